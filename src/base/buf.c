@@ -1,0 +1,111 @@
+/* buf.c - owned, growing bytes. */
+#include "base/buf.h"
+#include "base/check.h"
+#include "base/error.h"
+#include "base/mem.h"
+
+#include <stdio.h>
+
+int wb_buf_reserve(struct wb_buf *buf, size_t more)
+{
+    WB_CHECK(buf->len <= buf->cap);
+    if (buf->cap - buf->len >= more)
+        return 0;
+    if (more > SIZE_MAX / 2 - buf->len)
+        return wb_fail_nomem();
+    size_t want = buf->len + more;
+    size_t grown = buf->cap + buf->cap / 2;
+    if (grown < want)
+        grown = want;
+    if (grown < 64)
+        grown = 64;
+    char *ptr = wb_realloc(buf->ptr, grown);
+    if (!ptr)
+        return WB_E_NOMEM;
+    buf->ptr = ptr;
+    buf->cap = grown;
+    return 0;
+}
+
+int wb_buf_append(struct wb_buf *buf, const void *bytes, size_t len)
+{
+    int err = wb_buf_reserve(buf, len);
+
+    if (err < 0)
+        return err;
+    if (len)
+        memcpy(buf->ptr + buf->len, bytes, len);
+    buf->len += len;
+    return 0;
+}
+
+int wb_buf_append_slice(struct wb_buf *buf, struct wb_slice s)
+{
+    return wb_buf_append(buf, s.ptr, s.len);
+}
+
+int wb_buf_append_str(struct wb_buf *buf, const char *text)
+{
+    return wb_buf_append(buf, text, strlen(text));
+}
+
+int wb_buf_append_char(struct wb_buf *buf, char c)
+{
+    return wb_buf_append(buf, &c, 1);
+}
+
+int wb_buf_vprintf(struct wb_buf *buf, const char *format, va_list args)
+{
+    va_list again;
+    int need, err;
+
+    va_copy(again, args);
+    need = vsnprintf(NULL, 0, format, args);
+    WB_CHECK(need >= 0);
+    err = wb_buf_reserve(buf, (size_t)need + 1);
+    if (err == 0) {
+        vsnprintf(buf->ptr + buf->len, (size_t)need + 1, format, again);
+        buf->len += (size_t)need;
+    }
+    va_end(again);
+    return err;
+}
+
+int wb_buf_printf(struct wb_buf *buf, const char *format, ...)
+{
+    va_list args;
+    int err;
+
+    va_start(args, format);
+    err = wb_buf_vprintf(buf, format, args);
+    va_end(args);
+    return err;
+}
+
+int wb_buf_terminate(struct wb_buf *buf)
+{
+    int err = wb_buf_reserve(buf, 1);
+
+    if (err == 0)
+        buf->ptr[buf->len] = '\0';
+    return err;
+}
+
+void wb_buf_clear(struct wb_buf *buf)
+{
+    buf->len = 0;
+}
+
+void wb_buf_release(struct wb_buf *buf)
+{
+    wb_free(buf->ptr);
+    *buf = WB_BUF_INIT;
+}
+
+struct wb_buf wb_buf_take(struct wb_buf *buf)
+{
+    struct wb_buf taken = *buf;
+
+    *buf = WB_BUF_INIT;
+    return taken;
+}

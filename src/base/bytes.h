@@ -1,0 +1,112 @@
+/* bytes.h - numbers as bytes: little-endian fixed width, big-endian for keys, LEB128 varints. */
+#ifndef WB_BASE_BYTES_H
+#define WB_BASE_BYTES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define WB_VARINT_MAX 10
+
+static inline uint16_t wb_get16(const void *p)
+{
+    const uint8_t *b = p;
+    return (uint16_t)(b[0] | b[1] << 8);
+}
+
+static inline uint32_t wb_get32(const void *p)
+{
+    const uint8_t *b = p;
+    return (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
+}
+
+static inline uint64_t wb_get64(const void *p)
+{
+    const uint8_t *b = p;
+    return wb_get32(b) | (uint64_t)wb_get32(b + 4) << 32;
+}
+
+static inline void wb_put16(void *p, uint16_t v)
+{
+    uint8_t *b = p;
+    b[0] = (uint8_t)v;
+    b[1] = (uint8_t)(v >> 8);
+}
+
+static inline void wb_put32(void *p, uint32_t v)
+{
+    uint8_t *b = p;
+    wb_put16(b, (uint16_t)v);
+    wb_put16(b + 2, (uint16_t)(v >> 16));
+}
+
+static inline void wb_put64(void *p, uint64_t v)
+{
+    uint8_t *b = p;
+    wb_put32(b, (uint32_t)v);
+    wb_put32(b + 4, (uint32_t)(v >> 32));
+}
+
+/* Big-endian: the order of the bytes is the order of the numbers. */
+static inline void wb_put64_be(void *p, uint64_t v)
+{
+    uint8_t *b = p;
+    for (int i = 0; i < 8; i++)
+        b[i] = (uint8_t)(v >> (56 - 8 * i));
+}
+
+static inline uint64_t wb_get64_be(const void *p)
+{
+    const uint8_t *b = p;
+    uint64_t v = 0;
+    for (int i = 0; i < 8; i++)
+        v = v << 8 | b[i];
+    return v;
+}
+
+static inline void wb_put32_be(void *p, uint32_t v)
+{
+    uint8_t *b = p;
+    for (int i = 0; i < 4; i++)
+        b[i] = (uint8_t)(v >> (24 - 8 * i));
+}
+
+static inline uint32_t wb_get32_be(const void *p)
+{
+    const uint8_t *b = p;
+    return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | (uint32_t)b[3];
+}
+
+/* Writes at most WB_VARINT_MAX bytes; returns how many. */
+static inline size_t wb_put_varint(void *p, uint64_t v)
+{
+    uint8_t *b = p;
+    size_t n = 0;
+    while (v >= 0x80) {
+        b[n++] = (uint8_t)(v | 0x80);
+        v >>= 7;
+    }
+    b[n++] = (uint8_t)v;
+    return n;
+}
+
+/* Reads from *p, not past end; false where the bytes run out or the number does not fit. */
+static inline bool wb_get_varint(const char **p, const char *end, uint64_t *v_out)
+{
+    uint64_t v = 0;
+    *v_out = 0;
+    for (unsigned shift = 0; shift < 64 && *p < end; shift += 7) {
+        uint8_t b = (uint8_t)*(*p)++;
+        if (shift == 63 && b > 1)
+            return false;
+        v |= (uint64_t)(b & 0x7f) << shift;
+        if (!(b & 0x80)) {
+            *v_out = v;
+            return true;
+        }
+    }
+    return false;
+}
+
+#endif

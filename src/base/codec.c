@@ -1,0 +1,90 @@
+/* codec.c - hexadecimal and base32. */
+#include "base/codec.h"
+
+int wb_hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F')
+        return c - 'A' + 10;
+    return -1;
+}
+
+void wb_hex_encode(const void *bytes, size_t len, char *text_out)
+{
+    const uint8_t *b = bytes;
+
+    for (size_t i = 0; i < len; i++) {
+        text_out[2 * i] = "0123456789abcdef"[b[i] >> 4];
+        text_out[2 * i + 1] = "0123456789abcdef"[b[i] & 15];
+    }
+    text_out[2 * len] = '\0';
+}
+
+bool wb_hex_decode(struct wb_slice text, void *bytes_out, size_t len)
+{
+    uint8_t *b = bytes_out;
+
+    if (text.len != 2 * len)
+        return false;
+    for (size_t i = 0; i < len; i++) {
+        int hi = wb_hex_digit(text.ptr[2 * i]), lo = wb_hex_digit(text.ptr[2 * i + 1]);
+        if (hi < 0 || lo < 0)
+            return false;
+        b[i] = (uint8_t)(hi << 4 | lo);
+    }
+    return true;
+}
+
+void wb_base32_encode(const void *bytes, size_t len, char *text_out)
+{
+    const uint8_t *b = bytes;
+    uint32_t bits = 0;
+    unsigned held = 0;
+
+    for (size_t i = 0; i < len; i++) {
+        bits = bits << 8 | b[i];
+        held += 8;
+        while (held >= 5) {
+            held -= 5;
+            *text_out++ = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"[bits >> held & 31];
+        }
+    }
+    if (held)
+        *text_out++ = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"[bits << (5 - held) & 31];
+    *text_out = '\0';
+}
+
+static int base32_digit(char c)
+{
+    c = wb_ascii_lower(c);
+    if (c >= 'a' && c <= 'z')
+        return c - 'a';
+    if (c >= '2' && c <= '7')
+        return c - '2' + 26;
+    return -1;
+}
+
+bool wb_base32_decode(struct wb_slice text, void *bytes_out, size_t len)
+{
+    uint8_t *b = bytes_out;
+    uint32_t bits = 0;
+    unsigned held = 0;
+
+    if (text.len != (len * 8 + 4) / 5)
+        return false;
+    for (size_t i = 0; i < text.len; i++) {
+        int digit = base32_digit(text.ptr[i]);
+        if (digit < 0)
+            return false;
+        bits = bits << 5 | (uint32_t)digit;
+        held += 5;
+        if (held >= 8) {
+            held -= 8;
+            *b++ = (uint8_t)(bits >> held);
+        }
+    }
+    return (bits & ((1u << held) - 1)) == 0;
+}

@@ -1,0 +1,172 @@
+/* date.c - calendar arithmetic for the proleptic Gregorian calendar; no libc, no locale. */
+#include "base/date.h"
+
+#include <stdio.h>
+
+static int64_t days_from_civil(int64_t y, int64_t m, int64_t d)
+{
+    y -= m <= 2;
+    int64_t era = (y >= 0 ? y : y - 399) / 400;
+    int64_t yoe = y - era * 400;
+    int64_t doy = (153 * (m + (m > 2 ? -3 : 9)) + 2) / 5 + d - 1;
+    int64_t doe = yoe * 365 + yoe / 4 - yoe / 100 + doy;
+    return era * 146097 + doe - 719468;
+}
+
+static void civil_from_days(int64_t z, int64_t *y, int64_t *m, int64_t *d)
+{
+    z += 719468;
+    int64_t era = (z >= 0 ? z : z - 146096) / 146097;
+    int64_t doe = z - era * 146097;
+    int64_t yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
+    int64_t doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
+    int64_t mp = (5 * doy + 2) / 153;
+    *d = doy - (153 * mp + 2) / 5 + 1;
+    *m = mp < 10 ? mp + 3 : mp - 9;
+    *y = yoe + era * 400 + (*m <= 2);
+}
+
+void wb_date_format(int64_t time_ms, char text_out[WB_DATE_TEXT_MAX])
+{
+    int64_t days = time_ms / 86400000, rest = time_ms % 86400000;
+    int64_t y, m, d;
+
+    if (rest < 0) {
+        rest += 86400000;
+        days--;
+    }
+    civil_from_days(days, &y, &m, &d);
+    snprintf(text_out, WB_DATE_TEXT_MAX, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", (int)y, (int)m, (int)d,
+             (int)(rest / 3600000), (int)(rest / 60000 % 60), (int)(rest / 1000 % 60), (int)(rest % 1000));
+}
+
+struct fields {
+    int64_t year, month, day, hour, minute, second, ms;
+};
+
+static bool fields_to_ms(const struct fields *f, int64_t *time_ms_out)
+{
+    static const int days_in[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+
+    if (f->year < 1 || f->year > 9999 || f->month < 1 || f->month > 12 || f->day < 1)
+        return false;
+    bool leap = f->year % 4 == 0 && (f->year % 100 != 0 || f->year % 400 == 0);
+    int last = days_in[f->month - 1] + (f->month == 2 && leap);
+    /* A leap second (60) is taken as the second after it. */
+    if (f->day > last || f->hour > 23 || f->minute > 59 || f->second > 60)
+        return false;
+    int64_t days = days_from_civil(f->year, f->month, f->day);
+    *time_ms_out = (days * 86400 + f->hour * 3600 + f->minute * 60 + f->second) * 1000 + f->ms;
+    return true;
+}
+
+/* Exactly n digits at the front of *s, which moves past them. */
+static bool take_digits(struct wb_slice *s, size_t n, int64_t *value_out)
+{
+    int64_t value = 0;
+
+    if (s->len < n)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        if (s->ptr[i] < '0' || s->ptr[i] > '9')
+            return false;
+        value = value * 10 + (s->ptr[i] - '0');
+    }
+    s->ptr += n;
+    s->len -= n;
+    *value_out = value;
+    return true;
+}
+
+static bool take_char(struct wb_slice *s, char c)
+{
+    if (s->len == 0 || wb_ascii_lower(s->ptr[0]) != wb_ascii_lower(c))
+        return false;
+    s->ptr++;
+    s->len--;
+    return true;
+}
+
+/* Up to three digits count, further ones are dropped. */
+static bool take_fraction(struct wb_slice *s, int64_t *ms_out)
+{
+    int64_t ms = 0, digit, scale = 100;
+    bool any = false;
+
+    while (take_digits(s, 1, &digit)) {
+        ms += digit * scale;
+        scale /= 10;
+        any = true;
+    }
+    *ms_out = ms;
+    return any;
+}
+
+static bool take_zone(struct wb_slice *s, int64_t *offset_min_out)
+{
+    int64_t hours, minutes;
+
+    *offset_min_out = 0;
+    if (s->len == 0 || take_char(s, 'Z'))
+        return true;
+    bool negative = s->ptr[0] == '-';
+    if (!take_char(s, '+') && !take_char(s, '-'))
+        return false;
+    if (!take_digits(s, 2, &hours) || (take_char(s, ':'), !take_digits(s, 2, &minutes)))
+        return false;
+    if (hours > 23 || minutes > 59)
+        return false;
+    *offset_min_out = (hours * 60 + minutes) * (negative ? -1 : 1);
+    return true;
+}
+
+bool wb_date_parse(struct wb_slice text, int64_t *time_ms_out)
+{
+    struct wb_slice s = wb_slice_trim(text);
+    struct fields f = {0};
+    int64_t zone = 0;
+
+    *time_ms_out = 0;
+    if (!take_digits(&s, 4, &f.year) || !take_char(&s, '-') || !take_digits(&s, 2, &f.month) || !take_char(&s, '-') ||
+        !take_digits(&s, 2, &f.day))
+        return false;
+    if (s.len) {
+        if (!take_char(&s, 'T') && !take_char(&s, ' '))
+            return false;
+        if (!take_digits(&s, 2, &f.hour) || !take_char(&s, ':') || !take_digits(&s, 2, &f.minute))
+            return false;
+        if (take_char(&s, ':') && !take_digits(&s, 2, &f.second))
+            return false;
+        if (take_char(&s, '.') && !take_fraction(&s, &f.ms))
+            return false;
+        if (!take_zone(&s, &zone))
+            return false;
+    }
+    if (s.len || !fields_to_ms(&f, time_ms_out))
+        return false;
+    *time_ms_out -= zone * 60000;
+    return true;
+}
+
+bool wb_date_parse_digits(struct wb_slice text, int64_t *time_ms_out)
+{
+    struct wb_slice s = wb_slice_trim(text);
+    struct fields f = {.month = 1, .day = 1};
+
+    *time_ms_out = 0;
+    if (!take_digits(&s, 4, &f.year))
+        return false;
+    if (s.len && !take_digits(&s, 2, &f.month))
+        return false;
+    if (s.len && !take_digits(&s, 2, &f.day))
+        return false;
+    if (s.len && !take_digits(&s, 2, &f.hour))
+        return false;
+    if (s.len && !take_digits(&s, 2, &f.minute))
+        return false;
+    if (s.len && !take_digits(&s, 2, &f.second))
+        return false;
+    if (s.len && (s.len > 3 || !take_fraction(&s, &f.ms)))
+        return false;
+    return s.len == 0 && fields_to_ms(&f, time_ms_out);
+}

@@ -1,0 +1,21 @@
+/* date.h - moments as milliseconds since 1970 UTC, and the ways archives write them. */
+#ifndef WB_BASE_DATE_H
+#define WB_BASE_DATE_H
+
+#include "base/slice.h"
+
+#define WB_DATE_TEXT_MAX 32
+
+/* RFC 3339 with milliseconds: 2026-01-02T03:04:05.678Z */
+void wb_date_format(int64_t time_ms, char text_out[WB_DATE_TEXT_MAX]);
+
+/*
+ * W3CDTF as WARC and the command line use it: a date, or a date and a time with
+ * optional seconds, fraction and zone (Z or +hh:mm; none means UTC). Years 1 to 9999.
+ */
+bool wb_date_parse(struct wb_slice text, int64_t *time_ms_out);
+
+/* ARC's and CDX's digits: YYYYMMDDhhmmss; 4 to 17 digits, missing ones at their lowest. */
+bool wb_date_parse_digits(struct wb_slice text, int64_t *time_ms_out);
+
+#endif

@@ -1,0 +1,73 @@
+/* error.c - the message of the last failure, one per thread. */
+#include "base/error.h"
+#include "base/check.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static _Thread_local char message[WB_ERROR_MESSAGE_MAX];
+
+int wb_fail(int code, const char *format, ...)
+{
+    va_list args;
+
+    WB_CHECK(code < 0);
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    return code;
+}
+
+int wb_fail_errno(const char *format, ...)
+{
+    int number = errno;
+    char words[128];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    size_t used = strlen(message);
+    if (strerror_r(number, words, sizeof words) != 0)
+        snprintf(words, sizeof words, "error %d", number);
+    snprintf(message + used, sizeof message - used, ": %s", words);
+    return number == ENOMEM ? WB_E_NOMEM : WB_E_IO;
+}
+
+int wb_fail_nomem(void)
+{
+    memcpy(message, "out of memory", sizeof "out of memory");
+    return WB_E_NOMEM;
+}
+
+const char *wb_error_message(void)
+{
+    return message;
+}
+
+const char *wb_error_words(int code)
+{
+    switch (code) {
+#define WB_ERROR_CASE(name, number, words) \
+    case name:                             \
+        return words;
+        WB_ERRORS(WB_ERROR_CASE)
+#undef WB_ERROR_CASE
+    default:
+        return "no error";
+    }
+}
+
+void wb_error_save(int code, struct wb_error_copy *copy_out)
+{
+    copy_out->code = code;
+    memcpy(copy_out->message, message, sizeof message);
+}
+
+int wb_error_restore(const struct wb_error_copy *copy)
+{
+    memcpy(message, copy->message, sizeof message);
+    return copy->code;
+}

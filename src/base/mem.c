@@ -1,0 +1,61 @@
+/* mem.c - the heap behind one hook. */
+#include "base/mem.h"
+#include "base/error.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool (*wb_alloc_should_fail)(void) = NULL;
+
+static bool refused(void)
+{
+    return wb_alloc_should_fail && wb_alloc_should_fail();
+}
+
+void *wb_alloc(size_t size)
+{
+    void *ptr = refused() ? NULL : malloc(size ? size : 1);
+
+    if (!ptr)
+        wb_fail_nomem();
+    return ptr;
+}
+
+void *wb_alloc_zero(size_t count, size_t size)
+{
+    void *ptr = refused() ? NULL : calloc(count ? count : 1, size ? size : 1);
+
+    if (!ptr)
+        wb_fail_nomem();
+    return ptr;
+}
+
+void *wb_realloc(void *old, size_t size)
+{
+    void *ptr = refused() ? NULL : realloc(old, size ? size : 1);
+
+    if (!ptr)
+        wb_fail_nomem();
+    return ptr;
+}
+
+void wb_free(void *ptr)
+{
+    free(ptr);
+}
+
+char *wb_strndup(const char *text, size_t len)
+{
+    char *copy = wb_alloc(len + 1);
+
+    if (copy) {
+        memcpy(copy, text, len);
+        copy[len] = '\0';
+    }
+    return copy;
+}
+
+char *wb_strdup(const char *text)
+{
+    return wb_strndup(text, strlen(text));
+}

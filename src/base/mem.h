@@ -1,0 +1,21 @@
+/*
+ * mem.h - memory from the heap, with a hook through which tests make any one
+ * allocation fail. NULL means out of memory; the message is set.
+ */
+#ifndef WB_BASE_MEM_H
+#define WB_BASE_MEM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+void *wb_alloc(size_t size);
+void *wb_alloc_zero(size_t count, size_t size);
+void *wb_realloc(void *ptr, size_t size);
+void wb_free(void *ptr);
+char *wb_strdup(const char *text);
+char *wb_strndup(const char *text, size_t len);
+
+/* Asked before every allocation; true makes it fail. NULL (the default) never fails one. */
+extern bool (*wb_alloc_should_fail)(void);
+
+#endif

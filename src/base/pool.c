@@ -1,0 +1,125 @@
+/* pool.c - one mutex, one list of jobs, two conditions. */
+#include "base/pool.h"
+#include "base/check.h"
+#include "base/error.h"
+#include "base/mem.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
+
+struct job {
+    struct job *next;
+    wb_job run;
+    void *context;
+};
+
+struct wb_pool {
+    pthread_mutex_t lock;
+    pthread_cond_t work, idle;
+    struct job *first, **last;
+    unsigned pending; /* queued or running */
+    unsigned threads;
+    bool ending;
+    pthread_t thread[];
+};
+
+static void *work_loop(void *arg)
+{
+    struct wb_pool *pool = arg;
+
+    pthread_mutex_lock(&pool->lock);
+    for (;;) {
+        while (!pool->first && !pool->ending)
+            pthread_cond_wait(&pool->work, &pool->lock);
+        struct job *job = pool->first;
+        if (!job)
+            break;
+        pool->first = job->next;
+        if (!pool->first)
+            pool->last = &pool->first;
+        pthread_mutex_unlock(&pool->lock);
+        job->run(job->context);
+        wb_free(job);
+        pthread_mutex_lock(&pool->lock);
+        WB_CHECK(pool->pending > 0);
+        if (--pool->pending == 0)
+            pthread_cond_broadcast(&pool->idle);
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return NULL;
+}
+
+int wb_pool_new(unsigned threads, struct wb_pool **pool_out)
+{
+    struct wb_pool *pool = wb_alloc_zero(1, sizeof *pool + threads * sizeof pool->thread[0]);
+
+    *pool_out = NULL;
+    if (!pool)
+        return WB_E_NOMEM;
+    pool->last = &pool->first;
+    pthread_mutex_init(&pool->lock, NULL);
+    pthread_cond_init(&pool->work, NULL);
+    pthread_cond_init(&pool->idle, NULL);
+    for (unsigned i = 0; i < threads; i++) {
+        if (pthread_create(&pool->thread[i], NULL, work_loop, pool) != 0)
+            break; /* fewer workers, or none, do the same work */
+        pool->threads++;
+    }
+    *pool_out = pool;
+    return 0;
+}
+
+int wb_pool_submit(struct wb_pool *pool, wb_job run, void *context)
+{
+    if (pool->threads == 0) {
+        run(context);
+        return 0;
+    }
+    struct job *job = wb_alloc(sizeof *job);
+    if (!job)
+        return WB_E_NOMEM;
+    *job = (struct job){NULL, run, context};
+    pthread_mutex_lock(&pool->lock);
+    *pool->last = job;
+    pool->last = &job->next;
+    pool->pending++;
+    pthread_cond_signal(&pool->work);
+    pthread_mutex_unlock(&pool->lock);
+    return 0;
+}
+
+void wb_pool_wait(struct wb_pool *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+    while (pool->pending)
+        pthread_cond_wait(&pool->idle, &pool->lock);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+void wb_pool_free(struct wb_pool *pool)
+{
+    if (!pool)
+        return;
+    wb_pool_wait(pool);
+    pthread_mutex_lock(&pool->lock);
+    pool->ending = true;
+    pthread_cond_broadcast(&pool->work);
+    pthread_mutex_unlock(&pool->lock);
+    for (unsigned i = 0; i < pool->threads; i++)
+        pthread_join(pool->thread[i], NULL);
+    pthread_mutex_destroy(&pool->lock);
+    pthread_cond_destroy(&pool->work);
+    pthread_cond_destroy(&pool->idle);
+    wb_free(pool);
+}
+
+unsigned wb_cpu_count(void)
+{
+    cpu_set_t set;
+
+    if (sched_getaffinity(0, sizeof set, &set) != 0)
+        return 1;
+    int count = CPU_COUNT(&set);
+    return count > 0 ? (unsigned)count : 1;
+}

@@ -1,0 +1,52 @@
+/* slice.c - comparing and trimming borrowed bytes. */
+#include "base/slice.h"
+
+bool wb_slice_starts_nocase(struct wb_slice s, struct wb_slice prefix)
+{
+    if (s.len < prefix.len)
+        return false;
+    for (size_t i = 0; i < prefix.len; i++)
+        if (wb_ascii_lower(s.ptr[i]) != wb_ascii_lower(prefix.ptr[i]))
+            return false;
+    return true;
+}
+
+bool wb_slice_equal_nocase(struct wb_slice a, struct wb_slice b)
+{
+    return a.len == b.len && wb_slice_starts_nocase(a, b);
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+struct wb_slice wb_slice_trim(struct wb_slice s)
+{
+    while (s.len && is_blank(s.ptr[0])) {
+        s.ptr++;
+        s.len--;
+    }
+    while (s.len && is_blank(s.ptr[s.len - 1]))
+        s.len--;
+    return s;
+}
+
+bool wb_slice_to_u64(struct wb_slice s, uint64_t *value_out)
+{
+    uint64_t value = 0;
+
+    *value_out = 0;
+    if (s.len == 0)
+        return false;
+    for (size_t i = 0; i < s.len; i++) {
+        if (s.ptr[i] < '0' || s.ptr[i] > '9')
+            return false;
+        uint64_t digit = (uint64_t)(s.ptr[i] - '0');
+        if (value > (UINT64_MAX - digit) / 10)
+            return false;
+        value = value * 10 + digit;
+    }
+    *value_out = value;
+    return true;
+}

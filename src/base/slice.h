@@ -1,0 +1,56 @@
+/* slice.h - borrowed bytes: a pointer and a length, not NUL-terminated. */
+#ifndef WB_BASE_SLICE_H
+#define WB_BASE_SLICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct wb_slice {
+    const char *ptr;
+    size_t len;
+};
+
+#define WB_SLICE_EMPTY ((struct wb_slice){"", 0})
+#define WB_SLICE_LIT(text) ((struct wb_slice){(text), sizeof(text) - 1})
+
+/* For printf's "%.*s". */
+#define WB_SLICE_ARG(s) ((s).len > 0x7fffffff ? 0x7fffffff : (int)(s).len), (s).ptr
+
+static inline struct wb_slice wb_slice(const char *ptr, size_t len)
+{
+    return (struct wb_slice){ptr, len};
+}
+
+static inline struct wb_slice wb_slice_str(const char *text)
+{
+    return (struct wb_slice){text, strlen(text)};
+}
+
+static inline bool wb_slice_equal(struct wb_slice a, struct wb_slice b)
+{
+    return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
+}
+
+static inline bool wb_slice_starts(struct wb_slice s, struct wb_slice prefix)
+{
+    return s.len >= prefix.len && memcmp(s.ptr, prefix.ptr, prefix.len) == 0;
+}
+
+/* ASCII case is ignored. */
+bool wb_slice_equal_nocase(struct wb_slice a, struct wb_slice b);
+bool wb_slice_starts_nocase(struct wb_slice s, struct wb_slice prefix);
+
+/* Without blanks and tabs (and CR, LF) at both ends. */
+struct wb_slice wb_slice_trim(struct wb_slice s);
+
+/* Decimal digits only, no sign; false where there is anything else or it does not fit. */
+bool wb_slice_to_u64(struct wb_slice s, uint64_t *value_out);
+
+static inline char wb_ascii_lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
+}
+
+#endif

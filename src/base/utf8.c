@@ -1,0 +1,76 @@
+/* utf8.c - no overlong forms, no surrogates, nothing beyond U+10FFFF. */
+#include "base/utf8.h"
+
+size_t wb_utf8_length(const char *p, size_t len)
+{
+    const uint8_t *b = (const uint8_t *)p;
+
+    if (len == 0)
+        return 0;
+    if (b[0] < 0x80)
+        return 1;
+    size_t n = b[0] >= 0xc2 && b[0] <= 0xdf ? 2 : b[0] >= 0xe0 && b[0] <= 0xef ? 3 : b[0] >= 0xf0 && b[0] <= 0xf4 ? 4 : 0;
+    if (n == 0 || n > len)
+        return 0;
+    uint8_t low = b[0] == 0xe0 ? 0xa0 : b[0] == 0xf0 ? 0x90 : 0x80;
+    uint8_t high = b[0] == 0xed ? 0x9f : b[0] == 0xf4 ? 0x8f : 0xbf;
+    if (b[1] < low || b[1] > high)
+        return 0;
+    for (size_t i = 2; i < n; i++)
+        if (b[i] < 0x80 || b[i] > 0xbf)
+            return 0;
+    return n;
+}
+
+uint32_t wb_utf8_decode(const char *p, size_t length)
+{
+    const uint8_t *b = (const uint8_t *)p;
+
+    switch (length) {
+    case 1:
+        return b[0];
+    case 2:
+        return (uint32_t)(b[0] & 0x1f) << 6 | (b[1] & 0x3f);
+    case 3:
+        return (uint32_t)(b[0] & 0x0f) << 12 | (uint32_t)(b[1] & 0x3f) << 6 | (b[2] & 0x3f);
+    default:
+        return (uint32_t)(b[0] & 0x07) << 18 | (uint32_t)(b[1] & 0x3f) << 12 | (uint32_t)(b[2] & 0x3f) << 6 | (b[3] & 0x3f);
+    }
+}
+
+size_t wb_utf8_encode(uint32_t cp, char out[4])
+{
+    if (cp < 0x80) {
+        out[0] = (char)cp;
+        return 1;
+    }
+    if (cp < 0x800) {
+        out[0] = (char)(0xc0 | cp >> 6);
+        out[1] = (char)(0x80 | (cp & 0x3f));
+        return 2;
+    }
+    if (cp < 0x10000) {
+        out[0] = (char)(0xe0 | cp >> 12);
+        out[1] = (char)(0x80 | (cp >> 6 & 0x3f));
+        out[2] = (char)(0x80 | (cp & 0x3f));
+        return 3;
+    }
+    out[0] = (char)(0xf0 | cp >> 18);
+    out[1] = (char)(0x80 | (cp >> 12 & 0x3f));
+    out[2] = (char)(0x80 | (cp >> 6 & 0x3f));
+    out[3] = (char)(0x80 | (cp & 0x3f));
+    return 4;
+}
+
+bool wb_utf8_valid(struct wb_slice s)
+{
+    size_t i = 0;
+
+    while (i < s.len) {
+        size_t n = wb_utf8_length(s.ptr + i, s.len - i);
+        if (n == 0)
+            return false;
+        i += n;
+    }
+    return true;
+}

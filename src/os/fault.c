@@ -1,0 +1,52 @@
+/* fault.c - one armed fault for the whole process; counted atomically because workers write too. */
+#include "os/fault.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+
+static atomic_uint armed_kinds;
+static _Atomic uint64_t strike_at, counted;
+static atomic_int strike_error;
+static atomic_bool struck;
+
+static bool alloc_should_fail(void)
+{
+    return wb_fault_hit(WB_FAULT_ALLOC) != 0;
+}
+
+void wb_fault_arm(unsigned kinds, uint64_t nth, int error)
+{
+    counted = 0;
+    struck = false;
+    strike_at = nth;
+    strike_error = error;
+    armed_kinds = kinds;
+    wb_alloc_should_fail = kinds & WB_FAULT_ALLOC ? alloc_should_fail : NULL;
+}
+
+void wb_fault_disarm(void)
+{
+    armed_kinds = 0;
+    wb_alloc_should_fail = NULL;
+}
+
+uint64_t wb_fault_count(void)
+{
+    return counted;
+}
+
+bool wb_fault_struck(void)
+{
+    return struck;
+}
+
+int wb_fault_hit(enum wb_fault_kind kind)
+{
+    if (!(atomic_load_explicit(&armed_kinds, memory_order_relaxed) & kind))
+        return 0;
+    if (atomic_fetch_add(&counted, 1) + 1 != strike_at)
+        return 0;
+    struck = true;
+    return strike_error;
+}

@@ -1,0 +1,226 @@
+/* path.c - names in the file system: what is there, making, renaming, removing, walking. */
+#include "base/check.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "os/fault.h"
+#include "os/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool fault(enum wb_fault_kind kind)
+{
+    int error = wb_fault_hit(kind);
+
+    if (error)
+        errno = error;
+    return error != 0;
+}
+
+static enum wb_path_kind kind_of_mode(mode_t mode)
+{
+    return S_ISREG(mode) ? WB_PATH_FILE : S_ISDIR(mode) ? WB_PATH_DIR : WB_PATH_OTHER;
+}
+
+enum wb_path_kind wb_path_kind(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 ? kind_of_mode(st.st_mode) : WB_PATH_NONE;
+}
+
+int wb_path_rename(const char *from, const char *to)
+{
+    if (fault(WB_FAULT_RENAME) || rename(from, to) != 0)
+        return wb_fail_errno("cannot rename %s to %s", from, to);
+    return 0;
+}
+
+int wb_path_unlink(const char *path)
+{
+    if (unlink(path) != 0 && errno != ENOENT)
+        return wb_fail_errno("cannot remove %s", path);
+    return 0;
+}
+
+int wb_path_mkdirs(const char *path)
+{
+    char *part = wb_strdup(path);
+    int err = 0;
+
+    if (!part)
+        return WB_E_NOMEM;
+    for (char *p = part + 1; err == 0; p++) {
+        if (*p && *p != '/')
+            continue;
+        char held = *p;
+        *p = '\0';
+        if ((fault(WB_FAULT_OPEN) || mkdir(part, 0777) != 0) && (errno != EEXIST || wb_path_kind(part) != WB_PATH_DIR))
+            err = wb_fail_errno("cannot make the directory %s", path);
+        *p = held;
+        if (!held)
+            break;
+    }
+    wb_free(part);
+    return err;
+}
+
+int wb_path_sync_dir(const char *path)
+{
+    int fd = fault(WB_FAULT_SYNC) ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (fd < 0)
+        return wb_fail_errno("cannot sync the directory %s", path);
+    int failed = fsync(fd);
+    if (failed)
+        wb_fail_errno("cannot sync the directory %s", path);
+    close(fd);
+    return failed ? WB_E_IO : 0;
+}
+
+char *wb_path_join(const char *dir, const char *name)
+{
+    size_t dir_len = strlen(dir), name_len = strlen(name);
+    char *path = wb_alloc(dir_len + name_len + 2);
+
+    if (!path)
+        return NULL;
+    while (dir_len > 1 && dir[dir_len - 1] == '/')
+        dir_len--;
+    memcpy(path, dir, dir_len);
+    size_t at = dir_len;
+    if (dir_len == 0 || dir[dir_len - 1] != '/')
+        path[at++] = '/';
+    memcpy(path + at, name, name_len + 1);
+    return path;
+}
+
+uint64_t wb_path_disk_bytes(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 ? (uint64_t)st.st_blocks * 512 : 0;
+}
+
+int wb_path_read(const char *path, size_t max, struct wb_buf *bytes_out)
+{
+    struct wb_file file = WB_FILE_INIT;
+    uint64_t size;
+    size_t got;
+    int err;
+
+    *bytes_out = WB_BUF_INIT;
+    err = wb_file_open(path, WB_FILE_READ, &file);
+    if (err < 0)
+        goto done;
+    err = wb_file_size(&file, &size);
+    if (err < 0)
+        goto done;
+    if (size > max) {
+        err = wb_fail(WB_E_LIMIT, "%s is larger than expected", path);
+        goto done;
+    }
+    err = wb_buf_reserve(bytes_out, (size_t)size + 1);
+    if (err < 0)
+        goto done;
+    err = wb_file_read_at(&file, 0, bytes_out->ptr, (size_t)size, &got);
+    if (err < 0)
+        goto done;
+    bytes_out->len = got;
+done:
+    wb_file_close(&file);
+    if (err < 0)
+        wb_buf_release(bytes_out);
+    return err;
+}
+
+static int sync_parent(const char *path)
+{
+    char *dir = wb_strdup(path);
+    int err;
+
+    if (!dir)
+        return WB_E_NOMEM;
+    char *slash = strrchr(dir, '/');
+    if (slash)
+        slash[slash == dir] = '\0';
+    err = wb_path_sync_dir(slash ? dir : ".");
+    wb_free(dir);
+    return err;
+}
+
+int wb_path_replace(const char *path, struct wb_slice bytes)
+{
+    struct wb_file file = WB_FILE_INIT;
+    struct wb_buf temporary = WB_BUF_INIT;
+    int err;
+
+    err = wb_buf_printf(&temporary, "%s.tmp", path);
+    if (err == 0)
+        err = wb_buf_terminate(&temporary);
+    if (err == 0)
+        err = wb_file_open(temporary.ptr, WB_FILE_WRITE | WB_FILE_CREATE | WB_FILE_TRUNCATE, &file);
+    if (err < 0)
+        goto done;
+    err = wb_file_write_at(&file, 0, bytes.ptr, bytes.len);
+    if (err == 0)
+        err = wb_file_sync(&file);
+    if (err == 0)
+        err = wb_path_rename(temporary.ptr, path);
+    if (err < 0) {
+        struct wb_error_copy why;
+        wb_error_save(err, &why);
+        wb_path_unlink(temporary.ptr);
+        err = wb_error_restore(&why);
+        goto done;
+    }
+    err = sync_parent(path);
+done:
+    wb_file_close(&file);
+    wb_buf_release(&temporary);
+    return err;
+}
+
+static int skip_dots(const struct dirent *entry)
+{
+    return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+}
+
+static int compare_names(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+int wb_dir_each(const char *path, int (*each)(void *context, const struct wb_dir_entry *entry), void *context)
+{
+    struct dirent **names = NULL;
+    int count = fault(WB_FAULT_OPEN) ? -1 : scandir(path, &names, skip_dots, compare_names);
+    int err = 0;
+
+    if (count < 0)
+        return wb_fail_errno("cannot list the directory %s", path);
+    for (int i = 0; i < count; i++) {
+        struct stat st;
+        char *full = err == 0 ? wb_path_join(path, names[i]->d_name) : NULL;
+        if (err == 0 && !full)
+            err = WB_E_NOMEM;
+        if (err == 0 && lstat(full, &st) == 0) {
+            struct wb_dir_entry entry = {
+                .name = names[i]->d_name,
+                .kind = kind_of_mode(st.st_mode),
+                .size = (uint64_t)st.st_size,
+                .mtime_ms = (int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000,
+            };
+            err = each(context, &entry);
+        }
+        wb_free(full);
+        free(names[i]);
+    }
+    free(names);
+    return err;
+}

@@ -1,0 +1,158 @@
+/*
+ * store.h - the door of store: the page repository.
+ *
+ * One interface, several organisations of the pages on disk behind it (the
+ * papers' log, hash and hashed-log; log is built). Pages are named by their id.
+ *
+ *   writer:  put ... put  touch  remove   -> commit (durable)  -> snapshot
+ *   reader:  get, scan: always one consistent state, whatever writers do meanwhile
+ *
+ * Classes (WebBase, section 3.3). snapshot() starts a generation: the pages of
+ * that moment. From then on a page that is replaced or removed stays readable to
+ * scans of the generation as class A; a page untouched since is class B; one that
+ * arrived since is class C, which only scans of the latest state see. The next
+ * snapshot drops the A pages and makes C pages B.
+ *
+ * A commit that returned 0 survives kill -9 and power loss. Several processes
+ * may write at once, each to segments of its own.
+ */
+#ifndef WB_STORE_STORE_H
+#define WB_STORE_STORE_H
+
+#include "base/buf.h"
+#include "page/page.h"
+
+struct wb_store;
+
+enum wb_store_mode { WB_STORE_READ, WB_STORE_WRITE };
+
+struct wb_store_options {
+    const char *organisation; /* "log"; NULL: the default */
+    const char *update;       /* "incremental" or "batch"; NULL: incremental */
+};
+
+/* Makes a repository in dir (and dir itself). WB_E_INVALID naming dir where something else is there, or one is there already. */
+int wb_store_create(const char *dir, const struct wb_store_options *options);
+
+/* True where dir holds a repository, of whatever version. */
+bool wb_store_exists(const char *dir);
+
+/* WB_E_NOTFOUND: no repository; WB_E_NEWER: made by a later version. Recovers by itself after a crash. */
+int wb_store_open(const char *dir, enum wb_store_mode mode, struct wb_store **store_out);
+
+/* The twin: the same interface over plain memory, for tests. Reopening means keeping the pointer. */
+int wb_store_open_memory(struct wb_store **store_out);
+
+/* Drops what was not committed. */
+void wb_store_close(struct wb_store *store);
+
+/* ---- writing ---------------------------------------------------------------- */
+
+/*
+ * Takes a copy of the page. A page whose time is not later than the stored one's
+ * is left out: newer replaces older, never the other way round. Computes digests
+ * where the page has none.
+ */
+int wb_store_put(struct wb_store *store, const struct wb_page *page);
+
+/* The page was seen unchanged at time_ms: moves its time forward and refills its lifetime. WB_E_NOTFOUND. */
+int wb_store_touch(struct wb_store *store, struct wb_pageid id, int64_t time_ms);
+
+/* The page is gone. WB_E_NOTFOUND. everywhere: from the generation too, at once (takedown). */
+int wb_store_remove(struct wb_store *store, struct wb_pageid id, bool everywhere);
+
+struct wb_commit {
+    uint64_t added;    /* pages not there before */
+    uint64_t replaced; /* pages newer than the stored ones */
+    uint64_t older;    /* pages left out because the stored ones are as new */
+    uint64_t touched;
+    uint64_t removed;
+};
+
+/* Makes everything since the last commit durable; adds to the counts. On error nothing of it is. */
+int wb_store_commit(struct wb_store *store, struct wb_commit *commit_inout);
+
+/* Commits and starts the next generation; returns its number through generation_out (from 1). */
+int wb_store_snapshot(struct wb_store *store, uint32_t *generation_out);
+
+/* ---- facts that are no pages ----------------------------------------------------- */
+
+/* A revisit whose original we do not have: kept, so that get and later imports know of it. */
+struct wb_store_revisit {
+    int64_t time_ms;
+    bool has_sha1;
+    uint8_t sha1[WB_SHA1_BYTES];
+};
+int wb_store_put_revisit(struct wb_store *store, struct wb_pageid id, const struct wb_store_revisit *revisit);
+int wb_store_get_revisit(struct wb_store *store, struct wb_pageid id, struct wb_store_revisit *revisit_out);
+
+/* ---- reading ------------------------------------------------------------------ */
+
+/* The latest version, a writer's own uncommitted pages included. The page borrows from mem_out. WB_E_NOTFOUND, WB_E_CORRUPT. */
+int wb_store_get(struct wb_store *store, struct wb_pageid id, struct wb_page *page_out, struct wb_buf *mem_out);
+
+enum wb_scan_view {
+    WB_SCAN_LATEST,     /* classes B and C: each page's latest version */
+    WB_SCAN_GENERATION, /* classes A and B: the pages of the last snapshot */
+};
+
+struct wb_scan_options {
+    enum wb_scan_view view;
+    uint32_t part, parts;  /* 1 of 1: everything; the parts are disjoint and cover all (0 of 0: the same) */
+    struct wb_slice site;  /* only this site, where not empty */
+};
+
+struct wb_scan;
+
+/*
+ * Pages in physical order, each exactly once, of the state at the moment of
+ * opening. Several scans may run on one store in several threads. A damaged unit
+ * gives WB_E_CORRUPT once, and the scan can go on.
+ */
+int wb_scan_open(struct wb_store *store, const struct wb_scan_options *options, struct wb_scan **scan_out);
+
+/* 1 with a page that is valid until the next call, 0 at the end, or an error. */
+int wb_scan_next(struct wb_scan *scan, struct wb_page *page_out);
+void wb_scan_close(struct wb_scan *scan);
+
+/* ---- the whole -------------------------------------------------------------------- */
+
+struct wb_store_stat {
+    uint64_t pages, sites;
+    uint64_t pages_old;     /* class A */
+    uint64_t revisits;      /* revisits whose original is not here */
+    uint64_t bytes_pages;   /* bodies of the latest versions */
+    uint64_t bytes_stored;  /* everything on disk */
+    uint64_t bytes_dead;    /* what compaction could give back */
+    uint64_t segments;
+    uint32_t epoch, generation;
+    const char *organisation, *update;
+};
+int wb_store_stat(struct wb_store *store, struct wb_store_stat *stat_out);
+
+struct wb_compact {
+    uint64_t segments;        /* rewritten or dropped */
+    uint64_t pages;           /* pages that stayed in them */
+    uint64_t bytes_before, bytes_after;
+    uint64_t skipped;         /* segments another process is writing to */
+};
+/* Called now and then with bytes done and to do; false stops the work cleanly (WB_E_STOPPED). May be NULL. */
+typedef bool (*wb_store_progress)(void *context, uint64_t done, uint64_t total);
+int wb_store_compact(struct wb_store *store, wb_store_progress progress, void *context, struct wb_compact *compact_out);
+
+/* Called for each problem (damage) or note (a tail that a crash left, which is no damage). */
+struct wb_verify_report {
+    bool problem;
+    const char *file;       /* relative to the repository */
+    uint64_t offset;
+    const char *message;
+};
+typedef void (*wb_verify_found)(void *context, const struct wb_verify_report *report);
+struct wb_verify {
+    uint64_t pages, problems, notes;
+};
+/* Reads and checks everything. 0 even where problems were found; see verify_out. */
+int wb_store_verify(const char *dir, wb_verify_found found, void *found_context, wb_store_progress progress, void *progress_context,
+                    struct wb_verify *verify_out);
+
+#endif
