@@ -30,9 +30,8 @@ int wb_fail_errno(const char *format, ...)
     vsnprintf(message, sizeof message, format, args);
     va_end(args);
     size_t used = strlen(message);
-    if (strerror_r(number, words, sizeof words) != 0)
-        snprintf(words, sizeof words, "error %d", number);
-    snprintf(message + used, sizeof message - used, ": %s", words);
+    /* The GNU form: it returns the words, in its own memory or in ours. */
+    snprintf(message + used, sizeof message - used, ": %s", strerror_r(number, words, sizeof words));
     return number == ENOMEM ? WB_E_NOMEM : WB_E_IO;
 }
 

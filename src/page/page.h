@@ -52,8 +52,15 @@ void wb_sha1(const void *bytes, size_t len, uint8_t digest_out[WB_SHA1_BYTES]);
 
 /* ---- the record on disk (docs/formats/record.md) -------------------------------- */
 
-/* Appends the record of a digested page. */
+/* Appends the record of a page, digested or not. */
 int wb_page_encode(const struct wb_page *page, struct wb_buf *record_out);
+
+/*
+ * Computes the digests of a record that was encoded without them, in its place.
+ * body is the record's own body: a store lets another thread than the one that
+ * took the page do this.
+ */
+void wb_page_record_digest(struct wb_buf *record, struct wb_slice body);
 
 /* Reads a record; the page borrows from bytes. WB_E_CORRUPT where it is not one. */
 int wb_page_decode(struct wb_slice bytes, struct wb_page *page_out);

@@ -1,0 +1,41 @@
+/* digest.c - MD5 and SHA-1 of bodies: names of content, not secrets. libcrypto does the work. */
+#include "base/check.h"
+#include "page/page.h"
+
+#include <openssl/evp.h>
+#include <pthread.h>
+
+static EVP_MD *md5, *sha1;
+static pthread_once_t fetched = PTHREAD_ONCE_INIT;
+
+/* Fetching an algorithm by name costs more than digesting a small page, so it is done once. */
+static void fetch(void)
+{
+    md5 = EVP_MD_fetch(NULL, "MD5", NULL);
+    sha1 = EVP_MD_fetch(NULL, "SHA1", NULL);
+    WB_CHECK(md5 && sha1);
+}
+
+static void digest(const EVP_MD *algorithm, const void *bytes, size_t len, uint8_t *digest_out, unsigned size)
+{
+    unsigned written = 0;
+
+    WB_CHECK(EVP_Digest(bytes, len, digest_out, &written, algorithm, NULL) == 1);
+    WB_CHECK(written == size);
+}
+
+void wb_sha1(const void *bytes, size_t len, uint8_t digest_out[WB_SHA1_BYTES])
+{
+    pthread_once(&fetched, fetch);
+    digest(sha1, bytes, len, digest_out, WB_SHA1_BYTES);
+}
+
+void wb_page_digest(struct wb_page *page)
+{
+    if (page->digested)
+        return;
+    pthread_once(&fetched, fetch);
+    digest(md5, page->body.ptr, page->body.len, page->md5, WB_MD5_BYTES);
+    digest(sha1, page->body.ptr, page->body.len, page->sha1, WB_SHA1_BYTES);
+    page->digested = true;
+}

@@ -1,0 +1,193 @@
+/*
+ * record.c - the page record as bytes, as it lies (compressed) in a store.
+ *
+ *   0   1  version, 1
+ *   1   1  kind: 1 response, 2 resource
+ *   2   2  status
+ *   4   1  flags: 1 truncated, 2 payload digest follows, 4 key is a part of url, 8 digested
+ *   5   3  zero
+ *   8   8  time, milliseconds since 1970
+ *   16  4  allowed lifetime in days
+ *   20  16 MD5 of body
+ *   36  20 SHA-1 of body
+ *   56  20 payload digest as the archive gave it, only with flag 2
+ *       varints: length of url; of key (with flag 4 preceded by its place in url);
+ *                of head, type, charset, body
+ *       url, key (not with flag 4), head, type, charset, body
+ *
+ * Numbers are little-endian. A record is valid if and only if version, kind and
+ * flags are known, the lengths add up to exactly its end, and the key lies within
+ * the url where it says so. The id is not stored: it is the hash of the key.
+ *
+ * This file never reads a URL: whoever made the page gave both url and key.
+ */
+#include "base/bytes.h"
+#include "base/check.h"
+#include "base/error.h"
+#include "page/page.h"
+
+enum {
+    RECORD_VERSION = 1,
+    FIXED_BYTES = 56,
+    TIME_AT = 8,
+    LIFETIME_AT = 16,
+    MD5_AT = 20,
+    SHA1_AT = 36,
+};
+
+enum {
+    FLAG_TRUNCATED = 1,
+    FLAG_PAYLOAD_SHA1 = 2,
+    FLAG_KEY_IN_URL = 4,
+    FLAG_DIGESTED = 8,
+    FLAGS_KNOWN = 15,
+};
+
+_Static_assert(MD5_AT + WB_MD5_BYTES == SHA1_AT && SHA1_AT + WB_SHA1_BYTES == FIXED_BYTES, "digests follow each other");
+
+/* Where key stands in url, as it nearly always does: url is "https://" + key. */
+static bool find_key(struct wb_slice url, struct wb_slice key, size_t *at_out)
+{
+    const char *found = key.len ? memmem(url.ptr, url.len, key.ptr, key.len) : NULL;
+
+    *at_out = found ? (size_t)(found - url.ptr) : 0;
+    return found != NULL;
+}
+
+static void put_fixed(const struct wb_page *page, uint8_t flags, char *to)
+{
+    memset(to, 0, FIXED_BYTES);
+    to[0] = RECORD_VERSION;
+    to[1] = (char)page->kind;
+    wb_put16(to + 2, page->status);
+    to[4] = (char)flags;
+    wb_put64(to + TIME_AT, (uint64_t)page->time_ms);
+    wb_put32(to + LIFETIME_AT, page->lifetime);
+    memcpy(to + MD5_AT, page->md5, WB_MD5_BYTES);
+    memcpy(to + SHA1_AT, page->sha1, WB_SHA1_BYTES);
+}
+
+int wb_page_encode(const struct wb_page *page, struct wb_buf *record_out)
+{
+    size_t key_at, text = page->url.len + page->key.len + page->head.len + page->type.len + page->charset.len + page->body.len;
+    bool key_in_url = find_key(page->url, page->key, &key_at);
+    uint8_t flags = (uint8_t)((page->truncated ? FLAG_TRUNCATED : 0) | (page->has_payload_sha1 ? FLAG_PAYLOAD_SHA1 : 0) |
+                              (key_in_url ? FLAG_KEY_IN_URL : 0) | (page->digested ? FLAG_DIGESTED : 0));
+    char varints[7 * WB_VARINT_MAX];
+    size_t n = 0;
+    int err;
+
+    WB_CHECK(page->kind == WB_PAGE_RESPONSE || page->kind == WB_PAGE_RESOURCE);
+    err = wb_buf_reserve(record_out, FIXED_BYTES + WB_SHA1_BYTES + sizeof varints + text);
+    if (err < 0)
+        return err;
+    put_fixed(page, flags, record_out->ptr + record_out->len);
+    record_out->len += FIXED_BYTES;
+    if (page->has_payload_sha1)
+        wb_buf_append(record_out, page->payload_sha1, WB_SHA1_BYTES);
+    n += wb_put_varint(varints + n, page->url.len);
+    if (key_in_url)
+        n += wb_put_varint(varints + n, key_at);
+    n += wb_put_varint(varints + n, page->key.len);
+    n += wb_put_varint(varints + n, page->head.len);
+    n += wb_put_varint(varints + n, page->type.len);
+    n += wb_put_varint(varints + n, page->charset.len);
+    n += wb_put_varint(varints + n, page->body.len);
+    wb_buf_append(record_out, varints, n);
+    wb_buf_append_slice(record_out, page->url);
+    if (!key_in_url)
+        wb_buf_append_slice(record_out, page->key);
+    wb_buf_append_slice(record_out, page->head);
+    wb_buf_append_slice(record_out, page->type);
+    wb_buf_append_slice(record_out, page->charset);
+    return wb_buf_append_slice(record_out, page->body);
+}
+
+struct cursor {
+    const char *at, *end;
+    bool ok;
+};
+
+static uint64_t take_varint(struct cursor *c)
+{
+    uint64_t v = 0;
+
+    c->ok = c->ok && wb_get_varint(&c->at, c->end, &v);
+    return v;
+}
+
+static struct wb_slice take_bytes(struct cursor *c, uint64_t len)
+{
+    struct wb_slice s = WB_SLICE_EMPTY;
+
+    c->ok = c->ok && len <= (uint64_t)(c->end - c->at);
+    if (c->ok) {
+        s = wb_slice(c->at, (size_t)len);
+        c->at += len;
+    }
+    return s;
+}
+
+static void get_fixed(const char *from, struct wb_page *page_out)
+{
+    uint8_t flags = (uint8_t)from[4];
+
+    page_out->kind = (uint8_t)from[1];
+    page_out->status = wb_get16(from + 2);
+    page_out->truncated = flags & FLAG_TRUNCATED;
+    page_out->digested = flags & FLAG_DIGESTED;
+    page_out->has_payload_sha1 = flags & FLAG_PAYLOAD_SHA1;
+    page_out->time_ms = (int64_t)wb_get64(from + TIME_AT);
+    page_out->lifetime = wb_get32(from + LIFETIME_AT);
+    page_out->lifetime_count = page_out->lifetime;
+    memcpy(page_out->md5, from + MD5_AT, WB_MD5_BYTES);
+    memcpy(page_out->sha1, from + SHA1_AT, WB_SHA1_BYTES);
+}
+
+int wb_page_decode(struct wb_slice bytes, struct wb_page *page_out)
+{
+    struct cursor c = {bytes.ptr, bytes.ptr + bytes.len, true};
+    struct wb_slice fixed = take_bytes(&c, FIXED_BYTES);
+
+    *page_out = (struct wb_page){0};
+    if (!c.ok || fixed.ptr[0] != RECORD_VERSION || ((uint8_t)fixed.ptr[4] & ~FLAGS_KNOWN) != 0 ||
+        (fixed.ptr[1] != WB_PAGE_RESPONSE && fixed.ptr[1] != WB_PAGE_RESOURCE))
+        return wb_fail(WB_E_CORRUPT, "not a page record");
+    uint8_t flags = (uint8_t)fixed.ptr[4];
+    get_fixed(fixed.ptr, page_out);
+    if (page_out->has_payload_sha1) {
+        struct wb_slice given = take_bytes(&c, WB_SHA1_BYTES);
+        memcpy(page_out->payload_sha1, given.ptr, given.len);
+    }
+    uint64_t url_len = take_varint(&c);
+    uint64_t key_at = flags & FLAG_KEY_IN_URL ? take_varint(&c) : 0;
+    uint64_t key_len = take_varint(&c);
+    uint64_t head_len = take_varint(&c), type_len = take_varint(&c), charset_len = take_varint(&c);
+    uint64_t body_len = take_varint(&c);
+    page_out->url = take_bytes(&c, url_len);
+    if (flags & FLAG_KEY_IN_URL) {
+        c.ok = c.ok && key_at <= url_len && key_len <= url_len - key_at;
+        page_out->key = c.ok ? wb_slice(page_out->url.ptr + key_at, (size_t)key_len) : WB_SLICE_EMPTY;
+    } else {
+        page_out->key = take_bytes(&c, key_len);
+    }
+    page_out->head = take_bytes(&c, head_len);
+    page_out->type = take_bytes(&c, type_len);
+    page_out->charset = take_bytes(&c, charset_len);
+    page_out->body = take_bytes(&c, body_len);
+    page_out->body_bytes = page_out->body.len;
+    if (!c.ok || c.at != c.end)
+        return wb_fail(WB_E_CORRUPT, "a page record whose lengths do not add up");
+    return 0;
+}
+
+void wb_page_record_digest(struct wb_buf *record, struct wb_slice body)
+{
+    struct wb_page page = {.body = body};
+
+    WB_CHECK(record->len >= FIXED_BYTES && !(record->ptr[4] & FLAG_DIGESTED));
+    wb_page_digest(&page);
+    memcpy(record->ptr + MD5_AT, page.md5, WB_MD5_BYTES);
+    memcpy(record->ptr + SHA1_AT, page.sha1, WB_SHA1_BYTES);
+    record->ptr[4] = (char)(record->ptr[4] | FLAG_DIGESTED);
+}
