@@ -1,0 +1,163 @@
+/*
+ * tail.c - what follows the authority: path, query, fragment.
+ *
+ * A path is written as "/segment/segment": the standard's list with a slash before
+ * each item, so that dropping the last item is cutting at the last slash. What a
+ * ".." drops is never looked at again, so the work is linear. It never looks at
+ * schemes but for special and file.
+ */
+#include "url/reader.h"
+
+/*
+ * The length of a segment at the front of the input that is "." or "..", in any
+ * spelling with %2e, and is followed by the segment's end; dots_out is their number.
+ */
+static size_t measure_dots(const struct wb_reader *r, int *dots_out)
+{
+    const char *p = r->at;
+    int dots = 0;
+
+    *dots_out = 0;
+    while (p < r->end && dots < 3) {
+        if (*p == '.')
+            p++;
+        else if (wb_escape_value(p, r->end) == '.')
+            p += 3;
+        else
+            break;
+        dots++;
+    }
+    if (dots == 0 || dots == 3)
+        return 0;
+    if (p < r->end && !wb_byte_is(*p, WB_BYTE_SEGMENT_END) && !(*p == '\\' && r->url->special))
+        return 0;
+    *dots_out = dots;
+    return (size_t)(p - r->at);
+}
+
+static void write_segment(struct wb_reader *r)
+{
+    const char *p = r->at, *end = r->end;
+    char *out = r->out;
+    bool special = r->url->special;
+
+    *out++ = '/';
+    for (; p < end; p++) {
+        char c = *p;
+        if (!wb_byte_is(c, WB_BYTE_PATH | WB_BYTE_SEGMENT_END) && c != '\\')
+            *out++ = c;
+        else if (wb_byte_is(c, WB_BYTE_SEGMENT_END) || (c == '\\' && special))
+            break;
+        else if (c == '\\')
+            *out++ = c;
+        else
+            out = wb_escape_byte(out, c);
+    }
+    r->at = p;
+    r->out = out;
+}
+
+void wb_tail_shorten(struct wb_reader *r)
+{
+    char *path = r->url->href.ptr + r->url->path_at;
+
+    /* A file's path keeps its drive, which has been normalised to "C:". */
+    if (r->file && r->out - path == 3 && wb_byte_alpha(path[1]) && path[2] == ':')
+        return;
+    if (r->out > path) {
+        do
+            r->out--;
+        while (*r->out != '/');
+    }
+}
+
+static void write_path(struct wb_reader *r)
+{
+    char *path = r->url->href.ptr + r->url->path_at;
+
+    for (;;) {
+        int dots = 0;
+        if (r->at < r->end && (*r->at == '.' || *r->at == '%'))
+            r->at += measure_dots(r, &dots);
+        if (dots == 0) {
+            bool first = r->out == path;
+            write_segment(r);
+            if (r->file && first && r->out - path == 3 && wb_drive_letter(path + 1, r->out))
+                path[2] = ':';
+        } else if (dots == 2) {
+            wb_tail_shorten(r);
+        }
+        if (!wb_reader_slash(r)) {
+            if (dots > 0)
+                *r->out++ = '/';
+            break;
+        }
+        r->at++;
+    }
+}
+
+void wb_tail_read_query(struct wb_reader *r)
+{
+    struct wb_url *url = r->url;
+
+    if (r->at < r->end && *r->at == '?') {
+        const char *from = ++r->at;
+        const char *hash = memchr(from, '#', (size_t)(r->end - from));
+        r->at = hash ? hash : r->end;
+        *r->out++ = '?';
+        url->has_query = true;
+        url->query_at = wb_reader_mark(r);
+        r->out = wb_escape_text(r->out, wb_slice(from, (size_t)(r->at - from)),
+                                url->special ? WB_BYTE_SPECIAL_QUERY : WB_BYTE_QUERY);
+        url->query_end = wb_reader_mark(r);
+    } else if (!url->has_query) {
+        url->query_at = url->query_end = wb_reader_mark(r);
+    }
+    if (r->at < r->end) {
+        r->at++;
+        *r->out++ = '#';
+        url->has_fragment = true;
+        url->fragment_at = wb_reader_mark(r);
+        r->out = wb_escape_text(r->out, wb_slice(r->at, (size_t)(r->end - r->at)), WB_BYTE_FRAGMENT);
+        r->at = r->end;
+    } else {
+        url->fragment_at = wb_reader_mark(r);
+    }
+}
+
+void wb_tail_read(struct wb_reader *r)
+{
+    struct wb_url *url = r->url;
+
+    write_path(r);
+    char *path = url->href.ptr + url->path_at;
+    if (!url->has_host && r->out - path >= 2 && path[0] == '/' && path[1] == '/') {
+        /* Without it the path would be read as an authority the next time. */
+        memmove(path + 2, path, (size_t)(r->out - path));
+        memcpy(path, "/.", 2);
+        url->path_at += 2;
+        r->out += 2;
+    }
+    url->path_end = wb_reader_mark(r);
+    wb_tail_read_query(r);
+}
+
+void wb_tail_read_opaque(struct wb_reader *r)
+{
+    struct wb_url *url = r->url;
+    const char *p = r->at;
+
+    url->opaque_path = true;
+    url->path_at = wb_reader_mark(r);
+    for (; p < r->end && *p != '?' && *p != '#'; p++) {
+        /* A blank at the very end of the path would be lost when the rest is cut off. */
+        bool last_blank = *p == ' ' && p + 1 < r->end && (p[1] == '?' || p[1] == '#');
+        if (last_blank || wb_byte_is(*p, WB_BYTE_C0))
+            r->out = wb_escape_byte(r->out, *p);
+        else
+            *r->out++ = *p;
+    }
+    r->at = p;
+    url->path_end = wb_reader_mark(r);
+    wb_tail_read_query(r);
+}

@@ -1,0 +1,56 @@
+/* support.h - what the tests of url share: cmocka, short ways to parse, and the conformance data. */
+#ifndef WB_TESTS_URL_SUPPORT_H
+#define WB_TESTS_URL_SUPPORT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/error.h"
+#include "url/url.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* The path of a file of the conformance data. */
+static inline void data_path(const char *name, char path_out[1024])
+{
+    const char *root = getenv("WEBBASE_DATA");
+
+    if (root)
+        snprintf(path_out, 1024, "%s/url/%s", root, name);
+    else
+        snprintf(path_out, 1024, "%s/../shared/data/url/%s", WB_SOURCE_ROOT, name);
+}
+
+static inline bool slice_is(struct wb_slice s, const char *text)
+{
+    return wb_slice_equal(s, wb_slice_str(text));
+}
+
+static inline void assert_slice(struct wb_slice s, const char *text)
+{
+    if (!slice_is(s, text))
+        fail_msg("'%.*s' is not '%s'", WB_SLICE_ARG(s), text);
+}
+
+/* The key of a URL that must parse, as a string that lives until the next call of the same slot (0 or 1). */
+static inline const char *key_of(const char *text, int slot)
+{
+    static struct wb_buf keys[2];
+    static struct wb_url url;
+
+    if (wb_url_parse(wb_slice_str(text), NULL, &url) < 0)
+        fail_msg("%s", wb_error_message());
+    assert_int_equal(wb_url_key(&url, &keys[slot]), 0);
+    assert_int_equal(wb_buf_terminate(&keys[slot]), 0);
+    wb_url_release(&url);
+    return keys[slot].ptr;
+}
+
+#endif
