@@ -1,15 +1,64 @@
-/* main.c - the program's entry. */
+/*
+ * main.c - from the command line to a command, and from its result to the exit
+ * status: 0 done, 1 could not, 2 called wrongly.
+ */
 #include "base/error.h"
+#include "cli/help.h"
+#include "cli/options.h"
 #include "cli/output.h"
+#include "cli/progress.h"
+#include "cli/report.h"
 
+#include <signal.h>
 #include <stdio.h>
 
-int main(void)
+static int show_help(const struct wb_command *command)
 {
-    puts("webbase " WB_VERSION);
-    if (wb_output_flush() < 0) {
-        fprintf(stderr, "webbase: %s\n", wb_error_message());
-        return 1;
+    struct wb_buf text = WB_BUF_INIT;
+
+    int err = command ? wb_help_command(command, &text) : wb_help_program(&text);
+    if (err == 0)
+        err = wb_output_write(text.ptr, text.len);
+    wb_buf_release(&text);
+    return err;
+}
+
+static int run(const struct wb_options *options)
+{
+    if (options->help)
+        return show_help(options->command);
+    if (options->version)
+        return wb_output_printf("webbase %s\n", WB_VERSION);
+    return options->command->run(options);
+}
+
+static int exit_status(int result, const struct wb_command *command)
+{
+    wb_progress_clear();
+    if (result >= 0)
+        return result;
+    if (result == WB_USAGE) {
+        wb_report("%s", wb_error_message());
+        fprintf(stderr, "Try 'webbase %s%s--help'.\n", command ? command->name : "", command ? " " : "");
+        return 2;
     }
-    return 0;
+    if (!wb_output_gone())
+        wb_report("%s", wb_error_message());
+    return 1;
+}
+
+int main(int argc, char **argv)
+{
+    struct wb_options options = {0};
+
+    /* A reader that goes away is an error of the write, not the end of an import. */
+    signal(SIGPIPE, SIG_IGN);
+    int result = wb_options_parse(argc, argv, &options);
+    if (result == 0)
+        result = run(&options);
+    if (wb_output_flush() < 0 && result == 0)
+        result = WB_E_IO;
+    int status = exit_status(result, options.command);
+    wb_options_release(&options);
+    return status;
 }

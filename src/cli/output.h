@@ -1,8 +1,28 @@
-/* output.h - what goes to standard output. */
+/*
+ * output.h - what goes to standard output. Functions return 0 or WB_E_IO; a
+ * reader that went away (a closed pipe) counts as an error too, but one that
+ * nobody needs to be told of.
+ */
 #ifndef WB_CLI_OUTPUT_H
 #define WB_CLI_OUTPUT_H
 
-/* Flushes standard output; WB_E_IO where it could not be written. */
+#include "base/buf.h"
+
+int wb_output_write(const void *bytes, size_t len);
+int wb_output_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Foreign text in one line: control characters, which could steer a terminal, become '?'. */
+int wb_output_text(struct wb_slice text);
+
+/* Finished lines, shown at once: whoever reads them may act on each as it comes. Empties the buffer. */
+int wb_output_lines(struct wb_buf *lines);
+
 int wb_output_flush(void);
+
+/* True after an error that was a closed pipe. */
+bool wb_output_gone(void);
+
+/* Replaces the control characters of text by '?', in place. */
+void wb_text_clean(char *text, size_t len);
 
 #endif

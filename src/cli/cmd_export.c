@@ -1,0 +1,259 @@
+/*
+ * cmd_export.c - webbase export: pages into a web archive.
+ *
+ * The archive grows beside its name as FILE.tmp and gets the name when it is
+ * whole and on disk. Pages that cannot be read are told and left out; the exit
+ * status is then 1.
+ */
+#include "base/error.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "cli/progress.h"
+#include "cli/report.h"
+#include "cli/selection.h"
+#include "os/clock.h"
+#include "os/file.h"
+#include "os/stop.h"
+#include "store/store.h"
+#include "warc/warc.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define WRITE_BYTES ((size_t)1 << 20)
+
+struct export {
+    const char *path;     /* "-": standard output */
+    char *temporary;      /* owned; NULL for standard output */
+    struct wb_file file;
+    uint64_t offset;      /* what is written */
+    struct wb_buf waiting; /* what is not */
+    struct wb_selection selection;
+    struct wb_store *store;
+    struct wb_warc_writer *writer;
+    uint64_t pages, records, errors;
+};
+
+static int write_waiting(struct export *e)
+{
+    int err = wb_file_write_at(&e->file, e->offset, e->waiting.ptr, e->waiting.len);
+
+    e->offset += e->waiting.len;
+    wb_buf_clear(&e->waiting);
+    return err;
+}
+
+static int write_file(void *context, const void *bytes, size_t len)
+{
+    struct export *e = context;
+
+    int err = wb_buf_append(&e->waiting, bytes, len);
+    return err == 0 && e->waiting.len >= WRITE_BYTES ? write_waiting(e) : err;
+}
+
+static int write_stdout(void *context, const void *bytes, size_t len)
+{
+    (void)context;
+    return wb_output_write(bytes, len);
+}
+
+static bool to_stdout(const struct export *e)
+{
+    return strcmp(e->path, "-") == 0;
+}
+
+static int refuse_existing(const struct export *e, bool force)
+{
+    if (wb_path_kind(e->path) == WB_PATH_DIR)
+        return wb_fail(WB_E_INVALID, "%s is a directory", e->path);
+    if (!force && wb_path_kind(e->path) != WB_PATH_NONE)
+        return wb_fail(WB_E_INVALID, "%s is there already; --force replaces it", e->path);
+    return 0;
+}
+
+static int open_target(struct export *e, bool force)
+{
+    enum wb_warc_coding coding = WB_WARC_PLAIN;
+    struct wb_buf name = WB_BUF_INIT;
+
+    if (to_stdout(e))
+        return wb_warc_writer_new(coding, write_stdout, NULL, &e->writer);
+    int err = wb_warc_coding_of_name(e->path, &coding);
+    if (err == WB_E_INVALID)
+        return wb_usage("%s", wb_error_message());
+    if (err == 0)
+        err = refuse_existing(e, force);
+    if (err == 0)
+        err = wb_buf_printf(&name, "%s.tmp", e->path);
+    if (err == 0)
+        err = wb_buf_terminate(&name);
+    if (err == 0)
+        err = wb_file_open(name.ptr, WB_FILE_WRITE | WB_FILE_CREATE, &e->file);
+    /* Locked before it is emptied: it may be the unfinished work of another process. */
+    if (err == 0)
+        err = wb_file_lock(&e->file, false);
+    if (err < 0)
+        goto done;
+    e->temporary = wb_buf_take(&name).ptr;
+    err = wb_file_truncate(&e->file, 0);
+    if (err == 0)
+        err = wb_warc_writer_new(coding, write_file, e, &e->writer);
+done:
+    wb_buf_release(&name);
+    return err;
+}
+
+static int finish_target(struct export *e, bool force)
+{
+    struct wb_buf dir = WB_BUF_INIT;
+    const char *slash = strrchr(e->path, '/');
+
+    if (to_stdout(e))
+        return wb_output_flush();
+    int err = write_waiting(e);
+    if (err == 0)
+        err = wb_file_sync(&e->file);
+    if (err == 0)
+        err = refuse_existing(e, force);
+    if (err == 0)
+        err = wb_path_rename(e->temporary, e->path);
+    if (err < 0)
+        return err;
+    wb_free(e->temporary);
+    e->temporary = NULL;
+    /* "/x" lies in "/", "x" in "." */
+    err = wb_buf_append(&dir, slash ? e->path : ".", slash && slash > e->path ? (size_t)(slash - e->path) : 1);
+    if (err == 0)
+        err = wb_buf_terminate(&dir);
+    if (err == 0)
+        err = wb_path_sync_dir(dir.ptr);
+    wb_buf_release(&dir);
+    return err;
+}
+
+static int write_page(struct export *e, const struct wb_page *page)
+{
+    if (!wb_selection_matches(&e->selection, page))
+        return 0;
+    int err = wb_warc_write_page(e->writer, page);
+    if (err == 0) {
+        e->pages++;
+        e->records++;
+    }
+    return err;
+}
+
+static int write_pages(struct export *e)
+{
+    struct wb_scan_options options = {.view = WB_SCAN_LATEST, .part = 1, .parts = 1, .site = wb_buf_slice(&e->selection.site)};
+    struct wb_scan *scan = NULL;
+    struct wb_store_stat stat;
+    struct wb_progress progress;
+    struct wb_page page;
+    uint64_t done = 0;
+
+    int err = wb_store_stat(e->store, &stat);
+    if (err == 0)
+        err = wb_scan_open(e->store, &options, &scan);
+    wb_progress_init(&progress, "export");
+    while (err == 0) {
+        int got = wb_scan_next(scan, &page);
+        if (got == 0)
+            break;
+        if (got == WB_E_CORRUPT) {
+            e->errors++;
+            wb_report("%s", wb_error_message());
+            continue;
+        }
+        err = got < 0 ? got : write_page(e, &page);
+        done += got > 0 ? page.body.len : 0;
+        wb_progress_update(&progress, done, stat.bytes_pages, e->pages);
+        if (err == 0 && wb_stop_requested())
+            err = wb_fail(WB_E_STOPPED, "stopped by a signal; %s was not written", e->path);
+    }
+    wb_progress_clear();
+    wb_scan_close(scan);
+    return err;
+}
+
+static int write_done(const struct export *e, bool json)
+{
+    struct wb_buf line = WB_BUF_INIT;
+    struct wb_json j;
+
+    if (!json) {
+        /* The archive itself may be on standard output. */
+        fprintf(to_stdout(e) ? stderr : stdout, "wrote %" PRIu64 " pages to %s\n", e->pages, e->path);
+        return 0;
+    }
+    wb_json_init(&j, &line);
+    wb_json_object(&j);
+    wb_json_field_str(&j, "event", "done");
+    wb_json_field_u64(&j, "records", e->records);
+    wb_json_field_u64(&j, "pages", e->pages);
+    wb_json_field_u64(&j, "errors", e->errors);
+    wb_json_object_end(&j);
+    int err = wb_json_line(&j);
+    if (err == 0 && to_stdout(e))
+        fwrite(line.ptr, 1, line.len, stderr);
+    else if (err == 0)
+        err = wb_output_lines(&line);
+    wb_buf_release(&line);
+    return err;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+static int export_pages(struct export *e, const struct wb_options *options)
+{
+    bool force = wb_options_flag(options, "force");
+
+    int err = wb_selection_init(&e->selection, options);
+    if (err == 0)
+        err = wb_store_open(options->dir, WB_STORE_READ, &e->store);
+    if (err == 0)
+        err = open_target(e, force);
+    if (err == 0)
+        err = wb_warc_write_info(e->writer, to_stdout(e) ? NULL : base_name(e->path), wb_clock_wall_ms());
+    if (err < 0)
+        return err;
+    e->records++;
+    err = write_pages(e);
+    if (err == 0)
+        err = finish_target(e, force);
+    return err < 0 ? err : write_done(e, options->json);
+}
+
+int wb_cmd_export(const struct wb_options *options)
+{
+    struct export e = {.path = wb_options_text(options, "warc"), .file = WB_FILE_INIT};
+
+    if (!e.path)
+        return wb_usage("export: --warc FILE is missing");
+    wb_stop_on_signals();
+    int err = export_pages(&e, options);
+    wb_warc_writer_free(e.writer);
+    wb_file_close(&e.file);
+    if (e.temporary) {
+        struct wb_error_copy copy;
+        wb_error_save(err, &copy);
+        wb_path_unlink(e.temporary);
+        wb_error_restore(&copy);
+    }
+    wb_free(e.temporary);
+    wb_buf_release(&e.waiting);
+    wb_selection_release(&e.selection);
+    wb_store_close(e.store);
+    if (err == 0 && e.errors) {
+        wb_report("%s: pages in %" PRIu64 " damaged places were left out", options->dir, e.errors);
+        return 1;
+    }
+    return err;
+}

@@ -1,0 +1,125 @@
+/* cmd_get.c - webbase get: one page by its URL, its body or what is known of it. */
+#include "base/codec.h"
+#include "base/date.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "store/store.h"
+#include "warc/warc.h"
+
+static void field_or_null(struct wb_json *j, const char *key, struct wb_slice value)
+{
+    wb_json_key(j, key);
+    if (value.len)
+        wb_json_slice(j, value);
+    else
+        wb_json_null(j);
+}
+
+static int write_facts(const struct wb_page *page)
+{
+    char id[WB_PAGEID_HEX + 1], time[WB_DATE_TEXT_MAX], md5[2 * WB_MD5_BYTES + 1], sha1[2 * WB_SHA1_BYTES + 1];
+    struct wb_buf line = WB_BUF_INIT;
+    struct wb_json j;
+
+    wb_pageid_hex(page->id, id);
+    wb_date_format(page->time_ms, time);
+    wb_hex_encode(page->md5, WB_MD5_BYTES, md5);
+    wb_hex_encode(page->sha1, WB_SHA1_BYTES, sha1);
+    wb_json_init(&j, &line);
+    wb_json_object(&j);
+    wb_json_field_slice(&j, "url", page->url);
+    wb_json_field_slice(&j, "key", page->key);
+    wb_json_field_str(&j, "id", id);
+    wb_json_field_str(&j, "time", time);
+    wb_json_field_u64(&j, "status", page->status);
+    field_or_null(&j, "type", page->type);
+    field_or_null(&j, "charset", page->charset);
+    wb_json_field_u64(&j, "length", page->body.len);
+    wb_json_field_str(&j, "md5", md5);
+    wb_json_field_str(&j, "sha1", sha1);
+    wb_json_field_bool(&j, "truncated", page->truncated);
+    wb_json_field_u64(&j, "epoch", page->epoch);
+    wb_json_object_end(&j);
+    int err = wb_json_line(&j);
+    if (err == 0)
+        err = wb_output_lines(&line);
+    wb_buf_release(&line);
+    return err;
+}
+
+static int write_bytes(void *context, const void *bytes, size_t len)
+{
+    (void)context;
+    return wb_output_write(bytes, len);
+}
+
+static int write_record(const struct wb_page *page)
+{
+    struct wb_warc_writer *writer = NULL;
+
+    int err = wb_warc_writer_new(WB_WARC_PLAIN, write_bytes, NULL, &writer);
+    if (err == 0)
+        err = wb_warc_write_page(writer, page);
+    wb_warc_writer_free(writer);
+    return err;
+}
+
+static int show_page(const struct wb_options *options, const struct wb_page *page)
+{
+    if (options->json)
+        return write_facts(page);
+    if (wb_options_flag(options, "headers"))
+        return wb_output_write(page->head.ptr, page->head.len);
+    if (wb_options_flag(options, "record"))
+        return write_record(page);
+    return wb_output_write(page->body.ptr, page->body.len);
+}
+
+/* There is no such page; says what else is known. */
+static int fail_unknown(struct wb_store *store, struct wb_pageid id, const struct wb_options *options)
+{
+    struct wb_store_revisit revisit;
+    char time[WB_DATE_TEXT_MAX];
+
+    int err = wb_store_get_revisit(store, id, &revisit);
+    if (err == WB_E_NOTFOUND)
+        return wb_fail(WB_E_NOTFOUND, "%s: no such page in %s", options->args[0], options->dir);
+    if (err < 0)
+        return err;
+    wb_date_format(revisit.time_ms, time);
+    return wb_fail(WB_E_NOTFOUND, "%s: no such page in %s; only a revisit at %s was seen, whose original is not here",
+                   options->args[0], options->dir, time);
+}
+
+int wb_cmd_get(const struct wb_options *options)
+{
+    struct wb_store *store = NULL;
+    struct wb_url url = WB_URL_INIT;
+    struct wb_buf key = WB_BUF_INIT, mem = WB_BUF_INIT;
+    struct wb_page page;
+    int err;
+
+    if (wb_options_flag(options, "body") + wb_options_flag(options, "headers") + wb_options_flag(options, "record") > 1)
+        return wb_usage("get: --body, --headers and --record exclude each other");
+    err = wb_url_parse(wb_slice_str(options->args[0]), NULL, &url);
+    if (err == 0)
+        err = wb_url_key(&url, &key);
+    if (err == 0)
+        err = wb_store_open(options->dir, WB_STORE_READ, &store);
+    if (err < 0)
+        goto done;
+    struct wb_pageid id = wb_pageid_of_key(wb_buf_slice(&key));
+    err = wb_store_get(store, id, &page, &mem);
+    if (err == WB_E_NOTFOUND)
+        err = fail_unknown(store, id, options);
+    else if (err == 0)
+        err = show_page(options, &page);
+done:
+    wb_buf_release(&mem);
+    wb_store_close(store);
+    wb_buf_release(&key);
+    wb_url_release(&url);
+    return err;
+}

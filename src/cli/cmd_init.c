@@ -1,0 +1,38 @@
+/* cmd_init.c - webbase init: makes an empty repository. */
+#include "base/error.h"
+#include "base/json.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "store/store.h"
+
+int wb_cmd_init(const struct wb_options *options)
+{
+    struct wb_store_options wanted = {wb_options_text(options, "organisation"), wb_options_text(options, "update")};
+    struct wb_buf line = WB_BUF_INIT;
+    struct wb_json j;
+
+    if (!wanted.organisation)
+        wanted.organisation = "log";
+    if (!wanted.update)
+        wanted.update = "incremental";
+    if (strcmp(wanted.organisation, "log") != 0)
+        return wb_fail(WB_E_INVALID, "%s: this version cannot make a repository of organisation %s, only log", options->dir,
+                       wanted.organisation);
+    int err = wb_store_create(options->dir, &wanted);
+    if (err < 0)
+        return err;
+    if (!options->json)
+        return wb_output_printf("made an empty repository in %s (%s, %s)\n", options->dir, wanted.organisation, wanted.update);
+    wb_json_init(&j, &line);
+    wb_json_object(&j);
+    wb_json_field_str(&j, "event", "done");
+    wb_json_field_str(&j, "repository", options->dir);
+    wb_json_field_str(&j, "organisation", wanted.organisation);
+    wb_json_field_str(&j, "update", wanted.update);
+    wb_json_object_end(&j);
+    err = wb_json_line(&j);
+    if (err == 0)
+        err = wb_output_lines(&line);
+    wb_buf_release(&line);
+    return err;
+}

@@ -1,0 +1,139 @@
+/* cmd_url.c - webbase url: how a URL is read. Opens no repository. */
+#include "base/error.h"
+#include "base/json.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "url/url.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct reader {
+    const struct wb_url *base; /* NULL: none */
+    bool json;
+    bool failed;               /* one of them was no URL */
+    struct wb_url url;
+    struct wb_buf key, surt, out;
+};
+
+static void write_names(struct reader *r, struct wb_slice input, struct wb_json *j)
+{
+    struct wb_slice key = wb_buf_slice(&r->key);
+    struct wb_slice site = wb_key_site(key);
+    char id[WB_PAGEID_HEX + 1];
+
+    wb_pageid_hex(wb_pageid_of_key(key), id);
+    wb_json_object(j);
+    wb_json_field_slice(j, "input", input);
+    wb_json_field_slice(j, "href", wb_url_href(&r->url));
+    wb_json_field_slice(j, "key", key);
+    wb_json_field_str(j, "id", id);
+    wb_json_field_slice(j, "site", site);
+    wb_json_field_slice(j, "surt", wb_buf_slice(&r->surt));
+    wb_json_field_slice(j, "domain", wb_site_domain(site));
+    wb_json_object_end(j);
+}
+
+static int show_names(struct reader *r)
+{
+    struct wb_slice key = wb_buf_slice(&r->key);
+    struct wb_slice site = wb_key_site(key), domain = wb_site_domain(site);
+    char id[WB_PAGEID_HEX + 1];
+
+    wb_pageid_hex(wb_pageid_of_key(key), id);
+    return wb_output_printf("%.*s\n  key     %.*s\n  id      %s\n  site    %.*s\n  surt    %.*s\n  domain  %.*s\n",
+                            WB_SLICE_ARG(wb_url_href(&r->url)), WB_SLICE_ARG(key), id, WB_SLICE_ARG(site),
+                            WB_SLICE_ARG(wb_buf_slice(&r->surt)), WB_SLICE_ARG(domain));
+}
+
+static int show_error(struct reader *r, struct wb_slice input, struct wb_json *j)
+{
+    r->failed = true;
+    if (r->json) {
+        wb_json_object(j);
+        wb_json_field_slice(j, "input", input);
+        wb_json_field_str(j, "error", wb_error_message());
+        wb_json_object_end(j);
+        return 0;
+    }
+    int err = wb_output_text(input);
+    if (err == 0)
+        err = wb_output_write("\n  error   ", 11);
+    if (err == 0)
+        err = wb_output_text(wb_slice_str(wb_error_message()));
+    return err < 0 ? err : wb_output_write("\n", 1);
+}
+
+static int read_url(struct reader *r, struct wb_slice input)
+{
+    struct wb_json j;
+
+    wb_json_init(&j, &r->out);
+    int err = wb_url_parse(input, r->base, &r->url);
+    if (err == 0)
+        err = wb_url_key(&r->url, &r->key);
+    if (err == 0)
+        err = wb_key_surt(wb_buf_slice(&r->key), &r->surt);
+    if (err == WB_E_NOMEM)
+        return err;
+    if (err < 0)
+        err = show_error(r, input, &j);
+    else if (r->json)
+        write_names(r, input, &j);
+    else
+        err = show_names(r);
+    if (err < 0 || !r->json)
+        return err;
+    err = wb_json_line(&j);
+    if (err == 0)
+        err = wb_output_write(r->out.ptr, r->out.len);
+    wb_buf_clear(&r->out);
+    return err;
+}
+
+static int read_lines(struct reader *r)
+{
+    char *line = NULL;
+    size_t cap = 0;
+    ssize_t len;
+    int err = 0;
+
+    while (err == 0 && (len = getline(&line, &cap, stdin)) >= 0) {
+        size_t n = (size_t)len;
+        if (n && line[n - 1] == '\n')
+            n--;
+        if (n && line[n - 1] == '\r')
+            n--;
+        err = read_url(r, wb_slice(line, n));
+    }
+    if (err == 0 && ferror(stdin))
+        err = wb_fail_errno("cannot read standard input");
+    free(line);
+    return err;
+}
+
+int wb_cmd_url(const struct wb_options *options)
+{
+    struct reader r = {.json = options->json, .url = WB_URL_INIT};
+    struct wb_url base = WB_URL_INIT;
+    const char *base_text = wb_options_text(options, "base");
+    int err = 0;
+
+    if (base_text) {
+        err = wb_url_parse(wb_slice_str(base_text), NULL, &base);
+        if (err < 0)
+            goto done;
+        r.base = &base;
+    }
+    for (size_t i = 0; err == 0 && i < options->arg_count; i++) {
+        const char *text = options->args[i];
+        err = strcmp(text, "-") == 0 ? read_lines(&r) : read_url(&r, wb_slice_str(text));
+    }
+done:
+    wb_url_release(&base);
+    wb_url_release(&r.url);
+    wb_buf_release(&r.key);
+    wb_buf_release(&r.surt);
+    wb_buf_release(&r.out);
+    return err < 0 ? err : r.failed;
+}

@@ -1,0 +1,142 @@
+/*
+ * commands.c - the table: every command with its options and what is said about
+ * it. It holds words only; what a command does is in its cmd_*.c.
+ */
+#include "cli/commands.h"
+
+#include <string.h>
+
+#define END {NULL, 0, WB_OPTION_FLAG, NULL, NULL}
+
+const struct wb_option wb_common_options[] = {
+    {"repository", 'r', WB_OPTION_DIR, "DIR", "the repository; otherwise $WEBBASE_REPO, otherwise ./webbase-data"},
+    {"json", 0, WB_OPTION_FLAG, NULL, "print one JSON object a line"},
+    {"help", 'h', WB_OPTION_FLAG, NULL, "say how the command is used"},
+    {"version", 'V', WB_OPTION_FLAG, NULL, "print the version"},
+    END,
+};
+
+static const struct wb_option init_options[] = {
+    {"organisation", 0, WB_OPTION_CHOICE, "log|hash|hashed-log", "how pages lie on disk (log)"},
+    {"update", 0, WB_OPTION_CHOICE, "incremental|batch", "whether new pages are seen at once or a batch at a time (incremental)"},
+    END,
+};
+
+static const struct wb_option import_options[] = {
+    {"dir", 0, WB_OPTION_DIR, "DIR", "import the files under DIR as pages of a site"},
+    {"url", 0, WB_OPTION_TEXT, "BASE", "with --dir: the URL that DIR stands for"},
+    {"max-bytes", 0, WB_OPTION_NUMBER, "N", "keep at most N bytes of a body, and mark it as truncated (67108864)"},
+    END,
+};
+
+static const struct wb_option export_options[] = {
+    {"warc", 0, WB_OPTION_FILE, "FILE", "write there: .warc, .warc.gz or .warc.zst; - is standard output, plain"},
+    {"site", 0, WB_OPTION_TEXT, "HOST", "only pages of exactly this host, with its port where that is not the default"},
+    {"suffix", 0, WB_OPTION_TEXT, "DOMAIN", "only pages of hosts that end in these labels, such as edu or example.org"},
+    {"since", 0, WB_OPTION_TIME, "TIME", "only pages fetched then or later: RFC 3339, or a date"},
+    {"until", 0, WB_OPTION_TIME, "TIME", "only pages fetched before"},
+    {"type", 0, WB_OPTION_TEXT, "TYPE", "only pages of this media type; html means HTML and XHTML"},
+    {"force", 0, WB_OPTION_FLAG, NULL, "replace FILE where it is there already"},
+    END,
+};
+
+static const struct wb_option get_options[] = {
+    {"body", 0, WB_OPTION_FLAG, NULL, "the body, bytes as stored (this is the default)"},
+    {"headers", 0, WB_OPTION_FLAG, NULL, "status line and headers as received"},
+    {"record", 0, WB_OPTION_FLAG, NULL, "the page as a WARC record"},
+    END,
+};
+
+static const struct wb_option url_options[] = {
+    {"base", 0, WB_OPTION_TEXT, "URL", "resolve the others against this one"},
+    END,
+};
+
+static const struct wb_option help_options[] = {
+    {"man", 0, WB_OPTION_FLAG, NULL, "print the man page"},
+    {"completion", 0, WB_OPTION_FLAG, NULL, "print the completion for bash"},
+    END,
+};
+
+static const struct wb_option no_options[] = {END};
+
+const struct wb_command wb_commands[] = {
+    {"init", "[OPTION...]", "make an empty repository",
+     "Makes a repository in DIR. import does so too where there is none; init is for\n"
+     "choosing the organisation.\n"
+     "\n"
+     "log appends pages to segments in the order they arrive. hash and hashed-log are\n"
+     "names of organisations that this version does not make.",
+     init_options, 0, 0, wb_cmd_init},
+
+    {"import", "FILE... | --dir DIR --url BASE", "take in web archives, or a tree of files",
+     "Stores every response and resource record of the archives, whatever its status\n"
+     "and type. A newer fetch of a page replaces an older one, never the other way\n"
+     "round. FILE is a WARC (0.17 to 1.1) or ARC 1.0 archive, plain, gzip'd or zstd'd;\n"
+     "its content says which.\n"
+     "\n"
+     "A damaged record costs one message with its place in the file; the records after\n"
+     "it are read. A file that cannot be read, or is no archive, makes the exit status\n"
+     "1, after the other files. SIGINT and SIGTERM end the import cleanly: what was\n"
+     "read is kept.\n"
+     "\n"
+     "With --dir each file below DIR is a page: its URL is BASE and its path,\n"
+     "index.html is its folder's page, the media type goes by the name, the time is\n"
+     "that of the last change. Symbolic links are not followed.\n"
+     "\n"
+     "  webbase import crawl-1.warc.gz crawl-2.warc.gz\n"
+     "  webbase import --dir /usr/share/doc/python3.11/html --url https://docs.python.org/3.11/",
+     import_options, 0, WB_ARGS_ANY, wb_cmd_import},
+
+    {"export", "--warc FILE [OPTION...]", "write pages to a web archive",
+     "Writes the latest version of the selected pages as WARC 1.1, in the order they\n"
+     "lie in the repository. Without options that select, all of them. FILE appears\n"
+     "whole when everything is written, or not at all.\n"
+     "\n"
+     "  webbase export --warc all.warc.gz\n"
+     "  webbase export --warc html.warc.zst --suffix edu --type html --since 2026-01-01",
+     export_options, 0, 0, wb_cmd_export},
+
+    {"get", "URL [--body | --headers | --record]", "print a page",
+     "Prints the latest version of the page of that URL; every spelling of a URL that\n"
+     "has the same normal form finds it. With --json: everything that is known of it\n"
+     "but the body.",
+     get_options, 1, 1, wb_cmd_get},
+
+    {"stat", "", "count pages, sites and bytes",
+     "bytes_pages is the sum of the bodies of live pages, bytes_stored what the\n"
+     "repository takes on disk, bytes_dead what compact could give back.",
+     no_options, 0, 0, wb_cmd_stat},
+
+    {"verify", "", "read and check everything",
+     "Checks every block, record and catalog entry against its checksum and against\n"
+     "each other. Exit status 1 where something is damaged. What a crash left behind\n"
+     "is no damage, and is told as a note.",
+     no_options, 0, 0, wb_cmd_verify},
+
+    {"compact", "", "give back the space of replaced and removed pages",
+     "Rewrites segments that hold dead pages. Other processes can read and write\n"
+     "meanwhile; segments in use are left for another time.",
+     no_options, 0, 0, wb_cmd_compact},
+
+    {"url", "[--base URL] URL...", "show how a URL is read",
+     "For each URL: its serialisation as the WHATWG standard has it, the normal form\n"
+     "that names the page, the page id, the site, the SURT and the registrable domain.\n"
+     "- stands for the lines of standard input. Exit status 1 where one is no URL.\n"
+     "Needs no repository.",
+     url_options, 1, WB_ARGS_ANY, wb_cmd_url},
+
+    {"help", "[COMMAND]", "say how webbase, or a command, is used",
+     "The same as --help. The man page and the shell completion come from here too.",
+     help_options, 0, 1, wb_cmd_help},
+
+    {NULL, NULL, NULL, NULL, NULL, 0, 0, NULL},
+};
+
+const struct wb_command *wb_command_find(const char *name)
+{
+    for (const struct wb_command *c = wb_commands; c->name; c++)
+        if (strcmp(c->name, name) == 0)
+            return c;
+    return NULL;
+}

@@ -1,0 +1,238 @@
+/*
+ * options.c - the parser of command lines. It checks what the table can say
+ * (names, numbers, times, choices, counts of arguments), and never looks at files.
+ */
+#include "cli/options.h"
+#include "base/check.h"
+#include "base/date.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/slice.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct parser {
+    int argc;
+    char **argv;
+    int at; /* the next word */
+    struct wb_options *out;
+};
+
+int wb_usage(const char *format, ...)
+{
+    char text[WB_ERROR_MESSAGE_MAX];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    return wb_fail(WB_USAGE, "%s", text);
+}
+
+static size_t option_index(const struct wb_option *table, const char *name, size_t len)
+{
+    size_t i = 0;
+
+    while (table[i].name && !(strlen(table[i].name) == len && memcmp(table[i].name, name, len) == 0))
+        i++;
+    return i;
+}
+
+static bool choice_known(const char *words, const char *value)
+{
+    size_t len = strlen(value);
+
+    for (const char *word = words;; word++) {
+        size_t n = strcspn(word, "|");
+        if (n == len && memcmp(word, value, len) == 0)
+            return true;
+        word += n;
+        if (!*word)
+            return false;
+    }
+}
+
+static int check_value(const struct wb_option *option, const char *value)
+{
+    uint64_t number;
+    int64_t time_ms;
+
+    switch (option->kind) {
+    case WB_OPTION_NUMBER:
+        if (!wb_slice_to_u64(wb_slice_str(value), &number) || number == 0)
+            return wb_usage("--%s takes a number of at least 1, not '%s'", option->name, value);
+        return 0;
+    case WB_OPTION_TIME:
+        if (!wb_date_parse(wb_slice_str(value), &time_ms))
+            return wb_usage("--%s takes a time such as 2026-01-31 or 2026-01-31T12:00:00Z, not '%s'", option->name, value);
+        return 0;
+    case WB_OPTION_CHOICE:
+        if (!choice_known(option->arg, value))
+            return wb_usage("--%s takes one of %s, not '%s'", option->name, option->arg, value);
+        return 0;
+    case WB_OPTION_TEXT:
+    case WB_OPTION_FILE:
+    case WB_OPTION_DIR:
+        if (!*value)
+            return wb_usage("--%s takes %s, not an empty word", option->name, option->arg);
+        return 0;
+    case WB_OPTION_FLAG:
+        break;
+    }
+    return 0;
+}
+
+/* value: what came after '=' or stuck to a letter; NULL: the next word, where one is taken. */
+static int read_value(struct parser *p, const struct wb_option *option, const char *value, const char **value_out)
+{
+    *value_out = "";
+    if (option->kind == WB_OPTION_FLAG)
+        return value ? wb_usage("--%s takes no value", option->name) : 0;
+    if (!value && p->at < p->argc)
+        value = p->argv[p->at++];
+    if (!value)
+        return wb_usage("--%s needs a value: %s", option->name, option->arg);
+    *value_out = value;
+    return check_value(option, value);
+}
+
+static int take_common(struct parser *p, const struct wb_option *option, const char *value)
+{
+    int err = read_value(p, option, value, &value);
+
+    if (err < 0)
+        return err;
+    if (strcmp(option->name, "repository") == 0)
+        p->out->dir = value;
+    else if (strcmp(option->name, "json") == 0)
+        p->out->json = true;
+    else if (strcmp(option->name, "help") == 0)
+        p->out->help = true;
+    else
+        p->out->version = true;
+    return 0;
+}
+
+static int take_long(struct parser *p, const char *word)
+{
+    const char *name = word + 2;
+    size_t len = strcspn(name, "=");
+    const char *value = name[len] ? name + len + 1 : NULL;
+    size_t i = option_index(wb_common_options, name, len);
+
+    if (wb_common_options[i].name)
+        return take_common(p, &wb_common_options[i], value);
+    if (!p->out->command)
+        return wb_usage("unknown option '%s'", word);
+    i = option_index(p->out->command->options, name, len);
+    if (!p->out->command->options[i].name)
+        return wb_usage("%s: unknown option '%s'", p->out->command->name, word);
+    WB_CHECK(i < WB_COMMAND_OPTIONS_MAX);
+    return read_value(p, &p->out->command->options[i], value, &p->out->values[i]);
+}
+
+static int take_short(struct parser *p, const char *word)
+{
+    for (const struct wb_option *o = wb_common_options; o->name; o++)
+        if (o->letter == word[1])
+            return take_common(p, o, word[2] ? word + 2 : NULL);
+    return wb_usage("unknown option '%s'", word);
+}
+
+static int take_word(struct parser *p, const char *word)
+{
+    if (p->out->command) {
+        p->out->args[p->out->arg_count++] = word;
+        return 0;
+    }
+    p->out->command = wb_command_find(word);
+    return p->out->command ? 0 : wb_usage("unknown command '%s'", word);
+}
+
+static int check_counts(const struct wb_options *options)
+{
+    const struct wb_command *command = options->command;
+
+    if (!command)
+        return wb_usage("no command");
+    if (options->arg_count < command->args_min)
+        return wb_usage("%s: something is missing: webbase %s %s", command->name, command->name, command->usage);
+    if (options->arg_count > command->args_max)
+        return wb_usage("%s: does not take '%s'", command->name, options->args[command->args_max]);
+    return 0;
+}
+
+static const char *default_dir(void)
+{
+    const char *dir = getenv("WEBBASE_REPO");
+
+    return dir && *dir ? dir : "webbase-data";
+}
+
+int wb_options_parse(int argc, char **argv, struct wb_options *options_out)
+{
+    struct parser p = {argc, argv, 1, options_out};
+    bool ended = false;
+    int err = 0;
+
+    *options_out = (struct wb_options){.dir = default_dir()};
+    options_out->args = wb_alloc_zero((size_t)argc + 1, sizeof *options_out->args);
+    if (!options_out->args)
+        return WB_E_NOMEM;
+    while (err == 0 && p.at < argc) {
+        const char *word = argv[p.at++];
+        if (!ended && strcmp(word, "--") == 0)
+            ended = true;
+        else if (!ended && word[0] == '-' && word[1] == '-')
+            err = take_long(&p, word);
+        else if (!ended && word[0] == '-' && word[1])
+            err = take_short(&p, word);
+        else
+            err = take_word(&p, word);
+    }
+    /* Who asks for help need not get the rest right. */
+    if (options_out->help || options_out->version)
+        return 0;
+    return err < 0 ? err : check_counts(options_out);
+}
+
+void wb_options_release(struct wb_options *options)
+{
+    wb_free(options->args);
+    *options = (struct wb_options){0};
+}
+
+const char *wb_options_text(const struct wb_options *options, const char *name)
+{
+    size_t i = option_index(options->command->options, name, strlen(name));
+
+    WB_CHECK(options->command->options[i].name);
+    return options->values[i];
+}
+
+bool wb_options_flag(const struct wb_options *options, const char *name)
+{
+    return wb_options_text(options, name) != NULL;
+}
+
+uint64_t wb_options_number(const struct wb_options *options, const char *name, uint64_t fallback)
+{
+    const char *text = wb_options_text(options, name);
+    uint64_t number = fallback;
+
+    if (text)
+        WB_CHECK(wb_slice_to_u64(wb_slice_str(text), &number));
+    return number;
+}
+
+int64_t wb_options_time(const struct wb_options *options, const char *name, int64_t fallback)
+{
+    const char *text = wb_options_text(options, name);
+    int64_t time_ms = fallback;
+
+    if (text)
+        WB_CHECK(wb_date_parse(wb_slice_str(text), &time_ms));
+    return time_ms;
+}

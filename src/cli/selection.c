@@ -1,0 +1,97 @@
+/* selection.c - reads the options that select pages, and asks them of a page. */
+#include "cli/selection.h"
+#include "base/error.h"
+
+/* A host as people write it, in the spelling that keys have. */
+static int normal_host(const char *option, const char *text, struct wb_buf *host_out)
+{
+    struct wb_buf input = WB_BUF_INIT, key = WB_BUF_INIT;
+    struct wb_url url = WB_URL_INIT;
+
+    int err = wb_buf_printf(&input, "http://%s/", text);
+    if (err == 0 && strpbrk(text, "/?#@\\"))
+        err = wb_usage("--%s takes a host, not '%s'", option, text);
+    if (err == 0 && wb_url_parse(wb_buf_slice(&input), NULL, &url) < 0)
+        err = wb_usage("--%s takes a host, not '%s'", option, text);
+    if (err == 0)
+        err = wb_url_key(&url, &key);
+    if (err == 0)
+        err = wb_buf_append_slice(host_out, wb_key_site(wb_buf_slice(&key)));
+    wb_url_release(&url);
+    wb_buf_release(&key);
+    wb_buf_release(&input);
+    return err;
+}
+
+static int lower_text(const char *text, struct wb_buf *out)
+{
+    int err = 0;
+
+    for (; err == 0 && *text; text++)
+        err = wb_buf_append_char(out, wb_ascii_lower(*text));
+    return err;
+}
+
+int wb_selection_init(struct wb_selection *selection, const struct wb_options *options)
+{
+    const char *site = wb_options_text(options, "site");
+    const char *suffix = wb_options_text(options, "suffix");
+    const char *type = wb_options_text(options, "type");
+    int err = 0;
+
+    *selection = (struct wb_selection){.since_ms = wb_options_time(options, "since", INT64_MIN),
+                                       .until_ms = wb_options_time(options, "until", INT64_MAX)};
+    if (site)
+        err = normal_host("site", site, &selection->site);
+    if (err == 0 && suffix)
+        err = normal_host("suffix", suffix[0] == '.' ? suffix + 1 : suffix, &selection->suffix);
+    if (err == 0 && type)
+        err = lower_text(type, &selection->type);
+    return err;
+}
+
+void wb_selection_release(struct wb_selection *selection)
+{
+    wb_buf_release(&selection->site);
+    wb_buf_release(&selection->suffix);
+    wb_buf_release(&selection->type);
+}
+
+/* A site without its port; the colons of an IPv6 address are inside brackets. */
+static struct wb_slice host_of_site(struct wb_slice site)
+{
+    for (size_t i = site.len; i > 0; i--) {
+        if (site.ptr[i - 1] == ']')
+            break;
+        if (site.ptr[i - 1] == ':')
+            return wb_slice(site.ptr, i - 1);
+    }
+    return site;
+}
+
+static bool suffix_matches(struct wb_slice host, struct wb_slice suffix)
+{
+    if (host.len < suffix.len || memcmp(host.ptr + host.len - suffix.len, suffix.ptr, suffix.len) != 0)
+        return false;
+    return host.len == suffix.len || host.ptr[host.len - suffix.len - 1] == '.';
+}
+
+static bool type_matches(struct wb_slice type, struct wb_slice wanted)
+{
+    if (wb_slice_equal(wanted, WB_SLICE_LIT("html")))
+        return wb_slice_equal(type, WB_SLICE_LIT("text/html")) || wb_slice_equal(type, WB_SLICE_LIT("application/xhtml+xml"));
+    return wb_slice_equal(type, wanted);
+}
+
+bool wb_selection_matches(const struct wb_selection *selection, const struct wb_page *page)
+{
+    struct wb_slice site = wb_key_site(page->key);
+
+    if (page->time_ms < selection->since_ms || page->time_ms >= selection->until_ms)
+        return false;
+    if (selection->site.len && !wb_slice_equal(site, wb_buf_slice(&selection->site)))
+        return false;
+    if (selection->suffix.len && !suffix_matches(host_of_site(site), wb_buf_slice(&selection->suffix)))
+        return false;
+    return selection->type.len == 0 || type_matches(page->type, wb_buf_slice(&selection->type));
+}

@@ -1,0 +1,111 @@
+/* test_selection.c - which pages a selection is about. */
+#include "base/date.h"
+#include "base/error.h"
+#include "cli/selection.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static int select_pages(struct wb_selection *selection, const char *option, const char *value)
+{
+    struct wb_options options;
+    char *argv[] = {(char *)"webbase", (char *)"export", (char *)"--warc", (char *)"f", (char *)option, (char *)value};
+
+    assert_int_equal(wb_options_parse(6, argv, &options), 0);
+    int err = wb_selection_init(selection, &options);
+    wb_options_release(&options);
+    return err;
+}
+
+static bool matches(const char *option, const char *value, const char *key, const char *type, const char *time)
+{
+    struct wb_selection selection;
+    struct wb_page page = {.key = wb_slice_str(key), .type = wb_slice_str(type)};
+
+    assert_true(wb_date_parse(wb_slice_str(time), &page.time_ms));
+    assert_int_equal(select_pages(&selection, option, value), 0);
+    bool match = wb_selection_matches(&selection, &page);
+    wb_selection_release(&selection);
+    return match;
+}
+
+static bool host_matches(const char *option, const char *value, const char *key)
+{
+    return matches(option, value, key, "text/html", "2026-01-01");
+}
+
+static void test_site_is_the_exact_host(void **state)
+{
+    (void)state;
+    assert_true(host_matches("--site", "one.example", "one.example/a"));
+    assert_true(host_matches("--site", "ONE.example", "one.example/a"));
+    assert_true(host_matches("--site", "b\xc3\xbc" "cher.example", "xn--bcher-kva.example/"));
+    assert_true(host_matches("--site", "one.example:8080", "one.example:8080/a"));
+    assert_false(host_matches("--site", "one.example", "one.example:8080/a"));
+    assert_false(host_matches("--site", "one.example", "sub.one.example/a"));
+    assert_false(host_matches("--site", "one.example", "two.example/one.example"));
+}
+
+static void test_suffix_is_whole_labels(void **state)
+{
+    (void)state;
+    assert_true(host_matches("--suffix", "edu", "www.stanford.edu/a"));
+    assert_true(host_matches("--suffix", ".edu", "www.stanford.edu/a"));
+    assert_true(host_matches("--suffix", "Stanford.edu", "stanford.edu:8080/a"));
+    assert_false(host_matches("--suffix", "ford.edu", "stanford.edu/a"));
+    assert_false(host_matches("--suffix", "stanford.edu", "edu/a"));
+    assert_false(host_matches("--suffix", "edu", "example.org/edu"));
+    assert_true(host_matches("--suffix", "[2001:db8::1]", "[2001:db8::1]:81/x"));
+}
+
+static void test_since_is_inclusive_and_until_exclusive(void **state)
+{
+    const char *key = "h.example/a";
+
+    (void)state;
+    assert_true(matches("--since", "2026-02-01", key, "", "2026-02-01T00:00:00Z"));
+    assert_false(matches("--since", "2026-02-01", key, "", "2026-01-31T23:59:59.999Z"));
+    assert_true(matches("--until", "2026-02-01", key, "", "2026-01-31T23:59:59.999Z"));
+    assert_false(matches("--until", "2026-02-01", key, "", "2026-02-01T00:00:00Z"));
+}
+
+static void test_type(void **state)
+{
+    const char *key = "h.example/a", *time = "2026-01-01";
+
+    (void)state;
+    assert_true(matches("--type", "html", key, "text/html", time));
+    assert_true(matches("--type", "html", key, "application/xhtml+xml", time));
+    assert_false(matches("--type", "html", key, "text/plain", time));
+    assert_true(matches("--type", "Text/Plain", key, "text/plain", time));
+    assert_false(matches("--type", "text/plain", key, "", time));
+}
+
+static void test_what_is_no_host_is_refused(void **state)
+{
+    static const char *const wrong[] = {"a b", "host/path", "user@host", "[::1", "h?q"};
+    struct wb_selection selection;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_int_equal(select_pages(&selection, "--site", wrong[i]), WB_USAGE);
+        assert_non_null(strstr(wb_error_message(), wrong[i]));
+        wb_selection_release(&selection);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_site_is_the_exact_host),
+        cmocka_unit_test(test_suffix_is_whole_labels),
+        cmocka_unit_test(test_since_is_inclusive_and_until_exclusive),
+        cmocka_unit_test(test_type),
+        cmocka_unit_test(test_what_is_no_host_is_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
