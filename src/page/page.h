@@ -14,7 +14,7 @@
 #define WB_SHA1_BYTES 20
 
 /* No body longer than this is kept whole unless a command says otherwise. */
-#define WB_PAGE_MAX_BYTES (64u << 20)
+#define WB_PAGE_MAX_BYTES (48u << 20)
 
 enum wb_page_kind {
     WB_PAGE_RESPONSE = 1, /* came over HTTP: has a status line and headers */
@@ -56,11 +56,11 @@ void wb_sha1(const void *bytes, size_t len, uint8_t digest_out[WB_SHA1_BYTES]);
 int wb_page_encode(const struct wb_page *page, struct wb_buf *record_out);
 
 /*
- * Computes the digests of a record that was encoded without them, in its place.
- * body is the record's own body: a store lets another thread than the one that
- * took the page do this.
+ * Computes the digests of a record that was encoded without them, in its place;
+ * body_bytes is its page's. A store lets another thread than the one that took
+ * the page do this. A record that has them is left alone.
  */
-void wb_page_record_digest(struct wb_buf *record, struct wb_slice body);
+void wb_page_record_digest(char *record, size_t record_bytes, size_t body_bytes);
 
 /* Reads a record; the page borrows from bytes. WB_E_CORRUPT where it is not one. */
 int wb_page_decode(struct wb_slice bytes, struct wb_page *page_out);
@@ -78,6 +78,9 @@ int wb_http_split(struct wb_slice message, struct wb_http_head *head_out);
 
 /* Walks the header lines of a head: *at starts as 0; false at the end. Folded lines come joined by a line end inside value. */
 bool wb_http_header_next(struct wb_slice head, size_t *at, struct wb_slice *name_out, struct wb_slice *value_out);
+
+/* The same over header lines that no status line precedes, as WARC has. */
+bool wb_http_field_next(struct wb_slice lines, size_t *at, struct wb_slice *name_out, struct wb_slice *value_out);
 
 /* The first header of that name (any case), trimmed; false where there is none. */
 bool wb_http_header(struct wb_slice head, const char *name, struct wb_slice *value_out);

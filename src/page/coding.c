@@ -1,0 +1,212 @@
+/*
+ * coding.c - undoes what a server did to a body on its way: transfer and content codings.
+ *
+ * Which codings were applied is read from the head; they are undone from the last
+ * to the first, each by unpack.c or, for chunked, here. It never believes a header
+ * against the bytes: a body that does not start like its coding is left alone.
+ */
+#include "page/unpack.h"
+
+#include "base/codec.h"
+
+/* More codings in a row than this are an attack. */
+#define CODINGS_MAX 8
+
+enum coding { CODING_IDENTITY, CODING_CHUNKED, CODING_GZIP, CODING_DEFLATE, CODING_BR, CODING_ZSTD, CODING_UNKNOWN };
+
+static const struct {
+    const char *name;
+    enum coding coding;
+} names[] = {
+    {"", CODING_IDENTITY},     {"identity", CODING_IDENTITY}, {"chunked", CODING_CHUNKED}, {"gzip", CODING_GZIP},
+    {"x-gzip", CODING_GZIP},   {"deflate", CODING_DEFLATE},   {"br", CODING_BR},           {"zstd", CODING_ZSTD},
+};
+
+struct codings {
+    enum coding list[CODINGS_MAX];
+    size_t count;
+    bool too_many;
+};
+
+static void add_coding(struct codings *codings, struct wb_slice word)
+{
+    enum coding coding = CODING_UNKNOWN;
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (wb_slice_equal_nocase(word, wb_slice_str(names[i].name)))
+            coding = names[i].coding;
+    if (coding == CODING_IDENTITY)
+        return;
+    if (codings->count == CODINGS_MAX)
+        codings->too_many = true;
+    else
+        codings->list[codings->count++] = coding;
+}
+
+/* The words of every header of that name, in order. */
+static void add_headers(struct codings *codings, struct wb_slice head, struct wb_slice want)
+{
+    struct wb_slice name, value;
+    size_t at = 0;
+
+    while (wb_http_header_next(head, &at, &name, &value)) {
+        if (!wb_slice_equal_nocase(name, want))
+            continue;
+        while (value.len > 0) {
+            const char *comma = memchr(value.ptr, ',', value.len);
+            size_t len = comma ? (size_t)(comma - value.ptr) : value.len;
+            add_coding(codings, wb_slice_trim(wb_slice(value.ptr, len)));
+            size_t past = comma ? len + 1 : len;
+            value = wb_slice(value.ptr + past, value.len - past);
+        }
+    }
+}
+
+/* ---- chunked ------------------------------------------------------------------------------- */
+
+/* A chunk's size line at the start of s: its length, or 0 where it is none (or not whole). */
+static size_t chunk_line(struct wb_slice s, uint64_t *size_out)
+{
+    size_t at = 0;
+
+    *size_out = 0;
+    while (at < s.len && at < 16 && wb_hex_digit(s.ptr[at]) >= 0)
+        *size_out = *size_out << 4 | (uint64_t)wb_hex_digit(s.ptr[at++]);
+    if (at == 0 || at == s.len || !strchr(" \t;\r\n", s.ptr[at]) || s.ptr[at] == '\0')
+        return 0;
+    /* Extensions after the size are allowed, and bounded. */
+    size_t end = s.len < at + 4096 ? s.len : at + 4096;
+    const char *lf = memchr(s.ptr + at, '\n', end - at);
+    return lf ? (size_t)(lf + 1 - s.ptr) : 0;
+}
+
+/* The length of a line end at the start of s, or 0. */
+static size_t line_end(struct wb_slice s)
+{
+    if (s.len >= 1 && s.ptr[0] == '\n')
+        return 1;
+    return s.len >= 2 && s.ptr[0] == '\r' && s.ptr[1] == '\n' ? 2 : 0;
+}
+
+static struct wb_slice after(struct wb_slice s, size_t n)
+{
+    return wb_slice(s.ptr + n, s.len - n);
+}
+
+/* Whether the first chunk is one: a size line, and a line end where the chunk ends. */
+static bool starts_chunked(struct wb_slice s)
+{
+    uint64_t size;
+    size_t line = chunk_line(s, &size);
+
+    if (line == 0)
+        return false;
+    if (size >= s.len - line) /* cut short: believed only in the exact spelling */
+        return s.ptr[line - 1] == '\n' && line >= 2 && s.ptr[line - 2] == '\r';
+    return size == 0 || line_end(after(s, line + (size_t)size)) > 0;
+}
+
+static int unpack_chunked(struct wb_slice coded, size_t limit, struct wb_buf *out, struct wb_decoded *decoded_out)
+{
+    struct wb_slice rest = coded;
+
+    *decoded_out = (struct wb_decoded){.changed = starts_chunked(coded)};
+    if (!decoded_out->changed)
+        return 0;
+    for (;;) {
+        uint64_t size;
+        size_t line = chunk_line(rest, &size);
+        decoded_out->damaged = line == 0;
+        if (line == 0 || size == 0)
+            return 0;
+        rest = after(rest, line);
+        size_t whole = size < rest.len ? (size_t)size : rest.len;
+        size_t take = whole < limit - out->len ? whole : limit - out->len;
+        int err = wb_buf_append(out, rest.ptr, take);
+        if (err < 0)
+            return err;
+        decoded_out->cut = take < whole;
+        decoded_out->damaged = whole < size;
+        rest = after(rest, whole);
+        if (decoded_out->cut || decoded_out->damaged)
+            return 0;
+        size_t end = line_end(rest);
+        rest = after(rest, end);
+        if (end == 0) {
+            decoded_out->damaged = true;
+            return 0;
+        }
+    }
+}
+
+/* ---- one after another ------------------------------------------------------------------------- */
+
+static int unpack(enum coding coding, struct wb_slice coded, size_t limit, struct wb_buf *out, struct wb_decoded *decoded_out)
+{
+    switch (coding) {
+    case CODING_CHUNKED:
+        return unpack_chunked(coded, limit, out, decoded_out);
+    case CODING_GZIP:
+        return wb_unpack_gzip(coded, limit, out, decoded_out);
+    case CODING_DEFLATE:
+        return wb_unpack_deflate(coded, limit, out, decoded_out);
+    case CODING_BR:
+        return wb_unpack_br(coded, limit, out, decoded_out);
+    case CODING_ZSTD:
+        return wb_unpack_zstd(coded, limit, out, decoded_out);
+    default:
+        *decoded_out = (struct wb_decoded){.changed = false};
+        return 0;
+    }
+}
+
+int wb_payload_decode(struct wb_slice head, struct wb_slice body, size_t limit, struct wb_buf *body_out,
+                      struct wb_decoded *decoded_out)
+{
+    struct codings codings = {.count = 0};
+    struct wb_buf other = WB_BUF_INIT;
+    int err = 0;
+
+    *decoded_out = (struct wb_decoded){.changed = false};
+    wb_buf_clear(body_out);
+    add_headers(&codings, head, WB_SLICE_LIT("Content-Encoding"));
+    add_headers(&codings, head, WB_SLICE_LIT("Transfer-Encoding"));
+    if (codings.too_many) {
+        decoded_out->damaged = true;
+        return 0;
+    }
+    struct wb_slice now = body;
+    struct wb_buf *to = body_out, *spare = &other;
+    for (size_t i = codings.count; i-- > 0 && codings.list[i] != CODING_UNKNOWN;) {
+        struct wb_decoded step;
+        /* What is to be unpacked further may be longer than what comes out; dechunked it never is longer than it was. */
+        size_t most = i > 0 && codings.list[i] == CODING_CHUNKED ? now.len : limit;
+        wb_buf_clear(to);
+        err = unpack(codings.list[i], now, most, to, &step);
+        if (err < 0)
+            goto done;
+        if (!step.changed)
+            continue;
+        now = wb_buf_slice(to);
+        struct wb_buf *full = to;
+        to = spare;
+        spare = full;
+        decoded_out->changed = true;
+        decoded_out->cut |= step.cut;
+        decoded_out->damaged |= step.damaged;
+    }
+    if (decoded_out->changed && spare == &other) {
+        struct wb_buf last = other;
+        other = *body_out;
+        *body_out = last;
+    }
+    if (decoded_out->changed && body_out->len > limit) {
+        body_out->len = limit;
+        decoded_out->cut = true;
+    }
+done:
+    if (err < 0 || !decoded_out->changed)
+        wb_buf_clear(body_out);
+    wb_buf_release(&other);
+    return err;
+}

@@ -1,0 +1,175 @@
+/*
+ * gunzip.c - gzip members of an archive.
+ *
+ * A member of ordinary size is inflated in one go by libdeflate, which is about
+ * three times as fast as zlib; one that is larger than ONESHOT_IN or ONESHOT_OUT
+ * (a giant record, or a file that is one member) streams through zlib. Both check
+ * CRC and length; a member ends (unit_open becomes false) only when they are right.
+ */
+#include "warc/source.h"
+
+#include "base/error.h"
+#include "base/mem.h"
+
+#include <libdeflate.h>
+#include <zlib.h>
+
+#define ONESHOT_IN ((size_t)4 << 20)
+#define ONESHOT_OUT ((size_t)8 << 20)
+#define FIRST_OUT ((size_t)512 << 10)
+#define TRIAL_IN ((size_t)4 << 10)
+
+struct wb_gunzip {
+    struct libdeflate_decompressor *whole;
+    z_stream z;
+    bool z_ready;
+};
+
+static void *z_alloc(void *context, unsigned count, unsigned size)
+{
+    (void)context;
+    return wb_alloc_zero(count, size);
+}
+
+static void z_free(void *context, void *ptr)
+{
+    (void)context;
+    wb_free(ptr);
+}
+
+static int make_gunzip(struct wb_source *s)
+{
+    if (s->gunzip)
+        return 0;
+    s->gunzip = wb_alloc_zero(1, sizeof *s->gunzip);
+    if (!s->gunzip)
+        return WB_E_NOMEM;
+    s->gunzip->whole = libdeflate_alloc_decompressor();
+    return s->gunzip->whole ? 0 : wb_fail_nomem();
+}
+
+void wb_gunzip_free(struct wb_gunzip *g)
+{
+    if (!g)
+        return;
+    if (g->whole)
+        libdeflate_free_decompressor(g->whole);
+    if (g->z_ready)
+        inflateEnd(&g->z);
+    wb_free(g);
+}
+
+static int start_stream(struct wb_source *s)
+{
+    struct wb_gunzip *g = s->gunzip;
+
+    if (g->z_ready)
+        return inflateReset(&g->z) == Z_OK ? 0 : wb_fail_nomem();
+    g->z = (z_stream){.zalloc = z_alloc, .zfree = z_free};
+    if (inflateInit2(&g->z, 15 + 16) != Z_OK)
+        return wb_fail_nomem();
+    g->z_ready = true;
+    return 0;
+}
+
+/* 1: the member is in out; 0: it has to be streamed. */
+static int inflate_whole(struct wb_source *s)
+{
+    int err = wb_source_room(s, FIRST_OUT);
+
+    if (err < 0)
+        return err;
+    for (;;) {
+        size_t room = s->out_cap - s->out_len, have = s->in_len - s->in_pos;
+        size_t used = 0, made = 0;
+        enum libdeflate_result result = libdeflate_gzip_decompress_ex(s->gunzip->whole, s->in + s->in_pos, have,
+                                                                      s->out + s->out_len, room, &used, &made);
+        if (result == LIBDEFLATE_SUCCESS) {
+            s->in_pos += used;
+            s->out_len += made;
+            s->unit_open = false;
+            return 1;
+        }
+        /* Bytes that are missing look like bytes that are wrong. */
+        if (result == LIBDEFLATE_INSUFFICIENT_SPACE && room < ONESHOT_OUT)
+            err = wb_source_room(s, room * 2);
+        else if (result == LIBDEFLATE_BAD_DATA && !wb_source_input_ends(s) && have < ONESHOT_IN)
+            err = wb_source_input(s, have * 4 < ONESHOT_IN ? have * 4 : ONESHOT_IN);
+        else if (result == LIBDEFLATE_BAD_DATA && wb_source_input_ends(s))
+            return wb_source_damage(s, "damaged gzip member");
+        else
+            return 0;
+        if (err < 0)
+            return err;
+    }
+}
+
+int wb_gunzip_start(struct wb_source *s)
+{
+    int err = make_gunzip(s);
+
+    if (err < 0)
+        return err;
+    err = inflate_whole(s);
+    if (err != 0)
+        return err < 0 ? err : 0;
+    return start_stream(s);
+}
+
+int wb_gunzip_more(struct wb_source *s)
+{
+    z_stream *z = &s->gunzip->z;
+    int err = wb_source_room(s, WB_SOURCE_STEP);
+
+    if (err < 0)
+        return err;
+    err = wb_source_input(s, 1);
+    if (err < 0)
+        return err;
+    size_t have = s->in_len - s->in_pos;
+    if (have == 0)
+        return wb_source_damage(s, "the file ends in the middle of the gzip member");
+    size_t room = s->out_cap - s->out_len;
+    unsigned give = have > UINT32_MAX ? UINT32_MAX : (unsigned)have;
+    unsigned take = room > UINT32_MAX ? UINT32_MAX : (unsigned)room;
+    z->next_in = (unsigned char *)s->in + s->in_pos;
+    z->avail_in = give;
+    z->next_out = (unsigned char *)s->out + s->out_len;
+    z->avail_out = take;
+    int result = inflate(z, Z_NO_FLUSH);
+    s->in_pos += give - z->avail_in;
+    size_t made = take - z->avail_out;
+    s->out_len += made;
+    if (result == Z_STREAM_END)
+        s->unit_open = false;
+    else if (result == Z_MEM_ERROR)
+        return wb_fail_nomem();
+    else if (result != Z_OK && made == 0) /* what came before the damage is used first; zlib will repeat itself */
+        return wb_source_damage(s, "damaged gzip member");
+    return 0;
+}
+
+int wb_gunzip_trial(struct wb_source *s, char *bytes_out, size_t *len_out)
+{
+    *len_out = 0;
+    int err = make_gunzip(s);
+    if (err < 0)
+        return err;
+    err = start_stream(s);
+    if (err < 0)
+        return err;
+    err = wb_source_input(s, TRIAL_IN);
+    if (err < 0)
+        return err;
+    z_stream *z = &s->gunzip->z;
+    size_t have = s->in_len - s->in_pos;
+    z->next_in = (unsigned char *)s->in + s->in_pos;
+    z->avail_in = (unsigned)(have < TRIAL_IN ? have : TRIAL_IN);
+    z->next_out = (unsigned char *)bytes_out;
+    z->avail_out = WB_SOURCE_TRIAL;
+    if (inflate(z, Z_SYNC_FLUSH) == Z_MEM_ERROR)
+        return wb_fail_nomem();
+    *len_out = WB_SOURCE_TRIAL - z->avail_out;
+    s->work += (uint64_t)(z->next_in - (unsigned char *)s->in) - s->in_pos;
+    return 0;
+}

@@ -1,0 +1,240 @@
+/*
+ * head.c - finds and reads the header of an archive record.
+ *
+ *   WARC  version line, named fields, blank line; CRLF or LF
+ *   ARC   URL IP-address date type length LF     (the URL may contain blanks)
+ *
+ * Reads bytes that it is given and never asks for more. A version line inside a
+ * header is not taken as a field: that makes looking for the next record linear,
+ * because no byte of a header that failed can start another one.
+ */
+#include "warc/head.h"
+
+#include "base/date.h"
+#include "base/error.h"
+
+/* ---- where records start and end ---------------------------------------------------- */
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_alpha(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static bool starts_warc(struct wb_slice bytes)
+{
+    return bytes.len >= 8 && memcmp(bytes.ptr, "WARC/", 5) == 0 && is_digit(bytes.ptr[5]) && bytes.ptr[6] == '.' &&
+           is_digit(bytes.ptr[7]);
+}
+
+/* A URL's scheme and ':'. */
+static bool starts_arc(struct wb_slice bytes)
+{
+    size_t i = 0;
+
+    if (bytes.len == 0 || !is_alpha(bytes.ptr[0]))
+        return false;
+    while (i < bytes.len && i < 16 && (is_alpha(bytes.ptr[i]) || is_digit(bytes.ptr[i]) || strchr("+-.", bytes.ptr[i])))
+        i++;
+    return i < bytes.len && bytes.ptr[i] == ':';
+}
+
+bool wb_head_starts(struct wb_slice bytes, bool arc)
+{
+    struct wb_slice text = bytes;
+
+    while (text.len > 0 && (text.ptr[0] == '\r' || text.ptr[0] == '\n')) {
+        text.ptr++;
+        text.len--;
+    }
+    return starts_warc(text) || (arc && starts_arc(text));
+}
+
+bool wb_head_trailer(struct wb_slice bytes, bool ends, bool arc, size_t *len_out)
+{
+    size_t at = 0;
+    int line_ends = 0;
+
+    *len_out = 0;
+    while (line_ends < 2) {
+        if (at < bytes.len && bytes.ptr[at] == '\n')
+            at += 1;
+        else if (at + 1 < bytes.len && bytes.ptr[at] == '\r' && bytes.ptr[at + 1] == '\n')
+            at += 2;
+        else
+            break;
+        line_ends++;
+    }
+    struct wb_slice rest = wb_slice(bytes.ptr + at, bytes.len - at);
+    *len_out = at;
+    if (ends && (rest.len == 0 || (rest.len == 1 && rest.ptr[0] == '\r')))
+        return true;
+    if (!arc)
+        return line_ends == 2 || starts_warc(rest);
+    return starts_arc(rest) || (rest.len > 0 && (rest.ptr[0] == '\n' || rest.ptr[0] == '\r'));
+}
+
+int wb_head_end(struct wb_slice bytes, size_t *scanned, size_t *end_out)
+{
+    bool arc = !starts_warc(bytes);
+
+    *end_out = 0;
+    while (*scanned < bytes.len) {
+        const char *line = bytes.ptr + *scanned;
+        size_t left = bytes.len - *scanned;
+        const char *lf = memchr(line, '\n', left);
+        if (!lf)
+            return 0;
+        size_t len = (size_t)(lf - line);
+        bool blank = len == 0 || (len == 1 && line[0] == '\r');
+        if (*scanned > 0 && starts_warc(wb_slice(line, left)))
+            return wb_fail(WB_E_CORRUPT, "another record starts inside the header");
+        *scanned += len + 1;
+        if (blank || arc) {
+            *end_out = *scanned;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* ---- WARC ------------------------------------------------------------------------------ */
+
+static const struct {
+    struct wb_slice name;
+    enum wb_warc_type type;
+} types[] = {
+    {{"response", 8}, WB_WARC_RESPONSE}, {{"request", 7}, WB_WARC_REQUEST},         {{"metadata", 8}, WB_WARC_METADATA},
+    {{"revisit", 7}, WB_WARC_REVISIT},   {{"resource", 8}, WB_WARC_RESOURCE},       {{"warcinfo", 8}, WB_WARC_WARCINFO},
+    {{"conversion", 10}, WB_WARC_CONVERSION}, {{"continuation", 12}, WB_WARC_CONTINUATION},
+};
+
+static enum wb_warc_type type_of(struct wb_slice value)
+{
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (wb_slice_equal_nocase(value, types[i].name))
+            return types[i].type;
+    return WB_WARC_UNKNOWN;
+}
+
+static struct wb_span span_of(struct wb_slice whole, struct wb_slice part)
+{
+    return (struct wb_span){(size_t)(part.ptr - whole.ptr), part.len};
+}
+
+static struct wb_slice without_brackets(struct wb_slice uri)
+{
+    if (uri.len >= 2 && uri.ptr[0] == '<' && uri.ptr[uri.len - 1] == '>')
+        uri = wb_slice(uri.ptr + 1, uri.len - 2);
+    return wb_slice_trim(uri);
+}
+
+struct fields {
+    bool has_length, bad_length, has_type;
+};
+
+static bool named(struct wb_slice name, const char *want, size_t len)
+{
+    return name.len == len && wb_slice_equal_nocase(name, wb_slice(want, len));
+}
+
+#define NAMED(name, text) named((name), (text), sizeof(text) - 1)
+
+static void read_field(struct wb_slice bytes, struct wb_slice name, struct wb_slice value, struct wb_head *head, struct fields *seen)
+{
+    if (NAMED(name, "WARC-Type")) {
+        head->type = type_of(value);
+        seen->has_type = true;
+    } else if (NAMED(name, "Content-Length")) {
+        /* Two lengths that differ are as good as none. */
+        uint64_t length;
+        bool good = wb_slice_to_u64(value, &length);
+        seen->bad_length |= !good || (seen->has_length && head->length != length);
+        seen->has_length = true;
+        head->length = length;
+    } else if (NAMED(name, "WARC-Target-URI")) {
+        head->uri = span_of(bytes, without_brackets(value));
+    } else if (NAMED(name, "WARC-Date")) {
+        head->has_time = wb_date_parse(value, &head->time_ms);
+    } else if (NAMED(name, "Content-Type")) {
+        head->content_type = span_of(bytes, value);
+    } else if (NAMED(name, "WARC-Truncated")) {
+        head->truncated = true;
+    }
+}
+
+static const char *parse_warc(struct wb_slice bytes, struct wb_head *head)
+{
+    const char *lf = memchr(bytes.ptr, '\n', bytes.len);
+    struct fields seen = {false, false, false};
+    struct wb_slice name, value;
+    size_t at = 0;
+
+    if (!lf)
+        return "there is only a version line";
+    size_t start = (size_t)(lf + 1 - bytes.ptr);
+    size_t end = bytes.len;
+    end -= end > start && bytes.ptr[end - 1] == '\n';
+    end -= end > start && bytes.ptr[end - 1] == '\r';
+    head->lines = (struct wb_span){start, end - start};
+    while (wb_http_field_next(wb_slice(bytes.ptr + start, end - start), &at, &name, &value))
+        read_field(bytes, name, value, head, &seen);
+    if (!seen.has_length)
+        return "the record has no Content-Length";
+    if (seen.bad_length)
+        return "the record's Content-Length is not a number";
+    if (!seen.has_type)
+        return "the record has no WARC-Type";
+    return NULL;
+}
+
+/* ---- ARC --------------------------------------------------------------------------------- */
+
+/* Cuts the last word off *line; false where there is none, or nothing before it. */
+static bool last_word(struct wb_slice *line, struct wb_slice *word_out)
+{
+    size_t end = line->len, at;
+
+    while (end > 0 && line->ptr[end - 1] == ' ')
+        end--;
+    at = end;
+    while (at > 0 && line->ptr[at - 1] != ' ')
+        at--;
+    *word_out = wb_slice(line->ptr + at, end - at);
+    line->len = at;
+    return at > 0 && end > at;
+}
+
+static const char *parse_arc(struct wb_slice bytes, struct wb_head *head)
+{
+    struct wb_slice line = wb_slice_trim(bytes);
+    struct wb_slice length, type, date, address;
+
+    head->lines = span_of(bytes, line);
+    if (!last_word(&line, &length) || !last_word(&line, &type) || !last_word(&line, &date) || !last_word(&line, &address))
+        return "not an ARC header";
+    if (!wb_slice_to_u64(length, &head->length))
+        return "the ARC record's length is not a number";
+    struct wb_slice url = wb_slice_trim(line);
+    if (!starts_arc(url))
+        return "not an ARC header";
+    head->has_time = wb_date_parse_digits(date, &head->time_ms);
+    if (!head->has_time && wb_slice_to_u64(date, &(uint64_t){0}))
+        head->has_time = date.len > 14 && wb_date_parse_digits(wb_slice(date.ptr, 14), &head->time_ms);
+    if (!head->has_time)
+        return "the ARC record's date is not one";
+    head->uri = span_of(bytes, url);
+    head->content_type = span_of(bytes, type);
+    head->type = wb_slice_starts_nocase(url, WB_SLICE_LIT("filedesc:")) ? WB_WARC_ARC_VERSION : WB_WARC_ARC;
+    return NULL;
+}
+
+const char *wb_head_parse(struct wb_slice bytes, struct wb_head *head_out)
+{
+    *head_out = (struct wb_head){.type = WB_WARC_UNKNOWN};
+    return starts_warc(bytes) ? parse_warc(bytes, head_out) : parse_arc(bytes, head_out);
+}

@@ -1,0 +1,47 @@
+/* head.h - private to warc: the header of a record, WARC's lines or ARC's one line. */
+#ifndef WB_WARC_HEAD_H
+#define WB_WARC_HEAD_H
+
+#include "warc/warc.h"
+
+/* No header is longer than this. */
+#define WB_HEAD_MAX ((size_t)1 << 20)
+
+/* The bytes that wb_head_starts() and wb_head_trailer() need to see. */
+#define WB_HEAD_PEEK 24
+
+/* A part of the header, counted from the record's first byte: memory may move while the block is read. */
+struct wb_span {
+    size_t at, len;
+};
+
+struct wb_head {
+    enum wb_warc_type type;
+    uint64_t length;       /* of the block */
+    struct wb_span lines;  /* what struct wb_warc_record calls header */
+    struct wb_span uri, content_type;
+    int64_t time_ms;
+    bool has_time, truncated;
+};
+
+/* True where a WARC record, or with arc an ARC record, may start here, after line ends. */
+bool wb_head_starts(struct wb_slice bytes, bool arc);
+
+/*
+ * Looks for the end of the header in the first bytes of a record: 1 with the
+ * length up to the block, 0 where more bytes are needed, WB_E_CORRUPT where
+ * another record starts before the end. *scanned (0 at first) remembers how far
+ * it looked, so that asking again with more bytes is linear.
+ */
+int wb_head_end(struct wb_slice bytes, size_t *scanned, size_t *end_out);
+
+/* Reads a whole header. NULL, or what is wrong with it in words. */
+const char *wb_head_parse(struct wb_slice bytes, struct wb_head *head_out);
+
+/*
+ * Judges what follows a block: true where it is the end of a record, with the
+ * number of bytes that belong to it. ends: nothing comes after bytes.
+ */
+bool wb_head_trailer(struct wb_slice bytes, bool ends, bool arc, size_t *len_out);
+
+#endif

@@ -1,0 +1,166 @@
+/*
+ * warcpage.c - from an archive record to the page it holds, or to what a revisit says.
+ *
+ * A block that is an HTTP response becomes a page with its head, coding undone;
+ * any other block is the page itself. Nothing here decides what is stored.
+ */
+#include "warc/warc.h"
+
+#include "base/codec.h"
+#include "base/date.h"
+#include "base/error.h"
+#include "warc/xcrawl.h"
+
+void wb_warc_mem_release(struct wb_warc_mem *mem)
+{
+    wb_url_release(&mem->url);
+    wb_buf_release(&mem->key);
+    wb_buf_release(&mem->text);
+    wb_buf_release(&mem->body);
+}
+
+/* "sha1:" and 32 digits of base32 or 40 of hexadecimal. */
+static bool read_sha1(struct wb_slice value, uint8_t sha1_out[WB_SHA1_BYTES])
+{
+    struct wb_slice prefix = WB_SLICE_LIT("sha1:");
+
+    memset(sha1_out, 0, WB_SHA1_BYTES);
+    if (!wb_slice_starts_nocase(value, prefix))
+        return false;
+    struct wb_slice digits = wb_slice(value.ptr + prefix.len, value.len - prefix.len);
+    return wb_base32_decode(digits, sha1_out, WB_SHA1_BYTES) || wb_hex_decode(digits, sha1_out, WB_SHA1_BYTES);
+}
+
+static int name_page(struct wb_slice uri, struct wb_warc_mem *mem, struct wb_page *page)
+{
+    if (uri.len == 0)
+        return wb_fail(WB_E_PROTO, "the record has no target URI");
+    int err = wb_url_parse(uri, NULL, &mem->url);
+    if (err < 0)
+        return err;
+    err = wb_url_key(&mem->url, &mem->key);
+    if (err < 0)
+        return err;
+    page->url = wb_url_href(&mem->url);
+    page->key = wb_buf_slice(&mem->key);
+    page->id = wb_pageid_of_key(page->key);
+    return 0;
+}
+
+/* The words of problem_out, the gravest first. */
+static const char *problem_of(const struct wb_decoded *decoded, bool cut)
+{
+    if (decoded->damaged)
+        return "the payload's coding is damaged or broken off";
+    if (decoded->cut || cut)
+        return "the payload is longer than the limit";
+    return "";
+}
+
+/* Head, type and charset of a response; all of them lie in text or in the record. */
+static int describe_response(struct wb_slice raw, struct wb_buf *text, struct wb_page *page)
+{
+    struct wb_slice value;
+    size_t head_len = 0;
+    int err = 0;
+
+    if (wb_xcrawl_has(raw)) {
+        err = wb_xcrawl_undo(raw, text);
+        head_len = text->len;
+    }
+    if (err < 0)
+        return err;
+    wb_http_header(raw, "Content-Type", &value);
+    err = wb_media_type_parse(value, text, &page->type, &page->charset);
+    page->head = head_len ? wb_slice(text->ptr, head_len) : raw; /* text may have moved meanwhile */
+    return err;
+}
+
+static int fill_response(const struct wb_warc_record *record, const struct wb_http_head *http, size_t body_max,
+                         struct wb_warc_mem *mem, struct wb_page *page, struct wb_decoded *decoded_out)
+{
+    struct wb_slice digest;
+    int err = wb_payload_decode(http->raw, http->body, body_max, &mem->body, decoded_out);
+
+    if (err < 0)
+        return err;
+    page->kind = WB_PAGE_RESPONSE;
+    page->status = http->status;
+    page->body = decoded_out->changed ? wb_buf_slice(&mem->body) : http->body;
+    if (decoded_out->changed && wb_warc_header(record, "WARC-Payload-Digest", &digest))
+        page->has_payload_sha1 = read_sha1(digest, page->payload_sha1);
+    return describe_response(http->raw, &mem->text, page);
+}
+
+static int fill_resource(const struct wb_warc_record *record, struct wb_warc_mem *mem, struct wb_page *page)
+{
+    page->kind = WB_PAGE_RESOURCE;
+    page->status = 200;
+    page->body = record->block;
+    /* A response that cannot be read as one says nothing of what it holds. */
+    if (wb_slice_starts_nocase(record->content_type, WB_SLICE_LIT("application/http")))
+        return 0;
+    return wb_media_type_parse(record->content_type, &mem->text, &page->type, &page->charset);
+}
+
+int wb_warc_page(const struct wb_warc_record *record, size_t body_max, struct wb_warc_mem *mem, struct wb_page *page_out,
+                 const char **problem_out)
+{
+    struct wb_http_head http;
+    struct wb_decoded decoded = {.changed = false};
+    struct wb_page page = {.head = WB_SLICE_EMPTY, .type = WB_SLICE_EMPTY, .charset = WB_SLICE_EMPTY, .body = WB_SLICE_EMPTY};
+    int err;
+
+    *page_out = page;
+    *problem_out = "";
+    wb_buf_clear(&mem->text);
+    wb_buf_clear(&mem->body);
+    if (record->type != WB_WARC_RESPONSE && record->type != WB_WARC_RESOURCE && record->type != WB_WARC_ARC)
+        return wb_fail(WB_E_PROTO, "the record holds no page");
+    err = name_page(record->uri, mem, &page);
+    if (err < 0)
+        return err;
+    if (record->type != WB_WARC_RESOURCE && wb_http_split(record->block, &http) == 0)
+        err = fill_response(record, &http, body_max, mem, &page, &decoded);
+    else
+        err = fill_resource(record, mem, &page);
+    if (err < 0)
+        return err;
+    bool cut = record->cut || page.body.len > body_max;
+    if (page.body.len > body_max)
+        page.body.len = body_max;
+    page.body_bytes = page.body.len;
+    page.time_ms = record->has_time ? record->time_ms : 0;
+    page.truncated = record->truncated || cut || decoded.cut || decoded.damaged;
+    *problem_out = problem_of(&decoded, cut);
+    *page_out = page;
+    return 0;
+}
+
+/* ---- revisits --------------------------------------------------------------------------- */
+
+static bool ends_with(struct wb_slice s, struct wb_slice end)
+{
+    return s.len >= end.len && wb_slice_equal(wb_slice(s.ptr + s.len - end.len, end.len), end);
+}
+
+void wb_warc_revisit(const struct wb_warc_record *record, struct wb_warc_revisit *revisit_out)
+{
+    struct wb_slice value;
+
+    *revisit_out = (struct wb_warc_revisit){.refers_uri = WB_SLICE_EMPTY};
+    /* 1.0 and 1.1 spell the profile differently up to its last word; so did drafts. */
+    if (wb_warc_header(record, "WARC-Profile", &value)) {
+        revisit_out->not_modified = ends_with(value, WB_SLICE_LIT("/server-not-modified"));
+        revisit_out->known_profile = revisit_out->not_modified || ends_with(value, WB_SLICE_LIT("identical-payload-digest"));
+    }
+    if (wb_warc_header(record, "WARC-Payload-Digest", &value))
+        revisit_out->has_sha1 = read_sha1(value, revisit_out->sha1);
+    if (wb_warc_header(record, "WARC-Refers-To-Target-URI", &value)) {
+        if (value.len >= 2 && value.ptr[0] == '<' && value.ptr[value.len - 1] == '>')
+            value = wb_slice(value.ptr + 1, value.len - 2);
+        revisit_out->refers_uri = value;
+    }
+    if (wb_warc_header(record, "WARC-Refers-To-Date", &value) && !wb_date_parse(value, &revisit_out->refers_time_ms))
+        revisit_out->refers_time_ms = 0;
+}

@@ -1,0 +1,498 @@
+/*
+ * warcreader.c - records out of an archive, and the way on after damage.
+ *
+ * A record is delivered only when it is whole: its block and what ends it are
+ * there, and where it ends with its unit the unit's checksum was right. Anything
+ * else is one error with the offset of the unit; the next call then looks for the
+ * next record:
+ *
+ *   the unit is damaged        the next unit in the file that starts with a record
+ *   the record is malformed    the next header inside the unit, where the unit holds
+ *                              several records (a plain file is such a unit);
+ *                              else the next unit that starts with a record
+ *
+ * A member that holds one record is not searched inside: what looks like a header
+ * there is a part of some page. Memory: the block up to block_max, the header up
+ * to WB_HEAD_MAX, and the source's windows.
+ */
+#include "warc/warcreader.h"
+
+#include "base/check.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "warc/head.h"
+#include "warc/source.h"
+
+#include <inttypes.h>
+
+#define ARC_PEEK 4096
+
+struct wb_warc_reader {
+    struct wb_source source;
+    size_t block_max;
+    size_t taken;            /* bytes of the record delivered last */
+    uint64_t offset;         /* of the record being read */
+    uint64_t error_offset;
+    uint64_t unit_offset;    /* of the unit that the last record started in... */
+    uint64_t unit_records;   /* ...and how many started in it so far */
+    bool arc;                /* it is an ARC file */
+    bool recognised;         /* something that starts like a record was seen */
+    bool lost;               /* the next record has to be looked for */
+    int final;               /* an error after which there is nothing more */
+};
+
+/* ---- opening --------------------------------------------------------------------------- */
+
+int wb_warc_open_file(struct wb_file *file, size_t block_max, struct wb_warc_reader **reader_out)
+{
+    *reader_out = NULL;
+    struct wb_warc_reader *r = wb_alloc_zero(1, sizeof *r);
+    if (!r) {
+        wb_file_close(file);
+        return WB_E_NOMEM;
+    }
+    r->block_max = block_max;
+    r->unit_offset = UINT64_MAX;
+    int err = wb_source_init(&r->source, file, block_max + WB_HEAD_MAX);
+    if (err < 0) {
+        wb_warc_close(r);
+        return err;
+    }
+    *reader_out = r;
+    return 0;
+}
+
+int wb_warc_open(const char *path, size_t block_max, struct wb_warc_reader **reader_out)
+{
+    struct wb_file file = WB_FILE_INIT;
+
+    *reader_out = NULL;
+    if (wb_path_kind(path) == WB_PATH_DIR)
+        return wb_fail(WB_E_INVALID, "%s is a directory, not a web archive", path);
+    int err = wb_file_open(path, WB_FILE_READ, &file);
+    return err < 0 ? err : wb_warc_open_file(&file, block_max, reader_out);
+}
+
+void wb_warc_close(struct wb_warc_reader *reader)
+{
+    if (!reader)
+        return;
+    wb_source_release(&reader->source);
+    wb_free(reader);
+}
+
+uint64_t wb_warc_error_offset(const struct wb_warc_reader *reader)
+{
+    return reader->error_offset;
+}
+
+void wb_warc_progress(const struct wb_warc_reader *reader, uint64_t *done_out, uint64_t *size_out)
+{
+    const struct wb_source *s = &reader->source;
+
+    *size_out = s->size;
+    *done_out = s->kind == WB_SOURCE_PLAIN ? wb_source_offset(s) : s->in_offset + s->in_pos;
+    if (*done_out > *size_out)
+        *done_out = *size_out;
+}
+
+/* ---- one record ---------------------------------------------------------------------------- */
+
+static int fail_record(struct wb_warc_reader *r, const char *what)
+{
+    return wb_fail(WB_E_CORRUPT, "%s: %s at offset %" PRIu64, r->source.file.path, what, r->offset);
+}
+
+static struct wb_slice bytes_after(const struct wb_source *s, size_t at)
+{
+    struct wb_slice all = wb_source_bytes(s);
+
+    WB_CHECK(at <= all.len);
+    return wb_slice(all.ptr + at, all.len - at);
+}
+
+/* Passes over line ends, within the newest unit. */
+static int skip_line_ends(struct wb_source *s)
+{
+    for (;;) {
+        struct wb_slice bytes = wb_source_bytes(s);
+        size_t n = 0;
+        while (n < bytes.len && (bytes.ptr[n] == '\r' || bytes.ptr[n] == '\n'))
+            n++;
+        wb_source_take(s, n);
+        if (n < bytes.len || !s->unit_open)
+            return 0;
+        int err = wb_source_fill(s, 1);
+        if (err < 0)
+            return err;
+    }
+}
+
+/* What an ARC header looks like is too vague to be looked for in a WARC file. */
+static bool may_be_arc(const struct wb_warc_reader *r)
+{
+    return r->arc || !r->recognised;
+}
+
+/* Goes to the first byte of the next record: 1, or 0 at the end of the file. */
+static int begin_record(struct wb_warc_reader *r)
+{
+    struct wb_source *s = &r->source;
+
+    for (;;) {
+        r->offset = s->unit_offset;
+        int err = skip_line_ends(s);
+        if (err < 0)
+            return err;
+        if (wb_source_bytes(s).len > 0)
+            break;
+        err = wb_source_next(s);
+        if (err <= 0) {
+            r->offset = s->unit_offset;
+            return err;
+        }
+    }
+    r->offset = wb_source_offset(s);
+    r->unit_records = r->unit_offset == s->unit_offset ? r->unit_records + 1 : 0;
+    r->unit_offset = s->unit_offset;
+    int err = wb_source_fill(s, WB_HEAD_PEEK);
+    if (err < 0)
+        return err;
+    struct wb_slice bytes = wb_source_bytes(s);
+    bool warc = wb_head_starts(bytes, false);
+    if (!warc && !wb_head_starts(bytes, may_be_arc(r)))
+        return fail_record(r, "no record starts");
+    if (!r->recognised)
+        r->arc = !warc;
+    r->recognised |= warc;
+    return 1;
+}
+
+/* True where a record starts at `at`; of an ARC header, which is vague, all of it must be there. */
+static int record_starts(struct wb_warc_reader *r, size_t at)
+{
+    struct wb_source *s = &r->source;
+    struct wb_head head;
+
+    int err = wb_source_fill(s, at + (r->arc ? ARC_PEEK : WB_HEAD_PEEK));
+    if (err < 0)
+        return err;
+    struct wb_slice bytes = bytes_after(s, at);
+    if (!wb_head_starts(bytes, r->arc))
+        return 0;
+    const char *lf = r->arc ? memchr(bytes.ptr, '\n', bytes.len) : NULL;
+    return !r->arc || (lf && !wb_head_parse(wb_slice(bytes.ptr, (size_t)(lf + 1 - bytes.ptr)), &head));
+}
+
+/* At least want bytes of the record, from as many units as it takes. */
+static int need(struct wb_warc_reader *r, size_t want)
+{
+    struct wb_source *s = &r->source;
+
+    for (;;) {
+        int err = wb_source_fill(s, want);
+        if (err < 0)
+            return err;
+        size_t have = wb_source_bytes(s).len;
+        if (have >= want)
+            return 0;
+        err = wb_source_next(s);
+        if (err < 0)
+            return err;
+        if (err == 0)
+            return fail_record(r, "the file ends in the middle of the record");
+        err = record_starts(r, have);
+        if (err < 0)
+            return err;
+        if (err > 0)
+            return fail_record(r, "the next record starts before the end of the record");
+    }
+}
+
+/* The header, whole and read; *len_out bytes long. */
+static int read_head(struct wb_warc_reader *r, struct wb_head *head_out, size_t *len_out)
+{
+    struct wb_source *s = &r->source;
+    size_t scanned = 0, have = 0;
+
+    *len_out = 0;
+    for (;;) {
+        struct wb_slice bytes = wb_source_bytes(s);
+        have = bytes.len < WB_HEAD_MAX ? bytes.len : WB_HEAD_MAX;
+        int found = wb_head_end(wb_slice(bytes.ptr, have), &scanned, len_out);
+        if (found < 0)
+            return fail_record(r, "another record starts inside the header of the record");
+        if (found > 0)
+            break;
+        if (have == WB_HEAD_MAX)
+            return fail_record(r, "too long a header of the record");
+        int err = need(r, have + 1);
+        if (err < 0)
+            return err;
+    }
+    const char *wrong = wb_head_parse(wb_slice(wb_source_bytes(s).ptr, *len_out), head_out);
+    if (wrong)
+        return fail_record(r, wrong);
+    r->recognised = true;
+    return 0;
+}
+
+/*
+ * A plain file can be looked at where the block should end before the block is
+ * read. A length that lies then costs nothing, so that a file full of such
+ * records is still read in linear time.
+ */
+static int check_plain_end(struct wb_warc_reader *r, uint64_t head_len, uint64_t length)
+{
+    struct wb_source *s = &r->source;
+    uint64_t start = r->offset + head_len;
+    char peek[WB_HEAD_PEEK];
+    size_t got = 0, trailer;
+
+    if (length > s->size || start > s->size - length)
+        return fail_record(r, "the file ends in the middle of the record");
+    if (wb_source_bytes(s).len - head_len >= length)
+        return 0;
+    int err = wb_file_read_at(&s->file, start + length, peek, sizeof peek, &got);
+    if (err < 0)
+        return err;
+    if (!wb_head_trailer(wb_slice(peek, got), got < sizeof peek, r->arc, &trailer))
+        return fail_record(r, "the block does not end where its length says: the record");
+    return 0;
+}
+
+/* The block: what is kept of it in memory behind the header, the rest passed over. */
+static int read_block(struct wb_warc_reader *r, size_t head_len, uint64_t length)
+{
+    struct wb_source *s = &r->source;
+    size_t keep = length < r->block_max ? (size_t)length : r->block_max;
+    uint64_t left = length - keep;
+    int err = 0;
+
+    if (s->kind == WB_SOURCE_PLAIN)
+        err = check_plain_end(r, head_len, length);
+    if (err == 0)
+        err = need(r, head_len + keep);
+    while (err == 0 && left > 0) {
+        uint64_t cut;
+        err = wb_source_cut(s, head_len + keep, left, &cut);
+        left -= cut;
+        if (err == 0 && left > 0)
+            err = need(r, head_len + keep + 1);
+    }
+    return err;
+}
+
+static int read_trailer(struct wb_warc_reader *r, size_t at, size_t *len_out)
+{
+    struct wb_source *s = &r->source;
+
+    *len_out = 0;
+    int err = wb_source_fill(s, at + WB_HEAD_PEEK);
+    if (err < 0)
+        return err;
+    struct wb_slice rest = bytes_after(s, at);
+    if (!wb_head_trailer(rest, rest.len < WB_HEAD_PEEK && !s->unit_open, r->arc, len_out))
+        return fail_record(r, "the block does not end where its length says: the record");
+    /* Where the record is the last of its unit, this sees the unit to its end and so its checksum checked. */
+    return wb_source_fill(s, at + *len_out + 1);
+}
+
+static struct wb_slice part(struct wb_slice record, struct wb_span span)
+{
+    return span.len ? wb_slice(record.ptr + span.at, span.len) : WB_SLICE_EMPTY;
+}
+
+static int read_record(struct wb_warc_reader *r, struct wb_warc_record *record_out)
+{
+    struct wb_head head;
+    size_t head_len, trailer;
+    int err = read_head(r, &head, &head_len);
+
+    if (err < 0)
+        return err;
+    size_t keep = head.length < r->block_max ? (size_t)head.length : r->block_max;
+    err = read_block(r, head_len, head.length);
+    if (err < 0)
+        return err;
+    err = read_trailer(r, head_len + keep, &trailer);
+    if (err < 0)
+        return err;
+    r->taken = head_len + keep + trailer;
+    struct wb_slice bytes = wb_source_bytes(&r->source);
+    *record_out = (struct wb_warc_record){
+        .type = head.type,
+        .offset = r->offset,
+        .header = part(bytes, head.lines),
+        .uri = part(bytes, head.uri),
+        .content_type = part(bytes, head.content_type),
+        .block = wb_slice(bytes.ptr + head_len, keep),
+        .block_bytes = head.length,
+        .time_ms = head.time_ms,
+        .has_time = head.has_time,
+        .truncated = head.truncated,
+        .cut = keep < head.length,
+    };
+    return 1;
+}
+
+/* ---- the way on after damage -------------------------------------------------------------- */
+
+/* True where a whole header that can be read lies at the first byte. More bytes of the unit are read for it. */
+static int judge_header(struct wb_warc_reader *r)
+{
+    struct wb_source *s = &r->source;
+    struct wb_head head;
+    size_t scanned = 0, end = 0;
+
+    for (;;) {
+        struct wb_slice bytes = wb_source_bytes(s);
+        size_t have = bytes.len < WB_HEAD_MAX ? bytes.len : WB_HEAD_MAX;
+        int found = wb_head_end(wb_slice(bytes.ptr, have), &scanned, &end);
+        if (found != 0)
+            return found > 0 && !wb_head_parse(wb_slice(bytes.ptr, end), &head);
+        if (have == WB_HEAD_MAX || !s->unit_open)
+            return 0;
+        int err = wb_source_fill(s, have + 1);
+        if (err < 0)
+            return err;
+    }
+}
+
+/* The next header in the newest unit, behind the first byte: 1, or 0 at the unit's end. */
+static int find_inside(struct wb_warc_reader *r)
+{
+    struct wb_source *s = &r->source;
+
+    for (;;) {
+        struct wb_slice bytes = wb_source_bytes(s);
+        const char *lf = memchr(bytes.ptr, '\n', bytes.len);
+        wb_source_take(s, lf ? (size_t)(lf + 1 - bytes.ptr) : bytes.len);
+        int err = wb_source_fill(s, WB_HEAD_PEEK);
+        if (err < 0)
+            return err;
+        bytes = wb_source_bytes(s);
+        if (bytes.len == 0)
+            return 0;
+        if (lf && bytes.ptr[0] != '\r' && bytes.ptr[0] != '\n' && wb_head_starts(bytes, may_be_arc(r))) {
+            int found = judge_header(r);
+            if (found != 0)
+                return found;
+        }
+    }
+}
+
+/* Takes everything up to the newest unit's start; where that is gone, everything up to its end. */
+static int leave_units(struct wb_source *s)
+{
+    uint64_t cut;
+
+    if (s->unit_at > s->mark && s->kind != WB_SOURCE_PLAIN) {
+        wb_source_take(s, s->unit_at - s->mark);
+        return 0;
+    }
+    return wb_source_cut(s, 0, UINT64_MAX, &cut);
+}
+
+/* The next unit that starts with a record. */
+static int find_unit(struct wb_warc_reader *r)
+{
+    struct wb_source *s = &r->source;
+
+    for (;;) {
+        int err = s->damaged ? 0 : leave_units(s);
+        if (err == 0 && !s->damaged && !s->unit_open && wb_source_bytes(s).len == 0) {
+            err = wb_source_next(s);
+            if (err == 0)
+                return 0;
+        }
+        if (err >= 0 && !s->damaged)
+            err = skip_line_ends(s);
+        if (err >= 0 && !s->damaged)
+            err = wb_source_fill(s, WB_HEAD_PEEK);
+        if (err < 0 && err != WB_E_CORRUPT)
+            return err;
+        if (s->damaged)
+            return wb_source_search(s, wb_head_starts, may_be_arc(r));
+        if (wb_head_starts(wb_source_bytes(s), may_be_arc(r)))
+            return 1;
+    }
+}
+
+static int find_record(struct wb_warc_reader *r)
+{
+    struct wb_source *s = &r->source;
+    bool inside = s->kind == WB_SOURCE_PLAIN || r->unit_records > 0 || s->unit_offset == 0;
+
+    if (inside && !s->damaged && s->unit_at <= s->mark) {
+        int found = find_inside(r);
+        if (found != 0 && found != WB_E_CORRUPT)
+            return found;
+        if (s->kind == WB_SOURCE_PLAIN)
+            return found;
+    }
+    return find_unit(r);
+}
+
+/*
+ * Nothing that starts like a record was seen yet: if nothing follows either, this
+ * is some other file, unless what failed was the compression that its first bytes
+ * promised.
+ */
+static int judge_file(struct wb_warc_reader *r)
+{
+    struct wb_error_copy damage;
+    bool broken = r->source.damaged && r->source.by_content;
+
+    wb_error_save(WB_E_CORRUPT, &damage);
+    int found = find_record(r);
+    if (found < 0)
+        return found;
+    r->lost = false;
+    if (found == 0 && !broken)
+        return wb_fail(WB_E_PROTO, "%s is not a web archive", r->source.file.path);
+    return wb_error_restore(&damage);
+}
+
+int wb_warc_next(struct wb_warc_reader *reader, struct wb_warc_record *record_out)
+{
+    struct wb_warc_reader *r = reader;
+    int err = 1;
+
+    *record_out = (struct wb_warc_record){.type = WB_WARC_UNKNOWN};
+    if (r->final < 0)
+        return wb_fail(r->final, "%s cannot be read any further", r->source.file.path);
+    wb_source_take(&r->source, r->taken);
+    r->taken = 0;
+    if (r->lost)
+        err = find_record(r);
+    r->lost = false;
+    if (err > 0)
+        err = begin_record(r);
+    if (err > 0)
+        err = read_record(r, record_out);
+    if (err == WB_E_CORRUPT) {
+        r->error_offset = r->offset;
+        r->lost = true;
+        if (!r->recognised)
+            err = judge_file(r);
+    }
+    if (err < 0 && err != WB_E_CORRUPT)
+        r->final = err;
+    return err;
+}
+
+bool wb_warc_header(const struct wb_warc_record *record, const char *name, struct wb_slice *value_out)
+{
+    struct wb_slice want = wb_slice_str(name), found;
+    size_t at = 0;
+
+    *value_out = WB_SLICE_EMPTY;
+    if (record->type == WB_WARC_ARC || record->type == WB_WARC_ARC_VERSION)
+        return false;
+    while (wb_http_field_next(record->header, &at, &found, value_out))
+        if (wb_slice_equal_nocase(found, want))
+            return true;
+    *value_out = WB_SLICE_EMPTY;
+    return false;
+}
