@@ -25,7 +25,7 @@ static const struct wb_option init_options[] = {
 static const struct wb_option import_options[] = {
     {"dir", 0, WB_OPTION_DIR, "DIR", "import the files under DIR as pages of a site"},
     {"url", 0, WB_OPTION_TEXT, "BASE", "with --dir: the URL that DIR stands for"},
-    {"max-bytes", 0, WB_OPTION_NUMBER, "N", "keep at most N bytes of a body, and mark it as truncated (67108864)"},
+    {"max-bytes", 0, WB_OPTION_NUMBER, "N", "keep at most N bytes of a body, and mark it as truncated (50331648)"},
     END,
 };
 

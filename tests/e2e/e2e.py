@@ -1,0 +1,166 @@
+"""What the end-to-end scripts share: running the program, making archives, printing TAP.
+
+A script marks functions with @test and ends with run(). Each test gets a folder of
+its own; it fails by raising, and skips by raising Skip.
+"""
+import contextlib, gzip, hashlib, json, os, pathlib, random, shutil, subprocess, sys, tempfile, traceback
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+WEBBASE = os.environ.get('WEBBASE', str(ROOT / 'build' / 'webbase'))
+SEED = int(os.environ.get('SEED', random.SystemRandom().randrange(1 << 31)))
+
+tests = []
+
+
+class Skip(Exception):
+    pass
+
+
+def test(function):
+    tests.append(function)
+    return function
+
+
+def rng(name):
+    """Randomness of one test; the seed is printed at the start."""
+    return random.Random('%d %s' % (SEED, name))
+
+
+def run():
+    wanted = sys.argv[1:]
+    chosen = [t for t in tests if not wanted or t.__name__ in wanted]
+    failed = 0
+    print('1..%d' % len(chosen))
+    print('# SEED=%d' % SEED, flush=True)
+    for n, function in enumerate(chosen, 1):
+        folder = pathlib.Path(tempfile.mkdtemp(prefix='webbase-e2e-'))
+        title = function.__name__.replace('_', ' ')
+        try:
+            function(folder)
+            print('ok %d - %s' % (n, title), flush=True)
+        except Skip as e:
+            print('ok %d - %s # SKIP %s' % (n, title, e), flush=True)
+        except Exception:
+            failed += 1
+            print('not ok %d - %s' % (n, title))
+            for line in traceback.format_exc().splitlines():
+                print('# ' + line)
+            sys.stdout.flush()
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+    sys.exit(1 if failed else 0)
+
+
+# ---- the program -------------------------------------------------------------
+
+def command(repo, *args):
+    return [WEBBASE] + (['-r', str(repo)] if repo else []) + [str(a) for a in args]
+
+
+def call(repo, *args, status=0, **kw):
+    """Runs the program to its end; CompletedProcess with bytes. status: what it must exit with, None for any."""
+    p = subprocess.run(command(repo, *args), capture_output=True, timeout=kw.pop('timeout', 120), **kw)
+    assert p.returncode >= 0, 'died of signal %d: %s' % (-p.returncode, args)
+    assert status is None or p.returncode == status, 'exit %d, not %d: %s: %s' % (p.returncode, status, args, p.stderr[-500:])
+    return p
+
+
+def lines(data):
+    """JSON objects, one a line; an unfinished last line is left out."""
+    return [json.loads(line) for line in data.decode().split('\n')[:-1] if line]
+
+
+def ask(repo, *args, **kw):
+    return lines(call(repo, *args, '--json', **kw).stdout)
+
+
+def done(events):
+    found = [e for e in events if e.get('event') == 'done']
+    assert len(found) == 1, events[-3:]
+    return found[0]
+
+
+def refused(repo, named, *args, status=1, one_line=True):
+    """The command fails with that status and a message that names the thing."""
+    p = call(repo, *args, status=status)
+    text = p.stderr.decode('utf-8', 'replace')
+    assert text.startswith('webbase: '), text
+    assert str(named) in text, '%r is not in %r' % (named, text)
+    assert not one_line or text.count('\n') == 1, text
+    return text
+
+
+def verified(repo):
+    report = ask(repo, 'verify')[-1]
+    assert report['ok'] is True and report['problems'] == [], report
+    return report
+
+
+# ---- archives ----------------------------------------------------------------
+
+class Page:
+    def __init__(self, url, body, date='2026-01-02T03:04:05Z', type='text/html; charset=utf-8', status='200 OK', headers=()):
+        self.url, self.body, self.date, self.type, self.status, self.headers = url, body, date, type, status, list(headers)
+
+    def http(self):
+        head = ['HTTP/1.1 ' + self.status, 'Content-Type: ' + self.type, *self.headers, 'Content-Length: %d' % len(self.body)]
+        return '\r\n'.join(head).encode() + b'\r\n\r\n' + self.body
+
+    def record(self):
+        return record(self.url, self.http(), self.date)
+
+
+def record(url, block, date, kind='response', type='application/http; msgtype=response', extra=()):
+    rid = hashlib.md5((url + date + kind).encode()).hexdigest()
+    head = ['WARC/1.1', 'WARC-Type: ' + kind, 'WARC-Target-URI: ' + url, 'WARC-Date: ' + date,
+            'WARC-Record-ID: <urn:uuid:%s-%s-%s-%s-%s>' % (rid[:8], rid[8:12], rid[12:16], rid[16:20], rid[20:]),
+            'Content-Type: ' + type, 'Content-Length: %d' % len(block), *extra]
+    return '\r\n'.join(head).encode() + b'\r\n\r\n' + block + b'\r\n\r\n'
+
+
+WORDS = 'log hash segment block catalog page site link crawl index stream query rank anchor robots archive'.split()
+
+
+def html(random_, words=80):
+    text = ' '.join(random_.choice(WORDS) for _ in range(words))
+    nav = ''.join('<li><a href="/section/%d">Section %d</a></li>' % (i, i) for i in range(15))
+    return ('<!DOCTYPE html><title>%s</title><ul>%s</ul><p>%s</p>' % (text[:30], nav, text)).encode()
+
+
+def some_pages(random_, count, host='www.alpha.example'):
+    return [Page('http://%s/dir%d/%d.html' % (host, i % 5, i), b'%d ' % i + html(random_), '2026-01-02T03:%02d:%02dZ' % (i // 60 % 60, i % 60))
+            for i in range(count)]
+
+
+def write_archive(path, records, gz=None):
+    gz = str(path).endswith('.gz') if gz is None else gz
+    with open(path, 'wb') as f:
+        for r in records:
+            f.write(gzip.compress(r, 3) if gz else r)
+    return path
+
+
+def archive(path, pages):
+    return write_archive(path, [p.record() for p in pages])
+
+
+# ---- places ------------------------------------------------------------------
+
+@contextlib.contextmanager
+def small_disk(folder, size):
+    """A file system of its own, as small as told; Skip where mounting is not permitted."""
+    folder.mkdir()
+    if not shutil.which('mount'):
+        raise Skip('no mount command')
+    p = subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=' + size, 'tmpfs', folder], capture_output=True)
+    if p.returncode:
+        raise Skip('cannot mount: ' + p.stderr.decode().strip())
+    try:
+        yield folder
+    finally:
+        subprocess.run(['umount', '-l', folder], capture_output=True)
+
+
+def remount(folder, options):
+    subprocess.run(['mount', '-o', 'remount,' + options, folder], check=True, capture_output=True)
