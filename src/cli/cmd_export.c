@@ -25,10 +25,11 @@
 #define WRITE_BYTES ((size_t)1 << 20)
 
 struct export {
-    const char *path;     /* "-": standard output */
-    char *temporary;      /* owned; NULL for standard output */
+    const char *path;      /* "-": standard output */
+    enum wb_warc_coding coding;
+    char *temporary;       /* owned; NULL for standard output */
     struct wb_file file;
-    uint64_t offset;      /* what is written */
+    uint64_t offset;       /* what is written */
     struct wb_buf waiting; /* what is not */
     struct wb_selection selection;
     struct wb_store *store;
@@ -75,16 +76,11 @@ static int refuse_existing(const struct export *e, bool force)
 
 static int open_target(struct export *e, bool force)
 {
-    enum wb_warc_coding coding = WB_WARC_PLAIN;
     struct wb_buf name = WB_BUF_INIT;
 
     if (to_stdout(e))
-        return wb_warc_writer_new(coding, write_stdout, NULL, &e->writer);
-    int err = wb_warc_coding_of_name(e->path, &coding);
-    if (err == WB_E_INVALID)
-        return wb_usage("%s", wb_error_message());
-    if (err == 0)
-        err = refuse_existing(e, force);
+        return wb_warc_writer_new(e->coding, write_stdout, NULL, &e->writer);
+    int err = refuse_existing(e, force);
     if (err == 0)
         err = wb_buf_printf(&name, "%s.tmp", e->path);
     if (err == 0)
@@ -99,7 +95,7 @@ static int open_target(struct export *e, bool force)
     e->temporary = wb_buf_take(&name).ptr;
     err = wb_file_truncate(&e->file, 0);
     if (err == 0)
-        err = wb_warc_writer_new(coding, write_file, e, &e->writer);
+        err = wb_warc_writer_new(e->coding, write_file, e, &e->writer);
 done:
     wb_buf_release(&name);
     return err;
@@ -211,11 +207,22 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
+static int read_coding(struct export *e)
+{
+    e->coding = WB_WARC_PLAIN;
+    if (to_stdout(e))
+        return 0;
+    int err = wb_warc_coding_of_name(e->path, &e->coding);
+    return err == WB_E_INVALID ? wb_usage("%s", wb_error_message()) : err;
+}
+
 static int export_pages(struct export *e, const struct wb_options *options)
 {
     bool force = wb_options_flag(options, "force");
 
-    int err = wb_selection_init(&e->selection, options);
+    int err = read_coding(e);
+    if (err == 0)
+        err = wb_selection_init(&e->selection, options);
     if (err == 0)
         err = wb_store_open(options->dir, WB_STORE_READ, &e->store);
     if (err == 0)

@@ -38,10 +38,9 @@ def usage_errors_exit_2_and_name_the_word(folder):
                          (['import', 'f', '--max-bytes', 'x'], "'x'"), (['import', '--dir', '.'], '--url'),
                          (['import', '--dir', '.', '--url', 'nothing'], 'nothing'), (['init', '--organisation', 'drawer'], 'drawer'),
                          (['export', '--warc', 'x.txt'], 'x.txt'), (['get', 'http://h/', '--body', '--headers'], '--headers')):
-        if words[:1] == ['export'] and len(words) > 1:
-            call(repo, 'init')
         text = refused(repo, named, *words, status=2, one_line=False)
         assert '--help' in text, text
+    assert not repo.exists()
 
 
 @test
