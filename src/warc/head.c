@@ -4,9 +4,9 @@
  *   WARC  version line, named fields, blank line; CRLF or LF
  *   ARC   URL IP-address date type length LF     (the URL may contain blanks)
  *
- * Reads bytes that it is given and never asks for more. A version line inside a
- * header is not taken as a field: that makes looking for the next record linear,
- * because no byte of a header that failed can start another one.
+ * Reads bytes that it is given and never asks for more. A version inside a header
+ * is not taken as a field: that makes looking for the next record linear, because
+ * no byte of a header that failed can start another one.
  */
 #include "warc/head.h"
 
@@ -54,6 +54,23 @@ bool wb_head_starts(struct wb_slice bytes, bool arc)
     return starts_warc(text) || (arc && starts_arc(text));
 }
 
+/* A line that ends in "WARC/1.1". */
+static bool ends_version(struct wb_slice line)
+{
+    if (line.len > 0 && line.ptr[line.len - 1] == '\r')
+        line.len--;
+    return line.len >= 8 && starts_warc(wb_slice(line.ptr + line.len - 8, 8));
+}
+
+bool wb_head_is_line(struct wb_slice bytes, bool arc)
+{
+    const char *lf = bytes.len ? memchr(bytes.ptr, '\n', bytes.len < 10 ? bytes.len : 10) : NULL;
+
+    if (starts_warc(bytes))
+        return lf && ends_version(wb_slice(bytes.ptr, (size_t)(lf - bytes.ptr)));
+    return arc && starts_arc(bytes);
+}
+
 bool wb_head_trailer(struct wb_slice bytes, bool ends, bool arc, size_t *len_out)
 {
     size_t at = 0;
@@ -78,7 +95,7 @@ bool wb_head_trailer(struct wb_slice bytes, bool ends, bool arc, size_t *len_out
     return starts_arc(rest) || (rest.len > 0 && (rest.ptr[0] == '\n' || rest.ptr[0] == '\r'));
 }
 
-int wb_head_end(struct wb_slice bytes, size_t *scanned, size_t *end_out)
+int wb_head_end(struct wb_slice bytes, bool strict, size_t *scanned, size_t *end_out)
 {
     bool arc = !starts_warc(bytes);
 
@@ -91,7 +108,7 @@ int wb_head_end(struct wb_slice bytes, size_t *scanned, size_t *end_out)
             return 0;
         size_t len = (size_t)(lf - line);
         bool blank = len == 0 || (len == 1 && line[0] == '\r');
-        if (*scanned > 0 && starts_warc(wb_slice(line, left)))
+        if (*scanned > 0 && (starts_warc(wb_slice(line, left)) || (strict && ends_version(wb_slice(line, len)))))
             return wb_fail(WB_E_CORRUPT, "another record starts inside the header");
         *scanned += len + 1;
         if (blank || arc) {

@@ -27,13 +27,17 @@ struct wb_head {
 /* True where a WARC record, or with arc an ARC record, may start here, after line ends. */
 bool wb_head_starts(struct wb_slice bytes, bool arc);
 
+/* The same without line ends before it, and a version must be all of the first line. */
+bool wb_head_is_line(struct wb_slice bytes, bool arc);
+
 /*
  * Looks for the end of the header in the first bytes of a record: 1 with the
  * length up to the block, 0 where more bytes are needed, WB_E_CORRUPT where
- * another record starts before the end. *scanned (0 at first) remembers how far
- * it looked, so that asking again with more bytes is linear.
+ * another record starts before the end: a version at the start of a line, or, for
+ * those who look for headers in damaged bytes (strict), at the end of one. *scanned
+ * (0 at first) remembers how far it looked, so that asking again is linear.
  */
-int wb_head_end(struct wb_slice bytes, size_t *scanned, size_t *end_out);
+int wb_head_end(struct wb_slice bytes, bool strict, size_t *scanned, size_t *end_out);
 
 /* Reads a whole header. NULL, or what is wrong with it in words. */
 const char *wb_head_parse(struct wb_slice bytes, struct wb_head *head_out);

@@ -219,7 +219,7 @@ static int read_head(struct wb_warc_reader *r, struct wb_head *head_out, size_t 
     for (;;) {
         struct wb_slice bytes = wb_source_bytes(s);
         have = bytes.len < WB_HEAD_MAX ? bytes.len : WB_HEAD_MAX;
-        int found = wb_head_end(wb_slice(bytes.ptr, have), &scanned, len_out);
+        int found = wb_head_end(wb_slice(bytes.ptr, have), false, &scanned, len_out);
         if (found < 0)
             return fail_record(r, "another record starts inside the header of the record");
         if (found > 0)
@@ -237,12 +237,8 @@ static int read_head(struct wb_warc_reader *r, struct wb_head *head_out, size_t 
     return 0;
 }
 
-/*
- * A plain file can be looked at where the block should end before the block is
- * read. A length that lies then costs nothing, so that a file full of such
- * records is still read in linear time.
- */
-static int check_plain_end(struct wb_warc_reader *r, uint64_t head_len, uint64_t length)
+/* Whether the end of a block lies so many bytes behind the header, in a plain file. */
+static int block_ends_at(struct wb_warc_reader *r, size_t head_len, uint64_t length)
 {
     struct wb_source *s = &r->source;
     uint64_t start = r->offset + head_len;
@@ -250,27 +246,64 @@ static int check_plain_end(struct wb_warc_reader *r, uint64_t head_len, uint64_t
     size_t got = 0, trailer;
 
     if (length > s->size || start > s->size - length)
-        return fail_record(r, "the file ends in the middle of the record");
-    if (wb_source_bytes(s).len - head_len >= length)
         return 0;
     int err = wb_file_read_at(&s->file, start + length, peek, sizeof peek, &got);
     if (err < 0)
         return err;
-    if (!wb_head_trailer(wb_slice(peek, got), got < sizeof peek, r->arc, &trailer))
-        return fail_record(r, "the block does not end where its length says: the record");
-    return 0;
+    return wb_head_trailer(wb_slice(peek, got), got < sizeof peek, r->arc, &trailer);
 }
 
-/* The block: what is kept of it in memory behind the header, the rest passed over. */
-static int read_block(struct wb_warc_reader *r, size_t head_len, uint64_t length)
+/* The lines of an HTTP head that ends them all with LF alone, of the part in memory; else 0. */
+static uint64_t count_bare_lines(struct wb_slice block)
+{
+    struct wb_http_head http;
+    uint64_t lines = 1; /* the blank one */
+
+    if (wb_http_split(block, &http) < 0 || http.body.len == 0 || memchr(http.raw.ptr, '\r', http.raw.len))
+        return 0;
+    for (size_t i = 0; i < http.raw.len; i++)
+        lines += http.raw.ptr[i] == '\n';
+    return lines;
+}
+
+/*
+ * A plain file can be looked at where the block should end before the block is
+ * read. A length that lies then costs nothing, so that a file full of such
+ * records is still read in linear time. ARC files that went through a change of
+ * line ends are known: each line of the HTTP head is then one byte shorter than
+ * the length says.
+ */
+static int check_plain_end(struct wb_warc_reader *r, size_t head_len, uint64_t *length)
 {
     struct wb_source *s = &r->source;
-    size_t keep = length < r->block_max ? (size_t)length : r->block_max;
-    uint64_t left = length - keep;
-    int err = 0;
+    size_t have = wb_source_bytes(s).len - head_len;
 
-    if (s->kind == WB_SOURCE_PLAIN)
-        err = check_plain_end(r, head_len, length);
+    if (!r->arc && have >= *length)
+        return 0;
+    int good = block_ends_at(r, head_len, *length);
+    if (good != 0)
+        return good < 0 ? good : 0;
+    uint64_t lines = r->arc ? count_bare_lines(bytes_after(s, head_len)) : 0;
+    if (lines > 0 && lines < *length) {
+        good = block_ends_at(r, head_len, *length - lines);
+        if (good > 0)
+            *length -= lines;
+        if (good != 0)
+            return good < 0 ? good : 0;
+    }
+    if (*length > s->size || r->offset + head_len > s->size - *length)
+        return fail_record(r, "the file ends in the middle of the record");
+    return fail_record(r, "the block does not end where its length says: the record");
+}
+
+/* The block: what is kept of it in memory behind the header, the rest passed over. *length is corrected where it was wrong. */
+static int read_block(struct wb_warc_reader *r, size_t head_len, uint64_t *length)
+{
+    struct wb_source *s = &r->source;
+    int err = s->kind == WB_SOURCE_PLAIN ? check_plain_end(r, head_len, length) : 0;
+    size_t keep = *length < r->block_max ? (size_t)*length : r->block_max;
+    uint64_t left = *length - keep;
+
     if (err == 0)
         err = need(r, head_len + keep);
     while (err == 0 && left > 0) {
@@ -311,10 +344,10 @@ static int read_record(struct wb_warc_reader *r, struct wb_warc_record *record_o
 
     if (err < 0)
         return err;
-    size_t keep = head.length < r->block_max ? (size_t)head.length : r->block_max;
-    err = read_block(r, head_len, head.length);
+    err = read_block(r, head_len, &head.length);
     if (err < 0)
         return err;
+    size_t keep = head.length < r->block_max ? (size_t)head.length : r->block_max;
     err = read_trailer(r, head_len + keep, &trailer);
     if (err < 0)
         return err;
@@ -345,41 +378,73 @@ static int judge_header(struct wb_warc_reader *r)
     struct wb_head head;
     size_t scanned = 0, end = 0;
 
+    int err = wb_source_fill(s, WB_HEAD_PEEK);
+    if (err < 0 || !wb_head_is_line(wb_source_bytes(s), may_be_arc(r)))
+        return err;
     for (;;) {
         struct wb_slice bytes = wb_source_bytes(s);
         size_t have = bytes.len < WB_HEAD_MAX ? bytes.len : WB_HEAD_MAX;
-        int found = wb_head_end(wb_slice(bytes.ptr, have), &scanned, &end);
+        int found = wb_head_end(wb_slice(bytes.ptr, have), true, &scanned, &end);
         if (found != 0)
             return found > 0 && !wb_head_parse(wb_slice(bytes.ptr, end), &head);
         if (have == WB_HEAD_MAX || !s->unit_open)
             return 0;
-        int err = wb_source_fill(s, have + 1);
+        err = wb_source_fill(s, have + 1);
         if (err < 0)
             return err;
     }
 }
 
-/* The next header in the newest unit, behind the first byte: 1, or 0 at the unit's end. */
+/* What is in memory holds no start of a record: drops it but for what may be the start of "WARC/", and reads on. */
+static int pass_over(struct wb_source *s, size_t *from)
+{
+    size_t have = wb_source_bytes(s).len;
+    size_t n = have > 4 ? have - 4 : 0;
+
+    wb_source_take(s, n);
+    *from = *from > n ? *from - n : 0;
+    return wb_source_fill(s, have - n + 1);
+}
+
+/*
+ * The next header in the newest unit, behind the first byte: 1, or 0 at the unit's
+ * end. Damage may have eaten the line end before a version line, so that one is
+ * looked for anywhere; ARC's headers, which are vague, only at the start of a line.
+ */
 static int find_inside(struct wb_warc_reader *r)
 {
     struct wb_source *s = &r->source;
+    bool line_start = false;
+    size_t from = 1;
+    int found = wb_source_fill(s, WB_HEAD_PEEK);
 
-    for (;;) {
+    while (found == 0) {
         struct wb_slice bytes = wb_source_bytes(s);
         const char *lf = memchr(bytes.ptr, '\n', bytes.len);
-        wb_source_take(s, lf ? (size_t)(lf + 1 - bytes.ptr) : bytes.len);
-        int err = wb_source_fill(s, WB_HEAD_PEEK);
-        if (err < 0)
-            return err;
-        bytes = wb_source_bytes(s);
-        if (bytes.len == 0)
-            return 0;
-        if (lf && bytes.ptr[0] != '\r' && bytes.ptr[0] != '\n' && wb_head_starts(bytes, may_be_arc(r))) {
-            int found = judge_header(r);
+        size_t line = lf ? (size_t)(lf + 1 - bytes.ptr) : bytes.len;
+        const char *hit = line > from ? memmem(bytes.ptr + from, line - from, "WARC/", 5) : NULL;
+        if (line_start && may_be_arc(r) && !hit) {
+            found = judge_header(r);
             if (found != 0)
-                return found;
+                break;
+        }
+        line_start = !hit && lf;
+        if (hit) {
+            wb_source_take(s, (size_t)(hit - bytes.ptr));
+            from = 1;
+            found = judge_header(r);
+        } else if (lf) {
+            wb_source_take(s, line);
+            from = 0;
+            found = wb_source_fill(s, WB_HEAD_PEEK);
+        } else if (s->unit_open) {
+            found = pass_over(s, &from);
+        } else {
+            wb_source_take(s, bytes.len);
+            return 0;
         }
     }
+    return found;
 }
 
 /* Takes everything up to the newest unit's start; where that is gone, everything up to its end. */
