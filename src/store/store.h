@@ -14,13 +14,17 @@
  * snapshot drops the A pages and makes C pages B.
  *
  * A commit that returned 0 survives kill -9 and power loss. Several processes
- * may write at once, each to segments of its own.
+ * may write at once, each to segments of its own. A handle belongs to one thread;
+ * each of its scans may run in another.
  */
 #ifndef WB_STORE_STORE_H
 #define WB_STORE_STORE_H
 
 #include "base/buf.h"
 #include "page/page.h"
+
+/* The largest body that any organisation takes. */
+#define WB_STORE_BODY_MAX (1u << 30)
 
 struct wb_store;
 
@@ -40,8 +44,11 @@ bool wb_store_exists(const char *dir);
 /* WB_E_NOTFOUND: no repository; WB_E_NEWER: made by a later version. Recovers by itself after a crash. */
 int wb_store_open(const char *dir, enum wb_store_mode mode, struct wb_store **store_out);
 
-/* The twin: the same interface over plain memory, for tests. Reopening means keeping the pointer. */
+/* The twin: the same interface over plain memory, for tests. */
 int wb_store_open_memory(struct wb_store **store_out);
+
+/* What closing and opening again does to a store on disk: drops what was not committed. */
+void wb_store_reopen_memory(struct wb_store *store);
 
 /* Drops what was not committed. */
 void wb_store_close(struct wb_store *store);

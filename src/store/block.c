@@ -1,0 +1,279 @@
+/*
+ * block.c - reading blocks of pages: layout, checks, decompression.
+ *
+ * Header, little-endian, 80 bytes:
+ *
+ *   0   4  magic "WBBK"
+ *   4   2  version, 1
+ *   6   2  entries in the directory, n (1 to 4096)
+ *   8   2  entries in the lead, k (0: there is no lead)
+ *   10  2  zero
+ *   12  4  lead: stored bytes          16  4  lead: raw bytes
+ *   20  4  lead: checksum of the stored bytes
+ *   24  8  bytes of the whole block
+ *   32  8  logical offset: the block's name within its segment
+ *   40  8  commit: the catalog's last commit number when the block was written
+ *   48  8  hash of the site, 0 where there are several
+ *   56  8  checksum of the directory
+ *   64  8  zero
+ *   72  8  checksum of bytes 0 to 72
+ *
+ * Directory, 32 bytes an entry, in order of slot:
+ *
+ *   0   16 page id, big-endian
+ *   16  2  slot                        18  2  flags: 1 in the lead, 2 dead
+ *   20  4  raw bytes of the record     24  4  stored bytes of its frame (0 in the lead)
+ *   28  4  checksum of its frame (0 in the lead)
+ *
+ * Valid if and only if the checksums hold, slots increase, k entries are in the
+ * lead with raw lengths that add up to the lead's, only they may be dead, and
+ * header + directory + lead + frames are exactly the block's bytes. Checksums are
+ * XXH3, 64 bits or its low 32. Every byte of a block is under one of them.
+ *
+ * This file knows bytes only: no files, no catalog.
+ */
+#include "store/block.h"
+#include "base/bytes.h"
+#include "base/check.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "store/block_bytes.h"
+
+#include <zstd.h>
+
+struct wb_block_reader {
+    ZSTD_DCtx *zstd;
+};
+
+int wb_block_head_read(const char *bytes, struct wb_block_head *head_out)
+{
+    struct wb_block_head head;
+
+    *head_out = (struct wb_block_head){0};
+    if (memcmp(bytes, BLOCK_MAGIC, 4) != 0)
+        return wb_fail(WB_E_CORRUPT, "no block starts here");
+    if (wb_get64(bytes + HEAD_CHECK_AT) != wb_hash64(bytes, HEAD_CHECK_AT))
+        return wb_fail(WB_E_CORRUPT, "the block's header does not match its checksum");
+    if (wb_get16(bytes + HEAD_VERSION_AT) != BLOCK_VERSION)
+        return wb_fail(WB_E_NEWER, "the block has version %u", wb_get16(bytes + HEAD_VERSION_AT));
+    head = (struct wb_block_head){
+        .count = wb_get16(bytes + HEAD_COUNT_AT),
+        .lead_count = wb_get16(bytes + HEAD_LEAD_COUNT_AT),
+        .lead_stored = wb_get32(bytes + HEAD_LEAD_STORED_AT),
+        .lead_raw = wb_get32(bytes + HEAD_LEAD_RAW_AT),
+        .lead_check = wb_get32(bytes + HEAD_LEAD_CHECK_AT),
+        .bytes = wb_get64(bytes + HEAD_BYTES_AT),
+        .logical = wb_get64(bytes + HEAD_LOGICAL_AT),
+        .commit = wb_get64(bytes + HEAD_COMMIT_AT),
+        .site = wb_get64(bytes + HEAD_SITE_AT),
+        .directory_check = wb_get64(bytes + HEAD_DIRECTORY_CHECK_AT),
+    };
+    if (head.count == 0 || head.count > WB_BLOCK_PAGES_MAX || head.lead_count > head.count ||
+        head.bytes < wb_block_directory_end(&head) + head.lead_stored || (head.lead_count == 0) != (head.lead_stored == 0) ||
+        head.lead_raw > LEAD_RAW_MAX)
+        return wb_fail(WB_E_CORRUPT, "the block's header contradicts itself");
+    *head_out = head;
+    return 0;
+}
+
+struct wb_block_entry wb_block_entry_read(const char *directory, size_t index)
+{
+    const char *at = directory + index * WB_BLOCK_ENTRY_BYTES;
+
+    return (struct wb_block_entry){
+        .id = wb_pageid_get(at),
+        .slot = wb_get16(at + ENTRY_SLOT_AT),
+        .flags = wb_get16(at + ENTRY_FLAGS_AT),
+        .raw = wb_get32(at + ENTRY_RAW_AT),
+        .stored = wb_get32(at + ENTRY_STORED_AT),
+        .check = wb_get32(at + ENTRY_CHECK_AT),
+    };
+}
+
+int wb_block_directory_check(const struct wb_block_head *head, const char *directory)
+{
+    uint64_t bytes = wb_block_directory_end(head) + head->lead_stored, lead_raw = 0;
+    uint32_t lead_count = 0;
+    int last_slot = -1;
+
+    if (wb_hash64(directory, (size_t)head->count * WB_BLOCK_ENTRY_BYTES) != head->directory_check)
+        return wb_fail(WB_E_CORRUPT, "the block's directory does not match its checksum");
+    for (size_t i = 0; i < head->count; i++) {
+        struct wb_block_entry entry = wb_block_entry_read(directory, i);
+        bool in_lead = entry.flags & WB_ENTRY_LEAD;
+        if (entry.slot <= last_slot || in_lead != (entry.stored == 0) || (entry.flags & WB_ENTRY_DEAD && !in_lead))
+            return wb_fail(WB_E_CORRUPT, "the block's directory contradicts itself");
+        last_slot = entry.slot;
+        bytes += entry.stored;
+        if (in_lead) {
+            lead_count++;
+            lead_raw += entry.raw;
+        }
+    }
+    if (bytes != head->bytes || lead_count != head->lead_count || lead_raw != head->lead_raw)
+        return wb_fail(WB_E_CORRUPT, "the block's lengths do not add up");
+    return 0;
+}
+
+bool wb_block_find_slot(const struct wb_block_head *head, const char *directory, uint16_t slot, size_t *index_out)
+{
+    size_t low = 0, high = head->count;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        uint16_t here = wb_get16(directory + middle * WB_BLOCK_ENTRY_BYTES + ENTRY_SLOT_AT);
+        if (here == slot) {
+            *index_out = middle;
+            return true;
+        }
+        if (here < slot)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *index_out = 0;
+    return false;
+}
+
+uint64_t wb_block_frame_at(const struct wb_block_head *head, const char *directory, size_t index)
+{
+    uint64_t at = wb_block_directory_end(head) + head->lead_stored;
+
+    for (size_t i = 0; i < index; i++)
+        at += wb_get32(directory + i * WB_BLOCK_ENTRY_BYTES + ENTRY_STORED_AT);
+    return at;
+}
+
+size_t wb_block_lead_at(const char *directory, size_t index)
+{
+    size_t at = 0;
+
+    for (size_t i = 0; i < index; i++) {
+        struct wb_block_entry entry = wb_block_entry_read(directory, i);
+        if (entry.flags & WB_ENTRY_LEAD)
+            at += entry.raw;
+    }
+    return at;
+}
+
+int wb_block_reader_new(struct wb_block_reader **reader_out)
+{
+    struct wb_block_reader *reader = wb_alloc_zero(1, sizeof *reader);
+
+    *reader_out = NULL;
+    if (!reader)
+        return WB_E_NOMEM;
+    reader->zstd = ZSTD_createDCtx();
+    if (!reader->zstd) {
+        wb_free(reader);
+        return wb_fail_nomem();
+    }
+    *reader_out = reader;
+    return 0;
+}
+
+void wb_block_reader_free(struct wb_block_reader *reader)
+{
+    if (!reader)
+        return;
+    ZSTD_freeDCtx(reader->zstd);
+    wb_free(reader);
+}
+
+static int decompress(struct wb_block_reader *reader, struct wb_slice frame, struct wb_slice dictionary, size_t raw,
+                      struct wb_buf *out)
+{
+    int err;
+
+    wb_buf_clear(out);
+    err = wb_buf_reserve(out, raw + 1);
+    if (err < 0)
+        return err;
+    /* A prefix, because it is plain bytes and holds for this one frame. */
+    size_t n = ZSTD_DCtx_refPrefix(reader->zstd, dictionary.ptr, dictionary.len);
+    if (!ZSTD_isError(n))
+        n = ZSTD_decompressDCtx(reader->zstd, out->ptr, raw, frame.ptr, frame.len);
+    if (ZSTD_isError(n) || n != raw)
+        return wb_fail(WB_E_CORRUPT, "a frame of the block does not decompress");
+    out->len = raw;
+    return 0;
+}
+
+int wb_block_read_lead(struct wb_block_reader *reader, const struct wb_block_head *head, const char *frame, struct wb_buf *lead_out)
+{
+    if (wb_hash32(frame, head->lead_stored) != head->lead_check)
+        return wb_fail(WB_E_CORRUPT, "the block's lead does not match its checksum");
+    return decompress(reader, wb_slice(frame, head->lead_stored), WB_SLICE_EMPTY, head->lead_raw, lead_out);
+}
+
+int wb_block_read_frame(struct wb_block_reader *reader, const struct wb_block_entry *entry, const char *frame,
+                        struct wb_slice lead, struct wb_buf *record_out)
+{
+    /* The checksum came first, so `raw` was written by us and may be trusted with an allocation. */
+    if (wb_hash32(frame, entry->stored) != entry->check)
+        return wb_fail(WB_E_CORRUPT, "a page's frame does not match its checksum");
+    return decompress(reader, wb_slice(frame, entry->stored), lead, entry->raw, record_out);
+}
+
+/* ---- thinning out --------------------------------------------------------------- */
+
+/* The directory and size of the thinned block; false where no page of it lives. */
+static bool thin_directory(const struct wb_block_head *head, const char *block, const bool *dead, char *directory_out,
+                           uint32_t *count_out, uint64_t *bytes_out)
+{
+    uint32_t live = 0;
+
+    *count_out = 0;
+    *bytes_out = head->lead_stored;
+    for (size_t i = 0; i < head->count; i++) {
+        const char *from = block + WB_BLOCK_HEADER_BYTES + i * WB_BLOCK_ENTRY_BYTES;
+        bool in_lead = wb_get16(from + ENTRY_FLAGS_AT) & WB_ENTRY_LEAD;
+        live += !dead[i];
+        if (dead[i] && !in_lead)
+            continue;
+        char *to = directory_out + (size_t)*count_out * WB_BLOCK_ENTRY_BYTES;
+        memcpy(to, from, WB_BLOCK_ENTRY_BYTES);
+        if (dead[i])
+            wb_put16(to + ENTRY_FLAGS_AT, WB_ENTRY_LEAD | WB_ENTRY_DEAD);
+        *bytes_out += wb_get32(from + ENTRY_STORED_AT);
+        (*count_out)++;
+    }
+    *bytes_out += WB_BLOCK_HEADER_BYTES + (uint64_t)*count_out * WB_BLOCK_ENTRY_BYTES;
+    return live > 0;
+}
+
+int wb_block_thin(const struct wb_block_head *head, const char *block, const bool *dead, struct wb_buf *block_out)
+{
+    uint64_t bytes;
+    uint32_t count;
+    int err;
+
+    err = wb_buf_reserve(block_out, (size_t)head->bytes);
+    if (err < 0)
+        return err;
+    char *to = block_out->ptr + block_out->len;
+    if (!thin_directory(head, block, dead, to + WB_BLOCK_HEADER_BYTES, &count, &bytes))
+        return 0;
+    memcpy(to, block, WB_BLOCK_HEADER_BYTES);
+    wb_put16(to + HEAD_COUNT_AT, (uint16_t)count);
+    wb_put64(to + HEAD_BYTES_AT, bytes);
+    wb_put64(to + HEAD_DIRECTORY_CHECK_AT, wb_hash64(to + WB_BLOCK_HEADER_BYTES, (size_t)count * WB_BLOCK_ENTRY_BYTES));
+    char *at = to + WB_BLOCK_HEADER_BYTES + (size_t)count * WB_BLOCK_ENTRY_BYTES;
+    const char *from = block + wb_block_directory_end(head);
+    memcpy(at, from, head->lead_stored);
+    at += head->lead_stored;
+    from += head->lead_stored;
+    for (size_t i = 0; i < head->count; i++) {
+        uint32_t stored = wb_get32(block + WB_BLOCK_HEADER_BYTES + i * WB_BLOCK_ENTRY_BYTES + ENTRY_STORED_AT);
+        if (!dead[i]) {
+            memcpy(at, from, stored);
+            at += stored;
+        }
+        from += stored;
+    }
+    WB_CHECK((uint64_t)(at - to) == bytes);
+    block_out->len += bytes;
+    wb_block_stamp(to, head->logical, head->commit);
+    return 0;
+}

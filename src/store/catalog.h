@@ -1,0 +1,159 @@
+/*
+ * catalog.h - the catalog of the log organisation: where each page lies and what
+ * is true of it, in one LMDB file. It is the papers' catalog and B-tree in one.
+ *
+ * Tables (docs/formats/catalog.md):
+ *   pages     page id -> entry        the latest version
+ *   old       page id -> entry        class A: what the generation still refers to
+ *   segments  number  -> segment row
+ *   sites     site    -> pages
+ *   revisits  page id -> revisit      of originals that we do not have
+ *   retired   number, version -> transaction   files to delete when no reader is older
+ *   state     one row: counters, epoch, generation, commit number
+ *
+ * LMDB has no checksums and trusts its file, so each value carries a checksum over
+ * key and value, and every call goes through wb_guard_call(): on a damaged file
+ * the answer is WB_E_CORRUPT, not a crash. After such a fault the catalog is
+ * broken for this process and every call says so.
+ */
+#ifndef WB_STORE_CATALOG_H
+#define WB_STORE_CATALOG_H
+
+#include "base/buf.h"
+#include "store/store.h"
+
+#include <lmdb.h>
+
+#define WB_CATALOG_NAME "catalog.mdb"
+
+enum wb_table {
+    WB_TABLE_PAGES,
+    WB_TABLE_OLD,
+    WB_TABLE_SEGMENTS,
+    WB_TABLE_SITES,
+    WB_TABLE_REVISITS,
+    WB_TABLE_RETIRED,
+    WB_TABLE_STATE,
+    WB_TABLE_COUNT,
+};
+
+/* A page's place: for ever the same, however often its segment is compacted. */
+struct wb_place {
+    uint32_t segment;
+    uint16_t slot;
+    uint64_t logical; /* of the block, in the segment's logical order */
+};
+
+struct wb_entry {
+    struct wb_place place;
+    int64_t time_ms;
+    uint32_t body_bytes;
+    uint32_t stored;   /* bytes on disk that die with the page */
+    uint32_t epoch;
+    uint16_t status;
+    uint16_t lifetime, lifetime_count;
+};
+
+struct wb_segment_row {
+    uint32_t number;
+    uint32_t version;       /* of the file: 0 as written, then one more with each compaction */
+    bool sealed;            /* nothing more is appended */
+    uint64_t bytes;         /* of the file that are committed */
+    uint64_t logical_end;
+    uint64_t pages, live;   /* records in it; of which are the latest or class A */
+    uint64_t bytes_dead;    /* what thinning it out would give back */
+    uint64_t touched;       /* catalog times that differ from the records' */
+    uint64_t removed;       /* pages removed on request: their bytes must go, the lead's too */
+    uint64_t map_at;        /* of a compacted file: where its map of blocks lies */
+    uint64_t map_count;
+    uint32_t epoch_min, epoch_max; /* of its pages */
+};
+
+struct wb_state {
+    uint64_t commit;
+    uint64_t pages, old, sites, revisits;
+    uint64_t bytes_pages;
+    uint32_t epoch;            /* of pages committed now */
+    uint32_t generation;       /* 0: no snapshot yet */
+    uint32_t generation_epoch; /* pages up to this epoch belong to the generation */
+    uint32_t next_segment;
+};
+
+struct wb_catalog;
+
+/* Opened once per process and shared by its handles (LMDB asks for that). Read-only where the disk is. */
+int wb_catalog_open(const char *dir, bool create, struct wb_catalog **catalog_out);
+void wb_catalog_close(struct wb_catalog *catalog);
+bool wb_catalog_writable(const struct wb_catalog *catalog);
+const char *wb_catalog_path(const struct wb_catalog *catalog);
+
+/* Runs function under the guard, unless the catalog is broken. All functions below belong inside. */
+int wb_catalog_call(struct wb_catalog *catalog, int (*function)(void *context), void *context);
+
+/* ---- transactions --------------------------------------------------------------- */
+
+struct wb_txn {
+    struct wb_catalog *catalog;
+    MDB_txn *lmdb;
+};
+
+int wb_txn_read(struct wb_catalog *catalog, struct wb_txn *txn_out);
+
+/* A read transaction that is used again and again: park it, and wake it to see the newest state. */
+void wb_txn_park(struct wb_txn *txn);
+int wb_txn_wake(struct wb_txn *txn);
+int wb_txn_write(struct wb_catalog *catalog, struct wb_txn *txn_out);
+int wb_txn_commit(struct wb_txn *txn);
+void wb_txn_abort(struct wb_txn *txn);
+uint64_t wb_txn_id(const struct wb_txn *txn);
+
+/* The oldest transaction that any living reader of any process still looks at; UINT64_MAX: none. */
+int wb_catalog_oldest_reader(struct wb_catalog *catalog, uint64_t *txn_id_out);
+
+/* Drops the file's pages from this process's memory (not from the system's cache) where it holds many. */
+void wb_catalog_trim(struct wb_catalog *catalog);
+
+/* ---- rows -------------------------------------------------------------------------- */
+
+/* table: PAGES or OLD. WB_E_NOTFOUND; WB_E_CORRUPT where the row's checksum is wrong. */
+int wb_entry_get(struct wb_txn *txn, enum wb_table table, struct wb_pageid id, struct wb_entry *entry_out);
+int wb_entry_put(struct wb_txn *txn, enum wb_table table, struct wb_pageid id, const struct wb_entry *entry);
+int wb_entry_delete(struct wb_txn *txn, enum wb_table table, struct wb_pageid id);
+
+/* All rows in order of id; each() ends the walk with a non-zero return, which is returned. */
+int wb_entry_each(struct wb_txn *txn, enum wb_table table,
+                  int (*each)(void *context, struct wb_pageid id, const struct wb_entry *entry), void *context);
+
+int wb_segment_row_get(struct wb_txn *txn, uint32_t number, struct wb_segment_row *row_out);
+int wb_segment_row_put(struct wb_txn *txn, const struct wb_segment_row *row);
+int wb_segment_row_delete(struct wb_txn *txn, uint32_t number);
+int wb_segment_row_each(struct wb_txn *txn, int (*each)(void *context, const struct wb_segment_row *row), void *context);
+
+/* Adds to the number of pages of a site; the row goes with its last page. state.sites is kept in step. */
+int wb_site_add(struct wb_txn *txn, struct wb_slice site, int64_t pages, struct wb_state *state);
+int wb_site_each(struct wb_txn *txn, int (*each)(void *context, struct wb_slice site, uint64_t pages), void *context);
+
+int wb_revisit_get(struct wb_txn *txn, struct wb_pageid id, struct wb_store_revisit *revisit_out);
+/* Checks that all rows are sound and as many as expected. */
+int wb_revisit_check(struct wb_txn *txn, uint64_t expected);
+int wb_revisit_put(struct wb_txn *txn, struct wb_pageid id, const struct wb_store_revisit *revisit);
+
+int wb_retired_put(struct wb_txn *txn, uint32_t number, uint32_t version, uint64_t txn_id);
+int wb_retired_delete(struct wb_txn *txn, uint32_t number, uint32_t version);
+int wb_retired_has(struct wb_txn *txn, uint32_t number, uint32_t version, bool *has_out);
+int wb_retired_each(struct wb_txn *txn, int (*each)(void *context, uint32_t number, uint32_t version, uint64_t txn_id), void *context);
+
+int wb_state_get(struct wb_txn *txn, struct wb_state *state_out);
+int wb_state_put(struct wb_txn *txn, const struct wb_state *state);
+
+int wb_table_clear(struct wb_txn *txn, enum wb_table table);
+
+/* How many rows LMDB says a table has. */
+int wb_table_rows(struct wb_txn *txn, enum wb_table table, uint64_t *rows_out);
+
+/* Used by the rows' files. */
+MDB_dbi wb_catalog_dbi(const struct wb_catalog *catalog, enum wb_table table);
+int wb_catalog_fail(const struct wb_catalog *catalog, int lmdb_error);
+int wb_catalog_corrupt(const struct wb_catalog *catalog, enum wb_table table, const char *what);
+
+#endif

@@ -1,0 +1,437 @@
+/*
+ * log.c - the log organisation: creating and opening it, reading single pages,
+ * counting. A page is found in the catalog and read from its segment; both under
+ * one read transaction, so that compaction cannot take the file away in between.
+ */
+#include "store/log.h"
+#include "base/check.h"
+#include "base/mem.h"
+
+#include <stdio.h>
+
+static void log_close(struct wb_store *store);
+static int log_stat(struct wb_store *store, struct wb_store_stat *stat_out);
+static int log_get_revisit(struct wb_store *store, struct wb_pageid id, struct wb_store_revisit *revisit_out);
+
+static const struct wb_store_ops log_ops = {
+    .close = log_close,
+    .put = wb_log_put,
+    .touch = wb_log_touch,
+    .remove = wb_log_remove,
+    .put_revisit = wb_log_put_revisit,
+    .get_revisit = log_get_revisit,
+    .commit = wb_log_commit,
+    .snapshot = wb_log_snapshot,
+    .get = wb_log_get,
+    .scan_open = wb_log_scan_open,
+    .scan_next = wb_log_scan_next,
+    .scan_close = wb_log_scan_close,
+    .stat = log_stat,
+    .compact = wb_log_compact,
+};
+
+/* ---- creating and opening --------------------------------------------------------------- */
+
+static int write_first_state(void *context)
+{
+    struct wb_catalog *catalog = context;
+    struct wb_state state = {.epoch = 1, .next_segment = 1};
+    struct wb_txn txn;
+    int err = wb_txn_write(catalog, &txn);
+
+    if (err < 0)
+        return err;
+    err = wb_state_put(&txn, &state);
+    if (err == 0)
+        return wb_txn_commit(&txn);
+    wb_txn_abort(&txn);
+    return err;
+}
+
+static int log_create(const char *dir, const struct wb_superblock *superblock)
+{
+    struct wb_catalog *catalog = NULL;
+    char *pages = wb_path_join(dir, WB_SEGMENT_DIR);
+    int err;
+
+    (void)superblock;
+    if (!pages)
+        return WB_E_NOMEM;
+    err = wb_path_mkdirs(pages);
+    if (err == 0)
+        err = wb_catalog_open(dir, true, &catalog);
+    if (err == 0)
+        err = wb_catalog_call(catalog, write_first_state, catalog);
+    wb_catalog_close(catalog);
+    if (err == 0)
+        err = wb_path_sync_dir(dir);
+    wb_free(pages);
+    return err;
+}
+
+static int open_reader(void *context)
+{
+    struct wb_log *log = context;
+    int err = wb_txn_read(log->catalog, &log->reader);
+
+    if (err < 0)
+        return err;
+    log->reader_ready = true;
+    wb_txn_park(&log->reader);
+    return 0;
+}
+
+static int close_reader(void *context)
+{
+    struct wb_log *log = context;
+
+    wb_txn_abort(&log->reader);
+    return 0;
+}
+
+/*
+ * LMDB keeps two roots and takes the one with the higher number; a flipped bit can
+ * make it take the older, and with it older pages. The newest segment's seal knows.
+ */
+static int check_not_rolled_back(void *context)
+{
+    struct wb_log *log = context;
+    struct wb_rows rows = {0};
+    struct wb_state state;
+    struct wb_segment segment = WB_SEGMENT_INIT;
+    uint64_t sealed_at;
+    int err = wb_txn_wake(&log->reader);
+
+    if (err < 0)
+        return err;
+    err = wb_state_get(&log->reader, &state);
+    log->commit_at_open = state.commit;
+    if (err == 0)
+        err = wb_rows_read(&log->reader, &rows);
+    for (size_t i = rows.count; err == 0 && i > 0 && i + 8 > rows.count; i--) {
+        const struct wb_segment_row *row = &rows.rows[i - 1];
+        if (row->version > 0 || wb_segment_open(log->dir, log->superblock.id, row, false, &segment) < 0)
+            continue; /* a damaged segment is the business of whoever reads from it */
+        if (wb_segment_read_seal(&segment, row->bytes, &sealed_at) && sealed_at > state.commit)
+            err = wb_fail(WB_E_CORRUPT, "%s is damaged: it is at commit %llu, but %s was sealed at commit %llu",
+                          wb_catalog_path(log->catalog), (unsigned long long)state.commit, segment.file.path,
+                          (unsigned long long)sealed_at);
+        wb_segment_close(&segment);
+    }
+    wb_txn_park(&log->reader);
+    wb_rows_release(&rows);
+    return err;
+}
+
+static int log_open(const char *dir, const struct wb_superblock *superblock, enum wb_store_mode mode, struct wb_store **store_out)
+{
+    struct wb_log *log = wb_alloc_zero(1, sizeof *log);
+    int err;
+
+    *store_out = NULL;
+    if (!log)
+        return WB_E_NOMEM;
+    log->store = (struct wb_store){WB_STORE_MAGIC, mode, &log_ops};
+    log->superblock = *superblock;
+    for (size_t i = 0; i < WB_LOG_FILES_MAX; i++)
+        log->files[i] = WB_SEGMENT_INIT;
+    log->dir = wb_strdup(dir);
+    err = log->dir ? wb_page_source_init(&log->source) : WB_E_NOMEM;
+    if (err == 0)
+        err = wb_catalog_open(dir, false, &log->catalog);
+    if (err == 0)
+        err = wb_catalog_call(log->catalog, open_reader, log);
+    if (err == 0)
+        err = wb_catalog_call(log->catalog, check_not_rolled_back, log);
+    if (err == 0 && mode == WB_STORE_WRITE && !wb_catalog_writable(log->catalog))
+        err = wb_fail(WB_E_IO, "cannot write to the repository %s: it is read-only", dir);
+    if (err == 0 && mode == WB_STORE_WRITE)
+        err = wb_log_recover(log);
+    if (err == 0 && mode == WB_STORE_WRITE)
+        err = wb_log_writer_new(log);
+    if (err < 0) {
+        struct wb_error_copy why;
+        wb_error_save(err, &why);
+        log_close(&log->store);
+        return wb_error_restore(&why);
+    }
+    *store_out = &log->store;
+    return 0;
+}
+
+static void log_close(struct wb_store *store)
+{
+    struct wb_log *log = wb_log_of(store);
+
+    wb_log_writer_free(log);
+    for (size_t i = 0; i < WB_LOG_FILES_MAX; i++)
+        wb_segment_close(&log->files[i]);
+    if (log->reader_ready)
+        wb_catalog_call(log->catalog, close_reader, log);
+    wb_catalog_close(log->catalog);
+    wb_page_source_release(&log->source);
+    wb_free(log->dir);
+    wb_free(log);
+}
+
+const struct wb_organisation wb_organisation_log = {"log", log_create, log_open, wb_log_verify};
+
+/* ---- reading a page ------------------------------------------------------------------------- */
+
+struct lookup {
+    struct wb_log *log;
+    struct wb_pageid id;
+    struct wb_entry entry;
+    struct wb_segment_row row;
+    struct wb_segment *segment;
+};
+
+/* An open file of the segment, from the cache or into it. */
+static int cached_segment(struct wb_log *log, const struct wb_segment_row *row, struct wb_segment **segment_out)
+{
+    *segment_out = NULL;
+    for (size_t i = 0; i < WB_LOG_FILES_MAX; i++) {
+        struct wb_segment *file = &log->files[i];
+        if (file->file.fd >= 0 && file->number == row->number && file->version == row->version) {
+            *segment_out = file;
+            return 0;
+        }
+    }
+    struct wb_segment *file = &log->files[log->file_next];
+    log->file_next = (log->file_next + 1) % WB_LOG_FILES_MAX;
+    wb_segment_close(file);
+    int err = wb_segment_open(log->dir, log->superblock.id, row, false, file);
+    if (err == 0)
+        *segment_out = file;
+    return err;
+}
+
+static int look_up(void *context)
+{
+    struct lookup *l = context;
+    struct wb_log *log = l->log;
+    int err = wb_txn_wake(&log->reader);
+
+    if (err < 0)
+        return err;
+    err = wb_entry_get(&log->reader, WB_TABLE_PAGES, l->id, &l->entry);
+    if (err == 0)
+        err = wb_segment_row_get(&log->reader, l->entry.place.segment, &l->row);
+    else
+        goto done;
+    if (err == WB_E_NOTFOUND)
+        err = wb_catalog_corrupt(log->catalog, WB_TABLE_SEGMENTS, "a segment without a row");
+    if (err == 0) /* opened while the transaction keeps compaction from deleting it */
+        err = cached_segment(log, &l->row, &l->segment);
+done:
+    wb_txn_park(&log->reader);
+    return err;
+}
+
+static int look_up_entry(void *context)
+{
+    struct lookup *l = context;
+    int err = wb_txn_wake(&l->log->reader);
+
+    if (err < 0)
+        return err;
+    err = wb_entry_get(&l->log->reader, WB_TABLE_PAGES, l->id, &l->entry);
+    wb_txn_park(&l->log->reader);
+    return err;
+}
+
+int wb_log_entry(struct wb_log *log, struct wb_pageid id, struct wb_entry *entry_out)
+{
+    struct lookup l = {.log = log, .id = id};
+    int err = wb_catalog_call(log->catalog, look_up_entry, &l);
+
+    *entry_out = l.entry;
+    return err;
+}
+
+int wb_log_page(struct wb_slice record, struct wb_pageid id, const struct wb_entry *entry, struct wb_page *page_out)
+{
+    int err = wb_page_decode(record, page_out);
+
+    if (err < 0)
+        return err;
+    page_out->id = wb_pageid_of_key(page_out->key);
+    if (!wb_pageid_equal(page_out->id, id))
+        return wb_fail(WB_E_CORRUPT, "the page %.*s lies where another should", WB_SLICE_ARG(page_out->key));
+    if (entry) {
+        page_out->time_ms = entry->time_ms;
+        page_out->epoch = entry->epoch;
+        page_out->lifetime_count = entry->lifetime_count;
+    }
+    return 0;
+}
+
+int wb_log_get(struct wb_store *store, struct wb_pageid id, struct wb_page *page_out, struct wb_buf *mem_out)
+{
+    struct wb_log *log = wb_log_of(store);
+    struct lookup l = {.log = log, .id = id};
+    struct wb_pending pending = {.exists = true, .put_op = -1};
+    int err;
+
+    if (log->writer && wb_log_pending(log, id, &pending)) {
+        if (!pending.exists)
+            return wb_fail(WB_E_NOTFOUND, "not in the repository");
+        if (pending.put_op >= 0)
+            return wb_log_get_pending(log, &pending, page_out, mem_out);
+    }
+    err = wb_catalog_call(log->catalog, look_up, &l);
+    if (err == 0)
+        err = wb_segment_read_record(l.segment, &log->source, &l.entry.place, id, mem_out);
+    if (err == 0)
+        err = wb_log_page(wb_buf_slice(mem_out), id, &l.entry, page_out);
+    if (err == 0 && pending.time_ms > page_out->time_ms)
+        page_out->time_ms = pending.time_ms; /* touched, not yet committed */
+    return err;
+}
+
+struct revisit_lookup {
+    struct wb_log *log;
+    struct wb_pageid id;
+    struct wb_store_revisit revisit;
+};
+
+static int look_up_revisit(void *context)
+{
+    struct revisit_lookup *l = context;
+    int err = wb_txn_wake(&l->log->reader);
+
+    if (err < 0)
+        return err;
+    err = wb_revisit_get(&l->log->reader, l->id, &l->revisit);
+    wb_txn_park(&l->log->reader);
+    return err;
+}
+
+static int log_get_revisit(struct wb_store *store, struct wb_pageid id, struct wb_store_revisit *revisit_out)
+{
+    struct wb_log *log = wb_log_of(store);
+    struct revisit_lookup l = {.log = log, .id = id};
+
+    if (log->writer)
+        for (size_t i = log->writer->op_count; i > 0; i--) {
+            const struct wb_op *op = &log->writer->ops[i - 1];
+            if (op->kind == WB_OP_REVISIT && wb_pageid_equal(op->id, id)) {
+                *revisit_out = op->revisit;
+                return 0;
+            }
+        }
+    int err = wb_catalog_call(log->catalog, look_up_revisit, &l);
+    *revisit_out = l.revisit;
+    return err;
+}
+
+/* ---- statistics ---------------------------------------------------------------------------------- */
+
+static int add_row(void *context, const struct wb_segment_row *row)
+{
+    struct wb_rows *rows = context;
+
+    if (rows->count == rows->cap) {
+        size_t cap = rows->cap ? rows->cap * 2 : 16;
+        struct wb_segment_row *grown = wb_realloc(rows->rows, cap * sizeof *grown);
+        if (!grown)
+            return WB_E_NOMEM;
+        rows->rows = grown;
+        rows->cap = cap;
+    }
+    rows->rows[rows->count++] = *row;
+    return 0;
+}
+
+int wb_rows_read(struct wb_txn *txn, struct wb_rows *rows_out)
+{
+    *rows_out = (struct wb_rows){0};
+    int err = wb_segment_row_each(txn, add_row, rows_out);
+    if (err < 0)
+        wb_rows_release(rows_out);
+    return err;
+}
+
+void wb_rows_release(struct wb_rows *rows)
+{
+    wb_free(rows->rows);
+    *rows = (struct wb_rows){0};
+}
+
+struct stat_read {
+    struct wb_log *log;
+    struct wb_state state;
+    struct wb_rows rows;
+};
+
+static int read_stat(void *context)
+{
+    struct stat_read *s = context;
+    int err = wb_txn_wake(&s->log->reader);
+
+    if (err < 0)
+        return err;
+    err = wb_state_get(&s->log->reader, &s->state);
+    if (err == 0)
+        err = wb_rows_read(&s->log->reader, &s->rows);
+    wb_txn_park(&s->log->reader);
+    return err;
+}
+
+struct disk_usage {
+    const char *dir;
+    uint64_t bytes;
+};
+
+static int add_disk_bytes(void *context, const struct wb_dir_entry *entry)
+{
+    struct disk_usage *usage = context;
+    char *path = wb_path_join(usage->dir, entry->name);
+
+    if (!path)
+        return WB_E_NOMEM;
+    if (entry->kind == WB_PATH_FILE)
+        usage->bytes += wb_path_disk_bytes(path);
+    wb_free(path);
+    return 0;
+}
+
+static int disk_bytes(const char *dir, uint64_t *bytes_out)
+{
+    struct disk_usage top = {dir, 0}, pages = {wb_path_join(dir, WB_SEGMENT_DIR), 0};
+    int err = pages.dir ? wb_dir_each(dir, add_disk_bytes, &top) : WB_E_NOMEM;
+
+    if (err == 0)
+        err = wb_dir_each(pages.dir, add_disk_bytes, &pages);
+    *bytes_out = top.bytes + pages.bytes;
+    wb_free((char *)(uintptr_t)pages.dir);
+    return err;
+}
+
+static int log_stat(struct wb_store *store, struct wb_store_stat *stat_out)
+{
+    struct wb_log *log = wb_log_of(store);
+    struct stat_read s = {.log = log};
+    int err = wb_catalog_call(log->catalog, read_stat, &s);
+
+    if (err < 0)
+        return err;
+    *stat_out = (struct wb_store_stat){
+        .pages = s.state.pages,
+        .sites = s.state.sites,
+        .pages_old = s.state.old,
+        .revisits = s.state.revisits,
+        .bytes_pages = s.state.bytes_pages,
+        .segments = s.rows.count,
+        .epoch = s.state.epoch,
+        .generation = s.state.generation,
+        .organisation = log->superblock.organisation,
+        .update = log->superblock.update,
+    };
+    for (size_t i = 0; i < s.rows.count; i++) {
+        const struct wb_segment_row *row = &s.rows.rows[i];
+        stat_out->bytes_dead += row->live || !row->pages ? row->bytes_dead : row->bytes;
+    }
+    wb_rows_release(&s.rows);
+    return disk_bytes(log->dir, &stat_out->bytes_stored);
+}

@@ -1,0 +1,193 @@
+/*
+ * log.h - the log organisation's own struct, shared by its files.
+ *
+ *   log.c          opening, closing, getting a page, statistics
+ *   log_write.c    what a writer has taken and not yet committed
+ *   log_flush.c    from pages taken to blocks in a segment
+ *   log_commit.c   from blocks in a segment to a new state of the catalog
+ *   log_recover.c  what a crash left, and files that no reader needs any more
+ *   log_scan.c, log_compact.c, log_verify.c
+ *
+ * Lifetime of a page in a writer:
+ *   1 taken     encoded into memory of its own (an op), in the current group
+ *   2 in flight the group is full: workers digest and compress it, block by block
+ *   3 appended  its block is in the segment file; its place is known
+ *   4 committed file synced, catalog changed: readers see it
+ * A crash before 4 loses it whole; the file's tail is cut off by the next writer.
+ */
+#ifndef WB_STORE_LOG_H
+#define WB_STORE_LOG_H
+
+#include "base/error.h"
+#include "base/pool.h"
+#include "store/catalog.h"
+#include "store/idmap.h"
+#include "store/organisation.h"
+#include "store/segment.h"
+#include "store/superblock.h"
+
+enum { WB_LOG_FILES_MAX = 64 };
+
+struct wb_log_writer;
+
+struct wb_log {
+    struct wb_store store;
+    char *dir;
+    struct wb_superblock superblock;
+    struct wb_catalog *catalog;
+    struct wb_txn reader;  /* parked between calls */
+    bool reader_ready;
+    uint64_t commit_at_open;
+    struct wb_page_source source;
+    struct wb_segment files[WB_LOG_FILES_MAX]; /* open segments, replaced round robin */
+    unsigned file_next;
+    struct wb_log_writer *writer; /* NULL in a reader */
+};
+
+static inline struct wb_log *wb_log_of(struct wb_store *store)
+{
+    return (struct wb_log *)store;
+}
+
+/* ---- writing (log_write.c) ------------------------------------------------------------- */
+
+enum wb_op_kind { WB_OP_PUT, WB_OP_TOUCH, WB_OP_REMOVE, WB_OP_REMOVE_EVERYWHERE, WB_OP_REVISIT };
+
+struct wb_op {
+    enum wb_op_kind kind;
+    struct wb_pageid id;
+    uint32_t site;      /* index into the writer's sites */
+    int64_t time_ms;
+    struct wb_buf record; /* of a put that is not yet appended */
+    struct wb_entry entry; /* of a put: complete but for the place until it is appended */
+    bool appended;
+    struct wb_store_revisit revisit;
+};
+
+/* What is true of a page after the ops so far. */
+struct wb_pending {
+    bool exists;
+    int64_t time_ms;
+    int64_t put_op; /* which op holds its content; -1: the catalog's version */
+    uint32_t site;
+};
+
+struct wb_log_site {
+    char *name;
+    size_t len;
+    uint64_t hash;
+    int64_t delta; /* pages more or fewer, used while committing */
+};
+
+/* A segment that this writer appended to since the last commit; the last is the current one. */
+struct wb_log_tail {
+    struct wb_segment segment;
+    uint64_t bytes;           /* of the file, as far as blocks were appended */
+    uint64_t bytes_committed;
+    uint64_t pages_appended;  /* since the last commit */
+};
+
+struct wb_log_writer {
+    struct wb_op *ops;
+    size_t op_count, op_cap;
+    size_t group_at;          /* ops from here on form the current group */
+    uint64_t group_bytes;
+    struct wb_log_site *sites;
+    size_t site_count, site_cap;
+    struct wb_idmap site_map, pending_map;
+    struct wb_pending *pending;
+    size_t pending_count, pending_cap;
+    struct wb_pool *pool;
+    struct wb_flight *flight; /* the group that workers compress; NULL: none */
+    struct wb_builders *builders;
+    struct wb_log_tail *tails;
+    size_t tail_count;
+    uint64_t commit;          /* the catalog's last commit that we know of */
+    uint64_t older;           /* pages left out since the last commit */
+    struct wb_error_copy failed; /* code < 0: the ops cannot be committed any more */
+};
+
+int wb_log_writer_new(struct wb_log *log);
+void wb_log_writer_free(struct wb_log *log);
+int wb_log_put(struct wb_store *store, const struct wb_page *page);
+int wb_log_touch(struct wb_store *store, struct wb_pageid id, int64_t time_ms);
+int wb_log_remove(struct wb_store *store, struct wb_pageid id, bool everywhere);
+int wb_log_put_revisit(struct wb_store *store, struct wb_pageid id, const struct wb_store_revisit *revisit);
+
+/* The writer's own view of a page: 1 and *pending_out, or 0 where no op concerns it. */
+int wb_log_pending(struct wb_log *log, struct wb_pageid id, struct wb_pending *pending_out);
+
+/* The page of a pending put. */
+int wb_log_get_pending(struct wb_log *log, const struct wb_pending *pending, struct wb_page *page_out, struct wb_buf *mem_out);
+
+/* Lets go of the segments appended to: cuts off what is not committed, seals, unlocks. */
+void wb_log_tails_release(struct wb_log_writer *writer);
+
+/* Forgets all ops, after a commit or a failure. */
+void wb_log_ops_clear(struct wb_log_writer *writer);
+
+/* ---- flushing (log_flush.c) ---------------------------------------------------------------- */
+
+/* Hands the current group to the workers, having appended the one before. */
+int wb_log_flush_start(struct wb_log *log);
+
+/* Until nothing is in flight and everything taken is appended. */
+int wb_log_flush_all(struct wb_log *log);
+
+/* Waits for the workers; afterwards records of ops in flight may be read. */
+void wb_log_flush_wait(struct wb_log *log);
+
+/* Drops what is in flight. */
+void wb_log_flush_drop(struct wb_log *log);
+int wb_builders_new(unsigned count, struct wb_builders **builders_out);
+void wb_builders_free(struct wb_builders *builders);
+
+/* ---- committing (log_commit.c) --------------------------------------------------------------- */
+
+int wb_log_commit(struct wb_store *store, struct wb_commit *commit_inout);
+int wb_log_snapshot(struct wb_store *store, uint32_t *generation_out);
+
+/* ---- reading (log.c) ------------------------------------------------------------------------- */
+
+/* The latest entry of a page in the catalog as it is now. */
+int wb_log_entry(struct wb_log *log, struct wb_pageid id, struct wb_entry *entry_out);
+
+/* The page at an entry's place, from the catalog's newest state. */
+int wb_log_get(struct wb_store *store, struct wb_pageid id, struct wb_page *page_out, struct wb_buf *mem_out);
+
+/* Decodes a record, checks that it is the page of that id, and adds what only the catalog knows. */
+int wb_log_page(struct wb_slice record, struct wb_pageid id, const struct wb_entry *entry, struct wb_page *page_out);
+
+/* ---- the rest ------------------------------------------------------------------------------------ */
+
+/* Cuts off tails and removes files that a crash left; called when a writer opens. */
+int wb_log_recover(struct wb_log *log);
+
+/* Deletes files that compaction replaced, as far as no reader needs them. */
+int wb_log_purge(struct wb_log *log);
+
+/* Takes a segment to append to: one that nobody writes to, or a new one. */
+int wb_log_tail_open(struct wb_log *log);
+
+int wb_log_scan_open(struct wb_store *store, const struct wb_scan_options *options, struct wb_scan **scan_out);
+int wb_log_scan_next(struct wb_scan *scan, struct wb_page *page_out);
+void wb_log_scan_close(struct wb_scan *scan);
+int wb_log_compact(struct wb_store *store, wb_store_progress progress, void *context, struct wb_compact *compact_out);
+int wb_log_verify(const char *dir, const struct wb_superblock *superblock, wb_verify_found found, void *found_context,
+                  wb_store_progress progress, void *progress_context, struct wb_verify *verify_out);
+
+/* All segment rows of a transaction, in memory from the heap. */
+struct wb_rows {
+    struct wb_segment_row *rows;
+    size_t count, cap;
+};
+int wb_rows_read(struct wb_txn *txn, struct wb_rows *rows_out);
+void wb_rows_release(struct wb_rows *rows);
+
+/* Whether place is where the entry lies. */
+static inline bool wb_place_equal(const struct wb_place *a, const struct wb_place *b)
+{
+    return a->segment == b->segment && a->logical == b->logical && a->slot == b->slot;
+}
+
+#endif

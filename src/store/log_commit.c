@@ -1,0 +1,424 @@
+/*
+ * log_commit.c - makes the ops of a writer durable, all or nothing:
+ *
+ *   1 append what is still in memory        (log_flush.c)
+ *   2 fdatasync the segments appended to
+ *   3 one LMDB transaction: entries, segment rows, sites, state
+ *
+ * LMDB's commit in 3 is the moment. Before it the catalog knows nothing of the new
+ * bytes and the next writer cuts them off. In 3 each op is judged again, against
+ * what other processes have committed since.
+ */
+#include "base/check.h"
+#include "base/mem.h"
+#include "store/log.h"
+
+#include <stdlib.h>
+
+/* A transaction under way: the state and the segment rows it changes, written back at the end. */
+struct edit {
+    struct wb_log *log;
+    struct wb_txn txn;
+    struct wb_state state;
+    struct wb_segment_row *rows; /* by segment number; number 0: not loaded */
+    bool *dirty;
+    size_t row_count;
+    struct wb_commit counts;
+    uint32_t generation;
+    uint32_t *order;             /* ops sorted by page id, then as they came */
+};
+
+static void edit_release(struct edit *edit)
+{
+    wb_free(edit->rows);
+    wb_free(edit->dirty);
+    wb_free(edit->order);
+}
+
+static int edit_begin(struct edit *edit)
+{
+    int err = wb_txn_write(edit->log->catalog, &edit->txn);
+
+    if (err < 0)
+        return err;
+    err = wb_state_get(&edit->txn, &edit->state);
+    if (err < 0)
+        return err;
+    edit->row_count = edit->state.next_segment;
+    edit->rows = wb_alloc_zero(edit->row_count, sizeof *edit->rows);
+    edit->dirty = wb_alloc_zero(edit->row_count, sizeof *edit->dirty);
+    return edit->rows && edit->dirty ? 0 : WB_E_NOMEM;
+}
+
+/* The row of a segment, to be changed. */
+static int edit_row(struct edit *edit, uint32_t number, struct wb_segment_row **row_out)
+{
+    *row_out = NULL;
+    if (number == 0 || number >= edit->row_count)
+        return wb_catalog_corrupt(edit->log->catalog, WB_TABLE_SEGMENTS, "a segment number that was never given");
+    if (edit->rows[number].number == 0) {
+        int err = wb_segment_row_get(&edit->txn, number, &edit->rows[number]);
+        if (err < 0)
+            return err == WB_E_NOTFOUND ? wb_catalog_corrupt(edit->log->catalog, WB_TABLE_SEGMENTS, "a segment without a row") : err;
+    }
+    edit->dirty[number] = true;
+    *row_out = &edit->rows[number];
+    return 0;
+}
+
+static int edit_end(struct edit *edit)
+{
+    struct wb_log_writer *writer = edit->log->writer;
+    int err = 0;
+
+    for (size_t i = 0; i < edit->row_count && err == 0; i++)
+        if (edit->dirty[i])
+            err = wb_segment_row_put(&edit->txn, &edit->rows[i]);
+    for (size_t i = 0; i < writer->site_count && err == 0; i++) {
+        const struct wb_log_site *site = &writer->sites[i];
+        if (site->delta)
+            err = wb_site_add(&edit->txn, wb_slice(site->name, site->len), site->delta, &edit->state);
+    }
+    edit->state.commit++;
+    if (err == 0)
+        err = wb_state_put(&edit->txn, &edit->state);
+    return err < 0 ? err : wb_txn_commit(&edit->txn);
+}
+
+/* ---- what happens to a version that is no longer the latest ------------------------------------ */
+
+/* No reader of any view sees it any more. */
+static int bury(struct edit *edit, const struct wb_entry *entry, bool on_request)
+{
+    struct wb_segment_row *row;
+    int err = edit_row(edit, entry->place.segment, &row);
+
+    if (err < 0)
+        return err;
+    if (row->live == 0)
+        return wb_catalog_corrupt(edit->log->catalog, WB_TABLE_SEGMENTS, "a segment with fewer pages than entries");
+    row->live--;
+    row->bytes_dead += entry->stored;
+    row->removed += on_request;
+    return 0;
+}
+
+/* It stays as class A where the generation has it, else it is buried. */
+static int retire(struct edit *edit, struct wb_pageid id, const struct wb_entry *entry)
+{
+    if (edit->state.generation == 0 || entry->epoch > edit->state.generation_epoch)
+        return bury(edit, entry, false);
+    edit->state.old++;
+    return wb_entry_put(&edit->txn, WB_TABLE_OLD, id, entry);
+}
+
+/* ---- the ops ----------------------------------------------------------------------------------------- */
+
+static int apply_put(struct edit *edit, const struct wb_op *op)
+{
+    struct wb_entry before, entry = op->entry;
+    struct wb_segment_row *row;
+    int err = edit_row(edit, entry.place.segment, &row);
+
+    if (err < 0)
+        return err;
+    err = wb_entry_get(&edit->txn, WB_TABLE_PAGES, op->id, &before);
+    if (err < 0 && err != WB_E_NOTFOUND)
+        return err;
+    bool known = err == 0;
+    if (known && before.time_ms >= entry.time_ms) {
+        row->bytes_dead += entry.stored; /* another process was faster: our bytes are born dead */
+        edit->counts.older++;
+        return 0;
+    }
+    if (known) {
+        err = retire(edit, op->id, &before);
+        if (err < 0)
+            return err;
+        edit->state.bytes_pages -= before.body_bytes;
+        edit->counts.replaced++;
+    } else {
+        edit->state.pages++;
+        edit->log->writer->sites[op->site].delta++;
+        edit->counts.added++;
+    }
+    entry.epoch = edit->state.epoch;
+    edit->state.bytes_pages += entry.body_bytes;
+    if (row->live == 0 || row->epoch_min > entry.epoch)
+        row->epoch_min = entry.epoch;
+    if (row->live == 0 || row->epoch_max < entry.epoch)
+        row->epoch_max = entry.epoch;
+    row->live++;
+    return wb_entry_put(&edit->txn, WB_TABLE_PAGES, op->id, &entry);
+}
+
+static int apply_touch(struct edit *edit, const struct wb_op *op)
+{
+    struct wb_segment_row *row;
+    struct wb_entry entry;
+    int err = wb_entry_get(&edit->txn, WB_TABLE_PAGES, op->id, &entry);
+
+    if (err == WB_E_NOTFOUND) /* removed by another process meanwhile */
+        return 0;
+    if (err < 0)
+        return err;
+    edit->counts.touched++;
+    if (entry.time_ms >= op->time_ms && entry.lifetime_count == entry.lifetime)
+        return 0;
+    if (entry.time_ms < op->time_ms)
+        entry.time_ms = op->time_ms;
+    entry.lifetime_count = entry.lifetime;
+    err = edit_row(edit, entry.place.segment, &row);
+    if (err < 0)
+        return err;
+    row->touched++;
+    return wb_entry_put(&edit->txn, WB_TABLE_PAGES, op->id, &entry);
+}
+
+static int apply_remove(struct edit *edit, const struct wb_op *op)
+{
+    bool everywhere = op->kind == WB_OP_REMOVE_EVERYWHERE;
+    struct wb_entry entry;
+    int err = wb_entry_get(&edit->txn, WB_TABLE_PAGES, op->id, &entry);
+
+    if (err < 0 && err != WB_E_NOTFOUND)
+        return err;
+    if (err == 0) {
+        err = everywhere ? bury(edit, &entry, true) : retire(edit, op->id, &entry);
+        if (err == 0)
+            err = wb_entry_delete(&edit->txn, WB_TABLE_PAGES, op->id);
+        if (err < 0)
+            return err;
+        edit->state.pages--;
+        edit->state.bytes_pages -= entry.body_bytes;
+        edit->log->writer->sites[op->site].delta--;
+        edit->counts.removed++;
+    }
+    if (!everywhere)
+        return 0;
+    err = wb_entry_get(&edit->txn, WB_TABLE_OLD, op->id, &entry);
+    if (err < 0)
+        return err == WB_E_NOTFOUND ? 0 : err;
+    edit->state.old--;
+    err = bury(edit, &entry, true);
+    return err < 0 ? err : wb_entry_delete(&edit->txn, WB_TABLE_OLD, op->id);
+}
+
+static int apply_revisit(struct edit *edit, const struct wb_op *op)
+{
+    struct wb_store_revisit known;
+    int err = wb_revisit_get(&edit->txn, op->id, &known);
+
+    if (err < 0 && err != WB_E_NOTFOUND)
+        return err;
+    if (err == 0 && known.time_ms >= op->revisit.time_ms)
+        return 0;
+    edit->state.revisits += err == WB_E_NOTFOUND;
+    return wb_revisit_put(&edit->txn, op->id, &op->revisit);
+}
+
+static int apply_op(struct edit *edit, const struct wb_op *op)
+{
+    switch (op->kind) {
+    case WB_OP_PUT:
+        return apply_put(edit, op);
+    case WB_OP_TOUCH:
+        return apply_touch(edit, op);
+    case WB_OP_REMOVE:
+    case WB_OP_REMOVE_EVERYWHERE:
+        return apply_remove(edit, op);
+    case WB_OP_REVISIT:
+        return apply_revisit(edit, op);
+    }
+    WB_CHECK(!"an op of no kind");
+    return 0;
+}
+
+/* What appending did to the rows of our own segments. */
+static int apply_tails(struct edit *edit)
+{
+    struct wb_log_writer *writer = edit->log->writer;
+
+    for (size_t i = 0; i < writer->tail_count; i++) {
+        struct wb_log_tail *tail = &writer->tails[i];
+        struct wb_segment_row *row;
+        int err = edit_row(edit, tail->segment.number, &row);
+        if (err < 0)
+            return err;
+        WB_CHECK(row->bytes == tail->bytes_committed && !row->sealed);
+        row->bytes = row->logical_end = tail->bytes;
+        row->pages += tail->pages_appended;
+        row->sealed = tail->bytes >= WB_SEGMENT_BYTES_MAX;
+    }
+    return 0;
+}
+
+static int compare_ops(const void *a, const void *b, void *context)
+{
+    const struct wb_op *ops = context;
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    int order = wb_pageid_compare(ops[x].id, ops[y].id);
+
+    return order ? order : x < y ? -1 : x > y;
+}
+
+static int apply(void *context)
+{
+    struct edit *edit = context;
+    struct wb_log_writer *writer = edit->log->writer;
+    int err = edit_begin(edit);
+
+    if (err == 0)
+        err = apply_tails(edit);
+    /* In order of id: neighbours in the tree are changed together. */
+    for (size_t i = 0; i < writer->op_count && err == 0; i++)
+        err = apply_op(edit, &writer->ops[edit->order[i]]);
+    if (err == 0)
+        err = edit_end(edit);
+    wb_txn_abort(&edit->txn);
+    return err;
+}
+
+/* ---- around it ------------------------------------------------------------------------------------------ */
+
+static int sync_tails(struct wb_log_writer *writer)
+{
+    int err = 0;
+
+    for (size_t i = 0; i < writer->tail_count && err == 0; i++)
+        if (writer->tails[i].bytes > writer->tails[i].bytes_committed)
+            err = wb_file_sync(&writer->tails[i].segment.file);
+    return err;
+}
+
+/* The current segment stays open for the next blocks; full ones are done with. */
+static void close_full_tails(struct wb_log_writer *writer)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < writer->tail_count; i++) {
+        struct wb_log_tail *tail = &writer->tails[i];
+        tail->bytes_committed = tail->bytes;
+        tail->pages_appended = 0;
+        if (tail->bytes < WB_SEGMENT_BYTES_MAX)
+            writer->tails[kept++] = *tail;
+        else
+            wb_segment_close(&tail->segment);
+    }
+    writer->tail_count = kept;
+}
+
+/* Nothing of the ops was committed: their bytes go, the last state stays. */
+static void roll_back(struct wb_log *log)
+{
+    struct wb_log_writer *writer = log->writer;
+
+    wb_log_flush_drop(log);
+    for (size_t i = 0; i < writer->tail_count; i++) {
+        struct wb_log_tail *tail = &writer->tails[i];
+        wb_file_truncate(&tail->segment.file, tail->bytes_committed); /* failing, it is overwritten or cut off later */
+        tail->bytes = tail->bytes_committed;
+        tail->pages_appended = 0;
+    }
+    wb_log_ops_clear(writer);
+}
+
+static int commit_ops(struct wb_log *log, struct wb_commit *counts_out)
+{
+    struct wb_log_writer *writer = log->writer;
+    struct edit edit = {.log = log};
+    int err = writer->failed.code < 0 ? wb_error_restore(&writer->failed) : wb_log_flush_all(log);
+
+    if (err == 0)
+        err = sync_tails(writer);
+    if (err < 0)
+        return err;
+    edit.order = wb_alloc((writer->op_count + 1) * sizeof *edit.order);
+    if (!edit.order)
+        return WB_E_NOMEM;
+    for (size_t i = 0; i < writer->op_count; i++)
+        edit.order[i] = (uint32_t)i;
+    qsort_r(edit.order, writer->op_count, sizeof *edit.order, compare_ops, writer->ops);
+    err = wb_catalog_call(log->catalog, apply, &edit);
+    if (err == 0) {
+        writer->commit = edit.state.commit;
+        *counts_out = edit.counts;
+    }
+    edit_release(&edit);
+    return err;
+}
+
+int wb_log_commit(struct wb_store *store, struct wb_commit *commit_inout)
+{
+    struct wb_log *log = wb_log_of(store);
+    struct wb_log_writer *writer = log->writer;
+    struct wb_commit counts = {0};
+    int err;
+
+    if (writer->op_count == 0 && writer->failed.code == 0) {
+        commit_inout->older += writer->older;
+        writer->older = 0;
+        return 0;
+    }
+    err = commit_ops(log, &counts);
+    if (err < 0) {
+        struct wb_error_copy why;
+        wb_error_save(err, &why);
+        roll_back(log);
+        return wb_error_restore(&why);
+    }
+    commit_inout->added += counts.added;
+    commit_inout->replaced += counts.replaced;
+    commit_inout->older += counts.older + writer->older;
+    commit_inout->touched += counts.touched;
+    commit_inout->removed += counts.removed;
+    close_full_tails(writer);
+    wb_log_ops_clear(writer);
+    wb_catalog_trim(log->catalog);
+    return 0;
+}
+
+/* ---- snapshot --------------------------------------------------------------------------------------------- */
+
+static int bury_old(void *context, struct wb_pageid id, const struct wb_entry *entry)
+{
+    (void)id;
+    return bury(context, entry, false);
+}
+
+static int take_snapshot(void *context)
+{
+    struct edit *edit = context;
+    int err = edit_begin(edit);
+
+    if (err == 0)
+        err = wb_entry_each(&edit->txn, WB_TABLE_OLD, bury_old, edit);
+    if (err == 0)
+        err = wb_table_clear(&edit->txn, WB_TABLE_OLD);
+    if (err == 0) {
+        edit->state.old = 0;
+        edit->state.generation++;
+        edit->state.generation_epoch = edit->state.epoch++;
+        edit->generation = edit->state.generation;
+        err = edit_end(edit);
+    }
+    wb_txn_abort(&edit->txn);
+    return err;
+}
+
+int wb_log_snapshot(struct wb_store *store, uint32_t *generation_out)
+{
+    struct wb_log *log = wb_log_of(store);
+    struct wb_commit counts = {0};
+    struct edit edit = {.log = log};
+    int err = wb_log_commit(store, &counts);
+
+    if (err == 0)
+        err = wb_catalog_call(log->catalog, take_snapshot, &edit);
+    if (err == 0) {
+        log->writer->commit = edit.state.commit;
+        *generation_out = edit.generation;
+    }
+    edit_release(&edit);
+    return err;
+}

@@ -1,0 +1,430 @@
+/*
+ * log_compact.c - gives back the space of dead pages.
+ *
+ * A segment with dead pages is copied without them into a file of the next
+ * version, block by block and in order; frames are copied as they are. Blocks keep
+ * their logical offsets, so no entry of the catalog changes: one row does. The old
+ * file goes when the last reader that might need it has left (log_recover.c).
+ *
+ * Segments that a writer holds are left alone. Where pages were removed on request
+ * their bytes must really go: a block whose lead holds such a page is compressed
+ * anew.
+ */
+#include "base/check.h"
+#include "base/mem.h"
+#include "store/log.h"
+
+#define COMPACT_LOCK_NAME "compact.lock"
+
+enum { WRITE_BYTES = 4 << 20 };
+
+struct compaction {
+    struct wb_log *log;
+    struct wb_txn txn; /* what was live when a segment's copying began */
+    struct wb_segment_row row; /* of the segment being copied */
+    struct wb_segment from, to;
+    struct wb_segment_map_entry *map;
+    size_t map_count, map_cap;
+    struct wb_buf out;      /* blocks not yet written */
+    uint64_t out_at;        /* where they will lie */
+    uint64_t kept;          /* pages copied */
+    struct wb_block_builder *builder;
+    struct wb_block_reader *zstd;
+    wb_store_progress progress;
+    void *progress_context;
+    uint64_t done, total;
+    struct wb_compact result;
+};
+
+/* ---- what is live ----------------------------------------------------------------------------- */
+
+struct judging {
+    struct compaction *c;
+    const struct wb_block_head *head;
+    const char *directory;
+    bool *dead;
+    size_t live;
+};
+
+static int is_at(struct wb_txn *txn, enum wb_table table, struct wb_pageid id, const struct wb_place *place, bool *at_out)
+{
+    struct wb_entry entry;
+    int err = wb_entry_get(txn, table, id, &entry);
+
+    *at_out = err == 0 && wb_place_equal(&entry.place, place);
+    return err == WB_E_NOTFOUND ? 0 : err;
+}
+
+static int judge_block(void *context)
+{
+    struct judging *j = context;
+
+    for (size_t i = 0; i < j->head->count; i++) {
+        struct wb_block_entry entry = wb_block_entry_read(j->directory, i);
+        struct wb_place place = {j->c->row.number, entry.slot, j->head->logical};
+        bool live = false;
+        int err = entry.flags & WB_ENTRY_DEAD ? 0 : is_at(&j->c->txn, WB_TABLE_PAGES, entry.id, &place, &live);
+        if (err == 0 && !live && !(entry.flags & WB_ENTRY_DEAD))
+            err = is_at(&j->c->txn, WB_TABLE_OLD, entry.id, &place, &live);
+        if (err < 0)
+            return err;
+        j->dead[i] = !live;
+        j->live += live;
+    }
+    return 0;
+}
+
+/* ---- copying a block ---------------------------------------------------------------------------- */
+
+/* Decompresses the live pages of a block and compresses them as a new one with the same slots. */
+static int rebuild(struct compaction *c, const struct wb_block_head *head, const char *block, const bool *dead, size_t live)
+{
+    const char *directory = block + WB_BLOCK_HEADER_BYTES;
+    struct wb_block_page *pages = wb_alloc_zero(live, sizeof *pages);
+    struct wb_buf *records = wb_alloc_zero(live, sizeof *records), lead = WB_BUF_INIT;
+    uint64_t frame_at = wb_block_directory_end(head) + head->lead_stored;
+    size_t n = 0, lead_at = 0, start = c->out.len;
+    int err = pages && records ? 0 : WB_E_NOMEM;
+
+    if (err == 0 && head->lead_count)
+        err = wb_block_read_lead(c->zstd, head, block + wb_block_directory_end(head), &lead);
+    for (size_t i = 0; i < head->count && err == 0; i++) {
+        struct wb_block_entry entry = wb_block_entry_read(directory, i);
+        bool in_lead = entry.flags & WB_ENTRY_LEAD;
+        if (!dead[i]) {
+            if (in_lead)
+                err = wb_buf_append(&records[n], lead.ptr + lead_at, entry.raw);
+            else
+                err = wb_block_read_frame(c->zstd, &entry, block + frame_at, wb_buf_slice(&lead), &records[n]);
+            pages[n] = (struct wb_block_page){.id = entry.id, .record = wb_buf_slice(&records[n]), .site = head->site, .slot = entry.slot};
+            n++;
+        }
+        lead_at += in_lead ? entry.raw : 0;
+        frame_at += entry.stored;
+    }
+    if (err == 0)
+        err = wb_block_build(c->builder, pages, n, true, &c->out);
+    if (err == 0)
+        wb_block_stamp(c->out.ptr + start, head->logical, head->commit);
+    for (size_t i = 0; records && i < live; i++)
+        wb_buf_release(&records[i]);
+    wb_buf_release(&lead);
+    wb_free(records);
+    wb_free(pages);
+    return err;
+}
+
+static bool lead_has_dead(const struct wb_block_head *head, const char *directory, const bool *dead)
+{
+    for (size_t i = 0; i < head->count; i++)
+        if (dead[i] && wb_block_entry_read(directory, i).flags & WB_ENTRY_LEAD)
+            return true;
+    return false;
+}
+
+static int add_to_map(struct compaction *c, uint64_t logical)
+{
+    if (c->map_count == c->map_cap) {
+        size_t cap = c->map_cap ? c->map_cap * 2 : 256;
+        struct wb_segment_map_entry *grown = wb_realloc(c->map, cap * sizeof *grown);
+        if (!grown)
+            return WB_E_NOMEM;
+        c->map = grown;
+        c->map_cap = cap;
+    }
+    c->map[c->map_count++] = (struct wb_segment_map_entry){logical, c->out_at + c->out.len};
+    return 0;
+}
+
+static int write_out(struct compaction *c)
+{
+    int err = wb_file_write_at(&c->to.file, c->out_at, c->out.ptr, c->out.len);
+
+    c->out_at += c->out.len;
+    wb_buf_clear(&c->out);
+    return err;
+}
+
+static int copy_block(struct compaction *c, const struct wb_block_head *head, const char *block)
+{
+    bool dead[WB_BLOCK_PAGES_MAX];
+    struct judging j = {c, head, block + WB_BLOCK_HEADER_BYTES, dead, 0};
+    int err = wb_catalog_call(c->log->catalog, judge_block, &j);
+
+    if (err < 0 || j.live == 0)
+        return err;
+    err = add_to_map(c, head->logical);
+    if (err < 0)
+        return err;
+    c->kept += j.live;
+    if (j.live == head->count)
+        err = wb_buf_append(&c->out, block, (size_t)head->bytes);
+    else if (c->row.removed && lead_has_dead(head, j.directory, dead))
+        err = rebuild(c, head, block, dead, j.live);
+    else
+        err = wb_block_thin(head, block, dead, &c->out);
+    if (err == 0 && c->out.len >= WRITE_BYTES)
+        err = write_out(c);
+    return err;
+}
+
+/* ---- copying a segment ------------------------------------------------------------------------------- */
+
+static int begin_reading(void *context)
+{
+    struct compaction *c = context;
+    int err = wb_txn_read(c->log->catalog, &c->txn);
+
+    return err < 0 ? err : wb_segment_row_get(&c->txn, c->row.number, &c->row);
+}
+
+static int end_reading(void *context)
+{
+    struct compaction *c = context;
+
+    wb_txn_abort(&c->txn);
+    return 0;
+}
+
+static int copy_blocks(struct compaction *c)
+{
+    struct wb_segment_walk walk;
+    struct wb_block_head head;
+    const char *block;
+    uint64_t at, before = c->done;
+    int err;
+
+    wb_segment_walk_init(&walk, &c->from, c->row.version ? c->row.map_at : c->row.bytes);
+    while ((err = wb_segment_walk_next(&walk, &head, &block, &at)) > 0) {
+        err = copy_block(c, &head, block);
+        if (err < 0)
+            break;
+        c->done = before + at + head.bytes;
+        if (c->progress && !c->progress(c->progress_context, c->done, c->total)) {
+            err = wb_fail(WB_E_STOPPED, "compaction was stopped");
+            break;
+        }
+    }
+    wb_segment_walk_release(&walk);
+    c->done = before + c->row.bytes;
+    return err < 0 ? err : write_out(c);
+}
+
+struct publication {
+    struct compaction *c;
+    struct wb_txn txn;
+    struct wb_segment_row row; /* the new one; number 0: the segment goes altogether */
+};
+
+/* The new row, with what died while we copied; the old file is retired in the same transaction. */
+static int publish(void *context)
+{
+    struct publication *p = context;
+    const struct wb_segment_row *before = &p->c->row;
+    struct wb_segment_row now;
+    struct wb_state state;
+    int err = wb_txn_write(p->c->log->catalog, &p->txn);
+
+    if (err == 0)
+        err = wb_segment_row_get(&p->txn, before->number, &now);
+    if (err == 0)
+        err = wb_state_get(&p->txn, &state);
+    if (err < 0)
+        goto done;
+    WB_CHECK(now.version == before->version && now.bytes == before->bytes);
+    if (p->row.number) {
+        p->row.live = now.live;
+        p->row.bytes_dead = now.bytes_dead - before->bytes_dead;
+        p->row.removed = now.removed - before->removed;
+        p->row.touched = now.touched;
+        err = wb_segment_row_put(&p->txn, &p->row);
+    } else {
+        err = wb_segment_row_delete(&p->txn, before->number);
+    }
+    if (err == 0)
+        err = wb_retired_put(&p->txn, before->number, before->version, wb_txn_id(&p->txn));
+    state.commit++;
+    if (err == 0)
+        err = wb_state_put(&p->txn, &state);
+    if (err == 0)
+        err = wb_txn_commit(&p->txn);
+done:
+    wb_txn_abort(&p->txn);
+    return err;
+}
+
+/* The file of the next version, whole and synced; on failure it is removed again. */
+static int write_version(struct compaction *c, struct wb_segment_row *row_out)
+{
+    uint64_t map_bytes = 0;
+    int err = wb_segment_create(c->log->dir, c->log->superblock.id, c->row.number, c->row.version + 1, &c->to);
+
+    if (err < 0)
+        return err;
+    err = wb_file_lock(&c->to.file, false); /* so that recovery does not take it for an orphan */
+    c->out_at = WB_SEGMENT_HEADER_BYTES;
+    c->map_count = 0;
+    c->kept = 0;
+    wb_buf_clear(&c->out);
+    if (err == 0)
+        err = copy_blocks(c);
+    if (err == 0)
+        err = wb_segment_write_map(&c->to, c->out_at, c->map, c->map_count, &map_bytes);
+    if (err == 0)
+        err = wb_file_sync(&c->to.file);
+    if (err == 0 && c->kept != c->row.live)
+        err = wb_fail(WB_E_CORRUPT, "%s holds %llu live pages, the catalog knows of %llu: nothing was changed, run verify",
+                      c->from.file.path, (unsigned long long)c->kept, (unsigned long long)c->row.live);
+    *row_out = c->row;
+    row_out->version++;
+    row_out->sealed = true;
+    row_out->bytes = c->out_at + map_bytes;
+    row_out->pages = c->kept;
+    row_out->map_at = c->out_at;
+    row_out->map_count = c->map_count;
+    return err;
+}
+
+/* Removes the unfinished file of the next version. */
+static void discard_version(struct compaction *c)
+{
+    struct wb_error_copy why;
+
+    wb_error_save(WB_E_IO, &why);
+    if (c->to.file.path)
+        wb_path_unlink(c->to.file.path);
+    wb_error_restore(&why);
+}
+
+static int sync_pages_dir(struct wb_log *log)
+{
+    char *pages = wb_path_join(log->dir, WB_SEGMENT_DIR);
+    int err = pages ? wb_path_sync_dir(pages) : WB_E_NOMEM;
+
+    wb_free(pages);
+    return err;
+}
+
+static int compact_segment(struct compaction *c)
+{
+    struct publication p = {.c = c};
+    int err = wb_catalog_call(c->log->catalog, begin_reading, c);
+
+    if (err == 0 && c->row.live > 0) {
+        err = write_version(c, &p.row);
+        if (err == 0)
+            err = sync_pages_dir(c->log);
+    }
+    wb_catalog_call(c->log->catalog, end_reading, c);
+    if (err == 0)
+        err = wb_catalog_call(c->log->catalog, publish, &p);
+    if (err < 0) {
+        discard_version(c);
+        return err;
+    }
+    c->result.segments++;
+    c->result.pages += p.row.number ? p.row.pages : 0;
+    c->result.bytes_before += c->row.bytes;
+    c->result.bytes_after += p.row.number ? p.row.bytes : 0;
+    return 0;
+}
+
+/* A segment that a writer holds is skipped; so is one that has nothing to give. */
+static int consider_segment(struct compaction *c, const struct wb_segment_row *row)
+{
+    int err;
+
+    if (row->pages == 0 || (row->bytes_dead == 0 && row->removed == 0 && row->live > 0))
+        return 0;
+    c->row = *row;
+    err = wb_segment_open(c->log->dir, c->log->superblock.id, row, true, &c->from);
+    if (err < 0)
+        return err;
+    err = wb_file_lock(&c->from.file, false);
+    if (err == WB_E_BUSY) {
+        c->result.skipped++;
+        err = 0;
+    } else if (err == 0) {
+        err = compact_segment(c);
+    }
+    wb_segment_close(&c->to);
+    wb_segment_close(&c->from);
+    return err;
+}
+
+/* ---- the command ------------------------------------------------------------------------------------------ */
+
+struct row_list {
+    struct wb_log *log;
+    struct wb_rows rows;
+};
+
+static int list_rows(void *context)
+{
+    struct row_list *list = context;
+    int err = wb_txn_wake(&list->log->reader);
+
+    if (err < 0)
+        return err;
+    err = wb_rows_read(&list->log->reader, &list->rows);
+    wb_txn_park(&list->log->reader);
+    return err;
+}
+
+static int compact_all(struct compaction *c)
+{
+    struct row_list list = {.log = c->log};
+    int err = wb_catalog_call(c->log->catalog, list_rows, &list);
+
+    for (size_t i = 0; i < list.rows.count; i++)
+        if (list.rows.rows[i].bytes_dead || list.rows.rows[i].removed || !list.rows.rows[i].live)
+            c->total += list.rows.rows[i].bytes;
+    for (size_t i = 0; i < list.rows.count && err == 0; i++)
+        err = consider_segment(c, &list.rows.rows[i]);
+    wb_rows_release(&list.rows);
+    return err;
+}
+
+/* The segment that this very handle appends to is let go first, so that it can be compacted too. */
+static int release_tails(struct wb_log *log)
+{
+    struct wb_commit counts = {0};
+    struct wb_log_writer *writer = log->writer;
+    int err = wb_log_commit(&log->store, &counts);
+
+    wb_log_tails_release(writer);
+    return err;
+}
+
+int wb_log_compact(struct wb_store *store, wb_store_progress progress, void *context, struct wb_compact *compact_out)
+{
+    struct wb_log *log = wb_log_of(store);
+    struct compaction c = {.log = log, .from = WB_SEGMENT_INIT, .to = WB_SEGMENT_INIT, .progress = progress, .progress_context = context};
+    struct wb_file lock = WB_FILE_INIT;
+    char *lock_path = wb_path_join(log->dir, COMPACT_LOCK_NAME);
+    int err = lock_path ? wb_file_open(lock_path, WB_FILE_WRITE | WB_FILE_CREATE, &lock) : WB_E_NOMEM;
+
+    if (err == 0) {
+        err = wb_file_lock(&lock, false);
+        if (err == WB_E_BUSY)
+            err = wb_fail(WB_E_BUSY, "another compaction of %s is running", log->dir);
+    }
+    if (err == 0)
+        err = release_tails(log);
+    if (err == 0)
+        err = wb_block_builder_new(&c.builder);
+    if (err == 0)
+        err = wb_block_reader_new(&c.zstd);
+    if (err == 0)
+        err = compact_all(&c);
+    if (err == 0)
+        err = wb_log_purge(log);
+    *compact_out = c.result;
+    wb_block_builder_free(c.builder);
+    wb_block_reader_free(c.zstd);
+    wb_buf_release(&c.out);
+    wb_free(c.map);
+    wb_file_close(&lock);
+    wb_free(lock_path);
+    return err;
+}

@@ -1,0 +1,302 @@
+/*
+ * log_flush.c - from pages taken to blocks in a segment.
+ *
+ * A full group is gathered by site and cut into blocks; workers digest and
+ * compress the blocks while the caller fills the next group. Blocks are appended
+ * in order by the caller's thread, so a file has one writer and needs no lock.
+ */
+#include "base/check.h"
+#include "base/mem.h"
+#include "store/log.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+/* One block under construction. */
+struct block_job {
+    struct wb_builders *builders;
+    struct wb_block_page *pages;
+    size_t *body_bytes;
+    size_t *ops;       /* which op each page is */
+    size_t count;
+    struct wb_buf block;
+    struct wb_error_copy error;
+};
+
+/* A group in flight. */
+struct wb_flight {
+    struct block_job *jobs;
+    size_t job_count;
+    struct wb_block_page *pages; /* of all jobs */
+    size_t *body_bytes, *ops;
+};
+
+/* As many builders as workers; a job takes a free one. */
+struct wb_builders {
+    pthread_mutex_t lock;
+    unsigned count, free;
+    struct wb_block_builder *builder[];
+};
+
+int wb_builders_new(unsigned count, struct wb_builders **builders_out)
+{
+    struct wb_builders *builders = wb_alloc_zero(1, sizeof *builders + (count + 1) * sizeof builders->builder[0]);
+
+    *builders_out = NULL;
+    if (!builders)
+        return WB_E_NOMEM;
+    pthread_mutex_init(&builders->lock, NULL);
+    for (; builders->count < count; builders->count++) {
+        int err = wb_block_builder_new(&builders->builder[builders->count]);
+        if (err < 0) {
+            builders->free = builders->count;
+            wb_builders_free(builders);
+            return err;
+        }
+    }
+    builders->free = builders->count;
+    *builders_out = builders;
+    return 0;
+}
+
+void wb_builders_free(struct wb_builders *builders)
+{
+    if (!builders)
+        return;
+    WB_CHECK(builders->free == builders->count);
+    for (unsigned i = 0; i < builders->count; i++)
+        wb_block_builder_free(builders->builder[i]);
+    pthread_mutex_destroy(&builders->lock);
+    wb_free(builders);
+}
+
+static void build_block(void *context)
+{
+    struct block_job *job = context;
+    struct wb_builders *builders = job->builders;
+
+    pthread_mutex_lock(&builders->lock);
+    WB_CHECK(builders->free > 0);
+    struct wb_block_builder *builder = builders->builder[--builders->free];
+    pthread_mutex_unlock(&builders->lock);
+
+    for (size_t i = 0; i < job->count; i++) {
+        struct wb_slice record = job->pages[i].record;
+        wb_page_record_digest((char *)(uintptr_t)record.ptr, record.len, job->body_bytes[i]);
+    }
+    int err = wb_block_build(builder, job->pages, job->count, false, &job->block);
+    if (err < 0)
+        wb_error_save(err, &job->error);
+
+    pthread_mutex_lock(&builders->lock);
+    builders->builder[builders->free++] = builder;
+    pthread_mutex_unlock(&builders->lock);
+}
+
+/* ---- cutting a group into blocks ----------------------------------------------------------- */
+
+struct site_order {
+    uint32_t site;
+    size_t op;
+};
+
+static int compare_site_order(const void *a, const void *b)
+{
+    const struct site_order *x = a, *y = b;
+
+    if (x->site != y->site)
+        return x->site < y->site ? -1 : 1;
+    return x->op < y->op ? -1 : x->op > y->op;
+}
+
+/*
+ * A block ends when it is full, or where a new site begins and it is half full: so
+ * large sites have blocks of their own and small ones share.
+ */
+static bool block_ends(const struct wb_block_page *next, const struct wb_block_page *last, size_t count, size_t bytes)
+{
+    if (count == WB_BLOCK_PAGES_MAX || bytes + next->record.len > WB_BLOCK_RAW_TARGET)
+        return true;
+    return next->site != last->site && bytes >= WB_BLOCK_RAW_TARGET / 2;
+}
+
+static void cut_blocks(struct wb_flight *flight, size_t pages, struct wb_builders *builders)
+{
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < pages; i++) {
+        struct block_job *job = flight->job_count ? &flight->jobs[flight->job_count - 1] : NULL;
+        if (!job || block_ends(&flight->pages[i], &flight->pages[i - 1], job->count, bytes)) {
+            job = &flight->jobs[flight->job_count++];
+            job->builders = builders;
+            job->pages = flight->pages + i;
+            job->body_bytes = flight->body_bytes + i;
+            job->ops = flight->ops + i;
+            bytes = 0;
+        }
+        job->count++;
+        bytes += flight->pages[i].record.len;
+    }
+}
+
+static void flight_free(struct wb_flight *flight)
+{
+    if (!flight)
+        return;
+    for (size_t i = 0; i < flight->job_count; i++)
+        wb_buf_release(&flight->jobs[i].block);
+    wb_free(flight->jobs);
+    wb_free(flight->pages);
+    wb_free(flight->body_bytes);
+    wb_free(flight->ops);
+    wb_free(flight);
+}
+
+static int flight_new(struct wb_log_writer *writer, size_t puts, struct wb_flight **flight_out)
+{
+    struct site_order *order = wb_alloc(puts * sizeof *order);
+    struct wb_flight *flight = wb_alloc_zero(1, sizeof *flight);
+    size_t n = 0;
+
+    *flight_out = NULL;
+    if (!order || !flight)
+        goto nomem;
+    flight->jobs = wb_alloc_zero(puts, sizeof *flight->jobs);
+    flight->pages = wb_alloc_zero(puts, sizeof *flight->pages);
+    flight->body_bytes = wb_alloc_zero(puts, sizeof *flight->body_bytes);
+    flight->ops = wb_alloc_zero(puts, sizeof *flight->ops);
+    if (!flight->jobs || !flight->pages || !flight->body_bytes || !flight->ops)
+        goto nomem;
+    for (size_t i = writer->group_at; i < writer->op_count; i++)
+        if (writer->ops[i].kind == WB_OP_PUT)
+            order[n++] = (struct site_order){writer->ops[i].site, i};
+    WB_CHECK(n == puts);
+    qsort(order, n, sizeof *order, compare_site_order);
+    for (size_t i = 0; i < n; i++) {
+        const struct wb_op *op = &writer->ops[order[i].op];
+        flight->ops[i] = order[i].op;
+        flight->body_bytes[i] = op->entry.body_bytes;
+        flight->pages[i] = (struct wb_block_page){.id = op->id, .record = wb_buf_slice(&op->record), .site = writer->sites[op->site].hash};
+    }
+    cut_blocks(flight, n, writer->builders);
+    wb_free(order);
+    *flight_out = flight;
+    return 0;
+nomem:
+    wb_free(order);
+    flight_free(flight);
+    return WB_E_NOMEM;
+}
+
+/* ---- appending ---------------------------------------------------------------------------------- */
+
+static int append_block(struct wb_log *log, struct block_job *job)
+{
+    struct wb_log_writer *writer = log->writer;
+    struct wb_log_tail *tail = writer->tail_count ? &writer->tails[writer->tail_count - 1] : NULL;
+    int err;
+
+    if (job->error.code < 0)
+        return wb_error_restore(&job->error);
+    if (!tail || tail->bytes >= WB_SEGMENT_BYTES_MAX) {
+        err = wb_log_tail_open(log);
+        if (err < 0)
+            return err;
+        tail = &writer->tails[writer->tail_count - 1];
+    }
+    wb_block_stamp(job->block.ptr, tail->bytes, writer->commit);
+    err = wb_file_write_at(&tail->segment.file, tail->bytes, job->block.ptr, job->block.len);
+    if (err < 0)
+        return err;
+    for (size_t i = 0; i < job->count; i++) {
+        struct wb_op *op = &writer->ops[job->ops[i]];
+        WB_CHECK(op->kind == WB_OP_PUT && !op->appended);
+        op->entry.place = (struct wb_place){tail->segment.number, job->pages[i].slot, tail->bytes};
+        op->entry.stored = job->pages[i].stored;
+        op->appended = true;
+        wb_buf_release(&op->record);
+    }
+    tail->bytes += job->block.len;
+    tail->pages_appended += job->count;
+    wb_buf_release(&job->block);
+    return 0;
+}
+
+/* Appends the group in flight, if there is one. */
+static int land(struct wb_log *log)
+{
+    struct wb_log_writer *writer = log->writer;
+    struct wb_flight *flight = writer->flight;
+    int err = 0;
+
+    if (!flight)
+        return 0;
+    wb_pool_wait(writer->pool);
+    for (size_t i = 0; i < flight->job_count && err == 0; i++)
+        err = append_block(log, &flight->jobs[i]);
+    writer->flight = NULL;
+    flight_free(flight);
+    return err;
+}
+
+static int start(struct wb_log *log)
+{
+    struct wb_log_writer *writer = log->writer;
+    size_t puts = 0;
+    int err = land(log);
+
+    if (err < 0)
+        return err;
+    for (size_t i = writer->group_at; i < writer->op_count; i++)
+        puts += writer->ops[i].kind == WB_OP_PUT;
+    if (puts) {
+        err = flight_new(writer, puts, &writer->flight);
+        if (err < 0)
+            return err;
+    }
+    writer->group_at = writer->op_count;
+    writer->group_bytes = 0;
+    for (size_t i = 0; puts && i < writer->flight->job_count; i++) {
+        struct block_job *job = &writer->flight->jobs[i];
+        err = wb_pool_submit(writer->pool, build_block, job);
+        if (err < 0) /* found again when the group lands */
+            wb_error_save(err, &job->error);
+    }
+    return 0;
+}
+
+/* After a failure the ops have lost blocks: only dropping them all is sound. */
+static int remember(struct wb_log_writer *writer, int err)
+{
+    if (err < 0)
+        wb_error_save(err, &writer->failed);
+    return err;
+}
+
+int wb_log_flush_start(struct wb_log *log)
+{
+    return remember(log->writer, start(log));
+}
+
+int wb_log_flush_all(struct wb_log *log)
+{
+    int err = start(log);
+
+    if (err == 0)
+        err = land(log);
+    return remember(log->writer, err);
+}
+
+void wb_log_flush_wait(struct wb_log *log)
+{
+    wb_pool_wait(log->writer->pool);
+}
+
+void wb_log_flush_drop(struct wb_log *log)
+{
+    if (!log->writer->flight)
+        return;
+    wb_pool_wait(log->writer->pool);
+    flight_free(log->writer->flight);
+    log->writer->flight = NULL;
+}

@@ -1,0 +1,308 @@
+/*
+ * log_scan.c - all pages in physical order, each exactly once.
+ *
+ * A scan holds one read transaction from start to end: what is a page's place in
+ * it stays where it is, and no file of it is deleted. Where a segment's row says
+ * that all its pages are live and untouched, the catalog is not asked page by page
+ * and the scan runs as fast as zstd decompresses.
+ */
+#include "base/bytes.h"
+#include "base/check.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "store/log.h"
+
+struct log_scan {
+    struct wb_scan scan;
+    struct wb_log *log;
+    struct wb_txn txn;
+    bool txn_open;
+    struct wb_state state;
+    enum wb_scan_view view;
+    uint32_t part, parts;
+    char *site;
+    uint64_t site_hash;
+    struct wb_rows rows;
+    size_t row_at;            /* the segment after the one being walked */
+    struct wb_segment segment;
+    struct wb_segment_walk walk;
+    bool walking, plain;      /* plain: no need to ask the catalog */
+    struct wb_segment_row row;
+    struct wb_block_reader *zstd;
+    struct wb_buf lead, record;
+    struct wb_block_head head;
+    const char *block;        /* NULL: the next block is due */
+    size_t index;             /* of the next entry in it */
+    uint64_t frame_at;
+    size_t lead_at;
+    bool lead_ready;
+};
+
+static int begin(void *context)
+{
+    struct log_scan *scan = context;
+    int err = wb_txn_read(scan->log->catalog, &scan->txn);
+
+    if (err < 0)
+        return err;
+    scan->txn_open = true;
+    err = wb_state_get(&scan->txn, &scan->state);
+    return err < 0 ? err : wb_rows_read(&scan->txn, &scan->rows);
+}
+
+static int end(void *context)
+{
+    struct log_scan *scan = context;
+
+    wb_txn_abort(&scan->txn);
+    return 0;
+}
+
+void wb_log_scan_close(struct wb_scan *base)
+{
+    struct log_scan *scan = (struct log_scan *)base;
+
+    if (scan->walking)
+        wb_segment_walk_release(&scan->walk);
+    wb_segment_close(&scan->segment);
+    if (scan->txn_open)
+        wb_catalog_call(scan->log->catalog, end, scan);
+    wb_rows_release(&scan->rows);
+    wb_block_reader_free(scan->zstd);
+    wb_buf_release(&scan->lead);
+    wb_buf_release(&scan->record);
+    wb_free(scan->site);
+    wb_free(scan);
+}
+
+int wb_log_scan_open(struct wb_store *store, const struct wb_scan_options *options, struct wb_scan **scan_out)
+{
+    struct log_scan *scan = wb_alloc_zero(1, sizeof *scan);
+    int err = 0;
+
+    *scan_out = NULL;
+    if (!scan)
+        return WB_E_NOMEM;
+    scan->scan = (struct wb_scan){WB_SCAN_MAGIC, store->ops};
+    scan->log = wb_log_of(store);
+    scan->view = options->view;
+    scan->part = options->part;
+    scan->parts = options->parts;
+    scan->segment = WB_SEGMENT_INIT;
+    if (options->site.len) {
+        scan->site_hash = wb_hash64(options->site.ptr, options->site.len);
+        scan->site = wb_strndup(options->site.ptr, options->site.len);
+        err = scan->site ? 0 : WB_E_NOMEM;
+    }
+    if (err == 0)
+        err = wb_block_reader_new(&scan->zstd);
+    if (err == 0)
+        err = wb_catalog_call(scan->log->catalog, begin, scan);
+    if (err < 0) {
+        wb_log_scan_close(&scan->scan);
+        return err;
+    }
+    *scan_out = &scan->scan;
+    return 0;
+}
+
+/* ---- from block to block ------------------------------------------------------------------------ */
+
+/* All records of the segment are pages of the view, with the times and the epoch they were stored with. */
+static bool is_plain(const struct log_scan *scan, const struct wb_segment_row *row)
+{
+    if (row->live != row->pages || row->touched || row->epoch_min != row->epoch_max)
+        return false;
+    if (scan->view == WB_SCAN_GENERATION)
+        return row->epoch_max <= scan->state.generation_epoch;
+    return scan->state.old == 0; /* live counts class A too, which the latest view must not show */
+}
+
+/* 1: a segment is open; 0: there is none left. */
+static int next_segment(struct log_scan *scan)
+{
+    if (scan->walking)
+        wb_segment_walk_release(&scan->walk);
+    scan->walking = false;
+    wb_segment_close(&scan->segment);
+    while (scan->row_at < scan->rows.count) {
+        scan->row = scan->rows.rows[scan->row_at++];
+        if (scan->row.live == 0)
+            continue;
+        int err = wb_segment_open(scan->log->dir, scan->log->superblock.id, &scan->row, false, &scan->segment);
+        if (err < 0)
+            return err;
+        wb_segment_walk_init(&scan->walk, &scan->segment, scan->row.version ? scan->row.map_at : scan->row.bytes);
+        scan->walking = true;
+        scan->plain = is_plain(scan, &scan->row);
+        return 1;
+    }
+    return 0;
+}
+
+static bool is_ours(const struct log_scan *scan, const struct wb_block_head *head)
+{
+    char name[12];
+
+    if (scan->site && head->site && head->site != scan->site_hash)
+        return false;
+    if (scan->parts <= 1)
+        return true;
+    wb_put32(name, scan->row.number);
+    wb_put64(name + 4, head->logical);
+    return wb_hash64(name, sizeof name) % scan->parts == scan->part - 1;
+}
+
+/* 1: a block is at hand; 0: there is none left. */
+static int next_block(struct log_scan *scan)
+{
+    uint64_t at;
+    int err;
+
+    scan->block = NULL;
+    for (;;) {
+        err = scan->walking ? wb_segment_walk_next(&scan->walk, &scan->head, &scan->block, &at) : 0;
+        if (err < 0)
+            return err;
+        if (err == 0) {
+            err = next_segment(scan);
+            if (err <= 0)
+                return err;
+            continue;
+        }
+        if (is_ours(scan, &scan->head))
+            break;
+        scan->block = NULL;
+    }
+    scan->index = 0;
+    scan->lead_at = 0;
+    scan->lead_ready = false;
+    scan->frame_at = wb_block_directory_end(&scan->head) + scan->head.lead_stored;
+    return 1;
+}
+
+/* ---- from page to page ------------------------------------------------------------------------------ */
+
+struct judgement {
+    struct log_scan *scan;
+    struct wb_pageid id;
+    struct wb_place place;
+    struct wb_entry entry;
+    bool visible;
+};
+
+static int judge(void *context)
+{
+    struct judgement *j = context;
+    struct log_scan *scan = j->scan;
+    bool generation = scan->view == WB_SCAN_GENERATION;
+    int err = wb_entry_get(&scan->txn, WB_TABLE_PAGES, j->id, &j->entry);
+
+    if (err < 0 && err != WB_E_NOTFOUND)
+        return err;
+    if (err == 0 && wb_place_equal(&j->entry.place, &j->place)) {
+        j->visible = !generation || j->entry.epoch <= scan->state.generation_epoch;
+        return 0;
+    }
+    if (!generation)
+        return 0;
+    err = wb_entry_get(&scan->txn, WB_TABLE_OLD, j->id, &j->entry);
+    if (err == WB_E_NOTFOUND)
+        return 0;
+    j->visible = err == 0 && wb_place_equal(&j->entry.place, &j->place);
+    return err;
+}
+
+/* Whether the view shows the entry; fills what the catalog knows of it. */
+static int is_visible(struct log_scan *scan, const struct wb_block_entry *block_entry, struct wb_entry *entry_out, bool *visible_out)
+{
+    struct judgement j = {
+        .scan = scan, .id = block_entry->id, .place = {scan->row.number, block_entry->slot, scan->head.logical}};
+    int err;
+
+    *visible_out = false;
+    err = wb_catalog_call(scan->log->catalog, judge, &j);
+    *entry_out = j.entry;
+    *visible_out = j.visible;
+    return err;
+}
+
+static int read_lead(struct log_scan *scan)
+{
+    if (scan->lead_ready)
+        return 0;
+    wb_buf_clear(&scan->lead);
+    int err = scan->head.lead_count == 0
+                  ? 0
+                  : wb_block_read_lead(scan->zstd, &scan->head, scan->block + wb_block_directory_end(&scan->head), &scan->lead);
+    scan->lead_ready = err == 0;
+    return err;
+}
+
+/* The record of entry `index`, at frame_at or, in the lead, at lead_at. */
+static int read_record(struct log_scan *scan, const struct wb_block_entry *entry, uint64_t frame_at, size_t lead_at,
+                       struct wb_slice *record_out)
+{
+    int err = read_lead(scan);
+
+    if (err < 0)
+        return err;
+    if (entry->flags & WB_ENTRY_LEAD) {
+        *record_out = wb_slice(scan->lead.ptr + lead_at, entry->raw);
+        return 0;
+    }
+    err = wb_block_read_frame(scan->zstd, entry, scan->block + frame_at, wb_buf_slice(&scan->lead), &scan->record);
+    *record_out = wb_buf_slice(&scan->record);
+    return err;
+}
+
+/* The page of the block's next entry: 1, or 0 where the view or the selection leaves it out. */
+static int next_entry(struct log_scan *scan, struct wb_page *page_out)
+{
+    struct wb_block_entry entry = wb_block_entry_read(scan->block + WB_BLOCK_HEADER_BYTES, scan->index++);
+    uint64_t frame_at = scan->frame_at;
+    size_t lead_at = scan->lead_at;
+    struct wb_entry known;
+    struct wb_slice record;
+    bool visible = true;
+    int err = 0;
+
+    scan->frame_at += entry.stored;
+    if (entry.flags & WB_ENTRY_LEAD)
+        scan->lead_at += entry.raw;
+    if (entry.flags & WB_ENTRY_DEAD)
+        return 0;
+    if (!scan->plain)
+        err = is_visible(scan, &entry, &known, &visible);
+    if (err < 0 || !visible)
+        return err;
+    err = read_record(scan, &entry, frame_at, lead_at, &record);
+    if (err == 0)
+        err = wb_log_page(record, entry.id, scan->plain ? NULL : &known, page_out);
+    if (err < 0)
+        return err;
+    if (scan->plain)
+        page_out->epoch = scan->row.epoch_max;
+    return !scan->site || wb_slice_equal(wb_key_site(page_out->key), wb_slice_str(scan->site));
+}
+
+int wb_log_scan_next(struct wb_scan *base, struct wb_page *page_out)
+{
+    struct log_scan *scan = (struct log_scan *)base;
+    char why[WB_ERROR_MESSAGE_MAX];
+
+    for (;;) {
+        if (!scan->block || scan->index == scan->head.count) {
+            int err = next_block(scan);
+            if (err <= 0)
+                return err;
+        }
+        int err = next_entry(scan, page_out);
+        if (err == WB_E_CORRUPT) {
+            strcpy(why, wb_error_message());
+            return wb_fail(WB_E_CORRUPT, "%s: block %llu: %s", scan->segment.file.path, (unsigned long long)scan->head.logical, why);
+        }
+        if (err != 0)
+            return err;
+    }
+}

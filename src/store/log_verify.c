@@ -1,0 +1,404 @@
+/*
+ * log_verify.c - reads everything and checks that it fits together: every row of
+ * the catalog, every byte of every segment, every page's digests, and each against
+ * the others. It changes nothing. All under one read transaction, so writers may
+ * go on meanwhile.
+ *
+ * A problem is damage. A note is what a crash left and the next writer tidies up.
+ */
+#include "base/check.h"
+#include "base/mem.h"
+#include "store/log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct tally {
+    uint64_t entries; /* of pages and old that lie in the segment */
+    uint64_t found;   /* of which the segment really holds */
+};
+
+struct verifier {
+    struct wb_log log; /* only dir, superblock and catalog are used */
+    struct wb_txn txn;
+    bool txn_open;
+    bool sound;            /* the catalog by itself is; otherwise pages are not looked up in it */
+    struct wb_state state;
+    struct wb_rows rows;
+    struct tally *tallies; /* by segment number */
+    uint64_t pages, old, bytes_pages, site_pages, sites;
+    struct wb_block_reader *zstd;
+    struct wb_buf lead, record;
+    wb_verify_found found;
+    void *found_context;
+    wb_store_progress progress;
+    void *progress_context;
+    uint64_t done, total;
+    struct wb_verify *result;
+};
+
+static void report(struct verifier *v, bool problem, const char *file, uint64_t offset, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+
+static void report(struct verifier *v, bool problem, const char *file, uint64_t offset, const char *format, ...)
+{
+    char message[WB_ERROR_MESSAGE_MAX];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    if (problem)
+        v->result->problems++;
+    else
+        v->result->notes++;
+    if (v->found)
+        v->found(v->found_context, &(struct wb_verify_report){problem, file, offset, message});
+}
+
+/* Damage becomes a problem and the work goes on; anything else (memory, a failing disk) ends it. */
+static int absorb(struct verifier *v, int err, const char *file, uint64_t offset)
+{
+    if (err != WB_E_CORRUPT && err != WB_E_NEWER)
+        return err;
+    report(v, true, file, offset, "%s", wb_error_message());
+    return 0;
+}
+
+/* ---- the catalog by itself ---------------------------------------------------------------------- */
+
+static int check_entry(struct verifier *v, const struct wb_entry *entry)
+{
+    if (entry->place.segment == 0 || entry->place.segment >= v->state.next_segment)
+        return wb_catalog_corrupt(v->log.catalog, WB_TABLE_PAGES, "a page in a segment that was never made");
+    v->tallies[entry->place.segment].entries++;
+    return 0;
+}
+
+static int check_page_row(void *context, struct wb_pageid id, const struct wb_entry *entry)
+{
+    struct verifier *v = context;
+
+    (void)id;
+    v->pages++;
+    v->bytes_pages += entry->body_bytes;
+    return check_entry(v, entry);
+}
+
+static int check_old_row(void *context, struct wb_pageid id, const struct wb_entry *entry)
+{
+    struct verifier *v = context;
+
+    (void)id;
+    v->old++;
+    return check_entry(v, entry);
+}
+
+static int check_site_row(void *context, struct wb_slice site, uint64_t pages)
+{
+    struct verifier *v = context;
+
+    (void)site;
+    v->sites++;
+    v->site_pages += pages;
+    return 0;
+}
+
+static int check_counts(struct verifier *v)
+{
+    if (v->pages != v->state.pages || v->old != v->state.old || v->bytes_pages != v->state.bytes_pages ||
+        v->sites != v->state.sites || v->site_pages != v->state.pages)
+        return wb_catalog_corrupt(v->log.catalog, WB_TABLE_STATE, "counters that do not match the rows");
+    for (size_t i = 0; i < v->rows.count; i++) {
+        const struct wb_segment_row *row = &v->rows.rows[i];
+        if (row->number >= v->state.next_segment || v->tallies[row->number].entries != row->live)
+            return wb_catalog_corrupt(v->log.catalog, WB_TABLE_SEGMENTS, "a segment whose pages are not those of the catalog");
+    }
+    return 0;
+}
+
+static int check_catalog(void *context)
+{
+    struct verifier *v = context;
+    int err = wb_txn_read(v->log.catalog, &v->txn);
+
+    if (err < 0)
+        return err;
+    v->txn_open = true;
+    err = wb_state_get(&v->txn, &v->state);
+    if (err == 0)
+        err = wb_rows_read(&v->txn, &v->rows);
+    if (err < 0)
+        return err;
+    v->tallies = wb_alloc_zero((size_t)v->state.next_segment + 1, sizeof *v->tallies);
+    if (!v->tallies)
+        return WB_E_NOMEM;
+    err = wb_entry_each(&v->txn, WB_TABLE_PAGES, check_page_row, v);
+    if (err == 0)
+        err = wb_entry_each(&v->txn, WB_TABLE_OLD, check_old_row, v);
+    if (err == 0)
+        err = wb_site_each(&v->txn, check_site_row, v);
+    if (err == 0)
+        err = wb_revisit_check(&v->txn, v->state.revisits);
+    return err < 0 ? err : check_counts(v);
+}
+
+static int close_txn(void *context)
+{
+    struct verifier *v = context;
+
+    wb_txn_abort(&v->txn);
+    return 0;
+}
+
+/* ---- segments against the catalog ------------------------------------------------------------------- */
+
+struct claim {
+    struct verifier *v;
+    struct wb_pageid id;
+    struct wb_place place;
+    struct wb_entry entry;
+    bool latest, old;
+};
+
+/* Which entry, if any, says that the page lies here. */
+static int look_up_claim(void *context)
+{
+    struct claim *c = context;
+    struct wb_entry entry;
+    int err = wb_entry_get(&c->v->txn, WB_TABLE_PAGES, c->id, &entry);
+
+    if (err == 0 && wb_place_equal(&entry.place, &c->place)) {
+        c->latest = true;
+        c->entry = entry;
+        return 0;
+    }
+    if (err < 0 && err != WB_E_NOTFOUND)
+        return err;
+    err = wb_entry_get(&c->v->txn, WB_TABLE_OLD, c->id, &entry);
+    if (err == 0 && wb_place_equal(&entry.place, &c->place)) {
+        c->old = true;
+        c->entry = entry;
+    }
+    return err == WB_E_NOTFOUND ? 0 : err;
+}
+
+static int check_page(struct verifier *v, const struct wb_segment_row *row, const struct wb_block_head *head,
+                      const struct wb_block_entry *entry, struct wb_slice record)
+{
+    struct claim c = {.v = v, .id = entry->id, .place = {row->number, entry->slot, head->logical}};
+    struct wb_page page, again;
+    int err = wb_log_page(record, entry->id, NULL, &page);
+
+    if (err < 0)
+        return err;
+    again = page;
+    again.digested = false;
+    wb_page_digest(&again);
+    if (!page.digested || memcmp(again.md5, page.md5, sizeof page.md5) != 0 || memcmp(again.sha1, page.sha1, sizeof page.sha1) != 0)
+        return wb_fail(WB_E_CORRUPT, "the body of %.*s does not match its digests", WB_SLICE_ARG(page.url));
+    if (entry->flags & WB_ENTRY_DEAD || !v->sound)
+        return 0;
+    err = wb_catalog_call(v->log.catalog, look_up_claim, &c);
+    if (err < 0)
+        return err;
+    if ((c.latest || c.old) && (c.entry.body_bytes != page.body.len || c.entry.status != page.status))
+        return wb_fail(WB_E_CORRUPT, "the catalog describes %.*s otherwise than its record", WB_SLICE_ARG(page.url));
+    v->tallies[row->number].found += c.latest || c.old;
+    v->result->pages += c.latest;
+    return 0;
+}
+
+static int check_block(struct verifier *v, const struct wb_segment_row *row, const struct wb_block_head *head, const char *block,
+                       const char *file, uint64_t at)
+{
+    const char *directory = block + WB_BLOCK_HEADER_BYTES;
+    uint64_t frame_at = wb_block_directory_end(head) + head->lead_stored;
+    size_t lead_at = 0;
+    int err = 0;
+
+    wb_buf_clear(&v->lead);
+    if (head->lead_count)
+        err = wb_block_read_lead(v->zstd, head, block + wb_block_directory_end(head), &v->lead);
+    if (err < 0)
+        return absorb(v, err, file, at);
+    for (size_t i = 0; i < head->count; i++) {
+        struct wb_block_entry entry = wb_block_entry_read(directory, i);
+        struct wb_slice record;
+        if (entry.flags & WB_ENTRY_LEAD) {
+            record = wb_slice(v->lead.ptr + lead_at, entry.raw);
+            lead_at += entry.raw;
+            err = 0;
+        } else {
+            err = wb_block_read_frame(v->zstd, &entry, block + frame_at, wb_buf_slice(&v->lead), &v->record);
+            record = wb_buf_slice(&v->record);
+        }
+        if (err == 0)
+            err = check_page(v, row, head, &entry, record);
+        err = absorb(v, err, file, at + (entry.stored ? frame_at : 0));
+        if (err < 0)
+            return err;
+        frame_at += entry.stored;
+    }
+    return 0;
+}
+
+static int check_blocks(struct verifier *v, const struct wb_segment_row *row, const struct wb_segment *segment, const char *file)
+{
+    struct wb_segment_walk walk;
+    struct wb_block_head head;
+    const char *block;
+    uint64_t at, place, before = v->done;
+    int err;
+
+    wb_segment_walk_init(&walk, segment, row->version ? row->map_at : row->bytes);
+    while ((err = wb_segment_walk_next(&walk, &head, &block, &at)) != 0) {
+        if (err < 0) {
+            err = absorb(v, err, file, walk.error_at);
+            if (err < 0)
+                break;
+            continue;
+        }
+        if (head.commit > v->state.commit)
+            report(v, true, WB_CATALOG_NAME, 0, "the catalog is at commit %llu, but a block in %s knows of commit %llu: it has lost commits",
+                   (unsigned long long)v->state.commit, file, (unsigned long long)head.commit);
+        if (wb_segment_locate(segment, head.logical, &place) < 0 || place != at)
+            report(v, true, file, at, "the block does not lie where its name says");
+        err = check_block(v, row, &head, block, file, at);
+        v->done = before + at + head.bytes;
+        if (err == 0 && v->progress && !v->progress(v->progress_context, v->done, v->total))
+            err = wb_fail(WB_E_STOPPED, "verification was stopped");
+        if (err < 0)
+            break;
+    }
+    wb_segment_walk_release(&walk);
+    return err;
+}
+
+/* What lies after the committed bytes: nothing, a seal, a living writer's work, or what a crash left. */
+static int check_tail(struct verifier *v, const struct wb_segment_row *row, const struct wb_segment *segment, const char *file)
+{
+    uint64_t size, sealed_at;
+    int err = wb_file_size(&segment->file, &size);
+
+    if (err < 0 || size == row->bytes)
+        return err;
+    if (size < row->bytes) {
+        report(v, true, file, size, "the file ends here, %llu bytes too early", (unsigned long long)(row->bytes - size));
+        return 0;
+    }
+    if (wb_segment_read_seal(segment, row->bytes, &sealed_at)) {
+        if (sealed_at > v->state.commit)
+            report(v, true, WB_CATALOG_NAME, 0, "the catalog is at commit %llu, but %s was sealed at commit %llu: it has lost commits",
+                   (unsigned long long)v->state.commit, file, (unsigned long long)sealed_at);
+        if (size == row->bytes + WB_SEGMENT_SEAL_BYTES)
+            return 0;
+    }
+    if (wb_file_lock(&segment->file, false) < 0)
+        return 0;
+    wb_file_unlock(&segment->file);
+    report(v, false, file, row->bytes, "%llu bytes after the last commit, left by a process that was stopped: not part of the repository, dropped by the next writer",
+           (unsigned long long)(size - row->bytes));
+    return 0;
+}
+
+static int check_segment(struct verifier *v, const struct wb_segment_row *row)
+{
+    struct wb_segment segment = WB_SEGMENT_INIT;
+    char file[WB_SEGMENT_NAME_MAX];
+    int err;
+
+    wb_segment_name(row->number, row->version, file);
+    err = wb_segment_open(v->log.dir, v->log.superblock.id, row, false, &segment);
+    if (err < 0) {
+        v->done += row->bytes;
+        return absorb(v, err, file, 0);
+    }
+    err = check_blocks(v, row, &segment, file);
+    if (err == 0)
+        err = check_tail(v, row, &segment, file);
+    wb_segment_close(&segment);
+    const struct tally *tally = &v->tallies[row->number];
+    if (err == 0 && v->sound && tally->found != tally->entries)
+        report(v, true, file, 0, "%llu of %llu pages that the catalog says are here cannot be found",
+               (unsigned long long)(tally->entries - tally->found), (unsigned long long)tally->entries);
+    return err;
+}
+
+/* ---- files that should not be there ---------------------------------------------------------------------- */
+
+static int check_file(void *context, const struct wb_dir_entry *entry)
+{
+    struct verifier *v = context;
+    struct wb_file file = WB_FILE_INIT;
+    char name[WB_SEGMENT_NAME_MAX];
+    uint32_t number, version;
+
+    if (!wb_segment_name_parse(entry->name, &number, &version)) {
+        report(v, false, WB_SEGMENT_DIR, 0, "%s is not a segment", entry->name);
+        return 0;
+    }
+    for (size_t i = 0; i < v->rows.count; i++)
+        if (v->rows.rows[i].number == number && version <= v->rows.rows[i].version)
+            return 0;
+    wb_segment_name(number, version, name);
+    char *path = wb_path_join(v->log.dir, name);
+    if (!path)
+        return WB_E_NOMEM;
+    /* A file that somebody holds, or that is younger than our transaction, is work in progress. */
+    if (wb_file_open(path, WB_FILE_READ, &file) == 0 && wb_file_lock(&file, false) == 0 && number < v->state.next_segment + 1)
+        report(v, false, name, 0, "left by a process that was stopped: not part of the repository, removed by the next writer");
+    wb_file_close(&file);
+    wb_free(path);
+    return 0;
+}
+
+/* ---- the whole ---------------------------------------------------------------------------------------------- */
+
+static int check_segments(struct verifier *v)
+{
+    char *pages = wb_path_join(v->log.dir, WB_SEGMENT_DIR);
+    int err = pages ? wb_block_reader_new(&v->zstd) : WB_E_NOMEM;
+
+    for (size_t i = 0; i < v->rows.count; i++)
+        v->total += v->rows.rows[i].bytes;
+    for (size_t i = 0; i < v->rows.count && err == 0; i++)
+        err = check_segment(v, &v->rows.rows[i]);
+    if (err == 0 && wb_dir_each(pages, check_file, v) < 0)
+        report(v, true, WB_SEGMENT_DIR, 0, "%s", wb_error_message());
+    wb_free(pages);
+    return err;
+}
+
+int wb_log_verify(const char *dir, const struct wb_superblock *superblock, wb_verify_found found, void *found_context,
+                  wb_store_progress progress, void *progress_context, struct wb_verify *verify_out)
+{
+    struct verifier v = {.found = found, .found_context = found_context, .progress = progress,
+                         .progress_context = progress_context, .result = verify_out};
+    int err;
+
+    v.log.superblock = *superblock;
+    v.log.dir = wb_strdup(dir);
+    err = v.log.dir ? wb_catalog_open(dir, false, &v.log.catalog) : WB_E_NOMEM;
+    if (err == 0)
+        err = wb_catalog_call(v.log.catalog, check_catalog, &v);
+    v.sound = err == 0;
+    err = absorb(&v, err, WB_CATALOG_NAME, 0);
+    if (err == 0 && v.tallies)
+        err = check_segments(&v);
+    /* A page row that a walk finds but a search does not is damage in the tree itself. */
+    if (err == 0 && v.sound && verify_out->problems == 0 && verify_out->pages != v.state.pages)
+        report(&v, true, WB_CATALOG_NAME, 0, "%llu pages are in the catalog, %llu can be found through it",
+               (unsigned long long)v.state.pages, (unsigned long long)verify_out->pages);
+    if (v.txn_open)
+        wb_catalog_call(v.log.catalog, close_txn, &v);
+    wb_catalog_close(v.log.catalog);
+    wb_rows_release(&v.rows);
+    wb_block_reader_free(v.zstd);
+    wb_buf_release(&v.lead);
+    wb_buf_release(&v.record);
+    wb_free(v.tallies);
+    wb_free(v.log.dir);
+    return err;
+}

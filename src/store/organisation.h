@@ -1,0 +1,57 @@
+/*
+ * organisation.h - what an organisation of pages on disk must provide.
+ *
+ * The door (store.c) checks arguments and calls through this table. All slots are
+ * required. A new organisation is one row in store.c's list and one such table.
+ */
+#ifndef WB_STORE_ORGANISATION_H
+#define WB_STORE_ORGANISATION_H
+
+#include "store/store.h"
+
+struct wb_store_ops {
+    void (*close)(struct wb_store *store);
+    int (*put)(struct wb_store *store, const struct wb_page *page);
+    int (*touch)(struct wb_store *store, struct wb_pageid id, int64_t time_ms);
+    int (*remove)(struct wb_store *store, struct wb_pageid id, bool everywhere);
+    int (*put_revisit)(struct wb_store *store, struct wb_pageid id, const struct wb_store_revisit *revisit);
+    int (*get_revisit)(struct wb_store *store, struct wb_pageid id, struct wb_store_revisit *revisit_out);
+    int (*commit)(struct wb_store *store, struct wb_commit *commit_inout);
+    int (*snapshot)(struct wb_store *store, uint32_t *generation_out);
+    int (*get)(struct wb_store *store, struct wb_pageid id, struct wb_page *page_out, struct wb_buf *mem_out);
+    int (*scan_open)(struct wb_store *store, const struct wb_scan_options *options, struct wb_scan **scan_out);
+    int (*scan_next)(struct wb_scan *scan, struct wb_page *page_out);
+    void (*scan_close)(struct wb_scan *scan);
+    int (*stat)(struct wb_store *store, struct wb_store_stat *stat_out);
+    int (*compact)(struct wb_store *store, wb_store_progress progress, void *context, struct wb_compact *compact_out);
+};
+
+enum { WB_STORE_MAGIC = 0x57425354, WB_SCAN_MAGIC = 0x57425343 };
+
+/* The first member of every organisation's own struct. */
+struct wb_store {
+    uint32_t magic;
+    enum wb_store_mode mode;
+    const struct wb_store_ops *ops;
+};
+
+struct wb_scan {
+    uint32_t magic;
+    const struct wb_store_ops *ops;
+};
+
+struct wb_superblock;
+
+/* An organisation that lives in a directory. */
+struct wb_organisation {
+    const char *name;
+    /* Everything but the superblock, which the door writes last. */
+    int (*create)(const char *dir, const struct wb_superblock *superblock);
+    int (*open)(const char *dir, const struct wb_superblock *superblock, enum wb_store_mode mode, struct wb_store **store_out);
+    int (*verify)(const char *dir, const struct wb_superblock *superblock, wb_verify_found found, void *found_context,
+                  wb_store_progress progress, void *progress_context, struct wb_verify *verify_out);
+};
+
+extern const struct wb_organisation wb_organisation_log;
+
+#endif

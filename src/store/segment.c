@@ -1,0 +1,364 @@
+/*
+ * segment.c - the units of a segment file other than blocks, and finding a page.
+ *
+ *   header  0  "WBSG"   4 version 1 (2 bytes), zero (2)   8 number (4)  12 file version (4)
+ *           16 repository id (16)   32 zero (24)   56 checksum of 0 to 56
+ *   blocks  see block.c; in a file of version 0 each lies at its logical offset
+ *   map     only in compacted files: 0 "WBMP"   4 zero (4)   8 entries n (8)
+ *           16 checksum of the entries (8)   24 checksum of 0 to 24 (8)
+ *           32 n times: logical offset (8), place in this file (8), both increasing
+ *   seal    after the committed bytes: 0 "WBSL"   4 zero (4)   8 commit (8)
+ *           16 place of the seal (8)   24 checksum of 0 to 24 (8)
+ */
+#include "store/segment.h"
+#include "base/bytes.h"
+#include "base/check.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/mem.h"
+
+#include <stdio.h>
+
+enum {
+    SEGMENT_VERSION = 1,
+    MAP_HEADER_BYTES = 32,
+    MAP_ENTRY_BYTES = 16,
+    FIRST_READ_BYTES = 12 << 10, /* enough for header, directory and lead of most blocks */
+};
+
+void wb_segment_name(uint32_t number, uint32_t version, char name_out[WB_SEGMENT_NAME_MAX])
+{
+    if (version == 0)
+        snprintf(name_out, WB_SEGMENT_NAME_MAX, WB_SEGMENT_DIR "/%08u.seg", number);
+    else
+        snprintf(name_out, WB_SEGMENT_NAME_MAX, WB_SEGMENT_DIR "/%08u.%u.seg", number, version);
+}
+
+bool wb_segment_name_parse(const char *name, uint32_t *number_out, uint32_t *version_out)
+{
+    char canonical[WB_SEGMENT_NAME_MAX];
+    unsigned number = 0, version = 0;
+
+    *number_out = *version_out = 0;
+    if (sscanf(name, "%8u.%u.seg", &number, &version) < 1)
+        return false;
+    wb_segment_name(number, version, canonical);
+    if (strcmp(canonical + sizeof WB_SEGMENT_DIR, name) != 0)
+        return false;
+    *number_out = number;
+    *version_out = version;
+    return true;
+}
+
+static int open_file(const char *dir, uint32_t number, uint32_t version, unsigned flags, struct wb_segment *segment_out)
+{
+    char name[WB_SEGMENT_NAME_MAX];
+
+    *segment_out = WB_SEGMENT_INIT;
+    wb_segment_name(number, version, name);
+    char *path = wb_path_join(dir, name);
+    if (!path)
+        return WB_E_NOMEM;
+    int err = wb_file_open(path, flags, &segment_out->file);
+    wb_free(path);
+    segment_out->number = number;
+    segment_out->version = version;
+    return err;
+}
+
+static void put_header(char *to, const uint8_t *repo_id, uint32_t number, uint32_t version)
+{
+    memset(to, 0, WB_SEGMENT_HEADER_BYTES);
+    memcpy(to, "WBSG", 4);
+    wb_put16(to + 4, SEGMENT_VERSION);
+    wb_put32(to + 8, number);
+    wb_put32(to + 12, version);
+    memcpy(to + 16, repo_id, 16);
+    wb_put64(to + 56, wb_hash64(to, 56));
+}
+
+int wb_segment_create(const char *dir, const uint8_t *repo_id, uint32_t number, uint32_t version, struct wb_segment *segment_out)
+{
+    char header[WB_SEGMENT_HEADER_BYTES];
+    int err = open_file(dir, number, version, WB_FILE_WRITE | WB_FILE_CREATE | WB_FILE_NEW, segment_out);
+
+    if (err < 0)
+        return err;
+    put_header(header, repo_id, number, version);
+    err = wb_file_write_at(&segment_out->file, 0, header, sizeof header);
+    if (err < 0) {
+        struct wb_error_copy why;
+        wb_error_save(err, &why);
+        wb_path_unlink(segment_out->file.path);
+        wb_segment_close(segment_out);
+        return wb_error_restore(&why);
+    }
+    return 0;
+}
+
+static int read_map(struct wb_segment *segment, uint64_t at, uint64_t count)
+{
+    char header[MAP_HEADER_BYTES];
+    struct wb_buf bytes = WB_BUF_INIT;
+    int err = wb_file_read_exact(&segment->file, at, header, sizeof header);
+
+    if (err < 0)
+        return err;
+    if (memcmp(header, "WBMP", 4) != 0 || wb_get64(header + 24) != wb_hash64(header, 24) || wb_get64(header + 8) != count) {
+        err = wb_fail(WB_E_CORRUPT, "%s: the map at %llu is damaged", segment->file.path, (unsigned long long)at);
+        goto done;
+    }
+    err = wb_buf_reserve(&bytes, (size_t)count * MAP_ENTRY_BYTES);
+    if (err == 0)
+        err = wb_file_read_exact(&segment->file, at + MAP_HEADER_BYTES, bytes.ptr, (size_t)count * MAP_ENTRY_BYTES);
+    if (err < 0)
+        goto done;
+    if (wb_get64(header + 16) != wb_hash64(bytes.ptr, (size_t)count * MAP_ENTRY_BYTES)) {
+        err = wb_fail(WB_E_CORRUPT, "%s: the map at %llu does not match its checksum", segment->file.path, (unsigned long long)at);
+        goto done;
+    }
+    segment->map = wb_alloc_zero((size_t)count, sizeof *segment->map);
+    if (!segment->map) {
+        err = WB_E_NOMEM;
+        goto done;
+    }
+    segment->map_count = (size_t)count;
+    for (size_t i = 0; i < count; i++) {
+        segment->map[i].logical = wb_get64(bytes.ptr + i * MAP_ENTRY_BYTES);
+        segment->map[i].physical = wb_get64(bytes.ptr + i * MAP_ENTRY_BYTES + 8);
+    }
+done:
+    wb_buf_release(&bytes);
+    return err;
+}
+
+int wb_segment_open(const char *dir, const uint8_t *repo_id, const struct wb_segment_row *row, bool write, struct wb_segment *segment_out)
+{
+    char found[WB_SEGMENT_HEADER_BYTES], expected[WB_SEGMENT_HEADER_BYTES];
+    int err = open_file(dir, row->number, row->version, write ? WB_FILE_WRITE : WB_FILE_READ, segment_out);
+
+    if (err < 0)
+        return err == WB_E_NOTFOUND ? wb_fail(WB_E_CORRUPT, "a segment of %s is missing: number %u, version %u", dir, row->number, row->version)
+                                    : err;
+    err = wb_file_read_exact(&segment_out->file, 0, found, sizeof found);
+    if (err == 0) {
+        put_header(expected, repo_id, row->number, row->version);
+        if (wb_get16(found + 4) > SEGMENT_VERSION && wb_get64(found + 56) == wb_hash64(found, 56))
+            err = wb_fail(WB_E_NEWER, "%s was made by a newer version", segment_out->file.path);
+        else if (memcmp(found, expected, sizeof found) != 0)
+            err = wb_fail(WB_E_CORRUPT, "%s: the header is damaged, or of another repository", segment_out->file.path);
+    }
+    if (err == 0 && row->version > 0)
+        err = read_map(segment_out, row->map_at, row->map_count);
+    if (err < 0)
+        wb_segment_close(segment_out);
+    return err;
+}
+
+void wb_segment_close(struct wb_segment *segment)
+{
+    wb_file_close(&segment->file);
+    wb_free(segment->map);
+    *segment = WB_SEGMENT_INIT;
+}
+
+int wb_segment_locate(const struct wb_segment *segment, uint64_t logical, uint64_t *physical_out)
+{
+    size_t low = 0, high = segment->map_count;
+
+    *physical_out = logical;
+    if (segment->version == 0)
+        return 0;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (segment->map[middle].logical == logical) {
+            *physical_out = segment->map[middle].physical;
+            return 0;
+        }
+        if (segment->map[middle].logical < logical)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return wb_fail(WB_E_CORRUPT, "%s has no block %llu", segment->file.path, (unsigned long long)logical);
+}
+
+int wb_segment_write_map(struct wb_segment *segment, uint64_t at, const struct wb_segment_map_entry *map, size_t count,
+                         uint64_t *bytes_out)
+{
+    struct wb_buf bytes = WB_BUF_INIT;
+    size_t size = MAP_HEADER_BYTES + count * MAP_ENTRY_BYTES;
+    int err = wb_buf_reserve(&bytes, size);
+
+    *bytes_out = 0;
+    if (err < 0)
+        return err;
+    char *to = bytes.ptr;
+    memset(to, 0, MAP_HEADER_BYTES);
+    for (size_t i = 0; i < count; i++) {
+        wb_put64(to + MAP_HEADER_BYTES + i * MAP_ENTRY_BYTES, map[i].logical);
+        wb_put64(to + MAP_HEADER_BYTES + i * MAP_ENTRY_BYTES + 8, map[i].physical);
+    }
+    memcpy(to, "WBMP", 4);
+    wb_put64(to + 8, count);
+    wb_put64(to + 16, wb_hash64(to + MAP_HEADER_BYTES, count * MAP_ENTRY_BYTES));
+    wb_put64(to + 24, wb_hash64(to, 24));
+    err = wb_file_write_at(&segment->file, at, to, size);
+    wb_buf_release(&bytes);
+    if (err == 0)
+        *bytes_out = size;
+    return err;
+}
+
+int wb_segment_write_seal(struct wb_segment *segment, uint64_t at, uint64_t commit)
+{
+    char seal[WB_SEGMENT_SEAL_BYTES] = "WBSL";
+
+    wb_put64(seal + 8, commit);
+    wb_put64(seal + 16, at);
+    wb_put64(seal + 24, wb_hash64(seal, 24));
+    return wb_file_write_at(&segment->file, at, seal, sizeof seal);
+}
+
+bool wb_segment_read_seal(const struct wb_segment *segment, uint64_t at, uint64_t *commit_out)
+{
+    char seal[WB_SEGMENT_SEAL_BYTES];
+    size_t got;
+
+    *commit_out = 0;
+    if (wb_file_read_at(&segment->file, at, seal, sizeof seal, &got) < 0 || got != sizeof seal)
+        return false;
+    if (memcmp(seal, "WBSL", 4) != 0 || wb_get64(seal + 24) != wb_hash64(seal, 24) || wb_get64(seal + 16) != at)
+        return false;
+    *commit_out = wb_get64(seal + 8);
+    return true;
+}
+
+/* ---- reading one page -------------------------------------------------------------------- */
+
+int wb_page_source_init(struct wb_page_source *source)
+{
+    *source = (struct wb_page_source){0};
+    return wb_block_reader_new(&source->zstd);
+}
+
+void wb_page_source_release(struct wb_page_source *source)
+{
+    wb_block_reader_free(source->zstd);
+    wb_buf_release(&source->start);
+    wb_buf_release(&source->lead);
+    wb_buf_release(&source->frame);
+    source->zstd = NULL;
+}
+
+/* The block's first `need` bytes in source->start, of which some are there already. */
+static int read_start(const struct wb_segment *segment, struct wb_page_source *source, uint64_t at, size_t need)
+{
+    size_t have = source->start.len, got;
+    int err;
+
+    if (have >= need)
+        return 0;
+    err = wb_buf_reserve(&source->start, need - have);
+    if (err < 0)
+        return err;
+    err = wb_file_read_at(&segment->file, at + have, source->start.ptr + have, need - have, &got);
+    if (err < 0)
+        return err;
+    source->start.len += got;
+    return 0;
+}
+
+static int require_start(const struct wb_segment *segment, struct wb_page_source *source, uint64_t at, size_t need)
+{
+    int err = read_start(segment, source, at, need);
+
+    if (err == 0 && source->start.len < need)
+        err = wb_fail(WB_E_CORRUPT, "the file ends inside the block");
+    return err;
+}
+
+static int read_lead(const struct wb_segment *segment, struct wb_page_source *source, uint64_t at, const struct wb_block_head *head)
+{
+    size_t directory_end = wb_block_directory_end(head);
+    int err = require_start(segment, source, at, directory_end + head->lead_stored);
+
+    return err < 0 ? err : wb_block_read_lead(source->zstd, head, source->start.ptr + directory_end, &source->lead);
+}
+
+static int read_frame(const struct wb_segment *segment, struct wb_page_source *source, uint64_t at, const struct wb_block_head *head,
+                      size_t index, struct wb_buf *record_out)
+{
+    const char *directory = source->start.ptr + WB_BLOCK_HEADER_BYTES;
+    struct wb_block_entry entry = wb_block_entry_read(directory, index);
+    uint64_t frame_at = wb_block_frame_at(head, directory, index);
+    const char *frame = NULL;
+    int err;
+
+    if (frame_at + entry.stored <= source->start.len) {
+        frame = source->start.ptr + frame_at;
+    } else {
+        wb_buf_clear(&source->frame);
+        err = wb_buf_reserve(&source->frame, entry.stored);
+        if (err == 0)
+            err = wb_file_read_exact(&segment->file, at + frame_at, source->frame.ptr, entry.stored);
+        if (err < 0)
+            return err;
+        frame = source->frame.ptr;
+    }
+    return wb_block_read_frame(source->zstd, &entry, frame, wb_buf_slice(&source->lead), record_out);
+}
+
+static int read_record(const struct wb_segment *segment, struct wb_page_source *source, uint64_t at, uint16_t slot,
+                       struct wb_pageid id, struct wb_buf *record_out)
+{
+    struct wb_block_head head;
+    size_t index;
+    int err;
+
+    wb_buf_clear(&source->start);
+    wb_buf_clear(&source->lead);
+    err = read_start(segment, source, at, FIRST_READ_BYTES);
+    if (err == 0)
+        err = require_start(segment, source, at, WB_BLOCK_HEADER_BYTES);
+    if (err == 0)
+        err = wb_block_head_read(source->start.ptr, &head);
+    if (err == 0)
+        err = require_start(segment, source, at, wb_block_directory_end(&head));
+    if (err < 0)
+        return err;
+    const char *directory = source->start.ptr + WB_BLOCK_HEADER_BYTES;
+    err = wb_block_directory_check(&head, directory);
+    if (err < 0)
+        return err;
+    if (!wb_block_find_slot(&head, directory, slot, &index) || !wb_pageid_equal(wb_block_entry_read(directory, index).id, id))
+        return wb_fail(WB_E_CORRUPT, "the block does not hold the page that the catalog says it holds");
+    if (head.lead_count > 0) {
+        err = read_lead(segment, source, at, &head);
+        if (err < 0)
+            return err;
+        directory = source->start.ptr + WB_BLOCK_HEADER_BYTES; /* the buffer may have moved */
+    }
+    struct wb_block_entry entry = wb_block_entry_read(directory, index);
+    if (!(entry.flags & WB_ENTRY_LEAD))
+        return read_frame(segment, source, at, &head, index, record_out);
+    wb_buf_clear(record_out);
+    return wb_buf_append(record_out, source->lead.ptr + wb_block_lead_at(directory, index), entry.raw);
+}
+
+int wb_segment_read_record(const struct wb_segment *segment, struct wb_page_source *source, const struct wb_place *place,
+                           struct wb_pageid id, struct wb_buf *record_out)
+{
+    char why[WB_ERROR_MESSAGE_MAX];
+    uint64_t at;
+    int err = wb_segment_locate(segment, place->logical, &at);
+
+    if (err < 0)
+        return err;
+    err = read_record(segment, source, at, place->slot, id, record_out);
+    if (err == WB_E_CORRUPT) {
+        snprintf(why, sizeof why, "%s", wb_error_message());
+        return wb_fail(WB_E_CORRUPT, "%s at %llu: %s", segment->file.path, (unsigned long long)at, why);
+    }
+    return err;
+}

@@ -1,0 +1,106 @@
+/*
+ * segment.h - segment files: an append-only run of blocks, written by one process.
+ *
+ *   pages/00000007.seg      segment 7 as written
+ *   pages/00000007.2.seg    segment 7 after its second compaction
+ *
+ * A block's name is its logical offset: where it stood in the file as first
+ * written. Compaction moves blocks but keeps their names; a compacted file ends
+ * with a map from names to places. So no catalog entry changes when a segment is
+ * compacted.
+ */
+#ifndef WB_STORE_SEGMENT_H
+#define WB_STORE_SEGMENT_H
+
+#include "os/file.h"
+#include "store/block.h"
+#include "store/catalog.h"
+
+#define WB_SEGMENT_DIR "pages"
+
+enum {
+    WB_SEGMENT_HEADER_BYTES = 64,
+    WB_SEGMENT_SEAL_BYTES = 32,
+    WB_SEGMENT_NAME_MAX = 64,
+};
+#define WB_SEGMENT_BYTES_MAX ((uint64_t)1 << 30) /* a writer goes on to a new one past this */
+
+struct wb_segment_map_entry {
+    uint64_t logical, physical;
+};
+
+struct wb_segment {
+    struct wb_file file;
+    uint32_t number, version;
+    struct wb_segment_map_entry *map; /* of compacted files, sorted by logical */
+    size_t map_count;
+};
+
+#define WB_SEGMENT_INIT ((struct wb_segment){.file = {-1, NULL}})
+
+/* "pages/00000007.2.seg" */
+void wb_segment_name(uint32_t number, uint32_t version, char name_out[WB_SEGMENT_NAME_MAX]);
+
+/* Reads a name without its directory; false where it is not a segment's. */
+bool wb_segment_name_parse(const char *name, uint32_t *number_out, uint32_t *version_out);
+
+/* A new, empty file with its header. WB_E_INVALID where it is there. */
+int wb_segment_create(const char *dir, const uint8_t *repo_id, uint32_t number, uint32_t version, struct wb_segment *segment_out);
+
+/* Opens a segment as its row describes it; checks the header and reads the map. */
+int wb_segment_open(const char *dir, const uint8_t *repo_id, const struct wb_segment_row *row, bool write, struct wb_segment *segment_out);
+void wb_segment_close(struct wb_segment *segment);
+
+/* Where the block of that name lies in the file; WB_E_CORRUPT where it does not. */
+int wb_segment_locate(const struct wb_segment *segment, uint64_t logical, uint64_t *physical_out);
+
+/* Appends the map of a compacted file at `at`; bytes_out is its size. */
+int wb_segment_write_map(struct wb_segment *segment, uint64_t at, const struct wb_segment_map_entry *map, size_t count,
+                         uint64_t *bytes_out);
+
+/*
+ * The seal: written after the last committed byte when a writer leaves, and
+ * overwritten by the next. It says which commit the catalog had reached, so that a
+ * catalog that lost commits is found out.
+ */
+int wb_segment_write_seal(struct wb_segment *segment, uint64_t at, uint64_t commit);
+bool wb_segment_read_seal(const struct wb_segment *segment, uint64_t at, uint64_t *commit_out);
+
+/* ---- reading one page --------------------------------------------------------------- */
+
+/* Buffers for reading pages out of blocks, kept from one to the next. */
+struct wb_page_source {
+    struct wb_block_reader *zstd;
+    struct wb_buf start; /* header, directory and what follows, as far as it was read */
+    struct wb_buf lead, frame;
+};
+int wb_page_source_init(struct wb_page_source *source);
+void wb_page_source_release(struct wb_page_source *source);
+
+/* The record of the page at place, which must have that id. */
+int wb_segment_read_record(const struct wb_segment *segment, struct wb_page_source *source, const struct wb_place *place,
+                           struct wb_pageid id, struct wb_buf *record_out);
+
+/* ---- walking ---------------------------------------------------------------------------- */
+
+struct wb_segment_walk {
+    const struct wb_segment *segment;
+    struct wb_buf window; /* bytes of the file from window_at */
+    uint64_t window_at;
+    uint64_t next;        /* place of the next block */
+    uint64_t end;         /* of the blocks */
+    uint64_t error_at;    /* place of the damage when a call returned WB_E_CORRUPT */
+};
+
+/* From the first block to end. */
+void wb_segment_walk_init(struct wb_segment_walk *walk, const struct wb_segment *segment, uint64_t end);
+void wb_segment_walk_release(struct wb_segment_walk *walk);
+
+/*
+ * The next block, its header and directory checked: 1, 0 at the end, or an error.
+ * After WB_E_CORRUPT the next call goes on at the next block that can be found.
+ * *block_out is valid until the next call.
+ */
+int wb_segment_walk_next(struct wb_segment_walk *walk, struct wb_block_head *head_out, const char **block_out, uint64_t *at_out);
+
+#endif

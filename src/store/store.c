@@ -1,0 +1,246 @@
+/*
+ * store.c - the door: finds the organisation, checks arguments, passes calls on.
+ * Nothing here knows how pages lie on disk.
+ */
+#include "store/store.h"
+#include "base/check.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "os/clock.h"
+#include "os/file.h"
+#include "os/random.h"
+#include "store/organisation.h"
+#include "store/superblock.h"
+
+#include <stdio.h>
+
+static const struct wb_organisation *const organisations[] = {&wb_organisation_log};
+
+static const struct wb_organisation *find_organisation(const char *name)
+{
+    for (size_t i = 0; i < sizeof organisations / sizeof organisations[0]; i++)
+        if (strcmp(organisations[i]->name, name) == 0)
+            return organisations[i];
+    return NULL;
+}
+
+/* ---- creating and opening --------------------------------------------------------------- */
+
+bool wb_store_exists(const char *dir)
+{
+    char *path = wb_path_join(dir, WB_SUPERBLOCK_NAME);
+    bool exists = path && wb_path_kind(path) != WB_PATH_NONE;
+
+    wb_free(path);
+    return exists;
+}
+
+/* Names that an interrupted creation may have left; anything else in the directory is somebody else's. */
+static int refuse_foreign(void *context, const struct wb_dir_entry *entry)
+{
+    static const char *const ours[] = {WB_LOCK_NAME, WB_SUPERBLOCK_NAME ".tmp", "catalog.mdb", "catalog.mdb-lock", "pages"};
+    const char *dir = context;
+
+    for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++)
+        if (strcmp(entry->name, ours[i]) == 0)
+            return 0;
+    return wb_fail(WB_E_INVALID, "%s is not a repository, and not empty", dir);
+}
+
+/* Two processes may create at once: the second waits, then finds that the first has done it. */
+static int lock_creation(const char *dir, struct wb_file *lock_out)
+{
+    char *path = wb_path_join(dir, WB_LOCK_NAME);
+    int err = path ? wb_file_open(path, WB_FILE_WRITE | WB_FILE_CREATE, lock_out) : WB_E_NOMEM;
+
+    wb_free(path);
+    return err < 0 ? err : wb_file_lock(lock_out, true);
+}
+
+static int create_locked(const char *dir, const struct wb_organisation *organisation, const char *update)
+{
+    struct wb_superblock superblock = {.format = WB_REPO_FORMAT, .created_ms = wb_clock_wall_ms()};
+    int err;
+
+    if (wb_store_exists(dir))
+        return wb_fail(WB_E_INVALID, "there is a repository at %s already", dir);
+    snprintf(superblock.organisation, sizeof superblock.organisation, "%s", organisation->name);
+    snprintf(superblock.update, sizeof superblock.update, "%s", update);
+    wb_random_bytes(superblock.id, sizeof superblock.id);
+    err = organisation->create(dir, &superblock);
+    return err < 0 ? err : wb_superblock_write(dir, &superblock);
+}
+
+int wb_store_create(const char *dir, const struct wb_store_options *options)
+{
+    const char *name = options->organisation ? options->organisation : "log";
+    const char *update = options->update ? options->update : "incremental";
+    const struct wb_organisation *organisation = find_organisation(name);
+    struct wb_file lock = WB_FILE_INIT;
+    int err = 0;
+
+    if (!organisation)
+        return wb_fail(WB_E_INVALID, "no such organisation: %s", name);
+    if (strcmp(update, "incremental") != 0 && strcmp(update, "batch") != 0)
+        return wb_fail(WB_E_INVALID, "no such update method: %s", update);
+    enum wb_path_kind kind = wb_path_kind(dir);
+    if (kind == WB_PATH_DIR && !wb_store_exists(dir))
+        err = wb_dir_each(dir, refuse_foreign, (void *)(uintptr_t)dir);
+    else if (kind == WB_PATH_NONE)
+        err = wb_path_mkdirs(dir);
+    else if (kind != WB_PATH_DIR)
+        err = wb_fail(WB_E_INVALID, "%s is not a directory", dir);
+    if (err == 0)
+        err = lock_creation(dir, &lock);
+    if (err == 0)
+        err = create_locked(dir, organisation, update);
+    wb_file_close(&lock);
+    return err;
+}
+
+int wb_store_open(const char *dir, enum wb_store_mode mode, struct wb_store **store_out)
+{
+    struct wb_superblock superblock;
+    int err = wb_superblock_read(dir, &superblock);
+
+    *store_out = NULL;
+    if (err < 0)
+        return err;
+    const struct wb_organisation *organisation = find_organisation(superblock.organisation);
+    if (!organisation)
+        return wb_fail(WB_E_NEWER, "%s: this program does not know the organisation %s", dir, superblock.organisation);
+    return organisation->open(dir, &superblock, mode, store_out);
+}
+
+int wb_store_verify(const char *dir, wb_verify_found found, void *found_context, wb_store_progress progress, void *progress_context,
+                    struct wb_verify *verify_out)
+{
+    struct wb_superblock superblock;
+    int err = wb_superblock_read(dir, &superblock);
+
+    *verify_out = (struct wb_verify){0};
+    if (err == WB_E_CORRUPT) {
+        verify_out->problems = 1;
+        if (found)
+            found(found_context, &(struct wb_verify_report){true, WB_SUPERBLOCK_NAME, 0, wb_error_message()});
+        return 0;
+    }
+    if (err < 0)
+        return err;
+    const struct wb_organisation *organisation = find_organisation(superblock.organisation);
+    if (!organisation)
+        return wb_fail(WB_E_NEWER, "%s: this program does not know the organisation %s", dir, superblock.organisation);
+    return organisation->verify(dir, &superblock, found, found_context, progress, progress_context, verify_out);
+}
+
+/* ---- passing on ------------------------------------------------------------------------------ */
+
+static void check_store(const struct wb_store *store)
+{
+    WB_CHECK(store->magic == WB_STORE_MAGIC);
+}
+
+static void check_writer(const struct wb_store *store)
+{
+    check_store(store);
+    WB_CHECK(store->mode == WB_STORE_WRITE);
+}
+
+void wb_store_close(struct wb_store *store)
+{
+    if (!store)
+        return;
+    check_store(store);
+    store->ops->close(store);
+}
+
+int wb_store_put(struct wb_store *store, const struct wb_page *page)
+{
+    check_writer(store);
+    WB_CHECK(wb_pageid_equal(page->id, wb_pageid_of_key(page->key)));
+    if (page->body.len > WB_STORE_BODY_MAX)
+        return wb_fail(WB_E_LIMIT, "the body of %.*s is larger than a store takes", WB_SLICE_ARG(page->url));
+    return store->ops->put(store, page);
+}
+
+int wb_store_touch(struct wb_store *store, struct wb_pageid id, int64_t time_ms)
+{
+    check_writer(store);
+    return store->ops->touch(store, id, time_ms);
+}
+
+int wb_store_remove(struct wb_store *store, struct wb_pageid id, bool everywhere)
+{
+    check_writer(store);
+    return store->ops->remove(store, id, everywhere);
+}
+
+int wb_store_put_revisit(struct wb_store *store, struct wb_pageid id, const struct wb_store_revisit *revisit)
+{
+    check_writer(store);
+    return store->ops->put_revisit(store, id, revisit);
+}
+
+int wb_store_get_revisit(struct wb_store *store, struct wb_pageid id, struct wb_store_revisit *revisit_out)
+{
+    check_store(store);
+    *revisit_out = (struct wb_store_revisit){0};
+    return store->ops->get_revisit(store, id, revisit_out);
+}
+
+int wb_store_commit(struct wb_store *store, struct wb_commit *commit_inout)
+{
+    check_writer(store);
+    return store->ops->commit(store, commit_inout);
+}
+
+int wb_store_snapshot(struct wb_store *store, uint32_t *generation_out)
+{
+    check_writer(store);
+    *generation_out = 0;
+    return store->ops->snapshot(store, generation_out);
+}
+
+int wb_store_get(struct wb_store *store, struct wb_pageid id, struct wb_page *page_out, struct wb_buf *mem_out)
+{
+    check_store(store);
+    *page_out = (struct wb_page){0};
+    return store->ops->get(store, id, page_out, mem_out);
+}
+
+int wb_store_stat(struct wb_store *store, struct wb_store_stat *stat_out)
+{
+    check_store(store);
+    *stat_out = (struct wb_store_stat){0};
+    return store->ops->stat(store, stat_out);
+}
+
+int wb_store_compact(struct wb_store *store, wb_store_progress progress, void *context, struct wb_compact *compact_out)
+{
+    check_writer(store);
+    *compact_out = (struct wb_compact){0};
+    return store->ops->compact(store, progress, context, compact_out);
+}
+
+int wb_scan_open(struct wb_store *store, const struct wb_scan_options *options, struct wb_scan **scan_out)
+{
+    check_store(store);
+    WB_CHECK(options->parts == 0 || (options->part >= 1 && options->part <= options->parts));
+    *scan_out = NULL;
+    return store->ops->scan_open(store, options, scan_out);
+}
+
+int wb_scan_next(struct wb_scan *scan, struct wb_page *page_out)
+{
+    WB_CHECK(scan->magic == WB_SCAN_MAGIC);
+    *page_out = (struct wb_page){0};
+    return scan->ops->scan_next(scan, page_out);
+}
+
+void wb_scan_close(struct wb_scan *scan)
+{
+    if (!scan)
+        return;
+    WB_CHECK(scan->magic == WB_SCAN_MAGIC);
+    scan->ops->scan_close(scan);
+}

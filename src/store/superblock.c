@@ -1,0 +1,125 @@
+/*
+ * superblock.c - webbase.repo is text, so that a person who meets it knows what it is:
+ *
+ *   webbase repository
+ *   format 1
+ *   organisation log
+ *   update incremental
+ *   id 0123456789abcdef0123456789abcdef
+ *   created 2026-01-02T03:04:05.678Z
+ *   check 89abcdef01234567
+ *
+ * Valid if and only if these lines stand in this order and `check` is XXH3 (64
+ * bits, hexadecimal) of everything before its line. A higher format number is
+ * believed before the checksum is looked at: a later version may end otherwise.
+ */
+#include "store/superblock.h"
+#include "base/codec.h"
+#include "base/date.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "os/file.h"
+
+#include <stdio.h>
+
+enum { SUPERBLOCK_BYTES_MAX = 4096 };
+
+/* The value of the next line, which must start with name and a blank. */
+static bool take_line(struct wb_slice *text, const char *name, struct wb_slice *value_out)
+{
+    const char *end = memchr(text->ptr, '\n', text->len);
+    struct wb_slice prefix = wb_slice_str(name);
+
+    if (!end)
+        return false;
+    struct wb_slice line = wb_slice(text->ptr, (size_t)(end - text->ptr));
+    if (!wb_slice_starts(line, prefix) || line.len < prefix.len + 1 || line.ptr[prefix.len] != ' ')
+        return false;
+    *value_out = wb_slice(line.ptr + prefix.len + 1, line.len - prefix.len - 1);
+    text->ptr += line.len + 1;
+    text->len -= line.len + 1;
+    return true;
+}
+
+static bool take_word(struct wb_slice *text, const char *name, char word_out[WB_REPO_WORD_MAX])
+{
+    struct wb_slice value;
+
+    if (!take_line(text, name, &value) || value.len == 0 || value.len >= WB_REPO_WORD_MAX)
+        return false;
+    memcpy(word_out, value.ptr, value.len);
+    word_out[value.len] = '\0';
+    return true;
+}
+
+static int parse(const char *path, struct wb_slice bytes, struct wb_superblock *out)
+{
+    struct wb_slice text = bytes, value;
+    uint64_t format;
+    uint8_t check[8];
+    char expected[17];
+
+    if (!take_line(&text, "webbase", &value) || !wb_slice_equal(value, WB_SLICE_LIT("repository")) ||
+        !take_line(&text, "format", &value) || !wb_slice_to_u64(value, &format))
+        return wb_fail(WB_E_CORRUPT, "%s is damaged", path);
+    if (format > WB_REPO_FORMAT && format < 1000000)
+        return wb_fail(WB_E_NEWER, "%s: the repository has format %llu, this program knows formats up to %d", path,
+                       (unsigned long long)format, WB_REPO_FORMAT);
+    out->format = (uint32_t)format;
+    if (format != WB_REPO_FORMAT || !take_word(&text, "organisation", out->organisation) ||
+        !take_word(&text, "update", out->update) || !take_line(&text, "id", &value) ||
+        !wb_hex_decode(value, out->id, sizeof out->id) || !take_line(&text, "created", &value) ||
+        !wb_date_parse(value, &out->created_ms))
+        return wb_fail(WB_E_CORRUPT, "%s is damaged", path);
+    snprintf(expected, sizeof expected, "%016llx", (unsigned long long)wb_hash64(bytes.ptr, (size_t)(text.ptr - bytes.ptr)));
+    if (!take_line(&text, "check", &value) || !wb_hex_decode(value, check, sizeof check) ||
+        !wb_slice_equal(value, wb_slice_str(expected)) || text.len != 0)
+        return wb_fail(WB_E_CORRUPT, "%s is damaged: it does not match its checksum", path);
+    return 0;
+}
+
+int wb_superblock_read(const char *dir, struct wb_superblock *superblock_out)
+{
+    struct wb_buf bytes = WB_BUF_INIT;
+    char *path = wb_path_join(dir, WB_SUPERBLOCK_NAME);
+    int err;
+
+    *superblock_out = (struct wb_superblock){0};
+    if (!path)
+        return WB_E_NOMEM;
+    enum wb_path_kind kind = wb_path_kind(dir);
+    if (kind == WB_PATH_NONE)
+        err = wb_fail(WB_E_NOTFOUND, "there is no repository at %s", dir);
+    else if (kind != WB_PATH_DIR || wb_path_kind(path) == WB_PATH_NONE)
+        err = wb_fail(WB_E_NOTFOUND, "%s is not a repository", dir);
+    else
+        err = wb_path_read(path, SUPERBLOCK_BYTES_MAX, &bytes);
+    if (err == 0)
+        err = parse(path, wb_buf_slice(&bytes), superblock_out);
+    wb_buf_release(&bytes);
+    wb_free(path);
+    return err;
+}
+
+int wb_superblock_write(const char *dir, const struct wb_superblock *superblock)
+{
+    struct wb_buf text = WB_BUF_INIT;
+    char id[2 * WB_REPO_ID_BYTES + 1], created[WB_DATE_TEXT_MAX];
+    char *path = wb_path_join(dir, WB_SUPERBLOCK_NAME);
+    int err;
+
+    if (!path)
+        return WB_E_NOMEM;
+    wb_hex_encode(superblock->id, sizeof superblock->id, id);
+    wb_date_format(superblock->created_ms, created);
+    err = wb_buf_printf(&text, "webbase repository\nformat %u\norganisation %s\nupdate %s\nid %s\ncreated %s\n",
+                        superblock->format, superblock->organisation, superblock->update, id, created);
+    if (err == 0)
+        err = wb_buf_printf(&text, "check %016llx\n", (unsigned long long)wb_hash64(text.ptr, text.len));
+    if (err == 0)
+        err = wb_path_replace(path, wb_buf_slice(&text));
+    wb_buf_release(&text);
+    wb_free(path);
+    return err;
+}

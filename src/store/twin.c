@@ -1,0 +1,468 @@
+/*
+ * twin.c - the same interface as the organisations on disk, over plain arrays and
+ * linear search. Model tests run one trace through both: where they differ, the
+ * twin is right, because it is too simple to be wrong. Nothing else uses it.
+ *
+ * Two states: `now`, which puts and removes change at once, and `committed`, a
+ * full copy made by commit.
+ */
+#include "base/check.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "store/organisation.h"
+
+struct version {
+    struct wb_pageid id;
+    struct wb_buf record;
+    int64_t time_ms;
+    uint32_t epoch, lifetime_count;
+};
+
+struct versions {
+    struct version *list;
+    size_t count, cap;
+};
+
+struct known_revisit {
+    struct wb_pageid id;
+    struct wb_store_revisit revisit;
+};
+
+struct state {
+    struct versions pages, old;
+    struct known_revisit *revisits;
+    size_t revisit_count;
+    uint32_t epoch, generation, generation_epoch;
+};
+
+struct twin {
+    struct wb_store store;
+    struct state now, committed;
+    struct wb_commit counts;
+};
+
+struct twin_scan {
+    struct wb_scan scan;
+    struct state state;
+    struct wb_scan_options options;
+    char *site;
+    size_t at;
+    struct version *list;
+    size_t count;
+};
+
+static struct twin *twin_of(struct wb_store *store)
+{
+    return (struct twin *)store;
+}
+
+/* ---- lists of versions -------------------------------------------------------------------- */
+
+static struct version *find(const struct versions *versions, struct wb_pageid id)
+{
+    for (size_t i = 0; i < versions->count; i++)
+        if (wb_pageid_equal(versions->list[i].id, id))
+            return &versions->list[i];
+    return NULL;
+}
+
+static void clear(struct versions *versions)
+{
+    for (size_t i = 0; i < versions->count; i++)
+        wb_buf_release(&versions->list[i].record);
+    wb_free(versions->list);
+    *versions = (struct versions){0};
+}
+
+/* Moves a version into the list, which owns it from now on. */
+static int add(struct versions *versions, struct version *version)
+{
+    if (versions->count == versions->cap) {
+        size_t cap = versions->cap ? versions->cap * 2 : 16;
+        struct version *grown = wb_realloc(versions->list, cap * sizeof *grown);
+        if (!grown)
+            return WB_E_NOMEM;
+        versions->list = grown;
+        versions->cap = cap;
+    }
+    versions->list[versions->count++] = *version;
+    version->record = WB_BUF_INIT;
+    return 0;
+}
+
+static void drop(struct versions *versions, struct version *version)
+{
+    wb_buf_release(&version->record);
+    *version = versions->list[--versions->count];
+}
+
+static int copy(const struct versions *from, struct versions *to_out)
+{
+    *to_out = (struct versions){0};
+    for (size_t i = 0; i < from->count; i++) {
+        struct version version = from->list[i];
+        version.record = WB_BUF_INIT;
+        int err = wb_buf_append_slice(&version.record, wb_buf_slice(&from->list[i].record));
+        if (err == 0)
+            err = add(to_out, &version);
+        wb_buf_release(&version.record);
+        if (err < 0) {
+            clear(to_out);
+            return err;
+        }
+    }
+    return 0;
+}
+
+static void state_release(struct state *state)
+{
+    clear(&state->pages);
+    clear(&state->old);
+    wb_free(state->revisits);
+    *state = (struct state){0};
+}
+
+static int state_copy(const struct state *from, struct state *to_out)
+{
+    int err;
+
+    *to_out = *from;
+    to_out->revisits = NULL;
+    to_out->old = (struct versions){0};
+    err = copy(&from->pages, &to_out->pages);
+    if (err == 0)
+        err = copy(&from->old, &to_out->old);
+    if (err == 0) {
+        to_out->revisits = wb_alloc((from->revisit_count + 1) * sizeof *from->revisits);
+        err = to_out->revisits ? 0 : WB_E_NOMEM;
+    }
+    if (err < 0)
+        state_release(to_out);
+    else if (from->revisit_count)
+        memcpy(to_out->revisits, from->revisits, from->revisit_count * sizeof *from->revisits);
+    return err;
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+/* The latest version leaves: to class A where the generation has it. */
+static int retire(struct state *state, struct version *version)
+{
+    if (state->generation && version->epoch <= state->generation_epoch) {
+        struct version moved = *version;
+        version->record = WB_BUF_INIT;
+        int err = add(&state->old, &moved);
+        wb_buf_release(&moved.record);
+        if (err < 0)
+            return err;
+    }
+    drop(&state->pages, version);
+    return 0;
+}
+
+static int twin_put(struct wb_store *store, const struct wb_page *page)
+{
+    struct twin *twin = twin_of(store);
+    struct version *before = find(&twin->now.pages, page->id), version = {.id = page->id, .time_ms = page->time_ms};
+    struct wb_page digested = *page;
+    int err;
+
+    if (before && before->time_ms >= page->time_ms) {
+        twin->counts.older++;
+        return 0;
+    }
+    wb_page_digest(&digested);
+    err = wb_page_encode(&digested, &version.record);
+    if (err < 0)
+        return err;
+    version.epoch = twin->now.epoch;
+    version.lifetime_count = page->lifetime_count ? page->lifetime_count : page->lifetime;
+    if (before)
+        twin->counts.replaced++;
+    else
+        twin->counts.added++;
+    if (before)
+        err = retire(&twin->now, before);
+    if (err == 0)
+        err = add(&twin->now.pages, &version);
+    wb_buf_release(&version.record);
+    return err;
+}
+
+static int twin_touch(struct wb_store *store, struct wb_pageid id, int64_t time_ms)
+{
+    struct twin *twin = twin_of(store);
+    struct version *version = find(&twin->now.pages, id);
+    struct wb_page page;
+
+    if (!version)
+        return wb_fail(WB_E_NOTFOUND, "not in the repository");
+    if (time_ms > version->time_ms)
+        version->time_ms = time_ms;
+    wb_page_decode(wb_buf_slice(&version->record), &page);
+    version->lifetime_count = page.lifetime;
+    twin->counts.touched++;
+    return 0;
+}
+
+static int twin_remove(struct wb_store *store, struct wb_pageid id, bool everywhere)
+{
+    struct twin *twin = twin_of(store);
+    struct version *version = find(&twin->now.pages, id);
+
+    if (!version)
+        return wb_fail(WB_E_NOTFOUND, "not in the repository");
+    twin->counts.removed++;
+    if (!everywhere)
+        return retire(&twin->now, version);
+    drop(&twin->now.pages, version);
+    version = find(&twin->now.old, id);
+    if (version)
+        drop(&twin->now.old, version);
+    return 0;
+}
+
+static struct known_revisit *find_revisit(struct state *state, struct wb_pageid id)
+{
+    for (size_t i = 0; i < state->revisit_count; i++)
+        if (wb_pageid_equal(state->revisits[i].id, id))
+            return &state->revisits[i];
+    return NULL;
+}
+
+static int twin_put_revisit(struct wb_store *store, struct wb_pageid id, const struct wb_store_revisit *revisit)
+{
+    struct state *now = &twin_of(store)->now;
+    struct known_revisit *known = find_revisit(now, id);
+
+    if (known) {
+        if (known->revisit.time_ms < revisit->time_ms)
+            known->revisit = *revisit;
+        return 0;
+    }
+    struct known_revisit *grown = wb_realloc(now->revisits, (now->revisit_count + 1) * sizeof *grown);
+    if (!grown)
+        return WB_E_NOMEM;
+    now->revisits = grown;
+    now->revisits[now->revisit_count++] = (struct known_revisit){id, *revisit};
+    return 0;
+}
+
+static int twin_get_revisit(struct wb_store *store, struct wb_pageid id, struct wb_store_revisit *revisit_out)
+{
+    struct known_revisit *known = find_revisit(&twin_of(store)->now, id);
+
+    if (!known)
+        return wb_fail(WB_E_NOTFOUND, "not in the repository");
+    *revisit_out = known->revisit;
+    return 0;
+}
+
+static int twin_commit(struct wb_store *store, struct wb_commit *commit_inout)
+{
+    struct twin *twin = twin_of(store);
+    struct state copied;
+    int err = state_copy(&twin->now, &copied);
+
+    if (err < 0)
+        return err;
+    state_release(&twin->committed);
+    twin->committed = copied;
+    commit_inout->added += twin->counts.added;
+    commit_inout->replaced += twin->counts.replaced;
+    commit_inout->older += twin->counts.older;
+    commit_inout->touched += twin->counts.touched;
+    commit_inout->removed += twin->counts.removed;
+    twin->counts = (struct wb_commit){0};
+    return 0;
+}
+
+static int twin_snapshot(struct wb_store *store, uint32_t *generation_out)
+{
+    struct twin *twin = twin_of(store);
+    struct wb_commit counts = {0};
+
+    clear(&twin->now.old);
+    twin->now.generation++;
+    twin->now.generation_epoch = twin->now.epoch++;
+    *generation_out = twin->now.generation;
+    return twin_commit(store, &counts);
+}
+
+/* ---- reading ------------------------------------------------------------------------------------ */
+
+static int page_of(const struct version *version, struct wb_page *page_out)
+{
+    int err = wb_page_decode(wb_buf_slice(&version->record), page_out);
+
+    page_out->id = version->id;
+    page_out->time_ms = version->time_ms;
+    page_out->epoch = version->epoch;
+    page_out->lifetime_count = version->lifetime_count;
+    return err;
+}
+
+static int twin_get(struct wb_store *store, struct wb_pageid id, struct wb_page *page_out, struct wb_buf *mem_out)
+{
+    struct version *version = find(&twin_of(store)->now.pages, id), copied;
+    int err;
+
+    if (!version)
+        return wb_fail(WB_E_NOTFOUND, "not in the repository");
+    wb_buf_clear(mem_out);
+    err = wb_buf_append_slice(mem_out, wb_buf_slice(&version->record));
+    if (err < 0)
+        return err;
+    copied = *version;
+    copied.record = *mem_out;
+    return page_of(&copied, page_out);
+}
+
+/* The versions of the view, gathered in pages of the scan's own copy. */
+static int gather(struct twin_scan *scan)
+{
+    if (scan->options.view == WB_SCAN_GENERATION) {
+        for (size_t i = 0; i < scan->state.pages.count;)
+            if (scan->state.pages.list[i].epoch > scan->state.generation_epoch)
+                drop(&scan->state.pages, &scan->state.pages.list[i]);
+            else
+                i++;
+        for (size_t i = 0; i < scan->state.old.count; i++) {
+            int err = add(&scan->state.pages, &scan->state.old.list[i]);
+            if (err < 0)
+                return err;
+        }
+    }
+    scan->list = scan->state.pages.list;
+    scan->count = scan->state.pages.count;
+    return 0;
+}
+
+static void twin_scan_close(struct wb_scan *base)
+{
+    struct twin_scan *scan = (struct twin_scan *)base;
+
+    state_release(&scan->state);
+    wb_free(scan->site);
+    wb_free(scan);
+}
+
+static int twin_scan_open(struct wb_store *store, const struct wb_scan_options *options, struct wb_scan **scan_out)
+{
+    struct twin_scan *scan = wb_alloc_zero(1, sizeof *scan);
+    int err;
+
+    if (!scan)
+        return WB_E_NOMEM;
+    scan->scan = (struct wb_scan){WB_SCAN_MAGIC, store->ops};
+    scan->options = *options;
+    scan->site = wb_strndup(options->site.ptr ? options->site.ptr : "", options->site.len);
+    err = scan->site ? state_copy(&twin_of(store)->committed, &scan->state) : WB_E_NOMEM;
+    if (err == 0)
+        err = gather(scan);
+    if (err < 0) {
+        twin_scan_close(&scan->scan);
+        return err;
+    }
+    *scan_out = &scan->scan;
+    return 0;
+}
+
+static int twin_scan_next(struct wb_scan *base, struct wb_page *page_out)
+{
+    struct twin_scan *scan = (struct twin_scan *)base;
+
+    while (scan->at < scan->count) {
+        const struct version *version = &scan->list[scan->at++];
+        int err = page_of(version, page_out);
+        if (err < 0)
+            return err;
+        if (scan->options.parts > 1 && version->id.hi % scan->options.parts != scan->options.part - 1)
+            continue;
+        if (scan->options.site.len == 0 || wb_slice_equal(wb_key_site(page_out->key), wb_slice_str(scan->site)))
+            return 1;
+    }
+    return 0;
+}
+
+static int twin_stat(struct wb_store *store, struct wb_store_stat *stat_out)
+{
+    struct state *state = &twin_of(store)->committed;
+    struct wb_page page, other;
+
+    *stat_out = (struct wb_store_stat){
+        .pages = state->pages.count, .pages_old = state->old.count, .revisits = state->revisit_count, .epoch = state->epoch,
+        .generation = state->generation, .organisation = "memory", .update = "incremental"};
+    for (size_t i = 0; i < state->pages.count; i++) {
+        bool first = true;
+        page_of(&state->pages.list[i], &page);
+        stat_out->bytes_pages += page.body.len;
+        for (size_t j = 0; j < i && first; j++) {
+            page_of(&state->pages.list[j], &other);
+            first = !wb_slice_equal(wb_key_site(page.key), wb_key_site(other.key));
+        }
+        stat_out->sites += first;
+    }
+    return 0;
+}
+
+static int twin_compact(struct wb_store *store, wb_store_progress progress, void *context, struct wb_compact *compact_out)
+{
+    struct wb_commit counts = {0};
+
+    (void)progress;
+    (void)context;
+    (void)compact_out;
+    return twin_commit(store, &counts); /* as the organisations on disk do before they compact */
+}
+
+static void twin_close(struct wb_store *store)
+{
+    struct twin *twin = twin_of(store);
+
+    state_release(&twin->now);
+    state_release(&twin->committed);
+    wb_free(twin);
+}
+
+static const struct wb_store_ops twin_ops = {
+    .close = twin_close,
+    .put = twin_put,
+    .touch = twin_touch,
+    .remove = twin_remove,
+    .put_revisit = twin_put_revisit,
+    .get_revisit = twin_get_revisit,
+    .commit = twin_commit,
+    .snapshot = twin_snapshot,
+    .get = twin_get,
+    .scan_open = twin_scan_open,
+    .scan_next = twin_scan_next,
+    .scan_close = twin_scan_close,
+    .stat = twin_stat,
+    .compact = twin_compact,
+};
+
+int wb_store_open_memory(struct wb_store **store_out)
+{
+    struct twin *twin = wb_alloc_zero(1, sizeof *twin);
+
+    *store_out = NULL;
+    if (!twin)
+        return WB_E_NOMEM;
+    twin->store = (struct wb_store){WB_STORE_MAGIC, WB_STORE_WRITE, &twin_ops};
+    twin->now.epoch = twin->committed.epoch = 1;
+    *store_out = &twin->store;
+    return 0;
+}
+
+void wb_store_reopen_memory(struct wb_store *store)
+{
+    struct twin *twin = twin_of(store);
+    struct state copied;
+
+    WB_CHECK(store->ops == &twin_ops);
+    WB_CHECK(state_copy(&twin->committed, &copied) == 0);
+    state_release(&twin->now);
+    twin->now = copied;
+    twin->counts = (struct wb_commit){0};
+}
