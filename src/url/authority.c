@@ -50,8 +50,10 @@ static void write_userinfo(struct wb_reader *r, const struct split *s)
     struct wb_url *url = r->url;
     const char *name_end = s->password ? s->password : s->at;
     struct wb_slice name = wb_slice(r->at, (size_t)(name_end - r->at));
-    struct wb_slice password = s->password ? wb_slice(s->password + 1, (size_t)(s->at - s->password - 1)) : WB_SLICE_EMPTY;
+    struct wb_slice password = WB_SLICE_EMPTY;
 
+    if (s->password)
+        password = wb_slice(s->password + 1, (size_t)(s->at - s->password - 1));
     r->out = wb_escape_text(r->out, name, WB_BYTE_USERINFO);
     url->username_end = url->password_at = url->password_end = wb_reader_mark(r);
     if (password.len) {

@@ -6,10 +6,11 @@
 
 /*
  * No host that is not ASCII is longer than this, before IDNA in bytes and after it
- * in letters: punycode takes time that is quadratic in a label's length. The DNS
- * itself takes 253.
+ * in letters: punycode takes time that is quadratic in a label's length. A name of
+ * 253 letters, the most that the DNS takes, stands for at most 253 characters of
+ * four bytes.
  */
-#define WB_HOST_MAX_BYTES 2048
+#define WB_HOST_MAX_BYTES 1024
 
 /* Reads a host as the standard's host parser does and writes it. */
 int wb_host_read(struct wb_reader *r, struct wb_slice host);

@@ -11,6 +11,7 @@
  * digit escaped for that reason. The key of a key is the same key. Nothing here
  * parses: a key is made from the parts of a parsed URL.
  */
+#include "base/error.h"
 #include "url/escape.h"
 #include "url/url.h"
 
@@ -90,16 +91,15 @@ int wb_url_key(const struct wb_url *url, struct wb_buf *key_out)
         out = put(out, url->has_host ? WB_SLICE_LIT("://") : WB_SLICE_LIT(":"));
     }
     out = put(out, wb_slice(url->href.ptr + url->host_at, url->port_end - url->host_at));
-    if (url->opaque_path) {
-        out = put_opaque(out, wb_url_path(url));
-    } else {
-        out = put_path(out, url, has_query);
-    }
+    out = url->opaque_path ? put_opaque(out, wb_url_path(url)) : put_path(out, url, has_query);
     if (has_query) {
         *out++ = '?';
         out = url->opaque_path ? put(out, wb_url_query(url)) : put_normal(out, wb_url_query(url));
     }
-    key_out->len = (size_t)(out - key_out->ptr);
+    size_t len = (size_t)(out - key_out->ptr);
+    if (len > WB_URL_MAX_BYTES)
+        return wb_fail(WB_E_LIMIT, "%.160s...: the normal form of this URL is too long", key_out->ptr);
+    key_out->len = len;
     return 0;
 }
 

@@ -292,7 +292,8 @@ static int read_file(struct wb_reader *r, const struct wb_url *base)
         return 0;
     if (base && !starts_with_drive(r)) {
         struct wb_slice path = wb_url_path(base);
-        bool drive = path.len >= 3 && wb_byte_alpha(path.ptr[1]) && path.ptr[2] == ':' && (path.len == 3 || path.ptr[3] == '/');
+        bool drive = path.len >= 3 && wb_byte_alpha(path.ptr[1]) && path.ptr[2] == ':' &&
+                     (path.len == 3 || path.ptr[3] == '/');
         if (!slash) {
             copy_path(r);
             wb_tail_shorten(r);

@@ -56,7 +56,7 @@ struct wb_slice wb_url_path(const struct wb_url *url);
 struct wb_slice wb_url_query(const struct wb_url *url);    /* without '?' */
 bool wb_url_is_http(const struct wb_url *url);             /* http or https */
 
-/* The normal form, appended to key_out after clearing it. */
+/* The normal form, appended to key_out after clearing it. WB_E_LIMIT where it is longer than WB_URL_MAX_BYTES. */
 int wb_url_key(const struct wb_url *url, struct wb_buf *key_out);
 
 /* The site of a key: its host with a port that is not the default, a part of key. Empty where there is no host. */

@@ -67,7 +67,8 @@ static void test_value(void **state)
     static const struct {
         const char *text;
         int value;
-    } cases[] = {{"%7e", 0x7e}, {"%FF", 0xff}, {"%00", 0}, {"%7", -1}, {"%", -1}, {"", -1}, {"%g0", -1}, {"%0g", -1}, {"7e0", -1}};
+    } cases[] = {{"%7e", 0x7e}, {"%FF", 0xff}, {"%00", 0},   {"%7", -1}, {"%", -1},
+                 {"", -1},      {"%g0", -1},   {"%0g", -1}, {"7e0", -1}};
 
     for (size_t i = 0; i < COUNT(cases); i++) {
         const char *text = cases[i].text;

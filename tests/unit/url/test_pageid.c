@@ -7,7 +7,8 @@ static void test_values(void **state)
     static const char *const cases[][2] = {
         {"", "99aa06d3014798d86001c324468d497f"},
         {"www.example.org/a/b", "0a85a0905987c830eab029197ab231c3"},
-        {"h/a-key-that-is-longer-than-the-short-paths-of-the-hash-function/which-ends-at-240-bytes?q=1", "c56278ca5ce1977b1d87ee979edcee36"},
+        {"h/a-key-that-is-longer-than-the-short-paths-of-the-hash-function/which-ends-at-240-bytes?q=1",
+         "c56278ca5ce1977b1d87ee979edcee36"},
     };
     char text[WB_PAGEID_HEX + 1];
 

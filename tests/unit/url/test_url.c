@@ -11,7 +11,9 @@ static struct wb_slice json_slice(const json_t *object, const char *name)
 {
     const json_t *value = json_object_get(object, name);
 
-    return value && json_is_string(value) ? wb_slice(json_string_value(value), json_string_length(value)) : WB_SLICE_EMPTY;
+    if (!json_is_string(value))
+        return WB_SLICE_EMPTY;
+    return wb_slice(json_string_value(value), json_string_length(value));
 }
 
 static struct wb_slice between(const struct wb_url *u, uint32_t from, uint32_t to)
@@ -235,7 +237,7 @@ static struct wb_slice long_url(struct wb_buf *mem, const char *prefix, const ch
 static void test_limits(void **state)
 {
     (void)state;
-    struct wb_buf mem = WB_BUF_INIT;
+    struct wb_buf mem = WB_BUF_INIT, key = WB_BUF_INIT;
     struct wb_url url = WB_URL_INIT, base = WB_URL_INIT;
     size_t max = WB_URL_MAX_BYTES;
 
@@ -256,7 +258,14 @@ static void test_limits(void **state)
     assert_int_equal(wb_url_parse(long_url(&mem, "http://", "@:", max - 10), NULL, &url), WB_E_PROTO);
     assert_int_equal(wb_url_parse(long_url(&mem, "http://[", ":", max - 10), NULL, &url), WB_E_PROTO);
     assert_int_equal(wb_url_parse(long_url(&mem, "http://", "\xe4\xb8\x80", max - 9), NULL, &url), WB_E_LIMIT);
+    /* "%" becomes "%25" in the key. */
+    assert_int_equal(wb_url_parse(long_url(&mem, "http://h/", "%", max / 2), NULL, &url), 0);
+    assert_int_equal(wb_url_key(&url, &key), WB_E_LIMIT);
+    assert_int_equal(key.len, 0);
+    assert_int_equal(wb_url_key(&base, &key), 0);
+    assert_int_equal(key.len, max - strlen("http://"));
     wb_buf_release(&mem);
+    wb_buf_release(&key);
     wb_url_release(&url);
     wb_url_release(&base);
 }
@@ -307,7 +316,7 @@ static int do_everything(const char *text)
 static void test_out_of_memory(void **state)
 {
     (void)state;
-    static const char *const texts[] = {"c?d", "http://b\xc3\xbc" "cher.example/\xff\t", "mailto:x", "http://%41/%%"};
+    static const char *const texts[] = {"c?d", "http://b\u00fccher.example/\xff\t", "mailto:x", "http://%41/%%"};
 
     for (size_t i = 0; i < COUNT(texts); i++) {
         unsigned struck = 0;
