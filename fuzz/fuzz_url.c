@@ -5,7 +5,7 @@
  *   - the parts lie in order within href, and href is ASCII without blanks at its ends
  *   - href, parsed, is the same href with the same parts, with or without a base
  *   - the key, parsed, has the same key, the same site and the same id
- *   - a SURT begins with its site, and only the same key has it
+ *   - the site is the host and port of the URL, the domain a part of it; a SURT closes its site with ')'
  */
 #include "base/check.h"
 #include "base/error.h"

@@ -2,8 +2,8 @@
  * host.c - the URL standard's host parser: a domain, an address or an opaque host.
  *
  * A domain that is ASCII, as nearly all are, is checked and put into lower case in
- * one pass; the standard (since 2025) leaves labels that begin with "xn--" alone
- * there. Only what is not ASCII, or becomes so when its escapes are undone, goes
+ * one pass; labels that begin with "xn--" are left alone there, as the standard's
+ * test data has it. Only what is not ASCII, or becomes so when its escapes are undone, goes
  * through IDNA. It never resolves anything.
  */
 #include "url/host.h"
