@@ -37,6 +37,9 @@ static int add_batch(struct grow *g, size_t count, double *seconds)
     if (err == 0)
         err = g->job->peer->add(g->state, g->pages, count);
     *seconds += bench_seconds() - start;
+    /* Kept, every buffer would grow to the size of the largest page and count as the store's memory. */
+    for (size_t i = 0; i < count; i++)
+        wb_buf_release(&g->mems[i]);
     g->done += count;
     return err;
 }
