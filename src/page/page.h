@@ -52,6 +52,9 @@ void wb_sha1(const void *bytes, size_t len, uint8_t digest_out[WB_SHA1_BYTES]);
 
 /* ---- the record on disk (docs/formats/record.md) -------------------------------- */
 
+/* A record starts with this much that no compressor can shrink; a store keeps it apart from the rest. */
+#define WB_RECORD_DIGEST_BYTES (WB_MD5_BYTES + WB_SHA1_BYTES)
+
 /* Appends the record of a page, digested or not. */
 int wb_page_encode(const struct wb_page *page, struct wb_buf *record_out);
 

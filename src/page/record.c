@@ -1,15 +1,15 @@
 /*
  * record.c - the page record as bytes, as it lies (compressed) in a store.
  *
- *   0   1  version, 1
- *   1   1  kind: 1 response, 2 resource
- *   2   2  status
- *   4   1  flags: 1 truncated, 2 payload digest follows, 4 key is a part of url, 8 digested
- *   5   3  zero
- *   8   8  time, milliseconds since 1970
- *   16  4  allowed lifetime in days
- *   20  16 MD5 of body
- *   36  20 SHA-1 of body
+ *   0   16 MD5 of body
+ *   16  20 SHA-1 of body
+ *   36  1  version, 1
+ *   37  1  kind: 1 response, 2 resource
+ *   38  2  status
+ *   40  1  flags: 1 truncated, 2 payload digest follows, 4 key is a part of url, 8 digested
+ *   41  3  zero
+ *   44  8  time, milliseconds since 1970
+ *   52  4  allowed lifetime in days
  *   56  20 payload digest as the archive gave it, only with flag 2
  *       varints: length of url; of key (with flag 4 preceded by its place in url);
  *                of head, type, charset, body
@@ -29,10 +29,14 @@
 enum {
     RECORD_VERSION = 1,
     FIXED_BYTES = 56,
-    TIME_AT = 8,
-    LIFETIME_AT = 16,
-    MD5_AT = 20,
-    SHA1_AT = 36,
+    MD5_AT = 0,
+    SHA1_AT = 16,
+    VERSION_AT = 36,
+    KIND_AT = 37,
+    STATUS_AT = 38,
+    FLAGS_AT = 40,
+    TIME_AT = 44,
+    LIFETIME_AT = 52,
 };
 
 enum {
@@ -43,7 +47,8 @@ enum {
     FLAGS_KNOWN = 15,
 };
 
-_Static_assert(MD5_AT + WB_MD5_BYTES == SHA1_AT && SHA1_AT + WB_SHA1_BYTES == FIXED_BYTES, "digests follow each other");
+_Static_assert(SHA1_AT + WB_SHA1_BYTES == WB_RECORD_DIGEST_BYTES && VERSION_AT == WB_RECORD_DIGEST_BYTES, "digests come first");
+_Static_assert(LIFETIME_AT + 4 == FIXED_BYTES, "the lifetime ends the fixed part");
 
 /* Where key stands in url, as it nearly always does: url is "https://" + key. */
 static bool find_key(struct wb_slice url, struct wb_slice key, size_t *at_out)
@@ -57,10 +62,10 @@ static bool find_key(struct wb_slice url, struct wb_slice key, size_t *at_out)
 static void put_fixed(const struct wb_page *page, uint8_t flags, char *to)
 {
     memset(to, 0, FIXED_BYTES);
-    to[0] = RECORD_VERSION;
-    to[1] = (char)page->kind;
-    wb_put16(to + 2, page->status);
-    to[4] = (char)flags;
+    to[VERSION_AT] = RECORD_VERSION;
+    to[KIND_AT] = (char)page->kind;
+    wb_put16(to + STATUS_AT, page->status);
+    to[FLAGS_AT] = (char)flags;
     wb_put64(to + TIME_AT, (uint64_t)page->time_ms);
     wb_put32(to + LIFETIME_AT, page->lifetime);
     memcpy(to + MD5_AT, page->md5, WB_MD5_BYTES);
@@ -130,10 +135,10 @@ static struct wb_slice take_bytes(struct cursor *c, uint64_t len)
 
 static void get_fixed(const char *from, struct wb_page *page_out)
 {
-    uint8_t flags = (uint8_t)from[4];
+    uint8_t flags = (uint8_t)from[FLAGS_AT];
 
-    page_out->kind = (uint8_t)from[1];
-    page_out->status = wb_get16(from + 2);
+    page_out->kind = (uint8_t)from[KIND_AT];
+    page_out->status = wb_get16(from + STATUS_AT);
     page_out->truncated = flags & FLAG_TRUNCATED;
     page_out->digested = flags & FLAG_DIGESTED;
     page_out->has_payload_sha1 = flags & FLAG_PAYLOAD_SHA1;
@@ -150,10 +155,10 @@ int wb_page_decode(struct wb_slice bytes, struct wb_page *page_out)
     struct wb_slice fixed = take_bytes(&c, FIXED_BYTES);
 
     *page_out = (struct wb_page){0};
-    if (!c.ok || fixed.ptr[0] != RECORD_VERSION || ((uint8_t)fixed.ptr[4] & ~FLAGS_KNOWN) != 0 ||
-        (fixed.ptr[1] != WB_PAGE_RESPONSE && fixed.ptr[1] != WB_PAGE_RESOURCE))
+    if (!c.ok || fixed.ptr[VERSION_AT] != RECORD_VERSION || ((uint8_t)fixed.ptr[FLAGS_AT] & ~FLAGS_KNOWN) != 0 ||
+        (fixed.ptr[KIND_AT] != WB_PAGE_RESPONSE && fixed.ptr[KIND_AT] != WB_PAGE_RESOURCE))
         return wb_fail(WB_E_CORRUPT, "not a page record");
-    uint8_t flags = (uint8_t)fixed.ptr[4];
+    uint8_t flags = (uint8_t)fixed.ptr[FLAGS_AT];
     get_fixed(fixed.ptr, page_out);
     if (page_out->has_payload_sha1) {
         struct wb_slice given = take_bytes(&c, WB_SHA1_BYTES);
@@ -181,13 +186,15 @@ int wb_page_decode(struct wb_slice bytes, struct wb_page *page_out)
     return 0;
 }
 
-void wb_page_record_digest(struct wb_buf *record, struct wb_slice body)
+void wb_page_record_digest(char *record, size_t record_bytes, size_t body_bytes)
 {
-    struct wb_page page = {.body = body};
-
-    WB_CHECK(record->len >= FIXED_BYTES && !(record->ptr[4] & FLAG_DIGESTED));
+    WB_CHECK(record_bytes >= FIXED_BYTES && body_bytes <= record_bytes - FIXED_BYTES);
+    if (record[FLAGS_AT] & FLAG_DIGESTED)
+        return;
+    /* The body is what a record ends with. */
+    struct wb_page page = {.body = wb_slice(record + record_bytes - body_bytes, body_bytes)};
     wb_page_digest(&page);
-    memcpy(record->ptr + MD5_AT, page.md5, WB_MD5_BYTES);
-    memcpy(record->ptr + SHA1_AT, page.sha1, WB_SHA1_BYTES);
-    record->ptr[4] = (char)(record->ptr[4] | FLAG_DIGESTED);
+    memcpy(record + MD5_AT, page.md5, WB_MD5_BYTES);
+    memcpy(record + SHA1_AT, page.sha1, WB_SHA1_BYTES);
+    record[FLAGS_AT] = (char)(record[FLAGS_AT] | FLAG_DIGESTED);
 }

@@ -18,12 +18,14 @@
  *   64  8  zero
  *   72  8  checksum of bytes 0 to 72
  *
- * Directory, 32 bytes an entry, in order of slot:
+ * Directory, 68 bytes an entry, in order of slot:
  *
  *   0   16 page id, big-endian
  *   16  2  slot                        18  2  flags: 1 in the lead, 2 dead
- *   20  4  raw bytes of the record     24  4  stored bytes of its frame (0 in the lead)
+ *   20  4  raw bytes of the record without its digests
+ *   24  4  stored bytes of its frame (0 in the lead)
  *   28  4  checksum of its frame (0 in the lead)
+ *   32  36 the digests that the record starts with
  *
  * Valid if and only if the checksums hold, slots increase, k entries are in the
  * lead with raw lengths that add up to the lead's, only they may be dead, and
@@ -88,6 +90,7 @@ struct wb_block_entry wb_block_entry_read(const char *directory, size_t index)
         .raw = wb_get32(at + ENTRY_RAW_AT),
         .stored = wb_get32(at + ENTRY_STORED_AT),
         .check = wb_get32(at + ENTRY_CHECK_AT),
+        .digests = at + ENTRY_DIGESTS_AT,
     };
 }
 
@@ -181,22 +184,21 @@ void wb_block_reader_free(struct wb_block_reader *reader)
     wb_free(reader);
 }
 
+/* Appends the raw bytes of a frame to out. */
 static int decompress(struct wb_block_reader *reader, struct wb_slice frame, struct wb_slice dictionary, size_t raw,
                       struct wb_buf *out)
 {
-    int err;
+    int err = wb_buf_reserve(out, raw + 1);
 
-    wb_buf_clear(out);
-    err = wb_buf_reserve(out, raw + 1);
     if (err < 0)
         return err;
     /* A prefix, because it is plain bytes and holds for this one frame. */
     size_t n = ZSTD_DCtx_refPrefix(reader->zstd, dictionary.ptr, dictionary.len);
     if (!ZSTD_isError(n))
-        n = ZSTD_decompressDCtx(reader->zstd, out->ptr, raw, frame.ptr, frame.len);
+        n = ZSTD_decompressDCtx(reader->zstd, out->ptr + out->len, raw, frame.ptr, frame.len);
     if (ZSTD_isError(n) || n != raw)
         return wb_fail(WB_E_CORRUPT, "a frame of the block does not decompress");
-    out->len = raw;
+    out->len += raw;
     return 0;
 }
 
@@ -204,7 +206,23 @@ int wb_block_read_lead(struct wb_block_reader *reader, const struct wb_block_hea
 {
     if (wb_hash32(frame, head->lead_stored) != head->lead_check)
         return wb_fail(WB_E_CORRUPT, "the block's lead does not match its checksum");
+    wb_buf_clear(lead_out);
     return decompress(reader, wb_slice(frame, head->lead_stored), WB_SLICE_EMPTY, head->lead_raw, lead_out);
+}
+
+/* Starts a record with its digests. */
+static int begin_record(const struct wb_block_entry *entry, struct wb_buf *record_out)
+{
+    wb_buf_clear(record_out);
+    int err = wb_buf_reserve(record_out, WB_RECORD_DIGEST_BYTES + (size_t)entry->raw + 1);
+    return err < 0 ? err : wb_buf_append(record_out, entry->digests, WB_RECORD_DIGEST_BYTES);
+}
+
+int wb_block_lead_record(const struct wb_block_entry *entry, struct wb_slice lead, size_t lead_at, struct wb_buf *record_out)
+{
+    WB_CHECK(lead_at + entry->raw <= lead.len);
+    int err = begin_record(entry, record_out);
+    return err < 0 ? err : wb_buf_append(record_out, lead.ptr + lead_at, entry->raw);
 }
 
 int wb_block_read_frame(struct wb_block_reader *reader, const struct wb_block_entry *entry, const char *frame,
@@ -213,7 +231,8 @@ int wb_block_read_frame(struct wb_block_reader *reader, const struct wb_block_en
     /* The checksum came first, so `raw` was written by us and may be trusted with an allocation. */
     if (wb_hash32(frame, entry->stored) != entry->check)
         return wb_fail(WB_E_CORRUPT, "a page's frame does not match its checksum");
-    return decompress(reader, wb_slice(frame, entry->stored), lead, entry->raw, record_out);
+    int err = begin_record(entry, record_out);
+    return err < 0 ? err : decompress(reader, wb_slice(frame, entry->stored), lead, entry->raw, record_out);
 }
 
 /* ---- thinning out --------------------------------------------------------------- */

@@ -6,11 +6,13 @@
  * other page is a zstd frame of its own with the lead as its dictionary. So one
  * page costs the lead and itself to read, however large the block is, and a page
  * that died is dropped by leaving its frame out: nothing is compressed again.
+ * A record's digests are kept in the directory, because as noise among text they
+ * cost zstd twice their size.
  *
  *   +--------+-----------+------------+---------+---------+- -
  *   | header | directory | lead frame | frame   | frame   |
  *   +--------+-----------+------------+---------+---------+- -
- *     80       32 a page   pages 0..1   page 2    page 3
+ *     80       68 a page   pages 0..1   page 2    page 3
  *
  * docs/formats/segment.md gives the bytes; docs/design/0001-blocks.md the
  * measurements behind the sizes.
@@ -19,15 +21,16 @@
 #define WB_STORE_BLOCK_H
 
 #include "base/buf.h"
+#include "page/page.h"
 #include "url/url.h"
 
 enum {
     WB_BLOCK_HEADER_BYTES = 80,
-    WB_BLOCK_ENTRY_BYTES = 32,
+    WB_BLOCK_ENTRY_BYTES = 68,
     WB_BLOCK_PAGES_MAX = 4096,
     WB_BLOCK_RAW_TARGET = 1 << 20, /* a block is closed when its records reach this */
     WB_BLOCK_LEAD_MIN = 32 << 10,  /* the lead is closed when it reaches this */
-    WB_BLOCK_LEAD_PAGE_MAX = 64 << 10, /* a larger page is never in the lead */
+    WB_BLOCK_LEAD_PAGE_MAX = 256 << 10, /* a larger page is never in the lead */
 };
 
 struct wb_block_head {
@@ -50,7 +53,9 @@ struct wb_block_entry {
     struct wb_pageid id;
     uint16_t slot;  /* the page's number in the block, for ever */
     uint16_t flags;
-    uint32_t raw, stored, check;
+    uint32_t raw;    /* of the record without its digests */
+    uint32_t stored, check;
+    const char *digests; /* WB_RECORD_DIGEST_BYTES, borrowed from the directory */
 };
 
 /* ---- building --------------------------------------------------------------- */
@@ -104,6 +109,9 @@ void wb_block_reader_free(struct wb_block_reader *reader);
 
 /* The decompressed lead: lead_raw bytes into lead_out (replacing what it held). */
 int wb_block_read_lead(struct wb_block_reader *reader, const struct wb_block_head *head, const char *frame, struct wb_buf *lead_out);
+
+/* The record of an entry in the lead, which begins at lead_at in it. */
+int wb_block_lead_record(const struct wb_block_entry *entry, struct wb_slice lead, size_t lead_at, struct wb_buf *record_out);
 
 /* The record of an entry that is not in the lead; lead may be empty where the block has none. */
 int wb_block_read_frame(struct wb_block_reader *reader, const struct wb_block_entry *entry, const char *frame,

@@ -120,14 +120,21 @@ static int append_frame(ZSTD_CCtx *zstd, struct wb_slice bytes, struct wb_buf *o
     return 0;
 }
 
+/* What of a record is compressed: all but its digests. */
+static struct wb_slice text_of(const struct wb_block_page *page)
+{
+    return wb_slice(page->record.ptr + WB_RECORD_DIGEST_BYTES, page->record.len - WB_RECORD_DIGEST_BYTES);
+}
+
 static void put_entry(char *to, const struct wb_block_page *page, uint16_t flags, uint32_t stored, uint32_t check)
 {
     wb_pageid_put(page->id, to);
     wb_put16(to + ENTRY_SLOT_AT, page->slot);
     wb_put16(to + ENTRY_FLAGS_AT, flags);
-    wb_put32(to + ENTRY_RAW_AT, (uint32_t)page->record.len);
+    wb_put32(to + ENTRY_RAW_AT, (uint32_t)text_of(page).len);
     wb_put32(to + ENTRY_STORED_AT, stored);
     wb_put32(to + ENTRY_CHECK_AT, check);
+    memcpy(to + ENTRY_DIGESTS_AT, page->record.ptr, WB_RECORD_DIGEST_BYTES);
 }
 
 /* Joins and compresses the lead; fills its part of the header, and its entries. */
@@ -140,7 +147,7 @@ static int build_lead(struct wb_block_builder *builder, struct wb_block_page *pa
 
     wb_buf_clear(&builder->lead);
     for (size_t i = run.first; i < run.first + run.count; i++) {
-        err = wb_buf_append_slice(&builder->lead, pages[i].record);
+        err = wb_buf_append_slice(&builder->lead, text_of(&pages[i]));
         if (err < 0)
             return err;
         pages[i].stored = 0;
@@ -172,7 +179,7 @@ static int build_frames(struct wb_block_builder *builder, struct wb_block_page *
             continue;
         size_t frame_at = out->len;
         uint32_t stored;
-        err = append_frame(builder->frame_zstd, pages[i].record, out, &stored);
+        err = append_frame(builder->frame_zstd, text_of(&pages[i]), out, &stored);
         if (err < 0)
             break;
         pages[i].stored = stored + WB_BLOCK_ENTRY_BYTES;
@@ -199,7 +206,7 @@ int wb_block_build(struct wb_block_builder *builder, struct wb_block_page *pages
 
     WB_CHECK(count > 0 && count <= WB_BLOCK_PAGES_MAX);
     for (size_t i = 0; i < count; i++) {
-        WB_CHECK(pages[i].record.len > 0 && pages[i].record.len <= UINT32_MAX);
+        WB_CHECK(pages[i].record.len > WB_RECORD_DIGEST_BYTES && pages[i].record.len <= UINT32_MAX);
         if (!slots_given)
             pages[i].slot = (uint16_t)i;
     }

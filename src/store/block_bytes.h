@@ -30,9 +30,10 @@ enum {
     ENTRY_RAW_AT = 20,
     ENTRY_STORED_AT = 24,
     ENTRY_CHECK_AT = 28,
+    ENTRY_DIGESTS_AT = 32,
 };
 
 _Static_assert(HEAD_CHECK_AT + 8 == WB_BLOCK_HEADER_BYTES, "the checksum ends the header");
-_Static_assert(ENTRY_CHECK_AT + 4 == WB_BLOCK_ENTRY_BYTES, "the checksum ends the entry");
+_Static_assert(ENTRY_DIGESTS_AT + WB_RECORD_DIGEST_BYTES == WB_BLOCK_ENTRY_BYTES, "the digests end the entry");
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * catalog_rows.c - the rows of the catalog as bytes. Keys are big-endian, values
- * little-endian; the last four bytes of each value are the low half of XXH3 over
- * key and value. A row is valid if and only if its length is the table's and the
- * checksum holds.
+ * little-endian or varints; the last four bytes of each value are the low half of
+ * XXH3 over key and value. A row is valid if and only if its length is the table's
+ * (of pages and old: its ten numbers fill it) and the checksum holds.
  */
 #include "base/bytes.h"
 #include "base/check.h"
@@ -13,7 +13,8 @@
 #include <stdio.h>
 
 enum {
-    ENTRY_BYTES = 48,
+    ENTRY_NUMBERS = 10,
+    ENTRY_BYTES_MAX = 64,
     SEGMENT_BYTES = 96,
     SITE_BYTES = 12,
     REVISIT_BYTES = 36,
@@ -38,9 +39,11 @@ static uint32_t row_check(const MDB_val *key, const char *value, size_t len)
     return wb_hash32(bytes, key->mv_size + len);
 }
 
-/* Copies a row out and checks it. */
+/* Copies a row out and checks it. len 0: a row of pages or old, whose length varies. */
 static int check_row(struct wb_txn *txn, enum wb_table table, const MDB_val *key, const MDB_val *value, size_t len, char *out)
 {
+    if (len == 0 && value->mv_size > CHECK_BYTES && value->mv_size <= ENTRY_BYTES_MAX)
+        len = value->mv_size;
     if (value->mv_size != len || key->mv_size > KEY_MAX)
         return wb_catalog_corrupt(txn->catalog, table, "a row of the wrong length");
     memcpy(out, value->mv_data, len);
@@ -49,12 +52,24 @@ static int check_row(struct wb_txn *txn, enum wb_table table, const MDB_val *key
     return 0;
 }
 
-static int get_row(struct wb_txn *txn, enum wb_table table, MDB_val key, size_t len, char *out)
+static int get_row_of(struct wb_txn *txn, enum wb_table table, MDB_val key, size_t len, char *out, size_t *len_out)
 {
     MDB_val value;
     int rc = mdb_get(txn->lmdb, wb_catalog_dbi(txn->catalog, table), &key, &value);
 
-    return rc == 0 ? check_row(txn, table, &key, &value, len, out) : wb_catalog_fail(txn->catalog, rc);
+    *len_out = 0;
+    if (rc != 0)
+        return wb_catalog_fail(txn->catalog, rc);
+    int err = check_row(txn, table, &key, &value, len, out);
+    *len_out = err == 0 ? value.mv_size : 0;
+    return err;
+}
+
+static int get_row(struct wb_txn *txn, enum wb_table table, MDB_val key, size_t len, char *out)
+{
+    size_t got;
+
+    return get_row_of(txn, table, key, len, out, &got);
 }
 
 static int put_row(struct wb_txn *txn, enum wb_table table, MDB_val key, char *bytes, size_t len)
@@ -74,7 +89,7 @@ static int delete_row(struct wb_txn *txn, enum wb_table table, MDB_val key)
 
 /* Walks a table in key order; the order itself is checked, because a damaged tree may loop. */
 static int each_row(struct wb_txn *txn, enum wb_table table, size_t len,
-                    int (*each)(void *context, const MDB_val *key, const char *row), void *context)
+                    int (*each)(void *context, const MDB_val *key, const MDB_val *row), void *context)
 {
     MDB_cursor *cursor = NULL;
     MDB_val key = {0}, value;
@@ -96,8 +111,8 @@ static int each_row(struct wb_txn *txn, enum wb_table table, size_t len,
         }
         memcpy(last, key.mv_data, key.mv_size);
         last_len = key.mv_size;
-        MDB_val copy = val(last, last_len);
-        err = each(context, &copy, row);
+        MDB_val copy = val(last, last_len), row_copy = val(row, value.mv_size);
+        err = each(context, &copy, &row_copy);
     }
     mdb_cursor_close(cursor);
     if (err == 0 && rc != MDB_NOTFOUND)
@@ -107,55 +122,67 @@ static int each_row(struct wb_txn *txn, enum wb_table table, size_t len,
 
 /* ---- pages and old ---------------------------------------------------------------- */
 
-static void entry_from_row(const char *row, struct wb_entry *entry_out)
+/*
+ * An entry's numbers are varints, because most are small and a catalog of millions
+ * of pages is read from memory: 23 bytes instead of 44.
+ */
+static bool entry_from_row(const char *row, size_t len, struct wb_entry *entry_out)
 {
+    uint64_t v[ENTRY_NUMBERS];
+    const char *at = row, *end = row + len - CHECK_BYTES;
+
+    for (size_t i = 0; i < ENTRY_NUMBERS; i++)
+        if (!wb_get_varint(&at, end, &v[i]))
+            return false;
     *entry_out = (struct wb_entry){
-        .time_ms = (int64_t)wb_get64(row),
-        .place = {.logical = wb_get64(row + 8), .segment = wb_get32(row + 16), .slot = wb_get16(row + 20)},
-        .status = wb_get16(row + 22),
-        .body_bytes = wb_get32(row + 24),
-        .stored = wb_get32(row + 28),
-        .epoch = wb_get32(row + 32),
-        .lifetime = wb_get16(row + 36),
-        .lifetime_count = wb_get16(row + 38),
+        .time_ms = (int64_t)(v[0] >> 1) ^ -(int64_t)(v[0] & 1),
+        .place = {.logical = v[1], .segment = (uint32_t)v[2], .slot = (uint16_t)v[3]},
+        .status = (uint16_t)v[4],
+        .body_bytes = (uint32_t)v[5],
+        .stored = (uint32_t)v[6],
+        .epoch = (uint32_t)v[7],
+        .lifetime = (uint16_t)v[8],
+        .lifetime_count = (uint16_t)v[9],
     };
+    return at == end;
 }
 
-static void entry_to_row(const struct wb_entry *entry, char *row)
+/* Returns the row's length, room for the checksum included. */
+static size_t entry_to_row(const struct wb_entry *entry, char row[ENTRY_BYTES_MAX])
 {
-    memset(row, 0, ENTRY_BYTES);
-    wb_put64(row, (uint64_t)entry->time_ms);
-    wb_put64(row + 8, entry->place.logical);
-    wb_put32(row + 16, entry->place.segment);
-    wb_put16(row + 20, entry->place.slot);
-    wb_put16(row + 22, entry->status);
-    wb_put32(row + 24, entry->body_bytes);
-    wb_put32(row + 28, entry->stored);
-    wb_put32(row + 32, entry->epoch);
-    wb_put16(row + 36, entry->lifetime);
-    wb_put16(row + 38, entry->lifetime_count);
+    const uint64_t v[ENTRY_NUMBERS] = {
+        (uint64_t)entry->time_ms << 1 ^ (uint64_t)(entry->time_ms >> 63), /* times before 1970 stay short */
+        entry->place.logical, entry->place.segment, entry->place.slot, entry->status, entry->body_bytes,
+        entry->stored, entry->epoch, entry->lifetime, entry->lifetime_count,
+    };
+    size_t len = 0;
+
+    for (size_t i = 0; i < ENTRY_NUMBERS; i++)
+        len += wb_put_varint(row + len, v[i]);
+    return len + CHECK_BYTES;
 }
 
 int wb_entry_get(struct wb_txn *txn, enum wb_table table, struct wb_pageid id, struct wb_entry *entry_out)
 {
-    char key[WB_PAGEID_BYTES], row[ENTRY_BYTES];
+    char key[WB_PAGEID_BYTES], row[ENTRY_BYTES_MAX];
+    size_t len;
     int err;
 
     *entry_out = (struct wb_entry){0};
     wb_pageid_put(id, key);
-    err = get_row(txn, table, val(key, sizeof key), sizeof row, row);
-    if (err == 0)
-        entry_from_row(row, entry_out);
+    err = get_row_of(txn, table, val(key, sizeof key), 0, row, &len);
+    if (err == 0 && !entry_from_row(row, len, entry_out))
+        err = wb_catalog_corrupt(txn->catalog, table, "a row that is no entry");
     return err;
 }
 
 int wb_entry_put(struct wb_txn *txn, enum wb_table table, struct wb_pageid id, const struct wb_entry *entry)
 {
-    char key[WB_PAGEID_BYTES], row[ENTRY_BYTES];
+    char key[WB_PAGEID_BYTES], row[ENTRY_BYTES_MAX];
 
     wb_pageid_put(id, key);
-    entry_to_row(entry, row);
-    return put_row(txn, table, val(key, sizeof key), row, sizeof row);
+    size_t len = entry_to_row(entry, row);
+    return put_row(txn, table, val(key, sizeof key), row, len);
 }
 
 int wb_entry_delete(struct wb_txn *txn, enum wb_table table, struct wb_pageid id)
@@ -173,14 +200,13 @@ struct entry_walk {
     void *context;
 };
 
-static int walk_entry(void *context, const MDB_val *key, const char *row)
+static int walk_entry(void *context, const MDB_val *key, const MDB_val *row)
 {
     struct entry_walk *walk = context;
     struct wb_entry entry;
 
-    if (key->mv_size != WB_PAGEID_BYTES)
-        return wb_catalog_corrupt(walk->txn->catalog, walk->table, "a key of the wrong length");
-    entry_from_row(row, &entry);
+    if (key->mv_size != WB_PAGEID_BYTES || !entry_from_row(row->mv_data, row->mv_size, &entry))
+        return wb_catalog_corrupt(walk->txn->catalog, walk->table, "a row that is no entry");
     return walk->each(walk->context, wb_pageid_get(key->mv_data), &entry);
 }
 
@@ -189,7 +215,7 @@ int wb_entry_each(struct wb_txn *txn, enum wb_table table,
 {
     struct entry_walk walk = {txn, table, each, context};
 
-    return each_row(txn, table, ENTRY_BYTES, walk_entry, &walk);
+    return each_row(txn, table, 0, walk_entry, &walk);
 }
 
 /* ---- segments ------------------------------------------------------------------------ */
@@ -264,14 +290,14 @@ struct segment_walk {
     void *context;
 };
 
-static int walk_segment(void *context, const MDB_val *key, const char *row)
+static int walk_segment(void *context, const MDB_val *key, const MDB_val *row)
 {
     struct segment_walk *walk = context;
     struct wb_segment_row segment;
 
     if (key->mv_size != 4)
         return wb_catalog_corrupt(walk->txn->catalog, WB_TABLE_SEGMENTS, "a key of the wrong length");
-    segment_from_row(key, row, &segment);
+    segment_from_row(key, row->mv_data, &segment);
     return walk->each(walk->context, &segment);
 }
 
@@ -321,11 +347,11 @@ struct site_walk {
     void *context;
 };
 
-static int walk_site(void *context, const MDB_val *key, const char *row)
+static int walk_site(void *context, const MDB_val *key, const MDB_val *row)
 {
     struct site_walk *walk = context;
 
-    return walk->each(walk->context, wb_slice(key->mv_data, key->mv_size), wb_get64(row));
+    return walk->each(walk->context, wb_slice(key->mv_data, key->mv_size), wb_get64(row->mv_data));
 }
 
 int wb_site_each(struct wb_txn *txn, int (*each)(void *context, struct wb_slice site, uint64_t pages), void *context)
@@ -365,7 +391,7 @@ int wb_revisit_put(struct wb_txn *txn, struct wb_pageid id, const struct wb_stor
     return put_row(txn, WB_TABLE_REVISITS, val(key, sizeof key), row, sizeof row);
 }
 
-static int count_row(void *context, const MDB_val *key, const char *row)
+static int count_row(void *context, const MDB_val *key, const MDB_val *row)
 {
     uint64_t *count = context;
 
@@ -427,14 +453,14 @@ struct retired_walk {
     void *context;
 };
 
-static int walk_retired(void *context, const MDB_val *key, const char *row)
+static int walk_retired(void *context, const MDB_val *key, const MDB_val *row)
 {
     struct retired_walk *walk = context;
     const char *bytes = key->mv_data;
 
     if (key->mv_size != 8)
         return wb_catalog_corrupt(walk->txn->catalog, WB_TABLE_RETIRED, "a key of the wrong length");
-    return walk->each(walk->context, wb_get32_be(bytes), wb_get32_be(bytes + 4), wb_get64(row));
+    return walk->each(walk->context, wb_get32_be(bytes), wb_get32_be(bytes + 4), wb_get64(row->mv_data));
 }
 
 int wb_retired_each(struct wb_txn *txn, int (*each)(void *context, uint32_t number, uint32_t version, uint64_t txn_id), void *context)

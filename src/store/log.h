@@ -28,6 +28,15 @@
 
 enum { WB_LOG_FILES_MAX = 64 };
 
+/* Sizes that a writer works by. Variables only so that tests can make them small. */
+struct wb_log_sizes {
+    uint64_t segment; /* a writer goes on to a new segment past this */
+    size_t block;     /* a block is closed when its records reach this */
+    size_t group;     /* a group is compressed when it has this much; site neighbours are gathered within it */
+    size_t giant;     /* a page of this size is not left in flight, so that memory holds one such page at a time */
+};
+extern struct wb_log_sizes wb_log_sizes;
+
 struct wb_log_writer;
 
 struct wb_log {

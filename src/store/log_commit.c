@@ -248,7 +248,7 @@ static int apply_tails(struct edit *edit)
         WB_CHECK(row->bytes == tail->bytes_committed && !row->sealed);
         row->bytes = row->logical_end = tail->bytes;
         row->pages += tail->pages_appended;
-        row->sealed = tail->bytes >= WB_SEGMENT_BYTES_MAX;
+        row->sealed = tail->bytes >= wb_log_sizes.segment;
     }
     return 0;
 }
@@ -300,7 +300,7 @@ static void close_full_tails(struct wb_log_writer *writer)
         struct wb_log_tail *tail = &writer->tails[i];
         tail->bytes_committed = tail->bytes;
         tail->pages_appended = 0;
-        if (tail->bytes < WB_SEGMENT_BYTES_MAX)
+        if (tail->bytes < wb_log_sizes.segment)
             writer->tails[kept++] = *tail;
         else
             wb_segment_close(&tail->segment);

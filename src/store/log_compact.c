@@ -93,7 +93,7 @@ static int rebuild(struct compaction *c, const struct wb_block_head *head, const
         bool in_lead = entry.flags & WB_ENTRY_LEAD;
         if (!dead[i]) {
             if (in_lead)
-                err = wb_buf_append(&records[n], lead.ptr + lead_at, entry.raw);
+                err = wb_block_lead_record(&entry, wb_buf_slice(&lead), lead_at, &records[n]);
             else
                 err = wb_block_read_frame(c->zstd, &entry, block + frame_at, wb_buf_slice(&lead), &records[n]);
             pages[n] = (struct wb_block_page){.id = entry.id, .record = wb_buf_slice(&records[n]), .site = head->site, .slot = entry.slot};

@@ -115,9 +115,9 @@ static int compare_site_order(const void *a, const void *b)
  */
 static bool block_ends(const struct wb_block_page *next, const struct wb_block_page *last, size_t count, size_t bytes)
 {
-    if (count == WB_BLOCK_PAGES_MAX || bytes + next->record.len > WB_BLOCK_RAW_TARGET)
+    if (count == WB_BLOCK_PAGES_MAX || bytes + next->record.len > wb_log_sizes.block)
         return true;
-    return next->site != last->site && bytes >= WB_BLOCK_RAW_TARGET / 2;
+    return next->site != last->site && bytes >= wb_log_sizes.block / 2;
 }
 
 static void cut_blocks(struct wb_flight *flight, size_t pages, struct wb_builders *builders)
@@ -198,7 +198,7 @@ static int append_block(struct wb_log *log, struct block_job *job)
 
     if (job->error.code < 0)
         return wb_error_restore(&job->error);
-    if (!tail || tail->bytes >= WB_SEGMENT_BYTES_MAX) {
+    if (!tail || tail->bytes >= wb_log_sizes.segment) {
         err = wb_log_tail_open(log);
         if (err < 0)
             return err;

@@ -247,11 +247,10 @@ static int read_record(struct log_scan *scan, const struct wb_block_entry *entry
 
     if (err < 0)
         return err;
-    if (entry->flags & WB_ENTRY_LEAD) {
-        *record_out = wb_slice(scan->lead.ptr + lead_at, entry->raw);
-        return 0;
-    }
-    err = wb_block_read_frame(scan->zstd, entry, scan->block + frame_at, wb_buf_slice(&scan->lead), &scan->record);
+    if (entry->flags & WB_ENTRY_LEAD)
+        err = wb_block_lead_record(entry, wb_buf_slice(&scan->lead), lead_at, &scan->record);
+    else
+        err = wb_block_read_frame(scan->zstd, entry, scan->block + frame_at, wb_buf_slice(&scan->lead), &scan->record);
     *record_out = wb_buf_slice(&scan->record);
     return err;
 }

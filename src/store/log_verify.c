@@ -225,17 +225,14 @@ static int check_block(struct verifier *v, const struct wb_segment_row *row, con
         return absorb(v, err, file, at);
     for (size_t i = 0; i < head->count; i++) {
         struct wb_block_entry entry = wb_block_entry_read(directory, i);
-        struct wb_slice record;
         if (entry.flags & WB_ENTRY_LEAD) {
-            record = wb_slice(v->lead.ptr + lead_at, entry.raw);
+            err = wb_block_lead_record(&entry, wb_buf_slice(&v->lead), lead_at, &v->record);
             lead_at += entry.raw;
-            err = 0;
         } else {
             err = wb_block_read_frame(v->zstd, &entry, block + frame_at, wb_buf_slice(&v->lead), &v->record);
-            record = wb_buf_slice(&v->record);
         }
         if (err == 0)
-            err = check_page(v, row, head, &entry, record);
+            err = check_page(v, row, head, &entry, wb_buf_slice(&v->record));
         err = absorb(v, err, file, at + (entry.stored ? frame_at : 0));
         if (err < 0)
             return err;

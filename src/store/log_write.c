@@ -9,11 +9,10 @@
 #include "base/mem.h"
 #include "store/log.h"
 
-enum {
-    GROUP_BYTES = 16 << 20, /* a group is compressed when it has this much; site neighbours are gathered within it */
-    GIANT_BYTES = 8 << 20,  /* a page of this size is not left in flight, so that memory holds one such page at a time */
-    WORKERS_MAX = 8,
-};
+enum { WORKERS_MAX = 8 };
+
+struct wb_log_sizes wb_log_sizes = {
+    .segment = WB_SEGMENT_BYTES_MAX, .block = WB_BLOCK_RAW_TARGET, .group = 16 << 20, .giant = 8 << 20};
 
 int wb_log_writer_new(struct wb_log *log)
 {
@@ -228,9 +227,9 @@ int wb_log_put(struct wb_store *store, const struct wb_page *page)
     size_t record_bytes = op.record.len;
     writer->group_bytes += record_bytes;
     op.record = WB_BUF_INIT; /* the list owns it now */
-    if (record_bytes >= GIANT_BYTES)
+    if (record_bytes >= wb_log_sizes.giant)
         err = wb_log_flush_all(log);
-    else if (writer->group_bytes >= GROUP_BYTES)
+    else if (writer->group_bytes >= wb_log_sizes.group)
         err = wb_log_flush_start(log);
 done:
     wb_buf_release(&op.record);

@@ -342,8 +342,7 @@ static int read_record(const struct wb_segment *segment, struct wb_page_source *
     struct wb_block_entry entry = wb_block_entry_read(directory, index);
     if (!(entry.flags & WB_ENTRY_LEAD))
         return read_frame(segment, source, at, &head, index, record_out);
-    wb_buf_clear(record_out);
-    return wb_buf_append(record_out, source->lead.ptr + wb_block_lead_at(directory, index), entry.raw);
+    return wb_block_lead_record(&entry, wb_buf_slice(&source->lead), wb_block_lead_at(directory, index), record_out);
 }
 
 int wb_segment_read_record(const struct wb_segment *segment, struct wb_page_source *source, const struct wb_place *place,

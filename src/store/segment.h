@@ -23,7 +23,7 @@ enum {
     WB_SEGMENT_SEAL_BYTES = 32,
     WB_SEGMENT_NAME_MAX = 64,
 };
-#define WB_SEGMENT_BYTES_MAX ((uint64_t)1 << 30) /* a writer goes on to a new one past this */
+#define WB_SEGMENT_BYTES_MAX ((uint64_t)1 << 30)
 
 struct wb_segment_map_entry {
     uint64_t logical, physical;
