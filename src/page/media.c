@@ -64,12 +64,13 @@ static struct wb_slice charset_of(struct wb_slice parameters)
 
 static struct wb_slice append_lower(struct wb_buf *mem, struct wb_slice s)
 {
+    if (s.len == 0)
+        return WB_SLICE_EMPTY;
     char *to = mem->ptr + mem->len;
-
     for (size_t i = 0; i < s.len; i++)
         to[i] = wb_ascii_lower(s.ptr[i]);
     mem->len += s.len;
-    return s.len ? wb_slice(to, s.len) : WB_SLICE_EMPTY;
+    return wb_slice(to, s.len);
 }
 
 int wb_media_type_parse(struct wb_slice value, struct wb_buf *mem, struct wb_slice *type_out, struct wb_slice *charset_out)

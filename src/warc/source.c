@@ -182,8 +182,12 @@ static int read_plain(struct wb_source *s)
     uint64_t left = s->size > s->in_offset ? s->size - s->in_offset : 0;
     size_t want = left < PLAIN_READ ? (size_t)left : PLAIN_READ;
     size_t got = 0;
-    int err = wb_source_room(s, want);
 
+    if (want == 0) {
+        s->unit_open = false;
+        return 0;
+    }
+    int err = wb_source_room(s, want);
     if (err < 0)
         return err;
     err = wb_file_read_at(&s->file, s->in_offset, s->out + s->out_len, want, &got);

@@ -99,8 +99,10 @@ int wb_unzstd_skip(struct wb_source *s)
         int err = wb_source_input(s, 8);
         if (err < 0)
             return err;
+        if (s->in_len - s->in_pos < 8)
+            return 0;
         const char *at = s->in + s->in_pos;
-        if (s->in_len - s->in_pos < 8 || (wb_get32(at) & ZSTD_MAGIC_SKIPPABLE_MASK) != ZSTD_MAGIC_SKIPPABLE_START)
+        if ((wb_get32(at) & ZSTD_MAGIC_SKIPPABLE_MASK) != ZSTD_MAGIC_SKIPPABLE_START)
             return 0;
         uint32_t magic = wb_get32(at), size = wb_get32(at + 4);
         s->unit_offset = s->in_offset + s->in_pos;

@@ -1,0 +1,151 @@
+/* test_head.c - headers of records: where they start and end, what they say, what follows a block. */
+#include "warc_support.h"
+
+#include "warc/head.h"
+
+static void test_starts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *bytes;
+        bool warc, arc;
+    } cases[] = {
+        {"WARC/1.0\r\n", true, true},   {"\r\n\r\nWARC/0.17\n", true, true}, {"WARC/1.", false, false},
+        {"WARC/x.1\r\n", false, false}, {"xWARC/1.0\r\n", false, false},     {"http://a/ 1 2", false, true},
+        {"filedesc://x", false, true},  {"dns:host", false, true},           {"<html>", false, false},
+        {"1http:", false, false},       {"", false, false},                  {"no colon in sight anywhere", false, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        if (wb_head_starts(wb_slice_str(cases[i].bytes), false) != cases[i].warc)
+            fail_msg("'%s' as WARC", cases[i].bytes);
+        if (wb_head_starts(wb_slice_str(cases[i].bytes), true) != cases[i].arc)
+            fail_msg("'%s' as ARC", cases[i].bytes);
+    }
+}
+
+static void test_trailer(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *bytes;
+        bool ends, arc;
+        int len; /* -1: not the end of a record */
+    } cases[] = {
+        {"\r\n\r\nWARC/1.0", false, false, 4}, {"\n\nWARC/1.0\n", false, false, 2},  {"\r\n\r\nanything", false, false, 4},
+        {"WARC/1.0\r\n", false, false, 0},     {"\r\nWARC/1.0\r\n", false, false, 2}, {"\nWARC/1.0\r\n", false, false, 1},
+        {"", true, false, 0},                  {"\r\n", true, false, 2},             {"\r\n\r", true, false, 2},
+        {"\r\nmore", false, false, -1},        {"more", false, false, -1},           {"more", true, false, -1},
+        {"WARC/", true, false, -1},            {"\nhttp://a/ 1", false, true, 1},    {"\n\nhttp://a/ 1", false, true, 2},
+        {"http://a/ 1", false, true, 0},       {"", true, true, 0},                  {"\n", true, true, 1},
+        {"\n<html>", false, true, -1},         {"\n\n\nhttp://", false, true, 2},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        size_t len;
+        bool good = wb_head_trailer(wb_slice_str(cases[i].bytes), cases[i].ends, cases[i].arc, &len);
+        if (good != (cases[i].len >= 0) || (good && len != (size_t)cases[i].len))
+            fail_msg("case %zu: %d, %zu", i, good, len);
+    }
+}
+
+static void test_end(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *bytes;
+        bool strict;
+        int result;
+        size_t end;
+    } cases[] = {
+        {"WARC/1.0\r\nA: b\r\n\r\nblock", false, 1, 18}, {"WARC/1.0\nA: b\n\nblock", false, 1, 15},
+        {"WARC/1.0\r\nA: b\r\n", false, 0, 0},           {"WARC/1.0", false, 0, 0},
+        {"WARC/1.0\r\nWARC/1.0\r\n\r\n", false, WB_E_CORRUPT, 0},
+        {"WARC/1.0\r\nA: WARC/1.0\r\n\r\n", false, 1, 25}, {"WARC/1.0\r\nA: WARC/1.0\r\n\r\n", true, WB_E_CORRUPT, 0},
+        {"http://a/ 1 2 3 4\nblock", false, 1, 18},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        size_t end, scanned = 0, whole = strlen(cases[i].bytes);
+        int result = 0;
+        /* Byte by byte, as the bytes may arrive. */
+        for (size_t len = whole < 10 ? whole : 10; len <= whole && result == 0; len++)
+            result = wb_head_end(wb_slice(cases[i].bytes, len), cases[i].strict, &scanned, &end);
+        if (result != cases[i].result || end != cases[i].end)
+            fail_msg("case %zu: %d, %zu", i, result, end);
+    }
+}
+
+static struct wb_slice span(const char *bytes, struct wb_span s)
+{
+    return wb_slice(bytes + s.at, s.len);
+}
+
+static void test_parse_warc(void **state)
+{
+    (void)state;
+    static const char *bytes = "WARC/1.1\r\nwarc-type: RESPONSE\r\nWARC-TARGET-URI: <http://a.example/x y>\r\n"
+                               "Content-length:  12 \r\nContent-Type: text/plain;\r\n charset=x\r\nX-Unknown: y\r\n"
+                               "WARC-Date: 2026-01-02T03:04:05.123456789Z\r\nWARC-Truncated: time\r\n\r\n";
+    struct wb_head head;
+
+    assert_null(wb_head_parse(wb_slice_str(bytes), &head));
+    assert_int_equal(head.type, WB_WARC_RESPONSE);
+    assert_int_equal(head.length, 12);
+    assert_true(wb_slice_equal(span(bytes, head.uri), WB_SLICE_LIT("http://a.example/x y")));
+    assert_true(wb_slice_equal(span(bytes, head.content_type), WB_SLICE_LIT("text/plain;\r\n charset=x")));
+    assert_true(head.has_time && head.truncated);
+    assert_int_equal(head.time_ms, 1767323045123);
+    assert_true(wb_slice_starts(span(bytes, head.lines), WB_SLICE_LIT("warc-type:")));
+    assert_int_equal(head.lines.at + head.lines.len, strlen(bytes) - 2);
+}
+
+static void test_parse_bad(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {
+        "WARC/1.1\r\nWARC-Type: response\r\n\r\n",
+        "WARC/1.1\r\nContent-Length: 1\r\n\r\n",
+        "WARC/1.1\r\nWARC-Type: response\r\nContent-Length: -5\r\n\r\n",
+        "WARC/1.1\r\nWARC-Type: response\r\nContent-Length: many\r\n\r\n",
+        "WARC/1.1\r\nWARC-Type: response\r\nContent-Length:\r\n\r\n",
+        "WARC/1.1\r\nWARC-Type: response\r\nContent-Length: 0x10\r\n\r\n",
+        "WARC/1.1\r\nWARC-Type: response\r\nContent-Length: 99999999999999999999999\r\n\r\n",
+        "WARC/1.1\r\nWARC-Type: response\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+        "WARC/1.1\r\n\r\n",
+        "WARC/1.1",
+        "http://a/ 1.2.3.4 20260102030405 text/html -1\n",
+        "http://a/ 1.2.3.4 20260102030405 text/html abc\n",
+        "http://a/ 1.2.3.4 yesterday text/html 1\n",
+        "http://a/ 20260102030405 text/html 1\n",
+        "20260102030405 text/html 1 2 3\n",
+        "\n",
+    };
+    struct wb_head head;
+
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        if (!wb_head_parse(wb_slice_str(bad[i]), &head))
+            fail_msg("'%s' is taken for a header", bad[i]);
+}
+
+static void test_parse_arc(void **state)
+{
+    (void)state;
+    static const char *bytes = "http://a.example/with some blanks 192.0.2.1 20260102030405 text/html 123\n";
+    struct wb_head head;
+
+    assert_null(wb_head_parse(wb_slice_str(bytes), &head));
+    assert_int_equal(head.type, WB_WARC_ARC);
+    assert_int_equal(head.length, 123);
+    assert_int_equal(head.time_ms, 1767323045000);
+    assert_true(wb_slice_equal(span(bytes, head.uri), WB_SLICE_LIT("http://a.example/with some blanks")));
+    assert_true(wb_slice_equal(span(bytes, head.content_type), WB_SLICE_LIT("text/html")));
+    assert_null(wb_head_parse(WB_SLICE_LIT("filedesc://x.arc 0.0.0.0 20260102030405 text/plain 9\n"), &head));
+    assert_int_equal(head.type, WB_WARC_ARC_VERSION);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_starts),     cmocka_unit_test(test_trailer),   cmocka_unit_test(test_end),
+        cmocka_unit_test(test_parse_warc), cmocka_unit_test(test_parse_bad), cmocka_unit_test(test_parse_arc),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
