@@ -62,7 +62,7 @@ struct wb_segment_row {
     uint64_t logical_end;
     uint64_t pages, live;   /* records in it; of which are the latest or class A */
     uint64_t bytes_dead;    /* what thinning it out would give back */
-    uint64_t touched;       /* catalog times that differ from the records' */
+    uint64_t touched;       /* catalog times or lifetimes that differ from the records' */
     uint64_t removed;       /* pages removed on request: their bytes must go, the lead's too */
     uint64_t map_at;        /* of a compacted file: where its map of blocks lies */
     uint64_t map_count;

@@ -284,8 +284,11 @@ int wb_log_get(struct wb_store *store, struct wb_pageid id, struct wb_page *page
         err = wb_segment_read_record(l.segment, &log->source, &l.entry.place, id, mem_out);
     if (err == 0)
         err = wb_log_page(wb_buf_slice(mem_out), id, &l.entry, page_out);
-    if (err == 0 && pending.time_ms > page_out->time_ms)
-        page_out->time_ms = pending.time_ms; /* touched, not yet committed */
+    if (err == 0 && pending.touched) { /* not yet committed */
+        page_out->lifetime_count = l.entry.lifetime;
+        if (pending.time_ms > page_out->time_ms)
+            page_out->time_ms = pending.time_ms;
+    }
     return err;
 }
 
@@ -311,18 +314,16 @@ static int log_get_revisit(struct wb_store *store, struct wb_pageid id, struct w
 {
     struct wb_log *log = wb_log_of(store);
     struct revisit_lookup l = {.log = log, .id = id};
-
-    if (log->writer)
-        for (size_t i = log->writer->op_count; i > 0; i--) {
-            const struct wb_op *op = &log->writer->ops[i - 1];
-            if (op->kind == WB_OP_REVISIT && wb_pageid_equal(op->id, id)) {
-                *revisit_out = op->revisit;
-                return 0;
-            }
-        }
+    uint32_t taken;
     int err = wb_catalog_call(log->catalog, look_up_revisit, &l);
+
     *revisit_out = l.revisit;
-    return err;
+    if ((err < 0 && err != WB_E_NOTFOUND) || !log->writer || !wb_idmap_get(&log->writer->revisit_map, id, &taken))
+        return err;
+    const struct wb_op *op = &log->writer->ops[taken];
+    if (err == WB_E_NOTFOUND || op->revisit.time_ms > l.revisit.time_ms)
+        *revisit_out = op->revisit;
+    return 0;
 }
 
 /* ---- statistics ---------------------------------------------------------------------------------- */

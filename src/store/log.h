@@ -78,6 +78,7 @@ struct wb_pending {
     bool exists;
     int64_t time_ms;
     int64_t put_op; /* which op holds its content; -1: the catalog's version */
+    bool touched;   /* its lifetime is whole again */
     uint32_t site;
 };
 
@@ -104,6 +105,7 @@ struct wb_log_writer {
     struct wb_log_site *sites;
     size_t site_count, site_cap;
     struct wb_idmap site_map, pending_map;
+    struct wb_idmap revisit_map; /* the newest revisit of a page among the ops */
     struct wb_pending *pending;
     size_t pending_count, pending_cap;
     struct wb_pool *pool;

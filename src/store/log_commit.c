@@ -149,6 +149,7 @@ static int apply_put(struct edit *edit, const struct wb_op *op)
     if (row->live == 0 || row->epoch_max < entry.epoch)
         row->epoch_max = entry.epoch;
     row->live++;
+    row->touched += entry.lifetime_count != entry.lifetime; /* which the record does not say */
     return wb_entry_put(&edit->txn, WB_TABLE_PAGES, op->id, &entry);
 }
 

@@ -44,6 +44,7 @@ void wb_log_ops_clear(struct wb_log_writer *writer)
     writer->failed = (struct wb_error_copy){0};
     wb_idmap_clear(&writer->site_map);
     wb_idmap_clear(&writer->pending_map);
+    wb_idmap_clear(&writer->revisit_map);
 }
 
 void wb_log_tails_release(struct wb_log_writer *writer)
@@ -75,6 +76,7 @@ void wb_log_writer_free(struct wb_log *log)
     wb_free(writer->pending);
     wb_idmap_release(&writer->site_map);
     wb_idmap_release(&writer->pending_map);
+    wb_idmap_release(&writer->revisit_map);
     wb_free(writer);
     log->writer = NULL;
 }
@@ -251,6 +253,7 @@ int wb_log_touch(struct wb_store *store, struct wb_pageid id, int64_t time_ms)
         return wb_fail(WB_E_NOTFOUND, "not in the repository");
     if (time_ms > now.time_ms)
         now.time_ms = time_ms;
+    now.touched = true;
     return add_op(log->writer, &op, &now);
 }
 
@@ -276,10 +279,16 @@ int wb_log_remove(struct wb_store *store, struct wb_pageid id, bool everywhere)
 int wb_log_put_revisit(struct wb_store *store, struct wb_pageid id, const struct wb_store_revisit *revisit)
 {
     struct wb_log *log = wb_log_of(store);
+    struct wb_log_writer *writer = log->writer;
     struct wb_op op = {.kind = WB_OP_REVISIT, .id = id, .revisit = *revisit};
-    int err = check_usable(log->writer);
+    uint32_t known;
+    int err = check_usable(writer);
 
-    return err < 0 ? err : add_op(log->writer, &op, NULL);
+    if (err == 0) /* room first: the map must not name an op that is not there */
+        err = reserve((void **)&writer->ops, writer->op_count, &writer->op_cap, sizeof *writer->ops);
+    if (err == 0 && (!wb_idmap_get(&writer->revisit_map, id, &known) || writer->ops[known].revisit.time_ms < revisit->time_ms))
+        err = wb_idmap_set(&writer->revisit_map, id, (uint32_t)writer->op_count);
+    return err < 0 ? err : add_op(writer, &op, NULL);
 }
 
 int wb_log_get_pending(struct wb_log *log, const struct wb_pending *pending, struct wb_page *page_out, struct wb_buf *mem_out)
@@ -304,7 +313,9 @@ int wb_log_get_pending(struct wb_log *log, const struct wb_pending *pending, str
     }
     if (err == 0)
         err = wb_log_page(wb_buf_slice(mem_out), op->id, NULL, page_out);
-    if (err == 0)
+    if (err == 0) {
         page_out->time_ms = pending->time_ms;
+        page_out->lifetime_count = pending->touched ? op->entry.lifetime : op->entry.lifetime_count;
+    }
     return err;
 }
