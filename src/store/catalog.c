@@ -22,7 +22,7 @@
 #include <sys/stat.h>
 
 enum {
-    READERS_MAX = 1000,
+    READERS_MAX = 510, /* 64 bytes each in the lock file */
     TRIM_BYTES = 48 << 20, /* from this size on the map is dropped from memory after commits */
 };
 
