@@ -18,6 +18,9 @@ int wb_cmd_init(const struct wb_options *options)
     if (strcmp(wanted.organisation, "log") != 0)
         return wb_fail(WB_E_INVALID, "%s: this version cannot make a repository of organisation %s, only log", options->dir,
                        wanted.organisation);
+    if (strcmp(wanted.update, "incremental") != 0)
+        return wb_fail(WB_E_INVALID, "%s: this version cannot make a repository of update %s, only incremental", options->dir,
+                       wanted.update);
     int err = wb_store_create(options->dir, &wanted);
     if (err < 0)
         return err;

@@ -65,8 +65,8 @@ const struct wb_command wb_commands[] = {
      "Makes a repository in DIR. import does so too where there is none; init is for\n"
      "choosing the organisation.\n"
      "\n"
-     "log appends pages to segments in the order they arrive. hash and hashed-log are\n"
-     "names of organisations that this version does not make.",
+     "log appends pages to segments in the order they arrive. hash and hashed-log, and\n"
+     "batch updates, are names that this version knows and does not make.",
      init_options, 0, 0, wb_cmd_init},
 
     {"import", "FILE... | --dir DIR --url BASE", "take in web archives, or a tree of files",

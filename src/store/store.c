@@ -81,7 +81,7 @@ int wb_store_create(const char *dir, const struct wb_store_options *options)
 
     if (!organisation)
         return wb_fail(WB_E_INVALID, "no such organisation: %s", name);
-    if (strcmp(update, "incremental") != 0 && strcmp(update, "batch") != 0)
+    if (strcmp(update, "incremental") != 0)
         return wb_fail(WB_E_INVALID, "no such update method: %s", update);
     enum wb_path_kind kind = wb_path_kind(dir);
     if (kind == WB_PATH_DIR && !wb_store_exists(dir))
@@ -109,6 +109,8 @@ int wb_store_open(const char *dir, enum wb_store_mode mode, struct wb_store **st
     const struct wb_organisation *organisation = find_organisation(superblock.organisation);
     if (!organisation)
         return wb_fail(WB_E_NEWER, "%s: this program does not know the organisation %s", dir, superblock.organisation);
+    if (strcmp(superblock.update, "incremental") != 0)
+        return wb_fail(WB_E_NEWER, "%s: this program does not know the update method %s", dir, superblock.update);
     return organisation->open(dir, &superblock, mode, store_out);
 }
 

@@ -32,7 +32,7 @@ enum wb_store_mode { WB_STORE_READ, WB_STORE_WRITE };
 
 struct wb_store_options {
     const char *organisation; /* "log"; NULL: the default */
-    const char *update;       /* "incremental" or "batch"; NULL: incremental */
+    const char *update;       /* "incremental"; NULL: the default */
 };
 
 /* Makes a repository in dir (and dir itself). WB_E_INVALID naming dir where something else is there, or one is there already. */
