@@ -161,7 +161,8 @@ static bool named(struct wb_slice name, const char *want, size_t len)
 
 #define NAMED(name, text) named((name), (text), sizeof(text) - 1)
 
-static void read_field(struct wb_slice bytes, struct wb_slice name, struct wb_slice value, struct wb_head *head, struct fields *seen)
+static void read_field(struct wb_slice bytes, struct wb_slice name, struct wb_slice value, struct wb_head *head,
+                       struct fields *seen)
 {
     if (NAMED(name, "WARC-Type")) {
         head->type = type_of(value);

@@ -265,7 +265,7 @@ int wb_source_damage(struct wb_source *s, const char *what)
     s->unit_open = false;
     if (input_offset(s) > s->unit_offset)
         s->work += input_offset(s) - s->unit_offset;
-    return wb_fail(WB_E_CORRUPT, "%s: %s at offset %" PRIu64, s->file.path, what, s->unit_offset);
+    return wb_fail(WB_E_CORRUPT, "%s, offset %" PRIu64 ": %s", s->file.path, s->unit_offset, what);
 }
 
 int wb_source_next(struct wb_source *s)
@@ -288,7 +288,7 @@ int wb_source_next(struct wb_source *s)
     s->unit_at = s->out_len;
     struct wb_slice magic = gzip ? wb_slice(GZIP_MAGIC, sizeof GZIP_MAGIC) : wb_slice(ZSTD_MAGIC, sizeof ZSTD_MAGIC);
     if (!wb_slice_starts(wb_slice(s->in + s->in_pos, s->in_len - s->in_pos), magic))
-        return wb_source_damage(s, gzip ? "there is no gzip member" : "there is no zstd frame");
+        return wb_source_damage(s, gzip ? "no gzip member starts here" : "no zstd frame starts here");
     s->unit_open = true;
     err = gzip ? wb_gunzip_start(s) : wb_unzstd_start(s);
     return err < 0 ? err : 1;

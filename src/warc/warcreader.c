@@ -1,18 +1,10 @@
 /*
- * warcreader.c - records out of an archive, and the way on after damage.
+ * warcreader.c - records out of an archive.
  *
  * A record is delivered only when it is whole: its block and what ends it are
  * there, and where it ends with its unit the unit's checksum was right. Anything
- * else is one error with the offset of the unit; the next call then looks for the
- * next record:
- *
- *   the unit is damaged        the next unit in the file that starts with a record
- *   the record is malformed    the next header inside the unit, where the unit holds
- *                              several records (a plain file is such a unit);
- *                              else the next unit that starts with a record
- *
- * A member that holds one record is not searched inside: what looks like a header
- * there is a part of some page. Memory: the block up to block_max, the header up
+ * else is one error with the offset of the unit; the next call then goes on where
+ * resync.c finds the next record. Memory: the block up to block_max, the header up
  * to WB_HEAD_MAX, and the source's windows.
  */
 #include "warc/warcreader.h"
@@ -21,25 +13,11 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "warc/head.h"
-#include "warc/source.h"
+#include "warc/resync.h"
 
 #include <inttypes.h>
 
 #define ARC_PEEK 4096
-
-struct wb_warc_reader {
-    struct wb_source source;
-    size_t block_max;
-    size_t taken;            /* bytes of the record delivered last */
-    uint64_t offset;         /* of the record being read */
-    uint64_t error_offset;
-    uint64_t unit_offset;    /* of the unit that the last record started in... */
-    uint64_t unit_records;   /* ...and how many started in it so far */
-    bool arc;                /* it is an ARC file */
-    bool recognised;         /* something that starts like a record was seen */
-    bool lost;               /* the next record has to be looked for */
-    int final;               /* an error after which there is nothing more */
-};
 
 /* ---- opening --------------------------------------------------------------------------- */
 
@@ -100,7 +78,7 @@ void wb_warc_progress(const struct wb_warc_reader *reader, uint64_t *done_out, u
 
 static int fail_record(struct wb_warc_reader *r, const char *what)
 {
-    return wb_fail(WB_E_CORRUPT, "%s: %s at offset %" PRIu64, r->source.file.path, what, r->offset);
+    return wb_fail(WB_E_CORRUPT, "%s, offset %" PRIu64 ": %s", r->source.file.path, r->offset, what);
 }
 
 static struct wb_slice bytes_after(const struct wb_source *s, size_t at)
@@ -111,8 +89,7 @@ static struct wb_slice bytes_after(const struct wb_source *s, size_t at)
     return wb_slice(all.ptr + at, all.len - at);
 }
 
-/* Passes over line ends, within the newest unit. */
-static int skip_line_ends(struct wb_source *s)
+int wb_reader_skip_line_ends(struct wb_source *s)
 {
     for (;;) {
         struct wb_slice bytes = wb_source_bytes(s);
@@ -128,12 +105,6 @@ static int skip_line_ends(struct wb_source *s)
     }
 }
 
-/* What an ARC header looks like is too vague to be looked for in a WARC file. */
-static bool may_be_arc(const struct wb_warc_reader *r)
-{
-    return r->arc || !r->recognised;
-}
-
 /* Goes to the first byte of the next record: 1, or 0 at the end of the file. */
 static int begin_record(struct wb_warc_reader *r)
 {
@@ -141,7 +112,7 @@ static int begin_record(struct wb_warc_reader *r)
 
     for (;;) {
         r->offset = s->unit_offset;
-        int err = skip_line_ends(s);
+        int err = wb_reader_skip_line_ends(s);
         if (err < 0)
             return err;
         if (wb_source_bytes(s).len > 0)
@@ -160,8 +131,8 @@ static int begin_record(struct wb_warc_reader *r)
         return err;
     struct wb_slice bytes = wb_source_bytes(s);
     bool warc = wb_head_starts(bytes, false);
-    if (!warc && !wb_head_starts(bytes, may_be_arc(r)))
-        return fail_record(r, "no record starts");
+    if (!warc && !wb_head_starts(bytes, wb_reader_may_be_arc(r)))
+        return fail_record(r, "no record starts here");
     if (!r->recognised)
         r->arc = !warc;
     r->recognised |= warc;
@@ -221,11 +192,11 @@ static int read_head(struct wb_warc_reader *r, struct wb_head *head_out, size_t 
         have = bytes.len < WB_HEAD_MAX ? bytes.len : WB_HEAD_MAX;
         int found = wb_head_end(wb_slice(bytes.ptr, have), false, &scanned, len_out);
         if (found < 0)
-            return fail_record(r, "another record starts inside the header of the record");
+            return fail_record(r, "another record starts inside the header");
         if (found > 0)
             break;
         if (have == WB_HEAD_MAX)
-            return fail_record(r, "too long a header of the record");
+            return fail_record(r, "the header does not end");
         int err = need(r, have + 1);
         if (err < 0)
             return err;
@@ -293,7 +264,7 @@ static int check_plain_end(struct wb_warc_reader *r, size_t head_len, uint64_t *
     }
     if (*length > s->size || r->offset + head_len > s->size - *length)
         return fail_record(r, "the file ends in the middle of the record");
-    return fail_record(r, "the block does not end where its length says: the record");
+    return fail_record(r, "the block does not end where its length says");
 }
 
 /* The block: what is kept of it in memory behind the header, the rest passed over. *length is corrected where it was wrong. */
@@ -326,7 +297,7 @@ static int read_trailer(struct wb_warc_reader *r, size_t at, size_t *len_out)
         return err;
     struct wb_slice rest = bytes_after(s, at);
     if (!wb_head_trailer(rest, rest.len < WB_HEAD_PEEK && !s->unit_open, r->arc, len_out))
-        return fail_record(r, "the block does not end where its length says: the record");
+        return fail_record(r, "the block does not end where its length says");
     /* Where the record is the last of its unit, this sees the unit to its end and so its checksum checked. */
     return wb_source_fill(s, at + *len_out + 1);
 }
@@ -369,135 +340,7 @@ static int read_record(struct wb_warc_reader *r, struct wb_warc_record *record_o
     return 1;
 }
 
-/* ---- the way on after damage -------------------------------------------------------------- */
-
-/* True where a whole header that can be read lies at the first byte. More bytes of the unit are read for it. */
-static int judge_header(struct wb_warc_reader *r)
-{
-    struct wb_source *s = &r->source;
-    struct wb_head head;
-    size_t scanned = 0, end = 0;
-
-    int err = wb_source_fill(s, WB_HEAD_PEEK);
-    if (err < 0 || !wb_head_is_line(wb_source_bytes(s), may_be_arc(r)))
-        return err;
-    for (;;) {
-        struct wb_slice bytes = wb_source_bytes(s);
-        size_t have = bytes.len < WB_HEAD_MAX ? bytes.len : WB_HEAD_MAX;
-        int found = wb_head_end(wb_slice(bytes.ptr, have), true, &scanned, &end);
-        if (found != 0)
-            return found > 0 && !wb_head_parse(wb_slice(bytes.ptr, end), &head);
-        if (have == WB_HEAD_MAX || !s->unit_open)
-            return 0;
-        err = wb_source_fill(s, have + 1);
-        if (err < 0)
-            return err;
-    }
-}
-
-/* What is in memory holds no start of a record: drops it but for what may be the start of "WARC/", and reads on. */
-static int pass_over(struct wb_source *s, size_t *from)
-{
-    size_t have = wb_source_bytes(s).len;
-    size_t n = have > 4 ? have - 4 : 0;
-
-    wb_source_take(s, n);
-    *from = *from > n ? *from - n : 0;
-    return wb_source_fill(s, have - n + 1);
-}
-
-/*
- * The next header in the newest unit, behind the first byte: 1, or 0 at the unit's
- * end. Damage may have eaten the line end before a version line, so that one is
- * looked for anywhere; ARC's headers, which are vague, only at the start of a line.
- */
-static int find_inside(struct wb_warc_reader *r)
-{
-    struct wb_source *s = &r->source;
-    bool line_start = false;
-    size_t from = 1;
-    int found = wb_source_fill(s, WB_HEAD_PEEK);
-
-    while (found == 0) {
-        struct wb_slice bytes = wb_source_bytes(s);
-        const char *lf = memchr(bytes.ptr, '\n', bytes.len);
-        size_t line = lf ? (size_t)(lf + 1 - bytes.ptr) : bytes.len;
-        const char *hit = line > from ? memmem(bytes.ptr + from, line - from, "WARC/", 5) : NULL;
-        if (line_start && may_be_arc(r) && !hit) {
-            found = judge_header(r);
-            if (found != 0)
-                break;
-        }
-        line_start = !hit && lf;
-        if (hit) {
-            wb_source_take(s, (size_t)(hit - bytes.ptr));
-            from = 1;
-            found = judge_header(r);
-        } else if (lf) {
-            wb_source_take(s, line);
-            from = 0;
-            found = wb_source_fill(s, WB_HEAD_PEEK);
-        } else if (s->unit_open) {
-            found = pass_over(s, &from);
-        } else {
-            wb_source_take(s, bytes.len);
-            return 0;
-        }
-    }
-    return found;
-}
-
-/* Takes everything up to the newest unit's start; where that is gone, everything up to its end. */
-static int leave_units(struct wb_source *s)
-{
-    uint64_t cut;
-
-    if (s->unit_at > s->mark && s->kind != WB_SOURCE_PLAIN) {
-        wb_source_take(s, s->unit_at - s->mark);
-        return 0;
-    }
-    return wb_source_cut(s, 0, UINT64_MAX, &cut);
-}
-
-/* The next unit that starts with a record. */
-static int find_unit(struct wb_warc_reader *r)
-{
-    struct wb_source *s = &r->source;
-
-    for (;;) {
-        int err = s->damaged ? 0 : leave_units(s);
-        if (err == 0 && !s->damaged && !s->unit_open && wb_source_bytes(s).len == 0) {
-            err = wb_source_next(s);
-            if (err == 0)
-                return 0;
-        }
-        if (err >= 0 && !s->damaged)
-            err = skip_line_ends(s);
-        if (err >= 0 && !s->damaged)
-            err = wb_source_fill(s, WB_HEAD_PEEK);
-        if (err < 0 && err != WB_E_CORRUPT)
-            return err;
-        if (s->damaged)
-            return wb_source_search(s, wb_head_starts, may_be_arc(r));
-        if (wb_head_starts(wb_source_bytes(s), may_be_arc(r)))
-            return 1;
-    }
-}
-
-static int find_record(struct wb_warc_reader *r)
-{
-    struct wb_source *s = &r->source;
-    bool inside = s->kind == WB_SOURCE_PLAIN || r->unit_records > 0 || s->unit_offset == 0;
-
-    if (inside && !s->damaged && s->unit_at <= s->mark) {
-        int found = find_inside(r);
-        if (found != 0 && found != WB_E_CORRUPT)
-            return found;
-        if (s->kind == WB_SOURCE_PLAIN)
-            return found;
-    }
-    return find_unit(r);
-}
+/* ---- whole files ---------------------------------------------------------------------------- */
 
 /*
  * Nothing that starts like a record was seen yet: if nothing follows either, this
@@ -510,7 +353,7 @@ static int judge_file(struct wb_warc_reader *r)
     bool broken = r->source.damaged && r->source.by_content;
 
     wb_error_save(WB_E_CORRUPT, &damage);
-    int found = find_record(r);
+    int found = wb_resync_find(r);
     if (found < 0)
         return found;
     r->lost = false;
@@ -530,14 +373,14 @@ int wb_warc_next(struct wb_warc_reader *reader, struct wb_warc_record *record_ou
     wb_source_take(&r->source, r->taken);
     r->taken = 0;
     if (r->lost)
-        err = find_record(r);
+        err = wb_resync_find(r);
     r->lost = false;
     if (err > 0)
         err = begin_record(r);
     if (err > 0)
         err = read_record(r, record_out);
     if (err == WB_E_CORRUPT) {
-        r->error_offset = r->offset;
+        r->error_offset = r->source.damaged ? r->source.unit_offset : r->offset;
         r->lost = true;
         if (!r->recognised)
             err = judge_file(r);
