@@ -38,11 +38,13 @@ static int write_json(const struct wb_compact *result)
 
 static int write_words(const struct wb_compact *result)
 {
-    int err = wb_output_printf("rewrote %" PRIu64 " segments with %" PRIu64 " pages: %" PRIu64 " bytes became %" PRIu64 "\n",
-                               result->segments, result->pages, result->bytes_before, result->bytes_after);
+    int err = wb_output_printf("rewrote %" PRIu64 " segment%s with %" PRIu64 " page%s: %" PRIu64 " bytes became %" PRIu64 "\n",
+                               result->segments, wb_plural(result->segments), result->pages, wb_plural(result->pages),
+                               result->bytes_before, result->bytes_after);
 
     if (err == 0 && result->skipped)
-        err = wb_output_printf("%" PRIu64 " segments are in use and were left alone\n", result->skipped);
+        err = wb_output_printf("left alone, because in use: %" PRIu64 " segment%s\n", result->skipped,
+                               wb_plural(result->skipped));
     return err;
 }
 

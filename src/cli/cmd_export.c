@@ -181,7 +181,7 @@ static int write_done(const struct export *e, bool json)
 
     if (!json) {
         /* The archive itself may be on standard output. */
-        fprintf(to_stdout(e) ? stderr : stdout, "wrote %" PRIu64 " pages to %s\n", e->pages, e->path);
+        fprintf(to_stdout(e) ? stderr : stdout, "wrote %" PRIu64 " page%s to %s\n", e->pages, wb_plural(e->pages), e->path);
         return 0;
     }
     wb_json_init(&j, &line);
@@ -259,7 +259,7 @@ int wb_cmd_export(const struct wb_options *options)
     wb_selection_release(&e.selection);
     wb_store_close(e.store);
     if (err == 0 && e.errors) {
-        wb_report("%s: pages in %" PRIu64 " damaged places were left out", options->dir, e.errors);
+        wb_report("%s: what lies in %" PRIu64 " damaged place%s was left out", options->dir, e.errors, wb_plural(e.errors));
         return 1;
     }
     return err;

@@ -82,15 +82,30 @@ static int show_error(struct import *im, const struct wb_import_item *item)
     return err < 0 ? err : wb_output_lines(&im->line);
 }
 
+static int show_words(const struct wb_importer *r)
+{
+    uint64_t pages = wb_importer_pages(r);
+    int err = wb_output_printf("%" PRIu64 " page%s of %" PRIu64 " record%s in %" PRIu64 " file%s", pages, wb_plural(pages),
+                               r->records, wb_plural(r->records), r->files, wb_plural(r->files));
+
+    if (err == 0 && r->commit.replaced)
+        err = wb_output_printf("; %" PRIu64 " replaced older ones", r->commit.replaced);
+    if (err == 0 && r->commit.older)
+        err = wb_output_printf("; %" PRIu64 " not newer than what was there", r->commit.older);
+    if (err == 0 && r->revisits)
+        err = wb_output_printf("; %" PRIu64 " revisit%s", r->revisits, wb_plural(r->revisits));
+    if (err == 0 && r->errors)
+        err = wb_output_printf("; %" PRIu64 " error%s", r->errors, wb_plural(r->errors));
+    return err < 0 ? err : wb_output_write("\n", 1);
+}
+
 static int show_done(struct import *im)
 {
     const struct wb_importer *r = &im->importer;
     struct wb_json j;
 
     if (!im->json)
-        return wb_output_printf("%" PRIu64 " pages (%" PRIu64 " replaced older ones) of %" PRIu64 " records in %" PRIu64
-                                " files; %" PRIu64 " revisits, %" PRIu64 " errors\n",
-                                wb_importer_pages(r), r->commit.replaced, r->records, r->files, r->revisits, r->errors);
+        return show_words(r);
     wb_json_init(&j, &im->line);
     wb_json_object(&j);
     wb_json_field_str(&j, "event", "done");
@@ -264,7 +279,7 @@ int wb_cmd_import(const struct wb_options *options)
     if (err == 0)
         err = show_done(&im);
     if (err == 0 && wb_stop_requested())
-        err = wb_fail(WB_E_STOPPED, "stopped by a signal; %" PRIu64 " pages are kept", wb_importer_pages(&im.importer));
+        err = wb_fail(WB_E_STOPPED, "stopped by a signal; pages kept: %" PRIu64, wb_importer_pages(&im.importer));
     if (err == 0 && im.importer.unreadable)
         err = 1;
     wb_importer_release(&im.importer);

@@ -91,9 +91,9 @@ static int write_json(struct verify *v, const struct wb_verify *result)
 static int write_words(const struct wb_verify *result)
 {
     if (result->problems)
-        return wb_output_printf("damaged: %" PRIu64 " problem%s; %" PRIu64 " pages are readable\n", result->problems,
-                                result->problems == 1 ? "" : "s", result->pages);
-    return wb_output_printf("sound: %" PRIu64 " pages checked\n", result->pages);
+        return wb_output_printf("damaged: %" PRIu64 " problem%s; pages that can be read: %" PRIu64 "\n", result->problems,
+                                wb_plural(result->problems), result->pages);
+    return wb_output_printf("sound: %" PRIu64 " page%s checked\n", result->pages, wb_plural(result->pages));
 }
 
 int wb_cmd_verify(const struct wb_options *options)

@@ -17,8 +17,8 @@ const struct wb_option wb_common_options[] = {
 };
 
 static const struct wb_option init_options[] = {
-    {"organisation", 0, WB_OPTION_CHOICE, "log|hash|hashed-log", "how pages lie on disk (log)"},
-    {"update", 0, WB_OPTION_CHOICE, "incremental|batch", "whether new pages are seen at once or a batch at a time (incremental)"},
+    {"organisation", 0, WB_OPTION_CHOICE, "log|hash|hashed-log", "how pages lie on disk: log unless told"},
+    {"update", 0, WB_OPTION_CHOICE, "incremental|batch", "whether new pages are seen at once, or a batch at a time"},
     END,
 };
 

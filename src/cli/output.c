@@ -46,6 +46,11 @@ void wb_text_clean(char *text, size_t len)
     }
 }
 
+const char *wb_plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
 int wb_output_text(struct wb_slice text)
 {
     struct wb_buf copy = WB_BUF_INIT;

@@ -22,6 +22,9 @@ int wb_output_flush(void);
 /* True after an error that was a closed pipe. */
 bool wb_output_gone(void);
 
+/* "s" or "", after a number. */
+const char *wb_plural(uint64_t count);
+
 /* Replaces the control characters of text by '?', in place. */
 void wb_text_clean(char *text, size_t len);
 

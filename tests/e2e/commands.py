@@ -59,13 +59,13 @@ def nothing_is_made_where_there_is_no_repository(folder):
 
 @test
 def init_makes_each_organisation_it_can(folder):
-    call(folder / 'a', 'init', '--organisation', 'log', '--update', 'batch')
+    call(folder / 'a', 'init', '--organisation', 'log', '--update', 'incremental')
     s = ask(folder / 'a', 'stat')[0]
-    assert (s['organisation'], s['update'], s['pages']) == ('log', 'batch', 0), s
+    assert (s['organisation'], s['update'], s['pages']) == ('log', 'incremental', 0), s
     verified(folder / 'a')
     refused(folder / 'a', 'a', 'init')
-    for name in ('hash', 'hashed-log'):
-        refused(folder / name, name, 'init', '--organisation', name)
+    for option, name in (('--organisation', 'hash'), ('--organisation', 'hashed-log'), ('--update', 'batch')):
+        refused(folder / name, name, 'init', option, name)
         assert not (folder / name).exists()
 
 
@@ -95,7 +95,7 @@ def a_page_in_and_out(folder):
     assert written.startswith(b'WARC/1.1\r\n') and body + b'\r\n\r\n' in written
     s = ask(repo, 'stat')[0]
     assert (s['pages'], s['sites'], s['bytes_pages']) == (1, 1, len(body)), s
-    assert b'1 pages checked' in call(repo, 'verify').stdout
+    assert b'1 page checked' in call(repo, 'verify').stdout
     call(repo, 'compact')
     assert call(repo, 'get', page.url).stdout == body
 
