@@ -137,6 +137,13 @@ int wb_file_size(const struct wb_file *file, uint64_t *size_out)
     return 0;
 }
 
+bool wb_file_unlinked(const struct wb_file *file)
+{
+    struct stat st;
+
+    return fstat(file->fd, &st) == 0 && st.st_nlink == 0;
+}
+
 int wb_file_lock(const struct wb_file *file, bool wait)
 {
     while (flock(file->fd, LOCK_EX | (wait ? 0 : LOCK_NB)) != 0) {

@@ -37,6 +37,9 @@ int wb_file_sync(const struct wb_file *file);
 int wb_file_truncate(const struct wb_file *file, uint64_t size);
 int wb_file_size(const struct wb_file *file, uint64_t *size_out);
 
+/* Whether the file has no name any more: somebody removed it after it was opened. */
+bool wb_file_unlinked(const struct wb_file *file);
+
 /* An advisory lock on the whole file that ends with the process; WB_E_BUSY where another holds it and wait is false. */
 int wb_file_lock(const struct wb_file *file, bool wait);
 void wb_file_unlock(const struct wb_file *file);

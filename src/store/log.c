@@ -48,6 +48,16 @@ static int write_first_state(void *context)
     return err;
 }
 
+/* What a creation that died left: nobody has used it, because the superblock comes last. */
+static int remove_leftover(const char *dir, const char *name)
+{
+    char *path = wb_path_join(dir, name);
+    int err = path ? wb_path_unlink(path) : WB_E_NOMEM;
+
+    wb_free(path);
+    return err;
+}
+
 static int log_create(const char *dir, const struct wb_superblock *superblock)
 {
     struct wb_catalog *catalog = NULL;
@@ -58,6 +68,10 @@ static int log_create(const char *dir, const struct wb_superblock *superblock)
     if (!pages)
         return WB_E_NOMEM;
     err = wb_path_mkdirs(pages);
+    if (err == 0)
+        err = remove_leftover(dir, WB_CATALOG_NAME);
+    if (err == 0)
+        err = remove_leftover(dir, WB_CATALOG_NAME "-lock");
     if (err == 0)
         err = wb_catalog_open(dir, true, &catalog);
     if (err == 0)
@@ -89,6 +103,14 @@ static int close_reader(void *context)
     return 0;
 }
 
+/* The state again, as it is by now. */
+static int refresh_state(struct wb_log *log, struct wb_state *state_out)
+{
+    wb_txn_park(&log->reader);
+    int err = wb_txn_wake(&log->reader);
+    return err < 0 ? err : wb_state_get(&log->reader, state_out);
+}
+
 /*
  * LMDB keeps two roots and takes the one with the higher number; a flipped bit can
  * make it take the older, and with it older pages. The newest segment's seal knows.
@@ -112,7 +134,11 @@ static int check_not_rolled_back(void *context)
         const struct wb_segment_row *row = &rows.rows[i - 1];
         if (row->version > 0 || wb_segment_open(log->dir, log->superblock.id, row, false, &segment) < 0)
             continue; /* a damaged segment is the business of whoever reads from it */
-        if (wb_segment_read_seal(&segment, row->bytes, &sealed_at) && sealed_at > state.commit)
+        if (!wb_segment_read_seal(&segment, row->bytes, &sealed_at))
+            sealed_at = 0;
+        if (sealed_at > state.commit) /* a writer may have committed and left since we looked */
+            err = refresh_state(log, &state);
+        if (err == 0 && sealed_at > state.commit)
             err = wb_fail(WB_E_CORRUPT, "%s is damaged: it is at commit %llu, but %s was sealed at commit %llu",
                           wb_catalog_path(log->catalog), (unsigned long long)state.commit, segment.file.path,
                           (unsigned long long)sealed_at);

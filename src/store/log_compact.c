@@ -253,21 +253,32 @@ done:
     return err;
 }
 
+/* Makes the file of the next version. One that is there was left by a compaction that died: we hold the lock of the living. */
+static int create_version(struct compaction *c)
+{
+    char name[WB_SEGMENT_NAME_MAX];
+    int err;
+
+    wb_segment_name(c->row.number, c->row.version + 1, name);
+    char *path = wb_path_join(c->log->dir, name);
+    err = path ? wb_path_unlink(path) : WB_E_NOMEM;
+    wb_free(path);
+    return err < 0 ? err : wb_segment_create(c->log->dir, c->log->superblock.id, c->row.number, c->row.version + 1, &c->to);
+}
+
 /* The file of the next version, whole and synced; on failure it is removed again. */
 static int write_version(struct compaction *c, struct wb_segment_row *row_out)
 {
     uint64_t map_bytes = 0;
-    int err = wb_segment_create(c->log->dir, c->log->superblock.id, c->row.number, c->row.version + 1, &c->to);
+    int err = create_version(c);
 
     if (err < 0)
         return err;
-    err = wb_file_lock(&c->to.file, false); /* so that recovery does not take it for an orphan */
     c->out_at = WB_SEGMENT_HEADER_BYTES;
     c->map_count = 0;
     c->kept = 0;
     wb_buf_clear(&c->out);
-    if (err == 0)
-        err = copy_blocks(c);
+    err = copy_blocks(c);
     if (err == 0)
         err = wb_segment_write_map(&c->to, c->out_at, c->map, c->map_count, &map_bytes);
     if (err == 0)

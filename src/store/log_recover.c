@@ -317,12 +317,7 @@ static int create_segment(struct wb_log *log, uint32_t number, struct wb_segment
         err = wb_segment_create(log->dir, log->superblock.id, number, 0, segment_out);
         number++;
     } while (err == WB_E_INVALID);
-    if (err < 0)
-        return err;
-    err = wb_file_lock(&segment_out->file, false);
-    if (err == 0)
-        err = wb_file_sync(&segment_out->file);
-    return err;
+    return err < 0 ? err : wb_file_sync(&segment_out->file);
 }
 
 static int new_segment(struct wb_log *log, uint32_t first)

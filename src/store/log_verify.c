@@ -273,6 +273,38 @@ static int check_blocks(struct verifier *v, const struct wb_segment_row *row, co
     return err;
 }
 
+struct commit_read {
+    struct verifier *v;
+    uint64_t commit;
+};
+
+static int read_newest_commit(void *context)
+{
+    struct commit_read *r = context;
+    struct wb_state state;
+    struct wb_txn txn;
+    int err = wb_txn_read(r->v->log.catalog, &txn);
+
+    if (err < 0)
+        return err;
+    err = wb_state_get(&txn, &state);
+    r->commit = state.commit;
+    wb_txn_abort(&txn);
+    return err;
+}
+
+/* A seal that is ahead of our transaction may be of a writer that committed and left since it began. */
+static int check_seal(struct verifier *v, uint64_t sealed_at, const char *file)
+{
+    struct commit_read r = {v, v->state.commit};
+    int err = sealed_at > r.commit ? wb_catalog_call(v->log.catalog, read_newest_commit, &r) : 0;
+
+    if (err == 0 && sealed_at > r.commit)
+        report(v, true, WB_CATALOG_NAME, 0, "the catalog is at commit %llu, but %s was sealed at commit %llu: it has lost commits",
+               (unsigned long long)r.commit, file, (unsigned long long)sealed_at);
+    return absorb(v, err, WB_CATALOG_NAME, 0);
+}
+
 /* What lies after the committed bytes: nothing, a seal, a living writer's work, or what a crash left. */
 static int check_tail(struct verifier *v, const struct wb_segment_row *row, const struct wb_segment *segment, const char *file)
 {
@@ -286,11 +318,9 @@ static int check_tail(struct verifier *v, const struct wb_segment_row *row, cons
         return 0;
     }
     if (wb_segment_read_seal(segment, row->bytes, &sealed_at)) {
-        if (sealed_at > v->state.commit)
-            report(v, true, WB_CATALOG_NAME, 0, "the catalog is at commit %llu, but %s was sealed at commit %llu: it has lost commits",
-                   (unsigned long long)v->state.commit, file, (unsigned long long)sealed_at);
-        if (size == row->bytes + WB_SEGMENT_SEAL_BYTES)
-            return 0;
+        err = check_seal(v, sealed_at, file);
+        if (err < 0 || size == row->bytes + WB_SEGMENT_SEAL_BYTES)
+            return err;
     }
     if (wb_file_lock(&segment->file, false) < 0)
         return 0;

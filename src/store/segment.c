@@ -80,20 +80,28 @@ static void put_header(char *to, const uint8_t *repo_id, uint32_t number, uint32
 int wb_segment_create(const char *dir, const uint8_t *repo_id, uint32_t number, uint32_t version, struct wb_segment *segment_out)
 {
     char header[WB_SEGMENT_HEADER_BYTES];
-    int err = open_file(dir, number, version, WB_FILE_WRITE | WB_FILE_CREATE | WB_FILE_NEW, segment_out);
+    int err;
 
-    if (err < 0)
-        return err;
+    /* Between making and locking, recovery in another process may take the file for an orphan: then it is made again. */
+    for (;;) {
+        err = open_file(dir, number, version, WB_FILE_WRITE | WB_FILE_CREATE | WB_FILE_NEW, segment_out);
+        if (err == 0)
+            err = wb_file_lock(&segment_out->file, true);
+        if (err < 0 || !wb_file_unlinked(&segment_out->file))
+            break;
+        wb_segment_close(segment_out);
+    }
     put_header(header, repo_id, number, version);
-    err = wb_file_write_at(&segment_out->file, 0, header, sizeof header);
-    if (err < 0) {
+    if (err == 0)
+        err = wb_file_write_at(&segment_out->file, 0, header, sizeof header);
+    if (err < 0 && segment_out->file.path) {
         struct wb_error_copy why;
         wb_error_save(err, &why);
         wb_path_unlink(segment_out->file.path);
         wb_segment_close(segment_out);
         return wb_error_restore(&why);
     }
-    return 0;
+    return err;
 }
 
 static int read_map(struct wb_segment *segment, uint64_t at, uint64_t count)

@@ -44,7 +44,7 @@ void wb_segment_name(uint32_t number, uint32_t version, char name_out[WB_SEGMENT
 /* Reads a name without its directory; false where it is not a segment's. */
 bool wb_segment_name_parse(const char *name, uint32_t *number_out, uint32_t *version_out);
 
-/* A new, empty file with its header. WB_E_INVALID where it is there. */
+/* A new, empty file with its header, locked for this process. WB_E_INVALID where it is there. */
 int wb_segment_create(const char *dir, const uint8_t *repo_id, uint32_t number, uint32_t version, struct wb_segment *segment_out);
 
 /* Opens a segment as its row describes it; checks the header and reads the map. */
