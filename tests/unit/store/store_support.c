@@ -1,0 +1,492 @@
+/* store_support.c - see store_support.h. */
+#include "store_support.h"
+#include "base/bytes.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "os/file.h"
+#include "os/random.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+unsigned child_seconds = 60;
+static bool in_child;
+
+void must_failed(const char *what, const char *file, int line)
+{
+    if (in_child) {
+        fprintf(stderr, "%s:%d: %s (last message: %s)\n", file, line, what, wb_error_message());
+        _exit(99);
+    }
+    print_error("%s:%d: %s (last message: %s)\n", file, line, what, wb_error_message());
+    _fail(file, line);
+}
+
+void must_ok_at(int err, const char *what, const char *file, int line)
+{
+    if (err < 0)
+        must_failed(what, file, line);
+}
+
+/* ---- chance -------------------------------------------------------------------- */
+
+/* splitmix64 */
+uint64_t chance_next(struct chance *chance)
+{
+    uint64_t z = chance->state += 0x9e3779b97f4a7c15;
+
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+    z = (z ^ z >> 27) * 0x94d049bb133111eb;
+    return z ^ z >> 31;
+}
+
+uint64_t chance_below(struct chance *chance, uint64_t n)
+{
+    return chance_next(chance) % n;
+}
+
+uint64_t test_seed(void)
+{
+    const char *given = getenv("WEBBASE_SEED");
+    uint64_t seed;
+
+    if (given) {
+        seed = strtoull(given, NULL, 10);
+    } else {
+        wb_random_bytes(&seed, sizeof seed);
+        seed >>= 16;
+    }
+    printf("# WEBBASE_SEED=%llu\n", (unsigned long long)seed);
+    fflush(stdout);
+    return seed;
+}
+
+unsigned test_rounds(unsigned n)
+{
+    const char *given = getenv("WEBBASE_TEST_ROUNDS");
+    unsigned long percent = 100;
+
+#if defined(__SANITIZE_ADDRESS__)
+    percent = 35;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+    percent = 35;
+#endif
+#endif
+    if (given)
+        percent = strtoul(given, NULL, 10);
+    unsigned rounds = (unsigned)(n * percent / 100);
+    return rounds ? rounds : 1;
+}
+
+/* ---- directories ------------------------------------------------------------------ */
+
+static char test_root[DIR_MAX];
+static pid_t test_root_owner;
+static unsigned test_dirs;
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st;
+    (void)type;
+    (void)ftw;
+    return remove(path);
+}
+
+void remove_tree(const char *dir)
+{
+    nftw(dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static void remove_root(void)
+{
+    if (getpid() == test_root_owner)
+        remove_tree(test_root);
+}
+
+/* In memory where the system offers that: what is tested is the order of syncs, not how long they take. */
+void test_dir(char dir_out[DIR_MAX])
+{
+    if (!test_root[0]) {
+        const char *base = getenv("TMPDIR");
+        if (!base)
+            base = access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : "/tmp";
+        snprintf(test_root, sizeof test_root, "%s/webbase-test-XXXXXX", base);
+        must(mkdtemp(test_root) != NULL);
+        test_root_owner = getpid();
+        atexit(remove_root);
+    }
+    must(snprintf(dir_out, DIR_MAX, "%.200s/%u", test_root, test_dirs++) < DIR_MAX);
+    must(mkdir(dir_out, 0777) == 0);
+}
+
+void path_in(const char *dir, const char *name, char path_out[DIR_MAX])
+{
+    must(snprintf(path_out, DIR_MAX, "%s/%s", dir, name) < DIR_MAX);
+}
+
+static void copy_file(const char *from, const char *to)
+{
+    char bytes[1 << 16];
+    int in = open(from, O_RDONLY), out = open(to, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    ssize_t n;
+
+    must(in >= 0 && out >= 0);
+    while ((n = read(in, bytes, sizeof bytes)) > 0)
+        must(write(out, bytes, (size_t)n) == n);
+    must(n == 0);
+    close(in);
+    close(out);
+}
+
+void copy_repository(const char *from, const char *to)
+{
+    char from_path[DIR_MAX], to_path[DIR_MAX];
+    DIR *dir = opendir(from);
+    struct dirent *entry;
+
+    must(dir != NULL);
+    mkdir(to, 0777);
+    while ((entry = readdir(dir)) != NULL) {
+        if (entry->d_name[0] == '.' || strcmp(entry->d_name, "catalog.mdb-lock") == 0)
+            continue;
+        path_in(from, entry->d_name, from_path);
+        path_in(to, entry->d_name, to_path);
+        if (wb_path_kind(from_path) == WB_PATH_DIR)
+            copy_repository(from_path, to_path);
+        else
+            copy_file(from_path, to_path);
+    }
+    closedir(dir);
+}
+
+uint64_t file_bytes(const char *path)
+{
+    struct stat st;
+
+    must(stat(path, &st) == 0);
+    return (uint64_t)st.st_size;
+}
+
+uint8_t flip_byte(const char *path, uint64_t at, uint8_t mask)
+{
+    int fd = open(path, O_RDWR);
+    uint8_t before, after;
+
+    must(fd >= 0 && pread(fd, &before, 1, (off_t)at) == 1);
+    after = before ^ mask;
+    must(pwrite(fd, &after, 1, (off_t)at) == 1);
+    close(fd);
+    return before;
+}
+
+/* ---- pages -------------------------------------------------------------------------- */
+
+static const char *const phrases[] = {
+    "<p>The quick brown fox jumps over", " the lazy dog.</p>\n", "<div class=\"entry\"><a href=\"/index.html\">home</a>",
+    "<li>one item of many</li>\n", "<td>42</td><td>43</td>", "\xc3\xa9t\xc3\xa9 \xe2\x82\xac 10", "<script>var x = {};</script>\n",
+};
+
+static void fill_body(struct wb_buf *body, const struct spec *spec)
+{
+    struct chance chance = {(uint64_t)spec->site << 40 ^ (uint64_t)spec->number << 20 ^ (uint64_t)spec->time_ms * 31 ^ spec->variant};
+    bool noise = spec->variant % 5 == 0;
+
+    must_ok(wb_buf_reserve(body, (size_t)spec->size + 64));
+    while (body->len < spec->size) {
+        uint64_t r = chance_next(&chance);
+        if (noise || r % 4 == 0)
+            must_ok(wb_buf_append(body, &r, sizeof r));
+        else
+            must_ok(wb_buf_append_str(body, phrases[r / 4 % COUNT(phrases)]));
+    }
+    body->len = spec->size;
+}
+
+/* "site7.example/page/3"; variants of a site's name cover ports, very long hosts and no host at all. */
+static void write_key(const struct spec *spec, struct wb_buf *to)
+{
+    if (spec->site % 16 == 13)
+        must_ok(wb_buf_printf(to, "dns:page%u-%u", spec->site, spec->number));
+    else if (spec->site % 16 == 14)
+        must_ok(wb_buf_printf(to, "site%u.%0600u.example/page/%u", spec->site, spec->site, spec->number));
+    else if (spec->site % 16 == 15)
+        must_ok(wb_buf_printf(to, "site%u.example:8080/page/%u?q=1", spec->site, spec->number));
+    else
+        must_ok(wb_buf_printf(to, "site%u.example/page/%u", spec->site, spec->number));
+}
+
+struct wb_pageid spec_id(const struct spec *spec)
+{
+    struct wb_buf key = WB_BUF_INIT;
+
+    write_key(spec, &key);
+    struct wb_pageid id = wb_pageid_of_key(wb_buf_slice(&key));
+    wb_buf_release(&key);
+    return id;
+}
+
+void make_page(const struct spec *spec, struct made *made_out)
+{
+    static const char *const types[] = {"text/html", "", "application/pdf", "text/plain"};
+    static const char *const charsets[] = {"utf-8", "", "windows-1252"};
+    struct made made = {.text = WB_BUF_INIT, .body = WB_BUF_INIT};
+    size_t url_at, head_at;
+
+    write_key(spec, &made.text);
+    url_at = made.text.len;
+    must_ok(wb_buf_append_str(&made.text, spec->variant % 7 == 3 ? "http://u@" : "https://"));
+    if (spec->variant % 7 == 4) /* a url that does not contain the key */
+        must_ok(wb_buf_printf(&made.text, "other.example/%u/%u#part", spec->site, spec->number));
+    else
+        write_key(spec, &made.text);
+    head_at = made.text.len;
+    if (spec->variant % 4 != 1)
+        must_ok(wb_buf_printf(&made.text, "HTTP/1.1 %u OK\r\nServer: test\r\nX-Number: %u\r\n", 200 + spec->variant % 3, spec->number));
+    fill_body(&made.body, spec);
+    struct wb_page page = {
+        .key = wb_slice(made.text.ptr, url_at),
+        .url = wb_slice(made.text.ptr + url_at, head_at - url_at),
+        .head = wb_slice(made.text.ptr + head_at, made.text.len - head_at),
+        .type = wb_slice_str(types[spec->variant % COUNT(types)]),
+        .charset = wb_slice_str(charsets[spec->variant % COUNT(charsets)]),
+        .body = wb_buf_slice(&made.body),
+        .time_ms = spec->time_ms,
+        .body_bytes = spec->size,
+        .status = (uint16_t)(200 + spec->variant % 3),
+        .kind = spec->variant % 4 == 1 ? WB_PAGE_RESOURCE : WB_PAGE_RESPONSE,
+        .truncated = spec->variant % 6 == 5,
+        .has_payload_sha1 = spec->variant % 8 == 2,
+        .lifetime = spec->variant % 9 < 5 ? 0 : spec->variant % 9 * 30,
+    };
+    if (spec->variant % 18 == 8)
+        page.lifetime_count = 3;
+    page.id = wb_pageid_of_key(page.key);
+    if (page.has_payload_sha1)
+        memset(page.payload_sha1, (int)(spec->variant & 0xff), sizeof page.payload_sha1);
+    if (spec->variant % 3 == 0)
+        wb_page_digest(&page);
+    made.page = page;
+    *made_out = made;
+}
+
+void made_release(struct made *made)
+{
+    wb_buf_release(&made->text);
+    wb_buf_release(&made->body);
+}
+
+int put_spec(struct wb_store *store, const struct spec *spec)
+{
+    struct made made;
+
+    make_page(spec, &made);
+    int err = wb_store_put(store, &made.page);
+    made_release(&made);
+    return err;
+}
+
+static uint64_t mix(uint64_t hash, const void *bytes, size_t len)
+{
+    uint64_t parts[3] = {hash, len, len ? wb_hash64(bytes, len) : 0};
+
+    return wb_hash64(parts, sizeof parts);
+}
+
+uint64_t page_hash(const struct wb_page *page, bool with_epoch)
+{
+    const struct wb_slice texts[] = {page->url, page->key, page->head, page->type, page->charset, page->body};
+    const uint64_t numbers[] = {
+        page->id.hi, page->id.lo, (uint64_t)page->time_ms, page->body_bytes, with_epoch ? page->epoch : 0, page->lifetime,
+        page->lifetime_count, page->status, page->kind, page->truncated, page->digested, page->has_payload_sha1};
+    uint64_t hash = 0;
+
+    for (size_t i = 0; i < COUNT(texts); i++)
+        hash = mix(hash, texts[i].ptr, texts[i].len);
+    hash = mix(hash, numbers, sizeof numbers);
+    hash = mix(hash, page->md5, sizeof page->md5);
+    hash = mix(hash, page->sha1, sizeof page->sha1);
+    return mix(hash, page->payload_sha1, sizeof page->payload_sha1);
+}
+
+bool holds_spec(struct wb_store *store, const struct spec *spec)
+{
+    struct wb_buf memory = WB_BUF_INIT;
+    struct wb_page page;
+    struct made made;
+    bool same = false;
+
+    make_page(spec, &made);
+    wb_page_digest(&made.page);
+    if (!made.page.lifetime_count)
+        made.page.lifetime_count = made.page.lifetime;
+    if (wb_store_get(store, made.page.id, &page, &memory) == 0)
+        same = page_hash(&page, false) == page_hash(&made.page, false);
+    if (!same)
+        fprintf(stderr, "%.*s: not the page of %lld: %s\n", WB_SLICE_ARG(made.page.key), (long long)spec->time_ms, wb_error_message());
+    made_release(&made);
+    wb_buf_release(&memory);
+    return same;
+}
+
+/* ---- scans ------------------------------------------------------------------------------ */
+
+void drain_scan(struct wb_scan *scan, struct sights *sights)
+{
+    struct wb_page page;
+    int more;
+
+    while ((more = wb_scan_next(scan, &page)) > 0) {
+        if (sights->count == sights->cap) {
+            sights->cap = sights->cap ? sights->cap * 2 : 64;
+            sights->list = realloc(sights->list, sights->cap * sizeof *sights->list);
+            must(sights->list != NULL);
+        }
+        sights->list[sights->count++] =
+            (struct seen){page.id, page_hash(&page, true), page.time_ms, page.epoch, page.lifetime_count};
+    }
+    must_ok(more);
+    wb_scan_close(scan);
+}
+
+void scan_all(struct wb_store *store, const struct wb_scan_options *options, struct sights *sights)
+{
+    struct wb_scan *scan;
+
+    must_ok(wb_scan_open(store, options, &scan));
+    drain_scan(scan, sights);
+}
+
+static int compare_seen(const void *a, const void *b)
+{
+    const struct seen *x = a, *y = b;
+
+    return wb_pageid_compare(x->id, y->id);
+}
+
+static void print_seen(const char *who, const struct seen *seen)
+{
+    fprintf(stderr, "  %s: page %016llx time %lld epoch %u lifetime count %u hash %016llx\n", who, (unsigned long long)seen->id.hi,
+            (long long)seen->time_ms, seen->epoch, seen->lifetime_count, (unsigned long long)seen->hash);
+}
+
+void compare_sights(const char *what, struct sights *found, struct sights *expected)
+{
+    size_t i = 0;
+
+    if (found->count)
+        qsort(found->list, found->count, sizeof *found->list, compare_seen);
+    if (expected->count)
+        qsort(expected->list, expected->count, sizeof *expected->list, compare_seen);
+    while (i < found->count && i < expected->count && wb_pageid_equal(found->list[i].id, expected->list[i].id) &&
+           found->list[i].hash == expected->list[i].hash)
+        i++;
+    if (i == found->count && i == expected->count)
+        return;
+    fprintf(stderr, "%s: %zu pages found, %zu expected; they differ from number %zu on\n", what, found->count, expected->count, i);
+    if (i < found->count)
+        print_seen("found", &found->list[i]);
+    if (i < expected->count)
+        print_seen("expected", &expected->list[i]);
+    must(!"scans agree");
+}
+
+void sights_release(struct sights *sights)
+{
+    free(sights->list);
+    *sights = (struct sights){0};
+}
+
+/* ---- the whole ----------------------------------------------------------------------------- */
+
+void create_store(const char *dir)
+{
+    must_ok(wb_store_create(dir, &(struct wb_store_options){0}));
+}
+
+struct wb_store *open_store(const char *dir, enum wb_store_mode mode)
+{
+    struct wb_store *store = NULL;
+
+    must_ok(wb_store_open(dir, mode, &store));
+    return store;
+}
+
+void commit_store(struct wb_store *store)
+{
+    struct wb_commit counts = {0};
+
+    must_ok(wb_store_commit(store, &counts));
+}
+
+static void print_found(void *context, const struct wb_verify_report *report)
+{
+    const bool *print = context;
+
+    must(report->file && report->file[0] && report->message && report->message[0]);
+    if (report->problem && *print)
+        fprintf(stderr, "verify: %s at %llu: %s\n", report->file, (unsigned long long)report->offset, report->message);
+}
+
+struct wb_verify verify_count(const char *dir, bool print)
+{
+    struct wb_verify result;
+
+    if (wb_store_verify(dir, print_found, &print, NULL, NULL, &result) < 0)
+        result.problems++;
+    return result;
+}
+
+struct wb_verify verify_clean(const char *dir)
+{
+    struct wb_verify result;
+    bool print = true;
+
+    must_ok(wb_store_verify(dir, print_found, &print, NULL, NULL, &result));
+    must(result.problems == 0);
+    return result;
+}
+
+/* ---- child processes --------------------------------------------------------------------------- */
+
+pid_t start_child(int (*function)(void *context), void *context)
+{
+    fflush(stdout);
+    fflush(stderr);
+    pid_t child = fork();
+    must(child >= 0);
+    if (child == 0) {
+        in_child = true;
+        alarm(child_seconds);
+        _exit(function(context));
+    }
+    return child;
+}
+
+int end_child(pid_t child)
+{
+    int status;
+
+    must(waitpid(child, &status, 0) == child);
+    return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+int run_child(int (*function)(void *context), void *context)
+{
+    return end_child(start_child(function, context));
+}
+
+void use_small_sizes(uint64_t segment_bytes)
+{
+    wb_log_sizes = (struct wb_log_sizes){.segment = segment_bytes, .block = 6 << 10, .group = 24 << 10, .giant = 48 << 10};
+}
+
+void use_usual_sizes(void)
+{
+    wb_log_sizes =
+        (struct wb_log_sizes){.segment = WB_SEGMENT_BYTES_MAX, .block = WB_BLOCK_RAW_TARGET, .group = 16 << 20, .giant = 8 << 20};
+}

@@ -1,0 +1,144 @@
+/*
+ * store_support.h - what the tests of store share: chance with a seed, pages made
+ * from numbers, directories that go away, child processes, and comparing.
+ *
+ * A page's content is a function of its struct spec, so a test need not keep what
+ * it put: it makes the page again and compares.
+ */
+#ifndef WB_TESTS_STORE_SUPPORT_H
+#define WB_TESTS_STORE_SUPPORT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+
+#include <cmocka.h>
+
+#include "base/error.h"
+#include "store/log.h"
+#include "store/store.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+#define DIR_MAX 256
+
+/* Fails the test, or ends the child process where it runs in one; cmocka's own assertions are for the parent only. */
+#define must(cond) ((cond) ? (void)0 : must_failed(#cond, __FILE__, __LINE__))
+#define must_ok(err) must_ok_at((err), #err, __FILE__, __LINE__)
+void must_failed(const char *what, const char *file, int line);
+void must_ok_at(int err, const char *what, const char *file, int line);
+
+/* ---- chance -------------------------------------------------------------------- */
+
+struct chance {
+    uint64_t state;
+};
+
+uint64_t chance_next(struct chance *chance);
+uint64_t chance_below(struct chance *chance, uint64_t n);
+static inline bool chance_one_in(struct chance *chance, uint64_t n)
+{
+    return chance_below(chance, n) == 0;
+}
+
+/* WEBBASE_SEED, or a fresh one; printed, so that a failure can be had again. */
+uint64_t test_seed(void);
+
+/* n, or the percentage of it that WEBBASE_TEST_ROUNDS says (fewer by themselves under a sanitizer). At least 1. */
+unsigned test_rounds(unsigned n);
+
+/* ---- directories ------------------------------------------------------------------ */
+
+/* A new empty directory of this process, gone at the end of the program. */
+void test_dir(char dir_out[DIR_MAX]);
+void path_in(const char *dir, const char *name, char path_out[DIR_MAX]);
+void remove_tree(const char *dir);
+
+/* A copy of a repository without LMDB's lock file. to is made. */
+void copy_repository(const char *from, const char *to);
+
+/* Bytes of a file: size, one byte changed, cut. */
+uint64_t file_bytes(const char *path);
+uint8_t flip_byte(const char *path, uint64_t at, uint8_t mask);
+
+/* ---- pages -------------------------------------------------------------------------- */
+
+struct spec {
+    uint32_t site, number; /* which page */
+    int64_t time_ms;
+    uint32_t size;         /* of the body */
+    uint32_t variant;      /* of everything else */
+};
+
+struct made {
+    struct wb_page page;
+    struct wb_buf text, body; /* what page borrows from */
+};
+
+struct wb_pageid spec_id(const struct spec *spec);
+void make_page(const struct spec *spec, struct made *made_out);
+void made_release(struct made *made);
+
+/* Makes the page and puts it. */
+int put_spec(struct wb_store *store, const struct spec *spec);
+
+/* A hash of every field that a store gives back; where with_epoch is false, of all but the epoch. */
+uint64_t page_hash(const struct wb_page *page, bool with_epoch);
+
+/* Whether get gives exactly the page of the spec; says what it gave instead. */
+bool holds_spec(struct wb_store *store, const struct spec *spec);
+
+/* ---- scans ------------------------------------------------------------------------------ */
+
+struct seen {
+    struct wb_pageid id;
+    uint64_t hash;
+    int64_t time_ms;
+    uint32_t epoch, lifetime_count;
+};
+struct sights {
+    struct seen *list;
+    size_t count, cap;
+};
+
+/* The rest of a scan, which is closed. */
+void drain_scan(struct wb_scan *scan, struct sights *sights);
+void scan_all(struct wb_store *store, const struct wb_scan_options *options, struct sights *sights);
+
+/* Sorts both; a page seen twice, or by one of them only, or otherwise, fails. */
+void compare_sights(const char *what, struct sights *found, struct sights *expected);
+void sights_release(struct sights *sights);
+
+/* ---- the whole ----------------------------------------------------------------------------- */
+
+void create_store(const char *dir);
+struct wb_store *open_store(const char *dir, enum wb_store_mode mode);
+void commit_store(struct wb_store *store);
+
+/* Verifies; prints problems. Fails where there are any. */
+struct wb_verify verify_clean(const char *dir);
+
+/* The same without failing. */
+struct wb_verify verify_count(const char *dir, bool print);
+
+/* ---- child processes --------------------------------------------------------------------------- */
+
+/* Forks; function runs in the child, whose exit status is what it returns. No store may be open. */
+pid_t start_child(int (*function)(void *context), void *context);
+
+/* Waits; the exit status, or -signal where it died of one (SIGALRM: it hung). */
+int end_child(pid_t child);
+int run_child(int (*function)(void *context), void *context);
+
+/* Seconds after which a child ends itself; 60 unless a test says otherwise. */
+extern unsigned child_seconds;
+
+/* Sizes with which a few small pages fill blocks, groups and segments. */
+void use_small_sizes(uint64_t segment_bytes);
+void use_usual_sizes(void);
+
+#endif

@@ -1,0 +1,427 @@
+/*
+ * test_crash.c - a writer is killed at any moment, or the power fails: what was
+ * acknowledged is there, what was not is there whole or not at all.
+ *
+ * What the commits of a repository do is a function of the seed and their number,
+ * so the parent knows what must be there after each: after the acknowledged ones,
+ * or after one more, whose acknowledgement the kill swallowed. The parent itself
+ * never opens a store: LMDB must not be carried across fork.
+ */
+#include "store_support.h"
+#include "os/file.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+enum { PAGES = 60, OPS_MAX = 24 };
+
+/* Another process writes the same pages: they may be gone, or compaction under way. */
+static bool shared;
+
+/* What is in a repository after a number of commits. */
+struct model {
+    uint64_t seed;
+    unsigned commits;
+    struct spec latest[PAGES]; /* time 0: not there */
+};
+
+struct writer {
+    char dir[DIR_MAX];
+    struct model model;
+    int pipe_fd;
+    bool compact_always;
+    unsigned pause_after; /* commits; then it puts more without committing, says so and waits. 0: never */
+};
+
+/* Does commit number model->commits to the model and, where there is one, to the store. */
+static void do_ops(struct model *model, struct wb_store *store)
+{
+    struct chance chance = {model->seed * 1000003 + model->commits};
+    uint64_t ops = 1 + chance_below(&chance, OPS_MAX);
+
+    for (uint64_t i = 0; i < ops; i++) {
+        uint32_t page = (uint32_t)chance_below(&chance, PAGES);
+        struct spec *latest = &model->latest[page];
+        if (chance_one_in(&chance, 8)) {
+            bool everywhere = chance_one_in(&chance, 2);
+            int err = latest->time_ms && store ? wb_store_remove(store, spec_id(latest), everywhere) : 0;
+            must(err == 0 || (shared && err == WB_E_NOTFOUND));
+            latest->time_ms = 0;
+            continue;
+        }
+        *latest = (struct spec){.site = page % 7, .number = page, .time_ms = 1000 + (int64_t)model->commits * 100 + (int64_t)i,
+                                .size = (uint32_t)chance_below(&chance, chance_one_in(&chance, 12) ? 30000 : 1500),
+                                .variant = (uint32_t)chance_below(&chance, 700)};
+        if (store)
+            must_ok(put_spec(store, latest));
+    }
+    model->commits++;
+}
+
+static void acknowledge(const struct writer *w, unsigned commits)
+{
+    must(write(w->pipe_fd, &commits, sizeof commits) == sizeof commits);
+}
+
+static void compact_store(struct wb_store *store)
+{
+    struct wb_compact compact;
+    int err = wb_store_compact(store, NULL, NULL, &compact);
+
+    must(err == 0 || (shared && err == WB_E_BUSY));
+}
+
+static int write_on(void *context)
+{
+    struct writer *w = context;
+    struct wb_store *store = open_store(w->dir, WB_STORE_WRITE);
+    uint32_t generation;
+
+    for (;;) {
+        unsigned number = w->model.commits;
+        do_ops(&w->model, store);
+        if (number % 9 == 4)
+            must_ok(wb_store_snapshot(store, &generation));
+        else
+            commit_store(store);
+        acknowledge(w, w->model.commits);
+        if (w->compact_always || number % 5 == 2)
+            compact_store(store);
+        if (w->pause_after && --w->pause_after == 0)
+            break;
+    }
+    do_ops(&w->model, store);
+    acknowledge(w, UINT32_MAX);
+    pause();
+    return 0;
+}
+
+/* ---- looking at what is left ------------------------------------------------------------------ */
+
+struct inspection {
+    char dir[DIR_MAX];
+    struct model model; /* as acknowledged */
+};
+
+static bool is_state(const struct model *model, struct sights *found)
+{
+    size_t pages = 0, i = 0;
+    bool same = true;
+
+    for (uint32_t page = 0; page < PAGES; page++)
+        pages += model->latest[page].time_ms != 0;
+    if (found->count != pages)
+        return false;
+    for (uint32_t page = 0; page < PAGES && same; page++) {
+        const struct spec *spec = &model->latest[page];
+        if (!spec->time_ms)
+            continue;
+        struct wb_pageid id = spec_id(spec);
+        for (i = 0; i < found->count && !wb_pageid_equal(found->list[i].id, id); i++)
+            ;
+        same = i < found->count && found->list[i].time_ms == spec->time_ms;
+    }
+    return same;
+}
+
+static void check_pages(struct wb_store *store, const struct model *model)
+{
+    struct wb_buf memory = WB_BUF_INIT;
+    struct wb_page page;
+
+    for (uint32_t i = 0; i < PAGES; i++) {
+        const struct spec *spec = &model->latest[i];
+        if (spec->time_ms)
+            must(holds_spec(store, spec));
+        else
+            must(wb_store_get(store, spec_id(&(struct spec){.site = i % 7, .number = i}), &page, &memory) == WB_E_NOTFOUND);
+    }
+    wb_buf_release(&memory);
+}
+
+/* 0: the state is the acknowledged one; 1: one commit further. */
+static int inspect(void *context)
+{
+    struct inspection *in = context;
+    struct sights found = {0};
+    struct wb_scan_options all = {.view = WB_SCAN_LATEST};
+    int further = 0;
+
+    verify_clean(in->dir); /* before any writer tidied up */
+    struct wb_store *store = open_store(in->dir, WB_STORE_READ);
+    scan_all(store, &all, &found);
+    if (!is_state(&in->model, &found)) {
+        do_ops(&in->model, NULL);
+        further = 1;
+        must(is_state(&in->model, &found));
+    }
+    check_pages(store, &in->model);
+    wb_store_close(store);
+    store = open_store(in->dir, WB_STORE_WRITE);
+    check_pages(store, &in->model);
+    wb_store_close(store);
+    must(verify_clean(in->dir).notes == 0); /* opening for writing has tidied up */
+    sights_release(&found);
+    return further;
+}
+
+static void inspect_in_child(const char *dir, struct model *model)
+{
+    struct inspection in = {.model = *model};
+
+    snprintf(in.dir, sizeof in.dir, "%s", dir);
+    int status = run_child(inspect, &in);
+    if (status != 0 && status != 1)
+        fprintf(stderr, "inspecting ended with %d after %u commits, seed %llu\n", status, model->commits, (unsigned long long)model->seed);
+    must(status == 0 || status == 1);
+    if (status == 1)
+        do_ops(model, NULL);
+}
+
+/* ---- killing ---------------------------------------------------------------------------------------- */
+
+static int create(void *context)
+{
+    create_store(context);
+    return 0;
+}
+
+/* Reads acknowledgements until `wanted` came or the writer paused. */
+static void follow(int fd, struct model *model, unsigned wanted)
+{
+    unsigned commits = 0;
+
+    while (wanted-- > 0 && read(fd, &commits, sizeof commits) == sizeof commits && commits != UINT32_MAX) {
+        do_ops(model, NULL);
+        must(model->commits == commits);
+    }
+}
+
+/* A writer goes on from the model and is killed; the model is then what was acknowledged. */
+static void write_and_kill(const char *dir, struct model *model, struct chance *chance)
+{
+    struct writer w = {.model = *model, .compact_always = chance_one_in(chance, 3)};
+    int fds[2];
+
+    snprintf(w.dir, sizeof w.dir, "%s", dir);
+    must(pipe(fds) == 0);
+    w.pipe_fd = fds[1];
+    pid_t child = start_child(write_on, &w);
+    close(fds[1]);
+    follow(fds[0], model, (unsigned)chance_below(chance, 5));
+    usleep((useconds_t)chance_below(chance, 4000));
+    kill(child, SIGKILL);
+    must(end_child(child) == -SIGKILL);
+    follow(fds[0], model, UINT32_MAX);
+    close(fds[0]);
+}
+
+static void test_killed_writers(void **state)
+{
+    struct chance chance = {test_seed()};
+    struct model model = {0};
+    char dir[DIR_MAX] = "";
+    unsigned rounds = test_rounds(400);
+
+    (void)state;
+    for (unsigned i = 0; i < rounds; i++) {
+        if (i % 40 == 0) {
+            if (dir[0])
+                remove_tree(dir);
+            model = (struct model){.seed = chance_next(&chance)};
+            test_dir(dir);
+            if (i % 80 == 0)
+                use_small_sizes(20000);
+            else
+                use_usual_sizes();
+            must(run_child(create, dir) == 0);
+        }
+        write_and_kill(dir, &model, &chance);
+        inspect_in_child(dir, &model);
+    }
+    use_usual_sizes();
+}
+
+static int check_sound(void *context)
+{
+    verify_clean(context);
+    wb_store_close(open_store(context, WB_STORE_WRITE));
+    must(verify_clean(context).notes == 0);
+    return 0;
+}
+
+/* A writer is killed while another goes on: the one that stays must not notice. */
+static void test_killed_beside_another(void **state)
+{
+    struct chance chance = {test_seed()};
+    struct model model = {.seed = chance_next(&chance)}, none = {.seed = chance_next(&chance)};
+    struct writer steady = {0};
+    char dir[DIR_MAX];
+    int fds[2];
+
+    (void)state;
+    use_small_sizes(20000);
+    shared = true;
+    test_dir(dir);
+    must(run_child(create, dir) == 0);
+    steady.model = model;
+    snprintf(steady.dir, sizeof steady.dir, "%s", dir);
+    must(pipe(fds) == 0);
+    steady.pipe_fd = fds[1];
+    steady.pause_after = 10 + test_rounds(60);
+    pid_t child = start_child(write_on, &steady);
+    close(fds[1]);
+    /* The other one removes and replaces the same pages, so only soundness can be checked, not content. */
+    for (unsigned i = 0; i < test_rounds(40); i++) {
+        none.commits = 0;
+        write_and_kill(dir, &none, &chance);
+    }
+    follow(fds[0], &model, UINT32_MAX);
+    must(model.commits == 10 + test_rounds(60));
+    kill(child, SIGKILL);
+    must(end_child(child) == -SIGKILL);
+    close(fds[0]);
+    must(run_child(check_sound, dir) == 0);
+    use_usual_sizes();
+    shared = false;
+}
+
+static void test_killed_creation(void **state)
+{
+    struct chance chance = {test_seed()};
+    unsigned rounds = test_rounds(100);
+
+    (void)state;
+    for (unsigned i = 0; i < rounds; i++) {
+        struct model model = {.seed = chance_next(&chance)};
+        char dir[DIR_MAX];
+        test_dir(dir);
+        pid_t child = start_child(create, dir);
+        usleep((useconds_t)chance_below(&chance, 2500));
+        kill(child, SIGKILL);
+        end_child(child);
+        if (!wb_store_exists(dir))
+            must(run_child(create, dir) == 0);
+        inspect_in_child(dir, &model);
+        remove_tree(dir);
+    }
+}
+
+/* ---- power loss ------------------------------------------------------------------------------------------- */
+
+struct loss {
+    char dir[DIR_MAX];
+    struct chance chance;
+    struct wb_log *log;
+};
+
+/* Damages what lies past the committed bytes of one segment: what was written there but not synced may be anything. */
+static void lose(const char *dir, const struct wb_segment_row *row, struct chance *chance)
+{
+    char name[WB_SEGMENT_NAME_MAX], path[DIR_MAX];
+    uint8_t bytes[4096];
+
+    wb_segment_name(row->number, row->version, name);
+    path_in(dir, name, path);
+    uint64_t size = file_bytes(path), left = size > row->bytes ? size - row->bytes : 0;
+    int fd = open(path, O_RDWR);
+    must(fd >= 0 && size >= row->bytes);
+    uint64_t at = row->bytes + (left ? chance_below(chance, left + 1) : 0);
+    switch (chance_below(chance, 4)) {
+    case 0:
+        must(ftruncate(fd, (off_t)at) == 0);
+        break;
+    case 1: /* zeros from there on */
+        must(ftruncate(fd, (off_t)at) == 0 && ftruncate(fd, (off_t)(size + chance_below(chance, 5000))) == 0);
+        break;
+    case 2: /* garbage from there on */
+        for (size_t i = 0; i < sizeof bytes; i++)
+            bytes[i] = (uint8_t)chance_next(chance);
+        must(pwrite(fd, bytes, 1 + chance_below(chance, sizeof bytes), (off_t)at) > 0);
+        break;
+    default: /* a hole of zeros, then what was written */
+        memset(bytes, 0, sizeof bytes);
+        if (at < size)
+            must(pwrite(fd, bytes, size - at < sizeof bytes ? size - at : sizeof bytes, (off_t)at) > 0);
+    }
+    close(fd);
+}
+
+static int lose_of_rows(void *context)
+{
+    struct loss *loss = context;
+    struct wb_rows rows;
+
+    must_ok(wb_txn_wake(&loss->log->reader));
+    must_ok(wb_rows_read(&loss->log->reader, &rows));
+    wb_txn_park(&loss->log->reader);
+    for (size_t i = 0; i < rows.count; i++)
+        if (!rows.rows[i].sealed)
+            lose(loss->dir, &rows.rows[i], &loss->chance);
+    wb_rows_release(&rows);
+    return 0;
+}
+
+static int lose_tails(void *context)
+{
+    struct loss *loss = context;
+    struct wb_store *store = open_store(loss->dir, WB_STORE_READ);
+
+    loss->log = wb_log_of(store);
+    must_ok(wb_catalog_call(loss->log->catalog, lose_of_rows, loss));
+    wb_store_close(store);
+    return 0;
+}
+
+static void test_power_loss(void **state)
+{
+    struct chance chance = {test_seed()};
+    unsigned rounds = test_rounds(12);
+
+    (void)state;
+    for (unsigned i = 0; i < rounds; i++) {
+        struct model model = {.seed = chance_next(&chance)};
+        struct writer w = {.model = model, .pause_after = 1 + (unsigned)chance_below(&chance, 12)};
+        int fds[2];
+        /* Small groups, so that uncommitted blocks reach the file. */
+        use_small_sizes(i % 2 ? 40000 : 4000000);
+        wb_log_sizes.group = 4000;
+        test_dir(w.dir);
+        must(run_child(create, w.dir) == 0);
+        must(pipe(fds) == 0);
+        w.pipe_fd = fds[1];
+        pid_t child = start_child(write_on, &w);
+        close(fds[1]);
+        follow(fds[0], &model, UINT32_MAX);
+        for (unsigned j = 0; j < 10; j++) {
+            struct loss loss = {.chance = {chance_next(&chance)}};
+            struct model copied = model;
+            test_dir(loss.dir);
+            copy_repository(w.dir, loss.dir);
+            must(run_child(lose_tails, &loss) == 0);
+            inspect_in_child(loss.dir, &copied);
+            must(copied.commits == model.commits);
+            write_and_kill(loss.dir, &copied, &chance);
+            inspect_in_child(loss.dir, &copied);
+            remove_tree(loss.dir);
+        }
+        kill(child, SIGKILL);
+        end_child(child);
+        close(fds[0]);
+        remove_tree(w.dir);
+    }
+    use_usual_sizes();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_killed_writers),
+        cmocka_unit_test(test_killed_beside_another),
+        cmocka_unit_test(test_killed_creation),
+        cmocka_unit_test(test_power_loss),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
