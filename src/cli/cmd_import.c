@@ -53,22 +53,23 @@ static int show_commit(struct import *im)
     return err < 0 ? err : wb_output_lines(&im->line);
 }
 
-static bool names(const char *message, const char *file)
+/* Messages of the reader name the file already, those about a payload do not. */
+static void report_error(const struct wb_import_item *item)
 {
-    return strstr(message, file) != NULL;
+    if (strstr(item->message, item->file))
+        wb_report("%s", item->message);
+    else if (item->fatal)
+        wb_report("%s: %s", item->file, item->message);
+    else
+        wb_report("%s, offset %" PRIu64 ": %s", item->file, item->offset, item->message);
 }
 
 static int show_error(struct import *im, const struct wb_import_item *item)
 {
     struct wb_json j;
 
-    /* Messages of the reader name the file already, those about a record seldom. */
-    if (item->fatal && names(item->message, item->file))
-        wb_report("%s", item->message);
-    else if (item->fatal)
-        wb_report("%s: %s", item->file, item->message);
-    else if (!im->json)
-        wb_report("%s at %" PRIu64 ": %s", item->file, item->offset, item->message);
+    if (item->fatal || !im->json)
+        report_error(item);
     if (!im->json)
         return 0;
     wb_json_init(&j, &im->line);

@@ -128,7 +128,7 @@ def damage_costs_one_record(folder):
         if i != 4:
             assert call(folder / 'r', 'get', page.url).stdout == page.body, page.url
     p = call(folder / 'plain', 'import', folder / 'a.warc.gz')
-    assert b'a.warc.gz at %d: ' % start in p.stderr, p.stderr
+    assert b'a.warc.gz, offset %d: ' % start in p.stderr and p.stderr.count(b'a.warc.gz') == p.stderr.count(b'\n'), p.stderr
 
 
 @test
