@@ -58,6 +58,13 @@ static int remove_leftover(const char *dir, const char *name)
     return err;
 }
 
+/* Segments without a superblock are not a leftover: somebody lost that file, and the pages are still there. */
+static int refuse_segment(void *context, const struct wb_dir_entry *entry)
+{
+    return wb_fail(WB_E_INVALID, "%s holds segments (%s) but no %s: nothing was changed", (const char *)context, entry->name,
+                   WB_SUPERBLOCK_NAME);
+}
+
 static int log_create(const char *dir, const struct wb_superblock *superblock)
 {
     struct wb_catalog *catalog = NULL;
@@ -68,6 +75,8 @@ static int log_create(const char *dir, const struct wb_superblock *superblock)
     if (!pages)
         return WB_E_NOMEM;
     err = wb_path_mkdirs(pages);
+    if (err == 0)
+        err = wb_dir_each(pages, refuse_segment, (void *)(uintptr_t)dir);
     if (err == 0)
         err = remove_leftover(dir, WB_CATALOG_NAME);
     if (err == 0)
