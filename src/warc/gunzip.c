@@ -95,10 +95,8 @@ static int inflate_whole(struct wb_source *s)
             err = wb_source_room(s, room * 2);
         else if (result == LIBDEFLATE_BAD_DATA && !wb_source_input_ends(s) && have < ONESHOT_IN)
             err = wb_source_input(s, have * 4 < ONESHOT_IN ? have * 4 : ONESHOT_IN);
-        else if (result == LIBDEFLATE_BAD_DATA && wb_source_input_ends(s))
-            return wb_source_damage(s, "damaged gzip member");
         else
-            return 0;
+            return 0; /* also of what is damaged: records before the damage may be sound */
         if (err < 0)
             return err;
     }
@@ -116,6 +114,13 @@ int wb_gunzip_start(struct wb_source *s)
     return start_stream(s);
 }
 
+int wb_gunzip_stream(struct wb_source *s)
+{
+    int err = make_gunzip(s);
+
+    return err < 0 ? err : start_stream(s);
+}
+
 int wb_gunzip_more(struct wb_source *s)
 {
     z_stream *z = &s->gunzip->z;
@@ -128,7 +133,7 @@ int wb_gunzip_more(struct wb_source *s)
         return err;
     size_t have = s->in_len - s->in_pos;
     if (have == 0)
-        return wb_source_damage(s, "the file ends in the middle of the gzip member");
+        return wb_source_cut_off(s);
     size_t room = s->out_cap - s->out_len;
     unsigned give = have > UINT32_MAX ? UINT32_MAX : (unsigned)have;
     unsigned take = room > UINT32_MAX ? UINT32_MAX : (unsigned)room;

@@ -10,6 +10,7 @@
  */
 #include "warc/head.h"
 
+#include "base/codec.h"
 #include "base/date.h"
 #include "base/error.h"
 
@@ -71,7 +72,7 @@ bool wb_head_is_line(struct wb_slice bytes, bool arc)
     return arc && starts_arc(bytes);
 }
 
-bool wb_head_trailer(struct wb_slice bytes, bool ends, bool arc, size_t *len_out)
+enum wb_trailer wb_head_trailer(struct wb_slice bytes, bool ends, bool arc, size_t *len_out)
 {
     size_t at = 0;
     int line_ends = 0;
@@ -89,10 +90,12 @@ bool wb_head_trailer(struct wb_slice bytes, bool ends, bool arc, size_t *len_out
     struct wb_slice rest = wb_slice(bytes.ptr + at, bytes.len - at);
     *len_out = at;
     if (ends && (rest.len == 0 || (rest.len == 1 && rest.ptr[0] == '\r')))
-        return true;
+        return WB_TRAILER_SURE;
     if (!arc)
-        return line_ends == 2 || starts_warc(rest);
-    return starts_arc(rest) || (rest.len > 0 && (rest.ptr[0] == '\n' || rest.ptr[0] == '\r'));
+        return line_ends == 2 || starts_warc(rest) ? WB_TRAILER_SURE : WB_TRAILER_NONE;
+    if (starts_arc(rest) || (rest.len > 0 && (rest.ptr[0] == '\n' || rest.ptr[0] == '\r')))
+        return WB_TRAILER_SURE;
+    return line_ends > 0 ? WB_TRAILER_DOUBTFUL : WB_TRAILER_NONE;
 }
 
 int wb_head_end(struct wb_slice bytes, bool strict, size_t *scanned, size_t *end_out)
@@ -249,6 +252,17 @@ static const char *parse_arc(struct wb_slice bytes, struct wb_head *head)
     head->content_type = span_of(bytes, type);
     head->type = wb_slice_starts_nocase(url, WB_SLICE_LIT("filedesc:")) ? WB_WARC_ARC_VERSION : WB_WARC_ARC;
     return NULL;
+}
+
+bool wb_head_sha1(struct wb_slice value, uint8_t sha1_out[WB_SHA1_BYTES])
+{
+    struct wb_slice prefix = WB_SLICE_LIT("sha1:");
+
+    memset(sha1_out, 0, WB_SHA1_BYTES);
+    if (!wb_slice_starts_nocase(value, prefix))
+        return false;
+    struct wb_slice digits = wb_slice(value.ptr + prefix.len, value.len - prefix.len);
+    return wb_base32_decode(digits, sha1_out, WB_SHA1_BYTES) || wb_hex_decode(digits, sha1_out, WB_SHA1_BYTES);
 }
 
 const char *wb_head_parse(struct wb_slice bytes, struct wb_head *head_out)

@@ -42,10 +42,16 @@ int wb_head_end(struct wb_slice bytes, bool strict, size_t *scanned, size_t *end
 /* Reads a whole header. NULL, or what is wrong with it in words. */
 const char *wb_head_parse(struct wb_slice bytes, struct wb_head *head_out);
 
-/*
- * Judges what follows a block: true where it is the end of a record, with the
- * number of bytes that belong to it. ends: nothing comes after bytes.
- */
-bool wb_head_trailer(struct wb_slice bytes, bool ends, bool arc, size_t *len_out);
+enum wb_trailer {
+    WB_TRAILER_NONE = 0,     /* the record does not end here */
+    WB_TRAILER_SURE = 1,
+    WB_TRAILER_DOUBTFUL = 2, /* ARC's one line end, and then no record: what is wrong, the length or what follows? */
+};
+
+/* Judges what follows a block, with the number of bytes that end the record. ends: nothing comes after bytes. */
+enum wb_trailer wb_head_trailer(struct wb_slice bytes, bool ends, bool arc, size_t *len_out);
+
+/* "sha1:" and 32 digits of base32 or 40 of hexadecimal. */
+bool wb_head_sha1(struct wb_slice value, uint8_t sha1_out[WB_SHA1_BYTES]);
 
 #endif

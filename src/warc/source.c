@@ -259,6 +259,12 @@ uint64_t wb_source_offset(const struct wb_source *s)
     return s->kind == WB_SOURCE_PLAIN ? s->in_offset - (s->out_len - s->mark) : s->unit_offset;
 }
 
+int wb_source_cut_off(struct wb_source *s)
+{
+    s->cut_off = true;
+    return wb_source_damage(s, "the file ends in the middle of the compressed data");
+}
+
 int wb_source_damage(struct wb_source *s, const char *what)
 {
     s->damaged = true;
@@ -286,12 +292,39 @@ int wb_source_next(struct wb_source *s)
         return err;
     s->unit_offset = input_offset(s);
     s->unit_at = s->out_len;
+    s->judged = s->suspect = false;
     struct wb_slice magic = gzip ? wb_slice(GZIP_MAGIC, sizeof GZIP_MAGIC) : wb_slice(ZSTD_MAGIC, sizeof ZSTD_MAGIC);
     if (!wb_slice_starts(wb_slice(s->in + s->in_pos, s->in_len - s->in_pos), magic))
         return wb_source_damage(s, gzip ? "no gzip member starts here" : "no zstd frame starts here");
     s->unit_open = true;
     err = gzip ? wb_gunzip_start(s) : wb_unzstd_start(s);
     return err < 0 ? err : 1;
+}
+
+int wb_source_judge(struct wb_source *s)
+{
+    struct wb_source twin = {.file = s->file, .size = s->size, .kind = s->kind, .out_max = WB_SOURCE_STEP};
+    uint64_t cut;
+    int err;
+
+    if (s->judged || s->kind == WB_SOURCE_PLAIN || wb_unzstd_has_dictionary(s->unzstd))
+        return 0;
+    s->judged = true;
+    twin.in_offset = twin.unit_offset = s->unit_offset;
+    twin.unit_open = true;
+    err = wb_source_input(&twin, IN_WINDOW);
+    if (err == 0)
+        err = s->kind == WB_SOURCE_GZIP ? wb_gunzip_stream(&twin) : wb_unzstd_start(&twin);
+    if (err == 0)
+        err = wb_source_cut(&twin, 0, UINT64_MAX, &cut);
+    if (err == WB_E_CORRUPT) {
+        s->suspect = !twin.cut_off;
+        s->work += twin.work;
+        err = 0;
+    }
+    twin.file = WB_FILE_INIT; /* which is not its own */
+    wb_source_release(&twin);
+    return err;
 }
 
 /* ---- searching ------------------------------------------------------------------------ */
@@ -326,7 +359,7 @@ int wb_source_search(struct wb_source *s, bool (*starts)(struct wb_slice bytes, 
 
     WB_CHECK(s->kind != WB_SOURCE_PLAIN);
     s->mark = s->out_len = s->unit_at = 0;
-    s->unit_open = s->damaged = false;
+    s->unit_open = s->damaged = s->cut_off = false;
     move_input(s, s->unit_offset + 1);
     for (;;) {
         size_t len = 0;

@@ -38,7 +38,9 @@ struct wb_source {
     size_t unit_at;
     uint64_t unit_offset;  /* of the newest unit in the file */
     bool unit_open;        /* more bytes of it may come; false: it ended and its checksum was right */
+    bool judged, suspect;  /* see wb_source_judge() */
     bool damaged;          /* the newest unit is damaged, or there is none where one should be */
+    bool cut_off;          /* damaged in that the file ends before it does */
 
     uint64_t work;         /* bytes decoded in vain, see wb_source_search() */
     struct wb_gunzip *gunzip;
@@ -67,6 +69,13 @@ int wb_source_cut(struct wb_source *s, size_t at, uint64_t n, uint64_t *cut_out)
 /* Opens the next unit: 1, 0 at the end of the file, WB_E_CORRUPT where no unit starts. The one before must have ended. */
 int wb_source_next(struct wb_source *s);
 
+/*
+ * Finds out, once a unit, whether the newest one is sound, by reading it to its end
+ * beside the ordinary reading: suspect says that its bytes or its checksum are
+ * wrong. That it is cut off by the end of the file does not make it suspect.
+ */
+int wb_source_judge(struct wb_source *s);
+
 /* Where the next byte lies in the file: of a plain file exactly, otherwise the start of its unit. */
 uint64_t wb_source_offset(const struct wb_source *s);
 
@@ -89,11 +98,14 @@ int wb_source_room(struct wb_source *s, size_t more);
 
 /* WB_E_CORRUPT about the newest unit. */
 int wb_source_damage(struct wb_source *s, const char *what);
+int wb_source_cut_off(struct wb_source *s);
 
 #define WB_SOURCE_STEP ((size_t)128 << 10)   /* bytes that a decoder makes at a time */
 #define WB_SOURCE_TRIAL 512                  /* bytes decoded to judge a unit's start */
 
+/* wb_gunzip_start() may have the whole unit at once; wb_gunzip_stream() never does. */
 int wb_gunzip_start(struct wb_source *s);
+int wb_gunzip_stream(struct wb_source *s);
 int wb_gunzip_more(struct wb_source *s);
 int wb_gunzip_trial(struct wb_source *s, char *bytes_out, size_t *len_out);
 void wb_gunzip_free(struct wb_gunzip *g);
@@ -102,6 +114,7 @@ int wb_unzstd_start(struct wb_source *s);
 int wb_unzstd_more(struct wb_source *s);
 int wb_unzstd_trial(struct wb_source *s, char *bytes_out, size_t *len_out);
 void wb_unzstd_free(struct wb_unzstd *z);
+bool wb_unzstd_has_dictionary(const struct wb_unzstd *z);
 
 /* Goes over skippable frames, and takes the dictionary where the first one holds it. WB_E_CORRUPT. */
 int wb_unzstd_skip(struct wb_source *s);

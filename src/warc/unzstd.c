@@ -48,6 +48,11 @@ void wb_unzstd_free(struct wb_unzstd *z)
     wb_free(z);
 }
 
+bool wb_unzstd_has_dictionary(const struct wb_unzstd *z)
+{
+    return z && z->dictionary;
+}
+
 /* ---- skippable frames --------------------------------------------------------------- */
 
 /* The dictionary out of a frame's body, which it is or which holds it compressed. */
@@ -153,7 +158,7 @@ int wb_unzstd_more(struct wb_source *s)
     if (err < 0)
         return err;
     if (s->in_pos == s->in_len)
-        return wb_source_damage(s, "the file ends in the middle of the zstd frame");
+        return wb_source_cut_off(s);
     ZSTD_inBuffer in = {s->in, s->in_len, s->in_pos};
     ZSTD_outBuffer out = {s->out, s->out_cap, s->out_len};
     size_t result = ZSTD_decompressStream(s->unzstd->context, &out, &in);

@@ -40,7 +40,7 @@ struct wb_warc_record {
     uint64_t block_bytes;    /* what Content-Length says; more than block.len where it was cut */
     int64_t time_ms;
     bool has_time;
-    bool truncated;          /* WARC-Truncated is there */
+    bool truncated;          /* WARC-Truncated is there, or the record lies among damage and cannot be known to be whole */
     bool cut;                /* the block was longer than the limit; the rest was skipped */
 };
 

@@ -6,9 +6,9 @@
  */
 #include "warc/warc.h"
 
-#include "base/codec.h"
 #include "base/date.h"
 #include "base/error.h"
+#include "warc/head.h"
 #include "warc/xcrawl.h"
 
 void wb_warc_mem_release(struct wb_warc_mem *mem)
@@ -17,18 +17,6 @@ void wb_warc_mem_release(struct wb_warc_mem *mem)
     wb_buf_release(&mem->key);
     wb_buf_release(&mem->text);
     wb_buf_release(&mem->body);
-}
-
-/* "sha1:" and 32 digits of base32 or 40 of hexadecimal. */
-static bool read_sha1(struct wb_slice value, uint8_t sha1_out[WB_SHA1_BYTES])
-{
-    struct wb_slice prefix = WB_SLICE_LIT("sha1:");
-
-    memset(sha1_out, 0, WB_SHA1_BYTES);
-    if (!wb_slice_starts_nocase(value, prefix))
-        return false;
-    struct wb_slice digits = wb_slice(value.ptr + prefix.len, value.len - prefix.len);
-    return wb_base32_decode(digits, sha1_out, WB_SHA1_BYTES) || wb_hex_decode(digits, sha1_out, WB_SHA1_BYTES);
 }
 
 static int name_page(struct wb_slice uri, struct wb_warc_mem *mem, struct wb_page *page)
@@ -88,7 +76,7 @@ static int fill_response(const struct wb_warc_record *record, const struct wb_ht
     page->status = http->status;
     page->body = decoded_out->changed ? wb_buf_slice(&mem->body) : http->body;
     if (decoded_out->changed && wb_warc_header(record, "WARC-Payload-Digest", &digest))
-        page->has_payload_sha1 = read_sha1(digest, page->payload_sha1);
+        page->has_payload_sha1 = wb_head_sha1(digest, page->payload_sha1);
     return describe_response(http->raw, &mem->text, page);
 }
 
@@ -155,7 +143,7 @@ void wb_warc_revisit(const struct wb_warc_record *record, struct wb_warc_revisit
         revisit_out->known_profile = revisit_out->not_modified || ends_with(value, WB_SLICE_LIT("identical-payload-digest"));
     }
     if (wb_warc_header(record, "WARC-Payload-Digest", &value))
-        revisit_out->has_sha1 = read_sha1(value, revisit_out->sha1);
+        revisit_out->has_sha1 = wb_head_sha1(value, revisit_out->sha1);
     if (wb_warc_header(record, "WARC-Refers-To-Target-URI", &value)) {
         if (value.len >= 2 && value.ptr[0] == '<' && value.ptr[value.len - 1] == '>')
             value = wb_slice(value.ptr + 1, value.len - 2);

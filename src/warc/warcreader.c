@@ -4,7 +4,9 @@
  * A record is delivered only when it is whole: its block and what ends it are
  * there, and where it ends with its unit the unit's checksum was right. Anything
  * else is one error with the offset of the unit; the next call then goes on where
- * resync.c finds the next record. Memory: the block up to block_max, the header up
+ * resync.c finds the next record. Where a unit of several records is known to be
+ * damaged, nobody knows which of them are: they come marked as truncated, unless
+ * their own digest says that they are right. Memory: the block up to block_max, the header up
  * to WB_HEAD_MAX, and the source's windows.
  */
 #include "warc/warcreader.h"
@@ -208,7 +210,7 @@ static int read_head(struct wb_warc_reader *r, struct wb_head *head_out, size_t 
     return 0;
 }
 
-/* Whether the end of a block lies so many bytes behind the header, in a plain file. */
+/* Whether the end of a block lies so many bytes behind the header, in a plain file: an enum wb_trailer. */
 static int block_ends_at(struct wb_warc_reader *r, size_t head_len, uint64_t length)
 {
     struct wb_source *s = &r->source;
@@ -221,7 +223,7 @@ static int block_ends_at(struct wb_warc_reader *r, size_t head_len, uint64_t len
     int err = wb_file_read_at(&s->file, start + length, peek, sizeof peek, &got);
     if (err < 0)
         return err;
-    return wb_head_trailer(wb_slice(peek, got), got < sizeof peek, r->arc, &trailer);
+    return (int)wb_head_trailer(wb_slice(peek, got), got < sizeof peek, r->arc, &trailer);
 }
 
 /* The lines of an HTTP head that ends them all with LF alone, of the part in memory; else 0. */
@@ -252,16 +254,14 @@ static int check_plain_end(struct wb_warc_reader *r, size_t head_len, uint64_t *
     if (!r->arc && have >= *length)
         return 0;
     int good = block_ends_at(r, head_len, *length);
-    if (good != 0)
+    if (good < 0 || good == WB_TRAILER_SURE)
         return good < 0 ? good : 0;
     uint64_t lines = r->arc ? count_bare_lines(bytes_after(s, head_len)) : 0;
-    if (lines > 0 && lines < *length) {
-        good = block_ends_at(r, head_len, *length - lines);
-        if (good > 0)
-            *length -= lines;
-        if (good != 0)
-            return good < 0 ? good : 0;
-    }
+    int better = lines > 0 && lines < *length ? block_ends_at(r, head_len, *length - lines) : 0;
+    if (better == WB_TRAILER_SURE)
+        *length -= lines;
+    if (better < 0 || better == WB_TRAILER_SURE || good == WB_TRAILER_DOUBTFUL)
+        return better < 0 ? better : 0;
     if (*length > s->size || r->offset + head_len > s->size - *length)
         return fail_record(r, "the file ends in the middle of the record");
     return fail_record(r, "the block does not end where its length says");
@@ -287,19 +287,38 @@ static int read_block(struct wb_warc_reader *r, size_t head_len, uint64_t *lengt
     return err;
 }
 
-static int read_trailer(struct wb_warc_reader *r, size_t at, size_t *len_out)
+/* What ends the record. *sure_out: nothing speaks against its being whole. */
+static int read_trailer(struct wb_warc_reader *r, size_t at, size_t *len_out, bool *sure_out)
 {
     struct wb_source *s = &r->source;
 
     *len_out = 0;
+    *sure_out = false;
     int err = wb_source_fill(s, at + WB_HEAD_PEEK);
     if (err < 0)
         return err;
     struct wb_slice rest = bytes_after(s, at);
-    if (!wb_head_trailer(rest, rest.len < WB_HEAD_PEEK && !s->unit_open, r->arc, len_out))
+    enum wb_trailer trailer = wb_head_trailer(rest, rest.len < WB_HEAD_PEEK && !s->unit_open, r->arc, len_out);
+    if (trailer == WB_TRAILER_NONE)
         return fail_record(r, "the block does not end where its length says");
     /* Where the record is the last of its unit, this sees the unit to its end and so its checksum checked. */
-    return wb_source_fill(s, at + *len_out + 1);
+    err = wb_source_fill(s, at + *len_out + 1);
+    if (err == 0 && s->unit_open)
+        err = wb_source_judge(s);
+    *sure_out = trailer == WB_TRAILER_SURE && !s->suspect;
+    return err;
+}
+
+/* Whether the block is the one that its digest was made of. */
+static bool has_right_digest(const struct wb_warc_record *record)
+{
+    uint8_t want[WB_SHA1_BYTES], have[WB_SHA1_BYTES];
+    struct wb_slice value;
+
+    if (record->cut || !wb_warc_header(record, "WARC-Block-Digest", &value) || !wb_head_sha1(value, want))
+        return false;
+    wb_sha1(record->block.ptr, record->block.len, have);
+    return memcmp(want, have, sizeof want) == 0;
 }
 
 static struct wb_slice part(struct wb_slice record, struct wb_span span)
@@ -311,6 +330,7 @@ static int read_record(struct wb_warc_reader *r, struct wb_warc_record *record_o
 {
     struct wb_head head;
     size_t head_len, trailer;
+    bool sure;
     int err = read_head(r, &head, &head_len);
 
     if (err < 0)
@@ -319,7 +339,7 @@ static int read_record(struct wb_warc_reader *r, struct wb_warc_record *record_o
     if (err < 0)
         return err;
     size_t keep = head.length < r->block_max ? (size_t)head.length : r->block_max;
-    err = read_trailer(r, head_len + keep, &trailer);
+    err = read_trailer(r, head_len + keep, &trailer, &sure);
     if (err < 0)
         return err;
     r->taken = head_len + keep + trailer;
@@ -337,6 +357,8 @@ static int read_record(struct wb_warc_reader *r, struct wb_warc_record *record_o
         .truncated = head.truncated,
         .cut = keep < head.length,
     };
+    if (!sure && !has_right_digest(record_out))
+        record_out->truncated = true;
     return 1;
 }
 

@@ -4,6 +4,7 @@
  */
 #include "warc_support.h"
 
+#include "base/codec.h"
 #include "os/clock.h"
 
 /* The unit that holds a byte. */
@@ -271,6 +272,109 @@ static void test_whole_gzip(void **state)
     archive_release(&plain);
 }
 
+static struct wb_buf packed_whole(const struct archive *a, enum packing p)
+{
+    return p == GZIP ? gzip_of(wb_buf_slice(&a->bytes)) : zstd_of(wb_buf_slice(&a->bytes), WB_SLICE_EMPTY);
+}
+
+/* A file that is one unit, each byte changed: what is not as it was is marked, and what is not marked is as it was. */
+static void test_flip_whole(void **state)
+{
+    (void)state;
+    struct archive plain = make_archive(5, 3);
+    struct found sound, found;
+    size_t right = 0, marked = 0;
+
+    read_archive(&plain, "x.warc", &sound);
+    for (enum packing p = GZIP; p <= ZSTD; p++) {
+        struct wb_buf whole = packed_whole(&plain, p);
+        for (size_t i = 0; i < whole.len; i++) {
+            whole.ptr[i] ^= 0x10;
+            read_bytes(wb_buf_slice(&whole), name_for(p), BLOCK_MAX, &found);
+            whole.ptr[i] ^= 0x10;
+            for (size_t k = 0; k < found.records; k++) {
+                bool same = find_hash(&sound, found.hash[k]) >= 0;
+                if (!same && !found.truncated[k])
+                    fail_msg("%s, byte %zu: a wrong record passes as a whole one", name_for(p), i);
+                right += same;
+                marked += found.truncated[k];
+            }
+            if (found.records < 5 && found.errors == 0 && found.end == 0)
+                fail_msg("%s, byte %zu: records are lost and nothing was said", name_for(p), i);
+        }
+        wb_buf_release(&whole);
+    }
+    assert_true(right > 0 && marked > 0);
+    archive_release(&plain);
+}
+
+/* The same cut off: the records before the cut are sound, and said to be. */
+static void test_cut_whole(void **state)
+{
+    (void)state;
+    struct archive plain = make_archive(20, 60);
+    struct wb_buf whole = gzip_of(wb_buf_slice(&plain.bytes));
+    struct found sound, found;
+
+    read_archive(&plain, "x.warc", &sound);
+    read_bytes(wb_slice(whole.ptr, whole.len / 2), "x.warc.gz", BLOCK_MAX, &found);
+    assert_true(found.records >= 5 && found.records < 15);
+    assert_int_equal(found.errors, 1);
+    for (size_t i = 0; i < found.records; i++)
+        assert_true(found.hash[i] == sound.hash[i] && !found.truncated[i]);
+    wb_buf_release(&whole);
+    archive_release(&plain);
+}
+
+/* A damaged unit of several records: those whose digest is right are known to be. */
+static void test_digests_in_damage(void **state)
+{
+    (void)state;
+    struct archive plain = ARCHIVE_INIT;
+    struct found found;
+
+    for (unsigned i = 0; i < 4; i++) {
+        struct wb_buf block = response_block(i, 3);
+        uint8_t sha1[WB_SHA1_BYTES];
+        char extra[100] = "WARC-Block-Digest: sha1:";
+        wb_sha1(block.ptr, block.len, sha1);
+        sha1[0] = (uint8_t)(sha1[0] ^ (i == 2));
+        wb_hex_encode(sha1, sizeof sha1, extra + strlen(extra));
+        strcat(extra, "\r\n");
+        add_record(&plain, "response", "http://site.example/", extra, wb_buf_slice(&block));
+        wb_buf_release(&block);
+    }
+    struct wb_buf whole = gzip_of(wb_buf_slice(&plain.bytes));
+    read_bytes(wb_buf_slice(&whole), "x.warc.gz", BLOCK_MAX, &found);
+    assert_int_equal(found.records, 4);
+    assert_false(found.truncated[2]);
+    whole.ptr[whole.len - 6] ^= 1;
+    read_bytes(wb_buf_slice(&whole), "x.warc.gz", BLOCK_MAX, &found);
+    assert_int_equal(found.records, 3); /* the last one ends with the member, whose checksum is wrong */
+    assert_int_equal(found.errors, 1);
+    assert_true(!found.truncated[0] && !found.truncated[1] && found.truncated[2]);
+    wb_buf_release(&whole);
+    archive_release(&plain);
+}
+
+/* ARC: what follows the record before the garbage is no record; it survives, and is marked. */
+static void test_arc_garbage(void **state)
+{
+    (void)state;
+    struct wb_buf bytes = WB_BUF_INIT;
+    struct found found;
+
+    assert_int_equal(wb_buf_append_str(&bytes, "filedesc://x.arc 0.0.0.0 20260102030405 text/plain 2\n1\n\n"), 0);
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(wb_buf_printf(&bytes, "%shttp://a.example/%d 192.0.2.1 20260102030405 text/html 6\n<p>%d\n\n\n",
+                                       i == 3 ? "#garbage\x01\n" : "", i, i), 0);
+    read_bytes(wb_buf_slice(&bytes), "x.arc", BLOCK_MAX, &found);
+    assert_int_equal(found.records, 7);
+    assert_int_equal(found.errors, 1);
+    assert_true(!found.truncated[2] && found.truncated[3] && !found.truncated[4]);
+    wb_buf_release(&bytes);
+}
+
 /* ---- bytes made to be slow -------------------------------------------------------------------- */
 
 #define SLOW_BYTES ((size_t)2 << 20)
@@ -330,7 +434,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_flip_gzip),  cmocka_unit_test(test_flip_zstd),         cmocka_unit_test(test_flip_plain),
         cmocka_unit_test(test_cut_off),    cmocka_unit_test(test_damages),           cmocka_unit_test(test_records_in_a_page),
-        cmocka_unit_test(test_whole_gzip), cmocka_unit_test(test_slow_files),
+        cmocka_unit_test(test_whole_gzip), cmocka_unit_test(test_flip_whole),        cmocka_unit_test(test_cut_whole),
+        cmocka_unit_test(test_digests_in_damage), cmocka_unit_test(test_arc_garbage), cmocka_unit_test(test_slow_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -172,6 +172,7 @@ struct found {
     uint64_t offset[UNITS_MAX], error_offset[UNITS_MAX];
     uint64_t hash[UNITS_MAX]; /* of header and block */
     enum wb_warc_type type[UNITS_MAX];
+    bool truncated[UNITS_MAX];
     int end;                  /* 0, or the final error */
 };
 
@@ -195,6 +196,7 @@ static inline void read_bytes(struct wb_slice bytes, const char *name, size_t bl
         if (err > 0) {
             found_out->offset[found_out->records] = record.offset;
             found_out->type[found_out->records] = record.type;
+            found_out->truncated[found_out->records] = record.truncated;
             found_out->hash[found_out->records++] = record_hash(&record);
         } else if (err == WB_E_CORRUPT) {
             assert_non_null(strstr(wb_error_message(), name));
