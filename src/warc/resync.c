@@ -51,10 +51,27 @@ static int pass_over(struct wb_source *s, size_t *from)
     return wb_source_fill(s, have - n + 1);
 }
 
+/* The same of an ARC header, at the start of a line or, where garbage runs into it, at the first "http" in the line. */
+static int judge_arc_line(struct wb_warc_reader *r, size_t line)
+{
+    struct wb_source *s = &r->source;
+    bool arc = wb_head_is_line(wb_source_bytes(s), true);
+    int found = arc ? judge_header(r) : 0;
+
+    if (found != 0 || arc)
+        return found;
+    struct wb_slice bytes = wb_source_bytes(s);
+    const char *http = line <= bytes.len ? memmem(bytes.ptr, line, "http", 4) : NULL;
+    if (!http)
+        return 0;
+    wb_source_take(s, (size_t)(http - bytes.ptr));
+    return judge_header(r);
+}
+
 /*
  * The next header in the newest unit, behind the first byte: 1, or 0 at the unit's
  * end. Damage may have eaten the line end before a version line, so that one is
- * looked for anywhere; ARC's headers, which are vague, only at the start of a line.
+ * looked for anywhere; ARC's headers, which are vague, once a line.
  */
 static int find_inside(struct wb_warc_reader *r)
 {
@@ -69,9 +86,9 @@ static int find_inside(struct wb_warc_reader *r)
         size_t line = lf ? (size_t)(lf + 1 - bytes.ptr) : bytes.len;
         const char *hit = line > from ? memmem(bytes.ptr + from, line - from, "WARC/", 5) : NULL;
         if (line_start && wb_reader_may_be_arc(r) && !hit) {
-            found = judge_header(r);
-            if (found != 0)
-                break;
+            line_start = false;
+            found = judge_arc_line(r, line);
+            continue;
         }
         line_start = !hit && lf;
         if (hit) {

@@ -305,8 +305,15 @@ static int read_trailer(struct wb_warc_reader *r, size_t at, size_t *len_out, bo
     err = wb_source_fill(s, at + *len_out + 1);
     if (err == 0 && s->unit_open)
         err = wb_source_judge(s);
+    if (err == 0 && s->suspect)
+        err = wb_source_fill(s, at + *len_out + WB_HEAD_PEEK);
+    if (err < 0)
+        return err;
+    /* A damaged unit that goes on with anything but a record held one record, and that is the damaged one. */
+    if (s->suspect && !wb_head_starts(bytes_after(s, at + *len_out), r->arc))
+        return wb_source_damage(s, "damaged data behind the record");
     *sure_out = trailer == WB_TRAILER_SURE && !s->suspect;
-    return err;
+    return 0;
 }
 
 /* Whether the block is the one that its digest was made of. */

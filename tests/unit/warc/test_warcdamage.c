@@ -367,7 +367,7 @@ static void test_arc_garbage(void **state)
     assert_int_equal(wb_buf_append_str(&bytes, "filedesc://x.arc 0.0.0.0 20260102030405 text/plain 2\n1\n\n"), 0);
     for (int i = 0; i < 6; i++)
         assert_int_equal(wb_buf_printf(&bytes, "%shttp://a.example/%d 192.0.2.1 20260102030405 text/html 6\n<p>%d\n\n\n",
-                                       i == 3 ? "#garbage\x01\n" : "", i, i), 0);
+                                       i == 3 ? "#garbage\x01\nmore" : "", i, i), 0);
     read_bytes(wb_buf_slice(&bytes), "x.arc", BLOCK_MAX, &found);
     assert_int_equal(found.records, 7);
     assert_int_equal(found.errors, 1);
