@@ -44,7 +44,7 @@ static int check_row(struct wb_txn *txn, enum wb_table table, const MDB_val *key
 {
     if (len == 0 && value->mv_size > CHECK_BYTES && value->mv_size <= ENTRY_BYTES_MAX)
         len = value->mv_size;
-    if (value->mv_size != len || key->mv_size > KEY_MAX)
+    if (len == 0 || value->mv_size != len || key->mv_size > KEY_MAX)
         return wb_catalog_corrupt(txn->catalog, table, "a row of the wrong length");
     memcpy(out, value->mv_data, len);
     if (wb_get32(out + len - CHECK_BYTES) != row_check(key, out, len - CHECK_BYTES))

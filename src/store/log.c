@@ -122,7 +122,7 @@ static int refresh_state(struct wb_log *log, struct wb_state *state_out)
 
 /*
  * LMDB keeps two roots and takes the one with the higher number; a flipped bit can
- * make it take the older, and with it older pages. The newest segment's seal knows.
+ * make it take the older, and with it older pages. The newest segments' seals know.
  */
 static int check_not_rolled_back(void *context)
 {
@@ -139,12 +139,11 @@ static int check_not_rolled_back(void *context)
     log->commit_at_open = state.commit;
     if (err == 0)
         err = wb_rows_read(&log->reader, &rows);
-    for (size_t i = rows.count; err == 0 && i > 0 && i + 8 > rows.count; i--) {
+    for (size_t i = rows.count; err == 0 && i > 0 && i + WB_LOG_SEALED_MAX > rows.count; i--) {
         const struct wb_segment_row *row = &rows.rows[i - 1];
-        if (row->version > 0 || wb_segment_open(log->dir, log->superblock.id, row, false, &segment) < 0)
+        if (wb_segment_open(log->dir, log->superblock.id, row, false, &segment) < 0)
             continue; /* a damaged segment is the business of whoever reads from it */
-        if (!wb_segment_read_seal(&segment, row->bytes, &sealed_at))
-            sealed_at = 0;
+        wb_segment_last_seal(&segment, &sealed_at);
         if (sealed_at > state.commit) /* a writer may have committed and left since we looked */
             err = refresh_state(log, &state);
         if (err == 0 && sealed_at > state.commit)

@@ -26,7 +26,10 @@
 #include "store/segment.h"
 #include "store/superblock.h"
 
-enum { WB_LOG_FILES_MAX = 64 };
+enum {
+    WB_LOG_FILES_MAX = 64,
+    WB_LOG_SEALED_MAX = 8, /* fewer than this of the newest segments are looked at for a seal when a store is opened */
+};
 
 /* Sizes that a writer works by. Variables only so that tests can make them small. */
 struct wb_log_sizes {
@@ -132,7 +135,7 @@ int wb_log_pending(struct wb_log *log, struct wb_pageid id, struct wb_pending *p
 int wb_log_get_pending(struct wb_log *log, const struct wb_pending *pending, struct wb_page *page_out, struct wb_buf *mem_out);
 
 /* Lets go of the segments appended to: cuts off what is not committed, seals, unlocks. */
-void wb_log_tails_release(struct wb_log_writer *writer);
+void wb_log_tails_release(struct wb_log *log);
 
 /* Forgets all ops, after a commit or a failure. */
 void wb_log_ops_clear(struct wb_log_writer *writer);
@@ -176,6 +179,12 @@ int wb_log_recover(struct wb_log *log);
 
 /* Deletes files that compaction replaced, as far as no reader needs them. */
 int wb_log_purge(struct wb_log *log);
+
+/* The catalog's last commit, of whatever process; what this writer knows of where that cannot be read. */
+uint64_t wb_log_newest_commit(struct wb_log *log);
+
+/* Seals the newest segment that nobody holds: a writer that appended nothing has no other to leave its last commit in. */
+void wb_log_seal_any(struct wb_log *log, uint64_t commit);
 
 /* Takes a segment to append to: one that nobody writes to, or a new one. */
 int wb_log_tail_open(struct wb_log *log);

@@ -400,10 +400,9 @@ static int compact_all(struct compaction *c)
 static int release_tails(struct wb_log *log)
 {
     struct wb_commit counts = {0};
-    struct wb_log_writer *writer = log->writer;
     int err = wb_log_commit(&log->store, &counts);
 
-    wb_log_tails_release(writer);
+    wb_log_tails_release(log);
     return err;
 }
 

@@ -69,6 +69,36 @@ static int claim(struct wb_log *log, const struct wb_segment_row *seen, struct w
     return err;
 }
 
+uint64_t wb_log_newest_commit(struct wb_log *log)
+{
+    struct recovery r = {.log = log};
+    int err = wb_catalog_call(log->catalog, read_rows, &r);
+
+    wb_rows_release(&r.rows);
+    return err == 0 ? r.state.commit : log->writer->commit;
+}
+
+void wb_log_seal_any(struct wb_log *log, uint64_t commit)
+{
+    struct recovery r = {.log = log};
+    bool done = false;
+
+    /* Where nothing can be sealed, nothing is lost but a way to find out that the catalog was damaged. */
+    if (wb_catalog_call(log->catalog, read_rows, &r) < 0)
+        return;
+    for (size_t i = r.rows.count; i > 0 && i + WB_LOG_SEALED_MAX > r.rows.count && !done; i--) {
+        struct row_read again = {.log = log, .number = r.rows.rows[i - 1].number};
+        struct wb_segment segment;
+        if (wb_segment_open(log->dir, log->superblock.id, &r.rows.rows[i - 1], true, &segment) < 0)
+            continue;
+        if (wb_file_lock(&segment.file, false) == 0 && wb_catalog_call(log->catalog, read_row, &again) == 0 &&
+            again.row.version == segment.version && wb_file_truncate(&segment.file, again.row.bytes) == 0)
+            done = wb_segment_write_seal(&segment, again.row.bytes, commit) == 0;
+        wb_segment_close(&segment);
+    }
+    wb_rows_release(&r.rows);
+}
+
 /* Cuts off bytes after the committed ones, unless they are the seal of a clean end. */
 static int cut_tail(struct wb_log *log, const struct wb_segment_row *seen)
 {

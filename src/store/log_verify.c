@@ -311,17 +311,16 @@ static int check_tail(struct verifier *v, const struct wb_segment_row *row, cons
     uint64_t size, sealed_at;
     int err = wb_file_size(&segment->file, &size);
 
+    if (err == 0 && wb_segment_last_seal(segment, &sealed_at))
+        err = check_seal(v, sealed_at, file);
     if (err < 0 || size == row->bytes)
         return err;
     if (size < row->bytes) {
         report(v, true, file, size, "the file ends here, %llu bytes too early", (unsigned long long)(row->bytes - size));
         return 0;
     }
-    if (wb_segment_read_seal(segment, row->bytes, &sealed_at)) {
-        err = check_seal(v, sealed_at, file);
-        if (err < 0 || size == row->bytes + WB_SEGMENT_SEAL_BYTES)
-            return err;
-    }
+    if (size == row->bytes + WB_SEGMENT_SEAL_BYTES && wb_segment_read_seal(segment, row->bytes, &sealed_at))
+        return 0;
     if (wb_file_lock(&segment->file, false) < 0)
         return 0;
     wb_file_unlock(&segment->file);

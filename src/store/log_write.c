@@ -47,13 +47,16 @@ void wb_log_ops_clear(struct wb_log_writer *writer)
     wb_idmap_clear(&writer->revisit_map);
 }
 
-void wb_log_tails_release(struct wb_log_writer *writer)
+void wb_log_tails_release(struct wb_log *log)
 {
+    struct wb_log_writer *writer = log->writer;
+    uint64_t commit = writer->tail_count ? wb_log_newest_commit(log) : 0;
+
     for (size_t i = 0; i < writer->tail_count; i++) {
         struct wb_log_tail *tail = &writer->tails[i];
         /* Leaving cleanly: no uncommitted bytes, and a seal. Where that fails the next writer recovers. */
         if (wb_file_truncate(&tail->segment.file, tail->bytes_committed) == 0)
-            wb_segment_write_seal(&tail->segment, tail->bytes_committed, writer->commit);
+            wb_segment_write_seal(&tail->segment, tail->bytes_committed, commit);
         wb_segment_close(&tail->segment);
     }
     writer->tail_count = 0;
@@ -69,7 +72,9 @@ void wb_log_writer_free(struct wb_log *log)
     wb_pool_free(writer->pool);
     wb_builders_free(writer->builders);
     wb_log_ops_clear(writer);
-    wb_log_tails_release(writer);
+    if (writer->tail_count == 0 && writer->commit > log->commit_at_open)
+        wb_log_seal_any(log, wb_log_newest_commit(log));
+    wb_log_tails_release(log);
     wb_free(writer->tails);
     wb_free(writer->ops);
     wb_free(writer->sites);

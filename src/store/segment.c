@@ -242,6 +242,15 @@ bool wb_segment_read_seal(const struct wb_segment *segment, uint64_t at, uint64_
     return true;
 }
 
+bool wb_segment_last_seal(const struct wb_segment *segment, uint64_t *commit_out)
+{
+    uint64_t size;
+
+    *commit_out = 0;
+    return wb_file_size(&segment->file, &size) == 0 && size >= WB_SEGMENT_HEADER_BYTES + WB_SEGMENT_SEAL_BYTES &&
+           wb_segment_read_seal(segment, size - WB_SEGMENT_SEAL_BYTES, commit_out);
+}
+
 /* ---- reading one page -------------------------------------------------------------------- */
 
 int wb_page_source_init(struct wb_page_source *source)

@@ -66,6 +66,9 @@ int wb_segment_write_map(struct wb_segment *segment, uint64_t at, const struct w
 int wb_segment_write_seal(struct wb_segment *segment, uint64_t at, uint64_t commit);
 bool wb_segment_read_seal(const struct wb_segment *segment, uint64_t at, uint64_t *commit_out);
 
+/* The seal that the file ends with, wherever a catalog that lost commits believes that the end is. */
+bool wb_segment_last_seal(const struct wb_segment *segment, uint64_t *commit_out);
+
 /* ---- reading one page --------------------------------------------------------------- */
 
 /* Buffers for reading pages out of blocks, kept from one to the next. */
