@@ -1,0 +1,391 @@
+/*
+ * test_fault.c - every allocation, open, read, write, sync and rename of each
+ * operation of a store fails once. The error is clean and says something, nothing
+ * acknowledged is lost, and the same handle, and a new one, work afterwards.
+ *
+ * Leaks are found by LeakSanitizer at the end of the program.
+ */
+#include "store_support.h"
+#include "os/fault.h"
+
+#include <errno.h>
+
+enum { SITES = 3, NUMBERS = 8, NEW_PAGES = 10 };
+
+static char template_dir[DIR_MAX], work_dir[DIR_MAX];
+static struct wb_store *store; /* what is under test */
+static struct chance chance;
+
+/* Made beforehand, so that only the store's own allocations are counted. */
+static struct made new_pages[NEW_PAGES], small_page;
+static struct wb_pageid site1_ids[NUMBERS];
+
+static struct spec spec_of(uint32_t site, uint32_t number, int64_t time_ms)
+{
+    return (struct spec){.site = site, .number = number, .time_ms = time_ms, .size = 700 * number + 10, .variant = site * 10 + number};
+}
+
+static void make_pages(void)
+{
+    struct spec spec;
+
+    for (uint32_t i = 0; i < NEW_PAGES; i++) {
+        spec = spec_of(i % SITES, 100 + i, 2000);
+        spec.size = 3700 + i * 7;
+        make_page(&spec, &new_pages[i]);
+    }
+    spec = spec_of(2, 50, 3000);
+    make_page(&spec, &small_page);
+    for (uint32_t i = 0; i < NUMBERS; i++)
+        site1_ids[i] = spec_id(&(struct spec){.site = 1, .number = i});
+}
+
+static int release_pages(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < NEW_PAGES; i++)
+        made_release(&new_pages[i]);
+    made_release(&small_page);
+    return 0;
+}
+
+/* Pages of three sites in several segments: some replaced since the snapshot, some dead, one removed. */
+static int make_template(void **state)
+{
+    uint32_t generation;
+
+    (void)state;
+    chance.state = test_seed();
+    make_pages();
+    use_small_sizes(9000);
+    test_dir(template_dir);
+    test_dir(work_dir);
+    create_store(template_dir);
+    store = open_store(template_dir, WB_STORE_WRITE);
+    for (int64_t round = 0; round < 4; round++) {
+        for (uint32_t site = 0; site < SITES; site++)
+            for (uint32_t number = 0; number < NUMBERS; number++)
+                if (round == 0 || (site + number) % 3 == round - 1) {
+                    struct spec spec = spec_of(site, number, 1000 + round);
+                    must_ok(put_spec(store, &spec));
+                }
+        if (round == 1)
+            must_ok(wb_store_snapshot(store, &generation));
+        else
+            commit_store(store);
+    }
+    must_ok(wb_store_put_revisit(store, (struct wb_pageid){1, 2}, &(struct wb_store_revisit){.time_ms = 5}));
+    must_ok(wb_store_remove(store, spec_id(&(struct spec){.site = 0, .number = 7}), true));
+    commit_store(store);
+    wb_store_close(store);
+    store = NULL;
+    verify_clean(template_dir);
+    return 0;
+}
+
+static bool is_removed(uint32_t site, uint32_t number)
+{
+    return site == 0 && number == 7;
+}
+
+/* Everything acknowledged is there. */
+static void check_pages(struct wb_store *s)
+{
+    for (uint32_t site = 0; site < SITES; site++)
+        for (uint32_t number = 0; number < NUMBERS; number++) {
+            struct spec spec = spec_of(site, number, 1001 + (site + number) % 3);
+            if (!is_removed(site, number))
+                must(holds_spec(s, &spec));
+        }
+}
+
+/* ---- the operations: each returns the error of what it does -------------------------------------- */
+
+static int do_put(void)
+{
+    int err = 0;
+
+    for (size_t i = 0; i < NEW_PAGES && err == 0; i++)
+        err = wb_store_put(store, &new_pages[i].page);
+    return err;
+}
+
+static int do_commit(void)
+{
+    struct wb_commit counts = {0};
+    int err = do_put();
+
+    return err < 0 ? err : wb_store_commit(store, &counts);
+}
+
+static int do_commit_only(void)
+{
+    return wb_store_commit(store, &(struct wb_commit){0});
+}
+
+static int do_snapshot(void)
+{
+    uint32_t generation;
+
+    return wb_store_snapshot(store, &generation);
+}
+
+static int do_get(void)
+{
+    struct wb_buf memory = WB_BUF_INIT;
+    struct wb_page page;
+    int err = 0;
+
+    for (uint32_t number = 0; number < NUMBERS && err == 0; number++)
+        err = wb_store_get(store, site1_ids[number], &page, &memory);
+    wb_buf_release(&memory);
+    return err;
+}
+
+static int do_scan(void)
+{
+    struct wb_scan_options options = {.view = WB_SCAN_GENERATION, .site = WB_SLICE_LIT("site1.example")};
+    struct wb_scan *scan;
+    struct wb_page page;
+    int more, err = wb_scan_open(store, &options, &scan);
+
+    if (err < 0)
+        return err;
+    while ((more = wb_scan_next(scan, &page)) > 0)
+        ;
+    wb_scan_close(scan);
+    return more;
+}
+
+static int do_compact(void)
+{
+    struct wb_compact compact;
+
+    return wb_store_compact(store, NULL, NULL, &compact);
+}
+
+static int do_stat(void)
+{
+    struct wb_store_stat stat;
+
+    return wb_store_stat(store, &stat);
+}
+
+static int do_small_ops(void)
+{
+    struct wb_store_revisit revisit = {.time_ms = 7};
+    struct wb_pageid id = small_page.page.id;
+    int err = wb_store_put(store, &small_page.page);
+
+    if (err == 0)
+        err = wb_store_touch(store, id, 4000);
+    if (err == 0)
+        err = wb_store_put_revisit(store, id, &revisit);
+    if (err == 0)
+        err = wb_store_get_revisit(store, id, &revisit);
+    if (err == 0)
+        err = wb_store_remove(store, id, true);
+    return err;
+}
+
+static int do_verify(void)
+{
+    struct wb_verify result;
+    int err = wb_store_verify(work_dir, NULL, NULL, NULL, NULL, &result);
+
+    must(err < 0 || result.problems == 0 || wb_fault_struck());
+    return err;
+}
+
+static int do_open(enum wb_store_mode mode)
+{
+    struct wb_store *opened;
+    int err = wb_store_open(work_dir, mode, &opened);
+
+    must((err == 0) == (opened != NULL));
+    wb_store_close(opened);
+    return err;
+}
+
+static int do_open_read(void)
+{
+    return do_open(WB_STORE_READ);
+}
+
+static int do_open_write(void)
+{
+    return do_open(WB_STORE_WRITE);
+}
+
+static int do_create(void)
+{
+    return wb_store_create(work_dir, &(struct wb_store_options){0});
+}
+
+struct operation {
+    const char *name;
+    int (*run)(void);
+    bool without_store; /* no handle is open meanwhile */
+    bool put_before;    /* pages are taken and not committed */
+};
+
+static const struct operation operations[] = {
+    {"put", do_put, false, false},
+    {"put and commit", do_commit, false, false},
+    {"commit", do_commit_only, false, true},
+    {"snapshot", do_snapshot, false, true},
+    {"get", do_get, false, false},
+    {"scan", do_scan, false, false},
+    {"compact", do_compact, false, false},
+    {"compact with pages taken", do_compact, false, true},
+    {"stat", do_stat, false, false},
+    {"touch, remove and revisits", do_small_ops, false, false},
+    {"verify", do_verify, true, false},
+    {"verify beside a writer", do_verify, false, true},
+    {"open for reading", do_open_read, true, false},
+    {"open for writing", do_open_write, true, false},
+};
+
+static const struct {
+    unsigned kind;
+    int error;
+    const char *name;
+} kinds[] = {
+    {WB_FAULT_ALLOC, ENOMEM, "alloc"}, {WB_FAULT_OPEN, EACCES, "open"},   {WB_FAULT_READ, EIO, "read"},
+    {WB_FAULT_WRITE, ENOSPC, "write"}, {WB_FAULT_SYNC, EIO, "sync"},      {WB_FAULT_RENAME, ENOSPC, "rename"},
+};
+
+/* ---- one fault --------------------------------------------------------------------------------------- */
+
+static void prepare(const struct operation *operation)
+{
+    remove_tree(work_dir);
+    copy_repository(template_dir, work_dir);
+    if (!operation->without_store)
+        store = open_store(work_dir, WB_STORE_WRITE);
+    if (operation->put_before)
+        must_ok(do_put());
+}
+
+/* The same handle, then a new one, hold what they should and take more. */
+static void check_after(void)
+{
+    struct spec more = spec_of(1, 200, 9000);
+
+    if (store) {
+        check_pages(store);
+        int err = wb_store_commit(store, &(struct wb_commit){0}); /* the one that tells of a failed put, and forgets it */
+        must(err == 0 || wb_error_message()[0]);
+        must_ok(put_spec(store, &more));
+        commit_store(store);
+        check_pages(store);
+        must(holds_spec(store, &more));
+        wb_store_close(store);
+        store = NULL;
+        verify_clean(work_dir);
+    }
+    store = open_store(work_dir, WB_STORE_WRITE);
+    check_pages(store);
+    more.time_ms++;
+    must_ok(put_spec(store, &more));
+    commit_store(store);
+    must(holds_spec(store, &more));
+    wb_store_close(store);
+    store = NULL;
+    must(verify_clean(work_dir).notes == 0);
+}
+
+/* Runs with the nth operation of the kind failing; false where there was no nth. */
+static bool strike(const struct operation *operation, size_t kind, uint64_t nth)
+{
+    prepare(operation);
+    wb_fail(WB_E_INVALID, "%s", "");
+    wb_fault_arm(kinds[kind].kind, nth, kinds[kind].error);
+    int err = operation->run();
+    bool struck = wb_fault_struck();
+    wb_fault_disarm();
+    if (err < 0 && (!struck || !wb_error_message()[0]))
+        fprintf(stderr, "%s, %s number %llu: %d %s\n", operation->name, kinds[kind].name, (unsigned long long)nth, err, wb_error_message());
+    must(err == 0 || struck);
+    must(err == 0 || wb_error_message()[0]);
+    must(err == 0 || (kinds[kind].kind == WB_FAULT_ALLOC ? err == WB_E_NOMEM : err == WB_E_IO));
+    check_after();
+    return struck;
+}
+
+static void test_operation(void **state)
+{
+    const struct operation *operation = *state;
+
+    for (size_t kind = 0; kind < COUNT(kinds); kind++) {
+        /* All of the first ones, then fewer and fewer. */
+        uint64_t nth = 1, step = test_rounds(10) < 10 ? 3 : 1;
+        while (strike(operation, kind, nth))
+            nth += nth < 40 ? step : 1 + chance_below(&chance, nth / 4);
+    }
+}
+
+/* ---- creation, which starts from nothing -------------------------------------------------------------- */
+
+static void test_create(void **state)
+{
+    (void)state;
+    for (size_t kind = 0; kind < COUNT(kinds); kind++)
+        for (uint64_t nth = 1;; nth++) {
+            remove_tree(work_dir);
+            wb_fail(WB_E_INVALID, "%s", "");
+            wb_fault_arm(kinds[kind].kind, nth, kinds[kind].error);
+            int err = do_create();
+            bool struck = wb_fault_struck();
+            wb_fault_disarm();
+            must(err == 0 || (struck && wb_error_message()[0]));
+            if (err < 0 && !wb_store_exists(work_dir))
+                must_ok(do_create());
+            store = open_store(work_dir, WB_STORE_WRITE);
+            struct spec spec = spec_of(1, 1, 1);
+            must_ok(put_spec(store, &spec));
+            commit_store(store);
+            must(holds_spec(store, &spec));
+            wb_store_close(store);
+            store = NULL;
+            verify_clean(work_dir);
+            if (!struck)
+                break;
+        }
+}
+
+/* ---- a compaction that is told to stop ------------------------------------------------------------------ */
+
+static bool stop_at_once(void *context, uint64_t done, uint64_t total)
+{
+    unsigned *left = context;
+
+    must(done <= total);
+    return (*left)-- > 0;
+}
+
+static void test_stopped_compaction(void **state)
+{
+    const struct operation plain = {"compact", do_compact, false, false};
+    struct wb_compact compact;
+
+    (void)state;
+    for (unsigned steps = 0;; steps++) {
+        unsigned left = steps;
+        prepare(&plain);
+        int err = wb_store_compact(store, stop_at_once, &left, &compact);
+        must(err == 0 || err == WB_E_STOPPED);
+        check_after();
+        if (err == 0)
+            break;
+    }
+}
+
+int main(void)
+{
+    struct CMUnitTest tests[COUNT(operations) + 2] = {cmocka_unit_test(test_create), cmocka_unit_test(test_stopped_compaction)};
+
+    for (size_t i = 0; i < COUNT(operations); i++)
+        tests[i + 2] = (struct CMUnitTest){operations[i].name, test_operation, NULL, NULL, (void *)(uintptr_t)&operations[i]};
+    return cmocka_run_group_tests(tests, make_template, release_pages);
+}

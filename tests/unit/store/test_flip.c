@@ -1,0 +1,452 @@
+/*
+ * test_flip.c - any byte of any file is changed. Reading never crashes, hangs or
+ * gives a wrong page; a page that cannot be had is explained by a problem that
+ * verify finds; and no byte of a segment changes unnoticed.
+ *
+ * A child process does the reading, so that a crash is seen as one. It goes from
+ * flip to flip and ends where a catalog was found damaged, because LMDB cannot be
+ * trusted in that process any more; the parent starts another for the rest.
+ */
+#include "store_support.h"
+#include "os/file.h"
+
+#include <dirent.h>
+#include <signal.h>
+#include <sys/mman.h>
+
+enum { SITES = 5, NUMBERS = 7, EXPECTED_MAX = 100 };
+
+/* What reading a repository with one changed byte came to. */
+enum outcome { UNAFFECTED, NOTICED_BY_READING, NOTICED_BY_VERIFY, OUTCOMES };
+
+struct repository {
+    char dir[DIR_MAX];
+    struct sights latest, generation;
+    struct wb_store_stat stat;
+};
+
+static struct repository mixed, removed_last;
+
+/* ---- the repositories ------------------------------------------------------------------------------ */
+
+static void put_round(struct wb_store *store, int64_t round)
+{
+    for (uint32_t site = 0; site < SITES; site++)
+        for (uint32_t number = 0; number < NUMBERS; number++)
+            if (round == 0 || (site + number) % 4 == (uint32_t)round % 4) {
+                struct spec spec = {.site = site, .number = number, .time_ms = 1000 + round, .size = 100 + number * 150,
+                                    .variant = site + number * 3};
+                must_ok(put_spec(store, &spec));
+            }
+}
+
+static void remember(struct repository *repository)
+{
+    struct wb_store *store = open_store(repository->dir, WB_STORE_READ);
+
+    scan_all(store, &(struct wb_scan_options){.view = WB_SCAN_LATEST}, &repository->latest);
+    scan_all(store, &(struct wb_scan_options){.view = WB_SCAN_GENERATION}, &repository->generation);
+    must_ok(wb_store_stat(store, &repository->stat));
+    must(repository->latest.count > 10 && repository->generation.count > 10 && repository->stat.pages_old > 0);
+    wb_store_close(store);
+}
+
+/* Segments as written and compacted, class A pages, revisits, a page removed everywhere. */
+static void build(struct repository *repository, bool remove_last)
+{
+    struct wb_compact compact;
+    uint32_t generation;
+
+    use_small_sizes(6000);
+    test_dir(repository->dir);
+    create_store(repository->dir);
+    struct wb_store *store = open_store(repository->dir, WB_STORE_WRITE);
+    put_round(store, 0);
+    commit_store(store);
+    put_round(store, 1);
+    must_ok(wb_store_remove(store, spec_id(&(struct spec){.site = 1, .number = 1}), true));
+    commit_store(store);
+    must_ok(wb_store_compact(store, NULL, NULL, &compact));
+    must(compact.segments > 0);
+    must_ok(wb_store_snapshot(store, &generation));
+    put_round(store, 2);
+    for (uint64_t i = 0; i < 5; i++)
+        must_ok(wb_store_put_revisit(store, (struct wb_pageid){i, i}, &(struct wb_store_revisit){.time_ms = 5, .has_sha1 = true}));
+    commit_store(store);
+    wb_store_close(store);
+    store = open_store(repository->dir, WB_STORE_WRITE);
+    if (remove_last) {
+        must_ok(wb_store_remove(store, spec_id(&(struct spec){.site = 2, .number = 2}), false));
+        must_ok(wb_store_touch(store, spec_id(&(struct spec){.site = 2, .number = 3}), 5000));
+    } else {
+        put_round(store, 3);
+    }
+    commit_store(store);
+    wb_store_close(store);
+    must(verify_clean(repository->dir).notes == 0);
+    remember(repository);
+    use_usual_sizes();
+}
+
+static int build_all(void **state)
+{
+    (void)state;
+    build(&mixed, false);
+    build(&removed_last, true);
+    return 0;
+}
+
+static int forget_all(void **state)
+{
+    (void)state;
+    sights_release(&mixed.latest);
+    sights_release(&mixed.generation);
+    sights_release(&removed_last.latest);
+    sights_release(&removed_last.generation);
+    return 0;
+}
+
+/* ---- reading, in the child ------------------------------------------------------------------------------ */
+
+static const struct seen *find_expected(const struct sights *sights, struct wb_pageid id)
+{
+    for (size_t i = 0; i < sights->count; i++)
+        if (wb_pageid_equal(sights->list[i].id, id))
+            return &sights->list[i];
+    return NULL;
+}
+
+/* True where all pages came; a page that comes must be right. */
+static bool read_scan(struct wb_store *store, enum wb_scan_view view, const struct sights *expected)
+{
+    struct wb_scan *scan;
+    struct wb_page page;
+    struct wb_pageid came[EXPECTED_MAX];
+    size_t count = 0;
+    unsigned errors = 0;
+    int more;
+
+    if (wb_scan_open(store, &(struct wb_scan_options){.view = view}, &scan) < 0)
+        return false;
+    while ((more = wb_scan_next(scan, &page)) != 0) {
+        if (more < 0) {
+            must(wb_error_message()[0]);
+            if (more != WB_E_CORRUPT || ++errors > 1000)
+                break;
+            continue;
+        }
+        const struct seen *seen = find_expected(expected, page.id);
+        must(seen && seen->hash == page_hash(&page, true));
+        for (size_t i = 0; i < count; i++)
+            must(!wb_pageid_equal(came[i], page.id));
+        must(count < EXPECTED_MAX);
+        came[count++] = page.id;
+    }
+    wb_scan_close(scan);
+    return errors == 0 && count == expected->count;
+}
+
+static bool read_pages(struct wb_store *store, const struct repository *repository)
+{
+    struct wb_buf memory = WB_BUF_INIT;
+    struct wb_page page;
+    bool all = true;
+
+    for (size_t i = 0; i < repository->latest.count; i++) {
+        const struct seen *seen = &repository->latest.list[i];
+        int err = wb_store_get(store, seen->id, &page, &memory);
+        must(err == 0 || wb_error_message()[0]);
+        must(err < 0 || page_hash(&page, true) == seen->hash);
+        all = all && err == 0;
+    }
+    /* What was never there, or was removed, must not be there now. */
+    struct wb_pageid gone = spec_id(&(struct spec){.site = 1, .number = 1});
+    if (!find_expected(&repository->latest, gone))
+        must(wb_store_get(store, gone, &page, &memory) < 0);
+    wb_buf_release(&memory);
+    return all;
+}
+
+static enum outcome read_all(const struct repository *repository)
+{
+    struct wb_store *store;
+    struct wb_store_stat stat;
+    bool all = false;
+
+    if (wb_store_open(repository->dir, WB_STORE_READ, &store) == 0) {
+        all = read_pages(store, repository);
+        all = read_scan(store, WB_SCAN_LATEST, &repository->latest) && all;
+        all = read_scan(store, WB_SCAN_GENERATION, &repository->generation) && all;
+        all = wb_store_stat(store, &stat) == 0 && stat.pages == repository->stat.pages && stat.sites == repository->stat.sites &&
+              stat.generation == repository->stat.generation && all;
+        wb_store_close(store);
+    } else {
+        must(wb_error_message()[0]);
+    }
+    bool noticed = verify_count(repository->dir, false).problems > 0;
+    must(all || noticed); /* what cannot be had is explained */
+    return !all ? NOTICED_BY_READING : noticed ? NOTICED_BY_VERIFY : UNAFFECTED;
+}
+
+/* ---- flipping ------------------------------------------------------------------------------------------------ */
+
+struct flip {
+    uint64_t at;
+    uint8_t mask;
+};
+
+/* Shared with the child. */
+struct progress {
+    size_t next;
+    uint8_t before;
+    bool flipped;
+    unsigned outcomes[OUTCOMES];
+    enum outcome last;
+};
+
+struct flipping {
+    const struct repository *repository;
+    char path[DIR_MAX];
+    const struct flip *flips;
+    size_t count;
+    bool every_one; /* no flip may go unnoticed */
+    struct progress *progress;
+};
+
+static int flip_on(void *context)
+{
+    struct flipping *f = context;
+    struct progress *p = f->progress;
+
+    while (p->next < f->count) {
+        const struct flip *flip = &f->flips[p->next];
+        alarm(child_seconds);
+        p->flipped = true;
+        flip_byte(f->path, flip->at, flip->mask);
+        p->last = read_all(f->repository);
+        flip_byte(f->path, flip->at, flip->mask);
+        p->flipped = false;
+        p->next++;
+        p->outcomes[p->last]++;
+        if (f->every_one && p->last == UNAFFECTED) {
+            fprintf(stderr, "%s: byte %llu may change to %02x unnoticed\n", f->path, (unsigned long long)flip->at, flip->mask);
+            return 98;
+        }
+        if (p->last != UNAFFECTED && strstr(f->path, WB_CATALOG_NAME))
+            break;
+    }
+    return 0;
+}
+
+static void flip_all(struct flipping *f)
+{
+    f->progress = mmap(NULL, sizeof *f->progress, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    must(f->progress != MAP_FAILED);
+    unsigned failed = 0;
+    while (f->progress->next < f->count && failed < 5) {
+        int status = run_child(flip_on, f);
+        if (status == 0)
+            continue;
+        failed++;
+        const struct flip *flip = &f->flips[f->progress->next];
+        if (f->progress->flipped) {
+            fprintf(stderr, "%s: byte %llu changed by %02x: the reader ended with %d\n", f->path, (unsigned long long)flip->at,
+                    flip->mask, status);
+            flip_byte(f->path, flip->at, flip->mask);
+            f->progress->flipped = false;
+            f->progress->next++;
+        }
+    }
+    printf("# %s: %zu flips, %u unaffected, %u noticed by reading, %u by verify only\n", strrchr(f->path, '/') + 1, f->count,
+           f->progress->outcomes[UNAFFECTED], f->progress->outcomes[NOTICED_BY_READING], f->progress->outcomes[NOTICED_BY_VERIFY]);
+    munmap(f->progress, sizeof *f->progress);
+    must(failed == 0);
+}
+
+static struct flip *all_bytes(uint64_t from, uint64_t to, struct chance *chance)
+{
+    struct flip *flips = calloc(to - from, sizeof *flips);
+
+    must(flips != NULL);
+    for (uint64_t at = from; at < to; at++)
+        flips[at - from] = (struct flip){at, (uint8_t)(1u << chance_below(chance, 8))};
+    return flips;
+}
+
+static struct flip *random_bytes(uint64_t from, uint64_t to, size_t count, struct chance *chance)
+{
+    struct flip *flips = calloc(count, sizeof *flips);
+
+    must(flips != NULL);
+    for (size_t i = 0; i < count; i++)
+        flips[i] = (struct flip){from + chance_below(chance, to - from), (uint8_t)(1 + chance_below(chance, 255))};
+    return flips;
+}
+
+static void test_superblock(void **state)
+{
+    struct chance chance = {test_seed()};
+    struct flipping f = {.repository = &mixed, .every_one = true};
+
+    (void)state;
+    path_in(mixed.dir, WB_SUPERBLOCK_NAME, f.path);
+    f.count = file_bytes(f.path);
+    for (int i = 0; i < 3; i++) {
+        struct flip *flips = all_bytes(0, f.count, &chance);
+        f.flips = flips;
+        flip_all(&f);
+        free(flips);
+    }
+}
+
+/* The two roots of LMDB, byte by byte. */
+static void flip_roots(const struct repository *repository, unsigned step)
+{
+    struct chance chance = {test_seed()};
+    struct flipping f = {.repository = repository};
+    size_t kept = 0;
+
+    path_in(repository->dir, WB_CATALOG_NAME, f.path);
+    struct flip *flips = all_bytes(0, 8192, &chance);
+    for (size_t i = 0; i < 8192; i++) /* LMDB uses the first bytes of each */
+        if (i % 4096 < 200 || i % step == 0)
+            flips[kept++] = flips[i];
+    f.flips = flips;
+    f.count = kept;
+    flip_all(&f);
+    free(flips);
+}
+
+static void test_catalog_roots(void **state)
+{
+    (void)state;
+    flip_roots(&mixed, test_rounds(10) < 10 ? 7 : 1);
+}
+
+static void test_catalog_roots_after_removal(void **state)
+{
+    (void)state;
+    flip_roots(&removed_last, 50);
+}
+
+static void test_catalog(void **state)
+{
+    struct chance chance = {test_seed()};
+    struct flipping f = {.repository = &mixed, .count = test_rounds(2500)};
+
+    (void)state;
+    path_in(mixed.dir, WB_CATALOG_NAME, f.path);
+    struct flip *flips = random_bytes(8192, file_bytes(f.path), f.count, &chance);
+    f.flips = flips;
+    flip_all(&f);
+    free(flips);
+}
+
+/* Where the seal begins, or the end: past it lies nothing that belongs to the repository. */
+static uint64_t committed_bytes(const char *path)
+{
+    uint64_t size = file_bytes(path);
+    struct wb_segment segment = WB_SEGMENT_INIT;
+    uint64_t commit;
+
+    must_ok(wb_file_open(path, WB_FILE_READ, &segment.file));
+    bool sealed = wb_segment_read_seal(&segment, size - WB_SEGMENT_SEAL_BYTES, &commit);
+    wb_segment_close(&segment);
+    return sealed ? size - WB_SEGMENT_SEAL_BYTES : size;
+}
+
+static void test_segments(void **state)
+{
+    struct chance chance = {test_seed()};
+    char pages[DIR_MAX];
+    struct dirent *entry;
+    bool compacted_done = false, written_done = false;
+
+    (void)state;
+    path_in(mixed.dir, WB_SEGMENT_DIR, pages);
+    DIR *dir = opendir(pages);
+    must(dir != NULL);
+    while ((entry = readdir(dir)) != NULL) {
+        struct flipping f = {.repository = &mixed, .every_one = true};
+        uint32_t number, version;
+        if (!wb_segment_name_parse(entry->d_name, &number, &version))
+            continue;
+        path_in(pages, entry->d_name, f.path);
+        uint64_t end = committed_bytes(f.path);
+        bool *done = version ? &compacted_done : &written_done;
+        bool whole = version && !*done && test_rounds(10) >= 10;
+        f.count = whole ? end : test_rounds(1000);
+        struct flip *flips = whole ? all_bytes(0, end, &chance) : random_bytes(0, end, f.count, &chance);
+        *done = true;
+        f.flips = flips;
+        flip_all(&f);
+        free(flips);
+    }
+    closedir(dir);
+    must(compacted_done && written_done);
+}
+
+/* ---- writing to a damaged catalog -------------------------------------------------------------------------------- */
+
+static int write_all(void *context)
+{
+    const char *dir = context;
+    struct wb_store *store;
+    struct wb_compact compact;
+    uint32_t generation;
+
+    if (wb_store_open(dir, WB_STORE_WRITE, &store) < 0)
+        return 0;
+    for (uint32_t i = 0; i < 40; i++) {
+        struct spec spec = {.site = i % 9, .number = i, .time_ms = 9000, .size = 300, .variant = i};
+        if (put_spec(store, &spec) < 0)
+            break;
+    }
+    bool ok = wb_store_commit(store, &(struct wb_commit){0}) == 0;
+    ok = ok && wb_store_snapshot(store, &generation) == 0;
+    ok = ok && wb_store_compact(store, NULL, NULL, &compact) == 0;
+    wb_store_close(store);
+    verify_count(dir, false);
+    return ok ? 1 : 0;
+}
+
+static void test_writing_to_a_damaged_catalog(void **state)
+{
+    struct chance chance = {test_seed()};
+    unsigned rounds = test_rounds(600), written = 0, died = 0;
+    char dir[DIR_MAX], path[DIR_MAX];
+
+    (void)state;
+    test_dir(dir);
+    path_in(dir, WB_CATALOG_NAME, path);
+    for (unsigned i = 0; i < rounds; i++) {
+        remove_tree(dir);
+        copy_repository(mixed.dir, dir);
+        uint64_t at = i % 4 == 0 ? chance_below(&chance, 2) * 4096 + chance_below(&chance, 200) : chance_below(&chance, file_bytes(path));
+        uint8_t mask = (uint8_t)(1 + chance_below(&chance, 255));
+        flip_byte(path, at, mask);
+        int status = run_child(write_all, dir);
+        written += status == 1;
+        if (status != 0 && status != 1) {
+            died++;
+            fprintf(stderr, "catalog byte %llu changed by %02x: the writer ended with %d\n", (unsigned long long)at, mask, status);
+        }
+    }
+    printf("# %u of %u writers went through\n", written, rounds);
+    must(died == 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_superblock),
+        cmocka_unit_test(test_catalog_roots),
+        cmocka_unit_test(test_catalog_roots_after_removal),
+        cmocka_unit_test(test_catalog),
+        cmocka_unit_test(test_segments),
+        cmocka_unit_test(test_writing_to_a_damaged_catalog),
+    };
+
+    child_seconds = 20;
+    return cmocka_run_group_tests(tests, build_all, forget_all);
+}
