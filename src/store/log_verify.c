@@ -354,6 +354,19 @@ static int check_segment(struct verifier *v, const struct wb_segment_row *row)
 
 /* ---- files that should not be there ---------------------------------------------------------------------- */
 
+struct retired_look {
+    struct verifier *v;
+    uint32_t number, version;
+    bool retired;
+};
+
+static int look_up_retired(void *context)
+{
+    struct retired_look *l = context;
+
+    return wb_retired_has(&l->v->txn, l->number, l->version, &l->retired);
+}
+
 static int check_file(void *context, const struct wb_dir_entry *entry)
 {
     struct verifier *v = context;
@@ -368,6 +381,10 @@ static int check_file(void *context, const struct wb_dir_entry *entry)
     for (size_t i = 0; i < v->rows.count; i++)
         if (v->rows.rows[i].number == number && version <= v->rows.rows[i].version)
             return 0;
+    struct retired_look look = {v, number, version, false};
+    int err = wb_catalog_call(v->log.catalog, look_up_retired, &look);
+    if (err < 0 || look.retired) /* compaction dropped it; it goes with the last reader that needs it */
+        return err;
     wb_segment_name(number, version, name);
     char *path = wb_path_join(v->log.dir, name);
     if (!path)
