@@ -1,0 +1,550 @@
+/*
+ * test_concurrent.c - several processes at one repository: writers in segments of
+ * their own, readers that see one state each, compaction in between, and a writer
+ * that dies with LMDB's lock in its hands.
+ */
+#include "store_support.h"
+#include "os/file.h"
+
+#include <dirent.h>
+#include <signal.h>
+#include <unistd.h>
+
+enum { WRITERS = 3, READERS = 2, OWN_PAGES = 40, SHARED_PAGES = 10 };
+
+static char dir[DIR_MAX];
+
+static int create(void *context)
+{
+    (void)context;
+    create_store(dir);
+    return 0;
+}
+
+static void new_repository(void)
+{
+    test_dir(dir);
+    must(run_child(create, NULL) == 0);
+}
+
+static int check_sound(void *context)
+{
+    (void)context;
+    verify_clean(dir);
+    wb_store_close(open_store(dir, WB_STORE_WRITE));
+    must(verify_clean(dir).notes == 0);
+    return 0;
+}
+
+/* ---- many at once ------------------------------------------------------------------------------- */
+
+struct worker {
+    uint32_t number;
+    unsigned rounds;
+};
+
+static struct spec own_spec(uint32_t writer, uint32_t page, unsigned round)
+{
+    return (struct spec){.site = writer, .number = page, .time_ms = 1000 + round, .size = 200 + page * 31, .variant = page};
+}
+
+/* A page that all write: whoever has the latest time wins. */
+static struct spec shared_spec(uint32_t writer, uint32_t page, unsigned round)
+{
+    return (struct spec){.site = 30, .number = page, .time_ms = 1000 + round * WRITERS + writer, .size = 500, .variant = page};
+}
+
+static int write_rounds(void *context)
+{
+    const struct worker *w = context;
+    struct wb_store *store = open_store(dir, WB_STORE_WRITE);
+
+    for (unsigned round = 0; round < w->rounds; round++) {
+        for (uint32_t page = 0; page < OWN_PAGES; page++) {
+            struct spec spec = own_spec(w->number, page, round);
+            must_ok(put_spec(store, &spec));
+        }
+        for (uint32_t page = 0; page < SHARED_PAGES; page++) {
+            struct spec spec = shared_spec(w->number, page, round);
+            must_ok(put_spec(store, &spec));
+        }
+        commit_store(store);
+        for (uint32_t page = 0; page < OWN_PAGES; page++) {
+            struct spec spec = own_spec(w->number, page, round);
+            must(holds_spec(store, &spec));
+        }
+        if (round % 3 == 2) { /* others recover, purge and reuse segments meanwhile */
+            wb_store_close(store);
+            store = open_store(dir, WB_STORE_WRITE);
+        }
+    }
+    wb_store_close(store);
+    return 0;
+}
+
+/* A scan sees each writer's pages all of the same round: commits are whole. */
+static int read_rounds(void *context)
+{
+    const struct worker *w = context;
+
+    for (unsigned round = 0; round < w->rounds; round++) {
+        struct wb_store *store = open_store(dir, WB_STORE_READ);
+        struct wb_scan *scan;
+        struct wb_page page;
+        int64_t time_of[WRITERS] = {0};
+        unsigned pages_of[WRITERS] = {0};
+        int more;
+        must_ok(wb_scan_open(store, &(struct wb_scan_options){.view = WB_SCAN_LATEST}, &scan));
+        while ((more = wb_scan_next(scan, &page)) > 0) {
+            char key[64];
+            unsigned writer;
+            snprintf(key, sizeof key, "%.*s", WB_SLICE_ARG(page.key));
+            must(sscanf(key, "site%u.example", &writer) == 1);
+            if (writer == 30)
+                continue;
+            must(writer < WRITERS && (time_of[writer] == 0 || time_of[writer] == page.time_ms));
+            time_of[writer] = page.time_ms;
+            pages_of[writer]++;
+        }
+        must_ok(more);
+        wb_scan_close(scan);
+        for (uint32_t i = 0; i < WRITERS; i++)
+            must(pages_of[i] == 0 || pages_of[i] == OWN_PAGES);
+        must(verify_count(dir, true).problems == 0);
+        wb_store_close(store);
+    }
+    return 0;
+}
+
+static int compact_rounds(void *context)
+{
+    const struct worker *w = context;
+    struct wb_compact compact;
+
+    for (unsigned round = 0; round < w->rounds; round++) {
+        struct wb_store *store = open_store(dir, WB_STORE_WRITE);
+        must_ok(wb_store_compact(store, NULL, NULL, &compact));
+        wb_store_close(store);
+        usleep(2000);
+    }
+    return 0;
+}
+
+static int check_final(void *context)
+{
+    const unsigned *rounds = context;
+    struct wb_store *store = open_store(dir, WB_STORE_READ);
+    struct wb_store_stat stat;
+
+    for (uint32_t writer = 0; writer < WRITERS; writer++)
+        for (uint32_t page = 0; page < OWN_PAGES; page++) {
+            struct spec spec = own_spec(writer, page, *rounds - 1);
+            must(holds_spec(store, &spec));
+        }
+    for (uint32_t page = 0; page < SHARED_PAGES; page++) {
+        struct spec spec = shared_spec(WRITERS - 1, page, *rounds - 1);
+        must(holds_spec(store, &spec));
+    }
+    must_ok(wb_store_stat(store, &stat));
+    must(stat.pages == WRITERS * OWN_PAGES + SHARED_PAGES && stat.sites == WRITERS + 1);
+    wb_store_close(store);
+    return 0;
+}
+
+static void test_many_at_once(void **state)
+{
+    unsigned rounds = test_rounds(40);
+    struct worker workers[WRITERS + READERS + 1];
+    pid_t children[COUNT(workers)];
+
+    (void)state;
+    use_small_sizes(30000);
+    new_repository();
+    for (uint32_t i = 0; i < COUNT(workers); i++) {
+        workers[i] = (struct worker){i, rounds};
+        children[i] = start_child(i < WRITERS ? write_rounds : i < WRITERS + READERS ? read_rounds : compact_rounds, &workers[i]);
+    }
+    for (uint32_t i = 0; i < COUNT(workers); i++)
+        assert_int_equal(end_child(children[i]), 0);
+    assert_int_equal(run_child(check_final, &rounds), 0);
+    assert_int_equal(run_child(check_sound, NULL), 0);
+    use_usual_sizes();
+}
+
+/* ---- new segments beside recovery -------------------------------------------------------------------- */
+
+/* Every commit starts a segment; the file is there before the catalog knows it. */
+static int start_segments(void *context)
+{
+    const struct worker *w = context;
+    struct wb_store *store = open_store(dir, WB_STORE_WRITE);
+
+    for (unsigned round = 0; round < w->rounds; round++) {
+        struct spec spec = own_spec(w->number, round, 0);
+        must_ok(put_spec(store, &spec));
+        commit_store(store);
+    }
+    wb_store_close(store);
+    return 0;
+}
+
+/* Opening for writing removes files that the catalog does not know. */
+static int recover_again_and_again(void *context)
+{
+    (void)context;
+    while (getppid() != 1)
+        wb_store_close(open_store(dir, WB_STORE_WRITE));
+    return 0;
+}
+
+static int check_segments(void *context)
+{
+    const struct worker *w = context;
+    struct wb_store *store = open_store(dir, WB_STORE_READ);
+
+    for (uint32_t writer = 0; writer < 2; writer++)
+        for (unsigned round = 0; round < w->rounds; round++) {
+            struct spec spec = own_spec(writer, round, 0);
+            must(holds_spec(store, &spec));
+        }
+    wb_store_close(store);
+    return 0;
+}
+
+static void test_new_segments_beside_recovery(void **state)
+{
+    struct worker first = {0, test_rounds(400)}, second = {1, test_rounds(400)};
+
+    (void)state;
+    use_small_sizes(1);
+    new_repository();
+    pid_t recovering = start_child(recover_again_and_again, NULL);
+    pid_t writing[2] = {start_child(start_segments, &first), start_child(start_segments, &second)};
+    assert_int_equal(end_child(writing[0]), 0);
+    assert_int_equal(end_child(writing[1]), 0);
+    kill(recovering, SIGKILL);
+    assert_int_equal(end_child(recovering), -SIGKILL);
+    assert_int_equal(run_child(check_segments, &first), 0);
+    assert_int_equal(run_child(check_sound, NULL), 0);
+    use_usual_sizes();
+}
+
+/* ---- a scan over files that were replaced -------------------------------------------------------------- */
+
+/* A child that does something when told, and says when it has. */
+struct conversation {
+    int to_child[2], from_child[2];
+};
+
+static void converse(struct conversation *c)
+{
+    must(pipe(c->to_child) == 0 && pipe(c->from_child) == 0);
+}
+
+static void tell(int fd)
+{
+    must(write(fd, "x", 1) == 1);
+}
+
+static void await(int fd)
+{
+    char c;
+
+    must(read(fd, &c, 1) == 1);
+}
+
+static int scan_slowly(void *context)
+{
+    struct conversation *c = context;
+    struct wb_store *store = open_store(dir, WB_STORE_READ);
+    struct sights now = {0}, later = {0};
+    struct wb_scan *scan;
+
+    scan_all(store, &(struct wb_scan_options){.view = WB_SCAN_LATEST}, &now);
+    must(now.count == OWN_PAGES);
+    must_ok(wb_scan_open(store, &(struct wb_scan_options){.view = WB_SCAN_LATEST}, &scan));
+    tell(c->from_child[1]);
+    await(c->to_child[0]); /* everything was replaced and compacted meanwhile */
+    drain_scan(scan, &later);
+    compare_sights("a scan opened before compaction", &later, &now);
+    sights_release(&now);
+    sights_release(&later);
+    wb_store_close(store);
+    return 0;
+}
+
+static int write_once(void *context)
+{
+    const unsigned *round = context;
+    struct wb_store *store = open_store(dir, WB_STORE_WRITE);
+
+    for (uint32_t page = 0; page < OWN_PAGES; page++) {
+        struct spec spec = own_spec(0, page, *round + page % 2 * *round);
+        must_ok(put_spec(store, &spec));
+    }
+    commit_store(store);
+    wb_store_close(store);
+    return 0;
+}
+
+static int compact_once(void *context)
+{
+    const bool *expect_work = context;
+    struct wb_store *store = open_store(dir, WB_STORE_WRITE);
+    struct wb_compact compact;
+
+    must_ok(wb_store_compact(store, NULL, NULL, &compact));
+    must(!*expect_work || compact.segments > 0);
+    wb_store_close(store);
+    return 0;
+}
+
+static unsigned count_files(void)
+{
+    char pages[DIR_MAX];
+    unsigned count = 0;
+
+    path_in(dir, WB_SEGMENT_DIR, pages);
+    DIR *d = opendir(pages);
+    must(d != NULL);
+    for (struct dirent *entry; (entry = readdir(d)) != NULL;)
+        count += entry->d_name[0] != '.';
+    closedir(d);
+    return count;
+}
+
+static int count_rows(void *context)
+{
+    struct wb_store *store = open_store(dir, WB_STORE_READ);
+    struct wb_store_stat stat;
+
+    (void)context;
+    must_ok(wb_store_stat(store, &stat));
+    wb_store_close(store);
+    return (int)stat.segments;
+}
+
+static void test_scan_over_replaced_files(void **state)
+{
+    struct conversation c;
+    unsigned round = 1;
+    bool yes = true;
+
+    (void)state;
+    use_small_sizes(6000);
+    new_repository();
+    converse(&c);
+    assert_int_equal(run_child(write_once, &round), 0);
+    pid_t scanning = start_child(scan_slowly, &c);
+    await(c.from_child[0]);
+    round = 5;
+    assert_int_equal(run_child(write_once, &round), 0);
+    assert_int_equal(run_child(compact_once, &yes), 0);
+    unsigned held = count_files();
+    assert_true(held > (unsigned)run_child(count_rows, NULL));
+    assert_int_equal(run_child(check_sound, NULL), 0); /* a writer opens while the scan still needs the old files */
+    assert_int_equal(count_files(), held);
+    tell(c.to_child[1]);
+    assert_int_equal(end_child(scanning), 0);
+    assert_int_equal(run_child(check_sound, NULL), 0);
+    assert_int_equal(count_files(), run_child(count_rows, NULL));
+    use_usual_sizes();
+}
+
+/* A reader that is killed while it scans does not keep files for ever. */
+static void test_killed_scan(void **state)
+{
+    struct conversation c;
+    unsigned round = 1;
+    bool yes = true;
+
+    (void)state;
+    use_small_sizes(6000);
+    new_repository();
+    converse(&c);
+    assert_int_equal(run_child(write_once, &round), 0);
+    pid_t scanning = start_child(scan_slowly, &c);
+    await(c.from_child[0]);
+    round = 5;
+    assert_int_equal(run_child(write_once, &round), 0);
+    assert_int_equal(run_child(compact_once, &yes), 0);
+    kill(scanning, SIGKILL);
+    end_child(scanning);
+    assert_int_equal(run_child(check_sound, NULL), 0);
+    assert_int_equal(count_files(), run_child(count_rows, NULL));
+    use_usual_sizes();
+}
+
+/* ---- two compactions --------------------------------------------------------------------------------------- */
+
+static bool pause_compaction(void *context, uint64_t done, uint64_t total)
+{
+    struct conversation *c = context;
+
+    (void)done;
+    (void)total;
+    tell(c->from_child[1]);
+    await(c->to_child[0]);
+    close(c->to_child[0]);
+    c->to_child[0] = -1;
+    return true;
+}
+
+static bool go_on(void *context, uint64_t done, uint64_t total)
+{
+    struct conversation *c = context;
+
+    return c->to_child[0] < 0 || pause_compaction(context, done, total);
+}
+
+static int compact_with_pause(void *context)
+{
+    struct wb_store *store = open_store(dir, WB_STORE_WRITE);
+    struct wb_compact compact;
+
+    must_ok(wb_store_compact(store, go_on, context, &compact));
+    wb_store_close(store);
+    return 0;
+}
+
+static int compact_refused(void *context)
+{
+    struct wb_store *store = open_store(dir, WB_STORE_WRITE);
+    struct wb_compact compact;
+
+    (void)context;
+    must(wb_store_compact(store, NULL, NULL, &compact) == WB_E_BUSY);
+    must(strstr(wb_error_message(), dir) && strstr(wb_error_message(), "another compaction"));
+    wb_store_close(store);
+    return 0;
+}
+
+static void test_two_compactions(void **state)
+{
+    struct conversation c;
+    unsigned round = 1;
+
+    (void)state;
+    use_small_sizes(6000);
+    new_repository();
+    converse(&c);
+    assert_int_equal(run_child(write_once, &round), 0);
+    round = 5;
+    assert_int_equal(run_child(write_once, &round), 0);
+    pid_t first = start_child(compact_with_pause, &c);
+    await(c.from_child[0]);
+    assert_int_equal(run_child(compact_refused, NULL), 0);
+    round = 9; /* a writer does not wait for it */
+    assert_int_equal(run_child(write_once, &round), 0);
+    tell(c.to_child[1]);
+    assert_int_equal(end_child(first), 0);
+    assert_int_equal(run_child(check_sound, NULL), 0);
+    use_usual_sizes();
+}
+
+/* ---- verification beside a writer ------------------------------------------------------------------------------ */
+
+static bool write_meanwhile(void *context, uint64_t done, uint64_t total)
+{
+    bool *written = context;
+
+    (void)done;
+    (void)total;
+    if (!*written) {
+        *written = true;
+        struct wb_store *store = open_store(dir, WB_STORE_WRITE);
+        struct spec spec = own_spec(0, 3, 0);
+        must_ok(wb_store_touch(store, spec_id(&spec), 99999));
+        commit_store(store);
+        wb_store_close(store); /* seals a segment with a commit that the verification does not see */
+    }
+    return true;
+}
+
+static int verify_while_written(void *context)
+{
+    struct wb_verify result;
+    bool written = false;
+
+    (void)context;
+    must_ok(wb_store_verify(dir, NULL, NULL, write_meanwhile, &written, &result));
+    must(written && result.problems == 0);
+    return 0;
+}
+
+static void test_verify_while_written(void **state)
+{
+    unsigned round = 1;
+
+    (void)state;
+    new_repository();
+    assert_int_equal(run_child(write_once, &round), 0);
+    assert_int_equal(run_child(verify_while_written, NULL), 0);
+}
+
+/* ---- a death with the lock in hand ------------------------------------------------------------------------------- */
+
+struct lock_holder {
+    struct conversation c;
+    struct wb_catalog *catalog;
+};
+
+static int take_write_lock(void *context)
+{
+    struct lock_holder *h = context;
+    struct wb_state state;
+    struct wb_txn txn;
+
+    must_ok(wb_txn_write(h->catalog, &txn));
+    must_ok(wb_state_get(&txn, &state));
+    state.pages += 77; /* never committed */
+    must_ok(wb_state_put(&txn, &state));
+    tell(h->c.from_child[1]);
+    pause();
+    return 0;
+}
+
+static int hold_write_lock(void *context)
+{
+    struct lock_holder *h = context;
+
+    must_ok(wb_catalog_open(dir, false, &h->catalog));
+    return wb_catalog_call(h->catalog, take_write_lock, h);
+}
+
+static void test_death_with_the_lock(void **state)
+{
+    struct lock_holder h = {0};
+    unsigned round = 1;
+
+    (void)state;
+    new_repository();
+    converse(&h.c);
+    assert_int_equal(run_child(write_once, &round), 0);
+    for (int i = 0; i < 5; i++) {
+        pid_t holder = start_child(hold_write_lock, &h);
+        await(h.c.from_child[0]);
+        round = 10 + (unsigned)i;
+        pid_t waiting = start_child(write_once, &round);
+        usleep(20000);
+        kill(holder, SIGKILL);
+        assert_int_equal(end_child(holder), -SIGKILL);
+        assert_int_equal(end_child(waiting), 0);
+    }
+    assert_int_equal(run_child(check_sound, NULL), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_many_at_once),
+        cmocka_unit_test(test_new_segments_beside_recovery),
+        cmocka_unit_test(test_scan_over_replaced_files),
+        cmocka_unit_test(test_killed_scan),
+        cmocka_unit_test(test_two_compactions),
+        cmocka_unit_test(test_verify_while_written),
+        cmocka_unit_test(test_death_with_the_lock),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
