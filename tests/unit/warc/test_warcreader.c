@@ -241,6 +241,34 @@ static void test_not_an_archive(void **state)
     assert_int_equal(wb_warc_open("/", BLOCK_MAX, &reader), WB_E_INVALID);
 }
 
+/* Progress goes forward, to the size of the file. */
+static void test_progress(void **state)
+{
+    (void)state;
+    struct archive plain = make_archive(8, 30);
+
+    for (enum packing p = PLAIN; p <= ZSTD; p++) {
+        struct archive a = packed(&plain, p);
+        struct wb_warc_reader *reader = NULL;
+        struct wb_warc_record record;
+        uint64_t done, size, last = 0;
+        int err;
+        assert_int_equal(open_bytes(wb_buf_slice(&a.bytes), name_for(p), BLOCK_MAX, &reader), 0);
+        while ((err = wb_warc_next(reader, &record)) > 0) {
+            wb_warc_progress(reader, &done, &size);
+            assert_int_equal(size, a.bytes.len);
+            assert_true(done >= last && done <= size);
+            last = done;
+        }
+        assert_int_equal(err, 0);
+        wb_warc_progress(reader, &done, &size);
+        assert_int_equal(done, size);
+        wb_warc_close(reader);
+        archive_release(&a);
+    }
+    archive_release(&plain);
+}
+
 /* ---- samples of others ------------------------------------------------------------------ */
 
 struct sample {
@@ -334,6 +362,7 @@ int main(void)
         cmocka_unit_test(test_framings), cmocka_unit_test(test_spanning),  cmocka_unit_test(test_large_members),
         cmocka_unit_test(test_cut),      cmocka_unit_test(test_spellings), cmocka_unit_test(test_dictionary),
         cmocka_unit_test(test_arc),      cmocka_unit_test(test_not_an_archive), cmocka_unit_test(test_samples),
+        cmocka_unit_test(test_progress),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
