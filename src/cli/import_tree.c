@@ -96,6 +96,7 @@ static int push_file(struct tree *tree, const char *path, const struct wb_dir_en
         .truncated = cut,
     };
     page.id = wb_pageid_of_key(page.key);
+    atomic_fetch_add_explicit(&tree->queue->bytes_done, tree->body.len, memory_order_relaxed);
     err = wb_import_push_page(tree->queue, &page, &tree->body, 1);
     if (err == 0 && cut) {
         snprintf(message, sizeof message, "the file is longer than %zu bytes and was cut", tree->body_max);

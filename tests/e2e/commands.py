@@ -138,6 +138,8 @@ def url_shows_how_it_is_read(folder):
     out = lines(p.stdout)
     assert [o['input'] for o in out] == ['http://a.example/', 'http://[', 'https://b.co.uk/'] and 'error' in out[1], out
     assert out[2]['domain'] == 'b.co.uk' and p.stderr == b''
+    out = lines(call(None, 'url', '--json', '-', status=1, input=b'http://a.example/' + b'x' * 3000000 + b'\n\nhttp://b.example/').stdout)
+    assert ['error' in o for o in out] == [True, True, False] and len(out[0]['input']) < 70000, [o['input'][:40] for o in out]
     assert b'surt' in call(None, 'url', 'http://a.example/').stdout
     refused(None, 'nobase', 'url', '--base', 'nobase', 'x')
 
