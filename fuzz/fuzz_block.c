@@ -47,7 +47,7 @@ static void try_record(struct wb_slice bytes)
     WB_CHECK(page.time_ms == again.time_ms && page.status == again.status && page.kind == again.kind &&
              page.lifetime == again.lifetime && page.truncated == again.truncated && page.digested == again.digested &&
              page.has_payload_sha1 == again.has_payload_sha1);
-    wb_page_record_digest(record.ptr, record.len, page.body.len);
+    WB_CHECK(wb_page_record_digest(&(struct wb_record_digest){record.ptr, record.len, page.body.len}, 1) == 0);
     WB_CHECK(wb_page_decode(wb_buf_slice(&record), &again) == 0 && again.digested);
     wb_buf_release(&record);
 }

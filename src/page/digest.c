@@ -1,5 +1,6 @@
 /* digest.c - MD5 and SHA-1 of bodies: names of content, not secrets. libcrypto does the work. */
 #include "base/check.h"
+#include "page/md5.h"
 #include "page/page.h"
 
 #include <openssl/evp.h>
@@ -30,12 +31,17 @@ void wb_sha1(const void *bytes, size_t len, uint8_t digest_out[WB_SHA1_BYTES])
     digest(sha1, bytes, len, digest_out, WB_SHA1_BYTES);
 }
 
+void wb_md5(struct wb_slice message, uint8_t digest_out[WB_MD5_BYTES])
+{
+    pthread_once(&fetched, fetch);
+    digest(md5, message.ptr, message.len, digest_out, WB_MD5_BYTES);
+}
+
 void wb_page_digest(struct wb_page *page)
 {
     if (page->digested)
         return;
-    pthread_once(&fetched, fetch);
-    digest(md5, page->body.ptr, page->body.len, page->md5, WB_MD5_BYTES);
-    digest(sha1, page->body.ptr, page->body.len, page->sha1, WB_SHA1_BYTES);
+    wb_md5(page->body, page->md5);
+    wb_sha1(page->body.ptr, page->body.len, page->sha1);
     page->digested = true;
 }

@@ -59,11 +59,16 @@ void wb_sha1(const void *bytes, size_t len, uint8_t digest_out[WB_SHA1_BYTES]);
 int wb_page_encode(const struct wb_page *page, struct wb_buf *record_out);
 
 /*
- * Computes the digests of a record that was encoded without them, in its place;
- * body_bytes is its page's. A store lets another thread than the one that took
- * the page do this. A record that has them is left alone.
+ * Computes the digests of records that were encoded without them, in their place;
+ * body_bytes is each page's. A store lets another thread than the one that took
+ * the pages do this, and many at once, which is several times faster than one by
+ * one. Records that have their digests are left alone.
  */
-void wb_page_record_digest(char *record, size_t record_bytes, size_t body_bytes);
+struct wb_record_digest {
+    char *record;
+    size_t record_bytes, body_bytes;
+};
+int wb_page_record_digest(const struct wb_record_digest *records, size_t count);
 
 /* Reads a record; the page borrows from bytes. WB_E_CORRUPT where it is not one. */
 int wb_page_decode(struct wb_slice bytes, struct wb_page *page_out);

@@ -24,7 +24,11 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "base/mem.h"
+#include "page/md5.h"
 #include "page/page.h"
+
+#include <stdlib.h>
 
 enum {
     RECORD_VERSION = 1,
@@ -186,15 +190,52 @@ int wb_page_decode(struct wb_slice bytes, struct wb_page *page_out)
     return 0;
 }
 
-void wb_page_record_digest(char *record, size_t record_bytes, size_t body_bytes)
+static int compare_lengths(const void *a, const void *b, void *context)
 {
-    WB_CHECK(record_bytes >= FIXED_BYTES && body_bytes <= record_bytes - FIXED_BYTES);
-    if (record[FLAGS_AT] & FLAG_DIGESTED)
-        return;
-    /* The body is what a record ends with. */
-    struct wb_page page = {.body = wb_slice(record + record_bytes - body_bytes, body_bytes)};
-    wb_page_digest(&page);
-    memcpy(record + MD5_AT, page.md5, WB_MD5_BYTES);
-    memcpy(record + SHA1_AT, page.sha1, WB_SHA1_BYTES);
-    record[FLAGS_AT] = (char)(record[FLAGS_AT] | FLAG_DIGESTED);
+    const struct wb_record_digest *records = context;
+    size_t x = records[*(const size_t *)a].body_bytes, y = records[*(const size_t *)b].body_bytes;
+
+    return x > y ? -1 : x < y;
+}
+
+/* The bodies that have no digests yet and whose they are; the longest first, so that none is left over for itself. */
+static size_t undigested(const struct wb_record_digest *records, size_t count, struct wb_slice *bodies, size_t *which)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct wb_record_digest *r = &records[i];
+        WB_CHECK(r->record_bytes >= FIXED_BYTES && r->body_bytes <= r->record_bytes - FIXED_BYTES);
+        if (!(r->record[FLAGS_AT] & FLAG_DIGESTED))
+            which[n++] = i;
+    }
+    qsort_r(which, n, sizeof *which, compare_lengths, (void *)(uintptr_t)records);
+    for (size_t i = 0; i < n; i++) {
+        const struct wb_record_digest *r = &records[which[i]];
+        bodies[i] = wb_slice(r->record + r->record_bytes - r->body_bytes, r->body_bytes); /* a record ends with its body */
+    }
+    return n;
+}
+
+int wb_page_record_digest(const struct wb_record_digest *records, size_t count)
+{
+    struct wb_slice *bodies = wb_alloc(count * sizeof *bodies);
+    size_t *which = wb_alloc(count * sizeof *which);
+    uint8_t(*md5s)[WB_MD5_BYTES] = wb_alloc(count * sizeof *md5s);
+    int err = bodies && which && md5s ? 0 : WB_E_NOMEM;
+
+    if (err == 0) {
+        size_t n = undigested(records, count, bodies, which);
+        wb_md5_many(bodies, n, md5s);
+        for (size_t i = 0; i < n; i++) {
+            char *record = records[which[i]].record;
+            memcpy(record + MD5_AT, md5s[i], WB_MD5_BYTES);
+            wb_sha1(bodies[i].ptr, bodies[i].len, (uint8_t *)record + SHA1_AT);
+            record[FLAGS_AT] = (char)(record[FLAGS_AT] | FLAG_DIGESTED);
+        }
+    }
+    wb_free(bodies);
+    wb_free(which);
+    wb_free(md5s);
+    return err;
 }

@@ -192,10 +192,8 @@ static int decompress(struct wb_block_reader *reader, struct wb_slice frame, str
 
     if (err < 0)
         return err;
-    /* A prefix, because it is plain bytes and holds for this one frame. */
-    size_t n = ZSTD_DCtx_refPrefix(reader->zstd, dictionary.ptr, dictionary.len);
-    if (!ZSTD_isError(n))
-        n = ZSTD_decompressDCtx(reader->zstd, out->ptr + out->len, raw, frame.ptr, frame.len);
+    /* The lead starts with a record's version and so is never taken for a dictionary with tables. */
+    size_t n = ZSTD_decompress_usingDict(reader->zstd, out->ptr + out->len, raw, frame.ptr, frame.len, dictionary.ptr, dictionary.len);
     if (ZSTD_isError(n) || n != raw)
         return wb_fail(WB_E_CORRUPT, "a frame of the block does not decompress");
     out->len += raw;

@@ -16,7 +16,7 @@
 struct block_job {
     struct wb_builders *builders;
     struct wb_block_page *pages;
-    size_t *body_bytes;
+    struct wb_record_digest *digests; /* the same records, for their digests */
     size_t *ops;       /* which op each page is */
     size_t count;
     struct wb_buf block;
@@ -28,7 +28,8 @@ struct wb_flight {
     struct block_job *jobs;
     size_t job_count;
     struct wb_block_page *pages; /* of all jobs */
-    size_t *body_bytes, *ops;
+    struct wb_record_digest *digests;
+    size_t *ops;
 };
 
 /* As many builders as workers; a job takes a free one. */
@@ -80,11 +81,9 @@ static void build_block(void *context)
     struct wb_block_builder *builder = builders->builder[--builders->free];
     pthread_mutex_unlock(&builders->lock);
 
-    for (size_t i = 0; i < job->count; i++) {
-        struct wb_slice record = job->pages[i].record;
-        wb_page_record_digest((char *)(uintptr_t)record.ptr, record.len, job->body_bytes[i]);
-    }
-    int err = wb_block_build(builder, job->pages, job->count, false, &job->block);
+    int err = wb_page_record_digest(job->digests, job->count);
+    if (err == 0)
+        err = wb_block_build(builder, job->pages, job->count, false, &job->block);
     if (err < 0)
         wb_error_save(err, &job->error);
 
@@ -130,7 +129,7 @@ static void cut_blocks(struct wb_flight *flight, size_t pages, struct wb_builder
             job = &flight->jobs[flight->job_count++];
             job->builders = builders;
             job->pages = flight->pages + i;
-            job->body_bytes = flight->body_bytes + i;
+            job->digests = flight->digests + i;
             job->ops = flight->ops + i;
             bytes = 0;
         }
@@ -147,7 +146,7 @@ static void flight_free(struct wb_flight *flight)
         wb_buf_release(&flight->jobs[i].block);
     wb_free(flight->jobs);
     wb_free(flight->pages);
-    wb_free(flight->body_bytes);
+    wb_free(flight->digests);
     wb_free(flight->ops);
     wb_free(flight);
 }
@@ -163,9 +162,9 @@ static int flight_new(struct wb_log_writer *writer, size_t puts, struct wb_fligh
         goto nomem;
     flight->jobs = wb_alloc_zero(puts, sizeof *flight->jobs);
     flight->pages = wb_alloc_zero(puts, sizeof *flight->pages);
-    flight->body_bytes = wb_alloc_zero(puts, sizeof *flight->body_bytes);
+    flight->digests = wb_alloc_zero(puts, sizeof *flight->digests);
     flight->ops = wb_alloc_zero(puts, sizeof *flight->ops);
-    if (!flight->jobs || !flight->pages || !flight->body_bytes || !flight->ops)
+    if (!flight->jobs || !flight->pages || !flight->digests || !flight->ops)
         goto nomem;
     for (size_t i = writer->group_at; i < writer->op_count; i++)
         if (writer->ops[i].kind == WB_OP_PUT)
@@ -175,7 +174,7 @@ static int flight_new(struct wb_log_writer *writer, size_t puts, struct wb_fligh
     for (size_t i = 0; i < n; i++) {
         const struct wb_op *op = &writer->ops[order[i].op];
         flight->ops[i] = order[i].op;
-        flight->body_bytes[i] = op->entry.body_bytes;
+        flight->digests[i] = (struct wb_record_digest){op->record.ptr, op->record.len, op->entry.body_bytes};
         flight->pages[i] = (struct wb_block_page){.id = op->id, .record = wb_buf_slice(&op->record), .site = writer->sites[op->site].hash};
     }
     cut_blocks(flight, n, writer->builders);

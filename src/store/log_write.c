@@ -314,7 +314,7 @@ int wb_log_get_pending(struct wb_log *log, const struct wb_pending *pending, str
     } else {
         err = wb_buf_append_slice(mem_out, wb_buf_slice(&op->record));
         if (err == 0)
-            wb_page_record_digest(mem_out->ptr, mem_out->len, op->entry.body_bytes);
+            err = wb_page_record_digest(&(struct wb_record_digest){mem_out->ptr, mem_out->len, op->entry.body_bytes}, 1);
     }
     if (err == 0)
         err = wb_log_page(wb_buf_slice(mem_out), op->id, NULL, page_out);
