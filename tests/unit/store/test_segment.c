@@ -1,0 +1,342 @@
+/* test_segment.c - segment files: names, header, map, seal, reading a record, walking over damage. */
+#include "store_support.h"
+#include "base/bytes.h"
+#include "base/hash.h"
+#include "os/file.h"
+
+#include <unistd.h>
+
+static char dir[DIR_MAX];
+static const uint8_t repo_id[WB_REPO_ID_BYTES] = {9, 8, 7};
+
+static int make_dir(void **state)
+{
+    char pages[DIR_MAX];
+
+    (void)state;
+    test_dir(dir);
+    path_in(dir, WB_SEGMENT_DIR, pages);
+    return wb_path_mkdirs(pages);
+}
+
+static void test_names(void **state)
+{
+    static const struct {
+        uint32_t number, version;
+        const char *name;
+    } good[] = {{1, 0, "00000001.seg"}, {7, 2, "00000007.2.seg"}, {99999999, 4294967295u, "99999999.4294967295.seg"}};
+    static const char *const bad[] = {"", ".seg", "1.seg", "00000001", "00000001.seg ", "00000001.0.seg", "00000001.01.seg",
+                                      "00000001.seg.tmp", "-0000001.seg", "0000000x.seg", "00000001.2.3.seg", "000000001.seg", "+0000001.seg"};
+    char name[WB_SEGMENT_NAME_MAX];
+    uint32_t number, version;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(good); i++) {
+        wb_segment_name(good[i].number, good[i].version, name);
+        assert_true(strncmp(name, "pages/", 6) == 0);
+        assert_string_equal(name + 6, good[i].name);
+        assert_true(wb_segment_name_parse(good[i].name, &number, &version));
+        assert_int_equal(number, good[i].number);
+        assert_int_equal(version, good[i].version);
+    }
+    for (size_t i = 0; i < COUNT(bad); i++)
+        if (wb_segment_name_parse(bad[i], &number, &version))
+            fail_msg("'%s' is taken for a segment", bad[i]);
+}
+
+static void path_of(uint32_t number, uint32_t version, char path_out[DIR_MAX])
+{
+    char name[WB_SEGMENT_NAME_MAX];
+
+    wb_segment_name(number, version, name);
+    path_in(dir, name, path_out);
+}
+
+static int open_segment(uint32_t number, uint32_t version, const uint8_t *id, uint64_t map_at, uint64_t map_count)
+{
+    struct wb_segment_row row = {.number = number, .version = version, .map_at = map_at, .map_count = map_count};
+    struct wb_segment segment;
+    int err = wb_segment_open(dir, id, &row, false, &segment);
+
+    wb_segment_close(&segment);
+    return err;
+}
+
+static void test_header(void **state)
+{
+    static const uint8_t other_id[WB_REPO_ID_BYTES] = {1};
+    struct wb_segment segment, second;
+    char path[DIR_MAX], header[WB_SEGMENT_HEADER_BYTES];
+
+    (void)state;
+    path_of(1, 0, path);
+    assert_int_equal(wb_segment_create(dir, repo_id, 1, 0, &segment), 0);
+    assert_int_equal(wb_segment_create(dir, repo_id, 1, 0, &second), WB_E_INVALID);
+    /* Whoever makes a file holds its lock. */
+    must_ok(wb_file_open(path, WB_FILE_READ, &second.file));
+    assert_int_equal(wb_file_lock(&second.file, false), WB_E_BUSY);
+    wb_file_close(&second.file);
+    assert_int_equal(open_segment(1, 0, repo_id, 0, 0), 0);
+    wb_segment_close(&segment);
+    assert_int_equal(open_segment(1, 0, other_id, 0, 0), WB_E_CORRUPT);
+    assert_non_null(strstr(wb_error_message(), path));
+    assert_int_equal(open_segment(2, 0, repo_id, 0, 0), WB_E_CORRUPT); /* missing */
+    for (uint64_t at = 0; at < WB_SEGMENT_HEADER_BYTES; at++) {
+        flip_byte(path, at, 0x04);
+        assert_int_equal(open_segment(1, 0, repo_id, 0, 0), WB_E_CORRUPT);
+        flip_byte(path, at, 0x04);
+    }
+    /* A file under another's name. */
+    char other[DIR_MAX];
+    path_of(3, 0, other);
+    assert_int_equal(link(path, other), 0);
+    assert_int_equal(open_segment(3, 0, repo_id, 0, 0), WB_E_CORRUPT);
+    /* A later version of the format says so itself. */
+    must_ok(wb_file_open(path, WB_FILE_WRITE, &segment.file));
+    must_ok(wb_file_read_exact(&segment.file, 0, header, sizeof header));
+    wb_put16(header + 4, 2);
+    wb_put64(header + 56, wb_hash64(header, 56));
+    must_ok(wb_file_write_at(&segment.file, 0, header, sizeof header));
+    assert_int_equal(open_segment(1, 0, repo_id, 0, 0), WB_E_NEWER);
+    must_ok(wb_file_truncate(&segment.file, 20));
+    wb_file_close(&segment.file);
+    assert_int_equal(open_segment(1, 0, repo_id, 0, 0), WB_E_CORRUPT);
+}
+
+static void test_map(void **state)
+{
+    struct wb_segment_map_entry map[100];
+    struct wb_segment_row row = {.number = 4, .version = 1, .map_at = 1000, .map_count = COUNT(map)};
+    struct wb_segment segment;
+    char path[DIR_MAX];
+    uint64_t bytes, physical;
+
+    (void)state;
+    path_of(4, 1, path);
+    for (size_t i = 0; i < COUNT(map); i++)
+        map[i] = (struct wb_segment_map_entry){64 + i * 1000, 64 + i * 10};
+    must_ok(wb_segment_create(dir, repo_id, 4, 1, &segment));
+    must_ok(wb_segment_write_map(&segment, 1000, map, COUNT(map), &bytes));
+    wb_segment_close(&segment);
+    assert_int_equal(bytes, 32 + COUNT(map) * 16);
+    must_ok(wb_segment_open(dir, repo_id, &row, false, &segment));
+    for (size_t i = 0; i < COUNT(map); i++) {
+        must_ok(wb_segment_locate(&segment, map[i].logical, &physical));
+        assert_int_equal(physical, map[i].physical);
+        assert_int_equal(wb_segment_locate(&segment, map[i].logical + 1, &physical), WB_E_CORRUPT);
+    }
+    assert_int_equal(wb_segment_locate(&segment, 0, &physical), WB_E_CORRUPT);
+    wb_segment_close(&segment);
+    assert_int_equal(open_segment(4, 1, repo_id, 1000, COUNT(map) - 1), WB_E_CORRUPT);
+    assert_int_equal(open_segment(4, 1, repo_id, 1001, COUNT(map)), WB_E_CORRUPT);
+    assert_int_equal(open_segment(4, 1, repo_id, 100000, COUNT(map)), WB_E_CORRUPT);
+    for (uint64_t at = 1000; at < 1000 + bytes; at++) {
+        flip_byte(path, at, 0x80);
+        if (open_segment(4, 1, repo_id, 1000, COUNT(map)) != WB_E_CORRUPT)
+            fail_msg("byte %llu of the map may change", (unsigned long long)(at - 1000));
+        flip_byte(path, at, 0x80);
+    }
+}
+
+static void test_seal(void **state)
+{
+    struct wb_segment segment;
+    char path[DIR_MAX];
+    uint64_t commit;
+
+    (void)state;
+    path_of(5, 0, path);
+    must_ok(wb_segment_create(dir, repo_id, 5, 0, &segment));
+    assert_false(wb_segment_last_seal(&segment, &commit));
+    must_ok(wb_segment_write_seal(&segment, 200, 77));
+    assert_true(wb_segment_read_seal(&segment, 200, &commit));
+    assert_int_equal(commit, 77);
+    assert_true(wb_segment_last_seal(&segment, &commit));
+    assert_int_equal(commit, 77);
+    assert_false(wb_segment_read_seal(&segment, 199, &commit));
+    assert_int_equal(commit, 0);
+    for (uint64_t at = 200; at < 200 + WB_SEGMENT_SEAL_BYTES; at++) {
+        flip_byte(path, at, 0x10);
+        assert_false(wb_segment_read_seal(&segment, 200, &commit));
+        flip_byte(path, at, 0x10);
+    }
+    /* A seal is good only where it was put. */
+    char seal[WB_SEGMENT_SEAL_BYTES];
+    must_ok(wb_file_read_exact(&segment.file, 200, seal, sizeof seal));
+    must_ok(wb_file_write_at(&segment.file, 300, seal, sizeof seal));
+    assert_false(wb_segment_read_seal(&segment, 300, &commit));
+    assert_false(wb_segment_last_seal(&segment, &commit));
+    wb_segment_close(&segment);
+}
+
+/* ---- blocks in a file ------------------------------------------------------------------------------------ */
+
+enum { BLOCKS = 6, PAGES = 5 };
+
+struct file_of_blocks {
+    struct wb_segment segment;
+    uint64_t at[BLOCKS + 1];
+    struct wb_pageid ids[BLOCKS][PAGES];
+};
+
+static void write_blocks(uint32_t number, struct file_of_blocks *f)
+{
+    struct wb_block_builder *builder;
+    uint64_t at = WB_SEGMENT_HEADER_BYTES;
+
+    must_ok(wb_block_builder_new(&builder));
+    must_ok(wb_segment_create(dir, repo_id, number, 0, &f->segment));
+    for (uint32_t b = 0; b < BLOCKS; b++) {
+        struct wb_block_page pages[PAGES];
+        struct wb_buf records[PAGES] = {WB_BUF_INIT}, block = WB_BUF_INIT;
+        for (uint32_t i = 0; i < PAGES; i++) {
+            struct spec spec = {.site = b, .number = i, .time_ms = 1, .size = i * 3000 + 40, .variant = i};
+            struct made made;
+            make_page(&spec, &made);
+            must_ok(wb_page_encode(&made.page, &records[i]));
+            f->ids[b][i] = made.page.id;
+            pages[i] = (struct wb_block_page){.id = made.page.id, .record = wb_buf_slice(&records[i]), .site = b};
+            made_release(&made);
+        }
+        must_ok(wb_block_build(builder, pages, PAGES, false, &block));
+        wb_block_stamp(block.ptr, at, 1);
+        must_ok(wb_file_write_at(&f->segment.file, at, block.ptr, block.len));
+        f->at[b] = at;
+        at += block.len;
+        for (uint32_t i = 0; i < PAGES; i++)
+            wb_buf_release(&records[i]);
+        wb_buf_release(&block);
+    }
+    f->at[BLOCKS] = at;
+    wb_block_builder_free(builder);
+}
+
+static void test_read_record(void **state)
+{
+    struct file_of_blocks f;
+    struct wb_page_source source;
+    struct wb_buf record = WB_BUF_INIT;
+    struct wb_page page;
+
+    (void)state;
+    write_blocks(6, &f);
+    must_ok(wb_page_source_init(&source));
+    for (uint32_t b = 0; b < BLOCKS; b++)
+        for (uint16_t i = 0; i < PAGES; i++) {
+            struct wb_place place = {6, i, f.at[b]};
+            must_ok(wb_segment_read_record(&f.segment, &source, &place, f.ids[b][i], &record));
+            must_ok(wb_page_decode(wb_buf_slice(&record), &page));
+            assert_true(wb_pageid_equal(wb_pageid_of_key(page.key), f.ids[b][i]));
+            /* Another page's id, a slot that is not there, a place that is no block. */
+            assert_int_equal(wb_segment_read_record(&f.segment, &source, &place, f.ids[b][(i + 1) % PAGES], &record), WB_E_CORRUPT);
+            assert_non_null(strstr(wb_error_message(), f.segment.file.path));
+            place.slot = PAGES;
+            assert_int_equal(wb_segment_read_record(&f.segment, &source, &place, f.ids[b][i], &record), WB_E_CORRUPT);
+            place = (struct wb_place){6, i, f.at[b] + 1};
+            assert_int_equal(wb_segment_read_record(&f.segment, &source, &place, f.ids[b][i], &record), WB_E_CORRUPT);
+        }
+    struct wb_place past = {6, 0, f.at[BLOCKS] + 10000};
+    assert_int_equal(wb_segment_read_record(&f.segment, &source, &past, f.ids[0][0], &record), WB_E_CORRUPT);
+    must_ok(wb_file_truncate(&f.segment.file, f.at[BLOCKS] - 1));
+    struct wb_place last = {6, PAGES - 1, f.at[BLOCKS - 1]};
+    assert_int_equal(wb_segment_read_record(&f.segment, &source, &last, f.ids[BLOCKS - 1][PAGES - 1], &record), WB_E_CORRUPT);
+    wb_page_source_release(&source);
+    wb_buf_release(&record);
+    wb_segment_close(&f.segment);
+}
+
+/* Walks all of it; returns how many blocks came and counts the errors. */
+static unsigned walk_all(const struct file_of_blocks *f, uint64_t end, unsigned *errors_out, bool came_out[BLOCKS])
+{
+    struct wb_segment_walk walk;
+    struct wb_block_head head;
+    const char *block;
+    uint64_t at;
+    unsigned came = 0;
+    int more;
+
+    *errors_out = 0;
+    memset(came_out, 0, BLOCKS * sizeof *came_out);
+    wb_segment_walk_init(&walk, &f->segment, end);
+    while ((more = wb_segment_walk_next(&walk, &head, &block, &at)) != 0) {
+        assert_true(more == 1 || more == WB_E_CORRUPT);
+        *errors_out += more < 0;
+        for (unsigned b = 0; more == 1 && b < BLOCKS; b++)
+            came_out[b] = came_out[b] || f->at[b] == at;
+        came += more == 1;
+        assert_true(*errors_out <= BLOCKS);
+    }
+    wb_segment_walk_release(&walk);
+    return came;
+}
+
+static void test_walk(void **state)
+{
+    struct file_of_blocks f;
+    bool came[BLOCKS];
+    unsigned errors;
+
+    (void)state;
+    write_blocks(7, &f);
+    assert_int_equal(walk_all(&f, f.at[BLOCKS], &errors, came), BLOCKS);
+    assert_int_equal(errors, 0);
+    assert_int_equal(walk_all(&f, WB_SEGMENT_HEADER_BYTES, &errors, came), 0);
+    /* The magic, a length, the directory of one block, or of two neighbours: the others come, each loss is told once. */
+    for (unsigned b = 0; b < BLOCKS; b++)
+        for (uint64_t offset = 0; offset < 200; offset += 7) {
+            flip_byte(f.segment.file.path, f.at[b] + offset, 0x20);
+            assert_int_equal(walk_all(&f, f.at[BLOCKS], &errors, came), BLOCKS - 1);
+            assert_int_equal(errors, 1);
+            assert_false(came[b]);
+            flip_byte(f.segment.file.path, f.at[b] + offset, 0x20);
+        }
+    flip_byte(f.segment.file.path, f.at[2], 1);
+    flip_byte(f.segment.file.path, f.at[3] + 90, 1);
+    assert_int_equal(walk_all(&f, f.at[BLOCKS], &errors, came), BLOCKS - 2);
+    assert_int_equal(errors, 2);
+    flip_byte(f.segment.file.path, f.at[2], 1);
+    flip_byte(f.segment.file.path, f.at[3] + 90, 1);
+    /* The file is shorter than it should be. */
+    must_ok(wb_file_truncate(&f.segment.file, f.at[BLOCKS] - 5));
+    assert_int_equal(walk_all(&f, f.at[BLOCKS], &errors, came), BLOCKS - 1);
+    assert_int_equal(errors, 1);
+    wb_segment_close(&f.segment);
+}
+
+/* Damage costs time in proportion to its size: megabytes full of magics are passed quickly. */
+static void test_walk_over_magics(void **state)
+{
+    enum { BYTES = 6 << 20 };
+    struct file_of_blocks f;
+    struct wb_buf magics = WB_BUF_INIT;
+    bool came[BLOCKS];
+    unsigned errors;
+
+    (void)state;
+    write_blocks(8, &f);
+    must_ok(wb_buf_reserve(&magics, BYTES));
+    while (magics.len < BYTES)
+        must_ok(wb_buf_append_str(&magics, "WBBK"));
+    must_ok(wb_file_write_at(&f.segment.file, f.at[BLOCKS], magics.ptr, magics.len));
+    wb_buf_release(&magics);
+    alarm(20);
+    assert_int_equal(walk_all(&f, f.at[BLOCKS] + BYTES, &errors, came), BLOCKS);
+    assert_int_equal(errors, 1);
+    alarm(0);
+    wb_segment_close(&f.segment);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_header),
+        cmocka_unit_test(test_map),
+        cmocka_unit_test(test_seal),
+        cmocka_unit_test(test_read_record),
+        cmocka_unit_test(test_walk),
+        cmocka_unit_test(test_walk_over_magics),
+    };
+
+    return cmocka_run_group_tests(tests, make_dir, NULL);
+}
