@@ -1,0 +1,92 @@
+/* test_buf.c - growing buffers, and memory that runs out. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/mem.h"
+
+static bool refuse(void)
+{
+    return true;
+}
+
+static void test_append(void **state)
+{
+    struct wb_buf buf = WB_BUF_INIT;
+
+    (void)state;
+    assert_int_equal(wb_buf_slice(&buf).len, 0);
+    assert_non_null(wb_buf_slice(&buf).ptr);
+    for (int i = 0; i < 1000; i++)
+        assert_int_equal(wb_buf_append_char(&buf, (char)i), 0);
+    assert_int_equal(buf.len, 1000);
+    for (int i = 0; i < 1000; i++)
+        assert_int_equal(buf.ptr[i], (char)i);
+    wb_buf_clear(&buf);
+    assert_int_equal(wb_buf_append_str(&buf, "ab"), 0);
+    assert_int_equal(wb_buf_append(&buf, NULL, 0), 0);
+    assert_int_equal(wb_buf_append_slice(&buf, WB_SLICE_LIT("c")), 0);
+    assert_int_equal(wb_buf_printf(&buf, "%d-%s", 42, "x"), 0);
+    assert_int_equal(wb_buf_terminate(&buf), 0);
+    assert_int_equal(buf.len, 7);
+    assert_string_equal(buf.ptr, "abc42-x");
+    struct wb_buf taken = wb_buf_take(&buf);
+    assert_null(buf.ptr);
+    assert_int_equal(buf.len + buf.cap, 0);
+    assert_string_equal(taken.ptr, "abc42-x");
+    wb_buf_release(&taken);
+    assert_null(taken.ptr);
+    wb_buf_release(&taken);
+}
+
+/* Appending is linear: the buffer grows by at least half. */
+static void test_growth(void **state)
+{
+    struct wb_buf buf = WB_BUF_INIT;
+    unsigned moves = 0;
+    size_t cap = 0;
+
+    (void)state;
+    for (int i = 0; i < 1000000; i++) {
+        assert_int_equal(wb_buf_append_char(&buf, 'x'), 0);
+        moves += buf.cap != cap;
+        cap = buf.cap;
+    }
+    assert_true(moves < 40);
+    wb_buf_release(&buf);
+}
+
+static void test_no_memory(void **state)
+{
+    struct wb_buf buf = WB_BUF_INIT;
+
+    (void)state;
+    assert_int_equal(wb_buf_append_str(&buf, "kept"), 0);
+    assert_int_equal(wb_buf_reserve(&buf, SIZE_MAX), WB_E_NOMEM);
+    assert_int_equal(wb_buf_reserve(&buf, SIZE_MAX / 2), WB_E_NOMEM);
+    wb_alloc_should_fail = refuse;
+    assert_int_equal(wb_buf_reserve(&buf, 1000), WB_E_NOMEM);
+    assert_int_equal(wb_buf_printf(&buf, "%1000d", 1), WB_E_NOMEM);
+    assert_string_equal(wb_error_message(), "out of memory");
+    assert_null(wb_strdup("x"));
+    assert_null(wb_alloc_zero(1, 1));
+    wb_alloc_should_fail = NULL;
+    assert_int_equal(buf.len, 4);
+    assert_memory_equal(buf.ptr, "kept", 4);
+    wb_buf_release(&buf);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_append), cmocka_unit_test(test_growth), cmocka_unit_test(test_no_memory)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,115 @@
+/* test_json.c - what is written is JSON, as another reader sees it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/mem.h"
+
+#include <jansson.h>
+
+static void test_shape(void **state)
+{
+    struct wb_buf buf = WB_BUF_INIT;
+    struct wb_json j;
+
+    (void)state;
+    wb_json_init(&j, &buf);
+    wb_json_object(&j);
+    wb_json_field_str(&j, "a", "x");
+    wb_json_field_u64(&j, "b", UINT64_MAX);
+    wb_json_field_i64(&j, "c", INT64_MIN);
+    wb_json_field_bool(&j, "d", true);
+    wb_json_key(&j, "e");
+    wb_json_array(&j);
+    wb_json_array(&j);
+    wb_json_array_end(&j);
+    wb_json_null(&j);
+    wb_json_object(&j);
+    wb_json_object_end(&j);
+    wb_json_array_end(&j);
+    wb_json_object_end(&j);
+    assert_int_equal(wb_json_line(&j), 0);
+    wb_json_bool(&j, false);
+    assert_int_equal(wb_json_line(&j), 0);
+    assert_int_equal(wb_buf_terminate(&buf), 0);
+    assert_string_equal(buf.ptr, "{\"a\":\"x\",\"b\":18446744073709551615,\"c\":-9223372036854775808,\"d\":true,"
+                                 "\"e\":[[],null,{}]}\nfalse\n");
+    wb_buf_release(&buf);
+}
+
+static void check_text(struct wb_slice text, const char *expected)
+{
+    struct wb_buf buf = WB_BUF_INIT;
+    struct wb_json j;
+    json_error_t error;
+
+    wb_json_init(&j, &buf);
+    wb_json_array(&j);
+    wb_json_slice(&j, text);
+    wb_json_array_end(&j);
+    assert_int_equal(wb_json_line(&j), 0);
+    json_t *read = json_loadb(buf.ptr, buf.len, JSON_ALLOW_NUL, &error);
+    if (!read)
+        fail_msg("%s: %.*s", error.text, WB_SLICE_ARG(wb_buf_slice(&buf)));
+    if (expected)
+        assert_string_equal(json_string_value(json_array_get(read, 0)), expected);
+    json_decref(read);
+    wb_buf_release(&buf);
+}
+
+static void test_text(void **state)
+{
+    char all[256], two[2];
+
+    (void)state;
+    check_text(WB_SLICE_LIT("plain"), "plain");
+    check_text(WB_SLICE_LIT("\"\\/\n\r\t\x01\x7f"), "\"\\/\n\r\t\x01\x7f");
+    check_text(WB_SLICE_LIT("\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80"), "\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80");
+    check_text(WB_SLICE_LIT("a\xff\xc3"), "a\xef\xbf\xbd\xef\xbf\xbd");
+    check_text(WB_SLICE_LIT("\xed\xa0\x80"), "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
+    for (size_t i = 0; i < sizeof all; i++)
+        all[i] = (char)i;
+    check_text(wb_slice(all, sizeof all), NULL);
+    for (unsigned i = 0; i < 65536; i++) {
+        two[0] = (char)(i >> 8);
+        two[1] = (char)i;
+        check_text(wb_slice(two, 2), NULL);
+    }
+}
+
+static bool refuse(void)
+{
+    return true;
+}
+
+/* Memory that ran out is told at the end, whatever came after. */
+static void test_no_memory(void **state)
+{
+    struct wb_buf buf = WB_BUF_INIT;
+    struct wb_json j;
+
+    (void)state;
+    wb_json_init(&j, &buf);
+    wb_alloc_should_fail = refuse;
+    wb_json_object(&j);
+    wb_alloc_should_fail = NULL;
+    wb_json_field_u64(&j, "a", 1);
+    wb_json_object_end(&j);
+    assert_int_equal(wb_json_line(&j), WB_E_NOMEM);
+    wb_buf_release(&buf);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_shape), cmocka_unit_test(test_text), cmocka_unit_test(test_no_memory)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
