@@ -73,6 +73,9 @@ int wb_page_record_digest(const struct wb_record_digest *records, size_t count);
 /* Reads a record; the page borrows from bytes. WB_E_CORRUPT where it is not one. */
 int wb_page_decode(struct wb_slice bytes, struct wb_page *page_out);
 
+/* The same of a record whose digests (WB_RECORD_DIGEST_BYTES) lie apart from the rest. */
+int wb_page_decode_parts(const char *digests, struct wb_slice rest, struct wb_page *page_out);
+
 /* ---- HTTP messages, as stored in archives ------------------------------------------ */
 
 struct wb_http_head {

@@ -137,33 +137,50 @@ static struct wb_slice take_bytes(struct cursor *c, uint64_t len)
     return s;
 }
 
-static void get_fixed(const char *from, struct wb_page *page_out)
+/* digests, and the rest of the fixed part behind them, wherever that is. */
+static void get_fixed(const char *digests, const char *rest, struct wb_page *page_out)
 {
-    uint8_t flags = (uint8_t)from[FLAGS_AT];
+    uint8_t flags = (uint8_t)rest[FLAGS_AT - WB_RECORD_DIGEST_BYTES];
 
-    page_out->kind = (uint8_t)from[KIND_AT];
-    page_out->status = wb_get16(from + STATUS_AT);
+    page_out->kind = (uint8_t)rest[KIND_AT - WB_RECORD_DIGEST_BYTES];
+    page_out->status = wb_get16(rest + STATUS_AT - WB_RECORD_DIGEST_BYTES);
     page_out->truncated = flags & FLAG_TRUNCATED;
     page_out->digested = flags & FLAG_DIGESTED;
     page_out->has_payload_sha1 = flags & FLAG_PAYLOAD_SHA1;
-    page_out->time_ms = (int64_t)wb_get64(from + TIME_AT);
-    page_out->lifetime = wb_get32(from + LIFETIME_AT);
+    page_out->time_ms = (int64_t)wb_get64(rest + TIME_AT - WB_RECORD_DIGEST_BYTES);
+    page_out->lifetime = wb_get32(rest + LIFETIME_AT - WB_RECORD_DIGEST_BYTES);
     page_out->lifetime_count = page_out->lifetime;
-    memcpy(page_out->md5, from + MD5_AT, WB_MD5_BYTES);
-    memcpy(page_out->sha1, from + SHA1_AT, WB_SHA1_BYTES);
+    memcpy(page_out->md5, digests + MD5_AT, WB_MD5_BYTES);
+    memcpy(page_out->sha1, digests + SHA1_AT, WB_SHA1_BYTES);
 }
 
 int wb_page_decode(struct wb_slice bytes, struct wb_page *page_out)
 {
-    struct cursor c = {bytes.ptr, bytes.ptr + bytes.len, true};
-    struct wb_slice fixed = take_bytes(&c, FIXED_BYTES);
+    *page_out = (struct wb_page){0};
+    if (bytes.len < WB_RECORD_DIGEST_BYTES)
+        return wb_fail(WB_E_CORRUPT, "not a page record");
+    struct wb_slice rest = wb_slice(bytes.ptr + WB_RECORD_DIGEST_BYTES, bytes.len - WB_RECORD_DIGEST_BYTES);
+    return wb_page_decode_parts(bytes.ptr, rest, page_out);
+}
+
+static bool fixed_is_known(const char *rest)
+{
+    uint8_t kind = (uint8_t)rest[KIND_AT - WB_RECORD_DIGEST_BYTES], flags = (uint8_t)rest[FLAGS_AT - WB_RECORD_DIGEST_BYTES];
+
+    return rest[VERSION_AT - WB_RECORD_DIGEST_BYTES] == RECORD_VERSION && (flags & ~FLAGS_KNOWN) == 0 &&
+           (kind == WB_PAGE_RESPONSE || kind == WB_PAGE_RESOURCE);
+}
+
+int wb_page_decode_parts(const char *digests, struct wb_slice rest, struct wb_page *page_out)
+{
+    struct cursor c = {rest.ptr, rest.ptr + rest.len, true};
+    struct wb_slice fixed = take_bytes(&c, FIXED_BYTES - WB_RECORD_DIGEST_BYTES);
 
     *page_out = (struct wb_page){0};
-    if (!c.ok || fixed.ptr[VERSION_AT] != RECORD_VERSION || ((uint8_t)fixed.ptr[FLAGS_AT] & ~FLAGS_KNOWN) != 0 ||
-        (fixed.ptr[KIND_AT] != WB_PAGE_RESPONSE && fixed.ptr[KIND_AT] != WB_PAGE_RESOURCE))
+    if (!c.ok || !fixed_is_known(fixed.ptr))
         return wb_fail(WB_E_CORRUPT, "not a page record");
-    uint8_t flags = (uint8_t)fixed.ptr[FLAGS_AT];
-    get_fixed(fixed.ptr, page_out);
+    uint8_t flags = (uint8_t)fixed.ptr[FLAGS_AT - WB_RECORD_DIGEST_BYTES];
+    get_fixed(digests, fixed.ptr, page_out);
     if (page_out->has_payload_sha1) {
         struct wb_slice given = take_bytes(&c, WB_SHA1_BYTES);
         memcpy(page_out->payload_sha1, given.ptr, given.len);

@@ -223,14 +223,29 @@ int wb_block_lead_record(const struct wb_block_entry *entry, struct wb_slice lea
     return err < 0 ? err : wb_buf_append(record_out, lead.ptr + lead_at, entry->raw);
 }
 
-int wb_block_read_frame(struct wb_block_reader *reader, const struct wb_block_entry *entry, const char *frame,
-                        struct wb_slice lead, struct wb_buf *record_out)
+/* Appends what a frame holds. */
+static int append_text(struct wb_block_reader *reader, const struct wb_block_entry *entry, const char *frame,
+                       struct wb_slice lead, struct wb_buf *out)
 {
     /* The checksum came first, so `raw` was written by us and may be trusted with an allocation. */
     if (wb_hash32(frame, entry->stored) != entry->check)
         return wb_fail(WB_E_CORRUPT, "a page's frame does not match its checksum");
+    return decompress(reader, wb_slice(frame, entry->stored), lead, entry->raw, out);
+}
+
+int wb_block_read_text(struct wb_block_reader *reader, const struct wb_block_entry *entry, const char *frame,
+                       struct wb_slice lead, struct wb_buf *text_out)
+{
+    wb_buf_clear(text_out);
+    return append_text(reader, entry, frame, lead, text_out);
+}
+
+int wb_block_read_frame(struct wb_block_reader *reader, const struct wb_block_entry *entry, const char *frame,
+                        struct wb_slice lead, struct wb_buf *record_out)
+{
     int err = begin_record(entry, record_out);
-    return err < 0 ? err : decompress(reader, wb_slice(frame, entry->stored), lead, entry->raw, record_out);
+
+    return err < 0 ? err : append_text(reader, entry, frame, lead, record_out);
 }
 
 /* ---- thinning out --------------------------------------------------------------- */

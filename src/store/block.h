@@ -113,6 +113,16 @@ int wb_block_read_lead(struct wb_block_reader *reader, const struct wb_block_hea
 /* The record of an entry in the lead, which begins at lead_at in it. */
 int wb_block_lead_record(const struct wb_block_entry *entry, struct wb_slice lead, size_t lead_at, struct wb_buf *record_out);
 
+/* The same record as text alone, without its digests: nothing is copied. */
+static inline struct wb_slice wb_block_lead_text(const struct wb_block_entry *entry, struct wb_slice lead, size_t lead_at)
+{
+    return wb_slice(lead.ptr + lead_at, entry->raw);
+}
+
+/* The text of an entry that is not in the lead. */
+int wb_block_read_text(struct wb_block_reader *reader, const struct wb_block_entry *entry, const char *frame,
+                       struct wb_slice lead, struct wb_buf *text_out);
+
 /* The record of an entry that is not in the lead; lead may be empty where the block has none. */
 int wb_block_read_frame(struct wb_block_reader *reader, const struct wb_block_entry *entry, const char *frame,
                         struct wb_slice lead, struct wb_buf *record_out);

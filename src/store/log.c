@@ -283,21 +283,24 @@ int wb_log_entry(struct wb_log *log, struct wb_pageid id, struct wb_entry *entry
     return err;
 }
 
+int wb_log_page_identify(struct wb_page *page, struct wb_pageid id, const struct wb_entry *entry)
+{
+    page->id = wb_pageid_of_key(page->key);
+    if (!wb_pageid_equal(page->id, id))
+        return wb_fail(WB_E_CORRUPT, "the page %.*s lies where another should", WB_SLICE_ARG(page->key));
+    if (entry) {
+        page->time_ms = entry->time_ms;
+        page->epoch = entry->epoch;
+        page->lifetime_count = entry->lifetime_count;
+    }
+    return 0;
+}
+
 int wb_log_page(struct wb_slice record, struct wb_pageid id, const struct wb_entry *entry, struct wb_page *page_out)
 {
     int err = wb_page_decode(record, page_out);
 
-    if (err < 0)
-        return err;
-    page_out->id = wb_pageid_of_key(page_out->key);
-    if (!wb_pageid_equal(page_out->id, id))
-        return wb_fail(WB_E_CORRUPT, "the page %.*s lies where another should", WB_SLICE_ARG(page_out->key));
-    if (entry) {
-        page_out->time_ms = entry->time_ms;
-        page_out->epoch = entry->epoch;
-        page_out->lifetime_count = entry->lifetime_count;
-    }
-    return 0;
+    return err < 0 ? err : wb_log_page_identify(page_out, id, entry);
 }
 
 int wb_log_get(struct wb_store *store, struct wb_pageid id, struct wb_page *page_out, struct wb_buf *mem_out)

@@ -169,7 +169,10 @@ int wb_log_entry(struct wb_log *log, struct wb_pageid id, struct wb_entry *entry
 /* The page at an entry's place, from the catalog's newest state. */
 int wb_log_get(struct wb_store *store, struct wb_pageid id, struct wb_page *page_out, struct wb_buf *mem_out);
 
-/* Decodes a record, checks that it is the page of that id, and adds what only the catalog knows. */
+/* Checks that a decoded page is the one of that id, and adds what only the catalog knows (where entry is not NULL). */
+int wb_log_page_identify(struct wb_page *page, struct wb_pageid id, const struct wb_entry *entry);
+
+/* Decodes a record and identifies the page. */
 int wb_log_page(struct wb_slice record, struct wb_pageid id, const struct wb_entry *entry, struct wb_page *page_out);
 
 /* ---- the rest ------------------------------------------------------------------------------------ */

@@ -29,7 +29,7 @@ struct log_scan {
     bool walking, plain;      /* plain: no need to ask the catalog */
     struct wb_segment_row row;
     struct wb_block_reader *zstd;
-    struct wb_buf lead, record;
+    struct wb_buf lead, text;
     struct wb_block_head head;
     const char *block;        /* NULL: the next block is due */
     size_t index;             /* of the next entry in it */
@@ -70,7 +70,7 @@ void wb_log_scan_close(struct wb_scan *base)
     wb_rows_release(&scan->rows);
     wb_block_reader_free(scan->zstd);
     wb_buf_release(&scan->lead);
-    wb_buf_release(&scan->record);
+    wb_buf_release(&scan->text);
     wb_free(scan->site);
     wb_free(scan);
 }
@@ -239,19 +239,18 @@ static int read_lead(struct log_scan *scan)
     return err;
 }
 
-/* The record of entry `index`, at frame_at or, in the lead, at lead_at. */
-static int read_record(struct log_scan *scan, const struct wb_block_entry *entry, uint64_t frame_at, size_t lead_at,
-                       struct wb_slice *record_out)
+/* The text of an entry's record, at frame_at or, in the lead, at lead_at. */
+static int read_text(struct log_scan *scan, const struct wb_block_entry *entry, uint64_t frame_at, size_t lead_at,
+                     struct wb_slice *text_out)
 {
     int err = read_lead(scan);
 
-    if (err < 0)
-        return err;
-    if (entry->flags & WB_ENTRY_LEAD)
-        err = wb_block_lead_record(entry, wb_buf_slice(&scan->lead), lead_at, &scan->record);
-    else
-        err = wb_block_read_frame(scan->zstd, entry, scan->block + frame_at, wb_buf_slice(&scan->lead), &scan->record);
-    *record_out = wb_buf_slice(&scan->record);
+    if (err == 0 && entry->flags & WB_ENTRY_LEAD) {
+        *text_out = wb_block_lead_text(entry, wb_buf_slice(&scan->lead), lead_at);
+    } else if (err == 0) {
+        err = wb_block_read_text(scan->zstd, entry, scan->block + frame_at, wb_buf_slice(&scan->lead), &scan->text);
+        *text_out = wb_buf_slice(&scan->text);
+    }
     return err;
 }
 
@@ -262,7 +261,7 @@ static int next_entry(struct log_scan *scan, struct wb_page *page_out)
     uint64_t frame_at = scan->frame_at;
     size_t lead_at = scan->lead_at;
     struct wb_entry known;
-    struct wb_slice record;
+    struct wb_slice text;
     bool visible = true;
     int err = 0;
 
@@ -275,9 +274,11 @@ static int next_entry(struct log_scan *scan, struct wb_page *page_out)
         err = is_visible(scan, &entry, &known, &visible);
     if (err < 0 || !visible)
         return err;
-    err = read_record(scan, &entry, frame_at, lead_at, &record);
+    err = read_text(scan, &entry, frame_at, lead_at, &text);
     if (err == 0)
-        err = wb_log_page(record, entry.id, scan->plain ? NULL : &known, page_out);
+        err = wb_page_decode_parts(entry.digests, text, page_out);
+    if (err == 0)
+        err = wb_log_page_identify(page_out, entry.id, scan->plain ? NULL : &known);
     if (err < 0)
         return err;
     if (scan->plain)

@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-enum { WINDOW_BYTES = 4 << 20 };
+enum { WINDOW_BYTES = 512 << 10 }; /* what the kernel copies stays in the processor's cache until it is decompressed */
 
 void wb_segment_walk_init(struct wb_segment_walk *walk, const struct wb_segment *segment, uint64_t end)
 {
