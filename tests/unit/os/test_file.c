@@ -1,0 +1,167 @@
+/* test_file.c - files: reading, writing, locks, and each operation's fault. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/error.h"
+#include "os/fault.h"
+#include "os/file.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+static char dir[] = "/tmp/webbase-test-XXXXXX";
+static char path[64];
+
+static int make_dir(void **state)
+{
+    (void)state;
+    if (!mkdtemp(dir))
+        return -1;
+    snprintf(path, sizeof path, "%s/file", dir);
+    return 0;
+}
+
+static int remove_dir(void **state)
+{
+    (void)state;
+    unlink(path);
+    return rmdir(dir);
+}
+
+static int remove_file(void **state)
+{
+    (void)state;
+    wb_fault_disarm();
+    unlink(path);
+    return 0;
+}
+
+static void test_open(void **state)
+{
+    struct wb_file file, again;
+    uint64_t size;
+
+    (void)state;
+    assert_int_equal(wb_file_open(path, WB_FILE_READ, &file), WB_E_NOTFOUND);
+    assert_int_equal(file.fd, -1);
+    assert_non_null(strstr(wb_error_message(), path));
+    assert_int_equal(wb_file_open(path, WB_FILE_WRITE | WB_FILE_CREATE | WB_FILE_NEW, &file), 0);
+    assert_int_equal(wb_file_open(path, WB_FILE_WRITE | WB_FILE_CREATE | WB_FILE_NEW, &again), WB_E_INVALID);
+    assert_int_equal(wb_file_write_at(&file, 3, "abc", 3), 0);
+    assert_int_equal(wb_file_size(&file, &size), 0);
+    assert_int_equal(size, 6);
+    assert_false(wb_file_unlinked(&file));
+    assert_int_equal(wb_file_open(path, WB_FILE_WRITE | WB_FILE_TRUNCATE, &again), 0);
+    assert_int_equal(wb_file_size(&file, &size), 0);
+    assert_int_equal(size, 0);
+    unlink(path);
+    assert_true(wb_file_unlinked(&file));
+    wb_file_close(&file);
+    wb_file_close(&file);
+    wb_file_close(&again);
+    assert_int_equal(wb_file_open(dir, WB_FILE_WRITE, &file), WB_E_IO);
+}
+
+static void test_read(void **state)
+{
+    struct wb_file file;
+    char bytes[10];
+    size_t got;
+
+    (void)state;
+    assert_int_equal(wb_file_open(path, WB_FILE_WRITE | WB_FILE_CREATE, &file), 0);
+    assert_int_equal(wb_file_write_at(&file, 0, "0123456789", 10), 0);
+    assert_int_equal(wb_file_read_at(&file, 4, bytes, 4, &got), 0);
+    assert_int_equal(got, 4);
+    assert_memory_equal(bytes, "4567", 4);
+    assert_int_equal(wb_file_read_at(&file, 8, bytes, 10, &got), 0);
+    assert_int_equal(got, 2);
+    assert_int_equal(wb_file_read_at(&file, 100, bytes, 10, &got), 0);
+    assert_int_equal(got, 0);
+    assert_int_equal(wb_file_read_exact(&file, 0, bytes, 10), 0);
+    assert_int_equal(wb_file_read_exact(&file, 1, bytes, 10), WB_E_CORRUPT);
+    assert_non_null(strstr(wb_error_message(), path));
+    assert_int_equal(wb_file_truncate(&file, 5), 0);
+    assert_int_equal(wb_file_read_exact(&file, 0, bytes, 6), WB_E_CORRUPT);
+    assert_int_equal(wb_file_sync(&file), 0);
+    wb_file_sequential(&file);
+    wb_file_forget(&file, 0, 5);
+    wb_file_close(&file);
+}
+
+static void test_lock(void **state)
+{
+    struct wb_file first, second;
+
+    (void)state;
+    assert_int_equal(wb_file_open(path, WB_FILE_WRITE | WB_FILE_CREATE, &first), 0);
+    assert_int_equal(wb_file_open(path, WB_FILE_READ, &second), 0);
+    assert_int_equal(wb_file_lock(&first, false), 0);
+    assert_int_equal(wb_file_lock(&first, true), 0);
+    assert_int_equal(wb_file_lock(&second, false), WB_E_BUSY);
+    assert_non_null(strstr(wb_error_message(), path));
+    wb_file_unlock(&first);
+    assert_int_equal(wb_file_lock(&second, false), 0);
+    wb_file_close(&second);
+    assert_int_equal(wb_file_lock(&first, false), 0);
+    wb_file_close(&first);
+}
+
+/* ---- faults ------------------------------------------------------------------------------- */
+
+static void test_faults(void **state)
+{
+    struct wb_file file, none;
+    char bytes[10];
+    size_t got;
+    uint64_t size;
+
+    (void)state;
+    assert_int_equal(wb_file_open(path, WB_FILE_WRITE | WB_FILE_CREATE, &file), 0);
+    wb_fault_arm(WB_FAULT_WRITE, 2, ENOSPC);
+    assert_int_equal(wb_file_write_at(&file, 0, "0123456789", 10), 0);
+    assert_false(wb_fault_struck());
+    assert_int_equal(wb_file_write_at(&file, 10, "0123456789", 10), WB_E_IO);
+    assert_true(wb_fault_struck());
+    assert_non_null(strstr(wb_error_message(), "No space left on device"));
+    assert_int_equal(wb_file_size(&file, &size), 0);
+    assert_int_equal(size, 15); /* half of it arrived */
+    assert_int_equal(wb_file_write_at(&file, 10, "0123456789", 10), 0); /* only once */
+    assert_int_equal(wb_fault_count(), 3);
+    wb_fault_arm(WB_FAULT_READ | WB_FAULT_SYNC, 2, EIO);
+    assert_int_equal(wb_file_read_at(&file, 0, bytes, 10, &got), 0);
+    assert_int_equal(wb_file_sync(&file), WB_E_IO);
+    wb_fault_arm(WB_FAULT_READ, 1, EIO);
+    assert_int_equal(wb_file_read_exact(&file, 0, bytes, 10), WB_E_IO);
+    wb_fault_arm(WB_FAULT_OPEN, 1, EACCES);
+    assert_int_equal(wb_file_open(path, WB_FILE_READ, &none), WB_E_IO);
+    assert_int_equal(none.fd, -1);
+    wb_fault_arm(WB_FAULT_ALLOC, 1, ENOMEM);
+    assert_int_equal(wb_file_open(path, WB_FILE_READ, &none), WB_E_NOMEM);
+    wb_fault_arm(WB_FAULT_ANY, UINT64_MAX, EIO);
+    assert_int_equal(wb_file_open(path, WB_FILE_READ, &none), 0);
+    assert_int_equal(wb_fault_count(), 2); /* the allocation of the path, and the open */
+    wb_fault_disarm();
+    wb_file_close(&none);
+    assert_int_equal(wb_file_sync(&file), 0);
+    wb_file_close(&file);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(test_open, remove_file),
+        cmocka_unit_test_teardown(test_read, remove_file),
+        cmocka_unit_test_teardown(test_lock, remove_file),
+        cmocka_unit_test_teardown(test_faults, remove_file),
+    };
+
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}

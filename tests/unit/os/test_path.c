@@ -1,0 +1,167 @@
+/* test_path.c - names in the file system, and replacing a file whole. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "os/fault.h"
+#include "os/file.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <unistd.h>
+
+static char dir[] = "/tmp/webbase-test-XXXXXX";
+
+static int make_dir(void **state)
+{
+    (void)state;
+    return mkdtemp(dir) ? 0 : -1;
+}
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st;
+    (void)type;
+    (void)ftw;
+    return remove(path);
+}
+
+static int remove_dir(void **state)
+{
+    (void)state;
+    return nftw(dir, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+static const char *in_dir(const char *name)
+{
+    static char paths[4][256];
+    static unsigned next;
+    char *path = paths[next++ % 4];
+
+    snprintf(path, 256, "%s/%s", dir, name);
+    return path;
+}
+
+static void test_join(void **state)
+{
+    static const struct {
+        const char *dir, *name, *path;
+    } known[] = {{"a", "b", "a/b"}, {"a/", "b", "a/b"}, {"a//", "b", "a/b"}, {"/", "b", "/b"}, {"a/b", "c/d", "a/b/c/d"}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        char *path = wb_path_join(known[i].dir, known[i].name);
+        assert_string_equal(path, known[i].path);
+        wb_free(path);
+    }
+}
+
+static void test_kinds(void **state)
+{
+    (void)state;
+    assert_int_equal(wb_path_mkdirs(in_dir("x/y/z")), 0);
+    assert_int_equal(wb_path_mkdirs(in_dir("x/y/z")), 0);
+    assert_int_equal(wb_path_mkdirs(in_dir("x/y/z/")), 0);
+    assert_int_equal(wb_path_kind(in_dir("x/y/z")), WB_PATH_DIR);
+    assert_int_equal(wb_path_replace(in_dir("f"), WB_SLICE_LIT("1")), 0);
+    assert_int_equal(wb_path_kind(in_dir("f")), WB_PATH_FILE);
+    assert_int_equal(wb_path_mkdirs(in_dir("f")), WB_E_IO);
+    assert_int_equal(wb_path_mkdirs(in_dir("f/g")), WB_E_IO);
+    assert_int_equal(wb_path_kind(in_dir("none")), WB_PATH_NONE);
+    assert_int_equal(wb_path_unlink(in_dir("none")), 0);
+    assert_int_equal(wb_path_rename(in_dir("none"), in_dir("other")), WB_E_IO);
+    assert_int_equal(wb_path_sync_dir(in_dir("x")), 0);
+    assert_int_equal(wb_path_sync_dir(in_dir("none")), WB_E_IO);
+    assert_int_equal(wb_path_disk_bytes(in_dir("none")), 0);
+    assert_int_equal(symlink("f", in_dir("link")), 0);
+    assert_int_equal(wb_path_kind(in_dir("link")), WB_PATH_FILE);
+}
+
+static void test_whole_files(void **state)
+{
+    struct wb_buf bytes;
+
+    (void)state;
+    assert_int_equal(wb_path_replace(in_dir("w"), WB_SLICE_LIT("hello")), 0);
+    assert_int_equal(wb_path_read(in_dir("w"), 5, &bytes), 0);
+    assert_int_equal(bytes.len, 5);
+    wb_buf_release(&bytes);
+    assert_int_equal(wb_path_read(in_dir("w"), 4, &bytes), WB_E_LIMIT);
+    assert_null(bytes.ptr);
+    assert_int_equal(wb_path_read(in_dir("none"), 4, &bytes), WB_E_NOTFOUND);
+}
+
+/* A replacement that fails anywhere leaves the old file or the new one, and no temporary. */
+static void test_failing_replacement(void **state)
+{
+    static const unsigned kinds[] = {WB_FAULT_ALLOC, WB_FAULT_OPEN, WB_FAULT_WRITE, WB_FAULT_SYNC, WB_FAULT_RENAME};
+    unsigned failures = 0;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        for (uint64_t nth = 1;; nth++) {
+            struct wb_buf bytes;
+            assert_int_equal(wb_path_replace(in_dir("r"), WB_SLICE_LIT("old contents")), 0);
+            wb_fault_arm(kinds[i], nth, kinds[i] == WB_FAULT_ALLOC ? ENOMEM : ENOSPC);
+            int err = wb_path_replace(in_dir("r"), WB_SLICE_LIT("new"));
+            bool struck = wb_fault_struck();
+            wb_fault_disarm();
+            assert_int_equal(err < 0, struck);
+            assert_int_equal(wb_path_read(in_dir("r"), 100, &bytes), 0);
+            assert_true(wb_slice_equal(wb_buf_slice(&bytes), WB_SLICE_LIT("new")) ||
+                        (err < 0 && wb_slice_equal(wb_buf_slice(&bytes), WB_SLICE_LIT("old contents"))));
+            wb_buf_release(&bytes);
+            assert_int_equal(wb_path_kind(in_dir("r.tmp")), WB_PATH_NONE);
+            if (!struck)
+                break;
+            failures++;
+        }
+    assert_true(failures >= 6);
+}
+
+struct listing {
+    char names[200];
+    int stop_after;
+};
+
+static int list_entry(void *context, const struct wb_dir_entry *entry)
+{
+    struct listing *listing = context;
+    size_t used = strlen(listing->names);
+
+    snprintf(listing->names + used, sizeof listing->names - used, "%s:%d:%llu ", entry->name, (int)entry->kind,
+             entry->kind == WB_PATH_FILE ? (unsigned long long)entry->size : 0);
+    return --listing->stop_after == 0 ? 5 : 0;
+}
+
+static void test_walk(void **state)
+{
+    struct listing listing = {0}, first = {.stop_after = 1};
+
+    (void)state;
+    assert_int_equal(wb_path_mkdirs(in_dir("d/sub")), 0);
+    assert_int_equal(wb_path_replace(in_dir("d/b"), WB_SLICE_LIT("12")), 0);
+    assert_int_equal(wb_path_replace(in_dir("d/a"), WB_SLICE_LIT("")), 0);
+    assert_int_equal(symlink("a", in_dir("d/link")), 0);
+    assert_int_equal(wb_dir_each(in_dir("d"), list_entry, &listing), 0);
+    assert_string_equal(listing.names, "a:1:0 b:1:2 link:3:0 sub:2:0 ");
+    assert_int_equal(wb_dir_each(in_dir("d"), list_entry, &first), 5);
+    assert_string_equal(first.names, "a:1:0 ");
+    assert_int_equal(wb_dir_each(in_dir("none"), list_entry, &listing), WB_E_IO);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_join), cmocka_unit_test(test_kinds), cmocka_unit_test(test_whole_files),
+                                       cmocka_unit_test(test_failing_replacement), cmocka_unit_test(test_walk)};
+
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}
