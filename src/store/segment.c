@@ -262,104 +262,101 @@ int wb_page_source_init(struct wb_page_source *source)
 void wb_page_source_release(struct wb_page_source *source)
 {
     wb_block_reader_free(source->zstd);
-    wb_buf_release(&source->start);
-    wb_buf_release(&source->lead);
-    wb_buf_release(&source->frame);
+    wb_buf_release(&source->bytes);
+    wb_block_cache_release(&source->cache);
     source->zstd = NULL;
 }
 
-/* The block's first `need` bytes in source->start, of which some are there already. */
-static int read_start(const struct wb_segment *segment, struct wb_page_source *source, uint64_t at, size_t need)
+/* At least `need` bytes from `at` on in source->bytes, of which the first len are there already. */
+static int require(const struct wb_segment *segment, struct wb_page_source *source, uint64_t at, size_t need)
 {
-    size_t have = source->start.len, got;
-    int err;
+    size_t have = source->bytes.len, got;
+    int err = 0;
 
     if (have >= need)
         return 0;
-    err = wb_buf_reserve(&source->start, need - have);
+    err = wb_buf_reserve(&source->bytes, need - have);
+    if (err == 0)
+        err = wb_file_read_at(&segment->file, at + have, source->bytes.ptr + have, need - have, &got);
     if (err < 0)
         return err;
-    err = wb_file_read_at(&segment->file, at + have, source->start.ptr + have, need - have, &got);
-    if (err < 0)
-        return err;
-    source->start.len += got;
-    return 0;
+    source->bytes.len += got;
+    return source->bytes.len < need ? wb_fail(WB_E_CORRUPT, "the file ends inside the block") : 0;
 }
 
-static int require_start(const struct wb_segment *segment, struct wb_page_source *source, uint64_t at, size_t need)
+/* The first bytes of a block: a guess at how much will be needed, so that one read mostly does. */
+static int read_first(const struct wb_segment *segment, struct wb_page_source *source, uint64_t at)
 {
-    int err = read_start(segment, source, at, need);
+    size_t got;
+    int err;
 
-    if (err == 0 && source->start.len < need)
-        err = wb_fail(WB_E_CORRUPT, "the file ends inside the block");
+    wb_buf_clear(&source->bytes);
+    err = wb_buf_reserve(&source->bytes, FIRST_READ_BYTES);
+    if (err == 0)
+        err = wb_file_read_at(&segment->file, at, source->bytes.ptr, FIRST_READ_BYTES, &got);
+    if (err < 0)
+        return err;
+    source->bytes.len = got;
+    return require(segment, source, at, WB_BLOCK_HEADER_BYTES);
+}
+
+/* Header, directory and lead from the file, checked. */
+static int load_start(const struct wb_segment *segment, struct wb_page_source *source, uint64_t at, struct wb_block_start *start)
+{
+    int err = read_first(segment, source, at);
+
+    if (err == 0)
+        err = wb_block_head_read(source->bytes.ptr, &start->head);
+    if (err < 0)
+        return err;
+    size_t directory_end = wb_block_directory_end(&start->head);
+    err = require(segment, source, at, directory_end + start->head.lead_stored);
+    if (err == 0)
+        err = wb_block_directory_check(&start->head, source->bytes.ptr + WB_BLOCK_HEADER_BYTES);
+    if (err == 0 && start->head.lead_count)
+        err = wb_block_read_lead(source->zstd, &start->head, source->bytes.ptr + directory_end, &start->lead);
+    if (err == 0)
+        err = wb_buf_append(&start->directory, source->bytes.ptr + WB_BLOCK_HEADER_BYTES, directory_end - WB_BLOCK_HEADER_BYTES);
     return err;
 }
 
-static int read_lead(const struct wb_segment *segment, struct wb_page_source *source, uint64_t at, const struct wb_block_head *head)
+/* The start of a block, from the cache or into it. */
+static int find_start(const struct wb_segment *segment, struct wb_page_source *source, uint64_t logical, uint64_t at,
+                      const struct wb_block_start **start_out)
 {
-    size_t directory_end = wb_block_directory_end(head);
-    int err = require_start(segment, source, at, directory_end + head->lead_stored);
-
-    return err < 0 ? err : wb_block_read_lead(source->zstd, head, source->start.ptr + directory_end, &source->lead);
-}
-
-static int read_frame(const struct wb_segment *segment, struct wb_page_source *source, uint64_t at, const struct wb_block_head *head,
-                      size_t index, struct wb_buf *record_out)
-{
-    const char *directory = source->start.ptr + WB_BLOCK_HEADER_BYTES;
-    struct wb_block_entry entry = wb_block_entry_read(directory, index);
-    uint64_t frame_at = wb_block_frame_at(head, directory, index);
-    const char *frame = NULL;
+    struct wb_block_start start = {.name = {segment->number, segment->version, logical}};
     int err;
 
-    if (frame_at + entry.stored <= source->start.len) {
-        frame = source->start.ptr + frame_at;
-    } else {
-        wb_buf_clear(&source->frame);
-        err = wb_buf_reserve(&source->frame, entry.stored);
-        if (err == 0)
-            err = wb_file_read_exact(&segment->file, at + frame_at, source->frame.ptr, entry.stored);
-        if (err < 0)
-            return err;
-        frame = source->frame.ptr;
-    }
-    return wb_block_read_frame(source->zstd, &entry, frame, wb_buf_slice(&source->lead), record_out);
+    *start_out = wb_block_cache_find(&source->cache, &start.name);
+    if (*start_out)
+        return 0;
+    err = load_start(segment, source, at, &start);
+    if (err == 0)
+        err = wb_block_cache_put(&source->cache, &start, start_out);
+    wb_buf_release(&start.directory);
+    wb_buf_release(&start.lead);
+    return err;
 }
 
-static int read_record(const struct wb_segment *segment, struct wb_page_source *source, uint64_t at, uint16_t slot,
+static int read_record(const struct wb_segment *segment, struct wb_page_source *source, const struct wb_place *place, uint64_t at,
                        struct wb_pageid id, struct wb_buf *record_out)
 {
-    struct wb_block_head head;
+    const struct wb_block_start *start;
     size_t index;
-    int err;
+    int err = find_start(segment, source, place->logical, at, &start);
 
-    wb_buf_clear(&source->start);
-    wb_buf_clear(&source->lead);
-    err = read_start(segment, source, at, FIRST_READ_BYTES);
-    if (err == 0)
-        err = require_start(segment, source, at, WB_BLOCK_HEADER_BYTES);
-    if (err == 0)
-        err = wb_block_head_read(source->start.ptr, &head);
-    if (err == 0)
-        err = require_start(segment, source, at, wb_block_directory_end(&head));
     if (err < 0)
         return err;
-    const char *directory = source->start.ptr + WB_BLOCK_HEADER_BYTES;
-    err = wb_block_directory_check(&head, directory);
-    if (err < 0)
-        return err;
-    if (!wb_block_find_slot(&head, directory, slot, &index) || !wb_pageid_equal(wb_block_entry_read(directory, index).id, id))
+    const char *directory = start->directory.ptr;
+    if (!wb_block_find_slot(&start->head, directory, place->slot, &index) ||
+        !wb_pageid_equal(wb_block_entry_read(directory, index).id, id))
         return wb_fail(WB_E_CORRUPT, "the block does not hold the page that the catalog says it holds");
-    if (head.lead_count > 0) {
-        err = read_lead(segment, source, at, &head);
-        if (err < 0)
-            return err;
-        directory = source->start.ptr + WB_BLOCK_HEADER_BYTES; /* the buffer may have moved */
-    }
     struct wb_block_entry entry = wb_block_entry_read(directory, index);
-    if (!(entry.flags & WB_ENTRY_LEAD))
-        return read_frame(segment, source, at, &head, index, record_out);
-    return wb_block_lead_record(&entry, wb_buf_slice(&source->lead), wb_block_lead_at(directory, index), record_out);
+    if (entry.flags & WB_ENTRY_LEAD)
+        return wb_block_lead_record(&entry, wb_buf_slice(&start->lead), wb_block_lead_at(directory, index), record_out);
+    wb_buf_clear(&source->bytes);
+    err = require(segment, source, at + wb_block_frame_at(&start->head, directory, index), entry.stored);
+    return err < 0 ? err : wb_block_read_frame(source->zstd, &entry, source->bytes.ptr, wb_buf_slice(&start->lead), record_out);
 }
 
 int wb_segment_read_record(const struct wb_segment *segment, struct wb_page_source *source, const struct wb_place *place,
@@ -371,7 +368,7 @@ int wb_segment_read_record(const struct wb_segment *segment, struct wb_page_sour
 
     if (err < 0)
         return err;
-    err = read_record(segment, source, at, place->slot, id, record_out);
+    err = read_record(segment, source, place, at, id, record_out);
     if (err == WB_E_CORRUPT) {
         snprintf(why, sizeof why, "%s", wb_error_message());
         return wb_fail(WB_E_CORRUPT, "%s at %llu: %s", segment->file.path, (unsigned long long)at, why);

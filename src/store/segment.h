@@ -14,6 +14,7 @@
 
 #include "os/file.h"
 #include "store/block.h"
+#include "store/block_cache.h"
 #include "store/catalog.h"
 
 #define WB_SEGMENT_DIR "pages"
@@ -74,8 +75,8 @@ bool wb_segment_last_seal(const struct wb_segment *segment, uint64_t *commit_out
 /* Buffers for reading pages out of blocks, kept from one to the next. */
 struct wb_page_source {
     struct wb_block_reader *zstd;
-    struct wb_buf start; /* header, directory and what follows, as far as it was read */
-    struct wb_buf lead, frame;
+    struct wb_buf bytes; /* as they lie in the file */
+    struct wb_block_cache cache;
 };
 int wb_page_source_init(struct wb_page_source *source);
 void wb_page_source_release(struct wb_page_source *source);

@@ -1,0 +1,94 @@
+/* block_cache.c - four ways a set, the least recently used goes; past the bound in bytes, whoever the hand points at. */
+#include "store/block_cache.h"
+#include "base/bytes.h"
+#include "base/check.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/mem.h"
+
+#define CACHE_BYTES_MAX ((size_t)64 << 20)
+
+enum { START_COUNT = WB_BLOCK_CACHE_SETS * WB_BLOCK_CACHE_WAYS };
+
+static size_t weight(const struct wb_block_start *start)
+{
+    return start->directory.cap + start->lead.cap;
+}
+
+static void drop(struct wb_block_cache *cache, struct wb_block_start *start)
+{
+    WB_CHECK(cache->bytes >= weight(start));
+    cache->bytes -= weight(start);
+    wb_buf_release(&start->directory);
+    wb_buf_release(&start->lead);
+    *start = (struct wb_block_start){0};
+}
+
+void wb_block_cache_release(struct wb_block_cache *cache)
+{
+    for (size_t i = 0; cache->starts && i < START_COUNT; i++)
+        drop(cache, &cache->starts[i]);
+    wb_free(cache->starts);
+    *cache = (struct wb_block_cache){0};
+}
+
+static bool same_name(const struct wb_block_name *a, const struct wb_block_name *b)
+{
+    return a->logical == b->logical && a->segment == b->segment && a->version == b->version;
+}
+
+static struct wb_block_start *set_of(const struct wb_block_cache *cache, const struct wb_block_name *name)
+{
+    char bytes[16];
+
+    wb_put32(bytes, name->segment);
+    wb_put32(bytes + 4, name->version);
+    wb_put64(bytes + 8, name->logical);
+    return cache->starts + wb_hash64(bytes, sizeof bytes) % WB_BLOCK_CACHE_SETS * WB_BLOCK_CACHE_WAYS;
+}
+
+const struct wb_block_start *wb_block_cache_find(struct wb_block_cache *cache, const struct wb_block_name *name)
+{
+    if (!cache->starts)
+        return NULL;
+    struct wb_block_start *set = set_of(cache, name);
+    for (size_t i = 0; i < WB_BLOCK_CACHE_WAYS; i++)
+        if (set[i].head.count && same_name(&set[i].name, name)) {
+            set[i].used = ++cache->now;
+            return &set[i];
+        }
+    return NULL;
+}
+
+/* Drops others until the bound is kept; `except` stays. */
+static void make_room(struct wb_block_cache *cache, const struct wb_block_start *except)
+{
+    for (size_t tried = 0; cache->bytes > CACHE_BYTES_MAX && tried < START_COUNT; tried++) {
+        struct wb_block_start *start = &cache->starts[cache->hand];
+        cache->hand = (cache->hand + 1) % START_COUNT;
+        if (start != except)
+            drop(cache, start);
+    }
+}
+
+int wb_block_cache_put(struct wb_block_cache *cache, struct wb_block_start *start, const struct wb_block_start **kept_out)
+{
+    *kept_out = NULL;
+    if (!cache->starts) {
+        cache->starts = wb_alloc_zero(START_COUNT, sizeof *cache->starts);
+        if (!cache->starts)
+            return WB_E_NOMEM;
+    }
+    struct wb_block_start *set = set_of(cache, &start->name), *oldest = set;
+    for (size_t i = 1; i < WB_BLOCK_CACHE_WAYS; i++)
+        if (set[i].used < oldest->used)
+            oldest = &set[i];
+    drop(cache, oldest);
+    *oldest = *start;
+    oldest->used = ++cache->now;
+    start->directory = start->lead = WB_BUF_INIT; /* the cache owns them now */
+    cache->bytes += weight(oldest);
+    make_room(cache, oldest);
+    *kept_out = oldest;
+    return 0;
+}
