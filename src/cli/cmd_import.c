@@ -234,10 +234,9 @@ static int read_source(const struct wb_options *options, struct import *im)
     im->source.files = options->args;
     im->source.file_count = options->arg_count;
     im->source.dir = wb_options_text(options, "dir");
-    im->source.body_max = WB_PAGE_MAX_BYTES;
     uint64_t max = wb_options_number(options, "max-bytes", WB_PAGE_MAX_BYTES);
-    if (max > WB_PAGE_MAX_BYTES)
-        return wb_usage("import: --max-bytes can be at most %u", WB_PAGE_MAX_BYTES);
+    if (max > WB_STORE_BODY_MAX)
+        return wb_usage("import: --max-bytes can be at most %u", WB_STORE_BODY_MAX);
     im->source.body_max = (size_t)max;
     if (!im->source.dir != !url)
         return wb_usage("import: --dir and --url go together");

@@ -25,7 +25,7 @@ static const struct wb_option init_options[] = {
 static const struct wb_option import_options[] = {
     {"dir", 0, WB_OPTION_DIR, "DIR", "import the files under DIR as pages of a site"},
     {"url", 0, WB_OPTION_TEXT, "BASE", "with --dir: the URL that DIR stands for"},
-    {"max-bytes", 0, WB_OPTION_NUMBER, "N", "keep at most N bytes of a body, and mark it as truncated (50331648)"},
+    {"max-bytes", 0, WB_OPTION_NUMBER, "N", "keep at most N bytes of a body, and mark what was cut as truncated (50331648)"},
     END,
 };
 
@@ -76,7 +76,9 @@ const struct wb_command wb_commands[] = {
      "its content says which.\n"
      "\n"
      "A damaged record costs one message with its place in the file; the records after\n"
-     "it are read. A file that cannot be read, or is no archive, makes the exit status\n"
+     "it are read. A body longer than --max-bytes is kept up to there, marked as\n"
+     "truncated and told; an import takes about four times that much memory at most.\n"
+     "A file that cannot be read, or is no archive, makes the exit status\n"
      "1, after the other files. SIGINT and SIGTERM end the import cleanly: what was\n"
      "read is kept.\n"
      "\n"

@@ -220,6 +220,7 @@ static int apply_revisit(struct edit *edit, const struct wb_op *op)
 
 static int apply_op(struct edit *edit, const struct wb_op *op)
 {
+    WB_CHECK(op->kind <= WB_OP_REVISIT);
     switch (op->kind) {
     case WB_OP_PUT:
         return apply_put(edit, op);
@@ -231,7 +232,6 @@ static int apply_op(struct edit *edit, const struct wb_op *op)
     case WB_OP_REVISIT:
         return apply_revisit(edit, op);
     }
-    WB_CHECK(!"an op of no kind");
     return 0;
 }
 

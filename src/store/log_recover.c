@@ -241,9 +241,10 @@ static int purge_files(void *context)
     wb_txn_park(&p->log->reader);
     if (err < 0 || retired == 0)
         return err;
-    err = wb_catalog_oldest_reader(p->log->catalog, &p->oldest);
+    err = wb_txn_write(p->log->catalog, &p->txn);
+    /* Inside the write transaction: whoever begins to read from here on sees everything that was ever retired. */
     if (err == 0)
-        err = wb_txn_write(p->log->catalog, &p->txn);
+        err = wb_catalog_oldest_reader(p->log->catalog, &p->oldest);
     if (err == 0)
         err = wb_retired_each(&p->txn, add_purgeable, p);
     if (err == 0 && p->count)

@@ -194,7 +194,7 @@ uint64_t file_bytes(const char *path)
 uint8_t flip_byte(const char *path, uint64_t at, uint8_t mask)
 {
     int fd = open(path, O_RDWR);
-    uint8_t before, after;
+    uint8_t before = 0, after;
 
     must(fd >= 0 && pread(fd, &before, 1, (off_t)at) == 1);
     after = before ^ mask;
@@ -411,7 +411,7 @@ void compare_sights(const char *what, struct sights *found, struct sights *expec
         print_seen("found", &found->list[i]);
     if (i < expected->count)
         print_seen("expected", &expected->list[i]);
-    must(!"scans agree");
+    must(false); /* the scans differ */
 }
 
 void sights_release(struct sights *sights)
