@@ -321,6 +321,7 @@ static void roll_back(struct wb_log *log)
         tail->bytes = tail->bytes_committed;
         tail->pages_appended = 0;
     }
+    wb_block_cache_release(&log->source.cache); /* other blocks will lie where those did that were read meanwhile */
     wb_log_ops_clear(writer);
 }
 
