@@ -238,6 +238,8 @@ static void test_read_record(void **state)
     struct wb_place past = {6, 0, f.at[BLOCKS] + 10000};
     assert_int_equal(wb_segment_read_record(&f.segment, &source, &past, f.ids[0][0], &record), WB_E_CORRUPT);
     must_ok(wb_file_truncate(&f.segment.file, f.at[BLOCKS] - 1));
+    wb_page_source_release(&source); /* which may remember */
+    must_ok(wb_page_source_init(&source));
     struct wb_place last = {6, PAGES - 1, f.at[BLOCKS - 1]};
     assert_int_equal(wb_segment_read_record(&f.segment, &source, &last, f.ids[BLOCKS - 1][PAGES - 1], &record), WB_E_CORRUPT);
     wb_page_source_release(&source);
