@@ -2,7 +2,7 @@
  * block.h - a block of pages as bytes: building, checking, taking pages out.
  *
  * A block holds pages that are neighbours, mostly of one site. The first pages of
- * ordinary size (the lead, 32 KiB or a little more) are compressed together; each
+ * ordinary size (the lead, 64 KiB or a little more) are compressed together; each
  * other page is a zstd frame of its own with the lead as its dictionary. So one
  * page costs the lead and itself to read, however large the block is, and a page
  * that died is dropped by leaving its frame out: nothing is compressed again.
@@ -29,7 +29,7 @@ enum {
     WB_BLOCK_ENTRY_BYTES = 68,
     WB_BLOCK_PAGES_MAX = 4096,
     WB_BLOCK_RAW_TARGET = 1 << 20, /* a block is closed when its records reach this */
-    WB_BLOCK_LEAD_MIN = 32 << 10,  /* the lead is closed when it reaches this */
+    WB_BLOCK_LEAD_MIN = 64 << 10,  /* the lead is closed when it reaches this */
     WB_BLOCK_LEAD_PAGE_MAX = 256 << 10, /* a larger page is never in the lead */
 };
 
