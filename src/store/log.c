@@ -296,6 +296,42 @@ int wb_log_page_identify(struct wb_page *page, struct wb_pageid id, const struct
     return 0;
 }
 
+struct generation_lookup {
+    struct wb_log *log;
+    struct wb_pageid id;
+    bool in;
+};
+
+static int look_up_generation(void *context)
+{
+    struct generation_lookup *l = context;
+    struct wb_entry entry;
+    struct wb_state state;
+    int err = wb_txn_wake(&l->log->reader);
+
+    if (err < 0)
+        return err;
+    err = wb_state_get(&l->log->reader, &state);
+    if (err == 0)
+        err = wb_entry_get(&l->log->reader, WB_TABLE_OLD, l->id, &entry);
+    l->in = err == 0;
+    if (err == WB_E_NOTFOUND) { /* the latest version there, which an op removes and the commit will make old */
+        err = wb_entry_get(&l->log->reader, WB_TABLE_PAGES, l->id, &entry);
+        l->in = err == 0 && state.generation > 0 && entry.epoch <= state.generation_epoch;
+    }
+    wb_txn_park(&l->log->reader);
+    return err == WB_E_NOTFOUND ? 0 : err;
+}
+
+int wb_log_in_generation(struct wb_log *log, struct wb_pageid id, bool *in_out)
+{
+    struct generation_lookup l = {.log = log, .id = id};
+    int err = wb_catalog_call(log->catalog, look_up_generation, &l);
+
+    *in_out = l.in;
+    return err;
+}
+
 int wb_log_page(struct wb_slice record, struct wb_pageid id, const struct wb_entry *entry, struct wb_page *page_out)
 {
     int err = wb_page_decode(record, page_out);

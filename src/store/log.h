@@ -63,7 +63,14 @@ static inline struct wb_log *wb_log_of(struct wb_store *store)
 
 /* ---- writing (log_write.c) ------------------------------------------------------------- */
 
-enum wb_op_kind { WB_OP_PUT, WB_OP_TOUCH, WB_OP_REMOVE, WB_OP_REMOVE_EVERYWHERE, WB_OP_REVISIT };
+enum wb_op_kind {
+    WB_OP_PUT,
+    WB_OP_TOUCH,
+    WB_OP_REMOVE,
+    WB_OP_REMOVE_EVERYWHERE,
+    WB_OP_REMOVE_OLD, /* from the generation only: the latest state does not have it */
+    WB_OP_REVISIT,
+};
 
 struct wb_op {
     enum wb_op_kind kind;
@@ -82,6 +89,7 @@ struct wb_pending {
     int64_t time_ms;
     int64_t put_op; /* which op holds its content; -1: the catalog's version */
     bool touched;   /* its lifetime is whole again */
+    bool taken_down; /* the generation does not have it any more either */
     uint32_t site;
 };
 
@@ -165,6 +173,9 @@ int wb_log_snapshot(struct wb_store *store, uint32_t *generation_out);
 
 /* The latest entry of a page in the catalog as it is now. */
 int wb_log_entry(struct wb_log *log, struct wb_pageid id, struct wb_entry *entry_out);
+
+/* Whether the generation has a page that the latest state, the ops included, does not have. */
+int wb_log_in_generation(struct wb_log *log, struct wb_pageid id, bool *in_out);
 
 /* The page at an entry's place, from the catalog's newest state. */
 int wb_log_get(struct wb_store *store, struct wb_pageid id, struct wb_page *page_out, struct wb_buf *mem_out);

@@ -176,9 +176,24 @@ static int apply_touch(struct edit *edit, const struct wb_op *op)
     return wb_entry_put(&edit->txn, WB_TABLE_PAGES, op->id, &entry);
 }
 
+/* The generation's version goes at once. */
+static int take_down(struct edit *edit, struct wb_pageid id, uint64_t *removed)
+{
+    struct wb_entry entry;
+    int err = wb_entry_get(&edit->txn, WB_TABLE_OLD, id, &entry);
+
+    if (err < 0)
+        return err == WB_E_NOTFOUND ? 0 : err;
+    edit->state.old--;
+    (*removed)++;
+    err = bury(edit, &entry, true);
+    return err < 0 ? err : wb_entry_delete(&edit->txn, WB_TABLE_OLD, id);
+}
+
 static int apply_remove(struct edit *edit, const struct wb_op *op)
 {
     bool everywhere = op->kind == WB_OP_REMOVE_EVERYWHERE;
+    uint64_t with_it = 0;
     struct wb_entry entry;
     int err = wb_entry_get(&edit->txn, WB_TABLE_PAGES, op->id, &entry);
 
@@ -195,14 +210,7 @@ static int apply_remove(struct edit *edit, const struct wb_op *op)
         edit->log->writer->sites[op->site].delta--;
         edit->counts.removed++;
     }
-    if (!everywhere)
-        return 0;
-    err = wb_entry_get(&edit->txn, WB_TABLE_OLD, op->id, &entry);
-    if (err < 0)
-        return err == WB_E_NOTFOUND ? 0 : err;
-    edit->state.old--;
-    err = bury(edit, &entry, true);
-    return err < 0 ? err : wb_entry_delete(&edit->txn, WB_TABLE_OLD, op->id);
+    return everywhere ? take_down(edit, op->id, &with_it) : 0;
 }
 
 static int apply_revisit(struct edit *edit, const struct wb_op *op)
@@ -229,6 +237,8 @@ static int apply_op(struct edit *edit, const struct wb_op *op)
     case WB_OP_REMOVE:
     case WB_OP_REMOVE_EVERYWHERE:
         return apply_remove(edit, op);
+    case WB_OP_REMOVE_OLD:
+        return take_down(edit, op->id, &edit->counts.removed);
     case WB_OP_REVISIT:
         return apply_revisit(edit, op);
     }

@@ -227,7 +227,7 @@ int wb_log_put(struct wb_store *store, const struct wb_page *page)
         .lifetime = days16(page->lifetime),
         .lifetime_count = days16(page->lifetime_count ? page->lifetime_count : page->lifetime),
     };
-    struct wb_pending then = {.exists = true, .time_ms = page->time_ms, .site = op.site};
+    struct wb_pending then = {.exists = true, .time_ms = page->time_ms, .site = op.site, .taken_down = now.taken_down};
     err = add_op(writer, &op, &then);
     if (err < 0)
         goto done;
@@ -262,11 +262,30 @@ int wb_log_touch(struct wb_store *store, struct wb_pageid id, int64_t time_ms)
     return add_op(log->writer, &op, &now);
 }
 
+/* Takes down a page that only the generation has. */
+static int remove_old(struct wb_log *log, struct wb_pageid id)
+{
+    struct wb_op op = {.kind = WB_OP_REMOVE_OLD, .id = id};
+    struct wb_pending gone = {.put_op = -1};
+    bool there = false;
+    int err = 0;
+
+    wb_log_pending(log, id, &gone);
+    if (!gone.taken_down)
+        err = wb_log_in_generation(log, id, &there);
+    if (err < 0)
+        return err;
+    if (!there)
+        return wb_fail(WB_E_NOTFOUND, "not in the repository");
+    gone.taken_down = true;
+    return add_op(log->writer, &op, &gone);
+}
+
 int wb_log_remove(struct wb_store *store, struct wb_pageid id, bool everywhere)
 {
     struct wb_log *log = wb_log_of(store);
     struct wb_op op = {.kind = everywhere ? WB_OP_REMOVE_EVERYWHERE : WB_OP_REMOVE, .id = id};
-    struct wb_pending gone = {.put_op = -1};
+    struct wb_pending before = {0}, gone = {.put_op = -1};
     struct wb_buf memory = WB_BUF_INIT;
     struct wb_page page;
     int err = check_usable(log->writer);
@@ -275,8 +294,12 @@ int wb_log_remove(struct wb_store *store, struct wb_pageid id, bool everywhere)
         err = wb_log_get(store, id, &page, &memory);
     if (err == 0)
         err = intern_site(log->writer, wb_key_site(page.key), &op.site);
+    wb_log_pending(log, id, &before);
+    gone.taken_down = everywhere || before.taken_down;
     if (err == 0)
         err = add_op(log->writer, &op, &gone);
+    else if (err == WB_E_NOTFOUND && everywhere)
+        err = remove_old(log, id);
     wb_buf_release(&memory);
     return err;
 }

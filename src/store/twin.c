@@ -208,17 +208,17 @@ static int twin_touch(struct wb_store *store, struct wb_pageid id, int64_t time_
 static int twin_remove(struct wb_store *store, struct wb_pageid id, bool everywhere)
 {
     struct twin *twin = twin_of(store);
-    struct version *version = find(&twin->now.pages, id);
+    struct version *version = find(&twin->now.pages, id), *old = find(&twin->now.old, id);
 
-    if (!version)
+    if (!version && !(everywhere && old))
         return wb_fail(WB_E_NOTFOUND, "not in the repository");
     twin->counts.removed++;
     if (!everywhere)
         return retire(&twin->now, version);
-    drop(&twin->now.pages, version);
-    version = find(&twin->now.old, id);
     if (version)
-        drop(&twin->now.old, version);
+        drop(&twin->now.pages, version);
+    if (old)
+        drop(&twin->now.old, old);
     return 0;
 }
 
