@@ -308,6 +308,30 @@ static void test_killed_creation(void **state)
     }
 }
 
+/* What a creation that was killed early may leave: a catalog that is none yet. */
+static void test_leftovers_of_a_creation(void **state)
+{
+    struct model model = {.seed = 1};
+    char dir[DIR_MAX], path[DIR_MAX];
+    struct wb_buf zeros = WB_BUF_INIT;
+
+    (void)state;
+    must_ok(wb_buf_reserve(&zeros, 4096));
+    memset(zeros.ptr, 0, 4096);
+    for (size_t len = 0; len <= 4096; len += 1024) {
+        test_dir(dir);
+        path_in(dir, WB_CATALOG_NAME, path);
+        must_ok(wb_path_replace(path, wb_slice(zeros.ptr, len)));
+        path_in(dir, WB_CATALOG_NAME "-lock", path);
+        must_ok(wb_path_replace(path, wb_slice(zeros.ptr, len)));
+        path_in(dir, WB_SUPERBLOCK_NAME ".tmp", path);
+        must_ok(wb_path_replace(path, wb_slice(zeros.ptr, len)));
+        assert_int_equal(run_child(create, dir), 0);
+        inspect_in_child(dir, &model);
+    }
+    wb_buf_release(&zeros);
+}
+
 /* ---- power loss ------------------------------------------------------------------------------------------- */
 
 struct loss {
@@ -420,6 +444,7 @@ int main(void)
         cmocka_unit_test(test_killed_writers),
         cmocka_unit_test(test_killed_beside_another),
         cmocka_unit_test(test_killed_creation),
+        cmocka_unit_test(test_leftovers_of_a_creation),
         cmocka_unit_test(test_power_loss),
     };
 

@@ -10,7 +10,7 @@
 
 #include <errno.h>
 
-enum { SITES = 3, NUMBERS = 8, NEW_PAGES = 10 };
+enum { SITES = 3, NUMBERS = 8, NEW_PAGES = 20 };
 
 static char template_dir[DIR_MAX], work_dir[DIR_MAX];
 static struct wb_store *store; /* what is under test */
@@ -227,23 +227,24 @@ struct operation {
     int (*run)(void);
     bool without_store; /* no handle is open meanwhile */
     bool put_before;    /* pages are taken and not committed */
+    unsigned syncs, writes; /* so many at least belong to it: fewer would mean that nothing is made to fail */
 };
 
 static const struct operation operations[] = {
-    {"put", do_put, false, false},
-    {"put and commit", do_commit, false, false},
-    {"commit", do_commit_only, false, true},
-    {"snapshot", do_snapshot, false, true},
-    {"get", do_get, false, false},
-    {"scan", do_scan, false, false},
-    {"compact", do_compact, false, false},
-    {"compact with pages taken", do_compact, false, true},
-    {"stat", do_stat, false, false},
-    {"touch, remove and revisits", do_small_ops, false, false},
-    {"verify", do_verify, true, false},
-    {"verify beside a writer", do_verify, false, true},
-    {"open for reading", do_open_read, true, false},
-    {"open for writing", do_open_write, true, false},
+    {"put", do_put, false, false, 1, 2},
+    {"put and commit", do_commit, false, false, 2, 2},
+    {"commit", do_commit_only, false, true, 1, 1},
+    {"snapshot", do_snapshot, false, true, 1, 1},
+    {"get", do_get, false, false, 0, 0},
+    {"scan", do_scan, false, false, 0, 0},
+    {"compact", do_compact, false, false, 2, 3},
+    {"compact with pages taken", do_compact, false, true, 3, 4},
+    {"stat", do_stat, false, false, 0, 0},
+    {"touch, remove and revisits", do_small_ops, false, false, 0, 0},
+    {"verify", do_verify, true, false, 0, 0},
+    {"verify beside a writer", do_verify, false, true, 0, 0},
+    {"open for reading", do_open_read, true, false, 0, 0},
+    {"open for writing", do_open_write, true, false, 0, 0},
 };
 
 static const struct {
@@ -322,6 +323,10 @@ static void test_operation(void **state)
         uint64_t nth = 1, step = test_rounds(10) < 10 ? 3 : 1;
         while (strike(operation, kind, nth))
             nth += nth < 40 ? step : 1 + chance_below(&chance, nth / 4);
+        unsigned least = kinds[kind].kind == WB_FAULT_SYNC ? operation->syncs : kinds[kind].kind == WB_FAULT_WRITE ? operation->writes : 0;
+        if (nth <= least)
+            fprintf(stderr, "%s: fewer than %u operations of kind %s\n", operation->name, least, kinds[kind].name);
+        must(nth > least);
     }
 }
 
@@ -359,7 +364,7 @@ static void test_create(void **state)
 /* What was read of a block whose commit failed must not be taken for the block that is written to its place. */
 static void test_places_used_again(void **state)
 {
-    const struct operation plain = {"commit", do_commit, false, false};
+    const struct operation plain = {"commit", do_commit, false, false, 0, 0};
     struct spec specs[40];
 
     (void)state;
@@ -399,7 +404,7 @@ static bool stop_at_once(void *context, uint64_t done, uint64_t total)
 
 static void test_stopped_compaction(void **state)
 {
-    const struct operation plain = {"compact", do_compact, false, false};
+    const struct operation plain = {"compact", do_compact, false, false, 0, 0};
     struct wb_compact compact;
 
     (void)state;

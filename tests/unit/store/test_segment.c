@@ -4,6 +4,8 @@
 #include "base/hash.h"
 #include "os/file.h"
 
+#include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static char dir[DIR_MAX];
@@ -101,6 +103,44 @@ static void test_header(void **state)
     must_ok(wb_file_truncate(&segment.file, 20));
     wb_file_close(&segment.file);
     assert_int_equal(open_segment(1, 0, repo_id, 0, 0), WB_E_CORRUPT);
+}
+
+/* As recovery does with a file that the catalog does not know: removes it where nobody holds it. */
+static int remove_again_and_again(void *context)
+{
+    const char *path = context;
+    struct wb_file file;
+
+    while (getppid() != 1) {
+        if (wb_file_open(path, WB_FILE_READ, &file) < 0)
+            continue;
+        if (wb_file_lock(&file, false) == 0 && !wb_file_unlinked(&file))
+            must_ok(wb_path_unlink(path));
+        wb_file_close(&file);
+    }
+    return 0;
+}
+
+/* Whatever others remove: a segment that was made is there, under its name. */
+static void test_making_beside_removal(void **state)
+{
+    struct wb_segment segment;
+    struct stat st, named;
+    char path[DIR_MAX];
+
+    (void)state;
+    path_of(9, 0, path);
+    pid_t remover = start_child(remove_again_and_again, path);
+    for (unsigned i = 0; i < test_rounds(20000); i++) {
+        must_ok(wb_segment_create(dir, repo_id, 9, 0, &segment));
+        assert_int_equal(fstat(segment.file.fd, &st), 0);
+        if (stat(path, &named) != 0 || named.st_ino != st.st_ino)
+            fail_msg("the segment made in round %u is gone", i);
+        must_ok(wb_path_unlink(path));
+        wb_segment_close(&segment);
+    }
+    kill(remover, SIGKILL);
+    end_child(remover);
 }
 
 static void test_map(void **state)
@@ -333,6 +373,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_header),
+        cmocka_unit_test(test_making_beside_removal),
         cmocka_unit_test(test_map),
         cmocka_unit_test(test_seal),
         cmocka_unit_test(test_read_record),

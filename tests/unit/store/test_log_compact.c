@@ -1,0 +1,204 @@
+/*
+ * test_log_compact.c - what compaction promises beside keeping pages: it gives
+ * space back, keeps their order, and the bytes of a page that was removed on
+ * request, the generation's version included, are really gone from the disk.
+ */
+#include "store_support.h"
+#include "os/file.h"
+
+#include <dirent.h>
+
+static char dir[DIR_MAX];
+
+/* Bodies of noise, which zstd stores as it is: so they can be looked for. */
+static struct spec noise(uint32_t number, int64_t time_ms)
+{
+    return (struct spec){.site = 1, .number = number, .time_ms = time_ms, .size = 3000, .variant = 5};
+}
+
+/* How many files hold a piece of the page's body. */
+static unsigned files_with(const struct spec *spec)
+{
+    char pages[DIR_MAX], path[DIR_MAX];
+    struct made made;
+    unsigned count = 0;
+
+    make_page(spec, &made);
+    path_in(dir, WB_SEGMENT_DIR, pages);
+    DIR *d = opendir(pages);
+    must(d != NULL);
+    for (struct dirent *entry; (entry = readdir(d)) != NULL;) {
+        struct wb_buf bytes;
+        if (entry->d_name[0] == '.')
+            continue;
+        path_in(pages, entry->d_name, path);
+        must_ok(wb_path_read(path, 64 << 20, &bytes));
+        count += memmem(bytes.ptr, bytes.len, made.page.body.ptr + 1000, 64) != NULL;
+        wb_buf_release(&bytes);
+    }
+    closedir(d);
+    made_release(&made);
+    return count;
+}
+
+static struct wb_compact compact(struct wb_store *store)
+{
+    struct wb_compact result;
+
+    must_ok(wb_store_compact(store, NULL, NULL, &result));
+    return result;
+}
+
+static struct wb_store *new_store(void)
+{
+    test_dir(dir);
+    create_store(dir);
+    return open_store(dir, WB_STORE_WRITE);
+}
+
+static void put_pages(struct wb_store *store, uint32_t first, uint32_t count, int64_t time_ms)
+{
+    for (uint32_t i = first; i < first + count; i++) {
+        struct spec spec = noise(i, time_ms);
+        must_ok(put_spec(store, &spec));
+    }
+    commit_store(store);
+}
+
+/* Page 3 is in the lead, page 35 in a frame of its own. */
+static void take_down_and_look(struct wb_store *store, uint32_t number, const int64_t *times, size_t versions)
+{
+    struct spec latest = noise(number, times[versions - 1]);
+
+    for (size_t i = 0; i < versions; i++) {
+        struct spec spec = noise(number, times[i]);
+        assert_int_not_equal(files_with(&spec), 0);
+    }
+    must_ok(wb_store_remove(store, spec_id(&latest), true));
+    compact(store);
+    wb_store_close(store);
+    wb_store_close(open_store(dir, WB_STORE_WRITE));
+    for (size_t i = 0; i < versions; i++) {
+        struct spec spec = noise(number, times[i]);
+        if (files_with(&spec) != 0)
+            fail_msg("the version of %lld of page %u is still on disk", (long long)times[i], number);
+    }
+    verify_clean(dir);
+}
+
+static void test_takedown(void **state)
+{
+    (void)state;
+    for (uint32_t number = 3; number <= 35; number += 32) {
+        struct wb_store *store = new_store();
+        put_pages(store, 0, 40, 1000);
+        take_down_and_look(store, number, (int64_t[]){1000}, 1);
+    }
+}
+
+/* The version that the generation has lies in another block than the latest. */
+static void test_takedown_of_class_a(void **state)
+{
+    uint32_t generation;
+
+    (void)state;
+    for (uint32_t number = 3; number <= 35; number += 32) {
+        struct wb_store *store = new_store();
+        put_pages(store, 0, 40, 1000);
+        must_ok(wb_store_snapshot(store, &generation));
+        put_pages(store, number, 2, 2000);
+        take_down_and_look(store, number, (int64_t[]){1000, 2000}, 2);
+    }
+}
+
+/* ---- space and order ------------------------------------------------------------------------------------------ */
+
+static void test_space(void **state)
+{
+    struct wb_store *store = new_store();
+    struct wb_store_stat before, after;
+
+    (void)state;
+    put_pages(store, 0, 200, 1000);
+    put_pages(store, 50, 100, 2000);
+    must_ok(wb_store_stat(store, &before));
+    assert_true(before.bytes_dead > 50 * 3000);
+    struct wb_compact result = compact(store);
+    assert_true(result.segments >= 1 && result.bytes_before - result.bytes_after > 50 * 3000);
+    wb_store_close(store);
+    store = open_store(dir, WB_STORE_WRITE);
+    must_ok(wb_store_stat(store, &after));
+    assert_int_equal(after.pages, 200);
+    assert_true(after.bytes_stored + 50 * 3000 < before.bytes_stored);
+    result = compact(store); /* nothing left to do */
+    assert_int_equal(result.segments, 0);
+    wb_store_close(store);
+}
+
+/* A scan gives what stayed in the order in which it gave it before. */
+static void test_order(void **state)
+{
+    struct sights before = {0}, after = {0};
+    size_t at = 0;
+    struct wb_store *store = new_store();
+
+    (void)state;
+    put_pages(store, 0, 100, 1000);
+    for (uint32_t i = 0; i < 100; i += 3) {
+        struct spec spec = noise(i, 1000);
+        must_ok(wb_store_remove(store, spec_id(&spec), i % 2));
+    }
+    commit_store(store);
+    scan_all(store, &(struct wb_scan_options){0}, &before);
+    compact(store);
+    scan_all(store, &(struct wb_scan_options){0}, &after);
+    assert_int_equal(before.count, 66);
+    assert_int_equal(after.count, 66);
+    for (at = 0; at < after.count; at++)
+        assert_true(before.list[at].hash == after.list[at].hash);
+    sights_release(&before);
+    sights_release(&after);
+    wb_store_close(store);
+}
+
+/* The last page of a segment goes, and with it the file. */
+static void test_whole_segments(void **state)
+{
+    char pages[DIR_MAX];
+    struct wb_store *store = new_store();
+    struct wb_store_stat stat;
+
+    (void)state;
+    put_pages(store, 0, 30, 1000);
+    for (uint32_t i = 0; i < 30; i++) {
+        struct spec spec = noise(i, 1000);
+        must_ok(wb_store_remove(store, spec_id(&spec), false));
+    }
+    struct wb_compact result = compact(store);
+    assert_int_equal(result.bytes_after, 0);
+    wb_store_close(store);
+    store = open_store(dir, WB_STORE_WRITE);
+    must_ok(wb_store_stat(store, &stat));
+    assert_int_equal(stat.segments, 0);
+    assert_int_equal(stat.bytes_dead, 0);
+    path_in(dir, WB_SEGMENT_DIR "/00000001.seg", pages);
+    assert_int_equal(wb_path_kind(pages), WB_PATH_NONE);
+    put_pages(store, 0, 30, 2000); /* and numbers go on */
+    wb_store_close(store);
+    path_in(dir, WB_SEGMENT_DIR "/00000002.seg", pages);
+    assert_int_equal(wb_path_kind(pages), WB_PATH_FILE);
+    verify_clean(dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_takedown),
+        cmocka_unit_test(test_takedown_of_class_a),
+        cmocka_unit_test(test_space),
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_whole_segments),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
