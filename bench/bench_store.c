@@ -159,19 +159,34 @@ static int run_scan(const struct bench_job *job, struct corpus *corpus)
 
 /* ---- random reads -------------------------------------------------------------------- */
 
+/* The key of a random page, as it is in the corpus or as grow changed it. */
+static int random_key(const struct bench_job *job, const struct corpus *corpus, uint64_t *seed, struct wb_buf *key)
+{
+    const struct wb_page *page = &corpus->pages[bench_random(seed) % corpus->count];
+
+    wb_buf_clear(key);
+    if (job->versions == 0)
+        return wb_buf_append_slice(key, page->key);
+    return wb_buf_printf(key, "%.*s?v=%u", WB_SLICE_ARG(page->key), (unsigned)(bench_random(seed) % job->versions));
+}
+
 static int get_pages(const struct bench_job *job, const struct corpus *corpus, void *state, struct scan_sum *sum, double *times)
 {
+    struct wb_buf key = WB_BUF_INIT;
     uint64_t seed = 42;
     int err = 0;
 
     for (size_t i = 0; i < job->gets && err == 0; i++) {
-        const struct wb_page *page = &corpus->pages[bench_random(&seed) % corpus->count];
-        double start = times ? bench_seconds() : 0;
+        double start;
 
-        err = job->peer->get(state, page->key, sum);
+        err = random_key(job, corpus, &seed, &key);
+        start = bench_seconds();
+        if (err == 0)
+            err = job->peer->get(state, wb_buf_slice(&key), sum);
         if (times)
             times[i] = bench_seconds() - start;
     }
+    wb_buf_release(&key);
     return err;
 }
 
@@ -194,9 +209,9 @@ static int run_get(const struct bench_job *job, struct corpus *corpus)
     job->peer->close(state);
     if (err < 0)
         goto done;
-    printf("{\"bench\":\"get\",\"peer\":\"%s\",\"gets\":%zu,\"seconds\":%.4f,\"cpu\":%.4f,\"pages_s\":%.0f,\"pages_cpu_s\":%.0f,"
+    printf("{\"bench\":\"get\",\"peer\":\"%s\",\"versions\":%u,\"gets\":%zu,\"seconds\":%.4f,\"cpu\":%.4f,\"pages_s\":%.0f,\"pages_cpu_s\":%.0f,"
            "\"mb_s\":%.1f,\"p50_us\":%.1f,\"p99_us\":%.1f}\n",
-           job->peer->name, job->gets, seconds, cpu, (double)job->gets / seconds, (double)job->gets / cpu,
+           job->peer->name, job->versions, job->gets, seconds, cpu, (double)job->gets / seconds, (double)job->gets / cpu,
            (double)sum.bytes / seconds / 1e6, bench_quantile(times, job->gets, 0.5) * 1e6,
            bench_quantile(times, job->gets, 0.99) * 1e6);
 done:
@@ -244,7 +259,7 @@ static const struct {
 static int usage(void)
 {
     fprintf(stderr, "usage: bench_store add|scan|get|check|grow|compact|raw --dir DIR --corpus DIR [--peer NAME]\n"
-                    "       [--batch N] [--threads N] [--gets N] [--pages N] [--times N] [--order sorted|shuffled]\n"
+                    "       [--batch N] [--threads N] [--gets N] [--pages N] [--times N] [--versions N] [--order sorted|shuffled]\n"
                     "peers:");
     for (size_t i = 0; i < sizeof(peers) / sizeof(*peers); i++)
         fprintf(stderr, " %s", peers[i]->name);
@@ -270,6 +285,8 @@ static bool parse_option(struct bench_job *job, const char *name, const char *va
         job->gets = number;
     else if (strcmp(name, "--pages") == 0 && number > 0)
         job->pages = number;
+    else if (strcmp(name, "--versions") == 0)
+        job->versions = (unsigned)number;
     else if (strcmp(name, "--times") == 0 && number > 0)
         job->times = (unsigned)number;
     else if (strcmp(name, "--peer") == 0)

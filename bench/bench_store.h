@@ -13,6 +13,7 @@ struct bench_job {
     size_t gets;
     size_t pages;     /* that grow adds */
     unsigned threads;
+    unsigned versions; /* get: the store is one that grow made, with so many versions of the corpus; 0: the corpus itself */
     unsigned times;   /* compact: how many versions of the corpus are in the store */
     bool shuffled;
 };
