@@ -71,6 +71,9 @@ char *wb_path_join(const char *dir, const char *name);
 /* Bytes that a file takes on disk; 0 where it is not there. */
 uint64_t wb_path_disk_bytes(const char *path);
 
+/* Whether the disk that a file is on has next to no space left. */
+bool wb_path_disk_full(const char *path);
+
 /* A whole small file; WB_E_LIMIT where it is larger than max. */
 int wb_path_read(const char *path, size_t max, struct wb_buf *bytes_out);
 

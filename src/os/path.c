@@ -11,7 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
+
+#define DISK_FULL_BYTES ((uint64_t)1 << 20)
 
 static bool fault(enum wb_fault_kind kind)
 {
@@ -105,6 +108,13 @@ uint64_t wb_path_disk_bytes(const char *path)
     struct stat st;
 
     return stat(path, &st) == 0 ? (uint64_t)st.st_blocks * 512 : 0;
+}
+
+bool wb_path_disk_full(const char *path)
+{
+    struct statvfs fs;
+
+    return statvfs(path, &fs) == 0 && fs.f_bavail * fs.f_bsize < DISK_FULL_BYTES;
 }
 
 int wb_path_read(const char *path, size_t max, struct wb_buf *bytes_out)

@@ -59,7 +59,8 @@ int wb_catalog_fail(const struct wb_catalog *catalog, int lmdb_error)
     case ENOSPC:
     case EIO:
     case EDQUOT:
-        errno = lmdb_error;
+        /* LMDB says EIO when a write was cut short, which is what a full disk does. */
+        errno = lmdb_error == EIO && wb_path_disk_full(catalog->path) ? ENOSPC : lmdb_error;
         return wb_fail_errno("cannot write %s", catalog->path);
     case MDB_MAP_FULL:
     case MDB_READERS_FULL:

@@ -63,10 +63,11 @@ struct wb_segment_row {
     uint64_t pages, live;   /* records in it; of which are the latest or class A */
     uint64_t bytes_dead;    /* what thinning it out would give back */
     uint64_t touched;       /* catalog times or lifetimes that differ from the records' */
-    uint64_t removed;       /* pages removed on request: their bytes must go, the lead's too */
+    uint64_t removed;       /* takedowns since it was compacted: bytes of dead pages must go, those in leads too */
     uint64_t map_at;        /* of a compacted file: where its map of blocks lies */
     uint64_t map_count;
     uint32_t epoch_min, epoch_max; /* of its pages */
+    uint32_t lead_dead;     /* dead pages that compaction left in leads */
 };
 
 struct wb_state {

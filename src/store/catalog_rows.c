@@ -237,6 +237,7 @@ static void segment_from_row(const MDB_val *key, const char *row, struct wb_segm
         .map_count = wb_get64(row + 72),
         .epoch_min = wb_get32(row + 80),
         .epoch_max = wb_get32(row + 84),
+        .lead_dead = wb_get32(row + 88),
     };
 }
 
@@ -273,6 +274,7 @@ int wb_segment_row_put(struct wb_txn *txn, const struct wb_segment_row *from)
     wb_put64(row + 72, from->map_count);
     wb_put32(row + 80, from->epoch_min);
     wb_put32(row + 84, from->epoch_max);
+    wb_put32(row + 88, from->lead_dead);
     return put_row(txn, WB_TABLE_SEGMENTS, val(key, sizeof key), row, sizeof row);
 }
 

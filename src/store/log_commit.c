@@ -25,6 +25,7 @@ struct edit {
     size_t row_count;
     struct wb_commit counts;
     uint32_t generation;
+    bool taken_down;             /* a page was removed on request */
     uint32_t *order;             /* ops sorted by page id, then as they came */
 };
 
@@ -66,10 +67,25 @@ static int edit_row(struct edit *edit, uint32_t number, struct wb_segment_row **
     return 0;
 }
 
+static int mark_for_scrubbing(void *context, const struct wb_segment_row *seen)
+{
+    struct edit *edit = context;
+    struct wb_segment_row *row;
+    int err = edit_row(edit, seen->number, &row);
+
+    if (err == 0 && row->pages + row->lead_dead > row->live)
+        row->removed++;
+    return err;
+}
+
 static int edit_end(struct edit *edit)
 {
     struct wb_log_writer *writer = edit->log->writer;
     int err = 0;
+
+    /* Versions that were replaced before the takedown may lie dead in any segment: the next compaction takes them all out. */
+    if (edit->taken_down)
+        err = wb_segment_row_each(&edit->txn, mark_for_scrubbing, edit);
 
     for (size_t i = 0; i < edit->row_count && err == 0; i++)
         if (edit->dirty[i])
@@ -99,7 +115,7 @@ static int bury(struct edit *edit, const struct wb_entry *entry, bool on_request
         return wb_catalog_corrupt(edit->log->catalog, WB_TABLE_SEGMENTS, "a segment with fewer pages than entries");
     row->live--;
     row->bytes_dead += entry->stored;
-    row->removed += on_request;
+    edit->taken_down = edit->taken_down || on_request;
     return 0;
 }
 

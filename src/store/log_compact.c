@@ -28,6 +28,7 @@ struct compaction {
     struct wb_buf out;      /* blocks not yet written */
     uint64_t out_at;        /* where they will lie */
     uint64_t kept;          /* pages copied */
+    uint64_t lead_dead;     /* dead pages copied because the lead needs their bytes */
     struct wb_block_builder *builder;
     struct wb_block_reader *zstd;
     wb_store_progress progress;
@@ -114,12 +115,13 @@ static int rebuild(struct compaction *c, const struct wb_block_head *head, const
     return err;
 }
 
-static bool lead_has_dead(const struct wb_block_head *head, const char *directory, const bool *dead)
+static uint64_t count_lead_dead(const struct wb_block_head *head, const char *directory, const bool *dead)
 {
+    uint64_t count = 0;
+
     for (size_t i = 0; i < head->count; i++)
-        if (dead[i] && wb_block_entry_read(directory, i).flags & WB_ENTRY_LEAD)
-            return true;
-    return false;
+        count += dead[i] && wb_block_entry_read(directory, i).flags & WB_ENTRY_LEAD;
+    return count;
 }
 
 static int add_to_map(struct compaction *c, uint64_t logical)
@@ -156,13 +158,16 @@ static int copy_block(struct compaction *c, const struct wb_block_head *head, co
     err = add_to_map(c, head->logical);
     if (err < 0)
         return err;
+    uint64_t lead_dead = count_lead_dead(head, j.directory, dead);
     c->kept += j.live;
-    if (j.live == head->count)
+    if (j.live == head->count) {
         err = wb_buf_append(&c->out, block, (size_t)head->bytes);
-    else if (c->row.removed && lead_has_dead(head, j.directory, dead))
+    } else if (c->row.removed && lead_dead) {
         err = rebuild(c, head, block, dead, j.live);
-    else
+    } else {
         err = wb_block_thin(head, block, dead, &c->out);
+        c->lead_dead += lead_dead;
+    }
     if (err == 0 && c->out.len >= WRITE_BYTES)
         err = write_out(c);
     return err;
@@ -276,7 +281,7 @@ static int write_version(struct compaction *c, struct wb_segment_row *row_out)
         return err;
     c->out_at = WB_SEGMENT_HEADER_BYTES;
     c->map_count = 0;
-    c->kept = 0;
+    c->kept = c->lead_dead = 0;
     wb_buf_clear(&c->out);
     err = copy_blocks(c);
     if (err == 0)
@@ -291,6 +296,7 @@ static int write_version(struct compaction *c, struct wb_segment_row *row_out)
     row_out->sealed = true;
     row_out->bytes = c->out_at + map_bytes;
     row_out->pages = c->kept;
+    row_out->lead_dead = (uint32_t)c->lead_dead;
     row_out->map_at = c->out_at;
     row_out->map_count = c->map_count;
     return err;

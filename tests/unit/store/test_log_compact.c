@@ -1,7 +1,7 @@
 /*
  * test_log_compact.c - what compaction promises beside keeping pages: it gives
  * space back, keeps their order, and the bytes of a page that was removed on
- * request, the generation's version included, are really gone from the disk.
+ * request are really gone from the disk, wherever a version of it lay.
  */
 #include "store_support.h"
 #include "os/file.h"
@@ -111,6 +111,37 @@ static void test_takedown_of_class_a(void **state)
     }
 }
 
+/* A version that was replaced before, in a segment that has nothing else to do with the removal. */
+static void test_takedown_of_replaced(void **state)
+{
+    (void)state;
+    for (uint32_t number = 3; number <= 35; number += 32) {
+        use_small_sizes(100000);
+        wb_log_sizes.block = WB_BLOCK_RAW_TARGET;
+        wb_log_sizes.group = 1 << 20;
+        struct wb_store *store = new_store();
+        put_pages(store, 0, 40, 1000);
+        put_pages(store, number, 2, 2000);
+        take_down_and_look(store, number, (int64_t[]){1000, 2000}, 2);
+        use_usual_sizes();
+    }
+}
+
+/* A version that an earlier compaction left among the bytes of a lead. */
+static void test_takedown_of_compacted(void **state)
+{
+    struct wb_store *store = new_store();
+
+    (void)state;
+    put_pages(store, 0, 40, 1000);
+    put_pages(store, 3, 1, 2000);
+    compact(store);
+    take_down_and_look(store, 3, (int64_t[]){2000}, 1);
+    struct spec first = noise(3, 1000);
+    if (files_with(&first) != 0)
+        fail_msg("the first version is still on disk");
+}
+
 /* ---- space and order ------------------------------------------------------------------------------------------ */
 
 static void test_space(void **state)
@@ -195,6 +226,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_takedown),
         cmocka_unit_test(test_takedown_of_class_a),
+        cmocka_unit_test(test_takedown_of_replaced),
+        cmocka_unit_test(test_takedown_of_compacted),
         cmocka_unit_test(test_space),
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_whole_segments),
