@@ -106,7 +106,7 @@ int wb_help_man(struct wb_buf *text_out)
 {
     int err = wb_buf_append_str(text_out,
         ".TH WEBBASE 1 \"\" \"webbase " WB_VERSION "\" \"User Commands\"\n"
-        ".SH NAME\nwebbase \\- repository, crawler and search engine for slices of the web\n"
+        ".SH NAME\nwebbase \\- a repository for slices of the web\n"
         ".SH SYNOPSIS\n.B webbase\n[\\fB\\-r\\fR \\fIDIR\\fR] \\fICOMMAND\\fR [...]\n"
         ".SH DESCRIPTION\nKeeps a private copy of a part of the web: takes web archives in, keeps every page\n"
         "safely and compactly, gives any page back by URL, writes archives out.\n"
