@@ -16,7 +16,15 @@
 
 #define COMPACT_LOCK_NAME "compact.lock"
 
-enum { WRITE_BYTES = 4 << 20 };
+enum { WRITE_BYTES = 512 << 10 }; /* what is gathered stays in the processor's cache until the kernel takes it */
+
+/* Blocks on their way to the file: another thread writes them while we fill the next. */
+struct writing {
+    const struct wb_file *file;
+    struct wb_buf bytes;
+    uint64_t at;
+    struct wb_error_copy error;
+};
 
 struct compaction {
     struct wb_log *log;
@@ -25,8 +33,10 @@ struct compaction {
     struct wb_segment from, to;
     struct wb_segment_map_entry *map;
     size_t map_count, map_cap;
-    struct wb_buf out;      /* blocks not yet written */
+    struct wb_buf out;      /* blocks not yet handed to the writing thread */
     uint64_t out_at;        /* where they will lie */
+    struct writing writing;
+    struct wb_pool *pool;
     uint64_t kept;          /* pages copied */
     uint64_t lead_dead;     /* dead pages copied because the lead needs their bytes */
     struct wb_block_builder *builder;
@@ -138,13 +148,35 @@ static int add_to_map(struct compaction *c, uint64_t logical)
     return 0;
 }
 
+static void write_bytes(void *context)
+{
+    struct writing *w = context;
+    int err = wb_file_write_at(w->file, w->at, w->bytes.ptr, w->bytes.len);
+
+    wb_error_save(err, &w->error);
+    wb_file_write_back(w->file, w->at, w->bytes.len); /* the disk works while we copy on */
+}
+
+/* What was handed over is in the file, or the error is told. */
+static int wait_for_writing(struct compaction *c)
+{
+    wb_pool_wait(c->pool);
+    return c->writing.error.code < 0 ? wb_error_restore(&c->writing.error) : 0;
+}
+
 static int write_out(struct compaction *c)
 {
-    int err = wb_file_write_at(&c->to.file, c->out_at, c->out.ptr, c->out.len);
+    struct writing *w = &c->writing;
+    int err = wait_for_writing(c);
 
-    c->out_at += c->out.len;
+    if (err < 0)
+        return err;
+    struct wb_buf filled = c->out;
+    c->out = w->bytes;
     wb_buf_clear(&c->out);
-    return err;
+    *w = (struct writing){.file = &c->to.file, .bytes = filled, .at = c->out_at};
+    c->out_at += filled.len;
+    return wb_pool_submit(c->pool, write_bytes, w);
 }
 
 static int copy_block(struct compaction *c, const struct wb_block_head *head, const char *block)
@@ -212,7 +244,10 @@ static int copy_blocks(struct compaction *c)
     }
     wb_segment_walk_release(&walk);
     c->done = before + c->row.bytes;
-    return err < 0 ? err : write_out(c);
+    if (err == 0)
+        err = write_out(c);
+    int written = wait_for_writing(c);
+    return err < 0 ? err : written;
 }
 
 struct publication {
@@ -282,6 +317,7 @@ static int write_version(struct compaction *c, struct wb_segment_row *row_out)
     c->out_at = WB_SEGMENT_HEADER_BYTES;
     c->map_count = 0;
     c->kept = c->lead_dead = 0;
+    c->writing.error.code = 0;
     wb_buf_clear(&c->out);
     err = copy_blocks(c);
     if (err == 0)
@@ -432,13 +468,17 @@ int wb_log_compact(struct wb_store *store, wb_store_progress progress, void *con
     if (err == 0)
         err = wb_block_reader_new(&c.zstd);
     if (err == 0)
+        err = wb_pool_new(1, &c.pool);
+    if (err == 0)
         err = compact_all(&c);
     if (err == 0)
         err = wb_log_purge(log);
     *compact_out = c.result;
     wb_block_builder_free(c.builder);
     wb_block_reader_free(c.zstd);
+    wb_pool_free(c.pool);
     wb_buf_release(&c.out);
+    wb_buf_release(&c.writing.bytes);
     wb_free(c.map);
     wb_file_close(&lock);
     wb_free(lock_path);
