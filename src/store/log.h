@@ -6,6 +6,7 @@
  *   log_flush.c    from pages taken to blocks in a segment
  *   log_commit.c   from blocks in a segment to a new state of the catalog
  *   log_recover.c  what a crash left, and files that no reader needs any more
+ *   log_live.c     which pages of a segment are live
  *   log_scan.c, log_compact.c, log_verify.c
  *
  * Lifetime of a page in a writer:
@@ -206,6 +207,15 @@ int wb_log_tail_open(struct wb_log *log);
 int wb_log_scan_open(struct wb_store *store, const struct wb_scan_options *options, struct wb_scan **scan_out);
 int wb_log_scan_next(struct wb_scan *scan, struct wb_page *page_out);
 void wb_log_scan_close(struct wb_scan *scan);
+/* Which pages of a segment are dead, for each entry of its blocks' directories in the order of the file. */
+struct wb_log_live {
+    bool *dead;
+    size_t count;
+};
+int wb_log_live_read(struct wb_log *log, struct wb_txn *txn, const struct wb_segment *segment, const struct wb_segment_row *row,
+                     struct wb_log_live *live_out);
+void wb_log_live_release(struct wb_log_live *live);
+
 int wb_log_compact(struct wb_store *store, wb_store_progress progress, void *context, struct wb_compact *compact_out);
 int wb_log_verify(const char *dir, const struct wb_superblock *superblock, wb_verify_found found, void *found_context,
                   wb_store_progress progress, void *progress_context, struct wb_verify *verify_out);

@@ -31,6 +31,8 @@ struct compaction {
     struct wb_txn txn; /* what was live when a segment's copying began */
     struct wb_segment_row row; /* of the segment being copied */
     struct wb_segment from, to;
+    struct wb_log_live live; /* which pages of it are, in the order of the file */
+    size_t judged;           /* how many of them the blocks copied so far had */
     struct wb_segment_map_entry *map;
     size_t map_count, map_cap;
     struct wb_buf out;      /* blocks not yet handed to the writing thread */
@@ -46,44 +48,6 @@ struct compaction {
     uint64_t done, total;
     struct wb_compact result;
 };
-
-/* ---- what is live ----------------------------------------------------------------------------- */
-
-struct judging {
-    struct compaction *c;
-    const struct wb_block_head *head;
-    const char *directory;
-    bool *dead;
-    size_t live;
-};
-
-static int is_at(struct wb_txn *txn, enum wb_table table, struct wb_pageid id, const struct wb_place *place, bool *at_out)
-{
-    struct wb_entry entry;
-    int err = wb_entry_get(txn, table, id, &entry);
-
-    *at_out = err == 0 && wb_place_equal(&entry.place, place);
-    return err == WB_E_NOTFOUND ? 0 : err;
-}
-
-static int judge_block(void *context)
-{
-    struct judging *j = context;
-
-    for (size_t i = 0; i < j->head->count; i++) {
-        struct wb_block_entry entry = wb_block_entry_read(j->directory, i);
-        struct wb_place place = {j->c->row.number, entry.slot, j->head->logical};
-        bool live = false;
-        int err = entry.flags & WB_ENTRY_DEAD ? 0 : is_at(&j->c->txn, WB_TABLE_PAGES, entry.id, &place, &live);
-        if (err == 0 && !live && !(entry.flags & WB_ENTRY_DEAD))
-            err = is_at(&j->c->txn, WB_TABLE_OLD, entry.id, &place, &live);
-        if (err < 0)
-            return err;
-        j->dead[i] = !live;
-        j->live += live;
-    }
-    return 0;
-}
 
 /* ---- copying a block ---------------------------------------------------------------------------- */
 
@@ -181,21 +145,25 @@ static int write_out(struct compaction *c)
 
 static int copy_block(struct compaction *c, const struct wb_block_head *head, const char *block)
 {
-    bool dead[WB_BLOCK_PAGES_MAX];
-    struct judging j = {c, head, block + WB_BLOCK_HEADER_BYTES, dead, 0};
-    int err = wb_catalog_call(c->log->catalog, judge_block, &j);
+    const bool *dead = c->live.dead + c->judged;
+    size_t live = 0;
+    int err;
 
-    if (err < 0 || j.live == 0)
-        return err;
+    WB_CHECK(head->count <= c->live.count - c->judged);
+    c->judged += head->count;
+    for (size_t i = 0; i < head->count; i++)
+        live += !dead[i];
+    if (live == 0)
+        return 0;
     err = add_to_map(c, head->logical);
     if (err < 0)
         return err;
-    uint64_t lead_dead = count_lead_dead(head, j.directory, dead);
-    c->kept += j.live;
-    if (j.live == head->count) {
+    uint64_t lead_dead = count_lead_dead(head, block + WB_BLOCK_HEADER_BYTES, dead);
+    c->kept += live;
+    if (live == head->count) {
         err = wb_buf_append(&c->out, block, (size_t)head->bytes);
     } else if (c->row.removed && lead_dead) {
-        err = rebuild(c, head, block, dead, j.live);
+        err = rebuild(c, head, block, dead, live);
     } else {
         err = wb_block_thin(head, block, dead, &c->out);
         c->lead_dead += lead_dead;
@@ -317,6 +285,7 @@ static int write_version(struct compaction *c, struct wb_segment_row *row_out)
     c->out_at = WB_SEGMENT_HEADER_BYTES;
     c->map_count = 0;
     c->kept = c->lead_dead = 0;
+    c->judged = 0;
     c->writing.error.code = 0;
     wb_buf_clear(&c->out);
     err = copy_blocks(c);
@@ -364,7 +333,10 @@ static int compact_segment(struct compaction *c)
     int err = wb_catalog_call(c->log->catalog, begin_reading, c);
 
     if (err == 0 && c->row.live > 0) {
-        err = write_version(c, &p.row);
+        err = wb_log_live_read(c->log, &c->txn, &c->from, &c->row, &c->live);
+        if (err == 0)
+            err = write_version(c, &p.row);
+        wb_log_live_release(&c->live);
         if (err == 0)
             err = sync_pages_dir(c->log);
     }
