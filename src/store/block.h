@@ -1,8 +1,8 @@
 /*
  * block.h - a block of pages as bytes: building, checking, taking pages out.
  *
- * A block holds pages that are neighbours, mostly of one site. The first pages of
- * ordinary size (the lead, 64 KiB or a little more) are compressed together; each
+ * A block holds pages that are neighbours, mostly of one site. A run of pages in its
+ * middle (the lead, 64 KiB or a little more) is compressed together; each
  * other page is a zstd frame of its own with the lead as its dictionary. So one
  * page costs the lead and itself to read, however large the block is, and a page
  * that died is dropped by leaving its frame out: nothing is compressed again.
@@ -12,7 +12,7 @@
  *   +--------+-----------+------------+---------+---------+- -
  *   | header | directory | lead frame | frame   | frame   |
  *   +--------+-----------+------------+---------+---------+- -
- *     80       68 a page   pages 0..1   page 2    page 3
+ *     80       68 a page   pages 9..12  page 0    page 1
  *
  * docs/formats/segment.md gives the bytes; docs/design/0001-blocks.md the
  * measurements behind the sizes.

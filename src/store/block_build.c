@@ -30,7 +30,7 @@ struct wb_block_builder {
 
 /* The run of pages that forms the lead: [first, first + count). */
 struct lead_run {
-    size_t first, count;
+    size_t first, count, bytes;
 };
 
 static void set(ZSTD_CCtx *zstd, ZSTD_cParameter parameter, int value)
@@ -73,33 +73,46 @@ void wb_block_builder_free(struct wb_block_builder *builder)
     wb_free(builder);
 }
 
-/*
- * The first run of pages of ordinary size that reaches WB_BLOCK_LEAD_MIN, or the
- * longest start of one where none does. A block of one page has no use for a lead.
- */
-static struct lead_run choose_lead(const struct wb_block_page *pages, size_t count)
+/* The first run of pages of ordinary size in [from, to) that reaches WB_BLOCK_LEAD_MIN, or the longest start of one. */
+static struct lead_run find_run(const struct wb_block_page *pages, size_t from, size_t to)
 {
-    struct lead_run run = {0, 0}, best = {0, 0};
-    size_t bytes = 0, best_bytes = 0;
+    struct lead_run run = {from, 0, 0}, best = run;
 
-    if (count < 2)
-        return best;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = from; i < to && run.bytes < WB_BLOCK_LEAD_MIN; i++) {
         if (pages[i].record.len > WB_BLOCK_LEAD_PAGE_MAX) {
-            run = (struct lead_run){i + 1, 0};
-            bytes = 0;
+            run = (struct lead_run){i + 1, 0, 0};
             continue;
         }
         run.count++;
-        bytes += pages[i].record.len;
-        if (bytes > best_bytes) {
+        run.bytes += pages[i].record.len;
+        if (run.bytes > best.bytes)
             best = run;
-            best_bytes = bytes;
-        }
-        if (bytes >= WB_BLOCK_LEAD_MIN)
-            break;
     }
     return best;
+}
+
+/*
+ * The lead is taken from the middle of the block, where it is nearest to all
+ * other pages (2 % smaller than from the start); where there is none, from before.
+ * A block of one page has no use for a lead.
+ */
+static struct lead_run choose_lead(const struct wb_block_page *pages, size_t count)
+{
+    size_t bytes = 0, before = 0, middle = 0;
+
+    if (count < 2)
+        return (struct lead_run){0, 0, 0};
+    for (size_t i = 0; i < count; i++)
+        bytes += pages[i].record.len;
+    while (before + WB_BLOCK_LEAD_MIN / 2 < bytes / 2)
+        before += pages[middle++].record.len;
+    struct lead_run run = find_run(pages, middle, count);
+    if (run.bytes < WB_BLOCK_LEAD_MIN && middle > 0) {
+        struct lead_run earlier = find_run(pages, 0, middle);
+        if (earlier.bytes > run.bytes)
+            run = earlier;
+    }
+    return run;
 }
 
 /* Compresses bytes to the end of out. */

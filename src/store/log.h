@@ -114,6 +114,8 @@ struct wb_log_writer {
     size_t op_count, op_cap;
     size_t group_at;          /* ops from here on form the current group */
     uint64_t group_bytes;
+    uint32_t group_site;      /* of its first page */
+    bool group_mixed;         /* there are others in it */
     struct wb_log_site *sites;
     size_t site_count, site_cap;
     struct wb_idmap site_map, pending_map;
@@ -121,7 +123,7 @@ struct wb_log_writer {
     struct wb_pending *pending;
     size_t pending_count, pending_cap;
     struct wb_pool *pool;
-    struct wb_flight *flight; /* the group that workers compress; NULL: none */
+    struct wb_flight *flight; /* groups that workers compress, the oldest first; NULL: none */
     struct wb_builders *builders;
     struct wb_log_tail *tails;
     size_t tail_count;

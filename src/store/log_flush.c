@@ -15,6 +15,7 @@
 /* One block under construction. */
 struct block_job {
     struct wb_builders *builders;
+    struct wb_flight *flight;
     struct wb_block_page *pages;
     struct wb_record_digest *digests; /* the same records, for their digests */
     size_t *ops;       /* which op each page is */
@@ -23,10 +24,12 @@ struct block_job {
     struct wb_error_copy error;
 };
 
-/* A group in flight. */
+/* A group in flight. Two may be: the older lands while workers are at the younger. */
 struct wb_flight {
+    struct wb_flight *next; /* the younger */
     struct block_job *jobs;
     size_t job_count;
+    size_t left;            /* jobs not done; under the builders' lock */
     struct wb_block_page *pages; /* of all jobs */
     struct wb_record_digest *digests;
     size_t *ops;
@@ -35,6 +38,7 @@ struct wb_flight {
 /* As many builders as workers; a job takes a free one. */
 struct wb_builders {
     pthread_mutex_t lock;
+    pthread_cond_t done; /* a flight's last job is */
     unsigned count, free;
     struct wb_block_builder *builder[];
 };
@@ -47,6 +51,7 @@ int wb_builders_new(unsigned count, struct wb_builders **builders_out)
     if (!builders)
         return WB_E_NOMEM;
     pthread_mutex_init(&builders->lock, NULL);
+    pthread_cond_init(&builders->done, NULL);
     for (; builders->count < count; builders->count++) {
         int err = wb_block_builder_new(&builders->builder[builders->count]);
         if (err < 0) {
@@ -68,7 +73,16 @@ void wb_builders_free(struct wb_builders *builders)
     for (unsigned i = 0; i < builders->count; i++)
         wb_block_builder_free(builders->builder[i]);
     pthread_mutex_destroy(&builders->lock);
+    pthread_cond_destroy(&builders->done);
     wb_free(builders);
+}
+
+/* With the builders' lock held. */
+static void end_job(struct block_job *job)
+{
+    WB_CHECK(job->flight->left > 0);
+    if (--job->flight->left == 0)
+        pthread_cond_signal(&job->builders->done);
 }
 
 static void build_block(void *context)
@@ -89,6 +103,7 @@ static void build_block(void *context)
 
     pthread_mutex_lock(&builders->lock);
     builders->builder[builders->free++] = builder;
+    end_job(job);
     pthread_mutex_unlock(&builders->lock);
 }
 
@@ -128,6 +143,7 @@ static void cut_blocks(struct wb_flight *flight, size_t pages, struct wb_builder
         if (!job || block_ends(&flight->pages[i], &flight->pages[i - 1], job->count, bytes)) {
             job = &flight->jobs[flight->job_count++];
             job->builders = builders;
+            job->flight = flight;
             job->pages = flight->pages + i;
             job->digests = flight->digests + i;
             job->ops = flight->ops + i;
@@ -221,47 +237,58 @@ static int append_block(struct wb_log *log, struct block_job *job)
     return 0;
 }
 
-/* Appends the group in flight, if there is one. */
+/* Appends the oldest group in flight. */
 static int land(struct wb_log *log)
 {
     struct wb_log_writer *writer = log->writer;
     struct wb_flight *flight = writer->flight;
     int err = 0;
 
-    if (!flight)
-        return 0;
-    wb_pool_wait(writer->pool);
+    pthread_mutex_lock(&writer->builders->lock);
+    while (flight->left)
+        pthread_cond_wait(&writer->builders->done, &writer->builders->lock);
+    pthread_mutex_unlock(&writer->builders->lock);
     for (size_t i = 0; i < flight->job_count && err == 0; i++)
         err = append_block(log, &flight->jobs[i]);
-    writer->flight = NULL;
+    writer->flight = flight->next;
     flight_free(flight);
     return err;
+}
+
+static void submit_jobs(struct wb_log_writer *writer, struct wb_flight *flight)
+{
+    flight->left = flight->job_count;
+    for (size_t i = 0; i < flight->job_count; i++) {
+        struct block_job *job = &flight->jobs[i];
+        int err = wb_pool_submit(writer->pool, build_block, job);
+        if (err == 0)
+            continue;
+        wb_error_save(err, &job->error); /* found again when the group lands */
+        pthread_mutex_lock(&writer->builders->lock);
+        end_job(job);
+        pthread_mutex_unlock(&writer->builders->lock);
+    }
 }
 
 static int start(struct wb_log *log)
 {
     struct wb_log_writer *writer = log->writer;
+    struct wb_flight *older = writer->flight, *flight;
     size_t puts = 0;
-    int err = land(log);
+    int err;
 
-    if (err < 0)
-        return err;
     for (size_t i = writer->group_at; i < writer->op_count; i++)
         puts += writer->ops[i].kind == WB_OP_PUT;
     if (puts) {
-        err = flight_new(writer, puts, &writer->flight);
+        err = flight_new(writer, puts, &flight);
         if (err < 0)
             return err;
+        *(older ? &older->next : &writer->flight) = flight;
+        submit_jobs(writer, flight);
     }
     writer->group_at = writer->op_count;
     writer->group_bytes = 0;
-    for (size_t i = 0; puts && i < writer->flight->job_count; i++) {
-        struct block_job *job = &writer->flight->jobs[i];
-        err = wb_pool_submit(writer->pool, build_block, job);
-        if (err < 0) /* found again when the group lands */
-            wb_error_save(err, &job->error);
-    }
-    return 0;
+    return older ? land(log) : 0;
 }
 
 /* After a failure the ops have lost blocks: only dropping them all is sound. */
@@ -281,7 +308,7 @@ int wb_log_flush_all(struct wb_log *log)
 {
     int err = start(log);
 
-    if (err == 0)
+    while (err == 0 && log->writer->flight)
         err = land(log);
     return remember(log->writer, err);
 }
@@ -293,9 +320,14 @@ void wb_log_flush_wait(struct wb_log *log)
 
 void wb_log_flush_drop(struct wb_log *log)
 {
-    if (!log->writer->flight)
-        return;
-    wb_pool_wait(log->writer->pool);
-    flight_free(log->writer->flight);
+    struct wb_flight *flight = log->writer->flight;
+
+    if (flight)
+        wb_pool_wait(log->writer->pool);
     log->writer->flight = NULL;
+    while (flight) {
+        struct wb_flight *next = flight->next;
+        flight_free(flight);
+        flight = next;
+    }
 }

@@ -199,6 +199,12 @@ static uint16_t days16(uint32_t days)
     return days > UINT16_MAX ? UINT16_MAX : (uint16_t)days;
 }
 
+/* A group of several sites waits, so that neighbours are gathered; one of a single site has nothing to wait for. */
+static bool group_is_full(const struct wb_log_writer *writer)
+{
+    return writer->group_bytes >= (writer->group_mixed ? wb_log_sizes.group : wb_log_sizes.group / 4);
+}
+
 int wb_log_put(struct wb_store *store, const struct wb_page *page)
 {
     struct wb_log *log = wb_log_of(store);
@@ -232,11 +238,13 @@ int wb_log_put(struct wb_store *store, const struct wb_page *page)
     if (err < 0)
         goto done;
     size_t record_bytes = op.record.len;
+    writer->group_mixed = writer->group_bytes && (writer->group_mixed || op.site != writer->group_site);
+    writer->group_site = op.site;
     writer->group_bytes += record_bytes;
     op.record = WB_BUF_INIT; /* the list owns it now */
     if (record_bytes >= wb_log_sizes.giant)
         err = wb_log_flush_all(log);
-    else if (writer->group_bytes >= wb_log_sizes.group)
+    else if (group_is_full(writer))
         err = wb_log_flush_start(log);
 done:
     wb_buf_release(&op.record);

@@ -73,8 +73,8 @@ static int create_locked(const char *dir, const struct wb_organisation *organisa
 
 int wb_store_create(const char *dir, const struct wb_store_options *options)
 {
-    const char *name = options->organisation ? options->organisation : "log";
-    const char *update = options->update ? options->update : "incremental";
+    const char *name = options && options->organisation ? options->organisation : "log";
+    const char *update = options && options->update ? options->update : "incremental";
     const struct wb_organisation *organisation = find_organisation(name);
     struct wb_file lock = WB_FILE_INIT;
     int err = 0;

@@ -35,7 +35,7 @@ struct wb_store_options {
     const char *update;       /* "incremental"; NULL: the default */
 };
 
-/* Makes a repository in dir (and dir itself). WB_E_INVALID naming dir where something else is there, or one is there already. */
+/* Makes a repository in dir (and dir itself); options NULL: the defaults. WB_E_INVALID naming dir where something else is there, or one is there already. */
 int wb_store_create(const char *dir, const struct wb_store_options *options);
 
 /* True where dir holds a repository, of whatever version. */
