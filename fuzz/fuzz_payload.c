@@ -18,11 +18,15 @@ static void check_decoding(const struct wb_http_head *http, size_t limit)
     WB_CHECK(wb_payload_decode(http->raw, http->body, limit, &body, &decoded) == 0);
     WB_CHECK(body.len <= limit);
     WB_CHECK(decoded.changed || body.len == 0);
-    /* Where all of it fits, more room changes nothing. */
+    /*
+     * Where all of it fits, more room changes nothing; unless it is damaged, which
+     * libzstd notices or not by the room it has (a frame that ends in an empty block
+     * before the length it promised).
+     */
     WB_CHECK(wb_payload_decode(http->raw, http->body, limit + 100, &again, &more) == 0);
-    if (!decoded.cut && !more.cut)
-        WB_CHECK(decoded.changed == more.changed && decoded.damaged == more.damaged &&
-                 wb_slice_equal(wb_buf_slice(&body), wb_buf_slice(&again)));
+    WB_CHECK(decoded.changed == more.changed);
+    if (!decoded.cut && !more.cut && !decoded.damaged && !more.damaged)
+        WB_CHECK(wb_slice_equal(wb_buf_slice(&body), wb_buf_slice(&again)));
     wb_buf_release(&body);
     wb_buf_release(&again);
 }
