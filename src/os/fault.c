@@ -50,3 +50,12 @@ int wb_fault_hit(enum wb_fault_kind kind)
     struck = true;
     return strike_error;
 }
+
+bool wb_fault_strikes(enum wb_fault_kind kind)
+{
+    int error = wb_fault_hit(kind);
+
+    if (error)
+        errno = error;
+    return error != 0;
+}

@@ -32,4 +32,7 @@ bool wb_fault_struck(void);
 /* Asked by operations: 0, or the errno to fail with. */
 int wb_fault_hit(enum wb_fault_kind kind);
 
+/* The same for operations that report through errno: true where it was set and they must fail. */
+bool wb_fault_strikes(enum wb_fault_kind kind);
+
 #endif

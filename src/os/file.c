@@ -11,15 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool fault(enum wb_fault_kind kind)
-{
-    int error = wb_fault_hit(kind);
-
-    if (error)
-        errno = error;
-    return error != 0;
-}
-
 int wb_file_open(const char *path, unsigned flags, struct wb_file *file_out)
 {
     int mode = flags & WB_FILE_WRITE ? O_RDWR : O_RDONLY;
@@ -34,7 +25,7 @@ int wb_file_open(const char *path, unsigned flags, struct wb_file *file_out)
     char *copy = wb_strdup(path);
     if (!copy)
         return WB_E_NOMEM;
-    int fd = fault(WB_FAULT_OPEN) ? -1 : open(path, mode | O_CLOEXEC, 0666);
+    int fd = wb_fault_strikes(WB_FAULT_OPEN) ? -1 : open(path, mode | O_CLOEXEC, 0666);
     if (fd < 0) {
         wb_free(copy);
         if (errno == ENOENT)
@@ -60,7 +51,7 @@ int wb_file_read_at(const struct wb_file *file, uint64_t offset, void *bytes_out
     char *to = bytes_out;
 
     *got_out = 0;
-    if (fault(WB_FAULT_READ))
+    if (wb_fault_strikes(WB_FAULT_READ))
         return wb_fail_errno("cannot read %s", file->path);
     while (*got_out < len) {
         ssize_t n = pread(file->fd, to + *got_out, len - *got_out, (off_t)(offset + *got_out));
@@ -93,7 +84,7 @@ int wb_file_write_at(const struct wb_file *file, uint64_t offset, const void *by
     const char *from = bytes;
     size_t done = 0;
     /* A failing disk seldom fails cleanly: the fault leaves half of the bytes behind. */
-    bool failing = fault(WB_FAULT_WRITE);
+    bool failing = wb_fault_strikes(WB_FAULT_WRITE);
     size_t end = failing ? len / 2 : len;
     int error = errno;
 
@@ -114,14 +105,14 @@ int wb_file_write_at(const struct wb_file *file, uint64_t offset, const void *by
 
 int wb_file_sync(const struct wb_file *file)
 {
-    if (fault(WB_FAULT_SYNC) || fdatasync(file->fd) != 0)
+    if (wb_fault_strikes(WB_FAULT_SYNC) || fdatasync(file->fd) != 0)
         return wb_fail_errno("cannot sync %s", file->path);
     return 0;
 }
 
 int wb_file_truncate(const struct wb_file *file, uint64_t size)
 {
-    if (fault(WB_FAULT_WRITE) || ftruncate(file->fd, (off_t)size) != 0)
+    if (wb_fault_strikes(WB_FAULT_WRITE) || ftruncate(file->fd, (off_t)size) != 0)
         return wb_fail_errno("cannot truncate %s", file->path);
     return 0;
 }

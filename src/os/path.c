@@ -16,15 +16,6 @@
 
 #define DISK_FULL_BYTES ((uint64_t)1 << 20)
 
-static bool fault(enum wb_fault_kind kind)
-{
-    int error = wb_fault_hit(kind);
-
-    if (error)
-        errno = error;
-    return error != 0;
-}
-
 static enum wb_path_kind kind_of_mode(mode_t mode)
 {
     return S_ISREG(mode) ? WB_PATH_FILE : S_ISDIR(mode) ? WB_PATH_DIR : WB_PATH_OTHER;
@@ -39,7 +30,7 @@ enum wb_path_kind wb_path_kind(const char *path)
 
 int wb_path_rename(const char *from, const char *to)
 {
-    if (fault(WB_FAULT_RENAME) || rename(from, to) != 0)
+    if (wb_fault_strikes(WB_FAULT_RENAME) || rename(from, to) != 0)
         return wb_fail_errno("cannot rename %s to %s", from, to);
     return 0;
 }
@@ -63,7 +54,7 @@ int wb_path_mkdirs(const char *path)
             continue;
         char held = *p;
         *p = '\0';
-        if ((fault(WB_FAULT_OPEN) || mkdir(part, 0777) != 0) && (errno != EEXIST || wb_path_kind(part) != WB_PATH_DIR))
+        if ((wb_fault_strikes(WB_FAULT_OPEN) || mkdir(part, 0777) != 0) && (errno != EEXIST || wb_path_kind(part) != WB_PATH_DIR))
             err = wb_fail_errno("cannot make the directory %s", path);
         *p = held;
         if (!held)
@@ -75,7 +66,7 @@ int wb_path_mkdirs(const char *path)
 
 int wb_path_sync_dir(const char *path)
 {
-    int fd = fault(WB_FAULT_SYNC) ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = wb_fault_strikes(WB_FAULT_SYNC) ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
     if (fd < 0)
         return wb_fail_errno("cannot sync the directory %s", path);
@@ -209,7 +200,7 @@ static int compare_names(const struct dirent **a, const struct dirent **b)
 int wb_dir_each(const char *path, int (*each)(void *context, const struct wb_dir_entry *entry), void *context)
 {
     struct dirent **names = NULL;
-    int count = fault(WB_FAULT_OPEN) ? -1 : scandir(path, &names, skip_dots, compare_names);
+    int count = wb_fault_strikes(WB_FAULT_OPEN) ? -1 : scandir(path, &names, skip_dots, compare_names);
     int err = 0;
 
     if (count < 0)

@@ -432,23 +432,31 @@ void wb_rows_release(struct wb_rows *rows)
     *rows = (struct wb_rows){0};
 }
 
-struct stat_read {
+struct now_read {
     struct wb_log *log;
-    struct wb_state state;
-    struct wb_rows rows;
+    struct wb_log_now now;
 };
 
-static int read_stat(void *context)
+static int read_now(void *context)
 {
-    struct stat_read *s = context;
-    int err = wb_txn_wake(&s->log->reader);
+    struct now_read *r = context;
+    int err = wb_txn_wake(&r->log->reader);
 
     if (err < 0)
         return err;
-    err = wb_state_get(&s->log->reader, &s->state);
+    err = wb_state_get(&r->log->reader, &r->now.state);
     if (err == 0)
-        err = wb_rows_read(&s->log->reader, &s->rows);
-    wb_txn_park(&s->log->reader);
+        err = wb_rows_read(&r->log->reader, &r->now.rows);
+    wb_txn_park(&r->log->reader);
+    return err;
+}
+
+int wb_log_now(struct wb_log *log, struct wb_log_now *now_out)
+{
+    struct now_read r = {.log = log};
+    int err = wb_catalog_call(log->catalog, read_now, &r);
+
+    *now_out = r.now;
     return err;
 }
 
@@ -485,8 +493,8 @@ static int disk_bytes(const char *dir, uint64_t *bytes_out)
 static int log_stat(struct wb_store *store, struct wb_store_stat *stat_out)
 {
     struct wb_log *log = wb_log_of(store);
-    struct stat_read s = {.log = log};
-    int err = wb_catalog_call(log->catalog, read_stat, &s);
+    struct wb_log_now s = {0};
+    int err = wb_log_now(log, &s);
 
     if (err < 0)
         return err;

@@ -230,6 +230,13 @@ struct wb_rows {
 int wb_rows_read(struct wb_txn *txn, struct wb_rows *rows_out);
 void wb_rows_release(struct wb_rows *rows);
 
+/* State and segment rows as they are now, in one transaction. The rows are empty where it fails. */
+struct wb_log_now {
+    struct wb_state state;
+    struct wb_rows rows;
+};
+int wb_log_now(struct wb_log *log, struct wb_log_now *now_out);
+
 /* Whether place is where the entry lies. */
 static inline bool wb_place_equal(const struct wb_place *a, const struct wb_place *b)
 {

@@ -379,27 +379,10 @@ static int consider_segment(struct compaction *c, const struct wb_segment_row *r
 
 /* ---- the command ------------------------------------------------------------------------------------------ */
 
-struct row_list {
-    struct wb_log *log;
-    struct wb_rows rows;
-};
-
-static int list_rows(void *context)
-{
-    struct row_list *list = context;
-    int err = wb_txn_wake(&list->log->reader);
-
-    if (err < 0)
-        return err;
-    err = wb_rows_read(&list->log->reader, &list->rows);
-    wb_txn_park(&list->log->reader);
-    return err;
-}
-
 static int compact_all(struct compaction *c)
 {
-    struct row_list list = {.log = c->log};
-    int err = wb_catalog_call(c->log->catalog, list_rows, &list);
+    struct wb_log_now list = {0};
+    int err = wb_log_now(c->log, &list);
 
     for (size_t i = 0; i < list.rows.count; i++)
         if (list.rows.rows[i].bytes_dead || list.rows.rows[i].removed || !list.rows.rows[i].live)

@@ -9,26 +9,6 @@
 
 #include <stdio.h>
 
-struct recovery {
-    struct wb_log *log;
-    struct wb_rows rows;
-    struct wb_state state;
-};
-
-static int read_rows(void *context)
-{
-    struct recovery *r = context;
-    int err = wb_txn_wake(&r->log->reader);
-
-    if (err < 0)
-        return err;
-    err = wb_rows_read(&r->log->reader, &r->rows);
-    if (err == 0)
-        err = wb_state_get(&r->log->reader, &r->state);
-    wb_txn_park(&r->log->reader);
-    return err;
-}
-
 struct row_read {
     struct wb_log *log;
     uint32_t number;
@@ -71,8 +51,8 @@ static int claim(struct wb_log *log, const struct wb_segment_row *seen, struct w
 
 uint64_t wb_log_newest_commit(struct wb_log *log)
 {
-    struct recovery r = {.log = log};
-    int err = wb_catalog_call(log->catalog, read_rows, &r);
+    struct wb_log_now r = {0};
+    int err = wb_log_now(log, &r);
 
     wb_rows_release(&r.rows);
     return err == 0 ? r.state.commit : log->writer->commit;
@@ -80,11 +60,11 @@ uint64_t wb_log_newest_commit(struct wb_log *log)
 
 void wb_log_seal_any(struct wb_log *log, uint64_t commit)
 {
-    struct recovery r = {.log = log};
+    struct wb_log_now r = {0};
     bool done = false;
 
     /* Where nothing can be sealed, nothing is lost but a way to find out that the catalog was damaged. */
-    if (wb_catalog_call(log->catalog, read_rows, &r) < 0)
+    if (wb_log_now(log, &r) < 0)
         return;
     for (size_t i = r.rows.count; i > 0 && i + WB_LOG_SEALED_MAX > r.rows.count && !done; i--) {
         struct row_read again = {.log = log, .number = r.rows.rows[i - 1].number};
@@ -172,12 +152,12 @@ static int remove_orphan(void *context, const struct wb_dir_entry *entry)
 
 int wb_log_recover(struct wb_log *log)
 {
-    struct recovery r = {.log = log};
+    struct wb_log_now r = {0};
     char *pages = wb_path_join(log->dir, WB_SEGMENT_DIR);
     int err = pages ? wb_log_purge(log) : WB_E_NOMEM;
 
     if (err == 0)
-        err = wb_catalog_call(log->catalog, read_rows, &r);
+        err = wb_log_now(log, &r);
     for (size_t i = 0; i < r.rows.count && err == 0; i++)
         if (!r.rows.rows[i].sealed)
             err = cut_tail(log, &r.rows.rows[i]);
@@ -378,9 +358,9 @@ static int new_segment(struct wb_log *log, uint32_t first)
 
 int wb_log_tail_open(struct wb_log *log)
 {
-    struct recovery r = {.log = log};
+    struct wb_log_now r = {0};
     bool done = false;
-    int err = wb_catalog_call(log->catalog, read_rows, &r);
+    int err = wb_log_now(log, &r);
 
     if (err == 0)
         err = reuse_segment(log, &r.rows, &done);
