@@ -21,6 +21,7 @@
 #include <inttypes.h>
 
 #define COMMIT_NS 500000000ll
+#define COMMIT_PAGES 16384 /* a commit holds a leaf of the catalog in memory for each page, 4 KB */
 #define WAIT_MS 100
 
 struct import {
@@ -148,7 +149,8 @@ static int commit_in_time(struct import *im)
     uint64_t done = atomic_load_explicit(&im->queue.bytes_done, memory_order_relaxed);
 
     wb_progress_update(&im->progress, done, atomic_load(&im->queue.bytes_total), wb_importer_pages(&im->importer));
-    if (!im->importer.dirty || wb_clock_mono_ns() - im->commit_ns < COMMIT_NS)
+    if (im->importer.uncommitted == 0 ||
+        (im->importer.uncommitted < COMMIT_PAGES && wb_clock_mono_ns() - im->commit_ns < COMMIT_NS))
         return 0;
     return commit(im);
 }

@@ -80,7 +80,7 @@ static int take_revisit(struct wb_importer *importer, const struct wb_import_ite
     /* Who does not know a profile must not interpret the record (ISO 28500, 6.7). */
     if (!item->original.known_profile)
         return 0;
-    importer->dirty = true;
+    importer->uncommitted++;
     int found = find_original(importer, item, &original);
     if (found < 0)
         return found;
@@ -96,7 +96,7 @@ int wb_importer_take(struct wb_importer *importer, const struct wb_import_item *
     importer->records += item->records;
     switch (item->kind) {
     case WB_IMPORT_PAGE:
-        importer->dirty = true;
+        importer->uncommitted++;
         return wb_store_put(importer->store, &item->page);
     case WB_IMPORT_REVISIT:
         return take_revisit(importer, item);
@@ -116,7 +116,7 @@ int wb_importer_commit(struct wb_importer *importer)
     int err = wb_store_commit(importer->store, &importer->commit);
 
     if (err == 0)
-        importer->dirty = false;
+        importer->uncommitted = 0;
     return err;
 }
 

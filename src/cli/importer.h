@@ -13,7 +13,7 @@ struct wb_importer {
     uint64_t files, records, revisits, errors;
     uint64_t unreadable;      /* files that could not be read, or not to their end */
     struct wb_commit commit;  /* what is durable */
-    bool dirty;               /* something was put since the last commit */
+    uint64_t uncommitted;     /* pages and revisits taken since the last commit */
     struct wb_buf body;       /* of an original */
 };
 

@@ -13,17 +13,19 @@
 #include "base/mem.h"
 #include "os/file.h"
 #include "os/guard.h"
+#include "os/mapping.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 
 enum {
     READERS_MAX = 510, /* 64 bytes each in the lock file */
-    TRIM_BYTES = 48 << 20, /* from this size on the map is dropped from memory after commits */
+    TRIM_BYTES = 48 << 20, /* from this size on the map is dropped from memory again and again */
+    TICKS_PER_TRIM = 1024, /* a page touched maps up to 64 KB of the file around it */
 };
 
 #define MAP_BYTES_FIRST ((size_t)16 << 40)
@@ -37,6 +39,8 @@ struct wb_catalog {
     ino_t inode;
     bool writable;
     bool broken;
+    atomic_uint ticks;
+    void *map; /* NULL: not yet found */
     MDB_env *env;
     MDB_dbi dbi[WB_TABLE_COUNT];
 };
@@ -284,8 +288,10 @@ static int begin(struct wb_catalog *catalog, unsigned flags, struct wb_txn *txn_
     int rc = mdb_txn_begin(catalog->env, NULL, flags, &txn_out->lmdb);
 
     /* Another process enlarged the map beyond ours: take its size. */
-    if (rc == MDB_MAP_RESIZED && mdb_env_set_mapsize(catalog->env, 0) == 0)
+    if (rc == MDB_MAP_RESIZED && mdb_env_set_mapsize(catalog->env, 0) == 0) {
+        catalog->map = NULL; /* it may lie elsewhere now */
         rc = mdb_txn_begin(catalog->env, NULL, flags, &txn_out->lmdb);
+    }
     if (rc == MDB_READERS_FULL) {
         int dead = 0;
         if (mdb_reader_check(catalog->env, &dead) == 0 && dead > 0)
@@ -373,8 +379,18 @@ void wb_catalog_trim(struct wb_catalog *catalog)
     if (catalog->broken || mdb_env_info(catalog->env, &info) != 0 || mdb_env_stat(catalog->env, &stat) != 0)
         return;
     size_t used = (info.me_last_pgno + 1) * stat.ms_psize;
-    if (used >= TRIM_BYTES) /* it is a shared mapping: the pages stay in the system's cache and come back when touched */
-        madvise(info.me_mapaddr, used, MADV_DONTNEED);
+    if (used < TRIM_BYTES)
+        return;
+    if (!catalog->map) /* LMDB tells only of maps at fixed addresses */
+        catalog->map = wb_mapping_find(catalog->path);
+    if (catalog->map)
+        wb_mapping_drop(catalog->map, used);
+}
+
+void wb_catalog_tick(struct wb_catalog *catalog)
+{
+    if (++catalog->ticks % TICKS_PER_TRIM == 0)
+        wb_catalog_trim(catalog);
 }
 
 int wb_table_rows(struct wb_txn *txn, enum wb_table table, uint64_t *rows_out)

@@ -114,6 +114,9 @@ int wb_catalog_oldest_reader(struct wb_catalog *catalog, uint64_t *txn_id_out);
 /* Drops the file's pages from this process's memory (not from the system's cache) where it holds many. */
 void wb_catalog_trim(struct wb_catalog *catalog);
 
+/* Called by a writer for each page that it looks up or changes: trims now and then, so that no number of pages fills its memory. */
+void wb_catalog_tick(struct wb_catalog *catalog);
+
 /* ---- rows -------------------------------------------------------------------------- */
 
 /* table: PAGES or OLD. WB_E_NOTFOUND; WB_E_CORRUPT where the row's checksum is wrong. */

@@ -298,8 +298,10 @@ static int apply(void *context)
     if (err == 0)
         err = apply_tails(edit);
     /* In order of id: neighbours in the tree are changed together. */
-    for (size_t i = 0; i < writer->op_count && err == 0; i++)
+    for (size_t i = 0; i < writer->op_count && err == 0; i++) {
         err = apply_op(edit, &writer->ops[edit->order[i]]);
+        wb_catalog_tick(edit->log->catalog);
+    }
     if (err == 0)
         err = edit_end(edit);
     wb_txn_abort(&edit->txn);

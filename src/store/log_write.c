@@ -144,6 +144,7 @@ static int effective(struct wb_log *log, struct wb_pageid id, struct wb_pending 
     if (wb_log_pending(log, id, pending_out))
         return 0;
     *pending_out = (struct wb_pending){.put_op = -1};
+    wb_catalog_tick(log->catalog);
     int err = wb_log_entry(log, id, &entry);
     if (err == WB_E_NOTFOUND)
         return 0;

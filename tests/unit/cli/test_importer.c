@@ -228,9 +228,9 @@ static void test_counts(void **state)
     take(importer, &older);
     take(importer, &error);
     take(importer, &file);
-    assert_true(importer->dirty);
+    assert_true(importer->uncommitted > 0);
     assert_int_equal(wb_importer_commit(importer), 0);
-    assert_false(importer->dirty);
+    assert_int_equal(importer->uncommitted, 0);
     assert_int_equal(wb_importer_pages(importer), 2);
     assert_int_equal(importer->commit.replaced, 1);
     assert_int_equal(importer->commit.older, 1);
