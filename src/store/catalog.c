@@ -24,8 +24,8 @@
 
 enum {
     READERS_MAX = 510, /* 64 bytes each in the lock file */
-    TRIM_BYTES = 48 << 20, /* from this size on the map is dropped from memory again and again */
-    TICKS_PER_TRIM = 1024, /* a page touched maps up to 64 KB of the file around it */
+    TRIM_BYTES = 96 << 20, /* from this size on the map is dropped from memory again and again */
+    TICKS_PER_TRIM = 2048, /* a page touched maps up to 64 KB of the file around it */
 };
 
 #define MAP_BYTES_FIRST ((size_t)16 << 40)
