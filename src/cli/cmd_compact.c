@@ -28,10 +28,7 @@ static int write_json(const struct wb_compact *result)
     wb_json_field_u64(&j, "bytes_before", result->bytes_before);
     wb_json_field_u64(&j, "bytes_after", result->bytes_after);
     wb_json_field_u64(&j, "skipped", result->skipped);
-    wb_json_object_end(&j);
-    int err = wb_json_line(&j);
-    if (err == 0)
-        err = wb_output_lines(&line);
+    int err = wb_output_object(&j);
     wb_buf_release(&line);
     return err;
 }

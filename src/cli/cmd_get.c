@@ -41,10 +41,7 @@ static int write_facts(const struct wb_page *page)
     wb_json_field_str(&j, "sha1", sha1);
     wb_json_field_bool(&j, "truncated", page->truncated);
     wb_json_field_u64(&j, "epoch", page->epoch);
-    wb_json_object_end(&j);
-    int err = wb_json_line(&j);
-    if (err == 0)
-        err = wb_output_lines(&line);
+    int err = wb_output_object(&j);
     wb_buf_release(&line);
     return err;
 }

@@ -49,9 +49,7 @@ static int show_commit(struct import *im)
     wb_json_object(&j);
     wb_json_field_str(&j, "event", "commit");
     wb_json_field_u64(&j, "pages", wb_importer_pages(&im->importer));
-    wb_json_object_end(&j);
-    int err = wb_json_line(&j);
-    return err < 0 ? err : wb_output_lines(&im->line);
+    return wb_output_object(&j);
 }
 
 /* Messages of the reader name the file already, those about a payload do not. */
@@ -79,9 +77,7 @@ static int show_error(struct import *im, const struct wb_import_item *item)
     wb_json_field_str(&j, "file", item->file);
     wb_json_field_u64(&j, "offset", item->offset);
     wb_json_field_str(&j, "message", item->message);
-    wb_json_object_end(&j);
-    int err = wb_json_line(&j);
-    return err < 0 ? err : wb_output_lines(&im->line);
+    return wb_output_object(&j);
 }
 
 static int show_words(const struct wb_importer *r)
@@ -118,9 +114,7 @@ static int show_done(struct import *im)
     wb_json_field_u64(&j, "revisits", r->revisits);
     wb_json_field_u64(&j, "errors", r->errors);
     wb_json_field_u64(&j, "older", r->commit.older);
-    wb_json_object_end(&j);
-    int err = wb_json_line(&j);
-    return err < 0 ? err : wb_output_lines(&im->line);
+    return wb_output_object(&j);
 }
 
 /* ---- the two threads --------------------------------------------------------- */

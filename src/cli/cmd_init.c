@@ -32,10 +32,7 @@ int wb_cmd_init(const struct wb_options *options)
     wb_json_field_str(&j, "repository", options->dir);
     wb_json_field_str(&j, "organisation", wanted.organisation);
     wb_json_field_str(&j, "update", wanted.update);
-    wb_json_object_end(&j);
-    err = wb_json_line(&j);
-    if (err == 0)
-        err = wb_output_lines(&line);
+    err = wb_output_object(&j);
     wb_buf_release(&line);
     return err;
 }

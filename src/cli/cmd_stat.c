@@ -25,10 +25,7 @@ static int write_json(const struct wb_store_stat *stat)
     wb_json_field_u64(&j, "generation", stat->generation);
     wb_json_field_u64(&j, "pages_old", stat->pages_old);
     wb_json_field_u64(&j, "revisits", stat->revisits);
-    wb_json_object_end(&j);
-    int err = wb_json_line(&j);
-    if (err == 0)
-        err = wb_output_lines(&line);
+    int err = wb_output_object(&j);
     wb_buf_release(&line);
     return err;
 }

@@ -72,6 +72,13 @@ int wb_output_lines(struct wb_buf *lines)
     return err < 0 ? err : wb_output_flush();
 }
 
+int wb_output_object(struct wb_json *j)
+{
+    wb_json_object_end(j);
+    int err = wb_json_line(j);
+    return err < 0 ? err : wb_output_lines(j->buf);
+}
+
 int wb_output_flush(void)
 {
     if (fflush(stdout) != 0 || ferror(stdout))

@@ -7,6 +7,7 @@
 #define WB_CLI_OUTPUT_H
 
 #include "base/buf.h"
+#include "base/json.h"
 
 int wb_output_write(const void *bytes, size_t len);
 int wb_output_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -16,6 +17,9 @@ int wb_output_text(struct wb_slice text);
 
 /* Finished lines, shown at once: whoever reads them may act on each as it comes. Empties the buffer. */
 int wb_output_lines(struct wb_buf *lines);
+
+/* Ends the object and its line, and shows it. */
+int wb_output_object(struct wb_json *j);
 
 int wb_output_flush(void);
 

@@ -161,8 +161,3 @@ void wb_file_write_back(const struct wb_file *file, uint64_t offset, uint64_t le
 {
     sync_file_range(file->fd, (off_t)offset, (off_t)len, SYNC_FILE_RANGE_WRITE);
 }
-
-void wb_file_forget(const struct wb_file *file, uint64_t offset, uint64_t len)
-{
-    posix_fadvise(file->fd, (off_t)offset, (off_t)len, POSIX_FADV_DONTNEED);
-}

@@ -44,11 +44,11 @@ bool wb_file_unlinked(const struct wb_file *file);
 int wb_file_lock(const struct wb_file *file, bool wait);
 void wb_file_unlock(const struct wb_file *file);
 
-/* Tells the kernel that the file is read once from start to end, or that a part will not be needed again. */
+/* Tells the kernel that the file is read once from start to end. */
 void wb_file_sequential(const struct wb_file *file);
+
 /* Asks the kernel to begin writing a part to disk; promises nothing. */
 void wb_file_write_back(const struct wb_file *file, uint64_t offset, uint64_t len);
-void wb_file_forget(const struct wb_file *file, uint64_t offset, uint64_t len);
 
 /* ---- paths ------------------------------------------------------------------ */
 

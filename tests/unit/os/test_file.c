@@ -92,7 +92,6 @@ static void test_read(void **state)
     assert_int_equal(wb_file_read_exact(&file, 0, bytes, 6), WB_E_CORRUPT);
     assert_int_equal(wb_file_sync(&file), 0);
     wb_file_sequential(&file);
-    wb_file_forget(&file, 0, 5);
     wb_file_close(&file);
 }
 
