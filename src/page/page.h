@@ -8,6 +8,7 @@
 #define WB_PAGE_PAGE_H
 
 #include "base/buf.h"
+#include "page/extract.h"
 #include "url/url.h"
 
 #define WB_MD5_BYTES 16

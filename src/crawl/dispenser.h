@@ -1,0 +1,152 @@
+/*
+ * dispenser.h - the seed dispenser: one row a site, handed out to crawler processes by lease
+ * (WebBase Components, section 2.1.1). SQLite in the repository's directory, or PostgreSQL.
+ *
+ *   unresolved -> ready -> claimed -> done
+ *                   ^         |  \-> waiting (until next_ms; claimable then)
+ *                   +---------+      alias, refused: not to be crawled
+ *   A lease that nobody renews in time ends: the site is ready again.
+ *
+ * The same SQL above a small interface (sql.h); every call is one transaction.
+ */
+#ifndef WB_CRAWL_DISPENSER_H
+#define WB_CRAWL_DISPENSER_H
+
+#include "base/buf.h"
+#include "webdb/webdb.h"
+
+enum wb_site_state {
+    WB_SITE_UNRESOLVED = 1, /* its name has not been resolved yet */
+    WB_SITE_READY,
+    WB_SITE_CLAIMED,
+    WB_SITE_WAITING,        /* to be left alone until next_ms */
+    WB_SITE_DONE,           /* its visit is over */
+    WB_SITE_ALIAS,          /* another name of alias_of */
+    WB_SITE_REFUSED,        /* no address, or one that we do not contact: reason says */
+};
+
+/* A row. Text borrows from the mem that came with the call. */
+struct wb_site_row {
+    int64_t id;
+    struct wb_slice name;       /* "example.org", "example.org:8080" */
+    struct wb_slice scheme;     /* "http" or "https": of its first seed */
+    enum wb_site_state state;
+    int64_t run;                /* the run that it takes part in */
+    int priority;               /* higher ones first; small sites are given a low one */
+    int64_t delay_ms;           /* -1: the run's */
+    int64_t budget;             /* pages a visit, -1: the run's */
+    struct wb_slice class_name; /* empty: none */
+    struct wb_slice address;    /* text; several blank-separated */
+    int64_t address_expires_ms;
+    int64_t next_ms;            /* not to be contacted before, wall clock; 0: at once */
+    int attempts;               /* failures in a row */
+    struct wb_slice reason;     /* why it waits, is refused, or was finished */
+    struct wb_slice alias_of;   /* name of the site that it is an alias of */
+    struct wb_slice probe;      /* digest of robots.txt and root page, where known */
+    uint32_t visit;             /* its number, from 1; 0: never visited */
+    struct wb_edit_place trail; /* its last journal record */
+    struct wb_slice home;       /* the repository whose journal that is in */
+    int64_t seeds_taken;        /* seeds up to this id were taken into the frontier */
+    struct wb_slice owner;      /* of the lease */
+    int64_t lease_ms;           /* until when */
+    int64_t pages;              /* stored in this visit */
+};
+
+struct wb_seed {
+    int64_t id;
+    struct wb_slice url;
+    uint16_t depth;
+};
+
+struct wb_dispenser;
+
+/* url: NULL for SQLite in dir/dispenser.db, or "postgres://..." / "postgresql://...". Makes tables where there are none. */
+int wb_dispenser_open(const char *dir, const char *url, struct wb_dispenser **dispenser_out);
+void wb_dispenser_close(struct wb_dispenser *dispenser);
+
+/* A number for a new run, greater than all before. */
+int wb_dispenser_begin_run(struct wb_dispenser *dispenser, int64_t *run_out);
+
+struct wb_site_plan {
+    struct wb_slice name, scheme;
+    struct wb_slice class_name;     /* empty: leave */
+    int priority;                   /* INT_MIN: leave */
+    int64_t delay_ms, budget;       /* -2: leave; -1: the run's */
+    const struct wb_seed *seeds;    /* URLs; those that the row has already are left out */
+    size_t seed_count;
+    bool anew;                      /* a site whose visit is over begins another one; false: only gets the seeds */
+};
+
+/*
+ * Adds sites and seeds to a run, in one transaction. A site that is there keeps its state, clocks and trail; one that is over
+ * (DONE, ALIAS, REFUSED) goes back to UNRESOLVED where plan.anew says so. added_out: how many sites are new to the dispenser.
+ */
+int wb_dispenser_add(struct wb_dispenser *dispenser, int64_t run, const struct wb_site_plan *plans, size_t count, uint64_t *added_out);
+
+/* Puts unfinished sites into a run: all of them, or those of a registrable domain. */
+int wb_dispenser_join(struct wb_dispenser *dispenser, int64_t run, bool all, struct wb_slice domain);
+
+/* At most max rows of the run that are UNRESOLVED, or READY/WAITING with an address that has expired; oldest first. Calls each. */
+typedef int (*wb_site_each)(void *context, const struct wb_site_row *row);
+int wb_dispenser_unresolved(struct wb_dispenser *dispenser, int64_t run, int64_t now_ms, unsigned max, wb_site_each each, void *context);
+
+/* The outcome of resolving: READY with addresses, or REFUSED with a reason. A site that is claimed only gets its addresses. */
+int wb_dispenser_resolved(struct wb_dispenser *dispenser, int64_t id, struct wb_slice address, int64_t expires_ms, struct wb_slice refused);
+
+/*
+ * Claims up to max sites of the run for owner until lease_ms: READY ones, WAITING ones whose next_ms has come, CLAIMED ones
+ * whose lease is over; by priority, then id. A site whose first address is held by another live owner is
+ * left to that one (one address, one process). Calls each with the row as claimed.
+ */
+int wb_dispenser_claim(struct wb_dispenser *dispenser, int64_t run, struct wb_slice owner, int64_t now_ms, int64_t lease_ms, unsigned max,
+                       wb_site_each each, void *context);
+
+/* Claims one site by name, of any run and state but one that another live owner holds (WB_E_BUSY); makes the row where there is none. */
+int wb_dispenser_borrow(struct wb_dispenser *dispenser, struct wb_slice name, struct wb_slice scheme, struct wb_slice owner, int64_t now_ms,
+                        int64_t lease_ms, wb_site_each each, void *context);
+
+/* Moves the leases of all sites of owner; WB_E_BUSY where one of them was taken away meanwhile. */
+int wb_dispenser_renew(struct wb_dispenser *dispenser, struct wb_slice owner, int64_t lease_ms);
+
+/* What a crawler tells about a site that it holds. */
+struct wb_site_report {
+    int64_t id;
+    enum wb_site_state state;   /* CLAIMED: keeps it; otherwise the lease ends */
+    int64_t next_ms;
+    int attempts;
+    struct wb_slice reason, alias_of, probe, home;
+    uint32_t visit;
+    struct wb_edit_place trail;
+    int64_t seeds_taken, pages;
+};
+
+/*
+ * In one transaction. A report of DONE for a site that has got seeds beyond seeds_taken meanwhile becomes READY
+ * instead. Reports of sites that owner does not hold (any more) change nothing but the trail where it is newer.
+ */
+int wb_dispenser_report(struct wb_dispenser *dispenser, struct wb_slice owner, const struct wb_site_report *reports, size_t count);
+
+/* Everything that a dead process held goes back; a site that nobody finished is READY (or WAITING until its next_ms). */
+int wb_dispenser_release(struct wb_dispenser *dispenser, struct wb_slice owner);
+
+/* Seeds of a site with an id above `after`, by id. */
+typedef int (*wb_seed_each)(void *context, const struct wb_seed *seed);
+int wb_dispenser_seeds(struct wb_dispenser *dispenser, int64_t site, int64_t after, wb_seed_each each, void *context);
+
+/* Sites of a run that are DONE and have seeds that nobody took become READY again; how many. */
+int wb_dispenser_reopen(struct wb_dispenser *dispenser, int64_t run, uint64_t *count_out);
+
+/* One row by name; WB_E_NOTFOUND. It borrows from mem. */
+int wb_dispenser_get(struct wb_dispenser *dispenser, struct wb_slice name, struct wb_buf *mem, struct wb_site_row *row_out);
+
+/* Other sites that have this address first, or whose probe is this (either may be empty). */
+int wb_dispenser_neighbours(struct wb_dispenser *dispenser, struct wb_slice address, wb_site_each each, void *context);
+
+struct wb_dispenser_stat {
+    uint64_t unresolved, ready, claimed, waiting, done, alias, refused;
+    int64_t next_ms;  /* the earliest moment at which a waiting site of the run may be claimed; 0: there is none */
+};
+/* run 0: of all. */
+int wb_dispenser_stat(struct wb_dispenser *dispenser, int64_t run, struct wb_dispenser_stat *stat_out);
+
+#endif

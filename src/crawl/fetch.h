@@ -1,0 +1,83 @@
+/*
+ * fetch.h - HTTP requests: libcurl's multi interface inside a libevent loop.
+ *
+ * It asks for one URL at one address that was resolved and approved before, never
+ * follows a redirect and never resolves a name by itself. Every answer is bounded in body, head, time and
+ * decompression, and ends in exactly one callback.
+ */
+#ifndef WB_CRAWL_FETCH_H
+#define WB_CRAWL_FETCH_H
+
+#include "base/buf.h"
+#include "crawl/dns.h"
+
+/* The table of what can go wrong: name, the word that results and logs use ("error:timeout"). */
+#define WB_FETCH_ERRORS(X)                                              \
+    X(WB_FETCH_OK, "")                                                  \
+    X(WB_FETCH_CONNECT, "connect")     /* refused, no route, reset before an answer */ \
+    X(WB_FETCH_TIMEOUT, "timeout")                                      \
+    X(WB_FETCH_TLS, "tls")             /* handshake or certificate */   \
+    X(WB_FETCH_PARTIAL, "partial")     /* cut by the peer in the body */ \
+    X(WB_FETCH_RESET, "reset")         /* connection lost */            \
+    X(WB_FETCH_EMPTY, "empty")         /* closed without an answer */   \
+    X(WB_FETCH_PROTOCOL, "protocol")   /* no HTTP, bad chunks, bad lengths */ \
+    X(WB_FETCH_HEADERS, "headers")     /* more of them than the limit */ \
+    X(WB_FETCH_CODING, "coding")       /* content encoding broken or unknown */ \
+    X(WB_FETCH_BOMB, "bomb")           /* decompression ratio over the limit */ \
+    X(WB_FETCH_MEMORY, "memory")                                        \
+    X(WB_FETCH_STOPPED, "stopped")     /* cancelled by us */            \
+    X(WB_FETCH_OTHER, "other")
+
+enum wb_fetch_error {
+#define WB_FETCH_ERROR_ENUM(name, word) name,
+    WB_FETCH_ERRORS(WB_FETCH_ERROR_ENUM)
+#undef WB_FETCH_ERROR_ENUM
+};
+const char *wb_fetch_error_word(enum wb_fetch_error error);
+
+struct wb_fetch_options {
+    const char *user_agent;
+    const char *proxy;         /* NULL: none, whatever the environment says */
+    const char *ca_file;       /* NULL: the system's */
+    unsigned timeout_ms;       /* for the whole answer, 0: 30000 */
+    unsigned connect_ms;       /* 0: 10000 */
+    size_t body_max;           /* 0: 16 MiB; more is cut and marked */
+    size_t head_max;           /* all header lines together, 0: 64 KiB */
+    unsigned ratio_max;        /* decoded to coded bytes once a MiB is decoded, 0: 200 */
+    size_t memory_max;         /* bodies being read, all together, 0: 128 MiB: past it the longest are cut */
+    unsigned connections_max;  /* kept open, 0: 1000 */
+};
+
+struct wb_fetch_request {
+    struct wb_slice url;             /* absolute, http or https; its fragment is not sent */
+    struct wb_address address;
+    struct wb_slice etag, modified;  /* validators; empty: none */
+    size_t body_max;                 /* 0: the option's */
+};
+
+struct wb_fetch_result {
+    enum wb_fetch_error error;
+    const char *message;     /* words for an error, valid in the callback */
+    uint16_t status;         /* of the final answer, 0: none; set for some errors too */
+    struct wb_slice head;    /* status line and headers of it as received, each with its line end, no blank line; HTTP/2's as HTTP/1.1 would have them */
+    struct wb_buf body;      /* content and transfer coding undone; the callback may take it */
+    bool truncated;          /* cut by our limits */
+    uint64_t wire_bytes;     /* of the body as it came */
+    int64_t sent_ms;         /* wall clock: when the request was sent (or begun, where it never was) */
+    uint32_t took_ms;        /* from begin to end */
+};
+
+typedef void (*wb_fetch_done)(void *context, struct wb_fetch_result *result);
+
+struct wb_fetcher;
+int wb_fetcher_new(struct event_base *base, const struct wb_fetch_options *options, struct wb_fetcher **fetcher_out);
+
+/* Cancels what is under way, without callbacks. */
+void wb_fetcher_free(struct wb_fetcher *fetcher);
+
+/* Nothing is sent before control is back in the event loop. done is called from the loop, once. */
+int wb_fetch_start(struct wb_fetcher *fetcher, const struct wb_fetch_request *request, wb_fetch_done done, void *context);
+
+unsigned wb_fetcher_busy(const struct wb_fetcher *fetcher);
+
+#endif
