@@ -1,0 +1,10 @@
+/* charset_guess.h - private to page: the encoding of bytes that nothing is said of. */
+#ifndef WB_PAGE_CHARSET_GUESS_H
+#define WB_PAGE_CHARSET_GUESS_H
+
+#include "base/slice.h"
+
+/* A name of the Encoding standard's, static text; ascii is what it says of bytes that are all ASCII. */
+const char *wb_charset_guess(struct wb_slice bytes, const char *ascii);
+
+#endif
