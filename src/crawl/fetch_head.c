@@ -1,0 +1,104 @@
+/*
+ * fetch_head.c - collects the head of an answer, bounded, as the lines come in.
+ *
+ * Keeps the lines of the final answer as they were received. It knows where a head
+ * starts and ends and what a header line looks like; what the headers mean is for others.
+ */
+#include "crawl/fetch_head.h"
+
+#include "base/error.h"
+#include "page/page.h"
+
+void wb_fetch_head_begin(struct wb_fetch_head *head, size_t max)
+{
+    wb_buf_clear(&head->text);
+    head->seen = 0;
+    head->max = max;
+    head->status = 0;
+    head->ended = false;
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* "HTTP/1.1 200 OK" -> 200; 0 where it is no status line. */
+static uint16_t status_of(struct wb_slice line)
+{
+    const char *blank = memchr(line.ptr, ' ', line.len);
+
+    if (!wb_slice_starts(line, WB_SLICE_LIT("HTTP/")) || !blank)
+        return 0;
+    size_t at = (size_t)(blank - line.ptr);
+    while (at < line.len && line.ptr[at] == ' ')
+        at++;
+    if (line.len - at < 3 || !is_digit(line.ptr[at]) || !is_digit(line.ptr[at + 1]) || !is_digit(line.ptr[at + 2]))
+        return 0;
+    return (uint16_t)((line.ptr[at] - '0') * 100 + (line.ptr[at + 1] - '0') * 10 + (line.ptr[at + 2] - '0'));
+}
+
+static int add_status_line(struct wb_fetch_head *head, struct wb_slice line)
+{
+    static const struct wb_slice http2 = {"HTTP/2 ", 7};
+
+    head->status = status_of(line);
+    if (head->status < 100)
+        return wb_fail(WB_E_PROTO, "not a status line");
+    /* HTTP/2 has no status line; the one made up for it is that of HTTP/1.1, which every reader of archives knows. */
+    if (wb_slice_starts(line, http2)) {
+        int err = wb_buf_append_str(&head->text, "HTTP/1.1 ");
+        if (err < 0)
+            return err;
+        line = wb_slice(line.ptr + http2.len, line.len - http2.len);
+    }
+    return wb_buf_append_slice(&head->text, line);
+}
+
+/* 101 is no interim answer: what follows it is not HTTP, and nobody asked for that. */
+static bool is_interim(uint16_t status)
+{
+    return status < 200 && status != 101;
+}
+
+int wb_fetch_head_line(struct wb_fetch_head *head, struct wb_slice line)
+{
+    if (line.len > head->max - head->seen)
+        return wb_fail(WB_E_LIMIT, "more than %zu bytes of header lines", head->max);
+    head->seen += line.len;
+    if (head->ended)
+        return 0;
+    if (head->text.len == 0)
+        return add_status_line(head, line);
+    if (wb_slice_trim(line).len == 0 && line.len <= 2) {
+        if (is_interim(head->status)) {
+            wb_buf_clear(&head->text);
+            head->status = 0;
+        } else {
+            head->ended = true;
+        }
+        return 0;
+    }
+    bool folded = line.ptr[0] == ' ' || line.ptr[0] == '\t';
+    if (!folded && !memchr(line.ptr, ':', line.len))
+        return wb_fail(WB_E_PROTO, "a header line without a colon");
+    return wb_buf_append_slice(&head->text, line);
+}
+
+int wb_fetch_head_codings(const struct wb_fetch_head *head, struct wb_buf *lines_out, bool *any_out)
+{
+    struct wb_slice name, value;
+    size_t at = 0;
+    int err = 0;
+
+    *any_out = false;
+    while (err == 0 && wb_http_header_next(wb_buf_slice(&head->text), &at, &name, &value)) {
+        value = wb_slice_trim(value);
+        if (!wb_slice_equal_nocase(name, WB_SLICE_LIT("Content-Encoding")) || value.len == 0 ||
+            wb_slice_equal_nocase(value, WB_SLICE_LIT("identity")))
+            continue;
+        err = wb_buf_printf(lines_out, "%sContent-Encoding: %.*s\r\n", *any_out ? "" : "HTTP/1.1 200\r\n", WB_SLICE_ARG(value));
+        *any_out = true;
+    }
+    return err;
+}

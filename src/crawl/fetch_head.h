@@ -1,0 +1,28 @@
+/* fetch_head.h - private to fetch: the head of an answer, collected line by line as it arrives. */
+#ifndef WB_CRAWL_FETCH_HEAD_H
+#define WB_CRAWL_FETCH_HEAD_H
+
+#include "base/buf.h"
+
+struct wb_fetch_head {
+    struct wb_buf text;   /* status line and headers of the answer being read */
+    size_t seen, max;     /* bytes of all header lines: of interim answers and trailers too */
+    uint16_t status;      /* 0: no status line yet */
+    bool ended;           /* the blank line of the final answer was read */
+};
+
+void wb_fetch_head_begin(struct wb_fetch_head *head, size_t max);
+
+/*
+ * One line with its line end; the blank one ends a head. Interim answers (1xx) are dropped when they end,
+ * trailers are counted and dropped. WB_E_LIMIT past max, WB_E_PROTO for a line that is no header, WB_E_NOMEM.
+ */
+int wb_fetch_head_line(struct wb_fetch_head *head, struct wb_slice line);
+
+/*
+ * Appends a head of nothing but the Content-Encoding lines, all that decoding needs: the transfer coding is
+ * undone already. False (and nothing appended) where there are none, or only "identity".
+ */
+int wb_fetch_head_codings(const struct wb_fetch_head *head, struct wb_buf *lines_out, bool *any_out);
+
+#endif

@@ -1,0 +1,68 @@
+/*
+ * fetch_transfer.h - private to fetch: one request and its answer.
+ *
+ * Life: new (options that never change) -> prepared (URL, address, validators) -> bytes arrive ->
+ * ended (result made, callback) -> prepared again for another request, or freed.
+ */
+#ifndef WB_CRAWL_FETCH_TRANSFER_H
+#define WB_CRAWL_FETCH_TRANSFER_H
+
+#include "crawl/fetch.h"
+#include "crawl/fetch_head.h"
+
+#include <curl/curl.h>
+
+struct wb_fetch_transfer {
+    CURL *easy;
+    struct wb_fetcher *owner;
+    struct wb_fetch_transfer *prev, *next;  /* in the owner's list */
+    wb_fetch_done done;
+    void *context;
+
+    struct wb_buf url;                      /* NUL-terminated, as libcurl gets it */
+    char connect_text[2 * WB_ADDRESS_TEXT_MAX];
+    struct curl_slist connect;              /* the address, whatever host the URL names */
+    struct wb_buf etag, modified;           /* header lines, NUL-terminated */
+    struct curl_slist lines[2];
+    bool conditional;                       /* the handle holds lines */
+
+    struct wb_fetch_head head;
+    struct wb_buf body;                     /* content coding not undone */
+    size_t body_max;
+    size_t charged;                         /* bytes of the owner's budget that it holds */
+
+    /* What was decided here; libcurl then only says that it was stopped. */
+    enum wb_fetch_error error;
+    const char *message;
+    bool truncated;
+    bool doomed;                            /* to be ended by its owner as soon as libcurl is left */
+
+    int64_t sent_ms, begun_ns;
+    char words[CURL_ERROR_SIZE];
+};
+
+/* options: defaults filled in. */
+int wb_fetch_transfer_new(struct wb_fetcher *owner, const struct wb_fetch_options *options, struct wb_fetch_transfer **transfer_out);
+void wb_fetch_transfer_free(struct wb_fetch_transfer *transfer);
+
+/* WB_E_INVALID names the URL; pin: connect to the request's address. */
+int wb_fetch_transfer_prepare(struct wb_fetch_transfer *transfer, const struct wb_fetch_request *request,
+                              const struct wb_fetch_options *options);
+
+/* Decides the outcome, unless it was decided before. */
+void wb_fetch_transfer_decide(struct wb_fetch_transfer *transfer, enum wb_fetch_error error, const char *message);
+
+/* The answer as it stands; result_out->body is moved out of transfer, the rest is borrowed from it. */
+void wb_fetch_transfer_result(struct wb_fetch_transfer *transfer, CURLcode code, unsigned ratio_max, struct wb_fetch_result *result_out);
+
+/* Nothing of the answer is kept. */
+void wb_fetch_transfer_clear(struct wb_fetch_transfer *transfer);
+
+/* By the owner: counts transfer's body anew. False: the budget is used up, and it is transfer that must be cut. */
+bool wb_fetcher_charge(struct wb_fetcher *owner, struct wb_fetch_transfer *transfer);
+
+/* By the owner: memory for libcurl, and whether it was refused any on this thread since the last call. */
+int wb_fetch_curl_init(void);
+bool wb_fetch_curl_starved(void);
+
+#endif
