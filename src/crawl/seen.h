@@ -12,9 +12,10 @@ struct wb_seen {
     uint64_t *slots;  /* open addressing, a power of two of them */
     size_t cap, count;
     bool mapped;
+    uint64_t spread;  /* chosen by chance, so that nobody can name pages that collide */
 };
 
-#define WB_SEEN_INIT ((struct wb_seen){NULL, 0, 0, false})
+#define WB_SEEN_INIT ((struct wb_seen){NULL, 0, 0, false, 0})
 
 /* dir: where a large set may lie. 1 where it was not there and now is, 0 where it was, WB_E_NOMEM, WB_E_IO. */
 int wb_seen_add(struct wb_seen *seen, const char *dir, struct wb_pageid id);

@@ -104,6 +104,7 @@ struct wb_edit {
     const struct wb_edit_link *links; /* SEEDS, HINTS: when writing */
     size_t link_count;
     struct wb_slice packed_links; /* after reading: of PAGE, SEEDS and HINTS */
+    size_t links_left_out;        /* after reading: links too long or too many for a record (32 MiB of them) */
 };
 
 uint64_t wb_edit_site(struct wb_slice name);
@@ -121,7 +122,7 @@ struct wb_edit_log;
  */
 int wb_edit_log_create(const char *dir, uint64_t roll_bytes, struct wb_edit_log **log_out);
 
-/* Adds a record to the buffer; its place is final. */
+/* Adds a record to the buffer; its place is final. Past a MiB the buffer is flushed first, by itself. */
 int wb_edit_log_append(struct wb_edit_log *log, const struct wb_edit *edit, struct wb_edit_place *place_out);
 
 /* Hands the buffer to the kernel: from here on the records survive kill -9. Cheap where there is nothing. */
@@ -131,12 +132,12 @@ int wb_edit_log_flush(struct wb_edit_log *log);
 int wb_edit_log_sync(struct wb_edit_log *log);
 
 /*
- * True once after a new file was begun. Whoever keeps places of last records must make them
- * durable now: only the newest file of a dead process is looked through.
+ * True once after a new file was begun. Whoever keeps places of last records must make them durable
+ * before the next time: only the two newest files of a dead process are looked through.
  */
 bool wb_edit_log_rolled(struct wb_edit_log *log);
 
-/* Flushes and marks the newest file as ended cleanly: nothing needs to be looked through again. */
+/* Flushes, syncs and marks its files as ended cleanly: nothing needs to be looked through again. Nothing can be appended afterwards. */
 int wb_edit_log_finish(struct wb_edit_log *log);
 
 /* Closes; what was not flushed is lost, as in a crash. */
@@ -154,22 +155,27 @@ void wb_edit_reader_close(struct wb_edit_reader *reader);
 int wb_edit_reader_get(struct wb_edit_reader *reader, struct wb_edit_place place, struct wb_edit *edit_out);
 
 /*
- * All records of all logs in order of number and place, from `from` (NOWHERE: from the
- * start) on; 1, 0 at the end, or an error. A torn tail ends its log quietly; damage in the
- * middle gives WB_E_CORRUPT once, and the next call goes on with the next log.
+ * All records of all logs in order of number and place: the one after *at_inout (NOWHERE: the first), whose place
+ * is put there; 1, 0 at the end, or an error. At the end *at_inout stays, so that a later call goes on
+ * from there. A torn tail ends its log quietly; damage in the middle gives WB_E_CORRUPT once, and the next call
+ * goes on behind the damaged record, or with the next log where that cannot be found.
  */
 int wb_edit_reader_next(struct wb_edit_reader *reader, struct wb_edit_place *at_inout, struct wb_edit *edit_out);
 
 /*
- * The records of one chain, oldest first, from the record `last` back to the begin of its visit (or, with
- * whole, back to the very first record): places_out is filled with an array of them, owned by the caller.
+ * The records of one chain, oldest first, from the record `last` back to the begin of its visit (or, with whole,
+ * back to the very first record that is still there): places_out is filled with an array of them, from the heap
+ * (wb_free). A chain that leads forward or in a circle is WB_E_CORRUPT, one whose visit begins in a log that
+ * is gone WB_E_NOTFOUND.
  */
 int wb_edit_reader_chain(struct wb_edit_reader *reader, struct wb_edit_place last, bool whole, struct wb_edit_place **places_out,
                          size_t *count_out);
 
 /*
- * Logs whose process died: not ended cleanly and not locked. Calls back for the last record of each site
- * in each one's newest file, then marks the log as ended. Safe to be run by several processes at once.
+ * Logs whose process died: not ended cleanly and not locked. Calls back for the last record of each site in each
+ * process's files, in the order in which they lie there, then marks them as ended; where orphan fails, or the
+ * caller dies, the same is told again by the next one. Safe to be run by several processes at once. The
+ * dispenser may know of a newer record of a site (in another process's log): the times of the records tell, not the places.
  */
 typedef int (*wb_edit_orphan)(void *context, const struct wb_edit *last, struct wb_edit_place place);
 int wb_edit_log_recover(const char *dir, wb_edit_orphan orphan, void *context);

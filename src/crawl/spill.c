@@ -1,0 +1,331 @@
+/*
+ * spill.c - queues of short byte strings that may be larger than memory.
+ *
+ *   pop <- [ head ] <- block <- block <- ... <- [ tail ] <- push
+ *
+ * A queue is one stream of items (varint length, bytes), cut into blocks wherever they are full, so an item may lie across
+ * several. The tail is written to disk when it fills a block and the head is not empty; otherwise it becomes the
+ * head and nothing is written. Which block follows which, and each block's checksum, are kept in memory (8 bytes
+ * for 4 KiB): the file ends with the process and nobody else reads it.
+ *
+ * A push that fails changes nothing; a pop that fails can be made again.
+ */
+#include "crawl/spill.h"
+#include "base/bytes.h"
+#include "base/check.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "os/nameless.h"
+
+enum {
+    BLOCK_BYTES = 4096,
+    ITEM_MAX = 64 << 10,
+    BUFFER_MIN = 64,
+    FILE_KEEP_BYTES = 16 << 20, /* a file that is empty and longer is cut */
+};
+
+struct block {
+    uint32_t next; /* in its queue, or in the list of free ones; 0: none */
+    uint32_t check;
+};
+
+struct wb_spill {
+    struct wb_file file;
+    struct block *blocks; /* block n lies at (n - 1) * BLOCK_BYTES; 0 is none */
+    uint32_t count, cap;  /* entries of blocks, 0 included */
+    uint32_t free;        /* the first free block */
+    uint32_t used;
+};
+
+int wb_spill_open(const char *dir, struct wb_spill **spill_out)
+{
+    struct wb_spill *spill = wb_alloc_zero(1, sizeof *spill);
+    int err;
+
+    *spill_out = NULL;
+    if (!spill)
+        return WB_E_NOMEM;
+    spill->count = 1;
+    err = wb_nameless_open(dir, &spill->file);
+    if (err < 0) {
+        wb_spill_close(spill);
+        return err;
+    }
+    *spill_out = spill;
+    return 0;
+}
+
+void wb_spill_close(struct wb_spill *spill)
+{
+    if (!spill)
+        return;
+    wb_file_close(&spill->file);
+    wb_free(spill->blocks);
+    wb_free(spill);
+}
+
+uint64_t wb_spill_bytes(const struct wb_spill *spill)
+{
+    return (uint64_t)spill->used * BLOCK_BYTES;
+}
+
+/* ---- blocks ------------------------------------------------------------------------------------ */
+
+static int take_block(struct wb_spill *spill, uint32_t *block_out)
+{
+    *block_out = spill->free;
+    if (spill->free) {
+        spill->free = spill->blocks[spill->free].next;
+    } else {
+        if (spill->count >= spill->cap) {
+            if (spill->cap > UINT32_MAX / 2)
+                return wb_fail(WB_E_LIMIT, "the temporary file in %s is full", spill->file.path);
+            uint32_t cap = spill->cap ? 2 * spill->cap : 64;
+            struct block *grown = wb_realloc(spill->blocks, cap * sizeof *grown);
+            if (!grown)
+                return WB_E_NOMEM;
+            spill->blocks = grown;
+            spill->cap = cap;
+        }
+        *block_out = spill->count++;
+    }
+    spill->blocks[*block_out] = (struct block){0, 0};
+    spill->used++;
+    return 0;
+}
+
+/* Gives a whole chain back, from first up to 0. */
+static void give_blocks(struct wb_spill *spill, uint32_t first)
+{
+    while (first) {
+        uint32_t next = spill->blocks[first].next;
+        spill->blocks[first].next = spill->free;
+        spill->free = first;
+        spill->used--;
+        first = next;
+    }
+    if (spill->used == 0 && (uint64_t)spill->count * BLOCK_BYTES > FILE_KEEP_BYTES) {
+        /* Only a wish: where it fails the blocks are free all the same. */
+        (void)wb_file_truncate(&spill->file, 0);
+        spill->free = 0;
+        spill->count = 1;
+    }
+}
+
+static uint64_t block_at(uint32_t block)
+{
+    return (uint64_t)(block - 1) * BLOCK_BYTES;
+}
+
+/* Writes count blocks of bytes as a chain. Where it fails, none is taken. */
+static int write_blocks(struct wb_spill *spill, const char *bytes, size_t count, uint32_t *first_out, uint32_t *last_out)
+{
+    int err = 0;
+
+    *first_out = *last_out = 0;
+    for (size_t i = 0; i < count && err == 0; i++) {
+        uint32_t block;
+        err = take_block(spill, &block);
+        if (err < 0)
+            break;
+        if (*last_out)
+            spill->blocks[*last_out].next = block;
+        else
+            *first_out = block;
+        *last_out = block;
+        spill->blocks[block].check = wb_hash32(bytes + i * BLOCK_BYTES, BLOCK_BYTES);
+        err = wb_file_write_at(&spill->file, block_at(block), bytes + i * BLOCK_BYTES, BLOCK_BYTES);
+    }
+    if (err < 0) {
+        struct wb_error_copy why;
+        wb_error_save(err, &why);
+        give_blocks(spill, *first_out);
+        *first_out = *last_out = 0;
+        err = wb_error_restore(&why);
+    }
+    return err;
+}
+
+/* ---- buffers ----------------------------------------------------------------------------------- */
+
+/* Room for more bytes; up to a block by doubling, so that a buffer is never larger than a block without need. */
+static int reserve_bytes(struct wb_buf *buf, size_t more)
+{
+    size_t want = buf->len + more, cap = buf->cap ? buf->cap : BUFFER_MIN;
+
+    if (buf->cap >= want)
+        return 0;
+    while (cap < want)
+        cap *= 2;
+    return wb_buf_reserve(buf, cap - buf->len);
+}
+
+/* Gives back what the item that filled a block made too large. */
+static void fit_buffer(struct wb_buf *buf)
+{
+    if (buf->cap <= BLOCK_BYTES || buf->cap == buf->len)
+        return;
+    size_t cap = buf->len < BUFFER_MIN ? BUFFER_MIN : buf->len;
+    char *fitted = wb_realloc(buf->ptr, cap);
+    if (fitted)
+        *buf = (struct wb_buf){fitted, buf->len, cap};
+}
+
+static bool head_is_empty(const struct wb_spill_queue *queue)
+{
+    return queue->head_at == queue->head.len;
+}
+
+/* The tail becomes the head: nothing lies between them. */
+static void turn_tail(struct wb_spill_queue *queue)
+{
+    WB_CHECK(head_is_empty(queue) && queue->first == 0);
+    wb_buf_release(&queue->head);
+    queue->head = wb_buf_take(&queue->tail);
+    queue->head_at = 0;
+    fit_buffer(&queue->head);
+}
+
+/* ---- the queue --------------------------------------------------------------------------------- */
+
+/* Writes what fills blocks out of the tail. */
+static int spill_tail(struct wb_spill *spill, struct wb_spill_queue *queue)
+{
+    size_t count = queue->tail.len / BLOCK_BYTES, written = count * BLOCK_BYTES;
+    uint32_t first, last;
+    int err = write_blocks(spill, queue->tail.ptr, count, &first, &last);
+
+    if (err < 0)
+        return err;
+    if (queue->last)
+        spill->blocks[queue->last].next = first;
+    else
+        queue->first = first;
+    queue->last = last;
+    memmove(queue->tail.ptr, queue->tail.ptr + written, queue->tail.len - written);
+    queue->tail.len -= written;
+    return 0;
+}
+
+int wb_spill_push(struct wb_spill *spill, struct wb_spill_queue *queue, struct wb_slice item)
+{
+    size_t before = queue->tail.len;
+    int err;
+
+    if (item.len > ITEM_MAX)
+        return wb_fail(WB_E_LIMIT, "an item of %zu bytes is too long for a queue", item.len);
+    err = reserve_bytes(&queue->tail, WB_VARINT_MAX + item.len);
+    if (err < 0)
+        return err;
+    queue->tail.len += wb_put_varint(queue->tail.ptr + queue->tail.len, item.len);
+    wb_buf_append_slice(&queue->tail, item);
+    if (queue->tail.len >= BLOCK_BYTES) {
+        if (head_is_empty(queue) && queue->first == 0)
+            turn_tail(queue);
+        else if ((err = spill_tail(spill, queue)) < 0) {
+            queue->tail.len = before;
+            return err;
+        }
+    }
+    queue->count++;
+    fit_buffer(&queue->tail);
+    return 0;
+}
+
+/* Brings more bytes into the head, behind those that are left of it. */
+static int refill_head(struct wb_spill *spill, struct wb_spill_queue *queue)
+{
+    size_t left = queue->head.len - queue->head_at, more = queue->first ? BLOCK_BYTES : queue->tail.len;
+    struct wb_buf fresh = WB_BUF_INIT;
+    int err;
+
+    if (more == 0)
+        return wb_fail(WB_E_CORRUPT, "a queue in the temporary file of %s breaks off", spill->file.path);
+    if (left == 0 && queue->first == 0) {
+        turn_tail(queue);
+        return 0;
+    }
+    err = wb_buf_reserve(&fresh, left + more);
+    if (err < 0)
+        return err;
+    wb_buf_append(&fresh, queue->head.ptr + queue->head_at, left);
+    if (queue->first) {
+        uint32_t block = queue->first;
+        err = wb_file_read_exact(&spill->file, block_at(block), fresh.ptr + left, BLOCK_BYTES);
+        if (err == 0 && wb_hash32(fresh.ptr + left, BLOCK_BYTES) != spill->blocks[block].check)
+            err = wb_fail(WB_E_CORRUPT, "a block of the temporary file in %s is not what was written", spill->file.path);
+        if (err < 0) {
+            wb_buf_release(&fresh);
+            return err;
+        }
+        fresh.len += BLOCK_BYTES;
+        queue->first = spill->blocks[block].next;
+        if (queue->first == 0)
+            queue->last = 0;
+        spill->blocks[block].next = 0;
+        give_blocks(spill, block);
+    } else {
+        wb_buf_append_slice(&fresh, wb_buf_slice(&queue->tail));
+        wb_buf_release(&queue->tail);
+    }
+    wb_buf_release(&queue->head);
+    queue->head = fresh;
+    queue->head_at = 0;
+    return 0;
+}
+
+/* The item at the begin of the head; false where it is not there whole. */
+static bool look_item(const struct wb_spill_queue *queue, struct wb_slice *item_out)
+{
+    const char *p = queue->head.ptr + queue->head_at, *end = queue->head.ptr + queue->head.len;
+    uint64_t len;
+
+    *item_out = WB_SLICE_EMPTY;
+    if (head_is_empty(queue) || !wb_get_varint(&p, end, &len) || len > (uint64_t)(end - p))
+        return false;
+    *item_out = wb_slice(p, (size_t)len);
+    return true;
+}
+
+int wb_spill_pop(struct wb_spill *spill, struct wb_spill_queue *queue, struct wb_buf *mem, struct wb_slice *item_out)
+{
+    int err = 0;
+
+    *item_out = WB_SLICE_EMPTY;
+    if (queue->count == 0)
+        return 0;
+    while (!look_item(queue, item_out)) {
+        err = refill_head(spill, queue);
+        if (err < 0)
+            return err;
+    }
+    if (queue->count == 1) {
+        /* An empty queue takes no memory. */
+        wb_buf_clear(mem);
+        err = wb_buf_append_slice(mem, *item_out);
+        if (err < 0) {
+            *item_out = WB_SLICE_EMPTY;
+            return err;
+        }
+        *item_out = wb_buf_slice(mem);
+        wb_spill_clear(spill, queue);
+        return 1;
+    }
+    queue->head_at = (size_t)(item_out->ptr + item_out->len - queue->head.ptr);
+    queue->count--;
+    return 1;
+}
+
+void wb_spill_clear(struct wb_spill *spill, struct wb_spill_queue *queue)
+{
+    give_blocks(spill, queue->first);
+    wb_buf_release(&queue->head);
+    wb_buf_release(&queue->tail);
+    *queue = (struct wb_spill_queue){0};
+}
+
+size_t wb_spill_queue_bytes(const struct wb_spill_queue *queue)
+{
+    return queue->head.cap + queue->tail.cap;
+}

@@ -1,0 +1,272 @@
+/*
+ * spool.c - pages that were fetched and are not yet committed to the store.
+ *
+ *   head    0 "WBSP"   4 version 1 (2), zero (2)   8 round (8)   16 checksum of 0 to 16 (8)   24 zero (8)
+ *   record  0 round (8)   8 bytes of the page record (8)   16 checksum of 0 to 16 and of the page record (8)   24 page record
+ *
+ * A reset writes the head with the next round and goes back to the begin; records of another round do not count. Rounds
+ * begin at a number by chance, so that no page can hold bytes that look like a record behind the last one.
+ * Recovery reads on until a record is not of the head's round or not sound. Nothing is synced: this is against
+ * the death of the process, and the store's commit against power loss.
+ */
+#include "crawl/spool.h"
+#include "base/bytes.h"
+#include "base/check.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "os/file.h"
+#include "os/random.h"
+
+enum {
+    VERSION = 1,
+    HEAD_BYTES = 32,
+    HEAD_CHECK_AT = 16,
+    RECORD_HEAD_BYTES = 24,
+    RECORD_CHECK_AT = 16,
+    FILE_KEEP_BYTES = 64 << 20, /* a longer one is cut when it is begun anew */
+    BUFFER_KEEP_BYTES = 1 << 20,
+};
+
+#define SPOOL_DIR "spool"
+
+struct wb_spool {
+    struct wb_file file;
+    uint64_t round, at; /* at: where the next record goes */
+    struct wb_buf record;
+};
+
+static int write_head(const struct wb_file *file, uint64_t round)
+{
+    char head[HEAD_BYTES] = {0};
+
+    memcpy(head, "WBSP", 4);
+    wb_put16(head + 4, VERSION);
+    wb_put64(head + 8, round);
+    wb_put64(head + HEAD_CHECK_AT, wb_hash64(head, HEAD_CHECK_AT));
+    return wb_file_write_at(file, 0, head, sizeof head);
+}
+
+/* 1 where recovery in another process removed the file before it was locked: it must be made again. */
+static int create_file(const char *path, struct wb_file *file_out)
+{
+    int err = wb_file_open(path, WB_FILE_WRITE | WB_FILE_CREATE | WB_FILE_NEW, file_out);
+
+    if (err == WB_E_INVALID)
+        return wb_fail(WB_E_BUSY, "%s is in use, or was left by a process that died", path);
+    if (err == 0)
+        err = wb_file_lock(file_out, true);
+    if (err == 0 && wb_file_unlinked(file_out)) {
+        wb_file_close(file_out);
+        return 1;
+    }
+    return err;
+}
+
+int wb_spool_create(const char *dir, const char *name, struct wb_spool **spool_out)
+{
+    struct wb_spool *spool = wb_alloc_zero(1, sizeof *spool);
+    char *folder = wb_path_join(dir, SPOOL_DIR), *path = folder ? wb_path_join(folder, name) : NULL;
+    int err = spool && path ? 0 : WB_E_NOMEM;
+
+    *spool_out = NULL;
+    if (err == 0) {
+        spool->file = WB_FILE_INIT;
+        spool->at = HEAD_BYTES;
+        wb_random_bytes(&spool->round, sizeof spool->round);
+        err = wb_path_mkdirs(folder);
+    }
+    if (err == 0)
+        do
+            err = create_file(path, &spool->file);
+        while (err == 1);
+    if (err == 0)
+        err = write_head(&spool->file, spool->round);
+    if (err == 0) {
+        *spool_out = spool;
+    } else if (spool) {
+        struct wb_error_copy why;
+        wb_error_save(err, &why);
+        wb_spool_close(spool, spool->file.path != NULL);
+        err = wb_error_restore(&why);
+    }
+    wb_free(folder);
+    wb_free(path);
+    return err;
+}
+
+int wb_spool_add(struct wb_spool *spool, const struct wb_page *page)
+{
+    struct wb_buf *record = &spool->record;
+    int err;
+
+    wb_buf_clear(record);
+    err = wb_buf_reserve(record, RECORD_HEAD_BYTES);
+    if (err < 0)
+        return err;
+    record->len = RECORD_HEAD_BYTES;
+    err = wb_page_encode(page, record);
+    if (err == 0) {
+        size_t bytes = record->len - RECORD_HEAD_BYTES;
+        wb_put64(record->ptr, spool->round);
+        wb_put64(record->ptr + 8, bytes);
+        wb_put64(record->ptr + RECORD_CHECK_AT,
+                 wb_hash64(record->ptr, RECORD_CHECK_AT) ^ wb_hash64(record->ptr + RECORD_HEAD_BYTES, bytes));
+        err = wb_file_write_at(&spool->file, spool->at, record->ptr, record->len);
+    }
+    if (err == 0)
+        spool->at += record->len;
+    if (record->cap > BUFFER_KEEP_BYTES)
+        wb_buf_release(record);
+    return err;
+}
+
+int wb_spool_reset(struct wb_spool *spool)
+{
+    int err;
+
+    if (spool->at == HEAD_BYTES)
+        return 0;
+    err = write_head(&spool->file, spool->round + 1);
+    if (err < 0)
+        return err;
+    spool->round++;
+    /* Only a wish: what lies there is of an old round. */
+    if (spool->at > FILE_KEEP_BYTES)
+        (void)wb_file_truncate(&spool->file, HEAD_BYTES);
+    spool->at = HEAD_BYTES;
+    return 0;
+}
+
+uint64_t wb_spool_bytes(const struct wb_spool *spool)
+{
+    return spool->at - HEAD_BYTES;
+}
+
+void wb_spool_close(struct wb_spool *spool, bool remove)
+{
+    if (!spool)
+        return;
+    if (remove)
+        wb_path_unlink(spool->file.path);
+    wb_file_close(&spool->file);
+    wb_buf_release(&spool->record);
+    wb_free(spool);
+}
+
+/* ---- after a death ----------------------------------------------------------------------------- */
+
+struct recovery {
+    const char *folder;
+    wb_spool_each each;
+    void *context;
+    uint64_t pages;
+    struct wb_buf record;
+};
+
+static bool head_is_sound(const char *head)
+{
+    return memcmp(head, "WBSP", 4) == 0 && wb_get64(head + HEAD_CHECK_AT) == wb_hash64(head, HEAD_CHECK_AT);
+}
+
+/* 1 with a page, which borrows from record; 0 where what counts of the file ends. */
+static int read_page(const struct wb_file *file, uint64_t size, uint64_t round, uint64_t *at, struct wb_buf *record, struct wb_page *page_out)
+{
+    char head[RECORD_HEAD_BYTES];
+    int err;
+
+    if (size - *at < sizeof head)
+        return 0;
+    err = wb_file_read_exact(file, *at, head, sizeof head);
+    if (err < 0)
+        return err == WB_E_CORRUPT ? 0 : err;
+    uint64_t bytes = wb_get64(head + 8);
+    if (wb_get64(head) != round || bytes > size - *at - sizeof head)
+        return 0;
+    wb_buf_clear(record);
+    err = wb_buf_reserve(record, (size_t)bytes);
+    if (err == 0)
+        err = wb_file_read_exact(file, *at + sizeof head, record->ptr, (size_t)bytes);
+    if (err < 0)
+        return err == WB_E_CORRUPT ? 0 : err;
+    record->len = (size_t)bytes;
+    if (wb_get64(head + RECORD_CHECK_AT) != (wb_hash64(head, RECORD_CHECK_AT) ^ wb_hash64(record->ptr, record->len)))
+        return 0;
+    if (wb_page_decode(wb_buf_slice(record), page_out) < 0)
+        return 0;
+    page_out->id = wb_pageid_of_key(page_out->key);
+    *at += sizeof head + bytes;
+    return 1;
+}
+
+static int read_spool(struct recovery *recovery, const struct wb_file *file)
+{
+    char head[HEAD_BYTES];
+    uint64_t size, at = HEAD_BYTES, pages = 0;
+    struct wb_page page;
+    size_t got;
+    int more, err = wb_file_size(file, &size);
+
+    if (err == 0)
+        err = wb_file_read_at(file, 0, head, sizeof head, &got);
+    if (err < 0 || got < sizeof head || !head_is_sound(head))
+        return err;
+    if (wb_get16(head + 4) > VERSION)
+        return wb_fail(WB_E_NEWER, "%s was made by a newer version", file->path);
+    while ((more = read_page(file, size, wb_get64(head + 8), &at, &recovery->record, &page)) == 1) {
+        err = recovery->each(recovery->context, &page);
+        if (err != 0)
+            return err;
+        pages++;
+    }
+    if (more == 0 && pages)
+        more = recovery->each(recovery->context, NULL);
+    if (more == 0)
+        recovery->pages += pages;
+    return more;
+}
+
+static int recover_entry(void *context, const struct wb_dir_entry *entry)
+{
+    struct recovery *recovery = context;
+    struct wb_file file = WB_FILE_INIT;
+    char *path = wb_path_join(recovery->folder, entry->name);
+    int err = path ? 0 : WB_E_NOMEM;
+
+    if (entry->kind != WB_PATH_FILE)
+        goto done;
+    if (err == 0)
+        err = wb_file_open(path, WB_FILE_WRITE, &file);
+    if (err == 0)
+        err = wb_file_lock(&file, false);
+    if (err == WB_E_BUSY || err == WB_E_NOTFOUND) {
+        err = 0; /* in use; or another process took it up */
+        goto done;
+    }
+    if (err == 0 && !wb_file_unlinked(&file)) {
+        err = read_spool(recovery, &file);
+        /* While the lock is held: whoever waits for it sees that the file is gone. */
+        if (err == 0)
+            err = wb_path_unlink(path);
+    }
+done:
+    wb_file_close(&file);
+    wb_free(path);
+    return err;
+}
+
+int wb_spool_recover(const char *dir, wb_spool_each each, void *context, uint64_t *pages_out)
+{
+    struct recovery recovery = {.each = each, .context = context, .record = WB_BUF_INIT};
+    char *folder = wb_path_join(dir, SPOOL_DIR);
+    int err = folder ? 0 : WB_E_NOMEM;
+
+    *pages_out = 0;
+    recovery.folder = folder;
+    if (err == 0 && wb_path_kind(folder) != WB_PATH_NONE)
+        err = wb_dir_each(folder, recover_entry, &recovery);
+    *pages_out = recovery.pages;
+    wb_buf_release(&recovery.record);
+    wb_free(folder);
+    return err;
+}

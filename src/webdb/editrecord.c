@@ -1,0 +1,442 @@
+/*
+ * editrecord.c - one record of the edit log as bytes.
+ *
+ *   0  4 bytes of the record, head included
+ *   4  4 checksum: wb_hash32 of everything after it, xor wb_edit_salt of the file's writer and the record's offset
+ *   8  1 kind       9  3 zero
+ *   12 4 prev: log  16 8 prev: offset (both 0: none)
+ *   24 8 site       32 8 time, ms
+ *   40   payload
+ *
+ *   v: varint, z: zigzag varint, s: varint length and bytes
+ *   PAGE    outcome(1) flags(1: 1 content) v status, depth, hops, lifetime, took, bytes
+ *           with content: md5(16) simhash(8) title_hash(8)
+ *           s url, type, reason, etag, modified, location   LINKS
+ *   RULES   v status  z expires  s reason, text
+ *   others  v count   z until    s text   LINKS
+ *   LINKS   v links, v links left out, then to the end of the record each link:
+ *           1 byte: bits 0-3 tag (15: a byte with the tag follows), 4-5 flags, 6 z modified follows, 7 s anchor follows
+ *           v bytes shared with the URL before it (the first: with the page's own URL, or text), s the rest
+ *
+ * Valid if and only if length and checksum hold, kind and outcome are known, numbers fit their fields
+ * and the parts add up to exactly the record's end. It never touches a file.
+ */
+#include "webdb/editrecord.h"
+#include "base/check.h"
+#include "base/error.h"
+#include "base/hash.h"
+
+enum {
+    CHECK_AT = 4,
+    KIND_AT = 8,
+    PREV_LOG_AT = 12,
+    PREV_OFFSET_AT = 16,
+    SITE_AT = 24,
+    TIME_AT = 32,
+
+    PAGE_CONTENT = 1,
+    PAGE_CONTENT_BYTES = WB_EDIT_MD5_BYTES + 16,
+    PAGE_FIXED_MAX = 2 + PAGE_CONTENT_BYTES + 14 * WB_VARINT_MAX,
+
+    ANCHOR_MAX = 255,
+    LINK_TAG = 15,
+    LINK_FLAGS_SHIFT = 4,
+    LINK_FLAGS = 3,
+    LINK_MODIFIED = 1 << 6,
+    LINK_ANCHOR = 1 << 7,
+    LINK_FIXED_MAX = 2 + 4 * WB_VARINT_MAX,
+    LINK_BYTES_MIN = 3,
+};
+
+_Static_assert(TIME_AT + 8 == WB_EDIT_HEAD_BYTES, "the time ends the head");
+_Static_assert((WB_EDIT_LINK_FOLLOW | WB_EDIT_LINK_NOFOLLOW) == LINK_FLAGS, "flags of a link have two bits");
+
+uint64_t wb_edit_site(struct wb_slice name)
+{
+    return wb_hash64(name.ptr, name.len);
+}
+
+/* ---- writing ------------------------------------------------------------------------------- */
+
+static uint64_t zigzag(int64_t v)
+{
+    return (uint64_t)v << 1 ^ (uint64_t)(v >> 63);
+}
+
+static char *put_varint(char *p, uint64_t v)
+{
+    return p + wb_put_varint(p, v);
+}
+
+static char *put_slice(char *p, struct wb_slice s)
+{
+    p = put_varint(p, s.len);
+    if (s.len)
+        memcpy(p, s.ptr, s.len);
+    return p + s.len;
+}
+
+static size_t shared_bytes(struct wb_slice a, struct wb_slice b)
+{
+    size_t max = a.len < b.len ? a.len : b.len, n = 0;
+
+    while (n + 8 <= max) {
+        uint64_t differ = wb_get64(a.ptr + n) ^ wb_get64(b.ptr + n);
+        if (differ)
+            return n + (size_t)__builtin_ctzll(differ) / 8;
+        n += 8;
+    }
+    while (n < max && a.ptr[n] == b.ptr[n])
+        n++;
+    return n;
+}
+
+/* An anchor is cut between characters. */
+static struct wb_slice cut_anchor(struct wb_slice anchor)
+{
+    if (anchor.len > ANCHOR_MAX) {
+        size_t len = ANCHOR_MAX;
+        while (len > ANCHOR_MAX - 4 && ((uint8_t)anchor.ptr[len] & 0xc0) == 0x80)
+            len--;
+        anchor.len = len;
+    }
+    return anchor;
+}
+
+static char *put_link(char *p, const struct wb_edit_link *link, size_t shared, struct wb_slice anchor)
+{
+    uint8_t lead = (uint8_t)((link->tag < LINK_TAG ? link->tag : LINK_TAG) | link->flags << LINK_FLAGS_SHIFT |
+                             (link->modified_ms ? LINK_MODIFIED : 0) | (anchor.len ? LINK_ANCHOR : 0));
+
+    *p++ = (char)lead;
+    if (link->tag >= LINK_TAG)
+        *p++ = (char)link->tag;
+    if (link->modified_ms)
+        p = put_varint(p, zigzag(link->modified_ms));
+    if (anchor.len)
+        p = put_slice(p, anchor);
+    p = put_varint(p, shared);
+    return put_slice(p, wb_slice(link->url.ptr + shared, link->url.len - shared));
+}
+
+static int put_links(const struct wb_edit_link *links, size_t count, struct wb_slice before, struct wb_buf *out)
+{
+    size_t counts_at = out->len, kept = 0, begin;
+    char counts[2 * WB_VARINT_MAX];
+    int err = wb_buf_reserve(out, sizeof counts);
+
+    if (err < 0)
+        return err;
+    /* Nearly always all are kept: their counts are put first, and put right only where not. */
+    out->len += (size_t)(put_varint(put_varint(out->ptr + out->len, count), 0) - (out->ptr + out->len));
+    begin = out->len;
+    for (size_t i = 0; i < count; i++) {
+        const struct wb_edit_link *link = &links[i];
+        WB_CHECK(link->flags <= LINK_FLAGS);
+        if (link->url.len > WB_URL_MAX_BYTES)
+            continue;
+        struct wb_slice anchor = cut_anchor(link->anchor);
+        size_t shared = shared_bytes(before, link->url), need = LINK_FIXED_MAX + anchor.len + link->url.len - shared;
+        if (out->len - begin + need > WB_EDIT_LINKS_BYTES_MAX)
+            break;
+        if (out->cap - out->len < need && (err = wb_buf_reserve(out, need)) < 0)
+            return err;
+        out->len = (size_t)(put_link(out->ptr + out->len, link, shared, anchor) - out->ptr);
+        before = link->url;
+        kept++;
+    }
+    if (kept == count)
+        return 0;
+    size_t packed = out->len - begin, head = (size_t)(put_varint(put_varint(counts, kept), count - kept) - counts);
+    err = wb_buf_reserve(out, sizeof counts);
+    if (err < 0)
+        return err;
+    memmove(out->ptr + counts_at + head, out->ptr + begin, packed);
+    memcpy(out->ptr + counts_at, counts, head);
+    out->len = counts_at + head + packed;
+    return 0;
+}
+
+static int put_page(const struct wb_edit_page *page, struct wb_buf *out)
+{
+    size_t text = page->url.len + page->type.len + page->reason.len + page->etag.len + page->modified.len + page->location.len;
+    int err = wb_buf_reserve(out, PAGE_FIXED_MAX + text);
+
+    if (err < 0)
+        return err;
+    WB_CHECK(page->outcome >= WB_OUTCOME_STORED && page->outcome <= WB_OUTCOME_LATER);
+    char *p = out->ptr + out->len;
+    *p++ = (char)page->outcome;
+    *p++ = page->has_content ? PAGE_CONTENT : 0;
+    p = put_varint(p, page->status);
+    p = put_varint(p, page->depth);
+    p = put_varint(p, page->hops);
+    p = put_varint(p, page->lifetime);
+    p = put_varint(p, page->took_ms);
+    p = put_varint(p, page->bytes);
+    if (page->has_content) {
+        memcpy(p, page->md5, WB_EDIT_MD5_BYTES);
+        wb_put64(p + WB_EDIT_MD5_BYTES, page->simhash);
+        wb_put64(p + WB_EDIT_MD5_BYTES + 8, page->title_hash);
+        p += PAGE_CONTENT_BYTES;
+    }
+    p = put_slice(p, page->url);
+    p = put_slice(p, page->type);
+    p = put_slice(p, page->reason);
+    p = put_slice(p, page->etag);
+    p = put_slice(p, page->modified);
+    p = put_slice(p, page->location);
+    out->len = (size_t)(p - out->ptr);
+    return put_links(page->links, page->link_count, page->url, out);
+}
+
+static int put_rules(const struct wb_edit_rules *rules, struct wb_buf *out)
+{
+    int err = wb_buf_reserve(out, 4 * WB_VARINT_MAX + rules->reason.len + rules->text.len);
+
+    if (err < 0)
+        return err;
+    char *p = put_varint(out->ptr + out->len, rules->status);
+    p = put_varint(p, zigzag(rules->expires_ms));
+    p = put_slice(p, rules->reason);
+    p = put_slice(p, rules->text);
+    out->len = (size_t)(p - out->ptr);
+    return 0;
+}
+
+static int put_plain(const struct wb_edit *edit, struct wb_buf *out)
+{
+    int err = wb_buf_reserve(out, 3 * WB_VARINT_MAX + edit->text.len);
+
+    if (err < 0)
+        return err;
+    char *p = put_varint(out->ptr + out->len, edit->count);
+    p = put_varint(p, zigzag(edit->until_ms));
+    p = put_slice(p, edit->text);
+    out->len = (size_t)(p - out->ptr);
+    return put_links(edit->links, edit->link_count, edit->text, out);
+}
+
+static bool kind_is_known(unsigned kind)
+{
+    return kind >= WB_EDIT_VISIT && kind <= WB_EDIT_FINISH;
+}
+
+static void put_head(char *record, size_t bytes, const struct wb_edit *edit, uint32_t salt)
+{
+    memset(record, 0, WB_EDIT_HEAD_BYTES);
+    wb_put32(record, (uint32_t)bytes);
+    record[KIND_AT] = (char)edit->kind;
+    wb_put32(record + PREV_LOG_AT, edit->prev.log);
+    wb_put64(record + PREV_OFFSET_AT, edit->prev.offset);
+    wb_put64(record + SITE_AT, edit->site);
+    wb_put64(record + TIME_AT, (uint64_t)edit->time_ms);
+    wb_put32(record + CHECK_AT, wb_hash32(record + KIND_AT, bytes - KIND_AT) ^ salt);
+}
+
+int wb_edit_encode(const struct wb_edit *edit, uint32_t salt, struct wb_buf *record_out)
+{
+    size_t begin = record_out->len, bytes;
+    int err = wb_buf_reserve(record_out, WB_EDIT_HEAD_BYTES);
+
+    WB_CHECK(kind_is_known(edit->kind) && (edit->prev.log != 0 || edit->prev.offset == 0));
+    if (err < 0)
+        return err;
+    record_out->len += WB_EDIT_HEAD_BYTES;
+    if (edit->kind == WB_EDIT_PAGE)
+        err = put_page(&edit->page, record_out);
+    else if (edit->kind == WB_EDIT_RULES)
+        err = put_rules(&edit->rules, record_out);
+    else
+        err = put_plain(edit, record_out);
+    bytes = record_out->len - begin;
+    if (err == 0 && bytes > WB_EDIT_BYTES_MAX)
+        err = wb_fail(WB_E_LIMIT, "an edit of %zu bytes is longer than the journal takes", bytes);
+    if (err < 0) {
+        record_out->len = begin;
+        return err;
+    }
+    put_head(record_out->ptr + begin, bytes, edit, salt);
+    return 0;
+}
+
+/* ---- reading ------------------------------------------------------------------------------- */
+
+struct cursor {
+    const char *at, *end;
+    bool ok;
+};
+
+static uint64_t take_varint(struct cursor *c, uint64_t max)
+{
+    uint64_t v = 0;
+
+    c->ok = c->ok && wb_get_varint(&c->at, c->end, &v) && v <= max;
+    return c->ok ? v : 0;
+}
+
+static int64_t take_signed(struct cursor *c)
+{
+    uint64_t v = take_varint(c, UINT64_MAX);
+
+    return (int64_t)(v >> 1 ^ (~(v & 1) + 1));
+}
+
+static const char *take_bytes(struct cursor *c, uint64_t len)
+{
+    const char *p = c->at;
+
+    c->ok = c->ok && len <= (uint64_t)(c->end - c->at);
+    if (c->ok)
+        c->at += len;
+    return p;
+}
+
+static struct wb_slice take_slice(struct cursor *c)
+{
+    uint64_t len = take_varint(c, UINT64_MAX);
+    const char *p = take_bytes(c, len);
+
+    return c->ok ? wb_slice(p, (size_t)len) : WB_SLICE_EMPTY;
+}
+
+static uint8_t take_byte(struct cursor *c)
+{
+    const char *p = take_bytes(c, 1);
+
+    return c->ok ? (uint8_t)*p : 0;
+}
+
+/* Links are only delimited here; wb_edit_links_next reads them. */
+static size_t take_links(struct cursor *c, struct wb_edit *edit)
+{
+    uint64_t count = take_varint(c, WB_EDIT_BYTES_MAX);
+
+    edit->links_left_out = (size_t)take_varint(c, SIZE_MAX);
+    edit->packed_links = wb_slice(c->at, (size_t)(c->end - c->at));
+    c->ok = c->ok && count <= edit->packed_links.len / LINK_BYTES_MIN;
+    c->at = c->end;
+    return (size_t)count;
+}
+
+static void take_page(struct cursor *c, struct wb_edit *edit)
+{
+    struct wb_edit_page *page = &edit->page;
+    uint8_t flags;
+
+    page->outcome = take_byte(c);
+    flags = take_byte(c);
+    c->ok = c->ok && page->outcome >= WB_OUTCOME_STORED && page->outcome <= WB_OUTCOME_LATER && flags <= PAGE_CONTENT;
+    page->status = (uint16_t)take_varint(c, UINT16_MAX);
+    page->depth = (uint16_t)take_varint(c, UINT16_MAX);
+    page->hops = (uint8_t)take_varint(c, UINT8_MAX);
+    page->lifetime = (uint32_t)take_varint(c, UINT32_MAX);
+    page->took_ms = (uint32_t)take_varint(c, UINT32_MAX);
+    page->bytes = take_varint(c, UINT64_MAX);
+    page->has_content = flags & PAGE_CONTENT;
+    if (page->has_content) {
+        const char *content = take_bytes(c, PAGE_CONTENT_BYTES);
+        if (c->ok) {
+            memcpy(page->md5, content, WB_EDIT_MD5_BYTES);
+            page->simhash = wb_get64(content + WB_EDIT_MD5_BYTES);
+            page->title_hash = wb_get64(content + WB_EDIT_MD5_BYTES + 8);
+        }
+    }
+    page->url = take_slice(c);
+    page->type = take_slice(c);
+    page->reason = take_slice(c);
+    page->etag = take_slice(c);
+    page->modified = take_slice(c);
+    page->location = take_slice(c);
+    page->link_count = take_links(c, edit);
+}
+
+static void take_rules(struct cursor *c, struct wb_edit_rules *rules)
+{
+    rules->status = (uint16_t)take_varint(c, UINT16_MAX);
+    rules->expires_ms = take_signed(c);
+    rules->reason = take_slice(c);
+    rules->text = take_slice(c);
+}
+
+static void take_plain(struct cursor *c, struct wb_edit *edit)
+{
+    edit->count = (uint32_t)take_varint(c, UINT32_MAX);
+    edit->until_ms = take_signed(c);
+    edit->text = take_slice(c);
+    edit->link_count = take_links(c, edit);
+}
+
+bool wb_edit_sound(struct wb_slice record, uint32_t salt)
+{
+    return record.len >= WB_EDIT_HEAD_BYTES && wb_get32(record.ptr) == record.len &&
+           wb_get32(record.ptr + CHECK_AT) == (wb_hash32(record.ptr + KIND_AT, record.len - KIND_AT) ^ salt);
+}
+
+bool wb_edit_head(const char *head, struct wb_edit *edit_out)
+{
+    unsigned kind = (uint8_t)head[KIND_AT];
+
+    *edit_out = (struct wb_edit){.packed_links = WB_SLICE_EMPTY, .text = WB_SLICE_EMPTY};
+    if (!kind_is_known(kind) || head[KIND_AT + 1] || head[KIND_AT + 2] || head[KIND_AT + 3])
+        return false;
+    edit_out->kind = (enum wb_edit_kind)kind;
+    edit_out->prev = (struct wb_edit_place){wb_get32(head + PREV_LOG_AT), wb_get64(head + PREV_OFFSET_AT)};
+    edit_out->site = wb_get64(head + SITE_AT);
+    edit_out->time_ms = (int64_t)wb_get64(head + TIME_AT);
+    return edit_out->prev.log != 0 || edit_out->prev.offset == 0;
+}
+
+int wb_edit_decode(struct wb_slice record, struct wb_edit *edit_out)
+{
+    struct cursor c = {record.ptr + WB_EDIT_HEAD_BYTES, record.ptr + record.len, true};
+
+    WB_CHECK(record.len >= WB_EDIT_HEAD_BYTES);
+    c.ok = wb_edit_head(record.ptr, edit_out);
+    if (c.ok && edit_out->kind == WB_EDIT_PAGE)
+        take_page(&c, edit_out);
+    else if (c.ok && edit_out->kind == WB_EDIT_RULES)
+        take_rules(&c, &edit_out->rules);
+    else if (c.ok)
+        take_plain(&c, edit_out);
+    if (!c.ok || c.at != c.end)
+        return wb_fail(WB_E_CORRUPT, "an edit whose parts do not add up");
+    return 0;
+}
+
+int wb_edit_links_next(const struct wb_edit *edit, size_t *at, struct wb_buf *mem, struct wb_edit_link *link_out)
+{
+    struct wb_slice packed = edit->packed_links;
+    struct cursor c = {packed.ptr + *at, packed.ptr + packed.len, true};
+    int err = 0;
+
+    *link_out = (struct wb_edit_link){.url = WB_SLICE_EMPTY, .anchor = WB_SLICE_EMPTY};
+    WB_CHECK(*at <= packed.len);
+    if (*at == packed.len)
+        return 0;
+    if (*at == 0) {
+        wb_buf_clear(mem);
+        err = wb_buf_append_slice(mem, edit->kind == WB_EDIT_PAGE ? edit->page.url : edit->text);
+        if (err < 0)
+            return err;
+    }
+    uint8_t lead = take_byte(&c);
+    link_out->tag = (lead & LINK_TAG) == LINK_TAG ? take_byte(&c) : lead & LINK_TAG;
+    link_out->flags = lead >> LINK_FLAGS_SHIFT & LINK_FLAGS;
+    if (lead & LINK_MODIFIED)
+        link_out->modified_ms = take_signed(&c);
+    if (lead & LINK_ANCHOR)
+        link_out->anchor = take_slice(&c);
+    uint64_t shared = take_varint(&c, mem->len);
+    struct wb_slice rest = take_slice(&c);
+    /* No link is longer when it is written; without this bound a record could describe endless ones. */
+    if (!c.ok || shared + rest.len > WB_URL_MAX_BYTES)
+        return wb_fail(WB_E_CORRUPT, "an edit with a damaged link at %zu of %zu", *at, packed.len);
+    mem->len = (size_t)shared;
+    err = wb_buf_append_slice(mem, rest);
+    if (err < 0)
+        return err;
+    link_out->url = wb_buf_slice(mem);
+    *at = (size_t)(c.at - packed.ptr);
+    return 1;
+}
