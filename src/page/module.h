@@ -17,6 +17,7 @@
 
 #include "page/arena.h"
 #include "page/extract.h"
+#include "page/words.h"
 
 struct wb_extractor;
 
@@ -32,6 +33,7 @@ extern const struct wb_module wb_module_text; /* plaintext.c */
 extern const struct wb_module wb_module_xml;  /* xml.c, with feed.c and sitemap.c */
 
 #define WB_RESOLVED_SLOTS 256 /* of the cache of resolved hrefs */
+#define WB_LINKS_URL_BYTES_MAX ((size_t)32 << 20) /* a long base makes every link long: beyond this, links are left out */
 
 struct wb_resolved {
     uint64_t hash;
@@ -48,10 +50,9 @@ struct wb_extractor {
     struct wb_buf decoded;       /* its memory, where it was not UTF-8 already */
     struct wb_arena arena;       /* what must not move until the next page */
 
-    struct wb_buf text;          /* has room for all that may come: it never moves while a page is read */
-    bool text_open;              /* a word is in the text: a gap before the next one means something */
-    uint8_t text_gap;            /* before the next word: 0, ' ' or '\n' */
-    struct wb_buf main_text;
+    struct wb_words text;        /* has room for all that may come: it does not move while a page is read */
+    struct wb_buf text_memory;
+    struct wb_buf main_text;     /* where a module tells it apart; out->main_text is then set by the module */
 
     struct wb_link *links;
     size_t link_count, link_cap;
@@ -59,6 +60,7 @@ struct wb_extractor {
     struct wb_url resolved;      /* working memory */
     struct wb_resolved *slots;   /* WB_RESOLVED_SLOTS */
     uint32_t page;               /* counts pages, so that slots of earlier ones are not taken for this one's */
+    size_t url_bytes;            /* of the page's resolved URLs */
 
     struct wb_html *html;        /* the html module's own working memory, made on first use */
 };
@@ -81,10 +83,13 @@ void wb_sink_break(struct wb_extractor *x);
 int wb_sink_keep(struct wb_extractor *x, struct wb_slice s, struct wb_slice *kept_out);
 int wb_sink_keep_words(struct wb_extractor *x, struct wb_slice s, size_t max, struct wb_slice *kept_out);
 
+/* The same of text that is still to be decoded (enum wb_token_decode). */
+int wb_sink_keep_raw_words(struct wb_extractor *x, struct wb_slice raw, unsigned how, size_t max, struct wb_slice *kept_out);
+
 /*
  * Takes a link: tag, rels, href, anchor, rel and modified_ms as given (the slices
  * must stay until the next page), href trimmed, url resolved here. Beyond
- * WB_LINKS_MAX it is only counted, where links are not wanted not even that. link_out, where
+ * WB_LINKS_MAX (or WB_LINKS_URL_BYTES_MAX) it is only counted, where links are not wanted not even that. link_out, where
  * not NULL, is the link's number or SIZE_MAX; x->links[number] may still get its anchor.
  */
 int wb_sink_link(struct wb_extractor *x, const struct wb_link *link, size_t *link_out);
