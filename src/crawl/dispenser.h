@@ -7,13 +7,18 @@
  *                   +---------+      alias, refused: not to be crawled
  *   A lease that nobody renews in time ends: the site is ready again.
  *
- * The same SQL above a small interface (sql.h); every call is one transaction.
+ * The same SQL above a small interface (sql.h); every call is one transaction, and the callbacks come after it.
+ * A handle belongs to the process that opened it (not across fork) and to one thread at a time.
+ * Names and URLs are printable ASCII (WB_E_INVALID otherwise); other text is UTF-8 without NUL.
  */
 #ifndef WB_CRAWL_DISPENSER_H
 #define WB_CRAWL_DISPENSER_H
 
 #include "base/buf.h"
 #include "webdb/webdb.h"
+
+#define WB_SITE_NAME_MAX 1024      /* a longer name is left out by wb_dispenser_add: nobody could resolve it */
+#define WB_SITE_NEIGHBOURS_MAX 256 /* that one call tells of */
 
 enum wb_site_state {
     WB_SITE_UNRESOLVED = 1, /* its name has not been resolved yet */
@@ -31,6 +36,7 @@ struct wb_site_row {
     struct wb_slice name;       /* "example.org", "example.org:8080" */
     struct wb_slice scheme;     /* "http" or "https": of its first seed */
     enum wb_site_state state;
+    enum wb_site_state before;  /* of a claimed or borrowed one: the state that it goes back to when its owner dies */
     int64_t run;                /* the run that it takes part in */
     int priority;               /* higher ones first; small sites are given a low one */
     int64_t delay_ms;           /* -1: the run's */
@@ -45,6 +51,7 @@ struct wb_site_row {
     struct wb_slice probe;      /* digest of robots.txt and root page, where known */
     uint32_t visit;             /* its number, from 1; 0: never visited */
     struct wb_edit_place trail; /* its last journal record */
+    int64_t trail_ms;           /* the time of that record; 0: not known */
     struct wb_slice home;       /* the repository whose journal that is in */
     int64_t seeds_taken;        /* seeds up to this id were taken into the frontier */
     struct wb_slice owner;      /* of the lease */
@@ -79,34 +86,45 @@ struct wb_site_plan {
 
 /*
  * Adds sites and seeds to a run, in one transaction. A site that is there keeps its state, clocks and trail; one that is over
- * (DONE, ALIAS, REFUSED) goes back to UNRESOLVED where plan.anew says so. added_out: how many sites are new to the dispenser.
+ * (DONE, ALIAS, REFUSED) goes back to UNRESOLVED where plan.anew says so, with no page and no seed taken. A site that a
+ * newer run has not finished stays in that one. added_out: how many sites are new to the dispenser.
  */
 int wb_dispenser_add(struct wb_dispenser *dispenser, int64_t run, const struct wb_site_plan *plans, size_t count, uint64_t *added_out);
 
 /* Puts unfinished sites into a run: all of them, or those of a registrable domain. */
 int wb_dispenser_join(struct wb_dispenser *dispenser, int64_t run, bool all, struct wb_slice domain);
 
-/* At most max rows of the run that are UNRESOLVED, or READY/WAITING with an address that has expired; oldest first. Calls each. */
+/* At most max rows of the run that are UNRESOLVED (by id), then READY/WAITING with an address that has expired (longest ago first). */
 typedef int (*wb_site_each)(void *context, const struct wb_site_row *row);
 int wb_dispenser_unresolved(struct wb_dispenser *dispenser, int64_t run, int64_t now_ms, unsigned max, wb_site_each each, void *context);
 
-/* The outcome of resolving: READY with addresses, or REFUSED with a reason. A site that is claimed only gets its addresses. */
+/*
+ * The outcome of resolving: READY with addresses, or REFUSED with a reason; a WAITING one with addresses goes on waiting.
+ * A site that is claimed or over only gets its addresses. WB_E_NOTFOUND.
+ */
 int wb_dispenser_resolved(struct wb_dispenser *dispenser, int64_t id, struct wb_slice address, int64_t expires_ms, struct wb_slice refused);
 
 /*
  * Claims up to max sites of the run for owner until lease_ms: READY ones, WAITING ones whose next_ms has come, CLAIMED ones
- * whose lease is over; by priority, then id. A site whose first address is held by another live owner is
- * left to that one (one address, one process). Calls each with the row as claimed.
+ * whose lease is over (owner's own excepted); by priority, then id. A site whose first address is held by another live owner
+ * is left to that one (one address, one process). Calls each with the row as claimed; where one returns non-zero, that is
+ * returned, and the sites stay claimed.
  */
 int wb_dispenser_claim(struct wb_dispenser *dispenser, int64_t run, struct wb_slice owner, int64_t now_ms, int64_t lease_ms, unsigned max,
                        wb_site_each each, void *context);
 
-/* Claims one site by name, of any run and state but one that another live owner holds (WB_E_BUSY); makes the row where there is none. */
+/*
+ * Claims one site by name, of any run and state but one that another live owner holds (WB_E_BUSY), whoever holds its address;
+ * makes the row where there is none (UNRESOLVED before, in run 0). Who borrowed reports row->before to give it back as it was.
+ */
 int wb_dispenser_borrow(struct wb_dispenser *dispenser, struct wb_slice name, struct wb_slice scheme, struct wb_slice owner, int64_t now_ms,
                         int64_t lease_ms, wb_site_each each, void *context);
 
-/* Moves the leases of all sites of owner; WB_E_BUSY where one of them was taken away meanwhile. */
+/* Moves the leases of all sites of owner; then WB_E_BUSY where one was taken away meanwhile, until wb_dispenser_lost() has told which. */
 int wb_dispenser_renew(struct wb_dispenser *dispenser, struct wb_slice owner, int64_t lease_ms);
+
+/* The sites that were taken away from owner since the last call, as they are now: it must not contact them any more. */
+int wb_dispenser_lost(struct wb_dispenser *dispenser, struct wb_slice owner, wb_site_each each, void *context);
 
 /* What a crawler tells about a site that it holds. */
 struct wb_site_report {
@@ -116,17 +134,20 @@ struct wb_site_report {
     int attempts;
     struct wb_slice reason, alias_of, probe, home;
     uint32_t visit;
-    struct wb_edit_place trail;
+    struct wb_edit_place trail; /* log 0: as it is */
+    int64_t trail_ms;           /* time of that record */
     int64_t seeds_taken, pages;
 };
 
 /*
- * In one transaction. A report of DONE for a site that has got seeds beyond seeds_taken meanwhile becomes READY
- * instead. Reports of sites that owner does not hold (any more) change nothing but the trail where it is newer.
+ * In one transaction. An empty probe or home leaves what is there. A report of DONE for a site that has got seeds beyond
+ * seeds_taken meanwhile becomes READY instead; READY without an address is UNRESOLVED. Reports of sites that owner does
+ * not hold (any more) change nothing but trail and home, and those only where trail_ms is later (or is the same, and the place is
+ * behind): numbers of logs say nothing about time, since a process that started long ago goes on writing its own.
  */
 int wb_dispenser_report(struct wb_dispenser *dispenser, struct wb_slice owner, const struct wb_site_report *reports, size_t count);
 
-/* Everything that a dead process held goes back; a site that nobody finished is READY (or WAITING until its next_ms). */
+/* Everything that a dead process held goes back; a site that nobody finished is READY (WAITING where it has a next_ms), a borrowed one what it was. */
 int wb_dispenser_release(struct wb_dispenser *dispenser, struct wb_slice owner);
 
 /* Seeds of a site with an id above `after`, by id. */
@@ -139,8 +160,11 @@ int wb_dispenser_reopen(struct wb_dispenser *dispenser, int64_t run, uint64_t *c
 /* One row by name; WB_E_NOTFOUND. It borrows from mem. */
 int wb_dispenser_get(struct wb_dispenser *dispenser, struct wb_slice name, struct wb_buf *mem, struct wb_site_row *row_out);
 
-/* Other sites that have this address first, or whose probe is this (either may be empty). */
+/* Sites that have this address first: the WB_SITE_NEIGHBOURS_MAX oldest of them. An address that 100,000 names share is no exception on the web. */
 int wb_dispenser_neighbours(struct wb_dispenser *dispenser, struct wb_slice address, wb_site_each each, void *context);
+
+/* Those of them with this probe, however many others there are. */
+int wb_dispenser_twins(struct wb_dispenser *dispenser, struct wb_slice address, struct wb_slice probe, wb_site_each each, void *context);
 
 struct wb_dispenser_stat {
     uint64_t unresolved, ready, claimed, waiting, done, alias, refused;

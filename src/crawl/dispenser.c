@@ -1,0 +1,321 @@
+/*
+ * dispenser.c - the seed dispenser: opening it, and the calls that only read. See dispenser_rows.h for the other files.
+ *
+ * It keeps rows and leases. It never resolves, fetches or waits for a site, and it reads no clock: now_ms and
+ * lease_ms are the caller's, so that a test can run a week of leases in a second.
+ */
+#include "crawl/dispenser_rows.h"
+#include "base/check.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "os/file.h"
+
+enum { SEEDS_AT_ONCE = 512 };
+
+static const char *const statements[] = {
+#define STATEMENT_TEXT(name, text) [name] = text,
+    WB_DISPENSER_STATEMENTS(STATEMENT_TEXT)
+#undef STATEMENT_TEXT
+};
+
+static bool is_postgres(const char *url)
+{
+    struct wb_slice s = wb_slice_str(url);
+
+    return wb_slice_starts(s, WB_SLICE_LIT("postgres://")) || wb_slice_starts(s, WB_SLICE_LIT("postgresql://"));
+}
+
+static int open_sqlite(const char *dir, struct wb_sql **sql_out)
+{
+    char *path = wb_path_join(dir, "dispenser.db");
+    int err = path ? wb_sql_open_sqlite(path, statements, WB_DISPENSER_STATEMENT_COUNT, sql_out) : WB_E_NOMEM;
+
+    wb_free(path);
+    return err;
+}
+
+int wb_dispenser_open(const char *dir, const char *url, struct wb_dispenser **dispenser_out)
+{
+    struct wb_dispenser *d = NULL;
+    int err;
+
+    *dispenser_out = NULL;
+    if (url && !is_postgres(url))
+        return wb_fail(WB_E_INVALID, "a dispenser's URL starts with postgres:// or postgresql://");
+    d = wb_alloc_zero(1, sizeof *d);
+    if (!d)
+        return WB_E_NOMEM;
+    err = url ? wb_sql_open_postgres(url, statements, WB_DISPENSER_STATEMENT_COUNT, &d->sql) : open_sqlite(dir, &d->sql);
+    if (err < 0)
+        goto done;
+    err = wb_dispenser_schema(d);
+    if (err < 0)
+        goto done;
+    *dispenser_out = d;
+    d = NULL;
+done:
+    if (d) {
+        struct wb_error_copy why;
+        wb_error_save(err, &why);
+        wb_dispenser_close(d);
+        wb_error_restore(&why);
+    }
+    return err;
+}
+
+void wb_dispenser_close(struct wb_dispenser *d)
+{
+    if (!d)
+        return;
+    wb_sql_close(d->sql);
+    wb_free(d);
+}
+
+/* ---- rows, many ------------------------------------------------------------------------------------ */
+
+/* A question that is answered by a list. */
+struct question {
+    enum wb_dispenser_statement statement;
+    int64_t run, now_ms;
+    struct wb_slice address, probe;
+    unsigned max;
+    struct wb_record_list list;
+};
+
+static int list_unresolved(struct wb_dispenser *d, void *context)
+{
+    struct question *q = context;
+    int err;
+
+    wb_record_list_release(&q->list);
+    err = WB_SQL_RUN(d->sql, S_UNRESOLVED, wb_sql_int(q->run), wb_sql_int(q->max));
+    err = wb_record_list_read(d, S_UNRESOLVED, err, &q->list);
+    if (err < 0 || q->list.count >= q->max)
+        return err;
+    err = WB_SQL_RUN(d->sql, S_STALE, wb_sql_int(q->run), wb_sql_int(q->now_ms), wb_sql_int((int64_t)(q->max - q->list.count)));
+    return wb_record_list_read(d, S_STALE, err, &q->list);
+}
+
+static int list_neighbours(struct wb_dispenser *d, void *context)
+{
+    struct question *q = context;
+    int err;
+
+    wb_record_list_release(&q->list);
+    if (q->statement == S_TWINS)
+        err = WB_SQL_RUN(d->sql, S_TWINS, wb_sql_str(q->address), wb_sql_str(q->probe), wb_sql_int(q->max));
+    else
+        err = WB_SQL_RUN(d->sql, S_NEIGHBOURS, wb_sql_str(q->address), wb_sql_int(q->max));
+    return wb_record_list_read(d, q->statement, err, &q->list);
+}
+
+static int ask(struct wb_dispenser *d, wb_dispenser_work work, struct question *q, wb_site_each each, void *context)
+{
+    int err = wb_dispenser_transact(d, false, work, q);
+
+    if (err == 0)
+        err = wb_record_list_tell(&q->list, each, context);
+    wb_record_list_release(&q->list);
+    return err;
+}
+
+int wb_dispenser_unresolved(struct wb_dispenser *d, int64_t run, int64_t now_ms, unsigned max, wb_site_each each, void *context)
+{
+    struct question q = {.run = run, .now_ms = now_ms, .max = max};
+
+    return max ? ask(d, list_unresolved, &q, each, context) : 0;
+}
+
+int wb_dispenser_neighbours(struct wb_dispenser *d, struct wb_slice address, wb_site_each each, void *context)
+{
+    struct question q = {.statement = S_NEIGHBOURS, .address = address, .max = WB_SITE_NEIGHBOURS_MAX};
+
+    return ask(d, list_neighbours, &q, each, context);
+}
+
+int wb_dispenser_twins(struct wb_dispenser *d, struct wb_slice address, struct wb_slice probe, wb_site_each each, void *context)
+{
+    struct question q = {.statement = S_TWINS, .address = address, .probe = probe, .max = WB_SITE_NEIGHBOURS_MAX};
+
+    return ask(d, list_neighbours, &q, each, context);
+}
+
+/* ---- one row ------------------------------------------------------------------------------------------ */
+
+struct lookup {
+    struct wb_slice name;
+    struct wb_record record;
+};
+
+static int look_up(struct wb_dispenser *d, void *context)
+{
+    struct lookup *l = context;
+    int err;
+
+    wb_record_release(&l->record);
+    err = wb_record_by_name(d, l->name, &l->record);
+    if (err == 0)
+        return wb_fail(WB_E_NOTFOUND, "%.*s is not in the dispenser", WB_SLICE_ARG(l->name));
+    return err < 0 ? err : 0;
+}
+
+int wb_dispenser_get(struct wb_dispenser *d, struct wb_slice name, struct wb_buf *mem, struct wb_site_row *row_out)
+{
+    struct lookup l = {.name = name, .record = WB_RECORD_INIT};
+    int err;
+
+    *row_out = (struct wb_site_row){0};
+    wb_buf_clear(mem);
+    err = wb_dispenser_transact(d, false, look_up, &l);
+    if (err == 0)
+        err = wb_record_give(&l.record, mem, row_out);
+    wb_record_release(&l.record);
+    return err;
+}
+
+/* ---- seeds ----------------------------------------------------------------------------------------------- */
+
+struct seed_page {
+    int64_t site, after;
+    struct wb_seed seeds[SEEDS_AT_ONCE];
+    size_t count;
+    struct wb_buf text; /* URLs, one after the other */
+};
+
+static int list_seeds(struct wb_dispenser *d, void *context)
+{
+    struct seed_page *p = context;
+    int err;
+
+    p->count = 0;
+    wb_buf_clear(&p->text);
+    err = WB_SQL_RUN(d->sql, S_SEEDS, wb_sql_int(p->site), wb_sql_int(p->after), wb_sql_int(SEEDS_AT_ONCE));
+    while (err > 0) {
+        WB_CHECK(p->count < SEEDS_AT_ONCE);
+        struct wb_slice url = wb_sql_text(d->sql, S_SEEDS, 1);
+        p->seeds[p->count++] = (struct wb_seed){.id = wb_sql_number(d->sql, S_SEEDS, 0), .url = {NULL, url.len},
+                                                .depth = (uint16_t)wb_sql_number(d->sql, S_SEEDS, 2)};
+        err = wb_buf_append_slice(&p->text, url);
+        if (err == 0)
+            err = wb_sql_next(d->sql, S_SEEDS);
+    }
+    return err;
+}
+
+static int tell_seeds(struct seed_page *p, wb_seed_each each, void *context)
+{
+    const char *url = p->text.ptr;
+    int err = 0;
+
+    for (size_t i = 0; i < p->count && err == 0; i++) {
+        p->seeds[i].url.ptr = url;
+        url += p->seeds[i].url.len;
+        p->after = p->seeds[i].id;
+        err = each(context, &p->seeds[i]);
+    }
+    return err;
+}
+
+int wb_dispenser_seeds(struct wb_dispenser *d, int64_t site, int64_t after, wb_seed_each each, void *context)
+{
+    struct seed_page *p = wb_alloc_zero(1, sizeof *p);
+    int err;
+
+    if (!p)
+        return WB_E_NOMEM;
+    p->site = site;
+    p->after = after;
+    /* A page of them a transaction: ids only grow, so nothing is told twice or left out. */
+    do {
+        err = wb_dispenser_transact(d, false, list_seeds, p);
+        if (err == 0)
+            err = tell_seeds(p, each, context);
+    } while (err == 0 && p->count == SEEDS_AT_ONCE);
+    wb_buf_release(&p->text);
+    wb_free(p);
+    return err;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------------------------ */
+
+struct census {
+    int64_t run;
+    struct wb_dispenser_stat *stat;
+    int64_t *runs; /* that have waiting sites */
+    size_t run_count, run_cap;
+};
+
+static void add_count(struct wb_dispenser_stat *stat, int64_t state, uint64_t sites)
+{
+    uint64_t *const fields[] = {
+        [WB_SITE_UNRESOLVED] = &stat->unresolved, [WB_SITE_READY] = &stat->ready, [WB_SITE_CLAIMED] = &stat->claimed,
+        [WB_SITE_WAITING] = &stat->waiting,       [WB_SITE_DONE] = &stat->done,   [WB_SITE_ALIAS] = &stat->alias,
+        [WB_SITE_REFUSED] = &stat->refused,
+    };
+
+    if (state >= WB_SITE_UNRESOLVED && state <= WB_SITE_REFUSED)
+        *fields[state] += sites;
+}
+
+static int note_run(struct census *c, int64_t run)
+{
+    if (c->run_count == c->run_cap) {
+        size_t cap = c->run_cap ? c->run_cap * 2 : 8;
+        int64_t *runs = wb_realloc(c->runs, cap * sizeof *runs);
+        if (!runs)
+            return WB_E_NOMEM;
+        c->runs = runs;
+        c->run_cap = cap;
+    }
+    c->runs[c->run_count++] = run;
+    return 0;
+}
+
+static int first_due(struct wb_dispenser *d, int64_t run, int64_t *next_ms)
+{
+    int err = WB_SQL_RUN(d->sql, S_FIRST_DUE, wb_sql_int(run));
+
+    if (err <= 0)
+        return err;
+    int64_t ms = wb_sql_number(d->sql, S_FIRST_DUE, 0);
+    wb_sql_end(d->sql, S_FIRST_DUE);
+    /* 0 says that there is none; a site that waits for the year 1970 may as well wait for its first millisecond. */
+    ms = ms > 0 ? ms : 1;
+    if (*next_ms == 0 || ms < *next_ms)
+        *next_ms = ms;
+    return 0;
+}
+
+static int take_census(struct wb_dispenser *d, void *context)
+{
+    struct census *c = context;
+    enum wb_dispenser_statement statement = c->run ? S_COUNTS : S_COUNTS_ALL;
+    int err;
+
+    *c->stat = (struct wb_dispenser_stat){0};
+    c->run_count = 0;
+    err = c->run ? WB_SQL_RUN(d->sql, S_COUNTS, wb_sql_int(c->run)) : wb_sql_run(d->sql, S_COUNTS_ALL, NULL, 0);
+    while (err > 0) {
+        int64_t run = wb_sql_number(d->sql, statement, 0), state = wb_sql_number(d->sql, statement, 1);
+        int64_t sites = wb_sql_number(d->sql, statement, 2);
+        if (sites > 0)
+            add_count(c->stat, state, (uint64_t)sites);
+        err = sites > 0 && state == WB_SITE_WAITING ? note_run(c, run) : 0;
+        if (err == 0)
+            err = wb_sql_next(d->sql, statement);
+    }
+    for (size_t i = 0; i < c->run_count && err == 0; i++)
+        err = first_due(d, c->runs[i], &c->stat->next_ms);
+    return err;
+}
+
+int wb_dispenser_stat(struct wb_dispenser *d, int64_t run, struct wb_dispenser_stat *stat_out)
+{
+    struct census c = {.run = run, .stat = stat_out};
+    int err = wb_dispenser_transact(d, false, take_census, &c);
+
+    wb_free(c.runs);
+    if (err < 0)
+        *stat_out = (struct wb_dispenser_stat){0};
+    return err;
+}
