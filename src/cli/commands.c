@@ -52,6 +52,11 @@ static const struct wb_option url_options[] = {
     END,
 };
 
+static const struct wb_option robots_options[] = {
+    {"agent", 0, WB_OPTION_TEXT, "NAME", "the crawler whose rules are asked for: a token or a whole User-Agent; ours unless told"},
+    END,
+};
+
 static const struct wb_option help_options[] = {
     {"man", 0, WB_OPTION_FLAG, NULL, "print the man page"},
     {"completion", 0, WB_OPTION_FLAG, NULL, "print the completion for bash"},
@@ -127,6 +132,15 @@ const struct wb_command wb_commands[] = {
      "- stands for the lines of standard input. Exit status 1 where one is no URL.\n"
      "Needs no repository.",
      url_options, 1, WB_ARGS_ANY, wb_cmd_url},
+
+    {"robots", "FILE [--agent NAME] URL...", "show how a robots.txt is read",
+     "For each URL: whether the robots.txt in FILE allows it, and by which line. FILE -\n"
+     "is standard input; URL - stands for the lines of standard input. Without a URL:\n"
+     "the crawl delay and the sitemaps. The exit status does not tell the decision; it\n"
+     "is 1 where FILE cannot be read. Needs no repository and fetches nothing.\n"
+     "\n"
+     "  webbase robots robots.txt --agent examplebot https://example.org/private/",
+     robots_options, 1, WB_ARGS_ANY, wb_cmd_robots},
 
     {"help", "[COMMAND]", "say how webbase, or a command, is used",
      "The same as --help. The man page and the shell completion come from here too.",
