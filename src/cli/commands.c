@@ -57,6 +57,19 @@ static const struct wb_option robots_options[] = {
     END,
 };
 
+static const struct wb_option web_options[] = {
+    {"listen", 0, WB_OPTION_TEXT, "ADDR:PORT", "where to listen (127.0.0.1:0: a free port of this machine alone)"},
+    {"seed", 0, WB_OPTION_TEXT, "N", "which web: the same number gives the same bytes (1)"},
+    {"sites", 0, WB_OPTION_NUMBER, "N", "how many sites (100)"},
+    {"pages", 0, WB_OPTION_NUMBER, "N", "how many pages they have together, about (2000)"},
+    {"speed", 0, WB_OPTION_TEXT, "X", "seconds of the web that pass in a second; 0: nothing ever changes (0)"},
+    {"page-bytes", 0, WB_OPTION_NUMBER, "N", "how long a page is, about (4096)"},
+    {"latency", 0, WB_OPTION_TEXT, "MS", "wait so long before each answer (0)"},
+    {"hostile", 0, WB_OPTION_FLAG, NULL, "with errors, slow and dying connections, traps, bombs, bytes that are not HTTP"},
+    {"raw", 0, WB_OPTION_DIR, "DIR", "serve the files DIR/NAME.response byte for byte as well; /raw/ lists them"},
+    END,
+};
+
 static const struct wb_option help_options[] = {
     {"man", 0, WB_OPTION_FLAG, NULL, "print the man page"},
     {"completion", 0, WB_OPTION_FLAG, NULL, "print the completion for bash"},
@@ -141,6 +154,18 @@ const struct wb_command wb_commands[] = {
      "\n"
      "  webbase robots robots.txt --agent examplebot https://example.org/private/",
      robots_options, 1, WB_ARGS_ANY, wb_cmd_robots},
+
+    {"web", "[OPTION...]", "serve a synthetic web to crawl",
+     "Plays many sites on loopback: s1.localhost:PORT, s2.localhost:PORT and so on. They\n"
+     "have robots.txt, sitemaps, second names, redirects, copies; with --speed, pages that\n"
+     "change, appear and vanish. Everything is computed from --seed; nothing is stored.\n"
+     "The first line says where it listens; / there links to all sites, and /_truth\n"
+     "tells as JSON which pages there are, which of them can be reached and are allowed,\n"
+     "and what was asked for when. Ends on SIGINT or SIGTERM. Needs no repository.\n"
+     "\n"
+     "  webbase web --listen 127.0.0.1:8080 --seed 7 --sites 1000 --pages 100000\n"
+     "  webbase crawl http://127.0.0.1:8080/ --scope any --delay 0.1 --allow-private",
+     web_options, 0, 0, wb_cmd_web},
 
     {"help", "[COMMAND]", "say how webbase, or a command, is used",
      "The same as --help. The man page and the shell completion come from here too.",

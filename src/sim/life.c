@@ -1,0 +1,49 @@
+/* life.c - events of Poisson processes, drawn a cell at a time. It reads no clock. */
+#include "sim/life.h"
+#include "sim/chance.h"
+
+#include <math.h>
+
+/* The chance of a longer silence is e to the minus this. */
+#define CELLS_BACK 64
+
+/* Cells before the start have numbers too; numbers of events are not negative. */
+#define CELL_BASE ((int64_t)1 << 40)
+
+int64_t wb_life_cell_at(double rate, double t)
+{
+    return (int64_t)floor(t * rate);
+}
+
+unsigned wb_life_cell(uint64_t name, double rate, int64_t cell, double times_out[WB_LIFE_CELL_EVENTS])
+{
+    unsigned count = wb_chance_poisson(wb_chance(name, (uint64_t)cell, 0, WB_CHANCE_CHANGE));
+
+    for (unsigned i = 0; i < count; i++)
+        times_out[i] = ((double)cell + wb_chance_unit(wb_chance(name, (uint64_t)cell, i + 1, WB_CHANCE_CHANGE))) / rate;
+    return count;
+}
+
+bool wb_life_last(uint64_t name, double rate, double t, struct wb_life_event *event_out)
+{
+    double times[WB_LIFE_CELL_EVENTS];
+
+    *event_out = (struct wb_life_event){0, 0};
+    if (!(rate > 0))
+        return false;
+    int64_t cell = wb_life_cell_at(rate, t);
+    for (int back = 0; back < CELLS_BACK; back++, cell--) {
+        unsigned count = wb_life_cell(name, rate, cell, times), before = 0;
+        for (unsigned i = 0; i < count; i++) {
+            if (times[i] > t)
+                continue;
+            if (before++ == 0 || times[i] > event_out->time)
+                event_out->time = times[i];
+        }
+        if (before > 0) {
+            event_out->number = (uint64_t)(cell + CELL_BASE) * WB_LIFE_CELL_EVENTS + before;
+            return true;
+        }
+    }
+    return false;
+}

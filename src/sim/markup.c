@@ -1,0 +1,338 @@
+/*
+ * markup.c - writes pages. Links go to the parent, the children, some popular pages
+ * of the site and a few of other sites; a change of version rewrites one paragraph.
+ * It decides nothing about a page: that is plan.c's.
+ */
+#include "sim/markup.h"
+#include "sim/chance.h"
+#include "sim/life.h"
+#include "sim/locate.h"
+#include "sim/prose.h"
+
+#include <math.h>
+
+#define EXTRA_LINKS_MAX 8u
+#define CROSS_LINKS_MAX 3u
+#define CHANGING_PARAGRAPHS 3
+#define MANY_LINKS 5000
+#define DEEP_ELEMENTS 100000
+
+struct painter {
+    const struct wb_world *world;
+    const struct wb_world_site *site;
+    const struct wb_plan *plan;
+    const struct wb_moment *now;
+    struct wb_pen *pen;
+    uint64_t name; /* of its text */
+};
+
+static void put_link(struct painter *p, const struct wb_plan *target)
+{
+    wb_pen_str(p->pen, "<a href=\"");
+    if (target->site != p->plan->site)
+        wb_locate_url(p->world, target, p->pen);
+    else
+        wb_locate_path(p->world, target, p->pen);
+    wb_pen_str(p->pen, "\">");
+    wb_prose_title(p->pen, wb_chance(p->world->seed, target->site, target->page, WB_CHANCE_TEXT));
+    wb_pen_str(p->pen, "</a>");
+}
+
+static void put_page_link(struct painter *p, uint32_t page, bool item)
+{
+    struct wb_plan target;
+
+    if (!wb_plan_make(p->world, p->plan->site, page, &target))
+        return;
+    if (item)
+        wb_pen_str(p->pen, "<li>");
+    put_link(p, &target);
+    if (item)
+        wb_pen_str(p->pen, "</li>\n");
+}
+
+/* A root, under the site's second name now and then. */
+static void put_root_link(struct painter *p, uint32_t site, bool alias)
+{
+    wb_pen_str(p->pen, "<li><a href=\"http://");
+    wb_world_host(p->world, site, alias && p->world->site[site].alias, p->pen);
+    wb_pen_str(p->pen, "/\">");
+    wb_prose_title(p->pen, wb_chance(p->world->seed, site, 0, WB_CHANCE_TEXT));
+    wb_pen_str(p->pen, "</a></li>\n");
+}
+
+static void put_head(struct painter *p, const char *charset)
+{
+    wb_pen_str(p->pen, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n");
+    if (charset)
+        wb_pen_printf(p->pen, "<meta charset=\"%s\">\n", charset);
+    wb_pen_str(p->pen, "<title>");
+    wb_prose_title(p->pen, p->name);
+    wb_pen_str(p->pen, "</title>\n<meta name=\"description\" content=\"");
+    struct wb_dice dice = {p->name + 1};
+    wb_prose_sentence(p->pen, &dice, p->name);
+    wb_pen_str(p->pen, "\">\n</head>\n<body>\n");
+}
+
+static void put_navigation(struct painter *p)
+{
+    wb_pen_str(p->pen, "<header><a href=\"/\">");
+    wb_prose_title(p->pen, wb_chance(p->world->seed, p->plan->site, 0, WB_CHANCE_TEXT));
+    wb_pen_str(p->pen, "</a></header>\n<nav><ul>\n<li><a href=\"/\">Home</a></li>\n");
+    if (p->plan->page == 0 && p->site->births > 0)
+        wb_pen_str(p->pen, "<li><a href=\"/latest/\">Latest</a></li>\n");
+    if (p->plan->page > 0 && p->plan->page < p->site->linked)
+        put_page_link(p, (p->plan->page - 1) / p->site->fan, true);
+    for (uint32_t i = 1; i <= 3 && i < p->site->inner; i++)
+        put_page_link(p, i, true);
+    wb_pen_str(p->pen, "</ul></nav>\n");
+}
+
+static void put_paragraph(struct painter *p, uint64_t seed)
+{
+    struct wb_dice dice = {seed};
+    uint32_t sentences = 2 + wb_dice_below(&dice, 4);
+
+    for (uint32_t i = 0; i < sentences; i++)
+        wb_prose_sentence(p->pen, &dice, p->name);
+}
+
+/* A popular page of the site: small numbers come more often. */
+static uint32_t popular(const struct wb_world_site *site, struct wb_dice *dice)
+{
+    double u = wb_dice_unit(dice);
+
+    return (uint32_t)(site->linked * u * u * u);
+}
+
+static void put_text(struct painter *p)
+{
+    uint64_t size = wb_chance(p->world->seed, p->plan->site, p->plan->page, WB_CHANCE_SIZE);
+    double factor = fmin(0.3 + 0.7 * wb_chance_exponential(size), 5);
+    size_t end = p->pen->buf->len + (size_t)(factor * p->world->page_bytes);
+    struct wb_dice dice = {wb_chance(p->world->seed, p->plan->site, p->plan->page, WB_CHANCE_LINKS)};
+    uint32_t links = p->site->linked > 1 ? wb_dice_below(&dice, EXTRA_LINKS_MAX) : 0;
+    double changed;
+    uint64_t version = wb_plan_version(p->world, p->plan, p->now, &changed);
+
+    for (uint64_t i = 0; p->pen->err == 0 && (i < CHANGING_PARAGRAPHS || i < links || p->pen->buf->len < end); i++) {
+        bool fresh = version > 0 && i == version % CHANGING_PARAGRAPHS;
+        wb_pen_str(p->pen, "<p>");
+        put_paragraph(p, wb_chance(p->name, i, fresh ? version : 0, WB_CHANCE_TEXT));
+        if (i < links) {
+            wb_pen_str(p->pen, "See ");
+            put_page_link(p, popular(p->site, &dice), false);
+            wb_pen_char(p->pen, '.');
+        }
+        wb_pen_str(p->pen, "</p>\n");
+    }
+}
+
+static void put_children(struct painter *p)
+{
+    uint64_t first = (uint64_t)p->plan->page * p->site->fan + 1;
+
+    if (p->plan->page >= p->site->inner)
+        return;
+    wb_pen_str(p->pen, "<h2>More</h2>\n<ul>\n");
+    for (uint64_t i = first; i < first + p->site->fan && i < p->site->linked; i++)
+        put_page_link(p, (uint32_t)i, true);
+    wb_pen_str(p->pen, "</ul>\n");
+}
+
+/* The front's list of sites: a part of it here, the other parts linked. */
+static void put_sites(struct painter *p, uint32_t part)
+{
+    uint32_t first = part * WB_SITES_A_PAGE + 1;
+
+    wb_pen_str(p->pen, "<h2>Sites</h2>\n<ul>\n");
+    for (uint32_t i = first; i < first + WB_SITES_A_PAGE && i <= p->world->sites; i++)
+        put_root_link(p, i, false);
+    wb_pen_str(p->pen, "</ul>\n");
+    if (first + WB_SITES_A_PAGE <= p->world->sites)
+        wb_pen_printf(p->pen, "<p><a href=\"/sites/%u\">More sites</a></p>\n", part + 2);
+}
+
+/* Pages that were born in a group of cells and live now. */
+static void put_group(struct painter *p, uint32_t group)
+{
+    struct wb_plan target;
+
+    wb_pen_str(p->pen, "<ul>\n");
+    for (uint32_t i = 0; i < WB_LATEST_CELLS * WB_LIFE_CELL_EVENTS; i++) {
+        uint32_t page = WB_PAGE_NEW + group * WB_LATEST_CELLS * WB_LIFE_CELL_EVENTS + i;
+        if (wb_plan_make(p->world, p->plan->site, page, &target) && wb_plan_alive(&target, p->now)) {
+            wb_pen_str(p->pen, "<li>");
+            put_link(p, &target);
+            wb_pen_str(p->pen, "</li>\n");
+        }
+    }
+    wb_pen_str(p->pen, "</ul>\n");
+    if (group > 0)
+        wb_pen_printf(p->pen, "<p><a href=\"/latest/%u\">Older</a></p>\n", group - 1);
+}
+
+/* Links to other sites, popular ones mostly; on a root also to pages of the site before, which nothing else links to. */
+static void put_aside(struct painter *p)
+{
+    struct wb_dice dice = {wb_chance(p->world->seed, p->plan->site, p->plan->page, WB_CHANCE_DERIVED)};
+    uint32_t count = wb_dice_below(&dice, CROSS_LINKS_MAX + 1);
+    uint32_t before = p->plan->site > 1 ? p->plan->site - 1 : p->world->sites;
+    struct wb_plan target;
+
+    wb_pen_str(p->pen, "<aside><h2>Elsewhere</h2>\n<ul>\n");
+    for (uint32_t i = 0; i < count && p->plan->site > 0; i++) {
+        double u = wb_dice_unit(&dice);
+        uint32_t site = 1 + (uint32_t)(p->world->sites * u * u * u);
+        uint32_t page = wb_dice_below(&dice, 10) < 7 ? 0 : popular(&p->world->site[site], &dice);
+        if (page == 0)
+            put_root_link(p, site, wb_dice_below(&dice, 2) == 0);
+        else if (wb_plan_make(p->world, site, page, &target)) {
+            wb_pen_str(p->pen, "<li>");
+            put_link(p, &target);
+            wb_pen_str(p->pen, "</li>\n");
+        }
+    }
+    if (p->plan->page == 0 && p->plan->site > 0 && before != p->plan->site)
+        for (uint32_t i = p->world->site[before].mapped; i < p->world->site[before].foreign; i++)
+            if (wb_plan_make(p->world, before, i, &target)) {
+                wb_pen_str(p->pen, "<li>");
+                put_link(p, &target);
+                wb_pen_str(p->pen, "</li>\n");
+            }
+    wb_pen_str(p->pen, "</ul></aside>\n");
+}
+
+static void put_footer(struct painter *p)
+{
+    struct wb_dice dice = {wb_chance(p->world->seed, p->plan->site, 1, WB_CHANCE_SITE_FACTS)};
+
+    wb_pen_str(p->pen, "<footer><p>");
+    wb_prose_sentence(p->pen, &dice, 0);
+    wb_pen_str(p->pen, "</p><p>All rights reserved. Terms of use. Privacy.</p></footer>\n</body>\n</html>\n");
+}
+
+/* ---- what only odd pages have ---------------------------------------------------- */
+
+/* A month links to the next and the one before, for ever. */
+static void put_calendar(struct painter *p, struct wb_slice rest)
+{
+    struct wb_slice prefix = WB_SLICE_LIT("?month=");
+    uint64_t year = 2026, month = 1;
+
+    if (wb_slice_starts(rest, prefix) && rest.len == prefix.len + 7) {
+        wb_slice_to_u64(wb_slice(rest.ptr + prefix.len, 4), &year);
+        wb_slice_to_u64(wb_slice(rest.ptr + prefix.len + 5, 2), &month);
+    }
+    uint64_t at = (year * 12 + month + 12 * 10000 - 1) % (12 * 10000);
+    for (int step = -1; step <= 1; step += 2) {
+        uint64_t to = (at + 12 * 10000 + (uint64_t)step) % (12 * 10000);
+        wb_pen_str(p->pen, "<p><a href=\"");
+        wb_locate_path(p->world, p->plan, p->pen);
+        wb_pen_printf(p->pen, "?month=%04u-%02u\">%s month</a></p>\n", (unsigned)(to / 12), (unsigned)(to % 12 + 1),
+                      step > 0 ? "Next" : "Last");
+    }
+}
+
+static void put_sessions(struct painter *p, struct wb_slice rest)
+{
+    uint64_t id = wb_chance(p->name, rest.len, rest.len ? (uint64_t)(unsigned char)rest.ptr[rest.len - 1] : 0, WB_CHANCE_DERIVED);
+
+    /* The id of a link depends on the id of the page it is on, and so never ends. */
+    for (size_t i = 0; i < rest.len; i++)
+        id = id * 31 + (unsigned char)rest.ptr[i];
+    for (unsigned i = 0; i < 3; i++) {
+        wb_pen_str(p->pen, "<p><a href=\"");
+        wb_locate_path(p->world, p->plan, p->pen);
+        wb_pen_printf(p->pen, "?sid=%016llx\">Stay signed in</a></p>\n", (unsigned long long)wb_chance(id, i, 0, WB_CHANCE_DERIVED));
+    }
+}
+
+static void put_oddity(struct painter *p, struct wb_slice rest)
+{
+    switch (p->plan->kind) {
+    case WB_KIND_CALENDAR:
+        put_calendar(p, rest);
+        break;
+    case WB_KIND_REPEAT:
+        wb_pen_str(p->pen, "<p><a href=\"a/\">A</a> <a href=\"b/\">B</a></p>\n");
+        break;
+    case WB_KIND_SESSION:
+        put_sessions(p, rest);
+        break;
+    case WB_KIND_SOFT404:
+        for (unsigned i = 0; i < 5; i++) {
+            wb_pen_str(p->pen, "<p><a href=\"");
+            wb_locate_path(p->world, p->plan, p->pen);
+            wb_pen_printf(p->pen, "/missing-%c\">Lost</a></p>\n", 'a' + (char)i);
+        }
+        break;
+    case WB_KIND_MANY_LINKS:
+        for (unsigned i = 0; i < MANY_LINKS; i++)
+            wb_pen_printf(p->pen, "<a href=\"/nothing/%u\">n</a>\n", i);
+        break;
+    case WB_KIND_DEEP:
+        for (unsigned i = 0; i < DEEP_ELEMENTS; i++)
+            wb_pen_str(p->pen, i & 1 ? "<b>" : "<div>");
+        break;
+    default:
+        break;
+    }
+}
+
+static void put_special(struct painter *p, uint32_t page)
+{
+    if (page >= WB_PAGE_SITES)
+        put_sites(p, page - WB_PAGE_SITES);
+    else
+        put_group(p, page == WB_PAGE_LATEST ? wb_plan_group(p->site, p->now) : page - WB_PAGE_LATEST - 1);
+}
+
+static void put_foreign_text(struct painter *p)
+{
+    struct wb_dice dice = {p->name};
+
+    for (unsigned i = 0; i < 20; i++) {
+        wb_pen_str(p->pen, "<p>");
+        if (p->plan->kind == WB_KIND_LATIN)
+            wb_pen_str(p->pen, "Le caf\xc3\xa9 de la for\xc3\xaat \xe2\x80\x94 \xe2\x80\x9cna\xc3\xafve\xe2\x80\x9d, d\xc3\xa9j\xc3\xa0 vu. ");
+        else
+            for (unsigned k = 0; k < 4; k++)
+                wb_prose_japanese(p->pen, &dice);
+        wb_pen_str(p->pen, "</p>\n");
+    }
+}
+
+void wb_markup_page(const struct wb_world *world, const struct wb_plan *plan, const struct wb_moment *now, const char *charset,
+                    struct wb_slice rest, struct wb_pen *pen)
+{
+    struct painter p = {world, &world->site[plan->site], plan, now, pen, 0};
+    enum wb_kind kind = plan->kind;
+
+    p.name = wb_chance(world->seed, plan->site, plan->page, WB_CHANCE_TEXT);
+    put_head(&p, charset);
+    put_navigation(&p);
+    wb_pen_str(pen, "<main>\n<h1>");
+    wb_prose_title(pen, p.name);
+    wb_pen_str(pen, "</h1>\n");
+    if (plan->page >= WB_PAGE_LATEST)
+        put_special(&p, plan->page);
+    else {
+        if (kind == WB_KIND_LATIN || kind == WB_KIND_SJIS || kind == WB_KIND_UTF16)
+            put_foreign_text(&p);
+        put_text(&p);
+        put_children(&p);
+        put_oddity(&p, rest);
+        if (plan->site == 0 && plan->page == 0)
+            put_sites(&p, 0);
+    }
+    wb_pen_str(pen, "</main>\n");
+    put_aside(&p);
+    put_footer(&p);
+}
+
+void wb_markup_message(const char *title, const char *text, struct wb_pen *pen)
+{
+    wb_pen_printf(pen, "<!DOCTYPE html>\n<html lang=\"en\"><head><title>%s</title></head>\n<body><h1>%s</h1><p>%s</p></body></html>\n",
+                  title, title, text);
+}
