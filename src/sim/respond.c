@@ -11,7 +11,7 @@
 #include "sim/behave.h"
 #include "sim/locate.h"
 #include "sim/markup.h"
-#include "sim/rules.h"
+#include "sim/sitefile.h"
 #include "sim/truth.h"
 
 #define RAW_BYTES_MAX (16u << 20)
@@ -109,7 +109,7 @@ static int answer_rules(struct wb_respond *r, const struct wb_asked *asked, uint
         wb_markup_message("Welcome", "There are no rules here, only pages. Disallow: nothing.", &pen);
         answer.type = "text/html; charset=utf-8";
     } else
-        wb_rules_write(&r->world, site, &pen);
+        wb_sitefile_robots(&r->world, site, &pen);
     if (s->rules == WB_RULES_SLOW)
         reply->delay_ms = SLOW_RULES_MS;
     answer.body = wb_buf_slice(&r->body);
@@ -124,7 +124,7 @@ static int answer_map(struct wb_respond *r, const struct wb_asked *asked, uint32
     bool gzip;
 
     wb_buf_clear(&r->body);
-    if (!wb_rules_map(&r->world, site, path, &pen, &gzip))
+    if (!wb_sitefile_map(&r->world, site, path, &pen, &gzip))
         return 0;
     answer.body = wb_buf_slice(&r->body);
     answer.type = gzip ? "application/gzip" : r->world.site[site].map == WB_MAP_TEXT ? "text/plain" : "application/xml";

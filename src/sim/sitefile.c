@@ -1,10 +1,10 @@
 /*
- * rules.c - writes robots.txt and sitemaps. What the rules close is decided in
+ * sitefile.c - writes robots.txt and sitemaps. What the rules close is decided in
  * plan.c and locate.c: closed pages lie below /private/ (not /private/open/), end
  * in .cgi or are a folder's print?, and a site's rules say just that. A sitemap
  * names the first pages of a site and those that no link leads to.
  */
-#include "sim/rules.h"
+#include "sim/sitefile.h"
 #include "base/date.h"
 #include "sim/locate.h"
 
@@ -19,7 +19,7 @@ static void write_groups(struct wb_pen *pen)
                     "user-agent: *\nDisallow: /*.cgi$\nDisallow: /*/print?\n");
 }
 
-void wb_rules_write(const struct wb_world *world, uint32_t site, struct wb_pen *pen)
+void wb_sitefile_robots(const struct wb_world *world, uint32_t site, struct wb_pen *pen)
 {
     const struct wb_world_site *s = &world->site[site];
 
@@ -35,12 +35,12 @@ void wb_rules_write(const struct wb_world *world, uint32_t site, struct wb_pen *
     if (s->map != WB_MAP_NONE) {
         wb_pen_str(pen, "\nSitemap: http://");
         wb_world_host(world, site, false, pen);
-        wb_pen_str(pen, wb_rules_map_path(s->map));
+        wb_pen_str(pen, wb_sitefile_map_path(s->map));
         wb_pen_char(pen, '\n');
     }
 }
 
-const char *wb_rules_map_path(enum wb_mapkind map)
+const char *wb_sitefile_map_path(enum wb_mapkind map)
 {
     switch (map) {
     case WB_MAP_INDEX:
@@ -112,7 +112,7 @@ static void write_index(const struct wb_world *world, uint32_t site, struct wb_p
     wb_pen_str(pen, "</sitemapindex>\n");
 }
 
-bool wb_rules_map(const struct wb_world *world, uint32_t site, struct wb_slice path, struct wb_pen *pen, bool *gzip_out)
+bool wb_sitefile_map(const struct wb_world *world, uint32_t site, struct wb_slice path, struct wb_pen *pen, bool *gzip_out)
 {
     const struct wb_world_site *s = &world->site[site];
     struct wb_slice part = WB_SLICE_LIT("/sitemap-part");
@@ -120,7 +120,7 @@ bool wb_rules_map(const struct wb_world *world, uint32_t site, struct wb_slice p
     *gzip_out = false;
     if (s->map == WB_MAP_NONE)
         return false;
-    if (wb_slice_equal(path, wb_slice_str(wb_rules_map_path(s->map)))) {
+    if (wb_slice_equal(path, wb_slice_str(wb_sitefile_map_path(s->map)))) {
         *gzip_out = s->map == WB_MAP_GZ;
         if (s->map == WB_MAP_INDEX)
             write_index(world, site, pen);
