@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <unicode/ucnv.h>
 
 #include "base/error.h"
 #include "base/mem.h"
@@ -223,6 +224,121 @@ static void test_window(void **state)
     }
 }
 
+/* ---- guesses ------------------------------------------------------------------------------------------------ */
+
+/* UTF-8 in another encoding; false where that does not have all of its characters. */
+static bool encode_as(const char *icu_name, struct wb_slice utf8, struct wb_buf *out)
+{
+    UErrorCode status = U_ZERO_ERROR;
+    UConverter *to = ucnv_open(icu_name, &status), *from = ucnv_open("UTF-8", &status);
+    const char *source = utf8.ptr;
+
+    assert_true(U_SUCCESS(status));
+    wb_buf_clear(out);
+    assert_int_equal(wb_buf_reserve(out, 4 * utf8.len + 64), 0);
+    ucnv_setFromUCallBack(to, UCNV_FROM_U_CALLBACK_STOP, NULL, NULL, NULL, &status);
+    char *target = out->ptr;
+    UChar pivot[256], *pivot_from = pivot, *pivot_to = pivot;
+    ucnv_convertEx(to, from, &target, out->ptr + out->cap, &source, source + utf8.len, pivot, &pivot_from,
+                   &pivot_to, pivot + COUNT(pivot), true, true, &status);
+    out->len = (size_t)(target - out->ptr);
+    ucnv_close(to);
+    ucnv_close(from);
+    return U_SUCCESS(status);
+}
+
+static bool guess_restores(const char *icu_name, struct wb_slice utf8, const char **guess_out)
+{
+    struct wb_buf bytes = WB_BUF_INIT, mem = WB_BUF_INIT;
+    struct wb_slice again;
+
+    assert_true(encode_as(icu_name, utf8, &bytes));
+    *guess_out = wb_charset_of(wb_buf_slice(&bytes), NONE, WB_CHARSET_HTML);
+    assert_int_equal(wb_charset_decode(*guess_out, wb_buf_slice(&bytes), 1 << 20, &mem, &again), 0);
+    bool same = wb_slice_equal(again, utf8);
+    wb_buf_release(&bytes);
+    wb_buf_release(&mem);
+    return same;
+}
+
+#define RUSSIAN "<p>Все счастливые семьи похожи друг на друга, каждая несчастливая семья несчастлива по-своему.</p>"
+#define JAPANESE "<p>吾輩は猫である。名前はまだ無い。どこで生れたかとんと見当がつかぬ。</p>"
+#define CHINESE_S "<p>学而时习之，不亦说乎？有朋自远方来，不亦乐乎？人不知而不愠，不亦君子乎？这是我们的网站，欢迎大家。</p>"
+#define CHINESE_T "<p>學而時習之，不亦說乎？有朋自遠方來，不亦樂乎？人不知而不慍，不亦君子乎？這是我們的網站，歡迎大家。</p>"
+
+static void test_guesses(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *icu_name, *text;
+    } texts[] = {
+        {"windows-1251", RUSSIAN}, {"koi8-r", RUSSIAN}, {"ibm-866", RUSSIAN}, {"iso-8859-5", RUSSIAN},
+        {"koi8-u", "<p>Усі люди народжуються вільними і рівними у своїй гідності та правах. Вони наділені розумом і "
+                   "совістю і повинні діяти у відношенні один до одного в дусі братерства.</p>"},
+        {"ibm-943_P15A-2003", JAPANESE}, {"euc-jp-2007", JAPANESE}, {"iso-2022-jp", JAPANESE},
+        {"windows-936", CHINESE_S}, {"gb18030", CHINESE_S}, {"windows-950", CHINESE_T},
+        {"windows-949", "<p>모든 인간은 태어날 때부터 자유로우며 그 존엄과 권리에 있어 동등하다.</p>"},
+        {"windows-1253", "<p>Όλοι οι άνθρωποι γεννιούνται ελεύθεροι και ίσοι στην αξιοπρέπεια και τα δικαιώματα.</p>"},
+        {"windows-1250", "<p>Wszyscy ludzie rodzą się wolni i równi w swojej godności i prawach. Są oni obdarzeni rozumem i "
+                         "sumieniem i powinni postępować wobec siebie w duchu braterstwa.</p>"},
+        {"windows-1252", "<p>Tous les êtres humains naissent libres et égaux en dignité et en droits. Ils sont doués de "
+                         "raison et de conscience et doivent agir dans un esprit de fraternité.</p>"},
+        {"windows-1256", "<p>يولد جميع الناس أحرارا متساوين في الكرامة والحقوق وقد وهبوا عقلا وضميرا</p>"},
+    };
+    const char *guess;
+
+    for (size_t i = 0; i < COUNT(texts); i++)
+        if (!guess_restores(texts[i].icu_name, wb_slice_str(texts[i].text), &guess))
+            fail_msg("%s is taken for %s", texts[i].icu_name, guess);
+}
+
+/* Real sentences, some hundred bytes at a time, in the encodings of their languages. */
+static void test_guesses_of_sentences(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *language, *icu_name;
+    } pairs[] = {{"ar", "windows-1256"}, {"da", "windows-1252"}, {"el", "windows-1253"}, {"el", "iso-8859-7"},
+                 {"es", "windows-1252"}, {"fi", "windows-1252"}, {"hr", "windows-1250"}, {"is", "windows-1252"},
+                 {"it", "windows-1252"}, {"ja", "ibm-943_P15A-2003"}, {"ja", "euc-jp-2007"}, {"ja", "iso-2022-jp"},
+                 {"ko", "windows-949"},  {"nb", "windows-1252"}, {"pl", "windows-1250"}, {"pl", "iso-8859-2"},
+                 {"pt", "windows-1252"}, {"tr", "windows-1254"}, {"uk", "windows-1251"}, {"uk", "koi8-u"}};
+    struct wb_buf file = WB_BUF_INIT, text = WB_BUF_INIT, bytes = WB_BUF_INIT;
+    unsigned right = 0, all = 0;
+    char path[1024];
+    const char *guess;
+
+    if (!data_path("lang/sentences.tsv", path))
+        skip();
+    assert_int_equal(wb_path_read(path, 4 << 20, &file), 0);
+    for (size_t i = 0; i < COUNT(pairs); i++) {
+        size_t at = 0, code = strlen(pairs[i].language);
+        wb_buf_clear(&text);
+        while (at < file.len) {
+            size_t end = find_from(wb_buf_slice(&file), at, "\n");
+            struct wb_slice line = wb_slice(file.ptr + at, end - at);
+            at = end + 1;
+            if (strncmp(line.ptr, pairs[i].language, code) != 0 || line.ptr[code] != '\t')
+                continue;
+            line = wb_slice(line.ptr + code + 1, line.len - code - 1);
+            if (!encode_as(pairs[i].icu_name, line, &bytes))
+                continue;
+            assert_int_equal(wb_buf_append_slice(&text, line), 0);
+            assert_int_equal(wb_buf_append_char(&text, '\n'), 0);
+            if (text.len < 800)
+                continue;
+            right += guess_restores(pairs[i].icu_name, wb_buf_slice(&text), &guess);
+            all++;
+            wb_buf_clear(&text);
+        }
+    }
+    if (all < 200 || right * 100 < all * 93)
+        fail_msg("%u of %u guesses are right", right, all);
+    wb_buf_release(&file);
+    wb_buf_release(&text);
+    wb_buf_release(&bytes);
+}
+
 /* ---- decoding ------------------------------------------------------------------------------------------------ */
 
 static const struct {
@@ -387,7 +503,8 @@ int main(void)
         cmocka_unit_test(test_found),           cmocka_unit_test(test_window),
         cmocka_unit_test(test_decoded),         cmocka_unit_test(test_no_copy),
         cmocka_unit_test(test_mended_exhaustively), cmocka_unit_test(test_limit),
-        cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_out_of_memory),   cmocka_unit_test(test_guesses),
+        cmocka_unit_test(test_guesses_of_sentences),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,29 @@
+/* fuzz_httpdate.c - dates, moments to try again and robots directives of any bytes. What is a date is so when written anew. */
+#include "base/check.h"
+#include "base/date.h"
+#include "page/page.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct wb_slice text = wb_slice(size ? (const char *)data : "", size);
+    char again[WB_DATE_TEXT_MAX];
+    int64_t ms, same;
+
+    if (wb_http_date_parse(text, &ms)) {
+        wb_date_format(ms, again);
+        /* A zone may lead out of the years that can be written. */
+        if (wb_http_date_parse(wb_slice_str(again), &same))
+            WB_CHECK(same == ms);
+        else
+            WB_CHECK(ms < -62135596800000 || ms > 253402300799999);
+    } else {
+        WB_CHECK(ms == 0);
+    }
+    if (wb_http_retry_after(text, 1, &ms))
+        WB_CHECK(ms >= -62135596800000 - 86400000 && ms <= 253402300799999 + 86400000);
+    unsigned flags = wb_robots_directives(text, WB_SLICE_LIT("webbase"));
+    WB_CHECK((flags & ~0xfu) == 0 && (wb_robots_directives(text, WB_SLICE_EMPTY) & ~flags) == 0);
+    return 0;
+}
