@@ -1,0 +1,178 @@
+/*
+ * edit_support.h - what the tests of the journal, the queues and the spool share: chance with a seed, directories
+ * that go away, child processes. Header only; every test program is one file.
+ */
+#ifndef WB_TESTS_EDIT_SUPPORT_H
+#define WB_TESTS_EDIT_SUPPORT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "os/fault.h"
+#include "os/file.h"
+#include "os/random.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+#define UNUSED __attribute__((unused)) static
+
+/* ---- chance ------------------------------------------------------------------------ */
+
+/* splitmix64 */
+UNUSED uint64_t chance_next(uint64_t *state)
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15;
+
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+    z = (z ^ z >> 27) * 0x94d049bb133111eb;
+    return z ^ z >> 31;
+}
+
+UNUSED uint64_t chance_below(uint64_t *state, uint64_t n)
+{
+    return chance_next(state) % n;
+}
+
+/* WEBBASE_SEED, or a fresh one; printed, so that a failure can be had again. */
+UNUSED uint64_t test_seed(void)
+{
+    const char *given = getenv("WEBBASE_SEED");
+    uint64_t seed;
+
+    wb_random_bytes(&seed, sizeof seed);
+    seed = given ? strtoull(given, NULL, 10) : seed >> 16;
+    printf("# WEBBASE_SEED=%llu\n", (unsigned long long)seed);
+    fflush(stdout);
+    return seed;
+}
+
+/* ---- directories ---------------------------------------------------------------------- */
+
+static char test_root[64] = "/tmp/webbase-test-XXXXXX";
+static unsigned test_dirs;
+
+UNUSED int make_root(void **state)
+{
+    (void)state;
+    return mkdtemp(test_root) ? 0 : -1;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st;
+    (void)type;
+    (void)ftw;
+    return remove(path);
+}
+
+UNUSED int remove_root(void **state)
+{
+    (void)state;
+    return nftw(test_root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* A new empty directory; the text lives until the program ends. */
+UNUSED const char *new_dir(void)
+{
+    char *dir = malloc(96);
+
+    snprintf(dir, 96, "%s/%u", test_root, ++test_dirs);
+    assert_int_equal(wb_path_mkdirs(dir), 0);
+    return dir;
+}
+
+UNUSED void change_byte(const char *path, uint64_t at, uint8_t mask)
+{
+    struct wb_file file;
+    uint8_t byte;
+
+    assert_int_equal(wb_file_open(path, WB_FILE_WRITE, &file), 0);
+    assert_int_equal(wb_file_read_exact(&file, at, &byte, 1), 0);
+    byte ^= mask;
+    assert_int_equal(wb_file_write_at(&file, at, &byte, 1), 0);
+    wb_file_close(&file);
+}
+
+UNUSED void cut_file(const char *path, uint64_t size)
+{
+    assert_int_equal(truncate(path, (off_t)size), 0);
+}
+
+/* ---- child processes --------------------------------------------------------------------- */
+
+struct child {
+    pid_t pid;
+    int from; /* what it acknowledges */
+};
+
+/* In a child, whose assertions cannot be cmocka's. */
+#define must(cond) ((cond) ? (void)0 : must_failed(#cond, __LINE__))
+
+UNUSED void must_failed(const char *what, int line)
+{
+    fprintf(stderr, "child, line %d: %s (last message: %s)\n", line, what, wb_error_message());
+    _exit(99);
+}
+
+UNUSED struct child start_child(void (*function)(void *context, int to), void *context)
+{
+    struct child child = {0};
+    int ends[2];
+
+    fflush(stdout);
+    assert_int_equal(pipe(ends), 0);
+    child.pid = fork();
+    assert_true(child.pid >= 0);
+    if (child.pid == 0) {
+        close(ends[0]);
+        alarm(60);
+        function(context, ends[1]);
+        _exit(0);
+    }
+    close(ends[1]);
+    child.from = ends[0];
+    return child;
+}
+
+/* Kills it after some microseconds; it must not have ended by itself in any other way. */
+UNUSED void kill_child(struct child *child, unsigned after_us)
+{
+    int status;
+
+    usleep(after_us);
+    kill(child->pid, SIGKILL);
+    assert_int_equal(waitpid(child->pid, &status, 0), child->pid);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+/* The next whole acknowledgement; false at the end. */
+UNUSED bool next_ack(struct child *child, void *ack_out, size_t bytes)
+{
+    size_t got = 0;
+
+    while (got < bytes) {
+        ssize_t n = read(child->from, (char *)ack_out + got, bytes - got);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+        got += (size_t)n;
+    }
+    return got == bytes;
+}
+
+#endif

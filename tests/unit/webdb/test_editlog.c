@@ -1,0 +1,654 @@
+/* test_editlog.c - the journal's files: writing, reading, chains, damage, recovery, and each operation's fault. */
+#include "edit_support.h"
+#include "webdb/editfile.h"
+#include "webdb/editrecord.h"
+
+enum { SITES = 5 };
+
+/* A record whose content is its number. */
+struct written {
+    struct wb_edit_place place, prev;
+    uint64_t site;
+    unsigned number;
+};
+
+static char text_of[64];
+
+static struct wb_edit make_edit(const struct written *w)
+{
+    snprintf(text_of, sizeof text_of, "record %u %.*s", w->number, (int)(w->number * 7 % 40), "........................................");
+    return (struct wb_edit){.kind = w->number % 50 < SITES ? WB_EDIT_VISIT : WB_EDIT_REQUEST, .site = w->site, .time_ms = w->number,
+                            .prev = w->prev, .text = wb_slice_str(text_of), .count = w->number};
+}
+
+static void expect_edit(const struct wb_edit *found, const struct written *w)
+{
+    struct wb_edit made = make_edit(w);
+
+    assert_int_equal(found->kind, made.kind);
+    assert_true(found->site == w->site);
+    assert_int_equal(found->count, w->number);
+    assert_int_equal(found->prev.log, w->prev.log);
+    assert_int_equal(found->prev.offset, w->prev.offset);
+    assert_true(wb_slice_equal(found->text, made.text));
+}
+
+/* Appends records of SITES sites in turn, each chained to its site's last. */
+static void append_some(struct wb_edit_log *log, struct written *list, size_t from, size_t count)
+{
+    for (size_t i = from; i < from + count; i++) {
+        list[i] = (struct written){.site = 100 + i % SITES, .number = (unsigned)i, .prev = i < SITES ? WB_EDIT_NOWHERE : list[i - SITES].place};
+        struct wb_edit edit = make_edit(&list[i]);
+        assert_int_equal(wb_edit_log_append(log, &edit, &list[i].place), 0);
+    }
+}
+
+static const char *log_path(const char *dir, uint32_t number)
+{
+    static char path[160];
+
+    snprintf(path, sizeof path, "%s/journal/%08u.wbe", dir, number);
+    return path;
+}
+
+/* Reads everything: records must be those of list (some may be missing); returns how many, and how often there was damage. */
+static size_t read_all(const char *dir, const struct written *list, size_t count, unsigned *damage_out)
+{
+    struct wb_edit_place at = WB_EDIT_NOWHERE;
+    struct wb_edit_reader *reader;
+    struct wb_edit edit;
+    size_t found = 0, next = 0;
+    int more;
+
+    *damage_out = 0;
+    assert_int_equal(wb_edit_reader_open(dir, &reader), 0);
+    while ((more = wb_edit_reader_next(reader, &at, &edit)) != 0) {
+        if (more == WB_E_CORRUPT) {
+            assert_true(++*damage_out < 100);
+            continue;
+        }
+        assert_int_equal(more, 1);
+        while (next < count && (list[next].place.log != at.log || list[next].place.offset != at.offset))
+            next++;
+        assert_true(next < count);
+        expect_edit(&edit, &list[next]);
+        found++;
+    }
+    wb_edit_reader_close(reader);
+    return found;
+}
+
+static void expect_chain(struct wb_edit_reader *reader, const struct written *list, size_t last, bool whole)
+{
+    struct wb_edit_place *places;
+    struct wb_edit edit;
+    size_t count, i = last, n;
+
+    assert_int_equal(wb_edit_reader_chain(reader, list[last].place, whole, &places, &count), 0);
+    for (n = count; n > 0; n--) {
+        assert_int_equal(places[n - 1].log, list[i].place.log);
+        assert_int_equal(places[n - 1].offset, list[i].place.offset);
+        assert_int_equal(wb_edit_reader_get(reader, places[n - 1], &edit), 0);
+        expect_edit(&edit, &list[i]);
+        if (n > 1)
+            i -= SITES;
+    }
+    assert_true(whole ? i < SITES : i % 50 < SITES);
+    assert_true(count > 0);
+    wb_free(places);
+}
+
+static void test_write_and_read(void **state)
+{
+    const char *dir = new_dir();
+    struct wb_edit_log *log;
+    struct wb_edit_reader *reader;
+    struct wb_edit_place at = WB_EDIT_NOWHERE, held;
+    struct wb_edit edit;
+    static struct written list[5000];
+    unsigned damage;
+
+    (void)state;
+    assert_int_equal(wb_edit_reader_open(dir, &reader), 0);
+    assert_int_equal(wb_edit_reader_next(reader, &at, &edit), 0); /* there is no journal */
+    assert_int_equal(wb_edit_log_create(dir, 20000, &log), 0);
+    append_some(log, list, 0, 10);
+    assert_int_equal(wb_edit_reader_get(reader, list[0].place, &edit), WB_E_CORRUPT); /* not flushed */
+    assert_int_equal(wb_edit_log_flush(log), 0);
+    assert_int_equal(wb_edit_reader_get(reader, list[9].place, &edit), 0);
+    for (unsigned i = 0; i < 10; i++)
+        assert_int_equal(wb_edit_reader_next(reader, &at, &edit), 1);
+    held = at;
+    assert_int_equal(wb_edit_reader_next(reader, &at, &edit), 0);
+    assert_memory_equal(&held, &at, sizeof at);
+    /* The reader goes on as the log grows and rolls over. */
+    unsigned rolls = 0;
+    for (size_t i = 10; i < 5000; i += 10) {
+        append_some(log, list, i, 10);
+        assert_int_equal(wb_edit_log_flush(log), 0);
+        rolls += wb_edit_log_rolled(log);
+        assert_false(wb_edit_log_rolled(log));
+        for (unsigned k = 0; k < 10; k++) {
+            assert_int_equal(wb_edit_reader_next(reader, &at, &edit), 1);
+            expect_edit(&edit, &list[i + k]);
+        }
+        assert_int_equal(wb_edit_reader_next(reader, &at, &edit), 0);
+    }
+    assert_in_range(rolls, 10, 30);
+    assert_int_equal(list[4999].place.log, rolls + 1);
+    for (size_t i = 4990; i < 5000; i++) {
+        expect_chain(reader, list, i, true);
+        expect_chain(reader, list, i, false);
+    }
+    assert_int_equal(wb_edit_reader_get(reader, (struct wb_edit_place){rolls + 2, 64}, &edit), WB_E_NOTFOUND);
+    assert_int_equal(wb_edit_reader_get(reader, (struct wb_edit_place){1, 65}, &edit), WB_E_CORRUPT);
+    assert_int_equal(wb_edit_reader_get(reader, (struct wb_edit_place){1, 0}, &edit), WB_E_CORRUPT);
+    wb_edit_reader_close(reader);
+    assert_int_equal(wb_edit_log_finish(log), 0);
+    wb_edit_log_close(log);
+    assert_int_equal(read_all(dir, list, 5000, &damage), 5000);
+    assert_int_equal(damage, 0);
+}
+
+/* Giant records between small ones, and a buffer that flushes by itself. */
+static void test_large(void **state)
+{
+    const char *dir = new_dir();
+    char *text = malloc(9 << 20);
+    struct wb_edit_log *log;
+    struct wb_edit_reader *reader;
+    struct wb_edit_place places[40], *chain;
+    struct wb_edit edit;
+    size_t count;
+
+    (void)state;
+    memset(text, 'r', 9 << 20);
+    assert_int_equal(wb_edit_log_create(dir, 0, &log), 0);
+    for (unsigned i = 0; i < 40; i++) {
+        struct wb_edit rules = {.kind = i ? WB_EDIT_RULES : WB_EDIT_VISIT, .site = 1, .prev = i ? places[i - 1] : WB_EDIT_NOWHERE,
+                                .text = WB_SLICE_EMPTY, .rules = {.reason = WB_SLICE_EMPTY, .text = {text, i % 8 == 5 ? 9 << 20 : i * 100}}};
+        assert_int_equal(wb_edit_log_append(log, &rules, &places[i]), 0);
+    }
+    assert_true(wb_path_disk_bytes(log_path(dir, 1)) > 20 << 20);
+    assert_int_equal(wb_edit_log_sync(log), 0);
+    assert_int_equal(wb_edit_reader_open(dir, &reader), 0);
+    assert_int_equal(wb_edit_reader_chain(reader, places[39], false, &chain, &count), 0);
+    assert_int_equal(count, 40);
+    for (unsigned i = 0; i < 40; i++) {
+        assert_int_equal(chain[i].offset, places[i].offset);
+        assert_int_equal(wb_edit_reader_get(reader, chain[i], &edit), 0);
+        assert_int_equal(edit.rules.text.len, i % 8 == 5 ? 9 << 20 : i * 100);
+    }
+    wb_free(chain);
+    wb_edit_reader_close(reader);
+    wb_edit_log_close(log);
+    free(text);
+}
+
+static void test_numbers(void **state)
+{
+    const char *dir = new_dir();
+    struct wb_edit_log *a, *b;
+    struct wb_edit_place place;
+    struct wb_edit edit = {.kind = WB_EDIT_WAIT, .text = WB_SLICE_LIT("x")};
+
+    (void)state;
+    assert_int_equal(wb_edit_log_create(dir, 0, &a), 0);
+    assert_int_equal(wb_edit_log_create(dir, 0, &b), 0);
+    assert_int_equal(wb_edit_log_append(a, &edit, &place), 0);
+    assert_int_equal(place.log, 1);
+    assert_int_equal(wb_edit_log_append(b, &edit, &place), 0);
+    assert_int_equal(place.log, 2);
+    wb_edit_log_close(a);
+    wb_edit_log_close(b);
+}
+
+/* The file is cut anywhere: what was whole before is there, quietly; unless the head says that it had ended. */
+static void test_torn(void **state)
+{
+    const char *dir = new_dir();
+    struct wb_edit_log *log;
+    static struct written list[60];
+    unsigned damage;
+
+    (void)state;
+    assert_int_equal(wb_edit_log_create(dir, 0, &log), 0);
+    append_some(log, list, 0, 60);
+    assert_int_equal(wb_edit_log_flush(log), 0);
+    wb_edit_log_close(log);
+    uint64_t size;
+    struct wb_file file;
+    assert_int_equal(wb_file_open(log_path(dir, 1), WB_FILE_READ, &file), 0);
+    assert_int_equal(wb_file_size(&file, &size), 0);
+    wb_file_close(&file);
+    while (size-- > 0) {
+        cut_file(log_path(dir, 1), size);
+        size_t expected = 0; /* records that end where the next one begins */
+        while (expected + 1 < 60 && list[expected + 1].place.offset <= size)
+            expected++;
+        assert_int_equal(read_all(dir, list, 60, &damage), expected);
+        assert_int_equal(damage, 0);
+    }
+}
+
+static int mark_ended(void *context, const struct wb_edit *last, struct wb_edit_place place)
+{
+    (void)context;
+    (void)last;
+    (void)place;
+    return 0;
+}
+
+/* One changed byte costs at most the record that it is in; where the length is hit in a log without an end, what follows. */
+static void damage_everywhere(bool ended)
+{
+    const char *dir = new_dir();
+    struct wb_edit_log *log;
+    static struct written list[40];
+    unsigned damage;
+
+    assert_int_equal(wb_edit_log_create(dir, 0, &log), 0);
+    append_some(log, list, 0, 40);
+    assert_int_equal(wb_edit_log_flush(log), 0);
+    if (ended)
+        assert_int_equal(wb_edit_log_finish(log), 0);
+    wb_edit_log_close(log);
+    for (size_t i = 1; i < 40; i++)
+        for (uint64_t at = list[i - 1].place.offset; at < list[i].place.offset; at++) {
+            change_byte(log_path(dir, 1), at, (uint8_t)(1 + at % 255));
+            size_t found = read_all(dir, list, 40, &damage);
+            if (at < list[i - 1].place.offset + 4) {
+                assert_true(found >= i - 1 && found < 40);
+                assert_true(damage == 1 || !ended);
+            } else {
+                assert_int_equal(found, 39);
+                assert_int_equal(damage, 1);
+            }
+            change_byte(log_path(dir, 1), at, (uint8_t)(1 + at % 255));
+        }
+    assert_int_equal(read_all(dir, list, 40, &damage), 40);
+    /* Of the file's head: the whole log is lost, and told once; but a torn end only means that it did not end. */
+    for (uint64_t at = 0; at < 48; at++) {
+        change_byte(log_path(dir, 1), at, 64);
+        assert_int_equal(read_all(dir, list, 40, &damage), at < 32 ? 0 : 40);
+        assert_int_equal(damage, at < 32 ? 1 : 0);
+        change_byte(log_path(dir, 1), at, 64);
+    }
+}
+
+static void test_damage(void **state)
+{
+    (void)state;
+    damage_everywhere(true);
+    damage_everywhere(false);
+}
+
+/* ---- chains that lie ---------------------------------------------------------------------------- */
+
+/* Writes one record at the end of a log by hand, with any prev. */
+static struct wb_edit_place forge(const char *dir, struct wb_edit_file *file, uint64_t *at, uint64_t site, struct wb_edit_place prev)
+{
+    struct wb_edit edit = {.kind = WB_EDIT_REQUEST, .site = site, .prev = prev, .text = WB_SLICE_LIT("address")};
+    struct wb_edit_place place = {file->number, *at};
+    struct wb_buf record = WB_BUF_INIT;
+
+    (void)dir;
+    assert_int_equal(wb_edit_encode(&edit, wb_edit_salt(file->writer, *at), &record), 0);
+    assert_int_equal(wb_file_write_at(&file->file, *at, record.ptr, record.len), 0);
+    *at += record.len;
+    wb_buf_release(&record);
+    return place;
+}
+
+static void expect_bad_chain(const char *dir, struct wb_edit_place last, int code)
+{
+    struct wb_edit_reader *reader;
+    struct wb_edit_place *places;
+    size_t count;
+
+    assert_int_equal(wb_edit_reader_open(dir, &reader), 0);
+    for (int whole = 0; whole < 2; whole++) {
+        assert_int_equal(wb_edit_reader_chain(reader, last, whole, &places, &count), code);
+        assert_null(places);
+        assert_int_equal(count, 0);
+    }
+    wb_edit_reader_close(reader);
+}
+
+static void test_bad_chains(void **state)
+{
+    const char *dir = new_dir();
+    char journal[160];
+    struct wb_edit_file a, b;
+    uint64_t at_a = WB_EDIT_FILE_HEAD_BYTES, at_b = at_a, size;
+    struct wb_edit_place first, second, third;
+
+    (void)state;
+    snprintf(journal, sizeof journal, "%s/journal", dir);
+    assert_int_equal(wb_edit_file_create(journal, 77, 0, &a), 0);
+    assert_int_equal(wb_edit_file_create(journal, 78, 0, &b), 0);
+    first = forge(dir, &a, &at_a, 1, WB_EDIT_NOWHERE);
+    size = at_a - first.offset;
+    /* To itself and forward. */
+    second = forge(dir, &a, &at_a, 1, (struct wb_edit_place){1, at_a});
+    expect_bad_chain(dir, second, WB_E_CORRUPT);
+    second = forge(dir, &a, &at_a, 1, (struct wb_edit_place){1, at_a + size});
+    forge(dir, &a, &at_a, 1, first);
+    expect_bad_chain(dir, second, WB_E_CORRUPT);
+    /* A circle over two files. */
+    second = forge(dir, &a, &at_a, 1, (struct wb_edit_place){2, at_b});
+    third = forge(dir, &b, &at_b, 1, second);
+    expect_bad_chain(dir, third, WB_E_CORRUPT);
+    expect_bad_chain(dir, second, WB_E_CORRUPT);
+    /* To another site, to no record, to no log at all. */
+    second = forge(dir, &a, &at_a, 2, first);
+    expect_bad_chain(dir, second, WB_E_CORRUPT);
+    second = forge(dir, &a, &at_a, 1, (struct wb_edit_place){1, first.offset + 1});
+    expect_bad_chain(dir, second, WB_E_CORRUPT);
+    expect_bad_chain(dir, (struct wb_edit_place){9, 64}, WB_E_NOTFOUND);
+    wb_edit_file_close(&a);
+    wb_edit_file_close(&b);
+}
+
+/* A site that goes to and fro between two writers; then one's log is removed. */
+static void test_chain_over_logs(void **state)
+{
+    const char *dir = new_dir();
+    struct wb_edit_log *logs[2];
+    struct wb_edit_place last = WB_EDIT_NOWHERE, *places;
+    struct wb_edit_reader *reader;
+    size_t count;
+
+    (void)state;
+    assert_int_equal(wb_edit_log_create(dir, 0, &logs[0]), 0);
+    assert_int_equal(wb_edit_log_create(dir, 0, &logs[1]), 0);
+    for (unsigned i = 0; i < 1000; i++) {
+        struct wb_edit edit = {.kind = WB_EDIT_REQUEST, .site = 5, .prev = last, .text = WB_SLICE_LIT("a")};
+        assert_int_equal(wb_edit_log_append(logs[i / 3 % 2], &edit, &last), 0);
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(wb_edit_log_finish(logs[i]), 0);
+        wb_edit_log_close(logs[i]);
+    }
+    assert_int_equal(wb_edit_reader_open(dir, &reader), 0);
+    assert_int_equal(wb_edit_reader_chain(reader, last, true, &places, &count), 0);
+    assert_int_equal(count, 1000);
+    assert_int_equal(places[0].log, 1);
+    assert_int_equal(places[3].log, 2);
+    wb_free(places);
+    wb_edit_reader_close(reader);
+    assert_int_equal(unlink(log_path(dir, 3 - last.log)), 0);
+    assert_int_equal(wb_edit_reader_open(dir, &reader), 0);
+    assert_int_equal(wb_edit_reader_chain(reader, last, true, &places, &count), 0);
+    assert_int_equal(count, 1000 % 3 ? 1000 % 3 : 3); /* as far as it is there */
+    wb_free(places);
+    assert_int_equal(wb_edit_reader_chain(reader, last, false, &places, &count), WB_E_NOTFOUND);
+    wb_edit_reader_close(reader);
+}
+
+/* ---- recovery ----------------------------------------------------------------------------------- */
+
+struct told {
+    struct wb_edit_place places[64];
+    uint64_t sites[64];
+    size_t count;
+    size_t fail_at; /* the callback that fails; 0: none */
+};
+
+static int note_told(void *context, const struct wb_edit *last, struct wb_edit_place place)
+{
+    struct told *told = context;
+
+    assert_true(told->count < COUNT(told->places));
+    told->sites[told->count] = last->site;
+    told->places[told->count++] = place;
+    return told->count == told->fail_at ? WB_E_STOPPED : 0;
+}
+
+static void test_recover(void **state)
+{
+    const char *dir = new_dir();
+    struct wb_edit_log *live, *dead, *ended;
+    static struct written list[1000], other[100];
+    struct told told = {.fail_at = 3};
+
+    (void)state;
+    assert_int_equal(wb_edit_log_recover(dir, note_told, &told), 0); /* no journal */
+    assert_int_equal(wb_edit_log_create(dir, 0, &live), 0);
+    assert_int_equal(wb_edit_log_create(dir, 0, &ended), 0);
+    append_some(ended, other, 0, 100);
+    assert_int_equal(wb_edit_log_finish(ended), 0);
+    wb_edit_log_close(ended);
+    append_some(live, other, 0, 100);
+    assert_int_equal(wb_edit_log_flush(live), 0);
+    assert_int_equal(wb_edit_log_create(dir, 20000, &dead), 0);
+    for (size_t i = 0; i < 1000; i += 10) {
+        append_some(dead, list, i, 10);
+        assert_int_equal(wb_edit_log_flush(dead), 0);
+    }
+    append_some(live, other, 0, 1); /* never flushed */
+    wb_edit_log_close(dead);
+    /* A writer that died before it wrote a head. */
+    FILE *headless = fopen(log_path(dir, 90), "w");
+    fputs("WBEL", headless);
+    fclose(headless);
+    /* And somebody else's file. */
+    headless = fopen(log_path(dir, 91), "w");
+    for (unsigned i = 0; i < 100; i++)
+        fputs("not a log", headless);
+    fclose(headless);
+
+    assert_int_equal(wb_edit_log_recover(dir, note_told, &told), WB_E_STOPPED);
+    told = (struct told){0};
+    assert_int_equal(wb_edit_log_recover(dir, note_told, &told), 0);
+    assert_int_equal(told.count, SITES); /* once a site, though two files were open */
+    for (size_t i = 0; i < SITES; i++) {
+        assert_int_equal(told.places[i].log, list[995 + i].place.log);
+        assert_int_equal(told.places[i].offset, list[995 + i].place.offset);
+        assert_true(told.sites[i] == list[995 + i].site);
+    }
+    assert_int_equal(wb_path_kind(log_path(dir, 90)), WB_PATH_NONE);
+    assert_int_equal(wb_path_kind(log_path(dir, 91)), WB_PATH_FILE);
+    told.count = 0;
+    assert_int_equal(wb_edit_log_recover(dir, note_told, &told), 0);
+    assert_int_equal(told.count, 0);
+    wb_edit_log_close(live);
+    assert_int_equal(wb_edit_log_recover(dir, note_told, &told), 0);
+    assert_int_equal(told.count, SITES);
+}
+
+/* What a crash left behind the records does not count, and does not come back. */
+static void test_recover_torn(void **state)
+{
+    const char *dir = new_dir();
+    struct wb_edit_log *log;
+    static struct written list[60];
+    struct told told = {0};
+    unsigned damage;
+
+    (void)state;
+    assert_int_equal(wb_edit_log_create(dir, 0, &log), 0);
+    append_some(log, list, 0, 60);
+    assert_int_equal(wb_edit_log_flush(log), 0);
+    wb_edit_log_close(log);
+    cut_file(log_path(dir, 1), list[59].place.offset + 20);
+    assert_int_equal(wb_edit_log_recover(dir, note_told, &told), 0);
+    assert_int_equal(told.count, SITES);
+    assert_int_equal(told.places[4].offset, list[58].place.offset);
+    assert_int_equal(told.places[0].offset, list[54].place.offset);
+    assert_int_equal(read_all(dir, list, 60, &damage), 59);
+    assert_int_equal(damage, 0);
+    /* Bytes that are made whole afterwards still do not count: the head says where the records end. */
+    change_byte(log_path(dir, 1), list[59].place.offset, 1);
+    assert_int_equal(read_all(dir, list, 60, &damage), 59);
+    assert_int_equal(damage, 0);
+    change_byte(log_path(dir, 1), list[58].place.offset + 9, 1);
+    assert_int_equal(read_all(dir, list, 60, &damage), 58);
+    assert_int_equal(damage, 1);
+}
+
+/* ---- verifying ------------------------------------------------------------------------------------ */
+
+struct verdict {
+    unsigned problems, remarks;
+    uint64_t offset;
+};
+
+static void note_found(void *context, bool problem, const char *file, uint64_t offset, const char *message)
+{
+    struct verdict *verdict = context;
+
+    assert_non_null(strstr(file, "journal/"));
+    assert_true(message[0]);
+    *(problem ? &verdict->problems : &verdict->remarks) += 1;
+    verdict->offset = offset;
+}
+
+static void expect_verdict(const char *dir, uint64_t records, unsigned problems, unsigned remarks, uint64_t offset)
+{
+    struct verdict verdict = {0};
+    uint64_t found;
+
+    assert_int_equal(wb_edit_log_verify(dir, note_found, &verdict, &found), 0);
+    assert_int_equal(found, records);
+    assert_int_equal(verdict.problems, problems);
+    assert_int_equal(verdict.remarks, remarks);
+    if (problems || remarks)
+        assert_int_equal(verdict.offset, offset);
+}
+
+static void test_verify(void **state)
+{
+    const char *dir = new_dir();
+    struct wb_edit_log *log;
+    static struct written list[60];
+
+    (void)state;
+    expect_verdict(dir, 0, 0, 0, 0);
+    assert_int_equal(wb_edit_log_create(dir, 0, &log), 0);
+    append_some(log, list, 0, 60);
+    assert_int_equal(wb_edit_log_flush(log), 0);
+    expect_verdict(dir, 60, 0, 0, 0);
+    wb_edit_log_close(log);
+    cut_file(log_path(dir, 1), list[59].place.offset + 20);
+    expect_verdict(dir, 59, 0, 1, list[59].place.offset);
+    assert_int_equal(wb_edit_log_recover(dir, mark_ended, NULL), 0);
+    expect_verdict(dir, 59, 0, 1, list[59].place.offset);
+    /* A damaged record, and the one that follows it in its chain. */
+    change_byte(log_path(dir, 1), list[20].place.offset + 30, 1);
+    expect_verdict(dir, 58, 2, 1, list[59].place.offset);
+    change_byte(log_path(dir, 1), list[20].place.offset + 30, 1);
+    cut_file(log_path(dir, 1), list[58].place.offset);
+    expect_verdict(dir, 58, 2, 0, list[58].place.offset);
+    change_byte(log_path(dir, 1), 9, 1);
+    expect_verdict(dir, 0, 1, 0, 0);
+}
+
+/* ---- faults ----------------------------------------------------------------------------------------- */
+
+/* A disk that is full for a while: nothing is lost, the flush is made again. */
+static void test_full_disk(void **state)
+{
+    const char *dir = new_dir();
+    struct wb_edit_log *log;
+    static struct written list[2000];
+    unsigned damage, failures = 0;
+
+    (void)state;
+    assert_int_equal(wb_edit_log_create(dir, 5000, &log), 0);
+    for (size_t i = 0; i < 2000; i += 10) {
+        append_some(log, list, i, 10);
+        wb_fault_arm(WB_FAULT_WRITE | WB_FAULT_OPEN, 1 + i / 10 % 16, ENOSPC);
+        int err = wb_edit_log_flush(log);
+        wb_fault_disarm();
+        assert_true(err == 0 || err == WB_E_IO);
+        failures += err < 0;
+    }
+    assert_true(failures >= 12);
+    assert_int_equal(wb_edit_log_finish(log), 0);
+    wb_edit_log_close(log);
+    assert_int_equal(read_all(dir, list, 2000, &damage), 2000);
+    assert_int_equal(damage, 0);
+    assert_true(list[1999].place.log > 10);
+}
+
+/* Everything once, with the nth operation failing; then what was flushed is there all the same. */
+static int whole_life(const char *dir, struct written *list, size_t *flushed_out)
+{
+    struct wb_edit_log *log = NULL;
+    struct wb_edit_reader *reader = NULL;
+    struct wb_edit_place at = WB_EDIT_NOWHERE, *chain = NULL;
+    struct told told = {0};
+    struct wb_edit edit;
+    size_t count;
+    int err = wb_edit_log_create(dir, 2000, &log);
+
+    *flushed_out = 0;
+    for (size_t i = 0; i < 100 && err == 0; i++) {
+        list[i] = (struct written){.site = 100 + i % SITES, .number = (unsigned)i, .prev = i < SITES ? WB_EDIT_NOWHERE : list[i - SITES].place};
+        edit = make_edit(&list[i]);
+        err = wb_edit_log_append(log, &edit, &list[i].place);
+        if (err == 0 && i % 10 == 9)
+            err = i % 20 == 19 ? wb_edit_log_sync(log) : wb_edit_log_flush(log);
+        if (err == 0 && i % 10 == 9)
+            *flushed_out = i + 1;
+    }
+    if (err == 0)
+        err = wb_edit_reader_open(dir, &reader);
+    if (err == 0)
+        err = wb_edit_reader_chain(reader, list[99].place, true, &chain, &count);
+    while (err == 0 && (err = wb_edit_reader_next(reader, &at, &edit)) == 1)
+        err = 0;
+    wb_free(chain);
+    wb_edit_reader_close(reader);
+    wb_edit_log_close(log);
+    if (err == 0)
+        err = wb_edit_log_recover(dir, note_told, &told);
+    return err;
+}
+
+static void test_faults(void **state)
+{
+    static struct written list[100];
+    unsigned failed = 0;
+
+    (void)state;
+    for (uint64_t nth = 1;; nth++) {
+        const char *dir = new_dir();
+        size_t flushed;
+        unsigned damage;
+        wb_fault_arm(WB_FAULT_ANY, nth, EIO);
+        int err = whole_life(dir, list, &flushed);
+        bool struck = wb_fault_struck();
+        wb_fault_disarm();
+        assert_true(struck || err == 0);
+        failed += err < 0;
+        assert_true(err == 0 || err == WB_E_IO || err == WB_E_NOMEM);
+        assert_int_equal(wb_edit_log_recover(dir, mark_ended, NULL), 0);
+        assert_true(read_all(dir, list, 100, &damage) >= flushed);
+        assert_int_equal(damage, 0);
+        if (!struck)
+            break;
+    }
+    assert_true(failed > 50);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_write_and_read),
+        cmocka_unit_test(test_large),
+        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_torn),
+        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_bad_chains),
+        cmocka_unit_test(test_chain_over_logs),
+        cmocka_unit_test(test_recover),
+        cmocka_unit_test(test_recover_torn),
+        cmocka_unit_test(test_verify),
+        cmocka_unit_test(test_full_disk),
+        cmocka_unit_test(test_faults),
+    };
+
+    return cmocka_run_group_tests(tests, make_root, remove_root);
+}
