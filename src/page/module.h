@@ -52,7 +52,8 @@ struct wb_extractor {
 
     struct wb_words text;        /* has room for all that may come: it does not move while a page is read */
     struct wb_buf text_memory;
-    struct wb_buf main_text;     /* where a module tells it apart; out->main_text is then set by the module */
+    struct wb_buf main_text;     /* memory for it, where a module tells it apart... */
+    bool has_main_text;          /* ...and says so, having set out->main_text; otherwise all text is main text */
 
     struct wb_link *links;
     size_t link_count, link_cap;

@@ -1,0 +1,103 @@
+/*
+ * html.h - private to page: the html module's state while it reads one page, shared
+ * by its files.
+ *
+ *   html.c       the loop over tokens: what each element sets off
+ *   htmltext.c   where the text is: blocks, open elements, main text
+ *   htmllinks.c  links and their anchors
+ *   htmlfacts.c  title, meta, dates, language
+ */
+#ifndef WB_PAGE_HTML_H
+#define WB_PAGE_HTML_H
+
+#include "page/htmltag.h"
+#include "page/module.h"
+
+/* Deeper elements are counted, not told apart. */
+#define WB_HTML_DEPTH_MAX 256
+
+/* More blocks than this are one. */
+#define WB_HTML_BLOCKS_MAX (1u << 16)
+
+/* Where a block of text lies. */
+enum wb_html_place {
+    WB_PLACE_BOILER = 1 << 0,  /* in navigation, header, footer, ... */
+    WB_PLACE_MAIN = 1 << 1,    /* in <main> */
+    WB_PLACE_ARTICLE = 1 << 2, /* in <article> */
+    WB_PLACE_HEADING = 1 << 3,
+};
+
+struct wb_html_block {
+    uint32_t from, to;   /* of the text, the gap before it included */
+    uint32_t link_bytes; /* of it inside links */
+    uint8_t place;       /* enum wb_html_place */
+    uint8_t kept;
+};
+
+struct wb_html_open {
+    uint8_t tag;   /* enum wb_tag */
+    uint8_t place; /* of what is inside */
+};
+
+struct wb_html {
+    struct wb_extractor *x;
+    struct wb_tokenizer t;
+    struct wb_tag_index tags;
+
+    bool silent;             /* the text that follows is not visible */
+    bool in_title;           /* ... because it is the title */
+    unsigned templates;      /* open <template>s: nothing inside counts */
+    uint64_t foreign;        /* a bit for each change of language, the innermost lowest: 1 svg or math, 0 HTML inside */
+    unsigned foreign_depth;
+
+    /* text */
+    struct wb_html_open open[WB_HTML_DEPTH_MAX];
+    unsigned depth;
+    uint64_t depth_beyond;   /* open elements that did not fit */
+    uint8_t place;
+    uint32_t block_from, block_link_bytes;
+    struct wb_html_block *blocks;
+    size_t block_count, block_cap;
+
+    /* the link that is open */
+    bool anchor_open;
+    size_t anchor_link;      /* SIZE_MAX: it was not kept */
+    size_t anchor_from;      /* of the text */
+    size_t anchor_counted;   /* up to here its text is counted as that of links */
+    struct wb_slice anchor_alt;
+
+    /* facts */
+    bool has_title, has_base, has_refresh, has_description, has_lang;
+    struct wb_slice canonical_href;
+    uint8_t published_rank, modified_rank; /* how good a source said it; 0: none */
+};
+
+/* ---- htmltext.c ------------------------------------------------------------------------------ */
+
+int wb_html_break(struct wb_html *h);
+int wb_html_enter(struct wb_html *h, enum wb_tag tag);
+int wb_html_leave(struct wb_html *h, enum wb_tag tag);
+int wb_html_finish_text(struct wb_html *h);
+
+/* ---- htmllinks.c ----------------------------------------------------------------------------- */
+
+/* A start tag that may have links: a, area, link, iframe, frame, img, source, form, base. */
+int wb_html_links(struct wb_html *h, enum wb_tag tag);
+int wb_html_anchor_end(struct wb_html *h);
+int wb_html_refresh(struct wb_html *h, struct wb_slice content);
+
+/* ---- htmlfacts.c ----------------------------------------------------------------------------- */
+
+int wb_html_title(struct wb_html *h);
+int wb_html_meta(struct wb_html *h);
+int wb_html_time(struct wb_html *h);
+int wb_html_lang(struct wb_html *h);
+
+/* ---- html.c ---------------------------------------------------------------------------------- */
+
+/* The value of the start tag's attribute, decoded; false where it has none of that name. It stays until the next page. */
+int wb_html_value(struct wb_html *h, struct wb_slice name, bool *found_out, struct wb_slice *value_out);
+
+void wb_html_free(struct wb_html *h);
+
+#endif
