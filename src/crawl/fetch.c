@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "crawl/fetch_curl.h"
 #include "crawl/fetch_loop.h"
 #include "crawl/fetch_transfer.h"
 
@@ -125,12 +126,34 @@ static void finish_doomed(struct wb_fetcher *fetcher)
     finish(fetcher, transfer, CURLE_OK);
 }
 
+static void starve(void *context, CURL *easy)
+{
+    char *private = NULL;
+
+    curl_easy_getinfo(easy, CURLINFO_PRIVATE, &private);
+    struct wb_fetch_transfer *transfer = (struct wb_fetch_transfer *)(void *)private;
+    wb_fetch_transfer_decide(transfer, WB_FETCH_MEMORY, "out of memory");
+    doom(context, transfer);
+}
+
+/* Everything under way ends; what is asked for from now on begins afresh. */
+static void abandon(struct wb_fetcher *fetcher)
+{
+    for (struct wb_fetch_transfer *transfer = fetcher->busy; transfer; transfer = transfer->next) {
+        curl_multi_remove_handle(fetcher->loop.multi, transfer->easy);
+        starve(fetcher, transfer->easy);
+    }
+    (void)wb_fetch_loop_renew(&fetcher->loop); /* where it fails, the next request tries again */
+}
+
 static void look_for_ends(void *context)
 {
     struct wb_fetcher *fetcher = context;
     CURLMsg *message;
     int left;
 
+    if (fetcher->loop.broken)
+        abandon(fetcher);
     while ((message = curl_multi_info_read(fetcher->loop.multi, &left)) != NULL) {
         char *private = NULL;
         curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &private);
@@ -139,19 +162,6 @@ static void look_for_ends(void *context)
     }
     while (fetcher->doomed_count > 0)
         finish_doomed(fetcher);
-}
-
-/* libcurl needs a socket watched and there is no memory for it. */
-static void on_starved(void *context, CURL *easy)
-{
-    char *private = NULL;
-
-    curl_easy_getinfo(easy, CURLINFO_PRIVATE, &private);
-    if (!private)
-        return;
-    struct wb_fetch_transfer *transfer = (struct wb_fetch_transfer *)(void *)private;
-    wb_fetch_transfer_decide(transfer, WB_FETCH_MEMORY, "out of memory");
-    doom(context, transfer);
 }
 
 /* ---- the fetcher --------------------------------------------------------------------------------------------------- */
@@ -189,7 +199,6 @@ static int set_fetcher_options(struct wb_fetch_options *to, const struct wb_fetc
 int wb_fetcher_new(struct event_base *base, const struct wb_fetch_options *options, struct wb_fetcher **fetcher_out)
 {
     struct wb_fetcher *fetcher = NULL;
-    CURLM *multi = NULL;
     int err;
 
     *fetcher_out = NULL;
@@ -205,25 +214,16 @@ int wb_fetcher_new(struct event_base *base, const struct wb_fetch_options *optio
     err = set_fetcher_options(&fetcher->options, options);
     if (err < 0)
         goto done;
-    multi = curl_multi_init();
-    if (!multi || curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, (long)fetcher->options.connections_max) != CURLM_OK) {
-        err = wb_fail_nomem();
-        goto done;
-    }
     fetcher->loop.after = look_for_ends;
-    fetcher->loop.starved = on_starved;
+    fetcher->loop.starved = starve;
     fetcher->loop.context = fetcher;
-    err = wb_fetch_loop_init(&fetcher->loop, base, multi);
+    fetcher->loop.connections_max = fetcher->options.connections_max;
+    err = wb_fetch_loop_init(&fetcher->loop, base);
     if (err < 0)
         goto done;
-    multi = NULL;
     *fetcher_out = fetcher;
     fetcher = NULL;
 done:
-    if (multi) {
-        curl_multi_cleanup(multi);
-        fetcher->loop.multi = NULL;
-    }
     wb_fetcher_free(fetcher);
     return err;
 }
@@ -244,7 +244,6 @@ void wb_fetcher_free(struct wb_fetcher *fetcher)
         wb_fetch_transfer_free(fetcher->idle);
         fetcher->idle = next;
     }
-    curl_multi_cleanup(fetcher->loop.multi);
     wb_fetch_loop_release(&fetcher->loop);
     wb_free((char *)(uintptr_t)fetcher->options.user_agent);
     wb_free((char *)(uintptr_t)fetcher->options.proxy);
@@ -276,7 +275,9 @@ int wb_fetch_start(struct wb_fetcher *fetcher, const struct wb_fetch_request *re
     int err;
 
     WB_CHECK(fetcher->magic == MAGIC);
-    err = take_transfer(fetcher, &transfer);
+    err = fetcher->loop.multi ? 0 : wb_fetch_loop_renew(&fetcher->loop);
+    if (err == 0)
+        err = take_transfer(fetcher, &transfer);
     if (err < 0)
         goto done;
     err = wb_fetch_transfer_prepare(transfer, request, &fetcher->options);
@@ -297,6 +298,8 @@ int wb_fetch_start(struct wb_fetcher *fetcher, const struct wb_fetch_request *re
 done:
     if (transfer)
         shelve(fetcher, transfer);
+    if (err < 0)
+        (void)wb_fetch_curl_starved(); /* said here; it explains no other failure */
     return err;
 }
 

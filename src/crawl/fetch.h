@@ -22,7 +22,7 @@
     X(WB_FETCH_EMPTY, "empty")         /* closed without an answer */   \
     X(WB_FETCH_PROTOCOL, "protocol")   /* no HTTP, bad chunks, bad lengths */ \
     X(WB_FETCH_HEADERS, "headers")     /* more of them than the limit */ \
-    X(WB_FETCH_CODING, "coding")       /* content encoding broken or unknown */ \
+    X(WB_FETCH_CODING, "coding")       /* content or transfer coding broken or unknown */ \
     X(WB_FETCH_BOMB, "bomb")           /* decompression ratio over the limit */ \
     X(WB_FETCH_MEMORY, "memory")                                        \
     X(WB_FETCH_STOPPED, "stopped")     /* cancelled by us */            \
@@ -37,21 +37,21 @@ const char *wb_fetch_error_word(enum wb_fetch_error error);
 
 struct wb_fetch_options {
     const char *user_agent;
-    const char *proxy;         /* NULL: none, whatever the environment says */
+    const char *proxy;         /* NULL: none, whatever the environment says; with one, it is the proxy that resolves names */
     const char *ca_file;       /* NULL: the system's */
-    unsigned timeout_ms;       /* for the whole answer, 0: 30000 */
+    unsigned timeout_ms;       /* for the whole answer, 0: 30000; 20 s with less than 16 bytes a second are too long in any case */
     unsigned connect_ms;       /* 0: 10000 */
     size_t body_max;           /* 0: 16 MiB; more is cut and marked */
-    size_t head_max;           /* all header lines together, 0: 64 KiB */
+    size_t head_max;           /* all header lines together, interim answers and trailers too, 0: 64 KiB */
     unsigned ratio_max;        /* decoded to coded bytes once a MiB is decoded, 0: 200 */
     size_t memory_max;         /* bodies being read, all together, 0: 128 MiB: past it the longest are cut */
     unsigned connections_max;  /* kept open, 0: 1000 */
 };
 
 struct wb_fetch_request {
-    struct wb_slice url;             /* absolute, http or https; its fragment is not sent */
+    struct wb_slice url;             /* absolute, http or https; its fragment and user info are not sent */
     struct wb_address address;
-    struct wb_slice etag, modified;  /* validators; empty: none */
+    struct wb_slice etag, modified;  /* validators; empty: none. One with control characters or over 1024 bytes is not sent */
     size_t body_max;                 /* 0: the option's */
 };
 
@@ -59,10 +59,11 @@ struct wb_fetch_result {
     enum wb_fetch_error error;
     const char *message;     /* words for an error, valid in the callback */
     uint16_t status;         /* of the final answer, 0: none; set for some errors too */
-    struct wb_slice head;    /* status line and headers of it as received, each with its line end, no blank line; HTTP/2's as HTTP/1.1 would have them */
-    struct wb_buf body;      /* content and transfer coding undone; the callback may take it */
+    struct wb_slice head;    /* status line and headers of it as received, each with its line end, no blank line; HTTP/2's as HTTP/1.1 would have
+                                them: "HTTP/1.1 200 ", names in lower case. What came of it, where there is an error */
+    struct wb_buf body;      /* content and transfer coding undone; the callback may take it. Empty where there is an error */
     bool truncated;          /* cut by our limits */
-    uint64_t wire_bytes;     /* of the body as it came */
+    uint64_t wire_bytes;     /* of the body as it came, without the framing of chunks */
     int64_t sent_ms;         /* wall clock: when the request was sent (or begun, where it never was) */
     uint32_t took_ms;        /* from begin to end */
 };
@@ -72,10 +73,13 @@ typedef void (*wb_fetch_done)(void *context, struct wb_fetch_result *result);
 struct wb_fetcher;
 int wb_fetcher_new(struct event_base *base, const struct wb_fetch_options *options, struct wb_fetcher **fetcher_out);
 
-/* Cancels what is under way, without callbacks. */
+/* Cancels what is under way, without callbacks. Not from a callback. */
 void wb_fetcher_free(struct wb_fetcher *fetcher);
 
-/* Nothing is sent before control is back in the event loop. done is called from the loop, once. */
+/*
+ * Nothing is sent before control is back in the event loop. done is called from the loop, once; it may start requests.
+ * WB_E_INVALID for what is no URL to fetch, WB_E_NOMEM; then done is not called.
+ */
 int wb_fetch_start(struct wb_fetcher *fetcher, const struct wb_fetch_request *request, wb_fetch_done done, void *context);
 
 unsigned wb_fetcher_busy(const struct wb_fetcher *fetcher);

@@ -1,21 +1,26 @@
 /* fetch_curl.c - libcurl started once for the process, on our memory. */
-#include "crawl/fetch_transfer.h"
+#include "crawl/fetch_curl.h"
 
 #include "base/error.h"
 #include "base/mem.h"
 
+#include <curl/curl.h>
 #include <pthread.h>
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static CURLcode outcome;
 
-/* libcurl has one code for no memory and for a limit of its own; this tells them apart. */
 static _Thread_local bool starved;
+
+void wb_fetch_curl_starve(void)
+{
+    starved = true;
+}
 
 static void *note(void *ptr)
 {
     if (!ptr)
-        starved = true;
+        wb_fetch_curl_starve();
     return ptr;
 }
 

@@ -85,20 +85,71 @@ int wb_fetch_head_line(struct wb_fetch_head *head, struct wb_slice line)
     return wb_buf_append_slice(&head->text, line);
 }
 
+/* The next word of a list that commas divide; false at its end. */
+static bool next_word(struct wb_slice *list, struct wb_slice *word_out)
+{
+    if (list->len == 0)
+        return false;
+    const char *comma = memchr(list->ptr, ',', list->len);
+    size_t len = comma ? (size_t)(comma - list->ptr) : list->len, past = comma ? len + 1 : len;
+    *word_out = wb_slice_trim(wb_slice(list->ptr, len));
+    *list = wb_slice(list->ptr + past, list->len - past);
+    return true;
+}
+
+static bool is_one_of(struct wb_slice word, const char *const *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (wb_slice_equal_nocase(word, wb_slice_str(words[i])))
+            return true;
+    return false;
+}
+
+static int add_coding(struct wb_buf *lines, const char *name, struct wb_slice coding, bool *any)
+{
+    const char *before = *any ? "" : "HTTP/1.1 200\r\n";
+
+    *any = true;
+    return wb_buf_printf(lines, "%s%s: %.*s\r\n", before, name, WB_SLICE_ARG(coding));
+}
+
+/* chunked: it was seen; it must be the last of all. */
+static int add_transfer_codings(struct wb_slice list, struct wb_buf *lines, bool *chunked, bool *any)
+{
+    static const char *const none[] = {"", "identity"}, *const known[] = {"gzip", "x-gzip", "deflate", "br", "zstd"};
+    struct wb_slice word;
+    int err = 0;
+
+    while (err == 0 && next_word(&list, &word)) {
+        if (is_one_of(word, none, sizeof none / sizeof *none))
+            continue;
+        if (*chunked)
+            return wb_fail(WB_E_PROTO, "a transfer coding after chunked");
+        *chunked = wb_slice_equal_nocase(word, WB_SLICE_LIT("chunked"));
+        if (*chunked)
+            continue;
+        if (!is_one_of(word, known, sizeof known / sizeof *known))
+            return wb_fail(WB_E_PROTO, "an unknown transfer coding");
+        err = add_coding(lines, "Transfer-Encoding", word, any);
+    }
+    return err;
+}
+
 int wb_fetch_head_codings(const struct wb_fetch_head *head, struct wb_buf *lines_out, bool *any_out)
 {
     struct wb_slice name, value;
+    bool chunked = false;
     size_t at = 0;
     int err = 0;
 
     *any_out = false;
     while (err == 0 && wb_http_header_next(wb_buf_slice(&head->text), &at, &name, &value)) {
         value = wb_slice_trim(value);
-        if (!wb_slice_equal_nocase(name, WB_SLICE_LIT("Content-Encoding")) || value.len == 0 ||
-            wb_slice_equal_nocase(value, WB_SLICE_LIT("identity")))
-            continue;
-        err = wb_buf_printf(lines_out, "%sContent-Encoding: %.*s\r\n", *any_out ? "" : "HTTP/1.1 200\r\n", WB_SLICE_ARG(value));
-        *any_out = true;
+        if (wb_slice_equal_nocase(name, WB_SLICE_LIT("Transfer-Encoding")))
+            err = add_transfer_codings(value, lines_out, &chunked, any_out);
+        else if (wb_slice_equal_nocase(name, WB_SLICE_LIT("Content-Encoding")) && value.len > 0 &&
+                 !wb_slice_equal_nocase(value, WB_SLICE_LIT("identity")))
+            err = add_coding(lines_out, "Content-Encoding", value, any_out);
     }
     return err;
 }

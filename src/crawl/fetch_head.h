@@ -20,8 +20,9 @@ void wb_fetch_head_begin(struct wb_fetch_head *head, size_t max);
 int wb_fetch_head_line(struct wb_fetch_head *head, struct wb_slice line);
 
 /*
- * Appends a head of nothing but the Content-Encoding lines, all that decoding needs: the transfer coding is
- * undone already. False (and nothing appended) where there are none, or only "identity".
+ * Appends a head of nothing but the codings that are still to be undone: content codings, and transfer codings without
+ * "chunked", which is gone already. *any_out is false (and nothing appended) where there are none.
+ * WB_E_PROTO for a transfer coding that is unknown, or not in the order that tells where the body ends.
  */
 int wb_fetch_head_codings(const struct wb_fetch_head *head, struct wb_buf *lines_out, bool *any_out);
 

@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "crawl/fetch_curl.h"
 
 #include <sys/socket.h>
 #include <unistd.h>
@@ -23,11 +24,19 @@ struct wb_fetch_watch {
     bool ours;     /* opened here: will be closed here */
 };
 
+static void act(struct wb_fetch_loop *loop, curl_socket_t fd, int mask)
+{
+    int running;
+
+    /* Where it runs out of memory here it forgets sockets, and trips over them later. */
+    if (curl_multi_socket_action(loop->multi, fd, mask, &running) != CURLM_OK)
+        loop->broken = true;
+    loop->after(loop->context);
+}
+
 static void on_ready(evutil_socket_t fd, short events, void *context)
 {
     struct wb_fetch_watch *watch = context;
-    struct wb_fetch_loop *loop = watch->loop;
-    int mask = (events & EV_READ ? CURL_CSELECT_IN : 0) | (events & EV_WRITE ? CURL_CSELECT_OUT : 0), running;
 
     if (!watch->wanted) {
         /* An idle connection was closed by its peer, or says what nobody asked for: libcurl sees that when it wants to use it. */
@@ -35,19 +44,14 @@ static void on_ready(evutil_socket_t fd, short events, void *context)
         watch->added = 0;
         return;
     }
-    curl_multi_socket_action(loop->multi, fd, mask, &running);
-    loop->after(loop->context);
+    act(watch->loop, fd, (events & EV_READ ? CURL_CSELECT_IN : 0) | (events & EV_WRITE ? CURL_CSELECT_OUT : 0));
 }
 
 static void on_time(evutil_socket_t fd, short events, void *context)
 {
-    struct wb_fetch_loop *loop = context;
-    int running;
-
     (void)fd;
     (void)events;
-    curl_multi_socket_action(loop->multi, CURL_SOCKET_TIMEOUT, 0, &running);
-    loop->after(loop->context);
+    act(context, CURL_SOCKET_TIMEOUT, 0);
 }
 
 static int on_timer_change(CURLM *multi, long timeout_ms, void *context)
@@ -147,8 +151,10 @@ static curl_socket_t open_socket(void *context, curlsocktype purpose, struct cur
     (void)purpose;
     if (fd < 0)
         return CURL_SOCKET_BAD;
+    drop_watch(loop, fd); /* out of memory, libcurl closes a socket that it never used without saying so */
     struct wb_fetch_watch *watch = add_watch(loop, fd);
     if (!watch) {
+        wb_fetch_curl_starve();
         close(fd);
         return CURL_SOCKET_BAD;
     }
@@ -170,22 +176,36 @@ bool wb_fetch_loop_adopt(struct wb_fetch_loop *loop, CURL *easy)
            curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, loop) == CURLE_OK;
 }
 
-int wb_fetch_loop_init(struct wb_fetch_loop *loop, struct event_base *base, CURLM *multi)
+int wb_fetch_loop_renew(struct wb_fetch_loop *loop)
+{
+    CURLM *multi;
+
+    curl_multi_cleanup(loop->multi);
+    evtimer_del(&loop->timer);
+    loop->broken = false;
+    loop->multi = multi = curl_multi_init();
+    if (multi && curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, on_socket_change) == CURLM_OK &&
+        curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, loop) == CURLM_OK &&
+        curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, on_timer_change) == CURLM_OK &&
+        curl_multi_setopt(multi, CURLMOPT_TIMERDATA, loop) == CURLM_OK &&
+        curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, (long)loop->connections_max) == CURLM_OK)
+        return 0;
+    curl_multi_cleanup(multi);
+    loop->multi = NULL;
+    return wb_fail_nomem();
+}
+
+int wb_fetch_loop_init(struct wb_fetch_loop *loop, struct event_base *base)
 {
     loop->base = base;
-    loop->multi = multi;
     if (evtimer_assign(&loop->timer, base, on_time, loop) < 0)
         return wb_fail_nomem();
-    if (curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, on_socket_change) != CURLM_OK ||
-        curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, loop) != CURLM_OK ||
-        curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, on_timer_change) != CURLM_OK ||
-        curl_multi_setopt(multi, CURLMOPT_TIMERDATA, loop) != CURLM_OK)
-        return wb_fail_nomem();
-    return 0;
+    return wb_fetch_loop_renew(loop);
 }
 
 void wb_fetch_loop_release(struct wb_fetch_loop *loop)
 {
+    curl_multi_cleanup(loop->multi);
     if (loop->base)
         evtimer_del(&loop->timer);
     for (size_t fd = 0; fd < loop->watches_cap; fd++)

@@ -16,20 +16,25 @@ struct wb_fetch_watch;
 
 struct wb_fetch_loop {
     struct event_base *base;
-    CURLM *multi;
+    CURLM *multi;                     /* NULL: there was no memory for it */
     struct event timer;
     struct wb_fetch_watch **watches;  /* by file descriptor */
     size_t watches_cap;
     void (*after)(void *context);     /* libcurl did something: look for what ended */
-    void (*starved)(void *context, CURL *easy);  /* there is no memory to watch this transfer's socket */
+    void (*starved)(void *context, CURL *easy);  /* no memory to go on with this transfer */
     void *context;
+    unsigned connections_max;
+    bool broken;                      /* libcurl ran out of memory: multi is of no more use */
 };
 
-/* Takes the callbacks of multi that concern sockets and time. Those of each easy handle are set by wb_fetch_loop_adopt(). */
-int wb_fetch_loop_init(struct wb_fetch_loop *loop, struct event_base *base, CURLM *multi);
+/* The fields from after to connections_max are set before, all others zero. */
+int wb_fetch_loop_init(struct wb_fetch_loop *loop, struct event_base *base);
 
-/* After the multi handle and all easy handles are gone. */
+/* When no transfer is in it any more. */
 void wb_fetch_loop_release(struct wb_fetch_loop *loop);
+
+/* Another multi handle for a broken one, which no transfer may be in; also where that failed before. */
+int wb_fetch_loop_renew(struct wb_fetch_loop *loop);
 
 /* Connections that this handle opens are watched cheaply. */
 bool wb_fetch_loop_adopt(struct wb_fetch_loop *loop, CURL *easy);

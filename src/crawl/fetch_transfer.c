@@ -3,14 +3,15 @@
  *
  * The handle's options are set once; a request changes its URL, its address and its validators. It
  * never follows a redirect, never keeps a cookie, never resolves a name, and reads
- * nothing from the environment. Content codings are undone here and not by libcurl, at the end and at once: that is
- * faster, and the limits on size and ratio are exact.
+ * nothing from the environment. Codings but chunked are undone here and not by libcurl, at the end
+ * and at once: that is faster, and the limits on size and ratio are exact.
  */
 #include "crawl/fetch_transfer.h"
 
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "crawl/fetch_curl.h"
 #include "crawl/fetch_error.h"
 #include "os/clock.h"
 #include "page/page.h"
@@ -313,24 +314,26 @@ static void decode_body(struct wb_fetch_transfer *transfer, unsigned ratio_max)
 {
     struct wb_buf lines = WB_BUF_INIT, plain = WB_BUF_INIT, scratch = WB_BUF_INIT;
     struct wb_slice coded = wb_buf_slice(&transfer->body);
-    struct wb_decoded decoded;
-    bool any, cut = transfer->truncated;
-    int err = wb_fetch_head_codings(&transfer->head, &lines, &any);
+    struct wb_decoded decoded = {.changed = false};
+    bool any = false, cut = transfer->truncated;
+    int err = coded.len ? wb_fetch_head_codings(&transfer->head, &lines, &any) : 0;
 
-    if (err == 0 && (!any || coded.len == 0))
+    if (err == 0 && !any)
         goto done;
     if (err == 0)
         err = wb_payload_decode(wb_buf_slice(&lines), coded, transfer->body_max, &plain, &decoded);
     transfer->truncated = false; /* so that the decisions below count */
-    if (err < 0)
+    if (err == WB_E_PROTO)
+        wb_fetch_transfer_decide(transfer, WB_FETCH_CODING, "a transfer coding is unknown or out of order");
+    else if (err < 0)
         wb_fetch_transfer_decide(transfer, WB_FETCH_MEMORY, "out of memory");
     else if (!decoded.changed)
-        wb_fetch_transfer_decide(transfer, WB_FETCH_CODING, "the body is not in the content coding that its header names");
+        wb_fetch_transfer_decide(transfer, WB_FETCH_CODING, "the body is not in the coding that its header names");
     else if (decoded.cut ? is_bomb(wb_buf_slice(&lines), coded, transfer->body_max, ratio_max, &scratch)
                          : plain.len >= RATIO_FROM_BYTES && plain.len / ratio_max > coded.len)
         wb_fetch_transfer_decide(transfer, WB_FETCH_BOMB, "the body unpacks to too many times its size");
     else if (decoded.damaged && !cut && !decoded.cut)
-        wb_fetch_transfer_decide(transfer, WB_FETCH_CODING, "the body's content coding is damaged");
+        wb_fetch_transfer_decide(transfer, WB_FETCH_CODING, "the body's coding is damaged");
     else
         transfer->truncated = cut || decoded.cut;
     wb_buf_release(&transfer->body);

@@ -61,8 +61,4 @@ void wb_fetch_transfer_clear(struct wb_fetch_transfer *transfer);
 /* By the owner: counts transfer's body anew. False: the budget is used up, and it is transfer that must be cut. */
 bool wb_fetcher_charge(struct wb_fetcher *owner, struct wb_fetch_transfer *transfer);
 
-/* By the owner: memory for libcurl, and whether it was refused any on this thread since the last call. */
-int wb_fetch_curl_init(void);
-bool wb_fetch_curl_starved(void);
-
 #endif

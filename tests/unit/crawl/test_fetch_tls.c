@@ -1,0 +1,261 @@
+/*
+ * test_fetch_tls.c - certificates and HTTP/2, against real servers: `openssl s_server` and nginx, each
+ * skipped where it is not installed.
+ */
+#include "fetch_support.h"
+
+#include <arpa/inet.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char dir[] = "/tmp/webbase-test-tls-XXXXXX";
+static unsigned short port;
+static pid_t child;
+
+static void path_in(const char *name, char path_out[128])
+{
+    snprintf(path_out, 128, "%s/%s", dir, name);
+}
+
+/* ---- servers ----------------------------------------------------------------------------------- */
+
+/* One that was free a moment ago. */
+static unsigned short free_port(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof address;
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, len), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &len), 0);
+    close(fd);
+    return ntohs(address.sin_port);
+}
+
+static bool is_listening(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(port)};
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    bool yes = connect(fd, (struct sockaddr *)&address, sizeof address) == 0;
+
+    close(fd);
+    return yes;
+}
+
+/* False where the command cannot be run or does not listen in time. */
+static bool start(char *const *command)
+{
+    child = fork();
+    if (child == 0) {
+        char log[128];
+        path_in("log", log);
+        if (!freopen("/dev/null", "r", stdin) || !freopen(log, "a", stdout) || dup2(1, 2) < 0)
+            _exit(126);
+        execvp(command[0], command);
+        _exit(127);
+    }
+    for (int i = 0; i < 250; i++) {
+        int status;
+        if (waitpid(child, &status, WNOHANG) == child) {
+            child = 0;
+            return false;
+        }
+        if (is_listening())
+            return true;
+        usleep(20000);
+    }
+    return false;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    if (child > 0) {
+        kill(child, SIGTERM);
+        waitpid(child, NULL, 0);
+    }
+    child = 0;
+    return 0;
+}
+
+static bool make_certificate(void)
+{
+    char command[512];
+
+    snprintf(command, sizeof command,
+             "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=site.test "
+             "-addext subjectAltName=DNS:site.test -keyout %s/key.pem -out %s/cert.pem >/dev/null 2>&1", dir, dir);
+    return system(command) == 0;
+}
+
+static int make_dir(void **state)
+{
+    (void)state;
+    return mkdtemp(dir) ? 0 : -1;
+}
+
+static int remove_dir(void **state)
+{
+    char command[128];
+
+    (void)state;
+    snprintf(command, sizeof command, "rm -rf %s", dir);
+    return system(command);
+}
+
+/* ---- requests -------------------------------------------------------------------------------------------- */
+
+static void get_https(const char *host, const char *path, const char *ca_file, struct answer *answer)
+{
+    const struct wb_fetch_options options = {.ca_file = ca_file, .timeout_ms = 10000};
+    struct client client;
+    char url[128];
+
+    client_open(&client, &options);
+    snprintf(url, sizeof url, "https://%s:%d%s", host, port, path);
+    struct wb_fetch_request request = {.url = wb_slice_str(url), .address = loopback()};
+    client_begin(&client, &request, answer);
+    client_wait(&client);
+    client_close(&client);
+}
+
+static void test_certificate(void **state)
+{
+    char key[128], cert[128], accept[64];
+    struct answer answer;
+
+    (void)state;
+    if (!make_certificate())
+        skip();
+    path_in("key.pem", key);
+    path_in("cert.pem", cert);
+    port = free_port();
+    snprintf(accept, sizeof accept, "127.0.0.1:%d", port);
+    char *command[] = {"openssl", "s_server", "-quiet", "-www", "-accept", accept, "-key", key, "-cert", cert, NULL};
+    assert_true(start(command));
+
+    get_https("site.test", "/", NULL, &answer);
+    assert_error(&answer, WB_FETCH_TLS, "a certificate that nobody signed");
+    answer_release(&answer);
+    get_https("site.test", "/", cert, &answer);
+    assert_error(&answer, WB_FETCH_OK, "a certificate that we trust");
+    assert_int_equal(answer.status, 200);
+    answer_release(&answer);
+    get_https("other.test", "/", cert, &answer);
+    assert_error(&answer, WB_FETCH_TLS, "the certificate of another host");
+    answer_release(&answer);
+    get_https("127.0.0.1", "/", cert, &answer);
+    assert_error(&answer, WB_FETCH_TLS, "the certificate of a name for an address");
+    answer_release(&answer);
+}
+
+/* The handshake never gets an answer that makes sense: the server speaks at once, in the clear. */
+static void test_no_tls(void **state)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof address;
+    int listener = socket(AF_INET, SOCK_STREAM, 0);
+    struct answer answer;
+
+    (void)state;
+    assert_int_equal(bind(listener, (struct sockaddr *)&address, len), 0);
+    assert_int_equal(listen(listener, 1), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &len), 0);
+    port = ntohs(address.sin_port);
+    child = fork();
+    if (child == 0) {
+        int fd = accept(listener, NULL, NULL);
+        char hello[4096];
+        if (read(fd, hello, sizeof hello) > 0 && write(fd, "HTTP/1.1 400 Bad Request\r\n\r\n", 28) == 28)
+            pause();
+        _exit(0);
+    }
+    close(listener);
+    get_https("site.test", "/", NULL, &answer);
+    assert_error(&answer, WB_FETCH_TLS, "a server that speaks no TLS");
+    answer_release(&answer);
+}
+
+/* ---- HTTP/2 ------------------------------------------------------------------------------------------------ */
+
+static const char nginx_config[] =
+    "worker_processes 1; daemon off; master_process off; pid %1$s/pid; error_log %1$s/error.log;\n"
+    "events { worker_connections 64; }\n"
+    "http { access_log %1$s/access.log; client_body_temp_path %1$s/b; proxy_temp_path %1$s/p; fastcgi_temp_path %1$s/f;\n"
+    "uwsgi_temp_path %1$s/u; scgi_temp_path %1$s/s; default_type text/html; gzip on; gzip_min_length 100; gzip_proxied any;\n"
+    "server { listen 127.0.0.1:%2$d ssl http2; ssl_certificate %1$s/cert.pem; ssl_certificate_key %1$s/key.pem; root %1$s/www;\n"
+    "location = /gone { return 410 'away'; } } }\n";
+
+static bool start_nginx(void)
+{
+    char path[128], command[512];
+
+    path_in("www", path);
+    snprintf(command, sizeof command, "mkdir -p %s && seq 1 30000 > %s/page", path, path);
+    if (system(command) != 0)
+        return false;
+    path_in("nginx.conf", path);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    port = free_port();
+    fprintf(file, nginx_config, dir, port);
+    fclose(file);
+    char *sbin[] = {"/usr/sbin/nginx", "-p", dir, "-c", path, NULL};
+    return start(sbin);
+}
+
+static void test_http2(void **state)
+{
+    enum { MANY = 20 };
+    char cert[128], url[128];
+    struct answer answers[MANY];
+    struct client client;
+
+    (void)state;
+    path_in("cert.pem", cert);
+    if (access("/usr/sbin/nginx", X_OK) != 0 || access(cert, R_OK) != 0 || !start_nginx())
+        skip();
+    const struct wb_fetch_options options = {.ca_file = cert, .timeout_ms = 10000};
+    client_open(&client, &options);
+    for (int i = 0; i < MANY; i++) {
+        snprintf(url, sizeof url, "https://site.test:%d/%s", port, i % 4 == 3 ? "gone" : "page");
+        struct wb_fetch_request request = {.url = wb_slice_str(url), .address = loopback()};
+        client_begin(&client, &request, &answers[i]);
+        if (i < 2)
+            client_wait(&client);
+    }
+    client_wait(&client);
+    for (int i = 0; i < MANY; i++) {
+        static const char first[] = "HTTP/1.1 200 \r\nserver: nginx", gone[] = "HTTP/1.1 410 \r\nserver: nginx";
+        assert_error(&answers[i], WB_FETCH_OK, "over HTTP/2");
+        assert_int_equal(answers[i].status, i % 4 == 3 ? 410 : 200);
+        assert_int_equal(answers[i].body.len, i % 4 == 3 ? 4 : 168894);
+        assert_true(answers[i].wire_bytes <= answers[i].body.len);
+        assert_true(wb_slice_starts(wb_buf_slice(&answers[i].head), wb_slice_str(i % 4 == 3 ? gone : first)));
+        answer_release(&answers[i]);
+    }
+    client_close(&client);
+    path_in("access.log", url);
+    FILE *log = fopen(url, "r");
+    char line[512];
+    int lines = 0;
+    while (log && fgets(line, sizeof line, log)) {
+        assert_non_null(strstr(line, " HTTP/2.0\""));
+        lines++;
+    }
+    assert_int_equal(lines, MANY);
+    fclose(log);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(test_certificate, stop),
+        cmocka_unit_test_teardown(test_no_tls, stop),
+        cmocka_unit_test_teardown(test_http2, stop),
+    };
+
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}
