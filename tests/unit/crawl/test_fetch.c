@@ -292,8 +292,11 @@ static void test_idle_close(void **state)
         answer_release(&answer);
         struct event *timer = evtimer_new(client.base, count_turn, &over);
         evtimer_add(timer, &(struct timeval){.tv_usec = 50000});
-        for (over = false; !over; turns++)
+        over = false;
+        while (!over) {
             event_base_loop(client.base, EVLOOP_ONCE);
+            turns++;
+        }
         event_free(timer);
     }
     assert_in_range(turns, 3, 12);
