@@ -70,6 +70,13 @@ static const struct wb_option web_options[] = {
     END,
 };
 
+static const struct wb_option extract_options[] = {
+    {"url", 0, WB_OPTION_TEXT, "URL", "where the page is from: links are resolved against it"},
+    {"type", 0, WB_OPTION_TEXT, "TYPE", "its media type, with or without a charset; otherwise by the file's name, otherwise by its bytes"},
+    {"charset", 0, WB_OPTION_TEXT, "CHARSET", "what the server said of its encoding"},
+    END,
+};
+
 static const struct wb_option help_options[] = {
     {"man", 0, WB_OPTION_FLAG, NULL, "print the man page"},
     {"completion", 0, WB_OPTION_FLAG, NULL, "print the completion for bash"},
@@ -166,6 +173,15 @@ const struct wb_command wb_commands[] = {
      "  webbase web --listen 127.0.0.1:8080 --seed 7 --sites 1000 --pages 100000\n"
      "  webbase crawl http://127.0.0.1:8080/ --scope any --delay 0.1 --allow-private",
      web_options, 0, 0, wb_cmd_web},
+
+    {"extract", "[--url URL] FILE...", "show what is seen in a page",
+     "Of each FILE, or standard input for -: encoding, title, language, dates, what it says\n"
+     "to robots, its links as written and resolved, the visible text, the main text without\n"
+     "navigation and other trimmings, and the fingerprint by which near copies are known.\n"
+     "HTML, XML, feeds, sitemaps and plain text. Needs no repository.\n"
+     "\n"
+     "  webbase extract --url https://example.org/ index.html",
+     extract_options, 1, WB_ARGS_ANY, wb_cmd_extract},
 
     {"help", "[COMMAND]", "say how webbase, or a command, is used",
      "The same as --help. The man page and the shell completion come from here too.",
