@@ -141,6 +141,12 @@ int wb_extract(struct wb_extractor *extractor, const struct wb_extract_input *in
 
 /* ---- parts of it that are useful alone ------------------------------------------------------ */
 
+/*
+ * Bytes that were asked for as a sitemap, whatever their media type: unpacked where they are
+ * gzip (50 MiB at most), a sitemap, a feed or a text of URLs by looking. Of anything else there are no links.
+ */
+int wb_sitemap_extract(struct wb_extractor *extractor, struct wb_slice url, struct wb_slice bytes, struct wb_extract *extract_out);
+
 /* ISO 639-1 code (or 639-3 where there is none) of UTF-8 text by its letters; "" where unsure. Static text. */
 const char *wb_language_of(struct wb_slice utf8);
 

@@ -7,13 +7,16 @@
  * Entries are told by the names of tags alone, so that one that lacks its end does not
  * swallow those behind it. Elements with another prefix than the root's, or a default
  * namespace of their own, are extensions (images, news, videos): their locs are no pages.
- * It fetches nothing and keeps nothing of its own between pages.
+ * It fetches nothing, and never takes the links of a page for those of a sitemap.
  */
 #include "page/sitemap.h"
 
 #include "base/error.h"
 #include "page/feed.h"
 #include "page/plaintext.h"
+#include "page/unpack.h"
+
+#define SITEMAP_BYTES_MAX ((size_t)50 << 20) /* unpacked: sitemaps.org allows no more */
 
 enum field { FIELD_NONE, FIELD_LOC, FIELD_LASTMOD };
 
@@ -157,18 +160,41 @@ int wb_sitemap_read(struct wb_extractor *x)
 
 /* ---- what was asked for as a sitemap --------------------------------------------------------- */
 
-static bool accepts_none(struct wb_slice type)
+static bool is_gzip(struct wb_slice bytes)
 {
-    (void)type;
-    return false;
+    return bytes.len > 2 && memcmp(bytes.ptr, "\x1f\x8b", 2) == 0;
 }
 
-/* By looking: an XML root that is known, or lines that are URLs. No other markup is looked into. */
-static int run_sitemap(struct wb_extractor *x)
+/* What a gzip file holds becomes the document, in the memory that decoding it would take. */
+static int unpack(struct wb_extractor *x)
+{
+    struct wb_buf mem = WB_BUF_INIT;
+    struct wb_decoded decoded;
+
+    x->utf8 = WB_SLICE_EMPTY;
+    wb_buf_clear(&x->decoded);
+    int err = wb_unpack_gzip(x->input->body, SITEMAP_BYTES_MAX, &x->decoded, &decoded);
+    if (err < 0)
+        return err;
+    struct wb_slice bytes = wb_buf_slice(&x->decoded);
+    x->out->charset = wb_charset_of(bytes, WB_SLICE_EMPTY, WB_CHARSET_XML);
+    err = wb_charset_decode(x->out->charset, bytes, SITEMAP_BYTES_MAX, &mem, &x->utf8);
+    if (err == 0 && mem.len) {
+        wb_buf_release(&x->decoded);
+        x->decoded = wb_buf_take(&mem);
+    }
+    wb_buf_release(&mem);
+    return err;
+}
+
+int wb_sitemap_run(struct wb_extractor *x)
 {
     struct wb_xml_token token;
     struct wb_xml xml;
+    int err = is_gzip(x->input->body) ? unpack(x) : 0;
 
+    if (err < 0)
+        return err;
     wb_xml_init(&xml, x->utf8);
     while (wb_xml_next(&xml, &token)) {
         if (token.kind != WB_XML_OPEN)
@@ -179,12 +205,21 @@ static int run_sitemap(struct wb_extractor *x)
             return wb_feed_read(x);
         return wb_plaintext_is_urls(x->utf8) ? wb_plaintext_urls(x) : 0;
     }
-    return wb_plaintext_urls(x);
+    err = wb_plaintext_urls(x);
+    x->out->sitemap = x->link_count > 0;
+    return err;
 }
 
-const struct wb_module wb_module_sitemap = {
-    .name = "sitemap",
-    .charset_kind = WB_CHARSET_XML,
-    .accepts = accepts_none,
-    .run = run_sitemap,
-};
+int wb_sitemap_extract(struct wb_extractor *extractor, struct wb_slice url, struct wb_slice bytes, struct wb_extract *extract_out)
+{
+    struct wb_extract_input input = {.url = url, .type = WB_SITEMAP_TYPE, .charset = WB_SLICE_EMPTY, .body = bytes, .wants = WB_WANT_LINKS};
+
+    if (is_gzip(bytes))
+        input.charset = WB_SLICE_LIT("utf-8"); /* no guessing at what is not text yet */
+    int err = wb_extract(extractor, &input, extract_out);
+    if (err < 0 || extract_out->sitemap || extract_out->feed)
+        return err;
+    extract_out->link_count = 0; /* an error page in HTML, most likely */
+    extract_out->links_left_out = 0;
+    return 0;
+}

@@ -11,7 +11,12 @@ bool wb_sitemap_is_root(const struct wb_xml_token *root);
 /* Takes the locs of x->utf8 as links, those of an index with WB_REL_INDEX. */
 int wb_sitemap_read(struct wb_extractor *x);
 
-/* What was asked for as a sitemap: XML, a feed, or a text of URLs; the links of anything else are not looked for. */
-extern const struct wb_module wb_module_sitemap;
+/*
+ * The type that wb_sitemap_extract() gives to what was asked for as a sitemap, and how
+ * the xml module reads it: unpacked where it is gzip, then by looking: a sitemap, a
+ * feed, or a text of URLs. The links of anything else are not looked for.
+ */
+#define WB_SITEMAP_TYPE WB_SLICE_LIT("application/x-webbase-sitemap")
+int wb_sitemap_run(struct wb_extractor *x);
 
 #endif

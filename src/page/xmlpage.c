@@ -17,7 +17,7 @@ static bool ends_with(struct wb_slice s, struct wb_slice end)
 /* XHTML is the html module's, which comes first. */
 static bool accepts_xml(struct wb_slice type)
 {
-    return wb_slice_equal(type, WB_SLICE_LIT("application/xml")) || wb_slice_equal(type, WB_SLICE_LIT("text/xml")) ||
+    return wb_slice_equal(type, WB_SITEMAP_TYPE) || wb_slice_equal(type, WB_SLICE_LIT("application/xml")) || wb_slice_equal(type, WB_SLICE_LIT("text/xml")) ||
            (ends_with(type, WB_SLICE_LIT("+xml")) && !wb_slice_equal(type, WB_SLICE_LIT("application/xhtml+xml")));
 }
 
@@ -74,6 +74,8 @@ static int run_xml(struct wb_extractor *x)
     struct wb_xml_token token;
     struct wb_xml xml;
 
+    if (wb_slice_equal(x->input->type, WB_SITEMAP_TYPE))
+        return wb_sitemap_run(x);
     wb_xml_init(&xml, x->utf8);
     while (wb_xml_next(&xml, &token)) {
         if (token.kind != WB_XML_OPEN)
