@@ -137,7 +137,7 @@ static int decode_utf8(struct wb_slice bytes, size_t limit, struct wb_buf *mem, 
     size_t looked = bytes.len < limit ? bytes.len : limit;
     size_t valid = wb_utf8_prefix(bytes.ptr, looked);
     /* What the limit cuts is not malformed. */
-    if (valid == bytes.len || (looked == limit && valid == cut_at(bytes.ptr, bytes.len, limit))) {
+    if (valid == looked || (looked < bytes.len && wb_utf8_length(bytes.ptr + valid, bytes.len - valid) > looked - valid)) {
         *utf8_out = wb_slice(bytes.ptr, valid);
         return 0;
     }
