@@ -47,6 +47,42 @@ static const struct wb_option get_options[] = {
     END,
 };
 
+static const struct wb_option crawl_options[] = {
+    {"seeds", 0, WB_OPTION_FILE, "FILE", "more seeds, a line each, with settings of their sites; - is standard input"},
+    {"scope", 0, WB_OPTION_CHOICE, "site|domain|any", "where links may lead: the seeds' sites (the default), their domains, anywhere"},
+    {"max-pages", 0, WB_OPTION_NUMBER, "N", "end after N pages were stored"},
+    {"max-depth", 0, WB_OPTION_COUNT, "N", "follow links up to N away from a seed"},
+    {"max-time", 0, WB_OPTION_DURATION, "S", "end after S seconds (or 10m, 6h)"},
+    {"delay", 0, WB_OPTION_DURATION, "S", "seconds between two requests to a site (5)"},
+    {"max-crawl-delay", 0, WB_OPTION_DURATION, "S", "the most that a Crawl-delay of robots.txt is given (60)"},
+    {"processes", 0, WB_OPTION_NUMBER, "N", "crawler processes (one a processor)"},
+    {"sites", 0, WB_OPTION_NUMBER, "N", "sites at once in a process (1000)"},
+    {"connections", 0, WB_OPTION_NUMBER, "N", "requests at once to a site that has no delay (1)"},
+    {"per-address", 0, WB_OPTION_NUMBER, "N", "requests at once to one IP address (8)"},
+    {"user-agent", 0, WB_OPTION_TEXT, "S", "what the crawler calls itself; robots.txt goes by the part before / or a blank"},
+    {"allow-private", 0, WB_OPTION_FLAG, NULL, "also contact loopback and private addresses"},
+    {"resolve", 0, WB_OPTION_LIST, "HOST:PORT:ADDR", "this is where HOST is; may be given several times; HOST may be * or *.suffix"},
+    {"dns", 0, WB_OPTION_TEXT, "ADDR:PORT", "ask these name servers, comma-separated, not the system's"},
+    {"dns-rate", 0, WB_OPTION_NUMBER, "N", "names asked for in a second (100)"},
+    {"dispenser", 0, WB_OPTION_TEXT, "URL", "keep the list of sites in PostgreSQL (postgres://...), for crawlers on several machines"},
+    {"fresh", 0, WB_OPTION_DURATION, "S", "leave pages alone that were fetched within that time"},
+    {"timeout", 0, WB_OPTION_DURATION, "S", "for one answer (30)"},
+    {"max-bytes", 0, WB_OPTION_NUMBER, "N", "keep at most N bytes of a page, and mark what was cut as truncated (16777216)"},
+    {"site-budget", 0, WB_OPTION_NUMBER, "N", "pages of one site in a visit (1000000)"},
+    {"lifetime", 0, WB_OPTION_NUMBER, "DAYS", "how long a page is kept without being seen again (90)"},
+    {"root-first", 0, WB_OPTION_FLAG, NULL, "no deep entry: enter a site at its root, at other seeds only where the root cannot be had"},
+    {"no-sitemaps", 0, WB_OPTION_FLAG, NULL, "ignore sitemaps and feeds"},
+    {"ca-file", 0, WB_OPTION_FILE, "FILE", "certificates to trust, not the system's"},
+    {"log", 0, WB_OPTION_FILE, "FILE", "append an event for every fetch to FILE, as --json prints them"},
+    END,
+};
+
+static const struct wb_option why_options[] = {
+    {"dispenser", 0, WB_OPTION_TEXT, "URL", "as given to crawl"},
+    {"user-agent", 0, WB_OPTION_TEXT, "S", "as given to crawl: robots.txt is read for it"},
+    END,
+};
+
 static const struct wb_option url_options[] = {
     {"base", 0, WB_OPTION_TEXT, "URL", "resolve the others against this one"},
     END,
@@ -114,6 +150,40 @@ const struct wb_command wb_commands[] = {
      "  webbase import crawl-1.warc.gz crawl-2.warc.gz\n"
      "  webbase import --dir /usr/share/doc/python3.11/html --url https://docs.python.org/3.11/",
      import_options, 0, WB_ARGS_ANY, wb_cmd_import},
+
+    {"crawl", "URL... | --seeds FILE", "copy sites politely into the repository",
+     "Fetches the seeds and what they link to, within --scope, into the repository. One\n"
+     "request at a time goes to a site, --delay seconds apart; robots.txt, nofollow,\n"
+     "Retry-After and Crawl-delay are kept. A site that says 429 or 503, or does not\n"
+     "answer, is left alone for seconds, then for longer and longer; one that must wait\n"
+     "for minutes is left for the next run.\n"
+     "\n"
+     "The crawl can be killed at any moment. Run again after it was killed, stopped or\n"
+     "reached a limit, it goes on where it was; run again after it finished, it asks for\n"
+     "every page anew, with validators, so that unchanged pages cost little. Without\n"
+     "seeds it goes on with everything that is unfinished.\n"
+     "\n"
+     "A line of --seeds is a URL and settings of its site: delay=SECONDS, budget=PAGES,\n"
+     "priority=N (higher ones first), class=NAME. A line 'class NAME delay=...' defines a\n"
+     "class; 'small' is there already: 20 seconds, after the others.\n"
+     "\n"
+     "With --json every fetch is a line: result is stored, unchanged, redirect, duplicate\n"
+     "(stored; the bytes are those of another page), truncated (stored as far as limits\n"
+     "allow), gone, robots, fresh, trap:KIND or error:KIND; rules and sitemap are answers\n"
+     "that are no pages. Lines come when what they tell is durable.\n"
+     "\n"
+     "  webbase crawl https://example.org/ --max-pages 1000\n"
+     "  webbase crawl --seeds sites.txt --scope domain --max-time 6h",
+     crawl_options, 0, WB_ARGS_ANY, wb_cmd_crawl},
+
+    {"why", "URL | HOST", "say why a page or a site is, or is not, fetched",
+     "Names what decides: the line of robots.txt, the clock of the site, a back-off, a\n"
+     "budget, a guard against traps, an error, or that nothing ever led there. verdict is\n"
+     "fetched, waiting, blocked or unknown. Can be asked while a crawl runs.\n"
+     "\n"
+     "  webbase why https://example.org/private/\n"
+     "  webbase why example.org",
+     why_options, 1, 1, wb_cmd_why},
 
     {"export", "--warc FILE [OPTION...]", "write pages to a web archive",
      "Writes the latest version of the selected pages as WARC 1.1, in the order they\n"

@@ -14,6 +14,9 @@ enum wb_option_kind {
     WB_OPTION_FILE,
     WB_OPTION_DIR,
     WB_OPTION_NUMBER, /* decimal digits, at least 1 */
+    WB_OPTION_COUNT,  /* decimal digits, 0 too */
+    WB_OPTION_DURATION, /* seconds, with a fraction or a unit: 0.5, 90, 10m, 6h, 30d */
+    WB_OPTION_LIST,   /* text that may be given several times; one such option a command */
     WB_OPTION_TIME,   /* RFC 3339 or a date */
     WB_OPTION_CHOICE, /* one of the words in arg, which | separates */
 };
@@ -29,7 +32,7 @@ struct wb_option {
 #define WB_ARGS_ANY ((size_t)-1)
 
 /* A command has at most this many options of its own. */
-#define WB_COMMAND_OPTIONS_MAX 12
+#define WB_COMMAND_OPTIONS_MAX 32
 
 struct wb_options;
 
@@ -63,6 +66,8 @@ int wb_cmd_get(const struct wb_options *options);
 int wb_cmd_stat(const struct wb_options *options);
 int wb_cmd_verify(const struct wb_options *options);
 int wb_cmd_compact(const struct wb_options *options);
+int wb_cmd_crawl(const struct wb_options *options);
+int wb_cmd_why(const struct wb_options *options);
 int wb_cmd_url(const struct wb_options *options);
 int wb_cmd_robots(const struct wb_options *options);
 int wb_cmd_web(const struct wb_options *options);

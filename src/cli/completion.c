@@ -31,6 +31,9 @@ static int add_values(const struct wb_option *option, struct wb_buf *out)
         return wb_buf_printf(out, "        --%s) COMPREPLY=($(compgen -f -- \"$word\")); return ;;\n", option->name);
     case WB_OPTION_TEXT:
     case WB_OPTION_NUMBER:
+    case WB_OPTION_COUNT:
+    case WB_OPTION_DURATION:
+    case WB_OPTION_LIST:
     case WB_OPTION_TIME:
         return wb_buf_printf(out, "        --%s) return ;;\n", option->name);
     }

@@ -12,6 +12,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct parser {
     int argc;
@@ -54,6 +55,27 @@ static bool choice_known(const char *words, const char *value)
     }
 }
 
+/* "0.5", "90s", "10m", "6h", "30d" to ms. */
+static bool parse_duration(const char *text, int64_t *ms_out)
+{
+    static const struct {
+        const char *unit;
+        double ms;
+    } units[] = {{"", 1000}, {"ms", 1}, {"s", 1000}, {"m", 60e3}, {"min", 60e3}, {"h", 3600e3}, {"d", 86400e3}};
+    char *end = NULL;
+
+    *ms_out = 0;
+    if (!(*text >= '0' && *text <= '9') && *text != '.')
+        return false;
+    double value = strtod(text, &end);
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (strcmp(end, units[i].unit) == 0 && value * units[i].ms < 1e14) {
+            *ms_out = (int64_t)(value * units[i].ms + 0.5);
+            return true;
+        }
+    return false;
+}
+
 static int check_value(const struct wb_option *option, const char *value)
 {
     uint64_t number;
@@ -63,6 +85,14 @@ static int check_value(const struct wb_option *option, const char *value)
     case WB_OPTION_NUMBER:
         if (!wb_slice_to_u64(wb_slice_str(value), &number) || number == 0)
             return wb_usage("--%s takes a number of at least 1, not '%s'", option->name, value);
+        return 0;
+    case WB_OPTION_COUNT:
+        if (!wb_slice_to_u64(wb_slice_str(value), &number))
+            return wb_usage("--%s takes a number, not '%s'", option->name, value);
+        return 0;
+    case WB_OPTION_DURATION:
+        if (!parse_duration(value, &time_ms))
+            return wb_usage("--%s takes seconds, or a time such as 500ms, 10m, 6h or 30d, not '%s'", option->name, value);
         return 0;
     case WB_OPTION_TIME:
         if (!wb_date_parse(wb_slice_str(value), &time_ms))
@@ -75,6 +105,7 @@ static int check_value(const struct wb_option *option, const char *value)
     case WB_OPTION_TEXT:
     case WB_OPTION_FILE:
     case WB_OPTION_DIR:
+    case WB_OPTION_LIST:
         if (!*value)
             return wb_usage("--%s takes %s, not an empty word", option->name, option->arg);
         return 0;
@@ -130,7 +161,10 @@ static int take_long(struct parser *p, const char *word)
     if (!p->out->command->options[i].name)
         return wb_usage("%s: unknown option '%s'", p->out->command->name, word);
     WB_CHECK(i < WB_COMMAND_OPTIONS_MAX);
-    return read_value(p, &p->out->command->options[i], value, &p->out->values[i]);
+    int err = read_value(p, &p->out->command->options[i], value, &p->out->values[i]);
+    if (err == 0 && p->out->command->options[i].kind == WB_OPTION_LIST)
+        p->out->list[p->out->list_count++] = p->out->values[i];
+    return err;
 }
 
 static int take_short(struct parser *p, const char *word)
@@ -179,7 +213,8 @@ int wb_options_parse(int argc, char **argv, struct wb_options *options_out)
 
     *options_out = (struct wb_options){.dir = default_dir()};
     options_out->args = wb_alloc_zero((size_t)argc + 1, sizeof *options_out->args);
-    if (!options_out->args)
+    options_out->list = wb_alloc_zero((size_t)argc + 1, sizeof *options_out->list);
+    if (!options_out->args || !options_out->list)
         return WB_E_NOMEM;
     while (err == 0 && p.at < argc) {
         const char *word = argv[p.at++];
@@ -201,6 +236,7 @@ int wb_options_parse(int argc, char **argv, struct wb_options *options_out)
 void wb_options_release(struct wb_options *options)
 {
     wb_free(options->args);
+    wb_free(options->list);
     *options = (struct wb_options){0};
 }
 
@@ -225,6 +261,22 @@ uint64_t wb_options_number(const struct wb_options *options, const char *name, u
     if (text)
         WB_CHECK(wb_slice_to_u64(wb_slice_str(text), &number));
     return number;
+}
+
+int64_t wb_options_duration(const struct wb_options *options, const char *name, int64_t fallback)
+{
+    const char *text = wb_options_text(options, name);
+    int64_t ms = fallback;
+
+    if (text)
+        WB_CHECK(parse_duration(text, &ms));
+    return ms;
+}
+
+const char *const *wb_options_list(const struct wb_options *options, const char *name, size_t *count_out)
+{
+    *count_out = wb_options_text(options, name) ? options->list_count : 0;
+    return options->list;
 }
 
 int64_t wb_options_time(const struct wb_options *options, const char *name, int64_t fallback)

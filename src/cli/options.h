@@ -20,6 +20,8 @@ struct wb_options {
     bool json, help, version;
     const char **args;                /* the command's own, owned; the texts are the caller's */
     size_t arg_count;
+    const char **list;                /* of the option that may be given several times, owned as args are */
+    size_t list_count;
     const char *values[WB_COMMAND_OPTIONS_MAX]; /* beside command->options; a flag that is given is "" */
 };
 
@@ -37,6 +39,11 @@ int wb_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 bool wb_options_flag(const struct wb_options *options, const char *name);
 const char *wb_options_text(const struct wb_options *options, const char *name);
 uint64_t wb_options_number(const struct wb_options *options, const char *name, uint64_t fallback);
+/* In milliseconds. */
+int64_t wb_options_duration(const struct wb_options *options, const char *name, int64_t fallback);
+
+/* All values of an option that may be given several times. */
+const char *const *wb_options_list(const struct wb_options *options, const char *name, size_t *count_out);
 int64_t wb_options_time(const struct wb_options *options, const char *name, int64_t fallback);
 
 #endif

@@ -63,14 +63,27 @@ void wb_progress_text(const char *verb, uint64_t done, uint64_t total, uint64_t 
 
 void wb_progress_update(struct wb_progress *progress, uint64_t done, uint64_t total, uint64_t pages)
 {
-    int64_t now = wb_clock_mono_ns();
     char text[200];
 
-    if (now < progress->next_ns)
+    if (!wb_progress_due(progress))
         return;
-    progress->next_ns = now + (progress->terminal ? REDRAW_NS : LINE_NS);
-    wb_progress_text(progress->verb, done, total, pages, (double)(now - progress->start_ns) / (double)SECOND_NS, text,
+    wb_progress_text(progress->verb, done, total, pages, (double)(wb_clock_mono_ns() - progress->start_ns) / (double)SECOND_NS, text,
                      sizeof text);
+    wb_progress_show(progress, text);
+}
+
+bool wb_progress_due(struct wb_progress *progress)
+{
+    int64_t now = wb_clock_mono_ns();
+
+    if (now < progress->next_ns)
+        return false;
+    progress->next_ns = now + (progress->terminal ? REDRAW_NS : LINE_NS);
+    return true;
+}
+
+void wb_progress_show(const struct wb_progress *progress, const char *text)
+{
     if (!progress->terminal) {
         fprintf(stderr, "webbase: %s\n", text);
         return;

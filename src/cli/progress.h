@@ -19,6 +19,10 @@ void wb_progress_init(struct wb_progress *progress, const char *verb);
 /* Bytes done of total (0: unknown), and pages; cheap enough to call for every page. */
 void wb_progress_update(struct wb_progress *progress, uint64_t done, uint64_t total, uint64_t pages);
 
+/* For work that words its own line: whether it is time for one, and showing it. */
+bool wb_progress_due(struct wb_progress *progress);
+void wb_progress_show(const struct wb_progress *progress, const char *text);
+
 /* Takes the drawn line away, if there is one. */
 void wb_progress_clear(void);
 

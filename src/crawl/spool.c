@@ -1,12 +1,14 @@
 /*
  * spool.c - pages that were fetched and are not yet committed to the store.
  *
- *   head    0 "WBSP"   4 version 1 (2), zero (2)   8 round (8)   16 checksum of 0 to 16 (8)   24 zero (8)
+ *   head    0 "WBSP"   4 version 1 (2), zero (2)   8 checksum of 0 to 8 (8)   48 zero (16)
+ *           16 and 32: a round (8) and its checksum (8); round r stands in the first where it is even
  *   record  0 round (8)   8 bytes of the page record (8)   16 checksum of 0 to 16 and of the page record (8)   24 page record
  *
- * A reset writes the head with the next round and goes back to the begin; records of another round do not count. Rounds
- * begin at a number by chance, so that no page can hold bytes that look like a record behind the last one.
- * Recovery reads on until a record is not of the head's round or not sound. Nothing is synced: this is against
+ * A reset writes the next round over the one before the last and goes back to the begin: where that write is torn, the
+ * last round still counts. Records of another round do not. Rounds begin at a number by chance, so that no page can hold
+ * bytes that look like a record behind the last one.
+ * Recovery reads on until a record is not of the head's newest round or not sound. Nothing is synced: this is against
  * the death of the process, and the store's commit against power loss.
  */
 #include "crawl/spool.h"
@@ -20,8 +22,10 @@
 
 enum {
     VERSION = 1,
-    HEAD_BYTES = 32,
-    HEAD_CHECK_AT = 16,
+    HEAD_BYTES = 64,
+    HEAD_CHECK_AT = 8,
+    ROUNDS_AT = 16,
+    ROUND_BYTES = 16,
     RECORD_HEAD_BYTES = 24,
     RECORD_CHECK_AT = 16,
     FILE_KEEP_BYTES = 64 << 20, /* a longer one is cut when it is begun anew */
@@ -36,15 +40,25 @@ struct wb_spool {
     struct wb_buf record;
 };
 
+static int write_round(const struct wb_file *file, uint64_t round)
+{
+    char bytes[ROUND_BYTES];
+
+    wb_put64(bytes, round);
+    wb_put64(bytes + 8, wb_hash64(bytes, 8));
+    return wb_file_write_at(file, ROUNDS_AT + round % 2 * ROUND_BYTES, bytes, sizeof bytes);
+}
+
 static int write_head(const struct wb_file *file, uint64_t round)
 {
     char head[HEAD_BYTES] = {0};
+    int err;
 
     memcpy(head, "WBSP", 4);
     wb_put16(head + 4, VERSION);
-    wb_put64(head + 8, round);
     wb_put64(head + HEAD_CHECK_AT, wb_hash64(head, HEAD_CHECK_AT));
-    return wb_file_write_at(file, 0, head, sizeof head);
+    err = wb_file_write_at(file, 0, head, sizeof head);
+    return err < 0 ? err : write_round(file, round);
 }
 
 /* 1 where recovery in another process removed the file before it was locked: it must be made again. */
@@ -127,7 +141,7 @@ int wb_spool_reset(struct wb_spool *spool)
 
     if (spool->at == HEAD_BYTES)
         return 0;
-    err = write_head(&spool->file, spool->round + 1);
+    err = write_round(&spool->file, spool->round + 1);
     if (err < 0)
         return err;
     spool->round++;
@@ -169,6 +183,25 @@ static bool head_is_sound(const char *head)
     return memcmp(head, "WBSP", 4) == 0 && wb_get64(head + HEAD_CHECK_AT) == wb_hash64(head, HEAD_CHECK_AT);
 }
 
+/* The newest round of a head; false where none is sound. */
+static bool find_round(const char *head, uint64_t *round_out)
+{
+    bool found = false;
+
+    *round_out = 0;
+    for (unsigned i = 0; i < 2; i++) {
+        const char *bytes = head + ROUNDS_AT + i * ROUND_BYTES;
+        uint64_t round = wb_get64(bytes);
+        if (wb_get64(bytes + 8) != wb_hash64(bytes, 8) || round % 2 != i)
+            continue;
+        /* By difference, because rounds that began high go on at 0. */
+        if (!found || (int64_t)(round - *round_out) > 0)
+            *round_out = round;
+        found = true;
+    }
+    return found;
+}
+
 /* 1 with a page, which borrows from record; 0 where what counts of the file ends. */
 static int read_page(const struct wb_file *file, uint64_t size, uint64_t round, uint64_t *at, struct wb_buf *record, struct wb_page *page_out)
 {
@@ -199,28 +232,33 @@ static int read_page(const struct wb_file *file, uint64_t size, uint64_t round, 
     return 1;
 }
 
-static int read_spool(struct recovery *recovery, const struct wb_file *file)
+static int read_spool(struct recovery *recovery, const struct wb_file *file, const char *name)
 {
     char head[HEAD_BYTES];
-    uint64_t size, at = HEAD_BYTES, pages = 0;
+    uint64_t size, round, at = HEAD_BYTES, pages = 0;
     struct wb_page page;
     size_t got;
-    int more, err = wb_file_size(file, &size);
+    int more = 0, err = wb_file_size(file, &size);
 
     if (err == 0)
         err = wb_file_read_at(file, 0, head, sizeof head, &got);
-    if (err < 0 || got < sizeof head || !head_is_sound(head))
+    if (err < 0)
         return err;
+    /* Killed before its first byte: it has no pages, but its process is dead all the same. */
+    if (got < sizeof head || !head_is_sound(head))
+        return recovery->each(recovery->context, name, NULL);
     if (wb_get16(head + 4) > VERSION)
         return wb_fail(WB_E_NEWER, "%s was made by a newer version", file->path);
-    while ((more = read_page(file, size, wb_get64(head + 8), &at, &recovery->record, &page)) == 1) {
-        err = recovery->each(recovery->context, &page);
+    if (!find_round(head, &round))
+        return 0;
+    while ((more = read_page(file, size, round, &at, &recovery->record, &page)) == 1) {
+        err = recovery->each(recovery->context, name, &page);
         if (err != 0)
             return err;
         pages++;
     }
-    if (more == 0 && pages)
-        more = recovery->each(recovery->context, NULL);
+    if (more == 0)
+        more = recovery->each(recovery->context, name, NULL);
     if (more == 0)
         recovery->pages += pages;
     return more;
@@ -244,7 +282,7 @@ static int recover_entry(void *context, const struct wb_dir_entry *entry)
         goto done;
     }
     if (err == 0 && !wb_file_unlinked(&file)) {
-        err = read_spool(recovery, &file);
+        err = read_spool(recovery, &file, entry->name);
         /* While the lock is held: whoever waits for it sees that the file is gone. */
         if (err == 0)
             err = wb_path_unlink(path);

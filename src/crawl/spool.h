@@ -26,9 +26,9 @@ void wb_spool_close(struct wb_spool *spool, bool remove);
 
 /*
  * Calls back with each page of each spool in dir that nobody holds (its process died), then with NULL once
- * all pages of a spool were given: the callee commits and returns 0, and the file is removed. Damage ends a file quietly.
+ * all pages of a spool (there may be none) were given: the callee commits and returns 0, and the file is removed. Damage ends a file quietly.
  */
-typedef int (*wb_spool_each)(void *context, const struct wb_page *page);
+typedef int (*wb_spool_each)(void *context, const char *name, const struct wb_page *page);
 int wb_spool_recover(const char *dir, wb_spool_each each, void *context, uint64_t *pages_out);
 
 #endif

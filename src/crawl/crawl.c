@@ -1,0 +1,464 @@
+/*
+ * crawl.c - the parent of a crawl. It adds seeds to the dispenser, resolves names in advance (resolve.c),
+ * keeps N worker processes running (a dead one is cleaned up after and replaced), passes on
+ * what they tell, and ends the run when nothing is left, a limit is reached or a signal came.
+ * It never fetches.
+ */
+#include "base/check.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/pool.h"
+#include "crawl/parent.h"
+#include "crawl/recover.h"
+#include "crawl/seeds.h"
+#include "os/clock.h"
+#include "os/file.h"
+#include "os/stop.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+    TICK_MS = 40,
+    STAT_MS = 1000,          /* between counts of the run's sites */
+    PROGRESS_MS = 200,
+    RESTARTS_MAX = 20,       /* of workers that died of a signal */
+    READ_BYTES = 64 << 10,
+    KILL_MS = 10 * 1000,     /* after which a worker that does not end is killed */
+    DELAY_MS = 5000,         /* the paper's interval for ordinary sites */
+    SITES = 1000,
+    PER_ADDRESS = 8,
+    LIFETIME_DAYS = 90,
+    TIMEOUT_MS = 30 * 1000,
+    CRAWL_DELAY_MAX_MS = 60 * 1000,
+};
+
+#define SITE_BUDGET 1000000
+#define MAX_BYTES (16u << 20)
+
+/* ---- workers --------------------------------------------------------------------------------------- */
+
+/* Lines of a worker, passed on whole. */
+static void pass_lines(struct wb_parent *p, struct wb_parent_worker *worker)
+{
+    char *start = worker->text.ptr, *end = start + worker->text.len;
+
+    for (char *line_end; start < end && (line_end = memchr(start, '\n', (size_t)(end - start))); start = line_end + 1) {
+        if (*start == '!') {
+            *line_end = '\0';
+            snprintf(worker->last_words, sizeof worker->last_words, "%s", start + 1);
+            wb_parent_warn(p, start + 1);
+        } else if (p->sink->line) {
+            p->sink->line(p->sink->context, wb_slice(start, (size_t)(line_end + 1 - start)));
+        }
+    }
+    size_t left = (size_t)(end - start);
+    if (left && start != worker->text.ptr)
+        memmove(worker->text.ptr, start, left);
+    worker->text.len = left;
+}
+
+static void on_lines(evutil_socket_t fd, short what, void *context)
+{
+    struct wb_parent_worker *worker = context;
+
+    (void)what;
+    if (wb_buf_reserve(&worker->text, READ_BYTES) < 0)
+        return;
+    ssize_t n = read(fd, worker->text.ptr + worker->text.len, READ_BYTES);
+    if (n > 0) {
+        worker->text.len += (size_t)n;
+        pass_lines(worker->parent, worker);
+    } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+        event_del(worker->reader);
+        worker->eof = true;
+    }
+}
+
+/* A database handle must not live on both sides of a fork, so ours is closed meanwhile. */
+static int start_worker(struct wb_parent *p, struct wb_parent_worker *worker)
+{
+    int ends[2] = {-1, -1};
+
+    wb_dispenser_close(p->dispenser);
+    p->dispenser = NULL;
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return wb_fail_errno("pipe");
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(ends[0]);
+        _exit(wb_worker_run(&p->plan, worker->number, ends[1]));
+    }
+    close(ends[1]);
+    if (pid < 0) {
+        close(ends[0]);
+        return wb_fail_errno("fork");
+    }
+    fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    worker->pid = pid;
+    worker->fd = ends[0];
+    worker->eof = false;
+    worker->parent = p;
+    worker->reader = event_new(p->base, ends[0], EV_READ | EV_PERSIST, on_lines, worker);
+    if (!worker->reader || event_add(worker->reader, NULL) < 0)
+        return wb_fail_nomem();
+    return wb_dispenser_open(p->plan.options->dir, p->plan.options->dispenser, &p->dispenser);
+}
+
+static void forget_worker(struct wb_parent_worker *worker)
+{
+    while (!worker->eof && worker->reader) {
+        size_t before = worker->text.len;
+        on_lines(worker->fd, EV_READ, worker);
+        if (worker->text.len == before && !worker->eof && errno == EAGAIN)
+            break;
+    }
+    if (worker->reader)
+        event_free(worker->reader);
+    if (worker->fd >= 0)
+        close(worker->fd);
+    wb_buf_release(&worker->text);
+    worker->reader = NULL;
+    worker->fd = -1;
+    worker->pid = 0;
+}
+
+/* A worker ended before it was told to. */
+static int worker_died(struct wb_parent *p, struct wb_parent_worker *worker, int status)
+{
+    uint64_t pages;
+    char words[128];
+
+    if (WIFEXITED(status))
+        return wb_fail(WB_E_IO, "%s", worker->last_words[0] ? worker->last_words : "a crawler process gave up");
+    snprintf(words, sizeof words, "a crawler process died of signal %d; its sites go back, and another one takes its place", WTERMSIG(status));
+    wb_parent_warn(p, words);
+    if (++p->restarts > RESTARTS_MAX)
+        return wb_fail(WB_E_IO, "crawler processes keep dying of signal %d", WTERMSIG(status));
+    int err = wb_crawl_recover(p->plan.options->dir, p->dispenser, &pages);
+    return err < 0 ? err : start_worker(p, worker);
+}
+
+static void reap(struct wb_parent *p)
+{
+    int status;
+    pid_t pid;
+
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+        for (unsigned i = 0; i < p->worker_count; i++) {
+            struct wb_parent_worker *worker = &p->workers[i];
+            if (worker->pid != pid)
+                continue;
+            forget_worker(worker);
+            p->alive--;
+            int err = 0;
+            if (!p->stopping && p->failed.code == 0) {
+                atomic_store(&p->plan.tally->workers[i].in_flight, 0);
+                err = worker_died(p, worker, status);
+                p->alive += err == 0;
+            } else if (WIFEXITED(status) && WEXITSTATUS(status)) {
+                err = wb_fail(WB_E_IO, "%s", worker->last_words[0] ? worker->last_words : "a crawler process gave up");
+            }
+            if (err < 0)
+                wb_parent_fail(p, err);
+        }
+}
+
+void wb_parent_warn(struct wb_parent *p, const char *message)
+{
+    if (p->sink->warn)
+        p->sink->warn(p->sink->context, message);
+}
+
+void wb_parent_fail(struct wb_parent *p, int err)
+{
+    if (p->failed.code == 0)
+        wb_error_save(err, &p->failed);
+}
+
+/* ---- the end ------------------------------------------------------------------------------------------ */
+
+static void stop_workers(struct wb_parent *p)
+{
+    if (!p->stopping)
+        p->stopping_ms = wb_parent_now(p);
+    p->stopping = true;
+    atomic_store(&p->plan.tally->stop, true);
+    if (wb_parent_now(p) - p->stopping_ms > KILL_MS)
+        for (unsigned i = 0; i < p->worker_count; i++)
+            if (p->workers[i].pid)
+                kill(p->workers[i].pid, SIGKILL);
+}
+
+static bool all_idle(const struct wb_parent *p)
+{
+    for (unsigned i = 0; i < p->worker_count; i++)
+        if (!atomic_load(&p->plan.tally->workers[i].idle))
+            return false;
+    return true;
+}
+
+/* Counts the run's sites now and then, and when it looks as if nothing was left. */
+static int look_around(struct wb_parent *p)
+{
+    int64_t now = wb_parent_now(p);
+    bool idle = all_idle(p) && p->resolving == 0;
+    uint64_t reopened = 0;
+
+    if (!idle && now - p->counted_ms < STAT_MS)
+        return 0;
+    p->counted_ms = now;
+    int err = wb_dispenser_stat(p->dispenser, p->plan.run, &p->sites);
+    if (err < 0)
+        return err;
+    uint64_t open = p->sites.unresolved + p->sites.ready + p->sites.claimed;
+    atomic_store(&p->plan.tally->sites_open, open);
+    if (open || !idle)
+        return 0;
+    /* Pages that only other sites' links told of, after their own site was done. */
+    err = wb_dispenser_reopen(p->dispenser, p->plan.run, &reopened);
+    if (err == 0 && reopened) {
+        atomic_store(&p->plan.tally->sites_open, reopened);
+        atomic_fetch_add(&p->plan.tally->claimable, 1);
+    } else if (err == 0) {
+        stop_workers(p);
+    }
+    return err;
+}
+
+static bool limit_reached(const struct wb_parent *p)
+{
+    const struct wb_crawl_options *o = p->plan.options;
+
+    return (o->max_time_ms && wb_parent_now(p) - p->began_ms >= o->max_time_ms) ||
+           (o->max_pages && atomic_load(&p->plan.tally->pages) >= o->max_pages);
+}
+
+int64_t wb_parent_now(const struct wb_parent *p)
+{
+    return p->clock_offset_ms + wb_clock_mono_ns() / 1000000;
+}
+
+void wb_parent_stat(const struct wb_parent *p, struct wb_crawl_stat *stat)
+{
+    struct wb_tally *t = p->plan.tally;
+    struct rusage own, children;
+
+    *stat = (struct wb_crawl_stat){.pages = t->pages, .bytes = t->bytes, .requests = t->requests, .unchanged = t->unchanged,
+                                   .redirects = t->redirects, .duplicates = t->duplicates, .gone = t->gone, .robots = t->robots,
+                                   .skipped = t->skipped, .wire_bytes = t->wire_bytes, .known = t->known, .processes = p->alive};
+    for (unsigned i = 0; i < p->worker_count; i++) {
+        stat->sites_active += t->workers[i].sites;
+        stat->sites_waiting += t->workers[i].waiting;
+        stat->in_flight += t->workers[i].in_flight;
+    }
+    for (int i = 1; i < WB_CRAWL_ERROR_COUNT; i++)
+        stat->errors += t->errors[i];
+    stat->sites_open = p->sites.unresolved + p->sites.ready + p->sites.claimed;
+    stat->sites_done = p->sites.done + p->sites.alias + p->sites.refused;
+    stat->sites_left = p->sites.waiting;
+    stat->seconds = (double)(wb_parent_now(p) - p->began_ms) / 1000;
+    getrusage(RUSAGE_SELF, &own);
+    getrusage(RUSAGE_CHILDREN, &children);
+    const struct timeval *times[] = {&own.ru_utime, &own.ru_stime, &children.ru_utime, &children.ru_stime};
+    for (size_t i = 0; i < 4; i++)
+        stat->cpu_ms += (uint64_t)times[i]->tv_sec * 1000 + (uint64_t)times[i]->tv_usec / 1000;
+}
+
+static void on_tick(evutil_socket_t fd, short what, void *context)
+{
+    struct wb_parent *p = context;
+    struct wb_crawl_stat stat;
+    int err = 0;
+
+    (void)fd, (void)what;
+    reap(p);
+    if (wb_stop_requested() || limit_reached(p) || p->failed.code < 0 || p->stopping)
+        stop_workers(p);
+    if (p->alive == 0) {
+        event_base_loopbreak(p->base);
+        return;
+    }
+    if (!p->stopping) {
+        err = wb_resolve_ahead(p);
+        if (err == 0)
+            err = look_around(p);
+    }
+    if (err < 0)
+        wb_parent_fail(p, err);
+    if (p->sink->progress && wb_parent_now(p) - p->shown_ms >= PROGRESS_MS) {
+        p->shown_ms = wb_parent_now(p);
+        wb_parent_stat(p, &stat);
+        p->sink->progress(p->sink->context, &stat);
+    }
+}
+
+/* ---- the begin ------------------------------------------------------------------------------------------ */
+
+static void fill_options(const struct wb_crawl_options *given, struct wb_crawl_options *o)
+{
+    unsigned cores = wb_cpu_count();
+
+    *o = *given;
+    o->delay_ms = given->delay_ms >= 0 ? given->delay_ms : DELAY_MS;
+    o->crawl_delay_max_ms = given->crawl_delay_max_ms ? given->crawl_delay_max_ms : CRAWL_DELAY_MAX_MS;
+    o->processes = given->processes ? given->processes : cores > 8 ? 8 : cores;
+    if (o->processes > WB_TALLY_WORKERS_MAX)
+        o->processes = WB_TALLY_WORKERS_MAX;
+    o->sites = given->sites ? given->sites : SITES;
+    o->connections = given->connections ? given->connections : 1;
+    o->per_address = given->per_address ? given->per_address : PER_ADDRESS;
+    if (o->per_address < o->connections)
+        o->per_address = o->connections;
+    o->user_agent = given->user_agent ? given->user_agent : WB_CRAWL_AGENT;
+    o->timeout_ms = given->timeout_ms ? given->timeout_ms : TIMEOUT_MS;
+    o->max_bytes = given->max_bytes ? given->max_bytes : MAX_BYTES;
+    o->site_budget = given->site_budget ? given->site_budget : SITE_BUDGET;
+    o->lifetime_days = given->lifetime_days ? given->lifetime_days : LIFETIME_DAYS;
+}
+
+static int read_seeds(struct wb_parent *p, struct wb_seed_list *list)
+{
+    const struct wb_crawl_options *o = p->plan.options;
+    int err = 0;
+
+    for (size_t i = 0; err == 0 && i < o->url_count; i++)
+        err = wb_seeds_add(list, wb_slice_str(o->urls[i]));
+    if (err == 0 && o->seeds_file)
+        err = wb_seeds_read(list, o->seeds_file, p->sink->warn, p->sink->context);
+    for (size_t i = 0; err == 0 && i < list->count; i++) {
+        list->plans[i].seeds = &list->seeds[i];
+        list->plans[i].seed_count = 1;
+        err = wb_scope_add(&p->plan.scope, list->plans[i].name);
+    }
+    if (err == 0)
+        wb_scope_seal(&p->plan.scope);
+    return err;
+}
+
+/* Sites of earlier runs that are not finished go on where this run's scope has them. */
+static int join_unfinished(struct wb_parent *p, const struct wb_seed_list *list)
+{
+    int err = 0;
+
+    if (p->plan.options->scope == WB_SCOPE_ANY || list->count == 0)
+        return wb_dispenser_join(p->dispenser, p->plan.run, true, WB_SLICE_EMPTY);
+    if (p->plan.options->scope == WB_SCOPE_DOMAIN)
+        for (size_t i = 0; err == 0 && i < p->plan.scope.count; i++)
+            err = wb_dispenser_join(p->dispenser, p->plan.run, false, wb_slice_str(p->plan.scope.names[i]));
+    return err;
+}
+
+static int add_seeds(struct wb_parent *p)
+{
+    struct wb_seed_list list = {0};
+    uint64_t added = 0;
+
+    int err = read_seeds(p, &list);
+    if (err == 0)
+        err = wb_dispenser_begin_run(p->dispenser, &p->plan.run);
+    if (err == 0 && list.count)
+        err = wb_dispenser_add(p->dispenser, p->plan.run, list.plans, list.count, &added);
+    if (err == 0)
+        err = join_unfinished(p, &list);
+    if (err == 0)
+        err = wb_dispenser_stat(p->dispenser, p->plan.run, &p->sites);
+    /* Without seeds every unfinished site crawls within itself. */
+    if (err == 0 && list.count == 0 && p->sites.unresolved + p->sites.ready + p->sites.claimed + p->sites.waiting == 0)
+        err = wb_fail(WB_E_INVALID, "no seeds, and no unfinished crawl in %s to go on with", p->plan.options->dir);
+    atomic_store(&p->plan.tally->sites_open, p->sites.unresolved + p->sites.ready + p->sites.claimed);
+    wb_seeds_release(&list);
+    return err;
+}
+
+static int open_parent(struct wb_parent *p)
+{
+    const struct wb_crawl_options *o = p->plan.options;
+    struct timeval tick = {0, TICK_MS * 1000};
+    uint64_t pages = 0;
+    int err = wb_store_exists(o->dir) ? 0 : wb_store_create(o->dir, NULL);
+
+    if (err == 0)
+        err = wb_crawl_home(o->dir, p->plan.home, sizeof p->plan.home);
+    if (err == 0)
+        err = wb_dispenser_open(o->dir, o->dispenser, &p->dispenser);
+    if (err == 0)
+        err = wb_crawl_recover(o->dir, p->dispenser, &pages);
+    if (err == 0)
+        err = add_seeds(p);
+    if (err < 0)
+        return err;
+    p->base = event_base_new();
+    p->tick = p->base ? event_new(p->base, -1, EV_PERSIST, on_tick, p) : NULL;
+    if (!p->tick || event_add(p->tick, &tick) < 0)
+        return wb_fail_nomem();
+    return wb_resolve_open(p);
+}
+
+static void close_parent(struct wb_parent *p)
+{
+    for (unsigned i = 0; i < p->worker_count; i++)
+        if (p->workers[i].pid) {
+            kill(p->workers[i].pid, SIGKILL);
+            waitpid(p->workers[i].pid, NULL, 0);
+            forget_worker(&p->workers[i]);
+        }
+    wb_resolve_close(p);
+    if (p->tick)
+        event_free(p->tick);
+    if (p->base)
+        event_base_free(p->base);
+    wb_dispenser_close(p->dispenser);
+    wb_scope_release(&p->plan.scope);
+}
+
+int wb_crawl(const struct wb_crawl_options *options, const struct wb_crawl_sink *sink, struct wb_crawl_stat *stat_out,
+             wb_crawl_error_each each_error, void *context)
+{
+    struct wb_crawl_options o;
+    struct wb_parent p = {.sink = sink};
+    int err = 0;
+
+    *stat_out = (struct wb_crawl_stat){0};
+    fill_options(options, &o);
+    p.plan.options = &o;
+    p.plan.wants_lines = sink->wants_lines;
+    p.plan.agent = wb_slice(o.user_agent, strcspn(o.user_agent, "/ "));
+    p.clock_offset_ms = wb_clock_wall_ms() - wb_clock_mono_ns() / 1000000;
+    p.began_ms = wb_parent_now(&p);
+    p.plan.tally = wb_tally_new();
+    if (!p.plan.tally)
+        return WB_E_NOMEM;
+    wb_scope_init(&p.plan.scope, o.scope);
+    err = open_parent(&p);
+    for (unsigned i = 0; err == 0 && i < o.processes; i++) {
+        p.workers[i].number = i;
+        p.workers[i].fd = -1;
+        p.worker_count = i + 1;
+        err = start_worker(&p, &p.workers[i]);
+        p.alive += err == 0;
+    }
+    if (err == 0) {
+        on_tick(-1, 0, &p);
+        event_base_dispatch(p.base);
+        err = p.failed.code < 0 ? wb_error_restore(&p.failed) : wb_dispenser_stat(p.dispenser, p.plan.run, &p.sites);
+    }
+    wb_parent_stat(&p, stat_out);
+    for (int i = 1; i < WB_CRAWL_ERROR_COUNT; i++)
+        if (each_error && p.plan.tally->errors[i])
+            each_error(context, wb_crawl_error_word(i), p.plan.tally->errors[i]);
+    if (err == 0 && wb_stop_requested())
+        err = wb_fail(WB_E_STOPPED, "stopped by a signal");
+    struct wb_error_copy failed;
+    wb_error_save(err, &failed);
+    close_parent(&p);
+    wb_tally_free(p.plan.tally);
+    return err < 0 ? wb_error_restore(&failed) : 0;
+}

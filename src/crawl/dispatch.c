@@ -1,0 +1,370 @@
+/*
+ * dispatch.c - which request a site that is due makes: a favour for another site, its own
+ * robots.txt, or the next URL of its queue that may be asked for. It starts requests and
+ * hands their outcomes on; it decides nothing about what came.
+ */
+#include "crawl/worker.h"
+#include "base/check.h"
+#include "base/mem.h"
+
+#include <event2/event.h>
+#include <string.h>
+
+enum {
+    SKIPS_MAX = 2000,     /* URLs looked at before others get their turn */
+    RETRY_MS = 100,       /* when all pages that are allowed are being fetched */
+    DNS_RETRY_MS = 30000,
+};
+
+/* ---- errands ------------------------------------------------------------------------------------ */
+
+struct wb_errand *wb_errand_new(struct wb_worker *w, struct wb_site *site)
+{
+    struct wb_errand *errand = w->free_errands;
+
+    if (errand)
+        w->free_errands = errand->next_free;
+    else
+        errand = wb_alloc_zero(1, sizeof *errand);
+    if (!errand)
+        return NULL;
+    struct wb_buf url = errand->url, key = errand->key;
+    wb_buf_clear(&url);
+    wb_buf_clear(&key);
+    *errand = (struct wb_errand){.worker = w, .site = site, .url = url, .key = key};
+    return errand;
+}
+
+void wb_errand_free(struct wb_errand *errand)
+{
+    struct wb_worker *w = errand->worker;
+
+    if (errand->reserved)
+        atomic_fetch_sub(&w->tally->reserved, 1);
+    errand->reserved = false;
+    errand->next_free = w->free_errands;
+    w->free_errands = errand;
+}
+
+static void errand_done(void *context, struct wb_fetch_result *result)
+{
+    struct wb_errand *errand = context;
+    struct wb_worker *w = errand->worker;
+    struct wb_site *site = errand->site;
+    bool rules = errand->rules || errand->favour;
+
+    wb_frontier_end(&w->frontier, site);
+    atomic_fetch_sub(&w->mine->in_flight, 1);
+    wb_tally_add(&w->tally->requests, 1);
+    wb_tally_add(&w->tally->wire_bytes, result->wire_bytes);
+    /* The interval runs from the moment the last request was sent. */
+    int64_t next = result->sent_ms + (rules ? site->delay_ms : site->page_delay_ms);
+    if (next > site->next_ms)
+        site->next_ms = next;
+    if (rules)
+        wb_rules_done(errand, result);
+    else
+        wb_page_done(errand, result);
+    wb_errand_free(errand);
+    wb_dispatch(w);
+}
+
+void wb_errand_send(struct wb_errand *errand, const struct wb_fetch_request *request)
+{
+    struct wb_worker *w = errand->worker;
+    struct wb_site *site = errand->site;
+    char address[WB_ADDRESS_TEXT_MAX];
+    struct wb_edit edit = {.kind = WB_EDIT_REQUEST};
+
+    wb_address_format(&site->address, address);
+    edit.text = wb_slice_str(address);
+    int err = wb_visit_note(w, site, &edit);
+    if (err == 0)
+        err = wb_fetch_start(w->fetcher, request, errand_done, errand);
+    if (err < 0) {
+        wb_errand_free(errand);
+        wb_worker_fail(w, err);
+        return;
+    }
+    wb_frontier_begin(&w->frontier, site);
+    atomic_fetch_add(&w->mine->in_flight, 1);
+    /* Held until the answer says when it was really sent. */
+    site->next_ms = wb_worker_now(w) + site->delay_ms;
+}
+
+/* ---- addresses ------------------------------------------------------------------------------------ */
+
+struct lookup {
+    struct wb_worker *w;
+    char name[];
+};
+
+static void lookup_done(void *context, const struct wb_dns_answer *answer)
+{
+    struct lookup *lookup = context;
+    struct wb_worker *w = lookup->w;
+    struct wb_site *site = wb_worker_site(w, wb_slice_str(lookup->name));
+    const char *refused = NULL;
+
+    wb_free(lookup);
+    if (!site || !site->resolving)
+        return;
+    site->resolving = false;
+    if (answer->status == WB_DNS_OK) {
+        refused = wb_worker_refuses(w, &answer->addresses[0]);
+        int err = refused ? 0 : wb_frontier_move(&w->frontier, site, &answer->addresses[0]);
+        if (err < 0)
+            wb_worker_fail(w, err);
+        site->address_expires_ms = answer->expires_ms;
+    }
+    if (answer->status == WB_DNS_OK && !refused)
+        wb_dispatch_later(w, site);
+    else if (site->guest || site->favours)
+        wb_favours_fail(w, site, refused ? "private" : "dns");
+    else if (refused)
+        wb_visit_close(w, site, WB_SITE_REFUSED, "private address", NULL);
+    else if (answer->status == WB_DNS_NONE)
+        wb_visit_close(w, site, WB_SITE_REFUSED, answer->message, NULL);
+    else
+        wb_visit_back_off(w, site, wb_worker_now(w) + DNS_RETRY_MS, answer->message);
+    wb_dispatch(w);
+}
+
+static void look_up(struct wb_worker *w, struct wb_site *site)
+{
+    struct lookup *lookup = wb_alloc_zero(1, sizeof *lookup + strlen(site->name) + 1);
+    int err = WB_E_NOMEM;
+
+    if (lookup) {
+        lookup->w = w;
+        strcpy(lookup->name, site->name);
+        wb_buf_clear(&w->url_text);
+        err = wb_site_url(site, site->https, WB_SLICE_LIT("/"), &w->url_text);
+        if (err == 0)
+            err = wb_url_parse(wb_buf_slice(&w->url_text), NULL, &w->url);
+    }
+    if (err == 0) {
+        struct wb_slice host = wb_url_host(&w->url), port = wb_url_port(&w->url);
+        uint64_t number = site->https ? 443 : 80;
+        if (host.len && host.ptr[0] == '[')
+            host = wb_slice(host.ptr + 1, host.len - 2);
+        if (port.len && !wb_slice_to_u64(port, &number))
+            number = 0;
+        site->resolving = true;
+        err = wb_dns_resolve(w->dns, host, (uint16_t)number, lookup_done, lookup);
+    }
+    if (err < 0) {
+        site->resolving = false;
+        wb_free(lookup);
+        wb_worker_fail(w, err);
+    }
+}
+
+/* ---- pages ---------------------------------------------------------------------------------------- */
+
+/* Whether one more page may be fetched under --max-pages. */
+static bool reserve(struct wb_worker *w, struct wb_errand *errand)
+{
+    uint64_t max = w->plan->options->max_pages;
+
+    if (!max)
+        return true;
+    if (atomic_fetch_add(&w->tally->reserved, 1) >= max) {
+        atomic_fetch_sub(&w->tally->reserved, 1);
+        return false;
+    }
+    errand->reserved = true;
+    return true;
+}
+
+/* The version that we have: 1 where it is fresh enough to be left alone (its links are followed), 0 otherwise. */
+static int look_in_store(struct wb_errand *errand, struct wb_fetch_request *request)
+{
+    struct wb_worker *w = errand->worker;
+    struct wb_page page;
+    int err = wb_store_get(w->store, errand->id, &page, &w->old_mem);
+
+    if (err == WB_E_NOTFOUND || err == WB_E_CORRUPT)
+        return 0;
+    if (err < 0)
+        return err;
+    int64_t fresh_ms = w->plan->options->fresh_ms;
+    if (fresh_ms && page.time_ms + fresh_ms > wb_worker_now(w))
+        return (err = wb_page_reuse(errand, &page)) < 0 ? err : 1;
+    errand->known = true;
+    memcpy(errand->md5, page.md5, sizeof errand->md5);
+    if (page.truncated || page.status != 200)
+        return 0;
+    wb_http_header(page.head, "etag", &request->etag);
+    wb_http_header(page.head, "last-modified", &request->modified);
+    return 0;
+}
+
+/* Makes the request of an item, or decides against it. 1: a request is under way, 0: not, try the next. */
+static int start_item(struct wb_errand *errand, struct wb_item *item)
+{
+    struct wb_worker *w = errand->worker;
+    struct wb_site *site = errand->site;
+    struct wb_robots_verdict verdict = {.allowed = true};
+    struct wb_fetch_request request = {.address = site->address};
+    bool page = item->kind == WB_ITEM_PAGE;
+
+    int err = wb_site_url(site, item->https, item->path, &errand->url);
+    if (err == 0)
+        err = wb_url_parse(wb_buf_slice(&errand->url), NULL, &w->url);
+    if (err == 0)
+        err = wb_url_key(&w->url, &errand->key);
+    if (err < 0)
+        return err == WB_E_NOMEM ? err : 0;
+    errand->id = wb_pageid_of_key(wb_buf_slice(&errand->key));
+    errand->item = *item;
+    if (item->kind != WB_ITEM_PROBE && wb_seen_marked(&site->seen, errand->id))
+        return 0;
+    if (site->robots)
+        wb_robots_check(site->robots, wb_buf_slice(&errand->url), &verdict);
+    if (!verdict.allowed) {
+        wb_seen_mark(&site->seen, errand->id, true);
+        if (item->kind == WB_ITEM_PROBE)
+            site->probing = false;
+        else
+            wb_event_skip(w, wb_buf_slice(&errand->url), "robots");
+        return 0;
+    }
+    if (page) {
+        err = look_in_store(errand, &request);
+        if (err != 0)
+            return err < 0 ? err : 0;
+        if (!reserve(w, errand)) {
+            err = wb_site_push(site, w->spill, &site->again, item);
+            site->next_ms = wb_worker_now(w) + RETRY_MS;
+            wb_dispatch_later(w, site);
+            return err < 0 ? err : 2;
+        }
+    }
+    request.url = wb_buf_slice(&errand->url);
+    errand->item.path = wb_slice(errand->url.ptr + errand->url.len - item->path.len, item->path.len);
+    if (item->kind == WB_ITEM_SITEMAP)
+        site->sitemaps++;
+    wb_errand_send(errand, &request);
+    return 1;
+}
+
+/* The queue is empty: more seeds, or the end of the visit. */
+static void queue_empty(struct wb_worker *w, struct wb_site *site)
+{
+    uint64_t count = 0;
+
+    if (site->in_flight || site->away)
+        return;
+    int err = wb_visit_seeds(w, site, &count);
+    if (err < 0)
+        wb_worker_fail(w, err);
+    else if (count)
+        wb_dispatch_later(w, site);
+    else
+        wb_visit_close(w, site, WB_SITE_DONE, "", NULL);
+}
+
+static void start_page(struct wb_worker *w, struct wb_site *site)
+{
+    struct wb_errand *errand;
+    struct wb_item item;
+    int got = 0;
+
+    if (site->pages >= site->budget) {
+        if (!site->in_flight)
+            wb_visit_close(w, site, WB_SITE_DONE, "budget", NULL);
+        return;
+    }
+    if ((site->probing || site->root_waited) && site->in_flight)
+        return;
+    errand = wb_errand_new(w, site);
+    if (!errand) {
+        wb_worker_fail(w, WB_E_NOMEM);
+        return;
+    }
+    for (int i = 0; i < SKIPS_MAX; i++) {
+        got = wb_site_pop(site, w->spill, &w->item_mem, &item);
+        if (got <= 0)
+            break;
+        got = start_item(errand, &item);
+        if (got < 0)
+            break;
+        if (got == 1) {
+            /* More than one at a time only where that was asked for, and no interval is to be kept. */
+            if (site->in_flight < w->plan->options->connections && site->page_delay_ms == 0 && !site->probing && !site->root_waited)
+                wb_dispatch_later(w, site);
+            return;
+        }
+        if (got == 2) {
+            wb_errand_free(errand);
+            return;
+        }
+        got = 3;
+    }
+    wb_errand_free(errand);
+    if (got < 0)
+        wb_worker_fail(w, got);
+    else if (got == 3)
+        wb_dispatch_later(w, site);
+    else
+        queue_empty(w, site);
+}
+
+static void start_site(struct wb_worker *w, struct wb_site *site)
+{
+    int64_t now = wb_worker_now(w);
+
+    if (site->resolving || site->away)
+        return;
+    if (site->address_expires_ms <= now && !site->in_flight)
+        look_up(w, site);
+    else if (wb_favour_next(w, site))
+        return;
+    else if (site->rules_state == WB_RULES_UNKNOWN || site->rules_expires_ms <= now) {
+        if (!site->in_flight)
+            wb_rules_ask(w, site);
+    } else
+        start_page(w, site);
+}
+
+void wb_dispatch_later(struct wb_worker *w, struct wb_site *site)
+{
+    if (site->heap_at || site->next_waiting || site->resolving || site->away)
+        return;
+    if (site->place && site->place->last_waiting == site)
+        return;
+    if (wb_frontier_put(&w->frontier, site) < 0)
+        wb_worker_fail(w, WB_E_NOMEM);
+}
+
+/* Wakes the loop when the next site is due. */
+static void set_timer(struct wb_worker *w)
+{
+    int64_t next = wb_frontier_next_ms(&w->frontier);
+
+    if (next == INT64_MAX) {
+        event_del(w->due);
+        return;
+    }
+    int64_t wait = next - wb_worker_now(w);
+    struct timeval tv = {wait > 0 ? wait / 1000 : 0, wait > 0 ? (wait % 1000) * 1000 : 0};
+    event_add(w->due, &tv);
+}
+
+void wb_dispatch(struct wb_worker *w)
+{
+    struct wb_site *site;
+
+    if (w->dispatching || w->stopping || w->failed.code < 0)
+        return;
+    w->dispatching = true;
+    while (w->failed.code == 0 && (site = wb_frontier_pop(&w->frontier, wb_worker_now(w))))
+        start_site(w, site);
+    /* What is about to be sent must be in the journal before: the clocks outlive the process. */
+    int err = wb_edit_log_flush(w->journal);
+    if (err < 0)
+        wb_worker_fail(w, err);
+    w->dispatching = false;
+    set_timer(w);
+}

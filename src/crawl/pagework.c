@@ -1,0 +1,604 @@
+/*
+ * pagework.c - the outcome of a request for a page, a sitemap or a probe.
+ *
+ * In this order, so that kill -9 between any two steps loses nothing and fetches nothing
+ * twice: the page to the spool, facts and links to the journal, the page to the store, links
+ * to the queues. What is told to the log waits for the commit.
+ */
+#include "crawl/worker.h"
+#include "base/hash.h"
+#include "base/mem.h"
+
+#include <stdio.h>
+
+/* What became of a page, collected on the way to the journal and the log. */
+struct outcome {
+    struct wb_errand *errand;
+    struct wb_fetch_result *result;
+    struct wb_edit edit;
+    const char *word;      /* for the log */
+    const char *message;
+    int error;             /* of the tables */
+    bool nofollow;
+};
+
+static void outcome_init(struct outcome *o, struct wb_errand *errand, struct wb_fetch_result *result, uint8_t outcome, const char *word)
+{
+    *o = (struct outcome){.errand = errand, .result = result, .word = word};
+    o->edit.kind = WB_EDIT_PAGE;
+    o->edit.time_ms = result->sent_ms;
+    o->edit.page = (struct wb_edit_page){.url = wb_buf_slice(&errand->url), .outcome = outcome, .status = result->status,
+                                         .depth = errand->item.depth, .hops = errand->item.hops, .took_ms = result->took_ms,
+                                         .bytes = result->body.len, .lifetime = errand->worker->plan->options->lifetime_days};
+}
+
+/* Journal and log. */
+static int outcome_tell(struct outcome *o)
+{
+    struct wb_worker *w = o->errand->worker;
+    struct wb_fetch_event event = {.url = o->edit.page.url, .result = o->word, .message = o->message, .status = o->result->status,
+                                   .ms = o->result->took_ms, .bytes = o->edit.page.bytes, .time_ms = o->result->sent_ms, .error = o->error};
+    int err = wb_visit_note(w, o->errand->site, &o->edit);
+
+    wb_event_fetch(w, &event);
+    return err;
+}
+
+/* ---- after the root ---------------------------------------------------------------------------------- */
+
+struct twin {
+    const struct wb_site *site;
+    char probe[40];
+    char *name;  /* of a site with the same probe */
+};
+
+static int compare_row(void *context, const struct wb_site_row *row)
+{
+    struct twin *twin = context;
+
+    if (row->id == twin->site->id || row->state == WB_SITE_ALIAS)
+        return 0;
+    twin->name = wb_strndup(row->name.ptr, row->name.len);
+    return twin->name ? 1 : WB_E_NOMEM;
+}
+
+/* Another name of the same address with the same rules and the same root, which is the same site; NULL: there is none. */
+static int find_twin(struct wb_worker *w, const struct wb_site *site, char **name_out)
+{
+    struct twin twin = {.site = site};
+    char address[WB_ADDRESS_TEXT_MAX];
+
+    *name_out = NULL;
+    for (const struct wb_site *other = w->sites; other; other = other->list_next) {
+        if (other == site || other->guest || other->place != site->place || other->root_digest != site->root_digest ||
+            other->rules_digest != site->rules_digest || other->rules_state != WB_RULES_KNOWN)
+            continue;
+        *name_out = wb_strdup(other->name);
+        return *name_out ? 0 : WB_E_NOMEM;
+    }
+    snprintf(twin.probe, sizeof twin.probe, "%016llx%016llx", (unsigned long long)site->rules_digest, (unsigned long long)site->root_digest);
+    wb_address_format(&site->address, address);
+    int err = wb_dispenser_twins(w->dispenser, wb_slice_str(address), wb_slice_str(twin.probe), compare_row, &twin);
+    *name_out = twin.name;
+    return err < 0 ? err : 0;
+}
+
+static bool is_root(const struct wb_errand *errand)
+{
+    return wb_slice_equal(errand->item.path, WB_SLICE_LIT("/"));
+}
+
+/* The root's bytes are known. True where the site turned out to be an alias, and is closed. */
+static bool root_came(struct wb_errand *errand, const uint8_t md5[WB_MD5_BYTES])
+{
+    struct wb_worker *w = errand->worker;
+    struct wb_site *site = errand->site;
+    char *twin = NULL;
+
+    site->root_digest = wb_pageid_get(md5).hi | 1;
+    if (!site->probing)
+        return false;
+    site->probing = false;
+    int err = find_twin(w, site, &twin);
+    if (err < 0)
+        wb_worker_fail(w, err);
+    if (!twin)
+        return false;
+    wb_visit_close(w, site, WB_SITE_ALIAS, "the same robots.txt and root page", twin);
+    wb_free(twin);
+    return true;
+}
+
+/* Whether seeds below the root may be entered directly: only where it cannot be had. */
+static int root_decides(struct wb_errand *errand, bool reachable)
+{
+    struct wb_worker *w = errand->worker;
+    struct wb_site *site = errand->site;
+    struct wb_slice bytes;
+    int got;
+
+    if (!site->root_waited || !is_root(errand))
+        return 0;
+    site->root_waited = false;
+    while ((got = wb_spill_pop(w->spill, &site->held, &w->item_mem, &bytes)) > 0) {
+        if (reachable)
+            continue;
+        got = wb_spill_push(w->spill, &site->queue, bytes);
+        if (got < 0)
+            return got;
+    }
+    return got;
+}
+
+/* ---- content ------------------------------------------------------------------------------------------ */
+
+static int follow_links(struct wb_errand *errand, const struct wb_edit_link *links, size_t count)
+{
+    struct wb_item item = {.kind = WB_ITEM_PAGE, .depth = (uint16_t)(errand->item.depth + 1)};
+
+    if (errand->item.depth >= errand->worker->plan->options->max_depth)
+        return 0;
+    for (size_t i = 0; i < count; i++) {
+        if ((links[i].flags & (WB_EDIT_LINK_FOLLOW | WB_EDIT_LINK_NOFOLLOW)) != WB_EDIT_LINK_FOLLOW)
+            continue;
+        int err = wb_links_follow(errand->worker, errand->site, links[i].url, &item, 0);
+        if (err < 0)
+            return err;
+    }
+    return 0;
+}
+
+/* Feeds that a root page names tell of new pages, as sitemaps do. */
+static int follow_feeds(struct wb_errand *errand, const struct wb_extract *extract)
+{
+    struct wb_item item = {.kind = WB_ITEM_SITEMAP, .depth = 1};
+    struct wb_worker *w = errand->worker;
+    unsigned feeds = 0;
+
+    if (!is_root(errand) || w->plan->options->ignore_sitemaps || w->plan->options->max_depth == 0)
+        return 0;
+    for (size_t i = 0; i < extract->link_count && feeds < 4; i++) {
+        if (!(extract->links[i].rels & WB_REL_FEED))
+            continue;
+        int err = wb_links_follow(w, errand->site, extract->links[i].url, &item, 0);
+        if (err < 0)
+            return err;
+        feeds++;
+    }
+    return 0;
+}
+
+static int extract_page(struct outcome *o, const struct wb_page *page, struct wb_extract *extract)
+{
+    struct wb_worker *w = o->errand->worker;
+    struct wb_extract_input input = {.url = page->url, .type = page->type, .charset = page->charset, .body = page->body, .wants = WB_WANT_ALL};
+    size_t count = 0;
+
+    int err = wb_extract(w->extractor, &input, extract);
+    if (err < 0)
+        return err;
+    unsigned robots = extract->robots_flags | wb_robots_of_head(page->head, w->plan->agent);
+    o->nofollow = robots & WB_ROBOTS_NOFOLLOW;
+    err = wb_links_collect(w, extract, o->nofollow, &count);
+    o->edit.page.links = w->links;
+    o->edit.page.link_count = count;
+    o->edit.page.has_content = true;
+    memcpy(o->edit.page.md5, page->md5, WB_MD5_BYTES);
+    o->edit.page.simhash = extract->simhash;
+    o->edit.page.title_hash = extract->title.len ? wb_hash64(extract->title.ptr, extract->title.len) : 0;
+    o->edit.page.type = page->type;
+    wb_http_header(page->head, "etag", &o->edit.page.etag);
+    wb_http_header(page->head, "last-modified", &o->edit.page.modified);
+    wb_trap_learn(&o->errand->site->trap, o->errand->item.path, extract->simhash);
+    return err;
+}
+
+/* Links of a page that was not fetched in full are followed as those of one that was. */
+static int content_known(struct outcome *o, const struct wb_page *page)
+{
+    struct wb_errand *errand = o->errand;
+    struct wb_worker *w = errand->worker;
+    struct wb_extract extract;
+
+    int err = extract_page(o, page, &extract);
+    if (err < 0)
+        return err;
+    wb_seen_mark(&errand->site->seen, errand->id, true);
+    err = outcome_tell(o);
+    wb_tally_add(&w->tally->unchanged, 1);
+    if (err == 0 && is_root(errand)) {
+        err = root_decides(errand, true);
+        if (err == 0 && root_came(errand, page->md5))
+            return 0;
+    }
+    if (err == 0)
+        err = follow_links(errand, o->edit.page.links, o->edit.page.link_count);
+    if (err == 0)
+        wb_dispatch_later(w, errand->site);
+    return err;
+}
+
+static int fill_page(struct wb_errand *errand, struct wb_fetch_result *result, struct wb_page *page)
+{
+    struct wb_worker *w = errand->worker;
+    struct wb_slice type;
+    uint32_t days = w->plan->options->lifetime_days;
+    int err = 0;
+
+    *page = (struct wb_page){.id = errand->id, .url = wb_buf_slice(&errand->url), .key = wb_buf_slice(&errand->key), .head = result->head,
+                             .type = WB_SLICE_EMPTY, .charset = WB_SLICE_EMPTY, .body = wb_buf_slice(&result->body), .time_ms = result->sent_ms,
+                             .body_bytes = result->body.len, .lifetime = days, .lifetime_count = days, .status = result->status,
+                             .kind = WB_PAGE_RESPONSE, .truncated = result->truncated};
+    wb_buf_clear(&w->media_mem);
+    if (wb_http_header(result->head, "content-type", &type))
+        err = wb_media_type_parse(type, &w->media_mem, &page->type, &page->charset);
+    wb_page_digest(page);
+    return err;
+}
+
+static int store_page(struct wb_worker *w, const struct wb_page *page)
+{
+    int err = wb_store_put(w->store, page);
+
+    w->uncommitted_pages++;
+    w->uncommitted_bytes += page->body.len;
+    wb_worker_dirty(w);
+    return err;
+}
+
+/* New bytes: the page goes to spool, journal and store. */
+static int content_new(struct outcome *o, const struct wb_page *page)
+{
+    struct wb_errand *errand = o->errand;
+    struct wb_worker *w = errand->worker;
+    struct wb_site *site = errand->site;
+    struct wb_extract extract;
+
+    int copy = page->body.len ? wb_seen_add(&w->contents, w->plan->options->dir, wb_pageid_get(page->md5)) : 1;
+    if (copy < 0)
+        return copy;
+    int err = extract_page(o, page, &extract);
+    if (err == 0)
+        err = wb_spool_add(w->spool, page);
+    if (err < 0)
+        return err;
+    if (page->truncated) {
+        o->edit.page.outcome = WB_OUTCOME_TRUNCATED;
+        o->word = "truncated";
+    } else if (copy == 0) {
+        o->edit.page.outcome = WB_OUTCOME_DUPLICATE;
+        o->word = "duplicate";
+        wb_tally_add(&w->tally->duplicates, 1);
+    }
+    wb_seen_mark(&site->seen, errand->id, true);
+    err = outcome_tell(o);
+    if (err == 0)
+        err = store_page(w, page);
+    site->pages++;
+    errand->reserved = false; /* it counts for good */
+    wb_tally_add(&w->tally->pages, 1);
+    wb_tally_add(&w->tally->bytes, page->body.len);
+    if (err == 0 && is_root(errand)) {
+        err = root_decides(errand, true);
+        if (err == 0 && root_came(errand, page->md5))
+            return 0;
+        if (err == 0)
+            err = follow_feeds(errand, &extract);
+    }
+    if (err == 0)
+        err = follow_links(errand, o->edit.page.links, o->edit.page.link_count);
+    if (err == 0)
+        wb_dispatch_later(w, site);
+    return err;
+}
+
+static int page_came(struct wb_errand *errand, struct wb_fetch_result *result)
+{
+    struct wb_worker *w = errand->worker;
+    struct outcome o;
+    struct wb_page page;
+
+    int err = fill_page(errand, result, &page);
+    if (err < 0)
+        return err;
+    if (errand->known && !page.truncated && memcmp(page.md5, errand->md5, WB_MD5_BYTES) == 0) {
+        outcome_init(&o, errand, result, WB_OUTCOME_UNCHANGED, "unchanged");
+        err = wb_store_touch(w->store, errand->id, result->sent_ms);
+        w->uncommitted_pages++;
+        wb_worker_dirty(w);
+        return err < 0 && err != WB_E_NOTFOUND ? err : content_known(&o, &page);
+    }
+    outcome_init(&o, errand, result, WB_OUTCOME_STORED, "stored");
+    return content_new(&o, &page);
+}
+
+static int not_modified(struct wb_errand *errand, struct wb_fetch_result *result)
+{
+    struct wb_worker *w = errand->worker;
+    struct outcome o;
+    struct wb_page page;
+
+    outcome_init(&o, errand, result, WB_OUTCOME_UNCHANGED, "unchanged");
+    int err = wb_store_get(w->store, errand->id, &page, &w->old_mem);
+    if (err == 0) {
+        o.edit.page.bytes = page.body_bytes;
+        err = wb_store_touch(w->store, errand->id, result->sent_ms);
+    }
+    if (err < 0)
+        return err;
+    w->uncommitted_pages++;
+    wb_worker_dirty(w);
+    return content_known(&o, &page);
+}
+
+int wb_page_reuse(struct wb_errand *errand, const struct wb_page *page)
+{
+    struct wb_fetch_result result = {.status = page->status, .sent_ms = page->time_ms};
+    struct outcome o;
+
+    outcome_init(&o, errand, &result, WB_OUTCOME_UNCHANGED, "fresh");
+    o.edit.page.bytes = page->body_bytes;
+    return content_known(&o, page);
+}
+
+/* ---- other answers ----------------------------------------------------------------------------------- */
+
+static int page_failed(struct wb_errand *errand, struct wb_fetch_result *result, int error, const char *message)
+{
+    struct wb_worker *w = errand->worker;
+    struct wb_site *site = errand->site;
+    struct outcome o;
+    bool down = error == WB_FETCH_CONNECT;
+    bool passing = down || error == WB_FETCH_TIMEOUT || error == WB_FETCH_RESET || error == WB_FETCH_EMPTY || error == WB_FETCH_PARTIAL;
+    bool again = passing && errand->item.tries + 1 < WB_PAGE_TRIES_MAX;
+
+    outcome_init(&o, errand, result, again ? WB_OUTCOME_LATER : WB_OUTCOME_ERROR, "error");
+    o.error = error;
+    o.message = message;
+    o.edit.page.reason = wb_slice_str(wb_crawl_error_word(error));
+    int err = outcome_tell(&o);
+    if (again) {
+        struct wb_item item = errand->item;
+        item.tries++;
+        if (err == 0)
+            err = wb_site_push(site, w->spill, &site->queue, &item);
+    } else {
+        wb_seen_mark(&site->seen, errand->id, true);
+        if (err == 0)
+            err = root_decides(errand, false);
+    }
+    if (is_root(errand))
+        site->probing = false;
+    if (err == 0 && down)
+        wb_visit_back_off(w, site, 0, "connect");
+    else if (err == 0)
+        wb_dispatch_later(w, site);
+    return err;
+}
+
+static int page_gone(struct wb_errand *errand, struct wb_fetch_result *result)
+{
+    struct wb_worker *w = errand->worker;
+    struct outcome o;
+
+    outcome_init(&o, errand, result, WB_OUTCOME_GONE, "gone");
+    int err = outcome_tell(&o);
+    wb_tally_add(&w->tally->gone, 1);
+    wb_seen_mark(&errand->site->seen, errand->id, true);
+    if (is_root(errand))
+        errand->site->probing = false;
+    if (err == 0)
+        err = root_decides(errand, false);
+    if (err == 0)
+        wb_dispatch_later(w, errand->site);
+    return err;
+}
+
+/* 429 and 503: the whole site is left alone for as long as it says. */
+static int page_later(struct wb_errand *errand, struct wb_fetch_result *result)
+{
+    struct wb_worker *w = errand->worker;
+    struct wb_site *site = errand->site;
+    struct wb_item item = errand->item;
+    struct wb_slice value;
+    struct outcome o;
+    char words[32];
+    int64_t until = 0;
+    bool enough = ++item.tries >= WB_REFUSED_TRIES_MAX;
+
+    outcome_init(&o, errand, result, enough ? WB_OUTCOME_ERROR : WB_OUTCOME_LATER, "error");
+    o.error = WB_CRAWL_STATUS;
+    snprintf(words, sizeof words, "status %u", result->status);
+    o.message = words;
+    o.edit.page.reason = WB_SLICE_LIT("status");
+    int err = outcome_tell(&o);
+    if (wb_http_header(result->head, "retry-after", &value))
+        wb_http_retry_after(value, wb_worker_now(w), &until);
+    if (enough)
+        wb_seen_mark(&site->seen, errand->id, true);
+    else if (err == 0)
+        err = wb_site_push(site, w->spill, &site->again, &item);
+    if (err == 0 && enough)
+        err = root_decides(errand, false);
+    if (err == 0)
+        wb_visit_back_off(w, site, until, words);
+    return err;
+}
+
+/* Where a redirect leads: to another spelling of the same page, to a page of this site, or elsewhere. */
+static int follow_redirect(struct wb_errand *errand, struct wb_slice location)
+{
+    struct wb_worker *w = errand->worker;
+    struct wb_site *site = errand->site;
+    struct wb_item item = {.kind = WB_ITEM_PAGE, .depth = errand->item.depth, .hops = (uint8_t)(errand->item.hops + 1)};
+
+    if (wb_pageid_equal(wb_pageid_of_key(wb_buf_slice(&w->key)), errand->id)) {
+        if (wb_slice_equal(location, wb_buf_slice(&errand->url)))
+            return 0;
+        item.https = wb_slice_equal(wb_url_scheme(&w->target), WB_SLICE_LIT("https"));
+        item.path = wb_site_path(&w->target);
+        wb_seen_mark(&site->seen, errand->id, false);
+        return wb_site_push(site, w->spill, &site->again, &item);
+    }
+    return wb_links_follow(w, site, location, &item, WB_ADMIT_FRONT);
+}
+
+static int page_redirects(struct wb_errand *errand, struct wb_fetch_result *result)
+{
+    struct wb_worker *w = errand->worker;
+    struct wb_site *site = errand->site;
+    struct wb_slice header;
+    struct outcome o;
+
+    if (!wb_http_header(result->head, "location", &header))
+        return page_failed(errand, result, WB_CRAWL_LOCATION, "a redirect without Location");
+    if (wb_url_parse(wb_buf_slice(&errand->url), NULL, &w->base_url) < 0 || wb_url_parse(header, &w->base_url, &w->target) < 0 ||
+        !wb_url_is_http(&w->target) || wb_url_key(&w->target, &w->key) < 0)
+        return page_failed(errand, result, WB_CRAWL_LOCATION, "a redirect to what is no URL");
+    if (errand->item.hops >= WB_PAGE_HOPS_MAX)
+        return page_failed(errand, result, WB_CRAWL_REDIRECTS, "too many redirects in a row");
+    struct wb_slice location = wb_url_href(&w->target);
+    if (w->target.has_fragment)
+        location.len = w->target.fragment_at - 1;
+    outcome_init(&o, errand, result, WB_OUTCOME_REDIRECT, "redirect");
+    /* Parsing the target anew must not touch the text that the journal is given. */
+    wb_buf_clear(&w->url_text);
+    int err = wb_buf_append_slice(&w->url_text, location);
+    if (err < 0)
+        return err;
+    o.edit.page.location = wb_buf_slice(&w->url_text);
+    err = outcome_tell(&o);
+    wb_tally_add(&w->tally->redirects, 1);
+    wb_seen_mark(&site->seen, errand->id, true);
+    if (is_root(errand))
+        site->probing = false;
+    if (err == 0)
+        err = follow_redirect(errand, o.edit.page.location);
+    if (err >= 0 && is_root(errand))
+        err = root_decides(errand, true);
+    if (err >= 0)
+        wb_dispatch_later(w, site);
+    return err < 0 ? err : 0;
+}
+
+/* ---- sitemaps and probes -------------------------------------------------------------------------------- */
+
+static int take_hints(struct wb_errand *errand, struct wb_edit *edit)
+{
+    struct wb_worker *w = errand->worker;
+    struct wb_site *site = errand->site;
+
+    for (size_t i = 0; i < edit->link_count; i++) {
+        bool nested = edit->links[i].flags & WB_EDIT_LINK_FOLLOW;
+        struct wb_item item = {.kind = nested ? WB_ITEM_SITEMAP : WB_ITEM_PAGE, .depth = 1};
+        if (nested && (site->sitemaps + site->again.count > WB_SITEMAPS_MAX))
+            continue;
+        int err = wb_links_follow(w, site, edit->links[i].url, &item, nested ? WB_ADMIT_FRONT : 0);
+        if (err < 0)
+            return err;
+    }
+    return 0;
+}
+
+static int sitemap_came(struct wb_errand *errand, struct wb_fetch_result *result)
+{
+    struct wb_worker *w = errand->worker;
+    struct wb_site *site = errand->site;
+    struct wb_edit edit = {.kind = WB_EDIT_HINTS, .text = wb_buf_slice(&errand->url), .links = w->links};
+    struct wb_fetch_event event = {.url = edit.text, .result = "sitemap", .status = result->status, .ms = result->took_ms,
+                                   .bytes = result->body.len, .time_ms = result->sent_ms, .error = (int)result->error,
+                                   .message = result->error ? result->message : NULL};
+    struct wb_extract extract = {0};
+    int err = 0;
+
+    wb_seen_mark(&site->seen, errand->id, true);
+    if (!result->error && result->status / 100 != 2)
+        event.error = WB_CRAWL_STATUS;
+    if (!event.error) {
+        err = wb_sitemap_extract(w->extractor, wb_buf_slice(&errand->url), wb_buf_slice(&result->body), &extract);
+        if (err == 0)
+            err = wb_links_collect(w, &extract, false, &edit.link_count);
+        edit.links = w->links;
+        for (size_t i = 0, k = 0; err == 0 && i < extract.link_count && k < edit.link_count; i++) {
+            if (!wb_slice_starts(extract.links[i].url, WB_SLICE_LIT("http:")) && !wb_slice_starts(extract.links[i].url, WB_SLICE_LIT("https:")))
+                continue;
+            w->links[k++].flags = extract.links[i].rels & WB_REL_INDEX ? WB_EDIT_LINK_FOLLOW : 0;
+        }
+    }
+    if (err == 0)
+        err = wb_visit_note(w, site, &edit);
+    wb_event_fetch(w, &event);
+    if (err == 0)
+        err = take_hints(errand, &edit);
+    if (err == 0)
+        wb_dispatch_later(w, site);
+    return err;
+}
+
+static int probe_came(struct wb_errand *errand, struct wb_fetch_result *result)
+{
+    struct wb_worker *w = errand->worker;
+    struct wb_page page;
+    int err = 0;
+
+    if (!result->error && result->status / 100 == 2) {
+        err = fill_page(errand, result, &page);
+        if (err == 0 && root_came(errand, page.md5))
+            return 0;
+    }
+    errand->site->probing = false;
+    if (err == 0)
+        wb_dispatch_later(w, errand->site);
+    return err;
+}
+
+/* ---- all of them ------------------------------------------------------------------------------------------ */
+
+static int page_outcome(struct wb_errand *errand, struct wb_fetch_result *result)
+{
+    char words[32];
+
+    if (result->error)
+        return page_failed(errand, result, (int)result->error, result->message);
+    errand->site->attempts = 0;
+    switch (result->status) {
+    case 301:
+    case 302:
+    case 303:
+    case 307:
+    case 308:
+        return page_redirects(errand, result);
+    case 304:
+        if (errand->known)
+            return not_modified(errand, result);
+        break;
+    case 404:
+    case 410:
+        return page_gone(errand, result);
+    default:
+        if (result->status / 100 == 2)
+            return page_came(errand, result);
+        break;
+    }
+    snprintf(words, sizeof words, "status %u", result->status);
+    return page_failed(errand, result, WB_CRAWL_STATUS, words);
+}
+
+void wb_page_done(struct wb_errand *errand, struct wb_fetch_result *result)
+{
+    struct wb_worker *w = errand->worker;
+    int err;
+
+    if (result->error == WB_FETCH_STOPPED)
+        return;
+    if (errand->item.kind != WB_ITEM_PROBE && !result->error && (result->status == 429 || result->status == 503))
+        err = page_later(errand, result);
+    else if (errand->item.kind == WB_ITEM_SITEMAP)
+        err = sitemap_came(errand, result);
+    else if (errand->item.kind == WB_ITEM_PROBE)
+        err = probe_came(errand, result);
+    else
+        err = page_outcome(errand, result);
+    if (err < 0)
+        wb_worker_fail(w, err);
+}

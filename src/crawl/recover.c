@@ -1,0 +1,137 @@
+/*
+ * recover.c - puts right what processes that died left behind, in an order in which dying again costs nothing:
+ *
+ *   1 journals   the last place of each site goes to the dispenser
+ *   2 spools     pages that were fetched and not committed go to the store
+ *   3 leases     sites of the dead go back
+ */
+#include "crawl/recover.h"
+#include "base/codec.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "crawl/spool.h"
+#include "os/file.h"
+#include "os/random.h"
+#include "store/store.h"
+
+#include <stdio.h>
+
+struct recovery {
+    const char *dir;
+    struct wb_dispenser *dispenser;
+    struct wb_edit_reader *reader;
+    struct wb_store *store; /* opened when the first page comes */
+};
+
+/* ---- journals ------------------------------------------------------------------------------------ */
+
+/* The name of the site that a chain belongs to stands in the record that begins its visit. */
+static int site_name(struct recovery *r, struct wb_edit_place place, struct wb_buf *name_out)
+{
+    struct wb_edit_place *places = NULL;
+    struct wb_edit edit;
+    size_t count = 0;
+
+    wb_buf_clear(name_out);
+    int err = wb_edit_reader_chain(r->reader, place, false, &places, &count);
+    if (err == 0 && count)
+        err = wb_edit_reader_get(r->reader, places[0], &edit);
+    if (err == 0 && count && edit.kind == WB_EDIT_VISIT)
+        err = wb_buf_append_slice(name_out, edit.text);
+    wb_free(places);
+    return err;
+}
+
+static int move_trail(void *context, const struct wb_edit *last, struct wb_edit_place place)
+{
+    struct recovery *r = context;
+    struct wb_buf name = WB_BUF_INIT, mem = WB_BUF_INIT;
+    struct wb_site_row row;
+
+    int err = site_name(r, place, &name);
+    if (err == 0 && name.len)
+        err = wb_dispenser_get(r->dispenser, wb_buf_slice(&name), &mem, &row);
+    if (err == 0 && name.len) {
+        struct wb_site_report report = {.id = row.id, .state = WB_SITE_CLAIMED, .next_ms = row.next_ms, .attempts = row.attempts,
+                                        .reason = row.reason, .alias_of = row.alias_of, .probe = row.probe, .home = row.home,
+                                        .visit = row.visit, .trail = place, .trail_ms = last->time_ms, .seeds_taken = row.seeds_taken, .pages = row.pages};
+        err = wb_dispenser_report(r->dispenser, row.owner, &report, 1);
+    }
+    wb_buf_release(&name);
+    wb_buf_release(&mem);
+    /* A chain that cannot be read, or of a site that nobody knows, is no reason not to crawl. */
+    return err == WB_E_NOTFOUND || err == WB_E_CORRUPT ? 0 : err;
+}
+
+/* ---- spools --------------------------------------------------------------------------------------- */
+
+static int take_page(void *context, const char *owner, const struct wb_page *page)
+{
+    struct recovery *r = context;
+    struct wb_commit counts = {0};
+    int err = 0;
+
+    if (page) {
+        if (!r->store)
+            err = wb_store_open(r->dir, WB_STORE_WRITE, &r->store);
+        return err < 0 ? err : wb_store_put(r->store, page);
+    }
+    if (r->store)
+        err = wb_store_commit(r->store, &counts);
+    return err < 0 ? err : wb_dispenser_release(r->dispenser, wb_slice_str(owner));
+}
+
+int wb_crawl_recover(const char *dir, struct wb_dispenser *dispenser, uint64_t *pages_out)
+{
+    struct recovery r = {.dir = dir, .dispenser = dispenser};
+
+    *pages_out = 0;
+    int err = wb_edit_reader_open(dir, &r.reader);
+    if (err == 0)
+        err = wb_edit_log_recover(dir, move_trail, &r);
+    if (err == 0)
+        err = wb_spool_recover(dir, take_page, &r, pages_out);
+    wb_edit_reader_close(r.reader);
+    wb_store_close(r.store);
+    return err;
+}
+
+/* ---- home ------------------------------------------------------------------------------------------ */
+
+int wb_crawl_home(const char *dir, char *home_out, size_t size)
+{
+    struct wb_buf text = WB_BUF_INIT;
+    struct wb_file file = WB_FILE_INIT;
+    uint8_t random[8];
+    char digits[2 * sizeof random + 1];
+    char *path = wb_path_join(dir, "crawl-home");
+    int err = path ? 0 : WB_E_NOMEM;
+
+    wb_random_bytes(random, sizeof random);
+    wb_hex_encode(random, sizeof random, digits);
+    if (err == 0)
+        err = wb_path_read(path, size - 1, &text);
+    if (err == WB_E_NOTFOUND || (err == 0 && text.len < sizeof digits - 1)) {
+        /* Whoever comes second finds the file of the first. */
+        err = wb_file_open(path, WB_FILE_WRITE | WB_FILE_CREATE, &file);
+        if (err == 0)
+            err = wb_file_lock(&file, true);
+        wb_buf_clear(&text);
+        if (err == 0)
+            err = wb_path_read(path, size - 1, &text);
+        if (err == 0 && text.len < sizeof digits - 1) {
+            wb_buf_clear(&text);
+            err = wb_file_write_at(&file, 0, digits, sizeof digits - 1);
+            if (err == 0)
+                err = wb_file_sync(&file);
+            if (err == 0)
+                err = wb_buf_append(&text, digits, sizeof digits - 1);
+        }
+        wb_file_close(&file);
+    }
+    if (err == 0)
+        snprintf(home_out, size, "%.*s", WB_SLICE_ARG(wb_slice_trim(wb_buf_slice(&text))));
+    wb_buf_release(&text);
+    wb_free(path);
+    return err;
+}

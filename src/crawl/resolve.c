@@ -1,0 +1,186 @@
+/*
+ * resolve.c - resolves the sites of the run in advance (WebBase Components, section 2.2), so that a
+ * worker never waits for a name. A site whose name has no address, or only one that we do not
+ * contact, is refused here, and each of its seeds is told of in the log.
+ */
+#include "base/date.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "crawl/parent.h"
+
+#include <stdio.h>
+
+enum { AT_ONCE = 500, LOOK_MS = 100 };
+
+/* One site's name on its way. */
+struct inquiry {
+    struct wb_parent *parent;
+    int64_t id;
+};
+
+int wb_resolve_open(struct wb_parent *parent)
+{
+    const struct wb_crawl_options *o = parent->plan.options;
+    struct wb_dns_options options = {.servers = o->dns_servers, .rate = o->dns_rate};
+    int err = wb_dns_new(parent->base, &options, &parent->dns);
+
+    for (size_t i = 0; err == 0 && i < o->resolve_count; i++)
+        err = wb_dns_override(parent->dns, o->resolve[i]);
+    return err;
+}
+
+void wb_resolve_close(struct wb_parent *parent)
+{
+    wb_dns_free(parent->dns);
+    wb_seen_release(&parent->asked);
+}
+
+/* ---- refusing --------------------------------------------------------------------------------------- */
+
+struct refusal {
+    struct wb_parent *parent;
+    int error;
+    const char *reason;
+};
+
+static int tell_seed(void *context, const struct wb_seed *seed)
+{
+    struct refusal *refusal = context;
+    struct wb_parent *p = refusal->parent;
+    struct wb_buf line = WB_BUF_INIT;
+    struct wb_fetch_event event = {.url = seed->url, .error = refusal->error, .message = refusal->reason, .time_ms = wb_parent_now(p)};
+
+    wb_tally_add(&p->plan.tally->errors[refusal->error], 1);
+    int err = wb_event_line(&line, &event);
+    if (err == 0 && p->sink->line)
+        p->sink->line(p->sink->context, wb_buf_slice(&line));
+    wb_buf_release(&line);
+    return err;
+}
+
+static int refuse(struct wb_parent *p, int64_t id, int error, const char *reason)
+{
+    struct refusal refusal = {p, error, reason};
+    int err = wb_dispenser_resolved(p->dispenser, id, WB_SLICE_EMPTY, 0, wb_slice_str(reason));
+
+    return err < 0 ? err : wb_dispenser_seeds(p->dispenser, id, 0, tell_seed, &refusal);
+}
+
+/* ---- answers ------------------------------------------------------------------------------------------ */
+
+static int accept_address(struct wb_parent *p, int64_t id, const struct wb_dns_answer *answer)
+{
+    char text[WB_ADDRESS_TEXT_MAX], words[64];
+    const char *private = NULL;
+
+    /* One public address is enough; the others of such a name are not contacted. */
+    for (unsigned i = 0; i < answer->count; i++) {
+        private = p->plan.options->allow_private ? NULL : wb_address_private(&answer->addresses[i]);
+        if (private)
+            continue;
+        wb_address_format(&answer->addresses[i], text);
+        atomic_fetch_add(&p->plan.tally->claimable, 1);
+        return wb_dispenser_resolved(p->dispenser, id, wb_slice_str(text), answer->expires_ms, WB_SLICE_EMPTY);
+    }
+    snprintf(words, sizeof words, "private address (%s); --allow-private would allow it", private ? private : "none");
+    return refuse(p, id, WB_CRAWL_PRIVATE, words);
+}
+
+static struct wb_pageid asked_id(int64_t id)
+{
+    return (struct wb_pageid){(uint64_t)id * 2654435761u + 1, (uint64_t)id};
+}
+
+static void answered(void *context, const struct wb_dns_answer *answer)
+{
+    struct inquiry *inquiry = context;
+    struct wb_parent *p = inquiry->parent;
+    int64_t id = inquiry->id;
+
+    wb_free(inquiry);
+    p->resolving--;
+    wb_seen_mark(&p->asked, asked_id(id), false);
+    int err = answer->status == WB_DNS_OK ? accept_address(p, id, answer) : refuse(p, id, WB_CRAWL_DNS, answer->message);
+    if (err < 0)
+        wb_parent_fail(p, err);
+}
+
+struct batch {
+    struct wb_parent *parent;
+    struct {
+        int64_t id;
+        char *url;
+    } rows[AT_ONCE];
+    unsigned count;
+};
+
+static int take_row(void *context, const struct wb_site_row *row)
+{
+    struct batch *batch = context;
+    char *url;
+
+    if (wb_seen_marked(&batch->parent->asked, asked_id(row->id)))
+        return 0;
+    url = wb_alloc_zero(1, row->scheme.len + row->name.len + 5);
+    if (!url)
+        return WB_E_NOMEM;
+    memcpy(url, row->scheme.ptr, row->scheme.len);
+    memcpy(url + row->scheme.len, "://", 3);
+    memcpy(url + row->scheme.len + 3, row->name.ptr, row->name.len);
+    batch->rows[batch->count].id = row->id;
+    batch->rows[batch->count++].url = url;
+    return 0;
+}
+
+static int ask(struct wb_parent *p, int64_t id, const char *url_text)
+{
+    struct wb_url url = WB_URL_INIT;
+    struct inquiry *inquiry = wb_alloc_zero(1, sizeof *inquiry);
+    uint64_t port = 0;
+
+    int err = inquiry ? wb_url_parse(wb_slice_str(url_text), NULL, &url) : WB_E_NOMEM;
+    if (err == 0)
+        err = wb_seen_add(&p->asked, p->plan.options->dir, asked_id(id));
+    if (err >= 0) {
+        struct wb_slice host = wb_url_host(&url), digits = wb_url_port(&url);
+        port = wb_slice_equal(wb_url_scheme(&url), WB_SLICE_LIT("https")) ? 443 : 80;
+        if (digits.len && !wb_slice_to_u64(digits, &port))
+            port = 0;
+        if (host.len && host.ptr[0] == '[')
+            host = wb_slice(host.ptr + 1, host.len - 2);
+        wb_seen_mark(&p->asked, asked_id(id), true);
+        *inquiry = (struct inquiry){p, id};
+        p->resolving++;
+        err = wb_dns_resolve(p->dns, host, (uint16_t)port, answered, inquiry);
+        if (err < 0)
+            p->resolving--;
+    }
+    if (err < 0)
+        wb_free(inquiry);
+    wb_url_release(&url);
+    return err == WB_E_PROTO ? refuse(p, id, WB_CRAWL_DNS, "its name is no name") : err;
+}
+
+int wb_resolve_ahead(struct wb_parent *parent)
+{
+    struct batch *batch;
+    int64_t now = wb_parent_now(parent);
+    int err = 0;
+
+    if (parent->resolving >= AT_ONCE / 2 || (now - parent->resolved_ms < LOOK_MS && !parent->resolve_more))
+        return 0;
+    parent->resolved_ms = now;
+    batch = wb_alloc_zero(1, sizeof *batch);
+    if (!batch)
+        return WB_E_NOMEM;
+    batch->parent = parent;
+    err = wb_dispenser_unresolved(parent->dispenser, parent->plan.run, now, AT_ONCE, take_row, batch);
+    parent->resolve_more = batch->count > 0;
+    for (unsigned i = 0; i < batch->count; i++) {
+        if (err == 0)
+            err = ask(parent, batch->rows[i].id, batch->rows[i].url);
+        wb_free(batch->rows[i].url);
+    }
+    wb_free(batch);
+    return err;
+}

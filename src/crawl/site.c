@@ -1,0 +1,108 @@
+/*
+ * site.c - making and freeing a site, and how an item lies in its queues:
+ *
+ *   byte 0  kind, 0x80: https     byte 1  tries     byte 2  hops     bytes 3, 4  depth     rest: path and query
+ */
+#include "crawl/site.h"
+#include "base/bytes.h"
+#include "base/check.h"
+#include "base/error.h"
+#include "base/mem.h"
+
+enum { ITEM_HEAD = 5, ITEM_HTTPS = 0x80 };
+
+int wb_site_new(const struct wb_site_row *row, struct wb_site **site_out)
+{
+    struct wb_site *site = wb_alloc_zero(1, sizeof *site);
+
+    *site_out = NULL;
+    if (!site)
+        return WB_E_NOMEM;
+    site->name = wb_strndup(row->name.ptr, row->name.len);
+    if (!site->name) {
+        wb_free(site);
+        return WB_E_NOMEM;
+    }
+    site->id = row->id;
+    site->key = wb_edit_site(row->name);
+    site->https = wb_slice_equal(row->scheme, WB_SLICE_LIT("https"));
+    site->next_ms = row->next_ms;
+    site->attempts = row->attempts;
+    site->visit = row->visit;
+    site->trail = row->trail;
+    site->trail_ms = row->trail_ms;
+    site->seeds_taken = row->seeds_taken;
+    site->address_expires_ms = row->address_expires_ms;
+    *site_out = site;
+    return 0;
+}
+
+void wb_site_free(struct wb_site *site, struct wb_spill *spill)
+{
+    if (!site)
+        return;
+    WB_CHECK(site->heap_at == 0 && site->in_flight == 0);
+    wb_spill_clear(spill, &site->again);
+    wb_spill_clear(spill, &site->queue);
+    wb_spill_clear(spill, &site->held);
+    wb_seen_release(&site->seen);
+    wb_trap_release(&site->trap);
+    wb_robots_free(site->robots);
+    wb_buf_release(&site->rules_url);
+    wb_free(site->name);
+    wb_free(site);
+}
+
+int wb_site_url(const struct wb_site *site, bool https, struct wb_slice path, struct wb_buf *url_out)
+{
+    wb_buf_clear(url_out);
+    int err = wb_buf_append_str(url_out, https ? "https://" : "http://");
+    if (err == 0)
+        err = wb_buf_append_str(url_out, site->name);
+    if (err == 0)
+        err = wb_buf_append_slice(url_out, path);
+    return err;
+}
+
+struct wb_slice wb_site_path(const struct wb_url *url)
+{
+    size_t end = url->has_query ? url->query_end : url->path_end;
+
+    return wb_slice(url->href.ptr + url->path_at, end - url->path_at);
+}
+
+int wb_site_push(struct wb_site *site, struct wb_spill *spill, struct wb_spill_queue *queue, const struct wb_item *item)
+{
+    char bytes[ITEM_HEAD + WB_TRAP_URL_MAX];
+
+    (void)site;
+    if (item->path.len > WB_TRAP_URL_MAX)
+        return 0;
+    bytes[0] = (char)(item->kind | (item->https ? ITEM_HTTPS : 0));
+    bytes[1] = (char)item->tries;
+    bytes[2] = (char)item->hops;
+    wb_put16(bytes + 3, item->depth);
+    memcpy(bytes + ITEM_HEAD, item->path.ptr, item->path.len);
+    return wb_spill_push(spill, queue, wb_slice(bytes, ITEM_HEAD + item->path.len));
+}
+
+int wb_site_pop(struct wb_site *site, struct wb_spill *spill, struct wb_buf *mem, struct wb_item *item_out)
+{
+    struct wb_slice bytes = WB_SLICE_EMPTY;
+    int got = wb_spill_pop(spill, &site->again, mem, &bytes);
+
+    *item_out = (struct wb_item){0};
+    if (got == 0)
+        got = wb_spill_pop(spill, &site->queue, mem, &bytes);
+    if (got <= 0)
+        return got;
+    WB_CHECK(bytes.len > ITEM_HEAD);
+    uint8_t first = (uint8_t)bytes.ptr[0];
+    item_out->kind = first & (ITEM_HTTPS - 1);
+    item_out->https = first & ITEM_HTTPS;
+    item_out->tries = (uint8_t)bytes.ptr[1];
+    item_out->hops = (uint8_t)bytes.ptr[2];
+    item_out->depth = wb_get16(bytes.ptr + 3);
+    item_out->path = wb_slice(bytes.ptr + ITEM_HEAD, bytes.len - ITEM_HEAD);
+    return 1;
+}

@@ -1,0 +1,120 @@
+/*
+ * site.h - a site while a process crawls it: its queue, what is known of it, its rules and its clock.
+ *
+ * Lifetime:
+ *   1 claimed   from the dispenser, its frontier rebuilt from the journal (visit.c)
+ *   2 rules     robots.txt is asked for, unless a recent one is remembered (rules.c)
+ *   3 probe     where its address has other names: the root page, to find aliases (pagework.c)
+ *   4 crawl     one URL after another
+ *   5 released  finished, to be left alone for long, or the run ended (visit.c)
+ *
+ * It never fetches or waits: the frontier says when, the worker does it.
+ */
+#ifndef WB_CRAWL_SITE_H
+#define WB_CRAWL_SITE_H
+
+#include "crawl/dispenser.h"
+#include "crawl/dns.h"
+#include "crawl/robots.h"
+#include "crawl/seen.h"
+#include "crawl/spill.h"
+#include "crawl/trap.h"
+
+enum wb_item_kind {
+    WB_ITEM_PAGE = 1,
+    WB_ITEM_SITEMAP, /* a sitemap or feed: gives hints, is no page */
+    WB_ITEM_PROBE,   /* the root page of a site whose address has other names: only looked at */
+};
+
+/* What waits in a site's queue. */
+struct wb_item {
+    uint8_t kind;
+    uint8_t tries;  /* failures so far */
+    uint8_t hops;   /* redirects on the way */
+    uint16_t depth;
+    bool https;
+    struct wb_slice path; /* with the query: what follows the site's name in the URL */
+};
+
+enum wb_rules_state {
+    WB_RULES_UNKNOWN, /* to be asked for */
+    WB_RULES_KNOWN,
+};
+
+struct wb_place;
+struct wb_favour;
+
+struct wb_site {
+    int64_t id;                /* of its row */
+    char *name;                /* "example.org:8080" */
+    uint64_t key;              /* wb_edit_site(name) */
+    bool https;                /* how robots.txt and the root are asked for */
+    /* clocks */
+    int64_t next_ms;           /* no request before */
+    int64_t delay_ms;          /* between requests */
+    int64_t page_delay_ms;     /* between requests for pages: crawl-delay where it is longer */
+    int attempts;              /* failures of the whole site in a row */
+    /* rules */
+    enum wb_rules_state rules_state;
+    struct wb_robots *robots;  /* NULL: everything is allowed */
+    int64_t rules_expires_ms;
+    uint16_t rules_status;
+    uint64_t rules_digest;     /* of the text; 0: none */
+    struct wb_buf rules_url;   /* where a redirect of robots.txt leads within the site; empty: /robots.txt */
+    uint8_t rules_hops;
+    /* where it is */
+    struct wb_place *place;    /* its address, with all its sites; NULL: not known (frontier.c) */
+    struct wb_address address;
+    int64_t address_expires_ms;
+    bool resolving;            /* an answer of DNS is awaited */
+    bool away;                 /* its robots.txt is being asked for elsewhere */
+    /* what to do */
+    struct wb_spill_queue again, queue; /* again comes first: what was refused for the moment, redirects */
+    struct wb_seen seen;       /* URLs that entered the queue; marked: done with */
+    struct wb_trap trap;
+    uint64_t budget, pages;    /* stored in this visit */
+    unsigned sitemaps;         /* asked for in this visit */
+    /* names */
+    bool probing;              /* its root has not been compared with those of its neighbours yet */
+    uint64_t root_digest;      /* of the root page; 0: not known */
+    bool root_waited;          /* seeds other than the root wait in `held` for its outcome */
+    struct wb_spill_queue held;
+    /* on behalf of others */
+    bool guest;                /* borrowed for favours only: not to be crawled by us */
+    enum wb_site_state guest_state; /* what it goes back to */
+    struct wb_favour *favours; /* requests for other sites' robots.txt that are led here */
+    /* history */
+    uint32_t visit;
+    struct wb_edit_place trail;
+    int64_t trail_ms;          /* when that was written */
+    int64_t seeds_taken;
+    /* frontier */
+    unsigned in_flight;
+    size_t heap_at;            /* from 1; 0: not in the heap */
+    struct wb_site *next_waiting; /* for its address */
+    struct wb_site *hash_next;
+    struct wb_site *list_prev, *list_next; /* all sites of the process */
+};
+
+int wb_site_new(const struct wb_site_row *row, struct wb_site **site_out);
+
+/* spill: of its queues. */
+void wb_site_free(struct wb_site *site, struct wb_spill *spill);
+
+/* "http://example.org/path" of an item, appended to url_out after clearing it. */
+int wb_site_url(const struct wb_site *site, bool https, struct wb_slice path, struct wb_buf *url_out);
+
+/* Splits a parsed URL of this site into what an item holds. */
+struct wb_slice wb_site_path(const struct wb_url *url);
+
+int wb_site_push(struct wb_site *site, struct wb_spill *spill, struct wb_spill_queue *queue, const struct wb_item *item);
+
+/* From `again` first. 1, 0: nothing left, or an error. path borrows until the next call. */
+int wb_site_pop(struct wb_site *site, struct wb_spill *spill, struct wb_buf *mem, struct wb_item *item_out);
+
+static inline uint64_t wb_site_queued(const struct wb_site *site)
+{
+    return site->again.count + site->queue.count;
+}
+
+#endif

@@ -1,0 +1,427 @@
+/*
+ * visit.c - a site's visit: begun, restored from the journal, finished, released.
+ *
+ * The journal's chain of a site is its truth. A site that was claimed is made by reading
+ * the records of its current visit, oldest first, through the same admission that a live crawl
+ * uses: URLs known and not marked as done are what is left to do. A new visit starts from the
+ * seeds and goes on with the pages of the visit before, so that each is asked for anew.
+ */
+#include "crawl/worker.h"
+#include "base/check.h"
+#include "base/mem.h"
+
+#include <stdio.h>
+
+struct wb_worker_report {
+    struct wb_site_report row;
+    char *reason, *alias_of, *probe;
+};
+
+int wb_visit_note(struct wb_worker *w, struct wb_site *site, struct wb_edit *edit)
+{
+    edit->site = site->key;
+    edit->prev = site->trail;
+    if (!edit->time_ms)
+        edit->time_ms = wb_worker_now(w);
+    site->trail_ms = wb_worker_now(w);
+    return wb_edit_log_append(w->journal, edit, &site->trail);
+}
+
+/* ---- restoring --------------------------------------------------------------------------------- */
+
+static int admit_text(struct wb_worker *w, struct wb_site *site, struct wb_slice url, const struct wb_item *item, unsigned flags)
+{
+    return wb_links_follow(w, site, url, item, flags);
+}
+
+/* The id of a URL of this site; false where it is no URL. */
+static bool id_of(struct wb_worker *w, struct wb_slice url, struct wb_pageid *id_out)
+{
+    if (wb_url_parse(url, NULL, &w->url) < 0 || wb_url_key(&w->url, &w->key) < 0)
+        return false;
+    *id_out = wb_pageid_of_key(wb_buf_slice(&w->key));
+    return true;
+}
+
+static int restore_links(struct wb_worker *w, struct wb_site *site, const struct wb_edit *edit, const struct wb_item *item, unsigned flags)
+{
+    struct wb_edit_link link;
+    size_t at = 0;
+    int got;
+
+    while ((got = wb_edit_links_next(edit, &at, &w->link_mem, &link)) > 0) {
+        if (edit->kind == WB_EDIT_PAGE && (link.flags & (WB_EDIT_LINK_FOLLOW | WB_EDIT_LINK_NOFOLLOW)) != WB_EDIT_LINK_FOLLOW)
+            continue;
+        struct wb_item entry = *item;
+        if (edit->kind == WB_EDIT_HINTS && link.flags & WB_EDIT_LINK_FOLLOW)
+            entry.kind = WB_ITEM_SITEMAP;
+        got = admit_text(w, site, link.url, &entry, flags | WB_ADMIT_QUIET);
+        if (got < 0)
+            return got;
+    }
+    return got;
+}
+
+static bool outcome_stored(uint8_t outcome)
+{
+    return outcome == WB_OUTCOME_STORED || outcome == WB_OUTCOME_DUPLICATE || outcome == WB_OUTCOME_TRUNCATED;
+}
+
+static int restore_redirect(struct wb_worker *w, struct wb_site *site, const struct wb_edit_page *page, struct wb_pageid id)
+{
+    struct wb_item item = {.kind = WB_ITEM_PAGE, .depth = page->depth, .hops = (uint8_t)(page->hops + 1)};
+    struct wb_pageid target;
+
+    if (page->hops >= WB_PAGE_HOPS_MAX || !page->location.len)
+        return 0;
+    /* "/a" to "/a/", http to https: another spelling of the same page is still to be asked for. */
+    if (id_of(w, page->location, &target) && wb_pageid_equal(id, target) && !wb_slice_equal(page->url, page->location)) {
+        item.https = wb_slice_equal(wb_url_scheme(&w->url), WB_SLICE_LIT("https"));
+        item.path = wb_site_path(&w->url);
+        wb_seen_mark(&site->seen, id, false);
+        return wb_site_push(site, w->spill, &site->again, &item);
+    }
+    return admit_text(w, site, page->location, &item, WB_ADMIT_QUIET | WB_ADMIT_FRONT);
+}
+
+static int restore_page(struct wb_worker *w, struct wb_site *site, const struct wb_edit *edit)
+{
+    const struct wb_edit_page *page = &edit->page;
+    struct wb_item item = {.kind = WB_ITEM_PAGE, .depth = (uint16_t)(page->depth + 1)};
+    struct wb_pageid id, content;
+    int err = 0;
+
+    if (!id_of(w, page->url, &id))
+        return 0;
+    err = wb_seen_add(&site->seen, w->plan->options->dir, id);
+    if (err < 0 || page->outcome == WB_OUTCOME_LATER)
+        return err;
+    wb_seen_mark(&site->seen, id, true);
+    site->pages += outcome_stored(page->outcome);
+    if (page->has_content) {
+        wb_trap_learn(&site->trap, wb_site_path(&w->url), page->simhash);
+        content = wb_pageid_get(page->md5);
+        err = wb_seen_add(&w->contents, w->plan->options->dir, content);
+        if (wb_slice_equal(wb_site_path(&w->url), WB_SLICE_LIT("/")))
+            site->root_digest = content.hi | 1;
+    }
+    if (err >= 0 && page->outcome == WB_OUTCOME_REDIRECT)
+        err = restore_redirect(w, site, page, id);
+    return err < 0 ? err : restore_links(w, site, edit, &item, 0);
+}
+
+static int restore_hints(struct wb_worker *w, struct wb_site *site, const struct wb_edit *edit)
+{
+    struct wb_item item = {.kind = WB_ITEM_PAGE, .depth = 1};
+    struct wb_pageid id;
+
+    if (id_of(w, edit->text, &id)) {
+        int err = wb_seen_add(&site->seen, w->plan->options->dir, id);
+        if (err < 0)
+            return err;
+        wb_seen_mark(&site->seen, id, true);
+        site->sitemaps++;
+    }
+    return restore_links(w, site, edit, &item, 0);
+}
+
+static int restore_record(struct wb_worker *w, struct wb_site *site, const struct wb_edit *edit)
+{
+    struct wb_item seed = {.kind = WB_ITEM_PAGE, .depth = (uint16_t)edit->count};
+
+    switch (edit->kind) {
+    case WB_EDIT_SEEDS:
+        return restore_links(w, site, edit, &seed, WB_ADMIT_SEED);
+    case WB_EDIT_RULES:
+        return wb_rules_restore(w, site, &edit->rules);
+    case WB_EDIT_REQUEST:
+        if (edit->time_ms + site->page_delay_ms > site->next_ms)
+            site->next_ms = edit->time_ms + site->page_delay_ms;
+        return 0;
+    case WB_EDIT_PAGE:
+        site->attempts = 0;
+        return restore_page(w, site, edit);
+    case WB_EDIT_HINTS:
+        return restore_hints(w, site, edit);
+    case WB_EDIT_WAIT:
+        site->attempts = (int)edit->count;
+        if (edit->until_ms > site->next_ms)
+            site->next_ms = edit->until_ms;
+        return 0;
+    case WB_EDIT_VISIT:
+    case WB_EDIT_FINISH:
+        return 0;
+    }
+    return 0;
+}
+
+/* Of an earlier visit only what outlives it counts: rules, clocks, and which pages there were. */
+static int recall_record(struct wb_worker *w, struct wb_site *site, const struct wb_edit *edit)
+{
+    struct wb_item item = {.kind = WB_ITEM_PAGE, .depth = edit->page.depth};
+
+    if (edit->kind == WB_EDIT_PAGE && edit->page.outcome != WB_OUTCOME_GONE && edit->page.outcome != WB_OUTCOME_REDIRECT)
+        return admit_text(w, site, edit->page.url, &item, WB_ADMIT_QUIET | WB_ADMIT_SEED);
+    if (edit->kind == WB_EDIT_RULES || edit->kind == WB_EDIT_REQUEST || edit->kind == WB_EDIT_WAIT)
+        return restore_record(w, site, edit);
+    return 0;
+}
+
+/* Reads the chain that ends at last through take(). A journal that is gone or damaged costs the site's history, not the site. */
+static int read_chain(struct wb_worker *w, struct wb_site *site, struct wb_edit_place last,
+                      int (*take)(struct wb_worker *, struct wb_site *, const struct wb_edit *), struct wb_edit *first_out)
+{
+    struct wb_edit_place *places = NULL;
+    struct wb_edit edit;
+    size_t count = 0;
+
+    *first_out = (struct wb_edit){0};
+    if (!last.log)
+        return 0;
+    int err = wb_edit_reader_chain(w->history, last, false, &places, &count);
+    for (size_t i = 0; err >= 0 && i < count; i++) {
+        err = wb_edit_reader_get(w->history, places[i], &edit);
+        if (err < 0)
+            break;
+        if (i == 0)
+            *first_out = edit;
+        if (take)
+            err = take(w, site, &edit);
+    }
+    wb_free(places);
+    if (err == WB_E_NOTFOUND || err == WB_E_CORRUPT) {
+        wb_event_warn(w, "%s: its history is not whole: %s", site->name, wb_error_message());
+        return 0;
+    }
+    return err < 0 ? err : 0;
+}
+
+/* ---- seeds --------------------------------------------------------------------------------------- */
+
+struct seed_taker {
+    struct wb_worker *w;
+    struct wb_site *site;
+    uint64_t count;
+    bool fresh; /* they are not in the chain yet */
+};
+
+static int take_seed(void *context, const struct wb_seed *seed)
+{
+    struct seed_taker *taker = context;
+    struct wb_worker *w = taker->w;
+    struct wb_site *site = taker->site;
+    struct wb_item item = {.kind = WB_ITEM_PAGE, .depth = seed->depth};
+    struct wb_edit_link link = {.url = seed->url};
+    struct wb_edit edit = {.kind = WB_EDIT_SEEDS, .count = seed->depth, .links = &link, .link_count = 1};
+
+    site->seeds_taken = seed->id;
+    if (seed->depth > w->plan->options->max_depth || wb_url_parse(seed->url, NULL, &w->target) < 0)
+        return 0;
+    if (w->plan->options->root_first && !wb_slice_equal(wb_site_path(&w->target), WB_SLICE_LIT("/"))) {
+        site->root_waited = true;
+        item.https = wb_slice_equal(wb_url_scheme(&w->target), WB_SLICE_LIT("https"));
+        item.path = wb_site_path(&w->target);
+        taker->count++;
+        return wb_site_push(site, w->spill, &site->held, &item);
+    }
+    int got = wb_admit(w, site, &w->target, &item, WB_ADMIT_SEED);
+    if (got <= 0)
+        return got;
+    taker->count++;
+    return wb_visit_note(w, site, &edit);
+}
+
+int wb_visit_seeds(struct wb_worker *w, struct wb_site *site, uint64_t *count_out)
+{
+    struct seed_taker taker = {.w = w, .site = site};
+    int err = wb_dispenser_seeds(w->dispenser, site->id, site->seeds_taken, take_seed, &taker);
+
+    *count_out = taker.count;
+    return err;
+}
+
+/* ---- beginning ------------------------------------------------------------------------------------- */
+
+/* The root before anything else: to be compared with those of other names of the address, or because deep entry is not wanted. */
+static int put_root_first(struct wb_worker *w, struct wb_site *site)
+{
+    struct wb_item item = {.kind = WB_ITEM_PAGE, .https = site->https, .path = WB_SLICE_LIT("/")};
+    struct wb_pageid id;
+
+    if (!site->root_waited && !(site->probing && !site->root_digest))
+        return 0;
+    int err = wb_site_url(site, site->https, item.path, &w->url_text);
+    if (err < 0 || !id_of(w, wb_buf_slice(&w->url_text), &id))
+        return err;
+    if (site->root_waited)
+        err = wb_seen_add(&site->seen, w->plan->options->dir, id);
+    else if (!wb_seen_has(&site->seen, id))
+        item.kind = WB_ITEM_PROBE;
+    return err < 0 ? err : wb_site_push(site, w->spill, &site->again, &item);
+}
+
+static int begin_visit(struct wb_worker *w, struct wb_site *site)
+{
+    struct wb_edit edit = {.kind = WB_EDIT_VISIT, .text = wb_slice_str(site->name), .count = site->visit};
+    struct wb_edit first;
+    struct wb_edit_place last = site->trail;
+    uint64_t count;
+
+    site->seeds_taken = 0;
+    int err = wb_visit_note(w, site, &edit);
+    if (err == 0)
+        err = wb_visit_seeds(w, site, &count);
+    return err < 0 ? err : read_chain(w, site, last, recall_record, &first);
+}
+
+static int resume_visit(struct wb_worker *w, struct wb_site *site, struct wb_edit_place before)
+{
+    struct wb_edit first;
+    uint64_t count;
+    int err = read_chain(w, site, site->trail, restore_record, &first);
+
+    if (err == 0)
+        err = read_chain(w, site, before, recall_record, &first);
+    return err < 0 ? err : wb_visit_seeds(w, site, &count);
+}
+
+int wb_visit_open(struct wb_worker *w, struct wb_site *site)
+{
+    struct wb_edit first, last = {0};
+    int err = read_chain(w, site, site->trail, NULL, &first);
+
+    if (err == 0 && first.kind == WB_EDIT_VISIT)
+        err = wb_edit_reader_get(w->history, site->trail, &last);
+    /* A visit that was finished goes on where only new seeds came; the dispenser forgets what was taken when a new one is wanted. */
+    bool over = last.kind == WB_EDIT_FINISH && site->seeds_taken == 0;
+    if (err == 0 && first.kind == WB_EDIT_VISIT) {
+        site->visit = first.count + over;
+        err = over ? begin_visit(w, site) : resume_visit(w, site, first.prev);
+    } else if (err == 0) {
+        site->visit = 1;
+        err = begin_visit(w, site);
+    }
+    if (err == 0)
+        err = put_root_first(w, site);
+    if (err < 0)
+        return err;
+    if (site->next_ms - wb_worker_now(w) > WB_PATIENCE_MS)
+        wb_visit_close(w, site, WB_SITE_WAITING, "back-off", NULL);
+    else
+        wb_dispatch_later(w, site);
+    return 0;
+}
+
+/* ---- ending ------------------------------------------------------------------------------------------ */
+
+static int fill_report(struct wb_worker *w, const struct wb_site *site, enum wb_site_state state, const char *reason, const char *alias_of,
+                       struct wb_worker_report *report)
+{
+    char probe[40] = "";
+
+    if (site->root_digest)
+        snprintf(probe, sizeof probe, "%016llx%016llx", (unsigned long long)site->rules_digest, (unsigned long long)site->root_digest);
+    report->reason = wb_strdup(reason);
+    report->alias_of = wb_strdup(alias_of ? alias_of : "");
+    report->probe = wb_strdup(probe);
+    if (!report->reason || !report->alias_of || !report->probe)
+        return WB_E_NOMEM;
+    report->row = (struct wb_site_report){
+        .id = site->id, .state = state, .next_ms = site->next_ms, .attempts = site->attempts, .reason = wb_slice_str(report->reason),
+        .alias_of = wb_slice_str(report->alias_of), .probe = wb_slice_str(report->probe), .home = wb_slice_str(w->plan->home),
+        .visit = site->visit, .trail = site->trail, .trail_ms = site->trail_ms, .seeds_taken = site->seeds_taken, .pages = (int64_t)site->pages};
+    return 0;
+}
+
+static int add_report(struct wb_worker *w, const struct wb_site *site, enum wb_site_state state, const char *reason, const char *alias_of)
+{
+    if (w->report_count == w->report_cap) {
+        size_t cap = w->report_cap ? w->report_cap * 2 : 64;
+        struct wb_worker_report *reports = wb_realloc(w->reports, cap * sizeof *reports);
+        if (!reports)
+            return WB_E_NOMEM;
+        w->reports = reports;
+        w->report_cap = cap;
+    }
+    struct wb_worker_report *report = &w->reports[w->report_count++];
+    *report = (struct wb_worker_report){0};
+    return fill_report(w, site, state, reason, alias_of, report);
+}
+
+void wb_visit_close(struct wb_worker *w, struct wb_site *site, enum wb_site_state state, const char *reason, const char *alias_of)
+{
+    struct wb_edit edit = {.kind = WB_EDIT_FINISH, .text = wb_slice_str(reason)};
+    int err = 0;
+
+    WB_CHECK(site->in_flight == 0);
+    if (!site->guest && (state == WB_SITE_DONE || state == WB_SITE_ALIAS || state == WB_SITE_REFUSED))
+        err = wb_visit_note(w, site, &edit);
+    if (err == 0)
+        err = add_report(w, site, site->guest ? site->guest_state : state, reason, alias_of);
+    wb_worker_dirty(w);
+    wb_frontier_remove(&w->frontier, site);
+    wb_worker_drop(w, site);
+    wb_site_free(site, w->spill);
+    if (err < 0)
+        wb_worker_fail(w, err);
+}
+
+void wb_visit_back_off(struct wb_worker *w, struct wb_site *site, int64_t until_ms, const char *reason)
+{
+    int64_t now = wb_worker_now(w);
+    int64_t wait = (int64_t)WB_BACK_OFF_FIRST_MS << (site->attempts < 16 ? site->attempts : 16);
+    struct wb_edit edit = {.kind = WB_EDIT_WAIT, .text = wb_slice_str(reason)};
+
+    site->attempts++;
+    if (wait > WB_BACK_OFF_MAX_MS)
+        wait = WB_BACK_OFF_MAX_MS;
+    if (until_ms < now)
+        until_ms = now + wait;
+    if (until_ms > now + WB_BACK_OFF_MAX_MS)
+        until_ms = now + WB_BACK_OFF_MAX_MS;
+    if (until_ms > site->next_ms)
+        site->next_ms = until_ms;
+    edit.until_ms = site->next_ms;
+    edit.count = (uint32_t)site->attempts;
+    int err = wb_visit_note(w, site, &edit);
+    if (err < 0)
+        wb_worker_fail(w, err);
+    if (site->next_ms - now > WB_PATIENCE_MS && !site->in_flight)
+        wb_visit_close(w, site, WB_SITE_WAITING, reason, NULL);
+    else
+        wb_dispatch_later(w, site);
+}
+
+/* ---- telling the dispenser ------------------------------------------------------------------------------ */
+
+static int send_reports(struct wb_worker *w, size_t count)
+{
+    struct wb_site_report *rows = wb_alloc_zero(count, sizeof *rows);
+
+    if (!rows)
+        return WB_E_NOMEM;
+    for (size_t i = 0; i < count; i++)
+        rows[i] = w->reports[i].row;
+    int err = wb_dispenser_report(w->dispenser, wb_slice_str(w->owner), rows, count);
+    wb_free(rows);
+    return err;
+}
+
+int wb_visit_report(struct wb_worker *w, bool keep)
+{
+    int err = 0;
+
+    for (struct wb_site *site = keep ? w->sites : NULL; err == 0 && site; site = site->list_next)
+        err = add_report(w, site, WB_SITE_CLAIMED, "", NULL);
+    if (err == 0 && w->report_count)
+        err = send_reports(w, w->report_count);
+    for (size_t i = 0; i < w->report_count; i++) {
+        wb_free(w->reports[i].reason);
+        wb_free(w->reports[i].alias_of);
+        wb_free(w->reports[i].probe);
+    }
+    if (w->report_count)
+        atomic_fetch_add(&w->tally->claimable, 1);
+    w->report_count = 0;
+    return err;
+}

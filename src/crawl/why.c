@@ -1,0 +1,423 @@
+/*
+ * why.c - says why a page or a site is, or is not, fetched. It reads what the crawl wrote (store, dispenser,
+ * journal) and changes nothing, so it can be asked at any time, also while a crawl runs.
+ *
+ * A page: is it stored? what came of the last request? what do the rules say? who told of it? Of these the
+ * first that decides is named.
+ */
+#include "base/date.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "crawl/crawl.h"
+#include "crawl/dispenser.h"
+#include "crawl/trap.h"
+#include "os/clock.h"
+#include "os/file.h"
+#include "store/store.h"
+#include "url/url.h"
+
+#include <inttypes.h>
+
+/* What the journal knows of one URL and its site. */
+struct findings {
+    struct wb_slice href;       /* the URL asked about, as links have it */
+    struct wb_pageid id;
+    bool is_site;
+    struct wb_slice agent;      /* the robots token */
+    bool linked, nofollow_only, hinted, seed;
+    struct wb_buf linked_from;
+    bool tried;                 /* a request was made */
+    struct wb_edit_page last;   /* its outcome; text in last_text */
+    struct wb_buf last_text;
+    int64_t last_ms;
+    struct wb_buf rules;        /* robots.txt as last read */
+    uint16_t rules_status;
+    bool rules_known;
+    int64_t request_ms, wait_ms; /* the site's last request; until when it waits */
+    struct wb_buf wait_reason;
+    uint64_t requests;
+};
+
+static void findings_release(struct findings *f)
+{
+    wb_buf_release(&f->linked_from);
+    wb_buf_release(&f->last_text);
+    wb_buf_release(&f->rules);
+    wb_buf_release(&f->wait_reason);
+}
+
+/* Without scheme, fragment and slashes at the end: enough to tell whether a link leads there, and cheap. */
+static struct wb_slice bare(struct wb_slice url)
+{
+    const char *hash = memchr(url.ptr, '#', url.len);
+
+    if (hash)
+        url.len = (size_t)(hash - url.ptr);
+    if (wb_slice_starts(url, WB_SLICE_LIT("http://")))
+        url = wb_slice(url.ptr + 7, url.len - 7);
+    else if (wb_slice_starts(url, WB_SLICE_LIT("https://")))
+        url = wb_slice(url.ptr + 8, url.len - 8);
+    while (url.len && url.ptr[url.len - 1] == '/')
+        url.len--;
+    return url;
+}
+
+static int set_text(struct wb_buf *buf, struct wb_slice text)
+{
+    wb_buf_clear(buf);
+    return wb_buf_append_slice(buf, text);
+}
+
+/* ---- reading the journal ------------------------------------------------------------------------- */
+
+static int look_at_links(struct findings *f, const struct wb_edit *edit, struct wb_buf *mem)
+{
+    struct wb_slice wanted = bare(f->href);
+    struct wb_edit_link link;
+    size_t at = 0;
+    int got, err = 0;
+
+    while (err == 0 && (got = wb_edit_links_next(edit, &at, mem, &link)) > 0) {
+        if (!wb_slice_equal(bare(link.url), wanted))
+            continue;
+        if (edit->kind == WB_EDIT_SEEDS)
+            f->seed = true;
+        else if (edit->kind == WB_EDIT_HINTS)
+            f->hinted = true;
+        else {
+            bool follow = (link.flags & (WB_EDIT_LINK_FOLLOW | WB_EDIT_LINK_NOFOLLOW)) == WB_EDIT_LINK_FOLLOW;
+            f->nofollow_only = !follow && (f->nofollow_only || !f->linked);
+            f->linked = true;
+            err = set_text(&f->linked_from, edit->page.url);
+        }
+    }
+    return err;
+}
+
+static int look_at_page(struct findings *f, const struct wb_edit *edit)
+{
+    f->requests++;
+    if (!wb_slice_equal(bare(edit->page.url), bare(f->href)))
+        return 0;
+    f->tried = true;
+    f->last = edit->page;
+    f->last_ms = edit->time_ms;
+    int err = set_text(&f->last_text, edit->page.outcome == WB_OUTCOME_REDIRECT ? edit->page.location : edit->page.reason);
+    return err;
+}
+
+static int look_at(struct findings *f, const struct wb_edit *edit, struct wb_buf *mem)
+{
+    int err = 0;
+
+    switch (edit->kind) {
+    case WB_EDIT_PAGE:
+        err = look_at_page(f, edit);
+        return err < 0 ? err : look_at_links(f, edit, mem);
+    case WB_EDIT_SEEDS:
+    case WB_EDIT_HINTS:
+        return look_at_links(f, edit, mem);
+    case WB_EDIT_RULES:
+        f->rules_known = edit->rules.status != 0;
+        f->rules_status = edit->rules.status;
+        return set_text(&f->rules, edit->rules.text);
+    case WB_EDIT_REQUEST:
+        f->request_ms = edit->time_ms;
+        return 0;
+    case WB_EDIT_WAIT:
+        f->wait_ms = edit->until_ms;
+        return set_text(&f->wait_reason, edit->text);
+    default:
+        return 0;
+    }
+}
+
+static int read_site(const char *dir, struct wb_edit_place trail, struct findings *f)
+{
+    struct wb_edit_reader *reader = NULL;
+    struct wb_edit_place *places = NULL;
+    struct wb_buf mem = WB_BUF_INIT;
+    struct wb_edit edit;
+    size_t count = 0;
+
+    if (!trail.log)
+        return 0;
+    int err = wb_edit_reader_open(dir, &reader);
+    if (err == 0)
+        err = wb_edit_reader_chain(reader, trail, true, &places, &count);
+    for (size_t i = 0; err == 0 && i < count; i++) {
+        err = wb_edit_reader_get(reader, places[i], &edit);
+        if (err == 0)
+            err = look_at(f, &edit, &mem);
+    }
+    wb_free(places);
+    wb_buf_release(&mem);
+    wb_edit_reader_close(reader);
+    return err;
+}
+
+/* A site that no crawl entered: does any page link there? */
+static int read_everything(const char *dir, struct findings *f)
+{
+    struct wb_edit_reader *reader = NULL;
+    struct wb_edit_place at = WB_EDIT_NOWHERE;
+    struct wb_buf mem = WB_BUF_INIT;
+    struct wb_edit edit;
+    int got = 0;
+
+    int err = wb_edit_reader_open(dir, &reader);
+    while (err == 0 && !f->linked && (got = wb_edit_reader_next(reader, &at, &edit)) != 0) {
+        if (got > 0 && edit.kind == WB_EDIT_PAGE)
+            err = look_at_links(f, &edit, &mem);
+        else if (got < 0 && got != WB_E_CORRUPT)
+            err = got;
+    }
+    wb_buf_release(&mem);
+    wb_edit_reader_close(reader);
+    return err;
+}
+
+/* ---- verdicts --------------------------------------------------------------------------------------- */
+
+__attribute__((format(printf, 3, 4))) static int decide(struct wb_why *why, enum wb_why_verdict verdict, const char *format, ...)
+{
+    va_list args;
+
+    why->verdict = verdict;
+    wb_buf_clear(&why->reason);
+    va_start(args, format);
+    int err = wb_buf_vprintf(&why->reason, format, args);
+    va_end(args);
+    return err;
+}
+
+static int by_robots(const struct findings *f, struct wb_slice url, struct wb_why *why)
+{
+    struct wb_robots *robots = NULL;
+    struct wb_robots_verdict verdict = {.allowed = true};
+    int err = 0;
+
+    if (!f->rules.len)
+        return 0;
+    err = wb_robots_parse(wb_buf_slice(&f->rules), f->agent, &robots);
+    if (err == 0)
+        wb_robots_check(robots, url, &verdict);
+    if (err == 0 && !verdict.allowed) {
+        err = set_text(&why->robots_rule, verdict.rule);
+        why->robots_line = verdict.line;
+        if (err == 0)
+            err = decide(why, WB_WHY_BLOCKED, "robots.txt, line %" PRIu32 ": %.*s", verdict.line, WB_SLICE_ARG(verdict.rule));
+    }
+    wb_robots_free(robots);
+    return err < 0 ? err : !verdict.allowed;
+}
+
+static int by_site_state(const struct wb_site_row *row, const struct findings *f, struct wb_why *why)
+{
+    int64_t now = wb_clock_wall_ms();
+
+    why->next_ms = row->next_ms > f->wait_ms ? row->next_ms : f->wait_ms;
+    switch (row->state) {
+    case WB_SITE_UNRESOLVED:
+        return decide(why, WB_WHY_WAITING, "the address of %.*s has not been asked for yet", WB_SLICE_ARG(row->name));
+    case WB_SITE_REFUSED:
+        why->next_ms = 0;
+        return decide(why, WB_WHY_BLOCKED, "%.*s is not contacted: %.*s", WB_SLICE_ARG(row->name), WB_SLICE_ARG(row->reason));
+    case WB_SITE_ALIAS:
+        why->next_ms = 0;
+        return decide(why, WB_WHY_BLOCKED, "%.*s is another name of %.*s, which is crawled", WB_SLICE_ARG(row->name), WB_SLICE_ARG(row->alias_of));
+    case WB_SITE_WAITING:
+    case WB_SITE_READY:
+    case WB_SITE_CLAIMED:
+        if (why->next_ms > now && f->wait_ms >= row->next_ms && f->wait_reason.len)
+            return decide(why, WB_WHY_WAITING, "%.*s is left alone for a while: %.*s", WB_SLICE_ARG(row->name),
+                          WB_SLICE_ARG(wb_buf_slice(&f->wait_reason)));
+        if (row->state == WB_SITE_CLAIMED && row->lease_ms > now)
+            return decide(why, WB_WHY_WAITING, "%.*s is being crawled: %" PRIu64 " requests so far", WB_SLICE_ARG(row->name), f->requests);
+        if (row->reason.len)
+            return decide(why, WB_WHY_WAITING, "%.*s waits for a crawl to go on: %.*s", WB_SLICE_ARG(row->name), WB_SLICE_ARG(row->reason));
+        return decide(why, WB_WHY_WAITING, "%.*s waits for a crawl to go on", WB_SLICE_ARG(row->name));
+    case WB_SITE_DONE:
+        break;
+    }
+    why->next_ms = 0;
+    if (wb_slice_equal(row->reason, WB_SLICE_LIT("budget")))
+        return decide(why, WB_WHY_FETCHED, "the visit ended at the site's budget, after %" PRId64 " pages (--site-budget)", row->pages);
+    return decide(why, WB_WHY_FETCHED, "the visit is over: %" PRId64 " pages stored", row->pages);
+}
+
+static int by_outcome(const struct wb_site_row *row, const struct findings *f, struct wb_why *why)
+{
+    char when[WB_DATE_TEXT_MAX];
+    struct wb_slice text = wb_buf_slice(&f->last_text);
+
+    wb_date_format(f->last_ms, when);
+    why->status = f->last.status;
+    switch (f->last.outcome) {
+    case WB_OUTCOME_REDIRECT:
+        why->fetched_ms = f->last_ms;
+        return decide(why, WB_WHY_FETCHED, "asked for at %s: status %u, redirects to %.*s", when, f->last.status, WB_SLICE_ARG(text));
+    case WB_OUTCOME_GONE:
+        return decide(why, WB_WHY_BLOCKED, "gone: status %u at %s", f->last.status, when);
+    case WB_OUTCOME_LATER: {
+        int err = by_site_state(row, f, why);
+        why->verdict = WB_WHY_WAITING;
+        return err < 0 ? err : wb_buf_printf(&why->reason, " (asked for at %s: %.*s)", when, WB_SLICE_ARG(text));
+    }
+    case WB_OUTCOME_ERROR:
+        return decide(why, WB_WHY_BLOCKED, "error:%.*s at %s%s", WB_SLICE_ARG(text), when, f->last.status ? "" : ", no answer");
+    default:
+        why->fetched_ms = f->last_ms;
+        return decide(why, WB_WHY_FETCHED, "fetched at %s, status %u", when, f->last.status);
+    }
+}
+
+/* It is known, was not asked for, and the rules allow it. */
+static int by_queue(const struct wb_site_row *row, const struct findings *f, const struct wb_url *url, struct wb_why *why)
+{
+    struct wb_trap trap = {0};
+    size_t end = url->has_query ? url->query_end : url->path_end;
+    const char *caught = wb_trap_check(&trap, wb_slice(url->href.ptr + url->path_at, end - url->path_at), wb_clock_wall_ms());
+
+    wb_trap_release(&trap);
+    if (f->nofollow_only && !f->seed && !f->hinted)
+        return decide(why, WB_WHY_BLOCKED, "only links that are not to be followed lead there, such as on %.*s",
+                      WB_SLICE_ARG(wb_buf_slice(&f->linked_from)));
+    if (caught && !f->seed)
+        return decide(why, WB_WHY_BLOCKED, "a guard keeps it out: %s", caught);
+    if (row->state == WB_SITE_DONE)
+        return decide(why, WB_WHY_BLOCKED, "known, and left out when the visit ended: a limit of depth or budget, or a guard against pages without end");
+    int err = by_site_state(row, f, why);
+    if (err == 0 && why->verdict == WB_WHY_WAITING)
+        err = wb_buf_printf(&why->reason, "; the page is in its queue");
+    return err;
+}
+
+/* ---- asking ------------------------------------------------------------------------------------------- */
+
+static int stored(const char *dir, struct findings *f, struct wb_why *why)
+{
+    struct wb_store *store = NULL;
+    struct wb_buf mem = WB_BUF_INIT;
+    struct wb_page page;
+    char when[WB_DATE_TEXT_MAX];
+    int err = wb_store_open(dir, WB_STORE_READ, &store);
+
+    if (err == 0)
+        err = wb_store_get(store, f->id, &page, &mem);
+    if (err == 0) {
+        wb_date_format(page.time_ms, when);
+        why->fetched_ms = page.time_ms;
+        why->status = page.status;
+        err = decide(why, WB_WHY_FETCHED, "stored, seen last at %s, status %u%s", when, page.status, page.truncated ? ", truncated" : "");
+        if (err == 0)
+            err = 1;
+    }
+    wb_buf_release(&mem);
+    wb_store_close(store);
+    return err == WB_E_NOTFOUND || err == WB_E_CORRUPT ? 0 : err;
+}
+
+static int explain_url(const char *dir, const struct wb_site_row *row, struct findings *f, const struct wb_url *url, struct wb_why *why)
+{
+    int got = stored(dir, f, why);
+
+    if (got != 0)
+        return got < 0 ? got : 0;
+    if (!row) {
+        int err = read_everything(dir, f);
+        if (err < 0)
+            return err;
+        if (f->linked)
+            return decide(why, WB_WHY_BLOCKED, "outside of the crawl's scope; %.*s links there", WB_SLICE_ARG(wb_buf_slice(&f->linked_from)));
+        return decide(why, WB_WHY_UNKNOWN, "no crawl has heard of it or of its site");
+    }
+    if (f->tried && f->last.outcome != WB_OUTCOME_LATER)
+        return by_outcome(row, f, why);
+    got = by_robots(f, f->href, why);
+    if (got != 0)
+        return got < 0 ? got : 0;
+    if (f->tried)
+        return by_outcome(row, f, why);
+    if (f->linked || f->seed || f->hinted)
+        return by_queue(row, f, url, why);
+    if (row->state == WB_SITE_REFUSED || row->state == WB_SITE_ALIAS || row->state == WB_SITE_UNRESOLVED)
+        return by_site_state(row, f, why);
+    return decide(why, WB_WHY_UNKNOWN, "nothing on %.*s that was read so far leads there", WB_SLICE_ARG(row->name));
+}
+
+static int explain_site(const struct wb_site_row *row, struct findings *f, struct wb_slice root, struct wb_why *why)
+{
+    if (!row)
+        return decide(why, WB_WHY_UNKNOWN, "no crawl has heard of this site");
+    int got = by_robots(f, root, why);
+    return got != 0 ? (got < 0 ? got : 0) : by_site_state(row, f, why);
+}
+
+/* A URL, "host/path", "host" or "host:port". */
+static int read_subject(const char *what, struct findings *f, struct wb_url *url, struct wb_buf *key)
+{
+    struct wb_buf text = WB_BUF_INIT;
+    bool scheme = strstr(what, "://") != NULL;
+
+    f->is_site = !scheme && !strchr(what, '/');
+    int err = scheme ? 0 : wb_buf_append_str(&text, "http://");
+    if (err == 0)
+        err = wb_buf_append_str(&text, what);
+    if (err == 0)
+        err = wb_url_parse(wb_buf_slice(&text), NULL, url);
+    if (err == 0)
+        err = wb_url_key(url, key);
+    if (err == 0 && !wb_url_is_http(url))
+        err = wb_fail(WB_E_INVALID, "'%s' is no http or https URL and no host", what);
+    f->href = wb_url_href(url);
+    f->id = wb_pageid_of_key(wb_buf_slice(key));
+    wb_buf_release(&text);
+    return err;
+}
+
+int wb_why(const char *dir, const char *dispenser_url, const char *agent, const char *what, struct wb_why *why_out)
+{
+    struct wb_dispenser *dispenser = NULL;
+    struct findings f = {0};
+    struct wb_url url = WB_URL_INIT;
+    struct wb_buf key = WB_BUF_INIT, mem = WB_BUF_INIT;
+    struct wb_site_row row;
+    bool known = false;
+
+    *why_out = (struct wb_why){0};
+    agent = agent ? agent : WB_CRAWL_AGENT;
+    f.agent = wb_slice(agent, strcspn(agent, "/ "));
+    int err = wb_store_exists(dir) ? 0 : wb_fail(WB_E_NOTFOUND, "%s: no repository", dir);
+    if (err == 0)
+        err = read_subject(what, &f, &url, &key);
+    if (err == 0)
+        err = wb_dispenser_open(dir, dispenser_url, &dispenser);
+    if (err == 0) {
+        err = f.is_site ? wb_dispenser_get(dispenser, wb_key_site(wb_buf_slice(&key)), &mem, &row)
+                        : wb_dispenser_get(dispenser, wb_key_site(wb_buf_slice(&key)), &mem, &row);
+        known = err == 0;
+        err = err == WB_E_NOTFOUND ? 0 : err;
+    }
+    if (err == 0 && known)
+        err = read_site(dir, row.trail, &f);
+    if (err == 0)
+        err = set_text(&why_out->subject, f.is_site ? (known ? row.name : wb_key_site(wb_buf_slice(&key))) : f.href);
+    why_out->is_site = f.is_site;
+    if (err == 0)
+        err = f.is_site ? explain_site(known ? &row : NULL, &f, f.href, why_out) : explain_url(dir, known ? &row : NULL, &f, &url, why_out);
+    findings_release(&f);
+    wb_url_release(&url);
+    wb_buf_release(&key);
+    wb_buf_release(&mem);
+    wb_dispenser_close(dispenser);
+    return err;
+}
+
+void wb_why_release(struct wb_why *why)
+{
+    wb_buf_release(&why->subject);
+    wb_buf_release(&why->reason);
+    wb_buf_release(&why->robots_rule);
+    *why = (struct wb_why){0};
+}

@@ -1,0 +1,246 @@
+/*
+ * worker.h - one crawler process: an event loop over the sites that it holds. Shared by its files:
+ *
+ *   worker.c     begin, loop and end; claiming, committing, renewing leases
+ *   dispatch.c   which request a site that is due makes
+ *   visit.c      a site's visit: begun, restored from the journal, finished, released
+ *   rules.c      robots.txt, its redirects and favours
+ *   pagework.c   the outcome of a request for a page
+ *   links.c      which URLs enter a queue; links to other sites
+ *   eventlog.c   lines for the log of fetches
+ */
+#ifndef WB_CRAWL_WORKER_H
+#define WB_CRAWL_WORKER_H
+
+#include "base/error.h"
+#include "crawl/crawl.h"
+#include "crawl/fetch.h"
+#include "crawl/frontier.h"
+#include "crawl/scope.h"
+#include "crawl/spool.h"
+#include "crawl/tally.h"
+#include "page/page.h"
+#include "store/store.h"
+
+struct event;
+struct event_base;
+
+enum {
+    WB_PATIENCE_MS = 90 * 1000,       /* a site that must wait longer is left for another run */
+    WB_BACK_OFF_FIRST_MS = 2000,
+    WB_BACK_OFF_MAX_MS = 24 * 3600 * 1000,
+    WB_RULES_LIFE_MS = 24 * 3600 * 1000,
+    WB_RULES_HOPS_MAX = 5,
+    WB_PAGE_HOPS_MAX = 10,
+    WB_PAGE_TRIES_MAX = 2,
+    WB_REFUSED_TRIES_MAX = 3,         /* of a page that says 429 or 503 */
+    WB_SITEMAPS_MAX = 500,            /* of a site in a visit */
+};
+
+/* What all processes of a run agree on. */
+struct wb_crawl_plan {
+    const struct wb_crawl_options *options; /* complete: defaults filled in */
+    struct wb_scope_set scope;
+    struct wb_tally *tally;
+    int64_t run;
+    struct wb_slice agent;  /* the robots token */
+    char home[40];          /* names the repository to others who share its dispenser */
+    bool wants_lines;
+};
+
+/* Links to other sites, on their way to the dispenser (links.c). */
+struct wb_outbox {
+    struct wb_buf text;          /* names and URLs, one after the other */
+    struct wb_outbox_entry *entries;
+    size_t count, cap;
+    struct wb_seen sent;         /* URLs that this process sent before */
+};
+
+/* A site's report that waits for the next commit (visit.c). */
+struct wb_worker_report;
+
+/* A request under way. */
+struct wb_errand {
+    struct wb_worker *worker;
+    struct wb_site *site;
+    struct wb_favour *favour; /* where it is one */
+    bool rules;               /* for robots.txt */
+    struct wb_item item;      /* its path lies in url */
+    struct wb_buf url;
+    struct wb_pageid id;
+    struct wb_buf key;
+    bool reserved;            /* counts towards --max-pages */
+    /* of the version that we have */
+    bool known;
+    uint8_t md5[WB_MD5_BYTES];
+    struct wb_errand *next_free;
+};
+
+struct wb_worker {
+    const struct wb_crawl_plan *plan;
+    struct wb_tally *tally;
+    struct wb_tally_worker *mine;
+    unsigned number;
+    char owner[64];
+    int events_fd;
+    int parent;                 /* its process id */
+    struct event_base *base;
+    struct event *tick, *due;
+    struct wb_dispenser *dispenser;
+    struct wb_store *store;
+    struct wb_edit_log *journal;
+    struct wb_edit_reader *history;
+    struct wb_spool *spool;
+    struct wb_spill *spill;
+    struct wb_fetcher *fetcher;
+    struct wb_dns *dns;
+    struct wb_extractor *extractor;
+    struct wb_frontier frontier;
+    struct wb_seen contents;    /* digests of bodies, to know copies */
+    struct wb_outbox outbox;
+    struct wb_site *sites;      /* all that are held */
+    unsigned site_count;
+    struct wb_site **by_name;   /* the same, by hash */
+    size_t by_name_cap;
+    struct wb_worker_report *reports;
+    size_t report_count, report_cap;
+    struct wb_favour *stuck;    /* favours of sites that other processes hold */
+    struct wb_errand *free_errands;
+    int64_t clock_offset_ms;    /* from time that only goes forward to the wall clock */
+    int64_t uncommitted_ms;     /* since when there is something to commit; 0: nothing */
+    uint64_t uncommitted_pages, uncommitted_bytes;
+    int64_t renewed_ms, claimed_ms, stuck_ms;
+    unsigned claimable;         /* the tally's, when we last claimed */
+    bool claim_again;           /* the last claim was given all it asked for */
+    bool dispatching, stopping;
+    struct wb_error_copy failed; /* code < 0: what ended the work */
+    struct wb_buf lines;         /* of the log, until the commit */
+    struct wb_buf key, url_text, item_mem, link_mem, old_mem, media_mem;
+    struct wb_url url, base_url, target;
+    struct wb_edit_link *links;  /* of the page at hand */
+    size_t link_cap;
+};
+
+/* Runs until the run is over. Returns the process's exit status. */
+int wb_worker_run(const struct wb_crawl_plan *plan, unsigned number, int events_fd);
+
+/* The wall clock as of the start of the process, moved on by time that never goes back. */
+int64_t wb_worker_now(const struct wb_worker *w);
+
+/* Something that ends the work of this process: a full disk, a lost dispenser. */
+void wb_worker_fail(struct wb_worker *w, int err);
+
+/* There is something to commit. */
+void wb_worker_dirty(struct wb_worker *w);
+
+struct wb_site *wb_worker_site(const struct wb_worker *w, struct wb_slice name);
+int wb_worker_hold(struct wb_worker *w, struct wb_site *site);
+void wb_worker_drop(struct wb_worker *w, struct wb_site *site);
+
+/* Why an address is not contacted, or NULL. */
+const char *wb_worker_refuses(const struct wb_worker *w, const struct wb_address *address);
+
+/* ---- dispatch.c ------------------------------------------------------------------------------ */
+
+/* Starts what is due. */
+void wb_dispatch(struct wb_worker *w);
+
+/* The site has something to do (or is over), at its next_ms. */
+void wb_dispatch_later(struct wb_worker *w, struct wb_site *site);
+
+struct wb_errand *wb_errand_new(struct wb_worker *w, struct wb_site *site);
+void wb_errand_free(struct wb_errand *errand);
+
+/* Sends it: the clock is in the journal before the request is on the wire. */
+void wb_errand_send(struct wb_errand *errand, const struct wb_fetch_request *request);
+
+/* ---- visit.c ----------------------------------------------------------------------------------- */
+
+/* A site was claimed: restores or begins its visit and puts it into the frontier. */
+int wb_visit_open(struct wb_worker *w, struct wb_site *site);
+
+/* Seeds that the dispenser has and the visit has not taken yet; how many. */
+int wb_visit_seeds(struct wb_worker *w, struct wb_site *site, uint64_t *count_out);
+
+/* It is over (DONE, ALIAS, REFUSED), must wait (WAITING) or goes on in another run (READY). Frees the site. */
+void wb_visit_close(struct wb_worker *w, struct wb_site *site, enum wb_site_state state, const char *reason, const char *alias_of);
+
+/* The whole site is left alone, longer each time or until told (0: not told). May close it. */
+void wb_visit_back_off(struct wb_worker *w, struct wb_site *site, int64_t until_ms, const char *reason);
+
+/* Tells the dispenser what was closed; keep: also of the sites that are still held. */
+int wb_visit_report(struct wb_worker *w, bool keep);
+
+/* Appends to the site's chain. */
+int wb_visit_note(struct wb_worker *w, struct wb_site *site, struct wb_edit *edit);
+
+/* ---- rules.c ------------------------------------------------------------------------------------ */
+
+void wb_rules_ask(struct wb_worker *w, struct wb_site *site);
+void wb_rules_done(struct wb_errand *errand, struct wb_fetch_result *result);
+
+/* Takes over remembered rules. */
+int wb_rules_restore(struct wb_worker *w, struct wb_site *site, const struct wb_edit_rules *rules);
+
+/* The next favour of a site, if there is one: true where a request was made (or the site closed). */
+bool wb_favour_next(struct wb_worker *w, struct wb_site *site);
+void wb_favours_stuck(struct wb_worker *w);
+void wb_favours_drop(struct wb_worker *w);
+
+/* The address of a site with favours cannot be had: they fail. */
+void wb_favours_fail(struct wb_worker *w, struct wb_site *site, const char *reason);
+
+/* ---- pagework.c ------------------------------------------------------------------------------------ */
+
+void wb_page_done(struct wb_errand *errand, struct wb_fetch_result *result);
+
+/* A page that is fresh enough not to be asked for: its links are followed all the same. */
+int wb_page_reuse(struct wb_errand *errand, const struct wb_page *page);
+
+/* ---- links.c --------------------------------------------------------------------------------------- */
+
+enum wb_admit_flags {
+    WB_ADMIT_FRONT = 1 << 0,   /* before everything else in the queue */
+    WB_ADMIT_SEED = 1 << 1,    /* no guards */
+    WB_ADMIT_QUIET = 1 << 2,   /* restored from the journal: nothing is told */
+};
+
+/* A URL of this site that was not known enters its queue. 1: it did, 0: it was known or a guard kept it out. */
+int wb_admit(struct wb_worker *w, struct wb_site *site, const struct wb_url *url, const struct wb_item *item, unsigned flags);
+
+/*
+ * A URL that was found, of whatever site: to the queue where it is of this site, to the outbox (or the queue of the other site) where
+ * the scope allows it. w->target is used.
+ */
+int wb_links_follow(struct wb_worker *w, struct wb_site *site, struct wb_slice url, const struct wb_item *item, unsigned flags);
+
+/* The links of an extract as the journal has them, in w->links; nofollow: of the whole page. */
+int wb_links_collect(struct wb_worker *w, const struct wb_extract *extract, bool nofollow, size_t *count_out);
+
+int wb_outbox_flush(struct wb_worker *w);
+void wb_outbox_release(struct wb_outbox *outbox);
+
+/* ---- eventlog.c ---------------------------------------------------------------------------------------- */
+
+struct wb_fetch_event {
+    struct wb_slice url;
+    const char *result;      /* "stored", "error:" is put before a word of the tables */
+    const char *message;     /* NULL: none */
+    uint16_t status;
+    uint32_t ms;
+    uint64_t bytes;
+    int64_t time_ms;
+    int error;               /* of the tables; 0: result says it all */
+};
+/* Appends it as a line of JSON. */
+int wb_event_line(struct wb_buf *lines, const struct wb_fetch_event *event);
+void wb_event_fetch(struct wb_worker *w, const struct wb_fetch_event *event);
+
+/* A URL that is not asked for, and why. */
+void wb_event_skip(struct wb_worker *w, struct wb_slice url, const char *result);
+
+/* Hands the lines to the parent. */
+void wb_event_flush(struct wb_worker *w);
+void wb_event_warn(struct wb_worker *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif
