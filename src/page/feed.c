@@ -370,6 +370,11 @@ static bool is_entry(const struct wb_xml_token *token)
     return wb_xml_is(token, "item") || wb_xml_is(token, "entry");
 }
 
+static bool has_markup(enum field field)
+{
+    return field == FIELD_OTHER || field == FIELD_TITLE || field == FIELD_DESCRIPTION;
+}
+
 static enum role role_below(const struct level *parent, const struct wb_xml_token *token)
 {
     if (!parent)
@@ -401,8 +406,10 @@ static int read_open(struct reader *r, const struct wb_xml_token *token)
 {
     int err = 0;
 
+    while (err == 0 && r->field_depth && !has_markup(r->field))
+        err = close_level(r); /* it lacks its end */
     while (err == 0 && is_entry(token) && r->depth && r->levels[r->depth - 1].role == ROLE_ENTRY)
-        err = close_level(r); /* it lacks its end: entries do not nest */
+        err = close_level(r); /* so does this: entries do not nest */
     if (err < 0)
         return err;
     if (r->depth == LEVELS_MAX) {
