@@ -42,8 +42,8 @@ static const char indexes[] =
     "CREATE INDEX webbase_site_queue ON webbase_site (run, rank, id) WHERE head = 1;"
     "CREATE INDEX webbase_site_waiting ON webbase_site (run, next_ms) WHERE state = 4;"
     "CREATE INDEX webbase_site_held ON webbase_site (address_first, owner, lease_ms) WHERE state = 3;"
-    "CREATE INDEX webbase_site_owner ON webbase_site (owner) WHERE state = 3;"
-    "CREATE INDEX webbase_site_lease ON webbase_site (lease_ms) WHERE state = 3;"
+    "CREATE INDEX webbase_site_owner ON webbase_site (owner) WHERE state = 3 AND owner <> '';"
+    "CREATE INDEX webbase_site_lease ON webbase_site (lease_ms) WHERE state = 3 AND owner <> '';"
     "CREATE INDEX webbase_site_untaken ON webbase_site (run) WHERE state = 5 AND seed_last > seeds_taken;"
     "CREATE INDEX webbase_seed_site ON webbase_seed (site, id);"
     "CREATE INDEX webbase_seed_hash ON webbase_seed (site, hash);";

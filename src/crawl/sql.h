@@ -43,6 +43,9 @@ int wb_sql_open_sqlite(const char *path, const char *const *texts, unsigned coun
 int wb_sql_open_postgres(const char *url, const char *const *texts, unsigned count, struct wb_sql **sql_out);
 void wb_sql_close(struct wb_sql *sql);
 
+/* How often a connection that broke is tried anew, ever more slowly; tests set fewer. */
+extern unsigned wb_sql_reopen_tries;
+
 /* What messages call it: the file, or "the PostgreSQL server at HOST". */
 const char *wb_sql_where(const struct wb_sql *sql);
 

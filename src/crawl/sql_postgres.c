@@ -20,10 +20,9 @@
 #include <time.h>
 #include <unistd.h>
 
-enum {
-    REOPEN_TRIES = 5,
-    NUMBER_TEXT_MAX = 24,
-};
+enum { NUMBER_TEXT_MAX = 24 };
+
+unsigned wb_sql_reopen_tries = 7; /* over about six seconds, in which a server can restart */
 
 struct postgres {
     struct wb_sql base;
@@ -171,9 +170,9 @@ static int reconnect(struct postgres *p)
 {
     int err = WB_E_IO;
 
-    for (int i = 0; i < REOPEN_TRIES && err < 0; i++) {
-        if (i)
-            nanosleep(&(struct timespec){i - 1, 250000000L}, NULL);
+    for (unsigned i = 0; i < wb_sql_reopen_tries && err < 0; i++) {
+        unsigned ms = i ? 50u << (i < 8 ? i : 8) : 0;
+        nanosleep(&(struct timespec){ms / 1000, (long)(ms % 1000) * 1000000L}, NULL);
         err = connect_once(p);
     }
     /* The message is of the last try; it is not to be begun again from above. */
