@@ -28,7 +28,9 @@ static uint64_t fingerprint(struct wb_pageid id)
 /* The slot that has the print, or the free one where it belongs. */
 static uint64_t *find_slot(const struct wb_seen *seen, uint64_t print)
 {
-    size_t i = (size_t)(print * seen->spread >> (64 - __builtin_ctzll(seen->cap)));
+    uint64_t spread = print * seen->spread;
+    /* Once more: rows of evenly spaced prints would stay rows after one multiplication. */
+    size_t i = (size_t)((spread ^ spread >> 32) * seen->spread >> (64 - __builtin_ctzll(seen->cap)));
 
     while (seen->slots[i] && (seen->slots[i] & ~(uint64_t)MARK) != print)
         i = (i + 1) & (seen->cap - 1);

@@ -250,7 +250,7 @@ static int read_spool(struct recovery *recovery, const struct wb_file *file, con
     if (wb_get16(head + 4) > VERSION)
         return wb_fail(WB_E_NEWER, "%s was made by a newer version", file->path);
     if (!find_round(head, &round))
-        return 0;
+        return recovery->each(recovery->context, name, NULL);
     while ((more = read_page(file, size, round, &at, &recovery->record, &page)) == 1) {
         err = recovery->each(recovery->context, name, &page);
         if (err != 0)

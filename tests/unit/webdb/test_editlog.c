@@ -555,7 +555,7 @@ static void test_full_disk(void **state)
     unsigned damage, failures = 0;
 
     (void)state;
-    assert_int_equal(wb_edit_log_create(dir, 5000, &log), 0);
+    assert_int_equal(wb_edit_log_create(dir, 10000, &log), 0);
     for (size_t i = 0; i < 2000; i += 10) {
         append_some(log, list, i, 10);
         wb_fault_arm(WB_FAULT_WRITE | WB_FAULT_OPEN, 1 + i / 10 % 16, ENOSPC);
@@ -569,7 +569,7 @@ static void test_full_disk(void **state)
     wb_edit_log_close(log);
     assert_int_equal(read_all(dir, list, 2000, &damage), 2000);
     assert_int_equal(damage, 0);
-    assert_true(list[1999].place.log > 10);
+    assert_true(list[1999].place.log > 5);
 }
 
 /* Everything once, with the nth operation failing; then what was flushed is there all the same. */
@@ -581,22 +581,22 @@ static int whole_life(const char *dir, struct written *list, size_t *flushed_out
     struct told told = {0};
     struct wb_edit edit;
     size_t count;
-    int err = wb_edit_log_create(dir, 2000, &log);
+    int err = wb_edit_log_create(dir, 1500, &log);
 
     *flushed_out = 0;
-    for (size_t i = 0; i < 100 && err == 0; i++) {
+    for (size_t i = 0; i < 50 && err == 0; i++) {
         list[i] = (struct written){.site = 100 + i % SITES, .number = (unsigned)i, .prev = i < SITES ? WB_EDIT_NOWHERE : list[i - SITES].place};
         edit = make_edit(&list[i]);
         err = wb_edit_log_append(log, &edit, &list[i].place);
         if (err == 0 && i % 10 == 9)
-            err = i % 20 == 19 ? wb_edit_log_sync(log) : wb_edit_log_flush(log);
+            err = i == 29 ? wb_edit_log_sync(log) : wb_edit_log_flush(log);
         if (err == 0 && i % 10 == 9)
             *flushed_out = i + 1;
     }
     if (err == 0)
         err = wb_edit_reader_open(dir, &reader);
     if (err == 0)
-        err = wb_edit_reader_chain(reader, list[99].place, true, &chain, &count);
+        err = wb_edit_reader_chain(reader, list[49].place, true, &chain, &count);
     while (err == 0 && (err = wb_edit_reader_next(reader, &at, &edit)) == 1)
         err = 0;
     wb_free(chain);
@@ -609,7 +609,7 @@ static int whole_life(const char *dir, struct written *list, size_t *flushed_out
 
 static void test_faults(void **state)
 {
-    static struct written list[100];
+    static struct written list[50];
     unsigned failed = 0;
 
     (void)state;
@@ -625,7 +625,7 @@ static void test_faults(void **state)
         failed += err < 0;
         assert_true(err == 0 || err == WB_E_IO || err == WB_E_NOMEM);
         assert_int_equal(wb_edit_log_recover(dir, mark_ended, NULL), 0);
-        assert_true(read_all(dir, list, 100, &damage) >= flushed);
+        assert_true(read_all(dir, list, 50, &damage) >= flushed);
         assert_int_equal(damage, 0);
         if (!struck)
             break;
