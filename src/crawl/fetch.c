@@ -261,7 +261,7 @@ static int take_transfer(struct wb_fetcher *fetcher, struct wb_fetch_transfer **
         return 0;
     }
     int err = wb_fetch_transfer_new(fetcher, &fetcher->options, transfer_out);
-    if (err == 0 && !wb_fetch_loop_adopt(&fetcher->loop, (*transfer_out)->easy)) {
+    if (err == 0 && !wb_fetch_loop_adopt(&fetcher->loop, (*transfer_out)->easy, &(*transfer_out)->route)) {
         wb_fetch_transfer_free(*transfer_out);
         *transfer_out = NULL;
         err = wb_fail_nomem();

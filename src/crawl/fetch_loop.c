@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "crawl/fetch_curl.h"
 
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -143,16 +144,35 @@ static int on_socket_change(CURL *easy, curl_socket_t fd, int what, void *contex
     return 0;
 }
 
+static void direct(struct curl_sockaddr *to, const struct wb_address *address)
+{
+    struct sockaddr_in6 *to6 = (struct sockaddr_in6 *)(void *)&to->addr;
+    struct sockaddr_in *to4 = (struct sockaddr_in *)(void *)&to->addr;
+    in_port_t port = to->family == AF_INET6 ? to6->sin6_port : to4->sin_port;
+
+    if (address->family == 6) {
+        *to6 = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_port = port};
+        memcpy(&to6->sin6_addr, address->bytes, sizeof to6->sin6_addr);
+    } else {
+        *to4 = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = port};
+        memcpy(&to4->sin_addr, address->bytes, sizeof to4->sin_addr);
+    }
+    to->family = address->family == 6 ? AF_INET6 : AF_INET;
+    to->addrlen = address->family == 6 ? sizeof *to6 : sizeof *to4;
+}
+
 static curl_socket_t open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *address)
 {
-    struct wb_fetch_loop *loop = context;
-    int fd = socket(address->family, address->socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, address->protocol);
+    const struct wb_fetch_route *route = context;
 
     (void)purpose;
+    if (route->address.family)
+        direct(address, &route->address);
+    int fd = socket(address->family, address->socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, address->protocol);
     if (fd < 0)
         return CURL_SOCKET_BAD;
-    drop_watch(loop, fd); /* out of memory, libcurl closes a socket that it never used without saying so */
-    struct wb_fetch_watch *watch = add_watch(loop, fd);
+    drop_watch(route->loop, fd); /* out of memory, libcurl closes a socket that it never used without saying so */
+    struct wb_fetch_watch *watch = add_watch(route->loop, fd);
     if (!watch) {
         wb_fetch_curl_starve();
         close(fd);
@@ -168,10 +188,11 @@ static int close_socket(void *context, curl_socket_t fd)
     return close(fd);
 }
 
-bool wb_fetch_loop_adopt(struct wb_fetch_loop *loop, CURL *easy)
+bool wb_fetch_loop_adopt(struct wb_fetch_loop *loop, CURL *easy, struct wb_fetch_route *route)
 {
+    route->loop = loop;
     return curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket) == CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, loop) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, route) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, close_socket) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, loop) == CURLE_OK;
 }

@@ -6,7 +6,7 @@
 #ifndef WB_CRAWL_FETCH_LOOP_H
 #define WB_CRAWL_FETCH_LOOP_H
 
-#include "base/slice.h"
+#include "crawl/dns.h"
 
 #include <curl/curl.h>
 #include <event2/event.h>
@@ -36,7 +36,13 @@ void wb_fetch_loop_release(struct wb_fetch_loop *loop);
 /* Another multi handle for a broken one, which no transfer may be in; also where that failed before. */
 int wb_fetch_loop_renew(struct wb_fetch_loop *loop);
 
-/* Connections that this handle opens are watched cheaply. */
-bool wb_fetch_loop_adopt(struct wb_fetch_loop *loop, CURL *easy);
+/* Where the connections of an easy handle go, whatever address libcurl believes to connect to. */
+struct wb_fetch_route {
+    struct wb_fetch_loop *loop;
+    struct wb_address address;  /* family 0: as libcurl says */
+};
+
+/* Connections that this handle opens are watched cheaply. route, which the caller keeps and may change, outlives easy. */
+bool wb_fetch_loop_adopt(struct wb_fetch_loop *loop, CURL *easy, struct wb_fetch_route *route);
 
 #endif

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "crawl/fetch_curl.h"
 #include "crawl/fetch_error.h"
@@ -17,6 +18,7 @@
 #include "page/page.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 #define VALIDATOR_BYTES_MAX 1024
 #define RECEIVE_BYTES (64L << 10)
@@ -116,6 +118,20 @@ static bool set_callbacks(struct wb_fetch_transfer *transfer)
            curl_easy_setopt(easy, CURLOPT_PREREQDATA, transfer) == CURLE_OK;
 }
 
+/*
+ * A file of them, where there is one, and not a folder: libcurl reads a file once for all connections, but
+ * with a folder given too it reads everything for each, which takes 20 ms.
+ */
+static bool set_authorities(CURL *easy, const struct wb_fetch_options *options)
+{
+    const curl_version_info_data *about = curl_version_info(CURLVERSION_NOW);
+    const char *file = options->ca_file ? options->ca_file : about->cainfo;
+
+    if (!file || (!options->ca_file && access(file, R_OK) != 0))
+        return true;
+    return curl_easy_setopt(easy, CURLOPT_CAINFO, file) == CURLE_OK && curl_easy_setopt(easy, CURLOPT_CAPATH, NULL) == CURLE_OK;
+}
+
 static bool set_options(CURL *easy, const struct wb_fetch_options *options)
 {
     const struct {
@@ -154,7 +170,7 @@ static bool set_options(CURL *easy, const struct wb_fetch_options *options)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (curl_easy_setopt(easy, texts[i].option, texts[i].value) != CURLE_OK)
             return false;
-    return !options->ca_file || curl_easy_setopt(easy, CURLOPT_CAINFO, options->ca_file) == CURLE_OK;
+    return set_authorities(easy, options);
 }
 
 int wb_fetch_transfer_new(struct wb_fetcher *owner, const struct wb_fetch_options *options, struct wb_fetch_transfer **transfer_out)
@@ -170,7 +186,7 @@ int wb_fetch_transfer_new(struct wb_fetcher *owner, const struct wb_fetch_option
         wb_fetch_transfer_free(transfer);
         return wb_fail_nomem();
     }
-    transfer->connect.data = transfer->connect_text;
+    transfer->pin.data = transfer->pin_text;
     *transfer_out = transfer;
     return 0;
 }
@@ -198,8 +214,8 @@ static bool is_plain(struct wb_slice text)
     return true;
 }
 
-/* Without user info, which nobody gave us to use, and without the fragment. */
-static int set_url(struct wb_fetch_transfer *transfer, struct wb_slice url)
+/* Without user info, which nobody gave us to use, and without the fragment. host_out: with its port. */
+static int set_url(struct wb_fetch_transfer *transfer, struct wb_slice url, struct wb_slice *host_out)
 {
     bool https = wb_slice_starts(url, WB_SLICE_LIT("https://"));
 
@@ -210,6 +226,7 @@ static int set_url(struct wb_fetch_transfer *transfer, struct wb_slice url)
         if (url.ptr[end++] == '@')
             host = end;
     }
+    *host_out = wb_slice(url.ptr + host, end - host);
     const char *fragment = memchr(url.ptr, '#', url.len);
     size_t len = fragment ? (size_t)(fragment - url.ptr) : url.len;
     wb_buf_clear(&transfer->url);
@@ -223,14 +240,24 @@ static int set_url(struct wb_fetch_transfer *transfer, struct wb_slice url)
     return err;
 }
 
-/* "::ADDRESS:" is any host and any port, at that address and the URL's port. */
-static int set_address(struct wb_fetch_transfer *transfer, const struct wb_address *address)
+/*
+ * libcurl is told to connect to a number, so that it never resolves a name, and not to the address itself but to a hash
+ * of host and address: it looks for a connection to use again among all that go to the same number, and at the address of a large
+ * hosting company there may be hundreds. The number lies in 100::/64, which leads nowhere (RFC 6666); open_socket() in
+ * fetch_loop.c knows the way. "::[NUMBER]:" is any host and any port, at that number and the URL's port.
+ */
+static int set_address(struct wb_fetch_transfer *transfer, const struct wb_address *address, struct wb_slice host)
 {
-    char text[WB_ADDRESS_TEXT_MAX];
+    size_t len = address->family == 6 ? 16 : 4;
+    uint64_t key[2] = {wb_hash64(host.ptr, host.len), wb_hash64(address->bytes, len) + len};
+    uint64_t pin = wb_hash64(key, sizeof key);
 
-    wb_address_format(address, text);
-    snprintf(transfer->connect_text, sizeof transfer->connect_text, address->family == 6 ? "::[%s]:" : "::%s:", text);
-    if (curl_easy_setopt(transfer->easy, CURLOPT_CONNECT_TO, &transfer->connect) != CURLE_OK)
+    if (address->family != 4 && address->family != 6)
+        return wb_fail(WB_E_INVALID, "%.*s: no address", WB_SLICE_ARG(host));
+    transfer->route.address = *address;
+    snprintf(transfer->pin_text, sizeof transfer->pin_text, "::[100::%x:%x:%x:%x]:", (unsigned)(pin >> 48),
+             (unsigned)(pin >> 32 & 0xffff), (unsigned)(pin >> 16 & 0xffff), (unsigned)(pin & 0xffff));
+    if (curl_easy_setopt(transfer->easy, CURLOPT_CONNECT_TO, &transfer->pin) != CURLE_OK)
         return wb_fail_nomem();
     return 0;
 }
@@ -276,11 +303,12 @@ static int set_validators(struct wb_fetch_transfer *transfer, const struct wb_fe
 int wb_fetch_transfer_prepare(struct wb_fetch_transfer *transfer, const struct wb_fetch_request *request,
                               const struct wb_fetch_options *options)
 {
-    int err = set_url(transfer, request->url);
+    struct wb_slice host = WB_SLICE_EMPTY;
+    int err = set_url(transfer, request->url, &host);
 
     /* A proxy resolves names itself, and most refuse to be given addresses. */
     if (err == 0 && !options->proxy)
-        err = set_address(transfer, &request->address);
+        err = set_address(transfer, &request->address, host);
     if (err == 0)
         err = set_validators(transfer, request);
     if (err < 0)
@@ -344,6 +372,18 @@ done:
     wb_buf_release(&lines);
 }
 
+/* libcurl's words, but not those of a failed connection: they name the number of set_address(). */
+static const char *explain(struct wb_fetch_transfer *transfer, CURLcode code)
+{
+    long number = 0;
+
+    if (code != CURLE_COULDNT_CONNECT)
+        return transfer->words[0] ? transfer->words : curl_easy_strerror(code);
+    curl_easy_getinfo(transfer->easy, CURLINFO_OS_ERRNO, &number);
+    const char *words = number ? strerrordesc_np((int)number) : NULL;
+    return words ? words : curl_easy_strerror(code);
+}
+
 /* Where libcurl stopped by itself. */
 static void judge(struct wb_fetch_transfer *transfer, CURLcode code)
 {
@@ -361,7 +401,7 @@ static void judge(struct wb_fetch_transfer *transfer, CURLcode code)
     if (error == WB_FETCH_OK && !transfer->head.ended)
         error = WB_FETCH_PARTIAL;
     if (error != WB_FETCH_OK)
-        wb_fetch_transfer_decide(transfer, error, transfer->words[0] ? transfer->words : curl_easy_strerror(code));
+        wb_fetch_transfer_decide(transfer, error, explain(transfer, code));
 }
 
 void wb_fetch_transfer_result(struct wb_fetch_transfer *transfer, CURLcode code, unsigned ratio_max, struct wb_fetch_result *result_out)

@@ -9,6 +9,7 @@
 
 #include "crawl/fetch.h"
 #include "crawl/fetch_head.h"
+#include "crawl/fetch_loop.h"
 
 #include <curl/curl.h>
 
@@ -20,8 +21,9 @@ struct wb_fetch_transfer {
     void *context;
 
     struct wb_buf url;                      /* NUL-terminated, as libcurl gets it */
-    char connect_text[2 * WB_ADDRESS_TEXT_MAX];
-    struct curl_slist connect;              /* the address, whatever host the URL names */
+    struct wb_fetch_route route;            /* the address, whatever host the URL names */
+    char pin_text[WB_ADDRESS_TEXT_MAX];
+    struct curl_slist pin;                  /* what libcurl takes for the address: set_address() */
     struct wb_buf etag, modified;           /* header lines, NUL-terminated */
     struct curl_slist lines[2];
     bool conditional;                       /* the handle holds lines */

@@ -187,7 +187,7 @@ static void make_zeros(size_t len, struct wb_buf *out)
     out->len = len;
 }
 
-/* megabytes of zeros, gzipped `layers` times. */
+/* That many zeros, gzipped `layers` times. */
 static bool send_bomb(struct peer *peer, size_t bytes, const char *codings, int layers)
 {
     struct wb_buf now = WB_BUF_INIT;
@@ -206,7 +206,7 @@ static bool send_bomb(struct peer *peer, size_t bytes, const char *codings, int 
 
 static bool bomb(struct peer *peer)
 {
-    return send_bomb(peer, (size_t)60 << 20, "gzip", 1);
+    return send_bomb(peer, (size_t)12 << 20, "gzip", 1);
 }
 
 static bool small_bomb(struct peer *peer)
@@ -216,7 +216,7 @@ static bool small_bomb(struct peer *peer)
 
 static bool nested_bomb(struct peer *peer)
 {
-    return send_bomb(peer, (size_t)60 << 20, "gzip, gzip", 2);
+    return send_bomb(peer, (size_t)12 << 20, "gzip, gzip", 2);
 }
 
 static bool broken_gzip(struct peer *peer)
@@ -306,37 +306,57 @@ static bool play_hostile(struct peer *peer, void *context)
     return peer_say(peer, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood");
 }
 
-static void test_hostile(void **state)
+static void check_hostile(const struct hostile *hostile, const struct answer *answer, size_t body_max)
 {
-    const struct wb_fetch_options options = {.timeout_ms = 1500, .body_max = 4 << 20};
-    struct server *server = server_start(play_hostile, NULL);
+    assert_error(answer, hostile->error, hostile->path);
+    if (answer->truncated != hostile->truncated || answer->status != hostile->status)
+        fail_msg("%s: status %u, %struncated", hostile->path, answer->status, answer->truncated ? "" : "not ");
+    assert_true(answer->body.len == (hostile->truncated ? body_max : 0));
+    assert_true(answer->head.len <= 64 << 10);
+}
+
+/* All at once; only those that are slow on purpose get a short time. */
+static void play_all(struct server *server, bool slow)
+{
+    const struct wb_fetch_options options = {.timeout_ms = slow ? 700 : 60000, .body_max = 4 << 20};
     struct answer answers[COUNT(hostiles)], good;
     struct client client;
     char url[128];
 
-    (void)state;
     client_open(&client, &options);
     int64_t begun = wb_clock_mono_ns();
     for (size_t i = 0; i < COUNT(hostiles); i++) {
+        if (slow != (hostiles[i].error == WB_FETCH_TIMEOUT))
+            continue;
         snprintf(url, sizeof url, "http://site.test:%d%s", server_port(server), hostiles[i].path);
         struct wb_fetch_request request = {.url = wb_slice_str(url), .address = loopback()};
         client_begin(&client, &request, &answers[i]);
     }
     client_wait(&client);
-    assert_true(wb_clock_mono_ns() - begun < INT64_C(8000000000));
+    int64_t took_ms = (wb_clock_mono_ns() - begun) / 1000000;
+    assert_true(slow ? took_ms >= 690 && took_ms < 20000 : took_ms < 50000);
     for (size_t i = 0; i < COUNT(hostiles); i++) {
-        assert_error(&answers[i], hostiles[i].error, hostiles[i].path);
-        if (answers[i].truncated != hostiles[i].truncated || answers[i].status != hostiles[i].status)
-            fail_msg("%s: status %u, %struncated", hostiles[i].path, answers[i].status, answers[i].truncated ? "" : "not ");
-        assert_true(answers[i].body.len == (hostiles[i].truncated ? options.body_max : 0));
-        assert_true(answers[i].head.len <= 64 << 10);
+        if (slow != (hostiles[i].error == WB_FETCH_TIMEOUT))
+            continue;
+        check_hostile(&hostiles[i], &answers[i], options.body_max);
         answer_release(&answers[i]);
     }
-    client_get(&client, server_port(server), "/good", &good);
-    assert_error(&good, WB_FETCH_OK, "a good page of the same site");
-    assert_body(&good, "good");
-    answer_release(&good);
+    if (!slow) {
+        client_get(&client, server_port(server), "/good", &good);
+        assert_error(&good, WB_FETCH_OK, "a good page of the same site");
+        assert_body(&good, "good");
+        answer_release(&good);
+    }
     client_close(&client);
+}
+
+static void test_hostile(void **state)
+{
+    struct server *server = server_start(play_hostile, NULL);
+
+    (void)state;
+    play_all(server, false);
+    play_all(server, true);
     server_stop(server);
 }
 
@@ -352,6 +372,7 @@ static void test_refused(void **state)
     client_open(&client, NULL);
     client_get(&client, port, "/", &answer);
     assert_error(&answer, WB_FETCH_CONNECT, "nobody listens");
+    assert_string_equal(answer.message, "Connection refused");
     answer_release(&answer);
     client_close(&client);
 }
