@@ -153,7 +153,7 @@ static bool find_number(struct wb_slice target, uint32_t *page_out)
     *page_out = 0;
     if (target.len <= 1 || target.ptr[1] == '?')
         return target.len >= 1 && target.ptr[0] == '/';
-    if (wb_slice_starts(target, latest)) {
+    if (wb_slice_starts(target, latest) || wb_slice_equal(target, WB_SLICE_LIT("/latest"))) {
         bool numbered = read_digits(target, latest.len, &number);
         *page_out = WB_PAGE_LATEST + (numbered ? number + 1 : 0);
         return *page_out < WB_PAGE_SITES;

@@ -321,8 +321,12 @@ static void unescape(struct wb_buf *text)
     for (size_t i = 0; i < text->len; i++) {
         int high = i + 2 < text->len && text->ptr[i] == '%' ? wb_hex_digit(text->ptr[i + 1]) : -1;
         int low = high >= 0 ? wb_hex_digit(text->ptr[i + 2]) : -1;
-        text->ptr[to++] = low >= 0 ? (char)(high << 4 | low) : text->ptr[i];
-        i += low >= 0 ? 2 : 0;
+        char c = text->ptr[i];
+        if (low >= 0) {
+            c = (char)(high << 4 | low);
+            i += 2;
+        }
+        text->ptr[to++] = c;
     }
     text->len = to;
 }
