@@ -3,8 +3,9 @@
  *
  *   ask -> c-ares -> its sockets are watched by the loop, its next timeout is a timer of the loop -> done
  *
- * Never blocks: c-ares sends and reads datagrams without waiting. It asks for
- * addresses of both kinds at once. Remembering answers and pacing questions is dns.c's.
+ * Never blocks: c-ares sends and reads datagrams without waiting. Addresses of both kinds are asked for at
+ * once, each by itself: where one answer is missing or bad, that there are none of the other kind does
+ * not mean that the name has none. Remembering answers and pacing questions is dns.c's.
  */
 #include "crawl/dns_ares.h"
 #include "base/error.h"
@@ -32,6 +33,8 @@ struct wb_dns_ares {
 struct question {
     struct wb_dns_ares *ares;
     void *question;
+    unsigned missing;            /* answers that have yet to come */
+    struct wb_dns_answer answer; /* of those that came */
 };
 
 /* ---- the loop ------------------------------------------------------------------------------------------ */
@@ -102,61 +105,68 @@ static void on_socket_state(void *arg, ares_socket_t fd, int readable, int writa
 
 /* ---- answers --------------------------------------------------------------------------------------------- */
 
-/* The addresses of one family, behind those that are there already. */
-static void take_addresses(const struct ares_addrinfo *info, int family, struct wb_dns_answer *answer)
+static bool read_address(const struct sockaddr *from, struct wb_address *address_out)
 {
-    for (const struct ares_addrinfo_node *node = info->nodes; node; node = node->ai_next) {
-        if (node->ai_family != family || answer->count == WB_DNS_ADDRESSES_MAX)
-            continue;
-        struct wb_address *address = &answer->addresses[answer->count++];
-        if (family == AF_INET) {
-            address->family = 4;
-            memcpy(address->bytes, &((const struct sockaddr_in *)(const void *)node->ai_addr)->sin_addr, 4);
-        } else {
-            address->family = 6;
-            memcpy(address->bytes, &((const struct sockaddr_in6 *)(const void *)node->ai_addr)->sin6_addr, 16);
-        }
+    *address_out = (struct wb_address){0};
+    if (from->sa_family == AF_INET) {
+        address_out->family = 4;
+        memcpy(address_out->bytes, &((const struct sockaddr_in *)(const void *)from)->sin_addr, 4);
+    } else if (from->sa_family == AF_INET6) {
+        address_out->family = 6;
+        memcpy(address_out->bytes, &((const struct sockaddr_in6 *)(const void *)from)->sin6_addr, 16);
     }
+    return address_out->family != 0;
+}
+
+/* Addresses of IPv4 go before those that are there already, unless they are too. */
+static void add_address(struct wb_dns_answer *answer, const struct wb_address *address)
+{
+    unsigned at = 0;
+
+    while (at < answer->count && answer->addresses[at].family <= address->family)
+        at++;
+    if (at == WB_DNS_ADDRESSES_MAX)
+        return;
+    if (answer->count < WB_DNS_ADDRESSES_MAX)
+        answer->count++;
+    memmove(&answer->addresses[at + 1], &answer->addresses[at], (answer->count - at - 1) * sizeof *address);
+    answer->addresses[at] = *address;
 }
 
 /* The answer holds as long as the shortest of its records. */
-static int64_t shortest_ttl_ms(const struct ares_addrinfo *info)
+static void take_addresses(const struct ares_addrinfo *info, struct wb_dns_answer *answer)
 {
     int64_t ttl = INT32_MAX;
+    struct wb_address address;
 
-    for (const struct ares_addrinfo_node *node = info->nodes; node; node = node->ai_next)
+    for (const struct ares_addrinfo_node *node = info->nodes; node; node = node->ai_next) {
+        if (read_address(node->ai_addr, &address))
+            add_address(answer, &address);
         ttl = node->ai_ttl < ttl ? node->ai_ttl : ttl;
+    }
     for (const struct ares_addrinfo_cname *cname = info->cnames; cname; cname = cname->next)
         ttl = cname->ttl < ttl ? cname->ttl : ttl;
-    return (ttl < 0 ? 0 : ttl) * 1000;
+    ttl = ttl < 0 ? 0 : ttl * 1000;
+    if (answer->expires_ms < 0 || ttl < answer->expires_ms)
+        answer->expires_ms = ttl;
 }
 
-static void read_answer(int status, const struct ares_addrinfo *info, struct wb_dns_answer *answer_out)
+/* Of two answers: addresses are better than none, and that one is bad matters more than that the other has none. */
+static void merge_answer(int status, const struct ares_addrinfo *info, struct wb_dns_answer *answer)
 {
-    *answer_out = (struct wb_dns_answer){.status = WB_DNS_FAILED, .expires_ms = -1, .message = ares_strerror(status)};
-    switch (status) {
-    case ARES_SUCCESS:
-        if (info) {
-            take_addresses(info, AF_INET, answer_out);
-            take_addresses(info, AF_INET6, answer_out);
-        }
-        answer_out->status = answer_out->count ? WB_DNS_OK : WB_DNS_NONE;
-        answer_out->message = answer_out->count ? NULL : "the name has no address";
-        if (answer_out->count)
-            answer_out->expires_ms = shortest_ttl_ms(info);
-        break;
-    case ARES_ENODATA:
-        answer_out->status = WB_DNS_NONE;
-        answer_out->message = "the name has no address";
-        break;
-    case ARES_ENOTFOUND:
-    case ARES_EBADNAME:
-    case ARES_ENONAME:
-        answer_out->status = WB_DNS_NONE;
-        answer_out->message = "there is no such name";
-        break;
-    default:
-        break;
+    bool none = status == ARES_ENODATA || status == ARES_ENOTFOUND || status == ARES_EBADNAME || status == ARES_ENONAME;
+
+    if (status == ARES_SUCCESS && info && info->nodes)
+        take_addresses(info, answer);
+    else if (status != ARES_SUCCESS && !none)
+        answer->status = WB_DNS_FAILED;
+    if (answer->count) {
+        answer->status = WB_DNS_OK;
+        answer->message = NULL;
+    } else if (status != ARES_SUCCESS && !none) {
+        answer->message = ares_strerror(status);
+    } else if (answer->status == WB_DNS_NONE) {
+        answer->message = status == ARES_SUCCESS || status == ARES_ENODATA ? "the name has no address" : "there is no such name";
     }
 }
 
@@ -164,30 +174,31 @@ static void on_answer(void *arg, int status, int timeouts, struct ares_addrinfo 
 {
     struct question *q = arg;
     struct wb_dns_ares *r = q->ares;
-    struct wb_dns_answer answer;
 
     (void)timeouts;
-    if (!r->closing) {
-        read_answer(status, info, &answer);
-        r->done(r->context, q->question, &answer);
-    }
+    merge_answer(status, info, &q->answer);
     if (info)
         ares_freeaddrinfo(info);
+    if (--q->missing)
+        return;
+    if (!r->closing)
+        r->done(r->context, q->question, &q->answer);
     wb_free(q);
 }
 
 void wb_dns_ares_ask(struct wb_dns_ares *r, const char *name, void *question)
 {
-    struct ares_addrinfo_hints hints = {.ai_flags = ARES_AI_NOSORT, .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+    struct ares_addrinfo_hints hints = {.ai_flags = ARES_AI_NOSORT, .ai_family = AF_INET, .ai_socktype = SOCK_STREAM};
     struct question *q = wb_alloc(sizeof *q);
 
     if (!q) {
-        struct wb_dns_answer answer;
-        read_answer(ARES_ENOMEM, NULL, &answer);
+        struct wb_dns_answer answer = {.status = WB_DNS_FAILED, .expires_ms = -1, .message = wb_error_words(WB_E_NOMEM)};
         r->done(r->context, question, &answer);
         return;
     }
-    *q = (struct question){r, question};
+    *q = (struct question){r, question, 2, {.status = WB_DNS_NONE, .expires_ms = -1}};
+    ares_getaddrinfo(r->channel, name, NULL, &hints, on_answer, q);
+    hints.ai_family = AF_INET6;
     ares_getaddrinfo(r->channel, name, NULL, &hints, on_answer, q);
     set_timer(r);
 }

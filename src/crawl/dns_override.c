@@ -37,6 +37,8 @@ static bool read_override(struct wb_slice rest, struct wb_dns_override *o, struc
     if (host_out->len == 0 || (!o->any_port && (!wb_slice_to_u64(port_text, &port) || port == 0 || port > UINT16_MAX)))
         return false;
     o->port = (uint16_t)port;
+    if (rest.len && rest.ptr[rest.len - 1] == ',')
+        return false;
     while (rest.len) {
         if (o->count == WB_DNS_ADDRESSES_MAX || !wb_address_parse(take_part(&rest, ','), &o->addresses[o->count]))
             return false;
@@ -44,10 +46,11 @@ static bool read_override(struct wb_slice rest, struct wb_dns_override *o, struc
     }
     if (wb_slice_starts(*host_out, WB_SLICE_LIT("*"))) {
         o->wild = true;
-        if (host_out->len > 1)
+        if (host_out->len > 1) {
             *host_out = wb_slice(host_out->ptr + 1, host_out->len - 1);
-        if (host_out->len > 1 && host_out->ptr[0] != '.')
-            return false;
+            if (host_out->ptr[0] != '.' || host_out->len == 1)
+                return false;
+        }
     }
     return o->count > 0;
 }

@@ -1,0 +1,627 @@
+/*
+ * test_dns.c - names asked of a name server that answers, lies, fails and is silent.
+ *
+ * The server is a thread on a UDP port of 127.0.0.1. What it does depends on the first label of the name:
+ *   aN  N addresses of IPv4        both   one of each kind        six  one of IPv6 only    ttl1  one, for a second
+ *   alias  a CNAME of TTL 1        nx     NXDOMAIN                empty  no addresses      servfail  SERVFAIL
+ *   silent  nothing                garbage  half of an answer     wrongid  an answer to something else
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <event2/event.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "crawl/dns.h"
+#include "os/clock.h"
+#include "os/fault.h"
+
+/* ---- the name server -------------------------------------------------------------------------------- */
+
+enum { TYPE_A = 1, TYPE_CNAME = 5, TYPE_AAAA = 28, STAMPS = 4096 };
+
+static struct server {
+    int fd;
+    pthread_t thread;
+    char address[32];
+    atomic_uint questions; /* of type A */
+    int64_t stamps[STAMPS]; /* when each came */
+} server;
+
+static void put16(uint8_t **p, unsigned v)
+{
+    *(*p)++ = (uint8_t)(v >> 8);
+    *(*p)++ = (uint8_t)v;
+}
+
+/* A record of the name that was asked for, data to follow. */
+static void put_record(uint8_t **p, unsigned type, unsigned ttl, unsigned len)
+{
+    put16(p, 0xc00c);
+    put16(p, type);
+    put16(p, 1);
+    put16(p, 0);
+    put16(p, ttl);
+    put16(p, len);
+}
+
+static unsigned put_answers(uint8_t **p, const char *label, unsigned type)
+{
+    unsigned count = 0, ttl = strcmp(label, "ttl1") == 0 ? 1 : 3600;
+    bool four = label[0] == 'a' || strcmp(label, "both") == 0 || strcmp(label, "ttl1") == 0;
+    bool six = strcmp(label, "both") == 0 || strcmp(label, "six") == 0;
+
+    if (strcmp(label, "alias") == 0 && type == TYPE_A) {
+        put_record(p, TYPE_CNAME, 1, 4);
+        memcpy(*p, "\x01y\xc0\x0c", 4);
+        *p += 4;
+        put16(p, 0xc000 | (unsigned)(12 + strlen(label) + 1 + 6 + 4 + 12)); /* y.<name>, where the CNAME says it */
+        put16(p, TYPE_A);
+        put16(p, 1);
+        put16(p, 0);
+        put16(p, 3600);
+        put16(p, 4);
+        memcpy(*p, (uint8_t[]){203, 0, 113, 77}, 4);
+        *p += 4;
+        return 2;
+    }
+    if (type == TYPE_A && four) {
+        unsigned wanted = label[0] == 'a' && label[1] >= '1' && label[1] <= '9' ? (unsigned)atoi(label + 1) : 1;
+        for (; count < wanted; count++) {
+            put_record(p, TYPE_A, ttl, 4);
+            memcpy(*p, (uint8_t[]){203, 0, 113, (uint8_t)(count + 1)}, 4);
+            *p += 4;
+        }
+    }
+    if (type == TYPE_AAAA && six) {
+        put_record(p, TYPE_AAAA, ttl, 16);
+        memcpy(*p, (uint8_t[16]){0x20, 1, 0x0d, 0xb8, [15] = 1}, 16);
+        *p += 16;
+        count++;
+    }
+    return count;
+}
+
+static void answer_question(uint8_t *packet, size_t len, const struct sockaddr_in *peer)
+{
+    char label[64] = "";
+    size_t at = 12;
+
+    while (at < len && packet[at] && packet[at] < 64) {
+        if (at == 12)
+            snprintf(label, sizeof label, "%.*s", packet[at], (const char *)packet + at + 1);
+        at += packet[at] + 1u;
+    }
+    at += 5;
+    if (at > len)
+        return;
+    unsigned type = (unsigned)packet[at - 4] << 8 | packet[at - 3];
+    if (type == TYPE_A) {
+        unsigned n = atomic_load(&server.questions);
+        server.stamps[n % STAMPS] = wb_clock_mono_ns();
+        atomic_store(&server.questions, n + 1);
+    }
+    if (strncmp(label, "silent", 6) == 0)
+        return;
+    uint8_t *p = packet + at;
+    memcpy(packet + 2, (uint8_t[]){0x81, 0x80, 0, 1, 0, 0, 0, 0, 0, 0}, 10);
+    if (strcmp(label, "nx") == 0)
+        packet[3] |= 3;
+    else if (strncmp(label, "servfail", 8) == 0)
+        packet[3] |= 2;
+    else
+        packet[7] = (uint8_t)put_answers(&p, strcmp(label, "garbage") == 0 || strcmp(label, "wrongid") == 0 ? "a1" : label, type);
+    if (strcmp(label, "wrongid") == 0)
+        packet[0] ^= 0x55;
+    size_t size = (size_t)(p - packet);
+    if (strcmp(label, "garbage") == 0)
+        size = at + 7;
+    (void)!sendto(server.fd, packet, size, 0, (const struct sockaddr *)peer, sizeof *peer);
+}
+
+static void *serve(void *arg)
+{
+    (void)arg;
+    for (;;) {
+        uint8_t packet[4096];
+        struct sockaddr_in peer;
+        socklen_t peer_len = sizeof peer;
+        ssize_t n = recvfrom(server.fd, packet, 512, 0, (struct sockaddr *)&peer, &peer_len);
+        if (n == 1)
+            return NULL; /* from stop_server() */
+        if (n > 12)
+            answer_question(packet, (size_t)n, &peer);
+    }
+}
+
+static struct sockaddr_in server_address(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof address;
+
+    (void)getsockname(server.fd, (struct sockaddr *)&address, &len);
+    return address;
+}
+
+static int start_server(void **state)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+
+    (void)state;
+    server.fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (server.fd < 0 || bind(server.fd, (struct sockaddr *)&address, sizeof address) != 0)
+        return -1;
+    address = server_address();
+    snprintf(server.address, sizeof server.address, "127.0.0.1:%u", ntohs(address.sin_port));
+    return pthread_create(&server.thread, NULL, serve, NULL);
+}
+
+static int stop_server(void **state)
+{
+    struct sockaddr_in address = server_address();
+
+    (void)state;
+    if (sendto(server.fd, "x", 1, 0, (struct sockaddr *)&address, sizeof address) != 1)
+        return -1;
+    pthread_join(server.thread, NULL);
+    return close(server.fd);
+}
+
+/* ---- asking ------------------------------------------------------------------------------------------- */
+
+struct asked {
+    struct wb_dns_answer answer;
+    unsigned calls;
+    struct event_base *stop; /* broken out of once all have called back */
+    unsigned *left;
+};
+
+static void on_done(void *context, const struct wb_dns_answer *answer)
+{
+    struct asked *asked = context;
+
+    asked->answer = *answer;
+    asked->calls++;
+    if (asked->left && --*asked->left == 0)
+        event_base_loopbreak(asked->stop);
+}
+
+struct fixture {
+    struct event_base *base;
+    struct wb_dns *dns;
+};
+
+static void begin(struct fixture *f, struct wb_dns_options options)
+{
+    options.servers = server.address;
+    if (!options.timeout_ms)
+        options.timeout_ms = 100;
+    if (!options.tries)
+        options.tries = 1;
+    f->base = event_base_new();
+    assert_non_null(f->base);
+    assert_int_equal(wb_dns_new(f->base, &options, &f->dns), 0);
+}
+
+static void end(struct fixture *f)
+{
+    wb_dns_free(f->dns);
+    event_base_free(f->base);
+}
+
+/* Resolves and waits until it was called back, once. */
+static struct wb_dns_answer ask(struct fixture *f, const char *host, uint16_t port)
+{
+    unsigned left = 1;
+    struct asked asked = {.stop = f->base, .left = &left};
+
+    assert_int_equal(wb_dns_resolve(f->dns, wb_slice_str(host), port, on_done, &asked), 0);
+    for (int64_t start = wb_clock_mono_ns(); left && wb_clock_mono_ns() - start < INT64_C(10000000000);)
+        event_base_loop(f->base, EVLOOP_ONCE);
+    assert_int_equal(asked.calls, 1);
+    return asked.answer;
+}
+
+static void assert_address(const struct wb_dns_answer *answer, unsigned i, const char *want)
+{
+    char text[WB_ADDRESS_TEXT_MAX];
+
+    assert_true(i < answer->count);
+    wb_address_format(&answer->addresses[i], text);
+    assert_string_equal(text, want);
+}
+
+static void wait_ms(struct fixture *f, unsigned ms)
+{
+    struct timeval tv = {ms / 1000, (suseconds_t)(ms % 1000) * 1000};
+
+    event_base_loopexit(f->base, &tv);
+    event_base_loop(f->base, EVLOOP_NO_EXIT_ON_EMPTY);
+}
+
+/* ---- tests ------------------------------------------------------------------------------------------------ */
+
+static void test_answers(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct wb_dns_answer answer;
+
+    begin(&f, (struct wb_dns_options){0});
+    int64_t now = wb_clock_wall_ms();
+    answer = ask(&f, "a1.test", 80);
+    assert_int_equal(answer.status, WB_DNS_OK);
+    assert_int_equal(answer.count, 1);
+    assert_address(&answer, 0, "203.0.113.1");
+    assert_null(answer.message);
+    assert_in_range(answer.expires_ms - now, 3595000, 3605000);
+
+    answer = ask(&f, "both.test", 80);
+    assert_int_equal(answer.count, 2);
+    assert_address(&answer, 0, "203.0.113.1");
+    assert_address(&answer, 1, "2001:db8::1");
+
+    answer = ask(&f, "six.test", 80);
+    assert_int_equal(answer.count, 1);
+    assert_address(&answer, 0, "2001:db8::1");
+
+    answer = ask(&f, "a12.test", 80);
+    assert_int_equal(answer.count, WB_DNS_ADDRESSES_MAX);
+
+    now = wb_clock_wall_ms();
+    answer = ask(&f, "alias.test", 80);
+    assert_int_equal(answer.status, WB_DNS_OK);
+    assert_address(&answer, 0, "203.0.113.77");
+    assert_in_range(answer.expires_ms - now, 1000, 1500);
+    end(&f);
+}
+
+static void test_bad_answers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *host;
+        enum wb_dns_status status;
+        int64_t remembered_ms;
+    } cases[] = {{"nx.test", WB_DNS_NONE, 300000},       {"empty.test", WB_DNS_NONE, 300000},
+                 {"servfail.test", WB_DNS_FAILED, 30000}, {"silent.test", WB_DNS_FAILED, 30000},
+                 {"garbage.test", WB_DNS_FAILED, 30000},  {"wrongid.test", WB_DNS_FAILED, 30000}};
+    struct fixture f;
+
+    begin(&f, (struct wb_dns_options){0});
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct wb_dns_answer answer = ask(&f, cases[i].host, 80);
+        if (answer.status != cases[i].status)
+            fail_msg("%s is %d: %s", cases[i].host, answer.status, answer.message);
+        assert_int_equal(answer.count, 0);
+        assert_true(answer.message && *answer.message);
+        assert_in_range(answer.expires_ms - wb_clock_wall_ms(), cases[i].remembered_ms - 5000, cases[i].remembered_ms);
+    }
+    /* Negative answers are remembered too. */
+    unsigned questions = atomic_load(&server.questions);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(ask(&f, cases[i].host, 80).status, cases[i].status);
+    assert_int_equal(atomic_load(&server.questions), questions);
+    struct wb_dns_stat stat;
+    wb_dns_stat(f.dns, &stat);
+    assert_int_equal(stat.asked, 6);
+    assert_int_equal(stat.answered, 2);
+    assert_int_equal(stat.failed, 4);
+    assert_int_equal(stat.cached, 6);
+    assert_int_equal(stat.waiting, 0);
+    end(&f);
+}
+
+static void test_cache(void **state)
+{
+    (void)state;
+    struct fixture f;
+
+    begin(&f, (struct wb_dns_options){.cache_max = 2});
+    unsigned questions = atomic_load(&server.questions);
+    ask(&f, "a1.cache.test", 80);
+    assert_int_equal(ask(&f, "A1.Cache.TEST.", 443).status, WB_DNS_OK); /* no matter the case, the dot, the port */
+    assert_int_equal(atomic_load(&server.questions), questions + 1);
+
+    ask(&f, "a2.cache.test", 80);
+    ask(&f, "a1.cache.test", 80);
+    assert_int_equal(atomic_load(&server.questions), questions + 2);
+    ask(&f, "a3.cache.test", 80); /* the oldest goes */
+    ask(&f, "a2.cache.test", 80);
+    assert_int_equal(atomic_load(&server.questions), questions + 3);
+    ask(&f, "a1.cache.test", 80);
+    assert_int_equal(atomic_load(&server.questions), questions + 4);
+    end(&f);
+}
+
+static void test_expiry(void **state)
+{
+    (void)state;
+    struct fixture f;
+
+    begin(&f, (struct wb_dns_options){0});
+    unsigned questions = atomic_load(&server.questions);
+    ask(&f, "ttl1.test", 80);
+    ask(&f, "ttl1.test", 80);
+    assert_int_equal(atomic_load(&server.questions), questions + 1);
+    wait_ms(&f, 1100);
+    assert_int_equal(ask(&f, "ttl1.test", 80).status, WB_DNS_OK);
+    assert_int_equal(atomic_load(&server.questions), questions + 2);
+    end(&f);
+}
+
+/* Many who want the same name are one question. */
+static void test_joined(void **state)
+{
+    (void)state;
+    enum { MANY = 50 };
+    struct fixture f;
+    struct asked asked[MANY] = {0};
+    unsigned left = MANY;
+
+    begin(&f, (struct wb_dns_options){0});
+    unsigned questions = atomic_load(&server.questions);
+    for (int i = 0; i < MANY; i++) {
+        asked[i] = (struct asked){.stop = f.base, .left = &left};
+        assert_int_equal(wb_dns_resolve(f.dns, wb_slice_str("both.joined.test"), 80, on_done, &asked[i]), 0);
+    }
+    struct wb_dns_stat stat;
+    wb_dns_stat(f.dns, &stat);
+    assert_int_equal(stat.waiting, 1);
+    event_base_dispatch(f.base);
+    for (int i = 0; i < MANY; i++) {
+        assert_int_equal(asked[i].calls, 1);
+        assert_int_equal(asked[i].answer.count, 2);
+    }
+    assert_int_equal(atomic_load(&server.questions), questions + 1);
+    end(&f);
+}
+
+static unsigned ticks;
+
+static void on_tick(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd, (void)what, (void)arg;
+    ticks++;
+}
+
+/* While a name hangs, the loop goes on. */
+static void test_no_blocking(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct timeval every = {0, 10000};
+    int64_t longest = 0;
+
+    begin(&f, (struct wb_dns_options){.timeout_ms = 300, .tries = 2});
+    struct event *tick = event_new(f.base, -1, EV_PERSIST, on_tick, NULL);
+    assert_non_null(tick);
+    event_add(tick, &every);
+    ticks = 0;
+    int64_t start = wb_clock_mono_ns();
+    struct asked asked = {0};
+    assert_int_equal(wb_dns_resolve(f.dns, wb_slice_str("silent.block.test"), 80, on_done, &asked), 0);
+    while (!asked.calls) {
+        int64_t before = wb_clock_mono_ns();
+        event_base_loop(f.base, EVLOOP_ONCE);
+        int64_t took = wb_clock_mono_ns() - before;
+        longest = took > longest ? took : longest;
+    }
+    int64_t took_ms = (wb_clock_mono_ns() - start) / 1000000;
+    assert_int_equal(asked.answer.status, WB_DNS_FAILED);
+    assert_true(took_ms >= 500 && took_ms < 5000);
+    assert_true(ticks >= took_ms / 20); /* half of those due, on a busy machine */
+    assert_true(longest < 250000000);
+    event_free(tick);
+    end(&f);
+}
+
+static void test_rate(void **state)
+{
+    (void)state;
+    enum { NAMES = 100, RATE = 100, BURST = 5 };
+    struct fixture f;
+    static struct asked asked[NAMES];
+    unsigned left = NAMES;
+    char host[64];
+
+    begin(&f, (struct wb_dns_options){.rate = RATE, .timeout_ms = 2000});
+    unsigned first = atomic_load(&server.questions);
+    for (int i = 0; i < NAMES; i++) {
+        asked[i] = (struct asked){.stop = f.base, .left = &left};
+        snprintf(host, sizeof host, "a1.%d.rate.test", i);
+        assert_int_equal(wb_dns_resolve(f.dns, wb_slice_str(host), 80, on_done, &asked[i]), 0);
+    }
+    event_base_dispatch(f.base);
+    for (int i = 0; i < NAMES; i++)
+        assert_int_equal(asked[i].answer.status, WB_DNS_OK);
+    assert_int_equal(atomic_load(&server.questions) - first, NAMES);
+    /* From any question to any later one there were no more than the rate allows (and 30 ms for late wake-ups). */
+    for (int i = 0; i < NAMES; i++) {
+        for (int k = i + 1; k < NAMES; k++) {
+            int64_t span_ms = (server.stamps[(first + (unsigned)k) % STAMPS] - server.stamps[(first + (unsigned)i) % STAMPS]) / 1000000;
+            if ((k - i + 1 - BURST - 1) * 1000 / RATE > span_ms + 30)
+                fail_msg("%d questions in %d ms", k - i + 1, (int)span_ms);
+        }
+    }
+    int64_t all_ms = (server.stamps[(first + NAMES - 1) % STAMPS] - server.stamps[first % STAMPS]) / 1000000;
+    assert_true(all_ms < 3000); /* nor far fewer */
+    end(&f);
+}
+
+static void test_no_question(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct wb_dns_answer answer;
+    char longer[400];
+
+    begin(&f, (struct wb_dns_options){0});
+    unsigned questions = atomic_load(&server.questions);
+    answer = ask(&f, "127.0.0.1", 80);
+    assert_int_equal(answer.count, 1);
+    assert_address(&answer, 0, "127.0.0.1");
+    answer = ask(&f, "2001:db8::7", 80);
+    assert_address(&answer, 0, "2001:db8::7");
+    static const char *const local[] = {"localhost", "LocalHost.", "a.b.localhost"};
+    for (size_t i = 0; i < 3; i++) {
+        answer = ask(&f, local[i], 80);
+        assert_int_equal(answer.count, 1);
+        assert_address(&answer, 0, "127.0.0.1");
+    }
+    memset(longer, 'a', sizeof longer);
+    longer[399] = '\0';
+    assert_int_equal(ask(&f, longer, 80).status, WB_DNS_NONE);
+    assert_int_equal(ask(&f, "", 80).status, WB_DNS_NONE);
+    assert_int_equal(atomic_load(&server.questions), questions);
+    end(&f);
+}
+
+static void test_overrides(void **state)
+{
+    (void)state;
+    static const char *const good[] = {"One.test:80:192.0.2.1,[2001:db8::1]", "*.wild.test:*:192.0.2.2", "one.test:443:192.0.2.3",
+                                       "192.0.2.9:80:192.0.2.4", "[2001:db8::9]:80:192.0.2.6", "*:8080:192.0.2.5"};
+    static const char *const bad[] = {"", "a", "a:80", "a:80:", "a::192.0.2.1", "a:0:192.0.2.1", "a:65536:192.0.2.1", ":80:192.0.2.1",
+                                      "a:80:192.0.2", "a:80:192.0.2.1,", "a:80:192.0.2.1,x", "*x:80:192.0.2.1", "[::1:80:192.0.2.1",
+                                      "a:80:2001:db8::1", "a:80:1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1"};
+    static const struct {
+        const char *host;
+        uint16_t port;
+        const char *want;
+    } cases[] = {{"one.test", 80, "192.0.2.1"},    {"ONE.test", 443, "192.0.2.3"},  {"a.wild.test", 1, "192.0.2.2"},
+                 {"x.y.WILD.test", 8080, "192.0.2.2"}, {"any.test", 8080, "192.0.2.5"}, {"localhost", 8080, "192.0.2.5"},
+                 {"192.0.2.9", 80, "192.0.2.4"},   {"192.0.2.9", 8080, "192.0.2.9"}, {"2001:db8::9", 80, "192.0.2.6"},
+                 {"a1.test", 80, "203.0.113.1"},   {"localhost", 80, "127.0.0.1"}};
+    struct fixture f;
+    struct wb_dns_answer answer;
+
+    begin(&f, (struct wb_dns_options){0});
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        assert_int_equal(wb_dns_override(f.dns, good[i]), 0);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        if (wb_dns_override(f.dns, bad[i]) != WB_E_INVALID)
+            fail_msg("'%s' is taken", bad[i]);
+        assert_non_null(strstr(wb_error_message(), bad[i]));
+    }
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        answer = ask(&f, cases[i].host, cases[i].port);
+        assert_address(&answer, 0, cases[i].want);
+    }
+    answer = ask(&f, "one.test", 80);
+    assert_int_equal(answer.count, 2);
+    assert_address(&answer, 1, "2001:db8::1");
+    assert_int_equal(ask(&f, "nx.wild.test.nx", 80).status == WB_DNS_OK, false);
+    end(&f);
+}
+
+static void on_done_free(void *context, const struct wb_dns_answer *answer)
+{
+    struct fixture *f = context;
+
+    (void)answer;
+    assert_non_null(f->dns); /* once */
+    wb_dns_free(f->dns);
+    f->dns = NULL;
+    event_base_loopbreak(f->base);
+}
+
+/* Freed with questions waiting, asked and being told, from outside and from inside a callback: nothing is called any more. */
+static void test_free_in_the_middle(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct asked asked = {0};
+    char host[64];
+
+    begin(&f, (struct wb_dns_options){.rate = 20});
+    for (int i = 0; i < 30; i++) {
+        snprintf(host, sizeof host, "%s%d.free.test", i % 2 ? "silent" : "a1", i);
+        assert_int_equal(wb_dns_resolve(f.dns, wb_slice_str(host), 80, on_done, &asked), 0);
+    }
+    event_base_loop(f.base, EVLOOP_ONCE);
+    unsigned calls = asked.calls;
+    wb_dns_free(f.dns);
+    f.dns = NULL;
+    event_base_loop(f.base, EVLOOP_NONBLOCK);
+    assert_int_equal(asked.calls, calls);
+    end(&f);
+
+    begin(&f, (struct wb_dns_options){0});
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(wb_dns_resolve(f.dns, wb_slice_str(i % 2 ? "a1.inside.test" : "a2.inside.test"), 80, on_done_free, &f), 0);
+    event_base_dispatch(f.base);
+    assert_null(f.dns);
+    end(&f);
+}
+
+static void test_bad_servers(void **state)
+{
+    (void)state;
+    struct event_base *base = event_base_new();
+    struct wb_dns *dns;
+
+    assert_int_equal(wb_dns_new(base, &(struct wb_dns_options){.servers = "not an address"}, &dns), WB_E_INVALID);
+    assert_non_null(strstr(wb_error_message(), "not an address"));
+    assert_null(dns);
+    assert_int_equal(wb_dns_new(base, NULL, &dns), 0); /* the system's */
+    wb_dns_free(dns);
+    event_base_free(base);
+}
+
+/* Each of our allocations fails once: an error or a failed answer, nothing lost. */
+static void test_out_of_memory(void **state)
+{
+    (void)state;
+    bool struck = true;
+
+    for (uint64_t nth = 1; struck; nth++) {
+        struct event_base *base = event_base_new();
+        struct wb_dns_options options = {.servers = server.address, .timeout_ms = 100, .tries = 1};
+        struct wb_dns *dns = NULL;
+        unsigned left = 1;
+        struct asked asked = {.stop = base, .left = &left};
+        wb_fault_arm(WB_FAULT_ALLOC, nth, 12);
+        int err = wb_dns_new(base, &options, &dns);
+        if (err == 0)
+            err = wb_dns_override(dns, "x.test:1:192.0.2.1");
+        if (err == 0)
+            err = wb_dns_resolve(dns, wb_slice_str("both.memory.test"), 80, on_done, &asked);
+        if (err == 0)
+            event_base_dispatch(base);
+        struck = wb_fault_struck();
+        wb_fault_disarm();
+        assert_int_equal(err, err ? WB_E_NOMEM : 0);
+        assert_int_equal(asked.calls, err ? 0 : 1);
+        if (!err && !struck)
+            assert_int_equal(asked.answer.count, 2);
+        wb_dns_free(dns);
+        event_base_free(base);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_answers),     cmocka_unit_test(test_bad_answers), cmocka_unit_test(test_cache),
+        cmocka_unit_test(test_expiry),      cmocka_unit_test(test_joined),      cmocka_unit_test(test_no_blocking),
+        cmocka_unit_test(test_rate),        cmocka_unit_test(test_no_question), cmocka_unit_test(test_overrides),
+        cmocka_unit_test(test_free_in_the_middle), cmocka_unit_test(test_bad_servers), cmocka_unit_test(test_out_of_memory),
+    };
+
+    return cmocka_run_group_tests(tests, start_server, stop_server);
+}
