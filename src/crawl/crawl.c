@@ -142,7 +142,7 @@ static int worker_died(struct wb_parent *p, struct wb_parent_worker *worker, int
     wb_parent_warn(p, words);
     if (++p->restarts > RESTARTS_MAX)
         return wb_fail(WB_E_IO, "crawler processes keep dying of signal %d", WTERMSIG(status));
-    int err = wb_crawl_recover(p->plan.options->dir, p->dispenser, &pages);
+    int err = wb_crawl_recover(p->plan.options->dir, p->plan.home, p->dispenser, &pages);
     return err < 0 ? err : start_worker(p, worker);
 }
 
@@ -390,7 +390,7 @@ static int open_parent(struct wb_parent *p)
     if (err == 0)
         err = wb_dispenser_open(o->dir, o->dispenser, &p->dispenser);
     if (err == 0)
-        err = wb_crawl_recover(o->dir, p->dispenser, &pages);
+        err = wb_crawl_recover(o->dir, p->plan.home, p->dispenser, &pages);
     if (err == 0)
         err = add_seeds(p);
     if (err < 0)

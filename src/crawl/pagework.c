@@ -48,7 +48,6 @@ static int outcome_tell(struct outcome *o)
 
 struct twin {
     const struct wb_site *site;
-    char probe[40];
     char *name;  /* of a site with the same probe */
 };
 
@@ -66,9 +65,12 @@ static int compare_row(void *context, const struct wb_site_row *row)
 static int find_twin(struct wb_worker *w, const struct wb_site *site, char **name_out)
 {
     struct twin twin = {.site = site};
-    char address[WB_ADDRESS_TEXT_MAX];
+    char address[WB_ADDRESS_TEXT_MAX], probe[WB_PROBE_TEXT_MAX];
+    const char *closed = wb_visit_closed_twin(w, site);
 
     *name_out = NULL;
+    if (closed)
+        return (*name_out = wb_strdup(closed)) ? 0 : WB_E_NOMEM;
     for (const struct wb_site *other = w->sites; other; other = other->list_next) {
         if (other == site || other->guest || other->place != site->place || other->root_digest != site->root_digest ||
             other->rules_digest != site->rules_digest || other->rules_state != WB_RULES_KNOWN)
@@ -76,9 +78,9 @@ static int find_twin(struct wb_worker *w, const struct wb_site *site, char **nam
         *name_out = wb_strdup(other->name);
         return *name_out ? 0 : WB_E_NOMEM;
     }
-    snprintf(twin.probe, sizeof twin.probe, "%016llx%016llx", (unsigned long long)site->rules_digest, (unsigned long long)site->root_digest);
+    wb_site_probe(site, probe);
     wb_address_format(&site->address, address);
-    int err = wb_dispenser_twins(w->dispenser, wb_slice_str(address), wb_slice_str(twin.probe), compare_row, &twin);
+    int err = wb_dispenser_twins(w->dispenser, wb_slice_str(address), wb_slice_str(probe), compare_row, &twin);
     *name_out = twin.name;
     return err < 0 ? err : 0;
 }

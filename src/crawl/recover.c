@@ -17,7 +17,7 @@
 #include <stdio.h>
 
 struct recovery {
-    const char *dir;
+    const char *dir, *home;
     struct wb_dispenser *dispenser;
     struct wb_edit_reader *reader;
     struct wb_store *store; /* opened when the first page comes */
@@ -53,7 +53,7 @@ static int move_trail(void *context, const struct wb_edit *last, struct wb_edit_
         err = wb_dispenser_get(r->dispenser, wb_buf_slice(&name), &mem, &row);
     if (err == 0 && name.len) {
         struct wb_site_report report = {.id = row.id, .state = WB_SITE_CLAIMED, .next_ms = row.next_ms, .attempts = row.attempts,
-                                        .reason = row.reason, .alias_of = row.alias_of, .probe = row.probe, .home = row.home,
+                                        .reason = row.reason, .alias_of = row.alias_of, .probe = row.probe, .home = wb_slice_str(r->home),
                                         .visit = row.visit, .trail = place, .trail_ms = last->time_ms, .seeds_taken = row.seeds_taken, .pages = row.pages};
         err = wb_dispenser_report(r->dispenser, row.owner, &report, 1);
     }
@@ -81,9 +81,9 @@ static int take_page(void *context, const char *owner, const struct wb_page *pag
     return err < 0 ? err : wb_dispenser_release(r->dispenser, wb_slice_str(owner));
 }
 
-int wb_crawl_recover(const char *dir, struct wb_dispenser *dispenser, uint64_t *pages_out)
+int wb_crawl_recover(const char *dir, const char *home, struct wb_dispenser *dispenser, uint64_t *pages_out)
 {
-    struct recovery r = {.dir = dir, .dispenser = dispenser};
+    struct recovery r = {.dir = dir, .home = home, .dispenser = dispenser};
 
     *pages_out = 0;
     int err = wb_edit_reader_open(dir, &r.reader);

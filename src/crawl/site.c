@@ -9,6 +9,8 @@
 #include "base/error.h"
 #include "base/mem.h"
 
+#include <stdio.h>
+
 enum { ITEM_HEAD = 5, ITEM_HTTPS = 0x80 };
 
 int wb_site_new(const struct wb_site_row *row, struct wb_site **site_out)
@@ -69,6 +71,13 @@ struct wb_slice wb_site_path(const struct wb_url *url)
     size_t end = url->has_query ? url->query_end : url->path_end;
 
     return wb_slice(url->href.ptr + url->path_at, end - url->path_at);
+}
+
+void wb_site_probe(const struct wb_site *site, char text_out[WB_PROBE_TEXT_MAX])
+{
+    text_out[0] = '\0';
+    if (site->root_digest)
+        snprintf(text_out, WB_PROBE_TEXT_MAX, "%016llx%016llx", (unsigned long long)site->rules_digest, (unsigned long long)site->root_digest);
 }
 
 int wb_site_push(struct wb_site *site, struct wb_spill *spill, struct wb_spill_queue *queue, const struct wb_item *item)

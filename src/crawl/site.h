@@ -112,6 +112,11 @@ int wb_site_push(struct wb_site *site, struct wb_spill *spill, struct wb_spill_q
 /* From `again` first. 1, 0: nothing left, or an error. path borrows until the next call. */
 int wb_site_pop(struct wb_site *site, struct wb_spill *spill, struct wb_buf *mem, struct wb_item *item_out);
 
+#define WB_PROBE_TEXT_MAX 33
+
+/* What tells aliases: digests of robots.txt and the root page; empty where they are not known. */
+void wb_site_probe(const struct wb_site *site, char text_out[WB_PROBE_TEXT_MAX]);
+
 static inline uint64_t wb_site_queued(const struct wb_site *site)
 {
     return site->again.count + site->queue.count;

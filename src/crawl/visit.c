@@ -14,7 +14,8 @@
 
 struct wb_worker_report {
     struct wb_site_report row;
-    char *reason, *alias_of, *probe;
+    char *name, *reason, *alias_of, *probe;
+    struct wb_address address;
 };
 
 int wb_visit_note(struct wb_worker *w, struct wb_site *site, struct wb_edit *edit)
@@ -317,14 +318,15 @@ int wb_visit_open(struct wb_worker *w, struct wb_site *site)
 static int fill_report(struct wb_worker *w, const struct wb_site *site, enum wb_site_state state, const char *reason, const char *alias_of,
                        struct wb_worker_report *report)
 {
-    char probe[40] = "";
+    char probe[WB_PROBE_TEXT_MAX];
 
-    if (site->root_digest)
-        snprintf(probe, sizeof probe, "%016llx%016llx", (unsigned long long)site->rules_digest, (unsigned long long)site->root_digest);
+    wb_site_probe(site, probe);
+    report->address = site->address;
+    report->name = wb_strdup(site->name);
     report->reason = wb_strdup(reason);
     report->alias_of = wb_strdup(alias_of ? alias_of : "");
     report->probe = wb_strdup(probe);
-    if (!report->reason || !report->alias_of || !report->probe)
+    if (!report->name || !report->reason || !report->alias_of || !report->probe)
         return WB_E_NOMEM;
     report->row = (struct wb_site_report){
         .id = site->id, .state = state, .next_ms = site->next_ms, .attempts = site->attempts, .reason = wb_slice_str(report->reason),
@@ -407,6 +409,18 @@ static int send_reports(struct wb_worker *w, size_t count)
     return err;
 }
 
+const char *wb_visit_closed_twin(const struct wb_worker *w, const struct wb_site *site)
+{
+    char probe[WB_PROBE_TEXT_MAX];
+
+    wb_site_probe(site, probe);
+    for (size_t i = 0; i < w->report_count; i++)
+        if (w->reports[i].row.id != site->id && w->reports[i].row.state != WB_SITE_ALIAS &&
+            wb_address_equal(&w->reports[i].address, &site->address) && strcmp(w->reports[i].probe, probe) == 0)
+            return w->reports[i].name;
+    return NULL;
+}
+
 int wb_visit_report(struct wb_worker *w, bool keep)
 {
     int err = 0;
@@ -416,6 +430,7 @@ int wb_visit_report(struct wb_worker *w, bool keep)
     if (err == 0 && w->report_count)
         err = send_reports(w, w->report_count);
     for (size_t i = 0; i < w->report_count; i++) {
+        wb_free(w->reports[i].name);
         wb_free(w->reports[i].reason);
         wb_free(w->reports[i].alias_of);
         wb_free(w->reports[i].probe);

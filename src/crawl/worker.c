@@ -24,7 +24,8 @@ enum {
     COMMIT_MS = 1000,
     COMMIT_PAGES = 8192,
     COMMIT_BYTES = 96 << 20,
-    CLAIM_MS = 1000,        /* also without a hint that there is something to claim */
+    SHARE_MS = 200,
+    CLAIM_MS = 300,         /* also without a hint that there is something to claim */
     CLAIM_MAX = 256,
     LEASE_MS = 60 * 1000,
     RENEW_MS = 15 * 1000,
@@ -201,7 +202,10 @@ static int open_claimed(struct wb_worker *w, struct wb_site *site)
     return err < 0 ? err : wb_visit_open(w, site);
 }
 
-/* A fair share of what is open, so that the first process does not take everything. */
+/*
+ * A fair share of what is open, so that the first process does not take everything; after a moment also more, since
+ * sites of an address that this process contacts wait for it alone.
+ */
 static unsigned wanted_sites(const struct wb_worker *w)
 {
     uint64_t open = atomic_load(&w->tally->sites_open);
@@ -211,7 +215,7 @@ static unsigned wanted_sites(const struct wb_worker *w)
 
     if (share < 1)
         share = 1;
-    if (share < max)
+    if (share < max && wb_worker_now(w) - w->news_ms < SHARE_MS)
         max = (unsigned)share;
     return max > w->site_count ? max - w->site_count : 0;
 }
@@ -221,9 +225,13 @@ static int claim_sites(struct wb_worker *w)
     struct claim claim = {.w = w};
     unsigned claimable = atomic_load(&w->tally->claimable);
     int64_t now = wb_worker_now(w);
-    unsigned max = wanted_sites(w);
+    unsigned max;
     int err = 0;
 
+    if (claimable != w->claimable && w->claimable_seen != claimable)
+        w->news_ms = now;
+    w->claimable_seen = claimable;
+    max = wanted_sites(w);
     if (!max || (claimable == w->claimable && !w->claim_again && now - w->claimed_ms < CLAIM_MS))
         return 0;
     if (max > CLAIM_MAX)

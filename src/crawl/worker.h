@@ -110,6 +110,8 @@ struct wb_worker {
     int64_t uncommitted_ms;     /* since when there is something to commit; 0: nothing */
     uint64_t uncommitted_pages, uncommitted_bytes;
     int64_t renewed_ms, claimed_ms, stuck_ms;
+    int64_t news_ms;            /* when the tally's claimable last moved, as far as we saw */
+    unsigned claimable_seen;
     unsigned claimable;         /* the tally's, when we last claimed */
     bool claim_again;           /* the last claim was given all it asked for */
     bool dispatching, stopping;
@@ -167,6 +169,9 @@ void wb_visit_close(struct wb_worker *w, struct wb_site *site, enum wb_site_stat
 
 /* The whole site is left alone, longer each time or until told (0: not told). May close it. */
 void wb_visit_back_off(struct wb_worker *w, struct wb_site *site, int64_t until_ms, const char *reason);
+
+/* The name of a site with the same probe that was closed and not told to the dispenser yet; NULL: none. */
+const char *wb_visit_closed_twin(const struct wb_worker *w, const struct wb_site *site);
 
 /* Tells the dispenser what was closed; keep: also of the sites that are still held. */
 int wb_visit_report(struct wb_worker *w, bool keep);
