@@ -115,7 +115,7 @@ static int take_link(struct reader *r, struct wb_slice href, struct wb_slice rel
 
     link.url = link.anchor = WB_SLICE_EMPTY;
     link.rels = page && rel.len ? WB_REL_ALTERNATE : 0;
-    if (href.len == 0)
+    if (wb_xml_trim(href).len == 0)
         return 0;
     r->entry.has_page = r->entry.has_page || entry;
     return wb_sink_link(r->x, &link, NULL);

@@ -316,9 +316,18 @@ int wb_xml_text_add(struct wb_xml_text *text, const struct wb_xml_token *token, 
     return token->coded ? wb_xml_decode(more, &text->joined) : wb_buf_append_slice(&text->joined, more);
 }
 
+struct wb_slice wb_xml_trim(struct wb_slice s)
+{
+    while (s.len && (unsigned char)s.ptr[0] <= ' ')
+        s = wb_slice(s.ptr + 1, s.len - 1);
+    while (s.len && (unsigned char)s.ptr[s.len - 1] <= ' ')
+        s.len--;
+    return s;
+}
+
 struct wb_slice wb_xml_text_get(const struct wb_xml_text *text)
 {
-    return wb_slice_trim(text->copied ? wb_buf_slice(&text->joined) : text->piece);
+    return wb_xml_trim(text->copied ? wb_buf_slice(&text->joined) : text->piece);
 }
 
 void wb_xml_text_release(struct wb_xml_text *text)

@@ -56,6 +56,9 @@ void wb_xml_text_clear(struct wb_xml_text *text);
 /* Adds a token's text; nothing once there are more than max bytes. */
 int wb_xml_text_add(struct wb_xml_text *text, const struct wb_xml_token *token, size_t max);
 
+/* Without white space and control characters at both ends, which no URL has there. */
+struct wb_slice wb_xml_trim(struct wb_slice s);
+
 /* Trimmed; valid until the next change. */
 struct wb_slice wb_xml_text_get(const struct wb_xml_text *text);
 void wb_xml_text_release(struct wb_xml_text *text);

@@ -173,7 +173,7 @@ static const char *const sitemaps[][2] = {
     {"<urlset><url><loc>/1<url><loc>/2</url><lastmod>2026-01-02<loc>/3", "sitemap http://h/1\nsitemap http://h/2 @2026-01-02T00:00\nsitemap http://h/3 @2026-01-02T00:00\n"},
     {"<url><loc>/1</loc></url>", "sitemap http://h/1\n"},
     {"junk <urlset>junk<url>junk<loc>/1</loc>junk</url></urlset>", "sitemap http://h/1\n"},
-    {"<urlset><url><loc></loc><loc/><loc>http://[</loc><lastmod>never</lastmod></url></urlset>", "sitemap \n"},
+    {"<urlset><url><loc></loc><loc/><loc> \x01 </loc><loc>http://[</loc><lastmod>never</lastmod></url></urlset>", "sitemap \n"},
     {"<URLSET><URL><LOC>/1</LOC></URL></URLSET>", "sitemap http://h/1\n"},
     /* texts */
     {"http://h/1\r\n\n  https://h/2 \r# no\n/3\n", "sitemap http://h/1\nsitemap https://h/2\n"},
@@ -213,7 +213,7 @@ static const char *const feeds[][2] = {
     /* broken */
     {"<rss><channel><item><link>/1</link><item><link>/2<item><title>t</item></channel></rss>", "feed http://h/1\nfeed http://h/2\n"},
     {"<rss><item><link>/1</link></x></y></item><item><link>/2</link>", "feed http://h/1\nfeed http://h/2\n"},
-    {"<feed><entry><source><link href='/no'/></source><link href='/1'/></entry></feed>", "feed http://h/1\n"},
+    {"<feed><entry><link href=' '/><source><link href='/no'/></source><link href='/1'/></entry></feed>", "feed http://h/1\n"},
 };
 
 static void test_feeds(void **state)
