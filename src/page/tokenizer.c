@@ -477,7 +477,7 @@ static inline enum wb_token_kind read_token(struct wb_tokenizer *t)
     case WB_MODE_CDATA:
         return read_cdata(t);
     }
-    WB_CHECK(!"a mode that there is not");
+    WB_CHECK(t->mode <= WB_MODE_CDATA);
     return WB_TOKEN_NONE;
 }
 
