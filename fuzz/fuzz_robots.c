@@ -96,6 +96,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const char *const urls[] = {"/", "https://h/a/b.html?c=d", "/a/b", "/%61*%24"};
     struct wb_slice text = wb_slice(size ? (const char *)data : "", size), sitemap;
     struct wb_slice url = take_part(&text), agent = take_part(&text);
+
+    if (wb_slice_starts(text, WB_SLICE_LIT("\xff\xfe")) || wb_slice_starts(text, WB_SLICE_LIT("\xfe\xff"))) {
+        wb_robots_free(parse(text, agent)); /* UTF-16: its rules are no parts of it */
+        return 0;
+    }
     struct wb_robots *robots = parse(text, agent);
 
     check_verdict(text, url, robots);

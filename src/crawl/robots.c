@@ -17,6 +17,7 @@
 #include "base/mem.h"
 #include "crawl/robots_path.h"
 #include "crawl/robots_rules.h"
+#include "page/page.h"
 
 #define SITEMAPS_MAX 1000u
 #define DELAY_MS_MAX INT64_C(86400000) /* no crawl-delay is taken as longer than a day */
@@ -294,9 +295,20 @@ static void trim_buf(struct wb_buf *buf)
     }
 }
 
+/* UTF-16 is not what the standard asks for, but with its mark it is plain what was meant. */
+static int decode_utf16(struct wb_slice *text, struct wb_buf *mem)
+{
+    if (wb_slice_starts(*text, WB_SLICE_LIT("\xff\xfe")))
+        return wb_charset_decode("utf-16le", *text, WB_ROBOTS_BYTES_MAX, mem, text);
+    if (wb_slice_starts(*text, WB_SLICE_LIT("\xfe\xff")))
+        return wb_charset_decode("utf-16be", *text, WB_ROBOTS_BYTES_MAX, mem, text);
+    return 0;
+}
+
 int wb_robots_parse(struct wb_slice text, struct wb_slice agent, struct wb_robots **robots_out)
 {
     struct wb_robots *robots = wb_alloc_zero(1, sizeof *robots);
+    struct wb_buf mem = WB_BUF_INIT;
     struct reader r = {.agent = first_word(agent), .delay_us_ms = -1, .delay_all_ms = -1, .robots = robots};
     struct wb_slice line;
     size_t at = 0;
@@ -308,6 +320,7 @@ int wb_robots_parse(struct wb_slice text, struct wb_slice agent, struct wb_robot
     robots->magic = MAGIC;
     if (text.len > WB_ROBOTS_BYTES_MAX)
         text.len = WB_ROBOTS_BYTES_MAX;
+    err = decode_utf16(&text, &mem);
     while (at < text.len && at < 3 && text.ptr[at] == "\xef\xbb\xbf"[at])
         at++; /* a byte order mark, or the part of one that is left */
     for (uint32_t number = 1; err == 0 && next_line(text, &at, &line); number++)
@@ -322,6 +335,7 @@ int wb_robots_parse(struct wb_slice text, struct wb_slice agent, struct wb_robot
     robots = NULL;
 done:
     wb_free(r.drafts);
+    wb_buf_release(&mem);
     wb_robots_free(robots);
     return err;
 }

@@ -172,6 +172,26 @@ static void test_decisions(void **state)
     }
 }
 
+static void test_utf16(void **state)
+{
+    (void)state;
+    static const char text[] = "User-agent: *\r\nDisallow: /x\r\n";
+    char wide[2][2 + 2 * sizeof text] = {"\xff\xfe", "\xfe\xff"};
+    size_t len = 2 * sizeof text;
+
+    for (size_t i = 0; i < sizeof text - 1; i++) {
+        wide[0][2 + 2 * i] = wide[1][3 + 2 * i] = text[i];
+        wide[1][2 + 2 * i] = wide[0][3 + 2 * i] = 0;
+    }
+    for (int i = 0; i < 2; i++) {
+        struct wb_robots *robots;
+        assert_int_equal(wb_robots_parse(wb_slice(wide[i], len), WB_SLICE_LIT("webbase"), &robots), 0);
+        assert_int_equal(check(robots, "/x/y").line, 2);
+        assert_true(check(robots, "/y").allowed);
+        wb_robots_free(robots);
+    }
+}
+
 static void test_delay_and_sitemaps(void **state)
 {
     (void)state;
@@ -419,6 +439,7 @@ int main(void)
         cmocka_unit_test(test_google),
         cmocka_unit_test(test_protego),
         cmocka_unit_test(test_decisions),
+        cmocka_unit_test(test_utf16),
         cmocka_unit_test(test_delay_and_sitemaps),
         cmocka_unit_test(test_twin),
         cmocka_unit_test(test_many_rules),
