@@ -11,7 +11,7 @@
 #ifndef WB_CRAWL_FRONTIER_H
 #define WB_CRAWL_FRONTIER_H
 
-#include "crawl/site.h"
+#include "crawl/crawlsite.h"
 
 /* An address and its sites. */
 struct wb_place {

@@ -1,9 +1,9 @@
 /*
- * site.c - making and freeing a site, and how an item lies in its queues:
+ * crawlsite.c - making and freeing a site, and how an item lies in its queues:
  *
  *   byte 0  kind, 0x80: https     byte 1  tries     byte 2  hops     bytes 3, 4  depth     rest: path and query
  */
-#include "crawl/site.h"
+#include "crawl/crawlsite.h"
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/error.h"

@@ -1,5 +1,5 @@
 /*
- * site.h - a site while a process crawls it: its queue, what is known of it, its rules and its clock.
+ * crawlsite.h - a site while a process crawls it: its queue, what is known of it, its rules and its clock.
  *
  * Lifetime:
  *   1 claimed   from the dispenser, its frontier rebuilt from the journal (visit.c)
@@ -10,8 +10,8 @@
  *
  * It never fetches or waits: the frontier says when, the worker does it.
  */
-#ifndef WB_CRAWL_SITE_H
-#define WB_CRAWL_SITE_H
+#ifndef WB_CRAWL_CRAWLSITE_H
+#define WB_CRAWL_CRAWLSITE_H
 
 #include "crawl/dispenser.h"
 #include "crawl/dns.h"
