@@ -430,7 +430,7 @@ int wb_edit_links_next(const struct wb_edit *edit, size_t *at, struct wb_buf *me
     uint64_t shared = take_varint(&c, mem->len);
     struct wb_slice rest = take_slice(&c);
     /* No link is longer when it is written; without this bound a record could describe endless ones. */
-    if (!c.ok || shared + rest.len > WB_URL_MAX_BYTES)
+    if (!c.ok || shared + rest.len > WB_URL_MAX_BYTES || link_out->anchor.len > ANCHOR_MAX)
         return wb_fail(WB_E_CORRUPT, "an edit with a damaged link at %zu of %zu", *at, packed.len);
     mem->len = (size_t)shared;
     err = wb_buf_append_slice(mem, rest);
