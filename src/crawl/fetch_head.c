@@ -35,7 +35,8 @@ static uint16_t status_of(struct wb_slice line)
         at++;
     if (line.len - at < 3 || !is_digit(line.ptr[at]) || !is_digit(line.ptr[at + 1]) || !is_digit(line.ptr[at + 2]))
         return 0;
-    return (uint16_t)((line.ptr[at] - '0') * 100 + (line.ptr[at + 1] - '0') * 10 + (line.ptr[at + 2] - '0'));
+    int status = (line.ptr[at] - '0') * 100 + (line.ptr[at + 1] - '0') * 10 + (line.ptr[at + 2] - '0');
+    return (uint16_t)(status >= 100 ? status : 0);
 }
 
 static int add_status_line(struct wb_fetch_head *head, struct wb_slice line)
@@ -43,8 +44,10 @@ static int add_status_line(struct wb_fetch_head *head, struct wb_slice line)
     static const struct wb_slice http2 = {"HTTP/2 ", 7};
 
     head->status = status_of(line);
-    if (head->status < 100)
+    if (head->status == 0)
         return wb_fail(WB_E_PROTO, "not a status line");
+    if (head->status == 101)
+        return wb_fail(WB_E_PROTO, "another protocol that nobody asked for");
     /* HTTP/2 has no status line; the one made up for it is that of HTTP/1.1, which every reader of archives knows. */
     if (wb_slice_starts(line, http2)) {
         int err = wb_buf_append_str(&head->text, "HTTP/1.1 ");
@@ -53,12 +56,6 @@ static int add_status_line(struct wb_fetch_head *head, struct wb_slice line)
         line = wb_slice(line.ptr + http2.len, line.len - http2.len);
     }
     return wb_buf_append_slice(&head->text, line);
-}
-
-/* 101 is no interim answer: what follows it is not HTTP, and nobody asked for that. */
-static bool is_interim(uint16_t status)
-{
-    return status < 200 && status != 101;
 }
 
 int wb_fetch_head_line(struct wb_fetch_head *head, struct wb_slice line)
@@ -71,7 +68,7 @@ int wb_fetch_head_line(struct wb_fetch_head *head, struct wb_slice line)
     if (head->text.len == 0)
         return add_status_line(head, line);
     if (wb_slice_trim(line).len == 0 && line.len <= 2) {
-        if (is_interim(head->status)) {
+        if (head->status < 200) {
             wb_buf_clear(&head->text);
             head->status = 0;
         } else {

@@ -13,6 +13,9 @@
 
 #include <curl/curl.h>
 
+/* What libcurl takes for an address lies in this network, which leads nowhere (RFC 6666); see fetch_request.c. */
+#define WB_FETCH_PIN_PREFIX "100::"
+
 struct wb_fetch_transfer {
     CURL *easy;
     struct wb_fetcher *owner;
@@ -35,7 +38,7 @@ struct wb_fetch_transfer {
 
     /* What was decided here; libcurl then only says that it was stopped. */
     enum wb_fetch_error error;
-    const char *message;
+    char message[CURL_ERROR_SIZE];
     bool truncated;
     bool doomed;                            /* to be ended by its owner as soon as libcurl is left */
 
@@ -47,20 +50,20 @@ struct wb_fetch_transfer {
 int wb_fetch_transfer_new(struct wb_fetcher *owner, const struct wb_fetch_options *options, struct wb_fetch_transfer **transfer_out);
 void wb_fetch_transfer_free(struct wb_fetch_transfer *transfer);
 
-/* WB_E_INVALID names the URL; pin: connect to the request's address. */
+/* WB_E_INVALID names the URL. In fetch_request.c. */
 int wb_fetch_transfer_prepare(struct wb_fetch_transfer *transfer, const struct wb_fetch_request *request,
                               const struct wb_fetch_options *options);
 
 /* Decides the outcome, unless it was decided before. */
 void wb_fetch_transfer_decide(struct wb_fetch_transfer *transfer, enum wb_fetch_error error, const char *message);
 
-/* The answer as it stands; result_out->body is moved out of transfer, the rest is borrowed from it. */
+/* The answer as it stands; result_out->body is moved out of transfer, the rest is borrowed from it. In fetch_answer.c. */
 void wb_fetch_transfer_result(struct wb_fetch_transfer *transfer, CURLcode code, unsigned ratio_max, struct wb_fetch_result *result_out);
 
 /* Nothing of the answer is kept. */
 void wb_fetch_transfer_clear(struct wb_fetch_transfer *transfer);
 
-/* By the owner: counts transfer's body anew. False: the budget is used up, and it is transfer that must be cut. */
+/* Counts transfer's body anew. False: the budget is used up, and it is transfer that must be cut. In fetch.c. */
 bool wb_fetcher_charge(struct wb_fetcher *owner, struct wb_fetch_transfer *transfer);
 
 #endif

@@ -305,6 +305,25 @@ static void test_idle_close(void **state)
     server_stop(server);
 }
 
+/* A proxy is given names, not addresses, and nothing here resolves them. */
+static void test_proxy(void **state)
+{
+    struct server *server = server_start(echo, NULL);
+    struct client client;
+    struct answer answer;
+    char proxy[64];
+
+    (void)state;
+    snprintf(proxy, sizeof proxy, "http://127.0.0.1:%d", server_port(server));
+    const struct wb_fetch_options options = {.proxy = proxy};
+    client_open(&client, &options);
+    ask(&client, "http://nowhere.invalid/page", "", "", &answer);
+    assert_non_null(strstr(answer.body.ptr, "GET http://nowhere.invalid/page HTTP/1.1\r\nHost: nowhere.invalid\r\n"));
+    answer_release(&answer);
+    client_close(&client);
+    server_stop(server);
+}
+
 static void test_ipv6(void **state)
 {
     struct server *server = server_start6(echo, NULL);
@@ -498,7 +517,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_request), cmocka_unit_test(test_validators), cmocka_unit_test(test_bad_urls),
         cmocka_unit_test(test_answers), cmocka_unit_test(test_times), cmocka_unit_test(test_keep_alive),
-        cmocka_unit_test(test_idle_close), cmocka_unit_test(test_ipv6), cmocka_unit_test(test_many),
+        cmocka_unit_test(test_idle_close), cmocka_unit_test(test_proxy), cmocka_unit_test(test_ipv6), cmocka_unit_test(test_many),
         cmocka_unit_test(test_start_in_callback), cmocka_unit_test(test_cancel), cmocka_unit_test(test_no_memory),
     };
 

@@ -377,6 +377,70 @@ static void test_refused(void **state)
     client_close(&client);
 }
 
+/* ---- heads that are odd ------------------------------------------------------------------------------------ */
+
+#define BODY "Content-Length: 2\r\n\r\nok"
+
+static const struct odd {
+    const char *text;
+    size_t len;
+    enum wb_fetch_error error;
+    unsigned status;
+} odds[] = {
+#define ODD(text, error, status) {text, sizeof(text) - 1, error, status}
+    ODD("HTTP/1.1 200 OK\r\n" BODY, WB_FETCH_OK, 200),
+    ODD("HTTP/1.1 200\r\n" BODY, WB_FETCH_OK, 200),
+    ODD("HTTP/1.0 200 OK\n\nok", WB_FETCH_OK, 200),
+    ODD("HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999999\r\n\r\nok", WB_FETCH_OK, 200),
+    ODD("HTTP/1.1 200 OK\r\nContent-Length: -2\r\n\r\nok", WB_FETCH_PROTOCOL, 200),
+    ODD("HTTP/1.1 200 OK\r\nContent-Length: two\r\n\r\nok", WB_FETCH_PROTOCOL, 200),
+    ODD("HTTP/1.1 200 OK\r\nA: \0\r\n" BODY, WB_FETCH_PROTOCOL, 200),
+    ODD("HTTP/1.1 200 OK\r\n" "0123456789\r\n" BODY, WB_FETCH_PROTOCOL, 200),
+    ODD("HTTP/1.1 099 Low\r\n" BODY, WB_FETCH_PROTOCOL, 0),
+    ODD("HTTP/1.1 999 High\r\n" BODY, WB_FETCH_OK, 999),
+    ODD("HTTP/1.1 2000 Long\r\n" BODY, WB_FETCH_PROTOCOL, 0),
+    ODD("HTTP/1.1 OK\r\n" BODY, WB_FETCH_PROTOCOL, 0),
+    ODD("HTTP/7.5 200 OK\r\n" BODY, WB_FETCH_PROTOCOL, 0),
+    ODD("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\nnot HTTP any more", WB_FETCH_PROTOCOL, 101),
+    ODD("HTTP/1.1 100 Continue\r\n\r\n", WB_FETCH_EMPTY, 0),
+    ODD("HTTP/1.1 200 OK\r\n\r\n", WB_FETCH_OK, 200),
+    ODD("ICY 200 OK\r\n" BODY, WB_FETCH_PROTOCOL, 0),
+    ODD("<html>no head at all</html>", WB_FETCH_PROTOCOL, 0),
+    ODD("SSH-2.0-OpenSSH_9.2\r\n", WB_FETCH_PROTOCOL, 0),
+    ODD("\r\n\r\n", WB_FETCH_PROTOCOL, 0),
+#undef ODD
+};
+
+static bool play_odd(struct peer *peer, void *context)
+{
+    size_t i = strtoul(peer->path + 1, NULL, 10);
+
+    (void)context;
+    peer_send(peer, odds[i].text, odds[i].len);
+    return false;
+}
+
+static void test_odd_heads(void **state)
+{
+    struct server *server = server_start(play_odd, NULL);
+    struct client client;
+    struct answer answer;
+    char path[16];
+
+    (void)state;
+    client_open(&client, NULL);
+    for (size_t i = 0; i < COUNT(odds); i++) {
+        snprintf(path, sizeof path, "/%zu", i);
+        client_get(&client, server_port(server), path, &answer);
+        assert_error(&answer, odds[i].error, odds[i].text);
+        if (answer.status != odds[i].status)
+            fail_msg("'%s': status %u", odds[i].text, answer.status);
+        answer_release(&answer);
+    }
+    client_close(&client);
+    server_stop(server);
+}
+
 /* ---- limits ----------------------------------------------------------------------------------------------- */
 
 /* "/N": a body of N bytes with its length, "/cN" chunked, "/wN" in two halves with a wait, "/zN" zeros gzipped, "/hN" N bytes of headers. */
@@ -640,7 +704,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hostile), cmocka_unit_test(test_refused), cmocka_unit_test(test_limits),
         cmocka_unit_test(test_ratio_option), cmocka_unit_test(test_memory_max), cmocka_unit_test(test_codings),
-        cmocka_unit_test(test_raw_responses),
+        cmocka_unit_test(test_raw_responses), cmocka_unit_test(test_odd_heads),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
