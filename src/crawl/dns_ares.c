@@ -5,7 +5,8 @@
  *
  * Never blocks: c-ares sends and reads datagrams without waiting. Addresses of both kinds are asked for at
  * once, each by itself: where one answer is missing or bad, that there are none of the other kind does
- * not mean that the name has none. Remembering answers and pacing questions is dns.c's.
+ * not mean that the name has none; where one has addresses, the other is waited for GRACE_MS at most
+ * (some servers never answer what they do not understand). Remembering answers and pacing questions is dns.c's.
  */
 #include "crawl/dns_ares.h"
 #include "base/error.h"
@@ -13,6 +14,8 @@
 
 #include <ares.h>
 #include <event2/event.h>
+
+enum { GRACE_MS = 1000 };
 
 struct wait_socket {
     struct wait_socket *next;
@@ -34,6 +37,8 @@ struct question {
     struct wb_dns_ares *ares;
     void *question;
     unsigned missing;            /* answers that have yet to come */
+    struct event *grace;         /* runs while one answer has addresses and the other is missing */
+    bool told;                   /* question is not ours any more */
     struct wb_dns_answer answer; /* of those that came */
 };
 
@@ -170,20 +175,38 @@ static void merge_answer(int status, const struct ares_addrinfo *info, struct wb
     }
 }
 
+static void tell(struct question *q)
+{
+    if (!q->told && !q->ares->closing)
+        q->ares->done(q->ares->context, q->question, &q->answer);
+    q->told = true;
+}
+
+static void on_grace(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd, (void)what;
+    tell(arg);
+}
+
 static void on_answer(void *arg, int status, int timeouts, struct ares_addrinfo *info)
 {
+    static const struct timeval grace = {GRACE_MS / 1000, GRACE_MS % 1000 * 1000};
     struct question *q = arg;
-    struct wb_dns_ares *r = q->ares;
 
     (void)timeouts;
     merge_answer(status, info, &q->answer);
     if (info)
         ares_freeaddrinfo(info);
-    if (--q->missing)
-        return;
-    if (!r->closing)
-        r->done(r->context, q->question, &q->answer);
-    wb_free(q);
+    if (--q->missing == 0) {
+        tell(q);
+        if (q->grace)
+            event_free(q->grace);
+        wb_free(q);
+    } else if (q->answer.count && !q->ares->closing) {
+        q->grace = evtimer_new(q->ares->base, on_grace, q);
+        if (q->grace)
+            evtimer_add(q->grace, &grace);
+    }
 }
 
 void wb_dns_ares_ask(struct wb_dns_ares *r, const char *name, void *question)
@@ -196,7 +219,7 @@ void wb_dns_ares_ask(struct wb_dns_ares *r, const char *name, void *question)
         r->done(r->context, question, &answer);
         return;
     }
-    *q = (struct question){r, question, 2, {.status = WB_DNS_NONE, .expires_ms = -1}};
+    *q = (struct question){.ares = r, .question = question, .missing = 2, .answer = {.status = WB_DNS_NONE, .expires_ms = -1}};
     ares_getaddrinfo(r->channel, name, NULL, &hints, on_answer, q);
     hints.ai_family = AF_INET6;
     ares_getaddrinfo(r->channel, name, NULL, &hints, on_answer, q);

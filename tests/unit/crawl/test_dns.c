@@ -5,6 +5,7 @@
  *   aN  N addresses of IPv4        both   one of each kind        six  one of IPv6 only    ttl1  one, for a second
  *   alias  a CNAME of TTL 1        nx     NXDOMAIN                empty  no addresses      servfail  SERVFAIL
  *   silent  nothing                garbage  half of an answer     wrongid  an answer to something else
+ *   half  one of IPv4, and nothing when asked for IPv6            long  come again over TCP (where nobody is)
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -62,7 +63,8 @@ static void put_record(uint8_t **p, unsigned type, unsigned ttl, unsigned len)
 static unsigned put_answers(uint8_t **p, const char *label, unsigned type)
 {
     unsigned count = 0, ttl = strcmp(label, "ttl1") == 0 ? 1 : 3600;
-    bool four = label[0] == 'a' || strcmp(label, "both") == 0 || strcmp(label, "ttl1") == 0;
+    bool four = label[0] == 'a' || strcmp(label, "both") == 0 || strcmp(label, "ttl1") == 0 ||
+                strcmp(label, "half") == 0;
     bool six = strcmp(label, "both") == 0 || strcmp(label, "six") == 0;
 
     if (strcmp(label, "alias") == 0 && type == TYPE_A) {
@@ -115,7 +117,7 @@ static void answer_question(uint8_t *packet, size_t len, const struct sockaddr_i
         server.stamps[n % STAMPS] = wb_clock_mono_ns();
         atomic_store(&server.questions, n + 1);
     }
-    if (strncmp(label, "silent", 6) == 0)
+    if (strncmp(label, "silent", 6) == 0 || (strcmp(label, "half") == 0 && type == TYPE_AAAA))
         return;
     uint8_t *p = packet + at;
     memcpy(packet + 2, (uint8_t[]){0x81, 0x80, 0, 1, 0, 0, 0, 0, 0, 0}, 10);
@@ -127,6 +129,8 @@ static void answer_question(uint8_t *packet, size_t len, const struct sockaddr_i
         packet[7] = (uint8_t)put_answers(&p, strcmp(label, "garbage") == 0 || strcmp(label, "wrongid") == 0 ? "a1" : label, type);
     if (strcmp(label, "wrongid") == 0)
         packet[0] ^= 0x55;
+    if (strcmp(label, "long") == 0)
+        packet[2] |= 2;
     size_t size = (size_t)(p - packet);
     if (strcmp(label, "garbage") == 0)
         size = at + 7;
@@ -299,7 +303,8 @@ static void test_bad_answers(void **state)
         int64_t remembered_ms;
     } cases[] = {{"nx.test", WB_DNS_NONE, 300000},       {"empty.test", WB_DNS_NONE, 300000},
                  {"servfail.test", WB_DNS_FAILED, 30000}, {"silent.test", WB_DNS_FAILED, 30000},
-                 {"garbage.test", WB_DNS_FAILED, 30000},  {"wrongid.test", WB_DNS_FAILED, 30000}};
+                 {"garbage.test", WB_DNS_FAILED, 30000},  {"wrongid.test", WB_DNS_FAILED, 30000},
+                 {"long.test", WB_DNS_FAILED, 30000}};
     struct fixture f;
 
     begin(&f, (struct wb_dns_options){0});
@@ -318,10 +323,10 @@ static void test_bad_answers(void **state)
     assert_int_equal(atomic_load(&server.questions), questions);
     struct wb_dns_stat stat;
     wb_dns_stat(f.dns, &stat);
-    assert_int_equal(stat.asked, 6);
+    assert_int_equal(stat.asked, 7);
     assert_int_equal(stat.answered, 2);
-    assert_int_equal(stat.failed, 4);
-    assert_int_equal(stat.cached, 6);
+    assert_int_equal(stat.failed, 5);
+    assert_int_equal(stat.cached, 7);
     assert_int_equal(stat.waiting, 0);
     end(&f);
 }
@@ -428,6 +433,31 @@ static void test_no_blocking(void **state)
     assert_true(longest < 250000000);
     event_free(tick);
     end(&f);
+}
+
+/* Addresses of one kind are not kept back for long by a server that is silent about the other. */
+static void test_half(void **state)
+{
+    (void)state;
+    struct fixture f;
+
+    begin(&f, (struct wb_dns_options){.timeout_ms = 1500, .tries = 2});
+    int64_t start = wb_clock_mono_ns();
+    struct wb_dns_answer answer = ask(&f, "half.test", 80);
+    int64_t took_ms = (wb_clock_mono_ns() - start) / 1000000;
+    assert_int_equal(answer.status, WB_DNS_OK);
+    assert_int_equal(answer.count, 1);
+    assert_true(took_ms >= 900 && took_ms < 4000);
+    assert_int_equal(ask(&f, "half.test", 80).count, 1);
+    wait_ms(&f, 1000); /* the other answer fails now: nobody is told */
+    end(&f);
+
+    begin(&f, (struct wb_dns_options){.timeout_ms = 1500});
+    struct asked asked = {0};
+    assert_int_equal(wb_dns_resolve(f.dns, wb_slice_str("half.test"), 80, on_done, &asked), 0);
+    wait_ms(&f, 100);
+    end(&f);
+    assert_int_equal(asked.calls, 0);
 }
 
 static void test_rate(void **state)
@@ -619,6 +649,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_answers),     cmocka_unit_test(test_bad_answers), cmocka_unit_test(test_cache),
         cmocka_unit_test(test_expiry),      cmocka_unit_test(test_joined),      cmocka_unit_test(test_no_blocking),
+        cmocka_unit_test(test_half),
         cmocka_unit_test(test_rate),        cmocka_unit_test(test_no_question), cmocka_unit_test(test_overrides),
         cmocka_unit_test(test_free_in_the_middle), cmocka_unit_test(test_bad_servers), cmocka_unit_test(test_out_of_memory),
     };
