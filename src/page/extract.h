@@ -19,8 +19,8 @@
 
 /*
  * The encoding of a document as the HTML standard finds it: a BOM, then the
- * transport's charset parameter (empty: none), then for HTML a prescan of the first 1024
- * bytes for <meta>, for XML its declaration, then a guess from the bytes (valid
+ * transport's charset parameter (empty: none), then for HTML a prescan of the first 16 KiB for <meta> (the
+ * standard looks at 1024 bytes and lets its parser find later ones), for XML its declaration, then a guess from the bytes (valid
  * UTF-8, UTF-16 without a BOM, the usual multi-byte encodings), then windows-1252. Returns the
  * standard's name in lower case ("windows-1252", "utf-8", "shift_jis"), static text.
  */
