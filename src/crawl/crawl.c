@@ -136,6 +136,8 @@ static int worker_died(struct wb_parent *p, struct wb_parent_worker *worker, int
     uint64_t pages;
     char words[128];
 
+    if (WIFEXITED(status) && WEXITSTATUS(status) == WB_WORKER_LOST)
+        return start_worker(p, worker);
     if (WIFEXITED(status))
         return wb_fail(WB_E_IO, "%s", worker->last_words[0] ? worker->last_words : "a crawler process gave up");
     snprintf(words, sizeof words, "a crawler process died of signal %d; its sites go back, and another one takes its place", WTERMSIG(status));
@@ -356,25 +358,21 @@ static int join_unfinished(struct wb_parent *p, const struct wb_seed_list *list)
     return err;
 }
 
-static int add_seeds(struct wb_parent *p)
+static int add_seeds(struct wb_parent *p, struct wb_seed_list *list)
 {
-    struct wb_seed_list list = {0};
     uint64_t added = 0;
 
-    int err = read_seeds(p, &list);
+    int err = wb_dispenser_begin_run(p->dispenser, &p->plan.run);
+    if (err == 0 && list->count)
+        err = wb_dispenser_add(p->dispenser, p->plan.run, list->plans, list->count, &added);
     if (err == 0)
-        err = wb_dispenser_begin_run(p->dispenser, &p->plan.run);
-    if (err == 0 && list.count)
-        err = wb_dispenser_add(p->dispenser, p->plan.run, list.plans, list.count, &added);
-    if (err == 0)
-        err = join_unfinished(p, &list);
+        err = join_unfinished(p, list);
     if (err == 0)
         err = wb_dispenser_stat(p->dispenser, p->plan.run, &p->sites);
     /* Without seeds every unfinished site crawls within itself. */
-    if (err == 0 && list.count == 0 && p->sites.unresolved + p->sites.ready + p->sites.claimed + p->sites.waiting == 0)
+    if (err == 0 && list->count == 0 && p->sites.unresolved + p->sites.ready + p->sites.claimed + p->sites.waiting == 0)
         err = wb_fail(WB_E_INVALID, "no seeds, and no unfinished crawl in %s to go on with", p->plan.options->dir);
     atomic_store(&p->plan.tally->sites_open, p->sites.unresolved + p->sites.ready + p->sites.claimed);
-    wb_seeds_release(&list);
     return err;
 }
 
@@ -382,8 +380,14 @@ static int open_parent(struct wb_parent *p)
 {
     const struct wb_crawl_options *o = p->plan.options;
     struct timeval tick = {0, TICK_MS * 1000};
+    struct wb_seed_list list = {0};
     uint64_t pages = 0;
-    int err = wb_store_exists(o->dir) ? 0 : wb_store_create(o->dir, NULL);
+
+    int err = read_seeds(p, &list);
+    if (err == 0 && list.count == 0 && !wb_store_exists(o->dir))
+        err = wb_fail(WB_E_INVALID, "no seeds: name a URL, or a file of them with --seeds");
+    if (err == 0 && !wb_store_exists(o->dir))
+        err = wb_store_create(o->dir, NULL);
 
     if (err == 0)
         err = wb_crawl_home(o->dir, p->plan.home, sizeof p->plan.home);
@@ -392,7 +396,8 @@ static int open_parent(struct wb_parent *p)
     if (err == 0)
         err = wb_crawl_recover(o->dir, p->plan.home, p->dispenser, &pages);
     if (err == 0)
-        err = add_seeds(p);
+        err = add_seeds(p, &list);
+    wb_seeds_release(&list);
     if (err < 0)
         return err;
     p->base = event_base_new();

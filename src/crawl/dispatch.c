@@ -117,10 +117,13 @@ static void lookup_done(void *context, const struct wb_dns_answer *answer)
             wb_worker_fail(w, err);
         site->address_expires_ms = answer->expires_ms;
     }
-    if (answer->status == WB_DNS_OK && !refused)
-        wb_dispatch_later(w, site);
-    else if (site->guest || site->favours)
+    bool good = answer->status == WB_DNS_OK && !refused;
+    if (!good)
         wb_favours_fail(w, site, refused ? "private" : "dns");
+    if (good)
+        wb_dispatch_later(w, site);
+    else if (site->guest)
+        wb_visit_close(w, site, WB_SITE_READY, "", NULL);
     else if (refused)
         wb_visit_close(w, site, WB_SITE_REFUSED, "private address", NULL);
     else if (answer->status == WB_DNS_NONE)

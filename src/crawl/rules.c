@@ -278,7 +278,7 @@ static void favour_done(struct wb_errand *errand, struct wb_fetch_result *result
     struct wb_site *other = errand->site;
     struct wb_site *asker = wb_worker_site(w, wb_slice_str(favour->asker_name));
 
-    if (asker && !follow_hop(w, asker, wb_slice_str(favour->url), favour->hops, result)) {
+    if (asker && asker->away && !follow_hop(w, asker, wb_slice_str(favour->url), favour->hops, result)) {
         asker->away = false;
         if (!result->error && result->status / 100 == 3)
             rules_absent(w, asker, wb_slice_str(favour->url), "redirects");
@@ -382,6 +382,16 @@ void wb_favours_stuck(struct wb_worker *w)
     }
 }
 
+void wb_favours_pass_on(struct wb_worker *w, struct wb_site *site)
+{
+    while (site->favours) {
+        struct wb_favour *favour = site->favours;
+        site->favours = favour->next;
+        favour->next = w->stuck;
+        w->stuck = favour;
+    }
+}
+
 void wb_favours_fail(struct wb_worker *w, struct wb_site *site, const char *reason)
 {
     struct wb_favour *list = site->favours;
@@ -391,16 +401,12 @@ void wb_favours_fail(struct wb_worker *w, struct wb_site *site, const char *reas
         struct wb_favour *favour = list;
         struct wb_site *asker = wb_worker_site(w, wb_slice_str(favour->asker_name));
         list = list->next;
-        if (asker) {
+        if (asker && asker->away) {
             asker->away = false;
             rules_unreachable(w, asker, wb_slice_str(favour->url), reason);
         }
         free_favour(favour);
     }
-    if (site->guest)
-        wb_visit_close(w, site, WB_SITE_READY, reason, NULL);
-    else
-        wb_visit_close(w, site, WB_SITE_REFUSED, reason, NULL);
 }
 
 static void drop_list(struct wb_favour *list)

@@ -361,6 +361,7 @@ void wb_visit_close(struct wb_worker *w, struct wb_site *site, enum wb_site_stat
     if (err == 0)
         err = add_report(w, site, site->guest ? site->guest_state : state, reason, alias_of);
     wb_worker_dirty(w);
+    wb_favours_pass_on(w, site);
     wb_frontier_remove(&w->frontier, site);
     wb_worker_drop(w, site);
     wb_site_free(site, w->spill);

@@ -21,9 +21,9 @@
 
 enum {
     TICK_MS = 50,
-    COMMIT_MS = 1000,
+    COMMIT_MS = 3000,       /* the spool outlives kill -9, this is for power loss; seldom, so that blocks are large */
     COMMIT_PAGES = 8192,
-    COMMIT_BYTES = 96 << 20,
+    COMMIT_BYTES = 64 << 20,
     SHARE_MS = 200,
     CLAIM_MS = 300,         /* also without a hint that there is something to claim */
     CLAIM_MAX = 256,
@@ -292,7 +292,11 @@ static int renew(struct wb_worker *w)
         return 0;
     w->renewed_ms = now;
     int err = wb_dispenser_renew(w->dispenser, wb_slice_str(w->owner), now + LEASE_MS);
-    return err == WB_E_BUSY ? wb_fail(WB_E_BUSY, "this process was taken for dead: a site that it held was given to another one") : err;
+    /* It slept for so long that others took it for dead: what it holds is theirs. A new process begins with clean hands. */
+    w->lost = err == WB_E_BUSY;
+    if (w->lost)
+        event_base_loopbreak(w->base);
+    return w->lost ? 0 : err;
 }
 
 static void count_sites(struct wb_worker *w)
@@ -480,5 +484,5 @@ int wb_worker_run(const struct wb_crawl_plan *plan, unsigned number, int events_
         wb_event_flush(&w);
     }
     close_worker(&w, err == 0);
-    return err < 0 ? 1 : 0;
+    return err < 0 ? 1 : w.lost ? WB_WORKER_LOST : 0;
 }

@@ -115,6 +115,7 @@ struct wb_worker {
     unsigned claimable;         /* the tally's, when we last claimed */
     bool claim_again;           /* the last claim was given all it asked for */
     bool dispatching, stopping;
+    bool lost;                  /* its leases ended while it slept */
     struct wb_error_copy failed; /* code < 0: what ended the work */
     struct wb_buf lines;         /* of the log, until the commit */
     struct wb_buf key, url_text, item_mem, link_mem, old_mem, media_mem;
@@ -123,7 +124,8 @@ struct wb_worker {
     size_t link_cap;
 };
 
-/* Runs until the run is over. Returns the process's exit status. */
+/* Runs until the run is over. Returns the process's exit status: 0, 1 or WB_WORKER_LOST, after which another one should be started. */
+#define WB_WORKER_LOST 3
 int wb_worker_run(const struct wb_crawl_plan *plan, unsigned number, int events_fd);
 
 /* The wall clock as of the start of the process, moved on by time that never goes back. */
@@ -191,6 +193,9 @@ int wb_rules_restore(struct wb_worker *w, struct wb_site *site, const struct wb_
 bool wb_favour_next(struct wb_worker *w, struct wb_site *site);
 void wb_favours_stuck(struct wb_worker *w);
 void wb_favours_drop(struct wb_worker *w);
+
+/* Favours of a site that is being closed wait for the next who holds it. */
+void wb_favours_pass_on(struct wb_worker *w, struct wb_site *site);
 
 /* The address of a site with favours cannot be had: they fail. */
 void wb_favours_fail(struct wb_worker *w, struct wb_site *site, const char *reason);
