@@ -24,14 +24,14 @@ static void push_language(struct wb_html *h, bool foreign)
         return;
     h->foreign = h->foreign << 1 | foreign;
     h->foreign_depth++;
-    h->t.foreign = foreign;
+    h->t.foreign = foreign || h->xml;
 }
 
 static void pop_language(struct wb_html *h)
 {
     h->foreign >>= 1;
     h->foreign_depth--;
-    h->t.foreign = in_foreign(h);
+    h->t.foreign = in_foreign(h) || h->xml;
 }
 
 /* A start tag inside svg or math; true where it ends that and is one of HTML. */
@@ -144,8 +144,8 @@ static int take_special(struct wb_html *h, enum wb_tag tag)
     case WB_TAG_TITLE_:
         h->in_title = !h->has_title;
         return 0;
-    case WB_TAG_TEMPLATE_:
-        h->templates++;
+    case WB_TAG_TEMPLATE_: /* unless it says that it is shown */
+        h->templates += !wb_tokenizer_attr(&h->t, WB_SLICE_LIT("shadowrootmode"));
         return 0;
     case WB_TAG_SVG_:
     case WB_TAG_MATH_:
@@ -155,6 +155,8 @@ static int take_special(struct wb_html *h, enum wb_tag tag)
         return 0;
     }
 }
+
+static int take_end_of(struct wb_html *h, enum wb_tag tag);
 
 static int take_start(struct wb_html *h)
 {
@@ -177,18 +179,19 @@ static int take_start(struct wb_html *h)
         if (err == 0 && facts->flags & WB_TAG_TRACKED)
             err = wb_html_enter(h, tag);
         if (facts->flags & WB_TAG_HEADING)
-            h->place |= WB_PLACE_HEADING;
+            h->place |= tag == WB_TAG_H1_ ? WB_PLACE_HEADINGS : WB_PLACE_HEADING;
         if (err == 0 && facts->flags & WB_TAG_SPECIAL)
             err = take_special(h, tag);
     }
+    if (h->xml && h->t.self_closing)
+        return err < 0 ? err : take_end_of(h, tag);
     h->t.mode = facts->mode;
     h->silent = facts->flags & WB_TAG_SILENT;
     return err;
 }
 
-static int take_end(struct wb_html *h)
+static int take_end_of(struct wb_html *h, enum wb_tag tag)
 {
-    enum wb_tag tag = wb_tag_find(&h->tags, &h->t);
     unsigned flags = wb_tag_facts[tag].flags;
     int err = 0;
 
@@ -208,7 +211,7 @@ static int take_end(struct wb_html *h)
     else if (flags & WB_TAG_CELL)
         wb_words_gap(&h->x->text, ' ');
     if (flags & WB_TAG_HEADING)
-        h->place &= (uint8_t)~WB_PLACE_HEADING;
+        h->place &= (uint8_t)~WB_PLACE_HEADINGS;
     if (err == 0 && flags & WB_TAG_TRACKED)
         err = wb_html_leave(h, tag);
     return err;
@@ -239,7 +242,7 @@ static int take_tokens(struct wb_html *h)
             err = take_start(h);
             break;
         case WB_TOKEN_END:
-            err = take_end(h);
+            err = take_end_of(h, wb_tag_find(&h->tags, &h->t));
             break;
         case WB_TOKEN_COMMENT:
         case WB_TOKEN_DOCTYPE:
@@ -264,6 +267,9 @@ static int begin_page(struct wb_extractor *x)
     }
     h->x = x;
     wb_tokenizer_init(&h->t, x->utf8);
+    /* What came as text/html is read as HTML even where it calls itself XHTML. */
+    h->xml = x->input->type.len && !wb_slice_equal(x->input->type, WB_SLICE_LIT("text/html"));
+    h->t.foreign = h->xml;
     h->silent = h->in_title = h->anchor_open = false;
     h->templates = h->foreign_depth = h->depth = 0;
     h->foreign = h->depth_beyond = 0;

@@ -25,7 +25,9 @@ enum wb_html_place {
     WB_PLACE_MAIN = 1 << 1,    /* in <main> */
     WB_PLACE_ARTICLE = 1 << 2, /* in <article> */
     WB_PLACE_HEADING = 1 << 3,
+    WB_PLACE_H1 = 1 << 4,      /* the first kind of heading */
 };
+#define WB_PLACE_HEADINGS (WB_PLACE_HEADING | WB_PLACE_H1)
 
 struct wb_html_block {
     uint32_t from, to;   /* of the text, the gap before it included */
@@ -44,6 +46,7 @@ struct wb_html {
     struct wb_tokenizer t;
     struct wb_tag_index tags;
 
+    bool xml;                /* the page is XHTML: <x/> is empty whatever x is, and CDATA is allowed everywhere */
     bool silent;             /* the text that follows is not visible */
     bool in_title;           /* ... because it is the title */
     unsigned templates;      /* open <template>s: nothing inside counts */

@@ -55,7 +55,7 @@ int wb_html_break(struct wb_html *h)
     struct wb_html_block block = {h->block_from, (uint32_t)text->len, h->block_link_bytes, h->place, 0};
     h->block_from = block.to;
     h->block_link_bytes = 0;
-    h->place &= (uint8_t)~WB_PLACE_HEADING; /* one that nobody closes ends with its first block */
+    h->place &= (uint8_t)~WB_PLACE_HEADINGS; /* one that nobody closes ends with its first block */
     return push_block(h, block);
 }
 
@@ -97,7 +97,7 @@ static uint8_t place_of(const struct wb_html *h, enum wb_tag tag)
         if (tag == WB_TAG_HEADER_ && h->place & (WB_PLACE_MAIN | WB_PLACE_ARTICLE))
             own = 0;
     }
-    uint8_t place = h->place & (uint8_t)~WB_PLACE_HEADING;
+    uint8_t place = h->place & (uint8_t)~WB_PLACE_HEADINGS;
     return own & WB_PLACE_MAIN ? WB_PLACE_MAIN : place | own;
 }
 
@@ -135,7 +135,7 @@ int wb_html_leave(struct wb_html *h, enum wb_tag tag)
 
 #define LONG_BYTES 80
 
-enum verdict { DROP, SHORT, KEEP };
+enum verdict { DROP, SHORT, KEEP, KEPT_ALONG /* kept, but no reason to keep others */ };
 
 static enum verdict judge_block(const struct wb_html_block *b, uint8_t within)
 {
@@ -157,8 +157,8 @@ static bool is_heading(const struct wb_html_block *b)
 }
 
 /*
- * Short blocks and headings are kept where the nearest block that is neither is kept, on either
- * side (a heading: after it); inside <main> short ones are kept in any case.
+ * Short blocks are kept where the nearest block that is not short is kept, on either side; headings
+ * where the one after them is. Inside <main> both are kept in any case, and so is every <h1>.
  */
 static void judge_blocks(struct wb_html *h, uint8_t within)
 {
@@ -170,22 +170,24 @@ static void judge_blocks(struct wb_html *h, uint8_t within)
         b->kept = (uint8_t)judge_block(b, within);
         if (b->kept == DROP && is_heading(b) && (!within || b->place & within))
             b->kept = SHORT;
+        if (b->kept == SHORT && (within || b->place & WB_PLACE_H1))
+            b->kept = KEPT_ALONG;
         any |= b->kept == KEEP;
     }
     for (size_t i = h->block_count; i-- > 0;) { /* what follows */
         struct wb_html_block *b = &h->blocks[i];
-        if (b->kept != SHORT)
+        if (b->kept == SHORT && (near == KEEP || !any))
+            b->kept = KEPT_ALONG;
+        else if (b->kept == KEEP || b->kept == DROP)
             near = b->kept;
-        else if (near == KEEP || (within && !is_heading(b)) || !any)
-            b->kept = KEEP + 1; /* kept, but no reason to keep others */
     }
     near = SHORT;
     for (size_t i = 0; i < h->block_count; i++) { /* what precedes */
         struct wb_html_block *b = &h->blocks[i];
-        if (b->kept == KEEP || b->kept == DROP)
+        if (b->kept == SHORT && near == KEEP && !is_heading(b))
+            b->kept = KEPT_ALONG;
+        else if (b->kept == KEEP || b->kept == DROP)
             near = b->kept;
-        else if (b->kept == SHORT && (near == KEEP || within) && !is_heading(b))
-            b->kept = KEEP + 1;
     }
 }
 

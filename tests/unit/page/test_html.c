@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #define URL "https://example.org/dir/page.html"
+#define LONG "This is a sentence of a paragraph that is long enough to be taken for the content of a page by anybody."
 
 static struct wb_extractor *extractor;
 static struct wb_extract page;
@@ -35,6 +36,15 @@ static int tear_down(void **state)
 static void see_bytes(struct wb_slice body)
 {
     struct wb_extract_input input = {WB_SLICE_LIT(URL), WB_SLICE_LIT("text/html"), WB_SLICE_LIT("utf-8"), body, WB_WANT_LINKS | WB_WANT_TEXT};
+
+    assert_int_equal(wb_extract(extractor, &input, &page), 0);
+    assert_string_equal(page.module, "html");
+}
+
+static void see_xhtml(const char *xhtml)
+{
+    struct wb_extract_input input = {WB_SLICE_LIT(URL), WB_SLICE_LIT("application/xhtml+xml"), WB_SLICE_LIT("utf-8"), wb_slice_str(xhtml),
+                                     WB_WANT_LINKS | WB_WANT_TEXT};
 
     assert_int_equal(wb_extract(extractor, &input, &page), 0);
     assert_string_equal(page.module, "html");
@@ -372,9 +382,26 @@ static void text(void **state)
     expect_text("<svg><foreignObject><div>a<![CDATA[no]]></div></foreignObject><![CDATA[b]]></svg>c", "a\nbc");
     expect_text("<math><mi>x</mi><mo>=</mo></math>", "x=");
     expect_text("<plaintext><b>&amp;", "<b>&amp;");
+    expect_text("<template shadowrootmode=open>a</template>b<template>c</template>d", "abd");
     expect_text("<select><option>a<option>b</select>", "a\nb");
     expect_text("a\xc2\xa0\xe2\x80\x83 b\xe3\x80\x80" "c\xe2\x80\x94" "d", "a b c\xe2\x80\x94" "d");
     expect_text("<div>a</div><div>b</div><DIV\n>c</DIV\n>", "a\nb\nc");
+}
+
+/* XHTML differs where elements are empty, and in CDATA. */
+static void xhtml(void **state)
+{
+    static const char doc[] = "<html xml:lang='en'><head><title/><script src='s'/><style/></head><body><nav/><p>" LONG "</p>"
+                              "<a href='a'/>b<![CDATA[<c>]]><svg/><template/>d<textarea/>e</body></html>";
+
+    (void)state;
+    see_xhtml(doc);
+    expect(page.text, LONG "\nb<c>d e");
+    expect(page.main_text, LONG "\nb<c>d e");
+    expect(page.links[0].anchor, "");
+    expect(page.lang, "en");
+    see(doc);
+    expect(page.title, "<script src='s'/><style/></head><body><nav/><p>" LONG "</p><a href='a'/>b<![CDATA[<c>]]><svg/><template/>d<textarea/>e</body></html>");
 }
 
 /* Every run of text at every length and place, against the obvious way of doing it. */
@@ -430,8 +457,6 @@ static void text_is_bounded(void **state)
     wb_buf_release(&html);
 }
 
-#define LONG "This is a sentence of a paragraph that is long enough to be taken for the content of a page by anybody."
-
 static void main_text(void **state)
 {
     static const struct {
@@ -446,6 +471,8 @@ static void main_text(void **state)
         {"<p>" LONG "</p><h2>Related</h2><p><a href=a>" LONG "</a></p>", LONG},
         {"<p>a<p>b", "a\nb"},
         {"<a href=a>only</a><p><a href=b>links</a>", ""},
+        {"<h1><a href=a>Head</a></h1><p><a href=b>links</a><p>by me<p><a href=c>links</a><p>" LONG, "Head\n" LONG},
+        {"<main><h2>Head</h2><p><a href=b>links</a></main>", "Head"},
         {"<nav>unclosed <p>" LONG, ""},
         {"<nav>unclosed<main><p>short</main>", "short"},
         {"<div><nav>closed by its parent</div><p>" LONG, LONG},
@@ -493,7 +520,7 @@ int main(void)
         cmocka_unit_test(every_kind_of_link), cmocka_unit_test(links_that_are_none), cmocka_unit_test(hrefs),
         cmocka_unit_test(resolving_is_the_parsers), cmocka_unit_test(bases), cmocka_unit_test(anchors), cmocka_unit_test(long_anchors_are_cut),
         cmocka_unit_test(srcsets), cmocka_unit_test(refreshes), cmocka_unit_test(rels), cmocka_unit_test(too_many_links),
-        cmocka_unit_test(facts), cmocka_unit_test(dates), cmocka_unit_test(text), cmocka_unit_test(text_in_wide_pieces),
+        cmocka_unit_test(facts), cmocka_unit_test(dates), cmocka_unit_test(text), cmocka_unit_test(xhtml), cmocka_unit_test(text_in_wide_pieces),
         cmocka_unit_test(text_is_bounded), cmocka_unit_test(main_text), cmocka_unit_test(deep_and_broken),
     };
 

@@ -368,13 +368,85 @@ FILE_TEST(unicode_problematic, "unicodeCharsProblematic.test", 5)
 
 FILE_TEST(xml_violation, "xmlViolation.test", 4)
 
+/* ---- what the cases do not say ---------------------------------------------------------------- */
+
+static void many_attributes(void **state)
+{
+    struct wb_tokenizer *t = malloc(sizeof *t);
+    struct wb_buf html = WB_BUF_INIT;
+
+    (void)state;
+    assert_non_null(t);
+    assert_int_equal(wb_buf_append_str(&html, "<a"), 0);
+    for (int i = 0; i < WB_TOKEN_ATTRS_MAX + 7; i++)
+        assert_int_equal(wb_buf_printf(&html, " A%d=%d", i % 50, i), 0);
+    assert_int_equal(wb_buf_append_str(&html, ">x"), 0);
+    wb_tokenizer_init(t, wb_buf_slice(&html));
+    assert_int_equal(wb_tokenizer_next(t), WB_TOKEN_START);
+    assert_int_equal(t->attr_count, WB_TOKEN_ATTRS_MAX);
+    assert_int_equal(t->attrs_left_out, 7);
+    assert_true(wb_slice_equal(wb_tokenizer_attr(t, WB_SLICE_LIT("a7"))->value, WB_SLICE_LIT("7")));
+    assert_null(wb_tokenizer_attr(t, WB_SLICE_LIT("a50")));
+    assert_int_equal(wb_tokenizer_next(t), WB_TOKEN_TEXT);
+    wb_buf_release(&html);
+    free(t);
+}
+
+/* Bytes are found at every place, whatever the length, and none behind the end. */
+static void scans(void **state)
+{
+    char bytes[80];
+
+    (void)state;
+    for (size_t len = 0; len <= 70; len++)
+        for (size_t at = 0; at <= len; at++) {
+            bool coded = false;
+            memset(bytes, 'x', sizeof bytes);
+            memset(bytes + len, '<', sizeof bytes - len);
+            const char *want = bytes + (at < len ? at : len);
+            if (at < len)
+                bytes[at] = '<';
+            assert_ptr_equal(wb_scan_byte(bytes, bytes + len, '<'), want);
+            assert_ptr_equal(wb_scan_either(bytes, bytes + len, '>', '<'), want);
+            assert_ptr_equal(wb_scan_value(bytes, bytes + len, '<', &coded), want);
+            assert_false(coded);
+            if (at > 0)
+                bytes[at - 1] = len % 3 == 0 ? '&' : len % 3 == 1 ? '\r' : '\0';
+            if (at < len)
+                bytes[at + 1] = '&'; /* behind it: does not count */
+            assert_ptr_equal(wb_scan_value(bytes, bytes + len, '<', &coded), want);
+            assert_int_equal(coded, at > 0);
+        }
+}
+
+static void cdata_where_it_is_allowed(void **state)
+{
+    struct wb_tokenizer *t = malloc(sizeof *t);
+    const struct wb_slice html = WB_SLICE_LIT("<![CDATA[]]><![CDATA[a<b>]]>c");
+
+    (void)state;
+    assert_non_null(t);
+    wb_tokenizer_init(t, html);
+    assert_int_equal(wb_tokenizer_next(t), WB_TOKEN_COMMENT);
+    assert_true(wb_slice_equal(t->text, WB_SLICE_LIT("[CDATA[]]")));
+    wb_tokenizer_init(t, html);
+    t->foreign = true;
+    assert_int_equal(wb_tokenizer_next(t), WB_TOKEN_TEXT);
+    assert_true(wb_slice_equal(t->text, WB_SLICE_LIT("a<b>")));
+    assert_int_equal(t->how, 0);
+    assert_int_equal(wb_tokenizer_next(t), WB_TOKEN_TEXT);
+    assert_true(wb_slice_equal(t->text, WB_SLICE_LIT("c")));
+    free(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(content_model_flags), cmocka_unit_test(domjs), cmocka_unit_test(escape_flag),
         cmocka_unit_test(named_entities), cmocka_unit_test(pending_changes), cmocka_unit_test(test2), cmocka_unit_test(test4),
         cmocka_unit_test(unicode_chars), cmocka_unit_test(unicode_problematic),
-        cmocka_unit_test(xml_violation),
+        cmocka_unit_test(xml_violation), cmocka_unit_test(many_attributes), cmocka_unit_test(scans),
+        cmocka_unit_test(cdata_where_it_is_allowed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
