@@ -1,0 +1,335 @@
+/* dispenser_support.c - see dispenser_support.h. */
+#include "dispenser_support.h"
+#include "os/random.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static bool in_child;
+
+void must_failed(const char *what, const char *file, int line)
+{
+    if (in_child) {
+        fprintf(stderr, "%s:%d: %s (last message: %s)\n", file, line, what, wb_error_message());
+        _exit(99);
+    }
+    print_error("%s:%d: %s (last message: %s)\n", file, line, what, wb_error_message());
+    _fail(file, line);
+}
+
+/* ---- the server --------------------------------------------------------------------------------------- */
+
+static struct {
+    pid_t script;
+    int hold;       /* it runs until this is closed */
+    bool missing;
+    char url[256];
+    unsigned schemas;
+} server = {.hold = -1};
+
+/* tests/postgres ends the server when this process has ended, whichever way. */
+static void start_server(void)
+{
+    int in[2], out[2];
+
+    if (server.script || server.missing)
+        return;
+    must(pipe(in) == 0 && pipe(out) == 0);
+    server.script = fork();
+    must(server.script >= 0);
+    if (server.script == 0) {
+        dup2(in[0], 0);
+        dup2(out[1], 1);
+        close(in[0]), close(in[1]), close(out[0]), close(out[1]);
+        execl(WB_SOURCE_ROOT "/tests/postgres", "postgres", (char *)NULL);
+        _exit(127);
+    }
+    close(in[0]), close(out[1]);
+    server.hold = in[1];
+    FILE *answer = fdopen(out[0], "r");
+    must(answer);
+    char *line = fgets(server.url, sizeof server.url, answer);
+    fclose(answer);
+    if (!line) {
+        int status;
+        must(waitpid(server.script, &status, 0) == server.script);
+        server.script = 0;
+        close(server.hold);
+        must(WIFEXITED(status) && WEXITSTATUS(status) == 77);
+        server.missing = true;
+        return;
+    }
+    server.url[strcspn(server.url, "\n")] = '\0';
+}
+
+int end_server(void **state)
+{
+    (void)state;
+    if (server.script) {
+        close(server.hold);
+        waitpid(server.script, NULL, 0);
+        server.script = 0;
+    }
+    return 0;
+}
+
+/* ---- places ----------------------------------------------------------------------------------------------- */
+
+static struct wb_sql *open_sql(const struct place *place, const char *const *texts, unsigned count)
+{
+    struct wb_sql *sql = NULL;
+    char path[128];
+
+    snprintf(path, sizeof path, "%s/dispenser.db", place->dir);
+    must_ok(place->postgres ? wb_sql_open_postgres(place->url, texts, count, &sql) : wb_sql_open_sqlite(path, texts, count, &sql));
+    return sql;
+}
+
+int64_t ask_number(const struct place *place, const char *text)
+{
+    struct wb_sql *sql = open_sql(place, &text, 1);
+
+    must_ok(wb_sql_begin(sql, false));
+    must(wb_sql_run(sql, 0, NULL, 0) == 1);
+    int64_t number = wb_sql_number(sql, 0, 0);
+    wb_sql_rollback(sql);
+    wb_sql_close(sql);
+    return number;
+}
+
+void change(const struct place *place, const char *text)
+{
+    struct wb_sql *sql = open_sql(place, NULL, 0);
+
+    must_ok(wb_sql_begin(sql, true));
+    must_ok(wb_sql_exec(sql, text));
+    must_ok(wb_sql_commit(sql));
+    wb_sql_close(sql);
+}
+
+static void make_schema(struct place *place)
+{
+    char text[64];
+
+    snprintf(place->url, sizeof place->url, "%s", server.url);
+    snprintf(text, sizeof text, "CREATE SCHEMA t%u", ++server.schemas);
+    change(place, text);
+    snprintf(place->url, sizeof place->url, "%s&options=-csearch_path%%3Dt%u", server.url, server.schemas);
+}
+
+struct wb_dispenser *open_place(const struct place *place)
+{
+    struct wb_dispenser *d = NULL;
+
+    must_ok(wb_dispenser_open(place->dir, place->postgres ? place->url : NULL, &d));
+    return d;
+}
+
+void reopen_place(struct place *place)
+{
+    wb_dispenser_close(place->d);
+    place->d = open_place(place);
+}
+
+int set_up_place(void **state)
+{
+    struct place *place = calloc(1, sizeof *place);
+    bool postgres = strcmp(*state, "postgres") == 0;
+
+    must(place);
+    *state = place;
+    place->postgres = postgres;
+    /* In memory where there is such a place: closing a file costs fsyncs. */
+    snprintf(place->dir, sizeof place->dir, "%s/webbase-dispenser.XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+    must(mkdtemp(place->dir));
+    if (postgres) {
+        start_server();
+        if (server.missing) {
+            print_message("no PostgreSQL server is installed\n");
+            return 0;
+        }
+        make_schema(place);
+    }
+    place->d = open_place(place);
+    must_ok(wb_dispenser_begin_run(place->d, &place->run));
+    must(place->run == 1);
+    return 0;
+}
+
+int tear_down_place(void **state)
+{
+    struct place *place = *state;
+
+    wb_dispenser_close(place->d);
+    DIR *dir = opendir(place->dir);
+    for (struct dirent *e; dir && (e = readdir(dir));) {
+        char path[512];
+        snprintf(path, sizeof path, "%s/%s", place->dir, e->d_name);
+        if (unlink(path) != 0)
+            rmdir(path);
+    }
+    if (dir)
+        closedir(dir);
+    rmdir(place->dir);
+    free(place);
+    return 0;
+}
+
+/* Each must give 0. */
+static const char *const rules[] = {
+    /* A head is ready, and no ready site of its run and address comes before it; each of these has a head. */
+    "SELECT COUNT(*) FROM webbase_site s WHERE head = 1 AND (state <> 2 OR EXISTS (SELECT 1 FROM webbase_site b "
+    "WHERE b.run = s.run AND b.address_first = s.address_first AND b.state = 2 AND (b.rank, b.id) < (s.rank, s.id)))",
+    "SELECT COUNT(*) FROM webbase_site s WHERE state = 2 AND NOT EXISTS (SELECT 1 FROM webbase_site b WHERE "
+    "b.run = s.run AND b.address_first = s.address_first AND b.head = 1)",
+    "SELECT COUNT(*) FROM webbase_site WHERE state = 2 AND address_first = ''",
+    /* Counts are counts. */
+    "SELECT COUNT(*) FROM (SELECT run, state, COUNT(*) AS n FROM webbase_site GROUP BY run, state) AS t LEFT JOIN "
+    "webbase_count c ON c.run = t.run AND c.state = t.state WHERE c.sites IS NULL OR c.sites <> t.n",
+    "SELECT COALESCE(SUM(sites), 0) - (SELECT COUNT(*) FROM webbase_site) FROM webbase_count",
+    /* Owners are of sites that are claimed; the newest seed is that. */
+    "SELECT COUNT(*) FROM webbase_site WHERE (state = 3) <> (owner <> '')",
+    "SELECT COUNT(*) FROM webbase_site s WHERE seed_last <> COALESCE((SELECT MAX(id) FROM webbase_seed d WHERE d.site = s.id), 0)",
+};
+
+void check_tables(const struct place *place)
+{
+    struct wb_sql *sql = open_sql(place, rules, COUNT(rules));
+
+    must_ok(wb_sql_begin(sql, false));
+    for (unsigned i = 0; i < COUNT(rules); i++) {
+        must(wb_sql_run(sql, i, NULL, 0) == 1);
+        if (wb_sql_number(sql, i, 0) != 0)
+            must_failed(rules[i], __FILE__, __LINE__);
+    }
+    wb_sql_rollback(sql);
+    wb_sql_close(sql);
+}
+
+/* ---- rows ------------------------------------------------------------------------------------------------------ */
+
+int tell(void *context, const struct wb_site_row *row)
+{
+    struct told *told = context;
+
+    must(told->count < NAMES_MAX);
+    told->ids[told->count++] = row->id;
+    told->last = *row;
+    snprintf(told->last_name, sizeof told->last_name, "%.*s", WB_SLICE_ARG(row->name));
+    snprintf(told->last_owner, sizeof told->last_owner, "%.*s", WB_SLICE_ARG(row->owner));
+    return 0;
+}
+
+struct wb_site_row row_of(struct wb_dispenser *d, const char *name)
+{
+    static char mem_bytes[8192];
+    struct wb_buf mem = WB_BUF_INIT;
+    struct wb_site_row row;
+
+    must_ok(wb_dispenser_get(d, wb_slice_str(name), &mem, &row));
+    must(mem.len < sizeof mem_bytes);
+    /* Into memory that needs no releasing. */
+    memcpy(mem_bytes, mem.ptr, mem.len);
+    struct wb_slice *const fields[] = {&row.name, &row.scheme, &row.class_name, &row.address, &row.reason, &row.alias_of, &row.probe, &row.home, &row.owner};
+    for (size_t i = 0; i < COUNT(fields); i++)
+        fields[i]->ptr = mem_bytes + (fields[i]->ptr - mem.ptr);
+    wb_buf_release(&mem);
+    return row;
+}
+
+void add_seed(struct wb_dispenser *d, int64_t run, const char *name, const char *url, bool anew)
+{
+    struct wb_seed seed = {.url = url ? wb_slice_str(url) : WB_SLICE_EMPTY, .depth = 0};
+    struct wb_site_plan plan = {.name = wb_slice_str(name), .scheme = WB_SLICE_LIT("http"), .priority = INT_MIN, .delay_ms = -2, .budget = -2,
+                                .seeds = &seed, .seed_count = url != NULL, .anew = anew};
+    uint64_t added;
+
+    must_ok(wb_dispenser_add(d, run, &plan, 1, &added));
+}
+
+int64_t add_site(const struct place *place, const char *name, const char *address, int priority)
+{
+    char url[128];
+    struct wb_seed seed = {.depth = 0};
+    struct wb_site_plan plan = {.name = wb_slice_str(name), .scheme = WB_SLICE_LIT("http"), .priority = priority, .delay_ms = -2, .budget = -2,
+                                .seeds = &seed, .seed_count = 1};
+    uint64_t added;
+
+    snprintf(url, sizeof url, "http://%s/", name);
+    seed.url = wb_slice_str(url);
+    must_ok(wb_dispenser_add(place->d, place->run, &plan, 1, &added));
+    must(added == 1);
+    int64_t id = row_of(place->d, name).id;
+    if (address)
+        must_ok(wb_dispenser_resolved(place->d, id, wb_slice_str(address), INT64_MAX, WB_SLICE_EMPTY));
+    return id;
+}
+
+struct wb_site_report report_of(int64_t id, enum wb_site_state state)
+{
+    return (struct wb_site_report){.id = id, .state = state, .reason = WB_SLICE_EMPTY, .alias_of = WB_SLICE_EMPTY, .probe = WB_SLICE_EMPTY,
+                                   .home = WB_SLICE_EMPTY, .visit = 1, .seeds_taken = INT64_MAX};
+}
+
+int report_one(struct wb_dispenser *d, const char *owner, struct wb_site_report report)
+{
+    return wb_dispenser_report(d, wb_slice_str(owner), &report, 1);
+}
+
+unsigned claim(struct wb_dispenser *d, int64_t run, const char *owner, int64_t now_ms, int64_t lease_ms, unsigned max, struct told *told)
+{
+    told->count = 0;
+    must_ok(wb_dispenser_claim(d, run, wb_slice_str(owner), now_ms, lease_ms, max, tell, told));
+    return told->count;
+}
+
+/* ---- chance and children ------------------------------------------------------------------------------------------- */
+
+/* splitmix64 */
+uint64_t chance_below(struct chance *chance, uint64_t n)
+{
+    uint64_t z = chance->state += 0x9e3779b97f4a7c15;
+
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+    z = (z ^ z >> 27) * 0x94d049bb133111eb;
+    return (z ^ z >> 31) % n;
+}
+
+uint64_t test_seed(void)
+{
+    const char *given = getenv("WEBBASE_SEED");
+    uint64_t seed;
+
+    wb_random_bytes(&seed, sizeof seed);
+    seed = given ? strtoull(given, NULL, 10) : seed >> 16;
+    print_message("WEBBASE_SEED=%llu\n", (unsigned long long)seed);
+    return seed;
+}
+
+pid_t start_child(int (*function)(void *context), void *context)
+{
+    fflush(NULL);
+    pid_t child = fork();
+
+    must(child >= 0);
+    if (child == 0) {
+        in_child = true;
+        close(server.hold);
+        for (int s = 1; s < 32; s++)
+            signal(s, SIG_DFL);
+        alarm(60);
+        _exit(function(context));
+    }
+    return child;
+}
+
+int end_child(pid_t child)
+{
+    int status;
+
+    must(waitpid(child, &status, 0) == child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
