@@ -133,11 +133,12 @@ static inline void add_ascii(struct shingler *s, const char *p, size_t len)
 
 /* ---- letters that are not ASCII ------------------------------------------------------------------------ */
 
-enum { LETTER = 1, ALONE = 2 };
-
-/* What Unicode says of the characters below U+10000: asked of ICU once. */
-static uint16_t folded[0x10000];
-static uint8_t kind[0x10000];
+/*
+ * What Unicode says of the characters below U+10000, asked of ICU once: a letter's folded form, ALONE, or 0 for what
+ * belongs to no word.
+ */
+enum { LETTER = 2, ALONE = 1 };
+static uint16_t letters[0x10000];
 static pthread_once_t letters_once = PTHREAD_ONCE_INIT;
 
 static uint8_t kind_of(UChar32 cp)
@@ -167,8 +168,8 @@ static void learn_letters(void)
 {
     for (UChar32 cp = 0; cp < 0x10000; cp++) {
         UChar32 fold = u_foldCase(cp, U_FOLD_CASE_DEFAULT);
-        folded[cp] = (uint16_t)(fold < 0x10000 ? fold : cp);
-        kind[cp] = kind_of(cp);
+        uint8_t kind = kind_of(cp);
+        letters[cp] = kind == LETTER ? (uint16_t)(fold < 0x10000 ? fold : cp) : kind;
     }
 }
 
@@ -179,13 +180,15 @@ struct word {
     bool open;
 };
 
-static inline void push_byte(struct word *w, uint32_t byte)
+/* One to three bytes. */
+static inline void push_bytes(struct word *w, uint64_t bytes, unsigned count)
 {
-    w->eight |= (uint64_t)(byte & 0xff) << 8 * w->bytes++;
-    if (w->bytes == 8) {
+    w->eight |= bytes << 8 * w->bytes;
+    w->bytes += count;
+    if (w->bytes >= 8) {
         w->hash = chain(w->hash, w->eight);
-        w->eight = 0;
-        w->bytes = 0;
+        w->bytes -= 8;
+        w->eight = w->bytes ? bytes >> 8 * (count - w->bytes) : 0;
     }
 }
 
@@ -196,22 +199,25 @@ static inline void end_word(struct shingler *s, struct word *w)
     *w = (struct word){0, 0, 0, false};
 }
 
+/* The same beyond U+FFFF. */
+static uint32_t rare_letter(uint32_t cp)
+{
+    uint8_t kind = kind_of((UChar32)cp);
+
+    return kind == LETTER ? (uint32_t)u_foldCase((UChar32)cp, U_FOLD_CASE_DEFAULT) : kind;
+}
+
 static inline void push_char(struct shingler *s, struct word *w, uint32_t cp)
 {
-    uint8_t what = cp < 0x10000 ? kind[cp] : kind_of((UChar32)cp);
+    uint32_t letter = cp < 0x10000 ? letters[cp] : rare_letter(cp);
 
-    if (what == LETTER) {
-        cp = cp < 0x10000 ? folded[cp] : (uint32_t)u_foldCase((UChar32)cp, U_FOLD_CASE_DEFAULT);
+    if (letter > ALONE) {
         w->open = true;
-        push_byte(w, cp);
-        if (cp >= 0x80)
-            push_byte(w, cp >> 8);
-        if (cp >= 0x10000)
-            push_byte(w, cp >> 16);
+        push_bytes(w, letter, letter < 0x80 ? 1 : letter < 0x10000 ? 2 : 3);
         return;
     }
     end_word(s, w);
-    if (what == ALONE)
+    if (letter == ALONE)
         add_word(s, chain(0, cp));
 }
 
@@ -229,6 +235,9 @@ static void add_mixed(struct shingler *s, const char *p, size_t len)
         } else if (a >= 0xc2 && a <= 0xdf && len - i >= 2 && (p[i + 1] & 0xc0) == 0x80) {
             push_char(s, &w, (uint32_t)(a & 0x1f) << 6 | (p[i + 1] & 0x3f));
             n = 2;
+        } else if (a >= 0xe1 && a <= 0xec && len - i >= 3 && (p[i + 1] & 0xc0) == 0x80 && (p[i + 2] & 0xc0) == 0x80) {
+            push_char(s, &w, (uint32_t)(a & 0xf) << 12 | (uint32_t)(p[i + 1] & 0x3f) << 6 | (p[i + 2] & 0x3f));
+            n = 3;
         } else {
             n = wb_utf8_length(p + i, len - i);
             if (n)
