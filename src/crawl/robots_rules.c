@@ -2,20 +2,21 @@
  * robots_rules.c - the rules that concern us, and which of them decides about a URL.
  *
  * A pattern is its head (up to the first '*') and the rest. Rules lie sorted by
- * head; rules of one head are a run, the longest first, so that the first of a run
- * that matches is its best. A run knows the run whose head is the longest proper
- * prefix of its own:
+ * head; rules of one head are a run, those without a star first, the longest first, so that
+ * the first that matches is the best of its kind. A run knows the run whose head is the
+ * longest proper prefix of its own:
  *
  *   head     rules                                  parent
- *   /        Disallow: /(star).pdf$, Disallow: /    none
- *   /a       Allow: /a(star)b, Allow: /a            /
+ *   /        Disallow: /, Disallow: /(star).pdf$    none
+ *   /a       Allow: /a, Allow: /a(star)b            /
  *   /a/b     Disallow: /a/b                         /a
  *   /c       Disallow: /c$                          /
  *
  * All heads that a path starts with are on the way from the last run that is not
  * behind the path to the top: one binary search and a few steps, however many rules
- * there are. Rules with stars are asked about their rarest letters before they are
- * tried. A check is bounded: once WORK_MAX is spent, a Disallow counts as matched.
+ * there are. Many stars in one run lie sorted by a group of letters that a path must
+ * have to match; only those of the path's own groups are tried. A check is bounded
+ * whatever the rules: once WORK_MAX is spent, a Disallow counts as matched.
  *
  * It never reads lines or groups (robots.c), and knows no agent.
  */
@@ -29,9 +30,9 @@
 #include <stdlib.h>
 
 #define NO_RUN UINT32_MAX
-#define WORK_MAX (32u << 20) /* bytes looked at by rules with stars, in one check */
-#define GRAM_BITS 4096u      /* of the set of letter groups of a path */
-#define GRAMS_FROM 16u       /* stars: fewer are simply tried */
+#define WORK_MAX (1u << 20) /* bytes looked at by rules with stars, in one check */
+#define GRAM_BITS 32768u    /* of the set of letter groups of a path */
+#define STARS_MANY 32u      /* of a run: fewer are simply tried */
 
 struct rule {
     uint32_t text_at, pattern_at; /* in text */
@@ -44,6 +45,7 @@ struct rule {
 
 struct run {
     uint32_t first; /* rule; the run ends where the next begins */
+    uint32_t stars; /* the first of its rules with a star */
     uint32_t parent;
 };
 
@@ -52,7 +54,6 @@ struct wb_robots_rules {
     struct rule *rules;
     struct run *runs; /* sorted by head */
     uint32_t rule_count, run_count;
-    uint32_t star_count;
 };
 
 _Static_assert(3 * WB_ROBOTS_LINE_MAX <= UINT16_MAX, "an escaped pattern's length fits");
@@ -94,9 +95,11 @@ static void set_grams(struct wb_robots_rules *rules, struct rule *rule)
     rule->grams[1] = gram_of(longest.ptr + longest.len - len, len);
 }
 
+#define GRAM_WORDS (GRAM_BITS / 64)
+
 struct gram_set {
     bool filled;
-    uint64_t bits[GRAM_BITS / 64];
+    uint64_t bits[GRAM_WORDS];
 };
 
 static void fill_grams(struct gram_set *set, struct wb_slice path)
@@ -151,7 +154,6 @@ static int add_rule(struct wb_robots_rules *rules, const struct wb_robots_line *
     const char *star = rule->pattern_len ? memchr(pattern, '*', rule->pattern_len) : NULL;
     rule->star = star != NULL;
     rule->head_len = star ? (uint16_t)(star - pattern) : rule->pattern_len;
-    rules->star_count += rule->star;
     rules->rule_count++;
     return 0;
 }
@@ -173,7 +175,6 @@ static void add_index_rule(struct wb_robots_rules *rules)
     dir->star = dir->head_len < dir->pattern_len;
     if (!dir->star)
         dir->head_len = dir->pattern_len;
-    rules->star_count += dir->star;
 }
 
 static int compare_slices(struct wb_slice a, struct wb_slice b)
@@ -185,20 +186,51 @@ static int compare_slices(struct wb_slice a, struct wb_slice b)
     return order;
 }
 
-/* By head; of one head the longest first, of one length those that allow, of these the first in the file. */
+/* The longest first, of one length those that allow, of these the first in the file. */
+static int compare_ranks(const struct rule *a, const struct rule *b)
+{
+    if (a->octets != b->octets)
+        return a->octets > b->octets ? -1 : 1;
+    if (a->allow != b->allow)
+        return a->allow ? -1 : 1;
+    return a->line < b->line ? -1 : a->line > b->line;
+}
+
 static int compare_rules(const void *left, const void *right, void *context)
 {
     const struct wb_robots_rules *rules = context;
     const struct rule *a = left, *b = right;
     int order = compare_slices(head_of(rules, a), head_of(rules, b));
 
-    if (order == 0 && a->octets != b->octets)
-        order = a->octets > b->octets ? -1 : 1;
-    if (order == 0 && a->allow != b->allow)
-        order = a->allow ? -1 : 1;
-    if (order == 0 && a->line != b->line)
-        order = a->line < b->line ? -1 : 1;
-    return order;
+    if (order == 0 && a->star != b->star)
+        order = a->star ? 1 : -1;
+    return order ? order : compare_ranks(a, b);
+}
+
+static int compare_grams(const void *left, const void *right)
+{
+    const struct rule *a = left, *b = right;
+
+    if (a->grams[0] != b->grams[0])
+        return a->grams[0] < b->grams[0] ? -1 : 1;
+    return compare_ranks(a, b);
+}
+
+static bool same_rule(const struct wb_robots_rules *rules, const struct rule *a, const struct rule *b)
+{
+    return a->allow == b->allow && a->anchored == b->anchored && a->star == b->star && a->octets == b->octets &&
+           wb_slice_equal(head_of(rules, a), head_of(rules, b)) && wb_slice_equal(rest_of(rules, a), rest_of(rules, b));
+}
+
+/* Of rules that say the same and lie beside each other, keeps the first. */
+static void drop_repeated(struct wb_robots_rules *rules)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < rules->rule_count; i++)
+        if (kept == 0 || !same_rule(rules, &rules->rules[kept - 1], &rules->rules[i]))
+            rules->rules[kept++] = rules->rules[i];
+    rules->rule_count = kept;
 }
 
 /* Runs of rules with the same head, and which of them is above which. */
@@ -211,15 +243,31 @@ static int make_runs(struct wb_robots_rules *rules)
         return WB_E_NOMEM;
     for (uint32_t i = 0; i < rules->rule_count; i++) {
         struct wb_slice head = head_of(rules, &rules->rules[i]);
-        if (open != NO_RUN && wb_slice_equal(head, head_of(rules, &rules->rules[rules->runs[open].first])))
-            continue;
-        while (open != NO_RUN && !wb_slice_starts(head, head_of(rules, &rules->rules[rules->runs[open].first])))
-            open = rules->runs[open].parent;
-        rules->runs[rules->run_count] = (struct run){i, open};
-        open = rules->run_count++;
+        if (open == NO_RUN || !wb_slice_equal(head, head_of(rules, &rules->rules[rules->runs[open].first]))) {
+            while (open != NO_RUN && !wb_slice_starts(head, head_of(rules, &rules->rules[rules->runs[open].first])))
+                open = rules->runs[open].parent;
+            rules->runs[rules->run_count] = (struct run){i, i, open};
+            open = rules->run_count++;
+        }
+        if (!rules->rules[i].star)
+            rules->runs[open].stars = i + 1;
     }
-    rules->runs[rules->run_count] = (struct run){rules->rule_count, NO_RUN};
+    rules->runs[rules->run_count] = (struct run){rules->rule_count, rules->rule_count, NO_RUN};
     return 0;
+}
+
+static bool has_many_stars(const struct run *run)
+{
+    return run[1].first - run->stars >= STARS_MANY;
+}
+
+static void sort_stars(struct wb_robots_rules *rules)
+{
+    for (uint32_t i = 0; i < rules->run_count; i++) {
+        struct run *run = &rules->runs[i];
+        if (has_many_stars(run))
+            qsort(&rules->rules[run->stars], run[1].first - run->stars, sizeof *rules->rules, compare_grams);
+    }
 }
 
 /* Gives back what was reserved in advance; that it cannot is no harm. */
@@ -268,9 +316,11 @@ int wb_robots_rules_build(const struct wb_robots_line *lines, size_t count, stru
         if (rules->rules[i].star)
             set_grams(rules, &rules->rules[i]);
     qsort_r(rules->rules, rules->rule_count, sizeof *rules->rules, compare_rules, rules);
+    drop_repeated(rules);
     err = make_runs(rules);
     if (err < 0)
         goto done;
+    sort_stars(rules);
     shrink_all(rules);
     *rules_out = rules;
     rules = NULL;
@@ -330,6 +380,12 @@ static bool match_rest(struct search *s, const struct rule *rule, struct wb_slic
     return true;
 }
 
+/* Whether the path has the rule's groups of letters; asked only where they are known. */
+static bool has_grams(const struct search *s, const struct rule *rule)
+{
+    return !rule->star || !s->grams.filled || (has_gram(&s->grams, rule->grams[0]) && has_gram(&s->grams, rule->grams[1]));
+}
+
 /* The head matches already. */
 static bool match_rule(struct search *s, const struct rule *rule)
 {
@@ -337,38 +393,52 @@ static bool match_rule(struct search *s, const struct rule *rule)
 
     if (!rule->star)
         return !rule->anchored || text.len == 0;
-    if (s->work > WORK_MAX)
-        return !rule->allow;
-    if (s->rules->star_count >= GRAMS_FROM) {
-        if (!s->grams.filled)
-            fill_grams(&s->grams, s->path);
-        if (!has_gram(&s->grams, rule->grams[0]) || !has_gram(&s->grams, rule->grams[1]))
-            return false;
-    }
-    return match_rest(s, rule, text);
+    return s->work > WORK_MAX ? !rule->allow : match_rest(s, rule, text);
 }
 
-static bool is_better(const struct rule *rule, const struct rule *best)
+/* Rules from the best one down, until one matches or none is better than what was found elsewhere. */
+static void search_rules(struct search *s, const struct rule *rule, const struct rule *end)
 {
-    if (!best || rule->octets != best->octets)
-        return !best || rule->octets > best->octets;
-    if (rule->allow != best->allow)
-        return rule->allow;
-    return rule->line < best->line;
-}
-
-static void search_run(struct search *s, const struct run *run)
-{
-    const struct rule *end = s->rules->rules + run[1].first;
-
-    for (const struct rule *rule = s->rules->rules + run->first; rule < end; rule++) {
-        if (!is_better(rule, s->best))
-            return; /* nor are those after it */
-        if ((rule->allow ? s->want_allow : s->want_disallow) && match_rule(s, rule)) {
+    for (; rule < end && (!s->best || compare_ranks(rule, s->best) < 0); rule++) {
+        s->work++;
+        if ((rule->allow ? s->want_allow : s->want_disallow) && has_grams(s, rule) && match_rule(s, rule)) {
             s->best = rule;
             return;
         }
     }
+}
+
+/* The first of rules sorted by a group of letters that is not before it. */
+static const struct rule *find_gram(const struct rule *rule, const struct rule *end, unsigned gram)
+{
+    while (rule < end) {
+        const struct rule *middle = rule + (end - rule) / 2;
+        if (middle->grams[0] < gram)
+            rule = middle + 1;
+        else
+            end = middle;
+    }
+    return rule;
+}
+
+static void search_run(struct search *s, const struct run *run)
+{
+    const struct rule *rules = s->rules->rules, *stars = rules + run->stars, *end = rules + run[1].first;
+
+    search_rules(s, rules + run->first, stars);
+    if (!has_many_stars(run)) {
+        search_rules(s, stars, end);
+        return;
+    }
+    if (!s->grams.filled)
+        fill_grams(&s->grams, s->path);
+    for (unsigned i = 0; i < GRAM_WORDS; i++)
+        for (uint64_t bits = s->grams.bits[i]; bits; bits &= bits - 1) {
+            unsigned gram = 64 * i + (unsigned)__builtin_ctzll(bits);
+            const struct rule *from = find_gram(stars, end, gram);
+            if (from < end && from->grams[0] == gram)
+                search_rules(s, from, find_gram(from, end, gram + 1));
+        }
 }
 
 static size_t common_prefix(struct wb_slice a, struct wb_slice b)
@@ -433,8 +503,11 @@ static int search_url(struct search *s, struct wb_slice url, struct wb_buf *lite
 bool wb_robots_rules_find(const struct wb_robots_rules *rules, struct wb_slice url, bool *allow_out, uint32_t *line_out, struct wb_slice *text_out)
 {
     struct wb_buf literal = WB_BUF_INIT, folded = WB_BUF_INIT;
-    struct search s = {.rules = rules};
+    struct search s; /* its set of letter groups is cleared when it is used */
 
+    s.rules = rules;
+    s.best = NULL;
+    s.work = 0;
     *allow_out = true;
     *line_out = 0;
     *text_out = WB_SLICE_EMPTY;
