@@ -89,7 +89,9 @@ static void plan_first(const struct wb_world *w, const struct wb_world_site *s, 
 
     plan->mapped = page >= s->linked && page < s->mapped;
     plan->isolated = page >= s->mapped;
-    plan->reachable = page < s->foreign;
+    /* The link to a foreign page is on the next site's root, which may be closed. */
+    uint32_t next = plan->site < w->sites ? plan->site + 1 : 1;
+    plan->reachable = page < s->mapped || (page < s->foreign && w->site[next].rules != WB_RULES_FAILING);
     plan->rate = draw_rate(w, plan->site, page);
     plan->born = -AGE_DAYS * WB_DAY_SECONDS * wb_chance_exponential(wb_chance(w->seed, plan->site, page, WB_CHANCE_BIRTH));
     bool leaf = page > 0 && page >= s->inner && page < s->linked;

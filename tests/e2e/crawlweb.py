@@ -1,0 +1,242 @@
+#!/usr/bin/env python3
+"""Crawls of the synthetic web, judged by what it tells afterwards: coverage, robots, courtesy, crash safety, limits.
+
+The server's log is the witness: it has every request of the whole run, and /_truth says which
+pages there are, which of them links or sitemaps lead to, and which the rules close.
+"""
+import collections, os, resource, signal, subprocess, time
+
+from e2e import *
+from websim import *
+
+AGENT = 'WebCheck/1.0'
+
+
+def crawl_command(repo, seeds, *options):
+    return command(repo, 'crawl', *seeds, '--json', '--allow-private', '--user-agent', AGENT, *options)
+
+
+def crawl(repo, seeds, *options, timeout=200):
+    """A crawl to its end; its events."""
+    p = subprocess.run(crawl_command(repo, seeds, *options), capture_output=True, timeout=timeout)
+    assert p.returncode == 0, 'exit %d: %s' % (p.returncode, p.stderr[-800:])
+    return lines(p.stdout)
+
+
+def fetches(events):
+    return [e for e in events if e.get('event') == 'fetch']
+
+
+class Log:
+    """The truth after a crawl, with the requests by host and by URL."""
+
+    def __init__(self, web):
+        self.truth = web.truth()
+        assert self.truth['dropped'] == 0
+        self.pages = {p['url']: p for p in self.truth['pages']}
+        self.requests = self.truth['requests']
+        self.counts = collections.Counter(r['url'] for r in self.requests)
+        self.sites = {s['host']: s for s in self.truth['sites']}
+
+    def wanted(self):
+        return {u for u, p in self.pages.items() if p['allowed'] and p['reachable']}
+
+    def by_host(self):
+        found = collections.defaultdict(list)
+        for r in self.requests:
+            found[split(r['url'])[0]].append((seconds_of(r['time']), split(r['url'])[1]))
+        return found
+
+    def own(self):
+        """Requests of pages by their own addresses (not robots.txt, sitemaps, or steps of redirects)."""
+        return {u: n for u, n in self.counts.items() if u in self.pages}
+
+    def expect_covered(self, repeatable=()):
+        lost = sorted(self.wanted() - set(self.counts))
+        assert not lost, '%d of %d pages never asked for, such as %s' % (len(lost), len(self.wanted()), lost[:3])
+        twice = {u: n for u, n in self.own().items() if n > 1 and self.pages[u]['kind'] not in repeatable}
+        assert not twice, '%d pages asked for more than once, such as %s' % (len(twice), sorted(twice.items())[:3])
+
+    def expect_rules_kept(self):
+        closed = [u for u in self.counts if u in self.pages and not self.pages[u]['allowed']]
+        assert not closed, 'closed by robots.txt, but asked for: %s' % closed[:3]
+        hidden = [u for u in self.counts if u in self.pages and not self.pages[u]['reachable']]
+        assert not hidden, 'nothing leads there, but it was asked for: %s' % hidden[:3]
+        for host, asked in self.by_host().items():
+            assert asked[0][1] == '/robots.txt', '%s: %s before robots.txt' % (host, asked[0][1])
+
+    def expect_gaps(self, interval, slack=0.010):
+        """No two requests to one host closer than the interval; pages of those with a Crawl-delay not closer than that."""
+        for host, asked in self.by_host().items():
+            times = [t for t, _ in asked]
+            for before, after, what in zip(times, times[1:], asked[1:]):
+                assert after - before >= interval - slack, '%s: %s came %.3f s after the request before' % (host, what[1], after - before)
+            delay = self.sites.get(host, {}).get('delay', 0)
+            pages = [t for t, path in asked if path != '/robots.txt' and not path.startswith('/sitemap')]
+            assert all(b - a >= delay - slack for a, b in zip(pages, pages[1:])), '%s: closer than its Crawl-delay' % host
+
+
+@test
+def every_reachable_page_once_and_no_closed_one(folder):
+    with Web('--seed', rng('coverage').randrange(1 << 40), '--sites', 60, '--pages', 2500) as web:
+        events = crawl(folder / 'r', [web.root], '--scope', 'any', '--delay', 0)
+        log = Log(web)
+        log.expect_covered()
+        log.expect_rules_kept()
+        second = {h for h, s in log.sites.items() if 'alias_of' in s}
+        for host, asked in log.by_host().items():
+            assert host not in second or {path for _, path in asked} <= {'/', '/robots.txt'}, 'a second name was crawled: %s' % host
+        good = [p for p in log.pages.values() if p['url'] in log.wanted() and p['status'] == 200]
+        stored = [e['url'] for e in fetches(events) if e['result'] in ('stored', 'duplicate')]
+        assert set(p['url'] for p in good) <= set(stored), 'asked for and not stored'
+        assert ask(folder / 'r', 'stat')[0]['pages'] == done(events)['pages'] >= len(good)
+        verified(folder / 'r')
+        for p in rng('bodies').sample(good, 40):
+            assert call(folder / 'r', 'get', p['url']).stdout == web.get(p['url']).body, p
+
+
+@test
+def one_site_is_not_left(folder):
+    with Web('--seed', 3, '--sites', 30, '--pages', 1500) as web:
+        site = max((s for s in web.truth()['sites'] if s['host'].startswith('s')), key=lambda s: s['pages'])['host']
+        crawl(folder / 'r', ['http://%s/' % site], '--delay', 0)
+        log = Log(web)
+        assert set(log.by_host()) == {site}, sorted(log.by_host())
+        inside = {u for u in log.wanted() if split(u)[0] == site and not log.pages[u].get('isolated')}
+        assert inside <= set(log.counts) and set(log.own()) <= inside, sorted(inside ^ set(log.own()))[:3]
+        log.expect_rules_kept()
+
+
+@test
+def courtesy_over_the_whole_run(folder):
+    with Web('--seed', rng('courtesy').randrange(1 << 40), '--sites', 60, '--pages', 600, '--latency', 20) as web:
+        crawl(folder / 'r', [web.root], '--scope', 'any', '--delay', 0.25, '--max-time', 60)
+        log = Log(web)
+        log.expect_gaps(0.25)
+        log.expect_rules_kept()
+        assert len(log.requests) > 400
+        busiest = max(len(a) for a in log.by_host().values())
+        assert busiest > 20, 'no site was asked often enough to see anything'
+
+
+def kill_group(process):
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+@test
+def killed_at_any_moment_nothing_is_lost_and_courtesy_is_kept(folder):
+    random_ = rng('kill')
+    with Web('--seed', random_.randrange(1 << 40), '--sites', 20, '--pages', 500, '--latency', 10) as web:
+        args = ['--scope', 'any', '--delay', 0.1]
+        kills = 4
+        for _ in range(kills):
+            p = subprocess.Popen(crawl_command(folder / 'r', [web.root], *args), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                 start_new_session=True)
+            time.sleep(random_.uniform(0.3, 1.5))
+            kill_group(p)
+        before = len(web.truth('pages=0')['requests'])
+        crawl(folder / 'r', [web.root], *args)
+        log = Log(web)
+        assert 20 < before < len(log.requests), (before, len(log.requests))
+        lost = log.wanted() - set(log.counts)
+        assert not lost, '%d pages lost, such as %s' % (len(lost), sorted(lost)[:3])
+        # A page is asked for again where its answer was on the way, or not yet durable, when the crawler died: at most a second's worth.
+        again = sum(n - 1 for n in log.own().values())
+        assert again <= kills * 20 * 12, '%d pages asked for again after %d kills' % (again, kills)
+        log.expect_rules_kept()
+        log.expect_gaps(0.1)
+        verified(folder / 'r')
+        assert len([u for u in log.wanted() if log.pages[u]['status'] == 200]) <= ask(folder / 'r', 'stat')[0]['pages']
+
+
+@test
+def a_second_crawl_asks_with_validators(folder):
+    with Web('--seed', 5, '--sites', 20, '--pages', 600) as web:
+        args = ['--scope', 'any', '--delay', 0]
+        first = crawl(folder / 'r', [web.root], *args)
+        count = len(web.truth('pages=0')['requests'])
+        second = crawl(folder / 'r', [web.root], *args)
+        results = collections.Counter(e['result'] for e in fetches(second))
+        assert results['stored'] == results['duplicate'] == 0, results
+        assert results['unchanged'] == sum(e['result'] in ('stored', 'duplicate') for e in fetches(first)), results
+        statuses = collections.Counter(r['status'] for r in web.truth('pages=0')['requests'][count:])
+        assert statuses[304] > statuses[200], statuses
+        Log(web).expect_rules_kept()
+
+
+@test
+def changes_are_seen(folder):
+    """Pages that changed between two visits are stored anew, the others are known to be unchanged."""
+    with Web('--seed', 6, '--sites', 15, '--pages', 800, '--speed', 86400 * 3) as web:
+        args = ['--scope', 'any', '--delay', 0]
+        crawl(folder / 'r', [web.root], *args)
+        time.sleep(4)
+        results = {e['url']: e['result'] for e in fetches(crawl(folder / 'r', [web.root], *args))}
+        log = Log(web)
+        times = collections.defaultdict(list)
+        for r in log.requests:
+            times[r['url']].append(seconds_of(r['time']))
+        seen = collections.Counter()
+        for url, p in log.pages.items():
+            if p['kind'] != 'page' or len(times[url]) != 2 or split(url)[1] == '/':
+                continue
+            first, second = times[url]
+            changed, gone = seconds_of(p['changed']), seconds_of(p['gone']) if p['gone'] else 1e18
+            if gone < second - 0.05:
+                assert results[url] == 'gone' or gone < first, (p, results[url])
+                seen['gone'] += 1
+            elif gone > second + 0.05 and changed < first - 0.05:
+                assert results[url] == 'unchanged', (p, results[url])
+                seen['unchanged'] += 1
+            elif gone > second + 0.05 and first + 0.05 < changed < second - 0.05:
+                assert results[url] in ('stored', 'duplicate'), (p, results[url])
+                seen['changed'] += 1
+        assert min(seen['gone'], seen['unchanged'], seen['changed']) > 3, seen
+
+
+# ---- hostile webs -----------------------------------------------------------------------
+
+# What may be asked for again: it failed the first time. Long ways of redirects and traps have no page count.
+RETRIED = {'unavailable', 'too-many', 'reset-head', 'reset-body', 'short', 'silent', 'error', 'garbage', 'bad-chunks', 'bad-head', 'two-lengths',
+           'endless-head', 'huge-head', 'bad-gzip', 'bomb', 'bomb-nested', 'unknown-coding', 'bad-location', 'long', 'slow-first', 'slow-body',
+           'endless-body', 'loop', 'chain', 'long-chain', 'session', 'calendar', 'repeat'}
+
+
+@test
+def hostile_webs_end_in_bounded_time_and_memory(folder):
+    with Web('--seed', rng('hostile').randrange(1 << 40), '--sites', 50, '--pages', 1200, '--hostile') as web:
+        start, limit = time.time(), 60
+        events = crawl(folder / 'r', [web.root], '--scope', 'any', '--delay', 0, '--timeout', 3, '--max-time', limit,
+                       '--max-bytes', 1 << 20, '--site-budget', 400)
+        took = time.time() - start
+        assert took < limit + 15, 'it took %.0f s' % took
+        peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+        assert peak < 400 << 10, 'a crawler took %d KB' % peak
+        log = Log(web)
+        log.expect_rules_kept()
+        expect_results(log, events)
+        twice = {u: n for u, n in log.own().items() if n > 1 and log.pages[u]['kind'] not in RETRIED}
+        assert not twice, 'asked for more than once: %s' % sorted(twice.items())[:3]
+        most = max(log.own().values())
+        assert most < 12, 'a page was asked for %d times' % most
+        verified(folder / 'r')
+
+
+def expect_results(log, events):
+    """Each kind ends as it should, in words that say why."""
+    results = collections.defaultdict(set)
+    for e in fetches(events):
+        if e['url'] in log.pages:
+            results[log.pages[e['url']]['kind']].add(e['result'])
+    for kind, allowed in (('endless-body', {'truncated'}), ('missing', {'gone'}), ('gone', {'gone'}), ('redirect', {'redirect'}),
+                          ('out', {'redirect'}), ('page', {'stored', 'duplicate', 'robots', 'gone'}), ('soft-404', {'stored', 'duplicate'}),
+                          ('windows-1252', {'stored', 'duplicate'}), ('deep', {'stored', 'duplicate', 'truncated'})):
+        assert results[kind] <= allowed, (kind, results[kind])
+    for kind in ('silent', 'reset-head', 'reset-body', 'short', 'garbage', 'bad-chunks', 'endless-head', 'bomb', 'bomb-nested', 'bad-gzip',
+                 'unknown-coding', 'error', 'bad-location'):
+        assert all(r.startswith('error:') for r in results[kind]), (kind, results[kind])
+    assert sum(bool(r) for r in results.values()) > 20, 'few kinds were met: %s' % sorted(results)
+
+
+run()
