@@ -147,7 +147,10 @@ struct wb_site_report {
  */
 int wb_dispenser_report(struct wb_dispenser *dispenser, struct wb_slice owner, const struct wb_site_report *reports, size_t count);
 
-/* Everything that a dead process held goes back; a site that nobody finished is READY (WAITING where it has a next_ms), a borrowed one what it was. */
+/*
+ * Everything that a dead process held goes back: a site that nobody finished is READY, with its next_ms for the next owner
+ * to keep; a borrowed one is what it was before.
+ */
 int wb_dispenser_release(struct wb_dispenser *dispenser, struct wb_slice owner);
 
 /* Seeds of a site with an id above `after`, by id. */

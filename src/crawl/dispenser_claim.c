@@ -12,14 +12,14 @@
 #include "base/error.h"
 #include "os/random.h"
 
-/* What a site becomes whose owner is gone. now_ms 0: where that is not known, a site that has a clock waits for it. */
-static void go_back(struct wb_record *record, int64_t now_ms)
+/* What a site becomes whose owner is gone. Its next_ms stays, and binds the next owner. */
+static void go_back(struct wb_record *record)
 {
     struct wb_site_row *row = &record->row;
 
     row->state = row->before;
-    if (row->state == WB_SITE_READY || row->state == WB_SITE_WAITING)
-        row->state = row->next_ms > now_ms ? WB_SITE_WAITING : row->address.len ? WB_SITE_READY : WB_SITE_UNRESOLVED;
+    if (row->state == WB_SITE_READY && row->address.len == 0)
+        row->state = WB_SITE_UNRESOLVED;
     if (record->anew && wb_site_over(row->state)) {
         row->state = WB_SITE_UNRESOLVED;
         row->seeds_taken = row->pages = 0;
@@ -55,7 +55,7 @@ static int end_leases(struct wb_dispenser *d, const struct claim *c)
     for (size_t i = 0; i < list.count && err == 0; i++) {
         const struct wb_record *was = &list.records[i];
         struct wb_record now = *was;
-        go_back(&now, c->now_ms);
+        go_back(&now);
         err = WB_SQL_RUN(d->sql, S_LOST_ADD, wb_sql_str(was->row.owner), wb_sql_int(was->row.id));
         if (err == 0)
             err = wb_record_save(d, was, &now);
@@ -287,7 +287,7 @@ static int release_some(struct wb_dispenser *d, void *context)
     err = wb_record_list_read(d, S_OF_OWNER, err, &list);
     for (size_t i = 0; i < list.count && err == 0; i++) {
         struct wb_record now = list.records[i];
-        go_back(&now, 0);
+        go_back(&now);
         err = wb_record_save(d, &list.records[i], &now);
     }
     c->max = (unsigned)list.count;

@@ -85,11 +85,9 @@ static void say(const struct trace *t, const char *what, int a, int b)
 
 /* ---- what the twin does ------------------------------------------------------------------------------ */
 
-static void twin_end_lease(struct twin_site *s, int64_t now_ms)
+static void twin_end_lease(struct twin_site *s)
 {
-    s->state = s->before;
-    if (s->state == WB_SITE_READY || s->state == WB_SITE_WAITING)
-        s->state = s->next_ms > now_ms ? WB_SITE_WAITING : s->address ? WB_SITE_READY : WB_SITE_UNRESOLVED;
+    s->state = s->before == WB_SITE_READY && !s->address ? WB_SITE_UNRESOLVED : s->before;
     if (s->anew && over(s->state)) {
         s->state = WB_SITE_UNRESOLVED;
         s->seeds_taken = s->pages = 0;
@@ -131,7 +129,7 @@ static unsigned twin_claim(struct trace *t, int64_t run, int owner, int64_t leas
         struct twin_site *s = &t->sites[i];
         if (s->there && s->state == WB_SITE_CLAIMED && s->lease_ms <= t->now_ms && s->owner != owner) {
             s->lost[s->owner] = true;
-            twin_end_lease(s, t->now_ms);
+            twin_end_lease(s);
         }
         if (s->there && s->run == run && s->state == WB_SITE_WAITING && s->next_ms <= t->now_ms)
             s->state = s->address ? WB_SITE_READY : WB_SITE_UNRESOLVED;
@@ -471,7 +469,7 @@ static void do_release(struct trace *t)
     must_ok(wb_dispenser_release(t->place->d, owner_slice(owner)));
     for (int i = 0; i < SITES; i++) {
         if (t->sites[i].there && t->sites[i].owner == owner)
-            twin_end_lease(&t->sites[i], 0);
+            twin_end_lease(&t->sites[i]);
         t->sites[i].lost[owner] = false;
     }
 }
