@@ -43,12 +43,12 @@ static bool has_escapes(struct wb_slice s)
     return memmem(front.ptr, front.len, "\x1b$B", 3) || memmem(front.ptr, front.len, "\x1b$@", 3);
 }
 
-/* Whether all of it is UTF-8; what the window's end cuts off does not count against it. */
-static bool looks_utf8(struct wb_slice s, bool cut)
+/* Whether all of it is UTF-8; a character that the window's or the document's end cuts does not count against it. */
+static bool looks_utf8(struct wb_slice s)
 {
     size_t valid = wb_utf8_prefix(s.ptr, s.len);
 
-    return valid == s.len || (cut && valid > 0 && s.len - valid < 4);
+    return valid == s.len || (valid > 0 && s.len - valid < 4);
 }
 
 /* What the detector is shown: bytes that are not ASCII and a little around them, a blank for what is left out. */
@@ -81,9 +81,10 @@ static const char *usable_name(const char *icu_name)
 {
     const struct wb_encoding *encoding = wb_encoding_by_label(wb_slice_str(icu_name));
 
-    if (!encoding || (encoding->way != WB_ENCODING_SINGLE && encoding->way != WB_ENCODING_ICU))
+    if (!encoding)
         return NULL;
-    return encoding->name;
+    bool usable = encoding->way == WB_ENCODING_SINGLE || encoding->way == WB_ENCODING_ICU || encoding->way == WB_ENCODING_UTF8;
+    return usable ? encoding->name : NULL;
 }
 
 static const char *ask_detector(const char *sample, size_t len)
@@ -137,8 +138,7 @@ const char *wb_charset_guess(struct wb_slice bytes, const char *ascii)
     size_t at = wb_ascii_prefix(bytes.ptr, bytes.len);
     if (at == bytes.len)
         return has_escapes(bytes) ? "iso-2022-jp" : ascii;
-    bool cut = bytes.len - at > WINDOW;
-    if (looks_utf8(wb_slice(bytes.ptr + at, cut ? WINDOW : bytes.len - at), cut))
+    if (looks_utf8(wb_slice(bytes.ptr + at, bytes.len - at < WINDOW ? bytes.len - at : WINDOW)))
         return "utf-8";
     size_t front = at < AROUND ? at : AROUND;
     struct wb_slice rest = wb_slice(bytes.ptr + at - front, bytes.len - at + front);

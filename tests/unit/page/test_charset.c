@@ -193,6 +193,9 @@ static const struct {
     {LIT("plain"), "", WB_CHARSET_HTML, "windows-1252"},
     {LIT("plain"), "", WB_CHARSET_TEXT, "utf-8"},
     {LIT("na\xc3\xafve"), "", WB_CHARSET_HTML, "utf-8"},
+    {LIT("na\xc3\xafve caf\xc3"), "", WB_CHARSET_TEXT, "utf-8"}, /* cut */
+    {LIT("na\xc3\xafve caf\xc3\xa9 d\xc3\xa9j\xc3\xa0 vu fa\xc3\xa7on r\xc3\xb4le \xff gar\xc3\xa7on cr\xc3\xa8me \xe2\x82\xac "
+         "\xe2\x80\x9cno\xc3\xabl\xe2\x80\x9d"), "", WB_CHARSET_TEXT, "utf-8"}, /* one bad byte */
     {LIT("na\xefve caf\xe9"), "", WB_CHARSET_TEXT, "windows-1252"},
     {LIT("p\0l\0a\0i\0n\0 \0t\0e\0x\0t\0"), "", WB_CHARSET_TEXT, "utf-16le"},
     {LIT("\0p\0l\0a\0i\0n\0 \0t\0e\0x\0t"), "", WB_CHARSET_TEXT, "utf-16be"},
