@@ -6,8 +6,8 @@
  * site's visit is not over, and otherwise for the next one (the locally isolated page).
  */
 #include "crawl/worker.h"
+#include "base/hash.h"
 #include "base/mem.h"
-#include "os/clock.h"
 
 enum { OUTBOX_BATCH = 4096, OUTBOX_MEMORY = 1 << 20 };
 
@@ -17,13 +17,12 @@ struct wb_outbox_entry {
     bool https;
 };
 
-int wb_admit(struct wb_worker *w, struct wb_site *site, const struct wb_url *url, const struct wb_item *item, unsigned flags)
+/* w->key is the URL's. */
+static int admit_key(struct wb_worker *w, struct wb_site *site, const struct wb_url *url, const struct wb_item *item, unsigned flags)
 {
     struct wb_item entry = *item;
-    int err = wb_url_key(url, &w->key);
+    int err;
 
-    if (err < 0)
-        return err == WB_E_LIMIT ? 0 : err;
     entry.path = wb_site_path(url);
     entry.https = wb_slice_equal(wb_url_scheme(url), WB_SLICE_LIT("https"));
     if (entry.path.len > WB_TRAP_URL_MAX)
@@ -43,6 +42,15 @@ int wb_admit(struct wb_worker *w, struct wb_site *site, const struct wb_url *url
     if (!(flags & WB_ADMIT_QUIET))
         wb_tally_add(&w->tally->known, 1);
     return 1;
+}
+
+int wb_admit(struct wb_worker *w, struct wb_site *site, const struct wb_url *url, const struct wb_item *item, unsigned flags)
+{
+    int err = wb_url_key(url, &w->key);
+
+    if (err < 0)
+        return err == WB_E_LIMIT ? 0 : err;
+    return admit_key(w, site, url, item, flags);
 }
 
 /* ---- to other sites -------------------------------------------------------------------------- */
@@ -94,9 +102,22 @@ static int admit_neighbour(struct wb_worker *w, struct wb_site *site, const stru
     return wb_visit_note(w, site, &edit);
 }
 
+/* Most links of a page were on the page before: what was decided a moment ago is not decided again. */
+static bool was_decided(struct wb_worker *w, const struct wb_site *site, struct wb_slice url)
+{
+    uint64_t hash = wb_hash64(url.ptr, url.len) ^ site->key ^ (uint64_t)site->visit << 56;
+    uint64_t *slot = &w->recent[hash & (WB_RECENT_LINKS - 1)];
+    bool known = *slot == hash;
+
+    *slot = hash;
+    return known;
+}
+
 int wb_links_follow(struct wb_worker *w, struct wb_site *site, struct wb_slice url, const struct wb_item *item, unsigned flags)
 {
     if (item->depth > w->plan->options->max_depth)
+        return 0;
+    if (item->kind == WB_ITEM_PAGE && flags == 0 && was_decided(w, site, url))
         return 0;
     if (!wb_slice_starts(url, WB_SLICE_LIT("http")) || wb_url_parse(url, NULL, &w->target) < 0 || !wb_url_is_http(&w->target))
         return 0;
@@ -105,7 +126,7 @@ int wb_links_follow(struct wb_worker *w, struct wb_site *site, struct wb_slice u
         return err == WB_E_LIMIT ? 0 : err;
     struct wb_slice name = wb_key_site(wb_buf_slice(&w->key));
     if (wb_slice_equal(name, wb_slice_str(site->name)))
-        return wb_admit(w, site, &w->target, item, flags);
+        return admit_key(w, site, &w->target, item, flags);
     /* What led elsewhere was told when it was seen first; a sitemap speaks for its own site only. */
     if (flags & WB_ADMIT_QUIET || item->kind != WB_ITEM_PAGE || !wb_scope_has(&w->plan->scope, name))
         return 0;
@@ -175,16 +196,53 @@ static bool is_followed(const struct wb_link *link)
     }
 }
 
+/* Room for the links of a page, and for a table of them of twice as many slots. */
 static int grow_links(struct wb_worker *w, size_t count)
 {
+    size_t cap = 256;
+
     if (count <= w->link_cap)
         return 0;
-    struct wb_edit_link *links = wb_realloc(w->links, count * sizeof *links);
-    if (!links)
+    while (cap < count)
+        cap *= 2;
+    struct wb_edit_link *links = wb_realloc(w->links, cap * sizeof *links);
+    w->links = links ? links : w->links;
+    struct wb_link_slot *slots = links ? wb_realloc(w->link_slots, 2 * cap * sizeof *slots) : NULL;
+    if (!slots)
         return WB_E_NOMEM;
-    w->links = links;
-    w->link_cap = count;
+    memset(slots, 0, 2 * cap * sizeof *slots);
+    w->link_slots = slots;
+    w->link_cap = cap;
     return 0;
+}
+
+/* The link of this page that leads to url, or the slot for a new one. Slots of earlier pages have another stamp. */
+static struct wb_link_slot *find_link(struct wb_worker *w, struct wb_slice url)
+{
+    uint64_t hash = wb_hash64(url.ptr, url.len);
+
+    for (size_t i = hash;; i++) {
+        struct wb_link_slot *slot = &w->link_slots[i & (2 * w->link_cap - 1)];
+        if (slot->stamp != w->link_stamp) {
+            *slot = (struct wb_link_slot){.hash = (uint32_t)(hash >> 32), .stamp = w->link_stamp, .at = UINT32_MAX};
+            return slot;
+        }
+        if (slot->hash == (uint32_t)(hash >> 32) && wb_slice_equal(w->links[slot->at].url, url))
+            return slot;
+    }
+}
+
+/* A page that links twice to another has one link there: with the first words, and to be followed where one of them is. */
+static void merge_link(struct wb_edit_link *link, const struct wb_edit_link *again)
+{
+    bool followed = (again->flags & (WB_EDIT_LINK_FOLLOW | WB_EDIT_LINK_NOFOLLOW)) == WB_EDIT_LINK_FOLLOW;
+
+    if (!link->anchor.len)
+        link->anchor = again->anchor;
+    if (followed && link->flags != again->flags) {
+        link->flags = again->flags;
+        link->tag = again->tag;
+    }
 }
 
 int wb_links_collect(struct wb_worker *w, const struct wb_extract *extract, bool nofollow, size_t *count_out)
@@ -195,6 +253,7 @@ int wb_links_collect(struct wb_worker *w, const struct wb_extract *extract, bool
     *count_out = 0;
     if (err < 0)
         return err;
+    w->link_stamp++;
     for (size_t i = 0; i < extract->link_count; i++) {
         const struct wb_link *link = &extract->links[i];
         struct wb_slice url = link->url;
@@ -206,8 +265,15 @@ int wb_links_collect(struct wb_worker *w, const struct wb_extract *extract, bool
         unsigned flags = is_followed(link) ? WB_EDIT_LINK_FOLLOW : 0;
         if (nofollow || link->rels & WB_REL_NOFOLLOW)
             flags |= WB_EDIT_LINK_NOFOLLOW;
-        w->links[count++] = (struct wb_edit_link){.url = url, .anchor = link->anchor, .tag = link->tag, .flags = (uint8_t)flags,
-                                                  .modified_ms = link->modified_ms};
+        struct wb_edit_link entry = {.url = url, .anchor = link->anchor, .flags = (uint8_t)flags,
+                                     .tag = link->rels & WB_REL_INDEX ? WB_EDIT_TAG_SITEMAP : link->tag, .modified_ms = link->modified_ms};
+        struct wb_link_slot *slot = find_link(w, url);
+        if (slot->at != UINT32_MAX) {
+            merge_link(&w->links[slot->at], &entry);
+            continue;
+        }
+        slot->at = (uint32_t)count;
+        w->links[count++] = entry;
     }
     *count_out = count;
     return 0;

@@ -173,7 +173,8 @@ static int follow_feeds(struct wb_errand *errand, const struct wb_extract *extra
 static int extract_page(struct outcome *o, const struct wb_page *page, struct wb_extract *extract)
 {
     struct wb_worker *w = o->errand->worker;
-    struct wb_extract_input input = {.url = page->url, .type = page->type, .charset = page->charset, .body = page->body, .wants = WB_WANT_ALL};
+    struct wb_extract_input input = {.url = page->url, .type = page->type, .charset = page->charset, .body = page->body,
+                                      .wants = WB_WANT_LINKS | WB_WANT_TEXT | WB_WANT_SIMHASH};
     size_t count = 0;
 
     int err = wb_extract(w->extractor, &input, extract);
@@ -491,7 +492,7 @@ static int take_hints(struct wb_errand *errand, struct wb_edit *edit)
     struct wb_site *site = errand->site;
 
     for (size_t i = 0; i < edit->link_count; i++) {
-        bool nested = edit->links[i].flags & WB_EDIT_LINK_FOLLOW;
+        bool nested = edit->links[i].tag == WB_EDIT_TAG_SITEMAP;
         struct wb_item item = {.kind = nested ? WB_ITEM_SITEMAP : WB_ITEM_PAGE, .depth = 1};
         if (nested && (site->sitemaps + site->again.count > WB_SITEMAPS_MAX))
             continue;
@@ -506,7 +507,7 @@ static int sitemap_came(struct wb_errand *errand, struct wb_fetch_result *result
 {
     struct wb_worker *w = errand->worker;
     struct wb_site *site = errand->site;
-    struct wb_edit edit = {.kind = WB_EDIT_HINTS, .text = wb_buf_slice(&errand->url), .links = w->links};
+    struct wb_edit edit = {.kind = WB_EDIT_HINTS, .text = wb_buf_slice(&errand->url)};
     struct wb_fetch_event event = {.url = edit.text, .result = "sitemap", .status = result->status, .ms = result->took_ms,
                                    .bytes = result->body.len, .time_ms = result->sent_ms, .error = (int)result->error,
                                    .message = result->error ? result->message : NULL};
@@ -521,11 +522,6 @@ static int sitemap_came(struct wb_errand *errand, struct wb_fetch_result *result
         if (err == 0)
             err = wb_links_collect(w, &extract, false, &edit.link_count);
         edit.links = w->links;
-        for (size_t i = 0, k = 0; err == 0 && i < extract.link_count && k < edit.link_count; i++) {
-            if (!wb_slice_starts(extract.links[i].url, WB_SLICE_LIT("http:")) && !wb_slice_starts(extract.links[i].url, WB_SLICE_LIT("https:")))
-                continue;
-            w->links[k++].flags = extract.links[i].rels & WB_REL_INDEX ? WB_EDIT_LINK_FOLLOW : 0;
-        }
     }
     if (err == 0)
         err = wb_visit_note(w, site, &edit);

@@ -54,7 +54,7 @@ static int restore_links(struct wb_worker *w, struct wb_site *site, const struct
         if (edit->kind == WB_EDIT_PAGE && (link.flags & (WB_EDIT_LINK_FOLLOW | WB_EDIT_LINK_NOFOLLOW)) != WB_EDIT_LINK_FOLLOW)
             continue;
         struct wb_item entry = *item;
-        if (edit->kind == WB_EDIT_HINTS && link.flags & WB_EDIT_LINK_FOLLOW)
+        if (link.tag == WB_EDIT_TAG_SITEMAP)
             entry.kind = WB_ITEM_SITEMAP;
         got = admit_text(w, site, link.url, &entry, flags | WB_ADMIT_QUIET);
         if (got < 0)

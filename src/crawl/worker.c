@@ -420,6 +420,7 @@ static void free_memory(struct wb_worker *w)
     wb_free(w->by_name);
     wb_free(w->reports);
     wb_free(w->links);
+    wb_free(w->link_slots);
     struct wb_buf *bufs[] = {&w->lines, &w->key, &w->url_text, &w->item_mem, &w->link_mem, &w->old_mem, &w->media_mem};
     for (size_t i = 0; i < sizeof bufs / sizeof *bufs; i++)
         wb_buf_release(bufs[i]);
@@ -462,7 +463,9 @@ static void raise_limits(void)
 
 int wb_worker_run(const struct wb_crawl_plan *plan, unsigned number, int events_fd)
 {
-    struct wb_worker w = {.plan = plan, .tally = plan->tally, .mine = &plan->tally->workers[number], .number = number,
+    static struct wb_worker w; /* one a process, and too large for a stack */
+
+    w = (struct wb_worker){.plan = plan, .tally = plan->tally, .mine = &plan->tally->workers[number], .number = number,
                           .events_fd = events_fd, .parent = getppid()};
 
     signal(SIGPIPE, SIG_IGN);

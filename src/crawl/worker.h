@@ -76,6 +76,13 @@ struct wb_errand {
     struct wb_errand *next_free;
 };
 
+#define WB_RECENT_LINKS (1u << 15)
+
+/* Finds a link of the page at hand by its target (links.c). */
+struct wb_link_slot {
+    uint32_t hash, stamp, at;
+};
+
 struct wb_worker {
     const struct wb_crawl_plan *plan;
     struct wb_tally *tally;
@@ -120,8 +127,11 @@ struct wb_worker {
     struct wb_buf lines;         /* of the log, until the commit */
     struct wb_buf key, url_text, item_mem, link_mem, old_mem, media_mem;
     struct wb_url url, base_url, target;
-    struct wb_edit_link *links;  /* of the page at hand */
+    struct wb_edit_link *links;  /* of the page at hand, each target once */
     size_t link_cap;
+    struct wb_link_slot *link_slots;
+    uint32_t link_stamp;         /* of the page at hand */
+    uint64_t recent[WB_RECENT_LINKS]; /* links that were decided a moment ago (links.c) */
 };
 
 /* Runs until the run is over. Returns the process's exit status: 0, 1 or WB_WORKER_LOST, after which another one should be started. */

@@ -55,6 +55,9 @@ enum wb_edit_link_flags {
     WB_EDIT_LINK_NOFOLLOW = 1 << 1, /* the page asks not to */
 };
 
+/* Beside the tags of page: a sitemap that a sitemap index names. */
+#define WB_EDIT_TAG_SITEMAP 14
+
 struct wb_edit_link {
     struct wb_slice url;    /* absolute, without its fragment */
     struct wb_slice anchor;
