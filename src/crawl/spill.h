@@ -23,9 +23,10 @@ struct wb_spill_queue {
     uint64_t count;
 };
 
+/* Items have up to 64 KiB (WB_E_LIMIT). Where it fails (WB_E_IO: the disk is full), nothing was pushed and nothing is lost. */
 int wb_spill_push(struct wb_spill *spill, struct wb_spill_queue *queue, struct wb_slice item);
 
-/* 1 with an item that is valid until the next call on this queue, 0 where it is empty, or an error. mem is scratch for items that lie across blocks. */
+/* 1 with an item that is valid until the next call on this queue or use of mem, 0 where it is empty, or an error. The last item of a queue lies in mem. */
 int wb_spill_pop(struct wb_spill *spill, struct wb_spill_queue *queue, struct wb_buf *mem, struct wb_slice *item_out);
 
 /* Gives memory and blocks back. */

@@ -264,12 +264,22 @@ static void test_full_disk(void **state)
         if (i % 3)
             add_page(spool, next++);
     }
-    wb_fault_arm(WB_FAULT_WRITE, 1, ENOSPC);
-    assert_int_equal(wb_spool_reset(spool), WB_E_IO);
-    wb_fault_disarm();
-    add_page(spool, next++); /* that round was never begun */
     wb_spool_close(spool, false);
     expect_back(dir, 1000, next - 1000);
+    /* A round that could not be begun, after an even one and after an odd one. */
+    for (unsigned resets = 0; resets < 2; resets++) {
+        assert_int_equal(wb_spool_create(dir, "a", &spool), 0);
+        add_page(spool, 1);
+        if (resets)
+            assert_int_equal(wb_spool_reset(spool), 0);
+        add_page(spool, 2);
+        wb_fault_arm(WB_FAULT_WRITE, 1, ENOSPC);
+        assert_int_equal(wb_spool_reset(spool), WB_E_IO);
+        wb_fault_disarm();
+        add_page(spool, 3);
+        wb_spool_close(spool, false);
+        expect_back(dir, 1 + resets, 3 - resets);
+    }
     for (uint64_t nth = 1; nth < 20; nth++) {
         wb_fault_arm(WB_FAULT_ANY, nth, EIO);
         int err = wb_spool_create(dir, "a", &spool);

@@ -256,10 +256,74 @@ static void test_killed_recovery(void **state)
     assert_true(told > 0);
 }
 
+/* ---- making logs while another process takes up those of the dead ------------------------------------ */
+
+enum { MAKERS = 3, MADE = 300 };
+
+static void make_logs(void *context, int to)
+{
+    const char *dir = context;
+
+    for (uint32_t i = 0; i < MADE; i++) {
+        struct wb_edit edit = {.kind = WB_EDIT_REQUEST, .site = 1000, .text = WB_SLICE_LIT("x"), .count = i};
+        struct ack ack = {.number = i};
+        struct wb_edit_log *log;
+        must(wb_edit_log_create(dir, 0, &log) == 0);
+        must(wb_edit_log_append(log, &edit, &ack.place) == 0);
+        must(wb_edit_log_flush(log) == 0);
+        wb_edit_log_close(log);
+        must(write(to, &ack, sizeof ack) == sizeof ack);
+    }
+}
+
+static int forget_orphan(void *context, const struct wb_edit *last, struct wb_edit_place place)
+{
+    (void)context;
+    (void)last;
+    (void)place;
+    return 0;
+}
+
+static void recover_always(void *context, int to)
+{
+    (void)to;
+    for (;;)
+        must(wb_edit_log_recover(context, forget_orphan, NULL) == 0);
+}
+
+static void test_made_while_recovered(void **state)
+{
+    const char *dir = new_dir();
+    struct child makers[MAKERS], recoverer = start_child(recover_always, (void *)(uintptr_t)dir);
+    struct wb_edit_reader *reader;
+
+    (void)state;
+    for (unsigned i = 0; i < MAKERS; i++)
+        makers[i] = start_child(make_logs, (void *)(uintptr_t)dir);
+    assert_int_equal(wb_edit_reader_open(dir, &reader), 0);
+    for (unsigned i = 0; i < MAKERS; i++) {
+        struct ack ack;
+        struct wb_edit edit;
+        int status;
+        for (uint32_t n = 0; n < MADE; n++) {
+            assert_true(next_ack(&makers[i], &ack, sizeof ack));
+            assert_int_equal(wb_edit_reader_get(reader, ack.place, &edit), 0);
+            assert_int_equal(edit.count, n);
+        }
+        close(makers[i].from);
+        assert_int_equal(waitpid(makers[i].pid, &status, 0), makers[i].pid);
+        assert_int_equal(status, 0);
+    }
+    wb_edit_reader_close(reader);
+    kill_child(&recoverer, 0);
+    close(recoverer.from);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_killed_writers),
+        cmocka_unit_test(test_made_while_recovered),
         cmocka_unit_test(test_killed_recovery),
     };
 

@@ -267,6 +267,11 @@ static void damage_everywhere(bool ended)
             change_byte(log_path(dir, 1), at, (uint8_t)(1 + at % 255));
         }
     assert_int_equal(read_all(dir, list, 40, &damage), 40);
+    /* The last record: damage where the log has ended, otherwise a tail that was never finished. */
+    change_byte(log_path(dir, 1), list[39].place.offset + 20, 1);
+    assert_int_equal(read_all(dir, list, 40, &damage), 39);
+    assert_int_equal(damage, ended);
+    change_byte(log_path(dir, 1), list[39].place.offset + 20, 1);
     /* Of the file's head: the whole log is lost, and told once; but a torn end only means that it did not end. */
     for (uint64_t at = 0; at < 48; at++) {
         change_byte(log_path(dir, 1), at, 64);
