@@ -250,6 +250,9 @@ static void on_read(evutil_socket_t fd, short what, void *context)
 {
     struct connection *c = context;
 
+    bool busy = c->state == STATE_DELAYED || c->state == STATE_SENDING || c->state == STATE_DRIPPING;
+    if ((what & EV_TIMEOUT) && busy)
+        return; /* who waits for our answer is not idle */
     if ((what & EV_TIMEOUT) || wb_buf_reserve(&c->in, READ_BYTES) < 0) {
         close_connection(c);
         return;
