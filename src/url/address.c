@@ -83,12 +83,17 @@ bool wb_address_read4(struct wb_slice text, uint32_t *address_out)
 
 char *wb_address_write4(char *out, uint32_t address)
 {
-    char text[16];
-    int len = snprintf(text, sizeof text, "%u.%u.%u.%u", address >> 24, address >> 16 & 255, address >> 8 & 255,
-                       address & 255);
-
-    memcpy(out, text, (size_t)len);
-    return out + len;
+    for (int shift = 24; shift >= 0; shift -= 8) {
+        unsigned part = address >> shift & 255;
+        if (part >= 100)
+            *out++ = (char)('0' + part / 100);
+        if (part >= 10)
+            *out++ = (char)('0' + part / 10 % 10);
+        *out++ = (char)('0' + part % 10);
+        if (shift)
+            *out++ = '.';
+    }
+    return out;
 }
 
 /* The dotted tail of an IPv6 address: four decimal numbers without leading zeros, and the end. */
