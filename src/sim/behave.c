@@ -131,8 +131,8 @@ static int hop_number(struct wb_slice rest)
     return (int)hop;
 }
 
-static int redirect_page(struct wb_respond *r, const struct wb_asked *asked, const struct wb_plan *plan, const struct wb_moment *now,
-                         struct wb_slice rest, struct wb_reply *reply)
+static int redirect_page(struct wb_respond *r, const struct wb_asked *asked, const struct wb_plan *plan,
+                         const struct wb_moment *now, struct wb_slice rest, struct wb_reply *reply)
 {
     int hop = hop_number(rest), status = wb_plan_status(&r->world, plan, now);
     int hops = plan->kind == WB_KIND_CHAIN ? CHAIN_HOPS : plan->kind == WB_KIND_LONG_CHAIN ? LONG_CHAIN_HOPS : 0;

@@ -7,7 +7,8 @@
 #include "sim/chance.h"
 #include "sim/prose.h"
 
-static const char *const sections[] = {"news", "articles", "docs", "people", "projects", "notes", "events", "shop", "research", "media"};
+static const char *const sections[] = {"news",  "articles", "docs", "people",   "projects",
+                                       "notes", "events",   "shop", "research", "media"};
 
 #define SECTIONS (sizeof sections / sizeof *sections)
 

@@ -4,11 +4,13 @@
  * It decides nothing about a page: that is plan.c's.
  */
 #include "sim/markup.h"
+#include "base/hash.h"
 #include "sim/chance.h"
 #include "sim/life.h"
 #include "sim/locate.h"
 #include "sim/prose.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 #define EXTRA_LINKS_MAX 8u
@@ -236,15 +238,14 @@ static void put_calendar(struct painter *p, struct wb_slice rest)
 
 static void put_sessions(struct painter *p, struct wb_slice rest)
 {
-    uint64_t id = wb_chance(p->name, rest.len, rest.len ? (uint64_t)(unsigned char)rest.ptr[rest.len - 1] : 0, WB_CHANCE_DERIVED);
+    /* The id of a link depends on the id of the page it is on, and so there is no end of them. */
+    uint64_t from = wb_hash64(rest.ptr, rest.len);
 
-    /* The id of a link depends on the id of the page it is on, and so never ends. */
-    for (size_t i = 0; i < rest.len; i++)
-        id = id * 31 + (unsigned char)rest.ptr[i];
     for (unsigned i = 0; i < 3; i++) {
+        uint64_t id = wb_chance(p->name, from, i, WB_CHANCE_DERIVED);
         wb_pen_str(p->pen, "<p><a href=\"");
         wb_locate_path(p->world, p->plan, p->pen);
-        wb_pen_printf(p->pen, "?sid=%016llx\">Stay signed in</a></p>\n", (unsigned long long)wb_chance(id, i, 0, WB_CHANCE_DERIVED));
+        wb_pen_printf(p->pen, "?sid=%016" PRIx64 "\">Stay signed in</a></p>\n", id);
     }
 }
 
@@ -295,7 +296,7 @@ static void put_foreign_text(struct painter *p)
     for (unsigned i = 0; i < 20; i++) {
         wb_pen_str(p->pen, "<p>");
         if (p->plan->kind == WB_KIND_LATIN)
-            wb_pen_str(p->pen, "Le caf\xc3\xa9 de la for\xc3\xaat \xe2\x80\x94 \xe2\x80\x9cna\xc3\xafve\xe2\x80\x9d, d\xc3\xa9j\xc3\xa0 vu. ");
+            wb_pen_str(p->pen, "Le café de la forêt — “naïve”, déjà vu. ");
         else
             for (unsigned k = 0; k < 4; k++)
                 wb_prose_japanese(p->pen, &dice);
@@ -333,6 +334,6 @@ void wb_markup_page(const struct wb_world *world, const struct wb_plan *plan, co
 
 void wb_markup_message(const char *title, const char *text, struct wb_pen *pen)
 {
-    wb_pen_printf(pen, "<!DOCTYPE html>\n<html lang=\"en\"><head><title>%s</title></head>\n<body><h1>%s</h1><p>%s</p></body></html>\n",
-                  title, title, text);
+    wb_pen_printf(pen, "<!DOCTYPE html>\n<html lang=\"en\"><head><title>%s</title></head>\n"
+                       "<body><h1>%s</h1><p>%s</p></body></html>\n", title, title, text);
 }

@@ -154,7 +154,8 @@ bool wb_plan_alive(const struct wb_plan *plan, const struct wb_moment *now)
     return plan->born <= now->web && now->web < plan->gone;
 }
 
-uint64_t wb_plan_version(const struct wb_world *world, const struct wb_plan *plan, const struct wb_moment *now, double *changed_out)
+uint64_t wb_plan_version(const struct wb_world *world, const struct wb_plan *plan, const struct wb_moment *now,
+                         double *changed_out)
 {
     struct wb_life_event event;
     uint64_t name = wb_chance(world->seed, plan->site, plan->page, WB_CHANCE_CHANGE);

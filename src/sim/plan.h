@@ -99,7 +99,8 @@ bool wb_plan_make(const struct wb_world *world, uint32_t site, uint32_t page, st
 bool wb_plan_alive(const struct wb_plan *plan, const struct wb_moment *now);
 
 /* The version of its text, which grows with each change, and when that was made. */
-uint64_t wb_plan_version(const struct wb_world *world, const struct wb_plan *plan, const struct wb_moment *now, double *changed_out);
+uint64_t wb_plan_version(const struct wb_world *world, const struct wb_plan *plan, const struct wb_moment *now,
+                         double *changed_out);
 
 /* What it answers with now; 0: nothing that is HTTP. */
 int wb_plan_status(const struct wb_world *world, const struct wb_plan *plan, const struct wb_moment *now);

@@ -42,8 +42,9 @@ static const struct wb_slice nouns[] = {
     WORD("almanac"), WORD("bakery"), WORD("cargo"), WORD("desert"), WORD("echo"), WORD("fable"), WORD("glove"),
 };
 
-static const char syllables[][4] = {"ba", "ce", "di", "fo", "gu", "ha", "je", "ki", "lo", "mu", "na", "pe", "qui", "ro", "su", "ta",
-                                    "ve", "wi", "xo", "zu", "bra", "cle", "dri", "flo", "gru", "sta", "tre", "pli", "sno", "thu", "ran", "mel"};
+static const char syllables[][4] = {"ba", "ce", "di", "fo", "gu",  "ha",  "je",  "ki",  "lo",  "mu",  "na",
+                                    "pe", "qui", "ro", "su", "ta",  "ve",  "wi",  "xo",  "zu",  "bra", "cle",
+                                    "dri", "flo", "gru", "sta", "tre", "pli", "sno", "thu", "ran", "mel"};
 
 static const struct wb_slice japanese[] = {
     WORD("この町には古い図書館があります。"), WORD("昨日は雨が降りました。"), WORD("新しい駅は来年の春に開きます。"),

@@ -117,7 +117,8 @@ static int answer_rules(struct wb_respond *r, const struct wb_asked *asked, uint
 }
 
 /* 1 where path is a sitemap's. */
-static int answer_map(struct wb_respond *r, const struct wb_asked *asked, uint32_t site, struct wb_slice path, struct wb_reply *reply)
+static int answer_map(struct wb_respond *r, const struct wb_asked *asked, uint32_t site, struct wb_slice path,
+                      struct wb_reply *reply)
 {
     struct wb_pen pen = wb_pen(&r->body);
     struct wb_answer answer = {.status = 200};
@@ -197,8 +198,8 @@ static bool is_truth(struct wb_slice target)
     return wb_slice_starts(target, truth) && (target.len == truth.len || target.ptr[truth.len] == '?');
 }
 
-static void log_request(struct wb_respond *r, const struct wb_asked *asked, struct wb_asklog_entry entry, const struct wb_moment *now,
-                        int status)
+static void log_request(struct wb_respond *r, const struct wb_asked *asked, struct wb_asklog_entry entry,
+                        const struct wb_moment *now, int status)
 {
     entry.since_ms = (uint64_t)(now->real * 1000) & 0xffffffffffu;
     entry.status = (uint16_t)status;

@@ -389,7 +389,8 @@ int wb_truth_reply(struct wb_respond *respond, const struct wb_asked *asked, str
     reply->status = 200;
     int err = read_query(t, query);
     if (err == 0)
-        err = wb_buf_printf(&reply->bytes, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nCache-Control: no-store\r\n%s%s\r\n",
-                            t->chunked ? "Transfer-Encoding: chunked\r\n" : "", reply->end == WB_REPLY_KEEP ? "" : "Connection: close\r\n");
+        err = wb_buf_printf(&reply->bytes, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n%s%s\r\n",
+                            t->chunked ? "Transfer-Encoding: chunked\r\n" : "",
+                            reply->end == WB_REPLY_KEEP ? "" : "Connection: close\r\n");
     return err;
 }
