@@ -182,6 +182,8 @@ static int make_nasty(size_t n, size_t bytes, struct wb_buf *page)
         err = wb_buf_append_char(page, 'x');
     if (err == 0 && mark)
         err = wb_buf_append_str(page, mark + 6);
+    for (unsigned n_links = 0; err == 0 && mark && page->len < bytes; n_links++)
+        err = wb_buf_printf(page, "<a href=%u>b", n_links); /* no two are the same */
     while (err == 0 && page->len < bytes)
         err = strcmp(nasty[n].piece, "%NUL%") == 0 ? wb_buf_append(page, &nul, 1) : wb_buf_append_str(page, nasty[n].piece);
     return err;

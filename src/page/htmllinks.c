@@ -258,6 +258,30 @@ static int take_img(struct wb_html *h)
     return err < 0 ? err : take_srcset(h, WB_LINK_IMG, link.anchor);
 }
 
+/*
+ * Links that came before the base are resolved anew. A long base makes them all long: the bound on that
+ * is the sink's, and what is beyond it is left out.
+ */
+static int resolve_again(struct wb_html *h)
+{
+    struct wb_extractor *x = h->x;
+    int err = 0;
+
+    x->url_bytes = 0;
+    for (size_t i = 0; err == 0 && i < x->link_count; i++) {
+        if (x->url_bytes > WB_LINKS_URL_BYTES_MAX) {
+            x->out->links_left_out += x->link_count - i;
+            x->link_count = i;
+            if (h->anchor_open && h->anchor_link >= i)
+                h->anchor_link = SIZE_MAX;
+            break;
+        }
+        err = wb_sink_resolve(x, x->links[i].href, &x->links[i].url);
+        x->url_bytes += wb_sink_cost(x, x->links[i].url);
+    }
+    return err;
+}
+
 /* The first <base href> counts for all links, those before it too. */
 static int take_base(struct wb_html *h)
 {
@@ -270,8 +294,8 @@ static int take_base(struct wb_html *h)
         return err;
     h->has_base = true;
     err = wb_sink_base(x, href);
-    for (size_t i = 0; err == 0 && i < x->link_count; i++)
-        err = wb_sink_resolve(x, x->links[i].href, &x->links[i].url);
+    if (err == 0)
+        err = resolve_again(h);
     if (err == 0 && x->out->canonical.len > 0)
         err = wb_sink_resolve(x, h->canonical_href, &x->out->canonical);
     return err;

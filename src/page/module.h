@@ -33,7 +33,7 @@ extern const struct wb_module wb_module_text; /* plaintext.c */
 extern const struct wb_module wb_module_xml;  /* xml.c, with feed.c and sitemap.c */
 
 #define WB_RESOLVED_SLOTS 256 /* of the cache of resolved hrefs */
-#define WB_LINKS_URL_BYTES_MAX ((size_t)32 << 20) /* a long base makes every link long: beyond this, links are left out */
+#define WB_LINKS_URL_BYTES_MAX ((size_t)32 << 20) /* a long base makes every link long, or slow: beyond this, links are left out */
 
 struct wb_resolved {
     uint64_t hash;
@@ -61,7 +61,7 @@ struct wb_extractor {
     struct wb_url resolved;      /* working memory */
     struct wb_resolved *slots;   /* WB_RESOLVED_SLOTS */
     uint32_t page;               /* counts pages, so that slots of earlier ones are not taken for this one's */
-    size_t url_bytes;            /* of the page's resolved URLs */
+    size_t url_bytes;            /* what the page's resolved URLs cost */
 
     struct wb_html *html;        /* the html module's own working memory, made on first use */
 };
@@ -94,6 +94,12 @@ int wb_sink_keep_raw_words(struct wb_extractor *x, struct wb_slice raw, unsigned
  * not NULL, is the link's number or SIZE_MAX; x->links[number] may still get its anchor.
  */
 int wb_sink_link(struct wb_extractor *x, const struct wb_link *link, size_t *link_out);
+
+/* What a resolved URL is counted as, in bytes: the base is gone over even where nothing of it remains. */
+static inline size_t wb_sink_cost(const struct wb_extractor *x, struct wb_slice url)
+{
+    return url.len > x->base.href.len ? url.len : x->base.href.len;
+}
 
 /* Resolves against x->base; empty where it is no URL. The result stays until the next page. */
 int wb_sink_resolve(struct wb_extractor *x, struct wb_slice href, struct wb_slice *url_out);

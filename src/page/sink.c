@@ -204,7 +204,7 @@ int wb_sink_link(struct wb_extractor *x, const struct wb_link *link, size_t *lin
         err = wb_sink_resolve(x, link->href, &url);
     if (err < 0)
         return err;
-    x->url_bytes += url.len ? url.len : x->base.href.len; /* what failed cost as much */
+    x->url_bytes += wb_sink_cost(x, url);
     struct wb_link *kept = &x->links[x->link_count];
     *kept = *link;
     kept->href = trim_href(link->href);

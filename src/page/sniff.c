@@ -15,10 +15,10 @@ static const struct {
 } magics[] = {
 #define MAGIC(start, type) {start, type, sizeof(start) - 1}
     MAGIC("%PDF-", "application/pdf"), MAGIC("%!PS-Adobe-", "application/postscript"), MAGIC("\x89PNG\r\n\x1a\n", "image/png"),
-    MAGIC("GIF87a", "image/gif"), MAGIC("GIF89a", "image/gif"), MAGIC("\xff\xd8\xff", "image/jpeg"), MAGIC("BM", "image/bmp"),
+    MAGIC("GIF87a", "image/gif"), MAGIC("GIF89a", "image/gif"), MAGIC("\xff\xd8\xff", "image/jpeg"),
     MAGIC("\x1f\x8b\x08", "application/gzip"), MAGIC("PK\x03\x04", "application/zip"), MAGIC("\x28\xb5\x2f\xfd", "application/zstd"),
     MAGIC("OggS\0", "application/ogg"), MAGIC("wOFF", "font/woff"), MAGIC("wOF2", "font/woff2"), MAGIC("\0asm", "application/wasm"),
-    MAGIC("RIFF", "application/octet-stream"), MAGIC("Rar!\x1a\x07", "application/octet-stream"),
+    MAGIC("Rar!\x1a\x07", "application/octet-stream"),
     MAGIC("\xfe\xff", "text/plain"), MAGIC("\xff\xfe", "text/plain"),
 #undef MAGIC
 };

@@ -303,6 +303,14 @@ static void too_many_links(void **state)
     see_bytes(wb_buf_slice(&html));
     assert_true(page.link_count > 100 && page.link_count < 1000);
     assert_int_equal(page.links_left_out, 5000 - page.link_count);
+    /* The same where the base comes after them. */
+    wb_buf_clear(&html);
+    for (unsigned i = 0; i < 5000; i++)
+        assert_int_equal(wb_buf_printf(&html, "<a href=%u>x", i), 0);
+    assert_int_equal(wb_buf_printf(&html, "<base href='/%060000d/'><a href=y>z", 1), 0);
+    see_bytes(wb_buf_slice(&html));
+    assert_true(page.link_count > 100 && page.link_count < 1000);
+    assert_int_equal(page.links_left_out, 5001 - page.link_count);
     wb_buf_release(&html);
 }
 
