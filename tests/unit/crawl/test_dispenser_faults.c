@@ -3,6 +3,7 @@
  * that names it and nothing else, never a crash, and afterwards everything as it was.
  */
 #include "dispenser_support.h"
+#include "crawl/dispenser_rows.h"
 #include "os/fault.h"
 #include "os/file.h"
 
@@ -178,6 +179,112 @@ static void test_memory(void **state)
         wb_dispenser_close(d);
     }
     check_tables(p);
+}
+
+/* ---- again ------------------------------------------------------------------------------------------------- */
+
+/* Stands before the real driver: the nth statement is not run, or the nth commit is done and said not to be. */
+static struct {
+    const struct wb_sql_driver *real;
+    struct wb_sql_driver driver;
+    unsigned statements, commits; /* until it strikes; 0: never */
+} shaky;
+
+static int shaky_run(struct wb_sql *sql, unsigned statement, const struct wb_sql_value *values, unsigned count)
+{
+    if (shaky.statements && --shaky.statements == 0)
+        return wb_fail(WB_SQL_AGAIN, "deadlock");
+    return shaky.real->run(sql, statement, values, count);
+}
+
+static int always_again(struct wb_sql *sql, unsigned statement, const struct wb_sql_value *values, unsigned count)
+{
+    (void)sql, (void)statement, (void)values, (void)count;
+    return wb_fail(WB_SQL_AGAIN, "deadlock");
+}
+
+static int shaky_commit(struct wb_sql *sql)
+{
+    int err = shaky.real->commit(sql);
+
+    if (err == 0 && shaky.commits && --shaky.commits == 0)
+        return wb_fail(WB_SQL_AGAIN, "connection lost");
+    return err;
+}
+
+static void make_shaky(struct wb_dispenser *d, unsigned statements, unsigned commits)
+{
+    shaky.real = d->sql->driver;
+    shaky.driver = *shaky.real;
+    shaky.driver.run = shaky_run;
+    shaky.driver.commit = shaky_commit;
+    shaky.statements = statements;
+    shaky.commits = commits;
+    d->sql->driver = &shaky.driver;
+}
+
+static void test_again(void **state)
+{
+    struct place *p = *state;
+    if (!p->d)
+        skip();
+    add_site(p, "a.org", "10.0.0.1", 0);
+    for (unsigned nth = 1, left = 0; left == 0; nth += p->postgres ? 5 : 1) {
+        make_shaky(p->d, nth, 0);
+        must_ok(use_everything(p->d));
+        p->d->sql->driver = shaky.real;
+        left = shaky.statements;
+    }
+    for (unsigned nth = 1, left = 0; left == 0; nth++) {
+        make_shaky(p->d, 0, nth);
+        must_ok(use_everything(p->d));
+        p->d->sql->driver = shaky.real;
+        left = shaky.commits;
+    }
+    check_tables(p);
+}
+
+/* Sites that were claimed in a commit whose answer got lost are told all the same: nobody else would ever get them. */
+static void test_commit_unknown(void **state)
+{
+    struct place *p = *state;
+    if (!p->d)
+        skip();
+    struct told told, more;
+    struct wb_dispenser_stat stat;
+    char name[32], address[32];
+
+    for (int i = 0; i < 20; i++) {
+        snprintf(name, sizeof name, "s%d.org", i);
+        snprintf(address, sizeof address, "10.0.0.%d", i % 7);
+        add_site(p, name, address, i % 3);
+    }
+    make_shaky(p->d, 0, 1);
+    assert_int_equal(claim(p->d, p->run, "me", 0, LEASE, 8, &told), 8);
+    p->d->sql->driver = shaky.real;
+    assert_int_equal(shaky.commits, 0);
+    must_ok(wb_dispenser_stat(p->d, p->run, &stat));
+    assert_int_equal(stat.claimed, 8);
+    assert_int_equal(claim(p->d, p->run, "me", 0, LEASE, 20, &more), 12);
+    for (unsigned i = 0; i < 8 * 12; i++)
+        assert_true(told.ids[i % 8] != more.ids[i / 8]);
+    check_tables(p);
+}
+
+static void test_never_again(void **state)
+{
+    struct place *p = *state;
+    if (!p->d)
+        skip();
+    int64_t run;
+
+    make_shaky(p->d, 0, 0);
+    shaky.driver.run = always_again;
+    assert_int_equal(wb_dispenser_begin_run(p->d, &run), WB_E_BUSY);
+    assert_true(message_has("deadlock"));
+    p->d->sql->driver = shaky.real;
+    must_ok(wb_dispenser_begin_run(p->d, &run));
+    assert_int_equal(run, 2);
 }
 
 /* ---- the file --------------------------------------------------------------------------------------------- */
@@ -427,6 +534,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         BOTH(test_version),   BOTH(test_foreign_rows), cmocka_unit_test(test_url), BOTH(test_memory),
+        BOTH(test_again),     BOTH(test_commit_unknown), BOTH(test_never_again),
         SQLITE(test_not_a_database), SQLITE(test_damage), SQLITE(test_full_disk),  SQLITE(test_read_only),
         BOTH(test_locked),    POSTGRES(test_lost_connection), POSTGRES(test_server_gone),
     };
