@@ -188,7 +188,6 @@ static int show_page(const char *file, const struct wb_extract *e)
 
 static int read_stdin(struct wb_buf *body)
 {
-    wb_buf_clear(body);
     while (body->len <= WB_PAGE_MAX_BYTES) {
         int err = wb_buf_reserve(body, 64 << 10);
         if (err < 0)
@@ -216,6 +215,7 @@ static int extract_file(struct reader *r, const char *file)
     bool is_stdin = strcmp(file, "-") == 0;
     struct wb_extract extract;
 
+    wb_buf_release(&r->body);
     int err = is_stdin ? read_stdin(&r->body) : wb_path_read(file, WB_PAGE_MAX_BYTES, &r->body);
     if (err < 0)
         return err;

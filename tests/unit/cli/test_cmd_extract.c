@@ -74,6 +74,7 @@ static int run(char **argv, int argc, const char *in_path)
     close(in);
     close(out);
     close(nowhere);
+    wb_buf_release(&printed);
     assert_int_equal(wb_path_read(out_path, 1 << 20, &printed), 0);
     assert_int_equal(wb_buf_terminate(&printed), 0);
     return result;
