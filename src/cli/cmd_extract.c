@@ -116,7 +116,7 @@ static int show_links(const struct wb_extract *e)
         err = wb_output_printf("  %-8s", wb_link_tag_name(link->tag));
         if (err == 0)
             err = wb_output_text(link->url.len ? link->url : link->href);
-        if (err == 0 && link->url.len == 0)
+        if (err == 0 && link->url.len == 0 && e->base.len)
             err = wb_output_printf("  (not a URL)");
         if (err == 0 && link->rel.len)
             err = wb_output_printf("  rel ");
