@@ -16,7 +16,7 @@ configured:
 
 run:
 	@scripts/deps build run
-	@scripts/run
+	@SEEDS="$(SEEDS)" scripts/run
 
 check:
 	@scripts/deps build test
@@ -40,7 +40,7 @@ clean:
 
 help:
 	@echo 'make            builds build/webbase'
-	@echo 'make run        builds it and shows it at work on a small archive'
+	@echo 'make run        builds it and crawls a made-up web with it; SEEDS=urls.txt: real sites'
 	@echo 'make check      all tests; ends with "N passed, N failed, N skipped"'
 	@echo 'make bench      measures it beside other stores; prints a table'
 	@echo 'make fuzz       fuzzes each parser for FUZZ_SECONDS (default 180) seconds'

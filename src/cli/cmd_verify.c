@@ -11,6 +11,7 @@
 #include "cli/progress.h"
 #include "os/stop.h"
 #include "store/store.h"
+#include "webdb/webdb.h"
 
 #include <inttypes.h>
 
@@ -55,6 +56,29 @@ static void on_found(void *context, const struct wb_verify_report *report)
         v->err = show_report(report);
     else if (v->listed++ < LISTED_MAX)
         list_report(report->problem ? &v->problems_json : &v->notes_json, report);
+}
+
+struct journal_check {
+    struct verify *verify;
+    struct wb_verify *result;
+};
+
+static void on_journal_found(void *context, bool problem, const char *file, uint64_t offset, const char *message)
+{
+    struct journal_check *check = context;
+    struct wb_verify_report report = {.problem = problem, .file = file, .offset = offset, .message = message};
+
+    check->result->problems += problem;
+    check->result->notes += !problem;
+    on_found(check->verify, &report);
+}
+
+static int verify_journal(const char *dir, struct verify *v, struct wb_verify *result)
+{
+    struct journal_check check = {v, result};
+    uint64_t records;
+
+    return wb_edit_log_verify(dir, on_journal_found, &check, &records);
 }
 
 static bool on_progress(void *context, uint64_t done, uint64_t total)
@@ -106,6 +130,8 @@ int wb_cmd_verify(const struct wb_options *options)
     wb_json_init(&v.notes_json, &v.notes);
     wb_progress_init(&v.progress, "verify");
     int err = wb_store_verify(options->dir, on_found, &v, on_progress, &v, &result);
+    if (err == 0)
+        err = verify_journal(options->dir, &v, &result);
     wb_progress_clear();
     if (err == 0)
         err = v.err;

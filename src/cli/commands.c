@@ -206,8 +206,8 @@ const struct wb_command wb_commands[] = {
      no_options, 0, 0, wb_cmd_stat},
 
     {"verify", "", "read and check everything",
-     "Checks every block, record and catalog entry against its checksum and against\n"
-     "each other. Exit status 1 where something is damaged. What a crash left behind\n"
+     "Checks every block, record and catalog entry, and the journal of crawls, against\n"
+     "checksums and against each other. Exit status 1 where something is damaged. What a crash left behind\n"
      "is no damage, and is told as a note.",
      no_options, 0, 0, wb_cmd_verify},
 

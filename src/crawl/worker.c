@@ -5,8 +5,8 @@
  *   due, when a clock says so: dispatch
  *   answers come from libcurl through the same loop
  *
- * A commit makes everything durable in this order: outbox to the dispenser, journal synced,
- * store committed, spool begun anew, closed sites reported, lines handed to the parent.
+ * A commit makes everything durable in this order: outbox to the dispenser, store committed,
+ * spool begun anew, journal synced, closed sites reported, lines handed to the parent.
  */
 #include "crawl/worker.h"
 #include "base/hash.h"
@@ -260,11 +260,14 @@ static int commit(struct wb_worker *w)
     int err = wb_outbox_flush(w);
 
     if (err == 0)
-        err = wb_edit_log_sync(w->journal);
+        err = wb_edit_log_flush(w->journal);
+    /* The store before the journal: power that fails in between makes us fetch some pages again, not believe that we have them. */
     if (err == 0 && pages)
         err = wb_store_commit(w->store, &counts);
     if (err == 0 && pages)
         err = wb_spool_reset(w->spool);
+    if (err == 0)
+        err = wb_edit_log_sync(w->journal);
     if (err == 0)
         err = wb_visit_report(w, wb_edit_log_rolled(w->journal));
     if (err < 0)
