@@ -390,7 +390,7 @@ static int open_parent(struct wb_parent *p)
         err = wb_store_create(o->dir, NULL);
 
     if (err == 0)
-        err = wb_crawl_home(o->dir, p->plan.home, sizeof p->plan.home);
+        err = wb_store_id(o->dir, p->plan.home);
     if (err == 0)
         err = wb_dispenser_open(o->dir, o->dispenser, &p->dispenser);
     if (err == 0)

@@ -6,15 +6,10 @@
  *   3 leases     sites of the dead go back
  */
 #include "crawl/recover.h"
-#include "base/codec.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "crawl/spool.h"
-#include "os/file.h"
-#include "os/random.h"
 #include "store/store.h"
-
-#include <stdio.h>
 
 struct recovery {
     const char *dir, *home;
@@ -93,45 +88,5 @@ int wb_crawl_recover(const char *dir, const char *home, struct wb_dispenser *dis
         err = wb_spool_recover(dir, take_page, &r, pages_out);
     wb_edit_reader_close(r.reader);
     wb_store_close(r.store);
-    return err;
-}
-
-/* ---- home ------------------------------------------------------------------------------------------ */
-
-int wb_crawl_home(const char *dir, char *home_out, size_t size)
-{
-    struct wb_buf text = WB_BUF_INIT;
-    struct wb_file file = WB_FILE_INIT;
-    uint8_t random[8];
-    char digits[2 * sizeof random + 1];
-    char *path = wb_path_join(dir, "crawl-home");
-    int err = path ? 0 : WB_E_NOMEM;
-
-    wb_random_bytes(random, sizeof random);
-    wb_hex_encode(random, sizeof random, digits);
-    if (err == 0)
-        err = wb_path_read(path, size - 1, &text);
-    if (err == WB_E_NOTFOUND || (err == 0 && text.len < sizeof digits - 1)) {
-        /* Whoever comes second finds the file of the first. */
-        err = wb_file_open(path, WB_FILE_WRITE | WB_FILE_CREATE, &file);
-        if (err == 0)
-            err = wb_file_lock(&file, true);
-        wb_buf_clear(&text);
-        if (err == 0)
-            err = wb_path_read(path, size - 1, &text);
-        if (err == 0 && text.len < sizeof digits - 1) {
-            wb_buf_clear(&text);
-            err = wb_file_write_at(&file, 0, digits, sizeof digits - 1);
-            if (err == 0)
-                err = wb_file_sync(&file);
-            if (err == 0)
-                err = wb_buf_append(&text, digits, sizeof digits - 1);
-        }
-        wb_file_close(&file);
-    }
-    if (err == 0)
-        snprintf(home_out, size, "%.*s", WB_SLICE_ARG(wb_slice_trim(wb_buf_slice(&text))));
-    wb_buf_release(&text);
-    wb_free(path);
     return err;
 }

@@ -7,7 +7,4 @@
 /* Puts it all right; pages_out: how many pages came out of spools. Safe while other crawls run. */
 int wb_crawl_recover(const char *dir, const char *home, struct wb_dispenser *dispenser, uint64_t *pages_out);
 
-/* A name for the repository that no other one has, made on first use. */
-int wb_crawl_home(const char *dir, char *home_out, size_t size);
-
 #endif

@@ -465,6 +465,487 @@ struct disk_usage {
     uint64_t bytes;
 };
 
+static int disk_bytes(const char *dir, uint64_t *bytes_inout);
+
+/* Everything that lies in the directory, of whichever room: folders too. */
+static int add_disk_bytes(void *context, const struct wb_dir_entry *entry)
+{
+    struct disk_usage *usage = context;
+    char *path = wb_path_join(usage->dir, entry->name);
+    int err = path ? 0 : WB_E_NOMEM;
+
+    if (err == 0 && entry->kind == WB_PATH_FILE)
+        usage->bytes += wb_path_disk_bytes(path);
+    else if (err == 0 && entry->kind == WB_PATH_DIR)
+        err = disk_bytes(path, &usage->bytes);
+    wb_free(path);
+    return err == WB_E_NOTFOUND ? 0 : err;
+}
+
+static int disk_bytes(const char *dir, uint64_t *bytes_inout)
+{
+    struct disk_usage usage = {dir, *bytes_inout};
+    int err = wb_dir_each(dir, add_disk_bytes, &usage);
+
+    *bytes_inout = usage.bytes;
+    return err;
+}
+
+static int log_stat(struct wb_store *store, struct wb_store_stat *stat_out);
+static int log_get_revisit(struct wb_store *store, struct wb_pageid id, struct wb_store_revisit *revisit_out);
+
+static const struct wb_store_ops log_ops = {
+    .close = log_close,
+    .put = wb_log_put,
+    .touch = wb_log_touch,
+    .remove = wb_log_remove,
+    .put_revisit = wb_log_put_revisit,
+    .get_revisit = log_get_revisit,
+    .commit = wb_log_commit,
+    .snapshot = wb_log_snapshot,
+    .get = wb_log_get,
+    .scan_open = wb_log_scan_open,
+    .scan_next = wb_log_scan_next,
+    .scan_close = wb_log_scan_close,
+    .stat = log_stat,
+    .compact = wb_log_compact,
+};
+
+/* ---- creating and opening --------------------------------------------------------------- */
+
+static int write_first_state(void *context)
+{
+    struct wb_catalog *catalog = context;
+    struct wb_state state = {.epoch = 1, .next_segment = 1};
+    struct wb_txn txn;
+    int err = wb_txn_write(catalog, &txn);
+
+    if (err < 0)
+        return err;
+    err = wb_state_put(&txn, &state);
+    if (err == 0)
+        return wb_txn_commit(&txn);
+    wb_txn_abort(&txn);
+    return err;
+}
+
+/* What a creation that died left: nobody has used it, because the superblock comes last. */
+static int remove_leftover(const char *dir, const char *name)
+{
+    char *path = wb_path_join(dir, name);
+    int err = path ? wb_path_unlink(path) : WB_E_NOMEM;
+
+    wb_free(path);
+    return err;
+}
+
+/* Segments without a superblock are not a leftover: somebody lost that file, and the pages are still there. */
+static int refuse_segment(void *context, const struct wb_dir_entry *entry)
+{
+    return wb_fail(WB_E_INVALID, "%s holds segments (%s) but no %s: nothing was changed", (const char *)context, entry->name,
+                   WB_SUPERBLOCK_NAME);
+}
+
+static int log_create(const char *dir, const struct wb_superblock *superblock)
+{
+    struct wb_catalog *catalog = NULL;
+    char *pages = wb_path_join(dir, WB_SEGMENT_DIR);
+    int err;
+
+    (void)superblock;
+    if (!pages)
+        return WB_E_NOMEM;
+    err = wb_path_mkdirs(pages);
+    if (err == 0)
+        err = wb_dir_each(pages, refuse_segment, (void *)(uintptr_t)dir);
+    if (err == 0)
+        err = remove_leftover(dir, WB_CATALOG_NAME);
+    if (err == 0)
+        err = remove_leftover(dir, WB_CATALOG_NAME "-lock");
+    if (err == 0)
+        err = wb_catalog_open(dir, true, &catalog);
+    if (err == 0)
+        err = wb_catalog_call(catalog, write_first_state, catalog);
+    wb_catalog_close(catalog);
+    if (err == 0)
+        err = wb_path_sync_dir(dir);
+    wb_free(pages);
+    return err;
+}
+
+static int open_reader(void *context)
+{
+    struct wb_log *log = context;
+    int err = wb_txn_read(log->catalog, &log->reader);
+
+    if (err < 0)
+        return err;
+    log->reader_ready = true;
+    wb_txn_park(&log->reader);
+    return 0;
+}
+
+static int close_reader(void *context)
+{
+    struct wb_log *log = context;
+
+    wb_txn_abort(&log->reader);
+    return 0;
+}
+
+/* The state again, as it is by now. */
+static int refresh_state(struct wb_log *log, struct wb_state *state_out)
+{
+    wb_txn_park(&log->reader);
+    int err = wb_txn_wake(&log->reader);
+    return err < 0 ? err : wb_state_get(&log->reader, state_out);
+}
+
+/*
+ * LMDB keeps two roots and takes the one with the higher number; a flipped bit can
+ * make it take the older, and with it older pages. The newest segments' seals know.
+ */
+static int check_not_rolled_back(void *context)
+{
+    struct wb_log *log = context;
+    struct wb_rows rows = {0};
+    struct wb_state state;
+    struct wb_segment segment = WB_SEGMENT_INIT;
+    uint64_t sealed_at;
+    int err = wb_txn_wake(&log->reader);
+
+    if (err < 0)
+        return err;
+    err = wb_state_get(&log->reader, &state);
+    log->commit_at_open = state.commit;
+    if (err == 0)
+        err = wb_rows_read(&log->reader, &rows);
+    for (size_t i = rows.count; err == 0 && i > 0 && i + WB_LOG_SEALED_MAX > rows.count; i--) {
+        const struct wb_segment_row *row = &rows.rows[i - 1];
+        if (wb_segment_open(log->dir, log->superblock.id, row, false, &segment) < 0)
+            continue; /* a damaged segment is the business of whoever reads from it */
+        wb_segment_last_seal(&segment, &sealed_at);
+        if (sealed_at > state.commit) /* a writer may have committed and left since we looked */
+            err = refresh_state(log, &state);
+        if (err == 0 && sealed_at > state.commit)
+            err = wb_fail(WB_E_CORRUPT, "%s is damaged: it is at commit %llu, but %s was sealed at commit %llu",
+                          wb_catalog_path(log->catalog), (unsigned long long)state.commit, segment.file.path,
+                          (unsigned long long)sealed_at);
+        wb_segment_close(&segment);
+    }
+    wb_txn_park(&log->reader);
+    wb_rows_release(&rows);
+    return err;
+}
+
+static int log_open(const char *dir, const struct wb_superblock *superblock, enum wb_store_mode mode, struct wb_store **store_out)
+{
+    struct wb_log *log = wb_alloc_zero(1, sizeof *log);
+    int err;
+
+    *store_out = NULL;
+    if (!log)
+        return WB_E_NOMEM;
+    log->store = (struct wb_store){WB_STORE_MAGIC, mode, &log_ops};
+    log->superblock = *superblock;
+    for (size_t i = 0; i < WB_LOG_FILES_MAX; i++)
+        log->files[i] = WB_SEGMENT_INIT;
+    log->dir = wb_strdup(dir);
+    err = log->dir ? wb_page_source_init(&log->source) : WB_E_NOMEM;
+    if (err == 0)
+        err = wb_catalog_open(dir, false, &log->catalog);
+    if (err == 0)
+        err = wb_catalog_call(log->catalog, open_reader, log);
+    if (err == 0)
+        err = wb_catalog_call(log->catalog, check_not_rolled_back, log);
+    if (err == 0 && mode == WB_STORE_WRITE && !wb_catalog_writable(log->catalog))
+        err = wb_fail(WB_E_IO, "cannot write to the repository %s: it is read-only", dir);
+    if (err == 0 && mode == WB_STORE_WRITE)
+        err = wb_log_recover(log);
+    if (err == 0 && mode == WB_STORE_WRITE)
+        err = wb_log_writer_new(log);
+    if (err < 0) {
+        struct wb_error_copy why;
+        wb_error_save(err, &why);
+        log_close(&log->store);
+        return wb_error_restore(&why);
+    }
+    *store_out = &log->store;
+    return 0;
+}
+
+static void log_close(struct wb_store *store)
+{
+    struct wb_log *log = wb_log_of(store);
+
+    wb_log_writer_free(log);
+    for (size_t i = 0; i < WB_LOG_FILES_MAX; i++)
+        wb_segment_close(&log->files[i]);
+    if (log->reader_ready)
+        wb_catalog_call(log->catalog, close_reader, log);
+    wb_catalog_close(log->catalog);
+    wb_page_source_release(&log->source);
+    wb_free(log->dir);
+    wb_free(log);
+}
+
+const struct wb_organisation wb_organisation_log = {"log", log_create, log_open, wb_log_verify};
+
+/* ---- reading a page ------------------------------------------------------------------------- */
+
+struct lookup {
+    struct wb_log *log;
+    struct wb_pageid id;
+    struct wb_entry entry;
+    struct wb_segment_row row;
+    struct wb_segment *segment;
+};
+
+/* An open file of the segment, from the cache or into it. */
+static int cached_segment(struct wb_log *log, const struct wb_segment_row *row, struct wb_segment **segment_out)
+{
+    *segment_out = NULL;
+    for (size_t i = 0; i < WB_LOG_FILES_MAX; i++) {
+        struct wb_segment *file = &log->files[i];
+        if (file->file.fd >= 0 && file->number == row->number && file->version == row->version) {
+            *segment_out = file;
+            return 0;
+        }
+    }
+    struct wb_segment *file = &log->files[log->file_next];
+    log->file_next = (log->file_next + 1) % WB_LOG_FILES_MAX;
+    wb_segment_close(file);
+    int err = wb_segment_open(log->dir, log->superblock.id, row, false, file);
+    if (err == 0)
+        *segment_out = file;
+    return err;
+}
+
+static int look_up(void *context)
+{
+    struct lookup *l = context;
+    struct wb_log *log = l->log;
+    int err = wb_txn_wake(&log->reader);
+
+    if (err < 0)
+        return err;
+    err = wb_entry_get(&log->reader, WB_TABLE_PAGES, l->id, &l->entry);
+    if (err == 0)
+        err = wb_segment_row_get(&log->reader, l->entry.place.segment, &l->row);
+    else
+        goto done;
+    if (err == WB_E_NOTFOUND)
+        err = wb_catalog_corrupt(log->catalog, WB_TABLE_SEGMENTS, "a segment without a row");
+    if (err == 0) /* opened while the transaction keeps compaction from deleting it */
+        err = cached_segment(log, &l->row, &l->segment);
+done:
+    wb_txn_park(&log->reader);
+    return err;
+}
+
+static int look_up_entry(void *context)
+{
+    struct lookup *l = context;
+    int err = wb_txn_wake(&l->log->reader);
+
+    if (err < 0)
+        return err;
+    err = wb_entry_get(&l->log->reader, WB_TABLE_PAGES, l->id, &l->entry);
+    wb_txn_park(&l->log->reader);
+    return err;
+}
+
+int wb_log_entry(struct wb_log *log, struct wb_pageid id, struct wb_entry *entry_out)
+{
+    struct lookup l = {.log = log, .id = id};
+    int err = wb_catalog_call(log->catalog, look_up_entry, &l);
+
+    *entry_out = l.entry;
+    return err;
+}
+
+int wb_log_page_identify(struct wb_page *page, struct wb_pageid id, const struct wb_entry *entry)
+{
+    page->id = wb_pageid_of_key(page->key);
+    if (!wb_pageid_equal(page->id, id))
+        return wb_fail(WB_E_CORRUPT, "the page %.*s lies where another should", WB_SLICE_ARG(page->key));
+    if (entry) {
+        page->time_ms = entry->time_ms;
+        page->epoch = entry->epoch;
+        page->lifetime_count = entry->lifetime_count;
+    }
+    return 0;
+}
+
+struct generation_lookup {
+    struct wb_log *log;
+    struct wb_pageid id;
+    bool in;
+};
+
+static int look_up_generation(void *context)
+{
+    struct generation_lookup *l = context;
+    struct wb_entry entry;
+    struct wb_state state;
+    int err = wb_txn_wake(&l->log->reader);
+
+    if (err < 0)
+        return err;
+    err = wb_state_get(&l->log->reader, &state);
+    if (err == 0)
+        err = wb_entry_get(&l->log->reader, WB_TABLE_OLD, l->id, &entry);
+    l->in = err == 0;
+    if (err == WB_E_NOTFOUND) { /* the latest version there, which an op removes and the commit will make old */
+        err = wb_entry_get(&l->log->reader, WB_TABLE_PAGES, l->id, &entry);
+        l->in = err == 0 && state.generation > 0 && entry.epoch <= state.generation_epoch;
+    }
+    wb_txn_park(&l->log->reader);
+    return err == WB_E_NOTFOUND ? 0 : err;
+}
+
+int wb_log_in_generation(struct wb_log *log, struct wb_pageid id, bool *in_out)
+{
+    struct generation_lookup l = {.log = log, .id = id};
+    int err = wb_catalog_call(log->catalog, look_up_generation, &l);
+
+    *in_out = l.in;
+    return err;
+}
+
+int wb_log_page(struct wb_slice record, struct wb_pageid id, const struct wb_entry *entry, struct wb_page *page_out)
+{
+    int err = wb_page_decode(record, page_out);
+
+    return err < 0 ? err : wb_log_page_identify(page_out, id, entry);
+}
+
+int wb_log_get(struct wb_store *store, struct wb_pageid id, struct wb_page *page_out, struct wb_buf *mem_out)
+{
+    struct wb_log *log = wb_log_of(store);
+    struct lookup l = {.log = log, .id = id};
+    struct wb_pending pending = {.exists = true, .put_op = -1};
+    int err;
+
+    if (log->writer && wb_log_pending(log, id, &pending)) {
+        if (!pending.exists)
+            return wb_fail(WB_E_NOTFOUND, "not in the repository");
+        if (pending.put_op >= 0)
+            return wb_log_get_pending(log, &pending, page_out, mem_out);
+    }
+    err = wb_catalog_call(log->catalog, look_up, &l);
+    if (err == 0)
+        err = wb_segment_read_record(l.segment, &log->source, &l.entry.place, id, mem_out);
+    if (err == 0)
+        err = wb_log_page(wb_buf_slice(mem_out), id, &l.entry, page_out);
+    if (err == 0 && pending.touched) { /* not yet committed */
+        page_out->lifetime_count = l.entry.lifetime;
+        if (pending.time_ms > page_out->time_ms)
+            page_out->time_ms = pending.time_ms;
+    }
+    return err;
+}
+
+struct revisit_lookup {
+    struct wb_log *log;
+    struct wb_pageid id;
+    struct wb_store_revisit revisit;
+};
+
+static int look_up_revisit(void *context)
+{
+    struct revisit_lookup *l = context;
+    int err = wb_txn_wake(&l->log->reader);
+
+    if (err < 0)
+        return err;
+    err = wb_revisit_get(&l->log->reader, l->id, &l->revisit);
+    wb_txn_park(&l->log->reader);
+    return err;
+}
+
+static int log_get_revisit(struct wb_store *store, struct wb_pageid id, struct wb_store_revisit *revisit_out)
+{
+    struct wb_log *log = wb_log_of(store);
+    struct revisit_lookup l = {.log = log, .id = id};
+    uint32_t taken;
+    int err = wb_catalog_call(log->catalog, look_up_revisit, &l);
+
+    *revisit_out = l.revisit;
+    if ((err < 0 && err != WB_E_NOTFOUND) || !log->writer || !wb_idmap_get(&log->writer->revisit_map, id, &taken))
+        return err;
+    const struct wb_op *op = &log->writer->ops[taken];
+    if (err == WB_E_NOTFOUND || op->revisit.time_ms > l.revisit.time_ms)
+        *revisit_out = op->revisit;
+    return 0;
+}
+
+/* ---- statistics ---------------------------------------------------------------------------------- */
+
+static int add_row(void *context, const struct wb_segment_row *row)
+{
+    struct wb_rows *rows = context;
+
+    if (rows->count == rows->cap) {
+        size_t cap = rows->cap ? rows->cap * 2 : 16;
+        struct wb_segment_row *grown = wb_realloc(rows->rows, cap * sizeof *grown);
+        if (!grown)
+            return WB_E_NOMEM;
+        rows->rows = grown;
+        rows->cap = cap;
+    }
+    rows->rows[rows->count++] = *row;
+    return 0;
+}
+
+int wb_rows_read(struct wb_txn *txn, struct wb_rows *rows_out)
+{
+    *rows_out = (struct wb_rows){0};
+    int err = wb_segment_row_each(txn, add_row, rows_out);
+    if (err < 0)
+        wb_rows_release(rows_out);
+    return err;
+}
+
+void wb_rows_release(struct wb_rows *rows)
+{
+    wb_free(rows->rows);
+    *rows = (struct wb_rows){0};
+}
+
+struct now_read {
+    struct wb_log *log;
+    struct wb_log_now now;
+};
+
+static int read_now(void *context)
+{
+    struct now_read *r = context;
+    int err = wb_txn_wake(&r->log->reader);
+
+    if (err < 0)
+        return err;
+    err = wb_state_get(&r->log->reader, &r->now.state);
+    if (err == 0)
+        err = wb_rows_read(&r->log->reader, &r->now.rows);
+    wb_txn_park(&r->log->reader);
+    return err;
+}
+
+int wb_log_now(struct wb_log *log, struct wb_log_now *now_out)
+{
+    struct now_read r = {.log = log};
+    int err = wb_catalog_call(log->catalog, read_now, &r);
+
+    *now_out = r.now;
+    return err;
+}
+
+struct disk_usage {
+    const char *dir;
+    uint64_t bytes;
+};
+
 static int add_disk_bytes(void *context, const struct wb_dir_entry *entry)
 {
     struct disk_usage *usage = context;

@@ -4,6 +4,7 @@
  */
 #include "store/store.h"
 #include "base/check.h"
+#include "base/codec.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "os/clock.h"
@@ -245,4 +246,16 @@ void wb_scan_close(struct wb_scan *scan)
         return;
     WB_CHECK(scan->magic == WB_SCAN_MAGIC);
     scan->ops->scan_close(scan);
+}
+
+int wb_store_id(const char *dir, char text_out[WB_STORE_ID_HEX + 1])
+{
+    struct wb_superblock superblock;
+    int err = wb_superblock_read(dir, &superblock);
+
+    _Static_assert(2 * WB_REPO_ID_BYTES == WB_STORE_ID_HEX, "two digits a byte");
+    text_out[0] = '\0';
+    if (err == 0)
+        wb_hex_encode(superblock.id, sizeof superblock.id, text_out);
+    return err;
 }

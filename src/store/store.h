@@ -41,6 +41,10 @@ int wb_store_create(const char *dir, const struct wb_store_options *options);
 /* True where dir holds a repository, of whatever version. */
 bool wb_store_exists(const char *dir);
 
+/* The name that no other repository has: 32 hexadecimal digits. */
+#define WB_STORE_ID_HEX 32
+int wb_store_id(const char *dir, char text_out[WB_STORE_ID_HEX + 1]);
+
 /* WB_E_NOTFOUND: no repository; WB_E_NEWER: made by a later version. Recovers by itself after a crash. */
 int wb_store_open(const char *dir, enum wb_store_mode mode, struct wb_store **store_out);
 
