@@ -111,7 +111,8 @@ int wb_html_value(struct wb_html *h, struct wb_slice name, bool *found_out, stru
     *value_out = attr ? attr->value : WB_SLICE_EMPTY;
     if (!attr || !attr->value_coded)
         return 0;
-    size_t room = WB_DECODED_MAX(attr->value.len);
+    bool nul = attr->value.len && memchr(attr->value.ptr, '\0', attr->value.len);
+    size_t room = nul ? WB_DECODED_MAX(attr->value.len) : WB_ENTITY_GROWN(attr->value.len);
     char *at = wb_arena_take(&h->x->arena, room);
     if (!at)
         return WB_E_NOMEM;

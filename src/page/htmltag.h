@@ -20,10 +20,10 @@ enum wb_tag_flags {
 #define WB_TAGS(X)                                                                        \
     X(A, "a", SPECIAL, DATA)                                                              \
     X(ADDRESS, "address", BLOCK, DATA)                                                    \
-    X(ANNOTATION_XML, "annotation-xml", SPECIAL, DATA)                                    \
+    X(ANNOTATION_XML, "annotation-xml", 0, DATA)                                          \
     X(AREA, "area", SPECIAL, DATA)                                                        \
-    X(ARTICLE, "article", BLOCK | TRACKED | MAIN | SPECIAL, DATA)                         \
-    X(ASIDE, "aside", BLOCK | TRACKED | BOILER | SPECIAL, DATA)                           \
+    X(ARTICLE, "article", BLOCK | TRACKED | MAIN, DATA)                                   \
+    X(ASIDE, "aside", BLOCK | TRACKED | BOILER, DATA)                                     \
     X(B, "b", BREAKOUT, DATA)                                                             \
     X(BASE, "base", SPECIAL, DATA)                                                        \
     X(BIG, "big", BREAKOUT, DATA)                                                         \
@@ -35,11 +35,11 @@ enum wb_tag_flags {
     X(CENTER, "center", BLOCK | BREAKOUT, DATA)                                           \
     X(CODE, "code", BREAKOUT, DATA)                                                       \
     X(DD, "dd", BLOCK | BREAKOUT, DATA)                                                   \
-    X(DESC, "desc", SPECIAL, DATA)                                                        \
+    X(DESC, "desc", 0, DATA)                                                              \
     X(DETAILS, "details", BLOCK, DATA)                                                    \
-    X(DIALOG, "dialog", BLOCK, DATA)                                                      \
+    X(DIALOG, "dialog", BLOCK | TRACKED | BOILER, DATA)                                   \
     X(DIR, "dir", BLOCK, DATA)                                                            \
-    X(DIV, "div", BLOCK | TRACKED | BREAKOUT | SPECIAL, DATA)                             \
+    X(DIV, "div", BLOCK | TRACKED | BREAKOUT, DATA)                                       \
     X(DL, "dl", BLOCK | BREAKOUT, DATA)                                                   \
     X(DT, "dt", BLOCK | BREAKOUT, DATA)                                                   \
     X(EM, "em", BREAKOUT, DATA)                                                           \
@@ -47,8 +47,8 @@ enum wb_tag_flags {
     X(FIELDSET, "fieldset", BLOCK, DATA)                                                  \
     X(FIGCAPTION, "figcaption", BLOCK, DATA)                                              \
     X(FIGURE, "figure", BLOCK, DATA)                                                      \
-    X(FOOTER, "footer", BLOCK | TRACKED | BOILER | SPECIAL, DATA)                         \
-    X(FOREIGNOBJECT, "foreignobject", SPECIAL, DATA)                                      \
+    X(FOOTER, "footer", BLOCK | TRACKED | BOILER, DATA)                                   \
+    X(FOREIGNOBJECT, "foreignobject", 0, DATA)                                            \
     X(FORM, "form", BLOCK | TRACKED | SPECIAL, DATA)                                      \
     X(FRAME, "frame", SPECIAL, DATA)                                                      \
     X(FRAMESET, "frameset", BLOCK, DATA)                                                  \
@@ -59,7 +59,7 @@ enum wb_tag_flags {
     X(H5, "h5", BLOCK | HEADING | BREAKOUT, DATA)                                         \
     X(H6, "h6", BLOCK | HEADING | BREAKOUT, DATA)                                         \
     X(HEAD, "head", BLOCK | BREAKOUT, DATA)                                               \
-    X(HEADER, "header", BLOCK | TRACKED | BOILER | SPECIAL, DATA)                         \
+    X(HEADER, "header", BLOCK | TRACKED | BOILER, DATA)                                   \
     X(HGROUP, "hgroup", BLOCK, DATA)                                                      \
     X(HR, "hr", BLOCK | BREAKOUT, DATA)                                                   \
     X(HTML, "html", BLOCK | SPECIAL, DATA)                                                \
@@ -71,21 +71,21 @@ enum wb_tag_flags {
     X(LI, "li", BLOCK | BREAKOUT, DATA)                                                   \
     X(LINK, "link", SPECIAL, DATA)                                                        \
     X(LISTING, "listing", BLOCK | BREAKOUT, DATA)                                         \
-    X(MAIN, "main", BLOCK | TRACKED | MAIN | SPECIAL, DATA)                               \
+    X(MAIN, "main", BLOCK | TRACKED | MAIN, DATA)                                         \
     X(MATH, "math", SPECIAL, DATA)                                                        \
-    X(MENU, "menu", BLOCK | TRACKED | BOILER | BREAKOUT | SPECIAL, DATA)                  \
+    X(MENU, "menu", BLOCK | TRACKED | BOILER | BREAKOUT, DATA)                            \
     X(META, "meta", BREAKOUT | SPECIAL, DATA)                                             \
-    X(METADATA, "metadata", SPECIAL, DATA)                                                \
-    X(MI, "mi", SPECIAL, DATA)                                                            \
-    X(MN, "mn", SPECIAL, DATA)                                                            \
-    X(MO, "mo", SPECIAL, DATA)                                                            \
-    X(MS, "ms", SPECIAL, DATA)                                                            \
-    X(MTEXT, "mtext", SPECIAL, DATA)                                                      \
-    X(NAV, "nav", BLOCK | TRACKED | BOILER | SPECIAL, DATA)                               \
+    X(METADATA, "metadata", 0, DATA)                                                      \
+    X(MI, "mi", 0, DATA)                                                                  \
+    X(MN, "mn", 0, DATA)                                                                  \
+    X(MO, "mo", 0, DATA)                                                                  \
+    X(MS, "ms", 0, DATA)                                                                  \
+    X(MTEXT, "mtext", 0, DATA)                                                            \
+    X(NAV, "nav", BLOCK | TRACKED | BOILER, DATA)                                         \
     X(NOBR, "nobr", BREAKOUT, DATA)                                                       \
     X(NOEMBED, "noembed", SILENT, RAWTEXT)                                                \
     X(NOFRAMES, "noframes", SILENT, RAWTEXT)                                              \
-    X(OL, "ol", BLOCK | TRACKED | BREAKOUT | SPECIAL, DATA)                               \
+    X(OL, "ol", BLOCK | TRACKED | BREAKOUT, DATA)                                         \
     X(OPTGROUP, "optgroup", BLOCK, DATA)                                                  \
     X(OPTION, "option", BLOCK, DATA)                                                      \
     X(P, "p", BLOCK | BREAKOUT, DATA)                                                     \
@@ -94,9 +94,9 @@ enum wb_tag_flags {
     X(RUBY, "ruby", BREAKOUT, DATA)                                                       \
     X(S, "s", BREAKOUT, DATA)                                                             \
     X(SCRIPT, "script", SILENT, SCRIPT)                                                   \
-    X(SEARCH, "search", BLOCK | TRACKED | BOILER | SPECIAL, DATA)                         \
-    X(SECTION, "section", BLOCK | TRACKED | SPECIAL, DATA)                                \
-    X(SELECT, "select", BLOCK, DATA)                                                      \
+    X(SEARCH, "search", BLOCK | TRACKED | BOILER, DATA)                                   \
+    X(SECTION, "section", BLOCK | TRACKED, DATA)                                          \
+    X(SELECT, "select", BLOCK | TRACKED | BOILER, DATA)                                   \
     X(SMALL, "small", BREAKOUT, DATA)                                                     \
     X(SOURCE, "source", SPECIAL, DATA)                                                    \
     X(SPAN, "span", BREAKOUT, DATA)                                                       \
@@ -120,7 +120,7 @@ enum wb_tag_flags {
     X(TR, "tr", BLOCK, DATA)                                                              \
     X(TT, "tt", BREAKOUT, DATA)                                                           \
     X(U, "u", BREAKOUT, DATA)                                                             \
-    X(UL, "ul", BLOCK | TRACKED | BREAKOUT | SPECIAL, DATA)                               \
+    X(UL, "ul", BLOCK | TRACKED | BREAKOUT, DATA)                                         \
     X(VAR, "var", BREAKOUT, DATA)                                                         \
     X(XMP, "xmp", BLOCK, RAWTEXT)
 

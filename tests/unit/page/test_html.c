@@ -478,6 +478,7 @@ static void main_text(void **state)
          "Head\n" LONG "\nshort"},
         {"<p>" LONG "</p><h2>Related</h2><p><a href=a>" LONG "</a></p>", LONG},
         {"<p>a<p>b", "a\nb"},
+        {"<p>" LONG "<select><option>One<option>Two</select><dialog>Three</dialog><p>short<p>" LONG, LONG "\nshort\n" LONG},
         {"<a href=a>only</a><p><a href=b>links</a>", ""},
         {"<h1><a href=a>Head</a></h1><p><a href=b>links</a><p>by me<p><a href=c>links</a><p>" LONG, "Head\n" LONG},
         {"<main><h2>Head</h2><p><a href=b>links</a></main>", "Head"},
