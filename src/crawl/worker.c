@@ -21,9 +21,9 @@
 
 enum {
     TICK_MS = 50,
-    COMMIT_MS = 3000,       /* the spool outlives kill -9, this is for power loss; seldom, so that blocks are large */
+    COMMIT_MS = 5000,       /* the spool outlives kill -9, this is for power loss; seldom, so that blocks are large */
     COMMIT_PAGES = 8192,
-    COMMIT_BYTES = 64 << 20,
+    COMMIT_BYTES = 32 << 20,
     SHARE_MS = 200,
     CLAIM_MS = 300,         /* also without a hint that there is something to claim */
     CLAIM_MAX = 256,
