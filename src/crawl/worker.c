@@ -22,6 +22,7 @@
 enum {
     TICK_MS = 50,
     COMMIT_MS = 5000,       /* the spool outlives kill -9, this is for power loss; seldom, so that blocks are large */
+    COMMIT_WATCHED_MS = 1000, /* somebody reads the log of fetches, whose lines wait for the commit */
     COMMIT_PAGES = 8192,
     COMMIT_BYTES = 32 << 20,
     SHARE_MS = 200,
@@ -280,11 +281,13 @@ static int commit(struct wb_worker *w)
 
 static bool commit_is_due(const struct wb_worker *w)
 {
+    int64_t wait = w->plan->wants_lines ? COMMIT_WATCHED_MS : COMMIT_MS;
+
     if (!w->uncommitted_ms)
         return false;
     /* Nothing left to do: whoever waits for the end should not wait for the clock. */
     return w->site_count == 0 || w->uncommitted_pages >= COMMIT_PAGES || w->uncommitted_bytes >= COMMIT_BYTES ||
-           wb_worker_now(w) - w->uncommitted_ms >= COMMIT_MS;
+           wb_worker_now(w) - w->uncommitted_ms >= wait;
 }
 
 static int renew(struct wb_worker *w)
