@@ -195,7 +195,6 @@ int wb_record_read(const struct wb_dispenser *d, enum wb_dispenser_statement sta
     row->owner = text(&c);
     row->lease_ms = number(&c);
     row->pages = number(&c);
-    record_out->head = number(&c) != 0;
     record_out->anew = number(&c) != 0;
     record_out->seed_last = number(&c);
     if (state < WB_SITE_UNRESOLVED || state > WB_SITE_REFUSED || back_state < WB_SITE_UNRESOLVED || back_state > WB_SITE_REFUSED ||
@@ -377,7 +376,8 @@ static bool same_place(const struct wb_site_row *a, const struct wb_site_row *b)
            wb_slice_equal(wb_address_first(a->address), wb_address_first(b->address));
 }
 
-static int run_save(struct wb_dispenser *d, const struct wb_record *now, bool head)
+/* stays: one that is a head stays it. */
+static int run_save(struct wb_dispenser *d, const struct wb_record *now, bool stays)
 {
     const struct wb_site_row *r = &now->row;
 
@@ -387,7 +387,7 @@ static int run_save(struct wb_dispenser *d, const struct wb_record *now, bool he
                       wb_sql_int(r->address_expires_ms), wb_sql_int(r->next_ms), wb_sql_int(r->attempts), wb_sql_str(r->reason),
                       wb_sql_str(r->alias_of), wb_sql_str(r->probe), wb_sql_int(r->visit), wb_sql_int(r->trail.log),
                       wb_sql_int((int64_t)r->trail.offset), wb_sql_int(r->trail_ms), wb_sql_str(r->home), wb_sql_int(r->seeds_taken),
-                      wb_sql_str(r->owner), wb_sql_int(r->lease_ms), wb_sql_int(r->pages), wb_sql_int(head), wb_sql_int(now->anew),
+                      wb_sql_str(r->owner), wb_sql_int(r->lease_ms), wb_sql_int(r->pages), wb_sql_int(stays), wb_sql_int(now->anew),
                       wb_sql_int(now->seed_last));
 }
 
@@ -399,7 +399,7 @@ int wb_record_save(struct wb_dispenser *d, const struct wb_record *was, const st
 
     WB_CHECK(old->id == new->id);
     WB_CHECK((new->state == WB_SITE_CLAIMED) == (new->owner.len > 0));
-    err = run_save(d, now, stays && was->head);
+    err = run_save(d, now, stays);
     if (err < 0 || stays)
         return err;
     if (old->state != new->state || old->run != new->run) {
@@ -407,7 +407,8 @@ int wb_record_save(struct wb_dispenser *d, const struct wb_record *was, const st
         if (err == 0)
             err = wb_dispenser_count(d, new->run, new->state, 1);
     }
-    if (err == 0 && was->head)
+    /* Whether it was a head is not asked: where many rows were read at once, saving one makes another the head. */
+    if (err == 0 && old->state == WB_SITE_READY)
         err = seat_head(d, old->run, wb_address_first(old->address));
     if (err == 0 && new->state == WB_SITE_READY)
         err = seat_head(d, new->run, wb_address_first(new->address));

@@ -34,7 +34,6 @@ struct wb_dispenser {
 /* A row with what the door does not show. */
 struct wb_record {
     struct wb_site_row row;
-    bool head;          /* the first of the ready sites of its run and address */
     bool anew;          /* when the lease ends in a state that is over, another visit begins */
     int64_t seed_last;  /* its newest seed */
     char *text;         /* what the row borrows from; NULL: somebody else's */

@@ -15,7 +15,7 @@
 #define WB_SITE_COLUMNS                                                                                                  \
     "id, name, scheme, state, back_state, run, rank, delay_ms, budget, class_name, address, address_expires_ms, next_ms, " \
     "attempts, reason, alias_of, probe, visit, trail_log, trail_offset, trail_ms, home, seeds_taken, owner, lease_ms, "   \
-    "pages, head, anew, seed_last "
+    "pages, anew, seed_last "
 
 #define WB_SELECT_SITE "SELECT " WB_SITE_COLUMNS "FROM webbase_site "
 
@@ -30,7 +30,7 @@
     X(S_SAVE, "UPDATE webbase_site SET scheme = ?2, state = ?3, back_state = ?4, run = ?5, rank = ?6, delay_ms = ?7, budget = ?8, " \
               "class_name = ?9, address = ?10, address_first = ?11, address_expires_ms = ?12, next_ms = ?13, attempts = ?14, " \
               "reason = ?15, alias_of = ?16, probe = ?17, visit = ?18, trail_log = ?19, trail_offset = ?20, trail_ms = ?21, " \
-              "home = ?22, seeds_taken = ?23, owner = ?24, lease_ms = ?25, pages = ?26, head = ?27, anew = ?28, seed_last = ?29 " \
+              "home = ?22, seeds_taken = ?23, owner = ?24, lease_ms = ?25, pages = ?26, head = head * ?27, anew = ?28, seed_last = ?29 " \
               "WHERE id = ?1")                                                                                            \
     /* heads: the best ready site of an address stands for all of them */                                                 \
     X(S_BEST, "SELECT id, head FROM webbase_site WHERE run = ?1 AND address_first = ?2 AND state = 2 ORDER BY rank, id LIMIT 1") \

@@ -562,6 +562,25 @@ static void test_runs(void **state)
     check_tables(p);
 }
 
+/* Sites of one address leave a run together; those that stay must still be found. */
+static void test_join_shared_address(void **state)
+{
+    PLACE(p);
+    struct told told;
+    int64_t run;
+
+    add_site(p, "x.a.org", "10.0.0.1", 2);
+    add_site(p, "y.a.org", "10.0.0.1", 1);
+    int64_t stays = add_site(p, "b.org", "10.0.0.1", 0);
+    must_ok(wb_dispenser_begin_run(p->d, &run));
+    must_ok(wb_dispenser_join(p->d, run, false, WB_SLICE_LIT("a.org")));
+    check_tables(p);
+    assert_int_equal(claim(p->d, p->run, "me", 0, LEASE, 9, &told), 1);
+    assert_int_equal(told.ids[0], stays);
+    assert_int_equal(claim(p->d, run, "me", 0, LEASE, 9, &told), 2);
+    check_tables(p);
+}
+
 /* ---- leaving ---------------------------------------------------------------------------------------------------------- */
 
 static void test_release(void **state)
@@ -685,7 +704,7 @@ int main(void)
         BOTH(test_priority_order), BOTH(test_address_affinity), BOTH(test_lease_expiry),   BOTH(test_waiting),
         BOTH(test_callback_refuses), BOTH(test_report_keeps),  BOTH(test_report_not_held), BOTH(test_done_with_new_seeds),
         BOTH(test_anew),           BOTH(test_runs),            BOTH(test_release),         BOTH(test_borrow),
-        BOTH(test_neighbours),     BOTH(test_reopened),
+        BOTH(test_neighbours),     BOTH(test_reopened),       BOTH(test_join_shared_address),
     };
 
     return cmocka_run_group_tests_name("dispenser", tests, NULL, end_server);

@@ -455,7 +455,7 @@ static void do_report(struct trace *t)
         reports[i].trail_ms = pick(t, 50);
         reports[i].seeds_taken = pick(t, 2) ? seed_last(s) : 0;
         reports[i].pages = pick(t, 100);
-        say(t, "report", (int)(s - t->sites), reports[i].state);
+        say(t, "report", (int)(s - t->sites), (int)reports[i].state);
         twin_report(t, owner, &reports[i]);
     }
     must_ok(wb_dispenser_report(t->place->d, owner_slice(owner), reports, (size_t)count));
@@ -543,7 +543,7 @@ static void step(struct trace *t)
     compare_stat(t, pick(t, RUNS + 1));
     if (pick(t, 200) == 0)
         reopen_place(t->place);
-    if (pick(t, 40) == 0) {
+    if (pick(t, t->place->postgres ? 40 : 10) == 0) {
         check_tables(t->place);
         for (int i = 0; i < SITES; i++)
             compare_row(t, i);
