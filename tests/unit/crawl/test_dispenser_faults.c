@@ -534,7 +534,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         BOTH(test_version),   BOTH(test_foreign_rows), cmocka_unit_test(test_url), BOTH(test_memory),
-        BOTH(test_again),     BOTH(test_commit_unknown), BOTH(test_never_again),
+        BOTH(test_again),     BOTH(test_commit_unknown), SQLITE(test_never_again),
         SQLITE(test_not_a_database), SQLITE(test_damage), SQLITE(test_full_disk),  SQLITE(test_read_only),
         BOTH(test_locked),    POSTGRES(test_lost_connection), POSTGRES(test_server_gone),
     };
