@@ -163,6 +163,7 @@ static void reap(struct wb_parent *p)
             int err = 0;
             if (!p->stopping && p->failed.code == 0) {
                 atomic_store(&p->plan.tally->workers[i].in_flight, 0);
+                atomic_fetch_sub(&p->plan.tally->reserved, atomic_exchange(&p->plan.tally->workers[i].reserved, 0));
                 err = worker_died(p, worker, status);
                 p->alive += err == 0;
             } else if (WIFEXITED(status) && WEXITSTATUS(status)) {

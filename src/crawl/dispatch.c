@@ -39,8 +39,10 @@ void wb_errand_free(struct wb_errand *errand)
 {
     struct wb_worker *w = errand->worker;
 
-    if (errand->reserved)
+    if (errand->reserved) {
+        atomic_fetch_sub(&w->mine->reserved, 1);
         atomic_fetch_sub(&w->tally->reserved, 1);
+    }
     errand->reserved = false;
     errand->next_free = w->free_errands;
     w->free_errands = errand;
@@ -176,6 +178,7 @@ static bool reserve(struct wb_worker *w, struct wb_errand *errand)
         atomic_fetch_sub(&w->tally->reserved, 1);
         return false;
     }
+    atomic_fetch_add(&w->mine->reserved, 1);
     errand->reserved = true;
     return true;
 }

@@ -128,7 +128,8 @@ int wb_links_follow(struct wb_worker *w, struct wb_site *site, struct wb_slice u
     if (wb_slice_equal(name, wb_slice_str(site->name)))
         return admit_key(w, site, &w->target, item, flags);
     /* What led elsewhere was told when it was seen first; a sitemap speaks for its own site only. */
-    if (flags & WB_ADMIT_QUIET || item->kind != WB_ITEM_PAGE || !wb_scope_has(&w->plan->scope, name))
+    bool told = (flags & (WB_ADMIT_QUIET | WB_ADMIT_RETELL)) == WB_ADMIT_QUIET;
+    if (told || item->kind != WB_ITEM_PAGE || !wb_scope_has(&w->plan->scope, name))
         return 0;
     struct wb_site *other = wb_worker_site(w, name);
     if (other && !other->guest)
@@ -155,7 +156,7 @@ int wb_outbox_flush(struct wb_worker *w)
         seeds[i] = (struct wb_seed){.url = wb_slice(box->text.ptr + entry->url_at, entry->url_len), .depth = entry->depth};
         plans[i] = (struct wb_site_plan){.name = wb_slice(box->text.ptr + entry->name_at, entry->name_len),
                                          .scheme = wb_slice_str(entry->https ? "https" : "http"),
-                                         .priority = INT32_MIN, .delay_ms = -2, .budget = -2, .seeds = &seeds[i], .seed_count = 1};
+                                         .priority = INT32_MIN, .delay_ms = -2, .budget = -2, .seeds = &seeds[i], .seed_count = 1, .found = true};
     }
     if (err == 0)
         err = wb_dispenser_add(w->dispenser, w->plan->run, plans, box->count, &added);

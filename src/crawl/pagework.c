@@ -278,6 +278,8 @@ static int content_new(struct outcome *o, const struct wb_page *page)
     if (err == 0)
         err = store_page(w, page);
     site->pages++;
+    if (errand->reserved)
+        atomic_fetch_sub(&w->mine->reserved, 1);
     errand->reserved = false; /* it counts for good */
     wb_tally_add(&w->tally->pages, 1);
     wb_tally_add(&w->tally->bytes, page->body.len);

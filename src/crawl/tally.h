@@ -35,6 +35,7 @@ struct wb_tally_worker {
     atomic_uint sites;      /* held */
     atomic_uint waiting;    /* of these, for a clock */
     atomic_uint in_flight;
+    atomic_uint reserved;   /* pages being fetched that count towards a limit: given back when it dies */
     atomic_bool idle;       /* it holds nothing, has nothing to commit and found nothing to claim */
 };
 

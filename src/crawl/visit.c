@@ -12,6 +12,8 @@
 
 #include <stdio.h>
 
+enum { RETELL_MS = 120 * 1000 };
+
 struct wb_worker_report {
     struct wb_site_report row;
     char *name, *reason, *alias_of, *probe;
@@ -68,8 +70,15 @@ static bool outcome_stored(uint8_t outcome)
     return outcome == WB_OUTCOME_STORED || outcome == WB_OUTCOME_DUPLICATE || outcome == WB_OUTCOME_TRUNCATED;
 }
 
-static int restore_redirect(struct wb_worker *w, struct wb_site *site, const struct wb_edit_page *page, struct wb_pageid id)
+/* Links elsewhere wait in memory for a commit, seconds at most: those of the last minutes may have died with their process. */
+static unsigned retell(const struct wb_site *site, const struct wb_edit *edit)
 {
+    return edit->time_ms + RETELL_MS > site->trail_ms ? WB_ADMIT_RETELL : 0;
+}
+
+static int restore_redirect(struct wb_worker *w, struct wb_site *site, const struct wb_edit *edit, struct wb_pageid id)
+{
+    const struct wb_edit_page *page = &edit->page;
     struct wb_item item = {.kind = WB_ITEM_PAGE, .depth = page->depth, .hops = (uint8_t)(page->hops + 1)};
     struct wb_pageid target;
 
@@ -82,7 +91,7 @@ static int restore_redirect(struct wb_worker *w, struct wb_site *site, const str
         wb_seen_mark(&site->seen, id, false);
         return wb_site_push(site, w->spill, &site->again, &item);
     }
-    return admit_text(w, site, page->location, &item, WB_ADMIT_QUIET | WB_ADMIT_FRONT);
+    return admit_text(w, site, page->location, &item, WB_ADMIT_QUIET | WB_ADMIT_FRONT | retell(site, edit));
 }
 
 static int restore_page(struct wb_worker *w, struct wb_site *site, const struct wb_edit *edit)
@@ -107,8 +116,8 @@ static int restore_page(struct wb_worker *w, struct wb_site *site, const struct 
             site->root_digest = content.hi | 1;
     }
     if (err >= 0 && page->outcome == WB_OUTCOME_REDIRECT)
-        err = restore_redirect(w, site, page, id);
-    return err < 0 ? err : restore_links(w, site, edit, &item, 0);
+        err = restore_redirect(w, site, edit, id);
+    return err < 0 ? err : restore_links(w, site, edit, &item, retell(site, edit));
 }
 
 static int restore_hints(struct wb_worker *w, struct wb_site *site, const struct wb_edit *edit)
@@ -293,8 +302,11 @@ int wb_visit_open(struct wb_worker *w, struct wb_site *site)
 
     if (err == 0 && first.kind == WB_EDIT_VISIT)
         err = wb_edit_reader_get(w->history, site->trail, &last);
-    /* A visit that was finished goes on where only new seeds came; the dispenser forgets what was taken when a new one is wanted. */
-    bool over = last.kind == WB_EDIT_FINISH && site->seeds_taken == 0;
+    /*
+     * A visit that was finished goes on where only new seeds came; the dispenser forgets what was taken when a new one is wanted.
+     * One that the dispenser has not heard of ended with its process before that could be told: it is finished once more.
+     */
+    bool over = last.kind == WB_EDIT_FINISH && site->seeds_taken == 0 && site->visit >= first.count;
     if (err == 0 && first.kind == WB_EDIT_VISIT) {
         site->visit = first.count + over;
         err = over ? begin_visit(w, site) : resume_visit(w, site, first.prev);

@@ -223,6 +223,7 @@ enum wb_admit_flags {
     WB_ADMIT_FRONT = 1 << 0,   /* before everything else in the queue */
     WB_ADMIT_SEED = 1 << 1,    /* no guards */
     WB_ADMIT_QUIET = 1 << 2,   /* restored from the journal: nothing is told */
+    WB_ADMIT_RETELL = 1 << 3,  /* but what leads to other sites, which may not have been told before the process died */
 };
 
 /* A URL of this site that was not known enters its queue. 1: it did, 0: it was known or a guard kept it out. */

@@ -1,0 +1,296 @@
+#!/usr/bin/env python3
+"""A crawl is killed, stopped and disturbed: nothing is lost, nothing is fetched twice beyond what was in flight, courtesy is kept.
+
+The witness is the server: which answers had been given when the crawler died, and when each request came, over all runs.
+"""
+import signal, time
+
+from e2e import *
+from crawlserver import *
+
+DELAY = 0.3
+
+
+def small_web(random_, sites, pages, size=300):
+    """Hosts with pages that link to each other, also to other hosts; every page can be reached from the roots."""
+    web, hosts = {}, ['s%d.test' % i for i in range(sites)]
+    for host in hosts:
+        links = {n: ['/p%d' % m for m in (2 * n + 1, 2 * n + 2) if m < pages] for n in range(pages)}
+        web[host] = {'/robots.txt': Reply(b'User-agent: *\nDisallow: /closed\n', type='text/plain')}
+        for n in range(pages):
+            body = page(*links[n], '/closed/%d' % n, text='%s %d %s' % (host, n, random_.randbytes(size).hex()))
+            web[host]['/p%d' % n if n else '/'] = body
+    return web
+
+
+def bodies(server):
+    """{url: body} of everything that a crawl must store."""
+    return {server.url(host, path): body for host, paths in server.sites.items() for path, body in paths.items() if isinstance(body, bytes)}
+
+
+def expect_stored(repo, server, want=None):
+    want = bodies(server) if want is None else want
+    for url, body in want.items():
+        got = call(repo, 'get', url, status=None)
+        assert got.returncode == 0, '%s is not stored: %s' % (url, got.stderr)
+        assert got.stdout == body, '%s is stored otherwise than it was served' % url
+    stat = ask(repo, 'stat')[0]
+    assert stat['pages'] == len(want), '%d pages stored, %d served' % (stat['pages'], len(want))
+    assert verified(repo)['pages'] == len(want)
+
+
+def expect_once(server, kills, grace=0.25):
+    """A page asked for again had not been answered, or only a moment before, when a process was killed."""
+    first = {}
+    for r in server.requests:
+        if r.path == '/robots.txt':
+            continue
+        before = first.get((r.host, r.path))
+        first[r.host, r.path] = r
+        if before is None:
+            continue
+        hit = [k for k in kills if before.time - 0.05 <= k <= (before.done or k) + grace]
+        assert hit, '%s%s was asked for at %.3f, answered at %s, and asked for again at %.3f; kills: %s' % (
+            r.host, r.path, before.time, before.done, r.time, ['%.3f' % k for k in kills])
+    for host in server.sites:
+        robots = server.paths(host).count('/robots.txt')
+        assert robots <= 1 + len(kills), '%s: robots.txt %d times after %d kills' % (host, robots, len(kills))
+        assert not any(p.startswith('/closed') for p in server.paths(host))
+
+
+# ---- kill -9 ---------------------------------------------------------------------------------
+
+def killed_crawl(folder, random_, moments, **web):
+    with Server(small_web(random_, **web), latency=lambda: random_.uniform(0, 0.06)) as server:
+        seeds = [server.url(h) for h in server.sites]
+        args = [*seeds, '--delay', DELAY, '--processes', 2]
+        kills = []
+        for victim, moment in moments:
+            p = start(folder / 'r', server, *args)
+            time.sleep(moment)
+            if victim == 'all':
+                kills.append(time.time())
+                kill_all(p)
+            elif victim == 'parent':
+                kills.append(time.time())
+                kill(p.pid)
+                p.wait()
+            else:
+                for _ in range(2):
+                    found = workers_of(p)
+                    if found:
+                        kills.append(time.time())
+                        kill(random_.choice(found))
+                    time.sleep(0.4)
+                kills.append(time.time())
+                kill_all(p)
+        crawl(folder / 'r', server, *args)
+        expect_once(server, kills)
+        server.expect_gaps(DELAY)
+        expect_stored(folder / 'r', server)
+        return server
+
+
+@test
+def all_are_killed_again_and_again(folder):
+    random_ = rng('all')
+    killed_crawl(folder, random_, [('all', random_.uniform(0.1, 2.2)) for _ in range(5)], sites=6, pages=14)
+
+
+@test
+def the_parent_alone_is_killed(folder):
+    """Its workers end by themselves; the next crawl may begin before they have."""
+    random_ = rng('parent')
+    killed_crawl(folder, random_, [('parent', random_.uniform(0.1, 2.0)) for _ in range(5)], sites=6, pages=14)
+
+
+@test
+def anyone_is_killed(folder):
+    random_ = rng('anyone')
+    killed_crawl(folder, random_, [(random_.choice(['all', 'parent', 'one']), random_.uniform(0.1, 1.5)) for _ in range(5)], sites=6, pages=14)
+
+
+@test
+def a_site_that_was_just_finished_is_not_visited_anew(folder):
+    """The end of a visit is in the journal, and its crawler dies before the dispenser is told."""
+    random_ = rng('finished')
+    web = {'short.test': {'/': page('/a'), '/a': page(text='a')}, **small_web(random_, 1, 12)}
+    with Server(web) as server:
+        args = [server.url(h) for h in web] + ['--delay', DELAY, '--processes', 1]
+        p = start(folder / 'r', server, *args)
+        until(lambda: '/a' in server.paths('short.test'))
+        time.sleep(DELAY + 0.4)
+        kills = [time.time()]
+        kill_all(p)
+        crawl(folder / 'r', server, *args)
+        expect_once(server, kills)
+        server.expect_gaps(DELAY)
+        expect_stored(folder / 'r', server)
+
+
+@test
+def links_to_other_sites_outlive_a_kill(folder):
+    """A page is in the journal, and the sites it led to are not in the dispenser yet."""
+    for moment in (0.05, 0.3):
+        names = ['o%d.test' % i for i in range(8)]
+        web = {'hub.test': {'/': None}, **{n: {'/': page(text=n), '/deep': page(text=n + ' deep')} for n in names}}
+        with Server(web) as server:
+            web['hub.test']['/'] = page(*[server.url(n, '/deep') for n in names], '/more')
+            web['hub.test']['/more'] = page(text='more')
+            del web['o0.test']['/']
+            for n in names[1:]:
+                del web[n]['/']
+            repo = folder / ('r%g' % moment)
+            args = [server.url('hub.test'), '--scope', 'any', '--delay', DELAY, '--processes', 1]
+            p = start(repo, server, *args)
+            until(lambda: any(r.path == '/' and r.done for r in server.requests))
+            time.sleep(moment)
+            kills = [time.time()]
+            kill_all(p)
+            crawl(repo, server, *args)
+            for n in names:
+                assert '/deep' in server.paths(n), '%s was never asked for: killed %.2f s after the link was read' % (n, moment)
+            server.expect_gaps(DELAY)
+
+
+@test
+def recovery_is_killed_too(folder):
+    random_ = rng('recovery')
+    with Server(small_web(random_, sites=3, pages=120, size=30000)) as server:
+        args = [server.url(h) for h in server.sites] + ['--delay', 0, '--processes', 2]
+        kills = []
+        for n in range(3):
+            p = start(folder / 'r', server, *args)
+            until(lambda: len(server.requests) > 40 * (n + 1))
+            kills.append(time.time())
+            kill_all(p)
+            for _ in range(4):
+                p = start(folder / 'r', server, *args)
+                time.sleep(random_.uniform(0.01, 0.09))
+                kills.append(time.time())
+                kill_all(p)
+        crawl(folder / 'r', server, *args)
+        expect_once(server, kills)
+        expect_stored(folder / 'r', server)
+
+
+@test
+def one_worker_is_killed_and_replaced(folder):
+    random_ = rng('replaced')
+    with Server(small_web(random_, sites=6, pages=12), latency=lambda: 0.03) as server:
+        kills = []
+        p = start(folder / 'r', server, *[server.url(h) for h in server.sites], '--delay', DELAY, '--processes', 2, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for n in range(3):
+            time.sleep(random_.uniform(0.4, 1.0))
+            found = workers_of(p)
+            assert len(found) == 2, 'not replaced: %s' % found
+            kills.append(time.time())
+            kill(found[n % 2])
+        out, err = p.communicate(timeout=60)
+        assert p.returncode == 0, err
+        assert err.count(b'died of signal 9') == 3, err
+        assert done(lines(out))['pages'] == 72, done(lines(out))
+        expect_once(server, kills)
+        server.expect_gaps(DELAY)
+        expect_stored(folder / 'r', server)
+
+
+@test
+def a_killed_worker_keeps_no_page_of_the_limit(folder):
+    """What it was fetching when it died does not count towards --max-pages."""
+    with Server({'a.test': {'/': page(*['/%d' % i for i in range(20)]), '*': lambda r: Reply(page(text=r.path), wait=0.4)}}) as server:
+        p = start(folder / 'r', server, server.url('a.test'), '--delay', 0, '--processes', 1, '--max-pages', 4)
+        until(lambda: len(server.requests) >= 3)
+        time.sleep(0.1)
+        kill(workers_of(p)[0])
+        assert p.wait(15) == 0
+        assert ask(folder / 'r', 'stat')[0]['pages'] == 4
+
+
+# ---- signals and company -----------------------------------------------------------------------
+
+@test
+def signals_end_it_cleanly(folder):
+    random_ = rng('signals')
+    with Server(small_web(random_, sites=3, pages=10), latency=lambda: random_.uniform(0, 0.1)) as server:
+        args = [server.url(h) for h in server.sites] + ['--delay', DELAY, '--processes', 2]
+        stops = []
+        for n, sig in enumerate([signal.SIGTERM, signal.SIGINT, signal.SIGTERM, signal.SIGINT, signal.SIGINT]):
+            p = start(folder / 'r', server, *args, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            time.sleep(random_.uniform(0.3, 0.9))
+            stops.append(time.time())
+            # To the parent alone, or as a terminal does it to all of them.
+            kill(p.pid, sig) if n < 2 else os.killpg(p.pid, sig)
+            out, err = p.communicate(timeout=15)
+            assert time.time() - stops[-1] < 5, 'it took %.1f s to stop' % (time.time() - stops[-1])
+            assert p.returncode == 1 and b'signal' in err and b'gave up' not in err, (p.returncode, err)
+            for e in fetches(lines(out), 'stored'):
+                assert call(folder / 'r', 'get', e['url']).stdout == bodies(server)[e['url']]
+        crawl(folder / 'r', server, *args)
+        expect_once(server, stops)
+        server.expect_gaps(DELAY)
+        expect_stored(folder / 'r', server)
+
+
+@test
+def whoever_asks_twice_does_not_wait(folder):
+    """The second signal ends the parent at once; what it leaves behind is put right."""
+    random_ = rng('twice')
+    with Server(small_web(random_, sites=3, pages=8), latency=lambda: random_.uniform(0, 0.1)) as server:
+        args = [server.url(h) for h in server.sites] + ['--delay', DELAY, '--processes', 2]
+        stops = []
+        for sig in (signal.SIGTERM, signal.SIGINT):
+            p = start(folder / 'r', server, *args)
+            time.sleep(random_.uniform(0.3, 0.9))
+            stops.append(time.time())
+            for _ in range(2):
+                os.killpg(p.pid, sig)
+            assert p.wait(15) in (1, -sig)
+        crawl(folder / 'r', server, *args)
+        expect_once(server, stops)
+        server.expect_gaps(DELAY)
+        expect_stored(folder / 'r', server)
+
+
+@test
+def two_crawls_of_one_repository(folder):
+    """With the same seeds, and with different ones: each page once, intervals kept, both end well."""
+    random_ = rng('two')
+    with Server(small_web(random_, sites=6, pages=7)) as server:
+        seeds = [server.url(h) for h in server.sites]
+        args = ['--delay', DELAY, '--processes', 2]
+        both = [start(folder / 'r', server, *mine, *args, stderr=subprocess.PIPE) for mine in (seeds[:4], seeds[:2] + seeds[4:])]
+        for p in both:
+            assert p.wait(60) == 0, p.stderr.read()
+        expect_once(server, [])
+        server.expect_gaps(DELAY)
+        expect_stored(folder / 'r', server)
+
+
+@test
+def other_commands_work_meanwhile(folder):
+    random_ = rng('meanwhile')
+    with Server(small_web(random_, sites=4, pages=300, size=2000)) as server:
+        repo = folder / 'r'
+        p = start(repo, server, *[server.url(h) for h in server.sites], '--delay', 0.005, '--processes', 2, stderr=subprocess.PIPE)
+        until(lambda: (repo / 'crawl-home').exists() and len(server.requests) > 30)
+        want, rounds = bodies(server), 0
+        while p.poll() is None and rounds < 200:
+            url = random_.choice(list(want))
+            got = call(repo, 'get', url, status=None)
+            assert got.returncode == 1 and b'no such page' in got.stderr or got.stdout == want[url], got
+            verdict = ask(repo, 'why', url)[0]
+            assert verdict['verdict'] in ('fetched', 'waiting', 'unknown', 'blocked'), verdict
+            ask(repo, 'stat')
+            verified(repo)
+            if rounds % 3 == 0:
+                call(repo, 'compact')
+                call(repo, 'export', '--warc', folder / 'out.warc', '--force')
+            rounds += 1
+        assert p.wait(60) == 0, p.stderr.read()
+        assert rounds > 2
+        expect_once(server, [])
+        expect_stored(repo, server)
+
+
+run_together()
