@@ -148,7 +148,7 @@ int set_up_place(void **state)
     if (postgres) {
         start_server();
         if (server.missing) {
-            print_message("no PostgreSQL server is installed\n");
+            print_message("# no PostgreSQL server is installed\n");
             return 0;
         }
         make_schema(place);
@@ -305,7 +305,7 @@ uint64_t test_seed(void)
 
     wb_random_bytes(&seed, sizeof seed);
     seed = given ? strtoull(given, NULL, 10) : seed >> 16;
-    print_message("WEBBASE_SEED=%llu\n", (unsigned long long)seed);
+    print_message("# WEBBASE_SEED=%llu\n", (unsigned long long)seed);
     return seed;
 }
 

@@ -278,7 +278,7 @@ static void test_many(void **state)
             best_ns = wb_clock_mono_ns() - start_ns < best_ns ? wb_clock_mono_ns() - start_ns : best_ns;
     }
     /* A scan of the sites that are left would be a hundred times as long. */
-    print_message("a claim in vain: %lld us\n", (long long)best_ns / 1000);
+    print_message("# a claim in vain: %lld us\n", (long long)best_ns / 1000);
     assert_true(p->postgres || best_ns < 5000000);
     must_ok(wb_dispenser_stat(p->d, p->run, &stat));
     assert_int_equal(stat.claimed, 100 + others);
