@@ -82,6 +82,8 @@ struct wb_site_plan {
     const struct wb_seed *seeds;    /* URLs; those that the row has already are left out */
     size_t seed_count;
     bool anew;                      /* a site whose visit is over begins another one; false: only gets the seeds */
+    bool found;                     /* a link led there: it begins another visit where the one that is over was of an earlier run */
+    int64_t goes_on;                /* the run that this one goes on with: what was finished in it is not begun anew; 0: none */
 };
 
 /*
@@ -90,6 +92,13 @@ struct wb_site_plan {
  * newer run has not finished stays in that one. added_out: how many sites are new to the dispenser.
  */
 int wb_dispenser_add(struct wb_dispenser *dispenser, int64_t run, const struct wb_site_plan *plans, size_t count, uint64_t *added_out);
+
+/*
+ * The newest run that did not come to its end: that has an UNRESOLVED, READY or CLAIMED site among those of the plans, those
+ * of a registrable domain (empty: none), or all. 0: there is none.
+ */
+int wb_dispenser_unfinished(struct wb_dispenser *dispenser, const struct wb_site_plan *plans, size_t count, struct wb_slice domain, bool all,
+                            int64_t *run_out);
 
 /* Puts unfinished sites into a run: all of them, or those of a registrable domain. */
 int wb_dispenser_join(struct wb_dispenser *dispenser, int64_t run, bool all, struct wb_slice domain);

@@ -109,6 +109,14 @@ static void begin_anew(struct wb_record *record)
     row->reason = row->alias_of = WB_SLICE_EMPTY;
 }
 
+/* It was finished in the run that is gone on with. A refused one is tried again: that costs nobody a request. */
+static bool finished_before(const struct wb_site_plan *plan, const struct wb_site_row *row)
+{
+    enum wb_site_state state = row->state == WB_SITE_CLAIMED ? row->before : row->state;
+
+    return plan->goes_on && row->run == plan->goes_on && (state == WB_SITE_DONE || state == WB_SITE_ALIAS);
+}
+
 static bool record_same(const struct wb_record *a, const struct wb_record *b)
 {
     return a->anew == b->anew && a->seed_last == b->seed_last && a->row.state == b->row.state && a->row.run == b->row.run &&
@@ -123,7 +131,7 @@ static int add_to_site(struct wb_dispenser *d, int64_t run, const struct wb_site
     if (run > now.row.run || wb_site_over(now.row.state))
         now.row.run = run;
     apply_plan(plan, &now.row);
-    if (plan->anew)
+    if ((plan->anew || (plan->found && run > was->row.run)) && !finished_before(plan, &was->row))
         begin_anew(&now);
     int err = add_seeds(d, now.row.id, plan, &now.seed_last);
     /* Most links to other sites tell nothing new. */
@@ -180,6 +188,75 @@ int wb_dispenser_add(struct wb_dispenser *d, int64_t run, const struct wb_site_p
         err = wb_dispenser_transact(d, true, add_plans, &a);
     if (err == 0)
         *added_out = a.added;
+    return err;
+}
+
+/* ---- runs that did not come to their end ------------------------------------------------------------------ */
+
+struct search {
+    const struct wb_site_plan *plans;
+    size_t count;
+    struct wb_slice domain;
+    bool all;
+    int64_t newest;
+};
+
+static bool is_open(int64_t state)
+{
+    return state == WB_SITE_UNRESOLVED || state == WB_SITE_READY || state == WB_SITE_CLAIMED;
+}
+
+static void note_run(struct search *s, int64_t run)
+{
+    if (run > s->newest)
+        s->newest = run;
+}
+
+static int search_counts(struct wb_dispenser *d, struct search *s)
+{
+    int err = wb_sql_run(d->sql, S_COUNTS_ALL, NULL, 0);
+
+    while (err > 0) {
+        if (wb_sql_number(d->sql, S_COUNTS_ALL, 2) > 0 && is_open(wb_sql_number(d->sql, S_COUNTS_ALL, 1)))
+            note_run(s, wb_sql_number(d->sql, S_COUNTS_ALL, 0));
+        err = wb_sql_next(d->sql, S_COUNTS_ALL);
+    }
+    return err;
+}
+
+static int search_runs(struct wb_dispenser *d, void *context)
+{
+    struct search *s = context;
+    int err = 0;
+
+    s->newest = 0;
+    if (s->all)
+        return search_counts(d, s);
+    for (size_t i = 0; i < s->count && err == 0; i++) {
+        struct wb_record record = WB_RECORD_INIT;
+        err = s->plans[i].name.len > WB_SITE_NAME_MAX ? 0 : wb_record_by_name(d, s->plans[i].name, &record);
+        if (err > 0 && is_open(record.row.state))
+            note_run(s, record.row.run);
+        wb_record_release(&record);
+        err = err > 0 ? 0 : err;
+    }
+    if (err == 0 && s->domain.len)
+        err = WB_SQL_RUN(d->sql, S_DOMAIN_RUN, wb_sql_str(s->domain));
+    if (err > 0) {
+        note_run(s, wb_sql_number(d->sql, S_DOMAIN_RUN, 0));
+        wb_sql_end(d->sql, S_DOMAIN_RUN);
+        err = 0;
+    }
+    return err;
+}
+
+int wb_dispenser_unfinished(struct wb_dispenser *d, const struct wb_site_plan *plans, size_t count, struct wb_slice domain, bool all,
+                            int64_t *run_out)
+{
+    struct search s = {.plans = plans, .count = count, .domain = domain, .all = all};
+    int err = wb_dispenser_transact(d, false, search_runs, &s);
+
+    *run_out = err < 0 ? 0 : s.newest;
     return err;
 }
 

@@ -82,6 +82,10 @@ static void judge(struct wb_fetch_transfer *transfer, CURLcode code)
         wb_fetch_transfer_decide(transfer, WB_FETCH_HEADERS, "a header line is larger than the limit");
         return;
     }
+    if (wb_fetch_head_contradicts(&transfer->head)) {
+        wb_fetch_transfer_decide(transfer, WB_FETCH_PROTOCOL, "two lengths of the body that differ");
+        return;
+    }
     enum wb_fetch_error error = wb_fetch_error_of_curl(code, transfer->head.status != 0, transfer->words);
     if (starved && error != WB_FETCH_OK)
         error = WB_FETCH_MEMORY;

@@ -150,3 +150,25 @@ int wb_fetch_head_codings(const struct wb_fetch_head *head, struct wb_buf *lines
     }
     return err;
 }
+
+bool wb_fetch_head_contradicts(const struct wb_fetch_head *head)
+{
+    struct wb_slice name, value, first = WB_SLICE_EMPTY;
+    size_t at = 0;
+
+    while (wb_http_header_next(wb_buf_slice(&head->text), &at, &name, &value)) {
+        if (!wb_slice_equal_nocase(name, WB_SLICE_LIT("content-length")))
+            continue;
+        /* "6, 6" is as good as the same line twice. */
+        while (value.len) {
+            const char *comma = memchr(value.ptr, ',', value.len);
+            size_t len = comma ? (size_t)(comma - value.ptr) : value.len;
+            struct wb_slice length = wb_slice_trim(wb_slice(value.ptr, len));
+            if (first.len && !wb_slice_equal(first, length))
+                return true;
+            first = length;
+            value = wb_slice(value.ptr + len + (comma != NULL), value.len - len - (comma != NULL));
+        }
+    }
+    return false;
+}

@@ -19,6 +19,9 @@ void wb_fetch_head_begin(struct wb_fetch_head *head, size_t max);
  */
 int wb_fetch_head_line(struct wb_fetch_head *head, struct wb_slice line);
 
+/* Two lengths that differ: nobody can say where the body ends (RFC 9112, 6.3). */
+bool wb_fetch_head_contradicts(const struct wb_fetch_head *head);
+
 /*
  * Appends a head of nothing but the codings that are still to be undone: content codings, and transfer codings without
  * "chunked", which is gone already. *any_out is false (and nothing appended) where there are none.
