@@ -153,7 +153,8 @@ int wb_fetch_head_codings(const struct wb_fetch_head *head, struct wb_buf *lines
 
 bool wb_fetch_head_contradicts(const struct wb_fetch_head *head)
 {
-    struct wb_slice name, value, first = WB_SLICE_EMPTY;
+    struct wb_slice name, value;
+    uint64_t first = UINT64_MAX, length;
     size_t at = 0;
 
     while (wb_http_header_next(wb_buf_slice(&head->text), &at, &name, &value)) {
@@ -163,10 +164,11 @@ bool wb_fetch_head_contradicts(const struct wb_fetch_head *head)
         while (value.len) {
             const char *comma = memchr(value.ptr, ',', value.len);
             size_t len = comma ? (size_t)(comma - value.ptr) : value.len;
-            struct wb_slice length = wb_slice_trim(wb_slice(value.ptr, len));
-            if (first.len && !wb_slice_equal(first, length))
-                return true;
-            first = length;
+            if (wb_slice_to_u64(wb_slice_trim(wb_slice(value.ptr, len)), &length)) {
+                if (first != UINT64_MAX && first != length)
+                    return true;
+                first = length;
+            }
             value = wb_slice(value.ptr + len + (comma != NULL), value.len - len - (comma != NULL));
         }
     }
