@@ -161,7 +161,8 @@ static void reap(struct wb_parent *p)
             forget_worker(worker);
             p->alive--;
             int err = 0;
-            if (!p->stopping && p->failed.code == 0) {
+            /* A terminal's signal goes to all processes: a worker may be faster than we. */
+            if (!p->stopping && !wb_stop_requested() && p->failed.code == 0) {
                 atomic_store(&p->plan.tally->workers[i].in_flight, 0);
                 atomic_fetch_sub(&p->plan.tally->reserved, atomic_exchange(&p->plan.tally->workers[i].reserved, 0));
                 err = worker_died(p, worker, status);
@@ -222,6 +223,8 @@ static int look_around(struct wb_parent *p)
     if (err < 0)
         return err;
     uint64_t open = p->sites.unresolved + p->sites.ready + p->sites.claimed;
+    /* One whose time has come is about to be claimed. */
+    open += p->sites.waiting && p->sites.next_ms && p->sites.next_ms <= now;
     atomic_store(&p->plan.tally->sites_open, open);
     if (open || !idle)
         return 0;
@@ -359,11 +362,30 @@ static int join_unfinished(struct wb_parent *p, const struct wb_seed_list *list)
     return err;
 }
 
+/* A crawl that was killed, signalled or limited goes on: what it had finished is not asked for again. */
+static int find_unfinished(struct wb_parent *p, struct wb_seed_list *list)
+{
+    bool all = p->plan.options->scope == WB_SCOPE_ANY || list->count == 0;
+    int err = wb_dispenser_unfinished(p->dispenser, list->plans, list->count, WB_SLICE_EMPTY, all, &p->plan.goes_on);
+
+    for (size_t i = 0; err == 0 && p->plan.options->scope == WB_SCOPE_DOMAIN && i < p->plan.scope.count; i++) {
+        int64_t run;
+        err = wb_dispenser_unfinished(p->dispenser, NULL, 0, wb_slice_str(p->plan.scope.names[i]), false, &run);
+        if (err == 0 && run > p->plan.goes_on)
+            p->plan.goes_on = run;
+    }
+    for (size_t i = 0; i < list->count; i++)
+        list->plans[i].goes_on = p->plan.goes_on;
+    return err;
+}
+
 static int add_seeds(struct wb_parent *p, struct wb_seed_list *list)
 {
     uint64_t added = 0;
 
-    int err = wb_dispenser_begin_run(p->dispenser, &p->plan.run);
+    int err = find_unfinished(p, list);
+    if (err == 0)
+        err = wb_dispenser_begin_run(p->dispenser, &p->plan.run);
     if (err == 0 && list->count)
         err = wb_dispenser_add(p->dispenser, p->plan.run, list->plans, list->count, &added);
     if (err == 0)
@@ -377,6 +399,14 @@ static int add_seeds(struct wb_parent *p, struct wb_seed_list *list)
     return err;
 }
 
+/* Another crawl may make it at the same moment. */
+static int make_repository(const char *dir)
+{
+    int err = wb_store_create(dir, NULL);
+
+    return err == WB_E_INVALID && wb_store_exists(dir) ? 0 : err;
+}
+
 static int open_parent(struct wb_parent *p)
 {
     const struct wb_crawl_options *o = p->plan.options;
@@ -388,7 +418,7 @@ static int open_parent(struct wb_parent *p)
     if (err == 0 && list.count == 0 && !wb_store_exists(o->dir))
         err = wb_fail(WB_E_INVALID, "no seeds: name a URL, or a file of them with --seeds");
     if (err == 0 && !wb_store_exists(o->dir))
-        err = wb_store_create(o->dir, NULL);
+        err = make_repository(o->dir);
 
     if (err == 0)
         err = wb_store_id(o->dir, p->plan.home);

@@ -87,6 +87,7 @@ struct wb_site {
     uint32_t visit;
     struct wb_edit_place trail;
     int64_t trail_ms;          /* when that was written */
+    int64_t unanswered_ms;     /* while it is restored: a request of which no outcome is known yet; 0: none */
     int64_t seeds_taken;
     /* frontier */
     unsigned in_flight;

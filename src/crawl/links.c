@@ -156,7 +156,8 @@ int wb_outbox_flush(struct wb_worker *w)
         seeds[i] = (struct wb_seed){.url = wb_slice(box->text.ptr + entry->url_at, entry->url_len), .depth = entry->depth};
         plans[i] = (struct wb_site_plan){.name = wb_slice(box->text.ptr + entry->name_at, entry->name_len),
                                          .scheme = wb_slice_str(entry->https ? "https" : "http"),
-                                         .priority = INT32_MIN, .delay_ms = -2, .budget = -2, .seeds = &seeds[i], .seed_count = 1, .found = true};
+                                         .priority = INT32_MIN, .delay_ms = -2, .budget = -2, .seeds = &seeds[i], .seed_count = 1, .found = true,
+                                         .goes_on = w->plan->goes_on};
     }
     if (err == 0)
         err = wb_dispenser_add(w->dispenser, w->plan->run, plans, box->count, &added);

@@ -135,18 +135,46 @@ static int restore_hints(struct wb_worker *w, struct wb_site *site, const struct
     return restore_links(w, site, edit, &item, 0);
 }
 
+/* No request before this. */
+static void not_before(struct wb_site *site, int64_t ms)
+{
+    if (ms > site->next_ms)
+        site->next_ms = ms;
+}
+
+/* The outcome of a request says when it was really sent. */
+static void restore_clock(struct wb_site *site, const struct wb_edit *edit)
+{
+    if (edit->kind == WB_EDIT_REQUEST)
+        site->unanswered_ms = edit->time_ms;
+    else if (edit->kind == WB_EDIT_PAGE || edit->kind == WB_EDIT_RULES || edit->kind == WB_EDIT_HINTS)
+        site->unanswered_ms = 0;
+    else
+        return;
+    not_before(site, edit->time_ms + site->page_delay_ms);
+}
+
+/* A request without an outcome was sent at some moment after it was noted, but not after its process died: at the latest now. */
+static void settle_clock(struct wb_worker *w, struct wb_site *site)
+{
+    int64_t now = wb_worker_now(w), latest = site->unanswered_ms + w->plan->options->timeout_ms;
+
+    if (site->unanswered_ms)
+        not_before(site, (latest < now ? latest : now) + site->page_delay_ms);
+    site->unanswered_ms = 0;
+}
+
 static int restore_record(struct wb_worker *w, struct wb_site *site, const struct wb_edit *edit)
 {
     struct wb_item seed = {.kind = WB_ITEM_PAGE, .depth = (uint16_t)edit->count};
 
+    restore_clock(site, edit);
     switch (edit->kind) {
     case WB_EDIT_SEEDS:
         return restore_links(w, site, edit, &seed, WB_ADMIT_SEED);
     case WB_EDIT_RULES:
         return wb_rules_restore(w, site, &edit->rules);
     case WB_EDIT_REQUEST:
-        if (edit->time_ms + site->page_delay_ms > site->next_ms)
-            site->next_ms = edit->time_ms + site->page_delay_ms;
         return 0;
     case WB_EDIT_PAGE:
         site->attempts = 0;
@@ -155,8 +183,7 @@ static int restore_record(struct wb_worker *w, struct wb_site *site, const struc
         return restore_hints(w, site, edit);
     case WB_EDIT_WAIT:
         site->attempts = (int)edit->count;
-        if (edit->until_ms > site->next_ms)
-            site->next_ms = edit->until_ms;
+        not_before(site, edit->until_ms);
         return 0;
     case WB_EDIT_VISIT:
     case WB_EDIT_FINISH:
@@ -170,6 +197,7 @@ static int recall_record(struct wb_worker *w, struct wb_site *site, const struct
 {
     struct wb_item item = {.kind = WB_ITEM_PAGE, .depth = edit->page.depth};
 
+    restore_clock(site, edit);
     if (edit->kind == WB_EDIT_PAGE && edit->page.outcome != WB_OUTCOME_GONE && edit->page.outcome != WB_OUTCOME_REDIRECT)
         return admit_text(w, site, edit->page.url, &item, WB_ADMIT_QUIET | WB_ADMIT_SEED);
     if (edit->kind == WB_EDIT_RULES || edit->kind == WB_EDIT_REQUEST || edit->kind == WB_EDIT_WAIT)
@@ -318,6 +346,7 @@ int wb_visit_open(struct wb_worker *w, struct wb_site *site)
         err = put_root_first(w, site);
     if (err < 0)
         return err;
+    settle_clock(w, site);
     if (site->next_ms - wb_worker_now(w) > WB_PATIENCE_MS)
         wb_visit_close(w, site, WB_SITE_WAITING, "back-off", NULL);
     else

@@ -43,6 +43,7 @@ struct wb_crawl_plan {
     struct wb_scope_set scope;
     struct wb_tally *tally;
     int64_t run;
+    int64_t goes_on;        /* the run that did not come to its end and is gone on with; 0: none */
     struct wb_slice agent;  /* the robots token */
     char home[40];          /* names the repository to others who share its dispenser */
     bool wants_lines;

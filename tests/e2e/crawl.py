@@ -66,6 +66,9 @@ def killed_crawl(folder, random_, moments, **web):
         args = [*seeds, '--delay', DELAY, '--processes', 2]
         kills = []
         for victim, moment in moments:
+            # A crawl that came to its end is not gone on with, but begins anew.
+            if len(server.counts) > 0.6 * len(bodies(server)):
+                break
             p = start(folder / 'r', server, *args)
             time.sleep(moment)
             if victim == 'all':
@@ -84,30 +87,30 @@ def killed_crawl(folder, random_, moments, **web):
                     time.sleep(0.4)
                 kills.append(time.time())
                 kill_all(p)
+        assert len(kills) >= 2
         crawl(folder / 'r', server, *args)
         expect_once(server, kills)
         server.expect_gaps(DELAY)
         expect_stored(folder / 'r', server)
-        return server
 
 
 @test
 def all_are_killed_again_and_again(folder):
     random_ = rng('all')
-    killed_crawl(folder, random_, [('all', random_.uniform(0.1, 2.2)) for _ in range(5)], sites=6, pages=14)
+    killed_crawl(folder, random_, [('all', random_.uniform(0.1, 2.2)) for _ in range(6)], sites=6, pages=20)
 
 
 @test
 def the_parent_alone_is_killed(folder):
     """Its workers end by themselves; the next crawl may begin before they have."""
     random_ = rng('parent')
-    killed_crawl(folder, random_, [('parent', random_.uniform(0.1, 2.0)) for _ in range(5)], sites=6, pages=14)
+    killed_crawl(folder, random_, [('parent', random_.uniform(0.1, 2.0)) for _ in range(6)], sites=6, pages=20)
 
 
 @test
 def anyone_is_killed(folder):
     random_ = rng('anyone')
-    killed_crawl(folder, random_, [(random_.choice(['all', 'parent', 'one']), random_.uniform(0.1, 1.5)) for _ in range(5)], sites=6, pages=14)
+    killed_crawl(folder, random_, [(random_.choice(['all', 'parent', 'one']), random_.uniform(0.1, 1.5)) for _ in range(6)], sites=6, pages=20)
 
 
 @test
@@ -273,7 +276,7 @@ def other_commands_work_meanwhile(folder):
     with Server(small_web(random_, sites=4, pages=300, size=2000)) as server:
         repo = folder / 'r'
         p = start(repo, server, *[server.url(h) for h in server.sites], '--delay', 0.005, '--processes', 2, stderr=subprocess.PIPE)
-        until(lambda: (repo / 'crawl-home').exists() and len(server.requests) > 30)
+        until(lambda: len(server.requests) > 30)
         want, rounds = bodies(server), 0
         while p.poll() is None and rounds < 200:
             url = random_.choice(list(want))
