@@ -414,7 +414,9 @@ static int open_parent(struct wb_parent *p)
     struct wb_seed_list list = {0};
     uint64_t pages = 0;
 
-    int err = read_seeds(p, &list);
+    int err = o->ca_file && wb_path_kind(o->ca_file) != WB_PATH_FILE ? wb_fail(WB_E_NOTFOUND, "%s: no such file of certificates", o->ca_file) : 0;
+    if (err == 0)
+        err = read_seeds(p, &list);
     if (err == 0 && list.count == 0 && !wb_store_exists(o->dir))
         err = wb_fail(WB_E_INVALID, "no seeds: name a URL, or a file of them with --seeds");
     if (err == 0 && !wb_store_exists(o->dir))

@@ -46,7 +46,6 @@ void wb_site_free(struct wb_site *site, struct wb_spill *spill)
     WB_CHECK(site->heap_at == 0 && site->in_flight == 0);
     wb_spill_clear(spill, &site->again);
     wb_spill_clear(spill, &site->queue);
-    wb_spill_clear(spill, &site->held);
     wb_seen_release(&site->seen);
     wb_trap_release(&site->trap);
     wb_robots_free(site->robots);

@@ -41,6 +41,8 @@ enum wb_rules_state {
     WB_RULES_KNOWN,
 };
 
+enum wb_root_state { WB_ROOT_UNKNOWN, WB_ROOT_REACHABLE, WB_ROOT_UNREACHABLE };
+
 struct wb_place;
 struct wb_favour;
 
@@ -77,8 +79,9 @@ struct wb_site {
     /* names */
     bool probing;              /* its root has not been compared with those of its neighbours yet */
     uint64_t root_digest;      /* of the root page; 0: not known */
-    bool root_waited;          /* seeds other than the root wait in `held` for its outcome */
-    struct wb_spill_queue held;
+    enum wb_root_state root_state; /* in this visit */
+    bool root_waited;          /* seeds other than the root wait for its outcome in the dispenser, from this one on: */
+    int64_t held_after;
     /* on behalf of others */
     bool guest;                /* borrowed for favours only: not to be crawled by us */
     enum wb_site_state guest_state; /* what it goes back to */

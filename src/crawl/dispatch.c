@@ -234,7 +234,7 @@ static int start_item(struct wb_errand *errand, struct wb_item *item)
             site->probing = false;
         else
             wb_event_skip(w, wb_buf_slice(&errand->url), "robots");
-        return 0;
+        return page && wb_slice_equal(item->path, WB_SLICE_LIT("/")) ? wb_visit_root(w, site, false) : 0;
     }
     if (page) {
         err = look_in_store(errand, &request);

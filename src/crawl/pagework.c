@@ -90,16 +90,10 @@ static bool is_root(const struct wb_errand *errand)
     return wb_slice_equal(errand->item.path, WB_SLICE_LIT("/"));
 }
 
-/* The root's bytes are known. True where the site turned out to be an alias, and is closed. */
-static bool root_came(struct wb_errand *errand, const uint8_t md5[WB_MD5_BYTES])
+bool wb_page_alias(struct wb_worker *w, struct wb_site *site)
 {
-    struct wb_worker *w = errand->worker;
-    struct wb_site *site = errand->site;
     char *twin = NULL;
 
-    site->root_digest = wb_pageid_get(md5).hi | 1;
-    if (!site->probing)
-        return false;
     site->probing = false;
     int err = find_twin(w, site, &twin);
     if (err < 0)
@@ -111,25 +105,17 @@ static bool root_came(struct wb_errand *errand, const uint8_t md5[WB_MD5_BYTES])
     return true;
 }
 
-/* Whether seeds below the root may be entered directly: only where it cannot be had. */
+/* The root's bytes are known. True where the site turned out to be an alias, and is closed. */
+static bool root_came(struct wb_errand *errand, const uint8_t md5[WB_MD5_BYTES])
+{
+    errand->site->root_digest = wb_pageid_get(md5).hi | 1;
+    return errand->site->probing && wb_page_alias(errand->worker, errand->site);
+}
+
+/* The outcome of the root decides on seeds that wait for it. */
 static int root_decides(struct wb_errand *errand, bool reachable)
 {
-    struct wb_worker *w = errand->worker;
-    struct wb_site *site = errand->site;
-    struct wb_slice bytes;
-    int got;
-
-    if (!site->root_waited || !is_root(errand))
-        return 0;
-    site->root_waited = false;
-    while ((got = wb_spill_pop(w->spill, &site->held, &w->item_mem, &bytes)) > 0) {
-        if (reachable)
-            continue;
-        got = wb_spill_push(w->spill, &site->queue, bytes);
-        if (got < 0)
-            return got;
-    }
-    return got;
+    return is_root(errand) ? wb_visit_root(errand->worker, errand->site, reachable) : 0;
 }
 
 /* ---- content ------------------------------------------------------------------------------------------ */

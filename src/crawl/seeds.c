@@ -81,6 +81,8 @@ static int add_url(struct wb_seed_list *list, struct wb_slice text, const struct
     bool scheme = false;
     for (size_t i = 0; i + 2 < text.len && !scheme; i++)
         scheme = memcmp(text.ptr + i, "://", 3) == 0;
+    if (!scheme && memchr(text.ptr, '@', text.len))
+        return wb_fail(WB_E_INVALID, "'%.*s' is no http or https URL", WB_SLICE_ARG(text));
     if (!scheme) {
         err = wb_buf_append_str(&whole, "https://");
         if (err == 0)

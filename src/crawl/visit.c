@@ -108,11 +108,14 @@ static int restore_page(struct wb_worker *w, struct wb_site *site, const struct 
         return err;
     wb_seen_mark(&site->seen, id, true);
     site->pages += outcome_stored(page->outcome);
+    bool root = wb_slice_equal(wb_site_path(&w->url), WB_SLICE_LIT("/"));
+    if (root)
+        site->root_state = page->outcome == WB_OUTCOME_GONE || page->outcome == WB_OUTCOME_ERROR ? WB_ROOT_UNREACHABLE : WB_ROOT_REACHABLE;
     if (page->has_content) {
         wb_trap_learn(&site->trap, wb_site_path(&w->url), page->simhash);
         content = wb_pageid_get(page->md5);
         err = wb_seen_add(&w->contents, w->plan->options->dir, content);
-        if (wb_slice_equal(wb_site_path(&w->url), WB_SLICE_LIT("/")))
+        if (root)
             site->root_digest = content.hi | 1;
     }
     if (err >= 0 && page->outcome == WB_OUTCOME_REDIRECT)
@@ -252,15 +255,17 @@ static int take_seed(void *context, const struct wb_seed *seed)
     struct wb_edit_link link = {.url = seed->url};
     struct wb_edit edit = {.kind = WB_EDIT_SEEDS, .count = seed->depth, .links = &link, .link_count = 1};
 
+    int64_t before = site->seeds_taken;
     site->seeds_taken = seed->id;
     if (seed->depth > w->plan->options->max_depth || wb_url_parse(seed->url, NULL, &w->target) < 0)
         return 0;
-    if (w->plan->options->root_first && !wb_slice_equal(wb_site_path(&w->target), WB_SLICE_LIT("/"))) {
+    bool deep = w->plan->options->root_first && !wb_slice_equal(wb_site_path(&w->target), WB_SLICE_LIT("/"));
+    if (deep && site->root_state == WB_ROOT_REACHABLE)
+        return 0;
+    if (deep && site->root_state == WB_ROOT_UNKNOWN) {
+        site->held_after = site->root_waited ? site->held_after : before;
         site->root_waited = true;
-        item.https = wb_slice_equal(wb_url_scheme(&w->target), WB_SLICE_LIT("https"));
-        item.path = wb_site_path(&w->target);
-        taker->count++;
-        return wb_site_push(site, w->spill, &site->held, &item);
+        return 0;
     }
     int got = wb_admit(w, site, &w->target, &item, WB_ADMIT_SEED);
     if (got <= 0)
@@ -268,17 +273,6 @@ static int take_seed(void *context, const struct wb_seed *seed)
     taker->count++;
     return wb_visit_note(w, site, &edit);
 }
-
-int wb_visit_seeds(struct wb_worker *w, struct wb_site *site, uint64_t *count_out)
-{
-    struct seed_taker taker = {.w = w, .site = site};
-    int err = wb_dispenser_seeds(w->dispenser, site->id, site->seeds_taken, take_seed, &taker);
-
-    *count_out = taker.count;
-    return err;
-}
-
-/* ---- beginning ------------------------------------------------------------------------------------- */
 
 /* The root before anything else: to be compared with those of other names of the address, or because deep entry is not wanted. */
 static int put_root_first(struct wb_worker *w, struct wb_site *site)
@@ -297,6 +291,35 @@ static int put_root_first(struct wb_worker *w, struct wb_site *site)
         item.kind = WB_ITEM_PROBE;
     return err < 0 ? err : wb_site_push(site, w->spill, &site->again, &item);
 }
+
+int wb_visit_seeds(struct wb_worker *w, struct wb_site *site, uint64_t *count_out)
+{
+    struct seed_taker taker = {.w = w, .site = site};
+    bool waited = site->root_waited;
+    int err = wb_dispenser_seeds(w->dispenser, site->id, site->seeds_taken, take_seed, &taker);
+
+    if (err == 0 && site->root_waited && !waited) {
+        err = put_root_first(w, site);
+        taker.count++;
+    }
+    *count_out = taker.count;
+    return err;
+}
+
+int wb_visit_root(struct wb_worker *w, struct wb_site *site, bool reachable)
+{
+    uint64_t count;
+    bool waited = site->root_waited;
+
+    site->root_state = reachable ? WB_ROOT_REACHABLE : WB_ROOT_UNREACHABLE;
+    site->root_waited = false;
+    if (!waited || reachable)
+        return 0;
+    site->seeds_taken = site->held_after;
+    return wb_visit_seeds(w, site, &count);
+}
+
+/* ---- beginning ------------------------------------------------------------------------------------- */
 
 static int begin_visit(struct wb_worker *w, struct wb_site *site)
 {
@@ -346,6 +369,9 @@ int wb_visit_open(struct wb_worker *w, struct wb_site *site)
         err = put_root_first(w, site);
     if (err < 0)
         return err;
+    /* It was known before its process died, and not whether it is an alias. */
+    if (site->probing && site->root_digest && site->rules_state == WB_RULES_KNOWN && wb_page_alias(w, site))
+        return 0;
     settle_clock(w, site);
     if (site->next_ms - wb_worker_now(w) > WB_PATIENCE_MS)
         wb_visit_close(w, site, WB_SITE_WAITING, "back-off", NULL);
@@ -372,7 +398,9 @@ static int fill_report(struct wb_worker *w, const struct wb_site *site, enum wb_
     report->row = (struct wb_site_report){
         .id = site->id, .state = state, .next_ms = site->next_ms, .attempts = site->attempts, .reason = wb_slice_str(report->reason),
         .alias_of = wb_slice_str(report->alias_of), .probe = wb_slice_str(report->probe), .home = wb_slice_str(w->plan->home),
-        .visit = site->visit, .trail = site->trail, .trail_ms = site->trail_ms, .seeds_taken = site->seeds_taken, .pages = (int64_t)site->pages};
+        .visit = site->visit, .trail = site->trail, .trail_ms = site->trail_ms, .pages = (int64_t)site->pages,
+        /* Seeds that wait for the root are not taken, unless the visit is over. */
+        .seeds_taken = site->root_waited && state != WB_SITE_DONE ? site->held_after : site->seeds_taken};
     return 0;
 }
 

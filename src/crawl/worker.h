@@ -177,6 +177,9 @@ int wb_visit_open(struct wb_worker *w, struct wb_site *site);
 /* Seeds that the dispenser has and the visit has not taken yet; how many. */
 int wb_visit_seeds(struct wb_worker *w, struct wb_site *site, uint64_t *count_out);
 
+/* What came of the root page: seeds below it that wait are entered only where it cannot be had. */
+int wb_visit_root(struct wb_worker *w, struct wb_site *site, bool reachable);
+
 /* It is over (DONE, ALIAS, REFUSED), must wait (WAITING) or goes on in another run (READY). Frees the site. */
 void wb_visit_close(struct wb_worker *w, struct wb_site *site, enum wb_site_state state, const char *reason, const char *alias_of);
 
@@ -214,6 +217,9 @@ void wb_favours_fail(struct wb_worker *w, struct wb_site *site, const char *reas
 /* ---- pagework.c ------------------------------------------------------------------------------------ */
 
 void wb_page_done(struct wb_errand *errand, struct wb_fetch_result *result);
+
+/* Compares rules and root of a site with those of other names of its address. True where it is an alias, and closed. */
+bool wb_page_alias(struct wb_worker *w, struct wb_site *site);
 
 /* A page that is fresh enough not to be asked for: its links are followed all the same. */
 int wb_page_reuse(struct wb_errand *errand, const struct wb_page *page);
