@@ -362,7 +362,7 @@ void wb_dispatch(struct wb_worker *w)
 {
     struct wb_site *site;
 
-    if (w->dispatching || w->stopping || w->failed.code < 0)
+    if (w->dispatching || w->stopping || w->lost || w->failed.code < 0 || wb_worker_slept(w))
         return;
     w->dispatching = true;
     while (w->failed.code == 0 && (site = wb_frontier_pop(&w->frontier, wb_worker_now(w))))

@@ -208,6 +208,18 @@ static int recall_record(struct wb_worker *w, struct wb_site *site, const struct
     return 0;
 }
 
+/* When a visit begins: rules that still hold are noted in it too, because only the visit before is ever looked into. */
+static int recall_begin(struct wb_worker *w, struct wb_site *site, const struct wb_edit *edit)
+{
+    int err = recall_record(w, site, edit);
+
+    if (err == 0 && edit->kind == WB_EDIT_RULES && site->rules_state == WB_RULES_KNOWN && edit->rules.expires_ms == site->rules_expires_ms) {
+        struct wb_edit rules = {.kind = WB_EDIT_RULES, .time_ms = edit->time_ms, .rules = edit->rules};
+        err = wb_visit_note(w, site, &rules);
+    }
+    return err;
+}
+
 /* Reads the chain that ends at last through take(). A journal that is gone or damaged costs the site's history, not the site. */
 static int read_chain(struct wb_worker *w, struct wb_site *site, struct wb_edit_place last,
                       int (*take)(struct wb_worker *, struct wb_site *, const struct wb_edit *), struct wb_edit *first_out)
@@ -332,7 +344,7 @@ static int begin_visit(struct wb_worker *w, struct wb_site *site)
     int err = wb_visit_note(w, site, &edit);
     if (err == 0)
         err = wb_visit_seeds(w, site, &count);
-    return err < 0 ? err : read_chain(w, site, last, recall_record, &first);
+    return err < 0 ? err : read_chain(w, site, last, recall_begin, &first);
 }
 
 static int resume_visit(struct wb_worker *w, struct wb_site *site, struct wb_edit_place before)

@@ -38,6 +38,11 @@ int64_t wb_worker_now(const struct wb_worker *w)
     return w->clock_offset_ms + wb_clock_mono_ns() / 1000000;
 }
 
+bool wb_worker_slept(const struct wb_worker *w)
+{
+    return wb_worker_now(w) - w->ticked_ms > LEASE_MS - 2 * RENEW_MS;
+}
+
 void wb_worker_fail(struct wb_worker *w, int err)
 {
     if (w->failed.code == 0)
@@ -294,6 +299,7 @@ static int renew(struct wb_worker *w)
 {
     int64_t now = wb_worker_now(w);
 
+    w->ticked_ms = now;
     if (!w->site_count || now - w->renewed_ms < RENEW_MS)
         return 0;
     w->renewed_ms = now;
@@ -327,9 +333,12 @@ static void on_tick(evutil_socket_t fd, short what, void *context)
         event_base_loopbreak(w->base);
         return;
     }
-    err = claim_sites(w);
+    /* First: whoever slept for too long holds nothing any more. */
+    err = renew(w);
+    if (w->lost)
+        return;
     if (err == 0)
-        err = renew(w);
+        err = claim_sites(w);
     if (err == 0) {
         wb_favours_stuck(w);
         wb_dispatch(w);

@@ -117,7 +117,7 @@ struct wb_worker {
     int64_t clock_offset_ms;    /* from time that only goes forward to the wall clock */
     int64_t uncommitted_ms;     /* since when there is something to commit; 0: nothing */
     uint64_t uncommitted_pages, uncommitted_bytes;
-    int64_t renewed_ms, claimed_ms, stuck_ms;
+    int64_t renewed_ms, claimed_ms, stuck_ms, ticked_ms;
     int64_t news_ms;            /* when the tally's claimable last moved, as far as we saw */
     unsigned claimable_seen;
     unsigned claimable;         /* the tally's, when we last claimed */
@@ -141,6 +141,9 @@ int wb_worker_run(const struct wb_crawl_plan *plan, unsigned number, int events_
 
 /* The wall clock as of the start of the process, moved on by time that never goes back. */
 int64_t wb_worker_now(const struct wb_worker *w);
+
+/* It was stopped for so long that its leases may be over: nothing may be sent before the next tick has looked. */
+bool wb_worker_slept(const struct wb_worker *w);
 
 /* Something that ends the work of this process: a full disk, a lost dispenser. */
 void wb_worker_fail(struct wb_worker *w, int err);

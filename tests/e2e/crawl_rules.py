@@ -1,0 +1,287 @@
+#!/usr/bin/env python3
+"""robots.txt over time, back-offs, aliases, scopes, feeds: who is asked for what, and when."""
+import email.utils, gzip, time
+
+from e2e import *
+from crawlserver import *
+
+
+def robots(text, **kw):
+    return Reply('User-agent: *\n' + text, type='text/plain', **kw)
+
+
+def times(server, host, path=None):
+    return [r.time for r in server.requests if r.host == host and path in (None, r.path)]
+
+
+# ---- robots.txt ----------------------------------------------------------------------------------
+
+@test
+def robots_are_remembered_for_a_day_or_as_told(folder):
+    clock = Clock(folder)
+    with Server({'day.test': {'/robots.txt': robots('Disallow: /x\n'), '/': page('/x', '/y'), '/y': page(text='y')},
+                 'short.test': {'/robots.txt': robots('Disallow: /x\n', headers=[('Cache-Control', 'public, max-age=600')]), '/': page('/x', '/y', text='s')}}) as server:
+        args = [server.url(h) for h in server.sites] + ['--delay', 0]
+        count = lambda: [server.counts[h, '/robots.txt'] for h in ('day.test', 'short.test')]
+        crawl(folder / 'r', server, *args, env=clock.env())
+        assert count() == [1, 1]
+        # They change, and nobody knows yet.
+        for host in server.sites:
+            server.sites[host]['/robots.txt'] = robots('Disallow: /\n')
+        for forward, want in ((300, [1, 1]), (400, [1, 2]), (22 * 3600, [1, 2]), (2 * 3600, [2, 3])):
+            clock.forward(forward)
+            before = len(server.requests)
+            events = crawl(folder / 'r', server, *args, env=clock.env())
+            assert count() == want, (forward, count(), want)
+            pages = {r.host for r in server.requests[before:] if r.path != '/robots.txt'}
+            assert ('day.test' in pages) == (want[0] == 1) and ('short.test' in pages) == (want[1] == 1), (forward, pages)
+        assert results(events)[server.url('day.test')] == 'robots'
+        assert not times(server, 'day.test', '/x') and not times(server, 'short.test', '/x')
+        why = ask(folder / 'r', 'why', server.url('day.test'), '--user-agent', AGENT, env=clock.env())[0]
+        assert why['verdict'] == 'blocked' or why['verdict'] == 'fetched', why
+
+
+@test
+def a_robots_txt_elsewhere_keeps_the_interval_there(folder):
+    """Its host is crawled by another process, or by nobody."""
+    sites = {'h%d.test' % i: {'/': page('/a', '/b', text=str(i)), '/a': page(text='a%d' % i), '/b': page(text='b%d' % i), '/robots.txt': None} for i in range(6)}
+    with Server(sites, latency=lambda: 0.02) as server:
+        for host in list(sites)[1:]:
+            sites[host]['/robots.txt'] = redirect(server.url('h0.test', '/common.txt'), 302)
+        sites['h0.test']['/robots.txt'] = redirect(server.url('nobody.test', '/rules'), 307)
+        sites['h0.test']['/common.txt'] = robots('Disallow: /b\n')
+        sites['nobody.test'] = {'/rules': robots('Disallow: /a\n')}
+        crawl(folder / 'r', server, *[server.url(h) for h in list(sites)[:6]], '--delay', 0.25, '--processes', 3)
+        server.expect_gaps(0.25)
+        assert set(server.pages_asked('h0.test')) == {'/', '/b', '/common.txt'}
+        for host in list(sites)[1:6]:
+            assert set(server.pages_asked(host)) == {'/', '/a'}, (host, server.paths(host))
+        assert server.paths('nobody.test') == ['/rules']
+
+
+@test
+def robots_that_fail_are_waited_for(folder):
+    """5xx twice: nothing else is asked for, the waits double, and the crawl goes on in the same run."""
+    def unsure(request):
+        return Reply('', 503) if request.number < 3 else robots('Disallow: /closed\n')
+    with Server({'w.test': {'/robots.txt': unsure, '/': page('/closed', '/open'), '/open': page(text='o')}}) as server:
+        crawl(folder / 'r', server, server.url('w.test'), '--delay', 0)
+        asked = server.paths('w.test')
+        assert asked == ['/robots.txt'] * 3 + ['/', '/open'], asked
+        t = times(server, 'w.test')
+        assert 1.9 <= t[1] - t[0] <= 4 and 3.9 <= t[2] - t[1] <= 7, t
+        assert (t[2] - t[1]) > 1.7 * (t[1] - t[0])
+
+
+# ---- refusals --------------------------------------------------------------------------------------
+
+@test
+def retry_after_in_both_forms(folder):
+    """429 and 503: the whole site waits for as long as it says, then goes on."""
+    def seconds(request):
+        return Reply('', 429, [('Retry-After', '3')]) if request.number == 1 else page(text='s')
+
+    def date(request):
+        return Reply('', 503, [('Retry-After', email.utils.formatdate(int(time.time()) + 4, usegmt=True))]) if request.number == 1 else page(text='d')
+    with Server({'sec.test': {'/': page('/1', '/2'), '/1': seconds, '/2': page()}, 'date.test': {'/': page('/1', '/2'), '/1': date, '/2': page(text='2')}}) as server:
+        began = time.time()
+        events = crawl(folder / 'r', server, *[server.url(h) for h in server.sites], '--delay', 0)
+        assert done(events)['pages'] == 6 and time.time() - began < 12
+        for host, least in (('sec.test', 3), ('date.test', 3)):
+            r = [r for r in server.requests if r.host == host]
+            first = [i for i, x in enumerate(r) if x.path == '/1'][0]
+            assert r[first + 1].time - r[first].time >= least - 0.02, r
+            assert r[first + 1].time - r[first].time <= least + 3, r
+
+
+@test
+def back_offs_double(folder):
+    with Server({'b.test': {'/': page('/never', '/fine'), '/never': Reply('', 503), '/fine': page()}}) as server:
+        events = crawl(folder / 'r', server, server.url('b.test'), '--delay', 0, '--max-time', 7.5)
+        r = [x for x in server.requests if x.host == 'b.test']
+        assert [x.path for x in r] == ['/robots.txt', '/', '/never', '/never', '/never'], r
+        waits = [b.time - a.time for a, b in zip(r[2:], r[3:])]
+        assert waits[0] >= 1.9 and waits[1] >= 3.9 and waits[1] > 1.7 * waits[0], waits
+        assert [e['result'] for e in fetches(events) if e['url'] == server.url('b.test', '/never')] == ['error:status'] * 3
+
+
+@test
+def what_must_wait_for_long_is_left_for_another_run(folder):
+    clock = Clock(folder)
+    def later(request):
+        return Reply('', 503, [('Retry-After', '3600')]) if request.number == 1 else page(text='at last')
+    with Server({'l.test': {'/': page('/1', '/2'), '/1': later, '/2': page()}, 'm.test': {'/': page(text='m')}}) as server:
+        args = [server.url(h) for h in server.sites] + ['--delay', 0]
+        began = time.time()
+        crawl(folder / 'r', server, *args, env=clock.env())
+        assert time.time() - began < 5
+        why = ask(folder / 'r', 'why', server.url('l.test', '/2'), env=clock.env())[0]
+        assert why['verdict'] == 'waiting' and why['next_time'], why
+        count = len(times(server, 'l.test'))
+        for forward in (0, 1800, 1700):
+            clock.forward(forward)
+            crawl(folder / 'r', server, *args, env=clock.env())
+            assert len(times(server, 'l.test')) == count, 'asked after %s s' % forward
+        clock.forward(200)
+        crawl(folder / 'r', server, *args, env=clock.env())
+        assert {'/1', '/2'} <= set(server.paths('l.test')[count:])
+        assert ask(folder / 'r', 'stat')[0]['pages'] == 4
+        assert server.counts['l.test', '/'] == 1, 'gone on with, not begun anew'
+
+
+@test
+def a_server_that_comes_up_late(folder):
+    with Server({'z.test': {'/': page('/a', text='z'), '/a': page(text='za')}}) as server:
+        import socket
+        s = socket.socket()
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        s.bind(('127.0.7.7', 0))
+        port = s.getsockname()[1]
+        p = subprocess.Popen(command(folder / 'r', 'crawl', '--json', 'http://late.test:%d/' % port, '--allow-private', '--delay', '0',
+                                     '--resolve', 'late.test:%d:127.0.7.7' % port), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        time.sleep(1)
+        server.sites['late.test'] = server.sites['z.test']
+        s.listen(50)
+
+        async def begin():
+            await asyncio.start_server(server.serve, sock=s, limit=1 << 20)
+        asyncio.run_coroutine_threadsafe(begin(), server.loop).result(5)
+        out, err = p.communicate(timeout=40)
+        assert p.returncode == 0 and done(lines(out))['pages'] == 2, err
+
+
+# ---- leases --------------------------------------------------------------------------------------------
+
+@test
+def a_worker_that_slept_past_its_lease(folder):
+    """Another one takes its sites over; when it wakes up it must not ask for anything, and the crawl ends well."""
+    clock = Clock(folder)
+    sites = {'k%d.test' % i: {'/': page(*['/%d' % n for n in range(1, 14)], text=str(i)), **{'/%d' % n: page(text='%d %d' % (i, n)) for n in range(1, 14)}} for i in range(4)}
+    with Server(sites, latency=lambda: 0.01) as server:
+        p = start(folder / 'r', server, *[server.url(h) for h in sites], '--delay', 0.3, '--processes', 2, env=clock.env(), stderr=subprocess.PIPE)
+        until(lambda: len(server.requests) > 16)
+        sleeper = workers_of(p)[0]
+        kill(sleeper, signal.SIGSTOP)
+        time.sleep(0.3)
+        moved = time.time()
+        clock.forward(61)
+        time.sleep(1.6)
+        kill(sleeper, signal.SIGCONT)
+        assert p.wait(60) == 0, p.stderr.read()
+        server.expect_gaps(0.3, jump=moved)
+        assert ask(folder / 'r', 'stat')[0]['pages'] == 56
+        # Its journal is locked while it lives, so its sites begin anew: what was asked for since is asked for once.
+        since = collections.Counter((r.host, r.path) for r in server.requests if r.time > moved)
+        assert max(since.values()) == 1, since
+        verified(folder / 'r')
+
+
+# ---- names -------------------------------------------------------------------------------------------------
+
+def same_site(count):
+    return {'/robots.txt': robots('Disallow: /x\n'), '/': page(*['/%d' % n for n in range(count)], text='the site'), **{'/%d' % n: page(text='page %d' % n) for n in range(count)}}
+
+
+@test
+def aliases_once_and_virtual_hosts_each_by_its_rules(folder):
+    one = same_site(12)
+    sites = {'www.one.test': one, 'one.test': one, 'mirror.test': one,
+             'v1.test': {**same_site(3), '/': page('/0', '/1', '/2', text='v1')},
+             'v2.test': {**same_site(3), '/': page('/0', '/1', '/2', text='v2'), '/robots.txt': robots('Disallow: /1\n')}}
+    with Server(sites, addresses={h: '127.0.9.1' for h in sites}) as server:
+        crawl(folder / 'r', server, *[server.url(h) for h in sites], '--delay', 0.02, '--processes', 2)
+        names = [h for h in ('www.one.test', 'one.test', 'mirror.test') if len(server.pages_asked(h)) > 1]
+        assert len(names) == 1, [server.paths(h) for h in sites]
+        for other in {'www.one.test', 'one.test', 'mirror.test'} - set(names):
+            assert set(server.paths(other)) <= {'/', '/robots.txt'}
+            why = ask(folder / 'r', 'why', '%s:%d' % (other, server.port))[0]
+            assert why['verdict'] == 'blocked' and names[0] in why['reason'], why
+            assert ask(folder / 'r', 'why', server.url(other, '/3'))[0]['verdict'] == 'blocked'
+        assert set(server.pages_asked('v1.test')) == {'/', '/0', '/1', '/2'} and set(server.pages_asked('v2.test')) == {'/', '/0', '/2'}
+
+
+@test
+def aliases_stay_aliases_after_a_kill(folder):
+    one = same_site(8)
+    sites = {'a1.test': one, 'a2.test': one, 'a3.test': one}
+    for moment in (0.45, 0.9):
+        with Server(sites, addresses={h: '127.0.9.2' for h in sites}) as server:
+            repo = folder / str(moment)
+            args = [server.url(h) for h in sites] + ['--delay', 0.2, '--processes', 2]
+            p = start(repo, server, *args)
+            until(lambda: server.requests)
+            time.sleep(moment)
+            kill_all(p)
+            killed = time.time()
+            crawl(repo, server, *args)
+            asked = {h: set(server.paths(h, killed)) - {'/', '/robots.txt'} for h in sites}
+            assert sum(1 for h in sites if asked[h]) == 1, asked
+            server.expect_gaps(0.2)
+
+
+@test
+def scopes(folder):
+    with Server({'www.in.test': {}, 'docs.in.test': {'/': page(), '/d': page(text='d')}, 'out.test': {'/': page(), '/o': page(text='o')},
+                 'far.out.test': {'/f': page(text='f')}}) as server:
+        server.sites['www.in.test']['/'] = page(server.url('docs.in.test', '/d'), server.url('out.test', '/o'))
+        server.sites['out.test']['/o'] = page(server.url('far.out.test', '/f'))
+        for scope, want in (('site', ['www.in.test']), ('domain', ['docs.in.test', 'www.in.test']), ('any', ['docs.in.test', 'far.out.test', 'out.test', 'www.in.test'])):
+            begin = time.time()
+            crawl(folder / scope, server, server.url('www.in.test'), '--scope', scope, '--delay', 0, '--processes', 2)
+            asked = sorted({r.host for r in server.requests if r.time > begin})
+            assert asked == want, (scope, asked)
+        assert ask(folder / 'site', 'why', server.url('out.test', '/o'))[0]['verdict'] == 'blocked'
+
+
+@test
+def a_page_that_only_another_site_links_to(folder):
+    """Its own site is done long before the link is found."""
+    with Server({'i.test': {'/': page(text='i'), '/island': page('/behind', text='island'), '/behind': page(text='behind')},
+                 'j.test': {'/': page('/1'), '/1': page('/2'), '/2': page('/3', text='2'), '/3': None}}) as server:
+        server.sites['j.test']['/3'] = page(server.url('i.test', '/island'), text='3')
+        crawl(folder / 'r', server, server.url('i.test'), server.url('j.test'), '--delay', 0.3, '--processes', 2)
+        assert {'/island', '/behind'} <= set(server.paths('i.test')), server.paths('i.test')
+        assert server.counts['i.test', '/'] == 1
+        server.expect_gaps(0.3)
+
+
+# ---- hints ---------------------------------------------------------------------------------------------------
+
+@test
+def feeds_and_sitemaps_tell_of_pages(folder):
+    with Server({'f.test': {'*': lambda r: page(text=r.path)}}) as server:
+        url = lambda path: server.url('f.test', path)
+        site = server.sites['f.test']
+        site['/'] = ('<title>t</title><link rel=alternate type="application/rss+xml" href=/rss><link rel="alternate" type="application/atom+xml" href="/atom.xml">'
+                     '<link rel=alternate hreflang=de href=/de>').encode()
+        site['/rss'] = Reply('<rss version="2.0"><channel><item><link>%s</link></item></channel></rss>' % url('/from-rss'), type='application/rss+xml')
+        site['/atom.xml'] = Reply('<feed xmlns="http://www.w3.org/2005/Atom"><entry><link href="/from-atom"/></entry></feed>', type='application/atom+xml')
+        site['/robots.txt'] = robots('Disallow: /secret\nSitemap: %s\nSitemap: %s\n' % (url('/index.xml'), url('/list.txt')))
+        site['/index.xml'] = Reply('<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><sitemap><loc>%s</loc></sitemap></sitemapindex>' % url('/one.xml.gz'), type='text/xml')
+        site['/one.xml.gz'] = Reply(gzip.compress(('<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>%s</loc></url><url><loc>%s</loc></url>'
+                                    '<url><loc>http://elsewhere.test/x</loc></url></urlset>' % (url('/from-sitemap'), url('/secret'))).encode()), type='application/x-gzip')
+        site['/list.txt'] = Reply(url('/from-list') + '\n', type='text/plain')
+        crawl(folder / 'r', server, url('/'), '--delay', 0)
+        asked = set(server.paths('f.test'))
+        assert {'/from-rss', '/from-atom', '/from-sitemap', '/from-list'} <= asked and '/secret' not in asked, asked
+        assert all(n == 1 for n in server.counts.values()), server.counts
+        begin = time.time()
+        crawl(folder / 'none', server, url('/'), '--delay', 0, '--no-sitemaps')
+        assert set(server.paths('f.test', begin)) == {'/robots.txt', '/'}, server.paths('f.test', begin)
+
+
+@test
+def who_may_say_nofollow(folder):
+    heads = {'/other': 'otherbot: nofollow', '/all': 'noindex, nofollow', '/we': 'promisecheck: nofollow', '/date': 'unavailable_after: 25 Jun 2010 15:00:00 PST', '/none': 'none'}
+    with Server({'n.test': {'/': page(*heads, '/meta', '/rel'), '*': lambda r: page(text=r.path)}}) as server:
+        site = server.sites['n.test']
+        for path, value in heads.items():
+            site[path] = Reply(page('/from' + path, text=path), headers=[('X-Robots-Tag', value)])
+        site['/meta'] = b'<meta name=robots content="index, NOFOLLOW"><a href=/from/meta>x</a>'
+        site['/rel'] = b'<a rel="external nofollow" href=/from/rel>x</a><a href=/from/rel2>y</a>'
+        crawl(folder / 'r', server, server.url('n.test'), '--delay', 0)
+        got = {p for p in server.paths('n.test') if p.startswith('/from')}
+        assert got == {'/from/other', '/from/date', '/from/rel2'}, got
+
+
+run_together()
