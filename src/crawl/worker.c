@@ -26,6 +26,7 @@ enum {
     COMMIT_PAGES = 8192,
     COMMIT_BYTES = 32 << 20,
     SHARE_MS = 200,
+    SPREAD_MS = 2000,
     CLAIM_MS = 300,         /* also without a hint that there is something to claim */
     CLAIM_MAX = 256,
     LEASE_MS = 60 * 1000,
@@ -192,6 +193,19 @@ static int has_neighbours(struct wb_worker *w, const struct wb_site *site, bool 
     return err < 0 ? err : 0;
 }
 
+/*
+ * Sites that were claimed together do not begin together: their requests would come in bursts for as long as the
+ * crawl lasts, each with buffers of its own, and all at once to a server with many names.
+ */
+static void spread(struct wb_worker *w, struct wb_site *site, unsigned at, unsigned count)
+{
+    int64_t window = site->delay_ms < SPREAD_MS ? site->delay_ms : SPREAD_MS;
+    int64_t begin = wb_worker_now(w) + window * at / count;
+
+    if (begin > site->next_ms)
+        site->next_ms = begin;
+}
+
 static int open_claimed(struct wb_worker *w, struct wb_site *site)
 {
     int err = wb_worker_hold(w, site);
@@ -231,7 +245,7 @@ static int claim_sites(struct wb_worker *w)
     struct claim claim = {.w = w};
     unsigned claimable = atomic_load(&w->tally->claimable);
     int64_t now = wb_worker_now(w);
-    unsigned max;
+    unsigned max, at = 0;
     int err = 0;
 
     if (claimable != w->claimable && w->claimable_seen != claimable)
@@ -249,6 +263,7 @@ static int claim_sites(struct wb_worker *w)
     while (claim.list) {
         struct wb_site *site = claim.list;
         claim.list = site->list_next;
+        spread(w, site, at++, claim.count);
         if (err < 0)
             wb_site_free(site, w->spill);
         else

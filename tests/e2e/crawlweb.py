@@ -13,7 +13,9 @@ AGENT = 'WebCheck/1.0'
 
 
 def crawl_command(repo, seeds, *options):
-    return command(repo, 'crawl', *seeds, '--json', '--allow-private', '--user-agent', AGENT, *options)
+    """Where no interval is asked for, a site's own Crawl-delay is cut short too: only courtesy's tests wait for it."""
+    hurry = ['--max-crawl-delay', 0.05] if '--delay' in options and options[options.index('--delay') + 1] == 0 else []
+    return command(repo, 'crawl', *seeds, '--json', '--allow-private', '--user-agent', AGENT, *hurry, *options)
 
 
 def crawl(repo, seeds, *options, timeout=200):
@@ -65,8 +67,11 @@ class Log:
         for host, asked in self.by_host().items():
             assert asked[0][1] == '/robots.txt', '%s: %s before robots.txt' % (host, asked[0][1])
 
-    def expect_gaps(self, interval, slack=0.010):
-        """No two requests to one host closer than the interval; pages of those with a Crawl-delay not closer than that."""
+    def expect_gaps(self, interval):
+        """No two requests to one host closer than the interval; pages of those with a Crawl-delay not closer than that.
+
+        The server's clock is read when a request is: on a busy machine the first of two may be read late."""
+        slack = max(0.030, 0.15 * interval)
         for host, asked in self.by_host().items():
             times = [t for t, _ in asked]
             for before, after, what in zip(times, times[1:], asked[1:]):
@@ -145,9 +150,9 @@ def killed_at_any_moment_nothing_is_lost_and_courtesy_is_kept(folder):
         assert 20 < before < len(log.requests), (before, len(log.requests))
         lost = log.wanted() - set(log.counts)
         assert not lost, '%d pages lost, such as %s' % (len(lost), sorted(lost)[:3])
-        # A page is asked for again where its answer was on the way, or not yet durable, when the crawler died: at most a second's worth.
+        # A page is asked for again where its answer was on the way when the crawler died: one a site at most.
         again = sum(n - 1 for n in log.own().values())
-        assert again <= kills * 20 * 12, '%d pages asked for again after %d kills' % (again, kills)
+        assert again <= kills * 22, '%d pages asked for again after %d kills' % (again, kills)
         log.expect_rules_kept()
         log.expect_gaps(0.1)
         verified(folder / 'r')
@@ -224,7 +229,7 @@ RETRIED = {'unavailable', 'too-many', 'reset-head', 'reset-body', 'short', 'sile
 @test
 def hostile_webs_end_in_bounded_time_and_memory(folder):
     with Web('--seed', rng('hostile').randrange(1 << 40), '--sites', 50, '--pages', 1200, '--hostile') as web:
-        start, limit = time.time(), 60
+        start, limit = time.time(), 25
         events = crawl(folder / 'r', [web.root], '--scope', 'any', '--delay', 0, '--timeout', 3, '--max-time', limit,
                        '--max-bytes', 1 << 20, '--site-budget', 400)
         took = time.time() - start

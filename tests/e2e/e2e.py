@@ -3,7 +3,7 @@
 A script marks functions with @test and ends with run(). Each test gets a folder of
 its own; it fails by raising, and skips by raising Skip.
 """
-import contextlib, gzip, hashlib, json, os, pathlib, random, shutil, subprocess, sys, tempfile, traceback
+import contextlib, gzip, hashlib, json, os, pathlib, random, shutil, subprocess, sys, tempfile, time, traceback
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -35,10 +35,10 @@ def run():
     print('# SEED=%d' % SEED, flush=True)
     for n, function in enumerate(chosen, 1):
         folder = pathlib.Path(tempfile.mkdtemp(prefix='webbase-e2e-'))
-        title = function.__name__.replace('_', ' ')
+        title, start = function.__name__.replace('_', ' '), time.time()
         try:
             function(folder)
-            print('ok %d - %s' % (n, title), flush=True)
+            print('ok %d - %s\n# %.1f s' % (n, title, time.time() - start), flush=True)
         except Skip as e:
             print('ok %d - %s # SKIP %s' % (n, title, e), flush=True)
         except Exception:
