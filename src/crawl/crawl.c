@@ -362,32 +362,15 @@ static int join_unfinished(struct wb_parent *p, const struct wb_seed_list *list)
     return err;
 }
 
-/* A crawl that was killed, signalled or limited goes on: what it had finished is not asked for again. */
-static int find_unfinished(struct wb_parent *p, struct wb_seed_list *list)
-{
-    bool all = p->plan.options->scope == WB_SCOPE_ANY || list->count == 0;
-    int err = wb_dispenser_unfinished(p->dispenser, list->plans, list->count, WB_SLICE_EMPTY, all, &p->plan.goes_on);
-
-    for (size_t i = 0; err == 0 && p->plan.options->scope == WB_SCOPE_DOMAIN && i < p->plan.scope.count; i++) {
-        int64_t run;
-        err = wb_dispenser_unfinished(p->dispenser, NULL, 0, wb_slice_str(p->plan.scope.names[i]), false, &run);
-        if (err == 0 && run > p->plan.goes_on)
-            p->plan.goes_on = run;
-    }
-    for (size_t i = 0; i < list->count; i++)
-        list->plans[i].goes_on = p->plan.goes_on;
-    return err;
-}
-
 static int add_seeds(struct wb_parent *p, struct wb_seed_list *list)
 {
-    uint64_t added = 0;
+    struct wb_run_wish wish = {.plans = list->plans, .count = list->count, .all = p->plan.options->scope == WB_SCOPE_ANY || list->count == 0};
 
-    int err = find_unfinished(p, list);
-    if (err == 0)
-        err = wb_dispenser_begin_run(p->dispenser, &p->plan.run);
-    if (err == 0 && list->count)
-        err = wb_dispenser_add(p->dispenser, p->plan.run, list->plans, list->count, &added);
+    if (p->plan.options->scope == WB_SCOPE_DOMAIN) {
+        wish.domains = p->plan.scope.names;
+        wish.domain_count = p->plan.scope.count;
+    }
+    int err = wb_dispenser_enter(p->dispenser, &wish, &p->plan.run, &p->plan.goes_on);
     if (err == 0)
         err = join_unfinished(p, list);
     if (err == 0)

@@ -93,12 +93,22 @@ struct wb_site_plan {
  */
 int wb_dispenser_add(struct wb_dispenser *dispenser, int64_t run, const struct wb_site_plan *plans, size_t count, uint64_t *added_out);
 
+/* What a crawl wants to do. */
+struct wb_run_wish {
+    struct wb_site_plan *plans;       /* sites of its seeds; goes_on is filled in */
+    size_t count;
+    char *const *domains;             /* registrable domains of its scope */
+    size_t domain_count;
+    bool all;                         /* its scope is everything */
+};
+
 /*
- * The newest run that did not come to its end: that has an UNRESOLVED, READY or CLAIMED site among those of the plans, those
- * of a registrable domain (empty: none), or all. 0: there is none.
+ * Adds the plans, in one transaction, to the run that the crawl is: a new one, or the newest one that has not come to its end
+ * where that consists of the same, so that crawls of the same seeds share the work. goes_on_out: that newest one, also where
+ * this is a new run, which then goes on with a part of it; 0: none. Unfinished is a run that has an UNRESOLVED, READY or
+ * CLAIMED site among those wished.
  */
-int wb_dispenser_unfinished(struct wb_dispenser *dispenser, const struct wb_site_plan *plans, size_t count, struct wb_slice domain, bool all,
-                            int64_t *run_out);
+int wb_dispenser_enter(struct wb_dispenser *dispenser, const struct wb_run_wish *wish, int64_t *run_out, int64_t *goes_on_out);
 
 /* Puts unfinished sites into a run: all of them, or those of a registrable domain. */
 int wb_dispenser_join(struct wb_dispenser *dispenser, int64_t run, bool all, struct wb_slice domain);

@@ -12,7 +12,7 @@
 
 /* ---- runs ------------------------------------------------------------------------------------------- */
 
-static int next_run(struct wb_dispenser *d, void *context)
+int wb_dispenser_next_run(struct wb_dispenser *d, void *context)
 {
     int err = wb_sql_run(d->sql, S_NEXT_RUN, NULL, 0);
 
@@ -27,7 +27,7 @@ static int next_run(struct wb_dispenser *d, void *context)
 
 int wb_dispenser_begin_run(struct wb_dispenser *d, int64_t *run_out)
 {
-    int err = wb_dispenser_transact(d, true, next_run, run_out);
+    int err = wb_dispenser_transact(d, true, wb_dispenser_next_run, run_out);
 
     if (err < 0)
         *run_out = 0;
@@ -35,13 +35,6 @@ int wb_dispenser_begin_run(struct wb_dispenser *d, int64_t *run_out)
 }
 
 /* ---- sites and seeds ----------------------------------------------------------------------------------- */
-
-struct addition {
-    int64_t run;
-    const struct wb_site_plan *plans;
-    size_t count;
-    uint64_t added;
-};
 
 static int check_plan(const struct wb_site_plan *plan)
 {
@@ -153,9 +146,9 @@ static int add_new_site(struct wb_dispenser *d, int64_t run, const struct wb_sit
     return err;
 }
 
-static int add_plans(struct wb_dispenser *d, void *context)
+int wb_dispenser_add_plans(struct wb_dispenser *d, void *context)
 {
-    struct addition *a = context;
+    struct wb_addition *a = context;
     int err = 0;
 
     a->added = 0;
@@ -176,87 +169,25 @@ static int add_plans(struct wb_dispenser *d, void *context)
     return err;
 }
 
-int wb_dispenser_add(struct wb_dispenser *d, int64_t run, const struct wb_site_plan *plans, size_t count, uint64_t *added_out)
+int wb_dispenser_check_plans(const struct wb_site_plan *plans, size_t count)
 {
-    struct addition a = {.run = run, .plans = plans, .count = count};
     int err = 0;
 
-    *added_out = 0;
     for (size_t i = 0; i < count && err == 0; i++)
         err = check_plan(&plans[i]);
+    return err;
+}
+
+int wb_dispenser_add(struct wb_dispenser *d, int64_t run, const struct wb_site_plan *plans, size_t count, uint64_t *added_out)
+{
+    struct wb_addition a = {.run = run, .plans = plans, .count = count};
+    int err = wb_dispenser_check_plans(plans, count);
+
+    *added_out = 0;
     if (err == 0 && count)
-        err = wb_dispenser_transact(d, true, add_plans, &a);
+        err = wb_dispenser_transact(d, true, wb_dispenser_add_plans, &a);
     if (err == 0)
         *added_out = a.added;
-    return err;
-}
-
-/* ---- runs that did not come to their end ------------------------------------------------------------------ */
-
-struct search {
-    const struct wb_site_plan *plans;
-    size_t count;
-    struct wb_slice domain;
-    bool all;
-    int64_t newest;
-};
-
-static bool is_open(int64_t state)
-{
-    return state == WB_SITE_UNRESOLVED || state == WB_SITE_READY || state == WB_SITE_CLAIMED;
-}
-
-static void note_run(struct search *s, int64_t run)
-{
-    if (run > s->newest)
-        s->newest = run;
-}
-
-static int search_counts(struct wb_dispenser *d, struct search *s)
-{
-    int err = wb_sql_run(d->sql, S_COUNTS_ALL, NULL, 0);
-
-    while (err > 0) {
-        if (wb_sql_number(d->sql, S_COUNTS_ALL, 2) > 0 && is_open(wb_sql_number(d->sql, S_COUNTS_ALL, 1)))
-            note_run(s, wb_sql_number(d->sql, S_COUNTS_ALL, 0));
-        err = wb_sql_next(d->sql, S_COUNTS_ALL);
-    }
-    return err;
-}
-
-static int search_runs(struct wb_dispenser *d, void *context)
-{
-    struct search *s = context;
-    int err = 0;
-
-    s->newest = 0;
-    if (s->all)
-        return search_counts(d, s);
-    for (size_t i = 0; i < s->count && err == 0; i++) {
-        struct wb_record record = WB_RECORD_INIT;
-        err = s->plans[i].name.len > WB_SITE_NAME_MAX ? 0 : wb_record_by_name(d, s->plans[i].name, &record);
-        if (err > 0 && is_open(record.row.state))
-            note_run(s, record.row.run);
-        wb_record_release(&record);
-        err = err > 0 ? 0 : err;
-    }
-    if (err == 0 && s->domain.len)
-        err = WB_SQL_RUN(d->sql, S_DOMAIN_RUN, wb_sql_str(s->domain));
-    if (err > 0) {
-        note_run(s, wb_sql_number(d->sql, S_DOMAIN_RUN, 0));
-        wb_sql_end(d->sql, S_DOMAIN_RUN);
-        err = 0;
-    }
-    return err;
-}
-
-int wb_dispenser_unfinished(struct wb_dispenser *d, const struct wb_site_plan *plans, size_t count, struct wb_slice domain, bool all,
-                            int64_t *run_out)
-{
-    struct search s = {.plans = plans, .count = count, .domain = domain, .all = all};
-    int err = wb_dispenser_transact(d, false, search_runs, &s);
-
-    *run_out = err < 0 ? 0 : s.newest;
     return err;
 }
 

@@ -5,6 +5,7 @@
  *   dispenser_schema.c  the tables and their version
  *   dispenser_rows.c    transactions; a row between database and memory; heads and counts kept true
  *   dispenser_add.c     sites, seeds and runs come in
+ *   dispenser_runs.c    which run a crawl is
  *   dispenser_claim.c   leases: claim, borrow, renew, lost, release
  *   dispenser_report.c  what resolvers and crawlers tell of a site
  */
@@ -56,6 +57,22 @@ int wb_dispenser_schema(struct wb_dispenser *d);
  */
 typedef int (*wb_dispenser_work)(struct wb_dispenser *d, void *context);
 int wb_dispenser_transact(struct wb_dispenser *d, bool write, wb_dispenser_work work, void *context);
+
+/* ---- parts of transactions (dispenser_add.c) ------------------------------------------------------ */
+
+struct wb_addition {
+    int64_t run;
+    const struct wb_site_plan *plans;
+    size_t count;
+    uint64_t added;
+};
+
+/* context: the int64_t that becomes the number. */
+int wb_dispenser_next_run(struct wb_dispenser *d, void *context);
+
+/* context: a struct wb_addition. */
+int wb_dispenser_add_plans(struct wb_dispenser *d, void *context);
+int wb_dispenser_check_plans(const struct wb_site_plan *plans, size_t count);
 
 /* ---- reading ----------------------------------------------------------------------------------- */
 

@@ -52,6 +52,7 @@
     X(S_UNFINISHED, WB_SELECT_SITE "WHERE id > ?1 AND state IN (1, 2, 3, 4) AND run <> ?2 ORDER BY id LIMIT ?3")          \
     X(S_OF_DOMAIN, WB_SELECT_SITE "WHERE domain = ?1 AND id > ?2 AND state IN (1, 2, 3, 4) AND run <> ?3 ORDER BY id LIMIT ?4") \
     X(S_DOMAIN_RUN, "SELECT COALESCE(MAX(run), 0) FROM webbase_site WHERE domain = ?1 AND state IN (1, 2, 3)")            \
+    X(S_DOMAIN_OPEN, "SELECT COUNT(*) FROM webbase_site WHERE domain = ?1 AND state IN (1, 2, 3) AND run = ?2")           \
     X(S_NEIGHBOURS, WB_SELECT_SITE "WHERE address_first = ?1 AND address_first <> '' ORDER BY id LIMIT ?2")               \
     X(S_TWINS, WB_SELECT_SITE "WHERE address_first = ?1 AND probe = ?2 AND probe <> '' ORDER BY id LIMIT ?3")             \
     /* leases */                                                                                                          \

@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""Crawls whose list of sites is in PostgreSQL: as with SQLite, shared by two crawls, and with a server that goes away."""
+import socket, time
+
+from e2e import *
+from crawlserver import *
+
+DELAY = 0.25
+
+
+class Postgres:
+    """tests/postgres, behind a door that can be shut: connections go through a socket of ours."""
+
+    def __init__(self, folder):
+        self.process = subprocess.Popen([ROOT / 'tests' / 'postgres'], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        line = self.process.stdout.readline().decode().strip()
+        if not line:
+            self.process.wait()
+            if self.process.returncode == 77:
+                raise Skip('no PostgreSQL server is installed')
+            raise AssertionError(self.process.stderr.read().decode())
+        self.inner = re.search(r'host=([^&]+)', line).group(1) + '/.s.PGSQL.5432'
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix='wb-pg-'))
+        self.url = 'postgres://webbase@/postgres?host=%s' % self.folder
+        self.open, self.pairs = True, []
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(str(self.folder / '.s.PGSQL.5432'))
+        self.listener.listen(50)
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.listener.close()
+        self.process.stdin.close()
+        self.process.wait(20)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                outer = self.listener.accept()[0]
+                if not self.open:
+                    outer.close()
+                    continue
+                inner = socket.socket(socket.AF_UNIX)
+                inner.connect(self.inner)
+                self.pairs.append((outer, inner))
+                for a, b in ((outer, inner), (inner, outer)):
+                    threading.Thread(target=self.pump, args=(a, b), daemon=True).start()
+
+    def pump(self, a, b):
+        with contextlib.suppress(OSError):
+            while data := a.recv(65536):
+                b.sendall(data)
+        for s in (a, b):
+            with contextlib.suppress(OSError):
+                s.shutdown(socket.SHUT_RDWR)
+
+    def go_away(self):
+        self.open = False
+        for pair in self.pairs:
+            for s in pair:
+                with contextlib.suppress(OSError):
+                    s.shutdown(socket.SHUT_RDWR)
+        self.pairs = []
+
+    def come_back(self):
+        self.open = True
+
+
+def web(count, pages):
+    """Sites that lead to each other; the last one only through links."""
+    hosts = ['p%d.test' % i for i in range(count)]
+    sites = {h: {'/': page(*['/%d' % n for n in range(1, pages)], text=h), **{'/%d' % n: page(text='%s %d' % (h, n)) for n in range(1, pages)}} for h in hosts}
+    return hosts, sites
+
+
+def stored(repo, server):
+    return {server.url(h, p) for h in server.sites for p in server.sites[h] if call(repo, 'get', server.url(h, p), status=None).returncode == 0}
+
+
+@test
+def the_same_as_with_sqlite(folder):
+    with Postgres(folder) as postgres:
+        hosts, sites = web(5, 6)
+        with Server(sites) as server:
+            for host in hosts[:-1]:
+                sites[host]['/1'] = page(server.url(hosts[-1], '/3'), text=host + ' leads out')
+            found = []
+            for name, dispenser in (('lite', []), ('pg', ['--dispenser', postgres.url])):
+                begin = len(server.requests)
+                events = crawl(folder / name, server, *[server.url(h) for h in hosts[:-1]], '--scope', 'any', '--delay', 0.01, '--processes', 2, *dispenser)
+                asked = sorted((r.host, r.path) for r in server.requests[begin:])
+                found.append((asked, sorted((e['url'], e['result']) for e in fetches(events)), done(events)['pages'], verified(folder / name)['pages']))
+            assert found[0] == found[1], found
+            assert not (folder / 'pg' / 'dispenser.db').exists()
+            why = ask(folder / 'pg', 'why', server.url(hosts[0], '/1'), '--dispenser', postgres.url)[0]
+            assert why['verdict'] == 'fetched', why
+            assert ask(folder / 'pg', 'why', hosts[0] + ':%d' % server.port, '--dispenser', postgres.url)[0]['verdict'] == 'fetched'
+
+
+@test
+def two_crawls_with_two_repositories_share_the_work(folder):
+    with Postgres(folder) as postgres:
+        hosts, sites = web(8, 8)
+        with Server(sites, latency=lambda: 0.02) as server:
+            args = [*[server.url(h) for h in hosts], '--delay', DELAY, '--processes', 1, '--sites', 2, '--dispenser', postgres.url]
+            both = [start(folder / name, server, *args, stderr=subprocess.PIPE) for name in ('a', 'b')]
+            for p in both:
+                assert p.wait(90) == 0, p.stderr.read()
+            server.expect_gaps(DELAY)
+            twice = {k: n for k, n in server.counts.items() if n > 1 and k[1] != '/robots.txt'}
+            assert not twice, twice
+            a, b = stored(folder / 'a', server), stored(folder / 'b', server)
+            assert a | b == {server.url(h, p) for h in sites for p in sites[h]} and not a & b
+            assert a and b, 'one of them did everything'
+            for name in ('a', 'b'):
+                verified(folder / name)
+
+
+@test
+def killed_with_a_shared_dispenser(folder):
+    with Postgres(folder) as postgres:
+        hosts, sites = web(4, 9)
+        with Server(sites, latency=lambda: 0.02) as server:
+            args = [*[server.url(h) for h in hosts], '--delay', DELAY, '--processes', 2, '--dispenser', postgres.url]
+            random_, kills = rng('pg'), 0
+            for _ in range(2):
+                p = start(folder / 'r', server, *args)
+                time.sleep(random_.uniform(0.4, 1.0))
+                kill_all(p)
+                kills += 1
+            crawl(folder / 'r', server, *args)
+            server.expect_gaps(DELAY)
+            again = {k: n for k, n in server.counts.items() if n > 1 and k[1] != '/robots.txt'}
+            assert len(again) <= kills * len(hosts) and ask(folder / 'r', 'stat')[0]['pages'] == 36, again
+            verified(folder / 'r')
+
+
+@test
+def the_server_goes_away_and_comes_back(folder):
+    """For a moment: nobody notices. For long: the crawl says so, ends with 1, and goes on later."""
+    with Postgres(folder) as postgres:
+        hosts, sites = web(3, 14)
+        with Server(sites) as server:
+            args = [*[server.url(h) for h in hosts], '--delay', DELAY, '--processes', 2, '--dispenser', postgres.url]
+            p = start(folder / 'r', server, *args, stderr=subprocess.PIPE)
+            until(lambda: len(server.requests) > 5)
+            postgres.go_away()
+            time.sleep(1.2)
+            postgres.come_back()
+            time.sleep(0.5)
+            assert p.poll() is None, p.stderr.read()
+            postgres.go_away()
+            assert p.wait(40) == 1
+            words = p.stderr.read().decode()
+            assert words.startswith('webbase: ') and 'webbase@' not in words, words
+            verified(folder / 'r')
+            postgres.come_back()
+            crawl(folder / 'r', server, *args, timeout=100)
+            server.expect_gaps(DELAY)
+            assert ask(folder / 'r', 'stat')[0]['pages'] == 42
+            again = {k: n for k, n in server.counts.items() if n > 1 and k[1] != '/robots.txt'}
+            assert len(again) <= 6, again
+            refused(folder / 'none', 'PostgreSQL', 'crawl', server.url(hosts[0]), '--dispenser', 'postgres://webbase@/postgres?host=/nonexistent', one_line=False)
+
+
+run_together()
