@@ -27,7 +27,9 @@ static int write_json(const struct wb_why *why)
 
     wb_json_init(&j, &line);
     wb_json_object(&j);
-    wb_json_field_slice(&j, why->is_site ? "site" : "url", wb_buf_slice(&why->subject));
+    wb_json_field_slice(&j, "url", wb_buf_slice(&why->subject));
+    if (why->is_site)
+        wb_json_field_slice(&j, "site", wb_buf_slice(&why->subject));
     wb_json_field_str(&j, "verdict", verdicts[why->verdict]);
     wb_json_field_slice(&j, "reason", wb_buf_slice(&why->reason));
     wb_json_key(&j, "robots_line");

@@ -144,6 +144,7 @@ int wb_dispenser_twins(struct wb_dispenser *d, struct wb_slice address, struct w
 
 struct lookup {
     struct wb_slice name;
+    struct wb_slice end;  /* of a range of names that begins with name; empty: just name */
     struct wb_record record;
 };
 
@@ -153,15 +154,15 @@ static int look_up(struct wb_dispenser *d, void *context)
     int err;
 
     wb_record_release(&l->record);
-    err = wb_record_by_name(d, l->name, &l->record);
+    err = l->end.len ? wb_record_by_host(d, l->name, l->end, &l->record) : wb_record_by_name(d, l->name, &l->record);
     if (err == 0)
         return wb_fail(WB_E_NOTFOUND, "%.*s is not in the dispenser", WB_SLICE_ARG(l->name));
     return err < 0 ? err : 0;
 }
 
-int wb_dispenser_get(struct wb_dispenser *d, struct wb_slice name, struct wb_buf *mem, struct wb_site_row *row_out)
+static int get_row(struct wb_dispenser *d, struct wb_slice name, struct wb_slice end, struct wb_buf *mem, struct wb_site_row *row_out)
 {
-    struct lookup l = {.name = name, .record = WB_RECORD_INIT};
+    struct lookup l = {.name = name, .end = end, .record = WB_RECORD_INIT};
     int err;
 
     *row_out = (struct wb_site_row){0};
@@ -170,6 +171,25 @@ int wb_dispenser_get(struct wb_dispenser *d, struct wb_slice name, struct wb_buf
     if (err == 0)
         err = wb_record_give(&l.record, mem, row_out);
     wb_record_release(&l.record);
+    return err;
+}
+
+int wb_dispenser_get(struct wb_dispenser *d, struct wb_slice name, struct wb_buf *mem, struct wb_site_row *row_out)
+{
+    return get_row(d, name, WB_SLICE_EMPTY, mem, row_out);
+}
+
+int wb_dispenser_get_host(struct wb_dispenser *d, struct wb_slice host, struct wb_buf *mem, struct wb_site_row *row_out)
+{
+    struct wb_buf names = WB_BUF_INIT;
+    int err = wb_buf_printf(&names, "%.*s:%.*s;", WB_SLICE_ARG(host), WB_SLICE_ARG(host));
+
+    /* ';' is the letter behind ':', but a database may have an order of its own. */
+    if (err == 0)
+        err = get_row(d, wb_slice(names.ptr, host.len + 1), wb_slice(names.ptr + host.len + 1, host.len + 1), mem, row_out);
+    if (err == 0 && !wb_slice_starts(row_out->name, wb_slice(names.ptr, host.len + 1)))
+        err = wb_fail(WB_E_NOTFOUND, "%.*s is not in the dispenser", WB_SLICE_ARG(host));
+    wb_buf_release(&names);
     return err;
 }
 

@@ -182,6 +182,9 @@ int wb_dispenser_reopen(struct wb_dispenser *dispenser, int64_t run, uint64_t *c
 /* One row by name; WB_E_NOTFOUND. It borrows from mem. */
 int wb_dispenser_get(struct wb_dispenser *dispenser, struct wb_slice name, struct wb_buf *mem, struct wb_site_row *row_out);
 
+/* The same of a host with some port: "example.org:8080" where example.org is asked for. */
+int wb_dispenser_get_host(struct wb_dispenser *dispenser, struct wb_slice host, struct wb_buf *mem, struct wb_site_row *row_out);
+
 /* Sites that have this address first: the WB_SITE_NEIGHBOURS_MAX oldest of them. An address that 100,000 names share is no exception on the web. */
 int wb_dispenser_neighbours(struct wb_dispenser *dispenser, struct wb_slice address, wb_site_each each, void *context);
 

@@ -299,6 +299,11 @@ int wb_record_by_name(struct wb_dispenser *d, struct wb_slice name, struct wb_re
     return take_one(d, S_BY_NAME, WB_SQL_RUN(d->sql, S_BY_NAME, wb_sql_str(name)), record_out);
 }
 
+int wb_record_by_host(struct wb_dispenser *d, struct wb_slice from, struct wb_slice to, struct wb_record *record_out)
+{
+    return take_one(d, S_BY_HOST, WB_SQL_RUN(d->sql, S_BY_HOST, wb_sql_str(from), wb_sql_str(to)), record_out);
+}
+
 /* ---- lists ------------------------------------------------------------------------------------------- */
 
 int wb_record_list_add(struct wb_record_list *list, struct wb_record *taken)

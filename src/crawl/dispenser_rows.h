@@ -90,6 +90,9 @@ int wb_record_give(const struct wb_record *record, struct wb_buf *mem, struct wb
 int wb_record_by_id(struct wb_dispenser *d, int64_t id, struct wb_record *record_out);
 int wb_record_by_name(struct wb_dispenser *d, struct wb_slice name, struct wb_record *record_out);
 
+/* The first of those whose name is in [from, to). */
+int wb_record_by_host(struct wb_dispenser *d, struct wb_slice from, struct wb_slice to, struct wb_record *record_out);
+
 /* All rows of a statement that was run (ran: what that returned), added to list. */
 int wb_record_list_read(struct wb_dispenser *d, enum wb_dispenser_statement statement, int ran, struct wb_record_list *list);
 int wb_record_list_add(struct wb_record_list *list, struct wb_record *taken);

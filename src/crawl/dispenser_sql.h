@@ -25,6 +25,7 @@
     /* one site */                                                                                                        \
     X(S_BY_ID, WB_SELECT_SITE "WHERE id = ?1")                                                                            \
     X(S_BY_NAME, WB_SELECT_SITE "WHERE name = ?1")                                                                        \
+    X(S_BY_HOST, WB_SELECT_SITE "WHERE name >= ?1 AND name < ?2 ORDER BY name LIMIT 1")                                   \
     X(S_INSERT, "INSERT INTO webbase_site (name, domain, scheme, state, back_state, run, rank, delay_ms, budget, class_name, " \
                 "owner, lease_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) RETURNING id")               \
     X(S_SAVE, "UPDATE webbase_site SET scheme = ?2, state = ?3, back_state = ?4, run = ?5, rank = ?6, delay_ms = ?7, budget = ?8, " \

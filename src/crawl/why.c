@@ -156,6 +156,30 @@ static int read_site(const char *dir, struct wb_edit_place trail, struct finding
     return err;
 }
 
+/* A crawler tells where the last record of a site is when it lets go of it; until then it must be looked for. */
+static int find_trail(const char *dir, struct wb_slice name, struct wb_edit_place *trail)
+{
+    struct wb_edit_reader *reader = NULL;
+    struct wb_edit_place at = WB_EDIT_NOWHERE;
+    struct wb_edit edit;
+    uint64_t site = wb_edit_site(name);
+    int64_t newest_ms = INT64_MIN;
+    int got = 0;
+
+    int err = wb_edit_reader_open(dir, &reader);
+    while (err == 0 && (got = wb_edit_reader_next(reader, &at, &edit)) != 0) {
+        /* Logs are read one after the other, but written side by side. */
+        if (got > 0 && edit.site == site && edit.time_ms >= newest_ms) {
+            newest_ms = edit.time_ms;
+            *trail = at;
+        } else if (got < 0 && got != WB_E_CORRUPT) {
+            err = got;
+        }
+    }
+    wb_edit_reader_close(reader);
+    return err;
+}
+
 /* A site that no crawl entered: does any page link there? */
 static int read_everything(const char *dir, struct findings *f)
 {
@@ -394,11 +418,14 @@ int wb_why(const char *dir, const char *dispenser_url, const char *agent, const 
     if (err == 0)
         err = wb_dispenser_open(dir, dispenser_url, &dispenser);
     if (err == 0) {
-        err = f.is_site ? wb_dispenser_get(dispenser, wb_key_site(wb_buf_slice(&key)), &mem, &row)
-                        : wb_dispenser_get(dispenser, wb_key_site(wb_buf_slice(&key)), &mem, &row);
+        err = wb_dispenser_get(dispenser, wb_key_site(wb_buf_slice(&key)), &mem, &row);
+        if (err == WB_E_NOTFOUND && f.is_site)
+            err = wb_dispenser_get_host(dispenser, wb_key_site(wb_buf_slice(&key)), &mem, &row);
         known = err == 0;
         err = err == WB_E_NOTFOUND ? 0 : err;
     }
+    if (err == 0 && known && row.state == WB_SITE_CLAIMED)
+        err = find_trail(dir, row.name, &row.trail);
     if (err == 0 && known)
         err = read_site(dir, row.trail, &f);
     if (err == 0)
