@@ -1,11 +1,11 @@
 /* cmd_url.c - webbase url: how a URL is read. Opens no repository. */
 #include "base/error.h"
 #include "base/json.h"
+#include "cli/input.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "url/url.h"
 
-#include <stdio.h>
 
 struct reader {
     const struct wb_url *base; /* NULL: none */
@@ -90,30 +90,13 @@ static int read_url(struct reader *r, struct wb_slice input)
     return err;
 }
 
-/* The next line without its end, at most one byte longer than any URL; the rest of it is passed over. False at the end. */
-static bool next_line(struct wb_buf *line, int *err_out)
-{
-    int c;
-
-    wb_buf_clear(line);
-    *err_out = 0;
-    while ((c = getc_unlocked(stdin)) != EOF && c != '\n')
-        if (line->len <= WB_URL_MAX_BYTES && (*err_out = wb_buf_append_char(line, (char)c)) < 0)
-            return false;
-    if (line->len && line->ptr[line->len - 1] == '\r')
-        line->len--;
-    return c != EOF || line->len > 0;
-}
-
 static int read_lines(struct reader *r)
 {
     struct wb_buf line = WB_BUF_INIT;
     int err = 0;
 
-    while (err == 0 && next_line(&line, &err))
+    while (err == 0 && wb_input_line(&line, WB_URL_MAX_BYTES, &err))
         err = read_url(r, wb_buf_slice(&line));
-    if (err == 0 && ferror(stdin))
-        err = wb_fail_errno("cannot read standard input");
     wb_buf_release(&line);
     return err;
 }

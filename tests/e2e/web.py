@@ -70,12 +70,12 @@ def expect_reach(web, truth, known, linked):
         if 'alias_of' in s:
             continue
         root = web.site_root(s['host'])
-        seen, todo = {root}, [root]
-        while todo:
-            for link in by_source[todo.pop()]:
+        seen, left = {root}, [root]
+        while left:
+            for link in by_source[left.pop()]:
                 if split(link)[0] == s['host'] and link not in seen:
                     seen.add(link)
-                    todo += [link] if known[link]['allowed'] else []
+                    left += [link] if known[link]['allowed'] else []
         mapped = set(web.sitemap_urls(s['host']))
         for url, p in known.items():
             if split(url)[0] != s['host']:

@@ -103,16 +103,16 @@ class Web:
 
     def sitemap_urls(self, host):
         """All that the sitemaps named in robots.txt name."""
-        found, todo = [], re.findall(r'(?mi)^Sitemap: (\S+)', self.get('http://%s/robots.txt' % host).text())
-        while todo:
-            url = todo.pop()
+        found, left = [], re.findall(r'(?mi)^Sitemap: (\S+)', self.get('http://%s/robots.txt' % host).text())
+        while left:
+            url = left.pop()
             r = self.get(url)
             assert r.status == 200, (url, r.status)
             body = gzip.decompress(r.body) if url.endswith('.gz') else r.body
             if url.endswith('.txt'):
                 found += body.decode().split()
             elif b'<sitemapindex' in body:
-                todo += re.findall(r'<loc>([^<]*)</loc>', body.decode())
+                left += re.findall(r'<loc>([^<]*)</loc>', body.decode())
             else:
                 found += re.findall(r'<loc>([^<]*)</loc>', body.decode())
         return found
