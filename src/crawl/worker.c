@@ -513,6 +513,8 @@ int wb_worker_run(const struct wb_crawl_plan *plan, unsigned number, int events_
             err = hand_back(&w);
     }
     if (err < 0) {
+        /* What the lines tell of did not become durable; only why is told. */
+        wb_buf_clear(&w.lines);
         wb_event_warn(&w, "%s", wb_error_message());
         wb_event_flush(&w);
     }

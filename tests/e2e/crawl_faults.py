@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+"""A full or read-only disk under a crawl, damaged journals, spools and dispensers: told in words, and gone on from."""
+import time
+
+from e2e import *
+from crawlserver import *
+
+
+def heavy(random_, pages, size):
+    """A site of pages that cannot be compressed."""
+    site = {'/%d' % n: Reply(b'%d ' % n + random_.randbytes(size), type='application/octet-stream') for n in range(pages)}
+    return {'/': page(*site), **site}
+
+
+def light(sites, pages):
+    return {'l%d.test' % i: {'/': page(*['/%d' % n for n in range(pages)], text=str(i)), **{'/%d' % n: page(text='page %d %d' % (i, n)) for n in range(pages)}}
+            for i in range(sites)}
+
+
+def body_of(server, url):
+    found = server.sites[url.split('/')[2].split(':')[0]]['/' + url.split('/', 3)[3]]
+    return found.body if isinstance(found, Reply) else found
+
+
+def expect_kept(repo, server, events):
+    """What was logged as stored is there, as it was served."""
+    stored = [e['url'] for e in fetches(events) if e['result'] in ('stored', 'duplicate')]
+    for url in stored:
+        assert call(repo, 'get', url).stdout == body_of(server, url), url
+    return stored
+
+
+@test
+def a_disk_that_fills_up(folder):
+    random_ = rng('full')
+    with Server({'h.test': heavy(random_, 150, 100000)}) as server, small_disk(folder / 'disk', '8m') as disk:
+        repo = disk / 'pages.repo'
+        p = subprocess.run(crawl_command(repo, server, server.url('h.test'), '--delay', 0, '--processes', 2), capture_output=True, timeout=60)
+        words = p.stderr.decode()
+        assert p.returncode == 1 and 'space' in words.lower() and 'pages.repo' in words, (p.returncode, words)
+        first = expect_kept(repo, server, lines(p.stdout))
+        # Still full: told again, and nothing is lost.
+        p = subprocess.run(crawl_command(repo, server, server.url('h.test'), '--delay', 0, '--processes', 2), capture_output=True, timeout=60)
+        assert p.returncode == 1 and 'pages.repo' in p.stderr.decode(), p.stderr
+        first += expect_kept(repo, server, lines(p.stdout))
+        remount(disk, 'size=128m')
+        verified(repo)
+        expect_kept(repo, server, crawl(repo, server, server.url('h.test'), '--delay', 0))
+        for url in first:
+            assert call(repo, 'get', url).stdout == body_of(server, url), url
+        assert verified(repo)['pages'] == 151, 'stored: %d' % verified(repo)['pages']
+
+
+@test
+def a_disk_that_fills_up_under_many_sites(folder):
+    """With pages too small to fill it: journal, dispenser and store run out of space at any moment."""
+    random_ = rng('many')
+    sites = light(12, 40)
+    with Server(sites) as server, small_disk(folder / 'disk', '64m') as disk:
+        repo = disk / 'pages.repo'
+        args = [*[server.url(h) for h in sites], '--delay', 0.01, '--processes', 2]
+        logged = []
+        for _ in range(4):
+            p = start(repo, server, *args, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            time.sleep(random_.uniform(0.05, 0.35))
+            with open(disk / 'ballast', 'wb', 0) as f, contextlib.suppress(OSError):
+                while True:
+                    f.write(bytes(4096))
+            out, err = p.communicate(timeout=60)
+            assert p.returncode in (0, 1) and (p.returncode == 0 or b'webbase: ' in err), (p.returncode, err)
+            (disk / 'ballast').unlink()
+            if repo.exists():
+                logged += expect_kept(repo, server, lines(out))
+        crawl(repo, server, *args)
+        for url in logged:
+            assert call(repo, 'get', url).stdout == body_of(server, url), url
+        assert verified(repo)['pages'] == 12 * 41
+
+
+@test
+def a_read_only_repository(folder):
+    with Server(light(1, 4)) as server, small_disk(folder / 'disk', '64m') as disk:
+        repo = disk / 'pages.repo'
+        crawl(repo, server, server.url('l0.test'), '--delay', 0)
+        count = len(server.requests)
+        remount(disk, 'ro')
+        p = subprocess.run(crawl_command(repo, server, server.url('l0.test'), '--delay', 0), capture_output=True, timeout=30)
+        assert p.returncode == 1 and b'pages.repo' in p.stderr, p
+        assert len(server.requests) == count, 'asked without being able to store'
+        q = call(repo, 'why', server.url('l0.test', '/1'), status=None)
+        assert q.returncode == 0 and b'fetched' in q.stdout or q.returncode == 1 and b'pages.repo' in q.stderr, q
+        remount(disk, 'rw')
+        crawl(repo, server, server.url('l0.test'), '--delay', 0)
+        verified(repo)
+
+
+def damage(random_, path):
+    data = bytearray(path.read_bytes())
+    how = random_.choice(['flip', 'cut', 'zero', 'random', 'last'])
+    at = random_.randrange(len(data))
+    if how == 'flip':
+        for _ in range(3):
+            data[random_.randrange(len(data))] ^= 1 << random_.randrange(8)
+    elif how == 'last':
+        data[-random_.randrange(1, min(len(data), 40))] ^= 0x55
+    elif how == 'cut':
+        del data[at:]
+    elif how == 'zero':
+        data[at:at + 512] = bytes(len(data[at:at + 512]))
+    else:
+        data[at:at + 64] = random_.randbytes(len(data[at:at + 64]))
+    path.write_bytes(data)
+    return how, at
+
+
+@test
+def damaged_journals(folder):
+    """They cost history, with a warning; never the crawl."""
+    random_ = rng('journal')
+    sites = light(4, 30)
+    with Server(sites) as server:
+        args = [*[server.url(h) for h in sites], '--delay', 0, '--processes', 2]
+        crawl(folder / 'stopped', server, *args, '--max-pages', 60)
+        p = start(folder / 'killed', server, *args)
+        until(lambda: len(server.requests) > 140)
+        kill_all(p)
+        shutil.copytree(folder / 'stopped', folder / 'done')
+        crawl(folder / 'done', server, *args)
+        warned = 0
+        for n in range(15):
+            kind = ('stopped', 'killed', 'done')[n % 3]
+            shutil.copytree(folder / kind, folder / 'r')
+            paths = sorted((folder / 'r' / 'journal').glob('*.wbe'))
+            what = [(kind, p.name, *damage(random_, p)) for p in paths if p.stat().st_size]
+            q = subprocess.run(crawl_command(folder / 'r', server, *args), capture_output=True, timeout=60)
+            assert q.returncode == 0, (what, q.returncode, q.stderr)
+            assert ask(folder / 'r', 'stat')[0]['pages'] == 4 * 31, (what, ask(folder / 'r', 'stat')[0])
+            warned += b'history' in q.stderr
+            call(folder / 'r', 'why', server.url('l0.test', '/3'), status=None)
+            call(folder / 'r', 'verify', status=None)
+            shutil.rmtree(folder / 'r')
+        print('# %d of 15 crawls warned' % warned)
+        assert warned
+
+
+@test
+def damaged_spools(folder):
+    random_ = rng('spool')
+    sites = light(3, 60)
+    with Server(sites) as server:
+        args = [*[server.url(h) for h in sites], '--delay', 0, '--processes', 2]
+        p = start(folder / 'killed', server, *args)
+        until(lambda: len(server.requests) > 100)
+        kill_all(p)
+        for n in range(5):
+            shutil.copytree(folder / 'killed', folder / 'r')
+            for path in (folder / 'r' / 'spool').iterdir():
+                damage(random_, path)
+            q = subprocess.run(crawl_command(folder / 'r', server, *args), capture_output=True, timeout=60)
+            assert q.returncode == 0, q.stderr
+            # Pages that the journal says were fetched and whose bytes are gone: what is there is right.
+            assert verified(folder / 'r')['pages'] <= 3 * 61
+            for url in random_.sample([server.url(h, '/%d' % i) for h in sites for i in range(60)], 10):
+                g = call(folder / 'r', 'get', url, status=None)
+                assert g.returncode == 1 or g.stdout == body_of(server, url)
+            # The next visit finds all of them.
+            crawl(folder / 'r', server, *args)
+            assert ask(folder / 'r', 'stat')[0]['pages'] == 3 * 61
+            shutil.rmtree(folder / 'r')
+
+
+@test
+def a_damaged_dispenser(folder):
+    random_ = rng('dispenser')
+    sites = light(4, 10)
+    with Server(sites) as server:
+        args = [*[server.url(h) for h in sites], '--delay', 0, '--processes', 2]
+        crawl(folder / 'sound', server, *args, '--max-pages', 20)
+        for n in range(8):
+            shutil.copytree(folder / 'sound', folder / 'r')
+            db = folder / 'r' / 'dispenser.db'
+            data = bytearray(db.read_bytes())
+            if n == 0:
+                data[:] = b'this is no database' * 300
+            elif n == 1:
+                data[:100] = random_.randbytes(100)
+            elif n == 2:
+                del data[len(data) // 2:]
+            else:
+                for _ in range(200):
+                    data[random_.randrange(100, len(data))] = random_.randrange(256)
+            db.write_bytes(data)
+            q = subprocess.run(crawl_command(folder / 'r', server, *args), capture_output=True, timeout=60)
+            assert q.returncode in (0, 1), (n, q)
+            assert n > 2 or q.returncode == 1, n
+            assert q.returncode == 0 or b'dispenser.db' in q.stderr, (n, q.stderr)
+            # The pages are not in it.
+            verified(folder / 'r')
+            shutil.rmtree(folder / 'r')
+
+
+run_together()
