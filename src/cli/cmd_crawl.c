@@ -24,7 +24,6 @@ struct show {
     struct wb_progress progress;
     struct wb_crawl_stat last;
     int64_t last_ns;
-    struct wb_buf errors; /* "timeout 3, tls 1" */
     int err;
 };
 
@@ -51,7 +50,7 @@ static void show_progress(void *context, const struct wb_crawl_stat *stat)
 {
     struct show *show = context;
     int64_t now = wb_clock_mono_ns();
-    char text[200];
+    char text[320];
 
     if (show->json && show->err == 0)
         show->err = wb_output_flush();
@@ -59,21 +58,12 @@ static void show_progress(void *context, const struct wb_crawl_stat *stat)
         return;
     double seconds = (double)(now - show->last_ns) / 1e9;
     snprintf(text, sizeof text,
-             "%" PRIu64 " pages, %.0f/s, %.1f MB/s; %u sites active, %u waiting, %u requests; %" PRIu64 " sites left, %" PRIu64 " done; %" PRIu64
-             " errors",
+             "crawl: %" PRIu64 " pages, %.0f/s, %.1f MB/s; %u sites active, %u of them waiting; %" PRIu64 " sites left, %" PRIu64 " done%s%.80s",
              stat->pages, (double)(stat->pages - show->last.pages) / seconds, (double)(stat->wire_bytes - show->last.wire_bytes) / seconds / 1e6,
-             stat->sites_active, stat->sites_waiting, stat->in_flight, stat->sites_open, stat->sites_done, stat->errors);
+             stat->sites_active, stat->sites_waiting, stat->sites_open, stat->sites_done, stat->errors ? "; errors: " : "", stat->error_kinds);
     wb_progress_show(&show->progress, text);
     show->last = *stat;
     show->last_ns = now;
-}
-
-static void collect_error(void *context, const char *word, uint64_t count)
-{
-    struct show *show = context;
-
-    if (wb_buf_printf(&show->errors, "%s%s %" PRIu64, show->errors.len ? ", " : "", word, count) < 0)
-        show->err = WB_E_NOMEM;
 }
 
 static int show_end_json(const struct wb_crawl_stat *stat)
@@ -87,6 +77,7 @@ static int show_end_json(const struct wb_crawl_stat *stat)
     wb_json_field_u64(&j, "pages", stat->pages);
     wb_json_field_u64(&j, "bytes", stat->bytes);
     wb_json_field_u64(&j, "errors", stat->errors);
+    wb_json_field_str(&j, "error_kinds", stat->error_kinds);
     wb_json_field_u64(&j, "requests", stat->requests);
     wb_json_field_u64(&j, "unchanged", stat->unchanged);
     wb_json_field_u64(&j, "redirects", stat->redirects);
@@ -118,8 +109,8 @@ static int show_end(struct show *show, const struct wb_crawl_stat *stat)
                                stat->cpu_ms ? (double)stat->pages * 1000 / (double)stat->cpu_ms : 0.0, stat->unchanged, stat->redirects,
                                stat->gone, stat->duplicates, stat->robots, stat->skipped, stat->sites_done, wb_plural(stat->sites_done),
                                stat->sites_left + stat->sites_open);
-    if (err == 0 && show->errors.len)
-        err = wb_output_printf("%" PRIu64 " error%s: %.*s\n", stat->errors, wb_plural(stat->errors), WB_SLICE_ARG(wb_buf_slice(&show->errors)));
+    if (err == 0 && stat->errors)
+        err = wb_output_printf("%" PRIu64 " error%s: %s\n", stat->errors, wb_plural(stat->errors), stat->error_kinds);
     return err;
 }
 
@@ -202,13 +193,12 @@ int wb_cmd_crawl(const struct wb_options *options)
     sink.wants_lines = options->json || log;
     wb_progress_init(&show.progress, "crawl");
     wb_stop_on_signals();
-    err = wb_crawl(&o, &sink, &stat, collect_error, &show);
+    err = wb_crawl(&o, &sink, &stat);
     if (err == 0 || err == WB_E_STOPPED) {
         int shown = show.err < 0 ? show.err : show_end(&show, &stat);
         err = err < 0 ? err : shown;
     }
     wb_progress_clear();
     wb_file_close(&show.log);
-    wb_buf_release(&show.errors);
     return err;
 }

@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #define SECOND_NS 1000000000ll
@@ -82,13 +83,21 @@ bool wb_progress_due(struct wb_progress *progress)
     return true;
 }
 
+/* Of the terminal: a line that wraps cannot be drawn over. */
+static int columns(void)
+{
+    struct winsize size;
+
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : 80;
+}
+
 void wb_progress_show(const struct wb_progress *progress, const char *text)
 {
     if (!progress->terminal) {
         fprintf(stderr, "webbase: %s\n", text);
         return;
     }
-    fprintf(stderr, "\r\033[K%s", text);
+    fprintf(stderr, "\r\033[K%.*s", columns() - 1, text);
     fflush(stderr);
     drawn = true;
 }

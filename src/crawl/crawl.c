@@ -18,6 +18,7 @@
 #include <errno.h>
 #include <event2/event.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -252,6 +253,26 @@ int64_t wb_parent_now(const struct wb_parent *p)
     return p->clock_offset_ms + wb_clock_mono_ns() / 1000000;
 }
 
+/* Their sum, and the kinds in words, the most frequent first. */
+static void count_errors(struct wb_tally *tally, struct wb_crawl_stat *stat)
+{
+    uint64_t counts[WB_CRAWL_ERROR_COUNT] = {0};
+    size_t len = 0;
+
+    for (int i = 1; i < WB_CRAWL_ERROR_COUNT; i++)
+        stat->errors += counts[i] = tally->errors[i];
+    for (int kinds = 1; kinds < WB_CRAWL_ERROR_COUNT; kinds++) {
+        int most = 1;
+        for (int i = 2; i < WB_CRAWL_ERROR_COUNT; i++)
+            most = counts[i] > counts[most] ? i : most;
+        if (!counts[most] || len + 40 > sizeof stat->error_kinds)
+            return;
+        len += (size_t)snprintf(stat->error_kinds + len, sizeof stat->error_kinds - len, "%s%s %" PRIu64, len ? ", " : "",
+                                wb_crawl_error_word(most), counts[most]);
+        counts[most] = 0;
+    }
+}
+
 void wb_parent_stat(const struct wb_parent *p, struct wb_crawl_stat *stat)
 {
     struct wb_tally *t = p->plan.tally;
@@ -265,8 +286,7 @@ void wb_parent_stat(const struct wb_parent *p, struct wb_crawl_stat *stat)
         stat->sites_waiting += t->workers[i].waiting;
         stat->in_flight += t->workers[i].in_flight;
     }
-    for (int i = 1; i < WB_CRAWL_ERROR_COUNT; i++)
-        stat->errors += t->errors[i];
+    count_errors(t, stat);
     stat->sites_open = p->sites.unresolved + p->sites.ready + p->sites.claimed;
     stat->sites_done = p->sites.done + p->sites.alias + p->sites.refused;
     stat->sites_left = p->sites.waiting;
@@ -440,8 +460,7 @@ static void close_parent(struct wb_parent *p)
     wb_scope_release(&p->plan.scope);
 }
 
-int wb_crawl(const struct wb_crawl_options *options, const struct wb_crawl_sink *sink, struct wb_crawl_stat *stat_out,
-             wb_crawl_error_each each_error, void *context)
+int wb_crawl(const struct wb_crawl_options *options, const struct wb_crawl_sink *sink, struct wb_crawl_stat *stat_out)
 {
     struct wb_crawl_options o;
     struct wb_parent p = {.sink = sink};
@@ -472,9 +491,6 @@ int wb_crawl(const struct wb_crawl_options *options, const struct wb_crawl_sink 
         err = p.failed.code < 0 ? wb_error_restore(&p.failed) : wb_dispenser_stat(p.dispenser, p.plan.run, &p.sites);
     }
     wb_parent_stat(&p, stat_out);
-    for (int i = 1; i < WB_CRAWL_ERROR_COUNT; i++)
-        if (each_error && p.plan.tally->errors[i])
-            each_error(context, wb_crawl_error_word(i), p.plan.tally->errors[i]);
     if (err == 0 && wb_stop_requested())
         err = wb_fail(WB_E_STOPPED, "stopped by a signal");
     struct wb_error_copy failed;

@@ -60,6 +60,7 @@ struct wb_crawl_stat {
     unsigned in_flight, processes;
     uint64_t sites_open, sites_done, sites_left; /* not finished yet; finished; left for another run */
     uint64_t cpu_ms;       /* of all processes */
+    char error_kinds[256]; /* "timeout 3, dns 1": the most frequent first */
     double seconds;
 };
 
@@ -72,15 +73,11 @@ struct wb_crawl_sink {
     bool wants_lines;
 };
 
-/* Calls back for each kind of error that was counted: its word and how often. */
-typedef void (*wb_crawl_error_each)(void *context, const char *word, uint64_t count);
-
 /*
  * Crawls until everything that can be done now is done, a limit is reached or a signal came
  * (WB_E_STOPPED, after a clean end). stat_out is filled in any case.
  */
-int wb_crawl(const struct wb_crawl_options *options, const struct wb_crawl_sink *sink, struct wb_crawl_stat *stat_out,
-             wb_crawl_error_each each_error, void *context);
+int wb_crawl(const struct wb_crawl_options *options, const struct wb_crawl_sink *sink, struct wb_crawl_stat *stat_out);
 
 /* ---- why ------------------------------------------------------------------------------ */
 

@@ -27,6 +27,7 @@ enum {
     COMMIT_BYTES = 32 << 20,
     SHARE_MS = 200,
     SPREAD_MS = 2000,
+    TELL_MS = 200,
     CLAIM_MS = 300,         /* also without a hint that there is something to claim */
     CLAIM_MAX = 256,
     LEASE_MS = 60 * 1000,
@@ -299,6 +300,17 @@ static int commit(struct wb_worker *w)
     return 0;
 }
 
+/* Sites that were found by links should not wait for a commit: others may have nothing to do. */
+static int tell_others(struct wb_worker *w)
+{
+    int64_t now = wb_worker_now(w);
+
+    if (!w->outbox.count || now - w->told_ms < TELL_MS)
+        return 0;
+    w->told_ms = now;
+    return wb_outbox_flush(w);
+}
+
 static bool commit_is_due(const struct wb_worker *w)
 {
     int64_t wait = w->plan->wants_lines ? COMMIT_WATCHED_MS : COMMIT_MS;
@@ -358,8 +370,8 @@ static void on_tick(evutil_socket_t fd, short what, void *context)
         wb_favours_stuck(w);
         wb_dispatch(w);
     }
-    if (err == 0 && w->failed.code == 0 && commit_is_due(w))
-        err = commit(w);
+    if (err == 0 && w->failed.code == 0)
+        err = commit_is_due(w) ? commit(w) : tell_others(w);
     count_sites(w);
     if (err < 0)
         wb_worker_fail(w, err);
