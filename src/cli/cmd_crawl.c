@@ -58,7 +58,7 @@ static void show_progress(void *context, const struct wb_crawl_stat *stat)
         return;
     double seconds = (double)(now - show->last_ns) / 1e9;
     snprintf(text, sizeof text,
-             "crawl: %" PRIu64 " pages, %.0f/s, %.1f MB/s; %u sites active, %u of them waiting; %" PRIu64 " sites left, %" PRIu64 " done%s%.80s",
+             "crawl: %" PRIu64 " pages, %.0f/s, %.1f MB/s; sites %u (%u waiting), %" PRIu64 " left, %" PRIu64 " done%s%.100s",
              stat->pages, (double)(stat->pages - show->last.pages) / seconds, (double)(stat->wire_bytes - show->last.wire_bytes) / seconds / 1e6,
              stat->sites_active, stat->sites_waiting, stat->sites_open, stat->sites_done, stat->errors ? "; errors: " : "", stat->error_kinds);
     wb_progress_show(&show->progress, text);
