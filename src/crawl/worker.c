@@ -33,6 +33,7 @@ enum {
     LEASE_MS = 60 * 1000,
     RENEW_MS = 15 * 1000,
     NAMES_FIRST = 256,
+    CONNECTIONS_SPARE = 100,
 };
 
 int64_t wb_worker_now(const struct wb_worker *w)
@@ -386,8 +387,9 @@ static void on_due(evutil_socket_t fd, short what, void *context)
 static int open_network(struct wb_worker *w)
 {
     const struct wb_crawl_options *o = w->plan->options;
+    /* A pool of connections that is smaller than the sites held never has the one that is needed: they come around in turn. */
     struct wb_fetch_options fetch = {.user_agent = o->user_agent, .ca_file = o->ca_file, .timeout_ms = (unsigned)o->timeout_ms,
-                                     .body_max = (size_t)o->max_bytes};
+                                     .body_max = (size_t)o->max_bytes, .connections_max = o->sites + CONNECTIONS_SPARE};
     struct wb_dns_options dns = {.servers = o->dns_servers, .rate = o->dns_rate};
     struct timeval tick = {0, TICK_MS * 1000};
 
