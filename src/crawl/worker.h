@@ -26,7 +26,7 @@ struct event;
 struct event_base;
 
 enum {
-    WB_PATIENCE_MS = 90 * 1000,       /* a site that must wait longer is left for another run */
+    WB_PATIENCE_MS = 60 * 1000,       /* a site that must wait longer is left for another run */
     WB_BACK_OFF_FIRST_MS = 2000,
     WB_BACK_OFF_MAX_MS = 24 * 3600 * 1000,
     WB_RULES_LIFE_MS = 24 * 3600 * 1000,
