@@ -1,0 +1,173 @@
+/* test_dispenser_runs.c - which run a crawl is: a new one, the one that is gone on with, or one that takes a part of it. */
+#include "dispenser_support.h"
+
+#include <limits.h>
+
+#define PLACE(p) struct place *p = *state
+
+enum { LEASE = 1000, SEEDS_MAX = 8 };
+
+struct entered {
+    int64_t run, goes_on;
+};
+
+/* A crawl with these seeds begins. names: blank-separated sites. */
+static struct entered enter(struct wb_dispenser *d, const char *names, const char *domain, bool all)
+{
+    struct wb_site_plan plans[SEEDS_MAX];
+    struct wb_seed seeds[SEEDS_MAX];
+    char text[SEEDS_MAX][64], copy[256], *domains[1] = {(char *)(uintptr_t)domain};
+    struct wb_run_wish wish = {.plans = plans, .domains = domains, .domain_count = domain != NULL, .all = all};
+    struct entered e;
+
+    snprintf(copy, sizeof copy, "%s", names);
+    for (char *name = strtok(copy, " "); name; name = strtok(NULL, " ")) {
+        size_t i = wish.count++;
+        snprintf(text[i], sizeof text[i], "http://%s/", name);
+        seeds[i] = (struct wb_seed){.url = wb_slice_str(text[i])};
+        plans[i] = (struct wb_site_plan){.name = wb_slice_str(name), .scheme = WB_SLICE_LIT("http"), .class_name = WB_SLICE_EMPTY, .priority = INT_MIN,
+                                         .delay_ms = -2, .budget = -2, .seeds = &seeds[i], .seed_count = 1, .anew = true};
+    }
+    must_ok(wb_dispenser_enter(d, &wish, &e.run, &e.goes_on));
+    for (size_t i = 0; i < wish.count; i++)
+        must(plans[i].goes_on == e.goes_on);
+    return e;
+}
+
+/* Its visit is over. */
+static void finish(struct place *p, const char *name, int64_t run, enum wb_site_state state)
+{
+    struct told told = {0};
+    struct wb_site_row row = row_of(p->d, name);
+    struct wb_site_report report = {.id = row.id, .state = state, .reason = WB_SLICE_EMPTY, .alias_of = WB_SLICE_EMPTY, .probe = WB_SLICE_EMPTY,
+                                    .home = WB_SLICE_EMPTY, .visit = 1, .seeds_taken = INT64_MAX, .pages = 3};
+
+    must_ok(wb_dispenser_borrow(p->d, wb_slice_str(name), WB_SLICE_LIT("http"), WB_SLICE_LIT("me"), 0, LEASE, tell, &told));
+    must_ok(wb_dispenser_report(p->d, WB_SLICE_LIT("me"), &report, 1));
+    must(row_of(p->d, name).state == state && row_of(p->d, name).run == run);
+}
+
+static int state_of(struct place *p, const char *name)
+{
+    return (int)row_of(p->d, name).state;
+}
+
+static void test_same_seeds(void **state)
+{
+    PLACE(p);
+    struct entered first = enter(p->d, "a.org b.org b.org", NULL, false);
+
+    assert_int_equal(first.goes_on, 0);
+    assert_int_equal(first.run, p->run + 1);
+    finish(p, "a.org", first.run, WB_SITE_DONE);
+    /* Interrupted, or still under way: it is the same run, and what is finished stays so. */
+    struct entered second = enter(p->d, "b.org a.org", NULL, false);
+    assert_int_equal(second.run, first.run);
+    assert_int_equal(second.goes_on, first.run);
+    assert_int_equal(state_of(p, "a.org"), WB_SITE_DONE);
+    finish(p, "b.org", first.run, WB_SITE_DONE);
+    /* It came to its end: the next one begins anew. */
+    struct entered third = enter(p->d, "a.org b.org", NULL, false);
+    assert_int_equal(third.run, first.run + 1);
+    assert_int_equal(third.goes_on, 0);
+    assert_true(state_of(p, "a.org") == WB_SITE_UNRESOLVED && state_of(p, "b.org") == WB_SITE_UNRESOLVED);
+    check_tables(p);
+}
+
+static void test_part(void **state)
+{
+    PLACE(p);
+    struct entered first = enter(p->d, "a.org b.org c.org", NULL, false);
+
+    finish(p, "a.org", first.run, WB_SITE_DONE);
+    /* Only what was finished: nothing of it is unfinished, so it is visited anew, and the others are left alone. */
+    struct entered alone = enter(p->d, "a.org", NULL, false);
+    assert_true(alone.run > first.run && alone.goes_on == 0);
+    assert_int_equal(state_of(p, "a.org"), WB_SITE_UNRESOLVED);
+    assert_int_equal(row_of(p->d, "b.org").run, first.run);
+    /* A part that is not finished is taken over into a run of its own. */
+    struct entered part = enter(p->d, "b.org", NULL, false);
+    assert_true(part.run > alone.run && part.goes_on == first.run);
+    assert_int_equal(row_of(p->d, "b.org").run, part.run);
+    assert_int_equal(row_of(p->d, "c.org").run, first.run);
+    check_tables(p);
+}
+
+static void test_more(void **state)
+{
+    PLACE(p);
+    struct entered first = enter(p->d, "a.org b.org c.org d.org", NULL, false);
+
+    finish(p, "a.org", first.run, WB_SITE_DONE);
+    finish(p, "c.org", first.run, WB_SITE_ALIAS);
+    finish(p, "d.org", first.run, WB_SITE_REFUSED);
+    /* With a seed more it is another run that goes on with the first: what was finished stays so, what was refused is tried again. */
+    struct entered more = enter(p->d, "a.org b.org c.org d.org e.org", NULL, false);
+    assert_true(more.run > first.run && more.goes_on == first.run);
+    assert_true(state_of(p, "a.org") == WB_SITE_DONE && state_of(p, "c.org") == WB_SITE_ALIAS);
+    assert_true(state_of(p, "b.org") == WB_SITE_UNRESOLVED && state_of(p, "d.org") == WB_SITE_UNRESOLVED);
+    assert_true(row_of(p->d, "a.org").run == more.run && row_of(p->d, "b.org").run == more.run);
+    check_tables(p);
+}
+
+static void test_waiting_is_no_going_on(void **state)
+{
+    PLACE(p);
+    struct entered first = enter(p->d, "a.org b.org", NULL, false);
+
+    finish(p, "a.org", first.run, WB_SITE_DONE);
+    finish(p, "b.org", first.run, WB_SITE_WAITING);
+    /* A run that left a site for later came to its end. */
+    struct entered second = enter(p->d, "a.org b.org", NULL, false);
+    assert_true(second.run > first.run && second.goes_on == 0);
+    assert_true(state_of(p, "a.org") == WB_SITE_UNRESOLVED && state_of(p, "b.org") == WB_SITE_WAITING);
+    check_tables(p);
+}
+
+static void test_scopes(void **state)
+{
+    PLACE(p);
+    uint64_t added;
+    struct entered first = enter(p->d, "www.a.org", "a.org", false);
+    struct wb_seed seed = {.url = WB_SLICE_LIT("http://docs.a.org/")};
+    struct wb_site_plan found = {.name = WB_SLICE_LIT("docs.a.org"), .scheme = WB_SLICE_LIT("http"), .class_name = WB_SLICE_EMPTY, .priority = INT_MIN,
+                                 .delay_ms = -2, .budget = -2, .seeds = &seed, .seed_count = 1};
+
+    must_ok(wb_dispenser_add(p->d, first.run, &found, 1, &added));
+    finish(p, "www.a.org", first.run, WB_SITE_DONE);
+    /* What links led to is unfinished: of the domain, and of everything. */
+    struct entered domain = enter(p->d, "www.a.org", "a.org", false);
+    assert_true(domain.run == first.run && domain.goes_on == first.run && state_of(p, "www.a.org") == WB_SITE_DONE);
+    struct entered all = enter(p->d, "www.a.org", NULL, true);
+    assert_true(all.run == first.run && state_of(p, "www.a.org") == WB_SITE_DONE);
+    struct entered none = enter(p->d, "", NULL, true);
+    assert_true(none.run == first.run && none.goes_on == first.run);
+    /* The site alone has come to its end. */
+    struct entered site = enter(p->d, "www.a.org", NULL, false);
+    assert_true(site.run > first.run && site.goes_on == 0 && state_of(p, "www.a.org") == WB_SITE_UNRESOLVED);
+    assert_int_equal(row_of(p->d, "docs.a.org").run, first.run);
+    check_tables(p);
+}
+
+static void test_host(void **state)
+{
+    PLACE(p);
+    struct wb_buf mem = WB_BUF_INIT;
+    struct wb_site_row row;
+
+    enter(p->d, "a.org:8080 a.orgx a.org.uk", NULL, false);
+    must_ok(wb_dispenser_get_host(p->d, WB_SLICE_LIT("a.org"), &mem, &row));
+    assert_true(wb_slice_equal(row.name, WB_SLICE_LIT("a.org:8080")));
+    assert_int_equal(wb_dispenser_get_host(p->d, WB_SLICE_LIT("a.or"), &mem, &row), WB_E_NOTFOUND);
+    assert_int_equal(wb_dispenser_get_host(p->d, WB_SLICE_LIT("a.org.uk"), &mem, &row), WB_E_NOTFOUND);
+    wb_buf_release(&mem);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        BOTH(test_same_seeds), BOTH(test_part), BOTH(test_more), BOTH(test_waiting_is_no_going_on), BOTH(test_scopes), BOTH(test_host),
+    };
+
+    return cmocka_run_group_tests_name("dispenser runs", tests, NULL, end_server);
+}
