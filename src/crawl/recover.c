@@ -73,6 +73,9 @@ static int take_page(void *context, const char *owner, const struct wb_page *pag
     }
     if (r->store)
         err = wb_store_commit(r->store, &counts);
+    /* It may have died a moment ago, while we looked at journals: its sites must not go back without their history. */
+    if (err == 0)
+        err = wb_edit_log_recover(r->dir, move_trail, r);
     return err < 0 ? err : wb_dispenser_release(r->dispenser, wb_slice_str(owner));
 }
 

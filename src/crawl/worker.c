@@ -414,10 +414,11 @@ static int open_worker(struct wb_worker *w)
         err = wb_dispenser_open(o->dir, o->dispenser, &w->dispenser);
     if (err == 0)
         err = wb_store_open(o->dir, WB_STORE_WRITE, &w->store);
-    if (err == 0)
-        err = wb_spool_create(o->dir, w->owner, &w->spool);
+    /* In this order: the kernel closes files by number, so that whoever finds the spool free finds the journal free too. */
     if (err == 0)
         err = wb_edit_log_create(o->dir, 0, &w->journal);
+    if (err == 0)
+        err = wb_spool_create(o->dir, w->owner, &w->spool);
     if (err == 0)
         err = wb_edit_reader_open(o->dir, &w->history);
     if (err == 0)

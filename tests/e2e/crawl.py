@@ -30,7 +30,8 @@ def bodies(server):
 
 def expect_stored(repo, server, want=None):
     want = bodies(server) if want is None else want
-    for url, body in want.items():
+    some = list(want) if len(want) < 200 else rng('stored').sample(list(want), 60)
+    for url, body in ((url, want[url]) for url in some):
         got = call(repo, 'get', url, status=None)
         assert got.returncode == 0, '%s is not stored: %s' % (url, got.stderr)
         assert got.stdout == body, '%s is stored otherwise than it was served' % url
@@ -97,20 +98,20 @@ def killed_crawl(folder, random_, moments, **web):
 @test
 def all_are_killed_again_and_again(folder):
     random_ = rng('all')
-    killed_crawl(folder, random_, [('all', random_.uniform(0.1, 2.2)) for _ in range(6)], sites=6, pages=20)
+    killed_crawl(folder, random_, [('all', random_.uniform(0.1, 2.2)) for _ in range(6)], sites=6, pages=16)
 
 
 @test
 def the_parent_alone_is_killed(folder):
     """Its workers end by themselves; the next crawl may begin before they have."""
     random_ = rng('parent')
-    killed_crawl(folder, random_, [('parent', random_.uniform(0.1, 2.0)) for _ in range(6)], sites=6, pages=20)
+    killed_crawl(folder, random_, [('parent', random_.uniform(0.1, 2.0)) for _ in range(6)], sites=6, pages=16)
 
 
 @test
 def anyone_is_killed(folder):
     random_ = rng('anyone')
-    killed_crawl(folder, random_, [(random_.choice(['all', 'parent', 'one']), random_.uniform(0.1, 1.5)) for _ in range(6)], sites=6, pages=20)
+    killed_crawl(folder, random_, [(random_.choice(['all', 'parent', 'one']), random_.uniform(0.1, 1.5)) for _ in range(6)], sites=6, pages=16)
 
 
 @test
@@ -273,9 +274,9 @@ def two_crawls_of_one_repository(folder):
 @test
 def other_commands_work_meanwhile(folder):
     random_ = rng('meanwhile')
-    with Server(small_web(random_, sites=4, pages=300, size=2000)) as server:
+    with Server(small_web(random_, sites=4, pages=200, size=2000)) as server:
         repo = folder / 'r'
-        p = start(repo, server, *[server.url(h) for h in server.sites], '--delay', 0.005, '--processes', 2, stderr=subprocess.PIPE)
+        p = start(repo, server, *[server.url(h) for h in server.sites], '--delay', 0.01, '--processes', 2, stderr=subprocess.PIPE)
         until(lambda: len(server.requests) > 30)
         want, rounds = bodies(server), 0
         while p.poll() is None and rounds < 200:

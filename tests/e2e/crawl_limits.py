@@ -147,9 +147,9 @@ def no_deep_entry_where_the_root_is_reachable(folder):
 def deep_seeds_outlive_an_interruption(folder):
     """While the root is awaited, and after it turned out to be gone; stopped and killed."""
     for n, (sig, moment) in enumerate([(signal.SIGTERM, 'before'), (signal.SIGKILL, 'before'), (signal.SIGTERM, 'after'), (signal.SIGKILL, 'after')]):
-        with Server({'g.test': {'/': Reply('', 404, wait=0.4), **DEEP}}) as server:
+        with Server({'g.test': {'/': Reply('', 404, wait=0.25), **DEEP}}) as server:
             repo = folder / str(n)
-            args = [server.url('g.test', p) for p in DEEP] + ['--delay', 0.2, '--root-first', '--processes', 1]
+            args = [server.url('g.test', p) for p in DEEP] + ['--delay', 0.1, '--root-first', '--processes', 1]
             p = start(repo, server, *args)
             until(lambda: '/' in server.paths('g.test') and (moment == 'before' or '/deep/0' in server.paths('g.test')))
             time.sleep(0.05)
@@ -157,7 +157,7 @@ def deep_seeds_outlive_an_interruption(folder):
             p.wait(10)
             crawl(repo, server, *args)
             assert set(server.pages_asked('g.test')) == {'/', *DEEP}, 'lost after %s, %s the root: %s' % (sig.name, moment, server.paths('g.test'))
-            server.expect_gaps(0.2)
+            server.expect_gaps(0.1)
 
 
 # ---- seeds --------------------------------------------------------------------------------------

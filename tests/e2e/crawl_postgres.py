@@ -143,7 +143,7 @@ def killed_with_a_shared_dispenser(folder):
 def the_server_goes_away_and_comes_back(folder):
     """For a moment: nobody notices. For long: the crawl says so, ends with 1, and goes on later."""
     with Postgres(folder) as postgres:
-        hosts, sites = web(3, 14)
+        hosts, sites = web(3, 9)
         with Server(sites) as server:
             args = [*[server.url(h) for h in hosts], '--delay', DELAY, '--processes', 2, '--dispenser', postgres.url]
             p = start(folder / 'r', server, *args, stderr=subprocess.PIPE)
@@ -161,7 +161,7 @@ def the_server_goes_away_and_comes_back(folder):
             postgres.come_back()
             crawl(folder / 'r', server, *args, timeout=100)
             server.expect_gaps(DELAY)
-            assert ask(folder / 'r', 'stat')[0]['pages'] == 42
+            assert ask(folder / 'r', 'stat')[0]['pages'] == 27
             again = {k: n for k, n in server.counts.items() if n > 1 and k[1] != '/robots.txt'}
             assert len(again) <= 6, again
             refused(folder / 'none', 'PostgreSQL', 'crawl', server.url(hosts[0]), '--dispenser', 'postgres://webbase@/postgres?host=/nonexistent', one_line=False)

@@ -303,7 +303,7 @@ def one_test(function, number, write_fd):
     os._exit(status)
 
 
-def run_together(at_once=6):
+def run_together(at_once=10):
     wanted = sys.argv[1:]
     chosen = [t for t in e2e.tests if not wanted or t.__name__ in wanted]
     print('1..%d' % len(chosen))
