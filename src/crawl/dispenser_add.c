@@ -99,7 +99,7 @@ static void begin_anew(struct wb_record *record)
     row->attempts = 0;
     row->pages = 0;
     row->seeds_taken = 0;
-    row->reason = row->alias_of = WB_SLICE_EMPTY;
+    row->reason = row->alias_of = row->probe = WB_SLICE_EMPTY; /* the root is to be compared anew */
 }
 
 /* It was finished in the run that is gone on with. A refused one is tried again: that costs nobody a request. */

@@ -23,6 +23,7 @@ static void go_back(struct wb_record *record)
     if (record->anew && wb_site_over(row->state)) {
         row->state = WB_SITE_UNRESOLVED;
         row->seeds_taken = row->pages = 0;
+        row->probe = WB_SLICE_EMPTY;
     }
     record->anew = false;
     row->owner = WB_SLICE_EMPTY;

@@ -104,6 +104,7 @@ static void apply_report(const struct wb_site_report *report, struct wb_record *
     if (record->anew && wb_site_over(row->state)) {
         row->state = WB_SITE_UNRESOLVED;
         row->seeds_taken = row->pages = 0;
+        row->probe = WB_SLICE_EMPTY;
     }
     if (row->state == WB_SITE_READY && row->address.len == 0)
         row->state = WB_SITE_UNRESOLVED;

@@ -11,6 +11,8 @@
 
 #include <stdio.h>
 
+#define ALIAS_REASON "the same robots.txt and root page"
+
 /* What became of a page, collected on the way to the journal and the log. */
 struct outcome {
     struct wb_errand *errand;
@@ -71,10 +73,16 @@ static int find_twin(struct wb_worker *w, const struct wb_site *site, char **nam
     *name_out = NULL;
     if (closed)
         return (*name_out = wb_strdup(closed)) ? 0 : WB_E_NOMEM;
-    for (const struct wb_site *other = w->sites; other; other = other->list_next) {
+    for (struct wb_site *other = w->sites, *next; other; other = next) {
+        next = other->list_next;
         if (other == site || other->guest || other->place != site->place || other->root_digest != site->root_digest ||
             other->rules_digest != site->rules_digest || other->rules_state != WB_RULES_KNOWN)
             continue;
+        /* The name that was known first is the site's, also where the other one's root came sooner and nothing else did yet. */
+        if (other->id > site->id && other->pages <= 1 && !other->in_flight) {
+            wb_visit_close(w, other, WB_SITE_ALIAS, ALIAS_REASON, site->name);
+            continue;
+        }
         *name_out = wb_strdup(other->name);
         return *name_out ? 0 : WB_E_NOMEM;
     }
@@ -100,7 +108,7 @@ bool wb_page_alias(struct wb_worker *w, struct wb_site *site)
         wb_worker_fail(w, err);
     if (!twin)
         return false;
-    wb_visit_close(w, site, WB_SITE_ALIAS, "the same robots.txt and root page", twin);
+    wb_visit_close(w, site, WB_SITE_ALIAS, ALIAS_REASON, twin);
     wb_free(twin);
     return true;
 }

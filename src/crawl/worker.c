@@ -143,7 +143,7 @@ void wb_worker_drop(struct wb_worker *w, struct wb_site *site)
 
 struct claim {
     struct wb_worker *w;
-    struct wb_site *list;  /* by list_next, until they are opened */
+    struct wb_site *list, **end; /* by list_next, in the order of the claim, until they are opened */
     unsigned count;
 };
 
@@ -168,8 +168,8 @@ static int claim_row(void *context, const struct wb_site_row *row)
     /* Its journal is another repository's: begin anew, but never in a hurry. */
     if (!wb_slice_equal(row->home, wb_slice_str(w->plan->home)))
         site->trail = WB_EDIT_NOWHERE;
-    site->list_next = claim->list;
-    claim->list = site;
+    *claim->end = site;
+    claim->end = &site->list_next;
     claim->count++;
     return 0;
 }
@@ -244,7 +244,7 @@ static unsigned wanted_sites(const struct wb_worker *w)
 
 static int claim_sites(struct wb_worker *w)
 {
-    struct claim claim = {.w = w};
+    struct claim claim = {.w = w, .end = &claim.list};
     unsigned claimable = atomic_load(&w->tally->claimable);
     int64_t now = wb_worker_now(w);
     unsigned max, at = 0;

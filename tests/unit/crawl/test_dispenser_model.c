@@ -90,7 +90,7 @@ static void twin_end_lease(struct twin_site *s)
     s->state = s->before == WB_SITE_READY && !s->address ? WB_SITE_UNRESOLVED : s->before;
     if (s->anew && over(s->state)) {
         s->state = WB_SITE_UNRESOLVED;
-        s->seeds_taken = s->pages = 0;
+        s->seeds_taken = s->pages = s->probe = 0;
     }
     s->anew = false;
     s->owner = 0;
@@ -172,7 +172,7 @@ static void twin_report(struct trace *t, int owner, const struct wb_site_report 
     s->state = r->state == WB_SITE_DONE && seed_last(s) > s->seeds_taken ? WB_SITE_READY : r->state;
     if (s->anew && over(s->state)) {
         s->state = WB_SITE_UNRESOLVED;
-        s->seeds_taken = s->pages = 0;
+        s->seeds_taken = s->pages = s->probe = 0;
     }
     if (s->state == WB_SITE_READY && !s->address)
         s->state = WB_SITE_UNRESOLVED;
@@ -275,7 +275,7 @@ static void twin_add(struct trace *t, int64_t run, const struct wb_site_plan *pl
     } else if (plan->anew && over(s->state)) {
         s->state = WB_SITE_UNRESOLVED;
         s->attempts = 0;
-        s->pages = s->seeds_taken = 0;
+        s->pages = s->seeds_taken = s->probe = 0;
     }
 }
 
