@@ -157,10 +157,15 @@ def crawl(repo, server, *args, status=0, timeout=100, **kw):
     return lines(p.stdout)
 
 
+def end_together():
+    """The process is killed when the one that started it ends."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+
 def start(repo, server, *args, **kw):
     """A crawl that goes on meanwhile, in a process group of its own."""
     return subprocess.Popen(crawl_command(repo, server, *args), stdout=kw.pop('stdout', subprocess.DEVNULL), stderr=kw.pop('stderr', subprocess.DEVNULL),
-                            start_new_session=True, **kw)
+                            start_new_session=True, preexec_fn=end_together, **kw)
 
 
 def workers_of(process):
@@ -285,7 +290,7 @@ class Clock:
 
 def one_test(function, number, write_fd):
     """In a process of its own, which ends with this script."""
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+    end_together()
     folder = pathlib.Path(tempfile.mkdtemp(prefix='webbase-e2e-'))
     title = function.__name__.replace('_', ' ')
     out, status = '', 0
