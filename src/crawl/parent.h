@@ -28,6 +28,7 @@ struct wb_parent {
     struct wb_seen asked;      /* rows whose name is being asked for */
     int64_t resolved_ms;       /* when rows were last looked for */
     bool resolve_more;         /* there were some */
+    unsigned refused_told;     /* seeds whose refusal was put into words */
     struct wb_parent_worker workers[WB_TALLY_WORKERS_MAX];
     unsigned worker_count, alive, restarts;
     int64_t clock_offset_ms, began_ms, counted_ms, shown_ms, stopping_ms;

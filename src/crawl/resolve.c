@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-enum { AT_ONCE = 500, LOOK_MS = 100 };
+enum { AT_ONCE = 500, LOOK_MS = 100, REFUSED_TOLD_MAX = 20 };
 
 /* One site's name on its way. */
 struct inquiry {
@@ -43,6 +43,20 @@ struct refusal {
     const char *reason;
 };
 
+/* Who reads no log should see why a seed is not crawled; a long list of dead names is cut short. */
+static void warn_of_seed(struct wb_parent *p, const struct wb_seed *seed, const char *reason)
+{
+    char words[WB_ERROR_MESSAGE_MAX];
+
+    if (p->refused_told > REFUSED_TOLD_MAX)
+        return;
+    if (p->refused_told++ == REFUSED_TOLD_MAX)
+        snprintf(words, sizeof words, "more seeds like these; --log or --json tells of all");
+    else
+        snprintf(words, sizeof words, "%.*s: %s", WB_SLICE_ARG(seed->url), reason);
+    wb_parent_warn(p, words);
+}
+
 static int tell_seed(void *context, const struct wb_seed *seed)
 {
     struct refusal *refusal = context;
@@ -51,6 +65,8 @@ static int tell_seed(void *context, const struct wb_seed *seed)
     struct wb_fetch_event event = {.url = seed->url, .error = refusal->error, .message = refusal->reason, .time_ms = wb_parent_now(p)};
 
     wb_tally_add(&p->plan.tally->errors[refusal->error], 1);
+    if (!p->plan.wants_lines)
+        warn_of_seed(p, seed, refusal->reason);
     int err = wb_event_line(&line, &event);
     if (err == 0 && p->sink->line)
         p->sink->line(p->sink->context, wb_buf_slice(&line));
