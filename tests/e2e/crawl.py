@@ -40,8 +40,10 @@ def expect_stored(repo, server, want=None):
     assert verified(repo)['pages'] == len(want)
 
 
-def expect_once(server, kills, grace=0.25):
-    """A page asked for again had not been answered, or only a moment before, when a process was killed."""
+def expect_once(server, kills, grace=0.25, late=0.15):
+    """A page asked for again had not been answered, or only a moment before, when a process was killed.
+
+    On a busy machine the server reads a request some time after it was sent."""
     first = {}
     for r in server.requests:
         if r.path == '/robots.txt':
@@ -50,7 +52,7 @@ def expect_once(server, kills, grace=0.25):
         first[r.host, r.path] = r
         if before is None:
             continue
-        hit = [k for k in kills if before.time - 0.05 <= k <= (before.done or k) + grace]
+        hit = [k for k in kills if before.time - late <= k <= (before.done or k) + grace]
         assert hit, '%s%s was asked for at %.3f, answered at %s, and asked for again at %.3f; kills: %s' % (
             r.host, r.path, before.time, before.done, r.time, ['%.3f' % k for k in kills])
     for host in server.sites:
