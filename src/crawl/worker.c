@@ -28,6 +28,7 @@ enum {
     SHARE_MS = 200,
     SPREAD_MS = 2000,
     TELL_MS = 200,
+    WIND_DOWN_MS = 800,
     CLAIM_MS = 300,         /* also without a hint that there is something to claim */
     CLAIM_MAX = 256,
     LEASE_MS = 60 * 1000,
@@ -350,6 +351,18 @@ static void count_sites(struct wb_worker *w)
 
 /* ---- the loop --------------------------------------------------------------------------------------- */
 
+/* No new requests; answers that are on their way get a moment, so that they need not be asked for again. */
+static void wind_down(struct wb_worker *w)
+{
+    int64_t now = wb_worker_now(w);
+
+    if (!w->stopping)
+        w->stopping_ms = now;
+    w->stopping = true;
+    if (atomic_load(&w->mine->in_flight) == 0 || now - w->stopping_ms >= WIND_DOWN_MS)
+        event_base_loopbreak(w->base);
+}
+
 static void on_tick(evutil_socket_t fd, short what, void *context)
 {
     struct wb_worker *w = context;
@@ -357,8 +370,7 @@ static void on_tick(evutil_socket_t fd, short what, void *context)
 
     (void)fd, (void)what;
     if (atomic_load(&w->tally->stop) || wb_stop_requested() || getppid() != w->parent) {
-        w->stopping = true;
-        event_base_loopbreak(w->base);
+        wind_down(w);
         return;
     }
     /* First: whoever slept for too long holds nothing any more. */
@@ -520,7 +532,7 @@ int wb_worker_run(const struct wb_crawl_plan *plan, unsigned number, int events_
     int err = open_worker(&w);
     if (err == 0) {
         on_tick(-1, 0, &w);
-        if (!w.stopping && w.failed.code == 0)
+        if (w.failed.code == 0)
             event_base_dispatch(w.base);
         if (w.failed.code < 0)
             err = wb_error_restore(&w.failed);

@@ -117,7 +117,7 @@ struct wb_worker {
     int64_t clock_offset_ms;    /* from time that only goes forward to the wall clock */
     int64_t uncommitted_ms;     /* since when there is something to commit; 0: nothing */
     uint64_t uncommitted_pages, uncommitted_bytes;
-    int64_t renewed_ms, claimed_ms, stuck_ms, ticked_ms, told_ms;
+    int64_t renewed_ms, claimed_ms, stuck_ms, ticked_ms, told_ms, stopping_ms;
     int64_t news_ms;            /* when the tally's claimable last moved, as far as we saw */
     unsigned claimable_seen;
     unsigned claimable;         /* the tally's, when we last claimed */
