@@ -121,9 +121,4 @@ int wb_site_pop(struct wb_site *site, struct wb_spill *spill, struct wb_buf *mem
 /* What tells aliases: digests of robots.txt and the root page; empty where they are not known. */
 void wb_site_probe(const struct wb_site *site, char text_out[WB_PROBE_TEXT_MAX]);
 
-static inline uint64_t wb_site_queued(const struct wb_site *site)
-{
-    return site->again.count + site->queue.count;
-}
-
 #endif

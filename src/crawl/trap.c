@@ -5,9 +5,9 @@
  * place of the least counted one: a trap is what comes often, so it stays.
  */
 #include "crawl/trap.h"
-#include "base/date.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "page/page.h"
 
 #include <ctype.h>
 
@@ -192,7 +192,7 @@ void wb_trap_learn(struct wb_trap *trap, struct wb_slice path, uint64_t simhash)
     struct wb_trap_shape *known = find_shape(trap, wb_hash64(text, len) | 1);
     if (!known)
         return;
-    bool like = known->simhash && (unsigned)__builtin_popcountll(known->simhash ^ simhash) <= WB_TRAP_SIMILAR_BITS;
+    bool like = known->simhash && wb_simhash_distance(known->simhash, simhash) <= WB_TRAP_SIMILAR_BITS;
     known->similar = like ? known->similar + 1 : 0;
     known->simhash = simhash;
 }
