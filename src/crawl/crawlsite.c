@@ -79,11 +79,23 @@ void wb_site_probe(const struct wb_site *site, char text_out[WB_PROBE_TEXT_MAX])
         snprintf(text_out, WB_PROBE_TEXT_MAX, "%016llx%016llx", (unsigned long long)site->rules_digest, (unsigned long long)site->root_digest);
 }
 
-int wb_site_push(struct wb_site *site, struct wb_spill *spill, struct wb_spill_queue *queue, const struct wb_item *item)
+void wb_site_endpoint(const struct wb_url *url, struct wb_slice *host_out, uint16_t *port_out)
+{
+    struct wb_slice host = wb_url_host(url), digits = wb_url_port(url);
+    uint64_t port = wb_slice_equal(wb_url_scheme(url), WB_SLICE_LIT("https")) ? 443 : 80;
+
+    if (host.len && host.ptr[0] == '[')
+        host = wb_slice(host.ptr + 1, host.len - 2);
+    if (digits.len && !wb_slice_to_u64(digits, &port))
+        port = 0;
+    *host_out = host;
+    *port_out = (uint16_t)port;
+}
+
+int wb_item_push(struct wb_spill *spill, struct wb_spill_queue *queue, const struct wb_item *item)
 {
     char bytes[ITEM_HEAD + WB_TRAP_URL_MAX];
 
-    (void)site;
     if (item->path.len > WB_TRAP_URL_MAX)
         return 0;
     bytes[0] = (char)(item->kind | (item->https ? ITEM_HTTPS : 0));

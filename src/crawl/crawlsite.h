@@ -111,7 +111,10 @@ int wb_site_url(const struct wb_site *site, bool https, struct wb_slice path, st
 /* Splits a parsed URL of this site into what an item holds. */
 struct wb_slice wb_site_path(const struct wb_url *url);
 
-int wb_site_push(struct wb_site *site, struct wb_spill *spill, struct wb_spill_queue *queue, const struct wb_item *item);
+/* Host without brackets and port of a URL, as a resolver wants them. */
+void wb_site_endpoint(const struct wb_url *url, struct wb_slice *host_out, uint16_t *port_out);
+
+int wb_item_push(struct wb_spill *spill, struct wb_spill_queue *queue, const struct wb_item *item);
 
 /* From `again` first. 1, 0: nothing left, or an error. path borrows until the next call. */
 int wb_site_pop(struct wb_site *site, struct wb_spill *spill, struct wb_buf *mem, struct wb_item *item_out);

@@ -149,14 +149,11 @@ static void look_up(struct wb_worker *w, struct wb_site *site)
             err = wb_url_parse(wb_buf_slice(&w->url_text), NULL, &w->url);
     }
     if (err == 0) {
-        struct wb_slice host = wb_url_host(&w->url), port = wb_url_port(&w->url);
-        uint64_t number = site->https ? 443 : 80;
-        if (host.len && host.ptr[0] == '[')
-            host = wb_slice(host.ptr + 1, host.len - 2);
-        if (port.len && !wb_slice_to_u64(port, &number))
-            number = 0;
+        struct wb_slice host;
+        uint16_t port;
+        wb_site_endpoint(&w->url, &host, &port);
         site->resolving = true;
-        err = wb_dns_resolve(w->dns, host, (uint16_t)number, lookup_done, lookup);
+        err = wb_dns_resolve(w->dns, host, port, lookup_done, lookup);
     }
     if (err < 0) {
         site->resolving = false;
@@ -241,7 +238,7 @@ static int start_item(struct wb_errand *errand, struct wb_item *item)
         if (err != 0)
             return err < 0 ? err : 0;
         if (!reserve(w, errand)) {
-            err = wb_site_push(site, w->spill, &site->again, item);
+            err = wb_item_push(w->spill, &site->again, item);
             site->next_ms = wb_worker_now(w) + RETRY_MS;
             wb_dispatch_later(w, site);
             return err < 0 ? err : 2;

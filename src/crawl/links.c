@@ -2,8 +2,8 @@
  * links.c - which URLs enter a queue, and links that lead to other sites.
  *
  * A link to a site that this process holds goes to that site's queue at once; any other
- * waits in the outbox and becomes a seed of its site in the dispenser, for this run where the
- * site's visit is not over, and otherwise for the next one (the locally isolated page).
+ * waits in the outbox and becomes a seed of its site in the dispenser. Where that site's visit is over (the
+ * locally isolated page), it is opened again when the run has nothing else to do.
  */
 #include "crawl/worker.h"
 #include "base/hash.h"
@@ -36,7 +36,7 @@ static int admit_key(struct wb_worker *w, struct wb_site *site, const struct wb_
             wb_event_skip(w, wb_url_href(url), trap);
         return 0;
     }
-    err = wb_site_push(site, w->spill, flags & WB_ADMIT_FRONT ? &site->again : &site->queue, &entry);
+    err = wb_item_push(w->spill, flags & WB_ADMIT_FRONT ? &site->again : &site->queue, &entry);
     if (err < 0)
         return err;
     if (!(flags & WB_ADMIT_QUIET))

@@ -360,7 +360,7 @@ static int page_failed(struct wb_errand *errand, struct wb_fetch_result *result,
         struct wb_item item = errand->item;
         item.tries++;
         if (err == 0)
-            err = wb_site_push(site, w->spill, &site->queue, &item);
+            err = wb_item_push(w->spill, &site->queue, &item);
     } else {
         wb_seen_mark(&site->seen, errand->id, true);
         if (err == 0)
@@ -416,7 +416,7 @@ static int page_later(struct wb_errand *errand, struct wb_fetch_result *result)
     if (enough)
         wb_seen_mark(&site->seen, errand->id, true);
     else if (err == 0)
-        err = wb_site_push(site, w->spill, &site->again, &item);
+        err = wb_item_push(w->spill, &site->again, &item);
     if (err == 0 && enough)
         err = root_decides(errand, false);
     if (err == 0)
@@ -437,7 +437,7 @@ static int follow_redirect(struct wb_errand *errand, struct wb_slice location)
         item.https = wb_slice_equal(wb_url_scheme(&w->target), WB_SLICE_LIT("https"));
         item.path = wb_site_path(&w->target);
         wb_seen_mark(&site->seen, errand->id, false);
-        return wb_site_push(site, w->spill, &site->again, &item);
+        return wb_item_push(w->spill, &site->again, &item);
     }
     return wb_links_follow(w, site, location, &item, WB_ADMIT_FRONT);
 }

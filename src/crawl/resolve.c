@@ -152,22 +152,18 @@ static int ask(struct wb_parent *p, int64_t id, const char *url_text)
 {
     struct wb_url url = WB_URL_INIT;
     struct inquiry *inquiry = wb_alloc_zero(1, sizeof *inquiry);
-    uint64_t port = 0;
 
     int err = inquiry ? wb_url_parse(wb_slice_str(url_text), NULL, &url) : WB_E_NOMEM;
     if (err == 0)
         err = wb_seen_add(&p->asked, p->plan.options->dir, asked_id(id));
     if (err >= 0) {
-        struct wb_slice host = wb_url_host(&url), digits = wb_url_port(&url);
-        port = wb_slice_equal(wb_url_scheme(&url), WB_SLICE_LIT("https")) ? 443 : 80;
-        if (digits.len && !wb_slice_to_u64(digits, &port))
-            port = 0;
-        if (host.len && host.ptr[0] == '[')
-            host = wb_slice(host.ptr + 1, host.len - 2);
+        struct wb_slice host;
+        uint16_t port;
+        wb_site_endpoint(&url, &host, &port);
         wb_seen_mark(&p->asked, asked_id(id), true);
         *inquiry = (struct inquiry){p, id};
         p->resolving++;
-        err = wb_dns_resolve(p->dns, host, (uint16_t)port, answered, inquiry);
+        err = wb_dns_resolve(p->dns, host, port, answered, inquiry);
         if (err < 0)
             p->resolving--;
     }

@@ -32,11 +32,6 @@ int wb_visit_note(struct wb_worker *w, struct wb_site *site, struct wb_edit *edi
 
 /* ---- restoring --------------------------------------------------------------------------------- */
 
-static int admit_text(struct wb_worker *w, struct wb_site *site, struct wb_slice url, const struct wb_item *item, unsigned flags)
-{
-    return wb_links_follow(w, site, url, item, flags);
-}
-
 /* The id of a URL of this site; false where it is no URL. */
 static bool id_of(struct wb_worker *w, struct wb_slice url, struct wb_pageid *id_out)
 {
@@ -58,7 +53,7 @@ static int restore_links(struct wb_worker *w, struct wb_site *site, const struct
         struct wb_item entry = *item;
         if (link.tag == WB_EDIT_TAG_SITEMAP)
             entry.kind = WB_ITEM_SITEMAP;
-        got = admit_text(w, site, link.url, &entry, flags | WB_ADMIT_QUIET);
+        got = wb_links_follow(w, site, link.url, &entry, flags | WB_ADMIT_QUIET);
         if (got < 0)
             return got;
     }
@@ -89,9 +84,9 @@ static int restore_redirect(struct wb_worker *w, struct wb_site *site, const str
         item.https = wb_slice_equal(wb_url_scheme(&w->url), WB_SLICE_LIT("https"));
         item.path = wb_site_path(&w->url);
         wb_seen_mark(&site->seen, id, false);
-        return wb_site_push(site, w->spill, &site->again, &item);
+        return wb_item_push(w->spill, &site->again, &item);
     }
-    return admit_text(w, site, page->location, &item, WB_ADMIT_QUIET | WB_ADMIT_FRONT | retell(site, edit));
+    return wb_links_follow(w, site, page->location, &item, WB_ADMIT_QUIET | WB_ADMIT_FRONT | retell(site, edit));
 }
 
 static int restore_page(struct wb_worker *w, struct wb_site *site, const struct wb_edit *edit)
@@ -202,7 +197,7 @@ static int recall_record(struct wb_worker *w, struct wb_site *site, const struct
 
     restore_clock(site, edit);
     if (edit->kind == WB_EDIT_PAGE && edit->page.outcome != WB_OUTCOME_GONE && edit->page.outcome != WB_OUTCOME_REDIRECT)
-        return admit_text(w, site, edit->page.url, &item, WB_ADMIT_QUIET | WB_ADMIT_SEED);
+        return wb_links_follow(w, site, edit->page.url, &item, WB_ADMIT_QUIET | WB_ADMIT_SEED);
     if (edit->kind == WB_EDIT_RULES || edit->kind == WB_EDIT_REQUEST || edit->kind == WB_EDIT_WAIT)
         return restore_record(w, site, edit);
     return 0;
@@ -255,7 +250,6 @@ struct seed_taker {
     struct wb_worker *w;
     struct wb_site *site;
     uint64_t count;
-    bool fresh; /* they are not in the chain yet */
 };
 
 static int take_seed(void *context, const struct wb_seed *seed)
@@ -301,7 +295,7 @@ static int put_root_first(struct wb_worker *w, struct wb_site *site)
         err = wb_seen_add(&site->seen, w->plan->options->dir, id);
     else if (!wb_seen_has(&site->seen, id))
         item.kind = WB_ITEM_PROBE;
-    return err < 0 ? err : wb_site_push(site, w->spill, &site->again, &item);
+    return err < 0 ? err : wb_item_push(w->spill, &site->again, &item);
 }
 
 int wb_visit_seeds(struct wb_worker *w, struct wb_site *site, uint64_t *count_out)
