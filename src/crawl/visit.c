@@ -185,6 +185,9 @@ static int restore_record(struct wb_worker *w, struct wb_site *site, const struc
         return 0;
     case WB_EDIT_VISIT:
     case WB_EDIT_FINISH:
+    case WB_EDIT_PUSH:
+    case WB_EDIT_EXPUNGE:
+    case WB_EDIT_ASK:
         return 0;
     }
     return 0;

@@ -164,7 +164,7 @@ static int put_page(const struct wb_edit_page *page, struct wb_buf *out)
 
     if (err < 0)
         return err;
-    WB_CHECK(page->outcome >= WB_OUTCOME_STORED && page->outcome <= WB_OUTCOME_LATER);
+    WB_CHECK(page->outcome >= WB_OUTCOME_STORED && page->outcome <= WB_OUTCOME_ROBOTS);
     char *p = out->ptr + out->len;
     *p++ = (char)page->outcome;
     *p++ = page->has_content ? PAGE_CONTENT : 0;
@@ -219,7 +219,7 @@ static int put_plain(const struct wb_edit *edit, struct wb_buf *out)
 
 static bool kind_is_known(unsigned kind)
 {
-    return kind >= WB_EDIT_VISIT && kind <= WB_EDIT_FINISH;
+    return kind >= WB_EDIT_VISIT && kind <= WB_EDIT_ASK;
 }
 
 static void put_head(char *record, size_t bytes, const struct wb_edit *edit, uint32_t salt)
@@ -326,7 +326,7 @@ static void take_page(struct cursor *c, struct wb_edit *edit)
 
     page->outcome = take_byte(c);
     flags = take_byte(c);
-    c->ok = c->ok && page->outcome >= WB_OUTCOME_STORED && page->outcome <= WB_OUTCOME_LATER && flags <= PAGE_CONTENT;
+    c->ok = c->ok && page->outcome >= WB_OUTCOME_STORED && page->outcome <= WB_OUTCOME_ROBOTS && flags <= PAGE_CONTENT;
     page->status = (uint16_t)take_varint(c, UINT16_MAX);
     page->depth = (uint16_t)take_varint(c, UINT16_MAX);
     page->hops = (uint8_t)take_varint(c, UINT8_MAX);

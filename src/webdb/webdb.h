@@ -1,190 +1,224 @@
 /*
- * webdb.h - the door of webdb: what is known of every page and link.
+ * webdb.h - the door of webdb: what is known of every page and link (the paper's WebDB).
  *
- * So far it holds the edit log, which is also the crawl's journal: what a crawler
- * process learns it appends here, before it matters. Merging the logs gives the
- * next web database; replaying the records of one site restores its frontier.
+ *   journal/  edits as they happen (webdb/edit.h)
+ *   webdb/00000003/   a generation: four sorted tables, written by a merge, never changed
  *
- *   journal/00000007.wbe    one file a writing process, append-only, rolled over by size
- *   record:  length, checksum, kind, site, time, place of the site's previous record, payload
+ *     pages by URL     SURT -> facts; a page's number is its rank here
+ *     pages by MD5     (MD5, page number); a content's number is the rank of its first entry
+ *     links by MD5     content number -> (page number, anchor, tag)...
+ *     links by URL     page number -> (content number, anchor, tag)...
  *
- * The records of a site form a chain backwards (`prev`), over several files; who
- * knows the place of the last one (the dispenser does) can read a site's history
- * without reading anybody else's. docs/formats/journal.md has the bytes.
+ * A link comes from a content, named by its MD5, and leads to a URL. Numbers make it a few bytes; they hold within a
+ * generation only. A writer collects edits and changes nothing until it is closed; then they are sorted and merged, table after
+ * table in the order above, and the new generation appears by one rename. Readers keep the one that they opened.
  */
 #ifndef WB_WEBDB_WEBDB_H
 #define WB_WEBDB_WEBDB_H
 
 #include "base/buf.h"
-#include "url/url.h"
+#include "webdb/edit.h"
 
-#define WB_EDIT_MD5_BYTES 16
+/* ---- pages ------------------------------------------------------------------------------------ */
 
-/* Where a record lies. log 0: nowhere. */
-struct wb_edit_place {
-    uint32_t log;
-    uint64_t offset;
+#define WB_HISTORY_BINS 40
+#define WB_HISTORY_FETCHES 8
+
+/* What visits told of a page's changes, small enough to be kept for every page. */
+struct wb_history {
+    uint32_t visits;               /* successful ones after the first: gaps seen */
+    uint32_t changes;              /* gaps at whose end the content was another */
+    double unchanged_days;         /* sum of the gaps that saw no change */
+    uint16_t changed[WB_HISTORY_BINS]; /* the other gaps by length: bin i holds 2^(i/2) to 2^((i+1)/2) minutes, shorter ones bin 0 */
+    /* Where the server tells when a page was last modified, and that was never contradicted: Cho and Garcia-Molina's N, X and T. */
+    bool modified_lies;            /* the content changed and the time did not, or it lies in the future */
+    uint32_t modified_visits, modified_changes;
+    double modified_days;
+    struct wb_history_fetch {
+        int64_t time_ms;
+        uint8_t outcome;           /* enum wb_edit_outcome */
+        uint16_t status;
+    } fetches[WB_HISTORY_FETCHES]; /* the last ones, oldest first */
+    uint8_t fetch_count;
 };
 
-#define WB_EDIT_NOWHERE ((struct wb_edit_place){0, 0})
+/* The middle of a bin, in days. */
+double wb_history_bin_days(unsigned bin);
 
-enum wb_edit_kind {
-    WB_EDIT_VISIT = 1, /* a visit to the site begins; its seeds follow */
-    WB_EDIT_SEEDS,     /* URLs to start from */
-    WB_EDIT_RULES,     /* robots.txt was asked for: what came */
-    WB_EDIT_REQUEST,   /* a request is about to be sent: the courtesy clock */
-    WB_EDIT_PAGE,      /* the outcome of a request for a page, with the links it holds */
-    WB_EDIT_HINTS,     /* URLs that a sitemap or feed told of */
-    WB_EDIT_WAIT,      /* the site is left alone until a moment */
-    WB_EDIT_FINISH,    /* the visit is over */
+/* A successful visit gap_ms after the one before. modified_ms: what the server says, 0: nothing. */
+void wb_history_visit(struct wb_history *history, int64_t gap_ms, bool changed, int64_t modified_ms, int64_t time_ms);
+
+enum wb_webdb_flags {
+    WB_PAGE_WANTED = 1 << 0,     /* a seed, a hint, a push or a link of a kind that is followed leads there */
+    WB_PAGE_GONE = 1 << 1,       /* the last answer was 404 or 410 */
+    WB_PAGE_PUSHED = 1 << 2,     /* announced and not fetched since */
+    WB_PAGE_PUSHED_GONE = 1 << 3, /* announced as gone, to be verified */
+    WB_PAGE_BARRED = 1 << 4,     /* taken down: never to be fetched */
+    WB_PAGE_BLOCKED = 1 << 5,    /* robots.txt forbade the last attempt */
+    WB_PAGE_SCORED = 1 << 6,     /* the score was set; otherwise it follows from the number of links here */
+    WB_PAGE_LOADED = 1 << 7,     /* its content is the name of a vertex of a loaded graph: nothing was fetched */
+    WB_PAGE_TARGET = 1 << 8,     /* no page, only what links lead to (deleted, or never added); readers do not see it */
 };
 
-enum wb_edit_outcome {
-    WB_OUTCOME_STORED = 1,
-    WB_OUTCOME_UNCHANGED,
-    WB_OUTCOME_REDIRECT,
-    WB_OUTCOME_DUPLICATE, /* stored, and has the bytes of another page */
-    WB_OUTCOME_GONE,
-    WB_OUTCOME_TRUNCATED, /* stored as far as it was read */
-    WB_OUTCOME_ERROR,
-    WB_OUTCOME_LATER,     /* 429, 503: to be asked again */
-};
-
-enum wb_edit_link_flags {
-    WB_EDIT_LINK_FOLLOW = 1 << 0,   /* of a kind that crawlers follow */
-    WB_EDIT_LINK_NOFOLLOW = 1 << 1, /* the page asks not to */
-};
-
-/* Beside the tags of page: a sitemap that a sitemap index names. */
-#define WB_EDIT_TAG_SITEMAP 14
-
-struct wb_edit_link {
-    struct wb_slice url;    /* absolute, without its fragment */
-    struct wb_slice anchor;
-    uint8_t tag;            /* enum wb_link_tag of page */
-    uint8_t flags;          /* enum wb_edit_link_flags */
-    int64_t modified_ms;    /* told by a sitemap or feed; 0: not */
-};
-
-struct wb_edit_page {
-    struct wb_slice url;      /* as fetched */
-    uint8_t outcome;          /* enum wb_edit_outcome */
-    uint16_t status;          /* 0: none came */
-    uint16_t depth;
-    uint8_t hops;             /* redirects on the way here */
-    bool has_content;         /* md5, simhash and title_hash are of the page's body */
-    uint32_t lifetime;        /* days */
-    uint32_t took_ms;
-    uint64_t bytes;           /* of the body */
+struct wb_webdb_page {
+    struct wb_slice url;         /* with its scheme, as fetched or first heard of */
+    struct wb_slice surt;        /* its place in the order of URLs */
+    uint64_t number;             /* in this generation */
+    unsigned flags;              /* enum wb_webdb_flags */
+    bool has_content;            /* there is a stored page: md5, simhash and title_hash are of it */
     uint8_t md5[WB_EDIT_MD5_BYTES];
     uint64_t simhash, title_hash;
-    struct wb_slice type;     /* media type */
-    struct wb_slice reason;   /* of an error: its kind, "timeout" */
-    struct wb_slice etag, modified; /* validators as received */
-    struct wb_slice location; /* of a redirect, resolved */
-    const struct wb_edit_link *links; /* when writing; NULL after reading, see wb_edit_links */
-    size_t link_count;
+    uint64_t bytes;
+    uint16_t status;             /* of the last answer; 0: none yet */
+    uint8_t outcome;             /* of the last attempt, 0: none yet */
+    uint16_t depth;              /* links away from a seed, the fewest known */
+    uint16_t failures;           /* attempts in a row that told nothing */
+    uint16_t signals;            /* sitemaps and feeds that told of a change since the last fetch */
+    int64_t first_seen_ms;       /* heard of */
+    int64_t last_seen_ms;        /* fetched, or seen to be unchanged; 0: never */
+    int64_t last_tried_ms;       /* asked for, whatever came; 0: never */
+    int64_t last_changed_ms;     /* 0: never fetched */
+    int64_t hint_ms;             /* the latest time of change that a sitemap or feed told */
+    int64_t next_due_ms;         /* 0: as soon as possible */
+    int64_t expires_ms;          /* when its lifetime ends; 0: never, or no content */
+    int64_t asked_ms;            /* handed to the crawler because of that, and not visited since; 0: not */
+    uint32_t lifetime;           /* days; 0: for ever */
+    double score;
+    uint64_t inlinks;            /* contents that link here; filled in by readers */
+    struct wb_slice etag, modified, type; /* of the content */
+    struct wb_slice location;    /* where it redirects */
+    struct wb_history history;
 };
 
-struct wb_edit_rules {
-    uint16_t status;          /* of the last answer; 0: none came */
-    struct wb_slice reason;   /* where there are no rules because of an error: its kind */
-    struct wb_slice text;     /* robots.txt, cut at the reader's limit */
-    int64_t expires_ms;
+/* The pages of a site together; priors for those with little history of their own. */
+struct wb_webdb_site {
+    struct wb_slice name;        /* "example.org:8080" */
+    uint64_t pages, fetched;
+    uint64_t visits, changes;    /* sums over its pages' histories */
+    double days;                 /* sum of all gaps */
 };
 
-/* One record, read or to be written. Which of the parts counts goes by kind. */
-struct wb_edit {
-    enum wb_edit_kind kind;
-    uint64_t site;              /* hash of the site's name: wb_edit_site() */
-    int64_t time_ms;
-    struct wb_edit_place prev;  /* the site's record before this one */
-    struct wb_edit_page page;   /* PAGE */
-    struct wb_edit_rules rules; /* RULES */
-    struct wb_slice text;       /* VISIT: name of the site; REQUEST: address; WAIT: reason; FINISH: why; HINTS: URL of the sitemap */
-    int64_t until_ms;           /* WAIT */
-    uint32_t count;             /* VISIT: its number; WAIT: which attempt */
-    const struct wb_edit_link *links; /* SEEDS, HINTS: when writing */
-    size_t link_count;
-    struct wb_slice packed_links; /* after reading: of PAGE, SEEDS and HINTS */
-    size_t links_left_out;        /* after reading: links too long or too many for a record (32 MiB of them) */
+struct wb_webdb_link {
+    uint8_t from_md5[WB_EDIT_MD5_BYTES];
+    struct wb_slice to;          /* a URL with its scheme */
+    struct wb_slice anchor;
+    uint8_t tag, flags;          /* as in the edit log */
 };
 
-uint64_t wb_edit_site(struct wb_slice name);
+/* ---- reading ------------------------------------------------------------------------------------- */
 
-/* Walks the links of a record that was read; *at starts as 0. 1 with a link, 0 at the end, WB_E_CORRUPT. mem holds its URL until the next call. */
-int wb_edit_links_next(const struct wb_edit *edit, size_t *at, struct wb_buf *mem, struct wb_edit_link *link_out);
+struct wb_webdb;
 
-/* ---- writing ------------------------------------------------------------------------------ */
+/* The newest generation. WB_E_NOTFOUND: there is none yet. One handle a thread. */
+int wb_webdb_open(const char *dir, struct wb_webdb **webdb_out);
+void wb_webdb_close(struct wb_webdb *webdb);
 
-struct wb_edit_log;
+/* What page_out's text borrows from is valid until the next call with this handle. WB_E_NOTFOUND; WB_E_INVALID: no URL. */
+int wb_webdb_get_page(struct wb_webdb *webdb, struct wb_slice url, struct wb_webdb_page *page_out);
 
-/*
- * A new log in dir/journal, with the next free number, locked for as long as it is
- * open. roll_bytes: past this a new file is begun at the next flush (0: 64 MiB).
- */
-int wb_edit_log_create(const char *dir, uint64_t roll_bytes, struct wb_edit_log **log_out);
+bool wb_webdb_page_exists(struct wb_webdb *webdb, const uint8_t md5[WB_EDIT_MD5_BYTES]);
 
-/* Adds a record to the buffer; its place is final. Past a MiB the buffer is flushed first, by itself. */
-int wb_edit_log_append(struct wb_edit_log *log, const struct wb_edit *edit, struct wb_edit_place *place_out);
+struct wb_webdb_pages;  /* a walk over pages */
 
-/* Hands the buffer to the kernel: from here on the records survive kill -9. Cheap where there is nothing. */
-int wb_edit_log_flush(struct wb_edit_log *log);
+/* All pages by URL, all by MD5 (only those with content), those of one content, those of one site ("example.org:8080"). */
+int wb_webdb_pages(struct wb_webdb *webdb, struct wb_webdb_pages **pages_out);
+int wb_webdb_pages_by_md5(struct wb_webdb *webdb, struct wb_webdb_pages **pages_out);
+int wb_webdb_get_pages(struct wb_webdb *webdb, const uint8_t md5[WB_EDIT_MD5_BYTES], struct wb_webdb_pages **pages_out);
+int wb_webdb_pages_of_site(struct wb_webdb *webdb, struct wb_slice site, struct wb_webdb_pages **pages_out);
 
-/* Makes them survive power loss. */
-int wb_edit_log_sync(struct wb_edit_log *log);
+/* 1 with a page, valid until the next call with the walk; 0 at the end. */
+int wb_webdb_pages_next(struct wb_webdb_pages *pages, struct wb_webdb_page *page_out);
+void wb_webdb_pages_close(struct wb_webdb_pages *pages);
 
-/*
- * True once after a new file was begun. Whoever keeps places of last records must make them durable
- * before the next time: only the two newest files of a dead process are looked through.
- */
-bool wb_edit_log_rolled(struct wb_edit_log *log);
+struct wb_webdb_links;  /* a walk over links */
 
-/* Flushes, syncs and marks its files as ended cleanly: nothing needs to be looked through again. Nothing can be appended afterwards. */
-int wb_edit_log_finish(struct wb_edit_log *log);
+/* All links, by target; those to a URL, however many; those from a content. Unknown ones have none. */
+int wb_webdb_links(struct wb_webdb *webdb, struct wb_webdb_links **links_out);
+int wb_webdb_links_to(struct wb_webdb *webdb, struct wb_slice url, struct wb_webdb_links **links_out);
+int wb_webdb_links_from(struct wb_webdb *webdb, const uint8_t md5[WB_EDIT_MD5_BYTES], struct wb_webdb_links **links_out);
+int wb_webdb_links_next(struct wb_webdb_links *links, struct wb_webdb_link *link_out);
+void wb_webdb_links_close(struct wb_webdb_links *links);
 
-/* Closes; what was not flushed is lost, as in a crash. */
-void wb_edit_log_close(struct wb_edit_log *log);
+/* One site; WB_E_NOTFOUND. */
+int wb_webdb_get_site(struct wb_webdb *webdb, struct wb_slice name, struct wb_webdb_site *site_out);
 
-/* ---- reading ------------------------------------------------------------------------------- */
+struct wb_webdb_count {
+    uint32_t generation;
+    uint64_t pages, fetched, links, contents, sites;
+    uint64_t bytes, link_bytes; /* on disk: everything; both tables of links */
+    int64_t time_ms;            /* when it was made */
+};
+void wb_webdb_count(const struct wb_webdb *webdb, struct wb_webdb_count *count_out);
 
-struct wb_edit_reader;
-
-/* Reads logs of dir/journal; several may be open in it. Logs that others write to meanwhile are read as far as they are. */
-int wb_edit_reader_open(const char *dir, struct wb_edit_reader **reader_out);
-void wb_edit_reader_close(struct wb_edit_reader *reader);
-
-/* The record at a place; it borrows from the reader until the next call. WB_E_NOTFOUND: no such log; WB_E_CORRUPT. */
-int wb_edit_reader_get(struct wb_edit_reader *reader, struct wb_edit_place place, struct wb_edit *edit_out);
-
-/*
- * All records of all logs in order of number and place: the one after *at_inout (NOWHERE: the first), whose place
- * is put there; 1, 0 at the end, or an error. At the end *at_inout stays, so that a later call goes on
- * from there. A torn tail ends its log quietly; damage in the middle gives WB_E_CORRUPT once, and the next call
- * goes on behind the damaged record, or with the next log where that cannot be found.
- */
-int wb_edit_reader_next(struct wb_edit_reader *reader, struct wb_edit_place *at_inout, struct wb_edit *edit_out);
+/* Bytes of the journal that no generation has yet, as far as they are there now. */
+int wb_webdb_unmerged(const char *dir, uint64_t *bytes_out);
 
 /*
- * The records of one chain, oldest first, from the record `last` back to the begin of its visit (or, with whole,
- * back to the very first record that is still there): places_out is filled with an array of them, from the heap
- * (wb_free). A chain that leads forward or in a circle is WB_E_CORRUPT, one whose visit begins in a log that
- * is gone WB_E_NOTFOUND.
+ * Reads everything of the newest generation: checksums and order of the tables, and that they agree: every page with content is among
+ * the pages by MD5 and the other way round, every link has its source, both tables of links hold the same ones, counts are
+ * right. Calls back for each problem. No webdb: nothing to check.
  */
-int wb_edit_reader_chain(struct wb_edit_reader *reader, struct wb_edit_place last, bool whole, struct wb_edit_place **places_out,
-                         size_t *count_out);
+typedef void (*wb_webdb_found)(void *context, const char *file, uint64_t offset, const char *message);
+int wb_webdb_check(const char *dir, wb_webdb_found found, void *context, struct wb_webdb_count *count_out);
+
+/* ---- writing --------------------------------------------------------------------------------------- */
+
+struct wb_webdb_writer;
+
+/* When a page is due, put into next_due_ms of every page that an edit touched. site is what was known of its site before, NULL: nothing. */
+typedef int64_t (*wb_webdb_due)(void *context, const struct wb_webdb_page *page, const struct wb_webdb_site *site);
+
+/* Called now and then; false stops the work cleanly (WB_E_STOPPED), leaving the old generation. */
+typedef bool (*wb_webdb_progress)(void *context, const char *step, uint64_t done, uint64_t total);
+
+struct wb_webdb_options {
+    size_t memory_bytes;    /* 0: 256 MiB */
+    unsigned threads;       /* 0: as many as processors */
+    wb_webdb_due due;       /* NULL: a week after it was last seen */
+    void *due_context;
+    wb_webdb_progress progress; /* may be NULL */
+    void *progress_context;
+    int64_t now_ms;         /* 0: the clock's */
+};
+
+/* WB_E_BUSY where another writer is at work. options NULL: the defaults. Removes what a writer that died left. */
+int wb_webdb_writer_open(const char *dir, const struct wb_webdb_options *options, struct wb_webdb_writer **writer_out);
+
+/* Adds a page, replacing one of the same URL, whose score is kept (add_page_with_score: is not). */
+int wb_webdb_add_page(struct wb_webdb_writer *writer, const struct wb_webdb_page *page);
+int wb_webdb_add_page_with_score(struct wb_webdb_writer *writer, const struct wb_webdb_page *page);
+
+/* Adds it where there is none of that URL; link (may be NULL) is added if and only if the page is. */
+int wb_webdb_add_page_if_not_present(struct wb_webdb_writer *writer, const struct wb_webdb_page *page, const struct wb_webdb_link *link);
+
+/* Removes it, and the links whose source content then no page has. Unknown: nothing happens. */
+int wb_webdb_delete_page(struct wb_webdb_writer *writer, struct wb_slice url);
+
+/* Adds a link, replacing the one from the same content to the same URL. Where no page has the content it is left out, and counted. */
+int wb_webdb_add_link(struct wb_webdb_writer *writer, const struct wb_webdb_link *link);
+
+/* Everything in the journal that no generation has yet. Damage is told through found (may be NULL), and costs the records concerned. */
+int wb_webdb_add_journal(struct wb_webdb_writer *writer, wb_webdb_found found, void *context);
+
+struct wb_webdb_merge {
+    uint32_t generation;           /* the new one; the old one's number where there was nothing to do */
+    uint64_t page_edits, link_edits, records; /* records: of the journal */
+    uint64_t pages_added, pages_changed, pages_deleted;
+    uint64_t links_added, links_deleted;
+    uint64_t links_without_source;
+    uint64_t bytes_before, bytes_after;
+};
+
+/* Merges and publishes. The writer is freed in any case. Where nothing was added no generation is made. merge_out may be NULL. */
+int wb_webdb_writer_close(struct wb_webdb_writer *writer, struct wb_webdb_merge *merge_out);
+
+/* Forgets the edits. NULL is allowed. */
+void wb_webdb_writer_abandon(struct wb_webdb_writer *writer);
 
 /*
- * Logs whose process died: not ended cleanly and not locked. Calls back for the last record of each site in each
- * process's files, in the order in which they lie there, then marks them as ended; where orphan fails, or the
- * caller dies, the same is told again by the next one. Safe to be run by several processes at once. The
- * dispenser may know of a newer record of a site (in another process's log): the times of the records tell, not the places.
+ * Removes logs that the newest generation has whole, but those that keep() wants (1; 0: not; an error ends it), those being written, and the newest.
+ * How many bytes went.
  */
-typedef int (*wb_edit_orphan)(void *context, const struct wb_edit *last, struct wb_edit_place place);
-int wb_edit_log_recover(const char *dir, wb_edit_orphan orphan, void *context);
-
-/* Reads and checks everything; calls back with file, offset and words for damage (problem) and torn tails (not). */
-typedef void (*wb_edit_found)(void *context, bool problem, const char *file, uint64_t offset, const char *message);
-int wb_edit_log_verify(const char *dir, wb_edit_found found, void *context, uint64_t *records_out);
+int wb_webdb_prune_journal(const char *dir, int (*keep)(void *context, uint32_t log), void *context, uint64_t *bytes_out);
 
 #endif

@@ -127,7 +127,8 @@ static void test_rules(void **state)
 
 static void test_plain_kinds(void **state)
 {
-    static const enum wb_edit_kind kinds[] = {WB_EDIT_VISIT, WB_EDIT_SEEDS, WB_EDIT_REQUEST, WB_EDIT_HINTS, WB_EDIT_WAIT, WB_EDIT_FINISH};
+    static const enum wb_edit_kind kinds[] = {WB_EDIT_VISIT, WB_EDIT_SEEDS, WB_EDIT_REQUEST, WB_EDIT_HINTS, WB_EDIT_WAIT, WB_EDIT_FINISH,
+                                              WB_EDIT_PUSH, WB_EDIT_EXPUNGE, WB_EDIT_ASK};
     struct wb_buf record = WB_BUF_INIT;
 
     (void)state;
