@@ -11,6 +11,8 @@
 #define WB_CRAWL_CRAWL_H
 
 #include "base/buf.h"
+#include "crawl/fetchlist.h"
+#include "crawl/refresh.h"
 #include "crawl/robots.h"
 
 #define WB_CRAWL_AGENT "webbase/" WB_VERSION
@@ -23,7 +25,9 @@ struct wb_crawl_options {
     size_t url_count;
     const char *seeds_file;       /* more of them, with delays and classes; NULL: none; "-": standard input */
     enum wb_scope scope;
+    int64_t run;                  /* only the sites of this run, made by wb_fetchlist_commit(); 0: by the seeds */
     uint64_t max_pages;           /* stored in this run; 0: no limit */
+    uint64_t max_fetches;         /* requests for pages in this run, whatever comes of them; 0: no limit */
     uint32_t max_depth;           /* links away from a seed; UINT32_MAX: no limit */
     int64_t max_time_ms;          /* 0: no limit */
     int64_t delay_ms;             /* -1: the default of 5 s */
