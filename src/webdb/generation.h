@@ -35,9 +35,11 @@ struct wb_content {
     uint8_t page[8]; /* number, big-endian: entries sort as their bytes do */
 };
 
+/* How far a log is in the generation. */
 struct wb_merged {
     uint32_t log;
-    uint64_t offset; /* records before this are in the generation */
+    uint64_t last; /* offset of the last record that is; 0: none of it */
+    uint64_t end;  /* where that record ends */
 };
 
 struct wb_manifest {
