@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "crawl/fetchlist.h"
+#include "crawl/pagefacts.h"
 #include "crawl/refresh.h"
 #include "crawl/robots.h"
 

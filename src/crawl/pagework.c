@@ -6,7 +6,6 @@
  * to the queues. What is told to the log waits for the commit.
  */
 #include "crawl/worker.h"
-#include "base/hash.h"
 #include "base/mem.h"
 
 #include <stdio.h>
@@ -21,7 +20,6 @@ struct outcome {
     const char *word;      /* for the log */
     const char *message;
     int error;             /* of the tables */
-    bool nofollow;
 };
 
 static void outcome_init(struct outcome *o, struct wb_errand *errand, struct wb_fetch_result *result, uint8_t outcome, const char *word)
@@ -167,26 +165,10 @@ static int follow_feeds(struct wb_errand *errand, const struct wb_extract *extra
 static int extract_page(struct outcome *o, const struct wb_page *page, struct wb_extract *extract)
 {
     struct wb_worker *w = o->errand->worker;
-    struct wb_extract_input input = {.url = page->url, .type = page->type, .charset = page->charset, .body = page->body,
-                                      .wants = WB_WANT_LINKS | WB_WANT_TEXT | WB_WANT_SIMHASH};
-    size_t count = 0;
 
-    int err = wb_extract(w->extractor, &input, extract);
-    if (err < 0)
-        return err;
-    unsigned robots = extract->robots_flags | wb_robots_of_head(page->head, w->plan->agent);
-    o->nofollow = robots & WB_ROBOTS_NOFOLLOW;
-    err = wb_links_collect(w, extract, o->nofollow, &count);
-    o->edit.page.links = w->links;
-    o->edit.page.link_count = count;
-    o->edit.page.has_content = true;
-    memcpy(o->edit.page.md5, page->md5, WB_MD5_BYTES);
-    o->edit.page.simhash = extract->simhash;
-    o->edit.page.title_hash = extract->title.len ? wb_hash64(extract->title.ptr, extract->title.len) : 0;
-    o->edit.page.type = page->type;
-    wb_http_header(page->head, "etag", &o->edit.page.etag);
-    wb_http_header(page->head, "last-modified", &o->edit.page.modified);
-    wb_trap_learn(&o->errand->site->trap, o->errand->item.path, extract->simhash);
+    int err = wb_pagefacts_read(&w->facts, page, w->plan->agent, WB_WANT_LINKS, &o->edit.page, extract);
+    if (err == 0)
+        wb_trap_learn(&o->errand->site->trap, o->errand->item.path, extract->simhash);
     return err;
 }
 
@@ -446,23 +428,20 @@ static int page_redirects(struct wb_errand *errand, struct wb_fetch_result *resu
 {
     struct wb_worker *w = errand->worker;
     struct wb_site *site = errand->site;
-    struct wb_slice header;
+    struct wb_slice location;
     struct outcome o;
 
-    if (!wb_http_header(result->head, "location", &header))
-        return page_failed(errand, result, WB_CRAWL_LOCATION, "a redirect without Location");
-    if (wb_url_parse(wb_buf_slice(&errand->url), NULL, &w->base_url) < 0 || wb_url_parse(header, &w->base_url, &w->target) < 0 ||
-        !wb_url_is_http(&w->target) || wb_url_key(&w->target, &w->key) < 0)
-        return page_failed(errand, result, WB_CRAWL_LOCATION, "a redirect to what is no URL");
+    int err = wb_pagefacts_location(result->head, wb_buf_slice(&errand->url), &w->base_url, &w->target, &location);
+    if (err == 0)
+        err = wb_url_key(&w->target, &w->key);
+    if (err < 0)
+        return err == WB_E_NOMEM ? err : page_failed(errand, result, WB_CRAWL_LOCATION, wb_error_message());
     if (errand->item.hops >= WB_PAGE_HOPS_MAX)
         return page_failed(errand, result, WB_CRAWL_REDIRECTS, "too many redirects in a row");
-    struct wb_slice location = wb_url_href(&w->target);
-    if (w->target.has_fragment)
-        location.len = w->target.fragment_at - 1;
     outcome_init(&o, errand, result, WB_OUTCOME_REDIRECT, "redirect");
     /* Parsing the target anew must not touch the text that the journal is given. */
     wb_buf_clear(&w->url_text);
-    int err = wb_buf_append_slice(&w->url_text, location);
+    err = wb_buf_append_slice(&w->url_text, location);
     if (err < 0)
         return err;
     o.edit.page.location = wb_buf_slice(&w->url_text);
@@ -514,10 +493,10 @@ static int sitemap_came(struct wb_errand *errand, struct wb_fetch_result *result
     if (!result->error && result->status / 100 != 2)
         event.error = WB_CRAWL_STATUS;
     if (!event.error) {
-        err = wb_sitemap_extract(w->extractor, wb_buf_slice(&errand->url), wb_buf_slice(&result->body), &extract);
+        err = wb_sitemap_extract(w->facts.extractor, wb_buf_slice(&errand->url), wb_buf_slice(&result->body), &extract);
         if (err == 0)
-            err = wb_links_collect(w, &extract, false, &edit.link_count);
-        edit.links = w->links;
+            err = wb_pagefacts_links(&w->facts, &extract, false, &edit.link_count);
+        edit.links = w->facts.links;
     }
     if (err == 0)
         err = wb_visit_note(w, site, &edit);
@@ -555,13 +534,9 @@ static int page_outcome(struct wb_errand *errand, struct wb_fetch_result *result
     if (result->error)
         return page_failed(errand, result, (int)result->error, result->message);
     errand->site->attempts = 0;
-    switch (result->status) {
-    case 301:
-    case 302:
-    case 303:
-    case 307:
-    case 308:
+    if (wb_status_redirects(result->status))
         return page_redirects(errand, result);
+    switch (result->status) {
     case 304:
         if (errand->known)
             return not_modified(errand, result);

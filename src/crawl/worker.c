@@ -436,7 +436,7 @@ static int open_worker(struct wb_worker *w)
     if (err == 0)
         err = wb_spill_open(o->dir, &w->spill);
     if (err == 0)
-        err = wb_extractor_new(&w->extractor);
+        err = wb_pagefacts_init(&w->facts);
     return err < 0 ? err : open_network(w);
 }
 
@@ -476,8 +476,6 @@ static void free_memory(struct wb_worker *w)
     wb_outbox_release(&w->outbox);
     wb_free(w->by_name);
     wb_free(w->reports);
-    wb_free(w->links);
-    wb_free(w->link_slots);
     struct wb_buf *bufs[] = {&w->lines, &w->key, &w->url_text, &w->item_mem, &w->link_mem, &w->old_mem, &w->media_mem};
     for (size_t i = 0; i < sizeof bufs / sizeof *bufs; i++)
         wb_buf_release(bufs[i]);
@@ -492,7 +490,7 @@ static void close_worker(struct wb_worker *w, bool clean)
     wb_dns_free(w->dns);
     if (w->spill)
         free_memory(w);
-    wb_extractor_free(w->extractor);
+    wb_pagefacts_release(&w->facts);
     wb_spill_close(w->spill);
     wb_edit_reader_close(w->history);
     wb_edit_log_close(w->journal);

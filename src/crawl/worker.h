@@ -6,6 +6,7 @@
  *   visit.c      a site's visit: begun, restored from the journal, finished, released
  *   rules.c      robots.txt, its redirects and favours
  *   pagework.c   the outcome of a request for a page
+ *   pagefacts.c  what the journal is told of its content and links
  *   links.c      which URLs enter a queue; links to other sites
  *   eventlog.c   lines for the log of fetches
  */
@@ -79,11 +80,6 @@ struct wb_errand {
 
 #define WB_RECENT_LINKS (1u << 15)
 
-/* Finds a link of the page at hand by its target (links.c). */
-struct wb_link_slot {
-    uint32_t hash, stamp, at;
-};
-
 struct wb_worker {
     const struct wb_crawl_plan *plan;
     struct wb_tally *tally;
@@ -102,7 +98,7 @@ struct wb_worker {
     struct wb_spill *spill;
     struct wb_fetcher *fetcher;
     struct wb_dns *dns;
-    struct wb_extractor *extractor;
+    struct wb_pagefacts facts;
     struct wb_frontier frontier;
     struct wb_seen contents;    /* digests of bodies, to know copies */
     struct wb_outbox outbox;
@@ -128,10 +124,6 @@ struct wb_worker {
     struct wb_buf lines;         /* of the log, until the commit */
     struct wb_buf key, url_text, item_mem, link_mem, old_mem, media_mem;
     struct wb_url url, base_url, target;
-    struct wb_edit_link *links;  /* of the page at hand, each target once */
-    size_t link_cap;
-    struct wb_link_slot *link_slots;
-    uint32_t link_stamp;         /* of the page at hand */
     uint64_t recent[WB_RECENT_LINKS]; /* links that were decided a moment ago (links.c) */
 };
 
@@ -244,9 +236,6 @@ int wb_admit(struct wb_worker *w, struct wb_site *site, const struct wb_url *url
  * the scope allows it. w->target is used.
  */
 int wb_links_follow(struct wb_worker *w, struct wb_site *site, struct wb_slice url, const struct wb_item *item, unsigned flags);
-
-/* The links of an extract as the journal has them, in w->links; nofollow: of the whole page. */
-int wb_links_collect(struct wb_worker *w, const struct wb_extract *extract, bool nofollow, size_t *count_out);
 
 int wb_outbox_flush(struct wb_worker *w);
 void wb_outbox_release(struct wb_outbox *outbox);
