@@ -25,10 +25,11 @@ int wb_linklist_encode(const struct wb_linkitem *items, size_t count, struct wb_
 struct wb_linklist {
     struct wb_slice piece;
     size_t count, at;        /* items; how many were read */
-    uint64_t number;
-    const char *numbers, *kinds, *texts, *end; /* where the parts are read (the encoder's business) */
-    uint32_t last_text;
-    uint8_t scratch[64];     /* for whatever else the decoder needs */
+    uint64_t number;         /* the rest is the decoder's business: where the parts are read, and what holds for how many items more */
+    const char *numbers, *kinds, *kinds_end, *uses, *uses_end, *anchors, *next_anchor, *anchors_end;
+    struct wb_slice current, other;
+    uint32_t kind_run, use_run;
+    uint8_t tag, flags, use;
 };
 
 /* WB_E_CORRUPT where the piece is none. */
