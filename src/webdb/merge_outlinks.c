@@ -1,0 +1,299 @@
+/*
+ * merge_outlinks.c - the third stage: links by MD5.
+ *
+ * The lists of the old generation and the groups of link edits, both in order of MD5, content by content. A list gets the new
+ * numbers of its targets; a list whose content is gone is left out. Links that are new, or have other words, go on to the
+ * fourth stage. A link from a content that no page has is counted and left out.
+ */
+#include "webdb/writer.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "webdb/contents.h"
+#include "webdb/linklist.h"
+
+#include <stdlib.h>
+
+enum { LINKS_BLOCK = 32 << 10 };
+
+struct out_link {
+    uint32_t target;
+    uint32_t order;  /* of arrival: the last one of several to a target counts */
+    uint32_t anchor; /* offset into its text */
+    uint8_t anchor_len, tag, flags;
+};
+
+/* The links of one content while they are gathered. */
+struct out_list {
+    struct out_link *links;
+    size_t count, cap;
+    struct wb_buf text;
+};
+
+struct out_stage {
+    struct wb_webdb_writer *writer;
+    struct wb_table *old_table;
+    struct wb_cursor *old;
+    struct wb_table_writer *links;
+    struct wb_record piece, group; /* read ahead */
+    bool piece_more, group_more;
+    uint64_t old_number;           /* new number of the content that piece belongs to */
+    uint64_t group_number;         /* of group's content */
+    struct out_list kept, added;
+    struct wb_linkitem items[WB_LINKLIST_ITEMS];
+    size_t item_count;
+    uint32_t pieces;               /* of the content at hand that were written */
+    struct wb_buf encoded;
+    uint64_t contents_done;
+};
+
+/* ---- lists ------------------------------------------------------------------------------------------ */
+
+static int list_add(struct out_list *list, uint32_t target, struct wb_slice anchor, uint8_t tag, uint8_t flags)
+{
+    if (list->count == list->cap) {
+        size_t cap = list->cap ? list->cap * 2 : 1024;
+        struct out_link *links = wb_realloc(list->links, cap * sizeof *links);
+        if (!links)
+            return WB_E_NOMEM;
+        list->links = links;
+        list->cap = cap;
+    }
+    if (list->text.len + anchor.len > UINT32_MAX || list->count >= UINT32_MAX)
+        return wb_fail(WB_E_LIMIT, "a content has more links than fit");
+    list->links[list->count] = (struct out_link){.target = target, .order = (uint32_t)list->count, .anchor = (uint32_t)list->text.len,
+                                                 .anchor_len = (uint8_t)anchor.len, .tag = tag, .flags = flags};
+    list->count++;
+    return wb_buf_append_slice(&list->text, anchor);
+}
+
+static void list_clear(struct out_list *list)
+{
+    list->count = 0;
+    wb_buf_clear(&list->text);
+}
+
+static struct wb_slice anchor_of(const struct out_list *list, const struct out_link *link)
+{
+    return link->anchor_len ? wb_slice(list->text.ptr + link->anchor, link->anchor_len) : WB_SLICE_EMPTY;
+}
+
+static int compare_links(const void *a, const void *b)
+{
+    const struct out_link *x = a, *y = b;
+
+    if (x->target != y->target)
+        return x->target < y->target ? -1 : 1;
+    return x->order < y->order ? -1 : 1;
+}
+
+/* In order of target, each once. */
+static void list_settle(struct out_list *list)
+{
+    size_t kept = 0;
+
+    if (list->count)
+        qsort(list->links, list->count, sizeof *list->links, compare_links);
+    for (size_t i = 0; i < list->count; i++)
+        if (i + 1 == list->count || list->links[i + 1].target != list->links[i].target)
+            list->links[kept++] = list->links[i];
+    list->count = kept;
+}
+
+/* ---- what is read --------------------------------------------------------------------------------------- */
+
+/* The next piece of a list whose content is still there. */
+static int next_piece(struct out_stage *s)
+{
+    const struct wb_number_map *contents = &s->writer->content_numbers;
+
+    for (s->piece_more = false; s->old && !s->piece_more;) {
+        uint64_t number;
+        uint32_t piece;
+        int got = wb_cursor_next(s->old, &s->piece);
+        if (got <= 0)
+            return got;
+        if (!wb_linklist_key_parse(s->piece.key, &number, &piece) || number >= contents->count)
+            return wb_fail(WB_E_CORRUPT, "%s: links of a content that is not there", s->writer->root);
+        s->old_number = contents->numbers[number];
+        s->piece_more = s->old_number != WB_NO_NUMBER;
+    }
+    return 0;
+}
+
+static int next_group(struct out_stage *s)
+{
+    for (s->group_more = false; !s->group_more;) {
+        struct wb_grouped_link link;
+        size_t at = 0;
+        int got = wb_sorter_next(s->writer->link_edits, &s->group);
+        if (got <= 0)
+            return got;
+        s->group_more = wb_contents_find(&s->writer->contents, (const uint8_t *)s->group.key.ptr, &s->group_number);
+        while (!s->group_more && (got = wb_group_next(s->group.value, &at, &link)) > 0)
+            s->writer->stat.links_without_source++;
+        if (got < 0)
+            return got;
+    }
+    return 0;
+}
+
+static int take_piece(struct out_stage *s)
+{
+    const struct wb_number_map *pages = &s->writer->page_numbers;
+    struct wb_linklist list;
+    struct wb_linkitem item;
+    int got = wb_linklist_open(&list, s->piece.value);
+
+    while (got >= 0 && (got = wb_linklist_next(&list, &item)) > 0) {
+        if (item.number >= pages->count || pages->numbers[item.number] == WB_NO_NUMBER)
+            return wb_fail(WB_E_CORRUPT, "%s: a link to a page that is not there", s->writer->root);
+        got = list_add(&s->kept, pages->numbers[item.number], item.anchor, item.tag, item.flags);
+    }
+    return got < 0 ? got : next_piece(s);
+}
+
+static int take_group(struct out_stage *s)
+{
+    const struct wb_number_map *ids = &s->writer->id_numbers;
+    struct wb_grouped_link link;
+    size_t at = 0;
+    int got;
+
+    while ((got = wb_group_next(s->group.value, &at, &link)) > 0) {
+        if (link.id >= ids->count || (link.condition != WB_PAGEEDIT_NO_ID && link.condition >= ids->count))
+            return wb_fail(WB_E_CORRUPT, "%s: a link edit was not sorted as it was given", s->writer->root);
+        if (ids->numbers[link.id] == WB_NO_NUMBER || (link.condition != WB_PAGEEDIT_NO_ID && ids->numbers[link.condition] == WB_NO_NUMBER))
+            continue;
+        got = list_add(&s->added, ids->numbers[link.id], link.anchor, link.tag, link.flags);
+        if (got < 0)
+            return got;
+    }
+    return got < 0 ? got : next_group(s);
+}
+
+/* ---- what is written --------------------------------------------------------------------------------------- */
+
+static int flush_items(struct out_stage *s, uint64_t content)
+{
+    char key[WB_LINKLIST_KEY_MAX];
+
+    if (!s->item_count)
+        return 0;
+    wb_buf_clear(&s->encoded);
+    int err = wb_linklist_encode(s->items, s->item_count, &s->encoded);
+    if (err == 0)
+        err = wb_table_add(s->links, wb_slice(key, wb_linklist_key(content, s->pieces, key)), wb_buf_slice(&s->encoded));
+    s->writer->outlinks += s->item_count;
+    s->pieces++;
+    s->item_count = 0;
+    return err;
+}
+
+static int write_link(struct out_stage *s, uint64_t content, const struct out_list *list, const struct out_link *link)
+{
+    s->items[s->item_count++] =
+        (struct wb_linkitem){.number = link->target, .anchor = anchor_of(list, link), .tag = link->tag, .flags = link->flags};
+    return s->item_count == WB_LINKLIST_ITEMS ? flush_items(s, content) : 0;
+}
+
+/* To the fourth stage: target and content in order, then what there is to say. */
+static int tell_target(struct out_stage *s, uint64_t content, const struct out_link *link)
+{
+    char key[8], value[2 + UINT8_MAX];
+
+    wb_put32_be(key, link->target);
+    wb_put32_be(key + 4, (uint32_t)content);
+    value[0] = (char)link->tag;
+    value[1] = (char)link->flags;
+    if (link->anchor_len)
+        memcpy(value + 2, s->added.text.ptr + link->anchor, link->anchor_len);
+    return wb_sorter_add(s->writer->target_edits, wb_slice(key, sizeof key), wb_slice(value, 2u + link->anchor_len));
+}
+
+static bool same_words(const struct out_stage *s, const struct out_link *kept, const struct out_link *added)
+{
+    return kept->tag == added->tag && kept->flags == added->flags && wb_slice_equal(anchor_of(&s->kept, kept), anchor_of(&s->added, added));
+}
+
+static int write_content(struct out_stage *s, uint64_t content)
+{
+    size_t k = 0, a = 0;
+    int err = 0;
+
+    list_settle(&s->added);
+    s->pieces = 0;
+    while (err == 0 && (k < s->kept.count || a < s->added.count)) {
+        const struct out_link *kept = k < s->kept.count ? &s->kept.links[k] : NULL;
+        const struct out_link *added = a < s->added.count ? &s->added.links[a] : NULL;
+        bool both = kept && added && kept->target == added->target;
+        bool use_added = added && (!kept || added->target <= kept->target);
+        if (use_added && !(both && same_words(s, kept, added))) {
+            err = tell_target(s, content, added);
+            s->writer->stat.links_added += !both;
+        }
+        if (err == 0)
+            err = use_added ? write_link(s, content, &s->added, added) : write_link(s, content, &s->kept, kept);
+        k += both || !use_added;
+        a += use_added;
+    }
+    if (err == 0)
+        err = flush_items(s, content);
+    list_clear(&s->kept);
+    list_clear(&s->added);
+    return err;
+}
+
+static int walk_contents(struct out_stage *s)
+{
+    int err = next_piece(s);
+
+    if (err == 0)
+        err = next_group(s);
+    while (err == 0 && (s->piece_more || s->group_more)) {
+        uint64_t content = !s->group_more || (s->piece_more && s->old_number < s->group_number) ? s->old_number : s->group_number;
+        while (err == 0 && s->piece_more && s->old_number == content)
+            err = take_piece(s);
+        while (err == 0 && s->group_more && s->group_number == content)
+            err = take_group(s);
+        if (err == 0)
+            err = write_content(s, content);
+        if (err == 0)
+            err = wb_writer_progress(s->writer, "links by MD5", s->contents_done++, s->writer->contents.count);
+    }
+    return err;
+}
+
+int wb_merge_outlinks(struct wb_webdb_writer *writer)
+{
+    struct out_stage *s = wb_alloc_zero(1, sizeof *s);
+    int err;
+
+    if (!s)
+        return WB_E_NOMEM;
+    s->writer = writer;
+    err = wb_writer_old_table(writer, WB_OUTLINKS_FILE, WB_OUTLINKS_KIND, &s->old_table, &s->old);
+    if (err == 0)
+        err = wb_writer_new_table(writer, WB_OUTLINKS_FILE, WB_OUTLINKS_KIND, LINKS_BLOCK, &s->links);
+    if (err == 0)
+        err = wb_writer_sorter(writer, 3, &writer->target_edits);
+    if (err == 0)
+        err = wb_sorter_sort(writer->link_edits);
+    if (err == 0)
+        err = walk_contents(s);
+    if (err == 0) {
+        err = wb_table_finish(s->links, NULL);
+        s->links = NULL;
+    }
+    wb_table_abandon(s->links);
+    wb_cursor_close(s->old);
+    wb_table_close(s->old_table);
+    wb_free(s->kept.links);
+    wb_free(s->added.links);
+    wb_buf_release(&s->kept.text);
+    wb_buf_release(&s->added.text);
+    wb_buf_release(&s->encoded);
+    wb_free(s);
+    wb_sorter_close(writer->link_edits);
+    writer->link_edits = NULL;
+    return err;
+}

@@ -1,0 +1,126 @@
+/*
+ * publish.c - makes a generation that was written the newest one, by one rename, and removes what it replaces. Readers that have
+ * the old one open keep it: its files lose their names, not their bytes.
+ */
+#include "webdb/writer.h"
+#include "base/error.h"
+#include "os/random.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define NEW_PREFIX "new-"
+
+/* ---- what is there ---------------------------------------------------------------------------------- */
+
+struct cleaning {
+    const struct wb_webdb_writer *writer;
+    uint32_t keep; /* this generation, and all that come after; 0: generations are left alone */
+};
+
+/* The number of a generation's directory; 0: it is none. */
+static uint32_t number_of(const char *name)
+{
+    uint64_t number;
+
+    return wb_slice_to_u64(wb_slice_str(name), &number) && number <= UINT32_MAX && strlen(name) >= 8 ? (uint32_t)number : 0;
+}
+
+static int clean_entry(void *context, const struct wb_dir_entry *entry)
+{
+    const struct cleaning *cleaning = context;
+    uint32_t number = number_of(entry->name);
+    bool left = strncmp(entry->name, NEW_PREFIX, strlen(NEW_PREFIX)) == 0;
+
+    if (entry->kind != WB_PATH_DIR || !(left || (number && number < cleaning->keep)))
+        return 0;
+    char *path = wb_path_join(cleaning->writer->root, entry->name);
+    int err = path ? wb_generation_remove(path) : WB_E_NOMEM;
+    wb_free(path);
+    return err;
+}
+
+/* The writer's lock is held: whatever is unfinished belongs to nobody. */
+static int clean(const struct wb_webdb_writer *writer, uint32_t keep)
+{
+    struct cleaning cleaning = {writer, keep};
+
+    return wb_dir_each(writer->root, clean_entry, &cleaning);
+}
+
+int wb_publish_begin(struct wb_webdb_writer *writer)
+{
+    char name[32];
+    uint64_t chance = 0;
+    int err = clean(writer, writer->old_number);
+
+    if (err < 0)
+        return err;
+    wb_random_bytes(&chance, sizeof chance);
+    snprintf(name, sizeof name, NEW_PREFIX "%016" PRIx64, chance);
+    writer->fresh = wb_path_join(writer->root, name);
+    return writer->fresh ? wb_path_mkdirs(writer->fresh) : WB_E_NOMEM;
+}
+
+/* ---- the new one --------------------------------------------------------------------------------------- */
+
+static int add_size(void *context, const struct wb_dir_entry *entry)
+{
+    struct wb_webdb_count *count = context;
+
+    count->bytes += entry->size;
+    if (strcmp(entry->name, WB_INLINKS_FILE) == 0 || strcmp(entry->name, WB_OUTLINKS_FILE) == 0)
+        count->link_bytes += entry->size;
+    return 0;
+}
+
+static int write_manifest(struct wb_webdb_writer *writer)
+{
+    char *path = wb_writer_new_path(writer, WB_MANIFEST_FILE);
+    int err = path ? wb_dir_each(writer->fresh, add_size, &writer->next.count) : WB_E_NOMEM;
+
+    if (err == 0)
+        err = wb_manifest_write(path, &writer->next);
+    wb_free(path);
+    return err;
+}
+
+int wb_publish(struct wb_webdb_writer *writer)
+{
+    struct wb_webdb_count *count = &writer->next.count;
+
+    if (writer->old_number == UINT32_MAX)
+        return wb_fail(WB_E_LIMIT, "%s: no number is left for a new generation", writer->root);
+    count->generation = writer->old_number + 1;
+    count->time_ms = writer->options.now_ms;
+    char *path = wb_generation_path(writer->dir, count->generation);
+    int err = path ? write_manifest(writer) : WB_E_NOMEM;
+    if (err == 0)
+        err = wb_path_sync_dir(writer->fresh);
+    if (err == 0)
+        err = wb_path_rename(writer->fresh, path);
+    wb_free(path);
+    if (err < 0)
+        return err;
+    wb_free(writer->fresh);
+    writer->fresh = NULL;
+    writer->stat.generation = count->generation;
+    writer->stat.bytes_after = count->bytes;
+    /* From here on the new one is there, whatever else fails; what cannot be removed now is removed by the next writer. */
+    err = wb_path_sync_dir(writer->root);
+    if (err == 0)
+        clean(writer, count->generation);
+    return err;
+}
+
+int wb_publish_manifest(struct wb_webdb_writer *writer)
+{
+    char *path = wb_writer_old_path(writer, WB_MANIFEST_FILE);
+    struct wb_manifest manifest = writer->old;
+
+    manifest.merged = writer->next.merged;
+    manifest.merged_count = writer->next.merged_count;
+    int err = path ? wb_manifest_write(path, &manifest) : WB_E_NOMEM;
+    wb_free(path);
+    return err;
+}

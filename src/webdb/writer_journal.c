@@ -1,0 +1,231 @@
+/*
+ * writer_journal.c - what the journal says, as edits. Each log is read from where the old generation left it; one that is being
+ * written is read as far as it is. Damage costs the records concerned and is told.
+ */
+#include "webdb/writer.h"
+#include "base/error.h"
+#include "webdb/editreader.h"
+
+/* Sound, but with a URL that is none: not worth more than being passed over. */
+static int pass_invalid(int err)
+{
+    return err == WB_E_INVALID || err == WB_E_LIMIT ? 0 : err;
+}
+
+/* ---- records -------------------------------------------------------------------------------------- */
+
+static int heard_of(struct wb_webdb_writer *writer, struct wb_slice url, int64_t time_ms, unsigned depth, bool wanted, int64_t hint_ms)
+{
+    struct wb_pageedit known = {.kind = WB_PAGEEDIT_KNOWN, .time_ms = time_ms, .id = WB_PAGEEDIT_NO_ID, .url = url, .wanted = wanted,
+                                .depth = (uint16_t)(depth < UINT16_MAX ? depth : UINT16_MAX), .hint_ms = hint_ms};
+    uint32_t id;
+
+    /* What is told with a time may be news each time it is told. */
+    return pass_invalid(hint_ms ? wb_writer_page_edit(writer, &known) : wb_writer_target(writer, url, &known, &id));
+}
+
+static bool is_wanted(const struct wb_edit_link *link)
+{
+    return (link->flags & (WB_EDIT_LINK_FOLLOW | WB_EDIT_LINK_NOFOLLOW)) == WB_EDIT_LINK_FOLLOW;
+}
+
+static int take_link(struct wb_webdb_writer *writer, const struct wb_edit *edit, const struct wb_edit_link *link)
+{
+    unsigned depth = edit->page.depth + 1u;
+    struct wb_pageedit known = {.kind = WB_PAGEEDIT_KNOWN, .time_ms = edit->time_ms, .id = WB_PAGEEDIT_NO_ID, .wanted = is_wanted(link),
+                                .depth = (uint16_t)(depth < UINT16_MAX ? depth : UINT16_MAX)};
+    struct wb_grouped_link grouped = {.tag = link->tag, .flags = link->flags, .anchor = link->anchor};
+
+    int err = wb_writer_target(writer, link->url, &known, &grouped.id);
+    if (err < 0)
+        return pass_invalid(err);
+    return wb_writer_link(writer, edit->page.md5, WB_PAGEEDIT_NO_ID, &grouped);
+}
+
+static int take_page(struct wb_webdb_writer *writer, const struct wb_edit *edit, struct wb_buf *mem)
+{
+    struct wb_pageedit visit = {.kind = WB_PAGEEDIT_VISIT, .time_ms = edit->time_ms, .id = WB_PAGEEDIT_NO_ID, .url = edit->page.url,
+                                .depth = edit->page.depth, .visit = edit->page};
+    struct wb_edit_link link;
+    size_t at = 0;
+    int got = wb_writer_page_edit(writer, &visit);
+
+    if (got == 0 && edit->page.outcome == WB_OUTCOME_REDIRECT && edit->page.location.len)
+        got = heard_of(writer, edit->page.location, edit->time_ms, edit->page.depth, true, 0);
+    if (got < 0 || !edit->page.has_content)
+        return pass_invalid(got);
+    while ((got = wb_edit_links_next(edit, &at, mem, &link)) > 0) {
+        got = take_link(writer, edit, &link);
+        if (got < 0)
+            return got;
+    }
+    return got;
+}
+
+static int take_urls(struct wb_webdb_writer *writer, const struct wb_edit *edit, struct wb_buf *mem)
+{
+    struct wb_edit_link link;
+    size_t at = 0;
+    int got;
+
+    while ((got = wb_edit_links_next(edit, &at, mem, &link)) > 0) {
+        struct wb_pageedit ask = {.kind = WB_PAGEEDIT_ASK, .time_ms = edit->time_ms, .id = WB_PAGEEDIT_NO_ID, .url = link.url};
+        if (link.tag == WB_EDIT_TAG_SITEMAP)
+            continue;
+        if (edit->kind == WB_EDIT_ASK)
+            got = pass_invalid(wb_writer_page_edit(writer, &ask));
+        else
+            got = heard_of(writer, link.url, edit->time_ms, edit->kind == WB_EDIT_SEEDS ? edit->count : 1, true, link.modified_ms);
+        if (got < 0)
+            return got;
+    }
+    return got;
+}
+
+static int take_told(struct wb_webdb_writer *writer, const struct wb_edit *edit)
+{
+    struct wb_pageedit told = {.kind = edit->kind == WB_EDIT_PUSH ? WB_PAGEEDIT_PUSH : WB_PAGEEDIT_EXPUNGE, .time_ms = edit->time_ms,
+                               .id = WB_PAGEEDIT_NO_ID, .url = edit->text, .count = edit->count};
+
+    return pass_invalid(wb_writer_page_edit(writer, &told));
+}
+
+static int take_record(struct wb_webdb_writer *writer, const struct wb_edit *edit, struct wb_buf *mem)
+{
+    switch (edit->kind) {
+    case WB_EDIT_PAGE:
+        return take_page(writer, edit, mem);
+    case WB_EDIT_SEEDS:
+    case WB_EDIT_HINTS:
+    case WB_EDIT_ASK:
+        return take_urls(writer, edit, mem);
+    case WB_EDIT_PUSH:
+    case WB_EDIT_EXPUNGE:
+        return take_told(writer, edit);
+    case WB_EDIT_VISIT:
+    case WB_EDIT_RULES:
+    case WB_EDIT_REQUEST:
+    case WB_EDIT_WAIT:
+    case WB_EDIT_FINISH:
+        return 0;
+    }
+    return 0;
+}
+
+/* ---- logs ---------------------------------------------------------------------------------------------- */
+
+/* Where the generation is in a log; an entry is made where there is none. */
+static int find_merged(struct wb_manifest *manifest, uint32_t log, struct wb_merged **merged_out)
+{
+    size_t at = 0;
+
+    while (at < manifest->merged_count && manifest->merged[at].log < log)
+        at++;
+    if (at == manifest->merged_count || manifest->merged[at].log != log) {
+        struct wb_merged *merged = wb_realloc(manifest->merged, (manifest->merged_count + 1) * sizeof *merged);
+        if (!merged)
+            return WB_E_NOMEM;
+        manifest->merged = merged;
+        memmove(merged + at + 1, merged + at, (manifest->merged_count - at) * sizeof *merged);
+        merged[at] = (struct wb_merged){.log = log};
+        manifest->merged_count++;
+    }
+    *merged_out = &manifest->merged[at];
+    return 0;
+}
+
+/* Whether some process writes to it: then what is torn is only not finished. */
+static bool is_written(const char *journal, uint32_t log)
+{
+    struct wb_edit_file file = WB_EDIT_FILE_INIT;
+    bool locked = wb_edit_file_open(journal, log, false, &file) == 0 && wb_file_lock(&file.file, false) == WB_E_BUSY;
+
+    wb_edit_file_close(&file);
+    return locked;
+}
+
+struct journal_walk {
+    struct wb_webdb_writer *writer;
+    struct wb_edit_reader *reader;
+    char *journal;
+    wb_webdb_found found;
+    void *context;
+    struct wb_buf mem;
+};
+
+static void tell(const struct journal_walk *walk, const char *file, uint64_t offset, const char *message)
+{
+    if (walk->found)
+        walk->found(walk->context, file, offset, message);
+}
+
+static int read_log(struct journal_walk *walk, uint32_t log)
+{
+    struct wb_webdb_writer *writer = walk->writer;
+    struct wb_merged *merged;
+    struct wb_edit_step step;
+    struct wb_edit edit;
+    int err = find_merged(&writer->next, log, &merged), got = 0;
+    struct wb_edit_place at = {log, err < 0 ? 0 : merged->last};
+
+    while (err == 0 && (got = wb_edit_reader_step(walk->reader, &at, &edit, &step)) != 0) {
+        if (got < 0 && got != WB_E_CORRUPT)
+            break;
+        if (got == WB_E_CORRUPT)
+            tell(walk, step.file ? step.file : walk->journal, at.offset, wb_error_message());
+        else
+            err = take_record(writer, &edit, &walk->mem);
+        if (err == WB_E_CORRUPT) {
+            tell(walk, step.file, at.offset, wb_error_message());
+            err = 0;
+        }
+        if (at.offset == merged->last)
+            break; /* its head is damaged: nothing of it can be read */
+        writer->stat.records += got > 0;
+        writer->moved = true;
+        merged->last = at.offset;
+        merged->end = step.next ? step.next : at.offset + 1;
+        if (err == 0)
+            err = wb_writer_progress(writer, "journal", writer->stat.records, 0);
+    }
+    if (got == 0 && err == 0 && step.sight == WB_EDIT_SEEN_TORN && !is_written(walk->journal, log))
+        tell(walk, step.file, step.place.offset, "a record that was not finished: its writer died");
+    return err < 0 ? err : got < 0 && got != WB_E_CORRUPT && got != WB_E_NOTFOUND ? got : 0;
+}
+
+/* Logs that were removed need no entry any more. */
+static void forget_removed(struct wb_manifest *manifest, const uint32_t *logs, size_t count)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0, log = 0; i < manifest->merged_count; i++) {
+        while (log < count && logs[log] < manifest->merged[i].log)
+            log++;
+        if (log < count && logs[log] == manifest->merged[i].log)
+            manifest->merged[kept++] = manifest->merged[i];
+    }
+    manifest->merged_count = kept;
+}
+
+int wb_webdb_add_journal(struct wb_webdb_writer *writer, wb_webdb_found found, void *context)
+{
+    struct journal_walk walk = {.writer = writer, .found = found, .context = context};
+    uint32_t *logs = NULL;
+    size_t count = 0;
+    int err = WB_E_NOMEM;
+
+    walk.journal = wb_path_join(writer->dir, WB_EDIT_DIR);
+    if (walk.journal)
+        err = wb_edit_file_list(walk.journal, &logs, &count);
+    if (err == 0)
+        err = wb_edit_reader_open(writer->dir, &walk.reader);
+    if (err == 0)
+        forget_removed(&writer->next, logs, count);
+    for (size_t i = 0; err == 0 && i < count; i++)
+        err = read_log(&walk, logs[i]);
+    wb_edit_reader_close(walk.reader);
+    wb_buf_release(&walk.mem);
+    wb_free(walk.journal);
+    wb_free(logs);
+    return err;
+}
