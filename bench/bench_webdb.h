@@ -1,0 +1,57 @@
+/*
+ * bench_webdb.h - a database of pages and links as bench_webdb measures it, ours or another's.
+ *
+ * All of them keep the paper's four tables (pages by URL, pages by MD5, links by MD5, links by URL) and get the same edits in the
+ * same order: a page, then its links. A page that is there already is replaced; when its old content is then no page's any more,
+ * the links of that content go. Edits are durable, and readable at full speed, when finish has returned.
+ */
+#ifndef WB_BENCH_BENCH_WEBDB_H
+#define WB_BENCH_BENCH_WEBDB_H
+
+#include "bench.h"
+#include "bench_graph.h"
+
+struct webdb_sum {
+    bool check;             /* asks for mix, which costs time */
+    uint64_t rows, mix;     /* mix: the sum of link_mix() of every link, whatever the order */
+};
+
+/* The hash of what must come back of a link. */
+uint64_t link_mix(const struct wb_webdb_link *link);
+
+/* A page's facts as others keep them: those that our rows have, in as few bytes. Appended. */
+int pack_page(const struct wb_webdb_page *page, struct wb_buf *row_out);
+
+struct webdb_setting {
+    const char *dir;
+    size_t memory_bytes;
+    unsigned threads;
+    bool build; /* the database that is there before anything is measured: made in any way */
+};
+
+struct webdb_peer {
+    const char *name, *settings;
+    bool from_journal; /* finish reads the edits from the journal: none are handed over */
+    bool by_md5; /* is built with the pages in order of MD5, as that is much faster */
+    int (*open)(const struct webdb_setting *setting, void **state_out); /* for writing */
+    int (*add_page)(void *state, const struct wb_webdb_page *page);
+    int (*add_link)(void *state, const struct wb_webdb_link *link);
+    int (*finish)(void *state);
+    void (*close)(void *state);
+
+    int (*open_read)(const struct webdb_setting *setting, void **state_out);
+    int (*get_page)(void *state, struct wb_slice url); /* WB_E_NOTFOUND */
+    int (*links_to)(void *state, struct wb_slice url, uint64_t limit, struct webdb_sum *sum);
+    int (*links_from)(void *state, const uint8_t md5[WB_EDIT_MD5_BYTES], struct webdb_sum *sum);
+    int (*links)(void *state, struct webdb_sum *sum); /* all */
+    int (*sizes)(void *state, uint64_t *pages_out, uint64_t *link_bytes_out); /* 0 where it cannot tell */
+    void (*close_read)(void *state);
+};
+
+extern const struct webdb_peer webdb_ours, webdb_journal, webdb_none;
+extern const struct webdb_peer webdb_rocksdb, webdb_rocksdb_bulk, webdb_sqlite;
+
+/* Writes the edits into the journal of a repository, as crawls do. */
+int webdb_write_journal(const char *dir, const struct graph *graph, uint32_t edits);
+
+#endif
