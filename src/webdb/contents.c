@@ -23,7 +23,7 @@ static uint64_t guess_place(uint64_t low, uint64_t high, uint64_t least, uint64_
         return low;
     if (wanted >= most)
         return high - 1;
-    return low + (uint64_t)((unsigned __int128)(wanted - least) * (high - low) / (most - least + 1));
+    return low + (uint64_t)((unsigned __int128)(wanted - least) * (high - low) / (most - least));
 }
 
 bool wb_contents_find(const struct wb_column *contents, const uint8_t md5[WB_EDIT_MD5_BYTES], uint64_t *number_out)

@@ -1,0 +1,109 @@
+/* test_contents.c - finding contents by MD5: the first entry of each and nothing else. */
+#include "edit_support.h"
+#include "base/bytes.h"
+#include "webdb/contents.h"
+
+enum { ENTRIES = 3000 };
+
+static struct wb_content entries[ENTRIES];
+
+static int compare_contents(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(struct wb_content));
+}
+
+/* Looked for one by one: the number of the first entry of an MD5, or count. */
+static uint64_t find_slowly(size_t count, const uint8_t md5[WB_EDIT_MD5_BYTES])
+{
+    for (size_t i = 0; i < count; i++) {
+        if (memcmp(entries[i].md5, md5, WB_EDIT_MD5_BYTES) == 0)
+            return i;
+    }
+    return count;
+}
+
+static void expect_find(size_t count, const uint8_t md5[WB_EDIT_MD5_BYTES])
+{
+    struct wb_column column = {.records = (const char *)entries, .count = count, .record_bytes = sizeof *entries};
+    uint64_t expected = find_slowly(count, md5), found;
+
+    assert_int_equal(wb_contents_find(&column, md5, &found), expected < count);
+    if (expected < count)
+        assert_true(found == expected);
+}
+
+/* Looks for every entry and for what lies just beside each. */
+static void expect_finds(size_t count)
+{
+    uint8_t beside[WB_EDIT_MD5_BYTES];
+
+    qsort(entries, count, sizeof *entries, compare_contents);
+    for (size_t i = 0; i < count; i += 1 + count / 200) {
+        expect_find(count, entries[i].md5);
+        memcpy(beside, entries[i].md5, sizeof beside);
+        beside[15]++;
+        expect_find(count, beside);
+        beside[15] = (uint8_t)(beside[15] - 2);
+        expect_find(count, beside);
+    }
+    memset(beside, 0, sizeof beside);
+    expect_find(count, beside);
+    memset(beside, 0xff, sizeof beside);
+    expect_find(count, beside);
+}
+
+static void put_entry(size_t i, uint64_t high, uint64_t low)
+{
+    wb_put64_be(entries[i].md5, high);
+    wb_put64_be(entries[i].md5 + 8, low);
+    wb_put64_be(entries[i].page, i);
+}
+
+static void test_even(void **state)
+{
+    uint64_t chance = test_seed();
+
+    (void)state;
+    for (size_t count = 0; count <= ENTRIES; count = count < 20 ? count + 1 : 2 * count + 7) {
+        for (size_t i = 0; i < count; i++) {
+            uint64_t high = chance_next(&chance);
+            put_entry(i, high, chance_next(&chance));
+        }
+        expect_finds(count);
+    }
+}
+
+static void test_copies(void **state)
+{
+    uint64_t chance = test_seed();
+
+    (void)state;
+    for (size_t i = 0; i < ENTRIES; i++)
+        put_entry(i, i % 3 ? 0x8000000000000000 : chance_next(&chance), i % 5 ? 7 : 8);
+    expect_finds(ENTRIES);
+    for (size_t i = 0; i < ENTRIES; i++)
+        put_entry(i, 5, 5);
+    expect_finds(ENTRIES);
+}
+
+/* Digests that somebody chose: crowded at both ends, doubling, differing in the last byte only. */
+static void test_uneven(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ENTRIES; i++)
+        put_entry(i, i % 2 ? i : UINT64_MAX - i, i);
+    expect_finds(ENTRIES);
+    for (size_t i = 0; i < ENTRIES; i++)
+        put_entry(i, 1ull << i % 64, i);
+    expect_finds(ENTRIES);
+    for (size_t i = 0; i < ENTRIES; i++)
+        put_entry(i, 77, i);
+    expect_finds(ENTRIES);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_even), cmocka_unit_test(test_copies), cmocka_unit_test(test_uneven)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
