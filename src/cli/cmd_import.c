@@ -2,6 +2,7 @@
  * cmd_import.c - webbase import: archives or a tree of files into the repository.
  *
  *   source (thread: reads, inflates, parses) -> queue -> importer (this thread) -> store
+ *                                                 |-> journal (threads: what is in each page), one list ahead of the importer
  *
  * Commits at least once a second, so that what was acknowledged is never far
  * behind. A signal ends the work between two pages: what was put is committed.
@@ -169,21 +170,64 @@ static int take_list(struct import *im, struct wb_import_item *list)
     return err;
 }
 
+static void drop_list(struct import *im, struct wb_import_item *list)
+{
+    while (list) {
+        struct wb_import_item *next = list->next;
+        wb_import_queue_free_item(&im->queue, list);
+        list = next;
+    }
+}
+
+/* A list through the journal: it comes out again when its pages are told, behind those that went in before. */
+static int through_journal(struct import *im, struct wb_import_item *list, struct wb_import_item **list_out)
+{
+    struct wb_import_journal *journal = im->importer.journal;
+    int err = list ? wb_import_journal_begin(journal, list) : 0;
+
+    *list_out = NULL;
+    if (err < 0)
+        drop_list(im, list);
+    return err < 0 ? err : wb_import_journal_take(journal, list == NULL, list_out);
+}
+
+/* What the journal still has after an error or a signal. */
+static void drop_rest(struct import *im)
+{
+    while (im->importer.journal && wb_import_journal_busy(im->importer.journal)) {
+        struct wb_import_item *list;
+        (void)wb_import_journal_take(im->importer.journal, true, &list);
+        drop_list(im, list);
+    }
+}
+
 static int take_all(struct import *im)
 {
+    struct wb_import_journal *journal = im->importer.journal;
     struct wb_import_item *list = NULL;
+    bool more = true, busy = false;
     int err = 0;
 
     im->commit_ns = wb_clock_mono_ns();
-    while (err == 0 && !wb_stop_requested() && wb_import_queue_take(&im->queue, WAIT_MS, &list)) {
-        err = take_list(im, list);
+    while (err == 0 && (more || busy) && !wb_stop_requested()) {
+        more = wb_import_queue_take(&im->queue, busy ? 0 : WAIT_MS, &list);
+        if (journal)
+            err = through_journal(im, list, &list);
+        if (err == 0)
+            err = take_list(im, list);
+        else
+            drop_list(im, list);
         if (err == 0)
             err = commit_in_time(im);
+        busy = journal && wb_import_journal_busy(journal);
     }
+    drop_rest(im);
     /* The reader went away: what it was not told of is kept nevertheless. */
     if (err < 0 && wb_output_gone())
         wb_importer_commit(&im->importer);
-    return err < 0 ? err : commit(im);
+    if (err == 0)
+        err = commit(im);
+    return err < 0 ? err : wb_importer_finish(&im->importer);
 }
 
 static int import_all(struct import *im)
@@ -270,6 +314,8 @@ int wb_cmd_import(const struct wb_options *options)
     int err = read_source(options, &im);
     if (err == 0)
         err = open_store(options->dir, &im.importer.store);
+    if (err == 0 && !wb_options_flag(options, "no-journal"))
+        err = wb_import_journal_open(options->dir, 0, &im.importer.journal);
     if (err == 0)
         err = import_all(&im);
     if (err == 0)

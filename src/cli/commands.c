@@ -26,6 +26,7 @@ static const struct wb_option import_options[] = {
     {"dir", 0, WB_OPTION_DIR, "DIR", "import the files under DIR as pages of a site"},
     {"url", 0, WB_OPTION_TEXT, "BASE", "with --dir: the URL that DIR stands for"},
     {"max-bytes", 0, WB_OPTION_NUMBER, "N", "keep at most N bytes of a body, and mark what was cut as truncated (50331648)"},
+    {"no-journal", 0, WB_OPTION_FLAG, NULL, "do not tell the web database of the pages and their links: faster, and they stay unknown to it"},
     END,
 };
 
@@ -47,33 +48,87 @@ static const struct wb_option get_options[] = {
     END,
 };
 
-static const struct wb_option crawl_options[] = {
-    {"seeds", 0, WB_OPTION_FILE, "FILE", "more seeds, a line each, with settings of their sites; - is standard input"},
-    {"scope", 0, WB_OPTION_CHOICE, "site|domain|any", "where links may lead: the seeds' sites (the default), their domains, anywhere"},
-    {"max-pages", 0, WB_OPTION_NUMBER, "N", "end after N pages were stored"},
-    {"max-depth", 0, WB_OPTION_COUNT, "N", "follow links up to N away from a seed"},
-    {"max-time", 0, WB_OPTION_DURATION, "S", "end after S seconds (or 10m, 6h)"},
-    {"delay", 0, WB_OPTION_DURATION, "S", "seconds between two requests to a site (5)"},
-    {"max-crawl-delay", 0, WB_OPTION_DURATION, "S", "the most that a Crawl-delay of robots.txt is given (60)"},
-    {"processes", 0, WB_OPTION_NUMBER, "N", "crawler processes (one a processor)"},
-    {"sites", 0, WB_OPTION_NUMBER, "N", "sites at once in a process (1000)"},
-    {"connections", 0, WB_OPTION_NUMBER, "N", "requests at once to a site that has no delay (1)"},
-    {"per-address", 0, WB_OPTION_NUMBER, "N", "requests at once to one IP address (8)"},
-    {"user-agent", 0, WB_OPTION_TEXT, "S", "what the crawler calls itself; robots.txt goes by the part before / or a blank"},
-    {"allow-private", 0, WB_OPTION_FLAG, NULL, "also contact loopback and private addresses"},
-    {"resolve", 0, WB_OPTION_LIST, "HOST:PORT:ADDR", "this is where HOST is; may be given several times; HOST may be * or *.suffix"},
-    {"dns", 0, WB_OPTION_TEXT, "ADDR:PORT", "ask these name servers, comma-separated, not the system's"},
-    {"dns-rate", 0, WB_OPTION_NUMBER, "N", "names asked for in a second (100)"},
-    {"dispenser", 0, WB_OPTION_TEXT, "URL", "keep the list of sites in PostgreSQL (postgres://...), for crawlers on several machines"},
-    {"fresh", 0, WB_OPTION_DURATION, "S", "leave pages alone that were fetched within that time"},
-    {"timeout", 0, WB_OPTION_DURATION, "S", "for one answer (30)"},
-    {"max-bytes", 0, WB_OPTION_NUMBER, "N", "keep at most N bytes of a page, and mark what was cut as truncated (16777216)"},
-    {"site-budget", 0, WB_OPTION_NUMBER, "N", "pages of one site in a visit (1000000)"},
-    {"lifetime", 0, WB_OPTION_NUMBER, "DAYS", "how long a page is kept without being seen again (90)"},
-    {"root-first", 0, WB_OPTION_FLAG, NULL, "no deep entry: enter a site at its root, at other seeds only where the root cannot be had"},
-    {"no-sitemaps", 0, WB_OPTION_FLAG, NULL, "ignore sitemaps and feeds"},
-    {"ca-file", 0, WB_OPTION_FILE, "FILE", "certificates to trust, not the system's"},
+/* What steers crawling: the options of crawl, which run takes, too. */
+#define CRAWL_OPTIONS \
+    {"seeds", 0, WB_OPTION_FILE, "FILE", "more seeds, a line each, with settings of their sites; - is standard input"}, \
+    {"scope", 0, WB_OPTION_CHOICE, "site|domain|any", "where links may lead: the seeds' sites (the default), their domains, anywhere"}, \
+    {"max-pages", 0, WB_OPTION_NUMBER, "N", "end after N pages were stored"}, \
+    {"max-depth", 0, WB_OPTION_COUNT, "N", "follow links up to N away from a seed"}, \
+    {"max-time", 0, WB_OPTION_DURATION, "S", "end after S seconds (or 10m, 6h)"}, \
+    {"delay", 0, WB_OPTION_DURATION, "S", "seconds between two requests to a site (5)"}, \
+    {"max-crawl-delay", 0, WB_OPTION_DURATION, "S", "the most that a Crawl-delay of robots.txt is given (60)"}, \
+    {"processes", 0, WB_OPTION_NUMBER, "N", "crawler processes (one a processor)"}, \
+    {"sites", 0, WB_OPTION_NUMBER, "N", "sites at once in a process (1000)"}, \
+    {"connections", 0, WB_OPTION_NUMBER, "N", "requests at once to a site that has no delay (1)"}, \
+    {"per-address", 0, WB_OPTION_NUMBER, "N", "requests at once to one IP address (8)"}, \
+    {"user-agent", 0, WB_OPTION_TEXT, "S", "what the crawler calls itself; robots.txt goes by the part before / or a blank"}, \
+    {"allow-private", 0, WB_OPTION_FLAG, NULL, "also contact loopback and private addresses"}, \
+    {"resolve", 0, WB_OPTION_LIST, "HOST:PORT:ADDR", "this is where HOST is; may be given several times; HOST may be * or *.suffix"}, \
+    {"dns", 0, WB_OPTION_TEXT, "ADDR:PORT", "ask these name servers, comma-separated, not the system's"}, \
+    {"dns-rate", 0, WB_OPTION_NUMBER, "N", "names asked for in a second (100)"}, \
+    {"dispenser", 0, WB_OPTION_TEXT, "URL", "keep the list of sites in PostgreSQL (postgres://...), for crawlers on several machines"}, \
+    {"fresh", 0, WB_OPTION_DURATION, "S", "leave pages alone that were fetched within that time"}, \
+    {"timeout", 0, WB_OPTION_DURATION, "S", "for one answer (30)"}, \
+    {"max-bytes", 0, WB_OPTION_NUMBER, "N", "keep at most N bytes of a page, and mark what was cut as truncated (16777216)"}, \
+    {"site-budget", 0, WB_OPTION_NUMBER, "N", "pages of one site in a visit (1000000)"}, \
+    {"lifetime", 0, WB_OPTION_NUMBER, "DAYS", "how long a page is kept without being seen again (90)"}, \
+    {"root-first", 0, WB_OPTION_FLAG, NULL, "no deep entry: enter a site at its root, at other seeds only where the root cannot be had"}, \
+    {"no-sitemaps", 0, WB_OPTION_FLAG, NULL, "ignore sitemaps and feeds"}, \
+    {"ca-file", 0, WB_OPTION_FILE, "FILE", "certificates to trust, not the system's"}, \
     {"log", 0, WB_OPTION_FILE, "FILE", "append an event for every fetch to FILE, as --json prints them"},
+
+static const struct wb_option crawl_options[] = {
+    CRAWL_OPTIONS
+    END,
+};
+
+#define DISPENSER_OPTION {"dispenser", 0, WB_OPTION_TEXT, "URL", "as given to crawl"}
+#define MEMORY_OPTION {"memory", 0, WB_OPTION_NUMBER, "BYTES", "for sorting and merging (268435456)"}
+
+static const struct wb_option webdb_options[] = {
+    {"by", 0, WB_OPTION_CHOICE, "url|md5", "pages: in order of URLs (the default), or those with a stored page in order of its MD5"},
+    {"site", 0, WB_OPTION_TEXT, "HOST", "pages: only those of exactly this host, with its port where that is not the default"},
+    {"to", 0, WB_OPTION_TEXT, "URL", "links: only those that lead there"},
+    {"from", 0, WB_OPTION_TEXT, "MD5", "links: only those of the content with this MD5"},
+    {"tsv", 0, WB_OPTION_FLAG, NULL, "tab-separated, with a header line"},
+    END,
+};
+
+static const struct wb_option update_options[] = {
+    DISPENSER_OPTION,
+    MEMORY_OPTION,
+    END,
+};
+
+#define BUDGET_OPTION {"budget", 0, WB_OPTION_NUMBER, "N", "pages at most that are asked for in a cycle (no limit)"}
+#define REFRESH_OPTIONS \
+    {"policy", 0, WB_OPTION_CHOICE, "optimal|uniform|proportional|adaptive", "how often pages are looked at again: optimal unless told"}, \
+    {"min-interval", 0, WB_OPTION_DURATION, "S", "no page is asked for sooner after its last visit (or 10m, 6h, 1d)"}, \
+    {"max-interval", 0, WB_OPTION_DURATION, "S", "every page that is there is asked for again after this"}
+
+static const struct wb_option generate_options[] = {
+    BUDGET_OPTION,
+    REFRESH_OPTIONS,
+    {"seeds", 0, WB_OPTION_FILE, "FILE", "take in its sites and classes first"},
+    {"scope", 0, WB_OPTION_CHOICE, "site|domain|any", "pages of which sites: those that crawls were told of (the default), of their domains, of any"},
+    DISPENSER_OPTION,
+    END,
+};
+
+static const struct wb_option expunge_options[] = {
+    {"allow", 0, WB_OPTION_FLAG, NULL, "lift it instead: what was taken down may be fetched again"},
+    DISPENSER_OPTION,
+    MEMORY_OPTION,
+    END,
+};
+
+static const struct wb_option run_options[] = {
+    CRAWL_OPTIONS
+    {"cycles", 0, WB_OPTION_NUMBER, "N", "end after N cycles (goes on for ever)"},
+    {"every", 0, WB_OPTION_DURATION, "S", "from the begin of a cycle to that of the next (0: one after the other; or 30s, 6h, 1d)"},
+    BUDGET_OPTION,
+    REFRESH_OPTIONS,
+    MEMORY_OPTION,
     END,
 };
 
@@ -143,6 +198,10 @@ const struct wb_command wb_commands[] = {
      "1, after the other files. SIGINT and SIGTERM end the import cleanly: what was\n"
      "read is kept.\n"
      "\n"
+     "Pages of http and https URLs, and their links, are journaled as a crawl's are:\n"
+     "after the next update the web database knows them. Answers that are no page are told as\n"
+     "what they are: moved, gone, refused.\n"
+     "\n"
      "With --dir each file below DIR is a page: its URL is BASE and its path,\n"
      "index.html is its folder's page, the media type goes by the name, the time is\n"
      "that of the last change. Symbolic links are not followed.\n"
@@ -175,6 +234,37 @@ const struct wb_command wb_commands[] = {
      "  webbase crawl https://example.org/ --max-pages 1000\n"
      "  webbase crawl --seeds sites.txt --scope domain --max-time 6h",
      crawl_options, 0, WB_ARGS_ANY, wb_cmd_crawl},
+
+    {"webdb", "page URL | pages | links | sites | count | check", "show what is known of pages and links",
+     "webdb knows every URL that was ever heard of and every link of a stored page, as of the\n"
+     "last update.\n"
+     "\n"
+     "  page URL   everything about one page; exit status 1 where nobody heard of it\n"
+     "  pages      all pages in the order of URLs, the pages of a site together\n"
+     "  links      links: the MD5 of the content that has it, where it leads, its words\n"
+     "  sites      sites with their numbers of pages, of visits and of changes seen\n"
+     "  count      how many pages, pages with a stored content, links\n"
+     "  check      read everything and compare the tables; exit status 1 where they are damaged\n"
+     "\n"
+     "A link comes from a content: pages with the same bytes have their links once. Times\n"
+     "that never were are null. score is set or follows from the links that lead to a page,\n"
+     "change_rate is in changes a day, lifetime and lifetime_left in days; result is the\n"
+     "outcome of the last request. flags: wanted (a seed, a hint, a push or a link that is\n"
+     "followed leads there), gone, pushed, pushed-gone, barred (taken down), blocked (by\n"
+     "robots.txt), scored, loaded (from a graph).\n"
+     "\n"
+     "  webbase webdb page https://example.org/\n"
+     "  webbase webdb links --to https://example.org/ --tsv",
+     webdb_options, 1, 2, wb_cmd_webdb},
+
+    {"update", "[OPTION...]", "merge what crawls and imports told into webdb",
+     "Sorts and merges the journal into the next generation of webdb, which appears whole or\n"
+     "not at all; readers keep the one they have. Then removes the logs of the journal that\n"
+     "neither webdb nor an unfinished crawl needs. Killed at any moment, it leaves the old\n"
+     "generation, and the next update does the work again. One update at a time: another\n"
+     "one is refused. Damage in the journal costs the records concerned and is told.\n"
+     "Crawls may go on meanwhile.",
+     update_options, 0, 0, wb_cmd_update},
 
     {"why", "URL | HOST", "say why a page or a site is, or is not, fetched",
      "Names what decides: the line of robots.txt, the clock of the site, a back-off, a\n"

@@ -44,24 +44,20 @@ static int find_original(struct wb_importer *importer, const struct wb_import_it
 }
 
 /* The original's bytes as a page of the revisit's URL. A 304 has no head worth keeping. */
-static int put_copy(struct wb_importer *importer, const struct wb_import_item *item, const struct wb_page *original)
+static void make_copy(const struct wb_import_item *item, struct wb_page *page)
 {
-    struct wb_page page = *original;
-
-    page.id = item->page.id;
-    page.url = item->page.url;
-    page.key = item->page.key;
-    page.time_ms = item->page.time_ms;
+    page->id = item->page.id;
+    page->url = item->page.url;
+    page->key = item->page.key;
     if (item->page.head.len && !item->original.not_modified) {
-        page.kind = WB_PAGE_RESPONSE;
-        page.head = item->page.head;
-        page.status = item->page.status;
+        page->kind = WB_PAGE_RESPONSE;
+        page->head = item->page.head;
+        page->status = item->page.status;
         if (item->page.type.len) {
-            page.type = item->page.type;
-            page.charset = item->page.charset;
+            page->type = item->page.type;
+            page->charset = item->page.charset;
         }
     }
-    return wb_store_put(importer->store, &page);
 }
 
 static int keep_fact(struct wb_importer *importer, const struct wb_import_item *item)
@@ -74,21 +70,30 @@ static int keep_fact(struct wb_importer *importer, const struct wb_import_item *
 
 static int take_revisit(struct wb_importer *importer, const struct wb_import_item *item)
 {
-    struct wb_page original;
+    struct wb_page page;
+    int err;
 
     importer->revisits++;
     /* Who does not know a profile must not interpret the record (ISO 28500, 6.7). */
     if (!item->original.known_profile)
         return 0;
     importer->uncommitted++;
-    int found = find_original(importer, item, &original);
+    int found = find_original(importer, item, &page);
     if (found < 0)
         return found;
     if (found == 0)
         return keep_fact(importer, item);
-    if (wb_pageid_equal(original.id, item->page.id))
-        return wb_store_touch(importer->store, original.id, item->page.time_ms);
-    return put_copy(importer, item, &original);
+    bool copy = !wb_pageid_equal(page.id, item->page.id);
+    page.time_ms = item->page.time_ms;
+    if (copy) {
+        make_copy(item, &page);
+        err = wb_store_put(importer->store, &page);
+    } else {
+        err = wb_store_touch(importer->store, page.id, page.time_ms);
+    }
+    if (err == 0 && importer->journal)
+        err = wb_import_journal_revisit(importer->journal, &page, copy ? WB_OUTCOME_DUPLICATE : WB_OUTCOME_UNCHANGED);
+    return err;
 }
 
 int wb_importer_take(struct wb_importer *importer, const struct wb_import_item *item)
@@ -113,11 +118,18 @@ int wb_importer_take(struct wb_importer *importer, const struct wb_import_item *
 
 int wb_importer_commit(struct wb_importer *importer)
 {
-    int err = wb_store_commit(importer->store, &importer->commit);
+    int err = importer->journal ? wb_import_journal_sync(importer->journal) : 0;
 
+    if (err == 0)
+        err = wb_store_commit(importer->store, &importer->commit);
     if (err == 0)
         importer->uncommitted = 0;
     return err;
+}
+
+int wb_importer_finish(struct wb_importer *importer)
+{
+    return importer->journal ? wb_import_journal_finish(importer->journal) : 0;
 }
 
 uint64_t wb_importer_pages(const struct wb_importer *importer)
@@ -128,6 +140,7 @@ uint64_t wb_importer_pages(const struct wb_importer *importer)
 void wb_importer_release(struct wb_importer *importer)
 {
     wb_buf_release(&importer->body);
+    wb_import_journal_close(importer->journal);
     wb_store_close(importer->store);
     *importer = WB_IMPORTER_INIT;
 }

@@ -5,11 +5,12 @@
 #ifndef WB_CLI_IMPORTER_H
 #define WB_CLI_IMPORTER_H
 
-#include "cli/import_queue.h"
+#include "cli/import_journal.h"
 #include "store/store.h"
 
 struct wb_importer {
     struct wb_store *store;
+    struct wb_import_journal *journal; /* NULL: nothing is journaled */
     uint64_t files, records, revisits, errors;
     uint64_t unreadable;      /* files that could not be read, or not to their end */
     struct wb_commit commit;  /* what is durable */
@@ -19,9 +20,17 @@ struct wb_importer {
 
 #define WB_IMPORTER_INIT ((struct wb_importer){.store = NULL})
 
-/* Errors are of the repository and end the import; what is wrong with the input was told in items. */
+/*
+ * Errors are of the repository and end the import; what is wrong with the input was told in items. Pages of items are in the
+ * journal before they are taken here (wb_import_journal_begin, take); revisits, which only the store can tell what they mean, go there now.
+ */
 int wb_importer_take(struct wb_importer *importer, const struct wb_import_item *item);
+
+/* The journal first: killed between the two, it knows more than the store, which the next import of the same puts right. */
 int wb_importer_commit(struct wb_importer *importer);
+
+/* After the last commit: the journal ended well. */
+int wb_importer_finish(struct wb_importer *importer);
 
 /* Pages stored durably, replaced ones included. */
 uint64_t wb_importer_pages(const struct wb_importer *importer);

@@ -10,6 +10,8 @@
 #include "base/hash.h"
 #include "base/mem.h"
 
+#define VALIDATOR_MAX 1024
+
 struct wb_link_slot {
     uint32_t hash, stamp, at;
 };
@@ -133,6 +135,14 @@ int wb_pagefacts_links(struct wb_pagefacts *facts, const struct wb_extract *extr
 
 /* ---- a page ------------------------------------------------------------------------------------------- */
 
+/* A validator as received. One that no server means is left out: half of it would be another one. */
+static struct wb_slice validator(struct wb_slice head, const char *name)
+{
+    struct wb_slice value;
+
+    return wb_http_header(head, name, &value) && value.len <= VALIDATOR_MAX ? value : WB_SLICE_EMPTY;
+}
+
 int wb_pagefacts_read(struct wb_pagefacts *facts, const struct wb_page *page, struct wb_slice agent, unsigned wants, struct wb_edit_page *edit,
                       struct wb_extract *extract_out)
 {
@@ -154,8 +164,8 @@ int wb_pagefacts_read(struct wb_pagefacts *facts, const struct wb_page *page, st
     edit->simhash = extract_out->simhash;
     edit->title_hash = extract_out->title.len ? wb_hash64(extract_out->title.ptr, extract_out->title.len) : 0;
     edit->type = page->type;
-    wb_http_header(page->head, "etag", &edit->etag);
-    wb_http_header(page->head, "last-modified", &edit->modified);
+    edit->etag = validator(page->head, "etag");
+    edit->modified = validator(page->head, "last-modified");
     return err;
 }
 

@@ -45,3 +45,28 @@ void wb_page_digest(struct wb_page *page)
     wb_sha1(page->body.ptr, page->body.len, page->sha1);
     page->digested = true;
 }
+
+#define AT_ONCE 64
+
+void wb_page_digest_many(struct wb_page *const *pages, size_t count)
+{
+    struct wb_slice bodies[AT_ONCE];
+    struct wb_page *which[AT_ONCE];
+    uint8_t md5s[AT_ONCE][WB_MD5_BYTES];
+
+    for (size_t at = 0; at < count;) {
+        size_t n = 0;
+        for (; n < AT_ONCE && at < count; at++) {
+            if (pages[at]->digested)
+                continue;
+            which[n] = pages[at];
+            bodies[n++] = pages[at]->body;
+        }
+        wb_md5_many(bodies, n, md5s);
+        for (size_t i = 0; i < n; i++) {
+            memcpy(which[i]->md5, md5s[i], WB_MD5_BYTES);
+            wb_sha1(bodies[i].ptr, bodies[i].len, which[i]->sha1);
+            which[i]->digested = true;
+        }
+    }
+}
