@@ -170,3 +170,86 @@ bool wb_date_parse_digits(struct wb_slice text, int64_t *time_ms_out)
         return false;
     return s.len == 0 && fields_to_ms(&f, time_ms_out);
 }
+
+/* ---- HTTP -------------------------------------------------------------------------------------- */
+
+static const char week_days[7][4] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+static const char months[12][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+
+static const char *week_day(int64_t days)
+{
+    int64_t day = (days + 4) % 7; /* 1970 began on a Thursday */
+
+    return week_days[day < 0 ? day + 7 : day];
+}
+
+static bool take_text(struct wb_slice *s, const char *text, size_t len)
+{
+    if (!wb_slice_starts(*s, wb_slice(text, len)))
+        return false;
+    s->ptr += len;
+    s->len -= len;
+    return true;
+}
+
+bool wb_date_parse_http(struct wb_slice text, int64_t *time_ms_out)
+{
+    struct wb_slice s = text;
+    struct fields f = {0};
+    int64_t time_ms = 0;
+
+    *time_ms_out = 0;
+    if (text.len != WB_DATE_HTTP_BYTES)
+        return false;
+    s = wb_slice(text.ptr + 3, text.len - 3);
+    if (!take_text(&s, ", ", 2) || !take_digits(&s, 2, &f.day) || !take_text(&s, " ", 1))
+        return false;
+    for (f.month = 1; f.month <= 12 && !take_text(&s, months[f.month - 1], 3);)
+        f.month++;
+    if (!take_text(&s, " ", 1) || !take_digits(&s, 4, &f.year) || !take_text(&s, " ", 1) || !take_digits(&s, 2, &f.hour) ||
+        !take_text(&s, ":", 1) || !take_digits(&s, 2, &f.minute) || !take_text(&s, ":", 1) || !take_digits(&s, 2, &f.second) ||
+        !take_text(&s, " GMT", 4) || !fields_to_ms(&f, &time_ms))
+        return false;
+    if (memcmp(text.ptr, week_day(days_from_civil(f.year, f.month, f.day)), 3) != 0)
+        return false;
+    *time_ms_out = time_ms;
+    return true;
+}
+
+static char *put_two(char *p, int64_t value)
+{
+    *p++ = (char)('0' + value / 10);
+    *p++ = (char)('0' + value % 10);
+    return p;
+}
+
+bool wb_date_format_http(int64_t time_ms, char text_out[WB_DATE_HTTP_BYTES])
+{
+    int64_t days = time_ms / 86400000, second = time_ms % 86400000, y = 0, m = 0, d = 0;
+    char *p = text_out;
+
+    if (second < 0) {
+        second += 86400000;
+        days--;
+    }
+    second /= 1000;
+    /* 0001-01-01 and 10000-01-01 */
+    if (days < -719162 || days >= 2932897)
+        return false;
+    civil_from_days(days, &y, &m, &d);
+    memcpy(p, week_day(days), 3);
+    memcpy(p + 3, ", ", 2);
+    p = put_two(p + 5, d);
+    *p++ = ' ';
+    memcpy(p, months[m - 1], 3);
+    p[3] = ' ';
+    p = put_two(put_two(p + 4, y / 100), y % 100);
+    *p++ = ' ';
+    p = put_two(p, second / 3600);
+    *p++ = ':';
+    p = put_two(p, second / 60 % 60);
+    *p++ = ':';
+    p = put_two(p, second % 60);
+    memcpy(p, " GMT", 4);
+    return true;
+}

@@ -18,4 +18,11 @@ bool wb_date_parse(struct wb_slice text, int64_t *time_ms_out);
 /* ARC's and CDX's digits: YYYYMMDDhhmmss; 4 to 17 digits, missing ones at their lowest. */
 bool wb_date_parse_digits(struct wb_slice text, int64_t *time_ms_out);
 
+/* HTTP's own form and no other: "Sun, 06 Nov 1994 08:49:37 GMT", the day of the week being the right one. Years 1 to 9999. */
+#define WB_DATE_HTTP_BYTES 29
+bool wb_date_parse_http(struct wb_slice text, int64_t *time_ms_out);
+
+/* Writes exactly WB_DATE_HTTP_BYTES and no NUL. False where the year has not four digits; then nothing was written. */
+bool wb_date_format_http(int64_t time_ms, char text_out[WB_DATE_HTTP_BYTES]);
+
 #endif

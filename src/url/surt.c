@@ -12,6 +12,7 @@
  * have different SURTs: a ',' ')' or '%' in a host is escaped, and '.' stays in
  * addresses only.
  */
+#include "base/error.h"
 #include "url/escape.h"
 #include "url/host.h"
 #include "url/site.h"
@@ -73,4 +74,109 @@ int wb_key_surt(struct wb_slice key, struct wb_buf *surt_out)
     out += rest;
     surt_out->len = (size_t)(out - surt_out->ptr);
     return 0;
+}
+
+/* ---- back again ---------------------------------------------------------------------------------- */
+
+/* Undoes put_label(). NULL where it did not write this. */
+static char *take_label(char *out, const char *from, const char *end)
+{
+    for (const char *p = from; p < end; p++) {
+        if (*p != '%') {
+            *out++ = *p;
+            continue;
+        }
+        int value = wb_escape_value(p, end);
+        if (value != ',' && value != ')' && value != '%')
+            return NULL;
+        char again[3];
+        wb_escape_byte(again, (char)value);
+        if (memcmp(p, again, 3) != 0)
+            return NULL;
+        *out++ = (char)value;
+        p += 2;
+    }
+    return out;
+}
+
+static char *take_reversed(char *out, struct wb_slice host)
+{
+    const char *end = host.ptr + host.len;
+
+    for (const char *p = end; out; p--) {
+        if (p > host.ptr && p[-1] != ',')
+            continue;
+        out = take_label(out, p, end);
+        if (p == host.ptr || !out)
+            return out;
+        *out++ = '.';
+        end = p - 1;
+    }
+    return out;
+}
+
+/* Writes the host that stands in a SURT; NULL where none is written like this. */
+static char *take_host(char *out, struct wb_slice text)
+{
+    bool turned = text.ptr[0] != '[' && !memchr(text.ptr, '.', text.len);
+    char *end = turned ? take_reversed(out, text) : take_label(out, text.ptr, text.ptr + text.len);
+
+    if (!end || (!turned && memchr(text.ptr, ',', text.len)))
+        return NULL;
+    struct wb_slice host = wb_slice(out, (size_t)(end - out));
+    bool address = host.ptr[0] == '[' || wb_address_ends_in_number(host);
+    /* One label is the same both ways. */
+    bool single = turned && !memchr(host.ptr, '.', host.len);
+    return single || turned != address ? end : NULL;
+}
+
+/* The key of a SURT with a host; false where it is none. */
+static bool take_key(struct wb_slice surt, size_t site_len, struct wb_buf *key)
+{
+    struct wb_slice text = wb_slice(surt.ptr, site_len), rest = wb_slice(surt.ptr + site_len + 1, surt.len - site_len - 1);
+    struct wb_slice host_text = wb_site_host(text);
+    char *out = key->ptr;
+    size_t scheme = 0;
+
+    if (host_text.len == 0)
+        return false;
+    if (rest.len > 0 && rest.ptr[0] != '/' && rest.ptr[0] != '?') {
+        while (scheme < rest.len && rest.ptr[scheme] != ':' && rest.ptr[scheme] != '/')
+            scheme++;
+        if (scheme++ >= rest.len || rest.ptr[scheme - 1] != ':')
+            return false;
+        memcpy(out, rest.ptr, scheme);
+        memcpy(out + scheme, "//", 2);
+        out += scheme + 2;
+    }
+    char *host = out;
+    out = take_host(out, host_text);
+    if (!out)
+        return false;
+    size_t host_len = (size_t)(out - host);
+    memcpy(out, host_text.ptr + host_text.len, site_len - host_text.len);
+    out += site_len - host_text.len;
+    struct wb_slice site = wb_slice(host, (size_t)(out - host));
+    memcpy(out, rest.ptr + scheme, rest.len - scheme);
+    out += rest.len - scheme;
+    key->len = (size_t)(out - key->ptr);
+    /* What stands there must be read as the host and port that it was taken for. */
+    struct wb_slice read = wb_key_site(wb_buf_slice(key));
+    return read.ptr == site.ptr && read.len == site.len && wb_site_host(site).len == host_len;
+}
+
+int wb_surt_key(struct wb_slice surt, struct wb_buf *key_out)
+{
+    const char *close = surt.len > 0 ? memchr(surt.ptr, ')', surt.len) : NULL;
+
+    wb_buf_clear(key_out);
+    int err = wb_buf_reserve(key_out, surt.len + 2);
+    if (err < 0)
+        return err;
+    if (close && take_key(surt, (size_t)(close - surt.ptr), key_out))
+        return 0;
+    wb_buf_clear(key_out);
+    if (wb_key_site(surt).len == 0)
+        return wb_buf_append_slice(key_out, surt);
+    return wb_fail(WB_E_INVALID, "'%.*s' is no SURT", surt.len > 160 ? 160 : (int)surt.len, surt.ptr);
 }

@@ -65,6 +65,9 @@ struct wb_slice wb_key_site(struct wb_slice key);
 /* The SURT of a key: its host's labels reversed, so that sorting gathers sites and domains. */
 int wb_key_surt(struct wb_slice key, struct wb_buf *surt_out);
 
+/* The key of a SURT, put into key_out after clearing it. WB_E_INVALID where no key has this SURT. */
+int wb_surt_key(struct wb_slice surt, struct wb_buf *key_out);
+
 /* The registrable domain of a site ("example.co.uk"), a part of site; the whole host where there is none (an address, "localhost"). */
 struct wb_slice wb_site_domain(struct wb_slice site);
 

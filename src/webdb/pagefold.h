@@ -30,6 +30,7 @@ struct wb_pageedit {
     int64_t time_ms;            /* is in the key, too */
     uint32_t id;                /* by which link edits name this page until it has a number; NO_ID: none do */
     struct wb_slice url;        /* with its scheme */
+    struct wb_slice surt;       /* of the URL. When encoding it may be left empty: the URL takes more bytes then */
     uint16_t depth;
     bool wanted;
     int64_t hint_ms;

@@ -1,0 +1,69 @@
+/*
+ * history.c - what a page's visits tell of its changes, kept in few bytes.
+ *
+ * For the maximum-likelihood estimate over irregular visits it is enough to know the sum of the gaps that saw no change and the
+ * lengths of the others; those are kept in bins whose width is half an octave. Beside it run the counts of Cho and Garcia-Molina's
+ * estimator for servers that tell when a page was modified. Nothing is estimated here.
+ */
+#include "webdb/webdb.h"
+
+#include <math.h>
+
+#define MS_PER_MINUTE 60000.0
+#define MS_PER_DAY 86400000.0
+
+double wb_history_bin_days(unsigned bin)
+{
+    return exp2((bin + 0.5) / 2) / 1440;
+}
+
+static unsigned bin_of(int64_t gap_ms)
+{
+    double minutes = (double)gap_ms / MS_PER_MINUTE;
+
+    if (minutes < 1)
+        return 0;
+    /* floor(2 log2 m) is the exponent of m squared. */
+    int bin = ilogb(minutes * minutes);
+    return bin < WB_HISTORY_BINS ? (unsigned)bin : WB_HISTORY_BINS - 1;
+}
+
+static void count_up(uint32_t *counter)
+{
+    *counter += *counter < UINT32_MAX;
+}
+
+static void learn_modified(struct wb_history *history, int64_t gap_ms, bool changed, int64_t modified_ms, int64_t time_ms)
+{
+    /* As a difference that cannot overflow: modified_ms may be anything a server says. */
+    bool future = modified_ms > time_ms;
+    uint64_t since = (uint64_t)time_ms - (uint64_t)modified_ms;
+
+    if (future || (changed && since >= (uint64_t)gap_ms)) {
+        history->modified_lies = true;
+        return;
+    }
+    count_up(&history->modified_visits);
+    if (since < (uint64_t)gap_ms) {
+        count_up(&history->modified_changes);
+        history->modified_days += (double)since / MS_PER_DAY;
+    } else {
+        history->modified_days += (double)gap_ms / MS_PER_DAY;
+    }
+}
+
+void wb_history_visit(struct wb_history *history, int64_t gap_ms, bool changed, int64_t modified_ms, int64_t time_ms)
+{
+    if (gap_ms <= 0)
+        return;
+    count_up(&history->visits);
+    if (changed) {
+        uint16_t *bin = &history->changed[bin_of(gap_ms)];
+        count_up(&history->changes);
+        *bin = (uint16_t)(*bin + (*bin < UINT16_MAX));
+    } else {
+        history->unchanged_days += (double)gap_ms / MS_PER_DAY;
+    }
+    if (modified_ms != 0 && !history->modified_lies)
+        learn_modified(history, gap_ms, changed, modified_ms, time_ms);
+}

@@ -1,0 +1,154 @@
+/*
+ * spelling.c - between the URL of a page and its SURT.
+ *
+ * Nearly every URL is "http://" or "https://", its key, and perhaps a slash that the key dropped: two bits beside the SURT, which is
+ * the key of the row anyway. User info, an empty query or an escape that the key wrote in another way make the whole text necessary.
+ * Nothing is guessed: two bits are given only where they lead back to exactly the same bytes.
+ */
+#include "base/check.h"
+#include "base/error.h"
+#include "url/url.h"
+#include "webdb/pagerow.h"
+#include "webdb/spelling.h"
+
+#define HTTP WB_SLICE_LIT("http://")
+#define HTTPS WB_SLICE_LIT("https://")
+
+/* Without ":port" at its end. */
+static struct wb_slice without_port(struct wb_slice site)
+{
+    size_t len = site.len;
+
+    while (len > 0 && site.ptr[len - 1] >= '0' && site.ptr[len - 1] <= '9')
+        len--;
+    return wb_slice(site.ptr, len > 0 && site.ptr[len - 1] == ':' ? len - 1 : site.len);
+}
+
+static bool is_dotted_number(struct wb_slice host)
+{
+    for (size_t i = 0; i < host.len; i++)
+        if (host.ptr[i] != '.' && (host.ptr[i] < '0' || host.ptr[i] > '9'))
+            return false;
+    return true;
+}
+
+/* Whether turned, labels with commas between them, is a host the other way round. Only for names that are turned round beyond doubt. */
+static bool is_turned(struct wb_slice turned, struct wb_slice host)
+{
+    const char *at = turned.ptr, *end = at + turned.len, *host_end = host.ptr + host.len;
+
+    if (turned.len != host.len || turned.len == 0 || host.ptr[0] == '[')
+        return false;
+    /* A last label that is empty, or may be a number, is for url to judge. */
+    if (*at == ',' || (*at >= '0' && *at <= '9'))
+        return false;
+    for (;;) {
+        const char *label = at;
+        while (at < end && *at != ',')
+            at++;
+        size_t len = (size_t)(at - label);
+        if ((size_t)(host_end - host.ptr) < len || memcmp(host_end - len, label, len) != 0)
+            return false;
+        host_end -= len;
+        if (at == end)
+            return host_end == host.ptr;
+        if (host_end == host.ptr || host_end[-1] != '.')
+            return false;
+        host_end--;
+        at++;
+    }
+}
+
+/* site: of the URL; turned: of its SURT, up to ')'. */
+static bool same_site(struct wb_slice turned, struct wb_slice site)
+{
+    struct wb_slice a = without_port(turned), b = without_port(site);
+
+    if (turned.len != site.len || a.len != b.len || memcmp(turned.ptr + a.len, site.ptr + b.len, site.len - b.len) != 0)
+        return false;
+    if (a.len == 0 || memchr(a.ptr, '%', a.len))
+        return false;
+    if (a.ptr[0] == '[' || is_dotted_number(a))
+        return wb_slice_equal(a, b);
+    return !memchr(a.ptr, '.', a.len) && is_turned(a, b);
+}
+
+unsigned wb_spelling_of(struct wb_slice surt, struct wb_slice url)
+{
+    unsigned spelling = 0;
+    size_t begin = HTTP.len, end;
+
+    if (wb_slice_starts(url, HTTPS)) {
+        spelling = WB_SPELLING_HTTPS;
+        begin = HTTPS.len;
+    } else if (!wb_slice_starts(url, HTTP)) {
+        return WB_SPELLING_TEXT;
+    }
+    const char *close = surt.len > 0 ? memchr(surt.ptr, ')', surt.len) : NULL;
+    const char *slash = memchr(url.ptr + begin, '/', url.len - begin);
+    if (!close || close == surt.ptr || !slash)
+        return WB_SPELLING_TEXT;
+    end = (size_t)(slash - url.ptr);
+    struct wb_slice key_path = wb_slice(close + 1, (size_t)(surt.ptr + surt.len - close) - 1), path = wb_slice(slash, url.len - end);
+    if (path.len == key_path.len + 1 && path.ptr[path.len - 1] == '/' && !memchr(path.ptr, '?', path.len)) {
+        spelling |= WB_SPELLING_SLASH;
+        path.len--;
+    }
+    if (!wb_slice_equal(path, key_path) ||
+        !same_site(wb_slice(surt.ptr, (size_t)(close - surt.ptr)), wb_slice(url.ptr + begin, end - begin)))
+        return WB_SPELLING_TEXT;
+    return spelling;
+}
+
+int wb_spelling_url(struct wb_slice surt, unsigned spelling, size_t more, struct wb_buf *mem)
+{
+    struct wb_slice scheme = spelling & WB_SPELLING_HTTPS ? HTTPS : HTTP;
+    const char *close = surt.len > 0 ? memchr(surt.ptr, ')', surt.len) : NULL;
+
+    WB_CHECK(!(spelling & WB_SPELLING_TEXT));
+    wb_buf_clear(mem);
+    if (!close || close + 1 == surt.ptr + surt.len || close[1] != '/')
+        return wb_fail(WB_E_CORRUPT, "'%.*s' is not the SURT of a page", surt.len > 160 ? 160 : (int)surt.len, surt.ptr);
+    int err = wb_buf_reserve(mem, surt.len + HTTPS.len + 2 + more);
+    if (err == 0)
+        err = wb_surt_key(surt, mem);
+    if (err < 0)
+        return err == WB_E_INVALID ? WB_E_CORRUPT : err;
+    memmove(mem->ptr + scheme.len, mem->ptr, mem->len);
+    memcpy(mem->ptr, scheme.ptr, scheme.len);
+    mem->len += scheme.len;
+    if (spelling & WB_SPELLING_SLASH)
+        mem->ptr[mem->len++] = '/';
+    return 0;
+}
+
+int wb_webdb_surt(struct wb_slice text, struct wb_url *url, struct wb_buf *key, struct wb_buf *surt_out)
+{
+    wb_buf_clear(surt_out);
+    int err = wb_url_parse(text, NULL, url);
+    if (err == 0 && !wb_url_is_http(url))
+        return wb_fail(WB_E_INVALID, "%.*s: neither http nor https", text.len > 160 ? 160 : (int)text.len, text.ptr);
+    if (err == 0)
+        err = wb_url_key(url, key);
+    if (err == 0)
+        err = wb_key_surt(wb_buf_slice(key), surt_out);
+    return err == WB_E_PROTO || err == WB_E_LIMIT ? WB_E_INVALID : err;
+}
+
+int wb_webdb_site_surt(struct wb_slice site, struct wb_buf *surt_out)
+{
+    struct wb_buf key = WB_BUF_INIT;
+
+    wb_buf_clear(surt_out);
+    int err = wb_buf_append_slice(&key, site);
+    if (err == 0)
+        err = wb_buf_append_char(&key, '/');
+    if (err == 0 && (site.len == 0 || site.len > WB_URL_MAX_BYTES || wb_key_site(wb_buf_slice(&key)).len != site.len))
+        err = wb_fail(WB_E_INVALID, "'%.*s' is not a host", site.len > 160 ? 160 : (int)site.len, site.ptr);
+    if (err == 0)
+        err = wb_key_surt(wb_buf_slice(&key), surt_out);
+    if (err == 0)
+        surt_out->len--; /* the slash */
+    wb_buf_release(&key);
+    return err;
+}
