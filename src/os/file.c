@@ -161,3 +161,12 @@ void wb_file_write_back(const struct wb_file *file, uint64_t offset, uint64_t le
 {
     sync_file_range(file->fd, (off_t)offset, (off_t)len, SYNC_FILE_RANGE_WRITE);
 }
+
+void wb_file_discard(const struct wb_file *file, uint64_t offset, uint64_t len)
+{
+    int saved = errno;
+
+    /* Where the file system cannot, the space comes back with the end of the file. */
+    if (len && fallocate(file->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)len) != 0)
+        errno = saved;
+}

@@ -50,6 +50,9 @@ void wb_file_sequential(const struct wb_file *file);
 /* Asks the kernel to begin writing a part to disk; promises nothing. */
 void wb_file_write_back(const struct wb_file *file, uint64_t offset, uint64_t len);
 
+/* Gives the space of a part back, which then reads as zeros; promises nothing, because not every file system can. */
+void wb_file_discard(const struct wb_file *file, uint64_t offset, uint64_t len);
+
 /* ---- paths ------------------------------------------------------------------ */
 
 enum wb_path_kind { WB_PATH_NONE, WB_PATH_FILE, WB_PATH_DIR, WB_PATH_OTHER };

@@ -1,0 +1,306 @@
+/*
+ * column.c - records of one size, reached by number.
+ *
+ *   head, 64 bytes   0 "WBCOLUMN"   8 version (4)  12 kind (4)  16 bytes of a record (4)  20 zero (36)  56 checksum of 0 to 56
+ *   records          one after the other
+ *   sums             8 bytes for each 64 KiB of records, and for what is left: XXH3, salted with its place in the file
+ *   foot, 64 bytes   0 "WBCFOOT\n"   8 records (8)  16 bytes of the file (8)  24 bytes of a record (4)  28 kind (4)
+ *                    32 version (4)  36 zero (20)  56 checksum of 0 to 56
+ *
+ * A file is a column if and only if these parts follow each other without a gap and agree. Readers map the file and look at
+ * head and foot alone; wb_column_verify looks at everything.
+ */
+#include "base/bytes.h"
+#include "base/check.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "os/file.h"
+#include "os/mapping.h"
+#include "table/table_format.h"
+
+enum {
+    COLUMN_VERSION = 1,
+    COLUMN_END_BYTES = 64, /* of head and of foot */
+    COLUMN_SUM_BYTES = 64 << 10,
+    COLUMN_WRITE_BYTES = 4 * COLUMN_SUM_BYTES,
+    COLUMN_RECORD_MAX = 1 << 20,
+};
+
+struct wb_column_writer {
+    struct wb_file file;
+    char kind[5];
+    size_t record_bytes;
+    uint64_t count;
+    struct wb_buf pending; /* records to be written at written */
+    uint64_t written;
+    struct wb_buf sums;
+    struct wb_error_copy error;
+};
+
+/* ---- writing -------------------------------------------------------------------------------------------- */
+
+static void free_column_writer(struct wb_column_writer *writer)
+{
+    wb_file_close(&writer->file);
+    wb_buf_release(&writer->pending);
+    wb_buf_release(&writer->sums);
+    wb_free(writer);
+}
+
+static void put_head(const struct wb_column_writer *writer, char head[COLUMN_END_BYTES])
+{
+    memset(head, 0, COLUMN_END_BYTES);
+    memcpy(head, "WBCOLUMN", 8);
+    wb_put32(head + 8, COLUMN_VERSION);
+    memcpy(head + 12, writer->kind, 4);
+    wb_put32(head + 16, (uint32_t)writer->record_bytes);
+    wb_put64(head + 56, wb_hash64(head, 56));
+}
+
+static void put_foot(const struct wb_column_writer *writer, uint64_t file_bytes, char foot[COLUMN_END_BYTES])
+{
+    memset(foot, 0, COLUMN_END_BYTES);
+    memcpy(foot, "WBCFOOT\n", 8);
+    wb_put64(foot + 8, writer->count);
+    wb_put64(foot + 16, file_bytes);
+    wb_put32(foot + 24, (uint32_t)writer->record_bytes);
+    memcpy(foot + 28, writer->kind, 4);
+    wb_put32(foot + 32, COLUMN_VERSION);
+    wb_put64(foot + 56, wb_hash64(foot, 56));
+}
+
+int wb_column_create(const char *path, const char *kind, size_t record_bytes, struct wb_column_writer **writer_out)
+{
+    struct wb_column_writer *writer = wb_alloc_zero(1, sizeof *writer);
+    char head[COLUMN_END_BYTES];
+    int err;
+
+    *writer_out = NULL;
+    WB_CHECK(strlen(kind) == 4 && record_bytes > 0 && record_bytes <= COLUMN_RECORD_MAX);
+    if (!writer)
+        return WB_E_NOMEM;
+    writer->file = WB_FILE_INIT;
+    memcpy(writer->kind, kind, sizeof writer->kind);
+    writer->record_bytes = record_bytes;
+    put_head(writer, head);
+    err = wb_path_unlink(path);
+    if (err == 0)
+        err = wb_file_open(path, WB_FILE_WRITE | WB_FILE_CREATE | WB_FILE_NEW, &writer->file);
+    if (err == 0)
+        err = wb_file_write_at(&writer->file, 0, head, sizeof head);
+    if (err < 0) {
+        free_column_writer(writer);
+        return err;
+    }
+    writer->written = COLUMN_END_BYTES;
+    *writer_out = writer;
+    return 0;
+}
+
+/* Writes whole pieces of COLUMN_SUM_BYTES, or at the end what there is. */
+static int flush_column(struct wb_column_writer *writer, bool at_end)
+{
+    size_t len = at_end ? writer->pending.len : writer->pending.len - writer->pending.len % COLUMN_SUM_BYTES;
+    int err = 0;
+
+    for (size_t at = 0; at < len && err == 0; at += COLUMN_SUM_BYTES) {
+        size_t piece = len - at < COLUMN_SUM_BYTES ? len - at : COLUMN_SUM_BYTES;
+        char sum[8];
+        wb_put64(sum, wb_table_block_salt(wb_hash64(writer->pending.ptr + at, piece), writer->written + at));
+        err = wb_buf_append(&writer->sums, sum, sizeof sum);
+    }
+    if (err == 0 && len)
+        err = wb_file_write_at(&writer->file, writer->written, writer->pending.ptr, len);
+    if (err < 0)
+        return err;
+    writer->written += len;
+    writer->pending.len -= len;
+    if (writer->pending.len)
+        memmove(writer->pending.ptr, writer->pending.ptr + len, writer->pending.len);
+    return 0;
+}
+
+int wb_column_add(struct wb_column_writer *writer, const void *record)
+{
+    int err;
+
+    if (writer->error.code)
+        return wb_error_restore(&writer->error);
+    err = wb_buf_append(&writer->pending, record, writer->record_bytes);
+    if (err == 0)
+        writer->count++;
+    if (err == 0 && writer->pending.len >= COLUMN_WRITE_BYTES)
+        err = flush_column(writer, false);
+    if (err < 0)
+        wb_error_save(err, &writer->error);
+    return err;
+}
+
+int wb_column_finish(struct wb_column_writer *writer, uint64_t *bytes_out)
+{
+    char foot[COLUMN_END_BYTES];
+    int err = writer->error.code ? wb_error_restore(&writer->error) : 0;
+    uint64_t bytes = 0;
+
+    if (err == 0)
+        err = flush_column(writer, true);
+    if (err == 0) {
+        bytes = writer->written + writer->sums.len + sizeof foot;
+        put_foot(writer, bytes, foot);
+        err = wb_buf_append(&writer->sums, foot, sizeof foot);
+    }
+    if (err == 0)
+        err = wb_file_write_at(&writer->file, writer->written, writer->sums.ptr, writer->sums.len);
+    if (err == 0)
+        err = wb_file_sync(&writer->file);
+    free_column_writer(writer);
+    if (bytes_out)
+        *bytes_out = err == 0 ? bytes : 0;
+    return err;
+}
+
+void wb_column_abandon(struct wb_column_writer *writer)
+{
+    if (writer)
+        free_column_writer(writer);
+}
+
+/* ---- reading --------------------------------------------------------------------------------------------- */
+
+static int damaged_column(const char *path, const char *part)
+{
+    return wb_fail(WB_E_CORRUPT, "%s: the %s is damaged", path, part);
+}
+
+static int check_head(const char *head, const char *kind, size_t record_bytes, const char *path)
+{
+    if (memcmp(head, "WBCOLUMN", 8) != 0)
+        return wb_fail(WB_E_CORRUPT, "%s is no column", path);
+    if (wb_get64(head + 56) != wb_hash64(head, 56))
+        return damaged_column(path, "head");
+    if (wb_get32(head + 8) > COLUMN_VERSION)
+        return wb_fail(WB_E_NEWER, "%s: a column of version %u, this program knows versions up to %d", path, wb_get32(head + 8),
+                       COLUMN_VERSION);
+    if (wb_get32(head + 8) != COLUMN_VERSION)
+        return damaged_column(path, "head");
+    if (memcmp(head + 12, kind, 4) != 0)
+        return wb_fail(WB_E_CORRUPT, "%s holds \"%.4s\", not \"%.4s\"", path, head + 12, kind);
+    if (wb_get32(head + 16) != record_bytes)
+        return wb_fail(WB_E_CORRUPT, "%s has records of %u bytes, not of %zu", path, wb_get32(head + 16), record_bytes);
+    return 0;
+}
+
+static uint64_t sums_of(uint64_t record_area)
+{
+    return record_area / COLUMN_SUM_BYTES + (record_area % COLUMN_SUM_BYTES != 0);
+}
+
+static int check_foot(const char *foot, const char *head, size_t record_bytes, uint64_t size, const char *path, uint64_t *count_out)
+{
+    uint64_t count = wb_get64(foot + 8);
+
+    *count_out = 0;
+    if (memcmp(foot, "WBCFOOT\n", 8) != 0)
+        return wb_fail(WB_E_CORRUPT, "%s has no foot: it was not written to its end, or was cut", path);
+    if (wb_get64(foot + 56) != wb_hash64(foot, 56))
+        return damaged_column(path, "foot");
+    if (wb_get64(foot + 16) != size || wb_get32(foot + 24) != record_bytes || memcmp(foot + 28, head + 12, 4) != 0 ||
+        wb_get32(foot + 32) != COLUMN_VERSION || count > size / record_bytes ||
+        size != 2 * COLUMN_END_BYTES + count * record_bytes + 8 * sums_of(count * record_bytes))
+        return wb_fail(WB_E_CORRUPT, "%s: the foot does not fit the file", path);
+    *count_out = count;
+    return 0;
+}
+
+static int read_column_ends(const struct wb_file *file, const char *kind, size_t record_bytes, uint64_t *size_out, uint64_t *count_out)
+{
+    char head[COLUMN_END_BYTES], foot[COLUMN_END_BYTES];
+    int err = wb_file_size(file, size_out);
+
+    *count_out = 0;
+    WB_CHECK(strlen(kind) == 4 && record_bytes > 0);
+    if (err < 0)
+        return err;
+    if (*size_out < COLUMN_END_BYTES)
+        return wb_fail(WB_E_CORRUPT, "%s is no column: it has %llu bytes", file->path, (unsigned long long)*size_out);
+    err = wb_file_read_exact(file, 0, head, sizeof head);
+    if (err == 0)
+        err = check_head(head, kind, record_bytes, file->path);
+    if (err < 0)
+        return err;
+    if (*size_out < 2 * COLUMN_END_BYTES)
+        return wb_fail(WB_E_CORRUPT, "%s has no foot: it was not written to its end, or was cut", file->path);
+    err = wb_file_read_exact(file, *size_out - COLUMN_END_BYTES, foot, sizeof foot);
+    if (err == 0)
+        err = check_foot(foot, head, record_bytes, *size_out, file->path, count_out);
+    return err;
+}
+
+int wb_column_open(const char *path, const char *kind, size_t record_bytes, struct wb_column *column_out)
+{
+    struct wb_file file = WB_FILE_INIT;
+    uint64_t size = 0, count = 0;
+    void *map = NULL;
+    int err = wb_file_open(path, WB_FILE_READ, &file);
+
+    *column_out = WB_COLUMN_INIT;
+    if (err == 0)
+        err = read_column_ends(&file, kind, record_bytes, &size, &count);
+    if (err == 0)
+        err = wb_mapping_open(&file, (size_t)size, &map);
+    wb_file_close(&file);
+    if (err < 0)
+        return err;
+    *column_out = (struct wb_column){(const char *)map + COLUMN_END_BYTES, count, record_bytes, map, (size_t)size};
+    return 0;
+}
+
+void wb_column_close(struct wb_column *column)
+{
+    if (column->map)
+        wb_mapping_close(column->map, column->map_bytes);
+    *column = WB_COLUMN_INIT;
+}
+
+/* ---- verifying -------------------------------------------------------------------------------------------- */
+
+static int check_sums(const struct wb_file *file, uint64_t record_area, wb_table_found found, void *context)
+{
+    char *piece = wb_alloc(COLUMN_SUM_BYTES), sum[8];
+    int err = piece ? 0 : WB_E_NOMEM;
+
+    for (uint64_t n = 0; err == 0 && n < sums_of(record_area); n++) {
+        uint64_t at = COLUMN_END_BYTES + n * COLUMN_SUM_BYTES, left = record_area - n * COLUMN_SUM_BYTES;
+        size_t len = left < COLUMN_SUM_BYTES ? (size_t)left : COLUMN_SUM_BYTES;
+        err = wb_file_read_exact(file, at, piece, len);
+        if (err == 0)
+            err = wb_file_read_exact(file, COLUMN_END_BYTES + record_area + 8 * n, sum, sizeof sum);
+        if (err == 0 && wb_get64(sum) == wb_table_block_salt(wb_hash64(piece, len), at))
+            continue;
+        found(context, file->path, at, err < 0 ? wb_error_message() : "records do not match their checksum");
+        err = 0;
+    }
+    wb_free(piece);
+    return err;
+}
+
+int wb_column_verify(const char *path, const char *kind, size_t record_bytes, wb_table_found found, void *context, uint64_t *records_out)
+{
+    struct wb_file file = WB_FILE_INIT;
+    uint64_t size = 0, count = 0;
+    int err = wb_file_open(path, WB_FILE_READ, &file);
+
+    *records_out = 0;
+    if (err == 0)
+        err = read_column_ends(&file, kind, record_bytes, &size, &count);
+    if (err == 0) {
+        *records_out = count;
+        err = check_sums(&file, count * record_bytes, found, context);
+    } else if (err == WB_E_CORRUPT || err == WB_E_NEWER) {
+        found(context, path, 0, wb_error_message());
+        err = 0;
+    }
+    wb_file_close(&file);
+    return err;
+}

@@ -1,0 +1,368 @@
+/*
+ * cursor.c - a walk through a table from any key or number.
+ *
+ * A cursor keeps the last few blocks unpacked, so that gets near each other cost no unpacking, and reads ahead once blocks
+ * are asked for one after the other. It never changes the table, which many cursors share. Where a block turns out to be
+ * damaged the cursor stands before the next one.
+ */
+#include "base/check.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "table/table_read.h"
+
+enum {
+    SLOTS = 8,
+    SLOT_BYTES_MAX = 256 << 10, /* larger blocks share one slot */
+    AHEAD_BYTES_MAX = 256 << 10,
+    AHEAD_KEPT_MAX = 1 << 20,   /* a buffer that a huge block needed is given back */
+};
+
+#define NO_BLOCK UINT64_MAX
+
+/* A block unpacked. */
+struct slot {
+    uint64_t block;
+    uint64_t used; /* when, in loads */
+    struct wb_buf raw;
+    struct wb_block_view view;
+};
+
+struct wb_cursor {
+    struct wb_table *table;
+    ZSTD_DCtx *zstd;
+    struct slot slots[SLOTS + 1]; /* the last one is for large blocks */
+    uint64_t loads;
+
+    struct wb_buf ahead; /* bytes of the file from ahead_at */
+    uint64_t ahead_at;
+    size_t ahead_bytes;  /* to read next time */
+    uint64_t last_read;  /* block */
+
+    uint64_t block;      /* where the cursor stands; blocks: at the end */
+    const struct slot *at; /* NULL: before the block's first record, the block is not loaded yet */
+    const char *p;       /* the next record */
+    uint32_t index;      /* its number in the block */
+    char *key;           /* of the record before it */
+    size_t key_len;
+    bool held;           /* record was found by a seek and is the next one */
+    struct wb_record record;
+};
+
+int wb_cursor_open(struct wb_table *table, struct wb_cursor **cursor_out)
+{
+    struct wb_cursor *cursor = wb_alloc_zero(1, sizeof *cursor);
+
+    *cursor_out = NULL;
+    if (!cursor)
+        return WB_E_NOMEM;
+    cursor->table = table;
+    cursor->last_read = NO_BLOCK;
+    for (size_t i = 0; i <= SLOTS; i++)
+        cursor->slots[i].block = NO_BLOCK;
+    cursor->key = wb_alloc(WB_TABLE_KEY_MAX);
+    cursor->zstd = ZSTD_createDCtx();
+    if (!cursor->key || !cursor->zstd) {
+        wb_cursor_close(cursor);
+        return wb_fail_nomem();
+    }
+    *cursor_out = cursor;
+    return 0;
+}
+
+void wb_cursor_close(struct wb_cursor *cursor)
+{
+    if (!cursor)
+        return;
+    for (size_t i = 0; i <= SLOTS; i++)
+        wb_buf_release(&cursor->slots[i].raw);
+    wb_buf_release(&cursor->ahead);
+    ZSTD_freeDCtx(cursor->zstd);
+    wb_free(cursor->key);
+    wb_free(cursor);
+}
+
+/* ---- loading blocks -------------------------------------------------------------------------------- */
+
+/* The bytes of a block as they lie in the file; more of the file each time that blocks are read in order. */
+static int read_block(struct wb_cursor *cursor, uint64_t block, struct wb_slice *bytes_out)
+{
+    const struct wb_block_place *place = &cursor->table->places[block];
+    size_t size = (size_t)(place[1].offset - place->offset);
+    bool in_order = block == cursor->last_read + 1;
+
+    *bytes_out = WB_SLICE_EMPTY;
+    cursor->last_read = block;
+    if (cursor->ahead.len >= size && place->offset >= cursor->ahead_at &&
+        place->offset - cursor->ahead_at <= cursor->ahead.len - size) {
+        *bytes_out = wb_slice(cursor->ahead.ptr + (place->offset - cursor->ahead_at), size);
+        return 0;
+    }
+    cursor->ahead_bytes = in_order ? 2 * cursor->ahead_bytes + size : 0;
+    if (cursor->ahead_bytes > AHEAD_BYTES_MAX)
+        cursor->ahead_bytes = AHEAD_BYTES_MAX;
+    uint64_t left = cursor->table->foot.index_at - place->offset;
+    size_t want = cursor->ahead_bytes > size ? cursor->ahead_bytes : size;
+    want = want < left ? want : (size_t)left;
+    if (cursor->ahead.cap > AHEAD_KEPT_MAX)
+        wb_buf_release(&cursor->ahead);
+    wb_buf_clear(&cursor->ahead);
+    int err = wb_buf_reserve(&cursor->ahead, want);
+    if (err == 0)
+        err = wb_file_read_exact(&cursor->table->file, place->offset, cursor->ahead.ptr, want);
+    if (err < 0)
+        return err;
+    cursor->ahead.len = want;
+    cursor->ahead_at = place->offset;
+    *bytes_out = wb_slice(cursor->ahead.ptr, size);
+    return 0;
+}
+
+static int fill_slot(struct wb_cursor *cursor, struct slot *slot, uint64_t block, struct wb_slice bytes)
+{
+    const struct wb_table *table = cursor->table;
+    uint64_t offset = table->places[block].offset;
+
+    slot->block = NO_BLOCK;
+    if (slot->raw.cap > 2 * SLOT_BYTES_MAX)
+        wb_buf_release(&slot->raw);
+    int err = wb_table_block_unpack(cursor->zstd, bytes, offset, TABLE_RECORDS, table->file.path, &slot->raw, &slot->view);
+    if (err < 0)
+        return err;
+    if (slot->view.records != wb_table_block_records(table, block))
+        return wb_fail(WB_E_CORRUPT, "%s: the block at %llu has %u records, the index says %u", table->file.path,
+                       (unsigned long long)offset, slot->view.records, wb_table_block_records(table, block));
+    slot->block = block;
+    return 0;
+}
+
+static int load_block(struct wb_cursor *cursor, uint64_t block, const struct slot **slot_out)
+{
+    struct slot *slot = &cursor->slots[0];
+    struct wb_slice bytes;
+    int err;
+
+    *slot_out = NULL;
+    cursor->loads++;
+    for (size_t i = 0; i <= SLOTS; i++)
+        if (cursor->slots[i].block == block) {
+            cursor->slots[i].used = cursor->loads;
+            *slot_out = &cursor->slots[i];
+            return 0;
+        }
+    err = read_block(cursor, block, &bytes);
+    if (err < 0)
+        return err;
+    for (size_t i = 1; i < SLOTS; i++)
+        if (cursor->slots[i].used < slot->used)
+            slot = &cursor->slots[i];
+    /* The size is not checked yet; it only chooses the slot. */
+    if (bytes.len < TABLE_BLOCK_HEAD_BYTES || wb_get32(bytes.ptr + 12) > SLOT_BYTES_MAX)
+        slot = &cursor->slots[SLOTS];
+    err = fill_slot(cursor, slot, block, bytes);
+    if (err < 0)
+        return err;
+    slot->used = cursor->loads;
+    *slot_out = slot;
+    return 0;
+}
+
+/* ---- walking ------------------------------------------------------------------------------------------ */
+
+static void stand_before(struct wb_cursor *cursor, uint64_t block)
+{
+    cursor->block = block;
+    cursor->at = NULL;
+    cursor->held = false;
+}
+
+/* Loads the block that the cursor stands before. Past a damaged one it goes on; what can be tried again stays. */
+static int enter_block(struct wb_cursor *cursor)
+{
+    int err = load_block(cursor, cursor->block, &cursor->at);
+
+    if (err == WB_E_CORRUPT)
+        stand_before(cursor, cursor->block + 1);
+    if (err < 0)
+        return err;
+    cursor->p = cursor->at->view.raw;
+    cursor->index = 0;
+    cursor->key_len = 0;
+    return 0;
+}
+
+static int leave_damaged(struct wb_cursor *cursor)
+{
+    uint64_t offset = cursor->table->places[cursor->block].offset;
+
+    stand_before(cursor, cursor->block + 1);
+    return wb_fail(WB_E_CORRUPT, "%s: the records of the block at %llu are damaged", cursor->table->file.path,
+                   (unsigned long long)offset);
+}
+
+/* 1 with the next record of the block that is loaded, 0 at its end. */
+static inline int next_in_block(struct wb_cursor *cursor)
+{
+    const struct wb_block_view *view = &cursor->at->view;
+    const char *end = view->raw + view->end;
+    struct wb_record_head head;
+
+    if (cursor->index == view->records)
+        return cursor->p == end ? 0 : leave_damaged(cursor);
+    if (!wb_record_head_get(&cursor->p, end, cursor->index % TABLE_RESTART ? cursor->key_len : 0, &head))
+        return leave_damaged(cursor);
+    memcpy(cursor->key + head.shared, cursor->p, head.fresh);
+    cursor->key_len = head.shared + head.fresh;
+    cursor->record.key = wb_slice(cursor->key, cursor->key_len);
+    cursor->record.value = wb_slice(cursor->p + head.fresh, head.value);
+    cursor->record.number = cursor->table->places[cursor->block].first + cursor->index;
+    cursor->p += head.fresh + head.value;
+    cursor->index++;
+    return 1;
+}
+
+int wb_cursor_next(struct wb_cursor *cursor, struct wb_record *record_out)
+{
+    int more = 0;
+
+    if (cursor->held) {
+        cursor->held = false;
+        *record_out = cursor->record;
+        return 1;
+    }
+    while (more == 0) {
+        if (!cursor->at) {
+            if (cursor->block >= cursor->table->foot.blocks)
+                break;
+            more = enter_block(cursor);
+            if (more < 0)
+                break;
+        }
+        more = next_in_block(cursor);
+        if (more == 0)
+            stand_before(cursor, cursor->block + 1);
+    }
+    if (more != 1) {
+        *record_out = (struct wb_record){0};
+        return more;
+    }
+    *record_out = cursor->record;
+    return 1;
+}
+
+/* ---- seeking -------------------------------------------------------------------------------------------- */
+
+/* To the restart point of this number in the block that is loaded. */
+static int stand_at_restart(struct wb_cursor *cursor, uint32_t restart)
+{
+    const struct wb_block_view *view = &cursor->at->view;
+    uint32_t place = wb_block_restart(view, restart);
+
+    if (place >= view->end)
+        return leave_damaged(cursor);
+    cursor->p = view->raw + place;
+    cursor->index = restart * TABLE_RESTART;
+    cursor->key_len = 0;
+    return 0;
+}
+
+/* To the last restart point whose key is not greater than key, or to the first. */
+static int find_restart(struct wb_cursor *cursor, struct wb_slice key)
+{
+    const struct wb_block_view *view = &cursor->at->view;
+    const char *end = view->raw + view->end;
+    uint32_t low = 0, high = wb_block_restarts(view->records);
+
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+        struct wb_record_head head;
+        uint32_t place = wb_block_restart(view, middle);
+        const char *p = view->raw + (place < view->end ? place : view->end);
+        if (!wb_record_head_get(&p, end, 0, &head))
+            return leave_damaged(cursor);
+        if (wb_key_compare(wb_slice(p, head.fresh), key) <= 0)
+            low = middle;
+        else
+            high = middle;
+    }
+    return stand_at_restart(cursor, low);
+}
+
+int wb_cursor_seek(struct wb_cursor *cursor, struct wb_slice key)
+{
+    int err, more;
+
+    if (cursor->table->foot.blocks == 0) {
+        stand_before(cursor, 0);
+        return 0;
+    }
+    stand_before(cursor, wb_table_find_block(cursor->table, key));
+    err = enter_block(cursor);
+    if (err == 0)
+        err = find_restart(cursor, key);
+    if (err < 0)
+        return err;
+    while ((more = next_in_block(cursor)) == 1)
+        if (wb_key_compare(cursor->record.key, key) >= 0) {
+            cursor->held = true;
+            return 0;
+        }
+    if (more == 0)
+        stand_before(cursor, cursor->block + 1);
+    return more;
+}
+
+int wb_cursor_seek_number(struct wb_cursor *cursor, uint64_t number)
+{
+    const struct wb_table *table = cursor->table;
+    int err;
+
+    if (number >= table->foot.records) {
+        stand_before(cursor, table->foot.blocks);
+        return 0;
+    }
+    stand_before(cursor, wb_table_find_number(table, number));
+    uint32_t index = (uint32_t)(number - table->places[cursor->block].first);
+    err = enter_block(cursor);
+    if (err == 0)
+        err = stand_at_restart(cursor, index / TABLE_RESTART);
+    while (err == 0 && cursor->index < index) {
+        int more = next_in_block(cursor);
+        err = more < 0 ? more : more == 0 ? leave_damaged(cursor) : 0;
+    }
+    return err;
+}
+
+static int get_held(struct wb_cursor *cursor, struct wb_record *record_out)
+{
+    cursor->held = false;
+    *record_out = cursor->record;
+    return 0;
+}
+
+int wb_cursor_get(struct wb_cursor *cursor, struct wb_slice key, struct wb_record *record_out)
+{
+    int err = wb_cursor_seek(cursor, key);
+
+    *record_out = (struct wb_record){0};
+    if (err < 0)
+        return err;
+    if (!cursor->held || !wb_slice_equal(cursor->record.key, key))
+        return wb_fail(WB_E_NOTFOUND, "%s: no such key", cursor->table->file.path);
+    return get_held(cursor, record_out);
+}
+
+int wb_cursor_get_number(struct wb_cursor *cursor, uint64_t number, struct wb_record *record_out)
+{
+    int err = wb_cursor_seek_number(cursor, number);
+
+    *record_out = (struct wb_record){0};
+    if (err < 0)
+        return err;
+    if (number >= cursor->table->foot.records)
+        return wb_fail(WB_E_NOTFOUND, "%s: no record has number %llu", cursor->table->file.path, (unsigned long long)number);
+    err = next_in_block(cursor);
+    if (err < 0)
+        return err;
+    WB_CHECK(err == 1); /* the block has as many records as the index says */
+    return get_held(cursor, record_out);
+}

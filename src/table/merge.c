@@ -1,0 +1,144 @@
+/*
+ * merge.c - walks an old table and sorted edits at once, key by key. It applies nothing: what an edit means, and what is
+ * written instead of the old record, is the caller's business.
+ *
+ *   old    cursor, one record read ahead; it stays valid while the edits of its key are handed out
+ *   edits  sorter, one record read ahead; its memory is the sorter's until the next one is asked for
+ */
+#include "base/error.h"
+#include "base/mem.h"
+#include "table/table_format.h"
+
+enum ahead {
+    AHEAD_NONE,  /* the next record must be fetched */
+    AHEAD_READY, /* it was fetched and not handed out */
+    AHEAD_END,
+};
+
+struct wb_merge {
+    struct wb_cursor *old;
+    struct wb_sorter *edits;
+    size_t suffix_bytes;
+    enum ahead old_ahead, edit_ahead;
+    struct wb_record old_record, edit;
+    struct wb_buf key;      /* of the edits that are handed out now, or were last */
+    bool editing;           /* edit_ahead may hold edits of key */
+    bool any;               /* key was set once */
+};
+
+int wb_merge_open(struct wb_cursor *old, struct wb_sorter *edits, size_t suffix_bytes, struct wb_merge **merge_out)
+{
+    struct wb_merge *merge = wb_alloc_zero(1, sizeof *merge);
+
+    *merge_out = NULL;
+    if (!merge)
+        return WB_E_NOMEM;
+    merge->old = old;
+    merge->edits = edits;
+    merge->suffix_bytes = suffix_bytes;
+    merge->old_ahead = old ? AHEAD_NONE : AHEAD_END;
+    *merge_out = merge;
+    return 0;
+}
+
+void wb_merge_close(struct wb_merge *merge)
+{
+    if (!merge)
+        return;
+    wb_buf_release(&merge->key);
+    wb_free(merge);
+}
+
+static int fetch_old(struct wb_merge *merge)
+{
+    if (merge->old_ahead != AHEAD_NONE)
+        return 0;
+    int more = wb_cursor_next(merge->old, &merge->old_record);
+    if (more < 0)
+        return more;
+    merge->old_ahead = more ? AHEAD_READY : AHEAD_END;
+    return 0;
+}
+
+static int fetch_edit(struct wb_merge *merge)
+{
+    if (merge->edit_ahead != AHEAD_NONE)
+        return 0;
+    int more = wb_sorter_next(merge->edits, &merge->edit);
+    if (more < 0)
+        return more;
+    if (more && merge->edit.key.len < merge->suffix_bytes)
+        return wb_fail(WB_E_INVALID, "an edit has a key of %zu bytes, fewer than its suffix of %zu", merge->edit.key.len,
+                       merge->suffix_bytes);
+    merge->edit_ahead = more ? AHEAD_READY : AHEAD_END;
+    return 0;
+}
+
+/* The key of the record that the edit read ahead is about. */
+static struct wb_slice edit_key(const struct wb_merge *merge)
+{
+    return wb_slice(merge->edit.key.ptr, merge->edit.key.len - merge->suffix_bytes);
+}
+
+int wb_merge_edit(struct wb_merge *merge, struct wb_record *edit_out)
+{
+    *edit_out = (struct wb_record){0};
+    if (!merge->editing)
+        return 0;
+    int err = fetch_edit(merge);
+    if (err < 0)
+        return err;
+    if (merge->edit_ahead == AHEAD_END || !wb_slice_equal(edit_key(merge), wb_buf_slice(&merge->key))) {
+        merge->editing = false;
+        return 0;
+    }
+    *edit_out = merge->edit;
+    merge->edit_ahead = AHEAD_NONE;
+    return 1;
+}
+
+/* The next key has edits: it is remembered, because the sorter's memory goes with the next edit. */
+static int begin_edits(struct wb_merge *merge)
+{
+    struct wb_slice key = edit_key(merge);
+
+    if (merge->any && wb_key_compare(wb_buf_slice(&merge->key), key) > 0)
+        return wb_fail(WB_E_INVALID, "edits are not in the order of the keys they are about");
+    wb_buf_clear(&merge->key);
+    if (wb_buf_append_slice(&merge->key, key) < 0)
+        return WB_E_NOMEM;
+    merge->any = true;
+    merge->editing = true;
+    return 0;
+}
+
+int wb_merge_next(struct wb_merge *merge, struct wb_slice *key_out, struct wb_record *old_out)
+{
+    struct wb_record passed;
+    int err, order;
+
+    *key_out = (struct wb_slice){NULL, 0};
+    *old_out = (struct wb_record){0};
+    while ((err = wb_merge_edit(merge, &passed)) == 1)
+        ;
+    if (err == 0)
+        err = fetch_old(merge);
+    if (err == 0)
+        err = fetch_edit(merge);
+    if (err < 0)
+        return err;
+    bool old = merge->old_ahead == AHEAD_READY, edit = merge->edit_ahead == AHEAD_READY;
+    if (!old && !edit)
+        return 0;
+    order = old && edit ? wb_key_compare(merge->old_record.key, edit_key(merge)) : old ? -1 : 1;
+    if (order >= 0)
+        err = begin_edits(merge);
+    if (err < 0)
+        return err;
+    if (order <= 0) {
+        *old_out = merge->old_record;
+        merge->old_ahead = AHEAD_NONE;
+    }
+    *key_out = order <= 0 ? merge->old_record.key : wb_buf_slice(&merge->key);
+    return 1;
+}

@@ -1,0 +1,413 @@
+/*
+ * sorter.c - records into order, in bounded memory: the door's functions, and the chunks that records are added to.
+ *
+ * Life of a chunk:
+ *   FREE -> FILLING (the caller's) -> BUSY (a job sorts it) -> SORTED -> BUSY (a job writes it as a run) -> FREE
+ * As long as there is a chunk that was never used nothing is written; from then on every chunk that is full is sorted and
+ * written in one go while the caller fills another.
+ */
+#include "table/sorter.h"
+#include "base/check.h"
+#include "base/mem.h"
+#include "os/nameless.h"
+
+enum {
+    MEMORY_MIN = 4 << 20,
+    CHUNK_MIN = 1 << 20,
+    CHUNKS_MAX = 9,
+    BLOCK_MIN = 8 << 10,
+    BLOCK_MAX = 64 << 10,
+    SLACK_BYTES = 64 << 10, /* the sorter itself, the pool */
+};
+
+/* Entries know places by 32 bits. */
+#define CHUNK_MAX ((size_t)UINT32_MAX & ~(size_t)15)
+
+/* ---- sorting and writing chunks, in jobs -------------------------------------------------------------------- */
+
+static int write_run(struct wb_chunk *chunk, struct wb_run *run_out)
+{
+    enum { AHEAD = 8 };
+    struct wb_run_writer writer;
+    const struct wb_entry *entries = wb_chunk_entries(chunk);
+    struct wb_slice last = WB_SLICE_EMPTY;
+    int err = 0;
+
+    if (chunk->file.fd < 0)
+        err = wb_nameless_open(chunk->sorter->dir, &chunk->file);
+    if (err < 0)
+        return err;
+    err = wb_run_writer_init(&writer, &chunk->file, chunk->file_bytes, chunk->sorter->block_bytes);
+    for (size_t i = 0; i < chunk->count && err == 0; i++) {
+        if (i + AHEAD < chunk->count) {
+            __builtin_prefetch(chunk->memory + entries[i + AHEAD].at);
+            __builtin_prefetch(chunk->memory + entries[i + AHEAD].at + 64);
+        }
+        struct wb_slice key = wb_entry_key(&entries[i], chunk->memory);
+        err = wb_run_writer_add(&writer, key, wb_key_shared(last, key), wb_entry_value(&entries[i], chunk->memory));
+        last = key;
+    }
+    if (err == 0)
+        err = wb_run_writer_finish(&writer, run_out);
+    wb_run_writer_release(&writer);
+    if (err == 0)
+        chunk->file_bytes += run_out->bytes;
+    run_out->order = chunk->order;
+    return err;
+}
+
+/* Under the lock: the run takes its place among those before. */
+static int add_run(struct wb_sorter *sorter, const struct wb_run *run)
+{
+    int err = wb_buf_append(&sorter->runs, run, sizeof *run);
+
+    if (err < 0)
+        return err;
+    struct wb_run *runs = (struct wb_run *)(void *)sorter->runs.ptr;
+    size_t at = sorter->runs.len / sizeof *runs - 1;
+    for (; at > 0 && runs[at - 1].order > run->order; at--)
+        runs[at] = runs[at - 1];
+    runs[at] = *run;
+    sorter->stat.runs++;
+    sorter->stat.run_bytes += run->bytes;
+    return 0;
+}
+
+static void finish_writing(struct wb_chunk *chunk, int err, const struct wb_run *run)
+{
+    struct wb_sorter *sorter = chunk->sorter;
+
+    pthread_mutex_lock(&sorter->lock);
+    if (err == 0)
+        err = add_run(sorter, run);
+    if (err < 0 && sorter->error.code == 0)
+        wb_error_save(err, &sorter->error);
+    chunk->state = CHUNK_FREE;
+    pthread_cond_broadcast(&sorter->changed);
+    pthread_mutex_unlock(&sorter->lock);
+}
+
+static void write_job(void *context)
+{
+    struct wb_chunk *chunk = context;
+    struct wb_run run = {0};
+    int err = write_run(chunk, &run);
+
+    finish_writing(chunk, err, &run);
+}
+
+static void sort_job(void *context)
+{
+    struct wb_chunk *chunk = context;
+    struct wb_sorter *sorter = chunk->sorter;
+
+    wb_entries_sort(wb_chunk_entries(chunk), chunk->count, chunk->memory);
+    pthread_mutex_lock(&sorter->lock);
+    bool to_disk = chunk->to_disk;
+    if (!to_disk)
+        chunk->state = CHUNK_SORTED;
+    pthread_mutex_unlock(&sorter->lock);
+    if (to_disk)
+        write_job(chunk);
+}
+
+static int submit(struct wb_chunk *chunk, wb_job job)
+{
+    if (!chunk->sorter->pool) {
+        job(chunk);
+        return 0;
+    }
+    return wb_pool_submit(chunk->sorter->pool, job, chunk);
+}
+
+/* ---- open and close ----------------------------------------------------------------------------------------------- */
+
+static void set_sizes(struct wb_sorter *sorter, const struct wb_sorter_options *options)
+{
+    size_t memory = options->memory_bytes > MEMORY_MIN ? options->memory_bytes : MEMORY_MIN;
+    size_t most = memory / CHUNK_MIN < CHUNKS_MAX ? memory / CHUNK_MIN : CHUNKS_MAX;
+    size_t block = memory / 1024;
+
+    sorter->memory_bytes = memory;
+    sorter->block_bytes = block < BLOCK_MIN ? BLOCK_MIN : block > BLOCK_MAX ? BLOCK_MAX : block;
+    sorter->chunk_count = options->threads + 1 < most ? options->threads + 1 : (unsigned)most;
+    size_t writers = sorter->chunk_count > 1 ? sorter->chunk_count - 1 : 1;
+    size_t taken = SLACK_BYTES + writers * wb_run_writer_cost(sorter->block_bytes);
+    size_t left = taken < memory / 2 ? memory - taken : memory / 2;
+    sorter->chunk_bytes = left / sorter->chunk_count & ~(size_t)15;
+    if (sorter->chunk_bytes > CHUNK_MAX)
+        sorter->chunk_bytes = CHUNK_MAX;
+    sorter->record_max = memory / 8 < sorter->chunk_bytes ? memory / 8 : sorter->chunk_bytes;
+}
+
+int wb_sorter_open(const struct wb_sorter_options *options, struct wb_sorter **sorter_out)
+{
+    struct wb_sorter *sorter = wb_alloc_zero(1, sizeof *sorter);
+    int err = 0;
+
+    *sorter_out = NULL;
+    if (!sorter)
+        return WB_E_NOMEM;
+    pthread_mutex_init(&sorter->lock, NULL);
+    pthread_cond_init(&sorter->changed, NULL);
+    sorter->merged = WB_FILE_INIT;
+    set_sizes(sorter, options);
+    sorter->dir = wb_strdup(options->dir);
+    sorter->chunks = wb_alloc_zero(sorter->chunk_count, sizeof *sorter->chunks);
+    if (!sorter->dir || !sorter->chunks)
+        err = WB_E_NOMEM;
+    for (unsigned i = 0; err == 0 && i < sorter->chunk_count; i++) {
+        sorter->chunks[i].sorter = sorter;
+        sorter->chunks[i].file = WB_FILE_INIT;
+    }
+    if (err == 0 && sorter->chunk_count > 1)
+        err = wb_pool_new(sorter->chunk_count - 1, &sorter->pool);
+    if (err < 0) {
+        wb_sorter_close(sorter);
+        return err;
+    }
+    *sorter_out = sorter;
+    return 0;
+}
+
+void wb_sorter_close(struct wb_sorter *sorter)
+{
+    if (!sorter)
+        return;
+    if (sorter->pool)
+        wb_pool_wait(sorter->pool);
+    wb_loser_release(&sorter->tree);
+    if (sorter->readers_ready)
+        wb_run_readers_release(&sorter->readers);
+    wb_pool_free(sorter->pool);
+    for (unsigned i = 0; sorter->chunks && i < sorter->chunk_count; i++) {
+        wb_free(sorter->chunks[i].memory);
+        if (sorter->chunks[i].sorter)
+            wb_file_close(&sorter->chunks[i].file);
+    }
+    wb_free(sorter->chunks);
+    wb_file_close(&sorter->merged);
+    wb_buf_release(&sorter->runs);
+    wb_free(sorter->dir);
+    pthread_mutex_destroy(&sorter->lock);
+    pthread_cond_destroy(&sorter->changed);
+    wb_free(sorter);
+}
+
+/* ---- adding ---------------------------------------------------------------------------------------------------------- */
+
+static int failed(struct wb_sorter *sorter)
+{
+    int err;
+
+    pthread_mutex_lock(&sorter->lock);
+    err = sorter->error.code ? wb_error_restore(&sorter->error) : 0;
+    pthread_mutex_unlock(&sorter->lock);
+    return err;
+}
+
+static int fail_sorter(struct wb_sorter *sorter, int err)
+{
+    pthread_mutex_lock(&sorter->lock);
+    if (err < 0 && sorter->error.code == 0)
+        wb_error_save(err, &sorter->error);
+    pthread_mutex_unlock(&sorter->lock);
+    return err;
+}
+
+/* A free chunk; those never used last, so that memory that is not needed is not touched. NULL: there is none. */
+static struct wb_chunk *find_free(struct wb_sorter *sorter)
+{
+    struct wb_chunk *fresh = NULL;
+
+    for (unsigned i = 0; i < sorter->chunk_count; i++) {
+        struct wb_chunk *chunk = &sorter->chunks[i];
+        if (chunk->state == CHUNK_FREE && chunk->memory)
+            return chunk;
+        if (chunk->state == CHUNK_FREE && !fresh)
+            fresh = chunk;
+    }
+    return fresh;
+}
+
+/* Memory is not enough: what was sorted and kept is written after all. */
+static int begin_spilling(struct wb_sorter *sorter)
+{
+    int err = 0;
+
+    sorter->spilling = true;
+    for (unsigned i = 0; i < sorter->chunk_count && err == 0; i++) {
+        struct wb_chunk *chunk = &sorter->chunks[i];
+        pthread_mutex_lock(&sorter->lock);
+        bool waiting = chunk->state == CHUNK_SORTED;
+        if (waiting)
+            chunk->state = CHUNK_BUSY;
+        chunk->to_disk = true; /* a job that still sorts it goes on to write it */
+        pthread_mutex_unlock(&sorter->lock);
+        if (waiting)
+            err = submit(chunk, write_job);
+    }
+    return err;
+}
+
+/* Hands the chunk being filled to a job. */
+static int hand_over_chunk(struct wb_sorter *sorter)
+{
+    struct wb_chunk *chunk = sorter->filling;
+    int err;
+
+    pthread_mutex_lock(&sorter->lock);
+    chunk->state = CHUNK_BUSY;
+    chunk->to_disk = sorter->spilling;
+    pthread_mutex_unlock(&sorter->lock);
+    sorter->filling = NULL;
+    err = submit(chunk, sort_job);
+    if (err < 0) {
+        pthread_mutex_lock(&sorter->lock);
+        chunk->state = CHUNK_FREE;
+        pthread_mutex_unlock(&sorter->lock);
+    }
+    return err;
+}
+
+static int next_chunk(struct wb_sorter *sorter)
+{
+    struct wb_chunk *chunk;
+    int err = 0;
+
+    if (sorter->filling) {
+        pthread_mutex_lock(&sorter->lock);
+        bool enough = find_free(sorter) != NULL;
+        pthread_mutex_unlock(&sorter->lock);
+        if (!enough && !sorter->spilling)
+            err = begin_spilling(sorter);
+        if (err == 0)
+            err = hand_over_chunk(sorter);
+    }
+    if (err < 0)
+        return err;
+    pthread_mutex_lock(&sorter->lock);
+    while (!(chunk = find_free(sorter)))
+        pthread_cond_wait(&sorter->changed, &sorter->lock);
+    chunk->state = CHUNK_FILLING;
+    pthread_mutex_unlock(&sorter->lock);
+    if (!chunk->memory)
+        chunk->memory = wb_alloc(sorter->chunk_bytes);
+    if (!chunk->memory) {
+        chunk->state = CHUNK_FREE;
+        return WB_E_NOMEM;
+    }
+    chunk->used = chunk->count = 0;
+    chunk->order = sorter->next_order++;
+    sorter->filling = chunk;
+    return failed(sorter);
+}
+
+int wb_sorter_add(struct wb_sorter *sorter, struct wb_slice key, struct wb_slice value)
+{
+    struct wb_chunk *chunk = sorter->filling;
+    size_t need = ENTRY_HEAD_BYTES + key.len + value.len;
+
+    WB_CHECK(!sorter->sorted);
+    if (key.len > WB_TABLE_KEY_MAX || value.len > WB_TABLE_VALUE_MAX || need + sizeof(struct wb_entry) > sorter->record_max)
+        return wb_fail(WB_E_LIMIT, "a record with a key of %zu bytes and a value of %zu is too large to be sorted in %zu bytes of memory",
+                       key.len, value.len, sorter->memory_bytes);
+    if (!chunk || sorter->chunk_bytes - chunk->used - chunk->count * sizeof(struct wb_entry) < need + sizeof(struct wb_entry)) {
+        int err = failed(sorter);
+        if (err == 0)
+            err = fail_sorter(sorter, next_chunk(sorter));
+        if (err < 0)
+            return err;
+        chunk = sorter->filling;
+    }
+    char *to = chunk->memory + chunk->used;
+    wb_put32(to, (uint32_t)value.len);
+    if (key.len)
+        memcpy(to + ENTRY_HEAD_BYTES, key.ptr, key.len);
+    if (value.len)
+        memcpy(to + ENTRY_HEAD_BYTES + key.len, value.ptr, value.len);
+    chunk->count++;
+    *wb_chunk_entries(chunk) = (struct wb_entry){wb_entry_prefix(key.ptr, key.len), (uint32_t)chunk->used, (uint32_t)key.len};
+    chunk->used += need;
+    sorter->stat.records++;
+    sorter->stat.bytes += key.len + value.len;
+    return 0;
+}
+
+/* ---- the order ---------------------------------------------------------------------------------------------------------- */
+
+/* Everything is in memory, in as many sorted chunks as were needed. */
+static int merge_memory(struct wb_sorter *sorter)
+{
+    struct wb_input **inputs = wb_alloc_zero(sorter->chunk_count, sizeof *inputs);
+    size_t count = 0;
+    int err = inputs ? 0 : WB_E_NOMEM;
+
+    /* Chunks are taken into use from the first to the last, which is the order of their records. */
+    for (unsigned i = 0; i < sorter->chunk_count && err == 0; i++) {
+        struct wb_chunk *chunk = &sorter->chunks[i];
+        if (chunk->state == CHUNK_FREE)
+            continue;
+        WB_CHECK(chunk->state == CHUNK_SORTED && chunk->order == count);
+        err = wb_input_memory(wb_chunk_entries(chunk), chunk->count, chunk->memory, &inputs[count]);
+        count += err == 0;
+    }
+    if (err < 0) {
+        sorter->tree = (struct wb_loser){.inputs = inputs, .count = (uint32_t)count};
+        return err;
+    }
+    return wb_loser_init(&sorter->tree, inputs, count);
+}
+
+static int merge_disk(struct wb_sorter *sorter)
+{
+    for (unsigned i = 0; i < sorter->chunk_count; i++) {
+        wb_free(sorter->chunks[i].memory);
+        sorter->chunks[i].memory = NULL;
+    }
+    sorter->readers_ready = true;
+    int err = wb_run_readers_init(&sorter->readers, sorter->pool, sorter->chunk_count - 1);
+    return err < 0 ? err : wb_sorter_merge_runs(sorter);
+}
+
+int wb_sorter_sort(struct wb_sorter *sorter)
+{
+    int err = failed(sorter);
+
+    WB_CHECK(!sorter->sorted);
+    sorter->sorted = true;
+    if (err == 0 && sorter->filling)
+        err = hand_over_chunk(sorter);
+    if (sorter->pool)
+        wb_pool_wait(sorter->pool);
+    if (err == 0)
+        err = failed(sorter);
+    if (err == 0)
+        err = sorter->spilling ? merge_disk(sorter) : merge_memory(sorter);
+    return fail_sorter(sorter, err);
+}
+
+int wb_sorter_next(struct wb_sorter *sorter, struct wb_record *record_out)
+{
+    const struct wb_input *input;
+    size_t shared;
+    int more;
+
+    *record_out = (struct wb_record){0};
+    WB_CHECK(sorter->sorted);
+    if (sorter->error.code)
+        return wb_error_restore(&sorter->error);
+    more = wb_loser_next(&sorter->tree, &input, &shared);
+    if (more < 0)
+        return fail_sorter(sorter, more);
+    if (more) {
+        record_out->key = input->key;
+        record_out->value = input->value;
+    }
+    return more;
+}
+
+void wb_sorter_stat(const struct wb_sorter *sorter, struct wb_sorter_stat *stat_out)
+{
+    *stat_out = sorter->stat;
+}

@@ -1,0 +1,376 @@
+/*
+ * sorter_input.c - where a merge takes its records from: sorted entries in memory, or a run on disk.
+ *
+ * A run is read in windows of several blocks. With threads, one block is unpacked while the merge works through the one
+ * before; only the merge's own thread touches what it stands at. Life of the block ahead:
+ *
+ *   NONE -> BUSY (a thread has the window and the other raw buffer) -> READY -> NONE (it became the block at hand)
+ *
+ * A RUN_LARGE is read by the merge itself, when it is needed, into memory of its own.
+ */
+#include "base/check.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "table/sorter.h"
+
+/* ---- memory ------------------------------------------------------------------------------------------ */
+
+struct memory_input {
+    struct wb_input input;
+    const struct wb_entry *entries;
+    size_t count, next;
+    const char *records;
+};
+
+static int advance_memory(struct wb_input *input)
+{
+    struct memory_input *m = (struct memory_input *)(void *)input;
+    enum { AHEAD = 6 };
+
+    if (m->next == m->count)
+        return 0;
+    if (m->next + AHEAD < m->count)
+        __builtin_prefetch(m->records + m->entries[m->next + AHEAD].at);
+    const struct wb_entry *entry = &m->entries[m->next++];
+    struct wb_slice key = wb_entry_key(entry, m->records);
+    input->shared = (uint32_t)wb_key_shared(input->key, key);
+    input->key = key;
+    input->value = wb_entry_value(entry, m->records);
+    return 1;
+}
+
+static void close_memory(struct wb_input *input)
+{
+    wb_free(input);
+}
+
+int wb_input_memory(const struct wb_entry *entries, size_t count, const char *records, struct wb_input **input_out)
+{
+    struct memory_input *m = wb_alloc_zero(1, sizeof *m);
+
+    *input_out = NULL;
+    if (!m)
+        return WB_E_NOMEM;
+    m->input = (struct wb_input){.key = WB_SLICE_EMPTY, .advance = advance_memory, .close = close_memory};
+    m->entries = entries;
+    m->count = count;
+    m->records = records;
+    *input_out = &m->input;
+    return 0;
+}
+
+/* ---- contexts of zstd ------------------------------------------------------------------------------------- */
+
+int wb_run_readers_init(struct wb_run_readers *readers, struct wb_pool *pool, unsigned threads)
+{
+    *readers = (struct wb_run_readers){.pool = pool, .zstd_count = threads + 1};
+    pthread_mutex_init(&readers->lock, NULL);
+    pthread_cond_init(&readers->changed, NULL);
+    readers->zstd = wb_alloc_zero(threads + 1, sizeof *readers->zstd);
+    if (!readers->zstd)
+        return WB_E_NOMEM;
+    for (; readers->zstd_free < readers->zstd_count; readers->zstd_free++) {
+        readers->zstd[readers->zstd_free] = ZSTD_createDCtx();
+        if (!readers->zstd[readers->zstd_free])
+            return wb_fail_nomem();
+    }
+    return 0;
+}
+
+void wb_run_readers_release(struct wb_run_readers *readers)
+{
+    for (unsigned i = 0; i < readers->zstd_free; i++)
+        ZSTD_freeDCtx(readers->zstd[i]);
+    wb_free(readers->zstd);
+    pthread_mutex_destroy(&readers->lock);
+    pthread_cond_destroy(&readers->changed);
+    *readers = (struct wb_run_readers){0};
+}
+
+/* There is one for each thread and one for the merge: never none. */
+static ZSTD_DCtx *take_zstd(struct wb_run_readers *readers)
+{
+    pthread_mutex_lock(&readers->lock);
+    WB_CHECK(readers->zstd_free > 0);
+    ZSTD_DCtx *zstd = readers->zstd[--readers->zstd_free];
+    pthread_mutex_unlock(&readers->lock);
+    return zstd;
+}
+
+static void give_zstd(struct wb_run_readers *readers, ZSTD_DCtx *zstd)
+{
+    pthread_mutex_lock(&readers->lock);
+    readers->zstd[readers->zstd_free++] = zstd;
+    pthread_mutex_unlock(&readers->lock);
+}
+
+/* ---- runs ---------------------------------------------------------------------------------------------------- */
+
+enum step { STEP_NONE, STEP_BUSY, STEP_READY };
+
+struct run_input {
+    struct wb_input input;
+    struct wb_run run;
+    struct wb_run_readers *readers;
+    size_t block_bytes;
+
+    const char *p, *end; /* of the block at hand */
+    char *key;           /* run.key_max */
+    size_t key_len;
+    char *large;         /* run.large_max, or NULL where there is none */
+
+    /* Of whoever is reading ahead. */
+    uint64_t read;       /* bytes of the run that were read into the window */
+    char *window;
+    size_t window_bytes, window_start, window_end;
+    char *raw[2];
+    unsigned ahead;      /* which of raw is filled next */
+    size_t ahead_len;    /* of it; 0 with large_size: a RUN_LARGE comes */
+    size_t large_size;
+    uint32_t large_check;
+    int result;          /* 1 a block, 0 the end, or an error */
+    struct wb_error_copy error;
+
+    enum step step;      /* under the lock of readers */
+};
+
+static int damaged_run(const struct run_input *r)
+{
+    return wb_fail(WB_E_CORRUPT, "a temporary file in %s does not hold what was written to it", r->run.file->path);
+}
+
+size_t wb_input_run_window(size_t block_bytes)
+{
+    return 2 * (RUN_HEAD_BYTES + block_bytes);
+}
+
+size_t wb_input_run_cost(const struct wb_run *run, size_t block_bytes)
+{
+    return sizeof(struct run_input) + wb_input_run_window(block_bytes) + 2 * block_bytes + run->large_max + run->key_max + 256;
+}
+
+/* At least need bytes in the window; false at the end of the run. */
+static int fill_window(struct run_input *r, size_t need, bool *there_out)
+{
+    size_t have = r->window_end - r->window_start;
+
+    *there_out = true;
+    if (have >= need)
+        return 0;
+    uint64_t left = r->run.bytes - r->read;
+    memmove(r->window, r->window + r->window_start, have);
+    r->window_start = 0;
+    r->window_end = have;
+    size_t want = r->window_bytes - have;
+    want = want < left ? want : (size_t)left;
+    *there_out = have + want >= need;
+    if (!*there_out)
+        return have + want == 0 ? 0 : damaged_run(r);
+    int err = wb_file_read_exact(r->run.file, r->run.offset + r->read, r->window + have, want);
+    if (err < 0)
+        return err;
+    r->read += want;
+    r->window_end += want;
+    return 0;
+}
+
+/* The block at the start of the window, into raw. */
+static int unpack_block(struct run_input *r, const char *head)
+{
+    size_t stored = wb_get32(head), raw = wb_get32(head + 4);
+    const char *bytes = head + RUN_HEAD_BYTES;
+    char *to = r->raw[r->ahead];
+
+    if (raw > r->block_bytes || wb_hash32(bytes, stored) != wb_get32(head + 8))
+        return damaged_run(r);
+    if (wb_get32(head + 12) == RUN_PLAIN) {
+        if (stored != raw)
+            return damaged_run(r);
+        memcpy(to, bytes, raw);
+    } else {
+        ZSTD_DCtx *zstd = take_zstd(r->readers);
+        size_t got = ZSTD_decompressDCtx(zstd, to, r->block_bytes, bytes, stored);
+        give_zstd(r->readers, zstd);
+        if (ZSTD_isError(got) || got != raw)
+            return damaged_run(r);
+    }
+    r->ahead_len = raw;
+    r->window_start += RUN_HEAD_BYTES + stored;
+    return 1;
+}
+
+/* Reads the next block into raw[ahead], or notes that a large one comes. */
+static int read_ahead(struct run_input *r)
+{
+    bool there;
+    int err = fill_window(r, RUN_HEAD_BYTES, &there);
+
+    r->ahead_len = r->large_size = 0;
+    if (err < 0 || !there)
+        return err;
+    size_t stored = wb_get32(r->window + r->window_start);
+    if (wb_get32(r->window + r->window_start + 12) == RUN_LARGE) {
+        if (stored > r->run.large_max)
+            return damaged_run(r);
+        r->large_size = stored;
+        r->large_check = wb_get32(r->window + r->window_start + 8);
+        r->window_start += RUN_HEAD_BYTES;
+        return 1;
+    }
+    if (stored == 0 || stored > r->block_bytes)
+        return damaged_run(r);
+    err = fill_window(r, RUN_HEAD_BYTES + stored, &there);
+    if (err < 0 || !there)
+        return err < 0 ? err : damaged_run(r);
+    return unpack_block(r, r->window + r->window_start);
+}
+
+static void read_ahead_job(void *context)
+{
+    struct run_input *r = context;
+
+    r->result = read_ahead(r);
+    if (r->result < 0)
+        wb_error_save(r->result, &r->error);
+    pthread_mutex_lock(&r->readers->lock);
+    r->step = STEP_READY;
+    pthread_cond_broadcast(&r->readers->changed);
+    pthread_mutex_unlock(&r->readers->lock);
+}
+
+/* What is of it in the window, then the rest from the file. */
+static int read_large(struct run_input *r)
+{
+    size_t have = r->window_end - r->window_start, part = have < r->large_size ? have : r->large_size;
+    struct wb_record_head head;
+    int err = 0;
+
+    memcpy(r->large, r->window + r->window_start, part);
+    r->window_start += part;
+    if (part < r->large_size) {
+        if (r->large_size - part > r->run.bytes - r->read)
+            return damaged_run(r);
+        err = wb_file_read_exact(r->run.file, r->run.offset + r->read, r->large + part, r->large_size - part);
+        r->read += r->large_size - part;
+    }
+    if (err < 0)
+        return err;
+    r->p = r->large;
+    r->end = r->large + r->large_size;
+    const char *p = r->p;
+    if (!wb_record_head_get(&p, r->end, r->key_len, &head) || p + head.fresh + head.value != r->end)
+        return damaged_run(r);
+    p += head.fresh;
+    if (wb_run_large_check(wb_slice(r->large, (size_t)(p - r->large)), wb_slice(p, head.value)) != r->large_check)
+        return damaged_run(r);
+    return 1;
+}
+
+static int start_ahead(struct run_input *r)
+{
+    if (!r->readers->pool)
+        return 0;
+    r->step = STEP_BUSY;
+    int err = wb_pool_submit(r->readers->pool, read_ahead_job, r);
+    if (err < 0)
+        r->step = STEP_NONE;
+    return err;
+}
+
+static void wait_ahead(struct run_input *r)
+{
+    pthread_mutex_lock(&r->readers->lock);
+    while (r->step == STEP_BUSY)
+        pthread_cond_wait(&r->readers->changed, &r->readers->lock);
+    pthread_mutex_unlock(&r->readers->lock);
+}
+
+/* The next block becomes the one at hand. */
+static int next_block(struct run_input *r)
+{
+    wait_ahead(r);
+    if (r->step == STEP_NONE)
+        read_ahead_job(r);
+    r->step = STEP_NONE;
+    if (r->result < 0)
+        return wb_error_restore(&r->error);
+    if (r->result == 0)
+        return 0;
+    if (r->large_size) {
+        int more = read_large(r);
+        if (more < 0)
+            return more;
+    } else {
+        r->p = r->raw[r->ahead];
+        r->end = r->p + r->ahead_len;
+        r->ahead = 1 - r->ahead;
+    }
+    int err = start_ahead(r);
+    return err < 0 ? err : 1;
+}
+
+static int advance_run(struct wb_input *input)
+{
+    struct run_input *r = (struct run_input *)(void *)input;
+    struct wb_record_head head;
+
+    if (r->p == r->end) {
+        int more = next_block(r);
+        if (more != 1)
+            return more;
+    }
+    if (!wb_record_head_get(&r->p, r->end, r->key_len, &head) || head.shared + head.fresh > r->run.key_max)
+        return damaged_run(r);
+    memcpy(r->key + head.shared, r->p, head.fresh);
+    r->key_len = head.shared + head.fresh;
+    input->shared = head.shared;
+    input->key = wb_slice(r->key, r->key_len);
+    input->value = wb_slice(r->p + head.fresh, head.value);
+    r->p += head.fresh + head.value;
+    return 1;
+}
+
+static void close_run(struct wb_input *input)
+{
+    struct run_input *r = (struct run_input *)(void *)input;
+
+    wait_ahead(r);
+    wb_free(r->window);
+    wb_free(r->raw[0]);
+    wb_free(r->raw[1]);
+    wb_free(r->large);
+    wb_free(r->key);
+    wb_free(r);
+}
+
+int wb_input_run(const struct wb_run *run, struct wb_run_readers *readers, size_t block_bytes, size_t window_bytes,
+                 struct wb_input **input_out)
+{
+    struct run_input *r = wb_alloc_zero(1, sizeof *r);
+    int err = 0;
+
+    *input_out = NULL;
+    if (!r)
+        return WB_E_NOMEM;
+    WB_CHECK(window_bytes >= wb_input_run_window(block_bytes));
+    r->input = (struct wb_input){.key = WB_SLICE_EMPTY, .advance = advance_run, .close = close_run};
+    r->run = *run;
+    r->readers = readers;
+    r->block_bytes = block_bytes;
+    r->window_bytes = window_bytes;
+    r->window = wb_alloc(window_bytes);
+    r->raw[0] = wb_alloc(block_bytes);
+    r->raw[1] = wb_alloc(block_bytes);
+    r->key = wb_alloc(run->key_max);
+    r->large = run->large_max ? wb_alloc(run->large_max) : NULL;
+    if (!r->window || !r->raw[0] || !r->raw[1] || !r->key || (run->large_max && !r->large))
+        err = WB_E_NOMEM;
+    if (err == 0)
+        err = start_ahead(r);
+    if (err < 0) {
+        close_run(&r->input);
+        return err;
+    }
+    *input_out = &r->input;
+    return 0;
+}

@@ -1,0 +1,112 @@
+/*
+ * sorter_merge.c - a loser tree over sorted inputs that never compares the same bytes twice.
+ *
+ * Every loser in the tree knows how many bytes its key shares with the key that beat it. When a winner is handed out and its
+ * input moves on, the new key shares `shared` bytes with the old one (the input says so), and every loser on the way
+ * up was beaten by the old one: two numbers that are about the same key. The one who shares more with it is closer to
+ * it, hence less; only where both are equal are bytes compared, from there on. The keys that come out say the same about
+ * each other, which is what front coding needs.
+ */
+#include "base/check.h"
+#include "base/mem.h"
+#include "table/sorter.h"
+
+#define NOBODY UINT32_MAX
+
+/* Whether b comes before a, whose keys share `shared` bytes; *shared_out: how many they really share. */
+static bool beaten(const struct wb_loser *tree, uint32_t a, uint32_t b, int32_t shared, int32_t *shared_out)
+{
+    struct wb_slice x = tree->inputs[a]->key, y = tree->inputs[b]->key;
+    size_t from = (size_t)shared;
+    size_t n = from + wb_key_shared(wb_slice(x.ptr + from, x.len - from), wb_slice(y.ptr + from, y.len - from));
+
+    *shared_out = (int32_t)n;
+    if (n == x.len || n == y.len)
+        return x.len == y.len ? b < a : n == y.len;
+    return (uint8_t)y.ptr[n] < (uint8_t)x.ptr[n];
+}
+
+/* A contender meets the loser of a node; who wins goes on as the contender. */
+static inline void play(const struct wb_loser *tree, struct wb_loser_node *node, struct wb_loser_node *contender)
+{
+    struct wb_loser_node was = *node;
+    int32_t shared = was.shared;
+
+    if (contender->shared > was.shared || was.shared < 0)
+        return;
+    if (contender->shared == was.shared && !beaten(tree, contender->input, was.input, was.shared, &shared)) {
+        node->shared = shared;
+        return;
+    }
+    node->input = contender->input;
+    node->shared = contender->shared == was.shared ? shared : contender->shared;
+    *contender = was;
+}
+
+/* The first record of input i (or its end) finds its place. */
+static int enter(struct wb_loser *tree, uint32_t i)
+{
+    int more = tree->inputs[i]->advance(tree->inputs[i]);
+    struct wb_loser_node contender = {i, more == 1 ? 0 : -1};
+
+    if (more < 0)
+        return more;
+    for (uint32_t at = (i + tree->count) / 2; at > 0; at /= 2) {
+        if (tree->nodes[at].input == NOBODY) {
+            tree->nodes[at] = contender;
+            return 0;
+        }
+        play(tree, &tree->nodes[at], &contender);
+    }
+    tree->nodes[0] = contender;
+    return 0;
+}
+
+int wb_loser_init(struct wb_loser *tree, struct wb_input **inputs, size_t count)
+{
+    int err = 0;
+
+    WB_CHECK(count < NOBODY / 2);
+    *tree = (struct wb_loser){.inputs = inputs, .count = (uint32_t)count};
+    tree->nodes = wb_alloc((count + 1) * sizeof *tree->nodes);
+    if (!tree->nodes)
+        return WB_E_NOMEM;
+    for (size_t i = 0; i <= count; i++)
+        tree->nodes[i] = (struct wb_loser_node){NOBODY, -1};
+    for (uint32_t i = 0; i < tree->count && err == 0; i++)
+        err = enter(tree, i);
+    return err;
+}
+
+void wb_loser_release(struct wb_loser *tree)
+{
+    for (uint32_t i = 0; i < tree->count; i++)
+        if (tree->inputs[i])
+            tree->inputs[i]->close(tree->inputs[i]);
+    wb_free(tree->inputs);
+    wb_free(tree->nodes);
+    *tree = (struct wb_loser){0};
+}
+
+int wb_loser_next(struct wb_loser *tree, const struct wb_input **record_out, size_t *shared_out)
+{
+    struct wb_loser_node winner = tree->nodes[0];
+
+    *record_out = NULL;
+    if (tree->started && tree->count && winner.shared >= 0) {
+        struct wb_input *input = tree->inputs[winner.input];
+        int more = input->advance(input);
+        if (more < 0)
+            return more;
+        winner.shared = more ? (int32_t)input->shared : -1;
+        for (uint32_t at = (winner.input + tree->count) / 2; at > 0; at /= 2)
+            play(tree, &tree->nodes[at], &winner);
+        tree->nodes[0] = winner;
+    }
+    tree->started = true;
+    if (tree->count == 0 || winner.shared < 0)
+        return 0;
+    *record_out = tree->inputs[winner.input];
+    *shared_out = (size_t)winner.shared;
+    return 1;
+}

@@ -1,0 +1,148 @@
+/*
+ * sorter_pass.c - from runs on disk to one order.
+ *
+ * Each input of a merge needs memory for its buffers; where all runs together need more than there is, neighbouring runs (in
+ * the order of their records, so that equal keys keep it) are merged into longer ones, no more of them than it takes. The
+ * space of runs that were merged is given back. It never holds two merges' buffers at once.
+ */
+#include "base/check.h"
+#include "base/mem.h"
+#include "os/nameless.h"
+#include "table/sorter.h"
+
+enum {
+    WINDOW_MAX = 1 << 20,
+    READER_ZSTD_BYTES = 160 << 10, /* of a context that unpacks */
+};
+
+static struct wb_run *runs_of(const struct wb_sorter *sorter, size_t *count_out)
+{
+    *count_out = sorter->runs.len / sizeof(struct wb_run);
+    return (struct wb_run *)(void *)sorter->runs.ptr;
+}
+
+/* Memory for inputs, beside what a merge that writes needs. */
+static size_t input_budget(const struct wb_sorter *sorter)
+{
+    size_t taken = wb_run_writer_cost(sorter->block_bytes) + sorter->readers.zstd_count * READER_ZSTD_BYTES;
+
+    return sorter->memory_bytes > 2 * taken ? sorter->memory_bytes - taken : sorter->memory_bytes / 2;
+}
+
+static size_t total_cost(const struct wb_sorter *sorter, const struct wb_run *runs, size_t count)
+{
+    size_t cost = 0;
+
+    for (size_t i = 0; i < count; i++)
+        cost += wb_input_run_cost(&runs[i], sorter->block_bytes);
+    return cost;
+}
+
+static int open_tree(struct wb_sorter *sorter, const struct wb_run *runs, size_t count, struct wb_loser *tree)
+{
+    struct wb_input **inputs = wb_alloc_zero(count, sizeof *inputs);
+    size_t budget = input_budget(sorter), cost = total_cost(sorter, runs, count);
+    size_t window = wb_input_run_window(sorter->block_bytes);
+    int err = 0;
+
+    if (!inputs)
+        return WB_E_NOMEM;
+    /* What memory is left makes the reads longer. */
+    if (cost < budget)
+        window += (budget - cost) / count / 2;
+    window = window < WINDOW_MAX ? window : WINDOW_MAX;
+    for (size_t i = 0; i < count && err == 0; i++)
+        err = wb_input_run(&runs[i], &sorter->readers, sorter->block_bytes, window, &inputs[i]);
+    if (err < 0) {
+        *tree = (struct wb_loser){.inputs = inputs, .count = (uint32_t)count};
+        return err;
+    }
+    return wb_loser_init(tree, inputs, count);
+}
+
+static int write_merged(struct wb_sorter *sorter, struct wb_loser *tree, struct wb_run *run_out)
+{
+    struct wb_run_writer writer;
+    const struct wb_input *record;
+    size_t shared;
+    int more, err = 0;
+
+    if (sorter->merged.fd < 0)
+        err = wb_nameless_open(sorter->dir, &sorter->merged);
+    if (err < 0)
+        return err;
+    err = wb_run_writer_init(&writer, &sorter->merged, sorter->merged_bytes, sorter->block_bytes);
+    while (err == 0 && (more = wb_loser_next(tree, &record, &shared)) != 0)
+        err = more < 0 ? more : wb_run_writer_add(&writer, record->key, shared, record->value);
+    if (err == 0)
+        err = wb_run_writer_finish(&writer, run_out);
+    wb_run_writer_release(&writer);
+    return err;
+}
+
+/* Runs [first, first + count) become one. */
+static int merge_some(struct wb_sorter *sorter, size_t first, size_t count)
+{
+    struct wb_loser tree = {0};
+    struct wb_run merged = {0};
+    size_t all;
+    struct wb_run *runs = runs_of(sorter, &all);
+    int err = open_tree(sorter, runs + first, count, &tree);
+
+    if (err == 0)
+        err = write_merged(sorter, &tree, &merged);
+    wb_loser_release(&tree);
+    if (err < 0)
+        return err;
+    sorter->merged_bytes += merged.bytes;
+    sorter->stat.runs++;
+    sorter->stat.run_bytes += merged.bytes;
+    merged.order = runs[first].order;
+    for (size_t i = first; i < first + count; i++) {
+        wb_file_discard(runs[i].file, runs[i].offset, runs[i].bytes);
+        merged.depth = merged.depth > runs[i].depth + 1 ? merged.depth : runs[i].depth + 1;
+    }
+    runs[first] = merged;
+    memmove(runs + first + 1, runs + first + count, (all - first - count) * sizeof *runs);
+    sorter->runs.len -= (count - 1) * sizeof *runs;
+    return 0;
+}
+
+/* How many runs from first on are merged now: as many as memory allows and no more than are needed for the rest to fit. */
+static size_t choose_runs(const struct wb_sorter *sorter, size_t first, size_t excess)
+{
+    size_t all, budget = input_budget(sorter), cost = 0, largest = 0, count = 0;
+    const struct wb_run *runs = runs_of(sorter, &all);
+
+    while (first + count < all) {
+        size_t more = wb_input_run_cost(&runs[first + count], sorter->block_bytes);
+        if (cost + more > budget && count >= 2)
+            break;
+        cost += more;
+        largest = largest > more ? largest : more;
+        count++;
+        if (count >= 2 && cost - largest >= excess)
+            break;
+    }
+    return count;
+}
+
+int wb_sorter_merge_runs(struct wb_sorter *sorter)
+{
+    size_t all, cost, first = 0, budget = input_budget(sorter);
+    struct wb_run *runs = runs_of(sorter, &all);
+    int err = 0;
+
+    while (err == 0 && all > 2 && (cost = total_cost(sorter, runs, all)) > budget) {
+        size_t count = first + 1 < all ? choose_runs(sorter, first, cost - budget) : 0;
+        if (count >= 2)
+            err = merge_some(sorter, first, count);
+        first = count >= 2 ? first + 1 : 0; /* from the begin again: the next pass */
+        runs = runs_of(sorter, &all);
+    }
+    if (err < 0)
+        return err;
+    for (size_t i = 0; i < all; i++)
+        sorter->stat.passes = sorter->stat.passes > runs[i].depth + 1 ? sorter->stat.passes : runs[i].depth + 1;
+    return open_tree(sorter, runs, all, &sorter->tree);
+}
