@@ -15,6 +15,7 @@
 #define WB_CRAWL_DISPENSER_H
 
 #include "base/buf.h"
+#include "crawl/fetchlist.h"
 #include "webdb/webdb.h"
 
 #define WB_SITE_NAME_MAX 1024      /* a longer name is left out by wb_dispenser_add: nobody could resolve it */
@@ -50,6 +51,8 @@ struct wb_site_row {
     struct wb_slice alias_of;   /* name of the site that it is an alias of */
     struct wb_slice probe;      /* digest of robots.txt and root page, where known */
     uint32_t visit;             /* its number, from 1; 0: never visited */
+    uint32_t listed;            /* the number of the visit that a fetch list asks for; 0: none does */
+    int64_t sitemaps_ms;        /* when its sitemaps were last asked for; 0: never */
     struct wb_edit_place trail; /* its last journal record */
     int64_t trail_ms;           /* the time of that record; 0: not known */
     struct wb_slice home;       /* the repository whose journal that is in */
@@ -83,13 +86,15 @@ struct wb_site_plan {
     size_t seed_count;
     bool anew;                      /* a site whose visit is over begins another one; false: only gets the seeds */
     bool found;                     /* a link led there: it begins another visit where the one that is over was of an earlier run */
+    bool listed;                    /* with found: that visit asks for this plan's seeds and not for what the site had before */
     int64_t goes_on;                /* the run that this one goes on with: what was finished in it is not begun anew; 0: none */
 };
 
 /*
  * Adds sites and seeds to a run, in one transaction. A site that is there keeps its state, clocks and trail; one that is over
  * (DONE, ALIAS, REFUSED) goes back to UNRESOLVED where plan.anew says so, with no page and no seed taken. A site that a
- * newer run has not finished stays in that one. added_out: how many sites are new to the dispenser.
+ * newer run has not finished stays in that one. A visit that a fetch list asked for and nobody holds becomes a plain one where
+ * plan.anew says so. added_out: how many sites are new to the dispenser.
  */
 int wb_dispenser_add(struct wb_dispenser *dispenser, int64_t run, const struct wb_site_plan *plans, size_t count, uint64_t *added_out);
 
@@ -106,7 +111,7 @@ struct wb_run_wish {
  * Adds the plans, in one transaction, to the run that the crawl is: a new one, or the newest one that has not come to its end
  * where that consists of the same, so that crawls of the same seeds share the work. goes_on_out: that newest one, also where
  * this is a new run, which then goes on with a part of it; 0: none. Unfinished is a run that has an UNRESOLVED, READY or
- * CLAIMED site among those wished.
+ * CLAIMED site among those wished; fetch lists are no such runs.
  */
 int wb_dispenser_enter(struct wb_dispenser *dispenser, const struct wb_run_wish *wish, int64_t *run_out, int64_t *goes_on_out);
 
@@ -153,6 +158,7 @@ struct wb_site_report {
     int attempts;
     struct wb_slice reason, alias_of, probe, home;
     uint32_t visit;
+    int64_t sitemaps_ms;        /* 0: as it is */
     struct wb_edit_place trail; /* log 0: as it is */
     int64_t trail_ms;           /* time of that record */
     int64_t seeds_taken, pages;
@@ -178,6 +184,36 @@ int wb_dispenser_seeds(struct wb_dispenser *dispenser, int64_t site, int64_t aft
 
 /* Sites of a run that are DONE and have seeds that nobody took become READY again; how many. */
 int wb_dispenser_reopen(struct wb_dispenser *dispenser, int64_t run, uint64_t *count_out);
+
+/* ---- fetch lists (dispenser_list.c) ------------------------------------------------------------- */
+
+/* What is to be asked for of a site, in order. */
+struct wb_site_list {
+    struct wb_slice name, scheme;
+    const struct wb_seed *seeds;
+    size_t seed_count;
+};
+
+/*
+ * Makes them a new run, in one transaction. A site that a live owner holds is left as it is (busy); any other has these seeds and no others, and
+ * begins a visit that asks for them; one that waits goes on waiting. Of the sites of `known` (names that wb_dispenser_know told of; may be
+ * none) those that no visit ever reached join with the seeds that they have. run_out 0: there was nothing to do.
+ */
+int wb_dispenser_list(struct wb_dispenser *dispenser, int64_t now_ms, const struct wb_site_list *lists, size_t count,
+                      const struct wb_slice *known, size_t known_count, int64_t *run_out, struct wb_fetchlist_stat *stat_out);
+
+/* Sites that are to be known, and how they are to be treated; seeds only of those that are new. Begins no visit and moves none to another run. */
+int wb_dispenser_know(struct wb_dispenser *dispenser, const struct wb_site_plan *plans, size_t count);
+
+/* All sites by id (run 0), or those of a run; a batch a transaction. Where each returns non-zero, that is returned. */
+int wb_dispenser_each(struct wb_dispenser *dispenser, int64_t run, wb_site_each each, void *context);
+
+/* Classes: set by name, each told of by name. */
+int wb_dispenser_set_classes(struct wb_dispenser *dispenser, const struct wb_site_class *classes, size_t count);
+typedef int (*wb_class_each)(void *context, const struct wb_site_class *class);
+int wb_dispenser_classes(struct wb_dispenser *dispenser, wb_class_each each, void *context);
+
+/* ---- looking -------------------------------------------------------------------------------------- */
 
 /* One row by name; WB_E_NOTFOUND. It borrows from mem. */
 int wb_dispenser_get(struct wb_dispenser *dispenser, struct wb_slice name, struct wb_buf *mem, struct wb_site_row *row_out);

@@ -51,11 +51,10 @@ static int check_plan(const struct wb_site_plan *plan)
     return wb_dispenser_check_text("name of a class", plan->class_name);
 }
 
-/* Adds those that are new; *last becomes the id of the newest. */
-static int add_seeds(struct wb_dispenser *d, int64_t site, const struct wb_site_plan *plan, int64_t *last)
+int wb_dispenser_add_seeds(struct wb_dispenser *d, int64_t site, const struct wb_seed *seeds, size_t count, int64_t *last)
 {
-    for (size_t i = 0; i < plan->seed_count; i++) {
-        struct wb_slice url = plan->seeds[i].url;
+    for (size_t i = 0; i < count; i++) {
+        struct wb_slice url = seeds[i].url;
         int64_t hash = (int64_t)wb_hash64(url.ptr, url.len);
         int err = WB_SQL_RUN(d->sql, S_SEED_FIND, wb_sql_int(site), wb_sql_int(hash), wb_sql_str(url));
         if (err < 0)
@@ -63,7 +62,7 @@ static int add_seeds(struct wb_dispenser *d, int64_t site, const struct wb_site_
         wb_sql_end(d->sql, S_SEED_FIND);
         if (err == 1)
             continue;
-        err = WB_SQL_RUN(d->sql, S_SEED_ADD, wb_sql_int(site), wb_sql_int(hash), wb_sql_str(url), wb_sql_int(plan->seeds[i].depth));
+        err = WB_SQL_RUN(d->sql, S_SEED_ADD, wb_sql_int(site), wb_sql_int(hash), wb_sql_str(url), wb_sql_int(seeds[i].depth));
         if (err < 0)
             return err;
         *last = wb_sql_number(d->sql, S_SEED_ADD, 0);
@@ -72,8 +71,10 @@ static int add_seeds(struct wb_dispenser *d, int64_t site, const struct wb_site_
     return 0;
 }
 
-static void apply_plan(const struct wb_site_plan *plan, struct wb_site_row *row)
+void wb_record_plan(const struct wb_site_plan *plan, struct wb_record *record)
 {
+    struct wb_site_row *row = &record->row;
+
     if (plan->class_name.len)
         row->class_name = plan->class_name;
     if (plan->priority != INT_MIN)
@@ -82,6 +83,25 @@ static void apply_plan(const struct wb_site_plan *plan, struct wb_site_row *row)
         row->delay_ms = plan->delay_ms;
     if (plan->budget != -2)
         row->budget = plan->budget;
+}
+
+void wb_record_listed(struct wb_record *record)
+{
+    struct wb_site_row *row = &record->row;
+    uint32_t last = row->visit + 1 > row->listed ? row->visit + 1 : row->listed;
+
+    row->listed = last + 1;
+    row->attempts = 0;
+    row->pages = 0;
+}
+
+void wb_record_plain(struct wb_record *record)
+{
+    struct wb_site_row *row = &record->row;
+
+    if (row->listed > row->visit)
+        row->visit = row->listed;
+    row->listed = 0;
 }
 
 static void begin_anew(struct wb_record *record)
@@ -93,13 +113,29 @@ static void begin_anew(struct wb_record *record)
         record->anew = record->anew || wb_site_over(row->before);
         return;
     }
+    if (!wb_site_over(row->state) && !row->listed)
+        return;
+    wb_record_plain(record);
+    row->pages = 0;
+    row->seeds_taken = 0;
     if (!wb_site_over(row->state))
         return;
     row->state = WB_SITE_UNRESOLVED;
     row->attempts = 0;
-    row->pages = 0;
-    row->seeds_taken = 0;
     row->reason = row->alias_of = row->probe = WB_SLICE_EMPTY; /* the root is to be compared anew */
+}
+
+/* A link of a listed visit led to a site whose visit is over: only what was found is asked for. */
+static void begin_listed(struct wb_record *record)
+{
+    struct wb_site_row *row = &record->row;
+
+    if (!wb_site_over(row->state))
+        return;
+    wb_record_listed(record);
+    row->state = WB_SITE_UNRESOLVED;
+    row->seeds_taken = record->seed_last;
+    row->reason = row->alias_of = WB_SLICE_EMPTY;
 }
 
 /* It was finished in the run that is gone on with. A refused one is tried again: that costs nobody a request. */
@@ -113,7 +149,7 @@ static bool finished_before(const struct wb_site_plan *plan, const struct wb_sit
 static bool record_same(const struct wb_record *a, const struct wb_record *b)
 {
     return a->anew == b->anew && a->seed_last == b->seed_last && a->row.state == b->row.state && a->row.run == b->row.run &&
-           a->row.priority == b->row.priority && a->row.delay_ms == b->row.delay_ms && a->row.budget == b->row.budget &&
+           a->row.listed == b->row.listed && a->row.priority == b->row.priority && a->row.delay_ms == b->row.delay_ms && a->row.budget == b->row.budget &&
            wb_slice_equal(a->row.class_name, b->row.class_name);
 }
 
@@ -123,10 +159,12 @@ static int add_to_site(struct wb_dispenser *d, int64_t run, const struct wb_site
 
     if (run > now.row.run || wb_site_over(now.row.state))
         now.row.run = run;
-    apply_plan(plan, &now.row);
-    if ((plan->anew || (plan->found && run > was->row.run)) && !finished_before(plan, &was->row))
+    wb_record_plan(plan, &now);
+    if (plan->found && plan->listed && run > was->row.run)
+        begin_listed(&now);
+    else if ((plan->anew || (plan->found && run > was->row.run)) && !finished_before(plan, &was->row))
         begin_anew(&now);
-    int err = add_seeds(d, now.row.id, plan, &now.seed_last);
+    int err = wb_dispenser_add_seeds(d, now.row.id, plan->seeds, plan->seed_count, &now.seed_last);
     /* Most links to other sites tell nothing new. */
     return err < 0 || record_same(was, &now) ? err : wb_record_save(d, was, &now);
 }
@@ -137,10 +175,12 @@ static int add_new_site(struct wb_dispenser *d, int64_t run, const struct wb_sit
 
     now.row = (struct wb_site_row){.name = plan->name, .scheme = plan->scheme, .state = WB_SITE_UNRESOLVED, .before = WB_SITE_UNRESOLVED,
                                    .run = run, .delay_ms = -1, .budget = -1};
-    apply_plan(plan, &now.row);
+    wb_record_plan(plan, &now);
+    if (plan->found && plan->listed)
+        wb_record_listed(&now);
     int err = wb_record_insert(d, &now);
     if (err == 0)
-        err = add_seeds(d, now.row.id, plan, &now.seed_last);
+        err = wb_dispenser_add_seeds(d, now.row.id, plan->seeds, plan->seed_count, &now.seed_last);
     if (err == 0 && now.seed_last)
         err = WB_SQL_RUN(d->sql, S_SEED_LAST, wb_sql_int(now.row.id), wb_sql_int(now.seed_last));
     return err;

@@ -21,6 +21,7 @@ static void go_back(struct wb_record *record)
     if (row->state == WB_SITE_READY && row->address.len == 0)
         row->state = WB_SITE_UNRESOLVED;
     if (record->anew && wb_site_over(row->state)) {
+        wb_record_plain(record);
         row->state = WB_SITE_UNRESOLVED;
         row->seeds_taken = row->pages = 0;
         row->probe = WB_SLICE_EMPTY;

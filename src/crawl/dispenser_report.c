@@ -94,6 +94,8 @@ static void apply_report(const struct wb_site_report *report, struct wb_record *
     row->attempts = report->attempts;
     row->alias_of = report->alias_of;
     row->visit = report->visit;
+    if (report->sitemaps_ms)
+        row->sitemaps_ms = report->sitemaps_ms;
     row->seeds_taken = report->seeds_taken;
     row->pages = report->pages;
     if (report->state == WB_SITE_CLAIMED)
@@ -102,6 +104,7 @@ static void apply_report(const struct wb_site_report *report, struct wb_record *
     if (row->state == WB_SITE_DONE && record->seed_last > row->seeds_taken)
         row->state = WB_SITE_READY;
     if (record->anew && wb_site_over(row->state)) {
+        wb_record_plain(record);
         row->state = WB_SITE_UNRESOLVED;
         row->seeds_taken = row->pages = 0;
         row->probe = WB_SLICE_EMPTY;

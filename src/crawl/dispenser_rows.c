@@ -197,10 +197,13 @@ int wb_record_read(const struct wb_dispenser *d, enum wb_dispenser_statement sta
     row->pages = number(&c);
     record_out->anew = number(&c) != 0;
     record_out->seed_last = number(&c);
-    if (state < WB_SITE_UNRESOLVED || state > WB_SITE_REFUSED || back_state < WB_SITE_UNRESOLVED || back_state > WB_SITE_REFUSED ||
+    int64_t listed = number(&c);
+    row->sitemaps_ms = number(&c);
+    if (listed < 0 || listed > UINT32_MAX || state < WB_SITE_UNRESOLVED || state > WB_SITE_REFUSED || back_state < WB_SITE_UNRESOLVED || back_state > WB_SITE_REFUSED ||
         rank < -(int64_t)INT_MAX || rank > INT_MAX || attempts < INT_MIN || attempts > INT_MAX ||
         (state == WB_SITE_CLAIMED) != (row->owner.len > 0))
         return wb_fail(WB_E_CORRUPT, "%s is damaged: the row of the site with id %lld", wb_sql_where(d->sql), (long long)row->id);
+    row->listed = (uint32_t)listed;
     row->state = (enum wb_site_state)state;
     row->before = (enum wb_site_state)back_state;
     row->priority = (int)-rank;
@@ -393,7 +396,7 @@ static int run_save(struct wb_dispenser *d, const struct wb_record *now, bool st
                       wb_sql_str(r->alias_of), wb_sql_str(r->probe), wb_sql_int(r->visit), wb_sql_int(r->trail.log),
                       wb_sql_int((int64_t)r->trail.offset), wb_sql_int(r->trail_ms), wb_sql_str(r->home), wb_sql_int(r->seeds_taken),
                       wb_sql_str(r->owner), wb_sql_int(r->lease_ms), wb_sql_int(r->pages), wb_sql_int(stays), wb_sql_int(now->anew),
-                      wb_sql_int(now->seed_last));
+                      wb_sql_int(now->seed_last), wb_sql_int(r->listed), wb_sql_int(r->sitemaps_ms));
 }
 
 int wb_record_save(struct wb_dispenser *d, const struct wb_record *was, const struct wb_record *now)
@@ -429,7 +432,7 @@ int wb_record_insert(struct wb_dispenser *d, struct wb_record *now)
     err = WB_SQL_RUN(d->sql, S_INSERT, wb_sql_str(r->name), wb_sql_str(wb_site_domain(r->name)), wb_sql_str(r->scheme),
                      wb_sql_int(r->state), wb_sql_int(r->before), wb_sql_int(r->run), wb_sql_int(-(int64_t)r->priority),
                      wb_sql_int(r->delay_ms), wb_sql_int(r->budget), wb_sql_str(r->class_name), wb_sql_str(r->owner),
-                     wb_sql_int(r->lease_ms));
+                     wb_sql_int(r->lease_ms), wb_sql_int(r->listed));
     if (err < 0)
         return err;
     WB_CHECK(err == 1);

@@ -6,6 +6,7 @@
  *   dispenser_rows.c    transactions; a row between database and memory; heads and counts kept true
  *   dispenser_add.c     sites, seeds and runs come in
  *   dispenser_runs.c    which run a crawl is
+ *   dispenser_list.c    fetch lists, classes, all sites
  *   dispenser_claim.c   leases: claim, borrow, renew, lost, release
  *   dispenser_report.c  what resolvers and crawlers tell of a site
  */
@@ -73,6 +74,21 @@ int wb_dispenser_next_run(struct wb_dispenser *d, void *context);
 /* context: a struct wb_addition. */
 int wb_dispenser_add_plans(struct wb_dispenser *d, void *context);
 int wb_dispenser_check_plans(const struct wb_site_plan *plans, size_t count);
+
+/* Adds those that are new; *last becomes the id of the newest. */
+int wb_dispenser_add_seeds(struct wb_dispenser *d, int64_t site, const struct wb_seed *seeds, size_t count, int64_t *last);
+
+/* What the plan says of the site itself. */
+void wb_record_plan(const struct wb_site_plan *plan, struct wb_record *record);
+
+/*
+ * The next visit is a listed one. Its number is above that of every visit that may have begun, told of or not: a process that
+ * died may have begun one more than the row knows, or the one that was listed before.
+ */
+void wb_record_listed(struct wb_record *record);
+
+/* The next visit is a plain one, if one was listed. */
+void wb_record_plain(struct wb_record *record);
 
 /* ---- reading ----------------------------------------------------------------------------------- */
 

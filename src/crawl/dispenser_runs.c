@@ -43,14 +43,26 @@ static int take_number(struct wb_dispenser *d, enum wb_dispenser_statement state
 
 /* ---- the newest unfinished run ---------------------------------------------------------------------- */
 
+/* A run that was made by a fetch list is not what a crawl of seeds goes on with. */
+static int note_plain_run(struct wb_dispenser *d, struct entry *e, int64_t run)
+{
+    int err = run > e->newest ? WB_SQL_RUN(d->sql, S_LISTED_ANY, wb_sql_int(run)) : 1;
+
+    if (err == 0)
+        note_run(e, run);
+    else if (run > e->newest)
+        wb_sql_end(d->sql, S_LISTED_ANY);
+    return err < 0 ? err : 0;
+}
+
 static int search_counts(struct wb_dispenser *d, struct entry *e)
 {
     int err = wb_sql_run(d->sql, S_COUNTS_ALL, NULL, 0);
 
     while (err > 0) {
         if (wb_sql_number(d->sql, S_COUNTS_ALL, 2) > 0 && is_open(wb_sql_number(d->sql, S_COUNTS_ALL, 1)))
-            note_run(e, wb_sql_number(d->sql, S_COUNTS_ALL, 0));
-        err = wb_sql_next(d->sql, S_COUNTS_ALL);
+            err = note_plain_run(d, e, wb_sql_number(d->sql, S_COUNTS_ALL, 0));
+        err = err < 0 ? err : wb_sql_next(d->sql, S_COUNTS_ALL);
     }
     return err;
 }
@@ -74,7 +86,7 @@ static int each_wished(struct wb_dispenser *d, struct entry *e, void (*found)(st
 
 static void look_for_open(struct entry *e, const struct wb_site_row *row)
 {
-    if (row && is_open(row->state))
+    if (row && is_open(row->state) && !row->listed)
         note_run(e, row->run);
 }
 
@@ -99,7 +111,7 @@ static void compare_site(struct entry *e, const struct wb_site_row *row)
 {
     if (!row || row->run != e->newest)
         e->strange = true;
-    else if (is_open(row->state))
+    else if (is_open(row->state) && !row->listed)
         e->open[e->open_count++] = row->id;
 }
 

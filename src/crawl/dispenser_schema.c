@@ -1,7 +1,8 @@
 /*
  * dispenser_schema.c - the dispenser's tables; docs/formats/dispenser.md tells of each column.
  *
- * Tables are made where there are none and never altered: another version of them is refused, a newer one as such.
+ * Tables are made where there are none. Those of an earlier version are brought up to this one, step by step, in the
+ * transaction that finds them; a newer one is refused as such, any other as damage.
  *
  * How a claim stays fast. Of all ready sites of a run that share an address, the best (rank, then id) is the head. A
  * claim walks the heads in order, so an address that another process holds costs it one look and not one for each of
@@ -10,9 +11,9 @@
 #include "crawl/dispenser_rows.h"
 #include "base/error.h"
 
-enum { VERSION = 1 };
+enum { VERSION = 2 };
 
-/* %s: how a column is declared that numbers its rows. */
+/* Version 1. %s: how a column is declared that numbers its rows. */
 static const char tables[] =
     "CREATE TABLE webbase_meta (name TEXT PRIMARY KEY, value BIGINT NOT NULL);"
     "CREATE TABLE webbase_site ("
@@ -48,6 +49,15 @@ static const char indexes[] =
     "CREATE INDEX webbase_seed_site ON webbase_seed (site, id);"
     "CREATE INDEX webbase_seed_hash ON webbase_seed (site, hash);";
 
+/* steps[n]: from version n + 1 to the next. */
+static const char *const steps[VERSION - 1] = {
+    "ALTER TABLE webbase_site ADD COLUMN listed BIGINT NOT NULL DEFAULT 0;"
+    "ALTER TABLE webbase_site ADD COLUMN sitemaps_ms BIGINT NOT NULL DEFAULT 0;"
+    "CREATE INDEX webbase_site_listed ON webbase_site (run) WHERE listed <> 0;"
+    "CREATE TABLE webbase_class (name TEXT PRIMARY KEY, fetches BIGINT NOT NULL, delay_ms BIGINT NOT NULL,"
+    "min_ms BIGINT NOT NULL, max_ms BIGINT NOT NULL);",
+};
+
 static int make_tables(struct wb_dispenser *d)
 {
     struct wb_buf text = WB_BUF_INIT;
@@ -56,7 +66,7 @@ static int make_tables(struct wb_dispenser *d)
 
     err = wb_buf_printf(&text, tables, id, id);
     if (err == 0)
-        err = wb_buf_printf(&text, "INSERT INTO webbase_meta (name, value) VALUES ('version', %d), ('run', 0);", VERSION);
+        err = wb_buf_printf(&text, "INSERT INTO webbase_meta (name, value) VALUES ('version', 1), ('run', 0);");
     if (err == 0)
         err = wb_buf_append_str(&text, indexes);
     if (err == 0)
@@ -67,10 +77,22 @@ static int make_tables(struct wb_dispenser *d)
     return err;
 }
 
-static int check_version(struct wb_dispenser *d)
+static int step_up(struct wb_dispenser *d, int64_t version)
+{
+    int err = 0;
+
+    for (; err == 0 && version < VERSION; version++)
+        err = wb_sql_exec(d->sql, steps[version - 1]);
+    return err < 0 ? err : WB_SQL_RUN(d->sql, S_VERSION, wb_sql_int(VERSION));
+}
+
+/* What the tables say, 1 to VERSION. */
+static int read_version(struct wb_dispenser *d, int64_t *version_out)
 {
     const char *where = wb_sql_where(d->sql);
     int err = WB_SQL_RUN(d->sql, S_META, wb_sql_str(WB_SLICE_LIT("version")));
+
+    *version_out = 0;
 
     if (err < 0)
         return err;
@@ -78,32 +100,38 @@ static int check_version(struct wb_dispenser *d)
     wb_sql_end(d->sql, S_META);
     if (version > VERSION)
         return wb_fail(WB_E_NEWER, "the tables in %s are of version %lld; this program knows %d", where, (long long)version, VERSION);
-    if (version != VERSION)
+    if (version < 1)
         return wb_fail(WB_E_CORRUPT, "the tables in %s have no version that this program knows", where);
+    *version_out = version;
     return 0;
 }
 
-/* Most of the time the tables are there, and nobody's lock is needed to see that. */
+/* Most of the time the tables are there, and nobody's lock is needed to see that. context: the version, 0 where there are none. */
 static int look_for_tables(struct wb_dispenser *d, void *context)
 {
-    bool *found_out = context;
+    int64_t *version_out = context;
     int err = wb_sql_has_table(d->sql, "webbase_meta");
 
-    *found_out = err == 1;
-    return err == 1 ? check_version(d) : err;
+    *version_out = 0;
+    return err == 1 ? read_version(d, version_out) : err;
 }
 
 static int make_where_missing(struct wb_dispenser *d, void *context)
 {
-    int err = look_for_tables(d, context);
+    int64_t *version = context;
+    int err = look_for_tables(d, version);
 
-    return err < 0 || *(bool *)context ? err : make_tables(d);
+    if (err == 0 && *version == 0) {
+        err = make_tables(d);
+        *version = 1;
+    }
+    return err < 0 ? err : step_up(d, *version);
 }
 
 int wb_dispenser_schema(struct wb_dispenser *d)
 {
-    bool found = false;
-    int err = wb_dispenser_transact(d, false, look_for_tables, &found);
+    int64_t version = 0;
+    int err = wb_dispenser_transact(d, false, look_for_tables, &version);
 
-    return err < 0 || found ? err : wb_dispenser_transact(d, true, make_where_missing, &found);
+    return err < 0 || version == VERSION ? err : wb_dispenser_transact(d, true, make_where_missing, &version);
 }

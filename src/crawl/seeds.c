@@ -125,17 +125,28 @@ static struct wb_slice next_word(struct wb_slice *rest)
     return word;
 }
 
-/* "2.5" seconds, to ms. */
-static bool parse_seconds(struct wb_slice text, int64_t *ms_out)
+/* "2.5" seconds; with units also "10m", "6h", "1d". To ms. */
+static bool parse_time(struct wb_slice text, bool units, int64_t *ms_out)
 {
+    static const struct {
+        char letter;
+        double seconds;
+    } table[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}, {'w', 7 * 86400}};
     char copy[32], *end = NULL;
+    double unit = 1;
 
     if (text.len == 0 || text.len >= sizeof copy)
         return false;
     memcpy(copy, text.ptr, text.len);
     copy[text.len] = '\0';
-    double seconds = strtod(copy, &end);
-    if (*end || !(seconds >= 0) || seconds > 1e6)
+    double number = strtod(copy, &end);
+    for (size_t i = 0; units && end > copy && i < sizeof table / sizeof *table; i++)
+        if (*end == table[i].letter && !end[1]) {
+            unit = table[i].seconds;
+            end++;
+        }
+    double seconds = number * unit;
+    if (*end || !(seconds >= 0) || seconds > (units ? 1e9 : 1e6))
         return false;
     *ms_out = (int64_t)(seconds * 1000);
     return true;
@@ -163,7 +174,7 @@ static int set_wish(struct wb_seed_list *list, struct wb_slice word, struct wb_s
     bool negative = value.len && value.ptr[0] == '-';
     struct wb_slice digits = negative ? wb_slice(value.ptr + 1, value.len - 1) : value;
     if (wb_slice_equal(name, WB_SLICE_LIT("delay"))) {
-        if (parse_seconds(value, &wish->delay_ms))
+        if (parse_time(value, false, &wish->delay_ms))
             return 0;
     } else if (wb_slice_equal(name, WB_SLICE_LIT("budget"))) {
         if (!negative && wb_slice_to_u64(digits, &number) && number < INT64_MAX) {
@@ -190,24 +201,68 @@ static int set_wish(struct wb_seed_list *list, struct wb_slice word, struct wb_s
                    WB_SLICE_ARG(word));
 }
 
+/* What only a class has: 1 where the word was one of these. */
+static int set_class(struct wb_slice word, struct wb_site_class *class)
+{
+    uint64_t number;
+    bool fetches = wb_slice_starts(word, WB_SLICE_LIT("fetches=")), min = wb_slice_starts(word, WB_SLICE_LIT("min="));
+
+    if (!fetches && !min && !wb_slice_starts(word, WB_SLICE_LIT("max=")))
+        return 0;
+    size_t at = fetches ? 8 : 4;
+    struct wb_slice value = wb_slice(word.ptr + at, word.len - at);
+    if (fetches && wb_slice_to_u64(value, &number) && number < INT64_MAX) {
+        class->fetches = (int64_t)number;
+        return 1;
+    }
+    if (!fetches && parse_time(value, true, min ? &class->min_ms : &class->max_ms))
+        return 1;
+    return wb_fail(WB_E_INVALID, "'%.*s': a class may have fetches=NUMBER, and min= and max= of a time such as 90, 10m, 6h or 1d", WB_SLICE_ARG(word));
+}
+
+/* A class that is there already gets the new meaning. */
+static int keep_class(struct wb_seed_list *list, struct wb_slice name, const struct wb_site_plan *wish, const struct wb_site_class *site_class)
+{
+    const struct wb_seed_class *found = find_class(list, name);
+    size_t at = found ? (size_t)(found - list->classes) : list->class_count;
+
+    if (!found) {
+        struct wb_seed_class *classes = wb_realloc(list->classes, (at + 1) * sizeof *classes);
+        list->classes = classes ? classes : list->classes;
+        struct wb_site_class *site_classes = classes ? wb_realloc(list->site_classes, (at + 1) * sizeof *site_classes) : NULL;
+        if (!site_classes)
+            return WB_E_NOMEM;
+        list->site_classes = site_classes;
+        list->classes[at].name = wb_strndup(name.ptr, name.len);
+        if (!list->classes[at].name)
+            return WB_E_NOMEM;
+        list->class_count++;
+    }
+    list->classes[at] = (struct wb_seed_class){list->classes[at].name, wish->priority, wish->delay_ms, wish->budget};
+    list->site_classes[at] = *site_class;
+    list->site_classes[at].name = wb_slice_str(list->classes[at].name);
+    list->site_classes[at].delay_ms = wish->delay_ms >= 0 ? wish->delay_ms : -1;
+    return 0;
+}
+
 static int add_class(struct wb_seed_list *list, struct wb_slice rest)
 {
     struct wb_slice name = next_word(&rest);
     struct wb_site_plan wish = no_wish();
+    struct wb_site_class class = {.fetches = -1, .delay_ms = -1};
 
     if (!name.len)
         return wb_fail(WB_E_INVALID, "a class needs a name");
-    for (struct wb_slice word = next_word(&rest); word.len; word = next_word(&rest)) {
-        int err = set_wish(list, word, &wish);
+    for (struct wb_slice word = next_word(&rest); word.len && word.ptr[0] != '#'; word = next_word(&rest)) {
+        int err = set_class(word, &class);
+        if (err == 0)
+            err = set_wish(list, word, &wish);
         if (err < 0)
             return err;
     }
-    struct wb_seed_class *classes = wb_realloc(list->classes, (list->class_count + 1) * sizeof *classes);
-    if (!classes)
-        return WB_E_NOMEM;
-    list->classes = classes;
-    classes[list->class_count] = (struct wb_seed_class){wb_strndup(name.ptr, name.len), wish.priority, wish.delay_ms, wish.budget};
-    return classes[list->class_count].name ? (list->class_count++, 0) : WB_E_NOMEM;
+    if (class.max_ms && class.min_ms > class.max_ms)
+        return wb_fail(WB_E_INVALID, "class %.*s: min is more than max", WB_SLICE_ARG(name));
+    return keep_class(list, name, &wish, &class);
 }
 
 int wb_seeds_line(struct wb_seed_list *list, struct wb_slice line)
@@ -282,6 +337,7 @@ void wb_seeds_release(struct wb_seed_list *list)
         wb_free(list->classes[i].name);
     wb_free(list->mem);
     wb_free(list->classes);
+    wb_free(list->site_classes);
     wb_free(list->plans);
     wb_free(list->seeds);
     *list = (struct wb_seed_list){0};

@@ -3,12 +3,14 @@
  *
  *   # a comment
  *   class small delay=20 priority=-10 budget=1000
+ *   class news fetches=500 delay=2 min=10m max=1d
  *   https://example.org/
  *   https://tiny.example/  class=small
  *   https://other.example/  delay=2.5 budget=500 priority=5
  *
  * What a line says of a URL holds for its whole site. The class `small` is known without being
- * told: 20 seconds, after the others (WebBase Components, sections 2.1.1.1 and 2.1.2).
+ * told: 20 seconds, after the others (WebBase Components, sections 2.1.1.1 and 2.1.2). What only a class
+ * can have: fetches of a cycle for all its sites together, and the least and most time between two visits to a page.
  */
 #ifndef WB_CRAWL_SEEDS_H
 #define WB_CRAWL_SEEDS_H
@@ -21,7 +23,8 @@ struct wb_seed_list {
     size_t count, cap;
     char **mem;
     size_t mem_count, mem_cap;
-    struct wb_seed_class *classes;
+    struct wb_seed_class *classes;      /* what they mean for the plan of a site */
+    struct wb_site_class *site_classes; /* the same ones, for refreshing */
     size_t class_count;
 };
 

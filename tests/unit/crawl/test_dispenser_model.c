@@ -16,7 +16,8 @@ struct twin_site {
     enum wb_site_state state, before;
     int64_t run, delay_ms, budget, expires_ms, next_ms, trail_ms, seeds_taken, lease_ms, pages;
     int priority, attempts, address, probe; /* address 0: none */
-    uint32_t visit;
+    uint32_t visit, listed;
+    int64_t sitemaps_ms;
     struct wb_edit_place trail;
     int owner;              /* 0: none */
     bool anew;
@@ -29,6 +30,7 @@ struct trace {
     struct chance chance;
     struct twin_site sites[SITES];
     int64_t now_ms;
+    int64_t list_run;       /* the last one that a list made; 0: none yet */
     unsigned step;
     bool print;
 };
@@ -41,6 +43,11 @@ static const char *const probes[3] = {"", "aaaa", "bbbb"};
 static int pick(struct trace *t, int n)
 {
     return (int)chance_below(&t->chance, (uint64_t)n);
+}
+
+static int64_t pick_run(struct trace *t)
+{
+    return t->list_run && pick(t, 3) == 0 ? t->list_run : 1 + pick(t, RUNS);
 }
 
 static void name_of(int site, char name_out[32])
@@ -85,10 +92,26 @@ static void say(const struct trace *t, const char *what, int a, int b)
 
 /* ---- what the twin does ------------------------------------------------------------------------------ */
 
+static void twin_plain(struct twin_site *s)
+{
+    s->visit = s->listed > s->visit ? s->listed : s->visit;
+    s->listed = 0;
+}
+
+static void twin_listed(struct twin_site *s)
+{
+    uint32_t last = s->visit + 1 > s->listed ? s->visit + 1 : s->listed;
+
+    s->listed = last + 1;
+    s->attempts = 0;
+    s->pages = 0;
+}
+
 static void twin_end_lease(struct twin_site *s)
 {
     s->state = s->before == WB_SITE_READY && !s->address ? WB_SITE_UNRESOLVED : s->before;
     if (s->anew && over(s->state)) {
+        twin_plain(s);
         s->state = WB_SITE_UNRESOLVED;
         s->seeds_taken = s->pages = s->probe = 0;
     }
@@ -163,6 +186,7 @@ static void twin_report(struct trace *t, int owner, const struct wb_site_report 
     s->next_ms = r->next_ms;
     s->attempts = r->attempts;
     s->visit = r->visit;
+    s->sitemaps_ms = r->sitemaps_ms ? r->sitemaps_ms : s->sitemaps_ms;
     s->seeds_taken = r->seeds_taken;
     s->pages = r->pages;
     for (int i = 1; i < 3; i++)
@@ -171,6 +195,7 @@ static void twin_report(struct trace *t, int owner, const struct wb_site_report 
         return;
     s->state = r->state == WB_SITE_DONE && seed_last(s) > s->seeds_taken ? WB_SITE_READY : r->state;
     if (s->anew && over(s->state)) {
+        twin_plain(s);
         s->state = WB_SITE_UNRESOLVED;
         s->seeds_taken = s->pages = s->probe = 0;
     }
@@ -206,6 +231,7 @@ static void compare_row(struct trace *t, int site)
         SAME(budget, s->budget), SAME(address_expires_ms, s->expires_ms), SAME(next_ms, s->next_ms), SAME(attempts, s->attempts);
         SAME(visit, s->visit), SAME(trail.log, s->trail.log), SAME(trail.offset, s->trail.offset), SAME(trail_ms, s->trail_ms);
         SAME(seeds_taken, s->seeds_taken), SAME(lease_ms, s->lease_ms), SAME(pages, s->pages);
+        SAME(listed, s->listed), SAME(sitemaps_ms, s->sitemaps_ms);
         must(row.state != WB_SITE_CLAIMED || row.before == s->before);
     }
     wb_buf_release(&mem);
@@ -260,22 +286,38 @@ static int learn_seed(void *context, const struct wb_seed *seed)
     return 0;
 }
 
-static void twin_add(struct trace *t, int64_t run, const struct wb_site_plan *plan, struct twin_site *s)
+static void twin_add(int64_t run, const struct wb_site_plan *plan, struct twin_site *s)
 {
-    (void)t;
-    if (!s->there)
+    int64_t was_run = s->run;
+    bool found = s->there && plan->found && run > s->run;
+
+    if (!s->there) {
         *s = (struct twin_site){.there = true, .state = WB_SITE_UNRESOLVED, .before = WB_SITE_UNRESOLVED, .run = run, .delay_ms = -1, .budget = -1};
+        if (plan->found && plan->listed)
+            twin_listed(s);
+        was_run = run;
+    }
     if (run > s->run || over(s->state))
         s->run = run;
     s->priority = plan->priority == INT_MIN ? s->priority : plan->priority;
     s->delay_ms = plan->delay_ms == -2 ? s->delay_ms : plan->delay_ms;
     s->budget = plan->budget == -2 ? s->budget : plan->budget;
-    if (plan->anew && s->state == WB_SITE_CLAIMED && over(s->before)) {
-        s->anew = true;
-    } else if (plan->anew && over(s->state)) {
-        s->state = WB_SITE_UNRESOLVED;
-        s->attempts = 0;
-        s->pages = s->seeds_taken = s->probe = 0;
+    bool new = s->id == 0, anew = (plan->anew || (plan->found && run > was_run)) && !new;
+    if (found && plan->listed) {
+        if (over(s->state)) {
+            twin_listed(s);
+            s->state = WB_SITE_UNRESOLVED;
+            s->seeds_taken = seed_last(s);
+        }
+    } else if (anew && s->state == WB_SITE_CLAIMED) {
+        s->anew = s->anew || over(s->before);
+    } else if (anew && (over(s->state) || s->listed)) {
+        twin_plain(s);
+        s->pages = s->seeds_taken = 0;
+        if (over(s->state)) {
+            s->state = WB_SITE_UNRESOLVED;
+            s->attempts = s->probe = 0;
+        }
     }
 }
 
@@ -285,23 +327,27 @@ static void do_add(struct trace *t)
     struct wb_seed seeds[PLANS][3];
     char names[PLANS][32], urls[PLANS][3][64];
     int sites[PLANS], count = 1 + pick(t, PLANS);
-    int64_t run = 1 + pick(t, RUNS);
+    int64_t run = pick_run(t);
     uint64_t added, expected = 0;
 
     for (int i = 0; i < count; i++) {
         sites[i] = pick(t, SITES);
+        for (int k = 0; k < i; k++) /* one that is new to the twin has no id yet */
+            sites[i] = sites[k] == sites[i] ? (sites[i] + 1) % SITES : sites[i];
         say(t, "add", sites[i], (int)run);
         name_of(sites[i], names[i]);
         plans[i] = (struct wb_site_plan){.name = wb_slice_str(names[i]), .scheme = WB_SLICE_LIT("http"), .priority = pick(t, 2) ? INT_MIN : pick(t, 5) - 2,
                                          .delay_ms = pick(t, 4) - 2, .budget = pick(t, 4) - 2, .seeds = seeds[i],
                                          .seed_count = (size_t)pick(t, 4), .anew = pick(t, 2) == 0};
+        plans[i].found = !plans[i].anew && pick(t, 2);
+        plans[i].listed = plans[i].found && pick(t, 2);
         for (size_t k = 0; k < plans[i].seed_count; k++) {
             int number = pick(t, SEEDS);
             snprintf(urls[i][k], sizeof urls[i][k], "http://%s/%d", names[i], number);
             seeds[i][k] = (struct wb_seed){.url = wb_slice_str(urls[i][k]), .depth = (uint16_t)number};
         }
         expected += !t->sites[sites[i]].there;
-        twin_add(t, run, &plans[i], &t->sites[sites[i]]);
+        twin_add(run, &plans[i], &t->sites[sites[i]]);
     }
     must_ok(wb_dispenser_add(t->place->d, run, plans, (size_t)count, &added));
     must(added == expected);
@@ -371,7 +417,7 @@ static void do_resolved(struct trace *t)
 
 static void do_claim(struct trace *t)
 {
-    int64_t run = 1 + pick(t, RUNS), lease_ms = t->now_ms + 50 + pick(t, 200), ids[SITES];
+    int64_t run = pick_run(t), lease_ms = t->now_ms + 50 + pick(t, 200), ids[SITES];
     int owner = 1 + pick(t, OWNERS);
     unsigned max = 1 + (unsigned)pick(t, 4);
     struct told told;
@@ -450,6 +496,7 @@ static void do_report(struct trace *t)
         reports[i].next_ms = pick(t, 2) ? t->now_ms + pick(t, 300) : 0;
         reports[i].attempts = pick(t, 5);
         reports[i].visit = (uint32_t)pick(t, 9);
+        reports[i].sitemaps_ms = pick(t, 3);
         reports[i].probe = wb_slice_str(probes[pick(t, 3)]);
         reports[i].trail = (struct wb_edit_place){(uint32_t)pick(t, 4), (uint64_t)pick(t, 1000)};
         reports[i].trail_ms = pick(t, 50);
@@ -507,6 +554,93 @@ static void do_reopen(struct trace *t)
     must(count == expected);
 }
 
+/* The seeds of a listed site are those of the list in its order, each once. */
+struct listed_seeds {
+    int numbers[2 * SEEDS];
+    unsigned count, at;
+};
+
+static int compare_listed(void *context, const struct wb_seed *seed)
+{
+    struct listed_seeds *l = context;
+
+    must(l->at < l->count && seed->url.ptr[seed->url.len - 1] - '0' == l->numbers[l->at]);
+    l->at++;
+    return 0;
+}
+
+static void twin_list(struct trace *t, int64_t run, struct twin_site *s, struct wb_fetchlist_stat *stat)
+{
+    if (!s->there) {
+        *s = (struct twin_site){.there = true, .state = WB_SITE_UNRESOLVED, .before = WB_SITE_UNRESOLVED, .run = run, .delay_ms = -1, .budget = -1};
+    } else if (s->state == WB_SITE_CLAIMED) {
+        s->lost[s->owner] = true;
+        s->state = s->before == WB_SITE_WAITING ? WB_SITE_WAITING : WB_SITE_READY;
+        s->owner = 0;
+        s->lease_ms = 0;
+    }
+    if (over(s->state) || (s->state == WB_SITE_READY && !s->address))
+        s->state = WB_SITE_UNRESOLVED;
+    s->anew = false;
+    s->run = run;
+    s->seeds_taken = 0;
+    memset(s->seeds, 0, sizeof s->seeds);
+    twin_listed(s);
+    stat->sites++;
+    (void)t;
+}
+
+static void do_list(struct trace *t)
+{
+    struct wb_site_list lists[PLANS];
+    struct wb_seed seeds[PLANS][SEEDS];
+    char names[PLANS][32], urls[PLANS][SEEDS][64];
+    struct listed_seeds expected[PLANS] = {0};
+    int sites[PLANS], count = 1 + pick(t, PLANS);
+    struct wb_fetchlist_stat stat, expected_stat = {0};
+    bool busy[PLANS];
+    int64_t run;
+
+    for (int i = 0; i < count; i++) {
+        sites[i] = pick(t, SITES);
+        for (int k = 0; k < i; k++)
+            sites[i] = sites[k] == sites[i] ? (sites[i] + 1) % SITES : sites[i];
+        name_of(sites[i], names[i]);
+        lists[i] = (struct wb_site_list){.name = wb_slice_str(names[i]), .scheme = WB_SLICE_LIT("http"), .seeds = seeds[i],
+                                         .seed_count = (size_t)pick(t, SEEDS)};
+        for (size_t k = 0; k < lists[i].seed_count; k++) {
+            int number = pick(t, SEEDS);
+            bool there = false;
+            snprintf(urls[i][k], sizeof urls[i][k], "http://%s/%d", names[i], number);
+            seeds[i][k] = (struct wb_seed){.url = wb_slice_str(urls[i][k]), .depth = (uint16_t)number};
+            for (unsigned n = 0; n < expected[i].count; n++)
+                there = there || expected[i].numbers[n] == number;
+            if (!there)
+                expected[i].numbers[expected[i].count++] = number;
+        }
+    }
+    must_ok(wb_dispenser_list(t->place->d, t->now_ms, lists, (size_t)count, NULL, 0, &run, &stat));
+    say(t, "list", count, (int)run);
+    for (int i = 0; i < count; i++) {
+        struct twin_site *s = &t->sites[sites[i]];
+        busy[i] = s->there && s->state == WB_SITE_CLAIMED && s->lease_ms > t->now_ms;
+        if (busy[i]) {
+            expected_stat.busy++;
+            continue;
+        }
+        expected_stat.urls += lists[i].seed_count;
+        twin_list(t, run, s, &expected_stat);
+        s->id = row_of(t->place->d, names[i]).id;
+        must_ok(wb_dispenser_seeds(t->place->d, s->id, 0, compare_listed, &expected[i]));
+        must(expected[i].at == expected[i].count);
+        struct seed_ids learned = {.site = s};
+        must_ok(wb_dispenser_seeds(t->place->d, s->id, 0, learn_seed, &learned));
+    }
+    must(stat.busy == expected_stat.busy && stat.sites == expected_stat.sites && stat.urls == expected_stat.urls);
+    must((run != 0) == (stat.sites != 0) && (run == 0 || run > t->list_run));
+    t->list_run = run ? run : t->list_run;
+}
+
 static void do_neighbours(struct trace *t)
 {
     int address = 1 + pick(t, ADDRESSES), probe = pick(t, 3);
@@ -535,12 +669,12 @@ static void step(struct trace *t)
     static void (*const calls[])(struct trace *t) = {do_add,    do_add,     do_resolved, do_resolved, do_resolved, do_resolved, do_claim,
                                                      do_claim,  do_claim,   do_claim,    do_claim,    do_report,   do_report,   do_report,
                                                      do_report, do_borrow,  do_renew,    do_renew,    do_release,  do_join,     do_reopen,
-                                                     do_unresolved, do_neighbours};
+                                                     do_unresolved, do_neighbours, do_list, do_list};
 
     t->now_ms += pick(t, 40);
     calls[pick(t, (int)COUNT(calls))](t);
     compare_row(t, pick(t, SITES));
-    compare_stat(t, pick(t, RUNS + 1));
+    compare_stat(t, pick(t, 4) ? pick(t, RUNS + 1) : t->list_run);
     if (pick(t, 200) == 0)
         reopen_place(t->place);
     if (pick(t, t->place->postgres ? 40 : 10) == 0) {
@@ -560,6 +694,9 @@ static void test_traces(void **state)
     unsigned steps = p->postgres ? 500 : 2500;
 
     t = (struct trace){.place = p, .chance = {seed}, .now_ms = 1000, .print = getenv("WEBBASE_TRACE") != NULL};
+    /* Lists have numbers of their own, above those that the trace uses. */
+    for (int64_t run = p->run; run < RUNS;)
+        must_ok(wb_dispenser_begin_run(p->d, &run));
     for (t.step = 0; t.step < steps; t.step++)
         step(&t);
     check_tables(p);
