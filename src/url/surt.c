@@ -165,6 +165,18 @@ static bool take_key(struct wb_slice surt, size_t site_len, struct wb_buf *key)
     return read.ptr == site.ptr && read.len == site.len && wb_site_host(site).len == host_len;
 }
 
+/* A key without a host is its own SURT: "scheme:rest", or nothing. */
+static bool is_hostless_key(struct wb_slice text)
+{
+    size_t at = 0;
+
+    while (at < text.len && wb_byte_is(text.ptr[at], WB_BYTE_SCHEME))
+        at++;
+    if (text.len > 0 && (at == text.len || text.ptr[at] != ':' || !wb_byte_alpha(text.ptr[0])))
+        return false;
+    return wb_key_site(text).len == 0;
+}
+
 int wb_surt_key(struct wb_slice surt, struct wb_buf *key_out)
 {
     const char *close = surt.len > 0 ? memchr(surt.ptr, ')', surt.len) : NULL;
@@ -176,7 +188,7 @@ int wb_surt_key(struct wb_slice surt, struct wb_buf *key_out)
     if (close && take_key(surt, (size_t)(close - surt.ptr), key_out))
         return 0;
     wb_buf_clear(key_out);
-    if (wb_key_site(surt).len == 0)
+    if (is_hostless_key(surt))
         return wb_buf_append_slice(key_out, surt);
     return wb_fail(WB_E_INVALID, "'%.*s' is no SURT", surt.len > 160 ? 160 : (int)surt.len, surt.ptr);
 }

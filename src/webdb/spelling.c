@@ -114,6 +114,8 @@ int wb_spelling_url(struct wb_slice surt, unsigned spelling, size_t more, struct
         err = wb_surt_key(surt, mem);
     if (err < 0)
         return err == WB_E_INVALID ? WB_E_CORRUPT : err;
+    if (wb_key_site(wb_buf_slice(mem)).len == 0)
+        return wb_fail(WB_E_CORRUPT, "'%.*s' is not the SURT of a page", surt.len > 160 ? 160 : (int)surt.len, surt.ptr);
     memmove(mem->ptr + scheme.len, mem->ptr, mem->len);
     memcpy(mem->ptr, scheme.ptr, scheme.len);
     mem->len += scheme.len;

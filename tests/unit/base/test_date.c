@@ -103,10 +103,51 @@ static void test_digits(void **state)
             fail_msg("'%s' is taken for a date", bad[i]);
 }
 
+static void test_http(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t ms;
+    } good[] = {{"Sun, 06 Nov 1994 08:49:37 GMT", 784111777000},
+                {"Thu, 01 Jan 1970 00:00:00 GMT", 0},
+                {"Wed, 31 Dec 1969 23:59:59 GMT", -1000},
+                {"Thu, 29 Feb 2024 12:00:00 GMT", 1709208000000},
+                {"Fri, 31 Dec 9999 23:59:59 GMT", 253402300799000},
+                {"Mon, 01 Jan 0001 00:00:00 GMT", -62135596800000}};
+    static const char *const bad[] = {"", "Sun, 06 Nov 1994 08:49:37 UTC", "Mon, 06 Nov 1994 08:49:37 GMT", "sun, 06 Nov 1994 08:49:37 GMT",
+                                      "Sun, 6 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 GMT ", "Sunday, 06-Nov-94 08:49:37 GMT",
+                                      "Sun Nov  6 08:49:37 1994", "Sun, 06 Nox 1994 08:49:37 GMT", "Sun, 06 Nov 1994 24:49:37 GMT",
+                                      "Sun, 31 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 0000 08:49:37 GMT", "1994-11-06T08:49:37Z"};
+    char text[WB_DATE_HTTP_BYTES + 1] = "";
+    int64_t ms;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        if (!wb_date_parse_http(wb_slice_str(good[i].text), &ms) || ms != good[i].ms)
+            fail_msg("'%s' is %lld", good[i].text, (long long)ms);
+        assert_true(wb_date_format_http(good[i].ms, text));
+        assert_string_equal(text, good[i].text);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        if (wb_date_parse_http(wb_slice_str(bad[i]), &ms))
+            fail_msg("'%s' is taken for a date", bad[i]);
+    /* Between whole seconds, before 1970 too, the second that has begun. */
+    assert_true(wb_date_format_http(-1, text));
+    assert_string_equal(text, "Wed, 31 Dec 1969 23:59:59 GMT");
+    assert_false(wb_date_format_http(253402300800000, text));
+    assert_false(wb_date_format_http(-62135596800001, text));
+    assert_false(wb_date_format_http(INT64_MIN, text));
+    for (int64_t at = -62135596800000; at < 253402300800000; at += 86399000 * INT64_C(97)) {
+        assert_true(wb_date_format_http(at, text));
+        assert_true(wb_date_parse_http(wb_slice_str(text), &ms));
+        assert_int_equal(ms, at);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_format), cmocka_unit_test(test_calendar), cmocka_unit_test(test_forms),
-                                       cmocka_unit_test(test_digits)};
+                                       cmocka_unit_test(test_digits), cmocka_unit_test(test_http)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

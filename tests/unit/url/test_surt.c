@@ -1,6 +1,8 @@
-/* test_surt.c - the sort order: how keys are turned round, that no two become one, that a site is one range. */
+/* test_surt.c - the sort order: how keys are turned round, that no two become one, that a site is one range, and the way back. */
 #include "support.h"
 #include "base/mem.h"
+
+#include <jansson.h>
 
 /* key, SURT */
 static const char *const cases[][2] = {
@@ -33,16 +35,153 @@ static const char *const cases[][2] = {
 static void test_cases(void **state)
 {
     (void)state;
-    struct wb_buf surt = WB_BUF_INIT;
+    struct wb_buf surt = WB_BUF_INIT, key = WB_BUF_INIT;
 
     for (size_t i = 0; i < COUNT(cases); i++) {
         assert_int_equal(wb_key_surt(wb_slice_str(cases[i][0]), &surt), 0);
         assert_slice(wb_buf_slice(&surt), cases[i][1]);
+        assert_int_equal(wb_surt_key(wb_buf_slice(&surt), &key), 0);
+        assert_slice(wb_buf_slice(&key), cases[i][0]);
         for (size_t j = 0; j < i; j++)
             assert_string_not_equal(cases[i][1], cases[j][1]);
     }
     wb_buf_release(&surt);
+    wb_buf_release(&key);
 }
+
+/* ---- back from SURT to key ---------------------------------------------------------------------------- */
+
+static void test_no_surts(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {
+        "com,example",     /* a key, but not a SURT */
+        "com/x",           "1,a)/",      "0x1,a)/",     ",1,a)/",
+        "a.b)/",           "a.1b)/",     "1.2,3)/",     "com,[::1])/",
+        "com,a%2c)/",      "com,a%41)/", "com,a%)/",    "com,a%2)/",
+        ")/x",             ":80)/",      "com,example)ftp/x", "com,example)x",
+        "com,a/b)/",
+    };
+    struct wb_buf key = WB_BUF_INIT;
+
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        if (wb_surt_key(wb_slice_str(bad[i]), &key) != WB_E_INVALID)
+            fail_msg("'%s' is taken for a SURT of '%.*s'", bad[i], WB_SLICE_ARG(wb_buf_slice(&key)));
+        assert_int_equal(key.len, 0);
+    }
+    wb_buf_release(&key);
+}
+
+/* Whatever is taken for a SURT is the SURT of what it is said to be: all texts of up to five of the bytes that matter. */
+static void test_all_short_texts(void **state)
+{
+    static const char letters[] = "a1.,):/%[2C?";
+    const size_t base = sizeof letters - 1;
+    struct wb_buf key = WB_BUF_INIT, surt = WB_BUF_INIT;
+    size_t taken = 0, refused = 0;
+
+    (void)state;
+    for (size_t len = 0, count = 1; len <= 5; len++, count *= base) {
+        for (size_t n = 0; n < count; n++) {
+            char text[8] = "";
+            for (size_t i = 0, rest = n; i < len; i++, rest /= base)
+                text[i] = letters[rest % base];
+            int err = wb_surt_key(wb_slice(text, len), &key);
+            if (err == WB_E_INVALID) {
+                refused++;
+                continue;
+            }
+            assert_int_equal(err, 0);
+            assert_int_equal(wb_key_surt(wb_buf_slice(&key), &surt), 0);
+            if (!slice_is(wb_buf_slice(&surt), text))
+                fail_msg("'%s' is not the SURT of '%.*s'", text, WB_SLICE_ARG(wb_buf_slice(&key)));
+            taken++;
+        }
+    }
+    assert_in_range(taken, 1000, 1000000);
+    assert_in_range(refused, 1000, 1000000);
+    wb_buf_release(&key);
+    wb_buf_release(&surt);
+}
+
+/* 1 where a URL parses; its key must be found again. */
+static int check_url(const char *input, const char *base_text)
+{
+    struct wb_url base = WB_URL_INIT, url = WB_URL_INIT;
+    struct wb_buf key = WB_BUF_INIT, surt = WB_BUF_INIT, again = WB_BUF_INIT;
+    bool based = base_text && wb_url_parse(wb_slice_str(base_text), NULL, &base) == 0;
+    int parses = wb_url_parse(wb_slice_str(input), based ? &base : NULL, &url) == 0 && wb_url_key(&url, &key) == 0;
+
+    if (parses) {
+        assert_int_equal(wb_key_surt(wb_buf_slice(&key), &surt), 0);
+        if (wb_surt_key(wb_buf_slice(&surt), &again) < 0 || !wb_slice_equal(wb_buf_slice(&key), wb_buf_slice(&again)))
+            fail_msg("'%.*s' comes back as '%.*s'", WB_SLICE_ARG(wb_buf_slice(&key)), WB_SLICE_ARG(wb_buf_slice(&again)));
+    }
+    wb_url_release(&base);
+    wb_url_release(&url);
+    wb_buf_release(&key);
+    wb_buf_release(&surt);
+    wb_buf_release(&again);
+    return parses;
+}
+
+static void test_standard_urls(void **state)
+{
+    char path[1024];
+    int seen = 0;
+    size_t i;
+    json_t *c;
+
+    (void)state;
+    data_path("urltestdata.json", path);
+    json_t *tests = json_load_file(path, JSON_ALLOW_NUL, NULL);
+    if (!tests)
+        skip();
+    json_array_foreach(tests, i, c) {
+        const char *input = json_string_value(json_object_get(c, "input"));
+        if (input)
+            seen += check_url(input, json_string_value(json_object_get(c, "base")));
+    }
+    json_decref(tests);
+    assert_in_range(seen, 300, 100000);
+}
+
+static void test_weird_urls(void **state)
+{
+    char path[1024], line[4096];
+    int seen = 0;
+
+    (void)state;
+    data_path("weirdToNormalizedUrls.csv", path);
+    FILE *file = fopen(path, "r");
+    if (!file)
+        skip();
+    while (fgets(line, sizeof line, file)) {
+        line[strcspn(line, ",\n")] = '\0';
+        seen += check_url(line, NULL);
+    }
+    fclose(file);
+    assert_in_range(seen, 100, 10000);
+}
+
+static void test_odd_hosts(void **state)
+{
+    static const char *const urls[] = {
+        "http://example.com./", "http://example.com..:81/x", "http://a,b.c/", "http://a)b/",      "http://1.2.3.4./x",  "http://0x7f.1/",
+        "http://[::1]/",        "http://[::ffff:1.2.3.4]:1/", "foo://a.1/x",  "foo://1/",         "foo://1.a/",         "foo://.1/",
+        "foo://a%2Cb.c/",       "foo://a%2cb.c/",         "foo://[::1]/",     "foo://a..b/",      "foo://,/",           "foo://a:0/)",
+        "foo://./",             "foo://../",              "mailto:a)b",       "com:80)/x",        "com:80/x",           "javascript:f(),g()",
+        "http://xn--bcher-kva.example/", "http://a.b/)c,d:1",
+    };
+    int seen = 0;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(urls); i++)
+        seen += check_url(urls[i], NULL);
+    assert_in_range(seen, 20, COUNT(urls));
+}
+
+/* ---- order -------------------------------------------------------------------------------------------- */
 
 /* The SURT of one of many keys made of few parts, so that sites and paths meet in all ways. */
 static char *make_surt(unsigned n, char site_out[64])
@@ -90,6 +229,8 @@ static void test_sites_are_ranges(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases), cmocka_unit_test(test_sites_are_ranges)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases),          cmocka_unit_test(test_no_surts),      cmocka_unit_test(test_all_short_texts),
+                                       cmocka_unit_test(test_standard_urls), cmocka_unit_test(test_weird_urls),    cmocka_unit_test(test_odd_hosts),
+                                       cmocka_unit_test(test_sites_are_ranges)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
