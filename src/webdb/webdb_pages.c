@@ -1,0 +1,245 @@
+/*
+ * webdb_pages.c - walks over pages: all of them, those of a site, those of a content, all of them by content.
+ *
+ * By URL is a walk through the table. By MD5 is a walk through the contents, where every entry names a row somewhere in the table: rows are
+ * gathered for a few thousand entries at once, in the order of the table, so that a block of it is unpacked once for all the
+ * entries that need it. Memory is bounded by GATHER_BYTES and one row.
+ */
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "webdb/contents.h"
+#include "webdb/pagerow.h"
+#include "webdb/webdb_read.h"
+
+#include <stdlib.h>
+
+enum {
+    GATHER_ENTRIES = 4096,
+    GATHER_BYTES = 4 << 20, /* of rows; the one that passes this is the last that is gathered */
+};
+
+/* A row that waits for its turn. */
+struct gathered {
+    uint64_t page;
+    uint32_t turn;           /* among the entries of the batch */
+    uint32_t key_len, value_len;
+    size_t at;               /* in rows */
+};
+
+struct wb_webdb_pages {
+    struct wb_webdb *webdb;
+    struct wb_cursor *cursor;
+    struct wb_buf prefix;    /* SURTs of all pages of the walk begin with it */
+    struct wb_buf mem;
+    bool by_content;
+    uint64_t entry, entry_end; /* of contents: the next one to be gathered, and where to stop */
+    struct gathered *batch;
+    size_t batch_most;         /* entries to take at once: fewer where rows are large */
+    size_t batch_count, batch_at;
+    struct wb_buf rows;
+};
+
+/* ---- opening ------------------------------------------------------------------------------------------- */
+
+static int open_walk(struct wb_webdb *webdb, struct wb_webdb_pages **pages_out)
+{
+    struct wb_webdb_pages *pages = wb_alloc_zero(1, sizeof *pages);
+
+    *pages_out = NULL;
+    if (!pages)
+        return WB_E_NOMEM;
+    pages->webdb = webdb;
+    int err = wb_cursor_open(webdb->pages, &pages->cursor);
+    if (err < 0) {
+        wb_webdb_pages_close(pages);
+        return err;
+    }
+    *pages_out = pages;
+    return 0;
+}
+
+void wb_webdb_pages_close(struct wb_webdb_pages *pages)
+{
+    if (!pages)
+        return;
+    wb_cursor_close(pages->cursor);
+    wb_buf_release(&pages->prefix);
+    wb_buf_release(&pages->mem);
+    wb_buf_release(&pages->rows);
+    wb_free(pages->batch);
+    wb_free(pages);
+}
+
+int wb_webdb_pages(struct wb_webdb *webdb, struct wb_webdb_pages **pages_out)
+{
+    return open_walk(webdb, pages_out);
+}
+
+int wb_webdb_pages_of_site(struct wb_webdb *webdb, struct wb_slice site, struct wb_webdb_pages **pages_out)
+{
+    int err = open_walk(webdb, pages_out);
+
+    if (err < 0)
+        return err;
+    err = wb_webdb_site_surt(site, &(*pages_out)->prefix);
+    if (err == 0)
+        err = wb_cursor_seek((*pages_out)->cursor, wb_buf_slice(&(*pages_out)->prefix));
+    if (err < 0) {
+        wb_webdb_pages_close(*pages_out);
+        *pages_out = NULL;
+    }
+    return err;
+}
+
+static int open_by_content(struct wb_webdb *webdb, uint64_t entry, uint64_t entry_end, struct wb_webdb_pages **pages_out)
+{
+    int err = open_walk(webdb, pages_out);
+
+    if (err < 0)
+        return err;
+    struct wb_webdb_pages *pages = *pages_out;
+    uint64_t most = entry_end - entry < GATHER_ENTRIES ? entry_end - entry : GATHER_ENTRIES;
+    pages->by_content = true;
+    pages->entry = entry;
+    pages->entry_end = entry_end;
+    pages->batch_most = GATHER_ENTRIES;
+    pages->batch = wb_alloc_zero(most + 1, sizeof *pages->batch);
+    if (!pages->batch) {
+        wb_webdb_pages_close(pages);
+        *pages_out = NULL;
+        return WB_E_NOMEM;
+    }
+    return 0;
+}
+
+int wb_webdb_pages_by_md5(struct wb_webdb *webdb, struct wb_webdb_pages **pages_out)
+{
+    return open_by_content(webdb, 0, webdb->contents.count, pages_out);
+}
+
+int wb_webdb_get_pages(struct wb_webdb *webdb, const uint8_t md5[WB_EDIT_MD5_BYTES], struct wb_webdb_pages **pages_out)
+{
+    uint64_t first, end;
+
+    if (!wb_contents_find(&webdb->contents, md5, &first))
+        return open_by_content(webdb, 0, 0, pages_out);
+    for (end = first + 1; end < webdb->contents.count; end++) {
+        if (memcmp(wb_webdb_content(webdb, end)->md5, md5, WB_EDIT_MD5_BYTES) != 0)
+            break;
+    }
+    return open_by_content(webdb, first, end, pages_out);
+}
+
+/* ---- by content ------------------------------------------------------------------------------------------ */
+
+static int compare_pages(const void *a, const void *b)
+{
+    const struct gathered *x = a, *y = b;
+
+    return x->page < y->page ? -1 : x->page > y->page;
+}
+
+static int compare_turns(const void *a, const void *b)
+{
+    const struct gathered *x = a, *y = b;
+
+    return x->turn < y->turn ? -1 : x->turn > y->turn;
+}
+
+static int gather_row(struct wb_webdb_pages *pages, struct gathered *row)
+{
+    struct wb_record record;
+    int err = row->page < pages->webdb->manifest.rows ? wb_cursor_get_number(pages->cursor, row->page, &record)
+                                                      : wb_fail(WB_E_CORRUPT, "%s: a content of a page that is not there",
+                                                                pages->webdb->path);
+
+    if (err < 0)
+        return err;
+    row->at = pages->rows.len;
+    row->key_len = (uint32_t)record.key.len;
+    row->value_len = (uint32_t)record.value.len;
+    err = wb_buf_append_slice(&pages->rows, record.key);
+    return err < 0 ? err : wb_buf_append_slice(&pages->rows, record.value);
+}
+
+/*
+ * Rows of the entries that come next. Where rows are so large that there is no room for all, those before the first one without are
+ * delivered, the others are gathered again, and the next batches are smaller.
+ */
+static int gather_batch(struct wb_webdb_pages *pages)
+{
+    uint64_t left = pages->entry_end - pages->entry;
+    size_t count = left < pages->batch_most ? (size_t)left : pages->batch_most, whole = count, rows = 0;
+
+    pages->batch_count = pages->batch_at = 0;
+    if (count == 0)
+        return 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct wb_content *entry = wb_webdb_content(pages->webdb, pages->entry + i);
+        pages->batch[i] = (struct gathered){.page = wb_get64_be(entry->page), .turn = (uint32_t)i};
+    }
+    wb_buf_clear(&pages->rows);
+    qsort(pages->batch, count, sizeof *pages->batch, compare_pages);
+    for (size_t i = 0; i < count; i++) {
+        struct gathered *row = &pages->batch[i];
+        if (pages->rows.len >= GATHER_BYTES && row->turn > 0) {
+            whole = row->turn < whole ? row->turn : whole;
+            continue;
+        }
+        int err = gather_row(pages, row);
+        if (err < 0)
+            return err;
+        rows++;
+    }
+    qsort(pages->batch, count, sizeof *pages->batch, compare_turns);
+    if (rows < count)
+        pages->batch_most = rows / 2 + 1;
+    else if (pages->batch_most < GATHER_ENTRIES)
+        pages->batch_most = 2 * pages->batch_most < GATHER_ENTRIES ? 2 * pages->batch_most : GATHER_ENTRIES;
+    pages->batch_count = whole;
+    pages->entry += whole;
+    return 0;
+}
+
+static int next_by_content(struct wb_webdb_pages *pages, struct wb_webdb_page *page_out)
+{
+    if (pages->batch_at == pages->batch_count) {
+        int err = gather_batch(pages);
+        if (err < 0 || pages->batch_count == 0)
+            return err;
+    }
+    const struct gathered *row = &pages->batch[pages->batch_at];
+    uint64_t entry = pages->entry - pages->batch_count + pages->batch_at;
+    struct wb_record record = {wb_slice(pages->rows.ptr + row->at, row->key_len),
+                               wb_slice(pages->rows.ptr + row->at + row->key_len, row->value_len), row->page};
+    pages->batch_at++;
+    int is_page = wb_webdb_decode_row(pages->webdb, &record, &pages->mem, page_out);
+    if (is_page < 0)
+        return is_page;
+    if (!is_page || !page_out->has_content || memcmp(page_out->md5, wb_webdb_content(pages->webdb, entry)->md5, WB_EDIT_MD5_BYTES) != 0)
+        return wb_fail(WB_E_CORRUPT, "%s: %.*s has another content than the one by which it was found", pages->webdb->path,
+                       page_out->url.len > 160 ? 160 : (int)page_out->url.len, page_out->url.ptr);
+    return 1;
+}
+
+/* ---- the walk ------------------------------------------------------------------------------------------------ */
+
+int wb_webdb_pages_next(struct wb_webdb_pages *pages, struct wb_webdb_page *page_out)
+{
+    struct wb_record record;
+    int more;
+
+    *page_out = (struct wb_webdb_page){.number = 0};
+    if (pages->by_content)
+        return next_by_content(pages, page_out);
+    while ((more = wb_cursor_next(pages->cursor, &record)) == 1) {
+        if (!wb_slice_starts(record.key, wb_buf_slice(&pages->prefix)))
+            return 0;
+        more = wb_webdb_decode_row(pages->webdb, &record, &pages->mem, page_out);
+        if (more != 0) /* a page, or an error; a mere target is passed over */
+            return more;
+    }
+    *page_out = (struct wb_webdb_page){.number = 0};
+    return more;
+}

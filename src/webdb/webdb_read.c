@@ -1,0 +1,258 @@
+/*
+ * webdb_read.c - opens the newest generation and gets single things out of it: a page, a site, counts.
+ *
+ * A generation never changes, so nothing is locked. Between finding the newest one and opening its files a writer may publish
+ * the next and remove it; then the next is opened. Once open, it stays readable. It never writes.
+ */
+#include "webdb/webdb_read.h"
+#include "base/bytes.h"
+#include "base/check.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "webdb/contents.h"
+#include "webdb/pagerow.h"
+#include "webdb/sitesum.h"
+
+#include <math.h>
+
+_Static_assert(sizeof(struct wb_content) == 24, "an entry of pages by MD5 has no gaps");
+
+/* ---- opening --------------------------------------------------------------------------------------- */
+
+static int open_table(struct wb_webdb *webdb, const char *name, const char *kind, struct wb_table **table_out)
+{
+    char *path = wb_path_join(webdb->path, name);
+    int err = path ? wb_table_open(path, kind, table_out) : WB_E_NOMEM;
+
+    wb_free(path);
+    return err;
+}
+
+static int open_column(struct wb_webdb *webdb, const char *name, const char *kind, size_t record_bytes, struct wb_column *column_out)
+{
+    char *path = wb_path_join(webdb->path, name);
+    int err = path ? wb_column_open(path, kind, record_bytes, column_out) : WB_E_NOMEM;
+
+    wb_free(path);
+    return err;
+}
+
+/* Numbers of one file are places in another: nothing is read where they cannot be. */
+static int check_sizes(const struct wb_webdb *webdb)
+{
+    struct wb_table_stat stat;
+
+    wb_table_stat(webdb->pages, &stat);
+    if (stat.records != webdb->manifest.rows || webdb->degrees.count != stat.records || webdb->contents.count > stat.records)
+        return wb_fail(WB_E_CORRUPT, "%s: its files are not of one generation", webdb->path);
+    return 0;
+}
+
+static int open_files(struct wb_webdb *webdb)
+{
+    char *path = wb_path_join(webdb->path, WB_MANIFEST_FILE);
+    int err = path ? wb_manifest_read(path, &webdb->manifest) : WB_E_NOMEM;
+
+    wb_free(path);
+    if (err == 0)
+        err = open_table(webdb, WB_PAGES_FILE, WB_PAGES_KIND, &webdb->pages);
+    if (err == 0)
+        err = open_column(webdb, WB_CONTENTS_FILE, WB_CONTENTS_KIND, sizeof(struct wb_content), &webdb->contents);
+    if (err == 0)
+        err = open_table(webdb, WB_OUTLINKS_FILE, WB_OUTLINKS_KIND, &webdb->outlinks);
+    if (err == 0)
+        err = open_table(webdb, WB_INLINKS_FILE, WB_INLINKS_KIND, &webdb->inlinks);
+    if (err == 0)
+        err = open_column(webdb, WB_DEGREES_FILE, WB_DEGREES_KIND, sizeof(uint32_t), &webdb->degrees);
+    if (err == 0)
+        err = open_table(webdb, WB_SITES_FILE, WB_SITES_KIND, &webdb->sites);
+    if (err == 0)
+        err = check_sizes(webdb);
+    return err < 0 ? err : wb_cursor_open(webdb->pages, &webdb->cursor);
+}
+
+int wb_webdb_open_number(const char *dir, uint32_t number, struct wb_webdb **webdb_out)
+{
+    struct wb_webdb *webdb = wb_alloc_zero(1, sizeof *webdb);
+    int err;
+
+    *webdb_out = NULL;
+    if (!webdb)
+        return WB_E_NOMEM;
+    webdb->url = WB_URL_INIT;
+    webdb->path = wb_generation_path(dir, number);
+    err = webdb->path ? open_files(webdb) : WB_E_NOMEM;
+    if (err < 0) {
+        wb_webdb_close(webdb);
+        return err;
+    }
+    *webdb_out = webdb;
+    return 0;
+}
+
+int wb_webdb_open(const char *dir, struct wb_webdb **webdb_out)
+{
+    uint32_t tried = 0, newest;
+
+    *webdb_out = NULL;
+    for (;;) {
+        struct wb_error_copy why = {.code = 0};
+        if (tried)
+            wb_error_save(WB_E_CORRUPT, &why);
+        int err = wb_generation_newest(dir, &newest);
+        if (err < 0)
+            return err;
+        if (newest == 0)
+            return wb_fail(WB_E_NOTFOUND, "%s has no web database yet", dir);
+        if (newest == tried) /* nobody replaced it: a file is missing */
+            return wb_error_restore(&why);
+        err = wb_webdb_open_number(dir, newest, webdb_out);
+        if (err != WB_E_NOTFOUND)
+            return err;
+        tried = newest;
+    }
+}
+
+void wb_webdb_close(struct wb_webdb *webdb)
+{
+    if (!webdb)
+        return;
+    wb_cursor_close(webdb->cursor);
+    for (size_t i = 0; i < WB_WEBDB_SPARES; i++)
+        wb_cursor_close(webdb->spares[i].cursor);
+    wb_table_close(webdb->pages);
+    wb_table_close(webdb->outlinks);
+    wb_table_close(webdb->inlinks);
+    wb_table_close(webdb->sites);
+    wb_column_close(&webdb->contents);
+    wb_column_close(&webdb->degrees);
+    wb_manifest_release(&webdb->manifest);
+    wb_url_release(&webdb->url);
+    wb_buf_release(&webdb->key);
+    wb_buf_release(&webdb->surt);
+    wb_buf_release(&webdb->mem);
+    wb_free(webdb->path);
+    wb_free(webdb);
+}
+
+int wb_webdb_borrow(struct wb_webdb *webdb, struct wb_table *table, struct wb_cursor **cursor_out)
+{
+    for (size_t i = 0; i < WB_WEBDB_SPARES; i++) {
+        struct wb_webdb_spare *spare = &webdb->spares[i];
+        if (spare->cursor && spare->table == table) {
+            *cursor_out = spare->cursor;
+            spare->cursor = NULL;
+            return 0;
+        }
+    }
+    return wb_cursor_open(table, cursor_out);
+}
+
+void wb_webdb_give_back(struct wb_webdb *webdb, struct wb_table *table, struct wb_cursor *cursor)
+{
+    struct wb_webdb_spare *to = NULL;
+
+    for (size_t i = 0; i < WB_WEBDB_SPARES && cursor; i++) {
+        struct wb_webdb_spare *spare = &webdb->spares[i];
+        if (spare->cursor && spare->table == table) { /* one of a kind is enough */
+            to = NULL;
+            break;
+        }
+        if (!spare->cursor && !to)
+            to = spare;
+    }
+    if (to)
+        *to = (struct wb_webdb_spare){table, cursor};
+    else
+        wb_cursor_close(cursor);
+}
+
+/* ---- rows ---------------------------------------------------------------------------------------------- */
+
+uint32_t wb_webdb_degree(const struct wb_webdb *webdb, uint64_t page)
+{
+    WB_CHECK(page < webdb->degrees.count);
+    return wb_get32(wb_column_at(&webdb->degrees, page));
+}
+
+const struct wb_content *wb_webdb_content(const struct wb_webdb *webdb, uint64_t number)
+{
+    WB_CHECK(number < webdb->contents.count);
+    return wb_column_at(&webdb->contents, number);
+}
+
+int wb_webdb_find_row(struct wb_webdb *webdb, struct wb_slice url, struct wb_record *record_out)
+{
+    *record_out = (struct wb_record){.number = 0};
+    int err = wb_webdb_surt(url, &webdb->url, &webdb->key, &webdb->surt);
+
+    if (err == 0)
+        err = wb_cursor_get(webdb->cursor, wb_buf_slice(&webdb->surt), record_out);
+    if (err == WB_E_NOTFOUND)
+        return wb_fail(WB_E_NOTFOUND, "%.*s is not known", url.len > 400 ? 400 : (int)url.len, url.ptr);
+    return err;
+}
+
+int wb_webdb_decode_row(const struct wb_webdb *webdb, const struct wb_record *record, struct wb_buf *mem, struct wb_webdb_page *page_out)
+{
+    int err = wb_pagerow_decode(record->key, record->value, mem, page_out);
+
+    if (err < 0)
+        return err;
+    page_out->number = record->number;
+    page_out->inlinks = wb_webdb_degree(webdb, record->number);
+    if (!(page_out->flags & WB_PAGE_SCORED))
+        page_out->score = log2(2 + (double)page_out->inlinks);
+    return !(page_out->flags & WB_PAGE_TARGET);
+}
+
+/* ---- single things ---------------------------------------------------------------------------------------- */
+
+int wb_webdb_get_page(struct wb_webdb *webdb, struct wb_slice url, struct wb_webdb_page *page_out)
+{
+    struct wb_record record;
+
+    *page_out = (struct wb_webdb_page){.number = 0};
+    int err = wb_webdb_find_row(webdb, url, &record);
+    if (err < 0)
+        return err;
+    int is_page = wb_webdb_decode_row(webdb, &record, &webdb->mem, page_out);
+    if (is_page == 0) {
+        *page_out = (struct wb_webdb_page){.number = 0};
+        return wb_fail(WB_E_NOTFOUND, "%.*s is not known as a page", url.len > 400 ? 400 : (int)url.len, url.ptr);
+    }
+    return is_page < 0 ? is_page : 0;
+}
+
+bool wb_webdb_page_exists(struct wb_webdb *webdb, const uint8_t md5[WB_EDIT_MD5_BYTES])
+{
+    uint64_t number;
+
+    return wb_contents_find(&webdb->contents, md5, &number);
+}
+
+int wb_webdb_get_site(struct wb_webdb *webdb, struct wb_slice name, struct wb_webdb_site *site_out)
+{
+    struct wb_cursor *cursor = NULL;
+    struct wb_record record;
+
+    *site_out = (struct wb_webdb_site){.name = WB_SLICE_EMPTY};
+    int err = wb_webdb_site_surt(name, &webdb->surt);
+    if (err == 0)
+        err = wb_webdb_borrow(webdb, webdb->sites, &cursor);
+    if (err == 0)
+        err = wb_cursor_get(cursor, wb_buf_slice(&webdb->surt), &record);
+    if (err == 0)
+        err = wb_sitesum_decode(record.value, site_out);
+    if (err == 0)
+        site_out->name = name;
+    if (err == WB_E_NOTFOUND)
+        err = wb_fail(WB_E_NOTFOUND, "no page of %.*s is known", name.len > 400 ? 400 : (int)name.len, name.ptr);
+    wb_webdb_give_back(webdb, webdb->sites, cursor);
+    return err;
+}
+
+void wb_webdb_count(const struct wb_webdb *webdb, struct wb_webdb_count *count_out)
+{
+    *count_out = webdb->manifest.count;
+}
