@@ -1,0 +1,207 @@
+/*
+ * webdb_check_pages.c - whether pages by URL, pages by MD5 and sites agree.
+ *
+ * One walk through the rows, beside the sites: rows are read, their URLs must belong where they lie, and the sums of each site are
+ * made again. The contents that they tell of, as (MD5, page) pairs, must be the entries of pages by MD5.
+ */
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "webdb/pagerow.h"
+#include "webdb/sitesum.h"
+#include "webdb/webdb_check.h"
+
+#include <math.h>
+
+struct row_walk {
+    struct wb_check *check;
+    struct wb_cursor *rows, *sites;
+    struct wb_webdb_page page;
+    struct wb_buf mem;
+    struct wb_url url;
+    struct wb_buf key, surt;
+    struct wb_buf site;          /* whose rows are being read, as a SURT */
+    struct wb_webdb_site sum;
+    struct wb_record site_row;   /* the one that is next */
+    bool site_more;
+    struct wb_check_set contents;
+};
+
+static uint64_t hash_content(const uint8_t md5[WB_EDIT_MD5_BYTES], uint64_t page)
+{
+    struct wb_content entry;
+
+    memcpy(entry.md5, md5, WB_EDIT_MD5_BYTES);
+    wb_put64_be(entry.page, page);
+    return wb_hash64(&entry, sizeof entry);
+}
+
+/* ---- sites ------------------------------------------------------------------------------------------------ */
+
+static int next_site(struct row_walk *w)
+{
+    int more = wb_cursor_next(w->sites, &w->site_row);
+
+    if (more > 0)
+        w->check->seen.sites++;
+    w->site_more = more > 0;
+    return more < 0 && !wb_check_told(w->check, WB_CHECK_SITES, more) ? more : 0;
+}
+
+static void compare_sums(struct row_walk *w)
+{
+    struct wb_webdb_site told;
+    int err = wb_sitesum_decode(w->site_row.value, &told);
+    const struct wb_webdb_site *sum = &w->sum;
+
+    if (wb_check_told(w->check, WB_CHECK_SITES, err))
+        return;
+    /* Sums of the same numbers in the same order, but a compiler may have ordered them otherwise. */
+    if (told.pages != sum->pages || told.fetched != sum->fetched || told.visits != sum->visits || told.changes != sum->changes ||
+        fabs(told.days - sum->days) > 1e-9 * (1 + fabs(sum->days)))
+        wb_check_tell(w->check, WB_CHECK_SITES, 0, "the sums of %.*s are not those of its pages", WB_SLICE_ARG(wb_buf_slice(&w->site)));
+}
+
+static int compare_keys(struct wb_slice a, struct wb_slice b)
+{
+    int order = memcmp(a.ptr, b.ptr, a.len < b.len ? a.len : b.len);
+
+    return order ? order : a.len < b.len ? -1 : a.len > b.len;
+}
+
+/* All rows of a site were read: its row must be the next one. */
+static int end_site(struct row_walk *w)
+{
+    struct wb_slice site = wb_buf_slice(&w->site);
+    int err = 0;
+
+    if (w->sum.pages == 0)
+        return 0;
+    while (err == 0 && w->site_more && compare_keys(w->site_row.key, site) < 0) {
+        wb_check_tell(w->check, WB_CHECK_SITES, 0, "%.*s has no pages", WB_SLICE_ARG(w->site_row.key));
+        err = next_site(w);
+    }
+    if (err < 0)
+        return err;
+    if (!w->site_more || compare_keys(w->site_row.key, site) != 0) {
+        wb_check_tell(w->check, WB_CHECK_SITES, 0, "%.*s, which has pages, is not there", WB_SLICE_ARG(site));
+        return 0;
+    }
+    compare_sums(w);
+    return next_site(w);
+}
+
+static int enter_site(struct row_walk *w, struct wb_slice surt)
+{
+    const char *end = memchr(surt.ptr, ')', surt.len);
+    struct wb_slice site = wb_slice(surt.ptr, end ? (size_t)(end + 1 - surt.ptr) : surt.len);
+
+    if (w->site.len && wb_slice_equal(site, wb_buf_slice(&w->site)))
+        return 0;
+    int err = end_site(w);
+    w->sum = (struct wb_webdb_site){.name = WB_SLICE_EMPTY};
+    wb_buf_clear(&w->site);
+    return err < 0 ? err : wb_buf_append_slice(&w->site, site);
+}
+
+static int end_sites(struct row_walk *w)
+{
+    int err = end_site(w);
+
+    while (err == 0 && w->site_more) {
+        wb_check_tell(w->check, WB_CHECK_SITES, 0, "%.*s has no pages", WB_SLICE_ARG(w->site_row.key));
+        err = next_site(w);
+    }
+    return err;
+}
+
+/* ---- rows ---------------------------------------------------------------------------------------------------- */
+
+static int check_row(struct row_walk *w, const struct wb_record *record)
+{
+    struct wb_webdb_page *page = &w->page;
+    int err = wb_pagerow_decode(record->key, record->value, &w->mem, page);
+
+    if (wb_check_told(w->check, WB_CHECK_PAGES, err))
+        return 0;
+    if (err < 0)
+        return err;
+    err = wb_webdb_surt(page->url, &w->url, &w->key, &w->surt);
+    if (err < 0 && err != WB_E_INVALID)
+        return err;
+    if (err == WB_E_INVALID || !wb_slice_equal(wb_buf_slice(&w->surt), record->key))
+        wb_check_tell(w->check, WB_CHECK_PAGES, 0, "row %llu: the URL %.*s does not belong there", (unsigned long long)record->number,
+                      page->url.len > 200 ? 200 : (int)page->url.len, page->url.ptr);
+    if (page->has_content)
+        wb_check_set_add(&w->contents, hash_content(page->md5, record->number));
+    if (page->flags & WB_PAGE_TARGET)
+        return 0;
+    err = enter_site(w, record->key);
+    if (err < 0)
+        return err;
+    w->check->seen.pages++;
+    w->check->seen.fetched += page->has_content && !(page->flags & WB_PAGE_LOADED);
+    wb_sitesum_add(&w->sum, page);
+    return 0;
+}
+
+static int walk_rows(struct row_walk *w)
+{
+    struct wb_record record;
+    int more, err = next_site(w);
+
+    while (err == 0 && (more = wb_cursor_next(w->rows, &record)) != 0) {
+        if (more > 0)
+            err = check_row(w, &record);
+        else if (!wb_check_told(w->check, WB_CHECK_PAGES, more))
+            err = more;
+    }
+    return err < 0 ? err : end_sites(w);
+}
+
+/* ---- contents --------------------------------------------------------------------------------------------------- */
+
+static void check_contents(struct row_walk *w)
+{
+    struct wb_check *check = w->check;
+    const struct wb_webdb *webdb = check->webdb;
+    struct wb_check_set seen = {0, 0};
+
+    for (uint64_t i = 0; i < webdb->contents.count; i++) {
+        const struct wb_content *entry = wb_webdb_content(webdb, i), *before = i ? entry - 1 : NULL;
+        uint64_t page = wb_get64_be(entry->page);
+        if (before && memcmp(before, entry, sizeof *entry) >= 0)
+            wb_check_tell(check, WB_CHECK_CONTENTS, 0, "entry %llu is not in order", (unsigned long long)i);
+        if (page >= webdb->manifest.rows)
+            wb_check_tell(check, WB_CHECK_CONTENTS, 0, "entry %llu is of page %llu, which is not there", (unsigned long long)i,
+                          (unsigned long long)page);
+        check->seen.contents += !before || memcmp(before->md5, entry->md5, sizeof entry->md5) != 0;
+        wb_check_set_add(&seen, hash_content(entry->md5, page));
+    }
+    if (seen.count != w->contents.count)
+        wb_check_tell(check, WB_CHECK_CONTENTS, 0, "%llu entries, and %llu pages have content", (unsigned long long)seen.count,
+                      (unsigned long long)w->contents.count);
+    else if (!wb_check_set_equal(&seen, &w->contents))
+        wb_check_tell(check, WB_CHECK_CONTENTS, 0, "the entries are not those of the pages");
+}
+
+int wb_check_pages(struct wb_check *check)
+{
+    struct row_walk w = {.check = check, .url = WB_URL_INIT};
+    int err = wb_cursor_open(check->webdb->pages, &w.rows);
+
+    if (err == 0)
+        err = wb_cursor_open(check->webdb->sites, &w.sites);
+    if (err == 0)
+        err = walk_rows(&w);
+    if (err == 0)
+        check_contents(&w);
+    wb_cursor_close(w.rows);
+    wb_cursor_close(w.sites);
+    wb_url_release(&w.url);
+    wb_buf_release(&w.mem);
+    wb_buf_release(&w.key);
+    wb_buf_release(&w.surt);
+    wb_buf_release(&w.site);
+    return err;
+}
