@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/pool.h"
+#include "crawl/fetchcount.h"
 #include "crawl/parent.h"
 #include "crawl/recover.h"
 #include "crawl/seeds.h"
@@ -240,12 +241,24 @@ static int look_around(struct wb_parent *p)
     return err;
 }
 
-static bool limit_reached(const struct wb_parent *p)
+/* All that may be asked for was, and the answers have come: for two ticks, since a request is counted a moment before it is under way. */
+static bool fetches_done(struct wb_parent *p)
+{
+    uint64_t max = p->plan.options->max_fetches;
+    bool quiet = max && atomic_load(&p->plan.tally->fetches) >= max;
+
+    for (unsigned i = 0; quiet && i < p->worker_count; i++)
+        quiet = atomic_load(&p->plan.tally->workers[i].in_flight) == 0;
+    p->quiet_ticks = quiet ? p->quiet_ticks + 1 : 0;
+    return p->quiet_ticks >= 2;
+}
+
+static bool limit_reached(struct wb_parent *p)
 {
     const struct wb_crawl_options *o = p->plan.options;
 
     return (o->max_time_ms && wb_parent_now(p) - p->began_ms >= o->max_time_ms) ||
-           (o->max_pages && atomic_load(&p->plan.tally->pages) >= o->max_pages);
+           (o->max_pages && atomic_load(&p->plan.tally->pages) >= o->max_pages) || fetches_done(p);
 }
 
 int64_t wb_parent_now(const struct wb_parent *p)
@@ -280,7 +293,7 @@ void wb_parent_stat(const struct wb_parent *p, struct wb_crawl_stat *stat)
 
     *stat = (struct wb_crawl_stat){.pages = t->pages, .bytes = t->bytes, .requests = t->requests, .unchanged = t->unchanged,
                                    .redirects = t->redirects, .duplicates = t->duplicates, .gone = t->gone, .robots = t->robots,
-                                   .skipped = t->skipped, .wire_bytes = t->wire_bytes, .known = t->known, .processes = p->alive};
+                                   .skipped = t->skipped, .wire_bytes = t->wire_bytes, .known = t->known, .fetches = t->fetches, .processes = p->alive};
     for (unsigned i = 0; i < p->worker_count; i++) {
         stat->sites_active += t->workers[i].sites;
         stat->sites_waiting += t->workers[i].waiting;
@@ -390,7 +403,9 @@ static int add_seeds(struct wb_parent *p, struct wb_seed_list *list)
         wish.domains = p->plan.scope.names;
         wish.domain_count = p->plan.scope.count;
     }
-    int err = wb_dispenser_enter(p->dispenser, &wish, &p->plan.run, &p->plan.goes_on);
+    int err = wb_dispenser_set_classes(p->dispenser, list->site_classes, list->class_count);
+    if (err == 0)
+        err = wb_dispenser_enter(p->dispenser, &wish, &p->plan.run, &p->plan.goes_on);
     if (err == 0)
         err = join_unfinished(p, list);
     if (err == 0)
@@ -398,6 +413,28 @@ static int add_seeds(struct wb_parent *p, struct wb_seed_list *list)
     /* Without seeds every unfinished site crawls within itself. */
     if (err == 0 && list->count == 0 && p->sites.unresolved + p->sites.ready + p->sites.claimed + p->sites.waiting == 0)
         err = wb_fail(WB_E_INVALID, "no seeds, and no unfinished crawl in %s to go on with", p->plan.options->dir);
+    atomic_store(&p->plan.tally->sites_open, p->sites.unresolved + p->sites.ready + p->sites.claimed);
+    return err;
+}
+
+static int scope_site(void *context, const struct wb_site_row *row)
+{
+    return wb_scope_add(context, row->name);
+}
+
+/* The crawl is a list's run: its sites are the scope, and nothing else is gone on with. */
+static int enter_list(struct wb_parent *p)
+{
+    uint64_t count = 0;
+
+    p->plan.run = p->plan.options->run;
+    int err = wb_dispenser_each(p->dispenser, p->plan.run, scope_site, &p->plan.scope);
+    wb_scope_seal(&p->plan.scope);
+    if (err == 0)
+        err = wb_fetchcount_open(p->plan.options->dir, p->plan.run, &p->plan.fetches, &count);
+    atomic_store(&p->plan.tally->fetches, count);
+    if (err == 0)
+        err = wb_dispenser_stat(p->dispenser, p->plan.run, &p->sites);
     atomic_store(&p->plan.tally->sites_open, p->sites.unresolved + p->sites.ready + p->sites.claimed);
     return err;
 }
@@ -418,13 +455,12 @@ static int open_parent(struct wb_parent *p)
     uint64_t pages = 0;
 
     int err = o->ca_file && wb_path_kind(o->ca_file) != WB_PATH_FILE ? wb_fail(WB_E_NOTFOUND, "%s: no such file of certificates", o->ca_file) : 0;
-    if (err == 0)
+    if (err == 0 && !o->run)
         err = read_seeds(p, &list);
     if (err == 0 && list.count == 0 && !wb_store_exists(o->dir))
         err = wb_fail(WB_E_INVALID, "no seeds: name a URL, or a file of them with --seeds");
     if (err == 0 && !wb_store_exists(o->dir))
         err = make_repository(o->dir);
-
     if (err == 0)
         err = wb_store_id(o->dir, p->plan.home);
     if (err == 0)
@@ -432,7 +468,7 @@ static int open_parent(struct wb_parent *p)
     if (err == 0)
         err = wb_crawl_recover(o->dir, p->plan.home, p->dispenser, &pages);
     if (err == 0)
-        err = add_seeds(p, &list);
+        err = o->run ? enter_list(p) : add_seeds(p, &list);
     wb_seeds_release(&list);
     if (err < 0)
         return err;
@@ -458,6 +494,7 @@ static void close_parent(struct wb_parent *p)
         event_base_free(p->base);
     wb_dispenser_close(p->dispenser);
     wb_scope_release(&p->plan.scope);
+    wb_file_close(&p->plan.fetches);
 }
 
 int wb_crawl(const struct wb_crawl_options *options, const struct wb_crawl_sink *sink, struct wb_crawl_stat *stat_out)
@@ -469,6 +506,7 @@ int wb_crawl(const struct wb_crawl_options *options, const struct wb_crawl_sink 
     *stat_out = (struct wb_crawl_stat){0};
     fill_options(options, &o);
     p.plan.options = &o;
+    p.plan.fetches = WB_FILE_INIT;
     p.plan.wants_lines = sink->wants_lines;
     p.plan.agent = wb_slice(o.user_agent, strcspn(o.user_agent, "/ "));
     p.clock_offset_ms = wb_clock_wall_ms() - wb_clock_mono_ns() / 1000000;

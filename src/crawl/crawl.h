@@ -59,6 +59,7 @@ struct wb_crawl_stat {
     uint64_t pages;        /* stored */
     uint64_t bytes;        /* of their bodies */
     uint64_t requests, unchanged, redirects, duplicates, gone, robots, skipped, errors;
+    uint64_t fetches;      /* requests for pages; of a fetch list's run also those of crawls of it that were killed */
     uint64_t wire_bytes;   /* of bodies as they came */
     uint64_t known;        /* URLs that entered a queue */
     unsigned sites_active, sites_waiting; /* held by a process; of these, waiting for their interval or a back-off */

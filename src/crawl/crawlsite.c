@@ -31,6 +31,8 @@ int wb_site_new(const struct wb_site_row *row, struct wb_site **site_out)
     site->next_ms = row->next_ms;
     site->attempts = row->attempts;
     site->visit = row->visit;
+    site->listed_visit = row->listed;
+    site->sitemaps_ms = row->sitemaps_ms;
     site->trail = row->trail;
     site->trail_ms = row->trail_ms;
     site->seeds_taken = row->seeds_taken;

@@ -76,6 +76,8 @@ struct wb_site {
     struct wb_trap trap;
     uint64_t budget, pages;    /* stored in this visit */
     unsigned sitemaps;         /* asked for in this visit */
+    bool sitemaps_due;         /* they are asked for in this visit */
+    int64_t sitemaps_ms;       /* when they last were; 0: never */
     /* names */
     bool probing;              /* its root has not been compared with those of its neighbours yet */
     uint64_t root_digest;      /* of the root page; 0: not known */
@@ -88,6 +90,8 @@ struct wb_site {
     struct wb_favour *favours; /* requests for other sites' robots.txt that are led here */
     /* history */
     uint32_t visit;
+    uint32_t listed_visit;     /* the visit that a fetch list asks for; 0: none does */
+    bool listed;               /* this is it: only its seeds, and what webdb has never heard of */
     struct wb_edit_place trail;
     int64_t trail_ms;          /* when that was written */
     int64_t unanswered_ms;     /* while it is restored: a request of which no outcome is known yet; 0: none */

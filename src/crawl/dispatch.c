@@ -3,9 +3,10 @@
  * robots.txt, or the next URL of its queue that may be asked for. It starts requests and
  * hands their outcomes on; it decides nothing about what came.
  */
-#include "crawl/worker.h"
+#include "crawl/webknown.h"
 #include "base/check.h"
 #include "base/mem.h"
+#include "crawl/fetchcount.h"
 
 #include <event2/event.h>
 #include <string.h>
@@ -180,6 +181,27 @@ static bool reserve(struct wb_worker *w, struct wb_errand *errand)
     return true;
 }
 
+static bool fetches_used_up(const struct wb_worker *w)
+{
+    uint64_t max = w->plan->options->max_fetches;
+
+    return max && atomic_load(&w->tally->fetches) >= max;
+}
+
+/* Whether one more page may be asked for: 1, 0 or an error. What is counted stays counted, whatever comes of it. */
+static int count_fetch(struct wb_worker *w)
+{
+    uint64_t max = w->plan->options->max_fetches;
+    unsigned long long number = atomic_load(&w->tally->fetches);
+
+    do {
+        if (max && number >= max)
+            return 0;
+    } while (!atomic_compare_exchange_weak(&w->tally->fetches, &number, number + 1));
+    int err = w->plan->fetches.fd >= 0 ? wb_fetchcount_note(&w->plan->fetches, number) : 0;
+    return err < 0 ? err : 1;
+}
+
 /* The version that we have: 1 where it is fresh enough to be left alone (its links are followed), 0 otherwise. */
 static int look_in_store(struct wb_errand *errand, struct wb_fetch_request *request)
 {
@@ -203,14 +225,58 @@ static int look_in_store(struct wb_errand *errand, struct wb_fetch_request *requ
     return 0;
 }
 
-/* Makes the request of an item, or decides against it. 1: a request is under way, 0: not, try the next. */
+/* Whether an item may be asked for at all: not done yet, not taken down, allowed by the rules. 1, 0 or an error. */
+static int check_item(struct wb_errand *errand)
+{
+    struct wb_worker *w = errand->worker;
+    struct wb_site *site = errand->site;
+    const struct wb_item *item = &errand->item;
+    struct wb_slice url = wb_buf_slice(&errand->url);
+    struct wb_robots_verdict verdict = {.allowed = true};
+
+    if (item->kind != WB_ITEM_PROBE && wb_seen_marked(&site->seen, errand->id))
+        return 0;
+    if (item->kind == WB_ITEM_SITEMAP && !site->sitemaps_due)
+        return 0;
+    int barred = item->kind == WB_ITEM_SITEMAP ? 0 : wb_known_barred(w, url), err = 0;
+    if (barred < 0)
+        return barred;
+    if (site->robots)
+        wb_robots_check(site->robots, url, &verdict);
+    if (verdict.allowed && !barred)
+        return 1;
+    wb_seen_mark(&site->seen, errand->id, true);
+    if (item->kind == WB_ITEM_PROBE)
+        site->probing = false;
+    else if (barred)
+        wb_event_skip(w, url, "expunged");
+    else if (item->kind == WB_ITEM_PAGE)
+        err = wb_page_refused(errand);
+    else
+        wb_event_skip(w, url, "robots");
+    if (err == 0 && item->kind == WB_ITEM_PAGE && wb_slice_equal(item->path, WB_SLICE_LIT("/")))
+        err = wb_visit_root(w, site, false);
+    return err;
+}
+
+/* All pages that are allowed are being fetched: the item waits for what comes of them. */
+static int put_off(struct wb_errand *errand)
+{
+    struct wb_worker *w = errand->worker;
+    struct wb_site *site = errand->site;
+    int err = wb_item_push(w->spill, &site->again, &errand->item);
+
+    site->next_ms = wb_worker_now(w) + RETRY_MS;
+    wb_dispatch_later(w, site);
+    return err < 0 ? err : 2;
+}
+
+/* Makes the request of an item, or decides against it. 1: a request is under way, 0: not, try the next; 2: it waits. */
 static int start_item(struct wb_errand *errand, struct wb_item *item)
 {
     struct wb_worker *w = errand->worker;
     struct wb_site *site = errand->site;
-    struct wb_robots_verdict verdict = {.allowed = true};
     struct wb_fetch_request request = {.address = site->address};
-    bool page = item->kind == WB_ITEM_PAGE;
 
     int err = wb_site_url(site, item->https, item->path, &errand->url);
     if (err == 0)
@@ -221,28 +287,16 @@ static int start_item(struct wb_errand *errand, struct wb_item *item)
         return err == WB_E_NOMEM ? err : 0;
     errand->id = wb_pageid_of_key(wb_buf_slice(&errand->key));
     errand->item = *item;
-    if (item->kind != WB_ITEM_PROBE && wb_seen_marked(&site->seen, errand->id))
-        return 0;
-    if (site->robots)
-        wb_robots_check(site->robots, wb_buf_slice(&errand->url), &verdict);
-    if (!verdict.allowed) {
-        wb_seen_mark(&site->seen, errand->id, true);
-        if (item->kind == WB_ITEM_PROBE)
-            site->probing = false;
-        else
-            wb_event_skip(w, wb_buf_slice(&errand->url), "robots");
-        return page && wb_slice_equal(item->path, WB_SLICE_LIT("/")) ? wb_visit_root(w, site, false) : 0;
-    }
-    if (page) {
+    err = check_item(errand);
+    if (err <= 0)
+        return err;
+    if (item->kind == WB_ITEM_PAGE) {
         err = look_in_store(errand, &request);
         if (err != 0)
             return err < 0 ? err : 0;
-        if (!reserve(w, errand)) {
-            err = wb_item_push(w->spill, &site->again, item);
-            site->next_ms = wb_worker_now(w) + RETRY_MS;
-            wb_dispatch_later(w, site);
-            return err < 0 ? err : 2;
-        }
+        err = reserve(w, errand) ? count_fetch(w) : 0;
+        if (err <= 0)
+            return err < 0 ? err : put_off(errand);
     }
     request.url = wb_buf_slice(&errand->url);
     errand->item.path = wb_slice(errand->url.ptr + errand->url.len - item->path.len, item->path.len);
@@ -318,7 +372,7 @@ static void start_site(struct wb_worker *w, struct wb_site *site)
 {
     int64_t now = wb_worker_now(w);
 
-    if (site->resolving || site->away)
+    if (site->resolving || site->away || fetches_used_up(w))
         return;
     if (site->address_expires_ms <= now && !site->in_flight)
         look_up(w, site);

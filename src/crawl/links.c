@@ -3,9 +3,10 @@
  *
  * A link to a site that this process holds goes to that site's queue at once; any other
  * waits in the outbox and becomes a seed of its site in the dispenser. Where that site's visit is over (the
- * locally isolated page), it is opened again when the run has nothing else to do.
+ * locally isolated page), it is opened again when the run has nothing else to do. A listed visit follows what webdb has never heard
+ * of and nothing else: the rest has its own time to be looked at.
  */
-#include "crawl/worker.h"
+#include "crawl/webknown.h"
 #include "base/hash.h"
 #include "base/mem.h"
 
@@ -14,7 +15,7 @@ enum { OUTBOX_BATCH = 4096, OUTBOX_MEMORY = 1 << 20 };
 struct wb_outbox_entry {
     size_t name_at, name_len, url_at, url_len; /* in the outbox's text */
     uint16_t depth;
-    bool https;
+    bool https, listed; /* listed: found by a listed visit */
 };
 
 /* w->key is the URL's. */
@@ -30,6 +31,11 @@ static int admit_key(struct wb_worker *w, struct wb_site *site, const struct wb_
     err = wb_seen_add(&site->seen, w->plan->options->dir, wb_pageid_of_key(wb_buf_slice(&w->key)));
     if (err <= 0)
         return err;
+    if (site->listed && item->kind == WB_ITEM_PAGE && !(flags & WB_ADMIT_SEED)) {
+        err = wb_known_url(w, url);
+        if (err != 0)
+            return err < 0 ? err : 0;
+    }
     const char *trap = flags & WB_ADMIT_SEED ? NULL : wb_trap_check(&site->trap, entry.path, wb_worker_now(w));
     if (trap) {
         if (!(flags & WB_ADMIT_QUIET))
@@ -55,11 +61,11 @@ int wb_admit(struct wb_worker *w, struct wb_site *site, const struct wb_url *url
 
 /* ---- to other sites -------------------------------------------------------------------------- */
 
-static int outbox_add(struct wb_worker *w, struct wb_slice name, const struct wb_url *url, uint16_t depth)
+static int outbox_add(struct wb_worker *w, struct wb_slice name, const struct wb_url *url, uint16_t depth, bool listed)
 {
     struct wb_outbox *box = &w->outbox;
     struct wb_slice href = wb_url_href(url);
-    struct wb_outbox_entry entry = {.name_at = box->text.len, .name_len = name.len, .depth = depth};
+    struct wb_outbox_entry entry = {.name_at = box->text.len, .name_len = name.len, .depth = depth, .listed = listed};
 
     if (box->sent.count > OUTBOX_MEMORY)
         wb_seen_release(&box->sent);
@@ -131,10 +137,13 @@ int wb_links_follow(struct wb_worker *w, struct wb_site *site, struct wb_slice u
     bool told = (flags & (WB_ADMIT_QUIET | WB_ADMIT_RETELL)) == WB_ADMIT_QUIET;
     if (told || item->kind != WB_ITEM_PAGE || !wb_scope_has(&w->plan->scope, name))
         return 0;
+    err = site->listed ? wb_known_url(w, &w->target) : 0;
+    if (err != 0)
+        return err < 0 ? err : 0;
     struct wb_site *other = wb_worker_site(w, name);
     if (other && !other->guest)
         return admit_neighbour(w, other, &w->target, item->depth);
-    return outbox_add(w, name, &w->target, item->depth);
+    return outbox_add(w, name, &w->target, item->depth, site->listed);
 }
 
 int wb_outbox_flush(struct wb_worker *w)
@@ -157,7 +166,7 @@ int wb_outbox_flush(struct wb_worker *w)
         plans[i] = (struct wb_site_plan){.name = wb_slice(box->text.ptr + entry->name_at, entry->name_len),
                                          .scheme = wb_slice_str(entry->https ? "https" : "http"),
                                          .priority = INT32_MIN, .delay_ms = -2, .budget = -2, .seeds = &seeds[i], .seed_count = 1, .found = true,
-                                         .goes_on = w->plan->goes_on};
+                                         .listed = entry->listed, .goes_on = w->plan->goes_on};
     }
     if (err == 0)
         err = wb_dispenser_add(w->dispenser, w->plan->run, plans, box->count, &added);

@@ -322,6 +322,18 @@ int wb_page_reuse(struct wb_errand *errand, const struct wb_page *page)
     return content_known(&o, page);
 }
 
+int wb_page_refused(struct wb_errand *errand)
+{
+    struct wb_worker *w = errand->worker;
+    struct wb_edit edit = {.kind = WB_EDIT_PAGE};
+
+    edit.page = (struct wb_edit_page){.url = wb_buf_slice(&errand->url), .outcome = WB_OUTCOME_ROBOTS, .depth = errand->item.depth,
+                                      .hops = errand->item.hops};
+    wb_event_skip(w, edit.page.url, "robots");
+    wb_worker_dirty(w);
+    return wb_visit_note(w, errand->site, &edit);
+}
+
 /* ---- other answers ----------------------------------------------------------------------------------- */
 
 static int page_failed(struct wb_errand *errand, struct wb_fetch_result *result, int error, const char *message)
@@ -490,6 +502,7 @@ static int sitemap_came(struct wb_errand *errand, struct wb_fetch_result *result
     int err = 0;
 
     wb_seen_mark(&site->seen, errand->id, true);
+    site->sitemaps_ms = result->sent_ms;
     if (!result->error && result->status / 100 != 2)
         event.error = WB_CRAWL_STATUS;
     if (!event.error) {

@@ -44,6 +44,7 @@ struct wb_tally {
     atomic_uint claimable;      /* moves whenever somebody made a site claimable */
     atomic_ullong sites_open;   /* of the run, as last counted by the parent */
     atomic_ullong reserved;     /* pages stored or being fetched, where their number is limited */
+    atomic_ullong fetches;      /* requests for pages, of the whole run where it is a list's; never taken back */
     atomic_ullong pages, bytes, wire_bytes, requests, unchanged, redirects, duplicates, gone, robots, skipped, known;
     atomic_ullong errors[WB_CRAWL_ERROR_COUNT];
     struct wb_tally_worker workers[WB_TALLY_WORKERS_MAX];

@@ -4,15 +4,16 @@
  * The journal's chain of a site is its truth. A site that was claimed is made by reading
  * the records of its current visit, oldest first, through the same admission that a live crawl
  * uses: URLs known and not marked as done are what is left to do. A new visit starts from the
- * seeds and goes on with the pages of the visit before, so that each is asked for anew.
+ * seeds and goes on with the pages of the visit before and those that webdb has, so that each is asked for anew;
+ * a listed one (fetchlist.h) has its seeds, and of what was before only rules and clocks.
  */
-#include "crawl/worker.h"
+#include "crawl/webknown.h"
 #include "base/check.h"
 #include "base/mem.h"
 
 #include <stdio.h>
 
-enum { RETELL_MS = 120 * 1000 };
+enum { RETELL_MS = 120 * 1000, SITEMAPS_MS = 24 * 3600 * 1000 };
 
 struct wb_worker_report {
     struct wb_site_report row;
@@ -105,7 +106,8 @@ static int restore_page(struct wb_worker *w, struct wb_site *site, const struct 
     site->pages += outcome_stored(page->outcome);
     bool root = wb_slice_equal(wb_site_path(&w->url), WB_SLICE_LIT("/"));
     if (root)
-        site->root_state = page->outcome == WB_OUTCOME_GONE || page->outcome == WB_OUTCOME_ERROR ? WB_ROOT_UNREACHABLE : WB_ROOT_REACHABLE;
+        site->root_state = page->outcome == WB_OUTCOME_GONE || page->outcome == WB_OUTCOME_ERROR || page->outcome == WB_OUTCOME_ROBOTS
+                               ? WB_ROOT_UNREACHABLE : WB_ROOT_REACHABLE;
     if (page->has_content) {
         wb_trap_learn(&site->trap, wb_site_path(&w->url), page->simhash);
         content = wb_pageid_get(page->md5);
@@ -118,11 +120,19 @@ static int restore_page(struct wb_worker *w, struct wb_site *site, const struct 
     return err < 0 ? err : restore_links(w, site, edit, &item, retell(site, edit));
 }
 
+static void sitemaps_asked(struct wb_site *site, int64_t ms)
+{
+    if (ms > site->sitemaps_ms)
+        site->sitemaps_ms = ms;
+}
+
 static int restore_hints(struct wb_worker *w, struct wb_site *site, const struct wb_edit *edit)
 {
     struct wb_item item = {.kind = WB_ITEM_PAGE, .depth = 1};
     struct wb_pageid id;
 
+    sitemaps_asked(site, edit->time_ms);
+    site->sitemaps_due = true; /* so they were, in this visit */
     if (id_of(w, edit->text, &id)) {
         int err = wb_seen_add(&site->seen, w->plan->options->dir, id);
         if (err < 0)
@@ -143,6 +153,8 @@ static void not_before(struct wb_site *site, int64_t ms)
 /* The outcome of a request says when it was really sent. */
 static void restore_clock(struct wb_site *site, const struct wb_edit *edit)
 {
+    if (edit->kind == WB_EDIT_PAGE && edit->page.outcome == WB_OUTCOME_ROBOTS)
+        return; /* no request was made */
     if (edit->kind == WB_EDIT_REQUEST)
         site->unanswered_ms = edit->time_ms;
     else if (edit->kind == WB_EDIT_PAGE || edit->kind == WB_EDIT_RULES || edit->kind == WB_EDIT_HINTS)
@@ -175,7 +187,8 @@ static int restore_record(struct wb_worker *w, struct wb_site *site, const struc
     case WB_EDIT_REQUEST:
         return 0;
     case WB_EDIT_PAGE:
-        site->attempts = 0;
+        if (edit->page.outcome != WB_OUTCOME_ROBOTS)
+            site->attempts = 0;
         return restore_page(w, site, edit);
     case WB_EDIT_HINTS:
         return restore_hints(w, site, edit);
@@ -193,13 +206,21 @@ static int restore_record(struct wb_worker *w, struct wb_site *site, const struc
     return 0;
 }
 
-/* Of an earlier visit only what outlives it counts: rules, clocks, and which pages there were. */
+/* Whether the visit before says that there is a page; what robots.txt forbade is found again where it still is. */
+static bool is_recalled(const struct wb_edit_page *page)
+{
+    return page->outcome != WB_OUTCOME_GONE && page->outcome != WB_OUTCOME_REDIRECT && page->outcome != WB_OUTCOME_ROBOTS;
+}
+
+/* Of an earlier visit only what outlives it counts: rules, clocks, and (unless a list says what to ask for) which pages there were. */
 static int recall_record(struct wb_worker *w, struct wb_site *site, const struct wb_edit *edit)
 {
     struct wb_item item = {.kind = WB_ITEM_PAGE, .depth = edit->page.depth};
 
     restore_clock(site, edit);
-    if (edit->kind == WB_EDIT_PAGE && edit->page.outcome != WB_OUTCOME_GONE && edit->page.outcome != WB_OUTCOME_REDIRECT)
+    if (edit->kind == WB_EDIT_HINTS)
+        sitemaps_asked(site, edit->time_ms);
+    if (edit->kind == WB_EDIT_PAGE && !site->listed && is_recalled(&edit->page))
         return wb_links_follow(w, site, edit->page.url, &item, WB_ADMIT_QUIET | WB_ADMIT_SEED);
     if (edit->kind == WB_EDIT_RULES || edit->kind == WB_EDIT_REQUEST || edit->kind == WB_EDIT_WAIT)
         return restore_record(w, site, edit);
@@ -218,7 +239,10 @@ static int recall_begin(struct wb_worker *w, struct wb_site *site, const struct 
     return err;
 }
 
-/* Reads the chain that ends at last through take(). A journal that is gone or damaged costs the site's history, not the site. */
+/*
+ * Reads the chain that ends at last through take(). A journal that is gone or damaged costs the site's history, not the site. Where
+ * there is a webdb, logs go once it has what they say.
+ */
 static int read_chain(struct wb_worker *w, struct wb_site *site, struct wb_edit_place last,
                       int (*take)(struct wb_worker *, struct wb_site *, const struct wb_edit *), struct wb_edit *first_out)
 {
@@ -240,6 +264,8 @@ static int read_chain(struct wb_worker *w, struct wb_site *site, struct wb_edit_
             err = take(w, site, &edit);
     }
     wb_free(places);
+    if (err == WB_E_NOTFOUND && w->webdb)
+        return 0;
     if (err == WB_E_NOTFOUND || err == WB_E_CORRUPT) {
         wb_event_warn(w, "%s: its history is not whole: %s", site->name, wb_error_message());
         return 0;
@@ -268,7 +294,7 @@ static int take_seed(void *context, const struct wb_seed *seed)
     site->seeds_taken = seed->id;
     if (seed->depth > w->plan->options->max_depth || wb_url_parse(seed->url, NULL, &w->target) < 0)
         return 0;
-    bool deep = w->plan->options->root_first && !wb_slice_equal(wb_site_path(&w->target), WB_SLICE_LIT("/"));
+    bool deep = w->plan->options->root_first && !site->listed && !wb_slice_equal(wb_site_path(&w->target), WB_SLICE_LIT("/"));
     if (deep && site->root_state == WB_ROOT_REACHABLE)
         return 0;
     if (deep && site->root_state == WB_ROOT_UNKNOWN) {
@@ -337,11 +363,12 @@ static int begin_visit(struct wb_worker *w, struct wb_site *site)
     struct wb_edit_place last = site->trail;
     uint64_t count;
 
-    site->seeds_taken = 0;
     int err = wb_visit_note(w, site, &edit);
     if (err == 0)
         err = wb_visit_seeds(w, site, &count);
-    return err < 0 ? err : read_chain(w, site, last, recall_begin, &first);
+    if (err == 0)
+        err = read_chain(w, site, last, recall_begin, &first);
+    return err < 0 || site->listed ? err : wb_known_recall(w, site);
 }
 
 static int resume_visit(struct wb_worker *w, struct wb_site *site, struct wb_edit_place before)
@@ -352,7 +379,32 @@ static int resume_visit(struct wb_worker *w, struct wb_site *site, struct wb_edi
 
     if (err == 0)
         err = read_chain(w, site, before, recall_record, &first);
+    if (err == 0 && !site->listed)
+        err = wb_known_recall(w, site);
     return err < 0 ? err : wb_visit_seeds(w, site, &count);
+}
+
+/*
+ * Which visit it is: true where one begins. number: of the last one in the chain, 0: there is none; finished: it was.
+ *
+ * A visit that was finished goes on where only new seeds came; the dispenser forgets what was taken when a new one is wanted.
+ * One that the dispenser has not heard of ended with its process before that could be told: it is finished once more. A list
+ * wants a visit of its own, whatever became of the one before.
+ */
+static bool choose_visit(struct wb_site *site, uint32_t number, bool finished)
+{
+    bool over = finished && site->seeds_taken == 0 && site->visit >= number;
+    bool listed = site->listed_visit > number;
+
+    /* Where a list's visit begins, the dispenser knows which seeds are not its own; where it had begun and its history is lost, all are taken. */
+    if (listed ? site->visit >= site->listed_visit : number == 0)
+        site->seeds_taken = 0;
+    if (listed)
+        site->visit = site->listed_visit;
+    else
+        site->visit = number ? number + over : site->visit + 1;
+    site->listed = site->visit == site->listed_visit;
+    return listed || over || number == 0;
 }
 
 int wb_visit_open(struct wb_worker *w, struct wb_site *site)
@@ -362,18 +414,18 @@ int wb_visit_open(struct wb_worker *w, struct wb_site *site)
 
     if (err == 0 && first.kind == WB_EDIT_VISIT)
         err = wb_edit_reader_get(w->history, site->trail, &last);
-    /*
-     * A visit that was finished goes on where only new seeds came; the dispenser forgets what was taken when a new one is wanted.
-     * One that the dispenser has not heard of ended with its process before that could be told: it is finished once more.
-     */
-    bool over = last.kind == WB_EDIT_FINISH && site->seeds_taken == 0 && site->visit >= first.count;
-    if (err == 0 && first.kind == WB_EDIT_VISIT) {
-        site->visit = first.count + over;
-        err = over ? begin_visit(w, site) : resume_visit(w, site, first.prev);
-    } else if (err == 0) {
-        site->visit = 1;
+    if (err < 0)
+        return err;
+    bool visited = site->visit > 0;
+    if (choose_visit(site, first.kind == WB_EDIT_VISIT ? first.count : 0, last.kind == WB_EDIT_FINISH))
         err = begin_visit(w, site);
-    }
+    else
+        err = resume_visit(w, site, first.prev);
+    if (!site->listed || site->sitemaps_ms + SITEMAPS_MS <= wb_worker_now(w))
+        site->sitemaps_due = true;
+    /* Which name of the site is crawled was decided when it was first visited. */
+    if (site->listed && visited)
+        site->probing = false;
     if (err == 0)
         err = put_root_first(w, site);
     if (err < 0)
@@ -407,7 +459,7 @@ static int fill_report(struct wb_worker *w, const struct wb_site *site, enum wb_
     report->row = (struct wb_site_report){
         .id = site->id, .state = state, .next_ms = site->next_ms, .attempts = site->attempts, .reason = wb_slice_str(report->reason),
         .alias_of = wb_slice_str(report->alias_of), .probe = wb_slice_str(report->probe), .home = wb_slice_str(w->plan->home),
-        .visit = site->visit, .trail = site->trail, .trail_ms = site->trail_ms, .pages = (int64_t)site->pages,
+        .visit = site->visit, .sitemaps_ms = site->sitemaps_ms, .trail = site->trail, .trail_ms = site->trail_ms, .pages = (int64_t)site->pages,
         /* Seeds that wait for the root are not taken, unless the visit is over. */
         .seeds_taken = site->root_waited && state != WB_SITE_DONE ? site->held_after : site->seeds_taken};
     return 0;

@@ -1,9 +1,9 @@
 /*
  * why.c - says why a page or a site is, or is not, fetched. It reads what the crawl wrote (store, dispenser,
- * journal) and changes nothing, so it can be asked at any time, also while a crawl runs.
+ * journal, webdb) and changes nothing, so it can be asked at any time, also while a crawl runs.
  *
- * A page: is it stored? what came of the last request? what do the rules say? who told of it? Of these the
- * first that decides is named.
+ * A page: was it taken down? is it stored? what came of the last request? what do the rules say? who told of it? what does
+ * webdb know? Of these the first that decides is named.
  */
 #include "base/date.h"
 #include "base/error.h"
@@ -15,6 +15,7 @@
 #include "os/file.h"
 #include "store/store.h"
 #include "url/url.h"
+#include "webdb/webdb.h"
 
 #include <inttypes.h>
 
@@ -36,6 +37,8 @@ struct findings {
     int64_t request_ms, wait_ms; /* the site's last request; until when it waits */
     struct wb_buf wait_reason;
     uint64_t requests;
+    bool heard;                 /* webdb knows the page: */
+    struct wb_webdb_page web;   /* its text is gone */
 };
 
 static void findings_release(struct findings *f)
@@ -96,6 +99,8 @@ static int look_at_links(struct findings *f, const struct wb_edit *edit, struct 
 
 static int look_at_page(struct findings *f, const struct wb_edit *edit)
 {
+    if (edit->page.outcome == WB_OUTCOME_ROBOTS)
+        return 0; /* the rules say so themselves, as they are now */
     f->requests++;
     if (!wb_slice_equal(bare(edit->page.url), bare(f->href)))
         return 0;
@@ -153,7 +158,8 @@ static int read_site(const char *dir, struct wb_edit_place trail, struct finding
     wb_free(places);
     wb_buf_release(&mem);
     wb_edit_reader_close(reader);
-    return err;
+    /* Logs go once webdb has what they say. */
+    return err == WB_E_NOTFOUND ? 0 : err;
 }
 
 /* A crawler tells where the last record of a site is when it lets go of it; until then it must be looked for. */
@@ -296,6 +302,26 @@ static int by_outcome(const struct wb_site_row *row, const struct findings *f, s
     }
 }
 
+/* Nothing but webdb tells of it. */
+static int by_webdb(const struct findings *f, struct wb_why *why)
+{
+    const struct wb_webdb_page *page = &f->web;
+    char when[WB_DATE_TEXT_MAX];
+
+    wb_date_format(page->last_tried_ms, when);
+    why->status = page->status;
+    why->next_ms = page->next_due_ms == INT64_MAX ? 0 : page->next_due_ms;
+    if (page->flags & WB_PAGE_GONE)
+        return decide(why, WB_WHY_BLOCKED, "gone: status %u at %s", page->status, when);
+    if (page->flags & WB_PAGE_BLOCKED)
+        return decide(why, WB_WHY_BLOCKED, "robots.txt forbade it at %s", when);
+    if (page->last_tried_ms)
+        return decide(why, WB_WHY_WAITING, "known; asked for at %s, status %u, and waits for a list of what is due", when, page->status);
+    if (!(page->flags & (WB_PAGE_WANTED | WB_PAGE_PUSHED)))
+        return decide(why, WB_WHY_BLOCKED, "known, never fetched: no link that is followed leads there");
+    return decide(why, WB_WHY_WAITING, "known, never fetched: waits for a list of what is due");
+}
+
 /* It is known, was not asked for, and the rules allow it. */
 static int by_queue(const struct wb_site_row *row, const struct findings *f, const struct wb_url *url, struct wb_why *why)
 {
@@ -309,6 +335,8 @@ static int by_queue(const struct wb_site_row *row, const struct findings *f, con
                       WB_SLICE_ARG(wb_buf_slice(&f->linked_from)));
     if (caught && !f->seed)
         return decide(why, WB_WHY_BLOCKED, "a guard keeps it out: %s", caught);
+    if (row->state == WB_SITE_DONE && f->heard)
+        return by_webdb(f, why);
     if (row->state == WB_SITE_DONE)
         return decide(why, WB_WHY_BLOCKED, "known, and left out when the visit ended: a limit of depth or budget, or a guard against pages without end");
     int err = by_site_state(row, f, why);
@@ -342,20 +370,31 @@ static int stored(const char *dir, struct findings *f, struct wb_why *why)
     return err == WB_E_NOTFOUND || err == WB_E_CORRUPT ? 0 : err;
 }
 
+/* Of a site that no crawl was told of. */
+static int explain_stranger(const char *dir, struct findings *f, struct wb_why *why)
+{
+    int err = read_everything(dir, f);
+
+    if (err < 0)
+        return err;
+    if (f->linked)
+        return decide(why, WB_WHY_BLOCKED, "outside of the crawl's scope; %.*s links there", WB_SLICE_ARG(wb_buf_slice(&f->linked_from)));
+    if (f->heard)
+        return decide(why, WB_WHY_BLOCKED, "outside of the crawl's scope: known, but no crawl was told of its site");
+    return decide(why, WB_WHY_UNKNOWN, "no crawl has heard of it or of its site");
+}
+
 static int explain_url(const char *dir, const struct wb_site_row *row, struct findings *f, const struct wb_url *url, struct wb_why *why)
 {
+    if (f->heard && f->web.flags & WB_PAGE_BARRED)
+        return decide(why, WB_WHY_BLOCKED, "taken down: it is not to be fetched again");
     int got = stored(dir, f, why);
-
+    if (got > 0 && f->heard && f->web.next_due_ms != INT64_MAX)
+        why->next_ms = f->web.next_due_ms;
     if (got != 0)
         return got < 0 ? got : 0;
-    if (!row) {
-        int err = read_everything(dir, f);
-        if (err < 0)
-            return err;
-        if (f->linked)
-            return decide(why, WB_WHY_BLOCKED, "outside of the crawl's scope; %.*s links there", WB_SLICE_ARG(wb_buf_slice(&f->linked_from)));
-        return decide(why, WB_WHY_UNKNOWN, "no crawl has heard of it or of its site");
-    }
+    if (!row)
+        return explain_stranger(dir, f, why);
     if (f->tried && f->last.outcome != WB_OUTCOME_LATER)
         return by_outcome(row, f, why);
     got = by_robots(f, f->href, why);
@@ -367,6 +406,8 @@ static int explain_url(const char *dir, const struct wb_site_row *row, struct fi
         return by_queue(row, f, url, why);
     if (row->state == WB_SITE_REFUSED || row->state == WB_SITE_ALIAS || row->state == WB_SITE_UNRESOLVED)
         return by_site_state(row, f, why);
+    if (f->heard)
+        return by_webdb(f, why);
     return decide(why, WB_WHY_UNKNOWN, "nothing on %.*s that was read so far leads there", WB_SLICE_ARG(row->name));
 }
 
@@ -376,6 +417,18 @@ static int explain_site(const struct wb_site_row *row, struct findings *f, struc
         return decide(why, WB_WHY_UNKNOWN, "no crawl has heard of this site");
     int got = by_robots(f, root, why);
     return got != 0 ? (got < 0 ? got : 0) : by_site_state(row, f, why);
+}
+
+static int look_in_webdb(const char *dir, struct findings *f)
+{
+    struct wb_webdb *webdb = NULL;
+    int err = wb_webdb_open(dir, &webdb);
+
+    if (err == 0)
+        err = wb_webdb_get_page(webdb, f->href, &f->web);
+    f->heard = err == 0;
+    wb_webdb_close(webdb);
+    return err == WB_E_NOTFOUND || err == WB_E_INVALID ? 0 : err;
 }
 
 /* A URL, "host/path", "host" or "host:port". */
@@ -428,6 +481,8 @@ int wb_why(const char *dir, const char *dispenser_url, const char *agent, const 
         err = find_trail(dir, row.name, &row.trail);
     if (err == 0 && known)
         err = read_site(dir, row.trail, &f);
+    if (err == 0 && !f.is_site)
+        err = look_in_webdb(dir, &f);
     if (err == 0)
         err = set_text(&why_out->subject, f.is_site ? (known ? row.name : wb_key_site(wb_buf_slice(&key))) : f.href);
     why_out->is_site = f.is_site;

@@ -8,7 +8,7 @@
  * A commit makes everything durable in this order: outbox to the dispenser, store committed,
  * spool begun anew, journal synced, closed sites reported, lines handed to the parent.
  */
-#include "crawl/worker.h"
+#include "crawl/webknown.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "os/clock.h"
@@ -426,6 +426,8 @@ static int open_worker(struct wb_worker *w)
         err = wb_dispenser_open(o->dir, o->dispenser, &w->dispenser);
     if (err == 0)
         err = wb_store_open(o->dir, WB_STORE_WRITE, &w->store);
+    if (err == 0)
+        err = wb_known_open(w);
     /* In this order: the kernel closes files by number, so that whoever finds the spool free finds the journal free too. */
     if (err == 0)
         err = wb_edit_log_create(o->dir, 0, &w->journal);
@@ -476,7 +478,7 @@ static void free_memory(struct wb_worker *w)
     wb_outbox_release(&w->outbox);
     wb_free(w->by_name);
     wb_free(w->reports);
-    struct wb_buf *bufs[] = {&w->lines, &w->key, &w->url_text, &w->item_mem, &w->link_mem, &w->old_mem, &w->media_mem};
+    struct wb_buf *bufs[] = {&w->lines, &w->key, &w->url_text, &w->item_mem, &w->link_mem, &w->old_mem, &w->known_mem, &w->media_mem};
     for (size_t i = 0; i < sizeof bufs / sizeof *bufs; i++)
         wb_buf_release(bufs[i]);
     wb_url_release(&w->url);
@@ -494,6 +496,7 @@ static void close_worker(struct wb_worker *w, bool clean)
     wb_spill_close(w->spill);
     wb_edit_reader_close(w->history);
     wb_edit_log_close(w->journal);
+    wb_known_close(w);
     wb_store_close(w->store);
     wb_spool_close(w->spool, clean);
     wb_dispenser_close(w->dispenser);

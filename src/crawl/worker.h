@@ -8,6 +8,7 @@
  *   pagework.c   the outcome of a request for a page
  *   pagefacts.c  what the journal is told of its content and links
  *   links.c      which URLs enter a queue; links to other sites
+ *   webknown.c   what webdb knows of them
  *   eventlog.c   lines for the log of fetches
  */
 #ifndef WB_CRAWL_WORKER_H
@@ -20,6 +21,7 @@
 #include "crawl/scope.h"
 #include "crawl/spool.h"
 #include "crawl/tally.h"
+#include "os/file.h"
 #include "page/page.h"
 #include "store/store.h"
 
@@ -45,6 +47,7 @@ struct wb_crawl_plan {
     struct wb_tally *tally;
     int64_t run;
     int64_t goes_on;        /* the run that did not come to its end and is gone on with; 0: none */
+    struct wb_file fetches; /* where requests of a list's run are counted; not open: nowhere */
     struct wb_slice agent;  /* the robots token */
     char home[40];          /* names the repository to others who share its dispenser */
     bool wants_lines;
@@ -92,6 +95,7 @@ struct wb_worker {
     struct event *tick, *due;
     struct wb_dispenser *dispenser;
     struct wb_store *store;
+    struct wb_webdb *webdb;     /* NULL: there is none */
     struct wb_edit_log *journal;
     struct wb_edit_reader *history;
     struct wb_spool *spool;
@@ -122,7 +126,7 @@ struct wb_worker {
     bool lost;                  /* its leases ended while it slept */
     struct wb_error_copy failed; /* code < 0: what ended the work */
     struct wb_buf lines;         /* of the log, until the commit */
-    struct wb_buf key, url_text, item_mem, link_mem, old_mem, media_mem;
+    struct wb_buf key, url_text, item_mem, link_mem, old_mem, known_mem, media_mem;
     struct wb_url url, base_url, target;
     uint64_t recent[WB_RECENT_LINKS]; /* links that were decided a moment ago (links.c) */
 };
@@ -215,6 +219,9 @@ void wb_page_done(struct wb_errand *errand, struct wb_fetch_result *result);
 
 /* Compares rules and root of a site with those of other names of its address. True where it is an alias, and closed. */
 bool wb_page_alias(struct wb_worker *w, struct wb_site *site);
+
+/* A page that robots.txt forbids is noted once a visit. */
+int wb_page_refused(struct wb_errand *errand);
 
 /* A page that is fresh enough not to be asked for: its links are followed all the same. */
 int wb_page_reuse(struct wb_errand *errand, const struct wb_page *page);

@@ -45,6 +45,17 @@ static int pick(struct trace *t, int n)
     return (int)chance_below(&t->chance, (uint64_t)n);
 }
 
+/* A site that is not among those picked before. */
+static int pick_other(struct trace *t, const int *picked, int count)
+{
+    int site = pick(t, SITES);
+
+    for (int i = 0; i < count; i++)
+        if (picked[i] == site)
+            return pick_other(t, picked, count);
+    return site;
+}
+
 static int64_t pick_run(struct trace *t)
 {
     return t->list_run && pick(t, 3) == 0 ? t->list_run : 1 + pick(t, RUNS);
@@ -331,9 +342,7 @@ static void do_add(struct trace *t)
     uint64_t added, expected = 0;
 
     for (int i = 0; i < count; i++) {
-        sites[i] = pick(t, SITES);
-        for (int k = 0; k < i; k++) /* one that is new to the twin has no id yet */
-            sites[i] = sites[k] == sites[i] ? (sites[i] + 1) % SITES : sites[i];
+        sites[i] = pick_other(t, sites, i);
         say(t, "add", sites[i], (int)run);
         name_of(sites[i], names[i]);
         plans[i] = (struct wb_site_plan){.name = wb_slice_str(names[i]), .scheme = WB_SLICE_LIT("http"), .priority = pick(t, 2) ? INT_MIN : pick(t, 5) - 2,
@@ -602,9 +611,7 @@ static void do_list(struct trace *t)
     int64_t run;
 
     for (int i = 0; i < count; i++) {
-        sites[i] = pick(t, SITES);
-        for (int k = 0; k < i; k++)
-            sites[i] = sites[k] == sites[i] ? (sites[i] + 1) % SITES : sites[i];
+        sites[i] = pick_other(t, sites, i);
         name_of(sites[i], names[i]);
         lists[i] = (struct wb_site_list){.name = wb_slice_str(names[i]), .scheme = WB_SLICE_LIT("http"), .seeds = seeds[i],
                                          .seed_count = (size_t)pick(t, SEEDS)};

@@ -1,0 +1,73 @@
+/*
+ * webknown.c - what a crawler process asks the web database: has a URL been heard of, was it taken down, which pages has
+ * a site. It only reads, from the generation that was the newest when the process began. Damage ends the
+ * process: a page that was taken down must not be fetched because somebody could not read that.
+ */
+#include "crawl/webknown.h"
+
+int wb_known_open(struct wb_worker *w)
+{
+    int err = wb_webdb_open(w->plan->options->dir, &w->webdb);
+
+    return err == WB_E_NOTFOUND ? 0 : err;
+}
+
+void wb_known_close(struct wb_worker *w)
+{
+    wb_webdb_close(w->webdb);
+    w->webdb = NULL;
+}
+
+/* 1 with a page, 0: webdb does not know it. */
+static int find_page(struct wb_worker *w, struct wb_slice url, struct wb_webdb_page *page_out)
+{
+    if (!w->webdb)
+        return 0;
+    int err = wb_webdb_get_page(w->webdb, url, page_out);
+    if (err == WB_E_NOTFOUND || err == WB_E_INVALID)
+        return 0;
+    return err < 0 ? err : 1;
+}
+
+int wb_known_url(struct wb_worker *w, const struct wb_url *url)
+{
+    struct wb_webdb_page known;
+    struct wb_page page;
+    struct wb_slice href = wb_url_href(url);
+
+    if (url->has_fragment)
+        href.len = url->fragment_at - 1;
+    int got = find_page(w, href, &known);
+    if (got != 0)
+        return got;
+    int err = wb_store_get(w->store, wb_pageid_of_key(wb_buf_slice(&w->key)), &page, &w->known_mem);
+    if (err == WB_E_NOTFOUND)
+        return 0;
+    return err < 0 && err != WB_E_CORRUPT ? err : 1;
+}
+
+int wb_known_barred(struct wb_worker *w, struct wb_slice url)
+{
+    struct wb_webdb_page page;
+    int got = find_page(w, url, &page);
+
+    return got <= 0 ? got : (page.flags & WB_PAGE_BARRED) != 0;
+}
+
+int wb_known_recall(struct wb_worker *w, struct wb_site *site)
+{
+    struct wb_webdb_pages *pages = NULL;
+    struct wb_webdb_page page;
+    int got = 0;
+
+    if (!w->webdb)
+        return 0;
+    int err = wb_webdb_pages_of_site(w->webdb, wb_slice_str(site->name), &pages);
+    while (err >= 0 && (got = wb_webdb_pages_next(pages, &page)) > 0) {
+        struct wb_item item = {.kind = WB_ITEM_PAGE, .depth = page.depth};
+        if (page.has_content && !(page.flags & (WB_PAGE_BARRED | WB_PAGE_GONE | WB_PAGE_LOADED)))
+            err = wb_links_follow(w, site, page.url, &item, WB_ADMIT_QUIET | WB_ADMIT_SEED);
+    }
+    wb_webdb_pages_close(pages);
+    return err < 0 ? err : got;
+}
