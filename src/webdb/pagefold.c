@@ -257,6 +257,7 @@ static void visit_unchanged(struct wb_webdb_page *page, const struct wb_pageedit
     if (!page->has_content || page->status == 0)
         page->status = edit->visit.status;
     note_seen(page, edit->time_ms);
+    page->location = WB_SLICE_EMPTY;
     if (page->has_content)
         page->expires_ms = page->lifetime ? later(edit->time_ms, page->lifetime) : 0;
 }

@@ -100,6 +100,11 @@ unsigned wb_spelling_of(struct wb_slice surt, struct wb_slice url)
     return spelling;
 }
 
+static int no_page_surt(struct wb_slice surt)
+{
+    return wb_fail(WB_E_CORRUPT, "'%.*s' is not the SURT of a page", surt.len > 160 ? 160 : (int)surt.len, surt.ptr);
+}
+
 int wb_spelling_url(struct wb_slice surt, unsigned spelling, size_t more, struct wb_buf *mem)
 {
     struct wb_slice scheme = spelling & WB_SPELLING_HTTPS ? HTTPS : HTTP;
@@ -108,14 +113,14 @@ int wb_spelling_url(struct wb_slice surt, unsigned spelling, size_t more, struct
     WB_CHECK(!(spelling & WB_SPELLING_TEXT));
     wb_buf_clear(mem);
     if (!close || close + 1 == surt.ptr + surt.len || close[1] != '/')
-        return wb_fail(WB_E_CORRUPT, "'%.*s' is not the SURT of a page", surt.len > 160 ? 160 : (int)surt.len, surt.ptr);
+        return no_page_surt(surt);
     int err = wb_buf_reserve(mem, surt.len + HTTPS.len + 2 + more);
     if (err == 0)
         err = wb_surt_key(surt, mem);
     if (err < 0)
-        return err == WB_E_INVALID ? WB_E_CORRUPT : err;
+        return err == WB_E_INVALID ? no_page_surt(surt) : err;
     if (wb_key_site(wb_buf_slice(mem)).len == 0)
-        return wb_fail(WB_E_CORRUPT, "'%.*s' is not the SURT of a page", surt.len > 160 ? 160 : (int)surt.len, surt.ptr);
+        return no_page_surt(surt);
     memmove(mem->ptr + scheme.len, mem->ptr, mem->len);
     memcpy(mem->ptr, scheme.ptr, scheme.len);
     mem->len += scheme.len;
