@@ -10,7 +10,4 @@
  */
 void wb_md5_many(const struct wb_slice *messages, size_t count, uint8_t (*digests_out)[WB_MD5_BYTES]);
 
-/* Of one message, by libcrypto (digest.c). */
-void wb_md5(struct wb_slice message, uint8_t digest_out[WB_MD5_BYTES]);
-
 #endif

@@ -51,7 +51,8 @@ void wb_page_digest(struct wb_page *page);
 /* The same of many pages, faster than one by one. */
 void wb_page_digest_many(struct wb_page *const *pages, size_t count);
 
-/* One-shot SHA-1, for digests of other things. */
+/* One-shot digests of other things. */
+void wb_md5(struct wb_slice message, uint8_t digest_out[WB_MD5_BYTES]);
 void wb_sha1(const void *bytes, size_t len, uint8_t digest_out[WB_SHA1_BYTES]);
 
 /* ---- the record on disk (docs/formats/record.md) -------------------------------- */

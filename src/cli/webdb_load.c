@@ -1,0 +1,315 @@
+/*
+ * webdb_load.c - pages and links of another webdb into this one.
+ *
+ * Everything that a row tells is taken over but what follows from the rest (SURT, in-links). Of a page's history the numbers of visits and changes are told, not when
+ * they were: they are spread evenly over the time in which it was seen, which gives the same estimate for a page that was visited regularly.
+ * Files are read front to back; webdb changes when all is read, or not at all.
+ */
+#include "cli/webdb_load.h"
+#include "base/bytes.h"
+#include "base/date.h"
+#include "base/error.h"
+#include "cli/complaints.h"
+#include "cli/loadrow.h"
+#include "cli/webdb_rows.h"
+#include "os/clock.h"
+#include "os/stop.h"
+#include "page/page.h"
+
+enum { VISITS_MAX = 1000 }; /* that a history is made of: more do not change an estimate */
+
+struct loader {
+    struct wb_webdb_load *load;
+    struct wb_webdb_writer *writer;
+    struct wb_complaints complaints;
+    struct wb_loadrow row;
+    struct wb_url url;
+    int64_t now_ms;
+};
+
+static int check_url(struct loader *l, const char *name, struct wb_slice *url_out)
+{
+    *url_out = wb_loadrow_text(&l->row, name);
+    if (url_out->len == 0)
+        return wb_fail(WB_E_PROTO, "there is no %s", name);
+    int err = wb_url_parse(*url_out, NULL, &l->url);
+    if (err == 0 && !wb_url_is_http(&l->url))
+        err = wb_fail(WB_E_PROTO, "no URL of http or https: %.*s", WB_SLICE_ARG(*url_out));
+    return err;
+}
+
+/* The next word before a separator, which is taken off the text; empty at the end. */
+static struct wb_slice next_word(struct wb_slice *text, char separator)
+{
+    const char *end = memchr(text->ptr, separator, text->len);
+    struct wb_slice word = wb_slice(text->ptr, end ? (size_t)(end - text->ptr) : text->len);
+
+    *text = wb_slice(word.ptr + word.len + (end != NULL), text->len - word.len - (end != NULL));
+    return wb_slice_trim(word);
+}
+
+/* ---- pages ----------------------------------------------------------------------------------------- */
+
+static uint8_t outcome_of(struct wb_slice word)
+{
+    for (unsigned i = WB_OUTCOME_STORED; i <= WB_OUTCOME_ROBOTS; i++)
+        if (wb_slice_equal(word, wb_slice_str(wb_outcome_word(i))))
+            return (uint8_t)i;
+    return 0;
+}
+
+static unsigned flag_of(struct wb_slice word)
+{
+    static const struct {
+        const char *word;
+        unsigned flag;
+    } flags[] = {
+        {"wanted", WB_PAGE_WANTED}, {"gone", WB_PAGE_GONE},       {"pushed", WB_PAGE_PUSHED}, {"pushed-gone", WB_PAGE_PUSHED_GONE},
+        {"barred", WB_PAGE_BARRED}, {"blocked", WB_PAGE_BLOCKED}, {"scored", WB_PAGE_SCORED}, {"loaded", WB_PAGE_LOADED},
+    };
+
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (wb_slice_equal(word, wb_slice_str(flags[i].word)))
+            return flags[i].flag;
+    return 0;
+}
+
+static int read_flags(const struct loader *l, unsigned *flags_out)
+{
+    struct wb_slice left = wb_loadrow_text(&l->row, "flags");
+
+    *flags_out = 0;
+    while (left.len) {
+        struct wb_slice word = next_word(&left, ',');
+        unsigned flag = flag_of(word);
+        if (!flag)
+            return wb_fail(WB_E_PROTO, "no such flag: %.*s", WB_SLICE_ARG(word));
+        *flags_out |= flag;
+    }
+    return 0;
+}
+
+/* "TIME RESULT STATUS; ..." */
+static void read_fetches(const struct loader *l, struct wb_history *history)
+{
+    struct wb_slice left = wb_loadrow_text(&l->row, "fetches");
+
+    while (left.len && history->fetch_count < WB_HISTORY_FETCHES) {
+        struct wb_slice fetch = next_word(&left, ';'), time = next_word(&fetch, ' '), outcome = next_word(&fetch, ' ');
+        struct wb_history_fetch *out = &history->fetches[history->fetch_count];
+        uint64_t status = 0;
+        if (!wb_date_parse(time, &out->time_ms))
+            continue;
+        wb_slice_to_u64(next_word(&fetch, ' '), &status);
+        out->outcome = outcome_of(outcome);
+        out->status = (uint16_t)(status <= UINT16_MAX ? status : 0);
+        history->fetch_count++;
+    }
+}
+
+static int read_history(const struct loader *l, struct wb_webdb_page *page)
+{
+    uint64_t visits, changes;
+    int err = wb_loadrow_number(&l->row, "visits", UINT32_MAX, &visits);
+
+    if (err == 0)
+        err = wb_loadrow_number(&l->row, "changes", visits, &changes);
+    if (err < 0)
+        return err;
+    if (visits > VISITS_MAX) {
+        changes = changes * VISITS_MAX / visits;
+        visits = VISITS_MAX;
+    }
+    int64_t gap = visits ? (page->last_seen_ms - page->first_seen_ms) / (int64_t)visits : 0;
+    for (uint64_t i = 0; gap > 0 && i < visits; i++) {
+        bool changed = (i + 1) * changes / visits > i * changes / visits;
+        wb_history_visit(&page->history, gap, changed, 0, page->first_seen_ms + (int64_t)(i + 1) * gap);
+    }
+    read_fetches(l, &page->history);
+    return 0;
+}
+
+static int read_times(const struct loader *l, struct wb_webdb_page *page)
+{
+    const struct {
+        const char *name;
+        int64_t *time_ms;
+    } times[] = {
+        {"first_seen", &page->first_seen_ms},     {"last_seen", &page->last_seen_ms}, {"last_changed", &page->last_changed_ms},
+        {"next_due", &page->next_due_ms},         {"last_tried", &page->last_tried_ms}, {"hint", &page->hint_ms},
+        {"expires", &page->expires_ms},           {"asked", &page->asked_ms},
+    };
+    int err = 0;
+
+    for (size_t i = 0; err == 0 && i < sizeof times / sizeof *times; i++)
+        err = wb_loadrow_time(&l->row, times[i].name, times[i].time_ms);
+    if (page->first_seen_ms == 0)
+        page->first_seen_ms = l->now_ms;
+    return err;
+}
+
+static int read_numbers(const struct loader *l, struct wb_webdb_page *page)
+{
+    uint64_t status, depth, failures, signals, lifetime;
+    int err = wb_loadrow_number(&l->row, "status", UINT16_MAX, &status);
+
+    if (err == 0)
+        err = wb_loadrow_number(&l->row, "depth", UINT16_MAX, &depth);
+    if (err == 0)
+        err = wb_loadrow_number(&l->row, "failures", UINT16_MAX, &failures);
+    if (err == 0)
+        err = wb_loadrow_number(&l->row, "signals", UINT16_MAX, &signals);
+    if (err == 0)
+        err = wb_loadrow_number(&l->row, "lifetime", UINT32_MAX, &lifetime);
+    if (err == 0)
+        err = wb_loadrow_number(&l->row, "bytes", UINT64_MAX, &page->bytes);
+    if (err == 0)
+        err = wb_loadrow_double(&l->row, "score", &page->score);
+    if (err < 0)
+        return err;
+    page->status = (uint16_t)status;
+    page->depth = (uint16_t)depth;
+    page->failures = (uint16_t)failures;
+    page->signals = (uint16_t)signals;
+    page->lifetime = (uint32_t)lifetime;
+    return 0;
+}
+
+static int read_content(const struct loader *l, struct wb_webdb_page *page)
+{
+    uint8_t simhash[8], title_hash[8];
+    bool there;
+    int err = wb_loadrow_hex(&l->row, "md5", page->md5, sizeof page->md5, &page->has_content);
+
+    if (err == 0)
+        err = wb_loadrow_hex(&l->row, "simhash", simhash, sizeof simhash, &there);
+    if (err == 0)
+        err = wb_loadrow_hex(&l->row, "title_hash", title_hash, sizeof title_hash, &there);
+    if (err < 0)
+        return err;
+    page->simhash = wb_get64_be(simhash);
+    page->title_hash = wb_get64_be(title_hash);
+    page->type = wb_loadrow_text(&l->row, "type");
+    page->etag = wb_loadrow_text(&l->row, "etag");
+    page->modified = wb_loadrow_text(&l->row, "modified");
+    page->location = wb_loadrow_text(&l->row, "location");
+    page->outcome = outcome_of(wb_loadrow_text(&l->row, "result"));
+    return 0;
+}
+
+static int take_page(void *context, struct wb_slice line)
+{
+    struct loader *l = context;
+    struct wb_webdb_page page = {.surt = WB_SLICE_EMPTY};
+    int got = wb_loadrow_read(&l->row, line);
+
+    if (got <= 0)
+        return got;
+    int err = check_url(l, "url", &page.url);
+    if (err == 0)
+        err = read_flags(l, &page.flags);
+    if (err == 0)
+        err = read_times(l, &page);
+    if (err == 0)
+        err = read_numbers(l, &page);
+    if (err == 0)
+        err = read_content(l, &page);
+    if (err == 0)
+        err = read_history(l, &page);
+    if (err < 0)
+        return err;
+    /* A file made by hand has a score and no flags: the score is meant. */
+    bool scored = page.flags & WB_PAGE_SCORED || (page.score > 0 && wb_loadrow_text(&l->row, "flags").len == 0);
+    err = scored ? wb_webdb_add_page_with_score(l->writer, &page) : wb_webdb_add_page(l->writer, &page);
+    l->load->page_count += err == 0;
+    return err;
+}
+
+/* ---- links -------------------------------------------------------------------------------------------- */
+
+/* Which links are followed goes by their tags, but for canonical ones, which look like other <link>s here. */
+static void read_tag(struct wb_slice word, struct wb_webdb_link *link)
+{
+    for (unsigned tag = WB_LINK_A; tag <= WB_LINK_SITEMAP; tag++)
+        if (wb_slice_equal(word, wb_slice_str(wb_link_tag_name(tag))))
+            link->tag = (uint8_t)tag;
+    switch (link->tag) {
+    case WB_LINK_LINK:
+    case WB_LINK_IMG:
+    case WB_LINK_SOURCE:
+    case WB_LINK_FORM:
+        break;
+    default:
+        link->flags |= WB_EDIT_LINK_FOLLOW;
+    }
+}
+
+static int take_link(void *context, struct wb_slice line)
+{
+    struct loader *l = context;
+    struct wb_webdb_link link = {.anchor = WB_SLICE_EMPTY};
+    uint64_t nofollow = 0;
+    bool there = false;
+    int got = wb_loadrow_read(&l->row, line);
+
+    if (got <= 0)
+        return got;
+    int err = wb_loadrow_hex(&l->row, "from_md5", link.from_md5, sizeof link.from_md5, &there);
+    if (err == 0 && !there)
+        err = wb_fail(WB_E_PROTO, "there is no from_md5");
+    if (err == 0)
+        err = check_url(l, "to", &link.to);
+    if (err == 0)
+        err = wb_loadrow_number(&l->row, "nofollow", 1, &nofollow);
+    if (err < 0)
+        return err;
+    link.anchor = wb_loadrow_text(&l->row, "anchor");
+    link.tag = WB_LINK_A;
+    read_tag(wb_loadrow_text(&l->row, "tag"), &link);
+    if (nofollow)
+        link.flags |= WB_EDIT_LINK_NOFOLLOW;
+    err = wb_webdb_add_link(l->writer, &link);
+    l->load->link_count += err == 0;
+    return err;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------------------ */
+
+static bool go_on(void *context, const char *step, uint64_t done, uint64_t total)
+{
+    (void)context, (void)step, (void)done, (void)total;
+    return !wb_stop_requested();
+}
+
+static int load_file(struct loader *l, const char *path, wb_line_take take)
+{
+    int err = wb_lines_each(path, &l->complaints, take, l);
+
+    wb_loadrow_release(&l->row);
+    return err;
+}
+
+int wb_webdb_load(struct wb_webdb_load *load)
+{
+    struct loader l = {.load = load, .url = WB_URL_INIT, .now_ms = wb_clock_wall_ms()};
+    struct wb_webdb_options options = {.memory_bytes = load->memory_bytes, .progress = go_on, .now_ms = l.now_ms};
+
+    load->page_count = load->link_count = 0;
+    load->merge = (struct wb_webdb_merge){0};
+    int err = wb_webdb_writer_open(load->dir, &options, &l.writer);
+    if (err == 0 && load->pages)
+        err = load_file(&l, load->pages, take_page);
+    if (err == 0 && load->links)
+        err = load_file(&l, load->links, take_link);
+    if (err == 0 && load->page_count + load->link_count == 0 && l.complaints.count)
+        err = wb_fail(WB_E_PROTO, "no line of %s could be read", load->pages ? load->pages : load->links);
+    if (err == 0) {
+        err = wb_webdb_writer_close(l.writer, &load->merge);
+        l.writer = NULL;
+    }
+    load->bad_lines = l.complaints.count;
+    load->unfinished = l.complaints.unfinished;
+    wb_webdb_writer_abandon(l.writer);
+    wb_url_release(&l.url);
+    return err;
+}
