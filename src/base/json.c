@@ -3,6 +3,7 @@
 #include "base/utf8.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 static void put(struct wb_json *j, const char *bytes, size_t len)
 {
@@ -139,6 +140,15 @@ void wb_json_i64(struct wb_json *j, int64_t v)
         j->err = wb_buf_printf(j->buf, "%" PRId64, v);
 }
 
+void wb_json_double(struct wb_json *j, double v)
+{
+    before_value(j);
+    if (!isfinite(v))
+        put_str(j, "null");
+    else if (j->err == 0)
+        j->err = wb_buf_printf(j->buf, "%.6g", v);
+}
+
 void wb_json_bool(struct wb_json *j, bool v)
 {
     before_value(j);
@@ -173,6 +183,12 @@ void wb_json_field_i64(struct wb_json *j, const char *key, int64_t v)
 {
     wb_json_key(j, key);
     wb_json_i64(j, v);
+}
+
+void wb_json_field_double(struct wb_json *j, const char *key, double v)
+{
+    wb_json_key(j, key);
+    wb_json_double(j, v);
 }
 
 void wb_json_field_bool(struct wb_json *j, const char *key, bool v)

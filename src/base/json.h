@@ -24,6 +24,8 @@ void wb_json_slice(struct wb_json *j, struct wb_slice s);
 void wb_json_str(struct wb_json *j, const char *text);
 void wb_json_u64(struct wb_json *j, uint64_t v);
 void wb_json_i64(struct wb_json *j, int64_t v);
+/* Six digits; what is no number becomes null. */
+void wb_json_double(struct wb_json *j, double v);
 void wb_json_bool(struct wb_json *j, bool v);
 void wb_json_null(struct wb_json *j);
 
@@ -32,6 +34,7 @@ void wb_json_field_str(struct wb_json *j, const char *key, const char *text);
 void wb_json_field_slice(struct wb_json *j, const char *key, struct wb_slice s);
 void wb_json_field_u64(struct wb_json *j, const char *key, uint64_t v);
 void wb_json_field_i64(struct wb_json *j, const char *key, int64_t v);
+void wb_json_field_double(struct wb_json *j, const char *key, double v);
 void wb_json_field_bool(struct wb_json *j, const char *key, bool v);
 
 /* Ends a line; returns 0 or what went wrong since init. */

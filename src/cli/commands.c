@@ -266,6 +266,68 @@ const struct wb_command wb_commands[] = {
      "Crawls may go on meanwhile.",
      update_options, 0, 0, wb_cmd_update},
 
+    {"generate", "[OPTION...]", "list what is fetched next",
+     "Chooses among the pages of webdb and fills the dispenser: announced pages first, then\n"
+     "pages whose lifetime ends within a day, then everything else by what a visit is worth,\n"
+     "pages that were never fetched and pages that may have changed in one order. At most\n"
+     "--budget of them; the next 'webbase crawl' without seeds fetches them.\n"
+     "\n"
+     "Out of scope are sites that no crawl was told of, unless --scope says otherwise. Left\n"
+     "out are pages that were taken down, that robots.txt forbade in the last week, or that\n"
+     "were gone when they were looked at. A class of sites ('class NAME fetches=N delay=S\n"
+     "min=S max=S' in --seeds) has fetches and intervals of its own.\n"
+     "\n"
+     "optimal maximises how many pages, weighted by score, are as they are on the web;\n"
+     "uniform visits every page equally often, proportional as often as it changes, adaptive\n"
+     "keeps an interval a page, shorter after a change and longer after none.\n"
+     "\n"
+     "  webbase update && webbase generate --budget 10000 && webbase crawl",
+     generate_options, 0, 0, wb_cmd_generate},
+
+    {"push", "FILE|-", "announce pages that are new, changed or gone",
+     "A line of FILE is a URL that is new or changed (also 'new URL', 'changed URL'), or\n"
+     "'gone URL' for one that went; # begins a comment. Or FILE is one JSON object:\n"
+     "{\"urlList\": [...]} as IndexNow has it, or {\"changed\": [...], \"gone\": [...]}. - is\n"
+     "standard input. The next cycle asks for these pages before all others; one that is\n"
+     "said to be gone is removed when it is. Lines that are no http or https URL are told\n"
+     "and left out.\n"
+     "\n"
+     "  echo https://example.org/news | webbase push -",
+     no_options, 1, 1, wb_cmd_push},
+
+    {"expunge", "[URL | HOST[:PORT] [--allow]]", "remove pages that are gone, or on request",
+     "Without an argument: removes pages that answered 404 or 410, and pages whose lifetime\n"
+     "has ended, that were asked for because of that, and that did not come although their\n"
+     "site could be visited. What could not be verified stays for a while.\n"
+     "\n"
+     "With a URL, in any spelling, or a host: removes that page, or all pages of exactly that\n"
+     "site, at once from store and webdb. They are not fetched again unless --allow lifts it.\n"
+     "Links that lead to them stay. Pages of the site that become known later are new pages.\n"
+     "\n"
+     "The bytes are gone from disk after the next compact. With --json each removed page is a\n"
+     "line. Exit status 1 where nothing is known by that name.\n"
+     "\n"
+     "  webbase expunge https://example.org/private.html && webbase compact",
+     expunge_options, 0, 1, wb_cmd_expunge},
+
+    {"run", "[URL... | --seeds FILE] [OPTION...]", "crawl for ever, looking again at what changes",
+     "Goes around: generate, crawl, update, expunge, swap (the next generation of the store;\n"
+     "replaced versions go), compact. A cycle asks for at most --budget pages and begins\n"
+     "--every so often, or as soon as the one before has ended. Seeds that were never asked\n"
+     "for are crawled at the begin of the first cycle, within its budget.\n"
+     "\n"
+     "It can be killed at any moment: run again, it goes on with the step that it was in; that\n"
+     "cycle counts as one of --cycles. SIGINT and SIGTERM end it cleanly. A step that fails (a\n"
+     "full disk) ends it with a message, and the next run repeats the step. One run at a time.\n"
+     "'webbase stat' shows what it does. All options of crawl steer its crawls.\n"
+     "\n"
+     "With --json each fetch is a line as in crawl, and each cycle ends with a line\n"
+     "{\"event\":\"cycle\"}.\n"
+     "\n"
+     "  webbase run --seeds sites.txt --budget 50000 --every 1d\n"
+     "  webbase run --cycles 1 --budget 1000",
+     run_options, 0, WB_ARGS_ANY, wb_cmd_run},
+
     {"why", "URL | HOST", "say why a page or a site is, or is not, fetched",
      "Names what decides: the line of robots.txt, the clock of the site, a back-off, a\n"
      "budget, a guard against traps, an error, or that nothing ever led there. verdict is\n"

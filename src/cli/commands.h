@@ -32,7 +32,7 @@ struct wb_option {
 #define WB_ARGS_ANY ((size_t)-1)
 
 /* A command has at most this many options of its own. */
-#define WB_COMMAND_OPTIONS_MAX 32
+#define WB_COMMAND_OPTIONS_MAX 48
 
 struct wb_options;
 
@@ -67,6 +67,12 @@ int wb_cmd_stat(const struct wb_options *options);
 int wb_cmd_verify(const struct wb_options *options);
 int wb_cmd_compact(const struct wb_options *options);
 int wb_cmd_crawl(const struct wb_options *options);
+int wb_cmd_webdb(const struct wb_options *options);
+int wb_cmd_update(const struct wb_options *options);
+int wb_cmd_generate(const struct wb_options *options);
+int wb_cmd_push(const struct wb_options *options);
+int wb_cmd_expunge(const struct wb_options *options);
+int wb_cmd_run(const struct wb_options *options);
 int wb_cmd_why(const struct wb_options *options);
 int wb_cmd_url(const struct wb_options *options);
 int wb_cmd_robots(const struct wb_options *options);

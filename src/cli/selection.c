@@ -2,8 +2,7 @@
 #include "cli/selection.h"
 #include "base/error.h"
 
-/* A host as people write it, in the spelling that keys have. */
-static int normal_host(const char *option, const char *text, struct wb_buf *host_out)
+int wb_selection_host(const char *option, const char *text, struct wb_buf *host_out)
 {
     struct wb_buf input = WB_BUF_INIT, key = WB_BUF_INIT;
     struct wb_url url = WB_URL_INIT;
@@ -42,9 +41,9 @@ int wb_selection_init(struct wb_selection *selection, const struct wb_options *o
     *selection = (struct wb_selection){.since_ms = wb_options_time(options, "since", INT64_MIN),
                                        .until_ms = wb_options_time(options, "until", INT64_MAX)};
     if (site)
-        err = normal_host("site", site, &selection->site);
+        err = wb_selection_host("site", site, &selection->site);
     if (err == 0 && suffix)
-        err = normal_host("suffix", suffix[0] == '.' ? suffix + 1 : suffix, &selection->suffix);
+        err = wb_selection_host("suffix", suffix[0] == '.' ? suffix + 1 : suffix, &selection->suffix);
     if (err == 0 && type)
         err = lower_text(type, &selection->type);
     return err;

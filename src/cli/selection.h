@@ -18,4 +18,7 @@ int wb_selection_init(struct wb_selection *selection, const struct wb_options *o
 void wb_selection_release(struct wb_selection *selection);
 bool wb_selection_matches(const struct wb_selection *selection, const struct wb_page *page);
 
+/* A host as people write it, with its port where it has one, in the spelling that keys have. WB_USAGE naming the option where it is none. */
+int wb_selection_host(const char *option, const char *text, struct wb_buf *host_out);
+
 #endif

@@ -45,6 +45,7 @@ struct wb_generate_options {
     double min_days, max_days;  /* bounds of intervals for sites without a class; 0: none */
     enum wb_scope scope;        /* sites that a crawl was told of, their domains, or any */
     int64_t horizon_ms;         /* how long until the next chance: pages whose lifetime ends before are must-visit; 0: a day */
+    int64_t tried_ms;           /* pages that were asked for since are left alone, so that none is in a cycle twice; 0: none are */
     int64_t now_ms;             /* 0: the clock's */
 };
 
@@ -52,7 +53,7 @@ struct wb_generate {
     int64_t run;                /* of the dispenser; 0: nothing was picked */
     uint64_t known, urls, sites;
     uint64_t pushed, expiring, fresh, due; /* of the urls: announced; about to expire; never fetched; worth another look */
-    uint64_t blocked, barred, outside, early; /* not candidates: robots.txt, taken down, out of scope, within their class's minimum */
+    uint64_t blocked, barred, outside, early; /* not candidates: robots.txt, taken down, out of scope, too soon after their last visit or while their site is left alone */
     double theta;               /* the threshold after this */
 };
 

@@ -1,0 +1,92 @@
+/* cmd_expunge.c - webbase expunge: removes what is gone from the web, or what is named. */
+#include "base/error.h"
+#include "base/json.h"
+#include "cli/cycle_show.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "cycle/cycle.h"
+#include "os/stop.h"
+
+#include <inttypes.h>
+
+struct told {
+    bool json;
+    int err; /* of writing */
+};
+
+static void on_page(void *context, struct wb_slice url, const char *reason)
+{
+    struct told *told = context;
+    struct wb_buf line = WB_BUF_INIT;
+    struct wb_json j;
+
+    if (!told->json || told->err < 0)
+        return;
+    wb_json_init(&j, &line);
+    wb_json_object(&j);
+    wb_json_field_str(&j, "event", "expunge");
+    wb_json_field_slice(&j, "url", url);
+    wb_json_field_str(&j, "reason", reason);
+    wb_json_object_end(&j);
+    told->err = wb_json_line(&j);
+    if (told->err == 0)
+        told->err = wb_output_write(line.ptr, line.len);
+    wb_buf_release(&line);
+}
+
+static int write_json(const struct wb_expunge_stat *stat)
+{
+    struct wb_buf line = WB_BUF_INIT;
+    struct wb_json j;
+
+    wb_json_init(&j, &line);
+    wb_json_object(&j);
+    wb_json_field_str(&j, "event", "done");
+    wb_json_field_u64(&j, "pages", stat->pages);
+    wb_json_field_u64(&j, "known", stat->known);
+    wb_json_field_u64(&j, "bytes", stat->bytes);
+    wb_json_field_u64(&j, "reprieved", stat->reprieved);
+    int err = wb_output_object(&j);
+    wb_buf_release(&line);
+    return err;
+}
+
+static int write_words(const struct wb_expunge_stat *stat, const char *what, bool allow)
+{
+    if (allow)
+        return wb_output_printf("%s may be fetched again\n", what);
+    int err = wb_output_printf("%" PRIu64 " page%s%s%s removed", stat->pages, wb_plural(stat->pages), what ? " of " : "", what ? what : "");
+    if (err == 0 && stat->pages)
+        err = wb_output_printf("; %s bytes are gone from disk after the next compact", stat->pages == 1 ? "its" : "their");
+    if (err == 0)
+        err = wb_output_write("\n", 1);
+    if (err == 0 && what && stat->known)
+        err = wb_output_printf("%" PRIu64 " more that nobody had fetched will not be\n", stat->known);
+    if (err == 0 && stat->reprieved)
+        err = wb_output_printf("%" PRIu64 " expired page%s could not be verified and stay%s for now\n", stat->reprieved, wb_plural(stat->reprieved),
+                               stat->reprieved == 1 ? "s" : "");
+    return err;
+}
+
+int wb_cmd_expunge(const struct wb_options *options)
+{
+    struct wb_update_options o = {.dir = options->dir, .dispenser = wb_options_text(options, "dispenser"),
+                                  .memory_bytes = wb_options_number(options, "memory", 0)};
+    const char *what = options->arg_count ? options->args[0] : NULL;
+    bool allow = wb_options_flag(options, "allow");
+    struct told told = {.json = options->json};
+    struct wb_expunge_stat stat;
+    struct wb_cycle_show show;
+
+    if (allow && !what)
+        return wb_usage("expunge: --allow needs a URL or a host");
+    struct wb_cycle_sink sink = wb_cycle_show_init(&show, "expunge");
+    wb_stop_on_signals();
+    int err = what ? wb_expunge(&o, what, allow, &sink, on_page, &told, &stat) : wb_expunge_expired(&o, &sink, on_page, &told, &stat);
+    wb_cycle_show_end(&show);
+    if (err == 0)
+        err = told.err;
+    if (err == 0)
+        err = options->json ? write_json(&stat) : write_words(&stat, what, allow);
+    return err;
+}

@@ -1,0 +1,66 @@
+/* cmd_generate.c - webbase generate: fills the dispenser with what is to be fetched next. */
+#include "base/error.h"
+#include "base/json.h"
+#include "cli/crawl_args.h"
+#include "cli/cycle_show.h"
+#include "cli/output.h"
+#include "os/stop.h"
+
+#include <inttypes.h>
+
+static int write_json(const struct wb_generate *g)
+{
+    struct wb_buf line = WB_BUF_INIT;
+    struct wb_json j;
+
+    wb_json_init(&j, &line);
+    wb_json_object(&j);
+    wb_json_field_str(&j, "event", "done");
+    wb_json_field_i64(&j, "run", g->run);
+    wb_json_field_u64(&j, "urls", g->urls);
+    wb_json_field_u64(&j, "sites", g->sites);
+    wb_json_field_u64(&j, "known", g->known);
+    wb_json_field_u64(&j, "pushed", g->pushed);
+    wb_json_field_u64(&j, "expiring", g->expiring);
+    wb_json_field_u64(&j, "fresh", g->fresh);
+    wb_json_field_u64(&j, "due", g->due);
+    wb_json_field_u64(&j, "blocked", g->blocked);
+    wb_json_field_u64(&j, "barred", g->barred);
+    wb_json_field_u64(&j, "outside", g->outside);
+    wb_json_field_u64(&j, "early", g->early);
+    wb_json_field_double(&j, "theta", g->theta);
+    int err = wb_output_object(&j);
+    wb_buf_release(&line);
+    return err;
+}
+
+static int write_words(const struct wb_generate *g)
+{
+    int err = wb_output_printf("%" PRIu64 " URL%s of %" PRIu64 " site%s listed: %" PRIu64 " announced, %" PRIu64 " about to expire, %" PRIu64
+                               " never fetched, %" PRIu64 " to be looked at again\n",
+                               g->urls, wb_plural(g->urls), g->sites, wb_plural(g->sites), g->pushed, g->expiring, g->fresh, g->due);
+
+    if (err == 0)
+        err = wb_output_printf("of %" PRIu64 " known: %" PRIu64 " out of scope, %" PRIu64 " kept out by robots.txt, %" PRIu64
+                               " taken down, %" PRIu64 " too early\n",
+                               g->known, g->outside, g->blocked, g->barred, g->early);
+    return err;
+}
+
+int wb_cmd_generate(const struct wb_options *options)
+{
+    struct wb_generate_options o;
+    struct wb_generate generate;
+    struct wb_cycle_show show;
+
+    int err = wb_generate_args_fill(options, &o);
+    if (err < 0)
+        return err;
+    struct wb_cycle_sink sink = wb_cycle_show_init(&show, "generate");
+    wb_stop_on_signals();
+    err = wb_generate(&o, &sink, &generate);
+    wb_cycle_show_end(&show);
+    if (err == 0)
+        err = options->json ? write_json(&generate) : write_words(&generate);
+    return err;
+}

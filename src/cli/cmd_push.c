@@ -1,0 +1,48 @@
+/* cmd_push.c - webbase push: announcements of pages that are new, changed or gone. */
+#include "base/error.h"
+#include "base/json.h"
+#include "cli/cycle_show.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "cycle/cycle.h"
+
+#include <inttypes.h>
+
+static int write_json(const struct wb_push_stat *stat)
+{
+    struct wb_buf line = WB_BUF_INIT;
+    struct wb_json j;
+
+    wb_json_init(&j, &line);
+    wb_json_object(&j);
+    wb_json_field_str(&j, "event", "done");
+    wb_json_field_u64(&j, "changed", stat->changed);
+    wb_json_field_u64(&j, "gone", stat->gone);
+    wb_json_field_u64(&j, "refused", stat->refused);
+    int err = wb_output_object(&j);
+    wb_buf_release(&line);
+    return err;
+}
+
+static int write_words(const struct wb_push_stat *stat)
+{
+    int err = wb_output_printf("%" PRIu64 " page%s announced as new or changed, %" PRIu64 " as gone\n", stat->changed, wb_plural(stat->changed),
+                               stat->gone);
+
+    if (err == 0 && stat->refused)
+        err = wb_output_printf("%" PRIu64 " refused: no URL of http or https\n", stat->refused);
+    return err;
+}
+
+int wb_cmd_push(const struct wb_options *options)
+{
+    struct wb_push_stat stat;
+    struct wb_cycle_show show;
+
+    struct wb_cycle_sink sink = wb_cycle_show_init(&show, "push");
+    int err = wb_push(options->dir, options->args[0], &sink, &stat);
+    wb_cycle_show_end(&show);
+    if (err == 0)
+        err = options->json ? write_json(&stat) : write_words(&stat);
+    return err;
+}

@@ -1,0 +1,69 @@
+/* cmd_update.c - webbase update: merges what crawls and imports told into webdb. */
+#include "base/error.h"
+#include "base/json.h"
+#include "cli/cycle_show.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "cycle/cycle.h"
+#include "os/stop.h"
+
+#include <inttypes.h>
+
+static int write_json(const struct wb_webdb_merge *merge, uint64_t freed)
+{
+    struct wb_buf line = WB_BUF_INIT;
+    struct wb_json j;
+
+    wb_json_init(&j, &line);
+    wb_json_object(&j);
+    wb_json_field_str(&j, "event", "done");
+    wb_json_field_u64(&j, "generation", merge->generation);
+    wb_json_field_u64(&j, "records", merge->records);
+    wb_json_field_u64(&j, "page_edits", merge->page_edits);
+    wb_json_field_u64(&j, "link_edits", merge->link_edits);
+    wb_json_field_u64(&j, "pages_added", merge->pages_added);
+    wb_json_field_u64(&j, "pages_changed", merge->pages_changed);
+    wb_json_field_u64(&j, "pages_deleted", merge->pages_deleted);
+    wb_json_field_u64(&j, "links_added", merge->links_added);
+    wb_json_field_u64(&j, "links_deleted", merge->links_deleted);
+    wb_json_field_u64(&j, "links_without_source", merge->links_without_source);
+    wb_json_field_u64(&j, "bytes_before", merge->bytes_before);
+    wb_json_field_u64(&j, "bytes_after", merge->bytes_after);
+    wb_json_field_u64(&j, "bytes_freed", freed);
+    int err = wb_output_object(&j);
+    wb_buf_release(&line);
+    return err;
+}
+
+static int write_words(const struct wb_webdb_merge *merge, uint64_t freed)
+{
+    int err;
+
+    if (merge->records == 0 && merge->page_edits == 0 && merge->link_edits == 0)
+        err = wb_output_printf("nothing new; webdb is generation %" PRIu32 "\n", merge->generation);
+    else
+        err = wb_output_printf("generation %" PRIu32 ": %" PRIu64 " page%s added, %" PRIu64 " changed, %" PRIu64 " deleted; %" PRIu64
+                               " link%s added, %" PRIu64 " deleted\n",
+                               merge->generation, merge->pages_added, wb_plural(merge->pages_added), merge->pages_changed,
+                               merge->pages_deleted, merge->links_added, wb_plural(merge->links_added), merge->links_deleted);
+    if (err == 0 && freed)
+        err = wb_output_printf("%" PRIu64 " bytes of the journal, which nobody needs any more, were removed\n", freed);
+    return err;
+}
+
+int wb_cmd_update(const struct wb_options *options)
+{
+    struct wb_update_options o = {.dir = options->dir, .dispenser = wb_options_text(options, "dispenser"),
+                                  .memory_bytes = wb_options_number(options, "memory", 0)};
+    struct wb_cycle_show show;
+    struct wb_webdb_merge merge;
+    uint64_t freed;
+
+    struct wb_cycle_sink sink = wb_cycle_show_init(&show, "update");
+    wb_stop_on_signals();
+    int err = wb_update(&o, &sink, &merge, &freed);
+    wb_cycle_show_end(&show);
+    if (err == 0)
+        err = options->json ? write_json(&merge, freed) : write_words(&merge, freed);
+    return err;
+}

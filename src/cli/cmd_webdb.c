@@ -1,0 +1,344 @@
+/*
+ * cmd_webdb.c - webbase webdb: what is known of pages and links, from the newest generation.
+ *
+ * One row of the table below is one action; each opens what it needs, writes rows and closes. Nothing here changes webdb.
+ */
+#include "base/codec.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "cli/selection.h"
+#include "cli/webdb_rows.h"
+#include "os/stop.h"
+#include "store/store.h"
+
+#include <inttypes.h>
+
+struct view {
+    const struct wb_options *options;
+    struct wb_webdb *webdb;
+    struct wb_webdb_rows rows;
+    /* The site of the page at hand: pages of a site come together. */
+    struct wb_url url;
+    struct wb_buf key, site_name;
+    struct wb_webdb_site site;
+    bool site_known;
+};
+
+/* ---- pages ------------------------------------------------------------------------------------------- */
+
+/* Names the site of a page; true where it is another one than before. */
+static int site_of(struct view *v, struct wb_slice url, bool *changed_out)
+{
+    int err = wb_url_parse(url, NULL, &v->url);
+
+    *changed_out = false;
+    if (err == 0)
+        err = wb_url_key(&v->url, &v->key);
+    if (err < 0)
+        return err;
+    struct wb_slice site = wb_key_site(wb_buf_slice(&v->key));
+    if (v->site_name.len && wb_slice_equal(site, wb_buf_slice(&v->site_name)))
+        return 0;
+    *changed_out = true;
+    wb_buf_clear(&v->site_name);
+    return wb_buf_append_slice(&v->site_name, site);
+}
+
+static int load_site(struct view *v, struct wb_slice url)
+{
+    bool changed;
+    int err = site_of(v, url, &changed);
+
+    if (err < 0 || !changed)
+        return err;
+    err = wb_webdb_get_site(v->webdb, wb_buf_slice(&v->site_name), &v->site);
+    v->site_known = err == 0;
+    return err == WB_E_NOTFOUND ? 0 : err;
+}
+
+static int show_page(struct view *v)
+{
+    struct wb_slice url = wb_slice_str(v->options->args[1]);
+    struct wb_webdb_page page;
+    struct wb_url parsed = WB_URL_INIT;
+
+    /* The site comes first: what a page borrows from ends with the next question. */
+    int err = wb_url_parse(url, NULL, &parsed);
+    if (err == 0 && !wb_url_is_http(&parsed))
+        err = wb_fail(WB_E_INVALID, "%s is no URL of http or https", v->options->args[1]);
+    if (err == 0)
+        err = load_site(v, url);
+    wb_url_release(&parsed);
+    if (err < 0)
+        return err;
+    err = wb_webdb_get_page(v->webdb, url, &page);
+    if (err == WB_E_NOTFOUND)
+        return wb_fail(WB_E_NOTFOUND, "%s: webdb in %s knows no such page", v->options->args[1], v->options->dir);
+    if (err < 0)
+        return err;
+    v->rows.whole = true;
+    return wb_webdb_rows_page(&v->rows, &page, v->site_known ? &v->site : NULL);
+}
+
+static int show_walk(struct view *v, struct wb_webdb_pages *pages)
+{
+    struct wb_webdb_page page;
+    int got, err = 0;
+
+    while (err == 0 && !wb_stop_requested() && (got = wb_webdb_pages_next(pages, &page)) != 0) {
+        err = got < 0 ? got : load_site(v, page.url);
+        if (err == 0)
+            err = wb_webdb_rows_page(&v->rows, &page, v->site_known ? &v->site : NULL);
+    }
+    return err;
+}
+
+static int show_pages(struct view *v)
+{
+    const char *by = wb_options_text(v->options, "by"), *site = wb_options_text(v->options, "site");
+    struct wb_webdb_pages *pages = NULL;
+    struct wb_buf name = WB_BUF_INIT;
+    int err = 0;
+
+    if (by && by[0] == 'm' && site)
+        return wb_usage("webdb: --by md5 and --site exclude each other");
+    if (site) {
+        err = wb_selection_host("site", site, &name);
+        if (err == 0)
+            err = wb_webdb_pages_of_site(v->webdb, wb_buf_slice(&name), &pages);
+    } else if (by && by[0] == 'm') {
+        err = wb_webdb_pages_by_md5(v->webdb, &pages);
+    } else {
+        err = wb_webdb_pages(v->webdb, &pages);
+    }
+    if (err == 0)
+        err = show_walk(v, pages);
+    wb_webdb_pages_close(pages);
+    wb_buf_release(&name);
+    return err;
+}
+
+static int show_sites(struct view *v)
+{
+    struct wb_webdb_pages *pages = NULL;
+    struct wb_webdb_page page;
+    bool changed;
+    int got = 0, err = wb_webdb_pages(v->webdb, &pages);
+
+    while (err == 0 && !wb_stop_requested() && (got = wb_webdb_pages_next(pages, &page)) != 0) {
+        err = got < 0 ? got : site_of(v, page.url, &changed);
+        if (err < 0 || !changed)
+            continue;
+        err = wb_webdb_get_site(v->webdb, wb_buf_slice(&v->site_name), &v->site);
+        if (err == 0) {
+            v->site.name = wb_buf_slice(&v->site_name);
+            err = wb_webdb_rows_site(&v->rows, &v->site);
+        }
+    }
+    wb_webdb_pages_close(pages);
+    return err;
+}
+
+/* ---- links -------------------------------------------------------------------------------------------- */
+
+static int open_links(struct view *v, struct wb_webdb_links **links_out)
+{
+    const char *to = wb_options_text(v->options, "to"), *from = wb_options_text(v->options, "from");
+    uint8_t md5[WB_EDIT_MD5_BYTES];
+
+    *links_out = NULL;
+    if (to && from)
+        return wb_usage("webdb: --to and --from exclude each other");
+    if (to)
+        return wb_webdb_links_to(v->webdb, wb_slice_str(to), links_out);
+    if (!from)
+        return wb_webdb_links(v->webdb, links_out);
+    if (!wb_hex_decode(wb_slice_str(from), md5, sizeof md5))
+        return wb_usage("--from takes an MD5 of 32 hexadecimal digits, not '%s'", from);
+    return wb_webdb_links_from(v->webdb, md5, links_out);
+}
+
+static int show_links(struct view *v)
+{
+    struct wb_webdb_links *links = NULL;
+    struct wb_webdb_link link;
+    int got = 0, err = open_links(v, &links);
+
+    while (err == 0 && !wb_stop_requested() && (got = wb_webdb_links_next(links, &link)) != 0)
+        err = got < 0 ? got : wb_webdb_rows_link(&v->rows, &link);
+    wb_webdb_links_close(links);
+    return err;
+}
+
+static int show_count(struct view *v)
+{
+    struct wb_webdb_count count;
+
+    wb_webdb_count(v->webdb, &count);
+    return wb_webdb_rows_count(&v->rows, &count);
+}
+
+/* ---- check ---------------------------------------------------------------------------------------------- */
+
+struct check {
+    bool json;
+    uint64_t problems;
+    int err; /* of writing */
+};
+
+static void on_problem(void *context, const char *file, uint64_t offset, const char *message)
+{
+    struct check *c = context;
+    struct wb_buf line = WB_BUF_INIT;
+    struct wb_json j;
+
+    c->problems++;
+    if (c->err < 0)
+        return;
+    if (!c->json) {
+        c->err = wb_output_printf("problem: %s at %" PRIu64 ": ", file, offset);
+        if (c->err == 0)
+            c->err = wb_output_text(wb_slice_str(message));
+        if (c->err == 0)
+            c->err = wb_output_write("\n", 1);
+        return;
+    }
+    wb_json_init(&j, &line);
+    wb_json_object(&j);
+    wb_json_field_str(&j, "event", "problem");
+    wb_json_field_str(&j, "file", file);
+    wb_json_field_u64(&j, "offset", offset);
+    wb_json_field_str(&j, "message", message);
+    c->err = wb_output_object(&j);
+    wb_buf_release(&line);
+}
+
+static int end_check(const struct check *c, const struct wb_webdb_count *count)
+{
+    struct wb_buf line = WB_BUF_INIT;
+    struct wb_json j;
+
+    if (!c->json && c->problems)
+        return wb_output_printf("damaged: %" PRIu64 " problem%s\n", c->problems, wb_plural(c->problems));
+    if (!c->json && count->generation == 0)
+        return wb_output_printf("there is no webdb yet: nothing to check\n");
+    if (!c->json)
+        return wb_output_printf("sound: %" PRIu64 " page%s, %" PRIu64 " link%s\n", count->pages, wb_plural(count->pages), count->links,
+                                wb_plural(count->links));
+    wb_json_init(&j, &line);
+    wb_json_object(&j);
+    wb_json_field_str(&j, "event", "done");
+    wb_json_field_bool(&j, "ok", c->problems == 0);
+    wb_json_field_u64(&j, "problems", c->problems);
+    wb_json_field_u64(&j, "pages", count->pages);
+    wb_json_field_u64(&j, "fetched", count->fetched);
+    wb_json_field_u64(&j, "links", count->links);
+    wb_json_field_u64(&j, "generation", count->generation);
+    int err = wb_output_object(&j);
+    wb_buf_release(&line);
+    return err;
+}
+
+static int check_all(const struct wb_options *options)
+{
+    struct check c = {.json = options->json};
+    struct wb_webdb_count count = {0};
+
+    int err = wb_webdb_check(options->dir, on_problem, &c, &count);
+    if (err == 0)
+        err = c.err;
+    if (err == 0)
+        err = end_check(&c, &count);
+    return err < 0 ? err : c.problems > 0;
+}
+
+/* ---- the table -------------------------------------------------------------------------------------------- */
+
+static const struct action {
+    const char *name;
+    size_t args;                     /* that follow the name */
+    enum wb_webdb_rows_kind kind;
+    int (*show)(struct view *view);  /* with webdb open; NULL: run does it all */
+    int (*run)(const struct wb_options *options);
+    const char *options;             /* the ones that it takes, blank-separated */
+} actions[] = {
+    {"page", 1, WB_WEBDB_ROWS_PAGES, show_page, NULL, "tsv"},
+    {"pages", 0, WB_WEBDB_ROWS_PAGES, show_pages, NULL, "by site tsv"},
+    {"links", 0, WB_WEBDB_ROWS_LINKS, show_links, NULL, "to from tsv"},
+    {"sites", 0, WB_WEBDB_ROWS_SITES, show_sites, NULL, "tsv"},
+    {"count", 0, WB_WEBDB_ROWS_COUNTS, show_count, NULL, "tsv"},
+    {"check", 0, WB_WEBDB_ROWS_COUNTS, NULL, check_all, ""},
+};
+
+static const struct action *find_action(const char *name)
+{
+    for (size_t i = 0; i < sizeof actions / sizeof *actions; i++)
+        if (strcmp(actions[i].name, name) == 0)
+            return &actions[i];
+    return NULL;
+}
+
+static bool takes_option(const struct action *action, const char *name)
+{
+    size_t len = strlen(name);
+
+    for (const char *at = action->options; *at; at += strspn(at, " ")) {
+        size_t n = strcspn(at, " ");
+        if (n == len && memcmp(at, name, len) == 0)
+            return true;
+        at += n;
+    }
+    return false;
+}
+
+static int check_words(const struct wb_options *options, const struct action *action)
+{
+    if (!action)
+        return wb_usage("webdb: unknown action '%s'", options->args[0]);
+    if (options->arg_count - 1 < action->args)
+        return wb_usage("webdb %s: something is missing", action->name);
+    if (options->arg_count - 1 > action->args && !action->run)
+        return wb_usage("webdb %s: does not take '%s'", action->name, options->args[1 + action->args]);
+    for (size_t i = 0; options->command->options[i].name; i++)
+        if (options->values[i] && !takes_option(action, options->command->options[i].name))
+            return wb_usage("webdb %s: does not take --%s", action->name, options->command->options[i].name);
+    return 0;
+}
+
+static int run_view(const struct wb_options *options, const struct action *action)
+{
+    struct view v = {.options = options, .url = WB_URL_INIT};
+
+    v.rows.form = options->json ? WB_WEBDB_ROWS_JSON : wb_options_flag(options, "tsv") ? WB_WEBDB_ROWS_TSV : WB_WEBDB_ROWS_WORDS;
+    v.rows.kind = action->kind;
+    int err = wb_webdb_open(options->dir, &v.webdb);
+    if (err == WB_E_NOTFOUND)
+        err = wb_fail(WB_E_NOTFOUND, "there is no webdb in %s yet: 'webbase update' makes it from what crawls and imports told", options->dir);
+    if (err == 0)
+        err = action->show(&v);
+    if (err == 0)
+        err = wb_webdb_rows_end(&v.rows);
+    if (err == 0 && wb_stop_requested())
+        err = wb_fail(WB_E_STOPPED, "stopped");
+    wb_webdb_rows_release(&v.rows);
+    wb_webdb_close(v.webdb);
+    wb_url_release(&v.url);
+    wb_buf_release(&v.key);
+    wb_buf_release(&v.site_name);
+    return err;
+}
+
+int wb_cmd_webdb(const struct wb_options *options)
+{
+    const struct action *action = find_action(options->args[0]);
+
+    int err = check_words(options, action);
+    if (err < 0)
+        return err;
+    if (!wb_store_exists(options->dir))
+        return wb_fail(WB_E_NOTFOUND, "there is no repository at %s", options->dir);
+    wb_stop_on_signals();
+    return action->run ? action->run(options) : run_view(options, action);
+}

@@ -1,0 +1,88 @@
+/* crawl_args.c - options of crawl, generate and run as the work wants them. */
+#include "cli/crawl_args.h"
+
+#include <string.h>
+
+#define DAY_MS 86400000.0
+
+static enum wb_scope read_scope(const struct wb_options *options)
+{
+    const char *scope = wb_options_text(options, "scope");
+
+    return !scope || scope[0] == 's' ? WB_SCOPE_SITE : scope[0] == 'd' ? WB_SCOPE_DOMAIN : WB_SCOPE_ANY;
+}
+
+void wb_crawl_args_fill(const struct wb_options *options, struct wb_crawl_options *o)
+{
+    *o = (struct wb_crawl_options){
+        .dir = options->dir,
+        .urls = options->args,
+        .url_count = options->arg_count,
+        .seeds_file = wb_options_text(options, "seeds"),
+        .scope = read_scope(options),
+        .max_pages = wb_options_number(options, "max-pages", 0),
+        .max_depth = (uint32_t)wb_options_number(options, "max-depth", UINT32_MAX),
+        .max_time_ms = wb_options_duration(options, "max-time", 0),
+        .delay_ms = wb_options_duration(options, "delay", -1),
+        .crawl_delay_max_ms = wb_options_duration(options, "max-crawl-delay", 0),
+        .processes = (unsigned)wb_options_number(options, "processes", 0),
+        .sites = (unsigned)wb_options_number(options, "sites", 0),
+        .connections = (unsigned)wb_options_number(options, "connections", 0),
+        .per_address = (unsigned)wb_options_number(options, "per-address", 0),
+        .user_agent = wb_options_text(options, "user-agent"),
+        .allow_private = wb_options_flag(options, "allow-private"),
+        .dns_servers = wb_options_text(options, "dns"),
+        .dns_rate = (unsigned)wb_options_number(options, "dns-rate", 0),
+        .dispenser = wb_options_text(options, "dispenser"),
+        .fresh_ms = wb_options_duration(options, "fresh", 0),
+        .timeout_ms = wb_options_duration(options, "timeout", 0),
+        .max_bytes = wb_options_number(options, "max-bytes", 0),
+        .site_budget = wb_options_number(options, "site-budget", 0),
+        .lifetime_days = (uint32_t)wb_options_number(options, "lifetime", 0),
+        .root_first = wb_options_flag(options, "root-first"),
+        .ignore_sitemaps = wb_options_flag(options, "no-sitemaps"),
+        .ca_file = wb_options_text(options, "ca-file"),
+    };
+    o->resolve = wb_options_list(options, "resolve", &o->resolve_count);
+}
+
+static int check_dispenser(const char *url)
+{
+    if (url && strncmp(url, "postgres://", 11) != 0 && strncmp(url, "postgresql://", 13) != 0)
+        return wb_usage("--dispenser takes a URL such as postgres://user@host/database, not '%s'", url);
+    return 0;
+}
+
+int wb_crawl_args_check(const struct wb_crawl_options *o)
+{
+    if (o->user_agent) {
+        for (const char *c = o->user_agent; *c; c++)
+            if ((unsigned char)*c < ' ' || (unsigned char)*c > '~')
+                return wb_usage("--user-agent takes printable ASCII");
+        if (!((o->user_agent[0] | 32) >= 'a' && (o->user_agent[0] | 32) <= 'z'))
+            return wb_usage("--user-agent must begin with a name, such as mybot/1.0 (+https://example.org/bot)");
+    }
+    if (o->max_bytes > 1u << 30)
+        return wb_usage("--max-bytes takes at most %u", 1u << 30);
+    return check_dispenser(o->dispenser);
+}
+
+int wb_generate_args_fill(const struct wb_options *options, struct wb_generate_options *o)
+{
+    const char *policy = wb_options_text(options, "policy");
+
+    *o = (struct wb_generate_options){
+        .dir = options->dir,
+        .dispenser = wb_options_text(options, "dispenser"),
+        .seeds_file = wb_options_text(options, "seeds"),
+        .budget = wb_options_number(options, "budget", 0),
+        .min_days = (double)wb_options_duration(options, "min-interval", 0) / DAY_MS,
+        .max_days = (double)wb_options_duration(options, "max-interval", 0) / DAY_MS,
+        .scope = read_scope(options),
+    };
+    if (policy && !wb_policy_parse(wb_slice_str(policy), &o->policy))
+        return wb_usage("--policy: '%s' is none", policy);
+    if (o->max_days > 0 && o->max_days < o->min_days)
+        return wb_usage("--max-interval is less than --min-interval");
+    return check_dispenser(o->dispenser);
+}

@@ -1,0 +1,82 @@
+/* cycle_show.c - draws the progress of a step; a signal stops it. */
+#include "cli/cycle_show.h"
+#include "base/date.h"
+#include "cli/report.h"
+#include "os/clock.h"
+#include "os/stop.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static bool on_progress(void *context, const char *step, uint64_t done, uint64_t total)
+{
+    struct wb_cycle_show *show = context;
+    char text[200];
+
+    if (!wb_progress_due(&show->progress))
+        return !wb_stop_requested();
+    double seconds = (double)(wb_clock_mono_ns() - show->progress.start_ns) / 1e9;
+    if (total && done <= total)
+        snprintf(text, sizeof text, "%s: %s, %" PRIu64 " of %" PRIu64 " (%.0f %%), %.0f s", show->progress.verb, step, done, total,
+                 100.0 * (double)done / (double)total, seconds);
+    else
+        snprintf(text, sizeof text, "%s: %s, %" PRIu64 ", %.0f s", show->progress.verb, step, done, seconds);
+    wb_progress_show(&show->progress, text);
+    return !wb_stop_requested();
+}
+
+static void on_warning(void *context, const char *message)
+{
+    (void)context;
+    wb_report("%s", message);
+}
+
+struct wb_cycle_sink wb_cycle_show_init(struct wb_cycle_show *show, const char *verb)
+{
+    wb_progress_init(&show->progress, verb);
+    return (struct wb_cycle_sink){on_progress, on_warning, show};
+}
+
+void wb_cycle_show_end(struct wb_cycle_show *show)
+{
+    (void)show;
+    wb_progress_clear();
+}
+
+static void time_field(struct wb_json *j, const char *name, int64_t time_ms)
+{
+    char text[WB_DATE_TEXT_MAX];
+
+    wb_json_key(j, name);
+    if (time_ms == 0) {
+        wb_json_null(j);
+        return;
+    }
+    wb_date_format(time_ms, text);
+    wb_json_str(j, text);
+}
+
+void wb_cycle_status_fields(struct wb_json *j, const struct wb_cycle_status *status)
+{
+    wb_json_field_u64(j, "cycle", status->cycle);
+    wb_json_field_bool(j, "running", status->running);
+    wb_json_field_str(j, "step", wb_cycle_step_word(status->step));
+    time_field(j, "began", status->began_ms);
+    time_field(j, "step_began", status->step_ms);
+    time_field(j, "next", status->step == WB_STEP_REST ? status->next_ms : 0);
+    wb_json_field_i64(j, "run", status->run);
+    wb_json_field_u64(j, "budget", status->budget);
+    wb_json_field_u64(j, "listed", status->listed);
+    wb_json_field_u64(j, "fetched", status->fetched);
+    wb_json_field_u64(j, "stored", status->stored);
+    wb_json_field_u64(j, "unchanged", status->unchanged);
+    wb_json_field_u64(j, "gone", status->gone);
+    wb_json_field_u64(j, "errors", status->errors);
+    wb_json_field_u64(j, "expunged", status->expunged);
+    wb_json_field_double(j, "theta", status->theta);
+    wb_json_key(j, "error");
+    if (status->last_error[0])
+        wb_json_str(j, status->last_error);
+    else
+        wb_json_null(j);
+}

@@ -1,0 +1,497 @@
+/*
+ * webdb_rows.c - writes rows of webdb. The fields of a row are named once, in the function that writes it; a cell
+ * becomes a field of JSON, a column or a line of words as the form wants it. It never reads webdb.
+ */
+#include "cli/webdb_rows.h"
+#include "base/codec.h"
+#include "base/date.h"
+#include "base/json.h"
+#include "cli/output.h"
+#include "crawl/crawl.h"
+#include "os/clock.h"
+#include "page/page.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define FLUSH_BYTES (256u << 10)
+#define DAY_MS 86400000.0
+#define NAME_COLUMNS 16
+
+/* ---- cells --------------------------------------------------------------------------------------- */
+
+enum pen_mode { PEN_JSON, PEN_TSV, PEN_HEADING, PEN_WORDS };
+
+/* Writes one row, cell by cell. */
+struct pen {
+    enum pen_mode mode;
+    struct wb_buf *out;
+    struct wb_json json;
+    bool first;
+    int err;
+};
+
+static void pen_begin(struct pen *pen, enum pen_mode mode, struct wb_buf *out)
+{
+    *pen = (struct pen){.mode = mode, .out = out, .first = true};
+    wb_json_init(&pen->json, out);
+    if (mode == PEN_JSON)
+        wb_json_object(&pen->json);
+}
+
+static int pen_end(struct pen *pen)
+{
+    if (pen->mode == PEN_JSON) {
+        wb_json_object_end(&pen->json);
+        return wb_json_line(&pen->json);
+    }
+    if (pen->err == 0 && pen->mode != PEN_WORDS)
+        pen->err = wb_buf_append_char(pen->out, '\n');
+    return pen->err;
+}
+
+/* In a line of cells a tab or a line end would be another cell or line, and in words a control character would steer the terminal. */
+static int append_clean(struct wb_buf *out, struct wb_slice text, char instead)
+{
+    size_t at = out->len;
+    int err = wb_buf_append_slice(out, text);
+
+    for (size_t i = at; err == 0 && i < out->len; i++)
+        if ((unsigned char)out->ptr[i] < ' ' || out->ptr[i] == 0x7f)
+            out->ptr[i] = instead;
+    return err;
+}
+
+/* Where the next value goes; false: there is none to write. */
+static bool open_cell(struct pen *pen, const char *name)
+{
+    if (pen->err < 0)
+        return false;
+    if (pen->mode == PEN_JSON) {
+        wb_json_key(&pen->json, name);
+        return true;
+    }
+    if (pen->mode == PEN_WORDS) {
+        pen->err = wb_buf_printf(pen->out, "%-*s", NAME_COLUMNS, name);
+        return pen->err == 0;
+    }
+    if (!pen->first)
+        pen->err = wb_buf_append_char(pen->out, '\t');
+    pen->first = false;
+    if (pen->err == 0 && pen->mode == PEN_HEADING)
+        pen->err = wb_buf_append_str(pen->out, name);
+    return pen->err == 0 && pen->mode != PEN_HEADING;
+}
+
+static void close_cell(struct pen *pen)
+{
+    if (pen->err == 0 && pen->mode == PEN_WORDS)
+        pen->err = wb_buf_append_char(pen->out, '\n');
+}
+
+static void cell_text(struct pen *pen, const char *name, struct wb_slice text)
+{
+    if (pen->mode == PEN_WORDS && text.len == 0)
+        return;
+    if (!open_cell(pen, name))
+        return;
+    if (pen->mode == PEN_JSON)
+        wb_json_slice(&pen->json, text);
+    else
+        pen->err = append_clean(pen->out, text, pen->mode == PEN_TSV ? ' ' : '?');
+    close_cell(pen);
+}
+
+static void cell_none(struct pen *pen, const char *name)
+{
+    if (pen->mode == PEN_WORDS || !open_cell(pen, name))
+        return;
+    if (pen->mode == PEN_JSON)
+        wb_json_null(&pen->json);
+}
+
+/* Empty text is null in JSON. */
+static void cell_some(struct pen *pen, const char *name, struct wb_slice text)
+{
+    if (text.len)
+        cell_text(pen, name, text);
+    else
+        cell_none(pen, name);
+}
+
+static void cell_u64(struct pen *pen, const char *name, uint64_t number)
+{
+    if (!open_cell(pen, name))
+        return;
+    if (pen->mode == PEN_JSON)
+        wb_json_u64(&pen->json, number);
+    else
+        pen->err = wb_buf_printf(pen->out, "%" PRIu64, number);
+    close_cell(pen);
+}
+
+static void cell_double(struct pen *pen, const char *name, double number)
+{
+    if (!open_cell(pen, name))
+        return;
+    if (pen->mode == PEN_JSON)
+        wb_json_double(&pen->json, number);
+    else
+        pen->err = wb_buf_printf(pen->out, "%.6g", number);
+    close_cell(pen);
+}
+
+/* 0 and the end of time: there is no such moment. */
+static void cell_time(struct pen *pen, const char *name, int64_t time_ms)
+{
+    char text[WB_DATE_TEXT_MAX];
+
+    if (time_ms == 0 || time_ms == INT64_MAX) {
+        cell_none(pen, name);
+        return;
+    }
+    wb_date_format(time_ms, text);
+    cell_text(pen, name, wb_slice_str(text));
+}
+
+static void cell_hex64(struct pen *pen, const char *name, bool known, uint64_t number)
+{
+    char text[17];
+
+    snprintf(text, sizeof text, "%016" PRIx64, number);
+    cell_some(pen, name, known ? wb_slice_str(text) : WB_SLICE_EMPTY);
+}
+
+/* ---- words ----------------------------------------------------------------------------------------- */
+
+const char *wb_outcome_word(unsigned outcome)
+{
+    static const char *const words[] = {
+        [WB_OUTCOME_STORED] = "stored",       [WB_OUTCOME_UNCHANGED] = "unchanged", [WB_OUTCOME_REDIRECT] = "redirect",
+        [WB_OUTCOME_DUPLICATE] = "duplicate", [WB_OUTCOME_GONE] = "gone",           [WB_OUTCOME_TRUNCATED] = "truncated",
+        [WB_OUTCOME_ERROR] = "error",         [WB_OUTCOME_LATER] = "later",         [WB_OUTCOME_ROBOTS] = "robots",
+    };
+
+    return outcome < sizeof words / sizeof *words ? words[outcome] : NULL;
+}
+
+static const struct {
+    unsigned flag;
+    const char *word;
+} flag_words[] = {
+    {WB_PAGE_WANTED, "wanted"}, {WB_PAGE_GONE, "gone"},       {WB_PAGE_PUSHED, "pushed"}, {WB_PAGE_PUSHED_GONE, "pushed-gone"},
+    {WB_PAGE_BARRED, "barred"}, {WB_PAGE_BLOCKED, "blocked"}, {WB_PAGE_SCORED, "scored"}, {WB_PAGE_LOADED, "loaded"},
+};
+
+static void cell_flags(struct pen *pen, unsigned flags)
+{
+    struct wb_buf words = WB_BUF_INIT;
+
+    if (pen->mode == PEN_JSON) {
+        wb_json_key(&pen->json, "flags");
+        wb_json_array(&pen->json);
+        for (size_t i = 0; i < sizeof flag_words / sizeof *flag_words; i++)
+            if (flags & flag_words[i].flag)
+                wb_json_str(&pen->json, flag_words[i].word);
+        wb_json_array_end(&pen->json);
+        return;
+    }
+    for (size_t i = 0; pen->err == 0 && i < sizeof flag_words / sizeof *flag_words; i++)
+        if (flags & flag_words[i].flag)
+            pen->err = wb_buf_printf(&words, "%s%s", words.len ? "," : "", flag_words[i].word);
+    cell_text(pen, "flags", wb_buf_slice(&words));
+    wb_buf_release(&words);
+}
+
+static void write_fetch(struct wb_json *j, const struct wb_history_fetch *fetch, const char *time)
+{
+    const char *word = wb_outcome_word(fetch->outcome);
+
+    wb_json_object(j);
+    wb_json_field_str(j, "time", time);
+    wb_json_field_str(j, "result", word ? word : "");
+    wb_json_field_u64(j, "status", fetch->status);
+    wb_json_object_end(j);
+}
+
+/* The last ones, oldest first; in cells "time result status" each. */
+static void cell_fetches(struct pen *pen, const struct wb_history *history)
+{
+    struct wb_buf words = WB_BUF_INIT;
+    char time[WB_DATE_TEXT_MAX];
+
+    if (pen->mode == PEN_JSON) {
+        wb_json_key(&pen->json, "fetches");
+        wb_json_array(&pen->json);
+    }
+    for (size_t i = 0; pen->err == 0 && i < history->fetch_count && i < WB_HISTORY_FETCHES; i++) {
+        const struct wb_history_fetch *fetch = &history->fetches[i];
+        const char *word = wb_outcome_word(fetch->outcome);
+        wb_date_format(fetch->time_ms, time);
+        if (pen->mode == PEN_JSON)
+            write_fetch(&pen->json, fetch, time);
+        else
+            pen->err = wb_buf_printf(&words, "%s%s %s %u", words.len ? "; " : "", time, word ? word : "-", fetch->status);
+    }
+    if (pen->mode == PEN_JSON)
+        wb_json_array_end(&pen->json);
+    else
+        cell_text(pen, "fetches", wb_buf_slice(&words));
+    wb_buf_release(&words);
+}
+
+/* ---- rows -------------------------------------------------------------------------------------------- */
+
+/* As soon as possible is since it was heard of; what must not be fetched is never due. */
+static int64_t due_ms(const struct wb_webdb_page *page)
+{
+    if (page->flags & WB_PAGE_BARRED)
+        return 0;
+    return page->next_due_ms ? page->next_due_ms : page->first_seen_ms;
+}
+
+static void write_content(struct pen *pen, const struct wb_webdb_page *page)
+{
+    cell_hex64(pen, "simhash", page->has_content, page->simhash);
+    cell_hex64(pen, "title_hash", page->has_content, page->title_hash);
+    cell_u64(pen, "bytes", page->bytes);
+    cell_some(pen, "type", page->type);
+    cell_some(pen, "etag", page->etag);
+    cell_some(pen, "modified", page->modified);
+    cell_some(pen, "location", page->location);
+}
+
+static void write_lifetime(struct pen *pen, const struct wb_webdb_page *page)
+{
+    cell_u64(pen, "lifetime", page->lifetime);
+    if (page->expires_ms)
+        cell_double(pen, "lifetime_left", (double)(page->expires_ms - wb_clock_wall_ms()) / DAY_MS);
+    else
+        cell_none(pen, "lifetime_left");
+    cell_time(pen, "expires", page->expires_ms);
+    cell_time(pen, "asked", page->asked_ms);
+}
+
+static void write_page(struct pen *pen, const struct wb_webdb_page *page, const struct wb_webdb_site *site)
+{
+    char md5[2 * WB_EDIT_MD5_BYTES + 1] = "";
+    const char *outcome = wb_outcome_word(page->outcome);
+
+    if (page->has_content)
+        wb_hex_encode(page->md5, sizeof page->md5, md5);
+    cell_text(pen, "url", page->url);
+    cell_some(pen, "md5", wb_slice_str(md5));
+    if (page->status)
+        cell_u64(pen, "status", page->status);
+    else
+        cell_none(pen, "status");
+    cell_time(pen, "first_seen", page->first_seen_ms);
+    cell_time(pen, "last_seen", page->last_seen_ms);
+    cell_time(pen, "last_changed", page->last_changed_ms);
+    cell_time(pen, "next_due", due_ms(page));
+    cell_double(pen, "score", page->score);
+    cell_u64(pen, "inlinks", page->inlinks);
+    cell_u64(pen, "depth", page->depth);
+    cell_flags(pen, page->flags);
+    cell_some(pen, "result", outcome ? wb_slice_str(outcome) : WB_SLICE_EMPTY);
+    cell_time(pen, "last_tried", page->last_tried_ms);
+    cell_u64(pen, "failures", page->failures);
+    cell_u64(pen, "visits", page->history.visits);
+    cell_u64(pen, "changes", page->history.changes);
+    cell_double(pen, "change_rate", wb_change_rate(&page->history, site));
+    cell_u64(pen, "signals", page->signals);
+    cell_time(pen, "hint", page->hint_ms);
+    write_lifetime(pen, page);
+    write_content(pen, page);
+    cell_text(pen, "surt", page->surt);
+    cell_fetches(pen, &page->history);
+}
+
+static const char *tag_word(uint8_t tag)
+{
+    if (tag == WB_EDIT_TAG_SITEMAP)
+        return "sitemap";
+    return tag >= WB_LINK_A && tag <= WB_LINK_SITEMAP ? wb_link_tag_name(tag) : "";
+}
+
+static void write_link(struct pen *pen, const struct wb_webdb_link *link)
+{
+    char md5[2 * WB_EDIT_MD5_BYTES + 1];
+
+    wb_hex_encode(link->from_md5, sizeof link->from_md5, md5);
+    cell_text(pen, "from_md5", wb_slice(md5, sizeof md5 - 1));
+    cell_text(pen, "to", link->to);
+    cell_text(pen, "anchor", link->anchor);
+    cell_text(pen, "tag", wb_slice_str(tag_word(link->tag)));
+    if (open_cell(pen, "nofollow")) {
+        bool nofollow = link->flags & WB_EDIT_LINK_NOFOLLOW;
+        if (pen->mode == PEN_JSON)
+            wb_json_bool(&pen->json, nofollow);
+        else
+            pen->err = wb_buf_append_char(pen->out, nofollow ? '1' : '0');
+    }
+}
+
+static void write_site(struct pen *pen, const struct wb_webdb_site *site)
+{
+    cell_text(pen, "site", site->name);
+    cell_u64(pen, "pages", site->pages);
+    cell_u64(pen, "fetched", site->fetched);
+    cell_u64(pen, "visits", site->visits);
+    cell_u64(pen, "changes", site->changes);
+    cell_double(pen, "days", site->days);
+}
+
+static void write_count(struct pen *pen, const struct wb_webdb_count *count)
+{
+    cell_u64(pen, "pages", count->pages);
+    cell_u64(pen, "fetched", count->fetched);
+    cell_u64(pen, "links", count->links);
+    cell_u64(pen, "contents", count->contents);
+    cell_u64(pen, "sites", count->sites);
+    cell_u64(pen, "generation", count->generation);
+    cell_time(pen, "made", count->time_ms);
+    cell_u64(pen, "bytes", count->bytes);
+    cell_u64(pen, "link_bytes", count->link_bytes);
+}
+
+static int flush_full(struct wb_webdb_rows *rows)
+{
+    if (rows->out.len < FLUSH_BYTES)
+        return 0;
+    int err = wb_output_write(rows->out.ptr, rows->out.len);
+    wb_buf_clear(&rows->out);
+    return err;
+}
+
+/* Writes the cells of a row of the kind at hand. */
+static void write_cells(struct pen *pen, enum wb_webdb_rows_kind kind, const void *row, const struct wb_webdb_site *site)
+{
+    switch (kind) {
+    case WB_WEBDB_ROWS_PAGES:
+        write_page(pen, row, site);
+        break;
+    case WB_WEBDB_ROWS_LINKS:
+        write_link(pen, row);
+        break;
+    case WB_WEBDB_ROWS_SITES:
+        write_site(pen, row);
+        break;
+    case WB_WEBDB_ROWS_COUNTS:
+        write_count(pen, row);
+        break;
+    }
+}
+
+static int write_heading(struct wb_webdb_rows *rows)
+{
+    static const union {
+        struct wb_webdb_page page;
+        struct wb_webdb_link link;
+        struct wb_webdb_site site;
+        struct wb_webdb_count count;
+    } nothing;
+    struct pen pen;
+
+    if (rows->form != WB_WEBDB_ROWS_TSV || rows->headed)
+        return 0;
+    rows->headed = true;
+    pen_begin(&pen, PEN_HEADING, &rows->out);
+    write_cells(&pen, rows->kind, &nothing, NULL);
+    return pen_end(&pen);
+}
+
+static int write_row(struct wb_webdb_rows *rows, const void *row, const struct wb_webdb_site *site)
+{
+    struct pen pen;
+    int err = write_heading(rows);
+
+    if (err < 0)
+        return err;
+    pen_begin(&pen, rows->form == WB_WEBDB_ROWS_JSON ? PEN_JSON : rows->form == WB_WEBDB_ROWS_TSV ? PEN_TSV : PEN_WORDS, &rows->out);
+    write_cells(&pen, rows->kind, row, site);
+    err = pen_end(&pen);
+    return err < 0 ? err : flush_full(rows);
+}
+
+/* ---- lines of words -------------------------------------------------------------------------------------- */
+
+/* A page in one line: what it is, then its URL. */
+static int page_line(struct wb_webdb_rows *rows, const struct wb_webdb_page *page)
+{
+    const char *outcome = wb_outcome_word(page->outcome);
+    char seen[WB_DATE_TEXT_MAX] = "never";
+
+    if (page->last_seen_ms)
+        wb_date_format(page->last_seen_ms, seen);
+    int err = wb_buf_printf(&rows->out, "%-9s %3u  %-24s %8" PRIu64 "  ", page->flags & WB_PAGE_BARRED ? "barred" : outcome ? outcome : "known",
+                            page->status, seen, page->inlinks);
+    if (err == 0)
+        err = append_clean(&rows->out, page->url, '?');
+    return err < 0 ? err : wb_buf_append_char(&rows->out, '\n');
+}
+
+int wb_webdb_rows_page(struct wb_webdb_rows *rows, const struct wb_webdb_page *page, const struct wb_webdb_site *site)
+{
+    if (rows->form != WB_WEBDB_ROWS_WORDS || rows->whole)
+        return write_row(rows, page, site);
+    int err = page_line(rows, page);
+    return err < 0 ? err : flush_full(rows);
+}
+
+static int link_line(struct wb_webdb_rows *rows, const struct wb_webdb_link *link)
+{
+    char md5[2 * WB_EDIT_MD5_BYTES + 1];
+
+    wb_hex_encode(link->from_md5, sizeof link->from_md5, md5);
+    int err = wb_buf_append(&rows->out, md5, sizeof md5 - 1);
+    if (err == 0)
+        err = wb_buf_append_str(&rows->out, link->flags & WB_EDIT_LINK_NOFOLLOW ? " -x> " : " --> ");
+    if (err == 0)
+        err = append_clean(&rows->out, link->to, '?');
+    if (err == 0 && link->anchor.len)
+        err = wb_buf_append(&rows->out, "  ", 2);
+    if (err == 0)
+        err = append_clean(&rows->out, link->anchor, '?');
+    return err < 0 ? err : wb_buf_append_char(&rows->out, '\n');
+}
+
+int wb_webdb_rows_link(struct wb_webdb_rows *rows, const struct wb_webdb_link *link)
+{
+    if (rows->form != WB_WEBDB_ROWS_WORDS)
+        return write_row(rows, link, NULL);
+    int err = link_line(rows, link);
+    return err < 0 ? err : flush_full(rows);
+}
+
+int wb_webdb_rows_site(struct wb_webdb_rows *rows, const struct wb_webdb_site *site)
+{
+    if (rows->form != WB_WEBDB_ROWS_WORDS)
+        return write_row(rows, site, NULL);
+    int err = wb_buf_printf(&rows->out, "%8" PRIu64 " known %8" PRIu64 " fetched  ", site->pages, site->fetched);
+    if (err == 0)
+        err = append_clean(&rows->out, site->name, '?');
+    if (err == 0)
+        err = wb_buf_append_char(&rows->out, '\n');
+    return err < 0 ? err : flush_full(rows);
+}
+
+int wb_webdb_rows_count(struct wb_webdb_rows *rows, const struct wb_webdb_count *count)
+{
+    return write_row(rows, count, NULL);
+}
+
+int wb_webdb_rows_end(struct wb_webdb_rows *rows)
+{
+    int err = write_heading(rows);
+
+    if (err == 0)
+        err = wb_output_write(rows->out.ptr, rows->out.len);
+    wb_buf_clear(&rows->out);
+    return err;
+}
+
+void wb_webdb_rows_release(struct wb_webdb_rows *rows)
+{
+    wb_buf_release(&rows->out);
+}

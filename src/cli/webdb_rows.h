@@ -1,0 +1,35 @@
+/*
+ * webdb_rows.h - pages, links and sites of webdb as lines: JSON, tab-separated with a header line, or words.
+ * What is written gathers in a buffer and goes out in large pieces.
+ */
+#ifndef WB_CLI_WEBDB_ROWS_H
+#define WB_CLI_WEBDB_ROWS_H
+
+#include "base/buf.h"
+#include "webdb/webdb.h"
+
+enum wb_webdb_rows_form { WB_WEBDB_ROWS_WORDS, WB_WEBDB_ROWS_JSON, WB_WEBDB_ROWS_TSV };
+enum wb_webdb_rows_kind { WB_WEBDB_ROWS_PAGES, WB_WEBDB_ROWS_LINKS, WB_WEBDB_ROWS_SITES, WB_WEBDB_ROWS_COUNTS };
+
+struct wb_webdb_rows {
+    enum wb_webdb_rows_form form;
+    enum wb_webdb_rows_kind kind;
+    bool whole;        /* in words: every fact on a line of its own, not one line a page */
+    bool headed;       /* the header line is written */
+    struct wb_buf out;
+};
+
+/* site: what is known of its site, for the rate of change; NULL: nothing. */
+int wb_webdb_rows_page(struct wb_webdb_rows *rows, const struct wb_webdb_page *page, const struct wb_webdb_site *site);
+int wb_webdb_rows_link(struct wb_webdb_rows *rows, const struct wb_webdb_link *link);
+int wb_webdb_rows_site(struct wb_webdb_rows *rows, const struct wb_webdb_site *site);
+int wb_webdb_rows_count(struct wb_webdb_rows *rows, const struct wb_webdb_count *count);
+
+/* Writes out what has gathered; a table without rows has its header line. */
+int wb_webdb_rows_end(struct wb_webdb_rows *rows);
+void wb_webdb_rows_release(struct wb_webdb_rows *rows);
+
+/* "stored", "unchanged", ...; NULL: no such outcome. */
+const char *wb_outcome_word(unsigned outcome);
+
+#endif

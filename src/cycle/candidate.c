@@ -1,0 +1,158 @@
+/*
+ * candidate.c - judges pages. What is known of a site (its place in the dispenser, its class, its changes) is looked up once
+ * for all of its pages. It never decides how many are taken.
+ */
+#include "cycle/candidate.h"
+#include "base/error.h"
+
+#include <math.h>
+
+#define DAY_MS 86400000.0
+#define BLOCKED_MS (7 * 86400000ll) /* a robots.txt that forbade a page is believed so long */
+
+/* ---- the site at hand -------------------------------------------------------------------------------- */
+
+static struct wb_slice site_prefix(struct wb_slice surt)
+{
+    const char *end = memchr(surt.ptr, ')', surt.len);
+
+    return wb_slice(surt.ptr, end ? (size_t)(end - surt.ptr) + 1 : surt.len);
+}
+
+static bool out_of_scope(const struct wb_candidate_judge *judge, struct wb_slice site)
+{
+    switch (judge->listed.state) {
+    case WB_LISTED_ALIAS:
+        return true;
+    case WB_LISTED_UNKNOWN:
+        if (judge->scope == WB_SCOPE_DOMAIN)
+            return !wb_fetchlist_domain(judge->list, wb_site_domain(site));
+        return judge->scope != WB_SCOPE_ANY;
+    case WB_LISTED_OPEN:
+    case WB_LISTED_DONE:
+    case WB_LISTED_AWAY:
+        break;
+    }
+    return false;
+}
+
+static int enter_site(struct wb_candidate_judge *judge, const struct wb_webdb_page *page)
+{
+    struct wb_slice prefix = site_prefix(page->surt);
+
+    if (judge->prefix.len && wb_slice_equal(prefix, wb_buf_slice(&judge->prefix)))
+        return 0;
+    wb_buf_clear(&judge->prefix);
+    int err = wb_buf_append_slice(&judge->prefix, prefix);
+    if (err == 0)
+        err = wb_url_parse(page->url, NULL, &judge->url);
+    if (err == 0)
+        err = wb_url_key(&judge->url, &judge->key);
+    if (err < 0)
+        return err;
+    struct wb_slice site = wb_key_site(wb_buf_slice(&judge->key));
+    wb_fetchlist_site(judge->list, site, &judge->listed);
+    judge->outside = out_of_scope(judge, site);
+    judge->away = judge->listed.state == WB_LISTED_AWAY && judge->listed.next_ms > judge->horizon_ms;
+    err = wb_webdb_get_site(judge->webdb, site, &judge->site);
+    judge->site_known = err == 0;
+    return err == WB_E_NOTFOUND ? 0 : err;
+}
+
+size_t wb_candidate_class(const struct wb_candidate_judge *judge)
+{
+    return judge->listed.class_at;
+}
+
+/* The site's wishes as those who compute values want them. */
+static struct wb_refresh site_refresh(const struct wb_candidate_judge *judge)
+{
+    struct wb_refresh refresh = judge->refresh;
+
+    if (judge->listed.class_at == SIZE_MAX)
+        return refresh;
+    const struct wb_site_class *class = &judge->classes[judge->listed.class_at];
+    refresh.min_days = (double)class->min_ms / DAY_MS;
+    refresh.max_days = (double)class->max_ms / DAY_MS;
+    if (class->fetches >= 0)
+        refresh.theta = judge->thetas[judge->listed.class_at];
+    return refresh;
+}
+
+/* ---- a page -------------------------------------------------------------------------------------------- */
+
+static bool is_pushed(const struct wb_webdb_page *page)
+{
+    return (page->flags & (WB_PAGE_PUSHED | WB_PAGE_PUSHED_GONE)) != 0;
+}
+
+static enum wb_candidate_verdict judge_page(const struct wb_candidate_judge *judge, const struct wb_refresh *refresh, const struct wb_webdb_page *page)
+{
+    if (page->flags & WB_PAGE_BARRED)
+        return WB_CANDIDATE_BARRED;
+    if (judge->outside)
+        return WB_CANDIDATE_OUTSIDE;
+    if (judge->away || (judge->tried_ms && page->last_tried_ms >= judge->tried_ms))
+        return WB_CANDIDATE_EARLY;
+    if (is_pushed(page))
+        return WB_CANDIDATE_YES;
+    if (page->last_tried_ms == 0 && !(page->flags & WB_PAGE_WANTED))
+        return WB_CANDIDATE_UNWANTED;
+    if ((page->flags & WB_PAGE_BLOCKED) && judge->now_ms - page->last_tried_ms < BLOCKED_MS)
+        return WB_CANDIDATE_BLOCKED;
+    int64_t last_ms = page->last_tried_ms > page->last_seen_ms ? page->last_tried_ms : page->last_seen_ms;
+    if (last_ms && (double)(judge->now_ms - last_ms) < refresh->min_days * DAY_MS)
+        return WB_CANDIDATE_EARLY;
+    return WB_CANDIDATE_YES;
+}
+
+/* When the page must have been visited: its lifetime ends before the next chance, or its greatest interval has passed. 0: not at all. */
+static int64_t deadline_ms(const struct wb_candidate_judge *judge, const struct wb_refresh *refresh, const struct wb_webdb_page *page)
+{
+    if (page->flags & WB_PAGE_GONE)
+        return 0;
+    if (page->has_content && page->expires_ms && page->expires_ms <= judge->horizon_ms)
+        return page->expires_ms;
+    if (refresh->max_days <= 0 || page->last_seen_ms == 0)
+        return 0;
+    /* One that cannot be had is tried for less and less often. */
+    double days = ldexp(refresh->max_days, page->failures < 64 ? page->failures : 64);
+    double latest_ms = (double)(page->failures ? page->last_tried_ms : page->last_seen_ms) + days * DAY_MS;
+    return latest_ms <= (double)judge->now_ms ? (int64_t)latest_ms : 0;
+}
+
+int wb_candidate_judge(struct wb_candidate_judge *judge, const struct wb_webdb_page *page, enum wb_candidate_verdict *verdict_out,
+                       struct wb_picked *item_out)
+{
+    *verdict_out = WB_CANDIDATE_UNWANTED;
+    *item_out = (struct wb_picked){.number = page->number};
+    int err = enter_site(judge, page);
+    if (err < 0)
+        return err;
+    struct wb_refresh refresh = site_refresh(judge);
+    *verdict_out = judge_page(judge, &refresh, page);
+    if (*verdict_out != WB_CANDIDATE_YES)
+        return 0;
+
+    double rate = wb_change_rate(&page->history, judge->site_known ? &judge->site : NULL);
+    double value = wb_refresh_value(&refresh, page, rate, judge->now_ms);
+    int64_t deadline = deadline_ms(judge, &refresh, page);
+    if (is_pushed(page)) {
+        *item_out = (struct wb_picked){page->number, value, WB_TIER_PUSHED, WB_PICK_PUSHED};
+    } else if (deadline) {
+        *item_out = (struct wb_picked){page->number, -(double)deadline, WB_TIER_EXPIRING,
+                                       page->expires_ms && page->expires_ms <= judge->horizon_ms ? WB_PICK_EXPIRING : WB_PICK_DUE};
+    } else if ((page->flags & WB_PAGE_GONE) && value <= 0) {
+        *verdict_out = WB_CANDIDATE_UNWANTED;
+    } else {
+        *item_out = (struct wb_picked){page->number, value, WB_TIER_VALUE, page->last_seen_ms ? WB_PICK_DUE : WB_PICK_FRESH};
+    }
+    return 0;
+}
+
+void wb_candidate_release(struct wb_candidate_judge *judge)
+{
+    wb_url_release(&judge->url);
+    wb_buf_release(&judge->key);
+    wb_buf_release(&judge->prefix);
+}

@@ -1,0 +1,425 @@
+/*
+ * cyclerun.c - goes around: generate, crawl, update, expunge, swap, compact, rest.
+ *
+ * The state file says which step is at work. Every step can be done again from its begin: killed, the next run takes up
+ * the cycle at that step. A step that fails leaves the state as it is, with the reason in it.
+ *
+ *   generate   merges what is not merged yet, crawls seeds that nobody has asked for, then lists what is worth a visit
+ *   crawl      the run of that list, the budget being one for all crawls of it
+ *   swap       the store's next generation: class A goes
+ *
+ * It knows no step from inside.
+ */
+#include "base/error.h"
+#include "cycle/cyclestate.h"
+#include "cycle/newseeds.h"
+#include "os/clock.h"
+#include "os/stop.h"
+#include "store/store.h"
+
+#include <stdio.h>
+#include <time.h>
+
+enum {
+    SAVE_MS = 5000,   /* between two notes of how far a crawl has come */
+    NAP_MS = 100,
+};
+
+#define DAY_MS 86400000ll
+
+struct loop {
+    const struct wb_cycle_options *options;
+    const char *dir;
+    const struct wb_crawl_sink *crawl_sink;
+    const struct wb_cycle_sink *sink;
+    struct wb_cyclestate state;
+    struct wb_file lock;
+    bool seeds_done;              /* this run has looked at its seeds */
+    struct wb_cycle_status before; /* the status when the crawl at work began */
+    int64_t saved_ms;
+};
+
+static int save_state(struct loop *loop)
+{
+    loop->saved_ms = wb_clock_wall_ms();
+    return wb_cyclestate_write(loop->dir, &loop->state);
+}
+
+static int enter_step(struct loop *loop, enum wb_cycle_step step)
+{
+    loop->state.status.step = step;
+    loop->state.status.step_ms = wb_clock_wall_ms();
+    loop->state.status.last_error[0] = '\0';
+    return save_state(loop);
+}
+
+/* ---- crawls ---------------------------------------------------------------------------------------------- */
+
+static void count_crawl(struct loop *loop, const struct wb_crawl_stat *stat)
+{
+    struct wb_cycle_status *now = &loop->state.status;
+    const struct wb_cycle_status *before = &loop->before;
+
+    /* Of a list, fetches counts those of crawls that were killed, too. */
+    now->fetched = loop->state.seeded + stat->fetches;
+    now->stored = before->stored + stat->pages;
+    now->unchanged = before->unchanged + stat->unchanged;
+    now->gone = before->gone + stat->gone;
+    now->errors = before->errors + stat->errors;
+}
+
+static void on_crawl(void *context, const struct wb_crawl_stat *stat)
+{
+    struct loop *loop = context;
+
+    if (loop->crawl_sink->progress)
+        loop->crawl_sink->progress(loop->crawl_sink->context, stat);
+    count_crawl(loop, stat);
+    /* That it cannot be noted now is told when the step ends. */
+    if (wb_clock_wall_ms() - loop->saved_ms >= SAVE_MS)
+        (void)save_state(loop);
+}
+
+static void on_line(void *context, struct wb_slice line)
+{
+    const struct loop *loop = context;
+
+    if (loop->crawl_sink->line)
+        loop->crawl_sink->line(loop->crawl_sink->context, line);
+}
+
+static void on_crawl_warning(void *context, const char *message)
+{
+    const struct loop *loop = context;
+
+    if (loop->crawl_sink->warn)
+        loop->crawl_sink->warn(loop->crawl_sink->context, message);
+}
+
+static int crawl(struct loop *loop, const struct wb_crawl_options *options)
+{
+    struct wb_crawl_sink sink = {on_line, on_crawl, on_crawl_warning, loop, loop->crawl_sink->wants_lines};
+    struct wb_crawl_stat stat;
+
+    loop->before = loop->state.status;
+    int err = wb_crawl(options, &sink, &stat);
+    count_crawl(loop, &stat);
+    return err;
+}
+
+/* What is left of the budget; false: nothing. 0: no limit. */
+static bool budget_left(const struct loop *loop, uint64_t *left_out)
+{
+    const struct wb_cycle_status *status = &loop->state.status;
+
+    *left_out = 0;
+    if (status->budget && loop->state.seeded >= status->budget)
+        return false;
+    *left_out = status->budget ? status->budget - loop->state.seeded : 0;
+    return true;
+}
+
+/* ---- generate -------------------------------------------------------------------------------------------- */
+
+static int merge(struct loop *loop)
+{
+    const struct wb_cycle_options *o = loop->options;
+    struct wb_update_options options = {.dir = loop->dir, .dispenser = o->crawl.dispenser, .memory_bytes = o->memory_bytes};
+    struct wb_webdb_merge result;
+
+    return wb_update(&options, loop->sink, &result, NULL);
+}
+
+static bool has_webdb(const char *dir)
+{
+    struct wb_webdb *webdb = NULL;
+    bool there = wb_webdb_open(dir, &webdb) != WB_E_NOTFOUND;
+
+    wb_webdb_close(webdb);
+    return there;
+}
+
+static int merge_if_new(struct loop *loop)
+{
+    uint64_t bytes = 0;
+    int err = wb_webdb_unmerged(loop->dir, &bytes);
+
+    return err == 0 && bytes ? merge(loop) : err;
+}
+
+/* Settings of their sites, then a crawl as if they had been named to crawl. */
+static int crawl_seeds(struct loop *loop, const struct wb_newseeds *seeds)
+{
+    struct wb_crawl_options options = loop->options->crawl;
+    struct wb_fetchlist *list = NULL;
+    int err = 0;
+
+    if (!budget_left(loop, &options.max_fetches))
+        return 0;
+    if (options.seeds_file)
+        err = wb_fetchlist_open(loop->dir, options.dispenser, options.seeds_file, loop->sink->warn, loop->sink->context, &list);
+    wb_fetchlist_close(list);
+    if (err < 0)
+        return err;
+    options.urls = (const char *const *)seeds->urls;
+    options.url_count = seeds->count;
+    options.seeds_file = NULL;
+    options.run = 0;
+    err = crawl(loop, &options);
+    loop->state.seeded = loop->state.status.fetched;
+    int saved = save_state(loop);
+    if (err == 0)
+        err = saved;
+    return err < 0 ? err : merge_if_new(loop);
+}
+
+static int take_seeds(struct loop *loop)
+{
+    struct wb_newseeds seeds = {NULL, 0, 0};
+    int err = 0;
+
+    if (loop->seeds_done)
+        return 0;
+    err = wb_newseeds_find(&loop->options->crawl, &seeds);
+    if (err == 0 && seeds.count)
+        err = crawl_seeds(loop, &seeds);
+    loop->seeds_done = err == 0;
+    wb_newseeds_release(&seeds);
+    return err;
+}
+
+static int step_generate(struct loop *loop)
+{
+    struct wb_generate_options options = loop->options->generate;
+    struct wb_cycle_status *status = &loop->state.status;
+    struct wb_generate generate;
+
+    int err = merge_if_new(loop);
+    if (err == 0)
+        err = take_seeds(loop);
+    if (err < 0)
+        return err;
+    status->run = 0;
+    if (!budget_left(loop, &options.budget))
+        return 0;
+    options.dir = loop->dir;
+    options.dispenser = loop->options->crawl.dispenser;
+    options.seeds_file = loop->options->crawl.seeds_file;
+    options.scope = loop->options->crawl.scope;
+    options.tried_ms = status->began_ms;
+    if (options.horizon_ms == 0)
+        options.horizon_ms = loop->options->every_ms > DAY_MS ? loop->options->every_ms : DAY_MS;
+    err = wb_generate(&options, loop->sink, &generate);
+    if (err < 0)
+        return err;
+    status->run = generate.run;
+    status->listed = generate.urls;
+    status->theta = generate.theta;
+    return 0;
+}
+
+/* ---- the other steps --------------------------------------------------------------------------------------- */
+
+static int step_crawl(struct loop *loop)
+{
+    struct wb_crawl_options options = loop->options->crawl;
+
+    if (loop->state.status.run == 0 || !budget_left(loop, &options.max_fetches))
+        return 0;
+    options.urls = NULL;
+    options.url_count = 0;
+    options.seeds_file = NULL;
+    options.run = loop->state.status.run;
+    return crawl(loop, &options);
+}
+
+static int step_update(struct loop *loop)
+{
+    return merge(loop);
+}
+
+static int step_expunge(struct loop *loop)
+{
+    const struct wb_cycle_options *o = loop->options;
+    struct wb_update_options options = {.dir = loop->dir, .dispenser = o->crawl.dispenser, .memory_bytes = o->memory_bytes};
+    struct wb_expunge_stat stat;
+
+    int err = wb_expunge_expired(&options, loop->sink, NULL, NULL, &stat);
+    loop->state.status.expunged += stat.pages;
+    return err;
+}
+
+static int step_swap(struct loop *loop)
+{
+    struct wb_store *store = NULL;
+    uint32_t generation;
+
+    int err = wb_store_open(loop->dir, WB_STORE_WRITE, &store);
+    if (err == 0)
+        err = wb_store_snapshot(store, &generation);
+    wb_store_close(store);
+    return err;
+}
+
+static bool on_compact(void *context, uint64_t done, uint64_t total)
+{
+    const struct loop *loop = context;
+
+    if (wb_stop_requested())
+        return false;
+    return !loop->sink->progress || loop->sink->progress(loop->sink->context, "compacting", done, total);
+}
+
+static int step_compact(struct loop *loop)
+{
+    struct wb_store *store = NULL;
+    struct wb_compact result;
+
+    int err = wb_store_open(loop->dir, WB_STORE_WRITE, &store);
+    if (err == 0)
+        err = wb_store_compact(store, on_compact, loop, &result);
+    wb_store_close(store);
+    return err;
+}
+
+static int (*const steps[])(struct loop *loop) = {
+    [WB_STEP_GENERATE] = step_generate, [WB_STEP_CRAWL] = step_crawl, [WB_STEP_UPDATE] = step_update,
+    [WB_STEP_EXPUNGE] = step_expunge,   [WB_STEP_SWAP] = step_swap,   [WB_STEP_COMPACT] = step_compact,
+};
+
+/* ---- a cycle -------------------------------------------------------------------------------------------------- */
+
+/* Why it ended stays in the state, for whoever asks. */
+static int keep_error(struct loop *loop, int err)
+{
+    struct wb_error_copy why;
+
+    wb_error_save(err, &why);
+    if (err == WB_E_STOPPED)
+        loop->state.status.last_error[0] = '\0';
+    else
+        snprintf(loop->state.status.last_error, sizeof loop->state.status.last_error, "%.255s", why.message);
+    (void)save_state(loop);
+    return wb_error_restore(&why);
+}
+
+/* From the step at hand to the end of the cycle. */
+static int finish_cycle(struct loop *loop)
+{
+    struct wb_cycle_status *status = &loop->state.status;
+    int err = 0;
+
+    while (err == 0 && status->step != WB_STEP_REST) {
+        err = steps[status->step](loop);
+        if (err == 0 && wb_stop_requested())
+            err = wb_fail(WB_E_STOPPED, "stopped");
+        if (err == 0 && status->step == WB_STEP_COMPACT)
+            status->next_ms = status->began_ms + loop->options->every_ms;
+        if (err == 0)
+            err = enter_step(loop, status->step == WB_STEP_COMPACT ? WB_STEP_REST : status->step + 1);
+    }
+    return err < 0 ? keep_error(loop, err) : 0;
+}
+
+static int begin_cycle(struct loop *loop)
+{
+    struct wb_cycle_status *status = &loop->state.status;
+    uint64_t cycle = status->cycle + 1;
+    double theta = status->theta;
+
+    loop->state = (struct wb_cyclestate){.seeded = 0};
+    status->cycle = cycle;
+    status->theta = theta;
+    status->budget = loop->options->generate.budget;
+    status->began_ms = wb_clock_wall_ms();
+    return enter_step(loop, WB_STEP_GENERATE);
+}
+
+/* Until the next cycle begins, or a signal comes. */
+static int rest(const struct loop *loop)
+{
+    struct timespec nap = {0, NAP_MS * 1000000l};
+
+    while (wb_clock_wall_ms() < loop->state.status.next_ms && !wb_stop_requested())
+        nanosleep(&nap, NULL);
+    return wb_stop_requested() ? wb_fail(WB_E_STOPPED, "stopped") : 0;
+}
+
+static int go_around(struct loop *loop, wb_cycle_each each, void *context)
+{
+    int err = 0;
+
+    for (uint64_t done = 0; err == 0 && (loop->options->cycles == 0 || done < loop->options->cycles); done++) {
+        if (done)
+            err = rest(loop);
+        /* One that was not finished is taken up. */
+        if (err == 0 && loop->state.status.step == WB_STEP_REST)
+            err = begin_cycle(loop);
+        if (err == 0)
+            err = finish_cycle(loop);
+        if (err == 0 && each) {
+            struct wb_cycle_status status = loop->state.status;
+            status.running = true;
+            each(context, &status);
+        }
+    }
+    return err;
+}
+
+/* ---- begin and end ---------------------------------------------------------------------------------------------- */
+
+static int make_repository(const struct wb_crawl_options *crawl)
+{
+    if (wb_store_exists(crawl->dir))
+        return 0;
+    if (crawl->url_count == 0 && !crawl->seeds_file)
+        return wb_fail(WB_E_NOTFOUND, "there is no repository at %s, and there are no seeds to begin one: name URLs, or a file of them with --seeds",
+                       crawl->dir);
+    int err = wb_store_create(crawl->dir, NULL);
+    return err == WB_E_INVALID && wb_store_exists(crawl->dir) ? 0 : err;
+}
+
+/* Something to choose from, or to begin with. */
+static int check_begin(const struct loop *loop)
+{
+    const struct wb_crawl_options *crawl_options = &loop->options->crawl;
+    uint64_t bytes = 0;
+
+    if (crawl_options->url_count || crawl_options->seeds_file || has_webdb(loop->dir))
+        return 0;
+    int err = wb_webdb_unmerged(loop->dir, &bytes);
+    if (err == 0 && bytes == 0)
+        err = wb_fail(WB_E_INVALID, "nothing is known in %s yet: name seeds, or crawl or import first", loop->dir);
+    return err;
+}
+
+static int read_state(struct loop *loop)
+{
+    int err = wb_cyclestate_read(loop->dir, &loop->state);
+
+    if (err == WB_E_CORRUPT) {
+        if (loop->sink->warn)
+            loop->sink->warn(loop->sink->context, wb_error_message());
+        loop->state = (struct wb_cyclestate){.seeded = 0};
+    }
+    return err == WB_E_NOTFOUND || err == WB_E_CORRUPT ? 0 : err;
+}
+
+int wb_cycle_run(const struct wb_cycle_options *options, const struct wb_crawl_sink *crawl_sink, const struct wb_cycle_sink *sink,
+                 wb_cycle_each each, void *context)
+{
+    static const struct wb_cycle_sink quiet = {NULL, NULL, NULL};
+    struct loop loop = {.options = options, .dir = options->crawl.dir, .crawl_sink = crawl_sink, .sink = sink ? sink : &quiet, .lock = WB_FILE_INIT};
+
+    int err = make_repository(&options->crawl);
+    if (err == 0)
+        err = wb_cyclestate_lock(loop.dir, &loop.lock);
+    if (err == 0)
+        err = read_state(&loop);
+    if (err == 0)
+        err = check_begin(&loop);
+    if (err == 0)
+        err = go_around(&loop, each, context);
+    wb_file_close(&loop.lock);
+    return err;
+}

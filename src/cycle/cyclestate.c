@@ -1,0 +1,210 @@
+/*
+ * cyclestate.c - which step of which cycle is at work, so that after kill -9 the next run goes on with it.
+ *
+ * Written at the begin of every step and some times while it works, replaced whole each time. It never decides
+ * what comes next.
+ */
+#include "cycle/cyclestate.h"
+#include "base/date.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "cycle/statefile.h"
+#include "os/clock.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <time.h>
+
+#define FILE_NAME "cycle"
+#define LOCK_NAME "cycle.lock"
+#define TITLE "cycle"
+
+/* Crawlers of a run that was killed hold its lock until they have noticed. */
+#define LOCK_PATIENCE_NS 3000000000ll
+#define LOCK_LOOK_NS 20000000l
+
+static const char *const step_words[] = {
+    [WB_STEP_REST] = "rest",       [WB_STEP_GENERATE] = "generate", [WB_STEP_CRAWL] = "crawl",     [WB_STEP_UPDATE] = "update",
+    [WB_STEP_EXPUNGE] = "expunge", [WB_STEP_SWAP] = "swap",         [WB_STEP_COMPACT] = "compact",
+};
+
+const char *wb_cycle_step_word(enum wb_cycle_step step)
+{
+    return step_words[step];
+}
+
+/* ---- lines ---------------------------------------------------------------------------------------- */
+
+enum field_kind { FIELD_TIME, FIELD_I64, FIELD_U64 };
+
+static const struct field {
+    const char *name;
+    size_t at;
+    enum field_kind kind;
+} fields[] = {
+#define FIELD(name, kind) {#name, offsetof(struct wb_cycle_status, name), kind}
+    FIELD(cycle, FIELD_U64),     FIELD(began_ms, FIELD_TIME), FIELD(step_ms, FIELD_TIME), FIELD(next_ms, FIELD_TIME),
+    FIELD(run, FIELD_I64),       FIELD(budget, FIELD_U64),    FIELD(listed, FIELD_U64),   FIELD(fetched, FIELD_U64),
+    FIELD(stored, FIELD_U64),    FIELD(unchanged, FIELD_U64), FIELD(gone, FIELD_U64),     FIELD(errors, FIELD_U64),
+    FIELD(expunged, FIELD_U64),
+#undef FIELD
+};
+
+/* Times stand as text, without the unit in their name. */
+static struct wb_slice line_name(const struct field *field)
+{
+    return wb_slice(field->name, strlen(field->name) - (field->kind == FIELD_TIME ? 3 : 0));
+}
+
+static bool read_field(const struct field *field, struct wb_slice value, struct wb_cycle_status *status)
+{
+    void *at = (char *)status + field->at;
+
+    if (field->kind == FIELD_U64)
+        return wb_slice_to_u64(value, at);
+    if (field->kind == FIELD_TIME && !wb_slice_equal(value, WB_SLICE_LIT("never")))
+        return wb_date_parse(value, at);
+    return field->kind == FIELD_TIME || wb_statefile_i64(value, at);
+}
+
+static bool read_step(struct wb_slice value, enum wb_cycle_step *step_out)
+{
+    for (size_t i = 0; i < sizeof step_words / sizeof *step_words; i++)
+        if (wb_slice_equal(value, wb_slice_str(step_words[i]))) {
+            *step_out = (enum wb_cycle_step)i;
+            return true;
+        }
+    return false;
+}
+
+/* A line that nobody knows is one of a later version. */
+static bool read_line(struct wb_slice name, struct wb_slice value, struct wb_cyclestate *state)
+{
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (wb_slice_equal(name, line_name(&fields[i])))
+            return read_field(&fields[i], value, &state->status);
+    if (wb_slice_equal(name, WB_SLICE_LIT("step")))
+        return read_step(value, &state->status.step);
+    if (wb_slice_equal(name, WB_SLICE_LIT("seeded")))
+        return wb_slice_to_u64(value, &state->seeded);
+    if (wb_slice_equal(name, WB_SLICE_LIT("theta")))
+        return wb_statefile_double(value, &state->status.theta);
+    if (wb_slice_equal(name, WB_SLICE_LIT("error")))
+        snprintf(state->status.last_error, sizeof state->status.last_error, "%.*s", WB_SLICE_ARG(value));
+    return true;
+}
+
+int wb_cyclestate_read(const char *dir, struct wb_cyclestate *state_out)
+{
+    char *path = wb_path_join(dir, FILE_NAME);
+    struct wb_buf mem = WB_BUF_INIT;
+    struct wb_slice lines, name, value;
+
+    *state_out = (struct wb_cyclestate){.seeded = 0};
+    int err = path ? wb_statefile_read(path, TITLE, &mem, &lines) : WB_E_NOMEM;
+    while (err == 0 && wb_statefile_line(&lines, &name, &value))
+        if (!read_line(name, value, state_out))
+            err = wb_fail(WB_E_CORRUPT, "%s is damaged: '%.*s' cannot be '%.*s'", path, WB_SLICE_ARG(name), WB_SLICE_ARG(value));
+    wb_buf_release(&mem);
+    wb_free(path);
+    return err;
+}
+
+static int add_field(const struct field *field, const struct wb_cycle_status *status, struct wb_buf *lines)
+{
+    const void *at = (const char *)status + field->at;
+    char text[WB_DATE_TEXT_MAX];
+
+    if (field->kind == FIELD_U64)
+        snprintf(text, sizeof text, "%" PRIu64, *(const uint64_t *)at);
+    else if (field->kind == FIELD_I64)
+        snprintf(text, sizeof text, "%" PRId64, *(const int64_t *)at);
+    else if (*(const int64_t *)at)
+        wb_date_format(*(const int64_t *)at, text);
+    else
+        snprintf(text, sizeof text, "never");
+    return wb_buf_printf(lines, "%.*s %s\n", WB_SLICE_ARG(line_name(field)), text);
+}
+
+/* A message is one line here, whatever is in it. */
+static int add_error(const char *message, struct wb_buf *lines)
+{
+    int err = wb_buf_append_str(lines, "error ");
+
+    for (; err == 0 && *message; message++)
+        err = wb_buf_append_char(lines, (unsigned char)*message < ' ' ? '?' : *message);
+    return err < 0 ? err : wb_buf_append_char(lines, '\n');
+}
+
+int wb_cyclestate_write(const char *dir, const struct wb_cyclestate *state)
+{
+    const struct wb_cycle_status *status = &state->status;
+    char *path = wb_path_join(dir, FILE_NAME);
+    struct wb_buf lines = WB_BUF_INIT;
+    int err = path ? wb_buf_printf(&lines, "step %s\n", wb_cycle_step_word(status->step)) : WB_E_NOMEM;
+
+    for (size_t i = 0; err == 0 && i < sizeof fields / sizeof *fields; i++)
+        err = add_field(&fields[i], status, &lines);
+    if (err == 0)
+        err = wb_buf_printf(&lines, "seeded %" PRIu64 "\ntheta %.17g\n", state->seeded, status->theta);
+    if (err == 0 && status->last_error[0])
+        err = add_error(status->last_error, &lines);
+    if (err == 0)
+        err = wb_statefile_write(path, TITLE, wb_buf_slice(&lines));
+    wb_buf_release(&lines);
+    wb_free(path);
+    return err;
+}
+
+/* ---- the lock --------------------------------------------------------------------------------------- */
+
+static int open_lock(const char *dir, unsigned flags, struct wb_file *lock_out)
+{
+    char *path = wb_path_join(dir, LOCK_NAME);
+
+    *lock_out = WB_FILE_INIT;
+    if (!path)
+        return WB_E_NOMEM;
+    int err = wb_file_open(path, flags, lock_out);
+    wb_free(path);
+    return err;
+}
+
+int wb_cyclestate_lock(const char *dir, struct wb_file *lock_out)
+{
+    int64_t end = wb_clock_mono_ns() + LOCK_PATIENCE_NS;
+    struct timespec look = {0, LOCK_LOOK_NS};
+    int err = open_lock(dir, WB_FILE_WRITE | WB_FILE_CREATE, lock_out);
+
+    if (err < 0)
+        return err;
+    while ((err = wb_file_lock(lock_out, false)) == WB_E_BUSY && wb_clock_mono_ns() < end)
+        nanosleep(&look, NULL);
+    if (err < 0)
+        wb_file_close(lock_out);
+    return err == WB_E_BUSY ? wb_fail(WB_E_BUSY, "another run is at work in %s", dir) : err;
+}
+
+bool wb_cyclestate_locked(const char *dir)
+{
+    struct wb_file lock;
+    int err = open_lock(dir, WB_FILE_READ, &lock);
+
+    if (err < 0)
+        return false;
+    err = wb_file_lock(&lock, false);
+    wb_file_close(&lock);
+    return err == WB_E_BUSY;
+}
+
+int wb_cycle_status(const char *dir, struct wb_cycle_status *status_out)
+{
+    struct wb_cyclestate state;
+    int err = wb_cyclestate_read(dir, &state);
+
+    *status_out = state.status;
+    if (err == 0)
+        status_out->running = wb_cyclestate_locked(dir);
+    return err;
+}

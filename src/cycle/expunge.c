@@ -1,0 +1,188 @@
+/*
+ * expunge.c - pages that are no longer on the web leave the repository (WebBase, section 3.2).
+ *
+ *   gone       the last answer was 404 or 410
+ *   expired    its lifetime has ended, the crawler was told to visit it and its site's visit is over, but nothing came
+ *   moved      it redirects elsewhere, and the lifetime of what is stored of it has ended
+ *   barred     taken down, but a crawler that had it in hand has stored it since
+ *
+ * A page whose site could not be visited is reprieved; one that was never handed out stays until it was: a machine that was off for
+ * months throws nothing away. The store comes first, then the journal, then the merge: whoever is killed
+ * between finds the same pages again the next time, because webdb still has them.
+ */
+#include "base/error.h"
+#include "cycle/removal.h"
+#include "os/stop.h"
+
+#define DAY_MS 86400000ll
+#define PROGRESS_PAGES 4096
+
+struct expunge {
+    const struct wb_update_options *options;
+    const struct wb_cycle_sink *sink;
+    wb_expunge_each each;
+    void *context;
+    struct wb_webdb *webdb;
+    struct wb_fetchlist *list;   /* NULL: not opened yet */
+    struct wb_removal removal;
+    struct wb_expunge_stat *stat;
+    uint64_t walked, total;
+};
+
+static void warn(void *context, const char *message)
+{
+    const struct expunge *x = context;
+
+    if (x->sink->warn)
+        x->sink->warn(x->sink->context, message);
+}
+
+static int go_on(struct expunge *x)
+{
+    if (x->walked++ % PROGRESS_PAGES)
+        return 0;
+    if (wb_stop_requested() || (x->sink->progress && !x->sink->progress(x->sink->context, "expunging", x->walked, x->total)))
+        return wb_fail(WB_E_STOPPED, "stopped");
+    return 0;
+}
+
+/* ---- which ---------------------------------------------------------------------------------------------- */
+
+/* Whether the site's last visit is over, so that what did not come is not there. */
+static int site_is_done(struct expunge *x, const struct wb_webdb_page *page, bool *done_out)
+{
+    const struct wb_update_options *o = x->options;
+    struct wb_listed_site listed;
+    struct wb_pageid id;
+
+    *done_out = false;
+    int err = x->list ? 0 : wb_fetchlist_open(o->dir, o->dispenser, NULL, warn, x, &x->list);
+    if (err == 0)
+        err = wb_removal_id(&x->removal, page->url, &id);
+    if (err < 0)
+        return err;
+    wb_fetchlist_site(x->list, wb_key_site(wb_buf_slice(&x->removal.key)), &listed);
+    *done_out = listed.state == WB_LISTED_DONE || listed.state == WB_LISTED_ALIAS;
+    return 0;
+}
+
+/* What is stored of a page that redirects now: not removed before its lifetime ends, since it may come back. */
+static int moved_for_long(struct expunge *x, const struct wb_webdb_page *page, bool *yes_out)
+{
+    struct wb_pageid id;
+    struct wb_page stored;
+
+    *yes_out = false;
+    int err = wb_removal_id(&x->removal, page->url, &id);
+    if (err == 0)
+        err = wb_store_get(x->removal.store, id, &stored, &x->removal.mem);
+    if (err < 0)
+        return err == WB_E_NOTFOUND || err == WB_E_CORRUPT ? 0 : err;
+    /* An archive may hold the redirect itself as a page. */
+    *yes_out = stored.status / 100 == 2 && stored.lifetime && stored.time_ms < page->last_tried_ms &&
+               x->removal.now_ms - stored.time_ms >= (int64_t)stored.lifetime * DAY_MS;
+    return 0;
+}
+
+/* Why a page goes; NULL: it stays. */
+static int judge_page(struct expunge *x, const struct wb_webdb_page *page, const char **reason_out)
+{
+    bool yes = false;
+    int err = 0;
+
+    *reason_out = NULL;
+    if (page->flags & WB_PAGE_BARRED) {
+        *reason_out = "barred";
+    } else if (page->has_content && (page->flags & WB_PAGE_GONE)) {
+        *reason_out = "gone";
+    } else if (page->has_content && page->asked_ms && page->expires_ms && page->expires_ms <= x->removal.now_ms) {
+        err = site_is_done(x, page, &yes);
+        if (yes)
+            *reason_out = "expired";
+        else
+            x->stat->reprieved++;
+    } else if (!page->has_content && page->location.len && page->last_tried_ms) {
+        err = moved_for_long(x, page, &yes);
+        if (yes)
+            *reason_out = "moved";
+    }
+    return err;
+}
+
+/* ---- away with them ----------------------------------------------------------------------------------------- */
+
+static int remove_page(struct expunge *x, const struct wb_webdb_page *page, const char *reason)
+{
+    bool barred = (page->flags & WB_PAGE_BARRED) != 0;
+    struct wb_pageid id;
+
+    int err = wb_removal_id(&x->removal, page->url, &id);
+    if (err < 0)
+        return err;
+    x->removal.everywhere = barred;
+    int there = wb_removal_store(&x->removal, id);
+    if (there < 0)
+        return there;
+    if (there) {
+        x->stat->pages++;
+        x->stat->bytes += page->bytes;
+        if (x->each)
+            x->each(x->context, page->url, reason);
+    }
+    /* webdb knows of those that were taken down, and of a redirect no more than where it leads. */
+    return page->has_content ? wb_removal_expired(&x->removal, page->url) : 0;
+}
+
+static int walk_pages(struct expunge *x)
+{
+    struct wb_webdb_pages *pages = NULL;
+    struct wb_webdb_count count;
+    struct wb_webdb_page page;
+    const char *reason;
+    int got = 0, err = wb_webdb_pages(x->webdb, &pages);
+
+    wb_webdb_count(x->webdb, &count);
+    x->total = count.pages;
+    while (err == 0 && (got = wb_webdb_pages_next(pages, &page)) > 0) {
+        err = go_on(x);
+        if (err == 0)
+            err = judge_page(x, &page, &reason);
+        if (err == 0 && reason)
+            err = remove_page(x, &page, reason);
+    }
+    wb_webdb_pages_close(pages);
+    return err < 0 ? err : got;
+}
+
+int wb_expunge_expired(const struct wb_update_options *options, const struct wb_cycle_sink *sink, wb_expunge_each each, void *context,
+                       struct wb_expunge_stat *stat_out)
+{
+    static const struct wb_cycle_sink quiet = {NULL, NULL, NULL};
+    struct expunge x = {.options = options, .sink = sink ? sink : &quiet, .each = each, .context = context, .stat = stat_out};
+    struct wb_webdb_merge merge;
+
+    *stat_out = (struct wb_expunge_stat){0};
+    int err = wb_removal_open(options->dir, false, &x.removal);
+    if (err == 0)
+        err = wb_webdb_open(options->dir, &x.webdb);
+    if (err == WB_E_NOTFOUND && x.removal.store) {
+        err = 0; /* nothing was ever merged: nothing is known to have gone */
+        goto done;
+    }
+    if (err == 0)
+        err = walk_pages(&x);
+    if (err == 0)
+        err = wb_removal_commit(&x.removal);
+    bool noted = x.removal.log != NULL;
+    if (err == 0)
+        err = wb_removal_noted(&x.removal);
+    wb_webdb_close(x.webdb);
+    x.webdb = NULL;
+    if (err == 0 && noted)
+        err = wb_update(options, sink, &merge, NULL);
+done:
+    wb_fetchlist_close(x.list);
+    wb_webdb_close(x.webdb);
+    wb_removal_close(&x.removal);
+    return err;
+}

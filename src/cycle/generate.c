@@ -1,0 +1,463 @@
+/*
+ * generate.c - decides what is fetched next and hands it to the dispenser.
+ *
+ *   walk 1   every page of webdb is judged (candidate.c); each pool keeps its most urgent ones (pick.c)
+ *   shares   classes with fetches of their own take theirs, the others share what is left of the budget
+ *   walk 2   the picked ones go to the list, a site after the other, the most urgent first; one transaction makes it a run
+ *   walk 3   pages that were listed because their lifetime ends are noted in the journal: what does not come back is expunged
+ *
+ * Killed before the transaction it has changed nothing; killed behind it, the note is missing, and those pages are listed once
+ * more before they can be expunged. It never fetches, and knows pages by their numbers between the walks.
+ */
+#include "base/check.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "cycle/candidate.h"
+#include "cycle/thresholds.h"
+#include "os/clock.h"
+#include "os/stop.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define DAY_MS 86400000.0
+#define PROGRESS_PAGES 4096
+#define BATCH_BYTES (64u << 20) /* of the URLs of one site that are put in order at a time */
+#define ASK_LINKS 1024          /* of one record */
+
+/* Pages that compete for the same fetches. */
+struct pool {
+    struct wb_pick pick;
+    double theta;
+    uint64_t due;  /* candidates that reached theta */
+};
+
+struct generate {
+    const struct wb_generate_options *options;
+    const struct wb_cycle_sink *sink;
+    struct wb_webdb *webdb;
+    struct wb_fetchlist *list;
+    const struct wb_site_class *classes;
+    size_t class_count;
+    struct wb_thresholds thresholds;
+    double *thetas;              /* by class */
+    struct pool common, *pools;  /* pools: by class */
+    struct wb_candidate_judge judge;
+    int64_t now_ms;
+    uint64_t walked, known;      /* pages of the walk at hand */
+    struct wb_pick chosen;       /* of all pools, by number */
+    struct wb_generate *out;
+};
+
+static int go_on(struct generate *g, const char *step)
+{
+    if (g->walked++ % PROGRESS_PAGES)
+        return 0;
+    if (wb_stop_requested() || (g->sink->progress && !g->sink->progress(g->sink->context, step, g->walked, g->known)))
+        return wb_fail(WB_E_STOPPED, "stopped");
+    return 0;
+}
+
+/* ---- walk 1 ------------------------------------------------------------------------------------------------ */
+
+static struct pool *pool_of_site(struct generate *g)
+{
+    size_t at = wb_candidate_class(&g->judge);
+
+    return at != SIZE_MAX && g->classes[at].fetches >= 0 ? &g->pools[at] : &g->common;
+}
+
+static void count_verdict(struct wb_generate *out, enum wb_candidate_verdict verdict)
+{
+    out->blocked += verdict == WB_CANDIDATE_BLOCKED;
+    out->barred += verdict == WB_CANDIDATE_BARRED;
+    out->outside += verdict == WB_CANDIDATE_OUTSIDE;
+    out->early += verdict == WB_CANDIDATE_EARLY;
+}
+
+static int judge_pages(struct generate *g)
+{
+    struct wb_webdb_pages *pages = NULL;
+    struct wb_webdb_page page;
+    enum wb_candidate_verdict verdict;
+    struct wb_picked item;
+    int got = 0, err = wb_webdb_pages(g->webdb, &pages);
+
+    g->walked = 0;
+    while (err == 0 && (got = wb_webdb_pages_next(pages, &page)) > 0) {
+        err = go_on(g, "choosing");
+        if (err == 0)
+            err = wb_candidate_judge(&g->judge, &page, &verdict, &item);
+        if (err < 0)
+            break;
+        g->out->known++;
+        count_verdict(g->out, verdict);
+        if (verdict != WB_CANDIDATE_YES)
+            continue;
+        struct pool *pool = pool_of_site(g);
+        pool->due += item.tier == WB_TIER_VALUE && item.value >= pool->theta;
+        err = wb_pick_offer(&pool->pick, &item);
+    }
+    wb_webdb_pages_close(pages);
+    return err < 0 ? err : got;
+}
+
+/* ---- shares ------------------------------------------------------------------------------------------------- */
+
+/* How far the threshold was off: what pages of value had reached it, against what was there for them. */
+static int move_threshold(struct generate *g, struct pool *pool, struct wb_slice class_name)
+{
+    uint64_t urgent = 0;
+
+    if (pool->pick.max == UINT64_MAX)
+        return 0;
+    for (size_t i = 0; i < pool->pick.count; i++)
+        urgent += pool->pick.items[i].tier != WB_TIER_VALUE;
+    if (urgent < pool->pick.max)
+        pool->theta = wb_threshold_move(pool->theta, (double)pool->due, (double)(pool->pick.max - urgent));
+    return wb_thresholds_set(&g->thresholds, g->options->policy, class_name, pool->theta);
+}
+
+static int gather_pool(struct generate *g, const struct wb_pick *pick)
+{
+    int err = 0;
+
+    for (size_t i = 0; err == 0 && i < pick->count; i++)
+        err = wb_pick_offer(&g->chosen, &pick->items[i]);
+    return err;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    uint64_t x = ((const struct wb_picked *)a)->number, y = ((const struct wb_picked *)b)->number;
+
+    return x < y ? -1 : x > y;
+}
+
+/* Classes take theirs in the order in which they are defined; what they leave is for the others. */
+static int share_budget(struct generate *g)
+{
+    uint64_t left = g->options->budget ? g->options->budget : UINT64_MAX;
+    int err = 0;
+
+    g->chosen = (struct wb_pick){.max = UINT64_MAX};
+    for (size_t i = 0; err == 0 && i < g->class_count; i++) {
+        struct pool *pool = &g->pools[i];
+        if (g->classes[i].fetches < 0)
+            continue;
+        if (pool->pick.max > left)
+            pool->pick.max = left;
+        wb_pick_trim(&pool->pick, pool->pick.max);
+        if (left != UINT64_MAX)
+            left -= pool->pick.count;
+        err = move_threshold(g, pool, g->classes[i].name);
+        if (err == 0)
+            err = gather_pool(g, &pool->pick);
+        wb_pick_release(&pool->pick);
+    }
+    g->common.pick.max = left;
+    wb_pick_trim(&g->common.pick, left);
+    if (err == 0)
+        err = move_threshold(g, &g->common, WB_SLICE_EMPTY);
+    if (err == 0 && g->chosen.count == 0) {
+        /* The usual case needs no copy. */
+        g->chosen = g->common.pick;
+        g->common.pick = (struct wb_pick){0};
+    } else if (err == 0) {
+        err = gather_pool(g, &g->common.pick);
+        wb_pick_release(&g->common.pick);
+    }
+    if (err == 0 && g->chosen.count)
+        qsort(g->chosen.items, g->chosen.count, sizeof *g->chosen.items, compare_numbers);
+    g->out->theta = g->common.theta;
+    return err;
+}
+
+/* ---- walks over what was chosen ------------------------------------------------------------------------------- */
+
+typedef int (*chosen_each)(void *context, const struct wb_webdb_page *page, const struct wb_picked *item);
+
+static int each_chosen(struct generate *g, const char *step, chosen_each each, void *context)
+{
+    struct wb_webdb_pages *pages = NULL;
+    struct wb_webdb_page page;
+    size_t at = 0;
+    int got = 0, err = wb_webdb_pages(g->webdb, &pages);
+
+    g->walked = 0;
+    while (err == 0 && at < g->chosen.count && (got = wb_webdb_pages_next(pages, &page)) > 0) {
+        err = go_on(g, step);
+        if (err < 0 || page.number < g->chosen.items[at].number)
+            continue;
+        WB_CHECK(page.number == g->chosen.items[at].number);
+        err = each(context, &page, &g->chosen.items[at++]);
+    }
+    wb_webdb_pages_close(pages);
+    return err < 0 ? err : got < 0 ? got : 0;
+}
+
+/* URLs of one site on their way to the list. */
+struct batch {
+    struct generate *generate;
+    struct wb_buf text, site; /* site: of the SURTs */
+    struct batch_entry {
+        struct wb_picked item;
+        size_t at;
+        uint32_t len;
+        uint16_t depth;
+    } *entries;
+    size_t count, cap;
+};
+
+static int compare_entries(const void *a, const void *b)
+{
+    const struct batch_entry *x = a, *y = b;
+
+    return wb_picked_before(&x->item, &y->item) ? -1 : wb_picked_before(&y->item, &x->item);
+}
+
+static int flush_batch(struct batch *batch)
+{
+    int err = 0;
+
+    if (batch->count)
+        qsort(batch->entries, batch->count, sizeof *batch->entries, compare_entries);
+    for (size_t i = 0; err == 0 && i < batch->count; i++) {
+        const struct batch_entry *e = &batch->entries[i];
+        err = wb_fetchlist_add(batch->generate->list, wb_slice(batch->text.ptr + e->at, e->len), e->depth);
+    }
+    batch->count = 0;
+    wb_buf_clear(&batch->text);
+    return err;
+}
+
+static int enter_batch(struct batch *batch, struct wb_slice surt)
+{
+    const char *end = memchr(surt.ptr, ')', surt.len);
+    struct wb_slice site = wb_slice(surt.ptr, end ? (size_t)(end - surt.ptr) + 1 : surt.len);
+
+    if (wb_slice_equal(site, wb_buf_slice(&batch->site)) && batch->text.len < BATCH_BYTES)
+        return 0;
+    int err = flush_batch(batch);
+    wb_buf_clear(&batch->site);
+    return err < 0 ? err : wb_buf_append_slice(&batch->site, site);
+}
+
+static int list_page(void *context, const struct wb_webdb_page *page, const struct wb_picked *item)
+{
+    struct batch *batch = context;
+    struct wb_generate *out = batch->generate->out;
+
+    int err = enter_batch(batch, page->surt);
+    if (err < 0)
+        return err;
+    if (batch->count == batch->cap) {
+        size_t cap = batch->cap ? 2 * batch->cap : 256;
+        struct batch_entry *grown = wb_realloc(batch->entries, cap * sizeof *grown);
+        if (!grown)
+            return WB_E_NOMEM;
+        batch->entries = grown;
+        batch->cap = cap;
+    }
+    batch->entries[batch->count++] = (struct batch_entry){*item, batch->text.len, (uint32_t)page->url.len, page->depth};
+    out->pushed += item->kind == WB_PICK_PUSHED;
+    out->expiring += item->kind == WB_PICK_EXPIRING;
+    out->fresh += item->kind == WB_PICK_FRESH;
+    out->due += item->kind == WB_PICK_DUE;
+    return wb_buf_append_slice(&batch->text, page->url);
+}
+
+static int list_chosen(struct generate *g)
+{
+    struct batch batch = {.generate = g};
+    struct wb_fetchlist_stat stat;
+
+    int err = each_chosen(g, "listing", list_page, &batch);
+    if (err == 0)
+        err = flush_batch(&batch);
+    if (err == 0)
+        err = wb_fetchlist_commit(g->list, &g->out->run, &stat);
+    if (err == 0) {
+        g->out->urls = stat.urls;
+        g->out->sites = stat.sites;
+    }
+    wb_free(batch.entries);
+    wb_buf_release(&batch.text);
+    wb_buf_release(&batch.site);
+    return err;
+}
+
+/* ---- expiring pages ------------------------------------------------------------------------------------------- */
+
+struct asking {
+    struct wb_edit_log *log;
+    int64_t now_ms;
+    struct wb_buf text;
+    struct wb_edit_link links[ASK_LINKS];
+    size_t ends[ASK_LINKS];
+    size_t count;
+};
+
+static int flush_asked(struct asking *asking)
+{
+    struct wb_edit edit = {.kind = WB_EDIT_ASK, .time_ms = asking->now_ms, .links = asking->links, .link_count = asking->count};
+    struct wb_edit_place place;
+    size_t at = 0;
+
+    if (asking->count == 0)
+        return 0;
+    for (size_t i = 0; i < asking->count; at = asking->ends[i++])
+        asking->links[i] = (struct wb_edit_link){.url = wb_slice(asking->text.ptr + at, asking->ends[i] - at), .anchor = WB_SLICE_EMPTY};
+    int err = wb_edit_log_append(asking->log, &edit, &place);
+    asking->count = 0;
+    wb_buf_clear(&asking->text);
+    return err;
+}
+
+static int ask_page(void *context, const struct wb_webdb_page *page, const struct wb_picked *item)
+{
+    struct asking *asking = context;
+
+    if (item->kind != WB_PICK_EXPIRING)
+        return 0;
+    int err = wb_buf_append_slice(&asking->text, page->url);
+    if (err < 0)
+        return err;
+    asking->ends[asking->count++] = asking->text.len;
+    return asking->count == ASK_LINKS ? flush_asked(asking) : 0;
+}
+
+static int note_expiring(struct generate *g)
+{
+    if (g->out->expiring == 0)
+        return 0;
+    struct asking *asking = wb_alloc_zero(1, sizeof *asking);
+    if (!asking)
+        return WB_E_NOMEM;
+    asking->now_ms = g->now_ms;
+    int err = wb_edit_log_create(g->options->dir, 0, &asking->log);
+    if (err == 0)
+        err = each_chosen(g, "noting expiring pages", ask_page, asking);
+    if (err == 0)
+        err = flush_asked(asking);
+    if (err == 0)
+        err = wb_edit_log_finish(asking->log);
+    wb_edit_log_close(asking->log);
+    wb_buf_release(&asking->text);
+    wb_free(asking);
+    return err;
+}
+
+/* ---- begin and end ---------------------------------------------------------------------------------------------- */
+
+static void warn(void *context, const char *message)
+{
+    const struct generate *g = context;
+
+    if (g->sink->warn)
+        g->sink->warn(g->sink->context, message);
+}
+
+static void warn_of_classes(struct generate *g)
+{
+    uint64_t wanted = 0;
+    char text[200];
+
+    for (size_t i = 0; i < g->class_count; i++)
+        wanted += g->classes[i].fetches > 0 ? (uint64_t)g->classes[i].fetches : 0;
+    if (!g->options->budget || wanted <= g->options->budget)
+        return;
+    snprintf(text, sizeof text, "classes are to have %" PRIu64 " fetches together, but the budget is %" PRIu64, wanted, g->options->budget);
+    warn(g, text);
+}
+
+static int open_pools(struct generate *g)
+{
+    const struct wb_generate_options *o = g->options;
+
+    g->classes = wb_fetchlist_classes(g->list, &g->class_count);
+    g->pools = wb_alloc_zero(g->class_count + 1, sizeof *g->pools);
+    g->thetas = wb_alloc_zero(g->class_count + 1, sizeof *g->thetas);
+    if (!g->pools || !g->thetas)
+        return WB_E_NOMEM;
+    for (size_t i = 0; i < g->class_count; i++) {
+        g->thetas[i] = g->pools[i].theta = wb_thresholds_get(&g->thresholds, o->policy, g->classes[i].name);
+        g->pools[i].pick.max = g->classes[i].fetches < 0 ? 0 : (uint64_t)g->classes[i].fetches;
+    }
+    g->common.pick.max = o->budget ? o->budget : UINT64_MAX;
+    g->common.theta = wb_thresholds_get(&g->thresholds, o->policy, WB_SLICE_EMPTY);
+    warn_of_classes(g);
+    return 0;
+}
+
+static int open_generate(struct generate *g)
+{
+    const struct wb_generate_options *o = g->options;
+    struct wb_webdb_count count;
+
+    g->now_ms = o->now_ms ? o->now_ms : wb_clock_wall_ms();
+    int err = wb_webdb_open(o->dir, &g->webdb);
+    if (err == WB_E_NOTFOUND)
+        return wb_fail(WB_E_NOTFOUND, "there is no webdb in %s yet: 'webbase update' makes it from what crawls and imports told", o->dir);
+    if (err == 0)
+        err = wb_fetchlist_open(o->dir, o->dispenser, o->seeds_file, warn, g, &g->list);
+    if (err == 0)
+        err = wb_thresholds_read(o->dir, warn, g, &g->thresholds);
+    if (err == 0)
+        err = open_pools(g);
+    if (err < 0)
+        return err;
+    wb_webdb_count(g->webdb, &count);
+    g->known = count.pages;
+    g->judge = (struct wb_candidate_judge){
+        .webdb = g->webdb,
+        .list = g->list,
+        .classes = g->classes,
+        .refresh = {.policy = o->policy, .theta = g->common.theta, .min_days = o->min_days, .max_days = o->max_days},
+        .thetas = g->thetas,
+        .scope = o->scope,
+        .now_ms = g->now_ms,
+        .tried_ms = o->tried_ms,
+        .horizon_ms = g->now_ms + (o->horizon_ms ? o->horizon_ms : (int64_t)DAY_MS),
+        .url = WB_URL_INIT,
+    };
+    return 0;
+}
+
+static void close_generate(struct generate *g)
+{
+    for (size_t i = 0; g->pools && i < g->class_count; i++)
+        wb_pick_release(&g->pools[i].pick);
+    wb_pick_release(&g->common.pick);
+    wb_pick_release(&g->chosen);
+    wb_candidate_release(&g->judge);
+    wb_thresholds_release(&g->thresholds);
+    wb_free(g->pools);
+    wb_free(g->thetas);
+    wb_fetchlist_close(g->list);
+    wb_webdb_close(g->webdb);
+}
+
+int wb_generate(const struct wb_generate_options *options, const struct wb_cycle_sink *sink, struct wb_generate *generate_out)
+{
+    static const struct wb_cycle_sink quiet = {NULL, NULL, NULL};
+    struct generate g = {.options = options, .sink = sink ? sink : &quiet, .out = generate_out};
+
+    *generate_out = (struct wb_generate){0};
+    int err = open_generate(&g);
+    if (err == 0)
+        err = judge_pages(&g);
+    if (err == 0)
+        err = share_budget(&g);
+    if (err == 0)
+        err = list_chosen(&g);
+    if (err == 0)
+        err = note_expiring(&g);
+    if (err == 0) {
+        g.thresholds.policy = options->policy;
+        err = wb_thresholds_write(options->dir, &g.thresholds);
+    }
+    close_generate(&g);
+    return err;
+}

@@ -1,0 +1,77 @@
+/* pick.c - a heap of bounded size, the least urgent on top. Knows nothing of pages but their numbers. */
+#include "cycle/pick.h"
+#include "base/error.h"
+#include "base/mem.h"
+
+_Static_assert(sizeof(struct wb_picked) == 24, "what a picked page costs");
+
+bool wb_picked_before(const struct wb_picked *a, const struct wb_picked *b)
+{
+    if (a->tier != b->tier)
+        return a->tier < b->tier;
+    if (a->value != b->value)
+        return a->value > b->value;
+    return a->number < b->number;
+}
+
+static void sink(struct wb_pick *pick, size_t at)
+{
+    struct wb_picked item = pick->items[at];
+
+    for (size_t child; (child = 2 * at + 1) < pick->count; at = child) {
+        if (child + 1 < pick->count && wb_picked_before(&pick->items[child], &pick->items[child + 1]))
+            child++;
+        if (!wb_picked_before(&item, &pick->items[child]))
+            break;
+        pick->items[at] = pick->items[child];
+    }
+    pick->items[at] = item;
+}
+
+static void rise(struct wb_pick *pick, size_t at)
+{
+    struct wb_picked item = pick->items[at];
+
+    while (at > 0 && wb_picked_before(&pick->items[(at - 1) / 2], &item)) {
+        pick->items[at] = pick->items[(at - 1) / 2];
+        at = (at - 1) / 2;
+    }
+    pick->items[at] = item;
+}
+
+int wb_pick_offer(struct wb_pick *pick, const struct wb_picked *item)
+{
+    if (pick->count >= pick->max) {
+        if (pick->count == 0 || !wb_picked_before(item, &pick->items[0]))
+            return 0;
+        pick->items[0] = *item;
+        sink(pick, 0);
+        return 0;
+    }
+    if (pick->count == pick->cap) {
+        size_t cap = pick->cap ? 2 * pick->cap : 256;
+        struct wb_picked *grown = wb_realloc(pick->items, cap * sizeof *grown);
+        if (!grown)
+            return WB_E_NOMEM;
+        pick->items = grown;
+        pick->cap = cap;
+    }
+    pick->items[pick->count++] = *item;
+    rise(pick, pick->count - 1);
+    return 0;
+}
+
+void wb_pick_trim(struct wb_pick *pick, uint64_t max)
+{
+    while (pick->count > max) {
+        pick->items[0] = pick->items[--pick->count];
+        if (pick->count)
+            sink(pick, 0);
+    }
+}
+
+void wb_pick_release(struct wb_pick *pick)
+{
+    wb_free(pick->items);
+    *pick = (struct wb_pick){0};
+}

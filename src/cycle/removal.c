@@ -1,0 +1,98 @@
+/* removal.c - the two things that every removal does. Which page goes, and which of the two comes first, is for others to say. */
+#include "cycle/removal.h"
+#include "base/error.h"
+#include "os/clock.h"
+
+enum {
+    COMMIT_PAGES = 10000,
+    EXPIRED_BYTES = 4 << 20,
+};
+
+int wb_removal_open(const char *dir, bool everywhere, struct wb_removal *removal_out)
+{
+    *removal_out = (struct wb_removal){.dir = dir, .now_ms = wb_clock_wall_ms(), .everywhere = everywhere, .url = WB_URL_INIT};
+    return wb_store_open(dir, WB_STORE_WRITE, &removal_out->store);
+}
+
+int wb_removal_id(struct wb_removal *removal, struct wb_slice url, struct wb_pageid *id_out)
+{
+    *id_out = (struct wb_pageid){0, 0};
+    int err = wb_url_parse(url, NULL, &removal->url);
+    if (err == 0)
+        err = wb_url_key(&removal->url, &removal->key);
+    if (err == 0)
+        *id_out = wb_pageid_of_key(wb_buf_slice(&removal->key));
+    return err;
+}
+
+int wb_removal_store(struct wb_removal *removal, struct wb_pageid id)
+{
+    int err = wb_store_remove(removal->store, id, removal->everywhere);
+
+    if (err < 0)
+        return err == WB_E_NOTFOUND ? 0 : err;
+    if (++removal->uncommitted >= COMMIT_PAGES)
+        err = wb_removal_commit(removal);
+    return err < 0 ? err : 1;
+}
+
+int wb_removal_expired(struct wb_removal *removal, struct wb_slice url)
+{
+    int err = wb_buf_append_slice(&removal->expired, url);
+
+    if (err == 0)
+        err = wb_buf_append_char(&removal->expired, '\n');
+    return err == 0 && removal->expired.len >= EXPIRED_BYTES ? wb_removal_commit(removal) : err;
+}
+
+static int note_expired(struct wb_removal *removal)
+{
+    struct wb_slice rest = wb_buf_slice(&removal->expired);
+    int err = 0;
+
+    for (const char *end; err == 0 && (end = memchr(rest.ptr, '\n', rest.len)); rest.len -= (size_t)(end + 1 - rest.ptr), rest.ptr = end + 1)
+        err = wb_removal_note(removal, wb_slice(rest.ptr, (size_t)(end - rest.ptr)), WB_EXPUNGE_EXPIRED);
+    wb_buf_clear(&removal->expired);
+    return err;
+}
+
+int wb_removal_commit(struct wb_removal *removal)
+{
+    struct wb_commit counts = {0};
+    int err = removal->uncommitted ? wb_store_commit(removal->store, &counts) : 0;
+
+    if (err < 0)
+        return err;
+    removal->uncommitted = 0;
+    return note_expired(removal);
+}
+
+int wb_removal_note(struct wb_removal *removal, struct wb_slice url, enum wb_expunge what)
+{
+    struct wb_edit edit = {.kind = WB_EDIT_EXPUNGE, .time_ms = removal->now_ms, .text = url, .count = what};
+    struct wb_edit_place place;
+
+    int err = removal->log ? 0 : wb_edit_log_create(removal->dir, 0, &removal->log);
+    return err < 0 ? err : wb_edit_log_append(removal->log, &edit, &place);
+}
+
+int wb_removal_noted(struct wb_removal *removal)
+{
+    if (!removal->log)
+        return 0;
+    int err = wb_edit_log_finish(removal->log);
+    wb_edit_log_close(removal->log);
+    removal->log = NULL;
+    return err;
+}
+
+void wb_removal_close(struct wb_removal *removal)
+{
+    wb_edit_log_close(removal->log);
+    wb_store_close(removal->store);
+    wb_url_release(&removal->url);
+    wb_buf_release(&removal->key);
+    wb_buf_release(&removal->mem);
+    wb_buf_release(&removal->expired);
+    *removal = (struct wb_removal){.dir = NULL};
+}

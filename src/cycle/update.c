@@ -1,0 +1,159 @@
+/*
+ * update.c - merges what crawls, imports and people told (the journal) into the next generation of webdb, and
+ * removes the logs that nobody needs any more. The merge itself is webdb's; here is when a page is due.
+ *
+ * Damage in a log costs the records concerned: it is warned of, and never ends the merge.
+ */
+#include "base/error.h"
+#include "base/mem.h"
+#include "cycle/cycle.h"
+#include "cycle/thresholds.h"
+#include "os/file.h"
+#include "os/stop.h"
+#include "store/store.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { WARNINGS_MAX = 10 };
+
+struct update {
+    const struct wb_cycle_sink *sink;
+    struct wb_refresh refresh;
+    uint64_t damaged;
+};
+
+/* Asked from the threads of the merge: changes nothing. */
+static int64_t page_due(void *context, const struct wb_webdb_page *page, const struct wb_webdb_site *site)
+{
+    const struct update *u = context;
+
+    return wb_refresh_due(&u->refresh, page, wb_change_rate(&page->history, site));
+}
+
+static bool on_progress(void *context, const char *step, uint64_t done, uint64_t total)
+{
+    const struct update *u = context;
+
+    if (wb_stop_requested())
+        return false;
+    return !u->sink->progress || u->sink->progress(u->sink->context, step, done, total);
+}
+
+static void warn(const struct update *u, const char *message)
+{
+    if (u->sink->warn)
+        u->sink->warn(u->sink->context, message);
+}
+
+static void on_damage(void *context, const char *file, uint64_t offset, const char *message)
+{
+    struct update *u = context;
+    char text[WB_ERROR_MESSAGE_MAX];
+
+    if (u->damaged++ >= WARNINGS_MAX)
+        return;
+    snprintf(text, sizeof text, "%s at %" PRIu64 ": %s", file, offset, message);
+    warn(u, text);
+}
+
+static void tell_damage(const struct update *u)
+{
+    char text[128];
+
+    if (u->damaged <= WARNINGS_MAX)
+        return;
+    snprintf(text, sizeof text, "and %" PRIu64 " more places of the journal are damaged; see verify", u->damaged - WARNINGS_MAX);
+    warn(u, text);
+}
+
+static int merge_journal(const struct wb_update_options *o, struct update *u, struct wb_webdb_merge *merge_out)
+{
+    struct wb_webdb_options options = {.memory_bytes = o->memory_bytes, .threads = o->threads, .due = page_due, .due_context = u,
+                                       .progress = on_progress, .progress_context = u};
+    struct wb_webdb_writer *writer = NULL;
+
+    int err = wb_webdb_writer_open(o->dir, &options, &writer);
+    if (err < 0)
+        return err;
+    err = wb_webdb_add_journal(writer, on_damage, u);
+    if (err < 0) {
+        struct wb_error_copy why;
+        wb_error_save(err, &why);
+        wb_webdb_writer_abandon(writer);
+        return wb_error_restore(&why);
+    }
+    err = wb_webdb_writer_close(writer, merge_out);
+    tell_damage(u);
+    return err;
+}
+
+/* ---- logs ------------------------------------------------------------------------------------------------ */
+
+static int keep_log(void *context, uint32_t log)
+{
+    const struct wb_buf *logs = context;
+    const uint32_t *numbers = (const uint32_t *)(const void *)logs->ptr;
+    size_t low = 0, high = logs->len / sizeof *numbers;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (numbers[middle] == log)
+            return 1;
+        if (numbers[middle] < log)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return 0;
+}
+
+/* Where nobody says which visits are unfinished (the dispenser is elsewhere), logs stay. */
+static bool dispenser_known(const struct wb_update_options *o)
+{
+    if (o->dispenser)
+        return true;
+    char *path = wb_path_join(o->dir, "dispenser.db");
+    bool known = path && wb_path_kind(path) == WB_PATH_FILE;
+    wb_free(path);
+    return known;
+}
+
+static int prune_journal(const struct wb_update_options *o, uint64_t *freed_out)
+{
+    struct wb_buf logs = WB_BUF_INIT;
+
+    if (!dispenser_known(o))
+        return 0;
+    int err = wb_crawl_logs(o->dir, o->dispenser, &logs);
+    if (err == 0)
+        err = wb_webdb_prune_journal(o->dir, keep_log, &logs, freed_out);
+    wb_buf_release(&logs);
+    return err;
+}
+
+int wb_update(const struct wb_update_options *options, const struct wb_cycle_sink *sink, struct wb_webdb_merge *merge_out, uint64_t *freed_out)
+{
+    static const struct wb_cycle_sink quiet = {NULL, NULL, NULL};
+    struct update u = {.sink = sink ? sink : &quiet};
+    struct wb_thresholds thresholds;
+    uint64_t freed = 0;
+
+    *merge_out = (struct wb_webdb_merge){0};
+    if (freed_out)
+        *freed_out = 0;
+    if (!wb_store_exists(options->dir))
+        return wb_fail(WB_E_NOTFOUND, "there is no repository at %s", options->dir);
+    int err = wb_thresholds_read(options->dir, u.sink->warn, u.sink->context, &thresholds);
+    if (err < 0)
+        goto done;
+    u.refresh = (struct wb_refresh){.policy = thresholds.policy, .theta = wb_thresholds_get(&thresholds, thresholds.policy, WB_SLICE_EMPTY)};
+    err = merge_journal(options, &u, merge_out);
+    if (err == 0)
+        err = prune_journal(options, &freed);
+    if (freed_out)
+        *freed_out = freed;
+done:
+    wb_thresholds_release(&thresholds);
+    return err;
+}
