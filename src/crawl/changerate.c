@@ -9,8 +9,8 @@
  * Three things are added, each in the unit of events (the equation times L):
  *
  *   half an unchanged visit   as in Cho and Garcia-Molina's improved estimator, which takes the bias away
- *   the prior                 a - (a + b) L / (m + L): pulls up with a events far below its middle, down with b far above;
- *                             never more, so that no page is held back by its neighbours for long
+ *   the prior                 a - (a + b) L / (m + L): a fraction of an event upwards for pages that seem to
+ *                             change less than their site, b downwards for others; never more, however far apart they are
  *   Last-Modified             where the server tells when changes were, these are exact: events - L days
  *
  * All of them fall with L, so there is exactly one root. This file never looks at a page's weight or at the time.
@@ -22,19 +22,11 @@
 #define DEFAULT_RATE (1.0 / 30)  /* changes a day of a page of which nothing is known */
 #define RATE_MIN 1e-6            /* a change in 2700 years... */
 #define RATE_MAX 1e4             /* ...and one every nine seconds: nothing that visits can tell apart lies beyond */
-#define SITE_VISITS_HALF 20.0    /* so many visits to a site make its prior half as strong as it can be */
-#define UP_UNKNOWN 0.25          /* pull of the prior in events where nothing is known of the site... */
-#define DOWN_UNKNOWN 0.25
-#define UP_SITE 0.5              /* ...and where much is */
-#define DOWN_SITE 0.5
+#define PRIOR_UP 0.15            /* pull of the prior on a page that seems to change less than its site, in events... */
+#define PRIOR_DOWN 0.3           /* ...and on one that seems to change more */
 #define MODIFIED_VISITS_MIN 3    /* fewer say less than the gaps */
 #define STEPS_MAX 60
 #define PRECISION 1e-4           /* of the root, relative; a rate is never known better than to a few per cent */
-
-struct prior {
-    double up, down; /* events */
-    double middle;   /* m: so that both pulls together are nothing at the site's rate */
-};
 
 /* What the gaps say, ready for the equation. */
 struct gaps {
@@ -66,20 +58,16 @@ static double site_rate(const struct wb_webdb_site *site)
     return bounded((1 + events) / (1 / DEFAULT_RATE + days));
 }
 
-static struct prior site_prior(const struct wb_webdb_site *site)
+/* The prior's m: where both pulls together are nothing at the site's rate. */
+static double prior_middle(const struct wb_webdb_site *site)
 {
-    double rate = site ? site_rate(site) : DEFAULT_RATE;
-    double known = site ? (double)site->visits / ((double)site->visits + SITE_VISITS_HALF) : 0;
-    struct prior p = {.up = UP_UNKNOWN + known * (UP_SITE - UP_UNKNOWN), .down = DOWN_UNKNOWN + known * (DOWN_SITE - DOWN_UNKNOWN)};
-
-    p.middle = rate * p.down / p.up;
-    return p;
+    return (site ? site_rate(site) : DEFAULT_RATE) * PRIOR_DOWN / PRIOR_UP;
 }
 
 /* Where so many changes were seen, one by one, in so many days: events - L days + prior = 0, a quadratic equation. */
-static double rate_of_events(double events, double days, const struct prior *prior)
+static double rate_of_events(double events, double days, double middle)
 {
-    double half = (days * prior->middle + prior->down - events) / 2, last = (events + prior->up) * prior->middle;
+    double half = (days * middle + PRIOR_DOWN - events) / 2, last = (events + PRIOR_UP) * middle;
     double root = sqrt(half * half + days * last);
 
     /* Two forms of the same, each without a difference of nearly equal numbers. */
@@ -89,7 +77,7 @@ static double rate_of_events(double events, double days, const struct prior *pri
 }
 
 /* Cho and Garcia-Molina: (X - 1) - X / (N ln(1 - X / N)) changes in T days have no bias. */
-static bool rate_of_modified(const struct wb_history *h, const struct prior *prior, double *rate_out)
+static bool rate_of_modified(const struct wb_history *h, double middle, double *rate_out)
 {
     double visits = h->modified_visits, changes = h->modified_changes, days = sane_days(h->modified_days);
 
@@ -100,7 +88,7 @@ static bool rate_of_modified(const struct wb_history *h, const struct prior *pri
         events = changes - 1;
     else if (changes > 0)
         events = changes - 1 - changes / (visits * log1p(-changes / visits));
-    *rate_out = rate_of_events(fmax(events, 0), days, prior);
+    *rate_out = rate_of_events(fmax(events, 0), days, middle);
     return true;
 }
 
@@ -156,20 +144,20 @@ static double changed_events(const struct wb_history *h, const struct gaps *g, d
 }
 
 /* Newton's steps along ln L; where one leaves the interval that the root is in, its (geometric) middle instead. */
-static double rate_of_gaps(const struct wb_history *h, const struct gaps *g, const struct prior *prior)
+static double rate_of_gaps(const struct wb_history *h, const struct gaps *g, double middle)
 {
     double u = g->unchanged_days;
     /* From 1 - x/2 <= x / (exp(x) - 1) <= 1. */
-    double low = (g->changes + prior->up) / (u + g->changed_days / 2 + (prior->up + prior->down) / prior->middle);
-    double high = (g->changes + prior->up) / u;
+    double low = (g->changes + PRIOR_UP) / (u + g->changed_days / 2 + (PRIOR_UP + PRIOR_DOWN) / middle);
+    double high = (g->changes + PRIOR_UP) / u;
     double gap = g->changed_days / g->changes, rate = log1p(gap * g->changes / u) / gap;
 
     for (int step = 0; step < STEPS_MAX; step++) {
         if (!(rate > low && rate < high))
             rate = sqrt(low * high);
-        double slope, pull = rate / (prior->middle + rate);
-        double excess = changed_events(h, g, rate, &slope) + prior->up - (prior->up + prior->down) * pull - rate * u;
-        slope -= (prior->up + prior->down) * pull * (1 - pull) + rate * u;
+        double slope, pull = rate / (middle + rate);
+        double excess = changed_events(h, g, rate, &slope) + PRIOR_UP - (PRIOR_UP + PRIOR_DOWN) * pull - rate * u;
+        slope -= (PRIOR_UP + PRIOR_DOWN) * pull * (1 - pull) + rate * u;
         if (excess > 0)
             low = rate;
         else
@@ -184,13 +172,13 @@ static double rate_of_gaps(const struct wb_history *h, const struct gaps *g, con
 
 double wb_change_rate(const struct wb_history *history, const struct wb_webdb_site *site)
 {
-    struct prior prior = site_prior(site);
+    double middle = prior_middle(site);
     struct gaps gaps;
     double rate;
 
-    if (rate_of_modified(history, &prior, &rate))
+    if (rate_of_modified(history, middle, &rate))
         return bounded(rate);
     if (gather_gaps(history, &gaps))
-        return bounded(rate_of_gaps(history, &gaps, &prior));
-    return bounded(rate_of_events(0, sane_days(history->unchanged_days), &prior));
+        return bounded(rate_of_gaps(history, &gaps, middle));
+    return bounded(rate_of_events(0, sane_days(history->unchanged_days), middle));
 }

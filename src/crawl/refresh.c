@@ -64,6 +64,8 @@ const char *wb_policy_word(enum wb_policy policy)
 /* 1 - exp(-x) (1 + x): 0 at 0, 1 at the end. */
 static double gain(double x)
 {
+    if (x > 700)
+        return 1;
     if (x > 0.3)
         return 1 - exp(-x) * (1 + x);
     /* The same as a series, since the difference above would have no digits left: sum of (-1)^k (k-1)/k! x^k from 2 on. */
@@ -93,7 +95,8 @@ static double gain_inverse(double y)
 
 struct curve {
     bool never;           /* worth nothing, ever */
-    bool unvisited;       /* its age is for ever, whatever the time */
+    bool unvisited;       /* there is no time to count from */
+    bool at_end;          /* as if left alone for ever, whatever the time */
     int64_t origin_ms;    /* where its age is counted from */
     double scale;         /* value = scale * shape(age + ahead) */
     double rate;          /* of the shape gain(rate * age); 0: the shape is the age itself */
@@ -152,11 +155,10 @@ static struct curve page_curve(const struct wb_refresh *refresh, const struct wb
     if (failing || gone)
         c.origin_ms = page->last_tried_ms;
     c.unvisited = page->last_seen_ms == 0 && !failing && !gone;
+    c.at_end = c.unvisited || (announced && !failing);
     if (gone) {
         c.never = c.never || gone_for_good(page);
         c.shut_days = fmax(c.shut_days, GONE_DAYS);
-    } else if (announced && !failing) {
-        c.ahead_days = FOREVER_DAYS;
     } else if (!failing) {
         c.ahead_days = page->signals * HINT_AGE / rate;
     }
@@ -171,8 +173,8 @@ static double curve_value(const struct curve *c, double theta, double age_days)
 {
     if (c->never || age_days < c->shut_days)
         return 0;
-    double z = age_days + c->ahead_days;
-    double value = c->scale * (c->rate > 0 ? gain(c->rate * z) : z);
+    double z = c->at_end ? FOREVER_DAYS : age_days + c->ahead_days;
+    double value = c->scale * (!(c->rate > 0) ? z : c->at_end ? 1 : gain(c->rate * z));
     /* Past its latest moment a page becomes more urgent the longer it waits. */
     return age_days >= c->latest_days ? fmax(value, theta * (age_days / c->latest_days)) : value;
 }
@@ -184,8 +186,9 @@ static double curve_age(const struct curve *c, double theta)
 
     if (c->never)
         return INFINITY;
-    /* So near to its end the curve rises by less than a double can tell. */
-    if (c->rate > 0)
+    if (c->at_end)
+        z = need <= (c->rate > 0 ? 1 : FOREVER_DAYS) ? 0 : INFINITY;
+    else if (c->rate > 0) /* so near to its end the curve rises by less than a double can tell */
         z = need < 1 - 1e-12 ? gain_inverse(need) / c->rate : INFINITY;
     return fmin(fmax(z - c->ahead_days, c->shut_days), c->latest_days);
 }
@@ -207,9 +210,9 @@ int64_t wb_refresh_due(const struct wb_refresh *refresh, const struct wb_webdb_p
 {
     struct curve c = page_curve(refresh, page, sane_rate(rate));
 
-    if (c.unvisited)
-        return curve_value(&c, refresh->theta, FOREVER_DAYS) >= refresh->theta && !c.never ? 0 : INT64_MAX;
     double age_days = curve_age(&c, refresh->theta);
+    if (c.unvisited)
+        return age_days < INFINITY ? 0 : INT64_MAX;
     if (!(age_days < 10 * FOREVER_DAYS) || c.origin_ms > INT64_MAX / 2)
         return INT64_MAX;
     int64_t due_ms = c.origin_ms + (int64_t)ceil(age_days * DAY_MS);
