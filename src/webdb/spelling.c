@@ -24,12 +24,13 @@ static struct wb_slice without_port(struct wb_slice site)
     return wb_slice(site.ptr, len > 0 && site.ptr[len - 1] == ':' ? len - 1 : site.len);
 }
 
-static bool is_dotted_number(struct wb_slice host)
+/* Digits and dots, a digit at the end. */
+static bool is_address(struct wb_slice host)
 {
     for (size_t i = 0; i < host.len; i++)
         if (host.ptr[i] != '.' && (host.ptr[i] < '0' || host.ptr[i] > '9'))
             return false;
-    return true;
+    return host.ptr[host.len - 1] != '.';
 }
 
 /* Whether turned, labels with commas between them, is a host the other way round. Only for names that are turned round beyond doubt. */
@@ -59,18 +60,23 @@ static bool is_turned(struct wb_slice turned, struct wb_slice host)
     }
 }
 
-/* site: of the URL; turned: of its SURT, up to ')'. */
+/*
+ * site: of the URL; turned: of its SURT, up to ')'. Whatever the two are, true only where url makes the one of the other: what no
+ * host looks like is refused, though no SURT has it.
+ */
 static bool same_site(struct wb_slice turned, struct wb_slice site)
 {
     struct wb_slice a = without_port(turned), b = without_port(site);
 
     if (turned.len != site.len || a.len != b.len || memcmp(turned.ptr + a.len, site.ptr + b.len, site.len - b.len) != 0)
         return false;
-    if (a.len == 0 || memchr(a.ptr, '%', a.len))
+    if (a.len == 0 || memchr(a.ptr, '%', a.len) || site.ptr[site.len - 1] == ':')
         return false;
-    if (a.ptr[0] == '[' || is_dotted_number(a))
+    if (a.ptr[0] == '[')
+        return wb_slice_equal(a, b) && !memchr(a.ptr, '?', a.len);
+    if (is_address(a))
         return wb_slice_equal(a, b);
-    return !memchr(a.ptr, '.', a.len) && is_turned(a, b);
+    return !memchr(a.ptr, '.', a.len) && !memchr(a.ptr, ':', a.len) && is_turned(a, b);
 }
 
 unsigned wb_spelling_of(struct wb_slice surt, struct wb_slice url)
