@@ -1,12 +1,67 @@
-/* cmd_stat.c - webbase stat: counts of the whole repository. */
+/*
+ * cmd_stat.c - webbase stat: counts of the whole repository, and what the cycle is doing. It asks only, and can be asked while
+ * anything else works; what is not there is left out.
+ */
+#include "base/date.h"
+#include "base/error.h"
 #include "base/json.h"
+#include "cli/cycle_show.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cycle/cycle.h"
 #include "store/store.h"
 
 #include <inttypes.h>
 
-static int write_json(const struct wb_store_stat *stat)
+/* Beside the store. */
+struct facts {
+    bool has_webdb, has_cycle;
+    struct wb_webdb_count webdb;
+    uint64_t unmerged;
+    struct wb_cycle_status cycle;
+};
+
+static int read_facts(const char *dir, struct facts *facts)
+{
+    struct wb_webdb *webdb = NULL;
+
+    *facts = (struct facts){.has_webdb = false};
+    int err = wb_webdb_open(dir, &webdb);
+    facts->has_webdb = err == 0;
+    if (err == 0)
+        wb_webdb_count(webdb, &facts->webdb);
+    wb_webdb_close(webdb);
+    if (err == 0 || err == WB_E_NOTFOUND)
+        err = wb_webdb_unmerged(dir, &facts->unmerged);
+    if (err < 0)
+        return err;
+    err = wb_cycle_status(dir, &facts->cycle);
+    facts->has_cycle = err == 0;
+    return err == WB_E_NOTFOUND ? 0 : err;
+}
+
+static void write_facts(struct wb_json *j, const struct facts *facts)
+{
+    if (facts->has_webdb) {
+        wb_json_key(j, "webdb");
+        wb_json_object(j);
+        wb_json_field_u64(j, "known", facts->webdb.pages);
+        wb_json_field_u64(j, "fetched", facts->webdb.fetched);
+        wb_json_field_u64(j, "links", facts->webdb.links);
+        wb_json_field_u64(j, "generation", facts->webdb.generation);
+        wb_json_field_u64(j, "bytes", facts->webdb.bytes);
+        wb_json_object_end(j);
+    }
+    wb_json_field_u64(j, "unmerged_bytes", facts->unmerged);
+    if (facts->has_cycle) {
+        wb_json_key(j, "cycle");
+        wb_json_object(j);
+        wb_cycle_status_fields(j, &facts->cycle);
+        wb_json_object_end(j);
+    }
+}
+
+static int write_json(const struct wb_store_stat *stat, const struct facts *facts)
 {
     struct wb_buf line = WB_BUF_INIT;
     struct wb_json j;
@@ -25,6 +80,7 @@ static int write_json(const struct wb_store_stat *stat)
     wb_json_field_u64(&j, "generation", stat->generation);
     wb_json_field_u64(&j, "pages_old", stat->pages_old);
     wb_json_field_u64(&j, "revisits", stat->revisits);
+    write_facts(&j, facts);
     int err = wb_output_object(&j);
     wb_buf_release(&line);
     return err;
@@ -55,16 +111,56 @@ static int write_words(const char *dir, const struct wb_store_stat *stat)
     return err;
 }
 
+static int say_cycle(const struct wb_cycle_status *c)
+{
+    char time[WB_DATE_TEXT_MAX] = "";
+    bool resting = c->step == WB_STEP_REST;
+
+    wb_date_format(resting ? c->next_ms : c->step_ms, time);
+    int err = wb_output_printf("cycle         %" PRIu64 ": %" PRIu64 " listed, %" PRIu64 " asked for, %" PRIu64 " stored, %" PRIu64
+                               " unchanged, %" PRIu64 " gone, %" PRIu64 " errors, %" PRIu64 " expunged\n",
+                               c->cycle, c->listed, c->fetched, c->stored, c->unchanged, c->gone, c->errors, c->expunged);
+    if (err == 0 && resting && c->running)
+        err = wb_output_printf("              rests until %s\n", time);
+    else if (err == 0 && resting)
+        err = wb_output_printf("              came to its end; no run is at work\n");
+    else if (err == 0)
+        err = wb_output_printf("              %s since %s%s\n", wb_cycle_step_word(c->step), time,
+                               c->running ? "" : "; no run is at work: the next one goes on there");
+    if (err == 0 && c->last_error[0])
+        err = wb_output_printf("              ended with: ");
+    if (err == 0 && c->last_error[0])
+        err = wb_output_text(wb_slice_str(c->last_error));
+    return err == 0 && c->last_error[0] ? wb_output_write("\n", 1) : err;
+}
+
+static int say_facts(const struct facts *facts)
+{
+    int err = 0;
+
+    if (facts->has_webdb)
+        err = wb_output_printf("webdb         %" PRIu64 " known, %" PRIu64 " fetched, %" PRIu64 " links (generation %" PRIu32 ")\n",
+                               facts->webdb.pages, facts->webdb.fetched, facts->webdb.links, facts->webdb.generation);
+    if (err == 0 && facts->unmerged)
+        err = wb_output_printf("unmerged      %" PRIu64 " bytes of the journal: 'webbase update' merges them\n", facts->unmerged);
+    return err == 0 && facts->has_cycle ? say_cycle(&facts->cycle) : err;
+}
+
 int wb_cmd_stat(const struct wb_options *options)
 {
     struct wb_store *store = NULL;
     struct wb_store_stat stat;
+    struct facts facts;
 
     int err = wb_store_open(options->dir, WB_STORE_READ, &store);
     if (err == 0)
         err = wb_store_stat(store, &stat);
     if (err == 0)
-        err = options->json ? write_json(&stat) : write_words(options->dir, &stat);
+        err = read_facts(options->dir, &facts);
+    if (err == 0)
+        err = options->json ? write_json(&stat, &facts) : write_words(options->dir, &stat);
+    if (err == 0 && !options->json)
+        err = say_facts(&facts);
     wb_store_close(store);
     return err;
 }

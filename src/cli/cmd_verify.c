@@ -9,9 +9,9 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "cycle/cycle.h"
 #include "os/stop.h"
 #include "store/store.h"
-#include "webdb/webdb.h"
 
 #include <inttypes.h>
 
@@ -81,6 +81,32 @@ static int verify_journal(const char *dir, struct verify *v, struct wb_verify *r
     return wb_edit_log_verify(dir, on_journal_found, &check, &records);
 }
 
+static void on_webdb_found(void *context, const char *file, uint64_t offset, const char *message)
+{
+    on_journal_found(context, true, file, offset, message);
+}
+
+static int verify_webdb(const char *dir, struct verify *v, struct wb_verify *result)
+{
+    struct journal_check check = {v, result};
+    struct wb_webdb_count count;
+
+    return wb_webdb_check(dir, on_webdb_found, &check, &count);
+}
+
+/* The state files of the cycle are small and told in words of their own. */
+static int verify_cycle(const char *dir, struct verify *v, struct wb_verify *result)
+{
+    struct journal_check check = {v, result};
+    struct wb_cycle_status status;
+
+    int err = wb_cycle_status(dir, &status);
+    if (err != WB_E_CORRUPT)
+        return err == WB_E_NOTFOUND ? 0 : err;
+    on_journal_found(&check, true, "cycle", 0, wb_error_message());
+    return 0;
+}
+
 static bool on_progress(void *context, uint64_t done, uint64_t total)
 {
     struct verify *v = context;
@@ -132,6 +158,10 @@ int wb_cmd_verify(const struct wb_options *options)
     int err = wb_store_verify(options->dir, on_found, &v, on_progress, &v, &result);
     if (err == 0)
         err = verify_journal(options->dir, &v, &result);
+    if (err == 0)
+        err = verify_webdb(options->dir, &v, &result);
+    if (err == 0)
+        err = verify_cycle(options->dir, &v, &result);
     wb_progress_clear();
     if (err == 0)
         err = v.err;

@@ -1,11 +1,13 @@
 /*
  * cmd_webdb.c - webbase webdb: what is known of pages and links, from the newest generation.
  *
- * One row of the table below is one action; each opens what it needs, writes rows and closes. Nothing here changes webdb.
+ * One row of the table below is one action; each opens what it needs, writes rows and closes. What takes files in and out is in
+ * cmd_webdb_graph.c; nothing else here changes webdb.
  */
 #include "base/codec.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "cli/cmd_webdb_graph.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/selection.h"
@@ -254,6 +256,15 @@ static int check_all(const struct wb_options *options)
     return err < 0 ? err : c.problems > 0;
 }
 
+/* A known graph may be what a repository begins with. */
+static int import_files(const struct wb_options *options)
+{
+    bool something = wb_options_text(options, "vertices") || wb_options_text(options, "pages") || wb_options_text(options, "links");
+    int err = wb_store_exists(options->dir) || !something ? 0 : wb_store_create(options->dir, NULL);
+
+    return err < 0 ? err : wb_cmd_webdb_import(options);
+}
+
 /* ---- the table -------------------------------------------------------------------------------------------- */
 
 static const struct action {
@@ -270,6 +281,8 @@ static const struct action {
     {"sites", 0, WB_WEBDB_ROWS_SITES, show_sites, NULL, "tsv"},
     {"count", 0, WB_WEBDB_ROWS_COUNTS, show_count, NULL, "tsv"},
     {"check", 0, WB_WEBDB_ROWS_COUNTS, NULL, check_all, ""},
+    {"import", 0, WB_WEBDB_ROWS_COUNTS, NULL, import_files, "vertices edges pages links memory"},
+    {"export", 0, WB_WEBDB_ROWS_COUNTS, NULL, wb_cmd_webdb_export, "vertices edges hosts force memory"},
 };
 
 static const struct action *find_action(const char *name)
@@ -299,7 +312,7 @@ static int check_words(const struct wb_options *options, const struct action *ac
         return wb_usage("webdb: unknown action '%s'", options->args[0]);
     if (options->arg_count - 1 < action->args)
         return wb_usage("webdb %s: something is missing", action->name);
-    if (options->arg_count - 1 > action->args && !action->run)
+    if (options->arg_count - 1 > action->args)
         return wb_usage("webdb %s: does not take '%s'", action->name, options->args[1 + action->args]);
     for (size_t i = 0; options->command->options[i].name; i++)
         if (options->values[i] && !takes_option(action, options->command->options[i].name))
@@ -337,7 +350,7 @@ int wb_cmd_webdb(const struct wb_options *options)
     int err = check_words(options, action);
     if (err < 0)
         return err;
-    if (!wb_store_exists(options->dir))
+    if (!wb_store_exists(options->dir) && action->run != import_files)
         return wb_fail(WB_E_NOTFOUND, "there is no repository at %s", options->dir);
     wb_stop_on_signals();
     return action->run ? action->run(options) : run_view(options, action);

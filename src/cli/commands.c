@@ -91,6 +91,13 @@ static const struct wb_option webdb_options[] = {
     {"to", 0, WB_OPTION_TEXT, "URL", "links: only those that lead there"},
     {"from", 0, WB_OPTION_TEXT, "MD5", "links: only those of the content with this MD5"},
     {"tsv", 0, WB_OPTION_FLAG, NULL, "tab-separated, with a header line"},
+    {"vertices", 0, WB_OPTION_FILE, "FILE", "import, export: the vertices of a graph, a number and a URL or reversed host name a line"},
+    {"edges", 0, WB_OPTION_FILE, "FILE", "import, export: its edges, two numbers a line"},
+    {"hosts", 0, WB_OPTION_FLAG, NULL, "export: the graph of hosts, not of pages"},
+    {"force", 0, WB_OPTION_FLAG, NULL, "export: replace files that are there already"},
+    {"pages", 0, WB_OPTION_FILE, "FILE", "import: rows of pages, as 'webdb pages' writes them with --json or --tsv"},
+    {"links", 0, WB_OPTION_FILE, "FILE", "import: rows of links, as 'webdb links' writes them"},
+    MEMORY_OPTION,
     END,
 };
 
@@ -235,7 +242,7 @@ const struct wb_command wb_commands[] = {
      "  webbase crawl --seeds sites.txt --scope domain --max-time 6h",
      crawl_options, 0, WB_ARGS_ANY, wb_cmd_crawl},
 
-    {"webdb", "page URL | pages | links | sites | count | check", "show what is known of pages and links",
+    {"webdb", "page URL | pages | links | sites | count | check | import | export", "show what is known of pages and links",
      "webdb knows every URL that was ever heard of and every link of a stored page, as of the\n"
      "last update.\n"
      "\n"
@@ -245,6 +252,9 @@ const struct wb_command wb_commands[] = {
      "  sites      sites with their numbers of pages, of visits and of changes seen\n"
      "  count      how many pages, pages with a stored content, links\n"
      "  check      read everything and compare the tables; exit status 1 where they are damaged\n"
+     "  import     take in a graph (--vertices and --edges, as Common Crawl has them), or rows\n"
+     "             (--pages, --links); files may be gzip'd\n"
+     "  export     write the graph of pages, or of --hosts, to --vertices and --edges\n"
      "\n"
      "A link comes from a content: pages with the same bytes have their links once. Times\n"
      "that never were are null. score is set or follows from the links that lead to a page,\n"
@@ -354,13 +364,16 @@ const struct wb_command wb_commands[] = {
 
     {"stat", "", "count pages, sites and bytes",
      "bytes_pages is the sum of the bodies of live pages, bytes_stored what the\n"
-     "repository takes on disk, bytes_dead what compact could give back.",
+     "repository takes on disk, bytes_dead what compact could give back. webdb tells what is\n"
+     "known of pages and links, unmerged what update would merge, cycle what run is doing or\n"
+     "where it was. Can be asked while anything else works.",
      no_options, 0, 0, wb_cmd_stat},
 
     {"verify", "", "read and check everything",
-     "Checks every block, record and catalog entry, and the journal of crawls, against\n"
-     "checksums and against each other. Exit status 1 where something is damaged. What a crash left behind\n"
-     "is no damage, and is told as a note.",
+     "Checks every block, record and catalog entry, the journal of crawls, the tables of webdb\n"
+     "and the state of the cycle against checksums and against each other. Exit status 1\n"
+     "where something is damaged. What a crash left behind is no damage, and is told as a\n"
+     "note.",
      no_options, 0, 0, wb_cmd_verify},
 
     {"compact", "", "give back the space of replaced and removed pages",

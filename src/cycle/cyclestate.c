@@ -43,19 +43,22 @@ static const struct field {
     size_t at;
     enum field_kind kind;
 } fields[] = {
-#define FIELD(name, kind) {#name, offsetof(struct wb_cycle_status, name), kind}
-    FIELD(cycle, FIELD_U64),     FIELD(began_ms, FIELD_TIME), FIELD(step_ms, FIELD_TIME), FIELD(next_ms, FIELD_TIME),
-    FIELD(run, FIELD_I64),       FIELD(budget, FIELD_U64),    FIELD(listed, FIELD_U64),   FIELD(fetched, FIELD_U64),
-    FIELD(stored, FIELD_U64),    FIELD(unchanged, FIELD_U64), FIELD(gone, FIELD_U64),     FIELD(errors, FIELD_U64),
-    FIELD(expunged, FIELD_U64),
+#define FIELD(name, member, kind) {name, offsetof(struct wb_cycle_status, member), kind}
+    FIELD("cycle", cycle, FIELD_U64),
+    FIELD("began", began_ms, FIELD_TIME),
+    FIELD("since", step_ms, FIELD_TIME),
+    FIELD("next", next_ms, FIELD_TIME),
+    FIELD("run", run, FIELD_I64),
+    FIELD("budget", budget, FIELD_U64),
+    FIELD("listed", listed, FIELD_U64),
+    FIELD("fetched", fetched, FIELD_U64),
+    FIELD("stored", stored, FIELD_U64),
+    FIELD("unchanged", unchanged, FIELD_U64),
+    FIELD("gone", gone, FIELD_U64),
+    FIELD("errors", errors, FIELD_U64),
+    FIELD("expunged", expunged, FIELD_U64),
 #undef FIELD
 };
-
-/* Times stand as text, without the unit in their name. */
-static struct wb_slice line_name(const struct field *field)
-{
-    return wb_slice(field->name, strlen(field->name) - (field->kind == FIELD_TIME ? 3 : 0));
-}
 
 static bool read_field(const struct field *field, struct wb_slice value, struct wb_cycle_status *status)
 {
@@ -82,7 +85,7 @@ static bool read_step(struct wb_slice value, enum wb_cycle_step *step_out)
 static bool read_line(struct wb_slice name, struct wb_slice value, struct wb_cyclestate *state)
 {
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-        if (wb_slice_equal(name, line_name(&fields[i])))
+        if (wb_slice_equal(name, wb_slice_str(fields[i].name)))
             return read_field(&fields[i], value, &state->status);
     if (wb_slice_equal(name, WB_SLICE_LIT("step")))
         return read_step(value, &state->status.step);
@@ -124,7 +127,7 @@ static int add_field(const struct field *field, const struct wb_cycle_status *st
         wb_date_format(*(const int64_t *)at, text);
     else
         snprintf(text, sizeof text, "never");
-    return wb_buf_printf(lines, "%.*s %s\n", WB_SLICE_ARG(line_name(field)), text);
+    return wb_buf_printf(lines, "%s %s\n", field->name, text);
 }
 
 /* A message is one line here, whatever is in it. */
