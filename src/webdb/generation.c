@@ -32,6 +32,7 @@ enum {
     LOGS_MAX = 1 << 20,
     MANIFEST_MAX = HEAD_BYTES + LOG_BYTES * LOGS_MAX + CHECK_BYTES,
     NAME_MAX_BYTES = 32,
+    LOOKS = 16,
 };
 
 /* ---- the manifest ----------------------------------------------------------------------------------- */
@@ -175,7 +176,8 @@ int wb_generation_newest(const char *dir, uint32_t *number_out)
     *number_out = 0;
     if (!path)
         return WB_E_NOMEM;
-    if (wb_path_kind(path) != WB_PATH_NONE)
+    /* There is always one, but a listing is no moment: it may have missed the new one and find the old one gone. */
+    for (int look = 0; look < LOOKS && err == 0 && *number_out == 0 && wb_path_kind(path) != WB_PATH_NONE; look++)
         err = wb_dir_each(path, note_newest, number_out);
     wb_free(path);
     return err;

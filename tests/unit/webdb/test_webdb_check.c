@@ -1,0 +1,547 @@
+/* test_webdb_check.c - a generation that is right has no problem; every kind of disagreement and damage is noticed, in the file it is in. */
+#include "webdb_support.h"
+
+struct seen {
+    unsigned problems;
+    char files[64][64];
+    char first[256];
+};
+
+static void note_problem(void *context, const char *file, uint64_t offset, const char *message)
+{
+    struct seen *seen = context;
+
+    (void)offset;
+    assert_true(strncmp(file, "webdb/00000003/", 15) == 0);
+    assert_true(message[0] != '\0');
+    if (seen->problems == 0)
+        snprintf(seen->first, sizeof seen->first, "%s: %s", file, message);
+    if (seen->problems < COUNT(seen->files))
+        snprintf(seen->files[seen->problems], sizeof seen->files[0], "%s", file + 15);
+    seen->problems++;
+}
+
+static bool names(const struct seen *seen, const char *file)
+{
+    for (size_t i = 0; i < seen->problems && i < COUNT(seen->files); i++) {
+        if (strcmp(seen->files[i], file) == 0)
+            return true;
+    }
+    return false;
+}
+
+static struct seen check(const char *dir)
+{
+    struct seen seen = {0};
+    struct wb_webdb_count count;
+
+    assert_int_equal(wb_webdb_check(dir, note_problem, &seen, &count), 0);
+    return seen;
+}
+
+static struct seen check_parts(const struct parts *parts)
+{
+    const char *dir = new_dir();
+
+    write_parts(dir, 3, parts);
+    return check(dir);
+}
+
+/* The same web every time; small pieces, so that lists have several. */
+static void sample(struct parts *parts)
+{
+    uint64_t chance = 12345;
+
+    make_parts(&chance, 60, 5, 400, parts);
+    parts->piece_items = 7;
+    assert_true(parts->content_count > 20 && parts->in_count > 100);
+}
+
+/* ---- right ones ---------------------------------------------------------------------------------- */
+
+static void test_right(void **state)
+{
+    uint64_t chance = test_seed();
+    const struct {
+        size_t pages, links, piece;
+        unsigned sites;
+    } sizes[] = {{0, 0, 0, 1}, {1, 0, 0, 1}, {1, 3, 0, 1}, {10, 100, 1, 3}, {300, 3000, 5, 20}, {2000, 20000, 0, 50}};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(sizes); i++) {
+        struct parts parts;
+        make_parts(&chance, sizes[i].pages, sizes[i].sites, sizes[i].links, &parts);
+        parts.piece_items = sizes[i].piece;
+        struct seen seen = check_parts(&parts);
+        if (seen.problems)
+            print_error("%s\n", seen.first);
+        assert_int_equal(seen.problems, 0);
+        free_parts(&parts);
+    }
+}
+
+static void test_none(void **state)
+{
+    struct seen seen = {0};
+    struct wb_webdb_count count = {.pages = 7};
+
+    (void)state;
+    assert_int_equal(wb_webdb_check(new_dir(), note_problem, &seen, &count), 0);
+    assert_int_equal(seen.problems, 0);
+    assert_true(count.pages == 0 && count.generation == 0);
+}
+
+static void test_count(void **state)
+{
+    struct parts parts;
+    struct seen seen = {0};
+    struct wb_webdb_count count;
+    const char *dir = new_dir();
+
+    (void)state;
+    sample(&parts);
+    write_parts(dir, 2, &parts);
+    write_parts(dir, 3, &parts); /* the newest one is looked at */
+    assert_int_equal(wb_webdb_check(dir, note_problem, &seen, &count), 0);
+    assert_true(count.generation == 3 && count.pages == parts.manifest.count.pages && count.links == parts.in_count);
+    assert_true(count.bytes > count.link_bytes && count.link_bytes > 0);
+    free_parts(&parts);
+}
+
+/* ---- disagreements --------------------------------------------------------------------------------- */
+
+/* The first page with content; -1 of another that has one, too, and other bytes. */
+static struct wb_webdb_page *page_with_content(struct parts *parts)
+{
+    for (size_t i = 0; i < parts->page_count; i++) {
+        if (parts->pages[i].has_content)
+            return &parts->pages[i];
+    }
+    fail();
+    return NULL;
+}
+
+static void harm_row_md5(struct parts *parts)
+{
+    page_with_content(parts)->md5[3] ^= 1;
+}
+
+static void harm_row_content_lost(struct parts *parts)
+{
+    struct wb_webdb_page *page = page_with_content(parts);
+
+    page->has_content = false;
+    page->flags |= WB_PAGE_LOADED; /* the counts of fetched pages would tell of it otherwise */
+}
+
+static void harm_entry_page(struct parts *parts)
+{
+    uint64_t page = wb_get64_be(parts->contents[4].page);
+
+    wb_put64_be(parts->contents[4].page, page ? page - 1 : page + 1);
+}
+
+static void harm_entry_page_beyond(struct parts *parts)
+{
+    wb_put64_be(parts->contents[4].page, parts->page_count);
+}
+
+static void harm_entry_lost(struct parts *parts)
+{
+    parts->content_count--;
+}
+
+static void harm_entry_twice(struct parts *parts)
+{
+    parts->contents[parts->content_count] = parts->contents[parts->content_count - 1];
+    parts->content_count++;
+}
+
+static void harm_entry_order(struct parts *parts)
+{
+    struct wb_content held = parts->contents[2];
+
+    parts->contents[2] = parts->contents[3];
+    parts->contents[3] = held;
+}
+
+static void harm_out_lost(struct parts *parts)
+{
+    parts->out_count--;
+}
+
+static void harm_in_lost(struct parts *parts)
+{
+    parts->degrees[parts->in[parts->in_count - 1].owner]--;
+    parts->in_count--;
+    parts->manifest.count.links--;
+}
+
+static void harm_out_tag(struct parts *parts)
+{
+    parts->out[9].tag ^= 4;
+}
+
+static void harm_in_flags(struct parts *parts)
+{
+    parts->in[9].flags ^= 4;
+}
+
+static void harm_in_anchor(struct parts *parts)
+{
+    memcpy(parts->in[9].anchor, "??????????????????????????????", 30);
+    parts->in[9].anchor_len = 30;
+}
+
+/* One content's link leads elsewhere, of the same table's other side unknown. */
+static void harm_out_target(struct parts *parts)
+{
+    struct part_link *link = &parts->out[parts->out_count - 1];
+
+    link->number = link->number + 1 < parts->page_count ? link->number + 1 : link->number - 1;
+    if (link->owner == link[-1].owner && link->number <= link[-1].number)
+        link->number = link[-1].number + 1;
+    if (link->number == parts->page_count)
+        link->owner++;
+}
+
+static void harm_out_target_beyond(struct parts *parts)
+{
+    parts->out[parts->out_count - 1].number = parts->page_count;
+}
+
+static void harm_out_owner_beyond(struct parts *parts)
+{
+    parts->out[parts->out_count - 1].owner = parts->content_count;
+}
+
+/* The second entry of a content is no content. */
+static void harm_out_owner_copy(struct parts *parts)
+{
+    for (size_t i = 1; i < parts->content_count; i++) {
+        if (content_of_entry(parts, i) == i)
+            continue;
+        for (size_t j = 0; j < parts->out_count; j++) {
+            if (parts->out[j].owner == content_of_entry(parts, i)) {
+                for (; parts->out[j].owner == content_of_entry(parts, i); j++)
+                    parts->out[j].owner = i;
+                return;
+            }
+        }
+    }
+    fail();
+}
+
+static void harm_in_owner_beyond(struct parts *parts)
+{
+    parts->in[parts->in_count - 1].owner = parts->page_count;
+}
+
+static void harm_in_source_beyond(struct parts *parts)
+{
+    parts->in[parts->in_count - 1].number = parts->content_count;
+}
+
+static void harm_in_source_copy(struct parts *parts)
+{
+    for (size_t i = 0; i < parts->in_count; i++) {
+        uint64_t next = parts->in[i].number + 1;
+        if (next < parts->content_count && content_of_entry(parts, next) != next &&
+            (i + 1 == parts->in_count || parts->in[i + 1].owner != parts->in[i].owner || parts->in[i + 1].number > next)) {
+            parts->in[i].number = next;
+            return;
+        }
+    }
+    fail();
+}
+
+static void harm_degree(struct parts *parts)
+{
+    parts->degrees[parts->in[0].owner]++;
+}
+
+static void harm_degree_of_none(struct parts *parts)
+{
+    for (size_t i = 0; i < parts->page_count; i++) {
+        if (parts->degrees[i] == 0) {
+            parts->degrees[i] = 1;
+            return;
+        }
+    }
+    fail();
+}
+
+static void harm_degree_last(struct parts *parts)
+{
+    parts->degrees[parts->page_count - 1] += 2;
+}
+
+static void harm_degrees_short(struct parts *parts)
+{
+    parts->degree_count--;
+}
+
+static void harm_site_lost(struct parts *parts)
+{
+    memmove(&parts->sites[1], &parts->sites[2], (parts->site_count - 2) * sizeof *parts->sites);
+    parts->site_count--;
+    parts->manifest.count.sites--;
+}
+
+static void harm_site_last_lost(struct parts *parts)
+{
+    parts->site_count--;
+    parts->manifest.count.sites--;
+}
+
+static void harm_site_too_many(struct parts *parts)
+{
+    snprintf(parts->sites[parts->site_count].surt, sizeof parts->sites[0].surt, "zz,nowhere)");
+    parts->sites[parts->site_count++].sum.pages = 1;
+    parts->manifest.count.sites++;
+}
+
+static void harm_site_before(struct parts *parts)
+{
+    memmove(&parts->sites[1], &parts->sites[0], parts->site_count * sizeof *parts->sites);
+    snprintf(parts->sites[0].surt, sizeof parts->sites[0].surt, "aa,nowhere)");
+    parts->site_count++;
+    parts->manifest.count.sites++;
+}
+
+static void harm_site_pages(struct parts *parts)
+{
+    parts->sites[1].sum.pages++;
+}
+
+static void harm_site_fetched(struct parts *parts)
+{
+    parts->sites[1].sum.fetched--;
+}
+
+static void harm_site_visits(struct parts *parts)
+{
+    parts->sites[1].sum.visits++;
+}
+
+static void harm_site_changes(struct parts *parts)
+{
+    parts->sites[1].sum.changes++;
+}
+
+static void harm_site_days(struct parts *parts)
+{
+    parts->sites[1].sum.days += 0.001;
+}
+
+static void harm_row_url(struct parts *parts)
+{
+    wb_free((void *)(uintptr_t)parts->pages[5].url.ptr);
+    parts->pages[5].url = wb_slice(wb_strdup("http://other.example/"), 21);
+}
+
+static void harm_piece(struct parts *parts)
+{
+    parts->skip_piece = true;
+}
+
+static void harm_rows(struct parts *parts)
+{
+    parts->manifest.rows++;
+}
+
+static void harm_pages(struct parts *parts)
+{
+    parts->manifest.count.pages--;
+}
+
+static void harm_fetched(struct parts *parts)
+{
+    parts->manifest.count.fetched--;
+}
+
+static void harm_links(struct parts *parts)
+{
+    parts->manifest.count.links++;
+}
+
+static void harm_contents(struct parts *parts)
+{
+    parts->manifest.count.contents++;
+}
+
+static void harm_sites(struct parts *parts)
+{
+    parts->manifest.count.sites++;
+}
+
+static void harm_bytes(struct parts *parts)
+{
+    parts->bytes_off = 1;
+}
+
+static void harm_link_bytes(struct parts *parts)
+{
+    parts->link_bytes_off = 1;
+}
+
+static void harm_generation(struct parts *parts)
+{
+    parts->manifest.count.generation = 2;
+}
+
+/* What is harmed, and the file in which it is told. */
+static const struct {
+    const char *name, *file;
+    void (*harm)(struct parts *parts);
+} harms[] = {
+    {"the content of a row", WB_CONTENTS_FILE, harm_row_md5},
+    {"a row without its content", WB_CONTENTS_FILE, harm_row_content_lost},
+    {"the page of an entry", WB_CONTENTS_FILE, harm_entry_page},
+    {"the page of an entry, beyond the last", WB_CONTENTS_FILE, harm_entry_page_beyond},
+    {"an entry missing", WB_CONTENTS_FILE, harm_entry_lost},
+    {"an entry twice", WB_CONTENTS_FILE, harm_entry_twice},
+    {"entries out of order", WB_CONTENTS_FILE, harm_entry_order},
+    {"a link missing by MD5", WB_INLINKS_FILE, harm_out_lost},
+    {"a link missing by URL", WB_INLINKS_FILE, harm_in_lost},
+    {"a tag", WB_INLINKS_FILE, harm_out_tag},
+    {"flags", WB_INLINKS_FILE, harm_in_flags},
+    {"an anchor", WB_INLINKS_FILE, harm_in_anchor},
+    {"a target", WB_INLINKS_FILE, harm_out_target},
+    {"a target beyond the last", WB_OUTLINKS_FILE, harm_out_target_beyond},
+    {"links from beyond the last content", WB_OUTLINKS_FILE, harm_out_owner_beyond},
+    {"links from the copy of a content", WB_OUTLINKS_FILE, harm_out_owner_copy},
+    {"links to beyond the last page", WB_INLINKS_FILE, harm_in_owner_beyond},
+    {"a source beyond the last content", WB_INLINKS_FILE, harm_in_source_beyond},
+    {"a source that is a copy", WB_INLINKS_FILE, harm_in_source_copy},
+    {"a degree", WB_DEGREES_FILE, harm_degree},
+    {"a degree of a page without links", WB_DEGREES_FILE, harm_degree_of_none},
+    {"the last degree", WB_DEGREES_FILE, harm_degree_last},
+    {"a degree missing", WB_DEGREES_FILE, harm_degrees_short},
+    {"a site missing", WB_SITES_FILE, harm_site_lost},
+    {"the last site missing", WB_SITES_FILE, harm_site_last_lost},
+    {"a site too many", WB_SITES_FILE, harm_site_too_many},
+    {"a site too many, before all", WB_SITES_FILE, harm_site_before},
+    {"pages of a site", WB_SITES_FILE, harm_site_pages},
+    {"fetched pages of a site", WB_SITES_FILE, harm_site_fetched},
+    {"visits of a site", WB_SITES_FILE, harm_site_visits},
+    {"changes of a site", WB_SITES_FILE, harm_site_changes},
+    {"days of a site", WB_SITES_FILE, harm_site_days},
+    {"a URL in the wrong place", WB_PAGES_FILE, harm_row_url},
+    {"a piece missing by MD5 or URL", WB_INLINKS_FILE, harm_piece},
+    {"rows", WB_PAGES_FILE, harm_rows},
+    {"pages", WB_MANIFEST_FILE, harm_pages},
+    {"fetched pages", WB_MANIFEST_FILE, harm_fetched},
+    {"links", WB_MANIFEST_FILE, harm_links},
+    {"contents", WB_MANIFEST_FILE, harm_contents},
+    {"sites", WB_MANIFEST_FILE, harm_sites},
+    {"bytes", WB_MANIFEST_FILE, harm_bytes},
+    {"bytes of links", WB_MANIFEST_FILE, harm_link_bytes},
+    {"generation", WB_MANIFEST_FILE, harm_generation},
+};
+
+static void test_disagreements(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(harms); i++) {
+        struct parts parts;
+        sample(&parts);
+        harms[i].harm(&parts);
+        struct seen seen = check_parts(&parts);
+        if (!seen.problems || !names(&seen, harms[i].file))
+            print_error("%s: %u problems, the first %s\n", harms[i].name, seen.problems, seen.problems ? seen.first : "none");
+        assert_true(seen.problems > 0);
+        assert_true(names(&seen, harms[i].file));
+        free_parts(&parts);
+    }
+}
+
+/* Thousands of problems in a file are not told one by one. */
+static void test_told_few(void **state)
+{
+    struct parts parts;
+    uint64_t chance = 1;
+
+    (void)state;
+    make_parts(&chance, 3000, 5, 100, &parts);
+    for (size_t i = 0; i < parts.degree_count; i++)
+        parts.degrees[i] += 3;
+    struct seen seen = check_parts(&parts);
+    assert_true(seen.problems > 5 && seen.problems < 50);
+    free_parts(&parts);
+}
+
+/* ---- damage --------------------------------------------------------------------------------------------- */
+
+static const char *const all_files[] = {WB_PAGES_FILE,   WB_CONTENTS_FILE, WB_OUTLINKS_FILE, WB_INLINKS_FILE,
+                                        WB_DEGREES_FILE, WB_SITES_FILE,    WB_MANIFEST_FILE};
+
+static void test_damaged_bytes(void **state)
+{
+    const char *dir = new_dir();
+    uint64_t chance = test_seed();
+    struct parts parts;
+
+    (void)state;
+    sample(&parts);
+    write_parts(dir, 3, &parts);
+    char *generation = wb_generation_path(dir, 3);
+    for (size_t i = 0; i < COUNT(all_files); i++) {
+        char *path = wb_path_join(generation, all_files[i]);
+        struct wb_buf whole = WB_BUF_INIT;
+        assert_int_equal(wb_path_read(path, 1 << 24, &whole), 0);
+        for (int n = 0; n < 40; n++) {
+            change_byte(path, chance_below(&chance, whole.len), (uint8_t)(1u << chance_below(&chance, 8)));
+            struct seen seen = check(dir);
+            assert_true(seen.problems > 0 && names(&seen, all_files[i]));
+            assert_int_equal(wb_path_replace(path, wb_buf_slice(&whole)), 0);
+            cut_file(path, chance_below(&chance, whole.len));
+            seen = check(dir);
+            assert_true(seen.problems > 0 && names(&seen, all_files[i]));
+            assert_int_equal(wb_path_replace(path, wb_buf_slice(&whole)), 0);
+        }
+        assert_int_equal(wb_path_unlink(path), 0);
+        struct seen seen = check(dir);
+        assert_true(seen.problems > 0 && names(&seen, all_files[i]));
+        assert_int_equal(wb_path_replace(path, wb_buf_slice(&whole)), 0);
+        wb_buf_release(&whole);
+        wb_free(path);
+    }
+    assert_int_equal(check(dir).problems, 0);
+    wb_free(generation);
+    free_parts(&parts);
+}
+
+/* Where the disk or memory fails the check says so, or calls what it could not read a problem; it never says that all is well. */
+static void test_faults(void **state)
+{
+    const char *dir = new_dir();
+    struct parts parts;
+
+    (void)state;
+    sample(&parts);
+    write_parts(dir, 3, &parts);
+    for (uint64_t nth = 1;; nth++) {
+        struct seen seen = {0};
+        struct wb_webdb_count count;
+        wb_fault_arm(WB_FAULT_ANY, nth, EIO);
+        int err = wb_webdb_check(dir, note_problem, &seen, &count);
+        bool struck = wb_fault_struck();
+        wb_fault_disarm();
+        assert_int_equal(err < 0 || seen.problems > 0, struck);
+        if (!struck)
+            break;
+    }
+    free_parts(&parts);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_right),         cmocka_unit_test(test_none),     cmocka_unit_test(test_count),
+        cmocka_unit_test(test_disagreements), cmocka_unit_test(test_told_few), cmocka_unit_test(test_damaged_bytes),
+        cmocka_unit_test(test_faults),
+    };
+
+    return cmocka_run_group_tests(tests, make_root, remove_root);
+}

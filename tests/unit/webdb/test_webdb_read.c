@@ -1,0 +1,658 @@
+/* test_webdb_read.c - every way to read a generation, compared with the arrays that it was written from. */
+#include "webdb_support.h"
+
+static void expect_slice(struct wb_slice found, struct wb_slice expected)
+{
+    assert_int_equal(found.len, expected.len);
+    assert_memory_equal(found.ptr, expected.ptr, expected.len);
+}
+
+static void expect_page(const struct wb_webdb_page *found, const struct wb_webdb_page *expected)
+{
+    expect_slice(found->url, expected->url);
+    expect_slice(found->surt, expected->surt);
+    expect_slice(found->type, expected->type);
+    assert_true(found->number == expected->number && found->inlinks == expected->inlinks);
+    assert_true(found->score == expected->score);
+    assert_int_equal(found->flags, expected->flags);
+    assert_int_equal(found->has_content, expected->has_content);
+    assert_memory_equal(found->md5, expected->md5, sizeof found->md5);
+    assert_int_equal(found->status, expected->status);
+    assert_int_equal(found->depth, expected->depth);
+    assert_true(found->first_seen_ms == expected->first_seen_ms && found->last_seen_ms == expected->last_seen_ms);
+    assert_true(found->bytes == expected->bytes && found->history.visits == expected->history.visits);
+}
+
+static bool is_target(const struct wb_webdb_page *page)
+{
+    return page->flags & WB_PAGE_TARGET;
+}
+
+/* ---- walks beside the arrays ---------------------------------------------------------------------------- */
+
+static void expect_all_pages(struct wb_webdb *webdb, const struct parts *parts)
+{
+    struct wb_webdb_pages *walk;
+    struct wb_webdb_page page;
+
+    assert_int_equal(wb_webdb_pages(webdb, &walk), 0);
+    for (size_t i = 0; i < parts->page_count; i++) {
+        if (is_target(&parts->pages[i]))
+            continue;
+        assert_int_equal(wb_webdb_pages_next(walk, &page), 1);
+        expect_page(&page, &parts->pages[i]);
+    }
+    assert_int_equal(wb_webdb_pages_next(walk, &page), 0);
+    assert_int_equal(wb_webdb_pages_next(walk, &page), 0);
+    wb_webdb_pages_close(walk);
+}
+
+static void expect_pages_by_md5(struct wb_webdb *webdb, const struct parts *parts)
+{
+    struct wb_webdb_pages *walk;
+    struct wb_webdb_page page;
+
+    assert_int_equal(wb_webdb_pages_by_md5(webdb, &walk), 0);
+    for (size_t i = 0; i < parts->content_count; i++) {
+        assert_int_equal(wb_webdb_pages_next(walk, &page), 1);
+        expect_page(&page, &parts->pages[wb_get64_be(parts->contents[i].page)]);
+    }
+    assert_int_equal(wb_webdb_pages_next(walk, &page), 0);
+    assert_int_equal(wb_webdb_pages_next(walk, &page), 0);
+    wb_webdb_pages_close(walk);
+}
+
+static void expect_pages_of(struct wb_webdb *webdb, const struct parts *parts, const uint8_t md5[WB_EDIT_MD5_BYTES])
+{
+    struct wb_webdb_pages *walk;
+    struct wb_webdb_page page;
+    bool any = false;
+
+    assert_int_equal(wb_webdb_get_pages(webdb, md5, &walk), 0);
+    for (size_t i = 0; i < parts->page_count; i++) {
+        if (!parts->pages[i].has_content || memcmp(parts->pages[i].md5, md5, WB_EDIT_MD5_BYTES) != 0)
+            continue;
+        any = true;
+        assert_int_equal(wb_webdb_pages_next(walk, &page), 1);
+        expect_page(&page, &parts->pages[i]);
+    }
+    assert_int_equal(wb_webdb_pages_next(walk, &page), 0);
+    wb_webdb_pages_close(walk);
+    assert_int_equal(wb_webdb_page_exists(webdb, md5), any);
+}
+
+/* "com,example:8080)" -> "example.com:8080" for the names that tests use: "example,www3)" or "example,www4:8080)". */
+static void site_name(const char *surt, char name_out[64])
+{
+    char label[32], port[16] = "";
+
+    assert_true(sscanf(surt, "example,%31[^:)]%15[^)]", label, port) >= 1);
+    snprintf(name_out, 64, "%s.example%s", label, port);
+}
+
+static void expect_site(struct wb_webdb *webdb, const struct parts *parts, const struct part_site *site)
+{
+    struct wb_webdb_pages *walk;
+    struct wb_webdb_page page;
+    struct wb_webdb_site found;
+    char name[64];
+    size_t len = strlen(site->surt);
+
+    site_name(site->surt, name);
+    assert_int_equal(wb_webdb_get_site(webdb, wb_slice_str(name), &found), 0);
+    expect_slice(found.name, wb_slice_str(name));
+    assert_true(found.pages == site->sum.pages && found.fetched == site->sum.fetched && found.visits == site->sum.visits);
+    assert_true(found.changes == site->sum.changes && found.days == site->sum.days);
+    assert_int_equal(wb_webdb_pages_of_site(webdb, wb_slice_str(name), &walk), 0);
+    for (size_t i = 0; i < parts->page_count; i++) {
+        if (is_target(&parts->pages[i]) || !wb_slice_starts(parts->pages[i].surt, wb_slice(site->surt, len)))
+            continue;
+        assert_int_equal(wb_webdb_pages_next(walk, &page), 1);
+        expect_page(&page, &parts->pages[i]);
+    }
+    assert_int_equal(wb_webdb_pages_next(walk, &page), 0);
+    wb_webdb_pages_close(walk);
+}
+
+static void expect_link(struct wb_webdb_links *walk, const struct parts *parts, const struct part_link *expected, bool in)
+{
+    struct wb_webdb_link link;
+    uint64_t content = in ? expected->number : expected->owner, page = in ? expected->owner : expected->number;
+
+    assert_int_equal(wb_webdb_links_next(walk, &link), 1);
+    assert_memory_equal(link.from_md5, parts->contents[content].md5, WB_EDIT_MD5_BYTES);
+    expect_slice(link.to, parts->pages[page].url);
+    expect_slice(link.anchor, wb_slice(expected->anchor, expected->anchor_len));
+    assert_int_equal(link.tag, expected->tag);
+    assert_int_equal(link.flags, expected->flags);
+}
+
+static void expect_end(struct wb_webdb_links *walk)
+{
+    struct wb_webdb_link link;
+
+    assert_int_equal(wb_webdb_links_next(walk, &link), 0);
+    assert_int_equal(wb_webdb_links_next(walk, &link), 0);
+    wb_webdb_links_close(walk);
+}
+
+static void expect_all_links(struct wb_webdb *webdb, const struct parts *parts)
+{
+    struct wb_webdb_links *walk;
+
+    assert_int_equal(wb_webdb_links(webdb, &walk), 0);
+    for (size_t i = 0; i < parts->in_count; i++)
+        expect_link(walk, parts, &parts->in[i], true);
+    expect_end(walk);
+}
+
+static void expect_links_to(struct wb_webdb *webdb, const struct parts *parts, size_t page)
+{
+    struct wb_webdb_links *walk;
+
+    assert_int_equal(wb_webdb_links_to(webdb, parts->pages[page].url, &walk), 0);
+    for (size_t i = 0; i < parts->in_count; i++) {
+        if (parts->in[i].owner == page)
+            expect_link(walk, parts, &parts->in[i], true);
+    }
+    expect_end(walk);
+}
+
+static void expect_links_from(struct wb_webdb *webdb, const struct parts *parts, size_t entry)
+{
+    struct wb_webdb_links *walk;
+    uint64_t content = content_of_entry(parts, entry);
+
+    assert_int_equal(wb_webdb_links_from(webdb, parts->contents[entry].md5, &walk), 0);
+    for (size_t i = 0; i < parts->out_count; i++) {
+        if (parts->out[i].owner == content)
+            expect_link(walk, parts, &parts->out[i], false);
+    }
+    expect_end(walk);
+}
+
+static void expect_get_page(struct wb_webdb *webdb, const struct wb_webdb_page *expected)
+{
+    struct wb_webdb_page page;
+    int err = wb_webdb_get_page(webdb, expected->url, &page);
+
+    assert_int_equal(err, is_target(expected) ? WB_E_NOTFOUND : 0);
+    if (err == 0)
+        expect_page(&page, expected);
+    else
+        assert_null(page.url.ptr);
+}
+
+static void expect_everything(struct wb_webdb *webdb, const struct parts *parts)
+{
+    struct wb_webdb_count count;
+
+    expect_all_pages(webdb, parts);
+    expect_pages_by_md5(webdb, parts);
+    expect_all_links(webdb, parts);
+    size_t step = 1 + parts->page_count / 300;
+    for (size_t i = 0; i < parts->page_count; i += step) {
+        expect_get_page(webdb, &parts->pages[i]);
+        expect_links_to(webdb, parts, i);
+        expect_pages_of(webdb, parts, parts->pages[i].md5);
+    }
+    for (size_t i = 0; i < parts->content_count; i += step)
+        expect_links_from(webdb, parts, i);
+    for (size_t i = 0; i < parts->site_count; i++)
+        expect_site(webdb, parts, &parts->sites[i]);
+    wb_webdb_count(webdb, &count);
+    assert_true(count.pages == parts->manifest.count.pages && count.fetched == parts->manifest.count.fetched);
+    assert_true(count.links == parts->in_count && count.contents == parts->manifest.count.contents && count.sites == parts->site_count);
+}
+
+/* ---- tests ---------------------------------------------------------------------------------------------------- */
+
+static void test_model(void **state)
+{
+    uint64_t chance = test_seed();
+    const struct {
+        size_t pages, links, piece, block;
+        unsigned sites;
+    } sizes[] = {{0, 0, 0, 0, 1}, {1, 0, 0, 0, 1}, {2, 5, 0, 0, 1}, {40, 300, 1, 300, 3}, {400, 5000, 7, 0, 20}, {5000, 60000, 0, 16 << 10, 40}};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(sizes); i++) {
+        struct parts parts;
+        struct wb_webdb *webdb;
+        const char *dir = new_dir();
+        make_parts(&chance, sizes[i].pages, sizes[i].sites, sizes[i].links, &parts);
+        parts.piece_items = sizes[i].piece;
+        parts.block_bytes = sizes[i].block;
+        write_parts(dir, 1, &parts);
+        assert_int_equal(wb_webdb_open(dir, &webdb), 0);
+        expect_everything(webdb, &parts);
+        wb_webdb_close(webdb);
+        free_parts(&parts);
+    }
+}
+
+static void test_unknown(void **state)
+{
+    const char *dir = new_dir();
+    uint64_t chance = test_seed();
+    struct parts parts;
+    struct wb_webdb *webdb;
+    struct wb_webdb_page page;
+    struct wb_webdb_site site;
+    struct wb_webdb_pages *pages;
+    struct wb_webdb_links *links;
+    const uint8_t md5[WB_EDIT_MD5_BYTES] = {1, 2, 3};
+
+    (void)state;
+    assert_int_equal(wb_webdb_open(dir, &webdb), WB_E_NOTFOUND);
+    assert_null(webdb);
+    make_parts(&chance, 50, 4, 200, &parts);
+    write_parts(dir, 1, &parts);
+    assert_int_equal(wb_webdb_open(dir, &webdb), 0);
+    assert_int_equal(wb_webdb_get_page(webdb, WB_SLICE_LIT("http://nobody.example/"), &page), WB_E_NOTFOUND);
+    assert_non_null(strstr(wb_error_message(), "http://nobody.example/"));
+    assert_int_equal(wb_webdb_get_page(webdb, WB_SLICE_LIT("no url"), &page), WB_E_INVALID);
+    assert_int_equal(wb_webdb_get_page(webdb, WB_SLICE_LIT("mailto:x@example.org"), &page), WB_E_INVALID);
+    assert_int_equal(wb_webdb_get_site(webdb, WB_SLICE_LIT("nobody.example"), &site), WB_E_NOTFOUND);
+    assert_int_equal(wb_webdb_get_site(webdb, WB_SLICE_LIT(""), &site), WB_E_INVALID);
+    assert_int_equal(wb_webdb_pages_of_site(webdb, WB_SLICE_LIT("a/b"), &pages), WB_E_INVALID);
+    assert_null(pages);
+    assert_int_equal(wb_webdb_pages_of_site(webdb, WB_SLICE_LIT("nobody.example"), &pages), 0);
+    assert_int_equal(wb_webdb_pages_next(pages, &page), 0);
+    wb_webdb_pages_close(pages);
+    expect_pages_of(webdb, &parts, md5);
+    assert_int_equal(wb_webdb_links_from(webdb, md5, &links), 0);
+    expect_end(links);
+    assert_int_equal(wb_webdb_links_to(webdb, WB_SLICE_LIT("http://nobody.example/"), &links), 0);
+    expect_end(links);
+    assert_int_equal(wb_webdb_links_to(webdb, WB_SLICE_LIT("no url"), &links), WB_E_INVALID);
+    assert_null(links);
+    wb_webdb_close(webdb);
+    free_parts(&parts);
+}
+
+/* Other spellings of a URL are the same page. */
+static void test_spellings(void **state)
+{
+    const char *dir = new_dir();
+    struct parts parts;
+    struct wb_webdb *webdb;
+    struct wb_webdb_page page;
+    uint64_t chance = 5;
+
+    (void)state;
+    make_parts(&chance, 1, 1, 0, &parts);
+    parts.pages[0].flags = 0;
+    parts.manifest.count.pages = 1;
+    wb_free((void *)(uintptr_t)parts.pages[0].url.ptr);
+    wb_free((void *)(uintptr_t)parts.pages[0].surt.ptr);
+    set_url(&parts.pages[0], "https://Example.org/x/");
+    write_parts(dir, 1, &parts);
+    assert_int_equal(wb_webdb_open(dir, &webdb), 0);
+    const char *spellings[] = {"https://Example.org/x/", "http://example.org/x", "https://EXAMPLE.org:443/./x#part"};
+    for (size_t i = 0; i < COUNT(spellings); i++) {
+        assert_int_equal(wb_webdb_get_page(webdb, wb_slice_str(spellings[i]), &page), 0);
+        expect_slice(page.url, WB_SLICE_LIT("https://Example.org/x/"));
+        expect_slice(page.surt, WB_SLICE_LIT("org,example)/x"));
+    }
+    wb_webdb_close(webdb);
+    free_parts(&parts);
+}
+
+/* Walks of all kinds at once on one handle, with single reads in between. */
+static void test_walks_at_once(void **state)
+{
+    const char *dir = new_dir();
+    uint64_t chance = test_seed();
+    struct parts parts;
+    struct wb_webdb *webdb;
+    struct wb_webdb_pages *by_url, *by_md5;
+    struct wb_webdb_links *all, *to;
+    struct wb_webdb_page page;
+    size_t row = 0, linked = 0;
+
+    (void)state;
+    make_parts(&chance, 300, 5, 4000, &parts);
+    parts.piece_items = 50;
+    write_parts(dir, 1, &parts);
+    for (size_t i = 0; i < parts.page_count; i++) /* the one with most links */
+        linked = parts.degrees[i] > parts.degrees[linked] ? i : linked;
+    size_t first = 0;
+    while (parts.in[first].owner != linked)
+        first++;
+    assert_int_equal(wb_webdb_open(dir, &webdb), 0);
+    assert_int_equal(wb_webdb_pages(webdb, &by_url), 0);
+    assert_int_equal(wb_webdb_pages_by_md5(webdb, &by_md5), 0);
+    assert_int_equal(wb_webdb_links(webdb, &all), 0);
+    assert_int_equal(wb_webdb_links_to(webdb, parts.pages[linked].url, &to), 0);
+    for (size_t i = 0; i < 100; i++) {
+        for (; is_target(&parts.pages[row]); row++)
+            ;
+        assert_int_equal(wb_webdb_pages_next(by_url, &page), 1);
+        expect_page(&page, &parts.pages[row++]);
+        expect_get_page(webdb, &parts.pages[(i * 7) % parts.page_count]);
+        assert_int_equal(wb_webdb_pages_next(by_md5, &page), 1);
+        expect_page(&page, &parts.pages[wb_get64_be(parts.contents[i].page)]);
+        expect_link(all, &parts, &parts.in[i], true);
+        expect_links_to(webdb, &parts, (i * 3) % parts.page_count);
+        expect_link(to, &parts, &parts.in[first + i], true);
+        expect_links_from(webdb, &parts, i);
+    }
+    wb_webdb_pages_close(by_url);
+    wb_webdb_pages_close(by_md5);
+    wb_webdb_links_close(all);
+    wb_webdb_links_close(to);
+    wb_webdb_close(webdb);
+    free_parts(&parts);
+}
+
+/* Rows so large that few fit at once when pages are read by MD5. */
+static void test_large_rows(void **state)
+{
+    const char *dir = new_dir();
+    uint64_t chance = test_seed();
+    struct parts parts;
+    struct wb_webdb *webdb;
+    static char etag[64 << 10];
+
+    (void)state;
+    make_parts(&chance, 600, 5, 0, &parts);
+    memset(etag, 'e', sizeof etag);
+    for (size_t i = 0; i < parts.page_count; i++) {
+        if (parts.pages[i].has_content && i % 10)
+            parts.pages[i].etag = wb_slice(etag, i % 7 ? 30000 : sizeof etag);
+    }
+    write_parts(dir, 1, &parts);
+    assert_int_equal(wb_webdb_open(dir, &webdb), 0);
+    expect_pages_by_md5(webdb, &parts);
+    wb_webdb_close(webdb);
+    free_parts(&parts);
+}
+
+/* The newest one is opened; a reader keeps what it opened when that is removed. */
+static void test_generations(void **state)
+{
+    const char *dir = new_dir();
+    uint64_t chance = test_seed();
+    struct parts old, young;
+    struct wb_webdb *reader, *later;
+
+    (void)state;
+    make_parts(&chance, 100, 4, 500, &old);
+    make_parts(&chance, 90, 4, 400, &young);
+    write_parts(dir, 9, &old);
+    assert_int_equal(wb_webdb_open(dir, &reader), 0);
+    write_parts(dir, 10, &young);
+    char *path = wb_generation_path(dir, 9);
+    assert_int_equal(wb_generation_remove(path), 0);
+    wb_free(path);
+    assert_int_equal(wb_webdb_open(dir, &later), 0);
+    expect_everything(reader, &old);
+    expect_everything(later, &young);
+    wb_webdb_close(reader);
+    wb_webdb_close(later);
+    free_parts(&old);
+    free_parts(&young);
+}
+
+static void test_missing_file(void **state)
+{
+    const char *dir = new_dir();
+    uint64_t chance = 1;
+    struct parts parts;
+    struct wb_webdb *webdb;
+
+    (void)state;
+    make_parts(&chance, 20, 2, 50, &parts);
+    write_parts(dir, 1, &parts);
+    char *generation = wb_generation_path(dir, 1), *path = wb_path_join(generation, WB_DEGREES_FILE);
+    assert_int_equal(wb_path_unlink(path), 0);
+    assert_int_equal(wb_webdb_open(dir, &webdb), WB_E_CORRUPT);
+    assert_null(webdb);
+    assert_non_null(strstr(wb_error_message(), WB_DEGREES_FILE));
+    parts.degree_count--; /* there, and of another size */
+    write_parts(dir, 1, &parts);
+    assert_int_equal(wb_webdb_open(dir, &webdb), WB_E_CORRUPT);
+    wb_free(generation);
+    wb_free(path);
+    free_parts(&parts);
+}
+
+/* ---- one that is replaced all the time ------------------------------------------------------------------------------ */
+
+/* Publishes generations of the same files as fast as it can, and removes the ones before. */
+static void publish_for_ever(void *context, int to)
+{
+    static const char *const names[] = {WB_PAGES_FILE,   WB_CONTENTS_FILE, WB_OUTLINKS_FILE, WB_INLINKS_FILE,
+                                        WB_DEGREES_FILE, WB_SITES_FILE,    WB_MANIFEST_FILE};
+    const char *dir = context;
+    char *fresh = wb_path_join(dir, WB_WEBDB_DIR "/new-1");
+
+    (void)to;
+    for (uint32_t number = 1;; number++) {
+        char *old = wb_generation_path(dir, number), *next = wb_generation_path(dir, number + 1);
+        must(wb_path_mkdirs(fresh) == 0);
+        for (size_t i = 0; i < COUNT(names); i++) {
+            char *from = wb_path_join(old, names[i]), *name = wb_path_join(fresh, names[i]);
+            must(link(from, name) == 0);
+            wb_free(from);
+            wb_free(name);
+        }
+        must(wb_path_rename(fresh, next) == 0);
+        must(wb_generation_remove(old) == 0);
+        wb_free(old);
+        wb_free(next);
+    }
+}
+
+static void test_replaced_meanwhile(void **state)
+{
+    const char *dir = new_dir();
+    uint64_t chance = 1;
+    struct parts parts;
+    struct wb_webdb *webdb;
+
+    (void)state;
+    make_parts(&chance, 20, 2, 50, &parts);
+    write_parts(dir, 1, &parts);
+    struct child child = start_child(publish_for_ever, (void *)(uintptr_t)dir);
+    for (int i = 0; i < 300; i++) {
+        assert_int_equal(wb_webdb_open(dir, &webdb), 0);
+        expect_get_page(webdb, &parts.pages[i % 20]);
+        wb_webdb_close(webdb);
+    }
+    uint32_t newest;
+    assert_int_equal(wb_generation_newest(dir, &newest), 0);
+    assert_true(newest > 1); /* it did happen */
+    kill_child(&child, 0);
+    free_parts(&parts);
+}
+
+/* ---- faults and damage ------------------------------------------------------------------------------------------------ */
+
+/* Opens a walk with `call`, which sets pages or links, and goes to its end or to the first error. */
+static int opened;
+#define WALK_PAGES(call) (opened = (call), walk_pages(opened, pages))
+#define WALK_LINKS(call) (opened = (call), walk_links(opened, links))
+
+static int walk_pages(int err, struct wb_webdb_pages *pages)
+{
+    struct wb_webdb_page page;
+    int more = err;
+
+    if (err == 0) {
+        while ((more = wb_webdb_pages_next(pages, &page)) == 1)
+            assert_true(page.url.len > 0 && !is_target(&page));
+    }
+    wb_webdb_pages_close(pages);
+    return more;
+}
+
+static int walk_links(int err, struct wb_webdb_links *links)
+{
+    struct wb_webdb_link link;
+    int more = err;
+
+    if (err == 0) {
+        while ((more = wb_webdb_links_next(links, &link)) == 1)
+            assert_true(link.to.len > 0 && link.anchor.len <= 255);
+    }
+    wb_webdb_links_close(links);
+    return more;
+}
+
+/* Everything once, in a generation that has `linked`; what failed first is returned. */
+static int read_everything(const char *dir, const struct wb_webdb_page *linked)
+{
+    struct wb_webdb *webdb = NULL;
+    struct wb_webdb_pages *pages;
+    struct wb_webdb_links *links;
+    struct wb_webdb_page page;
+    struct wb_webdb_site site;
+    int err = wb_webdb_open(dir, &webdb);
+
+    if (err == 0)
+        err = wb_webdb_get_page(webdb, linked->url, &page);
+    if (err == 0)
+        err = wb_webdb_get_site(webdb, WB_SLICE_LIT("www1.example"), &site);
+    if (err == 0)
+        err = WALK_PAGES(wb_webdb_pages(webdb, &pages));
+    if (err == 0)
+        err = WALK_PAGES(wb_webdb_pages_by_md5(webdb, &pages));
+    if (err == 0)
+        err = WALK_PAGES(wb_webdb_get_pages(webdb, linked->md5, &pages));
+    if (err == 0)
+        err = WALK_PAGES(wb_webdb_pages_of_site(webdb, WB_SLICE_LIT("www1.example"), &pages));
+    if (err == 0)
+        err = WALK_LINKS(wb_webdb_links(webdb, &links));
+    if (err == 0)
+        err = WALK_LINKS(wb_webdb_links_to(webdb, linked->url, &links));
+    if (err == 0)
+        err = WALK_LINKS(wb_webdb_links_from(webdb, linked->md5, &links));
+    wb_webdb_close(webdb);
+    return err;
+}
+
+/* A generation, and a page of it that has content and links on both sides. */
+static const struct wb_webdb_page *make_linked(const char *dir, struct parts *parts)
+{
+    uint64_t chance = 99;
+
+    make_parts(&chance, 80, 4, 900, parts);
+    write_parts(dir, 1, parts);
+    for (size_t i = 0; i < parts->out_count; i++) {
+        const struct wb_webdb_page *page = &parts->pages[wb_get64_be(parts->contents[parts->out[i].owner].page)];
+        if (page->inlinks > 2)
+            return page;
+    }
+    fail();
+    return NULL;
+}
+
+static void test_faults(void **state)
+{
+    const char *dir = new_dir();
+    struct parts parts;
+    const struct wb_webdb_page *linked = make_linked(dir, &parts);
+
+    (void)state;
+    for (uint64_t nth = 1;; nth++) {
+        wb_fault_arm(WB_FAULT_ANY, nth, EIO);
+        int err = read_everything(dir, linked);
+        bool struck = wb_fault_struck();
+        wb_fault_disarm();
+        assert_int_equal(err < 0, struck);
+        if (!struck)
+            break;
+        assert_true(nth < 100000);
+    }
+    free_parts(&parts);
+}
+
+/* Bytes of tables and columns changed: what is read is right, or an error; columns are trusted, but never followed out of bounds. */
+static void test_damage(void **state)
+{
+    static const char *const names[] = {WB_PAGES_FILE, WB_CONTENTS_FILE, WB_OUTLINKS_FILE, WB_INLINKS_FILE, WB_DEGREES_FILE, WB_SITES_FILE};
+    const char *dir = new_dir();
+    struct parts parts;
+    const struct wb_webdb_page *linked = make_linked(dir, &parts);
+    char *generation = wb_generation_path(dir, 1);
+    uint64_t chance = test_seed();
+    unsigned noticed = 0;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(names); i++) {
+        char *path = wb_path_join(generation, names[i]);
+        struct wb_buf whole = WB_BUF_INIT;
+        assert_int_equal(wb_path_read(path, 1 << 24, &whole), 0);
+        for (int n = 0; n < 60; n++) {
+            uint64_t at = chance_below(&chance, whole.len);
+            uint8_t mask = (uint8_t)(1u << chance_below(&chance, 8));
+            change_byte(path, at, mask);
+            int err = read_everything(dir, linked);
+            assert_true(err == 0 || err == WB_E_CORRUPT || err == WB_E_NEWER || err == WB_E_NOTFOUND);
+            noticed += err < 0;
+            change_byte(path, at, mask);
+        }
+        wb_buf_release(&whole);
+        wb_free(path);
+    }
+    assert_int_equal(read_everything(dir, linked), 0);
+    assert_true(noticed > 100);
+    wb_free(generation);
+    free_parts(&parts);
+}
+
+/* Files that are whole and do not agree: numbers that lead nowhere. */
+static void test_disagreement(void **state)
+{
+    const char *dir = new_dir();
+    struct parts parts;
+    struct wb_webdb *webdb;
+    struct wb_webdb_pages *pages;
+    struct wb_webdb_links *links;
+    uint64_t chance = 7;
+
+    (void)state;
+    make_parts(&chance, 80, 4, 900, &parts);
+    parts.out[parts.out_count - 1].number = parts.page_count;
+    parts.in[parts.in_count - 1].number = parts.content_count;
+    wb_put64_be(parts.contents[parts.content_count - 1].page, UINT64_MAX);
+    write_parts(dir, 1, &parts);
+    assert_int_equal(wb_webdb_open(dir, &webdb), 0);
+    assert_int_equal(WALK_LINKS(wb_webdb_links(webdb, &links)), WB_E_CORRUPT);
+    assert_non_null(strstr(wb_error_message(), WB_INLINKS_FILE));
+    const uint8_t *md5 = parts.contents[parts.out[parts.out_count - 1].owner].md5;
+    assert_int_equal(WALK_LINKS(wb_webdb_links_from(webdb, md5, &links)), WB_E_CORRUPT);
+    assert_non_null(strstr(wb_error_message(), WB_OUTLINKS_FILE));
+    assert_int_equal(WALK_PAGES(wb_webdb_pages_by_md5(webdb, &pages)), WB_E_CORRUPT);
+    wb_webdb_close(webdb);
+    free_parts(&parts);
+
+    make_parts(&chance, 80, 4, 900, &parts);
+    parts.contents[3].page[7] ^= 1; /* another page */
+    write_parts(dir, 2, &parts);
+    assert_int_equal(wb_webdb_open(dir, &webdb), 0);
+    assert_int_equal(WALK_PAGES(wb_webdb_pages_by_md5(webdb, &pages)), WB_E_CORRUPT);
+    wb_webdb_close(webdb);
+    parts.contents[3].page[7] ^= 1;
+    parts.piece_items = 5;
+    parts.skip_piece = true;
+    write_parts(dir, 3, &parts);
+    assert_int_equal(wb_webdb_open(dir, &webdb), 0);
+    assert_int_equal(WALK_LINKS(wb_webdb_links(webdb, &links)), WB_E_CORRUPT);
+    wb_webdb_close(webdb);
+    free_parts(&parts);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_model),          cmocka_unit_test(test_unknown),      cmocka_unit_test(test_spellings),
+        cmocka_unit_test(test_walks_at_once),  cmocka_unit_test(test_large_rows),   cmocka_unit_test(test_generations),
+        cmocka_unit_test(test_missing_file),   cmocka_unit_test(test_replaced_meanwhile), cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_damage),         cmocka_unit_test(test_disagreement),
+    };
+
+    return cmocka_run_group_tests(tests, make_root, remove_root);
+}
