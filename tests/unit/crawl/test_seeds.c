@@ -50,17 +50,46 @@ static void test_lines(void **state)
     wb_seeds_release(&list);
 }
 
+static void test_classes(void **state)
+{
+    struct wb_seed_list list = {0};
+
+    (void)state;
+    assert_int_equal(line(&list, "class news fetches=500 delay=2 min=10m max=1.5d # often"), 0);
+    assert_int_equal(line(&list, "class plain priority=3"), 0);
+    assert_int_equal(list.class_count, 2);
+    assert_slice(list.site_classes[0].name, "news");
+    assert_int_equal(list.site_classes[0].fetches, 500);
+    assert_int_equal(list.site_classes[0].delay_ms, 2000);
+    assert_int_equal(list.site_classes[0].min_ms, 600000);
+    assert_int_equal(list.site_classes[0].max_ms, 36 * 3600 * 1000);
+    assert_int_equal(list.site_classes[1].fetches, -1);
+    assert_int_equal(list.site_classes[1].delay_ms, -1);
+    assert_int_equal(list.site_classes[1].min_ms, 0);
+    /* A class that is told of again gets the new meaning. */
+    assert_int_equal(line(&list, "class news min=90 max=2h delay=7"), 0);
+    assert_int_equal(list.class_count, 2);
+    assert_true(list.site_classes[0].fetches == -1 && list.site_classes[0].min_ms == 90000 && list.site_classes[0].max_ms == 7200000);
+    assert_int_equal(line(&list, "https://n.example/ class=news"), 0);
+    assert_int_equal(list.plans[0].delay_ms, 7000);
+    assert_slice(list.plans[0].class_name, "news");
+    wb_seeds_release(&list);
+}
+
 static void test_nonsense(void **state)
 {
     static const char *const lines[] = {"ftp://a.example/", "http://", "http://a b", "https://a.example/ delay=x", "https://a.example/ class=nobody",
                                         "https://a.example/ colour=red", "https://a.example/ word", "class", "class x delay=-1",
-                                        "https://a.example/ priority=5000", "https://a.example/ budget=-5"};
+                                        "https://a.example/ priority=5000", "https://a.example/ budget=-5",
+                                        "class x min=1y", "class x max=", "class x min=-1m", "class x fetches=many", "class x fetches=-1", "class x min=2d max=1d",
+                                        "class x delay=1m", "https://a.example/ fetches=5", "https://a.example/ min=1h"};
     struct wb_seed_list list = {0};
 
     (void)state;
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
         assert_int_equal(line(&list, lines[i]), WB_E_INVALID);
     assert_int_equal(list.count, 0);
+    assert_int_equal(list.class_count, 0);
     wb_seeds_release(&list);
 }
 
@@ -95,7 +124,7 @@ static void test_scope(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_lines), cmocka_unit_test(test_nonsense), cmocka_unit_test(test_scope)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_lines), cmocka_unit_test(test_classes), cmocka_unit_test(test_nonsense), cmocka_unit_test(test_scope)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
