@@ -37,7 +37,8 @@ static int write_run(struct wb_chunk *chunk, struct wb_run *run_out)
         err = wb_nameless_open(chunk->sorter->dir, &chunk->file);
     if (err < 0)
         return err;
-    err = wb_run_writer_init(&writer, &chunk->file, chunk->file_bytes, chunk->sorter->block_bytes);
+    err = wb_run_writer_init(&writer, &chunk->file, chunk->file_bytes, chunk->sorter->block_bytes,
+                             wb_sorter_packs(chunk->sorter));
     for (size_t i = 0; i < chunk->count && err == 0; i++) {
         if (i + AHEAD < chunk->count) {
             __builtin_prefetch(chunk->memory + entries[i + AHEAD].at);
@@ -176,6 +177,7 @@ void wb_sorter_close(struct wb_sorter *sorter)
         return;
     if (sorter->pool)
         wb_pool_wait(sorter->pool);
+    wb_pump_stop(&sorter->pump);
     wb_loser_release(&sorter->tree);
     if (sorter->readers_ready)
         wb_run_readers_release(&sorter->readers);
@@ -384,27 +386,21 @@ int wb_sorter_sort(struct wb_sorter *sorter)
         err = failed(sorter);
     if (err == 0)
         err = sorter->spilling ? merge_disk(sorter) : merge_memory(sorter);
+    if (err == 0)
+        err = wb_pump_start(&sorter->pump, &sorter->tree, sorter->block_bytes, sorter->pool != NULL);
     return fail_sorter(sorter, err);
 }
 
 int wb_sorter_next(struct wb_sorter *sorter, struct wb_record *record_out)
 {
-    const struct wb_input *input;
-    size_t shared;
     int more;
 
     *record_out = (struct wb_record){0};
     WB_CHECK(sorter->sorted);
     if (sorter->error.code)
         return wb_error_restore(&sorter->error);
-    more = wb_loser_next(&sorter->tree, &input, &shared);
-    if (more < 0)
-        return fail_sorter(sorter, more);
-    if (more) {
-        record_out->key = input->key;
-        record_out->value = input->value;
-    }
-    return more;
+    more = wb_pump_take(&sorter->pump, record_out);
+    return more < 0 ? fail_sorter(sorter, more) : more;
 }
 
 void wb_sorter_stat(const struct wb_sorter *sorter, struct wb_sorter_stat *stat_out)

@@ -3,7 +3,7 @@
  *
  *   add -> chunk -> sorted -> run on disk ...        sorter.c, sorter_sort.c, sorter_run.c
  *                                runs -> fewer runs   sorter_pass.c
- *                      inputs -> loser tree -> next   sorter_input.c, sorter_merge.c
+ *              inputs -> loser tree -> pump -> next   sorter_input.c, sorter_merge.c, sorter_pump.c
  *
  * A chunk is one piece of memory: records grow from its begin, entries from its end.
  */
@@ -77,14 +77,14 @@ struct wb_run {
 
 struct wb_run_writer {
     size_t block_bytes;
-    ZSTD_CCtx *zstd;
+    ZSTD_CCtx *zstd; /* NULL: blocks stay as they are */
     struct wb_run run;
     struct wb_buf raw, pending; /* of the block being filled; blocks to be written */
 };
 
 /* Memory that a writer takes, besides records that it is given. */
 size_t wb_run_writer_cost(size_t block_bytes);
-int wb_run_writer_init(struct wb_run_writer *writer, const struct wb_file *file, uint64_t offset, size_t block_bytes);
+int wb_run_writer_init(struct wb_run_writer *writer, const struct wb_file *file, uint64_t offset, size_t block_bytes, bool pack);
 
 /* shared: bytes that the key has in common with the one before it in this run. */
 int wb_run_writer_add(struct wb_run_writer *writer, struct wb_slice key, size_t shared, struct wb_slice value);
@@ -146,6 +146,42 @@ void wb_loser_release(struct wb_loser *tree);
 /* 1 with the next record and what its key shares with the one before; 0 at the end. */
 int wb_loser_next(struct wb_loser *tree, const struct wb_input **record_out, size_t *shared_out);
 
+/* ---- merging ahead -------------------------------------------------------------------------------------------- */
+
+enum { PUMP_BATCHES = 3 };
+
+struct wb_pump_batch {
+    char *bytes;
+    size_t used, taken;
+    const struct wb_input *large; /* instead of bytes */
+    struct wb_error_copy error;   /* that came behind the last record */
+    bool full, last;              /* under the lock */
+};
+
+struct wb_pump {
+    struct wb_loser *tree;
+    size_t batch_bytes;
+    bool threaded;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool stopping;
+    struct wb_pump_batch batches[PUMP_BATCHES];
+    const struct wb_input *waiting; /* a record for which the batch had no room */
+    unsigned taking;
+    bool taken_any;
+};
+
+size_t wb_pump_cost(size_t block_bytes);
+size_t wb_pump_batch_bytes(size_t block_bytes);
+
+/* The tree stays the caller's, and must not be touched before wb_pump_stop(). */
+int wb_pump_start(struct wb_pump *pump, struct wb_loser *tree, size_t block_bytes, bool thread);
+void wb_pump_stop(struct wb_pump *pump);
+
+/* As wb_sorter_next(). */
+int wb_pump_take(struct wb_pump *pump, struct wb_record *record_out);
+
 /* ---- the sorter -------------------------------------------------------------------------------------------- */
 
 enum wb_chunk_state { CHUNK_FREE, CHUNK_FILLING, CHUNK_BUSY, CHUNK_SORTED };
@@ -178,6 +214,7 @@ struct wb_sorter {
     struct wb_run_readers readers;
     bool readers_ready;
     struct wb_loser tree;
+    struct wb_pump pump;
     bool sorted;
     struct wb_sorter_stat stat;
 };
@@ -186,6 +223,9 @@ static inline struct wb_entry *wb_chunk_entries(const struct wb_chunk *chunk)
 {
     return (struct wb_entry *)(void *)(chunk->memory + chunk->sorter->chunk_bytes) - chunk->count;
 }
+
+/* Whether the next run is packed: see sorter_run.c. Not under the lock. */
+bool wb_sorter_packs(struct wb_sorter *sorter);
 
 /* Makes runs fewer until what is left can be merged at once, and begins that. */
 int wb_sorter_merge_runs(struct wb_sorter *sorter);

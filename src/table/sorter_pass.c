@@ -21,10 +21,11 @@ static struct wb_run *runs_of(const struct wb_sorter *sorter, size_t *count_out)
     return (struct wb_run *)(void *)sorter->runs.ptr;
 }
 
-/* Memory for inputs, beside what a merge that writes needs. */
+/* Memory for inputs, beside what a merge that writes needs, or one that is taken from. */
 static size_t input_budget(const struct wb_sorter *sorter)
 {
-    size_t taken = wb_run_writer_cost(sorter->block_bytes) + sorter->readers.zstd_count * READER_ZSTD_BYTES;
+    size_t writer = wb_run_writer_cost(sorter->block_bytes), pump = wb_pump_cost(sorter->block_bytes);
+    size_t taken = (writer > pump ? writer : pump) + sorter->readers.zstd_count * READER_ZSTD_BYTES;
 
     return sorter->memory_bytes > 2 * taken ? sorter->memory_bytes - taken : sorter->memory_bytes / 2;
 }
@@ -71,7 +72,7 @@ static int write_merged(struct wb_sorter *sorter, struct wb_loser *tree, struct 
         err = wb_nameless_open(sorter->dir, &sorter->merged);
     if (err < 0)
         return err;
-    err = wb_run_writer_init(&writer, &sorter->merged, sorter->merged_bytes, sorter->block_bytes);
+    err = wb_run_writer_init(&writer, &sorter->merged, sorter->merged_bytes, sorter->block_bytes, wb_sorter_packs(sorter));
     while (err == 0 && (more = wb_loser_next(tree, &record, &shared)) != 0)
         err = more < 0 ? more : wb_run_writer_add(&writer, record->key, shared, record->value);
     if (err == 0)

@@ -1,6 +1,10 @@
 /*
- * sorter_run.c - writes a run: sorted records, front-coded, packed lightly, appended to a temporary file. It never holds more
- * than a few blocks: a record larger than a block goes to disk from where it lies.
+ * sorter_run.c - writes a run: sorted records, front-coded, appended to a temporary file. It never holds more than a few
+ * blocks: a record larger than a block goes to disk from where it lies.
+ *
+ * The first runs are not packed: front coding alone halves link records, the system's cache takes what is left, and zstd at
+ * its fastest costs half as much again as all the rest of the sort (docs/design/0010-tables.md). Past PLAIN_TIMES the memory
+ * setting they are: so much will have to go to the disk and come back, and the disk is the slower one then.
  */
 #include "base/check.h"
 #include "base/hash.h"
@@ -9,6 +13,7 @@
 
 enum {
     RUN_LEVEL = 1,          /* of zstd */
+    PLAIN_TIMES = 4,
     PENDING_BLOCKS = 4,     /* written at once */
     RUN_ZSTD_BYTES = 300 << 10, /* of a context at this level, for blocks of up to 64 KiB */
 };
@@ -23,16 +28,26 @@ uint32_t wb_run_large_check(struct wb_slice before, struct wb_slice value)
     return (uint32_t)wb_table_block_salt(wb_hash64(before.ptr, before.len), wb_hash64(value.ptr, value.len));
 }
 
-int wb_run_writer_init(struct wb_run_writer *writer, const struct wb_file *file, uint64_t offset, size_t block_bytes)
+bool wb_sorter_packs(struct wb_sorter *sorter)
+{
+    pthread_mutex_lock(&sorter->lock);
+    bool packs = sorter->stat.run_bytes / PLAIN_TIMES > sorter->memory_bytes;
+    pthread_mutex_unlock(&sorter->lock);
+    return packs;
+}
+
+int wb_run_writer_init(struct wb_run_writer *writer, const struct wb_file *file, uint64_t offset, size_t block_bytes, bool pack)
 {
     int err = 0;
 
     *writer = (struct wb_run_writer){.block_bytes = block_bytes, .run = {.file = file, .offset = offset}};
-    writer->zstd = ZSTD_createCCtx();
-    if (!writer->zstd)
-        return wb_fail_nomem();
-    WB_CHECK(!ZSTD_isError(ZSTD_CCtx_setParameter(writer->zstd, ZSTD_c_compressionLevel, RUN_LEVEL)));
-    WB_CHECK(!ZSTD_isError(ZSTD_CCtx_setParameter(writer->zstd, ZSTD_c_contentSizeFlag, 0)));
+    if (pack) {
+        writer->zstd = ZSTD_createCCtx();
+        if (!writer->zstd)
+            return wb_fail_nomem();
+        WB_CHECK(!ZSTD_isError(ZSTD_CCtx_setParameter(writer->zstd, ZSTD_c_compressionLevel, RUN_LEVEL)));
+        WB_CHECK(!ZSTD_isError(ZSTD_CCtx_setParameter(writer->zstd, ZSTD_c_contentSizeFlag, 0)));
+    }
     err = wb_buf_reserve(&writer->raw, block_bytes);
     if (err == 0)
         err = wb_buf_reserve(&writer->pending, (PENDING_BLOCKS + 1) * (RUN_HEAD_BYTES + ZSTD_compressBound(block_bytes)));
@@ -84,11 +99,11 @@ static int pack_block(struct wb_run_writer *writer)
     if (err < 0)
         return err;
     char *head = writer->pending.ptr + writer->pending.len, *stored = head + RUN_HEAD_BYTES;
-    size_t size = ZSTD_compress2(writer->zstd, stored, bound, writer->raw.ptr, writer->raw.len);
+    size_t size = writer->zstd ? ZSTD_compress2(writer->zstd, stored, bound, writer->raw.ptr, writer->raw.len) : SIZE_MAX;
     enum wb_run_codec codec = RUN_ZSTD;
-    if (ZSTD_isError(size) && ZSTD_getErrorCode(size) == ZSTD_error_memory_allocation)
+    if (writer->zstd && ZSTD_isError(size) && ZSTD_getErrorCode(size) == ZSTD_error_memory_allocation)
         return wb_fail_nomem();
-    if (ZSTD_isError(size) || size > writer->raw.len - writer->raw.len / 16) {
+    if (size > writer->raw.len - writer->raw.len / 16) { /* errors are the largest numbers */
         memcpy(stored, writer->raw.ptr, writer->raw.len);
         size = writer->raw.len;
         codec = RUN_PLAIN;

@@ -117,6 +117,22 @@ static void test_model(void **state)
     assert_int_equal(files_in_root(), 0);
 }
 
+/* So much that later runs are packed and earlier ones are not. */
+static void test_packed(void **state)
+{
+    uint64_t chance = test_seed();
+
+    (void)state;
+    for (unsigned threads = 0; threads < 3; threads += 2) {
+        struct list list = {0};
+        add_random(&list, &chance, 40 << 20, 100);
+        struct wb_sorter_stat stat = sort_list(&list, (struct setting){4 << 20, threads});
+        assert_true(stat.run_bytes > 16 << 20);
+        assert_true(stat.run_bytes < list.bytes.len / 3 * 2);
+        list_release(&list);
+    }
+}
+
 /* So many runs in so little memory that they are merged more than once. */
 static void test_passes(void **state)
 {
@@ -217,6 +233,17 @@ static size_t heap_bytes(void)
     return info.uordblks + info.hblkhd;
 }
 
+/* Under a sanitizer the heap is not the allocator's. */
+static bool heap_is_hidden(void)
+{
+    size_t before = heap_bytes();
+    void *volatile piece = malloc(1 << 20);
+    bool hidden = heap_bytes() == before;
+
+    free(piece);
+    return hidden;
+}
+
 static atomic_bool watching;
 static size_t heap_peak;
 
@@ -268,12 +295,13 @@ static void test_memory(void **state)
     uint64_t seed = test_seed();
 
     (void)state;
-#if defined(__SANITIZE_ADDRESS__)
-    skip(); /* the heap is not the allocator's there */
-#endif
+    if (heap_is_hidden())
+        skip();
     for (size_t i = 0; i < COUNT(bounds); i++)
         for (size_t large = 0; large < 2; large++) {
-            size_t peak = sort_and_watch(bounds[i], 3 * bounds[i].memory_bytes, large ? bounds[i].memory_bytes / 10 : 50, seed + i);
+            /* With little memory so much that runs are packed, too. */
+            size_t bytes = (bounds[i].memory_bytes < 16 << 20 ? 12 : 3) * bounds[i].memory_bytes;
+            size_t peak = sort_and_watch(bounds[i], bytes, large ? bounds[i].memory_bytes / 10 : 50, seed + i);
             printf("# %zu MiB, %u threads: peak %zu KiB\n", bounds[i].memory_bytes >> 20, bounds[i].threads, peak >> 10);
             assert_true(peak > bounds[i].memory_bytes / 4); /* else nothing was watched */
             assert_true(peak <= bounds[i].memory_bytes);
@@ -283,7 +311,7 @@ static void test_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing),    cmocka_unit_test(test_model),  cmocka_unit_test(test_passes),
+        cmocka_unit_test(test_nothing),    cmocka_unit_test(test_model),  cmocka_unit_test(test_packed), cmocka_unit_test(test_passes),
         cmocka_unit_test(test_equal_keys), cmocka_unit_test(test_shapes), cmocka_unit_test(test_too_large),
         cmocka_unit_test(test_memory),
     };

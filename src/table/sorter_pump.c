@@ -1,0 +1,200 @@
+/*
+ * sorter_pump.c - merges ahead of whoever takes the records, in a thread of its own.
+ *
+ * Records are copied into a few batches that go round: EMPTY -> (filled by the thread) -> FULL -> (walked through by the
+ * taker) -> EMPTY. A record larger than a batch is not copied: it is handed out where it lies, and the thread moves on only when
+ * the taker has. Without a thread the taker merges by itself.
+ *
+ *   batch    a record after the other: bytes of key (4), bytes of value (4), key, value
+ */
+#include "base/check.h"
+#include "base/mem.h"
+#include "table/sorter.h"
+
+enum { PUMP_RECORD_HEAD = 8 };
+
+size_t wb_pump_batch_bytes(size_t block_bytes)
+{
+    return 3 * block_bytes;
+}
+
+size_t wb_pump_cost(size_t block_bytes)
+{
+    return PUMP_BATCHES * wb_pump_batch_bytes(block_bytes);
+}
+
+/* ---- filling, in the thread ------------------------------------------------------------------------- */
+
+/* False: the batch is full, the record waits. */
+static bool put_record(struct wb_pump *pump, struct wb_pump_batch *batch, const struct wb_input *record)
+{
+    size_t need = PUMP_RECORD_HEAD + record->key.len + record->value.len;
+
+    if (need > pump->batch_bytes - batch->used) {
+        if (batch->used > 0)
+            return false;
+        batch->large = record;
+        return true;
+    }
+    char *to = batch->bytes + batch->used;
+    wb_put32(to, (uint32_t)record->key.len);
+    wb_put32(to + 4, (uint32_t)record->value.len);
+    memcpy(to + PUMP_RECORD_HEAD, record->key.ptr, record->key.len);
+    if (record->value.len)
+        memcpy(to + PUMP_RECORD_HEAD + record->key.len, record->value.ptr, record->value.len);
+    batch->used += need;
+    return true;
+}
+
+/* Fills a batch; 0 when there will be no other. */
+static int fill_batch(struct wb_pump *pump, struct wb_pump_batch *batch)
+{
+    size_t shared;
+
+    batch->used = batch->taken = 0;
+    batch->large = NULL;
+    for (;;) {
+        if (!pump->waiting) {
+            int more = wb_loser_next(pump->tree, &pump->waiting, &shared);
+            if (more != 1)
+                return more;
+        }
+        if (!put_record(pump, batch, pump->waiting))
+            return 1;
+        pump->waiting = NULL;
+        if (batch->large)
+            return 1;
+    }
+}
+
+/* Until the batch is empty; false: nobody wants records any more. */
+static bool wait_empty(struct wb_pump *pump, const struct wb_pump_batch *batch)
+{
+    pthread_mutex_lock(&pump->lock);
+    while (batch->full && !pump->stopping)
+        pthread_cond_wait(&pump->changed, &pump->lock);
+    bool wanted = !pump->stopping;
+    pthread_mutex_unlock(&pump->lock);
+    return wanted;
+}
+
+static void *run_pump(void *context)
+{
+    struct wb_pump *pump = context;
+    int more = 1;
+
+    for (unsigned next = 0; more == 1; next = (next + 1) % PUMP_BATCHES) {
+        struct wb_pump_batch *batch = &pump->batches[next];
+        if (!wait_empty(pump, batch))
+            break;
+        more = fill_batch(pump, batch);
+        if (more < 0)
+            wb_error_save(more, &batch->error);
+        bool large = batch->large != NULL; /* once it is full the batch is the taker's */
+        pthread_mutex_lock(&pump->lock);
+        batch->last = more != 1;
+        batch->full = true;
+        pthread_cond_broadcast(&pump->changed);
+        pthread_mutex_unlock(&pump->lock);
+        /* The tree must not move as long as somebody looks at its record. */
+        if (large && !wait_empty(pump, batch))
+            break;
+    }
+    return NULL;
+}
+
+/* ---- taking ---------------------------------------------------------------------------------------------- */
+
+int wb_pump_start(struct wb_pump *pump, struct wb_loser *tree, size_t block_bytes, bool thread)
+{
+    *pump = (struct wb_pump){.tree = tree, .batch_bytes = wb_pump_batch_bytes(block_bytes)};
+    if (!thread || tree->count < 2)
+        return 0;
+    for (unsigned i = 0; i < PUMP_BATCHES; i++) {
+        pump->batches[i].bytes = wb_alloc(pump->batch_bytes);
+        if (!pump->batches[i].bytes)
+            return WB_E_NOMEM;
+    }
+    pthread_mutex_init(&pump->lock, NULL);
+    pthread_cond_init(&pump->changed, NULL);
+    pump->threaded = pthread_create(&pump->thread, NULL, run_pump, pump) == 0;
+    if (!pump->threaded) {
+        pthread_mutex_destroy(&pump->lock);
+        pthread_cond_destroy(&pump->changed);
+    }
+    return 0;
+}
+
+void wb_pump_stop(struct wb_pump *pump)
+{
+    if (pump->threaded) {
+        pthread_mutex_lock(&pump->lock);
+        pump->stopping = true;
+        pthread_cond_broadcast(&pump->changed);
+        pthread_mutex_unlock(&pump->lock);
+        pthread_join(pump->thread, NULL);
+        pthread_mutex_destroy(&pump->lock);
+        pthread_cond_destroy(&pump->changed);
+    }
+    for (unsigned i = 0; i < PUMP_BATCHES; i++)
+        wb_free(pump->batches[i].bytes);
+    *pump = (struct wb_pump){0};
+}
+
+static int take_merged(struct wb_pump *pump, struct wb_record *record_out)
+{
+    const struct wb_input *input;
+    size_t shared;
+    int more = wb_loser_next(pump->tree, &input, &shared);
+
+    if (more == 1)
+        *record_out = (struct wb_record){.key = input->key, .value = input->value};
+    return more;
+}
+
+/* The batch at hand is used up: gives it back and waits for the next one. False: it was the last. */
+static bool next_batch(struct wb_pump *pump)
+{
+    struct wb_pump_batch *batch = &pump->batches[pump->taking];
+
+    pthread_mutex_lock(&pump->lock);
+    if (pump->taken_any) {
+        if (batch->last) {
+            pthread_mutex_unlock(&pump->lock);
+            return false;
+        }
+        batch->full = false;
+        pthread_cond_broadcast(&pump->changed);
+        pump->taking = (pump->taking + 1) % PUMP_BATCHES;
+        batch = &pump->batches[pump->taking];
+    }
+    while (!batch->full)
+        pthread_cond_wait(&pump->changed, &pump->lock);
+    pump->taken_any = true;
+    pthread_mutex_unlock(&pump->lock);
+    return true;
+}
+
+int wb_pump_take(struct wb_pump *pump, struct wb_record *record_out)
+{
+    struct wb_pump_batch *batch = &pump->batches[pump->taking];
+
+    if (!pump->threaded)
+        return take_merged(pump, record_out);
+    while (!pump->taken_any || (batch->taken == batch->used && !batch->large)) {
+        if (!next_batch(pump))
+            return batch->error.code ? wb_error_restore(&batch->error) : 0;
+        batch = &pump->batches[pump->taking];
+    }
+    if (batch->large) {
+        *record_out = (struct wb_record){.key = batch->large->key, .value = batch->large->value};
+        batch->large = NULL;
+        return 1;
+    }
+    const char *from = batch->bytes + batch->taken;
+    uint32_t key = wb_get32(from), value = wb_get32(from + 4);
+    *record_out = (struct wb_record){.key = wb_slice(from + PUMP_RECORD_HEAD, key), .value = wb_slice(from + PUMP_RECORD_HEAD + key, value)};
+    batch->taken += PUMP_RECORD_HEAD + (size_t)key + value;
+    WB_CHECK(batch->taken <= batch->used);
+    return 1;
+}
