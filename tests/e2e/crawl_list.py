@@ -209,32 +209,32 @@ def the_next_list_supersedes_a_visit(folder):
         for n in range(1, 20):
             server.sites['s.test']['/%d' % n] = page('/fresh%d' % n, text='again %d' % n)
             server.sites['s.test']['/fresh%d' % n] = page(text='fresh %d' % n)
-        make_list(repo, *[server.url('s.test', '/%d' % n) for n in range(1, 9)])
+            server.sites['s.test']['/pushed%d' % n] = page('/found%d' % n, text='pushed %d' % n)
+            server.sites['s.test']['/found%d' % n] = page(text='found %d' % n)
+        assert ask(repo, 'generate', '--budget', 8)[-1]['urls'] == 8
         crawl(repo, server, '--delay', 0, '--max-pages', 3)
         first = asked_since(server, began)
-        assert len(first) == 3, first
+        assert len(first) >= 3, first
         began = time.time()
-        make_list(repo, server.url('s.test', '/11'), server.url('s.test', '/12'))
+        make_list(repo, server.url('s.test', '/pushed1'), server.url('s.test', '/pushed2'))
         crawl(repo, server, '--delay', 0)
         # What the first list left is left, and so is what its pages led to: webdb knows of it.
-        second = asked_since(server, began)
-        assert [p for p in second if 'fresh' not in p] == ['s.test/11', 's.test/12'], second
-        assert {'s.test/fresh11', 's.test/fresh12'} <= set(second), second
-        assert not set(first) & set(second), (first, second)
+        assert asked_since(server, began) == ['s.test' + p for p in ('/found1', '/found2', '/pushed1', '/pushed2')], asked_since(server, began)
 
 
 @test
 def a_killed_visit_is_superseded_too(folder):
     with Server({'d.test': star(20)}) as server:
         repo, began = first_crawl(folder, server)
-        make_list(repo, *[server.url('d.test', '/%d' % n) for n in range(1, 12)])
+        assert ask(repo, 'generate', '--budget', 11)[-1]['urls'] == 11
         p = start(repo, server, '--delay', 0.2, '--processes', 1)
         until(lambda: len(asked_since(server, began)) >= 3)
         kill_all(p)
         began = time.time()
-        make_list(repo, server.url('d.test', '/15'))
+        server.sites['d.test']['/pushed'] = page(text='pushed')
+        make_list(repo, server.url('d.test', '/pushed'))
         crawl(repo, server, '--delay', 0)
-        assert asked_since(server, began) == ['d.test/15'], asked_since(server, began)
+        assert asked_since(server, began) == ['d.test/pushed'], asked_since(server, began)
 
 
 @test
