@@ -1,5 +1,7 @@
-/* graph.c - names of vertices: hosts with their labels turned round, as Common Crawl writes them. */
+/* graph.c - what both ways of a graph share: names of vertices (hosts with their labels turned round, as Common Crawl writes them), and the writer. */
 #include "cli/graph.h"
+#include "base/error.h"
+#include "os/stop.h"
 
 static struct wb_slice without_port(struct wb_slice host)
 {
@@ -33,6 +35,17 @@ static bool is_address(struct wb_slice name)
     return true;
 }
 
+/* Nothing in it that would end a host in a URL. */
+static bool is_host(struct wb_slice name)
+{
+    bool address = name.len && name.ptr[0] == '[';
+
+    for (size_t i = 0; i < name.len; i++)
+        if (strchr("/\\?#@", name.ptr[i]) || (name.ptr[i] == ':' && !address))
+            return false;
+    return name.len > 0;
+}
+
 static int append_reversed(struct wb_slice name, struct wb_buf *out)
 {
     const char *end = name.ptr + name.len;
@@ -62,8 +75,31 @@ int wb_graph_url(struct wb_slice name, struct wb_buf *url_out)
 {
     if (has_scheme(name))
         return wb_buf_append_slice(url_out, name);
+    if (!is_host(name))
+        return wb_fail(WB_E_PROTO, "neither a URL nor a host name: %.*s", WB_SLICE_ARG(name));
     int err = wb_buf_append_str(url_out, "http://");
     if (err == 0)
         err = is_address(name) ? wb_buf_append_slice(url_out, name) : append_reversed(name, url_out);
     return err < 0 ? err : wb_buf_append_char(url_out, '/');
+}
+
+/* ---- writing ------------------------------------------------------------------------------------------ */
+
+static bool go_on(void *context, const char *step, uint64_t done, uint64_t total)
+{
+    (void)context, (void)step, (void)done, (void)total;
+    return !wb_stop_requested();
+}
+
+static int64_t due_as_it_is(void *context, const struct wb_webdb_page *page, const struct wb_webdb_site *site)
+{
+    (void)context, (void)site;
+    return page->next_due_ms;
+}
+
+int wb_graph_writer_open(const char *dir, size_t memory_bytes, int64_t now_ms, struct wb_webdb_writer **writer_out)
+{
+    struct wb_webdb_options options = {.memory_bytes = memory_bytes, .due = due_as_it_is, .progress = go_on, .now_ms = now_ms};
+
+    return wb_webdb_writer_open(dir, &options, writer_out);
 }

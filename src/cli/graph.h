@@ -35,7 +35,7 @@ struct wb_graph_import {
     uint64_t loose;              /* edges from or to an ID that no vertex has */
     uint64_t known;              /* vertices whose pages have a content already: their edges come from that */
     uint64_t unfinished;         /* files that could not be read to their end */
-    struct wb_webdb_merge merge;
+    struct wb_webdb_merge merge; /* of webdb */
 };
 
 /* WB_E_PROTO where nothing in the files could be read. */
@@ -44,7 +44,10 @@ int wb_graph_import(struct wb_graph_import *graph);
 /* "com,example,www:8080)/path" -> "com.example.www"; addresses as they are. The SURT's host without its port, appended. */
 int wb_graph_host(struct wb_slice surt, struct wb_buf *name_out);
 
-/* The URL of a vertex: a name with "://" is one, any other a reversed host name. Appended. */
+/* The URL of a vertex: a name with "://" is one, any other a reversed host name. Appended. WB_E_PROTO where it is neither. */
 int wb_graph_url(struct wb_slice name, struct wb_buf *url_out);
+
+/* A writer for what is loaded: it stops on a signal, and leaves alone when pages are due. */
+int wb_graph_writer_open(const char *dir, size_t memory_bytes, int64_t now_ms, struct wb_webdb_writer **writer_out);
 
 #endif

@@ -325,17 +325,10 @@ static int add_edges(struct importer *im)
 
 /* ---- the whole ------------------------------------------------------------------------------------------ */
 
-static bool go_on(void *context, const char *step, uint64_t done, uint64_t total)
-{
-    (void)context, (void)step, (void)done, (void)total;
-    return !wb_stop_requested();
-}
-
 static int read_all(struct importer *im)
 {
     struct wb_graph_import *graph = im->graph;
-    struct wb_webdb_options options = {.memory_bytes = graph->memory_bytes / 2, .progress = go_on, .now_ms = im->now_ms};
-    int err = wb_webdb_writer_open(graph->dir, &options, &im->writer);
+    int err = wb_graph_writer_open(graph->dir, graph->memory_bytes / 2, im->now_ms, &im->writer);
 
     if (err == 0)
         err = open_sorter(im, &im->by_surt);

@@ -1,6 +1,5 @@
 /* loadrow.c - reads a line of JSON or of a tab-separated table into named texts. libjansson reads the JSON. */
 #include "cli/loadrow.h"
-#include "base/check.h"
 #include "base/codec.h"
 #include "base/date.h"
 #include "base/error.h"
@@ -157,14 +156,26 @@ void wb_loadrow_release(struct wb_loadrow *row)
     *row = (struct wb_loadrow){.count = 0};
 }
 
-struct wb_slice wb_loadrow_text(const struct wb_loadrow *row, const char *name)
+static size_t find_name(const struct wb_loadrow *row, const char *name)
 {
     struct wb_slice wanted = wb_slice_str(name);
+    size_t at = 0;
 
-    for (size_t i = 0; i < row->count; i++)
-        if (wb_slice_equal(row->names[i], wanted))
-            return row->texts[i];
-    return WB_SLICE_EMPTY;
+    while (at < row->count && !wb_slice_equal(row->names[at], wanted))
+        at++;
+    return at;
+}
+
+bool wb_loadrow_has(const struct wb_loadrow *row, const char *name)
+{
+    return find_name(row, name) < row->count;
+}
+
+struct wb_slice wb_loadrow_text(const struct wb_loadrow *row, const char *name)
+{
+    size_t at = find_name(row, name);
+
+    return at < row->count ? row->texts[at] : WB_SLICE_EMPTY;
 }
 
 static int bad_field(const char *name, struct wb_slice text, const char *what)

@@ -23,6 +23,9 @@ struct wb_loadrow {
 int wb_loadrow_read(struct wb_loadrow *row, struct wb_slice line);
 void wb_loadrow_release(struct wb_loadrow *row);
 
+/* Whether there is a field of that name, empty or not. */
+bool wb_loadrow_has(const struct wb_loadrow *row, const char *name);
+
 /* The text of a name, empty where there is none. */
 struct wb_slice wb_loadrow_text(const struct wb_loadrow *row, const char *name);
 

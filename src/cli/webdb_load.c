@@ -10,10 +10,10 @@
 #include "base/date.h"
 #include "base/error.h"
 #include "cli/complaints.h"
+#include "cli/graph.h"
 #include "cli/loadrow.h"
 #include "cli/webdb_rows.h"
 #include "os/clock.h"
-#include "os/stop.h"
 #include "page/page.h"
 
 enum { VISITS_MAX = 1000 }; /* that a history is made of: more do not change an estimate */
@@ -219,7 +219,7 @@ static int take_page(void *context, struct wb_slice line)
     if (err < 0)
         return err;
     /* A file made by hand has a score and no flags: the score is meant. */
-    bool scored = page.flags & WB_PAGE_SCORED || (page.score > 0 && wb_loadrow_text(&l->row, "flags").len == 0);
+    bool scored = page.flags & WB_PAGE_SCORED || (page.score > 0 && !wb_loadrow_has(&l->row, "flags"));
     err = scored ? wb_webdb_add_page_with_score(l->writer, &page) : wb_webdb_add_page(l->writer, &page);
     l->load->page_count += err == 0;
     return err;
@@ -275,12 +275,6 @@ static int take_link(void *context, struct wb_slice line)
 
 /* ---- the whole ------------------------------------------------------------------------------------------ */
 
-static bool go_on(void *context, const char *step, uint64_t done, uint64_t total)
-{
-    (void)context, (void)step, (void)done, (void)total;
-    return !wb_stop_requested();
-}
-
 static int load_file(struct loader *l, const char *path, wb_line_take take)
 {
     int err = wb_lines_each(path, &l->complaints, take, l);
@@ -292,11 +286,10 @@ static int load_file(struct loader *l, const char *path, wb_line_take take)
 int wb_webdb_load(struct wb_webdb_load *load)
 {
     struct loader l = {.load = load, .url = WB_URL_INIT, .now_ms = wb_clock_wall_ms()};
-    struct wb_webdb_options options = {.memory_bytes = load->memory_bytes, .progress = go_on, .now_ms = l.now_ms};
 
     load->page_count = load->link_count = 0;
     load->merge = (struct wb_webdb_merge){0};
-    int err = wb_webdb_writer_open(load->dir, &options, &l.writer);
+    int err = wb_graph_writer_open(load->dir, load->memory_bytes, l.now_ms, &l.writer);
     if (err == 0 && load->pages)
         err = load_file(&l, load->pages, take_page);
     if (err == 0 && load->links)
