@@ -1,0 +1,225 @@
+/*
+ * cycle_support.h - what the tests of cycle share: a repository in a directory of its own, pages in store and webdb, sites in
+ * the dispenser, and what the journal says.
+ */
+#ifndef WB_TESTS_CYCLE_SUPPORT_H
+#define WB_TESTS_CYCLE_SUPPORT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/error.h"
+#include "crawl/dispenser.h"
+#include "cycle/cycle.h"
+#include "os/clock.h"
+#include "os/file.h"
+#include "store/store.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+#define DAY_MS 86400000ll
+
+#define ok(err) ok_at((err), #err, __FILE__, __LINE__)
+static inline int ok_at(int err, const char *what, const char *file, int line)
+{
+    if (err < 0)
+        fail_msg("%s:%d: %s: %d, %s", file, line, what, err, wb_error_message());
+    return err;
+}
+
+/* A repository; *state is its directory. */
+static inline int set_up_repository(void **state)
+{
+    char pattern[] = "/tmp/webbase-cycle-XXXXXX";
+
+    if (!mkdtemp(pattern))
+        return -1;
+    char *dir = wb_path_join(pattern, "r");
+    *state = dir;
+    return wb_store_create(dir, NULL);
+}
+
+static inline int tear_down_repository(void **state)
+{
+    char text[128];
+
+    snprintf(text, sizeof text, "rm -rf '%.*s'", (int)(strlen(*state) - 2), (char *)*state);
+    free(*state);
+    return system(text);
+}
+
+#define IN_REPOSITORY(test) cmocka_unit_test_setup_teardown(test, set_up_repository, tear_down_repository)
+
+/* ---- webdb ------------------------------------------------------------------------------------------- */
+
+/* A row with everything at rest; the md5 is that of the URL, in a way. */
+static inline struct wb_webdb_page known_page(const char *url)
+{
+    return (struct wb_webdb_page){.url = wb_slice_str(url), .flags = WB_PAGE_WANTED | WB_PAGE_SCORED, .score = 1, .first_seen_ms = 1000,
+                                  .etag = WB_SLICE_EMPTY, .modified = WB_SLICE_EMPTY, .type = WB_SLICE_EMPTY, .location = WB_SLICE_EMPTY};
+}
+
+static inline struct wb_webdb_page fetched_page(const char *url, int64_t seen_ms)
+{
+    struct wb_webdb_page page = known_page(url);
+
+    page.has_content = true;
+    for (size_t i = 0; url[i]; i++)
+        page.md5[i % sizeof page.md5] = (uint8_t)(page.md5[i % sizeof page.md5] * 31 + url[i]);
+    page.status = 200;
+    page.outcome = WB_OUTCOME_STORED;
+    page.last_seen_ms = page.last_tried_ms = page.last_changed_ms = seen_ms;
+    page.bytes = 5;
+    return page;
+}
+
+static inline void add_pages(const char *dir, const struct wb_webdb_page *pages, size_t count)
+{
+    struct wb_webdb_writer *writer = NULL;
+
+    ok(wb_webdb_writer_open(dir, NULL, &writer));
+    for (size_t i = 0; i < count; i++)
+        ok(wb_webdb_add_page_with_score(writer, &pages[i]));
+    ok(wb_webdb_writer_close(writer, NULL));
+}
+
+/* false: webdb has no such page. What it points to is gone. */
+static inline bool get_page(const char *dir, const char *url, struct wb_webdb_page *page_out)
+{
+    struct wb_webdb *webdb = NULL;
+
+    ok(wb_webdb_open(dir, &webdb));
+    int err = wb_webdb_get_page(webdb, wb_slice_str(url), page_out);
+    wb_webdb_close(webdb);
+    if (err != WB_E_NOTFOUND)
+        ok(err);
+    return err == 0;
+}
+
+/* ---- store -------------------------------------------------------------------------------------------- */
+
+static inline struct wb_pageid id_of(const char *url)
+{
+    struct wb_url parsed = WB_URL_INIT;
+    struct wb_buf key = WB_BUF_INIT;
+
+    ok(wb_url_parse(wb_slice_str(url), NULL, &parsed));
+    ok(wb_url_key(&parsed, &key));
+    struct wb_pageid id = wb_pageid_of_key(wb_buf_slice(&key));
+    wb_url_release(&parsed);
+    wb_buf_release(&key);
+    return id;
+}
+
+static inline void store_page(const char *dir, const char *url, int64_t time_ms, uint32_t lifetime)
+{
+    struct wb_store *store = NULL;
+    struct wb_url parsed = WB_URL_INIT;
+    struct wb_buf key = WB_BUF_INIT;
+    struct wb_commit counts = {0};
+
+    ok(wb_url_parse(wb_slice_str(url), NULL, &parsed));
+    ok(wb_url_key(&parsed, &key));
+    struct wb_page page = {.url = wb_url_href(&parsed), .key = wb_buf_slice(&key), .head = WB_SLICE_LIT("HTTP/1.1 200 OK\r\n"),
+                           .type = WB_SLICE_LIT("text/html"), .charset = WB_SLICE_EMPTY, .body = WB_SLICE_LIT("bytes"), .time_ms = time_ms,
+                           .lifetime = lifetime, .lifetime_count = lifetime, .status = 200, .kind = WB_PAGE_RESPONSE};
+    page.id = wb_pageid_of_key(page.key);
+    ok(wb_store_open(dir, WB_STORE_WRITE, &store));
+    ok(wb_store_put(store, &page));
+    ok(wb_store_commit(store, &counts));
+    wb_store_close(store);
+    wb_url_release(&parsed);
+    wb_buf_release(&key);
+}
+
+static inline bool in_store(const char *dir, const char *url)
+{
+    struct wb_store *store = NULL;
+    struct wb_buf mem = WB_BUF_INIT;
+    struct wb_page page;
+
+    ok(wb_store_open(dir, WB_STORE_READ, &store));
+    int err = wb_store_get(store, id_of(url), &page, &mem);
+    wb_store_close(store);
+    wb_buf_release(&mem);
+    if (err != WB_E_NOTFOUND)
+        ok(err);
+    return err == 0;
+}
+
+/* ---- sites ---------------------------------------------------------------------------------------------- */
+
+struct site_wanted {
+    struct wb_slice name;
+    int64_t id;
+};
+
+static inline int note_site(void *context, const struct wb_site_row *row)
+{
+    struct site_wanted *wanted = context;
+
+    wanted->id = row->id;
+    return 0;
+}
+
+/* A site that crawls know, in a state of its own. */
+static inline void make_site(const char *dir, const char *name, enum wb_site_state state, int64_t next_ms)
+{
+    struct wb_site_plan plan = {.name = wb_slice_str(name), .scheme = WB_SLICE_LIT("http"), .class_name = WB_SLICE_EMPTY, .delay_ms = -1, .budget = -1};
+    struct wb_dispenser *dispenser = NULL;
+    struct site_wanted wanted = {wb_slice_str(name), 0};
+    int64_t run, now_ms = wb_clock_wall_ms();
+    uint64_t added;
+
+    ok(wb_dispenser_open(dir, NULL, &dispenser));
+    ok(wb_dispenser_begin_run(dispenser, &run));
+    ok(wb_dispenser_add(dispenser, run, &plan, 1, &added));
+    ok(wb_dispenser_borrow(dispenser, wanted.name, WB_SLICE_LIT("http"), WB_SLICE_LIT("test"), now_ms, now_ms + 60000, note_site, &wanted));
+    struct wb_site_report report = {.id = wanted.id, .state = state, .next_ms = next_ms, .reason = WB_SLICE_EMPTY, .alias_of = WB_SLICE_EMPTY,
+                                    .probe = WB_SLICE_EMPTY, .home = WB_SLICE_EMPTY, .visit = 1};
+    ok(wb_dispenser_report(dispenser, WB_SLICE_LIT("test"), &report, 1));
+    wb_dispenser_close(dispenser);
+}
+
+/* ---- the journal ------------------------------------------------------------------------------------------ */
+
+/* Records of a kind, as lines "count text" (PUSH, EXPUNGE) or "link link" (ASK). */
+static inline void read_journal(const char *dir, enum wb_edit_kind kind, struct wb_buf *lines_out)
+{
+    struct wb_edit_place at = WB_EDIT_NOWHERE;
+    struct wb_edit_reader *reader = NULL;
+    struct wb_buf mem = WB_BUF_INIT;
+    struct wb_edit edit;
+    int got;
+
+    ok(wb_edit_reader_open(dir, &reader));
+    while ((got = ok(wb_edit_reader_next(reader, &at, &edit))) > 0) {
+        struct wb_edit_link link;
+        size_t link_at = 0;
+        if (edit.kind != kind)
+            continue;
+        if (kind != WB_EDIT_ASK)
+            ok(wb_buf_printf(lines_out, "%u %.*s", edit.count, WB_SLICE_ARG(edit.text)));
+        while (kind == WB_EDIT_ASK && ok(wb_edit_links_next(&edit, &link_at, &mem, &link)) > 0)
+            ok(wb_buf_printf(lines_out, "%.*s ", WB_SLICE_ARG(link.url)));
+        ok(wb_buf_append_char(lines_out, '\n'));
+    }
+    ok(wb_buf_terminate(lines_out));
+    wb_edit_reader_close(reader);
+    wb_buf_release(&mem);
+}
+
+/* Warnings, one a line. */
+static inline void gather_warning(void *context, const char *message)
+{
+    ok(wb_buf_printf(context, "%s\n", message));
+}
+
+#endif

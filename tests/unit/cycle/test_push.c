@@ -1,0 +1,142 @@
+/* test_push.c - announcements as lines and as JSON: what goes to the journal, and what is refused. */
+#include "cycle_support.h"
+
+static char *write_file(const char *dir, struct wb_slice text)
+{
+    char *path = wb_path_join(dir, "announced");
+
+    ok(wb_path_replace(path, text));
+    return path;
+}
+
+/* Pushes text and compares the journal. */
+static void check_push(const char *dir, struct wb_slice text, const char *journal, uint64_t refused, const char *warning)
+{
+    struct wb_buf warnings = WB_BUF_INIT, lines = WB_BUF_INIT;
+    struct wb_cycle_sink sink = {NULL, gather_warning, &warnings};
+    char *path = write_file(dir, text);
+    struct wb_push_stat stat;
+
+    ok(wb_push(dir, path, &sink, &stat));
+    read_journal(dir, WB_EDIT_PUSH, &lines);
+    assert_string_equal(lines.ptr, journal);
+    assert_int_equal(stat.refused, refused);
+    ok(wb_buf_terminate(&warnings));
+    if (warning)
+        assert_non_null(strstr(warnings.ptr, warning));
+    else
+        assert_int_equal(warnings.len, 0);
+    wb_buf_release(&warnings);
+    wb_buf_release(&lines);
+    free(path);
+}
+
+static void test_lines(void **state)
+{
+    check_push(*state,
+               WB_SLICE_LIT("\xef\xbb\xbfHTTP://Example.org/a#part\r\n"
+                            "# comment\n\n"
+                            "gone https://example.org/b\n"
+                            "  new\thttp://example.org/c  \n"
+                            "changed http://example.org/d"),
+               "1 http://example.org/a\n2 https://example.org/b\n1 http://example.org/c\n1 http://example.org/d\n", 0, NULL);
+}
+
+static void test_refused_lines(void **state)
+{
+    check_push(*state, WB_SLICE_LIT("http://h/\nftp://h/x\nnothing\ngone\ngone mailto:x@y\nhttp://h/2\n"), "1 http://h/\n1 http://h/2\n", 4, "line 2 ");
+}
+
+static void test_warnings_are_few(void **state)
+{
+    struct wb_buf text = WB_BUF_INIT, warnings = WB_BUF_INIT;
+    struct wb_cycle_sink sink = {NULL, gather_warning, &warnings};
+    struct wb_push_stat stat;
+    size_t lines = 0;
+
+    for (int i = 0; i < 1000; i++)
+        ok(wb_buf_append_str(&text, "no URL\n"));
+    char *path = write_file(*state, wb_buf_slice(&text));
+    ok(wb_push(*state, path, &sink, &stat));
+    assert_int_equal(stat.refused, 1000);
+    for (size_t i = 0; i < warnings.len; i++)
+        lines += warnings.ptr[i] == '\n';
+    assert_int_equal(lines, 10);
+    wb_buf_release(&text);
+    wb_buf_release(&warnings);
+    free(path);
+}
+
+static void test_indexnow(void **state)
+{
+    check_push(*state, WB_SLICE_LIT(" {\"host\": \"h\", \"urlList\": [\"http://h/1\", \"http://h/2\", 7, \"x\"]}\n"), "1 http://h/1\n1 http://h/2\n", 2,
+               "urlList 3 ");
+}
+
+static void test_changed_and_gone(void **state)
+{
+    check_push(*state, WB_SLICE_LIT("{\"changed\": [\"http://h/1\"], \"gone\": [\"http://h/2\"]}"), "1 http://h/1\n2 http://h/2\n", 0, NULL);
+}
+
+/* Refused as a whole: the journal says nothing. */
+static void check_refused(const char *dir, struct wb_slice text, int code, const char *words)
+{
+    struct wb_buf lines = WB_BUF_INIT;
+    struct wb_push_stat stat;
+    char *path = write_file(dir, text);
+
+    assert_int_equal(wb_push(dir, path, NULL, &stat), code);
+    assert_non_null(strstr(wb_error_message(), words));
+    assert_non_null(strstr(wb_error_message(), path));
+    read_journal(dir, WB_EDIT_PUSH, &lines);
+    assert_int_equal(lines.len, 0);
+    wb_buf_release(&lines);
+    free(path);
+}
+
+static void test_bad_json(void **state)
+{
+    check_refused(*state, WB_SLICE_LIT("{\"urlList\": [\"http://h/1\""), WB_E_PROTO, "JSON");
+    check_refused(*state, WB_SLICE_LIT("{\"urlList\": [\"http://h/1\"]} trailing"), WB_E_PROTO, "JSON");
+    check_refused(*state, WB_SLICE_LIT("{\"urls\": [\"http://h/1\"]}"), WB_E_INVALID, "urlList");
+    check_refused(*state, WB_SLICE_LIT("{\"changed\": [\"http://h/1\"], \"gone\": \"http://h/2\"}"), WB_E_INVALID, "gone");
+}
+
+static void test_missing_file(void **state)
+{
+    struct wb_push_stat stat;
+
+    assert_int_equal(wb_push(*state, "/no/such/file", NULL, &stat), WB_E_NOTFOUND);
+    assert_non_null(strstr(wb_error_message(), "/no/such/file"));
+    assert_int_equal(wb_push("/no/such/repository", "/no/such/file", NULL, &stat), WB_E_NOTFOUND);
+    assert_non_null(strstr(wb_error_message(), "/no/such/repository"));
+}
+
+/* What update makes of it. */
+static void test_pages_are_marked(void **state)
+{
+    struct wb_webdb_page pages[] = {fetched_page("http://h.test/known", 1000), fetched_page("http://h.test/gone", 1000)}, page;
+    struct wb_update_options options = {.dir = *state};
+    struct wb_webdb_merge merge;
+    struct wb_push_stat stat;
+
+    add_pages(*state, pages, 2);
+    char *path = write_file(*state, WB_SLICE_LIT("http://h.test/known\nhttp://h.test/new\ngone http://h.test/gone\ngone http://h.test/never\n"));
+    ok(wb_push(*state, path, NULL, &stat));
+    ok(wb_update(&options, NULL, &merge, NULL));
+    assert_true(get_page(*state, "http://h.test/known", &page) && page.flags & WB_PAGE_PUSHED && !(page.flags & WB_PAGE_PUSHED_GONE));
+    assert_true(get_page(*state, "http://h.test/new", &page) && page.flags & WB_PAGE_PUSHED && page.flags & WB_PAGE_WANTED);
+    assert_true(get_page(*state, "http://h.test/gone", &page) && page.flags & WB_PAGE_PUSHED_GONE);
+    assert_false(get_page(*state, "http://h.test/never", &page));
+    free(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_REPOSITORY(test_lines),         IN_REPOSITORY(test_refused_lines), IN_REPOSITORY(test_warnings_are_few), IN_REPOSITORY(test_indexnow),
+        IN_REPOSITORY(test_changed_and_gone), IN_REPOSITORY(test_bad_json),   IN_REPOSITORY(test_missing_file),     IN_REPOSITORY(test_pages_are_marked),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
