@@ -373,6 +373,67 @@ static void test_damaged_row(void **state)
     wb_pagefold_release(&fold);
 }
 
+/* Every allocation of a life fails once: told, nothing worse. */
+static unsigned allocations, fail_at;
+
+static bool fail_one(void)
+{
+    return ++allocations == fail_at;
+}
+
+static int whole_life(void)
+{
+    static const struct wb_pageedit edits[] = {
+        {.kind = WB_PAGEEDIT_TARGET, .time_ms = 1, .url = WB_SLICE_LIT(URL)},
+        {.kind = WB_PAGEEDIT_VISIT, .time_ms = 2, .url = WB_SLICE_LIT(URL "/"), .visit = {.outcome = WB_OUTCOME_STORED, CONTENT(1), .type = WB_SLICE_LIT("a/b"),
+                                                                                     .etag = WB_SLICE_LIT("\"e\""), .modified = WB_SLICE_LIT("now")}},
+        {.kind = WB_PAGEEDIT_VISIT, .time_ms = 3, .url = WB_SLICE_LIT(URL), .visit = {.outcome = WB_OUTCOME_REDIRECT, .location = WB_SLICE_LIT("http://b/")}},
+        {.kind = WB_PAGEEDIT_ADD, .time_ms = 4, .row = {.url = WB_SLICE_LIT("https://example.org/x"), .surt = WB_SLICE_LIT(SURT), .etag = WB_SLICE_LIT("\"f\"")}},
+    };
+    struct wb_pagefold fold = {0};
+    struct wb_buf row = WB_BUF_INIT, value = WB_BUF_INIT, mem = WB_BUF_INIT;
+    struct wb_pageedit edit;
+    int err = wb_pagefold_begin(&fold, WB_SLICE_LIT(SURT), (struct wb_slice){NULL, 0});
+
+    for (size_t i = 0; err >= 0 && i < COUNT(edits); i++) {
+        wb_buf_clear(&value);
+        err = wb_pageedit_encode(&edits[i], &value);
+        if (err == 0)
+            err = wb_pageedit_decode(WB_SLICE_LIT(SURT), edits[i].time_ms, wb_buf_slice(&value), &mem, &edit);
+        if (err == 0)
+            err = wb_pagefold_apply(&fold, &edit);
+        wb_buf_clear(&row);
+        if (err >= 0)
+            err = wb_pagerow_encode(&fold.page, &row);
+        if (err == 0)
+            err = wb_pagefold_begin(&fold, WB_SLICE_LIT(SURT), wb_buf_slice(&row));
+    }
+    wb_pagefold_release(&fold);
+    wb_buf_release(&row);
+    wb_buf_release(&value);
+    wb_buf_release(&mem);
+    return err;
+}
+
+static void test_no_memory(void **state)
+{
+    unsigned total;
+
+    (void)state;
+    wb_alloc_should_fail = fail_one;
+    allocations = fail_at = 0;
+    int err = whole_life();
+    total = allocations;
+    for (unsigned i = 1; err == 0 && i <= total; i++) {
+        allocations = 0;
+        fail_at = i;
+        err = whole_life() == WB_E_NOMEM ? 0 : -99;
+    }
+    wb_alloc_should_fail = NULL;
+    assert_int_equal(err, 0);
+    assert_in_range(total, 10, 1000);
+}
+
 /* ---- lives --------------------------------------------------------------------------------------------- */
 
 enum { EVENTS_MAX = 64 };
@@ -758,7 +819,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_targets),   cmocka_unit_test(test_hints),     cmocka_unit_test(test_content),   cmocka_unit_test(test_last_modified),
         cmocka_unit_test(test_redirects), cmocka_unit_test(test_pushes),    cmocka_unit_test(test_expunges),  cmocka_unit_test(test_gone_and_failures),
-        cmocka_unit_test(test_additions), cmocka_unit_test(test_long_texts), cmocka_unit_test(test_damaged_row), cmocka_unit_test(test_lives),
+        cmocka_unit_test(test_additions), cmocka_unit_test(test_long_texts), cmocka_unit_test(test_damaged_row), cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_lives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -133,6 +133,39 @@ static void test_damage(void **state)
     wb_buf_release(&mem2);
 }
 
+#define BYTES(text) {text, sizeof(text) - 1}
+
+/* Each wrong in one thing; the first is right. */
+static void test_bad_rows(void **state)
+{
+    static const struct wb_slice rows[] = {
+        BYTES("\x40\0\x02"),         /* GONE */
+        BYTES("\x40\0\x03"),         /* WANTED has its own bit */
+        BYTES("\x40\0\x02\0"),       /* something follows */
+        BYTES("\x80\x02\0\x0a"),     /* no such outcome */
+        BYTES("\x05\x03http\0"),     /* spelled in two ways */
+        BYTES("\x80\x80\x84\x01\0\0"), /* two types */
+        BYTES("\x80\x80\x90\x02\0\0\0"), /* two times of modification */
+        BYTES("\xa0\x10\0________________________________"), /* a target with content */
+        BYTES("\x80\x80\x80\x40\0\x02\x7f\xf0"), /* a score that is infinite */
+        BYTES("\x80\x80\x80\x40\0\x09_________"), /* of nine bytes */
+        BYTES("\x80\x80\x02\0\x09"), /* nine fetches */
+        BYTES("\x80\x80\x20\0\0\0\0\0\0\0\0\0\xf0\xbf\0"), /* days below 0 */
+        BYTES("\x80\x80\x20\0\0\0\0\0\0\0\0\0\0\0\x01\x28\x01"), /* bin 40 */
+        BYTES("\x80\x80\x10\0\xff\xff\xff\xff\xff\x7f"), /* modified in a year of too many digits */
+        BYTES("\x80\x80\x80\x80\x04\0"), /* a bit that means nothing */
+        BYTES("\x08\0\x80\x80\x04"), /* depth 65536 */
+    };
+    struct wb_webdb_page page;
+    struct wb_buf mem = WB_BUF_INIT;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++)
+        if (wb_pagerow_decode(WB_SLICE_LIT("org,example)/"), rows[i], &mem, &page) != (i ? WB_E_CORRUPT : 0))
+            fail_msg("row %zu", i);
+    wb_buf_release(&mem);
+}
+
 static void test_refuses_to_write(void **state)
 {
     struct wb_buf row = WB_BUF_INIT;
@@ -347,6 +380,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pages_come_back), cmocka_unit_test(test_sizes),           cmocka_unit_test(test_bytes),
         cmocka_unit_test(test_damage),          cmocka_unit_test(test_refuses_to_write), cmocka_unit_test(test_edits_come_back),
+        cmocka_unit_test(test_bad_rows),
         cmocka_unit_test(test_edit_sizes),      cmocka_unit_test(test_surts),           cmocka_unit_test(test_sites),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
