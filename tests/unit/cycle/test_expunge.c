@@ -1,0 +1,225 @@
+/*
+ * test_expunge.c - what leaves and what stays: gone, expired, moved pages; pages and sites that are taken down; and that whoever is
+ * killed between two steps finds the rest again.
+ */
+#include "cycle_support.h"
+
+static void merge_all(const char *dir)
+{
+    struct wb_update_options options = {.dir = dir};
+    struct wb_webdb_merge merge;
+
+    ok(wb_update(&options, NULL, &merge, NULL));
+}
+
+static void note_url(void *context, struct wb_slice url, const char *reason)
+{
+    ok(wb_buf_printf(context, "%s %.*s\n", reason, WB_SLICE_ARG(url)));
+}
+
+static struct wb_expunge_stat expunge(const char *dir, const char *said)
+{
+    struct wb_update_options options = {.dir = dir};
+    struct wb_buf text = WB_BUF_INIT;
+    struct wb_expunge_stat stat;
+
+    ok(wb_expunge_expired(&options, NULL, note_url, &text, &stat));
+    ok(wb_buf_terminate(&text));
+    if (said)
+        assert_string_equal(text.ptr, said);
+    wb_buf_release(&text);
+    return stat;
+}
+
+static struct wb_expunge_stat take_down(const char *dir, const char *what, bool allow)
+{
+    struct wb_update_options options = {.dir = dir};
+    struct wb_expunge_stat stat;
+
+    ok(wb_expunge(&options, what, allow, NULL, NULL, NULL, &stat));
+    return stat;
+}
+
+/* ---- gone and expired -------------------------------------------------------------------------------------- */
+
+static void test_what_leaves(void **state)
+{
+    int64_t now = wb_clock_wall_ms();
+    const char *urls[] = {"http://done.test/stays", "http://done.test/gone", "http://done.test/expired", "http://done.test/not-asked",
+                          "http://open.test/expired", "http://away.test/expired", "http://done.test/moved", "http://done.test/moved-lately"};
+    struct wb_webdb_page pages[COUNT(urls)], page;
+
+    for (size_t i = 0; i < COUNT(urls); i++) {
+        pages[i] = fetched_page(urls[i], now - 100 * DAY_MS);
+        store_page(*state, urls[i], now - 100 * DAY_MS, i == 7 ? 200 : 90);
+    }
+    pages[1].flags |= WB_PAGE_GONE;
+    for (int i = 2; i <= 5; i++) {
+        pages[i].lifetime = 90;
+        pages[i].expires_ms = now - 10 * DAY_MS;
+        pages[i].asked_ms = i == 3 ? 0 : now - DAY_MS;
+    }
+    for (int i = 6; i <= 7; i++) {
+        pages[i].has_content = false;
+        pages[i].outcome = WB_OUTCOME_REDIRECT;
+        pages[i].location = WB_SLICE_LIT("http://done.test/stays");
+        pages[i].last_tried_ms = now - DAY_MS;
+    }
+    add_pages(*state, pages, COUNT(pages));
+    make_site(*state, "done.test", WB_SITE_DONE, 0);
+    make_site(*state, "open.test", WB_SITE_READY, 0);
+    make_site(*state, "away.test", WB_SITE_WAITING, now + DAY_MS);
+
+    struct wb_expunge_stat stat = expunge(*state, "expired http://done.test/expired\ngone http://done.test/gone\nmoved http://done.test/moved\n");
+    assert_int_equal(stat.pages, 3);
+    assert_int_equal(stat.reprieved, 2);
+    for (size_t i = 0; i < COUNT(urls); i++)
+        assert_int_equal(in_store(*state, urls[i]), i != 1 && i != 2 && i != 6);
+    assert_false(get_page(*state, urls[1], &page));
+    assert_false(get_page(*state, urls[2], &page));
+    assert_true(get_page(*state, urls[0], &page) && page.has_content);
+    assert_true(get_page(*state, urls[4], &page) && page.has_content);
+    stat = expunge(*state, "");
+    assert_int_equal(stat.pages, 0);
+    assert_int_equal(stat.reprieved, 2);
+}
+
+/* Killed after the store has committed: webdb still has the page, and the next one says goodbye to it. */
+static void test_taken_up(void **state)
+{
+    int64_t now = wb_clock_wall_ms();
+    struct wb_webdb_page page = fetched_page("http://h.test/gone", now - DAY_MS);
+
+    page.flags |= WB_PAGE_GONE;
+    add_pages(*state, &page, 1);
+    struct wb_expunge_stat stat = expunge(*state, "");
+    assert_int_equal(stat.pages, 0);
+    assert_false(get_page(*state, "http://h.test/gone", &page));
+}
+
+static void test_nothing_known(void **state)
+{
+    struct wb_expunge_stat stat = expunge(*state, "");
+
+    assert_int_equal(stat.pages, 0);
+}
+
+/* ---- taken down ---------------------------------------------------------------------------------------------- */
+
+static void test_page_is_taken_down(void **state)
+{
+    int64_t now = wb_clock_wall_ms();
+    struct wb_webdb_page pages[] = {fetched_page("http://h.test/a", now), fetched_page("http://h.test/b", now)}, page;
+
+    add_pages(*state, pages, 2);
+    store_page(*state, "http://h.test/a", now, 90);
+    store_page(*state, "http://h.test/b", now, 90);
+    struct wb_expunge_stat stat = take_down(*state, "HTTP://H.test/x/../a/#here", false);
+    assert_int_equal(stat.pages, 1);
+    assert_int_equal(stat.bytes, 5);
+    assert_false(in_store(*state, "http://h.test/a"));
+    assert_true(in_store(*state, "http://h.test/b"));
+    assert_true(get_page(*state, "http://h.test/a", &page) && page.flags == WB_PAGE_BARRED && !page.has_content);
+    assert_true(get_page(*state, "http://h.test/b", &page) && page.has_content);
+    /* Again: nothing is left to do, which is no error. */
+    stat = take_down(*state, "http://h.test/a", false);
+    assert_int_equal(stat.pages, 0);
+    /* And back. */
+    take_down(*state, "http://h.test/a", true);
+    assert_true(get_page(*state, "http://h.test/a", &page) && page.flags == WB_PAGE_WANTED);
+}
+
+/* A crawler that had the page in hand stores it after it was taken down. */
+static void test_barred_page_comes_back(void **state)
+{
+    int64_t now = wb_clock_wall_ms();
+    struct wb_webdb_page page = fetched_page("http://h.test/a", now);
+
+    add_pages(*state, &page, 1);
+    take_down(*state, "http://h.test/a", false);
+    store_page(*state, "http://h.test/a", now + 1000, 90);
+    struct wb_expunge_stat stat = expunge(*state, "barred http://h.test/a\n");
+    assert_int_equal(stat.pages, 1);
+    assert_false(in_store(*state, "http://h.test/a"));
+    assert_true(get_page(*state, "http://h.test/a", &page) && page.flags & WB_PAGE_BARRED);
+}
+
+/* Pages that only the store knows (nobody merged the journal), that only webdb knows, old versions of the generation. */
+static void test_site_is_taken_down(void **state)
+{
+    int64_t now = wb_clock_wall_ms();
+    struct wb_webdb_page pages[] = {fetched_page("http://h.test:81/both", now), known_page("http://h.test:81/heard"), fetched_page("http://h.test/", now)};
+    struct wb_webdb_page page;
+    struct wb_store *store = NULL;
+    struct wb_store_stat counts;
+    uint32_t generation;
+
+    add_pages(*state, pages, 3);
+    store_page(*state, "http://h.test:81/both", now - DAY_MS, 90);
+    store_page(*state, "http://h.test:81/stored", now, 90);
+    store_page(*state, "http://h.test/", now, 90);
+    ok(wb_store_open(*state, WB_STORE_WRITE, &store));
+    ok(wb_store_snapshot(store, &generation));
+    wb_store_close(store);
+    store_page(*state, "http://h.test:81/both", now, 90);
+
+    struct wb_expunge_stat stat = take_down(*state, "H.test:81", false);
+    assert_int_equal(stat.pages, 2);
+    assert_int_equal(stat.known, 1);
+    assert_false(in_store(*state, "http://h.test:81/both"));
+    assert_false(in_store(*state, "http://h.test:81/stored"));
+    assert_true(in_store(*state, "http://h.test/"));
+    ok(wb_store_open(*state, WB_STORE_READ, &store));
+    ok(wb_store_stat(store, &counts));
+    wb_store_close(store);
+    assert_int_equal(counts.pages, 1);
+    assert_int_equal(counts.pages_old, 0);
+    const char *barred[] = {"http://h.test:81/both", "http://h.test:81/stored", "http://h.test:81/heard"};
+    for (size_t i = 0; i < 3; i++)
+        assert_true(get_page(*state, barred[i], &page) && page.flags & WB_PAGE_BARRED);
+    assert_true(get_page(*state, "http://h.test/", &page) && page.has_content);
+    take_down(*state, "h.test:81", true);
+    for (size_t i = 0; i < 3; i++)
+        assert_true(get_page(*state, barred[i], &page) && !(page.flags & WB_PAGE_BARRED));
+}
+
+static void test_unknown_names(void **state)
+{
+    struct wb_update_options options = {.dir = *state};
+    struct wb_webdb_page page = known_page("http://h.test/");
+    struct wb_expunge_stat stat;
+
+    add_pages(*state, &page, 1);
+    const char *unknown[] = {"http://h.test/never", "never.test", "h.test:81"};
+    for (size_t i = 0; i < COUNT(unknown); i++) {
+        assert_int_equal(wb_expunge(&options, unknown[i], false, NULL, NULL, NULL, &stat), WB_E_NOTFOUND);
+        assert_non_null(strstr(wb_error_message(), unknown[i]));
+    }
+    assert_int_equal(wb_expunge(&options, "http://h.test/", true, NULL, NULL, NULL, &stat), WB_E_NOTFOUND);
+    const char *nonsense[] = {"a b", "h/x", "", "ftp://h.test/x"};
+    for (size_t i = 0; i < COUNT(nonsense); i++)
+        assert_int_equal(wb_expunge(&options, nonsense[i], false, NULL, NULL, NULL, &stat), WB_E_INVALID);
+    assert_true(get_page(*state, "http://h.test/", &page) && !(page.flags & WB_PAGE_BARRED));
+}
+
+/* Nothing was ever merged. */
+static void test_without_webdb(void **state)
+{
+    struct wb_webdb_page page;
+
+    store_page(*state, "http://h.test/a", 1000, 90);
+    struct wb_expunge_stat stat = take_down(*state, "http://h.test/a", false);
+    assert_int_equal(stat.pages, 1);
+    assert_true(get_page(*state, "http://h.test/a", &page) && page.flags & WB_PAGE_BARRED);
+    merge_all(*state);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {IN_REPOSITORY(test_what_leaves),        IN_REPOSITORY(test_taken_up),
+                                       IN_REPOSITORY(test_nothing_known),      IN_REPOSITORY(test_page_is_taken_down),
+                                       IN_REPOSITORY(test_barred_page_comes_back), IN_REPOSITORY(test_site_is_taken_down),
+                                       IN_REPOSITORY(test_unknown_names),      IN_REPOSITORY(test_without_webdb)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,259 @@
+/*
+ * test_generate.c - what is listed, and in which order: announced pages, expiring ones, then by value; what is no candidate; budgets of
+ * classes; the notes for pages that expire.
+ */
+#include "cycle/thresholds.h"
+#include "cycle_support.h"
+
+#define NOW_MS 1800000000000ll
+
+static struct wb_generate_options options_for(const char *dir, uint64_t budget)
+{
+    return (struct wb_generate_options){.dir = dir, .budget = budget, .now_ms = NOW_MS};
+}
+
+static int add_seed(void *context, const struct wb_seed *seed)
+{
+    return wb_buf_printf(context, "%.*s ", WB_SLICE_ARG(seed->url));
+}
+
+/* The URLs that a site is to be asked for, in order. */
+static void assert_listed(const char *dir, const char *site, const char *urls)
+{
+    struct wb_dispenser *dispenser = NULL;
+    struct wb_buf mem = WB_BUF_INIT, text = WB_BUF_INIT;
+    struct wb_site_row row;
+
+    ok(wb_dispenser_open(dir, NULL, &dispenser));
+    ok(wb_dispenser_get(dispenser, wb_slice_str(site), &mem, &row));
+    ok(wb_dispenser_seeds(dispenser, row.id, 0, add_seed, &text));
+    ok(wb_buf_terminate(&text));
+    assert_string_equal(text.ptr, urls);
+    wb_dispenser_close(dispenser);
+    wb_buf_release(&mem);
+    wb_buf_release(&text);
+}
+
+/* One page of each sort; h.test is known, away.test waits, other.test nobody was told of. */
+static void make_pages(const char *dir)
+{
+    struct wb_webdb_page pages[] = {
+        fetched_page("http://h.test/changed", NOW_MS - 30 * DAY_MS), fetched_page("http://h.test/expires", NOW_MS - 89 * DAY_MS),
+        fetched_page("http://h.test/expired", NOW_MS - 99 * DAY_MS), fetched_page("http://h.test/gone", NOW_MS - 5 * DAY_MS),
+        fetched_page("http://h.test/just", NOW_MS - 1000),           fetched_page("http://h.test/pushed", NOW_MS - 1000),
+        known_page("http://h.test/barred"),                          known_page("http://h.test/blocked"),
+        known_page("http://h.test/blocked-long-ago"),                known_page("http://h.test/fresh"),
+        known_page("http://h.test/image"),                           known_page("http://away.test/x"),
+        known_page("http://other.test/x"),                           known_page("http://www.h.test/x"),
+    };
+
+    pages[1].expires_ms = NOW_MS + DAY_MS / 2;
+    pages[2].expires_ms = NOW_MS - 9 * DAY_MS;
+    pages[3].flags |= WB_PAGE_GONE;
+    pages[5].flags |= WB_PAGE_PUSHED;
+    pages[6].flags |= WB_PAGE_BARRED;
+    pages[7].flags |= WB_PAGE_BLOCKED;
+    pages[7].last_tried_ms = NOW_MS - DAY_MS;
+    pages[8].flags |= WB_PAGE_BLOCKED;
+    pages[8].last_tried_ms = NOW_MS - 8 * DAY_MS;
+    pages[10].flags &= ~(unsigned)WB_PAGE_WANTED;
+    add_pages(dir, pages, COUNT(pages));
+    make_site(dir, "h.test", WB_SITE_DONE, 0);
+    make_site(dir, "away.test", WB_SITE_WAITING, NOW_MS + 3 * DAY_MS);
+}
+
+static void test_order(void **state)
+{
+    struct wb_generate_options options = options_for(*state, 0);
+    struct wb_buf asked = WB_BUF_INIT;
+    struct wb_generate g;
+
+    make_pages(*state);
+    ok(wb_generate(&options, NULL, &g));
+    assert_listed(*state, "h.test",
+                  "http://h.test/pushed http://h.test/expired http://h.test/expires http://h.test/blocked-long-ago http://h.test/fresh "
+                  "http://h.test/changed http://h.test/just ");
+    assert_int_equal(g.known, 14);
+    assert_int_equal(g.urls, 7);
+    assert_int_equal(g.sites, 1);
+    assert_int_equal(g.pushed, 1);
+    assert_int_equal(g.expiring, 2);
+    assert_int_equal(g.fresh, 2);
+    assert_int_equal(g.due, 2);
+    assert_int_equal(g.barred, 1);
+    assert_int_equal(g.blocked, 1);
+    assert_int_equal(g.outside, 2);
+    assert_int_equal(g.early, 1);
+    assert_true(g.run > 0);
+    read_journal(*state, WB_EDIT_ASK, &asked);
+    assert_string_equal(asked.ptr, "http://h.test/expired http://h.test/expires \n");
+    wb_buf_release(&asked);
+}
+
+static void test_budget(void **state)
+{
+    struct wb_generate_options options = options_for(*state, 4);
+    struct wb_buf asked = WB_BUF_INIT;
+    struct wb_generate g;
+
+    make_pages(*state);
+    ok(wb_generate(&options, NULL, &g));
+    assert_listed(*state, "h.test", "http://h.test/pushed http://h.test/expired http://h.test/expires http://h.test/blocked-long-ago ");
+    assert_int_equal(g.urls, 4);
+    options.budget = 2;
+    ok(wb_generate(&options, NULL, &g));
+    assert_listed(*state, "h.test", "http://h.test/pushed http://h.test/expired ");
+    /* Only what was listed is asked for. */
+    read_journal(*state, WB_EDIT_ASK, &asked);
+    assert_string_equal(asked.ptr, "http://h.test/expired http://h.test/expires \nhttp://h.test/expired \n");
+    wb_buf_release(&asked);
+}
+
+static void test_scope(void **state)
+{
+    struct wb_generate_options options = options_for(*state, 0);
+    struct wb_generate g;
+
+    make_pages(*state);
+    options.scope = WB_SCOPE_DOMAIN;
+    ok(wb_generate(&options, NULL, &g));
+    assert_int_equal(g.outside, 1);
+    assert_listed(*state, "www.h.test", "http://www.h.test/x ");
+    options.scope = WB_SCOPE_ANY;
+    ok(wb_generate(&options, NULL, &g));
+    assert_int_equal(g.outside, 0);
+    assert_listed(*state, "other.test", "http://other.test/x ");
+    /* The site that waits is left alone until its time is near. */
+    assert_int_equal(g.early, 1);
+    options.horizon_ms = 4 * DAY_MS;
+    ok(wb_generate(&options, NULL, &g));
+    assert_int_equal(g.early, 0);
+}
+
+static void test_intervals(void **state)
+{
+    struct wb_generate_options options = options_for(*state, 0);
+    struct wb_generate g;
+
+    make_pages(*state);
+    options.min_days = 1.0 / 24;
+    options.max_days = 29;
+    ok(wb_generate(&options, NULL, &g));
+    assert_int_equal(g.early, 2);
+    /* Past the greatest interval: urgent, whatever it is worth. */
+    assert_listed(*state, "h.test",
+                  "http://h.test/pushed http://h.test/expired http://h.test/changed http://h.test/expires http://h.test/blocked-long-ago "
+                  "http://h.test/fresh ");
+    options.tried_ms = NOW_MS - 31 * DAY_MS;
+    ok(wb_generate(&options, NULL, &g));
+    /* Of a cycle that began then, all that was tried since is left alone, announced or not. */
+    assert_listed(*state, "h.test", "http://h.test/expired http://h.test/expires http://h.test/fresh ");
+}
+
+/* Classes have fetches of their own; what they leave is for the others. */
+static void test_classes(void **state)
+{
+    struct wb_generate_options options = options_for(*state, 10);
+    struct wb_webdb_page pages[60];
+    struct wb_thresholds thresholds;
+    char urls[60][40];
+    struct wb_generate g;
+    char *seeds = wb_path_join(*state, "seeds");
+
+    for (int i = 0; i < 60; i++) {
+        snprintf(urls[i], sizeof urls[i], "http://%s/%02d", i < 20 ? "news.test" : i < 40 ? "slow.test" : "h.test", i);
+        pages[i] = fetched_page(urls[i], NOW_MS - 5 * DAY_MS);
+        pages[i].score = 1 + i % 20;
+    }
+    add_pages(*state, pages, 60);
+    ok(wb_path_replace(seeds, WB_SLICE_LIT("class news fetches=3\nclass slow min=6d\nclass rare fetches=2\n"
+                                           "http://news.test/ class=news\nhttp://slow.test/ class=slow\nhttp://h.test/\n")));
+    options.seeds_file = seeds;
+    ok(wb_generate(&options, NULL, &g));
+    assert_listed(*state, "news.test", "http://news.test/19 http://news.test/18 http://news.test/17 ");
+    assert_listed(*state, "h.test",
+                  "http://h.test/59 http://h.test/58 http://h.test/57 http://h.test/56 http://h.test/55 http://h.test/54 http://h.test/53 ");
+    assert_int_equal(g.early, 20);
+    ok(wb_thresholds_read(*state, NULL, NULL, &thresholds));
+    assert_true(wb_thresholds_get(&thresholds, WB_POLICY_OPTIMAL, WB_SLICE_EMPTY) == g.theta);
+    assert_true(wb_thresholds_get(&thresholds, WB_POLICY_OPTIMAL, WB_SLICE_LIT("news")) != g.theta);
+    wb_thresholds_release(&thresholds);
+    /* More than the budget: told, and the budget holds. */
+    struct wb_buf warnings = WB_BUF_INIT;
+    struct wb_cycle_sink sink = {NULL, gather_warning, &warnings};
+    options.budget = 2;
+    ok(wb_generate(&options, &sink, &g));
+    assert_int_equal(g.urls, 2);
+    ok(wb_buf_terminate(&warnings));
+    assert_non_null(strstr(warnings.ptr, "budget"));
+    wb_buf_release(&warnings);
+    free(seeds);
+}
+
+/* The threshold settles where as many pages are due as can be visited. */
+static void test_threshold_learns(void **state)
+{
+    struct wb_generate_options options = options_for(*state, 5);
+    struct wb_webdb_page pages[100];
+    char urls[100][40];
+    struct wb_generate g;
+    double last = 0;
+
+    for (int i = 0; i < 100; i++) {
+        snprintf(urls[i], sizeof urls[i], "http://h.test/%02d", i);
+        pages[i] = fetched_page(urls[i], NOW_MS - 20 * DAY_MS);
+        pages[i].score = 1 + i;
+    }
+    add_pages(*state, pages, 100);
+    make_site(*state, "h.test", WB_SITE_DONE, 0);
+    for (int round = 0; round < 60; round++) {
+        last = round ? g.theta : 0;
+        ok(wb_generate(&options, NULL, &g));
+        assert_int_equal(g.urls, 5);
+    }
+    assert_true(g.theta > 0 && g.theta / last < 1.2 && g.theta / last > 0.8);
+    struct wb_update_options update = {.dir = *state};
+    struct wb_webdb_merge merge;
+    ok(wb_update(&update, NULL, &merge, NULL));
+}
+
+static void test_nothing_to_do(void **state)
+{
+    struct wb_generate_options options = options_for(*state, 5);
+    struct wb_webdb_page page = known_page("http://other.test/x");
+    struct wb_generate g;
+
+    assert_int_equal(wb_generate(&options, NULL, &g), WB_E_NOTFOUND);
+    assert_non_null(strstr(wb_error_message(), "update"));
+    add_pages(*state, &page, 1);
+    ok(wb_generate(&options, NULL, &g));
+    assert_int_equal(g.run, 0);
+    assert_int_equal(g.urls, 0);
+    assert_int_equal(g.known, 1);
+}
+
+static bool stop(void *context, const char *step, uint64_t done, uint64_t total)
+{
+    (void)context, (void)step, (void)done, (void)total;
+    return false;
+}
+
+static void test_stopped(void **state)
+{
+    struct wb_generate_options options = options_for(*state, 5);
+    struct wb_cycle_sink sink = {stop, NULL, NULL};
+    struct wb_generate g;
+
+    make_pages(*state);
+    assert_int_equal(wb_generate(&options, &sink, &g), WB_E_STOPPED);
+    assert_listed(*state, "h.test", "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {IN_REPOSITORY(test_order),     IN_REPOSITORY(test_budget),  IN_REPOSITORY(test_scope),
+                                       IN_REPOSITORY(test_intervals), IN_REPOSITORY(test_classes), IN_REPOSITORY(test_threshold_learns),
+                                       IN_REPOSITORY(test_nothing_to_do), IN_REPOSITORY(test_stopped)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
