@@ -168,6 +168,7 @@ int wb_webdb_writer_open(const char *dir, const struct wb_webdb_options *options
     if (!writer)
         return WB_E_NOMEM;
     writer->lock = WB_FILE_INIT;
+    writer->removals = 1;
     fill_options(writer, options);
     writer->dir = wb_strdup(dir);
     writer->root = wb_path_join(dir, WB_WEBDB_DIR);

@@ -27,7 +27,8 @@ struct wb_url_slot {
     uint64_t hash;      /* 0: free */
     uint32_t id;
     uint16_t depth;     /* as told so far; UINT16_MAX: not told */
-    bool known, wanted; /* told to be heard of, to be wanted */
+    uint8_t known;      /* told to be heard of, when removals was this; 0: not */
+    bool wanted;        /* told to be wanted */
 };
 
 /* Numbers by number, in a file without a name. */
@@ -47,6 +48,8 @@ struct wb_webdb_writer {
     struct wb_sorter *link_edits;   /* MD5 -> group of links (writer_edits.c) */
     struct wb_url_slot *slots;
     size_t slot_count, slots_used;
+    uint8_t removals;                  /* from 1: counts where removals of pages follow on tellings; what was told before counts no more */
+    bool told;                         /* something was, since the last removal */
     uint32_t next_id;
     struct wb_webdb_merge stat;
     struct wb_url url;

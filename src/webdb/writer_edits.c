@@ -16,6 +16,24 @@ enum {
     ANCHOR_MAX = 255,
 };
 
+static void clear_slots(struct wb_webdb_writer *writer)
+{
+    memset(writer->slots, 0, writer->slot_count * sizeof *writer->slots);
+    writer->slots_used = 0;
+}
+
+/* A page that is removed may be heard of again afterwards: what was told before must be told anew. */
+static void note_removal(struct wb_webdb_writer *writer)
+{
+    if (!writer->told)
+        return;
+    writer->told = false;
+    if (++writer->removals == 0) {
+        clear_slots(writer);
+        writer->removals = 1;
+    }
+}
+
 int wb_writer_page_edit(struct wb_webdb_writer *writer, struct wb_pageedit *edit)
 {
     char suffix[WB_PAGEEDIT_SUFFIX] = {0};
@@ -30,6 +48,8 @@ int wb_writer_page_edit(struct wb_webdb_writer *writer, struct wb_pageedit *edit
         err = wb_pageedit_encode(edit, &writer->value);
     if (err == 0)
         err = wb_sorter_add(writer->page_edits, wb_buf_slice(&writer->surt), wb_buf_slice(&writer->value));
+    if (err == 0 && (edit->kind == WB_PAGEEDIT_DELETE || edit->kind == WB_PAGEEDIT_EXPUNGE))
+        note_removal(writer);
     writer->stat.page_edits += err == 0;
     return err;
 }
@@ -49,8 +69,7 @@ static struct wb_url_slot *find_slot(struct wb_webdb_writer *writer, struct wb_s
         if (slot->hash != 0)
             continue;
         if (writer->slots_used >= writer->slot_count / 4 * 3) {
-            memset(writer->slots, 0, writer->slot_count * sizeof *writer->slots);
-            writer->slots_used = 0;
+            clear_slots(writer);
             slot = &writer->slots[(size_t)hi & (writer->slot_count - 1)];
         }
         writer->slots_used++;
@@ -74,7 +93,8 @@ int wb_writer_target(struct wb_webdb_writer *writer, struct wb_slice url, const 
     struct wb_pageedit edit = {.kind = WB_PAGEEDIT_TARGET, .time_ms = writer->options.now_ms};
 
     *id_out = slot->id;
-    if (!first && (!known || (slot->known && known->depth >= slot->depth && (slot->wanted || !known->wanted))))
+    bool again = slot->known == writer->removals;
+    if (!first && (!known || (again && known->depth >= slot->depth && (slot->wanted || !known->wanted))))
         return 0;
     if (known)
         edit = *known;
@@ -94,9 +114,10 @@ int wb_writer_target(struct wb_webdb_writer *writer, struct wb_slice url, const 
     if (first)
         *id_out = slot->id = edit.id;
     if (known) {
-        slot->known = true;
-        slot->wanted |= known->wanted;
-        slot->depth = known->depth < slot->depth ? known->depth : slot->depth;
+        slot->known = writer->removals;
+        slot->wanted = (again && slot->wanted) || known->wanted;
+        slot->depth = again && slot->depth < known->depth ? slot->depth : known->depth;
+        writer->told = true;
     }
     return 0;
 }
@@ -180,7 +201,10 @@ int wb_webdb_add_page(struct wb_webdb_writer *writer, const struct wb_webdb_page
 
 int wb_webdb_add_page_with_score(struct wb_webdb_writer *writer, const struct wb_webdb_page *page)
 {
-    return add_row(writer, WB_PAGEEDIT_ADD_SCORE, page, WB_PAGEEDIT_NO_ID);
+    struct wb_webdb_page scored = *page;
+
+    scored.flags |= WB_PAGE_SCORED;
+    return add_row(writer, WB_PAGEEDIT_ADD_SCORE, &scored, WB_PAGEEDIT_NO_ID);
 }
 
 int wb_webdb_add_page_if_not_present(struct wb_webdb_writer *writer, const struct wb_webdb_page *page, const struct wb_webdb_link *link)
