@@ -68,7 +68,7 @@ struct wb_link {
     uint8_t rels;           /* enum wb_link_rel */
     struct wb_slice href;   /* as written, entities decoded, outer white space trimmed */
     struct wb_slice url;    /* resolved (WHATWG href, fragment kept); empty: it is no URL */
-    struct wb_slice anchor; /* text inside, white space collapsed, or an image's alt; at most WB_ANCHOR_MAX bytes */
+    struct wb_slice anchor; /* text inside, white space collapsed, or an image's alt; at most WB_ANCHOR_MAX bytes. A lone blank beside a tag is kept */
     struct wb_slice rel;    /* the attribute as written */
     int64_t modified_ms;    /* of a sitemap or feed entry: lastmod; 0: not told */
 };

@@ -206,7 +206,7 @@ static int take_end_of(struct wb_html *h, enum wb_tag tag)
         return 0;
     }
     if (tag == WB_TAG_A_)
-        return wb_html_anchor_end(h);
+        return wb_html_anchor_end(h, true);
     if (flags & WB_TAG_BLOCK)
         err = wb_html_break(h);
     else if (flags & WB_TAG_CELL)
@@ -290,7 +290,7 @@ static int run_html(struct wb_extractor *x)
     if (err == 0)
         err = take_tokens(x->html);
     if (err == 0)
-        err = wb_html_anchor_end(x->html);
+        err = wb_html_anchor_end(x->html, false);
     return err < 0 ? err : wb_html_finish_text(x->html);
 }
 

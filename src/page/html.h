@@ -64,6 +64,7 @@ struct wb_html {
 
     /* the link that is open */
     bool anchor_open;
+    bool anchor_blank; /* a lone blank follows the tag that opened it */
     size_t anchor_link;      /* SIZE_MAX: it was not kept */
     size_t anchor_from;      /* of the text */
     size_t anchor_counted;   /* up to here its text is counted as that of links */
@@ -86,7 +87,7 @@ int wb_html_finish_text(struct wb_html *h);
 
 /* A start tag that may have links: a, area, link, iframe, frame, img, source, form, base. */
 int wb_html_links(struct wb_html *h, enum wb_tag tag);
-int wb_html_anchor_end(struct wb_html *h);
+int wb_html_anchor_end(struct wb_html *h, bool by_tag);
 int wb_html_refresh(struct wb_html *h, struct wb_slice content);
 
 /* ---- htmlfacts.c ----------------------------------------------------------------------------- */

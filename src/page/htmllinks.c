@@ -64,8 +64,17 @@ static struct wb_slice cut_anchor(struct wb_slice s)
     return s;
 }
 
+/*
+ * A blank of its own between a tag and a word belongs to the words, as browsers have it; line ends and indentation are layout.
+ * p: the byte beside the tag, q: the one beyond it.
+ */
+static bool is_lone_blank(char p, char q)
+{
+    return p == ' ' && !is_blank(q) && q != '<' && q != '>';
+}
+
 /* A part of the page's text where it is in one block; otherwise a copy. */
-static int anchor_of_text(struct wb_html *h, struct wb_slice *anchor_out)
+static int anchor_of_text(struct wb_html *h, bool blank_after, struct wb_slice *anchor_out)
 {
     const struct wb_words *text = &h->x->text;
     struct wb_slice s = wb_slice(text->ptr + h->anchor_from, text->len - h->anchor_from);
@@ -74,19 +83,21 @@ static int anchor_of_text(struct wb_html *h, struct wb_slice *anchor_out)
         s = wb_slice(s.ptr + 1, s.len - 1);
     s = cut_anchor(s);
     *anchor_out = s;
-    if (s.len == 0 || !memchr(s.ptr, '\n', s.len))
+    bool before = h->anchor_blank && s.len < WB_ANCHOR_MAX, after = blank_after && s.len + before < WB_ANCHOR_MAX;
+    if (s.len == 0 || (!before && !after && !memchr(s.ptr, '\n', s.len)))
         return 0;
-    int err = wb_sink_keep(h->x, s, anchor_out);
-    if (err < 0)
-        return err;
-    char *copy = (char *)(uintptr_t)anchor_out->ptr; /* fresh from the arena: ours to write */
+    char copy[WB_ANCHOR_MAX];
+    size_t len = 0;
+    if (before)
+        copy[len++] = ' ';
     for (size_t i = 0; i < s.len; i++)
-        if (copy[i] == '\n')
-            copy[i] = ' ';
-    return 0;
+        copy[len++] = s.ptr[i] == '\n' ? ' ' : s.ptr[i];
+    if (after)
+        copy[len++] = ' ';
+    return wb_sink_keep(h->x, wb_slice(copy, len), anchor_out);
 }
 
-int wb_html_anchor_end(struct wb_html *h)
+int wb_html_anchor_end(struct wb_html *h, bool by_tag)
 {
     struct wb_slice anchor = WB_SLICE_EMPTY;
     int err = 0;
@@ -97,8 +108,8 @@ int wb_html_anchor_end(struct wb_html *h)
     h->block_link_bytes += (uint32_t)(h->x->text.len - h->anchor_counted);
     if (h->anchor_link == SIZE_MAX)
         return 0;
-    if (h->x->text.len > h->anchor_from)
-        err = anchor_of_text(h, &anchor);
+    if (h->x->text.len > h->anchor_from) /* so there are a tag and a word before this one: bytes to look at */
+        err = anchor_of_text(h, by_tag && is_lone_blank(h->t.raw.ptr[-1], h->t.raw.ptr[-2]), &anchor);
     h->x->links[h->anchor_link].anchor = anchor.len ? anchor : h->anchor_alt;
     return err;
 }
@@ -109,6 +120,7 @@ static void open_anchor(struct wb_html *h, size_t link)
     h->anchor_link = link;
     h->anchor_from = h->anchor_counted = h->x->text.len;
     h->anchor_alt = WB_SLICE_EMPTY;
+    h->anchor_blank = h->t.end - h->t.at >= 2 && is_lone_blank(h->t.at[0], h->t.at[1]);
 }
 
 /* The alt of an image or area, as words. */
@@ -145,7 +157,7 @@ static int take_a(struct wb_html *h)
     bool found;
     size_t number = SIZE_MAX;
 
-    int err = wb_html_anchor_end(h); /* links do not nest */
+    int err = wb_html_anchor_end(h, false); /* links do not nest */
     if (err == 0)
         err = read_link(h, WB_LINK_A, WB_SLICE_LIT("href"), &link, &found);
     if (err == 0 && !found && h->foreign_depth)

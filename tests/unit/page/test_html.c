@@ -209,7 +209,11 @@ static void bases(void **state)
 static void anchors(void **state)
 {
     (void)state;
-    expect_links("<p>before <a href=a> some\n <b>bold</b>\ttext </a> after", "a a [some bold text]\n");
+    expect_links("<p>before <a href=a> some\n <b>bold</b>\ttext </a> after", "a a [ some bold text ]\n");
+    /* A lone blank beside a tag is text, anything else is layout. */
+    expect_links("<a href=a>also </a>x", "a a [also ]\n");
+    expect_links("<a href=a>\n  also\n</a><a href=b>two  </a><a href=c><b>three</b> </a>", "a a [also]\na b [two]\na c [three]\n");
+    expect_links("<a href=a> </a><a href=b> <b>x</b></a>", "a a\na b [x]\n");
     expect_links("<a href=a><img src=i alt='A &amp; B'></a>", "a a [A & B]\nimg i [A & B]\n");
     expect_links("<a href=a><img src=i alt=alt>text</a>", "a a [text]\nimg i [alt]\n");
     expect_links("<a href=a><div>one</div><div>two</div></a>", "a a [one two]\n");
