@@ -128,12 +128,11 @@ static int ours_get_page(void *state, struct wb_slice url)
     return wb_webdb_get_page(state, url, &page);
 }
 
-static int walk_links(int err, struct wb_webdb_links *links, uint64_t limit, struct webdb_sum *sum)
+static int walk_links(struct wb_webdb_links *links, uint64_t limit, struct webdb_sum *sum)
 {
     struct wb_webdb_link link;
+    int err = 0;
 
-    if (err < 0)
-        return err;
     while (limit-- > 0 && (err = wb_webdb_links_next(links, &link)) > 0) {
         sum->rows++;
         if (sum->check)
@@ -146,22 +145,25 @@ static int walk_links(int err, struct wb_webdb_links *links, uint64_t limit, str
 static int ours_links_to(void *state, struct wb_slice url, uint64_t limit, struct webdb_sum *sum)
 {
     struct wb_webdb_links *links = NULL;
+    int err = wb_webdb_links_to(state, url, &links);
 
-    return walk_links(wb_webdb_links_to(state, url, &links), links, limit, sum);
+    return err < 0 ? err : walk_links(links, limit, sum);
 }
 
 static int ours_links_from(void *state, const uint8_t md5[WB_EDIT_MD5_BYTES], struct webdb_sum *sum)
 {
     struct wb_webdb_links *links = NULL;
+    int err = wb_webdb_links_from(state, md5, &links);
 
-    return walk_links(wb_webdb_links_from(state, md5, &links), links, UINT64_MAX, sum);
+    return err < 0 ? err : walk_links(links, UINT64_MAX, sum);
 }
 
 static int ours_links(void *state, struct webdb_sum *sum)
 {
     struct wb_webdb_links *links = NULL;
+    int err = wb_webdb_links(state, &links);
 
-    return walk_links(wb_webdb_links(state, &links), links, UINT64_MAX, sum);
+    return err < 0 ? err : walk_links(links, UINT64_MAX, sum);
 }
 
 static int ours_sizes(void *state, uint64_t *pages_out, uint64_t *link_bytes_out)
