@@ -58,6 +58,9 @@ static int enlist(struct wb_dispenser *d, const struct listing *l, struct wb_rec
         row->owner = WB_SLICE_EMPTY;
         row->lease_ms = 0;
     }
+    /* Lists come often: a name whose address still holds is not asked for anew. */
+    if (row->state == WB_SITE_DONE && row->address_expires_ms > l->now_ms)
+        row->state = WB_SITE_READY;
     if (wb_site_over(row->state) || (row->state == WB_SITE_READY && row->address.len == 0))
         row->state = WB_SITE_UNRESOLVED;
     now->anew = false;

@@ -356,6 +356,12 @@ int wb_visit_root(struct wb_worker *w, struct wb_site *site, bool reachable)
 
 /* ---- beginning ------------------------------------------------------------------------------------- */
 
+/* Pages that no log tells of any more. What an import told of a site that was never visited is not the crawl's to ask for. */
+static int recall_webdb(struct wb_worker *w, struct wb_site *site)
+{
+    return site->listed || site->visit < 2 ? 0 : wb_known_recall(w, site);
+}
+
 static int begin_visit(struct wb_worker *w, struct wb_site *site)
 {
     struct wb_edit edit = {.kind = WB_EDIT_VISIT, .text = wb_slice_str(site->name), .count = site->visit};
@@ -368,7 +374,7 @@ static int begin_visit(struct wb_worker *w, struct wb_site *site)
         err = wb_visit_seeds(w, site, &count);
     if (err == 0)
         err = read_chain(w, site, last, recall_begin, &first);
-    return err < 0 || site->listed ? err : wb_known_recall(w, site);
+    return err < 0 ? err : recall_webdb(w, site);
 }
 
 static int resume_visit(struct wb_worker *w, struct wb_site *site, struct wb_edit_place before)
@@ -379,8 +385,8 @@ static int resume_visit(struct wb_worker *w, struct wb_site *site, struct wb_edi
 
     if (err == 0)
         err = read_chain(w, site, before, recall_record, &first);
-    if (err == 0 && !site->listed)
-        err = wb_known_recall(w, site);
+    if (err == 0)
+        err = recall_webdb(w, site);
     return err < 0 ? err : wb_visit_seeds(w, site, &count);
 }
 

@@ -181,7 +181,7 @@ def killed_in_the_middle_it_asks_for_nothing_twice(folder):
         assert len(pages) == 16 and len(set(pages)) == 16, pages
         for host in server.sites:
             times = sorted(r.time for r in server.requests if r.host == host and began < r.time < ended)
-            assert all(b - a > 0.15 for a, b in zip(times, times[1:])), times
+            assert all(b - a > 0.08 for a, b in zip(times, times[1:])), times  # a clock that was lost gives gaps near 0
 
 
 @test

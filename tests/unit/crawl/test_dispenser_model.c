@@ -588,6 +588,8 @@ static void twin_list(struct trace *t, int64_t run, struct twin_site *s, struct 
         s->owner = 0;
         s->lease_ms = 0;
     }
+    if (s->state == WB_SITE_DONE && s->expires_ms > t->now_ms)
+        s->state = WB_SITE_READY;
     if (over(s->state) || (s->state == WB_SITE_READY && !s->address))
         s->state = WB_SITE_UNRESOLVED;
     s->anew = false;
@@ -596,7 +598,6 @@ static void twin_list(struct trace *t, int64_t run, struct twin_site *s, struct 
     memset(s->seeds, 0, sizeof s->seeds);
     twin_listed(s);
     stat->sites++;
-    (void)t;
 }
 
 static void do_list(struct trace *t)

@@ -199,7 +199,9 @@ static void test_states(void **state)
     static const char *const anew[] = {"done.org", "alias.org", "refused.org"};
     for (size_t i = 0; i < COUNT(anew); i++) {
         struct wb_site_row row = row_of(p->d, anew[i]);
-        assert_true(row.state == WB_SITE_UNRESOLVED && row.run == run && row.seeds_taken == 0 && row.listed > row.visit && row.reason.len == 0);
+        /* The address of one that was done still holds; names of the others are asked for again. */
+        assert_true(row.state == (i == 0 ? WB_SITE_READY : WB_SITE_UNRESOLVED) && row.run == run);
+        assert_true(row.seeds_taken == 0 && row.listed > row.visit && row.reason.len == 0);
     }
     struct wb_site_row waits = row_of(p->d, "waits.org");
     assert_true(waits.state == WB_SITE_WAITING && waits.next_ms == now + HOUR_MS && waits.run == run && waits.listed > waits.visit);
@@ -218,7 +220,7 @@ static void test_states(void **state)
     must_ok(report_one(p->d, "slow", late));
     assert_true(row_of(p->d, "dead.org").state == WB_SITE_READY && row_of(p->d, "dead.org").trail.log == 3);
     /* Only sites of the run are claimed in it. */
-    must(claim(p->d, run, "worker", now, now + HOUR_MS, 10, &told) == 1);
+    must(claim(p->d, run, "worker", now, now + HOUR_MS, 10, &told) == 2);
     assert_string_equal(told.last_name, "dead.org");
     assert_true(told.last.listed > told.last.visit);
     check_tables(p);
