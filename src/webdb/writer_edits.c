@@ -44,8 +44,10 @@ int wb_writer_page_edit(struct wb_webdb_writer *writer, struct wb_pageedit *edit
     wb_put64_be(suffix + 1, (uint64_t)edit->time_ms);
     err = wb_buf_append(&writer->surt, suffix, sizeof suffix);
     wb_buf_clear(&writer->value);
-    if (err == 0)
+    if (err == 0) {
+        edit->surt = edit->row.surt = wb_slice(writer->surt.ptr, writer->surt.len - WB_PAGEEDIT_SUFFIX);
         err = wb_pageedit_encode(edit, &writer->value);
+    }
     if (err == 0)
         err = wb_sorter_add(writer->page_edits, wb_buf_slice(&writer->surt), wb_buf_slice(&writer->value));
     if (err == 0 && (edit->kind == WB_PAGEEDIT_DELETE || edit->kind == WB_PAGEEDIT_EXPUNGE))
