@@ -1,0 +1,281 @@
+#!/usr/bin/env python3
+"""run: around and around, from seeds, under a budget, killed anywhere, alone, in time, on a full disk; and what stat says of it."""
+import signal, time
+
+from e2e import *
+from crawlserver import *
+
+
+def star(count, name=''):
+    return {'/': page(*['/%d' % n for n in range(1, count)], text=name), **{'/%d' % n: page('/', text='page %s %d' % (name, n)) for n in range(1, count)}}
+
+
+def run_command(repo, server, *args):
+    return command(repo, 'run', '--json', '--allow-private', '--user-agent', AGENT, '--delay', 0, *server.resolve(), *args)
+
+
+def go(repo, server, *args, status=0, timeout=100, **kw):
+    p = subprocess.run(run_command(repo, server, *args), capture_output=True, timeout=timeout, **kw)
+    assert p.returncode == status, 'exit %d, not %d: %s' % (p.returncode, status, p.stderr[-500:])
+    go.words = p.stderr.decode('utf-8', 'replace')
+    return lines(p.stdout)
+
+
+def start_run(repo, server, *args, **kw):
+    return subprocess.Popen(run_command(repo, server, *args), stdout=kw.pop('stdout', subprocess.DEVNULL), stderr=kw.pop('stderr', subprocess.DEVNULL),
+                            start_new_session=True, preexec_fn=end_together, **kw)
+
+
+def cycles(events):
+    return [e for e in events if e.get('event') == 'cycle']
+
+
+def asked(server, since=0):
+    return [r.path for r in server.requests if r.time >= since and r.path != '/robots.txt']
+
+
+# ---- going around -------------------------------------------------------------------------------------------
+
+@test
+def from_seeds_to_refreshes(folder):
+    with Server({'f.test': star(20)}) as server:
+        repo, site = folder / 'r', server.sites['f.test']
+        events = go(repo, server, server.url('f.test'), '--cycles', 1)
+        assert cycles(events)[0]['stored'] == 20 and cycles(events)[0]['cycle'] == 1 and done(events)['cycles'] == 1, events[-2:]
+        assert len(asked(server)) == 20, 'a page twice in a cycle'
+        site['/3'] = page('/new', text='changed')
+        site['/new'] = page('/newer', text='new')
+        site['/newer'] = page(text='newer')
+        del site['/4']
+        said = cycles(go(repo, server, '--cycles', 2))
+        assert [s['cycle'] for s in said] == [2, 3] and said[0]['stored'] == 3 and said[0]['gone'] == 1 and said[0]['expunged'] == 1, said
+        for path in ('/3', '/new', '/newer'):
+            assert call(repo, 'get', server.url('f.test', path)).stdout == site[path]
+        stat = ask(repo, 'stat')[0]
+        assert stat['generation'] == 3 and stat['pages_old'] == 0 and stat['bytes_dead'] == 0 and stat['unmerged_bytes'] == 0, stat
+        assert stat['cycle']['cycle'] == 3 and stat['cycle']['step'] == 'rest' and not stat['cycle']['running'] and stat['cycle']['error'] is None, stat
+        verified(repo)
+
+
+@test
+def new_seeds_join_a_running_repository(folder):
+    with Server({'a.test': star(5, 'a'), 'b.test': star(5, 'b'), 'dead.test': {}}) as server:
+        repo = folder / 'r'
+        go(repo, server, server.url('a.test'), '--cycles', 1)
+        seeds = folder / 'seeds'
+        seeds.write_text('# mine\nclass slow delay=0.05\n%s\n%s class=slow\nhttp://nowhere.invalid/\n' % (server.url('a.test'), server.url('b.test')))
+        began = time.time()
+        said = cycles(go(repo, server, '--seeds', seeds, '--cycles', 1))[0]
+        assert said['stored'] == 5 and said['unchanged'] == 5, said
+        assert len(asked(server, began)) == 10 and len(set((r.host, r.path) for r in server.requests if r.time >= began)) >= 10
+        server.expect_gaps(0.05, ['b.test'])
+
+
+@test
+def the_budget_counts_seeds_too(folder):
+    with Server({'s.test': star(40)}) as server:
+        repo = folder / 'r'
+        for n in range(1, 5):
+            said = cycles(go(repo, server, server.url('s.test'), '--cycles', 1, '--budget', 10))[0]
+            assert said['fetched'] == 10 and len(asked(server)) == 10 * n, (said, len(asked(server)))
+        assert ask(repo, 'webdb', 'count')[0]['fetched'] == 40, 'pages that were never fetched come before others'
+
+
+@test
+def nothing_to_fetch_is_a_cycle(folder):
+    with Server({'n.test': star(3)}) as server:
+        repo = folder / 'r'
+        go(repo, server, server.url('n.test'), '--cycles', 1)
+        before = len(server.requests)
+        said = cycles(go(repo, server, '--cycles', 3, '--min-interval', '1h'))
+        assert len(said) == 3 and [s['listed'] for s in said] == [0, 0, 0] and len(server.requests) == before, said
+
+
+@test
+def nothing_to_begin_with(folder):
+    with Server({'x.test': star(2)}) as server:
+        go(folder / 'missing', server, '--cycles', 1, status=1)
+        assert 'seeds' in go.words and not (folder / 'missing').exists(), go.words
+        call(folder / 'empty', 'init')
+        go(folder / 'empty', server, '--cycles', 1, status=1)
+        assert 'seeds' in go.words and not (folder / 'empty' / 'cycle').exists(), go.words
+        for words in (['--seeds', '-'], ['--budget', '0'], ['--policy', 'random'], ['--min-interval', '2d', '--max-interval', '1d'], ['--every', 'x']):
+            refused(folder / 'empty', words[0], 'run', *words, status=2, one_line=False)
+
+
+@test
+def an_archive_is_something_to_begin_with(folder):
+    archive(folder / 'a.warc', some_pages(rng('archive'), 5))
+    call(folder / 'r', 'import', folder / 'a.warc')
+    with Server({'x.test': star(2)}) as server:
+        said = cycles(go(folder / 'r', server, '--cycles', 1))[0]
+        assert said['listed'] == 0 and ask(folder / 'r', 'webdb', 'count')[0]['fetched'] == 5, said
+
+
+# ---- time and signals ---------------------------------------------------------------------------------------------
+
+@test
+def every_is_from_begin_to_begin(folder):
+    with Server({'e.test': star(4)}) as server:
+        said = cycles(go(folder / 'r', server, server.url('e.test'), '--cycles', 3, '--every', '1.2s'))
+        times = [time.strptime(s['began'][:19], '%Y-%m-%dT%H:%M:%S') and float(s['began'][17:23]) for s in said]
+        for a, b in zip(times, times[1:]):
+            assert 1.19 <= (b - a) % 60 < 1.6, times
+
+
+@test
+def a_signal_ends_the_rest(folder):
+    with Server({'r.test': star(4)}) as server:
+        p = start_run(folder / 'r', server, server.url('r.test'), '--every', '1h', stderr=subprocess.PIPE)
+        until(lambda: (folder / 'r' / 'cycle').exists() and ask(folder / 'r', 'stat')[0]['cycle']['step'] == 'rest')
+        stat = ask(folder / 'r', 'stat')[0]['cycle']
+        assert stat['running'] and stat['next'] > stat['began'] and b'rests until' in call(folder / 'r', 'stat').stdout, stat
+        began = time.time()
+        p.send_signal(signal.SIGTERM)
+        assert p.wait(10) == 1 and time.time() - began < 1, p.stderr.read()
+        assert not ask(folder / 'r', 'stat')[0]['cycle']['running']
+
+
+@test
+def a_signal_in_a_crawl_loses_nothing(folder):
+    with Server({'c.test': star(30)}, latency=lambda: 0.02) as server:
+        repo = folder / 'r'
+        go(repo, server, server.url('c.test'), '--cycles', 1)
+        began = time.time()
+        p = start_run(repo, server, '--cycles', 1)
+        until(lambda: len(asked(server, began)) > 5)
+        stat = ask(repo, 'stat')[0]['cycle']
+        assert stat['running'] and stat['step'] == 'crawl' and stat['listed'] == 30, stat
+        p.send_signal(signal.SIGINT)
+        assert p.wait(20) == 1
+        assert ask(repo, 'stat')[0]['cycle']['step'] == 'crawl' and b'goes on there' in call(repo, 'stat').stdout
+        said = cycles(go(repo, server, '--cycles', 1))
+        assert [s['cycle'] for s in said] == [2] and said[0]['fetched'] == 30, said
+        assert sorted(asked(server, began)) == sorted(server.sites['c.test']), 'asked for twice, or not at all'
+
+
+@test
+def one_run_at_a_time(folder):
+    with Server({'o.test': star(4)}) as server:
+        p = start_run(folder / 'r', server, server.url('o.test'), '--every', '1h')
+        until(lambda: (folder / 'r' / 'cycle').exists())
+        go(folder / 'r', server, '--cycles', 1, status=1, timeout=20)
+        assert 'another run' in go.words, go.words
+        kill_all(p)
+        go(folder / 'r', server, '--cycles', 1)
+
+
+# ---- killed ---------------------------------------------------------------------------------------------------------
+
+@test
+def killed_in_every_step(folder):
+    """kill -9 at moments by chance, many times; then the pages are those of the web, each cycle is one, and nothing is damaged."""
+    random_ = rng('killed')
+    with Server({'k%d.test' % n: star(25, 'k%d' % n) for n in range(2)}, latency=lambda: 0.002) as server:
+        repo, seen = folder / 'r', set()
+        seeds = [server.url(h) for h in server.sites]
+        for attempt in range(14):
+            p = start_run(repo, server, *seeds, '--budget', 40)
+            time.sleep(random_.uniform(0.02, 0.5))
+            kill_all(p)
+            if (repo / 'cycle').exists():
+                stat = ask(repo, 'stat')[0]['cycle']
+                seen.add(stat['step'])
+                assert not stat['running'], stat
+            host = random_.choice(list(server.sites))
+            server.sites[host]['/%d' % random_.randrange(1, 25)] = page('/', text='changed %d' % attempt)
+        before = ask(repo, 'stat')[0]['cycle']
+        said = cycles(go(repo, server, *seeds, '--cycles', 3, '--budget', 60))
+        unfinished = before['step'] != 'rest'
+        assert [s['cycle'] for s in said] == [before['cycle'] + n + (not unfinished) for n in range(3)], (before, said)
+        verified(repo)
+        for host, site in server.sites.items():
+            for path, body in site.items():
+                assert call(repo, 'get', server.url(host, path)).stdout == body, (host, path)
+        count = ask(repo, 'webdb', 'count')[0]
+        assert count['fetched'] == count['pages'] == 50, count
+        assert len(list((repo / 'webdb').glob('0*'))) == 1 and not list((repo / 'webdb').glob('new-*'))
+
+
+@test
+def a_parent_that_is_killed_alone(folder):
+    with Server({'p.test': star(40)}, latency=lambda: 0.02) as server:
+        repo = folder / 'r'
+        go(repo, server, server.url('p.test'), '--cycles', 1)
+        began = time.time()
+        p = start_run(repo, server, '--cycles', 1)
+        until(lambda: len(asked(server, began)) > 3)
+        kill(p.pid)
+        p.wait()
+        assert len(cycles(go(repo, server, '--cycles', 1))) == 1
+
+
+@test
+def a_damaged_state_begins_anew(folder):
+    with Server({'d.test': star(4)}) as server:
+        repo = folder / 'r'
+        go(repo, server, server.url('d.test'), '--cycles', 2)
+        text = (repo / 'cycle').read_bytes()
+        (repo / 'cycle').write_bytes(text.replace(b'cycle 2', b'cycle 7'))
+        assert ask(repo, 'verify', status=1)[0]['ok'] is False
+        said = cycles(go(repo, server, '--cycles', 1))
+        assert [s['cycle'] for s in said] == [1] and 'cycle is damaged' in go.words, (said, go.words)
+        verified(repo)
+        (repo / 'cycle').write_bytes(b'webbase cycle 9\nfrom the future\n')
+        go(repo, server, '--cycles', 1, status=1)
+        assert 'newer' in go.words, go.words
+
+
+@test
+def a_full_disk_is_told_and_gone_on_from(folder):
+    random_ = rng('full')
+    with small_disk(folder / 'disk', '16m') as disk:
+        site = {'/%d' % n: Reply(b'%d ' % n + random_.randbytes(100000), type='application/octet-stream') for n in range(200)}
+        with Server({'h.test': {'/': page(*site), **site}}) as server:
+            repo = disk / 'r'
+            go(repo, server, server.url('h.test'), '--cycles', 1, '--budget', 30)
+            go(repo, server, '--cycles', 1, status=1)
+            assert 'space' in go.words.lower(), go.words
+            remount(disk, 'size=200m')
+            stat = ask(repo, 'stat')[0]['cycle']
+            assert stat['cycle'] == 2 and not stat['running'] and stat['step'] != 'rest', stat
+            said = cycles(go(repo, server, '--cycles', 1))
+            assert [s['cycle'] for s in said] == [2], said
+            assert ask(repo, 'stat')[0]['pages'] == 201
+            verified(repo)
+
+
+# ---- by hand ------------------------------------------------------------------------------------------------------------
+
+@test
+def each_step_is_a_command(folder):
+    with Server({'m.test': star(20)}) as server:
+        repo = folder / 'r'
+        crawl(repo, server, server.url('m.test'), '--delay', 0)
+        call(repo, 'update')
+        began = time.time()
+        listed = done(ask(repo, 'generate', '--budget', 7, '--policy', 'uniform'))
+        assert listed['urls'] == 7 and listed['due'] == 7 and listed['known'] == 20 and listed['theta'] > 0, listed
+        again = done(ask(repo, 'generate', '--budget', 7, '--policy', 'uniform'))
+        assert again['urls'] == 7
+        crawl(repo, server, '--delay', 0)
+        assert len(asked(server, began)) == 7
+        done(ask(repo, 'update'))
+        assert len([p for p in ask(repo, 'webdb', 'pages') if p['visits'] == 1]) == 7
+        assert b'7 URLs of 1 site listed' in call(repo, 'generate', '--budget', '7').stdout
+
+
+@test
+def classes_have_budgets_of_their_own(folder):
+    with Server({'news.test': star(20, 'news'), 'rest.test': star(20, 'rest')}) as server:
+        repo, seeds = folder / 'r', folder / 'seeds'
+        seeds.write_text('class news fetches=3 max=1d\n%s class=news\n%s\n' % (server.url('news.test'), server.url('rest.test')))
+        go(repo, server, '--seeds', seeds, '--cycles', 1)
+        began = time.time()
+        said = cycles(go(repo, server, '--seeds', seeds, '--cycles', 1, '--budget', 10))[0]
+        assert said['fetched'] == 10, said
+        hosts = [r.host for r in server.requests if r.time >= began and r.path != '/robots.txt']
+        assert hosts.count('news.test') == 3 and hosts.count('rest.test') == 7, hosts
+
+
+run_together(6)
