@@ -48,14 +48,16 @@ static int clean(const struct wb_webdb_writer *writer, uint32_t keep)
     return wb_dir_each(writer->root, clean_entry, &cleaning);
 }
 
+int wb_publish_clean(struct wb_webdb_writer *writer)
+{
+    return clean(writer, writer->old_number);
+}
+
 int wb_publish_begin(struct wb_webdb_writer *writer)
 {
     char name[32];
     uint64_t chance = 0;
-    int err = clean(writer, writer->old_number);
 
-    if (err < 0)
-        return err;
     wb_random_bytes(&chance, sizeof chance);
     snprintf(name, sizeof name, NEW_PREFIX "%016" PRIx64, chance);
     writer->fresh = wb_path_join(writer->root, name);

@@ -177,6 +177,8 @@ int wb_webdb_writer_open(const char *dir, const struct wb_webdb_options *options
     if (err == 0)
         err = read_old(writer);
     if (err == 0)
+        err = wb_publish_clean(writer);
+    if (err == 0)
         err = make_slots(writer);
     if (err == 0)
         err = wb_writer_sorter(writer, 3, &writer->page_edits);

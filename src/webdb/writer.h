@@ -121,7 +121,10 @@ int wb_writer_progress(struct wb_webdb_writer *writer, const char *step, uint64_
 
 /* ---- publish.c -------------------------------------------------------------------------------------- */
 
-/* A directory for the new generation; those of dead writers are removed. */
+/* Removes what dead writers left: generations that were not finished, and old ones that were not removed. */
+int wb_publish_clean(struct wb_webdb_writer *writer);
+
+/* A directory for the new generation. */
 int wb_publish_begin(struct wb_webdb_writer *writer);
 int wb_publish(struct wb_webdb_writer *writer);
 
