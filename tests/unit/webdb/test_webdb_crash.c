@@ -1,0 +1,423 @@
+/*
+ * test_webdb_crash.c - writers that die. Afterwards the newest generation is the old one as it was, or the new one complete; the next
+ * writer goes on from there and removes what was left.
+ *
+ * The calls that change files are put in place of the C library's here: a child dies before or after any one of them; what is not
+ * synced when a generation gets its name is noticed. Nothing is synced really, since kill -9 does not need it.
+ */
+#include "webdb_compare.h"
+
+#include <dirent.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+enum { INODES_MAX = 256, BATCHES = 40 };
+
+static uint64_t seed;
+
+/* ---- instead of the C library's calls ---------------------------------------------------------------------------- */
+
+struct steps {
+    atomic_uint done;     /* moments before and after calls, so far */
+    unsigned die_at;      /* 0: never */
+    atomic_uint unsynced; /* files that were, when they got their place */
+    atomic_uint published;
+};
+static struct steps *steps; /* shared with children */
+static bool watched;        /* this is a child whose calls count */
+static struct {
+    atomic_ulong inode;
+    atomic_bool dirty;
+} inodes[INODES_MAX];
+
+static void moment(void)
+{
+    if (watched && atomic_fetch_add(&steps->done, 1) + 1 == steps->die_at)
+        kill(getpid(), SIGKILL);
+}
+
+static unsigned long inode_of(int fd)
+{
+    struct stat st;
+
+    return fstat(fd, &st) == 0 ? st.st_ino : 0;
+}
+
+static void set_dirty(unsigned long inode, bool dirty)
+{
+    if (!watched)
+        return;
+    for (size_t i = 0; i < INODES_MAX; i++) {
+        unsigned long none = 0;
+        if (atomic_load(&inodes[i].inode) == inode || atomic_compare_exchange_strong(&inodes[i].inode, &none, inode)) {
+            atomic_store(&inodes[i].dirty, dirty);
+            return;
+        }
+    }
+}
+
+static bool is_dirty(unsigned long inode, bool unknown)
+{
+    for (size_t i = 0; i < INODES_MAX; i++)
+        if (atomic_load(&inodes[i].inode) == inode)
+            return atomic_load(&inodes[i].dirty);
+    return unknown;
+}
+
+/* Whether a directory, or a file in it, has bytes that were not synced. */
+static void look_for_unsynced(const char *path)
+{
+    DIR *dir = opendir(path);
+    struct dirent *entry;
+
+    if (!dir)
+        return;
+    atomic_fetch_add(&steps->published, 1);
+    atomic_fetch_add(&steps->unsynced, is_dirty(inode_of(dirfd(dir)), true));
+    while ((entry = readdir(dir)))
+        if (entry->d_name[0] != '.')
+            atomic_fetch_add(&steps->unsynced, is_dirty(entry->d_ino, true));
+    closedir(dir);
+}
+
+ssize_t pwrite(int fd, const void *bytes, size_t len, off_t offset)
+{
+    set_dirty(inode_of(fd), true);
+    moment();
+    ssize_t n = syscall(SYS_pwrite64, fd, bytes, len, offset);
+    moment();
+    return n;
+}
+
+int fdatasync(int fd)
+{
+    moment();
+    set_dirty(inode_of(fd), false);
+    return 0;
+}
+
+int fsync(int fd)
+{
+    moment();
+    set_dirty(inode_of(fd), false);
+    return 0;
+}
+
+int rename(const char *from, const char *to)
+{
+    moment();
+    if (watched)
+        look_for_unsynced(from);
+    int result = (int)syscall(SYS_rename, from, to);
+    moment();
+    return result;
+}
+
+int unlink(const char *path)
+{
+    moment();
+    return (int)syscall(SYS_unlink, path);
+}
+
+int rmdir(const char *path)
+{
+    moment();
+    return (int)syscall(SYS_rmdir, path);
+}
+
+int mkdir(const char *path, mode_t mode)
+{
+    moment();
+    int result = (int)syscall(SYS_mkdir, path, mode);
+    moment();
+    return result;
+}
+
+/* ---- one death, anywhere ------------------------------------------------------------------------------------------- */
+
+static char copy_from[96], copy_to[96];
+
+static int copy_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    struct wb_buf bytes = WB_BUF_INIT;
+    char to[256];
+
+    (void)st;
+    (void)ftw;
+    snprintf(to, sizeof to, "%s%s", copy_to, path + strlen(copy_from));
+    if (type == FTW_D)
+        return wb_path_mkdirs(to);
+    int err = wb_path_read(path, 64 << 20, &bytes);
+    if (err == 0)
+        err = wb_path_replace(to, wb_buf_slice(&bytes));
+    wb_buf_release(&bytes);
+    return err;
+}
+
+static const char *copy_dir(const char *from)
+{
+    const char *to = new_dir();
+
+    snprintf(copy_from, sizeof copy_from, "%s", from);
+    snprintf(copy_to, sizeof copy_to, "%s", to);
+    assert_int_equal(nftw(from, copy_one, 16, FTW_PHYS), 0);
+    return to;
+}
+
+static void remove_dir(const char *dir)
+{
+    nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+struct update {
+    const char *dir;
+    const struct twin_batch *batch;
+    unsigned threads;
+};
+
+static void update_in_child(void *context, int to)
+{
+    const struct update *update = context;
+
+    (void)to;
+    watched = true;
+    must(twin_update(update->dir, update->batch, 1, update->threads, NULL) == 0);
+}
+
+static int wait_for(struct child *child)
+{
+    int status;
+
+    close(child->from);
+    assert_int_equal(waitpid(child->pid, &status, 0), child->pid);
+    return status;
+}
+
+static uint32_t newest_generation(const char *dir)
+{
+    struct wb_webdb *webdb = NULL;
+    struct wb_webdb_count count = {.generation = 0};
+    int err = wb_webdb_open(dir, &webdb);
+
+    if (err == 0) {
+        wb_webdb_count(webdb, &count);
+        wb_webdb_close(webdb);
+    }
+    assert_true(err == 0 || err == WB_E_NOTFOUND);
+    return count.generation;
+}
+
+/* Nothing but the newest generation takes space. */
+static void check_space(const char *dir)
+{
+    struct wb_webdb *webdb = NULL;
+    struct wb_webdb_count count;
+
+    check_tidy(dir);
+    worked(wb_webdb_open(dir, &webdb));
+    wb_webdb_count(webdb, &count);
+    wb_webdb_close(webdb);
+    uint64_t bytes = look_into(dir).bytes;
+    assert_true(bytes >= count.bytes && bytes < count.bytes + 4096);
+}
+
+struct deaths {
+    const char *dir;         /* with `before` in it, and the journal of the batch */
+    struct twin before, after;
+    struct twin_batch batch, more;
+    uint32_t generation;     /* of before */
+};
+
+/* The update dies at a moment; false where it came to its end before. */
+static bool die_once(struct deaths *d, unsigned at, unsigned threads)
+{
+    static struct twin further;
+    const char *dir = copy_dir(d->dir);
+    struct update update = {dir, &d->batch, threads};
+    struct wb_webdb_writer *writer = NULL;
+    struct child child;
+
+    atomic_store(&steps->done, 0);
+    steps->die_at = at;
+    child = start_child(update_in_child, &update);
+    int status = wait_for(&child);
+    steps->die_at = 0;
+    assert_true((WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) || (WIFEXITED(status) && WEXITSTATUS(status) == 0));
+    uint32_t generation = newest_generation(dir);
+    assert_true(generation == d->generation || generation == d->generation + 1);
+    assert_true(WIFSIGNALED(status) || generation == d->generation + 1);
+    if (generation)
+        same_as_newest(generation == d->generation ? &d->before : &d->after, dir);
+    check_clean(dir);
+    /* The next writer removes what is left, whether or not it has something to do. */
+    worked(wb_webdb_writer_open(dir, NULL, &writer));
+    worked(wb_webdb_writer_close(writer, NULL));
+    if (generation)
+        check_space(dir);
+    /* The same once more where it was not done, then another: the journal is not merged twice, and nothing is left over. */
+    if (generation == d->generation)
+        worked(twin_update(dir, &d->batch, 0, 1, NULL));
+    same_as_newest(&d->after, dir);
+    check_space(dir);
+    further = d->after;
+    worked(twin_update(dir, &d->more, 0, 2, NULL));
+    twin_apply(&further, &d->more);
+    same_as_newest(&further, dir);
+    check_clean(dir);
+    check_space(dir);
+    remove_dir(dir);
+    return WIFSIGNALED(status);
+}
+
+static void make_deaths(struct deaths *d, unsigned generations)
+{
+    uint64_t chance = seed;
+
+    memset(d, 0, sizeof *d);
+    d->dir = new_dir();
+    for (unsigned i = 0; i < generations; i++) {
+        twin_batch_make(&d->batch, chance_next(&chance), 1790000000000 + 1000 * i, 120, 60);
+        worked(twin_write_journal(d->dir, &d->batch));
+        worked(twin_update(d->dir, &d->batch, 0, 1, NULL));
+        twin_apply(&d->before, &d->batch);
+        d->generation++;
+    }
+    twin_batch_make(&d->batch, chance_next(&chance), 1790000100000, 120, 60);
+    twin_batch_make(&d->more, chance_next(&chance), 1790000200000, 50, 0);
+    worked(twin_write_journal(d->dir, &d->batch));
+    d->after = d->before;
+    twin_apply(&d->after, &d->batch);
+}
+
+static void die_everywhere(unsigned generations)
+{
+    static struct deaths d;
+    static char dir[96];
+    unsigned at = 1;
+
+    make_deaths(&d, generations);
+    snprintf(dir, sizeof dir, "%s", d.dir);
+    d.dir = dir;
+    atomic_store(&steps->unsynced, 0);
+    atomic_store(&steps->published, 0);
+    while (die_once(&d, at, 1 + at % 2))
+        at++;
+    printf("# %u moments to die at\n", at - 1);
+    /* Every file is written and synced, the generation gets its name, the old one is removed: no fewer moments than that. */
+    assert_true(at > 30);
+    assert_true(atomic_load(&steps->published) > 0);
+    assert_int_equal(atomic_load(&steps->unsynced), 0);
+}
+
+static void test_first_generation(void **state)
+{
+    (void)state;
+    die_everywhere(0);
+}
+
+static void test_later_generation(void **state)
+{
+    (void)state;
+    die_everywhere(2);
+}
+
+/* ---- deaths at any time, with readers beside -------------------------------------------------------------------------- */
+
+static struct twin twins[BATCHES + 1];
+static struct twin_batch batches[BATCHES];
+
+struct run {
+    const char *dir;
+    uint32_t from;
+};
+
+static void update_on(void *context, int to)
+{
+    const struct run *run = context;
+
+    for (uint32_t i = run->from; i < BATCHES; i++) {
+        must(twin_update(run->dir, &batches[i], 1, 1 + i % 2, NULL) == 0);
+        must(write(to, &i, sizeof i) == sizeof i);
+    }
+}
+
+/* Whatever generation a reader gets is one that was made, whole. */
+static void read_for(const char *dir, uint64_t microseconds)
+{
+    struct timespec now, end;
+
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    end.tv_nsec += (long)(microseconds * 1000);
+    end.tv_sec += end.tv_nsec / 1000000000;
+    end.tv_nsec %= 1000000000;
+    do {
+        struct wb_webdb *webdb = NULL;
+        struct wb_webdb_count count;
+        int err = wb_webdb_open(dir, &webdb);
+        assert_true(err == 0 || err == WB_E_NOTFOUND);
+        if (err == 0) {
+            wb_webdb_count(webdb, &count);
+            assert_true(count.generation <= BATCHES);
+            same_as_twin(&twins[count.generation], webdb);
+        }
+        wb_webdb_close(webdb);
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    } while (now.tv_sec < end.tv_sec || (now.tv_sec == end.tv_sec && now.tv_nsec < end.tv_nsec));
+}
+
+static void test_killed_writers(void **state)
+{
+    uint64_t chance = seed + 1;
+    struct run run = {.dir = new_dir(), .from = 0};
+    unsigned kills = 0;
+
+    (void)state;
+    for (uint32_t i = 0; i < BATCHES; i++) {
+        twin_batch_make(&batches[i], chance_next(&chance), 1790000000000 + 1000 * i, 1 + chance_below(&chance, 200), 0);
+        twins[i + 1] = twins[i];
+        twin_apply(&twins[i + 1], &batches[i]);
+    }
+    while (run.from < BATCHES && kills < 120) {
+        struct child child = start_child(update_on, &run);
+        uint32_t acknowledged = run.from, ack;
+        int status;
+        read_for(run.dir, chance_below(&chance, kills % 4 ? 12000 : 60000));
+        kill(child.pid, SIGKILL);
+        assert_int_equal(waitpid(child.pid, &status, 0), child.pid);
+        assert_true(WIFSIGNALED(status) || WEXITSTATUS(status) == 0);
+        kills += WIFSIGNALED(status);
+        while (next_ack(&child, &ack, sizeof ack))
+            acknowledged = ack + 1;
+        close(child.from);
+        uint32_t generation = newest_generation(run.dir);
+        assert_true(generation == acknowledged || generation == acknowledged + 1);
+        if (generation)
+            same_as_newest(&twins[generation], run.dir);
+        check_clean(run.dir);
+        run.from = generation;
+    }
+    printf("# killed %u times, %u generations\n", kills, run.from);
+    assert_true(kills > 0 && run.from > 0);
+}
+
+static int begin(void **state)
+{
+    seed = test_seed();
+    twin_init();
+    steps = mmap(NULL, sizeof *steps, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return steps == MAP_FAILED ? -1 : make_root(state);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_first_generation),
+        cmocka_unit_test(test_later_generation),
+        cmocka_unit_test(test_killed_writers),
+    };
+
+    return cmocka_run_group_tests(tests, begin, remove_root);
+}
