@@ -256,7 +256,8 @@ static void forget(struct bench *b, const struct contender *c)
 }
 
 /* Once around at a moment; how many pages had reached theta. */
-static size_t go_around(struct bench *b, const struct contender *c, const struct wb_refresh *refresh, size_t budget, double t, double round_start)
+static size_t go_around(struct bench *b, const struct contender *c, const struct wb_refresh *refresh, size_t budget, double t,
+                        double round_start)
 {
     size_t due = 0;
 
@@ -399,7 +400,7 @@ static void print_optimum(const struct bench *b, double days, const char *weight
     if (!isfinite(s.age))
         s.age = -1;
     print_line(days, weights, "optimum", &s);
-    printf(",\"mu\":%g}\n", high);
+    printf(",\"mu\":%g,\"pages\":%zu}\n", high, b->count);
 }
 
 static void compare_policies(struct bench *b)

@@ -34,6 +34,7 @@ struct gaps {
     double changed_days;   /* their gaps together */
     double unchanged_days; /* with half a visit more */
     unsigned first, last;  /* bins with changes */
+    double days[2];        /* lengths of first and of the bin after it; bins two apart differ by a factor of 2 */
 };
 
 static double bounded(double rate)
@@ -46,7 +47,7 @@ static double sane_days(double days)
     return days > 0 && days < 1e9 ? days : 0;
 }
 
-/* Visits to a site seen as visits to one page with gaps of equal length; itself drawn to the default by a change and a visit's time. */
+/* Visits to a site seen as visits to one page with gaps of equal length; itself drawn to the default, as if by one more change. */
 static double site_rate(const struct wb_webdb_site *site)
 {
     double visits = (double)site->visits, days = sane_days(site->days);
@@ -76,12 +77,17 @@ static double rate_of_events(double events, double days, double middle)
     return days > 0 ? (root - half) / days : RATE_MAX;
 }
 
-/* Cho and Garcia-Molina: (X - 1) - X / (N ln(1 - X / N)) changes in T days have no bias. */
+/*
+ * Cho and Garcia-Molina: (X - 1) - X / (N ln(1 - X / N)) changes in T days have no bias. Times that move more often than the
+ * content does (servers that send the present as Last-Modified) would make a page look hopeless: they are not believed.
+ */
 static bool rate_of_modified(const struct wb_history *h, double middle, double *rate_out)
 {
     double visits = h->modified_visits, changes = h->modified_changes, days = sane_days(h->modified_days);
 
-    if (h->modified_lies || h->modified_visits < MODIFIED_VISITS_MIN || visits * 2 < h->visits || changes > visits || !(days > 0))
+    if (h->modified_lies || h->modified_visits < MODIFIED_VISITS_MIN || visits * 2 < h->visits || !(days > 0))
+        return false;
+    if (changes > fmin(visits, h->changes))
         return false;
     double events = 0;
     if (changes >= visits)
@@ -94,16 +100,24 @@ static bool rate_of_modified(const struct wb_history *h, double middle, double *
 
 static bool gather_gaps(const struct wb_history *h, struct gaps *gaps_out)
 {
-    struct gaps g = {.first = WB_HISTORY_BINS, .unchanged_days = sane_days(h->unchanged_days)};
+    struct gaps g = {.unchanged_days = sane_days(h->unchanged_days)};
+    double days[2] = {0, 0};
 
     for (unsigned i = 0; i < WB_HISTORY_BINS; i++) {
+        if (h->changed[i] == 0 && g.changes == 0)
+            continue;
+        if (g.changes == 0) {
+            g.first = i;
+            g.days[0] = wb_history_bin_days(i);
+            g.days[1] = wb_history_bin_days(i + 1);
+        }
+        double *length = &days[(i - g.first) & 1];
+        *length = i < g.first + 2 ? g.days[i - g.first] : 2 * *length;
         if (h->changed[i] == 0)
             continue;
-        if (g.first == WB_HISTORY_BINS)
-            g.first = i;
         g.last = i;
         g.changes += h->changed[i];
-        g.changed_days += h->changed[i] * wb_history_bin_days(i);
+        g.changed_days += h->changed[i] * *length;
     }
     if (g.changes > 0) {
         double gap = g.changed_days / g.changes;
@@ -117,17 +131,17 @@ static bool gather_gaps(const struct wb_history *h, struct gaps *gaps_out)
 }
 
 /*
- * The sum over changed gaps of x / (exp(x) - 1), x = L t, and its slope along ln L. Bins two apart differ by a factor of 2
- * in t, and expm1(2x) = e (e + 2) where e = expm1(x): two exponentials serve all bins.
+ * The sum over changed gaps of x / (exp(x) - 1), x = L t, and its slope along ln L. From a bin to the next but one x doubles,
+ * and expm1(2x) = e (e + 2) where e = expm1(x): two exponentials serve all bins.
  */
 static double changed_events(const struct wb_history *h, const struct gaps *g, double rate, double *slope_out)
 {
     double x[2] = {0, 0}, e[2] = {0, 0}, sum = 0, slope = 0;
 
     for (unsigned i = g->first; i <= g->last; i++) {
-        unsigned odd = i & 1;
+        unsigned odd = (i - g->first) & 1;
         if (i < g->first + 2) {
-            x[odd] = rate * wb_history_bin_days(i);
+            x[odd] = rate * g->days[odd];
             e[odd] = expm1(x[odd]);
         } else {
             x[odd] *= 2;

@@ -69,7 +69,8 @@ static double gain(double x)
     if (x > 0.3)
         return 1 - exp(-x) * (1 + x);
     /* The same as a series, since the difference above would have no digits left: sum of (-1)^k (k-1)/k! x^k from 2 on. */
-    return x * x * (1 / 2.0 - x * (1 / 3.0 - x * (1 / 8.0 - x * (1 / 30.0 - x * (1 / 144.0 - x * (1 / 840.0 - x * (1 / 5760.0 - x / 45360)))))));
+    double rest = 1 / 144.0 - x * (1 / 840.0 - x * (1 / 5760.0 - x / 45360));
+    return x * x * (1 / 2.0 - x * (1 / 3.0 - x * (1 / 8.0 - x * (1 / 30.0 - x * rest))));
 }
 
 /* The inverse for 0 <= y < 1, by Newton's method from a start that is good to a few per cent. */
@@ -121,10 +122,13 @@ static bool gone_for_good(const struct wb_webdb_page *page)
     const struct wb_history *h = &page->history;
     int64_t since_ms = page->last_tried_ms;
 
-    for (unsigned i = h->fetch_count; i > 0 && i <= WB_HISTORY_FETCHES && h->fetches[i - 1].outcome != WB_OUTCOME_STORED
-         && h->fetches[i - 1].outcome != WB_OUTCOME_UNCHANGED; i--)
-        if (h->fetches[i - 1].outcome == WB_OUTCOME_GONE)
+    for (unsigned i = h->fetch_count <= WB_HISTORY_FETCHES ? h->fetch_count : 0; i > 0; i--) {
+        uint8_t outcome = h->fetches[i - 1].outcome;
+        if (outcome == WB_OUTCOME_GONE)
             since_ms = h->fetches[i - 1].time_ms;
+        else if (outcome != WB_OUTCOME_ERROR && outcome != WB_OUTCOME_LATER && outcome != WB_OUTCOME_ROBOTS)
+            break; /* it was there */
+    }
     return (double)page->last_tried_ms - (double)since_ms >= GONE_DAYS * DAY_MS;
 }
 
@@ -151,7 +155,7 @@ static struct curve page_curve(const struct wb_refresh *refresh, const struct wb
 
     c.scale = ldexp(curve_scale(refresh, page, rate), -(page->failures < 64 ? page->failures : 64));
     c.rate = refresh->policy == WB_POLICY_OPTIMAL ? rate : 0;
-    c.never = !(c.scale > 0) || (page->flags & WB_PAGE_BARRED) != 0;
+    c.never = (page->flags & WB_PAGE_BARRED) != 0;
     if (failing || gone)
         c.origin_ms = page->last_tried_ms;
     c.unvisited = page->last_seen_ms == 0 && !failing && !gone;
@@ -182,7 +186,7 @@ static double curve_value(const struct curve *c, double theta, double age_days)
 /* The age at which the curve passes theta; INFINITY: it does not. */
 static double curve_age(const struct curve *c, double theta)
 {
-    double need = theta > 0 ? theta / c->scale : 0, z = need;
+    double need = !(theta > 0) ? 0 : c->scale > 0 ? theta / c->scale : INFINITY, z = need;
 
     if (c->never)
         return INFINITY;
@@ -209,16 +213,19 @@ double wb_refresh_value(const struct wb_refresh *refresh, const struct wb_webdb_
 int64_t wb_refresh_due(const struct wb_refresh *refresh, const struct wb_webdb_page *page, double rate)
 {
     struct curve c = page_curve(refresh, page, sane_rate(rate));
-
     double age_days = curve_age(&c, refresh->theta);
+
     if (c.unvisited)
         return age_days < INFINITY ? 0 : INT64_MAX;
     if (!(age_days < 10 * FOREVER_DAYS) || c.origin_ms > INT64_MAX / 2)
         return INT64_MAX;
     int64_t due_ms = c.origin_ms + (int64_t)ceil(age_days * DAY_MS);
     /* What rounding took away. */
-    for (int64_t more = 1; more < 1 << 30 && curve_value(&c, refresh->theta, (double)(due_ms - c.origin_ms) / DAY_MS) < refresh->theta; more *= 2)
+    for (int64_t more = 1; more < 1 << 30; more *= 2) {
+        if (curve_value(&c, refresh->theta, (double)(due_ms - c.origin_ms) / DAY_MS) >= refresh->theta)
+            break;
         due_ms += more;
+    }
     return due_ms;
 }
 

@@ -118,6 +118,22 @@ static void test_lies_are_not_believed(void **state)
     assert_near("seen", seen, 0.05, 0.1);
 }
 
+/* A server that says "modified just now" each time: what was seen of the content counts. */
+static void test_always_now(void **state)
+{
+    struct wb_history now = {0}, silent = {0};
+    int64_t time_ms = START_MS;
+
+    (void)state;
+    for (unsigned i = 0; i < 20; i++) {
+        time_ms += days_ms(3);
+        wb_history_visit(&now, days_ms(3), i % 4 == 0, time_ms - 500, time_ms);
+        wb_history_visit(&silent, days_ms(3), i % 4 == 0, 0, time_ms);
+    }
+    assert_int_equal(now.modified_changes, 20);
+    assert_near("as if nothing was told", wb_change_rate(&now, NULL) / wb_change_rate(&silent, NULL), 0.999, 1.001);
+}
+
 /* The root of the likelihood's equation by plain bisection, for histories so long that the prior hardly counts. */
 static void test_maximum_of_likelihood(void **state)
 {
@@ -222,6 +238,7 @@ int main(void)
         cmocka_unit_test(test_irregular),
         cmocka_unit_test(test_modified),
         cmocka_unit_test(test_lies_are_not_believed),
+        cmocka_unit_test(test_always_now),
         cmocka_unit_test(test_maximum_of_likelihood),
         cmocka_unit_test(test_all_and_none),
         cmocka_unit_test(test_site),

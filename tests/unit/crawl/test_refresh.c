@@ -167,6 +167,9 @@ static void test_never(void **state)
     /* But for a bound. */
     refresh.max_days = 7;
     assert_int_equal(wb_refresh_due(&refresh, &page, 20), page.last_seen_ms + days_ms(7));
+    page.score = 0;
+    assert_int_equal(wb_refresh_due(&refresh, &page, 0.1), page.last_seen_ms + days_ms(7));
+    page.score = 1;
     page.flags = WB_PAGE_BARRED;
     assert_int_equal(wb_refresh_due(&refresh, &page, 0.1), INT64_MAX);
     assert_true(wb_refresh_value(&refresh, &page, 0.1, NOW_MS + days_ms(1000)) == 0);
@@ -273,9 +276,13 @@ static void test_absurd(void **state)
 
     (void)state;
     for (unsigned i = 0; i < 200000; i++) {
-        struct wb_refresh refresh = {(enum wb_policy)(i % 4), numbers[(int)(unit() * 8)], numbers[(int)(unit() * 8)], numbers[(int)(unit() * 8)]};
-        struct wb_webdb_page page = {.score = numbers[(int)(unit() * 8)], .flags = (unsigned)(unit() * 64), .failures = (uint16_t)(unit() * 65536),
-                                     .signals = (uint16_t)(unit() * 65536), .last_seen_ms = times[(int)(unit() * 6)],
+        struct wb_refresh refresh = {(enum wb_policy)(i % 4), numbers[(int)(unit() * 8)], numbers[(int)(unit() * 8)],
+                                     numbers[(int)(unit() * 8)]};
+        struct wb_webdb_page page = {.score = numbers[(int)(unit() * 8)],
+                                     .flags = (unsigned)(unit() * 64),
+                                     .failures = (uint16_t)(unit() * 65536),
+                                     .signals = (uint16_t)(unit() * 65536),
+                                     .last_seen_ms = times[(int)(unit() * 6)],
                                      .last_tried_ms = times[(int)(unit() * 6)]};
         page.history.fetch_count = (uint8_t)(unit() * 9);
         double rate = numbers[(int)(unit() * 8)];
@@ -347,8 +354,8 @@ static void settle(enum wb_policy policy, double far, unsigned budget, unsigned 
             refresh.theta = wb_threshold_move(refresh.theta, due, wanted);
         }
         if (near < 95)
-            fail_msg("%s, %u of %u pages a day, begun at %g: near on %u of 100 days, at last %g, not %g", wb_policy_word(policy), wanted, PAGES,
-                     far, near, refresh.theta, least);
+            fail_msg("%s, %u of %u pages a day, begun at %g: near on %u of 100 days, at last %g, not %g", wb_policy_word(policy),
+                     wanted, PAGES, far, near, refresh.theta, least);
     }
     wb_free(p);
 }
