@@ -156,7 +156,8 @@ static int fill_text(struct wb_linereader *r)
 {
     size_t got = 0;
 
-    memmove(r->text.ptr, r->text.ptr + r->at, r->text.len - r->at);
+    if (r->at > 0 && r->at < r->text.len)
+        memmove(r->text.ptr, r->text.ptr + r->at, r->text.len - r->at);
     r->text.len -= r->at;
     r->at = 0;
     if (r->gzip)
