@@ -7,6 +7,94 @@
  */
 #include "crawl/dispenser_rows.h"
 #include "base/error.h"
+#include "base/hash.h"
+#include "base/mem.h"
+
+#include <stdlib.h>
+
+/* ---- seeds of a list ---------------------------------------------------------------------------------- */
+
+enum { TEN = 10 }; /* rows that one statement inserts: a list may have a million, and a server may be a network away */
+
+struct hashed_seed {
+    const struct wb_seed *seed;
+    uint64_t hash;
+};
+
+/* The same URLs next to each other, in the order of the list. */
+static int compare_urls(const void *a, const void *b)
+{
+    const struct hashed_seed *x = a, *y = b;
+    struct wb_slice s = x->seed->url, t = y->seed->url;
+
+    if (x->hash != y->hash)
+        return x->hash < y->hash ? -1 : 1;
+    int order = s.len != t.len ? (s.len < t.len ? -1 : 1) : memcmp(s.ptr, t.ptr, s.len);
+    return order ? order : x->seed < y->seed ? -1 : x->seed > y->seed;
+}
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct hashed_seed *x = a, *y = b;
+
+    return x->seed < y->seed ? -1 : x->seed > y->seed;
+}
+
+/* Each URL once; how many are left. */
+static size_t drop_copies(struct hashed_seed *seeds, size_t count)
+{
+    size_t kept = 0;
+
+    if (count == 0)
+        return 0;
+    qsort(seeds, count, sizeof *seeds, compare_urls);
+    for (size_t i = 0; i < count; i++)
+        if (i == 0 || seeds[i].hash != seeds[i - 1].hash || !wb_slice_equal(seeds[i].seed->url, seeds[i - 1].seed->url))
+            seeds[kept++] = seeds[i];
+    qsort(seeds, kept, sizeof *seeds, compare_places);
+    return kept;
+}
+
+static int insert_seeds(struct wb_dispenser *d, int64_t site, const struct hashed_seed *seeds, size_t count)
+{
+    struct wb_sql_value values[1 + 3 * TEN] = {wb_sql_int(site)};
+    int err = 0;
+
+    for (size_t i = 0; i < count && err >= 0;) {
+        size_t rows = count - i >= TEN ? TEN : 1, at = 1;
+        for (size_t k = 0; k < rows; k++, i++) {
+            values[at++] = wb_sql_int((int64_t)seeds[i].hash);
+            values[at++] = wb_sql_str(seeds[i].seed->url);
+            values[at++] = wb_sql_int(seeds[i].seed->depth);
+        }
+        enum wb_dispenser_statement statement = rows == TEN ? S_SEED_ADD_TEN : S_SEED_ADD;
+        err = wb_sql_run(d->sql, statement, values, (unsigned)at);
+        if (err > 0)
+            wb_sql_end(d->sql, statement);
+    }
+    return err < 0 ? err : 0;
+}
+
+/* The seeds of a site that has none; *last becomes the id of the newest. */
+static int add_first_seeds(struct wb_dispenser *d, int64_t site, const struct wb_site_list *list, int64_t *last)
+{
+    struct hashed_seed *seeds = wb_alloc_zero(list->seed_count + 1, sizeof *seeds);
+
+    *last = 0;
+    if (!seeds)
+        return WB_E_NOMEM;
+    for (size_t i = 0; i < list->seed_count; i++)
+        seeds[i] = (struct hashed_seed){&list->seeds[i], wb_hash64(list->seeds[i].url.ptr, list->seeds[i].url.len)};
+    int err = insert_seeds(d, site, seeds, drop_copies(seeds, list->seed_count));
+    if (err == 0)
+        err = WB_SQL_RUN(d->sql, S_SEED_NEWEST, wb_sql_int(site));
+    if (err > 0) {
+        *last = wb_sql_number(d->sql, S_SEED_NEWEST, 0);
+        wb_sql_end(d->sql, S_SEED_NEWEST);
+    }
+    wb_free(seeds);
+    return err < 0 ? err : 0;
+}
 
 /* ---- lists ------------------------------------------------------------------------------------------ */
 
@@ -40,7 +128,7 @@ static int insert_listed(struct wb_dispenser *d, struct listing *l, const struct
     wb_record_listed(&now);
     int err = wb_record_insert(d, &now);
     if (err == 0)
-        err = wb_dispenser_add_seeds(d, now.row.id, list->seeds, list->seed_count, &now.seed_last);
+        err = add_first_seeds(d, now.row.id, list, &now.seed_last);
     if (err == 0)
         err = WB_SQL_RUN(d->sql, S_SEED_LAST, wb_sql_int(now.row.id), wb_sql_int(now.seed_last));
     return err;
@@ -87,10 +175,11 @@ static int list_known(struct wb_dispenser *d, struct listing *l, const struct wb
         err = enlist(d, l, &now);
         if (err == 0)
             err = WB_SQL_RUN(d->sql, S_SEEDS_DROP, wb_sql_int(now.row.id));
-        now.seed_last = 0;
-    }
-    if (err == 0)
+        if (err == 0)
+            err = add_first_seeds(d, now.row.id, list, &now.seed_last);
+    } else {
         err = wb_dispenser_add_seeds(d, now.row.id, list->seeds, list->seed_count, &now.seed_last);
+    }
     l->stat.sites += !again;
     return err < 0 ? err : wb_record_save(d, was, &now);
 }

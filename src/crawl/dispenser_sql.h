@@ -45,6 +45,10 @@
     /* seeds */                                                                                                           \
     X(S_SEED_FIND, "SELECT id FROM webbase_seed WHERE site = ?1 AND hash = ?2 AND url = ?3")                              \
     X(S_SEED_ADD, "INSERT INTO webbase_seed (site, hash, url, depth) VALUES (?1, ?2, ?3, ?4) RETURNING id")               \
+    X(S_SEED_ADD_TEN, "INSERT INTO webbase_seed (site, hash, url, depth) VALUES (?1, ?2, ?3, ?4), (?1, ?5, ?6, ?7), (?1, ?8, ?9, ?10), " \
+                      "(?1, ?11, ?12, ?13), (?1, ?14, ?15, ?16), (?1, ?17, ?18, ?19), (?1, ?20, ?21, ?22), (?1, ?23, ?24, ?25), " \
+                      "(?1, ?26, ?27, ?28), (?1, ?29, ?30, ?31)")                                                         \
+    X(S_SEED_NEWEST, "SELECT COALESCE(MAX(id), 0) FROM webbase_seed WHERE site = ?1")                                     \
     X(S_SEED_LAST, "UPDATE webbase_site SET seed_last = ?2 WHERE id = ?1")                                                \
     X(S_SEEDS, "SELECT id, url, depth FROM webbase_seed WHERE site = ?1 AND id > ?2 ORDER BY id LIMIT ?3")                \
     X(S_SEEDS_DROP, "DELETE FROM webbase_seed WHERE site = ?1")                                                           \
