@@ -12,6 +12,8 @@
 #define MS_PER_MINUTE 60000.0
 #define MS_PER_DAY 86400000.0
 
+enum { HTTP_SECOND_MS = 1000 }; /* headers have whole seconds: a change in the second of the visit before is no contradiction */
+
 double wb_history_bin_days(unsigned bin)
 {
     return exp2((bin + 0.5) / 2) / 1440;
@@ -39,17 +41,14 @@ static void learn_modified(struct wb_history *history, int64_t gap_ms, bool chan
     bool future = modified_ms > time_ms;
     uint64_t since = (uint64_t)time_ms - (uint64_t)modified_ms;
 
-    if (future || (changed && since >= (uint64_t)gap_ms)) {
+    if (future || (changed && since >= (uint64_t)gap_ms + HTTP_SECOND_MS)) {
         history->modified_lies = true;
         return;
     }
     count_up(&history->modified_visits);
-    if (since < (uint64_t)gap_ms) {
+    if (changed || since < (uint64_t)gap_ms)
         count_up(&history->modified_changes);
-        history->modified_days += (double)since / MS_PER_DAY;
-    } else {
-        history->modified_days += (double)gap_ms / MS_PER_DAY;
-    }
+    history->modified_days += (double)(since < (uint64_t)gap_ms ? since : (uint64_t)gap_ms) / MS_PER_DAY;
 }
 
 void wb_history_visit(struct wb_history *history, int64_t gap_ms, bool changed, int64_t modified_ms, int64_t time_ms)

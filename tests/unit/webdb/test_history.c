@@ -62,12 +62,12 @@ static void assert_history(const struct wb_history *history, const struct told *
         if (t->modified_ms == 0 || lies)
             continue;
         int64_t age = t->time_ms - t->modified_ms;
-        if (age < 0 || (t->changed && t->modified_ms <= t->time_ms - t->gap_ms)) {
+        if (age < 0 || (t->changed && t->modified_ms <= t->time_ms - t->gap_ms - 1000)) {
             lies = true;
             continue;
         }
         n++;
-        x += age < t->gap_ms;
+        x += t->changed || age < t->gap_ms;
         days += (double)(age < t->gap_ms ? age : t->gap_ms) / 86400000;
     }
     for (unsigned i = 0; i < WB_HISTORY_BINS; i++)
