@@ -47,7 +47,8 @@ static struct wb_import_item *page_item(const char *url, unsigned status, const 
                                   .type = WB_SLICE_LIT("text/html"), .charset = WB_SLICE_EMPTY,
                                   .body = wb_import_item_copy(item, wb_slice_str(body)), .body_bytes = strlen(body), .time_ms = TIME_MS,
                                   .lifetime = 7, .status = (uint16_t)status, .kind = WB_PAGE_RESPONSE};
-    item->page.key = wb_slice_str(strstr(url, "//") ? strstr(url, "//") + 2 : url);
+    size_t scheme = strstr(url, "//") ? (size_t)(strstr(url, "//") + 2 - url) : 0;
+    item->page.key = wb_slice(item->page.url.ptr + scheme, item->page.url.len - scheme);
     item->page.id = wb_pageid_of_key(item->page.key);
     return item;
 }
