@@ -153,6 +153,29 @@ static void test_faults(void **state)
     wb_file_close(&file);
 }
 
+/* What was discarded reads as zeros (or, where the file system cannot, as before); nothing else changes. */
+static void test_discard(void **state)
+{
+    enum { PIECE = 64 << 10 };
+    struct wb_file file;
+    static char bytes[3 * PIECE], again[3 * PIECE];
+    uint64_t size;
+
+    (void)state;
+    memset(bytes, 'x', sizeof bytes);
+    assert_int_equal(wb_file_open(path, WB_FILE_WRITE | WB_FILE_CREATE, &file), 0);
+    assert_int_equal(wb_file_write_at(&file, 0, bytes, sizeof bytes), 0);
+    wb_file_discard(&file, PIECE, PIECE);
+    wb_file_discard(&file, 0, 0);
+    assert_int_equal(wb_file_size(&file, &size), 0);
+    assert_int_equal(size, sizeof bytes);
+    assert_int_equal(wb_file_read_exact(&file, 0, again, sizeof again), 0);
+    assert_memory_equal(again, bytes, PIECE);
+    assert_memory_equal(again + 2 * PIECE, bytes, PIECE);
+    assert_true(again[PIECE] == 0 || again[PIECE] == 'x');
+    wb_file_close(&file);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -160,6 +183,7 @@ int main(void)
         cmocka_unit_test_teardown(test_read, remove_file),
         cmocka_unit_test_teardown(test_lock, remove_file),
         cmocka_unit_test_teardown(test_faults, remove_file),
+        cmocka_unit_test_teardown(test_discard, remove_file),
     };
 
     return cmocka_run_group_tests(tests, make_dir, remove_dir);

@@ -5,7 +5,11 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "base/error.h"
+#include "os/fault.h"
 #include "os/mapping.h"
+
+#include <errno.h>
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -66,9 +70,32 @@ static void test_find_and_drop(void **state)
     free(piece);
 }
 
+static void test_open_and_close(void **state)
+{
+    char path[] = "/tmp/webbase-mapping-XXXXXX";
+    int fd = mkstemp(path);
+    struct wb_file file;
+    void *map;
+
+    (void)state;
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, "mapped", 6), 6);
+    close(fd);
+    assert_int_equal(wb_file_open(path, WB_FILE_READ, &file), 0);
+    wb_fault_arm(WB_FAULT_READ, 1, EIO);
+    assert_int_equal(wb_mapping_open(&file, 6, &map), WB_E_IO);
+    assert_null(map);
+    wb_fault_disarm();
+    assert_int_equal(wb_mapping_open(&file, 6, &map), 0);
+    wb_file_close(&file);
+    assert_int_equal(unlink(path), 0);
+    assert_memory_equal(map, "mapped", 6); /* it stays */
+    wb_mapping_close(map, 6);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_find_and_drop)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_find_and_drop), cmocka_unit_test(test_open_and_close)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
