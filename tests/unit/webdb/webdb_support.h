@@ -41,6 +41,7 @@ struct parts {
     uint64_t bytes_off, link_bytes_off;
     size_t piece_items;           /* 0: as many as a piece holds */
     bool skip_piece;              /* the second piece of a list is left out */
+    struct wb_slice last_key, last_value; /* a record after all others of links by URL; key NULL: none */
     size_t block_bytes;
 };
 
@@ -316,6 +317,8 @@ static uint64_t write_links(const struct parts *parts, const char *generation, c
             assert_int_equal(wb_table_add(writer, wb_slice(key, wb_linklist_key(links[i].owner, number, key)), wb_buf_slice(&piece)), 0);
         i += n;
     }
+    if (parts->last_key.ptr && links == parts->in)
+        assert_int_equal(wb_table_add(writer, parts->last_key, parts->last_value), 0);
     assert_int_equal(wb_table_finish(writer, &stat), 0);
     wb_buf_release(&piece);
     return stat.bytes;
@@ -358,6 +361,47 @@ UNUSED void write_parts(const char *dir, uint32_t number, const struct parts *pa
     wb_free(degrees);
     wb_free(generation);
     wb_free(path);
+}
+
+/* ---- one that is replaced all the time ------------------------------------------------------------ */
+
+static void link_files(const char *old, const char *fresh, uint32_t number)
+{
+    static const char *const names[] = {WB_PAGES_FILE, WB_CONTENTS_FILE, WB_OUTLINKS_FILE, WB_INLINKS_FILE, WB_DEGREES_FILE, WB_SITES_FILE};
+    char *from = wb_path_join(old, WB_MANIFEST_FILE), *to = wb_path_join(fresh, WB_MANIFEST_FILE);
+    struct wb_manifest manifest;
+
+    must(wb_manifest_read(from, &manifest) == 0);
+    manifest.count.generation = number;
+    must(wb_manifest_write(to, &manifest) == 0);
+    wb_manifest_release(&manifest);
+    wb_free(from);
+    wb_free(to);
+    for (size_t i = 0; i < COUNT(names); i++) {
+        from = wb_path_join(old, names[i]);
+        to = wb_path_join(fresh, names[i]);
+        must(link(from, to) == 0);
+        wb_free(from);
+        wb_free(to);
+    }
+}
+
+/* A child's work: publishes generations of the files of number 1 as fast as it can, and removes the ones before. context: the directory. */
+UNUSED void publish_for_ever(void *context, int to)
+{
+    const char *dir = context;
+    char *fresh = wb_path_join(dir, WB_WEBDB_DIR "/new-1");
+
+    (void)to;
+    for (uint32_t number = 1;; number++) {
+        char *old = wb_generation_path(dir, number), *next = wb_generation_path(dir, number + 1);
+        must(wb_path_mkdirs(fresh) == 0);
+        link_files(old, fresh, number + 1);
+        must(wb_path_rename(fresh, next) == 0);
+        must(wb_generation_remove(old) == 0);
+        wb_free(old);
+        wb_free(next);
+    }
 }
 
 #endif
