@@ -200,7 +200,7 @@ const struct wb_command wb_commands[] = {
      "\n"
      "A damaged record costs one message with its place in the file; the records after\n"
      "it are read. A body longer than --max-bytes is kept up to there, marked as\n"
-     "truncated and told; an import takes about four times that much memory at most.\n"
+     "truncated and told; an import takes about five times that much memory at most.\n"
      "A file that cannot be read, or is no archive, makes the exit status\n"
      "1, after the other files. SIGINT and SIGTERM end the import cleanly: what was\n"
      "read is kept.\n"
