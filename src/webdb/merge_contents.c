@@ -28,11 +28,8 @@ static int open_stage(struct content_stage *s)
     int err = path ? wb_column_create(path, WB_CONTENTS_KIND, sizeof(struct wb_content), &s->contents) : WB_E_NOMEM;
 
     wb_free(path);
-    if (err == 0 && writer->old_number) {
-        path = wb_writer_old_path(writer, WB_CONTENTS_FILE);
-        err = path ? wb_column_open(path, WB_CONTENTS_KIND, sizeof(struct wb_content), &s->old) : WB_E_NOMEM;
-        wb_free(path);
-    }
+    if (err == 0)
+        err = wb_writer_old_column(writer, WB_CONTENTS_FILE, WB_CONTENTS_KIND, sizeof(struct wb_content), &s->old);
     if (err == 0)
         err = wb_number_map_open(writer, s->old.count, &writer->content_numbers);
     return err < 0 ? err : wb_sorter_sort(writer->content_edits);

@@ -257,11 +257,8 @@ static int open_stage(struct page_stage *s)
 
     if (err == 0)
         err = wb_writer_old_table(writer, WB_SITES_FILE, WB_SITES_KIND, &s->old_sites, &s->sites_cursor);
-    if (err == 0 && writer->old_number) {
-        char *path = wb_writer_old_path(writer, WB_DEGREES_FILE);
-        err = path ? wb_column_open(path, WB_DEGREES_KIND, sizeof(uint32_t), &s->degrees) : WB_E_NOMEM;
-        wb_free(path);
-    }
+    if (err == 0)
+        err = wb_writer_old_column(writer, WB_DEGREES_FILE, WB_DEGREES_KIND, sizeof(uint32_t), &s->degrees);
     if (err == 0)
         err = wb_writer_new_table(writer, WB_PAGES_FILE, WB_PAGES_KIND, PAGES_BLOCK, &s->pages);
     if (err == 0)

@@ -8,6 +8,8 @@
 #include "os/clock.h"
 #include "os/nameless.h"
 
+#include <stdio.h>
+
 enum {
     MEMORY_DEFAULT = 256 << 20,
     MEMORY_MIN = 16 << 20,
@@ -54,6 +56,37 @@ int wb_writer_old_table(struct wb_webdb_writer *writer, const char *name, const 
     int err = wb_table_open(path, kind, table_out);
     if (err == 0)
         err = wb_cursor_open(*table_out, cursor_out);
+    wb_free(path);
+    return err;
+}
+
+/* Damage of a column, told once: the first of it. */
+static void note_damage(void *context, const char *file, uint64_t offset, const char *message)
+{
+    char copy[256]; /* message may be this thread's own */
+    int *err = context;
+
+    snprintf(copy, sizeof copy, "%s", message);
+    if (*err == 0)
+        *err = wb_fail(WB_E_CORRUPT, "%s, at %llu: %s", file, (unsigned long long)offset, copy);
+}
+
+int wb_writer_old_column(struct wb_webdb_writer *writer, const char *name, const char *kind, size_t record_bytes, struct wb_column *column_out)
+{
+    uint64_t records;
+    int damage = 0;
+
+    *column_out = WB_COLUMN_INIT;
+    if (!writer->old_number)
+        return 0;
+    char *path = wb_writer_old_path(writer, name);
+    if (!path)
+        return WB_E_NOMEM;
+    int err = wb_column_verify(path, kind, record_bytes, note_damage, &damage, &records);
+    if (err == 0)
+        err = damage;
+    if (err == 0)
+        err = wb_column_open(path, kind, record_bytes, column_out);
     wb_free(path);
     return err;
 }

@@ -110,6 +110,9 @@ int wb_writer_sorter(struct wb_webdb_writer *writer, unsigned eighths, struct wb
 /* Opens a table of the old generation with a cursor; both NULL where there is none. */
 int wb_writer_old_table(struct wb_webdb_writer *writer, const char *name, const char *kind, struct wb_table **table_out,
                         struct wb_cursor **cursor_out);
+
+/* Maps a column of the old generation; its checksums are looked at here, so that damage is not handed on. Empty where there is none. */
+int wb_writer_old_column(struct wb_webdb_writer *writer, const char *name, const char *kind, size_t record_bytes, struct wb_column *column_out);
 int wb_writer_new_table(struct wb_webdb_writer *writer, const char *name, const char *kind, size_t block_bytes, struct wb_table_writer **table_out);
 
 /* Path of a file of the generation being written, and of the old one; from the heap. */
