@@ -1,0 +1,565 @@
+/*
+ * test_webdb_fault.c - what can go wrong around the web database: every allocation and every file operation fails once, the disk is
+ * full, bytes are damaged, somebody else is writing, somebody still reads the old generation. There is always an error that says
+ * something, and the old generation is as it was.
+ *
+ * Leaks are found by LeakSanitizer at the end of the program. Nothing is synced really: it would only take time.
+ */
+#include "webdb_compare.h"
+
+#include "base/hash.h"
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+static uint64_t seed;
+
+int fdatasync(int fd)
+{
+    (void)fd;
+    return 0;
+}
+
+int fsync(int fd)
+{
+    (void)fd;
+    return 0;
+}
+
+/* ---- directories ------------------------------------------------------------------------------------------------ */
+
+static char template_dir[96], work_dir[96];
+static const char *copy_from, *copy_to;
+static struct twin before, after;
+static struct twin_batch batch;
+static uint64_t before_digest;
+enum { GENERATION = 2 }; /* of the template */
+
+static int copy_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    struct wb_buf bytes = WB_BUF_INIT;
+    char to[256];
+
+    (void)st;
+    (void)ftw;
+    snprintf(to, sizeof to, "%s%s", copy_to, path + strlen(copy_from));
+    if (type == FTW_D)
+        return wb_path_mkdirs(to);
+    int err = wb_path_read(path, 64 << 20, &bytes);
+    if (err == 0)
+        err = wb_path_replace(to, wb_buf_slice(&bytes));
+    wb_buf_release(&bytes);
+    return err;
+}
+
+/* The working directory is a fresh copy of the template. */
+static void prepare(void)
+{
+    nftw(work_dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    copy_from = template_dir;
+    copy_to = work_dir;
+    assert_int_equal(nftw(template_dir, copy_one, 16, FTW_PHYS), 0);
+}
+
+static void file_of(const char *dir, const char *name, char path_out[256])
+{
+    snprintf(path_out, 256, "%s/webdb/%08d/%s", dir, GENERATION, name);
+}
+
+/* ---- everything that can be read, as one number -------------------------------------------------------------------- */
+
+static void mix_page(uint64_t *digest, const struct wb_webdb_page *page)
+{
+    uint64_t facts[] = {page->number, page->flags, page->has_content, page->simhash, page->status, page->inlinks, (uint64_t)page->last_seen_ms,
+                        wb_hash64(page->url.ptr, page->url.len), wb_hash64(page->md5, sizeof page->md5), *digest};
+
+    *digest = wb_hash64(facts, sizeof facts);
+}
+
+static int read_pages(int err, struct wb_webdb_pages **pages, uint64_t *digest)
+{
+    struct wb_webdb_page page;
+
+    if (err < 0)
+        return err;
+    while ((err = wb_webdb_pages_next(*pages, &page)) > 0)
+        mix_page(digest, &page);
+    wb_webdb_pages_close(*pages);
+    return err;
+}
+
+static int read_links(int err, struct wb_webdb_links **links, uint64_t *digest)
+{
+    struct wb_webdb_link link;
+
+    if (err < 0)
+        return err;
+    while ((err = wb_webdb_links_next(*links, &link)) > 0) {
+        uint64_t facts[] = {wb_hash64(link.from_md5, sizeof link.from_md5), wb_hash64(link.to.ptr, link.to.len),
+                            wb_hash64(link.anchor.ptr, link.anchor.len), link.tag, link.flags, *digest};
+        *digest = wb_hash64(facts, sizeof facts);
+    }
+    wb_webdb_links_close(*links);
+    return err;
+}
+
+static int read_walks(struct wb_webdb *webdb, uint64_t *digest)
+{
+    struct wb_webdb_pages *pages = NULL;
+    struct wb_webdb_links *links = NULL;
+    uint8_t md5[WB_EDIT_MD5_BYTES];
+    int err = read_pages(wb_webdb_pages(webdb, &pages), &pages, digest);
+
+    if (err == 0)
+        err = read_pages(wb_webdb_pages_by_md5(webdb, &pages), &pages, digest);
+    if (err == 0)
+        err = read_pages(wb_webdb_pages_of_site(webdb, wb_slice_str(twin_sites[1]), &pages), &pages, digest);
+    if (err == 0)
+        err = read_links(wb_webdb_links(webdb, &links), &links, digest);
+    for (int i = 0; err == 0 && i < TWIN_MD5S; i++) {
+        twin_md5(i, md5);
+        err = read_links(wb_webdb_links_from(webdb, md5, &links), &links, digest);
+        if (err == 0)
+            err = read_pages(wb_webdb_get_pages(webdb, md5, &pages), &pages, digest);
+    }
+    return err;
+}
+
+static int read_all(const char *dir, uint64_t *digest)
+{
+    struct wb_webdb *webdb = NULL;
+    struct wb_webdb_links *links = NULL;
+    struct wb_webdb_page page;
+    struct wb_webdb_site site;
+    int err = wb_webdb_open(dir, &webdb);
+
+    *digest = 0;
+    if (err < 0) {
+        assert_null(webdb);
+        return err;
+    }
+    err = read_walks(webdb, digest);
+    for (unsigned url = 0; err == 0 && url < TWIN_URLS; url++) {
+        err = wb_webdb_get_page(webdb, twin_url(url, true, false), &page);
+        if (err == 0)
+            mix_page(digest, &page);
+        err = err == WB_E_NOTFOUND ? 0 : err;
+        if (err == 0)
+            err = read_links(wb_webdb_links_to(webdb, twin_url(url, false, true), &links), &links, digest);
+    }
+    for (int i = 0; err == 0 && i < TWIN_SITES; i++) {
+        err = wb_webdb_get_site(webdb, wb_slice_str(twin_sites[i]), &site);
+        *digest += err == 0 ? site.pages * 3 + site.fetched : 1;
+        err = err == WB_E_NOTFOUND ? 0 : err;
+    }
+    wb_webdb_close(webdb);
+    return err;
+}
+
+/* ---- the operations -------------------------------------------------------------------------------------------------- */
+
+static int do_update(void)
+{
+    return twin_update(work_dir, &batch, 1, 1, NULL);
+}
+
+static int do_update_threads(void)
+{
+    return twin_update(work_dir, &batch, 1, 3, NULL);
+}
+
+static int do_read(void)
+{
+    uint64_t digest;
+    int err = read_all(work_dir, &digest);
+
+    assert_true(err < 0 || digest == before_digest);
+    return err;
+}
+
+static void count_problem(void *context, const char *file, uint64_t offset, const char *message)
+{
+    (void)offset;
+    assert_true(file[0] && message[0]);
+    ++*(unsigned *)context;
+}
+
+static int do_check(void)
+{
+    struct wb_webdb_count count;
+    unsigned problems = 0;
+    int err = wb_webdb_check(work_dir, count_problem, &problems, &count);
+
+    assert_true(problems == 0 || wb_fault_struck()); /* a file that cannot be read is a problem, too */
+    return err;
+}
+
+static int do_abandon(void)
+{
+    struct wb_webdb_writer *writer = NULL;
+    int err = wb_webdb_writer_open(work_dir, NULL, &writer);
+
+    assert_true((err == 0) == (writer != NULL));
+    if (err == 0)
+        err = twin_call_writer(writer, &batch);
+    wb_webdb_writer_abandon(writer);
+    return err;
+}
+
+static int keep_none(void *context, uint32_t log)
+{
+    (void)context;
+    (void)log;
+    return 0;
+}
+
+static int do_journal_calls(void)
+{
+    uint64_t bytes;
+    int err = wb_webdb_unmerged(work_dir, &bytes);
+
+    assert_true(err < 0 || bytes > 0);
+    return err < 0 ? err : wb_webdb_prune_journal(work_dir, keep_none, NULL, &bytes);
+}
+
+static const struct operation {
+    const char *name;
+    int (*run)(void);
+    bool writes;
+    unsigned least[6]; /* operations of each kind that it has at least: fewer would mean that nothing is made to fail */
+} operations[] = {
+    {"update", do_update, true, {200, 15, 10, 10, 8, 1}},
+    {"update with threads", do_update_threads, true, {200, 15, 10, 10, 8, 1}},
+    {"read", do_read, false, {20, 6, 6, 0, 0, 0}},
+    {"check", do_check, false, {20, 6, 6, 0, 0, 0}},
+    {"abandon", do_abandon, false, {20, 2, 1, 0, 0, 0}},
+    {"unmerged and prune", do_journal_calls, false, {4, 2, 2, 0, 0, 0}},
+};
+
+static const struct {
+    unsigned kind;
+    int error;
+    const char *name;
+} kinds[6] = {
+    {WB_FAULT_ALLOC, ENOMEM, "alloc"}, {WB_FAULT_OPEN, EACCES, "open"}, {WB_FAULT_READ, EIO, "read"},
+    {WB_FAULT_WRITE, ENOSPC, "write"}, {WB_FAULT_SYNC, EIO, "sync"},    {WB_FAULT_RENAME, ENOSPC, "rename"},
+};
+
+/* ---- one fault ----------------------------------------------------------------------------------------------------------- */
+
+static uint32_t newest(const char *dir)
+{
+    struct wb_webdb *webdb = NULL;
+    struct wb_webdb_count count;
+
+    worked(wb_webdb_open(dir, &webdb));
+    wb_webdb_count(webdb, &count);
+    wb_webdb_close(webdb);
+    return count.generation;
+}
+
+/* The old generation, or the new one, whole; and a writer that works. */
+static void check_after(const struct operation *operation, int err)
+{
+    uint32_t generation = newest(work_dir);
+
+    assert_true(generation == GENERATION || (operation->writes && generation == GENERATION + 1));
+    assert_true(err < 0 || !operation->writes || generation == GENERATION + 1);
+    same_as_newest(generation == GENERATION ? &before : &after, work_dir);
+    check_clean(work_dir);
+    if (generation == GENERATION && operation->run != do_journal_calls)
+        worked(do_update());
+    if (operation->run != do_journal_calls)
+        same_as_newest(&after, work_dir);
+}
+
+/* Runs with the nth operation of the kind failing; false where there was no nth. */
+static bool strike(const struct operation *operation, size_t kind, uint64_t nth)
+{
+    prepare();
+    wb_fail(WB_E_INVALID, "%s", "");
+    wb_fault_arm(kinds[kind].kind, nth, kinds[kind].error);
+    int err = operation->run();
+    bool struck = wb_fault_struck();
+    wb_fault_disarm();
+    bool unreadable = err == WB_E_CORRUPT && kinds[kind].kind == WB_FAULT_READ && strstr(wb_error_message(), strerror(EIO));
+    bool right = err == 0 || unreadable || (struck && wb_error_message()[0] && err == (kinds[kind].kind == WB_FAULT_ALLOC ? WB_E_NOMEM : WB_E_IO));
+    if (!right)
+        fail_msg("%s, %s number %llu: %d %s", operation->name, kinds[kind].name, (unsigned long long)nth, err, wb_error_message());
+    check_after(operation, err);
+    return struck;
+}
+
+static void test_operation(void **state)
+{
+    const struct operation *operation = *state;
+    uint64_t chance = seed;
+
+    for (size_t kind = 0; kind < COUNT(kinds); kind++) {
+        uint64_t nth = 1;
+        /* All of the first ones, then fewer and fewer. */
+        while (strike(operation, kind, nth))
+            nth += nth < 30 ? 1 : 1 + chance_below(&chance, nth / 4);
+        if (nth <= operation->least[kind])
+            fail_msg("%s: only %llu operations of kind %s", operation->name, (unsigned long long)nth - 1, kinds[kind].name);
+    }
+}
+
+/* ---- a full disk, for real ------------------------------------------------------------------------------------------------- */
+
+static void test_file_limit(void **state)
+{
+    struct rlimit old, small = {.rlim_cur = 1500};
+    int failed = 0;
+
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+    small.rlim_max = old.rlim_max;
+    signal(SIGXFSZ, SIG_IGN);
+    prepare();
+    for (; small.rlim_cur < 100000 && failed < 50; small.rlim_cur += 500) {
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+        int err = do_update();
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+        if (err == 0)
+            break;
+        assert_int_equal(err, WB_E_IO);
+        assert_non_null(strstr(wb_error_message(), work_dir));
+        same_as_newest(&before, work_dir);
+        check_tidy(work_dir);
+        failed++;
+    }
+    signal(SIGXFSZ, SIG_DFL);
+    assert_true(failed > 0);
+    same_as_newest(&after, work_dir);
+}
+
+/* ---- stopped ------------------------------------------------------------------------------------------------------------------ */
+
+static bool stop_after(void *context, const char *step, uint64_t done, uint64_t total)
+{
+    (void)done;
+    (void)total;
+    assert_true(step[0]);
+    return (*(unsigned *)context)-- > 0;
+}
+
+static void test_stopped(void **state)
+{
+    unsigned stopped = 0;
+    int err = WB_E_STOPPED;
+
+    (void)state;
+    prepare();
+    for (unsigned i = 0; err == WB_E_STOPPED && i < 20; i++) {
+        unsigned left = i;
+        struct wb_webdb_options options = {.progress = stop_after, .progress_context = &left, .now_ms = batch.now_ms};
+        struct wb_webdb_writer *writer = NULL;
+        worked(wb_webdb_writer_open(work_dir, &options, &writer));
+        worked(twin_call_writer(writer, &batch));
+        err = wb_webdb_writer_close(writer, NULL);
+        stopped += err == WB_E_STOPPED;
+        if (err == WB_E_STOPPED) {
+            assert_int_equal(newest(work_dir), GENERATION);
+            check_tidy(work_dir);
+        }
+    }
+    assert_int_equal(err, 0);
+    assert_true(stopped >= 4); /* once a table */
+    same_as_newest(&after, work_dir);
+}
+
+/* ---- others ---------------------------------------------------------------------------------------------------------------------- */
+
+static void try_to_write(void *context, int to)
+{
+    struct wb_webdb_writer *writer = NULL;
+    int err = wb_webdb_writer_open(context, NULL, &writer);
+
+    must(err == WB_E_BUSY && !writer && strstr(wb_error_message(), "another"));
+    must(write(to, &err, sizeof err) == sizeof err);
+}
+
+static void test_two_writers(void **state)
+{
+    struct wb_webdb_options options = {.now_ms = batch.now_ms};
+    struct wb_webdb_writer *writer = NULL, *other = NULL;
+    struct child child;
+    int told = 0, status;
+
+    (void)state;
+    prepare();
+    worked(wb_webdb_writer_open(work_dir, &options, &writer));
+    assert_int_equal(wb_webdb_writer_open(work_dir, NULL, &other), WB_E_BUSY);
+    assert_null(other);
+    child = start_child(try_to_write, work_dir);
+    assert_true(next_ack(&child, &told, sizeof told));
+    assert_int_equal(waitpid(child.pid, &status, 0), child.pid);
+    close(child.from);
+    assert_int_equal(told, WB_E_BUSY);
+    worked(twin_call_writer(writer, &batch));
+    worked(wb_webdb_writer_close(writer, NULL));
+    same_as_newest(&after, work_dir);
+    worked(wb_webdb_writer_open(work_dir, NULL, &other));
+    wb_webdb_writer_abandon(other);
+}
+
+/* A reader in the middle of its walks goes on in its own generation while two more are published. */
+static void test_old_reader(void **state)
+{
+    struct wb_webdb *webdb = NULL;
+    struct wb_webdb_pages *pages = NULL;
+    struct wb_webdb_links *links = NULL;
+    struct wb_webdb_page page;
+    struct wb_webdb_link link;
+    struct wb_webdb_count count;
+    static struct twin_batch more;
+    uint64_t pages_seen = 0, links_seen = 0;
+
+    (void)state;
+    prepare();
+    worked(wb_webdb_open(work_dir, &webdb));
+    wb_webdb_count(webdb, &count);
+    worked(wb_webdb_pages(webdb, &pages));
+    worked(wb_webdb_links(webdb, &links));
+    for (; pages_seen < 3; pages_seen++, links_seen++)
+        assert_true(wb_webdb_pages_next(pages, &page) == 1 && wb_webdb_links_next(links, &link) == 1);
+    worked(do_update());
+    twin_batch_make(&more, seed + 9, batch.now_ms + 5000, 40, 0);
+    worked(twin_update(work_dir, &more, 0, 0, NULL));
+    check_tidy(work_dir);
+    while (worked(wb_webdb_pages_next(pages, &page)) > 0)
+        pages_seen++;
+    while (worked(wb_webdb_links_next(links, &link)) > 0)
+        links_seen++;
+    wb_webdb_pages_close(pages);
+    wb_webdb_links_close(links);
+    assert_int_equal(pages_seen, count.pages);
+    assert_int_equal(links_seen, count.links);
+    same_as_twin(&before, webdb);
+    wb_webdb_close(webdb);
+    assert_int_equal(newest(work_dir), GENERATION + 2);
+}
+
+/* ---- damage ------------------------------------------------------------------------------------------------------------------------ */
+
+static const struct damaged_file {
+    const char *name;
+    bool column; /* readers do not look at the checksums of its records */
+} damaged_files[] = {
+    {"manifest", false},    {"pages.wbt", false},   {"outlinks.wbt", false}, {"inlinks.wbt", false},
+    {"sites.wbt", false},   {"contents.wbc", true}, {"degrees.wbc", true},
+};
+
+static uint64_t size_of(const char *path)
+{
+    struct stat st;
+
+    assert_int_equal(stat(path, &st), 0);
+    return (uint64_t)st.st_size;
+}
+
+/* Readers and merge either notice, naming the file, or the damage cannot be seen; nothing is lost. */
+static void check_damaged(const struct damaged_file *file, uint64_t at)
+{
+    struct wb_webdb_count count;
+    unsigned problems = 0;
+    uint64_t digest;
+    int err = read_all(work_dir, &digest);
+
+    if (err < 0 && (err != WB_E_CORRUPT && err != WB_E_NEWER))
+        fail_msg("%s, byte %llu: a reader says %d %s", file->name, (unsigned long long)at, err, wb_error_message());
+    if (err < 0 && !file->column && !strstr(wb_error_message(), file->name) && !strstr(wb_error_message(), "not of one generation"))
+        fail_msg("%s, byte %llu: the message does not name it: %s", file->name, (unsigned long long)at, wb_error_message());
+    if (err == 0 && !file->column && digest != before_digest)
+        fail_msg("%s, byte %llu: a reader sees something else", file->name, (unsigned long long)at);
+    err = wb_webdb_check(work_dir, count_problem, &problems, &count);
+    if (problems == 0 && err != WB_E_CORRUPT && err != WB_E_NEWER)
+        fail_msg("%s, byte %llu: check finds nothing (%d)", file->name, (unsigned long long)at, err);
+    err = do_update();
+    if (err == 0)
+        fail_msg("%s, byte %llu: the merge does not mind", file->name, (unsigned long long)at);
+    if ((err != WB_E_CORRUPT && err != WB_E_NEWER) || !strstr(wb_error_message(), "webdb"))
+        fail_msg("%s, byte %llu: the merge says %d %s", file->name, (unsigned long long)at, err, wb_error_message());
+}
+
+/* Each byte of a small file, some of a larger one. Put right again, everything is there. */
+static void test_damage(void **state)
+{
+    const struct damaged_file *file = *state;
+    uint64_t chance = seed, digest;
+    char path[256];
+
+    prepare();
+    file_of(work_dir, file->name, path);
+    for (uint64_t at = chance_below(&chance, 8), size = size_of(path); at < size; at += 1 + chance_below(&chance, size / 60 + 1)) {
+        uint8_t mask = (uint8_t)(1 << chance_below(&chance, 8));
+        change_byte(path, at, mask);
+        check_damaged(file, at);
+        change_byte(path, at, mask);
+        check_tidy(work_dir);
+    }
+    worked(read_all(work_dir, &digest));
+    assert_int_equal(digest, before_digest);
+    worked(do_update());
+    same_as_newest(&after, work_dir);
+}
+
+static void test_cut_files(void **state)
+{
+    char path[256];
+    uint64_t digest;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(damaged_files); i++)
+        for (unsigned part = 0; part < 4; part++) {
+            prepare();
+            file_of(work_dir, damaged_files[i].name, path);
+            cut_file(path, size_of(path) * part / 4);
+            assert_int_equal(read_all(work_dir, &digest), WB_E_CORRUPT);
+            assert_non_null(strstr(wb_error_message(), damaged_files[i].name));
+            assert_int_equal(do_update(), WB_E_CORRUPT);
+            check_tidy(work_dir);
+        }
+}
+
+/* ---- all -------------------------------------------------------------------------------------------------------------------------------- */
+
+static int begin(void **state)
+{
+    uint64_t chance;
+
+    seed = chance = test_seed();
+    twin_init();
+    if (make_root(state) < 0)
+        return -1;
+    snprintf(template_dir, sizeof template_dir, "%s", new_dir());
+    snprintf(work_dir, sizeof work_dir, "%s", new_dir());
+    for (unsigned i = 0; i < GENERATION; i++) {
+        twin_batch_make(&batch, chance_next(&chance), 1790000000000 + 1000 * i, 200, 60);
+        worked(twin_write_journal(template_dir, &batch));
+        worked(twin_update(template_dir, &batch, 0, 1, NULL));
+        twin_apply(&before, &batch);
+    }
+    worked(read_all(template_dir, &before_digest));
+    twin_batch_make(&batch, chance_next(&chance), 1790000100000, 120, 60);
+    worked(twin_write_journal(template_dir, &batch));
+    after = before;
+    twin_apply(&after, &batch);
+    return 0;
+}
+
+int main(void)
+{
+    struct CMUnitTest tests[COUNT(operations) + COUNT(damaged_files) + 5] = {
+        cmocka_unit_test(test_file_limit), cmocka_unit_test(test_stopped),    cmocka_unit_test(test_two_writers),
+        cmocka_unit_test(test_old_reader), cmocka_unit_test(test_cut_files),
+    };
+    size_t n = 5;
+
+    for (size_t i = 0; i < COUNT(damaged_files); i++)
+        tests[n++] = (struct CMUnitTest){damaged_files[i].name, test_damage, NULL, NULL, (void *)(uintptr_t)&damaged_files[i]};
+    for (size_t i = 0; i < COUNT(operations); i++)
+        tests[n++] = (struct CMUnitTest){operations[i].name, test_operation, NULL, NULL, (void *)(uintptr_t)&operations[i]};
+    return cmocka_run_group_tests(tests, begin, remove_root);
+}
