@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "webdb/linklist.h"
 
-enum { LINKS_BLOCK = 32 << 10 };
+enum { LINKS_BLOCK = 16 << 10 }; /* small ones: the first row is to be had at once */
 
 struct in_stage {
     struct wb_webdb_writer *writer;

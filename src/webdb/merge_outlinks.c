@@ -13,7 +13,7 @@
 
 #include <stdlib.h>
 
-enum { LINKS_BLOCK = 32 << 10 };
+enum { LINKS_BLOCK = 128 << 10 }; /* large ones: anchors repeat from page to page (docs/design/0012-webdb.md) */
 
 struct out_link {
     uint32_t target;

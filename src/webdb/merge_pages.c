@@ -14,7 +14,7 @@
 #include <math.h>
 
 enum {
-    PAGES_BLOCK = 16 << 10,
+    PAGES_BLOCK = 8 << 10, /* what one page costs to unpack */
     SITES_BLOCK = 4 << 10,
     WEEK_MS = 7 * 24 * 3600 * 1000,
 };
