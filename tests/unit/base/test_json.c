@@ -14,6 +14,7 @@
 #include "base/mem.h"
 
 #include <jansson.h>
+#include <math.h>
 
 static void test_shape(void **state)
 {
@@ -42,6 +43,30 @@ static void test_shape(void **state)
     assert_int_equal(wb_buf_terminate(&buf), 0);
     assert_string_equal(buf.ptr, "{\"a\":\"x\",\"b\":18446744073709551615,\"c\":-9223372036854775808,\"d\":true,"
                                  "\"e\":[[],null,{}]}\nfalse\n");
+    wb_buf_release(&buf);
+}
+
+static void test_numbers(void **state)
+{
+    const double numbers[] = {0, -1.5, 1e300, 1.0 / 3, 123456.7, -0.0, INFINITY, -INFINITY, NAN};
+    struct wb_buf buf = WB_BUF_INIT;
+    struct wb_json j;
+
+    (void)state;
+    wb_json_init(&j, &buf);
+    wb_json_array(&j);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        wb_json_double(&j, numbers[i]);
+    wb_json_object(&j);
+    wb_json_field_double(&j, "a", 2);
+    wb_json_object_end(&j);
+    wb_json_array_end(&j);
+    assert_int_equal(wb_json_line(&j), 0);
+    assert_int_equal(wb_buf_terminate(&buf), 0);
+    assert_string_equal(buf.ptr, "[0,-1.5,1e+300,0.333333,123457,-0,null,null,null,{\"a\":2}]\n");
+    json_t *read = json_loadb(buf.ptr, buf.len, 0, NULL);
+    assert_non_null(read);
+    json_decref(read);
     wb_buf_release(&buf);
 }
 
@@ -109,7 +134,7 @@ static void test_no_memory(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_shape), cmocka_unit_test(test_text), cmocka_unit_test(test_no_memory)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_shape), cmocka_unit_test(test_numbers), cmocka_unit_test(test_text), cmocka_unit_test(test_no_memory)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
