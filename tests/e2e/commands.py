@@ -4,7 +4,7 @@ import hashlib, os, pty, signal, subprocess, time
 
 from e2e import *
 
-COMMANDS = 'init import export get stat verify compact url help'.split()
+COMMANDS = 'init import export get stat verify compact url help webdb update generate push expunge run'.split()
 
 
 @test
@@ -24,7 +24,7 @@ def man_page_and_completion_are_well_formed(folder):
     subprocess.run(['bash', '-n'], input=completion, check=True)
     (folder / 'c').write_bytes(completion)
     script = '. ./c; COMP_WORDS=(webbase init --organisation ha); COMP_CWORD=3; _webbase; echo ${COMPREPLY[*]}; ' \
-             'COMP_WORDS=(webbase -r d exp); COMP_CWORD=3; _webbase; echo ${COMPREPLY[*]}; ' \
+             'COMP_WORDS=(webbase -r d expo); COMP_CWORD=3; _webbase; echo ${COMPREPLY[*]}; ' \
              'COMP_WORDS=(webbase export --s); COMP_CWORD=2; _webbase; echo ${COMPREPLY[*]}'
     out = subprocess.run(['bash', '-c', script], cwd=folder, capture_output=True, check=True).stdout.decode().split('\n')
     assert out[:3] == ['hash hashed-log', 'export', '--site --suffix --since'], out
