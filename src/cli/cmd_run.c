@@ -10,6 +10,8 @@
 
 #include <inttypes.h>
 
+#define DAY_MS 86400000
+
 struct run {
     bool json;
     uint64_t cycles;
@@ -67,9 +69,12 @@ static int write_end(const struct run *run)
 
 static int fill_options(const struct wb_options *options, struct wb_cycle_options *o)
 {
+    bool bounded = wb_options_text(options, "cycles") || wb_options_text(options, "budget");
+
     *o = (struct wb_cycle_options){
         .cycles = wb_options_number(options, "cycles", 0),
-        .every_ms = wb_options_duration(options, "every", 0),
+        /* For ever, and everything each time: not more than once a day unless told. */
+        .every_ms = wb_options_duration(options, "every", bounded ? 0 : DAY_MS),
         .memory_bytes = wb_options_number(options, "memory", 0),
     };
     wb_crawl_args_fill(options, &o->crawl);

@@ -132,7 +132,7 @@ static const struct wb_option expunge_options[] = {
 static const struct wb_option run_options[] = {
     CRAWL_OPTIONS
     {"cycles", 0, WB_OPTION_NUMBER, "N", "end after N cycles (goes on for ever)"},
-    {"every", 0, WB_OPTION_DURATION, "S", "from the begin of a cycle to that of the next (0: one after the other; or 30s, 6h, 1d)"},
+    {"every", 0, WB_OPTION_DURATION, "S", "from the begin of a cycle to that of the next, such as 30s, 6h or 1d (0: at once; without --cycles and --budget 1d)"},
     BUDGET_OPTION,
     REFRESH_OPTIONS,
     MEMORY_OPTION,
@@ -329,7 +329,9 @@ const struct wb_command wb_commands[] = {
      "It can be killed at any moment: run again, it goes on with the step that it was in; that\n"
      "cycle counts as one of --cycles. SIGINT and SIGTERM end it cleanly. A step that fails (a\n"
      "full disk) ends it with a message, and the next run repeats the step. One run at a time.\n"
-     "'webbase stat' shows what it does. All options of crawl steer its crawls.\n"
+     "'webbase stat' shows what it does. All options of crawl steer its crawls; limits such as\n"
+     "--max-time are those of the crawl of one cycle. --seeds is read in every cycle and cannot be\n"
+     "standard input.\n"
      "\n"
      "With --json each fetch is a line as in crawl, and each cycle ends with a line\n"
      "{\"event\":\"cycle\"}.\n"

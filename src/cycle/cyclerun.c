@@ -23,6 +23,7 @@
 enum {
     SAVE_MS = 5000,   /* between two notes of how far a crawl has come */
     NAP_MS = 100,
+    IDLE_MS = 10000,  /* of a run without end and without an interval, after a cycle that had nothing to do */
 };
 
 #define DAY_MS 86400000ll
@@ -303,6 +304,15 @@ static int keep_error(struct loop *loop, int err)
     return wb_error_restore(&why);
 }
 
+static int64_t next_begin(const struct loop *loop)
+{
+    const struct wb_cycle_status *status = &loop->state.status;
+
+    if (loop->options->every_ms == 0 && loop->options->cycles == 0 && status->fetched == 0)
+        return wb_clock_wall_ms() + IDLE_MS;
+    return status->began_ms + loop->options->every_ms;
+}
+
 /* From the step at hand to the end of the cycle. */
 static int finish_cycle(struct loop *loop)
 {
@@ -314,7 +324,7 @@ static int finish_cycle(struct loop *loop)
         if (err == 0 && wb_stop_requested())
             err = wb_fail(WB_E_STOPPED, "stopped");
         if (err == 0 && status->step == WB_STEP_COMPACT)
-            status->next_ms = status->began_ms + loop->options->every_ms;
+            status->next_ms = next_begin(loop);
         if (err == 0)
             err = enter_step(loop, status->step == WB_STEP_COMPACT ? WB_STEP_REST : status->step + 1);
     }

@@ -7,6 +7,7 @@
  */
 #include "base/error.h"
 #include "cycle/removal.h"
+#include "cycle/update.h"
 #include "os/stop.h"
 
 struct takedown {
@@ -225,6 +226,8 @@ static int settle(struct takedown *t, const struct wb_update_options *options)
 {
     struct wb_fetchlist *list = NULL;
 
+    if (!wb_update_dispenser_known(options))
+        return 0;
     int err = wb_fetchlist_open(options->dir, options->dispenser, NULL, t->sink->warn, t->sink->context, &list);
     wb_fetchlist_close(list);
     return err;

@@ -4,9 +4,9 @@
  *
  * Damage in a log costs the records concerned: it is warned of, and never ends the merge.
  */
+#include "cycle/update.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "cycle/cycle.h"
 #include "cycle/thresholds.h"
 #include "os/file.h"
 #include "os/stop.h"
@@ -108,8 +108,7 @@ static int keep_log(void *context, uint32_t log)
     return 0;
 }
 
-/* Where nobody says which visits are unfinished (the dispenser is elsewhere), logs stay. */
-static bool dispenser_known(const struct wb_update_options *o)
+bool wb_update_dispenser_known(const struct wb_update_options *o)
 {
     if (o->dispenser)
         return true;
@@ -123,7 +122,8 @@ static int prune_journal(const struct wb_update_options *o, uint64_t *freed_out)
 {
     struct wb_buf logs = WB_BUF_INIT;
 
-    if (!dispenser_known(o))
+    /* Where nobody says which visits are unfinished (the dispenser may be elsewhere), logs stay. */
+    if (!wb_update_dispenser_known(o))
         return 0;
     int err = wb_crawl_logs(o->dir, o->dispenser, &logs);
     if (err == 0)
