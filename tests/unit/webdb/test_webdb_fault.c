@@ -523,6 +523,61 @@ static void test_cut_files(void **state)
         }
 }
 
+/* ---- a damaged journal ------------------------------------------------------------------------------------------------------------------- */
+
+static int newest_log(void *context, const struct wb_dir_entry *entry)
+{
+    if (strstr(entry->name, ".wbe"))
+        snprintf(context, 64, "%s", entry->name);
+    return 0;
+}
+
+static int update_telling(unsigned *problems)
+{
+    struct wb_webdb_options options = {.now_ms = batch.now_ms};
+    struct wb_webdb_writer *writer = NULL;
+    int err = wb_webdb_writer_open(work_dir, &options, &writer);
+
+    assert_int_equal(err, 0);
+    err = wb_webdb_add_journal(writer, count_problem, problems);
+    if (err < 0) {
+        wb_webdb_writer_abandon(writer);
+        return err;
+    }
+    return wb_webdb_writer_close(writer, NULL);
+}
+
+/* Damage costs the records concerned, and is told; a torn end is none; either way there is a sound generation. */
+static void test_damaged_journal(void **state)
+{
+    uint64_t chance = seed, digest;
+    char journal[128], path[256], name[64] = "";
+    unsigned told = 0;
+
+    (void)state;
+    snprintf(journal, sizeof journal, "%s/journal", template_dir);
+    worked(wb_dir_each(journal, newest_log, name));
+    snprintf(path, sizeof path, "%s/journal/%s", work_dir, name);
+    for (unsigned i = 0; i < 40; i++) {
+        unsigned problems = 0;
+        prepare();
+        uint64_t size = size_of(path), at = i ? 64 + chance_below(&chance, size - 64) : size - 3;
+        if (i % 5 == 0)
+            cut_file(path, at);
+        else
+            change_byte(path, at, (uint8_t)(1 << chance_below(&chance, 8)));
+        worked(update_telling(&problems));
+        told += problems > 0;
+        assert_true(newest(work_dir) <= GENERATION + 1);
+        check_clean(work_dir);
+        worked(read_all(work_dir, &digest));
+        problems = 0;
+        worked(update_telling(&problems)); /* what was told once is not told for ever */
+        assert_true(newest(work_dir) <= GENERATION + 1);
+    }
+    assert_true(told > 10);
+}
+
 /* ---- all -------------------------------------------------------------------------------------------------------------------------------- */
 
 static int begin(void **state)
@@ -551,11 +606,11 @@ static int begin(void **state)
 
 int main(void)
 {
-    struct CMUnitTest tests[COUNT(operations) + COUNT(damaged_files) + 5] = {
+    struct CMUnitTest tests[COUNT(operations) + COUNT(damaged_files) + 6] = {
         cmocka_unit_test(test_file_limit), cmocka_unit_test(test_stopped),    cmocka_unit_test(test_two_writers),
-        cmocka_unit_test(test_old_reader), cmocka_unit_test(test_cut_files),
+        cmocka_unit_test(test_old_reader), cmocka_unit_test(test_cut_files),    cmocka_unit_test(test_damaged_journal),
     };
-    size_t n = 5;
+    size_t n = 6;
 
     for (size_t i = 0; i < COUNT(damaged_files); i++)
         tests[n++] = (struct CMUnitTest){damaged_files[i].name, test_damage, NULL, NULL, (void *)(uintptr_t)&damaged_files[i]};

@@ -19,6 +19,7 @@ struct trace {
     struct twin twin, before; /* before: what the reader that is held sees */
     struct twin_batch batch;
     struct wb_webdb *held;
+    struct wb_edit_log *log; /* one that stays open for some generations; NULL: none */
     int64_t now_ms;
     uint32_t generation;
 };
@@ -33,6 +34,36 @@ static void abandon_some(struct trace *t)
     assert_int_equal(wb_webdb_writer_open(t->dir, NULL, &writer), 0);
     assert_int_equal(twin_call_writer(writer, &dropped), 0);
     wb_webdb_writer_abandon(writer);
+}
+
+/* The same rule as the default, asked with what was known of the page's site before. */
+static int64_t due_in_a_week(void *context, const struct wb_webdb_page *page, const struct wb_webdb_site *site)
+{
+    const struct twin *old = context;
+    uint64_t pages = 0, fetched = 0;
+    unsigned url = 0;
+
+    while (url < TWIN_URLS && !wb_slice_equal(page->surt, wb_slice_str(twin_surts[url])))
+        url++;
+    assert_true(url < TWIN_URLS);
+    assert_int_equal(page->inlinks, count_inlinks(old, url));
+    for (unsigned i = url / TWIN_PATHS * TWIN_PATHS; i < (url / TWIN_PATHS + 1) * TWIN_PATHS; i++) {
+        pages += old->pages[i].there;
+        fetched += old->pages[i].there && old->pages[i].row.has_content;
+    }
+    assert_true((site != NULL) == (pages > 0));
+    assert_true(!site || (site->pages == pages && site->fetched == fetched));
+    return page->last_tried_ms + TWIN_WEEK_MS;
+}
+
+static uint64_t count_without_source(const struct trace *t)
+{
+    uint64_t count = 0;
+
+    for (size_t i = 0; i < t->batch.count; i++)
+        for (size_t k = 0; k < t->batch.edits[i].link_count; k++)
+            count += !twin_has_content(&t->twin, t->batch.edits[i].links[k].md5);
+    return count;
 }
 
 static void check_merge(const struct trace *t, const struct wb_webdb_merge *merge, const struct twin *old)
@@ -52,6 +83,27 @@ static void check_merge(const struct trace *t, const struct wb_webdb_merge *merg
     assert_int_equal(merge->pages_deleted, deleted);
     assert_int_equal(merge->links_added, links_added);
     assert_int_equal(merge->links_deleted, links_deleted);
+    assert_int_equal(merge->links_without_source, count_without_source(t));
+    assert_int_equal(merge->records, twin_count_records(&t->batch));
+}
+
+/* Into a log of its own, or into one that is open all the time. */
+static void write_journal(struct trace *t)
+{
+    if (!t->log && chance_below(&t->chance, 3) == 0)
+        worked(wb_edit_log_create(t->dir, 0, &t->log));
+    if (!t->log) {
+        worked(twin_write_journal(t->dir, &t->batch));
+        return;
+    }
+    worked(twin_append_journal(t->log, &t->batch));
+    if (chance_below(&t->chance, 3))
+        return;
+    /* Ended cleanly, or as in a crash. */
+    if (chance_below(&t->chance, 2))
+        worked(wb_edit_log_finish(t->log));
+    wb_edit_log_close(t->log);
+    t->log = NULL;
 }
 
 static void next_generation(struct trace *t)
@@ -62,10 +114,12 @@ static void next_generation(struct trace *t)
 
     t->now_ms += 1000 + (int64_t)chance_below(&t->chance, 1000);
     twin_batch_make(&t->batch, chance_next(&t->chance), t->now_ms, calls, records);
-    assert_int_equal(twin_write_journal(t->dir, &t->batch), 0);
+    write_journal(t);
     if (chance_below(&t->chance, 4) == 0)
         abandon_some(t);
     old = t->twin;
+    t->batch.due = chance_below(&t->chance, 2) ? due_in_a_week : NULL;
+    t->batch.due_context = &old;
     worked(twin_update(t->dir, &t->batch, 1 + chance_below(&t->chance, 2) * (32 << 20), (unsigned)chance_below(&t->chance, 3), &merge));
     twin_apply(&t->twin, &t->batch);
     t->generation++;
@@ -96,6 +150,8 @@ static void test_traces(void **state)
         for (unsigned g = 0; g < GENERATIONS; g++)
             next_generation(&t);
         wb_webdb_close(t.held);
+        if (t.log)
+            wb_edit_log_close(t.log);
     }
 }
 

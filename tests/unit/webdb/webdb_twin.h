@@ -80,6 +80,8 @@ struct twin_batch {
     struct twin_edit edits[TWIN_EDITS_MAX]; /* in order of arrival */
     size_t count;
     int64_t now_ms;
+    wb_webdb_due due; /* of the writer; may be NULL */
+    void *due_context;
 };
 
 /* ---- names ------------------------------------------------------------------------------------------- */
@@ -271,6 +273,7 @@ UNUSED void twin_batch_make(struct twin_batch *batch, uint64_t seed, int64_t now
 
     batch->count = 0;
     batch->now_ms = now_ms;
+    batch->due = NULL;
     for (size_t i = 0; i < calls + records && i < TWIN_EDITS_MAX; i++) {
         bool journal = i >= first && i < first + records;
         enum twin_kind kind = journal ? told[chance_below(&seed, COUNT(told))] : by_call[chance_below(&seed, COUNT(by_call))];
@@ -550,20 +553,34 @@ static int append_record(struct wb_edit_log *log, const struct twin_edit *twin_e
     return wb_edit_log_append(log, &edit, &place);
 }
 
-/* What of the batch the journal tells, into a new log of it. Nothing is written where it tells nothing. */
+UNUSED size_t twin_count_records(const struct twin_batch *batch)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < batch->count; i++)
+        count += batch->edits[i].kind >= TWIN_JOURNAL;
+    return count;
+}
+
+/* What of the batch the journal tells, to a log that stays open. */
+UNUSED int twin_append_journal(struct wb_edit_log *log, const struct twin_batch *batch)
+{
+    int err = 0;
+
+    for (size_t i = 0; err == 0 && i < batch->count; i++)
+        if (batch->edits[i].kind >= TWIN_JOURNAL)
+            err = append_record(log, &batch->edits[i]);
+    return err < 0 ? err : wb_edit_log_flush(log);
+}
+
+/* The same into a new log. Nothing is written where it tells nothing. */
 UNUSED int twin_write_journal(const char *dir, const struct twin_batch *batch)
 {
     struct wb_edit_log *log = NULL;
-    int err = 0;
+    int err = twin_count_records(batch) ? wb_edit_log_create(dir, 0, &log) : 0;
 
-    for (size_t i = 0; err == 0 && i < batch->count; i++) {
-        if (batch->edits[i].kind < TWIN_JOURNAL)
-            continue;
-        if (!log)
-            err = wb_edit_log_create(dir, 0, &log);
-        if (err == 0)
-            err = append_record(log, &batch->edits[i]);
-    }
+    if (err == 0 && log)
+        err = twin_append_journal(log, batch);
     if (err == 0 && log)
         err = wb_edit_log_finish(log);
     if (log)
@@ -590,7 +607,8 @@ UNUSED int twin_call_writer(struct wb_webdb_writer *writer, const struct twin_ba
 /* Opens a writer, gives it the batch, closes it. The journal was written before. */
 UNUSED int twin_update(const char *dir, const struct twin_batch *batch, size_t memory_bytes, unsigned threads, struct wb_webdb_merge *merge_out)
 {
-    struct wb_webdb_options options = {.memory_bytes = memory_bytes, .threads = threads, .now_ms = batch->now_ms};
+    struct wb_webdb_options options = {.memory_bytes = memory_bytes, .threads = threads, .now_ms = batch->now_ms, .due = batch->due,
+                                       .due_context = batch->due_context};
     struct wb_webdb_writer *writer = NULL;
     int err = wb_webdb_writer_open(dir, &options, &writer);
 
