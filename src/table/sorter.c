@@ -133,7 +133,8 @@ static void set_sizes(struct wb_sorter *sorter, const struct wb_sorter_options *
     sorter->block_bytes = block < BLOCK_MIN ? BLOCK_MIN : block > BLOCK_MAX ? BLOCK_MAX : block;
     sorter->chunk_count = options->threads + 1 < most ? options->threads + 1 : (unsigned)most;
     size_t writers = sorter->chunk_count > 1 ? sorter->chunk_count - 1 : 1;
-    size_t taken = SLACK_BYTES + writers * wb_run_writer_cost(sorter->block_bytes);
+    size_t writing = writers * wb_run_writer_cost(sorter->block_bytes), pump = wb_pump_cost(sorter->block_bytes);
+    size_t taken = SLACK_BYTES + (writing > pump ? writing : pump);
     size_t left = taken < memory / 2 ? memory - taken : memory / 2;
     sorter->chunk_bytes = left / sorter->chunk_count & ~(size_t)15;
     if (sorter->chunk_bytes > CHUNK_MAX)

@@ -72,6 +72,7 @@ struct wb_run {
     uint64_t order;     /* runs of equal keys: the lower one first */
     size_t large_max;   /* the largest RUN_LARGE */
     size_t key_max;
+    bool packed;        /* some of its blocks are RUN_ZSTD */
     unsigned depth;     /* how many times its records were merged already */
 };
 

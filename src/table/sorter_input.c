@@ -1,8 +1,9 @@
 /*
  * sorter_input.c - where a merge takes its records from: sorted entries in memory, or a run on disk.
  *
- * A run is read in windows of several blocks. With threads, one block is unpacked while the merge works through the one
- * before; only the merge's own thread touches what it stands at. Life of the block ahead:
+ * A run is read in windows of several blocks. What is not packed is walked through where it lies in the window. Of a packed run,
+ * with threads, one block is unpacked while the merge works through the one before; only the merge's own thread touches
+ * what it stands at. Life of the block ahead:
  *
  *   NONE -> BUSY (a thread has the window and the other raw buffer) -> READY -> NONE (it became the block at hand)
  *
@@ -123,9 +124,10 @@ struct run_input {
     uint64_t read;       /* bytes of the run that were read into the window */
     char *window;
     size_t window_bytes, window_start, window_end;
-    char *raw[2];
+    char *raw[2];        /* of a packed run */
     unsigned ahead;      /* which of raw is filled next */
-    size_t ahead_len;    /* of it; 0 with large_size: a RUN_LARGE comes */
+    const char *block;   /* the block ahead: in raw or in the window */
+    size_t block_len;    /* 0 with large_size: a RUN_LARGE comes */
     size_t large_size;
     uint32_t large_check;
     int result;          /* 1 a block, 0 the end, or an error */
@@ -146,7 +148,9 @@ size_t wb_input_run_window(size_t block_bytes)
 
 size_t wb_input_run_cost(const struct wb_run *run, size_t block_bytes)
 {
-    return sizeof(struct run_input) + wb_input_run_window(block_bytes) + 2 * block_bytes + run->large_max + run->key_max + 256;
+    size_t raw = run->packed ? 2 * block_bytes : 0;
+
+    return sizeof(struct run_input) + wb_input_run_window(block_bytes) + raw + run->large_max + run->key_max + 256;
 }
 
 /* At least need bytes in the window; false at the end of the run. */
@@ -174,38 +178,38 @@ static int fill_window(struct run_input *r, size_t need, bool *there_out)
     return 0;
 }
 
-/* The block at the start of the window, into raw. */
+/* The block at the start of the window: in its place, or of a packed run in raw, because the window moves on meanwhile. */
 static int unpack_block(struct run_input *r, const char *head)
 {
     size_t stored = wb_get32(head), raw = wb_get32(head + 4);
+    uint32_t codec = wb_get32(head + 12);
     const char *bytes = head + RUN_HEAD_BYTES;
     char *to = r->raw[r->ahead];
 
-    if (raw > r->block_bytes || wb_hash32(bytes, stored) != wb_get32(head + 8))
+    if (raw > r->block_bytes || wb_hash32(bytes, stored) != wb_get32(head + 8) || (codec == RUN_PLAIN ? stored != raw : !r->run.packed))
         return damaged_run(r);
-    if (wb_get32(head + 12) == RUN_PLAIN) {
-        if (stored != raw)
-            return damaged_run(r);
+    if (codec == RUN_PLAIN && r->run.packed) {
         memcpy(to, bytes, raw);
-    } else {
+    } else if (codec != RUN_PLAIN) {
         ZSTD_DCtx *zstd = take_zstd(r->readers);
         size_t got = ZSTD_decompressDCtx(zstd, to, r->block_bytes, bytes, stored);
         give_zstd(r->readers, zstd);
         if (ZSTD_isError(got) || got != raw)
             return damaged_run(r);
     }
-    r->ahead_len = raw;
+    r->block = r->run.packed ? to : bytes;
+    r->block_len = raw;
     r->window_start += RUN_HEAD_BYTES + stored;
     return 1;
 }
 
-/* Reads the next block into raw[ahead], or notes that a large one comes. */
+/* Finds and unpacks the next block, or notes that a large one comes. */
 static int read_ahead(struct run_input *r)
 {
     bool there;
     int err = fill_window(r, RUN_HEAD_BYTES, &there);
 
-    r->ahead_len = r->large_size = 0;
+    r->block_len = r->large_size = 0;
     if (err < 0 || !there)
         return err;
     size_t stored = wb_get32(r->window + r->window_start);
@@ -268,7 +272,7 @@ static int read_large(struct run_input *r)
 
 static int start_ahead(struct run_input *r)
 {
-    if (!r->readers->pool)
+    if (!r->readers->pool || !r->run.packed)
         return 0;
     r->step = STEP_BUSY;
     int err = wb_pool_submit(r->readers->pool, read_ahead_job, r);
@@ -301,8 +305,8 @@ static int next_block(struct run_input *r)
         if (more < 0)
             return more;
     } else {
-        r->p = r->raw[r->ahead];
-        r->end = r->p + r->ahead_len;
+        r->p = r->block;
+        r->end = r->p + r->block_len;
         r->ahead = 1 - r->ahead;
     }
     int err = start_ahead(r);
@@ -359,11 +363,11 @@ int wb_input_run(const struct wb_run *run, struct wb_run_readers *readers, size_
     r->block_bytes = block_bytes;
     r->window_bytes = window_bytes;
     r->window = wb_alloc(window_bytes);
-    r->raw[0] = wb_alloc(block_bytes);
-    r->raw[1] = wb_alloc(block_bytes);
+    r->raw[0] = run->packed ? wb_alloc(block_bytes) : NULL;
+    r->raw[1] = run->packed ? wb_alloc(block_bytes) : NULL;
     r->key = wb_alloc(run->key_max);
     r->large = run->large_max ? wb_alloc(run->large_max) : NULL;
-    if (!r->window || !r->raw[0] || !r->raw[1] || !r->key || (run->large_max && !r->large))
+    if (!r->window || (run->packed && (!r->raw[0] || !r->raw[1])) || !r->key || (run->large_max && !r->large))
         err = WB_E_NOMEM;
     if (err == 0)
         err = start_ahead(r);

@@ -15,7 +15,7 @@ enum { PUMP_RECORD_HEAD = 8 };
 
 size_t wb_pump_batch_bytes(size_t block_bytes)
 {
-    return 3 * block_bytes;
+    return 6 * block_bytes;
 }
 
 size_t wb_pump_cost(size_t block_bytes)

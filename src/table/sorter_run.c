@@ -40,7 +40,7 @@ int wb_run_writer_init(struct wb_run_writer *writer, const struct wb_file *file,
 {
     int err = 0;
 
-    *writer = (struct wb_run_writer){.block_bytes = block_bytes, .run = {.file = file, .offset = offset}};
+    *writer = (struct wb_run_writer){.block_bytes = block_bytes, .run = {.file = file, .offset = offset, .packed = pack}};
     if (pack) {
         writer->zstd = ZSTD_createCCtx();
         if (!writer->zstd)
