@@ -26,6 +26,7 @@ static int write_json(const struct wb_generate *g)
     wb_json_field_u64(&j, "due", g->due);
     wb_json_field_u64(&j, "blocked", g->blocked);
     wb_json_field_u64(&j, "barred", g->barred);
+    wb_json_field_u64(&j, "trapped", g->trapped);
     wb_json_field_u64(&j, "outside", g->outside);
     wb_json_field_u64(&j, "early", g->early);
     wb_json_field_double(&j, "theta", g->theta);
@@ -42,8 +43,8 @@ static int write_words(const struct wb_generate *g)
 
     if (err == 0)
         err = wb_output_printf("of %" PRIu64 " known: %" PRIu64 " out of scope, %" PRIu64 " kept out by robots.txt, %" PRIu64
-                               " taken down, %" PRIu64 " too early\n",
-                               g->known, g->outside, g->blocked, g->barred, g->early);
+                               " by guards against traps, %" PRIu64 " taken down, %" PRIu64 " too early\n",
+                               g->known, g->outside, g->blocked, g->trapped, g->barred, g->early);
     return err;
 }
 

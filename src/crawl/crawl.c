@@ -33,7 +33,6 @@ enum {
     RESTARTS_MAX = 20,       /* of workers that died of a signal */
     READ_BYTES = 64 << 10,
     KILL_MS = 10 * 1000,     /* after which a worker that does not end is killed */
-    DELAY_MS = 5000,         /* the paper's interval for ordinary sites */
     SITES = 1000,
     PER_ADDRESS = 8,
     LIFETIME_DAYS = 90,
@@ -346,7 +345,7 @@ static void fill_options(const struct wb_crawl_options *given, struct wb_crawl_o
     unsigned cores = wb_cpu_count();
 
     *o = *given;
-    o->delay_ms = given->delay_ms >= 0 ? given->delay_ms : DELAY_MS;
+    o->delay_ms = given->delay_ms >= 0 ? given->delay_ms : WB_CRAWL_DELAY_MS;
     o->crawl_delay_max_ms = given->crawl_delay_max_ms ? given->crawl_delay_max_ms : CRAWL_DELAY_MAX_MS;
     o->processes = given->processes ? given->processes : cores > 8 ? 8 : cores;
     if (o->processes > WB_TALLY_WORKERS_MAX)

@@ -15,8 +15,10 @@
 #include "crawl/pagefacts.h"
 #include "crawl/refresh.h"
 #include "crawl/robots.h"
+#include "crawl/trap.h"
 
 #define WB_CRAWL_AGENT "webbase/" WB_VERSION
+#define WB_CRAWL_DELAY_MS 5000 /* the paper's interval for ordinary sites */
 
 enum wb_scope { WB_SCOPE_SITE, WB_SCOPE_DOMAIN, WB_SCOPE_ANY };
 
@@ -31,7 +33,7 @@ struct wb_crawl_options {
     uint64_t max_fetches;         /* requests for pages in this run, whatever comes of them; 0: no limit */
     uint32_t max_depth;           /* links away from a seed; UINT32_MAX: no limit */
     int64_t max_time_ms;          /* 0: no limit */
-    int64_t delay_ms;             /* -1: the default of 5 s */
+    int64_t delay_ms;             /* -1: WB_CRAWL_DELAY_MS */
     int64_t crawl_delay_max_ms;   /* a robots.txt may ask for more; it is given this much */
     unsigned processes;           /* 0: by the machine */
     unsigned sites;               /* at once in a process, 0: the default */

@@ -9,6 +9,7 @@
 
 #define DAY_MS 86400000.0
 #define BLOCKED_MS (7 * 86400000ll) /* a robots.txt that forbade a page is believed so long */
+#define AWAY_PAGES 10               /* of a site that was not to be had the last time: they would take the places of others */
 
 /* ---- the site at hand -------------------------------------------------------------------------------- */
 
@@ -42,6 +43,8 @@ static int enter_site(struct wb_candidate_judge *judge, const struct wb_webdb_pa
 
     if (judge->prefix.len && wb_slice_equal(prefix, wb_buf_slice(&judge->prefix)))
         return 0;
+    judge->sites++;
+    wb_trap_release(&judge->trap);
     wb_buf_clear(&judge->prefix);
     int err = wb_buf_append_slice(&judge->prefix, prefix);
     if (err == 0)
@@ -62,6 +65,19 @@ static int enter_site(struct wb_candidate_judge *judge, const struct wb_webdb_pa
 size_t wb_candidate_class(const struct wb_candidate_judge *judge)
 {
     return judge->listed.class_at;
+}
+
+uint64_t wb_candidate_site_max(const struct wb_candidate_judge *judge)
+{
+    int64_t delay_ms = judge->delay_ms;
+
+    if (judge->listed.state == WB_LISTED_AWAY)
+        return AWAY_PAGES;
+    if (judge->listed.class_at != SIZE_MAX && judge->classes[judge->listed.class_at].delay_ms >= 0)
+        delay_ms = judge->classes[judge->listed.class_at].delay_ms;
+    if (judge->period_ms == 0 || delay_ms <= 0)
+        return UINT64_MAX;
+    return judge->period_ms > delay_ms ? (uint64_t)(judge->period_ms / delay_ms) : 1;
 }
 
 /* The site's wishes as those who compute values want them. */
@@ -86,18 +102,44 @@ static bool is_pushed(const struct wb_webdb_page *page)
     return (page->flags & (WB_PAGE_PUSHED | WB_PAGE_PUSHED_GONE)) != 0;
 }
 
-static enum wb_candidate_verdict judge_page(const struct wb_candidate_judge *judge, const struct wb_refresh *refresh, const struct wb_webdb_page *page)
+/* Path and query of a URL. */
+static struct wb_slice path_of(struct wb_slice url)
+{
+    const char *end = url.ptr + url.len, *host = memmem(url.ptr, url.len, "://", 3);
+    const char *path = host ? memchr(host + 3, '/', (size_t)(end - host - 3)) : NULL;
+
+    return path ? wb_slice(path, (size_t)(end - path)) : WB_SLICE_EMPTY;
+}
+
+/*
+ * Crawlers let what is listed in without their guards, which learn anew in every visit. So they stand here, with all that was ever seen of the
+ * site; a page that was fetched, a seed or an announced page is let in as there.
+ */
+static bool is_trapped(struct wb_candidate_judge *judge, const struct wb_webdb_page *page)
+{
+    struct wb_slice path = path_of(page->url);
+    bool caught = wb_trap_check(&judge->trap, path, judge->now_ms) != NULL;
+
+    if (page->has_content)
+        wb_trap_learn(&judge->trap, path, page->simhash);
+    return caught && page->last_tried_ms == 0 && page->depth > 0;
+}
+
+static enum wb_candidate_verdict judge_page(struct wb_candidate_judge *judge, const struct wb_refresh *refresh, const struct wb_webdb_page *page)
 {
     if (page->flags & WB_PAGE_BARRED)
         return WB_CANDIDATE_BARRED;
-    if (judge->outside)
+    if (judge->outside || (judge->depth_limit && page->depth >= judge->depth_limit))
         return WB_CANDIDATE_OUTSIDE;
+    bool trapped = is_trapped(judge, page);
     if (judge->away || (judge->tried_ms && page->last_tried_ms >= judge->tried_ms))
         return WB_CANDIDATE_EARLY;
     if (is_pushed(page))
         return WB_CANDIDATE_YES;
     if (page->last_tried_ms == 0 && !(page->flags & WB_PAGE_WANTED))
         return WB_CANDIDATE_UNWANTED;
+    if (trapped)
+        return WB_CANDIDATE_TRAPPED;
     if ((page->flags & WB_PAGE_BLOCKED) && judge->now_ms - page->last_tried_ms < BLOCKED_MS)
         return WB_CANDIDATE_BLOCKED;
     int64_t last_ms = page->last_tried_ms > page->last_seen_ms ? page->last_tried_ms : page->last_seen_ms;
@@ -155,4 +197,5 @@ void wb_candidate_release(struct wb_candidate_judge *judge)
     wb_url_release(&judge->url);
     wb_buf_release(&judge->key);
     wb_buf_release(&judge->prefix);
+    wb_trap_release(&judge->trap);
 }

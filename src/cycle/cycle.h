@@ -45,6 +45,9 @@ struct wb_generate_options {
     double min_days, max_days;  /* bounds of intervals for sites without a class; 0: none */
     enum wb_scope scope;        /* sites that a crawl was told of, their domains, or any */
     int64_t horizon_ms;         /* how long until the next chance: pages whose lifetime ends before are must-visit; 0: a day */
+    uint32_t depth_limit;       /* pages so many links away from a seed, or more, are left out; 0: none are */
+    int64_t period_ms;          /* a site has no more pages listed than it can be asked for in this time; 0: no limit */
+    int64_t delay_ms;           /* between two requests to a site whose class says nothing */
     int64_t tried_ms;           /* pages that were asked for since are left alone, so that none is in a cycle twice; 0: none are */
     int64_t now_ms;             /* 0: the clock's */
 };
@@ -53,7 +56,8 @@ struct wb_generate {
     int64_t run;                /* of the dispenser; 0: nothing was picked */
     uint64_t known, urls, sites;
     uint64_t pushed, expiring, fresh, due; /* of the urls: announced; about to expire; never fetched; worth another look */
-    uint64_t blocked, barred, outside, early; /* not candidates: robots.txt, taken down, out of scope, too soon after their last visit or while their site is left alone */
+    uint64_t blocked, barred, trapped; /* not candidates: robots.txt; taken down; of a family of URLs without end */
+    uint64_t outside, early;    /* out of scope; too soon after their last visit, or while their site is left alone */
     double theta;               /* the threshold after this */
 };
 

@@ -208,6 +208,10 @@ static int step_generate(struct loop *loop)
     options.seeds_file = loop->options->crawl.seeds_file;
     options.scope = loop->options->crawl.scope;
     options.tried_ms = status->began_ms;
+    options.period_ms = loop->options->every_ms;
+    options.delay_ms = loop->options->crawl.delay_ms >= 0 ? loop->options->crawl.delay_ms : WB_CRAWL_DELAY_MS;
+    if (loop->options->crawl.max_depth < UINT32_MAX)
+        options.depth_limit = loop->options->crawl.max_depth + 1;
     if (options.horizon_ms == 0)
         options.horizon_ms = loop->options->every_ms > DAY_MS ? loop->options->every_ms : DAY_MS;
     err = wb_generate(&options, loop->sink, &generate);

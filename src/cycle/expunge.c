@@ -2,7 +2,8 @@
  * expunge.c - pages that are no longer on the web leave the repository (WebBase, section 3.2).
  *
  *   gone       the last answer was 404 or 410
- *   expired    its lifetime has ended, the crawler was told to visit it and its site's visit is over, but nothing came
+ *   expired    its lifetime has ended, the crawler was told to visit it and its site's visit is over, but nothing came; or its site
+ *              is another name of one that is crawled, and is not visited any more
  *   moved      it redirects elsewhere, and the lifetime of what is stored of it has ended
  *   barred     taken down, but a crawler that had it in hand has stored it since
  *
@@ -12,6 +13,7 @@
  */
 #include "base/error.h"
 #include "cycle/removal.h"
+#include "cycle/update.h"
 #include "os/stop.h"
 
 #define DAY_MS 86400000ll
@@ -48,21 +50,37 @@ static int go_on(struct expunge *x)
 
 /* ---- which ---------------------------------------------------------------------------------------------- */
 
-/* Whether the site's last visit is over, so that what did not come is not there. */
-static int site_is_done(struct expunge *x, const struct wb_webdb_page *page, bool *done_out)
+/* What the dispenser knows of a page's site. */
+static int look_up_site(struct expunge *x, const struct wb_webdb_page *page, enum wb_listed_state *state_out)
 {
     const struct wb_update_options *o = x->options;
     struct wb_listed_site listed;
     struct wb_pageid id;
 
-    *done_out = false;
+    *state_out = WB_LISTED_UNKNOWN;
     int err = x->list ? 0 : wb_fetchlist_open(o->dir, o->dispenser, NULL, warn, x, &x->list);
     if (err == 0)
         err = wb_removal_id(&x->removal, page->url, &id);
     if (err < 0)
         return err;
     wb_fetchlist_site(x->list, wb_key_site(wb_buf_slice(&x->removal.key)), &listed);
-    *done_out = listed.state == WB_LISTED_DONE || listed.state == WB_LISTED_ALIAS;
+    *state_out = listed.state;
+    return 0;
+}
+
+static int judge_expired(struct expunge *x, const struct wb_webdb_page *page, const char **reason_out)
+{
+    enum wb_listed_state state;
+
+    if (!wb_update_dispenser_known(x->options))
+        return 0;
+    int err = look_up_site(x, page, &state);
+    if (err < 0)
+        return err;
+    if (state == WB_LISTED_ALIAS || (page->asked_ms && state == WB_LISTED_DONE))
+        *reason_out = "expired";
+    else
+        x->stat->reprieved += page->asked_ms != 0;
     return 0;
 }
 
@@ -95,12 +113,8 @@ static int judge_page(struct expunge *x, const struct wb_webdb_page *page, const
         *reason_out = "barred";
     } else if (page->has_content && (page->flags & WB_PAGE_GONE)) {
         *reason_out = "gone";
-    } else if (page->has_content && page->asked_ms && page->expires_ms && page->expires_ms <= x->removal.now_ms) {
-        err = site_is_done(x, page, &yes);
-        if (yes)
-            *reason_out = "expired";
-        else
-            x->stat->reprieved++;
+    } else if (page->has_content && page->expires_ms && page->expires_ms <= x->removal.now_ms) {
+        err = judge_expired(x, page, reason_out);
     } else if (!page->has_content && page->location.len && page->last_tried_ms) {
         err = moved_for_long(x, page, &yes);
         if (yes)

@@ -44,6 +44,8 @@ struct generate {
     double *thetas;              /* by class */
     struct pool common, *pools;  /* pools: by class */
     struct wb_candidate_judge judge;
+    struct wb_pick site;         /* of the site at hand, where it may not have all that it wants */
+    struct pool *site_pool;
     int64_t now_ms;
     uint64_t walked, known;      /* pages of the walk at hand */
     struct wb_pick chosen;       /* of all pools, by number */
@@ -72,8 +74,33 @@ static void count_verdict(struct wb_generate *out, enum wb_candidate_verdict ver
 {
     out->blocked += verdict == WB_CANDIDATE_BLOCKED;
     out->barred += verdict == WB_CANDIDATE_BARRED;
+    out->trapped += verdict == WB_CANDIDATE_TRAPPED;
     out->outside += verdict == WB_CANDIDATE_OUTSIDE;
     out->early += verdict == WB_CANDIDATE_EARLY;
+}
+
+/* The site at hand is over: its most urgent pages compete with those of others. */
+static int leave_site(struct generate *g)
+{
+    int err = 0;
+
+    for (size_t i = 0; err == 0 && i < g->site.count; i++)
+        err = wb_pick_offer(&g->site_pool->pick, &g->site.items[i]);
+    g->site.count = 0;
+    return err;
+}
+
+static int take_candidate(struct generate *g, const struct wb_picked *item)
+{
+    struct pool *pool = pool_of_site(g);
+    uint64_t site_max = wb_candidate_site_max(&g->judge);
+
+    pool->due += item->tier == WB_TIER_VALUE && item->value >= pool->theta;
+    if (site_max >= pool->pick.max)
+        return wb_pick_offer(&pool->pick, item);
+    g->site.max = site_max;
+    g->site_pool = pool;
+    return wb_pick_offer(&g->site, item);
 }
 
 static int judge_pages(struct generate *g)
@@ -82,6 +109,7 @@ static int judge_pages(struct generate *g)
     struct wb_webdb_page page;
     enum wb_candidate_verdict verdict;
     struct wb_picked item;
+    uint64_t sites = 0;
     int got = 0, err = wb_webdb_pages(g->webdb, &pages);
 
     g->walked = 0;
@@ -89,16 +117,18 @@ static int judge_pages(struct generate *g)
         err = go_on(g, "choosing");
         if (err == 0)
             err = wb_candidate_judge(&g->judge, &page, &verdict, &item);
+        if (err == 0 && sites != g->judge.sites)
+            err = leave_site(g);
         if (err < 0)
             break;
+        sites = g->judge.sites;
         g->out->known++;
         count_verdict(g->out, verdict);
-        if (verdict != WB_CANDIDATE_YES)
-            continue;
-        struct pool *pool = pool_of_site(g);
-        pool->due += item.tier == WB_TIER_VALUE && item.value >= pool->theta;
-        err = wb_pick_offer(&pool->pick, &item);
+        if (verdict == WB_CANDIDATE_YES)
+            err = take_candidate(g, &item);
     }
+    if (err == 0 && got == 0)
+        err = leave_site(g);
     wb_webdb_pages_close(pages);
     return err < 0 ? err : got;
 }
@@ -419,6 +449,9 @@ static int open_generate(struct generate *g)
         .scope = o->scope,
         .now_ms = g->now_ms,
         .tried_ms = o->tried_ms,
+        .depth_limit = o->depth_limit,
+        .period_ms = o->period_ms,
+        .delay_ms = o->delay_ms,
         .horizon_ms = g->now_ms + (o->horizon_ms ? o->horizon_ms : (int64_t)DAY_MS),
         .url = WB_URL_INIT,
     };
@@ -431,6 +464,7 @@ static void close_generate(struct generate *g)
         wb_pick_release(&g->pools[i].pick);
     wb_pick_release(&g->common.pick);
     wb_pick_release(&g->chosen);
+    wb_pick_release(&g->site);
     wb_candidate_release(&g->judge);
     wb_thresholds_release(&g->thresholds);
     wb_free(g->pools);

@@ -46,7 +46,8 @@ static void test_what_leaves(void **state)
 {
     int64_t now = wb_clock_wall_ms();
     const char *urls[] = {"http://done.test/stays", "http://done.test/gone", "http://done.test/expired", "http://done.test/not-asked",
-                          "http://open.test/expired", "http://away.test/expired", "http://done.test/moved", "http://done.test/moved-lately"};
+                          "http://open.test/expired", "http://away.test/expired", "http://done.test/moved", "http://done.test/moved-lately", "http://alias.test/expired",
+                          "http://nobody.test/expired"};
     struct wb_webdb_page pages[COUNT(urls)], page;
 
     for (size_t i = 0; i < COUNT(urls); i++) {
@@ -54,10 +55,12 @@ static void test_what_leaves(void **state)
         store_page(*state, urls[i], now - 100 * DAY_MS, i == 7 ? 200 : 90);
     }
     pages[1].flags |= WB_PAGE_GONE;
-    for (int i = 2; i <= 5; i++) {
+    for (int i = 2; i <= 9; i++) {
+        if (i == 6 || i == 7)
+            continue;
         pages[i].lifetime = 90;
         pages[i].expires_ms = now - 10 * DAY_MS;
-        pages[i].asked_ms = i == 3 ? 0 : now - DAY_MS;
+        pages[i].asked_ms = i == 3 || i >= 8 ? 0 : now - DAY_MS;
     }
     for (int i = 6; i <= 7; i++) {
         pages[i].has_content = false;
@@ -69,12 +72,13 @@ static void test_what_leaves(void **state)
     make_site(*state, "done.test", WB_SITE_DONE, 0);
     make_site(*state, "open.test", WB_SITE_READY, 0);
     make_site(*state, "away.test", WB_SITE_WAITING, now + DAY_MS);
+    make_site(*state, "alias.test", WB_SITE_ALIAS, 0);
 
-    struct wb_expunge_stat stat = expunge(*state, "expired http://done.test/expired\ngone http://done.test/gone\nmoved http://done.test/moved\n");
-    assert_int_equal(stat.pages, 3);
+    struct wb_expunge_stat stat = expunge(*state, "expired http://alias.test/expired\nexpired http://done.test/expired\ngone http://done.test/gone\nmoved http://done.test/moved\n");
+    assert_int_equal(stat.pages, 4);
     assert_int_equal(stat.reprieved, 2);
     for (size_t i = 0; i < COUNT(urls); i++)
-        assert_int_equal(in_store(*state, urls[i]), i != 1 && i != 2 && i != 6);
+        assert_int_equal(in_store(*state, urls[i]), i != 1 && i != 2 && i != 6 && i != 8);
     assert_false(get_page(*state, urls[1], &page));
     assert_false(get_page(*state, urls[2], &page));
     assert_true(get_page(*state, urls[0], &page) && page.has_content);

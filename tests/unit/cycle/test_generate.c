@@ -232,6 +232,80 @@ static void test_nothing_to_do(void **state)
     assert_int_equal(g.known, 1);
 }
 
+/* Families of URLs without end: the guards of crawls stand here, too. */
+static void test_traps(void **state)
+{
+    enum { SIMILAR = 120, CALENDAR = 1000, ALL = SIMILAR + CALENDAR + 4 };
+    struct wb_generate_options options = options_for(*state, 0);
+    struct wb_webdb_page *pages = calloc(ALL, sizeof *pages);
+    char (*urls)[80] = calloc(ALL, sizeof *urls);
+    struct wb_generate g;
+    size_t n = 0;
+
+    /* Sixty alike that were fetched, then sixty more of their kind. */
+    for (int i = 0; i < SIMILAR; i++, n++) {
+        snprintf(urls[n], sizeof urls[n], "http://h.test/similar/%04d", i);
+        pages[n] = i < SIMILAR / 2 ? fetched_page(urls[n], NOW_MS - DAY_MS) : known_page(urls[n]);
+        pages[n].simhash = i < SIMILAR / 2 ? 0x123456789abcdef0 : 0;
+        pages[n].depth = 3;
+    }
+    for (int i = 0; i < CALENDAR; i++, n++) {
+        snprintf(urls[n], sizeof urls[n], "http://h.test/calendar/%d", 1000 + i);
+        pages[n] = known_page(urls[n]);
+        pages[n].depth = 3;
+    }
+    const char *others[] = {"http://h.test/a/a/a/a", "http://h.test/seed/seed/seed/seed", "http://h.test/pushed/pushed/pushed/pushed", "http://h.test/fine"};
+    for (int i = 0; i < 4; i++, n++) {
+        pages[n] = known_page(others[i]);
+        pages[n].depth = i == 1 ? 0 : 3;
+        pages[n].flags |= i == 2 ? WB_PAGE_PUSHED : 0;
+    }
+    add_pages(*state, pages, ALL);
+    make_site(*state, "h.test", WB_SITE_DONE, 0);
+    ok(wb_generate(&options, NULL, &g));
+    assert_int_equal(g.trapped, SIMILAR / 2 + (CALENDAR - 800) + 1);
+    assert_int_equal(g.due, SIMILAR / 2);
+    assert_int_equal(g.pushed, 1);
+    assert_int_equal(g.urls, ALL - g.trapped);
+    free(pages);
+    free(urls);
+}
+
+/* What a site cannot be asked for in the time there is, and what may never come, does not take the places of others. */
+static void test_sites_have_limits(void **state)
+{
+    struct wb_generate_options options = options_for(*state, 40);
+    struct wb_webdb_page pages[90];
+    char urls[90][40];
+    struct wb_generate g;
+
+    for (int i = 0; i < 90; i++) {
+        snprintf(urls[i], sizeof urls[i], "http://%s/%02d", i < 30 ? "away.test" : i < 60 ? "h.test" : "i.test", i);
+        pages[i] = known_page(urls[i]);
+        pages[i].score = 100 - i;
+        pages[i].depth = (uint16_t)(i % 3);
+    }
+    add_pages(*state, pages, 90);
+    make_site(*state, "away.test", WB_SITE_REFUSED, 0);
+    make_site(*state, "h.test", WB_SITE_DONE, 0);
+    make_site(*state, "i.test", WB_SITE_DONE, 0);
+    ok(wb_generate(&options, NULL, &g));
+    assert_int_equal(g.urls, 40);
+    assert_int_equal(g.sites, 2);
+    assert_listed(*state, "away.test",
+                  "http://away.test/00 http://away.test/01 http://away.test/02 http://away.test/03 http://away.test/04 http://away.test/05 "
+                  "http://away.test/06 http://away.test/07 http://away.test/08 http://away.test/09 ");
+    options.period_ms = 60000;
+    options.delay_ms = 20000;
+    ok(wb_generate(&options, NULL, &g));
+    assert_int_equal(g.urls, 3 * 3); /* the list has made the site that was away one like the others, until it is refused again */
+    assert_listed(*state, "i.test", "http://i.test/60 http://i.test/61 http://i.test/62 ");
+    options.depth_limit = 2;
+    ok(wb_generate(&options, NULL, &g));
+    assert_int_equal(g.outside, 30);
+    assert_listed(*state, "i.test", "http://i.test/60 http://i.test/61 http://i.test/63 ");
+}
+
 static bool stop(void *context, const char *step, uint64_t done, uint64_t total)
 {
     (void)context, (void)step, (void)done, (void)total;
@@ -253,7 +327,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {IN_REPOSITORY(test_order),     IN_REPOSITORY(test_budget),  IN_REPOSITORY(test_scope),
                                        IN_REPOSITORY(test_intervals), IN_REPOSITORY(test_classes), IN_REPOSITORY(test_threshold_learns),
-                                       IN_REPOSITORY(test_nothing_to_do), IN_REPOSITORY(test_stopped)};
+                                       IN_REPOSITORY(test_nothing_to_do), IN_REPOSITORY(test_stopped), IN_REPOSITORY(test_traps),
+                                       IN_REPOSITORY(test_sites_have_limits)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
