@@ -278,4 +278,34 @@ def classes_have_budgets_of_their_own(folder):
         assert hosts.count('news.test') == 3 and hosts.count('rest.test') == 7, hosts
 
 
+@contextlib.contextmanager
+def postgres():
+    p = subprocess.Popen([ROOT / 'tests' / 'postgres'], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    url = p.stdout.readline().decode().strip()
+    try:
+        if not url and p.wait() == 77:
+            raise Skip('no PostgreSQL server is installed')
+        yield url
+    finally:
+        p.stdin.close()
+        p.wait(20)
+
+
+@test
+def sites_in_postgres(folder):
+    with Server({'g.test': star(12)}) as server, postgres() as url:
+        repo, there = folder / 'r', ['--dispenser', url]
+        go(repo, server, server.url('g.test'), '--cycles', 1, '--budget', 5, *there)
+        server.sites['g.test']['/2'] = Reply('gone', 410)
+        said = cycles(go(repo, server, '--cycles', 2, *there))
+        assert sum(s['expunged'] for s in said) <= 1 and said[1]['fetched'] >= 10, said
+        assert not (repo / 'dispenser.db').exists()
+        assert done(ask(repo, 'generate', '--budget', 3, *there))['urls'] == 3
+        crawl(repo, server, '--delay', 0, *there)
+        call(repo, 'update', *there)
+        assert done(ask(repo, 'expunge', 'g.test:%d' % server.port, *there))['pages'] == 11
+        assert done(ask(repo, 'generate', *there))['urls'] == 0
+        verified(repo)
+
+
 run_together(6)
