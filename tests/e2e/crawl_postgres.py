@@ -140,6 +140,35 @@ def killed_with_a_shared_dispenser(folder):
 
 
 @test
+def lists_and_budgets(folder):
+    """Cycles whose dispenser is in PostgreSQL: the list and no more, within the budget, killed or not."""
+    with Postgres(folder) as postgres:
+        hosts, sites = web(3, 12)
+        with Server(sites) as server:
+            shared = ['--dispenser', postgres.url]
+            crawl(folder / 'r', server, *[server.url(h) for h in hosts], '--delay', 0, *shared)
+            call(folder / 'r', 'update', *shared)
+            sites[hosts[0]]['/1'] = page('/new', '/2', text='changed')
+            sites[hosts[0]]['/new'] = page(text='new')
+            call(folder / 'r', 'push', '-', input=server.url(hosts[0], '/1').encode())
+            call(folder / 'r', 'update', *shared)
+            assert ask(folder / 'r', 'generate', '--budget', 1, *shared)[-1]['urls'] == 1
+            begin = len(server.requests)
+            crawl(folder / 'r', server, '--delay', 0, *shared)
+            assert [(r.host, r.path) for r in server.requests[begin:] if r.path != '/robots.txt'] == [(hosts[0], '/1'), (hosts[0], '/new')]
+            begin = len(server.requests)
+            cycle = command(folder / 'r', 'run', '--cycles', '1', '--budget', '9', '--allow-private', '--user-agent', AGENT, '--processes', '2',
+                            *server.resolve(), *shared)
+            p = subprocess.Popen([*cycle, '--delay', '0.15'], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True, preexec_fn=end_together)
+            until(lambda: len(server.requests) > begin + 4)
+            kill_all(p)
+            subprocess.run([*cycle, '--delay', '0'], check=True, capture_output=True, timeout=60)
+            pages = [(r.host, r.path) for r in server.requests[begin:] if r.path != '/robots.txt']
+            assert 7 <= len(pages) <= 9, pages  # one that was about to be sent when it was killed is used up
+            verified(folder / 'r')
+
+
+@test
 def the_server_goes_away_and_comes_back(folder):
     """For a moment: nobody notices. For long: the crawl says so, ends with 1, and goes on later."""
     with Postgres(folder) as postgres:
