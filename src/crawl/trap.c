@@ -18,6 +18,7 @@ struct wb_trap_shape {
     uint64_t simhash;   /* of the last page of this shape */
     uint32_t urls;      /* let in */
     uint32_t similar;   /* pages in a row that were like the one before */
+    uint32_t tried, useful; /* asked for; a page came */
 };
 
 /* ---- paths that repeat themselves ----------------------------------------------------------- */
@@ -182,14 +183,39 @@ const char *wb_trap_check(struct wb_trap *trap, struct wb_slice path, int64_t no
     return NULL;
 }
 
-void wb_trap_learn(struct wb_trap *trap, struct wb_slice path, uint64_t simhash)
+/* NULL: it has none of interest, or memory ran out. */
+static struct wb_trap_shape *shape_at(struct wb_trap *trap, struct wb_slice path)
 {
     char text[WB_TRAP_URL_MAX + 1];
 
-    if (!simhash || path.len > WB_TRAP_URL_MAX || !has_digit(path))
-        return;
+    if (path.len > WB_TRAP_URL_MAX || !has_digit(path))
+        return NULL;
     size_t len = shape_of(path, text, sizeof text);
-    struct wb_trap_shape *known = find_shape(trap, wb_hash64(text, len) | 1);
+    return find_shape(trap, wb_hash64(text, len) | 1);
+}
+
+void wb_trap_tried(struct wb_trap *trap, struct wb_slice path, bool useful)
+{
+    struct wb_trap_shape *known = shape_at(trap, path);
+
+    if (!known)
+        return;
+    known->tried++;
+    known->useful += useful;
+}
+
+double wb_trap_promise(struct wb_trap *trap, struct wb_slice path)
+{
+    const struct wb_trap_shape *known = shape_at(trap, path);
+
+    /* As if two had been useful before: a family is given some attempts. */
+    return known ? (known->useful + 2.0) / (known->tried + 2.0) : 1;
+}
+
+void wb_trap_learn(struct wb_trap *trap, struct wb_slice path, uint64_t simhash)
+{
+    struct wb_trap_shape *known = simhash ? shape_at(trap, path) : NULL;
+
     if (!known)
         return;
     bool like = known->simhash && wb_simhash_distance(known->simhash, simhash) <= WB_TRAP_SIMILAR_BITS;

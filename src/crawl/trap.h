@@ -27,6 +27,12 @@ const char *wb_trap_check(struct wb_trap *trap, struct wb_slice path, int64_t no
 
 /* A page of that URL was fetched, and looks like this (0: no text). */
 void wb_trap_learn(struct wb_trap *trap, struct wb_slice path, uint64_t simhash);
+
+/* A URL was asked for: whether a page came of it that was not there before. */
+void wb_trap_tried(struct wb_trap *trap, struct wb_slice path, bool useful);
+
+/* How likely another URL of that shape is to be worth asking for, from what came of the others: near 0 to 1; 1 where nothing is known. */
+double wb_trap_promise(struct wb_trap *trap, struct wb_slice path);
 void wb_trap_release(struct wb_trap *trap);
 
 #endif

@@ -122,6 +122,8 @@ static bool is_trapped(struct wb_candidate_judge *judge, const struct wb_webdb_p
 
     if (page->has_content)
         wb_trap_learn(&judge->trap, path, page->simhash);
+    if (page->last_tried_ms && page->outcome != WB_OUTCOME_ROBOTS)
+        wb_trap_tried(&judge->trap, path, page->has_content && page->outcome != WB_OUTCOME_DUPLICATE);
     return caught && page->last_tried_ms == 0 && page->depth > 0;
 }
 
@@ -186,8 +188,12 @@ int wb_candidate_judge(struct wb_candidate_judge *judge, const struct wb_webdb_p
                                        page->expires_ms && page->expires_ms <= judge->horizon_ms ? WB_PICK_EXPIRING : WB_PICK_DUE};
     } else if ((page->flags & WB_PAGE_GONE) && value <= 0) {
         *verdict_out = WB_CANDIDATE_UNWANTED;
+    } else if (page->last_seen_ms) {
+        *item_out = (struct wb_picked){page->number, value, WB_TIER_VALUE, WB_PICK_DUE};
     } else {
-        *item_out = (struct wb_picked){page->number, value, WB_TIER_VALUE, page->last_seen_ms ? WB_PICK_DUE : WB_PICK_FRESH};
+        /* Five thousand links of one kind that lead nowhere would otherwise come before everything that is to be looked at again. */
+        value *= wb_trap_promise(&judge->trap, path_of(page->url));
+        *item_out = (struct wb_picked){page->number, value, WB_TIER_VALUE, WB_PICK_FRESH};
     }
     return 0;
 }

@@ -21,7 +21,7 @@
 #include <time.h>
 
 enum {
-    SAVE_MS = 5000,   /* between two notes of how far a crawl has come */
+    SAVE_MS = 1000,   /* between two notes of how far a crawl has come */
     NAP_MS = 100,
     IDLE_MS = 10000,  /* of a run without end and without an interval, after a cycle that had nothing to do */
 };
@@ -36,6 +36,8 @@ struct loop {
     struct wb_cyclestate state;
     struct wb_file lock;
     bool seeds_done;              /* this run has looked at its seeds */
+    bool seeding;                 /* the crawl at work is that of seeds */
+    uint64_t seeded;              /* when it began */
     struct wb_cycle_status before; /* the status when the crawl at work began */
     int64_t saved_ms;
 };
@@ -61,8 +63,10 @@ static void count_crawl(struct loop *loop, const struct wb_crawl_stat *stat)
     struct wb_cycle_status *now = &loop->state.status;
     const struct wb_cycle_status *before = &loop->before;
 
+    if (loop->seeding)
+        loop->state.seeded = loop->seeded + stat->fetches;
     /* Of a list, fetches counts those of crawls that were killed, too. */
-    now->fetched = loop->state.seeded + stat->fetches;
+    now->fetched = loop->state.seeded + (loop->seeding ? 0 : stat->fetches);
     now->stored = before->stored + stat->pages;
     now->unchanged = before->unchanged + stat->unchanged;
     now->gone = before->gone + stat->gone;
@@ -166,8 +170,10 @@ static int crawl_seeds(struct loop *loop, const struct wb_newseeds *seeds)
     options.url_count = seeds->count;
     options.seeds_file = NULL;
     options.run = 0;
+    loop->seeding = true;
+    loop->seeded = loop->state.seeded;
     err = crawl(loop, &options);
-    loop->state.seeded = loop->state.status.fetched;
+    loop->seeding = false;
     int saved = save_state(loop);
     if (err == 0)
         err = saved;

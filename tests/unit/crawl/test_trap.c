@@ -77,10 +77,32 @@ static void test_similar(void **state)
     wb_trap_release(&trap);
 }
 
+static void test_promise(void **state)
+{
+    struct wb_trap trap = {0};
+    char path[64];
+
+    (void)state;
+    assert_true(wb_trap_promise(&trap, WB_SLICE_LIT("/dead/1")) == 1);
+    for (unsigned i = 0; i < 100; i++) {
+        snprintf(path, sizeof path, "/dead/%u", i);
+        wb_trap_tried(&trap, wb_slice_str(path), false);
+        snprintf(path, sizeof path, "/half/%u", i);
+        wb_trap_tried(&trap, wb_slice_str(path), i % 2);
+        wb_trap_tried(&trap, WB_SLICE_LIT("/none"), false);
+    }
+    assert_true(wb_trap_promise(&trap, WB_SLICE_LIT("/dead/1234")) < 0.02);
+    double half = wb_trap_promise(&trap, WB_SLICE_LIT("/half/1234"));
+    assert_true(half > 0.45 && half < 0.55);
+    /* Without a number there is no family. */
+    assert_true(wb_trap_promise(&trap, WB_SLICE_LIT("/none")) == 1);
+    wb_trap_release(&trap);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_ordinary), cmocka_unit_test(test_repetition), cmocka_unit_test(test_calendar),
-                                       cmocka_unit_test(test_similar)};
+                                       cmocka_unit_test(test_similar), cmocka_unit_test(test_promise)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

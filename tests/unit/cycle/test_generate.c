@@ -271,6 +271,33 @@ static void test_traps(void **state)
     free(urls);
 }
 
+/* Links of one kind that led nowhere do not come before pages that are to be looked at again. */
+static void test_dead_family(void **state)
+{
+    struct wb_generate_options options = options_for(*state, 40);
+    struct wb_webdb_page pages[140];
+    char urls[140][40];
+    struct wb_generate g;
+
+    for (int i = 0; i < 140; i++) {
+        snprintf(urls[i], sizeof urls[i], "http://h.test/%s/%03d", i < 100 ? "dead" : "live", i);
+        pages[i] = i < 100 ? known_page(urls[i]) : fetched_page(urls[i], NOW_MS - 60 * DAY_MS);
+        pages[i].depth = 2;
+        if (i < 60) {
+            pages[i].flags |= WB_PAGE_GONE;
+            pages[i].outcome = WB_OUTCOME_GONE;
+            pages[i].last_tried_ms = NOW_MS - DAY_MS;
+        }
+    }
+    add_pages(*state, pages, 140);
+    make_site(*state, "h.test", WB_SITE_DONE, 0);
+    ok(wb_generate(&options, NULL, &g));
+    assert_int_equal(g.due, 40);
+    options.budget = 100;
+    ok(wb_generate(&options, NULL, &g));
+    assert_int_equal(g.fresh, 40);
+}
+
 /* What a site cannot be asked for in the time there is, and what may never come, does not take the places of others. */
 static void test_sites_have_limits(void **state)
 {
@@ -327,7 +354,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {IN_REPOSITORY(test_order),     IN_REPOSITORY(test_budget),  IN_REPOSITORY(test_scope),
                                        IN_REPOSITORY(test_intervals), IN_REPOSITORY(test_classes), IN_REPOSITORY(test_threshold_learns),
-                                       IN_REPOSITORY(test_nothing_to_do), IN_REPOSITORY(test_stopped), IN_REPOSITORY(test_traps),
+                                       IN_REPOSITORY(test_nothing_to_do), IN_REPOSITORY(test_stopped), IN_REPOSITORY(test_traps), IN_REPOSITORY(test_dead_family),
                                        IN_REPOSITORY(test_sites_have_limits)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
