@@ -208,8 +208,8 @@ double wb_trap_promise(struct wb_trap *trap, struct wb_slice path)
 {
     const struct wb_trap_shape *known = shape_at(trap, path);
 
-    /* As if two had been useful before: a family is given some attempts. */
-    return known ? (known->useful + 2.0) / (known->tried + 2.0) : 1;
+    /* As if two had been useful before: a family is given some attempts. And the more there are of it, the less another one adds. */
+    return known ? (known->useful + 2.0) / (known->tried + 2.0) / (1 + known->useful / (double)WB_TRAP_FAMILY) : 1;
 }
 
 void wb_trap_learn(struct wb_trap *trap, struct wb_slice path, uint64_t simhash)

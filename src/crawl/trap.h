@@ -15,6 +15,7 @@ enum {
     WB_TRAP_CALENDAR_MAX = 800,   /* URLs of one shape that looks like a calendar's */
     WB_TRAP_SIMILAR_MAX = 50,     /* pages of one shape that were all like the one before */
     WB_TRAP_SIMILAR_BITS = 3,     /* SimHashes that differ by this much are alike */
+    WB_TRAP_FAMILY = 1000,        /* pages of one shape after which another one is worth half */
 };
 
 /* What is remembered of one site; an embedded struct, all zeros when new. */
@@ -31,7 +32,7 @@ void wb_trap_learn(struct wb_trap *trap, struct wb_slice path, uint64_t simhash)
 /* A URL was asked for: whether a page came of it that was not there before. */
 void wb_trap_tried(struct wb_trap *trap, struct wb_slice path, bool useful);
 
-/* How likely another URL of that shape is to be worth asking for, from what came of the others: near 0 to 1; 1 where nothing is known. */
+/* What another URL of that shape is worth, from what came of the others and how many there are: near 0 to 1; 1 where nothing is known. */
 double wb_trap_promise(struct wb_trap *trap, struct wb_slice path);
 void wb_trap_release(struct wb_trap *trap);
 
