@@ -7,7 +7,7 @@
 #include "webdb/writer.h"
 #include "base/bytes.h"
 #include "base/error.h"
-#include "webdb/linklist.h"
+#include "webdb/linkpieces.h"
 
 enum { LINKS_BLOCK = 16 << 10 }; /* small ones: the first row is to be had at once */
 
@@ -15,7 +15,7 @@ struct in_stage {
     struct wb_webdb_writer *writer;
     struct wb_table *old_table;
     struct wb_cursor *old;
-    struct wb_table_writer *links;
+    struct wb_linkpieces links;
     struct wb_column_writer *degrees;
     /* the old link that is next */
     struct wb_linklist list;
@@ -27,14 +27,10 @@ struct in_stage {
     bool edit_more;
     uint32_t edit_page, edit_content;
     /* the page at hand */
-    uint32_t page;
     uint64_t degree;
     uint64_t pages_done;           /* degrees written */
-    uint32_t pieces;
-    struct wb_linkitem items[WB_LINKLIST_ITEMS];
-    size_t item_count;
-    struct wb_buf text, encoded;   /* anchors of items lie in text, which does not move: it has room for all */
-    uint64_t written;
+    struct wb_buf text;            /* anchors of the links that wait lie in it; it has room for all and does not move */
+    struct wb_slice anchor;        /* the last one of them */
 };
 
 /* ---- what is read --------------------------------------------------------------------------------------- */
@@ -99,23 +95,6 @@ static int next_edit(struct in_stage *s)
 
 /* ---- what is written --------------------------------------------------------------------------------------- */
 
-static int flush_items(struct in_stage *s)
-{
-    char key[WB_LINKLIST_KEY_MAX];
-
-    if (!s->item_count)
-        return 0;
-    wb_buf_clear(&s->encoded);
-    int err = wb_linklist_encode(s->items, s->item_count, &s->encoded);
-    if (err == 0)
-        err = wb_table_add(s->links, wb_slice(key, wb_linklist_key(s->page, s->pieces, key)), wb_buf_slice(&s->encoded));
-    s->written += s->item_count;
-    s->pieces++;
-    s->item_count = 0;
-    wb_buf_clear(&s->text);
-    return err;
-}
-
 /* Degrees of all pages before one. */
 static int fill_degrees(struct in_stage *s, uint64_t page)
 {
@@ -135,9 +114,10 @@ static int end_page(struct in_stage *s)
 
     if (!s->degree)
         return 0;
-    int err = flush_items(s);
+    int err = wb_linkpieces_end(&s->links);
+    wb_buf_clear(&s->text);
     if (err == 0)
-        err = fill_degrees(s, s->page);
+        err = fill_degrees(s, s->links.owner);
     wb_put32(degree, s->degree < UINT32_MAX ? (uint32_t)s->degree : UINT32_MAX);
     s->pages_done++;
     return err < 0 ? err : wb_column_add(s->degrees, degree);
@@ -145,24 +125,25 @@ static int end_page(struct in_stage *s)
 
 static int put_link(struct in_stage *s, uint32_t page, uint32_t content, struct wb_slice anchor, uint8_t tag, uint8_t flags)
 {
-    if (s->degree == 0 || page != s->page) {
+    if (s->degree == 0 || page != s->links.owner) {
         int err = end_page(s);
         if (err < 0)
             return err;
-        s->page = page;
+        s->links.owner = page;
         s->degree = 0;
-        s->pieces = 0;
     }
-    const char *text = s->text.ptr + s->text.len;
-    if (s->item_count && wb_slice_equal(s->items[s->item_count - 1].anchor, anchor)) {
-        text = s->items[s->item_count - 1].anchor.ptr;
-    } else {
+    /* Most links to a page have the same words. */
+    if (s->text.len == 0 || !wb_slice_equal(s->anchor, anchor)) {
+        s->anchor = wb_slice(s->text.ptr + s->text.len, anchor.len);
         memcpy(s->text.ptr + s->text.len, anchor.ptr, anchor.len);
         s->text.len += anchor.len;
     }
-    s->items[s->item_count++] = (struct wb_linkitem){.number = content, .anchor = wb_slice(text, anchor.len), .tag = tag, .flags = flags};
+    struct wb_linkitem item = {.number = content, .anchor = s->anchor, .tag = tag, .flags = flags};
+    int written = wb_linkpieces_add(&s->links, &item);
     s->degree++;
-    return s->item_count == WB_LINKLIST_ITEMS ? flush_items(s) : 0;
+    if (written)
+        wb_buf_clear(&s->text);
+    return written < 0 ? written : 0;
 }
 
 static int step(struct in_stage *s)
@@ -197,8 +178,8 @@ static int walk_links(struct in_stage *s)
         err = end_page(s);
     if (err == 0)
         err = fill_degrees(s, s->writer->next.rows);
-    if (err == 0 && s->written != s->writer->outlinks)
-        err = wb_fail(WB_E_CORRUPT, "%s: %llu links by URL, but %llu by MD5", s->writer->root, (unsigned long long)s->written,
+    if (err == 0 && s->links.written != s->writer->outlinks)
+        err = wb_fail(WB_E_CORRUPT, "%s: %llu links by URL, but %llu by MD5", s->writer->root, (unsigned long long)s->links.written,
                       (unsigned long long)s->writer->outlinks);
     return err;
 }
@@ -209,7 +190,7 @@ static int open_stage(struct in_stage *s)
     int err = wb_writer_old_table(writer, WB_INLINKS_FILE, WB_INLINKS_KIND, &s->old_table, &s->old);
 
     if (err == 0)
-        err = wb_writer_new_table(writer, WB_INLINKS_FILE, WB_INLINKS_KIND, LINKS_BLOCK, &s->links);
+        err = wb_writer_new_table(writer, WB_INLINKS_FILE, WB_INLINKS_KIND, LINKS_BLOCK, &s->links.table);
     if (err == 0) {
         char *path = wb_writer_new_path(writer, WB_DEGREES_FILE);
         err = path ? wb_column_create(path, WB_DEGREES_KIND, sizeof(uint32_t), &s->degrees) : WB_E_NOMEM;
@@ -232,21 +213,18 @@ int wb_merge_inlinks(struct wb_webdb_writer *writer)
     err = open_stage(s);
     if (err == 0)
         err = walk_links(s);
-    if (err == 0) {
-        err = wb_table_finish(s->links, NULL);
-        s->links = NULL;
-    }
+    if (err == 0)
+        err = wb_linkpieces_finish(&s->links);
     if (err == 0) {
         err = wb_column_finish(s->degrees, &bytes);
         s->degrees = NULL;
     }
-    writer->next.count.links = s->written;
-    wb_table_abandon(s->links);
+    writer->next.count.links = s->links.written;
+    wb_linkpieces_release(&s->links);
     wb_column_abandon(s->degrees);
     wb_cursor_close(s->old);
     wb_table_close(s->old_table);
     wb_buf_release(&s->text);
-    wb_buf_release(&s->encoded);
     wb_free(s);
     wb_sorter_close(writer->target_edits);
     writer->target_edits = NULL;

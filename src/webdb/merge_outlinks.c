@@ -9,7 +9,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "webdb/contents.h"
-#include "webdb/linklist.h"
+#include "webdb/linkpieces.h"
 
 #include <stdlib.h>
 
@@ -33,16 +33,12 @@ struct out_stage {
     struct wb_webdb_writer *writer;
     struct wb_table *old_table;
     struct wb_cursor *old;
-    struct wb_table_writer *links;
+    struct wb_linkpieces links;
     struct wb_record piece, group; /* read ahead */
     bool piece_more, group_more;
     uint64_t old_number;           /* new number of the content that piece belongs to */
     uint64_t group_number;         /* of group's content */
     struct out_list kept, added;
-    struct wb_linkitem items[WB_LINKLIST_ITEMS];
-    size_t item_count;
-    uint32_t pieces;               /* of the content at hand that were written */
-    struct wb_buf encoded;
     uint64_t contents_done;
 };
 
@@ -173,27 +169,12 @@ static int take_group(struct out_stage *s)
 
 /* ---- what is written --------------------------------------------------------------------------------------- */
 
-static int flush_items(struct out_stage *s, uint64_t content)
+static int write_link(struct out_stage *s, const struct out_list *list, const struct out_link *link)
 {
-    char key[WB_LINKLIST_KEY_MAX];
+    struct wb_linkitem item = {.number = link->target, .anchor = anchor_of(list, link), .tag = link->tag, .flags = link->flags};
+    int err = wb_linkpieces_add(&s->links, &item);
 
-    if (!s->item_count)
-        return 0;
-    wb_buf_clear(&s->encoded);
-    int err = wb_linklist_encode(s->items, s->item_count, &s->encoded);
-    if (err == 0)
-        err = wb_table_add(s->links, wb_slice(key, wb_linklist_key(content, s->pieces, key)), wb_buf_slice(&s->encoded));
-    s->writer->outlinks += s->item_count;
-    s->pieces++;
-    s->item_count = 0;
-    return err;
-}
-
-static int write_link(struct out_stage *s, uint64_t content, const struct out_list *list, const struct out_link *link)
-{
-    s->items[s->item_count++] =
-        (struct wb_linkitem){.number = link->target, .anchor = anchor_of(list, link), .tag = link->tag, .flags = link->flags};
-    return s->item_count == WB_LINKLIST_ITEMS ? flush_items(s, content) : 0;
+    return err < 0 ? err : 0;
 }
 
 /* To the fourth stage: target and content in order, then what there is to say. */
@@ -221,7 +202,7 @@ static int write_content(struct out_stage *s, uint64_t content)
     int err = 0;
 
     list_settle(&s->added);
-    s->pieces = 0;
+    s->links.owner = content;
     while (err == 0 && (k < s->kept.count || a < s->added.count)) {
         const struct out_link *kept = k < s->kept.count ? &s->kept.links[k] : NULL;
         const struct out_link *added = a < s->added.count ? &s->added.links[a] : NULL;
@@ -232,12 +213,12 @@ static int write_content(struct out_stage *s, uint64_t content)
             s->writer->stat.links_added += !both;
         }
         if (err == 0)
-            err = use_added ? write_link(s, content, &s->added, added) : write_link(s, content, &s->kept, kept);
+            err = use_added ? write_link(s, &s->added, added) : write_link(s, &s->kept, kept);
         k += both || !use_added;
         a += use_added;
     }
     if (err == 0)
-        err = flush_items(s, content);
+        err = wb_linkpieces_end(&s->links);
     list_clear(&s->kept);
     list_clear(&s->added);
     return err;
@@ -273,25 +254,23 @@ int wb_merge_outlinks(struct wb_webdb_writer *writer)
     s->writer = writer;
     err = wb_writer_old_table(writer, WB_OUTLINKS_FILE, WB_OUTLINKS_KIND, &s->old_table, &s->old);
     if (err == 0)
-        err = wb_writer_new_table(writer, WB_OUTLINKS_FILE, WB_OUTLINKS_KIND, LINKS_BLOCK, &s->links);
+        err = wb_writer_new_table(writer, WB_OUTLINKS_FILE, WB_OUTLINKS_KIND, LINKS_BLOCK, &s->links.table);
     if (err == 0)
         err = wb_writer_sorter(writer, 3, &writer->target_edits);
     if (err == 0)
         err = wb_sorter_sort(writer->link_edits);
     if (err == 0)
         err = walk_contents(s);
-    if (err == 0) {
-        err = wb_table_finish(s->links, NULL);
-        s->links = NULL;
-    }
-    wb_table_abandon(s->links);
+    if (err == 0)
+        err = wb_linkpieces_finish(&s->links);
+    writer->outlinks = s->links.written;
+    wb_linkpieces_release(&s->links);
     wb_cursor_close(s->old);
     wb_table_close(s->old_table);
     wb_free(s->kept.links);
     wb_free(s->added.links);
     wb_buf_release(&s->kept.text);
     wb_buf_release(&s->added.text);
-    wb_buf_release(&s->encoded);
     wb_free(s);
     wb_sorter_close(writer->link_edits);
     writer->link_edits = NULL;
