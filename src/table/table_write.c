@@ -18,6 +18,7 @@
 enum {
     BATCH_BYTES = 128 << 10,   /* before packing: enough work that handing it over does not count */
     WRITE_BYTES = 256 << 10,
+    WRITE_BACK_BYTES = 8 << 20,
     LARGE_BYTES = 2 << 20,     /* batches beyond are packed one at a time and their memory is given back */
     THREADS_MAX = 64,
 };
@@ -50,6 +51,7 @@ struct wb_table_writer {
     bool any;                  /* block.last_key is a key */
     struct wb_buf pending;     /* bytes to be written at written */
     uint64_t written;
+    uint64_t on_its_way;       /* up to here the kernel was asked to write to disk */
     struct wb_block_raw index_block;
     struct wb_buf index_raw;   /* of the index block being made */
     struct wb_buf index_packed; /* index blocks, hashes not yet salted */
@@ -197,6 +199,10 @@ static int flush_pending(struct wb_table_writer *writer)
         return err;
     writer->written += writer->pending.len;
     wb_buf_clear(&writer->pending);
+    if (writer->written - writer->on_its_way >= WRITE_BACK_BYTES) { /* or finish would wait for all of it */
+        wb_file_write_back(&writer->file, writer->on_its_way, writer->written - writer->on_its_way);
+        writer->on_its_way = writer->written;
+    }
     return 0;
 }
 
