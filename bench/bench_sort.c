@@ -24,7 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { IO_BYTES = 1 << 20, SITES = 400, GETS = 100000 };
+enum { IO_BYTES = 1 << 20, SITES = 400, GETS = 20000 };
 
 static _Noreturn void give_up(void)
 {
