@@ -45,8 +45,8 @@ static void set_delays(struct wb_worker *w, struct wb_site *site)
 
     site->page_delay_ms = site->delay_ms;
     if (asked > max) {
-        wb_event_warn(w, "%s: asks for a crawl-delay of %lld s; it is given %lld s (--max-crawl-delay)", site->name,
-                      (long long)(asked / 1000), (long long)(max / 1000));
+        wb_event_warn(w, "%s: asks for a crawl-delay of %g s; it is given %g s (--max-crawl-delay)", site->name,
+                      (double)asked / 1000, (double)max / 1000);
         asked = max;
     }
     if (asked > site->page_delay_ms)
