@@ -63,7 +63,7 @@ static int write_words(const struct wb_expunge_stat *stat, const char *what, boo
     if (err == 0 && what && stat->known)
         err = wb_output_printf("%" PRIu64 " more that nobody had fetched will not be\n", stat->known);
     if (err == 0 && stat->reprieved)
-        err = wb_output_printf("%" PRIu64 " expired page%s could not be verified and stay%s for now\n", stat->reprieved, wb_plural(stat->reprieved),
+        err = wb_output_printf("%" PRIu64 " expired page%s could not be verified and stay%s a little longer\n", stat->reprieved, wb_plural(stat->reprieved),
                                stat->reprieved == 1 ? "s" : "");
     return err;
 }

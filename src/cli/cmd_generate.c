@@ -7,6 +7,7 @@
 #include "os/stop.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 static int write_json(const struct wb_generate *g)
 {
@@ -48,6 +49,18 @@ static int write_words(const struct wb_generate *g)
     return err;
 }
 
+/* Announcements and crawls since the last update are not chosen from: better said than wondered at. */
+static void warn_of_unmerged(const struct wb_cycle_sink *sink, const char *dir)
+{
+    char text[160];
+    uint64_t bytes = 0;
+
+    if (wb_webdb_unmerged(dir, &bytes) < 0 || bytes == 0)
+        return;
+    snprintf(text, sizeof text, "%" PRIu64 " bytes of the journal are not in webdb yet: what they tell does not count before 'webbase update'", bytes);
+    sink->warn(sink->context, text);
+}
+
 int wb_cmd_generate(const struct wb_options *options)
 {
     struct wb_generate_options o;
@@ -59,6 +72,7 @@ int wb_cmd_generate(const struct wb_options *options)
         return err;
     struct wb_cycle_sink sink = wb_cycle_show_init(&show, "generate");
     wb_stop_on_signals();
+    warn_of_unmerged(&sink, o.dir);
     err = wb_generate(&o, &sink, &generate);
     wb_cycle_show_end(&show);
     if (err == 0)
