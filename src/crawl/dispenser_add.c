@@ -99,8 +99,8 @@ void wb_record_plain(struct wb_record *record)
 {
     struct wb_site_row *row = &record->row;
 
-    if (row->listed > row->visit)
-        row->visit = row->listed;
+    if (row->listed)
+        row->visit = (row->listed > row->visit ? row->listed : row->visit) + 1;
     row->listed = 0;
 }
 

@@ -87,7 +87,7 @@ void wb_record_plan(const struct wb_site_plan *plan, struct wb_record *record);
  */
 void wb_record_listed(struct wb_record *record);
 
-/* The next visit is a plain one, if one was listed. */
+/* The next visit is a plain one, if one was listed: its number, which no visit has yet, says that one is to begin. */
 void wb_record_plain(struct wb_record *record);
 
 /* ---- reading ----------------------------------------------------------------------------------- */

@@ -394,23 +394,23 @@ static int resume_visit(struct wb_worker *w, struct wb_site *site, struct wb_edi
  * Which visit it is: true where one begins. number: of the last one in the chain, 0: there is none; finished: it was.
  *
  * A visit that was finished goes on where only new seeds came; the dispenser forgets what was taken when a new one is wanted.
- * One that the dispenser has not heard of ended with its process before that could be told: it is finished once more. A list
- * wants a visit of its own, whatever became of the one before.
+ * One that the dispenser has not heard of ended with its process before that could be told: it is finished once more. A list, and
+ * a crawl of seeds after it (which is told by a number that is still to come), want a visit of their own, whatever became of the one before.
  */
 static bool choose_visit(struct wb_site *site, uint32_t number, bool finished)
 {
     bool over = finished && site->seeds_taken == 0 && site->visit >= number;
-    bool listed = site->listed_visit > number;
+    bool listed = site->listed_visit > number, wanted = number && site->visit > number;
 
     /* Where a list's visit begins, the dispenser knows which seeds are not its own; where it had begun and its history is lost, all are taken. */
     if (listed ? site->visit >= site->listed_visit : number == 0)
         site->seeds_taken = 0;
     if (listed)
         site->visit = site->listed_visit;
-    else
+    else if (!wanted)
         site->visit = number ? number + over : site->visit + 1;
     site->listed = site->visit == site->listed_visit;
-    return listed || over || number == 0;
+    return listed || over || wanted || number == 0;
 }
 
 int wb_visit_open(struct wb_worker *w, struct wb_site *site)

@@ -244,9 +244,17 @@ def a_crawl_of_seeds_after_lists_asks_for_everything(folder):
         server.sites['e.test']['/island'] = page(text='island')
         repo, began = first_crawl(folder, server)
         server.sites['e.test']['/'] = star(10)['/']
+        for n in range(1, 5):
+            server.sites['e.test']['/%d' % n] = page(text='changed %d' % n)
         make_list(repo, *[server.url('e.test', '/%d' % n) for n in range(1, 5)])
-        crawl(repo, server, '--delay', 0, '--max-time', 0.01)
+        crawl(repo, server, '--delay', 0, '--max-pages', 2, '--processes', 1)
+        assert len(asked_since(server, began)) == 2
         began = time.time()
+        # Killed, too, it goes on with the visit that it began.
+        p = start(repo, server, server.url('e.test'), '--delay', 0.1, '--processes', 1)
+        until(lambda: len(asked_since(server, began)) > 3)
+        until(lambda: all(r.done for r in server.requests) and time.time() - max(r.done for r in server.requests) > 0.02, every=0.005)
+        kill_all(p)
         crawl(repo, server, server.url('e.test'), '--delay', 0)
         assert asked_since(server, began) == sorted('e.test' + p for p in ['/', '/island'] + ['/%d' % n for n in range(1, 10)]), asked_since(server, began)
 

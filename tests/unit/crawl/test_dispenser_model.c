@@ -105,7 +105,8 @@ static void say(const struct trace *t, const char *what, int a, int b)
 
 static void twin_plain(struct twin_site *s)
 {
-    s->visit = s->listed > s->visit ? s->listed : s->visit;
+    if (s->listed)
+        s->visit = (s->listed > s->visit ? s->listed : s->visit) + 1;
     s->listed = 0;
 }
 
