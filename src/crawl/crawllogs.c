@@ -2,9 +2,9 @@
  * crawllogs.c - which logs of the journal unfinished visits still need.
  *
  * A visit that goes on is made from its own chain, back to its begin, and from the chain of the visit before (its rules and
- * pages). What is finished needs nothing, since webdb has it, unless its run is under way: a link may open it again. Logs
- * that are being written are not this file's concern: whoever removes logs leaves them alone, and a crawler tells
- * the dispenser where its sites' records are before it has written more than two.
+ * pages). What is finished needs nothing, since webdb has it, unless its run is under way: a link may open it again. Nor do visits that a list
+ * left undone once there is a newer list: nobody goes on with them. Logs that are being written are not this file's concern: whoever
+ * removes logs leaves them alone, and a crawler tells the dispenser where its sites' records are before it has written more than two.
  */
 #include "base/error.h"
 #include "base/mem.h"
@@ -19,6 +19,7 @@ struct needs {
     struct wb_edit_reader *reader;
     const char *home;
     struct wb_buf logs;  /* uint32_t, sorted, each once */
+    int64_t list;        /* the newest run of a list; 0: none is unfinished */
     int64_t run;         /* whether this run is under way was asked last: */
     bool run_open;
 };
@@ -104,7 +105,7 @@ static int need_site(void *context, const struct wb_site_row *row)
     if (!row->trail.log || !wb_slice_equal(row->home, wb_slice_str(n->home)) || row->run == 0)
         return 0;
     enum wb_site_state state = row->state == WB_SITE_CLAIMED ? row->before : row->state;
-    if (state == WB_SITE_ALIAS || state == WB_SITE_REFUSED)
+    if (state == WB_SITE_ALIAS || state == WB_SITE_REFUSED || (row->listed && row->run < n->list && row->state != WB_SITE_CLAIMED))
         return 0;
     if (state == WB_SITE_DONE)
         err = is_under_way(n, row->run, &goes_on);
@@ -133,6 +134,8 @@ int wb_crawl_logs(const char *dir, const char *dispenser, struct wb_buf *logs_ou
         err = wb_crawl_recover(dir, home, n.dispenser, &pages);
     if (err == 0)
         err = wb_edit_reader_open(dir, &n.reader);
+    if (err == 0)
+        err = wb_dispenser_newest_list(n.dispenser, &n.list);
     if (err == 0)
         err = wb_dispenser_each(n.dispenser, 0, need_site, &n);
     wb_edit_reader_close(n.reader);

@@ -202,6 +202,9 @@ struct wb_site_list {
 int wb_dispenser_list(struct wb_dispenser *dispenser, int64_t now_ms, const struct wb_site_list *lists, size_t count,
                       const struct wb_slice *known, size_t known_count, int64_t *run_out, struct wb_fetchlist_stat *stat_out);
 
+/* The newest run of a list that has an unfinished site; 0: none has. */
+int wb_dispenser_newest_list(struct wb_dispenser *dispenser, int64_t *run_out);
+
 /* Sites that are to be known, and how they are to be treated; seeds only of those that are new. Begins no visit and moves none to another run. */
 int wb_dispenser_know(struct wb_dispenser *dispenser, const struct wb_site_plan *plans, size_t count);
 

@@ -254,6 +254,25 @@ int wb_dispenser_list(struct wb_dispenser *d, int64_t now_ms, const struct wb_si
     return 0;
 }
 
+static int find_newest(struct wb_dispenser *d, void *context)
+{
+    int64_t *run_out = context;
+    int err = wb_sql_run(d->sql, S_LISTED_NEWEST, NULL, 0);
+
+    *run_out = 0;
+    if (err > 0) {
+        *run_out = wb_sql_number(d->sql, S_LISTED_NEWEST, 0);
+        wb_sql_end(d->sql, S_LISTED_NEWEST);
+    }
+    return err < 0 ? err : 0;
+}
+
+int wb_dispenser_newest_list(struct wb_dispenser *d, int64_t *run_out)
+{
+    *run_out = 0;
+    return wb_dispenser_transact(d, false, find_newest, run_out);
+}
+
 /* ---- sites that are to be known ------------------------------------------------------------------------ */
 
 static int know_new(struct wb_dispenser *d, int64_t run, const struct wb_site_plan *plan)

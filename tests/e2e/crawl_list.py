@@ -313,6 +313,18 @@ def unfinished_visits_keep_their_logs(folder):
 
 
 @test
+def lists_of_the_past_keep_no_logs(folder):
+    """Every cycle leaves another site undone; the journal does not grow by that."""
+    with Server({'g%d.test' % n: star(3, 'g%d' % n) for n in range(9)}) as server:
+        repo, began = first_crawl(folder, server)
+        for n, host in enumerate(server.sites):
+            server.sites[host]['/1'] = page(*['/n%d' % k for k in range(6)], text='changed')
+            push(repo, server.url(host, '/1'))
+            cycle(repo, server, '--budget', 1, '--processes', 1)
+        assert len(logs(repo)) <= 4, logs(repo)
+
+
+@test
 def updates_while_a_crawl_runs(folder):
     with Server({'r%d.test' % n: star(25, 'r%d' % n) for n in range(2)}) as server:
         p = start(folder / 'r', server, *[server.url(h) for h in server.sites], '--delay', 0.03, '--processes', 2, stderr=subprocess.PIPE)

@@ -250,6 +250,25 @@ static void test_numbers(void **state)
     assert_true(row_of(p->d, "a.org").listed > third);
 }
 
+static void test_newest(void **state)
+{
+    PLACE(p);
+    struct told told = {0};
+    int64_t newest;
+
+    must_ok(wb_dispenser_newest_list(p->d, &newest));
+    assert_int_equal(newest, 0);
+    add_site(p, "a.org", "10.0.0.1", 0);
+    add_site(p, "b.org", "10.0.0.2", 0);
+    int64_t first = commit_list(p, "http://a.org/1 http://b.org/1", NULL), second = commit_list(p, "http://a.org/1", NULL);
+    must_ok(wb_dispenser_newest_list(p->d, &newest));
+    assert_int_equal(newest, second);
+    must(claim(p->d, second, "w", 0, HOUR_MS, 1, &told) == 1);
+    must_ok(report_one(p->d, "w", report_of(told.ids[0], WB_SITE_DONE)));
+    must_ok(wb_dispenser_newest_list(p->d, &newest));
+    assert_int_equal(newest, first);
+}
+
 /* ---- beside crawls of seeds --------------------------------------------------------------------------------- */
 
 static int64_t enter(struct place *p, const char *name, bool all, int64_t *goes_on_out)
@@ -538,7 +557,7 @@ static void test_migration(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        REPOSITORY(test_commit), REPOSITORY(test_scattered), REPOSITORY(test_states), REPOSITORY(test_numbers), REPOSITORY(test_plain_again),
+        REPOSITORY(test_commit), REPOSITORY(test_scattered), REPOSITORY(test_states), REPOSITORY(test_numbers), REPOSITORY(test_newest), REPOSITORY(test_plain_again),
         REPOSITORY(test_found), REPOSITORY(test_facts), REPOSITORY(test_seeds_file), REPOSITORY(test_migration), REPOSITORY(test_many),
         {"test_memory", test_memory, set_up_repository, tear_down_repository, (void *)"sqlite"},
     };
