@@ -52,7 +52,10 @@ struct wb_fetchlist_stat {
     uint64_t sites, urls;
     uint64_t busy; /* sites that a crawler holds at this moment: left as they are */
 };
-/* Makes it a run, in one transaction; 0 where nothing was added. Doing the same again before it was crawled changes nothing. */
+/*
+ * Makes it a run, in one transaction; 0 where nothing was added. Doing the same again before it was crawled changes nothing but the run's number.
+ * Sites of the seeds file that no visit ever reached, and of which the list says nothing, join with the seeds of the file.
+ */
 int wb_fetchlist_commit(struct wb_fetchlist *list, int64_t *run_out, struct wb_fetchlist_stat *stat_out);
 
 /* Numbers of the journal's logs that unfinished visits still need, ascending, as an array of uint32_t. */

@@ -124,6 +124,38 @@ static int ignore_seed(void *context, const struct wb_seed *seed)
     return 0;
 }
 
+static int ignore_class(void *context, const struct wb_site_class *class)
+{
+    (void)context;
+    (void)class;
+    return 0;
+}
+
+/* A list with more seeds than one statement takes, one of them twice. */
+static int use_lists(struct wb_dispenser *d)
+{
+    struct wb_seed seeds[12], known = {.url = WB_SLICE_LIT("http://k.org/")};
+    struct wb_site_list list = {.name = WB_SLICE_LIT("n.org"), .scheme = WB_SLICE_LIT("http"), .seeds = seeds, .seed_count = COUNT(seeds)};
+    struct wb_site_plan plan = {.name = WB_SLICE_LIT("k.org"), .scheme = WB_SLICE_LIT("http"), .priority = INT_MIN, .delay_ms = -2, .budget = -2,
+                                .seeds = &known, .seed_count = 1};
+    struct wb_site_class class = {.name = WB_SLICE_LIT("news"), .fetches = 3, .delay_ms = -1};
+    struct wb_fetchlist_stat stat;
+    char urls[COUNT(seeds)][32];
+    int64_t run, newest;
+    int err;
+
+    for (size_t i = 0; i < COUNT(seeds); i++) {
+        snprintf(urls[i], sizeof urls[i], "http://n.org/%zu", i % (COUNT(seeds) - 1));
+        seeds[i] = (struct wb_seed){.url = wb_slice_str(urls[i])};
+    }
+    if ((err = wb_dispenser_set_classes(d, &class, 1)) < 0 || (err = wb_dispenser_classes(d, ignore_class, NULL)) < 0 ||
+        (err = wb_dispenser_know(d, &plan, 1)) < 0 || (err = wb_dispenser_list(d, LEASE, &list, 1, &plan.name, 1, &run, &stat)) < 0 ||
+        (err = wb_dispenser_newest_list(d, &newest)) < 0)
+        return err;
+    must(stat.sites >= 1 && stat.urls == COUNT(seeds) && newest == run);
+    return wb_dispenser_each(d, run, ignore_row, NULL);
+}
+
 /* A bit of everything; the first error. */
 static int use_everything(struct wb_dispenser *d)
 {
@@ -148,7 +180,7 @@ static int use_everything(struct wb_dispenser *d)
         (err = wb_dispenser_renew(d, me, 2 * LEASE)) < 0 || (err = wb_dispenser_lost(d, me, ignore_row, NULL)) < 0 ||
         (err = wb_dispenser_report(d, me, &report, 1)) < 0 || (err = wb_dispenser_release(d, me)) < 0 ||
         (err = wb_dispenser_seeds(d, row.id, 0, ignore_seed, NULL)) < 0 || (err = wb_dispenser_reopen(d, run, &count)) < 0 ||
-        (err = wb_dispenser_neighbours(d, WB_SLICE_LIT("10.0.0.1"), ignore_row, NULL)) < 0)
+        (err = wb_dispenser_neighbours(d, WB_SLICE_LIT("10.0.0.1"), ignore_row, NULL)) < 0 || (err = use_lists(d)) < 0)
         goto done;
     err = wb_dispenser_stat(d, 0, &stat);
 done:
