@@ -54,7 +54,8 @@ static int write_words(const struct wb_webdb_merge *merge, uint64_t freed)
 int wb_cmd_update(const struct wb_options *options)
 {
     struct wb_update_options o = {.dir = options->dir, .dispenser = wb_options_text(options, "dispenser"),
-                                  .memory_bytes = wb_options_number(options, "memory", 0)};
+                                  .memory_bytes = wb_options_number(options, "memory", 0),
+                                  .rebuild = wb_options_flag(options, "rebuild")};
     struct wb_cycle_show show;
     struct wb_webdb_merge merge;
     uint64_t freed;
@@ -63,6 +64,8 @@ int wb_cmd_update(const struct wb_options *options)
     wb_stop_on_signals();
     int err = wb_update(&o, &sink, &merge, &freed);
     wb_cycle_show_end(&show);
+    if (err == WB_E_CORRUPT && !o.rebuild)
+        sink.warn(sink.context, "webdb is damaged and stays as it is; 'webbase update --rebuild' makes it anew");
     if (err == 0)
         err = options->json ? write_json(&merge, freed) : write_words(&merge, freed);
     return err;

@@ -104,6 +104,7 @@ static const struct wb_option webdb_options[] = {
 static const struct wb_option update_options[] = {
     DISPENSER_OPTION,
     MEMORY_OPTION,
+    {"rebuild", 0, WB_OPTION_FLAG, NULL, "make webdb anew, where it is damaged"},
     END,
 };
 
@@ -273,7 +274,11 @@ const struct wb_command wb_commands[] = {
      "neither webdb nor an unfinished crawl needs. Killed at any moment, it leaves the old\n"
      "generation, and the next update does the work again. One update at a time: another\n"
      "one is refused. Damage in the journal costs the records concerned and is told.\n"
-     "Crawls may go on meanwhile.",
+     "Crawls may go on meanwhile.\n"
+     "\n"
+     "A webdb that is damaged ('webdb check' says so) is refused and left as it is. --rebuild\n"
+     "makes it anew: of its rows that can be read, of the pages in the store, whose links\n"
+     "are read again, and of the journal. Histories of pages whose rows are lost begin anew.",
      update_options, 0, 0, wb_cmd_update},
 
     {"generate", "[OPTION...]", "list what is fetched next",

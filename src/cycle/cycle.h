@@ -29,6 +29,7 @@ struct wb_update_options {
     const char *dispenser;      /* NULL: the repository's own */
     size_t memory_bytes;        /* 0: the default */
     unsigned threads;           /* 0: by the machine */
+    bool rebuild;               /* webdb is made anew, of its readable rows, the store's pages and the journal: for one that is damaged */
 };
 
 /* Merges the journal into webdb and removes logs that nobody needs any more. freed_out (may be NULL): bytes of logs removed. */

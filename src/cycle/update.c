@@ -63,20 +63,25 @@ static void tell_damage(const struct update *u)
 
     if (u->damaged <= WARNINGS_MAX)
         return;
-    snprintf(text, sizeof text, "and %" PRIu64 " more places of the journal are damaged; see verify", u->damaged - WARNINGS_MAX);
+    snprintf(text, sizeof text, "and %" PRIu64 " more places are damaged; see verify", u->damaged - WARNINGS_MAX);
     warn(u, text);
 }
 
 static int merge_journal(const struct wb_update_options *o, struct update *u, struct wb_webdb_merge *merge_out)
 {
     struct wb_webdb_options options = {.memory_bytes = o->memory_bytes, .threads = o->threads, .due = page_due, .due_context = u,
-                                       .progress = on_progress, .progress_context = u};
+                                       .progress = on_progress, .progress_context = u, .anew = o->rebuild};
     struct wb_webdb_writer *writer = NULL;
 
     int err = wb_webdb_writer_open(o->dir, &options, &writer);
     if (err < 0)
         return err;
-    err = wb_webdb_add_journal(writer, on_damage, u);
+    if (o->rebuild)
+        err = wb_webdb_add_rows(writer, on_damage, u);
+    if (err == 0 && o->rebuild)
+        err = wb_rebuild_links(o->dir, writer, u->sink);
+    if (err == 0)
+        err = wb_webdb_add_journal(writer, on_damage, u);
     if (err < 0) {
         struct wb_error_copy why;
         wb_error_save(err, &why);

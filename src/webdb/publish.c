@@ -50,7 +50,7 @@ static int clean(const struct wb_webdb_writer *writer, uint32_t keep)
 
 int wb_publish_clean(struct wb_webdb_writer *writer)
 {
-    return clean(writer, writer->old_number);
+    return clean(writer, writer->newest);
 }
 
 int wb_publish_begin(struct wb_webdb_writer *writer)
@@ -91,9 +91,9 @@ int wb_publish(struct wb_webdb_writer *writer)
 {
     struct wb_webdb_count *count = &writer->next.count;
 
-    if (writer->old_number == UINT32_MAX)
+    if (writer->newest == UINT32_MAX)
         return wb_fail(WB_E_LIMIT, "%s: no number is left for a new generation", writer->root);
-    count->generation = writer->old_number + 1;
+    count->generation = writer->newest + 1;
     count->time_ms = writer->options.now_ms;
     char *path = wb_generation_path(writer->dir, count->generation);
     int err = path ? write_manifest(writer) : WB_E_NOMEM;

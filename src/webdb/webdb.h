@@ -179,6 +179,7 @@ struct wb_webdb_options {
     wb_webdb_progress progress; /* may be NULL */
     void *progress_context;
     int64_t now_ms;         /* 0: the clock's */
+    bool anew;              /* nothing of the old generation is merged, and the journal is read from its begin: for one that is damaged */
 };
 
 /* WB_E_BUSY where another writer is at work. options NULL: the defaults. Removes what a writer that died left. */
@@ -199,6 +200,12 @@ int wb_webdb_add_link(struct wb_webdb_writer *writer, const struct wb_webdb_link
 
 /* Everything in the journal that no generation has yet. Damage is told through found (may be NULL), and costs the records concerned. */
 int wb_webdb_add_journal(struct wb_webdb_writer *writer, wb_webdb_found found, void *context);
+
+/* A page's record that is in no journal; its links are edit->page.links. */
+int wb_webdb_add_visit(struct wb_webdb_writer *writer, const struct wb_edit *edit);
+
+/* With anew: every row of the old generation that can be read, as what was known before anything else. What cannot be is told. */
+int wb_webdb_add_rows(struct wb_webdb_writer *writer, wb_webdb_found found, void *context);
 
 struct wb_webdb_merge {
     uint32_t generation;           /* the new one; the old one's number where there was nothing to do */

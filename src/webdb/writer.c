@@ -43,6 +43,17 @@ char *wb_writer_old_path(const struct wb_webdb_writer *writer, const char *name)
     return path;
 }
 
+/* A file of the old generation that is not there is damage: only whole ones are ever published. */
+static int found_missing(int err)
+{
+    char message[WB_ERROR_MESSAGE_MAX];
+
+    if (err != WB_E_NOTFOUND)
+        return err;
+    snprintf(message, sizeof message, "%s", wb_error_message());
+    return wb_fail(WB_E_CORRUPT, "%s", message);
+}
+
 int wb_writer_old_table(struct wb_webdb_writer *writer, const char *name, const char *kind, struct wb_table **table_out,
                         struct wb_cursor **cursor_out)
 {
@@ -53,7 +64,7 @@ int wb_writer_old_table(struct wb_webdb_writer *writer, const char *name, const 
     char *path = wb_writer_old_path(writer, name);
     if (!path)
         return WB_E_NOMEM;
-    int err = wb_table_open(path, kind, table_out);
+    int err = found_missing(wb_table_open(path, kind, table_out));
     if (err == 0)
         err = wb_cursor_open(*table_out, cursor_out);
     wb_free(path);
@@ -82,7 +93,7 @@ int wb_writer_old_column(struct wb_webdb_writer *writer, const char *name, const
     char *path = wb_writer_old_path(writer, name);
     if (!path)
         return WB_E_NOMEM;
-    int err = wb_column_verify(path, kind, record_bytes, note_damage, &damage, &records);
+    int err = found_missing(wb_column_verify(path, kind, record_bytes, note_damage, &damage, &records));
     if (err == 0)
         err = damage;
     if (err == 0)
@@ -164,12 +175,13 @@ static int take_lock(struct wb_webdb_writer *writer)
 /* What the old generation has, which the next one begins with. */
 static int read_old(struct wb_webdb_writer *writer)
 {
-    int err = wb_generation_newest(writer->dir, &writer->old_number);
+    int err = wb_generation_newest(writer->dir, &writer->newest);
 
-    if (err < 0 || !writer->old_number)
+    if (err < 0 || !writer->newest || writer->options.anew)
         return err;
+    writer->old_number = writer->newest;
     char *path = wb_writer_old_path(writer, WB_MANIFEST_FILE);
-    err = path ? wb_manifest_read(path, &writer->old) : WB_E_NOMEM;
+    err = path ? found_missing(wb_manifest_read(path, &writer->old)) : WB_E_NOMEM;
     wb_free(path);
     if (err == 0 && writer->old.merged_count) {
         writer->next.merged = wb_alloc(writer->old.merged_count * sizeof *writer->next.merged);
@@ -280,7 +292,7 @@ int wb_webdb_writer_close(struct wb_webdb_writer *writer, struct wb_webdb_merge 
     int err = 0;
 
     writer->stat.bytes_before = writer->stat.bytes_after = writer->old.count.bytes;
-    writer->stat.generation = writer->old_number;
+    writer->stat.generation = writer->newest;
     if (writer->stat.page_edits + writer->stat.link_edits)
         err = merge(writer);
     else if (writer->moved && writer->old_number)

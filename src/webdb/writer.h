@@ -4,6 +4,7 @@
  *   writer.c          begin and end; the lock
  *   writer_edits.c    the calls that add edits; URLs get ids
  *   writer_journal.c  what the journal says, as edits
+ *   salvage.c         rows of a damaged generation, as edits
  *   merge_pages.c     1 pages by URL   <- page edits              -> page numbers; edits of contents
  *   merge_contents.c  2 pages by MD5   <- edits of contents       -> content numbers
  *   merge_outlinks.c  3 links by MD5   <- link edits              -> links by target
@@ -41,7 +42,8 @@ struct wb_webdb_writer {
     char *dir, *root, *fresh;       /* the repository, its webdb, the generation being written (NULL: not yet) */
     struct wb_webdb_options options;
     struct wb_file lock;
-    uint32_t old_number;            /* 0: there is no old generation */
+    uint32_t newest;                /* number of the newest generation; 0: there is none */
+    uint32_t old_number;            /* of the one that is merged; 0: none is */
     struct wb_manifest old, next;
     bool moved;                     /* more of the journal was read */
     struct wb_sorter *page_edits;   /* SURT, 0, time -> pageedit */

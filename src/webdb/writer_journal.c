@@ -42,24 +42,40 @@ static int take_link(struct wb_webdb_writer *writer, const struct wb_edit *edit,
     return wb_writer_link(writer, edit->page.md5, WB_PAGEEDIT_NO_ID, &grouped);
 }
 
-static int take_page(struct wb_webdb_writer *writer, const struct wb_edit *edit, struct wb_buf *mem)
+static int take_visit(struct wb_webdb_writer *writer, const struct wb_edit *edit)
 {
     struct wb_pageedit visit = {.kind = WB_PAGEEDIT_VISIT, .time_ms = edit->time_ms, .id = WB_PAGEEDIT_NO_ID, .url = edit->page.url,
                                 .depth = edit->page.depth, .visit = edit->page};
+    int err = wb_writer_page_edit(writer, &visit);
+
+    if (err == 0 && edit->page.outcome == WB_OUTCOME_REDIRECT && edit->page.location.len)
+        err = heard_of(writer, edit->page.location, edit->time_ms, edit->page.depth, true, 0);
+    return pass_invalid(err);
+}
+
+static int take_page(struct wb_webdb_writer *writer, const struct wb_edit *edit, struct wb_buf *mem)
+{
     struct wb_edit_link link;
     size_t at = 0;
-    int got = wb_writer_page_edit(writer, &visit);
+    int got = take_visit(writer, edit);
 
-    if (got == 0 && edit->page.outcome == WB_OUTCOME_REDIRECT && edit->page.location.len)
-        got = heard_of(writer, edit->page.location, edit->time_ms, edit->page.depth, true, 0);
     if (got < 0 || !edit->page.has_content)
-        return pass_invalid(got);
+        return got;
     while ((got = wb_edit_links_next(edit, &at, mem, &link)) > 0) {
         got = take_link(writer, edit, &link);
         if (got < 0)
             return got;
     }
     return got;
+}
+
+int wb_webdb_add_visit(struct wb_webdb_writer *writer, const struct wb_edit *edit)
+{
+    int err = take_visit(writer, edit);
+
+    for (size_t i = 0; err == 0 && edit->page.has_content && i < edit->page.link_count; i++)
+        err = take_link(writer, edit, &edit->page.links[i]);
+    return err;
 }
 
 static int take_urls(struct wb_webdb_writer *writer, const struct wb_edit *edit, struct wb_buf *mem)

@@ -163,6 +163,36 @@ def a_torn_log_costs_its_last_record(folder):
 
 
 @test
+def a_damaged_webdb_is_made_anew(folder):
+    server, repo = crawled(folder)
+    call(repo, 'update')
+    call(repo, 'expunge', server.url('w.test', '/a'))
+    links, pages = ask(repo, 'webdb', 'links'), ask(repo, 'webdb', 'pages')
+    names = ['pages.wbt', 'inlinks.wbt', 'outlinks.wbt', 'contents.wbc', 'degrees.wbc', 'sites.wbt', 'manifest']
+    for n, name in enumerate(names):
+        copy = folder / name
+        subprocess.run(['cp', '-a', repo, copy], check=True)
+        path = next((copy / 'webdb').glob('0*')) / name
+        data = bytearray(path.read_bytes())
+        data[len(data) // 3] ^= 0x55
+        path.write_bytes(data)
+        if n % 2:
+            path.unlink()
+        call(copy, 'push', '-', input=b'http://new.test/\n')
+        refused(copy, '--rebuild', 'update', one_line=False)
+        call(copy, 'update', '--rebuild')
+        call(copy, 'webdb', 'check')
+        assert sorted(map(str, ask(copy, 'webdb', 'links'))) == sorted(map(str, links)), name
+        now = {p['url']: p for p in ask(copy, 'webdb', 'pages')}
+        assert set(now) == {p['url'] for p in pages} | {'http://new.test/'}, name
+        for p in pages:
+            assert now[p['url']]['md5'] == p['md5'], (name, p)
+            # What the row alone knew is lost with it, and only with it.
+            assert name == 'pages.wbt' or now[p['url']]['flags'] == p['flags'], (name, p, now[p['url']])
+        call(copy, 'update')
+
+
+@test
 def damage_in_the_journal_is_told_and_passed_over(folder):
     server, repo = crawled(folder)
     log = max((repo / 'journal').iterdir(), key=lambda p: p.stat().st_size)

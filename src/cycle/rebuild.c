@@ -1,0 +1,79 @@
+/*
+ * rebuild.c - tells webdb of the pages that the store has, and of their links, when it is made anew. They are read again
+ * as a crawl reads them. Pages that webdb knows more of (their rows could be read) keep what is known: an event that
+ * is not later than the last one changes nothing.
+ */
+#include "base/error.h"
+#include "cycle/update.h"
+#include "os/stop.h"
+#include "store/store.h"
+
+#define PROGRESS_PAGES 256
+
+struct rebuild {
+    struct wb_webdb_writer *writer;
+    const struct wb_cycle_sink *sink;
+    struct wb_pagefacts facts;
+    uint64_t done, damaged;
+};
+
+static int take_page(struct rebuild *r, const struct wb_page *page)
+{
+    struct wb_edit edit = {.kind = WB_EDIT_PAGE, .time_ms = page->time_ms};
+    struct wb_extract extract;
+
+    if (page->status / 100 != 2 || (!wb_slice_starts(page->url, WB_SLICE_LIT("http:")) && !wb_slice_starts(page->url, WB_SLICE_LIT("https:"))))
+        return 0;
+    edit.page = (struct wb_edit_page){.url = page->url, .outcome = page->truncated ? WB_OUTCOME_TRUNCATED : WB_OUTCOME_STORED,
+                                      .status = page->status, .lifetime = page->lifetime, .bytes = page->body_bytes};
+    int err = wb_pagefacts_read(&r->facts, page, wb_slice(WB_CRAWL_AGENT, strcspn(WB_CRAWL_AGENT, "/ ")), WB_WANT_LINKS, &edit.page, &extract);
+    return err < 0 ? err : wb_webdb_add_visit(r->writer, &edit);
+}
+
+static int go_on(struct rebuild *r, uint64_t pages)
+{
+    if (r->done++ % PROGRESS_PAGES)
+        return 0;
+    if (wb_stop_requested() || (r->sink->progress && !r->sink->progress(r->sink->context, "reading pages", r->done, pages)))
+        return wb_fail(WB_E_STOPPED, "stopped; the web database is as it was");
+    return 0;
+}
+
+static int read_pages(struct rebuild *r, struct wb_store *store)
+{
+    struct wb_scan_options options = {.view = WB_SCAN_LATEST};
+    struct wb_store_stat stat;
+    struct wb_scan *scan = NULL;
+    struct wb_page page;
+    int got = 0, err = wb_store_stat(store, &stat);
+
+    if (err == 0)
+        err = wb_scan_open(store, &options, &scan);
+    while (err == 0 && (got = wb_scan_next(scan, &page)) != 0) {
+        if (got == WB_E_CORRUPT && r->sink->warn)
+            r->sink->warn(r->sink->context, wb_error_message());
+        if (got < 0 && got != WB_E_CORRUPT)
+            err = got;
+        else if (got > 0)
+            err = take_page(r, &page);
+        if (err == 0)
+            err = go_on(r, stat.pages);
+    }
+    wb_scan_close(scan);
+    return err;
+}
+
+int wb_rebuild_links(const char *dir, struct wb_webdb_writer *writer, const struct wb_cycle_sink *sink)
+{
+    struct rebuild r = {.writer = writer, .sink = sink, .facts = WB_PAGEFACTS_INIT};
+    struct wb_store *store = NULL;
+    int err = wb_store_open(dir, WB_STORE_READ, &store);
+
+    if (err == 0)
+        err = wb_pagefacts_init(&r.facts);
+    if (err == 0)
+        err = read_pages(&r, store);
+    wb_pagefacts_release(&r.facts);
+    wb_store_close(store);
+    return err;
+}

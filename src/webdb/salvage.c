@@ -1,0 +1,84 @@
+/*
+ * salvage.c - takes over the rows of a generation that is damaged. Numbers of pages are lost with any row that is, so the
+ * tables of links cannot be: they are made again from pages and journal by whoever has them.
+ */
+#include "webdb/writer.h"
+#include "base/error.h"
+#include "webdb/pagerow.h"
+
+struct salvage {
+    struct wb_webdb_writer *writer;
+    char *path;
+    wb_webdb_found found;
+    void *context;
+    struct wb_buf mem;
+};
+
+static void tell(const struct salvage *s)
+{
+    if (s->found)
+        s->found(s->context, s->path, 0, wb_error_message());
+}
+
+/* At time 0 it comes before every event: those that the row knows of already change nothing, later ones do. */
+static int add_row(struct salvage *s, const struct wb_record *record)
+{
+    struct wb_pageedit edit = {.kind = WB_PAGEEDIT_ADD_SCORE, .id = WB_PAGEEDIT_NO_ID};
+    int err = wb_pagerow_decode(record->key, record->value, &s->mem, &edit.row);
+
+    if (err == 0 && !(edit.row.flags & WB_PAGE_TARGET)) {
+        edit.url = edit.row.url;
+        err = wb_writer_page_edit(s->writer, &edit);
+    }
+    if (err != WB_E_CORRUPT && err != WB_E_INVALID)
+        return err;
+    tell(s);
+    return 0;
+}
+
+static int add_rows(struct salvage *s, struct wb_cursor *cursor)
+{
+    struct wb_record record;
+    int got;
+
+    for (uint64_t done = 0; (got = wb_cursor_next(cursor, &record)) != 0; done++) {
+        int err = 0;
+        if (got == WB_E_CORRUPT)
+            tell(s);
+        else
+            err = got < 0 ? got : add_row(s, &record);
+        if (err == 0)
+            err = wb_writer_progress(s->writer, "rows", done, 0);
+        if (err < 0)
+            return err;
+    }
+    return 0;
+}
+
+int wb_webdb_add_rows(struct wb_webdb_writer *writer, wb_webdb_found found, void *context)
+{
+    struct salvage s = {.writer = writer, .found = found, .context = context};
+    struct wb_table *table = NULL;
+    struct wb_cursor *cursor = NULL;
+    char *generation = NULL;
+
+    if (!writer->newest)
+        return 0;
+    generation = wb_generation_path(writer->dir, writer->newest);
+    s.path = generation ? wb_path_join(generation, WB_PAGES_FILE) : NULL;
+    int err = s.path ? wb_table_open(s.path, WB_PAGES_KIND, &table) : WB_E_NOMEM;
+    if (err == 0)
+        err = wb_cursor_open(table, &cursor);
+    if (err == 0)
+        err = add_rows(&s, cursor);
+    if (err == WB_E_CORRUPT || err == WB_E_NOTFOUND) {
+        tell(&s); /* nothing of it can be read */
+        err = 0;
+    }
+    wb_cursor_close(cursor);
+    wb_table_close(table);
+    wb_buf_release(&s.mem);
+    wb_free(s.path);
+    wb_free(generation);
+    return err;
+}
