@@ -5,6 +5,7 @@
  *   0 kind and payload of one record, whose head and checksum are made true
  *   1 the records of a log that has not ended, as they are      2 the same, each with its checksum made true
  *   3 the same of a log that has ended                          4 the records of a spool, made true
+ *   5 number, length and zstd frame of a batch                  6 the records of a batch, packed
  * Checksums keep a fuzzer out of everything behind them, hence 0, 2, 3 and 4.
  */
 #include "base/bytes.h"
@@ -14,6 +15,7 @@
 #include "base/mem.h"
 #include "crawl/spool.h"
 #include "os/file.h"
+#include "webdb/editbatch.h"
 #include "webdb/editfile.h"
 #include "webdb/editrecord.h"
 
@@ -21,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include <zstd.h>
 
 enum { LINKS_MAX = 4096, STEPS_MAX = 4096, SPOOL_HEAD_BYTES = 64, SPOOL_RECORD_HEAD_BYTES = 24 };
 
@@ -297,6 +300,36 @@ static void try_spool(char *bytes, size_t size)
     WB_CHECK(wb_path_kind(path) == WB_PATH_NONE);
 }
 
+/* ---- batches ------------------------------------------------------------------------------------- */
+
+static void try_batch(const char *bytes, size_t len, bool pack)
+{
+    struct wb_edit_unpacked unpacked = {.at = 0};
+    struct wb_edit edit, batch = {.kind = WB_EDIT_BATCH};
+    struct wb_buf packed = WB_BUF_INIT;
+    unsigned given = 0;
+
+    if (len < 4)
+        return;
+    batch.count = (uint8_t)bytes[0];
+    batch.until_ms = pack ? (int64_t)len - 4 : wb_get16(bytes + 2);
+    batch.text = wb_slice(bytes + 4, len - 4);
+    if (pack) {
+        size_t bound = ZSTD_compressBound(len - 4);
+        WB_CHECK(wb_buf_reserve(&packed, bound) == 0);
+        packed.len = ZSTD_compress(packed.ptr, bound, bytes + 4, len - 4, 1);
+        WB_CHECK(!ZSTD_isError(packed.len));
+        batch.text = wb_buf_slice(&packed);
+    }
+    int got = wb_edit_unpack(&batch, &unpacked);
+    WB_CHECK(got == 0 || got == WB_E_CORRUPT);
+    while ((got = wb_edit_unpacked_next(&unpacked, &edit)) == 1)
+        WB_CHECK(++given <= batch.count && edit.kind != WB_EDIT_BATCH && edit.prev.log == 0);
+    WB_CHECK(got == 0 || got == WB_E_CORRUPT);
+    wb_edit_unpacked_release(&unpacked);
+    wb_buf_release(&packed);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size < 1)
@@ -305,15 +338,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char *bytes = wb_alloc(len ? len : 1);
     WB_CHECK(bytes);
     memcpy(bytes, data + 1, len);
-    switch (data[0] % 5) {
+    switch (data[0] % 7) {
     case 0:
         try_record(bytes, len);
         break;
     case 4:
         try_spool(bytes, len);
         break;
+    case 5:
+    case 6:
+        try_batch(bytes, len, data[0] % 7 == 6);
+        break;
     default:
-        try_log(bytes, len, data[0] % 5 >= 2, data[0] % 5 == 3);
+        try_log(bytes, len, data[0] % 7 >= 2, data[0] % 7 == 3);
     }
     wb_free(bytes);
     return 0;

@@ -24,6 +24,7 @@ enum {
 /* What a thread needs for a page. */
 struct reader {
     struct reader *next_free;
+    struct wb_edit_batch batch;
     struct wb_pagefacts facts;
     struct wb_url base, target;
 };
@@ -63,13 +64,22 @@ static struct wb_slice robots_token(void)
     return wb_slice(WB_CRAWL_AGENT, strcspn(WB_CRAWL_AGENT, "/ "));
 }
 
-/* With the mutex held. */
-static int append(struct wb_import_journal *journal, const struct wb_edit *edit)
+/* What a thread has gathered goes to the log as one record. */
+static int append_batch(struct wb_import_journal *journal, struct reader *reader)
 {
     struct wb_edit_place place;
-    int err = journal->log ? 0 : wb_edit_log_create(journal->dir, 0, &journal->log);
+    struct wb_edit edit;
+    int err = wb_edit_batch_pack(&reader->batch, &edit);
 
-    return err < 0 ? err : wb_edit_log_append(journal->log, edit, &place);
+    if (err < 0 || edit.kind != WB_EDIT_BATCH)
+        return err;
+    pthread_mutex_lock(&journal->mutex);
+    if (!journal->log)
+        err = wb_edit_log_create(journal->dir, 0, &journal->log);
+    if (err == 0)
+        err = wb_edit_log_append(journal->log, &edit, &place);
+    pthread_mutex_unlock(&journal->mutex);
+    return err;
 }
 
 /* Status and head decide what came of a page; only one that came has content. */
@@ -117,10 +127,8 @@ static int tell_page(struct wb_import_journal *journal, struct reader *reader, c
         return err;
     if (known && edit.page.has_content)
         edit.page.outcome = (uint8_t)known;
-    pthread_mutex_lock(&journal->mutex);
-    err = append(journal, &edit);
-    pthread_mutex_unlock(&journal->mutex);
-    return err;
+    err = wb_edit_batch_add(&reader->batch, &edit);
+    return err == 0 && reader->batch.records.len > WB_EDIT_BATCH_BYTES ? append_batch(journal, reader) : err;
 }
 
 /* ---- threads ---------------------------------------------------------------------------------------- */
@@ -172,6 +180,8 @@ static void run_job(void *context)
     wb_page_digest_many(pages, count);
     for (size_t i = 0; err == 0 && i < count; i++)
         err = tell_page(journal, reader, pages[i], WB_WANT_LINKS, 0);
+    if (err == 0)
+        err = append_batch(journal, reader);
     return_reader(journal, reader);
     end_job(job->round, err);
 }
@@ -250,6 +260,8 @@ int wb_import_journal_revisit(struct wb_import_journal *journal, const struct wb
     struct reader *reader = borrow_reader(journal);
     int err = tell_page(journal, reader, page, 0, outcome);
 
+    if (err == 0)
+        err = append_batch(journal, reader);
     return_reader(journal, reader);
     return err;
 }
@@ -322,6 +334,7 @@ void wb_import_journal_close(struct wb_import_journal *journal)
     wb_pool_free(journal->pool);
     wb_edit_log_close(journal->log);
     for (unsigned i = 0; i < journal->reader_count; i++) {
+        wb_edit_batch_release(&journal->readers[i].batch);
         wb_pagefacts_release(&journal->readers[i].facts);
         wb_url_release(&journal->readers[i].base);
         wb_url_release(&journal->readers[i].target);

@@ -201,6 +201,7 @@ static int restore_record(struct wb_worker *w, struct wb_site *site, const struc
     case WB_EDIT_PUSH:
     case WB_EDIT_EXPUNGE:
     case WB_EDIT_ASK:
+    case WB_EDIT_BATCH:
         return 0;
     }
     return 0;

@@ -123,13 +123,19 @@ bool wb_update_dispenser_known(const struct wb_update_options *o)
     return known;
 }
 
+static int keep_all(void *context, uint32_t log)
+{
+    (void)context, (void)log;
+    return 1;
+}
+
 static int prune_journal(const struct wb_update_options *o, uint64_t *freed_out)
 {
     struct wb_buf logs = WB_BUF_INIT;
 
-    /* Where nobody says which visits are unfinished (the dispenser may be elsewhere), logs stay. */
+    /* Where nobody says which visits are unfinished (the dispenser may be elsewhere), crawlers' logs stay. */
     if (!wb_update_dispenser_known(o))
-        return 0;
+        return wb_webdb_prune_journal(o->dir, keep_all, NULL, freed_out);
     int err = wb_crawl_logs(o->dir, o->dispenser, &logs);
     if (err == 0)
         err = wb_webdb_prune_journal(o->dir, keep_log, &logs, freed_out);

@@ -38,6 +38,7 @@ enum wb_edit_kind {
     WB_EDIT_PUSH,      /* somebody announced a URL: text; count is of enum wb_push */
     WB_EDIT_EXPUNGE,   /* a URL was removed: text; count is of enum wb_expunge */
     WB_EDIT_ASK,       /* URLs that were handed out because their lifetime ends: links */
+    WB_EDIT_BATCH,     /* several records, packed: readers give them one by one, and never this one */
 };
 
 enum wb_edit_outcome {
@@ -159,6 +160,23 @@ int wb_edit_log_finish(struct wb_edit_log *log);
 /* Closes; what was not flushed is lost, as in a crash. */
 void wb_edit_log_close(struct wb_edit_log *log);
 
+/*
+ * Records that belong to no chain, many at once, as one: an eighth of the bytes. For whoever needs none of them alone. Zero it
+ * before its first use.
+ */
+struct wb_edit_batch {
+    struct wb_buf records, packed;
+    uint32_t count;
+};
+
+#define WB_EDIT_BATCH_BYTES (4u << 20) /* of records; beyond this a batch is to be packed */
+
+int wb_edit_batch_add(struct wb_edit_batch *batch, const struct wb_edit *edit);
+
+/* Packs what was added into a record that is to be appended; it borrows from the batch until the next call. Where nothing was added its kind is 0. */
+int wb_edit_batch_pack(struct wb_edit_batch *batch, struct wb_edit *edit_out);
+void wb_edit_batch_release(struct wb_edit_batch *batch);
+
 /* ---- reading ------------------------------------------------------------------------------- */
 
 struct wb_edit_reader;
@@ -171,7 +189,7 @@ void wb_edit_reader_close(struct wb_edit_reader *reader);
 int wb_edit_reader_get(struct wb_edit_reader *reader, struct wb_edit_place place, struct wb_edit *edit_out);
 
 /*
- * All records of all logs in order of number and place: the one after *at_inout (NOWHERE: the first), whose place
+ * All records of all logs in order of number and place (those of a batch share one): the one after *at_inout (NOWHERE: the first), whose place
  * is put there; 1, 0 at the end, or an error. At the end *at_inout stays, so that a later call goes on
  * from there. A torn tail ends its log quietly; damage in the middle gives WB_E_CORRUPT once, and the next call
  * goes on behind the damaged record, or with the next log where that cannot be found.

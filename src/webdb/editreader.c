@@ -9,6 +9,7 @@
  * follows it; otherwise it is the torn tail of a writer that was killed or is writing now. It never writes.
  */
 #include "webdb/editreader.h"
+#include "webdb/editbatch.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
@@ -44,6 +45,8 @@ struct wb_edit_reader {
 
     struct wb_edit_place stepped; /* the last place that a step gave, and where it ends */
     uint64_t stepped_next;
+
+    struct wb_edit_unpacked batch; /* at `stepped`, where some of its records were not given yet */
 
     uint32_t *numbers;
     size_t number_count;
@@ -82,6 +85,7 @@ void wb_edit_reader_close(struct wb_edit_reader *reader)
     for (size_t i = 0; i < OPEN_MAX; i++)
         wb_edit_file_close(&reader->logs[i].file);
     wb_buf_release(&reader->window);
+    wb_edit_unpacked_release(&reader->batch);
     wb_free(reader->numbers);
     wb_free(reader->journal);
     reader->magic = 0;
@@ -313,6 +317,17 @@ static int offset_behind(struct wb_edit_reader *reader, const struct wb_edit_fil
     return err;
 }
 
+/* The next record of the batch at hand, which has one. */
+static int next_of_batch(struct wb_edit_reader *reader, const struct wb_edit_file *file, struct wb_edit *edit_out, struct wb_edit_step *step_out)
+{
+    int got = wb_edit_unpacked_next(&reader->batch, edit_out);
+
+    if (got == 1)
+        return 1;
+    step_out->sight = WB_EDIT_SEEN_DAMAGED;
+    return got < 0 && got != WB_E_CORRUPT ? got : fail_place(file, step_out->place.offset);
+}
+
 int wb_edit_reader_step(struct wb_edit_reader *reader, struct wb_edit_place *at, struct wb_edit *edit_out, struct wb_edit_step *step_out)
 {
     const struct wb_edit_file *file;
@@ -322,10 +337,15 @@ int wb_edit_reader_step(struct wb_edit_reader *reader, struct wb_edit_place *at,
 
     *edit_out = (struct wb_edit){0};
     *step_out = (struct wb_edit_step){.place = *at};
+    if (err == 0 && reader->batch.left && at->log == reader->stepped.log && at->offset == reader->stepped.offset) {
+        *step_out = (struct wb_edit_step){WB_EDIT_SEEN_RECORD, *at, reader->stepped_next, file->file.path};
+        return next_of_batch(reader, file, edit_out, step_out);
+    }
     if (err == 0)
         err = offset_behind(reader, file, *at, &offset);
     if (err < 0)
         return err;
+    reader->batch.left = 0;
     step_out->file = file->file.path;
     if (offset == 0)
         return 0;
@@ -338,7 +358,12 @@ int wb_edit_reader_step(struct wb_edit_reader *reader, struct wb_edit_place *at,
     if (step_out->sight == WB_EDIT_SEEN_DAMAGED)
         return fail_place(file, offset);
     err = decode_at(file, offset, record, edit_out);
-    return err < 0 ? err : 1;
+    if (err < 0 || edit_out->kind != WB_EDIT_BATCH)
+        return err < 0 ? err : 1;
+    err = wb_edit_unpack(edit_out, &reader->batch);
+    if (err == WB_E_CORRUPT)
+        step_out->sight = WB_EDIT_SEEN_DAMAGED;
+    return err < 0 ? err : next_of_batch(reader, file, edit_out, step_out);
 }
 
 /* The next log after a number; 0: none. The folder is looked at again only at its end. */

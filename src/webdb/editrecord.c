@@ -219,7 +219,7 @@ static int put_plain(const struct wb_edit *edit, struct wb_buf *out)
 
 static bool kind_is_known(unsigned kind)
 {
-    return kind >= WB_EDIT_VISIT && kind <= WB_EDIT_ASK;
+    return kind >= WB_EDIT_VISIT && kind <= WB_EDIT_BATCH;
 }
 
 static void put_head(char *record, size_t bytes, const struct wb_edit *edit, uint32_t salt)

@@ -223,8 +223,8 @@ int wb_webdb_writer_close(struct wb_webdb_writer *writer, struct wb_webdb_merge 
 void wb_webdb_writer_abandon(struct wb_webdb_writer *writer);
 
 /*
- * Removes logs that the newest generation has whole, but those that keep() wants (1; 0: not; an error ends it), those being written, and the newest.
- * How many bytes went.
+ * Removes logs that the newest generation has whole, but crawlers' logs that keep() wants (1; 0: not; an error ends it) and those being written. Where the
+ * newest is worth it an empty one takes its place. How many bytes went.
  */
 int wb_webdb_prune_journal(const char *dir, int (*keep)(void *context, uint32_t log), void *context, uint64_t *bytes_out);
 

@@ -123,6 +123,7 @@ static int take_record(struct wb_webdb_writer *writer, const struct wb_edit *edi
     case WB_EDIT_REQUEST:
     case WB_EDIT_WAIT:
     case WB_EDIT_FINISH:
+    case WB_EDIT_BATCH:
         return 0;
     }
     return 0;
@@ -195,7 +196,7 @@ static int read_log(struct journal_walk *walk, uint32_t log)
             tell(walk, step.file, at.offset, wb_error_message());
             err = 0;
         }
-        if (at.offset == merged->last)
+        if (got == WB_E_CORRUPT && at.offset == merged->last)
             break; /* its head is damaged: nothing of it can be read */
         writer->stat.records += got > 0;
         writer->moved = true;
