@@ -15,15 +15,20 @@ struct row_read {
     struct wb_segment_row row;
 };
 
+/*
+ * What a process that died committed last is not always seen by reading: LMDB's commit writes its page first and tells readers of it then, and
+ * whoever is killed between the two leaves that to the next writer. So what is about to be cut off or deleted is
+ * looked up in a write transaction, which begins with putting that right.
+ */
 static int read_row(void *context)
 {
     struct row_read *r = context;
-    int err = wb_txn_wake(&r->log->reader);
+    struct wb_txn txn;
+    int err = wb_txn_write(r->log->catalog, &txn);
 
-    if (err < 0)
-        return err;
-    err = wb_segment_row_get(&r->log->reader, r->number, &r->row);
-    wb_txn_park(&r->log->reader);
+    if (err == 0)
+        err = wb_segment_row_get(&txn, r->number, &r->row);
+    wb_txn_abort(&txn);
     return err;
 }
 
@@ -100,6 +105,7 @@ static int cut_tail(struct wb_log *log, const struct wb_segment_row *seen)
 struct file_known {
     struct wb_log *log;
     uint32_t number, version;
+    bool settled; /* as a writer sees it: see read_row() */
     bool known;
 };
 
@@ -108,16 +114,16 @@ static int look_up_file(void *context)
 {
     struct file_known *f = context;
     struct wb_segment_row row;
-    int err = wb_txn_wake(&f->log->reader);
+    struct wb_txn txn;
+    int err = f->settled ? wb_txn_write(f->log->catalog, &txn) : wb_txn_read(f->log->catalog, &txn);
 
-    if (err < 0)
-        return err;
-    err = wb_segment_row_get(&f->log->reader, f->number, &row);
+    if (err == 0)
+        err = wb_segment_row_get(&txn, f->number, &row);
     if (err == 0)
         f->known = f->version <= row.version;
     else if (err == WB_E_NOTFOUND)
-        err = wb_retired_has(&f->log->reader, f->number, f->version, &f->known);
-    wb_txn_park(&f->log->reader);
+        err = wb_retired_has(&txn, f->number, f->version, &f->known);
+    wb_txn_abort(&txn);
     return err;
 }
 
@@ -141,6 +147,7 @@ static int remove_orphan(void *context, const struct wb_dir_entry *entry)
     err = wb_file_open(path, WB_FILE_READ, &file);
     if (err == 0 && wb_file_lock(&file, false) == 0) {
         /* Its maker may have committed it since we looked; with the lock we know. */
+        f.settled = true;
         err = wb_catalog_call(f.log->catalog, look_up_file, &f);
         if (err == 0 && !f.known)
             err = wb_path_unlink(path);
