@@ -218,7 +218,8 @@ def a_killed_worker_keeps_no_page_of_the_limit(folder):
 @test
 def signals_end_it_cleanly(folder):
     random_ = rng('signals')
-    with Server(small_web(random_, sites=3, pages=10), latency=lambda: random_.uniform(0, 0.1)) as server:
+    # More pages than five runs of 0.9 s can have asked for: a crawl that is finished would be begun anew.
+    with Server(small_web(random_, sites=3, pages=30), latency=lambda: random_.uniform(0, 0.1)) as server:
         args = [server.url(h) for h in server.sites] + ['--delay', DELAY, '--processes', 2]
         stops = []
         for n, sig in enumerate([signal.SIGTERM, signal.SIGINT, signal.SIGTERM, signal.SIGINT, signal.SIGINT]):

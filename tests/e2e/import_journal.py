@@ -128,10 +128,15 @@ def a_killed_import_stores_nothing_that_is_unknown(folder):
     random_ = rng('kill')
     pages = some_pages(random_, 6000)
     source, killed = archive(folder / 'a.warc', pages), 0
+    took = []
+    for n in range(3):
+        began = time.time()
+        call(folder / ('whole%d' % n), 'import', source)
+        took.append(time.time() - began)
     for n in range(6):
         repo = folder / ('r%d' % n)
         p = subprocess.Popen(command(repo, 'import', source, '--json'), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        time.sleep(random_.uniform(0.02, 0.5))
+        time.sleep(min(took) * random_.uniform(0.1, 0.9))
         p.send_signal(signal.SIGKILL)
         killed += p.wait() < 0
         p.stdout.close()
