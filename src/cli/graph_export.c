@@ -132,8 +132,7 @@ static int write_vertex(struct exporter *x, uint64_t number, struct wb_slice nam
 /* The number of a page's site, counted as they come. */
 static int site_node(struct exporter *x, struct wb_slice surt, uint64_t *node_out)
 {
-    const char *end = memchr(surt.ptr, ')', surt.len);
-    struct wb_slice site = wb_slice(surt.ptr, end ? (size_t)(end - surt.ptr) : surt.len);
+    struct wb_slice site = wb_surt_site(surt);
     char number[8];
 
     *node_out = x->site_count ? x->site_count - 1 : 0;

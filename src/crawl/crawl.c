@@ -507,7 +507,7 @@ int wb_crawl(const struct wb_crawl_options *options, const struct wb_crawl_sink 
     p.plan.options = &o;
     p.plan.fetches = WB_FILE_INIT;
     p.plan.wants_lines = sink->wants_lines;
-    p.plan.agent = wb_slice(o.user_agent, strcspn(o.user_agent, "/ "));
+    p.plan.agent = wb_robots_token(wb_slice_str(o.user_agent));
     p.clock_offset_ms = wb_clock_wall_ms() - wb_clock_mono_ns() / 1000000;
     p.began_ms = wb_parent_now(&p);
     p.plan.tally = wb_tally_new();

@@ -137,13 +137,13 @@ static bool is_token_char(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
 }
 
-static struct wb_slice first_word(struct wb_slice s)
+struct wb_slice wb_robots_token(struct wb_slice agent)
 {
     size_t len = 0;
 
-    while (len < s.len && !is_blank(s.ptr[len]) && s.ptr[len] != '/')
+    while (len < agent.len && !is_blank(agent.ptr[len]) && agent.ptr[len] != '/')
         len++;
-    return wb_slice(s.ptr, len);
+    return wb_slice(agent.ptr, len);
 }
 
 /*
@@ -156,7 +156,7 @@ static bool names_agent(struct wb_slice value, struct wb_slice agent)
 
     while (token.len < value.len && is_token_char(value.ptr[token.len]))
         token.len++;
-    return agent.len && (wb_slice_equal_nocase(token, agent) || wb_slice_equal_nocase(first_word(value), agent));
+    return agent.len && (wb_slice_equal_nocase(token, agent) || wb_slice_equal_nocase(wb_robots_token(value), agent));
 }
 
 static void read_agent(struct reader *r, struct wb_slice value)
@@ -309,7 +309,7 @@ int wb_robots_parse(struct wb_slice text, struct wb_slice agent, struct wb_robot
 {
     struct wb_robots *robots = wb_alloc_zero(1, sizeof *robots);
     struct wb_buf mem = WB_BUF_INIT;
-    struct reader r = {.agent = first_word(agent), .delay_us_ms = -1, .delay_all_ms = -1, .robots = robots};
+    struct reader r = {.agent = wb_robots_token(agent), .delay_us_ms = -1, .delay_all_ms = -1, .robots = robots};
     struct wb_slice line;
     size_t at = 0;
     int err = 0;

@@ -13,6 +13,9 @@
 
 struct wb_robots;
 
+/* The product token of a User-Agent, a part of it: up to the first '/' or blank. */
+struct wb_slice wb_robots_token(struct wb_slice agent);
+
 /* agent: a product token ("webbase"), or a whole User-Agent of which the token is taken: up to the first '/' or blank. */
 int wb_robots_parse(struct wb_slice text, struct wb_slice agent, struct wb_robots **robots_out);
 void wb_robots_free(struct wb_robots *robots);

@@ -464,7 +464,7 @@ int wb_why(const char *dir, const char *dispenser_url, const char *agent, const 
 
     *why_out = (struct wb_why){0};
     agent = agent ? agent : WB_CRAWL_AGENT;
-    f.agent = wb_slice(agent, strcspn(agent, "/ "));
+    f.agent = wb_robots_token(wb_slice_str(agent));
     int err = wb_store_exists(dir) ? 0 : wb_fail(WB_E_NOTFOUND, "%s: no repository", dir);
     if (err == 0)
         err = read_subject(what, &f, &url, &key);

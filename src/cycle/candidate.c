@@ -13,13 +13,6 @@
 
 /* ---- the site at hand -------------------------------------------------------------------------------- */
 
-static struct wb_slice site_prefix(struct wb_slice surt)
-{
-    const char *end = memchr(surt.ptr, ')', surt.len);
-
-    return wb_slice(surt.ptr, end ? (size_t)(end - surt.ptr) + 1 : surt.len);
-}
-
 static bool out_of_scope(const struct wb_candidate_judge *judge, struct wb_slice site)
 {
     switch (judge->listed.state) {
@@ -39,7 +32,7 @@ static bool out_of_scope(const struct wb_candidate_judge *judge, struct wb_slice
 
 static int enter_site(struct wb_candidate_judge *judge, const struct wb_webdb_page *page)
 {
-    struct wb_slice prefix = site_prefix(page->surt);
+    struct wb_slice prefix = wb_surt_site(page->surt);
 
     if (judge->prefix.len && wb_slice_equal(prefix, wb_buf_slice(&judge->prefix)))
         return 0;

@@ -264,8 +264,7 @@ static int flush_batch(struct batch *batch)
 
 static int enter_batch(struct batch *batch, struct wb_slice surt)
 {
-    const char *end = memchr(surt.ptr, ')', surt.len);
-    struct wb_slice site = wb_slice(surt.ptr, end ? (size_t)(end - surt.ptr) + 1 : surt.len);
+    struct wb_slice site = wb_surt_site(surt);
 
     if (wb_slice_equal(site, wb_buf_slice(&batch->site)) && batch->text.len < BATCH_BYTES)
         return 0;

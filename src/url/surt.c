@@ -192,3 +192,10 @@ int wb_surt_key(struct wb_slice surt, struct wb_buf *key_out)
         return wb_buf_append_slice(key_out, surt);
     return wb_fail(WB_E_INVALID, "'%.*s' is no SURT", surt.len > 160 ? 160 : (int)surt.len, surt.ptr);
 }
+
+struct wb_slice wb_surt_site(struct wb_slice surt)
+{
+    const char *end = surt.len ? memchr(surt.ptr, ')', surt.len) : NULL;
+
+    return wb_slice(surt.ptr, end ? (size_t)(end + 1 - surt.ptr) : surt.len);
+}

@@ -68,6 +68,9 @@ int wb_key_surt(struct wb_slice key, struct wb_buf *surt_out);
 /* The key of a SURT, put into key_out after clearing it. WB_E_INVALID where no key has this SURT. */
 int wb_surt_key(struct wb_slice surt, struct wb_buf *key_out);
 
+/* What the SURTs of all pages of a site begin with, and no others: "com,example:8080)", a part of surt; the whole where it has no host. */
+struct wb_slice wb_surt_site(struct wb_slice surt);
+
 /* The registrable domain of a site ("example.co.uk"), a part of site; the whole host where there is none (an address, "localhost"). */
 struct wb_slice wb_site_domain(struct wb_slice site);
 

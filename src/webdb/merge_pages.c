@@ -57,8 +57,7 @@ static int end_site(struct page_stage *s)
 /* Pages of a site lie together: their SURTs begin with its own. */
 static int enter_site(struct page_stage *s, struct wb_slice surt)
 {
-    const char *end = memchr(surt.ptr, ')', surt.len);
-    struct wb_slice site = wb_slice(surt.ptr, end ? (size_t)(end + 1 - surt.ptr) : surt.len);
+    struct wb_slice site = wb_surt_site(surt);
     struct wb_record record;
 
     if (s->site.len && wb_slice_equal(site, wb_buf_slice(&s->site)))

@@ -93,8 +93,7 @@ static int end_site(struct row_walk *w)
 
 static int enter_site(struct row_walk *w, struct wb_slice surt)
 {
-    const char *end = memchr(surt.ptr, ')', surt.len);
-    struct wb_slice site = wb_slice(surt.ptr, end ? (size_t)(end + 1 - surt.ptr) : surt.len);
+    struct wb_slice site = wb_surt_site(surt);
 
     if (w->site.len && wb_slice_equal(site, wb_buf_slice(&w->site)))
         return 0;

@@ -227,10 +227,18 @@ static void test_sites_are_ranges(void **state)
         wb_free(entries[i].surt);
 }
 
+static void test_site(void **state)
+{
+    (void)state;
+    assert_true(wb_slice_equal(wb_surt_site(WB_SLICE_LIT("com,example:8080)/a)b")), WB_SLICE_LIT("com,example:8080)")));
+    assert_true(wb_slice_equal(wb_surt_site(WB_SLICE_LIT("mailto:x")), WB_SLICE_LIT("mailto:x")));
+    assert_int_equal(wb_surt_site(WB_SLICE_EMPTY).len, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases),          cmocka_unit_test(test_no_surts),      cmocka_unit_test(test_all_short_texts),
                                        cmocka_unit_test(test_standard_urls), cmocka_unit_test(test_weird_urls),    cmocka_unit_test(test_odd_hosts),
-                                       cmocka_unit_test(test_sites_are_ranges)};
+                                       cmocka_unit_test(test_sites_are_ranges), cmocka_unit_test(test_site)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

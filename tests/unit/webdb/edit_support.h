@@ -96,6 +96,33 @@ UNUSED const char *new_dir(void)
     return dir;
 }
 
+static const char *copy_from, *copy_to;
+
+UNUSED int copy_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    struct wb_buf bytes = WB_BUF_INIT;
+    char to[256];
+
+    (void)st;
+    (void)ftw;
+    snprintf(to, sizeof to, "%s%s", copy_to, path + strlen(copy_from));
+    if (type == FTW_D)
+        return wb_path_mkdirs(to);
+    int err = wb_path_read(path, 64 << 20, &bytes);
+    if (err == 0)
+        err = wb_path_replace(to, wb_buf_slice(&bytes));
+    wb_buf_release(&bytes);
+    return err;
+}
+
+/* A directory with everything in it. */
+UNUSED void copy_tree(const char *from, const char *to)
+{
+    copy_from = from;
+    copy_to = to;
+    assert_int_equal(nftw(from, copy_one, 16, FTW_PHYS), 0);
+}
+
 UNUSED void change_byte(const char *path, uint64_t at, uint8_t mask)
 {
     struct wb_file file;

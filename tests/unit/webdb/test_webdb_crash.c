@@ -138,32 +138,11 @@ int mkdir(const char *path, mode_t mode)
 
 /* ---- one death, anywhere ------------------------------------------------------------------------------------------- */
 
-static char copy_from[96], copy_to[96];
-
-static int copy_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-    struct wb_buf bytes = WB_BUF_INIT;
-    char to[256];
-
-    (void)st;
-    (void)ftw;
-    snprintf(to, sizeof to, "%s%s", copy_to, path + strlen(copy_from));
-    if (type == FTW_D)
-        return wb_path_mkdirs(to);
-    int err = wb_path_read(path, 64 << 20, &bytes);
-    if (err == 0)
-        err = wb_path_replace(to, wb_buf_slice(&bytes));
-    wb_buf_release(&bytes);
-    return err;
-}
-
 static const char *copy_dir(const char *from)
 {
     const char *to = new_dir();
 
-    snprintf(copy_from, sizeof copy_from, "%s", from);
-    snprintf(copy_to, sizeof copy_to, "%s", to);
-    assert_int_equal(nftw(from, copy_one, 16, FTW_PHYS), 0);
+    copy_tree(from, to);
     return to;
 }
 

@@ -29,36 +29,16 @@ int fsync(int fd)
 /* ---- directories ------------------------------------------------------------------------------------------------ */
 
 static char template_dir[96], work_dir[96];
-static const char *copy_from, *copy_to;
 static struct twin before, after;
 static struct twin_batch batch;
 static uint64_t before_digest;
 enum { GENERATION = 2 }; /* of the template */
 
-static int copy_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-    struct wb_buf bytes = WB_BUF_INIT;
-    char to[256];
-
-    (void)st;
-    (void)ftw;
-    snprintf(to, sizeof to, "%s%s", copy_to, path + strlen(copy_from));
-    if (type == FTW_D)
-        return wb_path_mkdirs(to);
-    int err = wb_path_read(path, 64 << 20, &bytes);
-    if (err == 0)
-        err = wb_path_replace(to, wb_buf_slice(&bytes));
-    wb_buf_release(&bytes);
-    return err;
-}
-
 /* The working directory is a fresh copy of the template. */
 static void prepare(void)
 {
     nftw(work_dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-    copy_from = template_dir;
-    copy_to = work_dir;
-    assert_int_equal(nftw(template_dir, copy_one, 16, FTW_PHYS), 0);
+    copy_tree(template_dir, work_dir);
 }
 
 static void file_of(const char *dir, const char *name, char path_out[256])
