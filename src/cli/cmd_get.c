@@ -1,4 +1,4 @@
-/* cmd_get.c - webbase get: one page by its URL, its body or what is known of it. */
+/* cmd_get.c - webbase get: one page by its URL or its page id, its body or what is known of it. */
 #include "base/codec.h"
 #include "base/date.h"
 #include "base/error.h"
@@ -90,24 +90,44 @@ static int fail_unknown(struct wb_store *store, struct wb_pageid id, const struc
                    options->args[0], options->dir, time);
 }
 
+/* 32 hexadecimal digits are a page id: no URL looks like that, because a URL has a scheme. */
+static int read_id(const char *what, struct wb_pageid *id_out)
+{
+    uint8_t bytes[WB_PAGEID_BYTES];
+    struct wb_url url = WB_URL_INIT;
+    struct wb_buf key = WB_BUF_INIT;
+    int err;
+
+    *id_out = (struct wb_pageid){0, 0};
+    if (wb_hex_decode(wb_slice_str(what), bytes, sizeof bytes)) {
+        *id_out = wb_pageid_get(bytes);
+        return 0;
+    }
+    err = wb_url_parse(wb_slice_str(what), NULL, &url);
+    if (err == 0)
+        err = wb_url_key(&url, &key);
+    if (err == 0)
+        *id_out = wb_pageid_of_key(wb_buf_slice(&key));
+    wb_buf_release(&key);
+    wb_url_release(&url);
+    return err;
+}
+
 int wb_cmd_get(const struct wb_options *options)
 {
     struct wb_store *store = NULL;
-    struct wb_url url = WB_URL_INIT;
-    struct wb_buf key = WB_BUF_INIT, mem = WB_BUF_INIT;
+    struct wb_buf mem = WB_BUF_INIT;
+    struct wb_pageid id;
     struct wb_page page;
     int err;
 
     if (wb_options_flag(options, "body") + wb_options_flag(options, "headers") + wb_options_flag(options, "record") > 1)
         return wb_usage("get: --body, --headers and --record exclude each other");
-    err = wb_url_parse(wb_slice_str(options->args[0]), NULL, &url);
-    if (err == 0)
-        err = wb_url_key(&url, &key);
+    err = read_id(options->args[0], &id);
     if (err == 0)
         err = wb_store_open(options->dir, WB_STORE_READ, &store);
     if (err < 0)
         goto done;
-    struct wb_pageid id = wb_pageid_of_key(wb_buf_slice(&key));
     err = wb_store_get(store, id, &page, &mem);
     if (err == WB_E_NOTFOUND)
         err = fail_unknown(store, id, options);
@@ -116,7 +136,5 @@ int wb_cmd_get(const struct wb_options *options)
 done:
     wb_buf_release(&mem);
     wb_store_close(store);
-    wb_buf_release(&key);
-    wb_url_release(&url);
     return err;
 }

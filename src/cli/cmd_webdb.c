@@ -97,28 +97,80 @@ static int show_walk(struct view *v, struct wb_webdb_pages *pages)
     return err;
 }
 
-static int show_pages(struct view *v)
+static int read_md5(const char *what, const char *text, uint8_t md5_out[WB_EDIT_MD5_BYTES])
+{
+    if (!wb_hex_decode(wb_slice_str(text), md5_out, WB_EDIT_MD5_BYTES))
+        return wb_usage("%s takes an MD5 of 32 hexadecimal digits, not '%s'", what, text);
+    return 0;
+}
+
+static int open_site(struct view *v, const char *site, struct wb_webdb_pages **pages_out)
+{
+    struct wb_buf name = WB_BUF_INIT;
+
+    *pages_out = NULL;
+    int err = wb_selection_host("site", site, &name);
+    if (err == 0)
+        err = wb_webdb_pages_of_site(v->webdb, wb_buf_slice(&name), pages_out);
+    wb_buf_release(&name);
+    return err;
+}
+
+static int open_pages(struct view *v, struct wb_webdb_pages **pages_out)
 {
     const char *by = wb_options_text(v->options, "by"), *site = wb_options_text(v->options, "site");
-    struct wb_webdb_pages *pages = NULL;
-    struct wb_buf name = WB_BUF_INIT;
-    int err = 0;
+    const char *content = wb_options_text(v->options, "md5");
+    bool by_md5 = by && by[0] == 'm';
+    uint8_t md5[WB_EDIT_MD5_BYTES];
 
-    if (by && by[0] == 'm' && site)
+    *pages_out = NULL;
+    if (by_md5 && site)
         return wb_usage("webdb: --by md5 and --site exclude each other");
-    if (site) {
-        err = wb_selection_host("site", site, &name);
-        if (err == 0)
-            err = wb_webdb_pages_of_site(v->webdb, wb_buf_slice(&name), &pages);
-    } else if (by && by[0] == 'm') {
-        err = wb_webdb_pages_by_md5(v->webdb, &pages);
-    } else {
-        err = wb_webdb_pages(v->webdb, &pages);
+    if (content && (by || site))
+        return wb_usage("webdb: --md5 and --%s exclude each other", by ? "by" : "site");
+    if (content) {
+        int err = read_md5("--md5", content, md5);
+        return err < 0 ? err : wb_webdb_get_pages(v->webdb, md5, pages_out);
     }
+    if (site)
+        return open_site(v, site, pages_out);
+    return by_md5 ? wb_webdb_pages_by_md5(v->webdb, pages_out) : wb_webdb_pages(v->webdb, pages_out);
+}
+
+static int show_pages(struct view *v)
+{
+    struct wb_webdb_pages *pages = NULL;
+    int err = open_pages(v, &pages);
+
     if (err == 0)
         err = show_walk(v, pages);
     wb_webdb_pages_close(pages);
-    wb_buf_release(&name);
+    return err;
+}
+
+/* Says it in JSON too, but the exit status is the answer. */
+static int show_exists(struct view *v)
+{
+    struct wb_buf line = WB_BUF_INIT;
+    uint8_t md5[WB_EDIT_MD5_BYTES];
+    char text[2 * WB_EDIT_MD5_BYTES + 1];
+    struct wb_json j;
+
+    int err = read_md5("webdb exists", v->options->args[1], md5);
+    if (err < 0)
+        return err;
+    bool exists = wb_webdb_page_exists(v->webdb, md5);
+    wb_hex_encode(md5, sizeof md5, text);
+    if (v->options->json) {
+        wb_json_init(&j, &line);
+        wb_json_object(&j);
+        wb_json_field_str(&j, "md5", text);
+        wb_json_field_bool(&j, "exists", exists);
+        err = wb_output_object(&j);
+        wb_buf_release(&line);
+    }
+    if (err == 0 && !exists)
+        err = wb_fail(WB_E_NOTFOUND, "%s: no page that webdb in %s knows has this content", text, v->options->dir);
     return err;
 }
 
@@ -157,9 +209,8 @@ static int open_links(struct view *v, struct wb_webdb_links **links_out)
         return wb_webdb_links_to(v->webdb, wb_slice_str(to), links_out);
     if (!from)
         return wb_webdb_links(v->webdb, links_out);
-    if (!wb_hex_decode(wb_slice_str(from), md5, sizeof md5))
-        return wb_usage("--from takes an MD5 of 32 hexadecimal digits, not '%s'", from);
-    return wb_webdb_links_from(v->webdb, md5, links_out);
+    int err = read_md5("--from", from, md5);
+    return err < 0 ? err : wb_webdb_links_from(v->webdb, md5, links_out);
 }
 
 static int show_links(struct view *v)
@@ -276,7 +327,8 @@ static const struct action {
     const char *options;             /* the ones that it takes, blank-separated */
 } actions[] = {
     {"page", 1, WB_WEBDB_ROWS_PAGES, show_page, NULL, "tsv"},
-    {"pages", 0, WB_WEBDB_ROWS_PAGES, show_pages, NULL, "by site tsv"},
+    {"pages", 0, WB_WEBDB_ROWS_PAGES, show_pages, NULL, "by md5 site tsv"},
+    {"exists", 1, WB_WEBDB_ROWS_COUNTS, show_exists, NULL, ""},
     {"links", 0, WB_WEBDB_ROWS_LINKS, show_links, NULL, "to from tsv"},
     {"sites", 0, WB_WEBDB_ROWS_SITES, show_sites, NULL, "tsv"},
     {"count", 0, WB_WEBDB_ROWS_COUNTS, show_count, NULL, "tsv"},

@@ -87,6 +87,7 @@ static const struct wb_option crawl_options[] = {
 
 static const struct wb_option webdb_options[] = {
     {"by", 0, WB_OPTION_CHOICE, "url|md5", "pages: in order of URLs (the default), or those with a stored page in order of its MD5"},
+    {"md5", 0, WB_OPTION_TEXT, "MD5", "pages: only those whose stored content has this MD5"},
     {"site", 0, WB_OPTION_TEXT, "HOST", "pages: only those of exactly this host, with its port where that is not the default"},
     {"to", 0, WB_OPTION_TEXT, "URL", "links: only those that lead there"},
     {"from", 0, WB_OPTION_TEXT, "MD5", "links: only those of the content with this MD5"},
@@ -245,12 +246,13 @@ const struct wb_command wb_commands[] = {
      "  webbase crawl --seeds sites.txt --scope domain --max-time 6h",
      crawl_options, 0, WB_ARGS_ANY, wb_cmd_crawl},
 
-    {"webdb", "page URL | pages | links | sites | count | check | import | export", "show what is known of pages and links",
+    {"webdb", "page URL | pages | exists MD5 | links | sites | count | check | import | export", "show what is known of pages and links",
      "webdb knows every URL that was ever heard of and every link of a stored page, as of the\n"
      "last update.\n"
      "\n"
      "  page URL   everything about one page; exit status 1 where nobody heard of it\n"
      "  pages      all pages in the order of URLs, the pages of a site together\n"
+     "  exists MD5 exit status 0 if a stored page has the content with this MD5, 1 if none has\n"
      "  links      links: the MD5 of the content that has it, where it leads, its words\n"
      "  sites      sites with their numbers of pages, of visits and of changes seen\n"
      "  count      how many pages, pages with a stored content, links\n"
@@ -267,6 +269,7 @@ const struct wb_command wb_commands[] = {
      "robots.txt), scored, loaded (from a graph).\n"
      "\n"
      "  webbase webdb page https://example.org/\n"
+     "  webbase webdb pages --md5 900150983cd24fb0d6963f7d28e17f72\n"
      "  webbase webdb links --to https://example.org/ --tsv",
      webdb_options, 1, 2, wb_cmd_webdb},
 
@@ -367,10 +370,11 @@ const struct wb_command wb_commands[] = {
      "  webbase export --warc html.warc.zst --suffix edu --type html --since 2026-01-01",
      export_options, 0, 0, wb_cmd_export},
 
-    {"get", "URL [--body | --headers | --record]", "print a page",
+    {"get", "URL|ID [--body | --headers | --record]", "print a page",
      "Prints the latest version of the page of that URL; every spelling of a URL that\n"
-     "has the same normal form finds it. With --json: everything that is known of it\n"
-     "but the body.",
+     "has the same normal form finds it. ID is the page's id, 32 hexadecimal digits, as\n"
+     "--json and 'webbase url' show it. With --json: everything that is known of it but\n"
+     "the body.",
      get_options, 1, 1, wb_cmd_get},
 
     {"stat", "", "count pages, sites and bytes",

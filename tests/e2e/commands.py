@@ -86,6 +86,8 @@ def a_page_in_and_out(folder):
     for url in (page.url, 'http://www.alpha.example/b/?q=1'):
         assert call(repo, 'get', url).stdout == body
     f = ask(repo, 'get', page.url)[0]
+    assert ask(repo, 'get', f['id']) == [f] and call(repo, 'get', f['id'].upper()).stdout == body
+    refused(repo, '0' * 32, 'get', '0' * 32)
     want = {'url': 'https://www.alpha.example/b/?q=1#part', 'key': 'www.alpha.example/b/?q=1', 'status': 200,
             'type': 'text/html', 'charset': 'utf-8', 'length': len(body), 'time': '2026-01-02T03:04:05.000Z',
             'md5': hashlib.md5(body).hexdigest(), 'sha1': hashlib.sha1(body).hexdigest(), 'truncated': False}

@@ -57,6 +57,12 @@ def lists_of_pages_links_and_sites(folder):
     assert ask(repo, 'webdb', 'pages', '--site', 'nobody.test') == []
     by_md5 = ask(repo, 'webdb', 'pages', '--by', 'md5')
     assert len(by_md5) == 3 and [p['md5'] for p in by_md5] == sorted(p['md5'] for p in by_md5)
+    for p in by_md5:
+        assert [q['url'] for q in ask(repo, 'webdb', 'pages', '--md5', p['md5'].upper())] == [p['url']], p
+        assert ask(repo, 'webdb', 'exists', p['md5']) == [{'md5': p['md5'], 'exists': True}] and not call(repo, 'webdb', 'exists', p['md5']).stdout
+    assert ask(repo, 'webdb', 'pages', '--md5', '0' * 32) == []
+    assert ask(repo, 'webdb', 'exists', '0' * 32, status=1) == [{'md5': '0' * 32, 'exists': False}]
+    refused(repo, '0' * 32, 'webdb', 'exists', '0' * 32)
     assert ask(repo, 'webdb', 'sites')[1]['site'] == host and ask(repo, 'webdb', 'sites')[1]['fetched'] == 3, ask(repo, 'webdb', 'sites')
     count = ask(repo, 'webdb', 'count')[0]
     assert (count['pages'], count['fetched'], count['links'], count['sites']) == (5, 3, 6, 2), count
@@ -109,7 +115,9 @@ def unknown_things_are_named(folder):
     refused(repo, 'nonsense', 'webdb', 'page', 'nonsense')
     for named, words in (("'xyz'", ['links', '--from', 'xyz']), ("'" + '0' * 31 + "'", ['links', '--from', '0' * 31]), ('--to', ['links', '--to', 'http://h/', '--from', '0' * 32]),
                          ('frobnicate', ['frobnicate']), ('--to', ['pages', '--to', 'http://h/']), ("'more'", ['count', 'more']), ('page', ['page']), ('--by', ['pages', '--by', 'size']),
-                         ('--site', ['pages', '--by', 'md5', '--site', 'h']), ('a/b', ['pages', '--site', 'a/b']), ('--vertices', ['export'])):
+                         ('--site', ['pages', '--by', 'md5', '--site', 'h']), ('a/b', ['pages', '--site', 'a/b']),
+                         ("'xyz'", ['pages', '--md5', 'xyz']), ('--md5', ['pages', '--md5', '0' * 32, '--site', 'h']), ("'xyz'", ['exists', 'xyz']),
+                         ('exists', ['exists']), ('--vertices', ['export'])):
         refused(repo, named, 'webdb', *words, status=2, one_line=False)
     for words in (['webdb', 'count'], ['webdb', 'check'], ['update'], ['generate'], ['expunge'], ['expunge', 'http://h/'], ['push', '/dev/null']):
         refused(folder / 'missing', 'missing', *words)
