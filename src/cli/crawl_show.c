@@ -25,7 +25,18 @@ static void show_warning(void *context, const char *message)
     wb_report("%s", message);
 }
 
-/* pages/s and MB/s of the last moments, then the state of the whole. */
+static double rate(uint64_t before, uint64_t now, double seconds)
+{
+    return seconds > 0 && now > before ? (double)(now - before) / seconds : 0;
+}
+
+void wb_crawl_show_text(const struct wb_crawl_stat *last, const struct wb_crawl_stat *stat, double seconds, char *text_out, size_t size)
+{
+    snprintf(text_out, size, "crawl: %" PRIu64 " pages, %.0f/s, %.1f MB/s; sites %u (%u waiting), %" PRIu64 " left, %" PRIu64 " done%s%.100s",
+             stat->pages, rate(last->pages, stat->pages, seconds), rate(last->wire_bytes, stat->wire_bytes, seconds) / 1e6, stat->sites_active,
+             stat->sites_waiting, stat->sites_open, stat->sites_done, stat->errors ? "; errors: " : "", stat->error_kinds);
+}
+
 static void show_progress(void *context, const struct wb_crawl_stat *stat)
 {
     struct wb_crawl_show *show = context;
@@ -34,13 +45,14 @@ static void show_progress(void *context, const struct wb_crawl_stat *stat)
 
     if (show->json && show->err == 0)
         show->err = wb_output_flush();
+    /* Counts that fall are those of another crawl, the one of the next cycle. */
+    if (stat->pages < show->last.pages || stat->wire_bytes < show->last.wire_bytes) {
+        show->last = (struct wb_crawl_stat){0};
+        show->last_ns = now;
+    }
     if (!wb_progress_due(&show->progress))
         return;
-    double seconds = (double)(now - show->last_ns) / 1e9;
-    snprintf(text, sizeof text,
-             "crawl: %" PRIu64 " pages, %.0f/s, %.1f MB/s; sites %u (%u waiting), %" PRIu64 " left, %" PRIu64 " done%s%.100s",
-             stat->pages, (double)(stat->pages - show->last.pages) / seconds, (double)(stat->wire_bytes - show->last.wire_bytes) / seconds / 1e6,
-             stat->sites_active, stat->sites_waiting, stat->sites_open, stat->sites_done, stat->errors ? "; errors: " : "", stat->error_kinds);
+    wb_crawl_show_text(&show->last, stat, (double)(now - show->last_ns) / 1e9, text, sizeof text);
     wb_progress_show(&show->progress, text);
     show->last = *stat;
     show->last_ns = now;

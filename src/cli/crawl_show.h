@@ -24,4 +24,7 @@ void wb_crawl_show_release(struct wb_crawl_show *show);
 /* What a crawl is to be given. */
 struct wb_crawl_sink wb_crawl_show_sink(struct wb_crawl_show *show);
 
+/* Pages and MB per second since `last`, seconds ago, then the state of the whole. */
+void wb_crawl_show_text(const struct wb_crawl_stat *last, const struct wb_crawl_stat *stat, double seconds, char *text_out, size_t size);
+
 #endif

@@ -1,5 +1,6 @@
 /* test_progress.c - the words of the progress line, and text that cannot steer a terminal. */
 #include "base/slice.h"
+#include "cli/crawl_show.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 
@@ -33,6 +34,22 @@ static void test_unknown_totals(void **state)
     assert_line("import: 300 B, 1 pages, 300 B/s", 300, 200, 1, 1);
 }
 
+/* run shows one crawl after the other, and each counts from zero. */
+static void test_rates_of_crawls(void **state)
+{
+    struct wb_crawl_stat last = {.pages = 900, .wire_bytes = 5000000}, stat = {.pages = 1000, .wire_bytes = 7000000, .sites_done = 3};
+    char text[320];
+
+    (void)state;
+    wb_crawl_show_text(&last, &stat, 2, text, sizeof text);
+    assert_string_equal(text, "crawl: 1000 pages, 50/s, 1.0 MB/s; sites 0 (0 waiting), 0 left, 3 done");
+    stat = (struct wb_crawl_stat){.pages = 1};
+    wb_crawl_show_text(&last, &stat, 2, text, sizeof text);
+    assert_string_equal(text, "crawl: 1 pages, 0/s, 0.0 MB/s; sites 0 (0 waiting), 0 left, 0 done");
+    wb_crawl_show_text(&(struct wb_crawl_stat){0}, &stat, 0, text, sizeof text);
+    assert_string_equal(text, "crawl: 1 pages, 0/s, 0.0 MB/s; sites 0 (0 waiting), 0 left, 0 done");
+}
+
 static void test_control_characters_go(void **state)
 {
     char text[] = "a\x1b[2Jb\nc\x7f" "d\xc2\x9b" "e\xc3\xa9\xc2";
@@ -47,6 +64,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rate_done_and_left),
         cmocka_unit_test(test_unknown_totals),
+        cmocka_unit_test(test_rates_of_crawls),
         cmocka_unit_test(test_control_characters_go),
     };
 
