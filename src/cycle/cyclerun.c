@@ -1,8 +1,13 @@
 /*
  * cyclerun.c - goes around: generate, crawl, update, expunge, swap, compact, rest.
  *
- * The state file says which step is at work. Every step can be done again from its begin: killed, the next run takes up
- * the cycle at that step. A step that fails leaves the state as it is, with the reason in it.
+ * The state file says which step is at work. Every step can be done again from its start: after a kill, the next run
+ * resumes the cycle at that step. What happens when a step fails:
+ *
+ *   somebody else is at it (a compact, an update)   wait for some minutes, then leave the step out and say so
+ *   damage, in a step that only tidies up           report it, go on with the next step
+ *   disk, dispenser, limits, in an endless run      report it, wait, do the step again
+ *   everything else                                 the run ends; the state keeps the step and the reason
  *
  *   generate   merges what is not merged yet, crawls seeds that nobody has asked for, then lists what is worth a visit
  *   crawl      the run of that list, the budget being one for all crawls of it
@@ -17,6 +22,7 @@
 #include "os/stop.h"
 #include "store/store.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -24,6 +30,9 @@ enum {
     SAVE_MS = 1000,   /* between two notes of how far a crawl has come */
     NAP_MS = 100,
     IDLE_MS = 10000,  /* of a run without end and without an interval, after a cycle that had nothing to do */
+    BUSY_MS = 600000, /* how long we wait for somebody else who does the same step */
+    AGAIN_FIRST_MS = 10000, /* before a step that failed is done again; twice as long each time */
+    AGAIN_MAX_MS = 600000,
 };
 
 #define DAY_MS 86400000ll
@@ -40,7 +49,22 @@ struct loop {
     uint64_t seeded;              /* when it began */
     struct wb_cycle_status before; /* the status when the crawl at work began */
     int64_t saved_ms;
+    bool unmerged;                /* somebody else's update takes too long: generate from the webdb that is there */
+    struct wb_error_copy tidying; /* code < 0: why a step that tidies up failed */
 };
+
+__attribute__((format(printf, 2, 3))) static void warn(const struct loop *loop, const char *format, ...)
+{
+    char text[WB_ERROR_MESSAGE_MAX + 64];
+    va_list args;
+
+    if (!loop->sink->warn)
+        return;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    loop->sink->warn(loop->sink->context, text);
+}
 
 static int save_state(struct loop *loop)
 {
@@ -147,7 +171,7 @@ static bool has_webdb(const char *dir)
 static int merge_if_new(struct loop *loop)
 {
     uint64_t bytes = 0;
-    int err = wb_webdb_unmerged(loop->dir, &bytes);
+    int err = loop->unmerged ? 0 : wb_webdb_unmerged(loop->dir, &bytes);
 
     return err == 0 && bytes ? merge(loop) : err;
 }
@@ -323,6 +347,92 @@ static int64_t next_begin(const struct loop *loop)
     return status->began_ms + loop->options->every_ms;
 }
 
+/* ---- steps that fail ------------------------------------------------------------------------------------------ */
+
+/* WB_E_STOPPED after a signal. Measured by a clock that nobody can set. */
+static int wait_ms(int64_t ms)
+{
+    struct timespec nap = {0, NAP_MS * 1000000l};
+    int64_t end = wb_clock_mono_ns() + ms * 1000000;
+
+    while (wb_clock_mono_ns() < end && !wb_stop_requested())
+        nanosleep(&nap, NULL);
+    return wb_stop_requested() ? wb_fail(WB_E_STOPPED, "stopped") : 0;
+}
+
+/* The reason stays in the state, for those who ask while we wait. */
+static void note_reason(struct loop *loop)
+{
+    snprintf(loop->state.status.last_error, sizeof loop->state.status.last_error, "%.255s", wb_error_message());
+    (void)save_state(loop);
+}
+
+/*
+ * Does a step; where somebody else does the same, waits for that, but not for ever. A compaction is not waited for, because then
+ * nothing is left to do.
+ */
+static int try_step(struct loop *loop)
+{
+    enum wb_cycle_step step = loop->state.status.step;
+    int64_t end = wb_clock_mono_ns() + BUSY_MS * 1000000ll;
+    int err = steps[step](loop);
+
+    if (err == WB_E_BUSY && step != WB_STEP_COMPACT) {
+        warn(loop, "%s: waits: %s", wb_cycle_step_word(step), wb_error_message());
+        note_reason(loop);
+        while (err == WB_E_BUSY && wb_clock_mono_ns() < end) {
+            err = wait_ms(NAP_MS);
+            if (err == 0)
+                err = steps[step](loop);
+        }
+    }
+    if (err == WB_E_BUSY && step == WB_STEP_GENERATE) {
+        loop->unmerged = true;
+        err = steps[step](loop);
+        loop->unmerged = false;
+    }
+    if (err != WB_E_BUSY)
+        return err;
+    warn(loop, "%s is left out of cycle %llu: %s", wb_cycle_step_word(step), (unsigned long long)loop->state.status.cycle, wb_error_message());
+    return 0;
+}
+
+static bool tidies_up(enum wb_cycle_step step)
+{
+    return step == WB_STEP_EXPUNGE || step == WB_STEP_SWAP || step == WB_STEP_COMPACT;
+}
+
+/* What may be over the next time: a full disk, a database that is away, too many open files. */
+static bool may_pass(int err)
+{
+    return err == WB_E_IO || err == WB_E_LIMIT;
+}
+
+/*
+ * The step at hand, as often as it takes. Damage that keeps us from tidying up is reported and the loop goes on; damage in webdb or the
+ * journal ends the run, because without them nobody knows what may be fetched.
+ */
+static int do_step(struct loop *loop)
+{
+    enum wb_cycle_step step = loop->state.status.step;
+    int64_t pause = AGAIN_FIRST_MS;
+    int err;
+
+    while ((err = try_step(loop)) < 0 && may_pass(err) && loop->options->cycles == 0 && !wb_stop_requested()) {
+        warn(loop, "%s: %s; it is done again in %lld s", wb_cycle_step_word(step), wb_error_message(), (long long)pause / 1000);
+        note_reason(loop);
+        if ((err = wait_ms(pause)) < 0)
+            return err;
+        pause = 2 * pause < AGAIN_MAX_MS ? 2 * pause : AGAIN_MAX_MS;
+    }
+    if (err == WB_E_CORRUPT && tidies_up(step)) {
+        wb_error_save(err, &loop->tidying);
+        warn(loop, "%s: %s; the cycle goes on without it", wb_cycle_step_word(step), loop->tidying.message);
+        err = 0;
+    }
+    return err;
+}
+
 /* From the step at hand to the end of the cycle. */
 static int finish_cycle(struct loop *loop)
 {
@@ -330,7 +440,7 @@ static int finish_cycle(struct loop *loop)
     int err = 0;
 
     while (err == 0 && status->step != WB_STEP_REST) {
-        err = steps[status->step](loop);
+        err = do_step(loop);
         if (err == 0 && wb_stop_requested())
             err = wb_fail(WB_E_STOPPED, "stopped");
         if (err == 0 && status->step == WB_STEP_COMPACT)
@@ -355,14 +465,12 @@ static int begin_cycle(struct loop *loop)
     return enter_step(loop, WB_STEP_GENERATE);
 }
 
-/* Until the next cycle begins, or a signal comes. */
+/* Until the next cycle begins, or a signal comes. A clock that is set meanwhile changes nothing. */
 static int rest(const struct loop *loop)
 {
-    struct timespec nap = {0, NAP_MS * 1000000l};
+    int64_t left = loop->state.status.next_ms - wb_clock_wall_ms();
 
-    while (wb_clock_wall_ms() < loop->state.status.next_ms && !wb_stop_requested())
-        nanosleep(&nap, NULL);
-    return wb_stop_requested() ? wb_fail(WB_E_STOPPED, "stopped") : 0;
+    return wait_ms(left > 0 ? left : 0);
 }
 
 static int go_around(struct loop *loop, wb_cycle_each each, void *context)
@@ -383,7 +491,8 @@ static int go_around(struct loop *loop, wb_cycle_each each, void *context)
             each(context, &status);
         }
     }
-    return err;
+    /* All cycles were done, but not all that belongs to them. */
+    return err == 0 && loop->tidying.code < 0 ? wb_error_restore(&loop->tidying) : err;
 }
 
 /* ---- begin and end ---------------------------------------------------------------------------------------------- */

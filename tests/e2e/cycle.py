@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """run: around and around, from seeds, under a budget, killed anywhere, alone, in time, on a full disk; and what stat says of it."""
-import signal, time
+import contextlib, fcntl, signal, time
 
 from e2e import *
 from crawlserver import *
@@ -163,6 +163,61 @@ def one_run_at_a_time(folder):
         assert 'another run' in go.words, go.words
         kill_all(p)
         go(folder / 'r', server, '--cycles', 1)
+
+
+# ---- beside others --------------------------------------------------------------------------------------------
+
+@contextlib.contextmanager
+def held(path):
+    """The lock of a command that somebody else runs."""
+    path.parent.mkdir(exist_ok=True)
+    with open(path, 'ab') as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+@test
+def an_update_of_somebody_else_is_waited_for(folder):
+    with Server({'u.test': star(5)}) as server:
+        repo = folder / 'r'
+        go(repo, server, server.url('u.test'), '--cycles', 1)
+        server.sites['u.test']['/1'] = page('/', text='changed')
+        with held(repo / 'webdb' / 'lock'):
+            p = start_run(repo, server, '--cycles', 1, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            until(lambda: p.poll() is not None or 'another update' in str(ask(repo, 'stat')[0]['cycle']['error']))
+            assert p.poll() is None and ask(repo, 'stat')[0]['cycle']['running'], p.stderr.read()
+        out, err = p.communicate(timeout=60)
+        assert p.returncode == 0 and cycles(lines(out))[0]['stored'] == 1, (out, err)
+        assert b'waits' in err and b'another update' in err and cycles(lines(out))[0]['error'] is None, err
+
+
+@test
+def a_compaction_of_somebody_else_is_left_to_them(folder):
+    with Server({'c.test': star(5)}) as server:
+        repo = folder / 'r'
+        go(repo, server, server.url('c.test'), '--cycles', 1)
+        with held(repo / 'compact.lock'):
+            said = cycles(go(repo, server, '--cycles', 2))
+        assert [s['cycle'] for s in said] == [2, 3] and go.words.count('compact is left out of cycle') == 2, (said, go.words)
+
+
+@test
+def an_endless_run_outlives_a_step_that_fails(folder):
+    with Server({'e.test': star(5)}) as server:
+        repo = folder / 'r'
+        go(repo, server, server.url('e.test'), '--cycles', 1)
+        (repo / 'thresholds').unlink()
+        (repo / 'thresholds').mkdir()
+        go(repo, server, '--cycles', 1, status=1)
+        p = start_run(repo, server, '--every', '1h', stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        until(lambda: p.poll() is not None or 'thresholds' in str(ask(repo, 'stat')[0]['cycle']['error']))
+        assert p.poll() is None, p.stderr.read()
+        (repo / 'thresholds').rmdir()
+        until(lambda: p.poll() is not None or ask(repo, 'stat')[0]['cycle']['step'] == 'rest', 60)
+        assert p.poll() is None and ask(repo, 'stat')[0]['cycle']['error'] is None
+        p.send_signal(signal.SIGTERM)
+        out, err = p.communicate(timeout=30)
+        assert b'thresholds' in err and b'done again in 10 s' in err and len(cycles(lines(out))) == 1, err
 
 
 # ---- killed ---------------------------------------------------------------------------------------------------------
