@@ -262,7 +262,8 @@ static bool limit_reached(struct wb_parent *p)
 
 int64_t wb_parent_now(const struct wb_parent *p)
 {
-    return p->clock_offset_ms + wb_clock_mono_ns() / 1000000;
+    (void)p;
+    return wb_clock_now_ms();
 }
 
 /* Their sum, and the kinds in words, the most frequent first. */
@@ -508,7 +509,6 @@ int wb_crawl(const struct wb_crawl_options *options, const struct wb_crawl_sink 
     p.plan.fetches = WB_FILE_INIT;
     p.plan.wants_lines = sink->wants_lines;
     p.plan.agent = wb_robots_token(wb_slice_str(o.user_agent));
-    p.clock_offset_ms = wb_clock_wall_ms() - wb_clock_mono_ns() / 1000000;
     p.began_ms = wb_parent_now(&p);
     p.plan.tally = wb_tally_new();
     if (!p.plan.tally)

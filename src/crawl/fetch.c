@@ -16,7 +16,7 @@
 #include "crawl/fetch_transfer.h"
 
 #define MAGIC 0x46455443u
-/* Handles kept for later requests; each holds its receive buffer. */
+/* Transfers kept for later requests, with their small buffers; their easy handles are never kept. */
 #define IDLE_MAX 64
 
 struct wb_fetcher {
@@ -24,6 +24,7 @@ struct wb_fetcher {
     bool calling;                     /* inside a callback of ours */
     struct wb_fetch_options options;  /* defaults filled in; texts are copies */
     struct wb_fetch_loop loop;
+    CURL *model;                      /* the easy handles of all requests are copies of it */
     struct wb_fetch_transfer *busy;   /* doubly linked */
     struct wb_fetch_transfer *idle;   /* singly linked, by next */
     unsigned busy_count, idle_count, doomed_count;
@@ -219,6 +220,8 @@ int wb_fetcher_new(struct event_base *base, const struct wb_fetch_options *optio
     fetcher->loop.context = fetcher;
     fetcher->loop.connections_max = fetcher->options.connections_max;
     err = wb_fetch_loop_init(&fetcher->loop, base);
+    if (err == 0)
+        err = wb_fetch_transfer_model(&fetcher->options, &fetcher->model);
     if (err < 0)
         goto done;
     *fetcher_out = fetcher;
@@ -245,6 +248,7 @@ void wb_fetcher_free(struct wb_fetcher *fetcher)
         fetcher->idle = next;
     }
     wb_fetch_loop_release(&fetcher->loop);
+    curl_easy_cleanup(fetcher->model);
     wb_free((char *)(uintptr_t)fetcher->options.user_agent);
     wb_free((char *)(uintptr_t)fetcher->options.proxy);
     wb_free((char *)(uintptr_t)fetcher->options.ca_file);
@@ -260,13 +264,7 @@ static int take_transfer(struct wb_fetcher *fetcher, struct wb_fetch_transfer **
         fetcher->idle_count--;
         return 0;
     }
-    int err = wb_fetch_transfer_new(fetcher, &fetcher->options, transfer_out);
-    if (err == 0 && !wb_fetch_loop_adopt(&fetcher->loop, (*transfer_out)->easy, &(*transfer_out)->route)) {
-        wb_fetch_transfer_free(*transfer_out);
-        *transfer_out = NULL;
-        err = wb_fail_nomem();
-    }
-    return err;
+    return wb_fetch_transfer_new(fetcher, transfer_out);
 }
 
 int wb_fetch_start(struct wb_fetcher *fetcher, const struct wb_fetch_request *request, wb_fetch_done done, void *context)
@@ -280,7 +278,9 @@ int wb_fetch_start(struct wb_fetcher *fetcher, const struct wb_fetch_request *re
         err = take_transfer(fetcher, &transfer);
     if (err < 0)
         goto done;
-    err = wb_fetch_transfer_prepare(transfer, request, &fetcher->options);
+    err = wb_fetch_transfer_equip(transfer, fetcher->model, &fetcher->loop);
+    if (err == 0)
+        err = wb_fetch_transfer_prepare(transfer, request, &fetcher->options);
     if (err < 0)
         goto done;
     transfer->done = done;
@@ -301,6 +301,19 @@ done:
     if (err < 0)
         (void)wb_fetch_curl_starved(); /* said here; it explains no other failure */
     return err;
+}
+
+void wb_fetch_stop(struct wb_fetcher *fetcher, bool (*wanted)(void *context), const char *words)
+{
+    WB_CHECK(fetcher->magic == MAGIC && !fetcher->calling);
+    for (struct wb_fetch_transfer *transfer = fetcher->busy; transfer; transfer = transfer->next) {
+        if (transfer->doomed || !wanted(transfer->context))
+            continue;
+        wb_fetch_transfer_decide(transfer, WB_FETCH_STOPPED, words);
+        doom(fetcher, transfer);
+    }
+    while (fetcher->doomed_count > 0)
+        finish_doomed(fetcher);
 }
 
 unsigned wb_fetcher_busy(const struct wb_fetcher *fetcher)

@@ -26,6 +26,7 @@
     X(WB_FETCH_BOMB, "bomb")           /* decompression ratio over the limit */ \
     X(WB_FETCH_MEMORY, "memory")                                        \
     X(WB_FETCH_STOPPED, "stopped")     /* cancelled by us */            \
+    X(WB_FETCH_FILES, "files")         /* no file descriptor was left for a connection: nothing was sent */ \
     X(WB_FETCH_OTHER, "other")
 
 enum wb_fetch_error {
@@ -45,7 +46,7 @@ struct wb_fetch_options {
     size_t head_max;           /* all header lines together, interim answers and trailers too, 0: 64 KiB */
     unsigned ratio_max;        /* decoded to coded bytes once a MiB is decoded, 0: 200 */
     size_t memory_max;         /* bodies being read, all together, 0: 128 MiB: past it the longest are cut */
-    unsigned connections_max;  /* kept open, 0: 1000 */
+    unsigned connections_max;  /* open at a time, in use and kept, 0: 1000; more requests wait inside libcurl */
 };
 
 struct wb_fetch_request {
@@ -53,6 +54,7 @@ struct wb_fetch_request {
     struct wb_address address;
     struct wb_slice etag, modified;  /* validators; empty: none. One with control characters or over 1024 bytes is not sent */
     size_t body_max;                 /* 0: the option's */
+    bool fresh;                      /* on a new connection, with HTTP/1.1: the last one ended without a response */
 };
 
 struct wb_fetch_result {
@@ -64,8 +66,10 @@ struct wb_fetch_result {
     struct wb_buf body;      /* content and transfer coding undone; the callback may take it. Empty where there is an error */
     bool truncated;          /* cut by our limits */
     uint64_t wire_bytes;     /* of the body as it came, without the framing of chunks */
-    int64_t sent_ms;         /* wall clock: when the request was sent (or begun, where it never was) */
+    int64_t sent_ms;         /* wb_clock_now_ms() when the request was sent (or begun, where it never was) */
     uint32_t took_ms;        /* from begin to end */
+    bool reused;             /* it went over a connection that had been used before */
+    bool unanswered;         /* ...which ended without a byte of a response: asking again on a new one may well succeed */
 };
 
 typedef void (*wb_fetch_done)(void *context, struct wb_fetch_result *result);
@@ -81,6 +85,12 @@ void wb_fetcher_free(struct wb_fetcher *fetcher);
  * WB_E_INVALID for what is no URL to fetch, WB_E_NOMEM; then done is not called.
  */
 int wb_fetch_start(struct wb_fetcher *fetcher, const struct wb_fetch_request *request, wb_fetch_done done, void *context);
+
+/*
+ * Ends every request for which wanted(its context) is true with WB_FETCH_STOPPED and these words. done is called before
+ * this returns. Not from a callback.
+ */
+void wb_fetch_stop(struct wb_fetcher *fetcher, bool (*wanted)(void *context), const char *words);
 
 unsigned wb_fetcher_busy(const struct wb_fetcher *fetcher);
 

@@ -82,6 +82,21 @@ static void judge(struct wb_fetch_transfer *transfer, CURLcode code)
         wb_fetch_transfer_decide(transfer, WB_FETCH_HEADERS, "a header line is larger than the limit");
         return;
     }
+    /* Its word for a header line that continues no other one: the first line, or the first of a trailer. */
+    if (code == CURLE_BAD_FUNCTION_ARGUMENT && transfer->head.status) {
+        wb_fetch_transfer_decide(transfer, WB_FETCH_PROTOCOL, "the first header line begins with a blank");
+        return;
+    }
+    if (transfer->unanswered || (transfer->route.sent && code == CURLE_COULDNT_CONNECT)) {
+        /* Sent, and now connecting once more: stopped in on_send() or open_socket(). */
+        transfer->unanswered = true;
+        wb_fetch_transfer_decide(transfer, WB_FETCH_EMPTY, "the connection ended without a response");
+        return;
+    }
+    if (transfer->route.no_files && code == CURLE_COULDNT_CONNECT) {
+        wb_fetch_transfer_decide(transfer, WB_FETCH_FILES, "no file descriptor is left for a connection");
+        return;
+    }
     if (wb_fetch_head_contradicts(&transfer->head)) {
         wb_fetch_transfer_decide(transfer, WB_FETCH_PROTOCOL, "two lengths of the body that differ");
         return;
@@ -98,11 +113,13 @@ static void judge(struct wb_fetch_transfer *transfer, CURLcode code)
 void wb_fetch_transfer_result(struct wb_fetch_transfer *transfer, CURLcode code, unsigned ratio_max, struct wb_fetch_result *result_out)
 {
     curl_off_t wire = 0;
+    long connects = 0;
 
     judge(transfer, code);
     if (transfer->error == WB_FETCH_OK)
         decode_body(transfer, ratio_max);
     curl_easy_getinfo(transfer->easy, CURLINFO_SIZE_DOWNLOAD_T, &wire);
+    curl_easy_getinfo(transfer->easy, CURLINFO_NUM_CONNECTS, &connects);
     int64_t took_ns = wb_clock_mono_ns() - transfer->begun_ns;
     *result_out = (struct wb_fetch_result){
         .error = transfer->error,
@@ -114,5 +131,7 @@ void wb_fetch_transfer_result(struct wb_fetch_transfer *transfer, CURLcode code,
         .wire_bytes = wire > 0 ? (uint64_t)wire : 0,
         .sent_ms = transfer->sent_ms,
         .took_ms = (uint32_t)(took_ns / 1000000),
+        .reused = transfer->route.sent && connects == 0,
+        .unanswered = transfer->unanswered,
     };
 }

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "crawl/fetch_curl.h"
 
+#include <errno.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -163,14 +164,18 @@ static void direct(struct curl_sockaddr *to, const struct wb_address *address)
 
 static curl_socket_t open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *address)
 {
-    const struct wb_fetch_route *route = context;
+    struct wb_fetch_route *route = context;
 
     (void)purpose;
+    if (route->sent)
+        return CURL_SOCKET_BAD; /* libcurl wants to repeat a request that got no response; our clock decides when (on_send) */
     if (route->address.family)
         direct(address, &route->address);
     int fd = socket(address->family, address->socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, address->protocol);
-    if (fd < 0)
+    if (fd < 0) {
+        route->no_files = errno == EMFILE || errno == ENFILE;
         return CURL_SOCKET_BAD;
+    }
     drop_watch(route->loop, fd); /* out of memory, libcurl closes a socket that it never used without saying so */
     struct wb_fetch_watch *watch = add_watch(route->loop, fd);
     if (!watch) {
@@ -209,7 +214,8 @@ int wb_fetch_loop_renew(struct wb_fetch_loop *loop)
         curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, loop) == CURLM_OK &&
         curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, on_timer_change) == CURLM_OK &&
         curl_multi_setopt(multi, CURLMOPT_TIMERDATA, loop) == CURLM_OK &&
-        curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, (long)loop->connections_max) == CURLM_OK)
+        curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, (long)loop->connections_max) == CURLM_OK &&
+        curl_multi_setopt(multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, (long)loop->connections_max) == CURLM_OK)
         return 0;
     curl_multi_cleanup(multi);
     loop->multi = NULL;

@@ -40,9 +40,11 @@ int wb_fetch_loop_renew(struct wb_fetch_loop *loop);
 struct wb_fetch_route {
     struct wb_fetch_loop *loop;
     struct wb_address address;  /* family 0: as libcurl says */
+    bool sent;                  /* the request has left: it must not be repeated, so no further connection is opened */
+    bool no_files;              /* a connection failed because no file descriptor was left */
 };
 
-/* Connections that this handle opens are watched cheaply. route, which the caller keeps and may change, outlives easy. */
+/* Connections that this handle opens are watched cheaply. route, which the caller keeps, outlives easy. */
 bool wb_fetch_loop_adopt(struct wb_fetch_loop *loop, CURL *easy, struct wb_fetch_route *route);
 
 #endif

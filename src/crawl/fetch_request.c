@@ -100,12 +100,21 @@ static int set_validators(struct wb_fetch_transfer *transfer, const struct wb_fe
         transfer->lines[0] = (struct curl_slist){transfer->etag.ptr, first};
         first = &transfer->lines[0];
     }
-    if (!first && !transfer->conditional)
-        return 0;
-    if (curl_easy_setopt(transfer->easy, CURLOPT_HTTPHEADER, first) != CURLE_OK)
+    if (first && curl_easy_setopt(transfer->easy, CURLOPT_HTTPHEADER, first) != CURLE_OK)
         return wb_fail_nomem();
-    transfer->conditional = first != NULL;
     return 0;
+}
+
+/*
+ * The last request was cut off on a connection that had served others: a new one decides whether the server means it. Without HTTP/2,
+ * because a server may have refused the stream to ask for HTTP/1.1.
+ */
+static int set_fresh(struct wb_fetch_transfer *transfer)
+{
+    if (curl_easy_setopt(transfer->easy, CURLOPT_FRESH_CONNECT, 1L) == CURLE_OK &&
+        curl_easy_setopt(transfer->easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) == CURLE_OK)
+        return 0;
+    return wb_fail_nomem();
 }
 
 int wb_fetch_transfer_prepare(struct wb_fetch_transfer *transfer, const struct wb_fetch_request *request,
@@ -119,15 +128,17 @@ int wb_fetch_transfer_prepare(struct wb_fetch_transfer *transfer, const struct w
         err = set_address(transfer, &request->address, host);
     if (err == 0)
         err = set_validators(transfer, request);
+    if (err == 0 && request->fresh)
+        err = set_fresh(transfer);
     if (err < 0)
         return err;
     wb_fetch_head_begin(&transfer->head, options->head_max);
     transfer->body_max = request->body_max ? request->body_max : options->body_max;
     transfer->error = WB_FETCH_OK;
     transfer->message[0] = '\0';
-    transfer->truncated = transfer->doomed = false;
+    transfer->truncated = transfer->doomed = transfer->unanswered = false;
     transfer->words[0] = '\0';
     transfer->begun_ns = wb_clock_mono_ns();
-    transfer->sent_ms = wb_clock_wall_ms();
+    transfer->sent_ms = wb_clock_now_ms();
     return 0;
 }

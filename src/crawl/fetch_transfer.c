@@ -1,7 +1,7 @@
 /*
  * fetch_transfer.c - one request and its answer, on one of libcurl's easy handles.
  *
- * The handle's options are set once and serve many requests; fetch_request.c sets what differs. It never
+ * The options of a handle are copied from a model; fetch_request.c sets what differs. It never
  * follows a redirect, never keeps a cookie, never resolves a name, and reads nothing from the
  * environment. What arrives is kept within limits and not understood: that is for fetch_answer.c.
  */
@@ -34,7 +34,11 @@ void wb_fetch_transfer_decide(struct wb_fetch_transfer *transfer, enum wb_fetch_
 
 /* ---- what libcurl calls ---------------------------------------------------------------------------- */
 
-/* The connection stands and the request goes out now. */
+/*
+ * The connection stands and the request goes out now. libcurl comes here again when the connection ended without a response and
+ * it wants to repeat the request at once: on another connection, or because an HTTP/2 server refused the stream. No request may leave
+ * before the site's clock allows it, so the transfer ends here and the caller decides when to ask again.
+ */
 static int on_send(void *context, char *remote, char *local, int remote_port, int local_port)
 {
     struct wb_fetch_transfer *transfer = context;
@@ -43,7 +47,12 @@ static int on_send(void *context, char *remote, char *local, int remote_port, in
     (void)local;
     (void)remote_port;
     (void)local_port;
-    transfer->sent_ms = wb_clock_wall_ms();
+    if (transfer->route.sent) {
+        transfer->unanswered = true;
+        return CURL_PREREQFUNC_ABORT;
+    }
+    transfer->route.sent = true;
+    transfer->sent_ms = wb_clock_now_ms();
     return CURL_PREREQFUNC_OK;
 }
 
@@ -165,7 +174,20 @@ static bool set_options(CURL *easy, const struct wb_fetch_options *options)
     return set_authorities(easy, options);
 }
 
-int wb_fetch_transfer_new(struct wb_fetcher *owner, const struct wb_fetch_options *options, struct wb_fetch_transfer **transfer_out)
+int wb_fetch_transfer_model(const struct wb_fetch_options *options, CURL **model_out)
+{
+    CURL *model = curl_easy_init();
+
+    *model_out = NULL;
+    if (!model || !set_options(model, options)) {
+        curl_easy_cleanup(model);
+        return wb_fail_nomem();
+    }
+    *model_out = model;
+    return 0;
+}
+
+int wb_fetch_transfer_new(struct wb_fetcher *owner, struct wb_fetch_transfer **transfer_out)
 {
     struct wb_fetch_transfer *transfer = wb_alloc_zero(1, sizeof(*transfer));
 
@@ -173,13 +195,18 @@ int wb_fetch_transfer_new(struct wb_fetcher *owner, const struct wb_fetch_option
     if (!transfer)
         return WB_E_NOMEM;
     transfer->owner = owner;
-    transfer->easy = curl_easy_init();
-    if (!transfer->easy || !set_callbacks(transfer) || !set_options(transfer->easy, options)) {
-        wb_fetch_transfer_free(transfer);
-        return wb_fail_nomem();
-    }
     transfer->pin.data = transfer->pin_text;
     *transfer_out = transfer;
+    return 0;
+}
+
+int wb_fetch_transfer_equip(struct wb_fetch_transfer *transfer, CURL *model, struct wb_fetch_loop *loop)
+{
+    WB_CHECK(!transfer->easy);
+    transfer->route = (struct wb_fetch_route){.loop = loop};
+    transfer->easy = curl_easy_duphandle(model);
+    if (!transfer->easy || !set_callbacks(transfer) || !wb_fetch_loop_adopt(loop, transfer->easy, &transfer->route))
+        return wb_fail_nomem();
     return 0;
 }
 
@@ -199,6 +226,8 @@ void wb_fetch_transfer_free(struct wb_fetch_transfer *transfer)
 void wb_fetch_transfer_clear(struct wb_fetch_transfer *transfer)
 {
     WB_CHECK(transfer->charged == 0);
+    curl_easy_cleanup(transfer->easy);
+    transfer->easy = NULL;
     wb_buf_release(&transfer->body);
     wb_buf_release(&transfer->head.text);
     wb_buf_clear(&transfer->url);

@@ -32,7 +32,7 @@ struct wb_parent {
     struct wb_parent_worker workers[WB_TALLY_WORKERS_MAX];
     unsigned worker_count, alive, restarts;
     unsigned quiet_ticks;      /* nothing may be asked for any more, and nothing is under way */
-    int64_t clock_offset_ms, began_ms, counted_ms, shown_ms, stopping_ms;
+    int64_t began_ms, counted_ms, shown_ms, stopping_ms;
     struct wb_dispenser_stat sites;
     bool stopping;
     struct wb_error_copy failed;

@@ -39,7 +39,8 @@ enum {
 
 int64_t wb_worker_now(const struct wb_worker *w)
 {
-    return w->clock_offset_ms + wb_clock_mono_ns() / 1000000;
+    (void)w;
+    return wb_clock_now_ms();
 }
 
 bool wb_worker_slept(const struct wb_worker *w)
@@ -528,7 +529,6 @@ int wb_worker_run(const struct wb_crawl_plan *plan, unsigned number, int events_
 
     signal(SIGPIPE, SIG_IGN);
     raise_limits();
-    w.clock_offset_ms = wb_clock_wall_ms() - wb_clock_mono_ns() / 1000000;
     snprintf(w.owner, sizeof w.owner, "%s-%ld-%llx", plan->home, (long)getpid(), (unsigned long long)wb_clock_wall_ms());
     int err = open_worker(&w);
     if (err == 0) {

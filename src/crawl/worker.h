@@ -114,7 +114,6 @@ struct wb_worker {
     size_t report_count, report_cap;
     struct wb_favour *stuck;    /* favours of sites that other processes hold */
     struct wb_errand *free_errands;
-    int64_t clock_offset_ms;    /* from time that only goes forward to the wall clock */
     int64_t uncommitted_ms;     /* since when there is something to commit; 0: nothing */
     uint64_t uncommitted_pages, uncommitted_bytes;
     int64_t renewed_ms, claimed_ms, stuck_ms, ticked_ms, told_ms, stopping_ms;
@@ -135,7 +134,7 @@ struct wb_worker {
 #define WB_WORKER_LOST 3
 int wb_worker_run(const struct wb_crawl_plan *plan, unsigned number, int events_fd);
 
-/* The wall clock as of the start of the process, moved on by time that never goes back. */
+/* The process's clock (os/clock.h): everything that waits goes by it. */
 int64_t wb_worker_now(const struct wb_worker *w);
 
 /* It was stopped for so long that its leases may be over: nothing may be sent before the next tick has looked. */

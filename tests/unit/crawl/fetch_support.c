@@ -254,6 +254,8 @@ static void on_done(void *context, struct wb_fetch_result *result)
     answer->wire_bytes = result->wire_bytes;
     answer->sent_ms = result->sent_ms;
     answer->took_ms = result->took_ms;
+    answer->reused = result->reused;
+    answer->unanswered = result->unanswered;
     answer->body = wb_buf_take(&result->body);
     assert_int_equal(wb_buf_append_slice(&answer->head, result->head), 0);
     waiter->client->waiting--;

@@ -63,6 +63,7 @@ struct answer {
     uint64_t wire_bytes;
     int64_t sent_ms;
     uint32_t took_ms;
+    bool reused, unanswered;
 };
 
 struct client {

@@ -111,7 +111,7 @@ static void test_validators(void **state)
     assert_null(strstr(answer.body.ptr, "If-None-Match"));
     assert_non_null(strstr(answer.body.ptr, "\r\nIf-Modified-Since: yesterday\r\n"));
     answer_release(&answer);
-    ask(&client, url, "", "", &answer); /* the same handle again */
+    ask(&client, url, "", "", &answer);
     assert_null(strstr(answer.body.ptr, "\r\nIf-"));
     answer_release(&answer);
     for (size_t i = 0; i < COUNT(bad); i++) {
@@ -215,9 +215,9 @@ static void test_times(void **state)
     client_begin(&client, &request, &answer);
     nanosleep(&(struct timespec){.tv_nsec = 60000000}, NULL); /* the loop is busy elsewhere: nothing goes out */
     assert_int_equal(server_requests(server), 0);
-    int64_t before = wb_clock_wall_ms();
+    int64_t before = wb_clock_now_ms();
     client_wait(&client);
-    int64_t after = wb_clock_wall_ms();
+    int64_t after = wb_clock_now_ms();
     assert_error(&answer, WB_FETCH_OK, url);
     assert_in_range(answer.sent_ms, before, after - 149);
     assert_in_range(answer.took_ms, 200, 5000);
