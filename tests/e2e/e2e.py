@@ -8,6 +8,8 @@ import contextlib, gzip, hashlib, json, os, pathlib, random, shutil, subprocess,
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 WEBBASE = os.environ.get('WEBBASE', str(ROOT / 'build' / 'webbase'))
+# How long anything is waited for. It only keeps a hanging test from hanging for ever, and never decides how fast is fast enough.
+PATIENCE = float(os.environ.get('WEBBASE_PATIENCE', 400))
 SEED = int(os.environ.get('SEED', random.SystemRandom().randrange(1 << 31)))
 
 tests = []

@@ -1,0 +1,311 @@
+#!/usr/bin/env python3
+"""The power fails: the disk holds what was synced, and of the rest whatever it likes (powercut.py).
+
+Real programs run with tests/power/recorder.c; the recording is then cut at sync points and between them, and each
+state of the disk that follows must open, verify, have what was acknowledged and go on. WEBBASE_POWER_ROUNDS=10
+looks at ten times as many states.
+"""
+import collections, contextlib, json, os, shutil, signal, subprocess, sys
+
+from e2e import *
+from crawlserver import Server, crawl, crawl_command, page, run_together
+from powercut import Disk, RECORDER, Recording
+
+ROUNDS = float(os.environ.get('WEBBASE_POWER_ROUNDS', 1))
+
+
+def cuts(disk, random_, count, begin=0):
+    """Goes through the recording and stops at some of its sync points and between them, `count` times in all."""
+    count, records = int(count * ROUNDS), disk.records
+    syncs = [i for i, r in enumerate(records) if r.kind in 'SD' and i >= begin]
+    others = [i for i, r in enumerate(records) if r.kind not in 'SDA' and i >= begin]
+    assert syncs and others
+    moments = random_.sample(syncs, min(len(syncs), count * 2 // 3))
+    moments += random_.sample(others, min(len(others), count - len(moments)))
+    for moment in sorted(moments):
+        while disk.at <= moment:
+            disk.step()
+        yield moment
+
+
+def state_kinds(random_, n):
+    """The two extremes now and then, and what lies between them."""
+    return ('lost', 'any', 'any', 'kept', 'any', 'any', 'any', 'any')[n % 8]
+
+
+@contextlib.contextmanager
+def told(what, disk, moment, how, seed):
+    """A failure names the state."""
+    try:
+        yield
+    except BaseException:
+        r = disk.records[moment]
+        print('# %s: power cut after record %d of %d (%s %s), %s, SEED=%d' % (what, moment, len(disk.records), r.kind, r.payload[:80] if r.kind not in 'WA' else '', how, seed), flush=True)
+        raise
+
+
+# ---- the model itself --------------------------------------------------------------------------------------------
+
+PROGRAM = '''
+import os, sys
+os.chdir(sys.argv[1])
+def put(name, data, at=0, flags=os.O_RDWR | os.O_CREAT):
+    fd = os.open(name, flags)
+    os.pwrite(fd, data, at)
+    return fd
+def sync_dir(name='.'):
+    fd = os.open(name, os.O_RDONLY)
+    os.fsync(fd)
+    os.close(fd)
+'''
+
+
+def states(folder, program, count=60):
+    """The disk's possible contents after a program: {path: bytes} of the extremes and of many others."""
+    recording = Recording(folder / 'disk', folder / 'log')
+    recording.run([sys.executable, '-c', PROGRAM + program, folder / 'disk'])
+    disk, random_, found = Disk(recording), rng('model'), []
+    while disk.step():
+        pass
+    for n in range(count):
+        state = disk.cut(random_, folder / 'state', {0: 'lost', 1: 'kept'}.get(n, 'any'))
+        found.append({str(p.relative_to(state)): p.read_bytes() if p.is_file() else None for p in state.rglob('*')})
+        shutil.rmtree(state)
+    assert found[1] == {str(p.relative_to(folder / 'disk')): p.read_bytes() if p.is_file() else None for p in (folder / 'disk').rglob('*')}, 'what is kept is not what is there'
+    return found
+
+
+@test
+def the_model_keeps_what_is_synced(folder):
+    found = states(folder, r'''
+fd = put('a', b'one' * 1000); os.fsync(fd)
+os.mkdir('d'); sync_dir()
+fd = put('d/b', b'two'); os.fsync(fd); sync_dir('d')
+os.rename('d/b', 'd/c'); sync_dir('d')
+os.unlink('a'); sync_dir()
+''')
+    assert all(s == {'d': None, 'd/c': b'two'} for s in found), found
+
+
+@test
+def the_model_loses_what_is_not_synced(folder):
+    found = states(folder, r'''
+fd = put('a', b'1' * 2048); os.fsync(fd); sync_dir()
+put('a', b'2' * 2048); put('a', b'3' * 512, 4096); os.ftruncate(fd, 5000)
+os.mkdir('d'); fd = put('d/b', b'two'); os.fsync(fd); sync_dir('d')
+os.close(put('x', b'x')); os.rename('x', 'y')
+''', 400)
+    assert found[0] == {'a': b'1' * 2048}
+    contents = {s['a'] for s in found}
+    torn = {c for c in contents if {b'1'[0], b'2'[0]} <= set(c)}
+    assert torn and all(len(set(c[i:i + 512])) == 1 for c in torn for i in range(0, 2048, 512)), 'sectors are written whole'
+    assert {len(c) for c in contents} == {2048, 4608, 5000}
+    assert any(b'3' in c and b'2' not in c for c in contents), 'a later write without the earlier one'
+    names = {frozenset(s) for s in found}
+    # Whatever becomes of the rename, the file has one name at most.
+    assert names == {frozenset(n) for a in (['a'],) for d in ([], ['d', 'd/b']) for x in ([], ['x'], ['y']) for n in (a + d + x,)}, names
+
+
+@test
+def every_change_of_a_file_is_recorded(folder):
+    """What the program and its databases call to change files is what the recorder knows."""
+    changes = set('open open64 openat openat64 creat creat64 write pwrite pwrite64 writev pwritev pwritev64 pwritev2 ftruncate ftruncate64 truncate '
+                  'truncate64 fallocate fallocate64 posix_fallocate posix_fallocate64 copy_file_range sendfile sendfile64 splice fsync fdatasync sync '
+                  'syncfs rename renameat renameat2 unlink unlinkat remove mkdir mkdirat rmdir link linkat symlink symlinkat'.split())
+    # freopen and its like reach the kernel inside libc: nothing of ours uses them for a file that must last.
+    known = set(symbols(RECORDER, '--defined-only'))
+    libraries = [line.split()[2] for line in subprocess.run(['ldd', WEBBASE], capture_output=True, check=True).stdout.decode().splitlines()
+                 if 'lmdb' in line or 'sqlite' in line]
+    for path in [WEBBASE, *libraries]:
+        missing = (set(symbols(path, '--undefined-only')) & changes) - known
+        assert not missing, '%s calls %s, which tests/power/recorder.c does not record' % (path, ', '.join(sorted(missing)))
+
+
+def symbols(path, which):
+    out = subprocess.run(['nm', '-D', which, path], capture_output=True, check=True).stdout.decode()
+    return [line.split()[-1].partition('@')[0] for line in out.splitlines()]
+
+
+# ---- the store: imports, expunge, compact -------------------------------------------------------------------------
+
+class Step:
+    """A command and what it promises: pages in order, or pages that are gone."""
+
+    def __init__(self, args, pages=(), gone=()):
+        self.args, self.pages, self.gone, self.process = args, list(pages), list(gone), None
+
+    def acknowledged(self, disk):
+        """(pages, gone) that the program has told its user of by now."""
+        events = lines(disk.output(self.process)) if self.process else []
+        finished = any(e.get('event') == 'done' for e in events)
+        pages = max([e['pages'] for e in events if e.get('event') == 'commit'], default=0)
+        return self.pages[:pages], self.gone if finished else []
+
+
+def store_steps(folder, random_):
+    first = some_pages(random_, 40)
+    second = [Page(p.url, b'new ' + p.body, '2026-02-02T00:00:00Z') for p in first[:20]] + some_pages(random_, 15, 'www.beta.example')
+    third = some_pages(random_, 25, 'www.gamma.example')
+    fourth = [Page(p.url, b'newest ' + p.body, '2026-03-03T00:00:00Z') for p in first[5:15]] + some_pages(random_, 10, 'delta.example')
+    yield Step(['import', archive(folder / '1.warc', first), '--json'], first)
+    yield Step(['import', archive(folder / '2.warc', second), '--json'], second)
+    yield Step(['compact', '--json'])
+    yield Step(['import', archive(folder / '3.warc', third), '--json'], third)
+    yield Step(['update', '--json'])
+    yield Step(['expunge', 'www.gamma.example', '--json'], gone=[p.url for p in third])
+    yield Step(['compact', '--json'])
+    yield Step(['import', archive(folder / '4.warc', fourth), '--json'], fourth)
+    yield Step(['update', '--json'])
+
+
+def bodies(repo):
+    """{url: body} of everything that the repository gives out."""
+    data, at, found = call(repo, 'export', '--warc', '-').stdout, 0, {}
+    while at < len(data):
+        head_end = data.index(b'\r\n\r\n', at)
+        head = dict(line.split(b': ', 1) for line in data[at:head_end].split(b'\r\n')[1:])
+        length = int(head[b'Content-Length'])
+        if head[b'WARC-Type'] == b'response':
+            found[head[b'WARC-Target-URI'].decode()] = data[head_end + 4:head_end + 4 + length].partition(b'\r\n\r\n')[2]
+        at = head_end + 4 + length + 4
+    return found
+
+
+def expect_pages(repo, steps, disk):
+    """Every acknowledged page is there as acknowledged, or newer; what was acknowledged to be gone is gone."""
+    versions, least, gone = collections.defaultdict(list), {}, set()
+    for step in steps:
+        kept, removed = step.acknowledged(disk)
+        for p in step.pages:
+            versions[p.url].append(p.body)
+        for p in kept:
+            least[p.url] = versions[p.url].index(p.body)
+            gone.discard(p.url)
+        if step.gone and step.process:
+            for url in step.gone:
+                least.pop(url, None)
+        gone.update(removed)
+    if call(repo, 'stat', status=None).returncode:
+        assert not least and not gone, 'no repository, and %d pages were acknowledged' % len(least)
+        return False
+    verified(repo)
+    found = bodies(repo)
+    for url, version in least.items():
+        assert found.get(url) in versions[url][version:], '%s: %s' % (url, 'an older version' if url in found else 'acknowledged and missing')
+    for url, body in found.items():
+        assert body in versions[url], '%s has bytes that nobody stored' % url
+    assert not gone & set(found), 'expunged, and there again: %s' % sorted(gone & set(found))
+    return True
+
+
+@test
+def the_store_after_a_power_cut(folder):
+    random_ = rng('store')
+    recording, steps = Recording(folder / 'disk', folder / 'log'), list(store_steps(folder, random_))
+    repo = folder / 'disk' / 'dir' / 'r'
+    final = {}
+    for step in steps:
+        step.process = recording.run(command(repo, *step.args)).pid
+        final.update((p.url, p.body) for p in step.pages)
+        for url in step.gone:
+            final.pop(url, None)
+    disk, opened, resumed = Disk(recording), 0, 0
+    for n, moment in enumerate(cuts(disk, random_, 60)):
+        for m in range(2):
+            how = state_kinds(random_, 2 * n + m)
+            with told('store', disk, moment, how, SEED):
+                state = disk.cut(random_, folder / 'state', how) / 'dir' / 'r'
+                opened += expect_pages(state, steps, disk)
+                if random_.random() < 0.25:
+                    for step in steps:
+                        if step.args[0] != 'expunge':
+                            call(state, *step.args)
+                    call(state, *next(s.args for s in steps if s.gone))
+                    verified(state)
+                    assert bodies(state) == final
+                    resumed += 1
+            shutil.rmtree(folder / 'state')
+    print('# %d records, %d syncs; %d states opened, %d went on to the end' % (len(disk.records), disk.syncs(), opened, resumed))
+
+
+# ---- crawls: store, journal, spool, dispenser -----------------------------------------------------------------------
+
+def small_sites(count, pages):
+    return {'p%d.test' % n: {'/': page(*['/%d' % i for i in range(1, pages)], text='root %d' % n),
+                             **{'/%d' % i: page('/', '/%d' % (i % (pages - 1) + 1), text='page %d %d ' % (n, i) + 'x' * 300 * (i % 5)) for i in range(1, pages)}}
+            for n in range(count)}
+
+
+def stored(disk):
+    return {e['url'] for e in lines(disk.output()) if e.get('event') == 'fetch' and e['result'] in ('stored', 'duplicate')}
+
+
+@test
+def a_crawl_after_a_power_cut(folder):
+    """What was told as stored is stored; the crawl that goes on has every page in the end."""
+    random_, sites = rng('crawl'), small_sites(4, 12)
+    with Server(sites) as server:
+        args = [*[server.url(h) for h in sites], '--delay', 0, '--processes', 2]
+        recording, repo = Recording(folder / 'disk', folder / 'log'), folder / 'disk' / 'r'
+        recording.run(crawl_command(repo, server, *args))
+        disk, everything = Disk(recording), {server.url(h, p): body for h in sites for p, body in sites[h].items()}
+        opened = 0
+        for n, moment in enumerate(cuts(disk, random_, 30)):
+            how = state_kinds(random_, n)
+            with told('crawl', disk, moment, how, SEED):
+                state = disk.cut(random_, folder / 'state', how) / 'r'
+                told_of = stored(disk)
+                if call(state, 'stat', status=None).returncode == 0:
+                    verified(state)
+                    found = bodies(state)
+                    assert told_of <= set(found), 'told as stored and missing: %s' % sorted(told_of - set(found))
+                    opened += 1
+                else:
+                    assert not told_of, told_of
+                crawl(state, server, *args)
+                verified(state)
+                found = bodies(state)
+                assert found == everything, 'missing after the crawl went on: %s' % sorted(set(everything) - set(found))
+            shutil.rmtree(folder / 'state')
+        print('# %d records, %d syncs; %d states opened' % (len(disk.records), disk.syncs(), opened))
+
+
+# ---- cycles: webdb, lists, the state of a run -----------------------------------------------------------------------
+
+@test
+def a_run_after_a_power_cut(folder):
+    """webdb is a published one; the run goes on, and in the end store and webdb know every page."""
+    random_, sites = rng('run'), small_sites(3, 8)
+    with Server(sites) as server:
+        def args(cycles):
+            return ['run', '--json', '--allow-private', '--user-agent', 'PowerCheck/1.0', '--delay', 0, '--processes', 2, '--cycles', cycles, '--budget', 10,
+                    *server.resolve(), *[server.url(h) for h in sites]]
+        recording, repo = Recording(folder / 'disk', folder / 'log'), folder / 'disk' / 'r'
+        recording.run(command(repo, *args(3)))
+        disk, everything = Disk(recording), {server.url(h, p): body for h in sites for p, body in sites[h].items()}
+        for n, moment in enumerate(cuts(disk, random_, 25)):
+            how = state_kinds(random_, n)
+            with told('run', disk, moment, how, SEED):
+                state = disk.cut(random_, folder / 'state', how) / 'r'
+                cycles = [e for e in lines(disk.output()) if e.get('event') == 'cycle']
+                if call(state, 'stat', status=None).returncode == 0:
+                    verified(state)
+                    stat = ask(state, 'stat')[0]
+                    assert stat['generation'] >= len(cycles), (stat, len(cycles))
+                    if stat['generation']:
+                        call(state, 'webdb', 'check')
+                else:
+                    assert not cycles
+                for _ in range(8):
+                    call(state, *args(1))
+                    if bodies(state) == everything:
+                        break
+                assert bodies(state) == everything, sorted(set(everything) - set(bodies(state)))
+                verified(state)
+                known = {p['url'] for p in ask(state, 'webdb', 'pages')}
+                assert set(everything) <= known, sorted(set(everything) - known)
+            shutil.rmtree(folder / 'state')
+        print('# %d records, %d syncs' % (len(disk.records), disk.syncs()))
+
+
+run_together()
