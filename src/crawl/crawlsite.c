@@ -56,6 +56,14 @@ void wb_site_free(struct wb_site *site, struct wb_spill *spill)
     wb_free(site);
 }
 
+int64_t wb_site_rest(int64_t sent_ms, int64_t ended_ms, int64_t interval_ms)
+{
+    int64_t took_ms = ended_ms > sent_ms ? ended_ms - sent_ms : 0;
+    int64_t rest_ms = took_ms < interval_ms ? took_ms : interval_ms;
+
+    return rest_ms + took_ms > interval_ms ? sent_ms + took_ms + rest_ms : sent_ms + interval_ms;
+}
+
 int wb_site_url(const struct wb_site *site, bool https, struct wb_slice path, struct wb_buf *url_out)
 {
     wb_buf_clear(url_out);

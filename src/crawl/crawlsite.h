@@ -44,6 +44,7 @@ enum wb_rules_state {
 enum wb_root_state { WB_ROOT_UNKNOWN, WB_ROOT_REACHABLE, WB_ROOT_UNREACHABLE };
 
 struct wb_place;
+struct wb_site_heap;
 struct wb_favour;
 
 struct wb_site {
@@ -96,10 +97,18 @@ struct wb_site {
     int64_t trail_ms;          /* when that was written */
     int64_t unanswered_ms;     /* while it is restored: a request of which no outcome is known yet; 0: none */
     int64_t seeds_taken;
+    /* connections */
+    bool unanswered;           /* its last request got no response on a kept connection: the next one goes over a new one */
+    unsigned unanswered_count; /* such requests in a row, as far as kept connections go */
     /* frontier */
     unsigned in_flight;
-    size_t heap_at;            /* from 1; 0: not in the heap */
-    struct wb_site *next_waiting; /* for its address */
+    struct wb_site_heap *heap; /* which of the frontier's heaps it is in */
+    size_t heap_at;            /* from 1; 0: in none */
+    int64_t heap_key;
+    int64_t served_ms;         /* slot time of its address that it has used */
+    int64_t flight_ms;         /* when a request of it last began or ended */
+    bool slow;                 /* its requests take much longer than others' at its address */
+    bool gives_way;            /* its requests are being stopped, because others wait for the slots */
     struct wb_site *hash_next;
     struct wb_site *list_prev, *list_next; /* all sites of the process */
 };
@@ -108,6 +117,12 @@ int wb_site_new(const struct wb_site_row *row, struct wb_site **site_out);
 
 /* spill: of its queues. */
 void wb_site_free(struct wb_site *site, struct wb_spill *spill);
+
+/*
+ * When a site may be asked again: the interval after the last request was sent, and at least as long after its response ended as
+ * that took (the interval at most), so that a server that is slower than the interval gets a rest too.
+ */
+int64_t wb_site_rest(int64_t sent_ms, int64_t ended_ms, int64_t interval_ms);
 
 /* "http://example.org/path" of an item, appended to url_out after clearing it. */
 int wb_site_url(const struct wb_site *site, bool https, struct wb_slice path, struct wb_buf *url_out);

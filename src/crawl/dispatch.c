@@ -15,6 +15,7 @@ enum {
     SKIPS_MAX = 2000,     /* URLs looked at before others get their turn */
     RETRY_MS = 100,       /* when all pages that are allowed are being fetched */
     DNS_RETRY_MS = 30000,
+    UNANSWERED_MAX = 3,   /* kept connections that ended without a response: the site gets a new one for each request */
 };
 
 /* ---- errands ------------------------------------------------------------------------------------ */
@@ -49,22 +50,78 @@ void wb_errand_free(struct wb_errand *errand)
     w->free_errands = errand;
 }
 
+/* Fewer at a time from now on: the process has no file descriptors for more. */
+static void use_fewer_files(struct wb_worker *w)
+{
+    unsigned max = w->frontier.in_flight ? w->frontier.in_flight : 1;
+
+    if (max >= w->frontier.in_flight_max)
+        return;
+    if (!w->told_files)
+        wb_event_warn(w, "too many open files: %u requests at a time from now on (ulimit -n)", max);
+    w->told_files = true;
+    w->frontier.in_flight_max = max;
+}
+
+/* What a request tells about the connections of its site. */
+static void note_connection(struct wb_site *site, const struct wb_fetch_result *result)
+{
+    site->unanswered = result->unanswered;
+    if (result->unanswered)
+        site->unanswered_count++;
+    else if (result->reused && !result->error)
+        site->unanswered_count = 0;
+}
+
+/*
+ * A request that must be made once more, when the clock allows it, and does not count as a failure: its connection had been
+ * closed, it made way for others, or there was no file descriptor for it. True where that is so.
+ */
+static bool ask_again(struct wb_errand *errand, const struct wb_fetch_result *result)
+{
+    struct wb_worker *w = errand->worker;
+    struct wb_site *site = errand->site;
+    int err = 0;
+
+    if (errand->favour || (result->error != WB_FETCH_STOPPED && result->error != WB_FETCH_FILES && !result->unanswered))
+        return false;
+    if (result->error == WB_FETCH_FILES)
+        site->next_ms = wb_worker_now(w) + RETRY_MS;
+    if (!errand->rules) {
+        err = wb_item_push(w->spill, &site->again, &errand->item);
+        if (errand->item.kind == WB_ITEM_SITEMAP)
+            site->sitemaps--;
+    }
+    if (err < 0)
+        wb_worker_fail(w, err);
+    else
+        wb_dispatch_later(w, site);
+    return true;
+}
+
 static void errand_done(void *context, struct wb_fetch_result *result)
 {
     struct wb_errand *errand = context;
     struct wb_worker *w = errand->worker;
     struct wb_site *site = errand->site;
     bool rules = errand->rules || errand->favour;
+    int64_t now = wb_worker_now(w);
 
-    wb_frontier_end(&w->frontier, site);
+    site->gives_way = false;
+    wb_frontier_end(&w->frontier, site, now, result->status != 0);
     atomic_fetch_sub(&w->mine->in_flight, 1);
-    wb_tally_add(&w->tally->requests, 1);
+    if (result->error == WB_FETCH_FILES)
+        use_fewer_files(w);
+    else
+        wb_tally_add(&w->tally->requests, 1);
     wb_tally_add(&w->tally->wire_bytes, result->wire_bytes);
-    /* The interval runs from the moment the last request was sent. */
-    int64_t next = result->sent_ms + (rules ? site->delay_ms : site->page_delay_ms);
+    int64_t next = wb_site_rest(result->sent_ms, now, rules ? site->delay_ms : site->page_delay_ms);
     if (next > site->next_ms)
         site->next_ms = next;
-    if (rules)
+    note_connection(site, result);
+    if (ask_again(errand, result))
+        ;
+    else if (rules)
         wb_rules_done(errand, result);
     else
         wb_page_done(errand, result);
@@ -76,20 +133,22 @@ void wb_errand_send(struct wb_errand *errand, const struct wb_fetch_request *req
 {
     struct wb_worker *w = errand->worker;
     struct wb_site *site = errand->site;
+    struct wb_fetch_request sent = *request;
     char address[WB_ADDRESS_TEXT_MAX];
     struct wb_edit edit = {.kind = WB_EDIT_REQUEST};
 
     wb_address_format(&site->address, address);
     edit.text = wb_slice_str(address);
+    sent.fresh = site->unanswered || site->unanswered_count >= UNANSWERED_MAX;
     int err = wb_visit_note(w, site, &edit);
     if (err == 0)
-        err = wb_fetch_start(w->fetcher, request, errand_done, errand);
+        err = wb_fetch_start(w->fetcher, &sent, errand_done, errand);
     if (err < 0) {
         wb_errand_free(errand);
         wb_worker_fail(w, err);
         return;
     }
-    wb_frontier_begin(&w->frontier, site);
+    wb_frontier_begin(&w->frontier, site, wb_worker_now(w));
     atomic_fetch_add(&w->mine->in_flight, 1);
     /* Held until the answer says when it was really sent. */
     site->next_ms = wb_worker_now(w) + site->delay_ms;
@@ -387,12 +446,30 @@ static void start_site(struct wb_worker *w, struct wb_site *site)
 
 void wb_dispatch_later(struct wb_worker *w, struct wb_site *site)
 {
-    if (site->heap_at || site->next_waiting || site->resolving || site->away)
-        return;
-    if (site->place && site->place->last_waiting == site)
+    if (site->heap_at || site->resolving || site->away)
         return;
     if (wb_frontier_put(&w->frontier, site) < 0)
         wb_worker_fail(w, WB_E_NOMEM);
+}
+
+static bool gives_way(void *context)
+{
+    const struct wb_errand *errand = context;
+
+    return errand->site->gives_way && !errand->favour;
+}
+
+void wb_dispatch_make_way(struct wb_worker *w)
+{
+    int64_t now = wb_worker_now(w);
+    bool any = false;
+
+    for (struct wb_site *site = w->frontier.lined_up ? w->sites : NULL; site; site = site->list_next) {
+        site->gives_way = wb_frontier_gives_way(&w->frontier, site, now);
+        any |= site->gives_way;
+    }
+    if (any)
+        wb_fetch_stop(w->fetcher, gives_way, "made way for other sites of the address");
 }
 
 /* Wakes the loop when the next site is due. */
@@ -400,6 +477,7 @@ static void set_timer(struct wb_worker *w)
 {
     int64_t next = wb_frontier_next_ms(&w->frontier);
 
+    WB_CHECK(w->failed.code < 0 || wb_frontier_settled(&w->frontier));
     if (next == INT64_MAX) {
         event_del(w->due);
         return;

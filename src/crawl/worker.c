@@ -35,6 +35,7 @@ enum {
     RENEW_MS = 15 * 1000,
     NAMES_FIRST = 256,
     CONNECTIONS_SPARE = 100,
+    FILES_SPARE = 64,       /* file descriptors for all else: store, journal, spool, webdb, names */
 };
 
 int64_t wb_worker_now(const struct wb_worker *w)
@@ -382,6 +383,7 @@ static void on_tick(evutil_socket_t fd, short what, void *context)
         err = claim_sites(w);
     if (err == 0) {
         wb_favours_stuck(w);
+        wb_dispatch_make_way(w);
         wb_dispatch(w);
     }
     if (err == 0 && w->failed.code == 0)
@@ -397,12 +399,24 @@ static void on_due(evutil_socket_t fd, short what, void *context)
     wb_dispatch(context);
 }
 
+/* Connections at a time: for all sites, unless the process has no file descriptors for so many. */
+static unsigned connections_max(const struct wb_worker *w)
+{
+    /* A pool of connections that is smaller than the sites held never has the one that is needed: they come around in turn. */
+    unsigned wanted = w->plan->options->sites + CONNECTIONS_SPARE;
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return wanted;
+    rlim_t files = limit.rlim_cur > 2 * FILES_SPARE ? limit.rlim_cur - FILES_SPARE : limit.rlim_cur / 2;
+    return files < 1 ? 1 : files < wanted ? (unsigned)files : wanted;
+}
+
 static int open_network(struct wb_worker *w)
 {
     const struct wb_crawl_options *o = w->plan->options;
-    /* A pool of connections that is smaller than the sites held never has the one that is needed: they come around in turn. */
     struct wb_fetch_options fetch = {.user_agent = o->user_agent, .ca_file = o->ca_file, .timeout_ms = (unsigned)o->timeout_ms,
-                                     .body_max = (size_t)o->max_bytes, .connections_max = o->sites + CONNECTIONS_SPARE};
+                                     .body_max = (size_t)o->max_bytes, .connections_max = connections_max(w)};
     struct wb_dns_options dns = {.servers = o->dns_servers, .rate = o->dns_rate};
     struct timeval tick = {0, TICK_MS * 1000};
 
@@ -421,7 +435,7 @@ static int open_worker(struct wb_worker *w)
 {
     const struct wb_crawl_options *o = w->plan->options;
 
-    wb_frontier_init(&w->frontier, o->per_address);
+    wb_frontier_init(&w->frontier, o->per_address, connections_max(w));
     int err = grow_names(w);
     if (err == 0)
         err = wb_dispenser_open(o->dir, o->dispenser, &w->dispenser);
@@ -449,9 +463,7 @@ static int hand_back(struct wb_worker *w)
     wb_favours_drop(w);
     while (w->sites && w->failed.code == 0) {
         struct wb_site *site = w->sites;
-        site->in_flight = 0;
-        if (site->place)
-            site->place->in_flight = 0;
+        wb_frontier_remove(&w->frontier, site);
         wb_visit_close(w, site, site->next_ms - wb_worker_now(w) > WB_PATIENCE_MS ? WB_SITE_WAITING : WB_SITE_READY, "", NULL);
     }
     int err = w->failed.code < 0 ? wb_error_restore(&w->failed) : commit(w);
@@ -469,7 +481,6 @@ static void free_memory(struct wb_worker *w)
     }
     while (w->sites) {
         struct wb_site *site = w->sites;
-        site->in_flight = 0;
         wb_frontier_remove(&w->frontier, site);
         wb_worker_drop(w, site);
         wb_site_free(site, w->spill);

@@ -122,6 +122,7 @@ struct wb_worker {
     unsigned claimable;         /* the tally's, when we last claimed */
     bool claim_again;           /* the last claim was given all it asked for */
     bool dispatching, stopping;
+    bool told_files;            /* that file descriptors are short */
     bool lost;                  /* its leases ended while it slept */
     struct wb_error_copy failed; /* code < 0: what ended the work */
     struct wb_buf lines;         /* of the log, until the commit */
@@ -157,6 +158,9 @@ const char *wb_worker_refuses(const struct wb_worker *w, const struct wb_address
 
 /* Starts what is due. */
 void wb_dispatch(struct wb_worker *w);
+
+/* Stops requests that hold the slots of an address for long while others wait for them. */
+void wb_dispatch_make_way(struct wb_worker *w);
 
 /* The site has something to do (or is over), at its next_ms. */
 void wb_dispatch_later(struct wb_worker *w, struct wb_site *site);
