@@ -41,6 +41,14 @@ int wb_site_new(const struct wb_site_row *row, struct wb_site **site_out)
     return 0;
 }
 
+void wb_site_set_reason(struct wb_site *site, struct wb_slice reason)
+{
+    size_t len = reason.len < sizeof site->wait_reason - 1 ? reason.len : sizeof site->wait_reason - 1;
+
+    memcpy(site->wait_reason, reason.ptr, len);
+    site->wait_reason[len] = '\0';
+}
+
 void wb_site_free(struct wb_site *site, struct wb_spill *spill)
 {
     if (!site)

@@ -57,6 +57,7 @@ struct wb_site {
     int64_t delay_ms;          /* between requests */
     int64_t page_delay_ms;     /* between requests for pages: crawl-delay where it is longer */
     int attempts;              /* failures of the whole site in a row */
+    char wait_reason[96];      /* the last of them, in words */
     /* rules */
     enum wb_rules_state rules_state;
     struct wb_robots *robots;  /* NULL: everything is allowed */
@@ -114,6 +115,9 @@ struct wb_site {
 };
 
 int wb_site_new(const struct wb_site_row *row, struct wb_site **site_out);
+
+/* Why the site is left alone; cut off where it is too long. */
+void wb_site_set_reason(struct wb_site *site, struct wb_slice reason);
 
 /* spill: of its queues. */
 void wb_site_free(struct wb_site *site, struct wb_spill *spill);

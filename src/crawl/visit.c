@@ -195,6 +195,7 @@ static int restore_record(struct wb_worker *w, struct wb_site *site, const struc
     case WB_EDIT_WAIT:
         site->attempts = (int)edit->count;
         not_before(site, edit->until_ms);
+        wb_site_set_reason(site, edit->text);
         return 0;
     case WB_EDIT_VISIT:
     case WB_EDIT_FINISH:
@@ -442,7 +443,7 @@ int wb_visit_open(struct wb_worker *w, struct wb_site *site)
         return 0;
     settle_clock(w, site);
     if (site->next_ms - wb_worker_now(w) > WB_PATIENCE_MS)
-        wb_visit_close(w, site, WB_SITE_WAITING, "back-off", NULL);
+        wb_visit_close(w, site, WB_SITE_WAITING, site->wait_reason[0] ? site->wait_reason : "back-off", NULL);
     else
         wb_dispatch_later(w, site);
     return 0;
@@ -512,10 +513,12 @@ void wb_visit_back_off(struct wb_worker *w, struct wb_site *site, int64_t until_
     int64_t wait = (int64_t)WB_BACK_OFF_FIRST_MS << (site->attempts < 16 ? site->attempts : 16);
     struct wb_edit edit = {.kind = WB_EDIT_WAIT, .text = wb_slice_str(reason)};
 
+    wb_site_set_reason(site, edit.text);
     site->attempts++;
     if (wait > WB_BACK_OFF_MAX_MS)
         wait = WB_BACK_OFF_MAX_MS;
-    if (until_ms < now)
+    /* A server that asks us back after a second, again and again, is still down: our own back-off is the least that we wait. */
+    if (until_ms < now + wait)
         until_ms = now + wait;
     if (until_ms > now + WB_BACK_OFF_MAX_MS)
         until_ms = now + WB_BACK_OFF_MAX_MS;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """robots.txt over time, back-offs, aliases, scopes, feeds: who is asked for what, and when."""
-import email.utils, gzip, time
+import calendar, email.utils, gzip, time
 
 from e2e import *
 from crawlserver import *
@@ -12,6 +12,10 @@ def robots(text, **kw):
 
 def times(server, host, path=None):
     return [r.time for r in server.requests if r.host == host and path in (None, r.path)]
+
+
+def moment(text):
+    return calendar.timegm(time.strptime(text[:19], '%Y-%m-%dT%H:%M:%S')) + float(text[19:-1])
 
 
 # ---- robots.txt ----------------------------------------------------------------------------------
@@ -87,6 +91,26 @@ def robots_that_fail_are_waited_for(folder):
         t = times(server, 'w.test')
         assert 1.9 <= t[1] - t[0] <= 4 and 3.9 <= t[2] - t[1] <= 7, t
         assert (t[2] - t[1]) > 1.7 * (t[1] - t[0])
+
+
+@test
+def robots_that_ask_us_back_at_once(folder):
+    """503 with a short Retry-After for ever: our own back-off doubles all the same, goes on in the next run, and why names it."""
+    clock = Clock(folder)
+    with Server({'s.test': {'/robots.txt': Reply('', 503, [('Retry-After', '1')]), '/': page()}}) as server:
+        repo, args = folder / 'r', (server.url('s.test'), '--delay', 0)
+        crawl(repo, server, *args, '--max-time', 15, env=clock.env())
+        t = times(server, 's.test')
+        assert set(server.paths('s.test')) == {'/robots.txt'} and 2 <= len(t) <= 4, t
+        for n, gap in enumerate(b - a for a, b in zip(t, t[1:])):
+            assert gap >= 1.9 * 2 ** n, t
+        why = ask(repo, 'why', 's.test:%d' % server.port, env=clock.env())[0]
+        assert why['verdict'] == 'waiting' and '503' in why['reason'] and why['next_time'], why
+        clock.forward(3600)
+        crawl(repo, server, *args, '--max-time', 5, env=clock.env())
+        assert len(times(server, 's.test')) == len(t) + 1, 'the next run began with short waits again'
+        why = ask(repo, 'why', 's.test:%d' % server.port, env=clock.env())[0]
+        assert '503' in why['reason'] and moment(why['next_time']) >= times(server, 's.test')[-1] + 3600 + 2 ** (len(t) + 1) - 0.1, (why, len(t))
 
 
 # ---- refusals --------------------------------------------------------------------------------------
