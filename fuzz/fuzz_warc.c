@@ -95,7 +95,9 @@ static void check_record(const struct wb_warc_record *record, size_t block_max, 
 
     WB_CHECK(record->offset < file_size);
     WB_CHECK(record->block.len <= block_max && record->block.len <= record->block_bytes);
-    WB_CHECK(record->cut == (record->block.len < record->block_bytes));
+    /* Only the limit or the end of the file makes a block shorter than its length. */
+    WB_CHECK(record->problem && (record->block.len == record->block_bytes || record->cut || *record->problem));
+    WB_CHECK(!record->cut || record->block.len < record->block_bytes);
     volatile unsigned touched = sum(record->header) + sum(record->uri) + sum(record->content_type) + sum(record->block);
     (void)touched;
     wb_warc_header(record, "WARC-Record-ID", &value);

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "cli/import_source.h"
+#include "os/clock.h"
 #include "os/file.h"
 #include "warc/warc.h"
 
@@ -50,8 +51,12 @@ static int take_page(struct archive *a, const struct wb_warc_record *record)
         return err;
     if (err < 0)
         return push_error(a, record->offset, wb_error_message(), false);
+    if (!record->has_time)
+        page.time_ms = wb_clock_wall_ms();
     err = wb_import_push_page(a->queue, &page, &a->mem.body, take_records(a));
-    if (err == 0 && *problem)
+    if (err == 0 && !record->has_time)
+        err = push_error(a, record->offset, "the record has no valid date: the time of import is used", false);
+    if (err == 0 && *problem && !*record->problem)
         err = push_error(a, record->offset, problem, false);
     return err;
 }
@@ -134,10 +139,8 @@ static int take_revisit(struct archive *a, const struct wb_warc_record *record)
     return wb_import_push_revisit(a->queue, &page, &original, take_records(a));
 }
 
-static int take_record(struct archive *a, const struct wb_warc_record *record)
+static int take_whole(struct archive *a, const struct wb_warc_record *record)
 {
-    a->records++;
-    a->records_file++;
     switch (record->type) {
     case WB_WARC_RESPONSE:
     case WB_WARC_RESOURCE:
@@ -148,6 +151,16 @@ static int take_record(struct archive *a, const struct wb_warc_record *record)
     default:
         return atomic_load(&a->queue->stopped) ? WB_E_STOPPED : 0;
     }
+}
+
+static int take_record(struct archive *a, const struct wb_warc_record *record)
+{
+    a->records++;
+    a->records_file++;
+    int err = take_whole(a, record);
+    if (err == 0 && *record->problem)
+        err = push_error(a, record->offset, record->problem, false);
+    return err;
 }
 
 static void show_progress(struct archive *a)

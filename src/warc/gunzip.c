@@ -132,8 +132,6 @@ int wb_gunzip_more(struct wb_source *s)
     if (err < 0)
         return err;
     size_t have = s->in_len - s->in_pos;
-    if (have == 0)
-        return wb_source_cut_off(s);
     size_t room = s->out_cap - s->out_len;
     unsigned give = have > UINT32_MAX ? UINT32_MAX : (unsigned)have;
     unsigned take = room > UINT32_MAX ? UINT32_MAX : (unsigned)room;
@@ -149,6 +147,8 @@ int wb_gunzip_more(struct wb_source *s)
         s->unit_open = false;
     else if (result == Z_MEM_ERROR)
         return wb_fail_nomem();
+    else if (made == 0 && have == 0) /* only now: zlib may still have had bytes to give */
+        return wb_source_cut_off(s);
     else if (result != Z_OK && made == 0) /* what came before the damage is used first; zlib will repeat itself */
         return wb_source_damage(s, "damaged gzip member");
     return 0;

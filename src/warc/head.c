@@ -2,7 +2,7 @@
  * head.c - finds and reads the header of an archive record.
  *
  *   WARC  version line, named fields, blank line; CRLF or LF
- *   ARC   URL IP-address date type length LF     (the URL may contain blanks)
+ *   ARC   URL IP-address date type length LF     (the URL may contain blanks, the type may be empty)
  *
  * Reads bytes that it is given and never asks for more. A version inside a header
  * is not taken as a field: that makes looking for the next record linear, because
@@ -89,6 +89,9 @@ enum wb_trailer wb_head_trailer(struct wb_slice bytes, bool ends, bool arc, size
     }
     struct wb_slice rest = wb_slice(bytes.ptr + at, bytes.len - at);
     *len_out = at;
+    /* LF, CRLF, CRLF: the LF is the last byte of a block whose length is too short. */
+    if (!arc && line_ends == 2 && at == 3 && bytes.ptr[0] == '\n' && wb_slice_starts(rest, WB_SLICE_LIT("\r\n")))
+        return WB_TRAILER_NONE;
     if (ends && (rest.len == 0 || (rest.len == 1 && rest.ptr[0] == '\r')))
         return WB_TRAILER_SURE;
     if (!arc)
@@ -112,7 +115,7 @@ int wb_head_end(struct wb_slice bytes, bool strict, size_t *scanned, size_t *end
         size_t len = (size_t)(lf - line);
         bool blank = len == 0 || (len == 1 && line[0] == '\r');
         if (*scanned > 0 && (starts_warc(wb_slice(line, left)) || (strict && ends_version(wb_slice(line, len)))))
-            return wb_fail(WB_E_CORRUPT, "another record starts inside the header");
+            return WB_E_CORRUPT; /* without a message: searches call this for every candidate, and words take time */
         *scanned += len + 1;
         if (blank || arc) {
             *end_out = *scanned;
@@ -230,26 +233,46 @@ static bool last_word(struct wb_slice *line, struct wb_slice *word_out)
     return at > 0 && end > at;
 }
 
+/* A date of ARC: 14 digits (12 in the first files), sometimes with more behind them. */
+static bool parse_arc_date(struct wb_slice text, int64_t *time_ms_out)
+{
+    if (wb_date_parse_digits(text, time_ms_out))
+        return true;
+    return text.len > 14 && wb_slice_to_u64(text, &(uint64_t){0}) && wb_date_parse_digits(wb_slice(text.ptr, 14), time_ms_out);
+}
+
 static const char *parse_arc(struct wb_slice bytes, struct wb_head *head)
 {
     struct wb_slice line = wb_slice_trim(bytes);
     struct wb_slice length, type, date, address;
+    int64_t time_ms;
 
     head->lines = span_of(bytes, line);
-    if (!last_word(&line, &length) || !last_word(&line, &type) || !last_word(&line, &date) || !last_word(&line, &address))
+    if (!last_word(&line, &length) || !last_word(&line, &type))
+        return "not an ARC header";
+    struct wb_slice before = line;
+    if (!last_word(&line, &date))
+        return "not an ARC header";
+    if (!parse_arc_date(date, &time_ms) && type.len >= 12 && parse_arc_date(type, &time_ms)) {
+        /* The type is empty: what was read as the type is the date. */
+        date = type;
+        type = WB_SLICE_EMPTY;
+        line = before;
+    }
+    if (!last_word(&line, &address))
         return "not an ARC header";
     if (!wb_slice_to_u64(length, &head->length))
         return "the ARC record's length is not a number";
     struct wb_slice url = wb_slice_trim(line);
     if (!starts_arc(url))
         return "not an ARC header";
-    head->has_time = wb_date_parse_digits(date, &head->time_ms);
-    if (!head->has_time && wb_slice_to_u64(date, &(uint64_t){0}))
-        head->has_time = date.len > 14 && wb_date_parse_digits(wb_slice(date.ptr, 14), &head->time_ms);
-    if (!head->has_time)
-        return "the ARC record's date is not one";
+    head->has_time = parse_arc_date(date, &head->time_ms);
+    /* Digits that are no date leave the record without a time; anything else makes this some other line. */
+    if (!head->has_time && (date.len < 8 || !wb_slice_to_u64(date, &(uint64_t){0})))
+        return "the ARC record's date is not a date";
     head->uri = span_of(bytes, url);
-    head->content_type = span_of(bytes, type);
+    if (type.len > 0)
+        head->content_type = span_of(bytes, type);
     head->type = wb_slice_starts_nocase(url, WB_SLICE_LIT("filedesc:")) ? WB_WARC_ARC_VERSION : WB_WARC_ARC;
     return NULL;
 }

@@ -13,99 +13,189 @@
  */
 #include "warc/resync.h"
 
+#include "base/check.h"
 #include "base/error.h"
 #include "warc/head.h"
 
-/* True where a whole header that can be read lies at the first byte. More bytes of the unit are read for it. */
-static int judge_header(struct wb_warc_reader *r)
+/* The first "WARC/" that starts at or behind `from`; bytes.len if there is none. Reads every byte about once, whatever they are. */
+static size_t find_version(struct wb_slice bytes, size_t from)
+{
+    /* How far "WARC/" can move when this is the byte under its '/' (Boyer-Moore-Horspool). */
+    static const unsigned char shift[256] = {['W'] = 4, ['A'] = 3, ['R'] = 2, ['C'] = 1};
+    size_t at = from;
+
+    while (bytes.len >= 5 && at <= bytes.len - 5) {
+        unsigned char last = (unsigned char)bytes.ptr[at + 4];
+        if (last == '/' && memcmp(bytes.ptr + at, "WARC", 4) == 0)
+            return at;
+        at += shift[last] ? shift[last] : 5;
+    }
+    return bytes.len;
+}
+
+/* Returns 1 if a whole header that can be read starts at `at`. Reads more bytes of the unit if it needs them. */
+static int judge_header(struct wb_warc_reader *r, size_t at)
 {
     struct wb_source *s = &r->source;
     struct wb_head head;
     size_t scanned = 0, end = 0;
 
-    int err = wb_source_fill(s, WB_HEAD_PEEK);
-    if (err < 0 || !wb_head_is_line(wb_source_bytes(s), wb_reader_may_be_arc(r)))
+    int err = wb_source_fill(s, at + WB_HEAD_PEEK);
+    if (err < 0 || !wb_head_is_line(wb_source_after(s, at), wb_reader_may_be_arc(r)))
         return err;
     for (;;) {
-        struct wb_slice bytes = wb_source_bytes(s);
+        struct wb_slice bytes = wb_source_after(s, at);
         size_t have = bytes.len < WB_HEAD_MAX ? bytes.len : WB_HEAD_MAX;
         int found = wb_head_end(wb_slice(bytes.ptr, have), true, &scanned, &end);
         if (found != 0)
             return found > 0 && !wb_head_parse(wb_slice(bytes.ptr, end), &head);
         if (have == WB_HEAD_MAX || !s->unit_open)
             return 0;
-        err = wb_source_fill(s, have + 1);
+        err = wb_source_fill(s, at + have + 1);
         if (err < 0)
             return err;
     }
 }
 
-/* What is in memory holds no start of a record: drops it but for what may be the start of "WARC/", and reads on. */
-static int pass_over(struct wb_source *s, size_t *from)
+/* The same for an ARC header: at the start of a line or, where garbage runs into it, at the first "http" in the line. */
+static int judge_arc_line(struct wb_warc_reader *r, size_t *at, size_t line_end)
 {
-    size_t have = wb_source_bytes(s).len;
-    size_t n = have > 4 ? have - 4 : 0;
+    struct wb_slice line = wb_source_after(&r->source, *at);
 
-    wb_source_take(s, n);
-    *from = *from > n ? *from - n : 0;
-    return wb_source_fill(s, have - n + 1);
-}
-
-/* The same of an ARC header, at the start of a line or, where garbage runs into it, at the first "http" in the line. */
-static int judge_arc_line(struct wb_warc_reader *r, size_t line)
-{
-    struct wb_source *s = &r->source;
-    bool arc = wb_head_is_line(wb_source_bytes(s), true);
-    int found = arc ? judge_header(r) : 0;
-
-    if (found != 0 || arc)
-        return found;
-    struct wb_slice bytes = wb_source_bytes(s);
-    const char *http = line <= bytes.len ? memmem(bytes.ptr, line, "http", 4) : NULL;
+    line.len = line_end - *at;
+    if (wb_head_is_line(line, true))
+        return judge_header(r, *at);
+    const char *http = memmem(line.ptr, line.len, "http", 4);
     if (!http)
         return 0;
-    wb_source_take(s, (size_t)(http - bytes.ptr));
-    return judge_header(r);
+    size_t inside = *at + (size_t)(http - line.ptr);
+    int found = judge_header(r, inside);
+    if (found > 0)
+        *at = inside;
+    return found;
+}
+
+/* Looks at the bytes in memory up to `end`: 1 with scan->at at a header, or 0 with scan->at where looking goes on. */
+static int scan_versions(struct wb_warc_reader *r, struct wb_scan *scan, size_t end)
+{
+    for (;;) {
+        struct wb_slice bytes = wb_source_bytes(&r->source);
+        size_t hit = find_version(wb_slice(bytes.ptr, end), scan->at);
+        if (hit == end) {
+            /* The last four bytes may be the start of "WARC/". */
+            size_t rest = end > 4 ? end - 4 : 0;
+            scan->at = rest > scan->at ? rest : scan->at;
+            return 0;
+        }
+        scan->at = hit;
+        int found = judge_header(r, hit);
+        if (found != 0)
+            return found;
+        scan->at = hit + 1;
+    }
+}
+
+/* Drops what was looked at and is not to be kept, and reads on. */
+static int scan_further(struct wb_source *s, struct wb_scan *scan)
+{
+    uint64_t cut = 0;
+
+    if (scan->at > scan->keep) {
+        size_t n = scan->at - scan->keep;
+        if (scan->keep == 0) {
+            wb_source_take(s, n);
+            cut = n;
+        } else {
+            int err = wb_source_cut(s, scan->keep, n, &cut);
+            if (err < 0)
+                return err;
+        }
+        WB_CHECK(cut == n);
+        scan->at -= n;
+        scan->dropped += n;
+    }
+    return wb_source_fill(s, wb_source_bytes(s).len + 1);
+}
+
+/* Where the line that starts at `from` ends: behind its LF, or at the end of memory if that is all there is of it. */
+static bool find_line_end(struct wb_source *s, size_t from, size_t *end_out)
+{
+    struct wb_slice bytes = wb_source_bytes(s);
+    const char *lf = bytes.len > from ? memchr(bytes.ptr + from, '\n', bytes.len - from) : NULL;
+
+    *end_out = lf ? (size_t)(lf + 1 - bytes.ptr) : bytes.len;
+    return lf || !s->unit_open || bytes.len - from >= WB_HEAD_MAX;
+}
+
+/*
+ * One line of a file that may be ARC. A header of ARC is vague, so it is looked for
+ * once a line; a version line may stand anywhere in it.
+ */
+static int scan_line(struct wb_warc_reader *r, struct wb_scan *scan)
+{
+    struct wb_source *s = &r->source;
+    size_t end;
+
+    while (!find_line_end(s, scan->at, &end)) {
+        int err = scan_further(s, scan);
+        if (err < 0)
+            return err;
+    }
+    size_t at = scan->at;
+    int found = scan->line_start ? judge_arc_line(r, &at, end) : 0;
+    if (found != 0) {
+        scan->at = at;
+        return found;
+    }
+    found = scan_versions(r, scan, end);
+    if (found != 0)
+        return found;
+    struct wb_slice bytes = wb_source_bytes(s);
+    scan->line_start = bytes.len >= end && end > 0 && bytes.ptr[end - 1] == '\n';
+    scan->at = scan->line_start || !s->unit_open ? end : scan->at;
+    return 0;
+}
+
+int wb_resync_scan(struct wb_warc_reader *r, struct wb_scan *scan, uint64_t limit)
+{
+    struct wb_source *s = &r->source;
+
+    for (;;) {
+        int found = wb_reader_may_be_arc(r) ? scan_line(r, scan) : scan_versions(r, scan, wb_source_bytes(s).len);
+        if (found != 0)
+            return found;
+        if (scan->dropped + scan->at >= limit)
+            return 0;
+        if (scan->at + 4 < wb_source_bytes(s).len)
+            continue;
+        if (!s->unit_open) {
+            scan->at = wb_source_bytes(s).len; /* too few bytes for a header */
+            return 0;
+        }
+        found = scan_further(s, scan);
+        if (found < 0)
+            return found;
+    }
 }
 
 /*
  * The next header in the newest unit, behind the first byte: 1, or 0 at the unit's
  * end. Damage may have eaten the line end before a version line, so that one is
- * looked for anywhere; ARC's headers, which are vague, once a line.
+ * looked for anywhere.
  */
 static int find_inside(struct wb_warc_reader *r)
 {
     struct wb_source *s = &r->source;
-    bool line_start = false;
-    size_t from = 1;
-    int found = wb_source_fill(s, WB_HEAD_PEEK);
+    struct wb_scan scan = {.at = 1};
 
-    while (found == 0) {
-        struct wb_slice bytes = wb_source_bytes(s);
-        const char *lf = memchr(bytes.ptr, '\n', bytes.len);
-        size_t line = lf ? (size_t)(lf + 1 - bytes.ptr) : bytes.len;
-        const char *hit = line > from ? memmem(bytes.ptr + from, line - from, "WARC/", 5) : NULL;
-        if (line_start && wb_reader_may_be_arc(r) && !hit) {
-            line_start = false;
-            found = judge_arc_line(r, line);
-            continue;
-        }
-        line_start = !hit && lf;
-        if (hit) {
-            wb_source_take(s, (size_t)(hit - bytes.ptr));
-            from = 1;
-            found = judge_header(r);
-        } else if (lf) {
-            wb_source_take(s, line);
-            from = 0;
-            found = wb_source_fill(s, WB_HEAD_PEEK);
-        } else if (s->unit_open) {
-            found = pass_over(s, &from);
-        } else {
-            wb_source_take(s, bytes.len);
-            return 0;
-        }
-    }
+    int err = wb_source_fill(s, WB_HEAD_PEEK);
+    if (err < 0)
+        return err;
+    if (wb_source_bytes(s).len == 0)
+        return 0;
+    int found = wb_resync_scan(r, &scan, UINT64_MAX);
+    if (found >= 0)
+        wb_source_take(s, scan.at);
     return found;
 }
 
@@ -149,9 +239,8 @@ static int find_unit(struct wb_warc_reader *r)
 int wb_resync_find(struct wb_warc_reader *r)
 {
     struct wb_source *s = &r->source;
-    bool inside = s->kind == WB_SOURCE_PLAIN || r->unit_records > 0 || s->unit_offset == 0;
 
-    if (inside && !s->damaged && s->unit_at <= s->mark) {
+    if (wb_reader_holds_several(r) && !s->damaged && s->unit_at <= s->mark) {
         int found = find_inside(r);
         if (found != 0 && found != WB_E_CORRUPT)
             return found;

@@ -15,6 +15,7 @@
 #define WB_WARC_SOURCE_H
 
 #include "base/buf.h"
+#include "base/check.h"
 #include "os/file.h"
 
 enum wb_source_kind { WB_SOURCE_PLAIN, WB_SOURCE_GZIP, WB_SOURCE_ZSTD };
@@ -55,6 +56,15 @@ void wb_source_release(struct wb_source *s);
 static inline struct wb_slice wb_source_bytes(const struct wb_source *s)
 {
     return wb_slice(s->out ? s->out + s->mark : "", s->out_len - s->mark);
+}
+
+/* The same from the byte `at` on. */
+static inline struct wb_slice wb_source_after(const struct wb_source *s, size_t at)
+{
+    struct wb_slice all = wb_source_bytes(s);
+
+    WB_CHECK(at <= all.len);
+    return wb_slice(all.ptr + at, all.len - at);
 }
 
 /* At least want bytes, or all there are of the newest unit, which then is not open any more. WB_E_CORRUPT: it is damaged. */

@@ -157,10 +157,10 @@ int wb_unzstd_more(struct wb_source *s)
     err = wb_source_input(s, 1);
     if (err < 0)
         return err;
-    if (s->in_pos == s->in_len)
-        return wb_source_cut_off(s);
     ZSTD_inBuffer in = {s->in, s->in_len, s->in_pos};
     ZSTD_outBuffer out = {s->out, s->out_cap, s->out_len};
+    size_t before = s->out_len;
+    bool starved = s->in_pos == s->in_len;
     size_t result = ZSTD_decompressStream(s->unzstd->context, &out, &in);
     s->in_pos = in.pos;
     s->out_len = out.pos;
@@ -168,6 +168,8 @@ int wb_unzstd_more(struct wb_source *s)
         return wb_source_damage(s, "damaged zstd frame");
     if (result == 0)
         s->unit_open = false;
+    else if (starved && s->out_len == before) /* only now: libzstd may still have had bytes to give */
+        return wb_source_cut_off(s);
     return 0;
 }
 

@@ -4,7 +4,7 @@
  * Reading: .warc and .arc, plain, gzip'd (a member per record or whole) or
  * zstd'd (with or without a dictionary frame), told apart by content. A damaged
  * unit costs one error with its file offset; the reader then finds the next
- * record. Memory is bounded by the limits given.
+ * record. A record that is cut off, or whose length is wrong, is given as far as it goes. Memory is bounded by the limits given.
  *
  * Writing: WARC 1.1, plain, one gzip member or one zstd frame per record.
  */
@@ -37,11 +37,12 @@ struct wb_warc_record {
     struct wb_slice uri;     /* target URI, without <>; as written */
     struct wb_slice content_type;
     struct wb_slice block;   /* at most the limit */
-    uint64_t block_bytes;    /* what Content-Length says; more than block.len where it was cut */
+    uint64_t block_bytes;    /* its length; more than block.len if the limit or the end of the file cut it */
     int64_t time_ms;
     bool has_time;
     bool truncated;          /* WARC-Truncated is there, or the record lies among damage and cannot be known to be whole */
     bool cut;                /* the block was longer than the limit; the rest was skipped */
+    const char *problem;     /* in words, if this is what could be kept of a record that is cut off or ends in the wrong place; else "" */
 };
 
 struct wb_warc_reader;

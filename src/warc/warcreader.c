@@ -1,8 +1,9 @@
 /*
  * warcreader.c - records out of an archive.
  *
- * A record is delivered only when it is whole: its block and what ends it are
- * there, and where it ends with its unit the unit's checksum was right. Anything
+ * A record is whole when its block and what ends it are there and, if it ends with its
+ * unit, the unit's checksum was right. If only its length or its end is wrong, the part
+ * that is there is delivered, with what is wrong in words (salvage: warcsalvage.c). Anything
  * else is one error with the offset of the unit; the next call then goes on where
  * resync.c finds the next record. Where a unit of several records is known to be
  * damaged, nobody knows which of them are: they come marked as truncated, unless
@@ -83,12 +84,10 @@ static int fail_record(struct wb_warc_reader *r, const char *what)
     return wb_fail(WB_E_CORRUPT, "%s, offset %" PRIu64 ": %s", r->source.file.path, r->offset, what);
 }
 
-static struct wb_slice bytes_after(const struct wb_source *s, size_t at)
+static int fail_broken(struct wb_warc_reader *r, enum wb_broken broken)
 {
-    struct wb_slice all = wb_source_bytes(s);
-
-    WB_CHECK(at <= all.len);
-    return wb_slice(all.ptr + at, all.len - at);
+    r->broken = broken;
+    return fail_record(r, wb_broken_words(broken));
 }
 
 int wb_reader_skip_line_ends(struct wb_source *s)
@@ -150,7 +149,7 @@ static int record_starts(struct wb_warc_reader *r, size_t at)
     int err = wb_source_fill(s, at + (r->arc ? ARC_PEEK : WB_HEAD_PEEK));
     if (err < 0)
         return err;
-    struct wb_slice bytes = bytes_after(s, at);
+    struct wb_slice bytes = wb_source_after(s, at);
     if (!wb_head_starts(bytes, r->arc))
         return 0;
     const char *lf = r->arc ? memchr(bytes.ptr, '\n', bytes.len) : NULL;
@@ -173,12 +172,12 @@ static int need(struct wb_warc_reader *r, size_t want)
         if (err < 0)
             return err;
         if (err == 0)
-            return fail_record(r, "the file ends in the middle of the record");
+            return fail_broken(r, WB_BROKEN_FILE_ENDS);
         err = record_starts(r, have);
         if (err < 0)
             return err;
         if (err > 0)
-            return fail_record(r, "the next record starts before the end of the record");
+            return fail_broken(r, WB_BROKEN_NEXT_STARTS);
     }
 }
 
@@ -256,63 +255,62 @@ static int check_plain_end(struct wb_warc_reader *r, size_t head_len, uint64_t *
     int good = block_ends_at(r, head_len, *length);
     if (good < 0 || good == WB_TRAILER_SURE)
         return good < 0 ? good : 0;
-    uint64_t lines = r->arc ? count_bare_lines(bytes_after(s, head_len)) : 0;
+    uint64_t lines = r->arc ? count_bare_lines(wb_source_after(s, head_len)) : 0;
     int better = lines > 0 && lines < *length ? block_ends_at(r, head_len, *length - lines) : 0;
     if (better == WB_TRAILER_SURE)
         *length -= lines;
     if (better < 0 || better == WB_TRAILER_SURE || good == WB_TRAILER_DOUBTFUL)
         return better < 0 ? better : 0;
     if (*length > s->size || r->offset + head_len > s->size - *length)
-        return fail_record(r, "the file ends in the middle of the record");
-    return fail_record(r, "the block does not end where its length says");
+        return fail_broken(r, WB_BROKEN_FILE_ENDS);
+    return fail_broken(r, WB_BROKEN_WRONG_END);
 }
 
-/* The block: what is kept of it in memory behind the header, the rest passed over. *length is corrected where it was wrong. */
-static int read_block(struct wb_warc_reader *r, size_t head_len, uint64_t *length)
+/* The block: what is kept of it in memory behind the header, the rest passed over. The length is corrected where it was wrong. */
+static int read_block(struct wb_warc_reader *r, struct wb_extent *e)
 {
     struct wb_source *s = &r->source;
-    int err = s->kind == WB_SOURCE_PLAIN ? check_plain_end(r, head_len, length) : 0;
-    size_t keep = *length < r->block_max ? (size_t)*length : r->block_max;
-    uint64_t left = *length - keep;
+    int err = s->kind == WB_SOURCE_PLAIN ? check_plain_end(r, e->head, &e->length) : 0;
 
+    e->keep = e->length < r->block_max ? (size_t)e->length : r->block_max;
     if (err == 0)
-        err = need(r, head_len + keep);
-    while (err == 0 && left > 0) {
+        err = need(r, e->head + e->keep);
+    while (err == 0 && e->dropped < e->length - e->keep) {
         uint64_t cut;
-        err = wb_source_cut(s, head_len + keep, left, &cut);
-        left -= cut;
-        if (err == 0 && left > 0)
-            err = need(r, head_len + keep + 1);
+        err = wb_source_cut(s, e->head + e->keep, e->length - e->keep - e->dropped, &cut);
+        e->dropped += cut;
+        if (err == 0 && e->dropped < e->length - e->keep)
+            err = need(r, e->head + e->keep + 1);
     }
     return err;
 }
 
-/* What ends the record. *sure_out: nothing speaks against its being whole. */
-static int read_trailer(struct wb_warc_reader *r, size_t at, size_t *len_out, bool *sure_out)
+/* What ends the record. */
+static int read_trailer(struct wb_warc_reader *r, struct wb_extent *e)
 {
     struct wb_source *s = &r->source;
+    size_t at = e->head + e->keep, len;
 
-    *len_out = 0;
-    *sure_out = false;
     int err = wb_source_fill(s, at + WB_HEAD_PEEK);
     if (err < 0)
         return err;
-    struct wb_slice rest = bytes_after(s, at);
-    enum wb_trailer trailer = wb_head_trailer(rest, rest.len < WB_HEAD_PEEK && !s->unit_open, r->arc, len_out);
+    struct wb_slice rest = wb_source_after(s, at);
+    enum wb_trailer trailer = wb_head_trailer(rest, rest.len < WB_HEAD_PEEK && !s->unit_open, r->arc, &len);
     if (trailer == WB_TRAILER_NONE)
-        return fail_record(r, "the block does not end where its length says");
+        return fail_broken(r, WB_BROKEN_WRONG_END);
     /* Where the record is the last of its unit, this sees the unit to its end and so its checksum checked. */
-    err = wb_source_fill(s, at + *len_out + 1);
+    err = wb_source_fill(s, at + len + 1);
     if (err == 0 && s->unit_open)
         err = wb_source_judge(s);
     if (err == 0 && s->suspect)
-        err = wb_source_fill(s, at + *len_out + WB_HEAD_PEEK);
+        err = wb_source_fill(s, at + len + WB_HEAD_PEEK);
     if (err < 0)
         return err;
     /* A damaged unit that goes on with anything but a record held one record, and that is the damaged one. */
-    if (s->suspect && !wb_head_starts(bytes_after(s, at + *len_out), r->arc))
+    if (s->suspect && !wb_head_starts(wb_source_after(s, at + len), r->arc))
         return wb_source_damage(s, "damaged data behind the record");
-    *sure_out = trailer == WB_TRAILER_SURE && !s->suspect;
+    e->sure = trailer == WB_TRAILER_SURE && !s->suspect;
+    e->taken = at + len;
     return 0;
 }
 
@@ -335,36 +333,38 @@ static struct wb_slice part(struct wb_slice record, struct wb_span span)
 
 static int read_record(struct wb_warc_reader *r, struct wb_warc_record *record_out)
 {
+    struct wb_extent e = {.problem = ""};
     struct wb_head head;
-    size_t head_len, trailer;
-    bool sure;
-    int err = read_head(r, &head, &head_len);
+    int err = read_head(r, &head, &e.head);
 
     if (err < 0)
         return err;
-    err = read_block(r, head_len, &head.length);
+    e.length = head.length;
+    err = read_block(r, &e);
+    if (err == 0)
+        err = read_trailer(r, &e);
+    if (err == WB_E_CORRUPT)
+        err = wb_salvage_block(r, &e);
     if (err < 0)
         return err;
-    size_t keep = head.length < r->block_max ? (size_t)head.length : r->block_max;
-    err = read_trailer(r, head_len + keep, &trailer, &sure);
-    if (err < 0)
-        return err;
-    r->taken = head_len + keep + trailer;
     struct wb_slice bytes = wb_source_bytes(&r->source);
+    WB_CHECK(e.head + e.keep <= e.taken && e.taken <= bytes.len && e.keep <= r->block_max);
+    r->taken = e.taken;
     *record_out = (struct wb_warc_record){
         .type = head.type,
         .offset = r->offset,
         .header = part(bytes, head.lines),
         .uri = part(bytes, head.uri),
         .content_type = part(bytes, head.content_type),
-        .block = wb_slice(bytes.ptr + head_len, keep),
-        .block_bytes = head.length,
+        .block = wb_slice(bytes.ptr + e.head, e.keep),
+        .block_bytes = e.length,
         .time_ms = head.time_ms,
         .has_time = head.has_time,
         .truncated = head.truncated,
-        .cut = keep < head.length,
+        .cut = e.keep < e.length && e.keep == r->block_max,
+        .problem = e.problem,
     };
-    if (!sure && !has_right_digest(record_out))
+    if (!e.sure && !has_right_digest(record_out))
         record_out->truncated = true;
     return 1;
 }
@@ -401,6 +401,7 @@ int wb_warc_next(struct wb_warc_reader *reader, struct wb_warc_record *record_ou
         return wb_fail(r->final, "%s cannot be read any further", r->source.file.path);
     wb_source_take(&r->source, r->taken);
     r->taken = 0;
+    r->broken = WB_BROKEN_NOT;
     if (r->lost)
         err = wb_resync_find(r);
     r->lost = false;

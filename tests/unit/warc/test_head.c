@@ -38,6 +38,7 @@ static void test_trailer(void **state)
         {"WARC/", true, false, -1},            {"\nhttp://a/ 1", false, true, 1},    {"\n\nhttp://a/ 1", false, true, 2},
         {"http://a/ 1", false, true, 0},       {"", true, true, 0},                  {"\n", true, true, 1},
         {"\n<html>", false, true, 101},        {"<html>", false, true, -1},         {"\n\n\nhttp://", false, true, 2},
+        {"\n\r\n\r\nWARC/1.0", false, false, -1}, {"\r\n\r\n\r\nWARC/1.0", false, false, 4},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         size_t len;
@@ -142,11 +143,50 @@ static void test_parse_arc(void **state)
     assert_int_equal(head.type, WB_WARC_ARC_VERSION);
 }
 
+/* An empty type leaves two blanks in a row, or one where a writer dropped the field. */
+static void test_parse_arc_odd(void **state)
+{
+    (void)state;
+    static const char *const empty[] = {
+        "http://a.example/with some blanks 192.0.2.1 20260102030405  123\n",
+        "http://a.example/with some blanks 192.0.2.1 20260102030405 123\n",
+    };
+    struct wb_head head;
+
+    for (size_t i = 0; i < sizeof empty / sizeof *empty; i++) {
+        assert_null(wb_head_parse(wb_slice_str(empty[i]), &head));
+        assert_int_equal(head.length, 123);
+        assert_int_equal(head.content_type.len, 0);
+        assert_true(head.has_time && head.time_ms == 1767323045000);
+        assert_true(wb_slice_equal(span(empty[i], head.uri), WB_SLICE_LIT("http://a.example/with some blanks")));
+    }
+    /* Digits that are not a date: the record is one, without a time. */
+    assert_null(wb_head_parse(WB_SLICE_LIT("http://a.example/ 192.0.2.1 99999999999999 text/html 5\n"), &head));
+    assert_true(!head.has_time && head.length == 5);
+    assert_non_null(wb_head_parse(WB_SLICE_LIT("http://a.example/ 192.0.2.1 yesterday text/html 5\n"), &head));
+    assert_non_null(wb_head_parse(WB_SLICE_LIT("http://a.example/ 20260102030405 5\n"), &head));
+}
+
+static void test_parse_dates(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"99999-01-01T00:00:00Z", "2026-13-01T00:00:00Z", "yesterday", "", "20260102030405", "0000-01-01T00:00:00Z"};
+
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char bytes[200];
+        struct wb_head head;
+        snprintf(bytes, sizeof bytes, "WARC/1.1\r\nWARC-Type: response\r\nWARC-Date: %s\r\nContent-Length: 5\r\n\r\n", bad[i]);
+        assert_null(wb_head_parse(wb_slice_str(bytes), &head));
+        assert_false(head.has_time);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_starts),     cmocka_unit_test(test_trailer),   cmocka_unit_test(test_end),
         cmocka_unit_test(test_parse_warc), cmocka_unit_test(test_parse_bad), cmocka_unit_test(test_parse_arc),
+        cmocka_unit_test(test_parse_arc_odd), cmocka_unit_test(test_parse_dates),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

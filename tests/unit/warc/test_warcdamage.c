@@ -17,13 +17,18 @@ static size_t unit_of(const struct archive *a, size_t byte)
     return i;
 }
 
-/* Everything found is a record of the sound archive, in order; those not `near` are all there. */
+/*
+ * Everything found is a record of the sound archive, in order, except for what is left of
+ * the damaged one, which is marked; those not `near` are all there.
+ */
 static void assert_neighbours(const struct found *sound, const struct found *found, size_t near, const char *what)
 {
     int last = -1;
 
     for (size_t i = 0; i < found->records; i++) {
         int at = find_hash(sound, found->hash[i]);
+        if (at < 0 && found->partial[i] && found->truncated[i] && i == near)
+            at = (int)near;
         if (at < 0 || at <= last)
             fail_msg("%s: record %zu is none of those that were written, or in the wrong place", what, i);
         last = at;
@@ -96,17 +101,21 @@ static void test_flip_plain(void **state)
             if (k != unit && find_hash(&found, sound.hash[k]) < 0)
                 fail_msg("byte %zu of record %zu lost record %zu", i, unit, k);
         }
-        assert_true(found.records + found.errors >= 4 && found.records <= 4 && found.errors <= 1);
+        size_t lost = 0;
+        for (size_t k = 0; k < found.records; k++)
+            lost += found.partial[k]; /* counted as a record and as an error */
+        assert_true(found.records + found.errors - lost >= 4 && found.records <= 4 && found.errors <= 1);
     }
     archive_release(&a);
 }
 
-/* Cut off at every byte. */
+/* Cut off at every byte: the records before the cut are whole, and of the one that is cut, what can be read is given. */
 static void cut_everywhere(enum packing p)
 {
     struct archive plain = make_archive(3, 3);
     struct archive a = packed(&plain, p);
     struct found sound, found;
+    size_t partial = 0;
 
     read_archive(&a, name_for(p), &sound);
     for (size_t len = 0; len < a.bytes.len; len++) {
@@ -114,15 +123,25 @@ static void cut_everywhere(enum packing p)
         read_bytes(wb_slice(a.bytes.ptr, len), name_for(p), BLOCK_MAX, &found);
         /* Without its last line ends, or with a part of them, a plain record is whole all the same. */
         bool rest = len > a.at[whole];
-        if (found.records != whole && !(p == PLAIN && rest && found.records == whole + 1 && len + 4 >= a.at[whole + 1]))
+        bool complete = p == PLAIN && rest && found.records == whole + 1 && len + 4 >= a.at[whole + 1];
+        bool part = rest && found.records == whole + 1 && found.partial[whole];
+        if (found.records != whole && !complete && !part)
             fail_msg("%s cut at %zu: %zu records", name_for(p), len, found.records);
-        for (size_t i = 0; i < found.records; i++)
-            assert_int_equal(found.hash[i], sound.hash[i]);
-        if (rest && found.records == whole && found.errors + (found.end == WB_E_PROTO) != 1)
+        for (size_t i = 0; i < whole; i++)
+            assert_true(found.hash[i] == sound.hash[i] && !found.truncated[i]);
+        if (part)
+            assert_true(found.truncated[whole] && found.offset[whole] == a.at[whole] && found.block_len[whole] <= sound.block_len[whole]);
+        if (rest && !complete && found.errors + (found.end == WB_E_PROTO) != 1)
             fail_msg("%s cut at %zu: %zu errors", name_for(p), len, found.errors);
         if (found.errors)
             assert_int_equal(found.error_offset[0], a.at[whole]);
+        /* Once its header is there, the record is given: a plain one with every byte that is left of it. */
+        size_t head = plain.at[whole + 1] - plain.at[whole] - 4 - sound.block_len[whole];
+        if (p == PLAIN && rest && !complete && len - a.at[whole] >= head)
+            assert_true(part && found.block_len[whole] == len - a.at[whole] - head);
+        partial += part;
     }
+    assert_true(p == ZSTD || partial > 0); /* a zstd frame of one block gives nothing before its end */
     archive_release(&a);
     archive_release(&plain);
 }
@@ -213,9 +232,13 @@ static void test_damages(void **state)
             assert_neighbours(&sound, &found, k, what);
             assert_int_equal(found.errors, 1);
             assert_int_equal(found.error_offset[0], broken.at[k]);
-            assert_int_equal(found.records, damage == GARBAGE ? 9 : 8);
+            /* Where only the length or the end is wrong, what is there of the record is given. */
+            bool kept = damage == GARBAGE || damage == ABSURD || (damage == SHORTENED && p == PLAIN);
+            assert_int_equal(found.records, kept ? 9 : 8);
             for (size_t i = 0; i < found.records; i++)
                 assert_int_equal(found.offset[i], broken.at[i < k ? i : i + 9 - found.records] + (damage == GARBAGE && i == k ? 700 : 0));
+            if (damage == ABSURD)
+                assert_int_equal(found.block_len[k], sound.block_len[k]);
             archive_release(&broken);
         }
         archive_release(&a);
@@ -320,8 +343,9 @@ static void test_cut_whole(void **state)
     read_bytes(wb_slice(whole.ptr, whole.len / 2), "x.warc.gz", BLOCK_MAX, &found);
     assert_true(found.records >= 5 && found.records < 15);
     assert_int_equal(found.errors, 1);
+    size_t before = found.records - found.partial[found.records - 1];
     for (size_t i = 0; i < found.records; i++)
-        assert_true(found.hash[i] == sound.hash[i] && !found.truncated[i]);
+        assert_true(i < before ? found.hash[i] == sound.hash[i] && !found.truncated[i] : found.truncated[i]);
     wb_buf_release(&whole);
     archive_release(&plain);
 }
@@ -375,6 +399,138 @@ static void test_arc_garbage(void **state)
     wb_buf_release(&bytes);
 }
 
+/* ---- lengths that are wrong by a little ------------------------------------------------------- */
+
+static size_t claimed_length(struct wb_slice record)
+{
+    static const char name[] = "\nContent-Length: ";
+    const char *at = memmem(record.ptr, record.len, name, sizeof name - 1);
+
+    assert_non_null(at);
+    return (size_t)strtoul(at + sizeof name - 1, NULL, 10);
+}
+
+/* The archive with the length of record k changed; as one unit where whole is set. */
+static struct archive with_wrong_length(const struct archive *plain, size_t k, long change, enum packing p, bool whole)
+{
+    struct archive lying = ARCHIVE_INIT;
+    char value[32];
+
+    snprintf(value, sizeof value, "%ld", (long)claimed_length(archive_unit(plain, k)) + change);
+    for (size_t i = 0; i < plain->count; i++) {
+        struct wb_buf unit = i == k ? with_length(archive_unit(plain, i), value) : WB_BUF_INIT;
+        struct wb_slice s = i == k ? wb_buf_slice(&unit) : archive_unit(plain, i);
+        archive_add(&lying, s.ptr, s.len);
+        wb_buf_release(&unit);
+    }
+    struct archive out = ARCHIVE_INIT;
+    if (whole) {
+        struct wb_buf one = packed_one(wb_buf_slice(&lying.bytes), p);
+        archive_add(&out, one.ptr, one.len);
+        wb_buf_release(&one);
+    } else {
+        out = packed(&lying, p);
+    }
+    archive_release(&lying);
+    return out;
+}
+
+/* A length that is a little too short or too long costs an error and no record; the body is the announced or the true one. */
+static void test_wrong_lengths(void **state)
+{
+    (void)state;
+    static const long changes[] = {-1, -2, -5, -30, -70, 5, 7, 40, 300, 5000};
+    struct archive plain = make_archive(5, 40);
+    struct found sound, found;
+
+    read_archive(&plain, "x.warc", &sound);
+    for (unsigned c = 0; c < sizeof changes / sizeof *changes; c++)
+        for (size_t k = 0; k < 5; k += 2)
+            for (unsigned how = 0; how < 6; how++) {
+                enum packing p = (enum packing)(how / 2);
+                struct archive a = with_wrong_length(&plain, k, changes[c], p, how % 2);
+                read_archive(&a, name_for(p), &found);
+                if (found.records != 5 || found.errors != 1 || found.end != 0)
+                    fail_msg("length %+ld of record %zu, way %u: %zu records, %zu errors", changes[c], k, how, found.records, found.errors);
+                for (size_t i = 0; i < 5; i++)
+                    assert_true(i == k ? found.partial[i] && found.truncated[i] : found.hash[i] == sound.hash[i] && !found.truncated[i]);
+                /* At the end of the file nothing says that the last line ends are not part of a block that is cut off. */
+                size_t extra = k == 4 && changes[c] > 0 ? 4 : (size_t)changes[c];
+                assert_true(found.block_len[k] == sound.block_len[k] || found.block_len[k] == sound.block_len[k] + extra);
+                archive_release(&a);
+            }
+    archive_release(&plain);
+}
+
+/* Only the line ends behind a block are damaged: the announced block is the right one, and where its digest says so it is not marked. */
+static void test_damaged_line_ends(void **state)
+{
+    (void)state;
+    struct archive plain = make_archive(3, 4);
+    struct found sound, found;
+
+    read_archive(&plain, "x.warc", &sound);
+    memcpy(plain.bytes.ptr + plain.at[2] - 4, "abcd", 4);
+    read_archive(&plain, "x.warc", &found);
+    assert_int_equal(found.records, 3);
+    assert_int_equal(found.errors, 1);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(found.hash[i], sound.hash[i]);
+    assert_true(found.partial[1] && found.truncated[1]);
+    archive_release(&plain);
+}
+
+/* A block longer than the limit, of a record that the end of the file cuts off, and of one whose length is far too long. */
+static void test_giants_cut(void **state)
+{
+    (void)state;
+    struct archive plain = make_archive(1, 20000), all = ARCHIVE_INIT;
+    struct wb_buf lying = with_length(archive_unit(&plain, 0), "99000000");
+    struct found found;
+
+    archive_add(&all, lying.ptr, lying.len);
+    add_response(&all, 1, 3);
+    read_bytes(wb_buf_slice(&all.bytes), "x.warc", 50000, &found);
+    assert_int_equal(found.records, 2);
+    assert_int_equal(found.errors, 1);
+    assert_true(found.block_len[0] == 50000 && found.truncated[0] && !found.truncated[1]);
+    assert_int_equal(found.offset[1], all.at[1]);
+    for (enum packing p = PLAIN; p <= ZSTD; p++) {
+        struct wb_buf unit = packed_one(archive_unit(&plain, 0), p);
+        read_bytes(wb_slice(unit.ptr, unit.len * 9 / 10), name_for(p), 50000, &found);
+        assert_int_equal(found.records, 1);
+        assert_int_equal(found.errors, 1);
+        assert_true(found.block_len[0] == 50000 && found.truncated[0]);
+        wb_buf_release(&unit);
+    }
+    archive_release(&all);
+    archive_release(&plain);
+    wb_buf_release(&lying);
+}
+
+/* ARC: a last record that is cut off, and lengths that are wrong. */
+static void test_arc_lengths(void **state)
+{
+    (void)state;
+    static const int lengths[] = {26, 20, 33, 90, 9999999};
+
+    for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {
+        struct wb_buf bytes = WB_BUF_INIT;
+        struct found found;
+        assert_int_equal(wb_buf_append_str(&bytes, "filedesc://x.arc 0.0.0.0 20260102030405 text/plain 2\n1\n\n"), 0);
+        for (int i = 0; i < 5; i++)
+            assert_int_equal(wb_buf_printf(&bytes, "http://a.example/%d 192.0.2.1 20260102030405 text/html %d\n<p>page %d with a few words.\n\n",
+                                           i, i == 2 ? lengths[l] : 27, i), 0);
+        for (size_t cut = 0; cut < 20; cut++) {
+            read_bytes(wb_slice(bytes.ptr, bytes.len - cut), "x.arc", BLOCK_MAX, &found);
+            if (found.records != 6 || found.errors != 1u + (cut > 2))
+                fail_msg("length %d, cut %zu: %zu records, %zu errors", lengths[l], cut, found.records, found.errors);
+            assert_true(found.truncated[3] && found.truncated[5] == (cut > 2) && !found.truncated[4] && !found.truncated[2]);
+        }
+        wb_buf_release(&bytes);
+    }
+}
+
 /* ---- bytes made to be slow -------------------------------------------------------------------- */
 
 #define SLOW_BYTES ((size_t)2 << 20)
@@ -412,6 +568,11 @@ static void test_slow_files(void **state)
         "\x28\xb5\x2f\xfd",
         "\x28\xb5\x2f\xfd\x00\x58\xf9\xff\x0f",
         "\r\n",
+        "WARC/",                                                               /* no line end anywhere */
+        "CCCCCC",
+        "WARC/1.0",
+        "http://",
+        "WARC/1.0\r\nA: b\r\n\r\n",
     };
     static const char *const names[] = {"slow.warc", "slow.warc.gz", "slow.warc.zst", "slow.arc"};
 
@@ -436,6 +597,8 @@ int main(void)
         cmocka_unit_test(test_cut_off),    cmocka_unit_test(test_damages),           cmocka_unit_test(test_records_in_a_page),
         cmocka_unit_test(test_whole_gzip), cmocka_unit_test(test_flip_whole),        cmocka_unit_test(test_cut_whole),
         cmocka_unit_test(test_digests_in_damage), cmocka_unit_test(test_arc_garbage), cmocka_unit_test(test_slow_files),
+        cmocka_unit_test(test_wrong_lengths), cmocka_unit_test(test_damaged_line_ends), cmocka_unit_test(test_giants_cut),
+        cmocka_unit_test(test_arc_lengths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

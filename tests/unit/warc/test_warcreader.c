@@ -313,7 +313,7 @@ static void check_sample(const struct sample *sample, uint64_t records, bool bad
         if (err == 0)
             break;
         found += err > 0;
-        errors += err < 0;
+        errors += err < 0 || *record.problem;
         if (err > 0 && (record.type == WB_WARC_RESPONSE || record.type == WB_WARC_RESOURCE || record.type == WB_WARC_ARC))
             assert_int_equal(wb_warc_page(&record, 8u << 20, &mem, &page, &problem), 0);
     }

@@ -173,6 +173,8 @@ struct found {
     uint64_t hash[UNITS_MAX]; /* of header and block */
     enum wb_warc_type type[UNITS_MAX];
     bool truncated[UNITS_MAX];
+    size_t block_len[UNITS_MAX];
+    bool partial[UNITS_MAX];  /* given with a problem; that counts as an error too */
     int end;                  /* 0, or the final error */
 };
 
@@ -197,6 +199,10 @@ static inline void read_bytes(struct wb_slice bytes, const char *name, size_t bl
             found_out->offset[found_out->records] = record.offset;
             found_out->type[found_out->records] = record.type;
             found_out->truncated[found_out->records] = record.truncated;
+            found_out->block_len[found_out->records] = record.block.len;
+            found_out->partial[found_out->records] = *record.problem;
+            if (*record.problem)
+                found_out->error_offset[found_out->errors++] = record.offset;
             found_out->hash[found_out->records++] = record_hash(&record);
         } else if (err == WB_E_CORRUPT) {
             assert_non_null(strstr(wb_error_message(), name));
