@@ -159,7 +159,10 @@ static int show_exists(struct view *v)
     int err = read_md5("webdb exists", v->options->args[1], md5);
     if (err < 0)
         return err;
-    bool exists = wb_webdb_page_exists(v->webdb, md5);
+    bool exists;
+    err = wb_webdb_page_exists(v->webdb, md5, &exists);
+    if (err < 0)
+        return err;
     wb_hex_encode(md5, sizeof md5, text);
     if (v->options->json) {
         wb_json_init(&j, &line);

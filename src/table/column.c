@@ -7,8 +7,8 @@
  *   foot, 64 bytes   0 "WBCFOOT\n"   8 records (8)  16 bytes of the file (8)  24 bytes of a record (4)  28 kind (4)
  *                    32 version (4)  36 zero (20)  56 checksum of 0 to 56
  *
- * A file is a column if and only if these parts follow each other without a gap and agree. Readers map the file and look at
- * head and foot alone; wb_column_verify looks at everything.
+ * A file is a column if and only if these parts follow each other without a gap and agree. Opening a column checks head and
+ * foot; wb_column_check() compares the records that a reader is about to use with their sums, and wb_column_verify() all of them.
  */
 #include "base/bytes.h"
 #include "base/check.h"
@@ -252,14 +252,48 @@ int wb_column_open(const char *path, const char *kind, size_t record_bytes, stru
     wb_file_close(&file);
     if (err < 0)
         return err;
-    *column_out = (struct wb_column){(const char *)map + COLUMN_END_BYTES, count, record_bytes, map, (size_t)size};
+    *column_out = (struct wb_column){(const char *)map + COLUMN_END_BYTES, count, record_bytes, map, (size_t)size, NULL, NULL};
+    column_out->path = wb_strdup(path);
+    column_out->checked = wb_alloc_zero(sums_of(count * record_bytes) + 1, sizeof *column_out->checked);
+    if (!column_out->path || !column_out->checked) {
+        wb_column_close(column_out);
+        return WB_E_NOMEM;
+    }
     return 0;
+}
+
+static int check_piece(const struct wb_column *column, uint64_t n)
+{
+    uint64_t area = column->count * column->record_bytes, at = n * COLUMN_SUM_BYTES;
+    size_t len = area - at < COLUMN_SUM_BYTES ? (size_t)(area - at) : COLUMN_SUM_BYTES;
+
+    if (wb_get64(column->records + area + 8 * n) != wb_table_block_salt(wb_hash64(column->records + at, len), COLUMN_END_BYTES + at))
+        return wb_fail(WB_E_CORRUPT, "%s is damaged: the records at offset %llu do not match their checksum", column->path,
+                       (unsigned long long)(COLUMN_END_BYTES + at));
+    atomic_store_explicit(&column->checked[n], 1, memory_order_relaxed);
+    return 0;
+}
+
+int wb_column_check(const struct wb_column *column, uint64_t first, uint64_t count)
+{
+    int err = 0;
+
+    WB_CHECK(first <= column->count && count <= column->count - first);
+    if (!column->checked || count == 0)
+        return 0;
+    uint64_t last = ((first + count) * column->record_bytes - 1) / COLUMN_SUM_BYTES;
+    for (uint64_t n = first * column->record_bytes / COLUMN_SUM_BYTES; err == 0 && n <= last; n++)
+        if (!atomic_load_explicit(&column->checked[n], memory_order_relaxed))
+            err = check_piece(column, n);
+    return err;
 }
 
 void wb_column_close(struct wb_column *column)
 {
     if (column->map)
         wb_mapping_close(column->map, column->map_bytes);
+    wb_free(column->path);
+    wb_free(column->checked);
     *column = WB_COLUMN_INIT;
 }
 

@@ -15,6 +15,8 @@
 
 #include "base/buf.h"
 
+#include <stdatomic.h>
+
 #define WB_TABLE_KEY_MAX (128u << 10)
 #define WB_TABLE_VALUE_MAX (64u << 20)
 
@@ -92,11 +94,13 @@ int wb_column_finish(struct wb_column_writer *writer, uint64_t *bytes_out); /* a
 void wb_column_abandon(struct wb_column_writer *writer);
 
 struct wb_column {
-    const char *records; /* count of them, one after the other, mapped; their checksums are looked at by verify alone */
+    const char *records; /* count of them, one after the other, mapped */
     uint64_t count;
     size_t record_bytes;
     void *map;
     size_t map_bytes;
+    char *path;
+    atomic_uchar *checked; /* a byte per piece of records that shares a checksum: 1 once the checksum was found right; NULL: not from a file */
 };
 
 #define WB_COLUMN_INIT ((struct wb_column){.records = NULL})
@@ -105,6 +109,13 @@ int wb_column_open(const char *path, const char *kind, size_t record_bytes, stru
 void wb_column_close(struct wb_column *column);
 int wb_column_verify(const char *path, const char *kind, size_t record_bytes, wb_table_found found, void *context, uint64_t *records_out);
 
+/*
+ * Compares records with their checksums before they are used; each piece of the file is compared once per open column.
+ * WB_E_CORRUPT names the file.
+ */
+int wb_column_check(const struct wb_column *column, uint64_t first, uint64_t count);
+
+/* The record as it is mapped; see wb_column_check(). */
 static inline const void *wb_column_at(const struct wb_column *column, uint64_t number)
 {
     return column->records + number * column->record_bytes;

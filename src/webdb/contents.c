@@ -8,6 +8,7 @@
 #include "webdb/contents.h"
 #include "base/bytes.h"
 #include "base/check.h"
+#include "base/error.h"
 
 _Static_assert(sizeof(struct wb_content) == WB_EDIT_MD5_BYTES + 8, "an entry has no gaps");
 
@@ -26,7 +27,7 @@ static uint64_t guess_place(uint64_t low, uint64_t high, uint64_t least, uint64_
     return low + (uint64_t)((unsigned __int128)(wanted - least) * (high - low) / (most - least));
 }
 
-bool wb_contents_find(const struct wb_column *contents, const uint8_t md5[WB_EDIT_MD5_BYTES], uint64_t *number_out)
+int wb_contents_find(const struct wb_column *contents, const uint8_t md5[WB_EDIT_MD5_BYTES], uint64_t *number_out)
 {
     uint64_t low = 0, high = contents->count; /* the first entry not less than md5 lies in [low, high] */
     uint64_t least = 0, most = UINT64_MAX, wanted = wb_get64_be(md5);
@@ -36,6 +37,9 @@ bool wb_contents_find(const struct wb_column *contents, const uint8_t md5[WB_EDI
     for (bool halve = false; low < high; halve = !halve) {
         uint64_t at = halve ? low + (high - low) / 2 : guess_place(low, high, least, most, wanted);
         WB_CHECK(at >= low && at < high);
+        int err = wb_column_check(contents, at, 1);
+        if (err < 0)
+            return err;
         const uint8_t *found = md5_at(contents, at);
         if (memcmp(found, md5, WB_EDIT_MD5_BYTES) < 0) {
             low = at + 1;
@@ -46,7 +50,7 @@ bool wb_contents_find(const struct wb_column *contents, const uint8_t md5[WB_EDI
         }
     }
     if (low == contents->count || memcmp(md5_at(contents, low), md5, WB_EDIT_MD5_BYTES) != 0)
-        return false;
+        return WB_E_NOTFOUND;
     *number_out = low;
-    return true;
+    return 0;
 }

@@ -124,7 +124,10 @@ static int next_group(struct out_stage *s)
         int got = wb_sorter_next(s->writer->link_edits, &s->group);
         if (got <= 0)
             return got;
-        s->group_more = wb_contents_find(&s->writer->contents, (const uint8_t *)s->group.key.ptr, &s->group_number);
+        int found = wb_contents_find(&s->writer->contents, (const uint8_t *)s->group.key.ptr, &s->group_number);
+        if (found < 0 && found != WB_E_NOTFOUND)
+            return found;
+        s->group_more = found == 0;
         while (!s->group_more && (got = wb_group_next(s->group.value, &at, &link)) > 0)
             s->writer->stat.links_without_source++;
         if (got < 0)

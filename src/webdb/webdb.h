@@ -116,7 +116,7 @@ void wb_webdb_close(struct wb_webdb *webdb);
 /* What page_out's text borrows from is valid until the next call with this handle. WB_E_NOTFOUND; WB_E_INVALID: no URL. */
 int wb_webdb_get_page(struct wb_webdb *webdb, struct wb_slice url, struct wb_webdb_page *page_out);
 
-bool wb_webdb_page_exists(struct wb_webdb *webdb, const uint8_t md5[WB_EDIT_MD5_BYTES]);
+int wb_webdb_page_exists(struct wb_webdb *webdb, const uint8_t md5[WB_EDIT_MD5_BYTES], bool *exists_out);
 
 struct wb_webdb_pages;  /* a walk over pages */
 

@@ -123,10 +123,13 @@ int wb_webdb_links_to(struct wb_webdb *webdb, struct wb_slice url, struct wb_web
 int wb_webdb_links_from(struct wb_webdb *webdb, const uint8_t md5[WB_EDIT_MD5_BYTES], struct wb_webdb_links **links_out)
 {
     uint64_t number;
-    bool known = wb_contents_find(&webdb->contents, md5, &number);
-    int err = open_walk(webdb, known ? webdb->outlinks : NULL, links_out);
+    int found = wb_contents_find(&webdb->contents, md5, &number);
 
-    if (err < 0 || !known)
+    *links_out = NULL;
+    if (found < 0 && found != WB_E_NOTFOUND)
+        return found;
+    int err = open_walk(webdb, found == 0 ? webdb->outlinks : NULL, links_out);
+    if (err < 0 || found < 0)
         return err;
     memcpy((*links_out)->md5, md5, WB_EDIT_MD5_BYTES);
     err = wb_webdb_borrow(webdb, webdb->pages, &(*links_out)->pages);
@@ -230,7 +233,7 @@ int wb_webdb_links_next(struct wb_webdb_links *links, struct wb_webdb_link *link
         err = find_url(links, item.number);
     else if (item.number >= links->webdb->contents.count)
         err = damaged(links, "has a content that is not there");
-    else
+    else if ((err = wb_column_check(&links->webdb->contents, item.number, 1)) == 0)
         md5 = wb_webdb_content(links->webdb, item.number)->md5;
     if (err < 0)
         return err;

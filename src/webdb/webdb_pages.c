@@ -121,10 +121,17 @@ int wb_webdb_pages_by_md5(struct wb_webdb *webdb, struct wb_webdb_pages **pages_
 int wb_webdb_get_pages(struct wb_webdb *webdb, const uint8_t md5[WB_EDIT_MD5_BYTES], struct wb_webdb_pages **pages_out)
 {
     uint64_t first, end;
+    int err = wb_contents_find(&webdb->contents, md5, &first);
 
-    if (!wb_contents_find(&webdb->contents, md5, &first))
+    *pages_out = NULL;
+    if (err == WB_E_NOTFOUND)
         return open_by_content(webdb, 0, 0, pages_out);
+    if (err < 0)
+        return err;
     for (end = first + 1; end < webdb->contents.count; end++) {
+        err = wb_column_check(&webdb->contents, end, 1);
+        if (err < 0)
+            return err;
         if (memcmp(wb_webdb_content(webdb, end)->md5, md5, WB_EDIT_MD5_BYTES) != 0)
             break;
     }
@@ -175,6 +182,9 @@ static int gather_batch(struct wb_webdb_pages *pages)
     pages->batch_count = pages->batch_at = 0;
     if (count == 0)
         return 0;
+    int err = wb_column_check(&pages->webdb->contents, pages->entry, count);
+    if (err < 0)
+        return err;
     for (size_t i = 0; i < count; i++) {
         const struct wb_content *entry = wb_webdb_content(pages->webdb, pages->entry + i);
         pages->batch[i] = (struct gathered){.page = wb_get64_be(entry->page), .turn = (uint32_t)i};
@@ -187,7 +197,7 @@ static int gather_batch(struct wb_webdb_pages *pages)
             whole = row->turn < whole ? row->turn : whole;
             continue;
         }
-        int err = gather_row(pages, row);
+        err = gather_row(pages, row);
         if (err < 0)
             return err;
         rows++;

@@ -199,6 +199,9 @@ int wb_webdb_decode_row(const struct wb_webdb *webdb, const struct wb_record *re
 
     if (err < 0)
         return err;
+    err = wb_column_check(&webdb->degrees, record->number, 1);
+    if (err < 0)
+        return err;
     page_out->number = record->number;
     page_out->inlinks = wb_webdb_degree(webdb, record->number);
     if (!(page_out->flags & WB_PAGE_SCORED))
@@ -224,11 +227,13 @@ int wb_webdb_get_page(struct wb_webdb *webdb, struct wb_slice url, struct wb_web
     return is_page < 0 ? is_page : 0;
 }
 
-bool wb_webdb_page_exists(struct wb_webdb *webdb, const uint8_t md5[WB_EDIT_MD5_BYTES])
+int wb_webdb_page_exists(struct wb_webdb *webdb, const uint8_t md5[WB_EDIT_MD5_BYTES], bool *exists_out)
 {
     uint64_t number;
+    int err = wb_contents_find(&webdb->contents, md5, &number);
 
-    return wb_contents_find(&webdb->contents, md5, &number);
+    *exists_out = err == 0;
+    return err == WB_E_NOTFOUND ? 0 : err;
 }
 
 int wb_webdb_get_site(struct wb_webdb *webdb, struct wb_slice name, struct wb_webdb_site *site_out)

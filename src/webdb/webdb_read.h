@@ -40,6 +40,7 @@ int wb_webdb_find_row(struct wb_webdb *webdb, struct wb_slice url, struct wb_rec
 int wb_webdb_decode_row(const struct wb_webdb *webdb, const struct wb_record *record, struct wb_buf *mem, struct wb_webdb_page *page_out);
 
 /* The links to a page, without those beyond UINT32_MAX. */
+/* Of records that were checked: wb_column_check(). */
 uint32_t wb_webdb_degree(const struct wb_webdb *webdb, uint64_t page);
 
 const struct wb_content *wb_webdb_content(const struct wb_webdb *webdb, uint64_t number);

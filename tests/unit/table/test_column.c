@@ -103,6 +103,14 @@ static void test_flips(void **state)
         assert_true(verify_column(changed, 12, &records) > 0);
         int err = wb_column_open(changed, "test", 12, &column);
         assert_true(err == 0 ? at >= 64 && at < bytes.len - 64 : err == WB_E_CORRUPT || err == WB_E_NEWER);
+        if (err == 0) {
+            assert_int_equal(wb_column_check(&column, 0, column.count), WB_E_CORRUPT);
+            /* A record of another piece is not touched by it; its own piece is damaged, however often one asks. */
+            size_t record = at < 64 + 20000 * 12 ? (at - 64) / 12 : (at - 64 - 20000 * 12) / 8 * 65536 / 12 + 1;
+            assert_int_equal(wb_column_check(&column, record, 1), WB_E_CORRUPT);
+            assert_int_equal(wb_column_check(&column, record, 1), WB_E_CORRUPT);
+            assert_int_equal(wb_column_check(&column, (record + 10000) % 20000, 1), 0);
+        }
         wb_column_close(&column);
     }
     for (size_t i = 0; i < 300; i++) {

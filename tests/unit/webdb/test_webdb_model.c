@@ -270,7 +270,9 @@ static struct crowd count_crowd(const char *dir)
         crowd.links++;
         crowd.old += wb_slice_equal(link.anchor, WB_SLICE_LIT("old"));
         crowd.renewed += wb_slice_equal(link.anchor, WB_SLICE_LIT("renewed"));
-        assert_true(wb_webdb_page_exists(webdb, link.from_md5));
+        bool exists;
+        assert_int_equal(wb_webdb_page_exists(webdb, link.from_md5, &exists), 0);
+        assert_true(exists);
     }
     wb_webdb_links_close(links);
     assert_int_equal(wb_webdb_get_page(webdb, WB_SLICE_LIT("https://hub.example/"), &page), 0);
