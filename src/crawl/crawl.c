@@ -224,8 +224,8 @@ static int look_around(struct wb_parent *p)
     if (err < 0)
         return err;
     uint64_t open = p->sites.unresolved + p->sites.ready + p->sites.claimed;
-    /* One whose time has come is about to be claimed. */
-    open += p->sites.waiting && p->sites.next_ms && p->sites.next_ms <= now;
+    /* One whose time has come is about to be claimed. So is one that was told to wait for longer than we ever do: its clock was wrong. */
+    open += p->sites.waiting && p->sites.next_ms && (p->sites.next_ms <= now || p->sites.next_ms - WB_BACK_OFF_MAX_MS > now);
     atomic_store(&p->plan.tally->sites_open, open);
     if (open || !idle)
         return 0;
@@ -311,6 +311,17 @@ void wb_parent_stat(const struct wb_parent *p, struct wb_crawl_stat *stat)
         stat->cpu_ms += (uint64_t)times[i]->tv_sec * 1000 + (uint64_t)times[i]->tv_usec / 1000;
 }
 
+/* Somebody set the clock: what is counted from stays as long ago as it was. */
+static void follow_clock(struct wb_parent *p)
+{
+    int64_t by_ms = wb_clock_follow();
+
+    p->began_ms += by_ms;
+    p->counted_ms += by_ms;
+    p->shown_ms += by_ms;
+    p->stopping_ms += p->stopping_ms ? by_ms : 0;
+}
+
 static void on_tick(evutil_socket_t fd, short what, void *context)
 {
     struct wb_parent *p = context;
@@ -318,6 +329,7 @@ static void on_tick(evutil_socket_t fd, short what, void *context)
     int err = 0;
 
     (void)fd, (void)what;
+    follow_clock(p);
     reap(p);
     if (wb_stop_requested() || limit_reached(p) || p->failed.code < 0 || p->stopping)
         stop_workers(p);

@@ -13,7 +13,38 @@
 
 enum { ITEM_HEAD = 5, ITEM_HTTPS = 0x80 };
 
-int wb_site_new(const struct wb_site_row *row, struct wb_site **site_out)
+int64_t wb_site_trust(int64_t stored_ms, int64_t written_ms, int64_t now_ms, int64_t longest_ms)
+{
+    if (stored_ms <= now_ms)
+        return stored_ms;
+    int64_t wait_ms = stored_ms - now_ms;
+    /* Written in what is the future now: only how long it was to be is known. */
+    if (written_ms > now_ms && written_ms <= stored_ms && stored_ms - written_ms < wait_ms)
+        wait_ms = stored_ms - written_ms;
+    return now_ms + (wait_ms < longest_ms ? wait_ms : longest_ms);
+}
+
+int64_t wb_site_wait(const struct wb_site_row *row, int64_t now_ms)
+{
+    return wb_site_trust(row->next_ms, row->trail_ms, now_ms, WB_BACK_OFF_MAX_MS);
+}
+
+static void move(int64_t *moment_ms, int64_t by_ms)
+{
+    if (*moment_ms)
+        *moment_ms += by_ms;
+}
+
+void wb_site_shift(struct wb_site *site, int64_t by_ms)
+{
+    int64_t *moments[] = {&site->next_ms, &site->rules_expires_ms, &site->address_expires_ms, &site->sitemaps_ms,
+                          &site->trail_ms, &site->flight_ms};
+
+    for (size_t i = 0; i < sizeof moments / sizeof *moments; i++)
+        move(moments[i], by_ms);
+}
+
+int wb_site_new(const struct wb_site_row *row, int64_t now_ms, struct wb_site **site_out)
 {
     struct wb_site *site = wb_alloc_zero(1, sizeof *site);
 
@@ -28,15 +59,15 @@ int wb_site_new(const struct wb_site_row *row, struct wb_site **site_out)
     site->id = row->id;
     site->key = wb_edit_site(row->name);
     site->https = wb_slice_equal(row->scheme, WB_SLICE_LIT("https"));
-    site->next_ms = row->next_ms;
+    site->next_ms = wb_site_wait(row, now_ms);
     site->attempts = row->attempts;
     site->visit = row->visit;
     site->listed_visit = row->listed;
-    site->sitemaps_ms = row->sitemaps_ms;
+    site->sitemaps_ms = row->sitemaps_ms <= now_ms ? row->sitemaps_ms : 0;
     site->trail = row->trail;
-    site->trail_ms = row->trail_ms;
+    site->trail_ms = row->trail_ms <= now_ms ? row->trail_ms : now_ms;
     site->seeds_taken = row->seeds_taken;
-    site->address_expires_ms = row->address_expires_ms;
+    site->address_expires_ms = wb_site_trust(row->address_expires_ms, row->trail_ms, now_ms, WB_ADDRESS_LIFE_MAX_MS);
     *site_out = site;
     return 0;
 }

@@ -41,6 +41,11 @@ enum wb_rules_state {
     WB_RULES_KNOWN,
 };
 
+enum {
+    WB_BACK_OFF_MAX_MS = 24 * 3600 * 1000,     /* no site is left alone for longer */
+    WB_ADDRESS_LIFE_MAX_MS = 24 * 3600 * 1000, /* no address is believed for longer */
+};
+
 enum wb_root_state { WB_ROOT_UNKNOWN, WB_ROOT_REACHABLE, WB_ROOT_UNREACHABLE };
 
 struct wb_place;
@@ -114,7 +119,20 @@ struct wb_site {
     struct wb_site *list_prev, *list_next; /* all sites of the process */
 };
 
-int wb_site_new(const struct wb_site_row *row, struct wb_site **site_out);
+/* The row's times are taken as far as they can be true now. */
+int wb_site_new(const struct wb_site_row *row, int64_t now_ms, struct wb_site **site_out);
+
+/*
+ * A moment to wait for that was stored, perhaps by a clock that was wrong: written_ms is when. The wait is never longer than it
+ * was meant to be then, nor than longest_ms. Moments that are over are returned as they are.
+ */
+int64_t wb_site_trust(int64_t stored_ms, int64_t written_ms, int64_t now_ms, int64_t longest_ms);
+
+/* A site that was left alone by a report: until when that holds. */
+int64_t wb_site_wait(const struct wb_site_row *row, int64_t now_ms);
+
+/* All its moments, after the clock was moved. */
+void wb_site_shift(struct wb_site *site, int64_t by_ms);
 
 /* Why the site is left alone; cut off where it is too long. */
 void wb_site_set_reason(struct wb_site *site, struct wb_slice reason);

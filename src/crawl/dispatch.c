@@ -272,8 +272,9 @@ static int look_in_store(struct wb_errand *errand, struct wb_fetch_request *requ
         return 0;
     if (err < 0)
         return err;
-    int64_t fresh_ms = w->plan->options->fresh_ms;
-    if (fresh_ms && page.time_ms + fresh_ms > wb_worker_now(w))
+    int64_t fresh_ms = w->plan->options->fresh_ms, now = wb_worker_now(w);
+    /* A page from the future has no age: the clock was wrong when it came, or is wrong now. */
+    if (fresh_ms && page.time_ms + fresh_ms > now && page.time_ms <= now + WB_PATIENCE_MS)
         return (err = wb_page_reuse(errand, &page)) < 0 ? err : 1;
     errand->known = true;
     memcpy(errand->md5, page.md5, sizeof errand->md5);

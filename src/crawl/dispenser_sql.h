@@ -72,7 +72,7 @@
     X(S_NEIGHBOURS, WB_SELECT_SITE "WHERE address_first = ?1 AND address_first <> '' ORDER BY id LIMIT ?2")               \
     X(S_TWINS, WB_SELECT_SITE "WHERE address_first = ?1 AND probe = ?2 AND probe <> '' ORDER BY id LIMIT ?3")             \
     /* leases */                                                                                                          \
-    X(S_DUE, WB_SELECT_SITE "WHERE run = ?1 AND state = 4 AND next_ms <= ?2 ORDER BY next_ms LIMIT ?3")                   \
+    X(S_DUE, WB_SELECT_SITE "WHERE run = ?1 AND state = 4 AND (next_ms <= ?2 OR next_ms - 90000000 > ?2) ORDER BY next_ms LIMIT ?3")                   \
     X(S_EXPIRED, WB_SELECT_SITE "WHERE state = 3 AND owner <> '' AND lease_ms <= ?1 AND owner <> ?2 ORDER BY lease_ms LIMIT ?3") \
     X(S_CLAIM, "UPDATE webbase_site SET state = 3, back_state = 2, head = 0, owner = ?2, lease_ms = ?4, ticket = ?5 WHERE id = (" \
                "SELECT s.id FROM webbase_site s WHERE s.run = ?1 AND s.head = 1 AND (s.rank, s.id) > (?6, ?7) "           \

@@ -316,6 +316,13 @@ void wb_fetch_stop(struct wb_fetcher *fetcher, bool (*wanted)(void *context), co
         finish_doomed(fetcher);
 }
 
+void wb_fetcher_shift(struct wb_fetcher *fetcher, int64_t by_ms)
+{
+    WB_CHECK(fetcher->magic == MAGIC && !fetcher->calling);
+    for (struct wb_fetch_transfer *transfer = fetcher->busy; transfer; transfer = transfer->next)
+        transfer->sent_ms += by_ms;
+}
+
 unsigned wb_fetcher_busy(const struct wb_fetcher *fetcher)
 {
     return fetcher->busy_count;

@@ -92,6 +92,9 @@ int wb_fetch_start(struct wb_fetcher *fetcher, const struct wb_fetch_request *re
  */
 void wb_fetch_stop(struct wb_fetcher *fetcher, bool (*wanted)(void *context), const char *words);
 
+/* The process's clock was moved (wb_clock_follow): so are the times of requests under way. */
+void wb_fetcher_shift(struct wb_fetcher *fetcher, int64_t by_ms);
+
 unsigned wb_fetcher_busy(const struct wb_fetcher *fetcher);
 
 #endif

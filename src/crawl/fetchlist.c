@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "crawl/crawl.h"
+#include "crawl/crawlsite.h"
 #include "crawl/dispenser.h"
 #include "crawl/recover.h"
 #include "crawl/seeds.h"
@@ -118,7 +119,7 @@ static enum wb_listed_state state_of(const struct wb_site_row *row, int64_t now_
     case WB_SITE_REFUSED:
         return WB_LISTED_AWAY;
     case WB_SITE_WAITING:
-        return row->next_ms > now_ms ? WB_LISTED_AWAY : WB_LISTED_OPEN;
+        return wb_site_wait(row, now_ms) > now_ms ? WB_LISTED_AWAY : WB_LISTED_OPEN;
     default:
         return WB_LISTED_OPEN;
     }
@@ -137,8 +138,9 @@ static int take_site(void *context, const struct wb_site_row *row)
         return err;
     if (row->class_name.len && list->class_count)
         class = bsearch(&key, list->classes, list->class_count, sizeof *list->classes, compare_classes);
+    int64_t now_ms = wb_clock_wall_ms();
     list->sites[list->site_count++] = (struct site){.at = list->names.len, .len = row->name.len,
-                                                    .facts = {.state = state_of(row, wb_clock_wall_ms()), .next_ms = row->next_ms,
+                                                    .facts = {.state = state_of(row, now_ms), .next_ms = wb_site_wait(row, now_ms),
                                                               .class_at = class ? (size_t)(class - list->classes) : SIZE_MAX}};
     return wb_buf_append_slice(&list->names, row->name);
 }

@@ -181,7 +181,7 @@ static int hold_guest(void *context, const struct wb_site_row *row)
 {
     struct wb_worker *w = context;
     struct wb_site *guest = NULL;
-    int err = wb_site_new(row, &guest);
+    int err = wb_site_new(row, wb_worker_now(w), &guest);
 
     if (err < 0)
         return err;
@@ -190,8 +190,8 @@ static int hold_guest(void *context, const struct wb_site_row *row)
     guest->delay_ms = guest->page_delay_ms = row->delay_ms >= 0 ? row->delay_ms : w->plan->options->delay_ms;
     guest->address_expires_ms = 0;
     /* Where its crawler died, only the time of its last record tells of its last request. */
-    if (row->trail_ms + guest->delay_ms > guest->next_ms)
-        guest->next_ms = row->trail_ms + guest->delay_ms;
+    if (guest->trail_ms + guest->delay_ms > guest->next_ms)
+        guest->next_ms = guest->trail_ms + guest->delay_ms;
     err = wb_worker_hold(w, guest);
     if (err < 0)
         wb_site_free(guest, w->spill);

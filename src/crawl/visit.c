@@ -143,6 +143,23 @@ static int restore_hints(struct wb_worker *w, struct wb_site *site, const struct
     return restore_links(w, site, edit, &item, 0);
 }
 
+/*
+ * A record's times as far as they can be true: it was not written in the future. If its time says so, the clock was wrong, and nobody
+ * knows its age: rules are asked for again, and the dispenser's row tells how long to wait (wb_site_new).
+ */
+static void correct_times(struct wb_worker *w, struct wb_edit *edit)
+{
+    int64_t now = wb_worker_now(w);
+    bool known = edit->time_ms <= now + WB_PATIENCE_MS;
+
+    if (edit->kind == WB_EDIT_WAIT)
+        edit->until_ms = known ? wb_site_trust(edit->until_ms, edit->time_ms, now, WB_BACK_OFF_MAX_MS) : 0;
+    if (edit->kind == WB_EDIT_RULES)
+        edit->rules.expires_ms = known ? wb_site_trust(edit->rules.expires_ms, edit->time_ms, now, WB_RULES_LIFE_MS) : now;
+    if (edit->time_ms > now)
+        edit->time_ms = now;
+}
+
 /* No request before this. */
 static void not_before(struct wb_site *site, int64_t ms)
 {
@@ -161,7 +178,8 @@ static void restore_clock(struct wb_site *site, const struct wb_edit *edit)
         site->unanswered_ms = 0;
     else
         return;
-    not_before(site, edit->time_ms + site->page_delay_ms);
+    uint32_t took_ms = edit->kind == WB_EDIT_PAGE ? edit->page.took_ms : 0;
+    not_before(site, wb_site_rest(edit->time_ms, edit->time_ms + took_ms, site->page_delay_ms));
 }
 
 /* A request without an outcome was sent at some moment after it was noted, but not after its process died: at the latest now. */
@@ -260,6 +278,7 @@ static int read_chain(struct wb_worker *w, struct wb_site *site, struct wb_edit_
         err = wb_edit_reader_get(w->history, places[i], &edit);
         if (err < 0)
             break;
+        correct_times(w, &edit);
         if (i == 0)
             *first_out = edit;
         if (take)

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "crawl/crawl.h"
+#include "crawl/crawlsite.h"
 #include "crawl/dispenser.h"
 #include "crawl/trap.h"
 #include "os/clock.h"
@@ -244,9 +245,10 @@ static int by_robots(const struct findings *f, struct wb_slice url, struct wb_wh
 
 static int by_site_state(const struct wb_site_row *row, const struct findings *f, struct wb_why *why)
 {
-    int64_t now = wb_clock_wall_ms();
+    int64_t now = wb_clock_wall_ms(), wait_ms = wb_site_wait(row, now);
 
-    why->next_ms = row->next_ms > f->wait_ms ? row->next_ms : f->wait_ms;
+    /* What the journal says counts unless its clock was wrong. */
+    why->next_ms = wait_ms > f->wait_ms || f->wait_ms > now + WB_BACK_OFF_MAX_MS ? wait_ms : f->wait_ms;
     switch (row->state) {
     case WB_SITE_UNRESOLVED:
         return decide(why, WB_WHY_WAITING, "the address of %.*s has not been asked for yet", WB_SLICE_ARG(row->name));

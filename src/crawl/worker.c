@@ -158,7 +158,7 @@ static int claim_row(void *context, const struct wb_site_row *row)
     struct wb_slice address = row->address;
     struct wb_site *site = NULL;
 
-    int err = wb_site_new(row, &site);
+    int err = wb_site_new(row, wb_worker_now(w), &site);
     if (err < 0)
         return err;
     site->delay_ms = site->page_delay_ms = row->delay_ms >= 0 ? row->delay_ms : options->delay_ms;
@@ -342,6 +342,27 @@ static int renew(struct wb_worker *w)
     return w->lost ? 0 : err;
 }
 
+/*
+ * Somebody set the clock, or it was wrong when the process began. What is stored from now on has the right time; everything
+ * that is waited for is moved with the clock, so that no wait becomes longer or shorter.
+ */
+static void follow_clock(struct wb_worker *w)
+{
+    int64_t by_ms = wb_clock_follow();
+    int64_t *moments[] = {&w->uncommitted_ms, &w->claimed_ms, &w->stuck_ms, &w->ticked_ms, &w->told_ms, &w->stopping_ms, &w->news_ms};
+
+    if (!by_ms)
+        return;
+    for (size_t i = 0; i < sizeof moments / sizeof *moments; i++)
+        if (*moments[i])
+            *moments[i] += by_ms;
+    for (struct wb_site *site = w->sites; site; site = site->list_next)
+        wb_site_shift(site, by_ms);
+    wb_frontier_shift(&w->frontier, by_ms);
+    wb_fetcher_shift(w->fetcher, by_ms);
+    w->renewed_ms = 0; /* leases were written by the other time: at once */
+}
+
 static void count_sites(struct wb_worker *w)
 {
     unsigned in_flight = atomic_load(&w->mine->in_flight);
@@ -371,6 +392,7 @@ static void on_tick(evutil_socket_t fd, short what, void *context)
     int err = 0;
 
     (void)fd, (void)what;
+    follow_clock(w);
     if (atomic_load(&w->tally->stop) || wb_stop_requested() || getppid() != w->parent) {
         wind_down(w);
         return;

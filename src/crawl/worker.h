@@ -31,7 +31,6 @@ struct event_base;
 enum {
     WB_PATIENCE_MS = 60 * 1000,       /* a site that must wait longer is left for another run */
     WB_BACK_OFF_FIRST_MS = 2000,
-    WB_BACK_OFF_MAX_MS = 24 * 3600 * 1000,
     WB_RULES_LIFE_MS = 24 * 3600 * 1000,
     WB_RULES_HOPS_MAX = 5,
     WB_PAGE_HOPS_MAX = 10,

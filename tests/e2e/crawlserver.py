@@ -14,7 +14,10 @@ AGENT = 'PromiseCheck/1.0'
 
 
 class Reply:
-    """end: None, 'reset' (the body is cut off) or 'hang' (the connection stays, silent, before a byte is sent)."""
+    """
+    end: None, 'reset' (the body is cut off), 'hang' (the connection stays, silent, before a byte is sent), 'drip' (a byte a
+    second, from the first on) or 'close' (the connection is closed without a byte).
+    """
 
     def __init__(self, body=b'', status=200, headers=(), type='text/html', wait=0.0, end=None):
         self.body = body.encode() if isinstance(body, str) else body
@@ -100,10 +103,16 @@ class Server:
         if reply.end == 'hang':
             await asyncio.sleep(60)
             return False
+        if reply.end == 'close':
+            return False
         request.status = reply.status
         top = ['HTTP/1.1 %d X' % reply.status, 'Content-Length: %d' % len(reply.body)] + ['%s: %s' % h for h in reply.headers]
         if reply.body and not any(k.lower() == 'content-type' for k, _ in reply.headers):
             top.append('Content-Type: ' + reply.type)
+        for byte in b'HTTP/1.1 200 OK\r\n' * 20 if reply.end == 'drip' else ():
+            writer.write(bytes([byte]))
+            await writer.drain()
+            await asyncio.sleep(1)
         writer.write('\r\n'.join(top).encode('latin-1') + b'\r\n\r\n' + (reply.body[:len(reply.body) // 2] if reply.end == 'reset' else reply.body))
         await writer.drain()
         request.done = time.time()
@@ -220,9 +229,9 @@ __attribute__((constructor)) static void begin(void)
 {
     const char *path = getenv("PROMISE_CLOCK");
     int fd = path ? open(path, O_RDONLY) : -1;
-    void *map = fd >= 0 ? mmap(NULL, 8, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
+    void *map = fd >= 0 ? mmap(NULL, 16, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
     if (map != MAP_FAILED)
-        offset_ms = map;
+        offset_ms = map;   /* of both clocks; after it, of the time of day alone */
 }
 
 int clock_gettime(clockid_t clock, struct timespec *ts)
@@ -233,9 +242,14 @@ int clock_gettime(clockid_t clock, struct timespec *ts)
     int err = real(clock, ts);
     int cpu = clock == CLOCK_PROCESS_CPUTIME_ID || clock == CLOCK_THREAD_CPUTIME_ID;
     if (err == 0 && offset_ms && !cpu) {
-        int64_t ns = ts->tv_nsec + *offset_ms % 1000 * 1000000;
-        ts->tv_sec += *offset_ms / 1000 + ns / 1000000000;
-        ts->tv_nsec = ns % 1000000000;
+        int64_t ms = offset_ms[0] + (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE ? offset_ms[1] : 0);
+        ts->tv_sec += ms / 1000;
+        ts->tv_nsec += ms % 1000 * 1000000;
+        if (ts->tv_nsec >= 1000000000 || ts->tv_nsec < 0) {
+            int up = ts->tv_nsec > 0 ? 1 : -1;
+            ts->tv_sec += up;
+            ts->tv_nsec -= up * 1000000000;
+        }
     }
     return err;
 }
@@ -262,7 +276,7 @@ time_t time(time_t *out)
 
 
 class Clock:
-    """Both clocks of programs that are started with env(), put forward by any amount at any moment."""
+    """Both clocks of programs that are started with env(), put forward by any amount at any moment; or the time of day alone, set."""
 
     def __init__(self, folder):
         compiler = shutil.which('cc') or shutil.which('gcc') or shutil.which('clang')
@@ -271,12 +285,17 @@ class Clock:
         self.file, self.library, source = folder / 'clock', folder / 'clock.so', folder / 'clock.c'
         source.write_text(CLOCK_SOURCE)
         subprocess.run([compiler, '-shared', '-fPIC', '-O1', '-o', self.library, source, '-ldl'], check=True, capture_output=True)
-        self.seconds = 0
+        self.seconds = self.wall = 0
+        self.forward(0)
+
+    def set(self, seconds):
+        """Moves the time of day, as an administrator or NTP does; time itself goes on as it was."""
+        self.wall += seconds
         self.forward(0)
 
     def forward(self, seconds):
         self.seconds += seconds
-        data = int(self.seconds * 1000).to_bytes(8, 'little', signed=True)
+        data = b''.join(int(s * 1000).to_bytes(8, 'little', signed=True) for s in (self.seconds, self.wall))
         if not self.file.exists():
             self.file.write_bytes(data)
         with open(self.file, 'r+b') as f:

@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Many sites on one address: the crawl ends, slots are shared fairly, and few file descriptors make it slower, not shorter."""
+import resource
+
+from e2e import *
+from crawlserver import *
+
+
+def star(count, name, **kw):
+    return {'/robots.txt': Reply('User-agent: *\nDisallow: /no\n', type='text/plain', **kw),
+            '/': Reply(page(*['/%d' % n for n in range(1, count)], text=name), **kw),
+            **{'/%d' % n: Reply(page(text='%s %d' % (name, n)), **kw) for n in range(1, count)}}
+
+
+def one_address(sites):
+    return {host: '127.0.3.1' for host in sites}
+
+
+def most_at_once(server, hosts):
+    """The most requests that were under way at a time, as far as the server can tell."""
+    marks = sorted([(r.time, 1) for r in server.requests if r.host in hosts] + [(r.done, -1) for r in server.requests if r.host in hosts and r.done],
+                   key=lambda m: (m[0], m[1]))
+    now = most = 0
+    for _, step in marks:
+        now += step
+        most = max(most, now)
+    return most
+
+
+@test
+def a_crawl_of_more_sites_than_slots_ends(folder):
+    for delay in (0, 0.1):
+        sites = {'e%d.test' % i: star(3, 'e%d' % i, wait=0.15) for i in range(30)}
+        with Server(sites, addresses=one_address(sites)) as server:
+            events = crawl(folder / ('r%s' % delay), server, *[server.url(h) for h in sites], '--delay', delay, '--processes', 1, '--no-sitemaps')
+            assert done(events)['pages'] == 90, done(events)
+            assert most_at_once(server, sites) <= 8
+
+
+@test
+def sites_that_drip_do_not_starve_their_neighbours(folder):
+    good = {'g%d.test' % i: star(10, 'g%d' % i) for i in range(20)}
+    drips = {'d%d.test' % i: {'*': Reply(b'x' * 100, end='drip')} for i in range(40)}
+    sites = dict(sorted({**good, **drips}.items(), key=lambda s: hash((SEED, s[0]))))
+    with Server(sites, addresses=one_address(sites)) as server:
+        process = start(folder / 'r', server, *[server.url(h) for h in sites], '--delay', 0, '--processes', 1, '--no-sitemaps')
+        try:
+            until(lambda: sum(1 for r in server.requests if r.host in good and r.path != '/robots.txt' and r.done) == 200, 90)
+            # A drip holds a slot for twenty seconds unless it is stopped; none of them got two turns before the others were done.
+            turns = collections.Counter(r.host for r in server.requests if r.host in drips)
+            assert len([h for h, n in turns.items() if n > 1]) <= 4, turns
+        finally:
+            process.terminate()
+            process.wait(30)
+    verified(folder / 'r')
+
+
+@test
+def few_file_descriptors_make_it_slower_not_shorter(folder):
+    sites = {'f%d.test' % i: star(4, 'f%d' % i, wait=0.02) for i in range(120)}
+    for files in (200, 96, 64):
+        with Server(sites) as server:
+            def few():
+                resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
+            events = crawl(folder / ('r%d' % files), server, *[server.url(h) for h in sites], '--delay', 0, '--processes', 1, '--no-sitemaps', preexec_fn=few)
+            assert done(events)['pages'] == 480 and done(events)['errors'] == 0, (files, done(events), crawl.words[-500:])
+            assert crawl.words.count('open files') <= 1, crawl.words
+
+
+run_together()

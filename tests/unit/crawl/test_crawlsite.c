@@ -1,0 +1,73 @@
+/* test_crawlsite.c - how long a site rests, and how far stored times are believed. */
+#include "crawl/crawlsite.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+static void test_rest(void **state)
+{
+    static const struct {
+        int64_t sent, ended, interval, next;
+    } cases[] = {
+        {1000, 1000, 0, 1000},   {1000, 5000, 0, 5000},    /* no interval, no rest */
+        {1000, 1000, 2000, 3000}, {1000, 1500, 2000, 3000}, /* quick: from the moment of sending */
+        {1000, 2000, 2000, 3000}, {1000, 2500, 2000, 4000}, /* after half of it, the rest counts from the end */
+        {1000, 3000, 2000, 5000}, {1000, 9000, 2000, 11000}, /* never for longer than the interval */
+        {5000, 1000, 2000, 7000},                            /* an end before the beginning */
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(wb_site_rest(cases[i].sent, cases[i].ended, cases[i].interval), cases[i].next);
+}
+
+static void test_trust(void **state)
+{
+    const int64_t now = 1000000, longest = 5000;
+
+    (void)state;
+    assert_int_equal(wb_site_trust(0, 0, now, longest), 0);
+    assert_int_equal(wb_site_trust(now, 0, now, longest), now);
+    assert_int_equal(wb_site_trust(-77, 99 * now, now, longest), -77);
+    assert_int_equal(wb_site_trust(now + 4000, now - 1000, now, longest), now + 4000);
+    assert_int_equal(wb_site_trust(now + 6000, now - 1000, now, longest), now + 5000);
+    /* Written by a clock that was ahead: it was to wait for 3000. */
+    assert_int_equal(wb_site_trust(9 * now + 3000, 9 * now, now, longest), now + 3000);
+    assert_int_equal(wb_site_trust(9 * now + 30000, 9 * now, now, longest), now + 5000);
+    /* The wait was over when it was written, or the two contradict each other. */
+    assert_int_equal(wb_site_trust(8 * now, 9 * now, now, longest), now + 5000);
+    assert_int_equal(wb_site_trust(INT64_MAX, INT64_MIN, now, longest), now + 5000);
+    assert_int_equal(wb_site_trust(INT64_MAX, 0, now, longest), now + 5000);
+}
+
+static void test_row(void **state)
+{
+    const int64_t now = 1700000000000, year = 365LL * 24 * 3600 * 1000;
+    struct wb_site_row row = {.name = WB_SLICE_LIT("a.test"), .scheme = WB_SLICE_LIT("http"), .next_ms = now + 10 * year, .trail_ms = now + 10 * year - 5000,
+                              .sitemaps_ms = now + 10 * year, .address_expires_ms = now + 10 * year};
+    struct wb_site *site;
+    struct wb_spill *spill;
+
+    (void)state;
+    assert_int_equal(wb_spill_open("/tmp", &spill), 0);
+    assert_int_equal(wb_site_new(&row, now, &site), 0);
+    assert_int_equal(site->next_ms, now + 5000);
+    assert_int_equal(site->trail_ms, now);
+    assert_int_equal(site->sitemaps_ms, 0);
+    assert_true(site->address_expires_ms <= now + WB_ADDRESS_LIFE_MAX_MS);
+    /* The clock is set: all moves, what is not known stays so. */
+    wb_site_shift(site, -year);
+    assert_int_equal(site->next_ms, now + 5000 - year);
+    assert_int_equal(site->sitemaps_ms, 0);
+    wb_site_free(site, spill);
+    wb_spill_close(spill);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rest), cmocka_unit_test(test_trust), cmocka_unit_test(test_row)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
