@@ -20,6 +20,19 @@ int wb_fail(int code, const char *format, ...)
     return code;
 }
 
+/* What to do about limits that an administrator set, because their names do not say it. */
+static const char *advice(int number)
+{
+    switch (number) {
+    case EMFILE:
+        return " (raise the limit with ulimit -n)";
+    case EFBIG:
+        return " (see ulimit -f)";
+    default:
+        return "";
+    }
+}
+
 int wb_fail_errno(const char *format, ...)
 {
     int number = errno;
@@ -31,7 +44,7 @@ int wb_fail_errno(const char *format, ...)
     va_end(args);
     size_t used = strlen(message);
     /* The GNU form: it returns the words, in its own memory or in ours. */
-    snprintf(message + used, sizeof message - used, ": %s", strerror_r(number, words, sizeof words));
+    snprintf(message + used, sizeof message - used, ": %s%s", strerror_r(number, words, sizeof words), advice(number));
     return number == ENOMEM ? WB_E_NOMEM : WB_E_IO;
 }
 

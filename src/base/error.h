@@ -42,7 +42,7 @@ struct wb_error_copy {
 /* Sets this thread's message and returns code, so that `return wb_fail(...)` reads well. */
 int wb_fail(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Like wb_fail(WB_E_IO, ...) with ": " and the words for errno appended. */
+/* Like wb_fail(WB_E_IO, ...) with ": " and the words for errno appended; WB_E_NOMEM for ENOMEM. */
 int wb_fail_errno(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* wb_fail(WB_E_NOMEM, ...); kept apart because it must not allocate or format. */

@@ -17,8 +17,10 @@
 #include "cli/report.h"
 #include "os/clock.h"
 #include "os/file.h"
+#include "os/limits.h"
 #include "os/stop.h"
 
+#include <errno.h>
 #include <inttypes.h>
 
 #define COMMIT_NS 500000000ll
@@ -237,7 +239,9 @@ static int import_all(struct import *im)
     int error = pthread_create(&im->thread, NULL, run_source, im);
     if (error) {
         wb_import_queue_release(&im->queue);
-        return wb_fail(WB_E_IO, "cannot start a thread");
+        /* EAGAIN is what a lack of memory for the stack gives too. */
+        errno = error == EAGAIN && wb_limits_memory() ? ENOMEM : error;
+        return wb_fail_errno("cannot start a thread");
     }
     int err = take_all(im);
     wb_import_queue_stop(&im->queue);

@@ -8,8 +8,9 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/report.h"
+#include "os/limits.h"
 
-#include <signal.h>
+#include <inttypes.h>
 #include <stdio.h>
 
 static int show_help(const struct wb_command *command)
@@ -42,7 +43,10 @@ static int exit_status(int result, const struct wb_command *command)
         fprintf(stderr, "Try 'webbase %s%s--help'.\n", command ? command->name : "", command ? " " : "");
         return 2;
     }
-    if (!wb_output_gone())
+    uint64_t memory = result == WB_E_NOMEM ? wb_limits_memory() : 0;
+    if (memory)
+        wb_report("%s (ulimit -v allows this process %" PRIu64 " MB)", wb_error_message(), memory / 1000000);
+    else if (!wb_output_gone())
         wb_report("%s", wb_error_message());
     return 1;
 }
@@ -51,8 +55,7 @@ int main(int argc, char **argv)
 {
     struct wb_options options = {0};
 
-    /* A reader that goes away is an error of the write, not the end of an import. */
-    signal(SIGPIPE, SIG_IGN);
+    wb_limits_prepare();
     int result = wb_options_parse(argc, argv, &options);
     if (result == 0)
         result = run(&options);

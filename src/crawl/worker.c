@@ -12,11 +12,11 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "os/clock.h"
+#include "os/limits.h"
 #include "os/stop.h"
 
 #include <event2/event.h>
 #include <signal.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 enum {
@@ -542,17 +542,6 @@ static void close_worker(struct wb_worker *w, bool clean)
         event_base_free(w->base);
 }
 
-/* Sockets for all sites at once. */
-static void raise_limits(void)
-{
-    struct rlimit limit;
-
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-        limit.rlim_cur = limit.rlim_max < 65536 ? limit.rlim_max : 65536;
-        setrlimit(RLIMIT_NOFILE, &limit);
-    }
-}
-
 int wb_worker_run(const struct wb_crawl_plan *plan, unsigned number, int events_fd)
 {
     static struct wb_worker w; /* one a process, and too large for a stack */
@@ -560,8 +549,7 @@ int wb_worker_run(const struct wb_crawl_plan *plan, unsigned number, int events_
     w = (struct wb_worker){.plan = plan, .tally = plan->tally, .mine = &plan->tally->workers[number], .number = number,
                           .events_fd = events_fd, .parent = getppid()};
 
-    signal(SIGPIPE, SIG_IGN);
-    raise_limits();
+    wb_limits_prepare(); /* sockets for all sites at once */
     snprintf(w.owner, sizeof w.owner, "%s-%ld-%llx", plan->home, (long)getpid(), (unsigned long long)wb_clock_wall_ms());
     int err = open_worker(&w);
     if (err == 0) {

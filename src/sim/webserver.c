@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "os/clock.h"
+#include "os/limits.h"
 #include "os/stop.h"
 #include "sim/respond.h"
 #include "sim/sim.h"
@@ -22,7 +23,6 @@
 #include <event2/event_struct.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -364,16 +364,6 @@ static void on_stop_check(evutil_socket_t fd, short what, void *context)
 
 /* ---- the server -------------------------------------------------------------------------------- */
 
-static void raise_file_limit(void)
-{
-    struct rlimit limit;
-
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-        limit.rlim_cur = limit.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &limit);
-    }
-}
-
 /* "127.0.0.1:8080", "[::1]:0", "localhost:0". */
 static bool parse_place(const char *where, struct sockaddr_storage *address_out, socklen_t *len_out)
 {
@@ -468,7 +458,7 @@ int wb_sim_serve(const struct wb_sim_options *options, void (*ready)(void *conte
     int err = wb_respond_init(options, &s.respond);
     if (err < 0)
         return err;
-    raise_file_limit();
+    wb_limits_prepare(); /* a socket for each client */
     err = listen_at(&s, options->listen);
     if (err == 0)
         err = find_place(&s);

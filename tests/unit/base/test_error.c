@@ -42,6 +42,12 @@ static void test_errno(void **state)
     errno = ENOSPC;
     assert_int_equal(wb_fail_errno("cannot write %s", "f"), WB_E_IO);
     assert_string_equal(wb_error_message(), "cannot write f: No space left on device");
+    errno = EMFILE;
+    assert_int_equal(wb_fail_errno("cannot open %s", "f"), WB_E_IO);
+    assert_string_equal(wb_error_message(), "cannot open f: Too many open files (raise the limit with ulimit -n)");
+    errno = EFBIG;
+    assert_int_equal(wb_fail_errno("cannot write %s", "f"), WB_E_IO);
+    assert_string_equal(wb_error_message(), "cannot write f: File too large (see ulimit -f)");
     errno = ENOMEM;
     assert_int_equal(wb_fail_errno("cannot map"), WB_E_NOMEM);
     assert_int_equal(wb_fail_nomem(), WB_E_NOMEM);
