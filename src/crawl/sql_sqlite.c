@@ -14,6 +14,7 @@
 #include "os/clock.h"
 #include "os/random.h"
 
+#include <errno.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <time.h>
@@ -55,11 +56,30 @@ static int on_busy(void *context, int count)
     return 1;
 }
 
+/* The system's reason for an SQLITE_IOERR or SQLITE_CANTOPEN; 0 if it is not known. */
+static int system_reason(const struct sqlite *s, int rc, int last_errno)
+{
+    if ((rc & 0xff) != SQLITE_IOERR && (rc & 0xff) != SQLITE_CANTOPEN)
+        return 0;
+    int number = s->db ? sqlite3_system_errno(s->db) : 0;
+    if (number)
+        return number;
+    /* A failed COMMIT leaves it in errno only. What was there before cannot be one of these: we would have ended. */
+    bool limit = last_errno == ENOSPC || last_errno == EDQUOT || last_errno == EFBIG || last_errno == EMFILE || last_errno == ENFILE;
+    return limit ? last_errno : 0;
+}
+
 /* The one place where SQLite's codes become ours. */
 static int fail(const struct sqlite *s, int rc)
 {
+    int number = system_reason(s, rc, errno);
     const char *words = s->db ? sqlite3_errmsg(s->db) : sqlite3_errstr(rc);
 
+    /* SQLite's own words are "disk I/O error" and "unable to open database file", whatever the reason is. */
+    if (number) {
+        errno = number;
+        return wb_fail_errno("cannot %s %s", (rc & 0xff) == SQLITE_IOERR ? "read or write" : "open", s->base.where);
+    }
     switch (rc & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
