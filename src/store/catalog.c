@@ -20,6 +20,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 enum {
@@ -50,6 +51,16 @@ static const char *const table_names[WB_TABLE_COUNT] = {"pages", "old", "segment
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct wb_catalog *list;
 
+/* LMDB says EIO when a write was cut short, which is what a full disk and `ulimit -f` do. */
+static int reason_of_short_write(const char *path)
+{
+    struct rlimit limit;
+
+    if (wb_path_disk_full(path))
+        return ENOSPC;
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? EFBIG : EIO;
+}
+
 int wb_catalog_fail(const struct wb_catalog *catalog, int lmdb_error)
 {
     WB_CHECK(lmdb_error != 0);
@@ -63,13 +74,19 @@ int wb_catalog_fail(const struct wb_catalog *catalog, int lmdb_error)
     case ENOSPC:
     case EIO:
     case EDQUOT:
-        /* LMDB says EIO when a write was cut short, which is what a full disk does. */
-        errno = lmdb_error == EIO && wb_path_disk_full(catalog->path) ? ENOSPC : lmdb_error;
+        errno = lmdb_error == EIO ? reason_of_short_write(catalog->path) : lmdb_error;
         return wb_fail_errno("cannot write %s", catalog->path);
     case MDB_MAP_FULL:
     case MDB_READERS_FULL:
     case MDB_TXN_FULL:
         return wb_fail(WB_E_LIMIT, "%s: %s", catalog->path, mdb_strerror(lmdb_error));
+    case EMFILE:
+    case ENFILE:
+    case EFBIG:
+    case EAGAIN:
+        /* A limit of this process or of the system, not damage. */
+        errno = lmdb_error;
+        return wb_fail_errno("cannot use %s", catalog->path);
     default:
         return wb_fail(WB_E_CORRUPT, "%s is damaged: %s", catalog->path, mdb_strerror(lmdb_error));
     }
