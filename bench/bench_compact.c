@@ -36,7 +36,7 @@ static int put_pages(const struct bench_job *job, const struct corpus *corpus, s
         if (err == 0 && quarter)
             err = corpus_variant(&first, version + 1000, false, &mem, &page);
         if (err == 0)
-            err = wb_store_put(store, &page);
+            err = wb_store_put(store, &page, NULL);
         if (err == 0 && ++pending == job->batch) {
             err = wb_store_commit(store, &commit);
             pending = 0;

@@ -40,7 +40,7 @@ static int our_add(void *state, const struct wb_page *pages, size_t count)
     int err = 0;
 
     for (size_t i = 0; i < count && err == 0; i++)
-        err = wb_store_put(s->store, &pages[i]);
+        err = wb_store_put(s->store, &pages[i], NULL);
     return err < 0 ? err : wb_store_commit(s->store, &commit);
 }
 

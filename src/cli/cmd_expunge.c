@@ -46,6 +46,7 @@ static int write_json(const struct wb_expunge_stat *stat)
     wb_json_field_u64(&j, "known", stat->known);
     wb_json_field_u64(&j, "bytes", stat->bytes);
     wb_json_field_u64(&j, "reprieved", stat->reprieved);
+    wb_json_field_u64(&j, "left", stat->left);
     int err = wb_output_object(&j);
     wb_buf_release(&line);
     return err;
@@ -54,7 +55,7 @@ static int write_json(const struct wb_expunge_stat *stat)
 static int write_words(const struct wb_expunge_stat *stat, const char *what, bool allow)
 {
     if (allow)
-        return wb_output_printf("%s may be fetched again\n", what);
+        return wb_output_printf("%s may be fetched and imported again\n", what);
     int err = wb_output_printf("%" PRIu64 " page%s%s%s removed", stat->pages, wb_plural(stat->pages), what ? " of " : "", what ? what : "");
     if (err == 0 && stat->pages)
         err = wb_output_printf("; %s bytes are gone from disk after the next compact", stat->pages == 1 ? "its" : "their");
@@ -62,6 +63,8 @@ static int write_words(const struct wb_expunge_stat *stat, const char *what, boo
         err = wb_output_write("\n", 1);
     if (err == 0 && what && stat->known)
         err = wb_output_printf("%" PRIu64 " more that nobody had fetched will not be\n", stat->known);
+    if (err == 0 && what)
+        err = wb_output_printf("%s is barred: it is neither fetched nor imported until 'expunge --allow'\n", what);
     if (err == 0 && stat->reprieved)
         err = wb_output_printf("%" PRIu64 " expired page%s could not be verified and stay%s a little longer\n", stat->reprieved, wb_plural(stat->reprieved),
                                stat->reprieved == 1 ? "s" : "");
@@ -86,7 +89,10 @@ int wb_cmd_expunge(const struct wb_options *options)
     wb_cycle_show_end(&show);
     if (err == 0)
         err = told.err;
-    if (err == 0)
-        err = options->json ? write_json(&stat) : write_words(&stat, what, allow);
-    return err;
+    if (err < 0 && stat.left == 0)
+        return err;
+    struct wb_error_copy why; /* what could not be removed is told after what was */
+    wb_error_save(err, &why);
+    int written = options->json ? write_json(&stat) : write_words(&stat, what, allow);
+    return err < 0 ? wb_error_restore(&why) : written;
 }

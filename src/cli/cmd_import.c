@@ -93,6 +93,8 @@ static int show_words(const struct wb_importer *r)
         err = wb_output_printf("; %" PRIu64 " replaced older ones", r->commit.replaced);
     if (err == 0 && r->commit.older)
         err = wb_output_printf("; %" PRIu64 " not newer than what was there", r->commit.older);
+    if (err == 0 && wb_importer_barred(r))
+        err = wb_output_printf("; %" PRIu64 " kept out, because taken down", wb_importer_barred(r));
     if (err == 0 && r->revisits)
         err = wb_output_printf("; %" PRIu64 " revisit%s", r->revisits, wb_plural(r->revisits));
     if (err == 0 && r->errors)
@@ -117,6 +119,7 @@ static int show_done(struct import *im)
     wb_json_field_u64(&j, "revisits", r->revisits);
     wb_json_field_u64(&j, "errors", r->errors);
     wb_json_field_u64(&j, "older", r->commit.older);
+    wb_json_field_u64(&j, "barred", wb_importer_barred(r));
     return wb_output_object(&j);
 }
 
@@ -213,7 +216,8 @@ static int take_all(struct import *im)
     im->commit_ns = wb_clock_mono_ns();
     while (err == 0 && (more || busy) && !wb_stop_requested()) {
         more = wb_import_queue_take(&im->queue, busy ? 0 : WAIT_MS, &list);
-        if (journal)
+        err = wb_importer_sift(&im->importer, list);
+        if (err == 0 && journal)
             err = through_journal(im, list, &list);
         if (err == 0)
             err = take_list(im, list);

@@ -170,7 +170,7 @@ static void run_job(void *context)
     int err = 0;
 
     for (size_t i = 0; i < job->count; i++, item = item->next)
-        if (item->kind == WB_IMPORT_PAGE)
+        if (item->kind == WB_IMPORT_PAGE && !item->barred)
             pages[count++] = &item->page;
     wb_page_digest_many(pages, count);
     for (size_t i = 0; err == 0 && i < count; i++)

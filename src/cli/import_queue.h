@@ -41,6 +41,7 @@ struct wb_import_item {
 
     struct wb_page page;     /* of a revisit: url, key, id, time; head, status, type, charset where it has a head */
     struct wb_buf body;      /* the page's body, where it was moved here instead of copied */
+    bool barred;             /* taken down: it is counted, and goes neither to the journal nor to the store */
 
     struct wb_import_original original; /* of a revisit */
 

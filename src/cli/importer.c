@@ -65,11 +65,12 @@ static int keep_fact(struct wb_importer *importer, const struct wb_import_item *
     struct wb_store_revisit fact = {.time_ms = item->page.time_ms, .has_sha1 = item->original.has_sha1};
 
     memcpy(fact.sha1, item->original.sha1, sizeof fact.sha1);
-    return wb_store_put_revisit(importer->store, item->page.id, &fact);
+    return wb_store_put_revisit(importer->store, item->page.id, wb_key_site(item->page.key), &fact);
 }
 
 static int take_revisit(struct wb_importer *importer, const struct wb_import_item *item)
 {
+    enum wb_put put = WB_PUT_REPLACED;
     struct wb_page page;
     int err;
 
@@ -87,22 +88,42 @@ static int take_revisit(struct wb_importer *importer, const struct wb_import_ite
     page.time_ms = item->page.time_ms;
     if (copy) {
         make_copy(item, &page);
-        err = wb_store_put(importer->store, &page);
+        err = wb_store_put(importer->store, &page, &put);
     } else {
         err = wb_store_touch(importer->store, page.id, page.time_ms);
+        if (err == WB_E_NOTFOUND) /* another process removed it since we found it */
+            return keep_fact(importer, item);
     }
-    if (err == 0 && importer->journal)
+    if (err == 0 && importer->journal && put != WB_PUT_BARRED)
         err = wb_import_journal_revisit(importer->journal, &page, copy ? WB_OUTCOME_DUPLICATE : WB_OUTCOME_UNCHANGED);
     return err;
+}
+
+int wb_importer_sift(struct wb_importer *importer, struct wb_import_item *list)
+{
+    for (struct wb_import_item *item = list; item; item = item->next) {
+        if (item->kind != WB_IMPORT_PAGE && item->kind != WB_IMPORT_REVISIT)
+            continue;
+        int barred = wb_store_barred(importer->store, item->page.id, wb_key_site(item->page.key));
+        if (barred < 0)
+            return barred;
+        item->barred = barred > 0;
+    }
+    return 0;
 }
 
 int wb_importer_take(struct wb_importer *importer, const struct wb_import_item *item)
 {
     importer->records += item->records;
+    if (item->barred) {
+        importer->barred++;
+        importer->revisits += item->kind == WB_IMPORT_REVISIT;
+        return 0;
+    }
     switch (item->kind) {
     case WB_IMPORT_PAGE:
         importer->uncommitted++;
-        return wb_store_put(importer->store, &item->page);
+        return wb_store_put(importer->store, &item->page, NULL);
     case WB_IMPORT_REVISIT:
         return take_revisit(importer, item);
     case WB_IMPORT_ERROR:
@@ -135,6 +156,11 @@ int wb_importer_finish(struct wb_importer *importer)
 uint64_t wb_importer_pages(const struct wb_importer *importer)
 {
     return importer->commit.added + importer->commit.replaced;
+}
+
+uint64_t wb_importer_barred(const struct wb_importer *importer)
+{
+    return importer->barred + importer->commit.barred;
 }
 
 void wb_importer_release(struct wb_importer *importer)

@@ -298,7 +298,7 @@ static int check_item(struct wb_errand *errand)
         return 0;
     if (item->kind == WB_ITEM_SITEMAP && !site->sitemaps_due)
         return 0;
-    int barred = item->kind == WB_ITEM_SITEMAP ? 0 : wb_known_barred(w, url), err = 0;
+    int barred = wb_known_barred(w, errand), err = 0;
     if (barred < 0)
         return barred;
     if (site->robots)

@@ -2,10 +2,11 @@
  * pagework.c - the outcome of a request for a page, a sitemap or a probe.
  *
  * In this order, so that kill -9 between any two steps loses nothing and fetches nothing
- * twice: the page to the spool, facts and links to the journal, the page to the store, links
- * to the queues. What is told to the log waits for the commit.
+ * twice: the page to the spool, the page to the store (in memory), facts and links to the journal, links
+ * to the queues. The store comes before the journal because it says whether the page was taken. What is told to the log
+ * waits for the commit.
  */
-#include "crawl/worker.h"
+#include "crawl/webknown.h"
 #include "base/mem.h"
 
 #include <stdio.h>
@@ -197,6 +198,8 @@ static int content_known(struct outcome *o, const struct wb_page *page)
     return err;
 }
 
+static int page_failed(struct wb_errand *errand, struct wb_fetch_result *result, int error, const char *message);
+
 static int fill_page(struct wb_errand *errand, struct wb_fetch_result *result, struct wb_page *page)
 {
     struct wb_worker *w = errand->worker;
@@ -215,14 +218,48 @@ static int fill_page(struct wb_errand *errand, struct wb_fetch_result *result, s
     return err;
 }
 
-static int store_page(struct wb_worker *w, const struct wb_page *page)
+static int store_page(struct wb_worker *w, const struct wb_page *page, enum wb_put *outcome_out)
 {
-    int err = wb_store_put(w->store, page);
+    int err = wb_store_put(w->store, page, outcome_out);
 
     w->uncommitted_pages++;
     w->uncommitted_bytes += page->body.len;
     wb_worker_dirty(w);
     return err;
+}
+
+/* Taken down since it was asked for: nothing is kept of it, the journal is not told of what was in it. */
+static int page_barred(struct wb_errand *errand)
+{
+    struct wb_worker *w = errand->worker;
+    int err = 0;
+
+    wb_event_skip(w, wb_buf_slice(&errand->url), "expunged");
+    wb_seen_mark(&errand->site->seen, errand->id, true);
+    if (is_root(errand)) {
+        errand->site->probing = false;
+        err = root_decides(errand, false);
+    }
+    if (err == 0)
+        wb_dispatch_later(w, errand->site);
+    return err;
+}
+
+/*
+ * The store has a version that is dated later, though not so far ahead that its clock must have been wrong: nothing was
+ * stored, and the journal must not believe so. The page is asked for again when it is due.
+ */
+static int page_older(struct outcome *o)
+{
+    struct wb_errand *errand = o->errand;
+
+    o->edit.page = (struct wb_edit_page){.url = o->edit.page.url, .outcome = WB_OUTCOME_ERROR, .status = o->edit.page.status,
+                                         .depth = o->edit.page.depth, .hops = o->edit.page.hops, .took_ms = o->edit.page.took_ms,
+                                         .bytes = o->edit.page.bytes, .lifetime = o->edit.page.lifetime, .reason = WB_SLICE_LIT("older")};
+    o->word = "older";
+    o->message = "not stored: the stored version is dated later than this answer";
+    wb_seen_mark(&errand->site->seen, errand->id, true);
+    return outcome_tell(o);
 }
 
 /* New bytes: the page goes to spool, journal and store. */
@@ -232,6 +269,7 @@ static int content_new(struct outcome *o, const struct wb_page *page)
     struct wb_worker *w = errand->worker;
     struct wb_site *site = errand->site;
     struct wb_extract extract;
+    enum wb_put put;
 
     int copy = page->body.len ? wb_seen_add(&w->contents, w->plan->options->dir, wb_pageid_get(page->md5)) : 1;
     if (copy < 0)
@@ -239,8 +277,18 @@ static int content_new(struct outcome *o, const struct wb_page *page)
     int err = extract_page(o, page, &extract);
     if (err == 0)
         err = wb_spool_add(w->spool, page);
+    if (err == 0)
+        err = store_page(w, page, &put);
     if (err < 0)
         return err;
+    if (put == WB_PUT_BARRED)
+        return page_barred(errand);
+    const struct wb_edit_link *links = o->edit.page.links;
+    size_t link_count = o->edit.page.link_count;
+    if (put == WB_PUT_OLDER) {
+        err = page_older(o);
+        goto follow;
+    }
     if (page->truncated) {
         o->edit.page.outcome = WB_OUTCOME_TRUNCATED;
         o->word = "truncated";
@@ -251,14 +299,13 @@ static int content_new(struct outcome *o, const struct wb_page *page)
     }
     wb_seen_mark(&site->seen, errand->id, true);
     err = outcome_tell(o);
-    if (err == 0)
-        err = store_page(w, page);
     site->pages++;
     if (errand->reserved)
         atomic_fetch_sub(&w->mine->reserved, 1);
     errand->reserved = false; /* it counts for good */
     wb_tally_add(&w->tally->pages, 1);
     wb_tally_add(&w->tally->bytes, page->body.len);
+follow:
     if (err == 0 && is_root(errand)) {
         err = root_decides(errand, true);
         if (err == 0 && root_came(errand, page->md5))
@@ -267,7 +314,7 @@ static int content_new(struct outcome *o, const struct wb_page *page)
             err = follow_feeds(errand, &extract);
     }
     if (err == 0)
-        err = follow_links(errand, o->edit.page.links, o->edit.page.link_count);
+        err = follow_links(errand, links, link_count);
     if (err == 0)
         wb_dispatch_later(w, site);
     return err;
@@ -287,10 +334,25 @@ static int page_came(struct wb_errand *errand, struct wb_fetch_result *result)
         err = wb_store_touch(w->store, errand->id, result->sent_ms);
         w->uncommitted_pages++;
         wb_worker_dirty(w);
-        return err < 0 && err != WB_E_NOTFOUND ? err : content_known(&o, &page);
+        if (err != WB_E_NOTFOUND)
+            return err < 0 ? err : content_known(&o, &page);
+        /* Our version was removed since we asked: this one is new. */
     }
     outcome_init(&o, errand, result, WB_OUTCOME_STORED, "stored");
     return content_new(&o, &page);
+}
+
+/* "The same as yours", but ours is gone or damaged: the page is asked for again, this time without conditions. */
+static int ask_again(struct wb_errand *errand, struct wb_fetch_result *result)
+{
+    struct wb_item item = errand->item;
+
+    if (++item.tries >= WB_PAGE_TRIES_MAX)
+        return page_failed(errand, result, WB_CRAWL_STATUS, "status 304, and no version of ours to go with it");
+    int err = wb_item_push(errand->worker->spill, &errand->site->again, &item);
+    if (err == 0)
+        wb_dispatch_later(errand->worker, errand->site);
+    return err;
 }
 
 static int not_modified(struct wb_errand *errand, struct wb_fetch_result *result)
@@ -305,6 +367,8 @@ static int not_modified(struct wb_errand *errand, struct wb_fetch_result *result
         o.edit.page.bytes = page.body_bytes;
         err = wb_store_touch(w->store, errand->id, result->sent_ms);
     }
+    if (err == WB_E_NOTFOUND || err == WB_E_CORRUPT)
+        return ask_again(errand, result);
     if (err < 0)
         return err;
     w->uncommitted_pages++;
@@ -547,6 +611,9 @@ static int page_outcome(struct wb_errand *errand, struct wb_fetch_result *result
     if (result->error)
         return page_failed(errand, result, (int)result->error, result->message);
     errand->site->attempts = 0;
+    int barred = wb_known_barred(errand->worker, errand);
+    if (barred != 0)
+        return barred < 0 ? barred : page_barred(errand);
     if (wb_status_redirects(result->status))
         return page_redirects(errand, result);
     switch (result->status) {

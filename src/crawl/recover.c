@@ -69,7 +69,7 @@ static int take_page(void *context, const char *owner, const struct wb_page *pag
     if (page) {
         if (!r->store)
             err = wb_store_open(r->dir, WB_STORE_WRITE, &r->store);
-        return err < 0 ? err : wb_store_put(r->store, page);
+        return err < 0 ? err : wb_store_put(r->store, page, NULL);
     }
     if (r->store)
         err = wb_store_commit(r->store, &counts);

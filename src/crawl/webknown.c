@@ -1,7 +1,8 @@
 /*
- * webknown.c - what a crawler process asks the web database: has a URL been heard of, was it taken down, which pages has
- * a site. It only reads, from the generation that was the newest when the process began. Damage ends the
- * process: a page that was taken down must not be fetched because somebody could not read that.
+ * webknown.c - what a crawler process asks the web database: has a URL been heard of, which pages has a site. It only
+ * reads, from the generation that was the newest when the process began. Whether a page was taken down is asked of the
+ * store, which answers for this moment. If that cannot be read, the process ends and fetches nothing,
+ * so that a barred page is never fetched by mistake.
  */
 #include "crawl/webknown.h"
 
@@ -46,12 +47,9 @@ int wb_known_url(struct wb_worker *w, const struct wb_url *url)
     return err < 0 && err != WB_E_CORRUPT ? err : 1;
 }
 
-int wb_known_barred(struct wb_worker *w, struct wb_slice url)
+int wb_known_barred(struct wb_worker *w, const struct wb_errand *errand)
 {
-    struct wb_webdb_page page;
-    int got = find_page(w, url, &page);
-
-    return got <= 0 ? got : (page.flags & WB_PAGE_BARRED) != 0;
+    return wb_store_barred(w->store, errand->id, wb_key_site(wb_buf_slice(&errand->key)));
 }
 
 int wb_known_recall(struct wb_worker *w, struct wb_site *site)

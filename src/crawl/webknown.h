@@ -11,8 +11,8 @@ void wb_known_close(struct wb_worker *w);
 /* Whether webdb or the store has heard of a URL: 1, 0 or an error. w->key is the URL's. */
 int wb_known_url(struct wb_worker *w, const struct wb_url *url);
 
-/* Whether it was taken down: 1, 0 or an error. */
-int wb_known_barred(struct wb_worker *w, struct wb_slice url);
+/* Whether the errand's URL or its site has been taken down by now: 1, 0 or an error. */
+int wb_known_barred(struct wb_worker *w, const struct wb_errand *errand);
 
 /* Pages of the site that webdb has, content and all, enter its queue. */
 int wb_known_recall(struct wb_worker *w, struct wb_site *site);

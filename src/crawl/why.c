@@ -24,6 +24,7 @@
 struct findings {
     struct wb_slice href;       /* the URL asked about, as links have it */
     struct wb_pageid id;
+    struct wb_slice site;
     bool is_site;
     struct wb_slice agent;      /* the robots token */
     bool linked, nofollow_only, hinted, seed;
@@ -349,6 +350,18 @@ static int by_queue(const struct wb_site_row *row, const struct findings *f, con
 
 /* ---- asking ------------------------------------------------------------------------------------------- */
 
+/* Whether the page was taken down, or the whole site: the store decides on that, not webdb. 1, 0 or an error. */
+static int taken_down(const char *dir, struct wb_pageid id, struct wb_slice site)
+{
+    struct wb_store *store = NULL;
+    int err = wb_store_open(dir, WB_STORE_READ, &store);
+
+    if (err == 0)
+        err = wb_store_barred(store, id, site);
+    wb_store_close(store);
+    return err;
+}
+
 static int stored(const char *dir, struct findings *f, struct wb_why *why)
 {
     struct wb_store *store = NULL;
@@ -388,9 +401,10 @@ static int explain_stranger(const char *dir, struct findings *f, struct wb_why *
 
 static int explain_url(const char *dir, const struct wb_site_row *row, struct findings *f, const struct wb_url *url, struct wb_why *why)
 {
-    if (f->heard && f->web.flags & WB_PAGE_BARRED)
-        return decide(why, WB_WHY_BLOCKED, "taken down: it is not to be fetched again");
-    int got = stored(dir, f, why);
+    int got = taken_down(dir, f->id, f->site);
+    if (got != 0)
+        return got < 0 ? got : decide(why, WB_WHY_BLOCKED, "taken down: it is not to be fetched again");
+    got = stored(dir, f, why);
     if (got > 0 && f->heard && f->web.next_due_ms != INT64_MAX)
         why->next_ms = f->web.next_due_ms;
     if (got != 0)
@@ -413,11 +427,16 @@ static int explain_url(const char *dir, const struct wb_site_row *row, struct fi
     return decide(why, WB_WHY_UNKNOWN, "nothing on %.*s that was read so far leads there", WB_SLICE_ARG(row->name));
 }
 
-static int explain_site(const struct wb_site_row *row, struct findings *f, struct wb_slice root, struct wb_why *why)
+static int explain_site(const char *dir, const struct wb_site_row *row, struct findings *f, struct wb_slice root, struct wb_why *why)
 {
+    const struct wb_pageid no_page = {0, 0};
+    int got = taken_down(dir, no_page, row ? row->name : f->site);
+
+    if (got != 0)
+        return got < 0 ? got : decide(why, WB_WHY_BLOCKED, "taken down: nothing of this site is to be fetched again");
     if (!row)
         return decide(why, WB_WHY_UNKNOWN, "no crawl has heard of this site");
-    int got = by_robots(f, root, why);
+    got = by_robots(f, root, why);
     return got != 0 ? (got < 0 ? got : 0) : by_site_state(row, f, why);
 }
 
@@ -451,6 +470,7 @@ static int read_subject(const char *what, struct findings *f, struct wb_url *url
         err = wb_fail(WB_E_INVALID, "'%s' is no http or https URL and no host", what);
     f->href = wb_url_href(url);
     f->id = wb_pageid_of_key(wb_buf_slice(key));
+    f->site = wb_key_site(wb_buf_slice(key));
     wb_buf_release(&text);
     return err;
 }
@@ -489,7 +509,7 @@ int wb_why(const char *dir, const char *dispenser_url, const char *agent, const 
         err = set_text(&why_out->subject, f.is_site ? (known ? row.name : wb_key_site(wb_buf_slice(&key))) : f.href);
     why_out->is_site = f.is_site;
     if (err == 0)
-        err = f.is_site ? explain_site(known ? &row : NULL, &f, f.href, why_out) : explain_url(dir, known ? &row : NULL, &f, &url, why_out);
+        err = f.is_site ? explain_site(dir, known ? &row : NULL, &f, f.href, why_out) : explain_url(dir, known ? &row : NULL, &f, &url, why_out);
     findings_release(&f);
     wb_url_release(&url);
     wb_buf_release(&key);

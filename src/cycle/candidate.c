@@ -122,8 +122,6 @@ static bool is_trapped(struct wb_candidate_judge *judge, const struct wb_webdb_p
 
 static enum wb_candidate_verdict judge_page(struct wb_candidate_judge *judge, const struct wb_refresh *refresh, const struct wb_webdb_page *page)
 {
-    if (page->flags & WB_PAGE_BARRED)
-        return WB_CANDIDATE_BARRED;
     if (judge->outside || (judge->depth_limit && page->depth >= judge->depth_limit))
         return WB_CANDIDATE_OUTSIDE;
     bool trapped = is_trapped(judge, page);
@@ -141,6 +139,23 @@ static enum wb_candidate_verdict judge_page(struct wb_candidate_judge *judge, co
     if (last_ms && (double)(judge->now_ms - last_ms) < refresh->min_days * DAY_MS)
         return WB_CANDIDATE_EARLY;
     return WB_CANDIDATE_YES;
+}
+
+/* The store knows what was taken down; webdb's mark only shows it, and lacks URLs that were found after their site was barred. */
+static int is_barred(struct wb_candidate_judge *judge, const struct wb_webdb_page *page, bool *barred_out)
+{
+    *barred_out = false;
+    if (!judge->store)
+        return 0;
+    int err = wb_url_parse(page->url, NULL, &judge->url);
+    if (err == 0)
+        err = wb_url_key(&judge->url, &judge->key);
+    if (err < 0)
+        return err;
+    struct wb_slice key = wb_buf_slice(&judge->key);
+    err = wb_store_barred(judge->store, wb_pageid_of_key(key), wb_key_site(key));
+    *barred_out = err > 0;
+    return err < 0 ? err : 0;
 }
 
 /* When the page must have been visited: its lifetime ends before the next chance, or its greatest interval has passed. 0: not at all. */
@@ -167,9 +182,14 @@ int wb_candidate_judge(struct wb_candidate_judge *judge, const struct wb_webdb_p
     if (err < 0)
         return err;
     struct wb_refresh refresh = site_refresh(judge);
+    bool marked = (page->flags & WB_PAGE_BARRED) != 0, barred = false;
     *verdict_out = judge_page(judge, &refresh, page);
-    if (*verdict_out != WB_CANDIDATE_YES)
-        return 0;
+    if (marked || *verdict_out == WB_CANDIDATE_YES)
+        err = is_barred(judge, page, &barred);
+    if (barred)
+        *verdict_out = WB_CANDIDATE_BARRED;
+    if (err < 0 || *verdict_out != WB_CANDIDATE_YES)
+        return err;
 
     double rate = wb_change_rate(&page->history, judge->site_known ? &judge->site : NULL);
     double value = wb_refresh_value(&refresh, page, rate, judge->now_ms);

@@ -10,6 +10,7 @@
 
 #include "cycle/cycle.h"
 #include "cycle/pick.h"
+#include "store/store.h"
 
 /* What a page is not a candidate for. */
 enum wb_candidate_verdict {
@@ -25,6 +26,7 @@ enum wb_candidate_verdict {
 /* Judges pages in the order of URLs, a site after the other. */
 struct wb_candidate_judge {
     struct wb_webdb *webdb;
+    struct wb_store *store;         /* NULL: nothing is barred */
     const struct wb_fetchlist *list;
     const struct wb_site_class *classes;
     struct wb_refresh refresh;      /* of pages without a class */

@@ -81,16 +81,20 @@ struct wb_expunge_stat {
     uint64_t known;             /* removed from webdb without ever having been stored */
     uint64_t bytes;             /* of their bodies */
     uint64_t reprieved;         /* could not be verified: they stay for a while */
+    uint64_t left;              /* could not be removed; each was warned of */
 };
 
-/* Told of each removed page. */
+/* Told of each removed page. url is the page's id where no URL is known of it. */
 typedef void (*wb_expunge_each)(void *context, struct wb_slice url, const char *reason);
 
 /* What has expired or is gone from the web: removed from the store now, from webdb with the merge that this ends with. */
 int wb_expunge_expired(const struct wb_update_options *options, const struct wb_cycle_sink *sink, wb_expunge_each each, void *context,
                        struct wb_expunge_stat *stat_out);
 
-/* A URL, or a site (HOST or HOST:PORT): at once, from everything, and not to be fetched again; allow: lifts that instead. WB_E_NOTFOUND. */
+/*
+ * A URL, or a site (HOST or HOST:PORT): at once, from everything, and barred from then on, whether anything of it is known
+ * or not. allow: lifts that instead (wb_store_allow); WB_E_NOTFOUND where nothing was barred.
+ */
 int wb_expunge(const struct wb_update_options *options, const char *what, bool allow, const struct wb_cycle_sink *sink, wb_expunge_each each,
                void *context, struct wb_expunge_stat *stat_out);
 

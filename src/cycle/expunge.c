@@ -5,16 +5,19 @@
  *   expired    its lifetime has ended, the crawler was told to visit it and its site's visit is over, but nothing came; or its site
  *              is another name of one that is crawled, and is not visited any more
  *   moved      it redirects elsewhere, and the lifetime of what is stored of it has ended
- *   barred     taken down, but a crawler that had it in hand has stored it since
+ *   barred     taken down by an expunge that was killed before it had removed everything
  *
  * A page whose site could not be visited is reprieved; one that was never handed out stays until it was: a machine that was off for
  * months throws nothing away. The store comes first, then the journal, then the merge: whoever is killed
  * between finds the same pages again the next time, because webdb still has them.
  */
 #include "base/error.h"
+#include "base/mem.h"
 #include "cycle/removal.h"
 #include "cycle/update.h"
 #include "os/stop.h"
+
+#include <stdio.h>
 
 #define DAY_MS 86400000ll
 #define PROGRESS_PAGES 4096
@@ -109,9 +112,7 @@ static int judge_page(struct expunge *x, const struct wb_webdb_page *page, const
     int err = 0;
 
     *reason_out = NULL;
-    if (page->flags & WB_PAGE_BARRED) {
-        *reason_out = "barred";
-    } else if (page->has_content && (page->flags & WB_PAGE_GONE)) {
+    if (page->has_content && (page->flags & WB_PAGE_GONE)) {
         *reason_out = "gone";
     } else if (page->has_content && page->expires_ms && page->expires_ms <= x->removal.now_ms) {
         err = judge_expired(x, page, reason_out);
@@ -127,14 +128,12 @@ static int judge_page(struct expunge *x, const struct wb_webdb_page *page, const
 
 static int remove_page(struct expunge *x, const struct wb_webdb_page *page, const char *reason)
 {
-    bool barred = (page->flags & WB_PAGE_BARRED) != 0;
     struct wb_pageid id;
 
     int err = wb_removal_id(&x->removal, page->url, &id);
     if (err < 0)
         return err;
-    x->removal.everywhere = barred;
-    int there = wb_removal_store(&x->removal, id);
+    int there = wb_removal_store(&x->removal, id, wb_key_site(wb_buf_slice(&x->removal.key)));
     if (there < 0)
         return there;
     if (there) {
@@ -143,9 +142,104 @@ static int remove_page(struct expunge *x, const struct wb_webdb_page *page, cons
         if (x->each)
             x->each(x->context, page->url, reason);
     }
-    /* webdb knows of those that were taken down, and of a redirect no more than where it leads. */
+    /* Of a redirect webdb knows no more than where it leads. */
     return page->has_content ? wb_removal_expired(&x->removal, page->url) : 0;
 }
+
+/* ---- takedowns that were not finished ---------------------------------------------------------------------------- */
+
+struct unfinished {
+    struct wb_buf ids;   /* of barred pages, WB_PAGEID_BYTES each */
+    struct wb_buf sites; /* barred sites, a line each */
+};
+
+static int gather_bar(void *context, const struct wb_bar *bar)
+{
+    struct unfinished *u = context;
+    char bytes[WB_PAGEID_BYTES];
+
+    if (bar->except)
+        return 0;
+    if (bar->kind == WB_BAR_PAGE) {
+        wb_pageid_put(bar->id, bytes);
+        return wb_buf_append(&u->ids, bytes, sizeof bytes);
+    }
+    int err = wb_buf_append_slice(&u->sites, bar->site);
+    return err < 0 ? err : wb_buf_append_char(&u->sites, '\n');
+}
+
+/* A barred page that is still stored. Where it cannot be read its URL is not known, and it needs to be named again. */
+static int finish_page(struct expunge *x, struct wb_pageid id)
+{
+    struct wb_page page = {0};
+    char name[WB_PAGEID_HEX + 1], text[WB_ERROR_MESSAGE_MAX + 64];
+    int err = wb_store_get(x->removal.store, id, &page, &x->removal.mem);
+
+    wb_pageid_hex(id, name);
+    if (err == WB_E_CORRUPT) {
+        snprintf(text, sizeof text, "%s was taken down but is still stored: repeat 'expunge URL' (%s)", name, wb_error_message());
+        warn(x, text);
+        x->stat->left++;
+        return 0;
+    }
+    if (err < 0 && err != WB_E_NOTFOUND) /* not found: the generation may have it still */
+        return err;
+    int there = wb_removal_store(&x->removal, id, err == 0 ? wb_key_site(page.key) : WB_SLICE_EMPTY);
+    if (there <= 0)
+        return there;
+    x->stat->pages++;
+    x->stat->bytes += page.body.len;
+    if (x->each)
+        x->each(x->context, page.url.len ? page.url : wb_slice_str(name), "barred");
+    return 0;
+}
+
+/* The pages of a barred site, but for those that were allowed by themselves. */
+static int finish_site(struct expunge *x, struct wb_slice site)
+{
+    enum { IDS_MAX = 65536 };
+    struct wb_pageid *ids = wb_alloc(IDS_MAX * sizeof *ids);
+    size_t count = 0;
+    uint64_t before;
+    int err = ids ? 0 : WB_E_NOMEM;
+
+    do {
+        before = x->stat->pages;
+        if (err == 0)
+            err = wb_store_list_site(x->removal.store, site, ids, IDS_MAX, &count);
+        for (size_t i = 0; i < count && err == 0; i++) {
+            int barred = wb_store_barred(x->removal.store, ids[i], site);
+            int there = barred > 0 ? wb_removal_store(&x->removal, ids[i], site) : barred;
+            err = there < 0 ? there : 0;
+            x->stat->pages += there > 0;
+        }
+        if (err == 0)
+            err = wb_removal_commit(&x->removal);
+    } while (err == 0 && x->stat->pages > before);
+    wb_free(ids);
+    return err;
+}
+
+static int finish_takedowns(struct expunge *x)
+{
+    struct unfinished u = {WB_BUF_INIT, WB_BUF_INIT};
+    int err = wb_store_bar_each(x->removal.store, gather_bar, &u);
+    struct wb_slice rest = wb_buf_slice(&u.sites);
+
+    x->removal.everywhere = true;
+    for (size_t at = 0; at < u.ids.len && err == 0; at += WB_PAGEID_BYTES)
+        err = finish_page(x, wb_pageid_get(u.ids.ptr + at));
+    for (const char *end; err == 0 && (end = memchr(rest.ptr, '\n', rest.len)); rest.len -= (size_t)(end + 1 - rest.ptr), rest.ptr = end + 1)
+        err = finish_site(x, wb_slice(rest.ptr, (size_t)(end - rest.ptr)));
+    if (err == 0)
+        err = wb_removal_commit(&x->removal);
+    x->removal.everywhere = false;
+    wb_buf_release(&u.ids);
+    wb_buf_release(&u.sites);
+    return err;
+}
+
+/* ---- the whole -------------------------------------------------------------------------------------------------- */
 
 static int walk_pages(struct expunge *x)
 {
@@ -177,6 +271,8 @@ int wb_expunge_expired(const struct wb_update_options *options, const struct wb_
 
     *stat_out = (struct wb_expunge_stat){0};
     int err = wb_removal_open(options->dir, false, &x.removal);
+    if (err == 0)
+        err = finish_takedowns(&x);
     if (err == 0)
         err = wb_webdb_open(options->dir, &x.webdb);
     if (err == WB_E_NOTFOUND && x.removal.store) {

@@ -37,6 +37,8 @@ struct generate {
     const struct wb_generate_options *options;
     const struct wb_cycle_sink *sink;
     struct wb_webdb *webdb;
+    struct wb_store *store;
+    bool bars;                   /* it has some */
     struct wb_fetchlist *list;
     const struct wb_site_class *classes;
     size_t class_count;
@@ -420,6 +422,17 @@ static int open_pools(struct generate *g)
     return 0;
 }
 
+static int open_store(struct generate *g)
+{
+    struct wb_store_stat stat;
+    int err = wb_store_open(g->options->dir, WB_STORE_READ, &g->store);
+
+    if (err == 0)
+        err = wb_store_stat(g->store, &stat);
+    g->bars = err == 0 && stat.bars;
+    return err;
+}
+
 static int open_generate(struct generate *g)
 {
     const struct wb_generate_options *o = g->options;
@@ -429,6 +442,8 @@ static int open_generate(struct generate *g)
     int err = wb_webdb_open(o->dir, &g->webdb);
     if (err == WB_E_NOTFOUND)
         return wb_fail(WB_E_NOTFOUND, "there is no webdb in %s yet: 'webbase update' makes it from what crawls and imports told", o->dir);
+    if (err == 0)
+        err = open_store(g);
     if (err == 0)
         err = wb_fetchlist_open(o->dir, o->dispenser, o->seeds_file, warn, g, &g->list);
     if (err == 0)
@@ -441,6 +456,7 @@ static int open_generate(struct generate *g)
     g->known = count.pages;
     g->judge = (struct wb_candidate_judge){
         .webdb = g->webdb,
+        .store = g->bars ? g->store : NULL,
         .list = g->list,
         .classes = g->classes,
         .refresh = {.policy = o->policy, .theta = g->common.theta, .min_days = o->min_days, .max_days = o->max_days},
@@ -469,6 +485,7 @@ static void close_generate(struct generate *g)
     wb_free(g->pools);
     wb_free(g->thetas);
     wb_fetchlist_close(g->list);
+    wb_store_close(g->store);
     wb_webdb_close(g->webdb);
 }
 

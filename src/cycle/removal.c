@@ -25,9 +25,9 @@ int wb_removal_id(struct wb_removal *removal, struct wb_slice url, struct wb_pag
     return err;
 }
 
-int wb_removal_store(struct wb_removal *removal, struct wb_pageid id)
+int wb_removal_store(struct wb_removal *removal, struct wb_pageid id, struct wb_slice site)
 {
-    int err = wb_store_remove(removal->store, id, removal->everywhere);
+    int err = wb_store_remove(removal->store, id, site, removal->everywhere);
 
     if (err < 0)
         return err == WB_E_NOTFOUND ? 0 : err;

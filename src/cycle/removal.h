@@ -22,11 +22,11 @@ struct wb_removal {
 /* Opens the store. Close it in any case. */
 int wb_removal_open(const char *dir, bool everywhere, struct wb_removal *removal_out);
 
-/* Names the page of a URL. */
+/* Names the page of a URL; the site is that of removal->key afterwards. */
 int wb_removal_id(struct wb_removal *removal, struct wb_slice url, struct wb_pageid *id_out);
 
 /* 1: it was there, and goes with the next commit (which comes by itself now and then); 0: it was not. */
-int wb_removal_store(struct wb_removal *removal, struct wb_pageid id);
+int wb_removal_store(struct wb_removal *removal, struct wb_pageid id, struct wb_slice site);
 
 /* What has expired is noted as such when it is gone from the store, never before: webdb is what finds it again after a crash. */
 int wb_removal_expired(struct wb_removal *removal, struct wb_slice url);

@@ -1,14 +1,25 @@
 /*
- * takedown.c - removal on request: a page, or all pages of a site, at once and from everything; they are not fetched again.
+ * takedown.c - removal on request: a page, or all pages of a site, at once and from everything; they do not come back.
  *
- * The journal comes first, then the store, then the merge. Whoever is killed between has at least said so: the next update bars
- * the pages, and the next expunge removes barred pages that are still in the store. Their bytes are gone from
- * disk with the next compaction, which rewrites what they lay in. Links that lead to them stay links.
+ *   1 bar       in the store, durable: from here on nobody can store it, whatever he has in hand
+ *   2 journal   says so, for webdb, which shows it
+ *   3 store     the pages are removed; no page has to be read for that, so damaged ones go too
+ *   4 spools    of dead crawlers are emptied: what is barred goes no further
+ *   5 merge
+ *
+ * Whoever is killed in between has barred the pages at least; the next expunge removes what is left of them. Their bytes are gone
+ * from disk with the next compaction, which rewrites what they lay in. Links that lead to them stay links.
  */
 #include "base/error.h"
+#include "base/mem.h"
 #include "cycle/removal.h"
 #include "cycle/update.h"
 #include "os/stop.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { IDS_MAX = 65536 };
 
 struct takedown {
     const char *what;
@@ -30,11 +41,20 @@ static int go_on(const struct takedown *t, uint64_t done)
     return 0;
 }
 
-static int fail_unknown(const struct takedown *t)
+/* Sets or lifts the bar. Lifting one that is not there is an error only where webdb has no mark of it either. */
+static int change_bar(struct takedown *t, const struct wb_bar *bar, bool *lifted_out)
 {
-    if (t->allow)
-        return wb_fail(WB_E_NOTFOUND, "%s: nothing of that name was taken down", t->what);
-    return wb_fail(WB_E_NOTFOUND, "%s: nothing is known by that name", t->what);
+    *lifted_out = false;
+    if (!t->allow)
+        return wb_store_bar(t->removal.store, bar);
+    int err = wb_store_allow(t->removal.store, bar);
+    *lifted_out = err == 0;
+    return err == WB_E_NOTFOUND ? 0 : err;
+}
+
+static int fail_not_barred(const struct takedown *t)
+{
+    return wb_fail(WB_E_NOTFOUND, "%s: nothing of that name was taken down", t->what);
 }
 
 /* ---- one page ---------------------------------------------------------------------------------------------- */
@@ -51,63 +71,90 @@ static int note_page(struct takedown *t, struct wb_slice url, const struct wb_we
     return barred ? 0 : wb_removal_note(&t->removal, url, WB_EXPUNGE_BARRED);
 }
 
-static int drop_page(struct takedown *t, struct wb_slice url, uint64_t bytes)
+/* One page that cannot be removed must not keep the others: it is told, and counted. */
+static int cannot_remove(struct takedown *t, struct wb_slice name)
 {
-    struct wb_pageid id;
-    int err = wb_removal_id(&t->removal, url, &id);
+    char text[WB_ERROR_MESSAGE_MAX];
 
-    if (err < 0)
-        return err;
-    int there = wb_removal_store(&t->removal, id);
+    snprintf(text, sizeof text, "%.*s: could not be removed: %s", (int)(name.len < 400 ? name.len : 400), name.ptr, wb_error_message());
+    if (t->sink->warn)
+        t->sink->warn(t->sink->context, text);
+    t->stat->left++;
+    return 0;
+}
+
+/* name: the URL, or the id where no URL is known. */
+static int drop_id(struct takedown *t, struct wb_pageid id, struct wb_slice site, struct wb_slice name, uint64_t bytes)
+{
+    int there = wb_removal_store(&t->removal, id, site);
+
+    if (there == WB_E_CORRUPT)
+        return cannot_remove(t, name);
     if (there <= 0)
         return there;
     t->stat->pages++;
     t->stat->bytes += bytes;
     if (t->each)
-        t->each(t->context, url, "taken down");
+        t->each(t->context, name, "taken down");
     return 0;
 }
 
-static bool is_stored(struct takedown *t, struct wb_slice url, uint64_t *bytes_out)
+static int drop_page(struct takedown *t, struct wb_slice url, uint64_t bytes)
 {
     struct wb_pageid id;
-    struct wb_page page;
+    int err = wb_removal_id(&t->removal, url, &id);
 
-    *bytes_out = 0;
-    if (wb_removal_id(&t->removal, url, &id) < 0)
-        return false;
-    int err = wb_store_get(t->removal.store, id, &page, &t->removal.mem);
-    *bytes_out = err == 0 ? page.body.len : 0;
+    return err < 0 ? err : drop_id(t, id, wb_key_site(wb_buf_slice(&t->removal.key)), url, bytes);
+}
+
+/* Whether the latest state has the page, readable or not; page_out is filled where it can be read. */
+static bool is_stored(struct takedown *t, struct wb_pageid id, struct wb_page *page_out)
+{
+    int err = wb_store_get(t->removal.store, id, page_out, &t->removal.mem);
+
+    if (err < 0)
+        *page_out = (struct wb_page){0};
     return err == 0 || err == WB_E_CORRUPT;
+}
+
+/* What webdb knows of a page, and the URL that it knows it by. */
+static int look_up(struct takedown *t, struct wb_slice url, struct wb_webdb_page *page_out, struct wb_buf *href_out)
+{
+    int err = t->webdb ? wb_webdb_get_page(t->webdb, url, page_out) : WB_E_NOTFOUND;
+
+    if (err < 0 && err != WB_E_NOTFOUND)
+        return err;
+    int copied = wb_buf_append_slice(href_out, err == 0 ? page_out->url : wb_url_href(&t->removal.url));
+    return copied < 0 ? copied : err == 0;
 }
 
 static int take_url(struct takedown *t)
 {
     struct wb_slice url = wb_slice_str(t->what);
     struct wb_buf href = WB_BUF_INIT;
+    struct wb_bar bar = {.kind = WB_BAR_PAGE, .time_ms = t->removal.now_ms};
     struct wb_webdb_page page;
-    uint64_t bytes;
-    int err = t->webdb ? wb_webdb_get_page(t->webdb, url, &page) : WB_E_NOTFOUND;
-    bool known = err == 0;
+    struct wb_page stored = {0};
+    bool lifted = false, was_stored = false;
+    int err = wb_removal_id(&t->removal, url, &bar.id);
 
-    if (err == WB_E_NOTFOUND)
-        err = 0;
-    bool stored = err == 0 && is_stored(t, url, &bytes);
-    if (err == 0)
-        err = wb_buf_append_slice(&href, known ? page.url : wb_url_href(&t->removal.url));
-    if (err == 0 && !known && !stored)
-        err = fail_unknown(t);
-    if (err == 0)
-        err = note_page(t, wb_buf_slice(&href), known ? &page : NULL);
-    if (err == 0 && t->allow && t->noted == 0)
-        err = fail_unknown(t);
+    if (err == 0) {
+        bar.site = wb_key_site(wb_buf_slice(&t->removal.key));
+        err = change_bar(t, &bar, &lifted);
+    }
+    int known = err == 0 ? look_up(t, url, &page, &href) : err;
+    err = known < 0 ? known : note_page(t, wb_buf_slice(&href), known ? &page : NULL);
+    if (err == 0 && t->allow && t->noted == 0 && !lifted)
+        err = fail_not_barred(t);
     if (err == 0)
         err = wb_removal_noted(&t->removal);
-    if (err == 0 && !t->allow)
-        err = drop_page(t, wb_buf_slice(&href), bytes);
+    if (err == 0 && !t->allow) {
+        was_stored = is_stored(t, bar.id, &stored);
+        err = drop_page(t, wb_buf_slice(&href), stored.body.len);
+    }
     if (err == 0)
         err = wb_removal_commit(&t->removal);
-    t->stat->known += known && !stored && !t->allow;
+    t->stat->known += known > 0 && !was_stored && !t->allow;
     wb_buf_release(&href);
     return err;
 }
@@ -141,49 +188,57 @@ static int drop_known(struct takedown *t, const struct wb_webdb_page *page)
     return drop_page(t, page->url, page->bytes);
 }
 
-/* Calls with each page that the store has of the site, old versions included. */
-static int each_stored(struct takedown *t, enum wb_scan_view view, int (*each)(struct takedown *t, const struct wb_page *page))
+/* A page of which webdb has not been told yet. Where it can be read, webdb will show it as taken down. */
+static int drop_listed(struct takedown *t, struct wb_pageid id)
 {
-    struct wb_scan_options options = {.view = view, .site = wb_buf_slice(&t->site)};
-    struct wb_scan *scan = NULL;
-    struct wb_page page;
-    int got = 0, err = wb_scan_open(t->removal.store, &options, &scan);
+    char name[WB_PAGEID_HEX + 1];
+    struct wb_webdb_page known;
+    struct wb_page stored;
+    bool readable = is_stored(t, id, &stored) && stored.url.len;
+    int err = readable && t->webdb ? wb_webdb_get_page(t->webdb, stored.url, &known) : WB_E_NOTFOUND;
 
-    for (uint64_t n = 0; err == 0 && (got = wb_scan_next(scan, &page)) != 0; n++) {
-        if (got == WB_E_CORRUPT)
-            continue;
-        err = got < 0 ? got : n % 1024 ? 0 : go_on(t, n);
+    if (readable && err == WB_E_NOTFOUND)
+        err = note_page(t, stored.url, NULL);
+    if (err < 0 && err != WB_E_NOTFOUND && err != WB_E_INVALID)
+        return err;
+    wb_pageid_hex(id, name);
+    return drop_id(t, id, wb_buf_slice(&t->site), readable ? stored.url : wb_slice_str(name), stored.body.len);
+}
+
+/* What the catalog has of the site, in the latest state or the generation: a walk over it, again until nothing is left. */
+static int drop_stored(struct takedown *t)
+{
+    struct wb_pageid *ids = wb_alloc(IDS_MAX * sizeof *ids);
+    size_t count = 0;
+    uint64_t before;
+    int err = ids ? 0 : WB_E_NOMEM;
+
+    do {
+        before = t->stat->pages;
         if (err == 0)
-            err = each(t, &page);
-    }
-    wb_scan_close(scan);
-    return err;
-}
-
-/* What webdb has not been told of yet. */
-static int note_stored(struct takedown *t, const struct wb_page *stored)
-{
-    struct wb_webdb_page page;
-    int err = t->webdb ? wb_webdb_get_page(t->webdb, stored->url, &page) : WB_E_NOTFOUND;
-
-    if (err == WB_E_NOTFOUND)
-        return note_page(t, stored->url, NULL);
-    return err == WB_E_INVALID ? 0 : err;
-}
-
-static int drop_stored(struct takedown *t, const struct wb_page *page)
-{
-    return drop_page(t, page->url, page->body_bytes);
+            err = wb_store_list_site(t->removal.store, wb_buf_slice(&t->site), ids, IDS_MAX, &count);
+        for (size_t i = 0; i < count && err == 0; i++) {
+            err = i % 1024 ? 0 : go_on(t, i);
+            if (err == 0)
+                err = drop_listed(t, ids[i]);
+        }
+        if (err == 0)
+            err = wb_removal_commit(&t->removal);
+    } while (err == 0 && t->stat->pages > before);
+    wb_free(ids);
+    return err < 0 ? err : wb_removal_noted(&t->removal);
 }
 
 static int take_site(struct takedown *t)
 {
-    int err = each_known(t, note_known);
+    struct wb_bar bar = {.kind = WB_BAR_SITE, .site = wb_buf_slice(&t->site), .time_ms = t->removal.now_ms};
+    bool lifted;
+    int err = change_bar(t, &bar, &lifted);
 
-    if (err == 0 && !t->allow)
-        err = each_stored(t, WB_SCAN_LATEST, note_stored);
-    if (err == 0 && t->noted == 0)
-        err = fail_unknown(t);
+    if (err == 0)
+        err = each_known(t, note_known);
+    if (err == 0 && t->allow && t->noted == 0 && !lifted)
+        err = fail_not_barred(t);
     if (err == 0)
         err = wb_removal_noted(&t->removal);
     if (err < 0 || t->allow)
@@ -191,13 +246,7 @@ static int take_site(struct takedown *t)
     err = each_known(t, drop_known);
     if (err == 0)
         err = wb_removal_commit(&t->removal);
-    if (err == 0)
-        err = each_stored(t, WB_SCAN_LATEST, drop_stored);
-    if (err == 0)
-        err = wb_removal_commit(&t->removal);
-    if (err == 0)
-        err = each_stored(t, WB_SCAN_GENERATION, drop_stored);
-    return err < 0 ? err : wb_removal_commit(&t->removal);
+    return err < 0 ? err : drop_stored(t);
 }
 
 /* ---- begin and end -------------------------------------------------------------------------------------------- */
@@ -221,7 +270,7 @@ static int read_site(struct takedown *t)
     return err;
 }
 
-/* What crawlers that died had in hand comes into the store first: it would come there later otherwise. */
+/* What crawlers that died had in hand goes to the store now, which keeps out what is barred: their spools hold its bytes. */
 static int settle(struct takedown *t, const struct wb_update_options *options)
 {
     struct wb_fetchlist *list = NULL;
@@ -242,12 +291,10 @@ static int take_down(struct takedown *t, const struct wb_update_options *options
     if (is_url)
         err = wb_url_parse(wb_slice_str(t->what), NULL, &url);
     if (err == 0 && is_url && !wb_url_is_http(&url))
-        err = wb_fail(WB_E_INVALID, "%s is no URL of http or https", t->what);
+        err = wb_fail(WB_E_INVALID, "%s is not a URL of http or https", t->what);
     wb_url_release(&url);
     if (err == 0 && !is_url)
         err = read_site(t);
-    if (err == 0)
-        err = settle(t, options);
     if (err == 0)
         err = wb_removal_open(options->dir, true, &t->removal);
     if (err < 0)
@@ -255,7 +302,21 @@ static int take_down(struct takedown *t, const struct wb_update_options *options
     err = wb_webdb_open(options->dir, &t->webdb);
     if (err < 0 && err != WB_E_NOTFOUND)
         return err;
-    return is_url ? take_url(t) : take_site(t);
+    err = is_url ? take_url(t) : take_site(t);
+    return err < 0 || t->allow ? err : settle(t, options);
+}
+
+/* webdb only shows what was taken down: where somebody else merges just now, the next merge tells it. */
+static int merge(struct takedown *t, const struct wb_update_options *options)
+{
+    struct wb_webdb_merge merged;
+    int err = wb_update(options, t->sink, &merged, NULL);
+
+    if (err != WB_E_BUSY)
+        return err;
+    if (t->sink->warn)
+        t->sink->warn(t->sink->context, "another update is running: webdb shows this takedown after the next one");
+    return 0;
 }
 
 int wb_expunge(const struct wb_update_options *options, const char *what, bool allow, const struct wb_cycle_sink *sink, wb_expunge_each each,
@@ -263,12 +324,15 @@ int wb_expunge(const struct wb_update_options *options, const char *what, bool a
 {
     static const struct wb_cycle_sink quiet = {NULL, NULL, NULL};
     struct takedown t = {.what = what, .allow = allow, .sink = sink ? sink : &quiet, .each = each, .context = context, .stat = stat_out};
-    struct wb_webdb_merge merge;
 
     *stat_out = (struct wb_expunge_stat){0};
     int err = take_down(&t, options);
     wb_webdb_close(t.webdb);
     wb_removal_close(&t.removal);
     wb_buf_release(&t.site);
-    return err < 0 ? err : wb_update(options, sink, &merge, NULL);
+    if (err == 0)
+        err = merge(&t, options);
+    if (err == 0 && stat_out->left)
+        err = wb_fail(WB_E_CORRUPT, "%s: %" PRIu64 " pages could not be removed; they are barred", what, stat_out->left);
+    return err;
 }

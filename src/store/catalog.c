@@ -46,7 +46,7 @@ struct wb_catalog {
     MDB_dbi dbi[WB_TABLE_COUNT];
 };
 
-static const char *const table_names[WB_TABLE_COUNT] = {"pages", "old", "segments", "sites", "revisits", "retired", "state"};
+static const char *const table_names[WB_TABLE_COUNT] = {"pages", "old", "segments", "sites", "revisits", "retired", "state", "bars"};
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct wb_catalog *list;

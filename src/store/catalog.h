@@ -9,6 +9,7 @@
  *   sites     site    -> pages
  *   revisits  page id -> revisit      of originals that we do not have
  *   retired   number, version -> transaction   files to delete when no reader is older
+ *   bars      page id or site -> bar  what was taken down and must not come back
  *   state     one row: counters, epoch, generation, commit number
  *
  * LMDB has no checksums and trusts its file, so each value carries a checksum over
@@ -34,6 +35,7 @@ enum wb_table {
     WB_TABLE_REVISITS,
     WB_TABLE_RETIRED,
     WB_TABLE_STATE,
+    WB_TABLE_BARS,
     WB_TABLE_COUNT,
 };
 
@@ -52,6 +54,7 @@ struct wb_entry {
     uint32_t epoch;
     uint16_t status;
     uint16_t lifetime, lifetime_count;
+    uint64_t site;     /* hash of it: a page that cannot be read can still be taken down with its site */
 };
 
 struct wb_segment_row {
@@ -73,6 +76,7 @@ struct wb_segment_row {
 struct wb_state {
     uint64_t commit;
     uint64_t pages, old, sites, revisits;
+    uint64_t bars;             /* rows of that table: with none, nobody looks there */
     uint64_t bytes_pages;
     uint32_t epoch;            /* of pages committed now */
     uint32_t generation;       /* 0: no snapshot yet */
@@ -137,10 +141,27 @@ int wb_segment_row_each(struct wb_txn *txn, int (*each)(void *context, const str
 int wb_site_add(struct wb_txn *txn, struct wb_slice site, int64_t pages, struct wb_state *state);
 int wb_site_each(struct wb_txn *txn, int (*each)(void *context, struct wb_slice site, uint64_t pages), void *context);
 
+/* site: the hash of the page's site. */
 int wb_revisit_get(struct wb_txn *txn, struct wb_pageid id, struct wb_store_revisit *revisit_out);
-/* Checks that all rows are sound and as many as expected. */
-int wb_revisit_check(struct wb_txn *txn, uint64_t expected);
-int wb_revisit_put(struct wb_txn *txn, struct wb_pageid id, const struct wb_store_revisit *revisit);
+int wb_revisit_put(struct wb_txn *txn, struct wb_pageid id, uint64_t site, const struct wb_store_revisit *revisit);
+int wb_revisit_delete(struct wb_txn *txn, struct wb_pageid id);
+int wb_revisit_each(struct wb_txn *txn, int (*each)(void *context, struct wb_pageid id, uint64_t site), void *context);
+
+/*
+ * A bar on a page (by id) or on a site (by name). The other of the two is ignored in keys, so callers may pass what they have.
+ * A page's row with `except` lifts the bar on its site for this page.
+ */
+struct wb_bar_row {
+    bool except;
+    int64_t time_ms;
+    uint64_t site; /* hash of the site, or of the page's site */
+};
+int wb_bar_get(struct wb_txn *txn, enum wb_bar_kind kind, struct wb_pageid id, struct wb_slice site, struct wb_bar_row *row_out);
+int wb_bar_put(struct wb_txn *txn, enum wb_bar_kind kind, struct wb_pageid id, struct wb_slice site, const struct wb_bar_row *row);
+int wb_bar_delete(struct wb_txn *txn, enum wb_bar_kind kind, struct wb_pageid id, struct wb_slice site);
+
+/* Pages first, then sites. bar->site is empty for a page; row->site is its hash. */
+int wb_bar_each(struct wb_txn *txn, int (*each)(void *context, const struct wb_bar *bar, const struct wb_bar_row *row), void *context);
 
 int wb_retired_put(struct wb_txn *txn, uint32_t number, uint32_t version, uint64_t txn_id);
 int wb_retired_delete(struct wb_txn *txn, uint32_t number, uint32_t version);

@@ -2,7 +2,7 @@
  * catalog_rows.c - the rows of the catalog as bytes. Keys are big-endian, values
  * little-endian or varints; the last four bytes of each value are the low half of
  * XXH3 over key and value. A row is valid if and only if its length is the table's
- * (of pages and old: its ten numbers fill it) and the checksum holds.
+ * (of pages and old: its ten numbers and the hash of the site fill it) and the checksum holds.
  */
 #include "base/bytes.h"
 #include "base/check.h"
@@ -17,9 +17,11 @@ enum {
     ENTRY_BYTES_MAX = 64,
     SEGMENT_BYTES = 96,
     SITE_BYTES = 12,
-    REVISIT_BYTES = 36,
+    ENTRY_SITE_BYTES = 8,
+    REVISIT_BYTES = 44,
     RETIRED_BYTES = 12,
     STATE_BYTES = 72,
+    BAR_BYTES = 24,
     KEY_MAX = 480, /* LMDB takes keys of up to 511 bytes */
     CHECK_BYTES = 4,
 };
@@ -124,13 +126,15 @@ static int each_row(struct wb_txn *txn, enum wb_table table, size_t len,
 
 /*
  * An entry's numbers are varints, because most are small and a catalog of millions
- * of pages is read from memory: 23 bytes instead of 44.
+ * of pages is read from memory: 31 bytes instead of 52.
  */
 static bool entry_from_row(const char *row, size_t len, struct wb_entry *entry_out)
 {
     uint64_t v[ENTRY_NUMBERS];
-    const char *at = row, *end = row + len - CHECK_BYTES;
+    const char *at = row, *end = row + len - CHECK_BYTES - ENTRY_SITE_BYTES;
 
+    if (len < CHECK_BYTES + ENTRY_SITE_BYTES)
+        return false;
     for (size_t i = 0; i < ENTRY_NUMBERS; i++)
         if (!wb_get_varint(&at, end, &v[i]))
             return false;
@@ -143,6 +147,7 @@ static bool entry_from_row(const char *row, size_t len, struct wb_entry *entry_o
         .epoch = (uint32_t)v[7],
         .lifetime = (uint16_t)v[8],
         .lifetime_count = (uint16_t)v[9],
+        .site = wb_get64(end),
     };
     return at == end;
 }
@@ -159,7 +164,8 @@ static size_t entry_to_row(const struct wb_entry *entry, char row[ENTRY_BYTES_MA
 
     for (size_t i = 0; i < ENTRY_NUMBERS; i++)
         len += wb_put_varint(row + len, v[i]);
-    return len + CHECK_BYTES;
+    wb_put64(row + len, entry->site);
+    return len + ENTRY_SITE_BYTES + CHECK_BYTES;
 }
 
 int wb_entry_get(struct wb_txn *txn, enum wb_table table, struct wb_pageid id, struct wb_entry *entry_out)
@@ -377,40 +383,136 @@ int wb_revisit_get(struct wb_txn *txn, struct wb_pageid id, struct wb_store_revi
         return err;
     revisit_out->time_ms = (int64_t)wb_get64(row);
     revisit_out->has_sha1 = wb_get32(row + 8) != 0;
-    memcpy(revisit_out->sha1, row + 12, WB_SHA1_BYTES);
+    memcpy(revisit_out->sha1, row + 20, WB_SHA1_BYTES);
     return 0;
 }
 
-int wb_revisit_put(struct wb_txn *txn, struct wb_pageid id, const struct wb_store_revisit *revisit)
+int wb_revisit_put(struct wb_txn *txn, struct wb_pageid id, uint64_t site, const struct wb_store_revisit *revisit)
 {
     char key[WB_PAGEID_BYTES], row[REVISIT_BYTES] = {0};
 
-    _Static_assert(12 + WB_SHA1_BYTES + CHECK_BYTES == REVISIT_BYTES, "the digest fills the row");
+    _Static_assert(20 + WB_SHA1_BYTES + CHECK_BYTES == REVISIT_BYTES, "the digest fills the row");
     wb_pageid_put(id, key);
     wb_put64(row, (uint64_t)revisit->time_ms);
     wb_put32(row + 8, revisit->has_sha1);
-    memcpy(row + 12, revisit->sha1, WB_SHA1_BYTES);
+    wb_put64(row + 12, site);
+    memcpy(row + 20, revisit->sha1, WB_SHA1_BYTES);
     return put_row(txn, WB_TABLE_REVISITS, val(key, sizeof key), row, sizeof row);
 }
 
-static int count_row(void *context, const MDB_val *key, const MDB_val *row)
+int wb_revisit_delete(struct wb_txn *txn, struct wb_pageid id)
 {
-    uint64_t *count = context;
+    char key[WB_PAGEID_BYTES];
 
-    (void)key;
-    (void)row;
-    (*count)++;
-    return 0;
+    wb_pageid_put(id, key);
+    return delete_row(txn, WB_TABLE_REVISITS, val(key, sizeof key));
 }
 
-int wb_revisit_check(struct wb_txn *txn, uint64_t expected)
-{
-    uint64_t count = 0;
-    int err = each_row(txn, WB_TABLE_REVISITS, REVISIT_BYTES, count_row, &count);
+struct revisit_walk {
+    struct wb_txn *txn;
+    int (*each)(void *context, struct wb_pageid id, uint64_t site);
+    void *context;
+};
 
-    if (err == 0 && count != expected)
-        err = wb_catalog_corrupt(txn->catalog, WB_TABLE_REVISITS, "another number of rows than counted");
+static int walk_revisit(void *context, const MDB_val *key, const MDB_val *row)
+{
+    struct revisit_walk *walk = context;
+
+    if (key->mv_size != WB_PAGEID_BYTES)
+        return wb_catalog_corrupt(walk->txn->catalog, WB_TABLE_REVISITS, "a key of the wrong length");
+    return walk->each(walk->context, wb_pageid_get(key->mv_data), wb_get64((const char *)row->mv_data + 12));
+}
+
+int wb_revisit_each(struct wb_txn *txn, int (*each)(void *context, struct wb_pageid id, uint64_t site), void *context)
+{
+    struct revisit_walk walk = {txn, each, context};
+
+    return each_row(txn, WB_TABLE_REVISITS, REVISIT_BYTES, walk_revisit, &walk);
+}
+
+/* ---- bars ------------------------------------------------------------------------------------ */
+
+/* "p" and the page's id, or "s" and the site as the table of sites has it. */
+static MDB_val bar_key(enum wb_bar_kind kind, struct wb_pageid id, struct wb_slice site, char room[KEY_MAX])
+{
+    char site_room[32];
+
+    if (kind == WB_BAR_PAGE) {
+        room[0] = 'p';
+        wb_pageid_put(id, room + 1);
+        return val(room, 1 + WB_PAGEID_BYTES);
+    }
+    WB_CHECK(kind == WB_BAR_SITE);
+    if (site.len >= KEY_MAX) /* one byte less than a key of the table of sites */
+        site = wb_slice(site_room, (size_t)snprintf(site_room, sizeof site_room, "#%016llx", (unsigned long long)wb_hash64(site.ptr, site.len)));
+    room[0] = 's';
+    memcpy(room + 1, site.ptr, site.len);
+    return val(room, 1 + site.len);
+}
+
+static void bar_from_row(const char *row, struct wb_bar_row *row_out)
+{
+    *row_out = (struct wb_bar_row){.time_ms = (int64_t)wb_get64(row), .site = wb_get64(row + 8), .except = wb_get32(row + 16) != 0};
+}
+
+int wb_bar_get(struct wb_txn *txn, enum wb_bar_kind kind, struct wb_pageid id, struct wb_slice site, struct wb_bar_row *row_out)
+{
+    char key[KEY_MAX], row[BAR_BYTES];
+    int err = get_row(txn, WB_TABLE_BARS, bar_key(kind, id, site, key), sizeof row, row);
+
+    *row_out = (struct wb_bar_row){0};
+    if (err == 0)
+        bar_from_row(row, row_out);
     return err;
+}
+
+int wb_bar_put(struct wb_txn *txn, enum wb_bar_kind kind, struct wb_pageid id, struct wb_slice site, const struct wb_bar_row *from)
+{
+    char key[KEY_MAX], row[BAR_BYTES] = {0};
+
+    WB_CHECK(kind == WB_BAR_PAGE || !from->except);
+    wb_put64(row, (uint64_t)from->time_ms);
+    wb_put64(row + 8, from->site);
+    wb_put32(row + 16, from->except);
+    return put_row(txn, WB_TABLE_BARS, bar_key(kind, id, site, key), row, sizeof row);
+}
+
+int wb_bar_delete(struct wb_txn *txn, enum wb_bar_kind kind, struct wb_pageid id, struct wb_slice site)
+{
+    char key[KEY_MAX];
+
+    return delete_row(txn, WB_TABLE_BARS, bar_key(kind, id, site, key));
+}
+
+struct bar_walk {
+    struct wb_txn *txn;
+    int (*each)(void *context, const struct wb_bar *bar, const struct wb_bar_row *row);
+    void *context;
+};
+
+static int walk_bar(void *context, const MDB_val *key, const MDB_val *bytes)
+{
+    struct bar_walk *walk = context;
+    const char *name = key->mv_data;
+    struct wb_bar_row row;
+    bool page = key->mv_size == 1 + WB_PAGEID_BYTES && name[0] == 'p';
+
+    if (!page && (key->mv_size < 1 || name[0] != 's'))
+        return wb_catalog_corrupt(walk->txn->catalog, WB_TABLE_BARS, "a key that is neither a page nor a site");
+    bar_from_row(bytes->mv_data, &row);
+    struct wb_bar bar = {.kind = page ? WB_BAR_PAGE : WB_BAR_SITE, .time_ms = row.time_ms, .except = row.except};
+    if (page)
+        bar.id = wb_pageid_get(name + 1);
+    else
+        bar.site = wb_slice(name + 1, key->mv_size - 1);
+    return walk->each(walk->context, &bar, &row);
+}
+
+int wb_bar_each(struct wb_txn *txn, int (*each)(void *context, const struct wb_bar *bar, const struct wb_bar_row *row), void *context)
+{
+    struct bar_walk walk = {txn, each, context};
+
+    return each_row(txn, WB_TABLE_BARS, BAR_BYTES, walk_bar, &walk);
 }
 
 /* ---- retired files --------------------------------------------------------------------------- */
@@ -496,6 +598,7 @@ int wb_state_get(struct wb_txn *txn, struct wb_state *state_out)
         .generation = wb_get32(row + 52),
         .generation_epoch = wb_get32(row + 56),
         .next_segment = wb_get32(row + 60),
+        .bars = wb_get32(row + 64),
     };
     return 0;
 }
@@ -504,6 +607,7 @@ int wb_state_put(struct wb_txn *txn, const struct wb_state *state)
 {
     char row[STATE_BYTES] = {0};
 
+    WB_CHECK(state->bars <= UINT32_MAX);
     wb_put64(row, state->commit);
     wb_put64(row + 8, state->pages);
     wb_put64(row + 16, state->old);
@@ -514,5 +618,6 @@ int wb_state_put(struct wb_txn *txn, const struct wb_state *state)
     wb_put32(row + 52, state->generation);
     wb_put32(row + 56, state->generation_epoch);
     wb_put32(row + 60, state->next_segment);
+    wb_put32(row + 64, (uint32_t)state->bars);
     return put_row(txn, WB_TABLE_STATE, val("state", 5), row, sizeof row);
 }

@@ -6,6 +6,7 @@
 #include "store/log.h"
 #include "base/check.h"
 #include "base/mem.h"
+#include "os/clock.h"
 
 #include <stdio.h>
 
@@ -20,6 +21,11 @@ static const struct wb_store_ops log_ops = {
     .remove = wb_log_remove,
     .put_revisit = wb_log_put_revisit,
     .get_revisit = log_get_revisit,
+    .bar = wb_log_bar,
+    .allow = wb_log_allow,
+    .barred = wb_log_barred,
+    .bar_each = wb_log_bar_each,
+    .list_site = wb_log_list_site,
     .commit = wb_log_commit,
     .snapshot = wb_log_snapshot,
     .get = wb_log_get,
@@ -215,6 +221,8 @@ const struct wb_organisation wb_organisation_log = {"log", log_create, log_open,
 struct lookup {
     struct wb_log *log;
     struct wb_pageid id;
+    const struct wb_slice *site; /* NULL: bars are not asked for */
+    bool barred;
     struct wb_entry entry;
     struct wb_segment_row row;
     struct wb_segment *segment;
@@ -269,8 +277,21 @@ static int look_up_entry(void *context)
 
     if (err < 0)
         return err;
-    err = wb_entry_get(&l->log->reader, WB_TABLE_PAGES, l->id, &l->entry);
+    if (l->site)
+        err = wb_log_bar_look(l->log, l->id, *l->site, &l->barred);
+    if (err == 0 && !l->barred)
+        err = wb_entry_get(&l->log->reader, WB_TABLE_PAGES, l->id, &l->entry);
     wb_txn_park(&l->log->reader);
+    return err;
+}
+
+int wb_log_entry_or_bar(struct wb_log *log, struct wb_pageid id, struct wb_slice site, struct wb_entry *entry_out, bool *barred_out)
+{
+    struct lookup l = {.log = log, .id = id, .site = &site};
+    int err = wb_catalog_call(log->catalog, look_up_entry, &l);
+
+    *entry_out = l.entry;
+    *barred_out = l.barred;
     return err;
 }
 
@@ -359,7 +380,7 @@ int wb_log_get(struct wb_store *store, struct wb_pageid id, struct wb_page *page
         err = wb_log_page(wb_buf_slice(mem_out), id, &l.entry, page_out);
     if (err == 0 && pending.touched) { /* not yet committed */
         page_out->lifetime_count = l.entry.lifetime;
-        if (pending.time_ms > page_out->time_ms)
+        if (wb_time_replaces(pending.time_ms, page_out->time_ms, wb_clock_wall_ms()))
             page_out->time_ms = pending.time_ms;
     }
     return err;
@@ -504,6 +525,7 @@ static int log_stat(struct wb_store *store, struct wb_store_stat *stat_out)
         .sites = s.state.sites,
         .pages_old = s.state.old,
         .revisits = s.state.revisits,
+        .bars = s.state.bars,
         .bytes_pages = s.state.bytes_pages,
         .segments = s.rows.count,
         .epoch = s.state.epoch,

@@ -6,6 +6,7 @@
  *   log_flush.c    from pages taken to blocks in a segment
  *   log_commit.c   from blocks in a segment to a new state of the catalog
  *   log_recover.c  what a crash left, and files that no reader needs any more
+ *   log_bar.c      what was taken down and must not come back
  *   log_live.c     which pages of a segment are live
  *   log_scan.c, log_compact.c, log_verify.c
  *
@@ -51,6 +52,8 @@ struct wb_log {
     struct wb_txn reader;  /* parked between calls */
     bool reader_ready;
     uint64_t commit_at_open;
+    uint64_t bars_txn;     /* the state of the catalog, as seen through reader, in which ... */
+    uint64_t bars;         /* ... there were so many bars */
     struct wb_page_source source;
     struct wb_segment files[WB_LOG_FILES_MAX]; /* open segments, replaced round robin */
     unsigned file_next;
@@ -128,16 +131,16 @@ struct wb_log_writer {
     struct wb_log_tail *tails;
     size_t tail_count;
     uint64_t commit;          /* the catalog's last commit that we know of */
-    uint64_t older;           /* pages left out since the last commit */
+    uint64_t older, barred;   /* pages left out since the last commit */
     struct wb_error_copy failed; /* code < 0: the ops cannot be committed any more */
 };
 
 int wb_log_writer_new(struct wb_log *log);
 void wb_log_writer_free(struct wb_log *log);
-int wb_log_put(struct wb_store *store, const struct wb_page *page);
+int wb_log_put(struct wb_store *store, const struct wb_page *page, enum wb_put *outcome_out);
 int wb_log_touch(struct wb_store *store, struct wb_pageid id, int64_t time_ms);
-int wb_log_remove(struct wb_store *store, struct wb_pageid id, bool everywhere);
-int wb_log_put_revisit(struct wb_store *store, struct wb_pageid id, const struct wb_store_revisit *revisit);
+int wb_log_remove(struct wb_store *store, struct wb_pageid id, struct wb_slice site, bool everywhere);
+int wb_log_put_revisit(struct wb_store *store, struct wb_pageid id, struct wb_slice site, const struct wb_store_revisit *revisit);
 
 /* The writer's own view of a page: 1 and *pending_out, or 0 where no op concerns it. */
 int wb_log_pending(struct wb_log *log, struct wb_pageid id, struct wb_pending *pending_out);
@@ -172,10 +175,27 @@ void wb_builders_free(struct wb_builders *builders);
 int wb_log_commit(struct wb_store *store, struct wb_commit *commit_inout);
 int wb_log_snapshot(struct wb_store *store, uint32_t *generation_out);
 
+/* ---- bars (log_bar.c) --------------------------------------------------------------------------- */
+
+int wb_log_bar(struct wb_store *store, const struct wb_bar *bar);
+int wb_log_allow(struct wb_store *store, const struct wb_bar *bar);
+int wb_log_barred(struct wb_store *store, struct wb_pageid id, struct wb_slice site);
+int wb_log_bar_each(struct wb_store *store, int (*each)(void *context, const struct wb_bar *bar), void *context);
+int wb_log_list_site(struct wb_store *store, struct wb_slice site, struct wb_pageid *ids_out, size_t max, size_t *count_out);
+
+/* Whether a page is barred, in this transaction. */
+int wb_log_bar_holds(struct wb_txn *txn, struct wb_pageid id, struct wb_slice site, bool *barred_out);
+
+/* The same in log->reader, which must be awake; quick where there are no bars at all. */
+int wb_log_bar_look(struct wb_log *log, struct wb_pageid id, struct wb_slice site, bool *barred_out);
+
 /* ---- reading (log.c) ------------------------------------------------------------------------- */
 
 /* The latest entry of a page in the catalog as it is now. */
 int wb_log_entry(struct wb_log *log, struct wb_pageid id, struct wb_entry *entry_out);
+
+/* The same for a page about to be put, and whether it is barred; no entry where it is. */
+int wb_log_entry_or_bar(struct wb_log *log, struct wb_pageid id, struct wb_slice site, struct wb_entry *entry_out, bool *barred_out);
 
 /* Whether the generation has a page that the latest state, the ops included, does not have. */
 int wb_log_in_generation(struct wb_log *log, struct wb_pageid id, bool *in_out);

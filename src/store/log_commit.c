@@ -7,10 +7,12 @@
  *
  * LMDB's commit in 3 is the moment. Before it the catalog knows nothing of the new
  * bytes and the next writer cuts them off. In 3 each op is judged again, against
- * what other processes have committed since.
+ * what other processes have committed since: newer pages, and bars. A page that was taken down while
+ * it waited here is left out, and its bytes go with the next compaction.
  */
 #include "base/check.h"
 #include "base/mem.h"
+#include "os/clock.h"
 #include "store/log.h"
 
 #include <stdlib.h>
@@ -25,6 +27,7 @@ struct edit {
     size_t row_count;
     struct wb_commit counts;
     uint32_t generation;
+    int64_t now_ms;
     bool taken_down;             /* a page was removed on request */
     uint32_t *order;             /* ops sorted by page id, then as they came */
 };
@@ -45,6 +48,7 @@ static int edit_begin(struct edit *edit)
     err = wb_state_get(&edit->txn, &edit->state);
     if (err < 0)
         return err;
+    edit->now_ms = wb_clock_wall_ms();
     edit->row_count = edit->state.next_segment;
     edit->rows = wb_alloc_zero(edit->row_count, sizeof *edit->rows);
     edit->dirty = wb_alloc_zero(edit->row_count, sizeof *edit->dirty);
@@ -130,21 +134,35 @@ static int retire(struct edit *edit, struct wb_pageid id, const struct wb_entry 
 
 /* ---- the ops ----------------------------------------------------------------------------------------- */
 
+static int is_barred(struct edit *edit, const struct wb_op *op, bool *barred_out)
+{
+    const struct wb_log_site *site = &edit->log->writer->sites[op->site];
+
+    *barred_out = false;
+    return edit->state.bars ? wb_log_bar_holds(&edit->txn, op->id, wb_slice(site->name, site->len), barred_out) : 0;
+}
+
 static int apply_put(struct edit *edit, const struct wb_op *op)
 {
     struct wb_entry before, entry = op->entry;
     struct wb_segment_row *row;
+    bool barred, known = false;
     int err = edit_row(edit, entry.place.segment, &row);
 
+    if (err == 0)
+        err = is_barred(edit, op, &barred);
+    if (err == 0 && !barred) {
+        err = wb_entry_get(&edit->txn, WB_TABLE_PAGES, op->id, &before);
+        known = err == 0;
+        err = err == WB_E_NOTFOUND ? 0 : err;
+    }
     if (err < 0)
         return err;
-    err = wb_entry_get(&edit->txn, WB_TABLE_PAGES, op->id, &before);
-    if (err < 0 && err != WB_E_NOTFOUND)
-        return err;
-    bool known = err == 0;
-    if (known && before.time_ms >= entry.time_ms) {
+    if (barred || (known && !wb_time_replaces(entry.time_ms, before.time_ms, edit->now_ms))) {
         row->bytes_dead += entry.stored; /* another process was faster: our bytes are born dead */
-        edit->counts.older++;
+        edit->counts.barred += barred;
+        edit->counts.older += !barred;
+        edit->taken_down = edit->taken_down || barred; /* they must not stay in a lead either */
         return 0;
     }
     if (known) {
@@ -180,9 +198,10 @@ static int apply_touch(struct edit *edit, const struct wb_op *op)
     if (err < 0)
         return err;
     edit->counts.touched++;
-    if (entry.time_ms >= op->time_ms && entry.lifetime_count == entry.lifetime)
+    bool moves = wb_time_replaces(op->time_ms, entry.time_ms, edit->now_ms);
+    if (!moves && entry.lifetime_count == entry.lifetime)
         return 0;
-    if (entry.time_ms < op->time_ms)
+    if (moves)
         entry.time_ms = op->time_ms;
     entry.lifetime_count = entry.lifetime;
     err = edit_row(edit, entry.place.segment, &row);
@@ -215,6 +234,8 @@ static int apply_remove(struct edit *edit, const struct wb_op *op)
 
     if (err < 0 && err != WB_E_NOTFOUND)
         return err;
+    if (err == 0 && entry.site != edit->log->writer->sites[op->site].hash)
+        return wb_catalog_corrupt(edit->log->catalog, WB_TABLE_PAGES, "a page of another site");
     if (err == 0) {
         err = everywhere ? bury(edit, &entry, true) : retire(edit, op->id, &entry);
         if (err == 0)
@@ -232,14 +253,20 @@ static int apply_remove(struct edit *edit, const struct wb_op *op)
 static int apply_revisit(struct edit *edit, const struct wb_op *op)
 {
     struct wb_store_revisit known;
-    int err = wb_revisit_get(&edit->txn, op->id, &known);
+    bool barred;
+    int err = is_barred(edit, op, &barred);
 
+    if (err < 0 || barred) {
+        edit->counts.barred += err == 0;
+        return err;
+    }
+    err = wb_revisit_get(&edit->txn, op->id, &known);
     if (err < 0 && err != WB_E_NOTFOUND)
         return err;
     if (err == 0 && known.time_ms >= op->revisit.time_ms)
         return 0;
     edit->state.revisits += err == WB_E_NOTFOUND;
-    return wb_revisit_put(&edit->txn, op->id, &op->revisit);
+    return wb_revisit_put(&edit->txn, op->id, edit->log->writer->sites[op->site].hash, &op->revisit);
 }
 
 static int apply_op(struct edit *edit, const struct wb_op *op)
@@ -387,7 +414,8 @@ int wb_log_commit(struct wb_store *store, struct wb_commit *commit_inout)
 
     if (writer->op_count == 0 && writer->failed.code == 0) {
         commit_inout->older += writer->older;
-        writer->older = 0;
+        commit_inout->barred += writer->barred;
+        writer->older = writer->barred = 0;
         return 0;
     }
     err = commit_ops(log, &counts);
@@ -400,6 +428,7 @@ int wb_log_commit(struct wb_store *store, struct wb_commit *commit_inout)
     commit_inout->added += counts.added;
     commit_inout->replaced += counts.replaced;
     commit_inout->older += counts.older + writer->older;
+    commit_inout->barred += counts.barred + writer->barred;
     commit_inout->touched += counts.touched;
     commit_inout->removed += counts.removed;
     close_full_tails(writer);

@@ -7,6 +7,7 @@
  * A problem is damage. A note is what a crash left and the next writer tidies up.
  */
 #include "base/check.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "store/log.h"
 
@@ -27,7 +28,7 @@ struct verifier {
     struct wb_state state;
     struct wb_rows rows;
     struct tally *tallies; /* by segment number */
-    uint64_t pages, old, bytes_pages, site_pages, sites;
+    uint64_t pages, old, bytes_pages, site_pages, sites, revisits, bars;
     struct wb_block_reader *zstd;
     struct wb_buf lead, record;
     wb_verify_found found;
@@ -105,8 +106,30 @@ static int check_site_row(void *context, struct wb_slice site, uint64_t pages)
     return 0;
 }
 
+static int check_revisit_row(void *context, struct wb_pageid id, uint64_t site)
+{
+    struct verifier *v = context;
+
+    (void)id;
+    (void)site;
+    v->revisits++;
+    return 0;
+}
+
+static int check_bar_row(void *context, const struct wb_bar *bar, const struct wb_bar_row *row)
+{
+    struct verifier *v = context;
+
+    v->bars++;
+    if (bar->kind == WB_BAR_SITE && (row->except || bar->site.len == 0))
+        return wb_catalog_corrupt(v->log.catalog, WB_TABLE_BARS, "a row that is no bar");
+    return 0;
+}
+
 static int check_counts(struct verifier *v)
 {
+    if (v->revisits != v->state.revisits || v->bars != v->state.bars)
+        return wb_catalog_corrupt(v->log.catalog, WB_TABLE_STATE, "counters that do not match the rows");
     if (v->pages != v->state.pages || v->old != v->state.old || v->bytes_pages != v->state.bytes_pages ||
         v->sites != v->state.sites || v->site_pages != v->state.pages)
         return wb_catalog_corrupt(v->log.catalog, WB_TABLE_STATE, "counters that do not match the rows");
@@ -140,7 +163,9 @@ static int check_catalog(void *context)
     if (err == 0)
         err = wb_site_each(&v->txn, check_site_row, v);
     if (err == 0)
-        err = wb_revisit_check(&v->txn, v->state.revisits);
+        err = wb_revisit_each(&v->txn, check_revisit_row, v);
+    if (err == 0)
+        err = wb_bar_each(&v->txn, check_bar_row, v);
     return err < 0 ? err : check_counts(v);
 }
 
@@ -203,7 +228,9 @@ static int check_page(struct verifier *v, const struct wb_segment_row *row, cons
     err = wb_catalog_call(v->log.catalog, look_up_claim, &c);
     if (err < 0)
         return err;
-    if ((c.latest || c.old) && (c.entry.body_bytes != page.body.len || c.entry.status != page.status))
+    struct wb_slice site = wb_key_site(page.key);
+    if ((c.latest || c.old) && (c.entry.body_bytes != page.body.len || c.entry.status != page.status ||
+                                c.entry.site != wb_hash64(site.ptr, site.len)))
         return wb_fail(WB_E_CORRUPT, "the catalog describes %.*s otherwise than its record", WB_SLICE_ARG(page.url));
     v->tallies[row->number].found += c.latest || c.old;
     v->result->pages += c.latest;

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "os/clock.h"
 #include "store/log.h"
 
 enum { WORKERS_MAX = 8 };
@@ -40,7 +41,7 @@ void wb_log_ops_clear(struct wb_log_writer *writer)
     writer->site_count = 0;
     writer->pending_count = 0;
     writer->group_bytes = 0;
-    writer->older = 0;
+    writer->older = writer->barred = 0;
     writer->failed = (struct wb_error_copy){0};
     wb_idmap_clear(&writer->site_map);
     wb_idmap_clear(&writer->pending_map);
@@ -136,19 +137,24 @@ int wb_log_pending(struct wb_log *log, struct wb_pageid id, struct wb_pending *p
     return 1;
 }
 
-/* What is true of a page now: by the ops, else by the catalog. */
-static int effective(struct wb_log *log, struct wb_pageid id, struct wb_pending *pending_out)
+/* What is true of a page now: by the ops, else by the catalog. With a site, also whether the page is barred. */
+static int effective(struct wb_log *log, struct wb_pageid id, const struct wb_slice *site, struct wb_pending *pending_out, bool *barred_out)
 {
     struct wb_entry entry;
+    int err;
 
-    if (wb_log_pending(log, id, pending_out))
-        return 0;
+    *barred_out = false;
+    if (wb_log_pending(log, id, pending_out)) {
+        err = site ? wb_log_barred(&log->store, id, *site) : 0;
+        *barred_out = err > 0;
+        return err < 0 ? err : 0;
+    }
     *pending_out = (struct wb_pending){.put_op = -1};
     wb_catalog_tick(log->catalog);
-    int err = wb_log_entry(log, id, &entry);
+    err = site ? wb_log_entry_or_bar(log, id, *site, &entry, barred_out) : wb_log_entry(log, id, &entry);
     if (err == WB_E_NOTFOUND)
         return 0;
-    pending_out->exists = err == 0;
+    pending_out->exists = err == 0 && !*barred_out;
     pending_out->time_ms = entry.time_ms;
     return err;
 }
@@ -206,23 +212,39 @@ static bool group_is_full(const struct wb_log_writer *writer)
     return writer->group_bytes >= (writer->group_mixed ? wb_log_sizes.group : wb_log_sizes.group / 4);
 }
 
-int wb_log_put(struct wb_store *store, const struct wb_page *page)
+/* Whether the page is taken at all; counts those that are not. */
+static bool is_wanted(struct wb_log_writer *writer, const struct wb_page *page, const struct wb_pending *now, bool barred,
+                      enum wb_put *outcome_out)
+{
+    if (barred) {
+        writer->barred++;
+        *outcome_out = WB_PUT_BARRED;
+        return false;
+    }
+    if (now->exists && !wb_time_replaces(page->time_ms, now->time_ms, wb_clock_wall_ms())) {
+        writer->older++;
+        *outcome_out = WB_PUT_OLDER;
+        return false;
+    }
+    *outcome_out = now->exists ? WB_PUT_REPLACED : WB_PUT_NEW;
+    return true;
+}
+
+int wb_log_put(struct wb_store *store, const struct wb_page *page, enum wb_put *outcome_out)
 {
     struct wb_log *log = wb_log_of(store);
     struct wb_log_writer *writer = log->writer;
     struct wb_op op = {.kind = WB_OP_PUT, .id = page->id, .time_ms = page->time_ms};
+    struct wb_slice site = wb_key_site(page->key);
     struct wb_pending now;
+    bool barred;
     int err = check_usable(writer);
 
     if (err == 0)
-        err = effective(log, page->id, &now);
-    if (err < 0)
+        err = effective(log, page->id, &site, &now, &barred);
+    if (err < 0 || !is_wanted(writer, page, &now, barred, outcome_out))
         return err;
-    if (now.exists && now.time_ms >= page->time_ms) {
-        writer->older++;
-        return 0;
-    }
-    err = intern_site(writer, wb_key_site(page->key), &op.site);
+    err = intern_site(writer, site, &op.site);
     if (err == 0)
         err = wb_page_encode(page, &op.record);
     if (err < 0)
@@ -233,6 +255,7 @@ int wb_log_put(struct wb_store *store, const struct wb_page *page)
         .status = page->status,
         .lifetime = days16(page->lifetime),
         .lifetime_count = days16(page->lifetime_count ? page->lifetime_count : page->lifetime),
+        .site = writer->sites[op.site].hash,
     };
     struct wb_pending then = {.exists = true, .time_ms = page->time_ms, .site = op.site, .taken_down = now.taken_down};
     err = add_op(writer, &op, &then);
@@ -257,15 +280,16 @@ int wb_log_touch(struct wb_store *store, struct wb_pageid id, int64_t time_ms)
     struct wb_log *log = wb_log_of(store);
     struct wb_op op = {.kind = WB_OP_TOUCH, .id = id, .time_ms = time_ms};
     struct wb_pending now;
+    bool barred;
     int err = check_usable(log->writer);
 
     if (err == 0)
-        err = effective(log, id, &now);
+        err = effective(log, id, NULL, &now, &barred);
     if (err < 0)
         return err;
     if (!now.exists)
         return wb_fail(WB_E_NOTFOUND, "not in the repository");
-    if (time_ms > now.time_ms)
+    if (wb_time_replaces(time_ms, now.time_ms, wb_clock_wall_ms()))
         now.time_ms = time_ms;
     now.touched = true;
     return add_op(log->writer, &op, &now);
@@ -290,37 +314,40 @@ static int remove_old(struct wb_log *log, struct wb_pageid id)
     return add_op(log->writer, &op, &gone);
 }
 
-int wb_log_remove(struct wb_store *store, struct wb_pageid id, bool everywhere)
+int wb_log_remove(struct wb_store *store, struct wb_pageid id, struct wb_slice site, bool everywhere)
 {
     struct wb_log *log = wb_log_of(store);
     struct wb_op op = {.kind = everywhere ? WB_OP_REMOVE_EVERYWHERE : WB_OP_REMOVE, .id = id};
-    struct wb_pending before = {0}, gone = {.put_op = -1};
-    struct wb_buf memory = WB_BUF_INIT;
-    struct wb_page page;
+    struct wb_pending now, gone = {.put_op = -1};
+    bool barred;
     int err = check_usable(log->writer);
 
-    if (err == 0) /* the page is read because only its key tells the site that has one page less */
-        err = wb_log_get(store, id, &page, &memory);
     if (err == 0)
-        err = intern_site(log->writer, wb_key_site(page.key), &op.site);
-    wb_log_pending(log, id, &before);
-    gone.taken_down = everywhere || before.taken_down;
-    if (err == 0)
-        err = add_op(log->writer, &op, &gone);
-    else if (err == WB_E_NOTFOUND && everywhere)
-        err = remove_old(log, id);
-    wb_buf_release(&memory);
-    return err;
+        err = effective(log, id, NULL, &now, &barred);
+    if (err < 0)
+        return err;
+    if (!now.exists)
+        return everywhere ? remove_old(log, id) : wb_fail(WB_E_NOTFOUND, "not in the repository");
+    err = intern_site(log->writer, site, &op.site);
+    gone.taken_down = everywhere || now.taken_down;
+    return err < 0 ? err : add_op(log->writer, &op, &gone);
 }
 
-int wb_log_put_revisit(struct wb_store *store, struct wb_pageid id, const struct wb_store_revisit *revisit)
+int wb_log_put_revisit(struct wb_store *store, struct wb_pageid id, struct wb_slice site, const struct wb_store_revisit *revisit)
 {
     struct wb_log *log = wb_log_of(store);
     struct wb_log_writer *writer = log->writer;
     struct wb_op op = {.kind = WB_OP_REVISIT, .id = id, .revisit = *revisit};
     uint32_t known;
     int err = check_usable(writer);
+    int barred = err == 0 ? wb_log_barred(store, id, site) : 0;
 
+    if (barred) {
+        writer->barred += barred > 0;
+        return barred < 0 ? barred : 0;
+    }
+    if (err == 0)
+        err = intern_site(writer, site, &op.site);
     if (err == 0) /* room first: the map must not name an op that is not there */
         err = reserve((void **)&writer->ops, writer->op_count, &writer->op_cap, sizeof *writer->ops);
     if (err == 0 && (!wb_idmap_get(&writer->revisit_map, id, &known) || writer->ops[known].revisit.time_ms < revisit->time_ms))

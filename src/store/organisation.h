@@ -11,11 +11,16 @@
 
 struct wb_store_ops {
     void (*close)(struct wb_store *store);
-    int (*put)(struct wb_store *store, const struct wb_page *page);
+    int (*put)(struct wb_store *store, const struct wb_page *page, enum wb_put *outcome_out);
     int (*touch)(struct wb_store *store, struct wb_pageid id, int64_t time_ms);
-    int (*remove)(struct wb_store *store, struct wb_pageid id, bool everywhere);
-    int (*put_revisit)(struct wb_store *store, struct wb_pageid id, const struct wb_store_revisit *revisit);
+    int (*remove)(struct wb_store *store, struct wb_pageid id, struct wb_slice site, bool everywhere);
+    int (*put_revisit)(struct wb_store *store, struct wb_pageid id, struct wb_slice site, const struct wb_store_revisit *revisit);
     int (*get_revisit)(struct wb_store *store, struct wb_pageid id, struct wb_store_revisit *revisit_out);
+    int (*bar)(struct wb_store *store, const struct wb_bar *bar);
+    int (*allow)(struct wb_store *store, const struct wb_bar *bar);
+    int (*barred)(struct wb_store *store, struct wb_pageid id, struct wb_slice site);
+    int (*bar_each)(struct wb_store *store, int (*each)(void *context, const struct wb_bar *bar), void *context);
+    int (*list_site)(struct wb_store *store, struct wb_slice site, struct wb_pageid *ids_out, size_t max, size_t *count_out);
     int (*commit)(struct wb_store *store, struct wb_commit *commit_inout);
     int (*snapshot)(struct wb_store *store, uint32_t *generation_out);
     int (*get)(struct wb_store *store, struct wb_pageid id, struct wb_page *page_out, struct wb_buf *mem_out);
@@ -39,6 +44,18 @@ struct wb_scan {
     uint32_t magic;
     const struct wb_store_ops *ops;
 };
+
+/* A stored time that only a wrong clock can have made. */
+static inline bool wb_time_is_ahead(int64_t time_ms, int64_t now_ms)
+{
+    return time_ms > now_ms + WB_STORE_AHEAD_MS;
+}
+
+/* Whether a page of time_ms replaces, or a touch at time_ms moves, one of stored_ms: newer wins, but no wrong clock does. */
+static inline bool wb_time_replaces(int64_t time_ms, int64_t stored_ms, int64_t now_ms)
+{
+    return time_ms > stored_ms || (wb_time_is_ahead(stored_ms, now_ms) && !wb_time_is_ahead(time_ms, now_ms));
+}
 
 struct wb_superblock;
 

@@ -157,13 +157,18 @@ void wb_store_close(struct wb_store *store)
     store->ops->close(store);
 }
 
-int wb_store_put(struct wb_store *store, const struct wb_page *page)
+int wb_store_put(struct wb_store *store, const struct wb_page *page, enum wb_put *outcome_out)
 {
+    enum wb_put ignored;
+
     check_writer(store);
+    if (!outcome_out)
+        outcome_out = &ignored;
+    *outcome_out = WB_PUT_NEW;
     WB_CHECK(wb_pageid_equal(page->id, wb_pageid_of_key(page->key)));
     if (page->body.len > WB_STORE_BODY_MAX)
         return wb_fail(WB_E_LIMIT, "the body of %.*s is larger than a store takes", WB_SLICE_ARG(page->url));
-    return store->ops->put(store, page);
+    return store->ops->put(store, page, outcome_out);
 }
 
 int wb_store_touch(struct wb_store *store, struct wb_pageid id, int64_t time_ms)
@@ -172,16 +177,16 @@ int wb_store_touch(struct wb_store *store, struct wb_pageid id, int64_t time_ms)
     return store->ops->touch(store, id, time_ms);
 }
 
-int wb_store_remove(struct wb_store *store, struct wb_pageid id, bool everywhere)
+int wb_store_remove(struct wb_store *store, struct wb_pageid id, struct wb_slice site, bool everywhere)
 {
     check_writer(store);
-    return store->ops->remove(store, id, everywhere);
+    return store->ops->remove(store, id, site, everywhere);
 }
 
-int wb_store_put_revisit(struct wb_store *store, struct wb_pageid id, const struct wb_store_revisit *revisit)
+int wb_store_put_revisit(struct wb_store *store, struct wb_pageid id, struct wb_slice site, const struct wb_store_revisit *revisit)
 {
     check_writer(store);
-    return store->ops->put_revisit(store, id, revisit);
+    return store->ops->put_revisit(store, id, site, revisit);
 }
 
 int wb_store_get_revisit(struct wb_store *store, struct wb_pageid id, struct wb_store_revisit *revisit_out)
@@ -189,6 +194,39 @@ int wb_store_get_revisit(struct wb_store *store, struct wb_pageid id, struct wb_
     check_store(store);
     *revisit_out = (struct wb_store_revisit){0};
     return store->ops->get_revisit(store, id, revisit_out);
+}
+
+int wb_store_bar(struct wb_store *store, const struct wb_bar *bar)
+{
+    check_writer(store);
+    WB_CHECK(bar->kind == WB_BAR_PAGE || (bar->kind == WB_BAR_SITE && bar->site.len && !bar->except));
+    return store->ops->bar(store, bar);
+}
+
+int wb_store_allow(struct wb_store *store, const struct wb_bar *bar)
+{
+    check_writer(store);
+    WB_CHECK(bar->kind == WB_BAR_PAGE || (bar->kind == WB_BAR_SITE && bar->site.len));
+    return store->ops->allow(store, bar);
+}
+
+int wb_store_barred(struct wb_store *store, struct wb_pageid id, struct wb_slice site)
+{
+    check_store(store);
+    return store->ops->barred(store, id, site);
+}
+
+int wb_store_bar_each(struct wb_store *store, int (*each)(void *context, const struct wb_bar *bar), void *context)
+{
+    check_store(store);
+    return store->ops->bar_each(store, each, context);
+}
+
+int wb_store_list_site(struct wb_store *store, struct wb_slice site, struct wb_pageid *ids_out, size_t max, size_t *count_out)
+{
+    check_store(store);
+    *count_out = 0;
+    return store->ops->list_site(store, site, ids_out, max, count_out);
 }
 
 int wb_store_commit(struct wb_store *store, struct wb_commit *commit_inout)

@@ -6,6 +6,7 @@
  *
  *   writer:  put ... put  touch  remove   -> commit (durable)  -> snapshot
  *   reader:  get, scan: always one consistent state, whatever writers do meanwhile
+ *   takedown:  bar (durable at once), then remove -> commit; allow lifts a bar
  *
  * Classes (WebBase, section 3.3). snapshot() starts a generation: the pages of
  * that moment. From then on a page that is replaced or removed stays readable to
@@ -59,23 +60,37 @@ void wb_store_close(struct wb_store *store);
 
 /* ---- writing ---------------------------------------------------------------- */
 
+/* What became of a page that was put, as far as can be said before the commit, which judges again. */
+enum wb_put {
+    WB_PUT_NEW,      /* the store has no page of that id */
+    WB_PUT_REPLACED, /* it has an older one, which this replaces */
+    WB_PUT_OLDER,    /* left out: the stored one is as new or newer */
+    WB_PUT_BARRED,   /* left out: the page or its site was taken down */
+};
+
 /*
- * Takes a copy of the page. A page whose time is not later than the stored one's
- * is left out: newer replaces older, never the other way round. Computes digests
- * where the page has none.
+ * Takes a copy of the page, unless it is barred, or the stored one is as new or newer: newer
+ * replaces older, never the other way round. A stored time more than WB_STORE_AHEAD_MS
+ * ahead of the clock is an error of some machine's clock, and gives way to any page whose time is not.
+ * Computes digests where the page has none. outcome_out may be NULL.
  */
-int wb_store_put(struct wb_store *store, const struct wb_page *page);
+#define WB_STORE_AHEAD_MS 86400000ll
+int wb_store_put(struct wb_store *store, const struct wb_page *page, enum wb_put *outcome_out);
 
 /* The page was seen unchanged at time_ms: moves its time forward and refills its lifetime. WB_E_NOTFOUND. */
 int wb_store_touch(struct wb_store *store, struct wb_pageid id, int64_t time_ms);
 
-/* The page is gone. WB_E_NOTFOUND. everywhere: from the generation too, at once (takedown). */
-int wb_store_remove(struct wb_store *store, struct wb_pageid id, bool everywhere);
+/*
+ * The page is gone. WB_E_NOTFOUND. everywhere: from the generation too, at once (takedown). site is the page's: with it
+ * nothing of the page has to be read, so that a damaged page can be removed.
+ */
+int wb_store_remove(struct wb_store *store, struct wb_pageid id, struct wb_slice site, bool everywhere);
 
 struct wb_commit {
     uint64_t added;    /* pages not there before */
     uint64_t replaced; /* pages newer than the stored ones */
     uint64_t older;    /* pages left out because the stored ones are as new */
+    uint64_t barred;   /* pages and revisits left out because they were taken down */
     uint64_t touched;
     uint64_t removed;
 };
@@ -94,8 +109,46 @@ struct wb_store_revisit {
     bool has_sha1;
     uint8_t sha1[WB_SHA1_BYTES];
 };
-int wb_store_put_revisit(struct wb_store *store, struct wb_pageid id, const struct wb_store_revisit *revisit);
+int wb_store_put_revisit(struct wb_store *store, struct wb_pageid id, struct wb_slice site, const struct wb_store_revisit *revisit);
 int wb_store_get_revisit(struct wb_store *store, struct wb_pageid id, struct wb_store_revisit *revisit_out);
+
+/* ---- bars -------------------------------------------------------------------------- */
+
+/*
+ * What was taken down must not come back. A bar is on a page or on a site; one on a site holds for every URL of it, also
+ * for those found later, except for pages that were allowed by themselves. Each commit asks for
+ * bars inside its transaction, so nothing that is barred gets in, whoever took it and whenever.
+ */
+enum wb_bar_kind { WB_BAR_PAGE, WB_BAR_SITE };
+
+struct wb_bar {
+    enum wb_bar_kind kind;
+    struct wb_pageid id;   /* of the page */
+    struct wb_slice site;  /* the site; of a page: the one it belongs to */
+    bool except;           /* the opposite: lifts the bar on the site for this page */
+    int64_t time_ms;       /* when it was set */
+};
+
+/*
+ * Sets a bar, durable on return; what was put before is committed first. A bar on a site ends the exceptions of its pages.
+ * Pages that are stored stay until they are removed; revisits that are kept as facts go at once.
+ */
+int wb_store_bar(struct wb_store *store, const struct wb_bar *bar);
+
+/*
+ * Lifts bars, durable on return: of a site, also those on its pages; of a page, its own, and where its site is barred the
+ * page becomes an exception. WB_E_NOTFOUND: nothing of it was barred. bar->except and time_ms are not looked at.
+ */
+int wb_store_allow(struct wb_store *store, const struct wb_bar *bar);
+
+/* Whether a page may not be stored or fetched, by the newest committed state of any process: 1, 0 or an error. */
+int wb_store_barred(struct wb_store *store, struct wb_pageid id, struct wb_slice site);
+
+/* All bars and exceptions. A page's site is left empty. each() ends it with a non-zero return, which is returned; it must not call the store. */
+int wb_store_bar_each(struct wb_store *store, int (*each)(void *context, const struct wb_bar *bar), void *context);
+
+/* Up to max ids of committed pages of a site, those that only the generation has included; no page is read. */
+int wb_store_list_site(struct wb_store *store, struct wb_slice site, struct wb_pageid *ids_out, size_t max, size_t *count_out);
 
 /* ---- reading ------------------------------------------------------------------ */
 
@@ -132,6 +185,7 @@ struct wb_store_stat {
     uint64_t pages, sites;
     uint64_t pages_old;     /* class A */
     uint64_t revisits;      /* revisits whose original is not here */
+    uint64_t bars;          /* of pages and sites, and exceptions */
     uint64_t bytes_pages;   /* bodies of the latest versions */
     uint64_t bytes_stored;  /* everything on disk */
     uint64_t bytes_dead;    /* what compaction could give back */

@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "os/clock.h"
 #include "store/organisation.h"
 
 struct version {
@@ -25,13 +26,21 @@ struct versions {
 
 struct known_revisit {
     struct wb_pageid id;
+    char *site;
     struct wb_store_revisit revisit;
+};
+
+struct known_bar {
+    struct wb_bar bar; /* bar.site borrows from site */
+    char *site;
 };
 
 struct state {
     struct versions pages, old;
     struct known_revisit *revisits;
     size_t revisit_count;
+    struct known_bar *bars;
+    size_t bar_count;
     uint32_t epoch, generation, generation_epoch;
 };
 
@@ -118,29 +127,82 @@ static void state_release(struct state *state)
 {
     clear(&state->pages);
     clear(&state->old);
+    for (size_t i = 0; i < state->revisit_count; i++)
+        wb_free(state->revisits[i].site);
+    for (size_t i = 0; i < state->bar_count; i++)
+        wb_free(state->bars[i].site);
     wb_free(state->revisits);
+    wb_free(state->bars);
     *state = (struct state){0};
+}
+
+static int add_revisit(struct state *state, struct wb_pageid id, struct wb_slice site, const struct wb_store_revisit *revisit)
+{
+    struct known_revisit *grown = wb_realloc(state->revisits, (state->revisit_count + 1) * sizeof *grown);
+    char *name = grown ? wb_strndup(site.ptr, site.len) : NULL;
+
+    if (grown)
+        state->revisits = grown;
+    if (!name)
+        return WB_E_NOMEM;
+    state->revisits[state->revisit_count++] = (struct known_revisit){id, name, *revisit};
+    return 0;
+}
+
+static int add_bar(struct state *state, const struct wb_bar *bar)
+{
+    struct known_bar *grown = wb_realloc(state->bars, (state->bar_count + 1) * sizeof *grown);
+    char *name = grown ? wb_strndup(bar->site.ptr, bar->site.len) : NULL;
+
+    if (grown)
+        state->bars = grown;
+    if (!name)
+        return WB_E_NOMEM;
+    state->bars[state->bar_count] = (struct known_bar){*bar, name};
+    state->bars[state->bar_count++].bar.site = wb_slice(name, bar->site.len);
+    return 0;
 }
 
 static int state_copy(const struct state *from, struct state *to_out)
 {
     int err;
 
-    *to_out = *from;
-    to_out->revisits = NULL;
-    to_out->old = (struct versions){0};
+    *to_out = (struct state){.epoch = from->epoch, .generation = from->generation, .generation_epoch = from->generation_epoch};
     err = copy(&from->pages, &to_out->pages);
     if (err == 0)
         err = copy(&from->old, &to_out->old);
-    if (err == 0) {
-        to_out->revisits = wb_alloc((from->revisit_count + 1) * sizeof *from->revisits);
-        err = to_out->revisits ? 0 : WB_E_NOMEM;
-    }
+    for (size_t i = 0; i < from->revisit_count && err == 0; i++)
+        err = add_revisit(to_out, from->revisits[i].id, wb_slice_str(from->revisits[i].site), &from->revisits[i].revisit);
+    for (size_t i = 0; i < from->bar_count && err == 0; i++)
+        err = add_bar(to_out, &from->bars[i].bar);
     if (err < 0)
         state_release(to_out);
-    else if (from->revisit_count)
-        memcpy(to_out->revisits, from->revisits, from->revisit_count * sizeof *from->revisits);
     return err;
+}
+
+/* ---- bars ------------------------------------------------------------------------------------- */
+
+static struct known_bar *find_bar(struct state *state, enum wb_bar_kind kind, struct wb_pageid id, struct wb_slice site)
+{
+    for (size_t i = 0; i < state->bar_count; i++) {
+        struct wb_bar *bar = &state->bars[i].bar;
+        if (bar->kind == kind && (kind == WB_BAR_PAGE ? wb_pageid_equal(bar->id, id) : wb_slice_equal(bar->site, site)))
+            return &state->bars[i];
+    }
+    return NULL;
+}
+
+static void drop_bar(struct state *state, struct known_bar *known)
+{
+    wb_free(known->site);
+    *known = state->bars[--state->bar_count];
+}
+
+static bool is_barred(struct state *state, struct wb_pageid id, struct wb_slice site)
+{
+    struct known_bar *page = find_bar(state, WB_BAR_PAGE, id, site);
+
+    return page ? !page->bar.except : find_bar(state, WB_BAR_SITE, id, site) != NULL;
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
@@ -160,15 +222,22 @@ static int retire(struct state *state, struct version *version)
     return 0;
 }
 
-static int twin_put(struct wb_store *store, const struct wb_page *page)
+static int twin_put(struct wb_store *store, const struct wb_page *page, enum wb_put *outcome_out)
 {
     struct twin *twin = twin_of(store);
     struct version *before = find(&twin->now.pages, page->id), version = {.id = page->id, .time_ms = page->time_ms};
     struct wb_page digested = *page;
     int err;
 
-    if (before && before->time_ms >= page->time_ms) {
+    *outcome_out = before ? WB_PUT_REPLACED : WB_PUT_NEW;
+    if (is_barred(&twin->now, page->id, wb_key_site(page->key))) {
+        twin->counts.barred++;
+        *outcome_out = WB_PUT_BARRED;
+        return 0;
+    }
+    if (before && !wb_time_replaces(page->time_ms, before->time_ms, wb_clock_wall_ms())) {
         twin->counts.older++;
+        *outcome_out = WB_PUT_OLDER;
         return 0;
     }
     wb_page_digest(&digested);
@@ -197,7 +266,7 @@ static int twin_touch(struct wb_store *store, struct wb_pageid id, int64_t time_
 
     if (!version)
         return wb_fail(WB_E_NOTFOUND, "not in the repository");
-    if (time_ms > version->time_ms)
+    if (wb_time_replaces(time_ms, version->time_ms, wb_clock_wall_ms()))
         version->time_ms = time_ms;
     wb_page_decode(wb_buf_slice(&version->record), &page);
     version->lifetime_count = page.lifetime;
@@ -205,11 +274,12 @@ static int twin_touch(struct wb_store *store, struct wb_pageid id, int64_t time_
     return 0;
 }
 
-static int twin_remove(struct wb_store *store, struct wb_pageid id, bool everywhere)
+static int twin_remove(struct wb_store *store, struct wb_pageid id, struct wb_slice site, bool everywhere)
 {
     struct twin *twin = twin_of(store);
     struct version *version = find(&twin->now.pages, id), *old = find(&twin->now.old, id);
 
+    (void)site;
     if (!version && !(everywhere && old))
         return wb_fail(WB_E_NOTFOUND, "not in the repository");
     twin->counts.removed++;
@@ -230,21 +300,19 @@ static struct known_revisit *find_revisit(struct state *state, struct wb_pageid 
     return NULL;
 }
 
-static int twin_put_revisit(struct wb_store *store, struct wb_pageid id, const struct wb_store_revisit *revisit)
+static int twin_put_revisit(struct wb_store *store, struct wb_pageid id, struct wb_slice site, const struct wb_store_revisit *revisit)
 {
-    struct state *now = &twin_of(store)->now;
-    struct known_revisit *known = find_revisit(now, id);
+    struct twin *twin = twin_of(store);
+    struct known_revisit *known = find_revisit(&twin->now, id);
 
-    if (known) {
-        if (known->revisit.time_ms < revisit->time_ms)
-            known->revisit = *revisit;
+    if (is_barred(&twin->now, id, site)) {
+        twin->counts.barred++;
         return 0;
     }
-    struct known_revisit *grown = wb_realloc(now->revisits, (now->revisit_count + 1) * sizeof *grown);
-    if (!grown)
-        return WB_E_NOMEM;
-    now->revisits = grown;
-    now->revisits[now->revisit_count++] = (struct known_revisit){id, *revisit};
+    if (!known)
+        return add_revisit(&twin->now, id, site, revisit);
+    if (known->revisit.time_ms < revisit->time_ms)
+        known->revisit = *revisit;
     return 0;
 }
 
@@ -271,10 +339,103 @@ static int twin_commit(struct wb_store *store, struct wb_commit *commit_inout)
     commit_inout->added += twin->counts.added;
     commit_inout->replaced += twin->counts.replaced;
     commit_inout->older += twin->counts.older;
+    commit_inout->barred += twin->counts.barred;
     commit_inout->touched += twin->counts.touched;
     commit_inout->removed += twin->counts.removed;
     twin->counts = (struct wb_commit){0};
     return 0;
+}
+
+/* Commits what was put before, as the organisations on disk do; what a bar or its end changes is committed again. */
+static int commit_quietly(struct wb_store *store)
+{
+    struct wb_commit counts = {0};
+
+    return twin_commit(store, &counts);
+}
+
+static int twin_bar(struct wb_store *store, const struct wb_bar *bar)
+{
+    struct state *now = &twin_of(store)->now;
+    int err = commit_quietly(store);
+    struct known_bar *known = find_bar(now, bar->kind, bar->id, bar->site);
+
+    if (err < 0)
+        return err;
+    if (known)
+        drop_bar(now, known);
+    for (size_t i = 0; bar->kind == WB_BAR_SITE && i < now->bar_count;)
+        if (now->bars[i].bar.except && wb_slice_equal(now->bars[i].bar.site, bar->site))
+            drop_bar(now, &now->bars[i]);
+        else
+            i++;
+    for (size_t i = 0; !bar->except && i < now->revisit_count;) {
+        struct known_revisit *revisit = &now->revisits[i];
+        bool goes = bar->kind == WB_BAR_PAGE ? wb_pageid_equal(revisit->id, bar->id) : wb_slice_equal(wb_slice_str(revisit->site), bar->site);
+        if (goes) {
+            wb_free(revisit->site);
+            *revisit = now->revisits[--now->revisit_count];
+        } else {
+            i++;
+        }
+    }
+    err = add_bar(now, bar);
+    return err < 0 ? err : commit_quietly(store);
+}
+
+static int allow_page(struct state *now, const struct wb_bar *bar)
+{
+    struct known_bar *page = find_bar(now, WB_BAR_PAGE, bar->id, bar->site);
+    bool site_barred = find_bar(now, WB_BAR_SITE, bar->id, bar->site) != NULL;
+
+    if (page ? page->bar.except : !site_barred)
+        return wb_fail(WB_E_NOTFOUND, "the page is not barred");
+    if (page && site_barred)
+        page->bar.except = true;
+    else if (page)
+        drop_bar(now, page);
+    else
+        return add_bar(now, &(struct wb_bar){.kind = WB_BAR_PAGE, .id = bar->id, .site = bar->site, .except = true, .time_ms = bar->time_ms});
+    return 0;
+}
+
+static int allow_site(struct state *now, struct wb_slice site)
+{
+    bool lifted = false;
+
+    for (size_t i = 0; i < now->bar_count;)
+        if (wb_slice_equal(now->bars[i].bar.site, site)) {
+            drop_bar(now, &now->bars[i]);
+            lifted = true;
+        } else {
+            i++;
+        }
+    return lifted ? 0 : wb_fail(WB_E_NOTFOUND, "%.*s is not barred", WB_SLICE_ARG(site));
+}
+
+static int twin_allow(struct wb_store *store, const struct wb_bar *bar)
+{
+    struct state *now = &twin_of(store)->now;
+    int err = commit_quietly(store);
+
+    if (err == 0)
+        err = bar->kind == WB_BAR_PAGE ? allow_page(now, bar) : allow_site(now, bar->site);
+    return err < 0 ? err : commit_quietly(store);
+}
+
+static int twin_barred(struct wb_store *store, struct wb_pageid id, struct wb_slice site)
+{
+    return is_barred(&twin_of(store)->committed, id, site);
+}
+
+static int twin_bar_each(struct wb_store *store, int (*each)(void *context, const struct wb_bar *bar), void *context)
+{
+    struct state *state = &twin_of(store)->committed;
+    int err = 0;
+
+    for (size_t i = 0; i < state->bar_count && err == 0; i++)
+        err = each(context, &state->bars[i].bar);
+    return err;
 }
 
 static int twin_snapshot(struct wb_store *store, uint32_t *generation_out)
@@ -385,13 +546,38 @@ static int twin_scan_next(struct wb_scan *base, struct wb_page *page_out)
     return 0;
 }
 
+static int list_versions(const struct versions *versions, struct wb_slice site, struct wb_pageid *ids_out, size_t max, size_t *count_inout)
+{
+    struct wb_page page;
+
+    for (size_t i = 0; i < versions->count; i++) {
+        bool listed = false;
+        int err = page_of(&versions->list[i], &page);
+        if (err < 0)
+            return err;
+        for (size_t j = 0; j < *count_inout && !listed; j++)
+            listed = wb_pageid_equal(ids_out[j], page.id);
+        if (!listed && *count_inout < max && wb_slice_equal(wb_key_site(page.key), site))
+            ids_out[(*count_inout)++] = page.id;
+    }
+    return 0;
+}
+
+static int twin_list_site(struct wb_store *store, struct wb_slice site, struct wb_pageid *ids_out, size_t max, size_t *count_out)
+{
+    struct state *state = &twin_of(store)->committed;
+    int err = list_versions(&state->pages, site, ids_out, max, count_out);
+
+    return err < 0 ? err : list_versions(&state->old, site, ids_out, max, count_out);
+}
+
 static int twin_stat(struct wb_store *store, struct wb_store_stat *stat_out)
 {
     struct state *state = &twin_of(store)->committed;
     struct wb_page page, other;
 
     *stat_out = (struct wb_store_stat){
-        .pages = state->pages.count, .pages_old = state->old.count, .revisits = state->revisit_count, .epoch = state->epoch,
+        .pages = state->pages.count, .pages_old = state->old.count, .revisits = state->revisit_count, .bars = state->bar_count, .epoch = state->epoch,
         .generation = state->generation, .organisation = "memory", .update = "incremental"};
     for (size_t i = 0; i < state->pages.count; i++) {
         bool first = true;
@@ -432,6 +618,11 @@ static const struct wb_store_ops twin_ops = {
     .remove = twin_remove,
     .put_revisit = twin_put_revisit,
     .get_revisit = twin_get_revisit,
+    .bar = twin_bar,
+    .allow = twin_allow,
+    .barred = twin_barred,
+    .bar_each = twin_bar_each,
+    .list_site = twin_list_site,
     .commit = twin_commit,
     .snapshot = twin_snapshot,
     .get = twin_get,

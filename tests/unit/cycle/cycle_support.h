@@ -106,15 +106,21 @@ static inline bool get_page(const char *dir, const char *url, struct wb_webdb_pa
 
 /* ---- store -------------------------------------------------------------------------------------------- */
 
-static inline struct wb_pageid id_of(const char *url)
+static inline struct wb_pageid key_of(const char *url, struct wb_buf *key_out)
 {
     struct wb_url parsed = WB_URL_INIT;
-    struct wb_buf key = WB_BUF_INIT;
 
     ok(wb_url_parse(wb_slice_str(url), NULL, &parsed));
-    ok(wb_url_key(&parsed, &key));
-    struct wb_pageid id = wb_pageid_of_key(wb_buf_slice(&key));
+    ok(wb_url_key(&parsed, key_out));
     wb_url_release(&parsed);
+    return wb_pageid_of_key(wb_buf_slice(key_out));
+}
+
+static inline struct wb_pageid id_of(const char *url)
+{
+    struct wb_buf key = WB_BUF_INIT;
+    struct wb_pageid id = key_of(url, &key);
+
     wb_buf_release(&key);
     return id;
 }
@@ -133,10 +139,24 @@ static inline void store_page(const char *dir, const char *url, int64_t time_ms,
                            .lifetime = lifetime, .lifetime_count = lifetime, .status = 200, .kind = WB_PAGE_RESPONSE};
     page.id = wb_pageid_of_key(page.key);
     ok(wb_store_open(dir, WB_STORE_WRITE, &store));
-    ok(wb_store_put(store, &page));
+    ok(wb_store_put(store, &page, NULL));
     ok(wb_store_commit(store, &counts));
     wb_store_close(store);
     wb_url_release(&parsed);
+    wb_buf_release(&key);
+}
+
+/* As a takedown does first. */
+static inline void bar_in_store(const char *dir, const char *url, enum wb_bar_kind kind)
+{
+    struct wb_store *store = NULL;
+    struct wb_buf key = WB_BUF_INIT;
+
+    struct wb_bar row = {.kind = kind, .id = key_of(url, &key)};
+    row.site = wb_key_site(wb_buf_slice(&key));
+    ok(wb_store_open(dir, WB_STORE_WRITE, &store));
+    ok(wb_store_bar(store, &row));
+    wb_store_close(store);
     wb_buf_release(&key);
 }
 

@@ -141,6 +141,8 @@ static void check_takedown(const char *dir)
         assert_int_equal(in_store(dir, urls[i]), i == 4);
         assert_true(get_page(dir, urls[i], &page));
         assert_int_equal((page.flags & WB_PAGE_BARRED) != 0, i != 4);
+        store_page(dir, urls[i], wb_clock_wall_ms() + 1000, 90);
+        assert_int_equal(in_store(dir, urls[i]), i == 4);
     }
 }
 

@@ -133,7 +133,7 @@ static void test_page_is_taken_down(void **state)
     assert_true(get_page(*state, "http://h.test/a", &page) && page.flags == WB_PAGE_WANTED);
 }
 
-/* A crawler that had the page in hand stores it after it was taken down. */
+/* A crawler that had the page in hand wants to store it after it was taken down. */
 static void test_barred_page_comes_back(void **state)
 {
     int64_t now = wb_clock_wall_ms();
@@ -142,10 +142,62 @@ static void test_barred_page_comes_back(void **state)
     add_pages(*state, &page, 1);
     take_down(*state, "http://h.test/a", false);
     store_page(*state, "http://h.test/a", now + 1000, 90);
-    struct wb_expunge_stat stat = expunge(*state, "barred http://h.test/a\n");
-    assert_int_equal(stat.pages, 1);
     assert_false(in_store(*state, "http://h.test/a"));
+    struct wb_expunge_stat stat = expunge(*state, "");
+    assert_int_equal(stat.pages, 0);
     assert_true(get_page(*state, "http://h.test/a", &page) && page.flags & WB_PAGE_BARRED);
+}
+
+/* Takedowns that were killed right after the bar: the next expunge removes what they name, but for what was allowed since. */
+static void test_takedown_is_finished(void **state)
+{
+    store_page(*state, "http://h.test/a", 1000, 90);
+    store_page(*state, "http://h.test/b", 1000, 90);
+    store_page(*state, "http://s.test/c", 1000, 90);
+    bar_in_store(*state, "http://h.test/a", WB_BAR_PAGE);
+    bar_in_store(*state, "http://s.test/", WB_BAR_SITE);
+    take_down(*state, "http://s.test/d", true);
+    store_page(*state, "http://s.test/d", 1000, 90);
+    assert_true(in_store(*state, "http://h.test/a") && in_store(*state, "http://s.test/c") && in_store(*state, "http://s.test/d"));
+    struct wb_expunge_stat stat = expunge(*state, NULL);
+    assert_int_equal(stat.pages, 2);
+    assert_int_equal(stat.left, 0);
+    assert_false(in_store(*state, "http://h.test/a"));
+    assert_true(in_store(*state, "http://h.test/b"));
+    assert_false(in_store(*state, "http://s.test/c"));
+    assert_true(in_store(*state, "http://s.test/d"));
+}
+
+/* What nobody knows yet is barred in advance; a host with all URLs that are found later. */
+static void test_taken_down_in_advance(void **state)
+{
+    struct wb_update_options options = {.dir = *state};
+    struct wb_expunge_stat stat;
+
+    take_down(*state, "http://h.test/later", false);
+    take_down(*state, "s.test", false);
+    const char *urls[] = {"http://h.test/later", "http://h.test/other", "http://s.test/x", "http://s.test:81/x"};
+    for (size_t i = 0; i < COUNT(urls); i++) {
+        store_page(*state, urls[i], 1000, 90);
+        assert_int_equal(in_store(*state, urls[i]), i % 2);
+    }
+    /* A page of a barred host can be let in by itself; taking down the host again ends that. */
+    take_down(*state, "http://s.test/x", true);
+    store_page(*state, "http://s.test/x", 1000, 90);
+    store_page(*state, "http://s.test/y", 1000, 90);
+    assert_true(in_store(*state, "http://s.test/x"));
+    assert_false(in_store(*state, "http://s.test/y"));
+    assert_int_equal(wb_expunge(&options, "http://s.test/x", true, NULL, NULL, NULL, &stat), WB_E_NOTFOUND);
+    stat = take_down(*state, "s.test", false);
+    assert_int_equal(stat.pages, 1);
+    store_page(*state, "http://s.test/x", 2000, 90);
+    assert_false(in_store(*state, "http://s.test/x"));
+    /* Lifting the bar of a host lifts those of its pages. */
+    take_down(*state, "http://s.test/y", false);
+    take_down(*state, "s.test", true);
+    store_page(*state, "http://s.test/x", 3000, 90);
+    store_page(*state, "http://s.test/y", 3000, 90);
+    assert_true(in_store(*state, "http://s.test/x") && in_store(*state, "http://s.test/y"));
 }
 
 /* Pages that only the store knows (nobody merged the journal), that only webdb knows, old versions of the generation. */
@@ -196,7 +248,7 @@ static void test_unknown_names(void **state)
     add_pages(*state, &page, 1);
     const char *unknown[] = {"http://h.test/never", "never.test", "h.test:81"};
     for (size_t i = 0; i < COUNT(unknown); i++) {
-        assert_int_equal(wb_expunge(&options, unknown[i], false, NULL, NULL, NULL, &stat), WB_E_NOTFOUND);
+        assert_int_equal(wb_expunge(&options, unknown[i], true, NULL, NULL, NULL, &stat), WB_E_NOTFOUND);
         assert_non_null(strstr(wb_error_message(), unknown[i]));
     }
     assert_int_equal(wb_expunge(&options, "http://h.test/", true, NULL, NULL, NULL, &stat), WB_E_NOTFOUND);
@@ -223,7 +275,8 @@ int main(void)
     const struct CMUnitTest tests[] = {IN_REPOSITORY(test_what_leaves),        IN_REPOSITORY(test_taken_up),
                                        IN_REPOSITORY(test_nothing_known),      IN_REPOSITORY(test_page_is_taken_down),
                                        IN_REPOSITORY(test_barred_page_comes_back), IN_REPOSITORY(test_site_is_taken_down),
-                                       IN_REPOSITORY(test_unknown_names),      IN_REPOSITORY(test_without_webdb)};
+                                       IN_REPOSITORY(test_unknown_names),      IN_REPOSITORY(test_without_webdb),
+                                       IN_REPOSITORY(test_takedown_is_finished), IN_REPOSITORY(test_taken_down_in_advance)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,6 +59,7 @@ static void make_pages(const char *dir)
     pages[10].flags &= ~(unsigned)WB_PAGE_WANTED;
     add_pages(dir, pages, COUNT(pages));
     make_site(dir, "h.test", WB_SITE_DONE, 0);
+    bar_in_store(dir, "http://h.test/barred", WB_BAR_PAGE);
     make_site(dir, "away.test", WB_SITE_WAITING, NOW_MS + 3 * DAY_MS);
 }
 
@@ -88,6 +89,26 @@ static void test_order(void **state)
     read_journal(*state, WB_EDIT_ASK, &asked);
     assert_string_equal(asked.ptr, "http://h.test/expired http://h.test/expires \n");
     wb_buf_release(&asked);
+}
+
+/* Webdb has no mark of what was barred before it was found; the store decides, and its exceptions count. */
+static void test_barred_site(void **state)
+{
+    struct wb_generate_options options = options_for(*state, 0);
+    struct wb_generate g;
+    struct wb_webdb_page pages[] = {known_page("http://h.test/a"), known_page("http://s.test/a"), known_page("http://s.test/b")};
+    struct wb_update_options update = {.dir = *state};
+    struct wb_expunge_stat stat;
+
+    bar_in_store(*state, "http://s.test/", WB_BAR_SITE);
+    ok(wb_expunge(&update, "http://s.test/b", true, NULL, NULL, NULL, &stat));
+    add_pages(*state, pages, COUNT(pages));
+    make_site(*state, "h.test", WB_SITE_DONE, 0);
+    make_site(*state, "s.test", WB_SITE_DONE, 0);
+    ok(wb_generate(&options, NULL, &g));
+    assert_listed(*state, "h.test", "http://h.test/a ");
+    assert_listed(*state, "s.test", "http://s.test/b ");
+    assert_int_equal(g.barred, 1);
 }
 
 static void test_budget(void **state)
@@ -355,7 +376,7 @@ int main(void)
     const struct CMUnitTest tests[] = {IN_REPOSITORY(test_order),     IN_REPOSITORY(test_budget),  IN_REPOSITORY(test_scope),
                                        IN_REPOSITORY(test_intervals), IN_REPOSITORY(test_classes), IN_REPOSITORY(test_threshold_learns),
                                        IN_REPOSITORY(test_nothing_to_do), IN_REPOSITORY(test_stopped), IN_REPOSITORY(test_traps), IN_REPOSITORY(test_dead_family),
-                                       IN_REPOSITORY(test_sites_have_limits)};
+                                       IN_REPOSITORY(test_sites_have_limits), IN_REPOSITORY(test_barred_site)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

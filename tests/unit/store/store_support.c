@@ -249,6 +249,13 @@ struct wb_pageid spec_id(const struct spec *spec)
     return id;
 }
 
+struct wb_slice spec_site(const struct spec *spec, struct wb_buf *room)
+{
+    wb_buf_clear(room);
+    write_key(spec, room);
+    return wb_key_site(wb_buf_slice(room));
+}
+
 void make_page(const struct spec *spec, struct made *made_out)
 {
     static const char *const types[] = {"text/html", "", "application/pdf", "text/plain"};
@@ -299,14 +306,48 @@ void made_release(struct made *made)
     wb_buf_release(&made->body);
 }
 
-int put_spec(struct wb_store *store, const struct spec *spec)
+int put_spec_as(struct wb_store *store, const struct spec *spec, enum wb_put *outcome_out)
 {
     struct made made;
 
     make_page(spec, &made);
-    int err = wb_store_put(store, &made.page);
+    int err = wb_store_put(store, &made.page, outcome_out);
     made_release(&made);
     return err;
+}
+
+int put_spec(struct wb_store *store, const struct spec *spec)
+{
+    return put_spec_as(store, spec, NULL);
+}
+
+int remove_spec(struct wb_store *store, const struct spec *spec, bool everywhere)
+{
+    struct wb_buf room = WB_BUF_INIT;
+    int err = wb_store_remove(store, spec_id(spec), spec_site(spec, &room), everywhere);
+
+    wb_buf_release(&room);
+    return err;
+}
+
+int bar_spec(struct wb_store *store, const struct spec *spec, enum wb_bar_kind kind, bool allow)
+{
+    struct wb_buf room = WB_BUF_INIT;
+    struct wb_bar bar = {.kind = kind, .id = spec_id(spec), .site = spec_site(spec, &room), .time_ms = spec->time_ms};
+    int err = allow ? wb_store_allow(store, &bar) : wb_store_bar(store, &bar);
+
+    wb_buf_release(&room);
+    return err;
+}
+
+bool spec_barred(struct wb_store *store, const struct spec *spec)
+{
+    struct wb_buf room = WB_BUF_INIT;
+    int barred = wb_store_barred(store, spec_id(spec), spec_site(spec, &room));
+
+    wb_buf_release(&room);
+    must(barred == 0 || barred == 1);
+    return barred == 1;
 }
 
 static uint64_t mix(uint64_t hash, const void *bytes, size_t len)

@@ -80,11 +80,20 @@ struct made {
 };
 
 struct wb_pageid spec_id(const struct spec *spec);
+
+/* The site of the page; it borrows from room. */
+struct wb_slice spec_site(const struct spec *spec, struct wb_buf *room);
 void make_page(const struct spec *spec, struct made *made_out);
 void made_release(struct made *made);
 
 /* Makes the page and puts it. */
 int put_spec(struct wb_store *store, const struct spec *spec);
+int put_spec_as(struct wb_store *store, const struct spec *spec, enum wb_put *outcome_out);
+int remove_spec(struct wb_store *store, const struct spec *spec, bool everywhere);
+
+/* Bars the page, or its site; allow: lifts that. */
+int bar_spec(struct wb_store *store, const struct spec *spec, enum wb_bar_kind kind, bool allow);
+bool spec_barred(struct wb_store *store, const struct spec *spec);
 
 /* A hash of every field that a store gives back; where with_epoch is false, of all but the epoch. */
 uint64_t page_hash(const struct wb_page *page, bool with_epoch);

@@ -27,14 +27,15 @@ static int end(void **state)
 static bool same_entry(const struct wb_entry *a, const struct wb_entry *b)
 {
     return wb_place_equal(&a->place, &b->place) && a->time_ms == b->time_ms && a->body_bytes == b->body_bytes && a->stored == b->stored &&
-           a->epoch == b->epoch && a->status == b->status && a->lifetime == b->lifetime && a->lifetime_count == b->lifetime_count;
+           a->epoch == b->epoch && a->status == b->status && a->lifetime == b->lifetime && a->lifetime_count == b->lifetime_count &&
+           a->site == b->site;
 }
 
 static const struct wb_entry entries[] = {
-    {{1, 0, 64}, 0, 0, 0, 0, 0, 0, 0},
-    {{UINT32_MAX, UINT16_MAX, UINT64_MAX}, INT64_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT16_MAX, UINT16_MAX, UINT16_MAX},
-    {{7, 3, 1 << 30}, INT64_MIN, 1, 2, 3, 404, 30, 29},
-    {{7, 3, 1 << 20}, -1, 20000, 3000, 3, 200, 0, 0},
+    {{1, 0, 64}, 0, 0, 0, 0, 0, 0, 0, 0},
+    {{UINT32_MAX, UINT16_MAX, UINT64_MAX}, INT64_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT16_MAX, UINT16_MAX, UINT16_MAX, UINT64_MAX},
+    {{7, 3, 1 << 30}, INT64_MIN, 1, 2, 3, 404, 30, 29, 1},
+    {{7, 3, 1 << 20}, -1, 20000, 3000, 3, 200, 0, 0, 0x0123456789abcdef},
 };
 
 static void test_entries(void **state)
@@ -142,21 +143,72 @@ static void test_sites(void **state)
     assert_int_equal(wb_site_add(&txn, WB_SLICE_LIT("never.seen"), -1, &counters), WB_E_CORRUPT);
 }
 
+static int add_revisit_site(void *context, struct wb_pageid id, uint64_t site)
+{
+    uint64_t *sum = context;
+
+    (void)id;
+    *sum += site;
+    return 0;
+}
+
+static int describe_bar(void *context, const struct wb_bar *bar, const struct wb_bar_row *row)
+{
+    return wb_buf_printf(context, "%s %llu %.*s %llu %s;", bar->kind == WB_BAR_PAGE ? "page" : "site", (unsigned long long)bar->id.lo,
+                         WB_SLICE_ARG(bar->site), (unsigned long long)row->site, row->except ? "except" : "bar");
+}
+
+static void test_bars(void **state)
+{
+    struct wb_buf text = WB_BUF_INIT;
+    struct wb_bar_row bar = {.time_ms = -7, .site = 9}, except = {.except = true, .site = 9}, read;
+    struct wb_pageid id = {1, 2}, other = {1, 3};
+    char long_site[1000];
+    struct wb_slice site = WB_SLICE_LIT("h.example:81"), none = WB_SLICE_EMPTY;
+
+    (void)state;
+    memset(long_site, 'x', sizeof long_site);
+    assert_int_equal(wb_bar_get(&txn, WB_BAR_PAGE, id, none, &read), WB_E_NOTFOUND);
+    must_ok(wb_bar_put(&txn, WB_BAR_PAGE, id, none, &bar));
+    must_ok(wb_bar_put(&txn, WB_BAR_PAGE, other, site, &except));
+    must_ok(wb_bar_put(&txn, WB_BAR_SITE, id, site, &bar));
+    must_ok(wb_bar_get(&txn, WB_BAR_PAGE, id, site, &read)); /* the site is not part of a page's key */
+    assert_true(read.time_ms == -7 && read.site == 9 && !read.except);
+    must_ok(wb_bar_get(&txn, WB_BAR_SITE, other, site, &read)); /* nor the id of a site's */
+    must_ok(wb_bar_each(&txn, describe_bar, &text));
+    must_ok(wb_buf_terminate(&text));
+    assert_string_equal(text.ptr, "page 2  9 bar;page 3  9 except;site 0 h.example:81 9 bar;");
+    for (size_t len = 478; len <= 481; len++) {
+        must_ok(wb_bar_put(&txn, WB_BAR_SITE, id, wb_slice(long_site, len), &bar));
+        must_ok(wb_bar_get(&txn, WB_BAR_SITE, id, wb_slice(long_site, len), &read));
+        must_ok(wb_bar_delete(&txn, WB_BAR_SITE, id, wb_slice(long_site, len)));
+        assert_int_equal(wb_bar_get(&txn, WB_BAR_SITE, id, wb_slice(long_site, len), &read), WB_E_NOTFOUND);
+    }
+    must_ok(wb_bar_delete(&txn, WB_BAR_PAGE, id, none));
+    assert_int_equal(wb_bar_get(&txn, WB_BAR_PAGE, id, none, &read), WB_E_NOTFOUND);
+    assert_int_equal(wb_bar_delete(&txn, WB_BAR_PAGE, id, none), WB_E_NOTFOUND);
+    wb_buf_release(&text);
+}
+
 static void test_other_rows(void **state)
 {
     struct wb_store_revisit revisit = {.time_ms = -5, .has_sha1 = true}, read;
-    struct wb_state all = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, read_state;
+    struct wb_state all = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, read_state;
+    uint64_t sites = 0;
     bool has;
 
     (void)state;
     memset(revisit.sha1, 0xee, sizeof revisit.sha1);
     assert_int_equal(wb_revisit_get(&txn, (struct wb_pageid){1, 1}, &read), WB_E_NOTFOUND);
-    must_ok(wb_revisit_put(&txn, (struct wb_pageid){1, 1}, &revisit));
+    must_ok(wb_revisit_put(&txn, (struct wb_pageid){1, 1}, 77, &revisit));
     must_ok(wb_revisit_get(&txn, (struct wb_pageid){1, 1}, &read));
     assert_true(read.time_ms == -5 && read.has_sha1);
     assert_memory_equal(read.sha1, revisit.sha1, sizeof read.sha1);
-    must_ok(wb_revisit_check(&txn, 1));
-    assert_int_equal(wb_revisit_check(&txn, 2), WB_E_CORRUPT);
+    must_ok(wb_revisit_put(&txn, (struct wb_pageid){2, 2}, 70, &revisit));
+    must_ok(wb_revisit_each(&txn, add_revisit_site, &sites));
+    assert_int_equal(sites, 147);
+    must_ok(wb_revisit_delete(&txn, (struct wb_pageid){2, 2}));
+    assert_int_equal(wb_revisit_delete(&txn, (struct wb_pageid){2, 2}), WB_E_NOTFOUND);
 
     must_ok(wb_retired_put(&txn, 3, 1, 99));
     must_ok(wb_retired_has(&txn, 3, 1, &has));
@@ -320,6 +372,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_entries, begin, end),     cmocka_unit_test_setup_teardown(test_walking, begin, end),
         cmocka_unit_test_setup_teardown(test_segments, begin, end),    cmocka_unit_test_setup_teardown(test_sites, begin, end),
+        cmocka_unit_test_setup_teardown(test_bars, begin, end),
         cmocka_unit_test_setup_teardown(test_other_rows, begin, end),  cmocka_unit_test_setup_teardown(test_wrong_entries, begin, end),
         cmocka_unit_test_setup_teardown(test_true_checksums, begin, end), cmocka_unit_test_setup_teardown(test_wrong_state, begin, end),
         cmocka_unit_test_setup_teardown(test_readers, begin, end),     cmocka_unit_test_setup_teardown(test_shared, begin, end),

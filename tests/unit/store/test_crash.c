@@ -45,7 +45,7 @@ static void do_ops(struct model *model, struct wb_store *store)
         struct spec *latest = &model->latest[page];
         if (chance_one_in(&chance, 8)) {
             bool everywhere = chance_one_in(&chance, 2);
-            int err = latest->time_ms && store ? wb_store_remove(store, spec_id(latest), everywhere) : 0;
+            int err = latest->time_ms && store ? remove_spec(store, latest, everywhere) : 0;
             must(err == 0 || (shared && err == WB_E_NOTFOUND));
             latest->time_ms = 0;
             continue;

@@ -74,8 +74,8 @@ static int make_template(void **state)
         else
             commit_store(store);
     }
-    must_ok(wb_store_put_revisit(store, (struct wb_pageid){1, 2}, &(struct wb_store_revisit){.time_ms = 5}));
-    must_ok(wb_store_remove(store, spec_id(&(struct spec){.site = 0, .number = 7}), true));
+    must_ok(wb_store_put_revisit(store, (struct wb_pageid){1, 2}, WB_SLICE_LIT("revisited.example"), &(struct wb_store_revisit){.time_ms = 5}));
+    must_ok(remove_spec(store, &(struct spec){.site = 0, .number = 7}, true));
     commit_store(store);
     wb_store_close(store);
     store = NULL;
@@ -106,7 +106,7 @@ static int do_put(void)
     int err = 0;
 
     for (size_t i = 0; i < NEW_PAGES && err == 0; i++)
-        err = wb_store_put(store, &new_pages[i].page);
+        err = wb_store_put(store, &new_pages[i].page, NULL);
     return err;
 }
 
@@ -175,16 +175,16 @@ static int do_small_ops(void)
 {
     struct wb_store_revisit revisit = {.time_ms = 7};
     struct wb_pageid id = small_page.page.id;
-    int err = wb_store_put(store, &small_page.page);
+    int err = wb_store_put(store, &small_page.page, NULL);
 
     if (err == 0)
         err = wb_store_touch(store, id, 4000);
     if (err == 0)
-        err = wb_store_put_revisit(store, id, &revisit);
+        err = wb_store_put_revisit(store, id, wb_key_site(small_page.page.key), &revisit);
     if (err == 0)
         err = wb_store_get_revisit(store, id, &revisit);
     if (err == 0)
-        err = wb_store_remove(store, id, true);
+        err = wb_store_remove(store, id, wb_key_site(small_page.page.key), true);
     return err;
 }
 

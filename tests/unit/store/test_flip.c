@@ -64,19 +64,19 @@ static void build(struct repository *repository, bool remove_last)
     put_round(store, 0);
     commit_store(store);
     put_round(store, 1);
-    must_ok(wb_store_remove(store, spec_id(&(struct spec){.site = 1, .number = 1}), true));
+    must_ok(remove_spec(store, &(struct spec){.site = 1, .number = 1}, true));
     commit_store(store);
     must_ok(wb_store_compact(store, NULL, NULL, &compact));
     must(compact.segments > 0);
     must_ok(wb_store_snapshot(store, &generation));
     put_round(store, 2);
     for (uint64_t i = 0; i < 5; i++)
-        must_ok(wb_store_put_revisit(store, (struct wb_pageid){i, i}, &(struct wb_store_revisit){.time_ms = 5, .has_sha1 = true}));
+        must_ok(wb_store_put_revisit(store, (struct wb_pageid){i, i}, WB_SLICE_LIT("revisited.example"), &(struct wb_store_revisit){.time_ms = 5, .has_sha1 = true}));
     commit_store(store);
     wb_store_close(store);
     store = open_store(repository->dir, WB_STORE_WRITE);
     if (remove_last) {
-        must_ok(wb_store_remove(store, spec_id(&(struct spec){.site = 2, .number = 2}), false));
+        must_ok(remove_spec(store, &(struct spec){.site = 2, .number = 2}, false));
         must_ok(wb_store_touch(store, spec_id(&(struct spec){.site = 2, .number = 3}), 5000));
     } else {
         put_round(store, 3);

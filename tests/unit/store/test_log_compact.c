@@ -74,7 +74,7 @@ static void take_down_and_look(struct wb_store *store, uint32_t number, const in
         struct spec spec = noise(number, times[i]);
         assert_int_not_equal(files_with(&spec), 0);
     }
-    must_ok(wb_store_remove(store, spec_id(&latest), true));
+    must_ok(remove_spec(store, &latest, true));
     compact(store);
     wb_store_close(store);
     wb_store_close(open_store(dir, WB_STORE_WRITE));
@@ -177,7 +177,7 @@ static void test_order(void **state)
     put_pages(store, 0, 100, 1000);
     for (uint32_t i = 0; i < 100; i += 3) {
         struct spec spec = noise(i, 1000);
-        must_ok(wb_store_remove(store, spec_id(&spec), i % 2));
+        must_ok(remove_spec(store, &spec, i % 2));
     }
     commit_store(store);
     scan_all(store, &(struct wb_scan_options){0}, &before);
@@ -203,7 +203,7 @@ static void test_whole_segments(void **state)
     put_pages(store, 0, 30, 1000);
     for (uint32_t i = 0; i < 30; i++) {
         struct spec spec = noise(i, 1000);
-        must_ok(wb_store_remove(store, spec_id(&spec), false));
+        must_ok(remove_spec(store, &spec, false));
     }
     struct wb_compact result = compact(store);
     assert_int_equal(result.bytes_after, 0);

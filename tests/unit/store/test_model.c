@@ -5,6 +5,7 @@
  * A trace is a function of its seed (WEBBASE_SEED); each step is printed when
  * WEBBASE_TRACE is set.
  */
+#include "os/clock.h"
 #include "store_support.h"
 
 #include <time.h>
@@ -31,6 +32,7 @@ struct trace {
     struct wb_store *log, *twin;
     struct held_scan held[SCANS_MAX];
     int64_t now_ms;
+    int64_t ahead_ms; /* to a time that no clock shows yet */
     unsigned step;
     bool committed; /* nothing since the last commit */
     bool print;
@@ -112,6 +114,7 @@ static void compare_stat(struct trace *t)
     must(log_stat.sites == twin_stat.sites);
     must(log_stat.pages_old == twin_stat.pages_old);
     must(log_stat.revisits == twin_stat.revisits);
+    must(log_stat.bars == twin_stat.bars);
     must(log_stat.bytes_pages == twin_stat.bytes_pages);
     must(log_stat.epoch == twin_stat.epoch);
     must(log_stat.generation == twin_stat.generation);
@@ -185,14 +188,18 @@ static void step_put(struct trace *t)
     struct spec spec = random_spec(t);
     struct wb_buf memory = WB_BUF_INIT;
     struct wb_page page;
+    enum wb_put log_put, twin_put;
 
     /* Mostly newer than what is there; sometimes exactly as old, or older. */
     if (chance_one_in(&t->chance, 5) && wb_store_get(t->twin, spec_id(&spec), &page, &memory) == 0)
         spec.time_ms = page.time_ms - (int64_t)chance_below(&t->chance, 3) + 1;
     wb_buf_release(&memory);
     say(t, "put", &spec);
-    must_ok(put_spec(t->log, &spec));
-    must_ok(put_spec(t->twin, &spec));
+    if (chance_one_in(&t->chance, 20)) /* by a machine whose clock is wrong */
+        spec.time_ms += t->ahead_ms;
+    must_ok(put_spec_as(t->log, &spec, &log_put));
+    must_ok(put_spec_as(t->twin, &spec, &twin_put));
+    must(log_put == twin_put);
     t->committed = false;
     if (chance_one_in(&t->chance, 4))
         compare_get(t, spec_id(&spec));
@@ -220,8 +227,8 @@ static void step_remove(struct trace *t)
     bool everywhere = chance_one_in(&t->chance, 3);
 
     say(t, everywhere ? "remove everywhere" : "remove", &spec);
-    int log_err = wb_store_remove(t->log, id, everywhere);
-    int twin_err = wb_store_remove(t->twin, id, everywhere);
+    int log_err = remove_spec(t->log, &spec, everywhere);
+    int twin_err = remove_spec(t->twin, &spec, everywhere);
     if (log_err != twin_err)
         fprintf(stderr, "remove says %d (%s), the twin %d\n", log_err, wb_error_message(), twin_err);
     must(log_err == twin_err);
@@ -233,16 +240,57 @@ static void step_remove(struct trace *t)
 static void step_revisit(struct trace *t)
 {
     struct spec spec = random_spec(t);
+    struct wb_buf room = WB_BUF_INIT;
     struct wb_store_revisit revisit = {.time_ms = t->now_ms - (int64_t)chance_below(&t->chance, 200), .has_sha1 = spec.variant % 2};
 
     if (revisit.has_sha1)
         memset(revisit.sha1, (int)spec.variant & 0x7f, sizeof revisit.sha1);
     spec.time_ms = revisit.time_ms;
     say(t, "revisit", &spec);
-    must_ok(wb_store_put_revisit(t->log, spec_id(&spec), &revisit));
-    must_ok(wb_store_put_revisit(t->twin, spec_id(&spec), &revisit));
+    struct wb_slice site = spec_site(&spec, &room);
+    must_ok(wb_store_put_revisit(t->log, spec_id(&spec), site, &revisit));
+    must_ok(wb_store_put_revisit(t->twin, spec_id(&spec), site, &revisit));
+    wb_buf_release(&room);
     t->committed = false;
     compare_revisit(t, spec_id(&spec));
+}
+
+/* What is barred, and which pages of a site there are. */
+static void compare_bars(struct trace *t, const struct spec *spec)
+{
+    enum { IDS_MAX = 64 };
+    struct wb_pageid log_ids[IDS_MAX], twin_ids[IDS_MAX];
+    size_t log_count, twin_count, found = 0;
+    struct wb_buf room = WB_BUF_INIT;
+    struct wb_slice site = spec_site(spec, &room);
+
+    must(spec_barred(t->log, spec) == spec_barred(t->twin, spec));
+    must_ok(wb_store_list_site(t->log, site, log_ids, IDS_MAX, &log_count));
+    must_ok(wb_store_list_site(t->twin, site, twin_ids, IDS_MAX, &twin_count));
+    must(log_count == twin_count);
+    for (size_t i = 0; i < log_count; i++)
+        for (size_t j = 0; j < twin_count; j++)
+            found += wb_pageid_equal(log_ids[i], twin_ids[j]);
+    must(found == log_count);
+    wb_buf_release(&room);
+}
+
+/* A takedown bars and then removes; here the two come in any order, and bars are lifted again. */
+static void step_bar(struct trace *t)
+{
+    struct spec spec = random_spec(t);
+    enum wb_bar_kind kind = chance_one_in(&t->chance, 3) && spec.site % 16 != 13 ? WB_BAR_SITE : WB_BAR_PAGE;
+    bool allow = chance_one_in(&t->chance, 2);
+
+    say(t, allow ? "allow" : kind == WB_BAR_SITE ? "bar site" : "bar page", &spec);
+    int log_err = bar_spec(t->log, &spec, kind, allow), twin_err = bar_spec(t->twin, &spec, kind, allow);
+    must(log_err == twin_err);
+    must(log_err == 0 || (allow && log_err == WB_E_NOTFOUND));
+    t->committed = true;
+    compare_bars(t, &spec);
+    compare_get(t, spec_id(&spec));
+    compare_revisit(t, spec_id(&spec));
+    compare_stat(t);
 }
 
 static void step_commit(struct trace *t)
@@ -315,6 +363,8 @@ static void step(struct trace *t)
         step_touch(t);
     else if (r < 830)
         step_revisit(t);
+    else if (r < 840)
+        step_bar(t);
     else if (r < 900)
         step_commit(t);
     else if (r < 945)
@@ -345,7 +395,7 @@ static void compare_everything(struct trace *t)
 
 static void run_trace(const struct shape *shape, uint64_t seed)
 {
-    struct trace t = {.shape = *shape, .chance = {seed}, .now_ms = 1000000, .committed = true, .print = getenv("WEBBASE_TRACE")};
+    struct trace t = {.shape = *shape, .chance = {seed}, .now_ms = 1000000, .ahead_ms = wb_clock_wall_ms() + 100 * 86400000ll, .committed = true, .print = getenv("WEBBASE_TRACE")};
     unsigned steps = test_rounds(shape->steps);
 
     if (shape->segment_bytes)
