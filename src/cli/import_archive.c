@@ -45,6 +45,7 @@ static int take_page(struct archive *a, const struct wb_warc_record *record)
 {
     struct wb_page page;
     const char *problem = "";
+    char future[WB_IMPORT_TIME_MESSAGE_MAX];
 
     int err = wb_warc_page(record, a->body_max, &a->mem, &page, &problem);
     if (err == WB_E_NOMEM)
@@ -53,11 +54,14 @@ static int take_page(struct archive *a, const struct wb_warc_record *record)
         return push_error(a, record->offset, wb_error_message(), false);
     if (!record->has_time)
         page.time_ms = wb_clock_wall_ms();
+    bool ahead = wb_import_fix_time(&page, future);
     err = wb_import_push_page(a->queue, &page, &a->mem.body, take_records(a));
     if (err == 0 && !record->has_time)
         err = push_error(a, record->offset, "the record has no valid date: the time of import is used", false);
     if (err == 0 && *problem && !*record->problem)
         err = push_error(a, record->offset, problem, false);
+    if (err == 0 && ahead)
+        err = push_error(a, record->offset, future, false);
     return err;
 }
 
@@ -119,6 +123,7 @@ static int take_revisit(struct archive *a, const struct wb_warc_record *record)
 {
     struct wb_warc_revisit revisit;
     struct wb_import_original original;
+    char future[WB_IMPORT_TIME_MESSAGE_MAX];
     struct wb_page page = {.url = WB_SLICE_EMPTY, .head = WB_SLICE_EMPTY, .type = WB_SLICE_EMPTY, .charset = WB_SLICE_EMPTY,
                            .body = WB_SLICE_EMPTY, .kind = WB_PAGE_RESPONSE};
 
@@ -136,7 +141,9 @@ static int take_revisit(struct archive *a, const struct wb_warc_record *record)
         original.id = page.id;
         original.elsewhere = false;
     }
-    return wb_import_push_revisit(a->queue, &page, &original, take_records(a));
+    bool ahead = wb_import_fix_time(&page, future);
+    err = wb_import_push_revisit(a->queue, &page, &original, take_records(a));
+    return err == 0 && ahead ? push_error(a, record->offset, future, false) : err;
 }
 
 static int take_whole(struct archive *a, const struct wb_warc_record *record)

@@ -1,6 +1,11 @@
 /* import_source.c - makes the items that both sources put into the queue. */
 #include "cli/import_source.h"
+#include "base/date.h"
 #include "base/error.h"
+#include "os/clock.h"
+#include "store/store.h"
+
+#include <stdio.h>
 
 static int push(struct wb_import_queue *queue, struct wb_import_item *item, uint64_t records)
 {
@@ -76,6 +81,21 @@ int wb_import_push_error(struct wb_import_queue *queue, const char *file, uint64
     item->offset = offset;
     item->fatal = fatal;
     return push(queue, item, records);
+}
+
+bool wb_import_fix_time(struct wb_page *page, char message_out[WB_IMPORT_TIME_MESSAGE_MAX])
+{
+    int64_t now_ms = wb_clock_wall_ms();
+    char said[WB_DATE_TEXT_MAX], now[WB_DATE_TEXT_MAX];
+
+    message_out[0] = '\0';
+    if (page->time_ms <= now_ms + WB_STORE_AHEAD_MS)
+        return false;
+    wb_date_format(page->time_ms, said);
+    wb_date_format(now_ms, now);
+    snprintf(message_out, WB_IMPORT_TIME_MESSAGE_MAX, "the date %s lies in the future; the page was given the time of import, %s", said, now);
+    page->time_ms = now_ms;
+    return true;
 }
 
 int wb_import_push_file(struct wb_import_queue *queue, uint64_t records)

@@ -28,4 +28,11 @@ int wb_import_push_error(struct wb_import_queue *queue, const char *file, uint64
                          uint64_t records);
 int wb_import_push_file(struct wb_import_queue *queue, uint64_t records);
 
+/*
+ * A fetch time more than a day ahead of the clock cannot be true, and would keep every later version of the page out: it
+ * becomes the clock's, and the error is told. False: nothing is wrong with it.
+ */
+#define WB_IMPORT_TIME_MESSAGE_MAX 160
+bool wb_import_fix_time(struct wb_page *page, char message_out[WB_IMPORT_TIME_MESSAGE_MAX]);
+
 #endif

@@ -72,7 +72,7 @@ static int read_body(struct tree *tree, const char *path, bool *cut_out)
 
 static int push_file(struct tree *tree, const char *path, const struct wb_dir_entry *entry, struct wb_slice url)
 {
-    char message[80];
+    char message[80], future[WB_IMPORT_TIME_MESSAGE_MAX];
     bool cut = false;
 
     int err = read_body(tree, path, &cut);
@@ -97,7 +97,10 @@ static int push_file(struct tree *tree, const char *path, const struct wb_dir_en
     };
     page.id = wb_pageid_of_key(page.key);
     atomic_fetch_add_explicit(&tree->queue->bytes_done, tree->body.len, memory_order_relaxed);
+    bool ahead = wb_import_fix_time(&page, future);
     err = wb_import_push_page(tree->queue, &page, &tree->body, 1);
+    if (err == 0 && ahead)
+        err = push_error(tree, path, future, false);
     if (err == 0 && cut) {
         snprintf(message, sizeof message, "the file is longer than %zu bytes and was cut", tree->body_max);
         err = push_error(tree, path, message, false);
