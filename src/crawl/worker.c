@@ -16,7 +16,6 @@
 #include "os/stop.h"
 
 #include <event2/event.h>
-#include <signal.h>
 #include <unistd.h>
 
 enum {
@@ -426,11 +425,11 @@ static unsigned connections_max(const struct wb_worker *w)
 {
     /* A pool of connections that is smaller than the sites held never has the one that is needed: they come around in turn. */
     unsigned wanted = w->plan->options->sites + CONNECTIONS_SPARE;
-    struct rlimit limit;
+    uint64_t limit = wb_limits_files();
 
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+    if (limit == 0)
         return wanted;
-    rlim_t files = limit.rlim_cur > 2 * FILES_SPARE ? limit.rlim_cur - FILES_SPARE : limit.rlim_cur / 2;
+    uint64_t files = limit > 2 * FILES_SPARE ? limit - FILES_SPARE : limit / 2;
     return files < 1 ? 1 : files < wanted ? (unsigned)files : wanted;
 }
 

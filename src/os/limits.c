@@ -25,9 +25,20 @@ void wb_limits_prepare(void)
     raise_files();
 }
 
-uint64_t wb_limits_memory(void)
+/* The limit in force of a resource; 0 if there is none. */
+static uint64_t limit_of(int resource)
 {
     struct rlimit limit;
 
-    return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? (uint64_t)limit.rlim_cur : 0;
+    return getrlimit((__rlimit_resource_t)resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? (uint64_t)limit.rlim_cur : 0;
+}
+
+uint64_t wb_limits_files(void)
+{
+    return limit_of(RLIMIT_NOFILE);
+}
+
+uint64_t wb_limits_memory(void)
+{
+    return limit_of(RLIMIT_AS);
 }

@@ -15,6 +15,9 @@ void wb_limits_prepare(void);
 
 #define WB_LIMITS_FILES_MAX 65536u
 
+/* The files that this process may have open at once; 0 if there is no limit. */
+uint64_t wb_limits_files(void);
+
 /* The bytes of address space that `ulimit -v` allows this process; 0 if there is no limit. */
 uint64_t wb_limits_memory(void);
 
