@@ -26,6 +26,7 @@ struct view {
     struct wb_buf key, site_name;
     struct wb_webdb_site site;
     bool site_known;
+    struct wb_buf near; /* of the page at hand: the URL of the one it is near */
 };
 
 /* ---- pages ------------------------------------------------------------------------------------------- */
@@ -60,6 +61,17 @@ static int load_site(struct view *v, struct wb_slice url)
     return err == WB_E_NOTFOUND ? 0 : err;
 }
 
+static int show_row(struct view *v, const struct wb_webdb_page *page)
+{
+    int err = 0;
+
+    wb_buf_clear(&v->near);
+    if (page->near && (v->rows.form != WB_WEBDB_ROWS_WORDS || v->rows.whole))
+        err = wb_webdb_page_url(v->webdb, page->near_number, &v->near);
+    v->rows.near = wb_buf_slice(&v->near);
+    return err < 0 ? err : wb_webdb_rows_page(&v->rows, page, v->site_known ? &v->site : NULL);
+}
+
 static int show_page(struct view *v)
 {
     struct wb_slice url = wb_slice_str(v->options->args[1]);
@@ -81,7 +93,7 @@ static int show_page(struct view *v)
     if (err < 0)
         return err;
     v->rows.whole = true;
-    return wb_webdb_rows_page(&v->rows, &page, v->site_known ? &v->site : NULL);
+    return show_row(v, &page);
 }
 
 static int show_walk(struct view *v, struct wb_webdb_pages *pages)
@@ -92,7 +104,7 @@ static int show_walk(struct view *v, struct wb_webdb_pages *pages)
     while (err == 0 && !wb_stop_requested() && (got = wb_webdb_pages_next(pages, &page)) != 0) {
         err = got < 0 ? got : load_site(v, page.url);
         if (err == 0)
-            err = wb_webdb_rows_page(&v->rows, &page, v->site_known ? &v->site : NULL);
+            err = show_row(v, &page);
     }
     return err;
 }
@@ -395,6 +407,7 @@ static int run_view(const struct wb_options *options, const struct action *actio
     wb_url_release(&v.url);
     wb_buf_release(&v.key);
     wb_buf_release(&v.site_name);
+    wb_buf_release(&v.near);
     return err;
 }
 

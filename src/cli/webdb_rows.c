@@ -272,7 +272,7 @@ static void write_lifetime(struct pen *pen, const struct wb_webdb_page *page)
     cell_time(pen, "asked", page->asked_ms);
 }
 
-static void write_page(struct pen *pen, const struct wb_webdb_page *page, const struct wb_webdb_site *site)
+static void write_page(struct pen *pen, const struct wb_webdb_page *page, struct wb_slice near, const struct wb_webdb_site *site)
 {
     char md5[2 * WB_EDIT_MD5_BYTES + 1] = "";
     const char *outcome = wb_outcome_word(page->outcome);
@@ -292,6 +292,7 @@ static void write_page(struct pen *pen, const struct wb_webdb_page *page, const 
     cell_double(pen, "score", page->score);
     cell_u64(pen, "inlinks", page->inlinks);
     cell_u64(pen, "depth", page->depth);
+    cell_some(pen, "near", near);
     cell_flags(pen, page->flags);
     cell_some(pen, "result", outcome ? wb_slice_str(outcome) : WB_SLICE_EMPTY);
     cell_time(pen, "last_tried", page->last_tried_ms);
@@ -365,11 +366,11 @@ static int flush_full(struct wb_webdb_rows *rows)
 }
 
 /* Writes the cells of a row of the kind at hand. */
-static void write_cells(struct pen *pen, enum wb_webdb_rows_kind kind, const void *row, const struct wb_webdb_site *site)
+static void write_cells(struct pen *pen, const struct wb_webdb_rows *rows, const void *row, const struct wb_webdb_site *site)
 {
-    switch (kind) {
+    switch (rows->kind) {
     case WB_WEBDB_ROWS_PAGES:
-        write_page(pen, row, site);
+        write_page(pen, row, rows->near, site);
         break;
     case WB_WEBDB_ROWS_LINKS:
         write_link(pen, row);
@@ -397,7 +398,7 @@ static int write_heading(struct wb_webdb_rows *rows)
         return 0;
     rows->headed = true;
     pen_begin(&pen, PEN_HEADING, &rows->out);
-    write_cells(&pen, rows->kind, &nothing, NULL);
+    write_cells(&pen, rows, &nothing, NULL);
     return pen_end(&pen);
 }
 
@@ -409,7 +410,7 @@ static int write_row(struct wb_webdb_rows *rows, const void *row, const struct w
     if (err < 0)
         return err;
     pen_begin(&pen, rows->form == WB_WEBDB_ROWS_JSON ? PEN_JSON : rows->form == WB_WEBDB_ROWS_TSV ? PEN_TSV : PEN_WORDS, &rows->out);
-    write_cells(&pen, rows->kind, row, site);
+    write_cells(&pen, rows, row, site);
     err = pen_end(&pen);
     return err < 0 ? err : flush_full(rows);
 }

@@ -16,6 +16,7 @@ struct wb_webdb_rows {
     enum wb_webdb_rows_kind kind;
     bool whole;        /* in words: every fact on a line of its own, not one line a page */
     bool headed;       /* the header line is written */
+    struct wb_slice near; /* URL of the page that the page at hand is a near duplicate of; empty: none */
     struct wb_buf out;
 };
 

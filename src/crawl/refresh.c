@@ -7,6 +7,7 @@
  *   never fetched      its end: as if left alone for ever
  *   attempts failed    begins anew with the last of them, halved with each: the page comes again after 2, 4, 8 times as long
  *   gone (404, 410)    nothing for 30 days, then once more; seen to be gone twice, that long apart, it is not asked for again
+ *   near duplicate     an eighth, and nothing within a week: what it says is known from the first page of its family
  *   announced          its end, at once
  *   signals            further along: see HINT_AGE
  *   bounds             nothing before the least interval, at least the threshold after the greatest
@@ -20,6 +21,8 @@
 #define DAY_MS 86400000.0
 #define FOREVER_DAYS 36500.0   /* the age of a page that was never fetched */
 #define GONE_DAYS 30.0
+#define NEAR_DAYS 7.0
+#define NEAR_HALVINGS 3        /* of the value of a near duplicate */
 #define AVERAGE_RATE (1.0 / 30)
 
 /*
@@ -150,10 +153,12 @@ static double curve_scale(const struct wb_refresh *refresh, const struct wb_webd
 static struct curve page_curve(const struct wb_refresh *refresh, const struct wb_webdb_page *page, double rate)
 {
     bool failing = page->failures > 0, announced = (page->flags & (WB_PAGE_PUSHED | WB_PAGE_PUSHED_GONE)) != 0;
-    bool gone = (page->flags & WB_PAGE_GONE) != 0 && !announced;
+    bool gone = (page->flags & WB_PAGE_GONE) != 0 && !announced, near = page->near && !announced;
     struct curve c = {.origin_ms = page->last_seen_ms, .shut_days = fmax(refresh->min_days, 0), .latest_days = INFINITY};
 
-    c.scale = ldexp(curve_scale(refresh, page, rate), -(page->failures < 64 ? page->failures : 64));
+    c.scale = ldexp(curve_scale(refresh, page, rate), -(page->failures < 64 ? page->failures : 64) - (near ? NEAR_HALVINGS : 0));
+    if (near)
+        c.shut_days = fmax(c.shut_days, refresh->max_days > 0 ? fmin(NEAR_DAYS, refresh->max_days) : NEAR_DAYS);
     c.rate = refresh->policy == WB_POLICY_OPTIMAL ? rate : 0;
     c.never = (page->flags & WB_PAGE_BARRED) != 0;
     if (failing || gone)

@@ -94,7 +94,10 @@ static int take_rules(struct wb_worker *w, struct wb_site *site, const struct wb
 
 int wb_rules_restore(struct wb_worker *w, struct wb_site *site, const struct wb_edit_rules *rules)
 {
-    if (is_unreachable(rules->status) || rules->expires_ms <= wb_worker_now(w))
+    int64_t now = wb_worker_now(w);
+
+    /* One that holds for longer than any can was read when the clock was wrong. */
+    if (is_unreachable(rules->status) || rules->expires_ms <= now || rules->expires_ms > now + WB_RULES_LIFE_MS)
         return 0;
     return take_rules(w, site, rules, WB_ADMIT_QUIET);
 }

@@ -448,6 +448,8 @@ int wb_visit_open(struct wb_worker *w, struct wb_site *site)
         err = begin_visit(w, site);
     else
         err = resume_visit(w, site, first.prev);
+    if (err == 0)
+        err = wb_known_rules(w, site);
     if (!site->listed || site->sitemaps_ms + SITEMAPS_MS <= wb_worker_now(w))
         site->sitemaps_due = true;
     /* Which name of the site is crawled was decided when it was first visited. */

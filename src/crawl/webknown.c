@@ -1,7 +1,7 @@
 /*
- * webknown.c - what a crawler process asks the web database: has a URL been heard of, which pages has a site. It only
- * reads, from the generation that was the newest when the process began. Whether a page was taken down is asked of the
- * store, which answers for this moment. If that cannot be read, the process ends and fetches nothing,
+ * webknown.c - what a crawler process asks the web database: has a URL been heard of, which pages has a site, what did its
+ * robots.txt say. It only reads, from the generation that was the newest when the process began. Whether a page was taken
+ * down is asked of the store, which answers for this moment. If that cannot be read, the process ends and fetches nothing,
  * so that a barred page is never fetched by mistake.
  */
 #include "crawl/webknown.h"
@@ -68,4 +68,17 @@ int wb_known_recall(struct wb_worker *w, struct wb_site *site)
     }
     wb_webdb_pages_close(pages);
     return err < 0 ? err : got;
+}
+
+int wb_known_rules(struct wb_worker *w, struct wb_site *site)
+{
+    struct wb_webdb_rules known;
+
+    if (!w->webdb || site->rules_state == WB_RULES_KNOWN)
+        return 0;
+    int err = wb_webdb_get_rules(w->webdb, wb_slice_str(site->name), &known);
+    if (err == WB_E_NOTFOUND || err == WB_E_CORRUPT)
+        return 0; /* it is asked for again */
+    struct wb_edit_rules rules = {.status = known.status, .text = known.text, .expires_ms = known.expires_ms};
+    return err < 0 ? err : wb_rules_restore(w, site, &rules);
 }

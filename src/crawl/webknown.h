@@ -17,4 +17,7 @@ int wb_known_barred(struct wb_worker *w, const struct wb_errand *errand);
 /* Pages of the site that webdb has, content and all, enter its queue. */
 int wb_known_recall(struct wb_worker *w, struct wb_site *site);
 
+/* The site's robots.txt, where no log tells of one that holds and webdb does. */
+int wb_known_rules(struct wb_worker *w, struct wb_site *site);
+
 #endif

@@ -440,14 +440,32 @@ static int explain_site(const char *dir, const struct wb_site_row *row, struct f
     return got != 0 ? (got < 0 ? got : 0) : by_site_state(row, f, why);
 }
 
-static int look_in_webdb(const char *dir, struct findings *f)
+/* robots.txt outlives the log that told of it in webdb. */
+static int recall_rules(struct wb_webdb *webdb, struct wb_slice site, struct findings *f)
+{
+    struct wb_webdb_rules rules;
+    int err = f->rules_known ? WB_E_NOTFOUND : wb_webdb_get_rules(webdb, site, &rules);
+
+    if (err == WB_E_NOTFOUND)
+        return 0;
+    if (err < 0)
+        return err;
+    f->rules_known = true;
+    f->rules_status = rules.status;
+    return set_text(&f->rules, rules.text);
+}
+
+static int look_in_webdb(const char *dir, struct wb_slice site, struct findings *f)
 {
     struct wb_webdb *webdb = NULL;
     int err = wb_webdb_open(dir, &webdb);
 
     if (err == 0)
+        err = recall_rules(webdb, site, f);
+    if (err == 0 && !f->is_site) {
         err = wb_webdb_get_page(webdb, f->href, &f->web);
-    f->heard = err == 0;
+        f->heard = err == 0;
+    }
     wb_webdb_close(webdb);
     return err == WB_E_NOTFOUND || err == WB_E_INVALID ? 0 : err;
 }
@@ -503,8 +521,8 @@ int wb_why(const char *dir, const char *dispenser_url, const char *agent, const 
         err = find_trail(dir, row.name, &row.trail);
     if (err == 0 && known)
         err = read_site(dir, row.trail, &f);
-    if (err == 0 && !f.is_site)
-        err = look_in_webdb(dir, &f);
+    if (err == 0)
+        err = look_in_webdb(dir, known ? row.name : wb_key_site(wb_buf_slice(&key)), &f);
     if (err == 0)
         err = set_text(&why_out->subject, f.is_site ? (known ? row.name : wb_key_site(wb_buf_slice(&key))) : f.href);
     why_out->is_site = f.is_site;

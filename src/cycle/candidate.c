@@ -201,6 +201,9 @@ int wb_candidate_judge(struct wb_candidate_judge *judge, const struct wb_webdb_p
                                        page->expires_ms && page->expires_ms <= judge->horizon_ms ? WB_PICK_EXPIRING : WB_PICK_DUE};
     } else if ((page->flags & WB_PAGE_GONE) && value <= 0) {
         *verdict_out = WB_CANDIDATE_UNWANTED;
+    } else if (page->near && value <= 0) {
+        /* However much is left of the budget: a near duplicate waits for its turn. */
+        *verdict_out = WB_CANDIDATE_EARLY;
     } else if (page->last_seen_ms) {
         *item_out = (struct wb_picked){page->number, value, WB_TIER_VALUE, WB_PICK_DUE};
     } else {

@@ -1,7 +1,7 @@
 /*
  * generation.c - the directories of generations, and the manifest of one.
  *
- *   manifest   0 "WBWEBDB\n"   8 version 1 (4)  12 generation (4)  16 time in ms (8)  24 rows (8)  32 pages (8)
+ *   manifest   0 "WBWEBDB\n"   8 version 2, or 1 (4)  12 generation (4)  16 time in ms (8)  24 rows (8)  32 pages (8)
  *              40 fetched (8)  48 links (8)  56 contents (8)  64 sites (8)  72 bytes (8)  80 bytes of links (8)
  *              88 logs (4)  92 zero (4)
  *   a log      0 number (4)  4 offset of the last record merged (8)  12 its end (8)    numbers strictly ascending, none 0
@@ -25,7 +25,6 @@
 #define MAGIC "WBWEBDB\n"
 
 enum {
-    VERSION = 1,
     HEAD_BYTES = 96,
     LOG_BYTES = 20,
     CHECK_BYTES = 8,
@@ -54,6 +53,7 @@ int wb_manifest_write(const char *path, const struct wb_manifest *manifest)
     uint64_t *numbers[9];
     char *p;
 
+    WB_CHECK(manifest->version >= 1 && manifest->version <= WB_WEBDB_VERSION);
     if (manifest->merged_count > LOGS_MAX)
         return wb_fail(WB_E_LIMIT, "%s: there are more than %d logs", path, LOGS_MAX);
     size_t size = HEAD_BYTES + LOG_BYTES * manifest->merged_count;
@@ -63,7 +63,7 @@ int wb_manifest_write(const char *path, const struct wb_manifest *manifest)
     p = bytes.ptr;
     memset(p, 0, HEAD_BYTES);
     memcpy(p, MAGIC, 8);
-    wb_put32(p + 8, VERSION);
+    wb_put32(p + 8, manifest->version);
     wb_put32(p + 12, manifest->count.generation);
     wb_put64(p + 16, (uint64_t)manifest->count.time_ms);
     head_numbers(&copy, numbers);
@@ -111,10 +111,11 @@ static int decode_manifest(const char *path, struct wb_slice bytes, struct wb_ma
         return wb_fail(WB_E_CORRUPT, "%s is no manifest of a web database", path);
     if (wb_get64(p + bytes.len - CHECK_BYTES) != wb_hash64(p, bytes.len - CHECK_BYTES))
         return wb_fail(WB_E_CORRUPT, "%s: the checksum does not match", path);
-    if (wb_get32(p + 8) > VERSION)
+    manifest->version = wb_get32(p + 8);
+    if (manifest->version > WB_WEBDB_VERSION)
         return wb_fail(WB_E_NEWER, "%s was made by a newer version", path);
     uint32_t logs = wb_get32(p + 88);
-    if (wb_get32(p + 8) != VERSION || wb_get32(p + 92) != 0 || logs > LOGS_MAX ||
+    if (manifest->version == 0 || wb_get32(p + 92) != 0 || logs > LOGS_MAX ||
         bytes.len != HEAD_BYTES + (size_t)LOG_BYTES * logs + CHECK_BYTES)
         return wb_fail(WB_E_CORRUPT, "%s has the wrong size, or no version", path);
     manifest->count.generation = wb_get32(p + 12);

@@ -27,7 +27,14 @@
 #define WB_DEGREES_KIND "INDG"
 #define WB_SITES_FILE "sites.wbt"       /* site as a SURT, "org,example:8080)" -> sums (sitesum.h) */
 #define WB_SITES_KIND "SITE"
+#define WB_NEAR_FILE "near.wbc"         /* number of the page that each page is a near duplicate of, uint32_t little-endian (UINT32_MAX: none), by page number */
+#define WB_NEAR_KIND "NEAR"
+#define WB_RULES_FILE "rules.wbt"       /* hash of a site's name (wb_edit_site), big-endian -> robots.txt (rulesrow.h) */
+#define WB_RULES_KIND "RULE"
 #define WB_MANIFEST_FILE "manifest"
+
+/* Generations of version 1 have neither near.wbc nor rules.wbt; they are read as if both were empty, and the next update writes version 2. */
+#define WB_WEBDB_VERSION 2
 
 /* An entry of pages by MD5. A content's number is the rank of its first entry. */
 struct wb_content {
@@ -43,6 +50,7 @@ struct wb_merged {
 };
 
 struct wb_manifest {
+    uint32_t version;            /* of the generation's files */
     struct wb_webdb_count count; /* bytes and link_bytes are of the files */
     uint64_t rows;               /* in pages by URL, targets included */
     struct wb_merged *merged;    /* by log */

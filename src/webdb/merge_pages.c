@@ -23,7 +23,7 @@ struct page_stage {
     struct wb_webdb_writer *writer;
     struct wb_table *old_pages, *old_sites;
     struct wb_cursor *pages_cursor, *sites_cursor;
-    struct wb_column degrees;          /* of the old generation */
+    struct wb_column degrees, near;    /* of the old generation; near is empty in one of version 1 */
     struct wb_table_writer *pages, *sites;
     struct wb_merge *merge;
     struct wb_pagefold fold;
@@ -78,15 +78,16 @@ static int enter_site(struct page_stage *s, struct wb_slice surt)
 
 /* ---- one page -------------------------------------------------------------------------------------- */
 
-static void count_page(struct page_stage *s, const struct wb_webdb_page *page)
+static int count_page(struct page_stage *s, const struct wb_webdb_page *page)
 {
     struct wb_webdb_count *count = &s->writer->next.count;
 
     if (page->flags & WB_PAGE_TARGET)
-        return;
+        return 0;
     count->pages++;
     count->fetched += page->has_content && !(page->flags & WB_PAGE_LOADED);
     wb_sitesum_add(&s->sum, page);
+    return wb_near_add(s->writer, page, s->number);
 }
 
 static int write_row(struct page_stage *s, struct wb_slice surt, struct wb_slice row)
@@ -118,8 +119,8 @@ static int keep_page(struct page_stage *s, const struct wb_record *old)
     err = enter_site(s, old->key);
     if (err < 0)
         return err;
-    count_page(s, &page);
-    return write_row(s, old->key, old->value);
+    err = count_page(s, &page);
+    return err < 0 ? err : write_row(s, old->key, old->value);
 }
 
 static int content_edit(struct page_stage *s, const uint8_t md5[WB_EDIT_MD5_BYTES], char what)
@@ -150,6 +151,8 @@ static void set_due(struct page_stage *s, const struct wb_record *old)
     const struct wb_webdb_options *o = &s->writer->options;
 
     page->inlinks = old_degree(s, old);
+    /* Families are found when all rows are written: what a page is due by is the last edition's. */
+    page->near = old->key.ptr && old->number < s->near.count && wb_get32(wb_column_at(&s->near, old->number)) != WB_NO_NUMBER;
     if (!(page->flags & WB_PAGE_SCORED))
         page->score = log2(2 + (double)page->inlinks);
     if (page->last_tried_ms == 0)
@@ -243,8 +246,8 @@ static int edit_page(struct page_stage *s, struct wb_slice surt, const struct wb
         err = tell_content(s, had, old_md5);
     if (err < 0)
         return err;
-    count_page(s, &s->fold.page);
-    return write_row(s, surt, row);
+    err = count_page(s, &s->fold.page);
+    return err < 0 ? err : write_row(s, surt, row);
 }
 
 /* ---- all of them --------------------------------------------------------------------------------------- */
@@ -258,6 +261,10 @@ static int open_stage(struct page_stage *s)
         err = wb_writer_old_table(writer, WB_SITES_FILE, WB_SITES_KIND, &s->old_sites, &s->sites_cursor);
     if (err == 0)
         err = wb_writer_old_column(writer, WB_DEGREES_FILE, WB_DEGREES_KIND, sizeof(uint32_t), &s->degrees);
+    if (err == 0 && writer->old.version >= 2)
+        err = wb_writer_old_column(writer, WB_NEAR_FILE, WB_NEAR_KIND, sizeof(uint32_t), &s->near);
+    if (err == 0)
+        err = wb_near_open(writer);
     if (err == 0)
         err = wb_writer_new_table(writer, WB_PAGES_FILE, WB_PAGES_KIND, PAGES_BLOCK, &s->pages);
     if (err == 0)
@@ -281,6 +288,7 @@ static void close_stage(struct page_stage *s)
     wb_table_close(s->old_pages);
     wb_table_close(s->old_sites);
     wb_column_close(&s->degrees);
+    wb_column_close(&s->near);
     wb_table_abandon(s->pages);
     wb_table_abandon(s->sites);
     wb_pagefold_release(&s->fold);
@@ -315,7 +323,7 @@ static int walk_pages(struct page_stage *s)
 
 int wb_merge_pages(struct wb_webdb_writer *writer)
 {
-    struct page_stage s = {.writer = writer, .degrees = WB_COLUMN_INIT};
+    struct page_stage s = {.writer = writer, .degrees = WB_COLUMN_INIT, .near = WB_COLUMN_INIT};
     int err = wb_writer_group_flush(writer);
 
     if (err == 0)

@@ -93,6 +93,7 @@ int wb_publish(struct wb_webdb_writer *writer)
 
     if (writer->newest == UINT32_MAX)
         return wb_fail(WB_E_LIMIT, "%s: no number is left for a new generation", writer->root);
+    writer->next.version = WB_WEBDB_VERSION;
     count->generation = writer->newest + 1;
     count->time_ms = writer->options.now_ms;
     char *path = wb_generation_path(writer->dir, count->generation);

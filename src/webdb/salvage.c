@@ -1,10 +1,12 @@
 /*
- * salvage.c - takes over the rows of a generation that is damaged. Numbers of pages are lost with any row that is, so the
+ * salvage.c - takes over the rows of pages, and robots.txt, of a generation that is damaged. Numbers of pages are lost with any row that is, so the
  * tables of links cannot be: they are made again from pages and journal by whoever has them.
  */
 #include "webdb/writer.h"
+#include "base/bytes.h"
 #include "base/error.h"
 #include "webdb/pagerow.h"
+#include "webdb/rulesrow.h"
 
 struct salvage {
     struct wb_webdb_writer *writer;
@@ -55,30 +57,65 @@ static int add_rows(struct salvage *s, struct wb_cursor *cursor)
     return 0;
 }
 
-int wb_webdb_add_rows(struct wb_webdb_writer *writer, wb_webdb_found found, void *context)
+/* ---- robots.txt ------------------------------------------------------------------------------------ */
+
+static int add_rules(struct salvage *s, struct wb_cursor *cursor)
 {
-    struct salvage s = {.writer = writer, .found = found, .context = context};
+    struct wb_webdb_rules rules;
+    struct wb_record record;
+    int got;
+
+    while ((got = wb_cursor_next(cursor, &record)) != 0) {
+        int err = got < 0 ? got : wb_rulesrow_decode(record.value, &rules);
+        if (err == 0 && record.key.len == 8)
+            err = wb_writer_rules(s->writer, wb_get64_be(record.key.ptr), &rules);
+        if (err == WB_E_CORRUPT)
+            tell(s);
+        else if (err < 0)
+            return err;
+    }
+    return 0;
+}
+
+/* ---- tables ---------------------------------------------------------------------------------------------- */
+
+/* What of a table can be read, through add(). */
+static int add_table(struct salvage *s, const char *generation, const char *name, const char *kind, int (*add)(struct salvage *, struct wb_cursor *))
+{
     struct wb_table *table = NULL;
     struct wb_cursor *cursor = NULL;
-    char *generation = NULL;
 
-    if (!writer->newest)
-        return 0;
-    generation = wb_generation_path(writer->dir, writer->newest);
-    s.path = generation ? wb_path_join(generation, WB_PAGES_FILE) : NULL;
-    int err = s.path ? wb_table_open(s.path, WB_PAGES_KIND, &table) : WB_E_NOMEM;
+    s->path = wb_path_join(generation, name);
+    int err = s->path ? wb_table_open(s->path, kind, &table) : WB_E_NOMEM;
     if (err == 0)
         err = wb_cursor_open(table, &cursor);
     if (err == 0)
-        err = add_rows(&s, cursor);
+        err = add(s, cursor);
     if (err == WB_E_CORRUPT || err == WB_E_NOTFOUND) {
-        tell(&s); /* nothing of it can be read */
+        tell(s); /* nothing of it can be read */
         err = 0;
     }
     wb_cursor_close(cursor);
     wb_table_close(table);
+    wb_free(s->path);
+    s->path = NULL;
+    return err;
+}
+
+int wb_webdb_add_rows(struct wb_webdb_writer *writer, wb_webdb_found found, void *context)
+{
+    struct salvage s = {.writer = writer, .found = found, .context = context};
+
+    if (!writer->newest)
+        return 0;
+    char *generation = wb_generation_path(writer->dir, writer->newest);
+    int err = generation ? add_table(&s, generation, WB_PAGES_FILE, WB_PAGES_KIND, add_rows) : WB_E_NOMEM;
+    char *rules = generation ? wb_path_join(generation, WB_RULES_FILE) : NULL;
+    /* Generations of version 1 have none. */
+    if (err == 0 && rules && wb_path_kind(rules) != WB_PATH_NONE)
+        err = add_table(&s, generation, WB_RULES_FILE, WB_RULES_KIND, add_rules);
     wb_buf_release(&s.mem);
-    wb_free(s.path);
+    wb_free(rules);
     wb_free(generation);
     return err;
 }

@@ -9,6 +9,8 @@
  *     links by MD5     content number -> (page number, anchor, tag)...
  *     links by URL     page number -> (content number, anchor, tag)...
  *
+ * Beside them: numbers of links to each page, sums over sites, near duplicates, and robots.txt of sites while it holds.
+ *
  * A link comes from a content, named by its MD5, and leads to a URL. Numbers make it a few bytes; they hold within a
  * generation only. A writer collects edits and changes nothing until it is closed; then they are sorted and merged, table after
  * table in the order above, and the new generation appears by one rename. Readers keep the one that they opened.
@@ -85,6 +87,8 @@ struct wb_webdb_page {
     uint32_t lifetime;           /* days; 0: for ever */
     double score;
     uint64_t inlinks;            /* contents that link here; filled in by readers */
+    bool near;                   /* it is a near duplicate of another page, that of near_number; filled in by readers */
+    uint64_t near_number;
     struct wb_slice etag, modified, type; /* of the content */
     struct wb_slice location;    /* where it redirects */
     struct wb_history history;
@@ -116,6 +120,9 @@ void wb_webdb_close(struct wb_webdb *webdb);
 /* What page_out's text borrows from is valid until the next call with this handle. WB_E_NOTFOUND; WB_E_INVALID: no URL. */
 int wb_webdb_get_page(struct wb_webdb *webdb, struct wb_slice url, struct wb_webdb_page *page_out);
 
+/* The URL of a page by its number in this generation, such as near_number. WB_E_NOTFOUND. */
+int wb_webdb_page_url(struct wb_webdb *webdb, uint64_t number, struct wb_buf *url_out);
+
 int wb_webdb_page_exists(struct wb_webdb *webdb, const uint8_t md5[WB_EDIT_MD5_BYTES], bool *exists_out);
 
 struct wb_webdb_pages;  /* a walk over pages */
@@ -141,6 +148,16 @@ void wb_webdb_links_close(struct wb_webdb_links *links);
 
 /* One site; WB_E_NOTFOUND. */
 int wb_webdb_get_site(struct wb_webdb *webdb, struct wb_slice name, struct wb_webdb_site *site_out);
+
+/* The robots.txt of a site, as it was last read. */
+struct wb_webdb_rules {
+    int64_t time_ms, expires_ms;
+    uint16_t status;             /* 2xx: text are its rules; 3xx, 4xx: there are none */
+    struct wb_slice text;
+};
+
+/* Borrows until the next call with this handle. WB_E_NOTFOUND: none, or none that still held when the generation was made. */
+int wb_webdb_get_rules(struct wb_webdb *webdb, struct wb_slice site, struct wb_webdb_rules *rules_out);
 
 struct wb_webdb_count {
     uint32_t generation;

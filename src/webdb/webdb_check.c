@@ -25,6 +25,8 @@ static const struct {
     [WB_CHECK_INLINKS] = {WB_INLINKS_FILE, WB_INLINKS_KIND, 0},
     [WB_CHECK_DEGREES] = {WB_DEGREES_FILE, WB_DEGREES_KIND, sizeof(uint32_t)},
     [WB_CHECK_SITES] = {WB_SITES_FILE, WB_SITES_KIND, 0},
+    [WB_CHECK_NEAR] = {WB_NEAR_FILE, WB_NEAR_KIND, sizeof(uint32_t)},
+    [WB_CHECK_RULES] = {WB_RULES_FILE, WB_RULES_KIND, 0},
 };
 
 /* ---- telling -------------------------------------------------------------------------------------------- */
@@ -115,11 +117,14 @@ static int verify_file(struct wb_check *check, const char *generation, enum wb_c
 }
 
 /* Numbers of one file are places in another; nothing more can be compared where they are not. */
-static void compare_sizes(struct wb_check *check, uint64_t rows, const uint64_t records[WB_CHECK_FILES])
+static void compare_sizes(struct wb_check *check, const struct wb_manifest *manifest, const uint64_t records[WB_CHECK_FILES])
 {
-    if (records[WB_CHECK_PAGES] != rows)
+    if (records[WB_CHECK_PAGES] != manifest->rows)
         wb_check_tell(check, WB_CHECK_PAGES, 0, "%llu rows, the manifest says %llu", (unsigned long long)records[WB_CHECK_PAGES],
-                      (unsigned long long)rows);
+                      (unsigned long long)manifest->rows);
+    if (manifest->version >= 2 && records[WB_CHECK_NEAR] != records[WB_CHECK_PAGES])
+        wb_check_tell(check, WB_CHECK_NEAR, 0, "%llu entries for %llu rows of pages", (unsigned long long)records[WB_CHECK_NEAR],
+                      (unsigned long long)records[WB_CHECK_PAGES]);
     if (records[WB_CHECK_DEGREES] != records[WB_CHECK_PAGES])
         wb_check_tell(check, WB_CHECK_DEGREES, 0, "%llu entries for %llu rows of pages", (unsigned long long)records[WB_CHECK_DEGREES],
                       (unsigned long long)records[WB_CHECK_PAGES]);
@@ -135,10 +140,10 @@ static int verify_files(struct wb_check *check, struct wb_webdb_count *count_out
     uint64_t records[WB_CHECK_FILES] = {0};
     int err = generation ? 0 : WB_E_NOMEM;
 
-    for (int file = 0; err == 0 && file < WB_CHECK_FILES; file++)
+    for (int file = 0; err == 0 && file < (manifest.version == 1 ? WB_CHECK_NEAR : WB_CHECK_FILES); file++)
         err = verify_file(check, generation, (enum wb_check_file)file, &manifest, &records[file]);
     if (err == 0 && !any_told(check))
-        compare_sizes(check, manifest.rows, records);
+        compare_sizes(check, &manifest, records);
     *count_out = manifest.count;
     wb_manifest_release(&manifest);
     wb_free(generation);
@@ -156,14 +161,17 @@ static void compare_count(struct wb_check *check, const char *what, uint64_t see
 static void measure(struct wb_check *check)
 {
     const struct wb_webdb *webdb = check->webdb;
-    struct wb_table_stat pages, outlinks, inlinks, sites;
+    struct wb_table_stat pages, outlinks, inlinks, sites, rules = {0};
 
     wb_table_stat(webdb->pages, &pages);
     wb_table_stat(webdb->outlinks, &outlinks);
     wb_table_stat(webdb->inlinks, &inlinks);
     wb_table_stat(webdb->sites, &sites);
+    if (webdb->rules)
+        wb_table_stat(webdb->rules, &rules);
     check->seen.link_bytes = outlinks.bytes + inlinks.bytes;
-    check->seen.bytes = check->seen.link_bytes + pages.bytes + sites.bytes + webdb->contents.map_bytes + webdb->degrees.map_bytes;
+    check->seen.bytes = check->seen.link_bytes + pages.bytes + sites.bytes + rules.bytes + webdb->contents.map_bytes + webdb->degrees.map_bytes +
+                        webdb->near.map_bytes;
 }
 
 static void compare_manifest(struct wb_check *check)
@@ -198,6 +206,8 @@ static int check_generation(struct wb_check *check, struct wb_webdb_count *count
         err = wb_check_pages(check);
     if (err == 0)
         err = wb_check_links(check);
+    if (err == 0)
+        err = wb_check_rules(check);
     if (err == 0)
         compare_manifest(check);
     wb_webdb_close(check->webdb);

@@ -12,6 +12,8 @@ enum wb_check_file {
     WB_CHECK_INLINKS,
     WB_CHECK_DEGREES,
     WB_CHECK_SITES,
+    WB_CHECK_NEAR,
+    WB_CHECK_RULES,
     WB_CHECK_FILES,
 };
 
@@ -50,5 +52,6 @@ static inline bool wb_check_set_equal(const struct wb_check_set *a, const struct
 /* Rows, contents and sites; then lists and degrees. Only errors that keep the check from going on are returned. */
 int wb_check_pages(struct wb_check *check);
 int wb_check_links(struct wb_check *check);
+int wb_check_rules(struct wb_check *check);
 
 #endif

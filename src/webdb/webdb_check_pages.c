@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "webdb/pagerow.h"
+#include "webdb/rulesrow.h"
 #include "webdb/sitesum.h"
 #include "webdb/webdb_check.h"
 
@@ -116,6 +117,16 @@ static int end_sites(struct row_walk *w)
 
 /* ---- rows ---------------------------------------------------------------------------------------------------- */
 
+/* A page with content can be near one that comes before it. */
+static void check_near(struct row_walk *w, uint64_t number)
+{
+    const struct wb_column *near = &w->check->webdb->near;
+    uint32_t to = number < near->count ? wb_get32(wb_column_at(near, number)) : UINT32_MAX;
+
+    if (to != UINT32_MAX && (to >= number || !w->page.has_content))
+        wb_check_tell(w->check, WB_CHECK_NEAR, 0, "page %llu cannot be near page %u", (unsigned long long)number, to);
+}
+
 static int check_row(struct row_walk *w, const struct wb_record *record)
 {
     struct wb_webdb_page *page = &w->page;
@@ -131,6 +142,7 @@ static int check_row(struct row_walk *w, const struct wb_record *record)
     if (err == WB_E_INVALID || !wb_slice_equal(wb_buf_slice(&w->surt), record->key))
         wb_check_tell(w->check, WB_CHECK_PAGES, 0, "row %llu: the URL %.*s does not belong there", (unsigned long long)record->number,
                       page->url.len > 200 ? 200 : (int)page->url.len, page->url.ptr);
+    check_near(w, record->number);
     if (page->has_content)
         wb_check_set_add(&w->contents, hash_content(page->md5, record->number));
     if (page->flags & WB_PAGE_TARGET)
@@ -202,5 +214,26 @@ int wb_check_pages(struct wb_check *check)
     wb_buf_release(&w.key);
     wb_buf_release(&w.surt);
     wb_buf_release(&w.site);
+    return err;
+}
+
+/* ---- robots.txt ------------------------------------------------------------------------------------------------------ */
+
+int wb_check_rules(struct wb_check *check)
+{
+    struct wb_cursor *cursor = NULL;
+    struct wb_webdb_rules rules;
+    struct wb_record record;
+    int more, err = check->webdb->rules ? wb_cursor_open(check->webdb->rules, &cursor) : 0;
+
+    while (err == 0 && cursor && (more = wb_cursor_next(cursor, &record)) != 0) {
+        if (more > 0)
+            more = wb_rulesrow_decode(record.value, &rules);
+        if (more >= 0 && record.key.len != 8)
+            wb_check_tell(check, WB_CHECK_RULES, 0, "row %llu names no site", (unsigned long long)record.number);
+        else if (more < 0 && !wb_check_told(check, WB_CHECK_RULES, more))
+            err = more;
+    }
+    wb_cursor_close(cursor);
     return err;
 }

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "webdb/contents.h"
 #include "webdb/pagerow.h"
+#include "webdb/rulesrow.h"
 #include "webdb/sitesum.h"
 
 #include <math.h>
@@ -43,7 +44,8 @@ static int check_sizes(const struct wb_webdb *webdb)
     struct wb_table_stat stat;
 
     wb_table_stat(webdb->pages, &stat);
-    if (stat.records != webdb->manifest.rows || webdb->degrees.count != stat.records || webdb->contents.count > stat.records)
+    if (stat.records != webdb->manifest.rows || webdb->degrees.count != stat.records || webdb->contents.count > stat.records ||
+        (webdb->rules && webdb->near.count != stat.records))
         return wb_fail(WB_E_CORRUPT, "%s: its files are not of one generation", webdb->path);
     return 0;
 }
@@ -66,6 +68,10 @@ static int open_files(struct wb_webdb *webdb)
         err = open_column(webdb, WB_DEGREES_FILE, WB_DEGREES_KIND, sizeof(uint32_t), &webdb->degrees);
     if (err == 0)
         err = open_table(webdb, WB_SITES_FILE, WB_SITES_KIND, &webdb->sites);
+    if (err == 0 && webdb->manifest.version >= 2)
+        err = open_column(webdb, WB_NEAR_FILE, WB_NEAR_KIND, sizeof(uint32_t), &webdb->near);
+    if (err == 0 && webdb->manifest.version >= 2)
+        err = open_table(webdb, WB_RULES_FILE, WB_RULES_KIND, &webdb->rules);
     if (err == 0)
         err = check_sizes(webdb);
     return err < 0 ? err : wb_cursor_open(webdb->pages, &webdb->cursor);
@@ -124,6 +130,8 @@ void wb_webdb_close(struct wb_webdb *webdb)
     wb_table_close(webdb->outlinks);
     wb_table_close(webdb->inlinks);
     wb_table_close(webdb->sites);
+    wb_table_close(webdb->rules);
+    wb_column_close(&webdb->near);
     wb_column_close(&webdb->contents);
     wb_column_close(&webdb->degrees);
     wb_manifest_release(&webdb->manifest);
@@ -204,6 +212,8 @@ int wb_webdb_decode_row(const struct wb_webdb *webdb, const struct wb_record *re
         return err;
     page_out->number = record->number;
     page_out->inlinks = wb_webdb_degree(webdb, record->number);
+    page_out->near_number = record->number < webdb->near.count ? wb_get32(wb_column_at(&webdb->near, record->number)) : UINT32_MAX;
+    page_out->near = page_out->near_number != UINT32_MAX;
     if (!(page_out->flags & WB_PAGE_SCORED))
         page_out->score = log2(2 + (double)page_out->inlinks);
     return !(page_out->flags & WB_PAGE_TARGET);
@@ -225,6 +235,28 @@ int wb_webdb_get_page(struct wb_webdb *webdb, struct wb_slice url, struct wb_web
         return wb_fail(WB_E_NOTFOUND, "%.*s is not known as a page", url.len > 400 ? 400 : (int)url.len, url.ptr);
     }
     return is_page < 0 ? is_page : 0;
+}
+
+int wb_webdb_page_url(struct wb_webdb *webdb, uint64_t number, struct wb_buf *url_out)
+{
+    struct wb_cursor *cursor = NULL;
+    struct wb_buf mem = WB_BUF_INIT;
+    struct wb_webdb_page page;
+    struct wb_record record;
+
+    wb_buf_clear(url_out);
+    int err = wb_webdb_borrow(webdb, webdb->pages, &cursor);
+    if (err == 0)
+        err = wb_cursor_get_number(cursor, number, &record);
+    if (err == 0)
+        err = wb_pagerow_decode(record.key, record.value, &mem, &page);
+    if (err == 0)
+        err = wb_buf_append_slice(url_out, page.url);
+    if (err == WB_E_NOTFOUND)
+        err = wb_fail(WB_E_NOTFOUND, "%s has no page number %llu", webdb->path, (unsigned long long)number);
+    wb_buf_release(&mem);
+    wb_webdb_give_back(webdb, webdb->pages, cursor);
+    return err;
 }
 
 int wb_webdb_page_exists(struct wb_webdb *webdb, const uint8_t md5[WB_EDIT_MD5_BYTES], bool *exists_out)
@@ -254,6 +286,30 @@ int wb_webdb_get_site(struct wb_webdb *webdb, struct wb_slice name, struct wb_we
     if (err == WB_E_NOTFOUND)
         err = wb_fail(WB_E_NOTFOUND, "no page of %.*s is known", name.len > 400 ? 400 : (int)name.len, name.ptr);
     wb_webdb_give_back(webdb, webdb->sites, cursor);
+    return err;
+}
+
+int wb_webdb_get_rules(struct wb_webdb *webdb, struct wb_slice site, struct wb_webdb_rules *rules_out)
+{
+    struct wb_cursor *cursor = NULL;
+    struct wb_record record;
+    char key[8];
+
+    *rules_out = (struct wb_webdb_rules){0};
+    if (!webdb->rules)
+        return wb_fail(WB_E_NOTFOUND, "%s remembers no robots.txt", webdb->path);
+    wb_put64_be(key, wb_edit_site(site));
+    int err = wb_webdb_borrow(webdb, webdb->rules, &cursor);
+    if (err == 0)
+        err = wb_cursor_get(cursor, wb_slice(key, sizeof key), &record);
+    wb_buf_clear(&webdb->mem);
+    if (err == 0)
+        err = wb_buf_append_slice(&webdb->mem, record.value);
+    if (err == 0)
+        err = wb_rulesrow_decode(wb_buf_slice(&webdb->mem), rules_out);
+    if (err == WB_E_NOTFOUND)
+        err = wb_fail(WB_E_NOTFOUND, "no robots.txt of %.*s is remembered", site.len > 400 ? 400 : (int)site.len, site.ptr);
+    wb_webdb_give_back(webdb, webdb->rules, cursor);
     return err;
 }
 

@@ -16,7 +16,9 @@ struct wb_webdb {
     char *path;               /* of the generation; its files may have lost their names since */
     struct wb_manifest manifest;
     struct wb_table *pages, *outlinks, *inlinks, *sites;
+    struct wb_table *rules;   /* NULL: a generation of version 1 */
     struct wb_column contents, degrees;
+    struct wb_column near;    /* empty: a generation of version 1 */
     struct wb_cursor *cursor; /* over pages */
     struct wb_webdb_spare {
         struct wb_table *table;

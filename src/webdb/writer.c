@@ -247,6 +247,8 @@ void wb_webdb_writer_abandon(struct wb_webdb_writer *writer)
     wb_sorter_close(writer->link_edits);
     wb_sorter_close(writer->content_edits);
     wb_sorter_close(writer->target_edits);
+    wb_sorter_close(writer->rules_edits);
+    wb_near_close(writer);
     wb_column_close(&writer->contents);
     wb_number_map_close(&writer->id_numbers);
     wb_number_map_close(&writer->page_numbers);
@@ -283,6 +285,10 @@ static int merge(struct wb_webdb_writer *writer)
         err = wb_merge_outlinks(writer);
     if (err == 0)
         err = wb_merge_inlinks(writer);
+    if (err == 0)
+        err = wb_merge_near(writer);
+    if (err == 0)
+        err = wb_merge_rules(writer);
     return err < 0 ? err : wb_publish(writer);
 }
 
@@ -293,7 +299,9 @@ int wb_webdb_writer_close(struct wb_webdb_writer *writer, struct wb_webdb_merge 
 
     writer->stat.bytes_before = writer->stat.bytes_after = writer->old.count.bytes;
     writer->stat.generation = writer->newest;
-    if (writer->stat.page_edits + writer->stat.link_edits)
+    /* An older version is made anew even if nothing is to be merged. */
+    bool older = writer->old_number && writer->old.version < WB_WEBDB_VERSION;
+    if (writer->stat.page_edits + writer->stat.link_edits + writer->rules_count || older)
         err = merge(writer);
     else if (writer->moved && writer->old_number)
         err = wb_publish_manifest(writer);

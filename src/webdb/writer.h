@@ -1,5 +1,5 @@
 /*
- * writer.h - a writer of the web database: edits on their way into two sorters, then a merge in four stages.
+ * writer.h - a writer of the web database: edits on their way into sorters, then a merge in six stages.
  *
  *   writer.c          begin and end; the lock
  *   writer_edits.c    the calls that add edits; URLs get ids
@@ -9,6 +9,8 @@
  *   merge_contents.c  2 pages by MD5   <- edits of contents       -> content numbers
  *   merge_outlinks.c  3 links by MD5   <- link edits              -> links by target
  *   merge_inlinks.c   4 links by URL   <- links by target         -> numbers of links
+ *   merge_near.c      5 near duplicates <- fingerprints of stage 1
+ *   merge_rules.c     6 robots.txt     <- records of rules
  *   publish.c         the rename, and what is removed after it
  *
  * While edits are collected a URL that links lead to has an id, in order of appearance; stage 1 finds out its number.
@@ -66,6 +68,17 @@ struct wb_webdb_writer {
     struct wb_sorter *target_edits;    /* page number, content number -> link */
     struct wb_column contents;         /* the new pages by MD5 */
     uint64_t outlinks;                 /* links that stage 3 wrote */
+    uint64_t content_edit_count;       /* page edits that may bring a content */
+    struct wb_near_entry *prints;      /* fingerprints of pages with content, by page number, in a file without a name */
+    uint64_t print_count, print_cap;
+    struct wb_sorter *rules_edits;     /* site, time -> rulesrow; NULL: there are none */
+    uint64_t rules_count;              /* of them */
+};
+
+/* A page's fingerprint on its way to stage 5. */
+struct wb_near_entry {
+    uint64_t simhash;
+    uint32_t page, zero;
 };
 
 enum { WB_CONTENT_ADD = 'a', WB_CONTENT_REMOVE = 'r' };
@@ -99,6 +112,16 @@ int wb_merge_pages(struct wb_webdb_writer *writer);
 int wb_merge_contents(struct wb_webdb_writer *writer);
 int wb_merge_outlinks(struct wb_webdb_writer *writer);
 int wb_merge_inlinks(struct wb_webdb_writer *writer);
+int wb_merge_near(struct wb_webdb_writer *writer);
+int wb_merge_rules(struct wb_webdb_writer *writer);
+
+/* Room for the fingerprints of all pages; stage 1 adds them in order of page. */
+int wb_near_open(struct wb_webdb_writer *writer);
+int wb_near_add(struct wb_webdb_writer *writer, const struct wb_webdb_page *page, uint64_t number);
+void wb_near_close(struct wb_webdb_writer *writer);
+
+/* A robots.txt that was read, by the hash of its site's name. Ones that tell nothing, or no longer hold, are left out. */
+int wb_writer_rules(struct wb_webdb_writer *writer, uint64_t site, const struct wb_webdb_rules *rules);
 
 int wb_number_map_open(struct wb_webdb_writer *writer, uint64_t count, struct wb_number_map *map_out);
 void wb_number_map_close(struct wb_number_map *map);

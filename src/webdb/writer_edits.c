@@ -53,6 +53,8 @@ int wb_writer_page_edit(struct wb_webdb_writer *writer, struct wb_pageedit *edit
     if (err == 0 && (edit->kind == WB_PAGEEDIT_DELETE || edit->kind == WB_PAGEEDIT_EXPUNGE))
         note_removal(writer);
     writer->stat.page_edits += err == 0;
+    writer->content_edit_count += edit->kind == WB_PAGEEDIT_VISIT || edit->kind == WB_PAGEEDIT_ADD || edit->kind == WB_PAGEEDIT_ADD_SCORE ||
+                                  edit->kind == WB_PAGEEDIT_ADD_ABSENT;
     return err;
 }
 

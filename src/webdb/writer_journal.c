@@ -106,6 +106,13 @@ static int take_told(struct wb_webdb_writer *writer, const struct wb_edit *edit)
     return pass_invalid(wb_writer_page_edit(writer, &told));
 }
 
+static int take_rules(struct wb_webdb_writer *writer, const struct wb_edit *edit)
+{
+    struct wb_webdb_rules rules = {.time_ms = edit->time_ms, .expires_ms = edit->rules.expires_ms, .status = edit->rules.status, .text = edit->rules.text};
+
+    return wb_writer_rules(writer, edit->site, &rules);
+}
+
 static int take_record(struct wb_webdb_writer *writer, const struct wb_edit *edit, struct wb_buf *mem)
 {
     switch (edit->kind) {
@@ -118,8 +125,9 @@ static int take_record(struct wb_webdb_writer *writer, const struct wb_edit *edi
     case WB_EDIT_PUSH:
     case WB_EDIT_EXPUNGE:
         return take_told(writer, edit);
-    case WB_EDIT_VISIT:
     case WB_EDIT_RULES:
+        return take_rules(writer, edit);
+    case WB_EDIT_VISIT:
     case WB_EDIT_REQUEST:
     case WB_EDIT_WAIT:
     case WB_EDIT_FINISH:

@@ -94,6 +94,31 @@ def robots_that_fail_are_waited_for(folder):
 
 
 @test
+def robots_outlive_the_logs_that_told_of_them(folder):
+    """Merged and removed, rebuilt, killed: robots.txt is asked for once a day, also one that is not there; why knows its line."""
+    clock = Clock(folder)
+    with Server({'r.test': {'/robots.txt': robots('Disallow: /x\n'), '/': page('/x', '/y'), '/x': page(text='x'), '/y': page(text='y')},
+                 'none.test': {'/': page('/y', text='n'), '/y': page(text='ny')}}) as server:
+        repo, args = folder / 'r', [server.url(h) for h in ('r.test', 'none.test')] + ['--delay', 0]
+        count = lambda: [server.counts[h, '/robots.txt'] for h in ('r.test', 'none.test')]
+        crawl(repo, server, *args, env=clock.env())
+        assert count() == [1, 1]
+        for n, words in enumerate((['update'], ['update'], ['update', '--rebuild'], ['update'])):
+            call(repo, *words, env=clock.env())
+            why = ask(repo, 'why', server.url('r.test', '/x'), env=clock.env())[0]
+            assert why['verdict'] == 'blocked' and why['robots_line'] == 'Disallow: /x', why
+            clock.forward(3600)
+            crawl(repo, server, *args, env=clock.env())
+            assert count() == [1, 1], (n, words, count())
+        assert '/x' not in server.paths('r.test')
+        server.sites['r.test']['/robots.txt'] = robots('Disallow: /y\n')
+        call(repo, 'update', env=clock.env())
+        clock.forward(20.5 * 3600)
+        crawl(repo, server, *args, env=clock.env())
+        assert count() == [2, 2] and server.paths('r.test').count('/x') == 1, count()
+
+
+@test
 def robots_that_ask_us_back_at_once(folder):
     """503 with a short Retry-After for ever: our own back-off doubles all the same, goes on in the next run, and why names it."""
     clock = Clock(folder)

@@ -26,6 +26,7 @@ static int teardown(void **state)
 
 static struct wb_merged logs[] = {{1, 64, 100}, {7, 0, 0}, {4000000000, UINT64_MAX - 1, UINT64_MAX}};
 static const struct wb_manifest sample = {
+    .version = WB_WEBDB_VERSION,
     .count = {.generation = 3, .pages = 90, .fetched = 80, .links = 1ull << 40, .contents = 70, .sites = 6,
               .bytes = 5000, .link_bytes = 400, .time_ms = 1767225600000},
     .rows = 100,
@@ -40,7 +41,7 @@ static void expect_same(const struct wb_manifest *found, const struct wb_manifes
     assert_int_equal(a->generation, b->generation);
     assert_true(a->pages == b->pages && a->fetched == b->fetched && a->links == b->links && a->contents == b->contents);
     assert_true(a->sites == b->sites && a->bytes == b->bytes && a->link_bytes == b->link_bytes && a->time_ms == b->time_ms);
-    assert_true(found->rows == expected->rows);
+    assert_true(found->rows == expected->rows && found->version == expected->version);
     assert_int_equal(found->merged_count, expected->merged_count);
     for (size_t i = 0; i < found->merged_count; i++) {
         assert_int_equal(found->merged[i].log, expected->merged[i].log);
@@ -119,7 +120,8 @@ static void test_nonsense(void **state)
 {
     (void)state;
     assert_int_equal(read_changed(8, "\x01", 1), 0);
-    assert_int_equal(read_changed(8, "\x02", 1), WB_E_NEWER);
+    assert_int_equal(read_changed(8, "\x02", 1), 0);
+    assert_int_equal(read_changed(8, "\x03", 1), WB_E_NEWER);
     assert_int_equal(read_changed(8, "\x00", 1), WB_E_CORRUPT);
     assert_int_equal(read_changed(92, "\x01", 1), WB_E_CORRUPT);
     assert_int_equal(read_changed(88, "\x02", 1), WB_E_CORRUPT);             /* fewer logs */

@@ -283,6 +283,38 @@ static void harm_degrees_short(struct parts *parts)
     parts->degree_count--;
 }
 
+static void harm_near_later(struct parts *parts)
+{
+    for (size_t i = 0; i + 1 < parts->page_count; i++)
+        parts->near[i] = parts->pages[i].has_content ? (uint32_t)i + 1 : UINT32_MAX;
+}
+
+static void harm_near_without_content(struct parts *parts)
+{
+    size_t at = 1;
+
+    while (at + 1 < parts->page_count && parts->pages[at].has_content)
+        at++;
+    parts->near[at] = 0;
+}
+
+static void harm_near_short(struct parts *parts)
+{
+    parts->near_count--;
+}
+
+static void harm_rules(struct parts *parts)
+{
+    parts->rules_key = WB_SLICE_LIT("12345678");
+    parts->rules_row = WB_SLICE_LIT("no rules");
+}
+
+static void harm_rules_site(struct parts *parts)
+{
+    parts->rules_key = WB_SLICE_LIT("site");
+    parts->rules_row = wb_slice("\1\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0\xc8\0", 18);
+}
+
 static void harm_site_lost(struct parts *parts)
 {
     memmove(&parts->sites[1], &parts->sites[2], (parts->site_count - 2) * sizeof *parts->sites);
@@ -460,6 +492,11 @@ static const struct {
     {"a degree of a page without links", WB_DEGREES_FILE, "which has 0", harm_degree_of_none},
     {"the last degree", WB_DEGREES_FILE, "links to page 59", harm_degree_last},
     {"a degree missing", WB_DEGREES_FILE, "59 entries for 60", harm_degrees_short},
+    {"near a page that comes later", WB_NEAR_FILE, "cannot be near page", harm_near_later},
+    {"near, without content", WB_NEAR_FILE, "cannot be near page 0", harm_near_without_content},
+    {"an entry of near pages missing", WB_NEAR_FILE, "59 entries for 60", harm_near_short},
+    {"a robots.txt", WB_RULES_FILE, "do not add up", harm_rules},
+    {"the site of a robots.txt", WB_RULES_FILE, "names no site", harm_rules_site},
     {"a site missing", WB_SITES_FILE, "is not there", harm_site_lost},
     {"the last site missing", WB_SITES_FILE, "is not there", harm_site_last_lost},
     {"a site too many", WB_SITES_FILE, "zz,nowhere) has no pages", harm_site_too_many},
@@ -519,7 +556,7 @@ static void test_told_few(void **state)
 /* ---- damage --------------------------------------------------------------------------------------------- */
 
 static const char *const all_files[] = {WB_PAGES_FILE,   WB_CONTENTS_FILE, WB_OUTLINKS_FILE, WB_INLINKS_FILE,
-                                        WB_DEGREES_FILE, WB_SITES_FILE,    WB_MANIFEST_FILE};
+                                        WB_DEGREES_FILE, WB_SITES_FILE,    WB_NEAR_FILE,     WB_RULES_FILE,   WB_MANIFEST_FILE};
 
 static void test_damaged_bytes(void **state)
 {

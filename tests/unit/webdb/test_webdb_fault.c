@@ -428,7 +428,8 @@ static const struct damaged_file {
     bool column; /* readers do not look at the checksums of its records */
 } damaged_files[] = {
     {"manifest", false},    {"pages.wbt", false},   {"outlinks.wbt", false}, {"inlinks.wbt", false},
-    {"sites.wbt", false},   {"contents.wbc", true}, {"degrees.wbc", true},
+    {"sites.wbt", false},   {"contents.wbc", true}, {"degrees.wbc", true},   {"near.wbc", true},
+    {"rules.wbt", false},
 };
 
 static uint64_t size_of(const char *path)

@@ -548,7 +548,7 @@ static void test_faults(void **state)
 /* Bytes of tables and columns changed: what is read is right, or an error that speaks of damage; never "not found". */
 static void test_damage(void **state)
 {
-    static const char *const names[] = {WB_PAGES_FILE, WB_CONTENTS_FILE, WB_OUTLINKS_FILE, WB_INLINKS_FILE, WB_DEGREES_FILE, WB_SITES_FILE};
+    static const char *const names[] = {WB_PAGES_FILE, WB_CONTENTS_FILE, WB_OUTLINKS_FILE, WB_INLINKS_FILE, WB_DEGREES_FILE, WB_SITES_FILE, WB_NEAR_FILE, WB_RULES_FILE};
     const char *dir = new_dir();
     struct parts parts;
     const struct wb_webdb_page *linked = make_linked(dir, &parts);

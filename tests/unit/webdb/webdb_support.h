@@ -35,6 +35,9 @@ struct parts {
     size_t out_count, in_count;
     uint32_t *degrees;
     size_t degree_count;
+    uint32_t *near;               /* by page; UINT32_MAX: none */
+    size_t near_count;
+    struct wb_slice rules_key, rules_row; /* a row of robots.txt; key NULL: none */
     struct part_site *sites;
     size_t site_count;
     struct wb_manifest manifest;  /* its bytes are filled in when the files are there, plus bytes_off */
@@ -199,6 +202,7 @@ static void count_parts(struct parts *parts)
     count->sites = parts->site_count;
     count->time_ms = 1767225600000;
     parts->manifest.rows = parts->page_count;
+    parts->manifest.version = WB_WEBDB_VERSION;
 }
 
 UNUSED void make_parts(uint64_t *chance, size_t pages, unsigned sites, size_t links, struct parts *parts)
@@ -207,7 +211,9 @@ UNUSED void make_parts(uint64_t *chance, size_t pages, unsigned sites, size_t li
     parts->pages = wb_alloc_zero(pages + 1, sizeof *parts->pages);
     parts->contents = wb_alloc_zero(pages + 1, sizeof *parts->contents);
     parts->degrees = wb_alloc_zero(pages + 1, sizeof *parts->degrees);
-    parts->degree_count = pages;
+    parts->degree_count = parts->near_count = pages;
+    parts->near = wb_alloc_zero(pages + 1, sizeof *parts->near);
+    memset(parts->near, 0xff, pages * sizeof *parts->near);
     for (size_t i = 0; i < pages; i++)
         chance_row(chance, parts, i, sites);
     if (pages)
@@ -244,6 +250,7 @@ UNUSED void free_parts(struct parts *parts)
     wb_free(parts->out);
     wb_free(parts->in);
     wb_free(parts->degrees);
+    wb_free(parts->near);
     wb_free(parts->sites);
     *parts = (struct parts){.page_count = 0};
 }
@@ -338,6 +345,29 @@ static uint64_t write_column(const char *generation, const char *name, const cha
     return size;
 }
 
+static uint64_t write_rules(const struct parts *parts, const char *generation)
+{
+    struct wb_table_writer *writer = create_table(parts, generation, WB_RULES_FILE, WB_RULES_KIND);
+    struct wb_table_stat stat;
+
+    if (parts->rules_key.ptr)
+        assert_int_equal(wb_table_add(writer, parts->rules_key, parts->rules_row), 0);
+    assert_int_equal(wb_table_finish(writer, &stat), 0);
+    return stat.bytes;
+}
+
+/* What generations of version 2 have beyond those of version 1. */
+static uint64_t write_version_2(const struct parts *parts, const char *generation)
+{
+    uint8_t *near = wb_alloc_zero(parts->near_count + 1, 4);
+
+    for (size_t i = 0; i < parts->near_count; i++)
+        wb_put32(near + 4 * i, parts->near[i]);
+    uint64_t bytes = write_column(generation, WB_NEAR_FILE, WB_NEAR_KIND, near, 4, parts->near_count);
+    wb_free(near);
+    return bytes + write_rules(parts, generation);
+}
+
 /* Writes a generation; its manifest gets this number unless it has one. */
 UNUSED void write_parts(const char *dir, uint32_t number, const struct parts *parts)
 {
@@ -354,6 +384,8 @@ UNUSED void write_parts(const char *dir, uint32_t number, const struct parts *pa
     count->bytes = count->link_bytes + write_rows(parts, generation) + write_sites(parts, generation);
     count->bytes += write_column(generation, WB_CONTENTS_FILE, WB_CONTENTS_KIND, parts->contents, sizeof *parts->contents, parts->content_count);
     count->bytes += write_column(generation, WB_DEGREES_FILE, WB_DEGREES_KIND, degrees, 4, parts->degree_count);
+    if (manifest.version >= 2)
+        count->bytes += write_version_2(parts, generation);
     count->bytes += parts->bytes_off;
     count->link_bytes += parts->link_bytes_off;
     count->generation = count->generation ? count->generation : number;
@@ -367,7 +399,7 @@ UNUSED void write_parts(const char *dir, uint32_t number, const struct parts *pa
 
 static void link_files(const char *old, const char *fresh, uint32_t number)
 {
-    static const char *const names[] = {WB_PAGES_FILE, WB_CONTENTS_FILE, WB_OUTLINKS_FILE, WB_INLINKS_FILE, WB_DEGREES_FILE, WB_SITES_FILE};
+    static const char *const names[] = {WB_PAGES_FILE, WB_CONTENTS_FILE, WB_OUTLINKS_FILE, WB_INLINKS_FILE, WB_DEGREES_FILE, WB_SITES_FILE, WB_NEAR_FILE, WB_RULES_FILE};
     char *from = wb_path_join(old, WB_MANIFEST_FILE), *to = wb_path_join(fresh, WB_MANIFEST_FILE);
     struct wb_manifest manifest;
 

@@ -1,0 +1,220 @@
+/*
+ * merge_near.c - the fifth stage: near duplicates.
+ *
+ * Two pages are near when the fingerprints of their texts (SimHash, 64 bits) differ in at most NEAR_BITS bits. A page is
+ * said to be near the first page, in the order of URLs, that has the very same fingerprint; where there is none before it, the
+ * first one that is near. So the first page of a family is near none, and what is said depends on the pages alone, never on the order in
+ * which they came or on how updates were split.
+ *
+ *   fingerprints, by page -> equal ones found by sorting; the first of each goes on
+ *                         -> ten sorts, each by two of five blocks of bits: those that agree on both are compared
+ *
+ * NEAR_BITS differences touch at most three of the five blocks, so near fingerprints agree on two of them at least. A sort is two
+ * passes by 13 bits, stable, so that pages of a group stay in order. Groups hold one or two entries, unless somebody
+ * makes them large: each entry is compared with the first GROUP_MAX of its group only, and what is missed then is merely not told.
+ *
+ * Texts without words have no fingerprint, and pages of a few bytes say too little to be alike: they are in no family. Nor are
+ * pages that are gone or were taken down, since nobody can look at them instead of the others.
+ */
+#include "base/bytes.h"
+#include "base/check.h"
+#include "base/error.h"
+#include "os/nameless.h"
+#include "webdb/writer.h"
+
+enum {
+    NEAR_BITS = 3,
+    BLOCKS = 5,
+    BLOCK_BITS = 13,        /* the last one has 12 */
+    GROUP_MAX = 64,
+    PAGE_BYTES_MIN = 512,
+};
+
+_Static_assert(sizeof(struct wb_near_entry) == 16, "entries are moved as two words");
+_Static_assert(BLOCKS * BLOCK_BITS >= 64 && BLOCKS >= NEAR_BITS + 2, "near fingerprints agree on two blocks");
+
+/* ---- fingerprints -------------------------------------------------------------------------------------- */
+
+int wb_near_open(struct wb_webdb_writer *writer)
+{
+    void *memory = NULL;
+    int err = 0;
+
+    WB_CHECK(!writer->prints && writer->print_count == 0);
+    writer->print_cap = writer->old.count.fetched + writer->content_edit_count;
+    if (writer->print_cap)
+        err = wb_nameless_map(writer->root, writer->print_cap * sizeof *writer->prints, &memory);
+    writer->prints = memory;
+    return err;
+}
+
+void wb_near_close(struct wb_webdb_writer *writer)
+{
+    if (writer->prints)
+        wb_nameless_unmap(writer->prints, writer->print_cap * sizeof *writer->prints);
+    writer->prints = NULL;
+    writer->print_count = writer->print_cap = 0;
+}
+
+int wb_near_add(struct wb_webdb_writer *writer, const struct wb_webdb_page *page, uint64_t number)
+{
+    const unsigned apart = WB_PAGE_LOADED | WB_PAGE_GONE | WB_PAGE_BARRED;
+
+    if (!page->has_content || (page->flags & apart) || page->simhash == 0 || page->bytes < PAGE_BYTES_MIN)
+        return 0;
+    if (writer->print_count == writer->print_cap)
+        return wb_fail(WB_E_CORRUPT, "%s: more pages with content than its manifest tells", writer->root);
+    writer->prints[writer->print_count++] = (struct wb_near_entry){.simhash = page->simhash, .page = (uint32_t)number};
+    return 0;
+}
+
+/* ---- sorting --------------------------------------------------------------------------------------------- */
+
+static unsigned block_of(uint64_t simhash, unsigned block)
+{
+    return (unsigned)(simhash >> (block * BLOCK_BITS)) & ((1u << BLOCK_BITS) - 1);
+}
+
+/* One pass of a radix sort: by one block, otherwise in the order in which they are. */
+static void sort_pass(const struct wb_near_entry *from, struct wb_near_entry *to, uint64_t count, unsigned block)
+{
+    uint64_t starts[1u << BLOCK_BITS] = {0}, sum = 0;
+
+    for (uint64_t i = 0; i < count; i++)
+        starts[block_of(from[i].simhash, block)]++;
+    for (unsigned i = 0; i < 1u << BLOCK_BITS; i++) {
+        uint64_t here = starts[i];
+        starts[i] = sum;
+        sum += here;
+    }
+    for (uint64_t i = 0; i < count; i++)
+        to[starts[block_of(from[i].simhash, block)]++] = from[i];
+}
+
+struct near_stage {
+    struct wb_webdb_writer *writer;
+    struct wb_near_entry *a, *b; /* room for as many entries as there are */
+    struct wb_number_map near;   /* by page number */
+};
+
+static void note_near(struct near_stage *s, uint32_t page, uint32_t to)
+{
+    WB_CHECK(to < page && page < s->near.count);
+    if (to < s->near.numbers[page])
+        s->near.numbers[page] = to;
+}
+
+/* Pages with the same fingerprint are near the first of them; only that one stays in the list. */
+static void find_equal(struct near_stage *s)
+{
+    struct wb_near_entry *entries = s->writer->prints, *from = entries, *to = s->a;
+    uint64_t count = s->writer->print_count, kept = 0, first = 0;
+
+    for (unsigned block = 0; block < BLOCKS; block++) {
+        sort_pass(from, to, count, block);
+        from = to;
+        to = to == s->a ? s->b : s->a;
+    }
+    for (uint64_t i = 1; i < count; i++) {
+        if (from[i].simhash == from[first].simhash)
+            note_near(s, from[i].page, from[first].page);
+        else
+            first = i;
+    }
+    for (uint64_t i = 0; i < count; i++)
+        if (s->near.numbers[entries[i].page] == WB_NO_NUMBER)
+            entries[kept++] = entries[i];
+    s->writer->print_count = kept;
+}
+
+/* Entries that agree on two blocks, in order of page. */
+static void compare_group(struct near_stage *s, const struct wb_near_entry *group, uint64_t count)
+{
+    for (uint64_t i = 1; i < count; i++) {
+        uint64_t others = i < GROUP_MAX ? i : GROUP_MAX;
+        for (uint64_t k = 0; k < others; k++)
+            if (__builtin_popcountll(group[i].simhash ^ group[k].simhash) <= NEAR_BITS) {
+                note_near(s, group[i].page, group[k].page);
+                break;
+            }
+    }
+}
+
+static int find_near(struct near_stage *s, unsigned high, unsigned low)
+{
+    uint64_t count = s->writer->print_count, first = 0;
+    uint64_t mask = (uint64_t)((1u << BLOCK_BITS) - 1) << (high * BLOCK_BITS) | (uint64_t)((1u << BLOCK_BITS) - 1) << (low * BLOCK_BITS);
+
+    sort_pass(s->writer->prints, s->a, count, low);
+    sort_pass(s->a, s->b, count, high);
+    for (uint64_t i = 1; i <= count; i++) {
+        if (i < count && ((s->b[i].simhash ^ s->b[first].simhash) & mask) == 0)
+            continue;
+        compare_group(s, s->b + first, i - first);
+        first = i;
+    }
+    return wb_writer_progress(s->writer, "near duplicates", 0, 0);
+}
+
+/* ---- the stage ---------------------------------------------------------------------------------------------- */
+
+static int find_families(struct near_stage *s)
+{
+    uint64_t count = s->writer->print_count;
+    void *a = NULL, *b = NULL;
+    int err;
+
+    if (count < 2)
+        return 0;
+    err = wb_nameless_map(s->writer->root, count * sizeof *s->a, &a);
+    if (err == 0)
+        err = wb_nameless_map(s->writer->root, count * sizeof *s->b, &b);
+    s->a = a;
+    s->b = b;
+    if (err == 0)
+        find_equal(s);
+    for (unsigned high = 1; err == 0 && high < BLOCKS; high++)
+        for (unsigned low = 0; err == 0 && low < high; low++)
+            err = find_near(s, high, low);
+    if (a)
+        wb_nameless_unmap(a, count * sizeof *s->a);
+    if (b)
+        wb_nameless_unmap(b, count * sizeof *s->b);
+    return err;
+}
+
+static int write_column(struct near_stage *s)
+{
+    struct wb_column_writer *column = NULL;
+    char *path = wb_writer_new_path(s->writer, WB_NEAR_FILE);
+    uint8_t bytes[sizeof(uint32_t)];
+    uint64_t written;
+    int err = path ? wb_column_create(path, WB_NEAR_KIND, sizeof bytes, &column) : WB_E_NOMEM;
+
+    for (uint64_t i = 0; err == 0 && i < s->near.count; i++) {
+        wb_put32(bytes, s->near.numbers[i]);
+        err = wb_column_add(column, bytes);
+    }
+    if (err == 0)
+        err = wb_column_finish(column, &written);
+    else
+        wb_column_abandon(column);
+    wb_free(path);
+    return err;
+}
+
+int wb_merge_near(struct wb_webdb_writer *writer)
+{
+    struct near_stage s = {.writer = writer};
+    int err = wb_number_map_open(writer, writer->next.rows, &s.near);
+
+    if (err == 0 && s.near.count)
+        memset(s.near.numbers, 0xff, s.near.count * sizeof *s.near.numbers);
+    if (err == 0)
+        err = find_families(&s);
+    if (err == 0)
+        err = write_column(&s);
+    wb_number_map_close(&s.near);
+    wb_near_close(writer);
+    return err;
+}
