@@ -1,7 +1,7 @@
 /*
  * fuzz_pagerow.c - rows and edits of pages of any bytes.
  *
- * The first byte says what the rest is: 0 a row of a page, 1 an edit, 2 a row of a site, 3 a SURT. For 0 and 1 the second is the length of
+ * The first byte says what the rest is: 0 a row of a page, 1 an edit, 2 a row of a site, 3 a SURT, 4 a row of a robots.txt. For 0 and 1 the second is the length of
  * the SURT, which follows. What is taken must come back when it is written and read again, and whatever an edit is, the page
  * that it makes can be written.
  */
@@ -11,6 +11,7 @@
 #include "url/url.h"
 #include "webdb/pagefold.h"
 #include "webdb/pagerow.h"
+#include "webdb/rulesrow.h"
 #include "webdb/sitesum.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -92,6 +93,18 @@ static void try_site(struct wb_slice row)
     wb_buf_release(&bytes);
 }
 
+static void try_rules(struct wb_slice row)
+{
+    struct wb_buf bytes = WB_BUF_INIT;
+    struct wb_webdb_rules rules;
+    int err = wb_rulesrow_decode(row, &rules);
+
+    WB_CHECK(err == 0 || err == WB_E_CORRUPT);
+    if (err == 0)
+        WB_CHECK(wb_rulesrow_encode(&rules, &bytes) == 0 && wb_slice_equal(wb_buf_slice(&bytes), row));
+    wb_buf_release(&bytes);
+}
+
 static void try_surt(struct wb_slice surt)
 {
     struct wb_buf key = WB_BUF_INIT, again = WB_BUF_INIT;
@@ -112,7 +125,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t surt_len = data[1] < rest.len - 1 ? data[1] : rest.len - 1;
     struct wb_slice surt = wb_slice(rest.ptr + 1, surt_len), value = wb_slice(surt.ptr + surt_len, rest.len - 1 - surt_len);
 
-    switch (data[0] % 4) {
+    switch (data[0] % 5) {
     case 0:
         try_row(surt, value);
         break;
@@ -122,8 +135,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     case 2:
         try_site(rest);
         break;
-    default:
+    case 3:
         try_surt(rest);
+        break;
+    default:
+        try_rules(rest);
     }
     return 0;
 }

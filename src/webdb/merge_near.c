@@ -2,12 +2,12 @@
  * merge_near.c - the fifth stage: near duplicates.
  *
  * Two pages are near when the fingerprints of their texts (SimHash, 64 bits) differ in at most NEAR_BITS bits. A page is
- * said to be near the first page, in the order of URLs, that has the very same fingerprint; where there is none before it, the
- * first one that is near. So the first page of a family is near none, and what is said depends on the pages alone, never on the order in
- * which they came or on how updates were split.
+ * said to be near the first page, in the order of URLs, for which that is so, if it comes before it. So the first page of a family is
+ * near none, and what is said depends on the pages alone, never on the order in which they came or on how updates were split.
  *
  *   fingerprints, by page -> equal ones found by sorting; the first of each goes on
  *                         -> ten sorts, each by two of five blocks of bits: those that agree on both are compared
+ *                         -> the others are near whatever the first of them is
  *
  * NEAR_BITS differences touch at most three of the five blocks, so near fingerprints agree on two of them at least. A sort is two
  * passes by 13 bits, stable, so that pages of a group stay in order. Groups hold one or two entries, unless somebody
@@ -104,11 +104,14 @@ static void note_near(struct near_stage *s, uint32_t page, uint32_t to)
         s->near.numbers[page] = to;
 }
 
-/* Pages with the same fingerprint are near the first of them; only that one stays in the list. */
-static void find_equal(struct near_stage *s)
+/*
+ * Pages with the same fingerprint are near the first of them. That one stays in the list; the others are put behind its end, in
+ * the room that is left.
+ */
+static void find_equal(struct near_stage *s, uint64_t *others_out)
 {
     struct wb_near_entry *entries = s->writer->prints, *from = entries, *to = s->a;
-    uint64_t count = s->writer->print_count, kept = 0, first = 0;
+    uint64_t count = s->writer->print_count, kept = 0, first = 0, others = 0;
 
     for (unsigned block = 0; block < BLOCKS; block++) {
         sort_pass(from, to, count, block);
@@ -121,10 +124,27 @@ static void find_equal(struct near_stage *s)
         else
             first = i;
     }
-    for (uint64_t i = 0; i < count; i++)
+    for (uint64_t i = 0; i < count; i++) {
         if (s->near.numbers[entries[i].page] == WB_NO_NUMBER)
             entries[kept++] = entries[i];
+        else
+            s->a[others++] = entries[i];
+    }
+    memcpy(entries + kept, s->a, others * sizeof *entries);
     s->writer->print_count = kept;
+    *others_out = others;
+}
+
+static void follow_first(struct near_stage *s, uint64_t others)
+{
+    const struct wb_near_entry *entries = s->writer->prints + s->writer->print_count;
+
+    for (uint64_t i = 0; i < others; i++) {
+        uint32_t first = s->near.numbers[entries[i].page];
+        WB_CHECK(first < entries[i].page);
+        if (s->near.numbers[first] != WB_NO_NUMBER)
+            s->near.numbers[entries[i].page] = s->near.numbers[first];
+    }
 }
 
 /* Entries that agree on two blocks, in order of page. */
@@ -160,7 +180,7 @@ static int find_near(struct near_stage *s, unsigned high, unsigned low)
 
 static int find_families(struct near_stage *s)
 {
-    uint64_t count = s->writer->print_count;
+    uint64_t count = s->writer->print_count, others = 0;
     void *a = NULL, *b = NULL;
     int err;
 
@@ -172,10 +192,12 @@ static int find_families(struct near_stage *s)
     s->a = a;
     s->b = b;
     if (err == 0)
-        find_equal(s);
+        find_equal(s, &others);
     for (unsigned high = 1; err == 0 && high < BLOCKS; high++)
         for (unsigned low = 0; err == 0 && low < high; low++)
             err = find_near(s, high, low);
+    if (err == 0)
+        follow_first(s, others);
     if (a)
         wb_nameless_unmap(a, count * sizeof *s->a);
     if (b)

@@ -165,6 +165,43 @@ def one_run_at_a_time(folder):
         go(folder / 'r', server, '--cycles', 1)
 
 
+def prose(random_, words):
+    letters = 'abcdefghijklmnopqrstuvwxyz'
+    return ' '.join(''.join(random_.choices(letters, k=random_.randrange(3, 9))) for _ in range(words))
+
+
+@test
+def one_page_of_a_family_is_visited_often(folder):
+    """Near duplicates name the first of them; cycles that have fetches for all pages visit that one, and the others once a week."""
+    random_, clock = rng('family'), Clock(folder)
+    text = prose(random_, 2000)
+    site = {'/near%d' % n: page('/', text='%s %s' % (text, prose(random_, 1))) for n in range(5)}
+    site.update({'/apart%d' % n: page('/', text=prose(random_, 500)) for n in range(3)})
+    # Texts that are too short to be alike.
+    site.update({'/tiny%d' % n: page('/', text='nothing here', title='%d' % n) for n in range(2)})
+    with Server({'n.test': {'/': page(*site), **site}}) as server:
+        repo = folder / 'r'
+        go(repo, server, server.url('n.test'), '--cycles', 1, env=clock.env())
+        rows = {p: ask(repo, 'webdb', 'page', server.url('n.test', p))[0] for p in sorted(['/', *site])}
+        near, hashes = {p: r['near'] for p, r in rows.items()}, {p: int(r['simhash'], 16) for p, r in rows.items()}
+        family = [p for p in near if p.startswith('/near')]
+        for at, p in enumerate(family):
+            first = [q for q in family[:at] if (hashes[p] ^ hashes[q]).bit_count() <= 3]
+            assert near[p] == (server.url('n.test', first[0]) if first else None), (p, near, hashes)
+        assert sum(n is not None for n in near.values()) >= 2 and not any(n for p, n in near.items() if p not in family), near
+        listed = {p['url']: p['near'] for p in ask(repo, 'webdb', 'pages')}
+        assert listed == {server.url('n.test', p): n for p, n in near.items()}, listed
+        for day in range(3):
+            clock.forward(86400)
+            go(repo, server, '--cycles', 1, '--budget', 100, env=clock.env())
+        count = {p: server.paths('n.test').count(p) for p in near}
+        assert count == {p: 4 if near[p] is None else 1 for p in near}, count
+        clock.forward(5 * 86400)
+        go(repo, server, '--cycles', 1, '--budget', 100, env=clock.env())
+        assert all(server.paths('n.test').count(p) == 2 for p in near if near[p]), server.paths('n.test')
+        verified(repo)
+
+
 # ---- beside others --------------------------------------------------------------------------------------------
 
 @contextlib.contextmanager

@@ -206,6 +206,27 @@ static void test_never_fetched(void **state)
 }
 
 /* Each attempt in vain doubles the time to the next, where V still grows with the square of time by somewhat less. */
+/* An eighth of the value, under every policy, and not within a week; what was announced is worth what it is. */
+static void test_near_duplicates(void **state)
+{
+    (void)state;
+    for (enum wb_policy policy = WB_POLICY_OPTIMAL; policy <= WB_POLICY_ADAPTIVE; policy++) {
+        struct wb_refresh refresh = {.policy = policy, .theta = wb_threshold_begin(policy, 10)};
+        struct wb_webdb_page page = seen_page(1, 20), near = page;
+        near.near = true;
+        assert_close(8 * wb_refresh_value(&refresh, &near, 1.0 / 30, NOW_MS), wb_refresh_value(&refresh, &page, 1.0 / 30, NOW_MS), 1e-9);
+        assert_true(wb_refresh_due(&refresh, &near, 1.0 / 30) > wb_refresh_due(&refresh, &page, 1.0 / 30));
+        assert_true(wb_refresh_value(&refresh, &near, 1.0 / 30, near.last_seen_ms + days_ms(6.9)) == 0);
+        assert_true(wb_refresh_value(&refresh, &near, 1.0 / 30, near.last_seen_ms + days_ms(7.1)) > 0);
+        near.flags = page.flags = WB_PAGE_PUSHED;
+        assert_close(wb_refresh_value(&refresh, &near, 1.0 / 30, NOW_MS), wb_refresh_value(&refresh, &page, 1.0 / 30, NOW_MS), 1e-9);
+        /* A class that wants every page within two days has it. */
+        near.flags = 0;
+        refresh.max_days = 2;
+        assert_true(wb_refresh_due(&refresh, &near, 1.0 / 30) <= near.last_seen_ms + days_ms(2));
+    }
+}
+
 static void test_failures(void **state)
 {
     struct wb_refresh uniform = {.policy = WB_POLICY_UNIFORM, .theta = 3}, optimal = {.policy = WB_POLICY_OPTIMAL, .theta = 0.001};
@@ -407,6 +428,7 @@ int main(void)
         cmocka_unit_test(test_never),
         cmocka_unit_test(test_bounds),
         cmocka_unit_test(test_never_fetched),
+        cmocka_unit_test(test_near_duplicates),
         cmocka_unit_test(test_failures),
         cmocka_unit_test(test_gone),
         cmocka_unit_test(test_signals),

@@ -44,24 +44,17 @@ static bool counts(const struct one *one)
     return one->content && one->simhash && one->bytes >= 512 && !(one->flags & (WB_PAGE_GONE | WB_PAGE_BARRED | WB_PAGE_LOADED));
 }
 
-/* By the definition: the first page before it with the same fingerprint, or else the first that is near. SIZE_MAX: none. */
+/* By the definition: the first page before it that is near. SIZE_MAX: none. */
 static size_t expected(const struct one *web, const size_t *order, size_t at)
 {
     const struct one *own = &web[order[at]];
-    size_t near = SIZE_MAX;
 
-    if (!counts(own))
-        return SIZE_MAX;
-    for (size_t i = 0; i < at; i++) {
+    for (size_t i = 0; counts(own) && i < at; i++) {
         const struct one *other = &web[order[i]];
-        if (!counts(other))
-            continue;
-        if (other->simhash == own->simhash)
+        if (counts(other) && __builtin_popcountll(other->simhash ^ own->simhash) <= NEAR_BITS)
             return order[i];
-        if (near == SIZE_MAX && __builtin_popcountll(other->simhash ^ own->simhash) <= NEAR_BITS)
-            near = order[i];
     }
-    return near;
+    return SIZE_MAX;
 }
 
 static void compare(const char *dir, const struct one *web, size_t count)
