@@ -167,7 +167,9 @@ static const struct {
     {"title", "<title>", "</titl"}, {"nesting", "", "<div>"}, {"ends", "<nav>", "</div>"}, {"formatting", "", "<b><i><a>"},
     {"svg", "", "<svg><desc>"}, {"templates", "", "<template>"}, {"links", "", "<a href=a>b"}, {"long base", "<base href=/%LONG%>", "<a href=a>b"},
     {"srcset", "<img srcset='", "a,b "}, {"blocks", "", "a<p>"}, {"meta", "", "<meta name=robots content=a>"}, {"blanks", "", " "},
-    {"text", "", "word "}, {"nuls", "<textarea>", "%NUL%"},
+    {"text", "", "word "}, {"nuls", "<textarea>", "%NUL%"}, {"names", "", "<div class='related comment a b c d e f g h'>a"},
+    {"twins", "", "<div class=a><p>A sentence that is long enough to be one.</div>"}, {"cells", "", "<table><tr><td>a<p>b"},
+    {"headings", "<title>title</title>", "<div><h1>title</h1>a<h2>Related</h2>b"}, {"classes", "", "<p class='a b'>c"},
 };
 
 /* A document of about `bytes` bytes: start, then the piece over and over. */

@@ -174,13 +174,11 @@ static int take_start(struct wb_html *h)
         h->templates += tag == WB_TAG_TEMPLATE_;
     } else {
         if (facts->flags & WB_TAG_BLOCK)
-            err = wb_html_break(h);
+            err = wb_html_begin_block(h, tag);
         else if (facts->flags & WB_TAG_CELL)
             wb_words_gap(&h->x->text, ' ');
         if (err == 0 && facts->flags & WB_TAG_TRACKED)
             err = wb_html_enter(h, tag);
-        if (facts->flags & WB_TAG_HEADING)
-            h->place |= tag == WB_TAG_H1_ ? WB_PLACE_HEADINGS : WB_PLACE_HEADING;
         if (err == 0 && facts->flags & WB_TAG_SPECIAL)
             err = take_special(h, tag);
     }
@@ -208,11 +206,9 @@ static int take_end_of(struct wb_html *h, enum wb_tag tag)
     if (tag == WB_TAG_A_)
         return wb_html_anchor_end(h, true);
     if (flags & WB_TAG_BLOCK)
-        err = wb_html_break(h);
+        err = wb_html_end_block(h);
     else if (flags & WB_TAG_CELL)
         wb_words_gap(&h->x->text, ' ');
-    if (flags & WB_TAG_HEADING)
-        h->place &= (uint8_t)~WB_PLACE_HEADINGS;
     if (err == 0 && flags & WB_TAG_TRACKED)
         err = wb_html_leave(h, tag);
     return err;
@@ -265,6 +261,7 @@ static int begin_page(struct wb_extractor *x)
         if (!h)
             return WB_E_NOMEM;
         wb_tag_index_init(&h->tags);
+        wb_names_index_init(&h->names);
     }
     h->x = x;
     wb_tokenizer_init(&h->t, x->utf8);
@@ -272,15 +269,13 @@ static int begin_page(struct wb_extractor *x)
     h->xml = x->input->type.len && !wb_slice_equal(x->input->type, WB_SLICE_LIT("text/html"));
     h->t.foreign = h->xml;
     h->silent = h->in_title = h->anchor_open = false;
-    h->templates = h->foreign_depth = h->depth = 0;
-    h->foreign = h->depth_beyond = 0;
-    h->place = 0;
-    h->block_from = h->block_link_bytes = 0;
-    h->block_count = 0;
+    h->templates = h->foreign_depth = 0;
+    h->foreign = 0;
     h->has_title = h->has_base = h->has_refresh = h->has_description = h->has_lang = false;
     h->canonical_href = WB_SLICE_EMPTY;
     h->published_rank = h->modified_rank = 0;
-    return wb_sink_room(x, WB_ENTITY_GROWN(x->utf8.len));
+    int err = wb_html_begin_text(h);
+    return err < 0 ? err : wb_sink_room(x, WB_ENTITY_GROWN(x->utf8.len));
 }
 
 static int run_html(struct wb_extractor *x)
@@ -299,6 +294,8 @@ void wb_html_free(struct wb_html *h)
     if (!h)
         return;
     wb_free(h->blocks);
+    wb_free(h->nodes);
+    wb_free(h->sums);
     wb_free(h);
 }
 

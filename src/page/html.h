@@ -3,13 +3,15 @@
  * by its files.
  *
  *   html.c       the loop over tokens: what each element sets off
- *   htmltext.c   where the text is: blocks, open elements, main text
+ *   htmltext.c   where the text is: blocks, and the elements that hold them
+ *   htmlmain.c   which blocks are the main text (htmldrop.c: which surely are not)
  *   htmllinks.c  links and their anchors
  *   htmlfacts.c  title, meta, dates, language
  */
 #ifndef WB_PAGE_HTML_H
 #define WB_PAGE_HTML_H
 
+#include "page/htmlnames.h"
 #include "page/htmltag.h"
 #include "page/module.h"
 
@@ -19,26 +21,45 @@
 /* More blocks than this are one. */
 #define WB_HTML_BLOCKS_MAX (1u << 16)
 
+/* Elements that may hold blocks, beyond this number, count as part of what encloses them. */
+#define WB_HTML_NODES_MAX (1u << 16)
+
 /* Where a block of text lies. */
 enum wb_html_place {
     WB_PLACE_BOILER = 1 << 0,  /* in navigation, header, footer, ... */
     WB_PLACE_MAIN = 1 << 1,    /* in <main> */
     WB_PLACE_ARTICLE = 1 << 2, /* in <article> */
-    WB_PLACE_HEADING = 1 << 3,
-    WB_PLACE_H1 = 1 << 4,      /* the first kind of heading */
+    WB_PLACE_BODY = 1 << 3,    /* in what the page calls the body of its article */
+    WB_PLACE_HIDDEN = 1 << 4,  /* not shown */
+    WB_PLACE_FIGURE = 1 << 5,
 };
-#define WB_PLACE_HEADINGS (WB_PLACE_HEADING | WB_PLACE_H1)
 
+/* A block of text: what stands between two elements that begin or end one. */
 struct wb_html_block {
     uint32_t from, to;   /* of the text, the gap before it included */
     uint32_t link_bytes; /* of it inside links */
-    uint8_t place;       /* enum wb_html_place */
-    uint8_t kept;
+    uint32_t node;       /* what it lies in */
+    uint8_t tag;         /* the last one that began or ended a block before it: p, li, h2, pre, ... */
+    uint8_t names;       /* enum wb_names of that element */
+    uint8_t kind;        /* enum wb_html_kind */
+    uint8_t kept;        /* it is main text */
+};
+
+/* An element that holds blocks. They are in document order: what is inside follows. */
+struct wb_html_node {
+    uint32_t parent;                /* the first one is its own */
+    uint32_t block_from, block_to;
+    const char *class_, *id;        /* as written */
+    uint32_t class_len, id_len;
+    uint8_t tag;                    /* enum wb_tag */
+    uint8_t place;                  /* enum wb_html_place, of what is inside */
+    uint8_t own;                    /* what it adds to that */
 };
 
 struct wb_html_open {
     uint8_t tag;   /* enum wb_tag */
     uint8_t place; /* of what is inside */
+    uint32_t node;
 };
 
 struct wb_html {
@@ -58,9 +79,16 @@ struct wb_html {
     unsigned depth;
     uint64_t depth_beyond;   /* open elements that did not fit */
     uint8_t place;
+    uint8_t block_tag, block_names; /* of the next block */
+    uint32_t node;                  /* the innermost that is open */
     uint32_t block_from, block_link_bytes;
     struct wb_html_block *blocks;
     size_t block_count, block_cap;
+    struct wb_html_node *nodes;
+    size_t node_count, node_cap;
+    struct wb_html_sum *sums;       /* of each node, see htmlmain.h */
+    size_t sum_cap;
+    struct wb_names_index names;
 
     /* the link that is open */
     bool anchor_open;
@@ -78,10 +106,18 @@ struct wb_html {
 
 /* ---- htmltext.c ------------------------------------------------------------------------------ */
 
+int wb_html_begin_text(struct wb_html *h);
+int wb_html_begin_block(struct wb_html *h, enum wb_tag tag);
+int wb_html_end_block(struct wb_html *h);
 int wb_html_break(struct wb_html *h);
 int wb_html_enter(struct wb_html *h, enum wb_tag tag);
 int wb_html_leave(struct wb_html *h, enum wb_tag tag);
 int wb_html_finish_text(struct wb_html *h);
+
+/* ---- htmlmain.c ------------------------------------------------------------------------------ */
+
+/* Sets kept of every block. */
+int wb_html_judge(struct wb_html *h);
 
 /* ---- htmllinks.c ----------------------------------------------------------------------------- */
 

@@ -10,10 +10,9 @@ enum wb_tag_flags {
     WB_TAG_TRACKED = 1 << 2, /* is kept on the stack of open elements */
     WB_TAG_BOILER = 1 << 3,  /* holds what is around the content: navigation, header, footer */
     WB_TAG_MAIN = 1 << 4,    /* holds the content */
-    WB_TAG_HEADING = 1 << 5,
-    WB_TAG_BREAKOUT = 1 << 6, /* ends svg and math, where it does not belong */
-    WB_TAG_SILENT = 1 << 7,  /* its content, which is not markup, is no text */
-    WB_TAG_SPECIAL = 1 << 8, /* html.c has something to do at its start */
+    WB_TAG_BREAKOUT = 1 << 5, /* ends svg and math, where it does not belong */
+    WB_TAG_SILENT = 1 << 6,  /* its content, which is not markup, is no text */
+    WB_TAG_SPECIAL = 1 << 7, /* html.c has something to do at its start */
 };
 
 /* The table of elements: identifier, name, flags, how what follows its start tag is read. */
@@ -46,18 +45,18 @@ enum wb_tag_flags {
     X(EMBED, "embed", BREAKOUT, DATA)                                                     \
     X(FIELDSET, "fieldset", BLOCK, DATA)                                                  \
     X(FIGCAPTION, "figcaption", BLOCK, DATA)                                              \
-    X(FIGURE, "figure", BLOCK, DATA)                                                      \
+    X(FIGURE, "figure", BLOCK | TRACKED, DATA)                                            \
     X(FOOTER, "footer", BLOCK | TRACKED | BOILER, DATA)                                   \
     X(FOREIGNOBJECT, "foreignobject", 0, DATA)                                            \
     X(FORM, "form", BLOCK | TRACKED | SPECIAL, DATA)                                      \
     X(FRAME, "frame", SPECIAL, DATA)                                                      \
     X(FRAMESET, "frameset", BLOCK, DATA)                                                  \
-    X(H1, "h1", BLOCK | HEADING | BREAKOUT, DATA)                                         \
-    X(H2, "h2", BLOCK | HEADING | BREAKOUT, DATA)                                         \
-    X(H3, "h3", BLOCK | HEADING | BREAKOUT, DATA)                                         \
-    X(H4, "h4", BLOCK | HEADING | BREAKOUT, DATA)                                         \
-    X(H5, "h5", BLOCK | HEADING | BREAKOUT, DATA)                                         \
-    X(H6, "h6", BLOCK | HEADING | BREAKOUT, DATA)                                         \
+    X(H1, "h1", BLOCK | BREAKOUT, DATA)                                                   \
+    X(H2, "h2", BLOCK | BREAKOUT, DATA)                                                   \
+    X(H3, "h3", BLOCK | BREAKOUT, DATA)                                                   \
+    X(H4, "h4", BLOCK | BREAKOUT, DATA)                                                   \
+    X(H5, "h5", BLOCK | BREAKOUT, DATA)                                                   \
+    X(H6, "h6", BLOCK | BREAKOUT, DATA)                                                   \
     X(HEAD, "head", BLOCK | BREAKOUT, DATA)                                               \
     X(HEADER, "header", BLOCK | TRACKED | BOILER, DATA)                                   \
     X(HGROUP, "hgroup", BLOCK, DATA)                                                      \
@@ -107,9 +106,9 @@ enum wb_tag_flags {
     X(SUMMARY, "summary", BLOCK, DATA)                                                    \
     X(SUP, "sup", BREAKOUT, DATA)                                                         \
     X(SVG, "svg", SPECIAL, DATA)                                                          \
-    X(TABLE, "table", BLOCK | BREAKOUT, DATA)                                             \
+    X(TABLE, "table", BLOCK | TRACKED | BREAKOUT, DATA)                                   \
     X(TBODY, "tbody", BLOCK, DATA)                                                        \
-    X(TD, "td", CELL, DATA)                                                               \
+    X(TD, "td", CELL | TRACKED, DATA)                                                     \
     X(TEMPLATE, "template", SPECIAL, DATA)                                                \
     X(TEXTAREA, "textarea", CELL, RCDATA)                                                 \
     X(TFOOT, "tfoot", BLOCK, DATA)                                                        \
@@ -137,6 +136,8 @@ struct wb_tag_facts {
     uint16_t flags; /* enum wb_tag_flags */
     uint8_t mode;   /* enum wb_token_mode */
 };
+
+_Static_assert(WB_TAG_H6_ == WB_TAG_H1_ + 5, "headings are in order");
 
 /* By enum wb_tag; of WB_TAG_OTHER nothing is set. */
 extern const struct wb_tag_facts wb_tag_facts[WB_TAG_COUNT];

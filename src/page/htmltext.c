@@ -1,22 +1,17 @@
 /*
- * htmltext.c - where the text of a page lies, and which of it is the page's own.
+ * htmltext.c - where the text of a page lies: its blocks, and the elements that hold them.
  *
- * Text comes in blocks: what stands between two elements that begin or end one
- * (paragraphs, headings, list items, rows). Of each we know its length, how much of it
- * is inside links, and what encloses it. Without a tree, what encloses it is told by a stack of
- * the elements that matter (div, section, nav, main, ...); an end tag closes the nearest
- * of its kind, and with it whatever was left open inside.
- *
- * Main text, once all blocks are known (after Kohlschuetter, Fankhauser and Nejdl,
- * "Boilerplate detection using shallow text features", WSDM 2010):
- *   - where the page has <main> or <article>, only blocks inside them
- *   - never blocks of navigation, headers, footers and the like
- *   - blocks that are mostly links are dropped, long ones with few links are kept
- *   - short ones go with their neighbours
+ * Text comes in blocks: what stands between two elements that begin or end one (paragraphs,
+ * headings, list items, rows). Of each we know its length, how much of it is inside links, and
+ * what encloses it. There is no tree of the page: only elements that hold blocks (div, section,
+ * nav, main, td, ...) are remembered, each with its parent, its class and id. A stack of those
+ * that are open tells what encloses a block; an end tag closes the nearest of its kind, and
+ * with it whatever was left open inside. What is main text is decided at the end (htmlmain.c).
  */
 #include "page/html.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "page/htmlnames.h"
 
 /* ---- blocks ------------------------------------------------------------------------------ */
 
@@ -52,11 +47,35 @@ int wb_html_break(struct wb_html *h)
         h->block_link_bytes += (uint32_t)(text->len - h->anchor_counted);
         h->anchor_counted = text->len;
     }
-    struct wb_html_block block = {h->block_from, (uint32_t)text->len, h->block_link_bytes, h->place, 0};
+    struct wb_html_block block = {h->block_from, (uint32_t)text->len, h->block_link_bytes, h->node, h->block_tag, h->block_names, 0, 0};
     h->block_from = block.to;
     h->block_link_bytes = 0;
-    h->place &= (uint8_t)~WB_PLACE_HEADINGS; /* one that nobody closes ends with its first block */
     return push_block(h, block);
+}
+
+/* A start tag that begins a block. */
+int wb_html_begin_block(struct wb_html *h, enum wb_tag tag)
+{
+    int err = wb_html_break(h);
+
+    if (tag == WB_TAG_BR_)
+        return err;
+    h->block_tag = (uint8_t)tag;
+    h->block_names = 0;
+    if (h->t.attr_count && !(wb_tag_facts[tag].flags & WB_TAG_TRACKED)) {
+        const struct wb_token_attr *a = wb_tokenizer_attr(&h->t, WB_SLICE_LIT("class"));
+        if (a)
+            h->block_names = wb_names_of(&h->names, a->value).means;
+    }
+    return err;
+}
+
+int wb_html_end_block(struct wb_html *h)
+{
+    int err = wb_html_break(h);
+
+    h->block_tag = h->block_names = 0;
+    return err;
 }
 
 /* ---- open elements ----------------------------------------------------------------------- */
@@ -76,29 +95,124 @@ static bool place_by_role(struct wb_slice role, uint8_t *place)
 
     for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
         if (wb_slice_equal_nocase(role, wb_slice_str(roles[i].role))) {
-            *place = roles[i].place;
+            *place |= roles[i].place;
             return true;
         }
     return false;
 }
 
-static uint8_t place_of(const struct wb_html *h, enum wb_tag tag)
+static bool has_words(struct wb_slice s, const char *a, const char *b)
 {
-    unsigned flags = wb_tag_facts[tag].flags;
-    uint8_t own = 0;
-    const struct wb_token_attr *role = h->t.attr_count ? wb_tokenizer_attr(&h->t, WB_SLICE_LIT("role")) : NULL;
+    const char *at = memmem(s.ptr, s.len, a, strlen(a));
 
-    if (!role || !place_by_role(wb_slice_trim(role->value), &own)) {
-        if (flags & WB_TAG_MAIN)
-            own = tag == WB_TAG_ARTICLE_ ? WB_PLACE_ARTICLE : WB_PLACE_MAIN;
-        else if (flags & WB_TAG_BOILER)
-            own = WB_PLACE_BOILER;
-        /* The header of an article is its title and summary. */
-        if (tag == WB_TAG_HEADER_ && h->place & (WB_PLACE_MAIN | WB_PLACE_ARTICLE))
-            own = 0;
+    if (!at)
+        return false;
+    at += strlen(a);
+    while (at < s.ptr + s.len && *at == ' ')
+        at++;
+    return wb_slice_starts_nocase(wb_slice(at, s.len - (size_t)(at - s.ptr)), wb_slice_str(b));
+}
+
+/* What one attribute says of an element. */
+static void read_attribute(const struct wb_token_attr *a, struct wb_html_node *node, bool *by_role)
+{
+    struct wb_slice name = a->name, value = a->value;
+    char lower[11];
+
+    if (a->name_coded && name.len <= sizeof lower) {
+        for (size_t i = 0; i < name.len; i++)
+            lower[i] = wb_ascii_lower(name.ptr[i]);
+        name.ptr = lower;
     }
-    uint8_t place = h->place & (uint8_t)~WB_PLACE_HEADINGS;
-    return own & WB_PLACE_MAIN ? WB_PLACE_MAIN : place | own;
+    switch (name.len) {
+    case 2:
+        if (memcmp(name.ptr, "id", 2) == 0) {
+            node->id = value.ptr;
+            node->id_len = (uint32_t)value.len;
+        }
+        break;
+    case 4:
+        if (memcmp(name.ptr, "role", 4) == 0)
+            *by_role = place_by_role(wb_slice_trim(value), &node->own);
+        break;
+    case 5:
+        if (memcmp(name.ptr, "class", 5) == 0) {
+            node->class_ = value.ptr;
+            node->class_len = (uint32_t)value.len;
+        } else if (memcmp(name.ptr, "style", 5) == 0 && has_words(value, "display:", "none")) {
+            node->own |= WB_PLACE_HIDDEN;
+        }
+        break;
+    case 6:
+        if (memcmp(name.ptr, "hidden", 6) == 0)
+            node->own |= WB_PLACE_HIDDEN;
+        break;
+    case 8:
+        if (memcmp(name.ptr, "itemprop", 8) == 0 && wb_slice_equal_nocase(wb_slice_trim(value), WB_SLICE_LIT("articleBody")))
+            node->own |= WB_PLACE_BODY;
+        break;
+    case 11:
+        if (memcmp(name.ptr, "aria-hidden", 11) == 0 && wb_slice_equal_nocase(value, WB_SLICE_LIT("true")))
+            node->own |= WB_PLACE_HIDDEN;
+        break;
+    default:
+        break;
+    }
+}
+
+static void place_of(const struct wb_html *h, struct wb_html_node *node)
+{
+    unsigned flags = wb_tag_facts[node->tag].flags;
+    bool by_role = false;
+
+    for (unsigned i = h->t.attr_count; i-- > 0;) /* backwards: the first of a name counts */
+        read_attribute(&h->t.attrs[i], node, &by_role);
+    if (!by_role && flags & WB_TAG_MAIN)
+        node->own |= node->tag == WB_TAG_ARTICLE_ ? WB_PLACE_ARTICLE : WB_PLACE_MAIN;
+    /* The header of an article is its title and summary. */
+    if (!by_role && flags & WB_TAG_BOILER && !(node->tag == WB_TAG_HEADER_ && h->place & (WB_PLACE_MAIN | WB_PLACE_ARTICLE)))
+        node->own |= WB_PLACE_BOILER;
+    if (node->tag == WB_TAG_FIGURE_)
+        node->own |= WB_PLACE_FIGURE;
+    node->place = node->own & WB_PLACE_MAIN ? node->own : h->place | node->own;
+}
+
+static int push_node(struct wb_html *h, struct wb_html_node node)
+{
+    if (h->node_count == h->node_cap) {
+        size_t cap = h->node_cap ? 2 * h->node_cap : 256;
+        struct wb_html_node *nodes = wb_realloc(h->nodes, cap * sizeof *nodes);
+        if (!nodes)
+            return WB_E_NOMEM;
+        h->nodes = nodes;
+        h->node_cap = cap;
+    }
+    h->nodes[h->node_count++] = node;
+    return 0;
+}
+
+int wb_html_begin_text(struct wb_html *h)
+{
+    h->depth = 0;
+    h->depth_beyond = 0;
+    h->place = h->block_tag = h->block_names = 0;
+    h->block_from = h->block_link_bytes = h->node = 0;
+    h->block_count = h->node_count = 0;
+    return push_node(h, (struct wb_html_node){.tag = WB_TAG_BODY_});
+}
+
+static void pop_open(struct wb_html *h, unsigned depth)
+{
+    while (h->depth > depth)
+        h->nodes[h->open[--h->depth].node].block_to = (uint32_t)h->block_count;
+    h->place = depth ? h->open[depth - 1].place : 0;
+    h->node = depth ? h->open[depth - 1].node : 0;
+}
+
+/* Cells of a row are one block, unless one has blocks inside: then what follows them is one, too. */
+static int end_cell(struct wb_html *h)
+{
+    return h->nodes[h->node].tag == WB_TAG_TD_ && h->nodes[h->node].block_from != h->block_count ? wb_html_break(h) : 0;
 }
 
 int wb_html_enter(struct wb_html *h, enum wb_tag tag)
@@ -107,8 +221,22 @@ int wb_html_enter(struct wb_html *h, enum wb_tag tag)
         h->depth_beyond++;
         return 0;
     }
-    h->place = place_of(h, tag);
-    h->open[h->depth++] = (struct wb_html_open){(uint8_t)tag, h->place};
+    if (tag == WB_TAG_TD_ && h->depth && h->open[h->depth - 1].tag == WB_TAG_TD_) {
+        int err = end_cell(h);
+        if (err < 0)
+            return err;
+        pop_open(h, h->depth - 1);
+    }
+    struct wb_html_node node = {.parent = h->node, .block_from = (uint32_t)h->block_count, .tag = (uint8_t)tag};
+    place_of(h, &node);
+    h->place = node.place;
+    if (h->node_count < WB_HTML_NODES_MAX) {
+        h->node = (uint32_t)h->node_count;
+        int err = push_node(h, node);
+        if (err < 0)
+            return err;
+    }
+    h->open[h->depth++] = (struct wb_html_open){(uint8_t)tag, h->place, h->node};
     return 0;
 }
 
@@ -121,86 +249,23 @@ int wb_html_leave(struct wb_html *h, enum wb_tag tag)
         h->depth_beyond--;
         return 0;
     }
+    int err = tag == WB_TAG_TD_ ? end_cell(h) : 0;
+    if (err < 0)
+        return err;
     unsigned least = h->depth > LOOK_MAX ? h->depth - LOOK_MAX : 0;
-    for (unsigned d = h->depth; d > least; d--)
+    for (unsigned d = h->depth; d > least; d--) {
         if (h->open[d - 1].tag == tag) {
-            h->depth = d - 1;
-            h->place = d > 1 ? h->open[d - 2].place : 0;
+            pop_open(h, d - 1);
             return 0;
         }
+        /* An end tag inside a table cell closes nothing outside of it. */
+        if (h->open[d - 1].tag == WB_TAG_TD_ && tag != WB_TAG_TABLE_)
+            return 0;
+    }
     return 0;
 }
 
 /* ---- main text --------------------------------------------------------------------------- */
-
-#define LONG_BYTES 80
-
-enum verdict { DROP, SHORT, KEEP, KEPT_ALONG /* kept, but no reason to keep others */ };
-
-static enum verdict judge_block(const struct wb_html_block *b, uint8_t within)
-{
-    uint32_t len = b->to - b->from;
-
-    if (b->place & WB_PLACE_BOILER || (within && !(b->place & within)))
-        return DROP;
-    if (within) /* the author said that this is the content: only what is nothing but links goes */
-        return b->link_bytes * 10 > len * 9 ? DROP : len < LONG_BYTES ? SHORT : KEEP;
-    if (b->link_bytes * 2 > len)
-        return DROP;
-    return len >= LONG_BYTES && b->link_bytes * 3 <= len ? KEEP : SHORT;
-}
-
-/* A heading that is a link is a heading. */
-static bool is_heading(const struct wb_html_block *b)
-{
-    return b->place & WB_PLACE_HEADING && !(b->place & WB_PLACE_BOILER);
-}
-
-/*
- * Short blocks are kept where the nearest block that is not short is kept, on either side; headings
- * where the one after them is. Inside <main> both are kept in any case, and so is every <h1>.
- */
-static void judge_blocks(struct wb_html *h, uint8_t within)
-{
-    enum verdict near = SHORT;
-    bool any = false;
-
-    for (size_t i = 0; i < h->block_count; i++) {
-        struct wb_html_block *b = &h->blocks[i];
-        b->kept = (uint8_t)judge_block(b, within);
-        if (b->kept == DROP && is_heading(b) && (!within || b->place & within))
-            b->kept = SHORT;
-        if (b->kept == SHORT && (within || b->place & WB_PLACE_H1))
-            b->kept = KEPT_ALONG;
-        any |= b->kept == KEEP;
-    }
-    for (size_t i = h->block_count; i-- > 0;) { /* what follows */
-        struct wb_html_block *b = &h->blocks[i];
-        if (b->kept == SHORT && (near == KEEP || !any))
-            b->kept = KEPT_ALONG;
-        else if (b->kept == KEEP || b->kept == DROP)
-            near = b->kept;
-    }
-    near = SHORT;
-    for (size_t i = 0; i < h->block_count; i++) { /* what precedes */
-        struct wb_html_block *b = &h->blocks[i];
-        if (b->kept == SHORT && near == KEEP && !is_heading(b))
-            b->kept = KEPT_ALONG;
-        else if (b->kept == KEEP || b->kept == DROP)
-            near = b->kept;
-    }
-}
-
-/* The place that holds the content: <main>, else <article>, 0 where the page has neither. */
-static uint8_t content_place(const struct wb_html *h)
-{
-    uint8_t seen = 0;
-
-    for (size_t i = 0; i < h->block_count; i++)
-        if (!(h->blocks[i].place & WB_PLACE_BOILER))
-            seen |= h->blocks[i].place;
-    return seen & WB_PLACE_MAIN ? WB_PLACE_MAIN : seen & WB_PLACE_ARTICLE;
-}
 
 static int copy_kept(struct wb_html *h)
 {
@@ -211,9 +276,9 @@ static int copy_kept(struct wb_html *h)
     int err = wb_buf_reserve(main_text, x->text.len);
     for (size_t i = 0; err == 0 && i < h->block_count;) {
         size_t from = i;
-        if (h->blocks[i++].kept < KEEP)
+        if (!h->blocks[i++].kept)
             continue;
-        while (i < h->block_count && h->blocks[i].kept >= KEEP)
+        while (i < h->block_count && h->blocks[i].kept)
             i++;
         size_t at = h->blocks[from].from;
         if (main_text->len == 0 && at > 0)
@@ -231,9 +296,13 @@ int wb_html_finish_text(struct wb_html *h)
     if (err < 0 || !(h->x->input->wants & (WB_WANT_TEXT | WB_WANT_SIMHASH)))
         return err;
     h->x->has_main_text = true;
-    judge_blocks(h, content_place(h));
+    pop_open(h, 0);
+    h->nodes[0].block_to = (uint32_t)h->block_count;
+    err = wb_html_judge(h);
+    if (err < 0)
+        return err;
     for (size_t i = 0; i < h->block_count; i++)
-        if (h->blocks[i].kept < KEEP)
+        if (!h->blocks[i].kept)
             return copy_kept(h);
     h->x->out->main_text = wb_slice(h->x->text.ptr ? h->x->text.ptr : "", h->x->text.len);
     return 0;

@@ -404,7 +404,7 @@ static void text(void **state)
 static void xhtml(void **state)
 {
     static const char doc[] = "<html xml:lang='en'><head><title/><script src='s'/><style/></head><body><nav/><p>" LONG "</p>"
-                              "<a href='a'/>b<![CDATA[<c>]]><svg/><template/>d<textarea/>e</body></html>";
+                              "<p><a href='a'/>b<![CDATA[<c>]]><svg/><template/>d<textarea/>e</p></body></html>";
 
     (void)state;
     see_xhtml(doc);
@@ -413,7 +413,7 @@ static void xhtml(void **state)
     expect(page.links[0].anchor, "");
     expect(page.lang, "en");
     see(doc);
-    expect(page.title, "<script src='s'/><style/></head><body><nav/><p>" LONG "</p><a href='a'/>b<![CDATA[<c>]]><svg/><template/>d<textarea/>e</body></html>");
+    expect(page.title, "<script src='s'/><style/></head><body><nav/><p>" LONG "</p><p><a href='a'/>b<![CDATA[<c>]]><svg/><template/>d<textarea/>e</p></body></html>");
 }
 
 /* Every run of text at every length and place, against the obvious way of doing it. */
@@ -483,10 +483,10 @@ static void main_text(void **state)
         {"<p>" LONG "</p><h2>Related</h2><p><a href=a>" LONG "</a></p>", LONG},
         {"<p>a<p>b", "a\nb"},
         {"<p>" LONG "<select><option>One<option>Two</select><dialog>Three</dialog><p>short<p>" LONG, LONG "\nshort\n" LONG},
-        {"<a href=a>only</a><p><a href=b>links</a>", ""},
-        {"<h1><a href=a>Head</a></h1><p><a href=b>links</a><p>by me<p><a href=c>links</a><p>" LONG, "Head\n" LONG},
+        {"<a href=a>only</a><p><a href=b>links</a>", "only\nlinks"},
+        {"<h1><a href=a>Head</a></h1><p><a href=b>links</a><p>by me<p><a href=c>links</a><p>" LONG, "Head\nby me\n" LONG},
         {"<main><h2>Head</h2><p><a href=b>links</a></main>", "Head"},
-        {"<nav>unclosed <p>" LONG, ""},
+        {"<nav>unclosed <p>" LONG, "unclosed\n" LONG},
         {"<nav>unclosed<main><p>short</main>", "short"},
         {"<div><nav>closed by its parent</div><p>" LONG, LONG},
         {"", ""},
