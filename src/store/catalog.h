@@ -1,6 +1,6 @@
 /*
  * catalog.h - the catalog of the log organisation: where each page lies and what
- * is true of it, in one LMDB file. It is the papers' catalog and B-tree in one.
+ * is true of it, in one file. It is the papers' catalog and B-tree in one.
  *
  * Tables (docs/formats/catalog.md):
  *   pages     page id -> entry        the latest version
@@ -12,31 +12,33 @@
  *   bars      page id or site -> bar  what was taken down and must not come back
  *   state     one row: counters, epoch, generation, commit number
  *
- * LMDB has no checksums and trusts its file, so each value carries a checksum over
- * key and value, and every call goes through wb_guard_call(): on a damaged file
- * the answer is WB_E_CORRUPT, not a crash. After such a fault the catalog is
- * broken for this process and every call says so.
+ * Underneath is a tree (tree.h) that checks every page it reads: on a damaged file
+ * the answer is WB_E_CORRUPT, also where a row would not have been found.
  */
 #ifndef WB_STORE_CATALOG_H
 #define WB_STORE_CATALOG_H
 
 #include "base/buf.h"
 #include "store/store.h"
+#include "store/tree.h"
 
-#include <lmdb.h>
+#define WB_CATALOG_NAME "catalog.wbt"
 
-#define WB_CATALOG_NAME "catalog.mdb"
+/* Every table: name, its number in the file, its name in messages. A new table is one more line. */
+#define WB_TABLES(X)                    \
+    X(WB_TABLE_PAGES, 0, "pages")       \
+    X(WB_TABLE_OLD, 1, "old")           \
+    X(WB_TABLE_SEGMENTS, 2, "segments") \
+    X(WB_TABLE_SITES, 3, "sites")       \
+    X(WB_TABLE_REVISITS, 4, "revisits") \
+    X(WB_TABLE_RETIRED, 5, "retired")   \
+    X(WB_TABLE_STATE, 6, "state")       \
+    X(WB_TABLE_BARS, 7, "bars")
 
 enum wb_table {
-    WB_TABLE_PAGES,
-    WB_TABLE_OLD,
-    WB_TABLE_SEGMENTS,
-    WB_TABLE_SITES,
-    WB_TABLE_REVISITS,
-    WB_TABLE_RETIRED,
-    WB_TABLE_STATE,
-    WB_TABLE_BARS,
-    WB_TABLE_COUNT,
+#define WB_TABLE_ENUM(name, number, words) name = number,
+    WB_TABLES(WB_TABLE_ENUM)
+#undef WB_TABLE_ENUM
 };
 
 /* A page's place: for ever the same, however often its segment is compacted. */
@@ -86,44 +88,54 @@ struct wb_state {
 
 struct wb_catalog;
 
-/* Opened once per process and shared by its handles (LMDB asks for that). Read-only where the disk is. */
-int wb_catalog_open(const char *dir, bool create, struct wb_catalog **catalog_out);
+/* A catalog belongs to one thread, and to one process; others open their own. */
+int wb_catalog_open(const char *dir, enum wb_tree_mode mode, struct wb_catalog **catalog_out);
 void wb_catalog_close(struct wb_catalog *catalog);
-bool wb_catalog_writable(const struct wb_catalog *catalog);
 const char *wb_catalog_path(const struct wb_catalog *catalog);
 
-/* Runs function under the guard, unless the catalog is broken. All functions below belong inside. */
+/*
+ * Runs a function that reads through transactions that were woken. Such a transaction
+ * does not keep writers from using the pages of its state again. If that happened the
+ * function, having failed, is run a second time with a state that stays. So it must be
+ * a function that can be repeated.
+ */
 int wb_catalog_call(struct wb_catalog *catalog, int (*function)(void *context), void *context);
 
 /* ---- transactions --------------------------------------------------------------- */
 
 struct wb_txn {
-    struct wb_catalog *catalog;
-    MDB_txn *lmdb;
+    struct wb_catalog *catalog; /* NULL: none is open */
+    enum { WB_TXN_CLOSED, WB_TXN_PARKED, WB_TXN_AWAKE, WB_TXN_HELD, WB_TXN_WRITING } kind;
+    struct wb_tree_state state; /* of a reader */
 };
 
+/* The newest state, which stays as long as the transaction is open. */
 int wb_txn_read(struct wb_catalog *catalog, struct wb_txn *txn_out);
 
-/* A read transaction that is used again and again: park it, and wake it to see the newest state. */
-void wb_txn_park(struct wb_txn *txn);
+/* A transaction for single reads: parked until it is woken, which shows it the newest state. Only inside of wb_catalog_call(). */
+void wb_txn_init(struct wb_catalog *catalog, struct wb_txn *txn_out);
 int wb_txn_wake(struct wb_txn *txn);
+void wb_txn_park(struct wb_txn *txn);
+
 int wb_txn_write(struct wb_catalog *catalog, struct wb_txn *txn_out);
+
+/* On an error nothing was committed, unless wb_catalog_uncertain(). */
 int wb_txn_commit(struct wb_txn *txn);
 void wb_txn_abort(struct wb_txn *txn);
 uint64_t wb_txn_id(const struct wb_txn *txn);
 
+/* Whether a commit failed so late that it may be on disk all the same. Only opening the catalog again can tell. */
+bool wb_catalog_uncertain(const struct wb_catalog *catalog);
+
 /* The oldest transaction that any living reader of any process still looks at; UINT64_MAX: none. */
 int wb_catalog_oldest_reader(struct wb_catalog *catalog, uint64_t *txn_id_out);
 
-/* Drops the file's pages from this process's memory (not from the system's cache) where it holds many. */
-void wb_catalog_trim(struct wb_catalog *catalog);
-
-/* Called by a writer for each page that it looks up or changes: trims now and then, so that no number of pages fills its memory. */
-void wb_catalog_tick(struct wb_catalog *catalog);
+/* Reads and checks every page of the state of a transaction. */
+int wb_catalog_check(struct wb_txn *txn, wb_tree_found found, void *context);
 
 /* ---- rows -------------------------------------------------------------------------- */
 
-/* table: PAGES or OLD. WB_E_NOTFOUND; WB_E_CORRUPT where the row's checksum is wrong. */
+/* table: PAGES or OLD. WB_E_NOTFOUND; WB_E_CORRUPT if the catalog is damaged where the row is or would be. */
 int wb_entry_get(struct wb_txn *txn, enum wb_table table, struct wb_pageid id, struct wb_entry *entry_out);
 int wb_entry_put(struct wb_txn *txn, enum wb_table table, struct wb_pageid id, const struct wb_entry *entry);
 int wb_entry_delete(struct wb_txn *txn, enum wb_table table, struct wb_pageid id);
@@ -173,12 +185,12 @@ int wb_state_put(struct wb_txn *txn, const struct wb_state *state);
 
 int wb_table_clear(struct wb_txn *txn, enum wb_table table);
 
-/* How many rows LMDB says a table has. */
+/* How many rows a table has. */
 int wb_table_rows(struct wb_txn *txn, enum wb_table table, uint64_t *rows_out);
 
 /* Used by the rows' files. */
-MDB_dbi wb_catalog_dbi(const struct wb_catalog *catalog, enum wb_table table);
-int wb_catalog_fail(const struct wb_catalog *catalog, int lmdb_error);
+struct wb_tree *wb_catalog_tree(const struct wb_catalog *catalog);
+const struct wb_tree_state *wb_txn_state(const struct wb_txn *txn);
 int wb_catalog_corrupt(const struct wb_catalog *catalog, enum wb_table table, const char *what);
 
 #endif

@@ -1,8 +1,7 @@
 /*
  * catalog_rows.c - the rows of the catalog as bytes. Keys are big-endian, values
- * little-endian or varints; the last four bytes of each value are the low half of
- * XXH3 over key and value. A row is valid if and only if its length is the table's
- * (of pages and old: its ten numbers and the hash of the site fill it) and the checksum holds.
+ * little-endian or varints. A row is valid if and only if its length is the table's
+ * (of pages and old: its ten numbers and the hash of the site fill it). Checksums are the tree's business.
  */
 #include "base/bytes.h"
 #include "base/check.h"
@@ -15,111 +14,64 @@
 enum {
     ENTRY_NUMBERS = 10,
     ENTRY_BYTES_MAX = 64,
-    SEGMENT_BYTES = 96,
-    SITE_BYTES = 12,
     ENTRY_SITE_BYTES = 8,
-    REVISIT_BYTES = 44,
-    RETIRED_BYTES = 12,
-    STATE_BYTES = 72,
-    BAR_BYTES = 24,
-    KEY_MAX = 480, /* LMDB takes keys of up to 511 bytes */
-    CHECK_BYTES = 4,
+    SEGMENT_BYTES = 92,
+    SITE_BYTES = 8,
+    REVISIT_BYTES = 40,
+    RETIRED_BYTES = 8,
+    STATE_BYTES = 68,
+    BAR_BYTES = 20,
+    SITE_KEY_MAX = 480,
 };
 
-static MDB_val val(const void *bytes, size_t len)
+static int get_row_of(struct wb_txn *txn, enum wb_table table, struct wb_slice key, size_t cap, char *out, size_t *len_out)
 {
-    return (MDB_val){len, (void *)(uintptr_t)bytes};
+    return wb_tree_get(wb_catalog_tree(txn->catalog), wb_txn_state(txn), table, key, out, cap, len_out);
 }
 
-static uint32_t row_check(const MDB_val *key, const char *value, size_t len)
-{
-    char bytes[KEY_MAX + SEGMENT_BYTES];
-
-    WB_CHECK(key->mv_size <= KEY_MAX && len <= SEGMENT_BYTES);
-    memcpy(bytes, key->mv_data, key->mv_size);
-    memcpy(bytes + key->mv_size, value, len);
-    return wb_hash32(bytes, key->mv_size + len);
-}
-
-/* Copies a row out and checks it. len 0: a row of pages or old, whose length varies. */
-static int check_row(struct wb_txn *txn, enum wb_table table, const MDB_val *key, const MDB_val *value, size_t len, char *out)
-{
-    if (len == 0 && value->mv_size > CHECK_BYTES && value->mv_size <= ENTRY_BYTES_MAX)
-        len = value->mv_size;
-    if (len == 0 || value->mv_size != len || key->mv_size > KEY_MAX)
-        return wb_catalog_corrupt(txn->catalog, table, "a row of the wrong length");
-    memcpy(out, value->mv_data, len);
-    if (wb_get32(out + len - CHECK_BYTES) != row_check(key, out, len - CHECK_BYTES))
-        return wb_catalog_corrupt(txn->catalog, table, "a row that does not match its checksum");
-    return 0;
-}
-
-static int get_row_of(struct wb_txn *txn, enum wb_table table, MDB_val key, size_t len, char *out, size_t *len_out)
-{
-    MDB_val value;
-    int rc = mdb_get(txn->lmdb, wb_catalog_dbi(txn->catalog, table), &key, &value);
-
-    *len_out = 0;
-    if (rc != 0)
-        return wb_catalog_fail(txn->catalog, rc);
-    int err = check_row(txn, table, &key, &value, len, out);
-    *len_out = err == 0 ? value.mv_size : 0;
-    return err;
-}
-
-static int get_row(struct wb_txn *txn, enum wb_table table, MDB_val key, size_t len, char *out)
+static int get_row(struct wb_txn *txn, enum wb_table table, struct wb_slice key, size_t len, char *out)
 {
     size_t got;
+    int err = get_row_of(txn, table, key, len, out, &got);
 
-    return get_row_of(txn, table, key, len, out, &got);
+    return err < 0 || got == len ? err : wb_catalog_corrupt(txn->catalog, table, "a row of the wrong length");
 }
 
-static int put_row(struct wb_txn *txn, enum wb_table table, MDB_val key, char *bytes, size_t len)
+static int put_row(struct wb_txn *txn, enum wb_table table, struct wb_slice key, const char *bytes, size_t len)
 {
-    wb_put32(bytes + len - CHECK_BYTES, row_check(&key, bytes, len - CHECK_BYTES));
-    MDB_val value = val(bytes, len);
-    int rc = mdb_put(txn->lmdb, wb_catalog_dbi(txn->catalog, table), &key, &value, 0);
-    return rc == 0 ? 0 : wb_catalog_fail(txn->catalog, rc);
+    WB_CHECK(txn->kind == WB_TXN_WRITING);
+    return wb_tree_put(wb_catalog_tree(txn->catalog), table, key, wb_slice(bytes, len));
 }
 
-static int delete_row(struct wb_txn *txn, enum wb_table table, MDB_val key)
+static int delete_row(struct wb_txn *txn, enum wb_table table, struct wb_slice key)
 {
-    int rc = mdb_del(txn->lmdb, wb_catalog_dbi(txn->catalog, table), &key, NULL);
-
-    return rc == 0 ? 0 : wb_catalog_fail(txn->catalog, rc);
+    WB_CHECK(txn->kind == WB_TXN_WRITING);
+    return wb_tree_delete(wb_catalog_tree(txn->catalog), table, key);
 }
 
-/* Walks a table in key order; the order itself is checked, because a damaged tree may loop. */
-static int each_row(struct wb_txn *txn, enum wb_table table, size_t len,
-                    int (*each)(void *context, const MDB_val *key, const MDB_val *row), void *context)
-{
-    MDB_cursor *cursor = NULL;
-    MDB_val key = {0}, value;
-    char last[KEY_MAX], row[SEGMENT_BYTES];
-    size_t last_len = 0;
-    int err = 0, rc = mdb_cursor_open(txn->lmdb, wb_catalog_dbi(txn->catalog, table), &cursor);
+struct row_walk {
+    struct wb_txn *txn;
+    enum wb_table table;
+    size_t key_len, len; /* of every row; 0: any */
+    wb_tree_each_row each;
+    void *context;
+};
 
-    if (rc != 0)
-        return wb_catalog_fail(txn->catalog, rc);
-    while (err == 0 && (rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) == 0) {
-        err = check_row(txn, table, &key, &value, len, row);
-        if (err < 0)
-            break;
-        size_t shorter = key.mv_size < last_len ? key.mv_size : last_len;
-        int order = memcmp(last, key.mv_data, shorter);
-        if (last_len && (order > 0 || (order == 0 && key.mv_size <= last_len))) {
-            err = wb_catalog_corrupt(txn->catalog, table, "rows out of order");
-            break;
-        }
-        memcpy(last, key.mv_data, key.mv_size);
-        last_len = key.mv_size;
-        MDB_val copy = val(last, last_len), row_copy = val(row, value.mv_size);
-        err = each(context, &copy, &row_copy);
-    }
-    mdb_cursor_close(cursor);
-    if (err == 0 && rc != MDB_NOTFOUND)
-        err = wb_catalog_fail(txn->catalog, rc);
-    return err;
+static int check_lengths(void *context, struct wb_slice key, struct wb_slice row)
+{
+    const struct row_walk *walk = context;
+
+    if ((walk->key_len && key.len != walk->key_len) || (walk->len && row.len != walk->len))
+        return wb_catalog_corrupt(walk->txn->catalog, walk->table, "a row of the wrong length");
+    return walk->each(walk->context, key, row);
+}
+
+/* Walks a table in key order. key_len, len: what every key and row must have; 0: any. */
+static int each_row(struct wb_txn *txn, enum wb_table table, size_t key_len, size_t len, wb_tree_each_row each, void *context)
+{
+    struct row_walk walk = {txn, table, key_len, len, each, context};
+
+    return wb_tree_each(wb_catalog_tree(txn->catalog), wb_txn_state(txn), table, check_lengths, &walk);
 }
 
 /* ---- pages and old ---------------------------------------------------------------- */
@@ -131,9 +83,9 @@ static int each_row(struct wb_txn *txn, enum wb_table table, size_t len,
 static bool entry_from_row(const char *row, size_t len, struct wb_entry *entry_out)
 {
     uint64_t v[ENTRY_NUMBERS];
-    const char *at = row, *end = row + len - CHECK_BYTES - ENTRY_SITE_BYTES;
+    const char *at = row, *end = row + len - ENTRY_SITE_BYTES;
 
-    if (len < CHECK_BYTES + ENTRY_SITE_BYTES)
+    if (len < ENTRY_SITE_BYTES)
         return false;
     for (size_t i = 0; i < ENTRY_NUMBERS; i++)
         if (!wb_get_varint(&at, end, &v[i]))
@@ -152,7 +104,7 @@ static bool entry_from_row(const char *row, size_t len, struct wb_entry *entry_o
     return at == end;
 }
 
-/* Returns the row's length, room for the checksum included. */
+/* Returns the row's length. */
 static size_t entry_to_row(const struct wb_entry *entry, char row[ENTRY_BYTES_MAX])
 {
     const uint64_t v[ENTRY_NUMBERS] = {
@@ -165,7 +117,7 @@ static size_t entry_to_row(const struct wb_entry *entry, char row[ENTRY_BYTES_MA
     for (size_t i = 0; i < ENTRY_NUMBERS; i++)
         len += wb_put_varint(row + len, v[i]);
     wb_put64(row + len, entry->site);
-    return len + ENTRY_SITE_BYTES + CHECK_BYTES;
+    return len + ENTRY_SITE_BYTES;
 }
 
 int wb_entry_get(struct wb_txn *txn, enum wb_table table, struct wb_pageid id, struct wb_entry *entry_out)
@@ -176,9 +128,9 @@ int wb_entry_get(struct wb_txn *txn, enum wb_table table, struct wb_pageid id, s
 
     *entry_out = (struct wb_entry){0};
     wb_pageid_put(id, key);
-    err = get_row_of(txn, table, val(key, sizeof key), 0, row, &len);
+    err = get_row_of(txn, table, wb_slice(key, sizeof key), sizeof row, row, &len);
     if (err == 0 && !entry_from_row(row, len, entry_out))
-        err = wb_catalog_corrupt(txn->catalog, table, "a row that is no entry");
+        err = wb_catalog_corrupt(txn->catalog, table, "a row that is not an entry");
     return err;
 }
 
@@ -188,7 +140,7 @@ int wb_entry_put(struct wb_txn *txn, enum wb_table table, struct wb_pageid id, c
 
     wb_pageid_put(id, key);
     size_t len = entry_to_row(entry, row);
-    return put_row(txn, table, val(key, sizeof key), row, len);
+    return put_row(txn, table, wb_slice(key, sizeof key), row, len);
 }
 
 int wb_entry_delete(struct wb_txn *txn, enum wb_table table, struct wb_pageid id)
@@ -196,7 +148,7 @@ int wb_entry_delete(struct wb_txn *txn, enum wb_table table, struct wb_pageid id
     char key[WB_PAGEID_BYTES];
 
     wb_pageid_put(id, key);
-    return delete_row(txn, table, val(key, sizeof key));
+    return delete_row(txn, table, wb_slice(key, sizeof key));
 }
 
 struct entry_walk {
@@ -206,14 +158,14 @@ struct entry_walk {
     void *context;
 };
 
-static int walk_entry(void *context, const MDB_val *key, const MDB_val *row)
+static int walk_entry(void *context, struct wb_slice key, struct wb_slice row)
 {
     struct entry_walk *walk = context;
     struct wb_entry entry;
 
-    if (key->mv_size != WB_PAGEID_BYTES || !entry_from_row(row->mv_data, row->mv_size, &entry))
-        return wb_catalog_corrupt(walk->txn->catalog, walk->table, "a row that is no entry");
-    return walk->each(walk->context, wb_pageid_get(key->mv_data), &entry);
+    if (!entry_from_row(row.ptr, row.len, &entry))
+        return wb_catalog_corrupt(walk->txn->catalog, walk->table, "a row that is not an entry");
+    return walk->each(walk->context, wb_pageid_get(key.ptr), &entry);
 }
 
 int wb_entry_each(struct wb_txn *txn, enum wb_table table,
@@ -221,15 +173,15 @@ int wb_entry_each(struct wb_txn *txn, enum wb_table table,
 {
     struct entry_walk walk = {txn, table, each, context};
 
-    return each_row(txn, table, 0, walk_entry, &walk);
+    return each_row(txn, table, WB_PAGEID_BYTES, 0, walk_entry, &walk);
 }
 
 /* ---- segments ------------------------------------------------------------------------ */
 
-static void segment_from_row(const MDB_val *key, const char *row, struct wb_segment_row *row_out)
+static void segment_from_row(const char *key, const char *row, struct wb_segment_row *row_out)
 {
     *row_out = (struct wb_segment_row){
-        .number = wb_get32_be(key->mv_data),
+        .number = wb_get32_be(key),
         .version = wb_get32(row),
         .sealed = wb_get32(row + 4) != 0,
         .bytes = wb_get64(row + 8),
@@ -254,10 +206,9 @@ int wb_segment_row_get(struct wb_txn *txn, uint32_t number, struct wb_segment_ro
 
     *row_out = (struct wb_segment_row){0};
     wb_put32_be(key, number);
-    MDB_val k = val(key, sizeof key);
-    err = get_row(txn, WB_TABLE_SEGMENTS, k, sizeof row, row);
+    err = get_row(txn, WB_TABLE_SEGMENTS, wb_slice(key, sizeof key), sizeof row, row);
     if (err == 0)
-        segment_from_row(&k, row, row_out);
+        segment_from_row(key, row, row_out);
     return err;
 }
 
@@ -281,7 +232,7 @@ int wb_segment_row_put(struct wb_txn *txn, const struct wb_segment_row *from)
     wb_put32(row + 80, from->epoch_min);
     wb_put32(row + 84, from->epoch_max);
     wb_put32(row + 88, from->lead_dead);
-    return put_row(txn, WB_TABLE_SEGMENTS, val(key, sizeof key), row, sizeof row);
+    return put_row(txn, WB_TABLE_SEGMENTS, wb_slice(key, sizeof key), row, sizeof row);
 }
 
 int wb_segment_row_delete(struct wb_txn *txn, uint32_t number)
@@ -289,50 +240,47 @@ int wb_segment_row_delete(struct wb_txn *txn, uint32_t number)
     char key[4];
 
     wb_put32_be(key, number);
-    return delete_row(txn, WB_TABLE_SEGMENTS, val(key, sizeof key));
+    return delete_row(txn, WB_TABLE_SEGMENTS, wb_slice(key, sizeof key));
 }
 
 struct segment_walk {
-    struct wb_txn *txn;
     int (*each)(void *context, const struct wb_segment_row *row);
     void *context;
 };
 
-static int walk_segment(void *context, const MDB_val *key, const MDB_val *row)
+static int walk_segment(void *context, struct wb_slice key, struct wb_slice row)
 {
     struct segment_walk *walk = context;
     struct wb_segment_row segment;
 
-    if (key->mv_size != 4)
-        return wb_catalog_corrupt(walk->txn->catalog, WB_TABLE_SEGMENTS, "a key of the wrong length");
-    segment_from_row(key, row->mv_data, &segment);
+    segment_from_row(key.ptr, row.ptr, &segment);
     return walk->each(walk->context, &segment);
 }
 
 int wb_segment_row_each(struct wb_txn *txn, int (*each)(void *context, const struct wb_segment_row *row), void *context)
 {
-    struct segment_walk walk = {txn, each, context};
+    struct segment_walk walk = {each, context};
 
-    return each_row(txn, WB_TABLE_SEGMENTS, SEGMENT_BYTES, walk_segment, &walk);
+    return each_row(txn, WB_TABLE_SEGMENTS, 4, SEGMENT_BYTES, walk_segment, &walk);
 }
 
 /* ---- sites ------------------------------------------------------------------------------ */
 
 /* A site that is too long for a key stands under its hash; an empty one (of "dns:x") under "-", which is no host. */
-static MDB_val site_key(struct wb_slice site, char *room, size_t room_len)
+static struct wb_slice site_key(struct wb_slice site, char *room, size_t room_len)
 {
     if (site.len == 0)
-        return val("-", 1);
-    if (site.len <= KEY_MAX)
-        return val(site.ptr, site.len);
+        return WB_SLICE_LIT("-");
+    if (site.len <= SITE_KEY_MAX)
+        return site;
     int n = snprintf(room, room_len, "#%016llx", (unsigned long long)wb_hash64(site.ptr, site.len));
-    return val(room, (size_t)n);
+    return wb_slice(room, (size_t)n);
 }
 
 int wb_site_add(struct wb_txn *txn, struct wb_slice site, int64_t pages, struct wb_state *state)
 {
     char room[32], row[SITE_BYTES] = {0};
-    MDB_val key = site_key(site, room, sizeof room);
+    struct wb_slice key = site_key(site, room, sizeof room);
     int err = get_row(txn, WB_TABLE_SITES, key, sizeof row, row);
 
     if (err < 0 && err != WB_E_NOTFOUND)
@@ -355,18 +303,18 @@ struct site_walk {
     void *context;
 };
 
-static int walk_site(void *context, const MDB_val *key, const MDB_val *row)
+static int walk_site(void *context, struct wb_slice key, struct wb_slice row)
 {
     struct site_walk *walk = context;
 
-    return walk->each(walk->context, wb_slice(key->mv_data, key->mv_size), wb_get64(row->mv_data));
+    return walk->each(walk->context, key, wb_get64(row.ptr));
 }
 
 int wb_site_each(struct wb_txn *txn, int (*each)(void *context, struct wb_slice site, uint64_t pages), void *context)
 {
     struct site_walk walk = {each, context};
 
-    return each_row(txn, WB_TABLE_SITES, SITE_BYTES, walk_site, &walk);
+    return each_row(txn, WB_TABLE_SITES, 0, SITE_BYTES, walk_site, &walk);
 }
 
 /* ---- revisits ------------------------------------------------------------------------------ */
@@ -378,7 +326,7 @@ int wb_revisit_get(struct wb_txn *txn, struct wb_pageid id, struct wb_store_revi
 
     *revisit_out = (struct wb_store_revisit){0};
     wb_pageid_put(id, key);
-    err = get_row(txn, WB_TABLE_REVISITS, val(key, sizeof key), sizeof row, row);
+    err = get_row(txn, WB_TABLE_REVISITS, wb_slice(key, sizeof key), sizeof row, row);
     if (err < 0)
         return err;
     revisit_out->time_ms = (int64_t)wb_get64(row);
@@ -391,13 +339,13 @@ int wb_revisit_put(struct wb_txn *txn, struct wb_pageid id, uint64_t site, const
 {
     char key[WB_PAGEID_BYTES], row[REVISIT_BYTES] = {0};
 
-    _Static_assert(20 + WB_SHA1_BYTES + CHECK_BYTES == REVISIT_BYTES, "the digest fills the row");
+    _Static_assert(20 + WB_SHA1_BYTES == REVISIT_BYTES, "the digest fills the row");
     wb_pageid_put(id, key);
     wb_put64(row, (uint64_t)revisit->time_ms);
     wb_put32(row + 8, revisit->has_sha1);
     wb_put64(row + 12, site);
     memcpy(row + 20, revisit->sha1, WB_SHA1_BYTES);
-    return put_row(txn, WB_TABLE_REVISITS, val(key, sizeof key), row, sizeof row);
+    return put_row(txn, WB_TABLE_REVISITS, wb_slice(key, sizeof key), row, sizeof row);
 }
 
 int wb_revisit_delete(struct wb_txn *txn, struct wb_pageid id)
@@ -405,49 +353,46 @@ int wb_revisit_delete(struct wb_txn *txn, struct wb_pageid id)
     char key[WB_PAGEID_BYTES];
 
     wb_pageid_put(id, key);
-    return delete_row(txn, WB_TABLE_REVISITS, val(key, sizeof key));
+    return delete_row(txn, WB_TABLE_REVISITS, wb_slice(key, sizeof key));
 }
 
 struct revisit_walk {
-    struct wb_txn *txn;
     int (*each)(void *context, struct wb_pageid id, uint64_t site);
     void *context;
 };
 
-static int walk_revisit(void *context, const MDB_val *key, const MDB_val *row)
+static int walk_revisit(void *context, struct wb_slice key, struct wb_slice row)
 {
     struct revisit_walk *walk = context;
 
-    if (key->mv_size != WB_PAGEID_BYTES)
-        return wb_catalog_corrupt(walk->txn->catalog, WB_TABLE_REVISITS, "a key of the wrong length");
-    return walk->each(walk->context, wb_pageid_get(key->mv_data), wb_get64((const char *)row->mv_data + 12));
+    return walk->each(walk->context, wb_pageid_get(key.ptr), wb_get64(row.ptr + 12));
 }
 
 int wb_revisit_each(struct wb_txn *txn, int (*each)(void *context, struct wb_pageid id, uint64_t site), void *context)
 {
-    struct revisit_walk walk = {txn, each, context};
+    struct revisit_walk walk = {each, context};
 
-    return each_row(txn, WB_TABLE_REVISITS, REVISIT_BYTES, walk_revisit, &walk);
+    return each_row(txn, WB_TABLE_REVISITS, WB_PAGEID_BYTES, REVISIT_BYTES, walk_revisit, &walk);
 }
 
 /* ---- bars ------------------------------------------------------------------------------------ */
 
 /* "p" and the page's id, or "s" and the site as the table of sites has it. */
-static MDB_val bar_key(enum wb_bar_kind kind, struct wb_pageid id, struct wb_slice site, char room[KEY_MAX])
+static struct wb_slice bar_key(enum wb_bar_kind kind, struct wb_pageid id, struct wb_slice site, char room[SITE_KEY_MAX])
 {
     char site_room[32];
 
     if (kind == WB_BAR_PAGE) {
         room[0] = 'p';
         wb_pageid_put(id, room + 1);
-        return val(room, 1 + WB_PAGEID_BYTES);
+        return wb_slice(room, 1 + WB_PAGEID_BYTES);
     }
     WB_CHECK(kind == WB_BAR_SITE);
-    if (site.len >= KEY_MAX) /* one byte less than a key of the table of sites */
+    if (site.len >= SITE_KEY_MAX) /* one byte less than a key of the table of sites */
         site = wb_slice(site_room, (size_t)snprintf(site_room, sizeof site_room, "#%016llx", (unsigned long long)wb_hash64(site.ptr, site.len)));
     room[0] = 's';
     memcpy(room + 1, site.ptr, site.len);
-    return val(room, 1 + site.len);
+    return wb_slice(room, 1 + site.len);
 }
 
 static void bar_from_row(const char *row, struct wb_bar_row *row_out)
@@ -457,7 +402,7 @@ static void bar_from_row(const char *row, struct wb_bar_row *row_out)
 
 int wb_bar_get(struct wb_txn *txn, enum wb_bar_kind kind, struct wb_pageid id, struct wb_slice site, struct wb_bar_row *row_out)
 {
-    char key[KEY_MAX], row[BAR_BYTES];
+    char key[SITE_KEY_MAX], row[BAR_BYTES];
     int err = get_row(txn, WB_TABLE_BARS, bar_key(kind, id, site, key), sizeof row, row);
 
     *row_out = (struct wb_bar_row){0};
@@ -468,7 +413,7 @@ int wb_bar_get(struct wb_txn *txn, enum wb_bar_kind kind, struct wb_pageid id, s
 
 int wb_bar_put(struct wb_txn *txn, enum wb_bar_kind kind, struct wb_pageid id, struct wb_slice site, const struct wb_bar_row *from)
 {
-    char key[KEY_MAX], row[BAR_BYTES] = {0};
+    char key[SITE_KEY_MAX], row[BAR_BYTES] = {0};
 
     WB_CHECK(kind == WB_BAR_PAGE || !from->except);
     wb_put64(row, (uint64_t)from->time_ms);
@@ -479,7 +424,7 @@ int wb_bar_put(struct wb_txn *txn, enum wb_bar_kind kind, struct wb_pageid id, s
 
 int wb_bar_delete(struct wb_txn *txn, enum wb_bar_kind kind, struct wb_pageid id, struct wb_slice site)
 {
-    char key[KEY_MAX];
+    char key[SITE_KEY_MAX];
 
     return delete_row(txn, WB_TABLE_BARS, bar_key(kind, id, site, key));
 }
@@ -490,21 +435,20 @@ struct bar_walk {
     void *context;
 };
 
-static int walk_bar(void *context, const MDB_val *key, const MDB_val *bytes)
+static int walk_bar(void *context, struct wb_slice key, struct wb_slice bytes)
 {
     struct bar_walk *walk = context;
-    const char *name = key->mv_data;
     struct wb_bar_row row;
-    bool page = key->mv_size == 1 + WB_PAGEID_BYTES && name[0] == 'p';
+    bool page = key.len == 1 + WB_PAGEID_BYTES && key.ptr[0] == 'p';
 
-    if (!page && (key->mv_size < 1 || name[0] != 's'))
+    if (!page && (key.len < 1 || key.ptr[0] != 's'))
         return wb_catalog_corrupt(walk->txn->catalog, WB_TABLE_BARS, "a key that is neither a page nor a site");
-    bar_from_row(bytes->mv_data, &row);
+    bar_from_row(bytes.ptr, &row);
     struct wb_bar bar = {.kind = page ? WB_BAR_PAGE : WB_BAR_SITE, .time_ms = row.time_ms, .except = row.except};
     if (page)
-        bar.id = wb_pageid_get(name + 1);
+        bar.id = wb_pageid_get(key.ptr + 1);
     else
-        bar.site = wb_slice(name + 1, key->mv_size - 1);
+        bar.site = wb_slice(key.ptr + 1, key.len - 1);
     return walk->each(walk->context, &bar, &row);
 }
 
@@ -512,7 +456,7 @@ int wb_bar_each(struct wb_txn *txn, int (*each)(void *context, const struct wb_b
 {
     struct bar_walk walk = {txn, each, context};
 
-    return each_row(txn, WB_TABLE_BARS, BAR_BYTES, walk_bar, &walk);
+    return each_row(txn, WB_TABLE_BARS, 0, BAR_BYTES, walk_bar, &walk);
 }
 
 /* ---- retired files --------------------------------------------------------------------------- */
@@ -529,7 +473,7 @@ int wb_retired_put(struct wb_txn *txn, uint32_t number, uint32_t version, uint64
 
     retired_key(number, version, key);
     wb_put64(row, txn_id);
-    return put_row(txn, WB_TABLE_RETIRED, val(key, sizeof key), row, sizeof row);
+    return put_row(txn, WB_TABLE_RETIRED, wb_slice(key, sizeof key), row, sizeof row);
 }
 
 int wb_retired_delete(struct wb_txn *txn, uint32_t number, uint32_t version)
@@ -537,7 +481,7 @@ int wb_retired_delete(struct wb_txn *txn, uint32_t number, uint32_t version)
     char key[8];
 
     retired_key(number, version, key);
-    return delete_row(txn, WB_TABLE_RETIRED, val(key, sizeof key));
+    return delete_row(txn, WB_TABLE_RETIRED, wb_slice(key, sizeof key));
 }
 
 int wb_retired_has(struct wb_txn *txn, uint32_t number, uint32_t version, bool *has_out)
@@ -546,32 +490,28 @@ int wb_retired_has(struct wb_txn *txn, uint32_t number, uint32_t version, bool *
     int err;
 
     retired_key(number, version, key);
-    err = get_row(txn, WB_TABLE_RETIRED, val(key, sizeof key), sizeof row, row);
+    err = get_row(txn, WB_TABLE_RETIRED, wb_slice(key, sizeof key), sizeof row, row);
     *has_out = err == 0;
     return err == WB_E_NOTFOUND ? 0 : err;
 }
 
 struct retired_walk {
-    struct wb_txn *txn;
     int (*each)(void *context, uint32_t number, uint32_t version, uint64_t txn_id);
     void *context;
 };
 
-static int walk_retired(void *context, const MDB_val *key, const MDB_val *row)
+static int walk_retired(void *context, struct wb_slice key, struct wb_slice row)
 {
     struct retired_walk *walk = context;
-    const char *bytes = key->mv_data;
 
-    if (key->mv_size != 8)
-        return wb_catalog_corrupt(walk->txn->catalog, WB_TABLE_RETIRED, "a key of the wrong length");
-    return walk->each(walk->context, wb_get32_be(bytes), wb_get32_be(bytes + 4), wb_get64(row->mv_data));
+    return walk->each(walk->context, wb_get32_be(key.ptr), wb_get32_be(key.ptr + 4), wb_get64(row.ptr));
 }
 
 int wb_retired_each(struct wb_txn *txn, int (*each)(void *context, uint32_t number, uint32_t version, uint64_t txn_id), void *context)
 {
-    struct retired_walk walk = {txn, each, context};
+    struct retired_walk walk = {each, context};
 
-    return each_row(txn, WB_TABLE_RETIRED, RETIRED_BYTES, walk_retired, &walk);
+    return each_row(txn, WB_TABLE_RETIRED, 8, RETIRED_BYTES, walk_retired, &walk);
 }
 
 /* ---- state ------------------------------------------------------------------------------------- */
@@ -582,7 +522,7 @@ int wb_state_get(struct wb_txn *txn, struct wb_state *state_out)
     int err;
 
     *state_out = (struct wb_state){0};
-    err = get_row(txn, WB_TABLE_STATE, val("state", 5), sizeof row, row);
+    err = get_row(txn, WB_TABLE_STATE, WB_SLICE_LIT("state"), sizeof row, row);
     if (err == WB_E_NOTFOUND)
         return wb_catalog_corrupt(txn->catalog, WB_TABLE_STATE, "no row");
     if (err < 0)
@@ -619,5 +559,5 @@ int wb_state_put(struct wb_txn *txn, const struct wb_state *state)
     wb_put32(row + 56, state->generation_epoch);
     wb_put32(row + 60, state->next_segment);
     wb_put32(row + 64, (uint32_t)state->bars);
-    return put_row(txn, WB_TABLE_STATE, val("state", 5), row, sizeof row);
+    return put_row(txn, WB_TABLE_STATE, WB_SLICE_LIT("state"), row, sizeof row);
 }

@@ -38,9 +38,8 @@ static const struct wb_store_ops log_ops = {
 
 /* ---- creating and opening --------------------------------------------------------------- */
 
-static int write_first_state(void *context)
+static int write_first_state(struct wb_catalog *catalog)
 {
-    struct wb_catalog *catalog = context;
     struct wb_state state = {.epoch = 1, .next_segment = 1};
     struct wb_txn txn;
     int err = wb_txn_write(catalog, &txn);
@@ -51,16 +50,6 @@ static int write_first_state(void *context)
     if (err == 0)
         return wb_txn_commit(&txn);
     wb_txn_abort(&txn);
-    return err;
-}
-
-/* What a creation that died left: nobody has used it, because the superblock comes last. */
-static int remove_leftover(const char *dir, const char *name)
-{
-    char *path = wb_path_join(dir, name);
-    int err = path ? wb_path_unlink(path) : WB_E_NOMEM;
-
-    wb_free(path);
     return err;
 }
 
@@ -83,14 +72,11 @@ static int log_create(const char *dir, const struct wb_superblock *superblock)
     err = wb_path_mkdirs(pages);
     if (err == 0)
         err = wb_dir_each(pages, refuse_segment, (void *)(uintptr_t)dir);
+    /* One that a creation that died left is replaced: nobody has used it, because the superblock comes last. */
     if (err == 0)
-        err = remove_leftover(dir, WB_CATALOG_NAME);
+        err = wb_catalog_open(dir, WB_TREE_CREATE, &catalog);
     if (err == 0)
-        err = remove_leftover(dir, WB_CATALOG_NAME "-lock");
-    if (err == 0)
-        err = wb_catalog_open(dir, true, &catalog);
-    if (err == 0)
-        err = wb_catalog_call(catalog, write_first_state, catalog);
+        err = write_first_state(catalog);
     wb_catalog_close(catalog);
     if (err == 0)
         err = wb_path_sync_dir(dir);
@@ -98,23 +84,16 @@ static int log_create(const char *dir, const struct wb_superblock *superblock)
     return err;
 }
 
-static int open_reader(void *context)
+int wb_log_open_catalog(struct wb_log *log)
 {
-    struct wb_log *log = context;
-    int err = wb_txn_read(log->catalog, &log->reader);
+    struct wb_catalog *catalog;
+    int err = wb_catalog_open(log->dir, log->store.mode == WB_STORE_WRITE ? WB_TREE_WRITE : WB_TREE_READ, &catalog);
 
     if (err < 0)
         return err;
-    log->reader_ready = true;
-    wb_txn_park(&log->reader);
-    return 0;
-}
-
-static int close_reader(void *context)
-{
-    struct wb_log *log = context;
-
-    wb_txn_abort(&log->reader);
+    wb_catalog_close(log->catalog);
+    log->catalog = catalog;
+    wb_txn_init(catalog, &log->reader);
     return 0;
 }
 
@@ -127,8 +106,9 @@ static int refresh_state(struct wb_log *log, struct wb_state *state_out)
 }
 
 /*
- * LMDB keeps two roots and takes the one with the higher number; a flipped bit can
- * make it take the older, and with it older pages. The newest segments' seals know.
+ * A copy of the catalog, put back from a backup, is sound by itself and knows nothing
+ * of later commits; so is the state before, if the root record was lost in a crash.
+ * The newest segments' seals know.
  */
 static int check_not_rolled_back(void *context)
 {
@@ -178,13 +158,9 @@ static int log_open(const char *dir, const struct wb_superblock *superblock, enu
     log->dir = wb_strdup(dir);
     err = log->dir ? wb_page_source_init(&log->source) : WB_E_NOMEM;
     if (err == 0)
-        err = wb_catalog_open(dir, false, &log->catalog);
-    if (err == 0)
-        err = wb_catalog_call(log->catalog, open_reader, log);
+        err = wb_log_open_catalog(log);
     if (err == 0)
         err = wb_catalog_call(log->catalog, check_not_rolled_back, log);
-    if (err == 0 && mode == WB_STORE_WRITE && !wb_catalog_writable(log->catalog))
-        err = wb_fail(WB_E_IO, "cannot write to the repository %s: it is read-only", dir);
     if (err == 0 && mode == WB_STORE_WRITE)
         err = wb_log_recover(log);
     if (err == 0 && mode == WB_STORE_WRITE)
@@ -206,8 +182,6 @@ static void log_close(struct wb_store *store)
     wb_log_writer_free(log);
     for (size_t i = 0; i < WB_LOG_FILES_MAX; i++)
         wb_segment_close(&log->files[i]);
-    if (log->reader_ready)
-        wb_catalog_call(log->catalog, close_reader, log);
     wb_catalog_close(log->catalog);
     wb_page_source_release(&log->source);
     wb_free(log->dir);

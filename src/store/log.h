@@ -49,8 +49,7 @@ struct wb_log {
     char *dir;
     struct wb_superblock superblock;
     struct wb_catalog *catalog;
-    struct wb_txn reader;  /* parked between calls */
-    bool reader_ready;
+    struct wb_txn reader;  /* of single reads; parked between calls */
     uint64_t commit_at_open;
     uint64_t bars_txn;     /* the state of the catalog, as seen through reader, in which ... */
     uint64_t bars;         /* ... there were so many bars */
@@ -189,6 +188,13 @@ int wb_log_bar_holds(struct wb_txn *txn, struct wb_pageid id, struct wb_slice si
 /* The same in log->reader, which must be awake; quick where there are no bars at all. */
 int wb_log_bar_look(struct wb_log *log, struct wb_pageid id, struct wb_slice site, bool *barred_out);
 
+/*
+ * After a commit of the catalog whose outcome is not known: lets go of the segments
+ * as they are, because what was appended may be committed, forgets the ops and opens
+ * the catalog again, which decides. Does nothing after any other error.
+ */
+void wb_log_decide(struct wb_log *log);
+
 /* ---- reading (log.c) ------------------------------------------------------------------------- */
 
 /* The latest entry of a page in the catalog as it is now. */
@@ -202,6 +208,9 @@ int wb_log_in_generation(struct wb_log *log, struct wb_pageid id, bool *in_out);
 
 /* The page at an entry's place, from the catalog's newest state. */
 int wb_log_get(struct wb_store *store, struct wb_pageid id, struct wb_page *page_out, struct wb_buf *mem_out);
+
+/* Opens the catalog, or opens it again; the old one stays if that fails. */
+int wb_log_open_catalog(struct wb_log *log);
 
 /* Checks that a decoded page is the one of that id, and adds what only the catalog knows (where entry is not NULL). */
 int wb_log_page_identify(struct wb_page *page, struct wb_pageid id, const struct wb_entry *entry);
@@ -234,7 +243,7 @@ struct wb_log_live {
     bool *dead;
     size_t count;
 };
-int wb_log_live_read(struct wb_log *log, struct wb_txn *txn, const struct wb_segment *segment, const struct wb_segment_row *row,
+int wb_log_live_read(struct wb_txn *txn, const struct wb_segment *segment, const struct wb_segment_row *row,
                      struct wb_log_live *live_out);
 void wb_log_live_release(struct wb_log_live *live);
 

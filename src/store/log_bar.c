@@ -225,47 +225,36 @@ static int in_transaction(struct change *c, int (*change)(struct change *c))
     return err;
 }
 
-static int call_set(void *context)
-{
-    return in_transaction(context, set_bar);
-}
-
-static int call_lift(void *context)
-{
-    struct change *c = context;
-
-    return in_transaction(c, c->bar->kind == WB_BAR_SITE ? lift_site : lift_page);
-}
-
 /* What the writer has goes first: it was put before. */
-static int change_bars(struct wb_store *store, const struct wb_bar *bar, int (*call)(void *context))
+static int change_bars(struct wb_store *store, const struct wb_bar *bar, int (*change)(struct change *c))
 {
     struct change c = {.log = wb_log_of(store), .bar = bar, .site = wb_hash64(bar->site.ptr, bar->site.len), .ids = WB_BUF_INIT};
     struct wb_commit counts = {0};
     int err = wb_log_commit(store, &counts);
 
     if (err == 0)
-        err = wb_catalog_call(c.log->catalog, call, &c);
+        err = in_transaction(&c, change);
     if (err == 0)
         c.log->writer->commit = c.state.commit;
+    wb_log_decide(c.log);
     wb_buf_release(&c.ids);
     return err;
 }
 
 int wb_log_bar(struct wb_store *store, const struct wb_bar *bar)
 {
-    return change_bars(store, bar, call_set);
+    return change_bars(store, bar, set_bar);
 }
 
 int wb_log_allow(struct wb_store *store, const struct wb_bar *bar)
 {
-    return change_bars(store, bar, call_lift);
+    return change_bars(store, bar, bar->kind == WB_BAR_SITE ? lift_site : lift_page);
 }
 
 /* ---- lists ---------------------------------------------------------------------------------------- */
 
 struct listing {
-    struct wb_log *log;
+    struct wb_txn txn;
     int (*each)(void *context, const struct wb_bar *bar);
     void *context;
     uint64_t site;
@@ -282,23 +271,15 @@ static int pass_bar(void *context, const struct wb_bar *bar, const struct wb_bar
     return l->each(l->context, bar);
 }
 
-static int list_bars(void *context)
-{
-    struct listing *l = context;
-    int err = wb_txn_wake(&l->log->reader);
-
-    if (err < 0)
-        return err;
-    err = wb_bar_each(&l->log->reader, pass_bar, l);
-    wb_txn_park(&l->log->reader);
-    return err;
-}
-
 int wb_log_bar_each(struct wb_store *store, int (*each)(void *context, const struct wb_bar *bar), void *context)
 {
-    struct listing l = {.log = wb_log_of(store), .each = each, .context = context};
+    struct listing l = {.each = each, .context = context};
+    int err = wb_txn_read(wb_log_of(store)->catalog, &l.txn);
 
-    return wb_catalog_call(l.log->catalog, list_bars, &l);
+    if (err == 0)
+        err = wb_bar_each(&l.txn, pass_bar, &l);
+    wb_txn_abort(&l.txn);
+    return err;
 }
 
 /* 1: the list is full. */
@@ -310,7 +291,7 @@ static int list_page(void *context, struct wb_pageid id, const struct wb_entry *
     if (entry->site != l->site)
         return 0;
     if (l->old) { /* one that the latest state has too is in the list already */
-        int err = wb_entry_get(&l->log->reader, WB_TABLE_PAGES, id, &latest);
+        int err = wb_entry_get(&l->txn, WB_TABLE_PAGES, id, &latest);
         if (err != WB_E_NOTFOUND)
             return err;
     }
@@ -320,26 +301,18 @@ static int list_page(void *context, struct wb_pageid id, const struct wb_entry *
     return 0;
 }
 
-static int list_pages(void *context)
-{
-    struct listing *l = context;
-    int err = wb_txn_wake(&l->log->reader);
-
-    if (err < 0)
-        return err;
-    err = wb_entry_each(&l->log->reader, WB_TABLE_PAGES, list_page, l);
-    l->old = true;
-    if (err == 0)
-        err = wb_entry_each(&l->log->reader, WB_TABLE_OLD, list_page, l);
-    wb_txn_park(&l->log->reader);
-    return err < 0 ? err : 0;
-}
-
 int wb_log_list_site(struct wb_store *store, struct wb_slice site, struct wb_pageid *ids_out, size_t max, size_t *count_out)
 {
-    struct listing l = {.log = wb_log_of(store), .site = wb_hash64(site.ptr, site.len), .ids = ids_out, .max = max};
-    int err = wb_catalog_call(l.log->catalog, list_pages, &l);
+    struct listing l = {.site = wb_hash64(site.ptr, site.len), .ids = ids_out, .max = max};
+    int err = wb_txn_read(wb_log_of(store)->catalog, &l.txn);
 
+    if (err == 0)
+        err = wb_entry_each(&l.txn, WB_TABLE_PAGES, list_page, &l);
+    l.old = true;
+    if (err == 0)
+        err = wb_entry_each(&l.txn, WB_TABLE_OLD, list_page, &l);
+    wb_txn_abort(&l.txn);
+    err = err < 0 ? err : 0; /* 1: the list is full */
     *count_out = err == 0 ? l.count : 0;
     return err;
 }

@@ -3,10 +3,10 @@
  *
  *   1 append what is still in memory        (log_flush.c)
  *   2 fdatasync the segments appended to
- *   3 one LMDB transaction: entries, segment rows, sites, state
+ *   3 one transaction of the catalog: entries, segment rows, sites, state
  *
- * LMDB's commit in 3 is the moment. Before it the catalog knows nothing of the new
- * bytes and the next writer cuts them off. In 3 each op is judged again, against
+ * The catalog's commit in 3 is the moment. Before it the catalog knows nothing of the
+ * new bytes and the next writer cuts them off. In 3 each op is judged again, against
  * what other processes have committed since: newer pages, and bars. A page that was taken down while
  * it waited here is left out, and its bytes go with the next compaction.
  */
@@ -316,9 +316,8 @@ static int compare_ops(const void *a, const void *b, void *context)
     return order ? order : x < y ? -1 : x > y;
 }
 
-static int apply(void *context)
+static int apply(struct edit *edit)
 {
-    struct edit *edit = context;
     struct wb_log_writer *writer = edit->log->writer;
     int err = edit_begin(edit);
 
@@ -327,7 +326,6 @@ static int apply(void *context)
     /* In order of id: neighbours in the tree are changed together. */
     for (size_t i = 0; i < writer->op_count && err == 0; i++) {
         err = apply_op(edit, &writer->ops[edit->order[i]]);
-        wb_catalog_tick(edit->log->catalog);
     }
     if (err == 0)
         err = edit_end(edit);
@@ -380,6 +378,24 @@ static void roll_back(struct wb_log *log)
     wb_log_ops_clear(writer);
 }
 
+void wb_log_decide(struct wb_log *log)
+{
+    struct wb_log_writer *writer = log->writer;
+    struct wb_error_copy why;
+
+    if (!wb_catalog_uncertain(log->catalog))
+        return;
+    wb_error_save(WB_E_IO, &why);
+    wb_log_flush_drop(log);
+    for (size_t i = 0; i < writer->tail_count; i++)
+        wb_segment_close(&writer->tails[i].segment);
+    writer->tail_count = 0;
+    wb_block_cache_release(&log->source.cache);
+    wb_log_ops_clear(writer);
+    (void)wb_log_open_catalog(log); /* if this fails the catalog stays unusable and says so */
+    wb_error_restore(&why);
+}
+
 static int commit_ops(struct wb_log *log, struct wb_commit *counts_out)
 {
     struct wb_log_writer *writer = log->writer;
@@ -396,7 +412,7 @@ static int commit_ops(struct wb_log *log, struct wb_commit *counts_out)
     for (size_t i = 0; i < writer->op_count; i++)
         edit.order[i] = (uint32_t)i;
     qsort_r(edit.order, writer->op_count, sizeof *edit.order, compare_ops, writer->ops);
-    err = wb_catalog_call(log->catalog, apply, &edit);
+    err = apply(&edit);
     if (err == 0) {
         writer->commit = edit.state.commit;
         *counts_out = edit.counts;
@@ -422,7 +438,10 @@ int wb_log_commit(struct wb_store *store, struct wb_commit *commit_inout)
     if (err < 0) {
         struct wb_error_copy why;
         wb_error_save(err, &why);
-        roll_back(log);
+        if (wb_catalog_uncertain(log->catalog))
+            wb_log_decide(log);
+        else
+            roll_back(log);
         return wb_error_restore(&why);
     }
     commit_inout->added += counts.added;
@@ -433,7 +452,6 @@ int wb_log_commit(struct wb_store *store, struct wb_commit *commit_inout)
     commit_inout->removed += counts.removed;
     close_full_tails(writer);
     wb_log_ops_clear(writer);
-    wb_catalog_trim(log->catalog);
     return 0;
 }
 
@@ -445,9 +463,8 @@ static int bury_old(void *context, struct wb_pageid id, const struct wb_entry *e
     return bury(context, entry, false);
 }
 
-static int take_snapshot(void *context)
+static int take_snapshot(struct edit *edit)
 {
-    struct edit *edit = context;
     int err = edit_begin(edit);
 
     if (err == 0)
@@ -473,11 +490,12 @@ int wb_log_snapshot(struct wb_store *store, uint32_t *generation_out)
     int err = wb_log_commit(store, &counts);
 
     if (err == 0)
-        err = wb_catalog_call(log->catalog, take_snapshot, &edit);
+        err = take_snapshot(&edit);
     if (err == 0) {
         log->writer->commit = edit.state.commit;
         *generation_out = edit.generation;
     }
     edit_release(&edit);
+    wb_log_decide(log);
     return err;
 }

@@ -175,20 +175,11 @@ static int copy_block(struct compaction *c, const struct wb_block_head *head, co
 
 /* ---- copying a segment ------------------------------------------------------------------------------- */
 
-static int begin_reading(void *context)
+static int begin_reading(struct compaction *c)
 {
-    struct compaction *c = context;
     int err = wb_txn_read(c->log->catalog, &c->txn);
 
     return err < 0 ? err : wb_segment_row_get(&c->txn, c->row.number, &c->row);
-}
-
-static int end_reading(void *context)
-{
-    struct compaction *c = context;
-
-    wb_txn_abort(&c->txn);
-    return 0;
 }
 
 static int copy_blocks(struct compaction *c)
@@ -225,9 +216,8 @@ struct publication {
 };
 
 /* The new row, with what died while we copied; the old file is retired in the same transaction. */
-static int publish(void *context)
+static int publish(struct publication *p)
 {
-    struct publication *p = context;
     const struct wb_segment_row *before = &p->c->row;
     struct wb_segment_row now;
     struct wb_state state;
@@ -330,21 +320,22 @@ static int sync_pages_dir(struct wb_log *log)
 static int compact_segment(struct compaction *c)
 {
     struct publication p = {.c = c};
-    int err = wb_catalog_call(c->log->catalog, begin_reading, c);
+    int err = begin_reading(c);
 
     if (err == 0 && c->row.live > 0) {
-        err = wb_log_live_read(c->log, &c->txn, &c->from, &c->row, &c->live);
+        err = wb_log_live_read(&c->txn, &c->from, &c->row, &c->live);
         if (err == 0)
             err = write_version(c, &p.row);
         wb_log_live_release(&c->live);
         if (err == 0)
             err = sync_pages_dir(c->log);
     }
-    wb_catalog_call(c->log->catalog, end_reading, c);
+    wb_txn_abort(&c->txn);
     if (err == 0)
-        err = wb_catalog_call(c->log->catalog, publish, &p);
+        err = publish(&p);
     if (err < 0) {
-        discard_version(c);
+        if (!wb_catalog_uncertain(c->log->catalog)) /* else the new file may be the one that counts */
+            discard_version(c);
         return err;
     }
     c->result.segments++;
@@ -428,6 +419,7 @@ int wb_log_compact(struct wb_store *store, wb_store_progress progress, void *con
         err = compact_all(&c);
     if (err == 0)
         err = wb_log_purge(log);
+    wb_log_decide(log);
     *compact_out = c.result;
     wb_block_builder_free(c.builder);
     wb_block_reader_free(c.zstd);

@@ -122,10 +122,8 @@ static int is_at(struct wb_txn *txn, enum wb_table table, struct wb_pageid id, c
     return err == WB_E_NOTFOUND ? 0 : err;
 }
 
-static int judge(void *context)
+static int judge(const struct judging *j)
 {
-    struct judging *j = context;
-
     for (size_t i = 0; i < j->gathering->count; i++) {
         const struct item *item = &j->gathering->items[j->order[i]];
         struct wb_place place = {j->segment, item->slot, item->logical};
@@ -140,7 +138,7 @@ static int judge(void *context)
     return 0;
 }
 
-int wb_log_live_read(struct wb_log *log, struct wb_txn *txn, const struct wb_segment *segment, const struct wb_segment_row *row,
+int wb_log_live_read(struct wb_txn *txn, const struct wb_segment *segment, const struct wb_segment_row *row,
                      struct wb_log_live *live_out)
 {
     struct gathering g = {0};
@@ -158,7 +156,7 @@ int wb_log_live_read(struct wb_log *log, struct wb_txn *txn, const struct wb_seg
     j.order = order;
     j.dead = live_out->dead;
     if (err == 0)
-        err = wb_catalog_call(log->catalog, judge, &j);
+        err = judge(&j);
     live_out->count = g.count;
     wb_free(order);
     wb_free(g.items);

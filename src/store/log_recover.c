@@ -15,20 +15,15 @@ struct row_read {
     struct wb_segment_row row;
 };
 
-/*
- * What a process that died committed last is not always seen by reading: LMDB's commit writes its page first and tells readers of it then, and
- * whoever is killed between the two leaves that to the next writer. So what is about to be cut off or deleted is
- * looked up in a write transaction, which begins with putting that right.
- */
 static int read_row(void *context)
 {
     struct row_read *r = context;
-    struct wb_txn txn;
-    int err = wb_txn_write(r->log->catalog, &txn);
+    int err = wb_txn_wake(&r->log->reader);
 
-    if (err == 0)
-        err = wb_segment_row_get(&txn, r->number, &r->row);
-    wb_txn_abort(&txn);
+    if (err < 0)
+        return err;
+    err = wb_segment_row_get(&r->log->reader, r->number, &r->row);
+    wb_txn_park(&r->log->reader);
     return err;
 }
 
@@ -105,7 +100,6 @@ static int cut_tail(struct wb_log *log, const struct wb_segment_row *seen)
 struct file_known {
     struct wb_log *log;
     uint32_t number, version;
-    bool settled; /* as a writer sees it: see read_row() */
     bool known;
 };
 
@@ -113,17 +107,18 @@ struct file_known {
 static int look_up_file(void *context)
 {
     struct file_known *f = context;
+    struct wb_txn *txn = &f->log->reader;
     struct wb_segment_row row;
-    struct wb_txn txn;
-    int err = f->settled ? wb_txn_write(f->log->catalog, &txn) : wb_txn_read(f->log->catalog, &txn);
+    int err = wb_txn_wake(txn);
 
-    if (err == 0)
-        err = wb_segment_row_get(&txn, f->number, &row);
+    if (err < 0)
+        return err;
+    err = wb_segment_row_get(txn, f->number, &row);
     if (err == 0)
         f->known = f->version <= row.version;
     else if (err == WB_E_NOTFOUND)
-        err = wb_retired_has(&txn, f->number, f->version, &f->known);
-    wb_txn_abort(&txn);
+        err = wb_retired_has(txn, f->number, f->version, &f->known);
+    wb_txn_park(txn);
     return err;
 }
 
@@ -147,7 +142,6 @@ static int remove_orphan(void *context, const struct wb_dir_entry *entry)
     err = wb_file_open(path, WB_FILE_READ, &file);
     if (err == 0 && wb_file_lock(&file, false) == 0) {
         /* Its maker may have committed it since we looked; with the lock we know. */
-        f.settled = true;
         err = wb_catalog_call(f.log->catalog, look_up_file, &f);
         if (err == 0 && !f.known)
             err = wb_path_unlink(path);
@@ -216,20 +210,29 @@ static int delete_retired(struct purge *p)
     return err;
 }
 
-static int purge_files(void *context)
+struct retired_count {
+    struct wb_log *log;
+    uint64_t rows;
+};
+
+static int count_retired(void *context)
 {
-    struct purge *p = context;
-    uint64_t retired;
-    int err = wb_txn_wake(&p->log->reader);
+    struct retired_count *c = context;
+    int err = wb_txn_wake(&c->log->reader);
 
     if (err < 0)
         return err;
-    err = wb_table_rows(&p->log->reader, WB_TABLE_RETIRED, &retired);
-    wb_txn_park(&p->log->reader);
-    if (err < 0 || retired == 0)
-        return err;
-    err = wb_txn_write(p->log->catalog, &p->txn);
-    /* Inside the write transaction: whoever begins to read from here on sees everything that was ever retired. */
+    err = wb_table_rows(&c->log->reader, WB_TABLE_RETIRED, &c->rows);
+    wb_txn_park(&c->log->reader);
+    return err;
+}
+
+static int purge_files(struct purge *p)
+{
+    /* A write transaction begins with making the newest state durable, so a file that it does not need can go. */
+    int err = wb_txn_write(p->log->catalog, &p->txn);
+
+    /* Inside the transaction: a reader that begins from here on sees everything that was ever retired. */
     if (err == 0)
         err = wb_catalog_oldest_reader(p->log->catalog, &p->oldest);
     if (err == 0)
@@ -245,8 +248,10 @@ static int purge_files(void *context)
 int wb_log_purge(struct wb_log *log)
 {
     struct purge p = {.log = log};
+    struct retired_count count = {.log = log};
+    int err = wb_catalog_call(log->catalog, count_retired, &count);
 
-    return wb_catalog_call(log->catalog, purge_files, &p);
+    return err < 0 || count.rows == 0 ? err : purge_files(&p);
 }
 
 /* ---- choosing a segment to append to --------------------------------------------------------------- */
@@ -301,9 +306,8 @@ struct registration {
     uint32_t number;
 };
 
-static int register_segment(void *context)
+static int register_segment(struct registration *r)
 {
-    struct registration *r = context;
     struct wb_segment_row row = {.number = r->number, .bytes = WB_SEGMENT_HEADER_BYTES, .logical_end = WB_SEGMENT_HEADER_BYTES};
     struct wb_state state;
     int err = wb_txn_write(r->log->catalog, &r->txn);
@@ -350,12 +354,14 @@ static int new_segment(struct wb_log *log, uint32_t first)
         err = wb_path_sync_dir(pages);
     if (err == 0) {
         r.number = segment.number;
-        err = wb_catalog_call(log->catalog, register_segment, &r);
+        err = register_segment(&r);
     }
     if (err == 0)
         err = add_tail(log->writer, &segment, WB_SEGMENT_HEADER_BYTES);
     if (err < 0) {
         wb_error_save(err, &why);
+        if (wb_catalog_uncertain(log->catalog)) /* the segment may have a row or not; what was committed before is not touched by that */
+            (void)wb_log_open_catalog(log);
         wb_segment_close(&segment); /* without a row the file is an orphan, which the next writer removes */
         wb_error_restore(&why);
     }

@@ -15,8 +15,8 @@
 struct log_scan {
     struct wb_scan scan;
     struct wb_log *log;
+    struct wb_catalog *catalog; /* the scan's own, because it may run in another thread than the store */
     struct wb_txn txn;
-    bool txn_open;
     struct wb_state state;
     enum wb_scan_view view;
     uint32_t part, parts;
@@ -38,24 +38,15 @@ struct log_scan {
     bool lead_ready;
 };
 
-static int begin(void *context)
+static int begin(struct log_scan *scan)
 {
-    struct log_scan *scan = context;
-    int err = wb_txn_read(scan->log->catalog, &scan->txn);
+    int err = wb_catalog_open(scan->log->dir, WB_TREE_READ, &scan->catalog);
 
-    if (err < 0)
-        return err;
-    scan->txn_open = true;
-    err = wb_state_get(&scan->txn, &scan->state);
+    if (err == 0)
+        err = wb_txn_read(scan->catalog, &scan->txn);
+    if (err == 0)
+        err = wb_state_get(&scan->txn, &scan->state);
     return err < 0 ? err : wb_rows_read(&scan->txn, &scan->rows);
-}
-
-static int end(void *context)
-{
-    struct log_scan *scan = context;
-
-    wb_txn_abort(&scan->txn);
-    return 0;
 }
 
 void wb_log_scan_close(struct wb_scan *base)
@@ -65,8 +56,8 @@ void wb_log_scan_close(struct wb_scan *base)
     if (scan->walking)
         wb_segment_walk_release(&scan->walk);
     wb_segment_close(&scan->segment);
-    if (scan->txn_open)
-        wb_catalog_call(scan->log->catalog, end, scan);
+    wb_txn_abort(&scan->txn);
+    wb_catalog_close(scan->catalog);
     wb_rows_release(&scan->rows);
     wb_block_reader_free(scan->zstd);
     wb_buf_release(&scan->lead);
@@ -97,7 +88,7 @@ int wb_log_scan_open(struct wb_store *store, const struct wb_scan_options *optio
     if (err == 0)
         err = wb_block_reader_new(&scan->zstd);
     if (err == 0)
-        err = wb_catalog_call(scan->log->catalog, begin, scan);
+        err = begin(scan);
     if (err < 0) {
         wb_log_scan_close(&scan->scan);
         return err;
@@ -183,47 +174,26 @@ static int next_block(struct log_scan *scan)
 
 /* ---- from page to page ------------------------------------------------------------------------------ */
 
-struct judgement {
-    struct log_scan *scan;
-    struct wb_pageid id;
-    struct wb_place place;
-    struct wb_entry entry;
-    bool visible;
-};
-
-static int judge(void *context)
+/* Whether the view shows the entry; fills what the catalog knows of it. */
+static int is_visible(struct log_scan *scan, const struct wb_block_entry *block_entry, struct wb_entry *entry_out, bool *visible_out)
 {
-    struct judgement *j = context;
-    struct log_scan *scan = j->scan;
+    struct wb_place place = {scan->row.number, block_entry->slot, scan->head.logical};
     bool generation = scan->view == WB_SCAN_GENERATION;
-    int err = wb_entry_get(&scan->txn, WB_TABLE_PAGES, j->id, &j->entry);
+    int err = wb_entry_get(&scan->txn, WB_TABLE_PAGES, block_entry->id, entry_out);
 
+    *visible_out = false;
     if (err < 0 && err != WB_E_NOTFOUND)
         return err;
-    if (err == 0 && wb_place_equal(&j->entry.place, &j->place)) {
-        j->visible = !generation || j->entry.epoch <= scan->state.generation_epoch;
+    if (err == 0 && wb_place_equal(&entry_out->place, &place)) {
+        *visible_out = !generation || entry_out->epoch <= scan->state.generation_epoch;
         return 0;
     }
     if (!generation)
         return 0;
-    err = wb_entry_get(&scan->txn, WB_TABLE_OLD, j->id, &j->entry);
+    err = wb_entry_get(&scan->txn, WB_TABLE_OLD, block_entry->id, entry_out);
     if (err == WB_E_NOTFOUND)
         return 0;
-    j->visible = err == 0 && wb_place_equal(&j->entry.place, &j->place);
-    return err;
-}
-
-/* Whether the view shows the entry; fills what the catalog knows of it. */
-static int is_visible(struct log_scan *scan, const struct wb_block_entry *block_entry, struct wb_entry *entry_out, bool *visible_out)
-{
-    struct judgement j = {
-        .scan = scan, .id = block_entry->id, .place = {scan->row.number, block_entry->slot, scan->head.logical}};
-    int err;
-
-    *visible_out = false;
-    err = wb_catalog_call(scan->log->catalog, judge, &j);
-    *entry_out = j.entry;
-    *visible_out = j.visible;
+    *visible_out = err == 0 && wb_place_equal(&entry_out->place, &place);
     return err;
 }
 

@@ -23,7 +23,6 @@ struct tally {
 struct verifier {
     struct wb_log log; /* only dir, superblock and catalog are used */
     struct wb_txn txn;
-    bool txn_open;
     bool sound;            /* the catalog by itself is; otherwise pages are not looked up in it */
     struct wb_state state;
     struct wb_rows rows;
@@ -141,15 +140,16 @@ static int check_counts(struct verifier *v)
     return 0;
 }
 
-static int check_catalog(void *context)
+static void report_catalog(void *context, bool problem, uint64_t offset, const char *message)
 {
-    struct verifier *v = context;
-    int err = wb_txn_read(v->log.catalog, &v->txn);
+    report(context, problem, WB_CATALOG_NAME, offset, "%s", message);
+}
 
-    if (err < 0)
-        return err;
-    v->txn_open = true;
-    err = wb_state_get(&v->txn, &v->state);
+/* The rows of the catalog; what they say is used below, so this goes on as far as it can. */
+static int check_rows(struct verifier *v)
+{
+    int err = wb_state_get(&v->txn, &v->state);
+
     if (err == 0)
         err = wb_rows_read(&v->txn, &v->rows);
     if (err < 0)
@@ -169,12 +169,19 @@ static int check_catalog(void *context)
     return err < 0 ? err : check_counts(v);
 }
 
-static int close_txn(void *context)
+/* First every page of the tree, so that all damage is found; then the rows, which end at the first. */
+static int check_catalog(struct verifier *v)
 {
-    struct verifier *v = context;
+    int err = wb_txn_read(v->log.catalog, &v->txn);
 
-    wb_txn_abort(&v->txn);
-    return 0;
+    if (err == 0)
+        err = wb_catalog_check(&v->txn, report_catalog, v);
+    if (err < 0)
+        return err;
+    bool known = v->result->problems > 0;
+    err = check_rows(v);
+    v->sound = err == 0 && !known;
+    return err == WB_E_CORRUPT && known ? 0 : err;
 }
 
 /* ---- segments against the catalog ------------------------------------------------------------------- */
@@ -188,9 +195,8 @@ struct claim {
 };
 
 /* Which entry, if any, says that the page lies here. */
-static int look_up_claim(void *context)
+static int look_up_claim(struct claim *c)
 {
-    struct claim *c = context;
     struct wb_entry entry;
     int err = wb_entry_get(&c->v->txn, WB_TABLE_PAGES, c->id, &entry);
 
@@ -225,7 +231,7 @@ static int check_page(struct verifier *v, const struct wb_segment_row *row, cons
         return wb_fail(WB_E_CORRUPT, "the body of %.*s does not match its digests", WB_SLICE_ARG(page.url));
     if (entry->flags & WB_ENTRY_DEAD || !v->sound)
         return 0;
-    err = wb_catalog_call(v->log.catalog, look_up_claim, &c);
+    err = look_up_claim(&c);
     if (err < 0)
         return err;
     struct wb_slice site = wb_key_site(page.key);
@@ -300,22 +306,17 @@ static int check_blocks(struct verifier *v, const struct wb_segment_row *row, co
     return err;
 }
 
-struct commit_read {
-    struct verifier *v;
-    uint64_t commit;
-};
-
-static int read_newest_commit(void *context)
+static int read_newest_commit(struct verifier *v, uint64_t *commit_out)
 {
-    struct commit_read *r = context;
     struct wb_state state;
     struct wb_txn txn;
-    int err = wb_txn_read(r->v->log.catalog, &txn);
+    int err = wb_txn_read(v->log.catalog, &txn);
 
     if (err < 0)
         return err;
     err = wb_state_get(&txn, &state);
-    r->commit = state.commit;
+    if (err == 0)
+        *commit_out = state.commit;
     wb_txn_abort(&txn);
     return err;
 }
@@ -323,12 +324,12 @@ static int read_newest_commit(void *context)
 /* A seal that is ahead of our transaction may be of a writer that committed and left since it began. */
 static int check_seal(struct verifier *v, uint64_t sealed_at, const char *file)
 {
-    struct commit_read r = {v, v->state.commit};
-    int err = sealed_at > r.commit ? wb_catalog_call(v->log.catalog, read_newest_commit, &r) : 0;
+    uint64_t commit = v->state.commit;
+    int err = sealed_at > commit ? read_newest_commit(v, &commit) : 0;
 
-    if (err == 0 && sealed_at > r.commit)
+    if (err == 0 && sealed_at > commit)
         report(v, true, WB_CATALOG_NAME, 0, "the catalog is at commit %llu, but %s was sealed at commit %llu: it has lost commits",
-               (unsigned long long)r.commit, file, (unsigned long long)sealed_at);
+               (unsigned long long)commit, file, (unsigned long long)sealed_at);
     return absorb(v, err, WB_CATALOG_NAME, 0);
 }
 
@@ -372,27 +373,16 @@ static int check_segment(struct verifier *v, const struct wb_segment_row *row)
     if (err == 0)
         err = check_tail(v, row, &segment, file);
     wb_segment_close(&segment);
+    if (err < 0 || !v->sound)
+        return err;
     const struct tally *tally = &v->tallies[row->number];
-    if (err == 0 && v->sound && tally->found != tally->entries)
+    if (tally->found != tally->entries)
         report(v, true, file, 0, "%llu of %llu pages that the catalog says are here cannot be found",
                (unsigned long long)(tally->entries - tally->found), (unsigned long long)tally->entries);
-    return err;
+    return 0;
 }
 
 /* ---- files that should not be there ---------------------------------------------------------------------- */
-
-struct retired_look {
-    struct verifier *v;
-    uint32_t number, version;
-    bool retired;
-};
-
-static int look_up_retired(void *context)
-{
-    struct retired_look *l = context;
-
-    return wb_retired_has(&l->v->txn, l->number, l->version, &l->retired);
-}
 
 static int check_file(void *context, const struct wb_dir_entry *entry)
 {
@@ -408,9 +398,9 @@ static int check_file(void *context, const struct wb_dir_entry *entry)
     for (size_t i = 0; i < v->rows.count; i++)
         if (v->rows.rows[i].number == number && version <= v->rows.rows[i].version)
             return 0;
-    struct retired_look look = {v, number, version, false};
-    int err = wb_catalog_call(v->log.catalog, look_up_retired, &look);
-    if (err < 0 || look.retired) /* compaction dropped it; it goes with the last reader that needs it */
+    bool retired;
+    int err = wb_retired_has(&v->txn, number, version, &retired);
+    if (err < 0 || retired) /* compaction dropped it; it goes with the last reader that needs it */
         return err;
     wb_segment_name(number, version, name);
     char *path = wb_path_join(v->log.dir, name);
@@ -450,10 +440,9 @@ int wb_log_verify(const char *dir, const struct wb_superblock *superblock, wb_ve
 
     v.log.superblock = *superblock;
     v.log.dir = wb_strdup(dir);
-    err = v.log.dir ? wb_catalog_open(dir, false, &v.log.catalog) : WB_E_NOMEM;
+    err = v.log.dir ? wb_catalog_open(dir, WB_TREE_READ, &v.log.catalog) : WB_E_NOMEM;
     if (err == 0)
-        err = wb_catalog_call(v.log.catalog, check_catalog, &v);
-    v.sound = err == 0;
+        err = check_catalog(&v);
     err = absorb(&v, err, WB_CATALOG_NAME, 0);
     if (err == 0 && v.tallies)
         err = check_segments(&v);
@@ -461,8 +450,7 @@ int wb_log_verify(const char *dir, const struct wb_superblock *superblock, wb_ve
     if (err == 0 && v.sound && verify_out->problems == 0 && verify_out->pages != v.state.pages)
         report(&v, true, WB_CATALOG_NAME, 0, "%llu pages are in the catalog, %llu can be found through it",
                (unsigned long long)v.state.pages, (unsigned long long)verify_out->pages);
-    if (v.txn_open)
-        wb_catalog_call(v.log.catalog, close_txn, &v);
+    wb_txn_abort(&v.txn);
     wb_catalog_close(v.log.catalog);
     wb_rows_release(&v.rows);
     wb_block_reader_free(v.zstd);

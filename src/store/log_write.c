@@ -150,7 +150,6 @@ static int effective(struct wb_log *log, struct wb_pageid id, const struct wb_sl
         return err < 0 ? err : 0;
     }
     *pending_out = (struct wb_pending){.put_op = -1};
-    wb_catalog_tick(log->catalog);
     err = site ? wb_log_entry_or_bar(log, id, *site, &entry, barred_out) : wb_log_entry(log, id, &entry);
     if (err == WB_E_NOTFOUND)
         return 0;

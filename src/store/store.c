@@ -39,7 +39,7 @@ bool wb_store_exists(const char *dir)
 /* Names that an interrupted creation may have left; anything else in the directory is somebody else's. */
 static int refuse_foreign(void *context, const struct wb_dir_entry *entry)
 {
-    static const char *const ours[] = {WB_LOCK_NAME, WB_SUPERBLOCK_NAME ".tmp", "catalog.mdb", "catalog.mdb-lock", "pages"};
+    static const char *const ours[] = {WB_LOCK_NAME, WB_SUPERBLOCK_NAME ".tmp", "catalog.wbt", "pages"};
     const char *dir = context;
 
     for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++)

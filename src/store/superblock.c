@@ -2,7 +2,7 @@
  * superblock.c - webbase.repo is text, so that a person who meets it knows what it is:
  *
  *   webbase repository
- *   format 1
+ *   format 2
  *   organisation log
  *   update incremental
  *   id 0123456789abcdef0123456789abcdef
@@ -12,6 +12,7 @@
  * Valid if and only if these lines stand in this order and `check` is XXH3 (64
  * bits, hexadecimal) of everything before its line. A higher format number is
  * believed before the checksum is looked at: a later version may end otherwise.
+ * Format 1 differs only in its catalog, which was an LMDB file.
  */
 #include "store/superblock.h"
 #include "base/codec.h"
@@ -23,7 +24,7 @@
 
 #include <stdio.h>
 
-enum { SUPERBLOCK_BYTES_MAX = 4096 };
+enum { SUPERBLOCK_BYTES_MAX = 4096, FORMAT_LMDB = 1 };
 
 /* The value of the next line, which must start with name and a blank. */
 static bool take_line(struct wb_slice *text, const char *name, struct wb_slice *value_out)
@@ -67,7 +68,7 @@ static int parse(const char *path, struct wb_slice bytes, struct wb_superblock *
         return wb_fail(WB_E_NEWER, "%s: the repository has format %llu, this program knows formats up to %d", path,
                        (unsigned long long)format, WB_REPO_FORMAT);
     out->format = (uint32_t)format;
-    if (format != WB_REPO_FORMAT || !take_word(&text, "organisation", out->organisation) ||
+    if ((format != WB_REPO_FORMAT && format != FORMAT_LMDB) || !take_word(&text, "organisation", out->organisation) ||
         !take_word(&text, "update", out->update) || !take_line(&text, "id", &value) ||
         !wb_hex_decode(value, out->id, sizeof out->id) || !take_line(&text, "created", &value) ||
         !wb_date_parse(value, &out->created_ms))
@@ -76,6 +77,9 @@ static int parse(const char *path, struct wb_slice bytes, struct wb_superblock *
     if (!take_line(&text, "check", &value) || !wb_hex_decode(value, check, sizeof check) ||
         !wb_slice_equal(value, wb_slice_str(expected)) || text.len != 0)
         return wb_fail(WB_E_CORRUPT, "%s is damaged: it does not match its checksum", path);
+    if (format == FORMAT_LMDB)
+        return wb_fail(WB_E_INVALID, "%s: the repository has format 1, which this version does not read: export its pages with the version that "
+                       "made it (webbase export --warc FILE) and import FILE into a new repository", path);
     return 0;
 }
 

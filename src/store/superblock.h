@@ -7,7 +7,7 @@
 #define WB_SUPERBLOCK_NAME "webbase.repo"
 #define WB_LOCK_NAME "webbase.lock"
 
-enum { WB_REPO_FORMAT = 1, WB_REPO_ID_BYTES = 16, WB_REPO_WORD_MAX = 32 };
+enum { WB_REPO_FORMAT = 2, WB_REPO_ID_BYTES = 16, WB_REPO_WORD_MAX = 32 };
 
 struct wb_superblock {
     uint32_t format;
@@ -17,7 +17,7 @@ struct wb_superblock {
     int64_t created_ms;
 };
 
-/* WB_E_NOTFOUND: dir holds no repository; WB_E_NEWER; WB_E_CORRUPT. Messages name dir or the file. */
+/* WB_E_NOTFOUND: dir holds no repository; WB_E_NEWER; WB_E_INVALID: of a format that is no longer read; WB_E_CORRUPT. Messages name dir or the file. */
 int wb_superblock_read(const char *dir, struct wb_superblock *superblock_out);
 
 /* Writes it in one step, so that a repository is there whole or not at all. */

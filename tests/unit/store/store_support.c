@@ -171,7 +171,7 @@ void copy_repository(const char *from, const char *to)
     must(dir != NULL);
     mkdir(to, 0777);
     while ((entry = readdir(dir)) != NULL) {
-        if (entry->d_name[0] == '.' || strcmp(entry->d_name, "catalog.mdb-lock") == 0)
+        if (entry->d_name[0] == '.')
             continue;
         path_in(from, entry->d_name, from_path);
         path_in(to, entry->d_name, to_path);

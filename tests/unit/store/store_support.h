@@ -58,7 +58,7 @@ void test_dir(char dir_out[DIR_MAX]);
 void path_in(const char *dir, const char *name, char path_out[DIR_MAX]);
 void remove_tree(const char *dir);
 
-/* A copy of a repository without LMDB's lock file. to is made. */
+/* A copy of a repository. to is made. */
 void copy_repository(const char *from, const char *to);
 
 /* Bytes of a file: size, one byte changed, cut. */

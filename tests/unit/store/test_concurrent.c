@@ -1,7 +1,7 @@
 /*
  * test_concurrent.c - several processes at one repository: writers in segments of
  * their own, readers that see one state each, compaction in between, and a writer
- * that dies with LMDB's lock in its hands.
+ * that dies with the writer's lock in its hands.
  */
 #include "store_support.h"
 #include "os/file.h"
@@ -484,46 +484,35 @@ static void test_verify_while_written(void **state)
 
 /* ---- a death with the lock in hand ------------------------------------------------------------------------------- */
 
-struct lock_holder {
-    struct conversation c;
-    struct wb_catalog *catalog;
-};
-
-static int take_write_lock(void *context)
+static int hold_write_lock(void *context)
 {
-    struct lock_holder *h = context;
+    struct conversation *c = context;
+    struct wb_catalog *catalog;
     struct wb_state state;
     struct wb_txn txn;
 
-    must_ok(wb_txn_write(h->catalog, &txn));
+    must_ok(wb_catalog_open(dir, WB_TREE_WRITE, &catalog));
+    must_ok(wb_txn_write(catalog, &txn));
     must_ok(wb_state_get(&txn, &state));
     state.pages += 77; /* never committed */
     must_ok(wb_state_put(&txn, &state));
-    tell(h->c.from_child[1]);
+    tell(c->from_child[1]);
     pause();
     return 0;
 }
 
-static int hold_write_lock(void *context)
-{
-    struct lock_holder *h = context;
-
-    must_ok(wb_catalog_open(dir, false, &h->catalog));
-    return wb_catalog_call(h->catalog, take_write_lock, h);
-}
-
 static void test_death_with_the_lock(void **state)
 {
-    struct lock_holder h = {0};
+    struct conversation c;
     unsigned round = 1;
 
     (void)state;
     new_repository();
-    converse(&h.c);
+    converse(&c);
     assert_int_equal(run_child(write_once, &round), 0);
     for (int i = 0; i < 5; i++) {
-        pid_t holder = start_child(hold_write_lock, &h);
-        await(h.c.from_child[0]);
+        pid_t holder = start_child(hold_write_lock, &c);
+        await(c.from_child[0]);
         round = 10 + (unsigned)i;
         pid_t waiting = start_child(write_once, &round);
         usleep(20000);

@@ -30,7 +30,7 @@ static void test_round_trip(void **state)
     assert_memory_equal(read.id, example.id, sizeof read.id);
     assert_int_equal(read.created_ms, example.created_ms);
     assert_int_equal(wb_path_read(path, 4096, &bytes), 0);
-    assert_true(wb_slice_starts(wb_buf_slice(&bytes), WB_SLICE_LIT("webbase repository\nformat 1\norganisation log\nupdate batch\n"
+    assert_true(wb_slice_starts(wb_buf_slice(&bytes), WB_SLICE_LIT("webbase repository\nformat 2\norganisation log\nupdate batch\n"
                                                                    "id 010203ff000000000000000000000000\n"
                                                                    "created 2023-11-14T22:13:20.123Z\ncheck ")));
     wb_buf_release(&bytes);
@@ -58,31 +58,31 @@ static void test_rules(void **state)
 {
     static const char *const wrong[] = {
         "",
-        "webbase\nformat 1\norganisation log\nupdate batch\n" ID CREATED,
-        "webbase store\nformat 1\norganisation log\nupdate batch\n" ID CREATED,
+        "webbase\nformat 2\norganisation log\nupdate batch\n" ID CREATED,
+        "webbase store\nformat 2\norganisation log\nupdate batch\n" ID CREATED,
         LINE1 "format 0\norganisation log\nupdate batch\n" ID CREATED,
         LINE1 "format x\norganisation log\nupdate batch\n" ID CREATED,
         LINE1 "format 18446744073709551616\norganisation log\nupdate batch\n" ID CREATED,
-        LINE1 "organisation log\nformat 1\nupdate batch\n" ID CREATED,
-        LINE1 "format 1\norganisation \nupdate batch\n" ID CREATED,
-        LINE1 "format 1\norganisation logloglogloglogloglogloglogloglog\nupdate batch\n" ID CREATED,
-        LINE1 "format 1\nupdate batch\n" ID CREATED,
-        LINE1 "format 1\norganisation log\n" ID CREATED,
-        LINE1 "format 1\norganisation log\nupdate batch\n" CREATED,
-        LINE1 "format 1\norganisation log\nupdate batch\nid 0102\n" CREATED,
-        LINE1 "format 1\norganisation log\nupdate batch\n" ID,
-        LINE1 "format 1\norganisation log\nupdate batch\n" ID "created yesterday\n",
-        LINE1 "format 1\norganisation log\nupdate batch\n" ID CREATED "extra line\n",
+        LINE1 "organisation log\nformat 2\nupdate batch\n" ID CREATED,
+        LINE1 "format 2\norganisation \nupdate batch\n" ID CREATED,
+        LINE1 "format 2\norganisation logloglogloglogloglogloglogloglog\nupdate batch\n" ID CREATED,
+        LINE1 "format 2\nupdate batch\n" ID CREATED,
+        LINE1 "format 2\norganisation log\n" ID CREATED,
+        LINE1 "format 2\norganisation log\nupdate batch\n" CREATED,
+        LINE1 "format 2\norganisation log\nupdate batch\nid 0102\n" CREATED,
+        LINE1 "format 2\norganisation log\nupdate batch\n" ID,
+        LINE1 "format 2\norganisation log\nupdate batch\n" ID "created yesterday\n",
+        LINE1 "format 2\norganisation log\nupdate batch\n" ID CREATED "extra line\n",
     };
 
     (void)state;
-    assert_int_equal(read_text(LINE1 "format 1\norganisation log\nupdate batch\n" ID CREATED, true), 0);
+    assert_int_equal(read_text(LINE1 "format 2\norganisation log\nupdate batch\n" ID CREATED, true), 0);
     for (size_t i = 0; i < COUNT(wrong); i++) {
         assert_int_equal(read_text(wrong[i], true), WB_E_CORRUPT);
         assert_non_null(strstr(wb_error_message(), path));
     }
-    assert_int_equal(read_text(LINE1 "format 1\norganisation log\nupdate batch\n" ID CREATED, false), WB_E_CORRUPT);
-    assert_int_equal(read_text(LINE1 "format 1\norganisation log\nupdate batch\n" ID CREATED "check 0000000000000000\n", false),
+    assert_int_equal(read_text(LINE1 "format 2\norganisation log\nupdate batch\n" ID CREATED, false), WB_E_CORRUPT);
+    assert_int_equal(read_text(LINE1 "format 2\norganisation log\nupdate batch\n" ID CREATED "check 0000000000000000\n", false),
                      WB_E_CORRUPT);
 }
 
@@ -93,7 +93,7 @@ static void test_newer(void **state)
 
     (void)state;
     /* What else a later version writes, and how it ends, is not ours to judge. */
-    assert_int_equal(read_text(LINE1 "format 2\nsomething else\n", false), WB_E_NEWER);
+    assert_int_equal(read_text(LINE1 "format 3\nsomething else\n", false), WB_E_NEWER);
     assert_non_null(strstr(wb_error_message(), path));
     assert_int_equal(wb_store_open(dir, WB_STORE_WRITE, &store), WB_E_NEWER);
     assert_non_null(strstr(wb_error_message(), path));
@@ -102,9 +102,23 @@ static void test_newer(void **state)
     assert_true(wb_store_exists(dir));
     assert_int_equal(wb_store_create(dir, &(struct wb_store_options){0}), WB_E_INVALID);
     /* An organisation that this program does not know is newer too. */
-    assert_int_equal(read_text(LINE1 "format 1\norganisation moon\nupdate batch\n" ID CREATED, true), 0);
+    assert_int_equal(read_text(LINE1 "format 2\norganisation moon\nupdate batch\n" ID CREATED, true), 0);
     assert_int_equal(wb_store_open(dir, WB_STORE_READ, &store), WB_E_NEWER);
     assert_non_null(strstr(wb_error_message(), "moon"));
+}
+
+/* One that an earlier version made is told from damage, with what to do. */
+static void test_older(void **state)
+{
+    struct wb_store *store;
+
+    (void)state;
+    assert_int_equal(read_text(LINE1 "format 1\norganisation log\nupdate batch\n" ID CREATED, true), WB_E_INVALID);
+    assert_non_null(strstr(wb_error_message(), path));
+    assert_non_null(strstr(wb_error_message(), "export"));
+    assert_int_equal(wb_store_open(dir, WB_STORE_READ, &store), WB_E_INVALID);
+    assert_int_equal(read_text(LINE1 "format 1\norganisation log\nupdate batch\n" ID CREATED "check 0000000000000000\n", false),
+                     WB_E_CORRUPT);
 }
 
 static void test_not_a_repository(void **state)
@@ -141,6 +155,7 @@ int main(void)
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_rules),
         cmocka_unit_test(test_newer),
+        cmocka_unit_test(test_older),
         cmocka_unit_test(test_not_a_repository),
     };
 

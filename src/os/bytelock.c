@@ -1,0 +1,62 @@
+/* bytelock.c - fcntl() with F_OFD_SETLK, F_OFD_SETLKW and F_OFD_GETLK. */
+#include "os/bytelock.h"
+#include "base/check.h"
+#include "base/error.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+static struct flock lock_of(short type, uint64_t from, uint64_t to)
+{
+    WB_CHECK(from < to && to <= INT64_MAX);
+    return (struct flock){.l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)from, .l_len = (off_t)(to - from)};
+}
+
+/* Without locks a reader could not say what it still needs, so we refuse to go on. */
+static int refuse(const struct wb_file *file)
+{
+    return wb_fail_errno("cannot lock %s (keep it on a file system that has locks, such as a local disk)", file->path);
+}
+
+int wb_bytelock_share(const struct wb_file *file, uint64_t at)
+{
+    struct flock lock = lock_of(F_RDLCK, at, at + 1);
+
+    return fcntl(file->fd, F_OFD_SETLK, &lock) == 0 ? 0 : refuse(file);
+}
+
+int wb_bytelock_take(const struct wb_file *file, uint64_t at)
+{
+    struct flock lock = lock_of(F_WRLCK, at, at + 1);
+
+    while (fcntl(file->fd, F_OFD_SETLKW, &lock) != 0)
+        if (errno != EINTR)
+            return refuse(file);
+    return 0;
+}
+
+void wb_bytelock_release(const struct wb_file *file, uint64_t at)
+{
+    struct flock lock = lock_of(F_UNLCK, at, at + 1);
+
+    fcntl(file->fd, F_OFD_SETLK, &lock);
+}
+
+int wb_bytelock_first(const struct wb_file *file, uint64_t from, uint64_t to, uint64_t *at_out)
+{
+    bool found = false;
+
+    *at_out = 0;
+    /* The kernel names any lock in the range, not the lowest, so look again below the one it named. */
+    while (from < to) {
+        struct flock lock = lock_of(F_WRLCK, from, to);
+        if (fcntl(file->fd, F_OFD_GETLK, &lock) != 0)
+            return refuse(file);
+        if (lock.l_type == F_UNLCK)
+            break;
+        found = true;
+        to = (uint64_t)lock.l_start > from ? (uint64_t)lock.l_start : from;
+        *at_out = to;
+    }
+    return found;
+}

@@ -1,0 +1,394 @@
+/*
+ * tree.c - the file of a tree: opening it, the root record, and who holds which state.
+ *
+ * The root record lies twice, at the beginning of pages 0 and 1:
+ *
+ *    0  "WBtree01" (8)
+ *    8  checksum (8): XXH3 of bytes 16 to 1023
+ *   16  transaction (8)
+ *   24  pages of the file (4), bytes of a page (4)
+ *   32  roots of 16 tables: page (4), level (4), checksum (8), rows (8)
+ *  416  pointers to 32 index pages of the free-space map: page (4), checksum (8)
+ *  800  four classes of pages given up: from (8), to (8), pages (8)
+ *  896  free pages (8)
+ *  904  zero, up to 1024
+ *
+ * Both copies are the same unless a commit is under way or was interrupted:
+ *
+ *   pages ... sync   copy 0   sync   copy 1
+ *
+ * While copy 0 is written, copy 1 holds the state before, durably; while copy 1 is
+ * written, copy 0 holds the new one, durably. So a torn copy is never needed, and a
+ * copy that was damaged later is replaced by the other one. A writer that finds
+ * the copies different begins with putting that right.
+ *
+ * Locks, on bytes far behind the end of the file: the writer's is exclusive; a
+ * reader of state T has a shared one on a byte of its own for T.
+ */
+#include "base/check.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "os/bytelock.h"
+#include "store/tree_own.h"
+
+#include <unistd.h>
+
+enum {
+    AT_TXN = 16,
+    AT_PAGES = 24,
+    AT_ROOTS = 32,
+    ROOT_BYTES = 24,
+    AT_SPACE = AT_ROOTS + WB_TREE_TABLES_MAX * ROOT_BYTES,
+    REF_BYTES = 12,
+    AT_CLASSES = AT_SPACE + WB_TREE_SPACE_MAX * REF_BYTES,
+    CLASS_BYTES = 24,
+    AT_FREE = AT_CLASSES + WB_TREE_CLASSES * CLASS_BYTES,
+    TRIES = 1000,
+};
+_Static_assert(AT_SPACE == 416 && AT_CLASSES == 800 && AT_FREE == 896 && AT_FREE + 8 <= WB_TREE_ROOT_BYTES, "the layout of the root record");
+
+static const char MAGIC[8] = {'W', 'B', 't', 'r', 'e', 'e', '0', '1'};
+
+/* No file has so many bytes: 2^32 pages of 2^12. */
+#define LOCK_WRITER ((uint64_t)1 << 46)
+#define LOCK_READERS (LOCK_WRITER + 1)
+#define TXN_MAX ((uint64_t)1 << 60)
+
+/* ---- the root record as bytes ------------------------------------------------------------ */
+
+static void encode(const struct wb_tree_state *state, char bytes[WB_TREE_ROOT_BYTES])
+{
+    WB_CHECK(state->pages >= 2 && state->txn < TXN_MAX);
+    memset(bytes, 0, WB_TREE_ROOT_BYTES);
+    memcpy(bytes, MAGIC, sizeof MAGIC);
+    wb_put64(bytes + AT_TXN, state->txn);
+    wb_put32(bytes + AT_PAGES, state->pages);
+    wb_put32(bytes + AT_PAGES + 4, WB_TREE_PAGE_BYTES);
+    for (unsigned i = 0; i < WB_TREE_TABLES_MAX; i++) {
+        char *at = bytes + AT_ROOTS + i * ROOT_BYTES;
+        const struct wb_tree_root *root = &state->roots[i];
+        WB_CHECK(root->ref.page < state->pages && (root->ref.page != 0) == (root->rows != 0));
+        wb_put32(at, root->ref.page);
+        wb_put32(at + 4, root->level);
+        wb_put64(at + 8, root->ref.check);
+        wb_put64(at + 16, root->rows);
+    }
+    for (unsigned i = 0; i < WB_TREE_SPACE_MAX; i++) {
+        wb_put32(bytes + AT_SPACE + i * REF_BYTES, state->space[i].page);
+        wb_put64(bytes + AT_SPACE + i * REF_BYTES + 4, state->space[i].check);
+    }
+    for (unsigned i = 0; i < WB_TREE_CLASSES; i++) {
+        wb_put64(bytes + AT_CLASSES + i * CLASS_BYTES, state->classes[i].from);
+        wb_put64(bytes + AT_CLASSES + i * CLASS_BYTES + 8, state->classes[i].to);
+        wb_put64(bytes + AT_CLASSES + i * CLASS_BYTES + 16, state->classes[i].pages);
+    }
+    wb_put64(bytes + AT_FREE, state->free);
+    wb_put64(bytes + 8, wb_hash64(bytes + 16, WB_TREE_ROOT_BYTES - 16));
+}
+
+/* False if the bytes are not a root record; what a checksum cannot know is checked too. */
+static bool decode(const char bytes[WB_TREE_ROOT_BYTES], struct wb_tree_state *state_out)
+{
+    struct wb_tree_state *s = state_out;
+
+    *s = (struct wb_tree_state){.txn = wb_get64(bytes + AT_TXN), .pages = wb_get32(bytes + AT_PAGES), .free = wb_get64(bytes + AT_FREE)};
+    if (memcmp(bytes, MAGIC, sizeof MAGIC) != 0 || wb_get64(bytes + 8) != wb_hash64(bytes + 16, WB_TREE_ROOT_BYTES - 16) ||
+        wb_get32(bytes + AT_PAGES + 4) != WB_TREE_PAGE_BYTES || s->pages < 2 || s->pages == WB_TREE_IN_MEMORY || s->txn >= TXN_MAX)
+        return false;
+    for (unsigned i = 0; i < WB_TREE_TABLES_MAX; i++) {
+        const char *at = bytes + AT_ROOTS + i * ROOT_BYTES;
+        s->roots[i] = (struct wb_tree_root){{wb_get32(at), wb_get64(at + 8)}, wb_get32(at + 4), wb_get64(at + 16)};
+        if (s->roots[i].ref.page >= s->pages || s->roots[i].level >= WB_TREE_LEVELS_MAX ||
+            (s->roots[i].ref.page != 0) != (s->roots[i].rows != 0))
+            return false;
+    }
+    for (unsigned i = 0; i < WB_TREE_SPACE_MAX; i++) {
+        const char *at = bytes + AT_SPACE + i * REF_BYTES;
+        s->space[i] = (struct wb_tree_ref){wb_get32(at), wb_get64(at + 4)};
+        if (s->space[i].page >= s->pages)
+            return false;
+    }
+    for (unsigned i = 0; i < WB_TREE_CLASSES; i++) {
+        const char *at = bytes + AT_CLASSES + i * CLASS_BYTES;
+        s->classes[i] = (struct wb_tree_class){wb_get64(at), wb_get64(at + 8), wb_get64(at + 16)};
+        if (s->classes[i].from > s->classes[i].to || s->classes[i].to > s->txn)
+            return false;
+    }
+    return true;
+}
+
+/* ---- reading and writing it --------------------------------------------------------------- */
+
+int wb_tree_usable(const struct wb_tree *tree)
+{
+    if (!tree->uncertain)
+        return 0;
+    return wb_fail(WB_E_IO, "%s: it is not known whether the last commit is on disk; open it again", tree->file.path);
+}
+
+static int read_copies(struct wb_tree *tree, struct wb_tree_roots *roots_out, struct wb_tree_state states_out[2])
+{
+    char bytes[WB_TREE_PAGE_BYTES + WB_TREE_ROOT_BYTES] = {0};
+    size_t got;
+    int err = wb_file_read_at(&tree->file, 0, bytes, sizeof bytes, &got);
+
+    if (err < 0)
+        return err;
+    for (unsigned i = 0; i < 2; i++) {
+        memcpy(roots_out->bytes[i], bytes + i * WB_TREE_PAGE_BYTES, WB_TREE_ROOT_BYTES);
+        roots_out->sound[i] = decode(roots_out->bytes[i], &states_out[i]);
+    }
+    return 0;
+}
+
+int wb_tree_roots_read(struct wb_tree *tree, struct wb_tree_state *state_out, struct wb_tree_roots *roots_out)
+{
+    struct wb_tree_state states[2];
+    struct wb_tree_roots roots;
+
+    for (unsigned i = 0; i < TRIES; i++) {
+        int err = read_copies(tree, &roots, states);
+        if (err < 0)
+            return err;
+        if (roots.sound[0] || roots.sound[1])
+            break;
+        usleep(i); /* a writer may be writing first the one, then the other, just when we look at each */
+    }
+    if (roots_out)
+        *roots_out = roots;
+    if (!roots.sound[0] && !roots.sound[1])
+        return wb_fail(WB_E_CORRUPT, "%s is damaged: neither copy of its root record matches its checksum", tree->file.path);
+    unsigned newer = !roots.sound[0] || (roots.sound[1] && states[1].txn > states[0].txn);
+    *state_out = states[newer];
+    tree->newest = states[newer];
+    tree->quick = newer == 0;
+    memcpy(tree->quick_bytes, roots.bytes[0], sizeof tree->quick_bytes);
+    return 0;
+}
+
+int wb_tree_root_write(struct wb_tree *tree, unsigned copy, const struct wb_tree_state *state)
+{
+    char page[WB_TREE_PAGE_BYTES] = {0};
+
+    WB_CHECK(tree->writing && copy < 2);
+    encode(state, page);
+    return wb_file_write_at(&tree->file, (uint64_t)copy * WB_TREE_PAGE_BYTES, page, sizeof page);
+}
+
+void wb_tree_adopt(struct wb_tree *tree, const struct wb_tree_state *state)
+{
+    char bytes[WB_TREE_ROOT_BYTES];
+
+    encode(state, bytes);
+    tree->newest = *state;
+    tree->quick = true;
+    memcpy(tree->quick_bytes, bytes, sizeof tree->quick_bytes);
+}
+
+/* Whether the root record is the one that we read last. Its checksum is enough to know. */
+static int is_newest(struct wb_tree *tree, bool *newest_out)
+{
+    char bytes[WB_TREE_QUICK_BYTES];
+    size_t got;
+    int err = wb_file_read_at(&tree->file, 0, bytes, sizeof bytes, &got);
+
+    *newest_out = err == 0 && got == sizeof bytes && tree->quick && memcmp(bytes, tree->quick_bytes, sizeof bytes) == 0;
+    return err;
+}
+
+int wb_tree_look(struct wb_tree *tree, struct wb_tree_state *state_out)
+{
+    bool newest = false;
+    int err = wb_tree_usable(tree);
+
+    WB_CHECK(tree->magic == WB_TREE_MAGIC);
+    if (err == 0)
+        err = is_newest(tree, &newest);
+    if (err == 0 && !newest)
+        err = wb_tree_roots_read(tree, state_out, NULL);
+    else if (err == 0)
+        *state_out = tree->newest;
+    return err;
+}
+
+bool wb_tree_moved(struct wb_tree *tree, uint64_t txn)
+{
+    struct wb_tree_state state;
+    struct wb_error_copy why;
+
+    wb_error_save(WB_E_CORRUPT, &why); /* the message stays that of the damage, if it is damage */
+    bool moved = wb_tree_look(tree, &state) == 0 && state.txn != txn;
+    wb_error_restore(&why);
+    return moved;
+}
+
+/* ---- holding a state ------------------------------------------------------------------------ */
+
+static struct wb_tree_held *find_held(struct wb_tree *tree, uint64_t txn)
+{
+    for (size_t i = 0; i < tree->held_count; i++)
+        if (tree->held[i].txn == txn)
+            return &tree->held[i];
+    return NULL;
+}
+
+static int lock_state(struct wb_tree *tree, uint64_t txn)
+{
+    struct wb_tree_held *held = find_held(tree, txn);
+    int err;
+
+    if (held) {
+        held->count++;
+        return 0;
+    }
+    if (tree->held_count == tree->held_cap) {
+        size_t cap = tree->held_cap ? tree->held_cap * 2 : 4;
+        struct wb_tree_held *grown = wb_realloc(tree->held, cap * sizeof *grown);
+        if (!grown)
+            return WB_E_NOMEM;
+        tree->held = grown;
+        tree->held_cap = cap;
+    }
+    err = wb_bytelock_share(&tree->file, LOCK_READERS + txn);
+    if (err == 0)
+        tree->held[tree->held_count++] = (struct wb_tree_held){txn, 1};
+    return err;
+}
+
+void wb_tree_let_go(struct wb_tree *tree, uint64_t txn)
+{
+    struct wb_tree_held *held = find_held(tree, txn);
+
+    WB_CHECK(held && held->count > 0 && tree->pid == getpid());
+    if (--held->count > 0)
+        return;
+    wb_bytelock_release(&tree->file, LOCK_READERS + txn);
+    *held = tree->held[--tree->held_count];
+}
+
+int wb_tree_hold(struct wb_tree *tree, struct wb_tree_state *state_out)
+{
+    struct wb_tree_state again;
+    int err = wb_tree_look(tree, state_out);
+
+    WB_CHECK(tree->pid == getpid());
+    /* A writer that looked for readers before we had the lock may be using the pages already: it has committed since, or will not. */
+    for (unsigned i = 0; err == 0 && i < TRIES; i++) {
+        err = lock_state(tree, state_out->txn);
+        if (err < 0)
+            return err;
+        err = wb_tree_look(tree, &again);
+        if (err == 0 && again.txn == state_out->txn)
+            return 0;
+        wb_tree_let_go(tree, state_out->txn);
+        *state_out = again;
+    }
+    return err < 0 ? err : wb_fail(WB_E_BUSY, "%s changes all the time", tree->file.path);
+}
+
+int wb_tree_held_between(struct wb_tree *tree, uint64_t from, uint64_t to)
+{
+    uint64_t found;
+
+    for (size_t i = 0; i < tree->held_count; i++)
+        if (tree->held[i].txn >= from && tree->held[i].txn < to)
+            return 1;
+    return wb_bytelock_first(&tree->file, LOCK_READERS + from, LOCK_READERS + to, &found);
+}
+
+int wb_tree_oldest(struct wb_tree *tree, uint64_t *txn_out)
+{
+    uint64_t found;
+    int err = wb_bytelock_first(&tree->file, LOCK_READERS, LOCK_READERS + TXN_MAX, &found);
+
+    *txn_out = UINT64_MAX;
+    if (err < 0)
+        return err;
+    if (err > 0)
+        *txn_out = found - LOCK_READERS;
+    for (size_t i = 0; i < tree->held_count; i++)
+        if (tree->held[i].txn < *txn_out)
+            *txn_out = tree->held[i].txn;
+    return 0;
+}
+
+int wb_tree_lock_writer(struct wb_tree *tree)
+{
+    WB_CHECK(tree->pid == getpid());
+    return wb_bytelock_take(&tree->file, LOCK_WRITER);
+}
+
+void wb_tree_unlock_writer(struct wb_tree *tree)
+{
+    wb_bytelock_release(&tree->file, LOCK_WRITER);
+}
+
+int wb_tree_writer_busy(struct wb_tree *tree)
+{
+    uint64_t at;
+
+    return wb_bytelock_first(&tree->file, LOCK_WRITER, LOCK_WRITER + 1, &at);
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+/* An empty tree, durable but for its directory entry. */
+static int write_empty(struct wb_tree *tree)
+{
+    struct wb_tree_state empty = {.txn = 1, .pages = 2};
+    int err;
+
+    tree->writing = true;
+    err = wb_tree_root_write(tree, 0, &empty);
+    if (err == 0)
+        err = wb_tree_root_write(tree, 1, &empty);
+    tree->writing = false;
+    return err < 0 ? err : wb_file_sync(&tree->file);
+}
+
+int wb_tree_open(const char *path, enum wb_tree_mode mode, struct wb_tree **tree_out)
+{
+    static const unsigned flags[] = {WB_FILE_READ, WB_FILE_WRITE, WB_FILE_WRITE | WB_FILE_CREATE | WB_FILE_TRUNCATE};
+    struct wb_tree *tree = wb_alloc_zero(1, sizeof *tree);
+    struct wb_tree_state state;
+    int err;
+
+    *tree_out = NULL;
+    if (!tree)
+        return WB_E_NOMEM;
+    tree->magic = WB_TREE_MAGIC;
+    tree->writable = mode != WB_TREE_READ;
+    tree->pid = getpid();
+    err = wb_file_open(path, flags[mode], &tree->file);
+    if (err == WB_E_NOTFOUND)
+        err = wb_fail(WB_E_CORRUPT, "%s is missing", path);
+    if (err == 0 && mode == WB_TREE_CREATE)
+        err = write_empty(tree);
+    if (err == 0)
+        err = wb_tree_roots_read(tree, &state, NULL);
+    if (err < 0)
+        wb_tree_close(tree);
+    else
+        *tree_out = tree;
+    return err;
+}
+
+void wb_tree_close(struct wb_tree *tree)
+{
+    if (!tree)
+        return;
+    WB_CHECK(tree->magic == WB_TREE_MAGIC && !tree->writing);
+    wb_tree_nodes_release(tree);
+    wb_tree_space_release(&tree->space);
+    wb_file_close(&tree->file); /* and with it all locks */
+    wb_free(tree->out.bytes);
+    wb_free(tree->held);
+    tree->magic = 0;
+    wb_free(tree);
+}
+
+const char *wb_tree_path(const struct wb_tree *tree)
+{
+    return tree->file.path;
+}

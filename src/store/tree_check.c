@@ -1,0 +1,164 @@
+/*
+ * tree_check.c - reads every page of a state: that each is sound and in order, that
+ * none is used twice, that tables have as many rows as the root record says, and
+ * that the free-space map says of exactly these pages that they are in use. Damage
+ * in one place does not end the work: what lies beside it is checked all the same.
+ */
+#include "base/check.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "store/tree_own.h"
+
+#include <stdio.h>
+
+enum { MESSAGES_MAX = 20 };
+
+struct check {
+    struct wb_tree *tree;
+    const struct wb_tree_state *state;
+    uint8_t *seen; /* a bit a page */
+    uint64_t rows;
+    unsigned problems, misjudged;
+    wb_tree_found found;
+    void *context;
+};
+
+static void report(struct check *c, uint64_t offset, const char *message)
+{
+    c->problems++;
+    if (c->found)
+        c->found(c->context, true, offset, message);
+}
+
+/* Damage is told, anything else is returned. */
+static int absorb(struct check *c, int err, uint32_t page)
+{
+    if (err != WB_E_CORRUPT)
+        return err;
+    report(c, (uint64_t)page * WB_TREE_PAGE_BYTES, wb_error_message());
+    return 0;
+}
+
+static int see(void *context, uint32_t page)
+{
+    struct check *c = context;
+
+    if (page >= c->state->pages)
+        return wb_tree_damaged(c->tree, page, "it is pointed to, but lies behind the end");
+    if (c->seen[page / 8] & 1 << page % 8)
+        return wb_tree_damaged(c->tree, page, "it is used twice");
+    c->seen[page / 8] |= (uint8_t)(1 << page % 8);
+    return 0;
+}
+
+static int check_below(struct check *c, unsigned table, struct wb_tree_ref ref, unsigned level, struct wb_slice low, struct wb_slice high)
+{
+    struct wb_tree_node *node = NULL;
+    int err = see(c, ref.page);
+
+    if (err == 0)
+        err = wb_tree_node_load(c->tree, ref, table, level, &node);
+    if (err == 0) {
+        const char *wrong = wb_tree_bounds_check(node->page, low, high);
+        if (wrong)
+            err = wb_tree_damaged(c->tree, ref.page, wrong);
+    }
+    if (err == 0 && level == 0)
+        c->rows += wb_tree_page_count(node->page);
+    for (unsigned i = 0; level > 0 && err == 0 && i < wb_tree_page_count(node->page); i++) {
+        struct wb_slice l = low, h = high;
+        wb_tree_bounds_below(node->page, i, &l, &h);
+        err = check_below(c, table, wb_tree_page_ref(node->page, i), level - 1, l, h);
+    }
+    if (node)
+        wb_tree_node_unpin(node);
+    return absorb(c, err, ref.page);
+}
+
+static int check_table(struct check *c, unsigned table)
+{
+    const struct wb_tree_root *root = &c->state->roots[table];
+    unsigned before = c->problems;
+    char message[128];
+    int err;
+
+    if (root->ref.page == 0)
+        return 0;
+    c->rows = 0;
+    err = check_below(c, table, root->ref, root->level, WB_SLICE_EMPTY, (struct wb_slice){NULL, 0});
+    if (err == 0 && c->problems == before && c->rows != root->rows) {
+        snprintf(message, sizeof message, "table %u has %llu rows, the root record says %llu", table, (unsigned long long)c->rows,
+                 (unsigned long long)root->rows);
+        report(c, 0, message);
+    }
+    return err;
+}
+
+/* The map against what was seen. */
+static void compare_map(struct check *c, const struct wb_tree_space *space)
+{
+    char message[128];
+
+    for (uint32_t page = 2; page < c->state->pages; page++) {
+        bool seen = c->seen[page / 8] & 1 << page % 8, used = wb_tree_space_of(space, page) == 1;
+        if (seen == used || c->misjudged++ >= MESSAGES_MAX)
+            continue;
+        snprintf(message, sizeof message, "page %lu is %s, but the free-space map says otherwise", (unsigned long)page,
+                 seen ? "in use" : "not in use");
+        report(c, (uint64_t)page * WB_TREE_PAGE_BYTES, message);
+    }
+}
+
+static int check_map(struct check *c)
+{
+    struct wb_tree_space space = {0};
+    unsigned before = c->problems;
+    int err = wb_tree_space_read(c->tree, c->state, &space, see, c);
+
+    if (err == 0 && before == 0) /* below a damaged page nothing was seen */
+        compare_map(c, &space);
+    wb_tree_space_release(&space);
+    return absorb(c, err, 0);
+}
+
+/*
+ * Both copies of the root record are sound, unless a writer is at it. One that is not is worth a note and no more: it
+ * looks the same whether it was damaged or a power failure interrupted the commit, the other one serves, and the next
+ * writer replaces it.
+ */
+static int check_roots(struct check *c)
+{
+    struct wb_tree_state state;
+    struct wb_tree_roots roots;
+    int err = wb_tree_roots_read(c->tree, &state, &roots);
+
+    if (err == 0 && !(roots.sound[0] && roots.sound[1]))
+        err = wb_tree_writer_busy(c->tree);
+    if (err > 0)
+        return 0;
+    if (err == 0) /* the writer may have left between our two looks */
+        err = wb_tree_roots_read(c->tree, &state, &roots);
+    for (unsigned i = 0; i < 2 && err == 0; i++)
+        if (!roots.sound[i] && c->found)
+            c->found(c->context, false, i * WB_TREE_PAGE_BYTES, "this copy of the root record is unfinished or damaged: the other one is used");
+    return absorb(c, err, 0);
+}
+
+int wb_tree_check(struct wb_tree *tree, const struct wb_tree_state *state, wb_tree_found found, void *context)
+{
+    struct check c = {.tree = tree, .state = state, .found = found, .context = context};
+    int err = wb_tree_usable(tree);
+
+    WB_CHECK(tree->magic == WB_TREE_MAGIC);
+    c.seen = err == 0 ? wb_alloc_zero(state->pages / 8 + 1, 1) : NULL;
+    if (err == 0 && !c.seen)
+        err = WB_E_NOMEM;
+    if (err == 0)
+        err = check_roots(&c);
+    for (unsigned i = 0; i < WB_TREE_TABLES_MAX && err == 0; i++)
+        err = check_table(&c, i);
+    if (err == 0)
+        err = check_map(&c);
+    wb_free(c.seen);
+    return err;
+}

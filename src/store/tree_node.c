@@ -1,0 +1,220 @@
+/*
+ * tree_node.c - pages in memory. A page is checked when it is read from the file:
+ * its checksum against the pointer, then its structure, so that the rest of the
+ * tree may rely on both even where somebody made the file on purpose. Pages that
+ * were read are kept up to a number; which one goes is decided by a clock hand that
+ * passes over pages used since it came by last.
+ */
+#include "base/check.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "store/tree_own.h"
+
+int wb_tree_damaged(const struct wb_tree *tree, uint32_t page, const char *what)
+{
+    return wb_fail(WB_E_CORRUPT, "%s is damaged: page %lu (at %llu): %s", tree->file.path, (unsigned long)page,
+                   (unsigned long long)page * WB_TREE_PAGE_BYTES, what);
+}
+
+int wb_tree_page_read(struct wb_tree *tree, struct wb_tree_ref ref, char *page_out)
+{
+    size_t got;
+    int err = wb_file_read_at(&tree->file, (uint64_t)ref.page * WB_TREE_PAGE_BYTES, page_out, WB_TREE_PAGE_BYTES, &got);
+
+    if (err < 0)
+        return err;
+    if (got != WB_TREE_PAGE_BYTES)
+        return wb_tree_damaged(tree, ref.page, "the file ends before it");
+    if (wb_hash64(page_out, WB_TREE_PAGE_BYTES) != ref.check)
+        return wb_tree_damaged(tree, ref.page, "it does not match its checksum");
+    return 0;
+}
+
+/* ---- pages that are kept --------------------------------------------------------------- */
+
+static struct wb_tree_node **bucket_of(struct wb_tree *tree, struct wb_tree_ref ref)
+{
+    return &tree->nodes.buckets[ref.check % WB_TREE_BUCKETS];
+}
+
+static struct wb_tree_node *find_kept(struct wb_tree *tree, struct wb_tree_ref ref)
+{
+    struct wb_tree_node *node = *bucket_of(tree, ref);
+
+    while (node && !wb_tree_ref_equal(node->ref, ref))
+        node = node->chain;
+    return node;
+}
+
+static void unchain(struct wb_tree *tree, struct wb_tree_node *node)
+{
+    struct wb_tree_node **at = bucket_of(tree, node->ref);
+
+    while (*at != node)
+        at = &(*at)->chain;
+    *at = node->chain;
+}
+
+/* A place in the ring: a new one, or that of the page that goes. NULL: all pages are in use. */
+static struct wb_tree_node **make_place(struct wb_tree *tree)
+{
+    struct wb_tree_nodes *nodes = &tree->nodes;
+
+    if (nodes->count < WB_TREE_NODES_MAX) {
+        nodes->ring[nodes->count] = NULL;
+        return &nodes->ring[nodes->count++];
+    }
+    for (unsigned i = 0; i < 2 * WB_TREE_NODES_MAX; i++) {
+        struct wb_tree_node **place = &nodes->ring[nodes->hand];
+        nodes->hand = (nodes->hand + 1) % WB_TREE_NODES_MAX;
+        if ((*place)->pins)
+            continue;
+        if (!(*place)->recent) {
+            unchain(tree, *place);
+            return place;
+        }
+        (*place)->recent = false;
+    }
+    return NULL;
+}
+
+static void keep(struct wb_tree *tree, struct wb_tree_node **place, struct wb_tree_node *node)
+{
+    struct wb_tree_node **bucket = bucket_of(tree, node->ref);
+
+    *place = node;
+    node->chain = *bucket;
+    *bucket = node;
+    node->recent = true;
+}
+
+/* Gives a place back that stays empty; it is the last one, or its page has left. */
+static void give_back(struct wb_tree *tree, struct wb_tree_node **place)
+{
+    struct wb_tree_nodes *nodes = &tree->nodes;
+
+    wb_free(*place);
+    *place = nodes->ring[--nodes->count];
+    nodes->hand = nodes->count ? nodes->hand % nodes->count : 0;
+}
+
+static int read_node(struct wb_tree *tree, struct wb_tree_ref ref, unsigned table, unsigned level, struct wb_tree_node *node)
+{
+    const char *wrong;
+    int err = wb_tree_page_read(tree, ref, node->page);
+
+    if (err < 0)
+        return err;
+    wrong = wb_tree_page_check(node->page, ref.page, table, level);
+    if (wrong)
+        return wb_tree_damaged(tree, ref.page, wrong);
+    node->ref = ref;
+    node->dirty = false;
+    node->pins = 1;
+    return 0;
+}
+
+int wb_tree_node_load(struct wb_tree *tree, struct wb_tree_ref ref, unsigned table, unsigned level, struct wb_tree_node **node_out)
+{
+    struct wb_tree_node *node;
+
+    *node_out = NULL;
+    if (ref.page == WB_TREE_IN_MEMORY && tree->writing) {
+        node = (struct wb_tree_node *)(uintptr_t)ref.check;
+        WB_CHECK(node->dirty && wb_tree_page_level(node->page) == level);
+    } else {
+        node = find_kept(tree, ref);
+        /* Somebody may point to one page from two places that expect different things. */
+        if (node && (wb_get16(node->page + 16) != table || wb_tree_page_level(node->page) != level))
+            return wb_tree_damaged(tree, ref.page, "it is of another level or table");
+    }
+    if (node) {
+        node->pins++;
+        node->recent = true;
+        *node_out = node;
+        return 0;
+    }
+    struct wb_tree_node **place = make_place(tree);
+    WB_CHECK(place); /* pins are few: one path at a time */
+    if (!*place)
+        *place = wb_alloc(sizeof **place);
+    int err = *place ? read_node(tree, ref, table, level, *place) : WB_E_NOMEM;
+    if (err < 0) {
+        give_back(tree, place);
+        return err;
+    }
+    keep(tree, place, *place);
+    *node_out = *place;
+    return 0;
+}
+
+void wb_tree_node_unpin(struct wb_tree_node *node)
+{
+    WB_CHECK(node->pins > 0);
+    node->pins--;
+}
+
+/* ---- changed pages ------------------------------------------------------------------------ */
+
+int wb_tree_node_new(struct wb_tree *tree, const char *from, struct wb_tree_node **node_out)
+{
+    struct wb_tree_node *node = wb_alloc(sizeof *node);
+
+    WB_CHECK(tree->writing);
+    *node_out = NULL;
+    if (!node)
+        return WB_E_NOMEM;
+    *node = (struct wb_tree_node){.dirty = true, .chain = tree->changed};
+    if (from)
+        memcpy(node->page, from, sizeof node->page);
+    if (tree->changed)
+        tree->changed->before = node;
+    tree->changed = node;
+    tree->changed_count++;
+    *node_out = node;
+    return 0;
+}
+
+static void unlink_changed(struct wb_tree *tree, struct wb_tree_node *node)
+{
+    WB_CHECK(node->dirty && tree->changed_count > 0);
+    if (node->before)
+        node->before->chain = node->chain;
+    else
+        tree->changed = node->chain;
+    if (node->chain)
+        node->chain->before = node->before;
+    tree->changed_count--;
+}
+
+void wb_tree_node_drop(struct wb_tree *tree, struct wb_tree_node *node)
+{
+    unlink_changed(tree, node);
+    wb_free(node);
+}
+
+void wb_tree_node_written(struct wb_tree *tree, struct wb_tree_node *node, struct wb_tree_ref ref)
+{
+    struct wb_tree_node **place = make_place(tree);
+
+    WB_CHECK(node->pins == 0);
+    unlink_changed(tree, node);
+    if (!place) {
+        wb_free(node);
+        return;
+    }
+    wb_free(*place);
+    node->ref = ref;
+    node->dirty = false;
+    keep(tree, place, node);
+}
+
+void wb_tree_nodes_release(struct wb_tree *tree)
+{
+    while (tree->changed)
+        wb_tree_node_drop(tree, tree->changed);
+    for (unsigned i = 0; i < tree->nodes.count; i++)
+        wb_free(tree->nodes.ring[i]);
+    tree->nodes.count = 0;
+}

@@ -1,0 +1,153 @@
+/*
+ * tree_read.c - finding a key, and walking over all. On the way down each page must
+ * lie within the keys that the page above promised for it: with that, "not found" is
+ * as certain as "found".
+ */
+#include "base/check.h"
+#include "base/error.h"
+#include "store/tree_own.h"
+
+const char *wb_tree_bounds_check(const char *page, struct wb_slice low, struct wb_slice high)
+{
+    unsigned count = wb_tree_page_count(page), first = wb_tree_page_level(page) > 0;
+
+    /* The first key of a branch is empty and bounds nothing. */
+    if (first < count && wb_tree_key_compare(wb_tree_page_key(page, first), low) < 0)
+        return "a key is smaller than the page above says";
+    if (high.ptr && first < count && wb_tree_key_compare(wb_tree_page_key(page, count - 1), high) >= 0)
+        return "a key is greater than the page above says";
+    return NULL;
+}
+
+void wb_tree_bounds_below(const char *page, unsigned i, struct wb_slice *low, struct wb_slice *high)
+{
+    if (i > 0)
+        *low = wb_tree_page_key(page, i);
+    if (i + 1 < wb_tree_page_count(page))
+        *high = wb_tree_page_key(page, i + 1);
+}
+
+void wb_tree_path_release(struct wb_tree_path *path)
+{
+    for (unsigned i = 0; i < WB_TREE_LEVELS_MAX; i++)
+        if (path->nodes[i])
+            wb_tree_node_unpin(path->nodes[i]);
+    *path = (struct wb_tree_path){0};
+}
+
+int wb_tree_descend(struct wb_tree *tree, const struct wb_tree_root *root, unsigned table, struct wb_slice key, struct wb_tree_path *path_out)
+{
+    struct wb_slice low = WB_SLICE_EMPTY, high = {NULL, 0};
+    struct wb_tree_ref ref = root->ref;
+
+    WB_CHECK(ref.page != 0 && root->level < WB_TREE_LEVELS_MAX);
+    *path_out = (struct wb_tree_path){.depth = root->level + 1};
+    for (unsigned level = root->level;; level--) {
+        struct wb_tree_node *node;
+        int err = wb_tree_node_load(tree, ref, table, level, &node);
+        const char *wrong = NULL;
+        if (err == 0) {
+            path_out->nodes[level] = node;
+            wrong = wb_tree_bounds_check(node->page, low, high);
+            if (wrong)
+                err = wb_tree_damaged(tree, ref.page, wrong);
+        }
+        if (err < 0) {
+            wb_tree_path_release(path_out);
+            return err;
+        }
+        if (level == 0)
+            return 0;
+        unsigned i = path_out->index[level] = wb_tree_page_child(node->page, key);
+        wb_tree_bounds_below(node->page, i, &low, &high);
+        ref = wb_tree_page_ref(node->page, i);
+    }
+}
+
+int wb_tree_get(struct wb_tree *tree, const struct wb_tree_state *state, unsigned table, struct wb_slice key, char *value_out, size_t cap,
+                size_t *len_out)
+{
+    const struct wb_tree_root *root = &state->roots[table];
+    struct wb_tree_path path;
+    unsigned i;
+    int err = wb_tree_usable(tree);
+
+    WB_CHECK(tree->magic == WB_TREE_MAGIC && table < WB_TREE_TABLES_MAX);
+    *len_out = 0;
+    if (err < 0)
+        return err;
+    if (root->ref.page == 0)
+        return wb_fail(WB_E_NOTFOUND, "not in %s", tree->file.path);
+    err = wb_tree_descend(tree, root, table, key, &path);
+    if (err < 0)
+        return err;
+    const struct wb_tree_node *leaf = path.nodes[0];
+    if (!wb_tree_page_find(leaf->page, key, &i)) {
+        err = wb_fail(WB_E_NOTFOUND, "not in %s", tree->file.path);
+    } else {
+        struct wb_slice value = wb_tree_page_value(leaf->page, i);
+        if (value.len > cap) {
+            err = wb_tree_damaged(tree, leaf->ref.page, "a value is longer than its table allows");
+        } else {
+            memcpy(value_out, value.ptr, value.len);
+            *len_out = value.len;
+        }
+    }
+    wb_tree_path_release(&path);
+    return err;
+}
+
+/* ---- walking ----------------------------------------------------------------------------- */
+
+struct walk {
+    struct wb_tree *tree;
+    unsigned table;
+    wb_tree_each_row each;
+    void *context;
+};
+
+static int walk_leaf(struct walk *w, const char *page)
+{
+    uint64_t changes = w->tree->changes;
+    int err = 0;
+
+    for (unsigned i = 0; i < wb_tree_page_count(page) && err == 0; i++) {
+        err = w->each(w->context, wb_tree_page_key(page, i), wb_tree_page_value(page, i));
+        WB_CHECK(w->tree->changes == changes);
+    }
+    return err;
+}
+
+static int walk_below(struct walk *w, struct wb_tree_ref ref, unsigned level, struct wb_slice low, struct wb_slice high)
+{
+    struct wb_tree_node *node;
+    int err = wb_tree_node_load(w->tree, ref, w->table, level, &node);
+
+    if (err < 0)
+        return err;
+    const char *wrong = wb_tree_bounds_check(node->page, low, high);
+    if (wrong)
+        err = wb_tree_damaged(w->tree, ref.page, wrong);
+    else if (level == 0)
+        err = walk_leaf(w, node->page);
+    else
+        for (unsigned i = 0; i < wb_tree_page_count(node->page) && err == 0; i++) {
+            struct wb_slice l = low, h = high;
+            wb_tree_bounds_below(node->page, i, &l, &h);
+            err = walk_below(w, wb_tree_page_ref(node->page, i), level - 1, l, h);
+        }
+    wb_tree_node_unpin(node);
+    return err;
+}
+
+int wb_tree_each(struct wb_tree *tree, const struct wb_tree_state *state, unsigned table, wb_tree_each_row each, void *context)
+{
+    struct walk w = {tree, table, each, context};
+    const struct wb_tree_root *root = &state->roots[table];
+    int err = wb_tree_usable(tree);
+
+    WB_CHECK(tree->magic == WB_TREE_MAGIC && table < WB_TREE_TABLES_MAX);
+    if (err < 0 || root->ref.page == 0)
+        return err;
+    return walk_below(&w, root->ref, root->level, WB_SLICE_EMPTY, (struct wb_slice){NULL, 0});
+}
