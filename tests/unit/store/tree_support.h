@@ -1,0 +1,41 @@
+/* tree_support.h - a tree beside a naive sorted list of rows that must hold the same. */
+#ifndef WB_TESTS_TREE_SUPPORT_H
+#define WB_TESTS_TREE_SUPPORT_H
+
+#include "store_support.h"
+#include "store/tree_own.h"
+
+struct twin_row {
+    char key[WB_TREE_KEY_MAX], value[WB_TREE_VALUE_MAX];
+    size_t key_len, value_len;
+};
+
+struct twin_table {
+    struct twin_row *rows; /* sorted */
+    size_t count, cap;
+};
+
+struct twin {
+    struct twin_table tables[WB_TREE_TABLES_MAX];
+};
+
+void twin_put(struct twin_table *table, struct wb_slice key, struct wb_slice value);
+bool twin_delete(struct twin_table *table, struct wb_slice key);
+const struct twin_row *twin_get(const struct twin_table *table, struct wb_slice key);
+void twin_copy(const struct twin *from, struct twin *to);
+void twin_release(struct twin *twin);
+
+/* A key of a page id, or of up to WB_TREE_KEY_MAX bytes that have much in common with others. */
+struct wb_slice random_key(struct chance *chance, uint64_t keys, bool ids, char room[WB_TREE_KEY_MAX]);
+struct wb_slice random_value(struct chance *chance, char room[WB_TREE_VALUE_MAX]);
+
+/* Fails unless a state holds exactly what the twin has. */
+void compare_tables(struct wb_tree *tree, const struct wb_tree_state *state, const struct twin *twin, unsigned tables);
+
+/* Fails if a check finds a problem; the number of notes. */
+unsigned check_tree(struct wb_tree *tree, const struct wb_tree_state *state);
+
+/* The number of problems, without failing. */
+unsigned count_problems(struct wb_tree *tree, const struct wb_tree_state *state);
+
+#endif
