@@ -137,7 +137,7 @@ int bench_compact(const struct bench_job *job, struct corpus *corpus)
     seconds = bench_seconds();
     cpu = bench_cpu_seconds();
     if (err == 0)
-        err = wb_store_compact(store, NULL, NULL, &done);
+        err = wb_store_compact(store, NULL, NULL, NULL, NULL, &done);
     seconds = bench_seconds() - seconds;
     cpu = bench_cpu_seconds() - cpu;
     if (err == 0)

@@ -22,6 +22,7 @@
 #include "os/stop.h"
 #include "store/store.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <time.h>
@@ -305,6 +306,17 @@ static bool on_compact(void *context, uint64_t done, uint64_t total)
     return !loop->sink->progress || loop->sink->progress(loop->sink->context, "compacting", done, total);
 }
 
+/* Damage is told, and the cycle goes on: what could be compacted was. */
+static void on_damage(void *context, const struct wb_verify_report *report)
+{
+    const struct loop *loop = context;
+    char text[WB_ERROR_MESSAGE_MAX];
+
+    snprintf(text, sizeof text, "compact: %s at %" PRIu64 ": %s", report->file, report->offset, report->message);
+    if (loop->sink->warn)
+        loop->sink->warn(loop->sink->context, text);
+}
+
 static int step_compact(struct loop *loop)
 {
     struct wb_store *store = NULL;
@@ -312,7 +324,7 @@ static int step_compact(struct loop *loop)
 
     int err = wb_store_open(loop->dir, WB_STORE_WRITE, &store);
     if (err == 0)
-        err = wb_store_compact(store, on_compact, loop, &result);
+        err = wb_store_compact(store, on_compact, loop, on_damage, loop, &result);
     wb_store_close(store);
     return err;
 }

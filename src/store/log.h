@@ -238,16 +238,34 @@ int wb_log_tail_open(struct wb_log *log);
 int wb_log_scan_open(struct wb_store *store, const struct wb_scan_options *options, struct wb_scan **scan_out);
 int wb_log_scan_next(struct wb_scan *scan, struct wb_page *page_out);
 void wb_log_scan_close(struct wb_scan *scan);
-/* Which pages of a segment are dead, for each entry of its blocks' directories in the order of the file. */
+
+/* A damaged part of a segment's file: from a block that cannot be read to the next one that can. */
+struct wb_log_damage {
+    uint64_t at, end;
+    size_t first, count; /* the blocks in it that have live pages: a range of wb_log_live.blocks */
+    uint64_t pages;      /* the live pages of those */
+    char why[160];
+};
+
+/*
+ * Which pages of a segment are dead, for each entry of its blocks' directories in the order of the file; and what is damaged
+ * in it. What lies in a damaged part only the catalog knows.
+ */
 struct wb_log_live {
     bool *dead;
     size_t count;
+    struct wb_log_damage *damages; /* in the order of the file */
+    size_t damage_count;
+    struct wb_segment_map_entry *blocks; /* of damaged parts, with live pages; in the order of the file */
+    size_t block_count;
+    uint64_t nowhere;              /* live pages whose block the file does not have */
 };
 int wb_log_live_read(struct wb_txn *txn, const struct wb_segment *segment, const struct wb_segment_row *row,
                      struct wb_log_live *live_out);
 void wb_log_live_release(struct wb_log_live *live);
 
-int wb_log_compact(struct wb_store *store, wb_store_progress progress, void *context, struct wb_compact *compact_out);
+int wb_log_compact(struct wb_store *store, wb_store_progress progress, void *progress_context, wb_verify_found found, void *found_context,
+                   struct wb_compact *compact_out);
 int wb_log_verify(const char *dir, const struct wb_superblock *superblock, wb_verify_found found, void *found_context,
                   wb_store_progress progress, void *progress_context, struct wb_verify *verify_out);
 

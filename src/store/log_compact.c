@@ -8,11 +8,17 @@
  *
  * Segments that a writer holds are left alone. Where pages were removed on request
  * their bytes must really go: a block whose lead holds such a page is compressed
- * anew.
+ * again.
+ *
+ * Damage stops nothing. A damaged part of a segment (log_live.c) is dropped where all its pages are dead; where some are
+ * live it is copied byte by byte, so that whoever could read or repair something in it still can. A segment that cannot be opened is
+ * left alone. Each is told to the caller with file and place.
  */
 #include "base/check.h"
 #include "base/mem.h"
 #include "store/log.h"
+
+#include <stdio.h>
 
 #define COMPACT_LOCK_NAME "compact.lock"
 
@@ -26,6 +32,12 @@ struct writing {
     struct wb_error_copy error;
 };
 
+/* A block from which dead bytes should go, but a live page of it cannot be read. */
+struct stuck {
+    uint64_t at;
+    char why[160];
+};
+
 struct compaction {
     struct wb_log *log;
     struct wb_txn txn; /* what was live when a segment's copying began */
@@ -33,8 +45,10 @@ struct compaction {
     struct wb_segment from, to;
     struct wb_log_live live; /* which pages of it are, in the order of the file */
     size_t judged;           /* how many of them the blocks copied so far had */
+    size_t damages;          /* how many damaged parts were passed */
     struct wb_segment_map_entry *map;
     size_t map_count, map_cap;
+    struct wb_buf stuck;    /* struct stuck: blocks that could not be scrubbed */
     struct wb_buf out;      /* blocks not yet handed to the writing thread */
     uint64_t out_at;        /* where they will lie */
     struct writing writing;
@@ -45,9 +59,46 @@ struct compaction {
     struct wb_block_reader *zstd;
     wb_store_progress progress;
     void *progress_context;
+    wb_verify_found found;
+    void *found_context;
     uint64_t done, total;
     struct wb_compact result;
 };
+
+/* ---- telling of damage ---------------------------------------------------------------------------------- */
+
+/* What a segment's compaction found is told when it is done: a segment that fails halfway is told of as a whole. */
+static void tell(struct compaction *c, bool stays, uint64_t offset, const char *message)
+{
+    char file[WB_SEGMENT_NAME_MAX];
+
+    c->result.damaged += stays;
+    c->result.dropped += !stays;
+    wb_segment_name(c->row.number, c->row.version, file);
+    if (c->found)
+        c->found(c->found_context, &(struct wb_verify_report){stays, file, offset, message});
+}
+
+static void tell_of_damages(struct compaction *c)
+{
+    char message[WB_ERROR_MESSAGE_MAX];
+
+    for (size_t i = 0; i < c->live.damage_count; i++) {
+        const struct wb_log_damage *damage = &c->live.damages[i];
+        unsigned long long bytes = (unsigned long long)(damage->end - damage->at);
+        if (damage->pages)
+            snprintf(message, sizeof message, "%s; %llu pages lie in these %llu bytes, which were kept as they are", damage->why,
+                     (unsigned long long)damage->pages, bytes);
+        else
+            snprintf(message, sizeof message, "%s; no page needs these %llu bytes, which were dropped", damage->why, bytes);
+        tell(c, damage->pages > 0, damage->at, message);
+    }
+    for (size_t i = 0; i < c->stuck.len; i += sizeof(struct stuck)) {
+        const struct stuck *stuck = (const void *)(c->stuck.ptr + i);
+        snprintf(message, sizeof message, "%s; so bytes of pages that were taken down stay in this block", stuck->why);
+        tell(c, true, stuck->at, message);
+    }
+}
 
 /* ---- copying a block ---------------------------------------------------------------------------- */
 
@@ -98,7 +149,7 @@ static uint64_t count_lead_dead(const struct wb_block_head *head, const char *di
     return count;
 }
 
-static int add_to_map(struct compaction *c, uint64_t logical)
+static int add_to_map(struct compaction *c, uint64_t logical, uint64_t physical)
 {
     if (c->map_count == c->map_cap) {
         size_t cap = c->map_cap ? c->map_cap * 2 : 256;
@@ -108,7 +159,7 @@ static int add_to_map(struct compaction *c, uint64_t logical)
         c->map = grown;
         c->map_cap = cap;
     }
-    c->map[c->map_count++] = (struct wb_segment_map_entry){logical, c->out_at + c->out.len};
+    c->map[c->map_count++] = (struct wb_segment_map_entry){logical, physical};
     return 0;
 }
 
@@ -143,6 +194,45 @@ static int write_out(struct compaction *c)
     return wb_pool_submit(c->pool, write_bytes, w);
 }
 
+/* A block that pages taken down could not be scrubbed from: told with the other damage. */
+static int add_stuck(struct compaction *c, const struct wb_block_head *head)
+{
+    struct stuck stuck = {.at = head->logical};
+
+    wb_segment_locate(&c->from, head->logical, &stuck.at);
+    snprintf(stuck.why, sizeof stuck.why, "%s", wb_error_message());
+    return wb_buf_append(&c->stuck, &stuck, sizeof stuck);
+}
+
+/* A damaged part that the catalog says has live pages, byte by byte. */
+static int copy_damage(struct compaction *c, uint64_t at, uint64_t end)
+{
+    const struct wb_log_damage *damage = c->damages < c->live.damage_count ? &c->live.damages[c->damages++] : NULL;
+    int err = 0;
+
+    if (!damage || damage->at != at || damage->end != end)
+        return wb_fail(WB_E_CORRUPT, "%s at %llu: read twice, with different results", c->from.file.path, (unsigned long long)at);
+    if (damage->pages == 0) /* nobody needs it */
+        return 0;
+    c->kept += damage->pages;
+    uint64_t start = c->out_at + c->out.len;
+    for (size_t i = damage->first; i < damage->first + damage->count && err == 0; i++)
+        err = add_to_map(c, c->live.blocks[i].logical, start + (c->live.blocks[i].physical - at));
+    while (at < end && err == 0) {
+        size_t bytes = end - at < WRITE_BYTES ? (size_t)(end - at) : WRITE_BYTES, got = 0;
+        err = wb_buf_reserve(&c->out, bytes);
+        if (err == 0)
+            err = wb_file_read_at(&c->from.file, at, c->out.ptr + c->out.len, bytes, &got);
+        if (err == 0 && got == 0)
+            break; /* the file ends early: there is nothing more of it */
+        c->out.len += got;
+        at += got;
+        if (err == 0 && c->out.len >= WRITE_BYTES)
+            err = write_out(c);
+    }
+    return err;
+}
+
 static int copy_block(struct compaction *c, const struct wb_block_head *head, const char *block)
 {
     const bool *dead = c->live.dead + c->judged;
@@ -155,16 +245,24 @@ static int copy_block(struct compaction *c, const struct wb_block_head *head, co
         live += !dead[i];
     if (live == 0)
         return 0;
-    err = add_to_map(c, head->logical);
+    err = add_to_map(c, head->logical, c->out_at + c->out.len);
     if (err < 0)
         return err;
     uint64_t lead_dead = count_lead_dead(head, block + WB_BLOCK_HEADER_BYTES, dead);
     c->kept += live;
+    bool scrub = c->row.removed && lead_dead;
     if (live == head->count) {
         err = wb_buf_append(&c->out, block, (size_t)head->bytes);
-    } else if (c->row.removed && lead_dead) {
+    } else if (scrub) {
+        size_t start = c->out.len;
         err = rebuild(c, head, block, dead, live);
-    } else {
+        if (err == WB_E_CORRUPT) { /* a live page of it cannot be read: the block stays as it is, dead bytes and all */
+            c->out.len = start;
+            scrub = false;
+            err = add_stuck(c, head);
+        }
+    }
+    if (err == 0 && live < head->count && !scrub) {
         err = wb_block_thin(head, block, dead, &c->out);
         c->lead_dead += lead_dead;
     }
@@ -191,11 +289,14 @@ static int copy_blocks(struct compaction *c)
     int err;
 
     wb_segment_walk_init(&walk, &c->from, c->row.version ? c->row.map_at : c->row.bytes);
-    while ((err = wb_segment_walk_next(&walk, &head, &block, &at)) > 0) {
-        err = copy_block(c, &head, block);
+    while ((err = wb_segment_walk_next(&walk, &head, &block, &at)) != 0) {
+        if (err == WB_E_CORRUPT)
+            err = copy_damage(c, walk.error_at, walk.next);
+        else if (err > 0)
+            err = copy_block(c, &head, block);
         if (err < 0)
             break;
-        c->done = before + at + head.bytes;
+        c->done = before + walk.next;
         if (c->progress && !c->progress(c->progress_context, c->done, c->total)) {
             err = wb_fail(WB_E_STOPPED, "compaction was stopped");
             break;
@@ -275,7 +376,7 @@ static int write_version(struct compaction *c, struct wb_segment_row *row_out)
     c->out_at = WB_SEGMENT_HEADER_BYTES;
     c->map_count = 0;
     c->kept = c->lead_dead = 0;
-    c->judged = 0;
+    c->judged = c->damages = 0;
     c->writing.error.code = 0;
     wb_buf_clear(&c->out);
     err = copy_blocks(c);
@@ -283,14 +384,14 @@ static int write_version(struct compaction *c, struct wb_segment_row *row_out)
         err = wb_segment_write_map(&c->to, c->out_at, c->map, c->map_count, &map_bytes);
     if (err == 0)
         err = wb_file_sync(&c->to.file);
-    if (err == 0 && c->kept != c->row.live)
+    if (err == 0 && c->kept + c->live.nowhere != c->row.live)
         err = wb_fail(WB_E_CORRUPT, "%s holds %llu live pages, the catalog knows of %llu: nothing was changed, run verify",
                       c->from.file.path, (unsigned long long)c->kept, (unsigned long long)c->row.live);
     *row_out = c->row;
     row_out->version++;
     row_out->sealed = true;
     row_out->bytes = c->out_at + map_bytes;
-    row_out->pages = c->kept;
+    row_out->pages = c->row.live;
     row_out->lead_dead = (uint32_t)c->lead_dead;
     row_out->map_at = c->out_at;
     row_out->map_count = c->map_count;
@@ -326,7 +427,6 @@ static int compact_segment(struct compaction *c)
         err = wb_log_live_read(&c->txn, &c->from, &c->row, &c->live);
         if (err == 0)
             err = write_version(c, &p.row);
-        wb_log_live_release(&c->live);
         if (err == 0)
             err = sync_pages_dir(c->log);
     }
@@ -338,11 +438,23 @@ static int compact_segment(struct compaction *c)
             discard_version(c);
         return err;
     }
+    tell_of_damages(c);
     c->result.segments++;
     c->result.pages += p.row.number ? p.row.pages : 0;
     c->result.bytes_before += c->row.bytes;
     c->result.bytes_after += p.row.number ? p.row.bytes : 0;
     return 0;
+}
+
+/* A segment whose pages are all dead goes, whatever state its file is in. */
+static int open_segment(struct compaction *c, const struct wb_segment_row *row)
+{
+    int err = wb_segment_open(c->log->dir, c->log->superblock.id, row, true, &c->from);
+
+    if (err != WB_E_CORRUPT || row->live > 0)
+        return err;
+    err = wb_segment_open_unread(c->log->dir, row, &c->from);
+    return err == WB_E_NOTFOUND ? 0 : err;
 }
 
 /* A segment that a writer holds is skipped; so is one that has nothing to give. */
@@ -353,16 +465,22 @@ static int consider_segment(struct compaction *c, const struct wb_segment_row *r
     if (row->pages == 0 || (row->bytes_dead == 0 && row->removed == 0 && row->live > 0))
         return 0;
     c->row = *row;
-    err = wb_segment_open(c->log->dir, c->log->superblock.id, row, true, &c->from);
-    if (err < 0)
-        return err;
-    err = wb_file_lock(&c->from.file, false);
+    wb_buf_clear(&c->stuck);
+    err = open_segment(c, row);
+    if (err == 0 && c->from.file.fd >= 0)
+        err = wb_file_lock(&c->from.file, false);
     if (err == WB_E_BUSY) {
         c->result.skipped++;
         err = 0;
     } else if (err == 0) {
         err = compact_segment(c);
     }
+    if (err == WB_E_CORRUPT) { /* the others can still be compacted */
+        tell(c, true, 0, wb_error_message());
+        c->done += row->bytes;
+        err = 0;
+    }
+    wb_log_live_release(&c->live);
     wb_segment_close(&c->to);
     wb_segment_close(&c->from);
     return err;
@@ -394,10 +512,12 @@ static int release_tails(struct wb_log *log)
     return err;
 }
 
-int wb_log_compact(struct wb_store *store, wb_store_progress progress, void *context, struct wb_compact *compact_out)
+int wb_log_compact(struct wb_store *store, wb_store_progress progress, void *progress_context, wb_verify_found found, void *found_context,
+                   struct wb_compact *compact_out)
 {
     struct wb_log *log = wb_log_of(store);
-    struct compaction c = {.log = log, .from = WB_SEGMENT_INIT, .to = WB_SEGMENT_INIT, .progress = progress, .progress_context = context};
+    struct compaction c = {.log = log, .from = WB_SEGMENT_INIT, .to = WB_SEGMENT_INIT, .progress = progress,
+                           .progress_context = progress_context, .found = found, .found_context = found_context};
     struct wb_file lock = WB_FILE_INIT;
     char *lock_path = wb_path_join(log->dir, COMPACT_LOCK_NAME);
     int err = lock_path ? wb_file_open(lock_path, WB_FILE_WRITE | WB_FILE_CREATE, &lock) : WB_E_NOMEM;
@@ -425,6 +545,7 @@ int wb_log_compact(struct wb_store *store, wb_store_progress progress, void *con
     wb_block_reader_free(c.zstd);
     wb_pool_free(c.pool);
     wb_buf_release(&c.out);
+    wb_buf_release(&c.stuck);
     wb_buf_release(&c.writing.bytes);
     wb_free(c.map);
     wb_file_close(&lock);

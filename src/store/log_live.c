@@ -5,10 +5,16 @@
  * through its tree, and took a third of a compaction's time. So the directories of
  * all blocks are read first, and the catalog is asked roughly in order of id, leaf
  * after leaf.
+ *
+ * Where a block's header or directory is damaged nobody can say which pages it holds. Then, and only then, the whole catalog
+ * is walked for pages that lie there: those are live.
  */
 #include "base/check.h"
 #include "base/mem.h"
 #include "store/log.h"
+
+#include <stdio.h>
+#include <stdlib.h>
 
 enum {
     FIRST_READ_BYTES = 8 << 10, /* header and directory of most blocks */
@@ -27,6 +33,7 @@ struct gathering {
     struct item *items;
     size_t count, cap;
     struct wb_buf bytes;
+    struct wb_log_live *live; /* where damage is noted */
 };
 
 static int add_items(struct gathering *g, const struct wb_block_head *head, const char *directory)
@@ -72,13 +79,56 @@ static int gather_block(struct gathering *g, const struct wb_segment *segment, u
     return err < 0 ? err : add_items(g, head_out, g->bytes.ptr + WB_BLOCK_HEADER_BYTES);
 }
 
+static int add_damage(struct wb_log_live *live, uint64_t at, uint64_t end)
+{
+    struct wb_log_damage *grown = wb_realloc(live->damages, (live->damage_count + 1) * sizeof *grown);
+
+    if (!grown)
+        return WB_E_NOMEM;
+    live->damages = grown;
+    struct wb_log_damage *damage = &grown[live->damage_count++];
+    *damage = (struct wb_log_damage){.at = at, .end = end};
+    snprintf(damage->why, sizeof damage->why, "%s", wb_error_message());
+    return 0;
+}
+
+/* The block at `at` is damaged: notes how far that goes, as the walk will find it that copies the blocks. */
+static int pass_damage(struct gathering *g, const struct wb_segment *segment, uint64_t at, uint64_t end, uint64_t *next_out)
+{
+    struct wb_segment_walk walk;
+    struct wb_block_head head;
+    const char *block;
+    uint64_t place;
+
+    wb_segment_walk_init(&walk, segment, end);
+    walk.next = at;
+    int err = wb_segment_walk_next(&walk, &head, &block, &place);
+    if (err >= 0)
+        err = wb_fail(WB_E_IO, "%s at %llu: read twice, with different results", segment->file.path, (unsigned long long)at);
+    else if (err == WB_E_CORRUPT)
+        err = add_damage(g->live, at, walk.next);
+    *next_out = walk.next;
+    wb_segment_walk_release(&walk);
+    return err;
+}
+
 static int gather(struct gathering *g, const struct wb_segment *segment, uint64_t end)
 {
     struct wb_block_head head;
+    uint64_t place;
     int err = 0;
 
-    for (uint64_t at = WB_SEGMENT_HEADER_BYTES; at < end && err == 0; at += head.bytes)
+    for (uint64_t at = WB_SEGMENT_HEADER_BYTES; at < end && err == 0;) {
+        size_t before = g->count;
         err = gather_block(g, segment, at, &head);
+        bool sound = err == 0 && head.bytes <= end - at && wb_segment_locate(segment, head.logical, &place) == 0 && place == at;
+        if (sound) {
+            at += head.bytes;
+        } else if (err == 0 || err == WB_E_CORRUPT) {
+            g->count = before;
+            err = pass_damage(g, segment, at, end, &at);
+        }
+    }
     return err;
 }
 
@@ -138,15 +188,102 @@ static int judge(const struct judging *j)
     return 0;
 }
 
+/* ---- live pages in damaged parts ------------------------------------------------------------------ */
+
+struct claims {
+    struct wb_txn *txn;
+    const struct wb_segment *segment;
+    struct wb_log_live *live;
+    size_t cap;
+};
+
+static struct wb_log_damage *damage_at(const struct wb_log_live *live, uint64_t physical)
+{
+    for (size_t i = 0; i < live->damage_count; i++)
+        if (physical >= live->damages[i].at && physical < live->damages[i].end)
+            return &live->damages[i];
+    return NULL;
+}
+
+static int claim_entry(void *context, struct wb_pageid id, const struct wb_entry *entry)
+{
+    struct claims *c = context;
+    struct wb_log_live *live = c->live;
+    uint64_t physical;
+
+    (void)id;
+    if (entry->place.segment != c->segment->number)
+        return 0;
+    if (wb_segment_locate(c->segment, entry->place.logical, &physical) < 0) {
+        live->nowhere++;
+        return 0;
+    }
+    struct wb_log_damage *damage = damage_at(live, physical);
+    if (!damage)
+        return 0;
+    damage->pages++;
+    for (size_t i = live->block_count; i > 0; i--)
+        if (live->blocks[i - 1].physical == physical)
+            return 0;
+    if (live->block_count == c->cap) {
+        size_t cap = c->cap ? 2 * c->cap : 16;
+        struct wb_segment_map_entry *grown = wb_realloc(live->blocks, cap * sizeof *grown);
+        if (!grown)
+            return WB_E_NOMEM;
+        live->blocks = grown;
+        c->cap = cap;
+    }
+    live->blocks[live->block_count++] = (struct wb_segment_map_entry){entry->place.logical, physical};
+    return 0;
+}
+
+static int claim_all(struct claims *c)
+{
+    int err = wb_entry_each(c->txn, WB_TABLE_PAGES, claim_entry, c);
+
+    return err < 0 ? err : wb_entry_each(c->txn, WB_TABLE_OLD, claim_entry, c);
+}
+
+static int compare_blocks(const void *a, const void *b)
+{
+    const struct wb_segment_map_entry *x = a, *y = b;
+
+    return x->physical < y->physical ? -1 : x->physical > y->physical;
+}
+
+static int find_claims(struct wb_txn *txn, const struct wb_segment *segment, struct wb_log_live *live)
+{
+    struct claims c = {.txn = txn, .segment = segment, .live = live};
+    size_t at = 0;
+
+    if (live->damage_count == 0)
+        return 0;
+    int err = claim_all(&c);
+    if (err == 0 && live->block_count)
+        qsort(live->blocks, live->block_count, sizeof *live->blocks, compare_blocks);
+    for (size_t i = 0; err == 0 && i < live->damage_count; i++) {
+        struct wb_log_damage *damage = &live->damages[i];
+        damage->first = at;
+        while (at < live->block_count && live->blocks[at].physical < damage->end)
+            at++;
+        damage->count = at - damage->first;
+        WB_CHECK((damage->count == 0) == (damage->pages == 0));
+    }
+    return err;
+}
+
 int wb_log_live_read(struct wb_txn *txn, const struct wb_segment *segment, const struct wb_segment_row *row,
                      struct wb_log_live *live_out)
 {
-    struct gathering g = {0};
+    struct gathering g = {.live = live_out};
     struct judging j = {.txn = txn, .segment = row->number, .gathering = &g};
     uint32_t *order = NULL;
-    int err = gather(&g, segment, row->version ? row->map_at : row->bytes);
+    int err;
 
     *live_out = (struct wb_log_live){0};
+    err = gather(&g, segment, row->version ? row->map_at : row->bytes);
+    if (err == 0)
+        err = find_claims(txn, segment, live_out);
     if (err == 0)
         err = order_by_id(&g, &order);
     if (err == 0) {
@@ -169,5 +306,7 @@ int wb_log_live_read(struct wb_txn *txn, const struct wb_segment *segment, const
 void wb_log_live_release(struct wb_log_live *live)
 {
     wb_free(live->dead);
+    wb_free(live->damages);
+    wb_free(live->blocks);
     *live = (struct wb_log_live){0};
 }

@@ -28,7 +28,8 @@ struct wb_store_ops {
     int (*scan_next)(struct wb_scan *scan, struct wb_page *page_out);
     void (*scan_close)(struct wb_scan *scan);
     int (*stat)(struct wb_store *store, struct wb_store_stat *stat_out);
-    int (*compact)(struct wb_store *store, wb_store_progress progress, void *context, struct wb_compact *compact_out);
+    int (*compact)(struct wb_store *store, wb_store_progress progress, void *progress_context, wb_verify_found found, void *found_context,
+                   struct wb_compact *compact_out);
 };
 
 enum { WB_STORE_MAGIC = 0x57425354, WB_SCAN_MAGIC = 0x57425343 };

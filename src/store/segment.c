@@ -163,6 +163,11 @@ int wb_segment_open(const char *dir, const uint8_t *repo_id, const struct wb_seg
     return err;
 }
 
+int wb_segment_open_unread(const char *dir, const struct wb_segment_row *row, struct wb_segment *segment_out)
+{
+    return open_file(dir, row->number, row->version, WB_FILE_WRITE, segment_out);
+}
+
 void wb_segment_close(struct wb_segment *segment)
 {
     wb_file_close(&segment->file);

@@ -52,6 +52,9 @@ int wb_segment_create(const char *dir, const uint8_t *repo_id, uint32_t number, 
 int wb_segment_open(const char *dir, const uint8_t *repo_id, const struct wb_segment_row *row, bool write, struct wb_segment *segment_out);
 void wb_segment_close(struct wb_segment *segment);
 
+/* Opens the file for writing and looks at nothing in it: for one whose pages are all dead. WB_E_NOTFOUND. */
+int wb_segment_open_unread(const char *dir, const struct wb_segment_row *row, struct wb_segment *segment_out);
+
 /* Where the block of that name lies in the file; WB_E_CORRUPT where it does not. */
 int wb_segment_locate(const struct wb_segment *segment, uint64_t logical, uint64_t *physical_out);
 

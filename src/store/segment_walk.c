@@ -1,7 +1,8 @@
 /*
  * segment_walk.c - all blocks of a segment in the order they lie on disk, read in
  * large pieces. Where a block is damaged the walk says so once and looks for the
- * next place that holds a block header with a true checksum.
+ * next place that holds a block header with a true checksum and the name of that place: a page may hold
+ * the bytes of a block, but it does not know where it will lie.
  */
 #include "base/check.h"
 #include "base/error.h"
@@ -49,6 +50,13 @@ static int look(struct wb_segment_walk *walk, uint64_t at, size_t need, const ch
     return 0;
 }
 
+static bool lies_here(const struct wb_segment_walk *walk, const struct wb_block_head *head, uint64_t at)
+{
+    uint64_t place;
+
+    return wb_segment_locate(walk->segment, head->logical, &place) == 0 && place == at;
+}
+
 /* Moves walk->next to the next header after a damaged place, or to the end. */
 static int resynchronise(struct wb_segment_walk *walk)
 {
@@ -71,7 +79,7 @@ static int resynchronise(struct wb_segment_walk *walk)
         err = look(walk, at, WB_BLOCK_HEADER_BYTES, &bytes, &have);
         if (err < 0)
             return err;
-        if (have >= WB_BLOCK_HEADER_BYTES && wb_block_head_read(bytes, &head) == 0) {
+        if (have >= WB_BLOCK_HEADER_BYTES && wb_block_head_read(bytes, &head) == 0 && lies_here(walk, &head, at)) {
             walk->next = at;
             return 0;
         }
@@ -115,6 +123,10 @@ int wb_segment_walk_next(struct wb_segment_walk *walk, struct wb_block_head *hea
     err = wb_block_head_read(bytes, head_out);
     if (err < 0)
         return damaged(walk, at, err);
+    if (!lies_here(walk, head_out, at)) {
+        wb_fail(WB_E_CORRUPT, "the block does not lie where its name says");
+        return damaged(walk, at, WB_E_CORRUPT);
+    }
     if (head_out->bytes > walk->end - at) {
         wb_fail(WB_E_CORRUPT, "the block does not end with its file");
         return damaged(walk, at, WB_E_CORRUPT);

@@ -256,11 +256,12 @@ int wb_store_stat(struct wb_store *store, struct wb_store_stat *stat_out)
     return store->ops->stat(store, stat_out);
 }
 
-int wb_store_compact(struct wb_store *store, wb_store_progress progress, void *context, struct wb_compact *compact_out)
+int wb_store_compact(struct wb_store *store, wb_store_progress progress, void *progress_context, wb_verify_found found,
+                     void *found_context, struct wb_compact *compact_out)
 {
     check_writer(store);
     *compact_out = (struct wb_compact){0};
-    return store->ops->compact(store, progress, context, compact_out);
+    return store->ops->compact(store, progress, progress_context, found, found_context, compact_out);
 }
 
 int wb_scan_open(struct wb_store *store, const struct wb_scan_options *options, struct wb_scan **scan_out)

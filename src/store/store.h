@@ -195,16 +195,6 @@ struct wb_store_stat {
 };
 int wb_store_stat(struct wb_store *store, struct wb_store_stat *stat_out);
 
-struct wb_compact {
-    uint64_t segments;        /* rewritten or dropped */
-    uint64_t pages;           /* pages that stayed in them */
-    uint64_t bytes_before, bytes_after;
-    uint64_t skipped;         /* segments another process is writing to */
-};
-/* Called now and then with bytes done and to do; false stops the work cleanly (WB_E_STOPPED). May be NULL. */
-typedef bool (*wb_store_progress)(void *context, uint64_t done, uint64_t total);
-int wb_store_compact(struct wb_store *store, wb_store_progress progress, void *context, struct wb_compact *compact_out);
-
 /* Called for each problem (damage) or note (a tail that a crash left, which is no damage). */
 struct wb_verify_report {
     bool problem;
@@ -213,6 +203,26 @@ struct wb_verify_report {
     const char *message;
 };
 typedef void (*wb_verify_found)(void *context, const struct wb_verify_report *report);
+
+/* Called now and then with bytes done and to do; false stops the work cleanly (WB_E_STOPPED). May be NULL. */
+typedef bool (*wb_store_progress)(void *context, uint64_t done, uint64_t total);
+
+struct wb_compact {
+    uint64_t segments;        /* rewritten or dropped */
+    uint64_t pages;           /* pages that stayed in them */
+    uint64_t bytes_before, bytes_after;
+    uint64_t skipped;         /* segments another process is writing to */
+    uint64_t damaged;         /* places that are damaged and stay as they are, because pages of them are live */
+    uint64_t dropped;         /* damaged places that are gone, because all their pages were dead */
+};
+
+/*
+ * Gives back the space of dead pages. Damage does not stop it: found (may be NULL) is told of each damaged place, as a problem
+ * where it stays and as a note where it is gone, and the rest is compacted. 0 even where damage stays; see compact_out.
+ */
+int wb_store_compact(struct wb_store *store, wb_store_progress progress, void *progress_context, wb_verify_found found,
+                     void *found_context, struct wb_compact *compact_out);
+
 struct wb_verify {
     uint64_t pages, problems, notes;
 };

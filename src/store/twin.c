@@ -592,12 +592,15 @@ static int twin_stat(struct wb_store *store, struct wb_store_stat *stat_out)
     return 0;
 }
 
-static int twin_compact(struct wb_store *store, wb_store_progress progress, void *context, struct wb_compact *compact_out)
+static int twin_compact(struct wb_store *store, wb_store_progress progress, void *progress_context, wb_verify_found found,
+                        void *found_context, struct wb_compact *compact_out)
 {
     struct wb_commit counts = {0};
 
     (void)progress;
-    (void)context;
+    (void)progress_context;
+    (void)found;
+    (void)found_context;
     (void)compact_out;
     return twin_commit(store, &counts); /* as the organisations on disk do before they compact */
 }

@@ -123,7 +123,7 @@ static int compact_rounds(void *context)
 
     for (unsigned round = 0; round < w->rounds; round++) {
         struct wb_store *store = open_store(dir, WB_STORE_WRITE);
-        must_ok(wb_store_compact(store, NULL, NULL, &compact));
+        must_ok(wb_store_compact(store, NULL, NULL, NULL, NULL, &compact));
         wb_store_close(store);
         usleep(2000);
     }
@@ -293,7 +293,7 @@ static int compact_once(void *context)
     struct wb_store *store = open_store(dir, WB_STORE_WRITE);
     struct wb_compact compact;
 
-    must_ok(wb_store_compact(store, NULL, NULL, &compact));
+    must_ok(wb_store_compact(store, NULL, NULL, NULL, NULL, &compact));
     must(!*expect_work || compact.segments > 0);
     wb_store_close(store);
     return 0;
@@ -402,7 +402,7 @@ static int compact_with_pause(void *context)
     struct wb_store *store = open_store(dir, WB_STORE_WRITE);
     struct wb_compact compact;
 
-    must_ok(wb_store_compact(store, go_on, context, &compact));
+    must_ok(wb_store_compact(store, go_on, context, NULL, NULL, &compact));
     wb_store_close(store);
     return 0;
 }
@@ -413,7 +413,7 @@ static int compact_refused(void *context)
     struct wb_compact compact;
 
     (void)context;
-    must(wb_store_compact(store, NULL, NULL, &compact) == WB_E_BUSY);
+    must(wb_store_compact(store, NULL, NULL, NULL, NULL, &compact) == WB_E_BUSY);
     must(strstr(wb_error_message(), dir) && strstr(wb_error_message(), "another compaction"));
     wb_store_close(store);
     return 0;

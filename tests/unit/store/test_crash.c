@@ -67,7 +67,7 @@ static void acknowledge(const struct writer *w, unsigned commits)
 static void compact_store(struct wb_store *store)
 {
     struct wb_compact compact;
-    int err = wb_store_compact(store, NULL, NULL, &compact);
+    int err = wb_store_compact(store, NULL, NULL, NULL, NULL, &compact);
 
     must(err == 0 || (shared && err == WB_E_BUSY));
 }

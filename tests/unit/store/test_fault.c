@@ -161,7 +161,7 @@ static int do_compact(void)
 {
     struct wb_compact compact;
 
-    return wb_store_compact(store, NULL, NULL, &compact);
+    return wb_store_compact(store, NULL, NULL, NULL, NULL, &compact);
 }
 
 static int do_stat(void)
@@ -411,7 +411,7 @@ static void test_stopped_compaction(void **state)
     for (unsigned steps = 0;; steps++) {
         unsigned left = steps;
         prepare(&plain);
-        int err = wb_store_compact(store, stop_at_once, &left, &compact);
+        int err = wb_store_compact(store, stop_at_once, &left, NULL, NULL, &compact);
         must(err == 0 || err == WB_E_STOPPED);
         check_after();
         if (err == 0)

@@ -65,7 +65,7 @@ static void build(struct repository *repository, bool remove_last)
     put_round(store, 1);
     must_ok(remove_spec(store, &(struct spec){.site = 1, .number = 1}, true));
     commit_store(store);
-    must_ok(wb_store_compact(store, NULL, NULL, &compact));
+    must_ok(wb_store_compact(store, NULL, NULL, NULL, NULL, &compact));
     must(compact.segments > 0);
     must_ok(wb_store_snapshot(store, &generation));
     put_round(store, 2);
@@ -411,7 +411,7 @@ static int write_all(void *context)
     }
     ok = damaged_error(wb_store_commit(store, &(struct wb_commit){0})) == 0 && ok;
     ok = damaged_error(wb_store_snapshot(store, &generation)) == 0 && ok;
-    ok = damaged_error(wb_store_compact(store, NULL, NULL, &compact)) == 0 && ok;
+    ok = damaged_error(wb_store_compact(store, NULL, NULL, NULL, NULL, &compact)) == 0 && ok;
     wb_store_close(store);
     verify_count(dir, false);
     return ok ? 1 : 0;

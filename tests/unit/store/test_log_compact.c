@@ -45,7 +45,7 @@ static struct wb_compact compact(struct wb_store *store)
 {
     struct wb_compact result;
 
-    must_ok(wb_store_compact(store, NULL, NULL, &result));
+    must_ok(wb_store_compact(store, NULL, NULL, NULL, NULL, &result));
     return result;
 }
 

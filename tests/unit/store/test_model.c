@@ -323,8 +323,8 @@ static void step_compact(struct trace *t)
     struct wb_store_stat stat;
 
     say(t, "compact", NULL);
-    must_ok(wb_store_compact(t->log, NULL, NULL, &log_compact));
-    must_ok(wb_store_compact(t->twin, NULL, NULL, &twin_compact));
+    must_ok(wb_store_compact(t->log, NULL, NULL, NULL, NULL, &log_compact));
+    must_ok(wb_store_compact(t->twin, NULL, NULL, NULL, NULL, &twin_compact));
     /* A map may be larger than the little that was dead. */
     must(log_compact.skipped == 0 && log_compact.bytes_after <= log_compact.bytes_before + log_compact.bytes_before / 8 + 4096);
     t->committed = true;
