@@ -486,14 +486,52 @@ static int disk_bytes(const char *dir, uint64_t *bytes_inout)
     return err;
 }
 
-static int log_stat(struct wb_store *store, struct wb_store_stat *stat_out)
+struct retired_bytes {
+    struct wb_log *log;
+    uint64_t bytes;
+};
+
+static int add_retired(void *context, uint32_t number, uint32_t version, uint64_t txn_id)
 {
-    struct wb_log *log = wb_log_of(store);
-    struct wb_log_now s = {0};
-    int err = wb_log_now(log, &s);
+    struct retired_bytes *r = context;
+    char name[WB_SEGMENT_NAME_MAX];
+
+    (void)txn_id;
+    wb_segment_name(number, version, name);
+    char *path = wb_path_join(r->log->dir, name);
+    if (!path)
+        return WB_E_NOMEM;
+    r->bytes += wb_path_disk_bytes(path);
+    wb_free(path);
+    return 0;
+}
+
+/* Files that compaction replaced and that wait for their last reader: the next writer deletes them. */
+static int count_retired(void *context)
+{
+    struct retired_bytes *r = context;
+    int err = wb_txn_wake(&r->log->reader);
 
     if (err < 0)
         return err;
+    err = wb_retired_each(&r->log->reader, add_retired, r);
+    wb_txn_park(&r->log->reader);
+    return err;
+}
+
+static int log_stat(struct wb_store *store, struct wb_store_stat *stat_out)
+{
+    struct wb_log *log = wb_log_of(store);
+    struct retired_bytes retired = {.log = log};
+    struct wb_log_now s = {0};
+    int err = wb_log_now(log, &s);
+
+    if (err == 0)
+        err = wb_catalog_call(log->catalog, count_retired, &retired);
+    if (err < 0) {
+        wb_rows_release(&s.rows);
+        return err;
+    }
     *stat_out = (struct wb_store_stat){
         .pages = s.state.pages,
         .sites = s.state.sites,
@@ -504,6 +542,7 @@ static int log_stat(struct wb_store *store, struct wb_store_stat *stat_out)
         .segments = s.rows.count,
         .epoch = s.state.epoch,
         .generation = s.state.generation,
+        .bytes_dead = retired.bytes,
         .organisation = log->superblock.organisation,
         .update = log->superblock.update,
     };

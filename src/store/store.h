@@ -188,7 +188,7 @@ struct wb_store_stat {
     uint64_t bars;          /* of pages and sites, and exceptions */
     uint64_t bytes_pages;   /* bodies of the latest versions */
     uint64_t bytes_stored;  /* everything on disk */
-    uint64_t bytes_dead;    /* what compaction could give back */
+    uint64_t bytes_dead;    /* what compaction could give back, replaced files that wait for a reader included */
     uint64_t segments;
     uint32_t epoch, generation;
     const char *organisation, *update;

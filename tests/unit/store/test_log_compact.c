@@ -166,6 +166,31 @@ static void test_space(void **state)
     wb_store_close(store);
 }
 
+/* A file that was replaced but is still read takes up space, and is counted as dead until it goes. */
+static void test_replaced_file(void **state)
+{
+    struct wb_store *store = new_store();
+    struct wb_scan *scan = NULL;
+    struct wb_store_stat stat;
+    char path[DIR_MAX];
+
+    (void)state;
+    put_pages(store, 0, 100, 1000);
+    put_pages(store, 0, 50, 2000);
+    must_ok(wb_scan_open(store, &(struct wb_scan_options){0}, &scan));
+    compact(store);
+    path_in(dir, WB_SEGMENT_DIR "/00000001.seg", path);
+    assert_int_equal(wb_path_kind(path), WB_PATH_FILE);
+    must_ok(wb_store_stat(store, &stat));
+    assert_int_equal(stat.bytes_dead, wb_path_disk_bytes(path));
+    wb_scan_close(scan);
+    compact(store); /* deletes it */
+    assert_int_equal(wb_path_kind(path), WB_PATH_NONE);
+    must_ok(wb_store_stat(store, &stat));
+    assert_int_equal(stat.bytes_dead, 0);
+    wb_store_close(store);
+}
+
 /* A scan gives what stayed in the order in which it gave it before. */
 static void test_order(void **state)
 {
@@ -229,6 +254,7 @@ int main(void)
         cmocka_unit_test(test_takedown_of_replaced),
         cmocka_unit_test(test_takedown_of_compacted),
         cmocka_unit_test(test_space),
+        cmocka_unit_test(test_replaced_file),
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_whole_segments),
     };
