@@ -64,11 +64,14 @@ int wb_path_rename(const char *from, const char *to);
 /* No error where it is not there. */
 int wb_path_unlink(const char *path);
 
-/* Makes a directory and those above it. */
+/* Makes a directory and those above it; the entry of each that it made is durable afterwards, and so is the last one's in any case. */
 int wb_path_mkdirs(const char *path);
 
 /* Makes entries of a directory durable. */
 int wb_path_sync_dir(const char *path);
+
+/* Makes the entry of a path in its directory durable. A directory that we may write to but not read cannot be synced, which is no error. */
+int wb_path_sync_parent(const char *path);
 
 /* dir/name in memory from the heap; NULL when out of memory. */
 char *wb_path_join(const char *dir, const char *name);

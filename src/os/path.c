@@ -42,32 +42,12 @@ int wb_path_unlink(const char *path)
     return 0;
 }
 
-int wb_path_mkdirs(const char *path)
-{
-    char *part = wb_strdup(path);
-    int err = 0;
-
-    if (!part)
-        return WB_E_NOMEM;
-    for (char *p = part + 1; err == 0; p++) {
-        if (*p && *p != '/')
-            continue;
-        char held = *p;
-        *p = '\0';
-        if ((wb_fault_strikes(WB_FAULT_OPEN) || mkdir(part, 0777) != 0) && (errno != EEXIST || wb_path_kind(part) != WB_PATH_DIR))
-            err = wb_fail_errno("cannot make the directory %s", path);
-        *p = held;
-        if (!held)
-            break;
-    }
-    wb_free(part);
-    return err;
-}
-
-int wb_path_sync_dir(const char *path)
+static int sync_dir(const char *path, bool readable)
 {
     int fd = wb_fault_strikes(WB_FAULT_SYNC) ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
+    if (fd < 0 && errno == EACCES && !readable)
+        return 0;
     if (fd < 0)
         return wb_fail_errno("cannot sync the directory %s", path);
     int failed = fsync(fd);
@@ -75,6 +55,64 @@ int wb_path_sync_dir(const char *path)
         wb_fail_errno("cannot sync the directory %s", path);
     close(fd);
     return failed ? WB_E_IO : 0;
+}
+
+int wb_path_sync_dir(const char *path)
+{
+    return sync_dir(path, true);
+}
+
+int wb_path_sync_parent(const char *path)
+{
+    char *dir = wb_strdup(path);
+    int err;
+
+    if (!dir)
+        return WB_E_NOMEM;
+    size_t len = strlen(dir);
+    while (len > 1 && dir[len - 1] == '/')
+        dir[--len] = '\0';
+    char *slash = strrchr(dir, '/');
+    if (slash)
+        slash[slash == dir] = '\0';
+    err = sync_dir(slash ? dir : ".", false);
+    wb_free(dir);
+    return err;
+}
+
+/*
+ * Makes one directory and its entry durable. The entry of one that is there already is synced where it is the last of a path: the
+ * process that made it may have been killed before it could.
+ */
+static int make_dir(const char *path, bool last)
+{
+    bool made = !wb_fault_strikes(WB_FAULT_OPEN) && mkdir(path, 0777) == 0;
+
+    if (!made && (errno != EEXIST || wb_path_kind(path) != WB_PATH_DIR))
+        return wb_fail_errno("cannot make the directory %s", path);
+    return made || last ? wb_path_sync_parent(path) : 0;
+}
+
+int wb_path_mkdirs(const char *path)
+{
+    char *part = wb_strdup(path);
+    int err = 0;
+
+    if (!part)
+        return WB_E_NOMEM;
+    for (char *p = part + (*part != '\0'); err == 0; p++) {
+        if (*p && *p != '/')
+            continue;
+        char held = *p;
+        *p = '\0';
+        bool last = !held || strspn(p + 1, "/") == strlen(p + 1);
+        err = make_dir(part, last);
+        *p = held;
+        if (last)
+            break;
+    }
+    wb_free(part);
+    return err;
 }
 
 char *wb_path_join(const char *dir, const char *name)
@@ -140,21 +178,6 @@ done:
     return err;
 }
 
-static int sync_parent(const char *path)
-{
-    char *dir = wb_strdup(path);
-    int err;
-
-    if (!dir)
-        return WB_E_NOMEM;
-    char *slash = strrchr(dir, '/');
-    if (slash)
-        slash[slash == dir] = '\0';
-    err = wb_path_sync_dir(slash ? dir : ".");
-    wb_free(dir);
-    return err;
-}
-
 int wb_path_replace(const char *path, struct wb_slice bytes)
 {
     struct wb_file file = WB_FILE_INIT;
@@ -180,7 +203,7 @@ int wb_path_replace(const char *path, struct wb_slice bytes)
         err = wb_error_restore(&why);
         goto done;
     }
-    err = sync_parent(path);
+    err = wb_path_sync_parent(path);
 done:
     wb_file_close(&file);
     wb_buf_release(&temporary);

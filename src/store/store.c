@@ -95,6 +95,8 @@ int wb_store_create(const char *dir, const struct wb_store_options *options)
         err = lock_creation(dir, &lock);
     if (err == 0)
         err = create_locked(dir, organisation, update);
+    if (err == 0 && kind == WB_PATH_DIR) /* what made it may have left its entry to the kernel */
+        err = wb_path_sync_parent(dir);
     wb_file_close(&lock);
     return err;
 }

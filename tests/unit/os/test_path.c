@@ -74,6 +74,7 @@ static void test_kinds(void **state)
     assert_int_equal(wb_path_replace(in_dir("f"), WB_SLICE_LIT("1")), 0);
     assert_int_equal(wb_path_kind(in_dir("f")), WB_PATH_FILE);
     assert_int_equal(wb_path_mkdirs(in_dir("f")), WB_E_IO);
+    assert_int_equal(wb_path_mkdirs(""), WB_E_IO);
     assert_int_equal(wb_path_mkdirs(in_dir("f/g")), WB_E_IO);
     assert_int_equal(wb_path_kind(in_dir("none")), WB_PATH_NONE);
     assert_int_equal(wb_path_unlink(in_dir("none")), 0);
@@ -158,10 +159,39 @@ static void test_walk(void **state)
     assert_int_equal(wb_dir_each(in_dir("none"), list_entry, &listing), WB_E_IO);
 }
 
+/* How many directories a call syncs. */
+static uint64_t syncs_of_mkdirs(const char *path)
+{
+    wb_fault_arm(WB_FAULT_SYNC, UINT64_MAX, EIO);
+    assert_int_equal(wb_path_mkdirs(path), 0);
+    uint64_t count = wb_fault_count();
+    wb_fault_disarm();
+    return count;
+}
+
+/* After power loss a directory is gone unless the entry above it was synced, however deep the new ones are. */
+static void test_entries_are_synced(void **state)
+{
+    (void)state;
+    assert_int_equal(syncs_of_mkdirs(in_dir("s1/a/b")), 3);
+    assert_int_equal(syncs_of_mkdirs(in_dir("s1/a/c/")), 1);
+    assert_int_equal(syncs_of_mkdirs(in_dir("s1/a/c")), 1); /* whoever made it may have died before he synced it */
+    for (uint64_t nth = 1; nth <= 3; nth++) {
+        char name[32];
+        snprintf(name, sizeof name, "s2%d/a/b", (int)nth);
+        wb_fault_arm(WB_FAULT_SYNC, nth, EIO);
+        assert_int_equal(wb_path_mkdirs(in_dir(name)), WB_E_IO);
+        assert_true(wb_fault_struck());
+        wb_fault_disarm();
+        assert_int_equal(wb_path_mkdirs(in_dir(name)), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_join), cmocka_unit_test(test_kinds), cmocka_unit_test(test_whole_files),
-                                       cmocka_unit_test(test_failing_replacement), cmocka_unit_test(test_walk)};
+                                       cmocka_unit_test(test_failing_replacement), cmocka_unit_test(test_walk),
+                                       cmocka_unit_test(test_entries_are_synced)};
 
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }
