@@ -15,6 +15,7 @@
 #include "cli/webdb_rows.h"
 #include "os/clock.h"
 #include "page/page.h"
+#include "store/store.h"
 
 enum { VISITS_MAX = 1000 }; /* that a history is made of: more do not change an estimate */
 
@@ -24,6 +25,7 @@ struct loader {
     struct wb_complaints complaints;
     struct wb_loadrow row;
     struct wb_url url;
+    struct wb_buf barred; /* URLs of pages marked so, a line each */
     int64_t now_ms;
 };
 
@@ -222,6 +224,35 @@ static int take_page(void *context, struct wb_slice line)
     bool scored = page.flags & WB_PAGE_SCORED || (page.score > 0 && !wb_loadrow_has(&l->row, "flags"));
     err = scored ? wb_webdb_add_page_with_score(l->writer, &page) : wb_webdb_add_page(l->writer, &page);
     l->load->page_count += err == 0;
+    if (err == 0 && page.flags & WB_PAGE_BARRED)
+        err = wb_buf_append_slice(&l->barred, wb_url_href(&l->url));
+    if (err == 0 && page.flags & WB_PAGE_BARRED)
+        err = wb_buf_append_char(&l->barred, '\n');
+    return err;
+}
+
+/* A mark in webdb only shows what was taken down; the store's bar is what holds. */
+static int bar_marked(struct loader *l)
+{
+    struct wb_slice rest = wb_buf_slice(&l->barred);
+    struct wb_store *store = NULL;
+    struct wb_buf key = WB_BUF_INIT;
+    int err = rest.len ? wb_store_open(l->load->dir, WB_STORE_WRITE, &store) : 0;
+
+    for (const char *end; err == 0 && (end = memchr(rest.ptr, '\n', rest.len)); rest = wb_slice(end + 1, rest.len - (size_t)(end + 1 - rest.ptr))) {
+        struct wb_bar bar = {.kind = WB_BAR_PAGE, .time_ms = l->now_ms};
+        err = wb_url_parse(wb_slice(rest.ptr, (size_t)(end - rest.ptr)), NULL, &l->url);
+        if (err == 0)
+            err = wb_url_key(&l->url, &key);
+        if (err < 0)
+            break;
+        bar.id = wb_pageid_of_key(wb_buf_slice(&key));
+        bar.site = wb_key_site(wb_buf_slice(&key));
+        int barred = wb_store_barred(store, bar.id, bar.site);
+        err = barred < 0 ? barred : barred ? 0 : wb_store_bar(store, &bar);
+    }
+    wb_store_close(store);
+    wb_buf_release(&key);
     return err;
 }
 
@@ -296,6 +327,8 @@ int wb_webdb_load(struct wb_webdb_load *load)
         err = load_file(&l, load->links, take_link);
     if (err == 0 && load->page_count + load->link_count == 0 && l.complaints.count)
         err = wb_fail(WB_E_PROTO, "no line of %s could be read", load->pages ? load->pages : load->links);
+    if (err == 0)
+        err = bar_marked(&l);
     if (err == 0) {
         err = wb_webdb_writer_close(l.writer, &load->merge);
         l.writer = NULL;
@@ -304,5 +337,6 @@ int wb_webdb_load(struct wb_webdb_load *load)
     load->unfinished = l.complaints.unfinished;
     wb_webdb_writer_abandon(l.writer);
     wb_url_release(&l.url);
+    wb_buf_release(&l.barred);
     return err;
 }

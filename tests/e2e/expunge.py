@@ -111,7 +111,7 @@ def a_page_and_its_bytes(folder):
         why = ask(repo, 'why', url)[0]
         assert why['verdict'] == 'blocked', why
         refused(repo, server.url('t.test', '/1'), 'expunge', server.url('t.test', '/1'), '--allow')
-        assert b'fetched again' in call(repo, 'expunge', url, '--allow').stdout
+        assert b'imported again' in call(repo, 'expunge', url, '--allow').stdout
         cycle(repo, server)
         assert stored(repo, url)
         verified(repo)
@@ -126,11 +126,12 @@ def a_site_and_not_its_neighbour(folder):
         name = 'one.test:%d' % server.port
         assert b'15 pages of ONE.test' in call(repo, 'expunge', name.replace('one', 'ONE')).stdout
         assert ask(repo, 'webdb', 'count')[0]['fetched'] == 15 and ask(repo, 'stat')[0]['pages'] == 15
-        refused(repo, 'three.test', 'expunge', 'three.test')
-        refused(repo, 'one.test', 'expunge', 'one.test')
+        for nobody in ('three.test', 'one.test'):
+            assert done(ask(repo, 'expunge', nobody))['pages'] == 0
+        refused(repo, 'four.test', 'expunge', '--allow', 'four.test')
         refused(repo, 'a b', 'expunge', 'a b')
         refused(repo, '--allow', 'expunge', '--allow', status=2, one_line=False)
-        refused(repo, server.url('one.test', '/never'), 'expunge', server.url('one.test', '/never'))
+        assert done(ask(repo, 'expunge', server.url('one.test', '/never')))['pages'] == 0
         cycle(repo, server)
         assert all(n == 1 for (host, path), n in server.counts.items() if host == 'one.test'), server.counts
         verified(repo)
@@ -155,11 +156,141 @@ def pages_in_the_hands_of_a_killed_crawler(folder):
         until(lambda: any(r.path == '/secret' and r.done for r in server.requests))
         time.sleep(0.1)
         kill_all(p)
-        assert done(ask(repo, 'expunge', url))['pages'] == 1
+        assert done(ask(repo, 'expunge', url))['pages'] == 0 # it never came into the store
         call(repo, 'compact')
         assert not files_with(repo, mark[1000:1032]), files_with(repo, mark[1000:1032])
         crawl(repo, server, server.url('s.test'), '--delay', 0)
         assert not stored(repo, url) and server.counts['s.test', '/secret'] == 1
+
+
+@test
+def killed_with_the_page_in_its_spool(folder):
+    """Taken down while a crawler has the page, fetched and not committed; then the crawler is killed, and goes on."""
+    mark = rng('spool2').randbytes(30000)
+    with Server({'s.test': {'/': page('/secret', *['/%d' % n for n in range(30)]), '/secret': Reply(mark, type='application/octet-stream'),
+                            '*': lambda r: page(text=r.path)}}) as server:
+        for n in range(4):
+            repo, url = folder / ('r%d' % n), server.url('s.test', '/secret')
+            server.requests.clear()
+            p = start(repo, server, server.url('s.test'), '--delay', 0.05, '--processes', 1)
+            until(lambda: any(r.path == '/secret' and r.done for r in server.requests))
+            time.sleep(0.05 * n)
+            call(repo, 'expunge', url)
+            assert not stored(repo, url)
+            kill_all(p)
+            crawl(repo, server, server.url('s.test'), '--delay', 0)
+            assert not stored(repo, url), 'back after kill -9'
+            assert server.counts['s.test', '/secret'] == n + 1, 'asked for again'
+            assert ask(repo, 'why', url)[0]['reason'].startswith('taken down')
+            call(repo, 'compact')
+            assert not files_with(repo, mark[1000:1032]), files_with(repo, mark[1000:1032])
+            assert ask(repo, 'stat')[0]['pages'] == 31
+            verified(repo)
+
+
+# ---- every way into the repository ---------------------------------------------------------------------------
+
+def arc(path, pages):
+    with open(path, 'wb') as f:
+        block = b'1 0 Test\nURL IP-address Archive-date Content-type Archive-length\n\n'
+        f.write(b'filedesc://x.arc 0.0.0.0 20260101000000 text/plain %d\n' % len(block) + block + b'\n')
+        for p in pages:
+            block = b'HTTP/1.0 200 OK\r\nContent-Type: text/html\r\n\r\n' + p.body
+            f.write(b'%s 0.0.0.0 20260601000000 text/html %d\n' % (p.url.encode(), len(block)) + block + b'\n')
+    return path
+
+
+@test
+def no_door_lets_it_in(folder):
+    """A page and a host that were taken down, through import (three ways), crawl, push, run, update --rebuild, webdb import."""
+    with Server({'d.test': star(6, 'd'), 'h.test': star(4, 'h')}) as server:
+        repo = folder / 'r'
+        crawl(repo, server, server.url('d.test'), server.url('h.test'), '--delay', 0)
+        call(repo, 'update')
+        secret, open_, host = server.url('d.test', '/3'), server.url('d.test', '/4'), 'h.test:%d' % server.port
+        never, of_host, new_of_host = server.url('d.test', '/never'), server.url('h.test', '/1'), server.url('h.test', '/found-later')
+        assert done(ask(repo, 'expunge', secret))['pages'] == 1
+        assert done(ask(repo, 'expunge', never))['pages'] == 0
+        assert done(ask(repo, 'expunge', host))['pages'] == 4
+        barred = [secret, never, of_host, new_of_host]
+
+        def look(after):
+            for url in barred:
+                assert not stored(repo, url), '%s is back after %s' % (url, after)
+                assert ask(repo, 'why', url)[0]['reason'].startswith('taken down'), (url, after)
+            assert b'found-later' not in call(repo, 'export', '--warc', '-').stdout
+            assert ask(repo, 'why', host)[0]['verdict'] == 'blocked'
+
+        pages = [Page(u, b'<p>from an archive ' + u.encode(), '2026-06-01T00:00:00Z') for u in barred + [open_]]
+        for path in (archive(folder / 'a.warc', pages), arc(folder / 'a.arc', pages)):
+            for options in ((), ('--no-journal',)):
+                end = done(ask(repo, 'import', path, *options))
+                assert end['barred'] == 4 and end['pages'] + end['older'] == 1 and end['errors'] == 0, end
+                look(path.name)
+        assert b'4 kept out' in call(repo, 'import', folder / 'a.warc').stdout
+        tree = folder / 'tree'
+        for name in ('3', 'never', '4'):
+            tree.mkdir(exist_ok=True)
+            (tree / name).write_bytes(b'<p>from a tree')
+        assert done(ask(repo, 'import', '--dir', tree, '--url', server.url('d.test', '/')))['barred'] == 2
+        look('import --dir')
+        revisit = record(secret, b'', '2026-07-01T00:00:00Z', 'revisit', extra=['WARC-Profile: http://netpreserve.org/warc/1.1/revisit/identical-payload-digest',
+                                                                              'WARC-Payload-Digest: sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ'])
+        write_archive(folder / 'revisit.warc', [revisit])
+        assert done(ask(repo, 'import', folder / 'revisit.warc'))['barred'] == 1
+        call(repo, 'update')
+        look('update')
+        before = dict(server.counts)
+        crawl(repo, server, server.url('d.test'), secret, never, of_host, new_of_host, '--delay', 0)
+        look('crawl')
+        (folder / 'list').write_text('\n'.join(barred))
+        call(repo, 'push', folder / 'list')
+        cycle(repo, server, '--budget', 100)
+        look('run')
+        call(repo, 'update', '--rebuild')
+        cycle(repo, server, '--budget', 100)
+        look('update --rebuild')
+        for key in (('d.test', '/3'), ('d.test', '/never'), ('h.test', '/1'), ('h.test', '/found-later')):
+            assert server.counts.get(key, 0) == before.get(key, 0), 'asked for: %s %s' % key
+        # What another repository marked as taken down is, here too.
+        (folder / 'rows').write_bytes(call(repo, 'webdb', 'pages', '--json').stdout)
+        other = folder / 'other'
+        call(other, 'init')
+        call(other, 'webdb', 'import', '--pages', folder / 'rows')
+        end = done(ask(other, 'import', folder / 'a.warc'))
+        assert end['barred'] >= 2 and not stored(other, secret) and stored(other, open_), end
+        # And lifted, it comes back through all of them.
+        call(repo, 'expunge', '--allow', secret)
+        call(repo, 'expunge', '--allow', host)
+        assert done(ask(repo, 'import', folder / 'a.warc'))['barred'] == 1
+        assert all(stored(repo, u) for u in (secret, of_host, new_of_host)) and not stored(repo, never)
+        crawl(repo, server, server.url('h.test'), '--delay', 0)
+        assert stored(repo, server.url('h.test', '/2'))
+        verified(repo)
+
+
+@test
+def a_takedown_beside_imports(folder):
+    """Two imports of the same page run while it is taken down: whatever the order, it is not there when expunge has returned."""
+    random_ = rng('beside')
+    pages = [Page('http://b%d.example/%d' % (i % 5, i), html(random_, 60)) for i in range(4000)]
+    archive(folder / 'a.warc', pages)
+    repo = folder / 'r'
+    call(repo, 'init')
+    for n in range(3):
+        jobs = [subprocess.Popen(command(repo, 'import', folder / 'a.warc', '--json'), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) for _ in range(2)]
+        time.sleep(random_.uniform(0, 0.3))
+        victim = random_.choice(pages).url
+        call(repo, 'expunge', victim)
+        assert not stored(repo, victim)
+        for job in jobs:
+            job.communicate()
+            assert job.returncode == 0
+        assert not stored(repo, victim)
+        assert ask(repo, 'stat')[0]['pages'] == len(pages) - 1
+        call(repo, 'expunge', '--allow', victim)
+        assert done(ask(repo, 'import', folder / 'a.warc'))['pages'] == 1
+    verified(repo)
 
 
 @test

@@ -350,6 +350,30 @@ bool spec_barred(struct wb_store *store, const struct spec *spec)
     return barred == 1;
 }
 
+unsigned files_with(const char *dir, const struct spec *spec)
+{
+    char pages[DIR_MAX], path[DIR_MAX];
+    struct made made;
+    unsigned count = 0;
+
+    make_page(spec, &made);
+    path_in(dir, WB_SEGMENT_DIR, pages);
+    DIR *d = opendir(pages);
+    must(d != NULL);
+    for (struct dirent *entry; (entry = readdir(d)) != NULL;) {
+        struct wb_buf bytes;
+        if (entry->d_name[0] == '.')
+            continue;
+        path_in(pages, entry->d_name, path);
+        must_ok(wb_path_read(path, 64 << 20, &bytes));
+        count += memmem(bytes.ptr, bytes.len, made.page.body.ptr + 1000, 64) != NULL;
+        wb_buf_release(&bytes);
+    }
+    closedir(d);
+    made_release(&made);
+    return count;
+}
+
 static uint64_t mix(uint64_t hash, const void *bytes, size_t len)
 {
     uint64_t parts[3] = {hash, len, len ? wb_hash64(bytes, len) : 0};

@@ -95,6 +95,9 @@ int remove_spec(struct wb_store *store, const struct spec *spec, bool everywhere
 int bar_spec(struct wb_store *store, const struct spec *spec, enum wb_bar_kind kind, bool allow);
 bool spec_barred(struct wb_store *store, const struct spec *spec);
 
+/* How many segment files hold a piece of the page's body, which must be noise (variant 5): zstd stores that as it is. */
+unsigned files_with(const char *dir, const struct spec *spec);
+
 /* A hash of every field that a store gives back; where with_epoch is false, of all but the epoch. */
 uint64_t page_hash(const struct wb_page *page, bool with_epoch);
 

@@ -188,6 +188,22 @@ static int do_small_ops(void)
     return err;
 }
 
+/* A bar on a site that has no pages here, and its end. */
+static int do_bar(void)
+{
+    struct wb_bar bar = {.kind = WB_BAR_SITE, .site = WB_SLICE_LIT("taken.example"), .time_ms = 7};
+    struct wb_bar page = {.kind = WB_BAR_PAGE, .id = {3, 4}, .site = WB_SLICE_LIT("taken.example")};
+    int err = wb_store_bar(store, &bar);
+
+    if (err == 0)
+        err = wb_store_allow(store, &page);
+    if (err == 0)
+        err = wb_store_barred(store, (struct wb_pageid){5, 6}, bar.site) == 1 ? 0 : WB_E_IO;
+    if (err == 0)
+        err = wb_store_allow(store, &bar);
+    return err;
+}
+
 static int do_verify(void)
 {
     struct wb_verify result;
@@ -241,6 +257,8 @@ static const struct operation operations[] = {
     {"compact with pages taken", do_compact, false, true, 3, 4},
     {"stat", do_stat, false, false, 0, 0},
     {"touch, remove and revisits", do_small_ops, false, false, 0, 0},
+    {"bar and allow", do_bar, false, false, 0, 0},
+    {"bar and allow with pages taken", do_bar, false, true, 1, 1},
     {"verify", do_verify, true, false, 0, 0},
     {"verify beside a writer", do_verify, false, true, 0, 0},
     {"open for reading", do_open_read, true, false, 0, 0},

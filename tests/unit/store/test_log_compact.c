@@ -6,39 +6,12 @@
 #include "store_support.h"
 #include "os/file.h"
 
-#include <dirent.h>
-
 static char dir[DIR_MAX];
 
 /* Bodies of noise, which zstd stores as it is: so they can be looked for. */
 static struct spec noise(uint32_t number, int64_t time_ms)
 {
     return (struct spec){.site = 1, .number = number, .time_ms = time_ms, .size = 3000, .variant = 5};
-}
-
-/* How many files hold a piece of the page's body. */
-static unsigned files_with(const struct spec *spec)
-{
-    char pages[DIR_MAX], path[DIR_MAX];
-    struct made made;
-    unsigned count = 0;
-
-    make_page(spec, &made);
-    path_in(dir, WB_SEGMENT_DIR, pages);
-    DIR *d = opendir(pages);
-    must(d != NULL);
-    for (struct dirent *entry; (entry = readdir(d)) != NULL;) {
-        struct wb_buf bytes;
-        if (entry->d_name[0] == '.')
-            continue;
-        path_in(pages, entry->d_name, path);
-        must_ok(wb_path_read(path, 64 << 20, &bytes));
-        count += memmem(bytes.ptr, bytes.len, made.page.body.ptr + 1000, 64) != NULL;
-        wb_buf_release(&bytes);
-    }
-    closedir(d);
-    made_release(&made);
-    return count;
 }
 
 static struct wb_compact compact(struct wb_store *store)
@@ -72,7 +45,7 @@ static void take_down_and_look(struct wb_store *store, uint32_t number, const in
 
     for (size_t i = 0; i < versions; i++) {
         struct spec spec = noise(number, times[i]);
-        assert_int_not_equal(files_with(&spec), 0);
+        assert_int_not_equal(files_with(dir, &spec), 0);
     }
     must_ok(remove_spec(store, &latest, true));
     compact(store);
@@ -80,7 +53,7 @@ static void take_down_and_look(struct wb_store *store, uint32_t number, const in
     wb_store_close(open_store(dir, WB_STORE_WRITE));
     for (size_t i = 0; i < versions; i++) {
         struct spec spec = noise(number, times[i]);
-        if (files_with(&spec) != 0)
+        if (files_with(dir, &spec) != 0)
             fail_msg("the version of %lld of page %u is still on disk", (long long)times[i], number);
     }
     verify_clean(dir);
@@ -138,7 +111,7 @@ static void test_takedown_of_compacted(void **state)
     compact(store);
     take_down_and_look(store, 3, (int64_t[]){2000}, 1);
     struct spec first = noise(3, 1000);
-    if (files_with(&first) != 0)
+    if (files_with(dir, &first) != 0)
         fail_msg("the first version is still on disk");
 }
 
