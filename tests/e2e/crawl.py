@@ -300,4 +300,20 @@ def other_commands_work_meanwhile(folder):
         expect_stored(repo, server)
 
 
+@test
+def a_stored_version_that_is_dated_later(folder):
+    """An hour ahead, as another machine's clock may be: nothing is stored, and the line says so. Years ahead: it gives way."""
+    with Server({'o.test': {'/': page('/a', '/b'), '/a': page(text='a'), '/b': page(text='b')}}) as server:
+        repo, soon = folder / 'r', time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(time.time() + 3600))
+        call(repo, 'import', archive(folder / 'a.warc', [Page(server.url('o.test', '/a'), b'from an archive', soon)]))
+        events = crawl(repo, server, server.url('o.test'), '--delay', 0)
+        said = results(events)
+        assert said[server.url('o.test', '/a')] == 'older' and said[server.url('o.test', '/b')] == 'stored', said
+        assert done(events)['pages'] == 2
+        assert call(repo, 'get', server.url('o.test', '/a')).stdout == b'from an archive'
+        call(repo, 'update')
+        row = ask(repo, 'webdb', 'page', server.url('o.test', '/a'))[0]
+        assert row['md5'] == hashlib.md5(b'from an archive').hexdigest(), row
+
+
 run_together()

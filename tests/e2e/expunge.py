@@ -188,6 +188,35 @@ def killed_with_the_page_in_its_spool(folder):
             verified(repo)
 
 
+@test
+def removed_between_a_conditional_request_and_its_304(folder):
+    """Taken down meanwhile, the page stays away; only removed, it is asked for again. Neither ends the crawl."""
+    repo, held = folder / 'r', []
+
+    def answer(n, allow):
+        def reply(r):
+            if 'if-none-match' not in r.headers:
+                return Reply(page('/', text='page %d' % n), headers=[('ETag', '"one"')])
+            held.append(n)
+            call(repo, 'expunge', server.url('c.test', '/%d' % n))
+            if allow:
+                call(repo, 'expunge', '--allow', server.url('c.test', '/%d' % n))
+            return Reply(status=304, headers=[('ETag', '"one"')])
+        return reply
+
+    with Server({'c.test': {**star(8), '/3': answer(3, False), '/5': answer(5, True)}}) as server:
+        crawl(repo, server, server.url('c.test'), '--delay', 0)
+        call(repo, 'update')
+        events = crawl(repo, server, server.url('c.test'), '--delay', 0)
+        assert sorted(held) == [3, 5], held
+        assert not stored(repo, server.url('c.test', '/3')) and stored(repo, server.url('c.test', '/5'))
+        assert ask(repo, 'stat')[0]['pages'] == 7
+        assert server.counts['c.test', '/5'] == 3 and server.counts['c.test', '/7'] == 2
+        said = results(events)
+        assert said[server.url('c.test', '/3')] == 'expunged' and said[server.url('c.test', '/5')] == 'stored', said
+        verified(repo)
+
+
 # ---- every way into the repository ---------------------------------------------------------------------------
 
 def arc(path, pages):

@@ -156,4 +156,37 @@ def a_killed_import_stores_nothing_that_is_unknown(folder):
     print('# %d of 6 killed' % killed)
 
 
+
+@test
+def dates_in_the_future(folder):
+    """Told as an error, with the record's place, and replaced by the time of import; so a later version comes in."""
+    ahead = time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(time.time() + 2 * 86400))
+    soon = time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(time.time() + 3600))
+    pages = [Page('http://f.example/past', b'1'), Page('http://f.example/ahead', b'2', ahead), Page('http://f.example/soon', b'3', soon),
+             Page('http://f.example/far', b'4', '9998-01-01T00:00:00Z')]
+    source, repo = archive(folder / 'f.warc', pages), folder / 'r'
+    events = ask(repo, 'import', source)
+    errors = [e for e in events if e['event'] == 'error']
+    assert done(events)['errors'] == 2 and done(events)['pages'] == 4 and len(errors) == 2, events
+    assert errors[0]['file'] == str(source) and errors[0]['offset'] == len(pages[0].record()) and ahead[:10] in errors[0]['message'], errors
+    for name in ('ahead', 'far'):
+        t = ask(repo, 'get', 'http://f.example/' + name)[0]['time']
+        assert t[:19] <= time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime()), t
+    assert ask(repo, 'get', 'http://f.example/soon')[0]['time'][:19] == soon[:19] # clocks may differ a little
+    time.sleep(1.1) # dates of archives are in whole seconds
+    now = time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())
+    again = done(ask(repo, 'import', archive(folder / 'g.warc', [Page(p.url, b'newer', now) for p in pages])))
+    assert again['replaced'] == 3 and again['older'] == 1, again
+    call(repo, 'update')
+    assert ask(repo, 'webdb', 'page', 'http://f.example/far')[0]['md5'] == hashlib.md5(b'newer').hexdigest()
+    # The files of a tree have dates, too.
+    tree = folder / 'tree'
+    tree.mkdir()
+    (tree / 'x').write_bytes(b'x')
+    os.utime(tree / 'x', (time.time() + 3 * 86400,) * 2)
+    events = ask(repo, 'import', '--dir', tree, '--url', 'http://t.example/')
+    assert done(events)['errors'] == 1 and done(events)['pages'] == 1, events
+    assert [e['file'] for e in events if e['event'] == 'error'] == [str(tree / 'x')]
+
+
 run()
