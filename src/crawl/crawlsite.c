@@ -91,6 +91,7 @@ void wb_site_free(struct wb_site *site, struct wb_spill *spill)
     wb_trap_release(&site->trap);
     wb_robots_free(site->robots);
     wb_buf_release(&site->rules_url);
+    wb_free(site->refusal);
     wb_free(site->name);
     wb_free(site);
 }

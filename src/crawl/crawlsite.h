@@ -77,6 +77,8 @@ struct wb_site {
     int64_t address_expires_ms;
     bool resolving;            /* an answer of DNS is awaited */
     bool away;                 /* its robots.txt is being asked for elsewhere */
+    char *refusal;             /* why it is not contacted any more; NULL: it is. What waits in its queue is told so, then it is closed */
+    int refusal_error;         /* of the table of tally.h */
     /* what to do */
     struct wb_spill_queue again, queue; /* again comes first: what was refused for the moment, redirects */
     struct wb_seen seen;       /* URLs that entered the queue; marked: done with */

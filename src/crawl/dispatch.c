@@ -7,8 +7,10 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "crawl/fetchcount.h"
+#include "os/limits.h"
 
 #include <event2/event.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -50,17 +52,24 @@ void wb_errand_free(struct wb_errand *errand)
     w->free_errands = errand;
 }
 
+/* That there could be more requests at a time, were there more file descriptors: once a crawl. */
+static void tell_files(struct wb_worker *w)
+{
+    if (w->frontier.in_flight < w->frontier.in_flight_max || !w->few_files || atomic_exchange(&w->tally->files_told, true))
+        return;
+    wb_event_warn(w, "a process may have only %llu files open (ulimit -n): it makes %u requests at a time, not more",
+                  (unsigned long long)wb_limits_files(), w->frontier.in_flight_max);
+}
+
 /* Fewer at a time from now on: the process has no file descriptors for more. */
 static void use_fewer_files(struct wb_worker *w)
 {
     unsigned max = w->frontier.in_flight ? w->frontier.in_flight : 1;
 
-    if (max >= w->frontier.in_flight_max)
-        return;
-    if (!w->told_files)
-        wb_event_warn(w, "too many open files: %u requests at a time from now on (ulimit -n)", max);
-    w->told_files = true;
-    w->frontier.in_flight_max = max;
+    w->few_files = true;
+    if (max < w->frontier.in_flight_max)
+        w->frontier.in_flight_max = max;
+    tell_files(w);
 }
 
 /* What a request tells about the connections of its site. */
@@ -161,35 +170,103 @@ struct lookup {
     char name[];
 };
 
+/* The site will not be contacted; its URLs get their lines when it is called. */
+static void refuse_site(struct wb_worker *w, struct wb_site *site, int error, const char *reason)
+{
+    wb_free(site->refusal);
+    site->refusal = wb_strdup(reason);
+    site->refusal_error = error;
+    if (!site->refusal)
+        wb_worker_fail(w, WB_E_NOMEM);
+    else
+        wb_dispatch_later(w, site);
+}
+
+/* The line of a page that is not asked for, unless it was before. */
+static int refuse_page(struct wb_worker *w, struct wb_site *site, const struct wb_item *item)
+{
+    struct wb_fetch_event event = {.error = site->refusal_error, .message = site->refusal, .time_ms = wb_worker_now(w)};
+
+    if (item->kind != WB_ITEM_PAGE)
+        return 0;
+    int err = wb_site_url(site, item->https, item->path, &w->url_text);
+    if (err == 0)
+        err = wb_url_parse(wb_buf_slice(&w->url_text), NULL, &w->url);
+    if (err == 0)
+        err = wb_url_key(&w->url, &w->key);
+    if (err < 0)
+        return err == WB_E_NOMEM ? err : 0;
+    struct wb_pageid id = wb_pageid_of_key(wb_buf_slice(&w->key));
+    if (wb_seen_marked(&site->seen, id))
+        return 0;
+    wb_seen_mark(&site->seen, id, true);
+    event.url = wb_buf_slice(&w->url_text);
+    wb_event_fetch(w, &event);
+    return 0;
+}
+
+/* Every URL that waits gets a line that says why it was not asked for; then the site is closed. */
+static void refuse_pages(struct wb_worker *w, struct wb_site *site)
+{
+    struct wb_item item;
+    int got = 1;
+
+    for (int i = 0; i < SKIPS_MAX && got > 0; i++) {
+        got = wb_site_pop(site, w->spill, &w->item_mem, &item);
+        if (got > 0 && refuse_page(w, site, &item) < 0)
+            got = WB_E_NOMEM;
+    }
+    if (got < 0)
+        wb_worker_fail(w, got);
+    else if (got > 0)
+        wb_dispatch_later(w, site);
+    else
+        wb_visit_close(w, site, WB_SITE_REFUSED, site->refusal, NULL);
+}
+
+/* One address that may be contacted is enough, as in the parent (resolve.c); else *private_out says what they are. */
+static const struct wb_address *choose_address(struct wb_worker *w, const struct wb_dns_answer *answer, const char **private_out)
+{
+    *private_out = NULL;
+    for (unsigned i = 0; answer->status == WB_DNS_OK && i < answer->count; i++) {
+        const char *private = wb_worker_refuses(w, &answer->addresses[i]);
+        if (!private)
+            return &answer->addresses[i];
+        *private_out = private;
+    }
+    return NULL;
+}
+
 static void lookup_done(void *context, const struct wb_dns_answer *answer)
 {
     struct lookup *lookup = context;
     struct wb_worker *w = lookup->w;
     struct wb_site *site = wb_worker_site(w, wb_slice_str(lookup->name));
-    const char *refused = NULL;
+    const char *private = NULL;
+    char words[96];
 
     wb_free(lookup);
     if (!site || !site->resolving)
         return;
     site->resolving = false;
-    if (answer->status == WB_DNS_OK) {
-        refused = wb_worker_refuses(w, &answer->addresses[0]);
-        int err = refused ? 0 : wb_frontier_move(&w->frontier, site, &answer->addresses[0]);
+    const struct wb_address *good = choose_address(w, answer, &private);
+    if (good) {
+        int err = wb_frontier_move(&w->frontier, site, good);
         if (err < 0)
             wb_worker_fail(w, err);
         site->address_expires_ms = answer->expires_ms;
     }
-    bool good = answer->status == WB_DNS_OK && !refused;
     if (!good)
-        wb_favours_fail(w, site, refused ? "private" : "dns");
+        wb_favours_fail(w, site, private ? "private" : "dns");
     if (good)
         wb_dispatch_later(w, site);
     else if (site->guest)
         wb_visit_close(w, site, WB_SITE_READY, "", NULL);
-    else if (refused)
-        wb_visit_close(w, site, WB_SITE_REFUSED, "private address", NULL);
-    else if (answer->status == WB_DNS_NONE)
-        wb_visit_close(w, site, WB_SITE_REFUSED, answer->message, NULL);
+    else if (private) {
+        snprintf(words, sizeof words, "private address (%s); --allow-private would allow it", private);
+        refuse_site(w, site, WB_CRAWL_PRIVATE, words);
+    } else if (answer->status == WB_DNS_NONE)
+        refuse_site(w, site, WB_CRAWL_DNS, answer->message);
     else
         wb_visit_back_off(w, site, wb_worker_now(w) + DNS_RETRY_MS, answer->message);
     wb_dispatch(w);
@@ -434,7 +511,9 @@ static void start_site(struct wb_worker *w, struct wb_site *site)
 
     if (site->resolving || site->away || fetches_used_up(w))
         return;
-    if (site->address_expires_ms <= now && !site->in_flight)
+    if (site->refusal)
+        refuse_pages(w, site);
+    else if (site->address_expires_ms <= now && !site->in_flight)
         look_up(w, site);
     else if (wb_favour_next(w, site))
         return;
@@ -497,6 +576,7 @@ void wb_dispatch(struct wb_worker *w)
     w->dispatching = true;
     while (w->failed.code == 0 && (site = wb_frontier_pop(&w->frontier, wb_worker_now(w))))
         start_site(w, site);
+    tell_files(w);
     /* What is about to be sent must be in the journal before: the clocks outlive the process. */
     int err = wb_edit_log_flush(w->journal);
     if (err < 0)

@@ -41,6 +41,7 @@ struct wb_tally_worker {
 
 struct wb_tally {
     atomic_bool stop;           /* the run is over: end cleanly */
+    atomic_bool files_told;     /* a process said that file descriptors are short */
     atomic_uint claimable;      /* moves whenever somebody made a site claimable */
     atomic_ullong sites_open;   /* of the run, as last counted by the parent */
     atomic_ullong reserved;     /* pages stored or being fetched, where their number is limited */

@@ -165,7 +165,8 @@ static int claim_row(void *context, const struct wb_site_row *row)
     const char *blank = memchr(address.ptr, ' ', address.len);
     if (blank)
         address.len = (size_t)(blank - address.ptr);
-    if (!wb_address_parse(address, &site->address))
+    /* One of a run that allowed private addresses is looked up again, and refused. */
+    if (!wb_address_parse(address, &site->address) || wb_worker_refuses(w, &site->address))
         site->address_expires_ms = 0;
     /* Its journal is another repository's: begin anew, but never in a hurry. */
     if (!wb_slice_equal(row->home, wb_slice_str(w->plan->home)))
@@ -421,7 +422,7 @@ static void on_due(evutil_socket_t fd, short what, void *context)
 }
 
 /* Connections at a time: for all sites, unless the process has no file descriptors for so many. */
-static unsigned connections_max(const struct wb_worker *w)
+static unsigned connections_max(struct wb_worker *w)
 {
     /* A pool of connections that is smaller than the sites held never has the one that is needed: they come around in turn. */
     unsigned wanted = w->plan->options->sites + CONNECTIONS_SPARE;
@@ -430,6 +431,7 @@ static unsigned connections_max(const struct wb_worker *w)
     if (limit == 0)
         return wanted;
     uint64_t files = limit > 2 * FILES_SPARE ? limit - FILES_SPARE : limit / 2;
+    w->few_files = files < wanted;
     return files < 1 ? 1 : files < wanted ? (unsigned)files : wanted;
 }
 

@@ -121,7 +121,7 @@ struct wb_worker {
     unsigned claimable;         /* the tally's, when we last claimed */
     bool claim_again;           /* the last claim was given all it asked for */
     bool dispatching, stopping;
-    bool told_files;            /* that file descriptors are short */
+    bool few_files;             /* there are file descriptors for fewer connections than were wanted */
     bool lost;                  /* its leases ended while it slept */
     struct wb_error_copy failed; /* code < 0: what ended the work */
     struct wb_buf lines;         /* of the log, until the commit */

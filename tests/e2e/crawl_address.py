@@ -64,7 +64,24 @@ def few_file_descriptors_make_it_slower_not_shorter(folder):
                 resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
             events = crawl(folder / ('r%d' % files), server, *[server.url(h) for h in sites], '--delay', 0, '--processes', 1, '--no-sitemaps', preexec_fn=few)
             assert done(events)['pages'] == 480 and done(events)['errors'] == 0, (files, done(events), crawl.words[-500:])
-            assert crawl.words.count('open files') <= 1, crawl.words
+            assert crawl.words.count('ulimit -n') == (files < 120), crawl.words
+
+
+@test
+def urls_of_a_site_whose_address_became_private_have_lines(folder):
+    with Server({'p.test': star(20, 'p')}) as server:
+        args = [server.url('p.test'), '--delay', 0, '--no-sitemaps']
+        crawl(folder / 'r', server, *args, '--max-pages', 5)
+        left = {server.url('p.test', '/%d' % n) for n in range(1, 20)} - {server.url('p.test', p) for p in server.paths('p.test')}
+        assert len(left) == 15
+        before = len(server.requests)
+        # The same crawl goes on, and private addresses are not allowed any more.
+        p = subprocess.run(command(folder / 'r', 'crawl', '--json', '--user-agent', AGENT, *server.resolve(), *args), capture_output=True, timeout=100)
+        events = lines(p.stdout)
+        assert p.returncode == 0 and len(server.requests) == before, (p.stderr, server.requests[before:])
+        assert {u for u, r in results(events).items() if r == 'error:private'} == left, results(events)
+        why = ask(folder / 'r', 'why', sorted(left)[0])[0]
+        assert why['verdict'] == 'blocked' and 'private address' in why['reason'], why
 
 
 run_together()
