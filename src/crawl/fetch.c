@@ -105,8 +105,10 @@ static void finish(struct wb_fetcher *fetcher, struct wb_fetch_transfer *transfe
     struct wb_fetch_result result;
 
     discharge(fetcher, transfer);
-    if (transfer->doomed)
+    if (transfer->doomed) {
         fetcher->doomed_count--;
+        wb_fetch_transfer_abandon(transfer);
+    }
     wb_fetch_transfer_result(transfer, code, fetcher->options.ratio_max, &result);
     curl_multi_remove_handle(fetcher->loop.multi, transfer->easy);
     unlink_busy(fetcher, transfer);

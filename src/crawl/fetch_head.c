@@ -13,6 +13,7 @@ void wb_fetch_head_begin(struct wb_fetch_head *head, size_t max)
 {
     wb_buf_clear(&head->text);
     head->seen = 0;
+    head->lines = 0;
     head->max = max;
     head->status = 0;
     head->ended = false;
@@ -62,6 +63,8 @@ int wb_fetch_head_line(struct wb_fetch_head *head, struct wb_slice line)
 {
     if (line.len > head->max - head->seen)
         return wb_fail(WB_E_LIMIT, "more than %zu bytes of header lines", head->max);
+    if (++head->lines > WB_FETCH_LINES_MAX)
+        return wb_fail(WB_E_LIMIT, "more than %u header lines", WB_FETCH_LINES_MAX);
     head->seen += line.len;
     if (head->ended)
         return 0;

@@ -4,9 +4,12 @@
 
 #include "base/buf.h"
 
+#define WB_FETCH_LINES_MAX 2000u
+
 struct wb_fetch_head {
     struct wb_buf text;   /* status line and headers of the answer being read */
     size_t seen, max;     /* bytes of all header lines: of interim answers and trailers too */
+    unsigned lines;       /* how many there were: libcurl keeps each in memory of its own */
     uint16_t status;      /* 0: no status line yet */
     bool ended;           /* the blank line of the final answer was read */
 };
@@ -15,7 +18,7 @@ void wb_fetch_head_begin(struct wb_fetch_head *head, size_t max);
 
 /*
  * One line with its line end; the blank one ends a head. Interim answers (1xx) are dropped when they end,
- * trailers are counted and dropped. WB_E_LIMIT past max, WB_E_PROTO for a line that is no header, WB_E_NOMEM.
+ * trailers are counted and dropped. WB_E_LIMIT past max or WB_FETCH_LINES_MAX, WB_E_PROTO for a line that is no header, WB_E_NOMEM.
  */
 int wb_fetch_head_line(struct wb_fetch_head *head, struct wb_slice line);
 

@@ -214,6 +214,8 @@ int wb_fetch_loop_renew(struct wb_fetch_loop *loop)
         curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, loop) == CURLM_OK &&
         curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, on_timer_change) == CURLM_OK &&
         curl_multi_setopt(multi, CURLMOPT_TIMERDATA, loop) == CURLM_OK &&
+        /* One stream at a time on an HTTP/2 connection: no frame can be for another transfer than the one that reads. */
+        curl_multi_setopt(multi, CURLMOPT_PIPELINING, (long)CURLPIPE_NOTHING) == CURLM_OK &&
         curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, (long)loop->connections_max) == CURLM_OK &&
         curl_multi_setopt(multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, (long)loop->connections_max) == CURLM_OK)
         return 0;

@@ -32,6 +32,12 @@ void wb_fetch_transfer_decide(struct wb_fetch_transfer *transfer, enum wb_fetch_
     snprintf(transfer->message, sizeof transfer->message, "%s", message);
 }
 
+void wb_fetch_transfer_abandon(struct wb_fetch_transfer *transfer)
+{
+    /* Cannot fail: it sets a flag. */
+    (void)curl_easy_setopt(transfer->easy, CURLOPT_FORBID_REUSE, 1L);
+}
+
 /* ---- what libcurl calls ---------------------------------------------------------------------------- */
 
 /*
@@ -65,6 +71,7 @@ static size_t on_head(char *bytes, size_t size, size_t count, void *context)
         return size * count;
     enum wb_fetch_error error = err == WB_E_LIMIT ? WB_FETCH_HEADERS : err == WB_E_PROTO ? WB_FETCH_PROTOCOL : WB_FETCH_MEMORY;
     wb_fetch_transfer_decide(transfer, error, wb_error_message());
+    wb_fetch_transfer_abandon(transfer);
     return 0;
 }
 
@@ -77,24 +84,29 @@ static void reserve_body(struct wb_fetch_transfer *transfer)
         (void)wb_buf_reserve(&transfer->body, (size_t)length); /* where it fails, appending will say so */
 }
 
-static size_t on_body(char *bytes, size_t size, size_t count, void *context)
+/* False: no more of it. */
+static bool take_body(struct wb_fetch_transfer *transfer, const char *bytes, size_t len)
 {
-    struct wb_fetch_transfer *transfer = context;
-    size_t len = size * count, room = transfer->body_max - transfer->body.len;
+    size_t room = transfer->body_max - transfer->body.len;
 
     if (transfer->error != WB_FETCH_OK || transfer->truncated)
-        return 0;
+        return false;
     if (!transfer->body.ptr)
         reserve_body(transfer);
     if (wb_buf_append(&transfer->body, bytes, len < room ? len : room) < 0) {
         wb_fetch_transfer_decide(transfer, WB_FETCH_MEMORY, wb_error_message());
-        return 0;
+        return false;
     }
-    if (len > room || !wb_fetcher_charge(transfer->owner, transfer)) {
-        transfer->truncated = true;
-        return 0;
-    }
-    return len;
+    transfer->truncated = len > room || !wb_fetcher_charge(transfer->owner, transfer);
+    return !transfer->truncated;
+}
+
+static size_t on_body(char *bytes, size_t size, size_t count, void *context)
+{
+    if (take_body(context, bytes, size * count))
+        return size * count;
+    wb_fetch_transfer_abandon(context);
+    return 0;
 }
 
 /* ---- options ----------------------------------------------------------------------------------------------- */

@@ -65,6 +65,9 @@ int wb_fetch_transfer_prepare(struct wb_fetch_transfer *transfer, const struct w
 /* Decides the outcome, unless it was decided before. */
 void wb_fetch_transfer_decide(struct wb_fetch_transfer *transfer, enum wb_fetch_error error, const char *message);
 
+/* We end it before the response does: its connection is closed with it, also where HTTP/2 could go on with other streams. */
+void wb_fetch_transfer_abandon(struct wb_fetch_transfer *transfer);
+
 /* The answer as it stands; result_out->body is moved out of transfer, the rest is borrowed from it. In fetch_answer.c. */
 void wb_fetch_transfer_result(struct wb_fetch_transfer *transfer, CURLcode code, unsigned ratio_max, struct wb_fetch_result *result_out);
 

@@ -61,6 +61,12 @@ static bool endless_interim(struct peer *peer)
     return false;
 }
 
+/* Few bytes, but libcurl keeps each line apart. */
+static bool many_headers(struct peer *peer)
+{
+    return peer_say(peer, OK_HEAD) && send_repeated(peer, "a:b\r\n", 5000) && peer_say(peer, "Content-Length: 0\r\n\r\n");
+}
+
 static bool one_long_header(struct peer *peer)
 {
     bool going = peer_say(peer, OK_HEAD "X-Long: ");
@@ -274,6 +280,7 @@ static const struct hostile {
     {"/endless_headers", endless_headers, WB_FETCH_HEADERS, false, 200},
     {"/endless_trailers", endless_trailers, WB_FETCH_HEADERS, false, 200},
     {"/endless_interim", endless_interim, WB_FETCH_HEADERS, false, 0},
+    {"/many_headers", many_headers, WB_FETCH_HEADERS, false, 200},
     {"/one_long_header", one_long_header, WB_FETCH_HEADERS, false, 200},
     {"/reset_in_body", reset_in_body, WB_FETCH_RESET, false, 200},
     {"/reset_at_once", reset_at_once, WB_FETCH_CONNECT, false, 0},

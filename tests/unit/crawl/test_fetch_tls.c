@@ -262,12 +262,45 @@ static void test_http2(void **state)
     assert_int_equal(lines, MANY);
 }
 
+/* Streams that we end early leave nothing behind that a later response could be written to. */
+static void test_http2_cut(void **state)
+{
+    enum { MANY = 40, CUT = 1000 };
+    char cert[128], url[128];
+    struct client client;
+
+    (void)state;
+    path_in("cert.pem", cert);
+    if (access("/usr/sbin/nginx", X_OK) != 0 || access(cert, R_OK) != 0 || !start_nginx())
+        skip();
+    const struct wb_fetch_options options = {.ca_file = cert, .timeout_ms = 60000};
+    client_open(&client, &options);
+    snprintf(url, sizeof url, "https://site.test:%d/page", port);
+    for (int i = 0; i < MANY; i++) {
+        struct wb_fetch_request request = {.url = wb_slice_str(url), .address = loopback(), .body_max = i % 3 ? CUT : 0};
+        struct answer answers[2];
+        client_begin(&client, &request, &answers[0]);
+        request.body_max = i % 2 ? CUT : 0;
+        client_begin(&client, &request, &answers[1]);
+        client_wait(&client);
+        for (int k = 0; k < 2; k++) {
+            bool cut = k ? i % 2 : i % 3;
+            assert_error(&answers[k], WB_FETCH_OK, "over HTTP/2");
+            assert_int_equal(answers[k].truncated, cut);
+            assert_int_equal(answers[k].body.len, cut ? CUT : 168894);
+            answer_release(&answers[k]);
+        }
+    }
+    client_close(&client);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_certificate, stop),
         cmocka_unit_test_teardown(test_no_tls, stop),
         cmocka_unit_test_teardown(test_http2, stop),
+        cmocka_unit_test_teardown(test_http2_cut, stop),
     };
 
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
