@@ -16,28 +16,16 @@
 #include "page/md5.h"
 #include "base/bytes.h"
 #include "base/check.h"
+#include "page/digestcpu.h"
+#include "page/md5_rounds.h"
 
-enum { LANES = 8, FEW = 3, BLOCK = 64, STEPS = 64 };
+enum { LANES = 8, FEW = 3, BLOCK = 64 };
 
 typedef uint32_t vec __attribute__((vector_size(LANES * 4)));
 
 struct state {
     vec a, b, c, d;
 };
-
-/* floor(2^32 * abs(sin(i + 1))) */
-static const uint32_t sines[STEPS] = {
-    0xd76aa478, 0xe8c7b756, 0x242070db, 0xc1bdceee, 0xf57c0faf, 0x4787c62a, 0xa8304613, 0xfd469501,
-    0x698098d8, 0x8b44f7af, 0xffff5bb1, 0x895cd7be, 0x6b901122, 0xfd987193, 0xa679438e, 0x49b40821,
-    0xf61e2562, 0xc040b340, 0x265e5a51, 0xe9b6c7aa, 0xd62f105d, 0x02441453, 0xd8a1e681, 0xe7d3fbc8,
-    0x21e1cde6, 0xc33707d6, 0xf4d50d87, 0x455a14ed, 0xa9e3e905, 0xfcefa3f8, 0x676f02d9, 0x8d2a4c8a,
-    0xfffa3942, 0x8771f681, 0x6d9d6122, 0xfde5380c, 0xa4beea44, 0x4bdecfa9, 0xf6bb4b60, 0xbebfbc70,
-    0x289b7ec6, 0xeaa127fa, 0xd4ef3085, 0x04881d05, 0xd9d4d039, 0xe6db99e5, 0x1fa27cf8, 0xc4ac5665,
-    0xf4292244, 0x432aff97, 0xab9423a7, 0xfc93a039, 0x655b59c3, 0x8f0ccc92, 0xffeff47d, 0x85845dd1,
-    0x6fa87e4f, 0xfe2ce6e0, 0xa3014314, 0x4e0811a1, 0xf7537e82, 0xbd3af235, 0x2ad7d2bb, 0xeb86d391,
-};
-
-static const uint32_t start[4] = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476};
 
 /* Eight rows of eight words become eight columns. */
 #define PAIR(x, y, low, high)                                             \
@@ -71,7 +59,7 @@ static inline __attribute__((always_inline)) void load_words(const char *const *
 
 #define STEP(f, a, b, c, d, word, i, turn)                    \
     do {                                                      \
-        vec sum_ = (a) + (f) + w[word] + sines[i];            \
+        vec sum_ = (a) + (f) + w[word] + wb_md5_sines[i];            \
         (a) = (b) + (sum_ << (turn) | sum_ >> (32 - (turn))); \
     } while (0)
 #define F1(b, c, d) ((d) ^ ((b) & ((c) ^ (d))))
@@ -93,22 +81,22 @@ static inline __attribute__((always_inline)) void digest_blocks(struct state *st
         vec a0 = a, b0 = b, c0 = c, d0 = d;
         load_words(lanes, at, w);
         load_words(lanes, at + BLOCK / 2, w + 8);
-        FOUR(F1, 0, 0, 1, 2, 3, 7, 12, 17, 22);
-        FOUR(F1, 4, 4, 5, 6, 7, 7, 12, 17, 22);
-        FOUR(F1, 8, 8, 9, 10, 11, 7, 12, 17, 22);
-        FOUR(F1, 12, 12, 13, 14, 15, 7, 12, 17, 22);
-        FOUR(F2, 16, 1, 6, 11, 0, 5, 9, 14, 20);
-        FOUR(F2, 20, 5, 10, 15, 4, 5, 9, 14, 20);
-        FOUR(F2, 24, 9, 14, 3, 8, 5, 9, 14, 20);
-        FOUR(F2, 28, 13, 2, 7, 12, 5, 9, 14, 20);
-        FOUR(F3, 32, 5, 8, 11, 14, 4, 11, 16, 23);
-        FOUR(F3, 36, 1, 4, 7, 10, 4, 11, 16, 23);
-        FOUR(F3, 40, 13, 0, 3, 6, 4, 11, 16, 23);
-        FOUR(F3, 44, 9, 12, 15, 2, 4, 11, 16, 23);
-        FOUR(F4, 48, 0, 7, 14, 5, 6, 10, 15, 21);
-        FOUR(F4, 52, 12, 3, 10, 1, 6, 10, 15, 21);
-        FOUR(F4, 56, 8, 15, 6, 13, 6, 10, 15, 21);
-        FOUR(F4, 60, 4, 11, 2, 9, 6, 10, 15, 21);
+        WB_MD5_0(FOUR);
+        WB_MD5_1(FOUR);
+        WB_MD5_2(FOUR);
+        WB_MD5_3(FOUR);
+        WB_MD5_4(FOUR);
+        WB_MD5_5(FOUR);
+        WB_MD5_6(FOUR);
+        WB_MD5_7(FOUR);
+        WB_MD5_8(FOUR);
+        WB_MD5_9(FOUR);
+        WB_MD5_10(FOUR);
+        WB_MD5_11(FOUR);
+        WB_MD5_12(FOUR);
+        WB_MD5_13(FOUR);
+        WB_MD5_14(FOUR);
+        WB_MD5_15(FOUR);
         a += a0;
         b += b0;
         c += c0;
@@ -117,13 +105,19 @@ static inline __attribute__((always_inline)) void digest_blocks(struct state *st
     *state = (struct state){a, b, c, d};
 }
 
-/* Compiled twice: the vectors are one register wide with AVX2, two without. */
+/* Compiled for each kind of processor: the vectors are one register wide with AVX2, two without. */
 static void digest_blocks_plain(struct state *state, const char *const *lanes, size_t blocks)
 {
     digest_blocks(state, lanes, blocks);
 }
 
 #if defined(__x86_64__)
+/* A rotation, and any function of three operands, is one instruction. */
+__attribute__((target("avx512f,avx512vl"))) static void digest_blocks_avx512(struct state *state, const char *const *lanes, size_t blocks)
+{
+    digest_blocks(state, lanes, blocks);
+}
+
 __attribute__((target("avx2"))) static void digest_blocks_avx2(struct state *state, const char *const *lanes, size_t blocks)
 {
     digest_blocks(state, lanes, blocks);
@@ -133,7 +127,12 @@ __attribute__((target("avx2"))) static void digest_blocks_avx2(struct state *sta
 static void take_blocks(struct state *state, const char *const *lanes, size_t blocks)
 {
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx2")) {
+    unsigned cpu = wb_digest_cpu();
+    if (cpu & WB_DIGEST_AVX512) {
+        digest_blocks_avx512(state, lanes, blocks);
+        return;
+    }
+    if (cpu & WB_DIGEST_AVX2) {
         digest_blocks_avx2(state, lanes, blocks);
         return;
     }
@@ -181,7 +180,7 @@ static void begin_message(struct digester *d, int index, size_t message, struct 
     lane->tail[rest] = (char)0x80;
     wb_put64(lane->tail + lane->tail_blocks * BLOCK - 8, (uint64_t)bytes.len * 8);
     d->at[index] = bytes.ptr;
-    set_lane_state(&d->state, index, start);
+    set_lane_state(&d->state, index, wb_md5_start);
 }
 
 static void write_digest(const struct state *state, int lane, uint8_t *digest_out)

@@ -25,7 +25,6 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "page/md5.h"
 #include "page/page.h"
 
 #include <stdlib.h>
@@ -239,20 +238,22 @@ int wb_page_record_digest(const struct wb_record_digest *records, size_t count)
     struct wb_slice *bodies = wb_alloc(count * sizeof *bodies);
     size_t *which = wb_alloc(count * sizeof *which);
     uint8_t(*md5s)[WB_MD5_BYTES] = wb_alloc(count * sizeof *md5s);
-    int err = bodies && which && md5s ? 0 : WB_E_NOMEM;
+    uint8_t(*sha1s)[WB_SHA1_BYTES] = wb_alloc(count * sizeof *sha1s);
+    int err = bodies && which && md5s && sha1s ? 0 : WB_E_NOMEM;
 
     if (err == 0) {
         size_t n = undigested(records, count, bodies, which);
-        wb_md5_many(bodies, n, md5s);
+        wb_digest_many(bodies, n, md5s, sha1s);
         for (size_t i = 0; i < n; i++) {
             char *record = records[which[i]].record;
             memcpy(record + MD5_AT, md5s[i], WB_MD5_BYTES);
-            wb_sha1(bodies[i].ptr, bodies[i].len, (uint8_t *)record + SHA1_AT);
+            memcpy(record + SHA1_AT, sha1s[i], WB_SHA1_BYTES);
             record[FLAGS_AT] = (char)(record[FLAGS_AT] | FLAG_DIGESTED);
         }
     }
     wb_free(bodies);
     wb_free(which);
     wb_free(md5s);
+    wb_free(sha1s);
     return err;
 }

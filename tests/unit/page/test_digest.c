@@ -1,4 +1,7 @@
-/* test_digest.c - MD5 and SHA-1 by the examples of their RFCs; what has digests is left alone. */
+/*
+ * test_digest.c - MD5 and SHA-1 by the examples of their RFCs and, for every kind of processor that this
+ * one can stand in for, against libcrypto; what has digests is left alone.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/codec.h"
+#include "page/digestcpu.h"
 #include "page/page.h"
 
 static const struct {
@@ -49,9 +53,83 @@ static void test_digested_already(void **state)
     assert_int_equal(page.sha1[0], 2);
 }
 
+/* ---- against libcrypto ------------------------------------------------------------------------ */
+
+/* The code for processors without some of the instructions; those that this one lacks change nothing. */
+static const unsigned processors[] = {~0u, 0, WB_DIGEST_AVX2, WB_DIGEST_SHA, WB_DIGEST_AVX2 | WB_DIGEST_SHA, WB_DIGEST_AVX512};
+
+static char bytes[1 << 18];
+
+static int fill(void **state)
+{
+    (void)state;
+    srandom(11);
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (char)random();
+    return 0;
+}
+
+static void check_page(const struct wb_page *page)
+{
+    uint8_t md5[WB_MD5_BYTES], sha1[WB_SHA1_BYTES];
+
+    assert_true(page->digested);
+    wb_md5(page->body, md5);
+    wb_sha1(page->body.ptr, page->body.len, sha1);
+    assert_memory_equal(page->md5, md5, sizeof md5);
+    assert_memory_equal(page->sha1, sha1, sizeof sha1);
+}
+
+/* Every length around the places where the padding needs another block, at every alignment. */
+static void test_every_length(void **state)
+{
+    (void)state;
+    for (size_t p = 0; p < sizeof processors / sizeof *processors; p++) {
+        wb_digest_cpu_limit(processors[p]);
+        for (size_t len = 0; len < 400; len++) {
+            struct wb_page page = {.body = wb_slice(bytes + len % 67, len)};
+            wb_page_digest(&page);
+            check_page(&page);
+        }
+    }
+    wb_digest_cpu_limit(~0u);
+}
+
+static void check_many(size_t count)
+{
+    struct wb_page pages[150], *all[150];
+
+    assert_true(count <= 150);
+    for (size_t i = 0; i < count; i++) {
+        size_t most = random() % 10 == 0 ? sizeof bytes - 64 : random() % 2 ? 30000 : 100;
+        pages[i] = (struct wb_page){.body = wb_slice(bytes + (size_t)random() % 64, (size_t)random() % most)};
+        all[i] = &pages[i];
+    }
+    wb_page_digest_many(all, count);
+    for (size_t i = 0; i < count; i++)
+        check_page(all[i]);
+}
+
+static void test_many(void **state)
+{
+    (void)state;
+    for (size_t p = 0; p < sizeof processors / sizeof *processors; p++) {
+        wb_digest_cpu_limit(processors[p]);
+        for (size_t count = 0; count <= 20; count++)
+            check_many(count);
+        check_many(150);
+    }
+    wb_digest_cpu_limit(~0u);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_known), cmocka_unit_test(test_digested_already)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_known),
+        cmocka_unit_test(test_digested_already),
+        cmocka_unit_test(test_every_length),
+        cmocka_unit_test(test_many),
+    };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, fill, NULL);
 }
