@@ -10,7 +10,7 @@
  *                         -> the others are near whatever the first of them is
  *
  * NEAR_BITS differences touch at most three of the five blocks, so near fingerprints agree on two of them at least. A sort is two
- * passes by 13 bits, stable, so that pages of a group stay in order. Groups hold one or two entries, unless somebody
+ * passes by 13 bits, stable, so that pages of a group stay in order; the first pass serves all pairs with the same lower block. Groups hold one or two entries, unless somebody
  * makes them large: each entry is compared with the first GROUP_MAX of its group only, and what is missed then is merely not told.
  *
  * Texts without words have no fingerprint, and pages of a few bytes say too little to be alike: they are in no family. Nor are
@@ -21,6 +21,8 @@
 #include "base/error.h"
 #include "os/nameless.h"
 #include "webdb/writer.h"
+
+#include <stdlib.h>
 
 enum {
     NEAR_BITS = 3,
@@ -104,26 +106,52 @@ static void note_near(struct near_stage *s, uint32_t page, uint32_t to)
         s->near.numbers[page] = to;
 }
 
-/*
- * Pages with the same fingerprint are near the first of them. That one stays in the list; the others are put behind its end, in
- * the room that is left.
- */
-static void find_equal(struct near_stage *s, uint64_t *others_out)
+/* Groups of entries that agree on two blocks, one after the other. Returns where the group that begins at first ends. */
+static uint64_t group_end(const struct wb_near_entry *sorted, uint64_t count, uint64_t first, unsigned high, unsigned low)
 {
-    struct wb_near_entry *entries = s->writer->prints, *from = entries, *to = s->a;
-    uint64_t count = s->writer->print_count, kept = 0, first = 0, others = 0;
+    const uint64_t block = (1u << BLOCK_BITS) - 1, mask = block << (high * BLOCK_BITS) | block << (low * BLOCK_BITS);
+    uint64_t end = first + 1;
 
-    for (unsigned block = 0; block < BLOCKS; block++) {
-        sort_pass(from, to, count, block);
-        from = to;
-        to = to == s->a ? s->b : s->a;
+    while (end < count && ((sorted[end].simhash ^ sorted[first].simhash) & mask) == 0)
+        end++;
+    return end;
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+    const struct wb_near_entry *x = a, *y = b;
+
+    if (x->simhash != y->simhash)
+        return x->simhash < y->simhash ? -1 : 1;
+    return x->page < y->page ? -1 : x->page > y->page;
+}
+
+/* Pages with the same fingerprint are near the first of them. */
+static void note_equal(struct near_stage *s)
+{
+    uint64_t count = s->writer->print_count, end;
+
+    sort_pass(s->writer->prints, s->a, count, 0);
+    sort_pass(s->a, s->b, count, 1);
+    for (uint64_t at = 0; at < count; at = end) {
+        end = group_end(s->b, count, at, 1, 0);
+        if (end - at > 1)
+            qsort(s->b + at, end - at, sizeof *s->b, compare_entries);
+        for (uint64_t i = at + 1, first = at; i < end; i++) {
+            if (s->b[i].simhash == s->b[first].simhash)
+                note_near(s, s->b[i].page, s->b[first].page);
+            else
+                first = i;
+        }
     }
-    for (uint64_t i = 1; i < count; i++) {
-        if (from[i].simhash == from[first].simhash)
-            note_near(s, from[i].page, from[first].page);
-        else
-            first = i;
-    }
+}
+
+/* The first of each fingerprint stays in the list; the others are put behind its end, in the room that is left. */
+static uint64_t set_equal_apart(struct near_stage *s)
+{
+    struct wb_near_entry *entries = s->writer->prints;
+    uint64_t count = s->writer->print_count, kept = 0, others = 0;
+
     for (uint64_t i = 0; i < count; i++) {
         if (s->near.numbers[entries[i].page] == WB_NO_NUMBER)
             entries[kept++] = entries[i];
@@ -132,7 +160,7 @@ static void find_equal(struct near_stage *s, uint64_t *others_out)
     }
     memcpy(entries + kept, s->a, others * sizeof *entries);
     s->writer->print_count = kept;
-    *others_out = others;
+    return others;
 }
 
 static void follow_first(struct near_stage *s, uint64_t others)
@@ -160,18 +188,18 @@ static void compare_group(struct near_stage *s, const struct wb_near_entry *grou
     }
 }
 
-static int find_near(struct near_stage *s, unsigned high, unsigned low)
+/* All pairs of blocks, the lower one of which is this. */
+static int find_near(struct near_stage *s, unsigned low)
 {
-    uint64_t count = s->writer->print_count, first = 0;
-    uint64_t mask = (uint64_t)((1u << BLOCK_BITS) - 1) << (high * BLOCK_BITS) | (uint64_t)((1u << BLOCK_BITS) - 1) << (low * BLOCK_BITS);
+    uint64_t count = s->writer->print_count, end;
 
     sort_pass(s->writer->prints, s->a, count, low);
-    sort_pass(s->a, s->b, count, high);
-    for (uint64_t i = 1; i <= count; i++) {
-        if (i < count && ((s->b[i].simhash ^ s->b[first].simhash) & mask) == 0)
-            continue;
-        compare_group(s, s->b + first, i - first);
-        first = i;
+    for (unsigned high = low + 1; high < BLOCKS; high++) {
+        sort_pass(s->a, s->b, count, high);
+        for (uint64_t at = 0; at < count; at = end) {
+            end = group_end(s->b, count, at, high, low);
+            compare_group(s, s->b + at, end - at);
+        }
     }
     return wb_writer_progress(s->writer, "near duplicates", 0, 0);
 }
@@ -191,11 +219,12 @@ static int find_families(struct near_stage *s)
         err = wb_nameless_map(s->writer->root, count * sizeof *s->b, &b);
     s->a = a;
     s->b = b;
-    if (err == 0)
-        find_equal(s, &others);
-    for (unsigned high = 1; err == 0 && high < BLOCKS; high++)
-        for (unsigned low = 0; err == 0 && low < high; low++)
-            err = find_near(s, high, low);
+    if (err == 0) {
+        note_equal(s);
+        others = set_equal_apart(s);
+    }
+    for (unsigned low = 0; err == 0 && low + 1 < BLOCKS; low++)
+        err = find_near(s, low);
     if (err == 0)
         follow_first(s, others);
     if (a)
