@@ -39,6 +39,8 @@ static void decode_body(struct wb_fetch_transfer *transfer, unsigned ratio_max)
         goto done;
     if (err == 0)
         err = wb_payload_decode(wb_buf_slice(&lines), coded, transfer->body_max, &plain, &decoded);
+    if (err == 0 && !decoded.coded && !decoded.changed)
+        goto done; /* "Content-Encoding: utf-8" and the like: the body is what was sent */
     transfer->truncated = false; /* so that the decisions below count */
     if (err < 0)
         wb_fetch_transfer_decide(transfer, err == WB_E_PROTO ? WB_FETCH_CODING : WB_FETCH_MEMORY, wb_error_message());

@@ -4,6 +4,10 @@
  * Which codings were applied is read from the head; they are undone from the last
  * to the first, each by unpack.c or, for chunked, here. It never believes a header
  * against the bytes: a body that does not start like its coding is left alone.
+ *
+ * Servers write all sorts of things into Content-Encoding ("none", "utf-8", "binary"). What is
+ * not the name of a coding that we know is passed over, so that such a body is taken as it was sent.
+ * A Transfer-Encoding that we do not know hides what is inside of it.
  */
 #include "page/unpack.h"
 
@@ -25,17 +29,18 @@ static const struct {
 struct codings {
     enum coding list[CODINGS_MAX];
     size_t count;
-    bool too_many;
+    bool too_many, unknown;
 };
 
-static void add_coding(struct codings *codings, struct wb_slice word)
+static void add_coding(struct codings *codings, struct wb_slice word, bool transfer)
 {
     enum coding coding = CODING_UNKNOWN;
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (wb_slice_equal_nocase(word, wb_slice_str(names[i].name)))
             coding = names[i].coding;
-    if (coding == CODING_IDENTITY)
+    codings->unknown |= coding == CODING_UNKNOWN;
+    if (coding == CODING_IDENTITY || (coding == CODING_UNKNOWN && !transfer))
         return;
     if (codings->count == CODINGS_MAX)
         codings->too_many = true;
@@ -44,7 +49,7 @@ static void add_coding(struct codings *codings, struct wb_slice word)
 }
 
 /* The words of every header of that name, in order. */
-static void add_headers(struct codings *codings, struct wb_slice head, struct wb_slice want)
+static void add_headers(struct codings *codings, struct wb_slice head, struct wb_slice want, bool transfer)
 {
     struct wb_slice name, value;
     size_t at = 0;
@@ -55,7 +60,7 @@ static void add_headers(struct codings *codings, struct wb_slice head, struct wb
         while (value.len > 0) {
             const char *comma = memchr(value.ptr, ',', value.len);
             size_t len = comma ? (size_t)(comma - value.ptr) : value.len;
-            add_coding(codings, wb_slice_trim(wb_slice(value.ptr, len)));
+            add_coding(codings, wb_slice_trim(wb_slice(value.ptr, len)), transfer);
             size_t past = comma ? len + 1 : len;
             value = wb_slice(value.ptr + past, value.len - past);
         }
@@ -169,8 +174,9 @@ int wb_payload_decode(struct wb_slice head, struct wb_slice body, size_t limit, 
 
     *decoded_out = (struct wb_decoded){.changed = false};
     wb_buf_clear(body_out);
-    add_headers(&codings, head, WB_SLICE_LIT("Content-Encoding"));
-    add_headers(&codings, head, WB_SLICE_LIT("Transfer-Encoding"));
+    add_headers(&codings, head, WB_SLICE_LIT("Content-Encoding"), false);
+    add_headers(&codings, head, WB_SLICE_LIT("Transfer-Encoding"), true);
+    decoded_out->coded = codings.too_many || (codings.count > 0 && !codings.unknown);
     if (codings.too_many) {
         decoded_out->damaged = true;
         return 0;

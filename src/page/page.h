@@ -123,6 +123,7 @@ struct wb_decoded {
     bool cut;      /* the limit was reached: more would have come */
     bool damaged;  /* the coding broke off or is wrong in the middle: what came before is kept */
     bool changed;  /* something was decoded; false: body_out is empty and the input is the body */
+    bool coded;    /* head names codings, all of them known: a body that is not changed is not what head says */
 };
 
 /*
@@ -130,7 +131,7 @@ struct wb_decoded {
  * both ways, br, zstd, several in a row) of body as head describes them, into
  * body_out, at most limit bytes. Archives often keep headers that are no longer
  * true: a body that does not start like the coding it claims is taken as not
- * coded. Bounded in time and memory whatever the input. Only WB_E_NOMEM is an error.
+ * coded, and so is one whose Content-Encoding is not the name of a coding ("none", "utf-8"). Bounded in time and memory whatever the input. Only WB_E_NOMEM is an error.
  */
 int wb_payload_decode(struct wb_slice head, struct wb_slice body, size_t limit, struct wb_buf *body_out, struct wb_decoded *decoded_out);
 

@@ -166,9 +166,11 @@ static void test_several(void **state)
     assert_same(&out, wb_buf_slice(&text));
     d = decode("Transfer-Encoding: chunked\r\nContent-Encoding: gzip\r\nContent-Encoding: br\r\n", wb_buf_slice(&chunked), 100, &out);
     assert_true(d.changed && d.cut);
-    /* An unknown coding on the outside hides what is inside of it. */
-    d = decode("Content-Encoding: gzip, compress\r\n", wb_buf_slice(&gzip), LIMIT, &out);
-    assert_false(d.changed);
+    /* An unknown coding on the outside hides what is inside of it, unless the bytes say otherwise. */
+    d = decode("Content-Encoding: gzip, compress\r\n", wb_buf_slice(&text), LIMIT, &out);
+    assert_true(!d.changed && !d.coded);
+    d = decode("Transfer-Encoding: gzip, squeezed\r\n", wb_buf_slice(&gzip), LIMIT, &out);
+    assert_true(!d.changed && !d.coded);
     /* More of them than anybody needs. */
     d = decode("Content-Encoding: gzip,gzip,gzip,gzip,gzip,gzip,gzip,gzip,gzip\r\n", wb_buf_slice(&gzip), LIMIT, &out);
     assert_true(!d.changed && d.damaged);
@@ -176,6 +178,42 @@ static void test_several(void **state)
     wb_buf_release(&out);
     wb_buf_release(&gzip);
     wb_buf_release(&br);
+    wb_buf_release(&chunked);
+}
+
+/* Names that are none: the body is what was sent, or what the names beside them say. */
+static void test_unknown_names(void **state)
+{
+    static const char *const names[] = {"none", "utf-8", "UTF-8", "binary", "8bit", "text/html", "", " ", ",", "identity, identity", "utf-8, none",
+                                        "iso-8859-1;q=1", "\"", "gzip2"};
+    struct wb_buf text = text_of(5000), out = WB_BUF_INIT, headers = WB_BUF_INIT;
+    struct wb_buf gzip = deflated(wb_buf_slice(&text), 31);
+    struct wb_buf chunked = chunked_of(wb_buf_slice(&text), 100);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        wb_buf_clear(&headers);
+        assert_int_equal(wb_buf_printf(&headers, "Content-Encoding: %s\r\n", names[i]), 0);
+        struct wb_decoded d = decode(headers.ptr, wb_buf_slice(&text), LIMIT, &out);
+        assert_false(d.changed || d.damaged || d.cut || d.coded);
+        d = decode(headers.ptr, wb_buf_slice(&gzip), LIMIT, &out); /* a file that is gzip stays it */
+        assert_false(d.changed || d.damaged || d.cut || d.coded);
+        assert_int_equal(wb_buf_append_str(&headers, "Transfer-Encoding: chunked\r\n"), 0);
+        d = decode(headers.ptr, wb_buf_slice(&chunked), LIMIT, &out);
+        assert_true(d.changed && !d.damaged);
+        assert_same(&out, wb_buf_slice(&text));
+        wb_buf_clear(&headers);
+        assert_int_equal(wb_buf_printf(&headers, "Content-Encoding: gzip, %s\r\n", names[i]), 0);
+        d = decode(headers.ptr, wb_buf_slice(&gzip), LIMIT, &out);
+        assert_true(d.changed && !d.damaged);
+        assert_same(&out, wb_buf_slice(&text));
+    }
+    struct wb_decoded d = decode("Content-Encoding: gzip\r\n", wb_buf_slice(&text), LIMIT, &out);
+    assert_true(!d.changed && d.coded);
+    wb_buf_release(&text);
+    wb_buf_release(&out);
+    wb_buf_release(&headers);
+    wb_buf_release(&gzip);
     wb_buf_release(&chunked);
 }
 
@@ -322,7 +360,7 @@ static void test_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each),    cmocka_unit_test(test_several), cmocka_unit_test(test_gzip_members),
+        cmocka_unit_test(test_each),    cmocka_unit_test(test_several), cmocka_unit_test(test_unknown_names), cmocka_unit_test(test_gzip_members),
         cmocka_unit_test(test_not_coded), cmocka_unit_test(test_damaged), cmocka_unit_test(test_chunks),
         cmocka_unit_test(test_bomb),    cmocka_unit_test(test_memory),
     };
