@@ -5,7 +5,8 @@
  * of 175. Both define the same names: the ones that are linked first are used.
  *
  * A shim: picks a piece of the text, asks, and turns CLD2's codes into those of ISO 639. It trusts no byte
- * of the text (CLD2 checks that it is UTF-8) and lets no exception out.
+ * of the text (CLD2 checks that it is UTF-8) and lets no exception out. CLD2 has no answer for a text with a
+ * single character that is not for interchange (controls, noncharacters): it is asked again with blanks for those.
  */
 #include <cstddef>
 #include <cstdint>
@@ -16,6 +17,7 @@
 #include <cld2/public/encodings.h>
 
 extern "C" {
+#include "base/utf8.h"
 #include "page/extract.h"
 }
 
@@ -65,24 +67,60 @@ struct wb_slice choose_piece(struct wb_slice text)
     return {text.ptr + start, end - start};
 }
 
+/* Characters that are not for interchange, as CLD2 has it. */
+bool is_odd(uint32_t cp)
+{
+    return (cp < 0x20 && cp != '\t' && cp != '\n' && cp != '\r') || (cp >= 0x7f && cp < 0xa0) || (cp >= 0xfdd0 && cp <= 0xfdef) ||
+           (cp & 0xfffe) == 0xfffe;
+}
+
+/* A copy of the piece with blanks for what is odd or malformed. */
+size_t copy_plain(struct wb_slice piece, char *out)
+{
+    size_t n = 0;
+
+    for (size_t at = 0; at < piece.len;) {
+        size_t len = wb_utf8_length(piece.ptr + at, piece.len - at);
+        if (len == 0 || is_odd(wb_utf8_decode(piece.ptr + at, len))) {
+            out[n++] = ' ';
+        } else {
+            std::memcpy(out + n, piece.ptr + at, len);
+            n += len;
+        }
+        at += len ? len : 1;
+    }
+    return n;
+}
+
+/* valid_bytes_out: how far CLD2 took the text for one. */
+CLD2::Language ask(const char *text, size_t len, int *valid_bytes_out)
+{
+    CLD2::CLDHints hints = {nullptr, nullptr, CLD2::UNKNOWN_ENCODING, CLD2::UNKNOWN_LANGUAGE};
+    CLD2::Language languages[3];
+    double scores[3];
+    int percents[3], text_bytes = 0;
+    bool reliable = false; /* not heeded: that costs 17 right answers for each wrong one (measured on data/lang) */
+
+    return CLD2::ExtDetectLanguageSummaryCheckUTF8(text, static_cast<int>(len), true, &hints, 0, languages, percents, scores,
+                                                   nullptr, &text_bytes, &reliable, valid_bytes_out);
+}
+
 } // namespace
 
 extern "C" const char *wb_language_of(struct wb_slice utf8)
 {
     struct wb_slice piece = choose_piece(utf8);
-    CLD2::CLDHints hints = {nullptr, nullptr, CLD2::UNKNOWN_ENCODING, CLD2::UNKNOWN_LANGUAGE};
-    CLD2::Language languages[3];
-    double scores[3];
-    int percents[3], text_bytes = 0, valid_bytes = 0;
-    bool reliable = false;
+    char copy[kPieceMax];
+    int valid_bytes = 0;
 
     if (piece.len == 0)
         return "";
-    /* That it calls an answer unreliable costs 17 right answers for each wrong one (measured on data/lang): not heeded. */
     try {
-        CLD2::Language language =
-            CLD2::ExtDetectLanguageSummaryCheckUTF8(piece.ptr, static_cast<int>(piece.len), true, &hints, 0, languages,
-                                                    percents, scores, nullptr, &text_bytes, &reliable, &valid_bytes);
+        CLD2::Language language = ask(piece.ptr, piece.len, &valid_bytes);
+        if (static_cast<size_t>(valid_bytes) < piece.len) {
+            size_t len = copy_plain(piece, copy);
+            language = ask(copy, len, &valid_bytes);
+        }
         return code_of(language);
     } catch (...) {
         return "";

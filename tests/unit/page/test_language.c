@@ -41,6 +41,27 @@ static void test_texts(void **state)
     }
 }
 
+/* One character that does not belong into a text, or a broken one, leaves the language as it is. */
+static void test_odd_characters(void **state)
+{
+    static const char *const odd[] = {"\x01", "\x0b", "\x1f", "\x7f", "\xc2\x80", "\xc2\x85", "\xc2\x92", "\xc2\x9f", "\u00ad", "\u200b", "\u2028", "\ufeff",
+                                      "\ue000", "\ufdd0", "\ufdef", "\ufffd", "\ufffe", "\uffff", "\U0001fffe", "\U0010ffff", "\U000e0001", "\xff",
+                                      "\xc0\x80", "\xed\xa0\x80", "\xe2\x80"};
+    struct wb_buf text = WB_BUF_INIT;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(odd); i++)
+        for (int place = 0; place < 3; place++) {
+            wb_buf_clear(&text);
+            assert_int_equal(wb_buf_printf(&text, "%sAlle Menschen sind frei und gleich an W\u00fcrde und %sRechten geboren. Sie sind mit Vernunft begabt%s",
+                                           place == 0 ? odd[i] : "", place == 1 ? odd[i] : "", place == 2 ? odd[i] : ""), 0);
+            const char *got = wb_language_of(wb_buf_slice(&text));
+            if (strcmp(got, "de") != 0)
+                fail_msg("'%s' with number %zu at %d", got, i, place);
+        }
+    wb_buf_release(&text);
+}
+
 /* A long text is looked at in its inside, wherever its characters lie. */
 static void test_long(void **state)
 {
@@ -89,7 +110,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_texts),
-        cmocka_unit_test(test_long),
+        cmocka_unit_test(test_odd_characters), cmocka_unit_test(test_long),
         cmocka_unit_test(test_sentences),
     };
 
