@@ -142,6 +142,16 @@ static int take_special(struct wb_html *h, enum wb_tag tag)
         return wb_html_meta(h);
     case WB_TAG_TIME_:
         return wb_html_time(h);
+    case WB_TAG_RB_:
+    case WB_TAG_RUBY_:
+        h->in_ruby |= tag == WB_TAG_RUBY_;
+        h->in_reading = false;
+        return 0;
+    case WB_TAG_RP_:
+    case WB_TAG_RT_:
+    case WB_TAG_RTC_:
+        h->in_reading = h->in_ruby;
+        return 0;
     case WB_TAG_TITLE_:
         h->in_title = !h->has_title;
         return 0;
@@ -189,6 +199,23 @@ static int take_start(struct wb_html *h)
     return err;
 }
 
+/* The base text runs on behind a reading. */
+static void end_ruby(struct wb_html *h, enum wb_tag tag)
+{
+    switch (tag) {
+    case WB_TAG_RP_:
+    case WB_TAG_RT_:
+    case WB_TAG_RTC_:
+        h->in_reading = false;
+        break;
+    case WB_TAG_RUBY_:
+        h->in_ruby = h->in_reading = false;
+        break;
+    default:
+        break;
+    }
+}
+
 static int take_end_of(struct wb_html *h, enum wb_tag tag)
 {
     unsigned flags = wb_tag_facts[tag].flags;
@@ -205,6 +232,8 @@ static int take_end_of(struct wb_html *h, enum wb_tag tag)
     }
     if (tag == WB_TAG_A_)
         return wb_html_anchor_end(h, true);
+    if (h->in_ruby)
+        end_ruby(h, tag);
     if (flags & WB_TAG_BLOCK)
         err = wb_html_end_block(h);
     else if (flags & WB_TAG_CELL)
@@ -219,7 +248,7 @@ static int take_text(struct wb_html *h)
     if (h->in_title)
         return wb_html_title(h);
     /* NULs are dropped everywhere: as U+FFFD they might need more room than there is. */
-    if (!h->silent && !h->templates)
+    if (!h->silent && !h->templates && !h->in_reading)
         wb_words_append(&h->x->text, h->t.text, h->t.how & WB_DECODE_ENTITIES, h->t.end);
     return 0;
 }
@@ -268,7 +297,7 @@ static int begin_page(struct wb_extractor *x)
     /* What came as text/html is read as HTML even where it calls itself XHTML. */
     h->xml = x->input->type.len && !wb_slice_equal(x->input->type, WB_SLICE_LIT("text/html"));
     h->t.foreign = h->xml;
-    h->silent = h->in_title = h->anchor_open = false;
+    h->silent = h->in_title = h->anchor_open = h->in_ruby = h->in_reading = false;
     h->templates = h->foreign_depth = 0;
     h->foreign = 0;
     h->has_title = h->has_base = h->has_refresh = h->has_description = h->has_lang = false;

@@ -70,6 +70,8 @@ struct wb_html {
     bool xml;                /* the page is XHTML: <x/> is empty whatever x is, and CDATA is allowed everywhere */
     bool silent;             /* the text that follows is not visible */
     bool in_title;           /* ... because it is the title */
+    bool in_ruby;
+    bool in_reading;         /* of ruby: how the text before it is pronounced, which is not text */
     unsigned templates;      /* open <template>s: nothing inside counts */
     uint64_t foreign;        /* a bit for each change of language, the innermost lowest: 1 svg or math, 0 HTML inside */
     unsigned foreign_depth;

@@ -90,7 +90,11 @@ enum wb_tag_flags {
     X(P, "p", BLOCK | BREAKOUT, DATA)                                                     \
     X(PLAINTEXT, "plaintext", BLOCK, PLAINTEXT)                                           \
     X(PRE, "pre", BLOCK | BREAKOUT, DATA)                                                 \
-    X(RUBY, "ruby", BREAKOUT, DATA)                                                       \
+    X(RB, "rb", SPECIAL, DATA)                                                            \
+    X(RP, "rp", SPECIAL, DATA)                                                            \
+    X(RT, "rt", SPECIAL, DATA)                                                            \
+    X(RTC, "rtc", SPECIAL, DATA)                                                          \
+    X(RUBY, "ruby", BREAKOUT | SPECIAL, DATA)                                             \
     X(S, "s", BREAKOUT, DATA)                                                             \
     X(SCRIPT, "script", SILENT, SCRIPT)                                                   \
     X(SEARCH, "search", BLOCK | TRACKED | BOILER, DATA)                                   \

@@ -60,6 +60,7 @@ int wb_html_begin_block(struct wb_html *h, enum wb_tag tag)
 
     if (tag == WB_TAG_BR_)
         return err;
+    h->in_ruby = h->in_reading = false; /* a ruby that nobody closes ends with its block */
     h->block_tag = (uint8_t)tag;
     h->block_names = 0;
     if (h->t.attr_count && !(wb_tag_facts[tag].flags & WB_TAG_TRACKED)) {
@@ -74,6 +75,7 @@ int wb_html_end_block(struct wb_html *h)
 {
     int err = wb_html_break(h);
 
+    h->in_ruby = h->in_reading = false;
     h->block_tag = h->block_names = 0;
     return err;
 }

@@ -400,6 +400,20 @@ static void text(void **state)
     expect_text("<div>a</div><div>b</div><DIV\n>c</DIV\n>", "a\nb\nc");
 }
 
+/* Readings stand above the text they belong to, not in it. */
+static void ruby(void **state)
+{
+    (void)state;
+    expect_text("<p>\u4eca<ruby>\u6f22<rp>(</rp><rt>kan</rt><rp>)</rp>\u5b57<rp>(</rp><rt>ji</rt><rp>)</rp></ruby>\u3092", "\u4eca\u6f22\u5b57\u3092");
+    expect_text("<ruby>\u6f22<rt>kan<rt>kan\u5b57</ruby>x", "\u6f22x");
+    expect_text("<ruby><rb>\u6f22<rb>\u5b57<rt>kan<rt>ji</ruby>x", "\u6f22\u5b57x");
+    expect_text("<ruby><rb>\u6f22<rtc>a<rt>kan<rb>\u5b57</ruby>x", "\u6f22\u5b57x");
+    expect_text("<ruby>\u6f22<rt><b>ka</b>n</rt>\u5b57</ruby>", "\u6f22\u5b57");
+    expect_text("<ruby>a<rt>b<p>c</p>d", "a\nc\nd");
+    expect_text("a<rt>b</rt>c</ruby>d", "abcd");
+    expect_text("<ruby>a<rt>b</ruby><ruby>c<rt>d</ruby>", "ac");
+}
+
 /* XHTML differs where elements are empty, and in CDATA. */
 static void xhtml(void **state)
 {
@@ -533,7 +547,7 @@ int main(void)
         cmocka_unit_test(every_kind_of_link), cmocka_unit_test(links_that_are_none), cmocka_unit_test(hrefs),
         cmocka_unit_test(resolving_is_the_parsers), cmocka_unit_test(bases), cmocka_unit_test(anchors), cmocka_unit_test(long_anchors_are_cut),
         cmocka_unit_test(srcsets), cmocka_unit_test(refreshes), cmocka_unit_test(rels), cmocka_unit_test(too_many_links),
-        cmocka_unit_test(facts), cmocka_unit_test(dates), cmocka_unit_test(text), cmocka_unit_test(xhtml), cmocka_unit_test(text_in_wide_pieces),
+        cmocka_unit_test(facts), cmocka_unit_test(dates), cmocka_unit_test(text), cmocka_unit_test(ruby), cmocka_unit_test(xhtml), cmocka_unit_test(text_in_wide_pieces),
         cmocka_unit_test(text_is_bounded), cmocka_unit_test(main_text), cmocka_unit_test(deep_and_broken),
     };
 
