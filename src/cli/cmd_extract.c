@@ -76,6 +76,8 @@ static int write_page(struct reader *r, const char *file, const struct wb_extrac
     wb_json_field_slice(&j, "robots", e->robots);
     write_time(&j, "published", e->published_ms);
     write_time(&j, "modified", e->modified_ms);
+    wb_json_field_slice(&j, "author", e->author);
+    wb_json_field_slice(&j, "type", e->type);
     wb_json_field_str(&j, "simhash", simhash);
     wb_json_field_bool(&j, "sitemap", e->sitemap);
     wb_json_field_bool(&j, "feed", e->feed);
@@ -160,6 +162,7 @@ static int show_page(const char *file, const struct wb_extract *e)
         {"file", wb_slice_str(file)}, {"module", wb_slice_str(*e->module ? e->module : "none: its type is not one of text")},
         {"charset", wb_slice_str(e->charset)}, {"title", e->title}, {"description", e->description}, {"lang", e->lang},
         {"language", wb_slice_str(e->language)}, {"canonical", e->canonical}, {"base", e->base}, {"robots", e->robots},
+        {"author", e->author}, {"type", e->type},
     };
     char simhash[17];
     int err = 0;

@@ -65,7 +65,7 @@ static void empty_buf(struct wb_buf *buf)
 static int begin_page(struct wb_extractor *x, const struct wb_extract_input *input, struct wb_extract *out)
 {
     *out = (struct wb_extract){.module = "", .charset = "", .language = ""};
-    out->title = out->description = out->canonical = out->base = out->lang = out->robots = WB_SLICE_EMPTY;
+    out->title = out->description = out->canonical = out->base = out->lang = out->robots = out->author = out->type = WB_SLICE_EMPTY;
     out->text = out->main_text = WB_SLICE_EMPTY;
     x->input = input;
     x->out = out;

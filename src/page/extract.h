@@ -104,7 +104,9 @@ struct wb_extract {
     const char *language;        /* as guessed from the text: ISO 639-1 code; "" where unsure */
     struct wb_slice robots;      /* content of <meta name=robots>, all of them joined by ", " */
     unsigned robots_flags;       /* of it, enum wb_page_robots */
-    int64_t published_ms, modified_ms; /* as the page says (meta, <time>); 0: not told */
+    int64_t published_ms, modified_ms; /* as the page says (meta, JSON-LD, <time>); 0: not told */
+    struct wb_slice author;      /* as the page says (meta, JSON-LD), names with ", " between them; empty: not told */
+    struct wb_slice type;        /* what it says that it is: "NewsArticle", "article"; empty: not told */
     struct wb_slice text;        /* visible text in reading order, white space collapsed, '\n' between blocks */
     struct wb_slice main_text;   /* the same without navigation, headers, footers, lists of links */
     uint64_t simhash;            /* of the main text, or of the text where there is no main text; 0: no words */

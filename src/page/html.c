@@ -152,6 +152,9 @@ static int take_special(struct wb_html *h, enum wb_tag tag)
     case WB_TAG_RTC_:
         h->in_reading = h->in_ruby;
         return 0;
+    case WB_TAG_SCRIPT_:
+        wb_html_script(h);
+        return 0;
     case WB_TAG_TITLE_:
         h->in_title = !h->has_title;
         return 0;
@@ -175,7 +178,7 @@ static int take_start(struct wb_html *h)
     const struct wb_tag_facts *facts = &wb_tag_facts[tag];
     int err = 0;
 
-    h->silent = h->in_title = false;
+    h->silent = h->in_title = h->in_jsonld = false;
     if (tag == WB_TAG_OTHER)
         return 0;
     if (h->foreign_depth && in_foreign(h) && !breaks_out(h, tag))
@@ -221,7 +224,7 @@ static int take_end_of(struct wb_html *h, enum wb_tag tag)
     unsigned flags = wb_tag_facts[tag].flags;
     int err = 0;
 
-    h->silent = h->in_title = false;
+    h->silent = h->in_title = h->in_jsonld = false;
     if (tag == WB_TAG_OTHER)
         return 0;
     if (h->foreign_depth)
@@ -247,6 +250,8 @@ static int take_text(struct wb_html *h)
 {
     if (h->in_title)
         return wb_html_title(h);
+    if (h->in_jsonld)
+        return wb_html_jsonld(h);
     /* NULs are dropped everywhere: as U+FFFD they might need more room than there is. */
     if (!h->silent && !h->templates && !h->in_reading)
         wb_words_append(&h->x->text, h->t.text, h->t.how & WB_DECODE_ENTITIES, h->t.end);
@@ -297,12 +302,13 @@ static int begin_page(struct wb_extractor *x)
     /* What came as text/html is read as HTML even where it calls itself XHTML. */
     h->xml = x->input->type.len && !wb_slice_equal(x->input->type, WB_SLICE_LIT("text/html"));
     h->t.foreign = h->xml;
-    h->silent = h->in_title = h->anchor_open = h->in_ruby = h->in_reading = false;
+    h->silent = h->in_title = h->in_jsonld = h->anchor_open = h->in_ruby = h->in_reading = false;
     h->templates = h->foreign_depth = 0;
     h->foreign = 0;
     h->has_title = h->has_base = h->has_refresh = h->has_description = h->has_lang = false;
     h->canonical_href = WB_SLICE_EMPTY;
-    h->published_rank = h->modified_rank = 0;
+    h->published_rank = h->modified_rank = h->author_rank = h->type_rank = 0;
+    h->jsonld_count = 0;
     int err = wb_html_begin_text(h);
     return err < 0 ? err : wb_sink_room(x, WB_ENTITY_GROWN(x->utf8.len));
 }

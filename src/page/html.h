@@ -70,6 +70,7 @@ struct wb_html {
     bool xml;                /* the page is XHTML: <x/> is empty whatever x is, and CDATA is allowed everywhere */
     bool silent;             /* the text that follows is not visible */
     bool in_title;           /* ... because it is the title */
+    bool in_jsonld;          /* ... because it is JSON-LD */
     bool in_ruby;
     bool in_reading;         /* of ruby: how the text before it is pronounced, which is not text */
     unsigned templates;      /* open <template>s: nothing inside counts */
@@ -103,7 +104,8 @@ struct wb_html {
     /* facts */
     bool has_title, has_base, has_refresh, has_description, has_lang;
     struct wb_slice canonical_href;
-    uint8_t published_rank, modified_rank; /* how good a source said it; 0: none */
+    uint8_t published_rank, modified_rank, author_rank, type_rank; /* how good a source said it; 0: none */
+    unsigned jsonld_count; /* scripts of it */
 };
 
 /* ---- htmltext.c ------------------------------------------------------------------------------ */
@@ -134,6 +136,10 @@ int wb_html_title(struct wb_html *h);
 int wb_html_meta(struct wb_html *h);
 int wb_html_time(struct wb_html *h);
 int wb_html_lang(struct wb_html *h);
+
+/* The start tag of a script, and its text where it is JSON-LD. */
+void wb_html_script(struct wb_html *h);
+int wb_html_jsonld(struct wb_html *h);
 
 /* ---- html.c ---------------------------------------------------------------------------------- */
 

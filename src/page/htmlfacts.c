@@ -1,14 +1,18 @@
 /*
- * htmlfacts.c - what a page says of itself: title, description, robots, dates,
- * language. Nothing is believed or compared here, only read.
+ * htmlfacts.c - what a page says of itself: title, description, robots, dates, author,
+ * type, language. Nothing is believed or compared here, only read.
  */
 #include "page/html.h"
 #include "base/date.h"
 #include "base/error.h"
+#include "page/jsonld.h"
 
 #define TITLE_MAX 4096
 #define DESCRIPTION_MAX 8192
 #define ROBOTS_MAX 4096
+#define AUTHOR_MAX 1024
+#define TYPE_MAX 64
+#define JSONLD_SCRIPTS_MAX 64
 
 int wb_html_title(struct wb_html *h)
 {
@@ -25,11 +29,12 @@ static const struct {
     bool modified;
     uint8_t rank;
 } date_names[] = {
-    {"article:published_time", false, 9}, {"datepublished", false, 8}, {"dcterms.issued", false, 7}, {"dcterms.created", false, 6},
+    {"article:published_time", false, 10}, {"datepublished", false, 8}, {"dcterms.issued", false, 7}, {"dcterms.created", false, 6},
     {"dc.date.issued", false, 6}, {"dc.date.created", false, 6}, {"dcterms.date", false, 5}, {"dc.date", false, 5}, {"date", false, 4},
-    {"article:modified_time", true, 9}, {"datemodified", true, 8}, {"dcterms.modified", true, 7}, {"dc.date.modified", true, 6},
+    {"article:modified_time", true, 10}, {"datemodified", true, 8}, {"dcterms.modified", true, 7}, {"dc.date.modified", true, 6},
     {"og:updated_time", true, 5}, {"last-modified", true, 4},
 };
+#define JSONLD_RANK 9
 #define TIME_RANK 1
 
 static bool read_date(struct wb_slice text, int64_t *time_ms_out)
@@ -75,6 +80,63 @@ int wb_html_time(struct wb_html *h)
     return 0;
 }
 
+/* ---- author and type --------------------------------------------------------------------- */
+
+/* A value of better rank replaces the one before; addresses of profiles are no names. */
+static int take_words(struct wb_html *h, uint8_t rank, uint8_t *had, struct wb_slice text, size_t max, struct wb_slice *fact)
+{
+    text = wb_slice_trim(text);
+    if (rank <= *had || text.len == 0 || wb_slice_starts_nocase(text, WB_SLICE_LIT("http://")) ||
+        wb_slice_starts_nocase(text, WB_SLICE_LIT("https://")))
+        return 0;
+    *had = rank;
+    return wb_sink_keep_words(h->x, text, max, fact);
+}
+
+static int take_author(struct wb_html *h, uint8_t rank, struct wb_slice text)
+{
+    return take_words(h, rank, &h->author_rank, text, AUTHOR_MAX, &h->x->out->author);
+}
+
+static int take_type(struct wb_html *h, uint8_t rank, struct wb_slice text)
+{
+    return take_words(h, rank, &h->type_rank, text, TYPE_MAX, &h->x->out->type);
+}
+
+/* The names of authors and types in meta tags, the best source first. */
+static int take_named_words(struct wb_html *h, struct wb_slice name, struct wb_slice content)
+{
+    static const char *const authors[] = {"author", "dcterms.creator", "dc.creator", "article:author", "parsely-author"};
+
+    for (size_t i = 0; i < sizeof authors / sizeof *authors; i++)
+        if (wb_slice_equal_nocase(name, wb_slice_str(authors[i])))
+            return take_author(h, (uint8_t)(JSONLD_RANK - 1 - i), content);
+    return wb_slice_equal_nocase(name, WB_SLICE_LIT("og:type")) ? take_type(h, TIME_RANK, content) : 0;
+}
+
+/* ---- JSON-LD ----------------------------------------------------------------------------- */
+
+void wb_html_script(struct wb_html *h)
+{
+    const struct wb_token_attr *type = h->t.attr_count ? wb_tokenizer_attr(&h->t, WB_SLICE_LIT("type")) : NULL;
+
+    if (type && wb_slice_starts_nocase(wb_slice_trim(type->value), WB_SLICE_LIT("application/ld+json")))
+        h->in_jsonld = h->jsonld_count++ < JSONLD_SCRIPTS_MAX;
+}
+
+int wb_html_jsonld(struct wb_html *h)
+{
+    struct wb_jsonld facts;
+
+    int err = wb_jsonld_read(&h->x->arena, h->t.text, &facts);
+    if (err < 0)
+        return err;
+    take_date(h, false, JSONLD_RANK, facts.published);
+    take_date(h, true, JSONLD_RANK, facts.modified);
+    err = take_author(h, JSONLD_RANK, facts.author);
+    return err < 0 ? err : take_type(h, JSONLD_RANK, facts.type);
+}
+
 /* ---- meta -------------------------------------------------------------------------------- */
 
 /* Several are joined by ", ". */
@@ -113,7 +175,7 @@ static int take_named(struct wb_html *h, struct wb_slice name, struct wb_slice c
         return wb_sink_keep_words(h->x, content, DESCRIPTION_MAX, &h->x->out->description);
     }
     take_named_date(h, name, content);
-    return 0;
+    return take_named_words(h, name, content);
 }
 
 static int take_equiv(struct wb_html *h, struct wb_slice equiv, struct wb_slice content)

@@ -96,7 +96,7 @@ enum wb_tag_flags {
     X(RTC, "rtc", SPECIAL, DATA)                                                          \
     X(RUBY, "ruby", BREAKOUT | SPECIAL, DATA)                                             \
     X(S, "s", BREAKOUT, DATA)                                                             \
-    X(SCRIPT, "script", SILENT, SCRIPT)                                                   \
+    X(SCRIPT, "script", SILENT | SPECIAL, SCRIPT)                                         \
     X(SEARCH, "search", BLOCK | TRACKED | BOILER, DATA)                                   \
     X(SECTION, "section", BLOCK | TRACKED, DATA)                                          \
     X(SELECT, "select", BLOCK | TRACKED | BOILER, DATA)                                   \

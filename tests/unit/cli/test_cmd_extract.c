@@ -33,7 +33,8 @@ static int set_up(void **state)
     snprintf(other_path, sizeof other_path, "%s/other", folder);
     snprintf(out_path, sizeof out_path, "%s/out", folder);
     write_file(page_path, "<html lang=en><title>T &amp; U</title><link rel=canonical href=c><meta name=robots content=noindex>"
-                          "<meta property=article:published_time content=2026-01-02T03:04:05Z><a rel=nofollow href='x#y'>z</a>");
+                          "<meta property=article:published_time content=2026-01-02T03:04:05Z><meta name=author content='A. Uthor'>"
+                          "<script type=application/ld+json>{\"@type\":\"NewsArticle\"}</script><a rel=nofollow href='x#y'>z</a>");
     write_file(text_path, "<b>words</b>");
     write_file(other_path, "<!DOCTYPE html><p>\x1b[31m\xc3\xa4");
     return 0;
@@ -112,7 +113,9 @@ static void the_object(void **state)
     expect_text(object, "canonical", "https://a.org/d/c");
     expect_text(object, "robots", "noindex");
     expect_text(object, "text", "z");
-    expect_text(object, "main_text", "");
+    expect_text(object, "main_text", "z");
+    expect_text(object, "author", "A. Uthor");
+    expect_text(object, "type", "NewsArticle");
     expect_text(object, "module", "html");
     expect_text(object, "published", "2026-01-02T03:04:05.000Z");
     assert_true(json_is_null(json_object_get(object, "modified")));

@@ -351,6 +351,7 @@ static void facts(void **state)
 }
 
 #define DAY_MS ((int64_t)86400000)
+#define LD(json) "<script type=application/ld+json>" json "</script>"
 
 static void dates(void **state)
 {
@@ -366,6 +367,15 @@ static void dates(void **state)
         {"<meta http-equiv=last-modified content='Sat, 03 Jan 1970 00:00:00 GMT'>", 0, 2},
         {"<time datetime=1970-01-06>x</time><time datetime=1970-01-07>x</time>", 5, 0},
         {"<time datetime='last week'>x</time><time datetime=P1D></time><meta name=date content='nonsense'>", 0, 0},
+        /* JSON-LD is better than all but article:... */
+        {LD("{\"datePublished\":\"1970-01-02\",\"dateModified\":\"1970-01-03T00:00:00Z\"}"), 1, 2},
+        {LD("{\"datePublished\":\"1970-01-02\"}") "<meta itemprop=datePublished content=1970-01-09><time datetime=1970-01-08>x</time>", 1, 0},
+        {LD("{\"datePublished\":\"1970-01-02\"}") "<meta property=article:published_time content=1970-01-09>", 8, 0},
+        {"<meta property=article:published_time content=1970-01-09>" LD("{\"datePublished\":\"1970-01-02\"}"), 8, 0},
+        {LD("{") LD("[{}]") "<body>" LD("{\"dateModified\":\"1970-01-03\"}") LD("{\"dateModified\":\"1970-01-05\"}"), 0, 2},
+        {"<script type=' Application/LD+JSON; charset=utf-8'>{\"datePublished\":\"1970-01-02\"}</script>", 1, 0},
+        {"<script type=text/javascript>{\"datePublished\":\"1970-01-02\"}</script><template>" LD("{\"datePublished\":\"1970-01-02\"}") "</template>", 0, 0},
+        {LD("{\"datePublished\":\"soon\"}") "<meta name=date content=1970-01-04>", 3, 0},
     };
 
     (void)state;
@@ -373,6 +383,28 @@ static void dates(void **state)
         see(cases[i].html);
         assert_int_equal(page.published_ms, cases[i].published_days * DAY_MS);
         assert_int_equal(page.modified_ms, cases[i].modified_days * DAY_MS);
+    }
+}
+
+static void authors_and_types(void **state)
+{
+    static const struct {
+        const char *html, *author, *type;
+    } cases[] = {
+        {"<p>x", "", ""},
+        {"<meta name=author content=' Ann  B. '><meta property=og:type content=article>", "Ann B.", "article"},
+        {"<meta property=article:author content=https://a.org/ann><meta name=dc.creator content=Bob>", "Bob", ""},
+        {"<meta name=dc.creator content=Bob><meta name=author content=Ann><meta name=author content=Cid>", "Ann", ""},
+        {"<meta name=author content=Ann><meta property=og:type content=website>" LD("{\"@type\":\"NewsArticle\",\"author\":[\"D\",{\"name\":\"E\"}]}"), "D, E",
+         "NewsArticle"},
+        {LD("{\"@type\":\"Organization\",\"name\":\"x\"}") "<meta property=og:type content=article>", "", "article"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        see(cases[i].html);
+        expect(page.author, cases[i].author);
+        expect(page.type, cases[i].type);
     }
 }
 
@@ -547,7 +579,7 @@ int main(void)
         cmocka_unit_test(every_kind_of_link), cmocka_unit_test(links_that_are_none), cmocka_unit_test(hrefs),
         cmocka_unit_test(resolving_is_the_parsers), cmocka_unit_test(bases), cmocka_unit_test(anchors), cmocka_unit_test(long_anchors_are_cut),
         cmocka_unit_test(srcsets), cmocka_unit_test(refreshes), cmocka_unit_test(rels), cmocka_unit_test(too_many_links),
-        cmocka_unit_test(facts), cmocka_unit_test(dates), cmocka_unit_test(text), cmocka_unit_test(ruby), cmocka_unit_test(xhtml), cmocka_unit_test(text_in_wide_pieces),
+        cmocka_unit_test(facts), cmocka_unit_test(dates), cmocka_unit_test(authors_and_types), cmocka_unit_test(text), cmocka_unit_test(ruby), cmocka_unit_test(xhtml), cmocka_unit_test(text_in_wide_pieces),
         cmocka_unit_test(text_is_bounded), cmocka_unit_test(main_text), cmocka_unit_test(deep_and_broken),
     };
 

@@ -1,0 +1,38 @@
+/*
+ * fuzz_jsonld.c - any bytes as a script of JSON-LD.
+ *   - what it says lies within the limits
+ *   - of text that is UTF-8 it is UTF-8
+ *   - the same text twice says the same, and a blank around it changes nothing
+ */
+#include "base/buf.h"
+#include "base/check.h"
+#include "base/utf8.h"
+#include "page/jsonld.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static bool is_same(const struct wb_jsonld *a, const struct wb_jsonld *b)
+{
+    return wb_slice_equal(a->type, b->type) && wb_slice_equal(a->published, b->published) && wb_slice_equal(a->modified, b->modified) &&
+           wb_slice_equal(a->author, b->author);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct wb_slice text = wb_slice((const char *)data, size);
+    struct wb_arena arena = {0};
+    struct wb_buf padded = WB_BUF_INIT;
+    struct wb_jsonld facts, again;
+
+    if (wb_jsonld_read(&arena, text, &facts) < 0 || wb_buf_append_char(&padded, ' ') < 0 || wb_buf_append_slice(&padded, text) < 0 ||
+        wb_buf_append_char(&padded, '\n') < 0 || wb_jsonld_read(&arena, wb_buf_slice(&padded), &again) < 0)
+        goto done;
+    WB_CHECK(is_same(&facts, &again));
+    WB_CHECK(facts.type.len <= 64 && facts.published.len <= 64 && facts.modified.len <= 64 && facts.author.len <= 4096);
+    if (wb_utf8_valid(text))
+        WB_CHECK(wb_utf8_valid(facts.type) && wb_utf8_valid(facts.published) && wb_utf8_valid(facts.modified) && wb_utf8_valid(facts.author));
+done:
+    wb_buf_release(&padded);
+    wb_arena_release(&arena);
+    return 0;
+}
