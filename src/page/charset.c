@@ -242,6 +242,6 @@ const char *wb_charset_of(struct wb_slice bytes, struct wb_slice transport, enum
     if (!name && kind == WB_CHARSET_XML)
         name = xml_declaration(front);
     if (!name)
-        name = wb_charset_guess(bytes, kind == WB_CHARSET_HTML ? "windows-1252" : "utf-8");
+        name = wb_charset_guess(bytes, kind != WB_CHARSET_TEXT, kind == WB_CHARSET_HTML ? "windows-1252" : "utf-8");
     return name;
 }

@@ -5,7 +5,8 @@
  *
  * The first four take no time to speak of and decide nearly every page. ICU's detector looks for the structure
  * of multi-byte encodings and for common trigrams of single-byte ones; it is slow, so it is shown at most
- * SAMPLE bytes, from around the bytes that are not ASCII. Nothing here depends on the document's length
+ * SAMPLE bytes, from around the bytes that are not ASCII. Of a page it is shown the text only: tags, scripts and
+ * styles are English to it, whatever the language of the text. Nothing here depends on the document's length
  * beyond the search for the first byte that is not ASCII.
  */
 #include "page/charset_guess.h"
@@ -15,6 +16,8 @@
 
 enum {
     WINDOW = 64 << 10,   /* looked at for UTF-8 */
+    MARKUP = 1 << 20,    /* looked at for text between tags... */
+    TEXT = 16 << 10,     /* ...of which this much is enough */
     UTF16_LOOKED = 1024,
     SAMPLE = 3 << 10,    /* shown to the detector */
     AROUND = 48,         /* ASCII kept on both sides of what is not */
@@ -50,6 +53,83 @@ static bool looks_utf8(struct wb_slice s)
 
     return valid == s.len || (valid > 0 && s.len - valid < 4);
 }
+
+/* ---- text without markup ------------------------------------------------------------------- */
+
+/* All encodings that are asked about write "<", ">" and "&" as ASCII does, and nothing else with these bytes. */
+
+static size_t find_end(struct wb_slice s, size_t at, struct wb_slice end)
+{
+    const char *hit = at < s.len ? memmem(s.ptr + at, s.len - at, end.ptr, end.len) : NULL;
+
+    return hit ? (size_t)(hit - s.ptr) + end.len : s.len;
+}
+
+/* The end of what is not text in an element such as <script>, whose start tag begins at `at`. */
+static size_t skip_element(struct wb_slice s, size_t at, struct wb_slice name)
+{
+    while ((at = find_end(s, at, WB_SLICE_LIT("</"))) < s.len)
+        if (wb_slice_starts_nocase(wb_slice(s.ptr + at, s.len - at), name))
+            return find_end(s, at, WB_SLICE_LIT(">"));
+    return s.len;
+}
+
+static bool is_name(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '#';
+}
+
+/* The end of the markup that begins at `at`, or `at` where there is none. */
+static size_t skip_markup(struct wb_slice s, size_t at)
+{
+    struct wb_slice rest = wb_slice(s.ptr + at, s.len - at);
+
+    if (*rest.ptr == '&') { /* a reference */
+        size_t end = 1;
+        while (end < rest.len && end < 32 && is_name(rest.ptr[end]))
+            end++;
+        return end > 1 ? at + end + (end < rest.len && rest.ptr[end] == ';') : at;
+    }
+    if (wb_slice_starts(rest, WB_SLICE_LIT("<!--")))
+        return find_end(s, at + 4, WB_SLICE_LIT("-->"));
+    if (wb_slice_starts_nocase(rest, WB_SLICE_LIT("<script")))
+        return skip_element(s, at, WB_SLICE_LIT("script"));
+    if (wb_slice_starts_nocase(rest, WB_SLICE_LIT("<style")))
+        return skip_element(s, at, WB_SLICE_LIT("style"));
+    bool tag = rest.len > 1 && (is_name(rest.ptr[1]) || (rest.ptr[1] && strchr("/!?", rest.ptr[1])));
+    return tag ? find_end(s, at, WB_SLICE_LIT(">")) : at;
+}
+
+static size_t count_high(struct wb_slice s)
+{
+    size_t high = 0;
+
+    for (size_t i = 0; i < s.len; i++)
+        high += (uint8_t)s.ptr[i] >= 0x80;
+    return high;
+}
+
+/* What stands between the tags, blanks for these: as much as fits, from where it is not all ASCII. */
+static size_t take_text(struct wb_slice s, char text_out[TEXT])
+{
+    size_t n = 0, at = 0;
+
+    while (at < s.len) {
+        if (n == TEXT) {
+            if (count_high(wb_slice(text_out, n)) >= HIGH_MIN)
+                break;
+            n = 0;
+        }
+        size_t end = s.ptr[at] == '<' || s.ptr[at] == '&' ? skip_markup(s, at) : at;
+        bool blank = end > at || (uint8_t)s.ptr[at] <= ' ';
+        if (!blank || (n > 0 && text_out[n - 1] != ' '))
+            text_out[n++] = blank ? ' ' : s.ptr[at];
+        at = end > at ? end : at + 1;
+    }
+    return n;
+}
+
+/* ---- asking -------------------------------------------------------------------------------- */
 
 /* What the detector is shown: bytes that are not ASCII and a little around them, a blank for what is left out. */
 static size_t take_sample(struct wb_slice s, char sample_out[SAMPLE])
@@ -128,9 +208,36 @@ static const char *correct_answer(const char *name, const char *sample, size_t l
     return name;
 }
 
-const char *wb_charset_guess(struct wb_slice bytes, const char *ascii)
+/*
+ * ISO and Windows write Greek alike but for one letter: at the start of a word it tells which it is, because there
+ * the other one has an apostrophe or a paragraph sign.
+ */
+static const char *which_greek(const char *name, const char *sample, size_t len)
+{
+    size_t windows = 0, iso = 0;
+
+    if (strcmp(name, "iso-8859-7") != 0 && strcmp(name, "windows-1253") != 0)
+        return name;
+    for (size_t i = 0; i + 1 < len; i++) {
+        bool starts = (i == 0 || sample[i - 1] == ' ') && (uint8_t)sample[i + 1] >= 0xc1;
+        windows += starts && (uint8_t)sample[i] == 0xa2;
+        iso += starts && (uint8_t)sample[i] == 0xb6;
+    }
+    return windows > iso ? "windows-1253" : iso > windows ? "iso-8859-7" : name;
+}
+
+static const char *guess_by_sample(struct wb_slice bytes)
 {
     char sample[SAMPLE];
+    size_t len = take_sample(bytes, sample);
+    const char *name = ask_detector(sample, len);
+
+    return which_greek(correct_answer(name ? name : "windows-1252", sample, len), sample, len);
+}
+
+const char *wb_charset_guess(struct wb_slice bytes, bool markup, const char *ascii)
+{
+    char text[TEXT];
     const char *name = guess_utf16(bytes);
 
     if (name)
@@ -140,10 +247,13 @@ const char *wb_charset_guess(struct wb_slice bytes, const char *ascii)
         return has_escapes(bytes) ? "iso-2022-jp" : ascii;
     if (looks_utf8(wb_slice(bytes.ptr + at, bytes.len - at < WINDOW ? bytes.len - at : WINDOW)))
         return "utf-8";
+    if (markup) {
+        struct wb_slice plain = wb_slice(text, take_text(wb_slice(bytes.ptr, bytes.len < MARKUP ? bytes.len : MARKUP), text));
+        if (count_high(plain) >= HIGH_MIN)
+            return guess_by_sample(plain);
+    }
     size_t front = at < AROUND ? at : AROUND;
     struct wb_slice rest = wb_slice(bytes.ptr + at - front, bytes.len - at + front);
     rest.len = rest.len < WINDOW ? rest.len : WINDOW;
-    size_t len = take_sample(rest, sample);
-    name = ask_detector(sample, len);
-    return correct_answer(name ? name : "windows-1252", sample, len);
+    return guess_by_sample(rest);
 }

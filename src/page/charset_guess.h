@@ -4,7 +4,10 @@
 
 #include "base/slice.h"
 
-/* A name of the Encoding standard's, static text; ascii is what it says of bytes that are all ASCII. */
-const char *wb_charset_guess(struct wb_slice bytes, const char *ascii);
+/*
+ * A name of the Encoding standard's, static text. markup: the text is what stands between tags. ascii is what
+ * it says of bytes that are all ASCII.
+ */
+const char *wb_charset_guess(struct wb_slice bytes, bool markup, const char *ascii);
 
 #endif

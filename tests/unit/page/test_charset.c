@@ -295,6 +295,78 @@ static void test_guesses(void **state)
             fail_msg("%s is taken for %s", texts[i].icu_name, guess);
 }
 
+/* Markup around every word of a text: nine tenths of the page are ASCII, and English. */
+static void write_page(struct wb_slice text, struct wb_buf *page_out)
+{
+    static const char head[] = "<!DOCTYPE html><html><head><style>body { color: black; font-family: serif } .article-body { margin: 2em }</style>"
+                               "<script>function load(event) { if (a < b) { document.write('<p>the quick brown fox</p>'); } }</script>"
+                               "<!-- the navigation of the site begins here, and it is long --><link rel=stylesheet href=style.css></head><body>"
+                               "<div class='navigation main-menu'><ul id=menu><li class='menu-item first'><a href='/index.html' title='home page'></a></ul></div>";
+
+    wb_buf_clear(page_out);
+    assert_int_equal(wb_buf_append_str(page_out, head), 0);
+    while (text.len > 0) {
+        const char *blank = memchr(text.ptr, ' ', text.len);
+        size_t len = blank ? (size_t)(blank - text.ptr) + 1 : text.len;
+        len = len < 40 || !((uint8_t)text.ptr[40] & 0x80) || blank ? len : text.len;
+        assert_int_equal(wb_buf_append_str(page_out, "<span class='word paragraph-text' onclick=\"open_window('details', this)\" style='color: #333333'>"), 0);
+        assert_int_equal(wb_buf_append(page_out, text.ptr, len), 0);
+        assert_int_equal(wb_buf_append_str(page_out, "</span>&nbsp;&quot;"), 0);
+        text = wb_slice(text.ptr + len, text.len - len);
+    }
+    assert_int_equal(wb_buf_append_str(page_out, "<script>var tracker = 'the end of the page, and the last words on it';</script></body></html>"), 0);
+}
+
+/* The guess is made from the text, not from the tags. */
+static void test_guesses_in_markup(void **state)
+{
+    static const struct {
+        const char *icu_names[4], *text;
+    } texts[] = {
+        {{"windows-1251", "koi8-r", "iso-8859-5", "ibm-866"},
+         "Все счастливые семьи похожи друг на друга, каждая несчастливая семья несчастлива по своему. Все смешалось в доме Облонских."},
+        {{"windows-1251"}, "Всички хора се раждат свободни и равни по достойнство и права. Те са надарени с разум и съвест и следва да се отнасят помежду си в дух на братство."},
+        {{"windows-1253", "iso-8859-7"},
+         "Όλοι οι άνθρωποι γεννιούνται ελεύθεροι και ίσοι στην αξιοπρέπεια και τα δικαιώματα. Άνθρωποι με λογική και συνείδηση οφείλουν να συμπεριφέρονται."},
+        {{"windows-1255", "iso-8859-8"}, "כל בני האדם נולדו בני חורין ושווים בערכם ובזכויותיהם. כולם חוננו בתבונה ובמצפון, לפיכך חובה עליהם לנהוג איש ברעהו ברוח של אחווה."},
+        {{"windows-1250", "iso-8859-2"},
+         "Minden emberi lény szabadon születik és egyenlő méltósága és joga van. Az emberek, ésszel és lelkiismerettel bírván, egymással szemben testvéri szellemben kell hogy viseltessenek."},
+        {{"windows-1250", "iso-8859-2"},
+         "Wszyscy ludzie rodzą się wolni i równi w swojej godności i prawach. Są oni obdarzeni rozumem i sumieniem i powinni postępować wobec siebie w duchu braterstwa."},
+        {{"windows-1250", "iso-8859-2"},
+         "Všichni lidé rodí se svobodní a sobě rovní co do důstojnosti a práv. Jsou nadáni rozumem a svědomím a mají spolu jednat v duchu bratrství."},
+        {{"windows-1252"}, "Tous les êtres humains naissent libres et égaux en dignité et en droits. Ils sont doués de raison et de conscience et doivent agir."},
+        {{"windows-1254"}, "Bütün insanlar hür, haysiyet ve haklar bakımından eşit doğarlar. Akıl ve vicdana sahiptirler ve birbirlerine karşı kardeşlik zihniyeti ile hareket etmelidirler."},
+        {{"windows-1256"}, "يولد جميع الناس أحرارا متساوين في الكرامة والحقوق وقد وهبوا عقلا وضميرا وعليهم أن يعامل بعضهم بعضا بروح الإخاء"},
+        {{"ibm-943_P15A-2003", "euc-jp-2007"}, "すべての人間は、生まれながらにして自由であり、かつ、尊厳と権利とについて平等である。人間は、理性と良心とを授けられており、互いに同胞の精神をもって行動しなければならない。"},
+        {{"gb18030", "windows-936"}, "人人生而自由，在尊严和权利上一律平等。他们赋有理性和良心，并应以兄弟关系的精神相对待。这是我们的网站，欢迎大家。"},
+        {{"windows-950"}, "人人生而自由，在尊嚴和權利上一律平等。他們賦有理性和良心，並應以兄弟關係的精神相對待。這是我們的網站，歡迎大家。"},
+        {{"windows-949"}, "모든 인간은 태어날 때부터 자유로우며 그 존엄과 권리에 있어 동등하다. 인간은 천부적으로 이성과 양심을 부여받았으며 서로 형제애의 정신으로 행동하여야 한다."},
+    };
+    struct wb_buf page = WB_BUF_INIT;
+    unsigned wrong = 0;
+    const char *guess;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(texts); i++) {
+        write_page(wb_slice_str(texts[i].text), &page);
+        for (size_t k = 0; k < COUNT(texts[i].icu_names) && texts[i].icu_names[k]; k++)
+            if (!guess_restores(texts[i].icu_names[k], wb_buf_slice(&page), &guess)) {
+                print_message("%.20s... in %s is taken for %s\n", texts[i].text, texts[i].icu_names[k], guess);
+                wrong++;
+            }
+    }
+    assert_int_equal(wrong, 0);
+    /* A long way of ASCII comes first; tags and scripts that nobody closes. */
+    wb_buf_clear(&page);
+    for (int i = 0; i < 3000; i++)
+        assert_int_equal(wb_buf_append_str(&page, "<p>the quick brown fox</p>"), 0);
+    assert_int_equal(wb_buf_append_str(&page, texts[2].text), 0);
+    assert_int_equal(wb_buf_append_str(&page, "<script>if (a </ b"), 0);
+    assert_true(guess_restores("windows-1253", wb_buf_slice(&page), &guess));
+    wb_buf_release(&page);
+}
+
 /* Real sentences, some hundred bytes at a time, in the encodings of their languages. */
 static void test_guesses_of_sentences(void **state)
 {
@@ -507,7 +579,7 @@ int main(void)
         cmocka_unit_test(test_decoded),         cmocka_unit_test(test_no_copy),
         cmocka_unit_test(test_mended_exhaustively), cmocka_unit_test(test_limit),
         cmocka_unit_test(test_out_of_memory),   cmocka_unit_test(test_guesses),
-        cmocka_unit_test(test_guesses_of_sentences),
+        cmocka_unit_test(test_guesses_in_markup), cmocka_unit_test(test_guesses_of_sentences),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
