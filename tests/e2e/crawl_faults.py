@@ -37,7 +37,7 @@ def expect_there(repo, server, urls):
 @test
 def a_disk_that_fills_up(folder):
     random_ = rng('full')
-    with Server({'h.test': heavy(random_, 150, 100000)}) as server, small_disk(folder / 'disk', '8m') as disk:
+    with small_disk(folder / 'disk', '8m') as disk, Server({'h.test': heavy(random_, 150, 100000)}) as server:
         repo = disk / 'pages.repo'
         p = subprocess.run(crawl_command(repo, server, server.url('h.test'), '--delay', 0, '--processes', 2), capture_output=True, timeout=60)
         words = p.stderr.decode()
@@ -59,7 +59,7 @@ def a_disk_that_fills_up_under_many_sites(folder):
     """With pages too small to fill it: journal, dispenser and store run out of space at any moment."""
     random_ = rng('many')
     sites = light(12, 40)
-    with Server(sites) as server, small_disk(folder / 'disk', '64m') as disk:
+    with small_disk(folder / 'disk', '64m') as disk, Server(sites) as server:
         repo = disk / 'pages.repo'
         args = [*[server.url(h) for h in sites], '--delay', 0.01, '--processes', 2]
         logged = []
@@ -81,7 +81,7 @@ def a_disk_that_fills_up_under_many_sites(folder):
 
 @test
 def a_read_only_repository(folder):
-    with Server(light(1, 4)) as server, small_disk(folder / 'disk', '64m') as disk:
+    with small_disk(folder / 'disk', '64m') as disk, Server(light(1, 4)) as server:
         repo = disk / 'pages.repo'
         crawl(repo, server, server.url('l0.test'), '--delay', 0)
         count = len(server.requests)

@@ -279,12 +279,9 @@ class Clock:
     """Both clocks of programs that are started with env(), put forward by any amount at any moment; or the time of day alone, set."""
 
     def __init__(self, folder):
-        compiler = shutil.which('cc') or shutil.which('gcc') or shutil.which('clang')
-        if not compiler:
-            raise Skip('no C compiler for the clock')
         self.file, self.library, source = folder / 'clock', folder / 'clock.so', folder / 'clock.c'
         source.write_text(CLOCK_SOURCE)
-        subprocess.run([compiler, '-shared', '-fPIC', '-O1', '-o', self.library, source, '-ldl'], check=True, capture_output=True)
+        subprocess.run(['gcc', '-shared', '-fPIC', '-O1', '-o', self.library, source, '-ldl'], check=True, capture_output=True)
         self.seconds = self.wall = 0
         self.forward(0)
 

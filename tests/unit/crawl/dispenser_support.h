@@ -37,7 +37,7 @@ struct place {
     int64_t run;    /* a first one */
 };
 
-/* A fresh dispenser, opened; skips the test where there is no PostgreSQL server. *state: "sqlite" or "postgres", then a struct place. */
+/* A fresh dispenser, opened. *state: "sqlite" or "postgres", then a struct place. */
 int set_up_place(void **state);
 int tear_down_place(void **state);
 

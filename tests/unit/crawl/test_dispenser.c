@@ -3,10 +3,7 @@
 
 #include <limits.h>
 
-#define PLACE(p)                 \
-    struct place *p = *state;    \
-    if (!p->d)                   \
-        skip()
+#define PLACE(p) struct place *p = *state
 
 #define LEASE 1000
 

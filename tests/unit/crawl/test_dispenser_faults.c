@@ -42,8 +42,6 @@ static int try_open(const struct place *p)
 static void test_version(void **state)
 {
     struct place *p = *state;
-    if (!p->d)
-        skip();
     change(p, "UPDATE webbase_meta SET value = 3 WHERE name = 'version'");
     assert_int_equal(try_open(p), WB_E_NEWER);
     assert_true(message_has(p->postgres ? "PostgreSQL" : p->dir));
@@ -61,8 +59,6 @@ static void test_version(void **state)
 static void test_foreign_rows(void **state)
 {
     struct place *p = *state;
-    if (!p->d)
-        skip();
     static const char *const changes[] = {
         "UPDATE webbase_site SET state = 99", "UPDATE webbase_site SET back_state = 0", "UPDATE webbase_site SET rank = 99999999999",
         "UPDATE webbase_site SET state = 3", "UPDATE webbase_site SET owner = 'x'", "UPDATE webbase_site SET attempts = -99999999999",
@@ -191,8 +187,6 @@ done:
 static void test_memory(void **state)
 {
     struct place *p = *state;
-    if (!p->d)
-        skip();
     bool struck = true;
     unsigned step = p->postgres ? 7 : 1;
 
@@ -258,8 +252,6 @@ static void make_shaky(struct wb_dispenser *d, unsigned statements, unsigned com
 static void test_again(void **state)
 {
     struct place *p = *state;
-    if (!p->d)
-        skip();
     add_site(p, "a.org", "10.0.0.1", 0);
     for (unsigned nth = 1, left = 0; left == 0; nth += p->postgres ? 5 : 1) {
         make_shaky(p->d, nth, 0);
@@ -280,8 +272,6 @@ static void test_again(void **state)
 static void test_commit_unknown(void **state)
 {
     struct place *p = *state;
-    if (!p->d)
-        skip();
     struct told told, more;
     struct wb_dispenser_stat stat;
     char name[32], address[32];
@@ -306,8 +296,6 @@ static void test_commit_unknown(void **state)
 static void test_never_again(void **state)
 {
     struct place *p = *state;
-    if (!p->d)
-        skip();
     int64_t run;
 
     make_shaky(p->d, 0, 0);
@@ -500,8 +488,6 @@ static int hold_lock(void *context)
 static void test_locked(void **state)
 {
     struct place *p = *state;
-    if (!p->d)
-        skip();
     char ready[160];
     struct wb_dispenser_stat stat;
     int64_t run;
@@ -528,8 +514,6 @@ static void cut_connections(const struct place *p)
 static void test_lost_connection(void **state)
 {
     struct place *p = *state;
-    if (!p->d)
-        skip();
     struct told told;
 
     add_site(p, "a.org", "10.0.0.1", 0);
@@ -549,8 +533,6 @@ static void test_lost_connection(void **state)
 static void test_server_gone(void **state)
 {
     struct place *p = *state;
-    if (!p->d)
-        skip();
     struct wb_dispenser_stat stat;
     int64_t run;
 

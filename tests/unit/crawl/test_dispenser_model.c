@@ -696,8 +696,6 @@ static void step(struct trace *t)
 static void test_traces(void **state)
 {
     struct place *p = *state;
-    if (!p->d)
-        skip();
     static struct trace t;
     uint64_t seed = test_seed();
     unsigned steps = p->postgres ? 500 : 2500;

@@ -108,8 +108,6 @@ static int work(void *context)
 static void test_claim_at_once(void **state)
 {
     struct place *p = *state;
-    if (!p->d)
-        skip();
     struct board *board = new_board();
     struct worker workers[PROCESSES] = {0};
     pid_t children[PROCESSES];
@@ -136,8 +134,6 @@ static void test_claim_at_once(void **state)
 static void test_kill(void **state)
 {
     struct place *p = *state;
-    if (!p->d)
-        skip();
     struct board *board = new_board();
     struct chance chance = {test_seed()};
     struct wb_dispenser_stat stat = {0};
@@ -200,8 +196,6 @@ static int open_and_add(void *context)
 static void test_open_at_once(void **state)
 {
     struct place *p = *state;
-    if (!p->d)
-        skip();
     struct board *board = new_board();
     struct worker workers[PROCESSES];
     pid_t children[PROCESSES];
@@ -254,8 +248,6 @@ static void add_many(struct place *p, int count)
 static void test_many(void **state)
 {
     struct place *p = *state;
-    if (!p->d)
-        skip();
     static struct told told;
     const int sites = p->postgres ? 2000 : 100000, ready = p->postgres ? 600 : 4000, others = 150;
     int64_t best_ns = INT64_MAX;

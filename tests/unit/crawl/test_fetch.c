@@ -332,13 +332,17 @@ static void test_ipv6(void **state)
     char url[128], host[128];
 
     (void)state;
-    if (!server)
-        skip();
     client_open(&client, NULL);
-    snprintf(url, sizeof url, "http://site.test:%d/", server_port(server));
+    snprintf(url, sizeof url, "http://site.test:%d/", server ? server_port(server) : 9);
     struct wb_fetch_request request = {.url = wb_slice_str(url), .address = {.family = 6, .bytes = {[15] = 1}}};
     client_begin(&client, &request, &answer);
     client_wait(&client);
+    if (!server) { /* a machine without IPv6: an address that cannot be reached, as any other */
+        assert_error(&answer, WB_FETCH_CONNECT, url);
+        answer_release(&answer);
+        client_close(&client);
+        return;
+    }
     assert_error(&answer, WB_FETCH_OK, url);
     answer_release(&answer);
     snprintf(url, sizeof url, "http://[::1]:%d/", server_port(server));
