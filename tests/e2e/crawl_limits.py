@@ -60,11 +60,9 @@ def max_bytes_truncates_and_says_so(folder):
 
 @test
 def timeout_costs_the_page_only(folder):
-    slow = Reply(b'x' * 1000, wait=30)
+    slow = Reply(b'x' * 1000, wait=3000)
     with Server({'t.test': {**star(4), '/2': slow, '/3': Reply(end='hang')}}) as server:
-        began = time.time()
-        events = crawl(folder / 'r', server, server.url('t.test'), '--delay', 0, '--timeout', 0.7)
-        assert time.time() - began < 10
+        events = crawl(folder / 'r', server, server.url('t.test'), '--delay', 0, '--timeout', 3)
         found = results(events)
         assert found[server.url('t.test', '/2')] == found[server.url('t.test', '/3')] == 'error:timeout', found
         assert done(events)['pages'] == 2
@@ -98,15 +96,14 @@ def max_depth(folder):
 
 @test
 def max_time_ends_it_and_it_goes_on(folder):
-    with Server({'e.test': star(12)}) as server:
-        began = time.time()
-        crawl(folder / 'r', server, server.url('e.test'), '--delay', 0.2, '--max-time', 1)
-        assert 0.9 < time.time() - began < 3
-        assert 2 <= ask(folder / 'r', 'stat')[0]['pages'] < 12
-        crawl(folder / 'r', server, server.url('e.test'), '--delay', 0.2)
-        assert ask(folder / 'r', 'stat')[0]['pages'] == 12
+    with Server({'e.test': star(50)}) as server:
+        # Half of the time that all pages take.
+        crawl(folder / 'r', server, server.url('e.test'), '--delay', 0.1, '--max-time', 2.5)
+        assert ask(folder / 'r', 'stat')[0]['pages'] < 50
+        crawl(folder / 'r', server, server.url('e.test'), '--delay', 0.1)
+        assert ask(folder / 'r', 'stat')[0]['pages'] == 50
         asked_once(server)
-        server.expect_gaps(0.2)
+        server.expect_gaps(0.1)
 
 
 @test
@@ -154,7 +151,7 @@ def deep_seeds_outlive_an_interruption(folder):
             until(lambda: '/' in server.paths('g.test') and (moment == 'before' or '/deep/0' in server.paths('g.test')))
             time.sleep(0.05)
             os.killpg(p.pid, sig)
-            p.wait(10)
+            p.wait(PATIENCE)
             crawl(repo, server, *args)
             assert set(server.pages_asked('g.test')) == {'/', *DEEP}, 'lost after %s, %s the root: %s' % (sig.name, moment, server.paths('g.test'))
             server.expect_gaps(0.1)
@@ -176,8 +173,8 @@ def a_file_of_seeds(folder):
         server.expect_gaps(0.4, ['slow.test'])
         server.expect_gaps(0.25, ['own.test'])
         assert len(server.pages_asked('slow.test')) == 3 and len(server.pages_asked('quick.test')) == 6
-        quick = [r.time for r in server.requests if r.host == 'quick.test']
-        assert quick[-1] - quick[0] < 1.5
+        last = {r.host: r.time for r in server.requests}
+        assert last['quick.test'] < last['slow.test'], 'six intervals of 0.05 s are shorter than three of 0.4 s'
         # Kept for the next run, which names the site only.
         crawl(folder / 'r', server, server.url('slow.test'), '--delay', 0.05)
         server.expect_gaps(0.4, ['slow.test'])
@@ -197,7 +194,7 @@ def no_seeds_and_nonsense(folder):
             assert p.returncode in (1, 2) and p.stderr.startswith(b'webbase: '), (nonsense, p)
         for bad in (['--delay', '-1'], ['--delay', 'x'], ['--scope', 'all'], ['--max-pages', 'many'], ['--resolve', 'x'], ['--dispenser', 'mysql://x'],
                     ['--ca-file', folder / 'nope'], ['--processes', '-3']):
-            p = call(folder / 'r', 'crawl', server.url('n.test'), '--allow-private', *bad, status=None, timeout=20)
+            p = call(folder / 'r', 'crawl', server.url('n.test'), '--allow-private', *bad, status=None)
             assert p.returncode in (1, 2) and p.stderr.startswith(b'webbase: '), (bad, p)
         assert not server.requests
         crawl(folder / 'r', server, server.url('n.test'), '--delay', 0)

@@ -10,6 +10,12 @@ def robots(text, **kw):
     return Reply('User-agent: *\n' + text, type='text/plain', **kw)
 
 
+def waited(server, host):
+    """How long a site was left alone, at most, between its requests."""
+    r = [r for r in server.requests if r.host == host]
+    return [b.time - a.earliest for a, b in zip(r, r[1:])]
+
+
 def times(server, host, path=None):
     return [r.time for r in server.requests if r.host == host and path in (None, r.path)]
 
@@ -74,7 +80,8 @@ def a_clock_outlives_its_crawler_for_favours_too(folder):
             until(lambda: len(server.requests) > count)
             time.sleep(0.05 + 0.1 * n)
             kill_all(p)
-            crawl(folder / 'r', server, server.url('asker.test'), '--delay', 1, '--max-time', 1.5)
+            asked = server.counts['asker.test', '/']
+            crawl_until(folder / 'r', server, lambda: server.counts['asker.test', '/'] > asked, server.url('asker.test'), '--delay', 1)
         assert '/rules.txt' in server.paths('owner.test')
         server.expect_gaps(1)
 
@@ -88,9 +95,8 @@ def robots_that_fail_are_waited_for(folder):
         crawl(folder / 'r', server, server.url('w.test'), '--delay', 0)
         asked = server.paths('w.test')
         assert asked == ['/robots.txt'] * 3 + ['/', '/open'], asked
-        t = times(server, 'w.test')
-        assert 1.9 <= t[1] - t[0] <= 4 and 3.9 <= t[2] - t[1] <= 7, t
-        assert (t[2] - t[1]) > 1.7 * (t[1] - t[0])
+        waits = waited(server, 'w.test')
+        assert waits[0] >= 1.9 and waits[1] >= 3.9, waits
 
 
 @test
@@ -127,7 +133,7 @@ def robots_that_ask_us_back_at_once(folder):
         crawl(repo, server, *args, '--max-time', 15, env=clock.env())
         t = times(server, 's.test')
         assert set(server.paths('s.test')) == {'/robots.txt'} and 2 <= len(t) <= 4, t
-        for n, gap in enumerate(b - a for a, b in zip(t, t[1:])):
+        for n, gap in enumerate(waited(server, 's.test')):
             assert gap >= 1.9 * 2 ** n, t
         why = ask(repo, 'why', 's.test:%d' % server.port, env=clock.env())[0]
         assert why['verdict'] == 'waiting' and '503' in why['reason'] and why['next_time'], why
@@ -135,7 +141,7 @@ def robots_that_ask_us_back_at_once(folder):
         crawl(repo, server, *args, '--max-time', 5, env=clock.env())
         assert len(times(server, 's.test')) == len(t) + 1, 'the next run began with short waits again'
         why = ask(repo, 'why', 's.test:%d' % server.port, env=clock.env())[0]
-        assert '503' in why['reason'] and moment(why['next_time']) >= times(server, 's.test')[-1] + 3600 + 2 ** (len(t) + 1) - 0.1, (why, len(t))
+        assert '503' in why['reason'] and moment(why['next_time']) >= server.requests[-1].earliest + 3600 + 2 ** (len(t) + 1) - 0.1, (why, len(t))
 
 
 # ---- refusals --------------------------------------------------------------------------------------
@@ -149,25 +155,25 @@ def retry_after_in_both_forms(folder):
     def date(request):
         return Reply('', 503, [('Retry-After', email.utils.formatdate(int(time.time()) + 4, usegmt=True))]) if request.number == 1 else page(text='d')
     with Server({'sec.test': {'/': page('/1', '/2'), '/1': seconds, '/2': page()}, 'date.test': {'/': page('/1', '/2'), '/1': date, '/2': page(text='2')}}) as server:
-        began = time.time()
         events = crawl(folder / 'r', server, *[server.url(h) for h in server.sites], '--delay', 0)
-        assert done(events)['pages'] == 6 and time.time() - began < 12
+        assert done(events)['pages'] == 6
         for host, least in (('sec.test', 3), ('date.test', 3)):
             r = [r for r in server.requests if r.host == host]
             first = [i for i, x in enumerate(r) if x.path == '/1'][0]
-            assert r[first + 1].time - r[first].time >= least - 0.02, r
-            assert r[first + 1].time - r[first].time <= least + 3, r
+            assert r[first + 1].time - r[first].earliest >= least - 0.02, r
 
 
 @test
 def back_offs_double(folder):
     with Server({'b.test': {'/': page('/never', '/fine'), '/never': Reply('', 503), '/fine': page()}}) as server:
-        events = crawl(folder / 'r', server, server.url('b.test'), '--delay', 0, '--max-time', 7.5)
-        r = [x for x in server.requests if x.host == 'b.test']
-        assert [x.path for x in r] == ['/robots.txt', '/', '/never', '/never', '/never'], r
-        waits = [b.time - a.time for a, b in zip(r[2:], r[3:])]
-        assert waits[0] >= 1.9 and waits[1] >= 3.9 and waits[1] > 1.7 * waits[0], waits
-        assert [e['result'] for e in fetches(events) if e['url'] == server.url('b.test', '/never')] == ['error:status'] * 3
+        def third():
+            return sum(1 for r in server.requests if r.path == '/never' and r.done) == 3
+        events = crawl_until(folder / 'r', server, third, server.url('b.test'), '--delay', 0)
+        assert server.paths('b.test')[:5] == ['/robots.txt', '/', '/never', '/never', '/never'], server.requests
+        waits = waited(server, 'b.test')[2:]
+        assert waits[0] >= 1.9 and waits[1] >= 3.9, waits
+        # The third may be on its way when it is told to stop.
+        assert [e['result'] for e in fetches(events) if e['url'] == server.url('b.test', '/never')][:2] == ['error:status'] * 2
 
 
 @test
@@ -177,9 +183,7 @@ def what_must_wait_for_long_is_left_for_another_run(folder):
         return Reply('', 503, [('Retry-After', '3600')]) if request.number == 1 else page(text='at last')
     with Server({'l.test': {'/': page('/1', '/2'), '/1': later, '/2': page()}, 'm.test': {'/': page(text='m')}}) as server:
         args = [server.url(h) for h in server.sites] + ['--delay', 0]
-        began = time.time()
-        crawl(folder / 'r', server, *args, env=clock.env())
-        assert time.time() - began < 5
+        crawl(folder / 'r', server, *args, env=clock.env())     # and does not wait for an hour
         why = ask(folder / 'r', 'why', server.url('l.test', '/2'), env=clock.env())[0]
         assert why['verdict'] == 'waiting' and why['next_time'], why
         count = len(times(server, 'l.test'))
@@ -210,8 +214,8 @@ def a_server_that_comes_up_late(folder):
 
         async def begin():
             await asyncio.start_server(server.serve, sock=s, limit=1 << 20)
-        asyncio.run_coroutine_threadsafe(begin(), server.loop).result(5)
-        out, err = p.communicate(timeout=40)
+        asyncio.run_coroutine_threadsafe(begin(), server.loop).result(PATIENCE)
+        out, err = p.communicate(timeout=PATIENCE)
         assert p.returncode == 0 and done(lines(out))['pages'] == 2, err
 
 
@@ -232,7 +236,7 @@ def a_worker_that_slept_past_its_lease(folder):
         clock.forward(61)
         time.sleep(1.6)
         kill(sleeper, signal.SIGCONT)
-        assert p.wait(60) == 0, p.stderr.read()
+        assert p.wait(PATIENCE) == 0, p.stderr.read()
         server.expect_gaps(0.3, jump=moved)
         assert ask(folder / 'r', 'stat')[0]['pages'] == 56
         # Its journal is locked while it lives, so its sites begin anew: what was asked for since is asked for once.

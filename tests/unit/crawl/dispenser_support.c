@@ -307,7 +307,7 @@ pid_t start_child(int (*function)(void *context), void *context)
         close(server.hold);
         for (int s = 1; s < 32; s++)
             signal(s, SIG_DFL);
-        alarm(60);
+        alarm(1200);
         _exit(function(context));
     }
     return child;

@@ -213,7 +213,7 @@ static void begin(struct fixture *f, struct wb_dns_options options)
 {
     options.servers = server.address;
     if (!options.timeout_ms)
-        options.timeout_ms = 100;
+        options.timeout_ms = 20000;
     if (!options.tries)
         options.tries = 1;
     f->base = event_base_new();
@@ -234,7 +234,7 @@ static struct wb_dns_answer ask(struct fixture *f, const char *host, uint16_t po
     struct asked asked = {.stop = f->base, .left = &left};
 
     assert_int_equal(wb_dns_resolve(f->dns, wb_slice_str(host), port, on_done, &asked), 0);
-    for (int64_t start = wb_clock_mono_ns(); left && wb_clock_mono_ns() - start < INT64_C(10000000000);)
+    while (left)
         event_base_loop(f->base, EVLOOP_ONCE);
     assert_int_equal(asked.calls, 1);
     return asked.answer;
@@ -272,7 +272,7 @@ static void test_answers(void **state)
     assert_int_equal(answer.count, 1);
     assert_address(&answer, 0, "203.0.113.1");
     assert_null(answer.message);
-    assert_in_range(answer.expires_ms - now, 3595000, 3605000);
+    assert_in_range(answer.expires_ms, now + 3600000, wb_clock_wall_ms() + 3600000);
 
     answer = ask(&f, "both.test", 80);
     assert_int_equal(answer.count, 2);
@@ -290,7 +290,7 @@ static void test_answers(void **state)
     answer = ask(&f, "alias.test", 80);
     assert_int_equal(answer.status, WB_DNS_OK);
     assert_address(&answer, 0, "203.0.113.77");
-    assert_in_range(answer.expires_ms - now, 1000, 1500);
+    assert_in_range(answer.expires_ms, now + 1000, wb_clock_wall_ms() + 1000);
     end(&f);
 }
 
@@ -307,14 +307,15 @@ static void test_bad_answers(void **state)
                  {"long.test", WB_DNS_FAILED, 30000}};
     struct fixture f;
 
-    begin(&f, (struct wb_dns_options){0});
+    begin(&f, (struct wb_dns_options){.timeout_ms = 2000});
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int64_t before = wb_clock_wall_ms();
         struct wb_dns_answer answer = ask(&f, cases[i].host, 80);
         if (answer.status != cases[i].status)
             fail_msg("%s is %d: %s", cases[i].host, answer.status, answer.message);
         assert_int_equal(answer.count, 0);
         assert_true(answer.message && *answer.message);
-        assert_in_range(answer.expires_ms - wb_clock_wall_ms(), cases[i].remembered_ms - 5000, cases[i].remembered_ms);
+        assert_in_range(answer.expires_ms, before + cases[i].remembered_ms, wb_clock_wall_ms() + cases[i].remembered_ms);
     }
     /* Negative answers are remembered too. */
     unsigned questions = atomic_load(&server.questions);
@@ -360,12 +361,14 @@ static void test_expiry(void **state)
 
     begin(&f, (struct wb_dns_options){0});
     unsigned questions = atomic_load(&server.questions);
+    struct wb_dns_answer answer = ask(&f, "ttl1.test", 80);
     ask(&f, "ttl1.test", 80);
-    ask(&f, "ttl1.test", 80);
-    assert_int_equal(atomic_load(&server.questions), questions + 1);
+    bool in_time = wb_clock_wall_ms() < answer.expires_ms; /* on a busy machine it may be over already */
+    unsigned asked = atomic_load(&server.questions) - questions;
+    assert_true(asked == 1 || !in_time);
     wait_ms(&f, 1100);
     assert_int_equal(ask(&f, "ttl1.test", 80).status, WB_DNS_OK);
-    assert_int_equal(atomic_load(&server.questions), questions + 2);
+    assert_int_equal(atomic_load(&server.questions) - questions, asked + 1);
     end(&f);
 }
 
@@ -410,7 +413,6 @@ static void test_no_blocking(void **state)
     (void)state;
     struct fixture f;
     struct timeval every = {0, 10000};
-    int64_t longest = 0;
 
     begin(&f, (struct wb_dns_options){.timeout_ms = 300, .tries = 2});
     struct event *tick = event_new(f.base, -1, EV_PERSIST, on_tick, NULL);
@@ -420,17 +422,12 @@ static void test_no_blocking(void **state)
     int64_t start = wb_clock_mono_ns();
     struct asked asked = {0};
     assert_int_equal(wb_dns_resolve(f.dns, wb_slice_str("silent.block.test"), 80, on_done, &asked), 0);
-    while (!asked.calls) {
-        int64_t before = wb_clock_mono_ns();
+    while (!asked.calls)
         event_base_loop(f.base, EVLOOP_ONCE);
-        int64_t took = wb_clock_mono_ns() - before;
-        longest = took > longest ? took : longest;
-    }
     int64_t took_ms = (wb_clock_mono_ns() - start) / 1000000;
     assert_int_equal(asked.answer.status, WB_DNS_FAILED);
-    assert_true(took_ms >= 500 && took_ms < 5000);
-    assert_true(ticks >= took_ms / 20); /* half of those due, on a busy machine */
-    assert_true(longest < 250000000);
+    assert_true(took_ms >= 500);
+    assert_true(ticks >= 3); /* sixty; fewer on a busy machine; none if the loop stood still until a try was given up */
     event_free(tick);
     end(&f);
 }
@@ -441,13 +438,18 @@ static void test_half(void **state)
     (void)state;
     struct fixture f;
 
-    begin(&f, (struct wb_dns_options){.timeout_ms = 1500, .tries = 2});
+    /* The other answer would be given up after an hour. */
+    begin(&f, (struct wb_dns_options){.timeout_ms = 3600000, .tries = 1});
     int64_t start = wb_clock_mono_ns();
     struct wb_dns_answer answer = ask(&f, "half.test", 80);
     int64_t took_ms = (wb_clock_mono_ns() - start) / 1000000;
     assert_int_equal(answer.status, WB_DNS_OK);
     assert_int_equal(answer.count, 1);
-    assert_true(took_ms >= 900 && took_ms < 4000);
+    assert_true(took_ms >= 900);
+    end(&f);
+
+    begin(&f, (struct wb_dns_options){.timeout_ms = 1500, .tries = 2});
+    assert_int_equal(ask(&f, "half.test", 80).count, 1);
     assert_int_equal(ask(&f, "half.test", 80).count, 1);
     wait_ms(&f, 1000); /* the other answer fails now: nobody is told */
     end(&f);
@@ -469,8 +471,9 @@ static void test_rate(void **state)
     unsigned left = NAMES;
     char host[64];
 
-    begin(&f, (struct wb_dns_options){.rate = RATE, .timeout_ms = 2000});
+    begin(&f, (struct wb_dns_options){.rate = RATE, .timeout_ms = 60000});
     unsigned first = atomic_load(&server.questions);
+    int64_t start = wb_clock_mono_ns();
     for (int i = 0; i < NAMES; i++) {
         asked[i] = (struct asked){.stop = f.base, .left = &left};
         snprintf(host, sizeof host, "a1.%d.rate.test", i);
@@ -480,16 +483,12 @@ static void test_rate(void **state)
     for (int i = 0; i < NAMES; i++)
         assert_int_equal(asked[i].answer.status, WB_DNS_OK);
     assert_int_equal(atomic_load(&server.questions) - first, NAMES);
-    /* From any question to any later one there were no more than the rate allows (and 30 ms for late wake-ups). */
+    /* No question comes sooner after the first call than the rate allows. The server may see it late, never early. */
     for (int i = 0; i < NAMES; i++) {
-        for (int k = i + 1; k < NAMES; k++) {
-            int64_t span_ms = (server.stamps[(first + (unsigned)k) % STAMPS] - server.stamps[(first + (unsigned)i) % STAMPS]) / 1000000;
-            if ((k - i + 1 - BURST - 1) * 1000 / RATE > span_ms + 30)
-                fail_msg("%d questions in %d ms", k - i + 1, (int)span_ms);
-        }
+        int64_t after_ms = (server.stamps[(first + (unsigned)i) % STAMPS] - start) / 1000000;
+        if ((i + 1 - BURST) * 1000 / RATE > after_ms + 1)
+            fail_msg("%d questions in %d ms", i + 1, (int)after_ms);
     }
-    int64_t all_ms = (server.stamps[(first + NAMES - 1) % STAMPS] - server.stamps[first % STAMPS]) / 1000000;
-    assert_true(all_ms < 3000); /* nor far fewer */
     end(&f);
 }
 

@@ -220,7 +220,7 @@ static void test_times(void **state)
     int64_t after = wb_clock_now_ms();
     assert_error(&answer, WB_FETCH_OK, url);
     assert_in_range(answer.sent_ms, before, after - 149);
-    assert_in_range(answer.took_ms, 200, 5000);
+    assert_true(answer.took_ms >= 200);
     answer_release(&answer);
     client_close(&client);
     server_stop(server);
@@ -486,7 +486,7 @@ static void test_no_memory(void **state)
     struct wb_fetch_request request = {.url = wb_slice_str(url), .address = loopback(),
                                        .etag = WB_SLICE_LIT("\"a\""), .modified = WB_SLICE_LIT("b")};
     for (uint64_t nth = 1; struck; nth++) {
-        struct wb_fetch_options options = {.timeout_ms = 5000};
+        struct wb_fetch_options options = {.timeout_ms = 120000};
         struct wb_fetcher *fetcher;
         struct outcome outcome = {.done = false}, again = {.done = false};
         wb_fault_arm(WB_FAULT_ALLOC, nth, ENOMEM);

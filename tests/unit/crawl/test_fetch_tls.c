@@ -116,7 +116,7 @@ static int remove_dir(void **state)
 
 static void get_https(const char *host, const char *path, const char *ca_file, struct answer *answer)
 {
-    const struct wb_fetch_options options = {.ca_file = ca_file, .timeout_ms = 10000};
+    const struct wb_fetch_options options = {.ca_file = ca_file, .timeout_ms = 120000};
     struct client client;
     char url[128];
 
@@ -238,7 +238,7 @@ static void test_http2(void **state)
     (void)state;
     path_in("cert.pem", cert);
     assert_true(start_nginx());
-    const struct wb_fetch_options options = {.ca_file = cert, .timeout_ms = 10000};
+    const struct wb_fetch_options options = {.ca_file = cert, .timeout_ms = 120000};
     client_open(&client, &options);
     for (int i = 0; i < MANY; i++) {
         snprintf(url, sizeof url, "https://site.test:%d/%s", port, i % 4 == 3 ? "gone" : "page");

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "../cost.h"
 #include "base/error.h"
 #include "crawl/robots.h"
 #include "os/clock.h"
@@ -306,18 +307,18 @@ static void fill(struct wb_buf *text, const char *format, size_t max)
         assert_int_equal(wb_buf_printf(text, format, i), 0);
 }
 
-/* Milliseconds of `count` checks of a path made by a format. */
+/* Milliseconds of processor time of `count` checks of a path made by a format. */
 static int64_t time_checks(const struct wb_robots *robots, const char *format, int count)
 {
     struct wb_robots_verdict v;
     char path[128];
-    int64_t start = wb_clock_mono_ns();
+    int64_t start = test_cpu_ns();
 
     for (int i = 0; i < count; i++) {
         snprintf(path, sizeof path, format, (unsigned)i * 7919u % 100000u);
         wb_robots_check(robots, wb_slice_str(path), &v);
     }
-    return (wb_clock_mono_ns() - start) / 1000000;
+    return (test_cpu_ns() - start) / 1000000;
 }
 
 static void test_many_rules(void **state)
@@ -335,7 +336,7 @@ static void test_many_rules(void **state)
         struct wb_robots *robots = parse(text.ptr, "webbase");
         int64_t ms = time_checks(robots, formats[i][1], 200);
         print_message("# %s: %lld us a check\n", i ? "stars" : "prefixes", (long long)ms * 5);
-        assert_true(ms < 4000); /* 20 ms a check: a scan of everything, under a sanitizer on a busy machine, takes longer */
+        assert_true(ms < 8000); /* 40 ms a check, a thousand times what it takes */
         wb_robots_free(robots);
         wb_buf_release(&text);
     }
@@ -355,9 +356,9 @@ static void test_hostile_stars(void **state)
         assert_int_equal(wb_buf_append_char(&path, i % 25 ? 'a' : 'b'), 0);
     assert_int_equal(wb_buf_terminate(&path), 0);
     struct wb_robots *robots = parse(text.ptr, "webbase");
-    int64_t start = wb_clock_mono_ns();
+    int64_t start = test_cpu_ns();
     assert_false(check(robots, path.ptr).allowed);
-    assert_true(wb_clock_mono_ns() - start < INT64_C(2000000000));
+    assert_true(test_cpu_ns() - start < INT64_C(20000000000));
     wb_robots_free(robots);
     wb_buf_release(&text);
     wb_buf_release(&path);

@@ -120,7 +120,7 @@ static int in_child(int (*function)(void))
     if (child == 0) {
         sigaction(SIGBUS, &bus_action, NULL);
         sigaction(SIGSEGV, &segv_action, NULL);
-        alarm(20);
+        alarm(600);
         freopen("/dev/null", "w", stderr);
         _exit(function());
     }

@@ -361,7 +361,7 @@ static void test_walk_over_magics(void **state)
         must_ok(wb_buf_append_str(&magics, "WBBK"));
     must_ok(wb_file_write_at(&f.segment.file, f.at[BLOCKS], magics.ptr, magics.len));
     wb_buf_release(&magics);
-    alarm(20);
+    alarm(600);
     assert_int_equal(walk_all(&f, f.at[BLOCKS] + BYTES, &errors, came), BLOCKS);
     assert_int_equal(errors, 1);
     alarm(0);

@@ -351,7 +351,7 @@ static void test_killed_writers(void **state)
 {
     uint64_t chance = seed + 1;
     struct run run = {.dir = new_dir(), .from = 0};
-    unsigned kills = 0;
+    unsigned kills = 0, patience = 1;
 
     (void)state;
     for (uint32_t i = 0; i < BATCHES; i++) {
@@ -363,7 +363,7 @@ static void test_killed_writers(void **state)
         struct child child = start_child(update_on, &run);
         uint32_t acknowledged = run.from, ack;
         int status;
-        read_for(run.dir, chance_below(&chance, kills % 4 ? 12000 : 60000));
+        read_for(run.dir, patience * chance_below(&chance, kills % 4 ? 12000 : 60000));
         kill(child.pid, SIGKILL);
         assert_int_equal(waitpid(child.pid, &status, 0), child.pid);
         assert_true(WIFSIGNALED(status) || WEXITSTATUS(status) == 0);
@@ -376,6 +376,8 @@ static void test_killed_writers(void **state)
         if (generation)
             same_as_newest(&twins[generation], run.dir);
         check_clean(run.dir);
+        /* A slow or busy machine gets further before the next kill. */
+        patience += generation == run.from && patience < 100;
         run.from = generation;
     }
     printf("# killed %u times, %u generations\n", kills, run.from);
