@@ -75,7 +75,8 @@ int wb_cmd_crawl(const struct wb_options *options)
     wb_stop_on_signals();
     err = wb_crawl(&o, &sink, &stat);
     if (err == 0 || err == WB_E_STOPPED) {
-        int shown = show.err < 0 ? show.err : show_end(options->json, &stat);
+        /* Lines that were not read would follow in the next crawl, behind their end. */
+        int shown = options->json && stat.lines_left ? 0 : show_end(options->json, &stat);
         err = err < 0 ? err : shown;
     }
 done:

@@ -181,7 +181,9 @@ static int write_done(const struct export *e, bool json)
 
     if (!json) {
         /* The archive itself may be on standard output. */
-        fprintf(to_stdout(e) ? stderr : stdout, "wrote %" PRIu64 " page%s to %s\n", e->pages, wb_plural(e->pages), e->path);
+        if (!to_stdout(e))
+            return wb_output_printf("wrote %" PRIu64 " page%s to %s\n", e->pages, wb_plural(e->pages), e->path);
+        fprintf(stderr, "wrote %" PRIu64 " page%s to %s\n", e->pages, wb_plural(e->pages), e->path);
         return 0;
     }
     wb_json_init(&j, &line);

@@ -104,7 +104,7 @@ int wb_cmd_run(const struct wb_options *options)
     err = wb_cycle_run(&o, &crawl_sink, &cycle_sink, on_cycle, &run);
     wb_cycle_show_end(&cycle_show);
     if (err == 0)
-        err = crawl_show.err < 0 ? crawl_show.err : run.err;
+        err = run.err;
     if (err == 0)
         err = write_end(&run);
 done:

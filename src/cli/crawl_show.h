@@ -10,11 +10,13 @@
 struct wb_crawl_show {
     bool json;
     struct wb_file log;
+    bool log_plain;      /* a file with an end to append to, not a pipe or a device */
     uint64_t log_at;
+    struct wb_buf words; /* for standard error, whose reader has no room now */
+    uint64_t words_lost;
     struct wb_progress progress;
     struct wb_crawl_stat last;
     int64_t last_ns;
-    int err; /* of writing */
 };
 
 /* Opens the file of --log. Release it in any case. */

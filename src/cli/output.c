@@ -1,24 +1,114 @@
 /*
  * output.c - standard output, whose errors are reported like any other: a full
  * disk behind a redirection must not look like success.
+ *
+ * Nothing here waits in write(): poll() says first whether the reader has room, and as much as a pipe takes as a whole is
+ * written. So a signal is seen also while nobody reads, and a crawl need not wait at all (wb_output_try).
  */
 #include "cli/output.h"
 #include "base/error.h"
+#include "os/stop.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    BUFFER_BYTES = 64 << 10,
+    LOOK_MS = 100,      /* between looks whether a signal came */
+    PATIENCE_MS = 2000, /* that a reader is given after one */
+};
 
 static bool gone;
+static struct wb_buf pending;
 
-static int fail_output(void)
+static int fail_output(const char *name)
 {
-    gone = gone || errno == EPIPE;
-    return wb_fail_errno("cannot write to standard output");
+    return wb_fail_errno("cannot write to %s", name);
+}
+
+static bool is_plain_file(int fd)
+{
+    struct stat st;
+
+    return fstat(fd, &st) == 0 && (S_ISREG(st.st_mode) || S_ISBLK(st.st_mode));
+}
+
+int wb_output_try(int fd, const char *name, struct wb_slice bytes, int wait_ms, size_t *taken_out)
+{
+    bool plain = is_plain_file(fd);
+
+    *taken_out = 0;
+    while (*taken_out < bytes.len) {
+        struct pollfd reader = {.fd = fd, .events = POLLOUT};
+        size_t len = bytes.len - *taken_out;
+        int ready = plain ? 1 : poll(&reader, 1, *taken_out ? 0 : wait_ms);
+        if (ready < 0 && errno != EINTR)
+            return fail_output(name);
+        if (ready <= 0)
+            return 0;
+        /* A pipe that is ready has room for PIPE_BUF bytes. */
+        ssize_t n = write(fd, bytes.ptr + *taken_out, plain || len < PIPE_BUF ? len : PIPE_BUF);
+        if (n < 0 && errno == EAGAIN)
+            return 0;
+        if (n < 0 && errno != EINTR)
+            return fail_output(name);
+        *taken_out += n > 0 ? (size_t)n : 0;
+    }
+    return 0;
+}
+
+int wb_output_all(int fd, const char *name, struct wb_slice bytes)
+{
+    int waited = 0;
+
+    while (bytes.len) {
+        size_t taken;
+        int err = wb_output_try(fd, name, bytes, LOOK_MS, &taken);
+        if (err < 0)
+            return err;
+        bytes = wb_slice(bytes.ptr + taken, bytes.len - taken);
+        waited = taken || !wb_stop_requested() ? 0 : waited + LOOK_MS;
+        if (waited >= PATIENCE_MS)
+            return wb_fail(WB_E_STOPPED, "stopped by a signal while nobody read %s", name);
+    }
+    return 0;
+}
+
+static int write_all(struct wb_slice bytes)
+{
+    int err = wb_output_all(STDOUT_FILENO, "standard output", bytes);
+
+    gone = gone || (err < 0 && errno == EPIPE);
+    return err;
+}
+
+int wb_output_flush(void)
+{
+    int err = write_all(wb_buf_slice(&pending));
+
+    wb_buf_clear(&pending);
+    return err;
 }
 
 int wb_output_write(const void *bytes, size_t len)
 {
-    return len == 0 || fwrite(bytes, 1, len, stdout) == len ? 0 : fail_output();
+    int err = 0;
+
+    if (pending.len + len > BUFFER_BYTES)
+        err = wb_output_flush();
+    if (err == 0 && len > BUFFER_BYTES)
+        return write_all(wb_slice(bytes, len));
+    if (err == 0)
+        err = wb_buf_append(&pending, bytes, len);
+    /* A person wants to see lines as they come. */
+    if (err == 0 && len && ((const char *)bytes)[len - 1] == '\n' && isatty(STDOUT_FILENO) == 1)
+        err = wb_output_flush();
+    return err;
 }
 
 int wb_output_printf(const char *format, ...)
@@ -77,13 +167,6 @@ int wb_output_object(struct wb_json *j)
     wb_json_object_end(j);
     int err = wb_json_line(j);
     return err < 0 ? err : wb_output_lines(j->buf);
-}
-
-int wb_output_flush(void)
-{
-    if (fflush(stdout) != 0 || ferror(stdout))
-        return fail_output();
-    return 0;
 }
 
 bool wb_output_gone(void)

@@ -23,6 +23,15 @@ int wb_output_object(struct wb_json *j);
 
 int wb_output_flush(void);
 
+/*
+ * As much as fd takes without waiting (wait_ms: for its first bytes up to so long), past everything that waits for a flush; name: for
+ * messages. A closed pipe is an error here too.
+ */
+int wb_output_try(int fd, const char *name, struct wb_slice bytes, int wait_ms, size_t *taken_out);
+
+/* All of it. A reader that has no room is waited for; after a signal only for a moment (WB_E_STOPPED). */
+int wb_output_all(int fd, const char *name, struct wb_slice bytes);
+
 /* True after an error that was a closed pipe. */
 bool wb_output_gone(void);
 

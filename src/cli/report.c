@@ -2,20 +2,31 @@
 #include "cli/report.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "base/error.h"
 
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 #define REPORT_MAX 4096
 
 void wb_report(const char *format, ...)
 {
-    char text[REPORT_MAX];
+    char text[REPORT_MAX + 1] = "webbase: ";
+    size_t start = strlen(text);
     va_list args;
 
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    vsnprintf(text + start, REPORT_MAX - start, format, args);
     va_end(args);
-    wb_text_clean(text, strlen(text));
+    size_t len = strlen(text);
+    wb_text_clean(text, len);
+    text[len] = '\n';
     wb_progress_clear();
-    fprintf(stderr, "webbase: %s\n", text);
+    fflush(stderr);
+    /* Who does not read standard error cannot be told, and must not keep us from ending. The error that is being reported stays as it is. */
+    struct wb_error_copy why;
+    wb_error_save(WB_E_IO, &why);
+    (void)wb_output_all(STDERR_FILENO, "standard error", wb_slice(text, len + 1));
+    (void)wb_error_restore(&why);
 }

@@ -1,8 +1,7 @@
 /*
  * crawl.c - the parent of a crawl. It adds seeds to the dispenser, resolves names in advance (resolve.c),
- * keeps N worker processes running (a dead one is cleaned up after and replaced), passes on
- * what they tell, and ends the run when nothing is left, a limit is reached or a signal came.
- * It never fetches.
+ * keeps N worker processes running (crew.c), passes on what they tell (teller.c), and ends the run when
+ * nothing is left, a limit is reached or a signal came. It never fetches, and never waits for a reader.
  */
 #include "base/check.h"
 #include "base/error.h"
@@ -16,23 +15,21 @@
 #include "os/file.h"
 #include "os/stop.h"
 
-#include <errno.h>
 #include <event2/event.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
     TICK_MS = 40,
     STAT_MS = 1000,          /* between counts of the run's sites */
     PROGRESS_MS = 200,
-    RESTARTS_MAX = 20,       /* of workers that died of a signal */
-    READ_BYTES = 64 << 10,
-    KILL_MS = 10 * 1000,     /* after which a worker that does not end is killed */
+    KILL_MS = 6 * 1000,      /* after which a worker that does not end is killed: what it has is in its spool and journal */
+    READERS_MS = 1500,       /* that readers of the log are given after a signal or a failure */
+    PAUSE_MS = 5,
     SITES = 1000,
     PER_ADDRESS = 8,
     LIFETIME_DAYS = 90,
@@ -42,139 +39,6 @@ enum {
 
 #define SITE_BUDGET 1000000
 #define MAX_BYTES (16u << 20)
-
-/* ---- workers --------------------------------------------------------------------------------------- */
-
-/* Lines of a worker, passed on whole. */
-static void pass_lines(struct wb_parent *p, struct wb_parent_worker *worker)
-{
-    char *start = worker->text.ptr, *end = start + worker->text.len;
-
-    for (char *line_end; start < end && (line_end = memchr(start, '\n', (size_t)(end - start))); start = line_end + 1) {
-        if (*start == '!') {
-            *line_end = '\0';
-            snprintf(worker->last_words, sizeof worker->last_words, "%s", start + 1);
-            wb_parent_warn(p, start + 1);
-        } else if (p->sink->line) {
-            p->sink->line(p->sink->context, wb_slice(start, (size_t)(line_end + 1 - start)));
-        }
-    }
-    size_t left = (size_t)(end - start);
-    if (left && start != worker->text.ptr)
-        memmove(worker->text.ptr, start, left);
-    worker->text.len = left;
-}
-
-static void on_lines(evutil_socket_t fd, short what, void *context)
-{
-    struct wb_parent_worker *worker = context;
-
-    (void)what;
-    if (wb_buf_reserve(&worker->text, READ_BYTES) < 0)
-        return;
-    ssize_t n = read(fd, worker->text.ptr + worker->text.len, READ_BYTES);
-    if (n > 0) {
-        worker->text.len += (size_t)n;
-        pass_lines(worker->parent, worker);
-    } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
-        event_del(worker->reader);
-        worker->eof = true;
-    }
-}
-
-/* A database handle must not live on both sides of a fork, so ours is closed meanwhile. */
-static int start_worker(struct wb_parent *p, struct wb_parent_worker *worker)
-{
-    int ends[2] = {-1, -1};
-
-    wb_dispenser_close(p->dispenser);
-    p->dispenser = NULL;
-    if (pipe2(ends, O_CLOEXEC) < 0)
-        return wb_fail_errno("pipe");
-    fflush(NULL);
-    pid_t pid = fork();
-    if (pid == 0) {
-        close(ends[0]);
-        _exit(wb_worker_run(&p->plan, worker->number, ends[1]));
-    }
-    close(ends[1]);
-    if (pid < 0) {
-        close(ends[0]);
-        return wb_fail_errno("fork");
-    }
-    fcntl(ends[0], F_SETFL, O_NONBLOCK);
-    worker->pid = pid;
-    worker->fd = ends[0];
-    worker->eof = false;
-    worker->parent = p;
-    worker->reader = event_new(p->base, ends[0], EV_READ | EV_PERSIST, on_lines, worker);
-    if (!worker->reader || event_add(worker->reader, NULL) < 0)
-        return wb_fail_nomem();
-    return wb_dispenser_open(p->plan.options->dir, p->plan.options->dispenser, &p->dispenser);
-}
-
-static void forget_worker(struct wb_parent_worker *worker)
-{
-    while (!worker->eof && worker->reader) {
-        size_t before = worker->text.len;
-        on_lines(worker->fd, EV_READ, worker);
-        if (worker->text.len == before && !worker->eof && errno == EAGAIN)
-            break;
-    }
-    if (worker->reader)
-        event_free(worker->reader);
-    if (worker->fd >= 0)
-        close(worker->fd);
-    wb_buf_release(&worker->text);
-    worker->reader = NULL;
-    worker->fd = -1;
-    worker->pid = 0;
-}
-
-/* A worker ended before it was told to. */
-static int worker_died(struct wb_parent *p, struct wb_parent_worker *worker, int status)
-{
-    uint64_t pages;
-    char words[128];
-
-    if (WIFEXITED(status) && WEXITSTATUS(status) == WB_WORKER_LOST)
-        return start_worker(p, worker);
-    if (WIFEXITED(status))
-        return wb_fail(WB_E_IO, "%s", worker->last_words[0] ? worker->last_words : "a crawler process gave up");
-    snprintf(words, sizeof words, "a crawler process died of signal %d; its sites go back, and another one takes its place", WTERMSIG(status));
-    wb_parent_warn(p, words);
-    if (++p->restarts > RESTARTS_MAX)
-        return wb_fail(WB_E_IO, "crawler processes keep dying of signal %d", WTERMSIG(status));
-    int err = wb_crawl_recover(p->plan.options->dir, p->plan.home, p->dispenser, &pages);
-    return err < 0 ? err : start_worker(p, worker);
-}
-
-static void reap(struct wb_parent *p)
-{
-    int status;
-    pid_t pid;
-
-    while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-        for (unsigned i = 0; i < p->worker_count; i++) {
-            struct wb_parent_worker *worker = &p->workers[i];
-            if (worker->pid != pid)
-                continue;
-            forget_worker(worker);
-            p->alive--;
-            int err = 0;
-            /* A terminal's signal goes to all processes: a worker may be faster than we. */
-            if (!p->stopping && !wb_stop_requested() && p->failed.code == 0) {
-                atomic_store(&p->plan.tally->workers[i].in_flight, 0);
-                atomic_fetch_sub(&p->plan.tally->reserved, atomic_exchange(&p->plan.tally->workers[i].reserved, 0));
-                err = worker_died(p, worker, status);
-                p->alive += err == 0;
-            } else if (WIFEXITED(status) && WEXITSTATUS(status)) {
-                err = wb_fail(WB_E_IO, "%s", worker->last_words[0] ? worker->last_words : "a crawler process gave up");
-            }
-            if (err < 0)
-                wb_parent_fail(p, err);
-        }
-}
 
 void wb_parent_warn(struct wb_parent *p, const char *message)
 {
@@ -186,6 +50,52 @@ void wb_parent_fail(struct wb_parent *p, int err)
 {
     if (p->failed.code == 0)
         wb_error_save(err, &p->failed);
+}
+
+/* ---- lines -------------------------------------------------------------------------------------------- */
+
+int wb_parent_line(struct wb_parent *p, struct wb_slice line)
+{
+    return p->lines ? wb_lines_append(p->lines, line, p->lines->round + 1) : 0;
+}
+
+static void tell_lines(struct wb_parent *p, bool *moved_out)
+{
+    *moved_out = false;
+    if (p->reader_failed)
+        return;
+    int err = wb_teller_tell(p->teller, moved_out);
+    p->reader_failed = err < 0;
+    if (err < 0)
+        wb_parent_fail(p, err);
+}
+
+/* The workers have ended. Readers may be slow, but after a signal or a failure they do not keep us. */
+static void tell_rest(struct wb_parent *p)
+{
+    int64_t quiet_since = wb_parent_now(p);
+    uint64_t left = 0;
+    char words[128];
+    bool moved;
+
+    wb_teller_ended(p->teller, p->own_name);
+    for (;;) {
+        tell_lines(p, &moved);
+        if (p->reader_failed || wb_teller_left(p->teller, &left) < 0 || left == 0)
+            break;
+        if (moved || !(wb_stop_requested() || p->failed.code < 0))
+            quiet_since = wb_parent_now(p);
+        if (wb_parent_now(p) - quiet_since >= READERS_MS)
+            break;
+        if (!moved)
+            nanosleep(&(struct timespec){0, PAUSE_MS * 1000000L}, NULL);
+    }
+    p->lines_left = left;
+    if (left && !p->reader_failed) {
+        snprintf(words, sizeof words, "%" PRIu64 " line%s of the log %s not read; the next crawl with --json or --log passes %s on", left,
+                 left == 1 ? "" : "s", left == 1 ? "was" : "were", left == 1 ? "it" : "them");
+        wb_parent_warn(p, words);
+    }
 }
 
 /* ---- the end ------------------------------------------------------------------------------------------ */
@@ -320,17 +230,21 @@ static void follow_clock(struct wb_parent *p)
     p->counted_ms += by_ms;
     p->shown_ms += by_ms;
     p->stopping_ms += p->stopping_ms ? by_ms : 0;
+    for (unsigned i = 0; i < p->worker_count; i++)
+        p->workers[i].start_ms += p->workers[i].start_ms ? by_ms : 0;
 }
 
 static void on_tick(evutil_socket_t fd, short what, void *context)
 {
     struct wb_parent *p = context;
     struct wb_crawl_stat stat;
+    bool moved;
     int err = 0;
 
     (void)fd, (void)what;
     follow_clock(p);
-    reap(p);
+    wb_crew_watch(p);
+    tell_lines(p, &moved);
     if (wb_stop_requested() || limit_reached(p) || p->failed.code < 0 || p->stopping)
         stop_workers(p);
     if (p->alive == 0) {
@@ -459,6 +373,14 @@ static int make_repository(const char *dir)
     return err == WB_E_INVALID && wb_store_exists(dir) ? 0 : err;
 }
 
+static int open_teller(struct wb_parent *p)
+{
+    int err = wb_teller_open(p->plan.options->dir, p->sink, &p->teller);
+
+    snprintf(p->own_name, sizeof p->own_name, "%s-%ld-%llx", p->plan.home, (long)getpid(), (unsigned long long)p->began_ms);
+    return err < 0 ? err : wb_teller_add(p->teller, p->own_name, &p->lines);
+}
+
 static int open_parent(struct wb_parent *p)
 {
     const struct wb_crawl_options *o = p->plan.options;
@@ -480,6 +402,8 @@ static int open_parent(struct wb_parent *p)
     if (err == 0)
         err = wb_crawl_recover(o->dir, p->plan.home, p->dispenser, &pages);
     if (err == 0)
+        err = open_teller(p);
+    if (err == 0)
         err = o->run ? enter_list(p) : add_seeds(p, &list);
     wb_seeds_release(&list);
     if (err < 0)
@@ -493,12 +417,8 @@ static int open_parent(struct wb_parent *p)
 
 static void close_parent(struct wb_parent *p)
 {
-    for (unsigned i = 0; i < p->worker_count; i++)
-        if (p->workers[i].pid) {
-            kill(p->workers[i].pid, SIGKILL);
-            waitpid(p->workers[i].pid, NULL, 0);
-            forget_worker(&p->workers[i]);
-        }
+    wb_crew_kill(p);
+    wb_teller_close(p->teller);
     wb_resolve_close(p);
     if (p->tick)
         event_free(p->tick);
@@ -519,7 +439,6 @@ int wb_crawl(const struct wb_crawl_options *options, const struct wb_crawl_sink 
     fill_options(options, &o);
     p.plan.options = &o;
     p.plan.fetches = WB_FILE_INIT;
-    p.plan.wants_lines = sink->wants_lines;
     p.plan.agent = wb_robots_token(wb_slice_str(o.user_agent));
     p.began_ms = wb_parent_now(&p);
     p.plan.tally = wb_tally_new();
@@ -527,19 +446,16 @@ int wb_crawl(const struct wb_crawl_options *options, const struct wb_crawl_sink 
         return WB_E_NOMEM;
     wb_scope_init(&p.plan.scope, o.scope);
     err = open_parent(&p);
-    for (unsigned i = 0; err == 0 && i < o.processes; i++) {
-        p.workers[i].number = i;
-        p.workers[i].fd = -1;
-        p.worker_count = i + 1;
-        err = start_worker(&p, &p.workers[i]);
-        p.alive += err == 0;
-    }
+    if (err == 0)
+        err = wb_crew_start(&p);
     if (err == 0) {
         on_tick(-1, 0, &p);
         event_base_dispatch(p.base);
+        tell_rest(&p);
         err = p.failed.code < 0 ? wb_error_restore(&p.failed) : wb_dispenser_stat(p.dispenser, p.plan.run, &p.sites);
     }
     wb_parent_stat(&p, stat_out);
+    stat_out->lines_left = p.lines_left;
     if (err == 0 && wb_stop_requested())
         err = wb_fail(WB_E_STOPPED, "stopped by a signal");
     struct wb_error_copy failed;

@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "crawl/fetchlist.h"
+#include "crawl/lines.h"
 #include "crawl/pagefacts.h"
 #include "crawl/refresh.h"
 #include "crawl/robots.h"
@@ -69,16 +70,22 @@ struct wb_crawl_stat {
     uint64_t sites_open, sites_done, sites_left; /* not finished yet; finished; left for another run */
     uint64_t cpu_ms;       /* of all processes */
     char error_kinds[256]; /* "timeout 3, dns 1": the most frequent first */
+    uint64_t lines_left;   /* of the log, that a reader did not take before a signal came; the next crawl passes them on */
     double seconds;
 };
 
-/* What happened, told while the crawl runs. Any may be NULL. */
+/*
+ * What happened, told while the crawl runs. Any may be NULL (take only where outputs is 0).
+ *
+ * take: fetch events in JSON, a line each, after what they tell of is durable. It takes as many bytes as can be written to the output (enum
+ * wb_lines_output) without waiting, says how many, and is given the rest later. An error ends the crawl; what was not taken is kept for the next one.
+ */
 struct wb_crawl_sink {
-    void (*line)(void *context, struct wb_slice line); /* a fetch event in JSON, with its line end, after it is durable */
+    int (*take)(void *context, unsigned output, struct wb_slice bytes, size_t *taken_out);
     void (*progress)(void *context, const struct wb_crawl_stat *stat); /* some times a second */
     void (*warn)(void *context, const char *message);
     void *context;
-    bool wants_lines;
+    unsigned outputs; /* a bit for each that is wanted */
 };
 
 /*

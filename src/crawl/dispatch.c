@@ -128,14 +128,41 @@ static void errand_done(void *context, struct wb_fetch_result *result)
     if (next > site->next_ms)
         site->next_ms = next;
     note_connection(site, result);
+    wb_tally_doing(w->mine, WB_STAGE_READING, wb_tally_subject(wb_buf_slice(&errand->url)));
     if (ask_again(errand, result))
         ;
     else if (rules)
         wb_rules_done(errand, result);
     else
         wb_page_done(errand, result);
+    /* After a failure it stays, for the parent to see; another request may have been sent meanwhile. */
+    if (w->failed.code == 0 && atomic_load(&w->mine->stage) == WB_STAGE_READING)
+        wb_tally_doing(w->mine, WB_STAGE_NONE, 0);
     wb_errand_free(errand);
     wb_dispatch(w);
+}
+
+/* Its answer ended processes before: it counts as an error without being asked for, so that one page costs that page. */
+static void bad_done(evutil_socket_t fd, short what, void *context)
+{
+    struct wb_errand *errand = context;
+    struct wb_fetch_result result = {.error = WB_FETCH_OTHER, .message = "the answer ended a crawler process more than once",
+                                     .sent_ms = wb_worker_now(errand->worker)};
+
+    (void)fd, (void)what;
+    errand_done(errand, &result);
+}
+
+static int start_fetch(struct wb_errand *errand, const struct wb_fetch_request *request)
+{
+    struct wb_worker *w = errand->worker;
+    uint64_t subject = wb_tally_subject(request->url);
+
+    if (wb_tally_is_bad(w->tally, subject))
+        return event_base_once(w->base, -1, EV_TIMEOUT, bad_done, errand, NULL) < 0 ? wb_fail_nomem() : 0;
+    bool alone = atomic_load(&w->mine->in_flight) == 0;
+    wb_tally_doing(w->mine, alone ? WB_STAGE_SENT : WB_STAGE_NONE, alone ? subject : 0);
+    return wb_fetch_start(w->fetcher, request, errand_done, errand);
 }
 
 void wb_errand_send(struct wb_errand *errand, const struct wb_fetch_request *request)
@@ -151,7 +178,7 @@ void wb_errand_send(struct wb_errand *errand, const struct wb_fetch_request *req
     sent.fresh = site->unanswered || site->unanswered_count >= UNANSWERED_MAX;
     int err = wb_visit_note(w, site, &edit);
     if (err == 0)
-        err = wb_fetch_start(w->fetcher, &sent, errand_done, errand);
+        err = start_fetch(errand, &sent);
     if (err < 0) {
         wb_errand_free(errand);
         wb_worker_fail(w, err);
@@ -567,6 +594,12 @@ static void set_timer(struct wb_worker *w)
     event_add(w->due, &tv);
 }
 
+/* Processes before this one died: with one request at a time its parent will know of which. The answer calls wb_dispatch() again. */
+static bool one_is_enough(const struct wb_worker *w)
+{
+    return atomic_load(&w->mine->careful) && atomic_load(&w->mine->in_flight);
+}
+
 void wb_dispatch(struct wb_worker *w)
 {
     struct wb_site *site;
@@ -574,7 +607,7 @@ void wb_dispatch(struct wb_worker *w)
     if (w->dispatching || w->stopping || w->lost || w->failed.code < 0 || wb_worker_slept(w))
         return;
     w->dispatching = true;
-    while (w->failed.code == 0 && (site = wb_frontier_pop(&w->frontier, wb_worker_now(w))))
+    while (w->failed.code == 0 && !one_is_enough(w) && (site = wb_frontier_pop(&w->frontier, wb_worker_now(w))))
         start_site(w, site);
     tell_files(w);
     /* What is about to be sent must be in the journal before: the clocks outlive the process. */
@@ -582,5 +615,6 @@ void wb_dispatch(struct wb_worker *w)
     if (err < 0)
         wb_worker_fail(w, err);
     w->dispatching = false;
-    set_timer(w);
+    if (!one_is_enough(w))
+        set_timer(w);
 }

@@ -178,6 +178,9 @@ int wb_dispenser_report(struct wb_dispenser *dispenser, struct wb_slice owner, c
  */
 int wb_dispenser_release(struct wb_dispenser *dispenser, struct wb_slice owner);
 
+/* A site that nobody holds and that is not over waits until a moment. WB_E_NOTFOUND. */
+int wb_dispenser_put_aside(struct wb_dispenser *dispenser, int64_t id, int64_t until_ms, struct wb_slice reason);
+
 /* Seeds of a site with an id above `after`, by id. */
 typedef int (*wb_seed_each)(void *context, const struct wb_seed *seed);
 int wb_dispenser_seeds(struct wb_dispenser *dispenser, int64_t site, int64_t after, wb_seed_each each, void *context);

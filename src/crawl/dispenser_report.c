@@ -54,6 +54,40 @@ int wb_dispenser_resolved(struct wb_dispenser *d, int64_t id, struct wb_slice ad
     return err < 0 ? err : wb_dispenser_transact(d, true, note_resolution, &r);
 }
 
+/* ---- put aside ---------------------------------------------------------------------------------------- */
+
+struct aside {
+    int64_t id, until_ms;
+    struct wb_slice reason;
+};
+
+static int put_aside(struct wb_dispenser *d, void *context)
+{
+    const struct aside *a = context;
+    struct wb_record was = WB_RECORD_INIT, now;
+    char reason[WB_DISPENSER_REASON_MAX];
+    int err = wb_record_by_id(d, a->id, &was);
+
+    if (err == 0)
+        err = wb_fail(WB_E_NOTFOUND, "the dispenser has no site with the id %lld", (long long)a->id);
+    now = was;
+    if (err > 0 && (was.row.state == WB_SITE_READY || was.row.state == WB_SITE_UNRESOLVED || was.row.state == WB_SITE_WAITING)) {
+        now.row.state = WB_SITE_WAITING;
+        now.row.next_ms = a->until_ms;
+        now.row.reason = wb_dispenser_reason(a->reason, reason);
+        err = wb_record_save(d, &was, &now);
+    }
+    wb_record_release(&was);
+    return err < 0 ? err : 0;
+}
+
+int wb_dispenser_put_aside(struct wb_dispenser *d, int64_t id, int64_t until_ms, struct wb_slice reason)
+{
+    struct aside a = {id, until_ms, reason};
+
+    return wb_dispenser_transact(d, true, put_aside, &a);
+}
+
 /* ---- reports --------------------------------------------------------------------------------------------- */
 
 struct reporting {

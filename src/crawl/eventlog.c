@@ -1,6 +1,8 @@
 /*
- * eventlog.c - lines for the log of fetches. They wait in memory until what they speak of is
- * durable, then go to the parent through a pipe: '{' begins an event, '!' a warning in words.
+ * eventlog.c - lines for the log of fetches, and warnings.
+ *
+ * A line goes to the spool at once, together with the page that it speaks of: whatever recovery brings back has its line. When that is
+ * durable the line goes to the file of lines (lines.h), from which the parent passes it on. Warnings go to the parent through a pipe.
  */
 #include "base/json.h"
 #include "base/date.h"
@@ -36,16 +38,31 @@ int wb_event_line(struct wb_buf *lines, const struct wb_fetch_event *event)
     return wb_json_line(&j);
 }
 
-void wb_event_fetch(struct wb_worker *w, const struct wb_fetch_event *event)
+int wb_event_page(struct wb_worker *w, const struct wb_fetch_event *event, const struct wb_page *page)
 {
+    size_t before = w->lines.len;
+    int err = 0;
+
     if (event->error)
         wb_tally_add(&w->tally->errors[event->error], 1);
-    if (!w->plan->wants_lines)
-        return;
-    int err = wb_event_line(&w->lines, event);
+    if (!w->plan->lines && !page)
+        return 0;
+    if (w->plan->lines)
+        err = wb_event_line(&w->lines, event);
+    if (err == 0)
+        err = wb_spool_add(w->spool, page, wb_slice(w->lines.ptr + before, w->lines.len - before));
+    if (err < 0)
+        w->lines.len = before;
+    wb_worker_dirty(w);
+    return err;
+}
+
+void wb_event_fetch(struct wb_worker *w, const struct wb_fetch_event *event)
+{
+    int err = wb_event_page(w, event, NULL);
+
     if (err < 0)
         wb_worker_fail(w, err);
-    wb_worker_dirty(w);
 }
 
 void wb_event_skip(struct wb_worker *w, struct wb_slice url, const char *result)
@@ -56,34 +73,37 @@ void wb_event_skip(struct wb_worker *w, struct wb_slice url, const char *result)
     wb_event_fetch(w, &event);
 }
 
-void wb_event_warn(struct wb_worker *w, const char *format, ...)
+int wb_event_release(struct wb_worker *w)
 {
-    char text[WB_ERROR_MESSAGE_MAX];
-    va_list args;
+    int err = w->plan->lines ? wb_lines_append(w->plan->lines, wb_buf_slice(&w->lines), wb_spool_round(w->spool)) : 0;
 
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    for (char *c = text; *c; c++)
-        if ((unsigned char)*c < ' ')
-            *c = ' ';
-    if (wb_buf_printf(&w->lines, "!%s\n", text) == 0)
-        wb_worker_dirty(w);
-}
-
-void wb_event_flush(struct wb_worker *w)
-{
-    size_t done = 0;
-
-    while (done < w->lines.len) {
-        ssize_t n = write(w->events_fd, w->lines.ptr + done, w->lines.len - done);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            break; /* the parent is gone; the next tick sees it */
-        done += (size_t)n;
-    }
+    if (err < 0)
+        return err;
     wb_buf_clear(&w->lines);
     if (w->lines.cap > LINES_KEPT)
         wb_buf_release(&w->lines);
+    return 0;
+}
+
+void wb_event_warn(struct wb_worker *w, const char *format, ...)
+{
+    char text[WB_ERROR_MESSAGE_MAX + 1];
+    va_list args;
+
+    va_start(args, format);
+    int len = vsnprintf(text, WB_ERROR_MESSAGE_MAX, format, args);
+    va_end(args);
+    if (len < 0)
+        return;
+    if (len >= WB_ERROR_MESSAGE_MAX)
+        len = WB_ERROR_MESSAGE_MAX - 1;
+    for (int i = 0; i < len; i++)
+        if ((unsigned char)text[i] < ' ')
+            text[i] = ' ';
+    text[len] = '\n';
+    /* It does not block, and is shorter than PIPE_BUF: it goes whole, or not at all where the parent is gone or hopelessly behind. */
+    ssize_t n;
+    do
+        n = write(w->events_fd, text, (size_t)len + 1);
+    while (n < 0 && errno == EINTR);
 }

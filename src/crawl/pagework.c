@@ -21,6 +21,7 @@ struct outcome {
     const char *word;      /* for the log */
     const char *message;
     int error;             /* of the tables */
+    const struct wb_page *page; /* to be stored; NULL: none */
 };
 
 static void outcome_init(struct outcome *o, struct wb_errand *errand, struct wb_fetch_result *result, uint8_t outcome, const char *word)
@@ -33,16 +34,15 @@ static void outcome_init(struct outcome *o, struct wb_errand *errand, struct wb_
                                          .bytes = result->body.len, .lifetime = errand->worker->plan->options->lifetime_days};
 }
 
-/* Journal and log. */
+/* Spool and log, then journal: what the journal says must not be lost any more. */
 static int outcome_tell(struct outcome *o)
 {
     struct wb_worker *w = o->errand->worker;
     struct wb_fetch_event event = {.url = o->edit.page.url, .result = o->word, .message = o->message, .status = o->result->status,
                                    .ms = o->result->took_ms, .bytes = o->edit.page.bytes, .time_ms = o->result->sent_ms, .error = o->error};
-    int err = wb_visit_note(w, o->errand->site, &o->edit);
+    int err = wb_event_page(w, &event, o->page);
 
-    wb_event_fetch(w, &event);
-    return err;
+    return err < 0 ? err : wb_visit_note(w, o->errand->site, &o->edit);
 }
 
 /* ---- after the root ---------------------------------------------------------------------------------- */
@@ -276,13 +276,12 @@ static int content_new(struct outcome *o, const struct wb_page *page)
         return copy;
     int err = extract_page(o, page, &extract);
     if (err == 0)
-        err = wb_spool_add(w->spool, page);
-    if (err == 0)
         err = store_page(w, page, &put);
     if (err < 0)
         return err;
     if (put == WB_PUT_BARRED)
         return page_barred(errand);
+    o->page = put == WB_PUT_OLDER ? NULL : page;
     const struct wb_edit_link *links = o->edit.page.links;
     size_t link_count = o->edit.page.link_count;
     if (put == WB_PUT_OLDER) {

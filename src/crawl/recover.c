@@ -2,12 +2,13 @@
  * recover.c - puts right what processes that died left behind, in an order in which dying again costs nothing:
  *
  *   1 journals   the last place of each site goes to the dispenser
- *   2 spools     pages that were fetched and not committed go to the store
+ *   2 spools     pages that were fetched and not committed go to the store, their lines to those that may be told
  *   3 leases     sites of the dead go back
  */
 #include "crawl/recover.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "crawl/lines.h"
 #include "crawl/spool.h"
 #include "store/store.h"
 
@@ -16,6 +17,7 @@ struct recovery {
     struct wb_dispenser *dispenser;
     struct wb_edit_reader *reader;
     struct wb_store *store; /* opened when the first page comes */
+    struct wb_buf lines;    /* of the spool that is being read */
 };
 
 /* ---- journals ------------------------------------------------------------------------------------ */
@@ -60,23 +62,43 @@ static int move_trail(void *context, const struct wb_edit *last, struct wb_edit_
 
 /* ---- spools --------------------------------------------------------------------------------------- */
 
-static int take_page(void *context, const char *owner, const struct wb_page *page)
+/* Lines of pages that are durable now. Whoever has the spool may append; a round that was released before its process died is left out. */
+static int release_lines(struct recovery *r, const struct wb_spool_item *end)
+{
+    struct wb_lines *lines = NULL;
+    int err = r->lines.len ? wb_lines_open(r->dir, end->owner, false, &lines) : 0;
+
+    if (err == 0 && lines)
+        err = wb_lines_append(lines, wb_buf_slice(&r->lines), end->round);
+    wb_lines_close(lines);
+    if (err == 0)
+        wb_buf_clear(&r->lines);
+    return err;
+}
+
+static int take_item(void *context, const struct wb_spool_item *item)
 {
     struct recovery *r = context;
     struct wb_commit counts = {0};
+    enum wb_put put = WB_PUT_NEW;
     int err = 0;
 
-    if (page) {
-        if (!r->store)
+    if (!item->end) {
+        if (item->page && !r->store)
             err = wb_store_open(r->dir, WB_STORE_WRITE, &r->store);
-        return err < 0 ? err : wb_store_put(r->store, page, NULL);
+        if (err == 0 && item->page)
+            err = wb_store_put(r->store, item->page, &put);
+        /* Nothing is told of a page that was taken down meanwhile. */
+        return err < 0 || put == WB_PUT_BARRED ? err : wb_buf_append_slice(&r->lines, item->line);
     }
     if (r->store)
         err = wb_store_commit(r->store, &counts);
+    if (err == 0)
+        err = release_lines(r, item);
     /* It may have died a moment ago, while we looked at journals: its sites must not go back without their history. */
     if (err == 0)
         err = wb_edit_log_recover(r->dir, move_trail, r);
-    return err < 0 ? err : wb_dispenser_release(r->dispenser, wb_slice_str(owner));
+    return err < 0 ? err : wb_dispenser_release(r->dispenser, wb_slice_str(item->owner));
 }
 
 int wb_crawl_recover(const char *dir, const char *home, struct wb_dispenser *dispenser, uint64_t *pages_out)
@@ -88,8 +110,9 @@ int wb_crawl_recover(const char *dir, const char *home, struct wb_dispenser *dis
     if (err == 0)
         err = wb_edit_log_recover(dir, move_trail, &r);
     if (err == 0)
-        err = wb_spool_recover(dir, take_page, &r, pages_out);
+        err = wb_spool_recover(dir, take_item, &r, pages_out);
     wb_edit_reader_close(r.reader);
     wb_store_close(r.store);
+    wb_buf_release(&r.lines);
     return err;
 }

@@ -65,11 +65,11 @@ static int tell_seed(void *context, const struct wb_seed *seed)
     struct wb_fetch_event event = {.url = seed->url, .error = refusal->error, .message = refusal->reason, .time_ms = wb_parent_now(p)};
 
     wb_tally_add(&p->plan.tally->errors[refusal->error], 1);
-    if (!p->plan.wants_lines)
+    if (!p->lines)
         warn_of_seed(p, seed, refusal->reason);
     int err = wb_event_line(&line, &event);
-    if (err == 0 && p->sink->line)
-        p->sink->line(p->sink->context, wb_buf_slice(&line));
+    if (err == 0)
+        err = wb_parent_line(p, wb_buf_slice(&line));
     wb_buf_release(&line);
     return err;
 }

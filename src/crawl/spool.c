@@ -1,9 +1,13 @@
 /*
  * spool.c - pages that were fetched and are not yet committed to the store.
  *
- *   head    0 "WBSP"   4 version 1 (2), zero (2)   8 checksum of 0 to 8 (8)   48 zero (16)
+ *   head    0 "WBSP"   4 version 2 (2), zero (2)   8 checksum of 0 to 8 (8)   48 zero (16)
  *           16 and 32: a round (8) and its checksum (8); round r stands in the first where it is even
- *   record  0 round (8)   8 bytes of the page record (8)   16 checksum of 0 to 16 and of the page record (8)   24 page record
+ *   record  0 round (8)   8 bytes of the page record (8)   16 bytes of the line (8)   24 checksum of 0 to 24 and of what follows (8)
+ *           32 page record, line
+ *
+ * A record has a page, a line of the log of fetches, or both: a page and its line are written as one, so that after a death there
+ * is a line for each page that comes back. Version 1 had no lines (its checksum stands at 16, its page record at 24).
  *
  * A reset writes the next round over the one before the last and goes back to the begin: where that write is torn, the
  * last round still counts. Records of another round do not. Rounds begin at a number by chance, so that no page can hold
@@ -21,13 +25,13 @@
 #include "os/random.h"
 
 enum {
-    VERSION = 1,
+    VERSION = 2,
     HEAD_BYTES = 64,
     HEAD_CHECK_AT = 8,
     ROUNDS_AT = 16,
     ROUND_BYTES = 16,
-    RECORD_HEAD_BYTES = 24,
-    RECORD_CHECK_AT = 16,
+    RECORD_HEAD_BYTES = 32, /* of it the checksum is the last eight */
+    RECORD_HEAD_BYTES_1 = 24,
     FILE_KEEP_BYTES = 64 << 20, /* a longer one is cut when it is begun anew */
     BUFFER_KEEP_BYTES = 1 << 20,
 };
@@ -39,6 +43,11 @@ struct wb_spool {
     uint64_t round, at; /* at: where the next record goes */
     struct wb_buf record;
 };
+
+static uint64_t check_record(const char *head, size_t head_bytes, const char *rest, size_t bytes)
+{
+    return wb_hash64(head, head_bytes) ^ wb_hash64(rest, bytes);
+}
 
 static int write_round(const struct wb_file *file, uint64_t round)
 {
@@ -109,23 +118,27 @@ int wb_spool_create(const char *dir, const char *name, struct wb_spool **spool_o
     return err;
 }
 
-int wb_spool_add(struct wb_spool *spool, const struct wb_page *page)
+int wb_spool_add(struct wb_spool *spool, const struct wb_page *page, struct wb_slice line)
 {
     struct wb_buf *record = &spool->record;
     int err;
 
+    WB_CHECK(page || line.len);
     wb_buf_clear(record);
     err = wb_buf_reserve(record, RECORD_HEAD_BYTES);
     if (err < 0)
         return err;
     record->len = RECORD_HEAD_BYTES;
-    err = wb_page_encode(page, record);
+    if (page)
+        err = wb_page_encode(page, record);
+    size_t page_bytes = record->len - RECORD_HEAD_BYTES;
+    if (err == 0)
+        err = wb_buf_append_slice(record, line);
     if (err == 0) {
-        size_t bytes = record->len - RECORD_HEAD_BYTES;
         wb_put64(record->ptr, spool->round);
-        wb_put64(record->ptr + 8, bytes);
-        wb_put64(record->ptr + RECORD_CHECK_AT,
-                 wb_hash64(record->ptr, RECORD_CHECK_AT) ^ wb_hash64(record->ptr + RECORD_HEAD_BYTES, bytes));
+        wb_put64(record->ptr + 8, page_bytes);
+        wb_put64(record->ptr + 16, line.len);
+        wb_put64(record->ptr + RECORD_HEAD_BYTES - 8, check_record(record->ptr, RECORD_HEAD_BYTES - 8, record->ptr + RECORD_HEAD_BYTES, page_bytes + line.len));
         err = wb_file_write_at(&spool->file, spool->at, record->ptr, record->len);
     }
     if (err == 0)
@@ -155,6 +168,11 @@ int wb_spool_reset(struct wb_spool *spool)
 uint64_t wb_spool_bytes(const struct wb_spool *spool)
 {
     return spool->at - HEAD_BYTES;
+}
+
+uint64_t wb_spool_round(const struct wb_spool *spool)
+{
+    return spool->round;
 }
 
 void wb_spool_close(struct wb_spool *spool, bool remove)
@@ -202,43 +220,57 @@ static bool find_round(const char *head, uint64_t *round_out)
     return found;
 }
 
-/* 1 with a page, which borrows from record; 0 where what counts of the file ends. */
-static int read_page(const struct wb_file *file, uint64_t size, uint64_t round, uint64_t *at, struct wb_buf *record, struct wb_page *page_out)
+/* A file that is being read. */
+struct reading {
+    const struct wb_file *file;
+    uint64_t size, round, at;
+    size_t head_bytes; /* of a record */
+};
+
+/* 1 with an item, which borrows from record; 0 where what counts of the file ends. */
+static int read_item(struct reading *r, struct wb_buf *record, struct wb_page *page, struct wb_spool_item *item)
 {
     char head[RECORD_HEAD_BYTES];
     int err;
 
-    if (size - *at < sizeof head)
+    if (r->size - r->at < r->head_bytes)
         return 0;
-    err = wb_file_read_exact(file, *at, head, sizeof head);
+    err = wb_file_read_exact(r->file, r->at, head, r->head_bytes);
     if (err < 0)
         return err == WB_E_CORRUPT ? 0 : err;
-    uint64_t bytes = wb_get64(head + 8);
-    if (wb_get64(head) != round || bytes > size - *at - sizeof head)
+    uint64_t left = r->size - r->at - r->head_bytes, page_bytes = wb_get64(head + 8);
+    uint64_t line_bytes = r->head_bytes == RECORD_HEAD_BYTES ? wb_get64(head + 16) : 0;
+    if (wb_get64(head) != r->round || page_bytes > left || line_bytes > left - page_bytes || page_bytes + line_bytes == 0)
         return 0;
+    size_t bytes = (size_t)(page_bytes + line_bytes);
     wb_buf_clear(record);
-    err = wb_buf_reserve(record, (size_t)bytes);
+    err = wb_buf_reserve(record, bytes);
     if (err == 0)
-        err = wb_file_read_exact(file, *at + sizeof head, record->ptr, (size_t)bytes);
+        err = wb_file_read_exact(r->file, r->at + r->head_bytes, record->ptr, bytes);
     if (err < 0)
         return err == WB_E_CORRUPT ? 0 : err;
-    record->len = (size_t)bytes;
-    if (wb_get64(head + RECORD_CHECK_AT) != (wb_hash64(head, RECORD_CHECK_AT) ^ wb_hash64(record->ptr, record->len)))
+    record->len = bytes;
+    if (wb_get64(head + r->head_bytes - 8) != check_record(head, r->head_bytes - 8, record->ptr, bytes))
         return 0;
-    if (wb_page_decode(wb_buf_slice(record), page_out) < 0)
+    if (page_bytes && wb_page_decode(wb_slice(record->ptr, (size_t)page_bytes), page) < 0)
         return 0;
-    page_out->id = wb_pageid_of_key(page_out->key);
-    *at += sizeof head + bytes;
+    if (page_bytes)
+        page->id = wb_pageid_of_key(page->key);
+    item->page = page_bytes ? page : NULL;
+    item->line = wb_slice(record->ptr + page_bytes, (size_t)line_bytes);
+    r->at += r->head_bytes + bytes;
     return 1;
 }
 
 static int read_spool(struct recovery *recovery, const struct wb_file *file, const char *name)
 {
     char head[HEAD_BYTES];
-    uint64_t size, round, at = HEAD_BYTES, pages = 0;
+    struct reading r = {.file = file, .at = HEAD_BYTES};
+    struct wb_spool_item item = {.owner = name}, end = {.owner = name, .end = true};
     struct wb_page page;
+    uint64_t pages = 0;
     size_t got;
-    int more = 0, err = wb_file_size(file, &size);
+    int more = 0, err = wb_file_size(file, &r.size);
 
     if (err == 0)
         err = wb_file_read_at(file, 0, head, sizeof head, &got);
@@ -246,19 +278,21 @@ static int read_spool(struct recovery *recovery, const struct wb_file *file, con
         return err;
     /* Killed before its first byte: it has no pages, but its process is dead all the same. */
     if (got < sizeof head || !head_is_sound(head))
-        return recovery->each(recovery->context, name, NULL);
+        return recovery->each(recovery->context, &end);
     if (wb_get16(head + 4) > VERSION)
         return wb_fail(WB_E_NEWER, "%s was made by a newer version", file->path);
-    if (!find_round(head, &round))
-        return recovery->each(recovery->context, name, NULL);
-    while ((more = read_page(file, size, round, &at, &recovery->record, &page)) == 1) {
-        err = recovery->each(recovery->context, name, &page);
+    r.head_bytes = wb_get16(head + 4) < 2 ? RECORD_HEAD_BYTES_1 : RECORD_HEAD_BYTES;
+    if (!find_round(head, &r.round))
+        return recovery->each(recovery->context, &end);
+    item.round = end.round = r.round;
+    while ((more = read_item(&r, &recovery->record, &page, &item)) == 1) {
+        err = recovery->each(recovery->context, &item);
         if (err != 0)
             return err;
-        pages++;
+        pages += item.page != NULL;
     }
     if (more == 0)
-        more = recovery->each(recovery->context, name, NULL);
+        more = recovery->each(recovery->context, &end);
     if (more == 0)
         recovery->pages += pages;
     return more;

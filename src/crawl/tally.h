@@ -37,7 +37,20 @@ struct wb_tally_worker {
     atomic_uint in_flight;
     atomic_uint reserved;   /* pages being fetched that count towards a limit: given back when it dies */
     atomic_bool idle;       /* it holds nothing, has nothing to commit and found nothing to claim */
+    /* What it is doing, so that its parent knows what to blame when it dies. */
+    atomic_uint stage;      /* enum wb_tally_stage */
+    atomic_bool careful;    /* one request at a time */
+    atomic_ullong subject;  /* wb_tally_subject() of a URL; of WB_STAGE_OPENING the id of the site */
 };
+
+enum wb_tally_stage {
+    WB_STAGE_NONE,
+    WB_STAGE_SENT,    /* the only request under way */
+    WB_STAGE_READING, /* what came is read and stored */
+    WB_STAGE_OPENING, /* the history of a site is restored */
+};
+
+#define WB_TALLY_BAD_MAX 256
 
 struct wb_tally {
     atomic_bool stop;           /* the run is over: end cleanly */
@@ -48,12 +61,25 @@ struct wb_tally {
     atomic_ullong fetches;      /* requests for pages, of the whole run where it is a list's; never taken back */
     atomic_ullong pages, bytes, wire_bytes, requests, unchanged, redirects, duplicates, gone, robots, skipped, known;
     atomic_ullong errors[WB_CRAWL_ERROR_COUNT];
+    atomic_ullong commits;                  /* that made something durable */
+    atomic_uint bad_count;
+    atomic_ullong bad[WB_TALLY_BAD_MAX];    /* URLs whose answers ended processes: they are not read again */
     struct wb_tally_worker workers[WB_TALLY_WORKERS_MAX];
 };
 
 /* Shared with the processes that are forked from now on. NULL: out of memory. */
 struct wb_tally *wb_tally_new(void);
 void wb_tally_free(struct wb_tally *tally);
+
+uint64_t wb_tally_subject(struct wb_slice url);
+void wb_tally_blame(struct wb_tally *tally, uint64_t subject);
+bool wb_tally_is_bad(const struct wb_tally *tally, uint64_t subject);
+
+static inline void wb_tally_doing(struct wb_tally_worker *worker, enum wb_tally_stage stage, uint64_t subject)
+{
+    atomic_store_explicit(&worker->subject, subject, memory_order_relaxed);
+    atomic_store_explicit(&worker->stage, stage, memory_order_relaxed);
+}
 
 static inline void wb_tally_add(atomic_ullong *count, uint64_t n)
 {

@@ -5,8 +5,8 @@
  *   due, when a clock says so: dispatch
  *   answers come from libcurl through the same loop
  *
- * A commit makes everything durable in this order: outbox to the dispenser, store committed,
- * spool begun anew, journal synced, closed sites reported, lines handed to the parent.
+ * A commit makes everything durable in this order: outbox to the dispenser, store committed, journal
+ * synced, lines released, spool begun anew, closed sites reported.
  */
 #include "crawl/webknown.h"
 #include "base/hash.h"
@@ -224,7 +224,14 @@ static int open_claimed(struct wb_worker *w, struct wb_site *site)
         if (err == 0)
             err = has_neighbours(w, site, &site->probing);
     }
-    return err < 0 ? err : wb_visit_open(w, site);
+    if (err < 0)
+        return err;
+    wb_tally_doing(w->mine, WB_STAGE_OPENING, (uint64_t)site->id);
+    err = wb_visit_open(w, site);
+    /* After a failure it stays, for the parent to see; a request may have been sent meanwhile. */
+    if (err == 0 && w->failed.code == 0 && atomic_load(&w->mine->stage) == WB_STAGE_OPENING)
+        wb_tally_doing(w->mine, WB_STAGE_NONE, 0);
+    return err;
 }
 
 /*
@@ -290,17 +297,20 @@ static int commit(struct wb_worker *w)
     /* The store before the journal: power that fails in between makes us fetch some pages again, not believe that we have them. */
     if (err == 0 && pages)
         err = wb_store_commit(w->store, &counts);
-    if (err == 0 && pages)
-        err = wb_spool_reset(w->spool);
     if (err == 0)
         err = wb_edit_log_sync(w->journal);
+    /* Until the next round begins the spool has the lines too, and recovery knows which of its rounds were released. */
+    if (err == 0)
+        err = wb_event_release(w);
+    if (err == 0)
+        err = wb_spool_reset(w->spool);
     if (err == 0)
         err = wb_visit_report(w, wb_edit_log_rolled(w->journal));
     if (err < 0)
         return err;
     w->uncommitted_ms = 0;
     w->uncommitted_pages = w->uncommitted_bytes = 0;
-    wb_event_flush(w);
+    wb_tally_add(&w->tally->commits, 1);
     return 0;
 }
 
@@ -317,7 +327,7 @@ static int tell_others(struct wb_worker *w)
 
 static bool commit_is_due(const struct wb_worker *w)
 {
-    int64_t wait = w->plan->wants_lines ? COMMIT_WATCHED_MS : COMMIT_MS;
+    int64_t wait = w->plan->lines ? COMMIT_WATCHED_MS : COMMIT_MS;
 
     if (!w->uncommitted_ms)
         return false;
@@ -551,7 +561,7 @@ int wb_worker_run(const struct wb_crawl_plan *plan, unsigned number, int events_
                           .events_fd = events_fd, .parent = getppid()};
 
     wb_limits_prepare(); /* sockets for all sites at once */
-    snprintf(w.owner, sizeof w.owner, "%s-%ld-%llx", plan->home, (long)getpid(), (unsigned long long)wb_clock_wall_ms());
+    snprintf(w.owner, sizeof w.owner, "%s", plan->owner);
     int err = open_worker(&w);
     if (err == 0) {
         on_tick(-1, 0, &w);
@@ -562,12 +572,9 @@ int wb_worker_run(const struct wb_crawl_plan *plan, unsigned number, int events_
         else
             err = hand_back(&w);
     }
-    if (err < 0) {
-        /* What the lines tell of did not become durable; only why is told. */
-        wb_buf_clear(&w.lines);
+    /* The lines of what did not become durable are in the spool, and so are its pages. */
+    if (err < 0)
         wb_event_warn(&w, "%s", wb_error_message());
-        wb_event_flush(&w);
-    }
     close_worker(&w, err == 0);
     return err < 0 ? 1 : w.lost ? WB_WORKER_LOST : 0;
 }

@@ -49,7 +49,8 @@ struct wb_crawl_plan {
     struct wb_file fetches; /* where requests of a list's run are counted; not open: nowhere */
     struct wb_slice agent;  /* the robots token */
     char home[40];          /* names the repository to others who share its dispenser */
-    bool wants_lines;
+    const char *owner;      /* of the process that is being started: its leases, spool and lines */
+    struct wb_lines *lines; /* where that process puts the log of fetches; NULL: nobody wants it */
 };
 
 /* Links to other sites, on their way to the dispenser (links.c). */
@@ -124,7 +125,7 @@ struct wb_worker {
     bool few_files;             /* there are file descriptors for fewer connections than were wanted */
     bool lost;                  /* its leases ended while it slept */
     struct wb_error_copy failed; /* code < 0: what ended the work */
-    struct wb_buf lines;         /* of the log, until the commit */
+    struct wb_buf lines;         /* of the log, until the commit; also in the spool */
     struct wb_buf key, url_text, item_mem, link_mem, old_mem, known_mem, media_mem;
     struct wb_url url, base_url, target;
     uint64_t recent[WB_RECENT_LINKS]; /* links that were decided a moment ago (links.c) */
@@ -265,11 +266,14 @@ struct wb_fetch_event {
 int wb_event_line(struct wb_buf *lines, const struct wb_fetch_event *event);
 void wb_event_fetch(struct wb_worker *w, const struct wb_fetch_event *event);
 
+/* The same with a page that is to be stored (NULL: none), which goes to the spool together with its line. */
+int wb_event_page(struct wb_worker *w, const struct wb_fetch_event *event, const struct wb_page *page);
+
 /* A URL that is not asked for, and why. */
 void wb_event_skip(struct wb_worker *w, struct wb_slice url, const char *result);
 
-/* Hands the lines to the parent. */
-void wb_event_flush(struct wb_worker *w);
+/* What the lines tell of is durable: they may be passed on. */
+int wb_event_release(struct wb_worker *w);
 void wb_event_warn(struct wb_worker *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

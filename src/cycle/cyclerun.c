@@ -110,12 +110,11 @@ static void on_crawl(void *context, const struct wb_crawl_stat *stat)
         (void)save_state(loop);
 }
 
-static void on_line(void *context, struct wb_slice line)
+static int on_take(void *context, unsigned output, struct wb_slice bytes, size_t *taken_out)
 {
     const struct loop *loop = context;
 
-    if (loop->crawl_sink->line)
-        loop->crawl_sink->line(loop->crawl_sink->context, line);
+    return loop->crawl_sink->take(loop->crawl_sink->context, output, bytes, taken_out);
 }
 
 static void on_crawl_warning(void *context, const char *message)
@@ -128,7 +127,7 @@ static void on_crawl_warning(void *context, const char *message)
 
 static int crawl(struct loop *loop, const struct wb_crawl_options *options)
 {
-    struct wb_crawl_sink sink = {on_line, on_crawl, on_crawl_warning, loop, loop->crawl_sink->wants_lines};
+    struct wb_crawl_sink sink = {on_take, on_crawl, on_crawl_warning, loop, loop->crawl_sink->outputs};
     struct wb_crawl_stat stat;
 
     loop->before = loop->state.status;

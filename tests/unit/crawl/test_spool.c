@@ -43,12 +43,19 @@ static bool same_page(const struct wb_page *a, const struct wb_page *b)
            a->digested == b->digested && memcmp(a->md5, b->md5, WB_MD5_BYTES) == 0 && memcmp(a->sha1, b->sha1, WB_SHA1_BYTES) == 0;
 }
 
+/* The line of a page ends in its number; every third page has none. */
+static struct wb_slice make_line(uint32_t number, char text[64])
+{
+    return number % 3 ? wb_slice(text, (size_t)snprintf(text, 64, "{\"page\":%u}\n", number)) : WB_SLICE_EMPTY;
+}
+
 static void add_page(struct wb_spool *spool, uint32_t number)
 {
     struct made made;
+    char text[64];
 
     make_page(number, &made);
-    assert_int_equal(wb_spool_add(spool, &made.page), 0);
+    assert_int_equal(wb_spool_add(spool, &made.page, make_line(number, text)), 0);
     free(made.body);
 }
 
@@ -56,21 +63,38 @@ static void add_page(struct wb_spool *spool, uint32_t number)
 
 struct back {
     uint32_t numbers[20000];
-    size_t count, ends;
+    size_t count, ends, lines; /* lines: without a page */
     size_t fail_at; /* the call that fails, NULL counted; 0: none */
     size_t calls;
 };
 
-static int take_back(void *context, const char *name, const struct wb_page *page)
+static void check_line(const struct wb_spool_item *item)
 {
+    char text[64];
+
+    if (item->page)
+        assert_true(wb_slice_equal(item->line, make_line((uint32_t)item->page->time_ms, text)));
+    else
+        assert_true(wb_slice_equal(item->line, WB_SLICE_LIT("{\"alone\"}\n")));
+}
+
+static int take_back(void *context, const struct wb_spool_item *item)
+{
+    const struct wb_page *page = item->page;
     struct back *back = context;
     struct made made;
 
-    assert_string_equal(name, "a");
+    assert_string_equal(item->owner, "a");
     if (++back->calls == back->fail_at)
         return WB_E_STOPPED;
-    if (!page) {
+    if (item->end) {
+        assert_true(!page && item->line.len == 0);
         back->ends++;
+        return 0;
+    }
+    check_line(item);
+    if (!page) {
+        back->lines++;
         return 0;
     }
     make_page((uint32_t)page->time_ms, &made);
@@ -151,6 +175,27 @@ static void test_rounds(void **state)
     assert_int_equal(wb_path_kind(spool_path(dir)), WB_PATH_NONE);
 }
 
+/* Lines that belong to no page come back too, in order with the pages, and go with their round. */
+static void test_lines(void **state)
+{
+    const char *dir = new_dir();
+    struct wb_spool *spool;
+
+    (void)state;
+    assert_int_equal(wb_spool_create(dir, "a", &spool), 0);
+    assert_int_equal(wb_spool_add(spool, NULL, WB_SLICE_LIT("{\"old\"}\n")), 0);
+    uint64_t round = wb_spool_round(spool);
+    assert_int_equal(wb_spool_reset(spool), 0);
+    assert_true(wb_spool_round(spool) != round);
+    for (uint32_t i = 1; i < 8; i++) {
+        add_page(spool, i);
+        assert_int_equal(wb_spool_add(spool, NULL, WB_SLICE_LIT("{\"alone\"}\n")), 0);
+    }
+    wb_spool_close(spool, false);
+    expect_back(dir, 1, 7);
+    assert_int_equal(back.lines, 7);
+}
+
 /* A round that is longer than the file is kept for. */
 static void test_long_round(void **state)
 {
@@ -165,7 +210,7 @@ static void test_long_round(void **state)
     made.page.body = wb_slice(body, 12 << 20);
     made.page.digested = false;
     for (unsigned i = 0; i < 6; i++)
-        assert_int_equal(wb_spool_add(spool, &made.page), 0);
+        assert_int_equal(wb_spool_add(spool, &made.page, WB_SLICE_EMPTY), 0);
     assert_true(wb_path_disk_bytes(spool_path(dir)) > 64 << 20);
     assert_int_equal(wb_spool_reset(spool), 0);
     assert_true(wb_path_disk_bytes(spool_path(dir)) < 1 << 20);
@@ -258,7 +303,7 @@ static void test_full_disk(void **state)
         /* Another page, and a longer one, was half written there. */
         make_page(97 * (i + 1), &made);
         wb_fault_arm(WB_FAULT_WRITE, 1, ENOSPC);
-        assert_int_equal(wb_spool_add(spool, &made.page), WB_E_IO);
+        assert_int_equal(wb_spool_add(spool, &made.page, WB_SLICE_EMPTY), WB_E_IO);
         wb_fault_disarm();
         free(made.body);
         if (i % 3)
@@ -322,8 +367,9 @@ static void spool_on(void *context, int to)
     must(wb_spool_create(w->dir, "a", &spool) == 0);
     for (uint32_t number = 1;; number++) {
         struct made made;
+        char text[64];
         make_page(number, &made);
-        must(wb_spool_add(spool, &made.page) == 0);
+        must(wb_spool_add(spool, &made.page, make_line(number, text)) == 0);
         free(made.body);
         say(to, ADDED, number);
         if (chance_below(&chance, 12) == 0) {
@@ -374,7 +420,7 @@ static void test_killed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rounds), cmocka_unit_test(test_long_round), cmocka_unit_test(test_failing_callee),
+        cmocka_unit_test(test_rounds), cmocka_unit_test(test_lines), cmocka_unit_test(test_long_round), cmocka_unit_test(test_failing_callee),
         cmocka_unit_test(test_damage), cmocka_unit_test(test_full_disk),  cmocka_unit_test(test_killed),
     };
 

@@ -1,0 +1,269 @@
+/*
+ * teller.c - from files of lines (lines.h) to the readers of a crawl's log.
+ *
+ * Each output has a position of its own in each file, so that a reader of --json who stops does not keep lines from the file of
+ * --log. An output is given lines of one file until a line ends; only then may those of another follow. What is remembered on disk
+ * is always the end of a line: the next crawl begins with a whole one. So a line is written at least once, and twice only
+ * where the parent was killed in the moment between writing it and noting that.
+ */
+#include "crawl/teller.h"
+#include "base/check.h"
+#include "base/error.h"
+#include "base/mem.h"
+
+enum {
+    TELLER_MAGIC = 0x5742544c,
+    STEP_BYTES = 64 << 10,
+    STEPS_MAX = 64, /* per call and output: the parent has other work too */
+};
+
+struct told_file {
+    struct told_file *next;
+    struct wb_lines *lines;
+    uint64_t at[WB_LINES_OUTPUTS]; /* what the output took; told is the last end of a line before it */
+    char *name;                    /* of the file, and of the spool of its process */
+    bool ended;                    /* nobody appends to it any more */
+};
+
+struct wb_teller {
+    uint32_t magic;
+    const struct wb_crawl_sink *sink;
+    char *dir;
+    struct told_file *files;
+    struct told_file *current[WB_LINES_OUTPUTS]; /* of which the output has half a line; NULL: none */
+    struct wb_buf text;
+};
+
+static bool wants(const struct wb_teller *t, unsigned output)
+{
+    return t->sink->outputs >> output & 1;
+}
+
+/* ---- files ---------------------------------------------------------------------------------------- */
+
+static int add_file(struct wb_teller *t, const char *name, struct told_file **file_out)
+{
+    struct told_file *file = wb_alloc_zero(1, sizeof *file);
+    int err = file && (file->name = wb_strdup(name)) ? wb_lines_open(t->dir, name, true, &file->lines) : WB_E_NOMEM;
+
+    *file_out = NULL;
+    if (err < 0) {
+        if (file)
+            wb_free(file->name);
+        wb_free(file);
+        return err;
+    }
+    memcpy(file->at, file->lines->told, sizeof file->at);
+    file->next = t->files;
+    t->files = file;
+    *file_out = file;
+    return 0;
+}
+
+static bool all_told(const struct wb_teller *t, const struct told_file *file)
+{
+    for (unsigned o = 0; o < WB_LINES_OUTPUTS; o++)
+        if (wants(t, o) && file->at[o] < file->lines->end)
+            return false;
+    return true;
+}
+
+/* Whether a spool of that name is still there: whoever recovers it will append its lines. */
+static bool has_spool(const struct wb_teller *t, const char *name)
+{
+    char *folder = wb_path_join(t->dir, "spool"), *path = folder ? wb_path_join(folder, name) : NULL;
+    bool has = !path || wb_path_kind(path) != WB_PATH_NONE;
+
+    wb_free(folder);
+    wb_free(path);
+    return has;
+}
+
+/* The file is removed where nobody needs it any more; while it is locked, so that nobody takes it up meanwhile. */
+static void drop_file(struct wb_teller *t, struct told_file *file)
+{
+    struct told_file **link = &t->files;
+
+    while (*link != file)
+        link = &(*link)->next;
+    *link = file->next;
+    for (unsigned o = 0; o < WB_LINES_OUTPUTS; o++)
+        if (t->current[o] == file)
+            t->current[o] = NULL;
+    if (file->ended && !has_spool(t, file->name) && wb_lines_refresh(file->lines) == 0 && all_told(t, file))
+        (void)wb_path_unlink(file->lines->file.path);
+    wb_lines_close(file->lines);
+    wb_free(file->name);
+    wb_free(file);
+}
+
+static int take_up(void *context, const struct wb_dir_entry *entry)
+{
+    struct wb_teller *t = context;
+    struct told_file *file;
+
+    if (entry->kind != WB_PATH_FILE)
+        return 0;
+    int err = add_file(t, entry->name, &file);
+    if (err == WB_E_BUSY)
+        return 0; /* of a crawl that is at work */
+    if (err == 0)
+        file->ended = true;
+    return err;
+}
+
+int wb_teller_open(const char *dir, const struct wb_crawl_sink *sink, struct wb_teller **teller_out)
+{
+    struct wb_teller *t = wb_alloc_zero(1, sizeof *t);
+    char *folder = wb_path_join(dir, WB_LINES_DIR);
+    int err = t && folder && (t->dir = wb_strdup(dir)) ? 0 : WB_E_NOMEM;
+
+    *teller_out = NULL;
+    if (err == 0) {
+        t->magic = TELLER_MAGIC;
+        t->sink = sink;
+        if (sink->outputs && wb_path_kind(folder) == WB_PATH_DIR)
+            err = wb_dir_each(folder, take_up, t);
+    }
+    if (err == 0)
+        *teller_out = t;
+    else
+        wb_teller_close(t);
+    wb_free(folder);
+    return err;
+}
+
+int wb_teller_add(struct wb_teller *t, const char *name, struct wb_lines **lines_out)
+{
+    struct told_file *file;
+
+    WB_CHECK(t->magic == TELLER_MAGIC);
+    *lines_out = NULL;
+    if (!t->sink->outputs)
+        return 0;
+    int err = add_file(t, name, &file);
+    if (err == 0)
+        *lines_out = file->lines;
+    return err;
+}
+
+void wb_teller_ended(struct wb_teller *t, const char *name)
+{
+    WB_CHECK(t->magic == TELLER_MAGIC);
+    for (struct told_file *file = t->files; file; file = file->next)
+        if (strcmp(file->name, name) == 0)
+            file->ended = true;
+}
+
+void wb_teller_close(struct wb_teller *t)
+{
+    if (!t)
+        return;
+    for (struct told_file *file = t->files, *next; file; file = next) {
+        next = file->next;
+        drop_file(t, file);
+    }
+    wb_buf_release(&t->text);
+    wb_free(t->dir);
+    wb_free(t);
+}
+
+/* ---- telling ---------------------------------------------------------------------------------------- */
+
+/* Outputs that this crawl does not have go along with the one that is furthest behind: nobody will ask for what was before. */
+static void move_others(const struct wb_teller *t, struct wb_lines *lines)
+{
+    uint64_t least = UINT64_MAX;
+
+    for (unsigned o = 0; o < WB_LINES_OUTPUTS; o++)
+        if (wants(t, o) && lines->told[o] < least)
+            least = lines->told[o];
+    for (unsigned o = 0; o < WB_LINES_OUTPUTS; o++)
+        if (!wants(t, o) && lines->told[o] < least)
+            lines->told[o] = least;
+}
+
+/* Gives an output the next bytes of a file; 1 where it took some, 0 where it must be waited for. */
+static int tell_some(struct wb_teller *t, struct told_file *file, unsigned output)
+{
+    struct wb_lines *lines = file->lines;
+    size_t taken = 0, whole;
+
+    int err = wb_lines_read(lines, file->at[output], STEP_BYTES, &t->text);
+    if (err == 0)
+        err = t->sink->take(t->sink->context, output, wb_buf_slice(&t->text), &taken);
+    WB_CHECK(taken <= t->text.len);
+    for (whole = taken; whole && t->text.ptr[whole - 1] != '\n'; whole--)
+        ;
+    if (whole) {
+        lines->told[output] = file->at[output] + whole;
+        move_others(t, lines);
+    }
+    file->at[output] += taken;
+    t->current[output] = file->at[output] == lines->told[output] ? NULL : file;
+    if (err == 0 && whole)
+        err = wb_lines_note(lines);
+    return err < 0 ? err : taken > 0;
+}
+
+/* A file with something for the output. */
+static struct told_file *find_file(const struct wb_teller *t, unsigned output)
+{
+    if (t->current[output])
+        return t->current[output];
+    for (struct told_file *file = t->files; file; file = file->next)
+        if (file->at[output] < file->lines->end)
+            return file;
+    return NULL;
+}
+
+int wb_teller_tell(struct wb_teller *t, bool *moved_out)
+{
+    int err = 0;
+
+    WB_CHECK(t->magic == TELLER_MAGIC);
+    *moved_out = false;
+    for (struct told_file *file = t->files; err == 0 && file; file = file->next)
+        err = wb_lines_refresh(file->lines);
+    for (unsigned o = 0; err == 0 && o < WB_LINES_OUTPUTS; o++) {
+        struct told_file *file;
+        int more = 1;
+        for (unsigned i = 0; wants(t, o) && more == 1 && i < STEPS_MAX && (file = find_file(t, o)); i++) {
+            more = tell_some(t, file, o);
+            *moved_out = *moved_out || more == 1;
+        }
+        err = more < 0 ? more : 0;
+    }
+    for (struct told_file *file = t->files, *next; err == 0 && file; file = next) {
+        next = file->next;
+        if (file->ended && all_told(t, file) && !has_spool(t, file->name))
+            drop_file(t, file);
+    }
+    return err;
+}
+
+static int count_lines(struct wb_teller *t, const struct told_file *file, unsigned output, uint64_t *count)
+{
+    int err = 0;
+
+    for (uint64_t at = file->lines->told[output]; err == 0 && at < file->lines->end; at += t->text.len) {
+        err = wb_lines_read(file->lines, at, STEP_BYTES, &t->text);
+        for (size_t i = 0; err == 0 && i < t->text.len; i++)
+            *count += t->text.ptr[i] == '\n';
+    }
+    return err;
+}
+
+int wb_teller_left(struct wb_teller *t, uint64_t *left_out)
+{
+    int err = 0;
+
+    *left_out = 0;
+    for (unsigned o = 0; err == 0 && o < WB_LINES_OUTPUTS; o++) {
+        uint64_t count = 0;
+        for (struct told_file *file = t->files; wants(t, o) && err == 0 && file; file = file->next)
+            err = count_lines(t, file, o, &count);
+        *left_out = count > *left_out ? count : *left_out;
+    }
+    return err;
+}

@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+"""The lines of --json and --log: none is lost, whatever is killed and whoever does not read; and what a death of a worker costs."""
+import fcntl, json
+
+from e2e import *
+from crawlserver import *
+
+F_SETPIPE_SZ = 1031
+
+
+def stars(random_, sites, pages, wait=0.0):
+    return {'s%d.test' % i: {'/': page(*['/%d' % n for n in range(pages)], text='root %d' % i),
+                             **{'/%d' % n: Reply(page(text='%d %d %d' % (i, n, random_.getrandbits(60))), wait=wait) for n in range(pages)}}
+            for i in range(sites)}
+
+
+def all_urls(server):
+    return {server.url(h, p) for h, pages in server.sites.items() for p in pages}
+
+
+def whole_lines(text):
+    """Those that ended; a reader of a crawl that was killed has half of one at most, at the end."""
+    whole, _, rest = text.rpartition(b'\n')
+    return [json.loads(line) for line in whole.split(b'\n') if line]
+
+
+def stored(events):
+    return [e['url'] for e in fetches(events) if e['result'] in ('stored', 'duplicate')]
+
+
+@test
+def every_stored_page_has_its_line_whatever_was_killed(folder):
+    random_ = rng('killed')
+    with Server(stars(random_, 4, 60, wait=0.01)) as server:
+        log, out = folder / 'log', folder / 'out'
+        args = [*[server.url(h) for h in server.sites], '--delay', 0, '--processes', 2, '--log', log]
+        kills = 0
+        for victim in ('one', 'all', 'one', 'parent', 'all'):
+            at = len(server.requests)
+            with open(out, 'ab') as f:
+                p = start(folder / 'r', server, *args, stdout=f)
+            until(lambda: len(server.requests) > at + 30 or p.poll() is not None, 60)
+            if p.poll() is not None:
+                break
+            found = workers_of(p)
+            if victim == 'one' and found:
+                kill(random_.choice(found))
+                at = len(server.requests)
+                until(lambda: len(server.requests) > at + 10 or p.poll() is not None, 60)
+            if victim == 'parent':
+                kill(p.pid)
+                p.wait()
+            else:
+                kill_all(p)
+            kills += 1
+            # Half a line may be left at the end of what was read.
+            with open(out, 'ab') as f:
+                f.write(b'\n')
+        assert kills >= 3
+        events = crawl(folder / 'r', server, *args)
+        for text in out.read_bytes().split(b'\n'):
+            with contextlib.suppress(ValueError):
+                events.append(json.loads(text))
+        logged = whole_lines(log.read_bytes())
+        assert log.read_bytes().endswith(b'\n')
+        want = all_urls(server)
+        for name, told in (('--json', stored(events)), ('--log', stored(logged))):
+            assert want <= set(told), '%s: no line of %s' % (name, sorted(want - set(told))[:5])
+            # A kill of the parent in the moment between writing and noting that repeats some; never everything.
+            assert len(told) <= len(want) + 200 * kills, len(told)
+        assert json.loads(call(folder / 'r', 'stat', '--json').stdout)['pages'] == len(want)
+        assert not os.listdir(folder / 'r' / 'lines'), os.listdir(folder / 'r' / 'lines')
+
+
+@test
+def nobody_reads(folder):
+    """Neither standard output nor standard error is read. The crawl goes on, a signal ends it, and the next one tells the rest."""
+    random_ = rng('stalled')
+    with Server({**stars(random_, 3, 150), 'quiet.test': {'/': Reply(end='hang')}}) as server:
+        args = [*[server.url(h) for h in server.sites], '--delay', 0, '--processes', 2, '--timeout', 50, '--no-sitemaps']
+        read_fd, write_fd = os.pipe()
+        fcntl.fcntl(write_fd, F_SETPIPE_SZ, 4096)
+        p = start(folder / 'r', server, *args, stdout=write_fd, stderr=write_fd)
+        os.close(write_fd)
+        until(lambda: sum(len(server.paths(h)) for h in server.sites) >= 3 * 152 + 2, 60)
+        time.sleep(1.5) # a commit, so that the lines of all pages are there
+        assert p.poll() is None
+        p.send_signal(signal.SIGTERM)
+        p.wait(30)
+        assert p.returncode == 1, p.returncode
+        with os.fdopen(read_fd, 'rb') as f:
+            got = f.read()
+        first = []
+        for text in got.split(b'\n'):
+            with contextlib.suppress(ValueError):
+                first.append(json.loads(text))
+        assert len(stored(first)) < 450
+        verified(folder / 'r')
+        server.sites['quiet.test']['/'] = page(text='awake')
+        rest = crawl(folder / 'r', server, *args)
+        want = all_urls(server)
+        assert want <= set(stored(first) + stored(rest)), sorted(want - set(stored(first) + stored(rest)))[:5]
+        assert len(stored(first) + stored(rest)) == len(want)
+
+
+@test
+def a_slow_reader_gets_everything(folder):
+    random_ = rng('slow')
+    with Server(stars(random_, 2, 150)) as server:
+        read_fd, write_fd = os.pipe()
+        fcntl.fcntl(write_fd, F_SETPIPE_SZ, 4096)
+        p = start(folder / 'r', server, *[server.url(h) for h in server.sites], '--delay', 0, stdout=write_fd)
+        os.close(write_fd)
+        got = b''
+        while True:
+            part = os.read(read_fd, 700)
+            if not part:
+                break
+            got += part
+            time.sleep(0.005)
+        os.close(read_fd)
+        assert p.wait(30) == 0
+        events = lines(got)
+        assert sorted(stored(events)) == sorted(all_urls(server))
+        assert events[-1]['event'] == 'done' and events[-1]['pages'] == len(all_urls(server))
+
+
+@test
+def a_reader_that_goes_away(folder):
+    """It ends the crawl, with the reason; what was stored is kept, and its lines come with the next one."""
+    random_ = rng('gone')
+    with Server(stars(random_, 2, 100, wait=0.01)) as server:
+        args = [*[server.url(h) for h in server.sites], '--delay', 0]
+        p = start(folder / 'r', server, *args, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        json.loads(p.stdout.readline())
+        p.stdout.close()
+        words = p.stderr.read().decode()
+        assert p.wait(60) == 1
+        assert 'standard output' in words, words
+        verified(folder / 'r')
+        # What was in the pipe is gone with its reader.
+        crawl(folder / 'r', server, *args)
+        assert json.loads(call(folder / 'r', 'stat', '--json').stdout)['pages'] == len(all_urls(server))
+
+
+@test
+def half_a_line_in_the_log_is_made_whole(folder):
+    with Server({'a.test': {'/': page(text='a')}}) as server:
+        log = folder / 'log'
+        log.write_bytes(b'somebody else\n{"event":"fetch","url":"http://a.te')
+        crawl(folder / 'r', server, server.url('a.test'), '--delay', 0, '--log', log)
+        got = log.read_bytes().split(b'\n')
+        assert got[0] == b'somebody else' and got[-1] == b''
+        assert server.url('a.test') in [json.loads(l)['url'] for l in got[1:-1]]
+        log.write_bytes(b'not ours, without an end')
+        crawl(folder / 'r2', server, server.url('a.test'), '--delay', 0, '--log', log)
+        assert log.read_bytes().startswith(b'not ours, without an end\n')
+
+
+@test
+def a_page_that_kills_its_reader_costs_that_page(folder):
+    """The worker dies whenever it has asked for a page: after the second time it is not asked for again in this crawl."""
+    job = []
+    def deadly(request):
+        for pid in workers_of(job[0]):
+            kill(pid, signal.SIGABRT)
+        return Reply(page(text='late'), wait=0.5)
+    web = {'good.test': {'/': page(*['/%d' % n for n in range(20)]), **{'/%d' % n: page(text='good %d' % n) for n in range(20)}},
+           'bad.test': {'/': page('/deadly', '/after'), '/deadly': deadly, '/after': page(text='after')}}
+    with Server(web) as server:
+        args = [server.url('good.test'), server.url('bad.test'), '--delay', 0, '--processes', 1, '--no-sitemaps']
+        job.append(start(folder / 'r', server, *args, stdout=subprocess.PIPE, stderr=subprocess.PIPE))
+        out, words = job[0].communicate(timeout=100)
+        assert job[0].returncode == 0, words
+        events = lines(out)
+        want = all_urls(server) - {server.url('bad.test', '/deadly')}
+        assert want <= set(stored(events)), want - set(stored(events))
+        assert results(events)[server.url('bad.test', '/deadly')].startswith('error:'), words
+        assert len([x for x in server.paths('bad.test') if x == '/deadly']) <= 4, server.paths('bad.test')
+
+
+run_together()
