@@ -309,3 +309,50 @@ int wb_dispenser_release(struct wb_dispenser *d, struct wb_slice owner)
     } while (err == 0 && c.max == WB_DISPENSER_SLICE);
     return err;
 }
+
+/* ---- owners ---------------------------------------------------------------------------------------------- */
+
+struct owners {
+    struct wb_slice prefix;
+    struct wb_buf names; /* each with a NUL */
+};
+
+static int list_owners(struct wb_dispenser *d, void *context)
+{
+    struct owners *o = context;
+    struct wb_buf last = WB_BUF_INIT;
+    int err = wb_buf_append_slice(&last, o->prefix), more = 1;
+
+    wb_buf_clear(&o->names);
+    while (err == 0 && more == 1) {
+        more = WB_SQL_RUN(d->sql, S_NEXT_OWNER, wb_sql_str(wb_buf_slice(&last)));
+        if (more <= 0)
+            break;
+        wb_buf_clear(&last);
+        err = wb_buf_append_slice(&last, wb_sql_text(d->sql, S_NEXT_OWNER, 0));
+        wb_sql_end(d->sql, S_NEXT_OWNER);
+        /* A database's order may not be that of bytes: names with the prefix still come one after the other. */
+        if (err == 0 && !wb_slice_starts(wb_buf_slice(&last), o->prefix))
+            break;
+        if (err == 0)
+            err = wb_buf_append(&o->names, last.ptr, last.len);
+        if (err == 0)
+            err = wb_buf_append_char(&o->names, '\0');
+    }
+    wb_buf_release(&last);
+    return more < 0 ? more : err;
+}
+
+int wb_dispenser_owners(struct wb_dispenser *d, struct wb_slice prefix, wb_owner_each each, void *context)
+{
+    struct owners o = {.prefix = prefix, .names = WB_BUF_INIT};
+    int err = wb_dispenser_transact(d, false, list_owners, &o);
+
+    for (size_t at = 0; err == 0 && at < o.names.len;) {
+        struct wb_slice owner = wb_slice_str(o.names.ptr + at);
+        at += owner.len + 1;
+        err = each(context, owner);
+    }
+    wb_buf_release(&o.names);
+    return err;
+}

@@ -83,6 +83,7 @@
                "ORDER BY s.rank, s.id LIMIT 1) RETURNING " WB_SITE_COLUMNS)                                               \
     X(S_TICKET, WB_SELECT_SITE "WHERE owner = ?1 AND owner <> '' AND state = 3 AND ticket = ?2 ORDER BY rank, id")        \
     X(S_RENEW, "UPDATE webbase_site SET lease_ms = ?2 WHERE owner = ?1 AND owner <> '' AND state = 3")                    \
+    X(S_NEXT_OWNER, "SELECT owner FROM webbase_site WHERE owner > ?1 AND owner <> '' AND state = 3 ORDER BY owner LIMIT 1") \
     X(S_OF_OWNER, WB_SELECT_SITE "WHERE owner = ?1 AND owner <> '' AND state = 3 ORDER BY id LIMIT ?2")                   \
     X(S_LOST_ADD, "INSERT INTO webbase_lost (owner, site) VALUES (?1, ?2) ON CONFLICT (owner, site) DO NOTHING")          \
     X(S_LOST_ANY, "SELECT site FROM webbase_lost WHERE owner = ?1 LIMIT 1")                                               \

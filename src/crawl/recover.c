@@ -3,7 +3,7 @@
  *
  *   1 journals   the last place of each site goes to the dispenser
  *   2 spools     pages that were fetched and not committed go to the store, their lines to those that may be told
- *   3 leases     sites of the dead go back
+ *   3 leases     sites of the dead go back, also of those whose spool was lost with the power
  */
 #include "crawl/recover.h"
 #include "base/error.h"
@@ -11,6 +11,8 @@
 #include "crawl/lines.h"
 #include "crawl/spool.h"
 #include "store/store.h"
+
+#include <stdio.h>
 
 struct recovery {
     const char *dir, *home;
@@ -101,6 +103,24 @@ static int take_item(void *context, const struct wb_spool_item *item)
     return err < 0 ? err : wb_dispenser_release(r->dispenser, wb_slice_str(item->owner));
 }
 
+/* ---- leases ------------------------------------------------------------------------------------------- */
+
+/* A process of this repository has a spool from before its first lease until after its last: one without is dead, and its spool was lost. */
+static int release_dead(void *context, struct wb_slice owner)
+{
+    struct recovery *r = context;
+
+    return wb_spool_exists(r->dir, owner.ptr) ? 0 : wb_dispenser_release(r->dispenser, owner);
+}
+
+static int release_lost(struct recovery *r)
+{
+    char prefix[64];
+
+    snprintf(prefix, sizeof prefix, "%s-", r->home);
+    return wb_dispenser_owners(r->dispenser, wb_slice_str(prefix), release_dead, r);
+}
+
 int wb_crawl_recover(const char *dir, const char *home, struct wb_dispenser *dispenser, uint64_t *pages_out)
 {
     struct recovery r = {.dir = dir, .home = home, .dispenser = dispenser};
@@ -111,6 +131,8 @@ int wb_crawl_recover(const char *dir, const char *home, struct wb_dispenser *dis
         err = wb_edit_log_recover(dir, move_trail, &r);
     if (err == 0)
         err = wb_spool_recover(dir, take_item, &r, pages_out);
+    if (err == 0)
+        err = release_lost(&r);
     wb_edit_reader_close(r.reader);
     wb_store_close(r.store);
     wb_buf_release(&r.lines);

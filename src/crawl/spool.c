@@ -186,6 +186,16 @@ void wb_spool_close(struct wb_spool *spool, bool remove)
     wb_free(spool);
 }
 
+bool wb_spool_exists(const char *dir, const char *name)
+{
+    char *folder = wb_path_join(dir, SPOOL_DIR), *path = folder ? wb_path_join(folder, name) : NULL;
+    bool exists = !path || wb_path_kind(path) != WB_PATH_NONE;
+
+    wb_free(folder);
+    wb_free(path);
+    return exists;
+}
+
 /* ---- after a death ----------------------------------------------------------------------------- */
 
 struct recovery {

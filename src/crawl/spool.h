@@ -26,6 +26,9 @@ uint64_t wb_spool_round(const struct wb_spool *spool); /* changes with each rese
 /* Ends; remove: the file is of no more use. */
 void wb_spool_close(struct wb_spool *spool, bool remove);
 
+/* Whether there is one of that name, held or not. */
+bool wb_spool_exists(const char *dir, const char *name);
+
 /* What recovery finds in a spool. */
 struct wb_spool_item {
     const char *owner;          /* the spool's name */

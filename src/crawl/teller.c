@@ -7,6 +7,7 @@
  * where the parent was killed in the moment between writing it and noting that.
  */
 #include "crawl/teller.h"
+#include "crawl/spool.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
@@ -68,17 +69,6 @@ static bool all_told(const struct wb_teller *t, const struct told_file *file)
     return true;
 }
 
-/* Whether a spool of that name is still there: whoever recovers it will append its lines. */
-static bool has_spool(const struct wb_teller *t, const char *name)
-{
-    char *folder = wb_path_join(t->dir, "spool"), *path = folder ? wb_path_join(folder, name) : NULL;
-    bool has = !path || wb_path_kind(path) != WB_PATH_NONE;
-
-    wb_free(folder);
-    wb_free(path);
-    return has;
-}
-
 /* The file is removed where nobody needs it any more; while it is locked, so that nobody takes it up meanwhile. */
 static void drop_file(struct wb_teller *t, struct told_file *file)
 {
@@ -90,7 +80,8 @@ static void drop_file(struct wb_teller *t, struct told_file *file)
     for (unsigned o = 0; o < WB_LINES_OUTPUTS; o++)
         if (t->current[o] == file)
             t->current[o] = NULL;
-    if (file->ended && !has_spool(t, file->name) && wb_lines_refresh(file->lines) == 0 && all_told(t, file))
+    /* Whoever recovers a spool of that name will append its lines. */
+    if (file->ended && !wb_spool_exists(t->dir, file->name) && wb_lines_refresh(file->lines) == 0 && all_told(t, file))
         (void)wb_path_unlink(file->lines->file.path);
     wb_lines_close(file->lines);
     wb_free(file->name);
@@ -236,7 +227,7 @@ int wb_teller_tell(struct wb_teller *t, bool *moved_out)
     }
     for (struct told_file *file = t->files, *next; err == 0 && file; file = next) {
         next = file->next;
-        if (file->ended && all_told(t, file) && !has_spool(t, file->name))
+        if (file->ended && all_told(t, file) && !wb_spool_exists(t->dir, file->name))
             drop_file(t, file);
     }
     return err;

@@ -90,18 +90,43 @@ static int restore_redirect(struct wb_worker *w, struct wb_site *site, const str
     return wb_links_follow(w, site, page->location, &item, WB_ADMIT_QUIET | WB_ADMIT_FRONT | retell(site, edit));
 }
 
-static int restore_page(struct wb_worker *w, struct wb_site *site, const struct wb_edit *edit)
+/*
+ * Whether the store lost a page that the journal says it has. The kernel may write the journal to disk before the store commits, so
+ * after power loss the journal can be ahead.
+ */
+static int is_lost(struct wb_worker *w, struct wb_pageid id, const struct wb_edit *edit)
+{
+    bool stored = outcome_stored(edit->page.outcome);
+    int64_t time_ms;
+
+    if (!stored && edit->page.outcome != WB_OUTCOME_UNCHANGED)
+        return 0;
+    int err = wb_store_time(w->store, id, &time_ms);
+    if (err == WB_E_NOTFOUND)
+        return 1;
+    /* Damage is told of by those who read the page. */
+    if (err < 0)
+        return err == WB_E_CORRUPT ? 0 : err;
+    return stored && time_ms < edit->time_ms;
+}
+
+/* It is asked for again, before the rest. */
+static int restore_lost(struct wb_worker *w, struct wb_site *site, const struct wb_edit *edit, struct wb_pageid id)
+{
+    struct wb_item item = {.kind = WB_ITEM_PAGE, .depth = edit->page.depth, .hops = edit->page.hops,
+                           .https = wb_slice_equal(wb_url_scheme(&w->url), WB_SLICE_LIT("https")), .path = wb_site_path(&w->url)};
+
+    wb_seen_mark(&site->seen, id, false);
+    return wb_item_push(w->spill, &site->again, &item);
+}
+
+/* What is known of a page that was asked for, but its links. */
+static int restore_known(struct wb_worker *w, struct wb_site *site, const struct wb_edit *edit, struct wb_pageid id)
 {
     const struct wb_edit_page *page = &edit->page;
-    struct wb_item item = {.kind = WB_ITEM_PAGE, .depth = (uint16_t)(page->depth + 1)};
-    struct wb_pageid id, content;
+    struct wb_pageid content;
     int err = 0;
 
-    if (!id_of(w, page->url, &id))
-        return 0;
-    err = wb_seen_add(&site->seen, w->plan->options->dir, id);
-    if (err < 0 || page->outcome == WB_OUTCOME_LATER)
-        return err;
     wb_seen_mark(&site->seen, id, true);
     site->pages += outcome_stored(page->outcome);
     bool root = wb_slice_equal(wb_site_path(&w->url), WB_SLICE_LIT("/"));
@@ -117,6 +142,22 @@ static int restore_page(struct wb_worker *w, struct wb_site *site, const struct 
     }
     if (err >= 0 && page->outcome == WB_OUTCOME_REDIRECT)
         err = restore_redirect(w, site, edit, id);
+    return err < 0 ? err : 0;
+}
+
+static int restore_page(struct wb_worker *w, struct wb_site *site, const struct wb_edit *edit)
+{
+    struct wb_item item = {.kind = WB_ITEM_PAGE, .depth = (uint16_t)(edit->page.depth + 1)};
+    struct wb_pageid id;
+    int err = 0;
+
+    if (!id_of(w, edit->page.url, &id))
+        return 0;
+    err = wb_seen_add(&site->seen, w->plan->options->dir, id);
+    if (err < 0 || edit->page.outcome == WB_OUTCOME_LATER)
+        return err;
+    int lost = is_lost(w, id, edit);
+    err = lost < 0 ? lost : lost ? restore_lost(w, site, edit, id) : restore_known(w, site, edit, id);
     return err < 0 ? err : restore_links(w, site, edit, &item, retell(site, edit));
 }
 

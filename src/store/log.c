@@ -29,6 +29,7 @@ static const struct wb_store_ops log_ops = {
     .commit = wb_log_commit,
     .snapshot = wb_log_snapshot,
     .get = wb_log_get,
+    .time = wb_log_time,
     .scan_open = wb_log_scan_open,
     .scan_next = wb_log_scan_next,
     .scan_close = wb_log_scan_close,
@@ -332,6 +333,22 @@ int wb_log_page(struct wb_slice record, struct wb_pageid id, const struct wb_ent
     int err = wb_page_decode(record, page_out);
 
     return err < 0 ? err : wb_log_page_identify(page_out, id, entry);
+}
+
+int wb_log_time(struct wb_store *store, struct wb_pageid id, int64_t *time_ms_out)
+{
+    struct wb_log *log = wb_log_of(store);
+    struct wb_pending pending;
+    struct wb_entry entry;
+
+    if (log->writer && wb_log_pending(log, id, &pending)) {
+        *time_ms_out = pending.time_ms;
+        return pending.exists ? 0 : wb_fail(WB_E_NOTFOUND, "not in the repository");
+    }
+    int err = wb_log_entry(log, id, &entry);
+    if (err == 0)
+        *time_ms_out = entry.time_ms;
+    return err;
 }
 
 int wb_log_get(struct wb_store *store, struct wb_pageid id, struct wb_page *page_out, struct wb_buf *mem_out)

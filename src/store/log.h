@@ -138,6 +138,7 @@ int wb_log_writer_new(struct wb_log *log);
 void wb_log_writer_free(struct wb_log *log);
 int wb_log_put(struct wb_store *store, const struct wb_page *page, enum wb_put *outcome_out);
 int wb_log_touch(struct wb_store *store, struct wb_pageid id, int64_t time_ms);
+int wb_log_time(struct wb_store *store, struct wb_pageid id, int64_t *time_ms_out);
 int wb_log_remove(struct wb_store *store, struct wb_pageid id, struct wb_slice site, bool everywhere);
 int wb_log_put_revisit(struct wb_store *store, struct wb_pageid id, struct wb_slice site, const struct wb_store_revisit *revisit);
 

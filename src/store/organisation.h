@@ -24,6 +24,7 @@ struct wb_store_ops {
     int (*commit)(struct wb_store *store, struct wb_commit *commit_inout);
     int (*snapshot)(struct wb_store *store, uint32_t *generation_out);
     int (*get)(struct wb_store *store, struct wb_pageid id, struct wb_page *page_out, struct wb_buf *mem_out);
+    int (*time)(struct wb_store *store, struct wb_pageid id, int64_t *time_ms_out);
     int (*scan_open)(struct wb_store *store, const struct wb_scan_options *options, struct wb_scan **scan_out);
     int (*scan_next)(struct wb_scan *scan, struct wb_page *page_out);
     void (*scan_close)(struct wb_scan *scan);

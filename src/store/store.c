@@ -251,6 +251,13 @@ int wb_store_get(struct wb_store *store, struct wb_pageid id, struct wb_page *pa
     return store->ops->get(store, id, page_out, mem_out);
 }
 
+int wb_store_time(struct wb_store *store, struct wb_pageid id, int64_t *time_ms_out)
+{
+    check_store(store);
+    *time_ms_out = 0;
+    return store->ops->time(store, id, time_ms_out);
+}
+
 int wb_store_stat(struct wb_store *store, struct wb_store_stat *stat_out)
 {
     check_store(store);

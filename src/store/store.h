@@ -155,6 +155,9 @@ int wb_store_list_site(struct wb_store *store, struct wb_slice site, struct wb_p
 /* The latest version, a writer's own uncommitted pages included. The page borrows from mem_out. WB_E_NOTFOUND, WB_E_CORRUPT. */
 int wb_store_get(struct wb_store *store, struct wb_pageid id, struct wb_page *page_out, struct wb_buf *mem_out);
 
+/* The time of that version, without reading the page. WB_E_NOTFOUND. */
+int wb_store_time(struct wb_store *store, struct wb_pageid id, int64_t *time_ms_out);
+
 enum wb_scan_view {
     WB_SCAN_LATEST,     /* classes B and C: each page's latest version */
     WB_SCAN_GENERATION, /* classes A and B: the pages of the last snapshot */

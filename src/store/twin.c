@@ -274,6 +274,16 @@ static int twin_touch(struct wb_store *store, struct wb_pageid id, int64_t time_
     return 0;
 }
 
+static int twin_time(struct wb_store *store, struct wb_pageid id, int64_t *time_ms_out)
+{
+    const struct version *version = find(&twin_of(store)->now.pages, id);
+
+    if (!version)
+        return wb_fail(WB_E_NOTFOUND, "not in the repository");
+    *time_ms_out = version->time_ms;
+    return 0;
+}
+
 static int twin_remove(struct wb_store *store, struct wb_pageid id, struct wb_slice site, bool everywhere)
 {
     struct twin *twin = twin_of(store);
@@ -618,6 +628,7 @@ static const struct wb_store_ops twin_ops = {
     .close = twin_close,
     .put = twin_put,
     .touch = twin_touch,
+    .time = twin_time,
     .remove = twin_remove,
     .put_revisit = twin_put_revisit,
     .get_revisit = twin_get_revisit,

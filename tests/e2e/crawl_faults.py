@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A full or read-only disk under a crawl, damaged journals, spools and dispensers: told in words, and gone on from."""
-import time
+import shutil, time
 
 from e2e import *
 from crawlserver import *
@@ -169,6 +169,59 @@ def damaged_spools(folder):
             crawl(folder / 'r', server, *args)
             assert ask(folder / 'r', 'stat')[0]['pages'] == 3 * 61
             shutil.rmtree(folder / 'r')
+
+
+def copy_store(repo, to):
+    to.mkdir()
+    shutil.copy(repo / 'catalog.mdb', to)
+    shutil.copytree(repo / 'pages', to / 'pages')
+
+
+def put_store_back(repo, copy):
+    for name in ('catalog.mdb-lock', 'pages'):
+        path = repo / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    for path in copy.iterdir():
+        (shutil.copytree if path.is_dir() else shutil.copy)(path, repo / path.name)
+
+
+def power_fails(folder, name, lose):
+    """A crawl dies in the middle; before the next one lose(repo, copy) takes back what was not on disk. copy is the store of a moment before."""
+    web = light(3, 40)
+    for site in web.values():
+        for path, body in site.items():
+            site[path] = Reply(body, wait=0.02)
+    with Server(web) as server:
+        repo, copy = folder / name, folder / (name + '-copy')
+        args = [server.url(h) for h in web] + ['--delay', 0, '--processes', 1]
+        p = start(repo, server, *args)
+        until(lambda: len(server.requests) > 45, 60)
+        os.killpg(p.pid, signal.SIGSTOP)
+        copy_store(repo, copy)
+        before = len(server.requests)
+        os.killpg(p.pid, signal.SIGCONT)
+        until(lambda: len(server.requests) > before + 40, 60)
+        kill_all(p)
+        shutil.rmtree(repo / 'spool')
+        lose(repo, copy)
+        crawl(repo, server, *args)
+        assert verified(repo)['pages'] == 3 * 41, verified(repo)
+        expect_there(repo, server, [server.url(h, path) for h in web for path in web[h]])
+
+
+@test
+def the_journal_is_ahead_of_the_store_after_power_loss(folder):
+    """Pages that the journal says were stored, and that the store lost, are asked for again."""
+    power_fails(folder, 'behind', put_store_back)
+
+
+@test
+def the_store_is_ahead_of_the_journal_after_power_loss(folder):
+    def lose(repo, copy):
+        for log in (repo / 'journal').iterdir():
+            size = log.stat().st_size
+            os.truncate(log, max(64, size // 2))
+    power_fails(folder, 'ahead', lose)
 
 
 @test
