@@ -386,7 +386,6 @@ static int open_parent(struct wb_parent *p)
     const struct wb_crawl_options *o = p->plan.options;
     struct timeval tick = {0, TICK_MS * 1000};
     struct wb_seed_list list = {0};
-    uint64_t pages = 0;
 
     int err = o->ca_file && wb_path_kind(o->ca_file) != WB_PATH_FILE ? wb_fail(WB_E_NOTFOUND, "%s: no such file of certificates", o->ca_file) : 0;
     if (err == 0 && !o->run)
@@ -400,7 +399,7 @@ static int open_parent(struct wb_parent *p)
     if (err == 0)
         err = wb_dispenser_open(o->dir, o->dispenser, &p->dispenser);
     if (err == 0)
-        err = wb_crawl_recover(o->dir, p->plan.home, p->dispenser, &pages);
+        err = wb_crawl_recover(o->dir, p->plan.home, p->dispenser, true);
     if (err == 0)
         err = open_teller(p);
     if (err == 0)

@@ -122,7 +122,6 @@ int wb_crawl_logs(const char *dir, const char *dispenser, struct wb_buf *logs_ou
 {
     struct needs n = {.logs = WB_BUF_INIT};
     char home[WB_STORE_ID_HEX + 1];
-    uint64_t pages;
 
     *logs_out = WB_BUF_INIT;
     int err = wb_store_id(dir, home);
@@ -131,7 +130,7 @@ int wb_crawl_logs(const char *dir, const char *dispenser, struct wb_buf *logs_ou
         err = wb_dispenser_open(dir, dispenser, &n.dispenser);
     /* Of crawlers that died the dispenser does not know where their last records are. */
     if (err == 0)
-        err = wb_crawl_recover(dir, home, n.dispenser, &pages);
+        err = wb_crawl_recover(dir, home, n.dispenser, true);
     if (err == 0)
         err = wb_edit_reader_open(dir, &n.reader);
     if (err == 0)

@@ -216,7 +216,6 @@ static int worker_died(struct wb_parent *p, struct wb_parent_worker *worker, int
 {
     struct wb_tally_worker *mine = &p->plan.tally->workers[worker->number];
     bool failed = WIFEXITED(status);
-    uint64_t pages;
     char words[160];
 
     if (failed && WEXITSTATUS(status) == WB_WORKER_LOST) {
@@ -227,7 +226,7 @@ static int worker_died(struct wb_parent *p, struct wb_parent_worker *worker, int
         snprintf(words, sizeof words, "a crawler process died of signal %d; its sites go back, and another one takes its place", WTERMSIG(status));
         wb_parent_warn(p, words);
     }
-    int err = wb_crawl_recover(p->plan.options->dir, p->plan.home, p->dispenser, &pages);
+    int err = wb_crawl_recover(p->plan.options->dir, p->plan.home, p->dispenser, false);
     if (err < 0)
         return err;
     wb_teller_ended(p->teller, worker->owner);

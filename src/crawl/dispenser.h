@@ -182,6 +182,9 @@ int wb_dispenser_release(struct wb_dispenser *dispenser, struct wb_slice owner);
 typedef int (*wb_owner_each)(void *context, struct wb_slice owner);
 int wb_dispenser_owners(struct wb_dispenser *dispenser, struct wb_slice prefix, wb_owner_each each, void *context);
 
+/* The visit of a site that is DONE goes on. Any other is left as it is. */
+int wb_dispenser_again(struct wb_dispenser *dispenser, int64_t id);
+
 /* A site that nobody holds and that is not over waits until a moment. WB_E_NOTFOUND. */
 int wb_dispenser_put_aside(struct wb_dispenser *dispenser, int64_t id, int64_t until_ms, struct wb_slice reason);
 

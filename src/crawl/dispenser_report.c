@@ -81,6 +81,26 @@ static int put_aside(struct wb_dispenser *d, void *context)
     return err < 0 ? err : 0;
 }
 
+static int begin_again(struct wb_dispenser *d, void *context)
+{
+    const int64_t *id = context;
+    struct wb_record was = WB_RECORD_INIT, now;
+    int err = wb_record_by_id(d, *id, &was);
+
+    now = was;
+    if (err > 0 && was.row.state == WB_SITE_DONE) {
+        now.row.state = was.row.address.len ? WB_SITE_READY : WB_SITE_UNRESOLVED;
+        err = wb_record_save(d, &was, &now);
+    }
+    wb_record_release(&was);
+    return err < 0 ? err : 0;
+}
+
+int wb_dispenser_again(struct wb_dispenser *d, int64_t id)
+{
+    return wb_dispenser_transact(d, true, begin_again, &id);
+}
+
 int wb_dispenser_put_aside(struct wb_dispenser *d, int64_t id, int64_t until_ms, struct wb_slice reason)
 {
     struct aside a = {id, until_ms, reason};

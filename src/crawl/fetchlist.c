@@ -248,7 +248,6 @@ int wb_fetchlist_open(const char *dir, const char *dispenser, const char *seeds_
 {
     struct wb_fetchlist *list = NULL;
     char home[WB_STORE_ID_HEX + 1];
-    uint64_t pages;
     int err = wb_store_id(dir, home);
 
     *list_out = NULL;
@@ -261,7 +260,7 @@ int wb_fetchlist_open(const char *dir, const char *dispenser, const char *seeds_
     err = wb_dispenser_open(dir, dispenser, &list->dispenser);
     /* Sites of crawlers that died would count as held. */
     if (err == 0)
-        err = wb_crawl_recover(dir, home, list->dispenser, &pages);
+        err = wb_crawl_recover(dir, home, list->dispenser, true);
     if (err == 0 && seeds_file)
         err = take_seeds(list, seeds_file, warn, context);
     if (err == 0)

@@ -20,6 +20,7 @@ struct recovery {
     struct wb_edit_reader *reader;
     struct wb_store *store; /* opened when the first page comes */
     struct wb_buf lines;    /* of the spool that is being read */
+    bool found;             /* a process had died */
 };
 
 /* ---- journals ------------------------------------------------------------------------------------ */
@@ -93,6 +94,7 @@ static int take_item(void *context, const struct wb_spool_item *item)
         /* Nothing is told of a page that was taken down meanwhile. */
         return err < 0 || put == WB_PUT_BARRED ? err : wb_buf_append_slice(&r->lines, item->line);
     }
+    r->found = true;
     if (r->store)
         err = wb_store_commit(r->store, &counts);
     if (err == 0)
@@ -110,7 +112,10 @@ static int release_dead(void *context, struct wb_slice owner)
 {
     struct recovery *r = context;
 
-    return wb_spool_exists(r->dir, owner.ptr) ? 0 : wb_dispenser_release(r->dispenser, owner);
+    if (wb_spool_exists(r->dir, owner.ptr))
+        return 0;
+    r->found = true;
+    return wb_dispenser_release(r->dispenser, owner);
 }
 
 static int release_lost(struct recovery *r)
@@ -121,18 +126,104 @@ static int release_lost(struct recovery *r)
     return wb_dispenser_owners(r->dispenser, wb_slice_str(prefix), release_dead, r);
 }
 
-int wb_crawl_recover(const char *dir, const char *home, struct wb_dispenser *dispenser, uint64_t *pages_out)
+/* ---- finished sites --------------------------------------------------------------------------------------- */
+
+enum {
+    LAST_MS = 10 * 60 * 1000, /* what was finished before is on disk for long */
+    STEPS_MAX = 64,           /* records back to the last page of a visit */
+};
+
+struct comparison {
+    const char *home;
+    struct wb_edit_reader *reader;
+    struct wb_store *store;
+    int64_t newest_ms;
+    struct wb_buf lost; /* ids of sites */
+};
+
+static int find_newest(void *context, const struct wb_site_row *row)
+{
+    struct comparison *c = context;
+
+    if (row->trail_ms > c->newest_ms)
+        c->newest_ms = row->trail_ms;
+    return 0;
+}
+
+/* 1 where the store has the page of a record, or need not have it. */
+static int has_page(struct comparison *c, const struct wb_edit *edit)
+{
+    struct wb_url url = WB_URL_INIT;
+    struct wb_buf key = WB_BUF_INIT;
+    int64_t time_ms = 0;
+
+    int err = wb_url_parse(edit->page.url, NULL, &url);
+    if (err == 0)
+        err = wb_url_key(&url, &key);
+    if (err == 0)
+        err = wb_store_time(c->store, wb_pageid_of_key(wb_buf_slice(&key)), &time_ms);
+    wb_url_release(&url);
+    wb_buf_release(&key);
+    return err == WB_E_NOTFOUND ? 0 : err == 0 ? time_ms >= edit->time_ms : err == WB_E_NOMEM || err == WB_E_IO ? err : 1;
+}
+
+/* The last page that a finished visit stored. Commits are in order: where the store has that one, it has all before. */
+static int look_at_site(void *context, const struct wb_site_row *row)
+{
+    struct comparison *c = context;
+    struct wb_edit_place at = row->trail;
+    struct wb_edit edit;
+    int has = 1;
+
+    if (row->state != WB_SITE_DONE || !wb_slice_equal(row->home, wb_slice_str(c->home)) || row->trail_ms < c->newest_ms - LAST_MS)
+        return 0;
+    for (unsigned i = 0; at.log && i < STEPS_MAX; i++, at = edit.prev) {
+        if (wb_edit_reader_get(c->reader, at, &edit) < 0 || edit.kind == WB_EDIT_VISIT)
+            break; /* webdb may have it, or verify tells of damage */
+        if (edit.kind != WB_EDIT_PAGE || edit.page.outcome != WB_OUTCOME_STORED)
+            continue;
+        has = has_page(c, &edit);
+        break;
+    }
+    return has == 0 ? wb_buf_append(&c->lost, &row->id, sizeof row->id) : has < 0 ? has : 0;
+}
+
+static int compare_finished(const struct recovery *r)
+{
+    struct comparison c = {.home = r->home};
+
+    int err = wb_edit_reader_open(r->dir, &c.reader);
+    if (err == 0)
+        err = wb_store_open(r->dir, WB_STORE_READ, &c.store);
+    if (err == 0)
+        err = wb_dispenser_each(r->dispenser, 0, find_newest, &c);
+    if (err == 0)
+        err = wb_dispenser_each(r->dispenser, 0, look_at_site, &c);
+    for (size_t at = 0; err == 0 && at < c.lost.len; at += sizeof(int64_t)) {
+        int64_t id;
+        memcpy(&id, c.lost.ptr + at, sizeof id);
+        err = wb_dispenser_again(r->dispenser, id);
+    }
+    wb_buf_release(&c.lost);
+    wb_edit_reader_close(c.reader);
+    wb_store_close(c.store);
+    return err;
+}
+
+int wb_crawl_recover(const char *dir, const char *home, struct wb_dispenser *dispenser, bool first)
 {
     struct recovery r = {.dir = dir, .home = home, .dispenser = dispenser};
+    uint64_t pages;
 
-    *pages_out = 0;
     int err = wb_edit_reader_open(dir, &r.reader);
     if (err == 0)
         err = wb_edit_log_recover(dir, move_trail, &r);
     if (err == 0)
-        err = wb_spool_recover(dir, take_item, &r, pages_out);
+        err = wb_spool_recover(dir, take_item, &r, &pages);
     if (err == 0)
         err = release_lost(&r);
+    if (err == 0 && first && r.found)
+        err = compare_finished(&r);
     wb_edit_reader_close(r.reader);
     wb_store_close(r.store);
     wb_buf_release(&r.lines);

@@ -4,7 +4,11 @@
 
 #include "crawl/dispenser.h"
 
-/* Puts it all right; pages_out: how many pages came out of spools. Safe while other crawls run. */
-int wb_crawl_recover(const char *dir, const char *home, struct wb_dispenser *dispenser, uint64_t *pages_out);
+/*
+ * Puts it all right. Safe while other crawls run. first: nothing was recovered since the machine or the crawl started, so the power may
+ * have failed: where a process had died, sites that were finished in the last minutes and whose last page the store does not
+ * have go on. (Visits are compared with the store page by page when they are resumed.)
+ */
+int wb_crawl_recover(const char *dir, const char *home, struct wb_dispenser *dispenser, bool first);
 
 #endif

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A full or read-only disk under a crawl, damaged journals, spools and dispensers: told in words, and gone on from."""
-import shutil, time
+import shutil, sqlite3, time
 
 from e2e import *
 from crawlserver import *
@@ -185,27 +185,37 @@ def put_store_back(repo, copy):
         (shutil.copytree if path.is_dir() else shutil.copy)(path, repo / path.name)
 
 
-def power_fails(folder, name, lose):
+def site_state(repo, host):
+    with contextlib.closing(sqlite3.connect(repo / 'dispenser.db')) as db:
+        return db.execute('SELECT state FROM webbase_site WHERE name LIKE ?', (host + '%',)).fetchone()[0]
+
+
+def power_fails(folder, name, lose, short=40):
     """A crawl dies in the middle; before the next one lose(repo, copy) takes back what was not on disk. copy is the store of a moment before."""
     web = light(3, 40)
-    for site in web.values():
+    for n in range(short, 40):
+        del web['l0.test']['/%d' % n]
+    web['l0.test']['/'] = page(*['/%d' % n for n in range(short)], text='short')
+    for host, site in web.items():
         for path, body in site.items():
-            site[path] = Reply(body, wait=0.02)
+            site[path] = Reply(body, wait=0.02 if short == 40 or host == 'l0.test' else 0.2)
     with Server(web) as server:
         repo, copy = folder / name, folder / (name + '-copy')
         args = [server.url(h) for h in web] + ['--delay', 0, '--processes', 1]
         p = start(repo, server, *args)
-        until(lambda: len(server.requests) > 45, 60)
+        until(lambda: len(server.requests) > (45 if short == 40 else 12), 60)
         os.killpg(p.pid, signal.SIGSTOP)
         copy_store(repo, copy)
         before = len(server.requests)
         os.killpg(p.pid, signal.SIGCONT)
-        until(lambda: len(server.requests) > before + 40, 60)
+        until(lambda: len(server.requests) > before + (40 if short == 40 else 8), 60)
+        # The short site was finished after the copy, and the dispenser knows.
+        until(lambda: short == 40 or site_state(repo, 'l0.test') == 5, 60)
         kill_all(p)
         shutil.rmtree(repo / 'spool')
         lose(repo, copy)
         crawl(repo, server, *args)
-        assert verified(repo)['pages'] == 3 * 41, verified(repo)
+        assert verified(repo)['pages'] == 2 * 41 + short + 1, verified(repo)
         expect_there(repo, server, [server.url(h, path) for h in web for path in web[h]])
 
 
@@ -213,6 +223,11 @@ def power_fails(folder, name, lose):
 def the_journal_is_ahead_of_the_store_after_power_loss(folder):
     """Pages that the journal says were stored, and that the store lost, are asked for again."""
     power_fails(folder, 'behind', put_store_back)
+
+
+@test
+def a_finished_site_is_compared_with_the_store_too(folder):
+    power_fails(folder, 'finished', put_store_back, short=22)
 
 
 @test
