@@ -190,6 +190,15 @@ int wb_edit_file_create(const char *journal, uint64_t writer, uint32_t after, st
 
 /* ---- opening and ending --------------------------------------------------------------------------- */
 
+/* What a file holds that had its length on disk before its bytes when the power failed. */
+static bool is_zero(const char *bytes, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (bytes[i])
+            return false;
+    return true;
+}
+
 int wb_edit_file_read_head(struct wb_edit_file *file)
 {
     char head[WB_EDIT_FILE_HEAD_BYTES], ends[END_BYTES];
@@ -198,7 +207,8 @@ int wb_edit_file_read_head(struct wb_edit_file *file)
 
     if (err < 0)
         return err;
-    if (got < sizeof head)
+    /* Its records cannot be read without it; nobody refers to them, because that is done only after a sync. */
+    if (got < sizeof head || is_zero(head, sizeof head))
         return wb_fail(WB_E_NOTFOUND, "%s has no head", file->file.path);
     if (memcmp(head, "WBEL", 4) != 0 || wb_get64(head + CHECK_AT) != wb_hash64(head, CHECK_AT))
         return wb_fail(WB_E_CORRUPT, "%s: the head is damaged", file->file.path);

@@ -118,23 +118,27 @@ static int take_orphan(const char *journal, uint32_t number, struct wb_edit_file
     return err == WB_E_BUSY ? 0 : err;
 }
 
-/* A file without a head: its writer died between making and writing it, or is just there. */
+/*
+ * A file without a head: its writer died between making and writing it, the power failed before the head was on disk, or the
+ * writer is just there.
+ */
 static int remove_headless(const char *journal, uint32_t number)
 {
-    struct wb_file file = WB_FILE_INIT;
-    uint64_t size = 0;
+    struct wb_edit_file file = WB_EDIT_FILE_INIT;
     char *path = wb_edit_file_path(journal, number);
-    int err = path ? wb_file_open(path, WB_FILE_WRITE, &file) : WB_E_NOMEM;
+    int err = path ? wb_file_open(path, WB_FILE_WRITE, &file.file) : WB_E_NOMEM;
 
     if (err == 0)
-        err = wb_file_lock(&file, false);
-    if (err == 0)
-        err = wb_file_size(&file, &size);
-    if (err == 0 && size < WB_EDIT_FILE_HEAD_BYTES && !wb_file_unlinked(&file))
-        err = wb_path_unlink(path);
-    wb_file_close(&file);
+        err = wb_file_lock(&file.file, false);
+    if (err == 0 && !wb_file_unlinked(&file.file)) {
+        file.number = number;
+        err = wb_edit_file_read_head(&file);
+        if (err == WB_E_NOTFOUND)
+            err = wb_path_unlink(path);
+    }
+    wb_edit_file_close(&file);
     wb_free(path);
-    return err == WB_E_BUSY || err == WB_E_NOTFOUND ? 0 : err;
+    return err == WB_E_BUSY || err == WB_E_NOTFOUND || err == WB_E_CORRUPT || err == WB_E_NEWER ? 0 : err;
 }
 
 static int take_orphans(const char *journal, struct orphans *orphans)

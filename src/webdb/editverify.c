@@ -123,7 +123,7 @@ static int verify_file(struct verifier *v, const char *journal, uint32_t number)
         return WB_E_NOMEM;
     if (err == WB_E_NOTFOUND) {
         if (wb_path_kind(path) == WB_PATH_FILE)
-            tell(v, false, path, 0, "a log that was only just begun");
+            tell(v, false, path, 0, "a log that was only just begun, or whose head a crash left empty: it has no records");
     } else {
         tell(v, true, path, 0, err == WB_E_NEWER ? "made by a newer version" : "the head is damaged");
     }

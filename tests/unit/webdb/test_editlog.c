@@ -562,6 +562,35 @@ static void test_verify(void **state)
     expect_verdict(dir, 0, 1, 0, 0);
 }
 
+/* The power failed when the file had its length and not yet its bytes: a note, until recovery removes it. */
+static void test_zero_head(void **state)
+{
+    const char *dir = new_dir();
+    struct wb_edit_log *log;
+    static struct written list[20], lost[20];
+    struct told told = {0};
+    unsigned damage;
+    char zeros[64] = {0};
+    struct wb_file file;
+
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(wb_edit_log_create(dir, 0, &log), 0);
+        append_some(log, i ? lost : list, 0, 20);
+        assert_int_equal(i ? wb_edit_log_flush(log) : wb_edit_log_finish(log), 0);
+        wb_edit_log_close(log);
+    }
+    assert_int_equal(wb_file_open(log_path(dir, 2), WB_FILE_WRITE, &file), 0);
+    assert_int_equal(wb_file_write_at(&file, 0, zeros, sizeof zeros), 0);
+    wb_file_close(&file);
+    expect_verdict(dir, 20, 0, 1, 0);
+    assert_int_equal(read_all(dir, list, 20, &damage), 20);
+    assert_int_equal(damage, 0);
+    assert_int_equal(wb_edit_log_recover(dir, note_told, &told), 0);
+    assert_int_equal(wb_path_kind(log_path(dir, 2)), WB_PATH_NONE);
+    expect_verdict(dir, 20, 0, 0, 0);
+}
+
 /* ---- faults ----------------------------------------------------------------------------------------- */
 
 /* A disk that is full for a while: nothing is lost, the flush is made again. */
@@ -664,6 +693,7 @@ int main(void)
         cmocka_unit_test(test_recover),
         cmocka_unit_test(test_recover_torn),
         cmocka_unit_test(test_verify),
+        cmocka_unit_test(test_zero_head),
         cmocka_unit_test(test_full_disk),
         cmocka_unit_test(test_faults),
     };
