@@ -67,7 +67,8 @@ static int run(char **argv, int argc, const char *in_path)
     if (result == 0)
         result = options.command->run(&options);
     wb_options_release(&options);
-    fflush(stdout);
+    if (wb_output_flush() < 0)
+        result = result ? result : WB_E_IO;
     for (int fd = 0; fd < 3; fd++) {
         dup2(saved[fd], fd);
         close(saved[fd]);
