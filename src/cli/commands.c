@@ -125,7 +125,7 @@ static const struct wb_option generate_options[] = {
 };
 
 static const struct wb_option expunge_options[] = {
-    {"allow", 0, WB_OPTION_FLAG, NULL, "lift it instead: what was taken down may be fetched again"},
+    {"allow", 0, WB_OPTION_FLAG, NULL, "lift it instead: what was taken down may be fetched and imported again"},
     DISPENSER_OPTION,
     MEMORY_OPTION,
     END,
@@ -206,6 +206,9 @@ const struct wb_command wb_commands[] = {
      "A file that cannot be read, or is no archive, makes the exit status\n"
      "1, after the other files. SIGINT and SIGTERM end the import cleanly: what was\n"
      "read is kept.\n"
+     "\n"
+     "What was taken down with 'webbase expunge' is kept out and counted. A fetch time more\n"
+     "than a day ahead of the clock is an error, and replaced by the time of import.\n"
      "\n"
      "Pages of http and https URLs, and their links, are journaled as a crawl's are:\n"
      "after the next update the web database knows them. Answers that are no page are told as\n"
@@ -325,11 +328,17 @@ const struct wb_command wb_commands[] = {
      "site could be visited. What could not be verified stays for a while.\n"
      "\n"
      "With a URL, in any spelling, or a host: removes that page, or all pages of exactly that\n"
-     "site, at once from store and webdb. They are not fetched again unless --allow lifts it.\n"
-     "Links that lead to them stay. Pages of the site that become known later are new pages.\n"
+     "site, at once, and bars it. What is barred is neither fetched nor imported, not by a\n"
+     "crawl that is running either, until --allow lifts it. It need not be known yet: a URL\n"
+     "can be barred in advance, and a host is barred with all URLs that are found later.\n"
+     "Damaged pages can be taken down like others. Links that lead to them stay.\n"
+     "\n"
+     "--allow HOST lifts the bar on the host and those on its pages. --allow URL lets that\n"
+     "page in, also where its host is barred; the rest of the host stays barred. Exit status\n"
+     "1 where nothing of that name was taken down.\n"
      "\n"
      "The bytes are gone from disk after the next compact. With --json each removed page is a\n"
-     "line. Exit status 1 where nothing is known by that name.\n"
+     "line.\n"
      "\n"
      "  webbase expunge https://example.org/private.html && webbase compact",
      expunge_options, 0, 1, wb_cmd_expunge},
@@ -398,7 +407,11 @@ const struct wb_command wb_commands[] = {
 
     {"compact", "", "give back the space of replaced and removed pages",
      "Rewrites segments that hold dead pages. Other processes can read and write\n"
-     "meanwhile; segments in use are left for another time.",
+     "meanwhile; segments in use are left for another time.\n"
+     "\n"
+     "Damage does not stop it: a damaged part is dropped if no page needs it, and otherwise\n"
+     "kept as it is. Either is told with file and offset. Exit status 1 where damage stays;\n"
+     "'webbase verify' shows all of it.",
      no_options, 0, 0, wb_cmd_compact},
 
     {"url", "[--base URL] URL...", "show how a URL is read",

@@ -305,15 +305,9 @@ static bool on_compact(void *context, uint64_t done, uint64_t total)
     return !loop->sink->progress || loop->sink->progress(loop->sink->context, "compacting", done, total);
 }
 
-/* Damage is told, and the cycle goes on: what could be compacted was. */
 static void on_damage(void *context, const struct wb_verify_report *report)
 {
-    const struct loop *loop = context;
-    char text[WB_ERROR_MESSAGE_MAX];
-
-    snprintf(text, sizeof text, "compact: %s at %" PRIu64 ": %s", report->file, report->offset, report->message);
-    if (loop->sink->warn)
-        loop->sink->warn(loop->sink->context, text);
+    warn(context, "compact: %s at %" PRIu64 ": %s", report->file, report->offset, report->message);
 }
 
 static int step_compact(struct loop *loop)
@@ -324,6 +318,8 @@ static int step_compact(struct loop *loop)
     int err = wb_store_open(loop->dir, WB_STORE_WRITE, &store);
     if (err == 0)
         err = wb_store_compact(store, on_compact, loop, on_damage, loop, &result);
+    if (err == 0 && result.damaged)
+        err = wb_fail(WB_E_CORRUPT, "%" PRIu64 " damaged places stayed as they are; everything else was compacted", result.damaged);
     wb_store_close(store);
     return err;
 }
