@@ -1,8 +1,7 @@
 /*
  * dispenser.c - the seed dispenser: opening it, and the calls that only read. See dispenser_rows.h for the other files.
  *
- * It keeps rows and leases. It never resolves, fetches or waits for a site, and it reads no clock: now_ms and
- * lease_ms are the caller's, so that a test can run a week of leases in a second.
+ * It keeps rows and leases. It never resolves, fetches or waits for a site, and it reads no clock but the database's, for leases.
  */
 #include "crawl/dispenser_rows.h"
 #include "base/check.h"
@@ -34,6 +33,8 @@ static int open_sqlite(const char *dir, struct wb_sql **sql_out)
     return err;
 }
 
+static int check_epoch(struct wb_dispenser *d);
+
 int wb_dispenser_open(const char *dir, const char *url, struct wb_dispenser **dispenser_out)
 {
     struct wb_dispenser *d = NULL;
@@ -49,6 +50,8 @@ int wb_dispenser_open(const char *dir, const char *url, struct wb_dispenser **di
     if (err < 0)
         goto done;
     err = wb_dispenser_schema(d);
+    if (err == 0)
+        err = check_epoch(d);
     if (err < 0)
         goto done;
     *dispenser_out = d;
@@ -69,6 +72,67 @@ void wb_dispenser_close(struct wb_dispenser *d)
         return;
     wb_sql_close(d->sql);
     wb_free(d);
+}
+
+/* ---- the clock of leases ------------------------------------------------------------------------- */
+
+int64_t (*wb_dispenser_test_clock)(void);
+
+int wb_dispenser_lease_now(struct wb_dispenser *d, int64_t *now_ms_out)
+{
+    *now_ms_out = 0;
+    if (!wb_dispenser_test_clock)
+        return wb_sql_clock(d->sql, now_ms_out);
+    *now_ms_out = wb_dispenser_test_clock();
+    return 0;
+}
+
+static int read_clock(struct wb_dispenser *d, void *context)
+{
+    return wb_dispenser_lease_now(d, context);
+}
+
+int wb_dispenser_clock(struct wb_dispenser *d, int64_t *now_ms_out)
+{
+    return wb_dispenser_transact(d, false, read_clock, now_ms_out);
+}
+
+struct epoch {
+    int64_t now;
+    bool same; /* the clock is still the one that leases were given by */
+};
+
+static int same_epoch(struct wb_dispenser *d, void *context)
+{
+    struct epoch *epoch = context;
+    int err = WB_SQL_RUN(d->sql, S_META, wb_sql_str(WB_SLICE_LIT("clock")));
+
+    epoch->same = err == 1 && wb_sql_number(d->sql, S_META, 0) == epoch->now;
+    wb_sql_end(d->sql, S_META);
+    return err < 0 ? err : 0;
+}
+
+/* The machine was started anew, and with it its clock: every process that held a lease is gone. */
+static int end_epoch(struct wb_dispenser *d, void *context)
+{
+    struct epoch *epoch = context;
+    int err = same_epoch(d, epoch);
+
+    if (err < 0 || epoch->same)
+        return err;
+    err = wb_sql_run(d->sql, S_LEASES_OVER, NULL, 0);
+    return err < 0 ? err : WB_SQL_RUN(d->sql, S_META_SET, wb_sql_str(WB_SLICE_LIT("clock")), wb_sql_int(epoch->now));
+}
+
+static int check_epoch(struct wb_dispenser *d)
+{
+    struct epoch epoch;
+    int err = wb_sql_clock_epoch(d->sql, &epoch.now);
+
+    if (err < 0 || epoch.now == 0)
+        return err;
+    err = wb_dispenser_transact(d, false, same_epoch, &epoch);
+    return err < 0 || epoch.same ? err : wb_dispenser_transact(d, true, end_epoch, &epoch);
 }
 
 /* ---- rows, many ------------------------------------------------------------------------------------ */

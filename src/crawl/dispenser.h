@@ -58,7 +58,7 @@ struct wb_site_row {
     struct wb_slice home;       /* the repository whose journal that is in */
     int64_t seeds_taken;        /* seeds up to this id were taken into the frontier */
     struct wb_slice owner;      /* of the lease */
-    int64_t lease_ms;           /* until when */
+    int64_t lease_ms;           /* until when, by wb_dispenser_clock() */
     int64_t pages;              /* stored in this visit */
 };
 
@@ -129,7 +129,16 @@ int wb_dispenser_unresolved(struct wb_dispenser *dispenser, int64_t run, int64_t
 int wb_dispenser_resolved(struct wb_dispenser *dispenser, int64_t id, struct wb_slice address, int64_t expires_ms, struct wb_slice refused);
 
 /*
- * Claims up to max sites of the run for owner until lease_ms: READY ones, WAITING ones whose next_ms has come, CLAIMED ones
+ * The clock that leases are judged by: the database's, so that callers whose clocks differ agree on who holds a site (sql.h). It has no
+ * begin that means anything; lease_ms of a row is to be compared with it.
+ */
+int wb_dispenser_clock(struct wb_dispenser *dispenser, int64_t *now_ms_out);
+
+/* For tests, which run a week of leases in a second: this clock instead. */
+extern int64_t (*wb_dispenser_test_clock)(void);
+
+/*
+ * Claims up to max sites of the run for owner, for lease_ms milliseconds: READY ones, WAITING ones whose next_ms has come by now_ms, CLAIMED ones
  * whose lease is over (owner's own excepted); by priority, then id. A site whose first address is held by another live owner
  * is left to that one (one address, one process). Calls each with the row as claimed; where one returns non-zero, that is
  * returned, and the sites stay claimed.
@@ -141,10 +150,10 @@ int wb_dispenser_claim(struct wb_dispenser *dispenser, int64_t run, struct wb_sl
  * Claims one site by name, of any run and state but one that another live owner holds (WB_E_BUSY), whoever holds its address;
  * makes the row where there is none (UNRESOLVED before, in run 0). Who borrowed reports row->before to give it back as it was.
  */
-int wb_dispenser_borrow(struct wb_dispenser *dispenser, struct wb_slice name, struct wb_slice scheme, struct wb_slice owner, int64_t now_ms,
-                        int64_t lease_ms, wb_site_each each, void *context);
+int wb_dispenser_borrow(struct wb_dispenser *dispenser, struct wb_slice name, struct wb_slice scheme, struct wb_slice owner, int64_t lease_ms,
+                        wb_site_each each, void *context);
 
-/* Moves the leases of all sites of owner; then WB_E_BUSY where one was taken away meanwhile, until wb_dispenser_lost() has told which. */
+/* Gives all sites of owner lease_ms milliseconds from now; then WB_E_BUSY where one was taken away meanwhile, until wb_dispenser_lost() has told which. */
 int wb_dispenser_renew(struct wb_dispenser *dispenser, struct wb_slice owner, int64_t lease_ms);
 
 /* The sites that were taken away from owner since the last call, as they are now: it must not contact them any more. */

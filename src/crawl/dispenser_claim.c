@@ -5,7 +5,8 @@
  * (but by borrowing), and its owner renews it in time or must expect to lose it. Whoever takes an expired one notes
  * that in webbase_lost, for the owner that was only slow.
  *
- * It knows no clock and no processes: an owner is a name, and is dead when its leases are over or somebody says so.
+ * The database's clock decides, not the callers': those may differ by minutes. It knows no processes: an owner is a name, and is dead when
+ * its leases are over or somebody says so.
  */
 #include "crawl/dispenser_rows.h"
 #include "base/check.h"
@@ -41,17 +42,29 @@ static int check_owner(struct wb_slice owner)
 /* ---- claiming --------------------------------------------------------------------------------------- */
 
 struct claim {
-    int64_t run, now_ms, lease_ms, ticket;
+    int64_t run, now_ms, ticket;
+    int64_t lease_ms;     /* how long */
+    int64_t until_ms, judge_ms; /* by the database's clock: the end of that, and now */
     struct wb_slice owner, name, scheme;
     unsigned max, tries;
     struct wb_record_list list;
 };
 
+/* Callers' clocks differ. A lease is so many milliseconds by the database's, whoever asks. */
+static int look_at_clock(struct wb_dispenser *d, struct claim *c)
+{
+    int err = wb_dispenser_lease_now(d, &c->judge_ms);
+
+    WB_CHECK(c->lease_ms >= 0);
+    c->until_ms = c->judge_ms + c->lease_ms;
+    return err;
+}
+
 /* Sites whose owner did not renew are ready again, and it is noted who lost them. */
 static int end_leases(struct wb_dispenser *d, const struct claim *c)
 {
     struct wb_record_list list = WB_RECORD_LIST_INIT;
-    int err = WB_SQL_RUN(d->sql, S_EXPIRED, wb_sql_int(c->now_ms), wb_sql_str(c->owner), wb_sql_int(WB_DISPENSER_SLICE));
+    int err = WB_SQL_RUN(d->sql, S_EXPIRED, wb_sql_int(c->judge_ms), wb_sql_str(c->owner), wb_sql_int(WB_DISPENSER_SLICE));
 
     err = wb_record_list_read(d, S_EXPIRED, err, &list);
     for (size_t i = 0; i < list.count && err == 0; i++) {
@@ -89,7 +102,7 @@ static int take_heads(struct wb_dispenser *d, struct claim *c)
 
     while (c->list.count < c->max) {
         struct wb_record record;
-        int err = WB_SQL_RUN(d->sql, S_CLAIM, wb_sql_int(c->run), wb_sql_str(c->owner), wb_sql_int(c->now_ms), wb_sql_int(c->lease_ms),
+        int err = WB_SQL_RUN(d->sql, S_CLAIM, wb_sql_int(c->run), wb_sql_str(c->owner), wb_sql_int(c->judge_ms), wb_sql_int(c->until_ms),
                              wb_sql_int(c->ticket), wb_sql_int(rank), wb_sql_int(id));
         if (err <= 0)
             return err;
@@ -127,7 +140,9 @@ static int claim_sites(struct wb_dispenser *d, void *context)
         if (err < 0 || c->list.count)
             return err;
     }
-    err = end_leases(d, c);
+    err = look_at_clock(d, c);
+    if (err == 0)
+        err = end_leases(d, c);
     if (err == 0)
         err = end_waiting(d, c);
     if (err == 0)
@@ -163,7 +178,7 @@ static int borrow_new(struct wb_dispenser *d, const struct claim *c, struct wb_r
     struct wb_record now = WB_RECORD_INIT;
 
     now.row = (struct wb_site_row){.name = c->name, .scheme = c->scheme, .state = WB_SITE_CLAIMED, .before = WB_SITE_UNRESOLVED,
-                                   .delay_ms = -1, .budget = -1, .owner = c->owner, .lease_ms = c->lease_ms};
+                                   .delay_ms = -1, .budget = -1, .owner = c->owner, .lease_ms = c->until_ms};
     int err = wb_record_insert(d, &now);
     if (err < 0)
         return err;
@@ -178,7 +193,7 @@ static int borrow_known(struct wb_dispenser *d, const struct claim *c, struct wb
     bool held = record->row.state == WB_SITE_CLAIMED, mine = held && wb_slice_equal(record->row.owner, c->owner);
     int err = 0;
 
-    if (held && !mine && record->row.lease_ms > c->now_ms)
+    if (held && !mine && record->row.lease_ms > c->judge_ms)
         return wb_fail(WB_E_BUSY, "the site %.*s is held by %.*s", WB_SLICE_ARG(record->row.name), WB_SLICE_ARG(record->row.owner));
     if (held && !mine)
         err = WB_SQL_RUN(d->sql, S_LOST_ADD, wb_sql_str(record->row.owner), wb_sql_int(record->row.id));
@@ -187,7 +202,7 @@ static int borrow_known(struct wb_dispenser *d, const struct claim *c, struct wb
     now.row.before = held ? record->row.before : record->row.state;
     now.row.state = WB_SITE_CLAIMED;
     now.row.owner = c->owner;
-    now.row.lease_ms = c->lease_ms;
+    now.row.lease_ms = c->until_ms;
     if (err == 0)
         err = wb_record_save(d, record, &now);
     if (err < 0)
@@ -205,6 +220,9 @@ static int borrow_site(struct wb_dispenser *d, void *context)
     int err;
 
     wb_record_list_release(&c->list);
+    err = look_at_clock(d, c);
+    if (err < 0)
+        return err;
     err = wb_record_by_name(d, c->name, &record);
     if (err == 0)
         err = borrow_new(d, c, &record);
@@ -216,10 +234,10 @@ static int borrow_site(struct wb_dispenser *d, void *context)
     return err;
 }
 
-int wb_dispenser_borrow(struct wb_dispenser *d, struct wb_slice name, struct wb_slice scheme, struct wb_slice owner, int64_t now_ms,
-                        int64_t lease_ms, wb_site_each each, void *context)
+int wb_dispenser_borrow(struct wb_dispenser *d, struct wb_slice name, struct wb_slice scheme, struct wb_slice owner, int64_t lease_ms,
+                        wb_site_each each, void *context)
 {
-    struct claim c = {.name = name, .scheme = scheme, .owner = owner, .now_ms = now_ms, .lease_ms = lease_ms};
+    struct claim c = {.name = name, .scheme = scheme, .owner = owner, .lease_ms = lease_ms};
     int err = check_owner(owner);
 
     if (err == 0 && (!wb_dispenser_plain(name) || name.len > WB_SITE_NAME_MAX || !wb_dispenser_plain(scheme)))
@@ -238,8 +256,10 @@ int wb_dispenser_borrow(struct wb_dispenser *d, struct wb_slice name, struct wb_
 static int renew_leases(struct wb_dispenser *d, void *context)
 {
     struct claim *c = context;
-    int err = WB_SQL_RUN(d->sql, S_RENEW, wb_sql_str(c->owner), wb_sql_int(c->lease_ms));
+    int err = look_at_clock(d, c);
 
+    if (err == 0)
+        err = WB_SQL_RUN(d->sql, S_RENEW, wb_sql_str(c->owner), wb_sql_int(c->until_ms));
     if (err == 0)
         err = WB_SQL_RUN(d->sql, S_LOST_ANY, wb_sql_str(c->owner));
     c->max = err == 1;

@@ -100,6 +100,7 @@ static int add_first_seeds(struct wb_dispenser *d, int64_t site, const struct wb
 
 struct listing {
     int64_t now_ms, run;
+    int64_t judge_ms; /* now, by the clock of leases */
     const struct wb_site_list *lists;
     size_t count;
     const struct wb_slice *known;
@@ -161,7 +162,7 @@ static int enlist(struct wb_dispenser *d, const struct listing *l, struct wb_rec
 
 static bool is_busy(const struct listing *l, const struct wb_site_row *row)
 {
-    return row->state == WB_SITE_CLAIMED && row->lease_ms > l->now_ms;
+    return row->state == WB_SITE_CLAIMED && row->lease_ms > l->judge_ms;
 }
 
 static int list_known(struct wb_dispenser *d, struct listing *l, const struct wb_site_list *list, const struct wb_record *was)
@@ -227,7 +228,9 @@ static int make_list(struct wb_dispenser *d, void *context)
     struct listing *l = context;
 
     l->stat = (struct wb_fetchlist_stat){0};
-    int err = wb_dispenser_next_run(d, &l->run);
+    int err = wb_dispenser_lease_now(d, &l->judge_ms);
+    if (err == 0)
+        err = wb_dispenser_next_run(d, &l->run);
     for (size_t i = 0; i < l->count && err == 0; i++)
         err = list_one(d, l, &l->lists[i]);
     for (size_t i = 0; i < l->known_count && err == 0; i++)

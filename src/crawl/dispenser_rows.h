@@ -59,6 +59,9 @@ int wb_dispenser_schema(struct wb_dispenser *d);
 typedef int (*wb_dispenser_work)(struct wb_dispenser *d, void *context);
 int wb_dispenser_transact(struct wb_dispenser *d, bool write, wb_dispenser_work work, void *context);
 
+/* Inside a transaction: the clock that leases are judged by. */
+int wb_dispenser_lease_now(struct wb_dispenser *d, int64_t *now_ms_out);
+
 /* ---- parts of transactions (dispenser_add.c) ------------------------------------------------------ */
 
 struct wb_addition {

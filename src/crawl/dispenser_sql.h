@@ -22,6 +22,7 @@
 #define WB_DISPENSER_STATEMENTS(X)                                                                                        \
     X(S_META, "SELECT value FROM webbase_meta WHERE name = ?1")                                                           \
     X(S_VERSION, "UPDATE webbase_meta SET value = ?1 WHERE name = 'version'")                                             \
+    X(S_META_SET, "INSERT INTO webbase_meta (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = excluded.value") \
     X(S_NEXT_RUN, "UPDATE webbase_meta SET value = value + 1 WHERE name = 'run' RETURNING value")                         \
     /* one site */                                                                                                        \
     X(S_BY_ID, WB_SELECT_SITE "WHERE id = ?1")                                                                            \
@@ -83,6 +84,7 @@
                "ORDER BY s.rank, s.id LIMIT 1) RETURNING " WB_SITE_COLUMNS)                                               \
     X(S_TICKET, WB_SELECT_SITE "WHERE owner = ?1 AND owner <> '' AND state = 3 AND ticket = ?2 ORDER BY rank, id")        \
     X(S_RENEW, "UPDATE webbase_site SET lease_ms = ?2 WHERE owner = ?1 AND owner <> '' AND state = 3")                    \
+    X(S_LEASES_OVER, "UPDATE webbase_site SET lease_ms = 0 WHERE state = 3 AND owner <> ''")                              \
     X(S_NEXT_OWNER, "SELECT owner FROM webbase_site WHERE owner > ?1 AND owner <> '' AND state = 3 ORDER BY owner LIMIT 1") \
     X(S_OF_OWNER, WB_SELECT_SITE "WHERE owner = ?1 AND owner <> '' AND state = 3 ORDER BY id LIMIT ?2")                   \
     X(S_LOST_ADD, "INSERT INTO webbase_lost (owner, site) VALUES (?1, ?2) ON CONFLICT (owner, site) DO NOTHING")          \

@@ -208,9 +208,8 @@ static bool place_favour(struct wb_worker *w, struct wb_favour *favour)
     struct wb_site *other = wb_worker_site(w, name);
 
     if (!other) {
-        int64_t now = wb_worker_now(w);
-        int err = wb_dispenser_borrow(w->dispenser, name, wb_slice_str(favour->https ? "https" : "http"), wb_slice_str(w->owner), now,
-                                      now + WB_PATIENCE_MS, hold_guest, w);
+        int err = wb_dispenser_borrow(w->dispenser, name, wb_slice_str(favour->https ? "https" : "http"), wb_slice_str(w->owner),
+                                      WB_PATIENCE_MS, hold_guest, w);
         if (err == WB_E_BUSY)
             return false;
         other = wb_worker_site(w, name);

@@ -33,6 +33,19 @@ const char *wb_sql_id_type(const struct wb_sql *sql)
     return sql->driver->id_type;
 }
 
+int wb_sql_clock(struct wb_sql *sql, int64_t *now_ms_out)
+{
+    check_handle(sql);
+    *now_ms_out = 0;
+    return sql->driver->clock(sql, now_ms_out);
+}
+
+int wb_sql_clock_epoch(const struct wb_sql *sql, int64_t *epoch_out)
+{
+    *epoch_out = 0;
+    return sql->driver->clock_epoch ? sql->driver->clock_epoch(epoch_out) : 0;
+}
+
 int wb_sql_has_table(struct wb_sql *sql, const char *name)
 {
     check_handle(sql);

@@ -49,6 +49,15 @@ extern unsigned wb_sql_reopen_tries;
 /* What messages call it: the file, or "the PostgreSQL server at HOST". */
 const char *wb_sql_where(const struct wb_sql *sql);
 
+/*
+ * The database's clock in milliseconds, so that everybody who uses it agrees on the time. Of PostgreSQL since 1970; of SQLite, whose users are
+ * on one machine, since that was started, because nobody can set that clock. Inside a transaction.
+ */
+int wb_sql_clock(struct wb_sql *sql, int64_t *now_ms_out);
+
+/* A number that changes when that clock begins again: of SQLite when the machine is started. 0 where it never does. */
+int wb_sql_clock_epoch(const struct wb_sql *sql, int64_t *epoch_out);
+
 /* How a column is declared that numbers the rows by itself, and one of 64 bits. */
 const char *wb_sql_id_type(const struct wb_sql *sql);
 
@@ -82,6 +91,8 @@ struct wb_sql_driver {
     const char *id_type;
     void (*close)(struct wb_sql *sql);
     int (*has_table)(struct wb_sql *sql, const char *name);
+    int (*clock)(struct wb_sql *sql, int64_t *now_ms_out);
+    int (*clock_epoch)(int64_t *epoch_out); /* NULL: it never does */
     int (*exec)(struct wb_sql *sql, const char *text);
     int (*begin)(struct wb_sql *sql, bool write);
     int (*commit)(struct wb_sql *sql);

@@ -127,6 +127,19 @@ static int has_table(struct wb_sql *sql, const char *name)
     return err;
 }
 
+/* Of this moment, not of the transaction's begin: a lease that was waited for is judged when its turn comes. */
+static int read_clock(struct wb_sql *sql, int64_t *now_ms_out)
+{
+    struct postgres *p = (struct postgres *)sql;
+    PGresult *result = PQexec(p->conn, "SELECT (EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::BIGINT");
+    int err = succeeded(result) ? 0 : fail(p, result);
+
+    if (err == 0)
+        *now_ms_out = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
+    PQclear(result);
+    return err;
+}
+
 /* ---- connecting -------------------------------------------------------------------------------------- */
 
 static void drop_results(struct postgres *p)
@@ -326,6 +339,7 @@ static const struct wb_sql_driver driver = {
     .id_type = "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
     .close = close_postgres,
     .has_table = has_table,
+    .clock = read_clock,
     .exec = exec_text,
     .begin = begin_transaction,
     .commit = commit_transaction,

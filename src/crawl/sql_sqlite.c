@@ -10,8 +10,10 @@
 #include "crawl/sql.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "os/clock.h"
+#include "os/file.h"
 #include "os/random.h"
 
 #include <errno.h>
@@ -24,6 +26,7 @@ enum {
     LOCK_MS = 30000,
     OPEN_TRIES = 200,     /* for turning on the write-ahead log, where SQLite does not wait by itself */
     PAUSE_MS_MAX = 12,
+    BOOT_ID_MAX = 128,
     CACHE_KB = 16 << 10,
     WAL_BYTES_MAX = 64 << 20, /* what is kept of the log once it was copied back */
 };
@@ -127,6 +130,26 @@ static int has_table(struct wb_sql *sql, const char *name)
     int result = rc == SQLITE_ROW ? 1 : rc == SQLITE_DONE ? 0 : fail(s, rc);
     sqlite3_finalize(statement);
     return result;
+}
+
+/* ---- time ------------------------------------------------------------------------------------------- */
+
+static int read_clock(struct wb_sql *sql, int64_t *now_ms_out)
+{
+    (void)sql;
+    *now_ms_out = wb_clock_mono_ns() / 1000000;
+    return 0;
+}
+
+/* Which start of the machine it is. Where the kernel does not say, it counts as always the same, and leases last until they end or are given back. */
+static int clock_epoch(int64_t *epoch_out)
+{
+    struct wb_buf text = WB_BUF_INIT;
+    int err = wb_path_read("/proc/sys/kernel/random/boot_id", BOOT_ID_MAX, &text);
+
+    *epoch_out = err == 0 && text.len ? (int64_t)(wb_hash64(text.ptr, text.len) | 1) : 1;
+    wb_buf_release(&text);
+    return err == WB_E_NOTFOUND ? 0 : err;
 }
 
 /* ---- statements ---------------------------------------------------------------------------------- */
@@ -236,6 +259,8 @@ static const struct wb_sql_driver driver = {
     .id_type = "INTEGER PRIMARY KEY",
     .close = close_sqlite,
     .has_table = has_table,
+    .clock = read_clock,
+    .clock_epoch = clock_epoch,
     .exec = exec_text,
     .begin = begin_transaction,
     .commit = commit_transaction,

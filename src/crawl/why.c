@@ -35,6 +35,7 @@ struct findings {
     int64_t last_ms;
     struct wb_buf rules;        /* robots.txt as last read */
     uint16_t rules_status;
+    int64_t lease_now_ms;       /* by the dispenser's clock */
     bool rules_known;
     int64_t request_ms, wait_ms; /* the site's last request; until when it waits */
     struct wb_buf wait_reason;
@@ -265,7 +266,7 @@ static int by_site_state(const struct wb_site_row *row, const struct findings *f
         if (why->next_ms > now && f->wait_ms >= row->next_ms && f->wait_reason.len)
             return decide(why, WB_WHY_WAITING, "%.*s is left alone for a while: %.*s", WB_SLICE_ARG(row->name),
                           WB_SLICE_ARG(wb_buf_slice(&f->wait_reason)));
-        if (row->state == WB_SITE_CLAIMED && row->lease_ms > now)
+        if (row->state == WB_SITE_CLAIMED && row->lease_ms > f->lease_now_ms)
             return decide(why, WB_WHY_WAITING, "%.*s is being crawled: %" PRIu64 " requests so far", WB_SLICE_ARG(row->name), f->requests);
         if (row->reason.len)
             return decide(why, WB_WHY_WAITING, "%.*s waits for a crawl to go on: %.*s", WB_SLICE_ARG(row->name), WB_SLICE_ARG(row->reason));
@@ -510,6 +511,8 @@ int wb_why(const char *dir, const char *dispenser_url, const char *agent, const 
         err = read_subject(what, &f, &url, &key);
     if (err == 0)
         err = wb_dispenser_open(dir, dispenser_url, &dispenser);
+    if (err == 0)
+        err = wb_dispenser_clock(dispenser, &f.lease_now_ms);
     if (err == 0) {
         err = wb_dispenser_get(dispenser, wb_key_site(wb_buf_slice(&key)), &mem, &row);
         if (err == WB_E_NOTFOUND && f.is_site)

@@ -270,7 +270,7 @@ static int claim_sites(struct wb_worker *w)
         max = CLAIM_MAX;
     w->claimable = claimable;
     w->claimed_ms = now;
-    err = wb_dispenser_claim(w->dispenser, w->plan->run, wb_slice_str(w->owner), now, now + LEASE_MS, max, claim_row, &claim);
+    err = wb_dispenser_claim(w->dispenser, w->plan->run, wb_slice_str(w->owner), now, LEASE_MS, max, claim_row, &claim);
     w->claim_again = err == 0 && claim.count == max;
     while (claim.list) {
         struct wb_site *site = claim.list;
@@ -344,7 +344,7 @@ static int renew(struct wb_worker *w)
     if (!w->site_count || now - w->renewed_ms < RENEW_MS)
         return 0;
     w->renewed_ms = now;
-    int err = wb_dispenser_renew(w->dispenser, wb_slice_str(w->owner), now + LEASE_MS);
+    int err = wb_dispenser_renew(w->dispenser, wb_slice_str(w->owner), LEASE_MS);
     /* It slept for so long that others took it for dead: what it holds is theirs. A new process begins with clean hands. */
     w->lost = err == WB_E_BUSY;
     if (w->lost)

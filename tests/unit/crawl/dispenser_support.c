@@ -127,6 +127,7 @@ void reopen_place(struct place *place)
 
 int set_up_place(void **state)
 {
+    set_clock(0);
     struct place *place = calloc(1, sizeof *place);
     bool postgres = strcmp(*state, "postgres") == 0;
 
@@ -266,10 +267,52 @@ int report_one(struct wb_dispenser *d, const char *owner, struct wb_site_report 
     return wb_dispenser_report(d, wb_slice_str(owner), &report, 1);
 }
 
+static int64_t clock_ms;
+
+static int64_t read_clock(void)
+{
+    return clock_ms;
+}
+
+void set_clock(int64_t now_ms)
+{
+    clock_ms = now_ms;
+    wb_dispenser_test_clock = read_clock;
+}
+
+void real_clock(void)
+{
+    wb_dispenser_test_clock = NULL;
+}
+
+/* A lease that would have ended before it began is one that is over. */
+static int64_t length(int64_t until_ms)
+{
+    return until_ms > clock_ms ? until_ms - clock_ms : 0;
+}
+
+int claim_until(struct wb_dispenser *d, int64_t run, struct wb_slice owner, int64_t now_ms, int64_t until_ms, unsigned max, wb_site_each each, void *context)
+{
+    set_clock(now_ms);
+    return wb_dispenser_claim(d, run, owner, now_ms, length(until_ms), max, each, context);
+}
+
+int borrow_until(struct wb_dispenser *d, struct wb_slice name, struct wb_slice scheme, struct wb_slice owner, int64_t now_ms, int64_t until_ms,
+                 wb_site_each each, void *context)
+{
+    set_clock(now_ms);
+    return wb_dispenser_borrow(d, name, scheme, owner, length(until_ms), each, context);
+}
+
+int renew_until(struct wb_dispenser *d, struct wb_slice owner, int64_t until_ms)
+{
+    return wb_dispenser_renew(d, owner, length(until_ms));
+}
+
 unsigned claim(struct wb_dispenser *d, int64_t run, const char *owner, int64_t now_ms, int64_t lease_ms, unsigned max, struct told *told)
 {
     told->count = 0;
-    must_ok(wb_dispenser_claim(d, run, wb_slice_str(owner), now_ms, lease_ms, max, tell, told));
+    must_ok(claim_until(d, run, wb_slice_str(owner), now_ms, lease_ms, max, tell, told));
     return told->count;
 }
 

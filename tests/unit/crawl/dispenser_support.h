@@ -60,6 +60,19 @@ void change(const struct place *place, const char *text);
 /* What must hold between the tables, whatever happened. */
 void check_tables(const struct place *place);
 
+/* ---- leases -------------------------------------------------------------------------------------------- */
+
+/*
+ * The clock that leases are judged by stands still, at 0 first: the calls below set it. `until`: by that clock. Tests of the databases' own
+ * clocks call real_clock().
+ */
+void set_clock(int64_t now_ms);
+void real_clock(void);
+int claim_until(struct wb_dispenser *d, int64_t run, struct wb_slice owner, int64_t now_ms, int64_t until_ms, unsigned max, wb_site_each each, void *context);
+int borrow_until(struct wb_dispenser *d, struct wb_slice name, struct wb_slice scheme, struct wb_slice owner, int64_t now_ms, int64_t until_ms,
+                 wb_site_each each, void *context);
+int renew_until(struct wb_dispenser *d, struct wb_slice owner, int64_t until_ms);
+
 /* ---- rows -------------------------------------------------------------------------------------------- */
 
 enum { NAMES_MAX = 4096 };

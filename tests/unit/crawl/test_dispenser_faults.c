@@ -74,7 +74,7 @@ static void test_foreign_rows(void **state)
         must_ok(wb_dispenser_get(p->d, WB_SLICE_LIT("a.org"), &mem, &row));
     }
     change(p, "DROP TABLE webbase_lost");
-    assert_int_equal(wb_dispenser_renew(p->d, WB_SLICE_LIT("me"), 0), WB_E_CORRUPT);
+    assert_int_equal(renew_until(p->d, WB_SLICE_LIT("me"), 0), WB_E_CORRUPT);
     assert_true(message_has("webbase_lost"));
     must_ok(wb_dispenser_get(p->d, WB_SLICE_LIT("a.org"), &mem, &row));
     wb_buf_release(&mem);
@@ -171,9 +171,9 @@ static int use_everything(struct wb_dispenser *d)
         (err = wb_dispenser_join(d, run, true, WB_SLICE_EMPTY)) < 0 || (err = wb_dispenser_unresolved(d, run, 0, 9, ignore_row, NULL)) < 0 ||
         (err = wb_dispenser_get(d, WB_SLICE_LIT("n.org"), &mem, &row)) < 0 ||
         (err = wb_dispenser_resolved(d, row.id, WB_SLICE_LIT("10.0.0.1"), 9, WB_SLICE_EMPTY)) < 0 ||
-        (err = wb_dispenser_claim(d, run, me, 0, LEASE, 9, ignore_row, NULL)) < 0 ||
-        (err = wb_dispenser_borrow(d, WB_SLICE_LIT("b.org"), WB_SLICE_LIT("http"), me, 0, LEASE, ignore_row, NULL)) < 0 ||
-        (err = wb_dispenser_renew(d, me, 2 * LEASE)) < 0 || (err = wb_dispenser_lost(d, me, ignore_row, NULL)) < 0 ||
+        (err = claim_until(d, run, me, 0, LEASE, 9, ignore_row, NULL)) < 0 ||
+        (err = borrow_until(d, WB_SLICE_LIT("b.org"), WB_SLICE_LIT("http"), me, 0, LEASE, ignore_row, NULL)) < 0 ||
+        (err = renew_until(d, me, 2 * LEASE)) < 0 || (err = wb_dispenser_lost(d, me, ignore_row, NULL)) < 0 ||
         (err = wb_dispenser_report(d, me, &report, 1)) < 0 || (err = wb_dispenser_release(d, me)) < 0 ||
         (err = wb_dispenser_seeds(d, row.id, 0, ignore_seed, NULL)) < 0 || (err = wb_dispenser_reopen(d, run, &count)) < 0 ||
         (err = wb_dispenser_neighbours(d, WB_SLICE_LIT("10.0.0.1"), ignore_row, NULL)) < 0 || (err = use_lists(d)) < 0)

@@ -449,7 +449,7 @@ static void do_borrow(struct trace *t)
     name_of(site, name);
     say(t, "borrow", site, owner);
     bool held = s->there && s->state == WB_SITE_CLAIMED, busy = held && s->owner != owner && s->lease_ms > t->now_ms;
-    int err = wb_dispenser_borrow(t->place->d, wb_slice_str(name), WB_SLICE_LIT("http"), owner_slice(owner), t->now_ms, lease_ms, tell, &told);
+    int err = borrow_until(t->place->d, wb_slice_str(name), WB_SLICE_LIT("http"), owner_slice(owner), t->now_ms, lease_ms, tell, &told);
     must(err == (busy ? WB_E_BUSY : 0));
     if (busy)
         return;
@@ -482,7 +482,7 @@ static void do_renew(struct trace *t)
             ids[lost++] = id;
     }
     say(t, "renew", owner, (int)lost);
-    must(wb_dispenser_renew(t->place->d, owner_slice(owner), lease_ms) == (lost ? WB_E_BUSY : 0));
+    must(renew_until(t->place->d, owner_slice(owner), lease_ms) == (lost ? WB_E_BUSY : 0));
     if (pick(t, 2))
         return;
     must_ok(wb_dispenser_lost(t->place->d, owner_slice(owner), tell, &told));
@@ -628,6 +628,7 @@ static void do_list(struct trace *t)
                 expected[i].numbers[expected[i].count++] = number;
         }
     }
+    set_clock(t->now_ms);
     must_ok(wb_dispenser_list(t->place->d, t->now_ms, lists, (size_t)count, NULL, 0, &run, &stat));
     say(t, "list", count, (int)run);
     for (int i = 0; i < count; i++) {

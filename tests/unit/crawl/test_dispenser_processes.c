@@ -80,7 +80,7 @@ static int work(void *context)
         struct wb_site_report reports[8];
         struct wb_dispenser_stat stat;
         w->held_count = 0;
-        must_ok(wb_dispenser_claim(d, 1, wb_slice_str(owner), 0, LEASE, 7, take, w));
+        must_ok(claim_until(d, 1, wb_slice_str(owner), 0, LEASE, 7, take, w));
         if (w->held_count == 0) {
             must_ok(wb_dispenser_stat(d, 1, &stat));
             if (stat.ready == 0)
@@ -90,7 +90,7 @@ static int work(void *context)
         }
         if (w->slow)
             usleep(3000);
-        must_ok(wb_dispenser_renew(d, wb_slice_str(owner), LEASE + 1));
+        must_ok(renew_until(d, wb_slice_str(owner), LEASE + 1));
         for (unsigned i = 0; i < w->held_count; i++) {
             reports[i] = report_of(w->held[i], WB_SITE_DONE);
             /* fill() gave the address by the id, in order. */

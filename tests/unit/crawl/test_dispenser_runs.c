@@ -42,7 +42,7 @@ static void finish(struct place *p, const char *name, int64_t run, enum wb_site_
     struct wb_site_report report = {.id = row.id, .state = state, .reason = WB_SLICE_EMPTY, .alias_of = WB_SLICE_EMPTY, .probe = WB_SLICE_EMPTY,
                                     .home = WB_SLICE_EMPTY, .visit = 1, .seeds_taken = INT64_MAX, .pages = 3};
 
-    must_ok(wb_dispenser_borrow(p->d, wb_slice_str(name), WB_SLICE_LIT("http"), WB_SLICE_LIT("me"), 0, LEASE, tell, &told));
+    must_ok(borrow_until(p->d, wb_slice_str(name), WB_SLICE_LIT("http"), WB_SLICE_LIT("me"), 0, LEASE, tell, &told));
     must_ok(wb_dispenser_report(p->d, WB_SLICE_LIT("me"), &report, 1));
     must(row_of(p->d, name).state == state && row_of(p->d, name).run == run);
 }

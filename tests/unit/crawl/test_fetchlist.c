@@ -90,6 +90,7 @@ static int64_t commit_list(const struct place *p, const char *urls, struct wb_fe
     snprintf(copy, sizeof copy, "%s", urls);
     for (char *url = strtok(copy, " "); url; url = strtok(NULL, " "))
         must_ok(wb_fetchlist_add(list, wb_slice_str(url), depth++));
+    set_clock(wb_clock_wall_ms());
     must_ok(wb_fetchlist_commit(list, &run, stat_out ? stat_out : &stat));
     wb_fetchlist_close(list);
     check_tables(p);
@@ -169,7 +170,7 @@ static void report_state(const struct place *p, const char *name, enum wb_site_s
 
     report.next_ms = next_ms;
     report.seeds_taken = 1000;
-    must_ok(wb_dispenser_borrow(p->d, wb_slice_str(name), WB_SLICE_LIT("http"), WB_SLICE_LIT("me"), 0, HOUR_MS, tell, &told));
+    must_ok(borrow_until(p->d, wb_slice_str(name), WB_SLICE_LIT("http"), WB_SLICE_LIT("me"), 0, HOUR_MS, tell, &told));
     must_ok(report_one(p->d, "me", report));
 }
 
@@ -190,8 +191,8 @@ static void test_states(void **state)
     report_state(p, "alias.org", WB_SITE_ALIAS, 0);
     report_state(p, "refused.org", WB_SITE_REFUSED, 0);
     report_state(p, "waits.org", WB_SITE_WAITING, now + HOUR_MS);
-    must_ok(wb_dispenser_borrow(p->d, WB_SLICE_LIT("live.org"), WB_SLICE_LIT("http"), WB_SLICE_LIT("alive"), now, now + HOUR_MS, tell, &told));
-    must_ok(wb_dispenser_borrow(p->d, WB_SLICE_LIT("dead.org"), WB_SLICE_LIT("http"), WB_SLICE_LIT("slow"), 0, now - 1, tell, &told));
+    must_ok(borrow_until(p->d, WB_SLICE_LIT("live.org"), WB_SLICE_LIT("http"), WB_SLICE_LIT("alive"), now, now + HOUR_MS, tell, &told));
+    must_ok(borrow_until(p->d, WB_SLICE_LIT("dead.org"), WB_SLICE_LIT("http"), WB_SLICE_LIT("slow"), 0, now - 1, tell, &told));
     int64_t run = commit_list(p, "http://done.org/1 http://alias.org/1 http://refused.org/1 http://waits.org/1 http://live.org/1 http://dead.org/1", &stat);
     assert_true(stat.sites == 5 && stat.busy == 1 && stat.urls == 5);
     static const char *const anew[] = {"done.org", "alias.org", "refused.org"};
@@ -209,7 +210,7 @@ static void test_states(void **state)
     assert_string_equal(seeds_of(p, "live.org"), "http://live.org/@0");
     /* Whoever held it until the lease was over has lost it. */
     assert_true(row_of(p->d, "dead.org").state == WB_SITE_READY && row_of(p->d, "dead.org").listed > 0);
-    assert_int_equal(wb_dispenser_renew(p->d, WB_SLICE_LIT("slow"), now + HOUR_MS), WB_E_BUSY);
+    assert_int_equal(renew_until(p->d, WB_SLICE_LIT("slow"), now + HOUR_MS), WB_E_BUSY);
     assert_int_equal(row_of(p->d, "guest.org").run, p->run);
     /* Its report is late, and changes nothing but the trail. */
     struct wb_site_report late = report_of(row_of(p->d, "dead.org").id, WB_SITE_DONE);
@@ -364,8 +365,8 @@ static void test_facts(void **state)
     report_state(p, "refused.org", WB_SITE_REFUSED, 0);
     report_state(p, "alias.org", WB_SITE_ALIAS, 0);
     /* Borrowed while its visit is over, and one that was only ever borrowed. */
-    must_ok(wb_dispenser_borrow(p->d, WB_SLICE_LIT("done.org"), WB_SLICE_LIT("http"), WB_SLICE_LIT("g"), now, now + HOUR_MS, tell, &told));
-    must_ok(wb_dispenser_borrow(p->d, WB_SLICE_LIT("lent.net"), WB_SLICE_LIT("http"), WB_SLICE_LIT("g"), now, now + HOUR_MS, tell, &told));
+    must_ok(borrow_until(p->d, WB_SLICE_LIT("done.org"), WB_SLICE_LIT("http"), WB_SLICE_LIT("g"), now, now + HOUR_MS, tell, &told));
+    must_ok(borrow_until(p->d, WB_SLICE_LIT("lent.net"), WB_SLICE_LIT("http"), WB_SLICE_LIT("g"), now, now + HOUR_MS, tell, &told));
     struct wb_fetchlist *list = open_list(p, NULL);
     assert_int_equal(site_of(list, "www.open.co.uk").state, WB_LISTED_OPEN);
     assert_int_equal(site_of(list, "done.org").state, WB_LISTED_DONE);

@@ -196,13 +196,13 @@ static inline void make_site(const char *dir, const char *name, enum wb_site_sta
     struct wb_site_plan plan = {.name = wb_slice_str(name), .scheme = WB_SLICE_LIT("http"), .class_name = WB_SLICE_EMPTY, .delay_ms = -1, .budget = -1};
     struct wb_dispenser *dispenser = NULL;
     struct site_wanted wanted = {wb_slice_str(name), 0};
-    int64_t run, now_ms = wb_clock_wall_ms();
+    int64_t run;
     uint64_t added;
 
     ok(wb_dispenser_open(dir, NULL, &dispenser));
     ok(wb_dispenser_begin_run(dispenser, &run));
     ok(wb_dispenser_add(dispenser, run, &plan, 1, &added));
-    ok(wb_dispenser_borrow(dispenser, wanted.name, WB_SLICE_LIT("http"), WB_SLICE_LIT("test"), now_ms, now_ms + 60000, note_site, &wanted));
+    ok(wb_dispenser_borrow(dispenser, wanted.name, WB_SLICE_LIT("http"), WB_SLICE_LIT("test"), 60000, note_site, &wanted));
     struct wb_site_report report = {.id = wanted.id, .state = state, .next_ms = next_ms, .reason = WB_SLICE_EMPTY, .alias_of = WB_SLICE_EMPTY,
                                     .probe = WB_SLICE_EMPTY, .home = WB_SLICE_EMPTY, .visit = 1};
     ok(wb_dispenser_report(dispenser, WB_SLICE_LIT("test"), &report, 1));
