@@ -27,7 +27,7 @@ enum {
     TTL_MS_MIN = 1000,
     TTL_MS_MAX = 24 * 3600 * 1000,
     NONE_MS = 5 * 60 * 1000,
-    FAILED_MS = 30 * 1000,
+    FAILED_MS = 4 * 1000, /* less than the first back-off of those who ask again */
     BUCKETS_FIRST = 256,
 };
 
@@ -297,12 +297,14 @@ static void on_tell(evutil_socket_t fd, short what, void *arg)
 
 /* ---- what needs no question --------------------------------------------------------------------------------------- */
 
+static bool ends_in(struct wb_slice host, struct wb_slice suffix)
+{
+    return host.len > suffix.len && wb_slice_equal_nocase(wb_slice(host.ptr + host.len - suffix.len, suffix.len), suffix);
+}
+
 static bool is_localhost(struct wb_slice host)
 {
-    static const struct wb_slice suffix = {".localhost", 10};
-
-    return wb_slice_equal_nocase(host, WB_SLICE_LIT("localhost")) ||
-           (host.len > suffix.len && wb_slice_equal_nocase(wb_slice(host.ptr + host.len - suffix.len, suffix.len), suffix));
+    return wb_slice_equal_nocase(host, WB_SLICE_LIT("localhost")) || ends_in(host, WB_SLICE_LIT(".localhost"));
 }
 
 /* True with an answer that depends on nothing but the options and the text of the name. */
@@ -323,6 +325,10 @@ static bool answer_offhand(const struct wb_dns *dns, struct wb_slice host, uint1
             literal = (struct wb_address){4, {127, 0, 0, 1}};
         answer_out->count = 1;
         answer_out->addresses[0] = literal;
+        return true;
+    }
+    if (ends_in(host, WB_SLICE_LIT(".invalid"))) {
+        *answer_out = (struct wb_dns_answer){.status = WB_DNS_NONE, .expires_ms = INT64_MAX, .message = "there is no such name"};
         return true;
     }
     if (host.len == 0 || host.len > NAME_MAX_BYTES || memchr(host.ptr, '\0', host.len)) {

@@ -3,7 +3,7 @@
  *
  * Answers are cached until they expire (TTL, held within bounds), negative ones too; questions
  * go out at a set rate. A name that is an address, that --resolve names, or that ends in
- * ".localhost" (RFC 6761) needs no question.
+ * ".localhost" or ".invalid" (RFC 6761) needs no question.
  */
 #ifndef WB_CRAWL_DNS_H
 #define WB_CRAWL_DNS_H
@@ -34,8 +34,8 @@ const char *wb_address_private(const struct wb_address *address);
 
 enum wb_dns_status {
     WB_DNS_OK,
-    WB_DNS_NONE,    /* there is no such name, or it has no address: remembered */
-    WB_DNS_FAILED,  /* nobody answered, or badly: remembered for a short time */
+    WB_DNS_NONE,    /* there is no such name (NXDOMAIN): remembered */
+    WB_DNS_FAILED,  /* nobody answered, or badly, or the name has no address now: remembered for a moment, and worth asking again */
 };
 
 #define WB_DNS_ADDRESSES_MAX 8
