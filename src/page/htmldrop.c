@@ -31,10 +31,12 @@ static bool ends_sentence(const char *from, const char *end)
 {
     static const char *const wide[] = {"。", "！", "？", "…", "।", "۔", "؟", "։", "።"};
 
-    for (int i = 0; i < 3; i++)
-        end -= closer_len(from, end);
-    if (end > from && strchr(".!?:;", end[-1]))
-        return true;
+    for (size_t len = 1, i = 0; len > 0 && i < 3; i++) {
+        len = closer_len(from, end);
+        end -= len;
+    }
+    if (end > from && (uint8_t)end[-1] < 0x80)
+        return end[-1] == '.' || end[-1] == '!' || end[-1] == '?' || end[-1] == ':' || end[-1] == ';';
     for (size_t i = 0; i < sizeof wide / sizeof *wide; i++) {
         size_t len = strlen(wide[i]);
         if ((size_t)(end - from) >= len && memcmp(end - len, wide[i], len) == 0)
@@ -140,8 +142,10 @@ static void read_names(struct wb_html *h, const struct wb_html_node *node, struc
 
     if (node->class_len)
         by_class = wb_names_of(&h->names, wb_slice(node->class_, node->class_len));
-    if (node->id_len && !is_topic_id(node))
+    if (node->id_len)
         by_id = wb_names_of(&h->names, wb_slice(node->id, node->id_len));
+    if (by_id.means && is_topic_id(node))
+        by_id = (struct wb_names){0, 0};
     s->around = by_class.around ? by_class.around : by_id.around;
     s->names = (uint8_t)(by_class.means | (by_id.means & ~WB_NAMES_HIDDEN));
     if (node->tag == WB_TAG_TD_ || node->tag == WB_TAG_TABLE_ || node->tag == WB_TAG_ARTICLE_)

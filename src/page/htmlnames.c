@@ -110,7 +110,8 @@ static unsigned ending_means(const char *word, size_t len)
     };
 
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
-        if (len > endings[i].text.len && memcmp(word + len - endings[i].text.len, endings[i].text.ptr, endings[i].text.len) == 0)
+        if (len > endings[i].text.len && word[len - 1] == endings[i].text.ptr[endings[i].text.len - 1] &&
+            memcmp(word + len - endings[i].text.len, endings[i].text.ptr, endings[i].text.len) == 0)
             return endings[i].means;
     return 0;
 }
