@@ -141,8 +141,10 @@ static bool hides(struct wb_slice token)
         WB_SLICE_LIT("u-hidden"), WB_SLICE_LIT("visually-hidden"), WB_SLICE_LIT("visuallyhidden"),
     };
 
+    if (token.len < 4 || !strchr("dehiosuv", *token.ptr))
+        return false;
     for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++)
-        if (token.len == tokens[i].len && *token.ptr == *tokens[i].ptr && memcmp(token.ptr, tokens[i].ptr, token.len) == 0)
+        if (token.len == tokens[i].len && memcmp(token.ptr, tokens[i].ptr, token.len) == 0)
             return true;
     return false;
 }

@@ -7,6 +7,7 @@
  * A shim: picks a piece of the text, asks, and turns CLD2's codes into those of ISO 639. It trusts no byte
  * of the text (CLD2 checks that it is UTF-8) and lets no exception out. CLD2 has no answer for a text with a
  * single character that is not for interchange (controls, noncharacters): it is asked again with blanks for those.
+ * It is only ever shown a copy with zeros behind it, because it reads a byte beyond the end of some texts.
  */
 #include <cstddef>
 #include <cstdint>
@@ -74,6 +75,9 @@ bool is_odd(uint32_t cp)
            (cp & 0xfffe) == 0xfffe;
 }
 
+/* Zeros behind the text, as many as a character may be long. */
+const size_t kBehind = 4;
+
 /* A copy of the piece with blanks for what is odd or malformed. */
 size_t copy_plain(struct wb_slice piece, char *out)
 {
@@ -110,15 +114,18 @@ CLD2::Language ask(const char *text, size_t len, int *valid_bytes_out)
 extern "C" const char *wb_language_of(struct wb_slice utf8)
 {
     struct wb_slice piece = choose_piece(utf8);
-    char copy[kPieceMax];
+    char copy[kPieceMax + kBehind];
     int valid_bytes = 0;
 
     if (piece.len == 0)
         return "";
+    std::memcpy(copy, piece.ptr, piece.len);
+    std::memset(copy + piece.len, 0, kBehind);
     try {
-        CLD2::Language language = ask(piece.ptr, piece.len, &valid_bytes);
+        CLD2::Language language = ask(copy, piece.len, &valid_bytes);
         if (static_cast<size_t>(valid_bytes) < piece.len) {
             size_t len = copy_plain(piece, copy);
+            std::memset(copy + len, 0, kBehind);
             language = ask(copy, len, &valid_bytes);
         }
         return code_of(language);
