@@ -194,16 +194,19 @@ static void test_unknown_names(void **state)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         wb_buf_clear(&headers);
         assert_int_equal(wb_buf_printf(&headers, "Content-Encoding: %s\r\n", names[i]), 0);
+        assert_int_equal(wb_buf_terminate(&headers), 0);
         struct wb_decoded d = decode(headers.ptr, wb_buf_slice(&text), LIMIT, &out);
         assert_false(d.changed || d.damaged || d.cut || d.coded);
         d = decode(headers.ptr, wb_buf_slice(&gzip), LIMIT, &out); /* a file that is gzip stays it */
         assert_false(d.changed || d.damaged || d.cut || d.coded);
         assert_int_equal(wb_buf_append_str(&headers, "Transfer-Encoding: chunked\r\n"), 0);
+        assert_int_equal(wb_buf_terminate(&headers), 0);
         d = decode(headers.ptr, wb_buf_slice(&chunked), LIMIT, &out);
         assert_true(d.changed && !d.damaged);
         assert_same(&out, wb_buf_slice(&text));
         wb_buf_clear(&headers);
         assert_int_equal(wb_buf_printf(&headers, "Content-Encoding: gzip, %s\r\n", names[i]), 0);
+        assert_int_equal(wb_buf_terminate(&headers), 0);
         d = decode(headers.ptr, wb_buf_slice(&gzip), LIMIT, &out);
         assert_true(d.changed && !d.damaged);
         assert_same(&out, wb_buf_slice(&text));
