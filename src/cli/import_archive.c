@@ -25,6 +25,7 @@ struct archive {
     struct wb_warc_mem mem;
     uint64_t records;      /* read and not handed over in an item */
     uint64_t records_file; /* of this file */
+    bool told;             /* what is wrong with the record was reported already */
     uint64_t bytes_before; /* of the files before */
 };
 
@@ -50,8 +51,10 @@ static int take_page(struct archive *a, const struct wb_warc_record *record)
     int err = wb_warc_page(record, a->body_max, &a->mem, &page, &problem);
     if (err == WB_E_NOMEM)
         return err;
-    if (err < 0)
+    if (err < 0) {
+        a->told = true;
         return push_error(a, record->offset, wb_error_message(), false);
+    }
     if (!record->has_time)
         page.time_ms = wb_clock_wall_ms();
     bool ahead = wb_import_fix_time(&page, future);
@@ -164,8 +167,9 @@ static int take_record(struct archive *a, const struct wb_warc_record *record)
 {
     a->records++;
     a->records_file++;
+    a->told = false;
     int err = take_whole(a, record);
-    if (err == 0 && *record->problem)
+    if (err == 0 && *record->problem && !a->told)
         err = push_error(a, record->offset, record->problem, false);
     return err;
 }

@@ -78,7 +78,7 @@ void wb_warc_mem_release(struct wb_warc_mem *mem);
  * A response, resource or ARC record as a page, not digested. The page borrows
  * from the record and from mem (cleared first). problem_out says what was wrong
  * with the payload in words ("gzip payload is damaged"), or is empty. WB_E_PROTO
- * where it cannot be a page (no target URI, not a URL).
+ * where it cannot be a page (no target URI, not a URL, or a record that is cut off before its page begins).
  */
 int wb_warc_page(const struct wb_warc_record *record, size_t body_max, struct wb_warc_mem *mem, struct wb_page *page_out,
                  const char **problem_out);

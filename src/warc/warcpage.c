@@ -91,6 +91,18 @@ static int fill_resource(const struct wb_warc_record *record, struct wb_warc_mem
     return wb_media_type_parse(record->content_type, &mem->text, &page->type, &page->charset);
 }
 
+/* What is left of a record that is not whole may end before its page begins: with the record's own header, or inside the status line. */
+static bool ends_before_page(const struct wb_warc_record *record, bool has_head)
+{
+    struct wb_slice http = WB_SLICE_LIT("HTTP/"), block = record->block;
+
+    if (!*record->problem || has_head)
+        return false;
+    if (record->type != WB_WARC_RESOURCE && block.len > 0 && block.len < http.len)
+        http.len = block.len;
+    return block.len == 0 || (record->type != WB_WARC_RESOURCE && wb_slice_starts(block, http));
+}
+
 int wb_warc_page(const struct wb_warc_record *record, size_t body_max, struct wb_warc_mem *mem, struct wb_page *page_out,
                  const char **problem_out)
 {
@@ -108,7 +120,10 @@ int wb_warc_page(const struct wb_warc_record *record, size_t body_max, struct wb
     err = name_page(record->uri, mem, &page);
     if (err < 0)
         return err;
-    if (record->type != WB_WARC_RESOURCE && wb_http_split(record->block, &http) == 0)
+    bool has_head = record->type != WB_WARC_RESOURCE && wb_http_split(record->block, &http) == 0;
+    if (ends_before_page(record, has_head))
+        return wb_fail(WB_E_PROTO, "%s, before its page begins", record->problem);
+    if (has_head)
         err = fill_response(record, &http, body_max, mem, &page, &decoded);
     else
         err = fill_resource(record, mem, &page);

@@ -46,6 +46,24 @@ def a_last_record_that_is_cut_off(folder):
 
 
 @test
+def a_last_record_cut_off_before_its_page(folder):
+    """Nothing of the page is there, so nothing is stored, and that is told once."""
+    pages = random_pages('head')
+    last, data, whole = pages[-1], b''.join(p.record() for p in pages[:-1]), pages[-1].record()
+    start = whole.index(b'HTTP/1.1')
+    for i, cut in enumerate((20, start, start + 3, start + 10)):
+        repo, errors = imported(folder, 'head-%d.warc' % i, data + whole[:cut])
+        assert [e['offset'] for e in errors] == [len(data)], (cut, errors)
+        call(repo, 'get', last.url, status=1)
+        assert all(stored(repo, p)[0] == p.body for p in pages[:-1])
+    # Inside the HTTP head, but behind the status line: a page without a body.
+    repo, errors = imported(folder, 'inside.warc', data + whole[:start + 30])
+    assert [e['offset'] for e in errors] == [len(data)], errors
+    body, facts = stored(repo, last)
+    assert body == b'' and facts['status'] == 200 and facts['truncated'] is True, facts
+
+
+@test
 def a_last_member_that_is_cut_off(folder):
     pages = random_pages('members')
     last, before = pages[-1], b''.join(gzip.compress(p.record()) for p in pages[:-1])

@@ -5,7 +5,7 @@ static struct wb_warc_record record_of(enum wb_warc_type type, const char *uri, 
 {
     return (struct wb_warc_record){.type = type, .header = WB_SLICE_EMPTY, .uri = wb_slice_str(uri),
                                    .content_type = wb_slice_str(content_type), .block = block, .block_bytes = block.len,
-                                   .time_ms = 1767323045678, .has_time = true};
+                                   .time_ms = 1767323045678, .has_time = true, .problem = ""};
 }
 
 static void assert_slice(struct wb_slice s, const char *text)
