@@ -155,6 +155,34 @@ static inline const char *name_for(enum packing packing)
     return packing == GZIP ? "test.warc.gz" : packing == ZSTD ? "test.warc.zst" : "test.warc";
 }
 
+/* A record with another Content-Length. */
+static inline struct wb_buf with_length(struct wb_slice record, const char *value)
+{
+    struct wb_buf out = WB_BUF_INIT;
+    static const char name[] = "\nContent-Length: ";
+    const char *at = memmem(record.ptr, record.len, name, sizeof name - 1);
+
+    assert_non_null(at);
+    at += sizeof name - 1;
+    const char *rest = memchr(at, '\r', (size_t)(record.ptr + record.len - at));
+    assert_int_equal(wb_buf_append(&out, record.ptr, (size_t)(at - record.ptr)), 0);
+    assert_int_equal(wb_buf_append_str(&out, value), 0);
+    assert_int_equal(wb_buf_append(&out, rest, (size_t)(record.ptr + record.len - rest)), 0);
+    return out;
+}
+
+static inline struct wb_buf packed_one(struct wb_slice plain, enum packing p)
+{
+    struct wb_buf out = WB_BUF_INIT;
+
+    if (p == GZIP)
+        return gzip_of(plain);
+    if (p == ZSTD)
+        return zstd_of(plain, WB_SLICE_EMPTY);
+    assert_int_equal(wb_buf_append_slice(&out, plain), 0);
+    return out;
+}
+
 /* ---- reading them -------------------------------------------------------------------------- */
 
 static inline int open_bytes(struct wb_slice bytes, const char *name, size_t block_max, struct wb_warc_reader **reader_out)
