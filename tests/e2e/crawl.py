@@ -40,10 +40,8 @@ def expect_stored(repo, server, want=None):
     assert verified(repo)['pages'] == len(want)
 
 
-def expect_once(server, kills, grace=0.25):
-    """A page asked for again had not been answered, or only a moment before, when a process was killed.
-
-    The moment is longer on a machine that is busy: longer by a multiple of what the server was kept from running."""
+def expect_once(server, kills):
+    """A page asked for again had not been answered, or only a moment before, when a process was killed."""
     first = {}
     for r in server.requests:
         if r.path == '/robots.txt':
@@ -52,8 +50,7 @@ def expect_once(server, kills, grace=0.25):
         first[r.host, r.path] = r
         if before is None:
             continue
-        hit = [k for k in kills if before.earliest <= k <= (before.done or k) + grace + 25 * server.lag(before.earliest, k)]
-        assert hit, '%s%s was asked for at %.3f, answered at %s, and asked for again at %.3f; kills: %s' % (
+        assert server.unsettled(before, kills), '%s%s was asked for at %.3f, answered at %s, and asked for again at %.3f; kills: %s' % (
             r.host, r.path, before.time, before.done, r.time, ['%.3f' % k for k in kills])
     for host in server.sites:
         robots = server.paths(host).count('/robots.txt')

@@ -39,12 +39,12 @@ def a_disk_that_fills_up(folder):
     random_ = rng('full')
     with small_disk(folder / 'disk', '8m') as disk, Server({'h.test': heavy(random_, 150, 100000)}) as server:
         repo = disk / 'pages.repo'
-        p = subprocess.run(crawl_command(repo, server, server.url('h.test'), '--delay', 0, '--processes', 2), capture_output=True, timeout=60)
+        p = subprocess.run(crawl_command(repo, server, server.url('h.test'), '--delay', 0, '--processes', 2), capture_output=True, timeout=PATIENCE)
         words = p.stderr.decode()
         assert p.returncode == 1 and 'space' in words.lower() and 'pages.repo' in words, (p.returncode, words)
         first = expect_kept(repo, server, lines(p.stdout))
         # Still full: told again, and nothing is lost.
-        p = subprocess.run(crawl_command(repo, server, server.url('h.test'), '--delay', 0, '--processes', 2), capture_output=True, timeout=60)
+        p = subprocess.run(crawl_command(repo, server, server.url('h.test'), '--delay', 0, '--processes', 2), capture_output=True, timeout=PATIENCE)
         assert p.returncode == 1 and 'pages.repo' in p.stderr.decode(), p.stderr
         first += expect_kept(repo, server, lines(p.stdout))
         remount(disk, 'size=128m')
@@ -69,7 +69,7 @@ def a_disk_that_fills_up_under_many_sites(folder):
             with open(disk / 'ballast', 'wb', 0) as f, contextlib.suppress(OSError):
                 while True:
                     f.write(bytes(4096))
-            out, err = p.communicate(timeout=60)
+            out, err = p.communicate(timeout=PATIENCE)
             assert p.returncode in (0, 1) and (p.returncode == 0 or b'webbase: ' in err), (p.returncode, err)
             (disk / 'ballast').unlink()
             if repo.exists():
@@ -86,7 +86,7 @@ def a_read_only_repository(folder):
         crawl(repo, server, server.url('l0.test'), '--delay', 0)
         count = len(server.requests)
         remount(disk, 'ro')
-        p = subprocess.run(crawl_command(repo, server, server.url('l0.test'), '--delay', 0), capture_output=True, timeout=30)
+        p = subprocess.run(crawl_command(repo, server, server.url('l0.test'), '--delay', 0), capture_output=True, timeout=PATIENCE)
         assert p.returncode == 1 and b'pages.repo' in p.stderr, p
         assert len(server.requests) == count, 'asked without being able to store'
         q = call(repo, 'why', server.url('l0.test', '/1'), status=None)
@@ -134,7 +134,7 @@ def damaged_journals(folder):
             shutil.copytree(folder / kind, folder / 'r')
             paths = sorted((folder / 'r' / 'journal').glob('*.wbe'))
             what = [(kind, p.name, *damage(random_, p)) for p in paths if p.stat().st_size]
-            q = subprocess.run(crawl_command(folder / 'r', server, *args), capture_output=True, timeout=60)
+            q = subprocess.run(crawl_command(folder / 'r', server, *args), capture_output=True, timeout=PATIENCE)
             assert q.returncode == 0, (what, q.returncode, q.stderr)
             assert ask(folder / 'r', 'stat')[0]['pages'] == 4 * 31, (what, ask(folder / 'r', 'stat')[0])
             warned += b'history' in q.stderr
@@ -158,7 +158,7 @@ def damaged_spools(folder):
             shutil.copytree(folder / 'killed', folder / 'r')
             for path in (folder / 'r' / 'spool').iterdir():
                 damage(random_, path)
-            q = subprocess.run(crawl_command(folder / 'r', server, *args), capture_output=True, timeout=60)
+            q = subprocess.run(crawl_command(folder / 'r', server, *args), capture_output=True, timeout=PATIENCE)
             assert q.returncode == 0, q.stderr
             # Pages that the journal says were fetched and whose bytes are gone: what is there is right.
             assert verified(folder / 'r')['pages'] <= 3 * 61
@@ -260,7 +260,7 @@ def a_damaged_dispenser(folder):
                 for _ in range(200):
                     data[random_.randrange(100, len(data))] = random_.randrange(256)
             db.write_bytes(data)
-            q = subprocess.run(crawl_command(folder / 'r', server, *args), capture_output=True, timeout=60)
+            q = subprocess.run(crawl_command(folder / 'r', server, *args), capture_output=True, timeout=PATIENCE)
             assert q.returncode in (0, 1), (n, q)
             assert n > 2 or q.returncode == 1, n
             assert q.returncode == 0 or b'dispenser.db' in q.stderr, (n, q.stderr)

@@ -30,7 +30,7 @@ def run_measured(folder, server, enough, *args):
     mb = peak_mb(p, enough)
     if p.poll() is None:
         kill(p.pid, signal.SIGTERM)
-    assert p.wait(30) in (0, 1), p.stderr.read()
+    assert p.wait(PATIENCE) in (0, 1), p.stderr.read()
     print('# %.0f MB' % mb)
     assert 1 < mb < LIMIT_MB, '%.0f MB' % mb
     verified(folder / 'r')

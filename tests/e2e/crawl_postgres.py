@@ -31,7 +31,7 @@ class Postgres:
     def __exit__(self, *error):
         self.listener.close()
         self.process.stdin.close()
-        self.process.wait(20)
+        self.process.wait(PATIENCE)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def accept(self):
@@ -159,7 +159,7 @@ def lists_and_budgets(folder):
             p = subprocess.Popen([*cycle, '--delay', '0.15'], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True, preexec_fn=end_together)
             until(lambda: len(server.requests) > begin + 4)
             kill_all(p)
-            subprocess.run([*cycle, '--delay', '0'], check=True, capture_output=True, timeout=60)
+            subprocess.run([*cycle, '--delay', '0'], check=True, capture_output=True, timeout=PATIENCE)
             pages = [(r.host, r.path) for r in server.requests[begin:] if r.path != '/robots.txt']
             assert 7 <= len(pages) <= 9, pages  # one that was about to be sent when it was killed is used up
             verified(folder / 'r')
@@ -180,12 +180,12 @@ def the_server_goes_away_and_comes_back(folder):
             time.sleep(0.5)
             assert p.poll() is None, p.stderr.read()
             postgres.go_away()
-            assert p.wait(40) == 1
+            assert p.wait(PATIENCE) == 1
             words = p.stderr.read().decode()
             assert words.startswith('webbase: ') and 'webbase@' not in words, words
             verified(folder / 'r')
             postgres.come_back()
-            crawl(folder / 'r', server, *args, timeout=100)
+            crawl(folder / 'r', server, *args)
             server.expect_gaps(DELAY)
             assert ask(folder / 'r', 'stat')[0]['pages'] == 27
             again = {k: n for k, n in server.counts.items() if n > 1 and k[1] != '/robots.txt'}

@@ -4,6 +4,7 @@ import signal, time
 
 from e2e import *
 from crawlserver import *
+from websim import seconds_of
 
 
 def why(repo, what, verdict, *words, **kw):
@@ -33,7 +34,7 @@ def of_every_outcome(folder):
         site.update({'/fine': page(text='fine'), '/moved': redirect('/fine'), '/gone': Reply('', 410), '/broken': Reply('', 500), '/shut/open': page(text='o'),
                      '/cut': Reply(b'x' * 1000, end='reset'), '/slow': Reply('', wait=30)})
         url = lambda path: server.url('w.test', path)
-        crawl(folder / 'r', server, url('/'), '--delay', 0, '--timeout', 0.5)
+        crawl(folder / 'r', server, url('/'), '--delay', 0, '--timeout', 3)
         r = folder / 'r'
         assert why(r, url('/fine'), 'fetched', 'stored', '200')['next_time'] is None
         why(r, url('/fine/'), 'fetched')
@@ -66,7 +67,7 @@ def of_every_outcome(folder):
 def of_sites_that_are_not_contacted(folder):
     with Server({'p.test': {'/': page()}}) as server:
         p = call(folder / 'r', 'crawl', '--json', server.url('p.test', '/x'), 'http://127.0.0.1:%d/' % server.port, 'http://no-such-name.invalid/', *server.resolve(),
-                 '--delay', '0', '--dns', '127.0.0.1:1', timeout=60)
+                 '--delay', '0', '--dns', '127.0.0.1:1', timeout=PATIENCE)
         said = {e['url']: e['result'] for e in fetches(lines(p.stdout))}
         assert said[server.url('p.test', '/x')] == 'error:private' and said['http://no-such-name.invalid/'] == 'error:dns', said
         assert not server.requests
@@ -88,11 +89,12 @@ def of_what_waits(folder):
         why(r, server.url('q.test', '/shut'), 'blocked', 'robots.txt')
         why(r, 'q.test:%d' % server.port, 'waiting')
         crawl(r, server, server.url('busy.test'), server.url('down.test'), '--delay', 0)
+        word_of = {'429': 'busy.test', '503': 'down.test'}
         for what, word in ((server.url('busy.test', '/next'), '429'), (server.url('busy.test', '/later'), '429'), ('busy.test:%d' % server.port, '429'), ('busy.test', '429'),
                            (server.url('down.test'), '503'), ('down.test:%d' % server.port, '503')):
             got = why(r, what, 'waiting', word)
-            wait = time.mktime(time.strptime(got['next_time'][:19], '%Y-%m-%dT%H:%M:%S')) - time.timezone - time.time()
-            assert 850 < wait < 910, (what, got)
+            until_then, last = seconds_of(got['next_time']), [x for x in server.requests if x.host == word_of[word]][-1]
+            assert last.earliest + 899 < until_then < time.time() + 901, (what, got)
 
 
 @test

@@ -134,6 +134,12 @@ class Server:
         request.done = time.time()
         return reply.end is None
 
+    def unsettled(self, request, kills, grace=0.25):
+        """Whether a page may be asked for again: it had not been answered, or only a moment before, when a process was killed.
+
+        The moment is longer on a machine that is busy: longer by a multiple of what this server was kept from running."""
+        return any(request.earliest <= k <= (request.done or k) + grace + 25 * self.lag(request.earliest, k) for k in kills)
+
     # ---- where things are ----------------------------------------------------------------
 
     def url(self, host, path='/'):

@@ -18,11 +18,19 @@ def crawl_command(repo, seeds, *options):
     return command(repo, 'crawl', *seeds, '--json', '--allow-private', '--user-agent', AGENT, *hurry, *options)
 
 
-def crawl(repo, seeds, *options, timeout=200):
+def crawl(repo, seeds, *options, timeout=PATIENCE):
     """A crawl to its end; its events."""
     p = subprocess.run(crawl_command(repo, seeds, *options), capture_output=True, timeout=timeout)
     assert p.returncode == 0, 'exit %d: %s' % (p.returncode, p.stderr[-800:])
     return lines(p.stdout)
+
+
+def slowness():
+    """How much slower than usual the program is here, from 1."""
+    began = time.time()
+    for _ in range(10):
+        call(None, 'help')
+    return min(20, max(1, (time.time() - began) / 0.2))
 
 
 def fetches(events):
@@ -67,18 +75,19 @@ class Log:
         for host, asked in self.by_host().items():
             assert asked[0][1] == '/robots.txt', '%s: %s before robots.txt' % (host, asked[0][1])
 
-    def expect_gaps(self, interval):
+    def expect_gaps(self, interval, pulse):
         """No two requests to one host closer than the interval; pages of those with a Crawl-delay not closer than that.
 
         The server's clock is read when a request is: on a busy machine the first of two may be read late."""
-        slack = max(0.030, 0.15 * interval)
+        def slack(moment):
+            return max(0.030, 0.15 * interval) + 3 * pulse.lag(moment - 0.2, moment)
         for host, asked in self.by_host().items():
             times = [t for t, _ in asked]
             for before, after, what in zip(times, times[1:], asked[1:]):
-                assert after - before >= interval - slack, '%s: %s came %.3f s after the request before' % (host, what[1], after - before)
+                assert after - before >= interval - slack(before), '%s: %s came %.3f s after the request before' % (host, what[1], after - before)
             delay = self.sites.get(host, {}).get('delay', 0)
             pages = [t for t, path in asked if path != '/robots.txt' and not path.startswith('/sitemap')]
-            assert all(b - a >= delay - slack for a, b in zip(pages, pages[1:])), '%s: closer than its Crawl-delay' % host
+            assert all(b - a >= delay - slack(a) for a, b in zip(pages, pages[1:])), '%s: closer than its Crawl-delay' % host
 
 
 @test
@@ -114,10 +123,10 @@ def one_site_is_not_left(folder):
 
 @test
 def courtesy_over_the_whole_run(folder):
-    with Web('--seed', rng('courtesy').randrange(1 << 40), '--sites', 60, '--pages', 600, '--latency', 20) as web:
+    with Web('--seed', rng('courtesy').randrange(1 << 40), '--sites', 60, '--pages', 600, '--latency', 20) as web, Pulse() as pulse:
         crawl(folder / 'r', [web.root], '--scope', 'any', '--delay', 0.25, '--max-time', 60)
         log = Log(web)
-        log.expect_gaps(0.25)
+        log.expect_gaps(0.25, pulse)
         log.expect_rules_kept()
         assert len(log.requests) > 400
         busiest = max(len(a) for a in log.by_host().values())
@@ -136,15 +145,17 @@ def kill_group(process):
 @test
 def killed_at_any_moment_nothing_is_lost_and_courtesy_is_kept(folder):
     random_ = rng('kill')
-    with Web('--seed', random_.randrange(1 << 40), '--sites', 20, '--pages', 500, '--latency', 10) as web:
+    with Web('--seed', random_.randrange(1 << 40), '--sites', 20, '--pages', 500, '--latency', 10) as web, Pulse() as pulse:
         args = ['--scope', 'any', '--delay', 0.1]
-        kills = 4
+        kills, before = 4, 0
         for _ in range(kills):
             p = subprocess.Popen(crawl_command(folder / 'r', [web.root], *args), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                  start_new_session=True)
-            time.sleep(random_.uniform(0.3, 1.5))
+            enough = before + random_.randrange(6, 60)
+            while before < enough and p.poll() is None:
+                time.sleep(0.05)
+                before = len(web.truth('pages=0&sites=0')['requests'])
             kill_group(p)
-        before = len(web.truth('pages=0')['requests'])
         crawl(folder / 'r', [web.root], *args)
         log = Log(web)
         assert 20 < before < len(log.requests), (before, len(log.requests))
@@ -154,7 +165,7 @@ def killed_at_any_moment_nothing_is_lost_and_courtesy_is_kept(folder):
         again = sum(n - 1 for n in log.own().values())
         assert again <= kills * 22, '%d pages asked for again after %d kills' % (again, kills)
         log.expect_rules_kept()
-        log.expect_gaps(0.1)
+        log.expect_gaps(0.1, pulse)
         verified(folder / 'r')
         assert len([u for u in log.wanted() if log.pages[u]['status'] == 200]) <= ask(folder / 'r', 'stat')[0]['pages']
 
@@ -194,7 +205,7 @@ def changes_are_seen(folder):
     with Web('--seed', 6, '--sites', 15, '--pages', 800, '--speed', 86400 * 3) as web:
         args = ['--scope', 'any', '--delay', 0]
         crawl(folder / 'r', roots(web), *args)
-        time.sleep(4)
+        time.sleep(5)
         results = {e['url']: e['result'] for e in fetches(crawl(folder / 'r', roots(web), *args))}
         log = Log(web)
         times = collections.defaultdict(list)
@@ -206,13 +217,13 @@ def changes_are_seen(folder):
                 continue
             first, second = times[url]
             changed, gone = seconds_of(p['changed']), seconds_of(p['gone']) if p['gone'] else 1e18
-            if gone < second - 0.05:
+            if gone < second - 0.3:
                 assert results[url] == 'gone' or gone < first, (p, results[url])
                 seen['gone'] += 1
-            elif gone > second + 0.05 and changed < first - 0.05:
+            elif gone > second + 0.3 and changed < first - 0.3:
                 assert results[url] == 'unchanged', (p, results[url])
                 seen['unchanged'] += 1
-            elif gone > second + 0.05 and first + 0.05 < changed < second - 0.05:
+            elif gone > second + 0.3 and first + 0.3 < changed < second - 0.3:
                 assert results[url] in ('stored', 'duplicate'), (p, results[url])
                 seen['changed'] += 1
         assert min(seen['gone'], seen['unchanged'], seen['changed']) > 3, seen
@@ -229,11 +240,11 @@ RETRIED = {'unavailable', 'too-many', 'reset-head', 'reset-body', 'short', 'sile
 @test
 def hostile_webs_end_in_bounded_time_and_memory(folder):
     with Web('--seed', rng('hostile').randrange(1 << 40), '--sites', 50, '--pages', 1200, '--hostile') as web:
-        start, limit = time.time(), 25
-        events = crawl(folder / 'r', [web.root], '--scope', 'any', '--delay', 0, '--timeout', 3, '--max-time', limit,
+        # On a slow machine all of it is slower, so the limits are longer: by what a little of it takes.
+        slow = slowness()
+        events = crawl(folder / 'r', [web.root], '--scope', 'any', '--delay', 0, '--timeout', 4 * slow, '--max-time', 25 * slow,
                        '--max-bytes', 1 << 20, '--site-budget', 400)
-        took = time.time() - start
-        assert took < limit + 15, 'it took %.0f s' % took
+        done(events)
         peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
         assert peak < 400 << 10, 'a crawler took %d KB' % peak
         log = Log(web)

@@ -4,6 +4,7 @@ import contextlib, fcntl, signal, time
 
 from e2e import *
 from crawlserver import *
+from websim import seconds_of
 
 
 def star(count, name=''):
@@ -14,7 +15,7 @@ def run_command(repo, server, *args):
     return command(repo, 'run', '--json', '--allow-private', '--user-agent', AGENT, '--delay', 0, *server.resolve(), *args)
 
 
-def go(repo, server, *args, status=0, timeout=100, **kw):
+def go(repo, server, *args, status=0, timeout=PATIENCE, **kw):
     p = subprocess.run(run_command(repo, server, *args), capture_output=True, timeout=timeout, **kw)
     assert p.returncode == status, 'exit %d, not %d: %s' % (p.returncode, status, p.stderr[-500:])
     go.words = p.stderr.decode('utf-8', 'replace')
@@ -118,9 +119,9 @@ def an_archive_is_something_to_begin_with(folder):
 def every_is_from_begin_to_begin(folder):
     with Server({'e.test': star(4)}) as server:
         said = cycles(go(folder / 'r', server, server.url('e.test'), '--cycles', 3, '--every', '1.2s'))
-        times = [time.strptime(s['began'][:19], '%Y-%m-%dT%H:%M:%S') and float(s['began'][17:23]) for s in said]
+        times = [seconds_of(s['began']) for s in said]
         for a, b in zip(times, times[1:]):
-            assert 1.19 <= (b - a) % 60 < 1.6, times
+            assert b - a >= 1.19, times
 
 
 @test
@@ -130,9 +131,8 @@ def a_signal_ends_the_rest(folder):
         until(lambda: (folder / 'r' / 'cycle').exists() and ask(folder / 'r', 'stat')[0]['cycle']['step'] == 'rest')
         stat = ask(folder / 'r', 'stat')[0]['cycle']
         assert stat['running'] and stat['next'] > stat['began'] and b'rests until' in call(folder / 'r', 'stat').stdout, stat
-        began = time.time()
         p.send_signal(signal.SIGTERM)
-        assert p.wait(10) == 1 and time.time() - began < 1, p.stderr.read()
+        assert p.wait(PATIENCE) == 1, p.stderr.read()     # and not in an hour
         assert not ask(folder / 'r', 'stat')[0]['cycle']['running']
 
 
@@ -147,7 +147,7 @@ def a_signal_in_a_crawl_loses_nothing(folder):
         stat = ask(repo, 'stat')[0]['cycle']
         assert stat['running'] and stat['step'] == 'crawl' and stat['listed'] == 30, stat
         p.send_signal(signal.SIGINT)
-        assert p.wait(20) == 1
+        assert p.wait(PATIENCE) == 1
         assert ask(repo, 'stat')[0]['cycle']['step'] == 'crawl' and b'goes on there' in call(repo, 'stat').stdout
         said = cycles(go(repo, server, '--cycles', 1))
         assert [s['cycle'] for s in said] == [2] and said[0]['fetched'] == 30, said
@@ -159,7 +159,7 @@ def one_run_at_a_time(folder):
     with Server({'o.test': star(4)}) as server:
         p = start_run(folder / 'r', server, server.url('o.test'), '--every', '1h')
         until(lambda: (folder / 'r' / 'cycle').exists())
-        go(folder / 'r', server, '--cycles', 1, status=1, timeout=20)
+        go(folder / 'r', server, '--cycles', 1, status=1)
         assert 'another run' in go.words, go.words
         kill_all(p)
         go(folder / 'r', server, '--cycles', 1)

@@ -3,7 +3,7 @@
 A script marks functions with @test and ends with run(). Each test gets a folder of
 its own; it fails by raising, and skips by raising Skip.
 """
-import contextlib, ctypes, fcntl, gzip, hashlib, json, os, pathlib, random, shutil, socket, struct, subprocess, sys, tempfile, time, traceback
+import contextlib, ctypes, fcntl, gzip, hashlib, json, os, pathlib, random, shutil, socket, struct, subprocess, sys, tempfile, threading, time, traceback
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -54,6 +54,30 @@ def run():
     sys.exit(1 if failed else 0)
 
 
+class Pulse:
+    """Tells how busy the machine is: how late a thread wakes up that sleeps for 10 ms. Use with `with`."""
+
+    def __enter__(self):
+        self.beats, self.going = [time.time()], True
+        self.thread = threading.Thread(target=self.beat, daemon=True)
+        self.thread.start()
+        return self
+
+    def __exit__(self, *error):
+        self.going = False
+        self.thread.join()
+
+    def beat(self):
+        while self.going:
+            time.sleep(0.01)
+            self.beats.append(time.time())
+
+    def lag(self, begin, end):
+        """The longest lateness between two moments."""
+        near = [t for t in self.beats if begin - 1 <= t <= end + 1]
+        return max([b - a - 0.01 for a, b in zip(near, near[1:]) if b >= begin and a <= end], default=0)
+
+
 # ---- the program -------------------------------------------------------------
 
 def command(repo, *args):
@@ -62,7 +86,7 @@ def command(repo, *args):
 
 def call(repo, *args, status=0, **kw):
     """Runs the program to its end; CompletedProcess with bytes. status: what it must exit with, None for any."""
-    p = subprocess.run(command(repo, *args), capture_output=True, timeout=kw.pop('timeout', 120), **kw)
+    p = subprocess.run(command(repo, *args), capture_output=True, timeout=kw.pop('timeout', PATIENCE), **kw)
     assert p.returncode >= 0, 'died of signal %d: %s' % (-p.returncode, args)
     assert status is None or p.returncode == status, 'exit %d, not %d: %s: %s %s' % (p.returncode, status, args, p.stderr[-500:], p.stdout[-500:])
     return p

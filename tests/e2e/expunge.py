@@ -153,8 +153,8 @@ def pages_in_the_hands_of_a_killed_crawler(folder):
                             '*': lambda r: page(text=r.path)}}) as server:
         repo, url = folder / 'r', server.url('s.test', '/secret')
         p = start(repo, server, server.url('s.test'), '--delay', 0.05, '--processes', 1)
-        until(lambda: any(r.path == '/secret' and r.done for r in server.requests))
-        time.sleep(0.1)
+        # Two requests later the page is noted.
+        until(lambda: '/secret' in server.paths('s.test')[:-2])
         kill_all(p)
         assert done(ask(repo, 'expunge', url))['pages'] == 0 # it never came into the store
         call(repo, 'compact')

@@ -80,7 +80,7 @@ def flipped_bytes(folder):
             assert named, (what, p)
         detected += found
         for page in pages[::4]:
-            g = call(repo, 'get', page.url, status=None, timeout=30)
+            g = call(repo, 'get', page.url, status=None)
             assert g.returncode in (0, 1) and (g.returncode == 1 or g.stdout == page.body), what
             assert g.returncode == 0 or found, '%s: %s is gone and verify says ok' % (what, page.url)
         call(repo, 'export', '--warc', folder / 'out.warc', '--force', status=None)

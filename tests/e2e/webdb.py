@@ -278,7 +278,7 @@ def signals_end_it_cleanly(folder):
     p = subprocess.Popen(command(repo, 'update'), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     until(lambda: list((repo / 'webdb').glob('new-*')) or p.poll() is not None, every=0.001)
     p.send_signal(signal.SIGTERM)
-    out, err = p.communicate(timeout=20)
+    out, err = p.communicate(timeout=PATIENCE)
     assert p.returncode in (0, 1), (p.returncode, err)
     call(repo, 'webdb', 'check')
     call(repo, 'update')

@@ -1,7 +1,7 @@
 """Starting `webbase web` and talking to it as a plain client: what web.py and crawlweb.py share."""
 import gzip, http.client, json, re, socket, subprocess, time, urllib.parse
 
-from e2e import WEBBASE
+from e2e import PATIENCE, WEBBASE
 
 __all__ = ['Web', 'Robots', 'links_of', 'split', 'seconds_of']
 
@@ -50,7 +50,7 @@ class Web:
             c.close()
         if self.process.poll() is None:
             self.process.terminate()
-        assert self.process.wait(10) == 0, self.process.returncode
+        assert self.process.wait(PATIENCE) == 0, self.process.returncode
         self.process.stdout.close()
 
     def get(self, url, method='GET', **headers):
@@ -58,7 +58,7 @@ class Web:
         host, path = split(url)
         headers = {k.replace('_', '-'): v for k, v in headers.items()}
         for attempt in (1, 2):
-            c = self.open.get(0) or http.client.HTTPConnection('127.0.0.1', self.port, timeout=20)
+            c = self.open.get(0) or http.client.HTTPConnection('127.0.0.1', self.port, timeout=PATIENCE)
             self.open[0] = c
             try:
                 c.request(method, path, headers={'Host': host, **headers})
@@ -69,7 +69,7 @@ class Web:
                 if attempt == 2:
                     raise
 
-    def bytes(self, url, limit=1 << 24, seconds=10):
+    def bytes(self, url, limit=1 << 24, seconds=PATIENCE):
         """(all bytes that came, how it ended: 'closed', 'reset', 'silent' or 'limit')"""
         host, path = split(url)
         got, end = [], time.time() + seconds
