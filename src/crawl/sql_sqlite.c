@@ -5,7 +5,7 @@
  * survives kill -9, and power loss may take back the last transactions (never half of one). Who needs more has a
  * journal to correct it with. A writer that finds the file locked waits with jitter for up to LOCK_MS.
  *
- * SQLite opens, writes and maps its files itself: they are outside of os/file.h, as LMDB's are.
+ * SQLite opens, writes and maps its files itself: they are outside of os/file.h.
  */
 #include "crawl/sql.h"
 #include "base/check.h"

@@ -1,6 +1,6 @@
 /*
  * file.h - files and directories. Everything that touches the disk goes through
- * here (LMDB's own file excepted), so that tests can make any operation fail.
+ * here (SQLite's own files excepted), so that tests can make any operation fail.
  * Messages name the path.
  */
 #ifndef WB_OS_FILE_H

@@ -70,7 +70,7 @@ int wb_catalog_call(struct wb_catalog *catalog, int (*function)(void *context), 
 
     catalog->looked = false;
     err = function(context);
-    if (err >= 0 || outer || !catalog->looked || !wb_tree_moved(catalog->tree, catalog->looked_at))
+    if (err != WB_E_CORRUPT || outer || !catalog->looked || !wb_tree_moved(catalog->tree, catalog->looked_at))
         return err;
     catalog->holding = true;
     err = function(context);

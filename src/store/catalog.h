@@ -95,9 +95,9 @@ const char *wb_catalog_path(const struct wb_catalog *catalog);
 
 /*
  * Runs a function that reads through transactions that were woken. Such a transaction
- * does not keep writers from using the pages of its state again. If that happened the
- * function, having failed, is run a second time with a state that stays. So it must be
- * a function that can be repeated.
+ * does not keep writers from using the pages of its state again. If that happened, so
+ * that the function ended with WB_E_CORRUPT, it is run a second time with a state that
+ * stays. So it must be a function that can be repeated.
  */
 int wb_catalog_call(struct wb_catalog *catalog, int (*function)(void *context), void *context);
 

@@ -110,7 +110,7 @@ static int read_node(struct wb_tree *tree, struct wb_tree_ref ref, unsigned tabl
     if (wrong)
         return wb_tree_damaged(tree, ref.page, wrong);
     node->ref = ref;
-    node->dirty = false;
+    node->dirty = node->bounded = false;
     node->pins = 1;
     return 0;
 }

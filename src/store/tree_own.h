@@ -20,8 +20,8 @@
 
 enum {
     WB_TREE_MAGIC = 0x57425452,
-    WB_TREE_NODES_MAX = 2048,    /* pages kept in memory: 8 MB */
-    WB_TREE_BUCKETS = 2048,
+    WB_TREE_NODES_MAX = 8192,    /* pages kept in memory: 32 MB */
+    WB_TREE_BUCKETS = 8192,
     WB_TREE_DIRTY_MAX = 4096,    /* changed pages in memory before they are written ahead of the commit: 16 MB */
     WB_TREE_OUT_PAGES = 64,      /* neighbours are written together */
     WB_TREE_QUICK_BYTES = 32,    /* beginning of the root record, checksum included */
@@ -38,6 +38,7 @@ struct wb_tree_node {
     struct wb_tree_node *before;       /* of changed pages: the one before */
     unsigned pins;                     /* > 0: in use, stays in memory */
     bool dirty, recent;
+    bool bounded;                      /* its keys were found to lie within the bounds of the page above */
     char page[WB_TREE_PAGE_BYTES];
 };
 

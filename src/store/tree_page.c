@@ -27,7 +27,7 @@ static bool is_leaf(const char *page)
 /* The bytes of a cell. */
 static struct wb_slice cell_of(const char *page, unsigned i)
 {
-    const char *cell = page + offset_of(page, i);
+    const char *cell = wb_tree_page_cell(page, i);
 
     return wb_slice(cell, is_leaf(page) ? (size_t)ROW_HEAD + wb_get16(cell) + wb_get16(cell + 2) : (size_t)REF_HEAD + wb_get16(cell + 12));
 }
@@ -42,16 +42,9 @@ void wb_tree_page_init(char *page, enum wb_tree_kind kind, unsigned table, unsig
     wb_put16(page + 18, WB_TREE_PAGE_BYTES);
 }
 
-struct wb_slice wb_tree_page_key(const char *page, unsigned i)
-{
-    const char *cell = page + offset_of(page, i);
-
-    return is_leaf(page) ? wb_slice(cell + ROW_HEAD, wb_get16(cell)) : wb_slice(cell + REF_HEAD, wb_get16(cell + 12));
-}
-
 struct wb_slice wb_tree_page_value(const char *page, unsigned i)
 {
-    const char *cell = page + offset_of(page, i);
+    const char *cell = wb_tree_page_cell(page, i);
 
     WB_CHECK(is_leaf(page));
     return wb_slice(cell + ROW_HEAD + wb_get16(cell), wb_get16(cell + 2));
@@ -59,7 +52,7 @@ struct wb_slice wb_tree_page_value(const char *page, unsigned i)
 
 struct wb_tree_ref wb_tree_page_ref(const char *page, unsigned i)
 {
-    const char *cell = page + offset_of(page, i);
+    const char *cell = wb_tree_page_cell(page, i);
 
     WB_CHECK(!is_leaf(page));
     return (struct wb_tree_ref){wb_get32(cell), wb_get64(cell + 4)};
@@ -74,29 +67,25 @@ void wb_tree_page_set_ref(char *page, unsigned i, struct wb_tree_ref ref)
     wb_put64(cell + 4, ref.check);
 }
 
-int wb_tree_key_compare(struct wb_slice a, struct wb_slice b)
-{
-    int order = memcmp(a.ptr, b.ptr, a.len < b.len ? a.len : b.len);
-
-    return order ? order : a.len < b.len ? -1 : a.len > b.len;
-}
-
 /* ---- checking ------------------------------------------------------------------------- */
 
-/* Whether a cell lies inside its page; what its lengths say is read only once the place is known to be good. */
-static bool cell_fits(const char *page, unsigned at, bool leaf, unsigned low)
+/* The length of a cell, or 0 if it does not lie inside its page; its lengths are read only once its place is known to be good. */
+static unsigned cell_length(const char *page, unsigned at, bool leaf, unsigned low)
 {
     unsigned head = leaf ? ROW_HEAD : REF_HEAD;
 
     if (at < low || at + head > WB_TREE_PAGE_BYTES)
-        return false;
+        return 0;
     unsigned key = wb_get16(page + at + (leaf ? 0 : 12)), value = leaf ? wb_get16(page + at + 2) : 0;
-    return key <= WB_TREE_KEY_MAX && value <= WB_TREE_VALUE_MAX && at + head + key + value <= WB_TREE_PAGE_BYTES;
+    if (key > WB_TREE_KEY_MAX || value > WB_TREE_VALUE_MAX || at + head + key + value > WB_TREE_PAGE_BYTES)
+        return 0;
+    return head + key + value;
 }
 
 const char *wb_tree_page_check(const char *page, uint32_t number, unsigned table, unsigned level)
 {
-    unsigned count = wb_tree_page_count(page), low = low_of(page);
+    unsigned count = wb_tree_page_count(page), low = low_of(page), used = 0;
+    struct wb_slice before = WB_SLICE_EMPTY;
     bool leaf = level == 0;
 
     if (wb_get32(page) != number)
@@ -106,12 +95,16 @@ const char *wb_tree_page_check(const char *page, uint32_t number, unsigned table
     if (count == 0 || low > WB_TREE_PAGE_BYTES || WB_TREE_HEADER_BYTES + OFFSET_BYTES * count > low)
         return "its count is impossible";
     for (unsigned i = 0; i < count; i++) {
-        if (!cell_fits(page, offset_of(page, i), leaf, low))
+        unsigned len = cell_length(page, offset_of(page, i), leaf, low);
+        if (len == 0)
             return "a cell lies outside of it";
-        if (i > 0 && wb_tree_key_compare(wb_tree_page_key(page, i - 1), wb_tree_page_key(page, i)) >= 0)
+        struct wb_slice key = wb_tree_page_key(page, i);
+        if (i > 0 && wb_tree_key_compare(before, key) >= 0)
             return "its keys are out of order";
+        before = key;
+        used += len + OFFSET_BYTES;
     }
-    if (wb_tree_page_used(page) > WB_TREE_ROOM)
+    if (used > WB_TREE_ROOM)
         return "its cells overlap";
     if ((wb_tree_page_key(page, 0).len == 0) == leaf)
         return "its first key is wrong";

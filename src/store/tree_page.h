@@ -29,6 +29,8 @@
 #include "base/bytes.h"
 #include "base/slice.h"
 
+#include <endian.h>
+
 enum {
     WB_TREE_PAGE_BYTES = 4096,
     WB_TREE_HEADER_BYTES = 24,
@@ -84,13 +86,38 @@ void wb_tree_page_init(char *page, enum wb_tree_kind kind, unsigned table, unsig
 /* NULL if the page is valid and the one expected, otherwise what is wrong with it, in a few words. */
 const char *wb_tree_page_check(const char *page, uint32_t number, unsigned table, unsigned level);
 
-struct wb_slice wb_tree_page_key(const char *page, unsigned i);
+/* The bytes of a cell; its key. */
+static inline const char *wb_tree_page_cell(const char *page, unsigned i)
+{
+    return page + wb_get16(page + WB_TREE_HEADER_BYTES + 2 * i);
+}
+
+static inline struct wb_slice wb_tree_page_key(const char *page, unsigned i)
+{
+    const char *cell = wb_tree_page_cell(page, i);
+
+    return wb_tree_page_level(page) == 0 ? wb_slice(cell + 4, wb_get16(cell)) : wb_slice(cell + 14, wb_get16(cell + 12));
+}
+
 struct wb_slice wb_tree_page_value(const char *page, unsigned i);
 struct wb_tree_ref wb_tree_page_ref(const char *page, unsigned i);
 void wb_tree_page_set_ref(char *page, unsigned i, struct wb_tree_ref ref);
 
 /* Like memcmp; a key that is the beginning of another comes first. */
-int wb_tree_key_compare(struct wb_slice a, struct wb_slice b);
+static inline int wb_tree_key_compare(struct wb_slice a, struct wb_slice b)
+{
+    uint64_t x, y;
+
+    /* Most keys are hashes, and differ here. */
+    if (a.len >= sizeof x && b.len >= sizeof y) {
+        memcpy(&x, a.ptr, sizeof x);
+        memcpy(&y, b.ptr, sizeof y);
+        if (x != y)
+            return be64toh(x) < be64toh(y) ? -1 : 1;
+    }
+    int order = memcmp(a.ptr, b.ptr, a.len < b.len ? a.len : b.len);
+    return order ? order : a.len < b.len ? -1 : a.len > b.len;
+}
 
 /* The first cell of a leaf whose key is not smaller (count if there is none); true if it is the key itself. */
 bool wb_tree_page_find(const char *page, struct wb_slice key, unsigned *index_out);

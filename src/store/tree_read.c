@@ -48,7 +48,9 @@ int wb_tree_descend(struct wb_tree *tree, const struct wb_tree_root *root, unsig
         const char *wrong = NULL;
         if (err == 0) {
             path_out->nodes[level] = node;
-            wrong = wb_tree_bounds_check(node->page, low, high);
+            /* Once is enough for reading. A writer relies on it, so for a writer the page above must be this one too. */
+            wrong = node->bounded && !tree->writing ? NULL : wb_tree_bounds_check(node->page, low, high);
+            node->bounded = !wrong;
             if (wrong)
                 err = wb_tree_damaged(tree, ref.page, wrong);
         }

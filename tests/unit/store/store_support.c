@@ -4,7 +4,6 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "os/file.h"
-#include "os/guard.h"
 #include "os/random.h"
 
 #include <dirent.h>
@@ -18,22 +17,8 @@
 unsigned child_seconds = 1200; /* only ends what hangs */
 static bool in_child;
 
-/* The actions for faults as os/guard.h sets them up: cmocka sets its own, which children must not inherit. */
+/* cmocka catches these; a child must die of them. */
 static const int fault_signals[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGSYS};
-static struct sigaction fault_actions[COUNT(fault_signals)];
-
-static int do_nothing(void *context)
-{
-    (void)context;
-    return 0;
-}
-
-__attribute__((constructor)) static void keep_fault_actions(void)
-{
-    wb_guard_call("nothing", do_nothing, NULL);
-    for (size_t i = 0; i < COUNT(fault_signals); i++)
-        sigaction(fault_signals[i], NULL, &fault_actions[i]);
-}
 
 void must_failed(const char *what, const char *file, int line)
 {
@@ -546,7 +531,7 @@ pid_t start_child(int (*function)(void *context), void *context)
     if (child == 0) {
         in_child = true;
         for (size_t i = 0; i < COUNT(fault_signals); i++)
-            sigaction(fault_signals[i], &fault_actions[i], NULL);
+            signal(fault_signals[i], SIG_DFL);
         alarm(child_seconds);
         _exit(function(context));
     }

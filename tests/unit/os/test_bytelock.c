@@ -1,0 +1,109 @@
+/* test_bytelock.c - locks belong to the open file, are found in order, and end with the process that had them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/error.h"
+#include "os/bytelock.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char path[] = "/tmp/webbase-bytelock-XXXXXX";
+
+static int make_file(void **state)
+{
+    int fd = mkstemp(path);
+
+    (void)state;
+    assert_true(fd >= 0);
+    close(fd);
+    return 0;
+}
+
+static int remove_file(void **state)
+{
+    (void)state;
+    unlink(path);
+    return 0;
+}
+
+static void test_lowest(void **state)
+{
+    static const uint64_t places[] = {900, 30, 31, 500, 1ull << 60, 32};
+    struct wb_file readers[6], writer;
+    uint64_t at;
+
+    (void)state;
+    assert_int_equal(wb_file_open(path, WB_FILE_WRITE, &writer), 0);
+    assert_int_equal(wb_bytelock_first(&writer, 0, 1ull << 61, &at), 0);
+    for (unsigned i = 0; i < 6; i++) {
+        assert_int_equal(wb_file_open(path, WB_FILE_READ, &readers[i]), 0);
+        assert_int_equal(wb_bytelock_share(&readers[i], places[i]), 0);
+    }
+    assert_int_equal(wb_bytelock_share(&readers[0], 30), 0); /* a second one on the same byte */
+    assert_int_equal(wb_bytelock_first(&writer, 0, 1ull << 61, &at), 1);
+    assert_int_equal(at, 30);
+    assert_int_equal(wb_bytelock_first(&writer, 33, 1ull << 61, &at), 1);
+    assert_int_equal(at, 500);
+    assert_int_equal(wb_bytelock_first(&writer, 501, 900, &at), 0);
+    assert_int_equal(wb_bytelock_first(&readers[4], 1ull << 59, 1ull << 61, &at), 0); /* its own is not told */
+    wb_file_close(&readers[1]);
+    assert_int_equal(wb_bytelock_first(&writer, 0, 31, &at), 1);
+    wb_bytelock_release(&readers[0], 30);
+    assert_int_equal(wb_bytelock_first(&writer, 0, 31, &at), 0);
+    for (unsigned i = 0; i < 6; i++)
+        wb_file_close(&readers[i]);
+    assert_int_equal(wb_bytelock_first(&writer, 0, 1ull << 61, &at), 0);
+    wb_file_close(&writer);
+}
+
+static void test_exclusive(void **state)
+{
+    struct wb_file here;
+    uint64_t at;
+    int ends[2];
+    char c;
+
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        struct wb_file file;
+        if (wb_file_open(path, WB_FILE_WRITE, &file) == 0 && wb_bytelock_take(&file, 7) == 0 && write(ends[1], "x", 1) == 1)
+            pause();
+        _exit(1);
+    }
+    assert_int_equal(read(ends[0], &c, 1), 1);
+    assert_int_equal(wb_file_open(path, WB_FILE_WRITE, &here), 0);
+    assert_int_equal(wb_bytelock_first(&here, 7, 8, &at), 1);
+    kill(child, SIGKILL);
+    assert_int_equal(wb_bytelock_take(&here, 7), 0); /* waits until the child is gone */
+    wb_bytelock_release(&here, 7);
+    waitpid(child, NULL, 0);
+    wb_file_close(&here);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+static void test_refusal(void **state)
+{
+    struct wb_file file;
+
+    (void)state;
+    assert_int_equal(wb_file_open(path, WB_FILE_READ, &file), 0);
+    assert_int_equal(wb_bytelock_take(&file, 7), WB_E_IO); /* exclusive, but open for reading only */
+    assert_non_null(strstr(wb_error_message(), path));
+    wb_file_close(&file);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_lowest), cmocka_unit_test(test_exclusive), cmocka_unit_test(test_refusal)};
+
+    return cmocka_run_group_tests(tests, make_file, remove_file);
+}
