@@ -531,6 +531,7 @@ static int count_retired(void *context)
 
     if (err < 0)
         return err;
+    r->bytes = 0;
     err = wb_retired_each(&r->log->reader, add_retired, r);
     wb_txn_park(&r->log->reader);
     return err;

@@ -94,7 +94,7 @@ static bool decode(const char bytes[WB_TREE_ROOT_BYTES], struct wb_tree_state *s
 
     *s = (struct wb_tree_state){.txn = wb_get64(bytes + AT_TXN), .pages = wb_get32(bytes + AT_PAGES), .free = wb_get64(bytes + AT_FREE)};
     if (memcmp(bytes, MAGIC, sizeof MAGIC) != 0 || wb_get64(bytes + 8) != wb_hash64(bytes + 16, WB_TREE_ROOT_BYTES - 16) ||
-        wb_get32(bytes + AT_PAGES + 4) != WB_TREE_PAGE_BYTES || s->pages < 2 || s->pages == WB_TREE_IN_MEMORY || s->txn >= TXN_MAX)
+        wb_get32(bytes + AT_PAGES + 4) != WB_TREE_PAGE_BYTES || s->pages < 2 || s->pages == WB_TREE_IN_MEMORY || s->txn >= TXN_MAX / 2)
         return false;
     for (unsigned i = 0; i < WB_TREE_TABLES_MAX; i++) {
         const char *at = bytes + AT_ROOTS + i * ROOT_BYTES;

@@ -339,6 +339,11 @@ static int tidy(struct wb_tree *tree, unsigned table, struct wb_tree_path *path)
     return err;
 }
 
+static int miscounted(struct wb_tree *tree, unsigned table)
+{
+    return wb_fail(WB_E_CORRUPT, "%s is damaged: table %u has another number of rows than its root record says", tree->file.path, table);
+}
+
 int wb_tree_delete(struct wb_tree *tree, unsigned table, struct wb_slice key)
 {
     struct wb_tree_root *root = &tree->next.roots[table];
@@ -355,12 +360,15 @@ int wb_tree_delete(struct wb_tree *tree, unsigned table, struct wb_slice key)
         err = wb_fail(WB_E_NOTFOUND, "not in %s", tree->file.path);
     for (unsigned level = path.depth; err == 0 && level-- > 0;)
         err = make_changeable(tree, root, &path, level);
+    if (err == 0 && root->rows == 0)
+        err = miscounted(tree, table);
     if (err == 0) {
-        WB_CHECK(root->rows > 0);
         wb_tree_page_remove(path.nodes[0]->page, i);
         root->rows--;
         err = spoil(tree, tidy(tree, table, &path));
     }
+    if (err == 0 && (root->rows == 0) != (root->ref.page == 0))
+        err = spoil(tree, miscounted(tree, table));
     wb_tree_path_release(&path);
     return err;
 }
@@ -399,7 +407,8 @@ static int find_parts(struct wb_tree *tree, unsigned table, struct wb_tree_ref r
 
     if (err < 0)
         return err;
-    err = add_part(parts, (struct part){ref.page, wb_tree_page_txn(node->page), node->dirty ? node : NULL});
+    err = parts->count > tree->next.pages + tree->changed_count ? wb_tree_damaged(tree, ref.page, "it is used twice")
+                                                                : add_part(parts, (struct part){ref.page, wb_tree_page_txn(node->page), node->dirty ? node : NULL});
     for (unsigned i = 0; level > 0 && err == 0 && i < wb_tree_page_count(node->page); i++)
         err = find_parts(tree, table, wb_tree_page_ref(node->page, i), level - 1, parts);
     wb_tree_node_unpin(node);
