@@ -435,6 +435,23 @@ static int put_off(struct wb_errand *errand)
     return err < 0 ? err : 2;
 }
 
+/* What an item names: WB_E_NOMEM, or another error where it is no URL that has a key. */
+static int aim(struct wb_errand *errand, const struct wb_item *item)
+{
+    struct wb_worker *w = errand->worker;
+
+    int err = wb_site_url(errand->site, item->https, item->path, &errand->url);
+    if (err == 0)
+        err = wb_url_parse(wb_buf_slice(&errand->url), NULL, &w->url);
+    if (err == 0)
+        err = wb_url_key(&w->url, &errand->key);
+    if (err < 0)
+        return err;
+    errand->id = wb_pageid_of_key(wb_buf_slice(&errand->key));
+    errand->item = *item;
+    return 0;
+}
+
 /* Makes the request of an item, or decides against it. 1: a request is under way, 0: not, try the next; 2: it waits. */
 static int start_item(struct wb_errand *errand, struct wb_item *item)
 {
@@ -442,15 +459,9 @@ static int start_item(struct wb_errand *errand, struct wb_item *item)
     struct wb_site *site = errand->site;
     struct wb_fetch_request request = {.address = site->address};
 
-    int err = wb_site_url(site, item->https, item->path, &errand->url);
-    if (err == 0)
-        err = wb_url_parse(wb_buf_slice(&errand->url), NULL, &w->url);
-    if (err == 0)
-        err = wb_url_key(&w->url, &errand->key);
+    int err = aim(errand, item);
     if (err < 0)
         return err == WB_E_NOMEM ? err : 0;
-    errand->id = wb_pageid_of_key(wb_buf_slice(&errand->key));
-    errand->item = *item;
     err = check_item(errand);
     if (err <= 0)
         return err;
@@ -532,6 +543,58 @@ static void start_page(struct wb_worker *w, struct wb_site *site)
         queue_empty(w, site);
 }
 
+/* 1: something of a barred site is allowed nevertheless, and waits in front; 0: nothing so far, 2: nothing at all. */
+static int find_allowed(struct wb_errand *errand)
+{
+    struct wb_worker *w = errand->worker;
+    struct wb_item item;
+    int got = 1;
+
+    for (int i = 0; i < SKIPS_MAX && got > 0; i++) {
+        got = wb_site_pop(errand->site, w->spill, &w->item_mem, &item);
+        if (got <= 0)
+            break;
+        int err = aim(errand, &item);
+        if (err == WB_E_NOMEM)
+            return err;
+        if (err < 0)
+            continue;
+        err = wb_known_barred(w, errand);
+        if (err >= 0)
+            err = err == 0 ? 1 : check_item(errand); /* what is barred is passed over, with its line */
+        if (err < 0)
+            return err;
+        if (err > 0)
+            return (err = wb_item_push(w->spill, &errand->site->again, &item)) < 0 ? err : 1;
+    }
+    return got < 0 ? got : got == 0 ? 2 : 0;
+}
+
+/* A site that was taken down is not even asked for its robots.txt, unless a page of it is allowed. True: it was dealt with here. */
+static bool pass_barred(struct wb_worker *w, struct wb_site *site)
+{
+    const struct wb_pageid no_page = {0, 0};
+    int got = site->guest ? 0 : wb_store_barred(w->store, no_page, wb_slice_str(site->name));
+
+    if (got > 0) {
+        struct wb_errand *errand = wb_errand_new(w, site);
+        got = errand ? find_allowed(errand) : WB_E_NOMEM;
+        if (errand)
+            wb_errand_free(errand);
+        if (got == 1)
+            return false;
+        if (got == 2)
+            queue_empty(w, site);
+        else if (got == 0)
+            wb_dispatch_later(w, site);
+    } else if (got == 0) {
+        return false;
+    }
+    if (got < 0)
+        wb_worker_fail(w, got);
+    return true;
+}
+
 static void start_site(struct wb_worker *w, struct wb_site *site)
 {
     int64_t now = wb_worker_now(w);
@@ -545,7 +608,7 @@ static void start_site(struct wb_worker *w, struct wb_site *site)
     else if (wb_favour_next(w, site))
         return;
     else if (site->rules_state == WB_RULES_UNKNOWN || site->rules_expires_ms <= now) {
-        if (!site->in_flight)
+        if (!site->in_flight && !pass_barred(w, site))
             wb_rules_ask(w, site);
     } else
         start_page(w, site);

@@ -299,6 +299,29 @@ def no_door_lets_it_in(folder):
 
 
 @test
+def a_barred_host_is_left_alone(folder):
+    """No request of any kind goes there, not for robots.txt either, unless a page of it is allowed."""
+    sites = {'a.test': {'/': page('/1', 'http://b.test:%d/', 'http://b.test:%d/2'), '/1': page()}, 'b.test': {**star(4), '/sitemap.xml': Reply('<urlset/>', type='text/xml')}}
+    with Server(sites) as server:
+        sites['a.test']['/'] = sites['a.test']['/'].replace(b'%d', b'%d' % server.port)
+        repo, host = folder / 'r', 'b.test:%d' % server.port
+        call(repo, 'init')
+        call(repo, 'expunge', host)
+        events = crawl(repo, server, server.url('a.test'), server.url('b.test', '/3'), '--scope', 'any', '--delay', 0)
+        assert server.paths('b.test') == [], server.paths('b.test')
+        assert sorted({e['url'] for e in fetches(events, 'expunged')}) == [server.url('b.test', p) for p in ('/', '/2', '/3')], events
+        assert ask(repo, 'stat')[0]['pages'] == 2
+        call(repo, 'expunge', '--allow', server.url('b.test', '/2'))
+        crawl(repo, server, server.url('a.test'), server.url('b.test', '/3'), '--scope', 'any', '--delay', 0)
+        assert sorted(set(server.paths('b.test'))) == ['/2', '/robots.txt'], server.paths('b.test')
+        assert stored(repo, server.url('b.test', '/2')) and ask(repo, 'stat')[0]['pages'] == 3
+        call(repo, 'expunge', '--allow', host)
+        crawl(repo, server, server.url('a.test'), server.url('b.test', '/3'), '--scope', 'any', '--delay', 0)
+        assert ask(repo, 'stat')[0]['pages'] == 6
+        verified(repo)
+
+
+@test
 def a_takedown_beside_imports(folder):
     """Two imports of the same page run while it is taken down: whatever the order, it is not there when expunge has returned."""
     random_ = rng('beside')
