@@ -9,6 +9,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "crawl/crawl.h"
 #include "cycle/cycle.h"
 #include "os/stop.h"
 #include "store/store.h"
@@ -94,6 +95,13 @@ static int verify_webdb(const char *dir, struct verify *v, struct wb_verify *res
     return wb_webdb_check(dir, on_webdb_found, &check, &count);
 }
 
+static int verify_dispenser(const char *dir, struct verify *v, struct wb_verify *result)
+{
+    struct journal_check check = {v, result};
+
+    return wb_crawl_verify(dir, on_journal_found, &check);
+}
+
 /* The state files of the cycle are small and told in words of their own. */
 static int verify_cycle(const char *dir, struct verify *v, struct wb_verify *result)
 {
@@ -160,6 +168,8 @@ int wb_cmd_verify(const struct wb_options *options)
         err = verify_journal(options->dir, &v, &result);
     if (err == 0)
         err = verify_webdb(options->dir, &v, &result);
+    if (err == 0)
+        err = verify_dispenser(options->dir, &v, &result);
     if (err == 0)
         err = verify_cycle(options->dir, &v, &result);
     wb_progress_clear();

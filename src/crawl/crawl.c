@@ -463,3 +463,24 @@ int wb_crawl(const struct wb_crawl_options *options, const struct wb_crawl_sink 
     wb_tally_free(p.plan.tally);
     return err < 0 ? wb_error_restore(&failed) : 0;
 }
+
+/* ---- checking ------------------------------------------------------------------------------------------ */
+
+struct verifier {
+    wb_edit_found found;
+    void *context;
+};
+
+static void on_found(void *context, bool problem, uint64_t offset, const char *message)
+{
+    const struct verifier *v = context;
+
+    v->found(v->context, problem, "dispenser.db", offset, message);
+}
+
+int wb_crawl_verify(const char *dir, wb_edit_found found, void *context)
+{
+    struct verifier v = {found, context};
+
+    return wb_dispenser_verify(dir, on_found, &v);
+}

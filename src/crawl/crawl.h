@@ -94,6 +94,9 @@ struct wb_crawl_sink {
  */
 int wb_crawl(const struct wb_crawl_options *options, const struct wb_crawl_sink *sink, struct wb_crawl_stat *stat_out);
 
+/* Checks what crawls keep beside the store, journal and webdb: the dispenser of the repository. found: as for the journal (edit.h). */
+int wb_crawl_verify(const char *dir, wb_edit_found found, void *context);
+
 /* ---- why ------------------------------------------------------------------------------ */
 
 enum wb_why_verdict { WB_WHY_UNKNOWN, WB_WHY_FETCHED, WB_WHY_WAITING, WB_WHY_BLOCKED };

@@ -74,6 +74,17 @@ void wb_dispenser_close(struct wb_dispenser *d)
     wb_free(d);
 }
 
+int wb_dispenser_verify(const char *dir, wb_dispenser_found found, void *context)
+{
+    char *path = wb_path_join(dir, "dispenser.db");
+    int err = path ? 0 : WB_E_NOMEM;
+
+    if (err == 0 && wb_path_kind(path) == WB_PATH_FILE)
+        err = wb_sql_check_sqlite(path, found, context);
+    wb_free(path);
+    return err;
+}
+
 /* ---- the clock of leases ------------------------------------------------------------------------- */
 
 int64_t (*wb_dispenser_test_clock)(void);

@@ -74,6 +74,10 @@ struct wb_dispenser;
 int wb_dispenser_open(const char *dir, const char *url, struct wb_dispenser **dispenser_out);
 void wb_dispenser_close(struct wb_dispenser *dispenser);
 
+/* Checks dir/dispenser.db, if it is there; PostgreSQL has checksums of its own. Tells of damage (problem) and of what is none. */
+typedef void (*wb_dispenser_found)(void *context, bool problem, uint64_t offset, const char *message);
+int wb_dispenser_verify(const char *dir, wb_dispenser_found found, void *context);
+
 /* A number for a new run, greater than all before. */
 int wb_dispenser_begin_run(struct wb_dispenser *dispenser, int64_t *run_out);
 

@@ -11,7 +11,7 @@
 #include "crawl/dispenser_rows.h"
 #include "base/error.h"
 
-enum { VERSION = 2 };
+enum { VERSION = 3 };
 
 /* Version 1. %s: how a column is declared that numbers its rows. */
 static const char tables[] =
@@ -56,6 +56,8 @@ static const char *const steps[VERSION - 1] = {
     "CREATE INDEX webbase_site_listed ON webbase_site (run) WHERE listed <> 0;"
     "CREATE TABLE webbase_class (name TEXT PRIMARY KEY, fetches BIGINT NOT NULL, delay_ms BIGINT NOT NULL,"
     "min_ms BIGINT NOT NULL, max_ms BIGINT NOT NULL);",
+    /* Leases are by the database's clock, and SQLite's pages have checksums: earlier programs would get both wrong. */
+    "UPDATE webbase_site SET lease_ms = 0 WHERE state = 3;",
 };
 
 static int make_tables(struct wb_dispenser *d)

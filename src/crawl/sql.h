@@ -43,6 +43,13 @@ int wb_sql_open_sqlite(const char *path, const char *const *texts, unsigned coun
 int wb_sql_open_postgres(const char *url, const char *const *texts, unsigned count, struct wb_sql **sql_out);
 void wb_sql_close(struct wb_sql *sql);
 
+/*
+ * Reads and checks a whole SQLite file: checksums, and whether its tables and indexes agree. Tells of damage (problem) and of what is no
+ * damage; 0 even where there is some. Changes nothing.
+ */
+typedef void (*wb_sql_found)(void *context, bool problem, uint64_t offset, const char *message);
+int wb_sql_check_sqlite(const char *path, wb_sql_found found, void *context);
+
 /* How often a connection that broke is tried anew, ever more slowly; tests set fewer. */
 extern unsigned wb_sql_reopen_tries;
 

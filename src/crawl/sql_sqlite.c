@@ -8,6 +8,7 @@
  * SQLite opens, writes and maps its files itself: they are outside of os/file.h.
  */
 #include "crawl/sql.h"
+#include "crawl/sql_checked.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "base/hash.h"
@@ -30,6 +31,11 @@ enum {
     CACHE_KB = 16 << 10,
     WAL_BYTES_MAX = 64 << 20, /* what is kept of the log once it was copied back */
 };
+
+/* "WBdc": a database whose pages have checksums. */
+#define CHECKED_ID 0x57426463
+#define SET_CHECKED_ID "PRAGMA application_id = 1463968867"
+_Static_assert(CHECKED_ID == 1463968867, "the same number");
 
 struct sqlite {
     struct wb_sql base;
@@ -75,9 +81,14 @@ static int system_reason(const struct sqlite *s, int rc, int last_errno)
 /* The one place where SQLite's codes become ours. */
 static int fail(const struct sqlite *s, int rc)
 {
+    uint64_t bad = 0;
     int number = system_reason(s, rc, errno);
     const char *words = s->db ? sqlite3_errmsg(s->db) : sqlite3_errstr(rc);
 
+    if (rc == SQLITE_IOERR_DATA && s->db) {
+        wb_checked_state(s->db, &bad);
+        return wb_fail(WB_E_CORRUPT, "%s is damaged: the page at %llu does not match its checksum", s->base.where, (unsigned long long)bad);
+    }
     /* SQLite's own words are "disk I/O error" and "unable to open database file", whatever the reason is. */
     if (number) {
         errno = number;
@@ -272,6 +283,50 @@ static const struct wb_sql_driver driver = {
     .end = end_statement,
 };
 
+/* ---- checksums ------------------------------------------------------------------------------------- */
+
+static int read_pragma(struct sqlite *s, const char *text, int64_t *value_out)
+{
+    sqlite3_stmt *statement = NULL;
+    int rc = sqlite3_prepare_v2(s->db, text, -1, &statement, NULL);
+
+    *value_out = 0;
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(statement);
+    if (rc == SQLITE_ROW)
+        *value_out = sqlite3_column_int64(statement, 0);
+    int err = rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : fail(s, rc);
+    sqlite3_finalize(statement);
+    return err;
+}
+
+/*
+ * A file that has no checksums was made by an earlier version, and is written anew with them; a new one has them from the start. The
+ * id in its head says that there must be some, so that a flipped bit in the byte that says how many bytes SQLite leaves to us is damage too.
+ */
+static int add_checksums(struct sqlite *s)
+{
+    int reserved = WB_CHECKED_BYTES;
+    int64_t pages = 0, id = 0;
+    uint64_t bad;
+
+    int rc = sqlite3_file_control(s->db, "main", SQLITE_FCNTL_RESERVE_BYTES, &reserved);
+    if (rc != SQLITE_OK)
+        return fail(s, rc);
+    int err = read_pragma(s, "PRAGMA page_count", &pages);
+    if (err == 0)
+        err = read_pragma(s, "PRAGMA application_id", &id);
+    if (err < 0 || (pages && wb_checked_state(s->db, &bad) && id == CHECKED_ID))
+        return err;
+    if (pages && id == CHECKED_ID)
+        return wb_fail(WB_E_CORRUPT, "%s is damaged: its head says that its pages have no checksums", s->base.where);
+    /* Without a log, so that the head of the file itself has changed when the id says so. */
+    err = pages ? exec_text(&s->base, "PRAGMA journal_mode = DELETE; VACUUM; PRAGMA wal_checkpoint(TRUNCATE)") : 0;
+    if (err == 0 && pages && !wb_checked_state(s->db, &bad))
+        err = wb_fail(WB_SQL_AGAIN, "%s is in use by a process of an earlier version", s->base.where);
+    return err < 0 ? err : exec_text(&s->base, SET_CHECKED_ID);
+}
+
 /* Two processes that do this to a new file at once get in each other's way, and SQLite does not wait here. */
 static int set_up(struct sqlite *s)
 {
@@ -280,7 +335,9 @@ static int set_up(struct sqlite *s)
     for (int i = 0; err == WB_SQL_AGAIN && i < OPEN_TRIES; i++) {
         if (i)
             pause_a_little();
-        err = exec_text(&s->base, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
+        err = add_checksums(s);
+        if (err == 0)
+            err = exec_text(&s->base, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
     }
     if (err < 0)
         return err == WB_SQL_AGAIN ? WB_E_BUSY : err;
@@ -306,7 +363,9 @@ int wb_sql_open_sqlite(const char *path, const char *const *texts, unsigned coun
     s->base.where = wb_strdup(path);
     if (!s->statements || !s->base.where)
         goto done;
-    int rc = sqlite3_open_v2(path, &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
+    int rc = wb_checked_register();
+    if (rc == SQLITE_OK)
+        rc = sqlite3_open_v2(path, &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, WB_CHECKED_VFS);
     if (rc != SQLITE_OK) {
         err = fail(s, rc);
         goto done;
@@ -322,4 +381,83 @@ done:
     if (s)
         close_sqlite(&s->base);
     return err;
+}
+
+/* ---- checking ------------------------------------------------------------------------------------------ */
+
+/* As it lies there, also where nothing may be written beside it. */
+static int open_to_check(struct sqlite *s, const char *path)
+{
+    struct wb_buf uri = WB_BUF_INIT;
+    int rc = sqlite3_open_v2(path, &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, WB_CHECKED_VFS);
+    int64_t pages;
+
+    sqlite3_extended_result_codes(s->db, 1);
+    sqlite3_busy_handler(s->db, on_busy, s);
+    int err = rc == SQLITE_OK ? read_pragma(s, "PRAGMA page_count", &pages) : fail(s, rc);
+    if (err != WB_E_IO)
+        return err;
+    /* A log that nobody could read would be left out: then the first error counts. */
+    if (wb_buf_printf(&uri, "%s-wal", path) < 0 || wb_buf_terminate(&uri) < 0 || wb_path_kind(uri.ptr) != WB_PATH_NONE)
+        goto done;
+    wb_buf_clear(&uri);
+    if (wb_buf_append_str(&uri, "file:") < 0)
+        goto done;
+    for (const char *c = path; *c; c++)
+        if (wb_buf_printf(&uri, *c == '%' || *c == '?' || *c == '#' ? "%%%02x" : "%c", (unsigned char)*c) < 0)
+            goto done;
+    if (wb_buf_append_str(&uri, "?immutable=1") < 0 || wb_buf_terminate(&uri) < 0)
+        goto done;
+    sqlite3_close(s->db);
+    rc = sqlite3_open_v2(uri.ptr, &s->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, WB_CHECKED_VFS);
+    sqlite3_extended_result_codes(s->db, 1);
+    err = rc == SQLITE_OK ? read_pragma(s, "PRAGMA page_count", &pages) : fail(s, rc);
+done:
+    wb_buf_release(&uri);
+    return err;
+}
+
+static int check_database(struct sqlite *s, wb_sql_found found, void *context)
+{
+    sqlite3_stmt *statement = NULL;
+    uint64_t bad;
+    int64_t id = 0;
+    int rc, err = read_pragma(s, "PRAGMA application_id", &id);
+
+    if (err < 0)
+        return err;
+    if (!wb_checked_state(s->db, &bad))
+        found(context, id == CHECKED_ID, 0, id == CHECKED_ID ? "the head says that the pages have no checksums"
+                                                             : "made by an earlier version, without checksums: the next crawl adds them");
+    rc = sqlite3_prepare_v2(s->db, "PRAGMA integrity_check", -1, &statement, NULL);
+    while (rc == SQLITE_OK || rc == SQLITE_ROW) {
+        rc = sqlite3_step(statement);
+        const char *words = rc == SQLITE_ROW ? (const char *)sqlite3_column_text(statement, 0) : NULL;
+        if (words && strcmp(words, "ok") != 0)
+            found(context, true, 0, words);
+    }
+    err = rc == SQLITE_DONE ? 0 : fail(s, rc);
+    sqlite3_finalize(statement);
+    return err;
+}
+
+int wb_sql_check_sqlite(const char *path, wb_sql_found found, void *context)
+{
+    struct sqlite s = {.base = {.driver = &driver, .process = getpid(), .where = wb_strdup(path)}};
+    uint64_t bad = 0;
+
+    if (!s.base.where)
+        return WB_E_NOMEM;
+    int rc = wb_checked_register();
+    int err = rc == SQLITE_OK ? open_to_check(&s, path) : fail(&s, rc);
+    if (err == 0)
+        err = check_database(&s, found, context);
+    if (err == WB_E_CORRUPT) {
+        wb_checked_state(s.db, &bad);
+        found(context, true, bad, wb_error_message());
+        err = 0;
+    }
+    sqlite3_close(s.db);
+    wb_free(s.base.where);
+    return err == WB_SQL_AGAIN ? WB_E_BUSY : err;
 }

@@ -12,6 +12,7 @@
 #include <libpq-fe.h>
 #include <limits.h>
 #include <signal.h>
+#include <sqlite3.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -42,7 +43,7 @@ static int try_open(const struct place *p)
 static void test_version(void **state)
 {
     struct place *p = *state;
-    change(p, "UPDATE webbase_meta SET value = 3 WHERE name = 'version'");
+    change(p, "UPDATE webbase_meta SET value = 4 WHERE name = 'version'");
     assert_int_equal(try_open(p), WB_E_NEWER);
     assert_true(message_has(p->postgres ? "PostgreSQL" : p->dir));
     change(p, "UPDATE webbase_meta SET value = 0 WHERE name = 'version'");
@@ -544,9 +545,147 @@ static void test_server_gone(void **state)
     assert_int_equal(wb_dispenser_stat(p->d, 0, &stat), WB_E_IO);
 }
 
+/* ---- flipped bits ------------------------------------------------------------------------------------ */
+
+static void count_problem(void *context, bool problem, uint64_t offset, const char *message)
+{
+    unsigned *problems = context;
+
+    (void)offset, (void)message;
+    *problems += problem;
+}
+
+static void flip(const char *path, uint64_t at, char bit)
+{
+    struct wb_file file;
+    char byte;
+
+    must_ok(wb_file_open(path, WB_FILE_WRITE, &file));
+    must_ok(wb_file_read_exact(&file, at, &byte, 1));
+    byte = (char)(byte ^ bit);
+    must_ok(wb_file_write_at(&file, at, &byte, 1));
+    wb_file_close(&file);
+}
+
+/* What a reader is told of a site, if it is told anything. */
+static int read_site(const struct place *p, const char *name, struct wb_site_row *row_out, struct wb_buf *mem)
+{
+    struct wb_dispenser *d = NULL;
+    int err = wb_dispenser_open(p->dir, NULL, &d);
+
+    if (err == 0)
+        err = wb_dispenser_get(d, wb_slice_str(name), mem, row_out);
+    wb_dispenser_close(d);
+    return err;
+}
+
+/*
+ * One flipped bit anywhere in the file: a reader is told what was written, or that the file is damaged; never something else, and never
+ * that there is no such site. verify tells of it unless it is where SQLite keeps nothing.
+ */
+static void test_flips(void **state)
+{
+    struct place *p = *state;
+    struct chance chance = {test_seed()};
+    char path[160], name[32];
+    unsigned told = 0, found = 0, flips = 300;
+    uint64_t size;
+    struct wb_file file;
+
+    for (unsigned i = 0; i < 200; i++) {
+        struct wb_site_plan plan = {.scheme = WB_SLICE_LIT("http"), .class_name = WB_SLICE_EMPTY, .delay_ms = 5000 + i, .budget = -1};
+        uint64_t added;
+        snprintf(name, sizeof name, "site%u.org", i);
+        plan.name = wb_slice_str(name);
+        must_ok(wb_dispenser_add(p->d, p->run, &plan, 1, &added));
+    }
+    wb_dispenser_close(p->d);
+    p->d = NULL;
+    snprintf(path, sizeof path, "%s/dispenser.db", p->dir);
+    must_ok(wb_file_open(path, WB_FILE_READ, &file));
+    must_ok(wb_file_size(&file, &size));
+    wb_file_close(&file);
+    for (unsigned i = 0; i < flips; i++) {
+        uint64_t at = i < 100 ? i : chance_below(&chance, size);
+        char bit = (char)(1 << chance_below(&chance, 8));
+        unsigned number = (unsigned)chance_below(&chance, 200), problems = 0;
+        struct wb_buf mem = WB_BUF_INIT;
+        struct wb_site_row row;
+        flip(path, at, bit);
+        must_ok(wb_dispenser_verify(p->dir, count_problem, &problems));
+        snprintf(name, sizeof name, "site%u.org", number);
+        int err = read_site(p, name, &row, &mem);
+        told += err == 0;
+        found += problems > 0;
+        if (err == 0)
+            assert_int_equal(row.delay_ms, 5000 + number);
+        else if (err != WB_E_CORRUPT && err != WB_E_IO)
+            fail_msg("bit %d of byte %llu: %d %s", bit, (unsigned long long)at, err, wb_error_message());
+        wb_buf_release(&mem);
+        flip(path, at, bit);
+    }
+    print_message("# of %u flips verify told of %u; %u lookups did not meet the damage\n", flips, found, told);
+    assert_true(found > flips * 9 / 10);
+    reopen_place(p);
+    check_tables(p);
+}
+
+/* The same tables in a file as SQLite makes it by itself. */
+static void copy_plain(const char *path)
+{
+    char made[200], attach[240];
+    sqlite3 *db;
+    sqlite3_stmt *tables;
+
+    snprintf(made, sizeof made, "%s-plain", path);
+    snprintf(attach, sizeof attach, "ATTACH '%s' AS old", path);
+    assert_int_equal(sqlite3_open(made, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, attach, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, "SELECT sql FROM old.sqlite_master WHERE sql IS NOT NULL UNION ALL SELECT 'INSERT INTO ' || name || "
+                                            "' SELECT * FROM old.' || name FROM old.sqlite_master WHERE type = 'table'", -1, &tables, NULL), SQLITE_OK);
+    while (sqlite3_step(tables) == SQLITE_ROW)
+        assert_int_equal(sqlite3_exec(db, (const char *)sqlite3_column_text(tables, 0), NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_finalize(tables);
+    assert_int_equal(sqlite3_exec(db, "UPDATE webbase_meta SET value = 2 WHERE name = 'version'", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+    assert_int_equal(rename(made, path), 0);
+}
+
+/* A file of version 2, without checksums, gets them when it is opened. */
+static void test_earlier_version(void **state)
+{
+    struct place *p = *state;
+    char path[160], head[100];
+    struct wb_file file;
+    unsigned problems = 0;
+
+    add_site(p, "a.org", "10.0.0.1", 0);
+    wb_dispenser_close(p->d);
+    p->d = NULL;
+    snprintf(path, sizeof path, "%s/dispenser.db", p->dir);
+    copy_plain(path);
+    must_ok(wb_dispenser_verify(p->dir, count_problem, &problems));
+    assert_int_equal(problems, 0);
+    for (unsigned i = 0; i < 2; i++) {
+        must_ok(wb_file_open(path, WB_FILE_READ, &file));
+        must_ok(wb_file_read_exact(&file, 0, head, sizeof head));
+        wb_file_close(&file);
+        assert_int_equal(head[20], i ? 8 : 0);
+        reopen_place(p);
+        assert_int_equal(row_of(p->d, "a.org").state, WB_SITE_READY);
+        wb_dispenser_close(p->d);
+        p->d = NULL;
+    }
+    must_ok(wb_dispenser_verify(p->dir, count_problem, &problems));
+    assert_int_equal(problems, 0);
+    reopen_place(p);
+    check_tables(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        SQLITE(test_flips), SQLITE(test_earlier_version),
         BOTH(test_version),   BOTH(test_foreign_rows), cmocka_unit_test(test_url), BOTH(test_memory),
         BOTH(test_again),     BOTH(test_commit_unknown), SQLITE(test_never_again),
         SQLITE(test_not_a_database), SQLITE(test_damage), SQLITE(test_full_disk),  SQLITE(test_read_only),
