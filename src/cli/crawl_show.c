@@ -72,7 +72,7 @@ void wb_crawl_show_text(const struct wb_crawl_stat *last, const struct wb_crawl_
 {
     snprintf(text_out, size, "crawl: %" PRIu64 " pages, %.0f/s, %.1f MB/s; sites %u (%u waiting), %" PRIu64 " left, %" PRIu64 " done%s%.100s",
              stat->pages, rate(last->pages, stat->pages, seconds), rate(last->wire_bytes, stat->wire_bytes, seconds) / 1e6, stat->sites_active,
-             stat->sites_waiting, stat->sites_open, stat->sites_done, stat->errors ? "; errors: " : "", stat->error_kinds);
+             stat->sites_waiting, stat->sites_open + stat->sites_left, stat->sites_done, stat->errors ? "; errors: " : "", stat->error_kinds);
 }
 
 static void show_progress(void *context, const struct wb_crawl_stat *stat)

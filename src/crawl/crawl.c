@@ -134,8 +134,8 @@ static int look_around(struct wb_parent *p)
     if (err < 0)
         return err;
     uint64_t open = p->sites.unresolved + p->sites.ready + p->sites.claimed;
-    /* One whose time has come is about to be claimed. So is one that was told to wait for longer than we ever do: its clock was wrong. */
-    open += p->sites.waiting && p->sites.next_ms && (p->sites.next_ms <= now || p->sites.next_ms - WB_BACK_OFF_MAX_MS > now);
+    /* One whose time has nearly come is worth waiting for. So is one that was told to wait for longer than we ever do: its clock was wrong. */
+    open += p->sites.waiting && p->sites.next_ms && (p->sites.next_ms <= now + WB_SOON_MS || p->sites.next_ms - WB_BACK_OFF_MAX_MS > now);
     atomic_store(&p->plan.tally->sites_open, open);
     if (open || !idle)
         return 0;

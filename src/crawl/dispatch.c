@@ -16,7 +16,7 @@
 enum {
     SKIPS_MAX = 2000,     /* URLs looked at before others get their turn */
     RETRY_MS = 100,       /* when all pages that are allowed are being fetched */
-    DNS_RETRY_MS = 30000,
+    DNS_RETRY_MS = 5000,
     UNANSWERED_MAX = 3,   /* kept connections that ended without a response: the site gets a new one for each request */
 };
 

@@ -133,6 +133,15 @@ int wb_dispenser_unresolved(struct wb_dispenser *dispenser, int64_t run, int64_t
 int wb_dispenser_resolved(struct wb_dispenser *dispenser, int64_t id, struct wb_slice address, int64_t expires_ms, struct wb_slice refused);
 
 /*
+ * A name that could not be resolved now, which says nothing of whether there is one. A site without an address is WAITING until
+ * next_ms, then to be resolved again; one with an address that has expired keeps it until then. WB_E_NOTFOUND.
+ */
+int wb_dispenser_unresolvable(struct wb_dispenser *dispenser, int64_t id, int64_t next_ms, int attempts, struct wb_slice reason);
+
+/* The same sites, where they still have no address and wait, need not wait any longer: the next run asks for their names at once. */
+int wb_dispenser_resolve_again(struct wb_dispenser *dispenser, const int64_t *ids, size_t count, int64_t now_ms);
+
+/*
  * The clock that leases are judged by: the database's, so that callers whose clocks differ agree on who holds a site (sql.h). It has no
  * begin that means anything; lease_ms of a row is to be compared with it.
  */

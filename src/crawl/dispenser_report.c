@@ -34,6 +34,11 @@ static int note_resolution(struct wb_dispenser *d, void *context)
     } else if (state == WB_SITE_UNRESOLVED) {
         now.row.state = WB_SITE_READY;
     }
+    /* What was counted while it had no address is over. */
+    if (r->address.len && was.row.address.len == 0 && waits) {
+        now.row.attempts = 0;
+        now.row.reason = WB_SLICE_EMPTY;
+    }
     if (r->address.len) {
         now.row.address = r->address;
         now.row.address_expires_ms = r->expires_ms;
@@ -52,6 +57,84 @@ int wb_dispenser_resolved(struct wb_dispenser *d, int64_t id, struct wb_slice ad
         return wb_fail(WB_E_INVALID, "a site that was resolved has an address or a reason why not");
     int err = wb_dispenser_check_text("address", address);
     return err < 0 ? err : wb_dispenser_transact(d, true, note_resolution, &r);
+}
+
+struct failure {
+    int64_t id, next_ms;
+    int attempts;
+    struct wb_slice reason;
+};
+
+static int note_failure(struct wb_dispenser *d, void *context)
+{
+    const struct failure *f = context;
+    struct wb_record was = WB_RECORD_INIT, now;
+    char reason[WB_DISPENSER_REASON_MAX];
+    int err = wb_record_by_id(d, f->id, &was);
+
+    if (err == 0)
+        err = wb_fail(WB_E_NOTFOUND, "the dispenser has no site with the id %lld", (long long)f->id);
+    if (err < 0)
+        goto done;
+    now = was;
+    enum wb_site_state state = was.row.state;
+    if (state != WB_SITE_UNRESOLVED && state != WB_SITE_READY && state != WB_SITE_WAITING)
+        goto done;
+    /* Whoever looks for names to resolve goes by when the address expires. */
+    now.row.address_expires_ms = f->next_ms;
+    if (was.row.address.len == 0) {
+        now.row.state = WB_SITE_WAITING;
+        now.row.next_ms = f->next_ms;
+        now.row.attempts = f->attempts;
+        now.row.reason = wb_dispenser_reason(f->reason, reason);
+    }
+    err = wb_record_save(d, &was, &now);
+done:
+    wb_record_release(&was);
+    return err < 0 ? err : 0;
+}
+
+int wb_dispenser_unresolvable(struct wb_dispenser *d, int64_t id, int64_t next_ms, int attempts, struct wb_slice reason)
+{
+    struct failure f = {id, next_ms, attempts, reason};
+
+    return wb_dispenser_transact(d, true, note_failure, &f);
+}
+
+struct names {
+    const int64_t *ids;
+    size_t count;
+    int64_t now_ms;
+};
+
+static int end_failures(struct wb_dispenser *d, void *context)
+{
+    const struct names *n = context;
+    int err = 0;
+
+    for (size_t i = 0; i < n->count && err >= 0; i++) {
+        struct wb_record was = WB_RECORD_INIT, now;
+        err = wb_record_by_id(d, n->ids[i], &was);
+        now = was;
+        if (err > 0 && was.row.state == WB_SITE_WAITING && was.row.address.len == 0) {
+            now.row.next_ms = now.row.address_expires_ms = n->now_ms;
+            now.row.attempts = 0;
+            err = wb_record_save(d, &was, &now);
+        }
+        wb_record_release(&was);
+    }
+    return err < 0 ? err : 0;
+}
+
+int wb_dispenser_resolve_again(struct wb_dispenser *d, const int64_t *ids, size_t count, int64_t now_ms)
+{
+    int err = 0;
+
+    for (size_t at = 0; at < count && err == 0; at += WB_DISPENSER_SLICE) {
+        struct names n = {ids + at, count - at < WB_DISPENSER_SLICE ? count - at : WB_DISPENSER_SLICE, now_ms};
+        err = wb_dispenser_transact(d, true, end_failures, &n);
+    }
+    return err;
 }
 
 /* ---- put aside ---------------------------------------------------------------------------------------- */

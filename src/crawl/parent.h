@@ -5,6 +5,8 @@
 #include "crawl/teller.h"
 #include "crawl/worker.h"
 
+enum { WB_SOON_MS = 45 * 1000 }; /* the run does not end while a site may be contacted so soon */
+
 struct wb_parent;
 
 struct wb_parent_worker {
@@ -43,6 +45,7 @@ struct wb_parent {
     struct wb_seen asked;      /* rows whose name is being asked for */
     int64_t resolved_ms;       /* when rows were last looked for */
     bool resolve_more;         /* there were some */
+    struct wb_buf unresolvable; /* int64_t: rows whose names could not be resolved and are left for another run */
     unsigned refused_told;     /* seeds whose refusal was put into words */
     struct wb_parent_worker workers[WB_TALLY_WORKERS_MAX];
     unsigned worker_count, alive; /* alive: running, or about to be started again */

@@ -1,7 +1,8 @@
 /*
  * resolve.c - resolves the sites of the run in advance (WebBase Components, section 2.2), so that a
- * worker never waits for a name. A site whose name has no address, or only one that we do not
- * contact, is refused here, and each of its seeds is told of in the log.
+ * worker never waits for a name. A site whose name does not exist, or whose addresses we do not
+ * contact, is refused here, and each of its seeds is told of in the log. Everything else that can go wrong (a resolver that is down, SERVFAIL, no
+ * answer, no address) says nothing of the name: it is asked for again after 5, 10, 20 and 40 seconds, and then left for another run.
  */
 #include "base/date.h"
 #include "base/json.h"
@@ -10,12 +11,18 @@
 
 #include <stdio.h>
 
-enum { AT_ONCE = 500, LOOK_MS = 100, REFUSED_TOLD_MAX = 20 };
+enum {
+    AT_ONCE = 500,
+    LOOK_MS = 100,
+    REFUSED_TOLD_MAX = 20,
+    AGAIN_FIRST_MS = 5000, /* before a name that could not be resolved is asked for again; twice as long each time */
+};
 
 /* One site's name on its way. */
 struct inquiry {
     struct wb_parent *parent;
     int64_t id;
+    int attempts; /* that failed before */
 };
 
 int wb_resolve_open(struct wb_parent *parent)
@@ -31,6 +38,12 @@ int wb_resolve_open(struct wb_parent *parent)
 
 void wb_resolve_close(struct wb_parent *parent)
 {
+    const int64_t *ids = (const int64_t *)(const void *)parent->unresolvable.ptr;
+
+    /* That it cannot be noted costs the next run a wait. */
+    if (parent->unresolvable.len)
+        (void)wb_dispenser_resolve_again(parent->dispenser, ids, parent->unresolvable.len / sizeof *ids, wb_parent_now(parent));
+    wb_buf_release(&parent->unresolvable);
     wb_dns_free(parent->dns);
     wb_seen_release(&parent->asked);
 }
@@ -82,6 +95,21 @@ static int refuse(struct wb_parent *p, int64_t id, int error, const char *reason
     return err < 0 ? err : wb_dispenser_seeds(p->dispenser, id, 0, tell_seed, &refusal);
 }
 
+/* Asked for again in this run while that is soon; otherwise by the next one. */
+static int put_off(struct wb_parent *p, int64_t id, int attempts, const char *trouble)
+{
+    int64_t wait = (int64_t)AGAIN_FIRST_MS << (attempts < 14 ? attempts : 14);
+    char words[160];
+    struct refusal refusal = {p, WB_CRAWL_DNS, words};
+
+    snprintf(words, sizeof words, "its name cannot be resolved now: %s", trouble);
+    int err = wb_dispenser_unresolvable(p->dispenser, id, wb_parent_now(p) + wait, attempts + 1, wb_slice_str(words));
+    if (err < 0 || wait <= WB_SOON_MS)
+        return err;
+    err = wb_buf_append(&p->unresolvable, &id, sizeof id);
+    return err < 0 ? err : wb_dispenser_seeds(p->dispenser, id, 0, tell_seed, &refusal);
+}
+
 /* ---- answers ------------------------------------------------------------------------------------------ */
 
 static int accept_address(struct wb_parent *p, int64_t id, const struct wb_dns_answer *answer)
@@ -112,11 +140,22 @@ static void answered(void *context, const struct wb_dns_answer *answer)
     struct inquiry *inquiry = context;
     struct wb_parent *p = inquiry->parent;
     int64_t id = inquiry->id;
+    int attempts = inquiry->attempts, err = 0;
 
     wb_free(inquiry);
     p->resolving--;
     wb_seen_mark(&p->asked, asked_id(id), false);
-    int err = answer->status == WB_DNS_OK ? accept_address(p, id, answer) : refuse(p, id, WB_CRAWL_DNS, answer->message);
+    switch (answer->status) {
+    case WB_DNS_OK:
+        err = accept_address(p, id, answer);
+        break;
+    case WB_DNS_NONE:
+        err = refuse(p, id, WB_CRAWL_DNS, answer->message);
+        break;
+    case WB_DNS_FAILED:
+        err = put_off(p, id, attempts, answer->message);
+        break;
+    }
     if (err < 0)
         wb_parent_fail(p, err);
 }
@@ -125,6 +164,7 @@ struct batch {
     struct wb_parent *parent;
     struct {
         int64_t id;
+        int attempts;
         char *url;
     } rows[AT_ONCE];
     unsigned count;
@@ -144,11 +184,12 @@ static int take_row(void *context, const struct wb_site_row *row)
     memcpy(url + row->scheme.len, "://", 3);
     memcpy(url + row->scheme.len + 3, row->name.ptr, row->name.len);
     batch->rows[batch->count].id = row->id;
+    batch->rows[batch->count].attempts = row->attempts > 0 ? row->attempts : 0;
     batch->rows[batch->count++].url = url;
     return 0;
 }
 
-static int ask(struct wb_parent *p, int64_t id, const char *url_text)
+static int ask(struct wb_parent *p, int64_t id, int attempts, const char *url_text)
 {
     struct wb_url url = WB_URL_INIT;
     struct inquiry *inquiry = wb_alloc_zero(1, sizeof *inquiry);
@@ -161,7 +202,7 @@ static int ask(struct wb_parent *p, int64_t id, const char *url_text)
         uint16_t port;
         wb_site_endpoint(&url, &host, &port);
         wb_seen_mark(&p->asked, asked_id(id), true);
-        *inquiry = (struct inquiry){p, id};
+        *inquiry = (struct inquiry){p, id, attempts};
         p->resolving++;
         err = wb_dns_resolve(p->dns, host, port, answered, inquiry);
         if (err < 0)
@@ -190,7 +231,7 @@ int wb_resolve_ahead(struct wb_parent *parent)
     parent->resolve_more = batch->count > 0;
     for (unsigned i = 0; i < batch->count; i++) {
         if (err == 0)
-            err = ask(parent, batch->rows[i].id, batch->rows[i].url);
+            err = ask(parent, batch->rows[i].id, batch->rows[i].attempts, batch->rows[i].url);
         wb_free(batch->rows[i].url);
     }
     wb_free(batch);

@@ -253,6 +253,8 @@ static int by_site_state(const struct wb_site_row *row, const struct findings *f
     why->next_ms = wait_ms > f->wait_ms || f->wait_ms > now + WB_BACK_OFF_MAX_MS ? wait_ms : f->wait_ms;
     switch (row->state) {
     case WB_SITE_UNRESOLVED:
+        if (row->reason.len)
+            return decide(why, WB_WHY_WAITING, "%.*s: %.*s; it is asked for again", WB_SLICE_ARG(row->name), WB_SLICE_ARG(row->reason));
         return decide(why, WB_WHY_WAITING, "the address of %.*s has not been asked for yet", WB_SLICE_ARG(row->name));
     case WB_SITE_REFUSED:
         why->next_ms = 0;
@@ -421,7 +423,8 @@ static int explain_url(const char *dir, const struct wb_site_row *row, struct fi
         return by_outcome(row, f, why);
     if (f->linked || f->seed || f->hinted)
         return by_queue(row, f, url, why);
-    if (row->state == WB_SITE_REFUSED || row->state == WB_SITE_ALIAS || row->state == WB_SITE_UNRESOLVED)
+    bool nameless = row->state == WB_SITE_WAITING && row->address.len == 0; /* nobody could contact it yet */
+    if (row->state == WB_SITE_REFUSED || row->state == WB_SITE_ALIAS || row->state == WB_SITE_UNRESOLVED || nameless)
         return by_site_state(row, f, why);
     if (f->heard)
         return by_webdb(f, why);

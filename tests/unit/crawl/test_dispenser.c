@@ -229,6 +229,43 @@ static void test_unresolved(void **state)
     check_tables(p);
 }
 
+/* A name that cannot be resolved now is asked for again when it is due, and counts for nothing once it is resolved. */
+static void test_unresolvable(void **state)
+{
+    PLACE(p);
+    struct told told = {0};
+    int64_t a = add_site(p, "a.org", NULL, 0), b = add_site(p, "b.org", "10.0.0.1", 0), c = add_site(p, "c.org", NULL, 0);
+
+    must_ok(wb_dispenser_unresolvable(p->d, a, 500, 1, WB_SLICE_LIT("SERVFAIL")));
+    assert_int_equal(row_of(p->d, "a.org").state, WB_SITE_WAITING);
+    assert_int_equal(row_of(p->d, "a.org").next_ms, 500);
+    assert_int_equal(row_of(p->d, "a.org").attempts, 1);
+    assert_true(text_is(row_of(p->d, "a.org").reason, "SERVFAIL"));
+    must_ok(wb_dispenser_unresolved(p->d, p->run, 499, 10, tell, &told));
+    assert_int_equal(told.count, 1);
+    assert_int_equal(told.ids[0], c);
+    told.count = 0;
+    must_ok(wb_dispenser_unresolved(p->d, p->run, 500, 10, tell, &told));
+    assert_int_equal(told.count, 2);
+    must_ok(wb_dispenser_resolved(p->d, a, WB_SLICE_LIT("10.0.0.9"), 900, WB_SLICE_EMPTY));
+    assert_int_equal(row_of(p->d, "a.org").attempts, 0);
+    assert_int_equal(row_of(p->d, "a.org").reason.len, 0);
+    /* One that has an address stays what it is. */
+    must_ok(wb_dispenser_unresolvable(p->d, b, 700, 1, WB_SLICE_LIT("SERVFAIL")));
+    assert_int_equal(row_of(p->d, "b.org").state, WB_SITE_READY);
+    assert_int_equal(row_of(p->d, "b.org").address_expires_ms, 700);
+    assert_int_equal(row_of(p->d, "b.org").attempts, 0);
+    /* Another run asks at once, but only for what still waits without an address. */
+    must_ok(wb_dispenser_unresolvable(p->d, c, 5000, 6, WB_SLICE_LIT("timeout")));
+    must_ok(wb_dispenser_resolve_again(p->d, (const int64_t[]){a, b, c, c + 1}, 4, 600));
+    assert_int_equal(row_of(p->d, "c.org").next_ms, 600);
+    assert_int_equal(row_of(p->d, "c.org").attempts, 0);
+    assert_true(text_is(row_of(p->d, "c.org").reason, "timeout"));
+    assert_int_equal(row_of(p->d, "b.org").address_expires_ms, 700);
+    assert_int_equal(wb_dispenser_unresolvable(p->d, c + 1, 1, 1, WB_SLICE_LIT("x")), WB_E_NOTFOUND);
+    check_tables(p);
+}
+
 static void test_resolved_late(void **state)
 {
     PLACE(p);
@@ -831,6 +868,7 @@ int main(void)
         BOTH(test_skewed_callers), SQLITE(test_set_clock), SQLITE(test_restarted_machine), BOTH(test_owners), BOTH(test_put_aside),
         BOTH(test_new_row),        BOTH(test_add_again),       BOTH(test_seeds),           BOTH(test_long_seed),
         BOTH(test_foreign_text),   BOTH(test_foreign_reason),  BOTH(test_unresolved),      BOTH(test_resolved_late),
+        BOTH(test_unresolvable),
         BOTH(test_priority_order), BOTH(test_address_affinity), BOTH(test_lease_expiry),   BOTH(test_waiting),
         BOTH(test_callback_refuses), BOTH(test_report_keeps),  BOTH(test_report_not_held), BOTH(test_done_with_new_seeds),
         BOTH(test_anew),           BOTH(test_runs),            BOTH(test_release),         BOTH(test_borrow),

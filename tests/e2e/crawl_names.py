@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""Names: a resolver that is down, fails, is silent or says that there is no such name, and what becomes of the sites."""
+import signal, socket, threading, time
+
+from e2e import *
+from crawlserver import *
+
+A, AAAA = 1, 28
+
+
+class Names:
+    """A name server on UDP. rules: first label of a name -> 'servfail', 'nx', 'silent', 'empty'; any other has the address 127.0.0.1."""
+
+    def __init__(self, port=0, **rules):
+        self.rules, self.asked = rules, []
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.bind(('127.0.0.1', port))
+        self.port = self.socket.getsockname()[1]
+        self.thread = threading.Thread(target=self.serve, daemon=True)
+        self.thread.start()
+
+    def serve(self):
+        while True:
+            try:
+                packet, peer = self.socket.recvfrom(512)
+            except OSError:
+                return
+            if not packet:
+                return
+            at, labels = 12, []
+            while packet[at]:
+                labels.append(packet[at + 1:at + 1 + packet[at]].decode())
+                at += packet[at] + 1
+            kind, at = int.from_bytes(packet[at + 1:at + 3], 'big'), at + 5
+            self.asked.append((labels[0], kind))
+            rule = self.rules.get(labels[0])
+            if rule == 'silent':
+                continue
+            code = {'servfail': 2, 'nx': 3}.get(rule, 0)
+            count = int(rule is None and kind == A)
+            answer = packet[:2] + bytes([0x81, 0x80 | code, 0, 1, 0, count, 0, 0, 0, 0]) + packet[12:at]
+            if count:
+                answer += b'\xc0\x0c' + bytes([0, A, 0, 1, 0, 0, 0, 60, 0, 4, 127, 0, 0, 1])
+            self.socket.sendto(answer, peer)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+            s.sendto(b'', ('127.0.0.1', self.port))
+        self.thread.join()
+        self.socket.close()
+
+
+def free_port():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        s.bind(('127.0.0.1', 0))
+        return s.getsockname()[1]
+
+
+def words(server, port, *args):
+    return ['crawl', '--json', '--allow-private', '--user-agent', AGENT, '--delay', 0, '--dns', '127.0.0.1:%d' % port, *[server.url(h) for h in server.sites], *args]
+
+
+def start_crawl(repo, server, port):
+    return subprocess.Popen(command(repo, *words(server, port)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=end_together)
+
+
+def unresolvable(repo, host):
+    return (repo / 'dispenser.db').exists() and b'cannot be resolved' in call(repo, 'why', host, status=None).stdout
+
+
+def sites(*names):
+    return {n + '.test': {'/': page('/1', text=n), '/1': page(text=n + '1')} for n in names}
+
+
+@test
+def a_resolver_that_is_down_is_waited_for(folder):
+    """Nobody answers when the crawl begins; the resolver comes back, and the same run goes on."""
+    repo, port = folder / 'r', free_port()
+    with Server(sites('a', 'b', 'c')) as server:
+        p = start_crawl(repo, server, port)
+        until(lambda: p.poll() is not None or unresolvable(repo, 'a.test'))
+        assert p.poll() is None, p.stderr.read()
+        assert not server.requests
+        with Names(port):
+            out, err = p.communicate(timeout=PATIENCE)
+        assert p.returncode == 0, err
+        end = done(lines(out))
+        assert end['pages'] == 6 and end['sites_done'] == 3 and end['sites_left'] == 0, end
+
+
+@test
+def a_run_without_a_resolver_closes_nothing(folder):
+    """It ends, the sites are left, why names the reason, and the next run asks for their names at once."""
+    repo, port = folder / 'r', free_port()
+    with Server(sites('a', 'b')) as server:
+        p = start_crawl(repo, server, port)
+        until(lambda: p.poll() is not None or all(unresolvable(repo, h) for h in ('a.test', 'b.test')))
+        kill(p.pid, signal.SIGTERM)
+        out, err = p.communicate(timeout=PATIENCE)
+        end = done(lines(out))
+        assert end['pages'] == 0 and end['sites_done'] == 0 and end['sites_left'] == 2, end
+        for what in (server.url('a.test'), 'a.test:%d' % server.port):
+            why = ask(repo, 'why', what)[0]
+            assert why['verdict'] == 'waiting' and 'cannot be resolved' in why['reason'], why
+        with Names(port):
+            end = done(lines(call(repo, *words(server, port)).stdout))
+        assert end['pages'] == 4 and end['sites_done'] == 2 and end['sites_left'] == 0, end
+
+
+@test
+def failures_are_told_from_names_that_do_not_exist(folder):
+    """SERVFAIL, no answer and no address wait and hold up nobody; NXDOMAIN closes the site."""
+    repo = folder / 'r'
+    with Server(sites('good', 'servfail', 'silent', 'empty', 'nx')) as server, \
+            Names(servfail='servfail', silent='silent', empty='empty', nx='nx') as names:
+        # Long enough for the others, and for a second question about those that fail at once.
+        p = start_crawl(repo, server, names.port)
+        until(lambda: p.poll() is not None or (len([r for r in server.requests if r.host == 'good.test']) >= 3 and names.asked.count(('empty', A)) >= 2))
+        assert p.poll() is None, p.stderr.read()
+        kill(p.pid, signal.SIGTERM)
+        out, err = p.communicate(timeout=PATIENCE)
+        said = {e['url']: e['result'] for e in fetches(lines(out))}
+        assert said[server.url('nx.test')] == 'error:dns' and said[server.url('good.test')] == 'stored', said
+        for name, verdict, reason in (('servfail', 'waiting', 'cannot be resolved'), ('empty', 'waiting', 'no address'), ('nx', 'blocked', 'no such name')):
+            why = ask(repo, 'why', server.url(name + '.test'))[0]
+            assert why['verdict'] == verdict and reason in why['reason'], (name, why)
+        assert {r.host for r in server.requests} == {'good.test'}
+        names.rules.clear()
+        end = done(lines(call(repo, *words(server, names.port), timeout=PATIENCE).stdout))
+        assert end['sites_left'] == 0 and {r.host for r in server.requests} == set(server.sites), end
+
+
+run_together()
