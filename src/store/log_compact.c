@@ -35,6 +35,7 @@ struct writing {
 /* A block from which dead bytes should go, but a live page of it cannot be read. */
 struct stuck {
     uint64_t at;
+    bool lost; /* it went nevertheless, and with it what was left of that page */
     char why[160];
 };
 
@@ -95,14 +96,38 @@ static void tell_of_damages(struct compaction *c)
     }
     for (size_t i = 0; i < c->stuck.len; i += sizeof(struct stuck)) {
         const struct stuck *stuck = (const void *)(c->stuck.ptr + i);
-        snprintf(message, sizeof message, "%s; so bytes of pages that were taken down stay in this block", stuck->why);
+        snprintf(message, sizeof message, "%s; %s", stuck->why,
+                 stuck->lost ? "what was left of that page went with the bytes of pages that were taken down"
+                             : "so bytes of pages that were taken down stay in this block");
         tell(c, true, stuck->at, message);
     }
 }
 
 /* ---- copying a block ---------------------------------------------------------------------------- */
 
-/* Decompresses the live pages of a block and compresses them as a new one with the same slots. */
+/* A block that could not be scrubbed, or only at the cost of a page that nobody can read: told with the other damage. */
+static int add_stuck(struct compaction *c, const struct wb_block_head *head, bool lost)
+{
+    struct stuck stuck = {.at = head->logical, .lost = lost};
+
+    snprintf(stuck.why, sizeof stuck.why, "%s", wb_error_message());
+    wb_segment_locate(&c->from, head->logical, &stuck.at);
+    return wb_buf_append(&c->stuck, &stuck, sizeof stuck);
+}
+
+/* In place of a record that cannot be read: its digests, which the directory has, and no page record (docs/formats/segment.md). */
+static int put_lost(const struct wb_block_entry *entry, struct wb_buf *record_out)
+{
+    wb_buf_clear(record_out);
+    int err = wb_buf_append(record_out, entry->digests, WB_RECORD_DIGEST_BYTES);
+    return err < 0 ? err : wb_buf_append_str(record_out, "lost");
+}
+
+/*
+ * Decompresses the live pages of a block and compresses them as a new one with the same slots. A page outside the lead that cannot be
+ * read does not keep the bytes of a takedown on disk: it stays a damaged page. Where the lead cannot be read, nothing of the block
+ * can: WB_E_CORRUPT.
+ */
 static int rebuild(struct compaction *c, const struct wb_block_head *head, const char *block, const bool *dead, size_t live)
 {
     const char *directory = block + WB_BLOCK_HEADER_BYTES;
@@ -122,6 +147,11 @@ static int rebuild(struct compaction *c, const struct wb_block_head *head, const
                 err = wb_block_lead_record(&entry, wb_buf_slice(&lead), lead_at, &records[n]);
             else
                 err = wb_block_read_frame(c->zstd, &entry, block + frame_at, wb_buf_slice(&lead), &records[n]);
+            if (err == WB_E_CORRUPT && !in_lead) {
+                err = add_stuck(c, head, true);
+                if (err == 0)
+                    err = put_lost(&entry, &records[n]);
+            }
             pages[n] = (struct wb_block_page){.id = entry.id, .record = wb_buf_slice(&records[n]), .site = head->site, .slot = entry.slot};
             n++;
         }
@@ -194,16 +224,6 @@ static int write_out(struct compaction *c)
     return wb_pool_submit(c->pool, write_bytes, w);
 }
 
-/* A block that pages taken down could not be scrubbed from: told with the other damage. */
-static int add_stuck(struct compaction *c, const struct wb_block_head *head)
-{
-    struct stuck stuck = {.at = head->logical};
-
-    wb_segment_locate(&c->from, head->logical, &stuck.at);
-    snprintf(stuck.why, sizeof stuck.why, "%s", wb_error_message());
-    return wb_buf_append(&c->stuck, &stuck, sizeof stuck);
-}
-
 /* A damaged part that the catalog says has live pages, byte by byte. */
 static int copy_damage(struct compaction *c, uint64_t at, uint64_t end)
 {
@@ -259,7 +279,7 @@ static int copy_block(struct compaction *c, const struct wb_block_head *head, co
         if (err == WB_E_CORRUPT) { /* a live page of it cannot be read: the block stays as it is, dead bytes and all */
             c->out.len = start;
             scrub = false;
-            err = add_stuck(c, head);
+            err = add_stuck(c, head, false);
         }
     }
     if (err == 0 && live < head->count && !scrub) {

@@ -79,16 +79,22 @@ static int gather_block(struct gathering *g, const struct wb_segment *segment, u
     return err < 0 ? err : add_items(g, head_out, g->bytes.ptr + WB_BLOCK_HEADER_BYTES);
 }
 
-static int add_damage(struct wb_log_live *live, uint64_t at, uint64_t end)
+static int add_damage(struct wb_log_live *live, const struct wb_segment *segment, uint64_t at, uint64_t end)
 {
     struct wb_log_damage *grown = wb_realloc(live->damages, (live->damage_count + 1) * sizeof *grown);
+    char place[WB_ERROR_MESSAGE_MAX];
+    const char *why = wb_error_message();
 
     if (!grown)
         return WB_E_NOMEM;
     live->damages = grown;
     struct wb_log_damage *damage = &grown[live->damage_count++];
     *damage = (struct wb_log_damage){.at = at, .end = end};
-    snprintf(damage->why, sizeof damage->why, "%s", wb_error_message());
+    /* The walk says where it was, and so does whoever tells of it. */
+    int len = snprintf(place, sizeof place, "%s at %llu: ", segment->file.path, (unsigned long long)at);
+    if (len > 0 && strncmp(why, place, (size_t)len) == 0)
+        why += len;
+    snprintf(damage->why, sizeof damage->why, "%s", why);
     return 0;
 }
 
@@ -106,7 +112,7 @@ static int pass_damage(struct gathering *g, const struct wb_segment *segment, ui
     if (err >= 0)
         err = wb_fail(WB_E_IO, "%s at %llu: read twice, with different results", segment->file.path, (unsigned long long)at);
     else if (err == WB_E_CORRUPT)
-        err = add_damage(g->live, at, walk.next);
+        err = add_damage(g->live, segment, at, walk.next);
     *next_out = walk.next;
     wb_segment_walk_release(&walk);
     return err;

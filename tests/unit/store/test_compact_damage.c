@@ -38,10 +38,10 @@ static struct spec page(uint32_t number, int64_t time_ms)
 }
 
 /* Several small blocks in several segments; every second page replaced, so that each segment has something to give back. */
-static void make_repository(uint64_t segment_bytes)
+static void make_repository_of(uint64_t segment_bytes, size_t block_bytes)
 {
     /* A block has a lead and pages of their own beside it. */
-    wb_log_sizes = (struct wb_log_sizes){.segment = segment_bytes, .block = 120 << 10, .group = 240 << 10, .giant = 1 << 20};
+    wb_log_sizes = (struct wb_log_sizes){.segment = segment_bytes, .block = block_bytes, .group = 2 * block_bytes, .giant = 1 << 20};
     test_dir(dir);
     create_store(dir);
     struct wb_store *store = open_store(dir, WB_STORE_WRITE);
@@ -56,6 +56,11 @@ static void make_repository(uint64_t segment_bytes)
     }
     commit_store(store);
     wb_store_close(store);
+}
+
+static void make_repository(uint64_t segment_bytes)
+{
+    make_repository_of(segment_bytes, 120 << 10);
 }
 
 static struct wb_compact compact(struct findings *findings)
@@ -244,6 +249,79 @@ static void test_dead_block(void **state)
     use_usual_sizes();
 }
 
+/* Where the body of a page, which is noise, lies in a file; 0: nowhere. */
+static uint64_t find_body(const char *path, const struct spec *spec)
+{
+    struct wb_buf bytes;
+    struct made made;
+
+    make_page(spec, &made);
+    must_ok(wb_path_read(path, 64 << 20, &bytes));
+    const char *found = memmem(bytes.ptr, bytes.len, made.page.body.ptr + 1000, 64);
+    uint64_t at = found ? (uint64_t)(found - bytes.ptr) : 0;
+    wb_buf_release(&bytes);
+    made_release(&made);
+    return at;
+}
+
+/*
+ * A page of the lead is taken down in a block where another page cannot be read: the bytes of the first are gone from disk, the second
+ * stays a page that is known and damaged, the rest can be read.
+ */
+static void test_takedown_beside_damage(void **state)
+{
+    char path[DIR_MAX];
+    bool before[PAGES], after[PAGES];
+    struct findings findings;
+    struct spec victim = {0}, damaged = {0};
+    unsigned readable = 0;
+
+    (void)state;
+    make_repository_of(1 << 20, 240 << 10);
+    path_in(dir, WB_SEGMENT_DIR "/00000001.seg", path);
+    /* Of the first block, which has the pages 0, 3, ... 36: one whose damage nobody else notices, and one whose damage takes all with it. */
+    for (uint32_t i = 3; i <= 33; i += 6) {
+        struct spec spec = page(i, 1000);
+        uint64_t at = find_body(path, &spec);
+        must(at > 0);
+        flip_byte(path, at, 0x55);
+        unsigned count = read_all(before);
+        if (count == PAGES - 1 && !damaged.time_ms) {
+            damaged = spec;
+            continue;
+        }
+        flip_byte(path, at, 0x55);
+        if (count < PAGES - 2)
+            victim = spec;
+    }
+    must(damaged.time_ms && victim.time_ms);
+    struct wb_store *store = open_store(dir, WB_STORE_WRITE);
+    must_ok(remove_spec(store, &victim, true));
+    commit_store(store);
+    wb_store_close(store);
+    readable = read_all(before);
+    assert_int_equal(readable, PAGES - 2);
+    struct wb_compact result = compact(&findings);
+    assert_int_equal(result.damaged, 1);
+    assert_non_null(strstr(findings.list[0].message, "taken down"));
+    assert_int_equal(files_with(dir, &victim), 0);
+    assert_int_equal(read_all(after), readable);
+    assert_memory_equal(before, after, sizeof before);
+    store = open_store(dir, WB_STORE_WRITE);
+    struct wb_buf memory = WB_BUF_INIT;
+    struct wb_page found;
+    assert_int_equal(wb_store_get(store, spec_id(&damaged), &found, &memory), WB_E_CORRUPT);
+    wb_buf_release(&memory);
+    /* A new version puts it right, and the next compaction the rest. */
+    damaged.time_ms = 3000;
+    must_ok(put_spec(store, &damaged));
+    commit_store(store);
+    wb_store_close(store);
+    result = compact(&findings);
+    assert_int_equal(result.damaged, 0);
+    use_usual_sizes();
+}
+
 /* The first segment cannot be opened: it is left alone, the others are compacted. With no live page in it, it goes. */
 static void test_segment_header(void **state)
 {
@@ -318,6 +396,7 @@ int main(void)
         cmocka_unit_test(test_header),
         cmocka_unit_test(test_directory),
         cmocka_unit_test(test_dead_block),
+        cmocka_unit_test(test_takedown_beside_damage),
         cmocka_unit_test(test_segment_header),
         cmocka_unit_test(test_anywhere),
     };
