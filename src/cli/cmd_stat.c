@@ -19,6 +19,8 @@ struct facts {
     struct wb_webdb_count webdb;
     uint64_t unmerged;
     struct wb_cycle_status cycle;
+    bool has_dispenser;
+    struct wb_buf dispenser; /* its URL; empty: the repository's own */
 };
 
 static int read_facts(const char *dir, struct facts *facts)
@@ -37,7 +39,13 @@ static int read_facts(const char *dir, struct facts *facts)
         return err;
     err = wb_cycle_status(dir, &facts->cycle);
     facts->has_cycle = err == 0;
-    return err == WB_E_NOTFOUND ? 0 : err;
+    if (err < 0 && err != WB_E_NOTFOUND)
+        return err;
+    /* Only the owner of the repository may read where it is. */
+    err = wb_crawl_dispenser(dir, &facts->dispenser, &facts->has_dispenser);
+    if (err < 0)
+        facts->has_dispenser = false;
+    return err == WB_E_NOMEM ? err : 0;
 }
 
 static void write_facts(struct wb_json *j, const struct facts *facts)
@@ -80,6 +88,11 @@ static int write_json(const struct wb_store_stat *stat, const struct facts *fact
     wb_json_field_u64(&j, "generation", stat->generation);
     wb_json_field_u64(&j, "pages_old", stat->pages_old);
     wb_json_field_u64(&j, "revisits", stat->revisits);
+    wb_json_key(&j, "dispenser");
+    if (facts->has_dispenser)
+        wb_json_slice(&j, facts->dispenser.len ? wb_buf_slice(&facts->dispenser) : WB_SLICE_LIT("sqlite"));
+    else
+        wb_json_null(&j);
     write_facts(&j, facts);
     int err = wb_output_object(&j);
     wb_buf_release(&line);
@@ -143,6 +156,8 @@ static int say_facts(const struct facts *facts)
                                facts->webdb.pages, facts->webdb.fetched, facts->webdb.links, facts->webdb.generation);
     if (err == 0 && facts->unmerged)
         err = wb_output_printf("unmerged      %" PRIu64 " bytes of the journal: 'webbase update' merges them\n", facts->unmerged);
+    if (err == 0 && facts->has_dispenser && facts->dispenser.len)
+        err = wb_output_printf("dispenser     %.*s\n", WB_SLICE_ARG(wb_buf_slice(&facts->dispenser)));
     return err == 0 && facts->has_cycle ? say_cycle(&facts->cycle) : err;
 }
 
@@ -150,7 +165,7 @@ int wb_cmd_stat(const struct wb_options *options)
 {
     struct wb_store *store = NULL;
     struct wb_store_stat stat;
-    struct facts facts;
+    struct facts facts = {.has_webdb = false};
 
     int err = wb_store_open(options->dir, WB_STORE_READ, &store);
     if (err == 0)
@@ -161,6 +176,7 @@ int wb_cmd_stat(const struct wb_options *options)
         err = options->json ? write_json(&stat, &facts) : write_words(options->dir, &stat);
     if (err == 0 && !options->json)
         err = say_facts(&facts);
+    wb_buf_release(&facts.dispenser);
     wb_store_close(store);
     return err;
 }

@@ -66,7 +66,7 @@ static const struct wb_option get_options[] = {
     {"resolve", 0, WB_OPTION_LIST, "HOST:PORT:ADDR", "this is where HOST is; may be given several times; HOST may be * or *.suffix"}, \
     {"dns", 0, WB_OPTION_TEXT, "ADDR:PORT", "ask these name servers, comma-separated, not the system's"}, \
     {"dns-rate", 0, WB_OPTION_NUMBER, "N", "names asked for in a second (100)"}, \
-    {"dispenser", 0, WB_OPTION_TEXT, "URL", "keep the list of sites in PostgreSQL (postgres://...), for crawlers on several machines"}, \
+    {"dispenser", 0, WB_OPTION_TEXT, "URL", "keep the list of sites in PostgreSQL (postgres://...), for crawlers on several machines; remembered (sqlite: back to the repository's own)"}, \
     {"fresh", 0, WB_OPTION_DURATION, "S", "leave pages alone that were fetched within that time"}, \
     {"timeout", 0, WB_OPTION_DURATION, "S", "for one answer (30)"}, \
     {"max-bytes", 0, WB_OPTION_NUMBER, "N", "keep at most N bytes of a page, and mark what was cut as truncated (16777216)"}, \
@@ -82,7 +82,7 @@ static const struct wb_option crawl_options[] = {
     END,
 };
 
-#define DISPENSER_OPTION {"dispenser", 0, WB_OPTION_TEXT, "URL", "as given to crawl"}
+#define DISPENSER_OPTION {"dispenser", 0, WB_OPTION_TEXT, "URL", "another one than the last crawl was given"}
 #define MEMORY_OPTION {"memory", 0, WB_OPTION_NUMBER, "BYTES", "for sorting and merging (268435456)"}
 
 static const struct wb_option webdb_options[] = {
@@ -142,7 +142,7 @@ static const struct wb_option run_options[] = {
 };
 
 static const struct wb_option why_options[] = {
-    {"dispenser", 0, WB_OPTION_TEXT, "URL", "as given to crawl"},
+    {"dispenser", 0, WB_OPTION_TEXT, "URL", "another one than the last crawl was given"},
     {"user-agent", 0, WB_OPTION_TEXT, "S", "as given to crawl: robots.txt is read for it"},
     END,
 };

@@ -48,8 +48,8 @@ void wb_crawl_args_fill(const struct wb_options *options, struct wb_crawl_option
 
 static int check_dispenser(const char *url)
 {
-    if (url && strncmp(url, "postgres://", 11) != 0 && strncmp(url, "postgresql://", 13) != 0)
-        return wb_usage("--dispenser takes a URL such as postgres://user@host/database, not '%s'", url);
+    if (url && strcmp(url, "sqlite") != 0 && strncmp(url, "postgres://", 11) != 0 && strncmp(url, "postgresql://", 13) != 0)
+        return wb_usage("--dispenser takes a URL such as postgres://user@host/database, or sqlite, not '%s'", url);
     return 0;
 }
 

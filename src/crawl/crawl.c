@@ -373,6 +373,44 @@ static int make_repository(const char *dir)
     return err == WB_E_INVALID && wb_store_exists(dir) ? 0 : err;
 }
 
+/* Whether a dispenser that is no longer used knows sites; one that cannot be asked may. */
+static bool has_sites(const char *dir, const char *url)
+{
+    struct wb_dispenser *old = NULL;
+    struct wb_dispenser_stat stat = {0};
+    bool known = true;
+
+    int err = strcmp(url, WB_DISPENSER_OWN) == 0 ? wb_crawl_has_own(dir, &known) : 0;
+    if (err == 0 && known)
+        err = wb_dispenser_open(dir, url, &old);
+    if (err == 0 && old)
+        err = wb_dispenser_stat(old, 0, &stat);
+    wb_dispenser_close(old);
+    return err < 0 || stat.unresolved + stat.ready + stat.claimed + stat.waiting + stat.done + stat.alias + stat.refused > 0;
+}
+
+/* The next commands need not be told again. */
+static int remember_dispenser(struct wb_parent *p)
+{
+    const struct wb_crawl_options *o = p->plan.options;
+    struct wb_buf before = WB_BUF_INIT, words = WB_BUF_INIT;
+
+    int err = wb_dispenser_remembered(o->dir, &before);
+    if (err == WB_E_CORRUPT)
+        err = 0; /* it is written anew */
+    const char *old = before.len ? before.ptr : WB_DISPENSER_OWN;
+    if (err < 0 || strcmp(old, o->dispenser) == 0)
+        goto done;
+    if (has_sites(o->dir, old) && wb_buf_append_str(&words, "from now on the repository uses another dispenser; sites stay in the one before: ") == 0 &&
+        wb_dispenser_shown(wb_slice_str(old), &words) == 0 && wb_buf_terminate(&words) == 0)
+        wb_parent_warn(p, words.ptr);
+    err = wb_dispenser_remember(o->dir, o->dispenser);
+done:
+    wb_buf_release(&before);
+    wb_buf_release(&words);
+    return err;
+}
+
 static int open_teller(struct wb_parent *p)
 {
     int err = wb_teller_open(p->plan.options->dir, p->sink, &p->teller);
@@ -398,6 +436,8 @@ static int open_parent(struct wb_parent *p)
         err = wb_store_id(o->dir, p->plan.home);
     if (err == 0)
         err = wb_dispenser_open(o->dir, o->dispenser, &p->dispenser);
+    if (err == 0 && o->dispenser)
+        err = remember_dispenser(p);
     if (err == 0)
         err = wb_crawl_recover(o->dir, p->plan.home, p->dispenser, true);
     if (err == 0)
@@ -464,6 +504,31 @@ int wb_crawl(const struct wb_crawl_options *options, const struct wb_crawl_sink 
     return err < 0 ? wb_error_restore(&failed) : 0;
 }
 
+/* ---- which dispenser ------------------------------------------------------------------------------------ */
+
+int wb_crawl_has_own(const char *dir, bool *has_out)
+{
+    char *path = wb_path_join(dir, "dispenser.db");
+
+    *has_out = path && wb_path_kind(path) == WB_PATH_FILE;
+    wb_free(path);
+    return path ? 0 : WB_E_NOMEM;
+}
+
+int wb_crawl_dispenser(const char *dir, struct wb_buf *text_out, bool *known_out)
+{
+    struct wb_buf url = WB_BUF_INIT;
+
+    *known_out = true;
+    int err = wb_dispenser_remembered(dir, &url);
+    if (err == 0 && url.len)
+        err = wb_dispenser_shown(wb_buf_slice(&url), text_out);
+    else if (err == 0)
+        err = wb_crawl_has_own(dir, known_out);
+    wb_buf_release(&url);
+    return err;
+}
+
 /* ---- checking ------------------------------------------------------------------------------------------ */
 
 struct verifier {
@@ -482,5 +547,13 @@ int wb_crawl_verify(const char *dir, wb_edit_found found, void *context)
 {
     struct verifier v = {found, context};
 
-    return wb_dispenser_verify(dir, on_found, &v);
+    struct wb_buf url = WB_BUF_INIT;
+
+    int err = wb_dispenser_remembered(dir, &url);
+    if (err == WB_E_CORRUPT) {
+        found(context, true, "dispenser.url", 0, wb_error_message());
+        err = 0;
+    }
+    wb_buf_release(&url);
+    return err < 0 ? err : wb_dispenser_verify(dir, on_found, &v);
 }

@@ -46,7 +46,7 @@ struct wb_crawl_options {
     size_t resolve_count;
     const char *dns_servers;      /* NULL: the system's */
     unsigned dns_rate;
-    const char *dispenser;        /* NULL: SQLite in the repository; postgres://... */
+    const char *dispenser;        /* postgres://... or "sqlite", which is remembered; NULL: as remembered, SQLite in the repository at first */
     int64_t fresh_ms;             /* pages fetched within this are left alone; 0: none are */
     int64_t timeout_ms;           /* of an answer; 0: the default */
     uint64_t max_bytes;           /* of a page; 0: the default */
@@ -93,6 +93,12 @@ struct wb_crawl_sink {
  * (WB_E_STOPPED, after a clean end). stat_out is filled in any case.
  */
 int wb_crawl(const struct wb_crawl_options *options, const struct wb_crawl_sink *sink, struct wb_crawl_stat *stat_out);
+
+/*
+ * Where the dispenser of a repository is, for people: a URL without its password, appended to text_out; nothing where it is the
+ * repository's own. *known_out: whether there is one at all.
+ */
+int wb_crawl_dispenser(const char *dir, struct wb_buf *text_out, bool *known_out);
 
 /* Checks what crawls keep beside the store, journal and webdb: the dispenser of the repository. found: as for the journal (edit.h). */
 int wb_crawl_verify(const char *dir, wb_edit_found found, void *context);

@@ -17,13 +17,6 @@ static const char *const statements[] = {
 #undef STATEMENT_TEXT
 };
 
-static bool is_postgres(const char *url)
-{
-    struct wb_slice s = wb_slice_str(url);
-
-    return wb_slice_starts(s, WB_SLICE_LIT("postgres://")) || wb_slice_starts(s, WB_SLICE_LIT("postgresql://"));
-}
-
 static int open_sqlite(const char *dir, struct wb_sql **sql_out)
 {
     char *path = wb_path_join(dir, "dispenser.db");
@@ -35,34 +28,42 @@ static int open_sqlite(const char *dir, struct wb_sql **sql_out)
 
 static int check_epoch(struct wb_dispenser *d);
 
-int wb_dispenser_open(const char *dir, const char *url, struct wb_dispenser **dispenser_out)
+static int open_url(const char *dir, const char *url, struct wb_dispenser **dispenser_out)
 {
-    struct wb_dispenser *d = NULL;
+    struct wb_dispenser *d = wb_alloc_zero(1, sizeof *d);
     int err;
 
-    *dispenser_out = NULL;
-    if (url && !is_postgres(url))
-        return wb_fail(WB_E_INVALID, "a dispenser's URL starts with postgres:// or postgresql://");
-    d = wb_alloc_zero(1, sizeof *d);
     if (!d)
         return WB_E_NOMEM;
-    err = url ? wb_sql_open_postgres(url, statements, WB_DISPENSER_STATEMENT_COUNT, &d->sql) : open_sqlite(dir, &d->sql);
-    if (err < 0)
-        goto done;
-    err = wb_dispenser_schema(d);
+    err = strcmp(url, WB_DISPENSER_OWN) == 0 ? open_sqlite(dir, &d->sql) : wb_sql_open_postgres(url, statements, WB_DISPENSER_STATEMENT_COUNT, &d->sql);
+    if (err == 0)
+        err = wb_dispenser_schema(d);
     if (err == 0)
         err = check_epoch(d);
-    if (err < 0)
-        goto done;
-    *dispenser_out = d;
-    d = NULL;
-done:
-    if (d) {
+    if (err == 0) {
+        *dispenser_out = d;
+    } else {
         struct wb_error_copy why;
         wb_error_save(err, &why);
         wb_dispenser_close(d);
         wb_error_restore(&why);
     }
+    return err;
+}
+
+int wb_dispenser_open(const char *dir, const char *url, struct wb_dispenser **dispenser_out)
+{
+    struct wb_buf remembered = WB_BUF_INIT;
+    int err = 0;
+
+    *dispenser_out = NULL;
+    if (!url)
+        err = wb_dispenser_remembered(dir, &remembered);
+    else if (strcmp(url, WB_DISPENSER_OWN) != 0 && !wb_dispenser_is_url(wb_slice_str(url)))
+        err = wb_fail(WB_E_INVALID, "a dispenser's URL starts with postgres:// or postgresql://");
+    if (err == 0)
+        err = open_url(dir, url ? url : remembered.len ? remembered.ptr : WB_DISPENSER_OWN, dispenser_out);
+    wb_buf_release(&remembered);
     return err;
 }
 

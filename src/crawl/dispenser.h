@@ -70,9 +70,23 @@ struct wb_seed {
 
 struct wb_dispenser;
 
-/* url: NULL for SQLite in dir/dispenser.db, or "postgres://..." / "postgresql://...". Makes tables where there are none. */
+/* Instead of a URL: SQLite in dir/dispenser.db. */
+#define WB_DISPENSER_OWN "sqlite"
+
+/* url: "postgres://...", "postgresql://..." or WB_DISPENSER_OWN; NULL: the one that dir remembers, which is its own unless told otherwise. Makes tables where there are none. */
 int wb_dispenser_open(const char *dir, const char *url, struct wb_dispenser **dispenser_out);
 void wb_dispenser_close(struct wb_dispenser *dispenser);
+
+/* ---- which one (dispenser_url.c) ---------------------------------------------------------------- */
+
+bool wb_dispenser_is_url(struct wb_slice url);
+
+/* The URL that dir remembers, with a NUL behind it; empty: its own. WB_E_CORRUPT. */
+int wb_dispenser_remembered(const char *dir, struct wb_buf *url_out);
+int wb_dispenser_remember(const char *dir, const char *url);
+
+/* A URL without its password and parameters, appended. */
+int wb_dispenser_shown(struct wb_slice url, struct wb_buf *text_out);
 
 /* Checks dir/dispenser.db, if it is there; PostgreSQL has checksums of its own. Tells of damage (problem) and of what is none. */
 typedef void (*wb_dispenser_found)(void *context, bool problem, uint64_t offset, const char *message);

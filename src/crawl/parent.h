@@ -67,6 +67,9 @@ void wb_parent_warn(struct wb_parent *parent, const char *message);
 void wb_parent_fail(struct wb_parent *parent, int err);
 void wb_parent_stat(const struct wb_parent *parent, struct wb_crawl_stat *stat_out);
 
+/* Whether the repository has a dispenser.db. */
+int wb_crawl_has_own(const char *dir, bool *has_out);
+
 /* A line of the parent's own. */
 int wb_parent_line(struct wb_parent *parent, struct wb_slice line);
 

@@ -115,11 +115,13 @@ static int keep_log(void *context, uint32_t log)
 
 bool wb_update_dispenser_known(const struct wb_update_options *o)
 {
-    if (o->dispenser)
-        return true;
-    char *path = wb_path_join(o->dir, "dispenser.db");
-    bool known = path && wb_path_kind(path) == WB_PATH_FILE;
-    wb_free(path);
+    struct wb_buf text = WB_BUF_INIT;
+    bool known = true;
+
+    /* One that is remembered and cannot be told counts: whoever asks it says why. */
+    if (!o->dispenser)
+        (void)wb_crawl_dispenser(o->dir, &text, &known);
+    wb_buf_release(&text);
     return known;
 }
 

@@ -264,8 +264,11 @@ def a_damaged_dispenser(folder):
             assert q.returncode in (0, 1), (n, q)
             assert n > 2 or q.returncode == 1, n
             assert q.returncode == 0 or b'dispenser.db' in q.stderr, (n, q.stderr)
-            # The pages are not in it.
-            verified(folder / 'r')
+            # The pages are not in it, and verify tells what is.
+            report = lines(call(folder / 'r', 'verify', '--json', status=1 if q.returncode else None).stdout)[-1]
+            assert all(x['file'] == 'dispenser.db' for x in report['problems']), report
+            assert q.returncode == 0 or report['problems'], report
+            assert report['pages'] >= 20, report
             shutil.rmtree(folder / 'r')
 
 

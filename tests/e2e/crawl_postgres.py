@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Crawls whose list of sites is in PostgreSQL: as with SQLite, shared by two crawls, and with a server that goes away."""
-import socket, time
+import json, socket, time
 
 from e2e import *
 from crawlserver import *
@@ -191,6 +191,43 @@ def the_server_goes_away_and_comes_back(folder):
             again = {k: n for k, n in server.counts.items() if n > 1 and k[1] != '/robots.txt'}
             assert len(again) <= 6, again
             refused(folder / 'none', 'PostgreSQL', 'crawl', server.url(hosts[0]), '--dispenser', 'postgres://webbase@/postgres?host=/nonexistent', one_line=False)
+
+
+@test
+def the_repository_remembers_its_dispenser(folder):
+    """Given once to crawl, it is used by every other command; the file is its owner's alone, and no password is shown."""
+    web = {'a.test': {'/': page('/b'), '/b': page(text='b')}}
+    repo = folder / 'r'
+    with Postgres(folder) as postgres, Server(web) as server:
+        url = postgres.url.replace('webbase@', 'webbase:secret@')
+        crawl(repo, server, server.url('a.test'), '--delay', 0, '--dispenser', url)
+        assert not (repo / 'dispenser.db').exists()
+        remembered = repo / 'dispenser.url'
+        assert remembered.stat().st_mode & 0o777 == 0o600
+        shown = json.loads(call(repo, 'stat', '--json').stdout)['dispenser']
+        assert shown.startswith('postgres://webbase:***@') and 'secret' not in shown, shown
+        assert b'secret' not in call(repo, 'stat').stdout
+        why = json.loads(call(repo, 'why', server.url('a.test', '/b'), '--json').stdout)
+        assert why['verdict'] == 'fetched', why
+        call(repo, 'update')
+        call(repo, 'generate', '--budget', 5)
+        call(repo, 'expunge')
+        assert fetches(crawl(repo, server, server.url('a.test'), '--delay', 0))
+        assert not (repo / 'dispenser.db').exists()
+        verified(repo)
+        # Damage is told, and another crawl with the option puts it right.
+        text = bytearray(remembered.read_bytes())
+        text[30] ^= 1
+        remembered.write_bytes(text)
+        assert b'dispenser.url' in call(repo, 'why', server.url('a.test', '/b'), status=1).stderr
+        assert b'dispenser.url' in call(repo, 'verify', status=1).stdout
+        crawl(repo, server, server.url('a.test'), '--delay', 0, '--dispenser', url)
+        verified(repo)
+        # Back to its own: the sites of the other one stay where they are, which is told.
+        crawl(repo, server, server.url('a.test'), '--delay', 0, '--dispenser', 'sqlite')
+        assert 'sites stay in the one before' in crawl.words and 'secret' not in crawl.words, crawl.words
+        assert not remembered.exists() and (repo / 'dispenser.db').exists()
+        assert json.loads(call(repo, 'stat', '--json').stdout)['dispenser'] == 'sqlite'
 
 
 run_together()
