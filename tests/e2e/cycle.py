@@ -246,15 +246,18 @@ def an_endless_run_outlives_a_step_that_fails(folder):
         (repo / 'thresholds').unlink()
         (repo / 'thresholds').mkdir()
         go(repo, server, '--cycles', 1, status=1)
-        p = start_run(repo, server, '--every', '1h', stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        until(lambda: p.poll() is not None or 'thresholds' in str(ask(repo, 'stat')[0]['cycle']['error']))
-        assert p.poll() is None, p.stderr.read()
+        out, err = folder / 'out', folder / 'err'
+        with open(out, 'wb') as o, open(err, 'wb') as e:
+            p = start_run(repo, server, '--every', '1h', stdout=o, stderr=e)
+        until(lambda: p.poll() is not None or 'done again in 10 s' in err.read_text())
+        assert p.poll() is None and 'thresholds' in err.read_text(), err.read_text()
+        assert 'thresholds' in ask(repo, 'stat')[0]['cycle']['error']
         (repo / 'thresholds').rmdir()
-        until(lambda: p.poll() is not None or ask(repo, 'stat')[0]['cycle']['step'] == 'rest', 60)
-        assert p.poll() is None and ask(repo, 'stat')[0]['cycle']['error'] is None
+        until(lambda: p.poll() is not None or cycles(lines(out.read_bytes())))
+        assert p.poll() is None and ask(repo, 'stat')[0]['cycle']['step'] == 'rest' and ask(repo, 'stat')[0]['cycle']['error'] is None
         p.send_signal(signal.SIGTERM)
-        out, err = p.communicate(timeout=30)
-        assert b'thresholds' in err and b'done again in 10 s' in err and len(cycles(lines(out))) == 1, err
+        p.wait(PATIENCE)
+        assert len(cycles(lines(out.read_bytes()))) == 1, err.read_text()
 
 
 # ---- killed ---------------------------------------------------------------------------------------------------------
