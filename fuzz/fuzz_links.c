@@ -3,7 +3,8 @@
  *
  * Up to the first NUL the input is the page's URL, where there is one; the rest is the page.
  *   - every link's URL is what the URL parser gives for its href
- *   - text, main text and anchors are UTF-8 with no blank at either end and no two in a row
+ *   - text, main text and anchors are UTF-8 with no two blanks in a row, and none at either end, but for a lone
+ *     blank beside the tags of an anchor
  *   - main text is a part of the text, block for block
  *   - the limits are kept, and the same page twice gives the same
  */
@@ -59,8 +60,13 @@ static void check_link(const struct wb_link *link, const struct wb_url *base)
     WB_CHECK(link->tag >= WB_LINK_A && link->tag <= WB_LINK_META && *wb_link_tag_name(link->tag));
     int err = wb_url_parse(link->href, base, &url);
     WB_CHECK(wb_slice_equal(link->url, err < 0 ? WB_SLICE_EMPTY : wb_url_href(&url)));
-    WB_CHECK(link->anchor.len <= WB_ANCHOR_MAX);
-    check_words(link->anchor, false);
+    struct wb_slice anchor = link->anchor;
+    WB_CHECK(anchor.len <= WB_ANCHOR_MAX);
+    if (anchor.len > 1 && anchor.ptr[0] == ' ')
+        anchor = wb_slice(anchor.ptr + 1, anchor.len - 1);
+    if (anchor.len > 1 && anchor.ptr[anchor.len - 1] == ' ')
+        anchor.len--;
+    check_words(anchor, false);
 }
 
 static uint64_t check_page(const struct wb_extract *e)
