@@ -238,7 +238,7 @@ static int take_end_of(struct wb_html *h, enum wb_tag tag)
     if (h->in_ruby)
         end_ruby(h, tag);
     if (flags & WB_TAG_BLOCK)
-        err = wb_html_end_block(h);
+        err = wb_html_end_block(h, tag);
     else if (flags & WB_TAG_CELL)
         wb_words_gap(&h->x->text, ' ');
     if (err == 0 && flags & WB_TAG_TRACKED)

@@ -6,6 +6,7 @@
  * A name may be wrong. What holds most of the page's prose is not dropped for its name, a word
  * that names most of the prose is not believed, and where only comments are left they are kept.
  */
+#include "base/check.h"
 #include "page/htmlmain.h"
 
 #define LONG_BYTES 100
@@ -160,11 +161,13 @@ void wb_html_sum_up(struct wb_html *h)
         sums[n] = (struct wb_html_sum){.end = n + 1};
     for (size_t i = 0; i < h->block_count; i++) {
         struct wb_html_block *b = &h->blocks[i];
+        WB_CHECK(b->node < h->node_count && b->from < b->to && b->link_bytes <= b->to - b->from);
         b->kind = kind_of(h, b);
         add_block(&sums[b->node], b);
         sums[b->node].has_h1 |= b->tag == WB_TAG_H1_;
     }
     for (size_t n = h->node_count; n-- > 1;) {
+        WB_CHECK(h->nodes[n].parent < n); /* so that one pass backwards adds up everything */
         struct wb_html_sum *up = &sums[h->nodes[n].parent];
         add_node(up, &sums[n]);
         up->has_h1 |= sums[n].has_h1;

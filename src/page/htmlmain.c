@@ -14,6 +14,7 @@
  * If nothing is found, all text is main text. All passes are linear in the number of blocks and
  * elements, both of which are bounded.
  */
+#include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "page/htmlmain.h"
@@ -57,15 +58,23 @@ static uint32_t choose_scope(const struct wb_html *h, const struct wb_html_sum *
 
 #define VOTE_LEVELS 5
 
+/* How much a block says for what encloses it: a paragraph more than a sentence, and that more than an item of a list. */
+static float weight_of(const struct wb_html_block *b)
+{
+    uint32_t len = wb_html_block_len(b), most = 500;
+
+    if (b->kind & WB_KIND_PROSE)
+        return len < 100 ? (float)len / 2 : 50 + (float)(len < most ? len : most);
+    return b->kind & WB_KIND_LISTED && b->link_bytes * 3 <= len ? (float)(len < most ? len : most) / 2 : 0;
+}
+
 static void vote(struct wb_html *h, struct wb_html_sum *sums)
 {
     for (size_t i = 0; i < h->block_count; i++) {
         const struct wb_html_block *b = &h->blocks[i];
-        if (!(b->kind & WB_KIND_PROSE) || sums[b->node].dropped)
-            continue;
-        float votes = 50 + (float)(wb_html_block_len(b) < 500 ? wb_html_block_len(b) : 500);
+        float votes = sums[b->node].dropped ? 0 : weight_of(b);
         uint32_t n = b->node;
-        for (int level = 0; level < VOTE_LEVELS; level++) {
+        for (int level = 0; votes > 0 && level < VOTE_LEVELS; level++) {
             sums[n].votes += level == 0 ? votes : level == 1 ? votes / 2 : votes / (float)(3 * level);
             if (n == 0)
                 break;
@@ -292,6 +301,7 @@ static void keep_chosen(struct wb_html *h, const struct wb_html_sum *sums, uint3
 
 int wb_html_judge(struct wb_html *h)
 {
+    WB_CHECK(h->depth == 0 && h->node_count > 0 && h->nodes[0].block_to == h->block_count);
     if (h->sum_cap < h->node_count) {
         struct wb_html_sum *sums = wb_realloc(h->sums, h->node_cap * sizeof *sums);
         if (!sums)
@@ -304,6 +314,7 @@ int wb_html_judge(struct wb_html *h)
     wb_html_drop(h);
     vote(h, sums);
     uint32_t scope = choose_scope(h, sums), top = widen(h, sums, scope, choose_node(h, sums, scope));
+    WB_CHECK(scope <= top && top < sums[scope].end);
     keep_chosen(h, sums, scope, top);
     return 0;
 }

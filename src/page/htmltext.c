@@ -9,6 +9,7 @@
  * with it whatever was left open inside. What is main text is decided at the end (htmlmain.c).
  */
 #include "page/html.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "page/htmlnames.h"
@@ -51,33 +52,6 @@ int wb_html_break(struct wb_html *h)
     h->block_from = block.to;
     h->block_link_bytes = 0;
     return push_block(h, block);
-}
-
-/* A start tag that begins a block. */
-int wb_html_begin_block(struct wb_html *h, enum wb_tag tag)
-{
-    int err = wb_html_break(h);
-
-    if (tag == WB_TAG_BR_)
-        return err;
-    h->in_ruby = h->in_reading = false; /* a ruby that nobody closes ends with its block */
-    h->block_tag = (uint8_t)tag;
-    h->block_names = 0;
-    if (h->t.attr_count && !(wb_tag_facts[tag].flags & WB_TAG_TRACKED)) {
-        const struct wb_token_attr *a = wb_tokenizer_attr(&h->t, WB_SLICE_LIT("class"));
-        if (a)
-            h->block_names = wb_names_of(&h->names, a->value).means;
-    }
-    return err;
-}
-
-int wb_html_end_block(struct wb_html *h)
-{
-    int err = wb_html_break(h);
-
-    h->in_ruby = h->in_reading = false;
-    h->block_tag = h->block_names = 0;
-    return err;
 }
 
 /* ---- open elements ----------------------------------------------------------------------- */
@@ -205,6 +179,7 @@ int wb_html_begin_text(struct wb_html *h)
 
 static void pop_open(struct wb_html *h, unsigned depth)
 {
+    WB_CHECK(depth <= h->depth && h->depth <= WB_HTML_DEPTH_MAX);
     while (h->depth > depth)
         h->nodes[h->open[--h->depth].node].block_to = (uint32_t)h->block_count;
     h->place = depth ? h->open[depth - 1].place : 0;
@@ -217,24 +192,31 @@ static int end_cell(struct wb_html *h)
     return h->nodes[h->node].tag == WB_TAG_TD_ && h->nodes[h->node].block_from != h->block_count ? wb_html_break(h) : 0;
 }
 
+/* A cell that nobody closes ends with the next one, or with its row. */
+static int close_cell(struct wb_html *h)
+{
+    if (h->depth == 0 || h->depth_beyond || h->open[h->depth - 1].tag != WB_TAG_TD_)
+        return 0;
+    int err = end_cell(h);
+    pop_open(h, h->depth - 1);
+    return err;
+}
+
 int wb_html_enter(struct wb_html *h, enum wb_tag tag)
 {
     if (h->depth == WB_HTML_DEPTH_MAX) {
         h->depth_beyond++;
         return 0;
     }
-    if (tag == WB_TAG_TD_ && h->depth && h->open[h->depth - 1].tag == WB_TAG_TD_) {
-        int err = end_cell(h);
-        if (err < 0)
-            return err;
-        pop_open(h, h->depth - 1);
-    }
+    int err = tag == WB_TAG_TD_ ? close_cell(h) : 0;
+    if (err < 0)
+        return err;
     struct wb_html_node node = {.parent = h->node, .block_from = (uint32_t)h->block_count, .tag = (uint8_t)tag};
     place_of(h, &node);
     h->place = node.place;
     if (h->node_count < WB_HTML_NODES_MAX) {
         h->node = (uint32_t)h->node_count;
-        int err = push_node(h, node);
+        err = push_node(h, node);
         if (err < 0)
             return err;
     }
@@ -265,6 +247,39 @@ int wb_html_leave(struct wb_html *h, enum wb_tag tag)
             return 0;
     }
     return 0;
+}
+
+/* ---- where blocks begin and end ---------------------------------------------------------- */
+
+/* A start tag that begins a block. */
+int wb_html_begin_block(struct wb_html *h, enum wb_tag tag)
+{
+    int err = tag == WB_TAG_TR_ ? close_cell(h) : 0;
+
+    if (err == 0)
+        err = wb_html_break(h);
+    if (tag == WB_TAG_BR_)
+        return err;
+    h->in_ruby = h->in_reading = false; /* a ruby that nobody closes ends with its block */
+    h->block_tag = (uint8_t)tag;
+    h->block_names = 0;
+    if (h->t.attr_count && !(wb_tag_facts[tag].flags & WB_TAG_TRACKED)) {
+        const struct wb_token_attr *a = wb_tokenizer_attr(&h->t, WB_SLICE_LIT("class"));
+        if (a)
+            h->block_names = wb_names_of(&h->names, a->value).means;
+    }
+    return err;
+}
+
+int wb_html_end_block(struct wb_html *h, enum wb_tag tag)
+{
+    int err = tag == WB_TAG_TR_ ? close_cell(h) : 0;
+
+    if (err == 0)
+        err = wb_html_break(h);
+    h->in_ruby = h->in_reading = false;
+    h->block_tag = h->block_names = 0;
+    return err;
 }
 
 /* ---- main text --------------------------------------------------------------------------- */

@@ -179,6 +179,11 @@ static void lists(void **state)
         {NAV "<div class=product><h1>Kettle</h1><div class=description><p>ONE The kettle boils a litre of water in less than three minutes. " T
          "</p><ul><li>TWO Stainless steel<li>SIX 1.7 litres</ul></div><table class=specs><tr><th>Weight<td>TEN 1.2 kg</table></div>"
          "<div class=related-products><h3>Customers also bought</h3><a href=t>AAA Toaster</a> only 29.99</div>", "ONE TWO SIX TEN", "NAV AAA"},
+        /* lists and tables against a sentence at the foot */
+        {NAV "<div><h1>Engineer</h1><h2>Tasks</h2><ul><li>ONE Build things that last<li>TWO Review code</ul><h2>You</h2><ul><li>SIX C and SQL</ul>"
+         "<p>TEN Send us your documents by email, we answer soon.</div>" FOOT, "ONE TWO SIX TEN", "NAV"},
+        {NAV "<div><h1>Sizes</h1><table><tr><td>ONE<td>10 mm</tr><tr><td>TWO<td>20 mm</tr><tr><td>SIX<td>30 mm</tr><tr><td>TEN<td>40 mm</tr>"
+         "<tr><td>Eleven<td>50 mm</tr><tr><td>Twelve<td>60 mm</tr></table></div>" FOOT, "ONE TWO SIX TEN", "NAV"},
         /* nothing but links */
         {"<title>Index</title><h1>Index</h1><ul><li><a href=a>ONE</a><li><a href=b>TWO</a><li><a href=c>SIX</a></ul>", "ONE TWO SIX", ""},
     };
