@@ -247,7 +247,7 @@ static void rewrite(struct wb_tree *tree, unsigned rows, char content)
 /* However often a tree is rewritten, the file holds it about twice; with one reader that stays, three times. */
 static void test_space(void **state)
 {
-    enum { ROWS = 20000 };
+    enum { ROWS = 5000 };
     struct wb_tree *tree, *slow, *quick[3] = {0};
     struct wb_tree_state held, state_of[3];
 
