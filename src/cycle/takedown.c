@@ -1,14 +1,14 @@
 /*
  * takedown.c - removal on request: a page, or all pages of a site, at once and from everything; they do not come back.
  *
- *   1 bar       in the store, durable: from here on nobody can store it, whatever he has in hand
+ *   1 bar       in the store, durable: from here on no process can store it, even one that has fetched it already
  *   2 journal   says so, for webdb, which shows it
  *   3 store     the pages are removed; no page has to be read for that, so damaged ones go too
  *   4 spools    of dead crawlers are emptied: what is barred goes no further
  *   5 merge
  *
- * Whoever is killed in between has barred the pages at least; the next expunge removes what is left of them. Their bytes are gone
- * from disk with the next compaction, which rewrites what they lay in. Links that lead to them stay links.
+ * A takedown that is killed after step 1 has barred the pages; the next expunge removes what is left of them. Their bytes are gone
+ * from disk after the next compaction, which rewrites what they lay in. Links that lead to them stay links.
  */
 #include "base/error.h"
 #include "base/mem.h"

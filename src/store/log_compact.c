@@ -10,9 +10,9 @@
  * their bytes must really go: a block whose lead holds such a page is compressed
  * again.
  *
- * Damage stops nothing. A damaged part of a segment (log_live.c) is dropped where all its pages are dead; where some are
- * live it is copied byte by byte, so that whoever could read or repair something in it still can. A segment that cannot be opened is
- * left alone. Each is told to the caller with file and place.
+ * Damage does not stop compaction. A damaged part of a segment (log_live.c) is dropped if all its pages are dead; if some are
+ * live, it is copied byte by byte, so that nothing that could still be read or repaired is lost. A segment that cannot be opened is
+ * left alone. Each damaged place is reported to the caller.
  */
 #include "base/check.h"
 #include "base/mem.h"

@@ -90,7 +90,7 @@ static int add_damage(struct wb_log_live *live, const struct wb_segment *segment
     live->damages = grown;
     struct wb_log_damage *damage = &grown[live->damage_count++];
     *damage = (struct wb_log_damage){.at = at, .end = end};
-    /* The walk says where it was, and so does whoever tells of it. */
+    /* The report names file and offset itself: leave them out of the reason. */
     int len = snprintf(place, sizeof place, "%s at %llu: ", segment->file.path, (unsigned long long)at);
     if (len > 0 && strncmp(why, place, (size_t)len) == 0)
         why += len;

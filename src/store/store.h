@@ -117,7 +117,7 @@ int wb_store_get_revisit(struct wb_store *store, struct wb_pageid id, struct wb_
 /*
  * What was taken down must not come back. A bar is on a page or on a site; one on a site holds for every URL of it, also
  * for those found later, except for pages that were allowed by themselves. Each commit asks for
- * bars inside its transaction, so nothing that is barred gets in, whoever took it and whenever.
+ * bars inside its transaction, so nothing that is barred gets in, no matter when and by which process it was put.
  */
 enum wb_bar_kind { WB_BAR_PAGE, WB_BAR_SITE };
 

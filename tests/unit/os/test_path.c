@@ -175,7 +175,7 @@ static void test_entries_are_synced(void **state)
     (void)state;
     assert_int_equal(syncs_of_mkdirs(in_dir("s1/a/b")), 3);
     assert_int_equal(syncs_of_mkdirs(in_dir("s1/a/c/")), 1);
-    assert_int_equal(syncs_of_mkdirs(in_dir("s1/a/c")), 1); /* whoever made it may have died before he synced it */
+    assert_int_equal(syncs_of_mkdirs(in_dir("s1/a/c")), 1); /* the process that made it may have died before it synced the entry */
     for (uint64_t nth = 1; nth <= 3; nth++) {
         char name[32];
         snprintf(name, sizeof name, "s2%d/a/b", (int)nth);
