@@ -73,6 +73,63 @@ void wb_event_skip(struct wb_worker *w, struct wb_slice url, const char *result)
     wb_event_fetch(w, &event);
 }
 
+/* The value of a field of a line that wb_event_line() wrote; empty where it has none, or one with escapes. */
+static struct wb_slice text_field(struct wb_slice line, const char *name)
+{
+    char start[32];
+    int len = snprintf(start, sizeof start, "\"%s\":\"", name);
+    const char *at = memmem(line.ptr, line.len, start, (size_t)len), *end = line.ptr + line.len;
+
+    if (!at)
+        return WB_SLICE_EMPTY;
+    at += len;
+    const char *quote = memchr(at, '"', (size_t)(end - at));
+    return quote && !memchr(at, '\\', (size_t)(quote - at)) ? wb_slice(at, (size_t)(quote - at)) : WB_SLICE_EMPTY;
+}
+
+/* 1: the line says that a page was stored which is barred by now; 0: it does not. */
+static int is_untrue(struct wb_worker *w, struct wb_slice line, struct wb_url *url, struct wb_buf *key)
+{
+    struct wb_slice result = text_field(line, "result"), href = text_field(line, "url");
+
+    if (!href.len || !(wb_slice_equal(result, WB_SLICE_LIT("stored")) || wb_slice_equal(result, WB_SLICE_LIT("duplicate")) ||
+                       wb_slice_equal(result, WB_SLICE_LIT("truncated"))))
+        return 0;
+    int err = wb_url_parse(href, NULL, url);
+    if (err == 0)
+        err = wb_url_key(url, key);
+    if (err < 0)
+        return err == WB_E_NOMEM ? err : 0;
+    return wb_store_barred(w->store, wb_pageid_of_key(wb_buf_slice(key)), wb_key_site(wb_buf_slice(key)));
+}
+
+int wb_event_correct(struct wb_worker *w)
+{
+    struct wb_slice rest = wb_buf_slice(&w->lines);
+    struct wb_buf lines = WB_BUF_INIT, key = WB_BUF_INIT;
+    struct wb_url url = WB_URL_INIT;
+    int err = 0;
+
+    for (const char *end; err == 0 && rest.len && (end = memchr(rest.ptr, '\n', rest.len));) {
+        struct wb_slice line = wb_slice(rest.ptr, (size_t)(end + 1 - rest.ptr)), result = text_field(line, "result");
+        int untrue = is_untrue(w, line, &url, &key);
+        err = untrue < 0 ? untrue : wb_buf_append(&lines, line.ptr, untrue ? (size_t)(result.ptr - line.ptr) : line.len);
+        if (err == 0 && untrue)
+            err = wb_buf_append_str(&lines, "expunged");
+        if (err == 0 && untrue)
+            err = wb_buf_append(&lines, result.ptr + result.len, (size_t)(end + 1 - (result.ptr + result.len)));
+        rest = wb_slice(line.ptr + line.len, rest.len - line.len);
+    }
+    if (err == 0) {
+        wb_buf_release(&w->lines);
+        w->lines = wb_buf_take(&lines);
+    }
+    wb_buf_release(&lines);
+    wb_buf_release(&key);
+    wb_url_release(&url);
+    return err;
+}
+
 int wb_event_release(struct wb_worker *w)
 {
     int err = w->plan->lines ? wb_lines_append(w->plan->lines, wb_buf_slice(&w->lines), wb_spool_round(w->spool)) : 0;

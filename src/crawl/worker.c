@@ -297,6 +297,8 @@ static int commit(struct wb_worker *w)
     /* The store before the journal: power that fails in between makes us fetch some pages again, not believe that we have them. */
     if (err == 0 && pages)
         err = wb_store_commit(w->store, &counts);
+    if (err == 0 && counts.barred)
+        err = wb_event_correct(w);
     if (err == 0)
         err = wb_edit_log_sync(w->journal);
     /* Until the next round begins the spool has the lines too, and recovery knows which of its rounds were released. */

@@ -274,6 +274,8 @@ void wb_event_skip(struct wb_worker *w, struct wb_slice url, const char *result)
 
 /* What the lines tell of is durable: they may be passed on. */
 int wb_event_release(struct wb_worker *w);
+/* After a commit that left pages out because they were taken down meanwhile: the lines that wait for it must not say that they were stored. */
+int wb_event_correct(struct wb_worker *w);
 void wb_event_warn(struct wb_worker *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif
