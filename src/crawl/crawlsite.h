@@ -110,6 +110,7 @@ struct wb_site {
     unsigned unanswered_count; /* such requests in a row, as far as kept connections go */
     /* frontier */
     unsigned in_flight;
+    unsigned held;             /* pages that came and were not looked at yet (arrivals.c) */
     struct wb_site_heap *heap; /* which of the frontier's heaps it is in */
     size_t heap_at;            /* from 1; 0: in none */
     int64_t heap_key;

@@ -32,10 +32,10 @@ struct wb_errand *wb_errand_new(struct wb_worker *w, struct wb_site *site)
         errand = wb_alloc_zero(1, sizeof *errand);
     if (!errand)
         return NULL;
-    struct wb_buf url = errand->url, key = errand->key;
+    struct wb_buf url = errand->url, key = errand->key, head = errand->head;
     wb_buf_clear(&url);
     wb_buf_clear(&key);
-    *errand = (struct wb_errand){.worker = w, .site = site, .url = url, .key = key};
+    *errand = (struct wb_errand){.worker = w, .site = site, .url = url, .key = key, .head = head};
     return errand;
 }
 
@@ -128,6 +128,16 @@ static void errand_done(void *context, struct wb_fetch_result *result)
     if (next > site->next_ms)
         site->next_ms = next;
     note_connection(site, result);
+    if (!rules && !atomic_load(&w->mine->careful) && wb_arrival_hold(errand, result)) {
+        if (w->arrival_count == WB_ARRIVALS_MAX)
+            wb_arrivals_take(w);
+        wb_dispatch_later(w, site);
+        wb_dispatch(w);
+        return;
+    }
+    /* Whatever this outcome does to the site, what came before it counts. */
+    if (site->held)
+        wb_arrivals_take(w);
     wb_tally_doing(w->mine, WB_STAGE_READING, wb_tally_subject(wb_buf_slice(&errand->url)));
     if (ask_again(errand, result))
         ;
@@ -276,6 +286,8 @@ static void lookup_done(void *context, const struct wb_dns_answer *answer)
     if (!site || !site->resolving)
         return;
     site->resolving = false;
+    if (site->held)
+        wb_arrivals_take(w);
     const struct wb_address *good = choose_address(w, answer, &private);
     if (good) {
         int err = wb_frontier_move(&w->frontier, site, good);
@@ -486,6 +498,11 @@ static void queue_empty(struct wb_worker *w, struct wb_site *site)
 {
     uint64_t count = 0;
 
+    if (site->held) {
+        wb_arrivals_take(w);
+        wb_dispatch_later(w, site);
+        return;
+    }
     if (site->in_flight || site->away)
         return;
     int err = wb_visit_seeds(w, site, &count);
@@ -503,11 +520,19 @@ static void start_page(struct wb_worker *w, struct wb_site *site)
     struct wb_item item;
     int got = 0;
 
+    /* More than one at a time only where that was asked for, and no interval is to be kept. */
+    if (site->in_flight >= (site->page_delay_ms == 0 ? w->plan->options->connections : 1))
+        return;
+    if (site->held && site->pages + site->held >= site->budget)
+        wb_arrivals_take(w);
     if (site->pages >= site->budget) {
         if (!site->in_flight)
             wb_visit_close(w, site, WB_SITE_DONE, "budget", NULL);
         return;
     }
+    /* Those under way may fill the budget; if they do not, their end calls the site again. */
+    if (site->pages + site->in_flight >= site->budget)
+        return;
     if ((site->probing || site->root_waited) && site->in_flight)
         return;
     errand = wb_errand_new(w, site);
@@ -523,7 +548,6 @@ static void start_page(struct wb_worker *w, struct wb_site *site)
         if (got < 0)
             break;
         if (got == 1) {
-            /* More than one at a time only where that was asked for, and no interval is to be kept. */
             if (site->in_flight < w->plan->options->connections && site->page_delay_ms == 0 && !site->probing && !site->root_waited)
                 wb_dispatch_later(w, site);
             return;
@@ -674,9 +698,11 @@ void wb_dispatch(struct wb_worker *w)
         start_site(w, site);
     tell_files(w);
     /* What is about to be sent must be in the journal before: the clocks outlive the process. */
-    int err = wb_edit_log_flush(w->journal);
+    int err = w->unflushed ? wb_edit_log_flush(w->journal) : 0;
     if (err < 0)
         wb_worker_fail(w, err);
+    else
+        w->unflushed = false;
     w->dispatching = false;
     if (!one_is_enough(w))
         set_timer(w);

@@ -214,6 +214,11 @@ static int fill_page(struct wb_errand *errand, struct wb_fetch_result *result, s
     wb_buf_clear(&w->media_mem);
     if (wb_http_header(result->head, "content-type", &type))
         err = wb_media_type_parse(type, &w->media_mem, &page->type, &page->charset);
+    if (errand->digested) {
+        memcpy(page->md5, errand->body_md5, sizeof page->md5);
+        memcpy(page->sha1, errand->body_sha1, sizeof page->sha1);
+        page->digested = true;
+    }
     wb_page_digest(page);
     return err;
 }

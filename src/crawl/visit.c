@@ -28,6 +28,9 @@ int wb_visit_note(struct wb_worker *w, struct wb_site *site, struct wb_edit *edi
     if (!edit->time_ms)
         edit->time_ms = wb_worker_now(w);
     site->trail_ms = wb_worker_now(w);
+    /* A request to a site without an interval is no clock that must outlive us. */
+    if (edit->kind != WB_EDIT_REQUEST || site->page_delay_ms > 0 || site->delay_ms > 0)
+        w->unflushed = true;
     return wb_edit_log_append(w->journal, edit, &site->trail);
 }
 
@@ -555,7 +558,7 @@ void wb_visit_close(struct wb_worker *w, struct wb_site *site, enum wb_site_stat
     struct wb_edit edit = {.kind = WB_EDIT_FINISH, .text = wb_slice_str(reason)};
     int err = 0;
 
-    WB_CHECK(site->in_flight == 0);
+    WB_CHECK(site->in_flight == 0 && site->held == 0);
     if (!site->guest && (state == WB_SITE_DONE || state == WB_SITE_ALIAS || state == WB_SITE_REFUSED))
         err = wb_visit_note(w, site, &edit);
     if (err == 0)

@@ -289,8 +289,10 @@ static int claim_sites(struct wb_worker *w)
 static int commit(struct wb_worker *w)
 {
     struct wb_commit counts = {0};
+
+    wb_arrivals_take(w);
     bool pages = w->uncommitted_pages > 0;
-    int err = wb_outbox_flush(w);
+    int err = w->failed.code < 0 ? wb_error_restore(&w->failed) : wb_outbox_flush(w);
 
     if (err == 0)
         err = wb_edit_log_flush(w->journal);
@@ -427,6 +429,13 @@ static void on_tick(evutil_socket_t fd, short what, void *context)
         wb_worker_fail(w, err);
 }
 
+static void on_arrivals_due(evutil_socket_t fd, short what, void *context)
+{
+    (void)fd, (void)what;
+    wb_arrivals_take(context);
+    wb_dispatch(context);
+}
+
 static void on_due(evutil_socket_t fd, short what, void *context)
 {
     (void)fd, (void)what;
@@ -458,7 +467,8 @@ static int open_network(struct wb_worker *w)
     w->base = event_base_new();
     w->tick = w->base ? event_new(w->base, -1, EV_PERSIST, on_tick, w) : NULL;
     w->due = w->base ? event_new(w->base, -1, 0, on_due, w) : NULL;
-    if (!w->tick || !w->due || event_add(w->tick, &tick) < 0)
+    w->arrivals_due = w->base ? event_new(w->base, -1, 0, on_arrivals_due, w) : NULL;
+    if (!w->tick || !w->due || !w->arrivals_due || event_add(w->tick, &tick) < 0)
         return wb_fail_nomem();
     int err = wb_dns_new(w->base, &dns, &w->dns);
     for (size_t i = 0; err == 0 && i < o->resolve_count; i++)
@@ -495,6 +505,7 @@ static int open_worker(struct wb_worker *w)
 /* Everything that is held goes back as it is; the next claim goes on from the journal. */
 static int hand_back(struct wb_worker *w)
 {
+    wb_arrivals_take(w);
     wb_favours_drop(w);
     while (w->sites && w->failed.code == 0) {
         struct wb_site *site = w->sites;
@@ -507,11 +518,13 @@ static int hand_back(struct wb_worker *w)
 
 static void free_memory(struct wb_worker *w)
 {
+    wb_arrivals_drop(w);
     while (w->free_errands) {
         struct wb_errand *errand = w->free_errands;
         w->free_errands = errand->next_free;
         wb_buf_release(&errand->url);
         wb_buf_release(&errand->key);
+        wb_buf_release(&errand->head);
         wb_free(errand);
     }
     while (w->sites) {
@@ -551,6 +564,8 @@ static void close_worker(struct wb_worker *w, bool clean)
         event_free(w->tick);
     if (w->due)
         event_free(w->due);
+    if (w->arrivals_due)
+        event_free(w->arrivals_due);
     if (w->base)
         event_base_free(w->base);
 }

@@ -5,6 +5,7 @@
  *   dispatch.c   which request a site that is due makes
  *   visit.c      a site's visit: begun, restored from the journal, finished, released
  *   rules.c      robots.txt, its redirects and favours
+ *   arrivals.c   pages that came, held for a moment to be digested together
  *   pagework.c   the outcome of a request for a page
  *   pagefacts.c  what the journal is told of its content and links
  *   links.c      which URLs enter a queue; links to other sites
@@ -78,8 +79,20 @@ struct wb_errand {
     /* of the version that we have */
     bool known;
     uint8_t md5[WB_MD5_BYTES];
+    /* of the body that came, where it was digested with others (arrivals.c) */
+    bool digested;
+    uint8_t body_md5[WB_MD5_BYTES], body_sha1[WB_SHA1_BYTES];
+    struct wb_buf head;       /* of the response, while it is held */
     struct wb_errand *next_free;
 };
+
+/* A page that came and waits for others. */
+struct wb_arrival {
+    struct wb_errand *errand;
+    struct wb_fetch_result result; /* its body is owned, its head lies in the errand */
+};
+
+#define WB_ARRIVALS_MAX 8
 
 #define WB_RECENT_LINKS (1u << 15)
 
@@ -114,6 +127,11 @@ struct wb_worker {
     size_t report_count, report_cap;
     struct wb_favour *stuck;    /* favours of sites that other processes hold */
     struct wb_errand *free_errands;
+    struct wb_arrival arrivals[WB_ARRIVALS_MAX];
+    unsigned arrival_count;
+    struct event *arrivals_due;
+    bool taking;                /* they are being looked at */
+    bool unflushed;             /* the journal has records that must be in the kernel's hands before a request goes out */
     int64_t uncommitted_ms;     /* since when there is something to commit; 0: nothing */
     uint64_t uncommitted_pages, uncommitted_bytes;
     int64_t renewed_ms, claimed_ms, stuck_ms, ticked_ms, told_ms, stopping_ms;
@@ -215,6 +233,17 @@ void wb_favours_pass_on(struct wb_worker *w, struct wb_site *site);
 
 /* The address of a site with favours cannot be had: they fail. */
 void wb_favours_fail(struct wb_worker *w, struct wb_site *site, const char *reason);
+
+/* ---- arrivals.c --------------------------------------------------------------------------------------- */
+
+/* Keeps a page for later, with its body, if nothing depends on it now. False: it must be looked at now. */
+bool wb_arrival_hold(struct wb_errand *errand, struct wb_fetch_result *result);
+
+/* Looks at all that are held. */
+void wb_arrivals_take(struct wb_worker *w);
+
+/* Forgets them: the process ends in an error. */
+void wb_arrivals_drop(struct wb_worker *w);
 
 /* ---- pagework.c ------------------------------------------------------------------------------------ */
 

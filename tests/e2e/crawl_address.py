@@ -68,6 +68,21 @@ def few_file_descriptors_make_it_slower_not_shorter(folder):
 
 
 @test
+def one_request_at_a_time_goes_to_a_site(folder):
+    """Also where pages are held for a moment to be digested together, and nothing else slows it down."""
+    with Server({'o.test': star(150, 'o', wait=0.001), 't.test': star(150, 't', wait=0.001)}) as server:
+        for connections in (1, 3):
+            events = crawl(folder / ('r%d' % connections), server, server.url('o.test'), server.url('t.test'), '--delay', 0, '--no-sitemaps',
+                           '--connections', connections, '--processes', 1, '--site-budget', 120)
+            for host in server.sites:
+                assert most_at_once(server, [host]) <= connections, (host, connections, most_at_once(server, [host]))
+            assert done(events)['pages'] == 240 and done(events)['errors'] == 0, done(events)
+            assert len(fetches(events, 'stored')) == 240
+            assert all(len(server.pages_asked(h)) == 120 for h in server.sites)
+            server.requests.clear()
+
+
+@test
 def urls_of_a_site_whose_address_became_private_have_lines(folder):
     with Server({'p.test': star(20, 'p')}) as server:
         args = [server.url('p.test'), '--delay', 0, '--no-sitemaps']
