@@ -410,6 +410,55 @@ static void test_places_used_again(void **state)
     }
 }
 
+/* ---- a commit whose result is not known ------------------------------------------------------------------- */
+
+/* All pages of the commit are there, or none. */
+static bool has_new_pages(void)
+{
+    struct wb_buf memory = WB_BUF_INIT;
+    struct wb_page page;
+    size_t there = 0;
+
+    for (size_t i = 0; i < NEW_PAGES; i++) {
+        int err = wb_store_get(store, new_pages[i].page.id, &page, &memory);
+        must(err == 0 || err == WB_E_NOTFOUND);
+        there += err == 0;
+    }
+    wb_buf_release(&memory);
+    must(there == 0 || there == NEW_PAGES);
+    return there != 0;
+}
+
+/*
+ * The sync after the root record fails: the record is in the file all the same. The error says that the
+ * result is not known, nothing is cut off, and the same handle finds out and goes on.
+ */
+static void test_uncertain_commit(void **state)
+{
+    const struct operation operation = {"commit", do_commit_only, false, true, 0, 0};
+
+    (void)state;
+    prepare(&operation);
+    wb_fault_arm(WB_FAULT_SYNC, UINT64_MAX, EIO);
+    must_ok(do_commit_only());
+    uint64_t syncs = wb_fault_count();
+    wb_fault_disarm();
+    wb_store_close(store);
+    prepare(&operation);
+    wb_fault_arm(WB_FAULT_SYNC, syncs, EIO);
+    must(do_commit_only() == WB_E_IO && strstr(wb_error_message(), "not known"));
+    wb_fault_disarm();
+    must(has_new_pages());
+    check_after();
+    /* One sync earlier the root record was not yet written. */
+    prepare(&operation);
+    wb_fault_arm(WB_FAULT_SYNC, syncs - 1, EIO);
+    must(do_commit_only() == WB_E_IO && !strstr(wb_error_message(), "not known"));
+    wb_fault_disarm();
+    must(!has_new_pages());
+    check_after();
+}
+
 /* ---- a compaction that is told to stop ------------------------------------------------------------------ */
 
 static bool stop_at_once(void *context, uint64_t done, uint64_t total)
@@ -439,10 +488,10 @@ static void test_stopped_compaction(void **state)
 
 int main(void)
 {
-    struct CMUnitTest tests[COUNT(operations) + 3] = {cmocka_unit_test(test_create), cmocka_unit_test(test_stopped_compaction),
-                                                      cmocka_unit_test(test_places_used_again)};
+    struct CMUnitTest tests[COUNT(operations) + 4] = {cmocka_unit_test(test_create), cmocka_unit_test(test_stopped_compaction),
+                                                      cmocka_unit_test(test_places_used_again), cmocka_unit_test(test_uncertain_commit)};
 
     for (size_t i = 0; i < COUNT(operations); i++)
-        tests[i + 3] = (struct CMUnitTest){operations[i].name, test_operation, NULL, NULL, (void *)(uintptr_t)&operations[i]};
+        tests[i + 4] = (struct CMUnitTest){operations[i].name, test_operation, NULL, NULL, (void *)(uintptr_t)&operations[i]};
     return cmocka_run_group_tests(tests, make_template, release_pages);
 }
