@@ -585,7 +585,7 @@ static void test_migration(void **state)
         children[i] = start_child(open_and_close, p);
     for (size_t i = 0; i < COUNT(children); i++)
         must(end_child(children[i]) == 0);
-    assert_int_equal(ask_number(p, "SELECT value FROM webbase_meta WHERE name = 'version'"), 2);
+    assert_int_equal(ask_number(p, "SELECT value FROM webbase_meta WHERE name = 'version'"), 3);
     p->d = open_place(p);
     struct wb_site_row row = row_of(p->d, "a.org");
     assert_true(row.state == WB_SITE_DONE && row.priority == 5 && row.visit == 1 && row.listed == 0 && row.sitemaps_ms == 0);
