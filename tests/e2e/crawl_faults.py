@@ -171,17 +171,20 @@ def damaged_spools(folder):
             shutil.rmtree(folder / 'r')
 
 
+def store_files(folder):
+    return [path for path in folder.iterdir() if path.name.startswith('catalog') or path.name == 'pages']
+
+
 def copy_store(repo, to):
     to.mkdir()
-    shutil.copy(repo / 'catalog.mdb', to)
-    shutil.copytree(repo / 'pages', to / 'pages')
+    for path in store_files(repo):
+        (shutil.copytree if path.is_dir() else shutil.copy)(path, to / path.name)
 
 
 def put_store_back(repo, copy):
-    for name in ('catalog.mdb-lock', 'pages'):
-        path = repo / name
-        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-    for path in copy.iterdir():
+    for path in store_files(repo):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    for path in store_files(copy):
         (shutil.copytree if path.is_dir() else shutil.copy)(path, repo / path.name)
 
 
