@@ -184,7 +184,8 @@ static int take_row(void *context, const struct wb_site_row *row)
     memcpy(url + row->scheme.len, "://", 3);
     memcpy(url + row->scheme.len + 3, row->name.ptr, row->name.len);
     batch->rows[batch->count].id = row->id;
-    batch->rows[batch->count].attempts = row->attempts > 0 ? row->attempts : 0;
+    /* Of a site that has an address they count failures of another kind. */
+    batch->rows[batch->count].attempts = row->address.len == 0 && row->attempts > 0 ? row->attempts : 0;
     batch->rows[batch->count++].url = url;
     return 0;
 }
