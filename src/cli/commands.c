@@ -443,9 +443,10 @@ const struct wb_command wb_commands[] = {
      web_options, 0, 0, wb_cmd_web},
 
     {"extract", "[--url URL] FILE...", "show what is seen in a page",
-     "Of each FILE, or standard input for -: encoding, title, language, dates, what it says\n"
-     "to robots, its links as written and resolved, the visible text, the main text without\n"
-     "navigation and other trimmings, and the fingerprint by which near copies are known.\n"
+     "Of each FILE, or standard input for -: encoding, title, language, dates, author, type,\n"
+     "what it says to robots, its links as written and resolved, the visible text, the main\n"
+     "text without navigation, comments and the like, and the fingerprint by which near copies\n"
+     "are known.\n"
      "HTML, XML, feeds, sitemaps and plain text. Needs no repository.\n"
      "\n"
      "  webbase extract --url https://example.org/ index.html",
