@@ -79,6 +79,8 @@ static void tell_rest(struct wb_parent *p)
     bool moved;
 
     wb_teller_ended(p->teller, p->own_name);
+    if (wb_teller_take_up(p->teller) < 0)
+        wb_parent_warn(p, wb_error_message());
     for (;;) {
         tell_lines(p, &moved);
         if (p->reader_failed || wb_teller_left(p->teller, &left) < 0 || left == 0)
@@ -234,6 +236,21 @@ static void follow_clock(struct wb_parent *p)
         p->workers[i].start_ms += p->workers[i].start_ms ? by_ms : 0;
 }
 
+/*
+ * Processes of a crawl that was killed may have been dying still when this one began: what they left is recovered as soon as they are
+ * gone, and not when their leases end.
+ */
+static int recover_late(struct wb_parent *p)
+{
+    static const int64_t after_ms[] = {1500, 5000, 15000};
+
+    if (p->recoveries >= sizeof after_ms / sizeof *after_ms || wb_parent_now(p) - p->began_ms < after_ms[p->recoveries])
+        return 0;
+    p->recoveries++;
+    int err = wb_crawl_recover(p->plan.options->dir, p->plan.home, p->dispenser, false);
+    return err < 0 ? err : wb_teller_take_up(p->teller);
+}
+
 static void on_tick(evutil_socket_t fd, short what, void *context)
 {
     struct wb_parent *p = context;
@@ -253,6 +270,8 @@ static void on_tick(evutil_socket_t fd, short what, void *context)
     }
     if (!p->stopping) {
         err = wb_resolve_ahead(p);
+        if (err == 0)
+            err = recover_late(p);
         if (err == 0)
             err = look_around(p);
     }

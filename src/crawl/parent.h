@@ -51,6 +51,7 @@ struct wb_parent {
     unsigned worker_count, alive; /* alive: running, or about to be started again */
     unsigned started;          /* processes, those that died included */
     unsigned deaths_in_vain;   /* in a row, with nothing done in between */
+    unsigned recoveries;       /* since the crawl began */
     unsigned careful_lives;    /* processes to come that ask for one page at a time */
     uint64_t commits_before, requests_before; /* when the last one died */
     struct wb_suspect suspects[WB_SUSPECTS_MAX];

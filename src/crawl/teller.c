@@ -97,30 +97,39 @@ static int take_up(void *context, const struct wb_dir_entry *entry)
         return 0;
     int err = add_file(t, entry->name, &file);
     if (err == WB_E_BUSY)
-        return 0; /* of a crawl that is at work */
+        return 0; /* of a crawl that is at work or just dying, or ours */
     if (err == 0)
         file->ended = true;
+    return err;
+}
+
+int wb_teller_take_up(struct wb_teller *t)
+{
+    char *folder = wb_path_join(t->dir, WB_LINES_DIR);
+    int err = folder ? 0 : WB_E_NOMEM;
+
+    WB_CHECK(t->magic == TELLER_MAGIC);
+    if (err == 0 && t->sink->outputs && wb_path_kind(folder) == WB_PATH_DIR)
+        err = wb_dir_each(folder, take_up, t);
+    wb_free(folder);
     return err;
 }
 
 int wb_teller_open(const char *dir, const struct wb_crawl_sink *sink, struct wb_teller **teller_out)
 {
     struct wb_teller *t = wb_alloc_zero(1, sizeof *t);
-    char *folder = wb_path_join(dir, WB_LINES_DIR);
-    int err = t && folder && (t->dir = wb_strdup(dir)) ? 0 : WB_E_NOMEM;
+    int err = t && (t->dir = wb_strdup(dir)) ? 0 : WB_E_NOMEM;
 
     *teller_out = NULL;
     if (err == 0) {
         t->magic = TELLER_MAGIC;
         t->sink = sink;
-        if (sink->outputs && wb_path_kind(folder) == WB_PATH_DIR)
-            err = wb_dir_each(folder, take_up, t);
+        err = wb_teller_take_up(t);
     }
     if (err == 0)
         *teller_out = t;
     else
         wb_teller_close(t);
-    wb_free(folder);
     return err;
 }
 
