@@ -523,7 +523,7 @@ static void start_page(struct wb_worker *w, struct wb_site *site)
     /* More than one at a time only where that was asked for, and no interval is to be kept. */
     if (site->in_flight >= (site->page_delay_ms == 0 ? w->plan->options->connections : 1))
         return;
-    if (site->held && site->pages + site->held >= site->budget)
+    if (site->held && site->pages + site->held + site->in_flight >= site->budget)
         wb_arrivals_take(w);
     if (site->pages >= site->budget) {
         if (!site->in_flight)
