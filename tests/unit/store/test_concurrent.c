@@ -8,6 +8,7 @@
 
 #include <dirent.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum { WRITERS = 3, READERS = 2, OWN_PAGES = 40, SHARED_PAGES = 10 };
@@ -523,6 +524,31 @@ static void test_death_with_the_lock(void **state)
     assert_int_equal(run_child(check_sound, NULL), 0);
 }
 
+/* ---- little address space ------------------------------------------------------------------------------------------ */
+
+/* The address sanitizer reserves terabytes for itself. */
+#ifndef __SANITIZE_ADDRESS__
+static int write_within_limits(void *context)
+{
+    struct rlimit limit = {400 << 20, 400 << 20};
+
+    must(setrlimit(RLIMIT_AS, &limit) == 0);
+    must(write_once(context) == 0);
+    return check_sound(NULL);
+}
+#endif
+
+static void test_little_address_space(void **state)
+{
+    (void)state;
+#ifndef __SANITIZE_ADDRESS__
+    unsigned round = 1;
+
+    new_repository();
+    assert_int_equal(run_child(write_within_limits, &round), 0);
+#endif
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -533,6 +559,7 @@ int main(void)
         cmocka_unit_test(test_two_compactions),
         cmocka_unit_test(test_verify_while_written),
         cmocka_unit_test(test_death_with_the_lock),
+        cmocka_unit_test(test_little_address_space),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
