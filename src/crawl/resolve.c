@@ -23,6 +23,7 @@ struct inquiry {
     struct wb_parent *parent;
     int64_t id;
     int attempts; /* that failed before */
+    bool visited; /* its journal may know URLs that wait */
 };
 
 int wb_resolve_open(struct wb_parent *parent)
@@ -112,7 +113,7 @@ static int put_off(struct wb_parent *p, int64_t id, int attempts, const char *tr
 
 /* ---- answers ------------------------------------------------------------------------------------------ */
 
-static int accept_address(struct wb_parent *p, int64_t id, const struct wb_dns_answer *answer)
+static int accept_address(struct wb_parent *p, int64_t id, bool visited, const struct wb_dns_answer *answer)
 {
     char text[WB_ADDRESS_TEXT_MAX], words[64];
     const char *private = NULL;
@@ -123,6 +124,12 @@ static int accept_address(struct wb_parent *p, int64_t id, const struct wb_dns_a
         if (private)
             continue;
         wb_address_format(&answer->addresses[i], text);
+        atomic_fetch_add(&p->plan.tally->claimable, 1);
+        return wb_dispenser_resolved(p->dispenser, id, wb_slice_str(text), answer->expires_ms, WB_SLICE_EMPTY);
+    }
+    /* A worker refuses it instead, which knows the URLs that wait and gives each its line (refuse_pages in dispatch.c). */
+    if (visited && answer->count) {
+        wb_address_format(&answer->addresses[0], text);
         atomic_fetch_add(&p->plan.tally->claimable, 1);
         return wb_dispenser_resolved(p->dispenser, id, wb_slice_str(text), answer->expires_ms, WB_SLICE_EMPTY);
     }
@@ -141,13 +148,14 @@ static void answered(void *context, const struct wb_dns_answer *answer)
     struct wb_parent *p = inquiry->parent;
     int64_t id = inquiry->id;
     int attempts = inquiry->attempts, err = 0;
+    bool visited = inquiry->visited;
 
     wb_free(inquiry);
     p->resolving--;
     wb_seen_mark(&p->asked, asked_id(id), false);
     switch (answer->status) {
     case WB_DNS_OK:
-        err = accept_address(p, id, answer);
+        err = accept_address(p, id, visited, answer);
         break;
     case WB_DNS_NONE:
         err = refuse(p, id, WB_CRAWL_DNS, answer->message);
@@ -165,6 +173,7 @@ struct batch {
     struct {
         int64_t id;
         int attempts;
+        bool visited;
         char *url;
     } rows[AT_ONCE];
     unsigned count;
@@ -186,11 +195,12 @@ static int take_row(void *context, const struct wb_site_row *row)
     batch->rows[batch->count].id = row->id;
     /* Of a site that has an address they count failures of another kind. */
     batch->rows[batch->count].attempts = row->address.len == 0 && row->attempts > 0 ? row->attempts : 0;
+    batch->rows[batch->count].visited = row->trail.log != 0;
     batch->rows[batch->count++].url = url;
     return 0;
 }
 
-static int ask(struct wb_parent *p, int64_t id, int attempts, const char *url_text)
+static int ask(struct wb_parent *p, int64_t id, int attempts, bool visited, const char *url_text)
 {
     struct wb_url url = WB_URL_INIT;
     struct inquiry *inquiry = wb_alloc_zero(1, sizeof *inquiry);
@@ -203,7 +213,7 @@ static int ask(struct wb_parent *p, int64_t id, int attempts, const char *url_te
         uint16_t port;
         wb_site_endpoint(&url, &host, &port);
         wb_seen_mark(&p->asked, asked_id(id), true);
-        *inquiry = (struct inquiry){p, id, attempts};
+        *inquiry = (struct inquiry){p, id, attempts, visited};
         p->resolving++;
         err = wb_dns_resolve(p->dns, host, port, answered, inquiry);
         if (err < 0)
@@ -232,7 +242,7 @@ int wb_resolve_ahead(struct wb_parent *parent)
     parent->resolve_more = batch->count > 0;
     for (unsigned i = 0; i < batch->count; i++) {
         if (err == 0)
-            err = ask(parent, batch->rows[i].id, batch->rows[i].attempts, batch->rows[i].url);
+            err = ask(parent, batch->rows[i].id, batch->rows[i].attempts, batch->rows[i].visited, batch->rows[i].url);
         wb_free(batch->rows[i].url);
     }
     wb_free(batch);

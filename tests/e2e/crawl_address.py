@@ -84,14 +84,26 @@ def one_request_at_a_time_goes_to_a_site(folder):
 
 @test
 def urls_of_a_site_whose_address_became_private_have_lines(folder):
+    became_private(folder, 0)
+
+
+@test
+def also_where_the_name_is_asked_for_again(folder):
+    became_private(folder, 49 * 3600)
+
+
+def became_private(folder, later):
+    clock = Clock(folder)
     with Server({'p.test': star(20, 'p')}) as server:
         args = [server.url('p.test'), '--delay', 0, '--no-sitemaps']
         crawl(folder / 'r', server, *args, '--max-pages', 5)
+        clock.forward(later)
         left = {server.url('p.test', '/%d' % n) for n in range(1, 20)} - {server.url('p.test', p) for p in server.paths('p.test')}
         assert len(left) == 15
         before = len(server.requests)
         # The same crawl goes on, and private addresses are not allowed any more.
-        p = subprocess.run(command(folder / 'r', 'crawl', '--json', '--user-agent', AGENT, *server.resolve(), *args), capture_output=True, timeout=100)
+        p = subprocess.run(command(folder / 'r', 'crawl', '--json', '--user-agent', AGENT, *server.resolve(), *args), capture_output=True, timeout=100,
+                           env=clock.env())
         events = lines(p.stdout)
         assert p.returncode == 0 and len(server.requests) == before, (p.stderr, server.requests[before:])
         assert {u for u, r in results(events).items() if r == 'error:private'} == left, results(events)
