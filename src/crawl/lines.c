@@ -7,7 +7,8 @@
  *   then   lines, up to end; what lies behind does not count
  *
  * The text is written before the head says that it counts, and each half of the head is one write of a few bytes, so a kill
- * leaves the state before or the state after. Nothing is synced: after power loss lines may be missing.
+ * leaves the state before or the state after. The text of a batch is synced before its end is written: after power loss
+ * lines may be missing or come twice, but never in pieces.
  */
 #include "crawl/lines.h"
 #include "base/bytes.h"
@@ -167,6 +168,9 @@ int wb_lines_append(struct wb_lines *lines, struct wb_slice text, uint64_t round
     if (round == lines->round || text.len == 0)
         return 0;
     int err = wb_file_write_at(&lines->file, lines->end, text.ptr, text.len);
+    /* An end that outlives a power cut must not cover bytes that did not: they would be passed on as lines. */
+    if (err == 0)
+        err = wb_file_sync(&lines->file);
     if (err == 0)
         err = write_part(lines, END_AT, lines->end + text.len, round);
     if (err < 0)
@@ -216,6 +220,10 @@ int wb_lines_note(struct wb_lines *lines)
     uint64_t whole = least / DISCARD_BYTES * DISCARD_BYTES;
     if (err == 0 && whole > lines->discarded) {
         uint64_t from = lines->discarded ? lines->discarded : 4096;
+        /* For the same reason the position is durable before the bytes before it go. */
+        err = wb_file_sync(&lines->file);
+        if (err < 0)
+            return err;
         wb_file_discard(&lines->file, from, whole - from);
         lines->discarded = whole;
     }
