@@ -1,8 +1,8 @@
 /*
  * recorder.c - writes down every change that a program makes to files, for tests of power loss.
  *
- * Preloaded (LD_PRELOAD) into the real program, so that the files of LMDB and SQLite are recorded as well as our
- * own, and production code carries no hooks. Records go to the file that WEBBASE_POWER names, each in one append;
+ * Preloaded (LD_PRELOAD) into the real program, so that the files of SQLite are recorded as well as our own, and
+ * production code carries no hooks. Records go to the file that WEBBASE_POWER names, each in one append;
  * the records of several processes therefore have one order. tests/e2e/powercut.py reads them and builds what a
  * disk could hold after a power cut.
  *
@@ -211,7 +211,7 @@ static void note_write(int fd, const void *bytes, size_t len, off_t offset)
         note('W', file, (uint64_t)offset, 0, bytes, len);
 }
 
-/* A file opened with O_DSYNC, as LMDB does for its meta pages. */
+/* A file opened with O_DSYNC. */
 static ssize_t wrote(int fd, uint64_t start, ssize_t result)
 {
     if (log_fd >= 0 && result > 0 && is_synchronous(fd))
