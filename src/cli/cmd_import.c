@@ -22,6 +22,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 
 #define COMMIT_NS 500000000ll
 #define COMMIT_PAGES 16384 /* a commit holds a leaf of the catalog in memory for each page, 4 KB */
@@ -155,6 +156,19 @@ static int commit_in_time(struct import *im)
     return commit(im);
 }
 
+/* What the repository could not take because a part of it that this page needs is damaged: it costs that page, not the import. */
+static int show_refused(struct import *im, const struct wb_import_item *item)
+{
+    char message[WB_ERROR_MESSAGE_MAX + 512];
+    char url[400];
+    struct wb_import_item error = {.kind = WB_IMPORT_ERROR, .file = url, .message = message, .fatal = true};
+
+    snprintf(url, sizeof url, "%.*s", WB_SLICE_ARG(item->page.url));
+    snprintf(message, sizeof message, "%s is not stored: %s", url, wb_error_message());
+    int err = wb_importer_take(&im->importer, &error);
+    return err < 0 ? err : show_error(im, &error);
+}
+
 /* Puts a list into the repository; frees all of it even where that fails. */
 static int take_list(struct import *im, struct wb_import_item *list)
 {
@@ -165,7 +179,9 @@ static int take_list(struct import *im, struct wb_import_item *list)
         list = item->next;
         if (err == 0 && !wb_stop_requested()) {
             err = wb_importer_take(&im->importer, item);
-            if (err == 0 && item->kind == WB_IMPORT_ERROR)
+            if (err == WB_E_CORRUPT)
+                err = show_refused(im, item);
+            else if (err == 0 && item->kind == WB_IMPORT_ERROR)
                 err = show_error(im, item);
             if (err == 0)
                 err = commit_in_time(im);
