@@ -50,6 +50,42 @@ def a_read_only_disk(folder):
         assert verified(repo)['pages'] == len(pages)
 
 
+@test
+def a_damaged_part_of_the_catalog_costs_its_pages(folder):
+    """An import into a repository with one damaged leaf stores what it can, names what it cannot, and never goes back in time."""
+    random_ = rng('leaf')
+    urls = ['http://leaf%d.example/%d' % (i % 3, i) for i in range(2000)]
+    old, new = ([Page(u, b'%s %s' % (word, random_.randbytes(20).hex().encode()), date) for u in urls]
+                for word, date in ((b'old', '2026-01-01T00:00:00Z'), (b'new', '2026-02-01T00:00:00Z')))
+    archive(folder / 'old.warc', old[:1800])
+    archive(folder / 'new.warc', new[:1000])
+    archive(folder / 'both.warc', old[:1000] + new[1000:])
+    repo = folder / 'pages.repo'
+    call(repo, 'import', folder / 'old.warc', '--no-journal')
+    call(repo, 'import', folder / 'new.warc', '--no-journal')
+    catalog = repo / 'catalog.wbt'
+    data = bytearray(catalog.read_bytes())
+    # A leaf of the pages by id that is in use: the one that holds a page we know.
+    key = bytes.fromhex(ask(repo, 'get', urls[1999 - 1000])[0]['id'])
+    leaves = [at for at in range(8192, len(data), 4096) if key in data[at:at + 4096]]
+    assert leaves, 'no page of the catalog holds an id as it is'
+    for at in leaves:
+        data[at + data[at:at + 4096].index(key)] ^= 1
+    catalog.write_bytes(data)
+    p = call(repo, 'import', folder / 'both.warc', '--no-journal', '--json', status=1)
+    assert b'catalog.wbt is damaged' in p.stderr, p.stderr
+    events = lines(p.stdout)
+    refused_urls = {e['file'] for e in events if e['event'] == 'error'}
+    end = done(events)
+    assert end['errors'] == len(refused_urls) and 0 < len(refused_urls) < 500, (end, len(refused_urls))
+    for i, url in enumerate(random_.sample(urls, 120)):
+        p = call(repo, 'get', url, status=None)
+        if url in refused_urls:
+            assert p.returncode == 1 and b'damaged' in p.stderr, (url, p)
+        else:
+            assert p.returncode == 0 and p.stdout.startswith(b'new'), (url, p)
+
+
 def data_files(repo):
     return sorted(p for p in repo.rglob('*') if p.is_file() and 'lock' not in p.name and p.stat().st_size)
 
