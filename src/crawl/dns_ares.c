@@ -11,7 +11,7 @@
  *
  * When a TCP connection to a name server fails, c-ares 1.18 gives up every query that it has with that server, those over UDP
  * too. So the channel for UDP never opens one (ARES_FLAG_IGNTC), and every query over TCP has a channel that it shares with nobody.
- * docs/design/0014-names.md has more on c-ares. Remembering answers and pacing questions is dns.c's.
+ * docs/design/0018-names.md has more on c-ares. Remembering answers and pacing questions is dns.c's.
  */
 #include "crawl/dns_ares.h"
 #include "base/check.h"

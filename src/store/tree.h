@@ -2,7 +2,7 @@
  * tree.h - a small B-tree in one file, for the catalog. Several tables of keys and
  * values; one writer at a time, any number of readers in any process; a commit is
  * whole or not there; every page is checked. docs/formats/catalog.md has the bytes,
- * docs/design/0016-catalog-tree.md the reasons.
+ * docs/design/0017-catalog-tree.md the reasons.
  *
  *   root record -> root page of a table -> branches -> leaves
  *
