@@ -188,7 +188,7 @@ def a_closed_pipe_and_a_full_disk_are_not_success(folder):
     p = subprocess.Popen(command(repo, 'get', 'http://h.example/'), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     p.stdout.read(10)
     p.stdout.close()
-    assert p.wait(20) == 1 and p.stderr.read() == b''
+    assert p.wait(PATIENCE) == 1 and p.stderr.read() == b''
     with open('/dev/full', 'wb') as full:
         for words in (['get', 'http://h.example/'], ['stat'], ['--help'], ['url', 'http://h.example/'], ['export', '--warc', '-']):
             p = subprocess.run(command(repo, *words), stdout=full, stderr=subprocess.PIPE)

@@ -51,7 +51,7 @@ def sites_that_drip_do_not_starve_their_neighbours(folder):
             assert len([h for h, n in turns.items() if n > 1]) <= 4, turns
         finally:
             process.terminate()
-            process.wait(30)
+            process.wait(PATIENCE)
     verified(folder / 'r')
 
 
@@ -102,7 +102,7 @@ def became_private(folder, later):
         assert len(left) == 15
         before = len(server.requests)
         # The same crawl goes on, and private addresses are not allowed any more.
-        p = subprocess.run(command(folder / 'r', 'crawl', '--json', '--user-agent', AGENT, *server.resolve(), *args), capture_output=True, timeout=100,
+        p = subprocess.run(command(folder / 'r', 'crawl', '--json', '--user-agent', AGENT, *server.resolve(), *args), capture_output=True, timeout=PATIENCE,
                            env=clock.env())
         events = lines(p.stdout)
         assert p.returncode == 0 and len(server.requests) == before, (p.stderr, server.requests[before:])

@@ -87,7 +87,7 @@ def nobody_reads(folder):
         time.sleep(1.5) # a commit, so that the lines of all pages are there
         assert p.poll() is None
         p.send_signal(signal.SIGTERM)
-        p.wait(30)
+        p.wait(PATIENCE)
         assert p.returncode == 1, p.returncode
         with os.fdopen(read_fd, 'rb') as f:
             got = f.read()
@@ -120,7 +120,7 @@ def a_slow_reader_gets_everything(folder):
             got += part
             time.sleep(0.005)
         os.close(read_fd)
-        assert p.wait(30) == 0
+        assert p.wait(PATIENCE) == 0
         events = lines(got)
         assert sorted(stored(events)) == sorted(all_urls(server))
         assert events[-1]['event'] == 'done' and events[-1]['pages'] == len(all_urls(server))
@@ -136,7 +136,7 @@ def a_reader_that_goes_away(folder):
         json.loads(p.stdout.readline())
         p.stdout.close()
         words = p.stderr.read().decode()
-        assert p.wait(60) == 1
+        assert p.wait(PATIENCE) == 1
         assert 'standard output' in words, words
         verified(folder / 'r')
         # What was in the pipe is gone with its reader.
@@ -171,7 +171,7 @@ def a_page_that_kills_its_reader_costs_that_page(folder):
     with Server(web) as server:
         args = [server.url('good.test'), server.url('bad.test'), '--delay', 0, '--processes', 1, '--no-sitemaps']
         job.append(start(folder / 'r', server, *args, stdout=subprocess.PIPE, stderr=subprocess.PIPE))
-        out, words = job[0].communicate(timeout=100)
+        out, words = job[0].communicate(timeout=PATIENCE)
         assert job[0].returncode == 0, words
         events = lines(out)
         want = all_urls(server) - {server.url('bad.test', '/deadly')}

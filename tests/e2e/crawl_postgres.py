@@ -106,7 +106,7 @@ def two_crawls_with_two_repositories_share_the_work(folder):
             args = [*[server.url(h) for h in hosts], '--delay', DELAY, '--processes', 1, '--sites', 2, '--dispenser', postgres.url]
             both = [start(folder / name, server, *args, stderr=subprocess.PIPE) for name in ('a', 'b')]
             for p in both:
-                assert p.wait(90) == 0, p.stderr.read()
+                assert p.wait(PATIENCE) == 0, p.stderr.read()
             server.expect_gaps(DELAY)
             twice = {k: n for k, n in server.counts.items() if n > 1 and k[1] != '/robots.txt'}
             assert not twice, twice

@@ -4,6 +4,7 @@ import time
 
 from e2e import *
 from crawlserver import *
+from websim import seconds_of
 
 CONFIG = '''
 daemon off; worker_processes 1; pid {f}/pid; error_log {f}/error.log; {user}
@@ -50,7 +51,7 @@ class Nginx:
 
     def __exit__(self, *error):
         self.process.terminate()
-        self.process.wait(10)
+        self.process.wait(PATIENCE)
 
     def log(self):
         return [l.split() for l in (self.folder / 'proto.log').read_text().splitlines()]
@@ -62,17 +63,18 @@ class Nginx:
 @test
 def a_certificate_that_nobody_vouches_for(folder):
     with Nginx(folder) as web:
-        events = web.crawl(folder / 'r', 'https://secure.test/', '--max-time', 3)
+        events = web.crawl(folder / 'r', 'https://secure.test/', '--max-time', 4)
         assert {e['result'] for e in fetches(events)} == {'error:tls'}, events
         assert web.log() == [], 'something was asked for'
         why = ask(folder / 'r', 'why', 'secure.test')[0]
-        assert why['verdict'] == 'waiting' and 'tls' in why['reason'], why
+        # On a slow machine the wait may be over by now.
+        assert why['verdict'] == 'waiting' and ('tls' in why['reason'] or seconds_of(why['next_time']) <= time.time()), why
 
 
 @test
 def a_certificate_of_another_name(folder):
     with Nginx(folder, 'other.test') as web:
-        events = web.crawl(folder / 'r', 'https://secure.test/', '--ca-file', folder / 'cert.pem', '--max-time', 3)
+        events = web.crawl(folder / 'r', 'https://secure.test/', '--ca-file', folder / 'cert.pem', '--max-time', 4)
         assert {e['result'] for e in fetches(events)} == {'error:tls'} and web.log() == [], events
 
 

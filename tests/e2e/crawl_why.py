@@ -110,7 +110,7 @@ def while_a_crawl_runs(folder):
             why(folder / 'r', server.url('run.test', '/0'), 'fetched')
             why(folder / 'r', server.url('run.test', '/nowhere'), 'unknown')
         kill(p.pid, signal.SIGTERM)
-        assert p.wait(10) == 1
+        assert p.wait(PATIENCE) == 1
         why(folder / 'r', server.url('run.test', '/29'), 'waiting', 'queue')
         server.expect_gaps(0.2)
 

@@ -223,7 +223,7 @@ def an_update_of_somebody_else_is_waited_for(folder):
             p = start_run(repo, server, '--cycles', 1, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             until(lambda: p.poll() is not None or 'another update' in str(ask(repo, 'stat')[0]['cycle']['error']))
             assert p.poll() is None and ask(repo, 'stat')[0]['cycle']['running'], p.stderr.read()
-        out, err = p.communicate(timeout=60)
+        out, err = p.communicate(timeout=PATIENCE)
         assert p.returncode == 0 and cycles(lines(out))[0]['stored'] == 1, (out, err)
         assert b'waits' in err and b'another update' in err and cycles(lines(out))[0]['error'] is None, err
 
@@ -382,7 +382,7 @@ def postgres():
         yield url
     finally:
         p.stdin.close()
-        p.wait(20)
+        p.wait(PATIENCE)
 
 
 @test

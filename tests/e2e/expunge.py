@@ -172,7 +172,7 @@ def taken_down_between_fetch_and_commit(folder):
             p = start(repo, server, server.url('s.test'), '--delay', 0.02, '--processes', 1, stdout=out)
         until(lambda: any(r.path == '/secret' and r.done for r in server.requests))
         removed = done(ask(repo, 'expunge', url))['pages']
-        assert p.wait(100) == 0
+        assert p.wait(PATIENCE) == 0
         events = lines((folder / 'out').read_bytes())
         told = results(events)
         assert not stored(repo, url) and ask(repo, 'stat')[0]['pages'] == 31

@@ -98,7 +98,7 @@ def a_reader_that_goes_away(folder):
         p = subprocess.Popen(command(repo, 'webdb', what, '--json'), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         p.stdout.readline()
         p.stdout.close()
-        assert p.wait(20) == 1 and p.stderr.read() == b''
+        assert p.wait(PATIENCE) == 1 and p.stderr.read() == b''
 
 
 # ---- what is not there -----------------------------------------------------------------------------------
