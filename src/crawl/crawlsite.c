@@ -18,9 +18,9 @@ int64_t wb_site_trust(int64_t stored_ms, int64_t written_ms, int64_t now_ms, int
     if (stored_ms <= now_ms)
         return stored_ms;
     int64_t wait_ms = stored_ms - now_ms;
-    /* Written in what is the future now: only how long it was to be is known. */
-    if (written_ms > now_ms && written_ms <= stored_ms && stored_ms - written_ms < wait_ms)
-        wait_ms = stored_ms - written_ms;
+    /* Written in what is the future now: only how long the wait still was when it was written is known. */
+    if (written_ms > now_ms)
+        wait_ms = stored_ms > written_ms ? stored_ms - written_ms : 0;
     return now_ms + (wait_ms < longest_ms ? wait_ms : longest_ms);
 }
 
