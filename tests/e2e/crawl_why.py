@@ -99,11 +99,11 @@ def of_what_waits(folder):
 
 @test
 def while_a_crawl_runs(folder):
-    with Server({'run.test': {'/': page(*['/%d' % n for n in range(30)], '/shut/x'), '*': lambda r: page(text=r.path), '/robots.txt': ROBOTS}}) as server:
+    with Server({'run.test': {'/': page(*['/%d' % n for n in range(900)], '/shut/x'), '*': lambda r: page(text=r.path), '/robots.txt': ROBOTS}}) as server:
         p = start(folder / 'r', server, server.url('run.test'), '--delay', 0.2, '--processes', 1, stderr=subprocess.PIPE)
         until(lambda: len(server.requests) > 4)
         for _ in range(5):
-            why(folder / 'r', server.url('run.test', '/29'), 'waiting', 'queue')
+            why(folder / 'r', server.url('run.test', '/899'), 'waiting', 'queue')
             assert why(folder / 'r', server.url('run.test', '/shut/x'), 'blocked', 'robots')['robots_line'] == 'Disallow: /shut'
             why(folder / 'r', 'run.test:%d' % server.port, 'waiting', 'being crawled')
             # Also what is not yet committed.
@@ -111,7 +111,7 @@ def while_a_crawl_runs(folder):
             why(folder / 'r', server.url('run.test', '/nowhere'), 'unknown')
         kill(p.pid, signal.SIGTERM)
         assert p.wait(PATIENCE) == 1
-        why(folder / 'r', server.url('run.test', '/29'), 'waiting', 'queue')
+        why(folder / 'r', server.url('run.test', '/899'), 'waiting', 'queue')
         server.expect_gaps(0.2)
 
 
