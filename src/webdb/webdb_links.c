@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "webdb/contents.h"
 #include "webdb/linklist.h"
+#include "webdb/pagerow.h"
 #include "webdb/webdb_read.h"
 
 enum { NEAR_ROWS = 16 }; /* rows that are passed over rather than looked up */
@@ -165,9 +166,9 @@ static int find_url(struct wb_webdb_links *links, uint64_t page)
     }
     links->row = err == 0 ? page + 1 : 0;
     if (err == 0)
-        err = wb_webdb_decode_row(links->webdb, &record, &links->mem, &row);
+        err = wb_pagerow_decode(record.key, record.value, &links->mem, &row);
     links->to = err < 0 ? WB_SLICE_EMPTY : row.url;
-    return err < 0 ? err : 0;
+    return err;
 }
 
 /* 1 with the next piece open, 0 where there are no more. */

@@ -208,6 +208,8 @@ int wb_webdb_decode_row(const struct wb_webdb *webdb, const struct wb_record *re
     if (err < 0)
         return err;
     err = wb_column_check(&webdb->degrees, record->number, 1);
+    if (err == 0 && record->number < webdb->near.count)
+        err = wb_column_check(&webdb->near, record->number, 1);
     if (err < 0)
         return err;
     page_out->number = record->number;
