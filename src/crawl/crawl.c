@@ -392,7 +392,7 @@ static int make_repository(const char *dir)
     return err == WB_E_INVALID && wb_store_exists(dir) ? 0 : err;
 }
 
-/* Whether a dispenser that is no longer used knows sites; one that cannot be asked may. */
+/* Whether a dispenser that is not used any more knows sites; if it cannot be asked, assume so. */
 static bool has_sites(const char *dir, const char *url)
 {
     struct wb_dispenser *old = NULL;
@@ -416,7 +416,7 @@ static int remember_dispenser(struct wb_parent *p)
 
     int err = wb_dispenser_remembered(o->dir, &before);
     if (err == WB_E_CORRUPT)
-        err = 0; /* it is written anew */
+        err = 0; /* it is replaced */
     const char *old = before.len ? before.ptr : WB_DISPENSER_OWN;
     if (err < 0 || strcmp(old, o->dispenser) == 0)
         goto done;

@@ -124,7 +124,7 @@ static int same_epoch(struct wb_dispenser *d, void *context)
     return err < 0 ? err : 0;
 }
 
-/* The machine was started anew, and with it its clock: every process that held a lease is gone. */
+/* The machine was restarted, and with it its clock: every process that held a lease is gone. */
 static int end_epoch(struct wb_dispenser *d, void *context)
 {
     struct epoch *epoch = context;

@@ -88,7 +88,7 @@ int wb_dispenser_remember(const char *dir, const char *url);
 /* A URL without its password and parameters, appended. */
 int wb_dispenser_shown(struct wb_slice url, struct wb_buf *text_out);
 
-/* Checks dir/dispenser.db, if it is there; PostgreSQL has checksums of its own. Tells of damage (problem) and of what is none. */
+/* Checks dir/dispenser.db, if it is there; PostgreSQL has checksums of its own. Reports damage (problem) and what is only worth a note. */
 typedef void (*wb_dispenser_found)(void *context, bool problem, uint64_t offset, const char *message);
 int wb_dispenser_verify(const char *dir, wb_dispenser_found found, void *context);
 

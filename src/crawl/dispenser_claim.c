@@ -50,7 +50,7 @@ struct claim {
     struct wb_record_list list;
 };
 
-/* Callers' clocks differ. A lease is so many milliseconds by the database's, whoever asks. */
+/* Callers' clocks differ, so a lease is measured by the database's clock. */
 static int look_at_clock(struct wb_dispenser *d, struct claim *c)
 {
     int err = wb_dispenser_lease_now(d, &c->judge_ms);

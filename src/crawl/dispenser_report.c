@@ -80,7 +80,7 @@ static int note_failure(struct wb_dispenser *d, void *context)
     enum wb_site_state state = was.row.state;
     if (state != WB_SITE_UNRESOLVED && state != WB_SITE_READY && state != WB_SITE_WAITING)
         goto done;
-    /* Whoever looks for names to resolve goes by when the address expires. */
+    /* The parent, which resolves names in advance, goes by when the address expires. */
     now.row.address_expires_ms = f->next_ms;
     if (was.row.address.len == 0) {
         now.row.state = WB_SITE_WAITING;

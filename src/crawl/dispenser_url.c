@@ -50,7 +50,7 @@ int wb_dispenser_remembered(const char *dir, struct wb_buf *url_out)
     wb_buf_clear(url_out);
     int err = path ? wb_path_read(path, FILE_BYTES_MAX, &text) : WB_E_NOMEM;
     if (err == 0 && !read_file(wb_buf_slice(&text), &url))
-        err = wb_fail(WB_E_CORRUPT, "%s is damaged: a crawl with --dispenser writes it anew", path);
+        err = wb_fail(WB_E_CORRUPT, "%s is damaged: a crawl with --dispenser replaces it", path);
     if (err == 0)
         err = wb_buf_append_slice(url_out, url);
     if (err == 0)

@@ -18,7 +18,7 @@ void wb_fetch_head_begin(struct wb_fetch_head *head, size_t max);
 
 /*
  * One line with its line end; the blank one ends a head. Interim answers (1xx) are dropped when they end,
- * trailers are counted and dropped. WB_E_LIMIT past max or WB_FETCH_LINES_MAX, WB_E_PROTO for a line that is no header, WB_E_NOMEM.
+ * trailers are counted and dropped. WB_E_LIMIT past max or WB_FETCH_LINES_MAX, WB_E_PROTO for a line that is not a header, WB_E_NOMEM.
  */
 int wb_fetch_head_line(struct wb_fetch_head *head, struct wb_slice line);
 

@@ -65,7 +65,7 @@ static int move_trail(void *context, const struct wb_edit *last, struct wb_edit_
 
 /* ---- spools --------------------------------------------------------------------------------------- */
 
-/* Lines of pages that are durable now. Whoever has the spool may append; a round that was released before its process died is left out. */
+/* Lines of pages that are durable now. The process that holds the spool may append; a round that was released before its process died is left out. */
 static int release_lines(struct recovery *r, const struct wb_spool_item *end)
 {
     struct wb_lines *lines = NULL;

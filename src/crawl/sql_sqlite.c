@@ -301,7 +301,7 @@ static int read_pragma(struct sqlite *s, const char *text, int64_t *value_out)
 }
 
 /*
- * A file that has no checksums was made by an earlier version, and is written anew with them; a new one has them from the start. The
+ * A file that has no checksums was made by an earlier version, and is rewritten with them; a new one has them from the start. The
  * id in its head says that there must be some, so that a flipped bit in the byte that says how many bytes SQLite leaves to us is damage too.
  */
 static int add_checksums(struct sqlite *s)

@@ -80,7 +80,7 @@ static void drop_file(struct wb_teller *t, struct told_file *file)
     for (unsigned o = 0; o < WB_LINES_OUTPUTS; o++)
         if (t->current[o] == file)
             t->current[o] = NULL;
-    /* Whoever recovers a spool of that name will append its lines. */
+    /* The process that recovers the spool of that name will append its lines. */
     if (file->ended && !wb_spool_exists(t->dir, file->name) && wb_lines_refresh(file->lines) == 0 && all_told(t, file))
         (void)wb_path_unlink(file->lines->file.path);
     wb_lines_close(file->lines);

@@ -6,7 +6,7 @@
  *   answers come from libcurl through the same loop
  *
  * A commit makes everything durable in this order: outbox to the dispenser, store committed, journal
- * synced, lines released, spool begun anew, closed sites reported.
+ * synced, lines released, spool emptied, closed sites reported.
  */
 #include "crawl/webknown.h"
 #include "base/hash.h"

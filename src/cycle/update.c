@@ -118,7 +118,7 @@ bool wb_update_dispenser_known(const struct wb_update_options *o)
     struct wb_buf text = WB_BUF_INIT;
     bool known = true;
 
-    /* One that is remembered and cannot be told counts: whoever asks it says why. */
+    /* If the remembered one cannot be read, say that there is one: using it then reports why it cannot be read. */
     if (!o->dispenser)
         (void)wb_crawl_dispenser(o->dir, &text, &known);
     wb_buf_release(&text);

@@ -121,7 +121,7 @@ static int check_bar_row(void *context, const struct wb_bar *bar, const struct w
 
     v->bars++;
     if (bar->kind == WB_BAR_SITE && (row->except || bar->site.len == 0))
-        return wb_catalog_corrupt(v->log.catalog, WB_TABLE_BARS, "a row that is no bar");
+        return wb_catalog_corrupt(v->log.catalog, WB_TABLE_BARS, "a row that is not a bar");
     return 0;
 }
 

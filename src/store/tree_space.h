@@ -17,7 +17,7 @@
  * given up, until the closed one is free and they change places: otherwise readers
  * that come and go would keep a class from ever becoming free.
  *
- * The map is written anew with each commit, as far as it changed, and is pointed
+ * Each commit rewrites the parts of the map that changed; the map is pointed
  * to with checksums: root record -> index pages -> map pages.
  */
 #ifndef WB_STORE_TREE_SPACE_H

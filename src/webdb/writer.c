@@ -299,7 +299,7 @@ int wb_webdb_writer_close(struct wb_webdb_writer *writer, struct wb_webdb_merge 
 
     writer->stat.bytes_before = writer->stat.bytes_after = writer->old.count.bytes;
     writer->stat.generation = writer->newest;
-    /* An older version is made anew even if nothing is to be merged. */
+    /* An older version is rewritten even if there is nothing to merge. */
     bool older = writer->old_number && writer->old.version < WB_WEBDB_VERSION;
     if (writer->stat.page_edits + writer->stat.link_edits + writer->rules_count || older)
         err = merge(writer);

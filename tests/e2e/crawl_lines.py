@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The lines of --json and --log: none is lost, whatever is killed and whoever does not read; and what a death of a worker costs."""
+"""The lines of --json and --log: none is lost, whatever is killed and whether or not they are read; and what a death of a worker costs."""
 import fcntl, json
 
 from e2e import *

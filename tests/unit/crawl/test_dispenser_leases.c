@@ -28,7 +28,7 @@ static void test_skewed_callers(void **state)
         assert_int_equal(wb_dispenser_borrow(other, WB_SLICE_LIT("a.org"), WB_SLICE_LIT("http"), WB_SLICE_LIT("second"), 60000, tell, &told), WB_E_BUSY);
         must_ok(wb_dispenser_renew(p->d, WB_SLICE_LIT("first"), 60000));
     }
-    /* A lease that is over is over for everybody, whoever looks at the time. */
+    /* A lease that is over is over for everybody, by any clock. */
     must_ok(wb_dispenser_renew(p->d, WB_SLICE_LIT("first"), 0));
     must_ok(wb_dispenser_claim(other, p->run, WB_SLICE_LIT("second"), now - 120000, 60000, 9, tell, &told));
     assert_int_equal(told.count, 1);
@@ -59,7 +59,7 @@ static void test_set_clock(void **state)
     wb_clock_shift(0, 0);
 }
 
-/* The machine was started anew: its clock began at 0, and nobody who held a lease is alive. */
+/* The machine was restarted: its clock began at 0, and nobody who held a lease is alive. */
 static void test_restarted_machine(void **state)
 {
     struct place *p = *state;

@@ -181,7 +181,7 @@ static void test_several(void **state)
     wb_buf_release(&chunked);
 }
 
-/* Names that are none: the body is what was sent, or what the names beside them say. */
+/* Names that are not codings: the body is what was sent, or what the names beside them say. */
 static void test_unknown_names(void **state)
 {
     static const char *const names[] = {"none", "utf-8", "UTF-8", "binary", "8bit", "text/html", "", " ", ",", "identity, identity", "utf-8, none",
