@@ -69,8 +69,19 @@ static void look_at_head(struct checked_file *file, const char *head)
     file->checked = head[RESERVED_AT] == WB_CHECKED_BYTES && file->page_bytes >= PAGE_BYTES_MIN;
 }
 
-static bool is_page(const struct checked_file *file, int len, int64_t offset)
+/* SQLite may have found the first page in its log and never read it from the file: then it is read here. */
+static void know_head(struct checked_file *file)
 {
+    sqlite3_file *real = real_file(&file->base);
+    char head[HEAD_BYTES];
+
+    if (file->page_bytes == 0 && real->pMethods->xRead(real, head, sizeof head, 0) == SQLITE_OK)
+        look_at_head(file, head);
+}
+
+static bool is_page(struct checked_file *file, int len, int64_t offset)
+{
+    know_head(file);
     return file->checked && (uint32_t)len == file->page_bytes && offset % len == 0;
 }
 
@@ -246,7 +257,8 @@ bool wb_checked_state(sqlite3 *db, uint64_t *bad_out)
     *bad_out = 0;
     if (sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &f) != SQLITE_OK || !f || f->pMethods != &checked_methods)
         return false;
-    const struct checked_file *file = (const struct checked_file *)(void *)f;
+    struct checked_file *file = (struct checked_file *)(void *)f;
+    know_head(file);
     *bad_out = file->bad;
     return file->checked;
 }

@@ -419,6 +419,9 @@ static void do_resolved(struct trace *t)
             s->state = WB_SITE_REFUSED;
         return;
     }
+    /* What was counted while it had no address is over. */
+    if (s->address == 0 && (s->state == WB_SITE_UNRESOLVED || s->state == WB_SITE_READY || s->state == WB_SITE_WAITING))
+        s->attempts = 0;
     s->address = address;
     s->expires_ms = expires_ms;
     if (s->state == WB_SITE_UNRESOLVED)
