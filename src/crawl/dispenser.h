@@ -73,7 +73,10 @@ struct wb_dispenser;
 /* Instead of a URL: SQLite in dir/dispenser.db. */
 #define WB_DISPENSER_OWN "sqlite"
 
-/* url: "postgres://...", "postgresql://..." or WB_DISPENSER_OWN; NULL: the one that dir remembers, which is its own unless told otherwise. Makes tables where there are none. */
+/*
+ * url: "postgres://...", "postgresql://..." or WB_DISPENSER_OWN; NULL: the one that dir remembers, which is its own unless
+ * another one was given. Creates the tables if they are missing.
+ */
 int wb_dispenser_open(const char *dir, const char *url, struct wb_dispenser **dispenser_out);
 void wb_dispenser_close(struct wb_dispenser *dispenser);
 

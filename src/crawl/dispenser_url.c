@@ -5,8 +5,8 @@
  *                    url postgres://...
  *                    check 0123456789abcdef       XXH3 of everything before this line
  *
- * Made by the first crawl that is given --dispenser, readable by its owner alone, because a URL may hold a password. Where there is none the
- * dispenser is dispenser.db in the repository.
+ * The first crawl that is given --dispenser makes this file. Only its owner can read it, because a URL may hold a password. Without
+ * the file, the dispenser is dispenser.db in the repository.
  */
 #include "crawl/dispenser.h"
 #include "base/error.h"

@@ -6,8 +6,8 @@
  *              truncated, without any address in what came -> the same over TCP, in a channel of its own
  *
  * Never blocks: c-ares sends and reads without waiting; its sockets are watched by the loop, its next timeout is a timer of the loop.
- * Where one answer is missing or bad, that there are none of the other kind does not mean that the name has none; where one has addresses,
- * the other is waited for GRACE_MS at most (some servers never answer what they do not understand).
+ * If one of the two answers is missing or bad, an empty answer to the other does not mean that the name has no address. Once one
+ * answer has addresses, we wait for the other for GRACE_MS at most (some servers never answer what they do not understand).
  *
  * When a TCP connection to a name server fails, c-ares 1.18 gives up every query that it has with that server, those over UDP
  * too. So the channel for UDP never opens one (ARES_FLAG_IGNTC), and every query over TCP has a channel that it shares with nobody.
@@ -280,8 +280,8 @@ static void on_grace(evutil_socket_t fd, short what, void *arg)
 }
 
 /*
- * Of two answers: addresses are better than none, and that one is bad matters more than that the other has none. Only where both say
- * that there is no such name, there is none: servers are known that say so of the kind that they do not have.
+ * Combines two answers: one with addresses wins, then a bad one, then an empty one. A name counts as nonexistent only if both
+ * answers say so, because some servers say it of the kind of address that a name does not have.
  */
 static void merge_answer(struct question *q, int status, const char *trouble)
 {

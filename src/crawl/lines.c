@@ -68,7 +68,7 @@ static int write_head(struct wb_lines *lines)
     return err < 0 ? err : write_part(lines, TOLD_AT, lines->told[0], lines->told[1]);
 }
 
-/* 1 with a sound head, 0 where there is none. */
+/* 1: the head is sound; 0: it is missing or damaged. */
 static int try_head(struct wb_lines *lines)
 {
     char head[HEAD_BYTES];

@@ -10,7 +10,7 @@
 
 struct wb_teller;
 
-/* Takes up the lines that crawls before this one left. Lines go to sink->take for each output in sink->outputs; where there is none, nothing is done. */
+/* Continues with the lines that earlier crawls left. Lines go to sink->take for each output in sink->outputs; without outputs nothing is done. */
 int wb_teller_open(const char *dir, const struct wb_crawl_sink *sink, struct wb_teller **teller_out);
 
 /* The same again: a process of a crawl that was killed may take a moment to die, and keeps its lines until then. */

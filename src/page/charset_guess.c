@@ -79,7 +79,7 @@ static bool is_name(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '#';
 }
 
-/* The end of the markup that begins at `at`, or `at` where there is none. */
+/* The end of the markup that begins at `at`, or `at` if no markup begins there. */
 static size_t skip_markup(struct wb_slice s, size_t at)
 {
     struct wb_slice rest = wb_slice(s.ptr + at, s.len - at);

@@ -21,7 +21,7 @@
 
 /* ---- choose ------------------------------------------------------------------------------ */
 
-/* The only element marked in one way that has prose, 0 where there is none or several. */
+/* The element with this mark that has prose, if there is exactly one; otherwise 0. */
 static uint32_t only_marked(const struct wb_html *h, const struct wb_html_sum *sums, uint8_t mark)
 {
     uint32_t only = 0;
