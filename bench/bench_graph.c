@@ -5,7 +5,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "page/extract.h"
+#include "extract/extract.h"
 
 #include <math.h>
 #include <stdio.h>

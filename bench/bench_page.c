@@ -15,7 +15,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "page/tokenizer.h"
+#include "extract/tokenizer.h"
 
 #include <gumbo.h>
 #include <libxml/HTMLparser.h>

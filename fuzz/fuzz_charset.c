@@ -6,8 +6,8 @@
  */
 #include "base/check.h"
 #include "base/utf8.h"
-#include "page/charset_table.h"
-#include "page/page.h"
+#include "extract/charset_table.h"
+#include "extract/extract.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,7 +1,7 @@
 /* fuzz_httpdate.c - dates, moments to try again and robots directives of any bytes. What is a date is so when written anew. */
 #include "base/check.h"
 #include "base/date.h"
-#include "page/page.h"
+#include "extract/extract.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

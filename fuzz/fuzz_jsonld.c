@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "base/check.h"
 #include "base/utf8.h"
-#include "page/jsonld.h"
+#include "extract/jsonld.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -13,7 +13,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "page/page.h"
+#include "extract/extract.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,8 +7,8 @@
  *   - reading it twice gives the same, whatever was read in between
  */
 #include "base/check.h"
-#include "page/page.h"
-#include "page/xml.h"
+#include "extract/extract.h"
+#include "extract/xml.h"
 
 #define URL WB_SLICE_LIT("http://example.org/maps/sitemap.xml")
 

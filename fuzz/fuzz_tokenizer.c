@@ -9,7 +9,7 @@
  *   - plain text outside of markup reads the same whether the document is cut off behind it or not
  */
 #include "base/check.h"
-#include "page/tokenizer.h"
+#include "extract/tokenizer.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,8 @@
 /* utf8.c - no overlong forms, no surrogates, nothing beyond U+10FFFF. */
 #include "base/utf8.h"
 
+#define REPLACEMENT 0xfffdu /* stands for anything malformed */
+
 size_t wb_utf8_length(const char *p, size_t len)
 {
     const uint8_t *b = (const uint8_t *)p;
@@ -73,4 +75,49 @@ bool wb_utf8_valid(struct wb_slice s)
         i += n;
     }
     return true;
+}
+
+static uint32_t utf16_unit(struct wb_slice utf16, size_t at, bool big_endian)
+{
+    uint8_t first = (uint8_t)utf16.ptr[at], second = (uint8_t)utf16.ptr[at + 1];
+
+    return big_endian ? (uint32_t)(first << 8 | second) : (uint32_t)(second << 8 | first);
+}
+
+/* Reads one code point and moves *at past it. */
+static uint32_t utf16_next(struct wb_slice utf16, size_t *at, bool big_endian)
+{
+    if (utf16.len - *at < 2) {
+        *at = utf16.len;
+        return REPLACEMENT;
+    }
+    uint32_t unit = utf16_unit(utf16, *at, big_endian);
+    *at += 2;
+    if (unit < 0xd800 || unit > 0xdfff)
+        return unit;
+    if (unit > 0xdbff || utf16.len - *at < 2)
+        return REPLACEMENT;
+    uint32_t low = utf16_unit(utf16, *at, big_endian);
+    if (low < 0xdc00 || low > 0xdfff)
+        return REPLACEMENT; /* the second unit starts the next code point */
+    *at += 2;
+    return 0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00);
+}
+
+int wb_utf8_from_utf16(struct wb_slice utf16, bool big_endian, size_t limit, struct wb_buf *utf8_out)
+{
+    size_t start = utf8_out->len;
+    bool marked = utf16.len >= 2 && utf16_unit(utf16, 0, big_endian) == 0xfeff;
+
+    for (size_t at = marked ? 2 : 0; at < utf16.len;) {
+        char bytes[4];
+        size_t length = wb_utf8_encode(utf16_next(utf16, &at, big_endian), bytes);
+
+        if (utf8_out->len - start + length > limit)
+            return 0;
+        int err = wb_buf_append(utf8_out, bytes, length);
+        if (err < 0)
+            return err;
+    }
+    return 0;
 }

@@ -9,7 +9,7 @@
 #include "cli/output.h"
 #include "cli/report.h"
 #include "os/file.h"
-#include "page/page.h"
+#include "extract/extract.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -16,7 +16,7 @@
 #include "cli/graph.h"
 #include "os/clock.h"
 #include "os/stop.h"
-#include "page/page.h"
+#include "extract/extract.h"
 #include "table/table.h"
 
 #define NAME_MAX_BYTES WB_URL_MAX_BYTES

@@ -14,7 +14,7 @@
 #include "cli/loadrow.h"
 #include "cli/webdb_rows.h"
 #include "os/clock.h"
-#include "page/page.h"
+#include "extract/extract.h"
 #include "store/store.h"
 
 enum { VISITS_MAX = 1000 }; /* that a history is made of: more do not change an estimate */

@@ -9,7 +9,7 @@
 #include "cli/output.h"
 #include "crawl/crawl.h"
 #include "os/clock.h"
-#include "page/page.h"
+#include "extract/extract.h"
 
 #include <inttypes.h>
 #include <stdio.h>

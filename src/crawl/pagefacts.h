@@ -5,7 +5,7 @@
 #ifndef WB_CRAWL_PAGEFACTS_H
 #define WB_CRAWL_PAGEFACTS_H
 
-#include "page/page.h"
+#include "extract/extract.h"
 #include "webdb/webdb.h"
 
 struct wb_link_slot;

@@ -15,6 +15,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "crawl/robots_path.h"
 #include "crawl/robots_rules.h"
 #include "page/page.h"
@@ -295,14 +296,17 @@ static void trim_buf(struct wb_buf *buf)
     }
 }
 
-/* UTF-16 is not what the standard asks for, but with its mark it is plain what was meant. */
+/* RFC 9309 asks for UTF-8, but a byte order mark shows that a file is UTF-16: read that too. */
 static int decode_utf16(struct wb_slice *text, struct wb_buf *mem)
 {
-    if (wb_slice_starts(*text, WB_SLICE_LIT("\xff\xfe")))
-        return wb_charset_decode("utf-16le", *text, WB_ROBOTS_BYTES_MAX, mem, text);
-    if (wb_slice_starts(*text, WB_SLICE_LIT("\xfe\xff")))
-        return wb_charset_decode("utf-16be", *text, WB_ROBOTS_BYTES_MAX, mem, text);
-    return 0;
+    bool big_endian = wb_slice_starts(*text, WB_SLICE_LIT("\xfe\xff"));
+
+    if (!big_endian && !wb_slice_starts(*text, WB_SLICE_LIT("\xff\xfe")))
+        return 0;
+    int err = wb_utf8_from_utf16(*text, big_endian, WB_ROBOTS_BYTES_MAX, mem);
+    if (err == 0)
+        *text = wb_buf_slice(mem);
+    return err;
 }
 
 int wb_robots_parse(struct wb_slice text, struct wb_slice agent, struct wb_robots **robots_out)

@@ -7,7 +7,7 @@
 #include "crawl/trap.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "page/page.h"
+#include "extract/extract.h"
 
 #include <ctype.h>
 

@@ -8,7 +8,6 @@
 #define WB_PAGE_PAGE_H
 
 #include "base/buf.h"
-#include "page/extract.h"
 #include "url/url.h"
 
 #define WB_MD5_BYTES 16
@@ -108,6 +107,12 @@ bool wb_http_field_next(struct wb_slice lines, size_t *at, struct wb_slice *name
 /* The first header of that name (any case), trimmed; false where there is none. */
 bool wb_http_header(struct wb_slice head, const char *name, struct wb_slice *value_out);
 
+/* The three forms of HTTP dates (RFC 9110, 5.6.7), leniently. */
+bool wb_http_date_parse(struct wb_slice text, int64_t *time_ms_out);
+
+/* Retry-After: seconds or a date; the moment it means, counted from now_ms. */
+bool wb_http_retry_after(struct wb_slice value, int64_t now_ms, int64_t *time_ms_out);
+
 /*
  * "text/HTML; charset=UTF-8" -> "text/html" and "utf-8", appended in lower case
  * to mem, which must outlive the slices. Nonsense gives empty slices.
@@ -134,5 +139,12 @@ struct wb_decoded {
  * coded, and so is one whose Content-Encoding is not the name of a coding ("none", "utf-8"). Bounded in time and memory whatever the input. Only WB_E_NOMEM is an error.
  */
 int wb_payload_decode(struct wb_slice head, struct wb_slice body, size_t limit, struct wb_buf *body_out, struct wb_decoded *decoded_out);
+
+/*
+ * Undoes gzip alone, whatever a head says: appends at most limit bytes of what coded holds to out,
+ * which must be empty. decoded_out->changed is false if coded does not start like gzip. Only
+ * WB_E_NOMEM is an error.
+ */
+int wb_unpack_gzip(struct wb_slice coded, size_t limit, struct wb_buf *out, struct wb_decoded *decoded_out);
 
 #endif

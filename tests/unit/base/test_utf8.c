@@ -71,10 +71,34 @@ static void test_valid(void **state)
     assert_false(wb_utf8_valid(WB_SLICE_LIT("\xa9")));
 }
 
+static void check_utf16(struct wb_slice utf16, bool big_endian, size_t limit, struct wb_slice want)
+{
+    struct wb_buf utf8 = WB_BUF_INIT;
+
+    assert_int_equal(wb_utf8_from_utf16(utf16, big_endian, limit, &utf8), 0);
+    assert_int_equal(utf8.len, want.len);
+    assert_memory_equal(wb_buf_slice(&utf8).ptr, want.ptr, want.len);
+    wb_buf_release(&utf8);
+}
+
+static void test_from_utf16(void **state)
+{
+    (void)state;
+    check_utf16(WB_SLICE_LIT("\xff\xfe" "a\0\xe9\0\xac\x20"), false, 100, WB_SLICE_LIT("a\xc3\xa9\xe2\x82\xac"));
+    check_utf16(WB_SLICE_LIT("\xfe\xff\0a\xd8\x34\xdd\x1e"), true, 100, WB_SLICE_LIT("a\xf0\x9d\x84\x9e"));
+    /* surrogates without their partner, in either order, and half a unit at the end */
+    check_utf16(WB_SLICE_LIT("\xdd\x1e\0b\xd8\x34\0c\xd8\x34"), true, 100,
+                WB_SLICE_LIT("\xef\xbf\xbd" "b\xef\xbf\xbd" "c\xef\xbf\xbd"));
+    check_utf16(WB_SLICE_LIT("\0d\0"), true, 100, WB_SLICE_LIT("d\xef\xbf\xbd"));
+    check_utf16(WB_SLICE_LIT("a\0\xac\x20" "b\0"), false, 3, WB_SLICE_LIT("a"));
+    check_utf16(WB_SLICE_EMPTY, true, 3, WB_SLICE_EMPTY);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_code_points), cmocka_unit_test(test_all_sequences),
-                                       cmocka_unit_test(test_four_bytes), cmocka_unit_test(test_valid)};
+                                       cmocka_unit_test(test_four_bytes), cmocka_unit_test(test_valid),
+                                       cmocka_unit_test(test_from_utf16)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

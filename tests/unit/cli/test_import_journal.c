@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "cli/importer.h"
+#include "extract/extract.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

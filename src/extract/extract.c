@@ -1,0 +1,157 @@
+/*
+ * extract.c - the pipeline from a page's bytes to what is seen in it.
+ *
+ *   type (or a look at the bytes) -> module -> charset -> UTF-8 -> module->run
+ *        -> language, SimHash
+ *
+ * It knows the modules by the rows of one table, and no format itself. An extractor
+ * keeps its memory from page to page.
+ */
+#include "base/check.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "extract/html.h"
+#include "extract/module.h"
+#include "extract/extract.h"
+#include "extract/sniff.h"
+
+/* In this order: the first that accepts the type takes the page. */
+static const struct wb_module *const modules[] = {&wb_module_html, &wb_module_text, &wb_module_xml};
+
+/* A page that was long is not kept in memory for the next one. */
+#define KEPT_BYTES ((size_t)4 << 20)
+
+int wb_extractor_new(struct wb_extractor **extractor_out)
+{
+    struct wb_extractor *x = wb_alloc_zero(1, sizeof *x);
+
+    *extractor_out = NULL;
+    if (!x)
+        return WB_E_NOMEM;
+    x->slots = wb_alloc_zero(WB_RESOLVED_SLOTS, sizeof *x->slots);
+    if (!x->slots) {
+        wb_extractor_free(x);
+        return WB_E_NOMEM;
+    }
+    *extractor_out = x;
+    return 0;
+}
+
+void wb_extractor_free(struct wb_extractor *x)
+{
+    if (!x)
+        return;
+    wb_html_free(x->html);
+    wb_buf_release(&x->decoded);
+    wb_buf_release(&x->text_memory);
+    wb_buf_release(&x->main_text);
+    wb_arena_release(&x->arena);
+    wb_url_release(&x->base);
+    wb_url_release(&x->resolved);
+    wb_free(x->links);
+    wb_free(x->slots);
+    wb_free(x);
+}
+
+static void empty_buf(struct wb_buf *buf)
+{
+    if (buf->cap > KEPT_BYTES)
+        wb_buf_release(buf);
+    wb_buf_clear(buf);
+}
+
+/* ---- one page ------------------------------------------------------------------------------ */
+
+static int begin_page(struct wb_extractor *x, const struct wb_extract_input *input, struct wb_extract *out)
+{
+    *out = (struct wb_extract){.module = "", .charset = "", .language = ""};
+    out->title = out->description = out->canonical = out->base = out->lang = out->robots = out->author = out->type = WB_SLICE_EMPTY;
+    out->text = out->main_text = WB_SLICE_EMPTY;
+    x->input = input;
+    x->out = out;
+    x->utf8 = WB_SLICE_EMPTY;
+    x->text = (struct wb_words){NULL, 0, 0, 0, false};
+    x->has_main_text = false;
+    x->link_count = x->url_bytes = 0;
+    x->page++;
+    wb_arena_clear(&x->arena);
+    empty_buf(&x->decoded);
+    empty_buf(&x->text_memory);
+    empty_buf(&x->main_text);
+    int err = wb_url_parse(input->url, NULL, &x->base);
+    if (err < 0)
+        return err == WB_E_NOMEM ? err : 0; /* nothing relative is a URL then */
+    return wb_sink_keep(x, wb_url_href(&x->base), &out->base);
+}
+
+/* The module for a page, NULL where there is none. Feeds served as HTML and XHTML served as XML go where they belong. */
+static const struct wb_module *choose_module(const struct wb_extract_input *input)
+{
+    struct wb_slice type = input->type.len ? input->type : wb_sniff_type(input->body);
+    const struct wb_module *chosen = NULL;
+
+    for (size_t i = 0; !chosen && i < sizeof modules / sizeof *modules; i++)
+        if (modules[i]->accepts(type))
+            chosen = modules[i];
+    if (chosen != &wb_module_html && chosen != &wb_module_xml)
+        return chosen;
+    struct wb_slice root = wb_sniff_root(input->body);
+    if (chosen == &wb_module_html)
+        return wb_sniff_is_feed(root) ? &wb_module_xml : chosen;
+    return wb_slice_equal_nocase(root, WB_SLICE_LIT("html")) ? &wb_module_html : chosen;
+}
+
+static void end_page(struct wb_extractor *x, unsigned wants)
+{
+    struct wb_extract *out = x->out;
+
+    out->links = x->links;
+    out->link_count = x->link_count;
+    out->text_cut = x->text.cut;
+    out->text = x->text.len ? wb_slice(x->text.ptr, x->text.len) : WB_SLICE_EMPTY;
+    if (!x->has_main_text)
+        out->main_text = out->text;
+    struct wb_slice telling = out->main_text.len ? out->main_text : out->text;
+    if (wants & WB_WANT_LANGUAGE)
+        out->language = wb_language_of(telling);
+    if (wants & WB_WANT_SIMHASH)
+        out->simhash = wb_simhash_of(telling);
+    if (!(wants & WB_WANT_TEXT))
+        out->text = out->main_text = WB_SLICE_EMPTY;
+}
+
+int wb_extract(struct wb_extractor *x, const struct wb_extract_input *input, struct wb_extract *extract_out)
+{
+    struct wb_extract_input asked = *input;
+
+    if (asked.wants & (WB_WANT_LANGUAGE | WB_WANT_SIMHASH))
+        asked.wants |= WB_WANT_TEXT;
+    int err = begin_page(x, &asked, extract_out);
+    const struct wb_module *module = choose_module(input);
+    if (err < 0 || !module)
+        goto done;
+    extract_out->module = module->name;
+    extract_out->charset = wb_charset_of(input->body, input->charset, module->charset_kind);
+    err = wb_charset_decode(extract_out->charset, input->body, WB_PAGE_MAX_BYTES, &x->decoded, &x->utf8);
+    if (err == 0)
+        err = module->run(x);
+    WB_CHECK(err == 0 || err == WB_E_NOMEM);
+    if (err == 0)
+        end_page(x, input->wants);
+done:
+    x->input = NULL;
+    x->out = NULL;
+    return err;
+}
+
+const char *wb_link_tag_name(enum wb_link_tag tag)
+{
+    static const char *const names[] = {
+        [WB_LINK_A] = "a", [WB_LINK_AREA] = "area", [WB_LINK_LINK] = "link", [WB_LINK_IFRAME] = "iframe",
+        [WB_LINK_FRAME] = "frame", [WB_LINK_IMG] = "img", [WB_LINK_SOURCE] = "source", [WB_LINK_FORM] = "form",
+        [WB_LINK_META] = "meta", [WB_LINK_FEED] = "feed", [WB_LINK_SITEMAP] = "sitemap",
+    };
+
+    WB_CHECK(tag >= WB_LINK_A && tag <= WB_LINK_SITEMAP);
+    return names[tag];
+}

@@ -1,0 +1,342 @@
+/*
+ * html.c - the module for HTML: one loop over the tokens, in which each element
+ * sets off what it means for text, links and facts. There is no tree: what of the tree
+ * matters (which text is hidden, what encloses it, where svg begins) is kept as counts and
+ * a stack of bounded depth.
+ */
+#include "extract/html.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "extract/entity.h"
+
+/* ---- svg and math ------------------------------------------------------------------------ */
+
+#define FOREIGN_DEPTH_MAX 63
+
+static bool in_foreign(const struct wb_html *h)
+{
+    return h->foreign_depth > 0 && h->foreign & 1;
+}
+
+static void push_language(struct wb_html *h, bool foreign)
+{
+    if (h->t.self_closing || h->foreign_depth == FOREIGN_DEPTH_MAX)
+        return;
+    h->foreign = h->foreign << 1 | foreign;
+    h->foreign_depth++;
+    h->t.foreign = foreign || h->xml;
+}
+
+static void pop_language(struct wb_html *h)
+{
+    h->foreign >>= 1;
+    h->foreign_depth--;
+    h->t.foreign = in_foreign(h) || h->xml;
+}
+
+/* A start tag inside svg or math; true where it ends that and is one of HTML. */
+static bool breaks_out(struct wb_html *h, enum wb_tag tag)
+{
+    switch (tag) {
+    case WB_TAG_SVG_:
+    case WB_TAG_MATH_:
+        push_language(h, true);
+        return false;
+    case WB_TAG_TITLE_:
+    case WB_TAG_DESC_:
+    case WB_TAG_METADATA_:
+        push_language(h, tag == WB_TAG_METADATA_);
+        h->silent = !h->t.self_closing;
+        return false;
+    case WB_TAG_FOREIGNOBJECT_:
+    case WB_TAG_ANNOTATION_XML_:
+    case WB_TAG_MI_:
+    case WB_TAG_MN_:
+    case WB_TAG_MO_:
+    case WB_TAG_MS_:
+    case WB_TAG_MTEXT_:
+        push_language(h, false);
+        return false;
+    case WB_TAG_SCRIPT_:
+    case WB_TAG_STYLE_:
+        h->silent = !h->t.self_closing;
+        return false;
+    default:
+        if (!(wb_tag_facts[tag].flags & WB_TAG_BREAKOUT))
+            return false;
+        while (in_foreign(h))
+            pop_language(h);
+        return true;
+    }
+}
+
+static void leave_foreign(struct wb_html *h, enum wb_tag tag)
+{
+    switch (tag) {
+    case WB_TAG_SVG_:
+    case WB_TAG_MATH_:
+        while (h->foreign_depth > 0 && !in_foreign(h))
+            pop_language(h);
+        if (h->foreign_depth > 0)
+            pop_language(h);
+        break;
+    case WB_TAG_METADATA_:
+        if (h->foreign_depth > 1 && in_foreign(h))
+            pop_language(h);
+        break;
+    case WB_TAG_TITLE_:
+    case WB_TAG_DESC_:
+    case WB_TAG_FOREIGNOBJECT_:
+    case WB_TAG_ANNOTATION_XML_:
+    case WB_TAG_MI_:
+    case WB_TAG_MN_:
+    case WB_TAG_MO_:
+    case WB_TAG_MS_:
+    case WB_TAG_MTEXT_:
+        if (!in_foreign(h))
+            pop_language(h);
+        break;
+    default:
+        break;
+    }
+}
+
+/* ---- tokens ------------------------------------------------------------------------------ */
+
+int wb_html_value(struct wb_html *h, struct wb_slice name, bool *found_out, struct wb_slice *value_out)
+{
+    const struct wb_token_attr *attr = wb_tokenizer_attr(&h->t, name);
+
+    *found_out = attr;
+    *value_out = attr ? attr->value : WB_SLICE_EMPTY;
+    if (!attr || !attr->value_coded)
+        return 0;
+    bool nul = attr->value.len && memchr(attr->value.ptr, '\0', attr->value.len);
+    size_t room = nul ? WB_DECODED_MAX(attr->value.len) : WB_ENTITY_GROWN(attr->value.len);
+    char *at = wb_arena_take(&h->x->arena, room);
+    if (!at)
+        return WB_E_NOMEM;
+    size_t len = wb_token_decode(attr->value, WB_DECODE_VALUE, at);
+    wb_arena_untake(&h->x->arena, room - len);
+    *value_out = wb_slice(at, len);
+    return 0;
+}
+
+/* What is to be done at the start of an element, beside what its flags say. */
+static int take_special(struct wb_html *h, enum wb_tag tag)
+{
+    switch (tag) {
+    case WB_TAG_A_:
+    case WB_TAG_AREA_:
+    case WB_TAG_BASE_:
+    case WB_TAG_FORM_:
+    case WB_TAG_FRAME_:
+    case WB_TAG_IFRAME_:
+    case WB_TAG_IMG_:
+    case WB_TAG_LINK_:
+    case WB_TAG_SOURCE_:
+        return wb_html_links(h, tag);
+    case WB_TAG_HTML_:
+        return wb_html_lang(h);
+    case WB_TAG_META_:
+        return wb_html_meta(h);
+    case WB_TAG_TIME_:
+        return wb_html_time(h);
+    case WB_TAG_RB_:
+    case WB_TAG_RUBY_:
+        h->in_ruby |= tag == WB_TAG_RUBY_;
+        h->in_reading = false;
+        return 0;
+    case WB_TAG_RP_:
+    case WB_TAG_RT_:
+    case WB_TAG_RTC_:
+        h->in_reading = h->in_ruby;
+        return 0;
+    case WB_TAG_SCRIPT_:
+        wb_html_script(h);
+        return 0;
+    case WB_TAG_TITLE_:
+        h->in_title = !h->has_title;
+        return 0;
+    case WB_TAG_TEMPLATE_: /* unless it says that it is shown */
+        h->templates += !wb_tokenizer_attr(&h->t, WB_SLICE_LIT("shadowrootmode"));
+        return 0;
+    case WB_TAG_SVG_:
+    case WB_TAG_MATH_:
+        push_language(h, true);
+        return 0;
+    default:
+        return 0;
+    }
+}
+
+static int take_end_of(struct wb_html *h, enum wb_tag tag);
+
+static int take_start(struct wb_html *h)
+{
+    enum wb_tag tag = wb_tag_find(&h->tags, &h->t);
+    const struct wb_tag_facts *facts = &wb_tag_facts[tag];
+    int err = 0;
+
+    h->silent = h->in_title = h->in_jsonld = false;
+    if (tag == WB_TAG_OTHER)
+        return 0;
+    if (h->foreign_depth && in_foreign(h) && !breaks_out(h, tag))
+        return tag == WB_TAG_A_ && !h->templates ? wb_html_links(h, tag) : 0;
+    if (h->templates) {
+        h->templates += tag == WB_TAG_TEMPLATE_;
+    } else {
+        if (facts->flags & WB_TAG_BLOCK)
+            err = wb_html_begin_block(h, tag);
+        else if (facts->flags & WB_TAG_CELL)
+            wb_words_gap(&h->x->text, ' ');
+        if (err == 0 && facts->flags & WB_TAG_TRACKED)
+            err = wb_html_enter(h, tag);
+        if (err == 0 && facts->flags & WB_TAG_SPECIAL)
+            err = take_special(h, tag);
+    }
+    if (h->xml && h->t.self_closing)
+        return err < 0 ? err : take_end_of(h, tag);
+    h->t.mode = facts->mode;
+    h->silent = facts->flags & WB_TAG_SILENT;
+    return err;
+}
+
+/* The base text runs on behind a reading. */
+static void end_ruby(struct wb_html *h, enum wb_tag tag)
+{
+    switch (tag) {
+    case WB_TAG_RP_:
+    case WB_TAG_RT_:
+    case WB_TAG_RTC_:
+        h->in_reading = false;
+        break;
+    case WB_TAG_RUBY_:
+        h->in_ruby = h->in_reading = false;
+        break;
+    default:
+        break;
+    }
+}
+
+static int take_end_of(struct wb_html *h, enum wb_tag tag)
+{
+    unsigned flags = wb_tag_facts[tag].flags;
+    int err = 0;
+
+    h->silent = h->in_title = h->in_jsonld = false;
+    if (tag == WB_TAG_OTHER)
+        return 0;
+    if (h->foreign_depth)
+        leave_foreign(h, tag);
+    if (h->templates) {
+        h->templates -= tag == WB_TAG_TEMPLATE_;
+        return 0;
+    }
+    if (tag == WB_TAG_A_)
+        return wb_html_anchor_end(h, true);
+    if (h->in_ruby)
+        end_ruby(h, tag);
+    if (flags & WB_TAG_BLOCK)
+        err = wb_html_end_block(h, tag);
+    else if (flags & WB_TAG_CELL)
+        wb_words_gap(&h->x->text, ' ');
+    if (err == 0 && flags & WB_TAG_TRACKED)
+        err = wb_html_leave(h, tag);
+    return err;
+}
+
+static int take_text(struct wb_html *h)
+{
+    if (h->in_title)
+        return wb_html_title(h);
+    if (h->in_jsonld)
+        return wb_html_jsonld(h);
+    /* NULs are dropped everywhere: as U+FFFD they might need more room than there is. */
+    if (!h->silent && !h->templates && !h->in_reading)
+        wb_words_append(&h->x->text, h->t.text, h->t.how & WB_DECODE_ENTITIES, h->t.end);
+    return 0;
+}
+
+static int take_tokens(struct wb_html *h)
+{
+    int err = 0;
+
+    for (;;) {
+        switch (wb_tokenizer_next(&h->t)) {
+        case WB_TOKEN_NONE:
+            return 0;
+        case WB_TOKEN_TEXT:
+            err = take_text(h);
+            break;
+        case WB_TOKEN_START:
+            err = take_start(h);
+            break;
+        case WB_TOKEN_END:
+            err = take_end_of(h, wb_tag_find(&h->tags, &h->t));
+            break;
+        case WB_TOKEN_COMMENT:
+        case WB_TOKEN_DOCTYPE:
+            break;
+        }
+        if (err < 0)
+            return err;
+    }
+}
+
+/* ---- the module -------------------------------------------------------------------------- */
+
+static int begin_page(struct wb_extractor *x)
+{
+    struct wb_html *h = x->html;
+
+    if (!h) {
+        h = x->html = wb_alloc_zero(1, sizeof *h);
+        if (!h)
+            return WB_E_NOMEM;
+        wb_tag_index_init(&h->tags);
+        wb_names_index_init(&h->names);
+    }
+    h->x = x;
+    wb_tokenizer_init(&h->t, x->utf8);
+    /* What came as text/html is read as HTML even where it calls itself XHTML. */
+    h->xml = x->input->type.len && !wb_slice_equal(x->input->type, WB_SLICE_LIT("text/html"));
+    h->t.foreign = h->xml;
+    h->silent = h->in_title = h->in_jsonld = h->anchor_open = h->in_ruby = h->in_reading = false;
+    h->templates = h->foreign_depth = 0;
+    h->foreign = 0;
+    h->has_title = h->has_base = h->has_refresh = h->has_description = h->has_lang = false;
+    h->canonical_href = WB_SLICE_EMPTY;
+    h->published_rank = h->modified_rank = h->author_rank = h->type_rank = 0;
+    h->jsonld_count = 0;
+    int err = wb_html_begin_text(h);
+    return err < 0 ? err : wb_sink_room(x, WB_ENTITY_GROWN(x->utf8.len));
+}
+
+static int run_html(struct wb_extractor *x)
+{
+    int err = begin_page(x);
+
+    if (err == 0)
+        err = take_tokens(x->html);
+    if (err == 0)
+        err = wb_html_anchor_end(x->html, false);
+    return err < 0 ? err : wb_html_finish_text(x->html);
+}
+
+void wb_html_free(struct wb_html *h)
+{
+    if (!h)
+        return;
+    wb_free(h->blocks);
+    wb_free(h->nodes);
+    wb_free(h->sums);
+    wb_free(h);
+}
+
+static bool accepts_html(struct wb_slice type)
+{
+    return wb_slice_equal(type, WB_SLICE_LIT("text/html")) || wb_slice_equal(type, WB_SLICE_LIT("application/xhtml+xml"));
+}
+
+const struct wb_module wb_module_html = {"html", WB_CHARSET_HTML, accepts_html, run_html};

@@ -1,0 +1,277 @@
+/*
+ * htmldrop.c - what the blocks of a page are, what its elements hold, and which elements are
+ * surely not content: by element, role and attribute, by name (htmlnames.c), or by a heading
+ * such as "Read also".
+ *
+ * A name may be wrong. What holds most of the page's prose is not dropped for its name, a word
+ * that names most of the prose is not believed, and where only comments are left they are kept.
+ */
+#include "base/check.h"
+#include "extract/htmlmain.h"
+
+#define LONG_BYTES 100
+#define SENTENCE_BYTES 40
+
+/* ---- blocks ------------------------------------------------------------------------------ */
+
+/* What may stand between the end of a sentence and that of its paragraph: quotes and brackets. */
+static size_t closer_len(const char *from, const char *end)
+{
+    if (end > from && (end[-1] == '"' || end[-1] == '\'' || end[-1] == ')' || end[-1] == ']'))
+        return 1;
+    if (end - from >= 2 && (uint8_t)end[-2] == 0xc2 && (uint8_t)end[-1] == 0xbb) /* » */
+        return 2;
+    if (end - from < 3)
+        return 0;
+    bool quote = (uint8_t)end[-3] == 0xe2 && (uint8_t)end[-2] == 0x80 && (uint8_t)end[-1] >= 0x98 && (uint8_t)end[-1] <= 0x9f;
+    bool corner = (uint8_t)end[-3] == 0xe3 && (uint8_t)end[-2] == 0x80 && ((uint8_t)end[-1] == 0x8d || (uint8_t)end[-1] == 0x8f);
+    return quote || corner ? 3 : 0;
+}
+
+static bool ends_sentence(const char *from, const char *end)
+{
+    static const char *const wide[] = {"。", "！", "？", "…", "।", "۔", "؟", "։", "።"};
+
+    for (size_t len = 1, i = 0; len > 0 && i < 3; i++) {
+        len = closer_len(from, end);
+        end -= len;
+    }
+    if (end > from && (uint8_t)end[-1] < 0x80)
+        return end[-1] == '.' || end[-1] == '!' || end[-1] == '?' || end[-1] == ':' || end[-1] == ';';
+    for (size_t i = 0; i < sizeof wide / sizeof *wide; i++) {
+        size_t len = strlen(wide[i]);
+        if ((size_t)(end - from) >= len && memcmp(end - len, wide[i], len) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool in_list(const struct wb_html *h, const struct wb_html_block *b)
+{
+    uint8_t in = h->nodes[b->node].tag;
+
+    switch (b->tag) {
+    case WB_TAG_LI_:
+    case WB_TAG_DD_:
+    case WB_TAG_DT_:
+    case WB_TAG_PRE_:
+    case WB_TAG_TR_:
+    case WB_TAG_CAPTION_:
+        return true;
+    default:
+        return in == WB_TAG_TD_ || in == WB_TAG_TABLE_ || in == WB_TAG_UL_ || in == WB_TAG_OL_;
+    }
+}
+
+/* An address or another long thing that nobody reads. */
+static bool is_one_word(struct wb_slice text)
+{
+    return (uint8_t)*text.ptr < 0x80 && !memchr(text.ptr, ' ', text.len);
+}
+
+static uint8_t kind_of(const struct wb_html *h, const struct wb_html_block *b)
+{
+    uint32_t len = wb_html_block_len(b);
+
+    if (b->tag >= WB_TAG_H1_ && b->tag <= WB_TAG_H6_)
+        return WB_KIND_HEADING;
+    uint8_t listed = in_list(h, b) ? WB_KIND_LISTED : 0;
+    if (len < SENTENCE_BYTES)
+        return listed ? WB_KIND_LISTED | WB_KIND_TEXT : 0;
+    struct wb_slice text = wb_html_block_text(h, b);
+    bool whole = b->tag == WB_TAG_PRE_ || ends_sentence(text.ptr, text.ptr + text.len);
+    if ((len < LONG_BYTES && !whole) || is_one_word(text))
+        return listed ? WB_KIND_LISTED | WB_KIND_TEXT : 0;
+    /* Lists of other pages have a title that is a link, and a text that is cut. */
+    bool prose = listed ? b->link_bytes * 5 <= len && (whole || len >= 2 * LONG_BYTES) : b->link_bytes * 3 <= len;
+    return (uint8_t)(listed | WB_KIND_TEXT | (prose ? WB_KIND_PROSE : 0));
+}
+
+/* ---- what elements hold ------------------------------------------------------------------ */
+
+/* Adds a block to what its element holds. */
+static void add_block(struct wb_html_sum *s, const struct wb_html_block *b)
+{
+    uint32_t len = wb_html_block_len(b);
+
+    s->bytes += len;
+    s->links += b->link_bytes;
+    if (b->kind & WB_KIND_PROSE)
+        s->prose += len;
+    else if (!(b->kind & WB_KIND_HEADING) && (!(b->kind & WB_KIND_LISTED) || b->link_bytes * 2 > len))
+        s->junk += b->link_bytes + (len - b->link_bytes) / 4;
+}
+
+static void add_node(struct wb_html_sum *up, const struct wb_html_sum *s)
+{
+    up->bytes += s->bytes;
+    up->links += s->links;
+    up->prose += s->prose;
+    up->junk += s->junk;
+}
+
+/* What each element holds, without what is dropped. */
+static void sum_up(const struct wb_html *h, struct wb_html_sum *sums)
+{
+    for (size_t n = 0; n < h->node_count; n++)
+        sums[n].prose = sums[n].junk = sums[n].bytes = sums[n].links = 0;
+    for (size_t i = 0; i < h->block_count; i++)
+        if (!sums[h->blocks[i].node].dropped)
+            add_block(&sums[h->blocks[i].node], &h->blocks[i]);
+    for (size_t n = h->node_count; n-- > 1;)
+        add_node(&sums[h->nodes[n].parent], &sums[n]);
+}
+
+/* Documentation names its sections after what they are about: such an id says nothing. */
+static bool is_topic_id(const struct wb_html_node *node)
+{
+    static const char *const kinds[] = {"sect", "level", "chapter", "detail", "method", "refs"};
+    struct wb_slice class_ = wb_slice(node->class_, node->class_len);
+
+    for (size_t i = 0; i < node->id_len; i++)
+        if (strchr("().,:;/%<>[]+", node->id[i]))
+            return true;
+    for (size_t i = 0; class_.len && i < sizeof kinds / sizeof *kinds; i++)
+        if (memmem(class_.ptr, class_.len, kinds[i], strlen(kinds[i])))
+            return true;
+    return node->tag == WB_TAG_SECTION_ && class_.len == 0;
+}
+
+static void read_names(struct wb_html *h, const struct wb_html_node *node, struct wb_html_sum *s)
+{
+    struct wb_names by_class = {0, 0}, by_id = {0, 0};
+
+    if (node->class_len)
+        by_class = wb_names_of(&h->names, wb_slice(node->class_, node->class_len));
+    if (node->id_len)
+        by_id = wb_names_of(&h->names, wb_slice(node->id, node->id_len));
+    if (by_id.means && is_topic_id(node))
+        by_id = (struct wb_names){0, 0};
+    s->around = by_class.around ? by_class.around : by_id.around;
+    s->names = (uint8_t)(by_class.means | (by_id.means & ~WB_NAMES_HIDDEN));
+    if (node->tag == WB_TAG_TD_ || node->tag == WB_TAG_TABLE_ || node->tag == WB_TAG_ARTICLE_)
+        s->names &= (uint8_t)~WB_NAMES_SMALL; /* a table of dates; an article with a gallery */
+}
+
+void wb_html_sum_up(struct wb_html *h)
+{
+    struct wb_html_sum *sums = h->sums;
+
+    for (uint32_t n = 0; n < h->node_count; n++)
+        sums[n] = (struct wb_html_sum){.end = n + 1};
+    for (size_t i = 0; i < h->block_count; i++) {
+        struct wb_html_block *b = &h->blocks[i];
+        WB_CHECK(b->node < h->node_count && b->from < b->to && b->link_bytes <= b->to - b->from);
+        b->kind = kind_of(h, b);
+        add_block(&sums[b->node], b);
+        sums[b->node].has_h1 |= b->tag == WB_TAG_H1_;
+    }
+    for (size_t n = h->node_count; n-- > 1;) {
+        WB_CHECK(h->nodes[n].parent < n); /* so that one pass backwards adds up everything */
+        struct wb_html_sum *up = &sums[h->nodes[n].parent];
+        add_node(up, &sums[n]);
+        up->has_h1 |= sums[n].has_h1;
+        up->holds |= sums[n].holds || h->nodes[n].own & (WB_PLACE_MAIN | WB_PLACE_BODY);
+        up->end = sums[n].end > up->end ? sums[n].end : up->end;
+    }
+}
+
+/* ---- what is dropped --------------------------------------------------------------------- */
+
+/* Whether most of the prose is in it, or something marked as content. */
+static bool is_most(const struct wb_html_sum *sums, uint32_t n)
+{
+    return sums[n].holds || (sums[n].prose > 0 && sums[n].prose * 2 >= sums[0].prose);
+}
+
+/* What the first block of an element says of it, where it is a heading or short. */
+static unsigned heading_says(const struct wb_html *h, const struct wb_html_node *node)
+{
+    const struct wb_html_block *b = &h->blocks[node->block_from];
+
+    if (node->block_to - node->block_from < 2 || b->kind & WB_KIND_TEXT)
+        return 0;
+    unsigned says = b->kind & WB_KIND_HEADING ? b->names & (WB_NAMES_AROUND | WB_NAMES_COMMENT) : 0;
+    return says ? says : wb_names_of_heading(&h->names, wb_html_block_text(h, b));
+}
+
+/* By what is certain: the element itself, or what says that readers wrote it or that it leads elsewhere. */
+static bool drops_surely(const struct wb_html *h, const struct wb_html_sum *sums, uint32_t n, bool comments)
+{
+    const struct wb_html_node *node = &h->nodes[n];
+
+    if (node->own & WB_PLACE_BOILER)
+        return true;
+    if (node->own & WB_PLACE_HIDDEN || sums[n].names & WB_NAMES_HIDDEN)
+        return sums[n].prose * 2 < sums[0].prose || sums[n].prose == 0;
+    if (comments || sums[n].has_h1 || sums[n].holds)
+        return false;
+    return sums[n].names & WB_NAMES_COMMENT || (heading_says(h, node) && sums[0].prose - sums[n].prose >= WB_HTML_OUTSIDE_BYTES);
+}
+
+/* Words that name so much of the page that they cannot mean what they say elsewhere. */
+static void doubt_words(const struct wb_html *h, const struct wb_html_sum *sums, bool doubted_out[WB_NAMES_WORDS_MAX])
+{
+    uint64_t prose[WB_NAMES_WORDS_MAX] = {0};
+
+    for (uint32_t n = 1; n < h->node_count; n++) {
+        uint32_t up = h->nodes[n].parent;
+        bool counted = sums[up].around == sums[n].around && !is_most(sums, up); /* as part of what encloses it */
+        if (sums[n].around && !counted && !is_most(sums, n))
+            prose[sums[n].around] += sums[n].prose;
+    }
+    for (size_t i = 0; i < WB_NAMES_WORDS_MAX; i++)
+        doubted_out[i] = prose[i] > 0 && prose[i] * 2 >= sums[0].prose;
+}
+
+static bool drops_by_name(const struct wb_html_sum *sums, uint32_t n, const bool doubted[WB_NAMES_WORDS_MAX])
+{
+    const struct wb_html_sum *s = &sums[n];
+
+    if (s->names & WB_NAMES_NEVER && !s->has_h1 && !s->holds && sums[0].prose - s->prose >= LONG_BYTES)
+        return true;
+    if (s->names & WB_NAMES_AROUND && !doubted[s->around] && !is_most(sums, n))
+        return true;
+    return s->names & WB_NAMES_SMALL && !s->holds && s->prose < 300 && s->prose * 8 < sums[0].prose;
+}
+
+static bool is_inside_dropped(const struct wb_html *h, const struct wb_html_sum *sums, uint32_t n)
+{
+    return sums[h->nodes[n].parent].dropped && !(h->nodes[n].own & WB_PLACE_MAIN);
+}
+
+/* comments: they are the content. */
+static void drop_nodes(struct wb_html *h, struct wb_html_sum *sums, bool comments)
+{
+    bool doubted[WB_NAMES_WORDS_MAX];
+
+    for (uint32_t n = 1; n < h->node_count; n++) {
+        sums[n].dropped = is_inside_dropped(h, sums, n);
+        if (sums[n].dropped || sums[n].bytes == 0)
+            continue;
+        read_names(h, &h->nodes[n], &sums[n]);
+        sums[n].dropped = drops_surely(h, sums, n, comments);
+    }
+    sum_up(h, sums);
+    doubt_words(h, sums, doubted);
+    bool more = false;
+    for (uint32_t n = 1; n < h->node_count; n++) {
+        bool dropped = sums[n].dropped || is_inside_dropped(h, sums, n) || drops_by_name(sums, n, doubted);
+        more |= dropped != sums[n].dropped && sums[n].bytes > 0;
+        sums[n].dropped = dropped;
+    }
+    if (more)
+        sum_up(h, sums);
+}
+
+void wb_html_drop(struct wb_html *h)
+{
+    uint32_t prose = h->sums[0].prose;
+
+    drop_nodes(h, h->sums, false);
+    /* Hardly anything is left: what readers wrote is the content. */
+    if (h->sums[0].prose < WB_HTML_OUTSIDE_BYTES && prose - h->sums[0].prose > h->sums[0].prose) {
+        wb_html_sum_up(h);
+        drop_nodes(h, h->sums, true);
+    }
+}

@@ -1,0 +1,326 @@
+/*
+ * htmltext.c - where the text of a page lies: its blocks, and the elements that hold them.
+ *
+ * Text comes in blocks: what stands between two elements that begin or end one (paragraphs,
+ * headings, list items, rows). Of each we know its length, how much of it is inside links, and
+ * what encloses it. There is no tree of the page: only elements that hold blocks (div, section,
+ * nav, main, td, ...) are remembered, each with its parent, its class and id. A stack of those
+ * that are open tells what encloses a block; an end tag closes the nearest of its kind, and
+ * with it whatever was left open inside. What is main text is decided at the end (htmlmain.c).
+ */
+#include "extract/html.h"
+#include "base/check.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "extract/htmlnames.h"
+
+/* ---- blocks ------------------------------------------------------------------------------ */
+
+static int push_block(struct wb_html *h, struct wb_html_block block)
+{
+    if (h->block_count == WB_HTML_BLOCKS_MAX) {
+        struct wb_html_block *last = &h->blocks[h->block_count - 1];
+        last->to = block.to;
+        last->link_bytes += block.link_bytes;
+        return 0;
+    }
+    if (h->block_count == h->block_cap) {
+        size_t cap = h->block_cap ? 2 * h->block_cap : 256;
+        struct wb_html_block *blocks = wb_realloc(h->blocks, cap * sizeof *blocks);
+        if (!blocks)
+            return WB_E_NOMEM;
+        h->blocks = blocks;
+        h->block_cap = cap;
+    }
+    h->blocks[h->block_count++] = block;
+    return 0;
+}
+
+/* A block boundary: what was written since the last one is a block. */
+int wb_html_break(struct wb_html *h)
+{
+    struct wb_words *text = &h->x->text;
+
+    wb_words_gap(text, '\n');
+    if (text->len == h->block_from)
+        return 0;
+    if (h->anchor_open) {
+        h->block_link_bytes += (uint32_t)(text->len - h->anchor_counted);
+        h->anchor_counted = text->len;
+    }
+    struct wb_html_block block = {h->block_from, (uint32_t)text->len, h->block_link_bytes, h->node, h->block_tag, h->block_names, 0, 0};
+    h->block_from = block.to;
+    h->block_link_bytes = 0;
+    return push_block(h, block);
+}
+
+/* ---- open elements ----------------------------------------------------------------------- */
+
+/* What an element's role says of the place: true where it says something. */
+static bool place_by_role(struct wb_slice role, uint8_t *place)
+{
+    static const struct {
+        const char *role;
+        uint8_t place;
+    } roles[] = {
+        {"main", WB_PLACE_MAIN}, {"article", WB_PLACE_ARTICLE}, {"navigation", WB_PLACE_BOILER}, {"banner", WB_PLACE_BOILER},
+        {"contentinfo", WB_PLACE_BOILER}, {"complementary", WB_PLACE_BOILER}, {"search", WB_PLACE_BOILER},
+        {"menu", WB_PLACE_BOILER}, {"menubar", WB_PLACE_BOILER}, {"toolbar", WB_PLACE_BOILER}, {"tablist", WB_PLACE_BOILER},
+        {"alert", WB_PLACE_BOILER}, {"dialog", WB_PLACE_BOILER}, {"alertdialog", WB_PLACE_BOILER},
+    };
+
+    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
+        if (wb_slice_equal_nocase(role, wb_slice_str(roles[i].role))) {
+            *place |= roles[i].place;
+            return true;
+        }
+    return false;
+}
+
+static bool has_words(struct wb_slice s, const char *a, const char *b)
+{
+    const char *at = memmem(s.ptr, s.len, a, strlen(a));
+
+    if (!at)
+        return false;
+    at += strlen(a);
+    while (at < s.ptr + s.len && *at == ' ')
+        at++;
+    return wb_slice_starts_nocase(wb_slice(at, s.len - (size_t)(at - s.ptr)), wb_slice_str(b));
+}
+
+/* What one attribute says of an element. */
+static void read_attribute(const struct wb_token_attr *a, struct wb_html_node *node, bool *by_role)
+{
+    struct wb_slice name = a->name, value = a->value;
+    char lower[11];
+
+    if (a->name_coded && name.len <= sizeof lower) {
+        for (size_t i = 0; i < name.len; i++)
+            lower[i] = wb_ascii_lower(name.ptr[i]);
+        name.ptr = lower;
+    }
+    switch (name.len) {
+    case 2:
+        if (memcmp(name.ptr, "id", 2) == 0) {
+            node->id = value.ptr;
+            node->id_len = (uint32_t)value.len;
+        }
+        break;
+    case 4:
+        if (memcmp(name.ptr, "role", 4) == 0)
+            *by_role = place_by_role(wb_slice_trim(value), &node->own);
+        break;
+    case 5:
+        if (memcmp(name.ptr, "class", 5) == 0) {
+            node->class_ = value.ptr;
+            node->class_len = (uint32_t)value.len;
+        } else if (memcmp(name.ptr, "style", 5) == 0 && has_words(value, "display:", "none")) {
+            node->own |= WB_PLACE_HIDDEN;
+        }
+        break;
+    case 6:
+        if (memcmp(name.ptr, "hidden", 6) == 0)
+            node->own |= WB_PLACE_HIDDEN;
+        break;
+    case 8:
+        if (memcmp(name.ptr, "itemprop", 8) == 0 && wb_slice_equal_nocase(wb_slice_trim(value), WB_SLICE_LIT("articleBody")))
+            node->own |= WB_PLACE_BODY;
+        break;
+    case 11:
+        if (memcmp(name.ptr, "aria-hidden", 11) == 0 && wb_slice_equal_nocase(value, WB_SLICE_LIT("true")))
+            node->own |= WB_PLACE_HIDDEN;
+        break;
+    default:
+        break;
+    }
+}
+
+static void place_of(const struct wb_html *h, struct wb_html_node *node)
+{
+    unsigned flags = wb_tag_facts[node->tag].flags;
+    bool by_role = false;
+
+    for (unsigned i = h->t.attr_count; i-- > 0;) /* backwards: the first of a name counts */
+        read_attribute(&h->t.attrs[i], node, &by_role);
+    if (!by_role && flags & WB_TAG_MAIN)
+        node->own |= node->tag == WB_TAG_ARTICLE_ ? WB_PLACE_ARTICLE : WB_PLACE_MAIN;
+    /* The header of an article is its title and summary. */
+    if (!by_role && flags & WB_TAG_BOILER && !(node->tag == WB_TAG_HEADER_ && h->place & (WB_PLACE_MAIN | WB_PLACE_ARTICLE)))
+        node->own |= WB_PLACE_BOILER;
+    if (node->tag == WB_TAG_FIGURE_)
+        node->own |= WB_PLACE_FIGURE;
+    node->place = node->own & WB_PLACE_MAIN ? node->own : h->place | node->own;
+}
+
+static int push_node(struct wb_html *h, struct wb_html_node node)
+{
+    if (h->node_count == h->node_cap) {
+        size_t cap = h->node_cap ? 2 * h->node_cap : 256;
+        struct wb_html_node *nodes = wb_realloc(h->nodes, cap * sizeof *nodes);
+        if (!nodes)
+            return WB_E_NOMEM;
+        h->nodes = nodes;
+        h->node_cap = cap;
+    }
+    h->nodes[h->node_count++] = node;
+    return 0;
+}
+
+int wb_html_begin_text(struct wb_html *h)
+{
+    h->depth = 0;
+    h->depth_beyond = 0;
+    h->place = h->block_tag = h->block_names = 0;
+    h->block_from = h->block_link_bytes = h->node = 0;
+    h->block_count = h->node_count = 0;
+    return push_node(h, (struct wb_html_node){.tag = WB_TAG_BODY_});
+}
+
+static void pop_open(struct wb_html *h, unsigned depth)
+{
+    WB_CHECK(depth <= h->depth && h->depth <= WB_HTML_DEPTH_MAX);
+    while (h->depth > depth)
+        h->nodes[h->open[--h->depth].node].block_to = (uint32_t)h->block_count;
+    h->place = depth ? h->open[depth - 1].place : 0;
+    h->node = depth ? h->open[depth - 1].node : 0;
+}
+
+/* Cells of a row are one block, unless one has blocks inside: then what follows them is one, too. */
+static int end_cell(struct wb_html *h)
+{
+    return h->nodes[h->node].tag == WB_TAG_TD_ && h->nodes[h->node].block_from != h->block_count ? wb_html_break(h) : 0;
+}
+
+/* A cell that nobody closes ends with the next one, or with its row. */
+static int close_cell(struct wb_html *h)
+{
+    if (h->depth == 0 || h->depth_beyond || h->open[h->depth - 1].tag != WB_TAG_TD_)
+        return 0;
+    int err = end_cell(h);
+    pop_open(h, h->depth - 1);
+    return err;
+}
+
+int wb_html_enter(struct wb_html *h, enum wb_tag tag)
+{
+    if (h->depth == WB_HTML_DEPTH_MAX) {
+        h->depth_beyond++;
+        return 0;
+    }
+    int err = tag == WB_TAG_TD_ ? close_cell(h) : 0;
+    if (err < 0)
+        return err;
+    struct wb_html_node node = {.parent = h->node, .block_from = (uint32_t)h->block_count, .tag = (uint8_t)tag};
+    place_of(h, &node);
+    h->place = node.place;
+    if (h->node_count < WB_HTML_NODES_MAX) {
+        h->node = (uint32_t)h->node_count;
+        err = push_node(h, node);
+        if (err < 0)
+            return err;
+    }
+    h->open[h->depth++] = (struct wb_html_open){(uint8_t)tag, h->place, h->node};
+    return 0;
+}
+
+/* How far down an end tag looks for its start. */
+#define LOOK_MAX 64
+
+int wb_html_leave(struct wb_html *h, enum wb_tag tag)
+{
+    if (h->depth_beyond > 0) {
+        h->depth_beyond--;
+        return 0;
+    }
+    int err = tag == WB_TAG_TD_ ? end_cell(h) : 0;
+    if (err < 0)
+        return err;
+    unsigned least = h->depth > LOOK_MAX ? h->depth - LOOK_MAX : 0;
+    for (unsigned d = h->depth; d > least; d--) {
+        if (h->open[d - 1].tag == tag) {
+            pop_open(h, d - 1);
+            return 0;
+        }
+        /* An end tag inside a table cell closes nothing outside of it. */
+        if (h->open[d - 1].tag == WB_TAG_TD_ && tag != WB_TAG_TABLE_)
+            return 0;
+    }
+    return 0;
+}
+
+/* ---- where blocks begin and end ---------------------------------------------------------- */
+
+/* A start tag that begins a block. */
+int wb_html_begin_block(struct wb_html *h, enum wb_tag tag)
+{
+    int err = tag == WB_TAG_TR_ ? close_cell(h) : 0;
+
+    if (err == 0)
+        err = wb_html_break(h);
+    if (tag == WB_TAG_BR_)
+        return err;
+    h->in_ruby = h->in_reading = false; /* a ruby that nobody closes ends with its block */
+    h->block_tag = (uint8_t)tag;
+    h->block_names = 0;
+    if (h->t.attr_count && !(wb_tag_facts[tag].flags & WB_TAG_TRACKED)) {
+        const struct wb_token_attr *a = wb_tokenizer_attr(&h->t, WB_SLICE_LIT("class"));
+        if (a)
+            h->block_names = wb_names_of(&h->names, a->value).means;
+    }
+    return err;
+}
+
+int wb_html_end_block(struct wb_html *h, enum wb_tag tag)
+{
+    int err = tag == WB_TAG_TR_ ? close_cell(h) : 0;
+
+    if (err == 0)
+        err = wb_html_break(h);
+    h->in_ruby = h->in_reading = false;
+    h->block_tag = h->block_names = 0;
+    return err;
+}
+
+/* ---- main text --------------------------------------------------------------------------- */
+
+static int copy_kept(struct wb_html *h)
+{
+    struct wb_extractor *x = h->x;
+    struct wb_buf *main_text = &x->main_text;
+
+    wb_buf_clear(main_text);
+    int err = wb_buf_reserve(main_text, x->text.len);
+    for (size_t i = 0; err == 0 && i < h->block_count;) {
+        size_t from = i;
+        if (!h->blocks[i++].kept)
+            continue;
+        while (i < h->block_count && h->blocks[i].kept)
+            i++;
+        size_t at = h->blocks[from].from;
+        if (main_text->len == 0 && at > 0)
+            at++; /* without the gap before it */
+        err = wb_buf_append(main_text, x->text.ptr + at, h->blocks[i - 1].to - at);
+    }
+    x->out->main_text = wb_buf_slice(main_text);
+    return err;
+}
+
+int wb_html_finish_text(struct wb_html *h)
+{
+    int err = wb_html_break(h);
+
+    if (err < 0 || !(h->x->input->wants & (WB_WANT_TEXT | WB_WANT_SIMHASH)))
+        return err;
+    h->x->has_main_text = true;
+    pop_open(h, 0);
+    h->nodes[0].block_to = (uint32_t)h->block_count;
+    err = wb_html_judge(h);
+    if (err < 0)
+        return err;
+    for (size_t i = 0; i < h->block_count; i++)
+        if (!h->blocks[i].kept)
+            return copy_kept(h);
+    h->x->out->main_text = wb_slice(h->x->text.ptr ? h->x->text.ptr : "", h->x->text.len);
+    return 0;
+}

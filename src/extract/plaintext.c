@@ -1,0 +1,111 @@
+/*
+ * plaintext.c - the module of plain text, and lists of URLs.
+ *
+ * Lines that follow each other are one block, an empty line ends it. Nothing in plain
+ * text is markup: no title, no links. Only where somebody asked for a sitemap are
+ * the lines of a text links (sitemaps.org, "Text file").
+ */
+#include "extract/plaintext.h"
+
+static bool accepts_text(struct wb_slice type)
+{
+    return wb_slice_equal(type, WB_SLICE_LIT("text/plain")) || wb_slice_equal(type, WB_SLICE_LIT("text/markdown")) ||
+           wb_slice_equal(type, WB_SLICE_LIT("text/csv")) || wb_slice_equal(type, WB_SLICE_LIT("text/x-rst")) ||
+           wb_slice_equal(type, WB_SLICE_LIT("text/tab-separated-values"));
+}
+
+/* The next line without its end (LF, CR or CRLF); *at moves behind it. */
+static bool next_line(struct wb_slice text, size_t *at, struct wb_slice *line_out)
+{
+    size_t i = *at;
+
+    *line_out = WB_SLICE_EMPTY;
+    if (i >= text.len)
+        return false;
+    while (i < text.len && text.ptr[i] != '\n' && text.ptr[i] != '\r')
+        i++;
+    *line_out = wb_slice(text.ptr + *at, i - *at);
+    i += i + 1 < text.len && text.ptr[i] == '\r' && text.ptr[i + 1] == '\n' ? 2 : 1;
+    *at = i;
+    return true;
+}
+
+static bool is_blank(struct wb_slice line)
+{
+    for (size_t i = 0; i < line.len; i++)
+        if (!strchr(" \t\f\v", line.ptr[i]) || line.ptr[i] == '\0')
+            return false;
+    return true;
+}
+
+static int run_text(struct wb_extractor *x)
+{
+    struct wb_slice line;
+    size_t at = 0;
+
+    if (!(x->input->wants & WB_WANT_TEXT))
+        return 0;
+    int err = wb_sink_room(x, x->utf8.len);
+    if (err < 0)
+        return err;
+    while (next_line(x->utf8, &at, &line)) {
+        if (is_blank(line)) {
+            wb_sink_break(x);
+        } else {
+            wb_sink_text(x, line);
+            wb_sink_text(x, WB_SLICE_LIT(" "));
+        }
+    }
+    return 0;
+}
+
+const struct wb_module wb_module_text = {
+    .name = "text",
+    .charset_kind = WB_CHARSET_TEXT,
+    .accepts = accepts_text,
+    .run = run_text,
+};
+
+/* ---- lists of URLs ----------------------------------------------------------------------------- */
+
+static bool is_http_line(struct wb_slice line)
+{
+    if (!wb_slice_starts_nocase(line, WB_SLICE_LIT("http://")) && !wb_slice_starts_nocase(line, WB_SLICE_LIT("https://")))
+        return false;
+    for (size_t i = 0; i < line.len; i++)
+        if (line.ptr[i] == ' ' || line.ptr[i] == '\t')
+            return false;
+    return line.len <= WB_URL_MAX_BYTES;
+}
+
+bool wb_plaintext_is_urls(struct wb_slice utf8)
+{
+    struct wb_slice line;
+    size_t at = 0, urls = 0;
+
+    while (next_line(utf8, &at, &line)) {
+        line = wb_slice_trim(line);
+        if (line.len == 0)
+            continue;
+        if (!is_http_line(line))
+            return false;
+        urls++;
+    }
+    return urls > 0;
+}
+
+int wb_plaintext_urls(struct wb_extractor *x)
+{
+    struct wb_slice line;
+    size_t at = 0;
+    int err = 0;
+
+    while (err == 0 && next_line(x->utf8, &at, &line)) {
+        line = wb_slice_trim(line);
+        struct wb_link link = {WB_LINK_SITEMAP, 0, line, WB_SLICE_EMPTY, WB_SLICE_EMPTY, WB_SLICE_EMPTY, 0};
+        if (is_http_line(line))
+            err = wb_sink_link(x, &link, NULL);
+    }
+    x->out->sitemap = true;
+    return err;
+}

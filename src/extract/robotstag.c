@@ -1,0 +1,131 @@
+/*
+ * robotstag.c - what a page's robots directives say: <meta name=robots> and X-Robots-Tag.
+ *
+ *   noindex, nofollow                      for everybody
+ *   otherbot: noindex, nofollow            for otherbot, up to the next name
+ *   unavailable_after: 25 Jun 2010, max-image-preview:large      directives with a value: no names
+ *
+ * Directives only ever add up: what one of several headers forbids is forbidden.
+ */
+#include "extract/extract.h"
+
+/* The table of directives that say something to us. */
+static const struct {
+    const char *name;
+    unsigned flags;
+} directives[] = {
+    {"noindex", WB_ROBOTS_NOINDEX},
+    {"nofollow", WB_ROBOTS_NOFOLLOW},
+    {"none", WB_ROBOTS_NOINDEX | WB_ROBOTS_NOFOLLOW},
+    {"noarchive", WB_ROBOTS_NOARCHIVE},
+    {"nocache", WB_ROBOTS_NOARCHIVE},
+    {"nosnippet", WB_ROBOTS_NOSNIPPET},
+};
+
+/* Others that may stand before a colon and are no agent's name. */
+static const char *const valued[] = {"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview",
+                                     "all",               "index",       "follow",            "noimageindex",
+                                     "notranslate",       "indexifembedded", "noodp",         "noydir"};
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\f';
+}
+
+static unsigned directive_flags(struct wb_slice word)
+{
+    for (size_t i = 0; i < sizeof directives / sizeof *directives; i++)
+        if (wb_slice_equal_nocase(word, wb_slice_str(directives[i].name)))
+            return directives[i].flags;
+    return 0;
+}
+
+static bool is_valued(struct wb_slice name)
+{
+    for (size_t i = 0; i < sizeof valued / sizeof *valued; i++)
+        if (wb_slice_equal_nocase(name, wb_slice_str(valued[i])))
+            return true;
+    return false;
+}
+
+/* A product token, as robots.txt has them. What a date has before its colon is none: it starts with a digit or has blanks. */
+static bool is_agent(struct wb_slice name)
+{
+    if (wb_slice_equal(name, WB_SLICE_LIT("*")))
+        return true;
+    if (name.len == 0 || (name.ptr[0] >= '0' && name.ptr[0] <= '9'))
+        return false;
+    for (size_t i = 0; i < name.len; i++) {
+        char c = wb_ascii_lower(name.ptr[i]);
+        if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (c && strchr("-_./", c))))
+            return false;
+    }
+    return directive_flags(name) == 0 && !is_valued(name);
+}
+
+/* Directives between blanks: many a page forgets the commas. */
+static unsigned words_flags(struct wb_slice part)
+{
+    unsigned flags = 0;
+
+    for (size_t i = 0; i < part.len;) {
+        size_t start = i;
+        while (i < part.len && !is_space(part.ptr[i]) && part.ptr[i] != ';')
+            i++;
+        flags |= directive_flags(wb_slice(part.ptr + start, i - start));
+        i++;
+    }
+    return flags;
+}
+
+/* "name: value". A snippet of no letters is no snippet. */
+static unsigned valued_flags(struct wb_slice name, struct wb_slice value)
+{
+    if (wb_slice_equal_nocase(name, WB_SLICE_LIT("max-snippet")) && wb_slice_equal(value, WB_SLICE_LIT("0")))
+        return WB_ROBOTS_NOSNIPPET;
+    return directive_flags(name);
+}
+
+unsigned wb_robots_directives(struct wb_slice value, struct wb_slice agent)
+{
+    unsigned flags = 0;
+    bool ours = true;
+
+    for (size_t at = 0; at < value.len;) {
+        const char *comma = memchr(value.ptr + at, ',', value.len - at);
+        size_t end = comma ? (size_t)(comma - value.ptr) : value.len;
+        struct wb_slice part = wb_slice_trim(wb_slice(value.ptr + at, end - at));
+        const char *colon = memchr(part.ptr, ':', part.len);
+        at = end + 1;
+        if (colon) {
+            struct wb_slice name = wb_slice_trim(wb_slice(part.ptr, (size_t)(colon - part.ptr)));
+            struct wb_slice rest = wb_slice_trim(wb_slice(colon + 1, part.len - (size_t)(colon + 1 - part.ptr)));
+            if (!is_agent(name)) {
+                flags |= ours ? valued_flags(name, rest) : 0;
+                continue;
+            }
+            ours = wb_slice_equal(name, WB_SLICE_LIT("*")) || (agent.len && wb_slice_equal_nocase(name, agent));
+            part = rest;
+            /* "bot: max-snippet: 0" */
+            colon = memchr(part.ptr, ':', part.len);
+            if (colon && ours)
+                flags |= valued_flags(wb_slice_trim(wb_slice(part.ptr, (size_t)(colon - part.ptr))),
+                                      wb_slice_trim(wb_slice(colon + 1, part.len - (size_t)(colon + 1 - part.ptr))));
+        }
+        if (ours)
+            flags |= words_flags(part);
+    }
+    return flags;
+}
+
+unsigned wb_robots_of_head(struct wb_slice head, struct wb_slice agent)
+{
+    struct wb_slice name, value;
+    unsigned flags = 0;
+    size_t at = 0;
+
+    while (wb_http_header_next(head, &at, &name, &value))
+        if (wb_slice_equal_nocase(name, WB_SLICE_LIT("x-robots-tag")))
+            flags |= wb_robots_directives(value, agent);
+    return flags;
+}

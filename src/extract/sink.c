@@ -1,0 +1,216 @@
+/*
+ * sink.c - where modules put what they see: text, links, and copies of what must
+ * stay. It keeps the bounds of extract.h, and resolves URLs; it knows no format.
+ *
+ * Resolving costs more than everything else about a link, and pages repeat
+ * themselves: a small cache remembers what hrefs of this page were resolved to, without
+ * their fragments, which are put back as they are.
+ */
+#include "base/check.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "extract/module.h"
+
+/* ---- text ------------------------------------------------------------------------------- */
+
+int wb_sink_room(struct wb_extractor *x, size_t max)
+{
+    size_t cap = max < WB_EXTRACT_TEXT_MAX ? max : WB_EXTRACT_TEXT_MAX;
+
+    WB_CHECK(x->text.len == 0);
+    wb_buf_clear(&x->text_memory);
+    int err = wb_buf_reserve(&x->text_memory, cap + WB_WORDS_SLACK);
+    if (err < 0)
+        return err;
+    x->text = (struct wb_words){x->text_memory.ptr, 0, cap, 0, false};
+    return 0;
+}
+
+void wb_sink_text(struct wb_extractor *x, struct wb_slice utf8)
+{
+    if (x->text.ptr)
+        wb_words_append(&x->text, utf8, 0, utf8.ptr + utf8.len);
+}
+
+void wb_sink_break(struct wb_extractor *x)
+{
+    wb_words_gap(&x->text, '\n');
+}
+
+/* ---- copies ------------------------------------------------------------------------------ */
+
+int wb_sink_keep(struct wb_extractor *x, struct wb_slice s, struct wb_slice *kept_out)
+{
+    return wb_arena_copy(&x->arena, s, kept_out);
+}
+
+int wb_sink_keep_raw_words(struct wb_extractor *x, struct wb_slice raw, unsigned how, size_t max, struct wb_slice *kept_out)
+{
+    size_t cap = raw.len > SIZE_MAX / 4 ? max : 3 * raw.len; /* a NUL may become U+FFFD */
+
+    *kept_out = WB_SLICE_EMPTY;
+    cap = cap < max ? cap : max;
+    char *at = wb_arena_take(&x->arena, cap + WB_WORDS_SLACK);
+    if (!at)
+        return WB_E_NOMEM;
+    struct wb_words words = {at, 0, cap, 0, false};
+    wb_words_append(&words, raw, how, raw.ptr + raw.len);
+    wb_arena_untake(&x->arena, cap + WB_WORDS_SLACK - words.len);
+    *kept_out = wb_slice(at, words.len);
+    return 0;
+}
+
+int wb_sink_keep_words(struct wb_extractor *x, struct wb_slice s, size_t max, struct wb_slice *kept_out)
+{
+    return wb_sink_keep_raw_words(x, s, 0, max, kept_out);
+}
+
+/* ---- URLs -------------------------------------------------------------------------------- */
+
+static struct wb_slice trim_href(struct wb_slice s)
+{
+    while (s.len > 0 && (uint8_t)*s.ptr <= ' ')
+        s = wb_slice(s.ptr + 1, s.len - 1);
+    while (s.len > 0 && (uint8_t)s.ptr[s.len - 1] <= ' ')
+        s.len--;
+    return s;
+}
+
+/* The parser's word on it, copied; empty where it is no URL. */
+static int parse_href(struct wb_extractor *x, struct wb_slice href, struct wb_slice *url_out)
+{
+    int err = wb_url_parse(href, x->base.href.len ? &x->base : NULL, &x->resolved);
+
+    *url_out = WB_SLICE_EMPTY;
+    if (err < 0)
+        return err == WB_E_NOMEM ? err : 0;
+    return wb_arena_copy(&x->arena, wb_url_href(&x->resolved), url_out);
+}
+
+/* Whether the parser would take the fragment as it is written. */
+static bool plain_fragment(struct wb_slice s)
+{
+    for (size_t i = 0; i < s.len; i++) {
+        char c = s.ptr[i];
+        if (c <= ' ' || c == 0x7f || c == '"' || c == '<' || c == '>' || c == '`')
+            return false;
+    }
+    return true;
+}
+
+/*
+ * Whether resolving the part before the '#' alone and putting the fragment behind it is the same
+ * as resolving the whole: blanks before the '#' would be trimmed, and a base with an opaque
+ * path takes fragments only.
+ */
+static bool can_split(const struct wb_extractor *x, struct wb_slice head, struct wb_slice fragment)
+{
+    return fragment.len < 4096 && head.len > 0 && head.len < 4096 && (uint8_t)head.ptr[head.len - 1] > ' ' &&
+           !x->base.opaque_path && plain_fragment(fragment);
+}
+
+/* Of an href without a fragment. */
+static int resolve_head(struct wb_extractor *x, struct wb_slice head, struct wb_slice *url_out)
+{
+    uint64_t hash = wb_hash64(head.ptr, head.len);
+    struct wb_resolved *slot = &x->slots[hash % WB_RESOLVED_SLOTS];
+
+    if (slot->page == x->page && slot->hash == hash && wb_slice_equal(slot->head, head)) {
+        *url_out = slot->url;
+        return 0;
+    }
+    int err = parse_href(x, head, url_out);
+    if (err == 0)
+        *slot = (struct wb_resolved){hash, x->page, head, *url_out};
+    return err;
+}
+
+static int append_fragment(struct wb_extractor *x, struct wb_slice url, struct wb_slice fragment, struct wb_slice *url_out)
+{
+    char *at = wb_arena_take(&x->arena, url.len + fragment.len);
+
+    if (!at)
+        return WB_E_NOMEM;
+    memcpy(at, url.ptr, url.len);
+    memcpy(at + url.len, fragment.ptr, fragment.len);
+    *url_out = wb_slice(at, url.len + fragment.len);
+    return 0;
+}
+
+int wb_sink_resolve(struct wb_extractor *x, struct wb_slice href, struct wb_slice *url_out)
+{
+    struct wb_slice url;
+
+    *url_out = WB_SLICE_EMPTY;
+    href = trim_href(href);
+    const char *mark = href.len ? memchr(href.ptr, '#', href.len) : NULL;
+    if (!mark)
+        return resolve_head(x, href, url_out);
+    struct wb_slice head = wb_slice(href.ptr, (size_t)(mark - href.ptr)), fragment = wb_slice(mark, href.len - head.len);
+    if (!can_split(x, head, fragment))
+        return parse_href(x, href, url_out);
+    int err = resolve_head(x, head, &url);
+    if (err < 0 || url.len == 0)
+        return err;
+    return url.len + fragment.len > WB_URL_MAX_BYTES ? 0 : append_fragment(x, url, fragment, url_out);
+}
+
+int wb_sink_base(struct wb_extractor *x, struct wb_slice href)
+{
+    struct wb_slice url;
+
+    int err = parse_href(x, trim_href(href), &url);
+    if (err < 0 || url.len == 0)
+        return err;
+    err = wb_url_parse(url, NULL, &x->base);
+    WB_CHECK(err == 0 || err == WB_E_NOMEM);
+    if (err < 0)
+        return err;
+    x->out->base = url;
+    x->page++; /* what was resolved against the old base is not remembered */
+    return 0;
+}
+
+/* ---- links ------------------------------------------------------------------------------- */
+
+static int grow_links(struct wb_extractor *x)
+{
+    if (x->link_count < x->link_cap)
+        return 0;
+    size_t cap = x->link_cap ? 2 * x->link_cap : 256;
+    struct wb_link *links = wb_realloc(x->links, cap * sizeof *links);
+    if (!links)
+        return WB_E_NOMEM;
+    x->links = links;
+    x->link_cap = cap;
+    return 0;
+}
+
+int wb_sink_link(struct wb_extractor *x, const struct wb_link *link, size_t *link_out)
+{
+    struct wb_slice url;
+
+    if (link_out)
+        *link_out = SIZE_MAX;
+    if (!(x->input->wants & WB_WANT_LINKS))
+        return 0;
+    if (x->link_count == WB_LINKS_MAX || x->url_bytes > WB_LINKS_URL_BYTES_MAX) {
+        x->out->links_left_out++;
+        return 0;
+    }
+    int err = grow_links(x);
+    if (err == 0)
+        err = wb_sink_resolve(x, link->href, &url);
+    if (err < 0)
+        return err;
+    x->url_bytes += wb_sink_cost(x, url);
+    struct wb_link *kept = &x->links[x->link_count];
+    *kept = *link;
+    kept->href = trim_href(link->href);
+    kept->url = url;
+    if (link_out)
+        *link_out = x->link_count;
+    x->link_count++;
+    return 0;
+}
