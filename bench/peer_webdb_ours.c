@@ -60,7 +60,7 @@ static int journal_finish(void *state)
     return err < 0 ? err : ours_finish(state);
 }
 
-static int append_page(struct wb_edit_log *log, const struct graph *graph, struct graph_page *p, struct wb_buf *text)
+static int append_page(struct wb_journal_writer *log, const struct graph *graph, struct graph_page *p, struct wb_buf *text)
 {
     const struct wb_webdb_page *page = &p->page;
     const struct graph_site *site = &graph->sites[p->site];
@@ -87,24 +87,24 @@ static int append_page(struct wb_edit_log *log, const struct graph *graph, struc
                                       .has_content = true, .bytes = page->bytes, .simhash = page->simhash, .title_hash = page->title_hash,
                                       .type = page->type, .etag = page->etag, .links = links, .link_count = p->link_count};
     memcpy(edit.page.md5, page->md5, sizeof edit.page.md5);
-    return err < 0 ? err : wb_edit_log_append(log, &edit, &place);
+    return err < 0 ? err : wb_journal_writer_append(log, &edit, &place);
 }
 
 int webdb_write_journal(const char *dir, const struct graph *graph, uint32_t edits)
 {
     struct graph_page *p = wb_alloc(sizeof *p);
     struct wb_buf text = WB_BUF_INIT;
-    struct wb_edit_log *log = NULL;
-    int err = p ? wb_edit_log_create(dir, 0, &log) : WB_E_NOMEM;
+    struct wb_journal_writer *log = NULL;
+    int err = p ? wb_journal_writer_open(dir, 0, &log) : WB_E_NOMEM;
 
     for (uint32_t i = 0; err == 0 && i < edits; i++) {
         graph_edit(graph, i, p);
         err = append_page(log, graph, p, &text);
     }
     if (err == 0)
-        err = wb_edit_log_finish(log);
+        err = wb_journal_writer_finish(log);
     if (log)
-        wb_edit_log_close(log);
+        wb_journal_writer_close(log);
     wb_buf_release(&text);
     wb_free(p);
     return err;

@@ -15,9 +15,9 @@
 #include "base/mem.h"
 #include "crawl/spool.h"
 #include "os/file.h"
-#include "webdb/editbatch.h"
-#include "webdb/editfile.h"
-#include "webdb/editrecord.h"
+#include "journal/editbatch.h"
+#include "journal/journal_file.h"
+#include "journal/edit.h"
 
 #include <ftw.h>
 #include <stdio.h>
@@ -168,7 +168,7 @@ static void make_dir(void)
     snprintf(dir, sizeof dir, "%s/webbase-fuzz-XXXXXX", folder ? folder : "/tmp");
     WB_CHECK(mkdtemp(dir));
     atexit(remove_dir);
-    snprintf(path, sizeof path, "%s/" WB_EDIT_DIR, dir);
+    snprintf(path, sizeof path, "%s/" WB_JOURNAL_DIR, dir);
     WB_CHECK(wb_path_mkdirs(path) == 0);
     snprintf(path, sizeof path, "%s/spool", dir);
     WB_CHECK(wb_path_mkdirs(path) == 0);
@@ -182,7 +182,7 @@ static void mend_records(char *bytes, size_t size, uint64_t writer)
         size_t length = wb_edit_length(bytes + at);
         if (length == 0 || length > size - at)
             return;
-        wb_put32(bytes + at + 4, wb_hash32(bytes + at + 8, length - 8) ^ wb_edit_salt(writer, WB_EDIT_FILE_HEAD_BYTES + at));
+        wb_put32(bytes + at + 4, wb_hash32(bytes + at + 8, length - 8) ^ wb_edit_salt(writer, WB_JOURNAL_FILE_HEAD_BYTES + at));
         at += length;
     }
 }
@@ -191,7 +191,7 @@ static int take_orphan(void *context, const struct wb_edit *last, struct wb_edit
 {
     size_t *sites = context;
 
-    WB_CHECK(place.log == 1 && place.offset >= WB_EDIT_FILE_HEAD_BYTES);
+    WB_CHECK(place.log == 1 && place.offset >= WB_JOURNAL_FILE_HEAD_BYTES);
     try_edit(last);
     ++*sites;
     return 0;
@@ -207,54 +207,54 @@ static void ignore_found(void *context, bool problem, const char *file, uint64_t
 static size_t read_log(void)
 {
     struct wb_edit_place at = WB_EDIT_NOWHERE, last = at, *chain;
-    struct wb_edit_reader *reader;
+    struct wb_journal_reader *reader;
     struct wb_edit edit;
     size_t records = 0, steps = 0, count;
     int more;
 
-    WB_CHECK(wb_edit_reader_open(dir, &reader) == 0);
-    while ((more = wb_edit_reader_next(reader, &at, &edit)) != 0 && ++steps < STEPS_MAX) {
+    WB_CHECK(wb_journal_reader_open(dir, &reader) == 0);
+    while ((more = wb_journal_reader_next(reader, &at, &edit)) != 0 && ++steps < STEPS_MAX) {
         WB_CHECK(more == 1 || more == WB_E_CORRUPT);
         WB_CHECK(at.log > last.log || at.offset > last.offset); /* always onwards */
         last = at;
         if (more == 1) {
             records++;
             try_edit(&edit);
-            int err = wb_edit_reader_chain(reader, at, records % 2, &chain, &count);
+            int err = wb_journal_reader_chain(reader, at, records % 2, &chain, &count);
             WB_CHECK(err == WB_E_CORRUPT || err == WB_E_NOTFOUND || (err == 0 && count > 0 && count <= steps));
             wb_free(chain);
-            WB_CHECK(wb_edit_reader_get(reader, at, &edit) == 0);
+            WB_CHECK(wb_journal_reader_get(reader, at, &edit) == 0);
         }
     }
-    wb_edit_reader_close(reader);
+    wb_journal_reader_close(reader);
     return records;
 }
 
 static void try_log(char *bytes, size_t size, bool mend, bool ended)
 {
-    struct wb_edit_file file;
+    struct wb_journal_file file;
     char journal[sizeof dir + 16], path[sizeof dir + 32];
     uint64_t counted;
     size_t sites = 0;
 
     make_dir();
-    snprintf(journal, sizeof journal, "%s/" WB_EDIT_DIR, dir);
+    snprintf(journal, sizeof journal, "%s/" WB_JOURNAL_DIR, dir);
     snprintf(path, sizeof path, "%s/00000001.wbe", journal);
     WB_CHECK(wb_path_unlink(path) == 0);
-    WB_CHECK(wb_edit_file_create(journal, 0x0123456789abcdef, 0, &file) == 0);
+    WB_CHECK(wb_journal_file_create(journal, 0x0123456789abcdef, 0, &file) == 0);
     if (mend)
         mend_records(bytes, size, file.writer);
-    WB_CHECK(wb_file_write_at(&file.file, WB_EDIT_FILE_HEAD_BYTES, bytes, size) == 0);
+    WB_CHECK(wb_file_write_at(&file.file, WB_JOURNAL_FILE_HEAD_BYTES, bytes, size) == 0);
     if (ended)
-        WB_CHECK(wb_edit_file_finish(&file, WB_EDIT_FILE_HEAD_BYTES + size) == 0);
-    wb_edit_file_close(&file);
+        WB_CHECK(wb_journal_file_finish(&file, WB_JOURNAL_FILE_HEAD_BYTES + size) == 0);
+    wb_journal_file_close(&file);
     size_t records = read_log();
-    WB_CHECK(wb_edit_log_verify(dir, ignore_found, NULL, &counted) == 0);
+    WB_CHECK(wb_journal_verify(dir, ignore_found, NULL, &counted) == 0);
     WB_CHECK(counted == records || records >= STEPS_MAX - 1);
-    WB_CHECK(wb_edit_log_recover(dir, take_orphan, &sites) == 0);
+    WB_CHECK(wb_journal_recover(dir, take_orphan, &sites) == 0);
     WB_CHECK(sites <= counted && (!ended || sites == 0));
     /* What has been taken up has ended; its records are the same. */
-    WB_CHECK(wb_edit_log_recover(dir, take_orphan, &sites) == 0 && sites <= counted);
+    WB_CHECK(wb_journal_recover(dir, take_orphan, &sites) == 0 && sites <= counted);
     WB_CHECK(read_log() == records);
 }
 

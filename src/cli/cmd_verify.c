@@ -79,7 +79,7 @@ static int verify_journal(const char *dir, struct verify *v, struct wb_verify *r
     struct journal_check check = {v, result};
     uint64_t records;
 
-    return wb_edit_log_verify(dir, on_journal_found, &check, &records);
+    return wb_journal_verify(dir, on_journal_found, &check, &records);
 }
 
 static void on_webdb_found(void *context, const char *file, uint64_t offset, const char *message)

@@ -91,15 +91,9 @@ static bool go_on(void *context, const char *step, uint64_t done, uint64_t total
     return !wb_stop_requested();
 }
 
-static int64_t due_as_it_is(void *context, const struct wb_webdb_page *page, const struct wb_webdb_site *site)
-{
-    (void)context, (void)site;
-    return page->next_due_ms;
-}
-
 int wb_graph_writer_open(const char *dir, size_t memory_bytes, int64_t now_ms, struct wb_webdb_writer **writer_out)
 {
-    struct wb_webdb_options options = {.memory_bytes = memory_bytes, .due = due_as_it_is, .progress = go_on, .now_ms = now_ms};
+    struct wb_webdb_options options = {.memory_bytes = memory_bytes, .progress = go_on, .now_ms = now_ms};
 
     return wb_webdb_writer_open(dir, &options, writer_out);
 }

@@ -47,7 +47,7 @@ struct round {
 
 struct wb_import_journal {
     char *dir;
-    struct wb_edit_log *log;      /* NULL: nothing was told yet */
+    struct wb_journal_writer *log;      /* NULL: nothing was told yet */
     pthread_mutex_t mutex;        /* of log, readers, failed and every round's pending */
     pthread_cond_t done;          /* a round is */
     struct wb_pool *pool;
@@ -70,9 +70,9 @@ static int append_batch(struct wb_import_journal *journal, struct reader *reader
         return err;
     pthread_mutex_lock(&journal->mutex);
     if (!journal->log)
-        err = wb_edit_log_create(journal->dir, 0, &journal->log);
+        err = wb_journal_writer_open(journal->dir, 0, &journal->log);
     if (err == 0)
-        err = wb_edit_log_append(journal->log, &edit, &place);
+        err = wb_journal_writer_append(journal->log, &edit, &place);
     pthread_mutex_unlock(&journal->mutex);
     return err;
 }
@@ -95,7 +95,7 @@ static int describe(struct reader *reader, const struct wb_page *page, unsigned 
     }
     edit->outcome = WB_OUTCOME_ERROR;
     edit->reason = WB_SLICE_LIT("status");
-    if (!wb_status_redirects(page->status))
+    if (!wb_http_status_redirects(page->status))
         return 0;
     int err = wb_pagefacts_location(page->head, page->url, &reader->base, &reader->target, &edit->location);
     if (err == 0) {
@@ -266,7 +266,7 @@ int wb_import_journal_revisit(struct wb_import_journal *journal, const struct wb
 int wb_import_journal_sync(struct wb_import_journal *journal)
 {
     pthread_mutex_lock(&journal->mutex);
-    int err = journal->log ? wb_edit_log_sync(journal->log) : 0;
+    int err = journal->log ? wb_journal_writer_sync(journal->log) : 0;
     pthread_mutex_unlock(&journal->mutex);
     return err;
 }
@@ -274,7 +274,7 @@ int wb_import_journal_sync(struct wb_import_journal *journal)
 int wb_import_journal_finish(struct wb_import_journal *journal)
 {
     WB_CHECK(!journal->rounds);
-    return journal->log ? wb_edit_log_finish(journal->log) : 0;
+    return journal->log ? wb_journal_writer_finish(journal->log) : 0;
 }
 
 /* One for each thread, and one for the writer's revisits. */
@@ -327,7 +327,7 @@ void wb_import_journal_close(struct wb_import_journal *journal)
         return;
     WB_CHECK(!journal->rounds);
     wb_pool_free(journal->pool);
-    wb_edit_log_close(journal->log);
+    wb_journal_writer_close(journal->log);
     for (unsigned i = 0; i < journal->reader_count; i++) {
         wb_edit_batch_release(&journal->readers[i].batch);
         wb_pagefacts_release(&journal->readers[i].facts);

@@ -551,7 +551,7 @@ int wb_crawl_dispenser(const char *dir, struct wb_buf *text_out, bool *known_out
 /* ---- checking ------------------------------------------------------------------------------------------ */
 
 struct verifier {
-    wb_edit_found found;
+    wb_journal_found found;
     void *context;
 };
 
@@ -562,7 +562,7 @@ static void on_found(void *context, bool problem, uint64_t offset, const char *m
     v->found(v->context, problem, "dispenser.db", offset, message);
 }
 
-int wb_crawl_verify(const char *dir, wb_edit_found found, void *context)
+int wb_crawl_verify(const char *dir, wb_journal_found found, void *context)
 {
     struct verifier v = {found, context};
 

@@ -13,7 +13,6 @@
 #include "base/buf.h"
 #include "crawl/fetchlist.h"
 #include "crawl/lines.h"
-#include "crawl/pagefacts.h"
 #include "crawl/refresh.h"
 #include "crawl/robots.h"
 #include "crawl/trap.h"
@@ -101,7 +100,7 @@ int wb_crawl(const struct wb_crawl_options *options, const struct wb_crawl_sink 
 int wb_crawl_dispenser(const char *dir, struct wb_buf *text_out, bool *known_out);
 
 /* Checks what crawls keep beside the store, journal and webdb: the dispenser of the repository. found: as for the journal (edit.h). */
-int wb_crawl_verify(const char *dir, wb_edit_found found, void *context);
+int wb_crawl_verify(const char *dir, wb_journal_found found, void *context);
 
 /* ---- why ------------------------------------------------------------------------------ */
 

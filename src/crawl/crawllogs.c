@@ -16,7 +16,7 @@
 
 struct needs {
     struct wb_dispenser *dispenser;
-    struct wb_edit_reader *reader;
+    struct wb_journal_reader *reader;
     const char *home;
     struct wb_buf logs;  /* uint32_t, sorted, each once */
     int64_t list;        /* the newest run of a list; 0: none is unfinished */
@@ -63,9 +63,9 @@ static int need_visit(struct needs *n, struct wb_edit_place last, struct wb_edit
 
     *prev_out = WB_EDIT_NOWHERE;
     *visit_out = 0;
-    int err = last.log ? wb_edit_reader_chain(n->reader, last, false, &places, &count) : 0;
+    int err = last.log ? wb_journal_reader_chain(n->reader, last, false, &places, &count) : 0;
     if (err == 0 && count) {
-        err = wb_edit_reader_get(n->reader, places[0], &edit);
+        err = wb_journal_reader_get(n->reader, places[0], &edit);
         if (err == 0 && edit.kind == WB_EDIT_VISIT) {
             *prev_out = edit.prev;
             *visit_out = edit.count;
@@ -118,12 +118,12 @@ static int need_site(void *context, const struct wb_site_row *row)
     return err;
 }
 
-int wb_crawl_logs(const char *dir, const char *dispenser, struct wb_buf *logs_out)
+int wb_crawl_logs(const char *dir, const char *dispenser, struct wb_journal_needs *needs_out)
 {
     struct needs n = {.logs = WB_BUF_INIT};
     char home[WB_STORE_ID_HEX + 1];
 
-    *logs_out = WB_BUF_INIT;
+    *needs_out = WB_JOURNAL_NEEDS_INIT;
     int err = wb_store_id(dir, home);
     n.home = home;
     if (err == 0)
@@ -132,15 +132,16 @@ int wb_crawl_logs(const char *dir, const char *dispenser, struct wb_buf *logs_ou
     if (err == 0)
         err = wb_crawl_recover(dir, home, n.dispenser, true);
     if (err == 0)
-        err = wb_edit_reader_open(dir, &n.reader);
+        err = wb_journal_reader_open(dir, &n.reader);
     if (err == 0)
         err = wb_dispenser_newest_list(n.dispenser, &n.list);
     if (err == 0)
         err = wb_dispenser_each(n.dispenser, 0, need_site, &n);
-    wb_edit_reader_close(n.reader);
+    wb_journal_reader_close(n.reader);
     wb_dispenser_close(n.dispenser);
     if (err < 0)
         wb_buf_release(&n.logs);
-    *logs_out = n.logs;
+    needs_out->logs = (uint32_t *)(void *)n.logs.ptr;
+    needs_out->count = n.logs.len / sizeof(uint32_t);
     return err;
 }

@@ -698,7 +698,7 @@ void wb_dispatch(struct wb_worker *w)
         start_site(w, site);
     tell_files(w);
     /* What is about to be sent must be in the journal before: the clocks outlive the process. */
-    int err = w->unflushed ? wb_edit_log_flush(w->journal) : 0;
+    int err = w->unflushed ? wb_journal_writer_flush(w->journal) : 0;
     if (err < 0)
         wb_worker_fail(w, err);
     else

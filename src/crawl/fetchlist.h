@@ -9,6 +9,7 @@
 #define WB_CRAWL_FETCHLIST_H
 
 #include "base/buf.h"
+#include "journal/journal.h"
 
 /* Sites with wishes of their own, by name; from the lines "class news fetches=100 delay=2 min=10m max=1d" of seed files. */
 struct wb_site_class {
@@ -59,6 +60,6 @@ struct wb_fetchlist_stat {
 int wb_fetchlist_commit(struct wb_fetchlist *list, int64_t *run_out, struct wb_fetchlist_stat *stat_out);
 
 /* Numbers of the journal's logs that unfinished visits still need, ascending, as an array of uint32_t. */
-int wb_crawl_logs(const char *dir, const char *dispenser, struct wb_buf *logs_out);
+int wb_crawl_logs(const char *dir, const char *dispenser, struct wb_journal_needs *needs_out);
 
 #endif

@@ -618,7 +618,7 @@ static int page_outcome(struct wb_errand *errand, struct wb_fetch_result *result
     int barred = wb_known_barred(errand->worker, errand);
     if (barred != 0)
         return barred < 0 ? barred : page_barred(errand);
-    if (wb_status_redirects(result->status))
+    if (wb_http_status_redirects(result->status))
         return page_redirects(errand, result);
     switch (result->status) {
     case 304:

@@ -17,7 +17,7 @@
 struct recovery {
     const char *dir, *home;
     struct wb_dispenser *dispenser;
-    struct wb_edit_reader *reader;
+    struct wb_journal_reader *reader;
     struct wb_store *store; /* opened when the first page comes */
     struct wb_buf lines;    /* of the spool that is being read */
     bool found;             /* a process had died */
@@ -33,9 +33,9 @@ static int site_name(struct recovery *r, struct wb_edit_place place, struct wb_b
     size_t count = 0;
 
     wb_buf_clear(name_out);
-    int err = wb_edit_reader_chain(r->reader, place, false, &places, &count);
+    int err = wb_journal_reader_chain(r->reader, place, false, &places, &count);
     if (err == 0 && count)
-        err = wb_edit_reader_get(r->reader, places[0], &edit);
+        err = wb_journal_reader_get(r->reader, places[0], &edit);
     if (err == 0 && count && edit.kind == WB_EDIT_VISIT)
         err = wb_buf_append_slice(name_out, edit.text);
     wb_free(places);
@@ -101,7 +101,7 @@ static int take_item(void *context, const struct wb_spool_item *item)
         err = release_lines(r, item);
     /* It may have died a moment ago, while we looked at journals: its sites must not go back without their history. */
     if (err == 0)
-        err = wb_edit_log_recover(r->dir, move_trail, r);
+        err = wb_journal_recover(r->dir, move_trail, r);
     return err < 0 ? err : wb_dispenser_release(r->dispenser, wb_slice_str(item->owner));
 }
 
@@ -135,7 +135,7 @@ enum {
 
 struct comparison {
     const char *home;
-    struct wb_edit_reader *reader;
+    struct wb_journal_reader *reader;
     struct wb_store *store;
     int64_t newest_ms;
     struct wb_buf lost; /* ids of sites */
@@ -178,7 +178,7 @@ static int look_at_site(void *context, const struct wb_site_row *row)
     if (row->state != WB_SITE_DONE || !wb_slice_equal(row->home, wb_slice_str(c->home)) || row->trail_ms < c->newest_ms - LAST_MS)
         return 0;
     for (unsigned i = 0; at.log && i < STEPS_MAX; i++, at = edit.prev) {
-        if (wb_edit_reader_get(c->reader, at, &edit) < 0 || edit.kind == WB_EDIT_VISIT)
+        if (wb_journal_reader_get(c->reader, at, &edit) < 0 || edit.kind == WB_EDIT_VISIT)
             break; /* webdb may have it, or verify tells of damage */
         if (edit.kind != WB_EDIT_PAGE || edit.page.outcome != WB_OUTCOME_STORED)
             continue;
@@ -192,7 +192,7 @@ static int compare_finished(const struct recovery *r)
 {
     struct comparison c = {.home = r->home};
 
-    int err = wb_edit_reader_open(r->dir, &c.reader);
+    int err = wb_journal_reader_open(r->dir, &c.reader);
     if (err == 0)
         err = wb_store_open(r->dir, WB_STORE_READ, &c.store);
     if (err == 0)
@@ -205,7 +205,7 @@ static int compare_finished(const struct recovery *r)
         err = wb_dispenser_again(r->dispenser, id);
     }
     wb_buf_release(&c.lost);
-    wb_edit_reader_close(c.reader);
+    wb_journal_reader_close(c.reader);
     wb_store_close(c.store);
     return err;
 }
@@ -215,16 +215,16 @@ int wb_crawl_recover(const char *dir, const char *home, struct wb_dispenser *dis
     struct recovery r = {.dir = dir, .home = home, .dispenser = dispenser};
     uint64_t pages;
 
-    int err = wb_edit_reader_open(dir, &r.reader);
+    int err = wb_journal_reader_open(dir, &r.reader);
     if (err == 0)
-        err = wb_edit_log_recover(dir, move_trail, &r);
+        err = wb_journal_recover(dir, move_trail, &r);
     if (err == 0)
         err = wb_spool_recover(dir, take_item, &r, &pages);
     if (err == 0)
         err = release_lost(&r);
     if (err == 0 && first && r.found)
         err = compare_finished(&r);
-    wb_edit_reader_close(r.reader);
+    wb_journal_reader_close(r.reader);
     wb_store_close(r.store);
     wb_buf_release(&r.lines);
     return err;

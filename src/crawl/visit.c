@@ -31,7 +31,7 @@ int wb_visit_note(struct wb_worker *w, struct wb_site *site, struct wb_edit *edi
     /* A request to a site without an interval is no clock that must outlive us. */
     if (edit->kind != WB_EDIT_REQUEST || site->page_delay_ms > 0 || site->delay_ms > 0)
         w->unflushed = true;
-    return wb_edit_log_append(w->journal, edit, &site->trail);
+    return wb_journal_writer_append(w->journal, edit, &site->trail);
 }
 
 /* ---- restoring --------------------------------------------------------------------------------- */
@@ -317,9 +317,9 @@ static int read_chain(struct wb_worker *w, struct wb_site *site, struct wb_edit_
     *first_out = (struct wb_edit){0};
     if (!last.log)
         return 0;
-    int err = wb_edit_reader_chain(w->history, last, false, &places, &count);
+    int err = wb_journal_reader_chain(w->history, last, false, &places, &count);
     for (size_t i = 0; err >= 0 && i < count; i++) {
-        err = wb_edit_reader_get(w->history, places[i], &edit);
+        err = wb_journal_reader_get(w->history, places[i], &edit);
         if (err < 0)
             break;
         correct_times(w, &edit);
@@ -484,7 +484,7 @@ int wb_visit_open(struct wb_worker *w, struct wb_site *site)
     int err = read_chain(w, site, site->trail, NULL, &first);
 
     if (err == 0 && first.kind == WB_EDIT_VISIT)
-        err = wb_edit_reader_get(w->history, site->trail, &last);
+        err = wb_journal_reader_get(w->history, site->trail, &last);
     if (err < 0)
         return err;
     bool visited = site->visit > 0;

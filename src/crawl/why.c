@@ -142,7 +142,7 @@ static int look_at(struct findings *f, const struct wb_edit *edit, struct wb_buf
 
 static int read_site(const char *dir, struct wb_edit_place trail, struct findings *f)
 {
-    struct wb_edit_reader *reader = NULL;
+    struct wb_journal_reader *reader = NULL;
     struct wb_edit_place *places = NULL;
     struct wb_buf mem = WB_BUF_INIT;
     struct wb_edit edit;
@@ -150,17 +150,17 @@ static int read_site(const char *dir, struct wb_edit_place trail, struct finding
 
     if (!trail.log)
         return 0;
-    int err = wb_edit_reader_open(dir, &reader);
+    int err = wb_journal_reader_open(dir, &reader);
     if (err == 0)
-        err = wb_edit_reader_chain(reader, trail, true, &places, &count);
+        err = wb_journal_reader_chain(reader, trail, true, &places, &count);
     for (size_t i = 0; err == 0 && i < count; i++) {
-        err = wb_edit_reader_get(reader, places[i], &edit);
+        err = wb_journal_reader_get(reader, places[i], &edit);
         if (err == 0)
             err = look_at(f, &edit, &mem);
     }
     wb_free(places);
     wb_buf_release(&mem);
-    wb_edit_reader_close(reader);
+    wb_journal_reader_close(reader);
     /* Logs go once webdb has what they say. */
     return err == WB_E_NOTFOUND ? 0 : err;
 }
@@ -168,15 +168,15 @@ static int read_site(const char *dir, struct wb_edit_place trail, struct finding
 /* A crawler tells where the last record of a site is when it lets go of it; until then it must be looked for. */
 static int find_trail(const char *dir, struct wb_slice name, struct wb_edit_place *trail)
 {
-    struct wb_edit_reader *reader = NULL;
+    struct wb_journal_reader *reader = NULL;
     struct wb_edit_place at = WB_EDIT_NOWHERE;
     struct wb_edit edit;
     uint64_t site = wb_edit_site(name);
     int64_t newest_ms = INT64_MIN;
     int got = 0;
 
-    int err = wb_edit_reader_open(dir, &reader);
-    while (err == 0 && (got = wb_edit_reader_next(reader, &at, &edit)) != 0) {
+    int err = wb_journal_reader_open(dir, &reader);
+    while (err == 0 && (got = wb_journal_reader_next(reader, &at, &edit)) != 0) {
         /* Logs are read one after the other, but written side by side. */
         if (got > 0 && edit.site == site && edit.time_ms >= newest_ms) {
             newest_ms = edit.time_ms;
@@ -185,28 +185,28 @@ static int find_trail(const char *dir, struct wb_slice name, struct wb_edit_plac
             err = got;
         }
     }
-    wb_edit_reader_close(reader);
+    wb_journal_reader_close(reader);
     return err;
 }
 
 /* A site that no crawl entered: does any page link there? */
 static int read_everything(const char *dir, struct findings *f)
 {
-    struct wb_edit_reader *reader = NULL;
+    struct wb_journal_reader *reader = NULL;
     struct wb_edit_place at = WB_EDIT_NOWHERE;
     struct wb_buf mem = WB_BUF_INIT;
     struct wb_edit edit;
     int got = 0;
 
-    int err = wb_edit_reader_open(dir, &reader);
-    while (err == 0 && !f->linked && (got = wb_edit_reader_next(reader, &at, &edit)) != 0) {
+    int err = wb_journal_reader_open(dir, &reader);
+    while (err == 0 && !f->linked && (got = wb_journal_reader_next(reader, &at, &edit)) != 0) {
         if (got > 0 && edit.kind == WB_EDIT_PAGE)
             err = look_at_links(f, &edit, &mem);
         else if (got < 0 && got != WB_E_CORRUPT)
             err = got;
     }
     wb_buf_release(&mem);
-    wb_edit_reader_close(reader);
+    wb_journal_reader_close(reader);
     return err;
 }
 

@@ -295,21 +295,21 @@ static int commit(struct wb_worker *w)
     int err = w->failed.code < 0 ? wb_error_restore(&w->failed) : wb_outbox_flush(w);
 
     if (err == 0)
-        err = wb_edit_log_flush(w->journal);
+        err = wb_journal_writer_flush(w->journal);
     /* The store before the journal: power that fails in between makes us fetch some pages again, not believe that we have them. */
     if (err == 0 && pages)
         err = wb_store_commit(w->store, &counts);
     if (err == 0 && counts.barred)
         err = wb_event_correct(w);
     if (err == 0)
-        err = wb_edit_log_sync(w->journal);
+        err = wb_journal_writer_sync(w->journal);
     /* Until the next round begins the spool has the lines too, and recovery knows which of its rounds were released. */
     if (err == 0)
         err = wb_event_release(w);
     if (err == 0)
         err = wb_spool_reset(w->spool);
     if (err == 0)
-        err = wb_visit_report(w, wb_edit_log_rolled(w->journal));
+        err = wb_visit_report(w, wb_journal_writer_rolled(w->journal));
     if (err < 0)
         return err;
     w->uncommitted_ms = 0;
@@ -490,11 +490,11 @@ static int open_worker(struct wb_worker *w)
         err = wb_known_open(w);
     /* In this order: the kernel closes files by number, so that whoever finds the spool free finds the journal free too. */
     if (err == 0)
-        err = wb_edit_log_create(o->dir, 0, &w->journal);
+        err = wb_journal_writer_open(o->dir, 0, &w->journal);
     if (err == 0)
         err = wb_spool_create(o->dir, w->owner, &w->spool);
     if (err == 0)
-        err = wb_edit_reader_open(o->dir, &w->history);
+        err = wb_journal_reader_open(o->dir, &w->history);
     if (err == 0)
         err = wb_spill_open(o->dir, &w->spill);
     if (err == 0)
@@ -513,7 +513,7 @@ static int hand_back(struct wb_worker *w)
         wb_visit_close(w, site, site->next_ms - wb_worker_now(w) > WB_PATIENCE_MS ? WB_SITE_WAITING : WB_SITE_READY, "", NULL);
     }
     int err = w->failed.code < 0 ? wb_error_restore(&w->failed) : commit(w);
-    return err < 0 ? err : wb_edit_log_finish(w->journal);
+    return err < 0 ? err : wb_journal_writer_finish(w->journal);
 }
 
 static void free_memory(struct wb_worker *w)
@@ -554,8 +554,8 @@ static void close_worker(struct wb_worker *w, bool clean)
         free_memory(w);
     wb_pagefacts_release(&w->facts);
     wb_spill_close(w->spill);
-    wb_edit_reader_close(w->history);
-    wb_edit_log_close(w->journal);
+    wb_journal_reader_close(w->history);
+    wb_journal_writer_close(w->journal);
     wb_known_close(w);
     wb_store_close(w->store);
     wb_spool_close(w->spool, clean);

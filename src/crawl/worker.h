@@ -109,8 +109,8 @@ struct wb_worker {
     struct wb_dispenser *dispenser;
     struct wb_store *store;
     struct wb_webdb *webdb;     /* NULL: there is none */
-    struct wb_edit_log *journal;
-    struct wb_edit_reader *history;
+    struct wb_journal_writer *journal;
+    struct wb_journal_reader *history;
     struct wb_spool *spool;
     struct wb_spill *spill;
     struct wb_fetcher *fetcher;

@@ -322,7 +322,7 @@ static int list_chosen(struct generate *g)
 /* ---- expiring pages ------------------------------------------------------------------------------------------- */
 
 struct asking {
-    struct wb_edit_log *log;
+    struct wb_journal_writer *log;
     int64_t now_ms;
     struct wb_buf text;
     struct wb_edit_link links[ASK_LINKS];
@@ -340,7 +340,7 @@ static int flush_asked(struct asking *asking)
         return 0;
     for (size_t i = 0; i < asking->count; at = asking->ends[i++])
         asking->links[i] = (struct wb_edit_link){.url = wb_slice(asking->text.ptr + at, asking->ends[i] - at), .anchor = WB_SLICE_EMPTY};
-    int err = wb_edit_log_append(asking->log, &edit, &place);
+    int err = wb_journal_writer_append(asking->log, &edit, &place);
     asking->count = 0;
     wb_buf_clear(&asking->text);
     return err;
@@ -367,14 +367,14 @@ static int note_expiring(struct generate *g)
     if (!asking)
         return WB_E_NOMEM;
     asking->now_ms = g->now_ms;
-    int err = wb_edit_log_create(g->options->dir, 0, &asking->log);
+    int err = wb_journal_writer_open(g->options->dir, 0, &asking->log);
     if (err == 0)
         err = each_chosen(g, "noting expiring pages", ask_page, asking);
     if (err == 0)
         err = flush_asked(asking);
     if (err == 0)
-        err = wb_edit_log_finish(asking->log);
-    wb_edit_log_close(asking->log);
+        err = wb_journal_writer_finish(asking->log);
+    wb_journal_writer_close(asking->log);
     wb_buf_release(&asking->text);
     wb_free(asking);
     return err;

@@ -30,7 +30,7 @@ enum {
 struct push {
     const char *file;
     const struct wb_cycle_sink *sink;
-    struct wb_edit_log *log;
+    struct wb_journal_writer *log;
     int64_t now_ms;
     struct wb_url url;
     struct wb_push_stat *stat;
@@ -93,7 +93,7 @@ static int announce(struct push *p, struct wb_slice text, enum wb_push what, con
     edit.text = plain_href(&p->url);
     p->stat->changed += what == WB_PUSH_CHANGED;
     p->stat->gone += what == WB_PUSH_GONE;
-    return wb_edit_log_append(p->log, &edit, &at);
+    return wb_journal_writer_append(p->log, &edit, &at);
 }
 
 /* ---- lines ---------------------------------------------------------------------------------------------- */
@@ -211,13 +211,13 @@ int wb_push(const char *dir, const char *file, const struct wb_cycle_sink *sink,
         return wb_fail(WB_E_NOTFOUND, "there is no repository at %s", dir);
     err = standard ? read_standard_input(&text) : wb_path_read(file, BYTES_MAX, &text);
     if (err == 0)
-        err = wb_edit_log_create(dir, 0, &p.log);
+        err = wb_journal_writer_open(dir, 0, &p.log);
     if (err == 0)
         err = push_text(&p, wb_buf_slice(&text));
     /* Where this fails a part may be announced; announcing it again does no harm. */
     if (err == 0)
-        err = wb_edit_log_finish(p.log);
-    wb_edit_log_close(p.log);
+        err = wb_journal_writer_finish(p.log);
+    wb_journal_writer_close(p.log);
     wb_url_release(&p.url);
     wb_buf_release(&text);
     return err;

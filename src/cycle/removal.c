@@ -72,23 +72,23 @@ int wb_removal_note(struct wb_removal *removal, struct wb_slice url, enum wb_exp
     struct wb_edit edit = {.kind = WB_EDIT_EXPUNGE, .time_ms = removal->now_ms, .text = url, .count = what};
     struct wb_edit_place place;
 
-    int err = removal->log ? 0 : wb_edit_log_create(removal->dir, 0, &removal->log);
-    return err < 0 ? err : wb_edit_log_append(removal->log, &edit, &place);
+    int err = removal->log ? 0 : wb_journal_writer_open(removal->dir, 0, &removal->log);
+    return err < 0 ? err : wb_journal_writer_append(removal->log, &edit, &place);
 }
 
 int wb_removal_noted(struct wb_removal *removal)
 {
     if (!removal->log)
         return 0;
-    int err = wb_edit_log_finish(removal->log);
-    wb_edit_log_close(removal->log);
+    int err = wb_journal_writer_finish(removal->log);
+    wb_journal_writer_close(removal->log);
     removal->log = NULL;
     return err;
 }
 
 void wb_removal_close(struct wb_removal *removal)
 {
-    wb_edit_log_close(removal->log);
+    wb_journal_writer_close(removal->log);
     wb_store_close(removal->store);
     wb_url_release(&removal->url);
     wb_buf_release(&removal->key);

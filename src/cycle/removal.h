@@ -10,7 +10,7 @@
 struct wb_removal {
     const char *dir;
     struct wb_store *store;
-    struct wb_edit_log *log;    /* NULL: nothing noted yet */
+    struct wb_journal_writer *log;    /* NULL: nothing noted yet */
     int64_t now_ms;
     bool everywhere;            /* from the generation, too, at once */
     uint64_t uncommitted;

@@ -23,12 +23,16 @@ struct update {
     uint64_t damaged;
 };
 
-/* Asked from the threads of the merge: changes nothing. */
-static int64_t page_due(void *context, const struct wb_webdb_page *page, const struct wb_webdb_site *site)
+/* Says when each page that was touched is due again. */
+static int set_due(const struct update *u, struct wb_webdb_writer *writer)
 {
-    const struct update *u = context;
+    const struct wb_webdb_site *site;
+    struct wb_webdb_page *page;
+    int got;
 
-    return wb_refresh_due(&u->refresh, page, wb_change_rate(&page->history, site));
+    while ((got = wb_webdb_writer_next(writer, &page, &site)) > 0)
+        page->next_due_ms = wb_refresh_due(&u->refresh, page, wb_change_rate(&page->history, site));
+    return got;
 }
 
 static bool on_progress(void *context, const char *step, uint64_t done, uint64_t total)
@@ -69,8 +73,7 @@ static void tell_damage(const struct update *u)
 
 static int merge_journal(const struct wb_update_options *o, struct update *u, struct wb_webdb_merge *merge_out)
 {
-    struct wb_webdb_options options = {.memory_bytes = o->memory_bytes, .threads = o->threads, .due = page_due, .due_context = u,
-                                       .progress = on_progress, .progress_context = u, .anew = o->rebuild};
+    struct wb_webdb_options options = {.memory_bytes = o->memory_bytes, .threads = o->threads, .progress = on_progress, .progress_context = u, .anew = o->rebuild};
     struct wb_webdb_writer *writer = NULL;
 
     int err = wb_webdb_writer_open(o->dir, &options, &writer);
@@ -82,6 +85,8 @@ static int merge_journal(const struct wb_update_options *o, struct update *u, st
         err = wb_rebuild_links(o->dir, writer, u->sink);
     if (err == 0)
         err = wb_webdb_add_journal(writer, on_damage, u);
+    if (err == 0)
+        err = set_due(u, writer);
     if (err < 0) {
         struct wb_error_copy why;
         wb_error_save(err, &why);
@@ -95,24 +100,6 @@ static int merge_journal(const struct wb_update_options *o, struct update *u, st
 
 /* ---- logs ------------------------------------------------------------------------------------------------ */
 
-static int keep_log(void *context, uint32_t log)
-{
-    const struct wb_buf *logs = context;
-    const uint32_t *numbers = (const uint32_t *)(const void *)logs->ptr;
-    size_t low = 0, high = logs->len / sizeof *numbers;
-
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (numbers[middle] == log)
-            return 1;
-        if (numbers[middle] < log)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return 0;
-}
-
 bool wb_update_dispenser_known(const struct wb_update_options *o)
 {
     struct wb_buf text = WB_BUF_INIT;
@@ -125,23 +112,17 @@ bool wb_update_dispenser_known(const struct wb_update_options *o)
     return known;
 }
 
-static int keep_all(void *context, uint32_t log)
-{
-    (void)context, (void)log;
-    return 1;
-}
-
 static int prune_journal(const struct wb_update_options *o, uint64_t *freed_out)
 {
-    struct wb_buf logs = WB_BUF_INIT;
+    struct wb_journal_needs needs = {.all = true};
+    int err = 0;
 
-    /* Where nobody says which visits are unfinished (the dispenser may be elsewhere), crawlers' logs stay. */
-    if (!wb_update_dispenser_known(o))
-        return wb_webdb_prune_journal(o->dir, keep_all, NULL, freed_out);
-    int err = wb_crawl_logs(o->dir, o->dispenser, &logs);
+    /* If the dispenser is elsewhere, nobody here knows which visits are unfinished: keep all logs of crawlers. */
+    if (wb_update_dispenser_known(o))
+        err = wb_crawl_logs(o->dir, o->dispenser, &needs);
     if (err == 0)
-        err = wb_webdb_prune_journal(o->dir, keep_log, &logs, freed_out);
-    wb_buf_release(&logs);
+        err = wb_webdb_prune_journal(o->dir, &needs, freed_out);
+    wb_journal_needs_release(&needs);
     return err;
 }
 

@@ -118,3 +118,8 @@ bool wb_http_header(struct wb_slice head, const char *name, struct wb_slice *val
     *value_out = WB_SLICE_EMPTY;
     return false;
 }
+
+bool wb_http_status_redirects(uint16_t status)
+{
+    return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
+}

@@ -107,6 +107,9 @@ bool wb_http_field_next(struct wb_slice lines, size_t *at, struct wb_slice *name
 /* The first header of that name (any case), trimmed; false where there is none. */
 bool wb_http_header(struct wb_slice head, const char *name, struct wb_slice *value_out);
 
+/* 301, 302, 303, 307 and 308: statuses whose Location is followed. */
+bool wb_http_status_redirects(uint16_t status);
+
 /* The three forms of HTTP dates (RFC 9110, 5.6.7), leniently. */
 bool wb_http_date_parse(struct wb_slice text, int64_t *time_ms_out);
 

@@ -7,6 +7,7 @@
  */
 #include "webdb/writer.h"
 #include "base/bytes.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "webdb/pagerow.h"
 #include "webdb/sitesum.h"
@@ -16,10 +17,9 @@
 enum {
     PAGES_BLOCK = 8 << 10, /* what one page costs to unpack */
     SITES_BLOCK = 4 << 10,
-    WEEK_MS = 7 * 24 * 3600 * 1000,
 };
 
-struct page_stage {
+struct wb_page_stage {
     struct wb_webdb_writer *writer;
     struct wb_table *old_pages, *old_sites;
     struct wb_cursor *pages_cursor, *sites_cursor;
@@ -35,11 +35,18 @@ struct page_stage {
     uint32_t *ids;                     /* that the page at hand is named by */
     size_t id_count, id_cap;
     uint64_t number;                   /* of the next row */
+    uint64_t done, steps;              /* progress */
+    /* The page at hand; key and old borrow from merge until its next step. */
+    struct wb_slice key;
+    struct wb_record old;
+    bool had_content;                  /* old_md5 is that of the old row */
+    uint8_t old_md5[WB_EDIT_MD5_BYTES];
+    bool asking;                       /* the caller was given the page and sets next_due_ms */
 };
 
 /* ---- sites -------------------------------------------------------------------------------------- */
 
-static int end_site(struct page_stage *s)
+static int end_site(struct wb_page_stage *s)
 {
     int err = 0;
 
@@ -55,7 +62,7 @@ static int end_site(struct page_stage *s)
 }
 
 /* Pages of a site lie together: their SURTs begin with its own. */
-static int enter_site(struct page_stage *s, struct wb_slice surt)
+static int enter_site(struct wb_page_stage *s, struct wb_slice surt)
 {
     struct wb_slice site = wb_surt_site(surt);
     struct wb_record record;
@@ -78,7 +85,7 @@ static int enter_site(struct page_stage *s, struct wb_slice surt)
 
 /* ---- one page -------------------------------------------------------------------------------------- */
 
-static int count_page(struct page_stage *s, const struct wb_webdb_page *page)
+static int count_page(struct wb_page_stage *s, const struct wb_webdb_page *page)
 {
     struct wb_webdb_count *count = &s->writer->next.count;
 
@@ -90,7 +97,7 @@ static int count_page(struct page_stage *s, const struct wb_webdb_page *page)
     return wb_near_add(s->writer, page, s->number);
 }
 
-static int write_row(struct page_stage *s, struct wb_slice surt, struct wb_slice row)
+static int write_row(struct wb_page_stage *s, struct wb_slice surt, struct wb_slice row)
 {
     if (s->number >= WB_NUMBERS_MAX)
         return wb_fail(WB_E_LIMIT, "%s: more than %u URLs", s->writer->root, WB_NUMBERS_MAX);
@@ -99,13 +106,13 @@ static int write_row(struct page_stage *s, struct wb_slice surt, struct wb_slice
     return err;
 }
 
-static uint32_t old_degree(const struct page_stage *s, const struct wb_record *old)
+static uint32_t old_degree(const struct wb_page_stage *s, const struct wb_record *old)
 {
     return old->key.ptr && old->number < s->degrees.count ? wb_get32(wb_column_at(&s->degrees, old->number)) : 0;
 }
 
 /* No edit is about it. */
-static int keep_page(struct page_stage *s, const struct wb_record *old)
+static int keep_page(struct wb_page_stage *s, const struct wb_record *old)
 {
     struct wb_webdb_page page;
     int err = wb_pagerow_decode(old->key, old->value, &s->row_mem, &page);
@@ -123,7 +130,7 @@ static int keep_page(struct page_stage *s, const struct wb_record *old)
     return err < 0 ? err : write_row(s, old->key, old->value);
 }
 
-static int content_edit(struct page_stage *s, const uint8_t md5[WB_EDIT_MD5_BYTES], char what)
+static int content_edit(struct wb_page_stage *s, const uint8_t md5[WB_EDIT_MD5_BYTES], char what)
 {
     struct wb_content entry;
 
@@ -132,36 +139,35 @@ static int content_edit(struct page_stage *s, const uint8_t md5[WB_EDIT_MD5_BYTE
     return wb_sorter_add(s->writer->content_edits, wb_slice((const char *)&entry, sizeof entry), wb_slice(&what, 1));
 }
 
-static int tell_content(struct page_stage *s, bool had, const uint8_t old_md5[WB_EDIT_MD5_BYTES])
+static int tell_content(struct wb_page_stage *s)
 {
     const struct wb_webdb_page *page = &s->fold.page;
-    bool same = had && page->has_content && memcmp(old_md5, page->md5, WB_EDIT_MD5_BYTES) == 0;
+    bool same = s->had_content && page->has_content && memcmp(s->old_md5, page->md5, WB_EDIT_MD5_BYTES) == 0;
     int err = 0;
 
-    if (had && !same)
-        err = content_edit(s, old_md5, WB_CONTENT_REMOVE);
+    if (s->had_content && !same)
+        err = content_edit(s, s->old_md5, WB_CONTENT_REMOVE);
     if (err == 0 && page->has_content && !same)
         err = content_edit(s, page->md5, WB_CONTENT_ADD);
     return err;
 }
 
-static void set_due(struct page_stage *s, const struct wb_record *old)
+/* Fills in what the time at which a page is due depends on. */
+static void prepare_due(struct wb_page_stage *s)
 {
     struct wb_webdb_page *page = &s->fold.page;
-    const struct wb_webdb_options *o = &s->writer->options;
+    const struct wb_record *old = &s->old;
 
     page->inlinks = old_degree(s, old);
-    /* Families are found when all rows are written: what a page is due by is the last edition's. */
+    /* Near duplicates are found after all rows are written, so this is what the last edition found. */
     page->near = old->key.ptr && old->number < s->near.count && wb_get32(wb_column_at(&s->near, old->number)) != WB_NO_NUMBER;
     if (!(page->flags & WB_PAGE_SCORED))
         page->score = log2(2 + (double)page->inlinks);
     if (page->last_tried_ms == 0)
-        page->next_due_ms = 0;
-    else
-        page->next_due_ms = o->due ? o->due(o->due_context, page, s->known_before ? &s->before : NULL) : page->last_tried_ms + WEEK_MS;
+        page->next_due_ms = 0; /* never fetched: as soon as possible */
 }
 
-static int note_id(struct page_stage *s, uint32_t id)
+static int note_id(struct wb_page_stage *s, uint32_t id)
 {
     if (s->id_count == s->id_cap) {
         size_t cap = s->id_cap ? s->id_cap * 2 : 64;
@@ -175,7 +181,7 @@ static int note_id(struct page_stage *s, uint32_t id)
     return 0;
 }
 
-static int apply_edit(struct page_stage *s, struct wb_slice surt, const struct wb_record *record)
+static int apply_edit(struct wb_page_stage *s, struct wb_slice surt, const struct wb_record *record)
 {
     int64_t time_ms = (int64_t)wb_get64_be(record->key.ptr + record->key.len - 8);
     int err = wb_pageedit_decode(surt, time_ms, record->value, &s->edit_mem, &s->edit);
@@ -192,7 +198,7 @@ static int apply_edit(struct page_stage *s, struct wb_slice surt, const struct w
     return s->edit.kind != WB_PAGEEDIT_ADD_ABSENT || applied ? note_id(s, s->edit.id) : 0;
 }
 
-static int apply_edits(struct page_stage *s, struct wb_slice surt, const struct wb_record *first)
+static int apply_edits(struct wb_page_stage *s, struct wb_slice surt, const struct wb_record *first)
 {
     struct wb_record record;
     int got;
@@ -204,7 +210,7 @@ static int apply_edits(struct page_stage *s, struct wb_slice surt, const struct 
     return got;
 }
 
-static void count_change(struct page_stage *s, bool was_page)
+static void count_change(struct wb_page_stage *s, bool was_page)
 {
     struct wb_webdb_merge *stat = &s->writer->stat;
     bool is_page = s->fold.exists && !(s->fold.page.flags & WB_PAGE_TARGET);
@@ -214,47 +220,72 @@ static void count_change(struct page_stage *s, bool was_page)
     stat->pages_changed += is_page && was_page && s->fold.touched;
 }
 
-static int edit_page(struct page_stage *s, struct wb_slice surt, const struct wb_record *old, const struct wb_record *first)
+static bool is_touched(const struct wb_page_stage *s)
 {
-    uint8_t old_md5[WB_EDIT_MD5_BYTES];
-    int err = wb_pagefold_begin(&s->fold, surt, old->value);
+    return s->fold.touched || !s->old.key.ptr;
+}
 
-    if (err < 0)
-        return err;
-    bool had = old->key.ptr && s->fold.page.has_content, was_page = old->key.ptr && !(s->fold.page.flags & WB_PAGE_TARGET);
-    memcpy(old_md5, s->fold.page.md5, sizeof old_md5);
-    err = apply_edits(s, surt, first);
-    if (err == 0)
-        err = enter_site(s, surt);
-    if (err < 0)
-        return err;
-    count_change(s, was_page);
-    for (size_t i = 0; i < s->id_count; i++)
-        s->writer->id_numbers.numbers[s->ids[i]] = s->fold.exists ? (uint32_t)s->number : WB_NO_NUMBER;
-    if (old->key.ptr)
-        s->writer->page_numbers.numbers[old->number] = s->fold.exists ? (uint32_t)s->number : WB_NO_NUMBER;
-    if (!s->fold.exists)
-        return 0;
-    struct wb_slice row = old->value;
-    if (s->fold.touched || !old->key.ptr) {
-        set_due(s, old);
+/* Writes the page at hand as the edits left it. */
+static int write_edited(struct wb_page_stage *s)
+{
+    struct wb_slice row = s->old.value;
+    int err = 0;
+
+    if (is_touched(s)) {
         wb_buf_clear(&s->row);
         err = wb_pagerow_encode(&s->fold.page, &s->row);
         row = wb_buf_slice(&s->row);
     }
     if (err == 0)
-        err = tell_content(s, had, old_md5);
-    if (err < 0)
-        return err;
-    err = count_page(s, &s->fold.page);
-    return err < 0 ? err : write_row(s, surt, row);
+        err = tell_content(s);
+    if (err == 0)
+        err = count_page(s, &s->fold.page);
+    return err < 0 ? err : write_row(s, s->key, row);
 }
 
-/* ---- all of them --------------------------------------------------------------------------------------- */
+static void number_page(struct wb_page_stage *s)
+{
+    uint32_t number = s->fold.exists ? (uint32_t)s->number : WB_NO_NUMBER;
 
-static int open_stage(struct page_stage *s)
+    for (size_t i = 0; i < s->id_count; i++)
+        s->writer->id_numbers.numbers[s->ids[i]] = number;
+    if (s->old.key.ptr)
+        s->writer->page_numbers.numbers[s->old.number] = number;
+}
+
+/* Applies the edits of the page at hand. 1: the caller must say when it is due before it is written; 0: done. */
+static int edit_page(struct wb_page_stage *s, const struct wb_record *first)
+{
+    int err = wb_pagefold_begin(&s->fold, s->key, s->old.value);
+
+    if (err < 0)
+        return err;
+    bool was_page = s->old.key.ptr && !(s->fold.page.flags & WB_PAGE_TARGET);
+    s->had_content = s->old.key.ptr && s->fold.page.has_content;
+    memcpy(s->old_md5, s->fold.page.md5, sizeof s->old_md5);
+    err = apply_edits(s, s->key, first);
+    if (err == 0)
+        err = enter_site(s, s->key);
+    if (err < 0)
+        return err;
+    count_change(s, was_page);
+    number_page(s);
+    if (!s->fold.exists)
+        return 0;
+    if (is_touched(s)) {
+        prepare_due(s);
+        if (s->fold.page.last_tried_ms)
+            return 1;
+    }
+    return write_edited(s);
+}
+
+/* ---- all of them, as far as the next question -------------------------------------------------------------- */
+
+static int open_stage(struct wb_page_stage *s)
 {
     struct wb_webdb_writer *writer = s->writer;
+    struct wb_sorter_stat edits;
     int err = wb_writer_old_table(writer, WB_PAGES_FILE, WB_PAGES_KIND, &s->old_pages, &s->pages_cursor);
 
     if (err == 0)
@@ -277,11 +308,19 @@ static int open_stage(struct page_stage *s)
         err = wb_writer_sorter(writer, 1, &writer->content_edits);
     if (err == 0)
         err = wb_sorter_sort(writer->page_edits);
+    if (err == 0) {
+        wb_sorter_stat(writer->page_edits, &edits);
+        s->steps = writer->old.rows + edits.records;
+    }
     return err < 0 ? err : wb_merge_open(s->pages_cursor, writer->page_edits, WB_PAGEEDIT_SUFFIX, &s->merge);
 }
 
-static void close_stage(struct page_stage *s)
+void wb_merge_pages_close(struct wb_webdb_writer *writer)
 {
+    struct wb_page_stage *s = writer->page_stage;
+
+    if (!s)
+        return;
     wb_merge_close(s->merge);
     wb_cursor_close(s->pages_cursor);
     wb_cursor_close(s->sites_cursor);
@@ -297,50 +336,78 @@ static void close_stage(struct page_stage *s)
     wb_buf_release(&s->row);
     wb_buf_release(&s->site);
     wb_free(s->ids);
+    wb_free(s);
+    writer->page_stage = NULL;
 }
 
-static int walk_pages(struct page_stage *s)
+int wb_merge_pages_begin(struct wb_webdb_writer *writer)
 {
-    struct wb_sorter_stat edits;
-    struct wb_record old, edit;
-    struct wb_slice key;
-    int got;
+    struct wb_page_stage *s = wb_alloc_zero(1, sizeof *s);
 
-    wb_sorter_stat(s->writer->page_edits, &edits);
-    for (uint64_t done = 0; (got = wb_merge_next(s->merge, &key, &old)) > 0; done++) {
-        if (old.key.ptr && old.number >= s->writer->old.rows)
-            return wb_fail(WB_E_CORRUPT, "%s: more rows of pages than its manifest tells", s->writer->root);
-        int err = wb_merge_edit(s->merge, &edit);
-        if (err >= 0)
-            err = err ? edit_page(s, key, &old, &edit) : keep_page(s, &old);
-        if (err == 0)
-            err = wb_writer_progress(s->writer, "pages by URL", done, s->writer->old.rows + edits.records);
-        if (err < 0)
-            return err;
-    }
-    return got < 0 ? got : end_site(s);
-}
-
-int wb_merge_pages(struct wb_webdb_writer *writer)
-{
-    struct page_stage s = {.writer = writer, .degrees = WB_COLUMN_INIT, .near = WB_COLUMN_INIT};
+    WB_CHECK(!writer->page_stage);
+    if (!s)
+        return WB_E_NOMEM;
+    s->writer = writer;
+    s->degrees = s->near = WB_COLUMN_INIT;
+    writer->page_stage = s;
     int err = wb_writer_group_flush(writer);
+    return err < 0 ? err : open_stage(s);
+}
 
-    if (err == 0)
-        err = open_stage(&s);
-    if (err == 0)
-        err = walk_pages(&s);
+/* Takes the next URL of either side. 1: the caller must say when it is due; 0: it is done; 2: there is none. */
+static int take_page(struct wb_page_stage *s)
+{
+    struct wb_record edit;
+    int got = wb_merge_next(s->merge, &s->key, &s->old);
+
+    if (got <= 0)
+        return got < 0 ? got : 2;
+    if (s->old.key.ptr && s->old.number >= s->writer->old.rows)
+        return wb_fail(WB_E_CORRUPT, "%s: more rows of pages than its manifest tells", s->writer->root);
+    got = wb_merge_edit(s->merge, &edit);
+    if (got < 0)
+        return got;
+    return got ? edit_page(s, &edit) : keep_page(s, &s->old);
+}
+
+static int finish_pages(struct wb_page_stage *s)
+{
+    struct wb_webdb_writer *writer = s->writer;
+    struct wb_table_writer *pages = s->pages, *sites = s->sites;
+    int err = end_site(s);
+
     if (err == 0) {
-        err = wb_table_finish(s.pages, NULL);
-        s.pages = NULL;
+        s->pages = NULL;
+        err = wb_table_finish(pages, NULL);
     }
     if (err == 0) {
-        err = wb_table_finish(s.sites, NULL);
-        s.sites = NULL;
+        s->sites = NULL;
+        err = wb_table_finish(sites, NULL);
     }
-    writer->next.rows = s.number;
-    close_stage(&s);
+    writer->next.rows = s->number;
+    wb_merge_pages_close(writer);
     wb_sorter_close(writer->page_edits);
     writer->page_edits = NULL;
     return err;
+}
+
+int wb_merge_pages_next(struct wb_webdb_writer *writer, struct wb_webdb_page **page_out, const struct wb_webdb_site **site_out)
+{
+    struct wb_page_stage *s = writer->page_stage;
+    int got;
+
+    *page_out = NULL;
+    *site_out = NULL;
+    do {
+        got = s->asking ? write_edited(s) : take_page(s);
+        s->asking = got == 1;
+        if (s->asking) {
+            *page_out = &s->fold.page;
+            *site_out = s->known_before ? &s->before : NULL;
+            return 1;
+        }
+        if (got == 0)
+            got = wb_writer_progress(writer, "pages by URL", s->done++, s->steps);
+    } while (got == 0);
+    return got < 0 ? got : finish_pages(s);
 }

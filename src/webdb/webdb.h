@@ -1,7 +1,7 @@
 /*
  * webdb.h - the door of webdb: what is known of every page and link (the paper's WebDB).
  *
- *   journal/  edits as they happen (webdb/edit.h)
+ *   journal/  edits as they happen (journal/journal.h)
  *   webdb/00000003/   a generation: four sorted tables, written by a merge, never changed
  *
  *     pages by URL     SURT -> facts; a page's number is its rank here
@@ -18,8 +18,7 @@
 #ifndef WB_WEBDB_WEBDB_H
 #define WB_WEBDB_WEBDB_H
 
-#include "base/buf.h"
-#include "webdb/edit.h"
+#include "journal/journal.h"
 
 /* ---- pages ------------------------------------------------------------------------------------ */
 
@@ -182,17 +181,12 @@ int wb_webdb_check(const char *dir, wb_webdb_found found, void *context, struct 
 
 struct wb_webdb_writer;
 
-/* When a page is due, put into next_due_ms of every page that an edit touched. site is what was known of its site before, NULL: nothing. */
-typedef int64_t (*wb_webdb_due)(void *context, const struct wb_webdb_page *page, const struct wb_webdb_site *site);
-
 /* Called now and then; false stops the work cleanly (WB_E_STOPPED), leaving the old generation. */
 typedef bool (*wb_webdb_progress)(void *context, const char *step, uint64_t done, uint64_t total);
 
 struct wb_webdb_options {
     size_t memory_bytes;    /* 0: 256 MiB */
     unsigned threads;       /* 0: as many as processors */
-    wb_webdb_due due;       /* NULL: a week after it was last seen */
-    void *due_context;
     wb_webdb_progress progress; /* may be NULL */
     void *progress_context;
     int64_t now_ms;         /* 0: the clock's */
@@ -233,6 +227,15 @@ struct wb_webdb_merge {
     uint64_t bytes_before, bytes_after;
 };
 
+/*
+ * Begins the merge, and gives the pages that edits touched one by one, in the order of their URLs, so that the caller
+ * can say when each is due: 1 with a page, whose next_due_ms the caller sets before the next call; 0 when all are written;
+ * or an error, after which the writer must be abandoned. *site_out is what was known about the page's site before, NULL:
+ * nothing. The page has the next_due_ms of the last edition (0: none) and must not be changed otherwise. Nothing can be
+ * added to the writer any more. If the caller does not ask, wb_webdb_writer_close() leaves next_due_ms as it is.
+ */
+int wb_webdb_writer_next(struct wb_webdb_writer *writer, struct wb_webdb_page **page_out, const struct wb_webdb_site **site_out);
+
 /* Merges and publishes. The writer is freed in any case. Where nothing was added no generation is made. merge_out may be NULL. */
 int wb_webdb_writer_close(struct wb_webdb_writer *writer, struct wb_webdb_merge *merge_out);
 
@@ -240,9 +243,9 @@ int wb_webdb_writer_close(struct wb_webdb_writer *writer, struct wb_webdb_merge 
 void wb_webdb_writer_abandon(struct wb_webdb_writer *writer);
 
 /*
- * Removes logs that the newest generation has whole, but crawlers' logs that keep() wants (1; 0: not; an error ends it) and those being written. Where the
- * newest is worth it an empty one takes its place. How many bytes went.
+ * Removes the logs that the newest edition contains in full, except those being written and those of crawlers that needs
+ * names. *bytes_out: bytes removed.
  */
-int wb_webdb_prune_journal(const char *dir, int (*keep)(void *context, uint32_t log), void *context, uint64_t *bytes_out);
+int wb_webdb_prune_journal(const char *dir, const struct wb_journal_needs *needs, uint64_t *bytes_out);
 
 #endif

@@ -243,6 +243,7 @@ void wb_webdb_writer_abandon(struct wb_webdb_writer *writer)
 {
     if (!writer)
         return;
+    wb_merge_pages_close(writer);
     wb_sorter_close(writer->page_edits);
     wb_sorter_close(writer->link_edits);
     wb_sorter_close(writer->content_edits);
@@ -270,15 +271,49 @@ void wb_webdb_writer_abandon(struct wb_webdb_writer *writer)
     wb_free(writer);
 }
 
-static int merge(struct wb_webdb_writer *writer)
+/* ---- the merge ------------------------------------------------------------------------------------- */
+
+/* An edition of an older version is rewritten even if there is nothing to merge. */
+static bool must_merge(const struct wb_webdb_writer *writer)
+{
+    return writer->stat.page_edits + writer->stat.link_edits + writer->rules_count ||
+           (writer->old_number && writer->old.version < WB_WEBDB_VERSION);
+}
+
+static int begin_merge(struct wb_webdb_writer *writer)
 {
     int err = wb_publish_begin(writer);
 
     /* URLs have their numbers from stage 1 on: what found their ids is not needed any more. */
     wb_free(writer->slots);
     writer->slots = NULL;
-    if (err == 0)
-        err = wb_merge_pages(writer);
+    return err < 0 ? err : wb_merge_pages_begin(writer);
+}
+
+int wb_webdb_writer_next(struct wb_webdb_writer *writer, struct wb_webdb_page **page_out, const struct wb_webdb_site **site_out)
+{
+    int got = 0;
+
+    *page_out = NULL;
+    *site_out = NULL;
+    if (writer->pages_merged || !must_merge(writer))
+        return 0;
+    if (!writer->page_stage)
+        got = begin_merge(writer);
+    if (got == 0)
+        got = wb_merge_pages_next(writer, page_out, site_out);
+    writer->pages_merged = got == 0;
+    return got;
+}
+
+static int merge(struct wb_webdb_writer *writer)
+{
+    const struct wb_webdb_site *site;
+    struct wb_webdb_page *page;
+    int err;
+
+    while ((err = wb_webdb_writer_next(writer, &page, &site)) > 0)
+        ; /* nobody said when it is due: it stays as it is */
     if (err == 0)
         err = wb_merge_contents(writer);
     if (err == 0)
@@ -299,9 +334,7 @@ int wb_webdb_writer_close(struct wb_webdb_writer *writer, struct wb_webdb_merge 
 
     writer->stat.bytes_before = writer->stat.bytes_after = writer->old.count.bytes;
     writer->stat.generation = writer->newest;
-    /* An older version is rewritten even if there is nothing to merge. */
-    bool older = writer->old_number && writer->old.version < WB_WEBDB_VERSION;
-    if (writer->stat.page_edits + writer->stat.link_edits + writer->rules_count || older)
+    if (must_merge(writer))
         err = merge(writer);
     else if (writer->moved && writer->old_number)
         err = wb_publish_manifest(writer);

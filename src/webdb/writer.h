@@ -61,6 +61,8 @@ struct wb_webdb_writer {
     struct wb_buf group;               /* links of group_md5 that wait */
     uint8_t group_md5[WB_EDIT_MD5_BYTES];
     /* of the merge */
+    struct wb_page_stage *page_stage;  /* stage 1 while it is under way */
+    bool pages_merged;                 /* stage 1 is over */
     struct wb_number_map id_numbers;   /* id -> page number */
     struct wb_number_map page_numbers; /* old page number -> new */
     struct wb_number_map content_numbers; /* old content number -> new */
@@ -108,7 +110,13 @@ int wb_group_next(struct wb_slice group, size_t *at, struct wb_grouped_link *lin
 
 /* ---- the merge ---------------------------------------------------------------------------------- */
 
-int wb_merge_pages(struct wb_webdb_writer *writer);
+/*
+ * Stage 1 stops at each page whose due time the caller sets (wb_webdb_writer_next): begin, then next until it returns 0.
+ * close gives up what a stage that did not come to its end holds.
+ */
+int wb_merge_pages_begin(struct wb_webdb_writer *writer);
+int wb_merge_pages_next(struct wb_webdb_writer *writer, struct wb_webdb_page **page_out, const struct wb_webdb_site **site_out);
+void wb_merge_pages_close(struct wb_webdb_writer *writer);
 int wb_merge_contents(struct wb_webdb_writer *writer);
 int wb_merge_outlinks(struct wb_webdb_writer *writer);
 int wb_merge_inlinks(struct wb_webdb_writer *writer);

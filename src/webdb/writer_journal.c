@@ -4,7 +4,6 @@
  */
 #include "webdb/writer.h"
 #include "base/error.h"
-#include "webdb/editreader.h"
 
 /* Sound, but with a URL that is none: not worth more than being passed over. */
 static int pass_invalid(int err)
@@ -159,20 +158,9 @@ static int find_merged(struct wb_manifest *manifest, uint32_t log, struct wb_mer
     return 0;
 }
 
-/* Whether some process writes to it: then what is torn is only not finished. */
-static bool is_written(const char *journal, uint32_t log)
-{
-    struct wb_edit_file file = WB_EDIT_FILE_INIT;
-    bool locked = wb_edit_file_open(journal, log, false, &file) == 0 && wb_file_lock(&file.file, false) == WB_E_BUSY;
-
-    wb_edit_file_close(&file);
-    return locked;
-}
-
 struct journal_walk {
     struct wb_webdb_writer *writer;
-    struct wb_edit_reader *reader;
-    char *journal;
+    struct wb_journal_reader *reader;
     wb_webdb_found found;
     void *context;
     struct wb_buf mem;
@@ -188,16 +176,16 @@ static int read_log(struct journal_walk *walk, uint32_t log)
 {
     struct wb_webdb_writer *writer = walk->writer;
     struct wb_merged *merged;
-    struct wb_edit_step step;
+    struct wb_journal_step step;
     struct wb_edit edit;
     int err = find_merged(&writer->next, log, &merged), got = 0;
     struct wb_edit_place at = {log, err < 0 ? 0 : merged->last};
 
-    while (err == 0 && (got = wb_edit_reader_step(walk->reader, &at, &edit, &step)) != 0) {
+    while (err == 0 && (got = wb_journal_reader_step(walk->reader, &at, &edit, &step)) != 0) {
         if (got < 0 && got != WB_E_CORRUPT)
             break;
         if (got == WB_E_CORRUPT)
-            tell(walk, step.file ? step.file : walk->journal, at.offset, wb_error_message());
+            tell(walk, step.file ? step.file : writer->dir, at.offset, wb_error_message());
         else
             err = take_record(writer, &edit, &walk->mem);
         if (err == WB_E_CORRUPT) {
@@ -213,20 +201,20 @@ static int read_log(struct journal_walk *walk, uint32_t log)
         if (err == 0)
             err = wb_writer_progress(writer, "journal", writer->stat.records, 0);
     }
-    if (got == 0 && err == 0 && step.sight == WB_EDIT_SEEN_TORN && !is_written(walk->journal, log))
+    if (got == 0 && err == 0 && step.sight == WB_JOURNAL_TORN && !wb_journal_is_written(writer->dir, log))
         tell(walk, step.file, step.place.offset, "a record that was not finished: its writer died");
     return err < 0 ? err : got < 0 && got != WB_E_CORRUPT && got != WB_E_NOTFOUND ? got : 0;
 }
 
 /* Logs that were removed need no entry any more. */
-static void forget_removed(struct wb_manifest *manifest, const uint32_t *logs, size_t count)
+static void forget_removed(struct wb_manifest *manifest, const struct wb_journal_log *logs, size_t count)
 {
     size_t kept = 0;
 
     for (size_t i = 0, log = 0; i < manifest->merged_count; i++) {
-        while (log < count && logs[log] < manifest->merged[i].log)
+        while (log < count && logs[log].number < manifest->merged[i].log)
             log++;
-        if (log < count && logs[log] == manifest->merged[i].log)
+        if (log < count && logs[log].number == manifest->merged[i].log)
             manifest->merged[kept++] = manifest->merged[i];
     }
     manifest->merged_count = kept;
@@ -235,22 +223,18 @@ static void forget_removed(struct wb_manifest *manifest, const uint32_t *logs, s
 int wb_webdb_add_journal(struct wb_webdb_writer *writer, wb_webdb_found found, void *context)
 {
     struct journal_walk walk = {.writer = writer, .found = found, .context = context};
-    uint32_t *logs = NULL;
+    struct wb_journal_log *logs = NULL;
     size_t count = 0;
-    int err = WB_E_NOMEM;
+    int err = wb_journal_list(writer->dir, &logs, &count);
 
-    walk.journal = wb_path_join(writer->dir, WB_EDIT_DIR);
-    if (walk.journal)
-        err = wb_edit_file_list(walk.journal, &logs, &count);
     if (err == 0)
-        err = wb_edit_reader_open(writer->dir, &walk.reader);
+        err = wb_journal_reader_open(writer->dir, &walk.reader);
     if (err == 0)
         forget_removed(&writer->next, logs, count);
     for (size_t i = 0; err == 0 && i < count; i++)
-        err = read_log(&walk, logs[i]);
-    wb_edit_reader_close(walk.reader);
+        err = read_log(&walk, logs[i].number);
+    wb_journal_reader_close(walk.reader);
     wb_buf_release(&walk.mem);
-    wb_free(walk.journal);
     wb_free(logs);
     return err;
 }

@@ -74,7 +74,7 @@ static void tell(struct wb_import_journal *journal, struct wb_import_item *list)
 /* ---- out --------------------------------------------------------------------------------- */
 
 struct told {
-    struct wb_edit_reader *reader;
+    struct wb_journal_reader *reader;
     struct wb_edit_place at;
     struct wb_edit edit;
 };
@@ -82,8 +82,8 @@ struct told {
 static void read_first(struct told *told)
 {
     *told = (struct told){.at = WB_EDIT_NOWHERE};
-    assert_int_equal(wb_edit_reader_open(folder, &told->reader), 0);
-    assert_int_equal(wb_edit_reader_next(told->reader, &told->at, &told->edit), 1);
+    assert_int_equal(wb_journal_reader_open(folder, &told->reader), 0);
+    assert_int_equal(wb_journal_reader_next(told->reader, &told->at, &told->edit), 1);
     assert_int_equal(told->edit.kind, WB_EDIT_PAGE);
 }
 
@@ -95,8 +95,8 @@ static const struct wb_edit_page *read_only(struct told *told)
 
     read_first(told);
     at = told->at;
-    assert_int_equal(wb_edit_reader_next(told->reader, &at, &edit), 0);
-    wb_edit_reader_close(told->reader);
+    assert_int_equal(wb_journal_reader_next(told->reader, &at, &edit), 0);
+    wb_journal_reader_close(told->reader);
     read_first(told);
     return &told->edit.page;
 }
@@ -156,7 +156,7 @@ static void test_a_page_and_its_links(void **state)
     }
     assert_int_equal(wb_edit_links_next(&told.edit, &at, &mem, &link), 0);
     wb_buf_release(&mem);
-    wb_edit_reader_close(told.reader);
+    wb_journal_reader_close(told.reader);
 }
 
 static void test_what_came_goes_by_the_status(void **state)
@@ -202,9 +202,9 @@ static void test_what_came_goes_by_the_status(void **state)
         assert_text(page->location, expected[i].location);
         assert_int_equal(page->has_content, i == 0);
         assert_int_equal(page->link_count, i == 0);
-        assert_int_equal(wb_edit_reader_next(told.reader, &told.at, &told.edit), i + 1 < count);
+        assert_int_equal(wb_journal_reader_next(told.reader, &told.at, &told.edit), i + 1 < count);
     }
-    wb_edit_reader_close(told.reader);
+    wb_journal_reader_close(told.reader);
 }
 
 static void test_only_pages_of_http(void **state)
@@ -217,11 +217,11 @@ static void test_only_pages_of_http(void **state)
     assert_int_equal(wb_import_journal_finish(*state), 0);
     /* Nothing was told, so there is no journal. */
     struct wb_edit_place at = WB_EDIT_NOWHERE;
-    struct wb_edit_reader *reader;
+    struct wb_journal_reader *reader;
     struct wb_edit edit;
-    assert_int_equal(wb_edit_reader_open(folder, &reader), 0);
-    assert_int_equal(wb_edit_reader_next(reader, &at, &edit), 0);
-    wb_edit_reader_close(reader);
+    assert_int_equal(wb_journal_reader_open(folder, &reader), 0);
+    assert_int_equal(wb_journal_reader_next(reader, &at, &edit), 0);
+    wb_journal_reader_close(reader);
 }
 
 /* Several lists at once, in threads: each page once, each with the links of its own body. */
@@ -255,7 +255,7 @@ static void test_many_pages(void **state)
     }
     assert_int_equal(wb_import_journal_finish(*state), 0);
     memset(seen, 0, sizeof seen);
-    for (read_first(&told); got == 1; got = wb_edit_reader_next(told.reader, &told.at, &told.edit)) {
+    for (read_first(&told); got == 1; got = wb_journal_reader_next(told.reader, &told.at, &told.edit)) {
         struct wb_edit_link link;
         uint64_t number, target;
         size_t at = 0;
@@ -270,7 +270,7 @@ static void test_many_pages(void **state)
     for (size_t i = 0; i < LISTS * PAGES; i++)
         assert_int_equal(seen[i], 1);
     wb_buf_release(&mem);
-    wb_edit_reader_close(told.reader);
+    wb_journal_reader_close(told.reader);
 }
 
 /* A revisit of the same URL finds its content unchanged, one of another URL is a copy; neither has links. */
@@ -308,7 +308,7 @@ static void test_revisits(void **state)
     read_first(&told);
     first = told.edit.page;
     assert_int_equal(first.outcome, WB_OUTCOME_STORED);
-    assert_int_equal(wb_edit_reader_next(told.reader, &told.at, &told.edit), 1);
+    assert_int_equal(wb_journal_reader_next(told.reader, &told.at, &told.edit), 1);
     for (int i = 0; i < 2; i++) {
         const struct wb_edit_page *page = &told.edit.page;
         assert_true(told.edit.time_ms == TIME_MS + 5000);
@@ -318,9 +318,9 @@ static void test_revisits(void **state)
         assert_memory_equal(page->md5, first.md5, WB_MD5_BYTES);
         assert_true(page->simhash == first.simhash && page->title_hash == first.title_hash);
         assert_int_equal(page->link_count, 0);
-        assert_int_equal(wb_edit_reader_next(told.reader, &told.at, &told.edit), i == 0);
+        assert_int_equal(wb_journal_reader_next(told.reader, &told.at, &told.edit), i == 0);
     }
-    wb_edit_reader_close(told.reader);
+    wb_journal_reader_close(told.reader);
     importer.journal = NULL; /* closed by tear_down */
     wb_importer_release(&importer);
     wb_free(original);

@@ -1,7 +1,7 @@
 /*
  * test_lines.c - lines on their way to the readers of a crawl's log: none is lost or torn, whatever is killed and whether or not they are read.
  */
-#include "../webdb/edit_support.h"
+#include "../journal/edit_support.h"
 #include "crawl/teller.h"
 
 #include <sys/stat.h>

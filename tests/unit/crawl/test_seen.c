@@ -1,5 +1,5 @@
 /* test_seen.c - the set of known pages against a plain list, in memory and mapped; and what happens when there is no room. */
-#include "../webdb/edit_support.h"
+#include "../journal/edit_support.h"
 #include "crawl/seen.h"
 
 enum { MODEL_IDS = 60000, MILLION = 1000000 };

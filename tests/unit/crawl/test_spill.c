@@ -1,5 +1,5 @@
 /* test_spill.c - queues against plain lists with everything interleaved, on a full disk, and how little an idle one takes. */
-#include "../webdb/edit_support.h"
+#include "../journal/edit_support.h"
 #include "crawl/spill.h"
 
 enum { QUEUES = 40, ITEM_MAX = 64 << 10 };

@@ -4,7 +4,7 @@
  * The crash test kills a process that adds and resets at any moment. It says through a pipe what it is about to do and
  * what it has done, so the parent knows which pages must, may and must not come back.
  */
-#include "../webdb/edit_support.h"
+#include "../journal/edit_support.h"
 #include "crawl/spool.h"
 
 #include <poll.h>

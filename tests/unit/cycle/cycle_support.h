@@ -215,13 +215,13 @@ static inline void make_site(const char *dir, const char *name, enum wb_site_sta
 static inline void read_journal(const char *dir, enum wb_edit_kind kind, struct wb_buf *lines_out)
 {
     struct wb_edit_place at = WB_EDIT_NOWHERE;
-    struct wb_edit_reader *reader = NULL;
+    struct wb_journal_reader *reader = NULL;
     struct wb_buf mem = WB_BUF_INIT;
     struct wb_edit edit;
     int got;
 
-    ok(wb_edit_reader_open(dir, &reader));
-    while ((got = ok(wb_edit_reader_next(reader, &at, &edit))) > 0) {
+    ok(wb_journal_reader_open(dir, &reader));
+    while ((got = ok(wb_journal_reader_next(reader, &at, &edit))) > 0) {
         struct wb_edit_link link;
         size_t link_at = 0;
         if (edit.kind != kind)
@@ -233,7 +233,7 @@ static inline void read_journal(const char *dir, enum wb_edit_kind kind, struct 
         ok(wb_buf_append_char(lines_out, '\n'));
     }
     ok(wb_buf_terminate(lines_out));
-    wb_edit_reader_close(reader);
+    wb_journal_reader_close(reader);
     wb_buf_release(&mem);
 }
 

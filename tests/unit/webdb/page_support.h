@@ -2,7 +2,7 @@
 #ifndef WB_TESTS_PAGE_SUPPORT_H
 #define WB_TESTS_PAGE_SUPPORT_H
 
-#include "edit_support.h"
+#include "../journal/edit_support.h"
 #include "webdb/pagefold.h"
 #include "webdb/pagerow.h"
 

@@ -1,5 +1,5 @@
 /* test_contents.c - finding contents by MD5: the first entry of each and nothing else. */
-#include "edit_support.h"
+#include "../journal/edit_support.h"
 #include "base/bytes.h"
 #include "webdb/contents.h"
 

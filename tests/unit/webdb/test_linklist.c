@@ -1,5 +1,5 @@
 /* test_linklist.c - lists of links as bytes: what goes in comes out, cheaply, and no bytes do harm. */
-#include "edit_support.h"
+#include "../journal/edit_support.h"
 #include "base/bytes.h"
 #include "webdb/linklist.h"
 

@@ -1,5 +1,5 @@
 /* test_manifest.c - the manifest of a generation, and which generation is the newest. */
-#include "edit_support.h"
+#include "../journal/edit_support.h"
 #include "base/bytes.h"
 #include "base/hash.h"
 #include "webdb/generation.h"

@@ -2,7 +2,7 @@
  * test_merge_near.c - near duplicates: compared with a naive twin that looks at every pair, over webs made by chance; and what
  * is said must not depend on the order in which pages came or on how updates were split.
  */
-#include "edit_support.h"
+#include "../journal/edit_support.h"
 #include "webdb/webdb.h"
 
 enum { PAGES_MAX = 400, NEAR_BITS = 3 };

@@ -1,6 +1,6 @@
 /* test_merge_rules.c - robots.txt in webdb: the newest of each site while it holds, from the journal through any number of updates. */
 #include "webdb_support.h"
-#include "webdb/edit.h"
+#include "journal/journal.h"
 #include "webdb/rulesrow.h"
 
 #define HOUR_MS INT64_C(3600000)
@@ -13,17 +13,18 @@ static void tell(const char *dir, const char *site, int64_t time_ms, int64_t exp
     struct wb_edit edit = {.kind = WB_EDIT_RULES, .site = wb_edit_site(wb_slice_str(site)), .time_ms = time_ms,
                            .rules = {.status = status, .text = wb_slice_str(text), .expires_ms = expires_ms}};
     struct wb_edit_place place;
-    struct wb_edit_log *log;
+    struct wb_journal_writer *log;
 
-    assert_int_equal(wb_edit_log_create(dir, 0, &log), 0);
-    assert_int_equal(wb_edit_log_append(log, &edit, &place), 0);
-    assert_int_equal(wb_edit_log_finish(log), 0);
-    wb_edit_log_close(log);
+    assert_int_equal(wb_journal_writer_open(dir, 0, &log), 0);
+    assert_int_equal(wb_journal_writer_append(log, &edit, &place), 0);
+    assert_int_equal(wb_journal_writer_finish(log), 0);
+    wb_journal_writer_close(log);
 }
 
 static void update(const char *dir, int64_t now_ms, bool anew)
 {
     struct wb_webdb_options options = {.now_ms = now_ms, .anew = anew};
+    const struct wb_journal_needs none = WB_JOURNAL_NEEDS_INIT;
     struct wb_webdb_writer *writer;
     uint64_t freed;
 
@@ -32,7 +33,7 @@ static void update(const char *dir, int64_t now_ms, bool anew)
         assert_int_equal(wb_webdb_add_rows(writer, NULL, NULL), 0);
     assert_int_equal(wb_webdb_add_journal(writer, NULL, NULL), 0);
     assert_int_equal(wb_webdb_writer_close(writer, NULL), 0);
-    assert_int_equal(wb_webdb_prune_journal(dir, NULL, NULL, &freed), 0);
+    assert_int_equal(wb_webdb_prune_journal(dir, &none, &freed), 0);
 }
 
 /* text NULL: nothing is remembered. */

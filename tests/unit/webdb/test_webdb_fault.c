@@ -186,20 +186,14 @@ static int do_abandon(void)
     return err;
 }
 
-static int keep_none(void *context, uint32_t log)
-{
-    (void)context;
-    (void)log;
-    return 0;
-}
-
 static int do_journal_calls(void)
 {
+    const struct wb_journal_needs none = WB_JOURNAL_NEEDS_INIT;
     uint64_t bytes;
     int err = wb_webdb_unmerged(work_dir, &bytes);
 
     assert_true(err < 0 || bytes > 0);
-    return err < 0 ? err : wb_webdb_prune_journal(work_dir, keep_none, NULL, &bytes);
+    return err < 0 ? err : wb_webdb_prune_journal(work_dir, &none, &bytes);
 }
 
 static const struct operation {
@@ -337,7 +331,7 @@ static void test_stopped(void **state)
         struct wb_webdb_writer *writer = NULL;
         worked(wb_webdb_writer_open(work_dir, &options, &writer));
         worked(twin_call_writer(writer, &batch));
-        err = wb_webdb_writer_close(writer, NULL);
+        err = twin_close_writer(writer, &batch, NULL);
         stopped += err == WB_E_STOPPED;
         if (err == WB_E_STOPPED) {
             assert_int_equal(newest(work_dir), GENERATION);
@@ -378,7 +372,7 @@ static void test_two_writers(void **state)
     close(child.from);
     assert_int_equal(told, WB_E_BUSY);
     worked(twin_call_writer(writer, &batch));
-    worked(wb_webdb_writer_close(writer, NULL));
+    worked(twin_close_writer(writer, &batch, NULL));
     same_as_newest(&after, work_dir);
     worked(wb_webdb_writer_open(work_dir, NULL, &other));
     wb_webdb_writer_abandon(other);

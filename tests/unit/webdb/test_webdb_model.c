@@ -19,7 +19,7 @@ struct trace {
     struct twin twin, before; /* before: what the reader that is held sees */
     struct twin_batch batch;
     struct wb_webdb *held;
-    struct wb_edit_log *log; /* one that stays open for some generations; NULL: none */
+    struct wb_journal_writer *log; /* one that stays open for some generations; NULL: none */
     int64_t now_ms;
     uint32_t generation;
 };
@@ -36,8 +36,8 @@ static void abandon_some(struct trace *t)
     wb_webdb_writer_abandon(writer);
 }
 
-/* The same rule as the default, asked with what was known of the page's site before. */
-static int64_t due_in_a_week(void *context, const struct wb_webdb_page *page, const struct wb_webdb_site *site)
+/* A page comes with its number of links, and with what was known about its site before. */
+static void check_page_and_site(void *context, const struct wb_webdb_page *page, const struct wb_webdb_site *site)
 {
     const struct twin *old = context;
     uint64_t pages = 0, fetched = 0;
@@ -53,7 +53,6 @@ static int64_t due_in_a_week(void *context, const struct wb_webdb_page *page, co
     }
     assert_true((site != NULL) == (pages > 0));
     assert_true(!site || (site->pages == pages && site->fetched == fetched));
-    return page->last_tried_ms + TWIN_WEEK_MS;
 }
 
 static uint64_t count_without_source(const struct trace *t)
@@ -91,7 +90,7 @@ static void check_merge(const struct trace *t, const struct wb_webdb_merge *merg
 static void write_journal(struct trace *t)
 {
     if (!t->log && chance_below(&t->chance, 3) == 0)
-        worked(wb_edit_log_create(t->dir, 0, &t->log));
+        worked(wb_journal_writer_open(t->dir, 0, &t->log));
     if (!t->log) {
         worked(twin_write_journal(t->dir, &t->batch));
         return;
@@ -101,8 +100,8 @@ static void write_journal(struct trace *t)
         return;
     /* Ended cleanly, or as in a crash. */
     if (chance_below(&t->chance, 2))
-        worked(wb_edit_log_finish(t->log));
-    wb_edit_log_close(t->log);
+        worked(wb_journal_writer_finish(t->log));
+    wb_journal_writer_close(t->log);
     t->log = NULL;
 }
 
@@ -118,8 +117,8 @@ static void next_generation(struct trace *t)
     if (chance_below(&t->chance, 4) == 0)
         abandon_some(t);
     old = t->twin;
-    t->batch.due = chance_below(&t->chance, 2) ? due_in_a_week : NULL;
-    t->batch.due_context = &old;
+    t->batch.look = check_page_and_site;
+    t->batch.look_context = &old;
     worked(twin_update(t->dir, &t->batch, 1 + chance_below(&t->chance, 2) * (32 << 20), (unsigned)chance_below(&t->chance, 3), &merge));
     twin_apply(&t->twin, &t->batch);
     t->generation++;
@@ -151,7 +150,7 @@ static void test_traces(void **state)
             next_generation(&t);
         wb_webdb_close(t.held);
         if (t.log)
-            wb_edit_log_close(t.log);
+            wb_journal_writer_close(t.log);
     }
 }
 

@@ -5,7 +5,7 @@
 #ifndef WB_TESTS_WEBDB_SUPPORT_H
 #define WB_TESTS_WEBDB_SUPPORT_H
 
-#include "edit_support.h"
+#include "../journal/edit_support.h"
 #include "base/bytes.h"
 #include "webdb/generation.h"
 #include "webdb/linklist.h"

@@ -9,7 +9,7 @@
 #ifndef WB_TESTS_WEBDB_TWIN_H
 #define WB_TESTS_WEBDB_TWIN_H
 
-#include "edit_support.h"
+#include "../journal/edit_support.h"
 
 #include "url/url.h"
 #include "webdb/webdb.h"
@@ -80,8 +80,9 @@ struct twin_batch {
     struct twin_edit edits[TWIN_EDITS_MAX]; /* in order of arrival */
     size_t count;
     int64_t now_ms;
-    wb_webdb_due due; /* of the writer; may be NULL */
-    void *due_context;
+    /* Looks at each page that is about to be written, with what was known about its site before; NULL: nobody looks. */
+    void (*look)(void *context, const struct wb_webdb_page *page, const struct wb_webdb_site *site);
+    void *look_context;
 };
 
 /* ---- names ------------------------------------------------------------------------------------------- */
@@ -273,7 +274,7 @@ UNUSED void twin_batch_make(struct twin_batch *batch, uint64_t seed, int64_t now
 
     batch->count = 0;
     batch->now_ms = now_ms;
-    batch->due = NULL;
+    batch->look = NULL;
     for (size_t i = 0; i < calls + records && i < TWIN_EDITS_MAX; i++) {
         bool journal = i >= first && i < first + records;
         enum twin_kind kind = journal ? told[chance_below(&seed, COUNT(told))] : by_call[chance_below(&seed, COUNT(by_call))];
@@ -520,7 +521,7 @@ static int call_writer(struct wb_webdb_writer *writer, const struct twin_edit *e
     }
 }
 
-static int append_record(struct wb_edit_log *log, const struct twin_edit *twin_edit)
+static int append_record(struct wb_journal_writer *log, const struct twin_edit *twin_edit)
 {
     struct wb_slice url = twin_url(twin_edit->url, twin_edit->https, twin_edit->slash);
     struct wb_edit_link links[TWIN_LINKS_MAX];
@@ -550,7 +551,7 @@ static int append_record(struct wb_edit_log *log, const struct twin_edit *twin_e
     } else {
         edit.kind = twin_edit->kind == TWIN_PUSH ? WB_EDIT_PUSH : WB_EDIT_EXPUNGE;
     }
-    return wb_edit_log_append(log, &edit, &place);
+    return wb_journal_writer_append(log, &edit, &place);
 }
 
 UNUSED size_t twin_count_records(const struct twin_batch *batch)
@@ -563,28 +564,28 @@ UNUSED size_t twin_count_records(const struct twin_batch *batch)
 }
 
 /* What of the batch the journal tells, to a log that stays open. */
-UNUSED int twin_append_journal(struct wb_edit_log *log, const struct twin_batch *batch)
+UNUSED int twin_append_journal(struct wb_journal_writer *log, const struct twin_batch *batch)
 {
     int err = 0;
 
     for (size_t i = 0; err == 0 && i < batch->count; i++)
         if (batch->edits[i].kind >= TWIN_JOURNAL)
             err = append_record(log, &batch->edits[i]);
-    return err < 0 ? err : wb_edit_log_flush(log);
+    return err < 0 ? err : wb_journal_writer_flush(log);
 }
 
 /* The same into a new log. Nothing is written where it tells nothing. */
 UNUSED int twin_write_journal(const char *dir, const struct twin_batch *batch)
 {
-    struct wb_edit_log *log = NULL;
-    int err = twin_count_records(batch) ? wb_edit_log_create(dir, 0, &log) : 0;
+    struct wb_journal_writer *log = NULL;
+    int err = twin_count_records(batch) ? wb_journal_writer_open(dir, 0, &log) : 0;
 
     if (err == 0 && log)
         err = twin_append_journal(log, batch);
     if (err == 0 && log)
-        err = wb_edit_log_finish(log);
+        err = wb_journal_writer_finish(log);
     if (log)
-        wb_edit_log_close(log);
+        wb_journal_writer_close(log);
     return err;
 }
 
@@ -604,11 +605,35 @@ UNUSED int twin_call_writer(struct wb_webdb_writer *writer, const struct twin_ba
     return err;
 }
 
+/* The rule that twins compare with: a page is due a week after the last try. */
+UNUSED int twin_set_due(struct wb_webdb_writer *writer, const struct twin_batch *batch)
+{
+    const struct wb_webdb_site *site;
+    struct wb_webdb_page *page;
+    int got;
+
+    while ((got = wb_webdb_writer_next(writer, &page, &site)) > 0) {
+        if (batch->look)
+            batch->look(batch->look_context, page, site);
+        page->next_due_ms = page->last_tried_ms + TWIN_WEEK_MS;
+    }
+    return got;
+}
+
+UNUSED int twin_close_writer(struct wb_webdb_writer *writer, const struct twin_batch *batch, struct wb_webdb_merge *merge_out)
+{
+    int err = twin_set_due(writer, batch);
+
+    if (err == 0)
+        return wb_webdb_writer_close(writer, merge_out);
+    wb_webdb_writer_abandon(writer);
+    return err;
+}
+
 /* Opens a writer, gives it the batch, closes it. The journal was written before. */
 UNUSED int twin_update(const char *dir, const struct twin_batch *batch, size_t memory_bytes, unsigned threads, struct wb_webdb_merge *merge_out)
 {
-    struct wb_webdb_options options = {.memory_bytes = memory_bytes, .threads = threads, .now_ms = batch->now_ms, .due = batch->due,
-                                       .due_context = batch->due_context};
+    struct wb_webdb_options options = {.memory_bytes = memory_bytes, .threads = threads, .now_ms = batch->now_ms};
     struct wb_webdb_writer *writer = NULL;
     int err = wb_webdb_writer_open(dir, &options, &writer);
 
@@ -619,7 +644,7 @@ UNUSED int twin_update(const char *dir, const struct twin_batch *batch, size_t m
         wb_webdb_writer_abandon(writer);
         return err;
     }
-    return wb_webdb_writer_close(writer, merge_out);
+    return twin_close_writer(writer, batch, merge_out);
 }
 
 #endif

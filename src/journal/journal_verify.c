@@ -1,5 +1,5 @@
 /*
- * editverify.c - reads and checks the whole journal, and says in words what is wrong with it.
+ * journal_verify.c - reads and checks the whole journal, and says in words what is wrong with it.
  *
  * Checked: heads of files, checksums and parts of records, every link, and that each record's predecessor is
  * there and of the same site (where its log still is). It changes nothing and waits for nobody: a log that is
@@ -7,16 +7,16 @@
  */
 #include "base/error.h"
 #include "base/mem.h"
-#include "webdb/editreader.h"
-#include "webdb/editrecord.h"
+#include "journal/journal_reader.h"
+#include "journal/edit.h"
 
 #include <stdio.h>
 
 enum { WORDS_MAX = 160 };
 
 struct verifier {
-    struct wb_edit_reader *reader, *back; /* back: for predecessors, so that the scan keeps its window */
-    wb_edit_found found;
+    struct wb_journal_reader *reader, *back; /* back: for predecessors, so that the scan keeps its window */
+    wb_journal_found found;
     void *context;
     struct wb_buf mem;
     uint64_t records;
@@ -42,14 +42,14 @@ static int check_links(struct verifier *v, const struct wb_edit *edit, const cha
 
 static int check_prev(struct verifier *v, const struct wb_edit *edit, const char *file, uint64_t offset)
 {
-    const struct wb_edit_file *there;
+    const struct wb_journal_file *there;
     struct wb_slice record;
     struct wb_edit prev;
     int err;
 
     if (edit->prev.log == 0)
         return 0;
-    err = wb_edit_reader_find(v->back, edit->prev, &there, &record);
+    err = wb_journal_reader_find(v->back, edit->prev, &there, &record);
     if (err == 0 && (!wb_edit_head(record.ptr, &prev) || prev.site != edit->site))
         tell(v, true, file, offset, "a record whose predecessor is of another site");
     else if (err == WB_E_CORRUPT)
@@ -58,18 +58,18 @@ static int check_prev(struct verifier *v, const struct wb_edit *edit, const char
 }
 
 /* How a log ends: what lies behind its sound records. */
-static int check_tail(struct verifier *v, const struct wb_edit_step *step)
+static int check_tail(struct verifier *v, const struct wb_journal_step *step)
 {
-    const struct wb_edit_file *file;
+    const struct wb_journal_file *file;
     char words[WORDS_MAX];
     uint64_t size;
-    int err = wb_edit_reader_file(v->reader, step->place.log, &file);
+    int err = wb_journal_reader_file(v->reader, step->place.log, &file);
 
     if (err == 0)
         err = wb_file_size(&file->file, &size);
     if (err < 0)
         return err;
-    if (step->sight == WB_EDIT_SEEN_TORN && size > step->place.offset) {
+    if (step->sight == WB_JOURNAL_TORN && size > step->place.offset) {
         snprintf(words, sizeof words, "the last %llu bytes are a record that was not written whole",
                  (unsigned long long)(size - step->place.offset));
         tell(v, false, step->file, step->place.offset, words);
@@ -85,16 +85,16 @@ static int check_tail(struct verifier *v, const struct wb_edit_step *step)
 static int verify_log(struct verifier *v, uint32_t number)
 {
     struct wb_edit_place at = {number, 0};
-    struct wb_edit_step step;
+    struct wb_journal_step step;
     struct wb_edit edit;
     int more, err = 0;
 
     while (err == 0) {
-        more = wb_edit_reader_step(v->reader, &at, &edit, &step);
+        more = wb_journal_reader_step(v->reader, &at, &edit, &step);
         if (more == 0)
             return step.file ? check_tail(v, &step) : 0;
         if (more == WB_E_CORRUPT && step.file) {
-            tell(v, true, step.file, at.offset, step.sight == WB_EDIT_SEEN_DAMAGED ? "a record does not match its checksum, or is none"
+            tell(v, true, step.file, at.offset, step.sight == WB_JOURNAL_DAMAGED ? "a record does not match its checksum, or is none"
                                                                                    : "a record has parts that do not add up");
             continue;
         }
@@ -110,15 +110,15 @@ static int verify_log(struct verifier *v, uint32_t number)
 
 static int verify_file(struct verifier *v, const char *journal, uint32_t number)
 {
-    const struct wb_edit_file *file;
-    int err = wb_edit_reader_file(v->reader, number, &file);
+    const struct wb_journal_file *file;
+    int err = wb_journal_reader_file(v->reader, number, &file);
     char *path;
 
     if (err == 0)
         return verify_log(v, number);
     if (err != WB_E_CORRUPT && err != WB_E_NEWER && err != WB_E_NOTFOUND)
         return err;
-    path = wb_edit_file_path(journal, number);
+    path = wb_journal_file_path(journal, number);
     if (!path)
         return WB_E_NOMEM;
     if (err == WB_E_NOTFOUND) {
@@ -131,26 +131,26 @@ static int verify_file(struct verifier *v, const char *journal, uint32_t number)
     return 0;
 }
 
-int wb_edit_log_verify(const char *dir, wb_edit_found found, void *context, uint64_t *records_out)
+int wb_journal_verify(const char *dir, wb_journal_found found, void *context, uint64_t *records_out)
 {
     struct verifier v = {.found = found, .context = context, .mem = WB_BUF_INIT};
     uint32_t *numbers = NULL;
     size_t count = 0;
-    char *journal = wb_path_join(dir, WB_EDIT_DIR);
+    char *journal = wb_path_join(dir, WB_JOURNAL_DIR);
     int err = journal ? 0 : WB_E_NOMEM;
 
     *records_out = 0;
     if (err == 0)
-        err = wb_edit_reader_open(dir, &v.reader);
+        err = wb_journal_reader_open(dir, &v.reader);
     if (err == 0)
-        err = wb_edit_reader_open(dir, &v.back);
+        err = wb_journal_reader_open(dir, &v.back);
     if (err == 0)
-        err = wb_edit_file_list(journal, &numbers, &count);
+        err = wb_journal_file_list(journal, &numbers, &count);
     for (size_t i = 0; i < count && err == 0; i++)
         err = verify_file(&v, journal, numbers[i]);
     *records_out = v.records;
-    wb_edit_reader_close(v.reader);
-    wb_edit_reader_close(v.back);
+    wb_journal_reader_close(v.reader);
+    wb_journal_reader_close(v.back);
     wb_buf_release(&v.mem);
     wb_free(numbers);
     wb_free(journal);

@@ -4,7 +4,7 @@
  * Extracts a page once, takes over its fingerprints and validators, and gathers its links: only those of http and
  * https, without their fragments, each target once. It decides nothing: not the outcome, not which links are followed.
  */
-#include "crawl/pagefacts.h"
+#include "journal/journal.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "base/hash.h"
@@ -167,11 +167,6 @@ int wb_pagefacts_read(struct wb_pagefacts *facts, const struct wb_page *page, st
     edit->etag = validator(page->head, "etag");
     edit->modified = validator(page->head, "last-modified");
     return err;
-}
-
-bool wb_status_redirects(uint16_t status)
-{
-    return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
 int wb_pagefacts_location(struct wb_slice head, struct wb_slice url, struct wb_url *base, struct wb_url *url_out,

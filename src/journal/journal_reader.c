@@ -1,5 +1,5 @@
 /*
- * editreader.c - reads records of the journal: one by its place, or all in order.
+ * journal_reader.c - reads records of the journal: one by its place, or all in order.
  *
  * Reads through a window with pread, never through a mapping, because files grow and may be cut while they
  * are read. The window doubles while several records in a row are found in it and halves when they are not,
@@ -8,12 +8,12 @@
  * A record that does not match its checksum is damage where the file has ended, or where a sound record
  * follows it; otherwise it is the torn tail of a writer that was killed or is writing now. It never writes.
  */
-#include "webdb/editreader.h"
-#include "webdb/editbatch.h"
+#include "journal/journal_reader.h"
+#include "journal/editbatch.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "webdb/editrecord.h"
+#include "journal/edit.h"
 
 #include <stdlib.h>
 
@@ -27,11 +27,11 @@ enum {
 };
 
 struct open_log {
-    struct wb_edit_file file; /* number 0: none */
+    struct wb_journal_file file; /* number 0: none */
     uint64_t used;
 };
 
-struct wb_edit_reader {
+struct wb_journal_reader {
     uint32_t magic;
     char *journal;
     struct open_log logs[OPEN_MAX];
@@ -52,9 +52,9 @@ struct wb_edit_reader {
     size_t number_count;
 };
 
-int wb_edit_reader_open(const char *dir, struct wb_edit_reader **reader_out)
+int wb_journal_reader_open(const char *dir, struct wb_journal_reader **reader_out)
 {
-    struct wb_edit_reader *reader = wb_alloc_zero(1, sizeof *reader);
+    struct wb_journal_reader *reader = wb_alloc_zero(1, sizeof *reader);
     int err = 0;
 
     *reader_out = NULL;
@@ -63,27 +63,27 @@ int wb_edit_reader_open(const char *dir, struct wb_edit_reader **reader_out)
     reader->magic = READER_MAGIC;
     reader->window_size = WINDOW_MIN;
     for (size_t i = 0; i < OPEN_MAX; i++)
-        reader->logs[i].file = WB_EDIT_FILE_INIT;
-    reader->journal = wb_path_join(dir, WB_EDIT_DIR);
+        reader->logs[i].file = WB_JOURNAL_FILE_INIT;
+    reader->journal = wb_path_join(dir, WB_JOURNAL_DIR);
     if (!reader->journal)
         err = WB_E_NOMEM;
     if (err == 0)
-        err = wb_edit_file_list(reader->journal, &reader->numbers, &reader->number_count);
+        err = wb_journal_file_list(reader->journal, &reader->numbers, &reader->number_count);
     if (err < 0) {
-        wb_edit_reader_close(reader);
+        wb_journal_reader_close(reader);
         return err;
     }
     *reader_out = reader;
     return 0;
 }
 
-void wb_edit_reader_close(struct wb_edit_reader *reader)
+void wb_journal_reader_close(struct wb_journal_reader *reader)
 {
     if (!reader)
         return;
     WB_CHECK(reader->magic == READER_MAGIC);
     for (size_t i = 0; i < OPEN_MAX; i++)
-        wb_edit_file_close(&reader->logs[i].file);
+        wb_journal_file_close(&reader->logs[i].file);
     wb_buf_release(&reader->window);
     wb_edit_unpacked_release(&reader->batch);
     wb_free(reader->numbers);
@@ -94,7 +94,7 @@ void wb_edit_reader_close(struct wb_edit_reader *reader)
 
 /* ---- bytes ------------------------------------------------------------------------------------ */
 
-int wb_edit_reader_file(struct wb_edit_reader *reader, uint32_t number, const struct wb_edit_file **file_out)
+int wb_journal_reader_file(struct wb_journal_reader *reader, uint32_t number, const struct wb_journal_file **file_out)
 {
     struct open_log *oldest = &reader->logs[0];
     int err;
@@ -115,9 +115,9 @@ int wb_edit_reader_file(struct wb_edit_reader *reader, uint32_t number, const st
     }
     if (reader->window_log == oldest->file.number)
         reader->window_log = 0;
-    wb_edit_file_close(&oldest->file);
+    wb_journal_file_close(&oldest->file);
     oldest->used = 0;
-    err = wb_edit_file_open(reader->journal, number, false, &oldest->file);
+    err = wb_journal_file_open(reader->journal, number, false, &oldest->file);
     if (err < 0)
         return err;
     oldest->used = ++reader->clock;
@@ -125,13 +125,13 @@ int wb_edit_reader_file(struct wb_edit_reader *reader, uint32_t number, const st
     return 0;
 }
 
-static bool in_window(const struct wb_edit_reader *reader, uint32_t log, uint64_t offset, size_t need)
+static bool in_window(const struct wb_journal_reader *reader, uint32_t log, uint64_t offset, size_t need)
 {
     return reader->window_log == log && offset >= reader->window_at && offset - reader->window_at <= reader->window.len &&
            reader->window.len - (offset - reader->window_at) >= need;
 }
 
-static int fill_window(struct wb_edit_reader *reader, const struct wb_edit_file *file, uint64_t offset, size_t need)
+static int fill_window(struct wb_journal_reader *reader, const struct wb_journal_file *file, uint64_t offset, size_t need)
 {
     bool backward = reader->window_log == file->number && offset < reader->window_at;
     uint64_t start = offset;
@@ -163,7 +163,7 @@ static int fill_window(struct wb_edit_reader *reader, const struct wb_edit_file 
 }
 
 /* Bytes at an offset: at least need where the file has them, or as many as it has. */
-static int look_bytes(struct wb_edit_reader *reader, const struct wb_edit_file *file, uint64_t offset, size_t need, struct wb_slice *bytes_out)
+static int look_bytes(struct wb_journal_reader *reader, const struct wb_journal_file *file, uint64_t offset, size_t need, struct wb_slice *bytes_out)
 {
     int err = 0;
 
@@ -183,14 +183,14 @@ static int look_bytes(struct wb_edit_reader *reader, const struct wb_edit_file *
  * What is at an offset, as far as its own bytes tell. length_out: of a record that is there whole, sound or not; otherwise 0.
  * record_out is that of a sound one.
  */
-static int look_record(struct wb_edit_reader *reader, const struct wb_edit_file *file, uint64_t offset, enum wb_edit_sight *sight_out,
+static int look_record(struct wb_journal_reader *reader, const struct wb_journal_file *file, uint64_t offset, enum wb_journal_sight *sight_out,
                        struct wb_slice *record_out, size_t *length_out)
 {
     uint64_t left = file->end == 0 ? UINT64_MAX : offset < file->end ? file->end - offset : 0;
     struct wb_slice bytes;
     int err = 0;
 
-    *sight_out = WB_EDIT_SEEN_END;
+    *sight_out = WB_JOURNAL_END;
     *record_out = WB_SLICE_EMPTY;
     *length_out = 0;
     if (left == 0)
@@ -198,7 +198,7 @@ static int look_record(struct wb_edit_reader *reader, const struct wb_edit_file 
     err = look_bytes(reader, file, offset, WB_EDIT_HEAD_BYTES, &bytes);
     if (err < 0 || (bytes.len == 0 && file->end == 0))
         return err;
-    *sight_out = file->end ? WB_EDIT_SEEN_DAMAGED : WB_EDIT_SEEN_TORN;
+    *sight_out = file->end ? WB_JOURNAL_DAMAGED : WB_JOURNAL_TORN;
     if (bytes.len < WB_EDIT_HEAD_BYTES)
         return 0;
     size_t length = wb_edit_length(bytes.ptr);
@@ -208,48 +208,48 @@ static int look_record(struct wb_edit_reader *reader, const struct wb_edit_file 
     if (err < 0 || bytes.len < length)
         return err;
     *length_out = length;
-    *sight_out = WB_EDIT_SEEN_DAMAGED;
+    *sight_out = WB_JOURNAL_DAMAGED;
     if (!wb_edit_sound(wb_slice(bytes.ptr, length), wb_edit_salt(file->writer, offset)))
         return 0;
-    *sight_out = WB_EDIT_SEEN_RECORD;
+    *sight_out = WB_JOURNAL_RECORD;
     *record_out = wb_slice(bytes.ptr, length);
     reader->hits++;
     return 0;
 }
 
 /* The same, and where to go on: past damage only where a sound record follows, or the end of the file as its head tells. */
-static int judge_record(struct wb_edit_reader *reader, const struct wb_edit_file *file, uint64_t offset, struct wb_edit_step *step_out,
+static int judge_record(struct wb_journal_reader *reader, const struct wb_journal_file *file, uint64_t offset, struct wb_journal_step *step_out,
                         struct wb_slice *record_out)
 {
-    enum wb_edit_sight behind;
+    enum wb_journal_sight behind;
     struct wb_slice next_record;
     size_t length, next_length;
     int err;
 
-    *step_out = (struct wb_edit_step){.place = {file->number, offset}, .file = file->file.path};
+    *step_out = (struct wb_journal_step){.place = {file->number, offset}, .file = file->file.path};
     err = look_record(reader, file, offset, &step_out->sight, record_out, &length);
     if (err < 0)
         return err;
-    if (step_out->sight == WB_EDIT_SEEN_RECORD)
+    if (step_out->sight == WB_JOURNAL_RECORD)
         step_out->next = offset + length;
-    if (step_out->sight != WB_EDIT_SEEN_DAMAGED || length == 0)
+    if (step_out->sight != WB_JOURNAL_DAMAGED || length == 0)
         return 0;
     err = look_record(reader, file, offset + length, &behind, &next_record, &next_length);
     if (err < 0)
         return err;
-    if (behind == WB_EDIT_SEEN_RECORD || (behind == WB_EDIT_SEEN_END && file->end))
+    if (behind == WB_JOURNAL_RECORD || (behind == WB_JOURNAL_END && file->end))
         step_out->next = offset + length;
     else if (file->end == 0)
-        step_out->sight = WB_EDIT_SEEN_TORN;
+        step_out->sight = WB_JOURNAL_TORN;
     return 0;
 }
 
-static int fail_place(const struct wb_edit_file *file, uint64_t offset)
+static int fail_place(const struct wb_journal_file *file, uint64_t offset)
 {
     return wb_fail(WB_E_CORRUPT, "%s: no sound record at %llu", file->file.path, (unsigned long long)offset);
 }
 
-int wb_edit_check_prev(const struct wb_edit_file *file, uint64_t offset, const struct wb_edit *edit)
+int wb_journal_check_prev(const struct wb_journal_file *file, uint64_t offset, const struct wb_edit *edit)
 {
     if (edit->prev.log == file->number && edit->prev.offset >= offset)
         return wb_fail(WB_E_CORRUPT, "%s: the record at %llu claims to follow one at %llu", file->file.path, (unsigned long long)offset,
@@ -257,37 +257,37 @@ int wb_edit_check_prev(const struct wb_edit_file *file, uint64_t offset, const s
     return 0;
 }
 
-static int decode_at(const struct wb_edit_file *file, uint64_t offset, struct wb_slice record, struct wb_edit *edit_out)
+static int decode_at(const struct wb_journal_file *file, uint64_t offset, struct wb_slice record, struct wb_edit *edit_out)
 {
     int err = wb_edit_decode(record, edit_out);
 
     if (err < 0)
         return wb_fail(WB_E_CORRUPT, "%s: the record at %llu has parts that do not add up", file->file.path, (unsigned long long)offset);
-    return wb_edit_check_prev(file, offset, edit_out);
+    return wb_journal_check_prev(file, offset, edit_out);
 }
 
-int wb_edit_reader_find(struct wb_edit_reader *reader, struct wb_edit_place place, const struct wb_edit_file **file_out,
+int wb_journal_reader_find(struct wb_journal_reader *reader, struct wb_edit_place place, const struct wb_journal_file **file_out,
                         struct wb_slice *record_out)
 {
-    enum wb_edit_sight sight;
+    enum wb_journal_sight sight;
     size_t length;
-    int err = wb_edit_reader_file(reader, place.log, file_out);
+    int err = wb_journal_reader_file(reader, place.log, file_out);
 
     if (err < 0)
         return err;
-    if (place.offset < WB_EDIT_FILE_HEAD_BYTES)
+    if (place.offset < WB_JOURNAL_FILE_HEAD_BYTES)
         return fail_place(*file_out, place.offset);
     err = look_record(reader, *file_out, place.offset, &sight, record_out, &length);
-    if (err == 0 && sight != WB_EDIT_SEEN_RECORD)
+    if (err == 0 && sight != WB_JOURNAL_RECORD)
         err = fail_place(*file_out, place.offset);
     return err;
 }
 
-int wb_edit_reader_get(struct wb_edit_reader *reader, struct wb_edit_place place, struct wb_edit *edit_out)
+int wb_journal_reader_get(struct wb_journal_reader *reader, struct wb_edit_place place, struct wb_edit *edit_out)
 {
-    const struct wb_edit_file *file;
+    const struct wb_journal_file *file;
     struct wb_slice record;
-    int err = wb_edit_reader_find(reader, place, &file, &record);
+    int err = wb_journal_reader_find(reader, place, &file, &record);
 
     if (err == 0)
         err = decode_at(file, place.offset, record, edit_out);
@@ -299,14 +299,14 @@ int wb_edit_reader_get(struct wb_edit_reader *reader, struct wb_edit_place place
 /* ---- all in order ----------------------------------------------------------------------------------- */
 
 /* Where the record behind *at begins; 0 where the log cannot be read further. */
-static int offset_behind(struct wb_edit_reader *reader, const struct wb_edit_file *file, struct wb_edit_place at, uint64_t *offset_out)
+static int offset_behind(struct wb_journal_reader *reader, const struct wb_journal_file *file, struct wb_edit_place at, uint64_t *offset_out)
 {
-    struct wb_edit_step step;
+    struct wb_journal_step step;
     struct wb_slice record;
     int err = 0;
 
-    *offset_out = WB_EDIT_FILE_HEAD_BYTES;
-    if (at.offset < WB_EDIT_FILE_HEAD_BYTES)
+    *offset_out = WB_JOURNAL_FILE_HEAD_BYTES;
+    if (at.offset < WB_JOURNAL_FILE_HEAD_BYTES)
         return 0;
     if (at.log == reader->stepped.log && at.offset == reader->stepped.offset) {
         *offset_out = reader->stepped_next;
@@ -318,27 +318,27 @@ static int offset_behind(struct wb_edit_reader *reader, const struct wb_edit_fil
 }
 
 /* The next record of the batch at hand, which has one. */
-static int next_of_batch(struct wb_edit_reader *reader, const struct wb_edit_file *file, struct wb_edit *edit_out, struct wb_edit_step *step_out)
+static int next_of_batch(struct wb_journal_reader *reader, const struct wb_journal_file *file, struct wb_edit *edit_out, struct wb_journal_step *step_out)
 {
     int got = wb_edit_unpacked_next(&reader->batch, edit_out);
 
     if (got == 1)
         return 1;
-    step_out->sight = WB_EDIT_SEEN_DAMAGED;
+    step_out->sight = WB_JOURNAL_DAMAGED;
     return got < 0 && got != WB_E_CORRUPT ? got : fail_place(file, step_out->place.offset);
 }
 
-int wb_edit_reader_step(struct wb_edit_reader *reader, struct wb_edit_place *at, struct wb_edit *edit_out, struct wb_edit_step *step_out)
+int wb_journal_reader_step(struct wb_journal_reader *reader, struct wb_edit_place *at, struct wb_edit *edit_out, struct wb_journal_step *step_out)
 {
-    const struct wb_edit_file *file;
+    const struct wb_journal_file *file;
     struct wb_slice record;
     uint64_t offset = 0;
-    int err = wb_edit_reader_file(reader, at->log, &file);
+    int err = wb_journal_reader_file(reader, at->log, &file);
 
     *edit_out = (struct wb_edit){0};
-    *step_out = (struct wb_edit_step){.place = *at};
+    *step_out = (struct wb_journal_step){.place = *at};
     if (err == 0 && reader->batch.left && at->log == reader->stepped.log && at->offset == reader->stepped.offset) {
-        *step_out = (struct wb_edit_step){WB_EDIT_SEEN_RECORD, *at, reader->stepped_next, file->file.path};
+        *step_out = (struct wb_journal_step){WB_JOURNAL_RECORD, *at, reader->stepped_next, file->file.path};
         return next_of_batch(reader, file, edit_out, step_out);
     }
     if (err == 0)
@@ -350,24 +350,24 @@ int wb_edit_reader_step(struct wb_edit_reader *reader, struct wb_edit_place *at,
     if (offset == 0)
         return 0;
     err = judge_record(reader, file, offset, step_out, &record);
-    if (err < 0 || step_out->sight == WB_EDIT_SEEN_END || step_out->sight == WB_EDIT_SEEN_TORN)
+    if (err < 0 || step_out->sight == WB_JOURNAL_END || step_out->sight == WB_JOURNAL_TORN)
         return err;
     *at = step_out->place;
     reader->stepped = *at;
     reader->stepped_next = step_out->next;
-    if (step_out->sight == WB_EDIT_SEEN_DAMAGED)
+    if (step_out->sight == WB_JOURNAL_DAMAGED)
         return fail_place(file, offset);
     err = decode_at(file, offset, record, edit_out);
     if (err < 0 || edit_out->kind != WB_EDIT_BATCH)
         return err < 0 ? err : 1;
     err = wb_edit_unpack(edit_out, &reader->batch);
     if (err == WB_E_CORRUPT)
-        step_out->sight = WB_EDIT_SEEN_DAMAGED;
+        step_out->sight = WB_JOURNAL_DAMAGED;
     return err < 0 ? err : next_of_batch(reader, file, edit_out, step_out);
 }
 
 /* The next log after a number; 0: none. The folder is looked at again only at its end. */
-static int next_log(struct wb_edit_reader *reader, uint32_t after, uint32_t *number_out)
+static int next_log(struct wb_journal_reader *reader, uint32_t after, uint32_t *number_out)
 {
     *number_out = 0;
     for (int again = 0; again < 2; again++) {
@@ -385,7 +385,7 @@ static int next_log(struct wb_edit_reader *reader, uint32_t after, uint32_t *num
         }
         if (again == 0) {
             wb_free(reader->numbers);
-            int err = wb_edit_file_list(reader->journal, &reader->numbers, &reader->number_count);
+            int err = wb_journal_file_list(reader->journal, &reader->numbers, &reader->number_count);
             if (err < 0)
                 return err;
         }
@@ -393,17 +393,17 @@ static int next_log(struct wb_edit_reader *reader, uint32_t after, uint32_t *num
     return 0;
 }
 
-int wb_edit_reader_next(struct wb_edit_reader *reader, struct wb_edit_place *at_inout, struct wb_edit *edit_out)
+int wb_journal_reader_next(struct wb_journal_reader *reader, struct wb_edit_place *at_inout, struct wb_edit *edit_out)
 {
     struct wb_edit_place at = *at_inout;
-    struct wb_edit_step step;
+    struct wb_journal_step step;
     int more = 0;
 
     WB_CHECK(reader->magic == READER_MAGIC);
     *edit_out = (struct wb_edit){0};
     for (;;) {
         if (at.log)
-            more = wb_edit_reader_step(reader, &at, edit_out, &step);
+            more = wb_journal_reader_step(reader, &at, edit_out, &step);
         /* A log that went away or has no head yet has no records; a damaged head is told once, when the log is come to. */
         if (more == WB_E_NOTFOUND || ((more == WB_E_CORRUPT || more == WB_E_NEWER) && at.offset == 0 && at_inout->log == at.log))
             more = 0;

@@ -1,5 +1,5 @@
 /*
- * editlog.c - writes the edit log.
+ * journal_writer.c - writes the edit log.
  *
  * Phases of a file: made and locked -> current: records are appended -> before: a newer one is current,
  * but whoever keeps places may not have made them durable yet -> ended: the head says so, the lock is gone.
@@ -12,8 +12,8 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "os/random.h"
-#include "webdb/editfile.h"
-#include "webdb/editrecord.h"
+#include "journal/journal_file.h"
+#include "journal/edit.h"
 
 enum {
     LOG_MAGIC = 0x57424c47,
@@ -21,15 +21,15 @@ enum {
     BUFFER_BYTES = 1 << 20, /* past this an append flushes by itself; a larger buffer is not kept */
 };
 
-struct wb_edit_log {
+struct wb_journal_writer {
     uint32_t magic;
     char *journal;
-    struct wb_edit_file current, before; /* before: not open where there is none */
+    struct wb_journal_file current, before; /* before: not open where there is none */
     uint64_t written;        /* bytes of current that the kernel has */
     uint64_t before_written; /* of before */
     uint64_t roll_bytes;
     struct wb_buf buffer;    /* what comes behind them */
-    bool rolled;             /* wb_edit_log_rolled has not been asked since */
+    bool rolled;             /* wb_journal_writer_rolled has not been asked since */
     bool synced, before_synced, dir_synced;
     bool finished;
 };
@@ -42,56 +42,56 @@ static uint64_t new_writer(void)
     return writer;
 }
 
-int wb_edit_log_create(const char *dir, uint64_t roll_bytes, struct wb_edit_log **log_out)
+int wb_journal_writer_open(const char *dir, uint64_t roll_bytes, struct wb_journal_writer **log_out)
 {
-    struct wb_edit_log *log = wb_alloc_zero(1, sizeof *log);
+    struct wb_journal_writer *log = wb_alloc_zero(1, sizeof *log);
     int err = 0;
 
     *log_out = NULL;
     if (!log)
         return WB_E_NOMEM;
     log->magic = LOG_MAGIC;
-    log->current = log->before = WB_EDIT_FILE_INIT;
+    log->current = log->before = WB_JOURNAL_FILE_INIT;
     log->roll_bytes = roll_bytes ? roll_bytes : ROLL_BYTES;
-    log->journal = wb_path_join(dir, WB_EDIT_DIR);
+    log->journal = wb_path_join(dir, WB_JOURNAL_DIR);
     if (!log->journal)
         err = WB_E_NOMEM;
     if (err == 0)
-        err = wb_edit_file_create(log->journal, new_writer(), 0, &log->current);
+        err = wb_journal_file_create(log->journal, new_writer(), 0, &log->current);
     if (err < 0) {
-        wb_edit_log_close(log);
+        wb_journal_writer_close(log);
         return err;
     }
-    log->written = WB_EDIT_FILE_HEAD_BYTES;
+    log->written = WB_JOURNAL_FILE_HEAD_BYTES;
     *log_out = log;
     return 0;
 }
 
 /* The current file becomes the one before, and that one ends. Nothing is changed where it fails. */
-static int roll_over(struct wb_edit_log *log)
+static int roll_over(struct wb_journal_writer *log)
 {
-    struct wb_edit_file next = WB_EDIT_FILE_INIT;
+    struct wb_journal_file next = WB_JOURNAL_FILE_INIT;
     int err = 0;
 
     WB_CHECK(log->buffer.len == 0);
     if (log->before.file.path && log->before.end == 0)
-        err = wb_edit_file_finish(&log->before, log->before_written);
+        err = wb_journal_file_finish(&log->before, log->before_written);
     if (err == 0)
-        err = wb_edit_file_create(log->journal, log->current.writer, log->current.number, &next);
+        err = wb_journal_file_create(log->journal, log->current.writer, log->current.number, &next);
     if (err < 0)
         return err;
-    wb_edit_file_close(&log->before);
+    wb_journal_file_close(&log->before);
     log->before = log->current;
     log->before_written = log->written;
     log->before_synced = log->synced;
     log->current = next;
-    log->written = WB_EDIT_FILE_HEAD_BYTES;
+    log->written = WB_JOURNAL_FILE_HEAD_BYTES;
     log->synced = log->dir_synced = false;
     log->rolled = true;
     return 0;
 }
 
-int wb_edit_log_append(struct wb_edit_log *log, const struct wb_edit *edit, struct wb_edit_place *place_out)
+int wb_journal_writer_append(struct wb_journal_writer *log, const struct wb_edit *edit, struct wb_edit_place *place_out)
 {
     uint64_t offset;
     int err = 0;
@@ -99,7 +99,7 @@ int wb_edit_log_append(struct wb_edit_log *log, const struct wb_edit *edit, stru
     WB_CHECK(log->magic == LOG_MAGIC && !log->finished);
     *place_out = WB_EDIT_NOWHERE;
     if (log->buffer.len >= BUFFER_BYTES)
-        err = wb_edit_log_flush(log);
+        err = wb_journal_writer_flush(log);
     if (err < 0)
         return err;
     offset = log->written + log->buffer.len;
@@ -110,7 +110,7 @@ int wb_edit_log_append(struct wb_edit_log *log, const struct wb_edit *edit, stru
     return err;
 }
 
-int wb_edit_log_flush(struct wb_edit_log *log)
+int wb_journal_writer_flush(struct wb_journal_writer *log)
 {
     int err;
 
@@ -131,9 +131,9 @@ int wb_edit_log_flush(struct wb_edit_log *log)
     return 0;
 }
 
-int wb_edit_log_sync(struct wb_edit_log *log)
+int wb_journal_writer_sync(struct wb_journal_writer *log)
 {
-    int err = wb_edit_log_flush(log);
+    int err = wb_journal_writer_flush(log);
 
     if (err == 0 && !log->before_synced && log->before.file.path) {
         err = wb_file_sync(&log->before.file);
@@ -150,7 +150,7 @@ int wb_edit_log_sync(struct wb_edit_log *log)
     return err;
 }
 
-bool wb_edit_log_rolled(struct wb_edit_log *log)
+bool wb_journal_writer_rolled(struct wb_journal_writer *log)
 {
     bool rolled = log->rolled;
 
@@ -158,25 +158,25 @@ bool wb_edit_log_rolled(struct wb_edit_log *log)
     return rolled;
 }
 
-int wb_edit_log_finish(struct wb_edit_log *log)
+int wb_journal_writer_finish(struct wb_journal_writer *log)
 {
-    int err = wb_edit_log_sync(log);
+    int err = wb_journal_writer_sync(log);
 
     if (err == 0 && log->before.file.path && log->before.end == 0)
-        err = wb_edit_file_finish(&log->before, log->before_written);
+        err = wb_journal_file_finish(&log->before, log->before_written);
     if (err == 0 && log->current.end == 0)
-        err = wb_edit_file_finish(&log->current, log->written);
+        err = wb_journal_file_finish(&log->current, log->written);
     log->finished = err == 0;
     return err;
 }
 
-void wb_edit_log_close(struct wb_edit_log *log)
+void wb_journal_writer_close(struct wb_journal_writer *log)
 {
     if (!log)
         return;
     WB_CHECK(log->magic == LOG_MAGIC);
-    wb_edit_file_close(&log->before);
-    wb_edit_file_close(&log->current);
+    wb_journal_file_close(&log->before);
+    wb_journal_file_close(&log->current);
     wb_buf_release(&log->buffer);
     wb_free(log->journal);
     log->magic = 0;

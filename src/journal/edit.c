@@ -1,5 +1,5 @@
 /*
- * editrecord.c - one record of the edit log as bytes.
+ * edit.c - one record of the edit log as bytes.
  *
  *   0  4 bytes of the record, head included
  *   4  4 checksum: wb_hash32 of everything after it, xor wb_edit_salt of the file's writer and the record's offset
@@ -21,7 +21,7 @@
  * Valid if and only if length and checksum hold, kind and outcome are known, numbers fit their fields
  * and the parts add up to exactly the record's end. It never touches a file.
  */
-#include "webdb/editrecord.h"
+#include "journal/edit.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "base/hash.h"

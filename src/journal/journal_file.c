@@ -1,5 +1,5 @@
 /*
- * editfile.c - a file of the journal: its name, number, head, lock and end.
+ * journal_file.c - a file of the journal: its name, number, head, lock and end.
  *
  *   0  "WBEL"   4 version 1 (2 bytes), zero (2)   8 number (4)   12 zero (4)
  *   16 writer, by chance (8)   24 checksum of 0 to 24 (8)
@@ -9,7 +9,7 @@
  * tears that write their checksum does not hold, and the file counts as not ended: it is looked through
  * once more, which changes nothing. Everything else is append-only. It never looks at records.
  */
-#include "webdb/editfile.h"
+#include "journal/journal_file.h"
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/error.h"
@@ -30,7 +30,7 @@ enum {
     NAME_MAX_BYTES = 32,
 };
 
-_Static_assert(END_AT + END_BYTES <= WB_EDIT_FILE_HEAD_BYTES, "the end lies in the head");
+_Static_assert(END_AT + END_BYTES <= WB_JOURNAL_FILE_HEAD_BYTES, "the end lies in the head");
 
 static void format_name(uint32_t number, char name_out[NAME_MAX_BYTES])
 {
@@ -47,7 +47,7 @@ static bool parse_name(const char *name, uint32_t *number_out)
     return *number_out != 0 && strcmp(canonical, name) == 0;
 }
 
-char *wb_edit_file_path(const char *journal, uint32_t number)
+char *wb_journal_file_path(const char *journal, uint32_t number)
 {
     char name[NAME_MAX_BYTES];
 
@@ -88,7 +88,7 @@ static int compare_numbers(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-int wb_edit_file_list(const char *journal, uint32_t **numbers_out, size_t *count_out)
+int wb_journal_file_list(const char *journal, uint32_t **numbers_out, size_t *count_out)
 {
     struct list list = {NULL, 0, 0};
     int err = 0;
@@ -112,11 +112,11 @@ int wb_edit_file_list(const char *journal, uint32_t **numbers_out, size_t *count
 
 /* ---- making ----------------------------------------------------------------------------------- */
 
-static int open_number(const char *journal, uint32_t number, unsigned flags, struct wb_edit_file *file_out)
+static int open_number(const char *journal, uint32_t number, unsigned flags, struct wb_journal_file *file_out)
 {
-    char *path = wb_edit_file_path(journal, number);
+    char *path = wb_journal_file_path(journal, number);
 
-    *file_out = WB_EDIT_FILE_INIT;
+    *file_out = WB_JOURNAL_FILE_INIT;
     if (!path)
         return WB_E_NOMEM;
     int err = wb_file_open(path, flags, &file_out->file);
@@ -125,9 +125,9 @@ static int open_number(const char *journal, uint32_t number, unsigned flags, str
     return err;
 }
 
-static int write_head(const struct wb_edit_file *file)
+static int write_head(const struct wb_journal_file *file)
 {
-    char head[WB_EDIT_FILE_HEAD_BYTES] = {0};
+    char head[WB_JOURNAL_FILE_HEAD_BYTES] = {0};
 
     memcpy(head, "WBEL", 4);
     wb_put16(head + 4, VERSION);
@@ -138,7 +138,7 @@ static int write_head(const struct wb_edit_file *file)
 }
 
 /* 1 where somebody else took the number, or the file away before it was locked. */
-static int try_number(const char *journal, uint32_t number, uint64_t writer, struct wb_edit_file *file_out)
+static int try_number(const char *journal, uint32_t number, uint64_t writer, struct wb_journal_file *file_out)
 {
     int err = open_number(journal, number, WB_FILE_WRITE | WB_FILE_CREATE | WB_FILE_NEW, file_out);
 
@@ -150,7 +150,7 @@ static int try_number(const char *journal, uint32_t number, uint64_t writer, str
     err = wb_file_lock(&file_out->file, true);
     /* Between making and locking, recovery in another process may take it for an orphan without a head and remove it. */
     if (err == 0 && wb_file_unlinked(&file_out->file)) {
-        wb_edit_file_close(file_out);
+        wb_journal_file_close(file_out);
         return 1;
     }
     if (err == 0)
@@ -159,22 +159,22 @@ static int try_number(const char *journal, uint32_t number, uint64_t writer, str
         struct wb_error_copy why;
         wb_error_save(err, &why);
         wb_path_unlink(file_out->file.path);
-        wb_edit_file_close(file_out);
+        wb_journal_file_close(file_out);
         return wb_error_restore(&why);
     }
     return 0;
 }
 
-int wb_edit_file_create(const char *journal, uint64_t writer, uint32_t after, struct wb_edit_file *file_out)
+int wb_journal_file_create(const char *journal, uint64_t writer, uint32_t after, struct wb_journal_file *file_out)
 {
     uint32_t *numbers = NULL, number = after;
     size_t count = 0;
     int err;
 
-    *file_out = WB_EDIT_FILE_INIT;
+    *file_out = WB_JOURNAL_FILE_INIT;
     err = wb_path_mkdirs(journal);
     if (err == 0)
-        err = wb_edit_file_list(journal, &numbers, &count);
+        err = wb_journal_file_list(journal, &numbers, &count);
     if (err < 0)
         return err;
     if (count && numbers[count - 1] > number)
@@ -199,9 +199,9 @@ static bool is_zero(const char *bytes, size_t len)
     return true;
 }
 
-int wb_edit_file_read_head(struct wb_edit_file *file)
+int wb_journal_file_read_head(struct wb_journal_file *file)
 {
-    char head[WB_EDIT_FILE_HEAD_BYTES], ends[END_BYTES];
+    char head[WB_JOURNAL_FILE_HEAD_BYTES], ends[END_BYTES];
     size_t got;
     int err = wb_file_read_at(&file->file, 0, head, sizeof head, &got);
 
@@ -220,34 +220,34 @@ int wb_edit_file_read_head(struct wb_edit_file *file)
     file->end = wb_get64(head + END_AT);
     memcpy(ends, head + WRITER_AT, 8);
     memcpy(ends + 8, head + END_AT, 8);
-    if (file->end < WB_EDIT_FILE_HEAD_BYTES || wb_get64(head + END_CHECK_AT) != wb_hash64(ends, sizeof ends))
+    if (file->end < WB_JOURNAL_FILE_HEAD_BYTES || wb_get64(head + END_CHECK_AT) != wb_hash64(ends, sizeof ends))
         file->end = 0;
     return 0;
 }
 
-int wb_edit_file_open(const char *journal, uint32_t number, bool write, struct wb_edit_file *file_out)
+int wb_journal_file_open(const char *journal, uint32_t number, bool write, struct wb_journal_file *file_out)
 {
     int err = open_number(journal, number, write ? WB_FILE_WRITE : WB_FILE_READ, file_out);
 
     if (err == 0)
-        err = wb_edit_file_read_head(file_out);
+        err = wb_journal_file_read_head(file_out);
     if (err < 0)
-        wb_edit_file_close(file_out);
+        wb_journal_file_close(file_out);
     return err;
 }
 
-void wb_edit_file_close(struct wb_edit_file *file)
+void wb_journal_file_close(struct wb_journal_file *file)
 {
     wb_file_close(&file->file);
-    *file = WB_EDIT_FILE_INIT;
+    *file = WB_JOURNAL_FILE_INIT;
 }
 
-int wb_edit_file_finish(struct wb_edit_file *file, uint64_t end)
+int wb_journal_file_finish(struct wb_journal_file *file, uint64_t end)
 {
     char ends[8 + END_BYTES];
     int err;
 
-    WB_CHECK(end >= WB_EDIT_FILE_HEAD_BYTES && file->end == 0);
+    WB_CHECK(end >= WB_JOURNAL_FILE_HEAD_BYTES && file->end == 0);
     /* An end that is on disk before the records it speaks of would make damage out of a power loss. */
     err = wb_file_sync(&file->file);
     if (err < 0)

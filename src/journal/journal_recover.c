@@ -1,5 +1,5 @@
 /*
- * editrecover.c - takes up the logs of writers that died.
+ * journal_recover.c - takes up the logs of writers that died.
  *
  * Phases: files that have not ended and that nobody holds are locked, all of them at once -> grouped by writer,
  * because one may have left two -> looked through for the last record of each site -> told to the caller ->
@@ -9,12 +9,12 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "webdb/editreader.h"
+#include "journal/journal_reader.h"
 
 #include <stdlib.h>
 
 struct orphan {
-    struct wb_edit_file file;
+    struct wb_journal_file file;
     uint64_t end; /* of its sound records */
 };
 
@@ -74,7 +74,7 @@ static int compare_places(const void *a, const void *b)
 }
 
 /* Tells them in the order in which they lie in the files; the table is used up. */
-static int tell_lasts(struct wb_edit_reader *reader, struct lasts *lasts, wb_edit_orphan orphan, void *context)
+static int tell_lasts(struct wb_journal_reader *reader, struct lasts *lasts, wb_journal_orphan orphan, void *context)
 {
     size_t n = 0;
 
@@ -86,7 +86,7 @@ static int tell_lasts(struct wb_edit_reader *reader, struct lasts *lasts, wb_edi
         qsort(lasts->slots, n, sizeof *lasts->slots, compare_places);
     for (size_t i = 0; i < n; i++) {
         struct wb_edit edit;
-        int err = wb_edit_reader_get(reader, lasts->slots[i].place, &edit);
+        int err = wb_journal_reader_get(reader, lasts->slots[i].place, &edit);
         if (err == 0)
             err = orphan(context, &edit, lasts->slots[i].place);
         if (err != 0)
@@ -98,9 +98,9 @@ static int tell_lasts(struct wb_edit_reader *reader, struct lasts *lasts, wb_edi
 /* ---- orphans ------------------------------------------------------------------------------------------- */
 
 /* 1 with the file locked; 0 where it is none of ours: ended, held, gone or damaged. */
-static int take_orphan(const char *journal, uint32_t number, struct wb_edit_file *file_out)
+static int take_orphan(const char *journal, uint32_t number, struct wb_journal_file *file_out)
 {
-    int err = wb_edit_file_open(journal, number, true, file_out);
+    int err = wb_journal_file_open(journal, number, true, file_out);
 
     if (err == WB_E_CORRUPT || err == WB_E_NEWER)
         return 0; /* verify tells of it; it must not stop a crawl */
@@ -110,11 +110,11 @@ static int take_orphan(const char *journal, uint32_t number, struct wb_edit_file
         err = wb_file_lock(&file_out->file, false);
         /* Another process may have taken it up before we held it. */
         if (err == 0)
-            err = wb_edit_file_read_head(file_out);
+            err = wb_journal_file_read_head(file_out);
         if (err == 0 && file_out->end == 0)
             return 1;
     }
-    wb_edit_file_close(file_out);
+    wb_journal_file_close(file_out);
     return err == WB_E_BUSY ? 0 : err;
 }
 
@@ -124,19 +124,19 @@ static int take_orphan(const char *journal, uint32_t number, struct wb_edit_file
  */
 static int remove_headless(const char *journal, uint32_t number)
 {
-    struct wb_edit_file file = WB_EDIT_FILE_INIT;
-    char *path = wb_edit_file_path(journal, number);
+    struct wb_journal_file file = WB_JOURNAL_FILE_INIT;
+    char *path = wb_journal_file_path(journal, number);
     int err = path ? wb_file_open(path, WB_FILE_WRITE, &file.file) : WB_E_NOMEM;
 
     if (err == 0)
         err = wb_file_lock(&file.file, false);
     if (err == 0 && !wb_file_unlinked(&file.file)) {
         file.number = number;
-        err = wb_edit_file_read_head(&file);
+        err = wb_journal_file_read_head(&file);
         if (err == WB_E_NOTFOUND)
             err = wb_path_unlink(path);
     }
-    wb_edit_file_close(&file);
+    wb_journal_file_close(&file);
     wb_free(path);
     return err == WB_E_BUSY || err == WB_E_NOTFOUND || err == WB_E_CORRUPT || err == WB_E_NEWER ? 0 : err;
 }
@@ -145,7 +145,7 @@ static int take_orphans(const char *journal, struct orphans *orphans)
 {
     uint32_t *numbers = NULL;
     size_t count = 0;
-    int err = wb_edit_file_list(journal, &numbers, &count);
+    int err = wb_journal_file_list(journal, &numbers, &count);
 
     if (err < 0 || count == 0)
         return err;
@@ -165,28 +165,28 @@ static int take_orphans(const char *journal, struct orphans *orphans)
 
 static int compare_orphans(const void *a, const void *b)
 {
-    const struct wb_edit_file *x = &((const struct orphan *)a)->file, *y = &((const struct orphan *)b)->file;
+    const struct wb_journal_file *x = &((const struct orphan *)a)->file, *y = &((const struct orphan *)b)->file;
 
     if (x->writer != y->writer)
         return x->writer < y->writer ? -1 : 1;
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-static int look_through(struct wb_edit_reader *reader, struct orphan *orphan, struct lasts *lasts)
+static int look_through(struct wb_journal_reader *reader, struct orphan *orphan, struct lasts *lasts)
 {
     struct wb_edit_place at = {orphan->file.number, 0};
-    struct wb_edit_step step;
+    struct wb_journal_step step;
     struct wb_edit edit;
     int more;
 
-    orphan->end = WB_EDIT_FILE_HEAD_BYTES;
+    orphan->end = WB_JOURNAL_FILE_HEAD_BYTES;
     for (;;) {
-        more = wb_edit_reader_step(reader, &at, &edit, &step);
+        more = wb_journal_reader_step(reader, &at, &edit, &step);
         if (more == 1) {
             int err = note_last(lasts, edit.site, at);
             if (err < 0)
                 return err;
-        } else if (more != WB_E_CORRUPT || step.sight == WB_EDIT_SEEN_END) {
+        } else if (more != WB_E_CORRUPT || step.sight == WB_JOURNAL_END) {
             return more;
         }
         /* Past damage the walk goes on where it can. */
@@ -196,27 +196,27 @@ static int look_through(struct wb_edit_reader *reader, struct orphan *orphan, st
 }
 
 /* All files of one writer. */
-static int recover_writer(const char *dir, struct orphan *list, size_t count, wb_edit_orphan orphan, void *context)
+static int recover_writer(const char *dir, struct orphan *list, size_t count, wb_journal_orphan orphan, void *context)
 {
-    struct wb_edit_reader *reader = NULL;
+    struct wb_journal_reader *reader = NULL;
     struct lasts lasts = {NULL, 0, 0};
-    int err = wb_edit_reader_open(dir, &reader);
+    int err = wb_journal_reader_open(dir, &reader);
 
     for (size_t i = 0; i < count && err == 0; i++)
         err = look_through(reader, &list[i], &lasts);
     if (err == 0)
         err = tell_lasts(reader, &lasts, orphan, context);
     for (size_t i = 0; i < count && err == 0; i++)
-        err = wb_edit_file_finish(&list[i].file, list[i].end);
+        err = wb_journal_file_finish(&list[i].file, list[i].end);
     wb_free(lasts.slots);
-    wb_edit_reader_close(reader);
+    wb_journal_reader_close(reader);
     return err;
 }
 
-int wb_edit_log_recover(const char *dir, wb_edit_orphan orphan, void *context)
+int wb_journal_recover(const char *dir, wb_journal_orphan orphan, void *context)
 {
     struct orphans orphans = {NULL, 0};
-    char *journal = wb_path_join(dir, WB_EDIT_DIR);
+    char *journal = wb_path_join(dir, WB_JOURNAL_DIR);
     int err = journal ? take_orphans(journal, &orphans) : WB_E_NOMEM;
 
     if (err == 0 && orphans.count)
@@ -229,7 +229,7 @@ int wb_edit_log_recover(const char *dir, wb_edit_orphan orphan, void *context)
         i += n;
     }
     for (size_t i = 0; i < orphans.count; i++)
-        wb_edit_file_close(&orphans.list[i].file);
+        wb_journal_file_close(&orphans.list[i].file);
     wb_free(orphans.list);
     wb_free(journal);
     return err;

@@ -1,7 +1,7 @@
 /*
- * edit.h - the part of webdb's door that is the edit log, which is also the crawl's journal: what a crawler
- * process learns it appends here, before it matters. Merging the logs gives the
- * next web database; replaying the records of one site restores its frontier.
+ * journal.h - the door of journal: what crawlers and imports learn, appended before anything depends on it.
+ * One log, two readers: merging the logs gives the next edition of the web database, and replaying the
+ * records of one site restores a killed crawler's frontier.
  *
  *   journal/00000007.wbe    one file a writing process, append-only, rolled over by size
  *   record:  length, checksum, kind, site, time, place of the site's previous record, payload
@@ -10,13 +10,13 @@
  * knows the place of the last one (the dispenser does) can read a site's history
  * without reading anybody else's. docs/formats/journal.md has the bytes.
  */
-#ifndef WB_WEBDB_EDIT_H
-#define WB_WEBDB_EDIT_H
+#ifndef WB_JOURNAL_JOURNAL_H
+#define WB_JOURNAL_JOURNAL_H
 
 #include "base/buf.h"
-#include "url/url.h"
+#include "extract/extract.h"
 
-#define WB_EDIT_MD5_BYTES 16
+#define WB_EDIT_MD5_BYTES WB_MD5_BYTES
 
 /* Where a record lies. log 0: nowhere. */
 struct wb_edit_place {
@@ -131,34 +131,34 @@ int wb_edit_links_next(const struct wb_edit *edit, size_t *at, struct wb_buf *me
 
 /* ---- writing ------------------------------------------------------------------------------ */
 
-struct wb_edit_log;
+struct wb_journal_writer;
 
 /*
  * A new log in dir/journal, with the next free number, locked for as long as it is
  * open. roll_bytes: past this a new file is begun at the next flush (0: 64 MiB).
  */
-int wb_edit_log_create(const char *dir, uint64_t roll_bytes, struct wb_edit_log **log_out);
+int wb_journal_writer_open(const char *dir, uint64_t roll_bytes, struct wb_journal_writer **log_out);
 
 /* Adds a record to the buffer; its place is final. Past a MiB the buffer is flushed first, by itself. */
-int wb_edit_log_append(struct wb_edit_log *log, const struct wb_edit *edit, struct wb_edit_place *place_out);
+int wb_journal_writer_append(struct wb_journal_writer *log, const struct wb_edit *edit, struct wb_edit_place *place_out);
 
 /* Hands the buffer to the kernel: from here on the records survive kill -9. Cheap where there is nothing. */
-int wb_edit_log_flush(struct wb_edit_log *log);
+int wb_journal_writer_flush(struct wb_journal_writer *log);
 
 /* Makes them survive power loss. */
-int wb_edit_log_sync(struct wb_edit_log *log);
+int wb_journal_writer_sync(struct wb_journal_writer *log);
 
 /*
  * True once after a new file was begun. Whoever keeps places of last records must make them durable
  * before the next time: only the two newest files of a dead process are looked through.
  */
-bool wb_edit_log_rolled(struct wb_edit_log *log);
+bool wb_journal_writer_rolled(struct wb_journal_writer *log);
 
 /* Flushes, syncs and marks its files as ended cleanly: nothing needs to be looked through again. Nothing can be appended afterwards. */
-int wb_edit_log_finish(struct wb_edit_log *log);
+int wb_journal_writer_finish(struct wb_journal_writer *log);
 
 /* Closes; what was not flushed is lost, as in a crash. */
-void wb_edit_log_close(struct wb_edit_log *log);
+void wb_journal_writer_close(struct wb_journal_writer *log);
 
 /*
  * Records that belong to no chain, many at once, as one: an eighth of the bytes. For whoever needs none of them alone. Zero it
@@ -179,14 +179,14 @@ void wb_edit_batch_release(struct wb_edit_batch *batch);
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
-struct wb_edit_reader;
+struct wb_journal_reader;
 
 /* Reads logs of dir/journal; several may be open in it. Logs that others write to meanwhile are read as far as they are. */
-int wb_edit_reader_open(const char *dir, struct wb_edit_reader **reader_out);
-void wb_edit_reader_close(struct wb_edit_reader *reader);
+int wb_journal_reader_open(const char *dir, struct wb_journal_reader **reader_out);
+void wb_journal_reader_close(struct wb_journal_reader *reader);
 
 /* The record at a place; it borrows from the reader until the next call. WB_E_NOTFOUND: no such log; WB_E_CORRUPT. */
-int wb_edit_reader_get(struct wb_edit_reader *reader, struct wb_edit_place place, struct wb_edit *edit_out);
+int wb_journal_reader_get(struct wb_journal_reader *reader, struct wb_edit_place place, struct wb_edit *edit_out);
 
 /*
  * All records of all logs in order of number and place (those of a batch share one): the one after *at_inout (NOWHERE: the first), whose place
@@ -194,7 +194,7 @@ int wb_edit_reader_get(struct wb_edit_reader *reader, struct wb_edit_place place
  * from there. A torn tail ends its log quietly; damage in the middle gives WB_E_CORRUPT once, and the next call
  * goes on behind the damaged record, or with the next log where that cannot be found.
  */
-int wb_edit_reader_next(struct wb_edit_reader *reader, struct wb_edit_place *at_inout, struct wb_edit *edit_out);
+int wb_journal_reader_next(struct wb_journal_reader *reader, struct wb_edit_place *at_inout, struct wb_edit *edit_out);
 
 /*
  * The records of one chain, oldest first, from the record `last` back to the begin of its visit (or, with whole,
@@ -202,8 +202,29 @@ int wb_edit_reader_next(struct wb_edit_reader *reader, struct wb_edit_place *at_
  * (wb_free). A chain that leads forward or in a circle is WB_E_CORRUPT, one whose visit begins in a log that
  * is gone WB_E_NOTFOUND.
  */
-int wb_edit_reader_chain(struct wb_edit_reader *reader, struct wb_edit_place last, bool whole, struct wb_edit_place **places_out,
+int wb_journal_reader_chain(struct wb_journal_reader *reader, struct wb_edit_place last, bool whole, struct wb_edit_place **places_out,
                          size_t *count_out);
+
+/* What there is at an offset of a log. */
+enum wb_journal_sight {
+    WB_JOURNAL_END,     /* nothing: the records end here */
+    WB_JOURNAL_RECORD,
+    WB_JOURNAL_TORN,    /* the begin of a record that was never finished; nothing whole is behind it */
+    WB_JOURNAL_DAMAGED, /* a record that does not match its checksum, or none where one should be */
+};
+
+struct wb_journal_step {
+    enum wb_journal_sight sight;
+    struct wb_edit_place place;
+    uint64_t next;    /* offset to go on from; 0: the log cannot be read further */
+    const char *file; /* path of the log, until it is closed */
+};
+
+/*
+ * The record after *at in the same log (offset 0: the first). 1 with the record and its place in *at, 0 where the log ends,
+ * well or torn; WB_E_CORRUPT with *at at the damage, from where the next call goes on. step_out says more.
+ */
+int wb_journal_reader_step(struct wb_journal_reader *reader, struct wb_edit_place *at, struct wb_edit *edit_out, struct wb_journal_step *step_out);
 
 /*
  * Logs whose process died: not ended cleanly and not locked. Calls back for the last record of each site in each
@@ -211,11 +232,86 @@ int wb_edit_reader_chain(struct wb_edit_reader *reader, struct wb_edit_place las
  * caller dies, the same is told again by the next one. Safe to be run by several processes at once. The
  * dispenser may know of a newer record of a site (in another process's log): the times of the records tell, not the places.
  */
-typedef int (*wb_edit_orphan)(void *context, const struct wb_edit *last, struct wb_edit_place place);
-int wb_edit_log_recover(const char *dir, wb_edit_orphan orphan, void *context);
+typedef int (*wb_journal_orphan)(void *context, const struct wb_edit *last, struct wb_edit_place place);
+int wb_journal_recover(const char *dir, wb_journal_orphan orphan, void *context);
 
 /* Reads and checks everything; calls back with file, offset and words for damage (problem) and torn tails (not). */
-typedef void (*wb_edit_found)(void *context, bool problem, const char *file, uint64_t offset, const char *message);
-int wb_edit_log_verify(const char *dir, wb_edit_found found, void *context, uint64_t *records_out);
+typedef void (*wb_journal_found)(void *context, bool problem, const char *file, uint64_t offset, const char *message);
+int wb_journal_verify(const char *dir, wb_journal_found found, void *context, uint64_t *records_out);
+
+/* ---- the files ------------------------------------------------------------------------------- */
+
+#define WB_JOURNAL_RECORDS_AT 64 /* offset of the first record in a log */
+
+/* One log as it is now. */
+struct wb_journal_log {
+    uint32_t number;
+    bool ended;      /* closed cleanly, or recovered after its process died: nothing is appended any more */
+    uint64_t end;    /* where its records end; of a log that is being written, its size now; 0: its head cannot be read */
+    uint64_t bytes;  /* size of the file */
+};
+
+/* All logs of dir/journal by ascending number, in an array from the heap (wb_free). There are none if there is no journal. */
+int wb_journal_list(const char *dir, struct wb_journal_log **logs_out, size_t *count_out);
+
+/* True if a process is writing to the log: then an unfinished record at its end is not a problem. */
+bool wb_journal_is_written(const char *dir, uint32_t log);
+
+/*
+ * True if a crawler wrote the log. Each log has one writer, and imports, announcements and removals begin theirs
+ * with records that no crawler writes. A log that cannot be read counts as a crawler's.
+ */
+bool wb_journal_is_of_crawl(struct wb_journal_reader *reader, uint32_t log);
+
+/* The crawlers' logs that unfinished visits still need. The crawl fills it in; pruning leaves those logs alone. */
+struct wb_journal_needs {
+    bool all;        /* every log of a crawler, because nobody knows which visits are unfinished */
+    uint32_t *logs;  /* otherwise these, ascending, from the heap */
+    size_t count;
+};
+
+#define WB_JOURNAL_NEEDS_INIT ((struct wb_journal_needs){false, NULL, 0})
+bool wb_journal_needs_log(const struct wb_journal_needs *needs, uint32_t log);
+void wb_journal_needs_release(struct wb_journal_needs *needs);
+
+/*
+ * Removes these logs, each of which must have ended. The newest log of the journal is special, because its number must
+ * never be used again: if it is large, an empty log takes its place; if it is small, it stays. *bytes_out: bytes removed.
+ */
+int wb_journal_remove(const char *dir, const uint32_t *logs, size_t count, uint64_t *bytes_out);
+
+/* ---- what the journal records about a page that has content (pagefacts.c) ------------------------ */
+
+struct wb_link_slot;
+
+/* Reused from page to page, for one thread. */
+struct wb_pagefacts {
+    struct wb_extractor *extractor;
+    struct wb_edit_link *links;  /* of the page at hand, each target once */
+    size_t link_cap;
+    struct wb_link_slot *slots;  /* finds a link by its target */
+    uint32_t stamp;              /* of the page at hand: slots of earlier ones have another */
+};
+
+#define WB_PAGEFACTS_INIT ((struct wb_pagefacts){.extractor = NULL})
+
+/* Release it even where this failed. */
+int wb_pagefacts_init(struct wb_pagefacts *facts);
+void wb_pagefacts_release(struct wb_pagefacts *facts);
+
+/*
+ * Fills in what edit has of a page's content, which must be digested: everything but url, outcome and how it was fetched. agent: the robots token, by which
+ * X-Robots-Tag headers are read. wants: WB_WANT_LINKS or 0: without links. What edit and extract_out borrow is valid as long as page is,
+ * and until the next call. Only WB_E_NOMEM is an error.
+ */
+int wb_pagefacts_read(struct wb_pagefacts *facts, const struct wb_page *page, struct wb_slice agent, unsigned wants, struct wb_edit_page *edit,
+                      struct wb_extract *extract_out);
+
+/* The links of an extract as the journal has them, in facts->links; nofollow: of the whole page. */
+int wb_pagefacts_links(struct wb_pagefacts *facts, const struct wb_extract *extract, bool nofollow, size_t *count_out);
+
+/* Where a redirect leads, without its fragment, in url_out: WB_E_PROTO where the head names no URL of http or https. base is work space. */
+int wb_pagefacts_location(struct wb_slice head, struct wb_slice url, struct wb_url *base, struct wb_url *url_out,
+                          struct wb_slice *location_out);
 
 #endif

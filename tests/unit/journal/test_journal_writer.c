@@ -1,7 +1,7 @@
-/* test_editlog.c - the journal's files: writing, reading, chains, damage, recovery, and each operation's fault. */
+/* test_journal_writer.c - the journal's files: writing, reading, chains, damage, recovery, and each operation's fault. */
 #include "edit_support.h"
-#include "webdb/editfile.h"
-#include "webdb/editrecord.h"
+#include "journal/journal_file.h"
+#include "journal/edit.h"
 
 enum { SITES = 5 };
 
@@ -34,12 +34,12 @@ static void expect_edit(const struct wb_edit *found, const struct written *w)
 }
 
 /* Appends records of SITES sites in turn, each chained to its site's last. */
-static void append_some(struct wb_edit_log *log, struct written *list, size_t from, size_t count)
+static void append_some(struct wb_journal_writer *log, struct written *list, size_t from, size_t count)
 {
     for (size_t i = from; i < from + count; i++) {
         list[i] = (struct written){.site = 100 + i % SITES, .number = (unsigned)i, .prev = i < SITES ? WB_EDIT_NOWHERE : list[i - SITES].place};
         struct wb_edit edit = make_edit(&list[i]);
-        assert_int_equal(wb_edit_log_append(log, &edit, &list[i].place), 0);
+        assert_int_equal(wb_journal_writer_append(log, &edit, &list[i].place), 0);
     }
 }
 
@@ -55,14 +55,14 @@ static const char *log_path(const char *dir, uint32_t number)
 static size_t read_all(const char *dir, const struct written *list, size_t count, unsigned *damage_out)
 {
     struct wb_edit_place at = WB_EDIT_NOWHERE;
-    struct wb_edit_reader *reader;
+    struct wb_journal_reader *reader;
     struct wb_edit edit;
     size_t found = 0, next = 0;
     int more;
 
     *damage_out = 0;
-    assert_int_equal(wb_edit_reader_open(dir, &reader), 0);
-    while ((more = wb_edit_reader_next(reader, &at, &edit)) != 0) {
+    assert_int_equal(wb_journal_reader_open(dir, &reader), 0);
+    while ((more = wb_journal_reader_next(reader, &at, &edit)) != 0) {
         if (more == WB_E_CORRUPT) {
             assert_true(++*damage_out < 100);
             continue;
@@ -74,21 +74,21 @@ static size_t read_all(const char *dir, const struct written *list, size_t count
         expect_edit(&edit, &list[next]);
         found++;
     }
-    wb_edit_reader_close(reader);
+    wb_journal_reader_close(reader);
     return found;
 }
 
-static void expect_chain(struct wb_edit_reader *reader, const struct written *list, size_t last, bool whole)
+static void expect_chain(struct wb_journal_reader *reader, const struct written *list, size_t last, bool whole)
 {
     struct wb_edit_place *places;
     struct wb_edit edit;
     size_t count, i = last, n;
 
-    assert_int_equal(wb_edit_reader_chain(reader, list[last].place, whole, &places, &count), 0);
+    assert_int_equal(wb_journal_reader_chain(reader, list[last].place, whole, &places, &count), 0);
     for (n = count; n > 0; n--) {
         assert_int_equal(places[n - 1].log, list[i].place.log);
         assert_int_equal(places[n - 1].offset, list[i].place.offset);
-        assert_int_equal(wb_edit_reader_get(reader, places[n - 1], &edit), 0);
+        assert_int_equal(wb_journal_reader_get(reader, places[n - 1], &edit), 0);
         expect_edit(&edit, &list[i]);
         if (n > 1)
             i -= SITES;
@@ -101,38 +101,38 @@ static void expect_chain(struct wb_edit_reader *reader, const struct written *li
 static void test_write_and_read(void **state)
 {
     const char *dir = new_dir();
-    struct wb_edit_log *log;
-    struct wb_edit_reader *reader;
+    struct wb_journal_writer *log;
+    struct wb_journal_reader *reader;
     struct wb_edit_place at = WB_EDIT_NOWHERE, held;
     struct wb_edit edit;
     static struct written list[5000];
     unsigned damage;
 
     (void)state;
-    assert_int_equal(wb_edit_reader_open(dir, &reader), 0);
-    assert_int_equal(wb_edit_reader_next(reader, &at, &edit), 0); /* there is no journal */
-    assert_int_equal(wb_edit_log_create(dir, 20000, &log), 0);
+    assert_int_equal(wb_journal_reader_open(dir, &reader), 0);
+    assert_int_equal(wb_journal_reader_next(reader, &at, &edit), 0); /* there is no journal */
+    assert_int_equal(wb_journal_writer_open(dir, 20000, &log), 0);
     append_some(log, list, 0, 10);
-    assert_int_equal(wb_edit_reader_get(reader, list[0].place, &edit), WB_E_CORRUPT); /* not flushed */
-    assert_int_equal(wb_edit_log_flush(log), 0);
-    assert_int_equal(wb_edit_reader_get(reader, list[9].place, &edit), 0);
+    assert_int_equal(wb_journal_reader_get(reader, list[0].place, &edit), WB_E_CORRUPT); /* not flushed */
+    assert_int_equal(wb_journal_writer_flush(log), 0);
+    assert_int_equal(wb_journal_reader_get(reader, list[9].place, &edit), 0);
     for (unsigned i = 0; i < 10; i++)
-        assert_int_equal(wb_edit_reader_next(reader, &at, &edit), 1);
+        assert_int_equal(wb_journal_reader_next(reader, &at, &edit), 1);
     held = at;
-    assert_int_equal(wb_edit_reader_next(reader, &at, &edit), 0);
+    assert_int_equal(wb_journal_reader_next(reader, &at, &edit), 0);
     assert_memory_equal(&held, &at, sizeof at);
     /* The reader goes on as the log grows and rolls over. */
     unsigned rolls = 0;
     for (size_t i = 10; i < 5000; i += 10) {
         append_some(log, list, i, 10);
-        assert_int_equal(wb_edit_log_flush(log), 0);
-        rolls += wb_edit_log_rolled(log);
-        assert_false(wb_edit_log_rolled(log));
+        assert_int_equal(wb_journal_writer_flush(log), 0);
+        rolls += wb_journal_writer_rolled(log);
+        assert_false(wb_journal_writer_rolled(log));
         for (unsigned k = 0; k < 10; k++) {
-            assert_int_equal(wb_edit_reader_next(reader, &at, &edit), 1);
+            assert_int_equal(wb_journal_reader_next(reader, &at, &edit), 1);
             expect_edit(&edit, &list[i + k]);
         }
-        assert_int_equal(wb_edit_reader_next(reader, &at, &edit), 0);
+        assert_int_equal(wb_journal_reader_next(reader, &at, &edit), 0);
     }
     assert_in_range(rolls, 10, 30);
     assert_int_equal(list[4999].place.log, rolls + 1);
@@ -140,12 +140,12 @@ static void test_write_and_read(void **state)
         expect_chain(reader, list, i, true);
         expect_chain(reader, list, i, false);
     }
-    assert_int_equal(wb_edit_reader_get(reader, (struct wb_edit_place){rolls + 2, 64}, &edit), WB_E_NOTFOUND);
-    assert_int_equal(wb_edit_reader_get(reader, (struct wb_edit_place){1, 65}, &edit), WB_E_CORRUPT);
-    assert_int_equal(wb_edit_reader_get(reader, (struct wb_edit_place){1, 0}, &edit), WB_E_CORRUPT);
-    wb_edit_reader_close(reader);
-    assert_int_equal(wb_edit_log_finish(log), 0);
-    wb_edit_log_close(log);
+    assert_int_equal(wb_journal_reader_get(reader, (struct wb_edit_place){rolls + 2, 64}, &edit), WB_E_NOTFOUND);
+    assert_int_equal(wb_journal_reader_get(reader, (struct wb_edit_place){1, 65}, &edit), WB_E_CORRUPT);
+    assert_int_equal(wb_journal_reader_get(reader, (struct wb_edit_place){1, 0}, &edit), WB_E_CORRUPT);
+    wb_journal_reader_close(reader);
+    assert_int_equal(wb_journal_writer_finish(log), 0);
+    wb_journal_writer_close(log);
     assert_int_equal(read_all(dir, list, 5000, &damage), 5000);
     assert_int_equal(damage, 0);
 }
@@ -155,67 +155,67 @@ static void test_large(void **state)
 {
     const char *dir = new_dir();
     char *text = malloc(9 << 20);
-    struct wb_edit_log *log;
-    struct wb_edit_reader *reader;
+    struct wb_journal_writer *log;
+    struct wb_journal_reader *reader;
     struct wb_edit_place places[40], *chain;
     struct wb_edit edit;
     size_t count;
 
     (void)state;
     memset(text, 'r', 9 << 20);
-    assert_int_equal(wb_edit_log_create(dir, 0, &log), 0);
+    assert_int_equal(wb_journal_writer_open(dir, 0, &log), 0);
     for (unsigned i = 0; i < 40; i++) {
         struct wb_edit rules = {.kind = i ? WB_EDIT_RULES : WB_EDIT_VISIT, .site = 1, .prev = i ? places[i - 1] : WB_EDIT_NOWHERE,
                                 .text = WB_SLICE_EMPTY, .rules = {.reason = WB_SLICE_EMPTY, .text = {text, i % 8 == 5 ? 9 << 20 : i * 100}}};
-        assert_int_equal(wb_edit_log_append(log, &rules, &places[i]), 0);
+        assert_int_equal(wb_journal_writer_append(log, &rules, &places[i]), 0);
     }
     assert_true(wb_path_disk_bytes(log_path(dir, 1)) > 20 << 20);
-    assert_int_equal(wb_edit_log_sync(log), 0);
-    assert_int_equal(wb_edit_reader_open(dir, &reader), 0);
-    assert_int_equal(wb_edit_reader_chain(reader, places[39], false, &chain, &count), 0);
+    assert_int_equal(wb_journal_writer_sync(log), 0);
+    assert_int_equal(wb_journal_reader_open(dir, &reader), 0);
+    assert_int_equal(wb_journal_reader_chain(reader, places[39], false, &chain, &count), 0);
     assert_int_equal(count, 40);
     for (unsigned i = 0; i < 40; i++) {
         assert_int_equal(chain[i].offset, places[i].offset);
-        assert_int_equal(wb_edit_reader_get(reader, chain[i], &edit), 0);
+        assert_int_equal(wb_journal_reader_get(reader, chain[i], &edit), 0);
         assert_int_equal(edit.rules.text.len, i % 8 == 5 ? 9 << 20 : i * 100);
     }
     wb_free(chain);
-    wb_edit_reader_close(reader);
-    wb_edit_log_close(log);
+    wb_journal_reader_close(reader);
+    wb_journal_writer_close(log);
     free(text);
 }
 
 static void test_numbers(void **state)
 {
     const char *dir = new_dir();
-    struct wb_edit_log *a, *b;
+    struct wb_journal_writer *a, *b;
     struct wb_edit_place place;
     struct wb_edit edit = {.kind = WB_EDIT_WAIT, .text = WB_SLICE_LIT("x")};
 
     (void)state;
-    assert_int_equal(wb_edit_log_create(dir, 0, &a), 0);
-    assert_int_equal(wb_edit_log_create(dir, 0, &b), 0);
-    assert_int_equal(wb_edit_log_append(a, &edit, &place), 0);
+    assert_int_equal(wb_journal_writer_open(dir, 0, &a), 0);
+    assert_int_equal(wb_journal_writer_open(dir, 0, &b), 0);
+    assert_int_equal(wb_journal_writer_append(a, &edit, &place), 0);
     assert_int_equal(place.log, 1);
-    assert_int_equal(wb_edit_log_append(b, &edit, &place), 0);
+    assert_int_equal(wb_journal_writer_append(b, &edit, &place), 0);
     assert_int_equal(place.log, 2);
-    wb_edit_log_close(a);
-    wb_edit_log_close(b);
+    wb_journal_writer_close(a);
+    wb_journal_writer_close(b);
 }
 
 /* The file is cut anywhere: what was whole before is there, quietly; unless the head says that it had ended. */
 static void test_torn(void **state)
 {
     const char *dir = new_dir();
-    struct wb_edit_log *log;
+    struct wb_journal_writer *log;
     static struct written list[60];
     unsigned damage;
 
     (void)state;
-    assert_int_equal(wb_edit_log_create(dir, 0, &log), 0);
+    assert_int_equal(wb_journal_writer_open(dir, 0, &log), 0);
     append_some(log, list, 0, 60);
-    assert_int_equal(wb_edit_log_flush(log), 0);
-    wb_edit_log_close(log);
+    assert_int_equal(wb_journal_writer_flush(log), 0);
+    wb_journal_writer_close(log);
     uint64_t size;
     struct wb_file file;
     assert_int_equal(wb_file_open(log_path(dir, 1), WB_FILE_READ, &file), 0);
@@ -243,16 +243,16 @@ static int mark_ended(void *context, const struct wb_edit *last, struct wb_edit_
 static void damage_everywhere(bool ended)
 {
     const char *dir = new_dir();
-    struct wb_edit_log *log;
+    struct wb_journal_writer *log;
     static struct written list[40];
     unsigned damage;
 
-    assert_int_equal(wb_edit_log_create(dir, 0, &log), 0);
+    assert_int_equal(wb_journal_writer_open(dir, 0, &log), 0);
     append_some(log, list, 0, 40);
-    assert_int_equal(wb_edit_log_flush(log), 0);
+    assert_int_equal(wb_journal_writer_flush(log), 0);
     if (ended)
-        assert_int_equal(wb_edit_log_finish(log), 0);
-    wb_edit_log_close(log);
+        assert_int_equal(wb_journal_writer_finish(log), 0);
+    wb_journal_writer_close(log);
     for (size_t i = 1; i < 40; i++)
         for (uint64_t at = list[i - 1].place.offset; at < list[i].place.offset; at++) {
             change_byte(log_path(dir, 1), at, (uint8_t)(1 + at % 255));
@@ -291,7 +291,7 @@ static void test_damage(void **state)
 /* ---- chains that lie ---------------------------------------------------------------------------- */
 
 /* Writes one record at the end of a log by hand, with any prev. */
-static struct wb_edit_place forge(const char *dir, struct wb_edit_file *file, uint64_t *at, uint64_t site, struct wb_edit_place prev)
+static struct wb_edit_place forge(const char *dir, struct wb_journal_file *file, uint64_t *at, uint64_t site, struct wb_edit_place prev)
 {
     struct wb_edit edit = {.kind = WB_EDIT_REQUEST, .site = site, .prev = prev, .text = WB_SLICE_LIT("address")};
     struct wb_edit_place place = {file->number, *at};
@@ -307,31 +307,31 @@ static struct wb_edit_place forge(const char *dir, struct wb_edit_file *file, ui
 
 static void expect_bad_chain(const char *dir, struct wb_edit_place last, int code)
 {
-    struct wb_edit_reader *reader;
+    struct wb_journal_reader *reader;
     struct wb_edit_place *places;
     size_t count;
 
-    assert_int_equal(wb_edit_reader_open(dir, &reader), 0);
+    assert_int_equal(wb_journal_reader_open(dir, &reader), 0);
     for (int whole = 0; whole < 2; whole++) {
-        assert_int_equal(wb_edit_reader_chain(reader, last, whole, &places, &count), code);
+        assert_int_equal(wb_journal_reader_chain(reader, last, whole, &places, &count), code);
         assert_null(places);
         assert_int_equal(count, 0);
     }
-    wb_edit_reader_close(reader);
+    wb_journal_reader_close(reader);
 }
 
 static void test_bad_chains(void **state)
 {
     const char *dir = new_dir();
     char journal[160];
-    struct wb_edit_file a, b;
-    uint64_t at_a = WB_EDIT_FILE_HEAD_BYTES, at_b = at_a, size;
+    struct wb_journal_file a, b;
+    uint64_t at_a = WB_JOURNAL_FILE_HEAD_BYTES, at_b = at_a, size;
     struct wb_edit_place first, second, third;
 
     (void)state;
     snprintf(journal, sizeof journal, "%s/journal", dir);
-    assert_int_equal(wb_edit_file_create(journal, 77, 0, &a), 0);
-    assert_int_equal(wb_edit_file_create(journal, 78, 0, &b), 0);
+    assert_int_equal(wb_journal_file_create(journal, 77, 0, &a), 0);
+    assert_int_equal(wb_journal_file_create(journal, 78, 0, &b), 0);
     first = forge(dir, &a, &at_a, 1, WB_EDIT_NOWHERE);
     size = at_a - first.offset;
     /* To itself and forward. */
@@ -351,44 +351,44 @@ static void test_bad_chains(void **state)
     second = forge(dir, &a, &at_a, 1, (struct wb_edit_place){1, first.offset + 1});
     expect_bad_chain(dir, second, WB_E_CORRUPT);
     expect_bad_chain(dir, (struct wb_edit_place){9, 64}, WB_E_NOTFOUND);
-    wb_edit_file_close(&a);
-    wb_edit_file_close(&b);
+    wb_journal_file_close(&a);
+    wb_journal_file_close(&b);
 }
 
 /* A site that goes to and fro between two writers; then one's log is removed. */
 static void test_chain_over_logs(void **state)
 {
     const char *dir = new_dir();
-    struct wb_edit_log *logs[2];
+    struct wb_journal_writer *logs[2];
     struct wb_edit_place last = WB_EDIT_NOWHERE, *places;
-    struct wb_edit_reader *reader;
+    struct wb_journal_reader *reader;
     size_t count;
 
     (void)state;
-    assert_int_equal(wb_edit_log_create(dir, 0, &logs[0]), 0);
-    assert_int_equal(wb_edit_log_create(dir, 0, &logs[1]), 0);
+    assert_int_equal(wb_journal_writer_open(dir, 0, &logs[0]), 0);
+    assert_int_equal(wb_journal_writer_open(dir, 0, &logs[1]), 0);
     for (unsigned i = 0; i < 1000; i++) {
         struct wb_edit edit = {.kind = WB_EDIT_REQUEST, .site = 5, .prev = last, .text = WB_SLICE_LIT("a")};
-        assert_int_equal(wb_edit_log_append(logs[i / 3 % 2], &edit, &last), 0);
+        assert_int_equal(wb_journal_writer_append(logs[i / 3 % 2], &edit, &last), 0);
     }
     for (unsigned i = 0; i < 2; i++) {
-        assert_int_equal(wb_edit_log_finish(logs[i]), 0);
-        wb_edit_log_close(logs[i]);
+        assert_int_equal(wb_journal_writer_finish(logs[i]), 0);
+        wb_journal_writer_close(logs[i]);
     }
-    assert_int_equal(wb_edit_reader_open(dir, &reader), 0);
-    assert_int_equal(wb_edit_reader_chain(reader, last, true, &places, &count), 0);
+    assert_int_equal(wb_journal_reader_open(dir, &reader), 0);
+    assert_int_equal(wb_journal_reader_chain(reader, last, true, &places, &count), 0);
     assert_int_equal(count, 1000);
     assert_int_equal(places[0].log, 1);
     assert_int_equal(places[3].log, 2);
     wb_free(places);
-    wb_edit_reader_close(reader);
+    wb_journal_reader_close(reader);
     assert_int_equal(unlink(log_path(dir, 3 - last.log)), 0);
-    assert_int_equal(wb_edit_reader_open(dir, &reader), 0);
-    assert_int_equal(wb_edit_reader_chain(reader, last, true, &places, &count), 0);
+    assert_int_equal(wb_journal_reader_open(dir, &reader), 0);
+    assert_int_equal(wb_journal_reader_chain(reader, last, true, &places, &count), 0);
     assert_int_equal(count, 1000 % 3 ? 1000 % 3 : 3); /* as far as it is there */
     wb_free(places);
-    assert_int_equal(wb_edit_reader_chain(reader, last, false, &places, &count), WB_E_NOTFOUND);
-    wb_edit_reader_close(reader);
+    assert_int_equal(wb_journal_reader_chain(reader, last, false, &places, &count), WB_E_NOTFOUND);
+    wb_journal_reader_close(reader);
 }
 
 /* ---- recovery ----------------------------------------------------------------------------------- */
@@ -413,31 +413,31 @@ static int note_told(void *context, const struct wb_edit *last, struct wb_edit_p
 static void test_recover(void **state)
 {
     const char *dir = new_dir();
-    struct wb_edit_log *live, *dead, *ended;
+    struct wb_journal_writer *live, *dead, *ended;
     static struct written list[1000], other[100];
     struct wb_edit_place lones[20]; /* of sites that have one record */
     struct told told = {.fail_at = 3};
     size_t expected = SITES, current = 0;
 
     (void)state;
-    assert_int_equal(wb_edit_log_recover(dir, note_told, &told), 0); /* no journal */
-    assert_int_equal(wb_edit_log_create(dir, 0, &live), 0);
-    assert_int_equal(wb_edit_log_create(dir, 0, &ended), 0);
+    assert_int_equal(wb_journal_recover(dir, note_told, &told), 0); /* no journal */
+    assert_int_equal(wb_journal_writer_open(dir, 0, &live), 0);
+    assert_int_equal(wb_journal_writer_open(dir, 0, &ended), 0);
     append_some(ended, other, 0, 100);
-    assert_int_equal(wb_edit_log_finish(ended), 0);
-    wb_edit_log_close(ended);
+    assert_int_equal(wb_journal_writer_finish(ended), 0);
+    wb_journal_writer_close(ended);
     append_some(live, other, 0, 100);
-    assert_int_equal(wb_edit_log_flush(live), 0);
-    assert_int_equal(wb_edit_log_create(dir, 20000, &dead), 0);
+    assert_int_equal(wb_journal_writer_flush(live), 0);
+    assert_int_equal(wb_journal_writer_open(dir, 20000, &dead), 0);
     for (size_t i = 0; i < 1000; i += 10) {
         struct wb_edit lone = {.kind = WB_EDIT_VISIT, .site = 10000 + i, .text = WB_SLICE_LIT("once")};
         append_some(dead, list, i, 10);
         if (i % 50 == 0)
-            assert_int_equal(wb_edit_log_append(dead, &lone, &lones[i / 50]), 0);
-        assert_int_equal(wb_edit_log_flush(dead), 0);
+            assert_int_equal(wb_journal_writer_append(dead, &lone, &lones[i / 50]), 0);
+        assert_int_equal(wb_journal_writer_flush(dead), 0);
     }
     append_some(live, other, 0, 1); /* never flushed */
-    wb_edit_log_close(dead);
+    wb_journal_writer_close(dead);
     /* A writer that died before it wrote a head. */
     FILE *headless = fopen(log_path(dir, 90), "w");
     fputs("WBEL", headless);
@@ -448,9 +448,9 @@ static void test_recover(void **state)
         fputs("not a log", headless);
     fclose(headless);
 
-    assert_int_equal(wb_edit_log_recover(dir, note_told, &told), WB_E_STOPPED);
+    assert_int_equal(wb_journal_recover(dir, note_told, &told), WB_E_STOPPED);
     told = (struct told){0};
-    assert_int_equal(wb_edit_log_recover(dir, note_told, &told), 0);
+    assert_int_equal(wb_journal_recover(dir, note_told, &told), 0);
     /* Once a site, of the two newest files. */
     for (size_t i = 0; i < COUNT(lones); i++) {
         expected += lones[i].log + 1 >= list[999].place.log;
@@ -468,10 +468,10 @@ static void test_recover(void **state)
     assert_int_equal(wb_path_kind(log_path(dir, 90)), WB_PATH_NONE);
     assert_int_equal(wb_path_kind(log_path(dir, 91)), WB_PATH_FILE);
     told.count = 0;
-    assert_int_equal(wb_edit_log_recover(dir, note_told, &told), 0);
+    assert_int_equal(wb_journal_recover(dir, note_told, &told), 0);
     assert_int_equal(told.count, 0);
-    wb_edit_log_close(live);
-    assert_int_equal(wb_edit_log_recover(dir, note_told, &told), 0);
+    wb_journal_writer_close(live);
+    assert_int_equal(wb_journal_recover(dir, note_told, &told), 0);
     assert_int_equal(told.count, SITES);
 }
 
@@ -479,18 +479,18 @@ static void test_recover(void **state)
 static void test_recover_torn(void **state)
 {
     const char *dir = new_dir();
-    struct wb_edit_log *log;
+    struct wb_journal_writer *log;
     static struct written list[60];
     struct told told = {0};
     unsigned damage;
 
     (void)state;
-    assert_int_equal(wb_edit_log_create(dir, 0, &log), 0);
+    assert_int_equal(wb_journal_writer_open(dir, 0, &log), 0);
     append_some(log, list, 0, 60);
-    assert_int_equal(wb_edit_log_flush(log), 0);
-    wb_edit_log_close(log);
+    assert_int_equal(wb_journal_writer_flush(log), 0);
+    wb_journal_writer_close(log);
     cut_file(log_path(dir, 1), list[59].place.offset + 20);
-    assert_int_equal(wb_edit_log_recover(dir, note_told, &told), 0);
+    assert_int_equal(wb_journal_recover(dir, note_told, &told), 0);
     assert_int_equal(told.count, SITES);
     assert_int_equal(told.places[4].offset, list[58].place.offset);
     assert_int_equal(told.places[0].offset, list[54].place.offset);
@@ -527,7 +527,7 @@ static void expect_verdict(const char *dir, uint64_t records, unsigned problems,
     struct verdict verdict = {0};
     uint64_t found;
 
-    assert_int_equal(wb_edit_log_verify(dir, note_found, &verdict, &found), 0);
+    assert_int_equal(wb_journal_verify(dir, note_found, &verdict, &found), 0);
     assert_int_equal(found, records);
     assert_int_equal(verdict.problems, problems);
     assert_int_equal(verdict.remarks, remarks);
@@ -538,19 +538,19 @@ static void expect_verdict(const char *dir, uint64_t records, unsigned problems,
 static void test_verify(void **state)
 {
     const char *dir = new_dir();
-    struct wb_edit_log *log;
+    struct wb_journal_writer *log;
     static struct written list[60];
 
     (void)state;
     expect_verdict(dir, 0, 0, 0, 0);
-    assert_int_equal(wb_edit_log_create(dir, 0, &log), 0);
+    assert_int_equal(wb_journal_writer_open(dir, 0, &log), 0);
     append_some(log, list, 0, 60);
-    assert_int_equal(wb_edit_log_flush(log), 0);
+    assert_int_equal(wb_journal_writer_flush(log), 0);
     expect_verdict(dir, 60, 0, 0, 0);
-    wb_edit_log_close(log);
+    wb_journal_writer_close(log);
     cut_file(log_path(dir, 1), list[59].place.offset + 20);
     expect_verdict(dir, 59, 0, 1, list[59].place.offset);
-    assert_int_equal(wb_edit_log_recover(dir, mark_ended, NULL), 0);
+    assert_int_equal(wb_journal_recover(dir, mark_ended, NULL), 0);
     expect_verdict(dir, 59, 0, 1, list[59].place.offset);
     /* A damaged record, and the one that follows it in its chain. */
     change_byte(log_path(dir, 1), list[20].place.offset + 30, 1);
@@ -566,7 +566,7 @@ static void test_verify(void **state)
 static void test_zero_head(void **state)
 {
     const char *dir = new_dir();
-    struct wb_edit_log *log;
+    struct wb_journal_writer *log;
     static struct written list[20], lost[20];
     struct told told = {0};
     unsigned damage;
@@ -575,10 +575,10 @@ static void test_zero_head(void **state)
 
     (void)state;
     for (unsigned i = 0; i < 2; i++) {
-        assert_int_equal(wb_edit_log_create(dir, 0, &log), 0);
+        assert_int_equal(wb_journal_writer_open(dir, 0, &log), 0);
         append_some(log, i ? lost : list, 0, 20);
-        assert_int_equal(i ? wb_edit_log_flush(log) : wb_edit_log_finish(log), 0);
-        wb_edit_log_close(log);
+        assert_int_equal(i ? wb_journal_writer_flush(log) : wb_journal_writer_finish(log), 0);
+        wb_journal_writer_close(log);
     }
     assert_int_equal(wb_file_open(log_path(dir, 2), WB_FILE_WRITE, &file), 0);
     assert_int_equal(wb_file_write_at(&file, 0, zeros, sizeof zeros), 0);
@@ -586,7 +586,7 @@ static void test_zero_head(void **state)
     expect_verdict(dir, 20, 0, 1, 0);
     assert_int_equal(read_all(dir, list, 20, &damage), 20);
     assert_int_equal(damage, 0);
-    assert_int_equal(wb_edit_log_recover(dir, note_told, &told), 0);
+    assert_int_equal(wb_journal_recover(dir, note_told, &told), 0);
     assert_int_equal(wb_path_kind(log_path(dir, 2)), WB_PATH_NONE);
     expect_verdict(dir, 20, 0, 0, 0);
 }
@@ -597,23 +597,23 @@ static void test_zero_head(void **state)
 static void test_full_disk(void **state)
 {
     const char *dir = new_dir();
-    struct wb_edit_log *log;
+    struct wb_journal_writer *log;
     static struct written list[2000];
     unsigned damage, failures = 0;
 
     (void)state;
-    assert_int_equal(wb_edit_log_create(dir, 10000, &log), 0);
+    assert_int_equal(wb_journal_writer_open(dir, 10000, &log), 0);
     for (size_t i = 0; i < 2000; i += 10) {
         append_some(log, list, i, 10);
         wb_fault_arm(WB_FAULT_WRITE | WB_FAULT_OPEN, 1 + i / 10 % 16, ENOSPC);
-        int err = wb_edit_log_flush(log);
+        int err = wb_journal_writer_flush(log);
         wb_fault_disarm();
         assert_true(err == 0 || err == WB_E_IO);
         failures += err < 0;
     }
     assert_true(failures >= 12);
-    assert_int_equal(wb_edit_log_finish(log), 0);
-    wb_edit_log_close(log);
+    assert_int_equal(wb_journal_writer_finish(log), 0);
+    wb_journal_writer_close(log);
     assert_int_equal(read_all(dir, list, 2000, &damage), 2000);
     assert_int_equal(damage, 0);
     assert_true(list[1999].place.log > 5);
@@ -622,35 +622,35 @@ static void test_full_disk(void **state)
 /* Everything once, with the nth operation failing; then what was flushed is there all the same. */
 static int whole_life(const char *dir, struct written *list, size_t *flushed_out)
 {
-    struct wb_edit_log *log = NULL;
-    struct wb_edit_reader *reader = NULL;
+    struct wb_journal_writer *log = NULL;
+    struct wb_journal_reader *reader = NULL;
     struct wb_edit_place at = WB_EDIT_NOWHERE, *chain = NULL;
     struct told told = {0};
     struct wb_edit edit;
     size_t count;
-    int err = wb_edit_log_create(dir, 1500, &log);
+    int err = wb_journal_writer_open(dir, 1500, &log);
 
     *flushed_out = 0;
     for (size_t i = 0; i < 50 && err == 0; i++) {
         list[i] = (struct written){.site = 100 + i % SITES, .number = (unsigned)i, .prev = i < SITES ? WB_EDIT_NOWHERE : list[i - SITES].place};
         edit = make_edit(&list[i]);
-        err = wb_edit_log_append(log, &edit, &list[i].place);
+        err = wb_journal_writer_append(log, &edit, &list[i].place);
         if (err == 0 && i % 10 == 9)
-            err = i == 29 ? wb_edit_log_sync(log) : wb_edit_log_flush(log);
+            err = i == 29 ? wb_journal_writer_sync(log) : wb_journal_writer_flush(log);
         if (err == 0 && i % 10 == 9)
             *flushed_out = i + 1;
     }
     if (err == 0)
-        err = wb_edit_reader_open(dir, &reader);
+        err = wb_journal_reader_open(dir, &reader);
     if (err == 0)
-        err = wb_edit_reader_chain(reader, list[49].place, true, &chain, &count);
-    while (err == 0 && (err = wb_edit_reader_next(reader, &at, &edit)) == 1)
+        err = wb_journal_reader_chain(reader, list[49].place, true, &chain, &count);
+    while (err == 0 && (err = wb_journal_reader_next(reader, &at, &edit)) == 1)
         err = 0;
     wb_free(chain);
-    wb_edit_reader_close(reader);
-    wb_edit_log_close(log);
+    wb_journal_reader_close(reader);
+    wb_journal_writer_close(log);
     if (err == 0)
-        err = wb_edit_log_recover(dir, note_told, &told);
+        err = wb_journal_recover(dir, note_told, &told);
     return err;
 }
 
@@ -671,7 +671,7 @@ static void test_faults(void **state)
         assert_true(struck || err == 0);
         failed += err < 0;
         assert_true(err == 0 || err == WB_E_IO || err == WB_E_NOMEM);
-        assert_int_equal(wb_edit_log_recover(dir, mark_ended, NULL), 0);
+        assert_int_equal(wb_journal_recover(dir, mark_ended, NULL), 0);
         assert_true(read_all(dir, list, 50, &damage) >= flushed);
         assert_int_equal(damage, 0);
         if (!struck)

@@ -1,6 +1,6 @@
-/* test_editrecord.c - records of the journal as bytes: every field comes back, and no bytes do harm. */
+/* test_edit.c - records of the journal as bytes: every field comes back, and no bytes do harm. */
 #include "edit_support.h"
-#include "webdb/editrecord.h"
+#include "journal/edit.h"
 
 #define LIT WB_SLICE_LIT
 

@@ -1,9 +1,9 @@
-/* editrecord.h - one record of the edit log as bytes. docs/formats/journal.md has the layout. */
-#ifndef WB_WEBDB_EDITRECORD_H
-#define WB_WEBDB_EDITRECORD_H
+/* edit.h - one record of the edit log as bytes. docs/formats/journal.md has the layout. */
+#ifndef WB_JOURNAL_EDIT_H
+#define WB_JOURNAL_EDIT_H
 
 #include "base/bytes.h"
-#include "webdb/webdb.h"
+#include "journal/journal.h"
 
 enum {
     WB_EDIT_HEAD_BYTES = 40,          /* of a record */

@@ -1,8 +1,8 @@
 /* editbatch.h - the records of a batch, one by one. */
-#ifndef WB_WEBDB_EDITBATCH_H
-#define WB_WEBDB_EDITBATCH_H
+#ifndef WB_JOURNAL_EDITBATCH_H
+#define WB_JOURNAL_EDITBATCH_H
 
-#include "webdb/edit.h"
+#include "journal/journal.h"
 
 /* The records, unpacked; zero it before its first use. */
 struct wb_edit_unpacked {

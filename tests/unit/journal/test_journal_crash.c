@@ -1,5 +1,5 @@
 /*
- * test_editcrash.c - writers are killed at any moment: every record that was flushed is there, its chain is whole,
+ * test_journal_crash.c - writers are killed at any moment: every record that was flushed is there, its chain is whole,
  * and recovery tells the last place of each site.
  *
  * A writer acknowledges each batch through a pipe after its flush; what it writes is a function of the
@@ -35,10 +35,10 @@ static void write_on(void *context, int to)
 {
     struct writer *w = context;
     uint64_t chance = w->seed;
-    struct wb_edit_log *log;
+    struct wb_journal_writer *log;
     uint32_t number = 0;
 
-    must(wb_edit_log_create(w->dir, 30000, &log) == 0);
+    must(wb_journal_writer_open(w->dir, 30000, &log) == 0);
     for (;;) {
         struct ack acks[BATCH_MAX] = {0};
         size_t count = 1 + chance_below(&chance, BATCH_MAX);
@@ -48,11 +48,11 @@ static void write_on(void *context, int to)
             memset(text, 'a' + (int)(number % 26), sizeof text);
             struct wb_edit edit = {.kind = WB_EDIT_REQUEST, .site = site_of(w->which, slot), .time_ms = number, .prev = w->trail[slot],
                                    .text = wb_slice(text, number % sizeof text), .count = number};
-            must(wb_edit_log_append(log, &edit, &w->trail[slot]) == 0);
+            must(wb_journal_writer_append(log, &edit, &w->trail[slot]) == 0);
             acks[i] = (struct ack){.number = number++, .last = i + 1 == count, .place = w->trail[slot]};
         }
-        must(wb_edit_log_flush(log) == 0);
-        acks[count - 1].rolled = wb_edit_log_rolled(log);
+        must(wb_journal_writer_flush(log) == 0);
+        acks[count - 1].rolled = wb_journal_writer_rolled(log);
         must(write(to, acks, count * sizeof *acks) == (ssize_t)(count * sizeof *acks));
     }
 }
@@ -102,12 +102,12 @@ static void no_problem(void *context, bool problem, const char *file, uint64_t o
 }
 
 /* Every acknowledged record reads as it was written; *last gets the newest of each site. */
-static void check_acked(struct wb_edit_reader *reader, const struct acked *acked, unsigned writer, struct wb_edit_place kept[SITES],
+static void check_acked(struct wb_journal_reader *reader, const struct acked *acked, unsigned writer, struct wb_edit_place kept[SITES],
                         struct wb_edit_place newest[SITES])
 {
     for (size_t i = 0; i < acked->count; i++) {
         struct wb_edit edit;
-        assert_int_equal(wb_edit_reader_get(reader, acked->list[i].place, &edit), 0);
+        assert_int_equal(wb_journal_reader_get(reader, acked->list[i].place, &edit), 0);
         assert_int_equal(edit.count, acked->list[i].number);
         assert_int_equal(edit.text.len, acked->list[i].number % 200);
         for (size_t k = 0; k < edit.text.len; k++)
@@ -121,13 +121,13 @@ static void check_acked(struct wb_edit_reader *reader, const struct acked *acked
 }
 
 /* The chain from the recovered place goes through every acknowledged record of the site. */
-static size_t check_chain(struct wb_edit_reader *reader, struct wb_edit_place last, struct wb_edit_place newest)
+static size_t check_chain(struct wb_journal_reader *reader, struct wb_edit_place last, struct wb_edit_place newest)
 {
     struct wb_edit_place *places;
     size_t count;
     bool found = newest.log == 0;
 
-    assert_int_equal(wb_edit_reader_chain(reader, last, true, &places, &count), 0);
+    assert_int_equal(wb_journal_reader_chain(reader, last, true, &places, &count), 0);
     for (size_t i = 0; i < count; i++)
         found = found || (places[i].log == newest.log && places[i].offset == newest.offset);
     assert_true(found);
@@ -139,16 +139,16 @@ static void check_writer(const char *dir, struct writer *w, const struct acked *
                          size_t total[SITES])
 {
     struct wb_edit_place kept[SITES], newest[SITES];
-    struct wb_edit_reader *reader;
+    struct wb_journal_reader *reader;
     size_t seen[SITES] = {0};
 
     memcpy(kept, w->trail, sizeof kept);
     memcpy(newest, w->trail, sizeof newest);
-    assert_int_equal(wb_edit_reader_open(dir, &reader), 0);
+    assert_int_equal(wb_journal_reader_open(dir, &reader), 0);
     check_acked(reader, acked, w->which, kept, newest);
     for (size_t i = 0; i < acked->count; i++) {
         struct wb_edit edit;
-        assert_int_equal(wb_edit_reader_get(reader, acked->list[i].place, &edit), 0);
+        assert_int_equal(wb_journal_reader_get(reader, acked->list[i].place, &edit), 0);
         seen[edit.site - site_of(w->which, 0)]++;
     }
     for (size_t slot = 0; slot < SITES; slot++) {
@@ -160,7 +160,7 @@ static void check_writer(const char *dir, struct writer *w, const struct acked *
         total[slot] = count;
         w->trail[slot] = last;
     }
-    wb_edit_reader_close(reader);
+    wb_journal_reader_close(reader);
 }
 
 static void test_killed_writers(void **state)
@@ -189,18 +189,18 @@ static void test_killed_writers(void **state)
                 assert_int_equal(poll(&(struct pollfd){children[i].from, POLLIN, 0}, 1, 30000), 1);
             kill_child(&children[i], (unsigned)chance_below(&chance, 6000));
         }
-        assert_int_equal(wb_edit_log_recover(dir, note_orphan, &recovery), 0);
+        assert_int_equal(wb_journal_recover(dir, note_orphan, &recovery), 0);
         for (unsigned i = 0; i < WRITERS; i++) {
             read_acks(&children[i], &acked);
             all += acked.count;
             check_writer(dir, &writers[i], &acked, recovery.last[i], total[i]);
         }
-        assert_int_equal(wb_edit_log_recover(dir, note_orphan, &again), 0);
+        assert_int_equal(wb_journal_recover(dir, note_orphan, &again), 0);
         assert_int_equal(again.last[0][0].log, 0);
     }
     assert_true(all > 100);
     print_message("# %zu records acknowledged\n", all);
-    assert_int_equal(wb_edit_log_verify(dir, no_problem, NULL, &records), 0);
+    assert_int_equal(wb_journal_verify(dir, no_problem, NULL, &records), 0);
     assert_true(records >= all);
     free(acked.list);
 }
@@ -227,7 +227,7 @@ static void recover_and_die(void *context, int to)
     struct dying *dying = context;
 
     (void)to;
-    must(wb_edit_log_recover(dying->dir, die_at, &dying->left) == 0);
+    must(wb_journal_recover(dying->dir, die_at, &dying->left) == 0);
     kill(getpid(), SIGKILL);
 }
 
@@ -250,7 +250,7 @@ static void test_killed_recovery(void **state)
         kill_child(&child, 100000);
         close(child.from);
     }
-    assert_int_equal(wb_edit_log_recover(writer.dir, note_orphan, &recovery), 0);
+    assert_int_equal(wb_journal_recover(writer.dir, note_orphan, &recovery), 0);
     for (unsigned slot = 0; slot < SITES; slot++)
         told += recovery.last[0][slot].log != 0;
     assert_true(told > 0);
@@ -267,11 +267,11 @@ static void make_logs(void *context, int to)
     for (uint32_t i = 0; i < MADE; i++) {
         struct wb_edit edit = {.kind = WB_EDIT_REQUEST, .site = 1000, .text = WB_SLICE_LIT("x"), .count = i};
         struct ack ack = {.number = i};
-        struct wb_edit_log *log;
-        must(wb_edit_log_create(dir, 0, &log) == 0);
-        must(wb_edit_log_append(log, &edit, &ack.place) == 0);
-        must(wb_edit_log_flush(log) == 0);
-        wb_edit_log_close(log);
+        struct wb_journal_writer *log;
+        must(wb_journal_writer_open(dir, 0, &log) == 0);
+        must(wb_journal_writer_append(log, &edit, &ack.place) == 0);
+        must(wb_journal_writer_flush(log) == 0);
+        wb_journal_writer_close(log);
         must(write(to, &ack, sizeof ack) == sizeof ack);
     }
 }
@@ -288,33 +288,33 @@ static void recover_always(void *context, int to)
 {
     (void)to;
     for (;;)
-        must(wb_edit_log_recover(context, forget_orphan, NULL) == 0);
+        must(wb_journal_recover(context, forget_orphan, NULL) == 0);
 }
 
 static void test_made_while_recovered(void **state)
 {
     const char *dir = new_dir();
     struct child makers[MAKERS], recoverer = start_child(recover_always, (void *)(uintptr_t)dir);
-    struct wb_edit_reader *reader;
+    struct wb_journal_reader *reader;
 
     (void)state;
     for (unsigned i = 0; i < MAKERS; i++)
         makers[i] = start_child(make_logs, (void *)(uintptr_t)dir);
-    assert_int_equal(wb_edit_reader_open(dir, &reader), 0);
+    assert_int_equal(wb_journal_reader_open(dir, &reader), 0);
     for (unsigned i = 0; i < MAKERS; i++) {
         struct ack ack;
         struct wb_edit edit;
         int status;
         for (uint32_t n = 0; n < MADE; n++) {
             assert_true(next_ack(&makers[i], &ack, sizeof ack));
-            assert_int_equal(wb_edit_reader_get(reader, ack.place, &edit), 0);
+            assert_int_equal(wb_journal_reader_get(reader, ack.place, &edit), 0);
             assert_int_equal(edit.count, n);
         }
         close(makers[i].from);
         assert_int_equal(waitpid(makers[i].pid, &status, 0), makers[i].pid);
         assert_int_equal(status, 0);
     }
-    wb_edit_reader_close(reader);
+    wb_journal_reader_close(reader);
     kill_child(&recoverer, 0);
     close(recoverer.from);
 }

@@ -1,13 +1,13 @@
 /*
- * editchain.c - the records of one site, from the last one back.
+ * journal_chain.c - the records of one site, from the last one back.
  *
  * Only heads are looked at (and checksums): the caller reads what it needs of the places it gets.
  * A chain that leads forward, to itself or in a circle is damage and ends the walk; it is never followed twice.
  */
 #include "base/error.h"
 #include "base/mem.h"
-#include "webdb/editreader.h"
-#include "webdb/editrecord.h"
+#include "journal/journal_reader.h"
+#include "journal/edit.h"
 
 /*
  * Where a chain has been. Logs only grow, so a chain that is sound comes back to a log only before the place
@@ -62,12 +62,12 @@ static int remember_leaving(struct trail *trail, struct wb_edit_place place)
     return 0;
 }
 
-static int follow_prev(struct trail *trail, const struct wb_edit_file *file, struct wb_edit_place from, struct wb_edit_place to)
+static int follow_prev(struct trail *trail, const struct wb_journal_file *file, struct wb_edit_place from, struct wb_edit_place to)
 {
     int err = 0;
 
     if (to.log == from.log)
-        return 0; /* wb_edit_check_prev has seen to it */
+        return 0; /* wb_journal_check_prev has seen to it */
     err = remember_leaving(trail, from);
     if (err < 0)
         return err;
@@ -88,12 +88,12 @@ static void reverse_places(struct wb_edit_place *places, size_t count)
 }
 
 /* Reads one record of a chain; the first one says of which site the chain is. */
-static int walk_one(struct wb_edit_reader *reader, struct wb_edit_place at, bool first, uint64_t *site_inout, struct trail *trail,
+static int walk_one(struct wb_journal_reader *reader, struct wb_edit_place at, bool first, uint64_t *site_inout, struct trail *trail,
                     struct wb_edit *edit_out)
 {
-    const struct wb_edit_file *file;
+    const struct wb_journal_file *file;
     struct wb_slice record;
-    int err = wb_edit_reader_find(reader, at, &file, &record);
+    int err = wb_journal_reader_find(reader, at, &file, &record);
 
     if (err < 0)
         return err;
@@ -103,13 +103,13 @@ static int walk_one(struct wb_edit_reader *reader, struct wb_edit_place at, bool
         return wb_fail(WB_E_CORRUPT, "%s: the record at %llu is of another site than its chain", file->file.path,
                        (unsigned long long)at.offset);
     *site_inout = edit_out->site;
-    err = wb_edit_check_prev(file, at.offset, edit_out);
+    err = wb_journal_check_prev(file, at.offset, edit_out);
     if (err == 0 && edit_out->prev.log)
         err = follow_prev(trail, file, at, edit_out->prev);
     return err;
 }
 
-int wb_edit_reader_chain(struct wb_edit_reader *reader, struct wb_edit_place last, bool whole, struct wb_edit_place **places_out,
+int wb_journal_reader_chain(struct wb_journal_reader *reader, struct wb_edit_place last, bool whole, struct wb_edit_place **places_out,
                          size_t *count_out)
 {
     struct wb_edit_place *places = NULL, at = last;

@@ -1,8 +1,8 @@
 /* test_editbatch.c - batches of the edit log: given one by one, in order, among other records; damage is told once. */
 #include "edit_support.h"
 
-#include "webdb/editbatch.h"
-#include "webdb/editrecord.h"
+#include "journal/editbatch.h"
+#include "journal/edit.h"
 
 /* A page whose URL and links follow from a number. */
 static struct wb_edit page_edit(unsigned n, char *url, struct wb_edit_link links[2])
@@ -48,15 +48,15 @@ static void test_among_others(void **state)
 {
     struct wb_edit_batch batch = {.count = 0};
     struct wb_edit_place places[60], at = WB_EDIT_NOWHERE;
-    struct wb_edit_log *log = NULL;
-    struct wb_edit_reader *reader = NULL;
+    struct wb_journal_writer *log = NULL;
+    struct wb_journal_reader *reader = NULL;
     const char *folder = new_dir();
     struct wb_edit edit;
     uint64_t seed = test_seed();
     unsigned sizes[60], n = 0;
 
     (void)state;
-    assert_int_equal(wb_edit_log_create(folder, 0, &log), 0);
+    assert_int_equal(wb_journal_writer_open(folder, 0, &log), 0);
     for (unsigned i = 0; i < COUNT(sizes); i++) {
         sizes[i] = (unsigned)chance_below(&seed, 4) ? 1 + (unsigned)chance_below(&seed, 40) : 0;
         for (unsigned k = 0; k < sizes[i]; k++)
@@ -65,30 +65,30 @@ static void test_among_others(void **state)
         assert_int_equal(edit.kind, sizes[i] ? WB_EDIT_BATCH : 0);
         if (!sizes[i])
             edit = (struct wb_edit){.kind = WB_EDIT_PUSH, .time_ms = i, .count = WB_PUSH_CHANGED, .text = WB_SLICE_LIT("http://p.example/")};
-        assert_int_equal(wb_edit_log_append(log, &edit, &places[i]), 0);
+        assert_int_equal(wb_journal_writer_append(log, &edit, &places[i]), 0);
     }
-    assert_int_equal(wb_edit_log_finish(log), 0);
-    wb_edit_log_close(log);
+    assert_int_equal(wb_journal_writer_finish(log), 0);
+    wb_journal_writer_close(log);
 
-    assert_int_equal(wb_edit_reader_open(folder, &reader), 0);
+    assert_int_equal(wb_journal_reader_open(folder, &reader), 0);
     n = 0;
     for (unsigned i = 0; i < COUNT(sizes); i++)
         for (unsigned k = 0; k < (sizes[i] ? sizes[i] : 1); k++) {
-            assert_int_equal(wb_edit_reader_next(reader, &at, &edit), 1);
+            assert_int_equal(wb_journal_reader_next(reader, &at, &edit), 1);
             assert_int_equal(at.offset, places[i].offset);
             if (sizes[i])
                 expect_page(&edit, n++);
             else
                 assert_int_equal(edit.kind, WB_EDIT_PUSH);
         }
-    assert_int_equal(wb_edit_reader_next(reader, &at, &edit), 0);
+    assert_int_equal(wb_journal_reader_next(reader, &at, &edit), 0);
     /* Whoever goes on from a place goes on behind the whole batch. */
     at = places[7];
-    wb_edit_reader_close(reader);
-    assert_int_equal(wb_edit_reader_open(folder, &reader), 0);
-    assert_int_equal(wb_edit_reader_next(reader, &at, &edit), 1);
+    wb_journal_reader_close(reader);
+    assert_int_equal(wb_journal_reader_open(folder, &reader), 0);
+    assert_int_equal(wb_journal_reader_next(reader, &at, &edit), 1);
     assert_int_equal(at.offset, places[8].offset);
-    wb_edit_reader_close(reader);
+    wb_journal_reader_close(reader);
     wb_edit_batch_release(&batch);
 }
 

@@ -4,9 +4,9 @@
  * A batch is a record whose count is the number of records in it, whose time (until_ms) is their length before packing, and whose text is a zstd frame of
  * them; each is a record as in a log, with salt 0 and no predecessor. It never touches a file.
  */
-#include "webdb/editbatch.h"
+#include "journal/editbatch.h"
 #include "base/error.h"
-#include "webdb/editrecord.h"
+#include "journal/edit.h"
 
 #include <zstd.h>
 
