@@ -15,7 +15,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "crawl/refresh.h"
+#include "cycle/refresh.h"
 #include "sim/chance.h"
 #include "sim/life.h"
 #include "sim/plan.h"

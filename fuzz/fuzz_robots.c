@@ -8,7 +8,7 @@
  *   - where all rules are for everybody, one decides if and only if one of them alone does
  */
 #include "base/check.h"
-#include "crawl/robots.h"
+#include "fetch/fetch.h"
 
 #define LINES_MAX 50
 

@@ -7,6 +7,7 @@
 #include "crawl/crawl.h"
 #include "os/file.h"
 #include "url/url.h"
+#include "fetch/fetch.h"
 
 struct asker {
     struct wb_robots *robots;
@@ -123,7 +124,7 @@ int wb_cmd_robots(const struct wb_options *options)
         return wb_usage("standard input cannot be both the robots.txt and the URLs");
     err = strcmp(path, "-") == 0 ? wb_input_all(&text, WB_ROBOTS_BYTES_MAX) : read_file(path, &text);
     if (err == 0)
-        err = wb_robots_parse(wb_buf_slice(&text), wb_slice_str(agent ? agent : WB_CRAWL_AGENT), &a.robots);
+        err = wb_robots_parse(wb_buf_slice(&text), wb_slice_str(agent ? agent : WB_HTTP_AGENT), &a.robots);
     wb_buf_release(&text);
     if (err == 0 && options->arg_count == 1)
         err = show_rest(&a);

@@ -87,7 +87,7 @@ static int describe(struct reader *reader, const struct wb_page *page, unsigned 
         if (seen.body.len > EXTRACT_BYTES)
             seen.body.len = EXTRACT_BYTES;
         edit->outcome = page->truncated ? WB_OUTCOME_TRUNCATED : WB_OUTCOME_STORED;
-        return wb_pagefacts_read(&reader->facts, &seen, wb_robots_token(WB_SLICE_LIT(WB_CRAWL_AGENT)), wants, edit, &extract);
+        return wb_pagefacts_read(&reader->facts, &seen, wb_http_agent_token(WB_SLICE_LIT(WB_HTTP_AGENT)), wants, edit, &extract);
     }
     if (page->status == 404 || page->status == 410) {
         edit->outcome = WB_OUTCOME_GONE;

@@ -7,7 +7,7 @@
 #include "base/date.h"
 #include "base/json.h"
 #include "cli/output.h"
-#include "crawl/crawl.h"
+#include "cycle/cycle.h"
 #include "os/clock.h"
 #include "extract/extract.h"
 

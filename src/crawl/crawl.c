@@ -10,7 +10,7 @@
 #include "crawl/fetchcount.h"
 #include "crawl/parent.h"
 #include "crawl/recover.h"
-#include "crawl/seeds.h"
+#include "dispenser/dispenser.h"
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/stop.h"
@@ -301,7 +301,7 @@ static void fill_options(const struct wb_crawl_options *given, struct wb_crawl_o
     o->per_address = given->per_address ? given->per_address : PER_ADDRESS;
     if (o->per_address < o->connections)
         o->per_address = o->connections;
-    o->user_agent = given->user_agent ? given->user_agent : WB_CRAWL_AGENT;
+    o->user_agent = given->user_agent ? given->user_agent : WB_HTTP_AGENT;
     o->timeout_ms = given->timeout_ms ? given->timeout_ms : TIMEOUT_MS;
     o->max_bytes = given->max_bytes ? given->max_bytes : MAX_BYTES;
     o->site_budget = given->site_budget ? given->site_budget : SITE_BUDGET;
@@ -497,7 +497,7 @@ int wb_crawl(const struct wb_crawl_options *options, const struct wb_crawl_sink 
     fill_options(options, &o);
     p.plan.options = &o;
     p.plan.fetches = WB_FILE_INIT;
-    p.plan.agent = wb_robots_token(wb_slice_str(o.user_agent));
+    p.plan.agent = wb_http_agent_token(wb_slice_str(o.user_agent));
     p.began_ms = wb_parent_now(&p);
     p.plan.tally = wb_tally_new();
     if (!p.plan.tally)

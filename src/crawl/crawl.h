@@ -13,11 +13,8 @@
 #include "base/buf.h"
 #include "crawl/fetchlist.h"
 #include "crawl/lines.h"
-#include "crawl/refresh.h"
-#include "crawl/robots.h"
 #include "crawl/trap.h"
 
-#define WB_CRAWL_AGENT "webbase/" WB_VERSION
 #define WB_CRAWL_DELAY_MS 5000 /* the paper's interval for ordinary sites */
 
 enum wb_scope { WB_SCOPE_SITE, WB_SCOPE_DOMAIN, WB_SCOPE_ANY };
@@ -39,7 +36,7 @@ struct wb_crawl_options {
     unsigned sites;               /* at once in a process, 0: the default */
     unsigned connections;         /* requests at once to a site, 0: 1 */
     unsigned per_address;         /* requests at once to an address, 0: the default */
-    const char *user_agent;       /* NULL: WB_CRAWL_AGENT */
+    const char *user_agent;       /* NULL: WB_HTTP_AGENT */
     bool allow_private;
     const char *const *resolve;   /* HOST:PORT:ADDR */
     size_t resolve_count;

@@ -64,7 +64,7 @@ int wb_site_new(const struct wb_site_row *row, int64_t now_ms, struct wb_site **
     site->visit = row->visit;
     site->listed_visit = row->listed;
     site->sitemaps_ms = row->sitemaps_ms <= now_ms ? row->sitemaps_ms : 0;
-    site->trail = row->trail;
+    site->trail = wb_trail_to_place(row->trail);
     site->trail_ms = row->trail_ms <= now_ms ? row->trail_ms : now_ms;
     site->seeds_taken = row->seeds_taken;
     site->address_expires_ms = wb_site_trust(row->address_expires_ms, row->trail_ms, now_ms, WB_ADDRESS_LIFE_MAX_MS);

@@ -13,9 +13,9 @@
 #ifndef WB_CRAWL_CRAWLSITE_H
 #define WB_CRAWL_CRAWLSITE_H
 
-#include "crawl/dispenser.h"
-#include "crawl/dns.h"
-#include "crawl/robots.h"
+#include "dispenser/dispenser.h"
+#include "fetch/fetch.h"
+#include "crawl/recover.h"
 #include "crawl/seen.h"
 #include "crawl/spill.h"
 #include "crawl/trap.h"

@@ -9,9 +9,8 @@
 #include "base/mem.h"
 #include "crawl/crawl.h"
 #include "crawl/crawlsite.h"
-#include "crawl/dispenser.h"
+#include "dispenser/dispenser.h"
 #include "crawl/recover.h"
-#include "crawl/seeds.h"
 #include "os/clock.h"
 #include "store/store.h"
 #include "url/url.h"
@@ -356,14 +355,14 @@ int wb_fetchlist_add(struct wb_fetchlist *list, struct wb_slice url, uint16_t de
     return 0;
 }
 
-int wb_fetchlist_commit(struct wb_fetchlist *list, int64_t *run_out, struct wb_fetchlist_stat *stat_out)
+int wb_fetchlist_commit(struct wb_fetchlist *list, int64_t *run_out, struct wb_dispenser_list_stat *stat_out)
 {
     struct wb_site_list *lists = wb_alloc_zero(list->group_count + 1, sizeof *lists);
     struct wb_seed *seeds = wb_alloc_zero(list->entry_count + 1, sizeof *seeds);
     int err = lists && seeds ? 0 : WB_E_NOMEM;
 
     *run_out = 0;
-    *stat_out = (struct wb_fetchlist_stat){0};
+    *stat_out = (struct wb_dispenser_list_stat){0};
     for (size_t i = 0; err == 0 && i < list->entry_count; i++)
         seeds[i] = (struct wb_seed){.url = text_of(list, list->entries[i].url), .depth = list->entries[i].depth};
     for (size_t i = 0; err == 0 && i < list->group_count; i++) {

@@ -9,15 +9,8 @@
 #define WB_CRAWL_FETCHLIST_H
 
 #include "base/buf.h"
+#include "dispenser/dispenser.h"
 #include "journal/journal.h"
-
-/* Sites with wishes of their own, by name; from the lines "class news fetches=100 delay=2 min=10m max=1d" of seed files. */
-struct wb_site_class {
-    struct wb_slice name;
-    int64_t fetches;         /* of a cycle, for the class; -1: takes part in the common budget */
-    int64_t delay_ms;        /* -1: the run's */
-    int64_t min_ms, max_ms;  /* between two visits to a page; 0: no bound */
-};
 
 enum wb_listed_state {
     WB_LISTED_UNKNOWN,  /* no crawl was ever told of this site: out of scope */
@@ -49,15 +42,11 @@ bool wb_fetchlist_domain(const struct wb_fetchlist *list, struct wb_slice domain
 /* Appends a URL to the list; those of one site one after the other, the most urgent first. */
 int wb_fetchlist_add(struct wb_fetchlist *list, struct wb_slice url, uint16_t depth);
 
-struct wb_fetchlist_stat {
-    uint64_t sites, urls;
-    uint64_t busy; /* sites that a crawler holds at this moment: left as they are */
-};
 /*
  * Makes it a run, in one transaction; 0 where nothing was added. Doing the same again before it was crawled changes nothing but the run's number.
  * Sites of the seeds file that no visit ever reached, and of which the list says nothing, join with the seeds of the file.
  */
-int wb_fetchlist_commit(struct wb_fetchlist *list, int64_t *run_out, struct wb_fetchlist_stat *stat_out);
+int wb_fetchlist_commit(struct wb_fetchlist *list, int64_t *run_out, struct wb_dispenser_list_stat *stat_out);
 
 /* Numbers of the journal's logs that unfinished visits still need, ascending, as an array of uint32_t. */
 int wb_crawl_logs(const char *dir, const char *dispenser, struct wb_journal_needs *needs_out);

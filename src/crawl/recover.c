@@ -54,7 +54,7 @@ static int move_trail(void *context, const struct wb_edit *last, struct wb_edit_
     if (err == 0 && name.len) {
         struct wb_site_report report = {.id = row.id, .state = WB_SITE_CLAIMED, .next_ms = row.next_ms, .attempts = row.attempts,
                                         .reason = row.reason, .alias_of = row.alias_of, .probe = row.probe, .home = wb_slice_str(r->home),
-                                        .visit = row.visit, .trail = place, .trail_ms = last->time_ms, .seeds_taken = row.seeds_taken, .pages = row.pages};
+                                        .visit = row.visit, .trail = wb_trail_from_place(place), .trail_ms = last->time_ms, .seeds_taken = row.seeds_taken, .pages = row.pages};
         err = wb_dispenser_report(r->dispenser, row.owner, &report, 1);
     }
     wb_buf_release(&name);
@@ -171,7 +171,7 @@ static int has_page(struct comparison *c, const struct wb_edit *edit)
 static int look_at_site(void *context, const struct wb_site_row *row)
 {
     struct comparison *c = context;
-    struct wb_edit_place at = row->trail;
+    struct wb_edit_place at = wb_trail_to_place(row->trail);
     struct wb_edit edit;
     int has = 1;
 

@@ -6,7 +6,7 @@
 #ifndef WB_CRAWL_TALLY_H
 #define WB_CRAWL_TALLY_H
 
-#include "crawl/fetch.h"
+#include "fetch/fetch.h"
 
 #include <stdatomic.h>
 

@@ -532,7 +532,7 @@ static int fill_report(struct wb_worker *w, const struct wb_site *site, enum wb_
     report->row = (struct wb_site_report){
         .id = site->id, .state = state, .next_ms = site->next_ms, .attempts = site->attempts, .reason = wb_slice_str(report->reason),
         .alias_of = wb_slice_str(report->alias_of), .probe = wb_slice_str(report->probe), .home = wb_slice_str(w->plan->home),
-        .visit = site->visit, .sitemaps_ms = site->sitemaps_ms, .trail = site->trail, .trail_ms = site->trail_ms, .pages = (int64_t)site->pages,
+        .visit = site->visit, .sitemaps_ms = site->sitemaps_ms, .trail = wb_trail_from_place(site->trail), .trail_ms = site->trail_ms, .pages = (int64_t)site->pages,
         /* Seeds that wait for the root are not taken, unless the visit is over. */
         .seeds_taken = site->root_waited && state != WB_SITE_DONE ? site->held_after : site->seeds_taken};
     return 0;

@@ -5,6 +5,7 @@
  * so that a barred page is never fetched by mistake.
  */
 #include "crawl/webknown.h"
+#include "webdb/webdb.h"
 
 int wb_known_open(struct wb_worker *w)
 {

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "crawl/crawl.h"
 #include "crawl/crawlsite.h"
-#include "crawl/dispenser.h"
+#include "dispenser/dispenser.h"
 #include "crawl/trap.h"
 #include "os/clock.h"
 #include "os/file.h"
@@ -507,8 +507,8 @@ int wb_why(const char *dir, const char *dispenser_url, const char *agent, const 
     bool known = false;
 
     *why_out = (struct wb_why){0};
-    agent = agent ? agent : WB_CRAWL_AGENT;
-    f.agent = wb_robots_token(wb_slice_str(agent));
+    agent = agent ? agent : WB_HTTP_AGENT;
+    f.agent = wb_http_agent_token(wb_slice_str(agent));
     int err = wb_store_exists(dir) ? 0 : wb_fail(WB_E_NOTFOUND, "%s: no repository", dir);
     if (err == 0)
         err = read_subject(what, &f, &url, &key);
@@ -523,10 +523,11 @@ int wb_why(const char *dir, const char *dispenser_url, const char *agent, const 
         known = err == 0;
         err = err == WB_E_NOTFOUND ? 0 : err;
     }
+    struct wb_edit_place trail = known ? wb_trail_to_place(row.trail) : WB_EDIT_NOWHERE;
     if (err == 0 && known && row.state == WB_SITE_CLAIMED)
-        err = find_trail(dir, row.name, &row.trail);
+        err = find_trail(dir, row.name, &trail);
     if (err == 0 && known)
-        err = read_site(dir, row.trail, &f);
+        err = read_site(dir, trail, &f);
     if (err == 0)
         err = look_in_webdb(dir, known ? row.name : wb_key_site(wb_buf_slice(&key)), &f);
     if (err == 0)

@@ -17,7 +17,7 @@
 
 #include "base/error.h"
 #include "crawl/crawl.h"
-#include "crawl/fetch.h"
+#include "fetch/fetch.h"
 #include "crawl/frontier.h"
 #include "crawl/scope.h"
 #include "crawl/spool.h"

@@ -10,6 +10,7 @@
 #define WB_CYCLE_CYCLE_H
 
 #include "crawl/crawl.h"
+#include "cycle/refresh.h"
 #include "webdb/webdb.h"
 
 /* Told while a step works: done of total (0: not known) of what step says. false: stop cleanly. May be NULL. */

@@ -302,7 +302,7 @@ static int list_page(void *context, const struct wb_webdb_page *page, const stru
 static int list_chosen(struct generate *g)
 {
     struct batch batch = {.generate = g};
-    struct wb_fetchlist_stat stat;
+    struct wb_dispenser_list_stat stat;
 
     int err = each_chosen(g, "listing", list_page, &batch);
     if (err == 0)

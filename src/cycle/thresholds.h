@@ -5,7 +5,7 @@
 #ifndef WB_CYCLE_THRESHOLDS_H
 #define WB_CYCLE_THRESHOLDS_H
 
-#include "crawl/crawl.h"
+#include "cycle/refresh.h"
 
 struct wb_threshold {
     enum wb_policy policy;

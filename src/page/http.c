@@ -123,3 +123,12 @@ bool wb_http_status_redirects(uint16_t status)
 {
     return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
+
+struct wb_slice wb_http_agent_token(struct wb_slice agent)
+{
+    size_t len = 0;
+
+    while (len < agent.len && agent.ptr[len] != ' ' && agent.ptr[len] != '\t' && agent.ptr[len] != '/')
+        len++;
+    return wb_slice(agent.ptr, len);
+}

@@ -107,6 +107,12 @@ bool wb_http_field_next(struct wb_slice lines, size_t *at, struct wb_slice *name
 /* The first header of that name (any case), trimmed; false where there is none. */
 bool wb_http_header(struct wb_slice head, const char *name, struct wb_slice *value_out);
 
+/* What we call ourselves unless a command says otherwise. */
+#define WB_HTTP_AGENT "webbase/" WB_VERSION
+
+/* The product token of a User-Agent, a part of it: up to the first '/' or blank. robots.txt and X-Robots-Tag name agents by it. */
+struct wb_slice wb_http_agent_token(struct wb_slice agent);
+
 /* 301, 302, 303, 307 and 308: statuses whose Location is followed. */
 bool wb_http_status_redirects(uint16_t status);
 

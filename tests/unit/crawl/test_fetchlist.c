@@ -1,5 +1,5 @@
 /* test_fetchlist.c - fetch lists in the dispenser: what a commit makes of rows of every kind, classes, scopes, and tables of the version before. */
-#include "dispenser_support.h"
+#include "../dispenser/dispenser_support.h"
 #include "crawl/crawl.h"
 #include "crawl/fetchcount.h"
 #include "os/clock.h"
@@ -79,10 +79,10 @@ static struct wb_fetchlist *open_list(const struct place *p, const char *seeds)
 }
 
 /* Blank-separated URLs become a list; its run. */
-static int64_t commit_list(const struct place *p, const char *urls, struct wb_fetchlist_stat *stat_out)
+static int64_t commit_list(const struct place *p, const char *urls, struct wb_dispenser_list_stat *stat_out)
 {
     struct wb_fetchlist *list = open_list(p, NULL);
-    struct wb_fetchlist_stat stat;
+    struct wb_dispenser_list_stat stat;
     char copy[1024];
     int64_t run;
     uint16_t depth = 0;
@@ -126,7 +126,7 @@ static const char *seeds_of(const struct place *p, const char *name)
 static void test_commit(void **state)
 {
     PLACE(p);
-    struct wb_fetchlist_stat stat;
+    struct wb_dispenser_list_stat stat;
 
     add_site(p, "a.org", "10.0.0.1", 0);
     add_seed(p->d, p->run, "a.org", "http://a.org/old", false);
@@ -154,7 +154,7 @@ static void test_commit(void **state)
 static void test_scattered(void **state)
 {
     PLACE(p);
-    struct wb_fetchlist_stat stat;
+    struct wb_dispenser_list_stat stat;
 
     add_site(p, "a.org", "10.0.0.1", 0);
     commit_list(p, "http://a.org/1 http://b.org/1 http://a.org/2 http://b.org/2 http://a.org/1", &stat);
@@ -178,7 +178,7 @@ static void test_states(void **state)
 {
     PLACE(p);
     int64_t now = wb_clock_wall_ms();
-    struct wb_fetchlist_stat stat;
+    struct wb_dispenser_list_stat stat;
     struct told told = {0};
 
     static const char *const names[] = {"done.org", "alias.org", "refused.org", "waits.org", "live.org", "dead.org", "guest.org"};
@@ -214,7 +214,7 @@ static void test_states(void **state)
     assert_int_equal(row_of(p->d, "guest.org").run, p->run);
     /* Its report is late, and changes nothing but the trail. */
     struct wb_site_report late = report_of(row_of(p->d, "dead.org").id, WB_SITE_DONE);
-    late.trail = (struct wb_edit_place){3, 64};
+    late.trail = (struct wb_site_trail){3, 64};
     late.trail_ms = now;
     must_ok(report_one(p->d, "slow", late));
     assert_true(row_of(p->d, "dead.org").state == WB_SITE_READY && row_of(p->d, "dead.org").trail.log == 3);
@@ -392,7 +392,7 @@ static void test_seeds_file(void **state)
 {
     PLACE(p);
     size_t count;
-    struct wb_fetchlist_stat stat;
+    struct wb_dispenser_list_stat stat;
     int64_t run;
 
     add_site(p, "old.org", "10.0.0.1", 0);
@@ -449,7 +449,7 @@ static void test_many(void **state)
     PLACE(p);
     enum { SITES = 9000 };
     struct wb_fetchlist *list = open_list(p, NULL);
-    struct wb_fetchlist_stat stat;
+    struct wb_dispenser_list_stat stat;
     int64_t run, seen[2] = {0, 0};
 
     for (int i = 0; i < SITES; i++) {
@@ -490,7 +490,7 @@ static void test_memory(void **state)
     for (uint64_t nth = 1; struck; nth++) {
         struct wb_fetchlist *list = NULL;
         struct warnings warnings = {0};
-        struct wb_fetchlist_stat stat;
+        struct wb_dispenser_list_stat stat;
         int64_t run = 0;
         wb_fault_arm(WB_FAULT_ALLOC, nth, ENOMEM);
         int err = wb_fetchlist_open(p->dir, NULL, path, take_warning, &warnings, &list);

@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "base/error.h"
-#include "crawl/dispenser.h"
+#include "dispenser/dispenser.h"
 #include "cycle/cycle.h"
 #include "os/clock.h"
 #include "os/file.h"

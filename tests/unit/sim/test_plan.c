@@ -1,7 +1,7 @@
 /* test_plan.c - worlds and pages: sizes, shares, one address a page, and rules that close what they should. */
 #include "simtest.h"
 
-#include "crawl/robots.h"
+#include "fetch/fetch.h"
 #include "sim/locate.h"
 #include "sim/sitefile.h"
 

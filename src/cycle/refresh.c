@@ -1,0 +1,278 @@
+/*
+ * refresh.c - what a visit to a page is worth, when it is due, and the threshold between visited and not.
+ *
+ * The value of a page is a curve over the time since its last visit: 0 at first, then growing. What a page's state does
+ * to its curve is gathered once (struct curve), so that value and due time, which is the inverse, cannot disagree:
+ *
+ *   never fetched      its end: as if left alone for ever
+ *   attempts failed    begins anew with the last of them, halved with each: the page comes again after 2, 4, 8 times as long
+ *   gone (404, 410)    nothing for 30 days, then once more; seen to be gone twice, that long apart, it is not asked for again
+ *   near duplicate     an eighth, and nothing within a week: what it says is known from the first page of its family
+ *   announced          its end, at once
+ *   signals            further along: see HINT_AGE
+ *   bounds             nothing before the least interval, at least the threshold after the greatest
+ *
+ * It knows neither the clock nor other pages; who is fetched is decided where values are compared.
+ */
+#include "cycle/refresh.h"
+
+#include <math.h>
+
+#define DAY_MS 86400000.0
+#define FOREVER_DAYS 36500.0   /* the age of a page that was never fetched */
+#define GONE_DAYS 30.0
+#define NEAR_DAYS 7.0
+#define NEAR_HALVINGS 3        /* of the value of a near duplicate */
+#define AVERAGE_RATE (1.0 / 30)
+
+/*
+ * Of five sitemap dates or feed entries that tell of a change four are right, is the assumption; and a site's silence tells
+ * nothing, since nobody knows which pages its sitemaps keep up with (recall 0 in Busa-Fekete et al.'s model). With n
+ * signals the page is as we know it with probability exp(-rate tau) (1 - 0.8)^n: as if it were n ln 5 / rate days older.
+ */
+#define HINT_AGE 1.6094379124341003
+
+/* Nutch's adaptive schedule as it is shipped. */
+#define ADAPTIVE_DAYS 30.0
+#define ADAPTIVE_SHRINK 0.2
+#define ADAPTIVE_GROW 0.4
+#define ADAPTIVE_MIN_DAYS (1.0 / 1440)
+#define ADAPTIVE_MAX_DAYS 365.0
+
+#define STEP 0.05              /* of the threshold's logarithm, for each budget of pages that are due beyond the first */
+#define STEP_MAX 0.35
+#define THETA_MIN 1e-30
+#define THETA_MAX 1e30
+
+static const char *const words[] = {"optimal", "uniform", "proportional", "adaptive"};
+
+bool wb_policy_parse(struct wb_slice word, enum wb_policy *policy_out)
+{
+    *policy_out = WB_POLICY_OPTIMAL;
+    for (unsigned i = 0; i < sizeof words / sizeof *words; i++)
+        if (wb_slice_equal(word, wb_slice_str(words[i]))) {
+            *policy_out = (enum wb_policy)i;
+            return true;
+        }
+    return false;
+}
+
+const char *wb_policy_word(enum wb_policy policy)
+{
+    return words[policy];
+}
+
+/* ---- the shape of V ---------------------------------------------------------------------------- */
+
+/* 1 - exp(-x) (1 + x): 0 at 0, 1 at the end. */
+static double gain(double x)
+{
+    if (x > 700)
+        return 1;
+    if (x > 0.3)
+        return 1 - exp(-x) * (1 + x);
+    /* The same as a series, since the difference above would have no digits left: sum of (-1)^k (k-1)/k! x^k from 2 on. */
+    double rest = 1 / 144.0 - x * (1 / 840.0 - x * (1 / 5760.0 - x / 45360));
+    return x * x * (1 / 2.0 - x * (1 / 3.0 - x * (1 / 8.0 - x * (1 / 30.0 - x * rest))));
+}
+
+/* The inverse for 0 <= y < 1, by Newton's method from a start that is good to a few per cent. */
+static double gain_inverse(double y)
+{
+    double s = sqrt(2 * y), x = s + s * s / 3 + s * s * s * 11 / 72;
+
+    if (y > 0.7) {
+        double tail = -log1p(-y);
+        x = tail + log1p(tail + log1p(tail));
+    }
+    for (int step = 0; step < 20 && x > 0; step++) {
+        double move = (y - gain(x)) * exp(x) / x;
+        move = fmax(fmin(move, 1), -x / 2);
+        x += move;
+        if (fabs(move) <= 1e-13 * x)
+            break;
+    }
+    return x;
+}
+
+/* ---- a page's curve ------------------------------------------------------------------------------ */
+
+struct curve {
+    bool never;           /* worth nothing, ever */
+    bool unvisited;       /* there is no time to count from */
+    bool at_end;          /* as if left alone for ever, whatever the time */
+    int64_t origin_ms;    /* where its age is counted from */
+    double scale;         /* value = scale * shape(age + ahead) */
+    double rate;          /* of the shape gain(rate * age); 0: the shape is the age itself */
+    double ahead_days;
+    double shut_days;     /* worth nothing before */
+    double latest_days;   /* worth theta from here on; INFINITY: no such bound */
+};
+
+static double adaptive_interval(const struct wb_refresh *refresh, const struct wb_history *history)
+{
+    double changed = fmin(history->changes, history->visits), unchanged = history->visits - changed;
+    double days = ADAPTIVE_DAYS * exp(changed * log1p(-ADAPTIVE_SHRINK) + unchanged * log1p(ADAPTIVE_GROW));
+    double least = refresh->min_days > 0 ? refresh->min_days : ADAPTIVE_MIN_DAYS;
+    double most = refresh->max_days > 0 ? refresh->max_days : ADAPTIVE_MAX_DAYS;
+
+    return fmax(fmin(days, most), least);
+}
+
+/* True where the second look, long after the page went, was taken already. */
+static bool gone_for_good(const struct wb_webdb_page *page)
+{
+    const struct wb_history *h = &page->history;
+    int64_t since_ms = page->last_tried_ms;
+
+    for (unsigned i = h->fetch_count <= WB_HISTORY_FETCHES ? h->fetch_count : 0; i > 0; i--) {
+        uint8_t outcome = h->fetches[i - 1].outcome;
+        if (outcome == WB_OUTCOME_GONE)
+            since_ms = h->fetches[i - 1].time_ms;
+        else if (outcome != WB_OUTCOME_ERROR && outcome != WB_OUTCOME_LATER && outcome != WB_OUTCOME_ROBOTS)
+            break; /* it was there */
+    }
+    return (double)page->last_tried_ms - (double)since_ms >= GONE_DAYS * DAY_MS;
+}
+
+static double curve_scale(const struct wb_refresh *refresh, const struct wb_webdb_page *page, double rate)
+{
+    switch (refresh->policy) {
+    case WB_POLICY_UNIFORM:
+        return 1;
+    case WB_POLICY_PROPORTIONAL:
+        return rate;
+    case WB_POLICY_ADAPTIVE:
+        return 1 / adaptive_interval(refresh, &page->history);
+    case WB_POLICY_OPTIMAL:
+        break;
+    }
+    return page->score > 0 && page->score < 1e100 ? page->score / rate : 0;
+}
+
+static struct curve page_curve(const struct wb_refresh *refresh, const struct wb_webdb_page *page, double rate)
+{
+    bool failing = page->failures > 0, announced = (page->flags & (WB_PAGE_PUSHED | WB_PAGE_PUSHED_GONE)) != 0;
+    bool gone = (page->flags & WB_PAGE_GONE) != 0 && !announced, near = page->near && !announced;
+    struct curve c = {.origin_ms = page->last_seen_ms, .shut_days = fmax(refresh->min_days, 0), .latest_days = INFINITY};
+
+    c.scale = ldexp(curve_scale(refresh, page, rate), -(page->failures < 64 ? page->failures : 64) - (near ? NEAR_HALVINGS : 0));
+    if (near)
+        c.shut_days = fmax(c.shut_days, refresh->max_days > 0 ? fmin(NEAR_DAYS, refresh->max_days) : NEAR_DAYS);
+    c.rate = refresh->policy == WB_POLICY_OPTIMAL ? rate : 0;
+    c.never = (page->flags & WB_PAGE_BARRED) != 0;
+    if (failing || gone)
+        c.origin_ms = page->last_tried_ms;
+    c.unvisited = page->last_seen_ms == 0 && !failing && !gone;
+    c.at_end = c.unvisited || (announced && !failing);
+    if (gone) {
+        c.never = c.never || gone_for_good(page);
+        c.shut_days = fmax(c.shut_days, GONE_DAYS);
+    } else if (!failing) {
+        c.ahead_days = page->signals * HINT_AGE / rate;
+    }
+    if (refresh->max_days > 0 && !gone && page->last_seen_ms != 0)
+        c.latest_days = ldexp(refresh->max_days, page->failures < 64 ? page->failures : 64);
+    if (c.latest_days < c.shut_days)
+        c.latest_days = c.shut_days;
+    return c;
+}
+
+static double curve_value(const struct curve *c, double theta, double age_days)
+{
+    if (c->never || age_days < c->shut_days)
+        return 0;
+    double z = c->at_end ? FOREVER_DAYS : age_days + c->ahead_days;
+    double value = c->scale * (!(c->rate > 0) ? z : c->at_end ? 1 : gain(c->rate * z));
+    /* Past its latest moment a page becomes more urgent the longer it waits. */
+    return age_days >= c->latest_days ? fmax(value, theta * (age_days / c->latest_days)) : value;
+}
+
+/* The age at which the curve passes theta; INFINITY: it does not. */
+static double curve_age(const struct curve *c, double theta)
+{
+    double need = !(theta > 0) ? 0 : c->scale > 0 ? theta / c->scale : INFINITY, z = need;
+
+    if (c->never)
+        return INFINITY;
+    if (c->at_end)
+        z = need <= (c->rate > 0 ? 1 : FOREVER_DAYS) ? 0 : INFINITY;
+    else if (c->rate > 0) /* so near to its end the curve rises by less than a double can tell */
+        z = need < 1 - 1e-12 ? gain_inverse(need) / c->rate : INFINITY;
+    return fmin(fmax(z - c->ahead_days, c->shut_days), c->latest_days);
+}
+
+static double sane_rate(double rate)
+{
+    return rate > 1e-9 ? fmin(rate, 1e9) : 1e-9;
+}
+
+double wb_refresh_value(const struct wb_refresh *refresh, const struct wb_webdb_page *page, double rate, int64_t now_ms)
+{
+    struct curve c = page_curve(refresh, page, sane_rate(rate));
+    double age_days = c.unvisited ? FOREVER_DAYS : ((double)now_ms - (double)c.origin_ms) / DAY_MS;
+
+    return curve_value(&c, refresh->theta, fmax(age_days, 0));
+}
+
+int64_t wb_refresh_due(const struct wb_refresh *refresh, const struct wb_webdb_page *page, double rate)
+{
+    struct curve c = page_curve(refresh, page, sane_rate(rate));
+    double age_days = curve_age(&c, refresh->theta);
+
+    if (c.unvisited)
+        return age_days < INFINITY ? 0 : INT64_MAX;
+    if (!(age_days < 10 * FOREVER_DAYS) || c.origin_ms > INT64_MAX / 2)
+        return INT64_MAX;
+    int64_t due_ms = c.origin_ms + (int64_t)ceil(age_days * DAY_MS);
+    /* What rounding took away. */
+    for (int64_t more = 1; more < 1 << 30; more *= 2) {
+        if (curve_value(&c, refresh->theta, (double)(due_ms - c.origin_ms) / DAY_MS) >= refresh->theta)
+            break;
+        due_ms += more;
+    }
+    return due_ms;
+}
+
+/* ---- the threshold -------------------------------------------------------------------------------- */
+
+static double sane_theta(double theta)
+{
+    return theta > THETA_MIN ? fmin(theta, THETA_MAX) : THETA_MIN;
+}
+
+/*
+ * Where pages come around every n rounds, a threshold that is too low by a small part p lets about p n budgets of pages be due
+ * too early: the number of due pages tells how far it is off, and a step of 1 / n for each budget goes straight to
+ * the mark. The step taken is that for n = 20; for smaller n it goes there slowly, for larger ones it swings around it by less
+ * than STEP_MAX. Too high by more than an n-th nothing is due, and nothing can be told: that is left in the largest steps.
+ */
+double wb_threshold_move(double theta, double due, double budget)
+{
+    double step = 0;
+
+    if (budget > 0 && due > budget) {
+        step = fmin(STEP * (due / budget - 1), STEP_MAX);
+    } else if (budget > 0) {
+        double missing = 1 - fmax(due, 0) / budget;
+        step = -STEP * missing - (STEP_MAX - STEP) * pow(missing, 8);
+    }
+    return sane_theta(sane_theta(theta) * exp(step));
+}
+
+double wb_threshold_begin(enum wb_policy policy, double days)
+{
+    double age = days > 0 ? fmin(days, FOREVER_DAYS) : 1 / DAY_MS;
+
+    switch (policy) {
+    case WB_POLICY_UNIFORM:
+        return age;
+    case WB_POLICY_PROPORTIONAL:
+        return age * AVERAGE_RATE;
+    case WB_POLICY_ADAPTIVE:
+        return age / ADAPTIVE_DAYS;
+    case WB_POLICY_OPTIMAL:
+        break;
+    }
+    return gain(AVERAGE_RATE * age) / AVERAGE_RATE;
+}

@@ -1,0 +1,301 @@
+/*
+ * dispenser_report.c - what resolvers and crawlers tell of a site.
+ *
+ * Who tells may be late: the lease may be over and the site another's, or the site finished. Then what it tells
+ * must not undo what others did since. It never calls back.
+ */
+#include "dispenser/dispenser_rows.h"
+#include "base/error.h"
+
+/* ---- addresses ---------------------------------------------------------------------------------------- */
+
+struct resolution {
+    int64_t id, expires_ms;
+    struct wb_slice address, refused;
+};
+
+static int note_resolution(struct wb_dispenser *d, void *context)
+{
+    const struct resolution *r = context;
+    struct wb_record was = WB_RECORD_INIT, now;
+    char reason[WB_DISPENSER_REASON_MAX];
+    int err = wb_record_by_id(d, r->id, &was);
+
+    if (err == 0)
+        err = wb_fail(WB_E_NOTFOUND, "the dispenser has no site with the id %lld", (long long)r->id);
+    if (err < 0)
+        goto done;
+    now = was;
+    enum wb_site_state state = was.row.state;
+    bool waits = state == WB_SITE_UNRESOLVED || state == WB_SITE_READY || state == WB_SITE_WAITING;
+    if (r->refused.len && waits) {
+        now.row.state = WB_SITE_REFUSED;
+        now.row.reason = wb_dispenser_reason(r->refused, reason);
+    } else if (state == WB_SITE_UNRESOLVED) {
+        now.row.state = WB_SITE_READY;
+    }
+    /* What was counted while it had no address is over. */
+    if (r->address.len && was.row.address.len == 0 && waits) {
+        now.row.attempts = 0;
+        now.row.reason = WB_SLICE_EMPTY;
+    }
+    if (r->address.len) {
+        now.row.address = r->address;
+        now.row.address_expires_ms = r->expires_ms;
+    }
+    err = wb_record_save(d, &was, &now);
+done:
+    wb_record_release(&was);
+    return err;
+}
+
+int wb_dispenser_resolved(struct wb_dispenser *d, int64_t id, struct wb_slice address, int64_t expires_ms, struct wb_slice refused)
+{
+    struct resolution r = {.id = id, .expires_ms = expires_ms, .address = address, .refused = refused};
+
+    if (refused.len == 0 && (address.len == 0 || address.ptr[0] == ' '))
+        return wb_fail(WB_E_INVALID, "a site that was resolved has an address or a reason why not");
+    int err = wb_dispenser_check_text("address", address);
+    return err < 0 ? err : wb_dispenser_transact(d, true, note_resolution, &r);
+}
+
+struct failure {
+    int64_t id, next_ms;
+    int attempts;
+    struct wb_slice reason;
+};
+
+static int note_failure(struct wb_dispenser *d, void *context)
+{
+    const struct failure *f = context;
+    struct wb_record was = WB_RECORD_INIT, now;
+    char reason[WB_DISPENSER_REASON_MAX];
+    int err = wb_record_by_id(d, f->id, &was);
+
+    if (err == 0)
+        err = wb_fail(WB_E_NOTFOUND, "the dispenser has no site with the id %lld", (long long)f->id);
+    if (err < 0)
+        goto done;
+    now = was;
+    enum wb_site_state state = was.row.state;
+    if (state != WB_SITE_UNRESOLVED && state != WB_SITE_READY && state != WB_SITE_WAITING)
+        goto done;
+    /* The parent, which resolves names in advance, goes by when the address expires. */
+    now.row.address_expires_ms = f->next_ms;
+    if (was.row.address.len == 0) {
+        now.row.state = WB_SITE_WAITING;
+        now.row.next_ms = f->next_ms;
+        now.row.attempts = f->attempts;
+        now.row.reason = wb_dispenser_reason(f->reason, reason);
+    }
+    err = wb_record_save(d, &was, &now);
+done:
+    wb_record_release(&was);
+    return err < 0 ? err : 0;
+}
+
+int wb_dispenser_unresolvable(struct wb_dispenser *d, int64_t id, int64_t next_ms, int attempts, struct wb_slice reason)
+{
+    struct failure f = {id, next_ms, attempts, reason};
+
+    return wb_dispenser_transact(d, true, note_failure, &f);
+}
+
+struct names {
+    const int64_t *ids;
+    size_t count;
+    int64_t now_ms;
+};
+
+static int end_failures(struct wb_dispenser *d, void *context)
+{
+    const struct names *n = context;
+    int err = 0;
+
+    for (size_t i = 0; i < n->count && err >= 0; i++) {
+        struct wb_record was = WB_RECORD_INIT, now;
+        err = wb_record_by_id(d, n->ids[i], &was);
+        now = was;
+        if (err > 0 && was.row.state == WB_SITE_WAITING && was.row.address.len == 0) {
+            now.row.next_ms = now.row.address_expires_ms = n->now_ms;
+            now.row.attempts = 0;
+            err = wb_record_save(d, &was, &now);
+        }
+        wb_record_release(&was);
+    }
+    return err < 0 ? err : 0;
+}
+
+int wb_dispenser_resolve_again(struct wb_dispenser *d, const int64_t *ids, size_t count, int64_t now_ms)
+{
+    int err = 0;
+
+    for (size_t at = 0; at < count && err == 0; at += WB_DISPENSER_SLICE) {
+        struct names n = {ids + at, count - at < WB_DISPENSER_SLICE ? count - at : WB_DISPENSER_SLICE, now_ms};
+        err = wb_dispenser_transact(d, true, end_failures, &n);
+    }
+    return err;
+}
+
+/* ---- put aside ---------------------------------------------------------------------------------------- */
+
+struct aside {
+    int64_t id, until_ms;
+    struct wb_slice reason;
+};
+
+static int put_aside(struct wb_dispenser *d, void *context)
+{
+    const struct aside *a = context;
+    struct wb_record was = WB_RECORD_INIT, now;
+    char reason[WB_DISPENSER_REASON_MAX];
+    int err = wb_record_by_id(d, a->id, &was);
+
+    if (err == 0)
+        err = wb_fail(WB_E_NOTFOUND, "the dispenser has no site with the id %lld", (long long)a->id);
+    now = was;
+    if (err > 0 && (was.row.state == WB_SITE_READY || was.row.state == WB_SITE_UNRESOLVED || was.row.state == WB_SITE_WAITING)) {
+        now.row.state = WB_SITE_WAITING;
+        now.row.next_ms = a->until_ms;
+        now.row.reason = wb_dispenser_reason(a->reason, reason);
+        err = wb_record_save(d, &was, &now);
+    }
+    wb_record_release(&was);
+    return err < 0 ? err : 0;
+}
+
+static int begin_again(struct wb_dispenser *d, void *context)
+{
+    const int64_t *id = context;
+    struct wb_record was = WB_RECORD_INIT, now;
+    int err = wb_record_by_id(d, *id, &was);
+
+    now = was;
+    if (err > 0 && was.row.state == WB_SITE_DONE) {
+        now.row.state = was.row.address.len ? WB_SITE_READY : WB_SITE_UNRESOLVED;
+        err = wb_record_save(d, &was, &now);
+    }
+    wb_record_release(&was);
+    return err < 0 ? err : 0;
+}
+
+int wb_dispenser_again(struct wb_dispenser *d, int64_t id)
+{
+    return wb_dispenser_transact(d, true, begin_again, &id);
+}
+
+int wb_dispenser_put_aside(struct wb_dispenser *d, int64_t id, int64_t until_ms, struct wb_slice reason)
+{
+    struct aside a = {id, until_ms, reason};
+
+    return wb_dispenser_transact(d, true, put_aside, &a);
+}
+
+/* ---- reports --------------------------------------------------------------------------------------------- */
+
+struct reporting {
+    struct wb_slice owner;
+    const struct wb_site_report *reports;
+    size_t count;
+};
+
+static void take_trail(const struct wb_site_report *report, struct wb_site_row *row)
+{
+    if (!report->trail.log)
+        return;
+    row->trail = report->trail;
+    row->trail_ms = report->trail_ms;
+    if (report->home.len)
+        row->home = report->home;
+}
+
+static bool trail_newer(const struct wb_site_report *report, const struct wb_site_row *row)
+{
+    const struct wb_site_trail *a = &report->trail, *b = &row->trail;
+
+    if (!a->log || report->trail_ms != row->trail_ms)
+        return a->log && report->trail_ms > row->trail_ms;
+    return a->log != b->log ? a->log > b->log : a->offset > b->offset;
+}
+
+static void apply_report(const struct wb_site_report *report, struct wb_record *record)
+{
+    struct wb_site_row *row = &record->row;
+
+    take_trail(report, row);
+    if (report->home.len)
+        row->home = report->home;
+    if (report->probe.len)
+        row->probe = report->probe;
+    row->next_ms = report->next_ms;
+    row->attempts = report->attempts;
+    row->alias_of = report->alias_of;
+    row->visit = report->visit;
+    if (report->sitemaps_ms)
+        row->sitemaps_ms = report->sitemaps_ms;
+    row->seeds_taken = report->seeds_taken;
+    row->pages = report->pages;
+    if (report->state == WB_SITE_CLAIMED)
+        return;
+    row->state = report->state;
+    if (row->state == WB_SITE_DONE && record->seed_last > row->seeds_taken)
+        row->state = WB_SITE_READY;
+    if (record->anew && wb_site_over(row->state)) {
+        wb_record_plain(record);
+        row->state = WB_SITE_UNRESOLVED;
+        row->seeds_taken = row->pages = 0;
+        row->probe = WB_SLICE_EMPTY;
+    }
+    if (row->state == WB_SITE_READY && row->address.len == 0)
+        row->state = WB_SITE_UNRESOLVED;
+    record->anew = false;
+    row->owner = WB_SLICE_EMPTY;
+    row->lease_ms = 0;
+}
+
+static int note_reports(struct wb_dispenser *d, void *context)
+{
+    const struct reporting *r = context;
+    int err = 0;
+
+    for (size_t i = 0; i < r->count && err == 0; i++) {
+        const struct wb_site_report *report = &r->reports[i];
+        struct wb_record was = WB_RECORD_INIT, now;
+        char reason[WB_DISPENSER_REASON_MAX];
+        err = wb_record_by_id(d, report->id, &was);
+        now = was;
+        if (err > 0 && was.row.state == WB_SITE_CLAIMED && wb_slice_equal(was.row.owner, r->owner)) {
+            apply_report(report, &now);
+            now.row.reason = wb_dispenser_reason(report->reason, reason);
+            err = wb_record_save(d, &was, &now);
+        } else if (err > 0 && trail_newer(report, &was.row)) {
+            take_trail(report, &now.row);
+            err = wb_record_save(d, &was, &now);
+        }
+        wb_record_release(&was);
+        err = err > 0 ? 0 : err;
+    }
+    return err;
+}
+
+static int check_report(const struct wb_site_report *report)
+{
+    int err;
+
+    if (report->state < WB_SITE_UNRESOLVED || report->state > WB_SITE_REFUSED)
+        return wb_fail(WB_E_INVALID, "a site cannot be in the state %d", (int)report->state);
+    err = wb_dispenser_check_text("alias", report->alias_of);
+    if (err == 0)
+        err = wb_dispenser_check_text("probe", report->probe);
+    return err < 0 ? err : wb_dispenser_check_text("home", report->home);
+}
+
+int wb_dispenser_report(struct wb_dispenser *d, struct wb_slice owner, const struct wb_site_report *reports, size_t count)
+{
+    struct reporting r = {.owner = owner, .reports = reports, .count = count};
+    int err = 0;
+
+    for (size_t i = 0; i < count && err == 0; i++)
+        err = check_report(&reports[i]);
+    return err < 0 || count == 0 ? err : wb_dispenser_transact(d, true, note_reports, &r);
+}

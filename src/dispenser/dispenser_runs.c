@@ -1,0 +1,218 @@
+/*
+ * dispenser_runs.c - which run a crawl is.
+ *
+ * A crawl that was killed, signalled or limited is gone on with by the next one of the same seeds, and one that is still under
+ * way is shared: both have the number of the run that is there. Where only a part of an unfinished run is
+ * wished, or more than it had, the crawl is a run of its own, and takes over what both have in common.
+ */
+#include "dispenser/dispenser_rows.h"
+#include "base/error.h"
+#include "base/mem.h"
+
+#include <stdlib.h>
+
+struct entry {
+    const struct wb_run_wish *wish;
+    int64_t run, newest;
+    int64_t *open;      /* ids of sites wished that the newest unfinished run has open */
+    size_t open_count;
+    bool strange;       /* a site is wished that this run has not */
+};
+
+static bool is_open(int64_t state)
+{
+    return state == WB_SITE_UNRESOLVED || state == WB_SITE_READY || state == WB_SITE_CLAIMED;
+}
+
+static void note_run(struct entry *e, int64_t run)
+{
+    if (run > e->newest)
+        e->newest = run;
+}
+
+/* The number that a statement of one row and column gives. */
+static int take_number(struct wb_dispenser *d, enum wb_dispenser_statement statement, int ran, int64_t *number_out)
+{
+    *number_out = 0;
+    if (ran <= 0)
+        return ran;
+    *number_out = wb_sql_number(d->sql, statement, 0);
+    wb_sql_end(d->sql, statement);
+    return 0;
+}
+
+/* ---- the newest unfinished run ---------------------------------------------------------------------- */
+
+/* A run that was made by a fetch list is not what a crawl of seeds goes on with. */
+static int note_plain_run(struct wb_dispenser *d, struct entry *e, int64_t run)
+{
+    int err = run > e->newest ? WB_SQL_RUN(d->sql, S_LISTED_ANY, wb_sql_int(run)) : 1;
+
+    if (err == 0)
+        note_run(e, run);
+    else if (run > e->newest)
+        wb_sql_end(d->sql, S_LISTED_ANY);
+    return err < 0 ? err : 0;
+}
+
+static int search_counts(struct wb_dispenser *d, struct entry *e)
+{
+    int err = wb_sql_run(d->sql, S_COUNTS_ALL, NULL, 0);
+
+    while (err > 0) {
+        if (wb_sql_number(d->sql, S_COUNTS_ALL, 2) > 0 && is_open(wb_sql_number(d->sql, S_COUNTS_ALL, 1)))
+            err = note_plain_run(d, e, wb_sql_number(d->sql, S_COUNTS_ALL, 0));
+        err = err < 0 ? err : wb_sql_next(d->sql, S_COUNTS_ALL);
+    }
+    return err;
+}
+
+/* found: what is done with each site that is wished and there. */
+static int each_wished(struct wb_dispenser *d, struct entry *e, void (*found)(struct entry *, const struct wb_site_row *))
+{
+    int err = 0;
+
+    for (size_t i = 0; i < e->wish->count && err == 0; i++) {
+        struct wb_record record = WB_RECORD_INIT;
+        struct wb_slice name = e->wish->plans[i].name;
+        err = name.len > WB_SITE_NAME_MAX ? 0 : wb_record_by_name(d, name, &record);
+        if (err >= 0)
+            found(e, err ? &record.row : NULL);
+        wb_record_release(&record);
+        err = err > 0 ? 0 : err;
+    }
+    return err;
+}
+
+static void look_for_open(struct entry *e, const struct wb_site_row *row)
+{
+    if (row && is_open(row->state) && !row->listed)
+        note_run(e, row->run);
+}
+
+static int search_runs(struct wb_dispenser *d, struct entry *e)
+{
+    int64_t run;
+
+    if (e->wish->all)
+        return search_counts(d, e);
+    int err = each_wished(d, e, look_for_open);
+    for (size_t i = 0; i < e->wish->domain_count && err == 0; i++) {
+        err = WB_SQL_RUN(d->sql, S_DOMAIN_RUN, wb_sql_str(wb_slice_str(e->wish->domains[i])));
+        err = take_number(d, S_DOMAIN_RUN, err, &run);
+        note_run(e, run);
+    }
+    return err;
+}
+
+/* ---- whether it is the same ---------------------------------------------------------------------------- */
+
+static void compare_site(struct entry *e, const struct wb_site_row *row)
+{
+    if (!row || row->run != e->newest)
+        e->strange = true;
+    else if (is_open(row->state) && !row->listed)
+        e->open[e->open_count++] = row->id;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+static int count_open(struct wb_dispenser *d, int64_t run, int64_t *count_out)
+{
+    int64_t count = 0;
+    int err = WB_SQL_RUN(d->sql, S_COUNTS, wb_sql_int(run));
+
+    while (err > 0) {
+        if (is_open(wb_sql_number(d->sql, S_COUNTS, 1)))
+            count += wb_sql_number(d->sql, S_COUNTS, 2);
+        err = wb_sql_next(d->sql, S_COUNTS);
+    }
+    *count_out = count;
+    return err;
+}
+
+/* How many open sites of the run are wished: as seeds, or as sites of a domain, which are all seeds too. */
+static int count_wished(struct wb_dispenser *d, struct entry *e, int64_t *count_out)
+{
+    int64_t count = 0, some;
+    int err = 0;
+
+    if (e->open_count)
+        qsort(e->open, e->open_count, sizeof *e->open, compare_ids);
+    for (size_t i = 0; e->wish->domain_count == 0 && i < e->open_count; i++)
+        count += i == 0 || e->open[i] != e->open[i - 1];
+    for (size_t i = 0; i < e->wish->domain_count && err == 0; i++) {
+        err = WB_SQL_RUN(d->sql, S_DOMAIN_OPEN, wb_sql_str(wb_slice_str(e->wish->domains[i])), wb_sql_int(e->newest));
+        err = take_number(d, S_DOMAIN_OPEN, err, &some);
+        count += some;
+    }
+    *count_out = count;
+    return err;
+}
+
+static int compare_run(struct wb_dispenser *d, struct entry *e, bool *same_out)
+{
+    int64_t open = 0, wished = 0;
+    int err = 0;
+
+    *same_out = false;
+    e->open_count = 0;
+    e->strange = false;
+    if (!e->newest)
+        return 0;
+    err = each_wished(d, e, compare_site);
+    if (err < 0 || e->strange)
+        return err;
+    if (!e->wish->all) {
+        err = count_open(d, e->newest, &open);
+        if (err == 0)
+            err = count_wished(d, e, &wished);
+    }
+    *same_out = err == 0 && open == wished;
+    return err;
+}
+
+/* ---- entering -------------------------------------------------------------------------------------------- */
+
+static int enter_run(struct wb_dispenser *d, void *context)
+{
+    struct entry *e = context;
+    struct wb_addition addition = {.plans = e->wish->plans, .count = e->wish->count};
+    bool same = false;
+
+    e->run = e->newest = 0;
+    int err = search_runs(d, e);
+    if (err == 0)
+        err = compare_run(d, e, &same);
+    if (err == 0 && same)
+        e->run = e->newest;
+    else if (err == 0)
+        err = wb_dispenser_next_run(d, &e->run);
+    for (size_t i = 0; i < e->wish->count; i++)
+        e->wish->plans[i].goes_on = e->newest;
+    addition.run = e->run;
+    return err < 0 ? err : wb_dispenser_add_plans(d, &addition);
+}
+
+int wb_dispenser_enter(struct wb_dispenser *d, const struct wb_run_wish *wish, int64_t *run_out, int64_t *goes_on_out)
+{
+    struct entry e = {.wish = wish};
+    int err = wb_dispenser_check_plans(wish->plans, wish->count);
+
+    *run_out = *goes_on_out = 0;
+    if (err < 0)
+        return err;
+    e.open = wb_alloc_zero(wish->count + 1, sizeof *e.open);
+    err = e.open ? wb_dispenser_transact(d, true, enter_run, &e) : WB_E_NOMEM;
+    if (err == 0) {
+        *run_out = e.run;
+        *goes_on_out = e.newest;
+    }
+    wb_free(e.open);
+    return err;
+}

@@ -1,0 +1,109 @@
+/*
+ * dispenser_url.c - which dispenser a repository uses, remembered so that it need not be told to every command.
+ *
+ *   dispenser.url    webbase dispenser 1
+ *                    url postgres://...
+ *                    check 0123456789abcdef       XXH3 of everything before this line
+ *
+ * The first crawl that is given --dispenser makes this file. Only its owner can read it, because a URL may hold a password. Without
+ * the file, the dispenser is dispenser.db in the repository.
+ */
+#include "dispenser/dispenser.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "os/file.h"
+
+#include <stdio.h>
+#include <sys/stat.h>
+
+enum { FILE_BYTES_MAX = 64 << 10, CHECK_LINE_BYTES = 6 + 16 + 1 };
+
+#define FILE_NAME "dispenser.url"
+#define FIRST_LINE "webbase dispenser 1\nurl "
+
+static bool read_file(struct wb_slice text, struct wb_slice *url_out)
+{
+    char check[CHECK_LINE_BYTES + 1];
+    struct wb_slice first = WB_SLICE_LIT(FIRST_LINE);
+
+    if (text.len <= first.len + CHECK_LINE_BYTES + 1 || !wb_slice_starts(text, first))
+        return false;
+    struct wb_slice before = wb_slice(text.ptr, text.len - CHECK_LINE_BYTES);
+    snprintf(check, sizeof check, "check %016llx\n", (unsigned long long)wb_hash64(before.ptr, before.len));
+    *url_out = wb_slice(text.ptr + first.len, before.len - first.len - 1);
+    return memcmp(text.ptr + before.len, check, CHECK_LINE_BYTES) == 0 && before.ptr[before.len - 1] == '\n' && wb_dispenser_is_url(*url_out);
+}
+
+bool wb_dispenser_is_url(struct wb_slice url)
+{
+    return (wb_slice_starts(url, WB_SLICE_LIT("postgres://")) || wb_slice_starts(url, WB_SLICE_LIT("postgresql://"))) && url.len < FILE_BYTES_MAX / 2 &&
+           !memchr(url.ptr, '\n', url.len);
+}
+
+int wb_dispenser_remembered(const char *dir, struct wb_buf *url_out)
+{
+    struct wb_buf text = WB_BUF_INIT;
+    struct wb_slice url;
+    char *path = wb_path_join(dir, FILE_NAME);
+
+    wb_buf_clear(url_out);
+    int err = path ? wb_path_read(path, FILE_BYTES_MAX, &text) : WB_E_NOMEM;
+    if (err == 0 && !read_file(wb_buf_slice(&text), &url))
+        err = wb_fail(WB_E_CORRUPT, "%s is damaged: a crawl with --dispenser replaces it", path);
+    if (err == 0)
+        err = wb_buf_append_slice(url_out, url);
+    if (err == 0)
+        err = wb_buf_terminate(url_out);
+    wb_free(path);
+    wb_buf_release(&text);
+    return err == WB_E_NOTFOUND ? 0 : err;
+}
+
+int wb_dispenser_remember(const char *dir, const char *url)
+{
+    struct wb_buf text = WB_BUF_INIT;
+    char *path = wb_path_join(dir, FILE_NAME);
+    int err = path ? 0 : WB_E_NOMEM;
+
+    if (err == 0 && strcmp(url, WB_DISPENSER_OWN) == 0) {
+        err = wb_path_unlink(path);
+        goto done;
+    }
+    if (err == 0)
+        err = wb_buf_printf(&text, FIRST_LINE "%s\n", url);
+    if (err == 0)
+        err = wb_buf_printf(&text, "check %016llx\n", (unsigned long long)wb_hash64(text.ptr, text.len));
+    if (err == 0) {
+        mode_t before = umask(077);
+        err = wb_path_replace(path, wb_buf_slice(&text));
+        umask(before);
+    }
+done:
+    wb_free(path);
+    wb_buf_release(&text);
+    return err;
+}
+
+int wb_dispenser_shown(struct wb_slice url, struct wb_buf *text_out)
+{
+    const char *end = url.ptr + url.len, *host = memchr(url.ptr, '@', url.len), *colon = NULL, *user = url.ptr;
+
+    for (const char *c = url.ptr; host && c + 2 < host && user == url.ptr; c++)
+        if (memcmp(c, "://", 3) == 0)
+            user = c + 3;
+    if (host && user < host)
+        colon = memchr(user, ':', (size_t)(host - user));
+    int err = wb_buf_append(text_out, url.ptr, (size_t)((colon ? colon + 1 : end) - url.ptr));
+    if (err == 0 && colon)
+        err = wb_buf_append_str(text_out, "***");
+    if (err == 0 && colon)
+        err = wb_buf_append(text_out, host, (size_t)(end - host));
+    /* Parameters may hold another one. */
+    const char *query = text_out->len ? memchr(text_out->ptr, '?', text_out->len) : NULL;
+    if (err == 0 && query) {
+        text_out->len = (size_t)(query - text_out->ptr);
+        err = wb_buf_append_str(text_out, "?...");
+    }
+    return err;
+}

@@ -1,0 +1,331 @@
+/*
+ * fetch.c - many requests at once: who is under way, who may be used again, how much memory they hold.
+ *
+ *   wb_fetch_start -> [transfer from the pool] -> libcurl, driven by fetch_loop.c -> ended -> done() -> pool
+ *
+ * Does no HTTP itself and decides nothing about an answer but to cut the longest when
+ * all bodies together are too much.
+ */
+#include "fetch/fetch.h"
+
+#include "base/check.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "fetch/fetch_curl.h"
+#include "fetch/fetch_loop.h"
+#include "fetch/fetch_transfer.h"
+
+#define MAGIC 0x46455443u
+/* Transfers kept for later requests, with their small buffers; their easy handles are never kept. */
+#define IDLE_MAX 64
+
+struct wb_fetcher {
+    unsigned magic;
+    bool calling;                     /* inside a callback of ours */
+    struct wb_fetch_options options;  /* defaults filled in; texts are copies */
+    struct wb_fetch_loop loop;
+    CURL *model;                      /* the easy handles of all requests are copies of it */
+    struct wb_fetch_transfer *busy;   /* doubly linked */
+    struct wb_fetch_transfer *idle;   /* singly linked, by next */
+    unsigned busy_count, idle_count, doomed_count;
+    size_t charged;                   /* bytes that bodies under way hold */
+};
+
+/* ---- the budget of memory ------------------------------------------------------------------------------ */
+
+static void discharge(struct wb_fetcher *fetcher, struct wb_fetch_transfer *transfer)
+{
+    WB_CHECK(fetcher->charged >= transfer->charged);
+    fetcher->charged -= transfer->charged;
+    transfer->charged = 0;
+}
+
+static void doom(struct wb_fetcher *fetcher, struct wb_fetch_transfer *transfer)
+{
+    if (!transfer->doomed)
+        fetcher->doomed_count++;
+    transfer->doomed = true;
+}
+
+static struct wb_fetch_transfer *longest(struct wb_fetcher *fetcher)
+{
+    struct wb_fetch_transfer *found = fetcher->busy;
+
+    for (struct wb_fetch_transfer *t = fetcher->busy; t; t = t->next)
+        if (t->charged > found->charged)
+            found = t;
+    return found;
+}
+
+bool wb_fetcher_charge(struct wb_fetcher *fetcher, struct wb_fetch_transfer *transfer)
+{
+    fetcher->charged += transfer->body.cap - transfer->charged;
+    transfer->charged = transfer->body.cap;
+    while (fetcher->charged > fetcher->options.memory_max) {
+        struct wb_fetch_transfer *cut = longest(fetcher);
+        WB_CHECK(cut->charged > 0);
+        discharge(fetcher, cut);
+        if (cut == transfer)
+            return false;
+        cut->truncated = true;
+        doom(fetcher, cut);
+    }
+    return true;
+}
+
+/* ---- ends ------------------------------------------------------------------------------------------------------ */
+
+static void unlink_busy(struct wb_fetcher *fetcher, struct wb_fetch_transfer *transfer)
+{
+    if (transfer->prev)
+        transfer->prev->next = transfer->next;
+    else
+        fetcher->busy = transfer->next;
+    if (transfer->next)
+        transfer->next->prev = transfer->prev;
+    transfer->prev = transfer->next = NULL;
+    WB_CHECK(fetcher->busy_count > 0);
+    fetcher->busy_count--;
+}
+
+static void shelve(struct wb_fetcher *fetcher, struct wb_fetch_transfer *transfer)
+{
+    wb_fetch_transfer_clear(transfer);
+    if (fetcher->idle_count >= IDLE_MAX) {
+        wb_fetch_transfer_free(transfer);
+        return;
+    }
+    transfer->next = fetcher->idle;
+    fetcher->idle = transfer;
+    fetcher->idle_count++;
+}
+
+static void finish(struct wb_fetcher *fetcher, struct wb_fetch_transfer *transfer, CURLcode code)
+{
+    struct wb_fetch_result result;
+
+    discharge(fetcher, transfer);
+    if (transfer->doomed) {
+        fetcher->doomed_count--;
+        wb_fetch_transfer_abandon(transfer);
+    }
+    wb_fetch_transfer_result(transfer, code, fetcher->options.ratio_max, &result);
+    curl_multi_remove_handle(fetcher->loop.multi, transfer->easy);
+    unlink_busy(fetcher, transfer);
+    fetcher->calling = true;
+    transfer->done(transfer->context, &result);
+    fetcher->calling = false;
+    wb_buf_release(&result.body);
+    shelve(fetcher, transfer);
+}
+
+static void finish_doomed(struct wb_fetcher *fetcher)
+{
+    struct wb_fetch_transfer *transfer = fetcher->busy;
+
+    while (transfer && !transfer->doomed)
+        transfer = transfer->next;
+    WB_CHECK(transfer);
+    finish(fetcher, transfer, CURLE_OK);
+}
+
+static void starve(void *context, CURL *easy)
+{
+    char *private = NULL;
+
+    curl_easy_getinfo(easy, CURLINFO_PRIVATE, &private);
+    struct wb_fetch_transfer *transfer = (struct wb_fetch_transfer *)(void *)private;
+    wb_fetch_transfer_decide(transfer, WB_FETCH_MEMORY, "out of memory");
+    doom(context, transfer);
+}
+
+/* Everything under way ends; what is asked for from now on begins afresh. */
+static void abandon(struct wb_fetcher *fetcher)
+{
+    for (struct wb_fetch_transfer *transfer = fetcher->busy; transfer; transfer = transfer->next) {
+        curl_multi_remove_handle(fetcher->loop.multi, transfer->easy);
+        starve(fetcher, transfer->easy);
+    }
+    (void)wb_fetch_loop_renew(&fetcher->loop); /* where it fails, the next request tries again */
+}
+
+static void look_for_ends(void *context)
+{
+    struct wb_fetcher *fetcher = context;
+    CURLMsg *message;
+    int left;
+
+    if (fetcher->loop.broken)
+        abandon(fetcher);
+    while ((message = curl_multi_info_read(fetcher->loop.multi, &left)) != NULL) {
+        char *private = NULL;
+        curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &private);
+        WB_CHECK(message->msg == CURLMSG_DONE && private);
+        finish(fetcher, (struct wb_fetch_transfer *)(void *)private, message->data.result);
+    }
+    while (fetcher->doomed_count > 0)
+        finish_doomed(fetcher);
+}
+
+/* ---- the fetcher --------------------------------------------------------------------------------------------------- */
+
+static int copy_text(const char **text)
+{
+    if (*text && !(*text = wb_strdup(*text)))
+        return WB_E_NOMEM;
+    return 0;
+}
+
+static int set_fetcher_options(struct wb_fetch_options *to, const struct wb_fetch_options *from)
+{
+    *to = *from;
+    to->timeout_ms = to->timeout_ms ? to->timeout_ms : 30000;
+    to->connect_ms = to->connect_ms ? to->connect_ms : 10000;
+    to->body_max = to->body_max ? to->body_max : (size_t)16 << 20;
+    to->head_max = to->head_max ? to->head_max : (size_t)64 << 10;
+    to->ratio_max = to->ratio_max ? to->ratio_max : 200;
+    to->memory_max = to->memory_max ? to->memory_max : (size_t)128 << 20;
+    to->connections_max = to->connections_max ? to->connections_max : 1000;
+    to->user_agent = to->user_agent ? to->user_agent : "webbase/" WB_VERSION;
+
+    const char **texts[] = {&to->user_agent, &to->proxy, &to->ca_file};
+    int err = 0;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        if (err < 0)
+            *texts[i] = NULL;
+        else
+            err = copy_text(texts[i]);
+    }
+    return err;
+}
+
+int wb_fetcher_new(struct event_base *base, const struct wb_fetch_options *options, struct wb_fetcher **fetcher_out)
+{
+    struct wb_fetcher *fetcher = NULL;
+    int err;
+
+    *fetcher_out = NULL;
+    err = wb_fetch_curl_init();
+    if (err < 0)
+        goto done;
+    fetcher = wb_alloc_zero(1, sizeof(*fetcher));
+    if (!fetcher) {
+        err = WB_E_NOMEM;
+        goto done;
+    }
+    fetcher->magic = MAGIC;
+    err = set_fetcher_options(&fetcher->options, options);
+    if (err < 0)
+        goto done;
+    fetcher->loop.after = look_for_ends;
+    fetcher->loop.starved = starve;
+    fetcher->loop.context = fetcher;
+    fetcher->loop.connections_max = fetcher->options.connections_max;
+    err = wb_fetch_loop_init(&fetcher->loop, base);
+    if (err == 0)
+        err = wb_fetch_transfer_model(&fetcher->options, &fetcher->model);
+    if (err < 0)
+        goto done;
+    *fetcher_out = fetcher;
+    fetcher = NULL;
+done:
+    wb_fetcher_free(fetcher);
+    return err;
+}
+
+void wb_fetcher_free(struct wb_fetcher *fetcher)
+{
+    if (!fetcher)
+        return;
+    WB_CHECK(fetcher->magic == MAGIC && !fetcher->calling);
+    while (fetcher->busy) {
+        struct wb_fetch_transfer *transfer = fetcher->busy;
+        curl_multi_remove_handle(fetcher->loop.multi, transfer->easy);
+        unlink_busy(fetcher, transfer);
+        wb_fetch_transfer_free(transfer);
+    }
+    while (fetcher->idle) {
+        struct wb_fetch_transfer *next = fetcher->idle->next;
+        wb_fetch_transfer_free(fetcher->idle);
+        fetcher->idle = next;
+    }
+    wb_fetch_loop_release(&fetcher->loop);
+    curl_easy_cleanup(fetcher->model);
+    wb_free((char *)(uintptr_t)fetcher->options.user_agent);
+    wb_free((char *)(uintptr_t)fetcher->options.proxy);
+    wb_free((char *)(uintptr_t)fetcher->options.ca_file);
+    wb_free(fetcher);
+}
+
+static int take_transfer(struct wb_fetcher *fetcher, struct wb_fetch_transfer **transfer_out)
+{
+    *transfer_out = fetcher->idle;
+    if (fetcher->idle) {
+        fetcher->idle = (*transfer_out)->next;
+        (*transfer_out)->next = NULL;
+        fetcher->idle_count--;
+        return 0;
+    }
+    return wb_fetch_transfer_new(fetcher, transfer_out);
+}
+
+int wb_fetch_start(struct wb_fetcher *fetcher, const struct wb_fetch_request *request, wb_fetch_done done, void *context)
+{
+    struct wb_fetch_transfer *transfer = NULL;
+    int err;
+
+    WB_CHECK(fetcher->magic == MAGIC);
+    err = fetcher->loop.multi ? 0 : wb_fetch_loop_renew(&fetcher->loop);
+    if (err == 0)
+        err = take_transfer(fetcher, &transfer);
+    if (err < 0)
+        goto done;
+    err = wb_fetch_transfer_equip(transfer, fetcher->model, &fetcher->loop);
+    if (err == 0)
+        err = wb_fetch_transfer_prepare(transfer, request, &fetcher->options);
+    if (err < 0)
+        goto done;
+    transfer->done = done;
+    transfer->context = context;
+    if (curl_multi_add_handle(fetcher->loop.multi, transfer->easy) != CURLM_OK) {
+        err = wb_fail_nomem();
+        goto done;
+    }
+    transfer->next = fetcher->busy;
+    if (fetcher->busy)
+        fetcher->busy->prev = transfer;
+    fetcher->busy = transfer;
+    fetcher->busy_count++;
+    transfer = NULL;
+done:
+    if (transfer)
+        shelve(fetcher, transfer);
+    if (err < 0)
+        (void)wb_fetch_curl_starved(); /* said here; it explains no other failure */
+    return err;
+}
+
+void wb_fetch_stop(struct wb_fetcher *fetcher, bool (*wanted)(void *context), const char *words)
+{
+    WB_CHECK(fetcher->magic == MAGIC && !fetcher->calling);
+    for (struct wb_fetch_transfer *transfer = fetcher->busy; transfer; transfer = transfer->next) {
+        if (transfer->doomed || !wanted(transfer->context))
+            continue;
+        wb_fetch_transfer_decide(transfer, WB_FETCH_STOPPED, words);
+        doom(fetcher, transfer);
+    }
+    while (fetcher->doomed_count > 0)
+        finish_doomed(fetcher);
+}
+
+void wb_fetcher_shift(struct wb_fetcher *fetcher, int64_t by_ms)
+{
+    WB_CHECK(fetcher->magic == MAGIC && !fetcher->calling);
+    for (struct wb_fetch_transfer *transfer = fetcher->busy; transfer; transfer = transfer->next)
+        transfer->sent_ms += by_ms;
+}
+
+unsigned wb_fetcher_busy(const struct wb_fetcher *fetcher)
+{
+    return fetcher->busy_count;
+}

@@ -1,0 +1,144 @@
+/*
+ * fetch_request.c - what differs from one request to the next: URL, address, validators.
+ *
+ * Everything here came from the web at some time: nothing of it can become more than one line of a request,
+ * and nothing makes libcurl resolve a name.
+ */
+#include "fetch/fetch_transfer.h"
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "os/clock.h"
+
+#include <stdio.h>
+
+#define VALIDATOR_BYTES_MAX 1024
+
+static bool is_plain(struct wb_slice text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if ((unsigned char)text.ptr[i] <= 0x20 || text.ptr[i] == 0x7f)
+            return false;
+    return true;
+}
+
+/* Without user info, which nobody gave us to use, and without the fragment. host_out: with its port. */
+static int set_url(struct wb_fetch_transfer *transfer, struct wb_slice url, struct wb_slice *host_out)
+{
+    bool https = wb_slice_starts(url, WB_SLICE_LIT("https://"));
+
+    if ((!https && !wb_slice_starts(url, WB_SLICE_LIT("http://"))) || !is_plain(url))
+        return wb_fail(WB_E_INVALID, "%.*s: not a URL that can be fetched", WB_SLICE_ARG(url));
+    size_t host = https ? 8 : 7, end = host;
+    while (end < url.len && !strchr("/?#", url.ptr[end])) {
+        if (url.ptr[end++] == '@')
+            host = end;
+    }
+    *host_out = wb_slice(url.ptr + host, end - host);
+    const char *fragment = memchr(url.ptr, '#', url.len);
+    size_t len = fragment ? (size_t)(fragment - url.ptr) : url.len;
+    wb_buf_clear(&transfer->url);
+    int err = wb_buf_append_str(&transfer->url, https ? "https://" : "http://");
+    if (err == 0)
+        err = wb_buf_append(&transfer->url, url.ptr + host, len - host);
+    if (err == 0)
+        err = wb_buf_terminate(&transfer->url);
+    if (err == 0 && curl_easy_setopt(transfer->easy, CURLOPT_URL, transfer->url.ptr) != CURLE_OK)
+        err = wb_fail_nomem();
+    return err;
+}
+
+/*
+ * libcurl is told to connect to a number, so that it never resolves a name, and not to the address itself but to a hash
+ * of host and address: it looks for a connection to use again among all that go to the same number, and at the address of a large
+ * hosting company there may be hundreds. The number lies in 100::/64, which leads nowhere (RFC 6666); open_socket() in
+ * fetch_loop.c knows the way. "::[NUMBER]:" is any host and any port, at that number and the URL's port.
+ */
+static int set_address(struct wb_fetch_transfer *transfer, const struct wb_address *address, struct wb_slice host)
+{
+    size_t len = address->family == 6 ? 16 : 4;
+    uint64_t key[2] = {wb_hash64(host.ptr, host.len), wb_hash64(address->bytes, len) + len};
+    uint64_t pin = wb_hash64(key, sizeof key);
+
+    if (address->family != 4 && address->family != 6)
+        return wb_fail(WB_E_INVALID, "%.*s: no address", WB_SLICE_ARG(host));
+    transfer->route.address = *address;
+    snprintf(transfer->pin_text, sizeof transfer->pin_text, "::[" WB_FETCH_PIN_PREFIX "%x:%x:%x:%x]:", (unsigned)(pin >> 48),
+             (unsigned)(pin >> 32 & 0xffff), (unsigned)(pin >> 16 & 0xffff), (unsigned)(pin & 0xffff));
+    if (curl_easy_setopt(transfer->easy, CURLOPT_CONNECT_TO, &transfer->pin) != CURLE_OK)
+        return wb_fail_nomem();
+    return 0;
+}
+
+/* A header line; none where the value could be more than one line, or is long for what it is. */
+static int write_validator(struct wb_buf *line, const char *name, struct wb_slice value)
+{
+    wb_buf_clear(line);
+    if (value.len == 0 || value.len > VALIDATOR_BYTES_MAX)
+        return 0;
+    for (size_t i = 0; i < value.len; i++)
+        if ((unsigned char)value.ptr[i] < 0x20 || value.ptr[i] == 0x7f)
+            return 0;
+    int err = wb_buf_printf(line, "%s: %.*s", name, WB_SLICE_ARG(value));
+    return err < 0 ? err : wb_buf_terminate(line);
+}
+
+static int set_validators(struct wb_fetch_transfer *transfer, const struct wb_fetch_request *request)
+{
+    struct curl_slist *first = NULL;
+    int err = write_validator(&transfer->etag, "If-None-Match", request->etag);
+
+    if (err == 0)
+        err = write_validator(&transfer->modified, "If-Modified-Since", request->modified);
+    if (err < 0)
+        return err;
+    if (transfer->modified.len) {
+        transfer->lines[1] = (struct curl_slist){transfer->modified.ptr, NULL};
+        first = &transfer->lines[1];
+    }
+    if (transfer->etag.len) {
+        transfer->lines[0] = (struct curl_slist){transfer->etag.ptr, first};
+        first = &transfer->lines[0];
+    }
+    if (first && curl_easy_setopt(transfer->easy, CURLOPT_HTTPHEADER, first) != CURLE_OK)
+        return wb_fail_nomem();
+    return 0;
+}
+
+/*
+ * The last request was cut off on a connection that had served others: a new one decides whether the server means it. Without HTTP/2,
+ * because a server may have refused the stream to ask for HTTP/1.1.
+ */
+static int set_fresh(struct wb_fetch_transfer *transfer)
+{
+    if (curl_easy_setopt(transfer->easy, CURLOPT_FRESH_CONNECT, 1L) == CURLE_OK &&
+        curl_easy_setopt(transfer->easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) == CURLE_OK)
+        return 0;
+    return wb_fail_nomem();
+}
+
+int wb_fetch_transfer_prepare(struct wb_fetch_transfer *transfer, const struct wb_fetch_request *request,
+                              const struct wb_fetch_options *options)
+{
+    struct wb_slice host = WB_SLICE_EMPTY;
+    int err = set_url(transfer, request->url, &host);
+
+    /* A proxy resolves names itself, and most refuse to be given addresses. */
+    if (err == 0 && !options->proxy)
+        err = set_address(transfer, &request->address, host);
+    if (err == 0)
+        err = set_validators(transfer, request);
+    if (err == 0 && request->fresh)
+        err = set_fresh(transfer);
+    if (err < 0)
+        return err;
+    wb_fetch_head_begin(&transfer->head, options->head_max);
+    transfer->body_max = request->body_max ? request->body_max : options->body_max;
+    transfer->error = WB_FETCH_OK;
+    transfer->message[0] = '\0';
+    transfer->truncated = transfer->doomed = transfer->unanswered = false;
+    transfer->words[0] = '\0';
+    transfer->begun_ns = wb_clock_mono_ns();
+    transfer->sent_ms = wb_clock_now_ms();
+    return 0;
+}

@@ -1,0 +1,378 @@
+/*
+ * robots.c - reads a robots.txt (RFC 9309): lines, groups, and what of them concerns us.
+ *
+ *   line -> key and value -> group (one or more User-agent lines, then rules)
+ *                            names us | is for everybody | is not for us
+ *
+ * Groups that name us are merged; where there is none, those for everybody are.
+ * Lines that are neither User-agent nor Allow nor Disallow end no group. It is as
+ * tolerant of sloppy writing as Google's parser is (RFC 9309's authors'), and no more.
+ * It never fetches: what a missing or unreachable robots.txt means is the crawler's to know.
+ */
+#include "fetch/fetch.h"
+
+#include "base/bytes.h"
+#include "base/check.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "fetch/robots_path.h"
+#include "fetch/robots_rules.h"
+#include "page/page.h"
+
+#define SITEMAPS_MAX 1000u
+#define DELAY_MS_MAX INT64_C(86400000) /* no crawl-delay is taken as longer than a day */
+#define MAGIC 0x726f626fu
+
+struct wb_robots {
+    uint32_t magic;
+    struct wb_robots_rules *rules;
+    struct wb_buf sitemaps;     /* URLs, one after another */
+    struct wb_buf sitemap_ends; /* where each of them ends: 32 bits */
+    int64_t delay_ms;
+};
+
+/* Which agents a group is for. */
+struct audience {
+    bool us, all;
+};
+
+/* A rule before it is known whether any group names us. */
+struct draft {
+    struct wb_robots_line line;
+    struct audience audience;
+};
+
+struct reader {
+    struct wb_slice agent;       /* the token */
+    struct audience group;       /* of the lines that are being read */
+    bool rules_seen;             /* in the group: the next User-agent line begins another one */
+    bool named;                  /* some group names us */
+    struct draft *drafts;
+    size_t count, cap;
+    int64_t delay_us_ms, delay_all_ms; /* -1: none */
+    struct wb_robots *robots;    /* sitemaps go there at once */
+};
+
+/* ---- lines ------------------------------------------------------------------------------------ */
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+/* The next line without its end (CR, LF or CRLF); false at the end of the text. */
+static bool next_line(struct wb_slice text, size_t *at, struct wb_slice *line_out)
+{
+    size_t from = *at, end = from;
+
+    if (from >= text.len)
+        return false;
+    while (end < text.len && text.ptr[end] != '\n' && text.ptr[end] != '\r')
+        end++;
+    *at = end + 1;
+    if (end + 1 < text.len && text.ptr[end] == '\r' && text.ptr[end + 1] == '\n')
+        *at = end + 2;
+    *line_out = wb_slice(text.ptr + from, end - from);
+    return true;
+}
+
+static struct wb_slice strip_line(struct wb_slice line)
+{
+    if (line.len > WB_ROBOTS_LINE_MAX)
+        line.len = WB_ROBOTS_LINE_MAX;
+    const char *comment = line.len ? memchr(line.ptr, '#', line.len) : NULL;
+    if (comment)
+        line.len = (size_t)(comment - line.ptr);
+    return wb_slice_trim(line);
+}
+
+/* "key: value", or "key value" where these are two words and no more. */
+static bool split_line(struct wb_slice line, struct wb_slice *key_out, struct wb_slice *value_out)
+{
+    const char *colon = line.len ? memchr(line.ptr, ':', line.len) : NULL;
+    size_t key = 0;
+
+    if (colon) {
+        key = (size_t)(colon - line.ptr);
+        *key_out = wb_slice_trim(wb_slice(line.ptr, key));
+        *value_out = wb_slice_trim(wb_slice(colon + 1, line.len - key - 1));
+        return key_out->len > 0;
+    }
+    while (key < line.len && !is_blank(line.ptr[key]))
+        key++;
+    *key_out = wb_slice(line.ptr, key);
+    *value_out = wb_slice_trim(wb_slice(line.ptr + key, line.len - key));
+    for (size_t i = 0; i < value_out->len; i++)
+        if (is_blank(value_out->ptr[i]))
+            return false;
+    return key > 0 && value_out->len > 0;
+}
+
+enum key { KEY_OTHER, KEY_AGENT, KEY_ALLOW, KEY_DISALLOW, KEY_SITEMAP, KEY_DELAY };
+
+/* What starts with one of these is that key: misspellings that are frequent enough to be meant. */
+static const struct {
+    const char *start;
+    enum key key;
+} keys[] = {
+    {"user-agent", KEY_AGENT},   {"useragent", KEY_AGENT},    {"user agent", KEY_AGENT},
+    {"allow", KEY_ALLOW},        {"disallow", KEY_DISALLOW},  {"dissallow", KEY_DISALLOW},
+    {"dissalow", KEY_DISALLOW},  {"disalow", KEY_DISALLOW},   {"diasllow", KEY_DISALLOW},
+    {"disallaw", KEY_DISALLOW},  {"sitemap", KEY_SITEMAP},    {"site-map", KEY_SITEMAP},
+    {"crawl-delay", KEY_DELAY},
+};
+
+static enum key key_of(struct wb_slice name)
+{
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (wb_slice_starts_nocase(name, wb_slice_str(keys[i].start)))
+            return keys[i].key;
+    return KEY_OTHER;
+}
+
+/* ---- groups ----------------------------------------------------------------------------------- */
+
+static bool is_token_char(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
+}
+
+/*
+ * A group is named by the product token at the start of the value. Tokens have no digits by
+ * the standard; an agent whose name has some is meant where the whole word is its name.
+ */
+static bool names_agent(struct wb_slice value, struct wb_slice agent)
+{
+    struct wb_slice token = wb_slice(value.ptr, 0);
+
+    while (token.len < value.len && is_token_char(value.ptr[token.len]))
+        token.len++;
+    return agent.len && (wb_slice_equal_nocase(token, agent) || wb_slice_equal_nocase(wb_http_agent_token(value), agent));
+}
+
+static void read_agent(struct reader *r, struct wb_slice value)
+{
+    if (r->rules_seen) {
+        r->group = (struct audience){false, false};
+        r->rules_seen = false;
+    }
+    if (value.len && value.ptr[0] == '*' && (value.len == 1 || is_blank(value.ptr[1]))) {
+        r->group.all = true;
+    } else if (names_agent(value, r->agent)) {
+        r->group.us = true;
+        r->named = true;
+    }
+}
+
+static int read_rule(struct reader *r, const struct wb_robots_line *line)
+{
+    r->rules_seen = true;
+    if ((!r->group.us && !r->group.all) || line->value.len == 0)
+        return 0;
+    if (r->count == r->cap) {
+        size_t cap = r->cap ? 2 * r->cap : 64;
+        struct draft *more = wb_realloc(r->drafts, cap * sizeof *more);
+        if (!more)
+            return WB_E_NOMEM;
+        r->drafts = more;
+        r->cap = cap;
+    }
+    r->drafts[r->count++] = (struct draft){*line, r->group};
+    return 0;
+}
+
+/* Seconds with a fraction, in ms; -1 where there is no number. */
+static int64_t parse_delay(struct wb_slice value)
+{
+    int64_t ms = 0, unit = 1000;
+    bool digits = false, fraction = false;
+
+    for (size_t i = 0; i < value.len; i++) {
+        char c = value.ptr[i];
+        if (c == '.' && !fraction) {
+            fraction = true;
+            continue;
+        }
+        if (c < '0' || c > '9')
+            break;
+        digits = true;
+        if (fraction) {
+            unit /= 10;
+            ms += (c - '0') * unit;
+        } else {
+            ms = ms * 10 + (c - '0') * unit;
+        }
+        if (ms > DELAY_MS_MAX)
+            return DELAY_MS_MAX;
+    }
+    return digits ? ms : -1;
+}
+
+/* Of several the longest. */
+static void read_delay(struct reader *r, struct wb_slice value)
+{
+    int64_t ms = parse_delay(value);
+
+    if (r->group.us && ms > r->delay_us_ms)
+        r->delay_us_ms = ms;
+    if (r->group.all && ms > r->delay_all_ms)
+        r->delay_all_ms = ms;
+}
+
+static int read_sitemap(struct wb_robots *robots, struct wb_slice value)
+{
+    char end[4];
+
+    if (value.len == 0 || robots->sitemap_ends.len / sizeof end == SITEMAPS_MAX)
+        return 0;
+    int err = wb_buf_append_slice(&robots->sitemaps, value);
+    wb_put32(end, (uint32_t)robots->sitemaps.len);
+    return err < 0 ? err : wb_buf_append(&robots->sitemap_ends, end, sizeof end);
+}
+
+static int read_line(struct reader *r, struct wb_slice text, uint32_t number)
+{
+    struct wb_robots_line line = {.text = strip_line(text), .number = number};
+    struct wb_slice key;
+
+    if (!split_line(line.text, &key, &line.value))
+        return 0;
+    switch (key_of(key)) {
+    case KEY_AGENT:
+        read_agent(r, line.value);
+        return 0;
+    case KEY_ALLOW:
+        line.allow = true;
+        return read_rule(r, &line);
+    case KEY_DISALLOW:
+        return read_rule(r, &line);
+    case KEY_SITEMAP:
+        return read_sitemap(r->robots, line.value);
+    case KEY_DELAY:
+        read_delay(r, line.value);
+        return 0;
+    default:
+        return 0;
+    }
+}
+
+/* ---- the whole -------------------------------------------------------------------------------- */
+
+/* Keeps the rules of our audience, and makes what answers questions of them. */
+static int keep_rules(struct reader *r)
+{
+    struct wb_robots_line *lines = wb_alloc((r->count + 1) * sizeof *lines);
+    size_t count = 0;
+
+    if (!lines)
+        return WB_E_NOMEM;
+    for (size_t i = 0; i < r->count; i++)
+        if (r->named ? r->drafts[i].audience.us : r->drafts[i].audience.all)
+            lines[count++] = r->drafts[i].line;
+    int err = wb_robots_rules_build(lines, count, &r->robots->rules);
+    r->robots->delay_ms = r->named ? r->delay_us_ms : r->delay_all_ms;
+    wb_free(lines);
+    return err;
+}
+
+/* Gives back what the buffer reserved in advance. */
+static void trim_buf(struct wb_buf *buf)
+{
+    char *smaller = buf->len ? wb_realloc(buf->ptr, buf->len) : NULL;
+
+    if (smaller) {
+        buf->ptr = smaller;
+        buf->cap = buf->len;
+    }
+}
+
+/* RFC 9309 asks for UTF-8, but a byte order mark shows that a file is UTF-16: read that too. */
+static int decode_utf16(struct wb_slice *text, struct wb_buf *mem)
+{
+    bool big_endian = wb_slice_starts(*text, WB_SLICE_LIT("\xfe\xff"));
+
+    if (!big_endian && !wb_slice_starts(*text, WB_SLICE_LIT("\xff\xfe")))
+        return 0;
+    int err = wb_utf8_from_utf16(*text, big_endian, WB_ROBOTS_BYTES_MAX, mem);
+    if (err == 0)
+        *text = wb_buf_slice(mem);
+    return err;
+}
+
+int wb_robots_parse(struct wb_slice text, struct wb_slice agent, struct wb_robots **robots_out)
+{
+    struct wb_robots *robots = wb_alloc_zero(1, sizeof *robots);
+    struct wb_buf mem = WB_BUF_INIT;
+    struct reader r = {.agent = wb_http_agent_token(agent), .delay_us_ms = -1, .delay_all_ms = -1, .robots = robots};
+    struct wb_slice line;
+    size_t at = 0;
+    int err = 0;
+
+    *robots_out = NULL;
+    if (!robots)
+        return WB_E_NOMEM;
+    robots->magic = MAGIC;
+    if (text.len > WB_ROBOTS_BYTES_MAX)
+        text.len = WB_ROBOTS_BYTES_MAX;
+    err = decode_utf16(&text, &mem);
+    while (at < text.len && at < 3 && text.ptr[at] == "\xef\xbb\xbf"[at])
+        at++; /* a byte order mark, or the part of one that is left */
+    for (uint32_t number = 1; err == 0 && next_line(text, &at, &line); number++)
+        err = read_line(&r, line, number);
+    if (err == 0)
+        err = keep_rules(&r);
+    if (err < 0)
+        goto done;
+    trim_buf(&robots->sitemaps);
+    trim_buf(&robots->sitemap_ends);
+    *robots_out = robots;
+    robots = NULL;
+done:
+    wb_free(r.drafts);
+    wb_buf_release(&mem);
+    wb_robots_free(robots);
+    return err;
+}
+
+void wb_robots_free(struct wb_robots *robots)
+{
+    if (!robots)
+        return;
+    WB_CHECK(robots->magic == MAGIC);
+    wb_robots_rules_free(robots->rules);
+    wb_buf_release(&robots->sitemaps);
+    wb_buf_release(&robots->sitemap_ends);
+    wb_free(robots);
+}
+
+void wb_robots_check(const struct wb_robots *robots, struct wb_slice url, struct wb_robots_verdict *verdict_out)
+{
+    WB_CHECK(robots->magic == MAGIC);
+    *verdict_out = (struct wb_robots_verdict){true, 0, WB_SLICE_EMPTY};
+    if (wb_slice_equal(wb_robots_path_of(url), WB_SLICE_LIT("/robots.txt")))
+        return;
+    wb_robots_rules_find(robots->rules, url, &verdict_out->allowed, &verdict_out->line, &verdict_out->rule);
+}
+
+int64_t wb_robots_delay_ms(const struct wb_robots *robots)
+{
+    return robots->delay_ms;
+}
+
+bool wb_robots_sitemap(const struct wb_robots *robots, size_t i, struct wb_slice *url_out)
+{
+    const char *ends = robots->sitemap_ends.ptr;
+
+    *url_out = WB_SLICE_EMPTY;
+    if (i >= robots->sitemap_ends.len / 4)
+        return false;
+    uint32_t from = i ? wb_get32(ends + 4 * i - 4) : 0;
+    *url_out = wb_slice(robots->sitemaps.ptr + from, wb_get32(ends + 4 * i) - from);
+    return true;
+}
+
+size_t wb_robots_bytes(const struct wb_robots *robots)
+{
+    return sizeof *robots + robots->sitemaps.cap + robots->sitemap_ends.cap + wb_robots_rules_bytes(robots->rules);
+}

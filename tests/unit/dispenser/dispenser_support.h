@@ -1,0 +1,115 @@
+/*
+ * dispenser_support.h - what the tests of the dispenser share: both databases, a fresh dispenser for each test, rows
+ * collected, chance with a seed, child processes.
+ */
+#ifndef WB_TESTS_DISPENSER_SUPPORT_H
+#define WB_TESTS_DISPENSER_SUPPORT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+
+#include <cmocka.h>
+
+#include "base/error.h"
+#include "dispenser/dispenser.h"
+#include "dispenser/sql.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* Fails the test, or ends the child process where it runs in one. */
+#define must(cond) ((cond) ? (void)0 : must_failed(#cond, __FILE__, __LINE__))
+#define must_ok(err) ((err) >= 0 ? (void)0 : must_failed(#err, __FILE__, __LINE__))
+void must_failed(const char *what, const char *file, int line);
+
+/* ---- where ---------------------------------------------------------------------------------------- */
+
+struct place {
+    bool postgres;
+    char dir[96];
+    char url[512];  /* of PostgreSQL: a schema of its own */
+    struct wb_dispenser *d;
+    int64_t run;    /* a first one */
+};
+
+/* A fresh dispenser, opened. *state: "sqlite" or "postgres", then a struct place. */
+int set_up_place(void **state);
+int tear_down_place(void **state);
+
+/* The test for each database. */
+#define BOTH(test) \
+    {#test " (sqlite)", test, set_up_place, tear_down_place, (void *)"sqlite"}, {#test " (postgres)", test, set_up_place, tear_down_place, (void *)"postgres"}
+#define SQLITE(test) {#test, test, set_up_place, tear_down_place, (void *)"sqlite"}
+#define POSTGRES(test) {#test, test, set_up_place, tear_down_place, (void *)"postgres"}
+
+/* For the group: a server, started when first needed. */
+int end_server(void **state);
+
+struct wb_dispenser *open_place(const struct place *place);
+void reopen_place(struct place *place);
+
+/* Runs a statement that gives one number, behind the dispenser's back. */
+int64_t ask_number(const struct place *place, const char *text);
+void change(const struct place *place, const char *text);
+
+/* What must hold between the tables, whatever happened. */
+void check_tables(const struct place *place);
+
+/* ---- leases -------------------------------------------------------------------------------------------- */
+
+/*
+ * The clock that leases are judged by stands still, at 0 first: the calls below set it. `until`: by that clock. Tests of the databases' own
+ * clocks call real_clock().
+ */
+void set_clock(int64_t now_ms);
+void real_clock(void);
+int claim_until(struct wb_dispenser *d, int64_t run, struct wb_slice owner, int64_t now_ms, int64_t until_ms, unsigned max, wb_site_each each, void *context);
+int borrow_until(struct wb_dispenser *d, struct wb_slice name, struct wb_slice scheme, struct wb_slice owner, int64_t now_ms, int64_t until_ms,
+                 wb_site_each each, void *context);
+int renew_until(struct wb_dispenser *d, struct wb_slice owner, int64_t until_ms);
+
+/* ---- rows -------------------------------------------------------------------------------------------- */
+
+enum { NAMES_MAX = 4096 };
+
+/* Rows that were told, in order. */
+struct told {
+    unsigned count;
+    int64_t ids[NAMES_MAX];
+    struct wb_site_row last; /* its text is gone */
+    char last_name[64], last_owner[64];
+};
+int tell(void *context, const struct wb_site_row *row);
+
+/* A name's row; its text lives until the next call. */
+struct wb_site_row row_of(struct wb_dispenser *d, const char *name);
+
+/* Adds a site with one seed, http://NAME/, and resolves it to an address unless that is NULL; its id. */
+int64_t add_site(const struct place *place, const char *name, const char *address, int priority);
+void add_seed(struct wb_dispenser *d, int64_t run, const char *name, const char *url, bool anew);
+
+struct wb_site_report report_of(int64_t id, enum wb_site_state state);
+int report_one(struct wb_dispenser *d, const char *owner, struct wb_site_report report);
+unsigned claim(struct wb_dispenser *d, int64_t run, const char *owner, int64_t now_ms, int64_t lease_ms, unsigned max, struct told *told);
+
+/* ---- chance and children ---------------------------------------------------------------------------------- */
+
+struct chance {
+    uint64_t state;
+};
+uint64_t chance_below(struct chance *chance, uint64_t n);
+
+/* WEBBASE_SEED, or a fresh one; printed, so that a failure can be had again. */
+uint64_t test_seed(void);
+
+pid_t start_child(int (*function)(void *context), void *context);
+
+/* The exit status, or -signal. */
+int end_child(pid_t child);
+
+#endif
