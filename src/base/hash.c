@@ -8,6 +8,11 @@ uint64_t wb_hash64(const void *bytes, size_t len)
     return XXH3_64bits(bytes, len);
 }
 
+uint64_t wb_hash64_seeded(const void *bytes, size_t len, uint64_t seed)
+{
+    return XXH3_64bits_withSeed(bytes, len, seed);
+}
+
 uint32_t wb_hash32(const void *bytes, size_t len)
 {
     return (uint32_t)XXH3_64bits(bytes, len);

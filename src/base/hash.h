@@ -10,6 +10,12 @@ uint64_t wb_hash64(const void *bytes, size_t len);
 /* The low 32 bits of wb_hash64: the checksum of small units on disk. */
 uint32_t wb_hash32(const void *bytes, size_t len);
 
+/*
+ * The same kind of hash with a seed, for hash tables whose keys a stranger can choose. Anybody can compute
+ * wb_hash64() and could look for many keys with the same hash; a seed that is a secret of this process prevents that.
+ */
+uint64_t wb_hash64_seeded(const void *bytes, size_t len, uint64_t seed);
+
 void wb_hash128(const void *bytes, size_t len, uint64_t *hi_out, uint64_t *lo_out);
 
 #endif

@@ -1,0 +1,43 @@
+/*
+ * allocfail.h - makes allocations fail through the hook of base/mem.h.
+ */
+#ifndef WB_TESTS_ALLOCFAIL_H
+#define WB_TESTS_ALLOCFAIL_H
+
+#include "base/mem.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+static size_t alloc_fail_left; /* allocations that succeed before one fails */
+
+static inline bool alloc_fail_now(void)
+{
+    return alloc_fail_left-- == 0;
+}
+
+static inline bool alloc_fail_always(void)
+{
+    return true;
+}
+
+/* The n-th allocation from now on fails (0: the next one), once. */
+static inline void alloc_fail_nth(size_t n)
+{
+    alloc_fail_left = n;
+    wb_alloc_should_fail = alloc_fail_now;
+}
+
+/* Every allocation fails from now on. */
+static inline void alloc_fail_all(void)
+{
+    wb_alloc_should_fail = alloc_fail_always;
+}
+
+/* No allocation fails any more. */
+static inline void alloc_fail_none(void)
+{
+    wb_alloc_should_fail = NULL;
+}
+
+#endif

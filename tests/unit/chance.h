@@ -1,0 +1,51 @@
+/*
+ * chance.h - random numbers for tests. A test that uses them prints its seed; WEBBASE_SEED=number repeats the run.
+ */
+#ifndef WB_TESTS_CHANCE_H
+#define WB_TESTS_CHANCE_H
+
+#include "os/random.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct chance {
+    uint64_t state;
+};
+
+/* splitmix64 */
+static inline uint64_t chance_next(struct chance *chance)
+{
+    uint64_t z = chance->state += 0x9e3779b97f4a7c15;
+
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+    z = (z ^ z >> 27) * 0x94d049bb133111eb;
+    return z ^ z >> 31;
+}
+
+static inline uint64_t chance_below(struct chance *chance, uint64_t n)
+{
+    return chance_next(chance) % n;
+}
+
+static inline bool chance_one_in(struct chance *chance, uint64_t n)
+{
+    return chance_below(chance, n) == 0;
+}
+
+/* WEBBASE_SEED if it is set, else a new one. It is printed, so that a failure can be repeated. */
+static inline uint64_t test_seed(void)
+{
+    const char *given = getenv("WEBBASE_SEED");
+    uint64_t seed = 0;
+
+    wb_random_bytes(&seed, sizeof seed);
+    seed = given ? strtoull(given, NULL, 10) : seed >> 16;
+    printf("# WEBBASE_SEED=%llu\n", (unsigned long long)seed);
+    fflush(stdout);
+    return seed;
+}
+
+#endif
