@@ -13,6 +13,7 @@
  * visits a copy is fresh until the first change.
  */
 #include "base/check.h"
+#include "base/date.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "cycle/refresh.h"
@@ -438,7 +439,7 @@ static double calls_a_second(const struct bench *b, const struct contender *c, i
         for (size_t i = 0; i < b->count; i++) {
             const struct place *p = &b->places[i];
             sum += what == 0   ? place_rate(b, c, p)
-                   : what == 1 ? wb_refresh_value(&refresh, &p->page, p->rate, p->page.last_seen_ms + 86400000)
+                   : what == 1 ? wb_refresh_value(&refresh, &p->page, p->rate, p->page.last_seen_ms + WB_DAY_MS)
                                : (double)wb_refresh_due(&refresh, &p->page, p->rate);
         }
         sink = sink + sum;

@@ -3,6 +3,7 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
+#include "base/date.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "extract/extract.h"
@@ -181,7 +182,7 @@ static void fill_facts(struct graph_page *p, uint64_t content, int64_t seen_ms)
     page->depth = (uint16_t)(p->local == 0 ? 0 : 1 + p->local % 5);
     page->first_seen_ms = (int64_t)FIRST_VISIT_S * 1000;
     page->last_seen_ms = page->last_tried_ms = page->last_changed_ms = seen_ms;
-    page->next_due_ms = seen_ms + (int64_t)7 * 86400000;
+    page->next_due_ms = seen_ms + 7 * WB_DAY_MS;
     page->flags = WB_PAGE_WANTED;
     page->type = WB_SLICE_LIT("text/html");
     if (content % 2) {
@@ -266,7 +267,7 @@ void graph_page(const struct graph *graph, bool old, uint32_t number, uint32_t v
     page_out->page = (struct wb_webdb_page){.flags = 0};
     page_out->page.url = wb_slice(page_out->url, make_url(graph, low, page_out->local, page_out->url));
     fill_facts(page_out, mix(graph->seed + version, (uint64_t)low << 32 | page_out->local),
-               (int64_t)FIRST_VISIT_S * 1000 + ((int64_t)version + !old) * 86400000 + number);
+               (int64_t)FIRST_VISIT_S * 1000 + ((int64_t)version + !old) * WB_DAY_MS + number);
     make_links(graph, page_out);
 }
 

@@ -28,16 +28,16 @@ static void civil_from_days(int64_t z, int64_t *y, int64_t *m, int64_t *d)
 
 void wb_date_format(int64_t time_ms, char text_out[WB_DATE_TEXT_MAX])
 {
-    int64_t days = time_ms / 86400000, rest = time_ms % 86400000;
+    int64_t days = time_ms / WB_DAY_MS, rest = time_ms % WB_DAY_MS;
     int64_t y, m, d;
 
     if (rest < 0) {
-        rest += 86400000;
+        rest += WB_DAY_MS;
         days--;
     }
     civil_from_days(days, &y, &m, &d);
     snprintf(text_out, WB_DATE_TEXT_MAX, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", (int)y, (int)m, (int)d,
-             (int)(rest / 3600000), (int)(rest / 60000 % 60), (int)(rest / 1000 % 60), (int)(rest % 1000));
+             (int)(rest / WB_HOUR_MS), (int)(rest / WB_MINUTE_MS % 60), (int)(rest / 1000 % 60), (int)(rest % 1000));
 }
 
 struct fields {
@@ -56,7 +56,7 @@ static bool fields_to_ms(const struct fields *f, int64_t *time_ms_out)
     if (f->day > last || f->hour > 23 || f->minute > 59 || f->second > 60)
         return false;
     int64_t days = days_from_civil(f->year, f->month, f->day);
-    *time_ms_out = (days * 86400 + f->hour * 3600 + f->minute * 60 + f->second) * 1000 + f->ms;
+    *time_ms_out = (days * WB_DAY_SECONDS + f->hour * 3600 + f->minute * 60 + f->second) * 1000 + f->ms;
     return true;
 }
 
@@ -144,7 +144,7 @@ bool wb_date_parse(struct wb_slice text, int64_t *time_ms_out)
     }
     if (s.len || !fields_to_ms(&f, time_ms_out))
         return false;
-    *time_ms_out -= zone * 60000;
+    *time_ms_out -= zone * WB_MINUTE_MS;
     return true;
 }
 
@@ -225,11 +225,11 @@ static char *put_two(char *p, int64_t value)
 
 bool wb_date_format_http(int64_t time_ms, char text_out[WB_DATE_HTTP_BYTES])
 {
-    int64_t days = time_ms / 86400000, second = time_ms % 86400000, y = 0, m = 0, d = 0;
+    int64_t days = time_ms / WB_DAY_MS, second = time_ms % WB_DAY_MS, y = 0, m = 0, d = 0;
     char *p = text_out;
 
     if (second < 0) {
-        second += 86400000;
+        second += WB_DAY_MS;
         days--;
     }
     second /= 1000;

@@ -4,6 +4,12 @@
 
 #include "base/slice.h"
 
+/* Spans of time. In the calendar used here (UTC without leap seconds) all days are equally long. */
+#define WB_MINUTE_MS 60000
+#define WB_HOUR_MS 3600000
+#define WB_DAY_MS INT64_C(86400000)
+#define WB_DAY_SECONDS 86400
+
 #define WB_DATE_TEXT_MAX 32
 
 /* RFC 3339 with milliseconds: 2026-01-02T03:04:05.678Z */

@@ -10,7 +10,6 @@
 
 #include <inttypes.h>
 
-#define DAY_MS 86400000
 
 struct run {
     bool json;
@@ -74,7 +73,7 @@ static int fill_options(const struct wb_options *options, struct wb_cycle_option
     *o = (struct wb_cycle_options){
         .cycles = wb_options_number(options, "cycles", 0),
         /* For ever, and everything each time: not more than once a day unless told. */
-        .every_ms = wb_options_duration(options, "every", bounded ? 0 : DAY_MS),
+        .every_ms = wb_options_duration(options, "every", bounded ? 0 : WB_DAY_MS),
         .memory_bytes = wb_options_number(options, "memory", 0),
     };
     wb_crawl_args_fill(options, &o->crawl);

@@ -1,9 +1,9 @@
 /* crawl_args.c - options of crawl, generate and run as the work wants them. */
 #include "cli/crawl_args.h"
+#include "base/date.h"
 
 #include <string.h>
 
-#define DAY_MS 86400000.0
 
 static enum wb_scope read_scope(const struct wb_options *options)
 {
@@ -76,8 +76,8 @@ int wb_generate_args_fill(const struct wb_options *options, struct wb_generate_o
         .dispenser = wb_options_text(options, "dispenser"),
         .seeds_file = wb_options_text(options, "seeds"),
         .budget = wb_options_number(options, "budget", 0),
-        .min_days = (double)wb_options_duration(options, "min-interval", 0) / DAY_MS,
-        .max_days = (double)wb_options_duration(options, "max-interval", 0) / DAY_MS,
+        .min_days = (double)wb_options_duration(options, "min-interval", 0) / WB_DAY_MS,
+        .max_days = (double)wb_options_duration(options, "max-interval", 0) / WB_DAY_MS,
         .scope = read_scope(options),
     };
     if (policy && !wb_policy_parse(wb_slice_str(policy), &o->policy))

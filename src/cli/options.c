@@ -61,7 +61,8 @@ static bool parse_duration(const char *text, int64_t *ms_out)
     static const struct {
         const char *unit;
         double ms;
-    } units[] = {{"", 1000}, {"ms", 1}, {"s", 1000}, {"m", 60e3}, {"min", 60e3}, {"h", 3600e3}, {"d", 86400e3}};
+    } units[] = {{"", 1000}, {"ms", 1}, {"s", 1000}, {"m", WB_MINUTE_MS}, {"min", WB_MINUTE_MS}, {"h", WB_HOUR_MS},
+                 {"d", WB_DAY_MS}};
     char *end = NULL;
 
     *ms_out = 0;

@@ -15,7 +15,6 @@
 #include <stdio.h>
 
 #define FLUSH_BYTES (256u << 10)
-#define DAY_MS 86400000.0
 #define NAME_COLUMNS 16
 
 /* ---- cells --------------------------------------------------------------------------------------- */
@@ -265,7 +264,7 @@ static void write_lifetime(struct pen *pen, const struct wb_webdb_page *page)
 {
     cell_u64(pen, "lifetime", page->lifetime);
     if (page->expires_ms)
-        cell_double(pen, "lifetime_left", (double)(page->expires_ms - wb_clock_wall_ms()) / DAY_MS);
+        cell_double(pen, "lifetime_left", (double)(page->expires_ms - wb_clock_wall_ms()) / WB_DAY_MS);
     else
         cell_none(pen, "lifetime_left");
     cell_time(pen, "expires", page->expires_ms);

@@ -16,6 +16,7 @@
 #include "dispenser/dispenser.h"
 #include "fetch/fetch.h"
 #include "crawl/recover.h"
+#include "base/date.h"
 #include "crawl/seen.h"
 #include "crawl/spill.h"
 #include "crawl/trap.h"
@@ -42,8 +43,8 @@ enum wb_rules_state {
 };
 
 enum {
-    WB_BACK_OFF_MAX_MS = 24 * 3600 * 1000,     /* no site is left alone for longer */
-    WB_ADDRESS_LIFE_MAX_MS = 24 * 3600 * 1000, /* no address is believed for longer */
+    WB_BACK_OFF_MAX_MS = WB_DAY_MS,     /* no site is left alone for longer */
+    WB_ADDRESS_LIFE_MAX_MS = WB_DAY_MS, /* no address is believed for longer */
 };
 
 enum wb_root_state { WB_ROOT_UNKNOWN, WB_ROOT_REACHABLE, WB_ROOT_UNREACHABLE };

@@ -6,6 +6,7 @@
  * read again in this crawl, and a site whose history ends workers is left for another run.
  */
 #include "base/check.h"
+#include "base/date.h"
 #include "base/error.h"
 #include "crawl/parent.h"
 #include "crawl/recover.h"
@@ -32,7 +33,7 @@ enum {
     CAREFUL_AFTER = 2,        /* deaths by signals in vain: the next processes ask for one page at a time, to find the one that is to blame */
     CAREFUL_LIVES = 6,
     PUT_ASIDE_AFTER = 3,      /* deaths over the same site */
-    PUT_ASIDE_MS = 24 * 3600 * 1000,
+    PUT_ASIDE_MS = WB_DAY_MS,
 };
 
 /* ---- what workers say ------------------------------------------------------------------------------ */

@@ -9,11 +9,12 @@
  */
 #include "crawl/webknown.h"
 #include "base/check.h"
+#include "base/date.h"
 #include "base/mem.h"
 
 #include <stdio.h>
 
-enum { RETELL_MS = 120 * 1000, SITEMAPS_MS = 24 * 3600 * 1000 };
+enum { RETELL_MS = 120 * 1000, SITEMAPS_MS = WB_DAY_MS };
 
 struct wb_worker_report {
     struct wb_site_report row;

@@ -15,6 +15,7 @@
 #ifndef WB_CRAWL_WORKER_H
 #define WB_CRAWL_WORKER_H
 
+#include "base/date.h"
 #include "base/error.h"
 #include "crawl/crawl.h"
 #include "fetch/fetch.h"
@@ -32,7 +33,7 @@ struct event_base;
 enum {
     WB_PATIENCE_MS = 60 * 1000,       /* a site that must wait longer is left for another run */
     WB_BACK_OFF_FIRST_MS = 2000,
-    WB_RULES_LIFE_MS = 24 * 3600 * 1000,
+    WB_RULES_LIFE_MS = WB_DAY_MS,
     WB_RULES_HOPS_MAX = 5,
     WB_PAGE_HOPS_MAX = 10,
     WB_PAGE_TRIES_MAX = 2,

@@ -3,12 +3,12 @@
  * for all of its pages. It never decides how many are taken.
  */
 #include "cycle/candidate.h"
+#include "base/date.h"
 #include "base/error.h"
 
 #include <math.h>
 
-#define DAY_MS 86400000.0
-#define BLOCKED_MS (7 * 86400000ll) /* a robots.txt that forbade a page is believed so long */
+#define BLOCKED_MS (7 * WB_DAY_MS) /* a robots.txt that forbade a page is believed so long */
 #define AWAY_PAGES 10               /* of a site that was not to be had the last time: they would take the places of others */
 
 /* ---- the site at hand -------------------------------------------------------------------------------- */
@@ -81,8 +81,8 @@ static struct wb_refresh site_refresh(const struct wb_candidate_judge *judge)
     if (judge->listed.class_at == SIZE_MAX)
         return refresh;
     const struct wb_site_class *class = &judge->classes[judge->listed.class_at];
-    refresh.min_days = (double)class->min_ms / DAY_MS;
-    refresh.max_days = (double)class->max_ms / DAY_MS;
+    refresh.min_days = (double)class->min_ms / WB_DAY_MS;
+    refresh.max_days = (double)class->max_ms / WB_DAY_MS;
     if (class->fetches >= 0)
         refresh.theta = judge->thetas[judge->listed.class_at];
     return refresh;
@@ -136,7 +136,7 @@ static enum wb_candidate_verdict judge_page(struct wb_candidate_judge *judge, co
     if ((page->flags & WB_PAGE_BLOCKED) && judge->now_ms - page->last_tried_ms < BLOCKED_MS)
         return WB_CANDIDATE_BLOCKED;
     int64_t last_ms = page->last_tried_ms > page->last_seen_ms ? page->last_tried_ms : page->last_seen_ms;
-    if (last_ms && (double)(judge->now_ms - last_ms) < refresh->min_days * DAY_MS)
+    if (last_ms && (double)(judge->now_ms - last_ms) < refresh->min_days * WB_DAY_MS)
         return WB_CANDIDATE_EARLY;
     return WB_CANDIDATE_YES;
 }
@@ -169,7 +169,7 @@ static int64_t deadline_ms(const struct wb_candidate_judge *judge, const struct 
         return 0;
     /* One that cannot be had is tried for less and less often. */
     double days = ldexp(refresh->max_days, page->failures < 64 ? page->failures : 64);
-    double latest_ms = (double)(page->failures ? page->last_tried_ms : page->last_seen_ms) + days * DAY_MS;
+    double latest_ms = (double)(page->failures ? page->last_tried_ms : page->last_seen_ms) + days * WB_DAY_MS;
     return latest_ms <= (double)judge->now_ms ? (int64_t)latest_ms : 0;
 }
 

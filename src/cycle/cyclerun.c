@@ -15,6 +15,7 @@
  *
  * It knows no step from inside.
  */
+#include "base/date.h"
 #include "base/error.h"
 #include "cycle/cyclestate.h"
 #include "cycle/newseeds.h"
@@ -36,7 +37,6 @@ enum {
     AGAIN_MAX_MS = 600000,
 };
 
-#define DAY_MS 86400000ll
 
 struct loop {
     const struct wb_cycle_options *options;
@@ -243,7 +243,7 @@ static int step_generate(struct loop *loop)
     if (loop->options->crawl.max_depth < UINT32_MAX)
         options.depth_limit = loop->options->crawl.max_depth + 1;
     if (options.horizon_ms == 0)
-        options.horizon_ms = loop->options->every_ms > DAY_MS ? loop->options->every_ms : DAY_MS;
+        options.horizon_ms = loop->options->every_ms > WB_DAY_MS ? loop->options->every_ms : WB_DAY_MS;
     err = wb_generate(&options, loop->sink, &generate);
     if (err < 0)
         return err;

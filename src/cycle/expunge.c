@@ -11,6 +11,7 @@
  * months throws nothing away. The store comes first, then the journal, then the merge: whoever is killed
  * between finds the same pages again the next time, because webdb still has them.
  */
+#include "base/date.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "cycle/removal.h"
@@ -19,7 +20,6 @@
 
 #include <stdio.h>
 
-#define DAY_MS 86400000ll
 #define PROGRESS_PAGES 4096
 
 struct expunge {
@@ -101,7 +101,7 @@ static int moved_for_long(struct expunge *x, const struct wb_webdb_page *page, b
         return err == WB_E_NOTFOUND || err == WB_E_CORRUPT ? 0 : err;
     /* An archive may hold the redirect itself as a page. */
     *yes_out = stored.status / 100 == 2 && stored.lifetime && stored.time_ms < page->last_tried_ms &&
-               x->removal.now_ms - stored.time_ms >= (int64_t)stored.lifetime * DAY_MS;
+               x->removal.now_ms - stored.time_ms >= (int64_t)stored.lifetime * WB_DAY_MS;
     return 0;
 }
 

@@ -10,6 +10,7 @@
  * more before they can be expunged. It never fetches, and knows pages by their numbers between the walks.
  */
 #include "base/check.h"
+#include "base/date.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "cycle/candidate.h"
@@ -21,7 +22,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define DAY_MS 86400000.0
 #define PROGRESS_PAGES 4096
 #define BATCH_BYTES (64u << 20) /* of the URLs of one site that are put in order at a time */
 #define ASK_LINKS 1024          /* of one record */
@@ -467,7 +467,7 @@ static int open_generate(struct generate *g)
         .depth_limit = o->depth_limit,
         .period_ms = o->period_ms,
         .delay_ms = o->delay_ms,
-        .horizon_ms = g->now_ms + (o->horizon_ms ? o->horizon_ms : (int64_t)DAY_MS),
+        .horizon_ms = g->now_ms + (o->horizon_ms ? o->horizon_ms : WB_DAY_MS),
         .url = WB_URL_INIT,
     };
     return 0;

@@ -15,10 +15,10 @@
  * It knows neither the clock nor other pages; who is fetched is decided where values are compared.
  */
 #include "cycle/refresh.h"
+#include "base/date.h"
 
 #include <math.h>
 
-#define DAY_MS 86400000.0
 #define FOREVER_DAYS 36500.0   /* the age of a page that was never fetched */
 #define GONE_DAYS 30.0
 #define NEAR_DAYS 7.0
@@ -132,7 +132,7 @@ static bool gone_for_good(const struct wb_webdb_page *page)
         else if (outcome != WB_OUTCOME_ERROR && outcome != WB_OUTCOME_LATER && outcome != WB_OUTCOME_ROBOTS)
             break; /* it was there */
     }
-    return (double)page->last_tried_ms - (double)since_ms >= GONE_DAYS * DAY_MS;
+    return (double)page->last_tried_ms - (double)since_ms >= GONE_DAYS * WB_DAY_MS;
 }
 
 static double curve_scale(const struct wb_refresh *refresh, const struct wb_webdb_page *page, double rate)
@@ -210,7 +210,7 @@ static double sane_rate(double rate)
 double wb_refresh_value(const struct wb_refresh *refresh, const struct wb_webdb_page *page, double rate, int64_t now_ms)
 {
     struct curve c = page_curve(refresh, page, sane_rate(rate));
-    double age_days = c.unvisited ? FOREVER_DAYS : ((double)now_ms - (double)c.origin_ms) / DAY_MS;
+    double age_days = c.unvisited ? FOREVER_DAYS : ((double)now_ms - (double)c.origin_ms) / WB_DAY_MS;
 
     return curve_value(&c, refresh->theta, fmax(age_days, 0));
 }
@@ -224,10 +224,10 @@ int64_t wb_refresh_due(const struct wb_refresh *refresh, const struct wb_webdb_p
         return age_days < INFINITY ? 0 : INT64_MAX;
     if (!(age_days < 10 * FOREVER_DAYS) || c.origin_ms > INT64_MAX / 2)
         return INT64_MAX;
-    int64_t due_ms = c.origin_ms + (int64_t)ceil(age_days * DAY_MS);
+    int64_t due_ms = c.origin_ms + (int64_t)ceil(age_days * WB_DAY_MS);
     /* What rounding took away. */
     for (int64_t more = 1; more < 1 << 30; more *= 2) {
-        if (curve_value(&c, refresh->theta, (double)(due_ms - c.origin_ms) / DAY_MS) >= refresh->theta)
+        if (curve_value(&c, refresh->theta, (double)(due_ms - c.origin_ms) / WB_DAY_MS) >= refresh->theta)
             break;
         due_ms += more;
     }
@@ -262,7 +262,7 @@ double wb_threshold_move(double theta, double due, double budget)
 
 double wb_threshold_begin(enum wb_policy policy, double days)
 {
-    double age = days > 0 ? fmin(days, FOREVER_DAYS) : 1 / DAY_MS;
+    double age = days > 0 ? fmin(days, FOREVER_DAYS) : 1.0 / WB_DAY_MS;
 
     switch (policy) {
     case WB_POLICY_UNIFORM:

@@ -2,6 +2,7 @@
  * seeds.c - reads seed lists. It knows nothing of the dispenser but the plan of a site.
  */
 #include "dispenser/dispenser.h"
+#include "base/date.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "os/file.h"
@@ -131,7 +132,7 @@ static bool parse_time(struct wb_slice text, bool units, int64_t *ms_out)
     static const struct {
         char letter;
         double seconds;
-    } table[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}, {'w', 7 * 86400}};
+    } table[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', WB_DAY_SECONDS}, {'w', 7 * WB_DAY_SECONDS}};
     char copy[32], *end = NULL;
     double unit = 1;
 

@@ -10,6 +10,7 @@
  */
 #include "fetch/fetch.h"
 #include "base/check.h"
+#include "base/date.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
@@ -25,7 +26,7 @@
 enum {
     NAME_MAX_BYTES = 253,
     TTL_MS_MIN = 1000,
-    TTL_MS_MAX = 24 * 3600 * 1000,
+    TTL_MS_MAX = WB_DAY_MS,
     NONE_MS = 5 * 60 * 1000,
     FAILED_MS = 4 * 1000, /* less than the first back-off of those who ask again */
     BUCKETS_FIRST = 256,

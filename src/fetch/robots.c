@@ -13,6 +13,7 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
+#include "base/date.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/utf8.h"
@@ -21,7 +22,7 @@
 #include "page/page.h"
 
 #define SITEMAPS_MAX 1000u
-#define DELAY_MS_MAX INT64_C(86400000) /* no crawl-delay is taken as longer than a day */
+#define DELAY_MS_MAX WB_DAY_MS /* no crawl-delay is taken as longer than a day */
 #define MAGIC 0x726f626fu
 
 struct wb_robots {

@@ -13,7 +13,7 @@
 
 enum {
     TEXT_MAX = 128,                   /* no date is longer */
-    RETRY_SECONDS_MAX = 10 * 366 * 86400,
+    RETRY_SECONDS_MAX = 10 * 366 * WB_DAY_SECONDS,
 };
 
 struct date {

@@ -9,10 +9,10 @@
 #ifndef WB_SIM_WORLD_H
 #define WB_SIM_WORLD_H
 
+#include "base/date.h"
 #include "sim/pen.h"
 #include "sim/sim.h"
 
-#define WB_DAY_SECONDS 86400.0
 
 /* The kinds of robots.txt: name, and whether only hostile webs have it. */
 #define WB_RULES(X)                                                          \

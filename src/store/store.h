@@ -22,6 +22,7 @@
 #define WB_STORE_STORE_H
 
 #include "base/buf.h"
+#include "base/date.h"
 #include "page/page.h"
 
 /* The largest body that any organisation takes. */
@@ -74,7 +75,7 @@ enum wb_put {
  * ahead of the clock is an error of some machine's clock, and gives way to any page whose time is not.
  * Computes digests where the page has none. outcome_out may be NULL.
  */
-#define WB_STORE_AHEAD_MS 86400000ll
+#define WB_STORE_AHEAD_MS WB_DAY_MS
 int wb_store_put(struct wb_store *store, const struct wb_page *page, enum wb_put *outcome_out);
 
 /* The page was seen unchanged at time_ms: moves its time forward and refills its lifetime. WB_E_NOTFOUND. */

@@ -6,11 +6,10 @@
  * estimator for servers that tell when a page was modified. Nothing is estimated here.
  */
 #include "webdb/webdb.h"
+#include "base/date.h"
 
 #include <math.h>
 
-#define MS_PER_MINUTE 60000.0
-#define MS_PER_DAY 86400000.0
 
 enum { HTTP_SECOND_MS = 1000 }; /* headers have whole seconds: a change in the second of the visit before is no contradiction */
 
@@ -21,7 +20,7 @@ double wb_history_bin_days(unsigned bin)
 
 static unsigned bin_of(int64_t gap_ms)
 {
-    double minutes = (double)gap_ms / MS_PER_MINUTE;
+    double minutes = (double)gap_ms / WB_MINUTE_MS;
 
     if (minutes < 1)
         return 0;
@@ -48,7 +47,7 @@ static void learn_modified(struct wb_history *history, int64_t gap_ms, bool chan
     count_up(&history->modified_visits);
     if (changed || since < (uint64_t)gap_ms)
         count_up(&history->modified_changes);
-    history->modified_days += (double)(since < (uint64_t)gap_ms ? since : (uint64_t)gap_ms) / MS_PER_DAY;
+    history->modified_days += (double)(since < (uint64_t)gap_ms ? since : (uint64_t)gap_ms) / WB_DAY_MS;
 }
 
 void wb_history_visit(struct wb_history *history, int64_t gap_ms, bool changed, int64_t modified_ms, int64_t time_ms)
@@ -61,7 +60,7 @@ void wb_history_visit(struct wb_history *history, int64_t gap_ms, bool changed, 
         count_up(&history->changes);
         *bin = (uint16_t)(*bin + (*bin < UINT16_MAX));
     } else {
-        history->unchanged_days += (double)gap_ms / MS_PER_DAY;
+        history->unchanged_days += (double)gap_ms / WB_DAY_MS;
     }
     if (modified_ms != 0 && !history->modified_lies)
         learn_modified(history, gap_ms, changed, modified_ms, time_ms);

@@ -12,7 +12,6 @@
 #include "webdb/pagerow.h"
 
 enum {
-    MS_PER_DAY = 86400000,
     PUSH_FAILURES_MAX = 3, /* after so many a pushed page is a page like any other */
     ETAG_MAX = 1024,       /* what is longer is of no use as a validator, or an attack */
     MODIFIED_MAX = 128,
@@ -26,7 +25,7 @@ _Static_assert(sizeof((struct wb_pagefold *)0)->mem / sizeof(struct wb_buf) == M
 
 static int64_t later(int64_t time_ms, uint32_t days)
 {
-    int64_t span = (int64_t)days * MS_PER_DAY;
+    int64_t span = (int64_t)days * WB_DAY_MS;
 
     return time_ms > INT64_MAX - span ? INT64_MAX : time_ms + span;
 }

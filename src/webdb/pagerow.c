@@ -55,7 +55,6 @@ enum {
     OUTCOME_BITS = 4,
     CONTENT_BYTES = WB_EDIT_MD5_BYTES + 16,
     LIES = 1, MODIFIED_COUNTS = 2,
-    MS_PER_DAY = 86400000,
     /* More than the fields of fixed size ever take. */
     FIXED_MAX = 32 * WB_VARINT_MAX + CONTENT_BYTES + 3 * 8 + 2 * WB_HISTORY_FETCHES * WB_VARINT_MAX + 2 * WB_HISTORY_BINS * WB_VARINT_MAX,
 };
@@ -69,7 +68,7 @@ static const struct wb_slice html = {"text/html", 9};
 /* When a page expires by its lifetime. Modulo 2^64: any row is to be read. */
 static int64_t expires_by_lifetime(const struct wb_webdb_page *page)
 {
-    return page->lifetime ? (int64_t)((uint64_t)page->last_seen_ms + (uint64_t)page->lifetime * MS_PER_DAY) : 0;
+    return page->lifetime ? (int64_t)((uint64_t)page->last_seen_ms + (uint64_t)page->lifetime * WB_DAY_MS) : 0;
 }
 
 static int64_t due_base(const struct wb_webdb_page *page)

@@ -1,4 +1,5 @@
 /* test_importer.c - what becomes of revisits, with the store's twin in memory. */
+#include "base/date.h"
 #include "base/error.h"
 #include "cli/importer.h"
 
@@ -8,7 +9,6 @@
 
 #include <cmocka.h>
 
-#define DAY_MS 86400000ll
 
 static void name_page(struct wb_page *page, const char *key)
 {
@@ -50,7 +50,7 @@ static void refer_to(struct wb_import_item *item, const char *key)
 static int set_up(void **state)
 {
     static struct wb_importer importer;
-    struct wb_import_item item = page_item("h.example/a", "the body", DAY_MS);
+    struct wb_import_item item = page_item("h.example/a", "the body", WB_DAY_MS);
 
     importer = WB_IMPORTER_INIT;
     assert_int_equal(wb_store_open_memory(&importer.store), 0);
@@ -82,14 +82,14 @@ static void take(struct wb_importer *importer, struct wb_import_item *item)
 static void test_a_revisit_moves_the_time(void **state)
 {
     struct wb_importer *importer = *state;
-    struct wb_import_item item = revisit_item("h.example/a", "the body", 2 * DAY_MS);
+    struct wb_import_item item = revisit_item("h.example/a", "the body", 2 * WB_DAY_MS);
     struct wb_buf mem = WB_BUF_INIT;
     struct wb_page page;
 
     take(importer, &item);
     assert_int_equal(wb_importer_commit(importer), 0);
     assert_non_null(get(importer, "h.example/a", &page, &mem));
-    assert_true(page.time_ms == 2 * DAY_MS);
+    assert_true(page.time_ms == 2 * WB_DAY_MS);
     assert_true(wb_slice_equal(page.body, WB_SLICE_LIT("the body")));
     assert_int_equal(importer->revisits, 1);
     assert_int_equal(importer->records, 2);
@@ -100,24 +100,24 @@ static void test_a_revisit_moves_the_time(void **state)
 static void test_another_digest_is_another_page(void **state)
 {
     struct wb_importer *importer = *state;
-    struct wb_import_item item = revisit_item("h.example/a", "another body", 2 * DAY_MS);
+    struct wb_import_item item = revisit_item("h.example/a", "another body", 2 * WB_DAY_MS);
     struct wb_store_revisit fact;
     struct wb_buf mem = WB_BUF_INIT;
     struct wb_page page;
 
     take(importer, &item);
     assert_non_null(get(importer, "h.example/a", &page, &mem));
-    assert_true(page.time_ms == DAY_MS);
+    assert_true(page.time_ms == WB_DAY_MS);
     assert_int_equal(wb_importer_commit(importer), 0);
     assert_int_equal(wb_store_get_revisit(importer->store, item.page.id, &fact), 0);
-    assert_true(fact.time_ms == 2 * DAY_MS);
+    assert_true(fact.time_ms == 2 * WB_DAY_MS);
     wb_buf_release(&mem);
 }
 
 static void test_a_copy_under_another_url(void **state)
 {
     struct wb_importer *importer = *state;
-    struct wb_import_item item = revisit_item("mirror.example/b", "the body", 2 * DAY_MS);
+    struct wb_import_item item = revisit_item("mirror.example/b", "the body", 2 * WB_DAY_MS);
     struct wb_buf mem = WB_BUF_INIT;
     struct wb_page page;
 
@@ -132,9 +132,9 @@ static void test_a_copy_under_another_url(void **state)
     assert_true(wb_slice_equal(page.type, WB_SLICE_LIT("text/plain")));
     assert_true(wb_slice_equal(page.url, WB_SLICE_LIT("mirror.example/b")));
     assert_int_equal(page.status, 203);
-    assert_true(page.time_ms == 2 * DAY_MS);
+    assert_true(page.time_ms == 2 * WB_DAY_MS);
     assert_non_null(get(importer, "h.example/a", &page, &mem));
-    assert_true(page.time_ms == DAY_MS);
+    assert_true(page.time_ms == WB_DAY_MS);
     assert_int_equal(wb_importer_pages(importer), 2);
     wb_buf_release(&mem);
 }
@@ -142,7 +142,7 @@ static void test_a_copy_under_another_url(void **state)
 static void test_a_copy_without_a_head_has_the_originals(void **state)
 {
     struct wb_importer *importer = *state;
-    struct wb_import_item item = revisit_item("mirror.example/c", "the body", 2 * DAY_MS);
+    struct wb_import_item item = revisit_item("mirror.example/c", "the body", 2 * WB_DAY_MS);
     struct wb_buf mem = WB_BUF_INIT;
     struct wb_page page;
 
@@ -157,7 +157,7 @@ static void test_a_copy_without_a_head_has_the_originals(void **state)
 static void test_not_modified_needs_the_page(void **state)
 {
     struct wb_importer *importer = *state;
-    struct wb_import_item item = revisit_item("h.example/a", "", 3 * DAY_MS);
+    struct wb_import_item item = revisit_item("h.example/a", "", 3 * WB_DAY_MS);
     struct wb_buf mem = WB_BUF_INIT;
     struct wb_page page;
 
@@ -167,7 +167,7 @@ static void test_not_modified_needs_the_page(void **state)
     item.page.status = 304;
     take(importer, &item);
     assert_non_null(get(importer, "h.example/a", &page, &mem));
-    assert_true(page.time_ms == 3 * DAY_MS);
+    assert_true(page.time_ms == 3 * WB_DAY_MS);
     assert_int_equal(page.status, 200);
 
     name_page(&item.page, "h.example/unknown");
@@ -181,26 +181,26 @@ static void test_not_modified_needs_the_page(void **state)
 static void test_without_a_digest_the_date_decides(void **state)
 {
     struct wb_importer *importer = *state;
-    struct wb_import_item item = revisit_item("h.example/a", "", 3 * DAY_MS);
+    struct wb_import_item item = revisit_item("h.example/a", "", 3 * WB_DAY_MS);
     struct wb_buf mem = WB_BUF_INIT;
     struct wb_page page;
 
     item.original.has_sha1 = false;
-    item.original.time_ms = DAY_MS - 5000;
+    item.original.time_ms = WB_DAY_MS - 5000;
     take(importer, &item);
     assert_non_null(get(importer, "h.example/a", &page, &mem));
-    assert_true(page.time_ms == DAY_MS);
-    item.original.time_ms = DAY_MS + 500;
+    assert_true(page.time_ms == WB_DAY_MS);
+    item.original.time_ms = WB_DAY_MS + 500;
     take(importer, &item);
     assert_non_null(get(importer, "h.example/a", &page, &mem));
-    assert_true(page.time_ms == 3 * DAY_MS);
+    assert_true(page.time_ms == 3 * WB_DAY_MS);
     wb_buf_release(&mem);
 }
 
 static void test_an_unknown_profile_means_nothing(void **state)
 {
     struct wb_importer *importer = *state;
-    struct wb_import_item item = revisit_item("h.example/a", "the body", 2 * DAY_MS);
+    struct wb_import_item item = revisit_item("h.example/a", "the body", 2 * WB_DAY_MS);
     struct wb_store_revisit fact;
     struct wb_buf mem = WB_BUF_INIT;
     struct wb_page page;
@@ -210,7 +210,7 @@ static void test_an_unknown_profile_means_nothing(void **state)
     assert_int_equal(wb_importer_commit(importer), 0);
     assert_int_equal(importer->revisits, 1);
     assert_non_null(get(importer, "h.example/a", &page, &mem));
-    assert_true(page.time_ms == DAY_MS);
+    assert_true(page.time_ms == WB_DAY_MS);
     assert_int_equal(wb_store_get_revisit(importer->store, item.page.id, &fact), WB_E_NOTFOUND);
     wb_buf_release(&mem);
 }
@@ -218,7 +218,7 @@ static void test_an_unknown_profile_means_nothing(void **state)
 static void test_counts(void **state)
 {
     struct wb_importer *importer = *state;
-    struct wb_import_item newer = page_item("h.example/a", "newer", 2 * DAY_MS);
+    struct wb_import_item newer = page_item("h.example/a", "newer", 2 * WB_DAY_MS);
     struct wb_import_item older = page_item("h.example/a", "older", 0);
     struct wb_import_item error = {.kind = WB_IMPORT_ERROR, .records = 2, .fatal = true};
     struct wb_import_item file = {.kind = WB_IMPORT_FILE, .records = 1};

@@ -1,4 +1,5 @@
 /* test_crawlsite.c - how long a site rests, and how far stored times are believed. */
+#include "base/date.h"
 #include "crawl/crawlsite.h"
 
 #include <setjmp.h>
@@ -45,7 +46,7 @@ static void test_trust(void **state)
 
 static void test_row(void **state)
 {
-    const int64_t now = 1700000000000, year = 365LL * 24 * 3600 * 1000;
+    const int64_t now = 1700000000000, year = 365LL * WB_DAY_MS;
     struct wb_site_row row = {.name = WB_SLICE_LIT("a.test"), .scheme = WB_SLICE_LIT("http"), .next_ms = now + 10 * year, .trail_ms = now + 10 * year - 5000,
                               .sitemaps_ms = now + 10 * year, .address_expires_ms = now + 10 * year};
     struct wb_site *site;

@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "base/date.h"
 #include "base/error.h"
 #include "dispenser/dispenser.h"
 #include "cycle/cycle.h"
@@ -24,7 +25,6 @@
 #include "store/store.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
-#define DAY_MS 86400000ll
 
 #define ok(err) ok_at((err), #err, __FILE__, __LINE__)
 static inline int ok_at(int err, const char *what, const char *file, int line)

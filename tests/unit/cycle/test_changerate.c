@@ -1,5 +1,6 @@
 /* test_changerate.c - estimates of how often pages change, against pages whose rate is known. */
 #include "cycle/refresh.h"
+#include "base/date.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -8,7 +9,6 @@
 #include <stdio.h>
 #include <cmocka.h>
 
-#define DAY_MS 86400000.0
 #define START_MS 1790000000000ll
 
 static uint64_t dice = 88172645463325252u;
@@ -23,7 +23,7 @@ static double unit(void)
 
 static int64_t days_ms(double days)
 {
-    return (int64_t)(days * DAY_MS + 0.5);
+    return (int64_t)(days * WB_DAY_MS + 0.5);
 }
 
 /* A visit after a gap to a page that changes with a rate; *since is how long before the visit it last changed. */

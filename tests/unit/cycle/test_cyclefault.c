@@ -72,13 +72,13 @@ static void prepare_pages(const char *dir)
     struct wb_webdb_page pages[COUNT(urls)];
 
     for (size_t i = 0; i < COUNT(urls); i++) {
-        pages[i] = fetched_page(urls[i], now - 20 * DAY_MS);
-        store_page(dir, urls[i], now - 20 * DAY_MS, 90);
+        pages[i] = fetched_page(urls[i], now - 20 * WB_DAY_MS);
+        store_page(dir, urls[i], now - 20 * WB_DAY_MS, 90);
     }
     pages[2].flags |= WB_PAGE_GONE;
     pages[3].lifetime = 20;
     pages[3].expires_ms = now - 1000;
-    pages[3].asked_ms = now - DAY_MS;
+    pages[3].asked_ms = now - WB_DAY_MS;
     add_pages(dir, pages, COUNT(pages));
     make_site(dir, "h.test", WB_SITE_DONE, 0);
     make_site(dir, "i.test", WB_SITE_DONE, 0);

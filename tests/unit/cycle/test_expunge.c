@@ -51,27 +51,27 @@ static void test_what_leaves(void **state)
     struct wb_webdb_page pages[COUNT(urls)], page;
 
     for (size_t i = 0; i < COUNT(urls); i++) {
-        pages[i] = fetched_page(urls[i], now - 100 * DAY_MS);
-        store_page(*state, urls[i], now - 100 * DAY_MS, i == 7 ? 200 : 90);
+        pages[i] = fetched_page(urls[i], now - 100 * WB_DAY_MS);
+        store_page(*state, urls[i], now - 100 * WB_DAY_MS, i == 7 ? 200 : 90);
     }
     pages[1].flags |= WB_PAGE_GONE;
     for (int i = 2; i <= 9; i++) {
         if (i == 6 || i == 7)
             continue;
         pages[i].lifetime = 90;
-        pages[i].expires_ms = now - 10 * DAY_MS;
-        pages[i].asked_ms = i == 3 || i >= 8 ? 0 : now - DAY_MS;
+        pages[i].expires_ms = now - 10 * WB_DAY_MS;
+        pages[i].asked_ms = i == 3 || i >= 8 ? 0 : now - WB_DAY_MS;
     }
     for (int i = 6; i <= 7; i++) {
         pages[i].has_content = false;
         pages[i].outcome = WB_OUTCOME_REDIRECT;
         pages[i].location = WB_SLICE_LIT("http://done.test/stays");
-        pages[i].last_tried_ms = now - DAY_MS;
+        pages[i].last_tried_ms = now - WB_DAY_MS;
     }
     add_pages(*state, pages, COUNT(pages));
     make_site(*state, "done.test", WB_SITE_DONE, 0);
     make_site(*state, "open.test", WB_SITE_READY, 0);
-    make_site(*state, "away.test", WB_SITE_WAITING, now + DAY_MS);
+    make_site(*state, "away.test", WB_SITE_WAITING, now + WB_DAY_MS);
     make_site(*state, "alias.test", WB_SITE_ALIAS, 0);
 
     struct wb_expunge_stat stat = expunge(*state, "expired http://alias.test/expired\nexpired http://done.test/expired\ngone http://done.test/gone\nmoved http://done.test/moved\n");
@@ -92,7 +92,7 @@ static void test_what_leaves(void **state)
 static void test_taken_up(void **state)
 {
     int64_t now = wb_clock_wall_ms();
-    struct wb_webdb_page page = fetched_page("http://h.test/gone", now - DAY_MS);
+    struct wb_webdb_page page = fetched_page("http://h.test/gone", now - WB_DAY_MS);
 
     page.flags |= WB_PAGE_GONE;
     add_pages(*state, &page, 1);
@@ -211,7 +211,7 @@ static void test_site_is_taken_down(void **state)
     uint32_t generation;
 
     add_pages(*state, pages, 3);
-    store_page(*state, "http://h.test:81/both", now - DAY_MS, 90);
+    store_page(*state, "http://h.test:81/both", now - WB_DAY_MS, 90);
     store_page(*state, "http://h.test:81/stored", now, 90);
     store_page(*state, "http://h.test/", now, 90);
     ok(wb_store_open(*state, WB_STORE_WRITE, &store));

@@ -13,7 +13,7 @@ static int64_t now_ms;
 static struct wb_generate_options options_for(const char *dir, uint64_t budget)
 {
     /* Stored waits are believed up to a day: a site that waits for a day is away for longer than this. */
-    return (struct wb_generate_options){.dir = dir, .budget = budget, .now_ms = NOW_MS, .horizon_ms = 3 * DAY_MS / 4};
+    return (struct wb_generate_options){.dir = dir, .budget = budget, .now_ms = NOW_MS, .horizon_ms = 3 * WB_DAY_MS / 4};
 }
 
 static int add_seed(void *context, const struct wb_seed *seed)
@@ -42,8 +42,8 @@ static void assert_listed(const char *dir, const char *site, const char *urls)
 static void make_pages(const char *dir)
 {
     struct wb_webdb_page pages[] = {
-        fetched_page("http://h.test/changed", NOW_MS - 30 * DAY_MS), fetched_page("http://h.test/expires", NOW_MS - 89 * DAY_MS),
-        fetched_page("http://h.test/expired", NOW_MS - 99 * DAY_MS), fetched_page("http://h.test/gone", NOW_MS - 5 * DAY_MS),
+        fetched_page("http://h.test/changed", NOW_MS - 30 * WB_DAY_MS), fetched_page("http://h.test/expires", NOW_MS - 89 * WB_DAY_MS),
+        fetched_page("http://h.test/expired", NOW_MS - 99 * WB_DAY_MS), fetched_page("http://h.test/gone", NOW_MS - 5 * WB_DAY_MS),
         fetched_page("http://h.test/just", NOW_MS - 1000),           fetched_page("http://h.test/pushed", NOW_MS - 1000),
         known_page("http://h.test/barred"),                          known_page("http://h.test/blocked"),
         known_page("http://h.test/blocked-long-ago"),                known_page("http://h.test/fresh"),
@@ -51,20 +51,20 @@ static void make_pages(const char *dir)
         known_page("http://other.test/x"),                           known_page("http://www.h.test/x"),
     };
 
-    pages[1].expires_ms = NOW_MS + DAY_MS / 2;
-    pages[2].expires_ms = NOW_MS - 9 * DAY_MS;
+    pages[1].expires_ms = NOW_MS + WB_DAY_MS / 2;
+    pages[2].expires_ms = NOW_MS - 9 * WB_DAY_MS;
     pages[3].flags |= WB_PAGE_GONE;
     pages[5].flags |= WB_PAGE_PUSHED;
     pages[6].flags |= WB_PAGE_BARRED;
     pages[7].flags |= WB_PAGE_BLOCKED;
-    pages[7].last_tried_ms = NOW_MS - DAY_MS;
+    pages[7].last_tried_ms = NOW_MS - WB_DAY_MS;
     pages[8].flags |= WB_PAGE_BLOCKED;
-    pages[8].last_tried_ms = NOW_MS - 8 * DAY_MS;
+    pages[8].last_tried_ms = NOW_MS - 8 * WB_DAY_MS;
     pages[10].flags &= ~(unsigned)WB_PAGE_WANTED;
     add_pages(dir, pages, COUNT(pages));
     make_site(dir, "h.test", WB_SITE_DONE, 0);
     bar_in_store(dir, "http://h.test/barred", WB_BAR_PAGE);
-    make_site(dir, "away.test", WB_SITE_WAITING, NOW_MS + DAY_MS);
+    make_site(dir, "away.test", WB_SITE_WAITING, NOW_MS + WB_DAY_MS);
 }
 
 static void test_order(void **state)
@@ -150,7 +150,7 @@ static void test_scope(void **state)
     assert_listed(*state, "other.test", "http://other.test/x ");
     /* The site that waits is left alone until its time is near. */
     assert_int_equal(g.early, 1);
-    options.horizon_ms = 4 * DAY_MS;
+    options.horizon_ms = 4 * WB_DAY_MS;
     ok(wb_generate(&options, NULL, &g));
     assert_int_equal(g.early, 0);
 }
@@ -169,7 +169,7 @@ static void test_intervals(void **state)
     assert_listed(*state, "h.test",
                   "http://h.test/pushed http://h.test/expired http://h.test/changed http://h.test/expires http://h.test/blocked-long-ago "
                   "http://h.test/fresh ");
-    options.tried_ms = NOW_MS - 31 * DAY_MS;
+    options.tried_ms = NOW_MS - 31 * WB_DAY_MS;
     ok(wb_generate(&options, NULL, &g));
     /* Of a cycle that began then, all that was tried since is left alone, announced or not. */
     assert_listed(*state, "h.test", "http://h.test/expired http://h.test/expires http://h.test/fresh ");
@@ -187,7 +187,7 @@ static void test_classes(void **state)
 
     for (int i = 0; i < 60; i++) {
         snprintf(urls[i], sizeof urls[i], "http://%s/%02d", i < 20 ? "news.test" : i < 40 ? "slow.test" : "h.test", i);
-        pages[i] = fetched_page(urls[i], NOW_MS - 5 * DAY_MS);
+        pages[i] = fetched_page(urls[i], NOW_MS - 5 * WB_DAY_MS);
         pages[i].score = 1 + i % 20;
     }
     add_pages(*state, pages, 60);
@@ -226,7 +226,7 @@ static void test_threshold_learns(void **state)
 
     for (int i = 0; i < 100; i++) {
         snprintf(urls[i], sizeof urls[i], "http://h.test/%02d", i);
-        pages[i] = fetched_page(urls[i], NOW_MS - 20 * DAY_MS);
+        pages[i] = fetched_page(urls[i], NOW_MS - 20 * WB_DAY_MS);
         pages[i].score = 1 + i;
     }
     add_pages(*state, pages, 100);
@@ -270,7 +270,7 @@ static void test_traps(void **state)
     /* Sixty alike that were fetched, then sixty more of their kind. */
     for (int i = 0; i < SIMILAR; i++, n++) {
         snprintf(urls[n], sizeof urls[n], "http://h.test/similar/%04d", i);
-        pages[n] = i < SIMILAR / 2 ? fetched_page(urls[n], NOW_MS - DAY_MS) : known_page(urls[n]);
+        pages[n] = i < SIMILAR / 2 ? fetched_page(urls[n], NOW_MS - WB_DAY_MS) : known_page(urls[n]);
         pages[n].simhash = i < SIMILAR / 2 ? 0x123456789abcdef0 : 0;
         pages[n].depth = 3;
     }
@@ -306,12 +306,12 @@ static void test_dead_family(void **state)
 
     for (int i = 0; i < 140; i++) {
         snprintf(urls[i], sizeof urls[i], "http://h.test/%s/%03d", i < 100 ? "dead" : "live", i);
-        pages[i] = i < 100 ? known_page(urls[i]) : fetched_page(urls[i], NOW_MS - 60 * DAY_MS);
+        pages[i] = i < 100 ? known_page(urls[i]) : fetched_page(urls[i], NOW_MS - 60 * WB_DAY_MS);
         pages[i].depth = 2;
         if (i < 60) {
             pages[i].flags |= WB_PAGE_GONE;
             pages[i].outcome = WB_OUTCOME_GONE;
-            pages[i].last_tried_ms = NOW_MS - DAY_MS;
+            pages[i].last_tried_ms = NOW_MS - WB_DAY_MS;
         }
     }
     add_pages(*state, pages, 140);

@@ -1,5 +1,6 @@
 /* test_refresh.c - the value of a visit and the moment it is due agree; the threshold finds its budget. */
 #include "cycle/refresh.h"
+#include "base/date.h"
 #include "base/mem.h"
 
 #include <math.h>
@@ -10,7 +11,6 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#define DAY_MS 86400000.0
 #define NOW_MS 1790000000000ll
 
 static uint64_t dice = 88172645463325252u;
@@ -31,7 +31,7 @@ static double magnitude(double low, double high)
 
 static int64_t days_ms(double days)
 {
-    return (int64_t)(days * DAY_MS);
+    return (int64_t)(days * WB_DAY_MS);
 }
 
 static struct wb_webdb_page seen_page(double score, double age_days)
@@ -67,7 +67,7 @@ static void test_formula(void **state)
     for (unsigned i = 0; i < 10000; i++) {
         double w = magnitude(1e-6, 1e6), rate = magnitude(1e-5, 1e3), tau = magnitude(1e-2, 1e4);
         struct wb_webdb_page page = seen_page(w, tau);
-        long double x = (long double)rate * (long double)(NOW_MS - page.last_seen_ms) / 86400000;
+        long double x = (long double)rate * (long double)(NOW_MS - page.last_seen_ms) / WB_DAY_MS;
         long double right = (long double)(w / rate) * (1 - expl(-x) * (1 + x));
         assert_close(wb_refresh_value(&refresh, &page, rate, NOW_MS), (double)right, x < 1e-4 ? 1e-3 : 1e-9);
     }
@@ -413,7 +413,7 @@ static void test_threshold_begin(void **state)
         for (double days = 0.1; days < 300; days *= 3) {
             struct wb_refresh refresh = {.policy = p, .theta = wb_threshold_begin(p, days)};
             struct wb_webdb_page page = seen_page(1, 0);
-            assert_close((double)(wb_refresh_due(&refresh, &page, 1.0 / 30) - NOW_MS), days * DAY_MS, 1e-6);
+            assert_close((double)(wb_refresh_due(&refresh, &page, 1.0 / 30) - NOW_MS), days * WB_DAY_MS, 1e-6);
         }
     assert_true(wb_threshold_begin(WB_POLICY_OPTIMAL, 0) > 0 && wb_threshold_begin(WB_POLICY_OPTIMAL, INFINITY) < INFINITY);
 }

@@ -1,4 +1,5 @@
 /* test_dispenser_leases.c - whose clock decides about leases, who holds any, and sites that are put aside. */
+#include "base/date.h"
 #include "dispenser_support.h"
 #include "os/clock.h"
 
@@ -12,7 +13,7 @@ static void test_skewed_callers(void **state)
     struct place *p = *state;
     struct wb_dispenser *other = open_place(p);
     struct told told = {0};
-    int64_t now = wb_clock_wall_ms(), judge, skews[] = {-120000, 120000, 10 * 365 * 86400000ll};
+    int64_t now = wb_clock_wall_ms(), judge, skews[] = {-120000, 120000, 10 * 365 * WB_DAY_MS};
 
     add_site(p, "a.org", "10.0.0.1", 0);
     real_clock();
@@ -67,7 +68,7 @@ static void test_restarted_machine(void **state)
 
     add_site(p, "a.org", "10.0.0.1", 0);
     real_clock();
-    must_ok(wb_dispenser_claim(p->d, p->run, WB_SLICE_LIT("dead"), wb_clock_wall_ms(), 10 * 86400000ll, 9, tell, &told));
+    must_ok(wb_dispenser_claim(p->d, p->run, WB_SLICE_LIT("dead"), wb_clock_wall_ms(), 10 * WB_DAY_MS, 9, tell, &told));
     change(p, "UPDATE webbase_meta SET value = 5 WHERE name = 'clock'");
     reopen_place(p);
     told.count = 0;

@@ -1,5 +1,6 @@
 /* test_html.c - what is seen in HTML: links of every kind, facts, text, main text. */
 #include "base/buf.h"
+#include "base/date.h"
 #include "base/error.h"
 #include "extract/extract.h"
 
@@ -350,7 +351,6 @@ static void facts(void **state)
     assert_int_equal(page.published_ms, 0);
 }
 
-#define DAY_MS ((int64_t)86400000)
 #define LD(json) "<script type=application/ld+json>" json "</script>"
 
 static void dates(void **state)
@@ -381,8 +381,8 @@ static void dates(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         see(cases[i].html);
-        assert_int_equal(page.published_ms, cases[i].published_days * DAY_MS);
-        assert_int_equal(page.modified_ms, cases[i].modified_days * DAY_MS);
+        assert_int_equal(page.published_ms, cases[i].published_days * WB_DAY_MS);
+        assert_int_equal(page.modified_ms, cases[i].modified_days * WB_DAY_MS);
     }
 }
 

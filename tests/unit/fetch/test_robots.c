@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "../cost.h"
+#include "base/date.h"
 #include "base/error.h"
 #include "fetch/fetch.h"
 #include "os/clock.h"
@@ -208,7 +209,7 @@ static void test_delay_and_sitemaps(void **state)
         {"User-agent: *\nCrawl-delay: .5", 500},
         {"User-agent: *\nCrawl-delay: -1", -1},
         {"User-agent: *\nCrawl-delay: soon", -1},
-        {"User-agent: *\nCrawl-delay: 99999999999999999999999999", 86400000},
+        {"User-agent: *\nCrawl-delay: 99999999999999999999999999", WB_DAY_MS},
         {"User-agent: *\nCrawl-delay: 9\nUser-agent: webbase\nCrawl-delay: 2\nDisallow: /x\nUser-agent: b\nCrawl-delay: 5", 2000},
         {"User-agent: *\nCrawl-delay: 9\nDisallow: /x\nUser-agent: webbase\nDisallow: /x", -1},
         {"User-agent: *\nCrawl-delay: 2\nCrawl-delay: 9\nCrawl-delay: 3", 9000},

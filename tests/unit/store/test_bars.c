@@ -2,6 +2,7 @@
  * test_bars.c - what was taken down does not come back: through a page that another process has in hand, through versions, revisits,
  * exceptions and their end, and through kill -9. Also what becomes of a page that is put, and of dates that lie in the future.
  */
+#include "base/date.h"
 #include "store_support.h"
 #include "os/clock.h"
 #include "os/file.h"
@@ -95,7 +96,7 @@ static void test_outcomes(void **state)
 static void test_wrong_clock(void **state)
 {
     struct wb_store *store = new_store();
-    int64_t now = wb_clock_wall_ms(), ahead = now + 10 * 365 * 86400000ll;
+    int64_t now = wb_clock_wall_ms(), ahead = now + 10 * 365 * WB_DAY_MS;
     struct spec spec = page(1, 1, ahead);
 
     (void)state;

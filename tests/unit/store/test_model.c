@@ -5,6 +5,7 @@
  * A trace is a function of its seed (WEBBASE_SEED); each step is printed when
  * WEBBASE_TRACE is set.
  */
+#include "base/date.h"
 #include "os/clock.h"
 #include "store_support.h"
 
@@ -398,7 +399,7 @@ static void compare_everything(struct trace *t)
 
 static void run_trace(const struct shape *shape, uint64_t seed)
 {
-    struct trace t = {.shape = *shape, .chance = {seed}, .now_ms = 1000000, .ahead_ms = wb_clock_wall_ms() + 100 * 86400000ll, .committed = true, .print = getenv("WEBBASE_TRACE")};
+    struct trace t = {.shape = *shape, .chance = {seed}, .now_ms = 1000000, .ahead_ms = wb_clock_wall_ms() + 100 * WB_DAY_MS, .committed = true, .print = getenv("WEBBASE_TRACE")};
     unsigned steps = test_rounds(shape->steps);
 
     if (shape->segment_bytes)

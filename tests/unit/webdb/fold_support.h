@@ -60,6 +60,6 @@ UNUSED void release(struct bench *b)
 #define EDIT(name, ...) (&(struct wb_pageedit){.kind = WB_PAGEEDIT_##name, __VA_ARGS__})
 #define VISIT(at, what, ...) EDIT(VISIT, .time_ms = (at), .visit = {.outcome = WB_OUTCOME_##what, __VA_ARGS__})
 #define CONTENT(n) .has_content = true, .md5 = {n}, .simhash = (n), .title_hash = (n) + 1, .bytes = (n) * 100, .status = 200
-#define T(day) (BASE_MS + (int64_t)(day) * DAY_MS)
+#define T(day) (BASE_MS + (int64_t)(day) * WB_DAY_MS)
 
 #endif

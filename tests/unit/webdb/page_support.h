@@ -3,11 +3,11 @@
 #define WB_TESTS_PAGE_SUPPORT_H
 
 #include "../journal/edit_support.h"
+#include "base/date.h"
 #include "webdb/pagefold.h"
 #include "webdb/pagerow.h"
 
 #define YEAR_MS INT64_C(31536000000)
-#define DAY_MS INT64_C(86400000)
 #define BASE_MS INT64_C(1763200000000)
 
 static const char *const page_urls[] = {
@@ -134,7 +134,7 @@ UNUSED struct wb_webdb_page make_page(uint64_t *chance, struct wb_slice url, str
         page.title_hash = chance_below(chance, 2) ? chance_next(chance) : 0;
     }
     if (chance_below(chance, 2))
-        page.expires_ms = page.lifetime ? (int64_t)((uint64_t)page.last_seen_ms + page.lifetime * (uint64_t)DAY_MS) : 0;
+        page.expires_ms = page.lifetime ? (int64_t)((uint64_t)page.last_seen_ms + page.lifetime * (uint64_t)WB_DAY_MS) : 0;
     make_history(chance, &page.history);
     return page;
 }

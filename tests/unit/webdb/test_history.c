@@ -30,14 +30,14 @@ static void test_bins(void **state)
     assert_int_equal(only_bin(84853), 1);
     assert_int_equal(only_bin(2 * MINUTE_MS - 1), 1);
     assert_int_equal(only_bin(2 * MINUTE_MS), 2);
-    assert_int_equal(only_bin(DAY_MS), 20);       /* 1440 minutes: between 2^10 and 2^10.5 */
+    assert_int_equal(only_bin(WB_DAY_MS), 20);    /* 1440 minutes: between 2^10 and 2^10.5 */
     assert_int_equal(only_bin(1024 * MINUTE_MS), 20);
     assert_int_equal(only_bin(1024 * MINUTE_MS - 1), 19);
-    assert_int_equal(only_bin(10000 * DAY_MS), WB_HISTORY_BINS - 1);
+    assert_int_equal(only_bin(10000 * WB_DAY_MS), WB_HISTORY_BINS - 1);
     assert_int_equal(only_bin(INT64_MAX), WB_HISTORY_BINS - 1);
     for (unsigned i = 0; i < WB_HISTORY_BINS; i++) {
         double days = wb_history_bin_days(i);
-        assert_int_equal(only_bin((int64_t)(days * (double)DAY_MS)), i);
+        assert_int_equal(only_bin((int64_t)(days * (double)WB_DAY_MS)), i);
         assert_true(fabs(days * 1440 - sqrt(pow(2, i / 2.0) * pow(2, (i + 1) / 2.0))) < 1e-6 * days * 1440);
     }
 }
@@ -58,7 +58,7 @@ static void assert_history(const struct wb_history *history, const struct told *
         const struct told *t = &told[i];
         visits++;
         changes += t->changed;
-        unchanged += t->changed ? 0 : (double)t->gap_ms / 86400000;
+        unchanged += t->changed ? 0 : (double)t->gap_ms / WB_DAY_MS;
         if (t->modified_ms == 0 || lies)
             continue;
         int64_t age = t->time_ms - t->modified_ms;
@@ -68,7 +68,7 @@ static void assert_history(const struct wb_history *history, const struct told *
         }
         n++;
         x += t->changed || age < t->gap_ms;
-        days += (double)(age < t->gap_ms ? age : t->gap_ms) / 86400000;
+        days += (double)(age < t->gap_ms ? age : t->gap_ms) / WB_DAY_MS;
     }
     for (unsigned i = 0; i < WB_HISTORY_BINS; i++)
         in_bins += history->changed[i];
@@ -95,10 +95,10 @@ static void test_model(void **state)
         bool honest = chance_below(&chance, 2);
         for (size_t i = 0; i < COUNT(told); i++) {
             struct told *t = &told[i];
-            t->gap_ms = 1 + (int64_t)chance_below(&chance, (uint64_t)(30 * DAY_MS));
+            t->gap_ms = 1 + (int64_t)chance_below(&chance, (uint64_t)(30 * WB_DAY_MS));
             t->time_ms = time_ms += t->gap_ms;
             t->changed = chance_below(&chance, 2);
-            t->modified_ms = chance_below(&chance, 4) ? time_ms - (int64_t)chance_below(&chance, (uint64_t)(t->changed ? t->gap_ms : 60 * DAY_MS)) : 0;
+            t->modified_ms = chance_below(&chance, 4) ? time_ms - (int64_t)chance_below(&chance, (uint64_t)(t->changed ? t->gap_ms : 60 * WB_DAY_MS)) : 0;
             if (!honest && chance_below(&chance, 40) == 0)
                 t->modified_ms = chance_below(&chance, 2) ? time_ms + 1 : time_ms - t->gap_ms;
             wb_history_visit(&history, t->gap_ms, t->changed, t->modified_ms, t->time_ms);
@@ -116,7 +116,7 @@ static void test_ends(void **state)
 
     (void)state;
     history.changed[20] = UINT16_MAX;
-    wb_history_visit(&history, DAY_MS, true, BASE_MS - 1, BASE_MS);
+    wb_history_visit(&history, WB_DAY_MS, true, BASE_MS - 1, BASE_MS);
     assert_true(history.visits == UINT32_MAX && history.changes == UINT32_MAX && history.changed[20] == UINT16_MAX);
     assert_true(history.modified_visits == UINT32_MAX && history.modified_changes == UINT32_MAX && !history.modified_lies);
     /* No time went by: nothing is learned. */

@@ -137,11 +137,11 @@ static int64_t expires_of(const struct model *m)
         if (content < 0)
             expires = 0;
         else if (is_visit(e, BODIES))
-            expires = days ? e->time_ms + days * DAY_MS : 0;
+            expires = days ? e->time_ms + days * WB_DAY_MS : 0;
         else if (is_visit(e, BIT(GONE)))
             expires = e->time_ms;
-        else if (is_visit(e, FAILURES) && expires && expires < e->time_ms + DAY_MS)
-            expires = e->time_ms + DAY_MS;
+        else if (is_visit(e, FAILURES) && expires && expires < e->time_ms + WB_DAY_MS)
+            expires = e->time_ms + WB_DAY_MS;
     }
     return expires;
 }
@@ -199,7 +199,7 @@ static int64_t asked_of(const struct model *m)
         upto.count = n - 1;
         if (e->kind == WB_PAGEEDIT_ASK && e->time_ms > asked_ms)
             asked_ms = e->time_ms;
-        if (is_visit(e, ANSWERS) || (is_visit(e, FAILURES) && expires_of(&upto) && expires_of(&upto) < e->time_ms + DAY_MS))
+        if (is_visit(e, ANSWERS) || (is_visit(e, FAILURES) && expires_of(&upto) && expires_of(&upto) < e->time_ms + WB_DAY_MS))
             break;
     }
     return asked_ms;
@@ -307,7 +307,7 @@ static struct wb_pageedit make_event(uint64_t *chance, int64_t time_ms)
         edit.kind = kinds[chance_below(chance, COUNT(kinds))];
         edit.depth = (uint16_t)chance_below(chance, 9);
         edit.wanted = chance_below(chance, 2);
-        edit.hint_ms = chance_below(chance, 2) ? time_ms - (int64_t)chance_below(chance, 10 * DAY_MS) : 0;
+        edit.hint_ms = chance_below(chance, 2) ? time_ms - (int64_t)chance_below(chance, 10 * WB_DAY_MS) : 0;
         edit.count = 1 + (uint32_t)chance_below(chance, 2);
     } else {
         struct wb_edit_page *visit = &edit.visit;
@@ -370,8 +370,8 @@ static void test_lives(void **state)
         begin(&b);
         for (unsigned i = 0; i < EVENTS_MAX; i++) {
             /* Mostly later, now and then at the same moment, or told from long ago in a later merge. */
-            time_ms += chance_below(&chance, 5) ? (int64_t)chance_below(&chance, 3 * DAY_MS) : 0;
-            struct wb_pageedit edit = make_event(&chance, chance_below(&chance, 10) ? time_ms : time_ms - (int64_t)chance_below(&chance, 20 * DAY_MS));
+            time_ms += chance_below(&chance, 5) ? (int64_t)chance_below(&chance, 3 * WB_DAY_MS) : 0;
+            struct wb_pageedit edit = make_event(&chance, chance_below(&chance, 10) ? time_ms : time_ms - (int64_t)chance_below(&chance, 20 * WB_DAY_MS));
             tell_fold(&b, &edit);
             tell_model(&model, &edit);
             check_page(&model, &b.fold);

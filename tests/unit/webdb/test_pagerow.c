@@ -63,7 +63,7 @@ static void test_bytes(void **state)
                                  .has_content = true, .md5 = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}, .simhash = 0x1122334455667788,
                                  .title_hash = 0x99aabbccddeeff00, .bytes = 300, .status = 200, .outcome = WB_OUTCOME_STORED, .depth = 2,
                                  .first_seen_ms = 1000, .last_tried_ms = 3000, .last_seen_ms = 3000, .last_changed_ms = 2999, .next_due_ms = 3064,
-                                 .expires_ms = 3000 + 2 * DAY_MS, .lifetime = 2, .score = 1, .etag = WB_SLICE_LIT("\"e\""),
+                                 .expires_ms = 3000 + 2 * WB_DAY_MS, .lifetime = 2, .score = 1, .etag = WB_SLICE_LIT("\"e\""),
                                  .modified = WB_SLICE_LIT("Thu, 01 Jan 1970 00:00:02 GMT"), .type = WB_SLICE_LIT("text/html"),
                                  .history = {.visits = 1, .changes = 1, .changed = {[0] = 1, [5] = 2}, .modified_lies = true, .fetch_count = 2,
                                              .fetches = {{1500, WB_OUTCOME_LATER, 503}, {3000, WB_OUTCOME_STORED, 200}}}};

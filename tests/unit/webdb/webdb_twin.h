@@ -10,6 +10,7 @@
 #define WB_TESTS_WEBDB_TWIN_H
 
 #include "../journal/edit_support.h"
+#include "base/date.h"
 
 #include "url/url.h"
 #include "webdb/webdb.h"
@@ -22,7 +23,7 @@ enum {
     TWIN_ANCHORS = 7,
     TWIN_EDITS_MAX = 400,
     TWIN_LINKS_MAX = 12, /* of one journal record */
-    TWIN_WEEK_MS = 7 * 86400000,
+    TWIN_WEEK_MS = 7 * WB_DAY_MS,
 };
 
 enum twin_kind {
@@ -199,7 +200,7 @@ static void fill_row(const struct twin_edit *edit, struct wb_webdb_page *row)
     row->last_changed_ms = row->last_seen_ms ? row->last_seen_ms - (int64_t)chance_below(&c, 2) * 5000 : 0;
     row->hint_ms = chance_below(&c, 4) ? 0 : row->first_seen_ms - 5;
     row->lifetime = row->has_content && chance_below(&c, 2) ? (uint32_t)chance_below(&c, 400) : 0;
-    row->expires_ms = row->lifetime ? row->last_seen_ms + (int64_t)chance_below(&c, 1000) * 86400000 : 0;
+    row->expires_ms = row->lifetime ? row->last_seen_ms + (int64_t)chance_below(&c, 1000) * WB_DAY_MS : 0;
     row->asked_ms = chance_below(&c, 5) ? 0 : row->first_seen_ms + 1;
     row->type = wb_slice_str(types[chance_below(&c, 3)]);
     row->etag = wb_slice_str(etags[chance_below(&c, 3)]);
