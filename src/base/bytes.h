@@ -78,6 +78,20 @@ static inline uint32_t wb_get32_be(const void *p)
     return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | (uint32_t)b[3];
 }
 
+/*
+ * Zigzag: signed numbers around zero, in two's complement, become small ones: 0, -1, 1, -2... become 0, 1, 2, 3...
+ * so that a varint of them is short.
+ */
+static inline uint64_t wb_zigzag(uint64_t v)
+{
+    return v << 1 ^ (~(v >> 63) + 1);
+}
+
+static inline uint64_t wb_unzigzag(uint64_t v)
+{
+    return v >> 1 ^ (~(v & 1) + 1);
+}
+
 /* Writes at most WB_VARINT_MAX bytes; returns how many. */
 static inline size_t wb_put_varint(void *p, uint64_t v)
 {

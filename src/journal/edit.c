@@ -24,6 +24,7 @@
 #include "journal/edit.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "base/fields.h"
 #include "base/hash.h"
 
 enum {
@@ -57,24 +58,6 @@ uint64_t wb_edit_site(struct wb_slice name)
 }
 
 /* ---- writing ------------------------------------------------------------------------------- */
-
-static uint64_t zigzag(int64_t v)
-{
-    return (uint64_t)v << 1 ^ (uint64_t)(v >> 63);
-}
-
-static char *put_varint(char *p, uint64_t v)
-{
-    return p + wb_put_varint(p, v);
-}
-
-static char *put_slice(char *p, struct wb_slice s)
-{
-    p = put_varint(p, s.len);
-    if (s.len)
-        memcpy(p, s.ptr, s.len);
-    return p + s.len;
-}
 
 static size_t shared_bytes(struct wb_slice a, struct wb_slice b)
 {
@@ -112,11 +95,11 @@ static char *put_link(char *p, const struct wb_edit_link *link, size_t shared, s
     if (link->tag >= LINK_TAG)
         *p++ = (char)link->tag;
     if (link->modified_ms)
-        p = put_varint(p, zigzag(link->modified_ms));
+        p = wb_fields_put_signed(p, link->modified_ms);
     if (anchor.len)
-        p = put_slice(p, anchor);
-    p = put_varint(p, shared);
-    return put_slice(p, wb_slice(link->url.ptr + shared, link->url.len - shared));
+        p = wb_fields_put_text(p, anchor);
+    p = wb_fields_put(p, shared);
+    return wb_fields_put_text(p, wb_slice(link->url.ptr + shared, link->url.len - shared));
 }
 
 static int put_links(const struct wb_edit_link *links, size_t count, struct wb_slice before, struct wb_buf *out)
@@ -128,7 +111,7 @@ static int put_links(const struct wb_edit_link *links, size_t count, struct wb_s
     if (err < 0)
         return err;
     /* Nearly always all are kept: their counts are put first, and put right only where not. */
-    out->len += (size_t)(put_varint(put_varint(out->ptr + out->len, count), 0) - (out->ptr + out->len));
+    out->len += (size_t)(wb_fields_put(wb_fields_put(out->ptr + out->len, count), 0) - (out->ptr + out->len));
     begin = out->len;
     for (size_t i = 0; i < count; i++) {
         const struct wb_edit_link *link = &links[i];
@@ -147,7 +130,7 @@ static int put_links(const struct wb_edit_link *links, size_t count, struct wb_s
     }
     if (kept == count)
         return 0;
-    size_t packed = out->len - begin, head = (size_t)(put_varint(put_varint(counts, kept), count - kept) - counts);
+    size_t packed = out->len - begin, head = (size_t)(wb_fields_put(wb_fields_put(counts, kept), count - kept) - counts);
     err = wb_buf_reserve(out, sizeof counts);
     if (err < 0)
         return err;
@@ -168,24 +151,24 @@ static int put_page(const struct wb_edit_page *page, struct wb_buf *out)
     char *p = out->ptr + out->len;
     *p++ = (char)page->outcome;
     *p++ = page->has_content ? PAGE_CONTENT : 0;
-    p = put_varint(p, page->status);
-    p = put_varint(p, page->depth);
-    p = put_varint(p, page->hops);
-    p = put_varint(p, page->lifetime);
-    p = put_varint(p, page->took_ms);
-    p = put_varint(p, page->bytes);
+    p = wb_fields_put(p, page->status);
+    p = wb_fields_put(p, page->depth);
+    p = wb_fields_put(p, page->hops);
+    p = wb_fields_put(p, page->lifetime);
+    p = wb_fields_put(p, page->took_ms);
+    p = wb_fields_put(p, page->bytes);
     if (page->has_content) {
         memcpy(p, page->md5, WB_EDIT_MD5_BYTES);
         wb_put64(p + WB_EDIT_MD5_BYTES, page->simhash);
         wb_put64(p + WB_EDIT_MD5_BYTES + 8, page->title_hash);
         p += PAGE_CONTENT_BYTES;
     }
-    p = put_slice(p, page->url);
-    p = put_slice(p, page->type);
-    p = put_slice(p, page->reason);
-    p = put_slice(p, page->etag);
-    p = put_slice(p, page->modified);
-    p = put_slice(p, page->location);
+    p = wb_fields_put_text(p, page->url);
+    p = wb_fields_put_text(p, page->type);
+    p = wb_fields_put_text(p, page->reason);
+    p = wb_fields_put_text(p, page->etag);
+    p = wb_fields_put_text(p, page->modified);
+    p = wb_fields_put_text(p, page->location);
     out->len = (size_t)(p - out->ptr);
     return put_links(page->links, page->link_count, page->url, out);
 }
@@ -196,10 +179,10 @@ static int put_rules(const struct wb_edit_rules *rules, struct wb_buf *out)
 
     if (err < 0)
         return err;
-    char *p = put_varint(out->ptr + out->len, rules->status);
-    p = put_varint(p, zigzag(rules->expires_ms));
-    p = put_slice(p, rules->reason);
-    p = put_slice(p, rules->text);
+    char *p = wb_fields_put(out->ptr + out->len, rules->status);
+    p = wb_fields_put_signed(p, rules->expires_ms);
+    p = wb_fields_put_text(p, rules->reason);
+    p = wb_fields_put_text(p, rules->text);
     out->len = (size_t)(p - out->ptr);
     return 0;
 }
@@ -210,9 +193,9 @@ static int put_plain(const struct wb_edit *edit, struct wb_buf *out)
 
     if (err < 0)
         return err;
-    char *p = put_varint(out->ptr + out->len, edit->count);
-    p = put_varint(p, zigzag(edit->until_ms));
-    p = put_slice(p, edit->text);
+    char *p = wb_fields_put(out->ptr + out->len, edit->count);
+    p = wb_fields_put_signed(p, edit->until_ms);
+    p = wb_fields_put_text(p, edit->text);
     out->len = (size_t)(p - out->ptr);
     return put_links(edit->links, edit->link_count, edit->text, out);
 }
@@ -262,108 +245,63 @@ int wb_edit_encode(const struct wb_edit *edit, uint32_t salt, struct wb_buf *rec
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
-struct cursor {
-    const char *at, *end;
-    bool ok;
-};
-
-static uint64_t take_varint(struct cursor *c, uint64_t max)
-{
-    uint64_t v = 0;
-
-    c->ok = c->ok && wb_get_varint(&c->at, c->end, &v) && v <= max;
-    return c->ok ? v : 0;
-}
-
-static int64_t take_signed(struct cursor *c)
-{
-    uint64_t v = take_varint(c, UINT64_MAX);
-
-    return (int64_t)(v >> 1 ^ (~(v & 1) + 1));
-}
-
-static const char *take_bytes(struct cursor *c, uint64_t len)
-{
-    const char *p = c->at;
-
-    c->ok = c->ok && len <= (uint64_t)(c->end - c->at);
-    if (c->ok)
-        c->at += len;
-    return p;
-}
-
-static struct wb_slice take_slice(struct cursor *c)
-{
-    uint64_t len = take_varint(c, UINT64_MAX);
-    const char *p = take_bytes(c, len);
-
-    return c->ok ? wb_slice(p, (size_t)len) : WB_SLICE_EMPTY;
-}
-
-static uint8_t take_byte(struct cursor *c)
-{
-    const char *p = take_bytes(c, 1);
-
-    return c->ok ? (uint8_t)*p : 0;
-}
-
 /* Links are only delimited here; wb_edit_links_next reads them. */
-static size_t take_links(struct cursor *c, struct wb_edit *edit)
+static size_t take_links(struct wb_fields *c, struct wb_edit *edit)
 {
-    uint64_t count = take_varint(c, WB_EDIT_BYTES_MAX);
+    uint64_t count = wb_fields_take(c, WB_EDIT_BYTES_MAX);
 
-    edit->links_left_out = (size_t)take_varint(c, SIZE_MAX);
+    edit->links_left_out = (size_t)wb_fields_take(c, SIZE_MAX);
     edit->packed_links = wb_slice(c->at, (size_t)(c->end - c->at));
     c->ok = c->ok && count <= edit->packed_links.len / LINK_BYTES_MIN;
     c->at = c->end;
     return (size_t)count;
 }
 
-static void take_page(struct cursor *c, struct wb_edit *edit)
+static void take_page(struct wb_fields *c, struct wb_edit *edit)
 {
     struct wb_edit_page *page = &edit->page;
     uint8_t flags;
 
-    page->outcome = take_byte(c);
-    flags = take_byte(c);
+    page->outcome = wb_fields_take_byte(c);
+    flags = wb_fields_take_byte(c);
     c->ok = c->ok && page->outcome >= WB_OUTCOME_STORED && page->outcome <= WB_OUTCOME_ROBOTS && flags <= PAGE_CONTENT;
-    page->status = (uint16_t)take_varint(c, UINT16_MAX);
-    page->depth = (uint16_t)take_varint(c, UINT16_MAX);
-    page->hops = (uint8_t)take_varint(c, UINT8_MAX);
-    page->lifetime = (uint32_t)take_varint(c, UINT32_MAX);
-    page->took_ms = (uint32_t)take_varint(c, UINT32_MAX);
-    page->bytes = take_varint(c, UINT64_MAX);
+    page->status = (uint16_t)wb_fields_take(c, UINT16_MAX);
+    page->depth = (uint16_t)wb_fields_take(c, UINT16_MAX);
+    page->hops = (uint8_t)wb_fields_take(c, UINT8_MAX);
+    page->lifetime = (uint32_t)wb_fields_take(c, UINT32_MAX);
+    page->took_ms = (uint32_t)wb_fields_take(c, UINT32_MAX);
+    page->bytes = wb_fields_take(c, UINT64_MAX);
     page->has_content = flags & PAGE_CONTENT;
     if (page->has_content) {
-        const char *content = take_bytes(c, PAGE_CONTENT_BYTES);
+        const char *content = wb_fields_take_bytes(c, PAGE_CONTENT_BYTES);
         if (c->ok) {
             memcpy(page->md5, content, WB_EDIT_MD5_BYTES);
             page->simhash = wb_get64(content + WB_EDIT_MD5_BYTES);
             page->title_hash = wb_get64(content + WB_EDIT_MD5_BYTES + 8);
         }
     }
-    page->url = take_slice(c);
-    page->type = take_slice(c);
-    page->reason = take_slice(c);
-    page->etag = take_slice(c);
-    page->modified = take_slice(c);
-    page->location = take_slice(c);
+    page->url = wb_fields_take_text(c);
+    page->type = wb_fields_take_text(c);
+    page->reason = wb_fields_take_text(c);
+    page->etag = wb_fields_take_text(c);
+    page->modified = wb_fields_take_text(c);
+    page->location = wb_fields_take_text(c);
     page->link_count = take_links(c, edit);
 }
 
-static void take_rules(struct cursor *c, struct wb_edit_rules *rules)
+static void take_rules(struct wb_fields *c, struct wb_edit_rules *rules)
 {
-    rules->status = (uint16_t)take_varint(c, UINT16_MAX);
-    rules->expires_ms = take_signed(c);
-    rules->reason = take_slice(c);
-    rules->text = take_slice(c);
+    rules->status = (uint16_t)wb_fields_take(c, UINT16_MAX);
+    rules->expires_ms = wb_fields_take_signed(c);
+    rules->reason = wb_fields_take_text(c);
+    rules->text = wb_fields_take_text(c);
 }
 
-static void take_plain(struct cursor *c, struct wb_edit *edit)
+static void take_plain(struct wb_fields *c, struct wb_edit *edit)
 {
-    edit->count = (uint32_t)take_varint(c, UINT32_MAX);
-    edit->until_ms = take_signed(c);
-    edit->text = take_slice(c);
+    edit->count = (uint32_t)wb_fields_take(c, UINT32_MAX);
+    edit->until_ms = wb_fields_take_signed(c);
+    edit->text = wb_fields_take_text(c);
     edit->link_count = take_links(c, edit);
 }
 
@@ -389,7 +327,7 @@ bool wb_edit_head(const char *head, struct wb_edit *edit_out)
 
 int wb_edit_decode(struct wb_slice record, struct wb_edit *edit_out)
 {
-    struct cursor c = {record.ptr + WB_EDIT_HEAD_BYTES, record.ptr + record.len, true};
+    struct wb_fields c = {record.ptr + WB_EDIT_HEAD_BYTES, record.ptr + record.len, true};
 
     WB_CHECK(record.len >= WB_EDIT_HEAD_BYTES);
     c.ok = wb_edit_head(record.ptr, edit_out);
@@ -407,7 +345,7 @@ int wb_edit_decode(struct wb_slice record, struct wb_edit *edit_out)
 int wb_edit_links_next(const struct wb_edit *edit, size_t *at, struct wb_buf *mem, struct wb_edit_link *link_out)
 {
     struct wb_slice packed = edit->packed_links;
-    struct cursor c = {packed.ptr + *at, packed.ptr + packed.len, true};
+    struct wb_fields c = {packed.ptr + *at, packed.ptr + packed.len, true};
     int err = 0;
 
     *link_out = (struct wb_edit_link){.url = WB_SLICE_EMPTY, .anchor = WB_SLICE_EMPTY};
@@ -420,15 +358,15 @@ int wb_edit_links_next(const struct wb_edit *edit, size_t *at, struct wb_buf *me
         if (err < 0)
             return err;
     }
-    uint8_t lead = take_byte(&c);
-    link_out->tag = (lead & LINK_TAG) == LINK_TAG ? take_byte(&c) : lead & LINK_TAG;
+    uint8_t lead = wb_fields_take_byte(&c);
+    link_out->tag = (lead & LINK_TAG) == LINK_TAG ? wb_fields_take_byte(&c) : lead & LINK_TAG;
     link_out->flags = lead >> LINK_FLAGS_SHIFT & LINK_FLAGS;
     if (lead & LINK_MODIFIED)
-        link_out->modified_ms = take_signed(&c);
+        link_out->modified_ms = wb_fields_take_signed(&c);
     if (lead & LINK_ANCHOR)
-        link_out->anchor = take_slice(&c);
-    uint64_t shared = take_varint(&c, mem->len);
-    struct wb_slice rest = take_slice(&c);
+        link_out->anchor = wb_fields_take_text(&c);
+    uint64_t shared = wb_fields_take(&c, mem->len);
+    struct wb_slice rest = wb_fields_take_text(&c);
     /* No link is longer when it is written; without this bound a record could describe endless ones. */
     if (!c.ok || shared + rest.len > WB_URL_MAX_BYTES || link_out->anchor.len > ANCHOR_MAX)
         return wb_fail(WB_E_CORRUPT, "an edit with a damaged link at %zu of %zu", *at, packed.len);

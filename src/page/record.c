@@ -24,6 +24,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "base/fields.h"
 #include "base/mem.h"
 #include "page/page.h"
 
@@ -111,31 +112,6 @@ int wb_page_encode(const struct wb_page *page, struct wb_buf *record_out)
     return wb_buf_append_slice(record_out, page->body);
 }
 
-struct cursor {
-    const char *at, *end;
-    bool ok;
-};
-
-static uint64_t take_varint(struct cursor *c)
-{
-    uint64_t v = 0;
-
-    c->ok = c->ok && wb_get_varint(&c->at, c->end, &v);
-    return v;
-}
-
-static struct wb_slice take_bytes(struct cursor *c, uint64_t len)
-{
-    struct wb_slice s = WB_SLICE_EMPTY;
-
-    c->ok = c->ok && len <= (uint64_t)(c->end - c->at);
-    if (c->ok) {
-        s = wb_slice(c->at, (size_t)len);
-        c->at += len;
-    }
-    return s;
-}
-
 /* digests, and the rest of the fixed part behind them, wherever that is. */
 static void get_fixed(const char *digests, const char *rest, struct wb_page *page_out)
 {
@@ -172,8 +148,8 @@ static bool fixed_is_known(const char *rest)
 
 int wb_page_decode_parts(const char *digests, struct wb_slice rest, struct wb_page *page_out)
 {
-    struct cursor c = {rest.ptr, rest.ptr + rest.len, true};
-    struct wb_slice fixed = take_bytes(&c, FIXED_BYTES - WB_RECORD_DIGEST_BYTES);
+    struct wb_fields c = wb_fields_of(rest);
+    struct wb_slice fixed = wb_fields_take_slice(&c, FIXED_BYTES - WB_RECORD_DIGEST_BYTES);
 
     *page_out = (struct wb_page){0};
     if (!c.ok || !fixed_is_known(fixed.ptr))
@@ -181,25 +157,27 @@ int wb_page_decode_parts(const char *digests, struct wb_slice rest, struct wb_pa
     uint8_t flags = (uint8_t)fixed.ptr[FLAGS_AT - WB_RECORD_DIGEST_BYTES];
     get_fixed(digests, fixed.ptr, page_out);
     if (page_out->has_payload_sha1) {
-        struct wb_slice given = take_bytes(&c, WB_SHA1_BYTES);
+        struct wb_slice given = wb_fields_take_slice(&c, WB_SHA1_BYTES);
         memcpy(page_out->payload_sha1, given.ptr, given.len);
     }
-    uint64_t url_len = take_varint(&c);
-    uint64_t key_at = flags & FLAG_KEY_IN_URL ? take_varint(&c) : 0;
-    uint64_t key_len = take_varint(&c);
-    uint64_t head_len = take_varint(&c), type_len = take_varint(&c), charset_len = take_varint(&c);
-    uint64_t body_len = take_varint(&c);
-    page_out->url = take_bytes(&c, url_len);
+    uint64_t url_len = wb_fields_take(&c, UINT64_MAX);
+    uint64_t key_at = flags & FLAG_KEY_IN_URL ? wb_fields_take(&c, UINT64_MAX) : 0;
+    uint64_t key_len = wb_fields_take(&c, UINT64_MAX);
+    uint64_t head_len = wb_fields_take(&c, UINT64_MAX);
+    uint64_t type_len = wb_fields_take(&c, UINT64_MAX);
+    uint64_t charset_len = wb_fields_take(&c, UINT64_MAX);
+    uint64_t body_len = wb_fields_take(&c, UINT64_MAX);
+    page_out->url = wb_fields_take_slice(&c, url_len);
     if (flags & FLAG_KEY_IN_URL) {
         c.ok = c.ok && key_at <= url_len && key_len <= url_len - key_at;
         page_out->key = c.ok ? wb_slice(page_out->url.ptr + key_at, (size_t)key_len) : WB_SLICE_EMPTY;
     } else {
-        page_out->key = take_bytes(&c, key_len);
+        page_out->key = wb_fields_take_slice(&c, key_len);
     }
-    page_out->head = take_bytes(&c, head_len);
-    page_out->type = take_bytes(&c, type_len);
-    page_out->charset = take_bytes(&c, charset_len);
-    page_out->body = take_bytes(&c, body_len);
+    page_out->head = wb_fields_take_slice(&c, head_len);
+    page_out->type = wb_fields_take_slice(&c, type_len);
+    page_out->charset = wb_fields_take_slice(&c, charset_len);
+    page_out->body = wb_fields_take_slice(&c, body_len);
     page_out->body_bytes = page_out->body.len;
     if (!c.ok || c.at != c.end)
         return wb_fail(WB_E_CORRUPT, "a page record whose lengths do not add up");

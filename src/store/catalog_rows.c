@@ -91,7 +91,7 @@ static bool entry_from_row(const char *row, size_t len, struct wb_entry *entry_o
         if (!wb_get_varint(&at, end, &v[i]))
             return false;
     *entry_out = (struct wb_entry){
-        .time_ms = (int64_t)(v[0] >> 1) ^ -(int64_t)(v[0] & 1),
+        .time_ms = (int64_t)wb_unzigzag(v[0]),
         .place = {.logical = v[1], .segment = (uint32_t)v[2], .slot = (uint16_t)v[3]},
         .status = (uint16_t)v[4],
         .body_bytes = (uint32_t)v[5],
@@ -108,7 +108,7 @@ static bool entry_from_row(const char *row, size_t len, struct wb_entry *entry_o
 static size_t entry_to_row(const struct wb_entry *entry, char row[ENTRY_BYTES_MAX])
 {
     const uint64_t v[ENTRY_NUMBERS] = {
-        (uint64_t)entry->time_ms << 1 ^ (uint64_t)(entry->time_ms >> 63), /* times before 1970 stay short */
+        wb_zigzag((uint64_t)entry->time_ms), /* times before 1970 stay short */
         entry->place.logical, entry->place.segment, entry->place.slot, entry->status, entry->body_bytes,
         entry->stored, entry->epoch, entry->lifetime, entry->lifetime_count,
     };

@@ -13,9 +13,9 @@
  */
 #include "base/check.h"
 #include "base/error.h"
+#include "base/fields.h"
 #include "webdb/pagefold.h"
 #include "webdb/pagerow.h"
-#include "webdb/rowbytes.h"
 #include "webdb/spelling.h"
 
 enum lead_bits {
@@ -75,7 +75,7 @@ static char *put_visit(char *p, const struct wb_edit_page *visit)
 
     WB_CHECK(visit->outcome >= WB_OUTCOME_STORED && visit->outcome <= WB_OUTCOME_ROBOTS);
     *p++ = (char)visit->outcome;
-    p = wb_rowbytes_put(p, word);
+    p = wb_fields_put(p, word);
     if (word & VISIT_CONTENT) {
         memcpy(p, visit->md5, WB_EDIT_MD5_BYTES);
         wb_put64(p + WB_EDIT_MD5_BYTES, visit->simhash);
@@ -83,25 +83,25 @@ static char *put_visit(char *p, const struct wb_edit_page *visit)
         p += CONTENT_BYTES;
     }
     if (word & VISIT_STATUS)
-        p = wb_rowbytes_put(p, visit->status);
+        p = wb_fields_put(p, visit->status);
     if (word & VISIT_DEPTH)
-        p = wb_rowbytes_put(p, visit->depth);
+        p = wb_fields_put(p, visit->depth);
     if (word & VISIT_BYTES)
-        p = wb_rowbytes_put(p, visit->bytes);
+        p = wb_fields_put(p, visit->bytes);
     if (word & VISIT_LIFETIME)
-        p = wb_rowbytes_put(p, visit->lifetime);
+        p = wb_fields_put(p, visit->lifetime);
     if (word & VISIT_TYPE)
-        p = wb_rowbytes_put_text(p, visit->type);
+        p = wb_fields_put_text(p, visit->type);
     if (word & VISIT_TOOK)
-        p = wb_rowbytes_put(p, visit->took_ms);
+        p = wb_fields_put(p, visit->took_ms);
     if (word & VISIT_ETAG)
-        p = wb_rowbytes_put_text(p, visit->etag);
+        p = wb_fields_put_text(p, visit->etag);
     if (word & VISIT_MODIFIED)
-        p = wb_rowbytes_put_text(p, visit->modified);
+        p = wb_fields_put_text(p, visit->modified);
     if (word & VISIT_LOCATION)
-        p = wb_rowbytes_put_text(p, visit->location);
+        p = wb_fields_put_text(p, visit->location);
     if (word & VISIT_REASON)
-        p = wb_rowbytes_put_text(p, visit->reason);
+        p = wb_fields_put_text(p, visit->reason);
     if (word & VISIT_HOPS)
         *p++ = (char)visit->hops;
     return p;
@@ -109,8 +109,8 @@ static char *put_visit(char *p, const struct wb_edit_page *visit)
 
 static char *put_known(char *p, const struct wb_pageedit *edit)
 {
-    p = wb_rowbytes_put(p, (uint64_t)edit->depth << KNOWN_DEPTH_SHIFT | (edit->hint_ms ? KNOWN_HINT : 0u) | (edit->wanted ? KNOWN_WANTED : 0u));
-    return edit->hint_ms ? wb_rowbytes_put_time(p, edit->hint_ms, edit->time_ms) : p;
+    p = wb_fields_put(p, (uint64_t)edit->depth << KNOWN_DEPTH_SHIFT | (edit->hint_ms ? KNOWN_HINT : 0u) | (edit->wanted ? KNOWN_WANTED : 0u));
+    return edit->hint_ms ? wb_fields_put_time(p, edit->hint_ms, edit->time_ms) : p;
 }
 
 int wb_pageedit_encode(const struct wb_pageedit *edit, struct wb_buf *value_out)
@@ -129,16 +129,16 @@ int wb_pageedit_encode(const struct wb_pageedit *edit, struct wb_buf *value_out)
     char *p = value_out->ptr + begin;
     *p++ = (char)((unsigned)edit->kind | (edit->id != WB_PAGEEDIT_NO_ID ? LEAD_HAS_ID : 0u) | spelling << LEAD_SPELLING_SHIFT);
     if (edit->id != WB_PAGEEDIT_NO_ID)
-        p = wb_rowbytes_put(p, edit->id);
+        p = wb_fields_put(p, edit->id);
     if (spelling & WB_SPELLING_TEXT)
-        p = wb_rowbytes_put_text(p, edit->url);
+        p = wb_fields_put_text(p, edit->url);
     if (edit->kind == WB_PAGEEDIT_KNOWN) {
         p = put_known(p, edit);
     } else if (edit->kind == WB_PAGEEDIT_VISIT) {
         p = put_visit(p, visit);
     } else if (edit->kind == WB_PAGEEDIT_PUSH || edit->kind == WB_PAGEEDIT_EXPUNGE) {
         WB_CHECK(edit->count >= 1 && edit->count <= count_max(edit->kind));
-        p = wb_rowbytes_put(p, edit->count);
+        p = wb_fields_put(p, edit->count);
     }
     value_out->len = (size_t)(p - value_out->ptr);
     if (row)
@@ -152,62 +152,62 @@ int wb_pageedit_encode(const struct wb_pageedit *edit, struct wb_buf *value_out)
 
 uint32_t wb_pageedit_id(struct wb_slice value)
 {
-    struct wb_rowbytes r = {value.ptr, value.ptr + value.len, true};
-    const char *lead = wb_rowbytes_take_bytes(&r, 1);
+    struct wb_fields r = wb_fields_of(value);
+    const char *lead = wb_fields_take_bytes(&r, 1);
 
     if (!lead || !((uint8_t)*lead & LEAD_HAS_ID))
         return WB_PAGEEDIT_NO_ID;
-    uint64_t id = wb_rowbytes_take(&r, WB_PAGEEDIT_NO_ID);
+    uint64_t id = wb_fields_take(&r, WB_PAGEEDIT_NO_ID);
     return r.ok ? (uint32_t)id : WB_PAGEEDIT_NO_ID;
 }
 
-static void take_visit(struct wb_rowbytes *r, struct wb_edit_page *visit)
+static void take_visit(struct wb_fields *r, struct wb_edit_page *visit)
 {
-    const char *p = wb_rowbytes_take_bytes(r, 1);
+    const char *p = wb_fields_take_bytes(r, 1);
 
     visit->outcome = p ? (uint8_t)*p : 0;
     r->ok = r->ok && visit->outcome >= WB_OUTCOME_STORED && visit->outcome <= WB_OUTCOME_ROBOTS;
-    unsigned word = (unsigned)wb_rowbytes_take(r, VISIT_BITS);
-    if (word & VISIT_CONTENT && (p = wb_rowbytes_take_bytes(r, CONTENT_BYTES))) {
+    unsigned word = (unsigned)wb_fields_take(r, VISIT_BITS);
+    if (word & VISIT_CONTENT && (p = wb_fields_take_bytes(r, CONTENT_BYTES))) {
         visit->has_content = true;
         memcpy(visit->md5, p, WB_EDIT_MD5_BYTES);
         visit->simhash = wb_get64(p + WB_EDIT_MD5_BYTES);
         visit->title_hash = wb_get64(p + WB_EDIT_MD5_BYTES + 8);
     }
     if (word & VISIT_STATUS)
-        visit->status = (uint16_t)wb_rowbytes_take(r, UINT16_MAX);
+        visit->status = (uint16_t)wb_fields_take(r, UINT16_MAX);
     if (word & VISIT_DEPTH)
-        visit->depth = (uint16_t)wb_rowbytes_take(r, UINT16_MAX);
+        visit->depth = (uint16_t)wb_fields_take(r, UINT16_MAX);
     if (word & VISIT_BYTES)
-        visit->bytes = wb_rowbytes_take(r, UINT64_MAX);
+        visit->bytes = wb_fields_take(r, UINT64_MAX);
     if (word & VISIT_LIFETIME)
-        visit->lifetime = (uint32_t)wb_rowbytes_take(r, UINT32_MAX);
+        visit->lifetime = (uint32_t)wb_fields_take(r, UINT32_MAX);
     if (word & VISIT_TYPE)
-        visit->type = wb_rowbytes_take_text(r);
+        visit->type = wb_fields_take_text(r);
     if (word & VISIT_TOOK)
-        visit->took_ms = (uint32_t)wb_rowbytes_take(r, UINT32_MAX);
+        visit->took_ms = (uint32_t)wb_fields_take(r, UINT32_MAX);
     if (word & VISIT_ETAG)
-        visit->etag = wb_rowbytes_take_text(r);
+        visit->etag = wb_fields_take_text(r);
     if (word & VISIT_MODIFIED)
-        visit->modified = wb_rowbytes_take_text(r);
+        visit->modified = wb_fields_take_text(r);
     if (word & VISIT_LOCATION)
-        visit->location = wb_rowbytes_take_text(r);
+        visit->location = wb_fields_take_text(r);
     if (word & VISIT_REASON)
-        visit->reason = wb_rowbytes_take_text(r);
+        visit->reason = wb_fields_take_text(r);
     if (word & VISIT_HOPS) {
-        p = wb_rowbytes_take_bytes(r, 1);
+        p = wb_fields_take_bytes(r, 1);
         visit->hops = p ? (uint8_t)*p : 0;
     }
 }
 
-static void take_known(struct wb_rowbytes *r, struct wb_pageedit *edit)
+static void take_known(struct wb_fields *r, struct wb_pageedit *edit)
 {
-    uint64_t lead = wb_rowbytes_take(r, (uint64_t)UINT16_MAX << KNOWN_DEPTH_SHIFT | KNOWN_HINT | KNOWN_WANTED);
+    uint64_t lead = wb_fields_take(r, (uint64_t)UINT16_MAX << KNOWN_DEPTH_SHIFT | KNOWN_HINT | KNOWN_WANTED);
 
     edit->wanted = lead & KNOWN_WANTED;
     edit->depth = (uint16_t)(lead >> KNOWN_DEPTH_SHIFT);
     if (lead & KNOWN_HINT)
-        edit->hint_ms = wb_rowbytes_take_time(r, edit->time_ms);
+        edit->hint_ms = wb_fields_take_time(r, edit->time_ms);
 }
 
 static void empty_edit(struct wb_pageedit *edit, struct wb_slice surt, int64_t time_ms)
@@ -222,7 +222,7 @@ static void empty_edit(struct wb_pageedit *edit, struct wb_slice surt, int64_t t
 }
 
 /* Everything behind the URL. */
-static int take_body(struct wb_rowbytes *r, struct wb_buf *mem, struct wb_pageedit *edit)
+static int take_body(struct wb_fields *r, struct wb_buf *mem, struct wb_pageedit *edit)
 {
     if (holds_row(edit->kind)) {
         int err = wb_pagerow_decode(edit->surt, wb_slice(r->at, (size_t)(r->end - r->at)), mem, &edit->row);
@@ -236,7 +236,7 @@ static int take_body(struct wb_rowbytes *r, struct wb_buf *mem, struct wb_pageed
         take_visit(r, &edit->visit);
         edit->visit.url = edit->url;
     } else if (edit->kind == WB_PAGEEDIT_PUSH || edit->kind == WB_PAGEEDIT_EXPUNGE) {
-        edit->count = (uint32_t)wb_rowbytes_take(r, count_max(edit->kind));
+        edit->count = (uint32_t)wb_fields_take(r, count_max(edit->kind));
         r->ok = r->ok && edit->count >= 1;
     }
     return 0;
@@ -244,20 +244,20 @@ static int take_body(struct wb_rowbytes *r, struct wb_buf *mem, struct wb_pageed
 
 int wb_pageedit_decode(struct wb_slice surt, int64_t time_ms, struct wb_slice value, struct wb_buf *mem, struct wb_pageedit *edit_out)
 {
-    struct wb_rowbytes r = {value.ptr, value.ptr + value.len, true};
+    struct wb_fields r = wb_fields_of(value);
     int err = WB_E_CORRUPT;
 
     empty_edit(edit_out, surt, time_ms);
     wb_buf_clear(mem);
-    const char *p = wb_rowbytes_take_bytes(&r, 1);
+    const char *p = wb_fields_take_bytes(&r, 1);
     unsigned lead = p ? (uint8_t)*p : 0, spelling = lead >> LEAD_SPELLING_SHIFT, kind = lead & LEAD_KIND;
     if (kind < WB_PAGEEDIT_TARGET || kind > WB_PAGEEDIT_DELETE || (holds_row(kind) && spelling) || spelling > WB_SPELLING_TEXT)
         goto done;
     edit_out->kind = (enum wb_pageedit_kind)kind;
     if (lead & LEAD_HAS_ID)
-        edit_out->id = (uint32_t)wb_rowbytes_take(&r, WB_PAGEEDIT_NO_ID - 1);
+        edit_out->id = (uint32_t)wb_fields_take(&r, WB_PAGEEDIT_NO_ID - 1);
     if (spelling & WB_SPELLING_TEXT) {
-        edit_out->url = wb_rowbytes_take_text(&r);
+        edit_out->url = wb_fields_take_text(&r);
     } else if (!holds_row(kind)) {
         if ((err = wb_spelling_url(surt, spelling, 0, mem)) < 0)
             goto done;

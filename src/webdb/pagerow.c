@@ -11,8 +11,8 @@
  */
 #include "base/date.h"
 #include "base/error.h"
+#include "base/fields.h"
 #include "webdb/pagerow.h"
-#include "webdb/rowbytes.h"
 #include "webdb/spelling.h"
 
 #include <math.h>
@@ -179,11 +179,11 @@ static char *put_fetches(char *p, const struct wb_webdb_page *page)
     const struct wb_history *history = &page->history;
     int64_t after_ms = page->last_tried_ms;
 
-    p = wb_rowbytes_put(p, history->fetch_count);
+    p = wb_fields_put(p, history->fetch_count);
     for (unsigned i = history->fetch_count; i-- > 0;) {
         const struct wb_history_fetch *fetch = &history->fetches[i];
-        p = wb_rowbytes_put_time(p, fetch->time_ms, after_ms);
-        p = wb_rowbytes_put(p, (uint64_t)fetch->status << OUTCOME_BITS | fetch->outcome);
+        p = wb_fields_put_time(p, fetch->time_ms, after_ms);
+        p = wb_fields_put(p, (uint64_t)fetch->status << OUTCOME_BITS | fetch->outcome);
         after_ms = fetch->time_ms;
     }
     return p;
@@ -195,15 +195,15 @@ static char *put_history(char *p, const struct wb_history *history)
 
     for (unsigned i = 0; i < WB_HISTORY_BINS; i++)
         bins += history->changed[i] != 0;
-    p = wb_rowbytes_put(p, history->visits);
-    p = wb_rowbytes_put(p, history->changes);
-    p = wb_rowbytes_put_double(p, history->unchanged_days);
-    p = wb_rowbytes_put(p, bins);
+    p = wb_fields_put(p, history->visits);
+    p = wb_fields_put(p, history->changes);
+    p = wb_fields_put_double(p, history->unchanged_days);
+    p = wb_fields_put(p, bins);
     for (unsigned i = 0; i < WB_HISTORY_BINS; i++) {
         if (!history->changed[i])
             continue;
-        p = wb_rowbytes_put(p, i - next);
-        p = wb_rowbytes_put(p, history->changed[i]);
+        p = wb_fields_put(p, i - next);
+        p = wb_fields_put(p, history->changed[i]);
         next = i + 1;
     }
     return p;
@@ -213,37 +213,37 @@ static char *put_modified_history(char *p, const struct wb_history *history)
 {
     bool counts = has_modified_counts(history);
 
-    p = wb_rowbytes_put(p, (history->modified_lies ? LIES : 0u) | (counts ? MODIFIED_COUNTS : 0u));
+    p = wb_fields_put(p, (history->modified_lies ? LIES : 0u) | (counts ? MODIFIED_COUNTS : 0u));
     if (!counts)
         return p;
-    p = wb_rowbytes_put(p, history->modified_visits);
-    p = wb_rowbytes_put(p, history->modified_changes);
-    return wb_rowbytes_put_double(p, history->modified_days);
+    p = wb_fields_put(p, history->modified_visits);
+    p = wb_fields_put(p, history->modified_changes);
+    return wb_fields_put_double(p, history->modified_days);
 }
 
 static char *put_numbers(char *p, const struct wb_webdb_page *page, unsigned word)
 {
-    p = wb_rowbytes_put_time(p, page->first_seen_ms, 0);
+    p = wb_fields_put_time(p, page->first_seen_ms, 0);
     if (word & ROW_DEPTH)
-        p = wb_rowbytes_put(p, page->depth);
+        p = wb_fields_put(p, page->depth);
     if (word & ROW_FLAGS)
         *p++ = (char)(page->flags & OTHER_FLAGS);
     if (word & ROW_TRIED)
-        p = wb_rowbytes_put_time(p, page->last_tried_ms, page->first_seen_ms);
+        p = wb_fields_put_time(p, page->last_tried_ms, page->first_seen_ms);
     if (word & ROW_OUTCOME)
-        p = wb_rowbytes_put(p, (uint64_t)page->status << OUTCOME_BITS | page->outcome);
+        p = wb_fields_put(p, (uint64_t)page->status << OUTCOME_BITS | page->outcome);
     if (word & ROW_SEEN)
-        p = wb_rowbytes_put_time(p, page->last_seen_ms, page->last_tried_ms);
+        p = wb_fields_put_time(p, page->last_seen_ms, page->last_tried_ms);
     if (word & ROW_CHANGED)
-        p = wb_rowbytes_put_time(p, page->last_changed_ms, page->last_seen_ms);
+        p = wb_fields_put_time(p, page->last_changed_ms, page->last_seen_ms);
     if (word & ROW_CONTENT)
         p = put_content(p, page);
     if (word & ROW_BYTES)
-        p = wb_rowbytes_put(p, page->bytes);
+        p = wb_fields_put(p, page->bytes);
     if (word & ROW_DUE)
-        p = wb_rowbytes_put_time(p, page->next_due_ms, due_base(page));
+        p = wb_fields_put_time(p, page->next_due_ms, due_base(page));
     if (word & ROW_LIFETIME)
-        p = wb_rowbytes_put(p, page->lifetime);
+        p = wb_fields_put(p, page->lifetime);
     return p;
 }
 
@@ -252,31 +252,31 @@ static char *put_rest(char *p, const struct wb_webdb_page *page, unsigned word, 
     if (word & ROW_FETCHES)
         p = put_fetches(p, page);
     if (word & ROW_ETAG)
-        p = wb_rowbytes_put_text(p, page->etag);
+        p = wb_fields_put_text(p, page->etag);
     if (word & ROW_MODIFIED_TIME)
-        p = wb_rowbytes_put_time(p, modified, 0);
+        p = wb_fields_put_time(p, modified, 0);
     if (word & ROW_HISTORY)
         p = put_history(p, &page->history);
     if (word & ROW_MODIFIED_HISTORY)
         p = put_modified_history(p, &page->history);
     if (word & ROW_TYPE)
-        p = wb_rowbytes_put_text(p, page->type);
+        p = wb_fields_put_text(p, page->type);
     if (word & ROW_MODIFIED)
-        p = wb_rowbytes_put_text(p, page->modified);
+        p = wb_fields_put_text(p, page->modified);
     if (word & ROW_LOCATION)
-        p = wb_rowbytes_put_text(p, page->location);
+        p = wb_fields_put_text(p, page->location);
     if (word & ROW_HINT)
-        p = wb_rowbytes_put_time(p, page->hint_ms, page->last_seen_ms);
+        p = wb_fields_put_time(p, page->hint_ms, page->last_seen_ms);
     if (word & ROW_EXPIRES)
-        p = wb_rowbytes_put_time(p, page->expires_ms, page->last_seen_ms);
+        p = wb_fields_put_time(p, page->expires_ms, page->last_seen_ms);
     if (word & ROW_ASKED)
-        p = wb_rowbytes_put_time(p, page->asked_ms, page->expires_ms);
+        p = wb_fields_put_time(p, page->asked_ms, page->expires_ms);
     if (word & ROW_SCORE)
-        p = wb_rowbytes_put_short_double(p, page->score);
+        p = wb_fields_put_short_double(p, page->score);
     if (word & ROW_FAILURES)
-        p = wb_rowbytes_put(p, page->failures);
+        p = wb_fields_put(p, page->failures);
     if (word & ROW_SIGNALS)
-        p = wb_rowbytes_put(p, page->signals);
+        p = wb_fields_put(p, page->signals);
     return p;
 }
 
@@ -291,9 +291,9 @@ int wb_pagerow_encode(const struct wb_webdb_page *page, struct wb_buf *row_out)
     if (err < 0)
         return err;
     unsigned word = wb_spelling_of(page->surt, page->url) | number_bits(page) | text_bits(page, &modified);
-    char *p = wb_rowbytes_put(row_out->ptr + row_out->len, word);
+    char *p = wb_fields_put(row_out->ptr + row_out->len, word);
     if (word & WB_SPELLING_TEXT)
-        p = wb_rowbytes_put_text(p, page->url);
+        p = wb_fields_put_text(p, page->url);
     p = put_numbers(p, page, word);
     p = put_rest(p, page, word, modified);
     row_out->len = (size_t)(p - row_out->ptr);
@@ -302,26 +302,26 @@ int wb_pagerow_encode(const struct wb_webdb_page *page, struct wb_buf *row_out)
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
-static void take_outcome(struct wb_rowbytes *r, uint8_t *outcome_out, uint16_t *status_out)
+static void take_outcome(struct wb_fields *r, uint8_t *outcome_out, uint16_t *status_out)
 {
-    uint64_t v = wb_rowbytes_take(r, (uint64_t)UINT16_MAX << OUTCOME_BITS | ((1 << OUTCOME_BITS) - 1));
+    uint64_t v = wb_fields_take(r, (uint64_t)UINT16_MAX << OUTCOME_BITS | ((1 << OUTCOME_BITS) - 1));
 
     *outcome_out = (uint8_t)(v & ((1 << OUTCOME_BITS) - 1));
     *status_out = (uint16_t)(v >> OUTCOME_BITS);
     r->ok = r->ok && *outcome_out <= WB_OUTCOME_ROBOTS;
 }
 
-static double take_days(struct wb_rowbytes *r)
+static double take_days(struct wb_fields *r)
 {
-    double days = wb_rowbytes_take_double(r);
+    double days = wb_fields_take_double(r);
 
     r->ok = r->ok && is_day_sum(days);
     return days;
 }
 
-static void take_content(struct wb_rowbytes *r, struct wb_webdb_page *page)
+static void take_content(struct wb_fields *r, struct wb_webdb_page *page)
 {
-    const char *p = wb_rowbytes_take_bytes(r, CONTENT_BYTES);
+    const char *p = wb_fields_take_bytes(r, CONTENT_BYTES);
 
     if (!p)
         return;
@@ -331,29 +331,29 @@ static void take_content(struct wb_rowbytes *r, struct wb_webdb_page *page)
     page->title_hash = wb_get64(p + WB_EDIT_MD5_BYTES + 8);
 }
 
-static void take_fetches(struct wb_rowbytes *r, struct wb_webdb_page *page)
+static void take_fetches(struct wb_fields *r, struct wb_webdb_page *page)
 {
     struct wb_history *history = &page->history;
     int64_t after_ms = page->last_tried_ms;
 
-    history->fetch_count = (uint8_t)wb_rowbytes_take(r, WB_HISTORY_FETCHES);
+    history->fetch_count = (uint8_t)wb_fields_take(r, WB_HISTORY_FETCHES);
     for (unsigned i = history->fetch_count; i-- > 0;) {
         struct wb_history_fetch *fetch = &history->fetches[i];
-        after_ms = fetch->time_ms = wb_rowbytes_take_time(r, after_ms);
+        after_ms = fetch->time_ms = wb_fields_take_time(r, after_ms);
         take_outcome(r, &fetch->outcome, &fetch->status);
     }
 }
 
-static void take_history(struct wb_rowbytes *r, struct wb_history *history)
+static void take_history(struct wb_fields *r, struct wb_history *history)
 {
     uint64_t next = 0;
 
-    history->visits = (uint32_t)wb_rowbytes_take(r, UINT32_MAX);
-    history->changes = (uint32_t)wb_rowbytes_take(r, UINT32_MAX);
+    history->visits = (uint32_t)wb_fields_take(r, UINT32_MAX);
+    history->changes = (uint32_t)wb_fields_take(r, UINT32_MAX);
     history->unchanged_days = take_days(r);
-    uint64_t bins = wb_rowbytes_take(r, WB_HISTORY_BINS);
+    uint64_t bins = wb_fields_take(r, WB_HISTORY_BINS);
     for (uint64_t i = 0; i < bins && r->ok; i++) {
-        uint64_t bin = next + wb_rowbytes_take(r, WB_HISTORY_BINS), count = wb_rowbytes_take(r, UINT16_MAX);
+        uint64_t bin = next + wb_fields_take(r, WB_HISTORY_BINS), count = wb_fields_take(r, UINT16_MAX);
         r->ok = r->ok && bin < WB_HISTORY_BINS;
         if (r->ok)
             history->changed[bin] = (uint16_t)count;
@@ -361,57 +361,57 @@ static void take_history(struct wb_rowbytes *r, struct wb_history *history)
     }
 }
 
-static void take_modified_history(struct wb_rowbytes *r, struct wb_history *history)
+static void take_modified_history(struct wb_fields *r, struct wb_history *history)
 {
-    uint64_t lead = wb_rowbytes_take(r, LIES | MODIFIED_COUNTS);
+    uint64_t lead = wb_fields_take(r, LIES | MODIFIED_COUNTS);
 
     history->modified_lies = lead & LIES;
     if (!(lead & MODIFIED_COUNTS))
         return;
-    history->modified_visits = (uint32_t)wb_rowbytes_take(r, UINT32_MAX);
-    history->modified_changes = (uint32_t)wb_rowbytes_take(r, UINT32_MAX);
+    history->modified_visits = (uint32_t)wb_fields_take(r, UINT32_MAX);
+    history->modified_changes = (uint32_t)wb_fields_take(r, UINT32_MAX);
     history->modified_days = take_days(r);
 }
 
-static void take_numbers(struct wb_rowbytes *r, struct wb_webdb_page *page, unsigned word)
+static void take_numbers(struct wb_fields *r, struct wb_webdb_page *page, unsigned word)
 {
-    page->first_seen_ms = wb_rowbytes_take_time(r, 0);
+    page->first_seen_ms = wb_fields_take_time(r, 0);
     page->flags = (word & ROW_WANTED ? WB_PAGE_WANTED : 0u) | (word & ROW_TARGET ? WB_PAGE_TARGET : 0u);
     if (word & ROW_DEPTH)
-        page->depth = (uint16_t)wb_rowbytes_take(r, UINT16_MAX);
+        page->depth = (uint16_t)wb_fields_take(r, UINT16_MAX);
     if (word & ROW_FLAGS) {
-        const char *p = wb_rowbytes_take_bytes(r, 1);
+        const char *p = wb_fields_take_bytes(r, 1);
         unsigned flags = p ? (uint8_t)*p : 0;
         r->ok = r->ok && (flags & ~(unsigned)OTHER_FLAGS) == 0;
         page->flags |= flags;
     }
     if (word & ROW_TRIED)
-        page->last_tried_ms = wb_rowbytes_take_time(r, page->first_seen_ms);
+        page->last_tried_ms = wb_fields_take_time(r, page->first_seen_ms);
     if (word & ROW_OUTCOME)
         take_outcome(r, &page->outcome, &page->status);
     if (word & ROW_SEEN)
-        page->last_seen_ms = wb_rowbytes_take_time(r, page->last_tried_ms);
+        page->last_seen_ms = wb_fields_take_time(r, page->last_tried_ms);
     if (word & ROW_CHANGED)
-        page->last_changed_ms = wb_rowbytes_take_time(r, page->last_seen_ms);
+        page->last_changed_ms = wb_fields_take_time(r, page->last_seen_ms);
     if (word & ROW_CONTENT)
         take_content(r, page);
     if (word & ROW_BYTES)
-        page->bytes = wb_rowbytes_take(r, UINT64_MAX);
+        page->bytes = wb_fields_take(r, UINT64_MAX);
     if (word & ROW_DUE)
-        page->next_due_ms = wb_rowbytes_take_time(r, due_base(page));
+        page->next_due_ms = wb_fields_take_time(r, due_base(page));
     if (word & ROW_LIFETIME)
-        page->lifetime = (uint32_t)wb_rowbytes_take(r, UINT32_MAX);
+        page->lifetime = (uint32_t)wb_fields_take(r, UINT32_MAX);
     page->expires_ms = expires_by_lifetime(page);
 }
 
-static void take_rest(struct wb_rowbytes *r, struct wb_webdb_page *page, unsigned word, int64_t *modified_out)
+static void take_rest(struct wb_fields *r, struct wb_webdb_page *page, unsigned word, int64_t *modified_out)
 {
     if (word & ROW_FETCHES)
         take_fetches(r, page);
     if (word & ROW_ETAG)
-        page->etag = wb_rowbytes_take_text(r);
+        page->etag = wb_fields_take_text(r);
     if (word & ROW_MODIFIED_TIME)
-        *modified_out = wb_rowbytes_take_time(r, 0);
+        *modified_out = wb_fields_take_time(r, 0);
     if (word & ROW_HISTORY)
         take_history(r, &page->history);
     if (word & ROW_MODIFIED_HISTORY)
@@ -419,25 +419,25 @@ static void take_rest(struct wb_rowbytes *r, struct wb_webdb_page *page, unsigne
     if (word & ROW_HTML)
         page->type = html;
     if (word & ROW_TYPE)
-        page->type = wb_rowbytes_take_text(r);
+        page->type = wb_fields_take_text(r);
     if (word & ROW_MODIFIED)
-        page->modified = wb_rowbytes_take_text(r);
+        page->modified = wb_fields_take_text(r);
     if (word & ROW_LOCATION)
-        page->location = wb_rowbytes_take_text(r);
+        page->location = wb_fields_take_text(r);
     if (word & ROW_HINT)
-        page->hint_ms = wb_rowbytes_take_time(r, page->last_seen_ms);
+        page->hint_ms = wb_fields_take_time(r, page->last_seen_ms);
     if (word & ROW_EXPIRES)
-        page->expires_ms = wb_rowbytes_take_time(r, page->last_seen_ms);
+        page->expires_ms = wb_fields_take_time(r, page->last_seen_ms);
     if (word & ROW_ASKED)
-        page->asked_ms = wb_rowbytes_take_time(r, page->expires_ms);
+        page->asked_ms = wb_fields_take_time(r, page->expires_ms);
     if (word & ROW_SCORE) {
-        page->score = wb_rowbytes_take_short_double(r);
+        page->score = wb_fields_take_short_double(r);
         r->ok = r->ok && isfinite(page->score);
     }
     if (word & ROW_FAILURES)
-        page->failures = (uint16_t)wb_rowbytes_take(r, UINT16_MAX);
+        page->failures = (uint16_t)wb_fields_take(r, UINT16_MAX);
     if (word & ROW_SIGNALS)
-        page->signals = (uint16_t)wb_rowbytes_take(r, UINT16_MAX);
+        page->signals = (uint16_t)wb_fields_take(r, UINT16_MAX);
 }
 
 /* Bits that exclude each other. */
@@ -480,16 +480,16 @@ static void empty_page(struct wb_webdb_page *page, struct wb_slice surt)
 
 int wb_pagerow_decode(struct wb_slice surt, struct wb_slice row, struct wb_buf *mem, struct wb_webdb_page *page_out)
 {
-    struct wb_rowbytes r = {row.ptr, row.ptr + row.len, true};
+    struct wb_fields r = wb_fields_of(row);
     int64_t modified = 0;
     int err = WB_E_CORRUPT;
 
     empty_page(page_out, surt);
-    unsigned word = (unsigned)wb_rowbytes_take(&r, ROW_BITS);
+    unsigned word = (unsigned)wb_fields_take(&r, ROW_BITS);
     if (!r.ok || !word_is_sound(word))
         goto done;
     if (word & WB_SPELLING_TEXT)
-        page_out->url = wb_rowbytes_take_text(&r);
+        page_out->url = wb_fields_take_text(&r);
     take_numbers(&r, page_out, word);
     take_rest(&r, page_out, word, &modified);
     if (r.ok && r.at == r.end)

@@ -7,7 +7,7 @@
  * Valid if and only if no more pages are fetched than there are, days are a finite number not below 0, and nothing follows.
  */
 #include "base/error.h"
-#include "webdb/rowbytes.h"
+#include "base/fields.h"
 #include "webdb/sitesum.h"
 
 #include <math.h>
@@ -36,25 +36,25 @@ int wb_sitesum_encode(const struct wb_webdb_site *sum, struct wb_buf *row_out)
 
     if (err < 0)
         return err;
-    char *p = wb_rowbytes_put(row_out->ptr + row_out->len, sum->pages);
-    p = wb_rowbytes_put(p, sum->fetched);
-    p = wb_rowbytes_put(p, sum->visits);
-    p = wb_rowbytes_put(p, sum->changes);
-    p = wb_rowbytes_put_double(p, sum->days);
+    char *p = wb_fields_put(row_out->ptr + row_out->len, sum->pages);
+    p = wb_fields_put(p, sum->fetched);
+    p = wb_fields_put(p, sum->visits);
+    p = wb_fields_put(p, sum->changes);
+    p = wb_fields_put_double(p, sum->days);
     row_out->len = (size_t)(p - row_out->ptr);
     return 0;
 }
 
 int wb_sitesum_decode(struct wb_slice row, struct wb_webdb_site *sum_out)
 {
-    struct wb_rowbytes r = {row.ptr, row.ptr + row.len, true};
+    struct wb_fields r = wb_fields_of(row);
 
     *sum_out = (struct wb_webdb_site){.name = WB_SLICE_EMPTY};
-    sum_out->pages = wb_rowbytes_take(&r, UINT64_MAX);
-    sum_out->fetched = wb_rowbytes_take(&r, sum_out->pages);
-    sum_out->visits = wb_rowbytes_take(&r, UINT64_MAX);
-    sum_out->changes = wb_rowbytes_take(&r, UINT64_MAX);
-    sum_out->days = wb_rowbytes_take_double(&r);
+    sum_out->pages = wb_fields_take(&r, UINT64_MAX);
+    sum_out->fetched = wb_fields_take(&r, sum_out->pages);
+    sum_out->visits = wb_fields_take(&r, UINT64_MAX);
+    sum_out->changes = wb_fields_take(&r, UINT64_MAX);
+    sum_out->days = wb_fields_take_double(&r);
     if (r.ok && r.at == r.end && isfinite(sum_out->days) && sum_out->days >= 0)
         return 0;
     *sum_out = (struct wb_webdb_site){.name = WB_SLICE_EMPTY};
