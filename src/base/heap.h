@@ -27,6 +27,8 @@
 #ifndef WB_BASE_HEAP_H
 #define WB_BASE_HEAP_H
 
+#include "base/container.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -48,9 +50,6 @@ struct wb_heap {
 };
 
 #define WB_HEAP_INIT ((struct wb_heap){NULL, 0, 0})
-
-/* The item that embeds a node: its type, and the name of its member. */
-#define WB_CONTAINER_OF(pointer, type, member) ((type *)(void *)((char *)(pointer) - offsetof(type, member)))
 
 /* Makes room for count items in total. 0, or WB_E_NOMEM with the heap unchanged. */
 int wb_heap_reserve(struct wb_heap *heap, size_t count);

@@ -44,6 +44,18 @@ void wb_free(void *ptr)
     free(ptr);
 }
 
+void *wb_alloc_hook(void *context, unsigned count, unsigned size)
+{
+    (void)context;
+    return wb_alloc_zero(count, size);
+}
+
+void wb_free_hook(void *context, void *ptr)
+{
+    (void)context;
+    wb_free(ptr);
+}
+
 char *wb_strndup(const char *text, size_t len)
 {
     char *copy = wb_alloc(len + 1);

@@ -15,6 +15,10 @@ void wb_free(void *ptr);
 char *wb_strdup(const char *text);
 char *wb_strndup(const char *text, size_t len);
 
+/* The same heap for libraries that ask for two functions with a context (zlib). The context is not used. */
+void *wb_alloc_hook(void *context, unsigned count, unsigned size);
+void wb_free_hook(void *context, void *ptr);
+
 /* Asked before every allocation; true makes it fail. NULL (the default) never fails one. */
 extern bool (*wb_alloc_should_fail)(void);
 

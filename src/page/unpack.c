@@ -82,18 +82,6 @@ static bool looks_like_text(struct wb_slice s)
 
 /* ---- zlib ----------------------------------------------------------------------------------- */
 
-static void *z_alloc(void *context, unsigned count, unsigned size)
-{
-    (void)context;
-    return wb_alloc_zero(count, size);
-}
-
-static void z_free(void *context, void *ptr)
-{
-    (void)context;
-    wb_free(ptr);
-}
-
 static bool starts_gzip(struct wb_slice s)
 {
     return wb_slice_starts(s, WB_SLICE_LIT("\x1f\x8b\x08"));
@@ -125,7 +113,7 @@ static enum outcome step_zlib(struct stream *st, char *to, size_t room, size_t *
 
 static int stream_zlib(struct wb_slice coded, int window_bits, size_t limit, struct wb_buf *out, struct wb_decoded *decoded)
 {
-    z_stream z = {.zalloc = z_alloc, .zfree = z_free};
+    z_stream z = {.zalloc = wb_alloc_hook, .zfree = wb_free_hook};
     struct stream st = {&z, coded, step_zlib};
 
     *decoded = (struct wb_decoded){.changed = true};

@@ -25,18 +25,6 @@ struct wb_gunzip {
     bool z_ready;
 };
 
-static void *z_alloc(void *context, unsigned count, unsigned size)
-{
-    (void)context;
-    return wb_alloc_zero(count, size);
-}
-
-static void z_free(void *context, void *ptr)
-{
-    (void)context;
-    wb_free(ptr);
-}
-
 static int make_gunzip(struct wb_source *s)
 {
     if (s->gunzip)
@@ -65,7 +53,7 @@ static int start_stream(struct wb_source *s)
 
     if (g->z_ready)
         return inflateReset(&g->z) == Z_OK ? 0 : wb_fail_nomem();
-    g->z = (z_stream){.zalloc = z_alloc, .zfree = z_free};
+    g->z = (z_stream){.zalloc = wb_alloc_hook, .zfree = wb_free_hook};
     if (inflateInit2(&g->z, 15 + 16) != Z_OK)
         return wb_fail_nomem();
     g->z_ready = true;

@@ -90,18 +90,6 @@ static int gzip_whole(struct wb_pack *p, const struct wb_slice *parts, size_t co
     return p->packed.len ? flush_packed(p) : wb_fail(WB_E_LIMIT, "a record of %zu bytes cannot be compressed", p->plain.len);
 }
 
-static void *z_alloc(void *context, unsigned count, unsigned size)
-{
-    (void)context;
-    return wb_alloc_zero(count, size);
-}
-
-static void z_free(void *context, void *ptr)
-{
-    (void)context;
-    wb_free(ptr);
-}
-
 /* Feeds one part, or with flush Z_FINISH ends the member. */
 static int gzip_part(struct wb_pack *p, z_stream *z, struct wb_slice part, int flush)
 {
@@ -127,7 +115,7 @@ static int gzip_part(struct wb_pack *p, z_stream *z, struct wb_slice part, int f
 
 static int gzip_stream(struct wb_pack *p, const struct wb_slice *parts, size_t count)
 {
-    z_stream z = {.zalloc = z_alloc, .zfree = z_free};
+    z_stream z = {.zalloc = wb_alloc_hook, .zfree = wb_free_hook};
     int err = wb_buf_reserve(&p->packed, STEP);
 
     if (err < 0)

@@ -1,4 +1,4 @@
-/* test_fields.c - fields of packed records: what was written is read back, and a cut record is not read past its end. */
+/* test_fields.c - fields of packed records are read back as written; a cut record is not read past its end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
