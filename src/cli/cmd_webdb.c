@@ -322,15 +322,6 @@ static int check_all(const struct wb_options *options)
     return err < 0 ? err : c.problems > 0;
 }
 
-/* A known graph may be what a repository begins with. */
-static int import_files(const struct wb_options *options)
-{
-    bool something = wb_options_text(options, "vertices") || wb_options_text(options, "pages") || wb_options_text(options, "links");
-    int err = wb_store_exists(options->dir) || !something ? 0 : wb_store_create(options->dir, NULL);
-
-    return err < 0 ? err : wb_cmd_webdb_import(options);
-}
-
 /* ---- the table -------------------------------------------------------------------------------------------- */
 
 static const struct action {
@@ -348,7 +339,7 @@ static const struct action {
     {"sites", 0, WB_WEBDB_ROWS_SITES, show_sites, NULL, "tsv"},
     {"count", 0, WB_WEBDB_ROWS_COUNTS, show_count, NULL, "tsv"},
     {"check", 0, WB_WEBDB_ROWS_COUNTS, NULL, check_all, ""},
-    {"import", 0, WB_WEBDB_ROWS_COUNTS, NULL, import_files, "vertices edges pages links memory"},
+    {"import", 0, WB_WEBDB_ROWS_COUNTS, NULL, wb_cmd_webdb_import, "vertices edges pages links memory"},
     {"export", 0, WB_WEBDB_ROWS_COUNTS, NULL, wb_cmd_webdb_export, "vertices edges hosts force memory"},
 };
 
@@ -418,7 +409,8 @@ int wb_cmd_webdb(const struct wb_options *options)
     int err = check_words(options, action);
     if (err < 0)
         return err;
-    if (!wb_store_exists(options->dir) && action->run != import_files)
+    /* A known graph may be what a repository begins with. */
+    if (!wb_store_exists(options->dir) && action->run != wb_cmd_webdb_import)
         return wb_fail(WB_E_NOTFOUND, "there is no repository at %s", options->dir);
     wb_stop_on_signals();
     return action->run ? action->run(options) : run_view(options, action);

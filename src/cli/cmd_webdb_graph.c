@@ -1,25 +1,25 @@
 /*
- * cmd_webdb_graph.c - webbase webdb import and export: graphs and rows, into webdb and out of it.
- *
- * Reads the options, lets graph_*.c or webdb_load.c do the work and says what came of it.
+ * cmd_webdb_graph.c - webbase webdb import and export: graphs and rows, into webdb and out of it. Reads the options, lets ingest
+ * do the work and shows what came of it.
  */
 #include "base/error.h"
 #include "base/json.h"
 #include "cli/cmd_webdb_graph.h"
-#include "cli/graph.h"
 #include "cli/output.h"
-#include "cli/webdb_load.h"
+#include "cli/progress.h"
+#include "cli/report.h"
+#include "ingest/ingest.h"
 
 #include <inttypes.h>
 
 static size_t memory_of(const struct wb_options *options)
 {
-    uint64_t bytes = wb_options_number(options, "memory", WB_GRAPH_MEMORY);
+    uint64_t bytes = wb_options_number(options, "memory", WB_INGEST_MEMORY_BYTES);
 
     return bytes < SIZE_MAX ? (size_t)bytes : SIZE_MAX;
 }
 
-/* ---- export -------------------------------------------------------------------------------------- */
+/* ---- export ------------------------------------------------------------------------------------ */
 
 static int show_export(const struct wb_options *options, const struct wb_graph_export *graph)
 {
@@ -27,8 +27,8 @@ static int show_export(const struct wb_options *options, const struct wb_graph_e
     struct wb_json j;
 
     if (!options->json) {
-        int err = wb_output_printf("%" PRIu64 " vert%s and %" PRIu64 " edge%s", graph->vertex_count, graph->vertex_count == 1 ? "ex" : "ices",
-                                   graph->edge_count, wb_plural(graph->edge_count));
+        int err = wb_output_printf("%" PRIu64 " vert%s and %" PRIu64 " edge%s", graph->vertices, graph->vertices == 1 ? "ex" : "ices",
+                                   graph->edges, wb_plural(graph->edges));
         if (err == 0 && graph->loose)
             err = wb_output_printf("; %" PRIu64 " link%s to what is no page left out", graph->loose, wb_plural(graph->loose));
         return err < 0 ? err : wb_output_write("\n", 1);
@@ -36,8 +36,8 @@ static int show_export(const struct wb_options *options, const struct wb_graph_e
     wb_json_init(&j, &line);
     wb_json_object(&j);
     wb_json_field_str(&j, "event", "done");
-    wb_json_field_u64(&j, "vertices", graph->vertex_count);
-    wb_json_field_u64(&j, "edges", graph->edge_count);
+    wb_json_field_u64(&j, "vertices", graph->vertices);
+    wb_json_field_u64(&j, "edges", graph->edges);
     wb_json_field_u64(&j, "loose", graph->loose);
     int err = wb_output_object(&j);
     wb_buf_release(&line);
@@ -46,98 +46,96 @@ static int show_export(const struct wb_options *options, const struct wb_graph_e
 
 int wb_cmd_webdb_export(const struct wb_options *options)
 {
-    struct wb_graph_export graph = {.dir = options->dir, .vertices = wb_options_text(options, "vertices"),
-                                    .edges = wb_options_text(options, "edges"), .hosts = wb_options_flag(options, "hosts"),
-                                    .force = wb_options_flag(options, "force"), .memory_bytes = memory_of(options)};
+    struct wb_graph_export_options o = {.dir = options->dir, .vertices = wb_options_text(options, "vertices"),
+                                        .edges = wb_options_text(options, "edges"), .hosts = wb_options_flag(options, "hosts"),
+                                        .force = wb_options_flag(options, "force"), .memory_bytes = memory_of(options)};
+    struct wb_graph_export graph;
 
-    if (!graph.vertices || !graph.edges)
+    if (!o.vertices || !o.edges)
         return wb_usage("webdb export: needs --vertices and --edges, the files to write");
-    int err = wb_graph_export(&graph);
+    int err = wb_graph_export(&o, &graph);
     return err < 0 ? err : show_export(options, &graph);
 }
 
-/* ---- import -------------------------------------------------------------------------------------- */
+/* ---- import ------------------------------------------------------------------------------------ */
 
-/* What both kinds of import come to. */
-struct taken {
-    const char *first, *second;         /* what was read: "vertices", "edges" */
-    uint64_t first_count, second_count;
-    uint64_t bad_lines, loose, known;
-    const struct wb_webdb_merge *merge;
+static int show_error(void *context, const struct wb_ingest_error *error)
+{
+    (void)context;
+    return wb_report_ingest(error);
+}
+
+/* The files are read one after the other; each has a progress line. */
+struct load_show {
+    const char *file;
+    struct wb_progress progress;
 };
 
-static int show_words(const struct taken *t)
+static void show_progress(void *context, const struct wb_ingest_progress *progress)
 {
-    int err = wb_output_printf("%" PRIu64 " %s and %" PRIu64 " %s read: %" PRIu64 " page%s and %" PRIu64 " link%s are new", t->first_count, t->first,
-                               t->second_count, t->second, t->merge->pages_added, wb_plural(t->merge->pages_added), t->merge->links_added,
-                               wb_plural(t->merge->links_added));
+    struct load_show *show = context;
+
+    if (show->file != progress->file)
+        wb_progress_init(&show->progress, "read");
+    show->file = progress->file;
+    wb_progress_update(&show->progress, progress->bytes_done, progress->bytes_total, progress->count);
+}
+
+/* Both kinds of import come to the same counts, of vertices and edges or of pages and links. */
+static int write_words(const struct wb_loaded *t, const char *pages, const char *links)
+{
+    int err = wb_output_printf("%" PRIu64 " %s and %" PRIu64 " %s read: %" PRIu64 " page%s and %" PRIu64 " link%s are new", t->pages, pages,
+                               t->links, links, t->merge.pages_added, wb_plural(t->merge.pages_added), t->merge.links_added,
+                               wb_plural(t->merge.links_added));
 
     if (err == 0 && t->known)
         err = wb_output_printf("; %" PRIu64 " page%s had a content and kept it", t->known, wb_plural(t->known));
     if (err == 0 && t->loose)
-        err = wb_output_printf("; %" PRIu64 " %s without their source or target left out", t->loose, t->second);
+        err = wb_output_printf("; %" PRIu64 " %s without their source or target left out", t->loose, links);
     if (err == 0 && t->bad_lines)
         err = wb_output_printf("; %" PRIu64 " bad line%s", t->bad_lines, wb_plural(t->bad_lines));
     return err < 0 ? err : wb_output_write("\n", 1);
 }
 
-static int show_import(const struct wb_options *options, const struct taken *t)
+static int write_json(const struct wb_loaded *t, const char *pages, const char *links)
 {
     struct wb_buf line = WB_BUF_INIT;
     struct wb_json j;
 
-    if (!options->json)
-        return show_words(t);
     wb_json_init(&j, &line);
     wb_json_object(&j);
     wb_json_field_str(&j, "event", "done");
-    wb_json_field_u64(&j, t->first, t->first_count);
-    wb_json_field_u64(&j, t->second, t->second_count);
+    wb_json_field_u64(&j, pages, t->pages);
+    wb_json_field_u64(&j, links, t->links);
     wb_json_field_u64(&j, "known", t->known);
     wb_json_field_u64(&j, "loose", t->loose);
     wb_json_field_u64(&j, "bad_lines", t->bad_lines);
-    wb_json_field_u64(&j, "pages_added", t->merge->pages_added);
-    wb_json_field_u64(&j, "links_added", t->merge->links_added);
-    wb_json_field_u64(&j, "generation", t->merge->generation);
+    wb_json_field_u64(&j, "pages_added", t->merge.pages_added);
+    wb_json_field_u64(&j, "links_added", t->merge.links_added);
+    wb_json_field_u64(&j, "generation", t->merge.generation);
     int err = wb_output_object(&j);
     wb_buf_release(&line);
     return err;
 }
 
-static int import_graph(const struct wb_options *options)
-{
-    struct wb_graph_import graph = {.dir = options->dir, .vertices = wb_options_text(options, "vertices"),
-                                    .edges = wb_options_text(options, "edges"), .memory_bytes = memory_of(options)};
-    int err = wb_graph_import(&graph);
-    struct taken taken = {.first = "vertices", .second = "edges", .first_count = graph.vertex_count, .second_count = graph.edge_count,
-                          .bad_lines = graph.bad_lines, .loose = graph.loose, .known = graph.known, .merge = &graph.merge};
-
-    if (err == 0)
-        err = show_import(options, &taken);
-    return err < 0 ? err : graph.unfinished > 0;
-}
-
-static int import_rows(const struct wb_options *options)
-{
-    struct wb_webdb_load load = {.dir = options->dir, .pages = wb_options_text(options, "pages"), .links = wb_options_text(options, "links"),
-                                 .memory_bytes = memory_of(options)};
-    int err = wb_webdb_load(&load);
-    struct taken taken = {.first = "pages", .second = "links", .first_count = load.page_count, .second_count = load.link_count,
-                          .bad_lines = load.bad_lines, .loose = load.merge.links_without_source, .merge = &load.merge};
-
-    if (err == 0)
-        err = show_import(options, &taken);
-    return err < 0 ? err : load.unfinished > 0;
-}
-
 int wb_cmd_webdb_import(const struct wb_options *options)
 {
-    bool graph = wb_options_text(options, "vertices") || wb_options_text(options, "edges");
-    bool rows = wb_options_text(options, "pages") || wb_options_text(options, "links");
+    struct wb_graph_import_options graph = {.dir = options->dir, .vertices = wb_options_text(options, "vertices"),
+                                            .edges = wb_options_text(options, "edges"), .memory_bytes = memory_of(options)};
+    struct wb_rows_import_options rows = {.dir = options->dir, .pages = wb_options_text(options, "pages"),
+                                          .links = wb_options_text(options, "links"), .memory_bytes = memory_of(options)};
+    bool is_graph = graph.vertices || graph.edges, is_rows = rows.pages || rows.links;
+    struct load_show show = {.file = NULL};
+    struct wb_ingest_sink sink = {.context = &show, .error = show_error, .progress = show_progress};
+    struct wb_loaded loaded;
 
-    if (graph == rows)
+    if (is_graph == is_rows)
         return wb_usage("webdb import: needs --vertices and --edges, or --pages and --links");
-    if (graph && !wb_options_text(options, "vertices"))
+    if (is_graph && !graph.vertices)
         return wb_usage("webdb import: --edges mean nothing without --vertices");
-    return graph ? import_graph(options) : import_rows(options);
+    int err = is_graph ? wb_graph_import(&graph, &sink, &loaded) : wb_rows_import(&rows, &sink, &loaded);
+    wb_progress_clear();
+    if (err == 0)
+        err = (options->json ? write_json : write_words)(&loaded, is_graph ? "vertices" : "pages", is_graph ? "edges" : "links");
+    return err < 0 ? err : loaded.unfinished > 0;
 }

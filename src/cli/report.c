@@ -3,6 +3,7 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "base/error.h"
+#include "ingest/ingest.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -29,4 +30,15 @@ void wb_report(const char *format, ...)
     wb_error_save(WB_E_IO, &why);
     (void)wb_output_all(STDERR_FILENO, "standard error", wb_slice(text, len + 1));
     (void)wb_error_restore(&why);
+}
+
+int wb_report_ingest(const struct wb_ingest_error *error)
+{
+    struct wb_buf text = WB_BUF_INIT;
+    int err = wb_ingest_error_text(error, &text);
+
+    if (err == 0)
+        wb_report("%.*s", WB_SLICE_ARG(wb_buf_slice(&text)));
+    wb_buf_release(&text);
+    return err;
 }

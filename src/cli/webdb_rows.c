@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "cli/output.h"
 #include "cycle/cycle.h"
+#include "ingest/ingest.h"
 #include "os/clock.h"
 #include "extract/extract.h"
 
@@ -163,48 +164,31 @@ static void cell_hex64(struct pen *pen, const char *name, bool known, uint64_t n
 
 /* ---- words ----------------------------------------------------------------------------------------- */
 
-const char *wb_outcome_word(unsigned outcome)
-{
-    static const char *const words[] = {
-        [WB_OUTCOME_STORED] = "stored",       [WB_OUTCOME_UNCHANGED] = "unchanged", [WB_OUTCOME_REDIRECT] = "redirect",
-        [WB_OUTCOME_DUPLICATE] = "duplicate", [WB_OUTCOME_GONE] = "gone",           [WB_OUTCOME_TRUNCATED] = "truncated",
-        [WB_OUTCOME_ERROR] = "error",         [WB_OUTCOME_LATER] = "later",         [WB_OUTCOME_ROBOTS] = "robots",
-    };
-
-    return outcome < sizeof words / sizeof *words ? words[outcome] : NULL;
-}
-
-static const struct {
-    unsigned flag;
-    const char *word;
-} flag_words[] = {
-    {WB_PAGE_WANTED, "wanted"}, {WB_PAGE_GONE, "gone"},       {WB_PAGE_PUSHED, "pushed"}, {WB_PAGE_PUSHED_GONE, "pushed-gone"},
-    {WB_PAGE_BARRED, "barred"}, {WB_PAGE_BLOCKED, "blocked"}, {WB_PAGE_SCORED, "scored"}, {WB_PAGE_LOADED, "loaded"},
-};
-
 static void cell_flags(struct pen *pen, unsigned flags)
 {
     struct wb_buf words = WB_BUF_INIT;
+    const char *word;
+    unsigned flag;
 
     if (pen->mode == PEN_JSON) {
         wb_json_key(&pen->json, "flags");
         wb_json_array(&pen->json);
-        for (size_t i = 0; i < sizeof flag_words / sizeof *flag_words; i++)
-            if (flags & flag_words[i].flag)
-                wb_json_str(&pen->json, flag_words[i].word);
+        for (size_t i = 0; (word = wb_row_flag(i, &flag)); i++)
+            if (flags & flag)
+                wb_json_str(&pen->json, word);
         wb_json_array_end(&pen->json);
         return;
     }
-    for (size_t i = 0; pen->err == 0 && i < sizeof flag_words / sizeof *flag_words; i++)
-        if (flags & flag_words[i].flag)
-            pen->err = wb_buf_printf(&words, "%s%s", words.len ? "," : "", flag_words[i].word);
+    for (size_t i = 0; pen->err == 0 && (word = wb_row_flag(i, &flag)); i++)
+        if (flags & flag)
+            pen->err = wb_buf_printf(&words, "%s%s", words.len ? "," : "", word);
     cell_text(pen, "flags", wb_buf_slice(&words));
     wb_buf_release(&words);
 }
 
 static void write_fetch(struct wb_json *j, const struct wb_history_fetch *fetch, const char *time)
 {
-    const char *word = wb_outcome_word(fetch->outcome);
+    const char *word = wb_row_outcome(fetch->outcome);
 
     wb_json_object(j);
     wb_json_field_str(j, "time", time);
@@ -225,7 +209,7 @@ static void cell_fetches(struct pen *pen, const struct wb_history *history)
     }
     for (size_t i = 0; pen->err == 0 && i < history->fetch_count && i < WB_HISTORY_FETCHES; i++) {
         const struct wb_history_fetch *fetch = &history->fetches[i];
-        const char *word = wb_outcome_word(fetch->outcome);
+        const char *word = wb_row_outcome(fetch->outcome);
         wb_date_format(fetch->time_ms, time);
         if (pen->mode == PEN_JSON)
             write_fetch(&pen->json, fetch, time);
@@ -274,7 +258,7 @@ static void write_lifetime(struct pen *pen, const struct wb_webdb_page *page)
 static void write_page(struct pen *pen, const struct wb_webdb_page *page, struct wb_slice near, const struct wb_webdb_site *site)
 {
     char md5[2 * WB_EDIT_MD5_BYTES + 1] = "";
-    const char *outcome = wb_outcome_word(page->outcome);
+    const char *outcome = wb_row_outcome(page->outcome);
 
     if (page->has_content)
         wb_hex_encode(page->md5, sizeof page->md5, md5);
@@ -419,7 +403,7 @@ static int write_row(struct wb_webdb_rows *rows, const void *row, const struct w
 /* A page in one line: what it is, then its URL. */
 static int page_line(struct wb_webdb_rows *rows, const struct wb_webdb_page *page)
 {
-    const char *outcome = wb_outcome_word(page->outcome);
+    const char *outcome = wb_row_outcome(page->outcome);
     char seen[WB_DATE_TEXT_MAX] = "never";
 
     if (page->last_seen_ms)

@@ -30,7 +30,4 @@ int wb_webdb_rows_count(struct wb_webdb_rows *rows, const struct wb_webdb_count 
 int wb_webdb_rows_end(struct wb_webdb_rows *rows);
 void wb_webdb_rows_release(struct wb_webdb_rows *rows);
 
-/* "stored", "unchanged", ...; NULL: no such outcome. */
-const char *wb_outcome_word(unsigned outcome);
-
 #endif

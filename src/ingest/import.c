@@ -1,0 +1,269 @@
+/*
+ * import.c - an import of archives or of a tree of files, from its options to its last commit.
+ *
+ *   source (its own thread: reads, inflates, parses) -> queue -> importer (the caller's thread) -> store
+ *                                                         |-> journal (threads: what is in each page), one list ahead
+ *                                                             of the importer
+ *
+ * It commits at least once a second, so that the work a crash can undo stays small. A signal, or a sink that fails, ends the
+ * work between two pages, and what was put until then is committed. This file never looks inside a record or a page.
+ */
+#include "base/error.h"
+#include "ingest/import_source.h"
+#include "ingest/importer.h"
+#include "ingest/ingest.h"
+#include "ingest/repository.h"
+#include "os/clock.h"
+#include "os/file.h"
+#include "os/limits.h"
+#include "os/stop.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#define COMMIT_NS 500000000ll
+#define COMMIT_PAGES 16384 /* until it is committed, each page holds a leaf of the catalog in memory, 4 KB */
+#define WAIT_MS 100
+
+struct import {
+    const struct wb_ingest_sink *sink;
+    bool sink_failed;              /* it wants no more events */
+    struct wb_import_source source;
+    struct wb_import_queue queue;
+    struct wb_importer importer;
+    int64_t commit_ns;             /* when the last commit ended */
+    pthread_t thread;
+    struct wb_error_copy result;   /* of the source; code 0: it has not failed */
+};
+
+/* ---- events ------------------------------------------------------------------------------------ */
+
+static int report_commit(struct import *im)
+{
+    int err = im->sink->commit ? im->sink->commit(im->sink->context, wb_importer_pages(&im->importer)) : 0;
+
+    im->sink_failed = im->sink_failed || err < 0;
+    return err;
+}
+
+static int report_error(struct import *im, const struct wb_import_item *item)
+{
+    struct wb_ingest_error error = {.file = item->file, .offset = item->offset, .message = item->message, .fatal = item->fatal};
+    int err = im->sink->error ? im->sink->error(im->sink->context, &error) : 0;
+
+    im->sink_failed = im->sink_failed || err < 0;
+    return err;
+}
+
+static void report_progress(struct import *im)
+{
+    struct wb_ingest_progress progress = {
+        .bytes_done = atomic_load_explicit(&im->queue.bytes_done, memory_order_relaxed),
+        .bytes_total = atomic_load(&im->queue.bytes_total),
+        .count = wb_importer_pages(&im->importer),
+    };
+
+    if (im->sink->progress)
+        im->sink->progress(im->sink->context, &progress);
+}
+
+/* ---- the two threads --------------------------------------------------------------------------- */
+
+static void *run_source(void *context)
+{
+    struct import *im = context;
+
+    int err = im->source.dir ? wb_import_tree(&im->source, &im->queue) : wb_import_archives(&im->source, &im->queue);
+    if (err < 0 && err != WB_E_STOPPED)
+        wb_error_save(err, &im->result);
+    wb_import_queue_close(&im->queue);
+    return NULL;
+}
+
+static int commit(struct import *im)
+{
+    int err = wb_importer_commit(&im->importer);
+
+    im->commit_ns = wb_clock_mono_ns();
+    return err < 0 ? err : report_commit(im);
+}
+
+static int commit_in_time(struct import *im)
+{
+    report_progress(im);
+    if (im->importer.uncommitted == 0 ||
+        (im->importer.uncommitted < COMMIT_PAGES && wb_clock_mono_ns() - im->commit_ns < COMMIT_NS))
+        return 0;
+    return commit(im);
+}
+
+/* The part of the repository that this page needs is damaged: that costs the page, not the import. */
+static int refuse_page(struct import *im, const struct wb_import_item *item)
+{
+    char message[WB_ERROR_MESSAGE_MAX + 512];
+    char url[400];
+    struct wb_import_item error = {.kind = WB_IMPORT_ERROR, .file = url, .message = message, .fatal = true};
+
+    snprintf(url, sizeof url, "%.*s", WB_SLICE_ARG(item->page.url));
+    snprintf(message, sizeof message, "%s is not stored: %s", url, wb_error_message());
+    int err = wb_importer_take(&im->importer, &error);
+    return err < 0 ? err : report_error(im, &error);
+}
+
+/* Puts a list into the repository. All of the list is freed, even if that fails. */
+static int take_list(struct import *im, struct wb_import_item *list)
+{
+    int err = 0;
+
+    while (list) {
+        struct wb_import_item *item = list;
+        list = item->next;
+        if (err == 0 && !wb_stop_requested()) {
+            err = wb_importer_take(&im->importer, item);
+            if (err == WB_E_CORRUPT)
+                err = refuse_page(im, item);
+            else if (err == 0 && item->kind == WB_IMPORT_ERROR)
+                err = report_error(im, item);
+            if (err == 0)
+                err = commit_in_time(im);
+        }
+        wb_import_queue_free_item(&im->queue, item);
+    }
+    return err;
+}
+
+static void drop_list(struct import *im, struct wb_import_item *list)
+{
+    while (list) {
+        struct wb_import_item *next = list->next;
+        wb_import_queue_free_item(&im->queue, list);
+        list = next;
+    }
+}
+
+/*
+ * Sends a list through the journal. *list_out is the oldest list whose pages are journaled, which may be another one than went
+ * in now, or NULL if none is ready. Without a list to send, it waits for one.
+ */
+static int pass_through_journal(struct import *im, struct wb_import_item *list, struct wb_import_item **list_out)
+{
+    struct wb_import_journal *journal = im->importer.journal;
+    int err = list ? wb_import_journal_begin(journal, list) : 0;
+
+    *list_out = NULL;
+    if (err < 0)
+        drop_list(im, list);
+    return err < 0 ? err : wb_import_journal_take(journal, list == NULL, list_out);
+}
+
+/* Drops what the journal still holds after an error or a signal. */
+static void drop_rest(struct import *im)
+{
+    while (im->importer.journal && wb_import_journal_busy(im->importer.journal)) {
+        struct wb_import_item *list;
+        (void)wb_import_journal_take(im->importer.journal, true, &list);
+        drop_list(im, list);
+    }
+}
+
+static int take_all(struct import *im)
+{
+    struct wb_import_journal *journal = im->importer.journal;
+    struct wb_import_item *list = NULL;
+    bool more = true, busy = false;
+    int err = 0;
+
+    im->commit_ns = wb_clock_mono_ns();
+    while (err == 0 && (more || busy) && !wb_stop_requested()) {
+        more = wb_import_queue_take(&im->queue, busy ? 0 : WAIT_MS, &list);
+        err = wb_importer_sift(&im->importer, list);
+        if (err == 0 && journal)
+            err = pass_through_journal(im, list, &list);
+        if (err == 0)
+            err = take_list(im, list);
+        else
+            drop_list(im, list);
+        if (err == 0)
+            err = commit_in_time(im);
+        busy = journal && wb_import_journal_busy(journal);
+    }
+    drop_rest(im);
+    /* Nobody listens any more, but what was read is kept. */
+    if (err < 0 && im->sink_failed)
+        wb_importer_commit(&im->importer);
+    if (err == 0)
+        err = commit(im);
+    return err < 0 ? err : wb_importer_finish(&im->importer);
+}
+
+static int import_all(struct import *im)
+{
+    wb_import_queue_init(&im->queue);
+    int error = pthread_create(&im->thread, NULL, run_source, im);
+    if (error) {
+        wb_import_queue_release(&im->queue);
+        /* EAGAIN may also mean that there is no memory for the stack. */
+        errno = error == EAGAIN && wb_limits_memory() ? ENOMEM : error;
+        return wb_fail_errno("cannot start a thread");
+    }
+    int err = take_all(im);
+    wb_import_queue_stop(&im->queue);
+    pthread_join(im->thread, NULL);
+    wb_import_queue_release(&im->queue);
+    if (err == 0 && im->result.code < 0)
+        err = wb_error_restore(&im->result);
+    return err;
+}
+
+/* ---- the door ---------------------------------------------------------------------------------- */
+
+int wb_import_tree_url(const char *text, struct wb_buf *url_out)
+{
+    struct wb_url url = WB_URL_INIT;
+
+    int err = wb_url_parse(wb_slice_str(text), NULL, &url);
+    if (err == 0 && (url.opaque_path || url.has_query || url.has_fragment))
+        err = wb_fail(WB_E_PROTO, "%s has a query or a fragment", text);
+    if (err == 0)
+        err = wb_buf_append_slice(url_out, wb_url_href(&url));
+    if (err == 0 && url_out->ptr[url_out->len - 1] != '/')
+        err = wb_buf_append_char(url_out, '/');
+    wb_url_release(&url);
+    return err;
+}
+
+static void count_all(const struct wb_importer *importer, struct wb_import *import_out)
+{
+    *import_out = (struct wb_import){
+        .files = importer->files,
+        .records = importer->records,
+        .pages = wb_importer_pages(importer),
+        .replaced = importer->commit.replaced,
+        .older = importer->commit.older,
+        .revisits = importer->revisits,
+        .barred = wb_importer_barred(importer),
+        .errors = importer->errors,
+        .unreadable = importer->unreadable,
+    };
+}
+
+int wb_import(const struct wb_import_options *options, const struct wb_ingest_sink *sink, struct wb_import *import_out)
+{
+    struct import im = {.sink = sink, .importer = WB_IMPORTER_INIT,
+                        .source = {.files = options->files, .file_count = options->file_count, .dir = options->tree,
+                                   .base = options->tree_url, .body_max = options->body_max}};
+    int err = 0;
+
+    *import_out = (struct wb_import){.files = 0};
+    if (options->tree && wb_path_kind(options->tree) != WB_PATH_DIR)
+        err = wb_fail(WB_E_INVALID, "%s is not a directory", options->tree);
+    if (err == 0)
+        err = wb_repository_open_store(options->dir, &im.importer.store);
+    if (err == 0 && !options->no_journal)
+        err = wb_import_journal_open(options->dir, options->robots_token, 0, &im.importer.journal);
+    if (err == 0)
+        err = import_all(&im);
+    count_all(&im.importer, import_out);
+    wb_importer_release(&im.importer);
+    return err;
+}

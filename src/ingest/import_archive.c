@@ -1,0 +1,259 @@
+/*
+ * import_archive.c - the source that reads web archives.
+ *
+ * Turns response, resource and ARC records into pages and revisit records into
+ * revisits; other records are counted only. It resolves nothing: that needs the
+ * repository, which the other thread holds.
+ */
+#include "base/error.h"
+#include "base/mem.h"
+#include "ingest/import_source.h"
+#include "os/clock.h"
+#include "os/file.h"
+#include "warc/warc.h"
+
+#include <stdio.h>
+
+/* What a block may have beside the body: headers, and the overhead of codings. */
+#define BLOCK_EXTRA ((size_t)1 << 20)
+
+struct archive {
+    const char *path;
+    size_t body_max;
+    struct wb_import_queue *queue;
+    struct wb_warc_reader *reader;
+    struct wb_warc_mem mem;
+    uint64_t records;      /* read and not handed over in an item */
+    uint64_t records_file; /* of this file */
+    bool told;             /* what is wrong with the record was reported already */
+    uint64_t bytes_before; /* of the files before */
+};
+
+static uint64_t take_records(struct archive *a)
+{
+    uint64_t n = a->records;
+
+    a->records = 0;
+    return n;
+}
+
+static int push_error(struct archive *a, uint64_t offset, const char *message, bool fatal)
+{
+    return wb_import_push_error(a->queue, a->path, offset, message, fatal, take_records(a));
+}
+
+static int take_page(struct archive *a, const struct wb_warc_record *record)
+{
+    struct wb_page page;
+    const char *problem = "";
+    char future[WB_IMPORT_TIME_MESSAGE_MAX];
+
+    int err = wb_warc_page(record, a->body_max, &a->mem, &page, &problem);
+    if (err == WB_E_NOMEM)
+        return err;
+    if (err < 0) {
+        a->told = true;
+        return push_error(a, record->offset, wb_error_message(), false);
+    }
+    if (!record->has_time)
+        page.time_ms = wb_clock_wall_ms();
+    bool ahead = wb_import_fix_time(&page, future);
+    err = wb_import_push_page(a->queue, &page, &a->mem.body, take_records(a));
+    if (err == 0 && !record->has_time)
+        err = push_error(a, record->offset, "the record has no valid date: the time of import is used", false);
+    if (err == 0 && *problem && !*record->problem)
+        err = push_error(a, record->offset, problem, false);
+    if (err == 0 && ahead)
+        err = push_error(a, record->offset, future, false);
+    return err;
+}
+
+/* The id of what a revisit refers to; its own where it does not say, or where that is no URL. */
+static int read_original(struct archive *a, const struct wb_warc_revisit *revisit, struct wb_import_original *original)
+{
+    struct wb_warc_mem *mem = &a->mem;
+
+    *original = (struct wb_import_original){.known_profile = revisit->known_profile, .not_modified = revisit->not_modified,
+                                            .has_sha1 = revisit->has_sha1, .time_ms = revisit->refers_time_ms};
+    memcpy(original->sha1, revisit->sha1, sizeof original->sha1);
+    if (revisit->refers_uri.len == 0)
+        return 0;
+    int err = wb_url_parse(revisit->refers_uri, NULL, &mem->url);
+    if (err == 0)
+        err = wb_url_key(&mem->url, &mem->key);
+    if (err < 0)
+        return err == WB_E_NOMEM ? err : 0;
+    original->id = wb_pageid_of_key(wb_buf_slice(&mem->key));
+    original->elsewhere = true;
+    return 0;
+}
+
+static int read_names(struct archive *a, const struct wb_warc_record *record, struct wb_page *page)
+{
+    if (record->uri.len == 0)
+        return wb_fail(WB_E_PROTO, "a revisit record without a target URI");
+    if (!record->has_time)
+        return wb_fail(WB_E_PROTO, "a revisit record without a date");
+    int err = wb_url_parse(record->uri, NULL, &a->mem.url);
+    if (err == 0)
+        err = wb_url_key(&a->mem.url, &a->mem.key);
+    if (err < 0)
+        return err;
+    page->url = wb_url_href(&a->mem.url);
+    page->key = wb_buf_slice(&a->mem.key);
+    page->id = wb_pageid_of_key(page->key);
+    page->time_ms = record->time_ms;
+    return 0;
+}
+
+/* The HTTP head that a revisit has of its own, with what it says of the media type. */
+static int read_head(struct archive *a, const struct wb_warc_record *record, struct wb_page *page)
+{
+    struct wb_http_head head;
+    struct wb_slice type;
+
+    if (record->block.len == 0 || wb_http_split(record->block, &head) < 0)
+        return 0;
+    page->head = head.raw;
+    page->status = head.status;
+    wb_buf_clear(&a->mem.text);
+    if (!wb_http_header(head.raw, "Content-Type", &type))
+        return 0;
+    return wb_media_type_parse(type, &a->mem.text, &page->type, &page->charset);
+}
+
+static int take_revisit(struct archive *a, const struct wb_warc_record *record)
+{
+    struct wb_warc_revisit revisit;
+    struct wb_import_original original;
+    char future[WB_IMPORT_TIME_MESSAGE_MAX];
+    struct wb_page page = {.url = WB_SLICE_EMPTY, .head = WB_SLICE_EMPTY, .type = WB_SLICE_EMPTY, .charset = WB_SLICE_EMPTY,
+                           .body = WB_SLICE_EMPTY, .kind = WB_PAGE_RESPONSE};
+
+    wb_warc_revisit(record, &revisit);
+    int err = read_original(a, &revisit, &original);
+    if (err == 0)
+        err = read_names(a, record, &page);
+    if (err == 0)
+        err = read_head(a, record, &page);
+    if (err == WB_E_NOMEM)
+        return err;
+    if (err < 0)
+        return push_error(a, record->offset, wb_error_message(), false);
+    if (!original.elsewhere || wb_pageid_equal(original.id, page.id)) {
+        original.id = page.id;
+        original.elsewhere = false;
+    }
+    bool ahead = wb_import_fix_time(&page, future);
+    err = wb_import_push_revisit(a->queue, &page, &original, take_records(a));
+    return err == 0 && ahead ? push_error(a, record->offset, future, false) : err;
+}
+
+static int take_whole(struct archive *a, const struct wb_warc_record *record)
+{
+    switch (record->type) {
+    case WB_WARC_RESPONSE:
+    case WB_WARC_RESOURCE:
+    case WB_WARC_ARC:
+        return take_page(a, record);
+    case WB_WARC_REVISIT:
+        return take_revisit(a, record);
+    default:
+        return atomic_load(&a->queue->stopped) ? WB_E_STOPPED : 0;
+    }
+}
+
+static int take_record(struct archive *a, const struct wb_warc_record *record)
+{
+    a->records++;
+    a->records_file++;
+    a->told = false;
+    int err = take_whole(a, record);
+    if (err == 0 && *record->problem && !a->told)
+        err = push_error(a, record->offset, record->problem, false);
+    return err;
+}
+
+static void show_progress(struct archive *a)
+{
+    uint64_t done, size;
+
+    wb_warc_progress(a->reader, &done, &size);
+    atomic_store_explicit(&a->queue->bytes_done, a->bytes_before + done, memory_order_relaxed);
+}
+
+/* Records until the end; damage is told and passed over. */
+static int read_records(struct archive *a)
+{
+    struct wb_warc_record record;
+    uint64_t damaged = 0;
+
+    for (;;) {
+        int got = wb_warc_next(a->reader, &record), err = 0;
+        show_progress(a);
+        if (got == 0)
+            break;
+        if (got > 0)
+            err = take_record(a, &record);
+        else if (got == WB_E_NOMEM)
+            err = got;
+        else if (got == WB_E_CORRUPT)
+            err = push_error(a, wb_warc_error_offset(a->reader), wb_error_message(), false);
+        else
+            return push_error(a, wb_warc_error_offset(a->reader), wb_error_message(), true);
+        if (err < 0)
+            return err;
+        damaged += got < 0;
+    }
+    if (damaged && a->records_file == 0)
+        return push_error(a, 0, "no archive: there is no record in it", true);
+    return wb_import_push_file(a->queue, take_records(a));
+}
+
+static int read_file(struct archive *a)
+{
+    uint64_t done, size = 0;
+
+    a->records_file = 0;
+    int err = wb_warc_open(a->path, a->body_max + BLOCK_EXTRA, &a->reader);
+    if (err == WB_E_NOMEM)
+        return err;
+    if (err < 0)
+        return push_error(a, 0, wb_error_message(), true);
+    err = read_records(a);
+    wb_warc_progress(a->reader, &done, &size);
+    a->bytes_before += size;
+    wb_warc_close(a->reader);
+    a->reader = NULL;
+    return err;
+}
+
+static uint64_t file_bytes(const char *path)
+{
+    struct wb_file file = WB_FILE_INIT;
+    uint64_t size = 0;
+
+    if (wb_path_kind(path) != WB_PATH_FILE || wb_file_open(path, WB_FILE_READ, &file) < 0)
+        return 0;
+    if (wb_file_size(&file, &size) < 0)
+        size = 0;
+    wb_file_close(&file);
+    return size;
+}
+
+int wb_import_archives(const struct wb_import_source *source, struct wb_import_queue *queue)
+{
+    struct archive a = {.body_max = source->body_max, .queue = queue, .mem = WB_WARC_MEM_INIT};
+    uint64_t total = 0;
+    int err = 0;
+
+    for (size_t i = 0; i < source->file_count; i++)
+        total += file_bytes(source->files[i]);
+    atomic_store(&queue->bytes_total, total);
+    for (size_t i = 0; err == 0 && i < source->file_count; i++) {
+        a.path = source->files[i];
+        err = read_file(&a);
+    }
+    wb_warc_mem_release(&a.mem);
+    return err;
+}

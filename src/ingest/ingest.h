@@ -1,0 +1,144 @@
+/*
+ * ingest.h - the door of ingest: taking web archives, file trees and graphs into a repository, and writing graphs out.
+ *
+ *   wb_import()         archives, or a tree of files    -> pages in the store, and the journal
+ *   wb_graph_import()   vertices and edges as text      -> pages and links of webdb
+ *   wb_rows_import()    rows that `webdb pages` printed -> pages and links of webdb
+ *   wb_graph_export()   webdb                           -> vertices and edges as text
+ *
+ * Each call does the whole job: options go in, counts come out, and a sink is told what happens in between. Nothing here
+ * prints, reads a command line or ends the process, so a command and a server use it in the same way. All four look at
+ * wb_stop_requested() (os/stop.h) between two pages or lines. docs/formats/graph.md describes the text files.
+ */
+#ifndef WB_INGEST_INGEST_H
+#define WB_INGEST_INGEST_H
+
+#include "base/buf.h"
+#include "webdb/webdb.h"
+
+/* ---- events ------------------------------------------------------------------------------------ */
+
+/* Something in the input could not be read or used. The texts are valid during the call only. */
+struct wb_ingest_error {
+    const char *file;     /* the input file; for a page that the repository refused, its URL */
+    uint64_t offset;      /* of the record in an archive, in bytes; 0 in other files */
+    uint64_t line;        /* in a file of lines, from 1; 0 in other files */
+    const char *message;
+    bool fatal;           /* the rest of the file is not read, or the page is lost */
+};
+
+/* How far the work has come. */
+struct wb_ingest_progress {
+    const char *file;                 /* the file being read; NULL if the numbers are about all files together */
+    uint64_t bytes_done, bytes_total; /* of input; bytes_total 0: unknown */
+    uint64_t count;                   /* pages stored durably, or lines read */
+};
+
+/*
+ * Who is told. Any callback may be NULL. All calls come from the thread that called the import. A negative result of a
+ * callback ends the import with that error; what was taken until then is committed first.
+ */
+struct wb_ingest_sink {
+    void *context;
+    int (*error)(void *context, const struct wb_ingest_error *error);
+    int (*commit)(void *context, uint64_t pages); /* pages: how many of this import are durable now */
+    void (*progress)(void *context, const struct wb_ingest_progress *progress); /* called for every page: must be cheap */
+};
+
+/* The error as one line for people, naming file and place. Appends. */
+int wb_ingest_error_text(const struct wb_ingest_error *error, struct wb_buf *text_out);
+
+/* ---- pages: archives and file trees ------------------------------------------------------------ */
+
+struct wb_import_options {
+    const char *dir;               /* the repository; it is created if there is none */
+    const char *const *files;      /* WARC and ARC files, or... */
+    size_t file_count;
+    const char *tree;              /* ...if not NULL, a directory whose files are pages below tree_url */
+    struct wb_slice tree_url;      /* as wb_import_tree_url() made it */
+    size_t body_max;               /* bytes of a body that are kept, up to WB_STORE_BODY_MAX */
+    bool no_journal;               /* store only: webdb will not hear of the pages */
+    struct wb_slice robots_token;  /* the crawler's name, by which X-Robots-Tag headers are read */
+};
+
+/* What an import came to. */
+struct wb_import {
+    uint64_t files, records;
+    uint64_t pages;       /* stored, including those that replaced older ones */
+    uint64_t replaced;
+    uint64_t older;       /* not newer than what the repository had, and therefore not stored */
+    uint64_t revisits;
+    uint64_t barred;      /* kept out because they were taken down */
+    uint64_t errors;      /* every one was told to the sink */
+    uint64_t unreadable;  /* files that could not be read, or not to their end */
+};
+
+/*
+ * Imports everything, committing at least once a second. If a stop is requested, it commits what was read and returns 0.
+ * Bad input costs a counted error; only the environment (disk, memory), a damaged repository or the sink makes it fail.
+ */
+int wb_import(const struct wb_import_options *options, const struct wb_ingest_sink *sink, struct wb_import *import_out);
+
+/* The URL that a tree stands for, with a slash at its end. WB_E_PROTO if text is not a URL, or has a query or a fragment. */
+int wb_import_tree_url(const char *text, struct wb_buf *url_out);
+
+/* ---- graphs and rows --------------------------------------------------------------------------- */
+
+/* Memory for sorting, if nobody asks for something else. */
+#define WB_INGEST_MEMORY_BYTES ((size_t)256 << 20)
+
+/* What came of loading a graph or rows. */
+struct wb_loaded {
+    uint64_t pages;              /* vertices, or rows of pages, that were read */
+    uint64_t links;              /* edges, or rows of links, that were read */
+    uint64_t bad_lines;          /* the first few were told to the sink */
+    uint64_t loose;              /* links that were left out because their source or target is unknown */
+    uint64_t known;              /* vertices whose page had a content already; their edges start from that content */
+    uint64_t unfinished;         /* files that could not be read to their end */
+    struct wb_webdb_merge merge; /* what changed in webdb */
+};
+
+struct wb_graph_import_options {
+    const char *dir;             /* the repository; it is created if there is none */
+    const char *vertices;        /* files */
+    const char *edges;           /* NULL: there are none */
+    size_t memory_bytes;
+};
+
+/* webdb changes once everything was read, or not at all. WB_E_PROTO if there is no vertex in the file. */
+int wb_graph_import(const struct wb_graph_import_options *options, const struct wb_ingest_sink *sink, struct wb_loaded *loaded_out);
+
+struct wb_rows_import_options {
+    const char *dir;             /* the repository; it is created if there is none */
+    const char *pages, *links;   /* files; either may be NULL */
+    size_t memory_bytes;
+};
+
+/* webdb changes once everything was read, or not at all. WB_E_PROTO if no line of the files could be read. */
+int wb_rows_import(const struct wb_rows_import_options *options, const struct wb_ingest_sink *sink, struct wb_loaded *loaded_out);
+
+struct wb_graph_export_options {
+    const char *dir;
+    const char *vertices, *edges; /* files to write; a name that ends in .gz is compressed */
+    bool hosts;                   /* the vertices are hosts instead of pages */
+    bool force;                   /* replace files that exist */
+    size_t memory_bytes;
+};
+
+struct wb_graph_export {
+    uint64_t vertices, edges;
+    uint64_t loose;               /* links that are not edges because their target is not a known page any more */
+};
+
+/* The files appear under their names when they are complete. WB_E_NOTFOUND if there is no webdb yet. */
+int wb_graph_export(const struct wb_graph_export_options *options, struct wb_graph_export *export_out);
+
+/* ---- words of rows ----------------------------------------------------------------------------- */
+
+/* "stored", "unchanged", ... for an enum wb_edit_outcome; NULL if there is no such outcome. */
+const char *wb_row_outcome(unsigned outcome);
+
+/* The i-th flag of a page (WB_PAGE_WANTED, ...) and its word, for i from 0; NULL after the last one. */
+const char *wb_row_flag(size_t i, unsigned *flag_out);
+
+#endif
