@@ -1,4 +1,7 @@
-/* graph.c - names of vertices, from SURTs and back to URLs. Host names have their labels reversed, as Common Crawl writes them. */
+/*
+ * graph.c - names of vertices, from SURTs and back to URLs. Host names have their labels reversed, as Common Crawl
+ * writes them.
+ */
 #include "ingest/graph.h"
 #include "base/error.h"
 

@@ -1,6 +1,6 @@
 /*
- * graph.h - the names of vertices in Common Crawl's graphs: a URL, or a host name with its labels reversed, com.example.
- * Used by graph_import.c and graph_export.c; docs/formats/graph.md describes the files.
+ * graph.h - the names of vertices in Common Crawl's graphs: a URL, or a host name with its labels reversed,
+ * com.example. Used by graph_import.c and graph_export.c; docs/formats/graph.md describes the files.
  */
 #ifndef WB_INGEST_GRAPH_H
 #define WB_INGEST_GRAPH_H
@@ -8,8 +8,8 @@
 #include "base/buf.h"
 
 /*
- * Appends the name of a SURT's host, without its port: "com,example,www:8080)/path" -> "com.example.www". IP addresses stay as
- * they are.
+ * Appends the name of a SURT's host, without its port: "com,example,www:8080)/path" -> "com.example.www". IP addresses
+ * stay as they are.
  */
 int wb_graph_host(struct wb_slice surt, struct wb_buf *name_out);
 

@@ -5,9 +5,9 @@
  *   2 sorted by content: every page that has it x its targets -> (source, target)
  *   3 sorted: edges, each once
  *
- * The nodes of step 1 are pages; for the graph of hosts they are sites, in the order in which they come, and a map leads
- * from a site to the number of its host. Memory is bounded by the sorters', but for the map (8 bytes a site, in a file without a
- * name) and the pages of one content. It changes nothing in webdb.
+ * The nodes of step 1 are pages; for the graph of hosts they are sites, in the order in which they come, and a map
+ * leads from a site to the number of its host. Memory is bounded by the sorters', but for the map (8 bytes a site, in a
+ * file without a name) and the pages of one content. It changes nothing in webdb.
  */
 #include "base/bytes.h"
 #include "base/error.h"
@@ -53,7 +53,8 @@ struct graph_exporter {
 
 static int open_sorter(const struct graph_exporter *x, struct wb_sorter **sorter_out)
 {
-    struct wb_sorter_options options = {.dir = x->options->dir, .memory_bytes = x->options->memory_bytes / 3, .threads = 1};
+    struct wb_sorter_options options = {.dir = x->options->dir, .memory_bytes = x->options->memory_bytes / 3,
+                                        .threads = 1};
 
     return wb_sorter_open(&options, sorter_out);
 }
@@ -269,7 +270,8 @@ static int write_edges(struct graph_exporter *x)
         if (x->done->edges && memcmp(before, record.key.ptr, sizeof before) == 0)
             continue;
         memcpy(before, record.key.ptr, sizeof before);
-        int len = snprintf(text, sizeof text, "%" PRIu64 "\t%" PRIu64 "\n", wb_get64_be(before), wb_get64_be(before + 8));
+        int len = snprintf(text, sizeof text, "%" PRIu64 "\t%" PRIu64 "\n", wb_get64_be(before),
+                           wb_get64_be(before + 8));
         err = wb_linewriter_append(x->edges_file, text, (size_t)len);
         x->done->edges++;
         if (err == 0)
@@ -286,7 +288,8 @@ static int open_all(struct graph_exporter *x)
     int err = wb_webdb_open(options->dir, &x->webdb);
 
     if (err == WB_E_NOTFOUND)
-        return wb_fail(WB_E_NOTFOUND, "there is no webdb in %s yet: 'webbase update' makes it from what crawls and imports told", options->dir);
+        return wb_fail(WB_E_NOTFOUND,
+                       "there is no webdb in %s yet: 'webbase update' makes it from what crawls and imports told", options->dir);
     if (err == 0)
         err = wb_linewriter_create(options->vertices, options->force, &x->vertices_file);
     if (err == 0)

@@ -1,15 +1,18 @@
 /*
- * graph_import.c - vertices and edges into webdb.
+ * graph_import.c - loads vertices and edges into webdb.
  *
- *   vertices, sorted by SURT beside the pages that webdb has   -> pages; ID -> content, ID -> URL
- *   edges, sorted by their source, beside ID -> content        -> (target, content)
- *   sorted by target, beside ID -> URL                         -> links
+ *   1 vertices, sorted by SURT, joined with the pages of webdb  -> pages; (ID -> content), (ID -> URL)
+ *   2 edges, sorted by source ID, joined with ID -> content     -> (target ID, content)
+ *   3 those, sorted by target ID, joined with ID -> URL         -> links
  *
- * A link comes from a content, and nothing was fetched of a vertex: the content of a loaded page is a name, the MD5 of
- * "vertex " and its normal form. A page that has a content keeps it, and the edges come from that. IDs are any
- * numbers in any order. Everything larger than a line is sorted on disk; webdb changes when all is read, or not at all.
+ * In webdb a link starts from a content, but nothing was fetched for a vertex. A loaded page therefore gets a made-up
+ * content, the MD5 of "vertex " and its normal form. A page that has a content keeps it, and its edges start from that.
+ *
+ * IDs are any numbers in any order. Memory is bounded: everything larger than a line is sorted on disk. webdb changes
+ * once everything was read, or not at all.
  */
 #include "base/bytes.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "ingest/graph.h"
@@ -22,16 +25,23 @@
 
 #define NAME_MAX_BYTES WB_URL_MAX_BYTES
 
+enum {
+    ID_BYTES = 8,               /* an ID in a sort key, big-endian, so that keys sort as the numbers do */
+    SURT_TAIL = 1 + ID_BYTES,   /* what follows a SURT in a key of by_surt: a zero byte, and an ID */
+};
+
 struct graph_importer {
     const struct wb_graph_import_options *options;
     struct wb_loaded *loaded;
     struct wb_linewalk walk;
     struct wb_webdb_writer *writer;
+    /* What each sorter holds, as key -> value. */
     struct wb_sorter *by_surt;    /* SURT, 0, ID -> MD5, URL */
     struct wb_sorter *contents;   /* ID -> MD5 */
     struct wb_sorter *urls;       /* ID -> URL */
-    struct wb_sorter *by_source;  /* source, target */
-    struct wb_sorter *by_target;  /* target, MD5 */
+    struct wb_sorter *by_source;  /* source ID, target ID */
+    struct wb_sorter *by_target;  /* target ID, MD5 */
+    /* Of the vertex at hand. */
     struct wb_url url;
     struct wb_buf text, key, surt, message;
     int64_t now_ms;
@@ -39,7 +49,8 @@ struct graph_importer {
 
 static int open_sorter(const struct graph_importer *im, struct wb_sorter **sorter_out)
 {
-    struct wb_sorter_options options = {.dir = im->options->dir, .memory_bytes = im->options->memory_bytes / 8, .threads = 1};
+    struct wb_sorter_options options = {.dir = im->options->dir, .memory_bytes = im->options->memory_bytes / 8,
+                                        .threads = 1};
 
     return wb_sorter_open(&options, sorter_out);
 }
@@ -56,7 +67,7 @@ static int stopped(void)
     return wb_stop_requested() ? wb_fail(WB_E_STOPPED, "stopped by a signal; nothing was changed") : 0;
 }
 
-/* Two fields of a line; what follows another tab is left alone. */
+/* The first two fields of a line; what follows another tab is ignored. */
 static bool split_line(struct wb_slice line, struct wb_slice *first_out, struct wb_slice *second_out)
 {
     const char *tab = memchr(line.ptr, '\t', line.len);
@@ -70,9 +81,9 @@ static bool split_line(struct wb_slice line, struct wb_slice *first_out, struct 
     return second_out->len > 0;
 }
 
-/* ---- vertices -------------------------------------------------------------------------------------- */
+/* ---- 1: vertices ------------------------------------------------------------------------------- */
 
-/* Reads the name into url, key and surt. */
+/* Reads the name of a vertex into url, key and surt. */
 static int read_name(struct graph_importer *im, struct wb_slice name)
 {
     wb_buf_clear(&im->text);
@@ -80,12 +91,13 @@ static int read_name(struct graph_importer *im, struct wb_slice name)
     if (err == 0)
         err = wb_url_parse(wb_buf_slice(&im->text), NULL, &im->url);
     if (err == 0 && !wb_url_is_http(&im->url))
-        err = wb_fail(WB_E_PROTO, "no URL of http or https: %.*s", WB_SLICE_ARG(name));
+        err = wb_fail(WB_E_PROTO, "not an http or https URL: %.*s", WB_SLICE_ARG(name));
     if (err == 0)
         err = wb_url_key(&im->url, &im->key);
     return err < 0 ? err : wb_key_surt(wb_buf_slice(&im->key), &im->surt);
 }
 
+/* The made-up content of the vertex at hand. */
 static int vertex_md5(struct graph_importer *im, uint8_t md5_out[WB_EDIT_MD5_BYTES])
 {
     wb_buf_clear(&im->message);
@@ -97,24 +109,25 @@ static int vertex_md5(struct graph_importer *im, uint8_t md5_out[WB_EDIT_MD5_BYT
     return err;
 }
 
+/* A line of the file of vertices. */
 static int take_vertex(void *context, struct wb_slice line)
 {
     struct graph_importer *im = context;
     struct wb_slice number, name;
     uint8_t md5[WB_EDIT_MD5_BYTES];
     uint64_t id;
-    char suffix[9] = {0};
+    char tail[SURT_TAIL] = {0};
 
     if (line.len == 0)
         return 0;
     if (!split_line(line, &number, &name) || !wb_slice_to_u64(number, &id) || name.len > NAME_MAX_BYTES)
-        return wb_fail(WB_E_PROTO, "no vertex: it should be a number, a tab and a name");
+        return wb_fail(WB_E_PROTO, "not a vertex: it should be a number, a tab and a name");
     int err = read_name(im, name);
     if (err == 0)
         err = vertex_md5(im, md5);
-    wb_put64_be(suffix + 1, id);
+    wb_put64_be(tail + 1, id);
     if (err == 0)
-        err = wb_buf_append(&im->surt, suffix, sizeof suffix);
+        err = wb_buf_append(&im->surt, tail, sizeof tail);
     wb_buf_clear(&im->text);
     if (err == 0)
         err = wb_buf_append(&im->text, md5, sizeof md5);
@@ -129,15 +142,15 @@ static int take_vertex(void *context, struct wb_slice line)
     return err;
 }
 
-/* What webdb has of the pages that vertices name: a walk beside theirs. */
-struct known {
-    struct wb_webdb *webdb;      /* NULL: nothing yet */
+/* A walk through the pages of webdb, in step with the sorted vertices. */
+struct known_pages {
+    struct wb_webdb *webdb;      /* NULL: there is none yet */
     struct wb_webdb_pages *pages;
     struct wb_webdb_page page;
     bool has_page;
 };
 
-static int known_next(struct known *known)
+static int known_next(struct known_pages *known)
 {
     int got = wb_webdb_pages_next(known->pages, &known->page);
 
@@ -145,9 +158,9 @@ static int known_next(struct known *known)
     return got < 0 ? got : 0;
 }
 
-static int known_open(const char *dir, struct known *known)
+static int known_open(const char *dir, struct known_pages *known)
 {
-    *known = (struct known){.webdb = NULL};
+    *known = (struct known_pages){.webdb = NULL};
     int err = wb_webdb_open(dir, &known->webdb);
     if (err == WB_E_NOTFOUND)
         return 0;
@@ -156,7 +169,7 @@ static int known_open(const char *dir, struct known *known)
     return err < 0 ? err : known_next(known);
 }
 
-static void known_close(struct known *known)
+static void known_close(struct known_pages *known)
 {
     if (known->pages)
         wb_webdb_pages_close(known->pages);
@@ -164,8 +177,8 @@ static void known_close(struct known *known)
         wb_webdb_close(known->webdb);
 }
 
-/* The page of a SURT, NULL where there is none; SURTs are asked for in order. */
-static int known_find(struct known *known, struct wb_slice surt, const struct wb_webdb_page **page_out)
+/* Finds the page of a SURT; NULL if there is none. SURTs must be asked for in order. */
+static int known_find(struct known_pages *known, struct wb_slice surt, const struct wb_webdb_page **page_out)
 {
     *page_out = NULL;
     while (known->has_page) {
@@ -183,11 +196,13 @@ static int known_find(struct known *known, struct wb_slice surt, const struct wb
     return 0;
 }
 
-/* Adds a vertex's page, or its content to a page that was only heard of. */
-static int add_page(struct graph_importer *im, const struct wb_webdb_page *known, struct wb_slice url, const uint8_t md5[WB_EDIT_MD5_BYTES])
+/* Adds the page of a vertex. If it is known, but has no content, it gets one. */
+static int add_page(struct graph_importer *im, const struct wb_webdb_page *known, struct wb_slice url,
+                    const uint8_t md5[WB_EDIT_MD5_BYTES])
 {
-    struct wb_webdb_page page = {.url = url, .surt = WB_SLICE_EMPTY, .flags = WB_PAGE_WANTED, .first_seen_ms = im->now_ms,
-                                 .etag = WB_SLICE_EMPTY, .modified = WB_SLICE_EMPTY, .type = WB_SLICE_EMPTY, .location = WB_SLICE_EMPTY};
+    struct wb_webdb_page page = {.url = url, .surt = WB_SLICE_EMPTY, .flags = WB_PAGE_WANTED,
+                                 .first_seen_ms = im->now_ms, .etag = WB_SLICE_EMPTY, .modified = WB_SLICE_EMPTY,
+                                 .type = WB_SLICE_EMPTY, .location = WB_SLICE_EMPTY};
 
     if (known)
         page = *known;
@@ -197,9 +212,17 @@ static int add_page(struct graph_importer *im, const struct wb_webdb_page *known
     return known ? wb_webdb_add_page(im->writer, &page) : wb_webdb_add_page_if_not_present(im->writer, &page, NULL);
 }
 
-static int add_vertex(struct graph_importer *im, struct known *known, const struct wb_record *record, bool again)
+static struct wb_slice surt_of(const struct wb_record *record)
 {
-    struct wb_slice surt = wb_slice(record->key.ptr, record->key.len - 9), id = wb_slice(record->key.ptr + record->key.len - 8, 8);
+    WB_CHECK(record->key.len > SURT_TAIL);
+    return wb_slice(record->key.ptr, record->key.len - SURT_TAIL);
+}
+
+/* record: of by_surt. again: the vertex before it names the same page. */
+static int add_vertex(struct graph_importer *im, struct known_pages *known, const struct wb_record *record, bool again)
+{
+    struct wb_slice surt = surt_of(record);
+    struct wb_slice id = wb_slice(record->key.ptr + record->key.len - ID_BYTES, ID_BYTES);
     struct wb_slice md5 = wb_slice(record->value.ptr, WB_EDIT_MD5_BYTES);
     struct wb_slice url = wb_slice(record->value.ptr + WB_EDIT_MD5_BYTES, record->value.len - WB_EDIT_MD5_BYTES);
     const struct wb_webdb_page *page = NULL;
@@ -221,7 +244,7 @@ static int add_vertex(struct graph_importer *im, struct known *known, const stru
 static int add_vertices(struct graph_importer *im)
 {
     struct wb_record record;
-    struct known known;
+    struct known_pages known;
     int got = 0, err = known_open(im->options->dir, &known);
 
     wb_buf_clear(&im->surt);
@@ -229,7 +252,7 @@ static int add_vertices(struct graph_importer *im)
         err = wb_sorter_sort(im->by_surt);
     while (err == 0 && (got = wb_sorter_next(im->by_surt, &record)) > 0) {
         /* Several vertices may be spellings of one page. */
-        struct wb_slice surt = wb_slice(record.key.ptr, record.key.len - 9);
+        struct wb_slice surt = surt_of(&record);
         bool again = wb_slice_equal(surt, wb_buf_slice(&im->surt));
         wb_buf_clear(&im->surt);
         err = wb_buf_append_slice(&im->surt, surt);
@@ -243,27 +266,31 @@ static int add_vertices(struct graph_importer *im)
     return err < 0 ? err : got;
 }
 
-/* ---- edges ------------------------------------------------------------------------------------------- */
+/* ---- 2, 3: edges ------------------------------------------------------------------------------- */
 
+/* A line of the file of edges. */
 static int take_edge(void *context, struct wb_slice line)
 {
     struct graph_importer *im = context;
     struct wb_slice first, second;
     uint64_t source, target;
-    char key[16];
+    char key[2 * ID_BYTES];
 
     if (line.len == 0)
         return 0;
     if (!split_line(line, &first, &second) || !wb_slice_to_u64(first, &source) || !wb_slice_to_u64(second, &target))
-        return wb_fail(WB_E_PROTO, "no edge: it should be a number, a tab and a number");
+        return wb_fail(WB_E_PROTO, "not an edge: it should be a number, a tab and a number");
     wb_put64_be(key, source);
-    wb_put64_be(key + 8, target);
+    wb_put64_be(key + ID_BYTES, target);
     int err = wb_sorter_add(im->by_source, wb_slice(key, sizeof key), WB_SLICE_EMPTY);
     im->loaded->links += err == 0;
     return err;
 }
 
-/* Two sorters side by side: calls back for each record of edges with the value of its vertex. */
+/*
+ * Sorts both and walks through them in step. For each record of edges it calls take() with the value of the vertex that
+ * the record's key starts with, and with the rest of the key. Edges without a vertex are counted as loose.
+ */
 typedef int (*join_take)(struct graph_importer *im, struct wb_slice vertex, struct wb_slice edge);
 
 static int join(struct graph_importer *im, struct wb_sorter *vertices, struct wb_sorter *edges, join_take take)
@@ -275,12 +302,12 @@ static int join(struct graph_importer *im, struct wb_sorter *vertices, struct wb
         err = wb_sorter_sort(edges);
     left = err == 0 ? wb_sorter_next(vertices, &vertex) : 0;
     while (err == 0 && (got = wb_sorter_next(edges, &edge)) > 0) {
-        while (left > 0 && memcmp(vertex.key.ptr, edge.key.ptr, 8) < 0)
+        while (left > 0 && memcmp(vertex.key.ptr, edge.key.ptr, ID_BYTES) < 0)
             left = wb_sorter_next(vertices, &vertex);
         if (left < 0)
             err = left;
-        else if (left > 0 && memcmp(vertex.key.ptr, edge.key.ptr, 8) == 0)
-            err = take(im, vertex.value, wb_slice(edge.key.ptr + 8, edge.key.len - 8));
+        else if (left > 0 && memcmp(vertex.key.ptr, edge.key.ptr, ID_BYTES) == 0)
+            err = take(im, vertex.value, wb_slice(edge.key.ptr + ID_BYTES, edge.key.len - ID_BYTES));
         else
             im->loaded->loose++;
         if (err == 0)
@@ -291,10 +318,11 @@ static int join(struct graph_importer *im, struct wb_sorter *vertices, struct wb
 
 static int take_source(struct graph_importer *im, struct wb_slice md5, struct wb_slice target)
 {
-    char key[8 + WB_EDIT_MD5_BYTES];
+    char key[ID_BYTES + WB_EDIT_MD5_BYTES];
 
-    memcpy(key, target.ptr, 8);
-    memcpy(key + 8, md5.ptr, WB_EDIT_MD5_BYTES);
+    WB_CHECK(target.len == ID_BYTES && md5.len == WB_EDIT_MD5_BYTES);
+    memcpy(key, target.ptr, ID_BYTES);
+    memcpy(key + ID_BYTES, md5.ptr, WB_EDIT_MD5_BYTES);
     return wb_sorter_add(im->by_target, wb_slice(key, sizeof key), WB_SLICE_EMPTY);
 }
 
@@ -302,6 +330,7 @@ static int take_target(struct graph_importer *im, struct wb_slice url, struct wb
 {
     struct wb_webdb_link link = {.to = url, .anchor = WB_SLICE_EMPTY, .tag = WB_LINK_A, .flags = WB_EDIT_LINK_FOLLOW};
 
+    WB_CHECK(md5.len == sizeof link.from_md5);
     memcpy(link.from_md5, md5.ptr, sizeof link.from_md5);
     return wb_webdb_add_link(im->writer, &link);
 }
@@ -325,7 +354,7 @@ static int add_edges(struct graph_importer *im)
     return err;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------------ */
+/* ---- the whole --------------------------------------------------------------------------------- */
 
 static int read_all(struct graph_importer *im)
 {
@@ -349,7 +378,8 @@ static int read_all(struct graph_importer *im)
     return err;
 }
 
-int wb_graph_import(const struct wb_graph_import_options *options, const struct wb_ingest_sink *sink, struct wb_loaded *loaded_out)
+int wb_graph_import(const struct wb_graph_import_options *options, const struct wb_ingest_sink *sink,
+                    struct wb_loaded *loaded_out)
 {
     struct graph_importer im = {.options = options, .loaded = loaded_out, .walk = {.sink = sink}, .url = WB_URL_INIT,
                                 .now_ms = wb_clock_wall_ms()};

@@ -5,8 +5,9 @@
  *                                                         |-> journal (threads: what is in each page), one list ahead
  *                                                             of the importer
  *
- * It commits at least once a second, so that the work a crash can undo stays small. A signal, or a sink that fails, ends the
- * work between two pages, and what was put until then is committed. This file never looks inside a record or a page.
+ * It commits at least once a second, so that the work a crash can undo stays small. A signal, or a sink that fails,
+ * ends the work between two pages, and what was put until then is committed. This file never looks inside a record or a
+ * page.
  */
 #include "base/error.h"
 #include "ingest/import_source.h"
@@ -48,7 +49,8 @@ static int report_commit(struct import *im)
 
 static int report_error(struct import *im, const struct wb_import_item *item)
 {
-    struct wb_ingest_error error = {.file = item->file, .offset = item->offset, .message = item->message, .fatal = item->fatal};
+    struct wb_ingest_error error = {.file = item->file, .offset = item->offset, .message = item->message,
+                                    .fatal = item->fatal};
     int err = im->sink->error ? im->sink->error(im->sink->context, &error) : 0;
 
     im->sink_failed = im->sink_failed || err < 0;
@@ -142,8 +144,8 @@ static void drop_list(struct import *im, struct wb_import_item *list)
 }
 
 /*
- * Sends a list through the journal. *list_out is the oldest list whose pages are journaled, which may be another one than went
- * in now, or NULL if none is ready. Without a list to send, it waits for one.
+ * Sends a list through the journal. *list_out is the oldest list whose pages are journaled, which may be another one
+ * than went in now, or NULL if none is ready. Without a list to send, it waits for one.
  */
 static int pass_through_journal(struct import *im, struct wb_import_item *list, struct wb_import_item **list_out)
 {
@@ -251,7 +253,7 @@ int wb_import(const struct wb_import_options *options, const struct wb_ingest_si
 {
     struct import im = {.sink = sink, .importer = WB_IMPORTER_INIT,
                         .source = {.files = options->files, .file_count = options->file_count, .dir = options->tree,
-                                   .base = options->tree_url, .body_max = options->body_max}};
+                                   .dir_url = options->tree_url, .body_max = options->body_max}};
     int err = 0;
 
     *import_out = (struct wb_import){.files = 0};

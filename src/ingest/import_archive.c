@@ -1,9 +1,8 @@
 /*
  * import_archive.c - the source that reads web archives.
  *
- * Turns response, resource and ARC records into pages and revisit records into
- * revisits; other records are counted only. It resolves nothing: that needs the
- * repository, which the other thread holds.
+ * Response, resource and ARC records become pages, and revisit records become revisits; records of other types are only
+ * counted. It never resolves a revisit: that takes the repository, which belongs to the other thread.
  */
 #include "base/error.h"
 #include "base/mem.h"
@@ -14,7 +13,7 @@
 
 #include <stdio.h>
 
-/* What a block may have beside the body: headers, and the overhead of codings. */
+/* A record's block may be this much longer than the body: headers, and the overhead of codings. */
 #define BLOCK_EXTRA ((size_t)1 << 20)
 
 struct archive {
@@ -23,10 +22,10 @@ struct archive {
     struct wb_import_queue *queue;
     struct wb_warc_reader *reader;
     struct wb_warc_mem mem;
-    uint64_t records;      /* read and not handed over in an item */
-    uint64_t records_file; /* of this file */
-    bool told;             /* what is wrong with the record was reported already */
-    uint64_t bytes_before; /* of the files before */
+    uint64_t records;      /* read since the last item that was pushed */
+    uint64_t records_file; /* read from this file */
+    bool reported;         /* the record at hand could not become a page, and that was reported */
+    uint64_t bytes_before; /* sizes of the files that were read before this one */
 };
 
 static uint64_t take_records(struct archive *a)
@@ -52,7 +51,7 @@ static int take_page(struct archive *a, const struct wb_warc_record *record)
     if (err == WB_E_NOMEM)
         return err;
     if (err < 0) {
-        a->told = true;
+        a->reported = true;
         return push_error(a, record->offset, wb_error_message(), false);
     }
     if (!record->has_time)
@@ -68,7 +67,7 @@ static int take_page(struct archive *a, const struct wb_warc_record *record)
     return err;
 }
 
-/* The id of what a revisit refers to; its own where it does not say, or where that is no URL. */
+/* Which page a revisit refers to. If it names no URL, or an invalid one, original->elsewhere is false. */
 static int read_original(struct archive *a, const struct wb_warc_revisit *revisit, struct wb_import_original *original)
 {
     struct wb_warc_mem *mem = &a->mem;
@@ -88,6 +87,7 @@ static int read_original(struct archive *a, const struct wb_warc_revisit *revisi
     return 0;
 }
 
+/* The names and the time of the page that was revisited. */
 static int read_names(struct archive *a, const struct wb_warc_record *record, struct wb_page *page)
 {
     if (record->uri.len == 0)
@@ -106,7 +106,7 @@ static int read_names(struct archive *a, const struct wb_warc_record *record, st
     return 0;
 }
 
-/* The HTTP head that a revisit has of its own, with what it says of the media type. */
+/* A revisit may have its own HTTP head, which names the media type. */
 static int read_head(struct archive *a, const struct wb_warc_record *record, struct wb_page *page)
 {
     struct wb_http_head head;
@@ -127,7 +127,8 @@ static int take_revisit(struct archive *a, const struct wb_warc_record *record)
     struct wb_warc_revisit revisit;
     struct wb_import_original original;
     char future[WB_IMPORT_TIME_MESSAGE_MAX];
-    struct wb_page page = {.url = WB_SLICE_EMPTY, .head = WB_SLICE_EMPTY, .type = WB_SLICE_EMPTY, .charset = WB_SLICE_EMPTY,
+    struct wb_page page = {.url = WB_SLICE_EMPTY, .head = WB_SLICE_EMPTY, .type = WB_SLICE_EMPTY,
+                           .charset = WB_SLICE_EMPTY,
                            .body = WB_SLICE_EMPTY, .kind = WB_PAGE_RESPONSE};
 
     wb_warc_revisit(record, &revisit);
@@ -167,9 +168,9 @@ static int take_record(struct archive *a, const struct wb_warc_record *record)
 {
     a->records++;
     a->records_file++;
-    a->told = false;
+    a->reported = false;
     int err = take_whole(a, record);
-    if (err == 0 && *record->problem && !a->told)
+    if (err == 0 && *record->problem && !a->reported)
         err = push_error(a, record->offset, record->problem, false);
     return err;
 }
@@ -182,7 +183,7 @@ static void show_progress(struct archive *a)
     atomic_store_explicit(&a->queue->bytes_done, a->bytes_before + done, memory_order_relaxed);
 }
 
-/* Records until the end; damage is told and passed over. */
+/* Reads records until the end of the file. Damaged ones are reported and skipped. */
 static int read_records(struct archive *a)
 {
     struct wb_warc_record record;
@@ -206,7 +207,7 @@ static int read_records(struct archive *a)
         damaged += got < 0;
     }
     if (damaged && a->records_file == 0)
-        return push_error(a, 0, "no archive: there is no record in it", true);
+        return push_error(a, 0, "not an archive: there is no record in it", true);
     return wb_import_push_file(a->queue, take_records(a));
 }
 

@@ -1,11 +1,13 @@
 /*
- * import_journal.c - tells the journal of imported pages, as a crawl does of fetched ones.
+ * import_journal.c - writes imported pages to the journal, as a crawl writes fetched ones.
  *
- * Extracting a page costs more than everything else an import does with it, so a few threads do it, each with an
- * extractor of its own; they take turns at the log. The order of records within a list is therefore not that of the
- * archive: their times count. A record's chain is empty (prev is nowhere): no crawl goes on from it.
+ *   list of items -> jobs (a few neighbouring items each) -> pool of threads -> one batch a job -> log, one thread at a time
  *
- * It never touches the store. A page that cannot be understood costs nothing but its links.
+ * Extracting a page costs more than everything else that an import does with it, so several threads do it, each with
+ * its own extractor. The records of a list therefore reach the log in any order; readers go by the time in each record.
+ * The records belong to no site's chain (prev is nowhere), because no crawl will resume from them.
+ *
+ * This file never touches the store. If a page cannot be understood, only its links are missing.
  */
 #include "ingest/import_journal.h"
 #include "base/check.h"
@@ -15,57 +17,57 @@
 #include "journal/journal.h"
 
 enum {
-    THREADS_MAX = 8,            /* reading is not faster than these */
+    THREADS_MAX = 8,            /* more would wait for the source, which cannot read faster */
     JOB_PAGES = 64,
     JOB_BYTES = 256 << 10,
-    EXTRACT_BYTES = 16 << 20,   /* of a body: what a crawl keeps of a page unless told otherwise */
+    EXTRACT_BYTES = 16 << 20,   /* how much of a body is looked at: as much as a crawl keeps by default */
 };
 
-/* What a thread needs for a page. */
-struct reader {
-    struct reader *next_free;
+/* What a thread needs to describe pages. It is borrowed for a job. */
+struct page_scribe {
+    struct page_scribe *next_free;
     struct wb_edit_batch batch;
     struct wb_pagefacts facts;
-    struct wb_url base, target;
+    struct wb_url base, target; /* work space for redirects */
 };
 
-/* Some neighbours of a list. */
-struct job {
-    struct round *round;
+/* Neighbouring items of a list, for one thread. */
+struct page_job {
+    struct pending_list *pending;
     struct wb_import_item *first;
     size_t count;
 };
 
-/* A list on its way. */
-struct round {
+/* A list that was begun and not taken back yet. */
+struct pending_list {
     struct wb_import_journal *journal;
-    struct round *next;
+    struct pending_list *next;
     struct wb_import_item *list;
-    size_t pending; /* jobs */
-    struct job jobs[];
+    size_t jobs_left;
+    struct page_job jobs[];
 };
 
 struct wb_import_journal {
     char *dir;
     struct wb_slice robots_token; /* borrowed */
-    struct wb_journal_writer *log; /* NULL: nothing was told yet */
-    pthread_mutex_t mutex;        /* of log, readers, failed and every round's pending */
-    pthread_cond_t done;          /* a round is */
+    struct wb_journal_writer *log; /* NULL: nothing was written yet */
+    pthread_mutex_t mutex;        /* guards log, free_scribes, failed, and jobs_left of every list */
+    pthread_cond_t done;          /* a list has no jobs left */
     struct wb_pool *pool;
-    struct reader *readers, *free_readers;
-    unsigned reader_count;
-    struct round *rounds, **rounds_tail; /* lists on their way, oldest first */
-    struct wb_error_copy failed;  /* of a job, the first; code 0: none */
+    struct page_scribe *scribes, *free_scribes;
+    unsigned scribe_count;
+    struct pending_list *lists, **lists_tail; /* oldest first; only the caller's thread uses these */
+    struct wb_error_copy failed;  /* the first error of a job; code 0: none failed */
 };
 
-/* ---- one page ------------------------------------------------------------------------------------- */
+/* ---- one page ---------------------------------------------------------------------------------- */
 
-/* What a thread has gathered goes to the log as one record. */
-static int append_batch(struct wb_import_journal *journal, struct reader *reader)
+/* Appends what a thread has gathered to the log, as one record. */
+static int append_batch(struct wb_import_journal *journal, struct page_scribe *scribe)
 {
     struct wb_edit_place place;
     struct wb_edit edit;
-    int err = wb_edit_batch_pack(&reader->batch, &edit);
+    int err = wb_edit_batch_pack(&scribe->batch, &edit);
 
     if (err < 0 || edit.kind != WB_EDIT_BATCH)
         return err;
@@ -78,9 +80,10 @@ static int append_batch(struct wb_import_journal *journal, struct reader *reader
     return err;
 }
 
-/* Status and head decide what came of a page; only one that came has content. */
-static int describe(const struct wb_import_journal *journal, struct reader *reader, const struct wb_page *page, unsigned wants,
-                    struct wb_edit_page *edit)
+/* Fills in the outcome, which follows from the status and the head, and the facts of a page that has content. */
+static int describe_outcome(const struct wb_import_journal *journal, struct page_scribe *scribe,
+                            const struct wb_page *page,
+                            unsigned wants, struct wb_edit_page *edit)
 {
     struct wb_page seen = *page;
     struct wb_extract extract;
@@ -89,7 +92,7 @@ static int describe(const struct wb_import_journal *journal, struct reader *read
         if (seen.body.len > EXTRACT_BYTES)
             seen.body.len = EXTRACT_BYTES;
         edit->outcome = page->truncated ? WB_OUTCOME_TRUNCATED : WB_OUTCOME_STORED;
-        return wb_pagefacts_read(&reader->facts, &seen, journal->robots_token, wants, edit, &extract);
+        return wb_pagefacts_read(&scribe->facts, &seen, journal->robots_token, wants, edit, &extract);
     }
     if (page->status == 404 || page->status == 410) {
         edit->outcome = WB_OUTCOME_GONE;
@@ -99,7 +102,7 @@ static int describe(const struct wb_import_journal *journal, struct reader *read
     edit->reason = WB_SLICE_LIT("status");
     if (!wb_http_status_redirects(page->status))
         return 0;
-    int err = wb_pagefacts_location(page->head, page->url, &reader->base, &reader->target, &edit->location);
+    int err = wb_pagefacts_location(page->head, page->url, &scribe->base, &scribe->target, &edit->location);
     if (err == 0) {
         edit->outcome = WB_OUTCOME_REDIRECT;
         edit->reason = WB_SLICE_EMPTY;
@@ -110,62 +113,65 @@ static int describe(const struct wb_import_journal *journal, struct reader *read
     return err;
 }
 
-static int tell_page(struct wb_import_journal *journal, struct reader *reader, const struct wb_page *page, unsigned wants,
-                     enum wb_edit_outcome known)
+/* wants: WB_WANT_LINKS or 0. known: the outcome, if the bytes of the page were seen before; otherwise 0. */
+static int describe_page(struct wb_import_journal *journal, struct page_scribe *scribe, const struct wb_page *page,
+                         unsigned wants,
+                         enum wb_edit_outcome known)
 {
     struct wb_edit edit = {.kind = WB_EDIT_PAGE, .site = wb_edit_site(wb_key_site(page->key)), .time_ms = page->time_ms,
                            .prev = WB_EDIT_NOWHERE};
 
     if (!wb_slice_starts(page->url, WB_SLICE_LIT("http:")) && !wb_slice_starts(page->url, WB_SLICE_LIT("https:")))
         return 0;
-    edit.page = (struct wb_edit_page){.url = page->url, .status = page->status, .lifetime = page->lifetime, .bytes = page->body_bytes};
-    int err = describe(journal, reader, page, wants, &edit.page);
+    edit.page = (struct wb_edit_page){.url = page->url, .status = page->status, .lifetime = page->lifetime,
+                                      .bytes = page->body_bytes};
+    int err = describe_outcome(journal, scribe, page, wants, &edit.page);
     if (err < 0)
         return err;
     if (known && edit.page.has_content)
         edit.page.outcome = (uint8_t)known;
-    err = wb_edit_batch_add(&reader->batch, &edit);
-    return err == 0 && reader->batch.records.len > WB_EDIT_BATCH_BYTES ? append_batch(journal, reader) : err;
+    err = wb_edit_batch_add(&scribe->batch, &edit);
+    return err == 0 && scribe->batch.records.len > WB_EDIT_BATCH_BYTES ? append_batch(journal, scribe) : err;
 }
 
-/* ---- threads ---------------------------------------------------------------------------------------- */
+/* ---- threads ----------------------------------------------------------------------------------- */
 
-static struct reader *borrow_reader(struct wb_import_journal *journal)
+static struct page_scribe *borrow_scribe(struct wb_import_journal *journal)
 {
     pthread_mutex_lock(&journal->mutex);
-    struct reader *reader = journal->free_readers;
-    WB_CHECK(reader); /* there are as many as threads, and one for the writer's */
-    journal->free_readers = reader->next_free;
+    struct page_scribe *scribe = journal->free_scribes;
+    WB_CHECK(scribe); /* each thread of the pool has one, and so does the caller's */
+    journal->free_scribes = scribe->next_free;
     pthread_mutex_unlock(&journal->mutex);
-    return reader;
+    return scribe;
 }
 
-static void return_reader(struct wb_import_journal *journal, struct reader *reader)
+static void return_scribe(struct wb_import_journal *journal, struct page_scribe *scribe)
 {
     pthread_mutex_lock(&journal->mutex);
-    reader->next_free = journal->free_readers;
-    journal->free_readers = reader;
+    scribe->next_free = journal->free_scribes;
+    journal->free_scribes = scribe;
     pthread_mutex_unlock(&journal->mutex);
 }
 
-static void end_job(struct round *round, int err)
+static void end_job(struct pending_list *pending, int err)
 {
-    struct wb_import_journal *journal = round->journal;
+    struct wb_import_journal *journal = pending->journal;
 
     pthread_mutex_lock(&journal->mutex);
     if (err < 0 && journal->failed.code == 0)
         wb_error_save(err, &journal->failed);
-    WB_CHECK(round->pending > 0);
-    if (--round->pending == 0)
+    WB_CHECK(pending->jobs_left > 0);
+    if (--pending->jobs_left == 0)
         pthread_cond_signal(&journal->done);
     pthread_mutex_unlock(&journal->mutex);
 }
 
 static void run_job(void *context)
 {
-    struct job *job = context;
-    struct wb_import_journal *journal = job->round->journal;
-    struct reader *reader = borrow_reader(journal);
+    struct page_job *job = context;
+    struct wb_import_journal *journal = job->pending->journal;
+    struct page_scribe *scribe = borrow_scribe(journal);
     struct wb_import_item *item = job->first;
     struct wb_page *pages[JOB_PAGES];
     size_t count = 0;
@@ -176,15 +182,15 @@ static void run_job(void *context)
             pages[count++] = &item->page;
     wb_page_digest_many(pages, count);
     for (size_t i = 0; err == 0 && i < count; i++)
-        err = tell_page(journal, reader, pages[i], WB_WANT_LINKS, 0);
+        err = describe_page(journal, scribe, pages[i], WB_WANT_LINKS, 0);
     if (err == 0)
-        err = append_batch(journal, reader);
-    return_reader(journal, reader);
-    end_job(job->round, err);
+        err = append_batch(journal, scribe);
+    return_scribe(journal, scribe);
+    end_job(job->pending, err);
 }
 
-/* How many jobs a list is; with a round, they are put there. */
-static size_t cut_into_jobs(struct wb_import_item *list, struct round *round)
+/* Counts the jobs of a list; unless pending is NULL, also puts them there. */
+static size_t cut_into_jobs(struct wb_import_item *list, struct pending_list *pending)
 {
     struct wb_import_item *first = list;
     size_t jobs = 0, count = 0, bytes = 0;
@@ -194,8 +200,8 @@ static size_t cut_into_jobs(struct wb_import_item *list, struct round *round)
         bytes += item->bytes;
         if (count < JOB_PAGES && bytes < JOB_BYTES && item->next)
             continue;
-        if (round)
-            round->jobs[jobs] = (struct job){round, first, count};
+        if (pending)
+            pending->jobs[jobs] = (struct page_job){pending, first, count};
         jobs++;
         first = item->next;
         count = bytes = 0;
@@ -206,64 +212,65 @@ static size_t cut_into_jobs(struct wb_import_item *list, struct round *round)
 int wb_import_journal_begin(struct wb_import_journal *journal, struct wb_import_item *list)
 {
     size_t count = cut_into_jobs(list, NULL);
-    struct round *round = wb_alloc(sizeof *round + count * sizeof *round->jobs);
+    struct pending_list *pending = wb_alloc(sizeof *pending + count * sizeof *pending->jobs);
     int err = 0;
 
-    if (!round)
+    if (!pending)
         return WB_E_NOMEM;
-    *round = (struct round){.journal = journal, .list = list, .pending = count};
-    cut_into_jobs(list, round);
-    *journal->rounds_tail = round;
-    journal->rounds_tail = &round->next;
+    *pending = (struct pending_list){.journal = journal, .list = list, .jobs_left = count};
+    cut_into_jobs(list, pending);
+    *journal->lists_tail = pending;
+    journal->lists_tail = &pending->next;
     for (size_t i = 0; i < count; i++) {
         if (err == 0)
-            err = wb_pool_submit(journal->pool, run_job, &round->jobs[i]);
+            err = wb_pool_submit(journal->pool, run_job, &pending->jobs[i]);
         if (err < 0)
-            end_job(round, err);
+            end_job(pending, err);
     }
-    return 0; /* what failed is told with the list */
+    return 0; /* taking the list back returns the error of a job */
 }
 
 int wb_import_journal_take(struct wb_import_journal *journal, bool wait, struct wb_import_item **list_out)
 {
-    struct round *round = journal->rounds;
+    struct pending_list *pending = journal->lists;
 
     *list_out = NULL;
-    if (!round)
+    if (!pending)
         return 0;
     pthread_mutex_lock(&journal->mutex);
-    while (round->pending && wait)
+    while (pending->jobs_left && wait)
         pthread_cond_wait(&journal->done, &journal->mutex);
-    bool done = round->pending == 0;
+    bool done = pending->jobs_left == 0;
     int err = done && journal->failed.code < 0 ? wb_error_restore(&journal->failed) : 0;
     pthread_mutex_unlock(&journal->mutex);
     if (!done)
         return 0;
-    journal->rounds = round->next;
-    if (!journal->rounds)
-        journal->rounds_tail = &journal->rounds;
-    *list_out = round->list;
-    wb_free(round);
+    journal->lists = pending->next;
+    if (!journal->lists)
+        journal->lists_tail = &journal->lists;
+    *list_out = pending->list;
+    wb_free(pending);
     return err;
 }
 
 bool wb_import_journal_busy(const struct wb_import_journal *journal)
 {
-    return journal->rounds != NULL;
+    return journal->lists != NULL;
 }
 
-int wb_import_journal_revisit(struct wb_import_journal *journal, const struct wb_page *page, enum wb_edit_outcome outcome)
+int wb_import_journal_revisit(struct wb_import_journal *journal, const struct wb_page *page,
+                              enum wb_edit_outcome outcome)
 {
-    struct reader *reader = borrow_reader(journal);
-    int err = tell_page(journal, reader, page, 0, outcome);
+    struct page_scribe *scribe = borrow_scribe(journal);
+    int err = describe_page(journal, scribe, page, 0, outcome);
 
     if (err == 0)
-        err = append_batch(journal, reader);
-    return_reader(journal, reader);
+        err = append_batch(journal, scribe);
+    return_scribe(journal, scribe);
     return err;
 }
 
-/* ---- the whole --------------------------------------------------------------------------------------- */
+/* ---- the whole --------------------------------------------------------------------------------- */
 
 int wb_import_journal_sync(struct wb_import_journal *journal)
 {
@@ -275,24 +282,24 @@ int wb_import_journal_sync(struct wb_import_journal *journal)
 
 int wb_import_journal_finish(struct wb_import_journal *journal)
 {
-    WB_CHECK(!journal->rounds);
+    WB_CHECK(!journal->lists);
     return journal->log ? wb_journal_writer_finish(journal->log) : 0;
 }
 
-/* One for each thread, and one for the writer's revisits. */
-static int make_readers(struct wb_import_journal *journal, unsigned count)
+/* One for each thread of the pool, and one for the revisits of the caller's thread. */
+static int make_scribes(struct wb_import_journal *journal, unsigned count)
 {
-    journal->readers = wb_alloc_zero(count, sizeof *journal->readers);
-    if (!journal->readers)
+    journal->scribes = wb_alloc_zero(count, sizeof *journal->scribes);
+    if (!journal->scribes)
         return WB_E_NOMEM;
-    for (; journal->reader_count < count; journal->reader_count++) {
-        struct reader *reader = &journal->readers[journal->reader_count];
-        *reader = (struct reader){.facts = WB_PAGEFACTS_INIT, .base = WB_URL_INIT, .target = WB_URL_INIT};
-        int err = wb_pagefacts_init(&reader->facts);
+    for (; journal->scribe_count < count; journal->scribe_count++) {
+        struct page_scribe *scribe = &journal->scribes[journal->scribe_count];
+        *scribe = (struct page_scribe){.facts = WB_PAGEFACTS_INIT, .base = WB_URL_INIT, .target = WB_URL_INIT};
+        int err = wb_pagefacts_init(&scribe->facts);
         if (err < 0)
             return err;
-        reader->next_free = journal->free_readers;
-        journal->free_readers = reader;
+        scribe->next_free = journal->free_scribes;
+        journal->free_scribes = scribe;
     }
     return 0;
 }
@@ -311,10 +318,10 @@ int wb_import_journal_open(const char *dir, struct wb_slice robots_token, unsign
         threads = THREADS_MAX;
     pthread_mutex_init(&journal->mutex, NULL);
     pthread_cond_init(&journal->done, NULL);
-    journal->rounds_tail = &journal->rounds;
+    journal->lists_tail = &journal->lists;
     journal->dir = wb_strdup(dir);
     journal->robots_token = robots_token;
-    int err = journal->dir ? make_readers(journal, threads + 1) : WB_E_NOMEM;
+    int err = journal->dir ? make_scribes(journal, threads + 1) : WB_E_NOMEM;
     if (err == 0)
         err = wb_pool_new(threads, &journal->pool);
     if (err < 0) {
@@ -329,16 +336,16 @@ void wb_import_journal_close(struct wb_import_journal *journal)
 {
     if (!journal)
         return;
-    WB_CHECK(!journal->rounds);
+    WB_CHECK(!journal->lists);
     wb_pool_free(journal->pool);
     wb_journal_writer_close(journal->log);
-    for (unsigned i = 0; i < journal->reader_count; i++) {
-        wb_edit_batch_release(&journal->readers[i].batch);
-        wb_pagefacts_release(&journal->readers[i].facts);
-        wb_url_release(&journal->readers[i].base);
-        wb_url_release(&journal->readers[i].target);
+    for (unsigned i = 0; i < journal->scribe_count; i++) {
+        wb_edit_batch_release(&journal->scribes[i].batch);
+        wb_pagefacts_release(&journal->scribes[i].facts);
+        wb_url_release(&journal->scribes[i].base);
+        wb_url_release(&journal->scribes[i].target);
     }
-    wb_free(journal->readers);
+    wb_free(journal->scribes);
     wb_free(journal->dir);
     pthread_cond_destroy(&journal->done);
     pthread_mutex_destroy(&journal->mutex);

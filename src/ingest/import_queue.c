@@ -1,4 +1,10 @@
-/* import_queue.c - the bounded queue of an import. */
+/*
+ * import_queue.c - the bounded queue of an import.
+ *
+ *   reader: batch --hand_over--> head (in flight) --take--> writer: freed --give_back--> room for more
+ *
+ * It never looks at what is in an item.
+ */
 #include "ingest/import_queue.h"
 #include "base/check.h"
 #include "base/error.h"
@@ -6,11 +12,14 @@
 
 #include <time.h>
 
-#define IN_FLIGHT_MAX ((size_t)24 << 20)
-#define LARGE_BYTES ((size_t)8 << 20)
-#define BATCH_ITEMS 64
-#define BATCH_BYTES ((size_t)256 << 10)
-#define GIVE_BACK_BYTES ((size_t)1 << 20)
+#define IN_FLIGHT_MAX ((size_t)24 << 20)   /* the bound, in bytes */
+#define LARGE_BYTES ((size_t)8 << 20)      /* after an item of this size the reader waits until it is gone */
+#define BATCH_ITEMS 64                     /* the reader hands over lists of this many items... */
+#define BATCH_BYTES ((size_t)256 << 10)    /* ...or bytes */
+#define GIVE_BACK_BYTES ((size_t)1 << 20)  /* the writer gives back room in steps of this size */
+
+_Static_assert(BATCH_BYTES <= IN_FLIGHT_MAX && LARGE_BYTES <= IN_FLIGHT_MAX, "a batch fits into the bound");
+_Static_assert(GIVE_BACK_BYTES < IN_FLIGHT_MAX, "room is given back before the reader starves");
 
 void wb_import_queue_init(struct wb_import_queue *queue)
 {
@@ -67,7 +76,7 @@ struct wb_slice wb_import_item_copy(struct wb_import_item *item, struct wb_slice
     return wb_slice(at, text.len);
 }
 
-/* With the mutex held. */
+/* Moves the reader's batch to where the writer finds it. The mutex must be held. */
 static void hand_over(struct wb_import_queue *queue)
 {
     if (!queue->batch)
@@ -81,7 +90,7 @@ static void hand_over(struct wb_import_queue *queue)
     pthread_cond_signal(&queue->filled);
 }
 
-/* With the mutex held: until in_flight is at most the limit. */
+/* Waits until in_flight is at most the limit; false if the queue was stopped. The mutex must be held. */
 static bool wait_until(struct wb_import_queue *queue, size_t limit)
 {
     while (queue->in_flight > limit && !atomic_load(&queue->stopped))
@@ -91,7 +100,7 @@ static bool wait_until(struct wb_import_queue *queue, size_t limit)
 
 bool wb_import_queue_room(struct wb_import_queue *queue, size_t bytes)
 {
-    /* Batches are small against the bound; only what is handed over is waited for. */
+    /* A batch is small compared with the bound, so a small item that joins one need not wait. */
     if (bytes < BATCH_BYTES && queue->batch_count)
         return !atomic_load(&queue->stopped);
     pthread_mutex_lock(&queue->mutex);
@@ -106,6 +115,7 @@ bool wb_import_queue_push(struct wb_import_queue *queue, struct wb_import_item *
 {
     bool large = item->bytes >= LARGE_BYTES, go = !atomic_load(&queue->stopped);
 
+    WB_CHECK(!queue->closed && !item->next);
     *queue->batch_tail = item;
     queue->batch_tail = &item->next;
     queue->batch_count++;
@@ -129,7 +139,7 @@ void wb_import_queue_close(struct wb_import_queue *queue)
     pthread_mutex_unlock(&queue->mutex);
 }
 
-/* With the mutex held. */
+/* Lets the reader use the room of what the writer has freed. The mutex must be held. */
 static void give_back(struct wb_import_queue *queue)
 {
     WB_CHECK(queue->freed <= queue->in_flight);

@@ -1,12 +1,12 @@
 /*
- * import_queue.h - what lies between the thread that reads archives and the one
- * that writes the repository: owned items, in order, bounded in bytes.
+ * import_queue.h - the queue between the thread that reads archives and the thread that writes the repository. It holds
+ * items, which own their memory, in the order they were read; their total size is bounded.
  *
- *   reader:  room -> item_new ... push ... push -> close
- *   writer:  take (a list) -> each item -> free_item ... -> take -> 0 at the end
+ *   reader:  room -> item_new -> push ... room -> item_new -> push -> close
+ *   writer:  take (a list of items) -> free_item for each ... take -> 0 after the last list
  *
- * One thread on each side. Items travel in lists, so that a small page costs no
- * system call. Everything between room() and free_item() counts as in flight.
+ * There is one thread on each side. Items travel in lists, so that a small page does not cost a system call. An item
+ * counts against the bound from room() until free_item().
  */
 #ifndef WB_INGEST_IMPORT_QUEUE_H
 #define WB_INGEST_IMPORT_QUEUE_H
@@ -20,78 +20,89 @@ enum wb_import_kind {
     WB_IMPORT_PAGE,
     WB_IMPORT_REVISIT,
     WB_IMPORT_ERROR,  /* something could not be read */
-    WB_IMPORT_FILE,   /* a file has been read to its end */
+    WB_IMPORT_FILE,   /* a file was read to its end */
 };
 
-/* What a revisit says of the page that it is a revisit of. */
+/* What a revisit record says about the original: the page that it is a revisit of. */
 struct wb_import_original {
     bool known_profile, not_modified;
     bool has_sha1;
-    bool elsewhere;         /* id is that of another URL, which the record names */
+    bool elsewhere;         /* the record names another URL as the original; id is the id of that URL */
     struct wb_pageid id;
     uint8_t sha1[WB_SHA1_BYTES];
-    int64_t time_ms;        /* when it was fetched; 0: not said */
+    int64_t time_ms;        /* when the original was fetched; 0: the record does not say */
 };
 
+/* One thing that the reader found. It owns everything its slices and texts point to. */
 struct wb_import_item {
     struct wb_import_item *next;
     enum wb_import_kind kind;
-    size_t bytes;            /* memory it holds */
-    uint64_t records;        /* records read since the item before, this one's included */
+    size_t bytes;            /* memory that it holds */
+    uint64_t records;        /* records read since the previous item, including its own */
 
-    struct wb_page page;     /* of a revisit: url, key, id, time; head, status, type, charset where it has a head */
-    struct wb_buf body;      /* the page's body, where it was moved here instead of copied */
-    bool barred;             /* taken down: it is counted, and goes neither to the journal nor to the store */
+    /*
+     * A page or a revisit. A revisit sets url, key, id and time; and head, status, type and charset if it has a head.
+     */
+    struct wb_page page;
+    struct wb_buf body;      /* holds the page's body if that was moved here instead of copied */
+    bool barred;             /* the page was taken down: it is counted, but goes neither to the journal nor to the store */
+    struct wb_import_original original; /* of a revisit only */
 
-    struct wb_import_original original; /* of a revisit */
-
-    const char *file;        /* of an error: file, place and words */
+    /* An error. */
+    const char *file;
     uint64_t offset;
     const char *message;
     bool fatal;              /* the rest of the file is not read */
 
-    size_t used;             /* of text */
+    size_t used;             /* bytes of text that are in use */
     char text[];
 };
 
 struct wb_import_queue {
-    pthread_mutex_t mutex;
+    pthread_mutex_t mutex;                  /* guards head, in_flight and closed */
     pthread_cond_t filled, emptied;
-    struct wb_import_item *head, **tail;    /* handed over, not taken yet */
-    struct wb_import_item *batch, **batch_tail; /* the reader's, not handed over yet */
+    struct wb_import_item *head, **tail;    /* handed over by the reader, not taken yet */
+    size_t in_flight;                       /* bytes that were handed over and not given back yet */
+    bool closed;                            /* by the reader: nothing comes any more */
+    atomic_bool stopped;                    /* by the writer: nothing is wanted any more */
+    atomic_uint_fast64_t bytes_done, bytes_total; /* of the input, for progress */
+    /* Only the reader's thread uses these: items that it has not handed over yet. */
+    struct wb_import_item *batch, **batch_tail;
     size_t batch_count, batch_bytes;
-    size_t in_flight;
-    size_t freed;                           /* the writer's, not given back yet */
-    bool closed;
-    atomic_bool stopped;
-    atomic_uint_fast64_t bytes_done, bytes_total; /* for progress */
+    /* Only the writer's thread uses this: bytes that it freed and has not given back yet. */
+    size_t freed;
 };
 
 void wb_import_queue_init(struct wb_import_queue *queue);
 void wb_import_queue_release(struct wb_import_queue *queue);
 
-/* ---- the reader's side; false means that the writer wants no more ---- */
+/* ---- the reader's side: false means that the writer wants no more ---- */
 
-/* Waits until so many more bytes may be in flight; a thing larger than the bound goes alone. */
+/* Waits until this many more bytes may be in flight. An item that is larger than the bound travels alone. */
 bool wb_import_queue_room(struct wb_import_queue *queue, size_t bytes);
 
-/* An item with room for so much text; NULL when out of memory. */
+/* An item with room for this many bytes of text; NULL if there is no memory. */
 struct wb_import_item *wb_import_item_new(enum wb_import_kind kind, size_t text_bytes);
 
-/* Copies text into the item. */
+/* Copies text into the item, which must have room for it, and returns the copy. */
 struct wb_slice wb_import_item_copy(struct wb_import_item *item, struct wb_slice text);
 
-/* Hands an item over. After a large one, waits until it is gone: the reader's buffers and the writer's are never large at once. */
+/*
+ * Hands an item over; the queue owns it from now on. After a large item it waits until the writer has freed it, so that
+ * the reader's buffers and the writer's are never large at the same time.
+ */
 bool wb_import_queue_push(struct wb_import_queue *queue, struct wb_import_item *item);
+
+/* The reader has reached the end of its input. */
 void wb_import_queue_close(struct wb_import_queue *queue);
 
 /* ---- the writer's side ---- */
 
-/* Waits up to wait_ms; 1 with a list (NULL where none came in time), 0 after the last one. */
+/* Waits up to wait_ms. Returns 1 with a list, which is NULL if none came in time, or 0 after the last one. */
 int wb_import_queue_take(struct wb_import_queue *queue, int wait_ms, struct wb_import_item **list_out);
 void wb_import_queue_free_item(struct wb_import_queue *queue, struct wb_import_item *item);
 
-/* From now on the reader's calls return false. */
+/* The writer wants no more: from now on the reader's calls return false. */
 void wb_import_queue_stop(struct wb_import_queue *queue);
 
 #endif

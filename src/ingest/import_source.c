@@ -1,4 +1,4 @@
-/* import_source.c - makes the items that both sources put into the queue. */
+/* import_source.c - makes the items that both sources put into the queue. It reads no file. */
 #include "ingest/import_source.h"
 #include "base/date.h"
 #include "base/error.h"
@@ -13,7 +13,7 @@ static int push(struct wb_import_queue *queue, struct wb_import_item *item, uint
     return wb_import_queue_push(queue, item) ? 0 : WB_E_STOPPED;
 }
 
-/* A body this large that has a buffer to itself is moved: a copy of 64 MB is not made for nothing. */
+/* A body of this size that has a buffer to itself is moved instead of copied. */
 #define MOVE_BYTES ((size_t)64 << 10)
 
 static size_t text_bytes(const struct wb_page *page)
@@ -31,7 +31,8 @@ static void copy_text(struct wb_import_item *item, const struct wb_page *page)
     item->page.charset = wb_import_item_copy(item, page->charset);
 }
 
-int wb_import_push_page(struct wb_import_queue *queue, const struct wb_page *page, struct wb_buf *body, uint64_t records)
+int wb_import_push_page(struct wb_import_queue *queue, const struct wb_page *page, struct wb_buf *body,
+                        uint64_t records)
 {
     bool move = page->body.len >= MOVE_BYTES && page->body.ptr == body->ptr && page->body.len == body->len &&
                 body->cap - body->len < body->len;
@@ -53,8 +54,8 @@ int wb_import_push_page(struct wb_import_queue *queue, const struct wb_page *pag
     return push(queue, item, records);
 }
 
-int wb_import_push_revisit(struct wb_import_queue *queue, const struct wb_page *page, const struct wb_import_original *original,
-                           uint64_t records)
+int wb_import_push_revisit(struct wb_import_queue *queue, const struct wb_page *page,
+                           const struct wb_import_original *original, uint64_t records)
 {
     if (!wb_import_queue_room(queue, sizeof(struct wb_import_item) + text_bytes(page)))
         return WB_E_STOPPED;
@@ -66,8 +67,8 @@ int wb_import_push_revisit(struct wb_import_queue *queue, const struct wb_page *
     return push(queue, item, records);
 }
 
-int wb_import_push_error(struct wb_import_queue *queue, const char *file, uint64_t offset, const char *message, bool fatal,
-                         uint64_t records)
+int wb_import_push_error(struct wb_import_queue *queue, const char *file, uint64_t offset, const char *message,
+                         bool fatal, uint64_t records)
 {
     size_t file_bytes = strlen(file) + 1, message_bytes = strlen(message) + 1;
 
@@ -93,7 +94,9 @@ bool wb_import_fix_time(struct wb_page *page, char message_out[WB_IMPORT_TIME_ME
         return false;
     wb_date_format(page->time_ms, said);
     wb_date_format(now_ms, now);
-    snprintf(message_out, WB_IMPORT_TIME_MESSAGE_MAX, "the date %s lies in the future; the page was given the time of import, %s", said, now);
+    snprintf(message_out, WB_IMPORT_TIME_MESSAGE_MAX,
+             "the date %s lies in the future; the page was given the time of import, %s",
+             said, now);
     page->time_ms = now_ms;
     return true;
 }

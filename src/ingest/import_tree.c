@@ -1,8 +1,10 @@
 /*
- * import_tree.c - the source that takes a tree of files as pages of a site.
+ * import_tree.c - the source that imports a tree of files as pages of a site.
  *
- * A file's URL is the base and its path, each name percent-encoded; index.html is
- * its folder's page. It follows no symbolic links and goes no deeper than a bound.
+ *   DIR/a b/index.html, DIR at http://x.org/  ->  http://x.org/a%20b/
+ *
+ * The URL of a file is the URL of the tree followed by the file's path, with each name percent-encoded; index.html is
+ * the page of its folder. It never follows symbolic links, and never goes more than DEPTH_MAX folders deep.
  */
 #include "base/error.h"
 #include "base/mem.h"
@@ -16,16 +18,16 @@
 struct tree {
     struct wb_import_queue *queue;
     size_t body_max;
-    const char *dir;    /* the folder being walked */
-    struct wb_slice url; /* its URL, with a slash at the end */
+    const char *dir;     /* the folder being walked */
+    struct wb_slice url; /* the URL of that folder, with a slash at the end */
     unsigned depth;
-    struct wb_url parsed;
+    struct wb_url parsed; /* these three: of the file at hand */
     struct wb_buf key, body;
 };
 
 static int walk(struct tree *tree);
 
-/* A name as a path segment: everything but unreserved characters and sub-delimiters is escaped. */
+/* Appends a name as a path segment, escaping everything but unreserved characters and sub-delimiters. */
 static int append_segment(struct wb_buf *url, const char *name)
 {
     static const char plain[] = "-._~!$&'()*+,;=:@";
@@ -46,6 +48,7 @@ static int push_error(struct tree *tree, const char *path, const char *message, 
     return wb_import_push_error(tree->queue, path, 0, message, fatal, 0);
 }
 
+/* Reads the file into tree->body, or the part of it that is kept. */
 static int read_body(struct tree *tree, const char *path, bool *cut_out)
 {
     struct wb_file file = WB_FILE_INIT;
@@ -115,7 +118,7 @@ static int walk_below(struct tree *tree, const char *path, struct wb_slice url)
     int err;
 
     if (tree->depth >= DEPTH_MAX)
-        return push_error(tree, path, "the folder lies too deep and was left out", true);
+        return push_error(tree, path, "the folder is nested too deep and was left out", true);
     tree->depth++;
     tree->dir = path;
     tree->url = url;
@@ -155,7 +158,7 @@ static int walk(struct tree *tree)
 {
     int err = wb_dir_each(tree->dir, take_entry, tree);
 
-    /* A folder that cannot be read is told; what ends the whole import is passed up. */
+    /* A folder that cannot be read is reported and left out; only what ends the whole import is passed up. */
     if (err == 0 || err == WB_E_NOMEM || err == WB_E_STOPPED)
         return err;
     return push_error(tree, tree->dir, wb_error_message(), true);
@@ -163,7 +166,7 @@ static int walk(struct tree *tree)
 
 int wb_import_tree(const struct wb_import_source *source, struct wb_import_queue *queue)
 {
-    struct tree tree = {.queue = queue, .body_max = source->body_max, .dir = source->dir, .url = source->base,
+    struct tree tree = {.queue = queue, .body_max = source->body_max, .dir = source->dir, .url = source->dir_url,
                         .parsed = WB_URL_INIT};
 
     int err = walk(&tree);

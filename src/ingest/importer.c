@@ -1,11 +1,13 @@
 /*
- * importer.c - puts what was read into the repository.
+ * importer.c - puts what was read into the repository. It reads no input file.
  *
- * A revisit says "the same bytes as before". Where the page it speaks of is here
- * and is the one it means, the page's time moves forward, or the page is stored
- * under the revisit's own URL too. Where not, the revisit is kept as a fact. The
- * writer sees its own uncommitted pages, so an original earlier in the same
- * archive is found.
+ * A revisit record says "the same bytes as before" about a page, its original:
+ *
+ *   the original is in the store, under the same URL  -> its time moves forward
+ *   ... under another URL                             -> it is stored under the revisit's URL as well
+ *   it is not there, or is not the one that is meant  -> the revisit is kept as a fact, without a body
+ *
+ * The store shows a writer its own uncommitted pages, so an original from earlier in the same archive is found.
  */
 #include "ingest/importer.h"
 #include "base/error.h"
@@ -15,7 +17,10 @@ static bool same_second(int64_t a_ms, int64_t b_ms)
     return a_ms / 1000 == b_ms / 1000;
 }
 
-/* Whether page is what the revisit means. Digests decide; a record without one that we know names URL and date. */
+/*
+ * Whether page is the original that the revisit means. If the record has a digest, the digest decides; otherwise the
+ * URL and the date that it names do.
+ */
 static bool is_original(const struct wb_page *page, const struct wb_import_original *original)
 {
     if (original->has_sha1)
@@ -24,7 +29,7 @@ static bool is_original(const struct wb_page *page, const struct wb_import_origi
     return original->not_modified || (original->time_ms && same_second(page->time_ms, original->time_ms));
 }
 
-/* 1: found, in page_out, which borrows from the importer; 0: not here. */
+/* Returns 1 with the original in *page_out, which borrows from the importer, or 0 if it is not in the store. */
 static int find_original(struct wb_importer *importer, const struct wb_import_item *item, struct wb_page *page_out)
 {
     const struct wb_import_original *original = &item->original;
@@ -34,7 +39,7 @@ static int find_original(struct wb_importer *importer, const struct wb_import_it
         return 1;
     if (err < 0 && err != WB_E_NOTFOUND && err != WB_E_CORRUPT)
         return err;
-    /* A digest that matches is proof enough, wherever the record points. */
+    /* A matching digest is proof enough, even if the page is not where the record points. */
     if (!original->elsewhere || !original->has_sha1)
         return 0;
     err = wb_store_get(importer->store, item->page.id, page_out, &importer->body);
@@ -43,7 +48,7 @@ static int find_original(struct wb_importer *importer, const struct wb_import_it
     return err == WB_E_NOTFOUND || err == WB_E_CORRUPT ? 0 : err;
 }
 
-/* The original's bytes as a page of the revisit's URL. A 304 has no head worth keeping. */
+/* Turns the original into a page of the revisit's URL, with the revisit's own head unless that is the head of a 304. */
 static void make_copy(const struct wb_import_item *item, struct wb_page *page)
 {
     page->id = item->page.id;
@@ -60,6 +65,7 @@ static void make_copy(const struct wb_import_item *item, struct wb_page *page)
     }
 }
 
+/* The original is not here: all we know is that the page was seen at this time. */
 static int keep_fact(struct wb_importer *importer, const struct wb_import_item *item)
 {
     struct wb_store_revisit fact = {.time_ms = item->page.time_ms, .has_sha1 = item->original.has_sha1};
@@ -75,7 +81,7 @@ static int take_revisit(struct wb_importer *importer, const struct wb_import_ite
     int err;
 
     importer->revisits++;
-    /* Who does not know a profile must not interpret the record (ISO 28500, 6.7). */
+    /* A record with an unknown profile must not be interpreted (ISO 28500, 6.7). */
     if (!item->original.known_profile)
         return 0;
     importer->uncommitted++;

@@ -1,6 +1,8 @@
 /*
- * importer.h - the writing half of an import: takes items, puts pages into the
- * repository, resolves revisits, commits, and counts.
+ * importer.h - the writing half of an import: it takes items, puts pages into the repository, resolves revisits,
+ * commits, and counts. import.c drives it:
+ *
+ *   sift (a list) -> take (each item) ... commit ... -> finish -> release
  */
 #ifndef WB_INGEST_IMPORTER_H
 #define WB_INGEST_IMPORTER_H
@@ -12,31 +14,38 @@ struct wb_importer {
     struct wb_store *store;
     struct wb_import_journal *journal; /* NULL: nothing is journaled */
     uint64_t files, records, revisits, errors;
-    uint64_t barred;          /* pages and revisits that were taken down, kept out before the store was asked to take them */
+    uint64_t barred;          /* pages and revisits that sift() found to be taken down; commit.barred counts the others */
     uint64_t unreadable;      /* files that could not be read, or not to their end */
-    struct wb_commit commit;  /* what is durable */
+    struct wb_commit commit;  /* what is durable, since the start of the import */
     uint64_t uncommitted;     /* pages and revisits taken since the last commit */
-    struct wb_buf body;       /* of an original */
+    struct wb_buf body;       /* holds the original of a revisit */
 };
 
 #define WB_IMPORTER_INIT ((struct wb_importer){.store = NULL})
 
-/* Marks what was taken down in a list, before the journal sees it. What is taken down later is left out by the store's commit. */
+/*
+ * Marks the items of a list whose pages were taken down, before the journal sees them. Pages that are taken down after
+ * this are left out by the store's commit.
+ */
 int wb_importer_sift(struct wb_importer *importer, struct wb_import_item *list);
 
 /*
- * Errors are of the repository and end the import; what is wrong with the input was told in items. Pages of items are in the
- * journal before they are taken here (wb_import_journal_begin, take); revisits, which only the store can tell what they mean, go there now.
+ * Takes one item. Any error is the repository's and ends the import; errors of the input are items themselves. A page
+ * must be in the journal before it is taken here (wb_import_journal_begin, take). A revisit goes to the journal now,
+ * because only the store can tell what it refers to.
  */
 int wb_importer_take(struct wb_importer *importer, const struct wb_import_item *item);
 
-/* The journal first: killed between the two, it knows more than the store, which the next import of the same puts right. */
+/*
+ * Makes everything that was taken durable, first in the journal, then in the store. If the process is killed between
+ * the two, the journal knows pages that the store does not have; importing the same files again puts that right.
+ */
 int wb_importer_commit(struct wb_importer *importer);
 
-/* After the last commit: the journal ended well. */
+/* Call this after the last commit: it marks the journal as complete. */
 int wb_importer_finish(struct wb_importer *importer);
 
-/* Pages stored durably, replaced ones included. */
+/* Pages that are stored durably, including those that replaced older ones. */
 uint64_t wb_importer_pages(const struct wb_importer *importer);
 
 /* Pages and revisits that were kept out because they were taken down. */

@@ -6,9 +6,9 @@
  *   wb_rows_import()    rows that `webdb pages` printed -> pages and links of webdb
  *   wb_graph_export()   webdb                           -> vertices and edges as text
  *
- * Each call does the whole job: options go in, counts come out, and a sink is told what happens in between. Nothing here
- * prints, reads a command line or ends the process, so a command and a server use it in the same way. All four look at
- * wb_stop_requested() (os/stop.h) between two pages or lines. docs/formats/graph.md describes the text files.
+ * Each call does the whole job: options go in, counts come out, and a sink is told what happens in between. Nothing
+ * here prints, reads a command line or ends the process, so a command and a server use it in the same way. All four
+ * look at wb_stop_requested() (os/stop.h) between two pages or lines. docs/formats/graph.md describes the text files.
  */
 #ifndef WB_INGEST_INGEST_H
 #define WB_INGEST_INGEST_H
@@ -74,12 +74,16 @@ struct wb_import {
 };
 
 /*
- * Imports everything, committing at least once a second. If a stop is requested, it commits what was read and returns 0.
- * Bad input costs a counted error; only the environment (disk, memory), a damaged repository or the sink makes it fail.
+ * Imports everything, committing at least once a second. If a stop is requested, it commits what was read and returns
+ * 0. Bad input costs a counted error; only the environment (disk, memory), a damaged repository or the sink makes it
+ * fail.
  */
 int wb_import(const struct wb_import_options *options, const struct wb_ingest_sink *sink, struct wb_import *import_out);
 
-/* The URL that a tree stands for, with a slash at its end. WB_E_PROTO if text is not a URL, or has a query or a fragment. */
+/*
+ * The URL that a tree stands for, with a slash at its end. WB_E_PROTO if text is not a URL, or has a query or a
+ * fragment.
+ */
 int wb_import_tree_url(const char *text, struct wb_buf *url_out);
 
 /* ---- graphs and rows --------------------------------------------------------------------------- */
@@ -106,7 +110,8 @@ struct wb_graph_import_options {
 };
 
 /* webdb changes once everything was read, or not at all. WB_E_PROTO if there is no vertex in the file. */
-int wb_graph_import(const struct wb_graph_import_options *options, const struct wb_ingest_sink *sink, struct wb_loaded *loaded_out);
+int wb_graph_import(const struct wb_graph_import_options *options, const struct wb_ingest_sink *sink,
+                    struct wb_loaded *loaded_out);
 
 struct wb_rows_import_options {
     const char *dir;             /* the repository; it is created if there is none */
@@ -115,7 +120,8 @@ struct wb_rows_import_options {
 };
 
 /* webdb changes once everything was read, or not at all. WB_E_PROTO if no line of the files could be read. */
-int wb_rows_import(const struct wb_rows_import_options *options, const struct wb_ingest_sink *sink, struct wb_loaded *loaded_out);
+int wb_rows_import(const struct wb_rows_import_options *options, const struct wb_ingest_sink *sink,
+                   struct wb_loaded *loaded_out);
 
 struct wb_graph_export_options {
     const char *dir;

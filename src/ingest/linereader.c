@@ -93,7 +93,8 @@ void wb_linereader_close(struct wb_linereader *r)
 
 static int damaged(const struct wb_linereader *r, const char *words)
 {
-    return wb_fail(WB_E_CORRUPT, "%s, after line %llu: the gzip'd data %s", r->file.path, (unsigned long long)r->number, words);
+    return wb_fail(WB_E_CORRUPT, "%s, after line %llu: the gzip'd data %s", r->file.path, (unsigned long long)r->number,
+                   words);
 }
 
 /* More packed bytes; false in *more_out at the end of the file. */

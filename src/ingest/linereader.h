@@ -1,5 +1,6 @@
 /*
- * linereader.h - reads a file line by line, plain or gzip'd, in bounded memory whatever is in the file. Used by linewalk.c.
+ * linereader.h - reads a file line by line, plain or gzip'd, in bounded memory whatever is in the file. Used by
+ * linewalk.c.
  *
  *   open -> next ... next -> 0 at the end -> close
  */
@@ -18,8 +19,8 @@ int wb_linereader_open(const char *path, struct wb_linereader **reader_out);
 void wb_linereader_close(struct wb_linereader *reader);
 
 /*
- * Returns 1 with the next line, without its end (LF or CR LF), which is valid until the next call; 0 at the end of the file.
- * WB_E_LIMIT: the line is longer than WB_LINEREADER_LINE_MAX and was skipped; the next call goes on behind it.
+ * Returns 1 with the next line, without its end (LF or CR LF), which is valid until the next call; 0 at the end of the
+ * file. WB_E_LIMIT: the line is longer than WB_LINEREADER_LINE_MAX and was skipped; the next call goes on behind it.
  * WB_E_CORRUPT: the gzip'd data is damaged or incomplete. Other errors are the disk's.
  */
 int wb_linereader_next(struct wb_linereader *reader, struct wb_slice *line_out);

@@ -1,4 +1,6 @@
-/* linewalk.c - goes through files of lines, and reports the lines that are not what they should be. It changes nothing. */
+/*
+ * linewalk.c - goes through files of lines, and reports the lines that are not what they should be. It changes nothing.
+ */
 #include "ingest/linewalk.h"
 #include "base/error.h"
 #include "ingest/linereader.h"
@@ -17,7 +19,8 @@ static int report(const struct wb_linewalk *walk, const struct wb_ingest_error *
 static int report_bad_line(struct wb_linewalk *walk, const struct wb_linereader *reader)
 {
     char message[WB_ERROR_MESSAGE_MAX + 64];
-    struct wb_ingest_error error = {.file = wb_linereader_path(reader), .line = wb_linereader_number(reader), .message = message};
+    struct wb_ingest_error error = {.file = wb_linereader_path(reader), .line = wb_linereader_number(reader),
+                                    .message = message};
 
     if (walk->bad_lines++ >= REPORTED_MAX)
         return 0;
@@ -30,7 +33,8 @@ static int report_bad_line(struct wb_linewalk *walk, const struct wb_linereader 
 static int report_damage(struct wb_linewalk *walk, const struct wb_linereader *reader)
 {
     char message[WB_ERROR_MESSAGE_MAX + 64];
-    struct wb_ingest_error error = {.file = wb_linereader_path(reader), .line = wb_linereader_number(reader), .message = message,
+    struct wb_ingest_error error = {.file = wb_linereader_path(reader), .line = wb_linereader_number(reader),
+                                    .message = message,
                                     .fatal = true};
 
     walk->unfinished++;

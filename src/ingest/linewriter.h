@@ -1,6 +1,6 @@
 /*
- * linewriter.h - writes a file of lines, plain or gzip'd. The file grows as NAME.tmp and gets its name when it is complete, so
- * that nobody ever reads half a file. Used by graph_export.c.
+ * linewriter.h - writes a file of lines, plain or gzip'd. The file grows as NAME.tmp and gets its name when it is
+ * complete, so that nobody ever reads half a file. Used by graph_export.c.
  *
  *   create -> append ... append -> finish, or abandon
  */

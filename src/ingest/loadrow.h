@@ -1,6 +1,7 @@
 /*
- * loadrow.h - a line of a table as named texts, whether it is a JSON object or tab-separated under a header line. Numbers become
- * their digits, true and false 1 and 0, null and what is missing nothing; what stands in an array is joined by ','.
+ * loadrow.h - a line of a table as named texts, whether it is a JSON object or tab-separated under a header line.
+ * Numbers become their digits, true and false 1 and 0, null and what is missing nothing; what stands in an array is
+ * joined by ','.
  */
 #ifndef WB_INGEST_LOADROW_H
 #define WB_INGEST_LOADROW_H
@@ -19,7 +20,9 @@ struct wb_loadrow {
     struct json_t *object;          /* what texts borrow from */
 };
 
-/* 1: a row; 0: no row (an empty line, the header); WB_E_PROTO with words. What it holds is valid until the next call. */
+/*
+ * 1: a row; 0: no row (an empty line, the header); WB_E_PROTO with words. What it holds is valid until the next call.
+ */
 int wb_loadrow_read(struct wb_loadrow *row, struct wb_slice line);
 void wb_loadrow_release(struct wb_loadrow *row);
 

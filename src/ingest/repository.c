@@ -1,4 +1,6 @@
-/* repository.c - opens, and if need be creates, the repository that an import writes to. It writes no page and no row. */
+/*
+ * repository.c - opens, and if need be creates, the repository that an import writes to. It writes no page and no row.
+ */
 #include "ingest/repository.h"
 #include "os/stop.h"
 

@@ -1,6 +1,6 @@
 /*
- * repository.h - opens the repository that an import writes to. An import may be the first thing that happens to a repository,
- * so each of these creates it if there is none.
+ * repository.h - opens the repository that an import writes to. An import may be the first thing that happens to a
+ * repository, so each of these creates it if there is none.
  */
 #ifndef WB_INGEST_REPOSITORY_H
 #define WB_INGEST_REPOSITORY_H

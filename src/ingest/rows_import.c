@@ -1,9 +1,10 @@
 /*
  * rows_import.c - pages and links of another webdb into this one.
  *
- * Everything that a row tells is taken over but what follows from the rest (SURT, in-links). Of a page's history the numbers of visits and changes are told, not when
- * they were: they are spread evenly over the time in which it was seen, which gives the same estimate for a page that was visited regularly.
- * Files are read front to back; webdb changes when all is read, or not at all.
+ * Everything that a row tells is taken over but what follows from the rest (SURT, in-links). Of a page's history the
+ * numbers of visits and changes are told, not when they were: they are spread evenly over the time in which it was
+ * seen, which gives the same estimate for a page that was visited regularly. Files are read front to back; webdb
+ * changes when all is read, or not at all.
  */
 #include "base/bytes.h"
 #include "base/date.h"
@@ -322,7 +323,8 @@ static int load_files(struct row_importer *l)
     return err < 0 ? err : bar_marked(l);
 }
 
-int wb_rows_import(const struct wb_rows_import_options *options, const struct wb_ingest_sink *sink, struct wb_loaded *loaded_out)
+int wb_rows_import(const struct wb_rows_import_options *options, const struct wb_ingest_sink *sink,
+                   struct wb_loaded *loaded_out)
 {
     struct row_importer l = {.options = options, .loaded = loaded_out, .walk = {.sink = sink}, .url = WB_URL_INIT,
                              .now_ms = wb_clock_wall_ms()};

@@ -1,6 +1,6 @@
 /*
- * rowwords.c - the words that stand for outcomes and flags in rows of webdb. `webdb pages` prints them and wb_rows_import()
- * reads them back, so both use these tables.
+ * rowwords.c - the words that stand for outcomes and flags in rows of webdb. `webdb pages` prints them and
+ * wb_rows_import() reads them back, so both use these tables.
  */
 #include "ingest/ingest.h"
 
