@@ -33,6 +33,15 @@ static inline bool wb_slice_equal(struct wb_slice a, struct wb_slice b)
     return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
 }
 
+/* The order of the bytes: negative if a comes before b, 0 if they are equal. A slice comes before those that it starts. */
+static inline int wb_slice_compare(struct wb_slice a, struct wb_slice b)
+{
+    size_t least = a.len < b.len ? a.len : b.len;
+    int order = least ? memcmp(a.ptr, b.ptr, least) : 0;
+
+    return order ? order : a.len < b.len ? -1 : a.len > b.len;
+}
+
 static inline bool wb_slice_starts(struct wb_slice s, struct wb_slice prefix)
 {
     return s.len >= prefix.len && memcmp(s.ptr, prefix.ptr, prefix.len) == 0;

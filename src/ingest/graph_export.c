@@ -93,21 +93,13 @@ static int next_link(struct graph_exporter *x)
     return err < 0 ? err : wb_key_surt(wb_buf_slice(&x->key), &x->target_surt);
 }
 
-static int compare(struct wb_slice a, struct wb_slice b)
-{
-    size_t len = a.len < b.len ? a.len : b.len;
-    int order = len ? memcmp(a.ptr, b.ptr, len) : 0;
-
-    return order ? order : a.len < b.len ? -1 : a.len > b.len;
-}
-
 /* The links that lead to a page; those to what comes before it lead to no page. */
 static int take_links(struct graph_exporter *x, struct wb_slice surt, uint64_t node)
 {
     int err = 0;
 
     while (err == 0 && x->has_link) {
-        int order = compare(wb_buf_slice(&x->target_surt), surt);
+        int order = wb_slice_compare(wb_buf_slice(&x->target_surt), surt);
         if (order > 0)
             break;
         if (order == 0)

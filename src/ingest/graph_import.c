@@ -182,9 +182,7 @@ static int known_find(struct known_pages *known, struct wb_slice surt, const str
 {
     *page_out = NULL;
     while (known->has_page) {
-        struct wb_slice has = known->page.surt;
-        int order = memcmp(has.ptr, surt.ptr, has.len < surt.len ? has.len : surt.len);
-        order = order ? order : has.len < surt.len ? -1 : has.len > surt.len;
+        int order = wb_slice_compare(known->page.surt, surt);
         if (order == 0)
             *page_out = &known->page;
         if (order >= 0)
