@@ -5,6 +5,7 @@
 #include "ingest/graph.h"
 #include "base/error.h"
 
+/* "example:80" -> "example"; the colons of an IPv6 address in brackets are not in the way. */
 static struct wb_slice without_port(struct wb_slice host)
 {
     const char *end = host.len && host.ptr[0] == '[' ? memchr(host.ptr, ']', host.len) : NULL;
@@ -26,7 +27,7 @@ int wb_graph_host(struct wb_slice surt, struct wb_buf *name_out)
     return err;
 }
 
-/* Addresses are not turned round. */
+/* IP addresses are not reversed. */
 static bool is_address(struct wb_slice name)
 {
     if (name.len && name.ptr[0] == '[')
@@ -37,7 +38,7 @@ static bool is_address(struct wb_slice name)
     return true;
 }
 
-/* Nothing in it that would end a host in a URL. */
+/* Whether there is nothing in the name that would end the host in a URL. */
 static bool is_host(struct wb_slice name)
 {
     bool address = name.len && name.ptr[0] == '[';
@@ -48,6 +49,7 @@ static bool is_host(struct wb_slice name)
     return name.len > 0;
 }
 
+/* "com.example.www" -> "www.example.com" */
 static int append_reversed(struct wb_slice name, struct wb_buf *out)
 {
     const char *end = name.ptr + name.len;

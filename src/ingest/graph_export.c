@@ -1,13 +1,15 @@
 /*
- * graph_export.c - webdb's pages and links as vertices and edges.
+ * graph_export.c - writes webdb's pages and links as vertices and edges. It changes nothing in webdb.
  *
- *   1 pages by URL and links by target, side by side      -> vertices; (content, source), (content, target)
- *   2 sorted by content: every page that has it x its targets -> (source, target)
- *   3 sorted: edges, each once
+ *   1 pages by URL, joined with links by target                  -> vertices; (content, source), (content, target)
+ *   2 those, sorted by content: each source x each target        -> (source, target)
+ *   3 those, sorted                                              -> edges, each once
  *
- * The nodes of step 1 are pages; for the graph of hosts they are sites, in the order in which they come, and a map
- * leads from a site to the number of its host. Memory is bounded by the sorters', but for the map (8 bytes a site, in a
- * file without a name) and the pages of one content. It changes nothing in webdb.
+ * A link starts from a content, and every page with that content is the source of an edge.
+ *
+ * Sources and targets are numbers of nodes. A node is a page; for the graph of hosts it is a site, and a map leads from
+ * a site to its host, since a host may have several sites (ports). The sorters bound the memory. Not bounded by them
+ * are the map, 8 bytes a site in a mapped file without a name, and the list of pages that have one content.
  */
 #include "base/bytes.h"
 #include "base/error.h"
@@ -22,10 +24,11 @@
 #include <stdio.h>
 
 enum {
-    SOURCE = 0,         /* kinds of records by content; a page that has it comes before a target */
+    SOURCE = 0,         /* kinds of records about a content; its sources sort before its targets */
     TARGET = 1,
-    CONTENT_KEY = WB_EDIT_MD5_BYTES + 1 + 8,
-    EDGE_KEY = 16,
+    NODE_BYTES = 8,     /* a number in a sort key, big-endian, so that keys sort as the numbers do */
+    CONTENT_KEY = WB_EDIT_MD5_BYTES + 1 + NODE_BYTES,   /* MD5, kind, node */
+    EDGE_KEY = 2 * NODE_BYTES,                          /* source, target */
     LINE_MAX_NUMBERS = 48,
 };
 
@@ -37,18 +40,18 @@ struct graph_exporter {
     struct wb_webdb_links *links;
     struct wb_sorter *contents, *edges, *hosts;
     struct wb_linewriter *vertices_file, *edges_file;
-    /* the link at hand */
+    /* The link at hand. */
     struct wb_webdb_link link;
-    bool has_link;
+    bool has_link;                     /* false: there are no more links */
     struct wb_buf target, target_surt; /* where it leads */
     struct wb_url url;
     struct wb_buf key;
-    /* sites, for the graph of hosts */
+    /* Sites, for the graph of hosts. */
     struct wb_buf site, name;
     uint64_t site_count;
-    uint64_t *host_of;                 /* a site's */
+    uint64_t *host_of;                 /* from the number of a site to the number of its host; NULL: nodes are pages */
     size_t map_bytes;
-    struct wb_buf sources;             /* nodes that have the content at hand */
+    struct wb_buf sources;             /* nodes that have the content at hand, 8 bytes each */
 };
 
 static int open_sorter(const struct graph_exporter *x, struct wb_sorter **sorter_out)
@@ -76,7 +79,7 @@ static int add_content(struct graph_exporter *x, const uint8_t md5[WB_EDIT_MD5_B
     return wb_sorter_add(x->contents, wb_slice(key, sizeof key), WB_SLICE_EMPTY);
 }
 
-/* The next link, and where in the order of URLs it leads. */
+/* Reads the next link, and finds the SURT of its target, by which links and pages are joined. */
 static int next_link(struct graph_exporter *x)
 {
     int got = wb_webdb_links_next(x->links, &x->link);
@@ -93,7 +96,7 @@ static int next_link(struct graph_exporter *x)
     return err < 0 ? err : wb_key_surt(wb_buf_slice(&x->key), &x->target_surt);
 }
 
-/* The links that lead to a page; those to what comes before it lead to no page. */
+/* Takes the links that lead to a page. Links to a target that sorts before it lead to no page, and are loose. */
 static int take_links(struct graph_exporter *x, struct wb_slice surt, uint64_t node)
 {
     int err = 0;
@@ -124,7 +127,7 @@ static int write_vertex(struct graph_exporter *x, uint64_t number, struct wb_sli
     return err < 0 ? err : wb_linewriter_append(x->vertices_file, "\n", 1);
 }
 
-/* The number of a page's site, counted as they come. */
+/* The number of a page's site; sites are numbered in the order in which they come. */
 static int site_node(struct graph_exporter *x, struct wb_slice surt, uint64_t *node_out)
 {
     struct wb_slice site = wb_surt_site(surt);
@@ -174,7 +177,7 @@ static int take_pages(struct graph_exporter *x)
     return err;
 }
 
-/* Hosts in the order of their names, and which one each site belongs to. */
+/* Writes the hosts as vertices, in the order of their names, and maps each site to its host. */
 static int number_hosts(struct graph_exporter *x)
 {
     struct wb_record record;
@@ -201,8 +204,9 @@ static int number_hosts(struct graph_exporter *x)
     return err < 0 ? err : got;
 }
 
-/* ---- 2: contents ---------------------------------------------------------------------------------- */
+/* ---- 2: contents ------------------------------------------------------------------------------- */
 
+/* An edge to the target from each source of the content at hand. */
 static int add_edges(struct graph_exporter *x, uint64_t target)
 {
     char key[EDGE_KEY];
@@ -212,14 +216,14 @@ static int add_edges(struct graph_exporter *x, uint64_t target)
     for (size_t at = 0; err == 0 && at < x->sources.len; at += 8) {
         uint64_t source = wb_get64(x->sources.ptr + at);
         wb_put64_be(key, x->host_of ? x->host_of[source] : source);
-        /* A host that links to itself says nothing of other hosts. */
+        /* The graph of hosts has no loops. */
         if (!x->host_of || memcmp(key, key + 8, 8) != 0)
             err = wb_sorter_add(x->edges, wb_slice(key, sizeof key), WB_SLICE_EMPTY);
     }
     return err;
 }
 
-/* A page that has the content at hand; several of one site are one. */
+/* Notes a node that has the content at hand; several pages of one site are one node. */
 static int add_source(struct graph_exporter *x, uint64_t node)
 {
     char bytes[8];
@@ -230,6 +234,7 @@ static int add_source(struct graph_exporter *x, uint64_t node)
     return wb_buf_append(&x->sources, bytes, sizeof bytes);
 }
 
+/* The records of a content come together, its sources first. */
 static int join_contents(struct graph_exporter *x)
 {
     uint8_t md5[WB_EDIT_MD5_BYTES] = {0};
@@ -250,7 +255,7 @@ static int join_contents(struct graph_exporter *x)
     return err < 0 ? err : got;
 }
 
-/* ---- 3: edges ---------------------------------------------------------------------------------------- */
+/* ---- 3: edges ---------------------------------------------------------------------------------- */
 
 static int write_edges(struct graph_exporter *x)
 {
@@ -272,7 +277,7 @@ static int write_edges(struct graph_exporter *x)
     return err < 0 ? err : got;
 }
 
-/* ---- the whole ----------------------------------------------------------------------------------------- */
+/* ---- the whole --------------------------------------------------------------------------------- */
 
 static int open_all(struct graph_exporter *x)
 {
@@ -280,8 +285,8 @@ static int open_all(struct graph_exporter *x)
     int err = wb_webdb_open(options->dir, &x->webdb);
 
     if (err == WB_E_NOTFOUND)
-        return wb_fail(WB_E_NOTFOUND,
-                       "there is no webdb in %s yet: 'webbase update' makes it from what crawls and imports told", options->dir);
+        return wb_fail(WB_E_NOTFOUND, "there is no webdb in %s yet: 'webbase update' makes it from the journal",
+                       options->dir);
     if (err == 0)
         err = wb_linewriter_create(options->vertices, options->force, &x->vertices_file);
     if (err == 0)

@@ -72,8 +72,12 @@ static int read_original(struct archive *a, const struct wb_warc_revisit *revisi
 {
     struct wb_warc_mem *mem = &a->mem;
 
-    *original = (struct wb_import_original){.known_profile = revisit->known_profile, .not_modified = revisit->not_modified,
-                                            .has_sha1 = revisit->has_sha1, .time_ms = revisit->refers_time_ms};
+    *original = (struct wb_import_original){
+        .known_profile = revisit->known_profile,
+        .not_modified = revisit->not_modified,
+        .has_sha1 = revisit->has_sha1,
+        .time_ms = revisit->refers_time_ms,
+    };
     memcpy(original->sha1, revisit->sha1, sizeof original->sha1);
     if (revisit->refers_uri.len == 0)
         return 0;

@@ -1,7 +1,7 @@
 /*
  * import_journal.c - writes imported pages to the journal, as a crawl writes fetched ones.
  *
- *   list of items -> jobs (a few neighbouring items each) -> pool of threads -> one batch a job -> log, one thread at a time
+ *   list of items -> jobs, a few neighbouring items each -> pool of threads -> batches -> log, one thread at a time
  *
  * Extracting a page costs more than everything else that an import does with it, so several threads do it, each with
  * its own extractor. The records of a list therefore reach the log in any order; readers go by the time in each record.

@@ -45,7 +45,7 @@ struct wb_import_item {
      */
     struct wb_page page;
     struct wb_buf body;      /* holds the page's body if that was moved here instead of copied */
-    bool barred;             /* the page was taken down: it is counted, but goes neither to the journal nor to the store */
+    bool barred;             /* the page was taken down: it is counted, but neither journaled nor stored */
     struct wb_import_original original; /* of a revisit only */
 
     /* An error. */

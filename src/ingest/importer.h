@@ -14,7 +14,7 @@ struct wb_importer {
     struct wb_store *store;
     struct wb_import_journal *journal; /* NULL: nothing is journaled */
     uint64_t files, records, revisits, errors;
-    uint64_t barred;          /* pages and revisits that sift() found to be taken down; commit.barred counts the others */
+    uint64_t barred;          /* pages and revisits that sift() kept out; commit.barred counts the others */
     uint64_t unreadable;      /* files that could not be read, or not to their end */
     struct wb_commit commit;  /* what is durable, since the start of the import */
     uint64_t uncommitted;     /* pages and revisits taken since the last commit */

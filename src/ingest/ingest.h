@@ -36,13 +36,14 @@ struct wb_ingest_progress {
 
 /*
  * Who is told. Any callback may be NULL. All calls come from the thread that called the import. A negative result of a
- * callback ends the import with that error; what was taken until then is committed first.
+ * callback ends the import with that error; wb_import() first commits what it has taken until then.
  */
 struct wb_ingest_sink {
     void *context;
     int (*error)(void *context, const struct wb_ingest_error *error);
     int (*commit)(void *context, uint64_t pages); /* pages: how many of this import are durable now */
-    void (*progress)(void *context, const struct wb_ingest_progress *progress); /* called for every page: must be cheap */
+    /* Called for every page or line, so it must be cheap. */
+    void (*progress)(void *context, const struct wb_ingest_progress *progress);
 };
 
 /* The error as one line for people, naming file and place. Appends. */

@@ -18,16 +18,18 @@ enum {
 
 struct wb_linereader {
     struct wb_file file;
-    uint64_t offset, size;
-    bool gzip, in_member, ended;
+    uint64_t offset, size;      /* bytes of the file that were read, and all */
+    bool gzip;
+    bool in_member;             /* of a gzip'd file: a member has started and not ended */
+    bool ended;                 /* nothing comes after what is in text */
     z_stream z;
-    struct wb_buf packed;       /* of a gzip'd file */
+    struct wb_buf packed;       /* bytes of a gzip'd file that are not inflated yet */
     struct wb_buf text;
-    size_t at;                  /* in text: where the next line begins */
-    uint64_t number;
+    size_t at;                  /* where in text the next line starts */
+    uint64_t number;            /* lines that were read */
 };
 
-/* Appends to a buffer what the file has next; *got_out 0 at its end. */
+/* Appends the next bytes of the file to a buffer; *got_out is 0 at the end of the file. */
 static int read_some(struct wb_linereader *r, struct wb_buf *buf, size_t bytes, size_t *got_out)
 {
     int err = wb_buf_reserve(buf, bytes);
@@ -60,7 +62,9 @@ int wb_linereader_open(const char *path, struct wb_linereader **reader_out)
     if (!r)
         return WB_E_NOMEM;
     r->file = WB_FILE_INIT;
-    int err = wb_path_kind(path) == WB_PATH_DIR ? wb_fail(WB_E_INVALID, "%s is a directory", path) : wb_file_open(path, WB_FILE_READ, &r->file);
+    int err = wb_path_kind(path) == WB_PATH_DIR ? wb_fail(WB_E_INVALID, "%s is a directory", path) : 0;
+    if (err == 0)
+        err = wb_file_open(path, WB_FILE_READ, &r->file);
     if (err == 0)
         err = wb_file_size(&r->file, &r->size);
     if (err == 0) {
@@ -97,7 +101,7 @@ static int damaged(const struct wb_linereader *r, const char *words)
                    words);
 }
 
-/* More packed bytes; false in *more_out at the end of the file. */
+/* Makes sure that inflate() has bytes to read; *more_out is false at the end of the file. */
 static int refill(struct wb_linereader *r, bool *more_out)
 {
     size_t got = 0;
@@ -113,7 +117,7 @@ static int refill(struct wb_linereader *r, bool *more_out)
     return err;
 }
 
-/* Appends to text at least one byte, or says that the file has ended. */
+/* Appends at least one byte to text, unless the file has ended. */
 static int inflate_some(struct wb_linereader *r)
 {
     size_t before = r->text.len;
@@ -146,7 +150,7 @@ static int inflate_some(struct wb_linereader *r)
     return err;
 }
 
-/* More text behind what there is, what was read already going away. */
+/* Appends more text, after removing the lines that were read. */
 static int fill_text(struct wb_linereader *r)
 {
     size_t got = 0;
@@ -164,8 +168,8 @@ static int fill_text(struct wb_linereader *r)
 
 int wb_linereader_next(struct wb_linereader *r, struct wb_slice *line_out)
 {
-    size_t seen = 0;     /* of the line that was looked at */
-    bool long_line = false;
+    size_t seen = 0;         /* bytes of the line that were searched for its end */
+    bool long_line = false;  /* its beginning was thrown away already */
 
     *line_out = WB_SLICE_EMPTY;
     for (;;) {

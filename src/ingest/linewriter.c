@@ -21,19 +21,20 @@ enum {
 
 struct wb_linewriter {
     struct wb_file file;        /* NAME.tmp */
-    char *path;
-    uint64_t offset;
+    char *path;                 /* NAME */
+    uint64_t offset;            /* where the next bytes go */
     bool force, gzip;
     z_stream z;
-    struct wb_buf text, packed;
+    struct wb_buf text, packed; /* what waits to be deflated; what was deflated */
 };
 
+/* Looked at twice: before the work starts, and again just before the rename. */
 static int refuse_existing(const char *path, bool force)
 {
     if (wb_path_kind(path) == WB_PATH_DIR)
         return wb_fail(WB_E_INVALID, "%s is a directory", path);
     if (!force && wb_path_kind(path) != WB_PATH_NONE)
-        return wb_fail(WB_E_INVALID, "%s is there already; --force replaces it", path);
+        return wb_fail(WB_E_INVALID, "%s exists already; --force replaces it", path);
     return 0;
 }
 
@@ -91,7 +92,7 @@ static int write_out(struct wb_linewriter *w, const char *bytes, size_t len)
     return err;
 }
 
-/* Everything in text goes to the file; last: and the end of a gzip'd one. */
+/* Writes everything in text to the file; with last, also the end of the gzip'd data. */
 static int flush_text(struct wb_linewriter *w, bool last)
 {
     int err = 0, got = Z_OK;

@@ -1,4 +1,6 @@
-/* loadrow.c - reads a line of JSON or of a tab-separated table into named texts. libjansson reads the JSON. */
+/*
+ * loadrow.c - reads a line of JSON, with libjansson, or of a tab-separated table into named texts. It knows no field.
+ */
 #include "ingest/loadrow.h"
 #include "base/codec.h"
 #include "base/date.h"
@@ -9,12 +11,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* A cell whose text lies in mem, which may still move: by offset until the row is whole. */
-struct span {
+/* Where in mem a text is. Until the row is complete mem may move, so this is an offset. */
+struct text_span {
     size_t at, len;
 };
 
-/* ---- tab-separated ------------------------------------------------------------------------------- */
+/* ---- tab-separated ------------------------------------------------------------------------------ */
 
 static size_t split_tabs(struct wb_slice line, struct wb_slice cells_out[WB_LOADROW_CELLS])
 {
@@ -54,7 +56,7 @@ static int read_tabs(struct wb_loadrow *row, struct wb_slice line)
     return 1;
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------------ */
+/* ---- JSON --------------------------------------------------------------------------------------- */
 
 static int append_value(struct wb_buf *mem, const json_t *value)
 {
@@ -69,7 +71,7 @@ static int append_value(struct wb_buf *mem, const json_t *value)
     return 0;
 }
 
-/* The values of an object in an array, blank-separated, in their order. */
+/* Appends the values of an object that is an element of an array, separated by blanks, in the order of the file. */
 static int append_object(struct wb_buf *mem, json_t *object)
 {
     int err = 0;
@@ -99,7 +101,7 @@ static int append_array(struct wb_buf *mem, const json_t *array)
 
 static int read_fields(struct wb_loadrow *row)
 {
-    struct span spans[WB_LOADROW_CELLS];
+    struct text_span spans[WB_LOADROW_CELLS];
     int err = 0;
 
     row->count = 0;
@@ -125,14 +127,14 @@ static int read_json(struct wb_loadrow *row, struct wb_slice line)
 
     row->object = json_loadb(line.ptr, line.len, JSON_REJECT_DUPLICATES, &error);
     if (!row->object)
-        return wb_fail(WB_E_PROTO, "no JSON: %s", error.text);
+        return wb_fail(WB_E_PROTO, "not JSON: %s", error.text);
     if (!json_is_object(row->object))
-        return wb_fail(WB_E_PROTO, "no JSON object");
+        return wb_fail(WB_E_PROTO, "not a JSON object");
     int err = read_fields(row);
     return err < 0 ? err : 1;
 }
 
-/* ---- both ------------------------------------------------------------------------------------------- */
+/* ---- both --------------------------------------------------------------------------------------- */
 
 int wb_loadrow_read(struct wb_loadrow *row, struct wb_slice line)
 {

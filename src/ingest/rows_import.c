@@ -1,10 +1,13 @@
 /*
- * rows_import.c - pages and links of another webdb into this one.
+ * rows_import.c - loads rows of pages and links, which another webdb printed, into this one.
  *
- * Everything that a row tells is taken over but what follows from the rest (SURT, in-links). Of a page's history the
- * numbers of visits and changes are told, not when they were: they are spread evenly over the time in which it was
- * seen, which gives the same estimate for a page that was visited regularly. Files are read front to back; webdb
- * changes when all is read, or not at all.
+ *   line -> wb_loadrow (named texts) -> struct wb_webdb_page or wb_webdb_link -> the writer of webdb
+ *
+ * It takes everything that a row says, except what follows from the rest (SURT, in-links). A row says how many visits
+ * and changes a page had, but not when they were. They are spread evenly over the time in which the page was seen,
+ * which gives the same estimate of its rate of change if it was visited regularly.
+ *
+ * Files are read from front to back. webdb changes once everything was read, or not at all.
  */
 #include "base/bytes.h"
 #include "base/date.h"
@@ -16,7 +19,7 @@
 #include "extract/extract.h"
 #include "store/store.h"
 
-enum { VISITS_MAX = 1000 }; /* that a history is made of: more do not change an estimate */
+enum { VISITS_MAX = 1000 }; /* of a made-up history: more would not change the estimate */
 
 struct row_importer {
     const struct wb_rows_import_options *options;
@@ -24,23 +27,24 @@ struct row_importer {
     struct wb_webdb_writer *writer;
     struct wb_linewalk walk;
     struct wb_loadrow row;
-    struct wb_url url;
-    struct wb_buf barred; /* URLs of pages marked so, a line each */
+    struct wb_url url;     /* the URL that was checked last */
+    struct wb_buf barred;  /* URLs of pages with the flag barred, one a line */
     int64_t now_ms;
 };
 
-static int check_url(struct row_importer *l, const char *name, struct wb_slice *url_out)
+/* Reads a field that must be an http or https URL. */
+static int check_url(struct row_importer *im, const char *name, struct wb_slice *url_out)
 {
-    *url_out = wb_loadrow_text(&l->row, name);
+    *url_out = wb_loadrow_text(&im->row, name);
     if (url_out->len == 0)
         return wb_fail(WB_E_PROTO, "there is no %s", name);
-    int err = wb_url_parse(*url_out, NULL, &l->url);
-    if (err == 0 && !wb_url_is_http(&l->url))
-        err = wb_fail(WB_E_PROTO, "no URL of http or https: %.*s", WB_SLICE_ARG(*url_out));
+    int err = wb_url_parse(*url_out, NULL, &im->url);
+    if (err == 0 && !wb_url_is_http(&im->url))
+        err = wb_fail(WB_E_PROTO, "not an http or https URL: %.*s", WB_SLICE_ARG(*url_out));
     return err;
 }
 
-/* The next word before a separator, which is taken off the text; empty at the end. */
+/* Takes the next word, up to a separator, off the text; empty at the end. */
 static struct wb_slice next_word(struct wb_slice *text, char separator)
 {
     const char *end = memchr(text->ptr, separator, text->len);
@@ -50,8 +54,9 @@ static struct wb_slice next_word(struct wb_slice *text, char separator)
     return wb_slice_trim(word);
 }
 
-/* ---- pages ----------------------------------------------------------------------------------------- */
+/* ---- pages ------------------------------------------------------------------------------------- */
 
+/* 0 if there is no such outcome. */
 static uint8_t outcome_of(struct wb_slice word)
 {
     for (unsigned i = WB_OUTCOME_STORED; i <= WB_OUTCOME_ROBOTS; i++)
@@ -60,6 +65,7 @@ static uint8_t outcome_of(struct wb_slice word)
     return 0;
 }
 
+/* 0 if there is no such flag. */
 static unsigned flag_of(struct wb_slice word)
 {
     const char *known;
@@ -71,25 +77,25 @@ static unsigned flag_of(struct wb_slice word)
     return 0;
 }
 
-static int read_flags(const struct row_importer *l, unsigned *flags_out)
+static int read_flags(const struct row_importer *im, unsigned *flags_out)
 {
-    struct wb_slice left = wb_loadrow_text(&l->row, "flags");
+    struct wb_slice left = wb_loadrow_text(&im->row, "flags");
 
     *flags_out = 0;
     while (left.len) {
         struct wb_slice word = next_word(&left, ',');
         unsigned flag = flag_of(word);
         if (!flag)
-            return wb_fail(WB_E_PROTO, "no such flag: %.*s", WB_SLICE_ARG(word));
+            return wb_fail(WB_E_PROTO, "unknown flag: %.*s", WB_SLICE_ARG(word));
         *flags_out |= flag;
     }
     return 0;
 }
 
-/* "TIME RESULT STATUS; ..." */
-static void read_fetches(const struct row_importer *l, struct wb_history *history)
+/* The field is "TIME RESULT STATUS; ...". A fetch whose time cannot be read is left out. */
+static void read_fetches(const struct row_importer *im, struct wb_history *history)
 {
-    struct wb_slice left = wb_loadrow_text(&l->row, "fetches");
+    struct wb_slice left = wb_loadrow_text(&im->row, "fetches");
 
     while (left.len && history->fetch_count < WB_HISTORY_FETCHES) {
         struct wb_slice fetch = next_word(&left, ';'), time = next_word(&fetch, ' '), outcome = next_word(&fetch, ' ');
@@ -104,13 +110,14 @@ static void read_fetches(const struct row_importer *l, struct wb_history *histor
     }
 }
 
-static int read_history(const struct row_importer *l, struct wb_webdb_page *page)
+/* Makes up a history with as many visits and changes as the row says. */
+static int read_history(const struct row_importer *im, struct wb_webdb_page *page)
 {
     uint64_t visits, changes;
-    int err = wb_loadrow_number(&l->row, "visits", UINT32_MAX, &visits);
+    int err = wb_loadrow_number(&im->row, "visits", UINT32_MAX, &visits);
 
     if (err == 0)
-        err = wb_loadrow_number(&l->row, "changes", visits, &changes);
+        err = wb_loadrow_number(&im->row, "changes", visits, &changes);
     if (err < 0)
         return err;
     if (visits > VISITS_MAX) {
@@ -122,46 +129,51 @@ static int read_history(const struct row_importer *l, struct wb_webdb_page *page
         bool changed = (i + 1) * changes / visits > i * changes / visits;
         wb_history_visit(&page->history, gap, changed, 0, page->first_seen_ms + (int64_t)(i + 1) * gap);
     }
-    read_fetches(l, &page->history);
+    read_fetches(im, &page->history);
     return 0;
 }
 
-static int read_times(const struct row_importer *l, struct wb_webdb_page *page)
+static int read_times(const struct row_importer *im, struct wb_webdb_page *page)
 {
     const struct {
         const char *name;
         int64_t *time_ms;
     } times[] = {
-        {"first_seen", &page->first_seen_ms},     {"last_seen", &page->last_seen_ms}, {"last_changed", &page->last_changed_ms},
-        {"next_due", &page->next_due_ms},         {"last_tried", &page->last_tried_ms}, {"hint", &page->hint_ms},
-        {"expires", &page->expires_ms},           {"asked", &page->asked_ms},
+        {"first_seen", &page->first_seen_ms},
+        {"last_seen", &page->last_seen_ms},
+        {"last_changed", &page->last_changed_ms},
+        {"next_due", &page->next_due_ms},
+        {"last_tried", &page->last_tried_ms},
+        {"hint", &page->hint_ms},
+        {"expires", &page->expires_ms},
+        {"asked", &page->asked_ms},
     };
     int err = 0;
 
     for (size_t i = 0; err == 0 && i < sizeof times / sizeof *times; i++)
-        err = wb_loadrow_time(&l->row, times[i].name, times[i].time_ms);
+        err = wb_loadrow_time(&im->row, times[i].name, times[i].time_ms);
     if (page->first_seen_ms == 0)
-        page->first_seen_ms = l->now_ms;
+        page->first_seen_ms = im->now_ms;
     return err;
 }
 
-static int read_numbers(const struct row_importer *l, struct wb_webdb_page *page)
+static int read_numbers(const struct row_importer *im, struct wb_webdb_page *page)
 {
     uint64_t status, depth, failures, signals, lifetime;
-    int err = wb_loadrow_number(&l->row, "status", UINT16_MAX, &status);
+    int err = wb_loadrow_number(&im->row, "status", UINT16_MAX, &status);
 
     if (err == 0)
-        err = wb_loadrow_number(&l->row, "depth", UINT16_MAX, &depth);
+        err = wb_loadrow_number(&im->row, "depth", UINT16_MAX, &depth);
     if (err == 0)
-        err = wb_loadrow_number(&l->row, "failures", UINT16_MAX, &failures);
+        err = wb_loadrow_number(&im->row, "failures", UINT16_MAX, &failures);
     if (err == 0)
-        err = wb_loadrow_number(&l->row, "signals", UINT16_MAX, &signals);
+        err = wb_loadrow_number(&im->row, "signals", UINT16_MAX, &signals);
     if (err == 0)
-        err = wb_loadrow_number(&l->row, "lifetime", UINT32_MAX, &lifetime);
+        err = wb_loadrow_number(&im->row, "lifetime", UINT32_MAX, &lifetime);
     if (err == 0)
-        err = wb_loadrow_number(&l->row, "bytes", UINT64_MAX, &page->bytes);
+        err = wb_loadrow_number(&im->row, "bytes", UINT64_MAX, &page->bytes);
     if (err == 0)
-        err = wb_loadrow_double(&l->row, "score", &page->score);
+        err = wb_loadrow_double(&im->row, "score", &page->score);
     if (err < 0)
         return err;
     page->status = (uint16_t)status;
@@ -172,73 +184,77 @@ static int read_numbers(const struct row_importer *l, struct wb_webdb_page *page
     return 0;
 }
 
-static int read_content(const struct row_importer *l, struct wb_webdb_page *page)
+static int read_content(const struct row_importer *im, struct wb_webdb_page *page)
 {
     uint8_t simhash[8], title_hash[8];
     bool there;
-    int err = wb_loadrow_hex(&l->row, "md5", page->md5, sizeof page->md5, &page->has_content);
+    int err = wb_loadrow_hex(&im->row, "md5", page->md5, sizeof page->md5, &page->has_content);
 
     if (err == 0)
-        err = wb_loadrow_hex(&l->row, "simhash", simhash, sizeof simhash, &there);
+        err = wb_loadrow_hex(&im->row, "simhash", simhash, sizeof simhash, &there);
     if (err == 0)
-        err = wb_loadrow_hex(&l->row, "title_hash", title_hash, sizeof title_hash, &there);
+        err = wb_loadrow_hex(&im->row, "title_hash", title_hash, sizeof title_hash, &there);
     if (err < 0)
         return err;
     page->simhash = wb_get64_be(simhash);
     page->title_hash = wb_get64_be(title_hash);
-    page->type = wb_loadrow_text(&l->row, "type");
-    page->etag = wb_loadrow_text(&l->row, "etag");
-    page->modified = wb_loadrow_text(&l->row, "modified");
-    page->location = wb_loadrow_text(&l->row, "location");
-    page->outcome = outcome_of(wb_loadrow_text(&l->row, "result"));
+    page->type = wb_loadrow_text(&im->row, "type");
+    page->etag = wb_loadrow_text(&im->row, "etag");
+    page->modified = wb_loadrow_text(&im->row, "modified");
+    page->location = wb_loadrow_text(&im->row, "location");
+    page->outcome = outcome_of(wb_loadrow_text(&im->row, "result"));
     return 0;
 }
 
+/* A line of the file of pages. */
 static int take_page(void *context, struct wb_slice line)
 {
-    struct row_importer *l = context;
+    struct row_importer *im = context;
     struct wb_webdb_page page = {.surt = WB_SLICE_EMPTY};
-    int got = wb_loadrow_read(&l->row, line);
+    int got = wb_loadrow_read(&im->row, line);
 
     if (got <= 0)
         return got;
-    int err = check_url(l, "url", &page.url);
+    int err = check_url(im, "url", &page.url);
     if (err == 0)
-        err = read_flags(l, &page.flags);
+        err = read_flags(im, &page.flags);
     if (err == 0)
-        err = read_times(l, &page);
+        err = read_times(im, &page);
     if (err == 0)
-        err = read_numbers(l, &page);
+        err = read_numbers(im, &page);
     if (err == 0)
-        err = read_content(l, &page);
+        err = read_content(im, &page);
     if (err == 0)
-        err = read_history(l, &page);
+        err = read_history(im, &page);
     if (err < 0)
         return err;
-    /* A file made by hand has a score and no flags: the score is meant. */
-    bool scored = page.flags & WB_PAGE_SCORED || (page.score > 0 && !wb_loadrow_has(&l->row, "flags"));
-    err = scored ? wb_webdb_add_page_with_score(l->writer, &page) : wb_webdb_add_page(l->writer, &page);
-    l->loaded->pages += err == 0;
+    /* A file that was made by hand may have scores and no flags; then the scores are meant to be set. */
+    bool scored = page.flags & WB_PAGE_SCORED || (page.score > 0 && !wb_loadrow_has(&im->row, "flags"));
+    err = scored ? wb_webdb_add_page_with_score(im->writer, &page) : wb_webdb_add_page(im->writer, &page);
+    im->loaded->pages += err == 0;
     if (err == 0 && page.flags & WB_PAGE_BARRED)
-        err = wb_buf_append_slice(&l->barred, wb_url_href(&l->url));
+        err = wb_buf_append_slice(&im->barred, wb_url_href(&im->url));
     if (err == 0 && page.flags & WB_PAGE_BARRED)
-        err = wb_buf_append_char(&l->barred, '\n');
+        err = wb_buf_append_char(&im->barred, '\n');
     return err;
 }
 
-/* A mark in webdb only shows what was taken down; the store's bar is what holds. */
-static int bar_marked(struct row_importer *l)
+/*
+ * The flag in webdb only shows that a page was taken down. What keeps it out is a bar in the store, so set that as
+ * well.
+ */
+static int bar_marked(struct row_importer *im)
 {
-    struct wb_slice rest = wb_buf_slice(&l->barred);
+    struct wb_slice rest = wb_buf_slice(&im->barred);
     struct wb_store *store = NULL;
     struct wb_buf key = WB_BUF_INIT;
-    int err = rest.len ? wb_store_open(l->options->dir, WB_STORE_WRITE, &store) : 0;
+    int err = rest.len ? wb_store_open(im->options->dir, WB_STORE_WRITE, &store) : 0;
 
-    for (const char *end; err == 0 && (end = memchr(rest.ptr, '\n', rest.len)); rest = wb_slice(end + 1, rest.len - (size_t)(end + 1 - rest.ptr))) {
-        struct wb_bar bar = {.kind = WB_BAR_PAGE, .time_ms = l->now_ms};
-        err = wb_url_parse(wb_slice(rest.ptr, (size_t)(end - rest.ptr)), NULL, &l->url);
+    while (err == 0 && rest.len) {
+        struct wb_bar bar = {.kind = WB_BAR_PAGE, .time_ms = im->now_ms};
+        err = wb_url_parse(next_word(&rest, '\n'), NULL, &im->url);
         if (err == 0)
-            err = wb_url_key(&l->url, &key);
+            err = wb_url_key(&im->url, &key);
         if (err < 0)
             break;
         bar.id = wb_pageid_of_key(wb_buf_slice(&key));
@@ -251,9 +267,12 @@ static int bar_marked(struct row_importer *l)
     return err;
 }
 
-/* ---- links -------------------------------------------------------------------------------------------- */
+/* ---- links ------------------------------------------------------------------------------------- */
 
-/* Which links are followed goes by their tags, but for canonical ones, which look like other <link>s here. */
+/*
+ * A crawler follows links by their tags. Canonical ones are an exception, but rows do not tell them from other <link>s,
+ * so they are lost.
+ */
 static void read_tag(struct wb_slice word, struct wb_webdb_link *link)
 {
     for (unsigned tag = WB_LINK_A; tag <= WB_LINK_SITEMAP; tag++)
@@ -270,76 +289,77 @@ static void read_tag(struct wb_slice word, struct wb_webdb_link *link)
     }
 }
 
+/* A line of the file of links. */
 static int take_link(void *context, struct wb_slice line)
 {
-    struct row_importer *l = context;
+    struct row_importer *im = context;
     struct wb_webdb_link link = {.anchor = WB_SLICE_EMPTY};
     uint64_t nofollow = 0;
     bool there = false;
-    int got = wb_loadrow_read(&l->row, line);
+    int got = wb_loadrow_read(&im->row, line);
 
     if (got <= 0)
         return got;
-    int err = wb_loadrow_hex(&l->row, "from_md5", link.from_md5, sizeof link.from_md5, &there);
+    int err = wb_loadrow_hex(&im->row, "from_md5", link.from_md5, sizeof link.from_md5, &there);
     if (err == 0 && !there)
         err = wb_fail(WB_E_PROTO, "there is no from_md5");
     if (err == 0)
-        err = check_url(l, "to", &link.to);
+        err = check_url(im, "to", &link.to);
     if (err == 0)
-        err = wb_loadrow_number(&l->row, "nofollow", 1, &nofollow);
+        err = wb_loadrow_number(&im->row, "nofollow", 1, &nofollow);
     if (err < 0)
         return err;
-    link.anchor = wb_loadrow_text(&l->row, "anchor");
+    link.anchor = wb_loadrow_text(&im->row, "anchor");
     link.tag = WB_LINK_A;
-    read_tag(wb_loadrow_text(&l->row, "tag"), &link);
+    read_tag(wb_loadrow_text(&im->row, "tag"), &link);
     if (nofollow)
         link.flags |= WB_EDIT_LINK_NOFOLLOW;
-    err = wb_webdb_add_link(l->writer, &link);
-    l->loaded->links += err == 0;
+    err = wb_webdb_add_link(im->writer, &link);
+    im->loaded->links += err == 0;
     return err;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------------ */
+/* ---- the whole --------------------------------------------------------------------------------- */
 
-static int load_file(struct row_importer *l, const char *path, wb_linewalk_take take)
+static int load_file(struct row_importer *im, const char *path, wb_linewalk_take take)
 {
-    int err = wb_linewalk_file(&l->walk, path, take, l);
+    int err = wb_linewalk_file(&im->walk, path, take, im);
 
-    wb_loadrow_release(&l->row);
+    wb_loadrow_release(&im->row);
     return err;
 }
 
-static int load_files(struct row_importer *l)
+static int load_files(struct row_importer *im)
 {
-    const struct wb_rows_import_options *options = l->options;
-    int err = wb_repository_open_webdb(options->dir, options->memory_bytes, l->now_ms, &l->writer);
+    const struct wb_rows_import_options *options = im->options;
+    int err = wb_repository_open_webdb(options->dir, options->memory_bytes, im->now_ms, &im->writer);
 
     if (err == 0 && options->pages)
-        err = load_file(l, options->pages, take_page);
+        err = load_file(im, options->pages, take_page);
     if (err == 0 && options->links)
-        err = load_file(l, options->links, take_link);
-    if (err == 0 && l->loaded->pages + l->loaded->links == 0 && l->walk.bad_lines)
+        err = load_file(im, options->links, take_link);
+    if (err == 0 && im->loaded->pages + im->loaded->links == 0 && im->walk.bad_lines)
         err = wb_fail(WB_E_PROTO, "no line of %s could be read", options->pages ? options->pages : options->links);
-    return err < 0 ? err : bar_marked(l);
+    return err < 0 ? err : bar_marked(im);
 }
 
 int wb_rows_import(const struct wb_rows_import_options *options, const struct wb_ingest_sink *sink,
                    struct wb_loaded *loaded_out)
 {
-    struct row_importer l = {.options = options, .loaded = loaded_out, .walk = {.sink = sink}, .url = WB_URL_INIT,
+    struct row_importer im = {.options = options, .loaded = loaded_out, .walk = {.sink = sink}, .url = WB_URL_INIT,
                              .now_ms = wb_clock_wall_ms()};
 
     *loaded_out = (struct wb_loaded){.pages = 0};
-    int err = load_files(&l);
+    int err = load_files(&im);
     if (err == 0) {
-        err = wb_webdb_writer_close(l.writer, &loaded_out->merge);
-        l.writer = NULL;
+        err = wb_webdb_writer_close(im.writer, &loaded_out->merge);
+        im.writer = NULL;
     }
-    loaded_out->bad_lines = l.walk.bad_lines;
-    loaded_out->unfinished = l.walk.unfinished;
+    loaded_out->bad_lines = im.walk.bad_lines;
+    loaded_out->unfinished = im.walk.unfinished;
     loaded_out->loose = loaded_out->merge.links_without_source;
-    wb_webdb_writer_abandon(l.writer);
-    wb_url_release(&l.url);
-    wb_buf_release(&l.barred);
+    wb_webdb_writer_abandon(im.writer);
+    wb_url_release(&im.url);
+    wb_buf_release(&im.barred);
     return err;
 }
