@@ -124,7 +124,7 @@ static int read_options(const struct wb_options *options, struct wb_import_optio
         .tree_url = WB_SLICE_EMPTY,
         .body_max = (size_t)max,
         .no_journal = wb_options_flag(options, "no-journal"),
-        .robots_token = wb_robots_token(WB_SLICE_LIT(WB_CRAWL_AGENT)),
+        .robots_token = wb_http_agent_token(WB_SLICE_LIT(WB_HTTP_AGENT)),
     };
     if (max > WB_STORE_BODY_MAX)
         return wb_usage("import: --max-bytes can be at most %u", WB_STORE_BODY_MAX);

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "../chance.h"
+#include "../seeded.h"
 #include "base/fields.h"
 
 enum { FIELDS_MAX = 40, TEXT_MAX = 30, ROUNDS = 2000 };

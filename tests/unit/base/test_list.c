@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "../chance.h"
+#include "../seeded.h"
 #include "base/list.h"
 
 enum { ITEMS = 30, STEPS = 20000 };

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "../allocfail.h"
-#include "../chance.h"
+#include "../seeded.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/map.h"

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "../allocfail.h"
-#include "../chance.h"
+#include "../seeded.h"
 #include "base/vec.h"
 
 struct item {

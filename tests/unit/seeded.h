@@ -1,8 +1,8 @@
 /*
- * chance.h - random numbers for tests. A test that uses them prints its seed; WEBBASE_SEED=number repeats the run.
+ * seeded.h - random numbers for tests. A test that uses them prints its seed; WEBBASE_SEED=number repeats the run.
  */
-#ifndef WB_TESTS_CHANCE_H
-#define WB_TESTS_CHANCE_H
+#ifndef WB_TEST_SEEDED_H
+#define WB_TEST_SEEDED_H
 
 #include "os/random.h"
 
