@@ -20,7 +20,7 @@
 /* Puts version `version` of the pages, or of a random quarter of them. */
 static int put_pages(const struct bench_job *job, const struct corpus *corpus, struct wb_store *store, uint32_t version, bool quarter)
 {
-    struct wb_commit commit = {0};
+    struct wb_store_commit_counts commit = {0};
     struct wb_buf first_mem = WB_BUF_INIT, mem = WB_BUF_INIT;
     uint64_t seed = 99 + version;
     size_t pending = 0;
@@ -122,7 +122,7 @@ int bench_compact(const struct bench_job *job, struct corpus *corpus)
     char *dir = wb_path_join(job->dir, "store");
     struct wb_store *store = NULL;
     struct wb_store_stat before = {0}, after = {0};
-    struct wb_compact done = {0};
+    struct wb_store_compact_counts done = {0};
     double seconds = 0, cpu = 0, copy = 0;
     int err = dir ? fill_store(job, corpus, dir) : WB_E_NOMEM;
 

@@ -36,7 +36,7 @@ static int our_open(const char *dir, bool create, void **state_out)
 static int our_add(void *state, const struct wb_page *pages, size_t count)
 {
     struct our_state *s = state;
-    struct wb_commit commit = {0};
+    struct wb_store_commit_counts commit = {0};
     int err = 0;
 
     for (size_t i = 0; i < count && err == 0; i++)
@@ -72,17 +72,17 @@ static int our_get(void *state, struct wb_slice key, struct scan_sum *sum)
 static int our_scan(void *state, unsigned part, unsigned parts, const struct wb_slice *split, struct scan_sum *sum)
 {
     struct our_state *s = state;
-    struct wb_scan_options options = {.view = WB_SCAN_LATEST, .part = part + 1, .parts = parts};
-    struct wb_scan *scan = NULL;
+    struct wb_store_scan_options options = {.view = WB_STORE_VIEW_LATEST, .part = part + 1, .parts = parts};
+    struct wb_store_scan *scan = NULL;
     struct wb_page page;
-    int err = wb_scan_open(s->store, &options, &scan);
+    int err = wb_store_scan_open(s->store, &options, &scan);
 
     (void)split;
     if (err < 0)
         return err;
-    while ((err = wb_scan_next(scan, &page)) == 1)
+    while ((err = wb_store_scan_next(scan, &page)) == 1)
         sum_page(sum, &page);
-    wb_scan_close(scan);
+    wb_store_scan_close(scan);
     return err;
 }
 

@@ -22,7 +22,7 @@ struct told {
 };
 
 /* Damage that stays is an error, damage that is gone is worth a line. */
-static void on_damage(void *context, const struct wb_verify_report *report)
+static void on_damage(void *context, const struct wb_store_finding *report)
 {
     struct told *told = context;
     struct wb_buf line = WB_BUF_INIT;
@@ -44,7 +44,7 @@ static void on_damage(void *context, const struct wb_verify_report *report)
     wb_buf_release(&line);
 }
 
-static int write_json(const struct wb_compact *result)
+static int write_json(const struct wb_store_compact_counts *result)
 {
     struct wb_buf line = WB_BUF_INIT;
     struct wb_json j;
@@ -64,7 +64,7 @@ static int write_json(const struct wb_compact *result)
     return err;
 }
 
-static int write_words(const struct wb_compact *result)
+static int write_words(const struct wb_store_compact_counts *result)
 {
     int err = wb_output_printf("rewrote %" PRIu64 " segment%s with %" PRIu64 " page%s: %" PRIu64 " bytes became %" PRIu64 "\n",
                                result->segments, wb_plural(result->segments), result->pages, wb_plural(result->pages),
@@ -79,7 +79,7 @@ static int write_words(const struct wb_compact *result)
 int wb_cmd_compact(const struct wb_options *options)
 {
     struct wb_store *store = NULL;
-    struct wb_compact result;
+    struct wb_store_compact_counts result;
     struct wb_progress progress;
     struct told told = {.json = options->json};
 

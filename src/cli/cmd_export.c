@@ -143,8 +143,8 @@ static int write_page(struct export *e, const struct wb_page *page)
 
 static int write_pages(struct export *e)
 {
-    struct wb_scan_options options = {.view = WB_SCAN_LATEST, .part = 1, .parts = 1, .site = wb_buf_slice(&e->selection.site)};
-    struct wb_scan *scan = NULL;
+    struct wb_store_scan_options options = {.view = WB_STORE_VIEW_LATEST, .part = 1, .parts = 1, .site = wb_buf_slice(&e->selection.site)};
+    struct wb_store_scan *scan = NULL;
     struct wb_store_stat stat;
     struct wb_progress progress;
     struct wb_page page;
@@ -152,10 +152,10 @@ static int write_pages(struct export *e)
 
     int err = wb_store_stat(e->store, &stat);
     if (err == 0)
-        err = wb_scan_open(e->store, &options, &scan);
+        err = wb_store_scan_open(e->store, &options, &scan);
     wb_progress_init(&progress, "export");
     while (err == 0) {
-        int got = wb_scan_next(scan, &page);
+        int got = wb_store_scan_next(scan, &page);
         if (got == 0)
             break;
         if (got == WB_E_CORRUPT) {
@@ -170,7 +170,7 @@ static int write_pages(struct export *e)
             err = wb_fail(WB_E_STOPPED, "stopped by a signal; %s was not written", e->path);
     }
     wb_progress_clear();
-    wb_scan_close(scan);
+    wb_store_scan_close(scan);
     return err;
 }
 

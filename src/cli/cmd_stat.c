@@ -85,7 +85,7 @@ static int write_json(const struct wb_store_stat *stat, const struct facts *fact
     wb_json_field_str(&j, "organisation", stat->organisation);
     wb_json_field_str(&j, "update", stat->update);
     wb_json_field_u64(&j, "epoch", stat->epoch);
-    wb_json_field_u64(&j, "generation", stat->generation);
+    wb_json_field_u64(&j, "generation", stat->snapshot);
     wb_json_field_u64(&j, "pages_old", stat->pages_old);
     wb_json_field_u64(&j, "revisits", stat->revisits);
     wb_json_key(&j, "dispenser");
@@ -116,7 +116,7 @@ static int write_words(const char *dir, const struct wb_store_stat *stat)
                                "segments      %" PRIu64 "\n"
                                "epoch         %" PRIu32 "\n"
                                "generation    %" PRIu32 "\n",
-                               stat->bytes_dead, stat->segments, stat->epoch, stat->generation);
+                               stat->bytes_dead, stat->segments, stat->epoch, stat->snapshot);
     if (err == 0 && stat->pages_old)
         err = wb_output_printf("pages_old     %" PRIu64 " kept for the generation\n", stat->pages_old);
     if (err == 0 && stat->revisits)

@@ -27,7 +27,7 @@ struct verify {
     int err; /* of writing */
 };
 
-static void list_report(struct wb_json *j, const struct wb_verify_report *report)
+static void list_report(struct wb_json *j, const struct wb_store_finding *report)
 {
     wb_json_object(j);
     wb_json_field_str(j, "file", report->file);
@@ -36,7 +36,7 @@ static void list_report(struct wb_json *j, const struct wb_verify_report *report
     wb_json_object_end(j);
 }
 
-static int show_report(const struct wb_verify_report *report)
+static int show_report(const struct wb_store_finding *report)
 {
     wb_progress_clear();
     int err = wb_output_printf("%s %s at %" PRIu64 ": ", report->problem ? "problem:" : "note:", report->file, report->offset);
@@ -47,7 +47,7 @@ static int show_report(const struct wb_verify_report *report)
     return err;
 }
 
-static void on_found(void *context, const struct wb_verify_report *report)
+static void on_found(void *context, const struct wb_store_finding *report)
 {
     struct verify *v = context;
 
@@ -61,20 +61,20 @@ static void on_found(void *context, const struct wb_verify_report *report)
 
 struct journal_check {
     struct verify *verify;
-    struct wb_verify *result;
+    struct wb_store_verify_counts *result;
 };
 
 static void on_journal_found(void *context, bool problem, const char *file, uint64_t offset, const char *message)
 {
     struct journal_check *check = context;
-    struct wb_verify_report report = {.problem = problem, .file = file, .offset = offset, .message = message};
+    struct wb_store_finding report = {.problem = problem, .file = file, .offset = offset, .message = message};
 
     check->result->problems += problem;
     check->result->notes += !problem;
     on_found(check->verify, &report);
 }
 
-static int verify_journal(const char *dir, struct verify *v, struct wb_verify *result)
+static int verify_journal(const char *dir, struct verify *v, struct wb_store_verify_counts *result)
 {
     struct journal_check check = {v, result};
     uint64_t records;
@@ -87,7 +87,7 @@ static void on_webdb_found(void *context, const char *file, uint64_t offset, con
     on_journal_found(context, true, file, offset, message);
 }
 
-static int verify_webdb(const char *dir, struct verify *v, struct wb_verify *result)
+static int verify_webdb(const char *dir, struct verify *v, struct wb_store_verify_counts *result)
 {
     struct journal_check check = {v, result};
     struct wb_webdb_count count;
@@ -95,7 +95,7 @@ static int verify_webdb(const char *dir, struct verify *v, struct wb_verify *res
     return wb_webdb_check(dir, on_webdb_found, &check, &count);
 }
 
-static int verify_dispenser(const char *dir, struct verify *v, struct wb_verify *result)
+static int verify_dispenser(const char *dir, struct verify *v, struct wb_store_verify_counts *result)
 {
     struct journal_check check = {v, result};
 
@@ -103,7 +103,7 @@ static int verify_dispenser(const char *dir, struct verify *v, struct wb_verify 
 }
 
 /* The state files of the cycle are small and told in words of their own. */
-static int verify_cycle(const char *dir, struct verify *v, struct wb_verify *result)
+static int verify_cycle(const char *dir, struct verify *v, struct wb_store_verify_counts *result)
 {
     struct journal_check check = {v, result};
     struct wb_cycle_status status;
@@ -123,7 +123,7 @@ static bool on_progress(void *context, uint64_t done, uint64_t total)
     return !wb_stop_requested() && v->err == 0;
 }
 
-static int write_json(struct verify *v, const struct wb_verify *result)
+static int write_json(struct verify *v, const struct wb_store_verify_counts *result)
 {
     struct wb_buf line = WB_BUF_INIT;
     int err = v->problems_json.err < 0 ? v->problems_json.err : v->notes_json.err;
@@ -146,7 +146,7 @@ static int write_json(struct verify *v, const struct wb_verify *result)
     return err;
 }
 
-static int write_words(const struct wb_verify *result)
+static int write_words(const struct wb_store_verify_counts *result)
 {
     if (result->problems)
         return wb_output_printf("damaged: %" PRIu64 " problem%s; pages that can be read: %" PRIu64 "\n", result->problems,
@@ -157,7 +157,7 @@ static int write_words(const struct wb_verify *result)
 int wb_cmd_verify(const struct wb_options *options)
 {
     struct verify v = {.json = options->json};
-    struct wb_verify result;
+    struct wb_store_verify_counts result;
 
     wb_stop_on_signals();
     wb_json_init(&v.problems_json, &v.problems);

@@ -223,7 +223,7 @@ static int fill_page(struct wb_errand *errand, struct wb_fetch_result *result, s
     return err;
 }
 
-static int store_page(struct wb_worker *w, const struct wb_page *page, enum wb_put *outcome_out)
+static int store_page(struct wb_worker *w, const struct wb_page *page, enum wb_store_outcome *outcome_out)
 {
     int err = wb_store_put(w->store, page, outcome_out);
 
@@ -274,7 +274,7 @@ static int content_new(struct outcome *o, const struct wb_page *page)
     struct wb_worker *w = errand->worker;
     struct wb_site *site = errand->site;
     struct wb_extract extract;
-    enum wb_put put;
+    enum wb_store_outcome put;
 
     int copy = page->body.len ? wb_seen_add(&w->contents, w->plan->options->dir, wb_pageid_get(page->md5)) : 1;
     if (copy < 0)
@@ -284,12 +284,12 @@ static int content_new(struct outcome *o, const struct wb_page *page)
         err = store_page(w, page, &put);
     if (err < 0)
         return err;
-    if (put == WB_PUT_BARRED)
+    if (put == WB_STORE_PUT_BARRED)
         return page_barred(errand);
-    o->page = put == WB_PUT_OLDER ? NULL : page;
+    o->page = put == WB_STORE_PUT_OLDER ? NULL : page;
     const struct wb_edit_link *links = o->edit.page.links;
     size_t link_count = o->edit.page.link_count;
-    if (put == WB_PUT_OLDER) {
+    if (put == WB_STORE_PUT_OLDER) {
         err = page_older(o);
         goto follow;
     }

@@ -82,8 +82,8 @@ static int release_lines(struct recovery *r, const struct wb_spool_item *end)
 static int take_item(void *context, const struct wb_spool_item *item)
 {
     struct recovery *r = context;
-    struct wb_commit counts = {0};
-    enum wb_put put = WB_PUT_NEW;
+    struct wb_store_commit_counts counts = {0};
+    enum wb_store_outcome put = WB_STORE_PUT_NEW;
     int err = 0;
 
     if (!item->end) {
@@ -92,7 +92,7 @@ static int take_item(void *context, const struct wb_spool_item *item)
         if (err == 0 && item->page)
             err = wb_store_put(r->store, item->page, &put);
         /* Nothing is told of a page that was taken down meanwhile. */
-        return err < 0 || put == WB_PUT_BARRED ? err : wb_buf_append_slice(&r->lines, item->line);
+        return err < 0 || put == WB_STORE_PUT_BARRED ? err : wb_buf_append_slice(&r->lines, item->line);
     }
     r->found = true;
     if (r->store)

@@ -288,7 +288,7 @@ static int claim_sites(struct wb_worker *w)
 
 static int commit(struct wb_worker *w)
 {
-    struct wb_commit counts = {0};
+    struct wb_store_commit_counts counts = {0};
 
     wb_arrivals_take(w);
     bool pages = w->uncommitted_pages > 0;

@@ -287,11 +287,11 @@ static int step_expunge(struct loop *loop)
 static int step_swap(struct loop *loop)
 {
     struct wb_store *store = NULL;
-    uint32_t generation;
+    uint32_t snapshot;
 
     int err = wb_store_open(loop->dir, WB_STORE_WRITE, &store);
     if (err == 0)
-        err = wb_store_snapshot(store, &generation);
+        err = wb_store_snapshot(store, &snapshot);
     wb_store_close(store);
     return err;
 }
@@ -305,7 +305,7 @@ static bool on_compact(void *context, uint64_t done, uint64_t total)
     return !loop->sink->progress || loop->sink->progress(loop->sink->context, "compacting", done, total);
 }
 
-static void on_damage(void *context, const struct wb_verify_report *report)
+static void on_damage(void *context, const struct wb_store_finding *report)
 {
     warn(context, "compact: %s at %" PRIu64 ": %s", report->file, report->offset, report->message);
 }
@@ -313,7 +313,7 @@ static void on_damage(void *context, const struct wb_verify_report *report)
 static int step_compact(struct loop *loop)
 {
     struct wb_store *store = NULL;
-    struct wb_compact result;
+    struct wb_store_compact_counts result;
 
     int err = wb_store_open(loop->dir, WB_STORE_WRITE, &store);
     if (err == 0)

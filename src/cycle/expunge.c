@@ -153,14 +153,14 @@ struct unfinished {
     struct wb_buf sites; /* barred sites, a line each */
 };
 
-static int gather_bar(void *context, const struct wb_bar *bar)
+static int gather_bar(void *context, const struct wb_store_bar *bar)
 {
     struct unfinished *u = context;
     char bytes[WB_PAGEID_BYTES];
 
     if (bar->except)
         return 0;
-    if (bar->kind == WB_BAR_PAGE) {
+    if (bar->kind == WB_STORE_BAR_PAGE) {
         wb_pageid_put(bar->id, bytes);
         return wb_buf_append(&u->ids, bytes, sizeof bytes);
     }

@@ -41,15 +41,15 @@ static int go_on(struct rebuild *r, uint64_t pages)
 
 static int read_pages(struct rebuild *r, struct wb_store *store)
 {
-    struct wb_scan_options options = {.view = WB_SCAN_LATEST};
+    struct wb_store_scan_options options = {.view = WB_STORE_VIEW_LATEST};
     struct wb_store_stat stat;
-    struct wb_scan *scan = NULL;
+    struct wb_store_scan *scan = NULL;
     struct wb_page page;
     int got = 0, err = wb_store_stat(store, &stat);
 
     if (err == 0)
-        err = wb_scan_open(store, &options, &scan);
-    while (err == 0 && (got = wb_scan_next(scan, &page)) != 0) {
+        err = wb_store_scan_open(store, &options, &scan);
+    while (err == 0 && (got = wb_store_scan_next(scan, &page)) != 0) {
         if (got == WB_E_CORRUPT && r->sink->warn)
             r->sink->warn(r->sink->context, wb_error_message());
         if (got < 0 && got != WB_E_CORRUPT)
@@ -59,7 +59,7 @@ static int read_pages(struct rebuild *r, struct wb_store *store)
         if (err == 0)
             err = go_on(r, stat.pages);
     }
-    wb_scan_close(scan);
+    wb_store_scan_close(scan);
     return err;
 }
 

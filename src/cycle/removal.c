@@ -58,7 +58,7 @@ static int note_expired(struct wb_removal *removal)
 
 int wb_removal_commit(struct wb_removal *removal)
 {
-    struct wb_commit counts = {0};
+    struct wb_store_commit_counts counts = {0};
     int err = removal->uncommitted ? wb_store_commit(removal->store, &counts) : 0;
 
     if (err < 0)

@@ -42,7 +42,7 @@ static int go_on(const struct takedown *t, uint64_t done)
 }
 
 /* Sets or lifts the bar. Lifting one that is not there is an error only where webdb has no mark of it either. */
-static int change_bar(struct takedown *t, const struct wb_bar *bar, bool *lifted_out)
+static int change_bar(struct takedown *t, const struct wb_store_bar *bar, bool *lifted_out)
 {
     *lifted_out = false;
     if (!t->allow)
@@ -132,7 +132,7 @@ static int take_url(struct takedown *t)
 {
     struct wb_slice url = wb_slice_str(t->what);
     struct wb_buf href = WB_BUF_INIT;
-    struct wb_bar bar = {.kind = WB_BAR_PAGE, .time_ms = t->removal.now_ms};
+    struct wb_store_bar bar = {.kind = WB_STORE_BAR_PAGE, .time_ms = t->removal.now_ms};
     struct wb_webdb_page page;
     struct wb_page stored = {0};
     bool lifted = false, was_stored = false;
@@ -231,7 +231,7 @@ static int drop_stored(struct takedown *t)
 
 static int take_site(struct takedown *t)
 {
-    struct wb_bar bar = {.kind = WB_BAR_SITE, .site = wb_buf_slice(&t->site), .time_ms = t->removal.now_ms};
+    struct wb_store_bar bar = {.kind = WB_STORE_BAR_SITE, .site = wb_buf_slice(&t->site), .time_ms = t->removal.now_ms};
     bool lifted;
     int err = change_bar(t, &bar, &lifted);
 

@@ -76,7 +76,7 @@ static int keep_fact(struct wb_importer *importer, const struct wb_import_item *
 
 static int take_revisit(struct wb_importer *importer, const struct wb_import_item *item)
 {
-    enum wb_put put = WB_PUT_REPLACED;
+    enum wb_store_outcome put = WB_STORE_PUT_REPLACED;
     struct wb_page page;
     int err;
 
@@ -100,7 +100,7 @@ static int take_revisit(struct wb_importer *importer, const struct wb_import_ite
         if (err == WB_E_NOTFOUND) /* another process removed it since we found it */
             return keep_fact(importer, item);
     }
-    if (err == 0 && importer->journal && put != WB_PUT_BARRED)
+    if (err == 0 && importer->journal && put != WB_STORE_PUT_BARRED)
         err = wb_import_journal_revisit(importer->journal, &page, copy ? WB_OUTCOME_DUPLICATE : WB_OUTCOME_UNCHANGED);
     return err;
 }

@@ -16,7 +16,7 @@ struct wb_importer {
     uint64_t files, records, revisits, errors;
     uint64_t barred;          /* pages and revisits that sift() kept out; commit.barred counts the others */
     uint64_t unreadable;      /* files that could not be read, or not to their end */
-    struct wb_commit commit;  /* what is durable, since the start of the import */
+    struct wb_store_commit_counts commit;  /* what is durable, since the start of the import */
     uint64_t uncommitted;     /* pages and revisits taken since the last commit */
     struct wb_buf body;       /* holds the original of a revisit */
 };

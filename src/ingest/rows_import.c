@@ -251,7 +251,7 @@ static int bar_marked(struct row_importer *im)
     int err = rest.len ? wb_store_open(im->options->dir, WB_STORE_WRITE, &store) : 0;
 
     while (err == 0 && rest.len) {
-        struct wb_bar bar = {.kind = WB_BAR_PAGE, .time_ms = im->now_ms};
+        struct wb_store_bar bar = {.kind = WB_STORE_BAR_PAGE, .time_ms = im->now_ms};
         err = wb_url_parse(next_word(&rest, '\n'), NULL, &im->url);
         if (err == 0)
             err = wb_url_key(&im->url, &key);

@@ -4,13 +4,13 @@
  *
  * Tables (docs/formats/catalog.md):
  *   pages     page id -> entry        the latest version
- *   old       page id -> entry        class A: what the generation still refers to
+ *   old       page id -> entry        class A: what the snapshot still refers to
  *   segments  number  -> segment row
  *   sites     site    -> pages
  *   revisits  page id -> revisit      of originals that we do not have
  *   retired   number, version -> transaction   files to delete when no reader is older
  *   bars      page id or site -> bar  what was taken down and must not come back
- *   state     one row: counters, epoch, generation, commit number
+ *   state     one row: counters, epoch, snapshot, commit number
  *
  * Underneath is a tree (tree.h) that checks every page it reads: on a damaged file
  * the answer is WB_E_CORRUPT, also where a row would not have been found.
@@ -81,8 +81,8 @@ struct wb_state {
     uint64_t bars;             /* rows of that table: with none, nobody looks there */
     uint64_t bytes_pages;
     uint32_t epoch;            /* of pages committed now */
-    uint32_t generation;       /* 0: no snapshot yet */
-    uint32_t generation_epoch; /* pages up to this epoch belong to the generation */
+    uint32_t snapshot;       /* 0: no snapshot yet */
+    uint32_t snapshot_epoch; /* pages up to this epoch belong to the snapshot */
     uint32_t next_segment;
 };
 
@@ -168,12 +168,12 @@ struct wb_bar_row {
     int64_t time_ms;
     uint64_t site; /* hash of the site, or of the page's site */
 };
-int wb_bar_get(struct wb_txn *txn, enum wb_bar_kind kind, struct wb_pageid id, struct wb_slice site, struct wb_bar_row *row_out);
-int wb_bar_put(struct wb_txn *txn, enum wb_bar_kind kind, struct wb_pageid id, struct wb_slice site, const struct wb_bar_row *row);
-int wb_bar_delete(struct wb_txn *txn, enum wb_bar_kind kind, struct wb_pageid id, struct wb_slice site);
+int wb_bar_get(struct wb_txn *txn, enum wb_store_bar_kind kind, struct wb_pageid id, struct wb_slice site, struct wb_bar_row *row_out);
+int wb_bar_put(struct wb_txn *txn, enum wb_store_bar_kind kind, struct wb_pageid id, struct wb_slice site, const struct wb_bar_row *row);
+int wb_bar_delete(struct wb_txn *txn, enum wb_store_bar_kind kind, struct wb_pageid id, struct wb_slice site);
 
 /* Pages first, then sites. bar->site is empty for a page; row->site is its hash. */
-int wb_bar_each(struct wb_txn *txn, int (*each)(void *context, const struct wb_bar *bar, const struct wb_bar_row *row), void *context);
+int wb_bar_each(struct wb_txn *txn, int (*each)(void *context, const struct wb_store_bar *bar, const struct wb_bar_row *row), void *context);
 
 int wb_retired_put(struct wb_txn *txn, uint32_t number, uint32_t version, uint64_t txn_id);
 int wb_retired_delete(struct wb_txn *txn, uint32_t number, uint32_t version);

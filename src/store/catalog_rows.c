@@ -378,16 +378,16 @@ int wb_revisit_each(struct wb_txn *txn, int (*each)(void *context, struct wb_pag
 /* ---- bars ------------------------------------------------------------------------------------ */
 
 /* "p" and the page's id, or "s" and the site as the table of sites has it. */
-static struct wb_slice bar_key(enum wb_bar_kind kind, struct wb_pageid id, struct wb_slice site, char room[SITE_KEY_MAX])
+static struct wb_slice bar_key(enum wb_store_bar_kind kind, struct wb_pageid id, struct wb_slice site, char room[SITE_KEY_MAX])
 {
     char site_room[32];
 
-    if (kind == WB_BAR_PAGE) {
+    if (kind == WB_STORE_BAR_PAGE) {
         room[0] = 'p';
         wb_pageid_put(id, room + 1);
         return wb_slice(room, 1 + WB_PAGEID_BYTES);
     }
-    WB_CHECK(kind == WB_BAR_SITE);
+    WB_CHECK(kind == WB_STORE_BAR_SITE);
     if (site.len >= SITE_KEY_MAX) /* one byte less than a key of the table of sites */
         site = wb_slice(site_room, (size_t)snprintf(site_room, sizeof site_room, "#%016llx", (unsigned long long)wb_hash64(site.ptr, site.len)));
     room[0] = 's';
@@ -400,7 +400,7 @@ static void bar_from_row(const char *row, struct wb_bar_row *row_out)
     *row_out = (struct wb_bar_row){.time_ms = (int64_t)wb_get64(row), .site = wb_get64(row + 8), .except = wb_get32(row + 16) != 0};
 }
 
-int wb_bar_get(struct wb_txn *txn, enum wb_bar_kind kind, struct wb_pageid id, struct wb_slice site, struct wb_bar_row *row_out)
+int wb_bar_get(struct wb_txn *txn, enum wb_store_bar_kind kind, struct wb_pageid id, struct wb_slice site, struct wb_bar_row *row_out)
 {
     char key[SITE_KEY_MAX], row[BAR_BYTES];
     int err = get_row(txn, WB_TABLE_BARS, bar_key(kind, id, site, key), sizeof row, row);
@@ -411,18 +411,18 @@ int wb_bar_get(struct wb_txn *txn, enum wb_bar_kind kind, struct wb_pageid id, s
     return err;
 }
 
-int wb_bar_put(struct wb_txn *txn, enum wb_bar_kind kind, struct wb_pageid id, struct wb_slice site, const struct wb_bar_row *from)
+int wb_bar_put(struct wb_txn *txn, enum wb_store_bar_kind kind, struct wb_pageid id, struct wb_slice site, const struct wb_bar_row *from)
 {
     char key[SITE_KEY_MAX], row[BAR_BYTES] = {0};
 
-    WB_CHECK(kind == WB_BAR_PAGE || !from->except);
+    WB_CHECK(kind == WB_STORE_BAR_PAGE || !from->except);
     wb_put64(row, (uint64_t)from->time_ms);
     wb_put64(row + 8, from->site);
     wb_put32(row + 16, from->except);
     return put_row(txn, WB_TABLE_BARS, bar_key(kind, id, site, key), row, sizeof row);
 }
 
-int wb_bar_delete(struct wb_txn *txn, enum wb_bar_kind kind, struct wb_pageid id, struct wb_slice site)
+int wb_bar_delete(struct wb_txn *txn, enum wb_store_bar_kind kind, struct wb_pageid id, struct wb_slice site)
 {
     char key[SITE_KEY_MAX];
 
@@ -431,7 +431,7 @@ int wb_bar_delete(struct wb_txn *txn, enum wb_bar_kind kind, struct wb_pageid id
 
 struct bar_walk {
     struct wb_txn *txn;
-    int (*each)(void *context, const struct wb_bar *bar, const struct wb_bar_row *row);
+    int (*each)(void *context, const struct wb_store_bar *bar, const struct wb_bar_row *row);
     void *context;
 };
 
@@ -444,7 +444,7 @@ static int walk_bar(void *context, struct wb_slice key, struct wb_slice bytes)
     if (!page && (key.len < 1 || key.ptr[0] != 's'))
         return wb_catalog_corrupt(walk->txn->catalog, WB_TABLE_BARS, "a key that is neither a page nor a site");
     bar_from_row(bytes.ptr, &row);
-    struct wb_bar bar = {.kind = page ? WB_BAR_PAGE : WB_BAR_SITE, .time_ms = row.time_ms, .except = row.except};
+    struct wb_store_bar bar = {.kind = page ? WB_STORE_BAR_PAGE : WB_STORE_BAR_SITE, .time_ms = row.time_ms, .except = row.except};
     if (page)
         bar.id = wb_pageid_get(key.ptr + 1);
     else
@@ -452,7 +452,7 @@ static int walk_bar(void *context, struct wb_slice key, struct wb_slice bytes)
     return walk->each(walk->context, &bar, &row);
 }
 
-int wb_bar_each(struct wb_txn *txn, int (*each)(void *context, const struct wb_bar *bar, const struct wb_bar_row *row), void *context)
+int wb_bar_each(struct wb_txn *txn, int (*each)(void *context, const struct wb_store_bar *bar, const struct wb_bar_row *row), void *context)
 {
     struct bar_walk walk = {txn, each, context};
 
@@ -535,8 +535,8 @@ int wb_state_get(struct wb_txn *txn, struct wb_state *state_out)
         .revisits = wb_get64(row + 32),
         .bytes_pages = wb_get64(row + 40),
         .epoch = wb_get32(row + 48),
-        .generation = wb_get32(row + 52),
-        .generation_epoch = wb_get32(row + 56),
+        .snapshot = wb_get32(row + 52),
+        .snapshot_epoch = wb_get32(row + 56),
         .next_segment = wb_get32(row + 60),
         .bars = wb_get32(row + 64),
     };
@@ -555,8 +555,8 @@ int wb_state_put(struct wb_txn *txn, const struct wb_state *state)
     wb_put64(row + 32, state->revisits);
     wb_put64(row + 40, state->bytes_pages);
     wb_put32(row + 48, state->epoch);
-    wb_put32(row + 52, state->generation);
-    wb_put32(row + 56, state->generation_epoch);
+    wb_put32(row + 52, state->snapshot);
+    wb_put32(row + 56, state->snapshot_epoch);
     wb_put32(row + 60, state->next_segment);
     wb_put32(row + 64, (uint32_t)state->bars);
     return put_row(txn, WB_TABLE_STATE, WB_SLICE_LIT("state"), row, sizeof row);

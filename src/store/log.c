@@ -292,15 +292,15 @@ int wb_log_page_identify(struct wb_page *page, struct wb_pageid id, const struct
     return 0;
 }
 
-struct generation_lookup {
+struct snapshot_lookup {
     struct wb_log *log;
     struct wb_pageid id;
     bool in;
 };
 
-static int look_up_generation(void *context)
+static int look_up_snapshot(void *context)
 {
-    struct generation_lookup *l = context;
+    struct snapshot_lookup *l = context;
     struct wb_entry entry;
     struct wb_state state;
     int err = wb_txn_wake(&l->log->reader);
@@ -313,16 +313,16 @@ static int look_up_generation(void *context)
     l->in = err == 0;
     if (err == WB_E_NOTFOUND) { /* the latest version there, which an op removes and the commit will make old */
         err = wb_entry_get(&l->log->reader, WB_TABLE_PAGES, l->id, &entry);
-        l->in = err == 0 && state.generation > 0 && entry.epoch <= state.generation_epoch;
+        l->in = err == 0 && state.snapshot > 0 && entry.epoch <= state.snapshot_epoch;
     }
     wb_txn_park(&l->log->reader);
     return err == WB_E_NOTFOUND ? 0 : err;
 }
 
-int wb_log_in_generation(struct wb_log *log, struct wb_pageid id, bool *in_out)
+int wb_log_in_snapshot(struct wb_log *log, struct wb_pageid id, bool *in_out)
 {
-    struct generation_lookup l = {.log = log, .id = id};
-    int err = wb_catalog_call(log->catalog, look_up_generation, &l);
+    struct snapshot_lookup l = {.log = log, .id = id};
+    int err = wb_catalog_call(log->catalog, look_up_snapshot, &l);
 
     *in_out = l.in;
     return err;
@@ -371,7 +371,7 @@ int wb_log_get(struct wb_store *store, struct wb_pageid id, struct wb_page *page
         err = wb_log_page(wb_buf_slice(mem_out), id, &l.entry, page_out);
     if (err == 0 && pending.touched) { /* not yet committed */
         page_out->lifetime_count = l.entry.lifetime;
-        if (wb_time_replaces(pending.time_ms, page_out->time_ms, wb_clock_wall_ms()))
+        if (wb_store_time_replaces(pending.time_ms, page_out->time_ms, wb_clock_wall_ms()))
             page_out->time_ms = pending.time_ms;
     }
     return err;
@@ -559,7 +559,7 @@ static int log_stat(struct wb_store *store, struct wb_store_stat *stat_out)
         .bytes_pages = s.state.bytes_pages,
         .segments = s.rows.count,
         .epoch = s.state.epoch,
-        .generation = s.state.generation,
+        .snapshot = s.state.snapshot,
         .bytes_dead = retired.bytes,
         .organisation = log->superblock.organisation,
         .update = log->superblock.update,

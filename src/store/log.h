@@ -71,7 +71,7 @@ enum wb_op_kind {
     WB_OP_TOUCH,
     WB_OP_REMOVE,
     WB_OP_REMOVE_EVERYWHERE,
-    WB_OP_REMOVE_OLD, /* from the generation only: the latest state does not have it */
+    WB_OP_REMOVE_OLD, /* from the snapshot only: the latest state does not have it */
     WB_OP_REVISIT,
 };
 
@@ -92,7 +92,7 @@ struct wb_pending {
     int64_t time_ms;
     int64_t put_op; /* which op holds its content; -1: the catalog's version */
     bool touched;   /* its lifetime is whole again */
-    bool taken_down; /* the generation does not have it any more either */
+    bool taken_down; /* the snapshot does not have it any more either */
     uint32_t site;
 };
 
@@ -136,7 +136,7 @@ struct wb_log_writer {
 
 int wb_log_writer_new(struct wb_log *log);
 void wb_log_writer_free(struct wb_log *log);
-int wb_log_put(struct wb_store *store, const struct wb_page *page, enum wb_put *outcome_out);
+int wb_log_put(struct wb_store *store, const struct wb_page *page, enum wb_store_outcome *outcome_out);
 int wb_log_touch(struct wb_store *store, struct wb_pageid id, int64_t time_ms);
 int wb_log_time(struct wb_store *store, struct wb_pageid id, int64_t *time_ms_out);
 int wb_log_remove(struct wb_store *store, struct wb_pageid id, struct wb_slice site, bool everywhere);
@@ -172,15 +172,15 @@ void wb_builders_free(struct wb_builders *builders);
 
 /* ---- committing (log_commit.c) --------------------------------------------------------------- */
 
-int wb_log_commit(struct wb_store *store, struct wb_commit *commit_inout);
-int wb_log_snapshot(struct wb_store *store, uint32_t *generation_out);
+int wb_log_commit(struct wb_store *store, struct wb_store_commit_counts *commit_inout);
+int wb_log_snapshot(struct wb_store *store, uint32_t *snapshot_out);
 
 /* ---- bars (log_bar.c) --------------------------------------------------------------------------- */
 
-int wb_log_bar(struct wb_store *store, const struct wb_bar *bar);
-int wb_log_allow(struct wb_store *store, const struct wb_bar *bar);
+int wb_log_bar(struct wb_store *store, const struct wb_store_bar *bar);
+int wb_log_allow(struct wb_store *store, const struct wb_store_bar *bar);
 int wb_log_barred(struct wb_store *store, struct wb_pageid id, struct wb_slice site);
-int wb_log_bar_each(struct wb_store *store, int (*each)(void *context, const struct wb_bar *bar), void *context);
+int wb_log_bar_each(struct wb_store *store, int (*each)(void *context, const struct wb_store_bar *bar), void *context);
 int wb_log_list_site(struct wb_store *store, struct wb_slice site, struct wb_pageid *ids_out, size_t max, size_t *count_out);
 
 /* Whether a page is barred, in this transaction. */
@@ -204,8 +204,8 @@ int wb_log_entry(struct wb_log *log, struct wb_pageid id, struct wb_entry *entry
 /* The same for a page about to be put, and whether it is barred; no entry where it is. */
 int wb_log_entry_or_bar(struct wb_log *log, struct wb_pageid id, struct wb_slice site, struct wb_entry *entry_out, bool *barred_out);
 
-/* Whether the generation has a page that the latest state, the ops included, does not have. */
-int wb_log_in_generation(struct wb_log *log, struct wb_pageid id, bool *in_out);
+/* Whether the snapshot has a page that the latest state, the ops included, does not have. */
+int wb_log_in_snapshot(struct wb_log *log, struct wb_pageid id, bool *in_out);
 
 /* The page at an entry's place, from the catalog's newest state. */
 int wb_log_get(struct wb_store *store, struct wb_pageid id, struct wb_page *page_out, struct wb_buf *mem_out);
@@ -236,9 +236,9 @@ void wb_log_seal_any(struct wb_log *log, uint64_t commit);
 /* Takes a segment to append to: one that nobody writes to, or a new one. */
 int wb_log_tail_open(struct wb_log *log);
 
-int wb_log_scan_open(struct wb_store *store, const struct wb_scan_options *options, struct wb_scan **scan_out);
-int wb_log_scan_next(struct wb_scan *scan, struct wb_page *page_out);
-void wb_log_scan_close(struct wb_scan *scan);
+int wb_log_scan_open(struct wb_store *store, const struct wb_store_scan_options *options, struct wb_store_scan **scan_out);
+int wb_log_scan_next(struct wb_store_scan *scan, struct wb_page *page_out);
+void wb_log_scan_close(struct wb_store_scan *scan);
 
 /* A damaged part of a segment's file: from a block that cannot be read to the next one that can. */
 struct wb_log_damage {
@@ -265,10 +265,10 @@ int wb_log_live_read(struct wb_txn *txn, const struct wb_segment *segment, const
                      struct wb_log_live *live_out);
 void wb_log_live_release(struct wb_log_live *live);
 
-int wb_log_compact(struct wb_store *store, wb_store_progress progress, void *progress_context, wb_verify_found found, void *found_context,
-                   struct wb_compact *compact_out);
-int wb_log_verify(const char *dir, const struct wb_superblock *superblock, wb_verify_found found, void *found_context,
-                  wb_store_progress progress, void *progress_context, struct wb_verify *verify_out);
+int wb_log_compact(struct wb_store *store, wb_store_progress progress, void *progress_context, wb_store_found found, void *found_context,
+                   struct wb_store_compact_counts *compact_out);
+int wb_log_verify(const char *dir, const struct wb_superblock *superblock, wb_store_found found, void *found_context,
+                  wb_store_progress progress, void *progress_context, struct wb_store_verify_counts *verify_out);
 
 /* All segment rows of a transaction, in memory from the heap. */
 struct wb_rows {

@@ -13,12 +13,12 @@
 int wb_log_bar_holds(struct wb_txn *txn, struct wb_pageid id, struct wb_slice site, bool *barred_out)
 {
     struct wb_bar_row row;
-    int err = wb_bar_get(txn, WB_BAR_PAGE, id, site, &row);
+    int err = wb_bar_get(txn, WB_STORE_BAR_PAGE, id, site, &row);
 
     *barred_out = err == 0 && !row.except;
     if (err != WB_E_NOTFOUND)
         return err;
-    err = wb_bar_get(txn, WB_BAR_SITE, id, site, &row);
+    err = wb_bar_get(txn, WB_STORE_BAR_SITE, id, site, &row);
     *barred_out = err == 0;
     return err == WB_E_NOTFOUND ? 0 : err;
 }
@@ -71,7 +71,7 @@ int wb_log_barred(struct wb_store *store, struct wb_pageid id, struct wb_slice s
 /* A transaction that changes bars. Rows to delete are gathered first: a table must not change while it is walked. */
 struct change {
     struct wb_log *log;
-    const struct wb_bar *bar;
+    const struct wb_store_bar *bar;
     uint64_t site; /* hash of bar->site */
     struct wb_txn txn;
     struct wb_state state;
@@ -86,18 +86,18 @@ static int gather_id(struct change *c, struct wb_pageid id)
     return wb_buf_append(&c->ids, bytes, sizeof bytes);
 }
 
-static int gather_exception(void *context, const struct wb_bar *bar, const struct wb_bar_row *row)
+static int gather_exception(void *context, const struct wb_store_bar *bar, const struct wb_bar_row *row)
 {
     struct change *c = context;
 
-    return bar->kind == WB_BAR_PAGE && row->except && row->site == c->site ? gather_id(c, bar->id) : 0;
+    return bar->kind == WB_STORE_BAR_PAGE && row->except && row->site == c->site ? gather_id(c, bar->id) : 0;
 }
 
-static int gather_page(void *context, const struct wb_bar *bar, const struct wb_bar_row *row)
+static int gather_page(void *context, const struct wb_store_bar *bar, const struct wb_bar_row *row)
 {
     struct change *c = context;
 
-    return bar->kind == WB_BAR_PAGE && row->site == c->site ? gather_id(c, bar->id) : 0;
+    return bar->kind == WB_STORE_BAR_PAGE && row->site == c->site ? gather_id(c, bar->id) : 0;
 }
 
 static int gather_revisit(void *context, struct wb_pageid id, uint64_t site)
@@ -108,7 +108,7 @@ static int gather_revisit(void *context, struct wb_pageid id, uint64_t site)
 }
 
 /* Deletes the row of a bar; *had_out: there was one. */
-static int delete_bar(struct change *c, enum wb_bar_kind kind, struct wb_pageid id, bool *had_out)
+static int delete_bar(struct change *c, enum wb_store_bar_kind kind, struct wb_pageid id, bool *had_out)
 {
     int err = wb_bar_delete(&c->txn, kind, id, c->bar->site);
 
@@ -127,7 +127,7 @@ static int delete_gathered_bars(struct change *c)
     bool had;
 
     for (size_t at = 0; at < c->ids.len && err == 0; at += WB_PAGEID_BYTES)
-        err = delete_bar(c, WB_BAR_PAGE, wb_pageid_get(c->ids.ptr + at), &had);
+        err = delete_bar(c, WB_STORE_BAR_PAGE, wb_pageid_get(c->ids.ptr + at), &had);
     return err;
 }
 
@@ -149,7 +149,7 @@ static int delete_revisits(struct change *c)
     int err = 0;
 
     wb_buf_clear(&c->ids);
-    if (c->bar->kind == WB_BAR_SITE)
+    if (c->bar->kind == WB_STORE_BAR_SITE)
         err = wb_revisit_each(&c->txn, gather_revisit, c);
     else
         err = gather_id(c, c->bar->id);
@@ -173,7 +173,7 @@ static int set_bar(struct change *c)
 {
     int err = put_bar(c, c->bar->except);
 
-    if (err == 0 && c->bar->kind == WB_BAR_SITE)
+    if (err == 0 && c->bar->kind == WB_STORE_BAR_SITE)
         err = wb_bar_each(&c->txn, gather_exception, c);
     if (err == 0)
         err = delete_gathered_bars(c);
@@ -183,7 +183,7 @@ static int set_bar(struct change *c)
 static int lift_site(struct change *c)
 {
     bool had = false;
-    int err = delete_bar(c, WB_BAR_SITE, c->bar->id, &had);
+    int err = delete_bar(c, WB_STORE_BAR_SITE, c->bar->id, &had);
 
     if (err == 0)
         err = wb_bar_each(&c->txn, gather_page, c);
@@ -195,17 +195,17 @@ static int lift_site(struct change *c)
 static int lift_page(struct change *c)
 {
     struct wb_bar_row page, site;
-    int err = wb_bar_get(&c->txn, WB_BAR_PAGE, c->bar->id, c->bar->site, &page);
+    int err = wb_bar_get(&c->txn, WB_STORE_BAR_PAGE, c->bar->id, c->bar->site, &page);
     bool known = err == 0, had;
 
     if (err == 0 || err == WB_E_NOTFOUND)
-        err = wb_bar_get(&c->txn, WB_BAR_SITE, c->bar->id, c->bar->site, &site);
+        err = wb_bar_get(&c->txn, WB_STORE_BAR_SITE, c->bar->id, c->bar->site, &site);
     if (err < 0 && err != WB_E_NOTFOUND)
         return err;
     bool site_barred = err == 0;
     if (known ? page.except : !site_barred)
         return wb_fail(WB_E_NOTFOUND, "the page is not barred");
-    return site_barred ? put_bar(c, true) : delete_bar(c, WB_BAR_PAGE, c->bar->id, &had);
+    return site_barred ? put_bar(c, true) : delete_bar(c, WB_STORE_BAR_PAGE, c->bar->id, &had);
 }
 
 static int in_transaction(struct change *c, int (*change)(struct change *c))
@@ -226,10 +226,10 @@ static int in_transaction(struct change *c, int (*change)(struct change *c))
 }
 
 /* What the writer has goes first: it was put before. */
-static int change_bars(struct wb_store *store, const struct wb_bar *bar, int (*change)(struct change *c))
+static int change_bars(struct wb_store *store, const struct wb_store_bar *bar, int (*change)(struct change *c))
 {
     struct change c = {.log = wb_log_of(store), .bar = bar, .site = wb_hash64(bar->site.ptr, bar->site.len), .ids = WB_BUF_INIT};
-    struct wb_commit counts = {0};
+    struct wb_store_commit_counts counts = {0};
     int err = wb_log_commit(store, &counts);
 
     if (err == 0)
@@ -241,21 +241,21 @@ static int change_bars(struct wb_store *store, const struct wb_bar *bar, int (*c
     return err;
 }
 
-int wb_log_bar(struct wb_store *store, const struct wb_bar *bar)
+int wb_log_bar(struct wb_store *store, const struct wb_store_bar *bar)
 {
     return change_bars(store, bar, set_bar);
 }
 
-int wb_log_allow(struct wb_store *store, const struct wb_bar *bar)
+int wb_log_allow(struct wb_store *store, const struct wb_store_bar *bar)
 {
-    return change_bars(store, bar, bar->kind == WB_BAR_SITE ? lift_site : lift_page);
+    return change_bars(store, bar, bar->kind == WB_STORE_BAR_SITE ? lift_site : lift_page);
 }
 
 /* ---- lists ---------------------------------------------------------------------------------------- */
 
 struct listing {
     struct wb_txn txn;
-    int (*each)(void *context, const struct wb_bar *bar);
+    int (*each)(void *context, const struct wb_store_bar *bar);
     void *context;
     uint64_t site;
     bool old;
@@ -263,7 +263,7 @@ struct listing {
     size_t count, max;
 };
 
-static int pass_bar(void *context, const struct wb_bar *bar, const struct wb_bar_row *row)
+static int pass_bar(void *context, const struct wb_store_bar *bar, const struct wb_bar_row *row)
 {
     struct listing *l = context;
 
@@ -271,7 +271,7 @@ static int pass_bar(void *context, const struct wb_bar *bar, const struct wb_bar
     return l->each(l->context, bar);
 }
 
-int wb_log_bar_each(struct wb_store *store, int (*each)(void *context, const struct wb_bar *bar), void *context)
+int wb_log_bar_each(struct wb_store *store, int (*each)(void *context, const struct wb_store_bar *bar), void *context)
 {
     struct listing l = {.each = each, .context = context};
     int err = wb_txn_read(wb_log_of(store)->catalog, &l.txn);

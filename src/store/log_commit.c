@@ -25,8 +25,8 @@ struct edit {
     struct wb_segment_row *rows; /* by segment number; number 0: not loaded */
     bool *dirty;
     size_t row_count;
-    struct wb_commit counts;
-    uint32_t generation;
+    struct wb_store_commit_counts counts;
+    uint32_t snapshot;
     int64_t now_ms;
     bool taken_down;             /* a page was removed on request */
     uint32_t *order;             /* ops sorted by page id, then as they came */
@@ -123,10 +123,10 @@ static int bury(struct edit *edit, const struct wb_entry *entry, bool on_request
     return 0;
 }
 
-/* It stays as class A where the generation has it, else it is buried. */
+/* It stays as class A where the snapshot has it, else it is buried. */
 static int retire(struct edit *edit, struct wb_pageid id, const struct wb_entry *entry)
 {
-    if (edit->state.generation == 0 || entry->epoch > edit->state.generation_epoch)
+    if (edit->state.snapshot == 0 || entry->epoch > edit->state.snapshot_epoch)
         return bury(edit, entry, false);
     edit->state.old++;
     return wb_entry_put(&edit->txn, WB_TABLE_OLD, id, entry);
@@ -158,7 +158,7 @@ static int apply_put(struct edit *edit, const struct wb_op *op)
     }
     if (err < 0)
         return err;
-    if (barred || (known && !wb_time_replaces(entry.time_ms, before.time_ms, edit->now_ms))) {
+    if (barred || (known && !wb_store_time_replaces(entry.time_ms, before.time_ms, edit->now_ms))) {
         row->bytes_dead += entry.stored; /* another process was faster: our bytes are born dead */
         edit->counts.barred += barred;
         edit->counts.older += !barred;
@@ -198,7 +198,7 @@ static int apply_touch(struct edit *edit, const struct wb_op *op)
     if (err < 0)
         return err;
     edit->counts.touched++;
-    bool moves = wb_time_replaces(op->time_ms, entry.time_ms, edit->now_ms);
+    bool moves = wb_store_time_replaces(op->time_ms, entry.time_ms, edit->now_ms);
     if (!moves && entry.lifetime_count == entry.lifetime)
         return 0;
     if (moves)
@@ -211,7 +211,7 @@ static int apply_touch(struct edit *edit, const struct wb_op *op)
     return wb_entry_put(&edit->txn, WB_TABLE_PAGES, op->id, &entry);
 }
 
-/* The generation's version goes at once. */
+/* The snapshot's version goes at once. */
 static int take_down(struct edit *edit, struct wb_pageid id, uint64_t *removed)
 {
     struct wb_entry entry;
@@ -396,7 +396,7 @@ void wb_log_decide(struct wb_log *log)
     wb_error_restore(&why);
 }
 
-static int commit_ops(struct wb_log *log, struct wb_commit *counts_out)
+static int commit_ops(struct wb_log *log, struct wb_store_commit_counts *counts_out)
 {
     struct wb_log_writer *writer = log->writer;
     struct edit edit = {.log = log};
@@ -421,11 +421,11 @@ static int commit_ops(struct wb_log *log, struct wb_commit *counts_out)
     return err;
 }
 
-int wb_log_commit(struct wb_store *store, struct wb_commit *commit_inout)
+int wb_log_commit(struct wb_store *store, struct wb_store_commit_counts *commit_inout)
 {
     struct wb_log *log = wb_log_of(store);
     struct wb_log_writer *writer = log->writer;
-    struct wb_commit counts = {0};
+    struct wb_store_commit_counts counts = {0};
     int err;
 
     if (writer->op_count == 0 && writer->failed.code == 0) {
@@ -473,19 +473,19 @@ static int take_snapshot(struct edit *edit)
         err = wb_table_clear(&edit->txn, WB_TABLE_OLD);
     if (err == 0) {
         edit->state.old = 0;
-        edit->state.generation++;
-        edit->state.generation_epoch = edit->state.epoch++;
-        edit->generation = edit->state.generation;
+        edit->state.snapshot++;
+        edit->state.snapshot_epoch = edit->state.epoch++;
+        edit->snapshot = edit->state.snapshot;
         err = edit_end(edit);
     }
     wb_txn_abort(&edit->txn);
     return err;
 }
 
-int wb_log_snapshot(struct wb_store *store, uint32_t *generation_out)
+int wb_log_snapshot(struct wb_store *store, uint32_t *snapshot_out)
 {
     struct wb_log *log = wb_log_of(store);
-    struct wb_commit counts = {0};
+    struct wb_store_commit_counts counts = {0};
     struct edit edit = {.log = log};
     int err = wb_log_commit(store, &counts);
 
@@ -493,7 +493,7 @@ int wb_log_snapshot(struct wb_store *store, uint32_t *generation_out)
         err = take_snapshot(&edit);
     if (err == 0) {
         log->writer->commit = edit.state.commit;
-        *generation_out = edit.generation;
+        *snapshot_out = edit.snapshot;
     }
     edit_release(&edit);
     wb_log_decide(log);

@@ -60,10 +60,10 @@ struct compaction {
     struct wb_block_reader *zstd;
     wb_store_progress progress;
     void *progress_context;
-    wb_verify_found found;
+    wb_store_found found;
     void *found_context;
     uint64_t done, total;
-    struct wb_compact result;
+    struct wb_store_compact_counts result;
 };
 
 /* ---- telling of damage ---------------------------------------------------------------------------------- */
@@ -77,7 +77,7 @@ static void tell(struct compaction *c, bool stays, uint64_t offset, const char *
     c->result.dropped += !stays;
     wb_segment_name(c->row.number, c->row.version, file);
     if (c->found)
-        c->found(c->found_context, &(struct wb_verify_report){stays, file, offset, message});
+        c->found(c->found_context, &(struct wb_store_finding){stays, file, offset, message});
 }
 
 static void tell_of_damages(struct compaction *c)
@@ -525,15 +525,15 @@ static int compact_all(struct compaction *c)
 /* The segment that this very handle appends to is let go first, so that it can be compacted too. */
 static int release_tails(struct wb_log *log)
 {
-    struct wb_commit counts = {0};
+    struct wb_store_commit_counts counts = {0};
     int err = wb_log_commit(&log->store, &counts);
 
     wb_log_tails_release(log);
     return err;
 }
 
-int wb_log_compact(struct wb_store *store, wb_store_progress progress, void *progress_context, wb_verify_found found, void *found_context,
-                   struct wb_compact *compact_out)
+int wb_log_compact(struct wb_store *store, wb_store_progress progress, void *progress_context, wb_store_found found, void *found_context,
+                   struct wb_store_compact_counts *compact_out)
 {
     struct wb_log *log = wb_log_of(store);
     struct compaction c = {.log = log, .from = WB_SEGMENT_INIT, .to = WB_SEGMENT_INIT, .progress = progress,

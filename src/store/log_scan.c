@@ -13,12 +13,12 @@
 #include "store/log.h"
 
 struct log_scan {
-    struct wb_scan scan;
+    struct wb_store_scan scan;
     struct wb_log *log;
     struct wb_catalog *catalog; /* the scan's own, because it may run in another thread than the store */
     struct wb_txn txn;
     struct wb_state state;
-    enum wb_scan_view view;
+    enum wb_store_view view;
     uint32_t part, parts;
     char *site;
     uint64_t site_hash;
@@ -49,7 +49,7 @@ static int begin(struct log_scan *scan)
     return err < 0 ? err : wb_rows_read(&scan->txn, &scan->rows);
 }
 
-void wb_log_scan_close(struct wb_scan *base)
+void wb_log_scan_close(struct wb_store_scan *base)
 {
     struct log_scan *scan = (struct log_scan *)base;
 
@@ -66,7 +66,7 @@ void wb_log_scan_close(struct wb_scan *base)
     wb_free(scan);
 }
 
-int wb_log_scan_open(struct wb_store *store, const struct wb_scan_options *options, struct wb_scan **scan_out)
+int wb_log_scan_open(struct wb_store *store, const struct wb_store_scan_options *options, struct wb_store_scan **scan_out)
 {
     struct log_scan *scan = wb_alloc_zero(1, sizeof *scan);
     int err = 0;
@@ -74,7 +74,7 @@ int wb_log_scan_open(struct wb_store *store, const struct wb_scan_options *optio
     *scan_out = NULL;
     if (!scan)
         return WB_E_NOMEM;
-    scan->scan = (struct wb_scan){WB_SCAN_MAGIC, store->ops};
+    scan->scan = (struct wb_store_scan){WB_STORE_SCAN_MAGIC, store->ops};
     scan->log = wb_log_of(store);
     scan->view = options->view;
     scan->part = options->part;
@@ -104,8 +104,8 @@ static bool is_plain(const struct log_scan *scan, const struct wb_segment_row *r
 {
     if (row->live != row->pages || row->touched || row->epoch_min != row->epoch_max)
         return false;
-    if (scan->view == WB_SCAN_GENERATION)
-        return row->epoch_max <= scan->state.generation_epoch;
+    if (scan->view == WB_STORE_VIEW_SNAPSHOT)
+        return row->epoch_max <= scan->state.snapshot_epoch;
     return scan->state.old == 0; /* live counts class A too, which the latest view must not show */
 }
 
@@ -178,17 +178,17 @@ static int next_block(struct log_scan *scan)
 static int is_visible(struct log_scan *scan, const struct wb_block_entry *block_entry, struct wb_entry *entry_out, bool *visible_out)
 {
     struct wb_place place = {scan->row.number, block_entry->slot, scan->head.logical};
-    bool generation = scan->view == WB_SCAN_GENERATION;
+    bool snapshot = scan->view == WB_STORE_VIEW_SNAPSHOT;
     int err = wb_entry_get(&scan->txn, WB_TABLE_PAGES, block_entry->id, entry_out);
 
     *visible_out = false;
     if (err < 0 && err != WB_E_NOTFOUND)
         return err;
     if (err == 0 && wb_place_equal(&entry_out->place, &place)) {
-        *visible_out = !generation || entry_out->epoch <= scan->state.generation_epoch;
+        *visible_out = !snapshot || entry_out->epoch <= scan->state.snapshot_epoch;
         return 0;
     }
-    if (!generation)
+    if (!snapshot)
         return 0;
     err = wb_entry_get(&scan->txn, WB_TABLE_OLD, block_entry->id, entry_out);
     if (err == WB_E_NOTFOUND)
@@ -256,7 +256,7 @@ static int next_entry(struct log_scan *scan, struct wb_page *page_out)
     return !scan->site || wb_slice_equal(wb_key_site(page_out->key), wb_slice_str(scan->site));
 }
 
-int wb_log_scan_next(struct wb_scan *base, struct wb_page *page_out)
+int wb_log_scan_next(struct wb_store_scan *base, struct wb_page *page_out)
 {
     struct log_scan *scan = (struct log_scan *)base;
     char why[WB_ERROR_MESSAGE_MAX];

@@ -30,12 +30,12 @@ struct verifier {
     uint64_t pages, old, bytes_pages, site_pages, sites, revisits, bars;
     struct wb_block_reader *zstd;
     struct wb_buf lead, record;
-    wb_verify_found found;
+    wb_store_found found;
     void *found_context;
     wb_store_progress progress;
     void *progress_context;
     uint64_t done, total;
-    struct wb_verify *result;
+    struct wb_store_verify_counts *result;
 };
 
 static void report(struct verifier *v, bool problem, const char *file, uint64_t offset, const char *format, ...)
@@ -54,7 +54,7 @@ static void report(struct verifier *v, bool problem, const char *file, uint64_t 
     else
         v->result->notes++;
     if (v->found)
-        v->found(v->found_context, &(struct wb_verify_report){problem, file, offset, message});
+        v->found(v->found_context, &(struct wb_store_finding){problem, file, offset, message});
 }
 
 /* Damage becomes a problem and the work goes on; anything else (memory, a failing disk) ends it. */
@@ -115,12 +115,12 @@ static int check_revisit_row(void *context, struct wb_pageid id, uint64_t site)
     return 0;
 }
 
-static int check_bar_row(void *context, const struct wb_bar *bar, const struct wb_bar_row *row)
+static int check_bar_row(void *context, const struct wb_store_bar *bar, const struct wb_bar_row *row)
 {
     struct verifier *v = context;
 
     v->bars++;
-    if (bar->kind == WB_BAR_SITE && (row->except || bar->site.len == 0))
+    if (bar->kind == WB_STORE_BAR_SITE && (row->except || bar->site.len == 0))
         return wb_catalog_corrupt(v->log.catalog, WB_TABLE_BARS, "a row that is not a bar");
     return 0;
 }
@@ -429,8 +429,8 @@ static int check_segments(struct verifier *v)
     return err;
 }
 
-int wb_log_verify(const char *dir, const struct wb_superblock *superblock, wb_verify_found found, void *found_context,
-                  wb_store_progress progress, void *progress_context, struct wb_verify *verify_out)
+int wb_log_verify(const char *dir, const struct wb_superblock *superblock, wb_store_found found, void *found_context,
+                  wb_store_progress progress, void *progress_context, struct wb_store_verify_counts *verify_out)
 {
     struct verifier v = {.found = found, .found_context = found_context, .progress = progress,
                          .progress_context = progress_context, .result = verify_out};

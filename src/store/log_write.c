@@ -213,23 +213,23 @@ static bool group_is_full(const struct wb_log_writer *writer)
 
 /* Whether the page is taken at all; counts those that are not. */
 static bool is_wanted(struct wb_log_writer *writer, const struct wb_page *page, const struct wb_pending *now, bool barred,
-                      enum wb_put *outcome_out)
+                      enum wb_store_outcome *outcome_out)
 {
     if (barred) {
         writer->barred++;
-        *outcome_out = WB_PUT_BARRED;
+        *outcome_out = WB_STORE_PUT_BARRED;
         return false;
     }
-    if (now->exists && !wb_time_replaces(page->time_ms, now->time_ms, wb_clock_wall_ms())) {
+    if (now->exists && !wb_store_time_replaces(page->time_ms, now->time_ms, wb_clock_wall_ms())) {
         writer->older++;
-        *outcome_out = WB_PUT_OLDER;
+        *outcome_out = WB_STORE_PUT_OLDER;
         return false;
     }
-    *outcome_out = now->exists ? WB_PUT_REPLACED : WB_PUT_NEW;
+    *outcome_out = now->exists ? WB_STORE_PUT_REPLACED : WB_STORE_PUT_NEW;
     return true;
 }
 
-int wb_log_put(struct wb_store *store, const struct wb_page *page, enum wb_put *outcome_out)
+int wb_log_put(struct wb_store *store, const struct wb_page *page, enum wb_store_outcome *outcome_out)
 {
     struct wb_log *log = wb_log_of(store);
     struct wb_log_writer *writer = log->writer;
@@ -288,13 +288,13 @@ int wb_log_touch(struct wb_store *store, struct wb_pageid id, int64_t time_ms)
         return err;
     if (!now.exists)
         return wb_fail(WB_E_NOTFOUND, "not in the repository");
-    if (wb_time_replaces(time_ms, now.time_ms, wb_clock_wall_ms()))
+    if (wb_store_time_replaces(time_ms, now.time_ms, wb_clock_wall_ms()))
         now.time_ms = time_ms;
     now.touched = true;
     return add_op(log->writer, &op, &now);
 }
 
-/* Takes down a page that only the generation has. */
+/* Takes down a page that only the snapshot has. */
 static int remove_old(struct wb_log *log, struct wb_pageid id)
 {
     struct wb_op op = {.kind = WB_OP_REMOVE_OLD, .id = id};
@@ -304,7 +304,7 @@ static int remove_old(struct wb_log *log, struct wb_pageid id)
 
     wb_log_pending(log, id, &gone);
     if (!gone.taken_down)
-        err = wb_log_in_generation(log, id, &there);
+        err = wb_log_in_snapshot(log, id, &there);
     if (err < 0)
         return err;
     if (!there)

@@ -117,17 +117,17 @@ int wb_store_open(const char *dir, enum wb_store_mode mode, struct wb_store **st
     return organisation->open(dir, &superblock, mode, store_out);
 }
 
-int wb_store_verify(const char *dir, wb_verify_found found, void *found_context, wb_store_progress progress, void *progress_context,
-                    struct wb_verify *verify_out)
+int wb_store_verify(const char *dir, wb_store_found found, void *found_context, wb_store_progress progress, void *progress_context,
+                    struct wb_store_verify_counts *verify_out)
 {
     struct wb_superblock superblock;
     int err = wb_superblock_read(dir, &superblock);
 
-    *verify_out = (struct wb_verify){0};
+    *verify_out = (struct wb_store_verify_counts){0};
     if (err == WB_E_CORRUPT) {
         verify_out->problems = 1;
         if (found)
-            found(found_context, &(struct wb_verify_report){true, WB_SUPERBLOCK_NAME, 0, wb_error_message()});
+            found(found_context, &(struct wb_store_finding){true, WB_SUPERBLOCK_NAME, 0, wb_error_message()});
         return 0;
     }
     if (err < 0)
@@ -159,14 +159,14 @@ void wb_store_close(struct wb_store *store)
     store->ops->close(store);
 }
 
-int wb_store_put(struct wb_store *store, const struct wb_page *page, enum wb_put *outcome_out)
+int wb_store_put(struct wb_store *store, const struct wb_page *page, enum wb_store_outcome *outcome_out)
 {
-    enum wb_put ignored;
+    enum wb_store_outcome ignored;
 
     check_writer(store);
     if (!outcome_out)
         outcome_out = &ignored;
-    *outcome_out = WB_PUT_NEW;
+    *outcome_out = WB_STORE_PUT_NEW;
     WB_CHECK(wb_pageid_equal(page->id, wb_pageid_of_key(page->key)));
     if (page->body.len > WB_STORE_BODY_MAX)
         return wb_fail(WB_E_LIMIT, "the body of %.*s is larger than a store takes", WB_SLICE_ARG(page->url));
@@ -198,17 +198,17 @@ int wb_store_get_revisit(struct wb_store *store, struct wb_pageid id, struct wb_
     return store->ops->get_revisit(store, id, revisit_out);
 }
 
-int wb_store_bar(struct wb_store *store, const struct wb_bar *bar)
+int wb_store_bar(struct wb_store *store, const struct wb_store_bar *bar)
 {
     check_writer(store);
-    WB_CHECK(bar->kind == WB_BAR_PAGE || (bar->kind == WB_BAR_SITE && bar->site.len && !bar->except));
+    WB_CHECK(bar->kind == WB_STORE_BAR_PAGE || (bar->kind == WB_STORE_BAR_SITE && bar->site.len && !bar->except));
     return store->ops->bar(store, bar);
 }
 
-int wb_store_allow(struct wb_store *store, const struct wb_bar *bar)
+int wb_store_allow(struct wb_store *store, const struct wb_store_bar *bar)
 {
     check_writer(store);
-    WB_CHECK(bar->kind == WB_BAR_PAGE || (bar->kind == WB_BAR_SITE && bar->site.len));
+    WB_CHECK(bar->kind == WB_STORE_BAR_PAGE || (bar->kind == WB_STORE_BAR_SITE && bar->site.len));
     return store->ops->allow(store, bar);
 }
 
@@ -218,7 +218,7 @@ int wb_store_barred(struct wb_store *store, struct wb_pageid id, struct wb_slice
     return store->ops->barred(store, id, site);
 }
 
-int wb_store_bar_each(struct wb_store *store, int (*each)(void *context, const struct wb_bar *bar), void *context)
+int wb_store_bar_each(struct wb_store *store, int (*each)(void *context, const struct wb_store_bar *bar), void *context)
 {
     check_store(store);
     return store->ops->bar_each(store, each, context);
@@ -231,17 +231,17 @@ int wb_store_list_site(struct wb_store *store, struct wb_slice site, struct wb_p
     return store->ops->list_site(store, site, ids_out, max, count_out);
 }
 
-int wb_store_commit(struct wb_store *store, struct wb_commit *commit_inout)
+int wb_store_commit(struct wb_store *store, struct wb_store_commit_counts *commit_inout)
 {
     check_writer(store);
     return store->ops->commit(store, commit_inout);
 }
 
-int wb_store_snapshot(struct wb_store *store, uint32_t *generation_out)
+int wb_store_snapshot(struct wb_store *store, uint32_t *snapshot_out)
 {
     check_writer(store);
-    *generation_out = 0;
-    return store->ops->snapshot(store, generation_out);
+    *snapshot_out = 0;
+    return store->ops->snapshot(store, snapshot_out);
 }
 
 int wb_store_get(struct wb_store *store, struct wb_pageid id, struct wb_page *page_out, struct wb_buf *mem_out)
@@ -265,15 +265,15 @@ int wb_store_stat(struct wb_store *store, struct wb_store_stat *stat_out)
     return store->ops->stat(store, stat_out);
 }
 
-int wb_store_compact(struct wb_store *store, wb_store_progress progress, void *progress_context, wb_verify_found found,
-                     void *found_context, struct wb_compact *compact_out)
+int wb_store_compact(struct wb_store *store, wb_store_progress progress, void *progress_context, wb_store_found found,
+                     void *found_context, struct wb_store_compact_counts *compact_out)
 {
     check_writer(store);
-    *compact_out = (struct wb_compact){0};
+    *compact_out = (struct wb_store_compact_counts){0};
     return store->ops->compact(store, progress, progress_context, found, found_context, compact_out);
 }
 
-int wb_scan_open(struct wb_store *store, const struct wb_scan_options *options, struct wb_scan **scan_out)
+int wb_store_scan_open(struct wb_store *store, const struct wb_store_scan_options *options, struct wb_store_scan **scan_out)
 {
     check_store(store);
     WB_CHECK(options->parts == 0 || (options->part >= 1 && options->part <= options->parts));
@@ -281,18 +281,18 @@ int wb_scan_open(struct wb_store *store, const struct wb_scan_options *options, 
     return store->ops->scan_open(store, options, scan_out);
 }
 
-int wb_scan_next(struct wb_scan *scan, struct wb_page *page_out)
+int wb_store_scan_next(struct wb_store_scan *scan, struct wb_page *page_out)
 {
-    WB_CHECK(scan->magic == WB_SCAN_MAGIC);
+    WB_CHECK(scan->magic == WB_STORE_SCAN_MAGIC);
     *page_out = (struct wb_page){0};
     return scan->ops->scan_next(scan, page_out);
 }
 
-void wb_scan_close(struct wb_scan *scan)
+void wb_store_scan_close(struct wb_store_scan *scan)
 {
     if (!scan)
         return;
-    WB_CHECK(scan->magic == WB_SCAN_MAGIC);
+    WB_CHECK(scan->magic == WB_STORE_SCAN_MAGIC);
     scan->ops->scan_close(scan);
 }
 

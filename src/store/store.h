@@ -8,9 +8,9 @@
  *   reader:  get, scan: always one consistent state, whatever writers do meanwhile
  *   takedown:  bar (durable at once), then remove -> commit; allow lifts a bar
  *
- * Classes (WebBase, section 3.3). snapshot() starts a generation: the pages of
+ * Classes (WebBase, section 3.3). snapshot() starts a snapshot: the pages of
  * that moment. From then on a page that is replaced or removed stays readable to
- * scans of the generation as class A; a page untouched since is class B; one that
+ * scans of the snapshot as class A; a page untouched since is class B; one that
  * arrived since is class C, which only scans of the latest state see. The next
  * snapshot drops the A pages and makes C pages B.
  *
@@ -62,11 +62,11 @@ void wb_store_close(struct wb_store *store);
 /* ---- writing ---------------------------------------------------------------- */
 
 /* What became of a page that was put, as far as can be said before the commit, which judges again. */
-enum wb_put {
-    WB_PUT_NEW,      /* the store has no page of that id */
-    WB_PUT_REPLACED, /* it has an older one, which this replaces */
-    WB_PUT_OLDER,    /* left out: the stored one is as new or newer */
-    WB_PUT_BARRED,   /* left out: the page or its site was taken down */
+enum wb_store_outcome {
+    WB_STORE_PUT_NEW,      /* the store has no page of that id */
+    WB_STORE_PUT_REPLACED, /* it has an older one, which this replaces */
+    WB_STORE_PUT_OLDER,    /* left out: the stored one is as new or newer */
+    WB_STORE_PUT_BARRED,   /* left out: the page or its site was taken down */
 };
 
 /*
@@ -76,18 +76,18 @@ enum wb_put {
  * Computes digests where the page has none. outcome_out may be NULL.
  */
 #define WB_STORE_AHEAD_MS WB_DAY_MS
-int wb_store_put(struct wb_store *store, const struct wb_page *page, enum wb_put *outcome_out);
+int wb_store_put(struct wb_store *store, const struct wb_page *page, enum wb_store_outcome *outcome_out);
 
 /* The page was seen unchanged at time_ms: moves its time forward and refills its lifetime. WB_E_NOTFOUND. */
 int wb_store_touch(struct wb_store *store, struct wb_pageid id, int64_t time_ms);
 
 /*
- * The page is gone. WB_E_NOTFOUND. everywhere: from the generation too, at once (takedown). site is the page's: with it
+ * The page is gone. WB_E_NOTFOUND. everywhere: from the snapshot too, at once (takedown). site is the page's: with it
  * nothing of the page has to be read, so that a damaged page can be removed.
  */
 int wb_store_remove(struct wb_store *store, struct wb_pageid id, struct wb_slice site, bool everywhere);
 
-struct wb_commit {
+struct wb_store_commit_counts {
     uint64_t added;    /* pages not there before */
     uint64_t replaced; /* pages newer than the stored ones */
     uint64_t older;    /* pages left out because the stored ones are as new */
@@ -97,10 +97,10 @@ struct wb_commit {
 };
 
 /* Makes everything since the last commit durable; adds to the counts. On error nothing of it is. */
-int wb_store_commit(struct wb_store *store, struct wb_commit *commit_inout);
+int wb_store_commit(struct wb_store *store, struct wb_store_commit_counts *commit_inout);
 
-/* Commits and starts the next generation; returns its number through generation_out (from 1). */
-int wb_store_snapshot(struct wb_store *store, uint32_t *generation_out);
+/* Commits and starts the next snapshot; returns its number through snapshot_out (from 1). */
+int wb_store_snapshot(struct wb_store *store, uint32_t *snapshot_out);
 
 /* ---- facts that are no pages ----------------------------------------------------- */
 
@@ -120,10 +120,10 @@ int wb_store_get_revisit(struct wb_store *store, struct wb_pageid id, struct wb_
  * for those found later, except for pages that were allowed by themselves. Each commit asks for
  * bars inside its transaction, so nothing that is barred gets in, no matter when and by which process it was put.
  */
-enum wb_bar_kind { WB_BAR_PAGE, WB_BAR_SITE };
+enum wb_store_bar_kind { WB_STORE_BAR_PAGE, WB_STORE_BAR_SITE };
 
-struct wb_bar {
-    enum wb_bar_kind kind;
+struct wb_store_bar {
+    enum wb_store_bar_kind kind;
     struct wb_pageid id;   /* of the page */
     struct wb_slice site;  /* the site; of a page: the one it belongs to */
     bool except;           /* the opposite: lifts the bar on the site for this page */
@@ -134,21 +134,21 @@ struct wb_bar {
  * Sets a bar, durable on return; what was put before is committed first. A bar on a site ends the exceptions of its pages.
  * Pages that are stored stay until they are removed; revisits that are kept as facts go at once.
  */
-int wb_store_bar(struct wb_store *store, const struct wb_bar *bar);
+int wb_store_bar(struct wb_store *store, const struct wb_store_bar *bar);
 
 /*
  * Lifts bars, durable on return: of a site, also those on its pages; of a page, its own, and where its site is barred the
  * page becomes an exception. WB_E_NOTFOUND: nothing of it was barred. bar->except and time_ms are not looked at.
  */
-int wb_store_allow(struct wb_store *store, const struct wb_bar *bar);
+int wb_store_allow(struct wb_store *store, const struct wb_store_bar *bar);
 
 /* Whether a page may not be stored or fetched, by the newest committed state of any process: 1, 0 or an error. */
 int wb_store_barred(struct wb_store *store, struct wb_pageid id, struct wb_slice site);
 
 /* All bars and exceptions. A page's site is left empty. each() ends it with a non-zero return, which is returned; it must not call the store. */
-int wb_store_bar_each(struct wb_store *store, int (*each)(void *context, const struct wb_bar *bar), void *context);
+int wb_store_bar_each(struct wb_store *store, int (*each)(void *context, const struct wb_store_bar *bar), void *context);
 
-/* Up to max ids of committed pages of a site, those that only the generation has included; no page is read. */
+/* Up to max ids of committed pages of a site, those that only the snapshot has included; no page is read. */
 int wb_store_list_site(struct wb_store *store, struct wb_slice site, struct wb_pageid *ids_out, size_t max, size_t *count_out);
 
 /* ---- reading ------------------------------------------------------------------ */
@@ -159,29 +159,29 @@ int wb_store_get(struct wb_store *store, struct wb_pageid id, struct wb_page *pa
 /* The time of that version, without reading the page. WB_E_NOTFOUND. */
 int wb_store_time(struct wb_store *store, struct wb_pageid id, int64_t *time_ms_out);
 
-enum wb_scan_view {
-    WB_SCAN_LATEST,     /* classes B and C: each page's latest version */
-    WB_SCAN_GENERATION, /* classes A and B: the pages of the last snapshot */
+enum wb_store_view {
+    WB_STORE_VIEW_LATEST,     /* classes B and C: each page's latest version */
+    WB_STORE_VIEW_SNAPSHOT, /* classes A and B: the pages of the last snapshot */
 };
 
-struct wb_scan_options {
-    enum wb_scan_view view;
+struct wb_store_scan_options {
+    enum wb_store_view view;
     uint32_t part, parts;  /* 1 of 1: everything; the parts are disjoint and cover all (0 of 0: the same) */
     struct wb_slice site;  /* only this site, where not empty */
 };
 
-struct wb_scan;
+struct wb_store_scan;
 
 /*
  * Pages in physical order, each exactly once, of the state at the moment of
  * opening. Several scans may run on one store in several threads. A damaged unit
  * gives WB_E_CORRUPT once, and the scan can go on.
  */
-int wb_scan_open(struct wb_store *store, const struct wb_scan_options *options, struct wb_scan **scan_out);
+int wb_store_scan_open(struct wb_store *store, const struct wb_store_scan_options *options, struct wb_store_scan **scan_out);
 
 /* 1 with a page that is valid until the next call, 0 at the end, or an error. */
-int wb_scan_next(struct wb_scan *scan, struct wb_page *page_out);
-void wb_scan_close(struct wb_scan *scan);
+int wb_store_scan_next(struct wb_store_scan *scan, struct wb_page *page_out);
+void wb_store_scan_close(struct wb_store_scan *scan);
 
 /* ---- the whole -------------------------------------------------------------------- */
 
@@ -194,24 +194,24 @@ struct wb_store_stat {
     uint64_t bytes_stored;  /* everything on disk */
     uint64_t bytes_dead;    /* what compaction could give back, replaced files that wait for a reader included */
     uint64_t segments;
-    uint32_t epoch, generation;
+    uint32_t epoch, snapshot;
     const char *organisation, *update;
 };
 int wb_store_stat(struct wb_store *store, struct wb_store_stat *stat_out);
 
 /* Called for each problem (damage) or note (a tail that a crash left, which is no damage). */
-struct wb_verify_report {
+struct wb_store_finding {
     bool problem;
     const char *file;       /* relative to the repository */
     uint64_t offset;
     const char *message;
 };
-typedef void (*wb_verify_found)(void *context, const struct wb_verify_report *report);
+typedef void (*wb_store_found)(void *context, const struct wb_store_finding *report);
 
 /* Called now and then with bytes done and to do; false stops the work cleanly (WB_E_STOPPED). May be NULL. */
 typedef bool (*wb_store_progress)(void *context, uint64_t done, uint64_t total);
 
-struct wb_compact {
+struct wb_store_compact_counts {
     uint64_t segments;        /* rewritten or dropped */
     uint64_t pages;           /* pages that stayed in them */
     uint64_t bytes_before, bytes_after;
@@ -224,14 +224,14 @@ struct wb_compact {
  * Gives back the space of dead pages. Damage does not stop it: found (may be NULL) is told of each damaged place, as a problem
  * where it stays and as a note where it is gone, and the rest is compacted. 0 even where damage stays; see compact_out.
  */
-int wb_store_compact(struct wb_store *store, wb_store_progress progress, void *progress_context, wb_verify_found found,
-                     void *found_context, struct wb_compact *compact_out);
+int wb_store_compact(struct wb_store *store, wb_store_progress progress, void *progress_context, wb_store_found found,
+                     void *found_context, struct wb_store_compact_counts *compact_out);
 
-struct wb_verify {
+struct wb_store_verify_counts {
     uint64_t pages, problems, notes;
 };
 /* Reads and checks everything. 0 even where problems were found; see verify_out. */
-int wb_store_verify(const char *dir, wb_verify_found found, void *found_context, wb_store_progress progress, void *progress_context,
-                    struct wb_verify *verify_out);
+int wb_store_verify(const char *dir, wb_store_found found, void *found_context, wb_store_progress progress, void *progress_context,
+                    struct wb_store_verify_counts *verify_out);
 
 #endif

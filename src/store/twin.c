@@ -31,7 +31,7 @@ struct known_revisit {
 };
 
 struct known_bar {
-    struct wb_bar bar; /* bar.site borrows from site */
+    struct wb_store_bar bar; /* bar.site borrows from site */
     char *site;
 };
 
@@ -41,19 +41,19 @@ struct state {
     size_t revisit_count;
     struct known_bar *bars;
     size_t bar_count;
-    uint32_t epoch, generation, generation_epoch;
+    uint32_t epoch, snapshot, snapshot_epoch;
 };
 
 struct twin {
     struct wb_store store;
     struct state now, committed;
-    struct wb_commit counts;
+    struct wb_store_commit_counts counts;
 };
 
 struct twin_scan {
-    struct wb_scan scan;
+    struct wb_store_scan scan;
     struct state state;
-    struct wb_scan_options options;
+    struct wb_store_scan_options options;
     char *site;
     size_t at;
     struct version *list;
@@ -149,7 +149,7 @@ static int add_revisit(struct state *state, struct wb_pageid id, struct wb_slice
     return 0;
 }
 
-static int add_bar(struct state *state, const struct wb_bar *bar)
+static int add_bar(struct state *state, const struct wb_store_bar *bar)
 {
     struct known_bar *grown = wb_realloc(state->bars, (state->bar_count + 1) * sizeof *grown);
     char *name = grown ? wb_strndup(bar->site.ptr, bar->site.len) : NULL;
@@ -167,7 +167,7 @@ static int state_copy(const struct state *from, struct state *to_out)
 {
     int err;
 
-    *to_out = (struct state){.epoch = from->epoch, .generation = from->generation, .generation_epoch = from->generation_epoch};
+    *to_out = (struct state){.epoch = from->epoch, .snapshot = from->snapshot, .snapshot_epoch = from->snapshot_epoch};
     err = copy(&from->pages, &to_out->pages);
     if (err == 0)
         err = copy(&from->old, &to_out->old);
@@ -182,11 +182,11 @@ static int state_copy(const struct state *from, struct state *to_out)
 
 /* ---- bars ------------------------------------------------------------------------------------- */
 
-static struct known_bar *find_bar(struct state *state, enum wb_bar_kind kind, struct wb_pageid id, struct wb_slice site)
+static struct known_bar *find_bar(struct state *state, enum wb_store_bar_kind kind, struct wb_pageid id, struct wb_slice site)
 {
     for (size_t i = 0; i < state->bar_count; i++) {
-        struct wb_bar *bar = &state->bars[i].bar;
-        if (bar->kind == kind && (kind == WB_BAR_PAGE ? wb_pageid_equal(bar->id, id) : wb_slice_equal(bar->site, site)))
+        struct wb_store_bar *bar = &state->bars[i].bar;
+        if (bar->kind == kind && (kind == WB_STORE_BAR_PAGE ? wb_pageid_equal(bar->id, id) : wb_slice_equal(bar->site, site)))
             return &state->bars[i];
     }
     return NULL;
@@ -200,17 +200,17 @@ static void drop_bar(struct state *state, struct known_bar *known)
 
 static bool is_barred(struct state *state, struct wb_pageid id, struct wb_slice site)
 {
-    struct known_bar *page = find_bar(state, WB_BAR_PAGE, id, site);
+    struct known_bar *page = find_bar(state, WB_STORE_BAR_PAGE, id, site);
 
-    return page ? !page->bar.except : find_bar(state, WB_BAR_SITE, id, site) != NULL;
+    return page ? !page->bar.except : find_bar(state, WB_STORE_BAR_SITE, id, site) != NULL;
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* The latest version leaves: to class A where the generation has it. */
+/* The latest version leaves: to class A where the snapshot has it. */
 static int retire(struct state *state, struct version *version)
 {
-    if (state->generation && version->epoch <= state->generation_epoch) {
+    if (state->snapshot && version->epoch <= state->snapshot_epoch) {
         struct version moved = *version;
         version->record = WB_BUF_INIT;
         int err = add(&state->old, &moved);
@@ -222,22 +222,22 @@ static int retire(struct state *state, struct version *version)
     return 0;
 }
 
-static int twin_put(struct wb_store *store, const struct wb_page *page, enum wb_put *outcome_out)
+static int twin_put(struct wb_store *store, const struct wb_page *page, enum wb_store_outcome *outcome_out)
 {
     struct twin *twin = twin_of(store);
     struct version *before = find(&twin->now.pages, page->id), version = {.id = page->id, .time_ms = page->time_ms};
     struct wb_page digested = *page;
     int err;
 
-    *outcome_out = before ? WB_PUT_REPLACED : WB_PUT_NEW;
+    *outcome_out = before ? WB_STORE_PUT_REPLACED : WB_STORE_PUT_NEW;
     if (is_barred(&twin->now, page->id, wb_key_site(page->key))) {
         twin->counts.barred++;
-        *outcome_out = WB_PUT_BARRED;
+        *outcome_out = WB_STORE_PUT_BARRED;
         return 0;
     }
-    if (before && !wb_time_replaces(page->time_ms, before->time_ms, wb_clock_wall_ms())) {
+    if (before && !wb_store_time_replaces(page->time_ms, before->time_ms, wb_clock_wall_ms())) {
         twin->counts.older++;
-        *outcome_out = WB_PUT_OLDER;
+        *outcome_out = WB_STORE_PUT_OLDER;
         return 0;
     }
     wb_page_digest(&digested);
@@ -266,7 +266,7 @@ static int twin_touch(struct wb_store *store, struct wb_pageid id, int64_t time_
 
     if (!version)
         return wb_fail(WB_E_NOTFOUND, "not in the repository");
-    if (wb_time_replaces(time_ms, version->time_ms, wb_clock_wall_ms()))
+    if (wb_store_time_replaces(time_ms, version->time_ms, wb_clock_wall_ms()))
         version->time_ms = time_ms;
     wb_page_decode(wb_buf_slice(&version->record), &page);
     version->lifetime_count = page.lifetime;
@@ -336,7 +336,7 @@ static int twin_get_revisit(struct wb_store *store, struct wb_pageid id, struct 
     return 0;
 }
 
-static int twin_commit(struct wb_store *store, struct wb_commit *commit_inout)
+static int twin_commit(struct wb_store *store, struct wb_store_commit_counts *commit_inout)
 {
     struct twin *twin = twin_of(store);
     struct state copied;
@@ -352,19 +352,19 @@ static int twin_commit(struct wb_store *store, struct wb_commit *commit_inout)
     commit_inout->barred += twin->counts.barred;
     commit_inout->touched += twin->counts.touched;
     commit_inout->removed += twin->counts.removed;
-    twin->counts = (struct wb_commit){0};
+    twin->counts = (struct wb_store_commit_counts){0};
     return 0;
 }
 
 /* Commits what was put before, as the organisations on disk do; what a bar or its end changes is committed again. */
 static int commit_quietly(struct wb_store *store)
 {
-    struct wb_commit counts = {0};
+    struct wb_store_commit_counts counts = {0};
 
     return twin_commit(store, &counts);
 }
 
-static int twin_bar(struct wb_store *store, const struct wb_bar *bar)
+static int twin_bar(struct wb_store *store, const struct wb_store_bar *bar)
 {
     struct state *now = &twin_of(store)->now;
     int err = commit_quietly(store);
@@ -374,14 +374,14 @@ static int twin_bar(struct wb_store *store, const struct wb_bar *bar)
         return err;
     if (known)
         drop_bar(now, known);
-    for (size_t i = 0; bar->kind == WB_BAR_SITE && i < now->bar_count;)
+    for (size_t i = 0; bar->kind == WB_STORE_BAR_SITE && i < now->bar_count;)
         if (now->bars[i].bar.except && wb_slice_equal(now->bars[i].bar.site, bar->site))
             drop_bar(now, &now->bars[i]);
         else
             i++;
     for (size_t i = 0; !bar->except && i < now->revisit_count;) {
         struct known_revisit *revisit = &now->revisits[i];
-        bool goes = bar->kind == WB_BAR_PAGE ? wb_pageid_equal(revisit->id, bar->id) : wb_slice_equal(wb_slice_str(revisit->site), bar->site);
+        bool goes = bar->kind == WB_STORE_BAR_PAGE ? wb_pageid_equal(revisit->id, bar->id) : wb_slice_equal(wb_slice_str(revisit->site), bar->site);
         if (goes) {
             wb_free(revisit->site);
             *revisit = now->revisits[--now->revisit_count];
@@ -393,10 +393,10 @@ static int twin_bar(struct wb_store *store, const struct wb_bar *bar)
     return err < 0 ? err : commit_quietly(store);
 }
 
-static int allow_page(struct state *now, const struct wb_bar *bar)
+static int allow_page(struct state *now, const struct wb_store_bar *bar)
 {
-    struct known_bar *page = find_bar(now, WB_BAR_PAGE, bar->id, bar->site);
-    bool site_barred = find_bar(now, WB_BAR_SITE, bar->id, bar->site) != NULL;
+    struct known_bar *page = find_bar(now, WB_STORE_BAR_PAGE, bar->id, bar->site);
+    bool site_barred = find_bar(now, WB_STORE_BAR_SITE, bar->id, bar->site) != NULL;
 
     if (page ? page->bar.except : !site_barred)
         return wb_fail(WB_E_NOTFOUND, "the page is not barred");
@@ -405,7 +405,7 @@ static int allow_page(struct state *now, const struct wb_bar *bar)
     else if (page)
         drop_bar(now, page);
     else
-        return add_bar(now, &(struct wb_bar){.kind = WB_BAR_PAGE, .id = bar->id, .site = bar->site, .except = true, .time_ms = bar->time_ms});
+        return add_bar(now, &(struct wb_store_bar){.kind = WB_STORE_BAR_PAGE, .id = bar->id, .site = bar->site, .except = true, .time_ms = bar->time_ms});
     return 0;
 }
 
@@ -423,13 +423,13 @@ static int allow_site(struct state *now, struct wb_slice site)
     return lifted ? 0 : wb_fail(WB_E_NOTFOUND, "%.*s is not barred", WB_SLICE_ARG(site));
 }
 
-static int twin_allow(struct wb_store *store, const struct wb_bar *bar)
+static int twin_allow(struct wb_store *store, const struct wb_store_bar *bar)
 {
     struct state *now = &twin_of(store)->now;
     int err = commit_quietly(store);
 
     if (err == 0)
-        err = bar->kind == WB_BAR_PAGE ? allow_page(now, bar) : allow_site(now, bar->site);
+        err = bar->kind == WB_STORE_BAR_PAGE ? allow_page(now, bar) : allow_site(now, bar->site);
     return err < 0 ? err : commit_quietly(store);
 }
 
@@ -438,7 +438,7 @@ static int twin_barred(struct wb_store *store, struct wb_pageid id, struct wb_sl
     return is_barred(&twin_of(store)->committed, id, site);
 }
 
-static int twin_bar_each(struct wb_store *store, int (*each)(void *context, const struct wb_bar *bar), void *context)
+static int twin_bar_each(struct wb_store *store, int (*each)(void *context, const struct wb_store_bar *bar), void *context)
 {
     struct state *state = &twin_of(store)->committed;
     int err = 0;
@@ -448,15 +448,15 @@ static int twin_bar_each(struct wb_store *store, int (*each)(void *context, cons
     return err;
 }
 
-static int twin_snapshot(struct wb_store *store, uint32_t *generation_out)
+static int twin_snapshot(struct wb_store *store, uint32_t *snapshot_out)
 {
     struct twin *twin = twin_of(store);
-    struct wb_commit counts = {0};
+    struct wb_store_commit_counts counts = {0};
 
     clear(&twin->now.old);
-    twin->now.generation++;
-    twin->now.generation_epoch = twin->now.epoch++;
-    *generation_out = twin->now.generation;
+    twin->now.snapshot++;
+    twin->now.snapshot_epoch = twin->now.epoch++;
+    *snapshot_out = twin->now.snapshot;
     return twin_commit(store, &counts);
 }
 
@@ -492,9 +492,9 @@ static int twin_get(struct wb_store *store, struct wb_pageid id, struct wb_page 
 /* The versions of the view, gathered in pages of the scan's own copy. */
 static int gather(struct twin_scan *scan)
 {
-    if (scan->options.view == WB_SCAN_GENERATION) {
+    if (scan->options.view == WB_STORE_VIEW_SNAPSHOT) {
         for (size_t i = 0; i < scan->state.pages.count;)
-            if (scan->state.pages.list[i].epoch > scan->state.generation_epoch)
+            if (scan->state.pages.list[i].epoch > scan->state.snapshot_epoch)
                 drop(&scan->state.pages, &scan->state.pages.list[i]);
             else
                 i++;
@@ -509,7 +509,7 @@ static int gather(struct twin_scan *scan)
     return 0;
 }
 
-static void twin_scan_close(struct wb_scan *base)
+static void twin_scan_close(struct wb_store_scan *base)
 {
     struct twin_scan *scan = (struct twin_scan *)base;
 
@@ -518,14 +518,14 @@ static void twin_scan_close(struct wb_scan *base)
     wb_free(scan);
 }
 
-static int twin_scan_open(struct wb_store *store, const struct wb_scan_options *options, struct wb_scan **scan_out)
+static int twin_scan_open(struct wb_store *store, const struct wb_store_scan_options *options, struct wb_store_scan **scan_out)
 {
     struct twin_scan *scan = wb_alloc_zero(1, sizeof *scan);
     int err;
 
     if (!scan)
         return WB_E_NOMEM;
-    scan->scan = (struct wb_scan){WB_SCAN_MAGIC, store->ops};
+    scan->scan = (struct wb_store_scan){WB_STORE_SCAN_MAGIC, store->ops};
     scan->options = *options;
     scan->site = wb_strndup(options->site.ptr ? options->site.ptr : "", options->site.len);
     err = scan->site ? state_copy(&twin_of(store)->committed, &scan->state) : WB_E_NOMEM;
@@ -539,7 +539,7 @@ static int twin_scan_open(struct wb_store *store, const struct wb_scan_options *
     return 0;
 }
 
-static int twin_scan_next(struct wb_scan *base, struct wb_page *page_out)
+static int twin_scan_next(struct wb_store_scan *base, struct wb_page *page_out)
 {
     struct twin_scan *scan = (struct twin_scan *)base;
 
@@ -588,7 +588,7 @@ static int twin_stat(struct wb_store *store, struct wb_store_stat *stat_out)
 
     *stat_out = (struct wb_store_stat){
         .pages = state->pages.count, .pages_old = state->old.count, .revisits = state->revisit_count, .bars = state->bar_count, .epoch = state->epoch,
-        .generation = state->generation, .organisation = "memory", .update = "incremental"};
+        .snapshot = state->snapshot, .organisation = "memory", .update = "incremental"};
     for (size_t i = 0; i < state->pages.count; i++) {
         bool first = true;
         page_of(&state->pages.list[i], &page);
@@ -602,10 +602,10 @@ static int twin_stat(struct wb_store *store, struct wb_store_stat *stat_out)
     return 0;
 }
 
-static int twin_compact(struct wb_store *store, wb_store_progress progress, void *progress_context, wb_verify_found found,
-                        void *found_context, struct wb_compact *compact_out)
+static int twin_compact(struct wb_store *store, wb_store_progress progress, void *progress_context, wb_store_found found,
+                        void *found_context, struct wb_store_compact_counts *compact_out)
 {
-    struct wb_commit counts = {0};
+    struct wb_store_commit_counts counts = {0};
 
     (void)progress;
     (void)progress_context;
@@ -669,5 +669,5 @@ void wb_store_reopen_memory(struct wb_store *store)
     WB_CHECK(state_copy(&twin->committed, &copied) == 0);
     state_release(&twin->now);
     twin->now = copied;
-    twin->counts = (struct wb_commit){0};
+    twin->counts = (struct wb_store_commit_counts){0};
 }

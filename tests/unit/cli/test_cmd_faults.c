@@ -77,7 +77,7 @@ static void remove_repo(void)
 
 static uint64_t sound_pages(void)
 {
-    struct wb_verify result;
+    struct wb_store_verify_counts result;
 
     assert_int_equal(wb_store_verify(repo, NULL, NULL, NULL, NULL, &result), 0);
     assert_int_equal(result.problems, 0);

@@ -130,7 +130,7 @@ static inline void store_page(const char *dir, const char *url, int64_t time_ms,
     struct wb_store *store = NULL;
     struct wb_url parsed = WB_URL_INIT;
     struct wb_buf key = WB_BUF_INIT;
-    struct wb_commit counts = {0};
+    struct wb_store_commit_counts counts = {0};
 
     ok(wb_url_parse(wb_slice_str(url), NULL, &parsed));
     ok(wb_url_key(&parsed, &key));
@@ -147,12 +147,12 @@ static inline void store_page(const char *dir, const char *url, int64_t time_ms,
 }
 
 /* As a takedown does first. */
-static inline void bar_in_store(const char *dir, const char *url, enum wb_bar_kind kind)
+static inline void bar_in_store(const char *dir, const char *url, enum wb_store_bar_kind kind)
 {
     struct wb_store *store = NULL;
     struct wb_buf key = WB_BUF_INIT;
 
-    struct wb_bar row = {.kind = kind, .id = key_of(url, &key)};
+    struct wb_store_bar row = {.kind = kind, .id = key_of(url, &key)};
     row.site = wb_key_site(wb_buf_slice(&key));
     ok(wb_store_open(dir, WB_STORE_WRITE, &store));
     ok(wb_store_bar(store, &row));

@@ -19,7 +19,7 @@ static void ignore(void *context, const char *file, uint64_t offset, const char 
 static void assert_sound(const char *dir, const char *when)
 {
     struct wb_webdb_count count;
-    struct wb_verify verify;
+    struct wb_store_verify_counts verify;
 
     ok(wb_webdb_check(dir, ignore, (void *)when, &count));
     ok(wb_store_verify(dir, NULL, NULL, NULL, NULL, &verify));

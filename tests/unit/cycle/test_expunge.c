@@ -154,8 +154,8 @@ static void test_takedown_is_finished(void **state)
     store_page(*state, "http://h.test/a", 1000, 90);
     store_page(*state, "http://h.test/b", 1000, 90);
     store_page(*state, "http://s.test/c", 1000, 90);
-    bar_in_store(*state, "http://h.test/a", WB_BAR_PAGE);
-    bar_in_store(*state, "http://s.test/", WB_BAR_SITE);
+    bar_in_store(*state, "http://h.test/a", WB_STORE_BAR_PAGE);
+    bar_in_store(*state, "http://s.test/", WB_STORE_BAR_SITE);
     take_down(*state, "http://s.test/d", true);
     store_page(*state, "http://s.test/d", 1000, 90);
     assert_true(in_store(*state, "http://h.test/a") && in_store(*state, "http://s.test/c") && in_store(*state, "http://s.test/d"));
@@ -208,14 +208,14 @@ static void test_site_is_taken_down(void **state)
     struct wb_webdb_page page;
     struct wb_store *store = NULL;
     struct wb_store_stat counts;
-    uint32_t generation;
+    uint32_t snapshot;
 
     add_pages(*state, pages, 3);
     store_page(*state, "http://h.test:81/both", now - WB_DAY_MS, 90);
     store_page(*state, "http://h.test:81/stored", now, 90);
     store_page(*state, "http://h.test/", now, 90);
     ok(wb_store_open(*state, WB_STORE_WRITE, &store));
-    ok(wb_store_snapshot(store, &generation));
+    ok(wb_store_snapshot(store, &snapshot));
     wb_store_close(store);
     store_page(*state, "http://h.test:81/both", now, 90);
 

@@ -63,7 +63,7 @@ static void make_pages(const char *dir)
     pages[10].flags &= ~(unsigned)WB_PAGE_WANTED;
     add_pages(dir, pages, COUNT(pages));
     make_site(dir, "h.test", WB_SITE_DONE, 0);
-    bar_in_store(dir, "http://h.test/barred", WB_BAR_PAGE);
+    bar_in_store(dir, "http://h.test/barred", WB_STORE_BAR_PAGE);
     make_site(dir, "away.test", WB_SITE_WAITING, NOW_MS + WB_DAY_MS);
 }
 
@@ -104,7 +104,7 @@ static void test_barred_site(void **state)
     struct wb_update_options update = {.dir = *state};
     struct wb_expunge_stat stat;
 
-    bar_in_store(*state, "http://s.test/", WB_BAR_SITE);
+    bar_in_store(*state, "http://s.test/", WB_STORE_BAR_SITE);
     ok(wb_expunge(&update, "http://s.test/b", true, NULL, NULL, NULL, &stat));
     add_pages(*state, pages, COUNT(pages));
     make_site(*state, "h.test", WB_SITE_DONE, 0);

@@ -291,7 +291,7 @@ void made_release(struct made *made)
     wb_buf_release(&made->body);
 }
 
-int put_spec_as(struct wb_store *store, const struct spec *spec, enum wb_put *outcome_out)
+int put_spec_as(struct wb_store *store, const struct spec *spec, enum wb_store_outcome *outcome_out)
 {
     struct made made;
 
@@ -315,10 +315,10 @@ int remove_spec(struct wb_store *store, const struct spec *spec, bool everywhere
     return err;
 }
 
-int bar_spec(struct wb_store *store, const struct spec *spec, enum wb_bar_kind kind, bool allow)
+int bar_spec(struct wb_store *store, const struct spec *spec, enum wb_store_bar_kind kind, bool allow)
 {
     struct wb_buf room = WB_BUF_INIT;
-    struct wb_bar bar = {.kind = kind, .id = spec_id(spec), .site = spec_site(spec, &room), .time_ms = spec->time_ms};
+    struct wb_store_bar bar = {.kind = kind, .id = spec_id(spec), .site = spec_site(spec, &room), .time_ms = spec->time_ms};
     int err = allow ? wb_store_allow(store, &bar) : wb_store_bar(store, &bar);
 
     wb_buf_release(&room);
@@ -404,12 +404,12 @@ bool holds_spec(struct wb_store *store, const struct spec *spec)
 
 /* ---- scans ------------------------------------------------------------------------------ */
 
-void drain_scan(struct wb_scan *scan, struct sights *sights)
+void drain_scan(struct wb_store_scan *scan, struct sights *sights)
 {
     struct wb_page page;
     int more;
 
-    while ((more = wb_scan_next(scan, &page)) > 0) {
+    while ((more = wb_store_scan_next(scan, &page)) > 0) {
         if (sights->count == sights->cap) {
             sights->cap = sights->cap ? sights->cap * 2 : 64;
             sights->list = realloc(sights->list, sights->cap * sizeof *sights->list);
@@ -419,14 +419,14 @@ void drain_scan(struct wb_scan *scan, struct sights *sights)
             (struct seen){page.id, page_hash(&page, true), page.time_ms, page.epoch, page.lifetime_count};
     }
     must_ok(more);
-    wb_scan_close(scan);
+    wb_store_scan_close(scan);
 }
 
-void scan_all(struct wb_store *store, const struct wb_scan_options *options, struct sights *sights)
+void scan_all(struct wb_store *store, const struct wb_store_scan_options *options, struct sights *sights)
 {
-    struct wb_scan *scan;
+    struct wb_store_scan *scan;
 
-    must_ok(wb_scan_open(store, options, &scan));
+    must_ok(wb_store_scan_open(store, options, &scan));
     drain_scan(scan, sights);
 }
 
@@ -487,12 +487,12 @@ struct wb_store *open_store(const char *dir, enum wb_store_mode mode)
 
 void commit_store(struct wb_store *store)
 {
-    struct wb_commit counts = {0};
+    struct wb_store_commit_counts counts = {0};
 
     must_ok(wb_store_commit(store, &counts));
 }
 
-static void print_found(void *context, const struct wb_verify_report *report)
+static void print_found(void *context, const struct wb_store_finding *report)
 {
     const bool *print = context;
 
@@ -501,18 +501,18 @@ static void print_found(void *context, const struct wb_verify_report *report)
         fprintf(stderr, "verify: %s at %llu: %s\n", report->file, (unsigned long long)report->offset, report->message);
 }
 
-struct wb_verify verify_count(const char *dir, bool print)
+struct wb_store_verify_counts verify_count(const char *dir, bool print)
 {
-    struct wb_verify result;
+    struct wb_store_verify_counts result;
 
     if (wb_store_verify(dir, print_found, &print, NULL, NULL, &result) < 0)
         result.problems++;
     return result;
 }
 
-struct wb_verify verify_clean(const char *dir)
+struct wb_store_verify_counts verify_clean(const char *dir)
 {
-    struct wb_verify result;
+    struct wb_store_verify_counts result;
     bool print = true;
 
     must_ok(wb_store_verify(dir, print_found, &print, NULL, NULL, &result));

@@ -88,11 +88,11 @@ void made_release(struct made *made);
 
 /* Makes the page and puts it. */
 int put_spec(struct wb_store *store, const struct spec *spec);
-int put_spec_as(struct wb_store *store, const struct spec *spec, enum wb_put *outcome_out);
+int put_spec_as(struct wb_store *store, const struct spec *spec, enum wb_store_outcome *outcome_out);
 int remove_spec(struct wb_store *store, const struct spec *spec, bool everywhere);
 
 /* Bars the page, or its site; allow: lifts that. */
-int bar_spec(struct wb_store *store, const struct spec *spec, enum wb_bar_kind kind, bool allow);
+int bar_spec(struct wb_store *store, const struct spec *spec, enum wb_store_bar_kind kind, bool allow);
 bool spec_barred(struct wb_store *store, const struct spec *spec);
 
 /* How many segment files hold a piece of the page's body, which must be noise (variant 5): zstd stores that as it is. */
@@ -118,8 +118,8 @@ struct sights {
 };
 
 /* The rest of a scan, which is closed. */
-void drain_scan(struct wb_scan *scan, struct sights *sights);
-void scan_all(struct wb_store *store, const struct wb_scan_options *options, struct sights *sights);
+void drain_scan(struct wb_store_scan *scan, struct sights *sights);
+void scan_all(struct wb_store *store, const struct wb_store_scan_options *options, struct sights *sights);
 
 /* Sorts both; a page seen twice, or by one of them only, or otherwise, fails. */
 void compare_sights(const char *what, struct sights *found, struct sights *expected);
@@ -132,10 +132,10 @@ struct wb_store *open_store(const char *dir, enum wb_store_mode mode);
 void commit_store(struct wb_store *store);
 
 /* Verifies; prints problems. Fails where there are any. */
-struct wb_verify verify_clean(const char *dir);
+struct wb_store_verify_counts verify_clean(const char *dir);
 
 /* The same without failing. */
-struct wb_verify verify_count(const char *dir, bool print);
+struct wb_store_verify_counts verify_count(const char *dir, bool print);
 
 /* ---- child processes --------------------------------------------------------------------------- */
 

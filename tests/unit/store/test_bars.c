@@ -24,10 +24,10 @@ static struct spec page(uint32_t site, uint32_t number, int64_t time_ms)
     return (struct spec){.site = site, .number = number, .time_ms = time_ms, .size = 3000, .variant = 5};
 }
 
-static enum wb_put put(struct wb_store *store, uint32_t site, uint32_t number, int64_t time_ms)
+static enum wb_store_outcome put(struct wb_store *store, uint32_t site, uint32_t number, int64_t time_ms)
 {
     struct spec spec = page(site, number, time_ms);
-    enum wb_put outcome;
+    enum wb_store_outcome outcome;
 
     must_ok(put_spec_as(store, &spec, &outcome));
     return outcome;
@@ -45,15 +45,15 @@ static bool has(struct wb_store *store, uint32_t site, uint32_t number)
     return err == 0;
 }
 
-static struct wb_commit commit(struct wb_store *store)
+static struct wb_store_commit_counts commit(struct wb_store *store)
 {
-    struct wb_commit counts = {0};
+    struct wb_store_commit_counts counts = {0};
 
     must_ok(wb_store_commit(store, &counts));
     return counts;
 }
 
-static void bar(struct wb_store *store, uint32_t site, uint32_t number, enum wb_bar_kind kind, bool allow)
+static void bar(struct wb_store *store, uint32_t site, uint32_t number, enum wb_store_bar_kind kind, bool allow)
 {
     struct spec spec = page(site, number, 0);
 
@@ -74,18 +74,18 @@ static void test_outcomes(void **state)
     struct wb_store *store = new_store();
 
     (void)state;
-    assert_int_equal(put(store, 1, 1, 1000), WB_PUT_NEW);
-    assert_int_equal(put(store, 1, 1, 1000), WB_PUT_OLDER);
-    assert_int_equal(put(store, 1, 1, 999), WB_PUT_OLDER);
-    assert_int_equal(put(store, 1, 1, 1001), WB_PUT_REPLACED);
-    struct wb_commit counts = commit(store);
+    assert_int_equal(put(store, 1, 1, 1000), WB_STORE_PUT_NEW);
+    assert_int_equal(put(store, 1, 1, 1000), WB_STORE_PUT_OLDER);
+    assert_int_equal(put(store, 1, 1, 999), WB_STORE_PUT_OLDER);
+    assert_int_equal(put(store, 1, 1, 1001), WB_STORE_PUT_REPLACED);
+    struct wb_store_commit_counts counts = commit(store);
     assert_true(counts.added == 1 && counts.replaced == 1 && counts.older == 2 && counts.barred == 0);
-    assert_int_equal(put(store, 1, 1, 1001), WB_PUT_OLDER);
-    assert_int_equal(put(store, 1, 1, 1002), WB_PUT_REPLACED);
-    bar(store, 1, 1, WB_BAR_PAGE, false); /* commits what was put before */
+    assert_int_equal(put(store, 1, 1, 1001), WB_STORE_PUT_OLDER);
+    assert_int_equal(put(store, 1, 1, 1002), WB_STORE_PUT_REPLACED);
+    bar(store, 1, 1, WB_STORE_BAR_PAGE, false); /* commits what was put before */
     assert_true(has(store, 1, 1));
-    assert_int_equal(put(store, 1, 1, 2000), WB_PUT_BARRED);
-    assert_int_equal(put(store, 1, 2, 2000), WB_PUT_NEW);
+    assert_int_equal(put(store, 1, 1, 2000), WB_STORE_PUT_BARRED);
+    assert_int_equal(put(store, 1, 2, 2000), WB_STORE_PUT_NEW);
     counts = commit(store);
     assert_true(counts.added == 1 && counts.barred == 1);
     wb_store_close(store);
@@ -100,19 +100,19 @@ static void test_wrong_clock(void **state)
     struct spec spec = page(1, 1, ahead);
 
     (void)state;
-    assert_int_equal(put(store, 1, 1, ahead), WB_PUT_NEW);
+    assert_int_equal(put(store, 1, 1, ahead), WB_STORE_PUT_NEW);
     commit(store);
-    assert_int_equal(put(store, 1, 1, now), WB_PUT_REPLACED);
-    assert_int_equal(put(store, 1, 1, now - 1), WB_PUT_OLDER);
-    assert_int_equal(put(store, 1, 1, now + 1000), WB_PUT_REPLACED); /* not a day ahead: somebody's clock is a little fast */
-    assert_int_equal(put(store, 1, 1, now), WB_PUT_OLDER);
+    assert_int_equal(put(store, 1, 1, now), WB_STORE_PUT_REPLACED);
+    assert_int_equal(put(store, 1, 1, now - 1), WB_STORE_PUT_OLDER);
+    assert_int_equal(put(store, 1, 1, now + 1000), WB_STORE_PUT_REPLACED); /* not a day ahead: somebody's clock is a little fast */
+    assert_int_equal(put(store, 1, 1, now), WB_STORE_PUT_OLDER);
     assert_int_equal(commit(store).replaced, 2);
     /* Seen unchanged: the time becomes a true one. */
-    assert_int_equal(put(store, 1, 1, ahead), WB_PUT_REPLACED);
+    assert_int_equal(put(store, 1, 1, ahead), WB_STORE_PUT_REPLACED);
     commit(store);
     must_ok(wb_store_touch(store, spec_id(&spec), now + 2000));
     commit(store);
-    assert_int_equal(put(store, 1, 1, now + 3000), WB_PUT_REPLACED);
+    assert_int_equal(put(store, 1, 1, now + 3000), WB_STORE_PUT_REPLACED);
     wb_store_close(store);
     verify_clean(dir);
 }
@@ -126,18 +126,18 @@ static void test_pages_in_hand(void **state)
     struct wb_store_revisit revisit = {.time_ms = 5};
     struct wb_buf room = WB_BUF_INIT;
     struct spec secret = page(1, 3, 1000), revisited = page(2, 99, 0);
-    struct wb_compact compact;
+    struct wb_store_compact_counts compact;
     struct wb_store_stat stat;
 
     (void)state;
     for (uint32_t i = 0; i < 10; i++)
-        assert_int_equal(put(crawler, 1, i, 1000), WB_PUT_NEW);
-    assert_int_equal(put(crawler, 2, 0, 1000), WB_PUT_NEW);
+        assert_int_equal(put(crawler, 1, i, 1000), WB_STORE_PUT_NEW);
+    assert_int_equal(put(crawler, 2, 0, 1000), WB_STORE_PUT_NEW);
     must_ok(wb_store_put_revisit(crawler, spec_id(&revisited), spec_site(&revisited, &room), &revisit));
-    bar(other, 1, 3, WB_BAR_PAGE, false);
-    bar(other, 2, 0, WB_BAR_SITE, false);
+    bar(other, 1, 3, WB_STORE_BAR_PAGE, false);
+    bar(other, 2, 0, WB_STORE_BAR_SITE, false);
     assert_true(barred(crawler, 1, 3)); /* it is told at once */
-    struct wb_commit counts = commit(crawler);
+    struct wb_store_commit_counts counts = commit(crawler);
     assert_int_equal(counts.added, 9);
     assert_int_equal(counts.barred, 3);
     assert_false(has(crawler, 1, 3) || has(crawler, 2, 0));
@@ -156,11 +156,11 @@ static void test_pages_in_hand(void **state)
     verify_clean(dir);
 }
 
-static int count_bar(void *context, const struct wb_bar *bar_found)
+static int count_bar(void *context, const struct wb_store_bar *bar_found)
 {
     unsigned *counts = context;
 
-    counts[bar_found->kind == WB_BAR_SITE ? 0 : bar_found->except ? 1 : 2]++;
+    counts[bar_found->kind == WB_STORE_BAR_SITE ? 0 : bar_found->except ? 1 : 2]++;
     return 0;
 }
 
@@ -171,24 +171,24 @@ static void test_sites_and_exceptions(void **state)
     unsigned counts[3] = {0};
 
     (void)state;
-    bar(store, 1, 0, WB_BAR_SITE, false);
+    bar(store, 1, 0, WB_STORE_BAR_SITE, false);
     assert_true(barred(reader, 1, 7) && barred(reader, 1, 8) && !barred(reader, 2, 7));
-    assert_int_equal(put(store, 1, 7, 1000), WB_PUT_BARRED);
-    bar(store, 1, 7, WB_BAR_PAGE, true);
+    assert_int_equal(put(store, 1, 7, 1000), WB_STORE_PUT_BARRED);
+    bar(store, 1, 7, WB_STORE_BAR_PAGE, true);
     assert_true(!barred(reader, 1, 7) && barred(reader, 1, 8));
-    assert_int_equal(bar_spec(store, &any, WB_BAR_PAGE, true), WB_E_NOTFOUND); /* it is allowed already */
-    assert_int_equal(put(store, 1, 7, 1000), WB_PUT_NEW);
-    bar(store, 1, 8, WB_BAR_PAGE, false);
+    assert_int_equal(bar_spec(store, &any, WB_STORE_BAR_PAGE, true), WB_E_NOTFOUND); /* it is allowed already */
+    assert_int_equal(put(store, 1, 7, 1000), WB_STORE_PUT_NEW);
+    bar(store, 1, 8, WB_STORE_BAR_PAGE, false);
     must_ok(wb_store_bar_each(reader, count_bar, counts));
     assert_true(counts[0] == 1 && counts[1] == 1 && counts[2] == 1);
     /* The page's own bar outlives nothing but the lifting of its site's. */
-    bar(store, 1, 0, WB_BAR_SITE, true);
+    bar(store, 1, 0, WB_STORE_BAR_SITE, true);
     assert_true(!barred(reader, 1, 7) && !barred(reader, 1, 8));
-    assert_int_equal(bar_spec(store, &any, WB_BAR_SITE, true), WB_E_NOTFOUND);
+    assert_int_equal(bar_spec(store, &any, WB_STORE_BAR_SITE, true), WB_E_NOTFOUND);
     /* Taking down the site again ends exceptions. */
-    bar(store, 1, 0, WB_BAR_SITE, false);
-    bar(store, 1, 7, WB_BAR_PAGE, true);
-    bar(store, 1, 0, WB_BAR_SITE, false);
+    bar(store, 1, 0, WB_STORE_BAR_SITE, false);
+    bar(store, 1, 7, WB_STORE_BAR_PAGE, true);
+    bar(store, 1, 0, WB_STORE_BAR_SITE, false);
     assert_true(barred(reader, 1, 7));
     wb_store_close(reader);
     wb_store_close(store);
@@ -210,8 +210,8 @@ static void test_revisits_go(void **state)
         struct spec spec = page(i / 2, i, 0);
         must_ok(wb_store_put_revisit(store, spec_id(&spec), spec_site(&spec, &room), &revisit));
     }
-    bar(store, 0, 0, WB_BAR_PAGE, false);
-    bar(store, 1, 99, WB_BAR_SITE, false);
+    bar(store, 0, 0, WB_STORE_BAR_PAGE, false);
+    bar(store, 1, 99, WB_STORE_BAR_SITE, false);
     for (uint32_t i = 0; i < 4; i++) {
         struct spec spec = page(i / 2, i, 0);
         assert_int_equal(wb_store_get_revisit(store, spec_id(&spec), &revisit), i == 1 ? 0 : WB_E_NOTFOUND);
@@ -249,7 +249,7 @@ static int take_down_on(void *context)
 
     for (uint32_t i = 0; i < PAGES; i++) {
         struct spec spec = page(i % 3, i, 0);
-        bar(store, i % 3, i, WB_BAR_PAGE, false);
+        bar(store, i % 3, i, WB_STORE_BAR_PAGE, false);
         int err = remove_spec(store, &spec, true);
         must(err == 0 || err == WB_E_NOTFOUND);
         commit(store);
@@ -267,7 +267,7 @@ static int look_at_bars(void *context)
     for (uint32_t i = 0; i < *done; i++) {
         must(barred(store, i % 3, i));
         must(!has(store, i % 3, i));
-        must(put(store, i % 3, i, 900000) == WB_PUT_BARRED);
+        must(put(store, i % 3, i, 900000) == WB_STORE_PUT_BARRED);
     }
     wb_store_close(store);
     verify_clean(dir);

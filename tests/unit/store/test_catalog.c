@@ -150,9 +150,9 @@ static int add_revisit_site(void *context, struct wb_pageid id, uint64_t site)
     return 0;
 }
 
-static int describe_bar(void *context, const struct wb_bar *bar, const struct wb_bar_row *row)
+static int describe_bar(void *context, const struct wb_store_bar *bar, const struct wb_bar_row *row)
 {
-    return wb_buf_printf(context, "%s %llu %.*s %llu %s;", bar->kind == WB_BAR_PAGE ? "page" : "site", (unsigned long long)bar->id.lo,
+    return wb_buf_printf(context, "%s %llu %.*s %llu %s;", bar->kind == WB_STORE_BAR_PAGE ? "page" : "site", (unsigned long long)bar->id.lo,
                          WB_SLICE_ARG(bar->site), (unsigned long long)row->site, row->except ? "except" : "bar");
 }
 
@@ -166,25 +166,25 @@ static void test_bars(void **state)
 
     (void)state;
     memset(long_site, 'x', sizeof long_site);
-    assert_int_equal(wb_bar_get(&txn, WB_BAR_PAGE, id, none, &read), WB_E_NOTFOUND);
-    must_ok(wb_bar_put(&txn, WB_BAR_PAGE, id, none, &bar));
-    must_ok(wb_bar_put(&txn, WB_BAR_PAGE, other, site, &except));
-    must_ok(wb_bar_put(&txn, WB_BAR_SITE, id, site, &bar));
-    must_ok(wb_bar_get(&txn, WB_BAR_PAGE, id, site, &read)); /* the site is not part of a page's key */
+    assert_int_equal(wb_bar_get(&txn, WB_STORE_BAR_PAGE, id, none, &read), WB_E_NOTFOUND);
+    must_ok(wb_bar_put(&txn, WB_STORE_BAR_PAGE, id, none, &bar));
+    must_ok(wb_bar_put(&txn, WB_STORE_BAR_PAGE, other, site, &except));
+    must_ok(wb_bar_put(&txn, WB_STORE_BAR_SITE, id, site, &bar));
+    must_ok(wb_bar_get(&txn, WB_STORE_BAR_PAGE, id, site, &read)); /* the site is not part of a page's key */
     assert_true(read.time_ms == -7 && read.site == 9 && !read.except);
-    must_ok(wb_bar_get(&txn, WB_BAR_SITE, other, site, &read)); /* nor the id of a site's */
+    must_ok(wb_bar_get(&txn, WB_STORE_BAR_SITE, other, site, &read)); /* nor the id of a site's */
     must_ok(wb_bar_each(&txn, describe_bar, &text));
     must_ok(wb_buf_terminate(&text));
     assert_string_equal(text.ptr, "page 2  9 bar;page 3  9 except;site 0 h.example:81 9 bar;");
     for (size_t len = 478; len <= 481; len++) {
-        must_ok(wb_bar_put(&txn, WB_BAR_SITE, id, wb_slice(long_site, len), &bar));
-        must_ok(wb_bar_get(&txn, WB_BAR_SITE, id, wb_slice(long_site, len), &read));
-        must_ok(wb_bar_delete(&txn, WB_BAR_SITE, id, wb_slice(long_site, len)));
-        assert_int_equal(wb_bar_get(&txn, WB_BAR_SITE, id, wb_slice(long_site, len), &read), WB_E_NOTFOUND);
+        must_ok(wb_bar_put(&txn, WB_STORE_BAR_SITE, id, wb_slice(long_site, len), &bar));
+        must_ok(wb_bar_get(&txn, WB_STORE_BAR_SITE, id, wb_slice(long_site, len), &read));
+        must_ok(wb_bar_delete(&txn, WB_STORE_BAR_SITE, id, wb_slice(long_site, len)));
+        assert_int_equal(wb_bar_get(&txn, WB_STORE_BAR_SITE, id, wb_slice(long_site, len), &read), WB_E_NOTFOUND);
     }
-    must_ok(wb_bar_delete(&txn, WB_BAR_PAGE, id, none));
-    assert_int_equal(wb_bar_get(&txn, WB_BAR_PAGE, id, none, &read), WB_E_NOTFOUND);
-    assert_int_equal(wb_bar_delete(&txn, WB_BAR_PAGE, id, none), WB_E_NOTFOUND);
+    must_ok(wb_bar_delete(&txn, WB_STORE_BAR_PAGE, id, none));
+    assert_int_equal(wb_bar_get(&txn, WB_STORE_BAR_PAGE, id, none, &read), WB_E_NOTFOUND);
+    assert_int_equal(wb_bar_delete(&txn, WB_STORE_BAR_PAGE, id, none), WB_E_NOTFOUND);
     wb_buf_release(&text);
 }
 

@@ -20,7 +20,7 @@ struct findings {
     size_t count;
 };
 
-static void note(void *context, const struct wb_verify_report *report)
+static void note(void *context, const struct wb_store_finding *report)
 {
     struct findings *findings = context;
 
@@ -63,10 +63,10 @@ static void make_repository(uint64_t segment_bytes)
     make_repository_of(segment_bytes, 120 << 10);
 }
 
-static struct wb_compact compact(struct findings *findings)
+static struct wb_store_compact_counts compact(struct findings *findings)
 {
     struct wb_store *store = open_store(dir, WB_STORE_WRITE);
-    struct wb_compact result;
+    struct wb_store_compact_counts result;
 
     *findings = (struct findings){0};
     must_ok(wb_store_compact(store, NULL, NULL, note, findings, &result));
@@ -169,7 +169,7 @@ static void damage_and_compact(uint64_t offset_in_block)
     store = open_store(dir, WB_STORE_READ);
     must_ok(wb_store_stat(store, &sound));
     wb_store_close(store);
-    struct wb_compact result = compact(&findings);
+    struct wb_store_compact_counts result = compact(&findings);
     assert_int_equal(result.damaged, 1);
     assert_int_equal(result.dropped, 0);
     assert_int_equal(findings.count, 1);
@@ -240,7 +240,7 @@ static void test_dead_block(void **state)
     uint64_t at = find_block(path, 0);
     flip_byte(path, at + 24, 0x55);
     assert_int_not_equal(verify_count(dir, false).problems, 0);
-    struct wb_compact result = compact(&findings);
+    struct wb_store_compact_counts result = compact(&findings);
     assert_int_equal(result.damaged, 0);
     assert_int_equal(result.dropped, 1);
     assert_true(!findings.list[0].problem && findings.list[0].offset == at);
@@ -301,7 +301,7 @@ static void test_takedown_beside_damage(void **state)
     wb_store_close(store);
     readable = read_all(before);
     assert_int_equal(readable, PAGES - 2);
-    struct wb_compact result = compact(&findings);
+    struct wb_store_compact_counts result = compact(&findings);
     assert_int_equal(result.damaged, 1);
     assert_non_null(strstr(findings.list[0].message, "taken down"));
     assert_int_equal(files_with(dir, &victim), 0);
@@ -334,7 +334,7 @@ static void test_segment_header(void **state)
     path_in(dir, WB_SEGMENT_DIR "/00000001.seg", path);
     flip_byte(path, 20, 0x55);
     unsigned readable = read_all(before);
-    struct wb_compact result = compact(&findings);
+    struct wb_store_compact_counts result = compact(&findings);
     assert_int_equal(result.damaged, 1);
     assert_string_equal(findings.list[0].file, WB_SEGMENT_DIR "/00000001.seg");
     assert_true(result.segments >= 1);
@@ -379,7 +379,7 @@ static void test_anywhere(void **state)
         commit_store(store);
         wb_store_close(store);
         unsigned readable = read_all(before);
-        struct wb_compact result = compact(&findings);
+        struct wb_store_compact_counts result = compact(&findings);
         assert_int_equal(result.damaged + result.dropped, findings.count);
         assert_int_equal(read_all(after), readable);
         assert_memory_equal(before, after, sizeof before);

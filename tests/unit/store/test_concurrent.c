@@ -90,13 +90,13 @@ static int read_rounds(void *context)
 
     for (unsigned round = 0; round < w->rounds; round++) {
         struct wb_store *store = open_store(dir, WB_STORE_READ);
-        struct wb_scan *scan;
+        struct wb_store_scan *scan;
         struct wb_page page;
         int64_t time_of[WRITERS] = {0};
         unsigned pages_of[WRITERS] = {0};
         int more;
-        must_ok(wb_scan_open(store, &(struct wb_scan_options){.view = WB_SCAN_LATEST}, &scan));
-        while ((more = wb_scan_next(scan, &page)) > 0) {
+        must_ok(wb_store_scan_open(store, &(struct wb_store_scan_options){.view = WB_STORE_VIEW_LATEST}, &scan));
+        while ((more = wb_store_scan_next(scan, &page)) > 0) {
             char key[64];
             unsigned writer;
             snprintf(key, sizeof key, "%.*s", WB_SLICE_ARG(page.key));
@@ -108,7 +108,7 @@ static int read_rounds(void *context)
             pages_of[writer]++;
         }
         must_ok(more);
-        wb_scan_close(scan);
+        wb_store_scan_close(scan);
         for (uint32_t i = 0; i < WRITERS; i++)
             must(pages_of[i] == 0 || pages_of[i] == OWN_PAGES);
         must(verify_count(dir, true).problems == 0);
@@ -120,7 +120,7 @@ static int read_rounds(void *context)
 static int compact_rounds(void *context)
 {
     const struct worker *w = context;
-    struct wb_compact compact;
+    struct wb_store_compact_counts compact;
 
     for (unsigned round = 0; round < w->rounds; round++) {
         struct wb_store *store = open_store(dir, WB_STORE_WRITE);
@@ -259,11 +259,11 @@ static int scan_slowly(void *context)
     struct conversation *c = context;
     struct wb_store *store = open_store(dir, WB_STORE_READ);
     struct sights now = {0}, later = {0};
-    struct wb_scan *scan;
+    struct wb_store_scan *scan;
 
-    scan_all(store, &(struct wb_scan_options){.view = WB_SCAN_LATEST}, &now);
+    scan_all(store, &(struct wb_store_scan_options){.view = WB_STORE_VIEW_LATEST}, &now);
     must(now.count == OWN_PAGES);
-    must_ok(wb_scan_open(store, &(struct wb_scan_options){.view = WB_SCAN_LATEST}, &scan));
+    must_ok(wb_store_scan_open(store, &(struct wb_store_scan_options){.view = WB_STORE_VIEW_LATEST}, &scan));
     tell(c->from_child[1]);
     await(c->to_child[0]); /* everything was replaced and compacted meanwhile */
     drain_scan(scan, &later);
@@ -292,7 +292,7 @@ static int compact_once(void *context)
 {
     const bool *expect_work = context;
     struct wb_store *store = open_store(dir, WB_STORE_WRITE);
-    struct wb_compact compact;
+    struct wb_store_compact_counts compact;
 
     must_ok(wb_store_compact(store, NULL, NULL, NULL, NULL, &compact));
     must(!*expect_work || compact.segments > 0);
@@ -401,7 +401,7 @@ static bool go_on(void *context, uint64_t done, uint64_t total)
 static int compact_with_pause(void *context)
 {
     struct wb_store *store = open_store(dir, WB_STORE_WRITE);
-    struct wb_compact compact;
+    struct wb_store_compact_counts compact;
 
     must_ok(wb_store_compact(store, go_on, context, NULL, NULL, &compact));
     wb_store_close(store);
@@ -411,7 +411,7 @@ static int compact_with_pause(void *context)
 static int compact_refused(void *context)
 {
     struct wb_store *store = open_store(dir, WB_STORE_WRITE);
-    struct wb_compact compact;
+    struct wb_store_compact_counts compact;
 
     (void)context;
     must(wb_store_compact(store, NULL, NULL, NULL, NULL, &compact) == WB_E_BUSY);
@@ -464,7 +464,7 @@ static bool write_meanwhile(void *context, uint64_t done, uint64_t total)
 
 static int verify_while_written(void *context)
 {
-    struct wb_verify result;
+    struct wb_store_verify_counts result;
     bool written = false;
 
     (void)context;

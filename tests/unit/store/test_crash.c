@@ -66,7 +66,7 @@ static void acknowledge(const struct writer *w, unsigned commits)
 
 static void compact_store(struct wb_store *store)
 {
-    struct wb_compact compact;
+    struct wb_store_compact_counts compact;
     int err = wb_store_compact(store, NULL, NULL, NULL, NULL, &compact);
 
     must(err == 0 || (shared && err == WB_E_BUSY));
@@ -76,13 +76,13 @@ static int write_on(void *context)
 {
     struct writer *w = context;
     struct wb_store *store = open_store(w->dir, WB_STORE_WRITE);
-    uint32_t generation;
+    uint32_t snapshot;
 
     for (;;) {
         unsigned number = w->model.commits;
         do_ops(&w->model, store);
         if (number % 9 == 4)
-            must_ok(wb_store_snapshot(store, &generation));
+            must_ok(wb_store_snapshot(store, &snapshot));
         else
             commit_store(store);
         acknowledge(w, w->model.commits);
@@ -145,7 +145,7 @@ static int inspect(void *context)
 {
     struct inspection *in = context;
     struct sights found = {0};
-    struct wb_scan_options all = {.view = WB_SCAN_LATEST};
+    struct wb_store_scan_options all = {.view = WB_STORE_VIEW_LATEST};
     int further = 0;
 
     verify_clean(in->dir); /* before any writer tidied up */

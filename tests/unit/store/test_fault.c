@@ -52,7 +52,7 @@ static int release_pages(void **state)
 /* Pages of three sites in several segments: some replaced since the snapshot, some dead, one removed. */
 static int make_template(void **state)
 {
-    uint32_t generation;
+    uint32_t snapshot;
 
     (void)state;
     chance.state = test_seed();
@@ -70,7 +70,7 @@ static int make_template(void **state)
                     must_ok(put_spec(store, &spec));
                 }
         if (round == 1)
-            must_ok(wb_store_snapshot(store, &generation));
+            must_ok(wb_store_snapshot(store, &snapshot));
         else
             commit_store(store);
     }
@@ -112,7 +112,7 @@ static int do_put(void)
 
 static int do_commit(void)
 {
-    struct wb_commit counts = {0};
+    struct wb_store_commit_counts counts = {0};
     int err = do_put();
 
     return err < 0 ? err : wb_store_commit(store, &counts);
@@ -120,14 +120,14 @@ static int do_commit(void)
 
 static int do_commit_only(void)
 {
-    return wb_store_commit(store, &(struct wb_commit){0});
+    return wb_store_commit(store, &(struct wb_store_commit_counts){0});
 }
 
 static int do_snapshot(void)
 {
-    uint32_t generation;
+    uint32_t snapshot;
 
-    return wb_store_snapshot(store, &generation);
+    return wb_store_snapshot(store, &snapshot);
 }
 
 static int do_get(void)
@@ -144,22 +144,22 @@ static int do_get(void)
 
 static int do_scan(void)
 {
-    struct wb_scan_options options = {.view = WB_SCAN_GENERATION, .site = WB_SLICE_LIT("site1.example")};
-    struct wb_scan *scan;
+    struct wb_store_scan_options options = {.view = WB_STORE_VIEW_SNAPSHOT, .site = WB_SLICE_LIT("site1.example")};
+    struct wb_store_scan *scan;
     struct wb_page page;
-    int more, err = wb_scan_open(store, &options, &scan);
+    int more, err = wb_store_scan_open(store, &options, &scan);
 
     if (err < 0)
         return err;
-    while ((more = wb_scan_next(scan, &page)) > 0)
+    while ((more = wb_store_scan_next(scan, &page)) > 0)
         ;
-    wb_scan_close(scan);
+    wb_store_scan_close(scan);
     return more;
 }
 
 static int do_compact(void)
 {
-    struct wb_compact compact;
+    struct wb_store_compact_counts compact;
 
     return wb_store_compact(store, NULL, NULL, NULL, NULL, &compact);
 }
@@ -191,8 +191,8 @@ static int do_small_ops(void)
 /* A bar on a site that has no pages here, and its end. */
 static int do_bar(void)
 {
-    struct wb_bar bar = {.kind = WB_BAR_SITE, .site = WB_SLICE_LIT("taken.example"), .time_ms = 7};
-    struct wb_bar page = {.kind = WB_BAR_PAGE, .id = {3, 4}, .site = WB_SLICE_LIT("taken.example")};
+    struct wb_store_bar bar = {.kind = WB_STORE_BAR_SITE, .site = WB_SLICE_LIT("taken.example"), .time_ms = 7};
+    struct wb_store_bar page = {.kind = WB_STORE_BAR_PAGE, .id = {3, 4}, .site = WB_SLICE_LIT("taken.example")};
     int err = wb_store_bar(store, &bar);
 
     if (err == 0)
@@ -206,7 +206,7 @@ static int do_bar(void)
 
 static int do_verify(void)
 {
-    struct wb_verify result;
+    struct wb_store_verify_counts result;
     int err = wb_store_verify(work_dir, NULL, NULL, NULL, NULL, &result);
 
     must(err < 0 || result.problems == 0 || wb_fault_struck());
@@ -293,7 +293,7 @@ static void check_after(void)
 
     if (store) {
         check_pages(store);
-        int err = wb_store_commit(store, &(struct wb_commit){0}); /* the one that tells of a failed put, and forgets it */
+        int err = wb_store_commit(store, &(struct wb_store_commit_counts){0}); /* the one that tells of a failed put, and forgets it */
         must(err == 0 || wb_error_message()[0]);
         must_ok(put_spec(store, &more));
         commit_store(store);
@@ -472,7 +472,7 @@ static bool stop_at_once(void *context, uint64_t done, uint64_t total)
 static void test_stopped_compaction(void **state)
 {
     const struct operation plain = {"compact", do_compact, false, false, 0, 0};
-    struct wb_compact compact;
+    struct wb_store_compact_counts compact;
 
     (void)state;
     for (unsigned steps = 0;; steps++) {

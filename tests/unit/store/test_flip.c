@@ -20,7 +20,7 @@ enum outcome { UNAFFECTED, NOTICED_BY_READING, NOTICED_BY_VERIFY, OUTCOMES };
 
 struct repository {
     char dir[DIR_MAX];
-    struct sights latest, generation;
+    struct sights latest, snapshot;
     struct wb_store_stat stat;
 };
 
@@ -43,18 +43,18 @@ static void remember(struct repository *repository)
 {
     struct wb_store *store = open_store(repository->dir, WB_STORE_READ);
 
-    scan_all(store, &(struct wb_scan_options){.view = WB_SCAN_LATEST}, &repository->latest);
-    scan_all(store, &(struct wb_scan_options){.view = WB_SCAN_GENERATION}, &repository->generation);
+    scan_all(store, &(struct wb_store_scan_options){.view = WB_STORE_VIEW_LATEST}, &repository->latest);
+    scan_all(store, &(struct wb_store_scan_options){.view = WB_STORE_VIEW_SNAPSHOT}, &repository->snapshot);
     must_ok(wb_store_stat(store, &repository->stat));
-    must(repository->latest.count > 10 && repository->generation.count > 10 && repository->stat.pages_old > 0);
+    must(repository->latest.count > 10 && repository->snapshot.count > 10 && repository->stat.pages_old > 0);
     wb_store_close(store);
 }
 
 /* Segments as written and compacted, class A pages, revisits, a page removed everywhere. */
 static void build(struct repository *repository, bool remove_last)
 {
-    struct wb_compact compact;
-    uint32_t generation;
+    struct wb_store_compact_counts compact;
+    uint32_t snapshot;
 
     use_small_sizes(6000);
     test_dir(repository->dir);
@@ -67,7 +67,7 @@ static void build(struct repository *repository, bool remove_last)
     commit_store(store);
     must_ok(wb_store_compact(store, NULL, NULL, NULL, NULL, &compact));
     must(compact.segments > 0);
-    must_ok(wb_store_snapshot(store, &generation));
+    must_ok(wb_store_snapshot(store, &snapshot));
     put_round(store, 2);
     for (uint64_t i = 0; i < 5; i++)
         must_ok(wb_store_put_revisit(store, (struct wb_pageid){i, i}, WB_SLICE_LIT("revisited.example"), &(struct wb_store_revisit){.time_ms = 5, .has_sha1 = true}));
@@ -99,9 +99,9 @@ static int forget_all(void **state)
 {
     (void)state;
     sights_release(&mixed.latest);
-    sights_release(&mixed.generation);
+    sights_release(&mixed.snapshot);
     sights_release(&removed_last.latest);
-    sights_release(&removed_last.generation);
+    sights_release(&removed_last.snapshot);
     return 0;
 }
 
@@ -116,18 +116,18 @@ static const struct seen *find_expected(const struct sights *sights, struct wb_p
 }
 
 /* True where all pages came; a page that comes must be right. */
-static bool read_scan(struct wb_store *store, enum wb_scan_view view, const struct sights *expected)
+static bool read_scan(struct wb_store *store, enum wb_store_view view, const struct sights *expected)
 {
-    struct wb_scan *scan;
+    struct wb_store_scan *scan;
     struct wb_page page;
     struct wb_pageid came[EXPECTED_MAX];
     size_t count = 0;
     unsigned errors = 0;
     int more;
 
-    if (wb_scan_open(store, &(struct wb_scan_options){.view = view}, &scan) < 0)
+    if (wb_store_scan_open(store, &(struct wb_store_scan_options){.view = view}, &scan) < 0)
         return false;
-    while ((more = wb_scan_next(scan, &page)) != 0) {
+    while ((more = wb_store_scan_next(scan, &page)) != 0) {
         if (more < 0) {
             must(wb_error_message()[0]);
             if (more != WB_E_CORRUPT || ++errors > 1000)
@@ -141,7 +141,7 @@ static bool read_scan(struct wb_store *store, enum wb_scan_view view, const stru
         must(count < EXPECTED_MAX);
         came[count++] = page.id;
     }
-    wb_scan_close(scan);
+    wb_store_scan_close(scan);
     return errors == 0 && count == expected->count;
 }
 
@@ -174,10 +174,10 @@ static enum outcome read_all(const struct repository *repository)
 
     if (wb_store_open(repository->dir, WB_STORE_READ, &store) == 0) {
         all = read_pages(store, repository);
-        all = read_scan(store, WB_SCAN_LATEST, &repository->latest) && all;
-        all = read_scan(store, WB_SCAN_GENERATION, &repository->generation) && all;
+        all = read_scan(store, WB_STORE_VIEW_LATEST, &repository->latest) && all;
+        all = read_scan(store, WB_STORE_VIEW_SNAPSHOT, &repository->snapshot) && all;
         all = wb_store_stat(store, &stat) == 0 && stat.pages == repository->stat.pages && stat.sites == repository->stat.sites &&
-              stat.generation == repository->stat.generation && all;
+              stat.snapshot == repository->stat.snapshot && all;
         wb_store_close(store);
     } else {
         must(wb_error_message()[0]);
@@ -399,8 +399,8 @@ static int write_all(void *context)
 {
     const char *dir = context;
     struct wb_store *store;
-    struct wb_compact compact;
-    uint32_t generation;
+    struct wb_store_compact_counts compact;
+    uint32_t snapshot;
     bool ok = true;
 
     if (damaged_error(wb_store_open(dir, WB_STORE_WRITE, &store)) < 0)
@@ -409,8 +409,8 @@ static int write_all(void *context)
         struct spec spec = {.site = i % SITES, .number = i / SITES, .time_ms = i % 3 ? 10 : 9000, .size = 300, .variant = i};
         ok = damaged_error(put_spec(store, &spec)) == 0 && ok;
     }
-    ok = damaged_error(wb_store_commit(store, &(struct wb_commit){0})) == 0 && ok;
-    ok = damaged_error(wb_store_snapshot(store, &generation)) == 0 && ok;
+    ok = damaged_error(wb_store_commit(store, &(struct wb_store_commit_counts){0})) == 0 && ok;
+    ok = damaged_error(wb_store_snapshot(store, &snapshot)) == 0 && ok;
     ok = damaged_error(wb_store_compact(store, NULL, NULL, NULL, NULL, &compact)) == 0 && ok;
     wb_store_close(store);
     verify_count(dir, false);

@@ -14,9 +14,9 @@ static struct spec noise(uint32_t number, int64_t time_ms)
     return (struct spec){.site = 1, .number = number, .time_ms = time_ms, .size = 3000, .variant = 5};
 }
 
-static struct wb_compact compact(struct wb_store *store)
+static struct wb_store_compact_counts compact(struct wb_store *store)
 {
-    struct wb_compact result;
+    struct wb_store_compact_counts result;
 
     must_ok(wb_store_compact(store, NULL, NULL, NULL, NULL, &result));
     return result;
@@ -69,16 +69,16 @@ static void test_takedown(void **state)
     }
 }
 
-/* The version that the generation has lies in another block than the latest. */
+/* The version that the snapshot has lies in another block than the latest. */
 static void test_takedown_of_class_a(void **state)
 {
-    uint32_t generation;
+    uint32_t snapshot;
 
     (void)state;
     for (uint32_t number = 3; number <= 35; number += 32) {
         struct wb_store *store = new_store();
         put_pages(store, 0, 40, 1000);
-        must_ok(wb_store_snapshot(store, &generation));
+        must_ok(wb_store_snapshot(store, &snapshot));
         put_pages(store, number, 2, 2000);
         take_down_and_look(store, number, (int64_t[]){1000, 2000}, 2);
     }
@@ -127,7 +127,7 @@ static void test_space(void **state)
     put_pages(store, 50, 100, 2000);
     must_ok(wb_store_stat(store, &before));
     assert_true(before.bytes_dead > 50 * 3000);
-    struct wb_compact result = compact(store);
+    struct wb_store_compact_counts result = compact(store);
     assert_true(result.segments >= 1 && result.bytes_before - result.bytes_after > 50 * 3000);
     wb_store_close(store);
     store = open_store(dir, WB_STORE_WRITE);
@@ -143,20 +143,20 @@ static void test_space(void **state)
 static void test_replaced_file(void **state)
 {
     struct wb_store *store = new_store();
-    struct wb_scan *scan = NULL;
+    struct wb_store_scan *scan = NULL;
     struct wb_store_stat stat;
     char path[DIR_MAX];
 
     (void)state;
     put_pages(store, 0, 100, 1000);
     put_pages(store, 0, 50, 2000);
-    must_ok(wb_scan_open(store, &(struct wb_scan_options){0}, &scan));
+    must_ok(wb_store_scan_open(store, &(struct wb_store_scan_options){0}, &scan));
     compact(store);
     path_in(dir, WB_SEGMENT_DIR "/00000001.seg", path);
     assert_int_equal(wb_path_kind(path), WB_PATH_FILE);
     must_ok(wb_store_stat(store, &stat));
     assert_int_equal(stat.bytes_dead, wb_path_disk_bytes(path));
-    wb_scan_close(scan);
+    wb_store_scan_close(scan);
     compact(store); /* deletes it */
     assert_int_equal(wb_path_kind(path), WB_PATH_NONE);
     must_ok(wb_store_stat(store, &stat));
@@ -178,9 +178,9 @@ static void test_order(void **state)
         must_ok(remove_spec(store, &spec, i % 2));
     }
     commit_store(store);
-    scan_all(store, &(struct wb_scan_options){0}, &before);
+    scan_all(store, &(struct wb_store_scan_options){0}, &before);
     compact(store);
-    scan_all(store, &(struct wb_scan_options){0}, &after);
+    scan_all(store, &(struct wb_store_scan_options){0}, &after);
     assert_int_equal(before.count, 66);
     assert_int_equal(after.count, 66);
     for (at = 0; at < after.count; at++)
@@ -203,7 +203,7 @@ static void test_whole_segments(void **state)
         struct spec spec = noise(i, 1000);
         must_ok(remove_spec(store, &spec, false));
     }
-    struct wb_compact result = compact(store);
+    struct wb_store_compact_counts result = compact(store);
     assert_int_equal(result.bytes_after, 0);
     wb_store_close(store);
     store = open_store(dir, WB_STORE_WRITE);

@@ -23,7 +23,7 @@ struct shape {
 };
 
 struct held_scan {
-    struct wb_scan *log, *twin;
+    struct wb_store_scan *log, *twin;
 };
 
 struct trace {
@@ -118,7 +118,7 @@ static void compare_stat(struct trace *t)
     must(log_stat.bars == twin_stat.bars);
     must(log_stat.bytes_pages == twin_stat.bytes_pages);
     must(log_stat.epoch == twin_stat.epoch);
-    must(log_stat.generation == twin_stat.generation);
+    must(log_stat.snapshot == twin_stat.snapshot);
     must(strcmp(log_stat.organisation, "log") == 0);
     must(log_stat.bytes_dead <= log_stat.bytes_stored);
 }
@@ -129,7 +129,7 @@ static void compare_scan(struct trace *t)
     struct sights log_sights = {0}, twin_sights = {0};
     struct spec spec = random_spec(t);
     struct made made;
-    struct wb_scan_options options = {.view = chance_one_in(&t->chance, 2) ? WB_SCAN_GENERATION : WB_SCAN_LATEST};
+    struct wb_store_scan_options options = {.view = chance_one_in(&t->chance, 2) ? WB_STORE_VIEW_SNAPSHOT : WB_STORE_VIEW_LATEST};
     uint32_t parts = (uint32_t)chance_below(&t->chance, 4);
     bool own_reader = chance_one_in(&t->chance, 2);
     struct wb_store *log = own_reader ? open_store(t->dir, WB_STORE_READ) : t->log;
@@ -144,7 +144,7 @@ static void compare_scan(struct trace *t)
         options.parts = parts;
         scan_all(log, &options, &log_sights);
     }
-    compare_sights(options.view == WB_SCAN_LATEST ? "scan of the latest state" : "scan of the generation", &log_sights, &twin_sights);
+    compare_sights(options.view == WB_STORE_VIEW_LATEST ? "scan of the latest state" : "scan of the snapshot", &log_sights, &twin_sights);
     made_release(&made);
     sights_release(&log_sights);
     sights_release(&twin_sights);
@@ -156,12 +156,12 @@ static void compare_scan(struct trace *t)
 static void hold_scan(struct trace *t)
 {
     struct held_scan *held = &t->held[chance_below(&t->chance, SCANS_MAX)];
-    struct wb_scan_options options = {.view = chance_one_in(&t->chance, 2) ? WB_SCAN_GENERATION : WB_SCAN_LATEST};
+    struct wb_store_scan_options options = {.view = chance_one_in(&t->chance, 2) ? WB_STORE_VIEW_SNAPSHOT : WB_STORE_VIEW_LATEST};
     struct sights log_sights = {0}, twin_sights = {0};
 
     if (!held->log) {
-        must_ok(wb_scan_open(t->log, &options, &held->log));
-        must_ok(wb_scan_open(t->twin, &options, &held->twin));
+        must_ok(wb_store_scan_open(t->log, &options, &held->log));
+        must_ok(wb_store_scan_open(t->twin, &options, &held->twin));
         return;
     }
     drain_scan(held->log, &log_sights);
@@ -176,8 +176,8 @@ static void end_scans(struct trace *t)
 {
     for (size_t i = 0; i < SCANS_MAX; i++)
         if (t->held[i].log) {
-            wb_scan_close(t->held[i].log);
-            wb_scan_close(t->held[i].twin);
+            wb_store_scan_close(t->held[i].log);
+            wb_store_scan_close(t->held[i].twin);
             t->held[i] = (struct held_scan){0};
         }
 }
@@ -189,7 +189,7 @@ static void step_put(struct trace *t)
     struct spec spec = random_spec(t);
     struct wb_buf memory = WB_BUF_INIT;
     struct wb_page page;
-    enum wb_put log_put, twin_put;
+    enum wb_store_outcome log_put, twin_put;
 
     /* Mostly newer than what is there; sometimes exactly as old, or older. */
     if (chance_one_in(&t->chance, 5) && wb_store_get(t->twin, spec_id(&spec), &page, &memory) == 0)
@@ -280,10 +280,10 @@ static void compare_bars(struct trace *t, const struct spec *spec)
 static void step_bar(struct trace *t)
 {
     struct spec spec = random_spec(t);
-    enum wb_bar_kind kind = chance_one_in(&t->chance, 3) && spec.site % 16 != 13 ? WB_BAR_SITE : WB_BAR_PAGE;
+    enum wb_store_bar_kind kind = chance_one_in(&t->chance, 3) && spec.site % 16 != 13 ? WB_STORE_BAR_SITE : WB_STORE_BAR_PAGE;
     bool allow = chance_one_in(&t->chance, 2);
 
-    say(t, allow ? "allow" : kind == WB_BAR_SITE ? "bar site" : "bar page", &spec);
+    say(t, allow ? "allow" : kind == WB_STORE_BAR_SITE ? "bar site" : "bar page", &spec);
     int log_err = bar_spec(t->log, &spec, kind, allow), twin_err = bar_spec(t->twin, &spec, kind, allow);
     must(log_err == twin_err);
     must(log_err == 0 || (allow && log_err == WB_E_NOTFOUND));
@@ -296,7 +296,7 @@ static void step_bar(struct trace *t)
 
 static void step_commit(struct trace *t)
 {
-    struct wb_commit log_counts = {.added = 1}, twin_counts = {.added = 1};
+    struct wb_store_commit_counts log_counts = {.added = 1}, twin_counts = {.added = 1};
 
     say(t, "commit", NULL);
     must_ok(wb_store_commit(t->log, &log_counts));
@@ -308,19 +308,19 @@ static void step_commit(struct trace *t)
 
 static void step_snapshot(struct trace *t)
 {
-    uint32_t log_generation, twin_generation;
+    uint32_t log_snapshot, twin_snapshot;
 
     say(t, "snapshot", NULL);
-    must_ok(wb_store_snapshot(t->log, &log_generation));
-    must_ok(wb_store_snapshot(t->twin, &twin_generation));
-    must(log_generation == twin_generation);
+    must_ok(wb_store_snapshot(t->log, &log_snapshot));
+    must_ok(wb_store_snapshot(t->twin, &twin_snapshot));
+    must(log_snapshot == twin_snapshot);
     t->committed = true;
     compare_stat(t);
 }
 
 static void step_compact(struct trace *t)
 {
-    struct wb_compact log_compact, twin_compact;
+    struct wb_store_compact_counts log_compact, twin_compact;
     struct wb_store_stat stat;
 
     say(t, "compact", NULL);

@@ -89,7 +89,7 @@ static void test_rules(void **state)
 static void test_newer(void **state)
 {
     struct wb_store *store;
-    struct wb_verify result;
+    struct wb_store_verify_counts result;
 
     (void)state;
     /* What else a later version writes, and how it ends, is not ours to judge. */

@@ -117,7 +117,7 @@ static void test_kills(void **state)
     write_round(tree);
     must_ok(wb_tree_look(tree, &first));
     wb_tree_close(tree);
-    /* Two generations of what each of the readers may keep, and what the writer has at hand. */
+    /* Two snapshots of what each of the readers may keep, and what the writer has at hand. */
     uint32_t pages_max = first.pages * 12;
     for (unsigned i = 0; i < COUNT(children); i++)
         children[i] = start_child(i < WRITERS ? write_on : read_on, NULL);
