@@ -84,15 +84,15 @@ static void try_pages(struct wb_block_reader *reader, const struct wb_block_head
 
     if (head->lead_count)
         err = wb_block_read_lead(reader, head, block + wb_block_directory_end(head), &lead);
-    WB_CHECK(err < 0 || lead.len == head->lead_raw);
+    WB_CHECK(err < 0 || lead.len == head->lead_raw_bytes);
     for (size_t i = 0; i < head->count && err == 0; i++) {
         struct wb_block_entry entry = wb_block_entry_read(directory, i);
         size_t found;
         WB_CHECK(wb_block_find_slot(head, directory, entry.slot, &found) && found == i);
         int got;
-        if (entry.flags & WB_ENTRY_LEAD)
+        if (entry.flags & WB_BLOCK_ENTRY_LEAD)
             got = wb_block_lead_record(&entry, wb_buf_slice(&lead), wb_block_lead_at(directory, i), &record);
-        else if (entry.raw <= RAW_MAX)
+        else if (entry.raw_bytes <= RAW_MAX)
             got = wb_block_read_frame(reader, &entry, block + wb_block_frame_at(head, directory, i), wb_buf_slice(&lead), &record);
         else
             continue;
@@ -112,7 +112,7 @@ static void try_thinning(const struct wb_block_head *head, const char *block)
     bool any = false;
 
     for (size_t i = 0; i < head->count; i++) {
-        dead[i] = i % 2 == 0 || wb_block_entry_read(block + WB_BLOCK_HEADER_BYTES, i).flags & WB_ENTRY_DEAD;
+        dead[i] = i % 2 == 0 || wb_block_entry_read(block + WB_BLOCK_HEADER_BYTES, i).flags & WB_BLOCK_ENTRY_DEAD;
         any = any || !dead[i];
     }
     WB_CHECK(wb_block_thin(head, block, dead, &thin) == 0);

@@ -57,13 +57,13 @@ int wb_block_head_read(const char *bytes, struct wb_block_head *head_out)
         return wb_fail(WB_E_CORRUPT, "no block starts here");
     if (wb_get64(bytes + HEAD_CHECK_AT) != wb_hash64(bytes, HEAD_CHECK_AT))
         return wb_fail(WB_E_CORRUPT, "the block's header does not match its checksum");
-    if (wb_get16(bytes + HEAD_VERSION_AT) != BLOCK_VERSION)
-        return wb_fail(WB_E_NEWER, "the block has version %u", wb_get16(bytes + HEAD_VERSION_AT));
+    if (wb_get16(bytes + HEAD_FORMAT_AT) != BLOCK_FORMAT)
+        return wb_fail(WB_E_NEWER, "the block has format %u, which this program does not know", wb_get16(bytes + HEAD_FORMAT_AT));
     head = (struct wb_block_head){
         .count = wb_get16(bytes + HEAD_COUNT_AT),
         .lead_count = wb_get16(bytes + HEAD_LEAD_COUNT_AT),
-        .lead_stored = wb_get32(bytes + HEAD_LEAD_STORED_AT),
-        .lead_raw = wb_get32(bytes + HEAD_LEAD_RAW_AT),
+        .lead_stored_bytes = wb_get32(bytes + HEAD_LEAD_STORED_AT),
+        .lead_raw_bytes = wb_get32(bytes + HEAD_LEAD_RAW_AT),
         .lead_check = wb_get32(bytes + HEAD_LEAD_CHECK_AT),
         .bytes = wb_get64(bytes + HEAD_BYTES_AT),
         .logical = wb_get64(bytes + HEAD_LOGICAL_AT),
@@ -72,8 +72,8 @@ int wb_block_head_read(const char *bytes, struct wb_block_head *head_out)
         .directory_check = wb_get64(bytes + HEAD_DIRECTORY_CHECK_AT),
     };
     if (head.count == 0 || head.count > WB_BLOCK_PAGES_MAX || head.lead_count > head.count ||
-        head.bytes < wb_block_directory_end(&head) + head.lead_stored || (head.lead_count == 0) != (head.lead_stored == 0) ||
-        head.lead_raw > LEAD_RAW_MAX)
+        head.bytes < wb_block_directory_end(&head) + head.lead_stored_bytes || (head.lead_count == 0) != (head.lead_stored_bytes == 0) ||
+        head.lead_raw_bytes > LEAD_RAW_MAX)
         return wb_fail(WB_E_CORRUPT, "the block's header contradicts itself");
     *head_out = head;
     return 0;
@@ -87,8 +87,8 @@ struct wb_block_entry wb_block_entry_read(const char *directory, size_t index)
         .id = wb_pageid_get(at),
         .slot = wb_get16(at + ENTRY_SLOT_AT),
         .flags = wb_get16(at + ENTRY_FLAGS_AT),
-        .raw = wb_get32(at + ENTRY_RAW_AT),
-        .stored = wb_get32(at + ENTRY_STORED_AT),
+        .raw_bytes = wb_get32(at + ENTRY_RAW_AT),
+        .stored_bytes = wb_get32(at + ENTRY_STORED_AT),
         .check = wb_get32(at + ENTRY_CHECK_AT),
         .digests = at + ENTRY_DIGESTS_AT,
     };
@@ -96,7 +96,7 @@ struct wb_block_entry wb_block_entry_read(const char *directory, size_t index)
 
 int wb_block_directory_check(const struct wb_block_head *head, const char *directory)
 {
-    uint64_t bytes = wb_block_directory_end(head) + head->lead_stored, lead_raw = 0;
+    uint64_t bytes = wb_block_directory_end(head) + head->lead_stored_bytes, lead_raw_bytes = 0;
     uint32_t lead_count = 0;
     int last_slot = -1;
 
@@ -104,17 +104,17 @@ int wb_block_directory_check(const struct wb_block_head *head, const char *direc
         return wb_fail(WB_E_CORRUPT, "the block's directory does not match its checksum");
     for (size_t i = 0; i < head->count; i++) {
         struct wb_block_entry entry = wb_block_entry_read(directory, i);
-        bool in_lead = entry.flags & WB_ENTRY_LEAD;
-        if (entry.slot <= last_slot || in_lead != (entry.stored == 0) || (entry.flags & WB_ENTRY_DEAD && !in_lead))
+        bool in_lead = entry.flags & WB_BLOCK_ENTRY_LEAD;
+        if (entry.slot <= last_slot || in_lead != (entry.stored_bytes == 0) || (entry.flags & WB_BLOCK_ENTRY_DEAD && !in_lead))
             return wb_fail(WB_E_CORRUPT, "the block's directory contradicts itself");
         last_slot = entry.slot;
-        bytes += entry.stored;
+        bytes += entry.stored_bytes;
         if (in_lead) {
             lead_count++;
-            lead_raw += entry.raw;
+            lead_raw_bytes += entry.raw_bytes;
         }
     }
-    if (bytes != head->bytes || lead_count != head->lead_count || lead_raw != head->lead_raw)
+    if (bytes != head->bytes || lead_count != head->lead_count || lead_raw_bytes != head->lead_raw_bytes)
         return wb_fail(WB_E_CORRUPT, "the block's lengths do not add up");
     return 0;
 }
@@ -141,7 +141,7 @@ bool wb_block_find_slot(const struct wb_block_head *head, const char *directory,
 
 uint64_t wb_block_frame_at(const struct wb_block_head *head, const char *directory, size_t index)
 {
-    uint64_t at = wb_block_directory_end(head) + head->lead_stored;
+    uint64_t at = wb_block_directory_end(head) + head->lead_stored_bytes;
 
     for (size_t i = 0; i < index; i++)
         at += wb_get32(directory + i * WB_BLOCK_ENTRY_BYTES + ENTRY_STORED_AT);
@@ -154,8 +154,8 @@ size_t wb_block_lead_at(const char *directory, size_t index)
 
     for (size_t i = 0; i < index; i++) {
         struct wb_block_entry entry = wb_block_entry_read(directory, i);
-        if (entry.flags & WB_ENTRY_LEAD)
-            at += entry.raw;
+        if (entry.flags & WB_BLOCK_ENTRY_LEAD)
+            at += entry.raw_bytes;
     }
     return at;
 }
@@ -202,25 +202,25 @@ static int decompress(struct wb_block_reader *reader, struct wb_slice frame, str
 
 int wb_block_read_lead(struct wb_block_reader *reader, const struct wb_block_head *head, const char *frame, struct wb_buf *lead_out)
 {
-    if (wb_hash32(frame, head->lead_stored) != head->lead_check)
+    if (wb_hash32(frame, head->lead_stored_bytes) != head->lead_check)
         return wb_fail(WB_E_CORRUPT, "the block's lead does not match its checksum");
     wb_buf_clear(lead_out);
-    return decompress(reader, wb_slice(frame, head->lead_stored), WB_SLICE_EMPTY, head->lead_raw, lead_out);
+    return decompress(reader, wb_slice(frame, head->lead_stored_bytes), WB_SLICE_EMPTY, head->lead_raw_bytes, lead_out);
 }
 
 /* Starts a record with its digests. */
 static int begin_record(const struct wb_block_entry *entry, struct wb_buf *record_out)
 {
     wb_buf_clear(record_out);
-    int err = wb_buf_reserve(record_out, WB_RECORD_DIGEST_BYTES + (size_t)entry->raw + 1);
+    int err = wb_buf_reserve(record_out, WB_RECORD_DIGEST_BYTES + (size_t)entry->raw_bytes + 1);
     return err < 0 ? err : wb_buf_append(record_out, entry->digests, WB_RECORD_DIGEST_BYTES);
 }
 
 int wb_block_lead_record(const struct wb_block_entry *entry, struct wb_slice lead, size_t lead_at, struct wb_buf *record_out)
 {
-    WB_CHECK(lead_at + entry->raw <= lead.len);
+    WB_CHECK(lead_at + entry->raw_bytes <= lead.len);
     int err = begin_record(entry, record_out);
-    return err < 0 ? err : wb_buf_append(record_out, lead.ptr + lead_at, entry->raw);
+    return err < 0 ? err : wb_buf_append(record_out, lead.ptr + lead_at, entry->raw_bytes);
 }
 
 /* Appends what a frame holds. */
@@ -228,9 +228,9 @@ static int append_text(struct wb_block_reader *reader, const struct wb_block_ent
                        struct wb_slice lead, struct wb_buf *out)
 {
     /* The checksum came first, so `raw` was written by us and may be trusted with an allocation. */
-    if (wb_hash32(frame, entry->stored) != entry->check)
+    if (wb_hash32(frame, entry->stored_bytes) != entry->check)
         return wb_fail(WB_E_CORRUPT, "a page's frame does not match its checksum");
-    return decompress(reader, wb_slice(frame, entry->stored), lead, entry->raw, out);
+    return decompress(reader, wb_slice(frame, entry->stored_bytes), lead, entry->raw_bytes, out);
 }
 
 int wb_block_read_text(struct wb_block_reader *reader, const struct wb_block_entry *entry, const char *frame,
@@ -257,17 +257,17 @@ static bool thin_directory(const struct wb_block_head *head, const char *block, 
     uint32_t live = 0;
 
     *count_out = 0;
-    *bytes_out = head->lead_stored;
+    *bytes_out = head->lead_stored_bytes;
     for (size_t i = 0; i < head->count; i++) {
         const char *from = block + WB_BLOCK_HEADER_BYTES + i * WB_BLOCK_ENTRY_BYTES;
-        bool in_lead = wb_get16(from + ENTRY_FLAGS_AT) & WB_ENTRY_LEAD;
+        bool in_lead = wb_get16(from + ENTRY_FLAGS_AT) & WB_BLOCK_ENTRY_LEAD;
         live += !dead[i];
         if (dead[i] && !in_lead)
             continue;
         char *to = directory_out + (size_t)*count_out * WB_BLOCK_ENTRY_BYTES;
         memcpy(to, from, WB_BLOCK_ENTRY_BYTES);
         if (dead[i])
-            wb_put16(to + ENTRY_FLAGS_AT, WB_ENTRY_LEAD | WB_ENTRY_DEAD);
+            wb_put16(to + ENTRY_FLAGS_AT, WB_BLOCK_ENTRY_LEAD | WB_BLOCK_ENTRY_DEAD);
         *bytes_out += wb_get32(from + ENTRY_STORED_AT);
         (*count_out)++;
     }
@@ -293,9 +293,9 @@ int wb_block_thin(const struct wb_block_head *head, const char *block, const boo
     wb_put64(to + HEAD_DIRECTORY_CHECK_AT, wb_hash64(to + WB_BLOCK_HEADER_BYTES, (size_t)count * WB_BLOCK_ENTRY_BYTES));
     char *at = to + WB_BLOCK_HEADER_BYTES + (size_t)count * WB_BLOCK_ENTRY_BYTES;
     const char *from = block + wb_block_directory_end(head);
-    memcpy(at, from, head->lead_stored);
-    at += head->lead_stored;
-    from += head->lead_stored;
+    memcpy(at, from, head->lead_stored_bytes);
+    at += head->lead_stored_bytes;
+    from += head->lead_stored_bytes;
     for (size_t i = 0; i < head->count; i++) {
         uint32_t stored = wb_get32(block + WB_BLOCK_HEADER_BYTES + i * WB_BLOCK_ENTRY_BYTES + ENTRY_STORED_AT);
         if (!dead[i]) {

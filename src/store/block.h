@@ -35,8 +35,8 @@ enum {
 
 struct wb_block_head {
     uint32_t count;      /* directory entries */
-    uint32_t lead_count; /* how many of them, from the first with WB_ENTRY_LEAD, are in the lead */
-    uint32_t lead_stored, lead_raw, lead_check;
+    uint32_t lead_count; /* how many of them, from the first with WB_BLOCK_ENTRY_LEAD, are in the lead */
+    uint32_t lead_stored_bytes, lead_raw_bytes, lead_check;
     uint64_t bytes;      /* the whole block */
     uint64_t logical;    /* where the block stands in its segment's logical order; its name */
     uint64_t commit;     /* the catalog's last commit when the block was written */
@@ -45,16 +45,16 @@ struct wb_block_head {
 };
 
 enum wb_block_entry_flags {
-    WB_ENTRY_LEAD = 1, /* the record is in the lead; stored is 0 */
-    WB_ENTRY_DEAD = 2, /* gone; only its bytes in the lead are still needed */
+    WB_BLOCK_ENTRY_LEAD = 1, /* the record is in the lead; stored is 0 */
+    WB_BLOCK_ENTRY_DEAD = 2, /* gone; only its bytes in the lead are still needed */
 };
 
 struct wb_block_entry {
     struct wb_pageid id;
     uint16_t slot;  /* the page's number in the block, for ever */
     uint16_t flags;
-    uint32_t raw;    /* of the record without its digests */
-    uint32_t stored, check;
+    uint32_t raw_bytes;    /* of the record without its digests */
+    uint32_t stored_bytes, check;
     const char *digests; /* WB_RECORD_DIGEST_BYTES, borrowed from the directory */
 };
 
@@ -68,7 +68,7 @@ struct wb_block_page {
     struct wb_pageid id;
     struct wb_slice record;
     uint64_t site;   /* hash */
-    uint32_t stored; /* set: the bytes that leaving the page out would give back (0 in the lead) */
+    uint32_t stored_bytes; /* set: the bytes that leaving the page out would give back (0 in the lead) */
     uint16_t slot;   /* taken where slots_given, else set to the position */
 };
 
@@ -107,7 +107,7 @@ struct wb_block_reader; /* a decompression context */
 int wb_block_reader_new(struct wb_block_reader **reader_out);
 void wb_block_reader_free(struct wb_block_reader *reader);
 
-/* The decompressed lead: lead_raw bytes into lead_out (replacing what it held). */
+/* The decompressed lead: lead_raw_bytes bytes into lead_out (replacing what it held). */
 int wb_block_read_lead(struct wb_block_reader *reader, const struct wb_block_head *head, const char *frame, struct wb_buf *lead_out);
 
 /* The record of an entry in the lead, which begins at lead_at in it. */
@@ -116,7 +116,7 @@ int wb_block_lead_record(const struct wb_block_entry *entry, struct wb_slice lea
 /* The same record as text alone, without its digests: nothing is copied. */
 static inline struct wb_slice wb_block_lead_text(const struct wb_block_entry *entry, struct wb_slice lead, size_t lead_at)
 {
-    return wb_slice(lead.ptr + lead_at, entry->raw);
+    return wb_slice(lead.ptr + lead_at, entry->raw_bytes);
 }
 
 /* The text of an entry that is not in the lead. */

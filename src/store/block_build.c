@@ -163,8 +163,8 @@ static int build_lead(struct wb_block_builder *builder, struct wb_block_page *pa
         err = wb_buf_append_slice(&builder->lead, text_of(&pages[i]));
         if (err < 0)
             return err;
-        pages[i].stored = 0;
-        put_entry(out->ptr + start + WB_BLOCK_HEADER_BYTES + i * WB_BLOCK_ENTRY_BYTES, &pages[i], WB_ENTRY_LEAD, 0, 0);
+        pages[i].stored_bytes = 0;
+        put_entry(out->ptr + start + WB_BLOCK_HEADER_BYTES + i * WB_BLOCK_ENTRY_BYTES, &pages[i], WB_BLOCK_ENTRY_LEAD, 0, 0);
     }
     if (run.count == 0)
         return 0;
@@ -195,7 +195,7 @@ static int build_frames(struct wb_block_builder *builder, struct wb_block_page *
         err = append_frame(builder->frame_zstd, text_of(&pages[i]), out, &stored);
         if (err < 0)
             break;
-        pages[i].stored = stored + WB_BLOCK_ENTRY_BYTES;
+        pages[i].stored_bytes = stored + WB_BLOCK_ENTRY_BYTES;
         put_entry(out->ptr + start + WB_BLOCK_HEADER_BYTES + i * WB_BLOCK_ENTRY_BYTES, &pages[i], 0, stored,
                   wb_hash32(out->ptr + frame_at, stored));
     }
@@ -237,7 +237,7 @@ int wb_block_build(struct wb_block_builder *builder, struct wb_block_page *pages
     }
     char *head = block_out->ptr + start;
     memcpy(head, BLOCK_MAGIC, 4);
-    wb_put16(head + HEAD_VERSION_AT, BLOCK_VERSION);
+    wb_put16(head + HEAD_FORMAT_AT, BLOCK_FORMAT);
     wb_put16(head + HEAD_COUNT_AT, (uint16_t)count);
     wb_put64(head + HEAD_BYTES_AT, block_out->len - start);
     wb_put64(head + HEAD_SITE_AT, common_site(pages, count));

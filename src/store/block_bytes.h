@@ -5,12 +5,12 @@
 #define BLOCK_MAGIC "WBBK"
 
 enum {
-    BLOCK_VERSION = 1,
+    BLOCK_FORMAT = 1,
     LEAD_RAW_MAX = 1 << 20,
 };
 
 enum {
-    HEAD_VERSION_AT = 4,
+    HEAD_FORMAT_AT = 4,
     HEAD_COUNT_AT = 6,
     HEAD_LEAD_COUNT_AT = 8,
     HEAD_LEAD_STORED_AT = 12,

@@ -34,7 +34,7 @@ void wb_block_cache_release(struct wb_block_cache *cache)
 
 static bool same_name(const struct wb_block_name *a, const struct wb_block_name *b)
 {
-    return a->logical == b->logical && a->segment == b->segment && a->version == b->version;
+    return a->logical == b->logical && a->segment == b->segment && a->revision == b->revision;
 }
 
 static struct wb_block_start *set_of(const struct wb_block_cache *cache, const struct wb_block_name *name)
@@ -42,7 +42,7 @@ static struct wb_block_start *set_of(const struct wb_block_cache *cache, const s
     char bytes[16];
 
     wb_put32(bytes, name->segment);
-    wb_put32(bytes + 4, name->version);
+    wb_put32(bytes + 4, name->revision);
     wb_put64(bytes + 8, name->logical);
     return cache->starts + wb_hash64(bytes, sizeof bytes) % WB_BLOCK_CACHE_SETS * WB_BLOCK_CACHE_WAYS;
 }

@@ -12,7 +12,7 @@
 
 /* Which block: a file and the block's name in it. */
 struct wb_block_name {
-    uint32_t segment, version;
+    uint32_t segment, revision;
     uint64_t logical;
 };
 

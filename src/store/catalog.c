@@ -21,13 +21,13 @@ struct wb_catalog {
 };
 
 static const char *const table_names[] = {
-#define WB_TABLE_NAME(name, number, words) [number] = words,
-    WB_TABLES(WB_TABLE_NAME)
-#undef WB_TABLE_NAME
+#define WB_CATALOG_TABLE_NAME(name, number, words) [number] = words,
+    WB_CATALOG_TABLES(WB_CATALOG_TABLE_NAME)
+#undef WB_CATALOG_TABLE_NAME
 };
 _Static_assert(sizeof table_names / sizeof *table_names <= WB_TREE_TABLES_MAX, "the tree has room for all tables");
 
-int wb_catalog_corrupt(const struct wb_catalog *catalog, enum wb_table table, const char *what)
+int wb_catalog_corrupt(const struct wb_catalog *catalog, enum wb_catalog_table table, const char *what)
 {
     return wb_fail(WB_E_CORRUPT, "%s is damaged: %s in table %s", wb_catalog_path(catalog), what, table_names[table]);
 }
@@ -80,35 +80,35 @@ int wb_catalog_call(struct wb_catalog *catalog, int (*function)(void *context), 
 
 /* ---- transactions -------------------------------------------------------------------- */
 
-const struct wb_tree_state *wb_txn_state(const struct wb_txn *txn)
+const struct wb_tree_state *wb_catalog_txn_state(const struct wb_catalog_txn *txn)
 {
-    WB_CHECK(txn->kind >= WB_TXN_AWAKE);
-    return txn->kind == WB_TXN_WRITING ? wb_tree_next(txn->catalog->tree) : &txn->state;
+    WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
+    return txn->kind == WB_CATALOG_TXN_WRITING ? wb_tree_next(txn->catalog->tree) : &txn->state;
 }
 
-int wb_txn_read(struct wb_catalog *catalog, struct wb_txn *txn_out)
+int wb_catalog_txn_read(struct wb_catalog *catalog, struct wb_catalog_txn *txn_out)
 {
-    *txn_out = (struct wb_txn){.catalog = catalog};
+    *txn_out = (struct wb_catalog_txn){.catalog = catalog};
     int err = wb_tree_hold(catalog->tree, &txn_out->state);
     if (err == 0)
-        txn_out->kind = WB_TXN_HELD;
+        txn_out->kind = WB_CATALOG_TXN_HELD;
     return err;
 }
 
-void wb_txn_init(struct wb_catalog *catalog, struct wb_txn *txn_out)
+void wb_catalog_txn_init(struct wb_catalog *catalog, struct wb_catalog_txn *txn_out)
 {
-    *txn_out = (struct wb_txn){.catalog = catalog, .kind = WB_TXN_PARKED};
+    *txn_out = (struct wb_catalog_txn){.catalog = catalog, .kind = WB_CATALOG_TXN_PARKED};
 }
 
-int wb_txn_wake(struct wb_txn *txn)
+int wb_catalog_txn_wake(struct wb_catalog_txn *txn)
 {
     struct wb_catalog *catalog = txn->catalog;
     int err = catalog->holding ? wb_tree_hold(catalog->tree, &txn->state) : wb_tree_look(catalog->tree, &txn->state);
 
-    WB_CHECK(txn->kind == WB_TXN_PARKED);
+    WB_CHECK(txn->kind == WB_CATALOG_TXN_PARKED);
     if (err < 0)
         return err;
-    txn->kind = catalog->holding ? WB_TXN_HELD : WB_TXN_AWAKE;
+    txn->kind = catalog->holding ? WB_CATALOG_TXN_HELD : WB_CATALOG_TXN_AWAKE;
     if (!catalog->holding) {
         catalog->looked = true;
         catalog->looked_at = txn->state.txn;
@@ -116,41 +116,41 @@ int wb_txn_wake(struct wb_txn *txn)
     return 0;
 }
 
-void wb_txn_park(struct wb_txn *txn)
+void wb_catalog_txn_park(struct wb_catalog_txn *txn)
 {
-    if (txn->kind == WB_TXN_HELD)
+    if (txn->kind == WB_CATALOG_TXN_HELD)
         wb_tree_let_go(txn->catalog->tree, txn->state.txn);
-    txn->kind = WB_TXN_PARKED;
+    txn->kind = WB_CATALOG_TXN_PARKED;
 }
 
-int wb_txn_write(struct wb_catalog *catalog, struct wb_txn *txn_out)
+int wb_catalog_txn_write(struct wb_catalog *catalog, struct wb_catalog_txn *txn_out)
 {
-    *txn_out = (struct wb_txn){.catalog = catalog};
+    *txn_out = (struct wb_catalog_txn){.catalog = catalog};
     int err = wb_tree_begin(catalog->tree);
     if (err == 0)
-        txn_out->kind = WB_TXN_WRITING;
+        txn_out->kind = WB_CATALOG_TXN_WRITING;
     return err;
 }
 
-int wb_txn_commit(struct wb_txn *txn)
+int wb_catalog_txn_commit(struct wb_catalog_txn *txn)
 {
-    WB_CHECK(txn->kind == WB_TXN_WRITING);
-    txn->kind = WB_TXN_CLOSED;
+    WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
+    txn->kind = WB_CATALOG_TXN_CLOSED;
     return wb_tree_commit(txn->catalog->tree);
 }
 
-void wb_txn_abort(struct wb_txn *txn)
+void wb_catalog_txn_abort(struct wb_catalog_txn *txn)
 {
-    if (txn->kind == WB_TXN_WRITING)
+    if (txn->kind == WB_CATALOG_TXN_WRITING)
         wb_tree_abort(txn->catalog->tree);
-    else if (txn->kind == WB_TXN_HELD)
+    else if (txn->kind == WB_CATALOG_TXN_HELD)
         wb_tree_let_go(txn->catalog->tree, txn->state.txn);
-    txn->kind = WB_TXN_CLOSED;
+    txn->kind = WB_CATALOG_TXN_CLOSED;
 }
 
-uint64_t wb_txn_id(const struct wb_txn *txn)
+uint64_t wb_catalog_txn_id(const struct wb_catalog_txn *txn)
 {
-    return wb_txn_state(txn)->txn;
+    return wb_catalog_txn_state(txn)->txn;
 }
 
 bool wb_catalog_uncertain(const struct wb_catalog *catalog)
@@ -163,21 +163,21 @@ int wb_catalog_oldest_reader(struct wb_catalog *catalog, uint64_t *txn_id_out)
     return wb_tree_oldest(catalog->tree, txn_id_out);
 }
 
-int wb_catalog_check(struct wb_txn *txn, wb_tree_found found, void *context)
+int wb_catalog_check(struct wb_catalog_txn *txn, wb_tree_found found, void *context)
 {
-    return wb_tree_check(txn->catalog->tree, wb_txn_state(txn), found, context);
+    return wb_tree_check(txn->catalog->tree, wb_catalog_txn_state(txn), found, context);
 }
 
 /* ---- tables as a whole ------------------------------------------------------------------ */
 
-int wb_table_rows(struct wb_txn *txn, enum wb_table table, uint64_t *rows_out)
+int wb_catalog_count(struct wb_catalog_txn *txn, enum wb_catalog_table table, uint64_t *rows_out)
 {
-    *rows_out = wb_txn_state(txn)->roots[table].rows;
+    *rows_out = wb_catalog_txn_state(txn)->roots[table].rows;
     return 0;
 }
 
-int wb_table_clear(struct wb_txn *txn, enum wb_table table)
+int wb_catalog_clear(struct wb_catalog_txn *txn, enum wb_catalog_table table)
 {
-    WB_CHECK(txn->kind == WB_TXN_WRITING);
+    WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
     return wb_tree_clear(txn->catalog->tree, table);
 }

@@ -41,16 +41,16 @@ static const struct wb_store_ops log_ops = {
 
 static int write_first_state(struct wb_catalog *catalog)
 {
-    struct wb_state state = {.epoch = 1, .next_segment = 1};
-    struct wb_txn txn;
-    int err = wb_txn_write(catalog, &txn);
+    struct wb_catalog_summary state = {.epoch = 1, .next_segment = 1};
+    struct wb_catalog_txn txn;
+    int err = wb_catalog_txn_write(catalog, &txn);
 
     if (err < 0)
         return err;
-    err = wb_state_put(&txn, &state);
+    err = wb_catalog_summary_put(&txn, &state);
     if (err == 0)
-        return wb_txn_commit(&txn);
-    wb_txn_abort(&txn);
+        return wb_catalog_txn_commit(&txn);
+    wb_catalog_txn_abort(&txn);
     return err;
 }
 
@@ -94,16 +94,16 @@ int wb_log_open_catalog(struct wb_log *log)
         return err;
     wb_catalog_close(log->catalog);
     log->catalog = catalog;
-    wb_txn_init(catalog, &log->reader);
+    wb_catalog_txn_init(catalog, &log->reader);
     return 0;
 }
 
 /* The state again, as it is by now. */
-static int refresh_state(struct wb_log *log, struct wb_state *state_out)
+static int refresh_state(struct wb_log *log, struct wb_catalog_summary *state_out)
 {
-    wb_txn_park(&log->reader);
-    int err = wb_txn_wake(&log->reader);
-    return err < 0 ? err : wb_state_get(&log->reader, state_out);
+    wb_catalog_txn_park(&log->reader);
+    int err = wb_catalog_txn_wake(&log->reader);
+    return err < 0 ? err : wb_catalog_summary_get(&log->reader, state_out);
 }
 
 /*
@@ -114,20 +114,20 @@ static int refresh_state(struct wb_log *log, struct wb_state *state_out)
 static int check_not_rolled_back(void *context)
 {
     struct wb_log *log = context;
-    struct wb_rows rows = {0};
-    struct wb_state state;
+    struct wb_log_rows rows = {0};
+    struct wb_catalog_summary state;
     struct wb_segment segment = WB_SEGMENT_INIT;
     uint64_t sealed_at;
-    int err = wb_txn_wake(&log->reader);
+    int err = wb_catalog_txn_wake(&log->reader);
 
     if (err < 0)
         return err;
-    err = wb_state_get(&log->reader, &state);
+    err = wb_catalog_summary_get(&log->reader, &state);
     log->commit_at_open = state.commit;
     if (err == 0)
-        err = wb_rows_read(&log->reader, &rows);
+        err = wb_log_rows_read(&log->reader, &rows);
     for (size_t i = rows.count; err == 0 && i > 0 && i + WB_LOG_SEALED_MAX > rows.count; i--) {
-        const struct wb_segment_row *row = &rows.rows[i - 1];
+        const struct wb_catalog_segment *row = &rows.rows[i - 1];
         if (wb_segment_open(log->dir, log->superblock.id, row, false, &segment) < 0)
             continue; /* a damaged segment is the business of whoever reads from it */
         wb_segment_last_seal(&segment, &sealed_at);
@@ -139,8 +139,8 @@ static int check_not_rolled_back(void *context)
                           (unsigned long long)sealed_at);
         wb_segment_close(&segment);
     }
-    wb_txn_park(&log->reader);
-    wb_rows_release(&rows);
+    wb_catalog_txn_park(&log->reader);
+    wb_log_rows_release(&rows);
     return err;
 }
 
@@ -157,7 +157,7 @@ static int log_open(const char *dir, const struct wb_superblock *superblock, enu
     for (size_t i = 0; i < WB_LOG_FILES_MAX; i++)
         log->files[i] = WB_SEGMENT_INIT;
     log->dir = wb_strdup(dir);
-    err = log->dir ? wb_page_source_init(&log->source) : WB_E_NOMEM;
+    err = log->dir ? wb_segment_reader_init(&log->source) : WB_E_NOMEM;
     if (err == 0)
         err = wb_log_open_catalog(log);
     if (err == 0)
@@ -184,7 +184,7 @@ static void log_close(struct wb_store *store)
     for (size_t i = 0; i < WB_LOG_FILES_MAX; i++)
         wb_segment_close(&log->files[i]);
     wb_catalog_close(log->catalog);
-    wb_page_source_release(&log->source);
+    wb_segment_reader_release(&log->source);
     wb_free(log->dir);
     wb_free(log);
 }
@@ -193,23 +193,23 @@ const struct wb_organisation wb_organisation_log = {"log", log_create, log_open,
 
 /* ---- reading a page ------------------------------------------------------------------------- */
 
-struct lookup {
+struct page_lookup {
     struct wb_log *log;
     struct wb_pageid id;
     const struct wb_slice *site; /* NULL: bars are not asked for */
     bool barred;
-    struct wb_entry entry;
-    struct wb_segment_row row;
+    struct wb_catalog_entry entry;
+    struct wb_catalog_segment row;
     struct wb_segment *segment;
 };
 
 /* An open file of the segment, from the cache or into it. */
-static int cached_segment(struct wb_log *log, const struct wb_segment_row *row, struct wb_segment **segment_out)
+static int cached_segment(struct wb_log *log, const struct wb_catalog_segment *row, struct wb_segment **segment_out)
 {
     *segment_out = NULL;
     for (size_t i = 0; i < WB_LOG_FILES_MAX; i++) {
         struct wb_segment *file = &log->files[i];
-        if (file->file.fd >= 0 && file->number == row->number && file->version == row->version) {
+        if (file->file.fd >= 0 && file->number == row->number && file->revision == row->revision) {
             *segment_out = file;
             return 0;
         }
@@ -225,44 +225,44 @@ static int cached_segment(struct wb_log *log, const struct wb_segment_row *row, 
 
 static int look_up(void *context)
 {
-    struct lookup *l = context;
+    struct page_lookup *l = context;
     struct wb_log *log = l->log;
-    int err = wb_txn_wake(&log->reader);
+    int err = wb_catalog_txn_wake(&log->reader);
 
     if (err < 0)
         return err;
-    err = wb_entry_get(&log->reader, WB_TABLE_PAGES, l->id, &l->entry);
+    err = wb_catalog_entry_get(&log->reader, WB_CATALOG_PAGES, l->id, &l->entry);
     if (err == 0)
-        err = wb_segment_row_get(&log->reader, l->entry.place.segment, &l->row);
+        err = wb_catalog_segment_get(&log->reader, l->entry.place.segment, &l->row);
     else
         goto done;
     if (err == WB_E_NOTFOUND)
-        err = wb_catalog_corrupt(log->catalog, WB_TABLE_SEGMENTS, "a segment without a row");
+        err = wb_catalog_corrupt(log->catalog, WB_CATALOG_SEGMENTS, "a segment without a row");
     if (err == 0) /* opened while the transaction keeps compaction from deleting it */
         err = cached_segment(log, &l->row, &l->segment);
 done:
-    wb_txn_park(&log->reader);
+    wb_catalog_txn_park(&log->reader);
     return err;
 }
 
 static int look_up_entry(void *context)
 {
-    struct lookup *l = context;
-    int err = wb_txn_wake(&l->log->reader);
+    struct page_lookup *l = context;
+    int err = wb_catalog_txn_wake(&l->log->reader);
 
     if (err < 0)
         return err;
     if (l->site)
         err = wb_log_bar_look(l->log, l->id, *l->site, &l->barred);
     if (err == 0 && !l->barred)
-        err = wb_entry_get(&l->log->reader, WB_TABLE_PAGES, l->id, &l->entry);
-    wb_txn_park(&l->log->reader);
+        err = wb_catalog_entry_get(&l->log->reader, WB_CATALOG_PAGES, l->id, &l->entry);
+    wb_catalog_txn_park(&l->log->reader);
     return err;
 }
 
-int wb_log_entry_or_bar(struct wb_log *log, struct wb_pageid id, struct wb_slice site, struct wb_entry *entry_out, bool *barred_out)
+int wb_log_entry_or_bar(struct wb_log *log, struct wb_pageid id, struct wb_slice site, struct wb_catalog_entry *entry_out, bool *barred_out)
 {
-    struct lookup l = {.log = log, .id = id, .site = &site};
+    struct page_lookup l = {.log = log, .id = id, .site = &site};
     int err = wb_catalog_call(log->catalog, look_up_entry, &l);
 
     *entry_out = l.entry;
@@ -270,16 +270,16 @@ int wb_log_entry_or_bar(struct wb_log *log, struct wb_pageid id, struct wb_slice
     return err;
 }
 
-int wb_log_entry(struct wb_log *log, struct wb_pageid id, struct wb_entry *entry_out)
+int wb_log_entry(struct wb_log *log, struct wb_pageid id, struct wb_catalog_entry *entry_out)
 {
-    struct lookup l = {.log = log, .id = id};
+    struct page_lookup l = {.log = log, .id = id};
     int err = wb_catalog_call(log->catalog, look_up_entry, &l);
 
     *entry_out = l.entry;
     return err;
 }
 
-int wb_log_page_identify(struct wb_page *page, struct wb_pageid id, const struct wb_entry *entry)
+int wb_log_page_identify(struct wb_page *page, struct wb_pageid id, const struct wb_catalog_entry *entry)
 {
     page->id = wb_pageid_of_key(page->key);
     if (!wb_pageid_equal(page->id, id))
@@ -301,21 +301,21 @@ struct snapshot_lookup {
 static int look_up_snapshot(void *context)
 {
     struct snapshot_lookup *l = context;
-    struct wb_entry entry;
-    struct wb_state state;
-    int err = wb_txn_wake(&l->log->reader);
+    struct wb_catalog_entry entry;
+    struct wb_catalog_summary state;
+    int err = wb_catalog_txn_wake(&l->log->reader);
 
     if (err < 0)
         return err;
-    err = wb_state_get(&l->log->reader, &state);
+    err = wb_catalog_summary_get(&l->log->reader, &state);
     if (err == 0)
-        err = wb_entry_get(&l->log->reader, WB_TABLE_OLD, l->id, &entry);
+        err = wb_catalog_entry_get(&l->log->reader, WB_CATALOG_OLD, l->id, &entry);
     l->in = err == 0;
     if (err == WB_E_NOTFOUND) { /* the latest version there, which an op removes and the commit will make old */
-        err = wb_entry_get(&l->log->reader, WB_TABLE_PAGES, l->id, &entry);
+        err = wb_catalog_entry_get(&l->log->reader, WB_CATALOG_PAGES, l->id, &entry);
         l->in = err == 0 && state.snapshot > 0 && entry.epoch <= state.snapshot_epoch;
     }
-    wb_txn_park(&l->log->reader);
+    wb_catalog_txn_park(&l->log->reader);
     return err == WB_E_NOTFOUND ? 0 : err;
 }
 
@@ -328,7 +328,7 @@ int wb_log_in_snapshot(struct wb_log *log, struct wb_pageid id, bool *in_out)
     return err;
 }
 
-int wb_log_page(struct wb_slice record, struct wb_pageid id, const struct wb_entry *entry, struct wb_page *page_out)
+int wb_log_page(struct wb_slice record, struct wb_pageid id, const struct wb_catalog_entry *entry, struct wb_page *page_out)
 {
     int err = wb_page_decode(record, page_out);
 
@@ -338,8 +338,8 @@ int wb_log_page(struct wb_slice record, struct wb_pageid id, const struct wb_ent
 int wb_log_time(struct wb_store *store, struct wb_pageid id, int64_t *time_ms_out)
 {
     struct wb_log *log = wb_log_of(store);
-    struct wb_pending pending;
-    struct wb_entry entry;
+    struct wb_log_pending pending;
+    struct wb_catalog_entry entry;
 
     if (log->writer && wb_log_pending(log, id, &pending)) {
         *time_ms_out = pending.time_ms;
@@ -354,8 +354,8 @@ int wb_log_time(struct wb_store *store, struct wb_pageid id, int64_t *time_ms_ou
 int wb_log_get(struct wb_store *store, struct wb_pageid id, struct wb_page *page_out, struct wb_buf *mem_out)
 {
     struct wb_log *log = wb_log_of(store);
-    struct lookup l = {.log = log, .id = id};
-    struct wb_pending pending = {.exists = true, .put_op = -1};
+    struct page_lookup l = {.log = log, .id = id};
+    struct wb_log_pending pending = {.exists = true, .put_op = -1};
     int err;
 
     if (log->writer && wb_log_pending(log, id, &pending)) {
@@ -386,12 +386,12 @@ struct revisit_lookup {
 static int look_up_revisit(void *context)
 {
     struct revisit_lookup *l = context;
-    int err = wb_txn_wake(&l->log->reader);
+    int err = wb_catalog_txn_wake(&l->log->reader);
 
     if (err < 0)
         return err;
-    err = wb_revisit_get(&l->log->reader, l->id, &l->revisit);
-    wb_txn_park(&l->log->reader);
+    err = wb_catalog_revisit_get(&l->log->reader, l->id, &l->revisit);
+    wb_catalog_txn_park(&l->log->reader);
     return err;
 }
 
@@ -405,7 +405,7 @@ static int log_get_revisit(struct wb_store *store, struct wb_pageid id, struct w
     *revisit_out = l.revisit;
     if ((err < 0 && err != WB_E_NOTFOUND) || !log->writer || !wb_idmap_get(&log->writer->revisit_map, id, &taken))
         return err;
-    const struct wb_op *op = &log->writer->ops[taken];
+    const struct wb_log_op *op = &log->writer->ops[taken];
     if (err == WB_E_NOTFOUND || op->revisit.time_ms > l.revisit.time_ms)
         *revisit_out = op->revisit;
     return 0;
@@ -413,13 +413,13 @@ static int log_get_revisit(struct wb_store *store, struct wb_pageid id, struct w
 
 /* ---- statistics ---------------------------------------------------------------------------------- */
 
-static int add_row(void *context, const struct wb_segment_row *row)
+static int add_row(void *context, const struct wb_catalog_segment *row)
 {
-    struct wb_rows *rows = context;
+    struct wb_log_rows *rows = context;
 
     if (rows->count == rows->cap) {
         size_t cap = rows->cap ? rows->cap * 2 : 16;
-        struct wb_segment_row *grown = wb_realloc(rows->rows, cap * sizeof *grown);
+        struct wb_catalog_segment *grown = wb_realloc(rows->rows, cap * sizeof *grown);
         if (!grown)
             return WB_E_NOMEM;
         rows->rows = grown;
@@ -429,44 +429,44 @@ static int add_row(void *context, const struct wb_segment_row *row)
     return 0;
 }
 
-int wb_rows_read(struct wb_txn *txn, struct wb_rows *rows_out)
+int wb_log_rows_read(struct wb_catalog_txn *txn, struct wb_log_rows *rows_out)
 {
-    *rows_out = (struct wb_rows){0};
-    int err = wb_segment_row_each(txn, add_row, rows_out);
+    *rows_out = (struct wb_log_rows){0};
+    int err = wb_catalog_segment_each(txn, add_row, rows_out);
     if (err < 0)
-        wb_rows_release(rows_out);
+        wb_log_rows_release(rows_out);
     return err;
 }
 
-void wb_rows_release(struct wb_rows *rows)
+void wb_log_rows_release(struct wb_log_rows *rows)
 {
     wb_free(rows->rows);
-    *rows = (struct wb_rows){0};
+    *rows = (struct wb_log_rows){0};
 }
 
-struct now_read {
+struct overview_read {
     struct wb_log *log;
-    struct wb_log_now now;
+    struct wb_log_overview now;
 };
 
-static int read_now(void *context)
+static int read_overview(void *context)
 {
-    struct now_read *r = context;
-    int err = wb_txn_wake(&r->log->reader);
+    struct overview_read *r = context;
+    int err = wb_catalog_txn_wake(&r->log->reader);
 
     if (err < 0)
         return err;
-    err = wb_state_get(&r->log->reader, &r->now.state);
+    err = wb_catalog_summary_get(&r->log->reader, &r->now.state);
     if (err == 0)
-        err = wb_rows_read(&r->log->reader, &r->now.rows);
-    wb_txn_park(&r->log->reader);
+        err = wb_log_rows_read(&r->log->reader, &r->now.rows);
+    wb_catalog_txn_park(&r->log->reader);
     return err;
 }
 
-int wb_log_now(struct wb_log *log, struct wb_log_now *now_out)
+int wb_log_overview(struct wb_log *log, struct wb_log_overview *now_out)
 {
-    struct now_read r = {.log = log};
-    int err = wb_catalog_call(log->catalog, read_now, &r);
+    struct overview_read r = {.log = log};
+    int err = wb_catalog_call(log->catalog, read_overview, &r);
 
     *now_out = r.now;
     return err;
@@ -508,13 +508,13 @@ struct retired_bytes {
     uint64_t bytes;
 };
 
-static int add_retired(void *context, uint32_t number, uint32_t version, uint64_t txn_id)
+static int add_retired(void *context, uint32_t number, uint32_t revision, uint64_t txn_id)
 {
     struct retired_bytes *r = context;
     char name[WB_SEGMENT_NAME_MAX];
 
     (void)txn_id;
-    wb_segment_name(number, version, name);
+    wb_segment_name(number, revision, name);
     char *path = wb_path_join(r->log->dir, name);
     if (!path)
         return WB_E_NOMEM;
@@ -527,13 +527,13 @@ static int add_retired(void *context, uint32_t number, uint32_t version, uint64_
 static int count_retired(void *context)
 {
     struct retired_bytes *r = context;
-    int err = wb_txn_wake(&r->log->reader);
+    int err = wb_catalog_txn_wake(&r->log->reader);
 
     if (err < 0)
         return err;
     r->bytes = 0;
-    err = wb_retired_each(&r->log->reader, add_retired, r);
-    wb_txn_park(&r->log->reader);
+    err = wb_catalog_retired_each(&r->log->reader, add_retired, r);
+    wb_catalog_txn_park(&r->log->reader);
     return err;
 }
 
@@ -541,13 +541,13 @@ static int log_stat(struct wb_store *store, struct wb_store_stat *stat_out)
 {
     struct wb_log *log = wb_log_of(store);
     struct retired_bytes retired = {.log = log};
-    struct wb_log_now s = {0};
-    int err = wb_log_now(log, &s);
+    struct wb_log_overview s = {0};
+    int err = wb_log_overview(log, &s);
 
     if (err == 0)
         err = wb_catalog_call(log->catalog, count_retired, &retired);
     if (err < 0) {
-        wb_rows_release(&s.rows);
+        wb_log_rows_release(&s.rows);
         return err;
     }
     *stat_out = (struct wb_store_stat){
@@ -565,9 +565,9 @@ static int log_stat(struct wb_store *store, struct wb_store_stat *stat_out)
         .update = log->superblock.update,
     };
     for (size_t i = 0; i < s.rows.count; i++) {
-        const struct wb_segment_row *row = &s.rows.rows[i];
+        const struct wb_catalog_segment *row = &s.rows.rows[i];
         stat_out->bytes_dead += row->live || !row->pages ? row->bytes_dead : row->bytes;
     }
-    wb_rows_release(&s.rows);
+    wb_log_rows_release(&s.rows);
     return disk_bytes(log->dir, &stat_out->bytes_stored);
 }

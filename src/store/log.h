@@ -35,10 +35,10 @@ enum {
 
 /* Sizes that a writer works by. Variables only so that tests can make them small. */
 struct wb_log_sizes {
-    uint64_t segment; /* a writer goes on to a new segment past this */
-    size_t block;     /* a block is closed when its records reach this */
-    size_t group;     /* a group is compressed when it has this much; site neighbours are gathered within it */
-    size_t giant;     /* a page of this size is not left in flight, so that memory holds one such page at a time */
+    uint64_t segment_bytes; /* a writer goes on to a new segment past this */
+    size_t block_bytes;     /* a block is closed when its records reach this */
+    size_t group_bytes;     /* a group is compressed when it has this much; site neighbours are gathered within it */
+    size_t giant_bytes;     /* a page of this size is not left in flight, so that memory holds one such page at a time */
 };
 extern struct wb_log_sizes wb_log_sizes;
 
@@ -49,11 +49,11 @@ struct wb_log {
     char *dir;
     struct wb_superblock superblock;
     struct wb_catalog *catalog;
-    struct wb_txn reader;  /* of single reads; parked between calls */
+    struct wb_catalog_txn reader;  /* of single reads; parked between calls */
     uint64_t commit_at_open;
     uint64_t bars_txn;     /* the state of the catalog, as seen through reader, in which ... */
     uint64_t bars;         /* ... there were so many bars */
-    struct wb_page_source source;
+    struct wb_segment_reader source;
     struct wb_segment files[WB_LOG_FILES_MAX]; /* open segments, replaced round robin */
     unsigned file_next;
     struct wb_log_writer *writer; /* NULL in a reader */
@@ -66,28 +66,28 @@ static inline struct wb_log *wb_log_of(struct wb_store *store)
 
 /* ---- writing (log_write.c) ------------------------------------------------------------- */
 
-enum wb_op_kind {
-    WB_OP_PUT,
-    WB_OP_TOUCH,
-    WB_OP_REMOVE,
-    WB_OP_REMOVE_EVERYWHERE,
-    WB_OP_REMOVE_OLD, /* from the snapshot only: the latest state does not have it */
-    WB_OP_REVISIT,
+enum wb_log_op_kind {
+    WB_LOG_OP_PUT,
+    WB_LOG_OP_TOUCH,
+    WB_LOG_OP_REMOVE,
+    WB_LOG_OP_REMOVE_EVERYWHERE,
+    WB_LOG_OP_REMOVE_OLD, /* from the snapshot only: the latest state does not have it */
+    WB_LOG_OP_REVISIT,
 };
 
-struct wb_op {
-    enum wb_op_kind kind;
+struct wb_log_op {
+    enum wb_log_op_kind kind;
     struct wb_pageid id;
     uint32_t site;      /* index into the writer's sites */
     int64_t time_ms;
     struct wb_buf record; /* of a put that is not yet appended */
-    struct wb_entry entry; /* of a put: complete but for the place until it is appended */
+    struct wb_catalog_entry entry; /* of a put: complete but for the place until it is appended */
     bool appended;
     struct wb_store_revisit revisit;
 };
 
 /* What is true of a page after the ops so far. */
-struct wb_pending {
+struct wb_log_pending {
     bool exists;
     int64_t time_ms;
     int64_t put_op; /* which op holds its content; -1: the catalog's version */
@@ -112,7 +112,7 @@ struct wb_log_tail {
 };
 
 struct wb_log_writer {
-    struct wb_op *ops;
+    struct wb_log_op *ops;
     size_t op_count, op_cap;
     size_t group_at;          /* ops from here on form the current group */
     uint64_t group_bytes;
@@ -122,11 +122,11 @@ struct wb_log_writer {
     size_t site_count, site_cap;
     struct wb_idmap site_map, pending_map;
     struct wb_idmap revisit_map; /* the newest revisit of a page among the ops */
-    struct wb_pending *pending;
+    struct wb_log_pending *pending;
     size_t pending_count, pending_cap;
     struct wb_pool *pool;
-    struct wb_flight *flight; /* groups that workers compress, the oldest first; NULL: none */
-    struct wb_builders *builders;
+    struct wb_log_flight *flight; /* groups that workers compress, the oldest first; NULL: none */
+    struct wb_log_builders *builders;
     struct wb_log_tail *tails;
     size_t tail_count;
     uint64_t commit;          /* the catalog's last commit that we know of */
@@ -143,10 +143,10 @@ int wb_log_remove(struct wb_store *store, struct wb_pageid id, struct wb_slice s
 int wb_log_put_revisit(struct wb_store *store, struct wb_pageid id, struct wb_slice site, const struct wb_store_revisit *revisit);
 
 /* The writer's own view of a page: 1 and *pending_out, or 0 where no op concerns it. */
-int wb_log_pending(struct wb_log *log, struct wb_pageid id, struct wb_pending *pending_out);
+int wb_log_pending(struct wb_log *log, struct wb_pageid id, struct wb_log_pending *pending_out);
 
 /* The page of a pending put. */
-int wb_log_get_pending(struct wb_log *log, const struct wb_pending *pending, struct wb_page *page_out, struct wb_buf *mem_out);
+int wb_log_get_pending(struct wb_log *log, const struct wb_log_pending *pending, struct wb_page *page_out, struct wb_buf *mem_out);
 
 /* Lets go of the segments appended to: cuts off what is not committed, seals, unlocks. */
 void wb_log_tails_release(struct wb_log *log);
@@ -167,8 +167,8 @@ void wb_log_flush_wait(struct wb_log *log);
 
 /* Drops what is in flight. */
 void wb_log_flush_drop(struct wb_log *log);
-int wb_builders_new(unsigned count, struct wb_builders **builders_out);
-void wb_builders_free(struct wb_builders *builders);
+int wb_log_builders_new(unsigned count, struct wb_log_builders **builders_out);
+void wb_log_builders_free(struct wb_log_builders *builders);
 
 /* ---- committing (log_commit.c) --------------------------------------------------------------- */
 
@@ -184,7 +184,7 @@ int wb_log_bar_each(struct wb_store *store, int (*each)(void *context, const str
 int wb_log_list_site(struct wb_store *store, struct wb_slice site, struct wb_pageid *ids_out, size_t max, size_t *count_out);
 
 /* Whether a page is barred, in this transaction. */
-int wb_log_bar_holds(struct wb_txn *txn, struct wb_pageid id, struct wb_slice site, bool *barred_out);
+int wb_log_bar_holds(struct wb_catalog_txn *txn, struct wb_pageid id, struct wb_slice site, bool *barred_out);
 
 /* The same in log->reader, which must be awake; quick where there are no bars at all. */
 int wb_log_bar_look(struct wb_log *log, struct wb_pageid id, struct wb_slice site, bool *barred_out);
@@ -199,10 +199,10 @@ void wb_log_decide(struct wb_log *log);
 /* ---- reading (log.c) ------------------------------------------------------------------------- */
 
 /* The latest entry of a page in the catalog as it is now. */
-int wb_log_entry(struct wb_log *log, struct wb_pageid id, struct wb_entry *entry_out);
+int wb_log_entry(struct wb_log *log, struct wb_pageid id, struct wb_catalog_entry *entry_out);
 
 /* The same for a page about to be put, and whether it is barred; no entry where it is. */
-int wb_log_entry_or_bar(struct wb_log *log, struct wb_pageid id, struct wb_slice site, struct wb_entry *entry_out, bool *barred_out);
+int wb_log_entry_or_bar(struct wb_log *log, struct wb_pageid id, struct wb_slice site, struct wb_catalog_entry *entry_out, bool *barred_out);
 
 /* Whether the snapshot has a page that the latest state, the ops included, does not have. */
 int wb_log_in_snapshot(struct wb_log *log, struct wb_pageid id, bool *in_out);
@@ -214,10 +214,10 @@ int wb_log_get(struct wb_store *store, struct wb_pageid id, struct wb_page *page
 int wb_log_open_catalog(struct wb_log *log);
 
 /* Checks that a decoded page is the one of that id, and adds what only the catalog knows (where entry is not NULL). */
-int wb_log_page_identify(struct wb_page *page, struct wb_pageid id, const struct wb_entry *entry);
+int wb_log_page_identify(struct wb_page *page, struct wb_pageid id, const struct wb_catalog_entry *entry);
 
 /* Decodes a record and identifies the page. */
-int wb_log_page(struct wb_slice record, struct wb_pageid id, const struct wb_entry *entry, struct wb_page *page_out);
+int wb_log_page(struct wb_slice record, struct wb_pageid id, const struct wb_catalog_entry *entry, struct wb_page *page_out);
 
 /* ---- the rest ------------------------------------------------------------------------------------ */
 
@@ -261,7 +261,7 @@ struct wb_log_live {
     size_t block_count;
     uint64_t nowhere;              /* live pages whose block the file does not have */
 };
-int wb_log_live_read(struct wb_txn *txn, const struct wb_segment *segment, const struct wb_segment_row *row,
+int wb_log_live_read(struct wb_catalog_txn *txn, const struct wb_segment *segment, const struct wb_catalog_segment *row,
                      struct wb_log_live *live_out);
 void wb_log_live_release(struct wb_log_live *live);
 
@@ -271,22 +271,22 @@ int wb_log_verify(const char *dir, const struct wb_superblock *superblock, wb_st
                   wb_store_progress progress, void *progress_context, struct wb_store_verify_counts *verify_out);
 
 /* All segment rows of a transaction, in memory from the heap. */
-struct wb_rows {
-    struct wb_segment_row *rows;
+struct wb_log_rows {
+    struct wb_catalog_segment *rows;
     size_t count, cap;
 };
-int wb_rows_read(struct wb_txn *txn, struct wb_rows *rows_out);
-void wb_rows_release(struct wb_rows *rows);
+int wb_log_rows_read(struct wb_catalog_txn *txn, struct wb_log_rows *rows_out);
+void wb_log_rows_release(struct wb_log_rows *rows);
 
 /* State and segment rows as they are now, in one transaction. The rows are empty where it fails. */
-struct wb_log_now {
-    struct wb_state state;
-    struct wb_rows rows;
+struct wb_log_overview {
+    struct wb_catalog_summary state;
+    struct wb_log_rows rows;
 };
-int wb_log_now(struct wb_log *log, struct wb_log_now *now_out);
+int wb_log_overview(struct wb_log *log, struct wb_log_overview *now_out);
 
 /* Whether place is where the entry lies. */
-static inline bool wb_place_equal(const struct wb_place *a, const struct wb_place *b)
+static inline bool wb_catalog_place_equal(const struct wb_catalog_place *a, const struct wb_catalog_place *b)
 {
     return a->segment == b->segment && a->logical == b->logical && a->slot == b->slot;
 }

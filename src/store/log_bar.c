@@ -10,36 +10,36 @@
 #include "base/hash.h"
 #include "store/log.h"
 
-int wb_log_bar_holds(struct wb_txn *txn, struct wb_pageid id, struct wb_slice site, bool *barred_out)
+int wb_log_bar_holds(struct wb_catalog_txn *txn, struct wb_pageid id, struct wb_slice site, bool *barred_out)
 {
-    struct wb_bar_row row;
-    int err = wb_bar_get(txn, WB_STORE_BAR_PAGE, id, site, &row);
+    struct wb_catalog_bar row;
+    int err = wb_catalog_bar_get(txn, WB_STORE_BAR_PAGE, id, site, &row);
 
     *barred_out = err == 0 && !row.except;
     if (err != WB_E_NOTFOUND)
         return err;
-    err = wb_bar_get(txn, WB_STORE_BAR_SITE, id, site, &row);
+    err = wb_catalog_bar_get(txn, WB_STORE_BAR_SITE, id, site, &row);
     *barred_out = err == 0;
     return err == WB_E_NOTFOUND ? 0 : err;
 }
 
 int wb_log_bar_look(struct wb_log *log, struct wb_pageid id, struct wb_slice site, bool *barred_out)
 {
-    struct wb_state state;
+    struct wb_catalog_summary state;
 
     *barred_out = false;
     /* Within one state of the catalog their number is read once: most repositories have none. */
-    if (wb_txn_id(&log->reader) != log->bars_txn) {
-        int err = wb_state_get(&log->reader, &state);
+    if (wb_catalog_txn_id(&log->reader) != log->bars_txn) {
+        int err = wb_catalog_summary_get(&log->reader, &state);
         if (err < 0)
             return err;
         log->bars = state.bars;
-        log->bars_txn = wb_txn_id(&log->reader);
+        log->bars_txn = wb_catalog_txn_id(&log->reader);
     }
     return log->bars ? wb_log_bar_holds(&log->reader, id, site, barred_out) : 0;
 }
 
-struct question {
+struct bar_question {
     struct wb_log *log;
     struct wb_pageid id;
     struct wb_slice site;
@@ -48,19 +48,19 @@ struct question {
 
 static int ask(void *context)
 {
-    struct question *q = context;
-    int err = wb_txn_wake(&q->log->reader);
+    struct bar_question *q = context;
+    int err = wb_catalog_txn_wake(&q->log->reader);
 
     if (err < 0)
         return err;
     err = wb_log_bar_look(q->log, q->id, q->site, &q->barred);
-    wb_txn_park(&q->log->reader);
+    wb_catalog_txn_park(&q->log->reader);
     return err;
 }
 
 int wb_log_barred(struct wb_store *store, struct wb_pageid id, struct wb_slice site)
 {
-    struct question q = {.log = wb_log_of(store), .id = id, .site = site};
+    struct bar_question q = {.log = wb_log_of(store), .id = id, .site = site};
     int err = wb_catalog_call(q.log->catalog, ask, &q);
 
     return err < 0 ? err : q.barred;
@@ -69,16 +69,16 @@ int wb_log_barred(struct wb_store *store, struct wb_pageid id, struct wb_slice s
 /* ---- setting and lifting ---------------------------------------------------------------------- */
 
 /* A transaction that changes bars. Rows to delete are gathered first: a table must not change while it is walked. */
-struct change {
+struct bar_change {
     struct wb_log *log;
     const struct wb_store_bar *bar;
     uint64_t site; /* hash of bar->site */
-    struct wb_txn txn;
-    struct wb_state state;
+    struct wb_catalog_txn txn;
+    struct wb_catalog_summary state;
     struct wb_buf ids; /* of page rows, WB_PAGEID_BYTES each */
 };
 
-static int gather_id(struct change *c, struct wb_pageid id)
+static int gather_id(struct bar_change *c, struct wb_pageid id)
 {
     char bytes[WB_PAGEID_BYTES];
 
@@ -86,42 +86,42 @@ static int gather_id(struct change *c, struct wb_pageid id)
     return wb_buf_append(&c->ids, bytes, sizeof bytes);
 }
 
-static int gather_exception(void *context, const struct wb_store_bar *bar, const struct wb_bar_row *row)
+static int gather_exception(void *context, const struct wb_store_bar *bar, const struct wb_catalog_bar *row)
 {
-    struct change *c = context;
+    struct bar_change *c = context;
 
     return bar->kind == WB_STORE_BAR_PAGE && row->except && row->site == c->site ? gather_id(c, bar->id) : 0;
 }
 
-static int gather_page(void *context, const struct wb_store_bar *bar, const struct wb_bar_row *row)
+static int gather_page(void *context, const struct wb_store_bar *bar, const struct wb_catalog_bar *row)
 {
-    struct change *c = context;
+    struct bar_change *c = context;
 
     return bar->kind == WB_STORE_BAR_PAGE && row->site == c->site ? gather_id(c, bar->id) : 0;
 }
 
 static int gather_revisit(void *context, struct wb_pageid id, uint64_t site)
 {
-    struct change *c = context;
+    struct bar_change *c = context;
 
     return site == c->site ? gather_id(c, id) : 0;
 }
 
 /* Deletes the row of a bar; *had_out: there was one. */
-static int delete_bar(struct change *c, enum wb_store_bar_kind kind, struct wb_pageid id, bool *had_out)
+static int delete_bar(struct bar_change *c, enum wb_store_bar_kind kind, struct wb_pageid id, bool *had_out)
 {
-    int err = wb_bar_delete(&c->txn, kind, id, c->bar->site);
+    int err = wb_catalog_bar_delete(&c->txn, kind, id, c->bar->site);
 
     *had_out = err == 0;
     if (err == WB_E_NOTFOUND)
         return 0;
     if (err == 0 && c->state.bars == 0)
-        err = wb_catalog_corrupt(c->log->catalog, WB_TABLE_BARS, "more rows than counted");
+        err = wb_catalog_corrupt(c->log->catalog, WB_CATALOG_BARS, "more rows than counted");
     c->state.bars -= err == 0;
     return err;
 }
 
-static int delete_gathered_bars(struct change *c)
+static int delete_gathered_bars(struct bar_change *c)
 {
     int err = 0;
     bool had;
@@ -131,26 +131,26 @@ static int delete_gathered_bars(struct change *c)
     return err;
 }
 
-static int delete_revisit(struct change *c, struct wb_pageid id)
+static int delete_revisit(struct bar_change *c, struct wb_pageid id)
 {
-    int err = wb_revisit_delete(&c->txn, id);
+    int err = wb_catalog_revisit_delete(&c->txn, id);
 
     if (err == WB_E_NOTFOUND)
         return 0;
     if (err == 0 && c->state.revisits == 0)
-        err = wb_catalog_corrupt(c->log->catalog, WB_TABLE_REVISITS, "more rows than counted");
+        err = wb_catalog_corrupt(c->log->catalog, WB_CATALOG_REVISITS, "more rows than counted");
     c->state.revisits -= err == 0;
     return err;
 }
 
 /* Revisits that are kept as facts tell when a page was there, and its digest: they go with it. */
-static int delete_revisits(struct change *c)
+static int delete_revisits(struct bar_change *c)
 {
     int err = 0;
 
     wb_buf_clear(&c->ids);
     if (c->bar->kind == WB_STORE_BAR_SITE)
-        err = wb_revisit_each(&c->txn, gather_revisit, c);
+        err = wb_catalog_revisit_each(&c->txn, gather_revisit, c);
     else
         err = gather_id(c, c->bar->id);
     for (size_t at = 0; at < c->ids.len && err == 0; at += WB_PAGEID_BYTES)
@@ -158,48 +158,48 @@ static int delete_revisits(struct change *c)
     return err;
 }
 
-static int put_bar(struct change *c, bool except)
+static int put_bar(struct bar_change *c, bool except)
 {
-    struct wb_bar_row row = {.except = except, .time_ms = c->bar->time_ms, .site = c->site}, known;
-    int err = wb_bar_get(&c->txn, c->bar->kind, c->bar->id, c->bar->site, &known);
+    struct wb_catalog_bar row = {.except = except, .time_ms = c->bar->time_ms, .site = c->site}, known;
+    int err = wb_catalog_bar_get(&c->txn, c->bar->kind, c->bar->id, c->bar->site, &known);
 
     if (err < 0 && err != WB_E_NOTFOUND)
         return err;
     c->state.bars += err == WB_E_NOTFOUND;
-    return wb_bar_put(&c->txn, c->bar->kind, c->bar->id, c->bar->site, &row);
+    return wb_catalog_bar_put(&c->txn, c->bar->kind, c->bar->id, c->bar->site, &row);
 }
 
-static int set_bar(struct change *c)
+static int set_bar(struct bar_change *c)
 {
     int err = put_bar(c, c->bar->except);
 
     if (err == 0 && c->bar->kind == WB_STORE_BAR_SITE)
-        err = wb_bar_each(&c->txn, gather_exception, c);
+        err = wb_catalog_bar_each(&c->txn, gather_exception, c);
     if (err == 0)
         err = delete_gathered_bars(c);
     return err == 0 && !c->bar->except ? delete_revisits(c) : err;
 }
 
-static int lift_site(struct change *c)
+static int lift_site(struct bar_change *c)
 {
     bool had = false;
     int err = delete_bar(c, WB_STORE_BAR_SITE, c->bar->id, &had);
 
     if (err == 0)
-        err = wb_bar_each(&c->txn, gather_page, c);
+        err = wb_catalog_bar_each(&c->txn, gather_page, c);
     if (err == 0 && !had && c->ids.len == 0)
         return wb_fail(WB_E_NOTFOUND, "%.*s is not barred", WB_SLICE_ARG(c->bar->site));
     return err < 0 ? err : delete_gathered_bars(c);
 }
 
-static int lift_page(struct change *c)
+static int lift_page(struct bar_change *c)
 {
-    struct wb_bar_row page, site;
-    int err = wb_bar_get(&c->txn, WB_STORE_BAR_PAGE, c->bar->id, c->bar->site, &page);
+    struct wb_catalog_bar page, site;
+    int err = wb_catalog_bar_get(&c->txn, WB_STORE_BAR_PAGE, c->bar->id, c->bar->site, &page);
     bool known = err == 0, had;
 
     if (err == 0 || err == WB_E_NOTFOUND)
-        err = wb_bar_get(&c->txn, WB_STORE_BAR_SITE, c->bar->id, c->bar->site, &site);
+        err = wb_catalog_bar_get(&c->txn, WB_STORE_BAR_SITE, c->bar->id, c->bar->site, &site);
     if (err < 0 && err != WB_E_NOTFOUND)
         return err;
     bool site_barred = err == 0;
@@ -208,27 +208,27 @@ static int lift_page(struct change *c)
     return site_barred ? put_bar(c, true) : delete_bar(c, WB_STORE_BAR_PAGE, c->bar->id, &had);
 }
 
-static int in_transaction(struct change *c, int (*change)(struct change *c))
+static int in_transaction(struct bar_change *c, int (*change)(struct bar_change *c))
 {
-    int err = wb_txn_write(c->log->catalog, &c->txn);
+    int err = wb_catalog_txn_write(c->log->catalog, &c->txn);
 
     if (err == 0)
-        err = wb_state_get(&c->txn, &c->state);
+        err = wb_catalog_summary_get(&c->txn, &c->state);
     if (err == 0)
         err = change(c);
     c->state.commit++;
     if (err == 0)
-        err = wb_state_put(&c->txn, &c->state);
+        err = wb_catalog_summary_put(&c->txn, &c->state);
     if (err == 0)
-        err = wb_txn_commit(&c->txn);
-    wb_txn_abort(&c->txn);
+        err = wb_catalog_txn_commit(&c->txn);
+    wb_catalog_txn_abort(&c->txn);
     return err;
 }
 
 /* What the writer has goes first: it was put before. */
-static int change_bars(struct wb_store *store, const struct wb_store_bar *bar, int (*change)(struct change *c))
+static int change_bars(struct wb_store *store, const struct wb_store_bar *bar, int (*change)(struct bar_change *c))
 {
-    struct change c = {.log = wb_log_of(store), .bar = bar, .site = wb_hash64(bar->site.ptr, bar->site.len), .ids = WB_BUF_INIT};
+    struct bar_change c = {.log = wb_log_of(store), .bar = bar, .site = wb_hash64(bar->site.ptr, bar->site.len), .ids = WB_BUF_INIT};
     struct wb_store_commit_counts counts = {0};
     int err = wb_log_commit(store, &counts);
 
@@ -253,8 +253,8 @@ int wb_log_allow(struct wb_store *store, const struct wb_store_bar *bar)
 
 /* ---- lists ---------------------------------------------------------------------------------------- */
 
-struct listing {
-    struct wb_txn txn;
+struct bar_listing {
+    struct wb_catalog_txn txn;
     int (*each)(void *context, const struct wb_store_bar *bar);
     void *context;
     uint64_t site;
@@ -263,9 +263,9 @@ struct listing {
     size_t count, max;
 };
 
-static int pass_bar(void *context, const struct wb_store_bar *bar, const struct wb_bar_row *row)
+static int pass_bar(void *context, const struct wb_store_bar *bar, const struct wb_catalog_bar *row)
 {
-    struct listing *l = context;
+    struct bar_listing *l = context;
 
     (void)row;
     return l->each(l->context, bar);
@@ -273,25 +273,25 @@ static int pass_bar(void *context, const struct wb_store_bar *bar, const struct 
 
 int wb_log_bar_each(struct wb_store *store, int (*each)(void *context, const struct wb_store_bar *bar), void *context)
 {
-    struct listing l = {.each = each, .context = context};
-    int err = wb_txn_read(wb_log_of(store)->catalog, &l.txn);
+    struct bar_listing l = {.each = each, .context = context};
+    int err = wb_catalog_txn_read(wb_log_of(store)->catalog, &l.txn);
 
     if (err == 0)
-        err = wb_bar_each(&l.txn, pass_bar, &l);
-    wb_txn_abort(&l.txn);
+        err = wb_catalog_bar_each(&l.txn, pass_bar, &l);
+    wb_catalog_txn_abort(&l.txn);
     return err;
 }
 
 /* 1: the list is full. */
-static int list_page(void *context, struct wb_pageid id, const struct wb_entry *entry)
+static int list_page(void *context, struct wb_pageid id, const struct wb_catalog_entry *entry)
 {
-    struct listing *l = context;
-    struct wb_entry latest;
+    struct bar_listing *l = context;
+    struct wb_catalog_entry latest;
 
     if (entry->site != l->site)
         return 0;
     if (l->old) { /* one that the latest state has too is in the list already */
-        int err = wb_entry_get(&l->txn, WB_TABLE_PAGES, id, &latest);
+        int err = wb_catalog_entry_get(&l->txn, WB_CATALOG_PAGES, id, &latest);
         if (err != WB_E_NOTFOUND)
             return err;
     }
@@ -303,15 +303,15 @@ static int list_page(void *context, struct wb_pageid id, const struct wb_entry *
 
 int wb_log_list_site(struct wb_store *store, struct wb_slice site, struct wb_pageid *ids_out, size_t max, size_t *count_out)
 {
-    struct listing l = {.site = wb_hash64(site.ptr, site.len), .ids = ids_out, .max = max};
-    int err = wb_txn_read(wb_log_of(store)->catalog, &l.txn);
+    struct bar_listing l = {.site = wb_hash64(site.ptr, site.len), .ids = ids_out, .max = max};
+    int err = wb_catalog_txn_read(wb_log_of(store)->catalog, &l.txn);
 
     if (err == 0)
-        err = wb_entry_each(&l.txn, WB_TABLE_PAGES, list_page, &l);
+        err = wb_catalog_entry_each(&l.txn, WB_CATALOG_PAGES, list_page, &l);
     l.old = true;
     if (err == 0)
-        err = wb_entry_each(&l.txn, WB_TABLE_OLD, list_page, &l);
-    wb_txn_abort(&l.txn);
+        err = wb_catalog_entry_each(&l.txn, WB_CATALOG_OLD, list_page, &l);
+    wb_catalog_txn_abort(&l.txn);
     err = err < 0 ? err : 0; /* 1: the list is full */
     *count_out = err == 0 ? l.count : 0;
     return err;

@@ -18,11 +18,11 @@
 #include <stdlib.h>
 
 /* A transaction under way: the state and the segment rows it changes, written back at the end. */
-struct edit {
+struct catalog_edit {
     struct wb_log *log;
-    struct wb_txn txn;
-    struct wb_state state;
-    struct wb_segment_row *rows; /* by segment number; number 0: not loaded */
+    struct wb_catalog_txn txn;
+    struct wb_catalog_summary state;
+    struct wb_catalog_segment *rows; /* by segment number; number 0: not loaded */
     bool *dirty;
     size_t row_count;
     struct wb_store_commit_counts counts;
@@ -32,20 +32,20 @@ struct edit {
     uint32_t *order;             /* ops sorted by page id, then as they came */
 };
 
-static void edit_release(struct edit *edit)
+static void edit_release(struct catalog_edit *edit)
 {
     wb_free(edit->rows);
     wb_free(edit->dirty);
     wb_free(edit->order);
 }
 
-static int edit_begin(struct edit *edit)
+static int edit_begin(struct catalog_edit *edit)
 {
-    int err = wb_txn_write(edit->log->catalog, &edit->txn);
+    int err = wb_catalog_txn_write(edit->log->catalog, &edit->txn);
 
     if (err < 0)
         return err;
-    err = wb_state_get(&edit->txn, &edit->state);
+    err = wb_catalog_summary_get(&edit->txn, &edit->state);
     if (err < 0)
         return err;
     edit->now_ms = wb_clock_wall_ms();
@@ -56,25 +56,25 @@ static int edit_begin(struct edit *edit)
 }
 
 /* The row of a segment, to be changed. */
-static int edit_row(struct edit *edit, uint32_t number, struct wb_segment_row **row_out)
+static int edit_row(struct catalog_edit *edit, uint32_t number, struct wb_catalog_segment **row_out)
 {
     *row_out = NULL;
     if (number == 0 || number >= edit->row_count)
-        return wb_catalog_corrupt(edit->log->catalog, WB_TABLE_SEGMENTS, "a segment number that was never given");
+        return wb_catalog_corrupt(edit->log->catalog, WB_CATALOG_SEGMENTS, "a segment number that was never given");
     if (edit->rows[number].number == 0) {
-        int err = wb_segment_row_get(&edit->txn, number, &edit->rows[number]);
+        int err = wb_catalog_segment_get(&edit->txn, number, &edit->rows[number]);
         if (err < 0)
-            return err == WB_E_NOTFOUND ? wb_catalog_corrupt(edit->log->catalog, WB_TABLE_SEGMENTS, "a segment without a row") : err;
+            return err == WB_E_NOTFOUND ? wb_catalog_corrupt(edit->log->catalog, WB_CATALOG_SEGMENTS, "a segment without a row") : err;
     }
     edit->dirty[number] = true;
     *row_out = &edit->rows[number];
     return 0;
 }
 
-static int mark_for_scrubbing(void *context, const struct wb_segment_row *seen)
+static int mark_for_scrubbing(void *context, const struct wb_catalog_segment *seen)
 {
-    struct edit *edit = context;
-    struct wb_segment_row *row;
+    struct catalog_edit *edit = context;
+    struct wb_catalog_segment *row;
     int err = edit_row(edit, seen->number, &row);
 
     if (err == 0 && row->pages + row->lead_dead > row->live)
@@ -82,59 +82,59 @@ static int mark_for_scrubbing(void *context, const struct wb_segment_row *seen)
     return err;
 }
 
-static int edit_end(struct edit *edit)
+static int edit_end(struct catalog_edit *edit)
 {
     struct wb_log_writer *writer = edit->log->writer;
     int err = 0;
 
     /* Versions that were replaced before the takedown may lie dead in any segment: the next compaction takes them all out. */
     if (edit->taken_down)
-        err = wb_segment_row_each(&edit->txn, mark_for_scrubbing, edit);
+        err = wb_catalog_segment_each(&edit->txn, mark_for_scrubbing, edit);
 
     for (size_t i = 0; i < edit->row_count && err == 0; i++)
         if (edit->dirty[i])
-            err = wb_segment_row_put(&edit->txn, &edit->rows[i]);
+            err = wb_catalog_segment_put(&edit->txn, &edit->rows[i]);
     for (size_t i = 0; i < writer->site_count && err == 0; i++) {
         const struct wb_log_site *site = &writer->sites[i];
         if (site->delta)
-            err = wb_site_add(&edit->txn, wb_slice(site->name, site->len), site->delta, &edit->state);
+            err = wb_catalog_site_add(&edit->txn, wb_slice(site->name, site->len), site->delta, &edit->state);
     }
     edit->state.commit++;
     if (err == 0)
-        err = wb_state_put(&edit->txn, &edit->state);
-    return err < 0 ? err : wb_txn_commit(&edit->txn);
+        err = wb_catalog_summary_put(&edit->txn, &edit->state);
+    return err < 0 ? err : wb_catalog_txn_commit(&edit->txn);
 }
 
 /* ---- what happens to a version that is no longer the latest ------------------------------------ */
 
 /* No reader of any view sees it any more. */
-static int bury(struct edit *edit, const struct wb_entry *entry, bool on_request)
+static int bury(struct catalog_edit *edit, const struct wb_catalog_entry *entry, bool on_request)
 {
-    struct wb_segment_row *row;
+    struct wb_catalog_segment *row;
     int err = edit_row(edit, entry->place.segment, &row);
 
     if (err < 0)
         return err;
     if (row->live == 0)
-        return wb_catalog_corrupt(edit->log->catalog, WB_TABLE_SEGMENTS, "a segment with fewer pages than entries");
+        return wb_catalog_corrupt(edit->log->catalog, WB_CATALOG_SEGMENTS, "a segment with fewer pages than entries");
     row->live--;
-    row->bytes_dead += entry->stored;
+    row->bytes_dead += entry->stored_bytes;
     edit->taken_down = edit->taken_down || on_request;
     return 0;
 }
 
 /* It stays as class A where the snapshot has it, else it is buried. */
-static int retire(struct edit *edit, struct wb_pageid id, const struct wb_entry *entry)
+static int retire(struct catalog_edit *edit, struct wb_pageid id, const struct wb_catalog_entry *entry)
 {
     if (edit->state.snapshot == 0 || entry->epoch > edit->state.snapshot_epoch)
         return bury(edit, entry, false);
     edit->state.old++;
-    return wb_entry_put(&edit->txn, WB_TABLE_OLD, id, entry);
+    return wb_catalog_entry_put(&edit->txn, WB_CATALOG_OLD, id, entry);
 }
 
 /* ---- the ops ----------------------------------------------------------------------------------------- */
 
-static int is_barred(struct edit *edit, const struct wb_op *op, bool *barred_out)
+static int is_barred(struct catalog_edit *edit, const struct wb_log_op *op, bool *barred_out)
 {
     const struct wb_log_site *site = &edit->log->writer->sites[op->site];
 
@@ -142,24 +142,24 @@ static int is_barred(struct edit *edit, const struct wb_op *op, bool *barred_out
     return edit->state.bars ? wb_log_bar_holds(&edit->txn, op->id, wb_slice(site->name, site->len), barred_out) : 0;
 }
 
-static int apply_put(struct edit *edit, const struct wb_op *op)
+static int apply_put(struct catalog_edit *edit, const struct wb_log_op *op)
 {
-    struct wb_entry before, entry = op->entry;
-    struct wb_segment_row *row;
+    struct wb_catalog_entry before, entry = op->entry;
+    struct wb_catalog_segment *row;
     bool barred, known = false;
     int err = edit_row(edit, entry.place.segment, &row);
 
     if (err == 0)
         err = is_barred(edit, op, &barred);
     if (err == 0 && !barred) {
-        err = wb_entry_get(&edit->txn, WB_TABLE_PAGES, op->id, &before);
+        err = wb_catalog_entry_get(&edit->txn, WB_CATALOG_PAGES, op->id, &before);
         known = err == 0;
         err = err == WB_E_NOTFOUND ? 0 : err;
     }
     if (err < 0)
         return err;
     if (barred || (known && !wb_store_time_replaces(entry.time_ms, before.time_ms, edit->now_ms))) {
-        row->bytes_dead += entry.stored; /* another process was faster: our bytes are born dead */
+        row->bytes_dead += entry.stored_bytes; /* another process was faster: our bytes are born dead */
         edit->counts.barred += barred;
         edit->counts.older += !barred;
         edit->taken_down = edit->taken_down || barred; /* they must not stay in a lead either */
@@ -184,14 +184,14 @@ static int apply_put(struct edit *edit, const struct wb_op *op)
         row->epoch_max = entry.epoch;
     row->live++;
     row->touched += entry.lifetime_count != entry.lifetime; /* which the record does not say */
-    return wb_entry_put(&edit->txn, WB_TABLE_PAGES, op->id, &entry);
+    return wb_catalog_entry_put(&edit->txn, WB_CATALOG_PAGES, op->id, &entry);
 }
 
-static int apply_touch(struct edit *edit, const struct wb_op *op)
+static int apply_touch(struct catalog_edit *edit, const struct wb_log_op *op)
 {
-    struct wb_segment_row *row;
-    struct wb_entry entry;
-    int err = wb_entry_get(&edit->txn, WB_TABLE_PAGES, op->id, &entry);
+    struct wb_catalog_segment *row;
+    struct wb_catalog_entry entry;
+    int err = wb_catalog_entry_get(&edit->txn, WB_CATALOG_PAGES, op->id, &entry);
 
     if (err == WB_E_NOTFOUND) /* removed by another process meanwhile */
         return 0;
@@ -208,38 +208,38 @@ static int apply_touch(struct edit *edit, const struct wb_op *op)
     if (err < 0)
         return err;
     row->touched++;
-    return wb_entry_put(&edit->txn, WB_TABLE_PAGES, op->id, &entry);
+    return wb_catalog_entry_put(&edit->txn, WB_CATALOG_PAGES, op->id, &entry);
 }
 
 /* The snapshot's version goes at once. */
-static int take_down(struct edit *edit, struct wb_pageid id, uint64_t *removed)
+static int take_down(struct catalog_edit *edit, struct wb_pageid id, uint64_t *removed)
 {
-    struct wb_entry entry;
-    int err = wb_entry_get(&edit->txn, WB_TABLE_OLD, id, &entry);
+    struct wb_catalog_entry entry;
+    int err = wb_catalog_entry_get(&edit->txn, WB_CATALOG_OLD, id, &entry);
 
     if (err < 0)
         return err == WB_E_NOTFOUND ? 0 : err;
     edit->state.old--;
     (*removed)++;
     err = bury(edit, &entry, true);
-    return err < 0 ? err : wb_entry_delete(&edit->txn, WB_TABLE_OLD, id);
+    return err < 0 ? err : wb_catalog_entry_delete(&edit->txn, WB_CATALOG_OLD, id);
 }
 
-static int apply_remove(struct edit *edit, const struct wb_op *op)
+static int apply_remove(struct catalog_edit *edit, const struct wb_log_op *op)
 {
-    bool everywhere = op->kind == WB_OP_REMOVE_EVERYWHERE;
+    bool everywhere = op->kind == WB_LOG_OP_REMOVE_EVERYWHERE;
     uint64_t with_it = 0;
-    struct wb_entry entry;
-    int err = wb_entry_get(&edit->txn, WB_TABLE_PAGES, op->id, &entry);
+    struct wb_catalog_entry entry;
+    int err = wb_catalog_entry_get(&edit->txn, WB_CATALOG_PAGES, op->id, &entry);
 
     if (err < 0 && err != WB_E_NOTFOUND)
         return err;
     if (err == 0 && entry.site != edit->log->writer->sites[op->site].hash)
-        return wb_catalog_corrupt(edit->log->catalog, WB_TABLE_PAGES, "a page of another site");
+        return wb_catalog_corrupt(edit->log->catalog, WB_CATALOG_PAGES, "a page of another site");
     if (err == 0) {
         err = everywhere ? bury(edit, &entry, true) : retire(edit, op->id, &entry);
         if (err == 0)
-            err = wb_entry_delete(&edit->txn, WB_TABLE_PAGES, op->id);
+            err = wb_catalog_entry_delete(&edit->txn, WB_CATALOG_PAGES, op->id);
         if (err < 0)
             return err;
         edit->state.pages--;
@@ -250,7 +250,7 @@ static int apply_remove(struct edit *edit, const struct wb_op *op)
     return everywhere ? take_down(edit, op->id, &with_it) : 0;
 }
 
-static int apply_revisit(struct edit *edit, const struct wb_op *op)
+static int apply_revisit(struct catalog_edit *edit, const struct wb_log_op *op)
 {
     struct wb_store_revisit known;
     bool barred;
@@ -260,63 +260,63 @@ static int apply_revisit(struct edit *edit, const struct wb_op *op)
         edit->counts.barred += err == 0;
         return err;
     }
-    err = wb_revisit_get(&edit->txn, op->id, &known);
+    err = wb_catalog_revisit_get(&edit->txn, op->id, &known);
     if (err < 0 && err != WB_E_NOTFOUND)
         return err;
     if (err == 0 && known.time_ms >= op->revisit.time_ms)
         return 0;
     edit->state.revisits += err == WB_E_NOTFOUND;
-    return wb_revisit_put(&edit->txn, op->id, edit->log->writer->sites[op->site].hash, &op->revisit);
+    return wb_catalog_revisit_put(&edit->txn, op->id, edit->log->writer->sites[op->site].hash, &op->revisit);
 }
 
-static int apply_op(struct edit *edit, const struct wb_op *op)
+static int apply_op(struct catalog_edit *edit, const struct wb_log_op *op)
 {
-    WB_CHECK(op->kind <= WB_OP_REVISIT);
+    WB_CHECK(op->kind <= WB_LOG_OP_REVISIT);
     switch (op->kind) {
-    case WB_OP_PUT:
+    case WB_LOG_OP_PUT:
         return apply_put(edit, op);
-    case WB_OP_TOUCH:
+    case WB_LOG_OP_TOUCH:
         return apply_touch(edit, op);
-    case WB_OP_REMOVE:
-    case WB_OP_REMOVE_EVERYWHERE:
+    case WB_LOG_OP_REMOVE:
+    case WB_LOG_OP_REMOVE_EVERYWHERE:
         return apply_remove(edit, op);
-    case WB_OP_REMOVE_OLD:
+    case WB_LOG_OP_REMOVE_OLD:
         return take_down(edit, op->id, &edit->counts.removed);
-    case WB_OP_REVISIT:
+    case WB_LOG_OP_REVISIT:
         return apply_revisit(edit, op);
     }
     return 0;
 }
 
 /* What appending did to the rows of our own segments. */
-static int apply_tails(struct edit *edit)
+static int apply_tails(struct catalog_edit *edit)
 {
     struct wb_log_writer *writer = edit->log->writer;
 
     for (size_t i = 0; i < writer->tail_count; i++) {
         struct wb_log_tail *tail = &writer->tails[i];
-        struct wb_segment_row *row;
+        struct wb_catalog_segment *row;
         int err = edit_row(edit, tail->segment.number, &row);
         if (err < 0)
             return err;
         WB_CHECK(row->bytes == tail->bytes_committed && !row->sealed);
         row->bytes = row->logical_end = tail->bytes;
         row->pages += tail->pages_appended;
-        row->sealed = tail->bytes >= wb_log_sizes.segment;
+        row->sealed = tail->bytes >= wb_log_sizes.segment_bytes;
     }
     return 0;
 }
 
 static int compare_ops(const void *a, const void *b, void *context)
 {
-    const struct wb_op *ops = context;
+    const struct wb_log_op *ops = context;
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     int order = wb_pageid_compare(ops[x].id, ops[y].id);
 
     return order ? order : x < y ? -1 : x > y;
 }
 
-static int apply(struct edit *edit)
+static int apply(struct catalog_edit *edit)
 {
     struct wb_log_writer *writer = edit->log->writer;
     int err = edit_begin(edit);
@@ -329,7 +329,7 @@ static int apply(struct edit *edit)
     }
     if (err == 0)
         err = edit_end(edit);
-    wb_txn_abort(&edit->txn);
+    wb_catalog_txn_abort(&edit->txn);
     return err;
 }
 
@@ -354,7 +354,7 @@ static void close_full_tails(struct wb_log_writer *writer)
         struct wb_log_tail *tail = &writer->tails[i];
         tail->bytes_committed = tail->bytes;
         tail->pages_appended = 0;
-        if (tail->bytes < wb_log_sizes.segment)
+        if (tail->bytes < wb_log_sizes.segment_bytes)
             writer->tails[kept++] = *tail;
         else
             wb_segment_close(&tail->segment);
@@ -399,7 +399,7 @@ void wb_log_decide(struct wb_log *log)
 static int commit_ops(struct wb_log *log, struct wb_store_commit_counts *counts_out)
 {
     struct wb_log_writer *writer = log->writer;
-    struct edit edit = {.log = log};
+    struct catalog_edit edit = {.log = log};
     int err = writer->failed.code < 0 ? wb_error_restore(&writer->failed) : wb_log_flush_all(log);
 
     if (err == 0)
@@ -457,20 +457,20 @@ int wb_log_commit(struct wb_store *store, struct wb_store_commit_counts *commit_
 
 /* ---- snapshot --------------------------------------------------------------------------------------------- */
 
-static int bury_old(void *context, struct wb_pageid id, const struct wb_entry *entry)
+static int bury_old(void *context, struct wb_pageid id, const struct wb_catalog_entry *entry)
 {
     (void)id;
     return bury(context, entry, false);
 }
 
-static int take_snapshot(struct edit *edit)
+static int take_snapshot(struct catalog_edit *edit)
 {
     int err = edit_begin(edit);
 
     if (err == 0)
-        err = wb_entry_each(&edit->txn, WB_TABLE_OLD, bury_old, edit);
+        err = wb_catalog_entry_each(&edit->txn, WB_CATALOG_OLD, bury_old, edit);
     if (err == 0)
-        err = wb_table_clear(&edit->txn, WB_TABLE_OLD);
+        err = wb_catalog_clear(&edit->txn, WB_CATALOG_OLD);
     if (err == 0) {
         edit->state.old = 0;
         edit->state.snapshot++;
@@ -478,7 +478,7 @@ static int take_snapshot(struct edit *edit)
         edit->snapshot = edit->state.snapshot;
         err = edit_end(edit);
     }
-    wb_txn_abort(&edit->txn);
+    wb_catalog_txn_abort(&edit->txn);
     return err;
 }
 
@@ -486,7 +486,7 @@ int wb_log_snapshot(struct wb_store *store, uint32_t *snapshot_out)
 {
     struct wb_log *log = wb_log_of(store);
     struct wb_store_commit_counts counts = {0};
-    struct edit edit = {.log = log};
+    struct catalog_edit edit = {.log = log};
     int err = wb_log_commit(store, &counts);
 
     if (err == 0)

@@ -2,7 +2,7 @@
  * log_compact.c - gives back the space of dead pages.
  *
  * A segment with dead pages is copied without them into a file of the next
- * version, block by block and in order; frames are copied as they are. Blocks keep
+ * revision, block by block and in order; frames are copied as they are. Blocks keep
  * their logical offsets, so no entry of the catalog changes: one row does. The old
  * file goes when the last reader that might need it has left (log_recover.c).
  *
@@ -25,7 +25,7 @@
 enum { WRITE_BYTES = 512 << 10 }; /* what is gathered stays in the processor's cache until the kernel takes it */
 
 /* Blocks on their way to the file: another thread writes them while we fill the next. */
-struct writing {
+struct compact_write {
     const struct wb_file *file;
     struct wb_buf bytes;
     uint64_t at;
@@ -33,7 +33,7 @@ struct writing {
 };
 
 /* A block from which dead bytes should go, but a live page of it cannot be read. */
-struct stuck {
+struct unscrubbed_block {
     uint64_t at;
     bool lost; /* it went nevertheless, and with it what was left of that page */
     char why[160];
@@ -41,18 +41,18 @@ struct stuck {
 
 struct compaction {
     struct wb_log *log;
-    struct wb_txn txn; /* what was live when a segment's copying began */
-    struct wb_segment_row row; /* of the segment being copied */
+    struct wb_catalog_txn txn; /* what was live when a segment's copying began */
+    struct wb_catalog_segment row; /* of the segment being copied */
     struct wb_segment from, to;
     struct wb_log_live live; /* which pages of it are, in the order of the file */
     size_t judged;           /* how many of them the blocks copied so far had */
     size_t damages;          /* how many damaged parts were passed */
     struct wb_segment_map_entry *map;
     size_t map_count, map_cap;
-    struct wb_buf stuck;    /* struct stuck: blocks that could not be scrubbed */
+    struct wb_buf stuck;    /* struct unscrubbed_block: blocks that could not be scrubbed */
     struct wb_buf out;      /* blocks not yet handed to the writing thread */
     uint64_t out_at;        /* where they will lie */
-    struct writing writing;
+    struct compact_write writing;
     struct wb_pool *pool;
     uint64_t kept;          /* pages copied */
     uint64_t lead_dead;     /* dead pages copied because the lead needs their bytes */
@@ -75,7 +75,7 @@ static void tell(struct compaction *c, bool stays, uint64_t offset, const char *
 
     c->result.damaged += stays;
     c->result.dropped += !stays;
-    wb_segment_name(c->row.number, c->row.version, file);
+    wb_segment_name(c->row.number, c->row.revision, file);
     if (c->found)
         c->found(c->found_context, &(struct wb_store_finding){stays, file, offset, message});
 }
@@ -94,8 +94,8 @@ static void tell_of_damages(struct compaction *c)
             snprintf(message, sizeof message, "%s; no page needs these %llu bytes, which were dropped", damage->why, bytes);
         tell(c, damage->pages > 0, damage->at, message);
     }
-    for (size_t i = 0; i < c->stuck.len; i += sizeof(struct stuck)) {
-        const struct stuck *stuck = (const void *)(c->stuck.ptr + i);
+    for (size_t i = 0; i < c->stuck.len; i += sizeof(struct unscrubbed_block)) {
+        const struct unscrubbed_block *stuck = (const void *)(c->stuck.ptr + i);
         snprintf(message, sizeof message, "%s; %s", stuck->why,
                  stuck->lost ? "what was left of that page went with the bytes of pages that were taken down"
                              : "so bytes of pages that were taken down stay in this block");
@@ -108,7 +108,7 @@ static void tell_of_damages(struct compaction *c)
 /* A block that could not be scrubbed, or only at the cost of a page that nobody can read: told with the other damage. */
 static int add_stuck(struct compaction *c, const struct wb_block_head *head, bool lost)
 {
-    struct stuck stuck = {.at = head->logical, .lost = lost};
+    struct unscrubbed_block stuck = {.at = head->logical, .lost = lost};
 
     snprintf(stuck.why, sizeof stuck.why, "%s", wb_error_message());
     wb_segment_locate(&c->from, head->logical, &stuck.at);
@@ -133,7 +133,7 @@ static int rebuild(struct compaction *c, const struct wb_block_head *head, const
     const char *directory = block + WB_BLOCK_HEADER_BYTES;
     struct wb_block_page *pages = wb_alloc_zero(live, sizeof *pages);
     struct wb_buf *records = wb_alloc_zero(live, sizeof *records), lead = WB_BUF_INIT;
-    uint64_t frame_at = wb_block_directory_end(head) + head->lead_stored;
+    uint64_t frame_at = wb_block_directory_end(head) + head->lead_stored_bytes;
     size_t n = 0, lead_at = 0, start = c->out.len;
     int err = pages && records ? 0 : WB_E_NOMEM;
 
@@ -141,7 +141,7 @@ static int rebuild(struct compaction *c, const struct wb_block_head *head, const
         err = wb_block_read_lead(c->zstd, head, block + wb_block_directory_end(head), &lead);
     for (size_t i = 0; i < head->count && err == 0; i++) {
         struct wb_block_entry entry = wb_block_entry_read(directory, i);
-        bool in_lead = entry.flags & WB_ENTRY_LEAD;
+        bool in_lead = entry.flags & WB_BLOCK_ENTRY_LEAD;
         if (!dead[i]) {
             if (in_lead)
                 err = wb_block_lead_record(&entry, wb_buf_slice(&lead), lead_at, &records[n]);
@@ -155,8 +155,8 @@ static int rebuild(struct compaction *c, const struct wb_block_head *head, const
             pages[n] = (struct wb_block_page){.id = entry.id, .record = wb_buf_slice(&records[n]), .site = head->site, .slot = entry.slot};
             n++;
         }
-        lead_at += in_lead ? entry.raw : 0;
-        frame_at += entry.stored;
+        lead_at += in_lead ? entry.raw_bytes : 0;
+        frame_at += entry.stored_bytes;
     }
     if (err == 0)
         err = wb_block_build(c->builder, pages, n, true, &c->out);
@@ -175,7 +175,7 @@ static uint64_t count_lead_dead(const struct wb_block_head *head, const char *di
     uint64_t count = 0;
 
     for (size_t i = 0; i < head->count; i++)
-        count += dead[i] && wb_block_entry_read(directory, i).flags & WB_ENTRY_LEAD;
+        count += dead[i] && wb_block_entry_read(directory, i).flags & WB_BLOCK_ENTRY_LEAD;
     return count;
 }
 
@@ -195,7 +195,7 @@ static int add_to_map(struct compaction *c, uint64_t logical, uint64_t physical)
 
 static void write_bytes(void *context)
 {
-    struct writing *w = context;
+    struct compact_write *w = context;
     int err = wb_file_write_at(w->file, w->at, w->bytes.ptr, w->bytes.len);
 
     wb_error_save(err, &w->error);
@@ -211,7 +211,7 @@ static int wait_for_writing(struct compaction *c)
 
 static int write_out(struct compaction *c)
 {
-    struct writing *w = &c->writing;
+    struct compact_write *w = &c->writing;
     int err = wait_for_writing(c);
 
     if (err < 0)
@@ -219,7 +219,7 @@ static int write_out(struct compaction *c)
     struct wb_buf filled = c->out;
     c->out = w->bytes;
     wb_buf_clear(&c->out);
-    *w = (struct writing){.file = &c->to.file, .bytes = filled, .at = c->out_at};
+    *w = (struct compact_write){.file = &c->to.file, .bytes = filled, .at = c->out_at};
     c->out_at += filled.len;
     return wb_pool_submit(c->pool, write_bytes, w);
 }
@@ -295,9 +295,9 @@ static int copy_block(struct compaction *c, const struct wb_block_head *head, co
 
 static int begin_reading(struct compaction *c)
 {
-    int err = wb_txn_read(c->log->catalog, &c->txn);
+    int err = wb_catalog_txn_read(c->log->catalog, &c->txn);
 
-    return err < 0 ? err : wb_segment_row_get(&c->txn, c->row.number, &c->row);
+    return err < 0 ? err : wb_catalog_segment_get(&c->txn, c->row.number, &c->row);
 }
 
 static int copy_blocks(struct compaction *c)
@@ -308,7 +308,7 @@ static int copy_blocks(struct compaction *c)
     uint64_t at, before = c->done;
     int err;
 
-    wb_segment_walk_init(&walk, &c->from, c->row.version ? c->row.map_at : c->row.bytes);
+    wb_segment_walk_init(&walk, &c->from, c->row.revision ? c->row.map_at : c->row.bytes);
     while ((err = wb_segment_walk_next(&walk, &head, &block, &at)) != 0) {
         if (err == WB_E_CORRUPT)
             err = copy_damage(c, walk.error_at, walk.next);
@@ -332,64 +332,64 @@ static int copy_blocks(struct compaction *c)
 
 struct publication {
     struct compaction *c;
-    struct wb_txn txn;
-    struct wb_segment_row row; /* the new one; number 0: the segment goes altogether */
+    struct wb_catalog_txn txn;
+    struct wb_catalog_segment row; /* the new one; number 0: the segment goes altogether */
 };
 
 /* The new row, with what died while we copied; the old file is retired in the same transaction. */
 static int publish(struct publication *p)
 {
-    const struct wb_segment_row *before = &p->c->row;
-    struct wb_segment_row now;
-    struct wb_state state;
-    int err = wb_txn_write(p->c->log->catalog, &p->txn);
+    const struct wb_catalog_segment *before = &p->c->row;
+    struct wb_catalog_segment now;
+    struct wb_catalog_summary state;
+    int err = wb_catalog_txn_write(p->c->log->catalog, &p->txn);
 
     if (err == 0)
-        err = wb_segment_row_get(&p->txn, before->number, &now);
+        err = wb_catalog_segment_get(&p->txn, before->number, &now);
     if (err == 0)
-        err = wb_state_get(&p->txn, &state);
+        err = wb_catalog_summary_get(&p->txn, &state);
     if (err < 0)
         goto done;
-    WB_CHECK(now.version == before->version && now.bytes == before->bytes);
+    WB_CHECK(now.revision == before->revision && now.bytes == before->bytes);
     if (p->row.number) {
         p->row.live = now.live;
         p->row.bytes_dead = now.bytes_dead - before->bytes_dead;
         p->row.removed = now.removed - before->removed;
         p->row.touched = now.touched;
-        err = wb_segment_row_put(&p->txn, &p->row);
+        err = wb_catalog_segment_put(&p->txn, &p->row);
     } else {
-        err = wb_segment_row_delete(&p->txn, before->number);
+        err = wb_catalog_segment_delete(&p->txn, before->number);
     }
     if (err == 0)
-        err = wb_retired_put(&p->txn, before->number, before->version, wb_txn_id(&p->txn));
+        err = wb_catalog_retired_put(&p->txn, before->number, before->revision, wb_catalog_txn_id(&p->txn));
     state.commit++;
     if (err == 0)
-        err = wb_state_put(&p->txn, &state);
+        err = wb_catalog_summary_put(&p->txn, &state);
     if (err == 0)
-        err = wb_txn_commit(&p->txn);
+        err = wb_catalog_txn_commit(&p->txn);
 done:
-    wb_txn_abort(&p->txn);
+    wb_catalog_txn_abort(&p->txn);
     return err;
 }
 
-/* Makes the file of the next version. One that is there was left by a compaction that died: we hold the lock of the living. */
-static int create_version(struct compaction *c)
+/* Makes the file of the next revision. One that is there was left by a compaction that died: we hold the lock of the living. */
+static int create_revision(struct compaction *c)
 {
     char name[WB_SEGMENT_NAME_MAX];
     int err;
 
-    wb_segment_name(c->row.number, c->row.version + 1, name);
+    wb_segment_name(c->row.number, c->row.revision + 1, name);
     char *path = wb_path_join(c->log->dir, name);
     err = path ? wb_path_unlink(path) : WB_E_NOMEM;
     wb_free(path);
-    return err < 0 ? err : wb_segment_create(c->log->dir, c->log->superblock.id, c->row.number, c->row.version + 1, &c->to);
+    return err < 0 ? err : wb_segment_create(c->log->dir, c->log->superblock.id, c->row.number, c->row.revision + 1, &c->to);
 }
 
-/* The file of the next version, whole and synced; on failure it is removed again. */
-static int write_version(struct compaction *c, struct wb_segment_row *row_out)
+/* The file of the next revision, whole and synced; on failure it is removed again. */
+static int write_revision(struct compaction *c, struct wb_catalog_segment *row_out)
 {
     uint64_t map_bytes = 0;
-    int err = create_version(c);
+    int err = create_revision(c);
 
     if (err < 0)
         return err;
@@ -408,7 +408,7 @@ static int write_version(struct compaction *c, struct wb_segment_row *row_out)
         err = wb_fail(WB_E_CORRUPT, "%s holds %llu live pages, the catalog knows of %llu: nothing was changed, run verify",
                       c->from.file.path, (unsigned long long)c->kept, (unsigned long long)c->row.live);
     *row_out = c->row;
-    row_out->version++;
+    row_out->revision++;
     row_out->sealed = true;
     row_out->bytes = c->out_at + map_bytes;
     row_out->pages = c->row.live;
@@ -418,8 +418,8 @@ static int write_version(struct compaction *c, struct wb_segment_row *row_out)
     return err;
 }
 
-/* Removes the unfinished file of the next version. */
-static void discard_version(struct compaction *c)
+/* Removes the unfinished file of the next revision. */
+static void discard_revision(struct compaction *c)
 {
     struct wb_error_copy why;
 
@@ -446,16 +446,16 @@ static int compact_segment(struct compaction *c)
     if (err == 0 && c->row.live > 0) {
         err = wb_log_live_read(&c->txn, &c->from, &c->row, &c->live);
         if (err == 0)
-            err = write_version(c, &p.row);
+            err = write_revision(c, &p.row);
         if (err == 0)
             err = sync_pages_dir(c->log);
     }
-    wb_txn_abort(&c->txn);
+    wb_catalog_txn_abort(&c->txn);
     if (err == 0)
         err = publish(&p);
     if (err < 0) {
         if (!wb_catalog_uncertain(c->log->catalog)) /* else the new file may be the one that counts */
-            discard_version(c);
+            discard_revision(c);
         return err;
     }
     tell_of_damages(c);
@@ -467,7 +467,7 @@ static int compact_segment(struct compaction *c)
 }
 
 /* A segment whose pages are all dead goes, whatever state its file is in. */
-static int open_segment(struct compaction *c, const struct wb_segment_row *row)
+static int open_segment(struct compaction *c, const struct wb_catalog_segment *row)
 {
     int err = wb_segment_open(c->log->dir, c->log->superblock.id, row, true, &c->from);
 
@@ -478,7 +478,7 @@ static int open_segment(struct compaction *c, const struct wb_segment_row *row)
 }
 
 /* A segment that a writer holds is skipped; so is one that has nothing to give. */
-static int consider_segment(struct compaction *c, const struct wb_segment_row *row)
+static int consider_segment(struct compaction *c, const struct wb_catalog_segment *row)
 {
     int err;
 
@@ -510,15 +510,15 @@ static int consider_segment(struct compaction *c, const struct wb_segment_row *r
 
 static int compact_all(struct compaction *c)
 {
-    struct wb_log_now list = {0};
-    int err = wb_log_now(c->log, &list);
+    struct wb_log_overview list = {0};
+    int err = wb_log_overview(c->log, &list);
 
     for (size_t i = 0; i < list.rows.count; i++)
         if (list.rows.rows[i].bytes_dead || list.rows.rows[i].removed || !list.rows.rows[i].live)
             c->total += list.rows.rows[i].bytes;
     for (size_t i = 0; i < list.rows.count && err == 0; i++)
         err = consider_segment(c, &list.rows.rows[i]);
-    wb_rows_release(&list.rows);
+    wb_log_rows_release(&list.rows);
     return err;
 }
 

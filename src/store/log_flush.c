@@ -14,8 +14,8 @@
 
 /* One block under construction. */
 struct block_job {
-    struct wb_builders *builders;
-    struct wb_flight *flight;
+    struct wb_log_builders *builders;
+    struct wb_log_flight *flight;
     struct wb_block_page *pages;
     struct wb_record_digest *digests; /* the same records, for their digests */
     size_t *ops;       /* which op each page is */
@@ -25,8 +25,8 @@ struct block_job {
 };
 
 /* A group in flight. Two may be: the older lands while workers are at the younger. */
-struct wb_flight {
-    struct wb_flight *next; /* the younger */
+struct wb_log_flight {
+    struct wb_log_flight *next; /* the younger */
     struct block_job *jobs;
     size_t job_count;
     size_t left;            /* jobs not done; under the builders' lock */
@@ -36,16 +36,16 @@ struct wb_flight {
 };
 
 /* As many builders as workers; a job takes a free one. */
-struct wb_builders {
+struct wb_log_builders {
     pthread_mutex_t lock;
     pthread_cond_t done; /* a flight's last job is */
     unsigned count, free;
     struct wb_block_builder *builder[];
 };
 
-int wb_builders_new(unsigned count, struct wb_builders **builders_out)
+int wb_log_builders_new(unsigned count, struct wb_log_builders **builders_out)
 {
-    struct wb_builders *builders = wb_alloc_zero(1, sizeof *builders + (count + 1) * sizeof builders->builder[0]);
+    struct wb_log_builders *builders = wb_alloc_zero(1, sizeof *builders + (count + 1) * sizeof builders->builder[0]);
 
     *builders_out = NULL;
     if (!builders)
@@ -56,7 +56,7 @@ int wb_builders_new(unsigned count, struct wb_builders **builders_out)
         int err = wb_block_builder_new(&builders->builder[builders->count]);
         if (err < 0) {
             builders->free = builders->count;
-            wb_builders_free(builders);
+            wb_log_builders_free(builders);
             return err;
         }
     }
@@ -65,7 +65,7 @@ int wb_builders_new(unsigned count, struct wb_builders **builders_out)
     return 0;
 }
 
-void wb_builders_free(struct wb_builders *builders)
+void wb_log_builders_free(struct wb_log_builders *builders)
 {
     if (!builders)
         return;
@@ -88,7 +88,7 @@ static void end_job(struct block_job *job)
 static void build_block(void *context)
 {
     struct block_job *job = context;
-    struct wb_builders *builders = job->builders;
+    struct wb_log_builders *builders = job->builders;
 
     pthread_mutex_lock(&builders->lock);
     WB_CHECK(builders->free > 0);
@@ -129,12 +129,12 @@ static int compare_site_order(const void *a, const void *b)
  */
 static bool block_ends(const struct wb_block_page *next, const struct wb_block_page *last, size_t count, size_t bytes)
 {
-    if (count == WB_BLOCK_PAGES_MAX || bytes + next->record.len > wb_log_sizes.block)
+    if (count == WB_BLOCK_PAGES_MAX || bytes + next->record.len > wb_log_sizes.block_bytes)
         return true;
-    return next->site != last->site && bytes >= wb_log_sizes.block / 2;
+    return next->site != last->site && bytes >= wb_log_sizes.block_bytes / 2;
 }
 
-static void cut_blocks(struct wb_flight *flight, size_t pages, struct wb_builders *builders)
+static void cut_blocks(struct wb_log_flight *flight, size_t pages, struct wb_log_builders *builders)
 {
     size_t bytes = 0;
 
@@ -154,7 +154,7 @@ static void cut_blocks(struct wb_flight *flight, size_t pages, struct wb_builder
     }
 }
 
-static void flight_free(struct wb_flight *flight)
+static void flight_free(struct wb_log_flight *flight)
 {
     if (!flight)
         return;
@@ -167,10 +167,10 @@ static void flight_free(struct wb_flight *flight)
     wb_free(flight);
 }
 
-static int flight_new(struct wb_log_writer *writer, size_t puts, struct wb_flight **flight_out)
+static int flight_new(struct wb_log_writer *writer, size_t puts, struct wb_log_flight **flight_out)
 {
     struct site_order *order = wb_alloc(puts * sizeof *order);
-    struct wb_flight *flight = wb_alloc_zero(1, sizeof *flight);
+    struct wb_log_flight *flight = wb_alloc_zero(1, sizeof *flight);
     size_t n = 0;
 
     *flight_out = NULL;
@@ -183,12 +183,12 @@ static int flight_new(struct wb_log_writer *writer, size_t puts, struct wb_fligh
     if (!flight->jobs || !flight->pages || !flight->digests || !flight->ops)
         goto nomem;
     for (size_t i = writer->group_at; i < writer->op_count; i++)
-        if (writer->ops[i].kind == WB_OP_PUT)
+        if (writer->ops[i].kind == WB_LOG_OP_PUT)
             order[n++] = (struct site_order){writer->ops[i].site, i};
     WB_CHECK(n == puts);
     qsort(order, n, sizeof *order, compare_site_order);
     for (size_t i = 0; i < n; i++) {
-        const struct wb_op *op = &writer->ops[order[i].op];
+        const struct wb_log_op *op = &writer->ops[order[i].op];
         flight->ops[i] = order[i].op;
         flight->digests[i] = (struct wb_record_digest){op->record.ptr, op->record.len, op->entry.body_bytes};
         flight->pages[i] = (struct wb_block_page){.id = op->id, .record = wb_buf_slice(&op->record), .site = writer->sites[op->site].hash};
@@ -213,7 +213,7 @@ static int append_block(struct wb_log *log, struct block_job *job)
 
     if (job->error.code < 0)
         return wb_error_restore(&job->error);
-    if (!tail || tail->bytes >= wb_log_sizes.segment) {
+    if (!tail || tail->bytes >= wb_log_sizes.segment_bytes) {
         err = wb_log_tail_open(log);
         if (err < 0)
             return err;
@@ -224,10 +224,10 @@ static int append_block(struct wb_log *log, struct block_job *job)
     if (err < 0)
         return err;
     for (size_t i = 0; i < job->count; i++) {
-        struct wb_op *op = &writer->ops[job->ops[i]];
-        WB_CHECK(op->kind == WB_OP_PUT && !op->appended);
-        op->entry.place = (struct wb_place){tail->segment.number, job->pages[i].slot, tail->bytes};
-        op->entry.stored = job->pages[i].stored;
+        struct wb_log_op *op = &writer->ops[job->ops[i]];
+        WB_CHECK(op->kind == WB_LOG_OP_PUT && !op->appended);
+        op->entry.place = (struct wb_catalog_place){tail->segment.number, job->pages[i].slot, tail->bytes};
+        op->entry.stored_bytes = job->pages[i].stored_bytes;
         op->appended = true;
         wb_buf_release(&op->record);
     }
@@ -241,7 +241,7 @@ static int append_block(struct wb_log *log, struct block_job *job)
 static int land(struct wb_log *log)
 {
     struct wb_log_writer *writer = log->writer;
-    struct wb_flight *flight = writer->flight;
+    struct wb_log_flight *flight = writer->flight;
     int err = 0;
 
     pthread_mutex_lock(&writer->builders->lock);
@@ -255,7 +255,7 @@ static int land(struct wb_log *log)
     return err;
 }
 
-static void submit_jobs(struct wb_log_writer *writer, struct wb_flight *flight)
+static void submit_jobs(struct wb_log_writer *writer, struct wb_log_flight *flight)
 {
     flight->left = flight->job_count;
     for (size_t i = 0; i < flight->job_count; i++) {
@@ -273,12 +273,12 @@ static void submit_jobs(struct wb_log_writer *writer, struct wb_flight *flight)
 static int start(struct wb_log *log)
 {
     struct wb_log_writer *writer = log->writer;
-    struct wb_flight *older = writer->flight, *flight;
+    struct wb_log_flight *older = writer->flight, *flight;
     size_t puts = 0;
     int err;
 
     for (size_t i = writer->group_at; i < writer->op_count; i++)
-        puts += writer->ops[i].kind == WB_OP_PUT;
+        puts += writer->ops[i].kind == WB_LOG_OP_PUT;
     if (puts) {
         err = flight_new(writer, puts, &flight);
         if (err < 0)
@@ -320,13 +320,13 @@ void wb_log_flush_wait(struct wb_log *log)
 
 void wb_log_flush_drop(struct wb_log *log)
 {
-    struct wb_flight *flight = log->writer->flight;
+    struct wb_log_flight *flight = log->writer->flight;
 
     if (flight)
         wb_pool_wait(log->writer->pool);
     log->writer->flight = NULL;
     while (flight) {
-        struct wb_flight *next = flight->next;
+        struct wb_log_flight *next = flight->next;
         flight_free(flight);
         flight = next;
     }

@@ -23,24 +23,24 @@ enum {
 };
 
 /* An entry of some directory. */
-struct item {
+struct live_item {
     struct wb_pageid id;
     uint64_t logical;
     uint16_t slot, flags;
 };
 
-struct gathering {
-    struct item *items;
+struct live_gathering {
+    struct live_item *items;
     size_t count, cap;
     struct wb_buf bytes;
     struct wb_log_live *live; /* where damage is noted */
 };
 
-static int add_items(struct gathering *g, const struct wb_block_head *head, const char *directory)
+static int add_items(struct live_gathering *g, const struct wb_block_head *head, const char *directory)
 {
     if (g->cap - g->count < head->count) {
         size_t cap = g->cap * 2 > g->count + head->count ? g->cap * 2 : g->count + head->count;
-        struct item *grown = wb_realloc(g->items, cap * sizeof *grown);
+        struct live_item *grown = wb_realloc(g->items, cap * sizeof *grown);
         if (!grown)
             return WB_E_NOMEM;
         g->items = grown;
@@ -48,13 +48,13 @@ static int add_items(struct gathering *g, const struct wb_block_head *head, cons
     }
     for (size_t i = 0; i < head->count; i++) {
         struct wb_block_entry entry = wb_block_entry_read(directory, i);
-        g->items[g->count++] = (struct item){entry.id, head->logical, entry.slot, entry.flags};
+        g->items[g->count++] = (struct live_item){entry.id, head->logical, entry.slot, entry.flags};
     }
     return 0;
 }
 
 /* Header and directory of the block at `at`, checked. */
-static int gather_block(struct gathering *g, const struct wb_segment *segment, uint64_t at, struct wb_block_head *head_out)
+static int gather_block(struct live_gathering *g, const struct wb_segment *segment, uint64_t at, struct wb_block_head *head_out)
 {
     size_t got;
     int err;
@@ -99,7 +99,7 @@ static int add_damage(struct wb_log_live *live, const struct wb_segment *segment
 }
 
 /* The block at `at` is damaged: notes how far that goes, as the walk will find it that copies the blocks. */
-static int pass_damage(struct gathering *g, const struct wb_segment *segment, uint64_t at, uint64_t end, uint64_t *next_out)
+static int pass_damage(struct live_gathering *g, const struct wb_segment *segment, uint64_t at, uint64_t end, uint64_t *next_out)
 {
     struct wb_segment_walk walk;
     struct wb_block_head head;
@@ -118,7 +118,7 @@ static int pass_damage(struct gathering *g, const struct wb_segment *segment, ui
     return err;
 }
 
-static int gather(struct gathering *g, const struct wb_segment *segment, uint64_t end)
+static int gather(struct live_gathering *g, const struct wb_segment *segment, uint64_t end)
 {
     struct wb_block_head head;
     uint64_t place;
@@ -139,7 +139,7 @@ static int gather(struct gathering *g, const struct wb_segment *segment, uint64_
 }
 
 /* The items' numbers, those whose ids start alike next to each other. */
-static int order_by_id(const struct gathering *g, uint32_t **order_out)
+static int order_by_id(const struct live_gathering *g, uint32_t **order_out)
 {
     size_t *starts = wb_alloc_zero(BUCKETS + 1, sizeof *starts);
     uint32_t *order = wb_alloc((g->count + 1) * sizeof *order);
@@ -161,32 +161,32 @@ static int order_by_id(const struct gathering *g, uint32_t **order_out)
     return 0;
 }
 
-struct judging {
-    struct wb_txn *txn;
+struct live_judging {
+    struct wb_catalog_txn *txn;
     uint32_t segment;
-    const struct gathering *gathering;
+    const struct live_gathering *gathering;
     const uint32_t *order;
     bool *dead;
 };
 
-static int is_at(struct wb_txn *txn, enum wb_table table, struct wb_pageid id, const struct wb_place *place, bool *at_out)
+static int is_at(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_pageid id, const struct wb_catalog_place *place, bool *at_out)
 {
-    struct wb_entry entry;
-    int err = wb_entry_get(txn, table, id, &entry);
+    struct wb_catalog_entry entry;
+    int err = wb_catalog_entry_get(txn, table, id, &entry);
 
-    *at_out = err == 0 && wb_place_equal(&entry.place, place);
+    *at_out = err == 0 && wb_catalog_place_equal(&entry.place, place);
     return err == WB_E_NOTFOUND ? 0 : err;
 }
 
-static int judge(const struct judging *j)
+static int judge(const struct live_judging *j)
 {
     for (size_t i = 0; i < j->gathering->count; i++) {
-        const struct item *item = &j->gathering->items[j->order[i]];
-        struct wb_place place = {j->segment, item->slot, item->logical};
-        bool live = false, dead_already = item->flags & WB_ENTRY_DEAD;
-        int err = dead_already ? 0 : is_at(j->txn, WB_TABLE_PAGES, item->id, &place, &live);
+        const struct live_item *item = &j->gathering->items[j->order[i]];
+        struct wb_catalog_place place = {j->segment, item->slot, item->logical};
+        bool live = false, dead_already = item->flags & WB_BLOCK_ENTRY_DEAD;
+        int err = dead_already ? 0 : is_at(j->txn, WB_CATALOG_PAGES, item->id, &place, &live);
         if (err == 0 && !live && !dead_already)
-            err = is_at(j->txn, WB_TABLE_OLD, item->id, &place, &live);
+            err = is_at(j->txn, WB_CATALOG_OLD, item->id, &place, &live);
         if (err < 0)
             return err;
         j->dead[j->order[i]] = !live;
@@ -196,8 +196,8 @@ static int judge(const struct judging *j)
 
 /* ---- live pages in damaged parts ------------------------------------------------------------------ */
 
-struct claims {
-    struct wb_txn *txn;
+struct live_claims {
+    struct wb_catalog_txn *txn;
     const struct wb_segment *segment;
     struct wb_log_live *live;
     size_t cap;
@@ -211,9 +211,9 @@ static struct wb_log_damage *damage_at(const struct wb_log_live *live, uint64_t 
     return NULL;
 }
 
-static int claim_entry(void *context, struct wb_pageid id, const struct wb_entry *entry)
+static int claim_entry(void *context, struct wb_pageid id, const struct wb_catalog_entry *entry)
 {
-    struct claims *c = context;
+    struct live_claims *c = context;
     struct wb_log_live *live = c->live;
     uint64_t physical;
 
@@ -243,11 +243,11 @@ static int claim_entry(void *context, struct wb_pageid id, const struct wb_entry
     return 0;
 }
 
-static int claim_all(struct claims *c)
+static int claim_all(struct live_claims *c)
 {
-    int err = wb_entry_each(c->txn, WB_TABLE_PAGES, claim_entry, c);
+    int err = wb_catalog_entry_each(c->txn, WB_CATALOG_PAGES, claim_entry, c);
 
-    return err < 0 ? err : wb_entry_each(c->txn, WB_TABLE_OLD, claim_entry, c);
+    return err < 0 ? err : wb_catalog_entry_each(c->txn, WB_CATALOG_OLD, claim_entry, c);
 }
 
 static int compare_blocks(const void *a, const void *b)
@@ -257,9 +257,9 @@ static int compare_blocks(const void *a, const void *b)
     return x->physical < y->physical ? -1 : x->physical > y->physical;
 }
 
-static int find_claims(struct wb_txn *txn, const struct wb_segment *segment, struct wb_log_live *live)
+static int find_claims(struct wb_catalog_txn *txn, const struct wb_segment *segment, struct wb_log_live *live)
 {
-    struct claims c = {.txn = txn, .segment = segment, .live = live};
+    struct live_claims c = {.txn = txn, .segment = segment, .live = live};
     size_t at = 0;
 
     if (live->damage_count == 0)
@@ -278,16 +278,16 @@ static int find_claims(struct wb_txn *txn, const struct wb_segment *segment, str
     return err;
 }
 
-int wb_log_live_read(struct wb_txn *txn, const struct wb_segment *segment, const struct wb_segment_row *row,
+int wb_log_live_read(struct wb_catalog_txn *txn, const struct wb_segment *segment, const struct wb_catalog_segment *row,
                      struct wb_log_live *live_out)
 {
-    struct gathering g = {.live = live_out};
-    struct judging j = {.txn = txn, .segment = row->number, .gathering = &g};
+    struct live_gathering g = {.live = live_out};
+    struct live_judging j = {.txn = txn, .segment = row->number, .gathering = &g};
     uint32_t *order = NULL;
     int err;
 
     *live_out = (struct wb_log_live){0};
-    err = gather(&g, segment, row->version ? row->map_at : row->bytes);
+    err = gather(&g, segment, row->revision ? row->map_at : row->bytes);
     if (err == 0)
         err = find_claims(txn, segment, live_out);
     if (err == 0)

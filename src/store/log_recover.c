@@ -12,18 +12,18 @@
 struct row_read {
     struct wb_log *log;
     uint32_t number;
-    struct wb_segment_row row;
+    struct wb_catalog_segment row;
 };
 
 static int read_row(void *context)
 {
     struct row_read *r = context;
-    int err = wb_txn_wake(&r->log->reader);
+    int err = wb_catalog_txn_wake(&r->log->reader);
 
     if (err < 0)
         return err;
-    err = wb_segment_row_get(&r->log->reader, r->number, &r->row);
-    wb_txn_park(&r->log->reader);
+    err = wb_catalog_segment_get(&r->log->reader, r->number, &r->row);
+    wb_catalog_txn_park(&r->log->reader);
     return err;
 }
 
@@ -31,7 +31,7 @@ static int read_row(void *context)
  * Opens a segment for appending, with its lock: WB_E_BUSY where another process
  * has it. The row is read again under the lock, because it may have grown.
  */
-static int claim(struct wb_log *log, const struct wb_segment_row *seen, struct wb_segment *segment_out, struct wb_segment_row *row_out)
+static int claim(struct wb_log *log, const struct wb_catalog_segment *seen, struct wb_segment *segment_out, struct wb_catalog_segment *row_out)
 {
     struct row_read r = {.log = log, .number = seen->number};
     int err = wb_segment_open(log->dir, log->superblock.id, seen, true, segment_out);
@@ -41,7 +41,7 @@ static int claim(struct wb_log *log, const struct wb_segment_row *seen, struct w
     err = wb_file_lock(&segment_out->file, false);
     if (err == 0)
         err = wb_catalog_call(log->catalog, read_row, &r);
-    if (err == 0 && (r.row.sealed || r.row.version != seen->version))
+    if (err == 0 && (r.row.sealed || r.row.revision != seen->revision))
         err = wb_fail(WB_E_BUSY, "%s was compacted meanwhile", segment_out->file.path);
     if (err < 0)
         wb_segment_close(segment_out);
@@ -51,20 +51,20 @@ static int claim(struct wb_log *log, const struct wb_segment_row *seen, struct w
 
 uint64_t wb_log_newest_commit(struct wb_log *log)
 {
-    struct wb_log_now r = {0};
-    int err = wb_log_now(log, &r);
+    struct wb_log_overview r = {0};
+    int err = wb_log_overview(log, &r);
 
-    wb_rows_release(&r.rows);
+    wb_log_rows_release(&r.rows);
     return err == 0 ? r.state.commit : log->writer->commit;
 }
 
 void wb_log_seal_any(struct wb_log *log, uint64_t commit)
 {
-    struct wb_log_now r = {0};
+    struct wb_log_overview r = {0};
     bool done = false;
 
     /* Where nothing can be sealed, nothing is lost but a way to find out that the catalog was damaged. */
-    if (wb_log_now(log, &r) < 0)
+    if (wb_log_overview(log, &r) < 0)
         return;
     for (size_t i = r.rows.count; i > 0 && i + WB_LOG_SEALED_MAX > r.rows.count && !done; i--) {
         struct row_read again = {.log = log, .number = r.rows.rows[i - 1].number};
@@ -72,18 +72,18 @@ void wb_log_seal_any(struct wb_log *log, uint64_t commit)
         if (wb_segment_open(log->dir, log->superblock.id, &r.rows.rows[i - 1], true, &segment) < 0)
             continue;
         if (wb_file_lock(&segment.file, false) == 0 && wb_catalog_call(log->catalog, read_row, &again) == 0 &&
-            again.row.version == segment.version && wb_file_truncate(&segment.file, again.row.bytes) == 0)
+            again.row.revision == segment.revision && wb_file_truncate(&segment.file, again.row.bytes) == 0)
             done = wb_segment_write_seal(&segment, again.row.bytes, commit) == 0;
         wb_segment_close(&segment);
     }
-    wb_rows_release(&r.rows);
+    wb_log_rows_release(&r.rows);
 }
 
 /* Cuts off bytes after the committed ones, unless they are the seal of a clean end. */
-static int cut_tail(struct wb_log *log, const struct wb_segment_row *seen)
+static int cut_tail(struct wb_log *log, const struct wb_catalog_segment *seen)
 {
     struct wb_segment segment;
-    struct wb_segment_row row;
+    struct wb_catalog_segment row;
     uint64_t size, sealed_at;
     int err = claim(log, seen, &segment, &row);
 
@@ -99,26 +99,26 @@ static int cut_tail(struct wb_log *log, const struct wb_segment_row *seen)
 
 struct file_known {
     struct wb_log *log;
-    uint32_t number, version;
+    uint32_t number, revision;
     bool known;
 };
 
-/* Whether the catalog knows a file: as a segment, an earlier version of one, or one retired whole. */
+/* Whether the catalog knows a file: as a segment, an earlier revision of one, or one retired whole. */
 static int look_up_file(void *context)
 {
     struct file_known *f = context;
-    struct wb_txn *txn = &f->log->reader;
-    struct wb_segment_row row;
-    int err = wb_txn_wake(txn);
+    struct wb_catalog_txn *txn = &f->log->reader;
+    struct wb_catalog_segment row;
+    int err = wb_catalog_txn_wake(txn);
 
     if (err < 0)
         return err;
-    err = wb_segment_row_get(txn, f->number, &row);
+    err = wb_catalog_segment_get(txn, f->number, &row);
     if (err == 0)
-        f->known = f->version <= row.version;
+        f->known = f->revision <= row.revision;
     else if (err == WB_E_NOTFOUND)
-        err = wb_retired_has(txn, f->number, f->version, &f->known);
-    wb_txn_park(txn);
+        err = wb_catalog_retired_has(txn, f->number, f->revision, &f->known);
+    wb_catalog_txn_park(txn);
     return err;
 }
 
@@ -130,12 +130,12 @@ static int remove_orphan(void *context, const struct wb_dir_entry *entry)
     char name[WB_SEGMENT_NAME_MAX];
     int err;
 
-    if (!wb_segment_name_parse(entry->name, &f.number, &f.version))
+    if (!wb_segment_name_parse(entry->name, &f.number, &f.revision))
         return 0;
     err = wb_catalog_call(f.log->catalog, look_up_file, &f);
     if (err < 0 || f.known)
         return err;
-    wb_segment_name(f.number, f.version, name);
+    wb_segment_name(f.number, f.revision, name);
     char *path = wb_path_join(f.log->dir, name);
     if (!path)
         return WB_E_NOMEM;
@@ -153,58 +153,58 @@ static int remove_orphan(void *context, const struct wb_dir_entry *entry)
 
 int wb_log_recover(struct wb_log *log)
 {
-    struct wb_log_now r = {0};
+    struct wb_log_overview r = {0};
     char *pages = wb_path_join(log->dir, WB_SEGMENT_DIR);
     int err = pages ? wb_log_purge(log) : WB_E_NOMEM;
 
     if (err == 0)
-        err = wb_log_now(log, &r);
+        err = wb_log_overview(log, &r);
     for (size_t i = 0; i < r.rows.count && err == 0; i++)
         if (!r.rows.rows[i].sealed)
             err = cut_tail(log, &r.rows.rows[i]);
     if (err == 0)
         err = wb_dir_each(pages, remove_orphan, log);
-    wb_rows_release(&r.rows);
+    wb_log_rows_release(&r.rows);
     wb_free(pages);
     return err;
 }
 
 /* ---- retired files ---------------------------------------------------------------------------- */
 
-struct purge {
+struct purge_work {
     struct wb_log *log;
-    struct wb_txn txn;
+    struct wb_catalog_txn txn;
     uint64_t oldest;
     struct {
-        uint32_t number, version;
+        uint32_t number, revision;
     } files[256];
     size_t count;
 };
 
-static int add_purgeable(void *context, uint32_t number, uint32_t version, uint64_t txn_id)
+static int add_purgeable(void *context, uint32_t number, uint32_t revision, uint64_t txn_id)
 {
-    struct purge *p = context;
+    struct purge_work *p = context;
 
     if (txn_id <= p->oldest && p->count < sizeof p->files / sizeof p->files[0]) {
         p->files[p->count].number = number;
-        p->files[p->count++].version = version;
+        p->files[p->count++].revision = revision;
     }
     return 0;
 }
 
-static int delete_retired(struct purge *p)
+static int delete_retired(struct purge_work *p)
 {
     char name[WB_SEGMENT_NAME_MAX];
     int err = 0;
 
     for (size_t i = 0; i < p->count && err == 0; i++) {
-        wb_segment_name(p->files[i].number, p->files[i].version, name);
+        wb_segment_name(p->files[i].number, p->files[i].revision, name);
         char *path = wb_path_join(p->log->dir, name);
         if (!path)
             return WB_E_NOMEM;
         err = wb_path_unlink(path);
         if (err == 0)
-            err = wb_retired_delete(&p->txn, p->files[i].number, p->files[i].version);
+            err = wb_catalog_retired_delete(&p->txn, p->files[i].number, p->files[i].revision);
         wb_free(path);
     }
     return err;
@@ -218,36 +218,36 @@ struct retired_count {
 static int count_retired(void *context)
 {
     struct retired_count *c = context;
-    int err = wb_txn_wake(&c->log->reader);
+    int err = wb_catalog_txn_wake(&c->log->reader);
 
     if (err < 0)
         return err;
-    err = wb_table_rows(&c->log->reader, WB_TABLE_RETIRED, &c->rows);
-    wb_txn_park(&c->log->reader);
+    err = wb_catalog_count(&c->log->reader, WB_CATALOG_RETIRED, &c->rows);
+    wb_catalog_txn_park(&c->log->reader);
     return err;
 }
 
-static int purge_files(struct purge *p)
+static int purge_files(struct purge_work *p)
 {
     /* A write transaction begins with making the newest state durable, so a file that it does not need can go. */
-    int err = wb_txn_write(p->log->catalog, &p->txn);
+    int err = wb_catalog_txn_write(p->log->catalog, &p->txn);
 
     /* Inside the transaction: a reader that begins from here on sees everything that was ever retired. */
     if (err == 0)
         err = wb_catalog_oldest_reader(p->log->catalog, &p->oldest);
     if (err == 0)
-        err = wb_retired_each(&p->txn, add_purgeable, p);
+        err = wb_catalog_retired_each(&p->txn, add_purgeable, p);
     if (err == 0 && p->count)
         err = delete_retired(p);
     if (err == 0 && p->count)
-        err = wb_txn_commit(&p->txn);
-    wb_txn_abort(&p->txn);
+        err = wb_catalog_txn_commit(&p->txn);
+    wb_catalog_txn_abort(&p->txn);
     return err;
 }
 
 int wb_log_purge(struct wb_log *log)
 {
-    struct purge p = {.log = log};
+    struct purge_work p = {.log = log};
     struct retired_count count = {.log = log};
     int err = wb_catalog_call(log->catalog, count_retired, &count);
 
@@ -276,14 +276,14 @@ static bool is_tail(const struct wb_log_writer *writer, uint32_t number)
 }
 
 /* An unsealed segment that nobody holds, cut back to its committed bytes. */
-static int reuse_segment(struct wb_log *log, const struct wb_rows *rows, bool *done_out)
+static int reuse_segment(struct wb_log *log, const struct wb_log_rows *rows, bool *done_out)
 {
     struct wb_segment segment;
-    struct wb_segment_row row;
+    struct wb_catalog_segment row;
 
     *done_out = false;
     for (size_t i = rows->count; i > 0 && !*done_out; i--) {
-        const struct wb_segment_row *seen = &rows->rows[i - 1];
+        const struct wb_catalog_segment *seen = &rows->rows[i - 1];
         if (seen->sealed || is_tail(log->writer, seen->number))
             continue;
         if (claim(log, seen, &segment, &row) < 0)
@@ -300,33 +300,33 @@ static int reuse_segment(struct wb_log *log, const struct wb_rows *rows, bool *d
     return 0;
 }
 
-struct registration {
+struct segment_registration {
     struct wb_log *log;
-    struct wb_txn txn;
+    struct wb_catalog_txn txn;
     uint32_t number;
 };
 
-static int register_segment(struct registration *r)
+static int register_segment(struct segment_registration *r)
 {
-    struct wb_segment_row row = {.number = r->number, .bytes = WB_SEGMENT_HEADER_BYTES, .logical_end = WB_SEGMENT_HEADER_BYTES};
-    struct wb_state state;
-    int err = wb_txn_write(r->log->catalog, &r->txn);
+    struct wb_catalog_segment row = {.number = r->number, .bytes = WB_SEGMENT_HEADER_BYTES, .logical_end = WB_SEGMENT_HEADER_BYTES};
+    struct wb_catalog_summary state;
+    int err = wb_catalog_txn_write(r->log->catalog, &r->txn);
 
     if (err == 0)
-        err = wb_state_get(&r->txn, &state);
+        err = wb_catalog_summary_get(&r->txn, &state);
     if (err == 0)
-        err = wb_segment_row_put(&r->txn, &row);
+        err = wb_catalog_segment_put(&r->txn, &row);
     if (err == 0) {
         if (state.next_segment <= r->number)
             state.next_segment = r->number + 1;
         state.commit++;
-        err = wb_state_put(&r->txn, &state);
+        err = wb_catalog_summary_put(&r->txn, &state);
     }
     if (err == 0)
-        err = wb_txn_commit(&r->txn);
+        err = wb_catalog_txn_commit(&r->txn);
     if (err == 0)
         r->log->writer->commit = state.commit;
-    wb_txn_abort(&r->txn);
+    wb_catalog_txn_abort(&r->txn);
     return err;
 }
 
@@ -344,7 +344,7 @@ static int create_segment(struct wb_log *log, uint32_t number, struct wb_segment
 
 static int new_segment(struct wb_log *log, uint32_t first)
 {
-    struct registration r = {.log = log};
+    struct segment_registration r = {.log = log};
     struct wb_segment segment = WB_SEGMENT_INIT;
     char *pages = wb_path_join(log->dir, WB_SEGMENT_DIR);
     struct wb_error_copy why;
@@ -371,14 +371,14 @@ static int new_segment(struct wb_log *log, uint32_t first)
 
 int wb_log_tail_open(struct wb_log *log)
 {
-    struct wb_log_now r = {0};
+    struct wb_log_overview r = {0};
     bool done = false;
-    int err = wb_log_now(log, &r);
+    int err = wb_log_overview(log, &r);
 
     if (err == 0)
         err = reuse_segment(log, &r.rows, &done);
     if (err == 0 && !done)
         err = new_segment(log, r.state.next_segment); /* a number is never given twice */
-    wb_rows_release(&r.rows);
+    wb_log_rows_release(&r.rows);
     return err;
 }

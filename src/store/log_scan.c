@@ -16,18 +16,18 @@ struct log_scan {
     struct wb_store_scan scan;
     struct wb_log *log;
     struct wb_catalog *catalog; /* the scan's own, because it may run in another thread than the store */
-    struct wb_txn txn;
-    struct wb_state state;
+    struct wb_catalog_txn txn;
+    struct wb_catalog_summary state;
     enum wb_store_view view;
     uint32_t part, parts;
     char *site;
     uint64_t site_hash;
-    struct wb_rows rows;
+    struct wb_log_rows rows;
     size_t row_at;            /* the segment after the one being walked */
     struct wb_segment segment;
     struct wb_segment_walk walk;
     bool walking, plain;      /* plain: no need to ask the catalog */
-    struct wb_segment_row row;
+    struct wb_catalog_segment row;
     struct wb_block_reader *zstd;
     struct wb_buf lead, text;
     struct wb_block_head head;
@@ -43,10 +43,10 @@ static int begin(struct log_scan *scan)
     int err = wb_catalog_open(scan->log->dir, WB_TREE_READ, &scan->catalog);
 
     if (err == 0)
-        err = wb_txn_read(scan->catalog, &scan->txn);
+        err = wb_catalog_txn_read(scan->catalog, &scan->txn);
     if (err == 0)
-        err = wb_state_get(&scan->txn, &scan->state);
-    return err < 0 ? err : wb_rows_read(&scan->txn, &scan->rows);
+        err = wb_catalog_summary_get(&scan->txn, &scan->state);
+    return err < 0 ? err : wb_log_rows_read(&scan->txn, &scan->rows);
 }
 
 void wb_log_scan_close(struct wb_store_scan *base)
@@ -56,9 +56,9 @@ void wb_log_scan_close(struct wb_store_scan *base)
     if (scan->walking)
         wb_segment_walk_release(&scan->walk);
     wb_segment_close(&scan->segment);
-    wb_txn_abort(&scan->txn);
+    wb_catalog_txn_abort(&scan->txn);
     wb_catalog_close(scan->catalog);
-    wb_rows_release(&scan->rows);
+    wb_log_rows_release(&scan->rows);
     wb_block_reader_free(scan->zstd);
     wb_buf_release(&scan->lead);
     wb_buf_release(&scan->text);
@@ -100,7 +100,7 @@ int wb_log_scan_open(struct wb_store *store, const struct wb_store_scan_options 
 /* ---- from block to block ------------------------------------------------------------------------ */
 
 /* All records of the segment are pages of the view, with the times and the epoch they were stored with. */
-static bool is_plain(const struct log_scan *scan, const struct wb_segment_row *row)
+static bool is_plain(const struct log_scan *scan, const struct wb_catalog_segment *row)
 {
     if (row->live != row->pages || row->touched || row->epoch_min != row->epoch_max)
         return false;
@@ -123,7 +123,7 @@ static int next_segment(struct log_scan *scan)
         int err = wb_segment_open(scan->log->dir, scan->log->superblock.id, &scan->row, false, &scan->segment);
         if (err < 0)
             return err;
-        wb_segment_walk_init(&scan->walk, &scan->segment, scan->row.version ? scan->row.map_at : scan->row.bytes);
+        wb_segment_walk_init(&scan->walk, &scan->segment, scan->row.revision ? scan->row.map_at : scan->row.bytes);
         scan->walking = true;
         scan->plain = is_plain(scan, &scan->row);
         return 1;
@@ -168,32 +168,32 @@ static int next_block(struct log_scan *scan)
     scan->index = 0;
     scan->lead_at = 0;
     scan->lead_ready = false;
-    scan->frame_at = wb_block_directory_end(&scan->head) + scan->head.lead_stored;
+    scan->frame_at = wb_block_directory_end(&scan->head) + scan->head.lead_stored_bytes;
     return 1;
 }
 
 /* ---- from page to page ------------------------------------------------------------------------------ */
 
 /* Whether the view shows the entry; fills what the catalog knows of it. */
-static int is_visible(struct log_scan *scan, const struct wb_block_entry *block_entry, struct wb_entry *entry_out, bool *visible_out)
+static int is_visible(struct log_scan *scan, const struct wb_block_entry *block_entry, struct wb_catalog_entry *entry_out, bool *visible_out)
 {
-    struct wb_place place = {scan->row.number, block_entry->slot, scan->head.logical};
+    struct wb_catalog_place place = {scan->row.number, block_entry->slot, scan->head.logical};
     bool snapshot = scan->view == WB_STORE_VIEW_SNAPSHOT;
-    int err = wb_entry_get(&scan->txn, WB_TABLE_PAGES, block_entry->id, entry_out);
+    int err = wb_catalog_entry_get(&scan->txn, WB_CATALOG_PAGES, block_entry->id, entry_out);
 
     *visible_out = false;
     if (err < 0 && err != WB_E_NOTFOUND)
         return err;
-    if (err == 0 && wb_place_equal(&entry_out->place, &place)) {
+    if (err == 0 && wb_catalog_place_equal(&entry_out->place, &place)) {
         *visible_out = !snapshot || entry_out->epoch <= scan->state.snapshot_epoch;
         return 0;
     }
     if (!snapshot)
         return 0;
-    err = wb_entry_get(&scan->txn, WB_TABLE_OLD, block_entry->id, entry_out);
+    err = wb_catalog_entry_get(&scan->txn, WB_CATALOG_OLD, block_entry->id, entry_out);
     if (err == WB_E_NOTFOUND)
         return 0;
-    *visible_out = err == 0 && wb_place_equal(&entry_out->place, &place);
+    *visible_out = err == 0 && wb_catalog_place_equal(&entry_out->place, &place);
     return err;
 }
 
@@ -215,7 +215,7 @@ static int read_text(struct log_scan *scan, const struct wb_block_entry *entry, 
 {
     int err = read_lead(scan);
 
-    if (err == 0 && entry->flags & WB_ENTRY_LEAD) {
+    if (err == 0 && entry->flags & WB_BLOCK_ENTRY_LEAD) {
         *text_out = wb_block_lead_text(entry, wb_buf_slice(&scan->lead), lead_at);
     } else if (err == 0) {
         err = wb_block_read_text(scan->zstd, entry, scan->block + frame_at, wb_buf_slice(&scan->lead), &scan->text);
@@ -230,15 +230,15 @@ static int next_entry(struct log_scan *scan, struct wb_page *page_out)
     struct wb_block_entry entry = wb_block_entry_read(scan->block + WB_BLOCK_HEADER_BYTES, scan->index++);
     uint64_t frame_at = scan->frame_at;
     size_t lead_at = scan->lead_at;
-    struct wb_entry known;
+    struct wb_catalog_entry known;
     struct wb_slice text;
     bool visible = true;
     int err = 0;
 
-    scan->frame_at += entry.stored;
-    if (entry.flags & WB_ENTRY_LEAD)
-        scan->lead_at += entry.raw;
-    if (entry.flags & WB_ENTRY_DEAD)
+    scan->frame_at += entry.stored_bytes;
+    if (entry.flags & WB_BLOCK_ENTRY_LEAD)
+        scan->lead_at += entry.raw_bytes;
+    if (entry.flags & WB_BLOCK_ENTRY_DEAD)
         return 0;
     if (!scan->plain)
         err = is_visible(scan, &entry, &known, &visible);

@@ -15,18 +15,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-struct tally {
+struct segment_tally {
     uint64_t entries; /* of pages and old that lie in the segment */
     uint64_t found;   /* of which the segment really holds */
 };
 
-struct verifier {
+struct log_verifier {
     struct wb_log log; /* only dir, superblock and catalog are used */
-    struct wb_txn txn;
+    struct wb_catalog_txn txn;
     bool sound;            /* the catalog by itself is; otherwise pages are not looked up in it */
-    struct wb_state state;
-    struct wb_rows rows;
-    struct tally *tallies; /* by segment number */
+    struct wb_catalog_summary state;
+    struct wb_log_rows rows;
+    struct segment_tally *tallies; /* by segment number */
     uint64_t pages, old, bytes_pages, site_pages, sites, revisits, bars;
     struct wb_block_reader *zstd;
     struct wb_buf lead, record;
@@ -38,10 +38,10 @@ struct verifier {
     struct wb_store_verify_counts *result;
 };
 
-static void report(struct verifier *v, bool problem, const char *file, uint64_t offset, const char *format, ...)
+static void report(struct log_verifier *v, bool problem, const char *file, uint64_t offset, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
-static void report(struct verifier *v, bool problem, const char *file, uint64_t offset, const char *format, ...)
+static void report(struct log_verifier *v, bool problem, const char *file, uint64_t offset, const char *format, ...)
 {
     char message[WB_ERROR_MESSAGE_MAX];
     va_list args;
@@ -58,7 +58,7 @@ static void report(struct verifier *v, bool problem, const char *file, uint64_t 
 }
 
 /* Damage becomes a problem and the work goes on; anything else (memory, a failing disk) ends it. */
-static int absorb(struct verifier *v, int err, const char *file, uint64_t offset)
+static int absorb(struct log_verifier *v, int err, const char *file, uint64_t offset)
 {
     if (err != WB_E_CORRUPT && err != WB_E_NEWER)
         return err;
@@ -68,17 +68,17 @@ static int absorb(struct verifier *v, int err, const char *file, uint64_t offset
 
 /* ---- the catalog by itself ---------------------------------------------------------------------- */
 
-static int check_entry(struct verifier *v, const struct wb_entry *entry)
+static int check_entry(struct log_verifier *v, const struct wb_catalog_entry *entry)
 {
     if (entry->place.segment == 0 || entry->place.segment >= v->state.next_segment)
-        return wb_catalog_corrupt(v->log.catalog, WB_TABLE_PAGES, "a page in a segment that was never made");
+        return wb_catalog_corrupt(v->log.catalog, WB_CATALOG_PAGES, "a page in a segment that was never made");
     v->tallies[entry->place.segment].entries++;
     return 0;
 }
 
-static int check_page_row(void *context, struct wb_pageid id, const struct wb_entry *entry)
+static int check_page_row(void *context, struct wb_pageid id, const struct wb_catalog_entry *entry)
 {
-    struct verifier *v = context;
+    struct log_verifier *v = context;
 
     (void)id;
     v->pages++;
@@ -86,9 +86,9 @@ static int check_page_row(void *context, struct wb_pageid id, const struct wb_en
     return check_entry(v, entry);
 }
 
-static int check_old_row(void *context, struct wb_pageid id, const struct wb_entry *entry)
+static int check_old_row(void *context, struct wb_pageid id, const struct wb_catalog_entry *entry)
 {
-    struct verifier *v = context;
+    struct log_verifier *v = context;
 
     (void)id;
     v->old++;
@@ -97,7 +97,7 @@ static int check_old_row(void *context, struct wb_pageid id, const struct wb_ent
 
 static int check_site_row(void *context, struct wb_slice site, uint64_t pages)
 {
-    struct verifier *v = context;
+    struct log_verifier *v = context;
 
     (void)site;
     v->sites++;
@@ -107,7 +107,7 @@ static int check_site_row(void *context, struct wb_slice site, uint64_t pages)
 
 static int check_revisit_row(void *context, struct wb_pageid id, uint64_t site)
 {
-    struct verifier *v = context;
+    struct log_verifier *v = context;
 
     (void)id;
     (void)site;
@@ -115,27 +115,27 @@ static int check_revisit_row(void *context, struct wb_pageid id, uint64_t site)
     return 0;
 }
 
-static int check_bar_row(void *context, const struct wb_store_bar *bar, const struct wb_bar_row *row)
+static int check_bar_row(void *context, const struct wb_store_bar *bar, const struct wb_catalog_bar *row)
 {
-    struct verifier *v = context;
+    struct log_verifier *v = context;
 
     v->bars++;
     if (bar->kind == WB_STORE_BAR_SITE && (row->except || bar->site.len == 0))
-        return wb_catalog_corrupt(v->log.catalog, WB_TABLE_BARS, "a row that is not a bar");
+        return wb_catalog_corrupt(v->log.catalog, WB_CATALOG_BARS, "a row that is not a bar");
     return 0;
 }
 
-static int check_counts(struct verifier *v)
+static int check_counts(struct log_verifier *v)
 {
     if (v->revisits != v->state.revisits || v->bars != v->state.bars)
-        return wb_catalog_corrupt(v->log.catalog, WB_TABLE_STATE, "counters that do not match the rows");
+        return wb_catalog_corrupt(v->log.catalog, WB_CATALOG_SUMMARY, "counters that do not match the rows");
     if (v->pages != v->state.pages || v->old != v->state.old || v->bytes_pages != v->state.bytes_pages ||
         v->sites != v->state.sites || v->site_pages != v->state.pages)
-        return wb_catalog_corrupt(v->log.catalog, WB_TABLE_STATE, "counters that do not match the rows");
+        return wb_catalog_corrupt(v->log.catalog, WB_CATALOG_SUMMARY, "counters that do not match the rows");
     for (size_t i = 0; i < v->rows.count; i++) {
-        const struct wb_segment_row *row = &v->rows.rows[i];
+        const struct wb_catalog_segment *row = &v->rows.rows[i];
         if (row->number >= v->state.next_segment || v->tallies[row->number].entries != row->live)
-            return wb_catalog_corrupt(v->log.catalog, WB_TABLE_SEGMENTS, "a segment whose pages are not those of the catalog");
+            return wb_catalog_corrupt(v->log.catalog, WB_CATALOG_SEGMENTS, "a segment whose pages are not those of the catalog");
     }
     return 0;
 }
@@ -146,33 +146,33 @@ static void report_catalog(void *context, bool problem, uint64_t offset, const c
 }
 
 /* The rows of the catalog; what they say is used below, so this goes on as far as it can. */
-static int check_rows(struct verifier *v)
+static int check_rows(struct log_verifier *v)
 {
-    int err = wb_state_get(&v->txn, &v->state);
+    int err = wb_catalog_summary_get(&v->txn, &v->state);
 
     if (err == 0)
-        err = wb_rows_read(&v->txn, &v->rows);
+        err = wb_log_rows_read(&v->txn, &v->rows);
     if (err < 0)
         return err;
     v->tallies = wb_alloc_zero((size_t)v->state.next_segment + 1, sizeof *v->tallies);
     if (!v->tallies)
         return WB_E_NOMEM;
-    err = wb_entry_each(&v->txn, WB_TABLE_PAGES, check_page_row, v);
+    err = wb_catalog_entry_each(&v->txn, WB_CATALOG_PAGES, check_page_row, v);
     if (err == 0)
-        err = wb_entry_each(&v->txn, WB_TABLE_OLD, check_old_row, v);
+        err = wb_catalog_entry_each(&v->txn, WB_CATALOG_OLD, check_old_row, v);
     if (err == 0)
-        err = wb_site_each(&v->txn, check_site_row, v);
+        err = wb_catalog_site_each(&v->txn, check_site_row, v);
     if (err == 0)
-        err = wb_revisit_each(&v->txn, check_revisit_row, v);
+        err = wb_catalog_revisit_each(&v->txn, check_revisit_row, v);
     if (err == 0)
-        err = wb_bar_each(&v->txn, check_bar_row, v);
+        err = wb_catalog_bar_each(&v->txn, check_bar_row, v);
     return err < 0 ? err : check_counts(v);
 }
 
 /* First every page of the tree, so that all damage is found; then the rows, which end at the first. */
-static int check_catalog(struct verifier *v)
+static int check_catalog(struct log_verifier *v)
 {
-    int err = wb_txn_read(v->log.catalog, &v->txn);
+    int err = wb_catalog_txn_read(v->log.catalog, &v->txn);
 
     if (err == 0)
         err = wb_catalog_check(&v->txn, report_catalog, v);
@@ -186,39 +186,39 @@ static int check_catalog(struct verifier *v)
 
 /* ---- segments against the catalog ------------------------------------------------------------------- */
 
-struct claim {
-    struct verifier *v;
+struct page_claim {
+    struct log_verifier *v;
     struct wb_pageid id;
-    struct wb_place place;
-    struct wb_entry entry;
+    struct wb_catalog_place place;
+    struct wb_catalog_entry entry;
     bool latest, old;
 };
 
 /* Which entry, if any, says that the page lies here. */
-static int look_up_claim(struct claim *c)
+static int look_up_claim(struct page_claim *c)
 {
-    struct wb_entry entry;
-    int err = wb_entry_get(&c->v->txn, WB_TABLE_PAGES, c->id, &entry);
+    struct wb_catalog_entry entry;
+    int err = wb_catalog_entry_get(&c->v->txn, WB_CATALOG_PAGES, c->id, &entry);
 
-    if (err == 0 && wb_place_equal(&entry.place, &c->place)) {
+    if (err == 0 && wb_catalog_place_equal(&entry.place, &c->place)) {
         c->latest = true;
         c->entry = entry;
         return 0;
     }
     if (err < 0 && err != WB_E_NOTFOUND)
         return err;
-    err = wb_entry_get(&c->v->txn, WB_TABLE_OLD, c->id, &entry);
-    if (err == 0 && wb_place_equal(&entry.place, &c->place)) {
+    err = wb_catalog_entry_get(&c->v->txn, WB_CATALOG_OLD, c->id, &entry);
+    if (err == 0 && wb_catalog_place_equal(&entry.place, &c->place)) {
         c->old = true;
         c->entry = entry;
     }
     return err == WB_E_NOTFOUND ? 0 : err;
 }
 
-static int check_page(struct verifier *v, const struct wb_segment_row *row, const struct wb_block_head *head,
+static int check_page(struct log_verifier *v, const struct wb_catalog_segment *row, const struct wb_block_head *head,
                       const struct wb_block_entry *entry, struct wb_slice record)
 {
-    struct claim c = {.v = v, .id = entry->id, .place = {row->number, entry->slot, head->logical}};
+    struct page_claim c = {.v = v, .id = entry->id, .place = {row->number, entry->slot, head->logical}};
     struct wb_page page, again;
     int err = wb_log_page(record, entry->id, NULL, &page);
 
@@ -229,7 +229,7 @@ static int check_page(struct verifier *v, const struct wb_segment_row *row, cons
     wb_page_digest(&again);
     if (!page.digested || memcmp(again.md5, page.md5, sizeof page.md5) != 0 || memcmp(again.sha1, page.sha1, sizeof page.sha1) != 0)
         return wb_fail(WB_E_CORRUPT, "the body of %.*s does not match its digests", WB_SLICE_ARG(page.url));
-    if (entry->flags & WB_ENTRY_DEAD || !v->sound)
+    if (entry->flags & WB_BLOCK_ENTRY_DEAD || !v->sound)
         return 0;
     err = look_up_claim(&c);
     if (err < 0)
@@ -243,11 +243,11 @@ static int check_page(struct verifier *v, const struct wb_segment_row *row, cons
     return 0;
 }
 
-static int check_block(struct verifier *v, const struct wb_segment_row *row, const struct wb_block_head *head, const char *block,
+static int check_block(struct log_verifier *v, const struct wb_catalog_segment *row, const struct wb_block_head *head, const char *block,
                        const char *file, uint64_t at)
 {
     const char *directory = block + WB_BLOCK_HEADER_BYTES;
-    uint64_t frame_at = wb_block_directory_end(head) + head->lead_stored;
+    uint64_t frame_at = wb_block_directory_end(head) + head->lead_stored_bytes;
     size_t lead_at = 0;
     int err = 0;
 
@@ -258,23 +258,23 @@ static int check_block(struct verifier *v, const struct wb_segment_row *row, con
         return absorb(v, err, file, at);
     for (size_t i = 0; i < head->count; i++) {
         struct wb_block_entry entry = wb_block_entry_read(directory, i);
-        if (entry.flags & WB_ENTRY_LEAD) {
+        if (entry.flags & WB_BLOCK_ENTRY_LEAD) {
             err = wb_block_lead_record(&entry, wb_buf_slice(&v->lead), lead_at, &v->record);
-            lead_at += entry.raw;
+            lead_at += entry.raw_bytes;
         } else {
             err = wb_block_read_frame(v->zstd, &entry, block + frame_at, wb_buf_slice(&v->lead), &v->record);
         }
         if (err == 0)
             err = check_page(v, row, head, &entry, wb_buf_slice(&v->record));
-        err = absorb(v, err, file, at + (entry.stored ? frame_at : 0));
+        err = absorb(v, err, file, at + (entry.stored_bytes ? frame_at : 0));
         if (err < 0)
             return err;
-        frame_at += entry.stored;
+        frame_at += entry.stored_bytes;
     }
     return 0;
 }
 
-static int check_blocks(struct verifier *v, const struct wb_segment_row *row, const struct wb_segment *segment, const char *file)
+static int check_blocks(struct log_verifier *v, const struct wb_catalog_segment *row, const struct wb_segment *segment, const char *file)
 {
     struct wb_segment_walk walk;
     struct wb_block_head head;
@@ -282,7 +282,7 @@ static int check_blocks(struct verifier *v, const struct wb_segment_row *row, co
     uint64_t at, before = v->done;
     int err;
 
-    wb_segment_walk_init(&walk, segment, row->version ? row->map_at : row->bytes);
+    wb_segment_walk_init(&walk, segment, row->revision ? row->map_at : row->bytes);
     while ((err = wb_segment_walk_next(&walk, &head, &block, &at)) != 0) {
         if (err < 0) {
             err = absorb(v, err, file, walk.error_at);
@@ -304,23 +304,23 @@ static int check_blocks(struct verifier *v, const struct wb_segment_row *row, co
     return err;
 }
 
-static int read_newest_commit(struct verifier *v, uint64_t *commit_out)
+static int read_newest_commit(struct log_verifier *v, uint64_t *commit_out)
 {
-    struct wb_state state;
-    struct wb_txn txn;
-    int err = wb_txn_read(v->log.catalog, &txn);
+    struct wb_catalog_summary state;
+    struct wb_catalog_txn txn;
+    int err = wb_catalog_txn_read(v->log.catalog, &txn);
 
     if (err < 0)
         return err;
-    err = wb_state_get(&txn, &state);
+    err = wb_catalog_summary_get(&txn, &state);
     if (err == 0)
         *commit_out = state.commit;
-    wb_txn_abort(&txn);
+    wb_catalog_txn_abort(&txn);
     return err;
 }
 
 /* A seal that is ahead of our transaction may be of a writer that committed and left since it began. */
-static int check_seal(struct verifier *v, uint64_t sealed_at, const char *file)
+static int check_seal(struct log_verifier *v, uint64_t sealed_at, const char *file)
 {
     uint64_t commit = v->state.commit;
     int err = sealed_at > commit ? read_newest_commit(v, &commit) : 0;
@@ -332,7 +332,7 @@ static int check_seal(struct verifier *v, uint64_t sealed_at, const char *file)
 }
 
 /* What lies after the committed bytes: nothing, a seal, a living writer's work, or what a crash left. */
-static int check_tail(struct verifier *v, const struct wb_segment_row *row, const struct wb_segment *segment, const char *file)
+static int check_tail(struct log_verifier *v, const struct wb_catalog_segment *row, const struct wb_segment *segment, const char *file)
 {
     uint64_t size, sealed_at;
     int err = wb_file_size(&segment->file, &size);
@@ -355,13 +355,13 @@ static int check_tail(struct verifier *v, const struct wb_segment_row *row, cons
     return 0;
 }
 
-static int check_segment(struct verifier *v, const struct wb_segment_row *row)
+static int check_segment(struct log_verifier *v, const struct wb_catalog_segment *row)
 {
     struct wb_segment segment = WB_SEGMENT_INIT;
     char file[WB_SEGMENT_NAME_MAX];
     int err;
 
-    wb_segment_name(row->number, row->version, file);
+    wb_segment_name(row->number, row->revision, file);
     err = wb_segment_open(v->log.dir, v->log.superblock.id, row, false, &segment);
     if (err < 0) {
         v->done += row->bytes;
@@ -373,7 +373,7 @@ static int check_segment(struct verifier *v, const struct wb_segment_row *row)
     wb_segment_close(&segment);
     if (err < 0 || !v->sound)
         return err;
-    const struct tally *tally = &v->tallies[row->number];
+    const struct segment_tally *tally = &v->tallies[row->number];
     if (tally->found != tally->entries)
         report(v, true, file, 0, "%llu of %llu pages that the catalog says are here cannot be found",
                (unsigned long long)(tally->entries - tally->found), (unsigned long long)tally->entries);
@@ -384,23 +384,23 @@ static int check_segment(struct verifier *v, const struct wb_segment_row *row)
 
 static int check_file(void *context, const struct wb_dir_entry *entry)
 {
-    struct verifier *v = context;
+    struct log_verifier *v = context;
     struct wb_file file = WB_FILE_INIT;
     char name[WB_SEGMENT_NAME_MAX];
-    uint32_t number, version;
+    uint32_t number, revision;
 
-    if (!wb_segment_name_parse(entry->name, &number, &version)) {
+    if (!wb_segment_name_parse(entry->name, &number, &revision)) {
         report(v, false, WB_SEGMENT_DIR, 0, "%s is not a segment", entry->name);
         return 0;
     }
     for (size_t i = 0; i < v->rows.count; i++)
-        if (v->rows.rows[i].number == number && version <= v->rows.rows[i].version)
+        if (v->rows.rows[i].number == number && revision <= v->rows.rows[i].revision)
             return 0;
     bool retired;
-    int err = wb_retired_has(&v->txn, number, version, &retired);
+    int err = wb_catalog_retired_has(&v->txn, number, revision, &retired);
     if (err < 0 || retired) /* compaction dropped it; it goes with the last reader that needs it */
         return err;
-    wb_segment_name(number, version, name);
+    wb_segment_name(number, revision, name);
     char *path = wb_path_join(v->log.dir, name);
     if (!path)
         return WB_E_NOMEM;
@@ -414,7 +414,7 @@ static int check_file(void *context, const struct wb_dir_entry *entry)
 
 /* ---- the whole ---------------------------------------------------------------------------------------------- */
 
-static int check_segments(struct verifier *v)
+static int check_segments(struct log_verifier *v)
 {
     char *pages = wb_path_join(v->log.dir, WB_SEGMENT_DIR);
     int err = pages ? wb_block_reader_new(&v->zstd) : WB_E_NOMEM;
@@ -432,7 +432,7 @@ static int check_segments(struct verifier *v)
 int wb_log_verify(const char *dir, const struct wb_superblock *superblock, wb_store_found found, void *found_context,
                   wb_store_progress progress, void *progress_context, struct wb_store_verify_counts *verify_out)
 {
-    struct verifier v = {.found = found, .found_context = found_context, .progress = progress,
+    struct log_verifier v = {.found = found, .found_context = found_context, .progress = progress,
                          .progress_context = progress_context, .result = verify_out};
     int err;
 
@@ -448,9 +448,9 @@ int wb_log_verify(const char *dir, const struct wb_superblock *superblock, wb_st
     if (err == 0 && v.sound && verify_out->problems == 0 && verify_out->pages != v.state.pages)
         report(&v, true, WB_CATALOG_NAME, 0, "%llu pages are in the catalog, %llu can be found through it",
                (unsigned long long)v.state.pages, (unsigned long long)verify_out->pages);
-    wb_txn_abort(&v.txn);
+    wb_catalog_txn_abort(&v.txn);
     wb_catalog_close(v.log.catalog);
-    wb_rows_release(&v.rows);
+    wb_log_rows_release(&v.rows);
     wb_block_reader_free(v.zstd);
     wb_buf_release(&v.lead);
     wb_buf_release(&v.record);

@@ -13,7 +13,11 @@
 enum { WORKERS_MAX = 8 };
 
 struct wb_log_sizes wb_log_sizes = {
-    .segment = WB_SEGMENT_BYTES_MAX, .block = WB_BLOCK_RAW_TARGET, .group = 16 << 20, .giant = 8 << 20};
+    .segment_bytes = WB_SEGMENT_BYTES_MAX,
+    .block_bytes = WB_BLOCK_RAW_TARGET,
+    .group_bytes = 16 << 20,
+    .giant_bytes = 8 << 20,
+};
 
 int wb_log_writer_new(struct wb_log *log)
 {
@@ -25,7 +29,7 @@ int wb_log_writer_new(struct wb_log *log)
         return WB_E_NOMEM;
     log->writer = writer;
     writer->commit = log->commit_at_open;
-    err = wb_builders_new(workers, &writer->builders);
+    err = wb_log_builders_new(workers, &writer->builders);
     if (err == 0)
         err = wb_pool_new(workers, &writer->pool);
     return err;
@@ -71,7 +75,7 @@ void wb_log_writer_free(struct wb_log *log)
         return;
     wb_log_flush_drop(log);
     wb_pool_free(writer->pool);
-    wb_builders_free(writer->builders);
+    wb_log_builders_free(writer->builders);
     wb_log_ops_clear(writer);
     if (writer->tail_count == 0 && writer->commit > log->commit_at_open)
         wb_log_seal_any(log, wb_log_newest_commit(log));
@@ -127,7 +131,7 @@ static int intern_site(struct wb_log_writer *writer, struct wb_slice site, uint3
     return 0;
 }
 
-int wb_log_pending(struct wb_log *log, struct wb_pageid id, struct wb_pending *pending_out)
+int wb_log_pending(struct wb_log *log, struct wb_pageid id, struct wb_log_pending *pending_out)
 {
     uint32_t index;
 
@@ -138,9 +142,9 @@ int wb_log_pending(struct wb_log *log, struct wb_pageid id, struct wb_pending *p
 }
 
 /* What is true of a page now: by the ops, else by the catalog. With a site, also whether the page is barred. */
-static int effective(struct wb_log *log, struct wb_pageid id, const struct wb_slice *site, struct wb_pending *pending_out, bool *barred_out)
+static int effective(struct wb_log *log, struct wb_pageid id, const struct wb_slice *site, struct wb_log_pending *pending_out, bool *barred_out)
 {
-    struct wb_entry entry;
+    struct wb_catalog_entry entry;
     int err;
 
     *barred_out = false;
@@ -149,7 +153,7 @@ static int effective(struct wb_log *log, struct wb_pageid id, const struct wb_sl
         *barred_out = err > 0;
         return err < 0 ? err : 0;
     }
-    *pending_out = (struct wb_pending){.put_op = -1};
+    *pending_out = (struct wb_log_pending){.put_op = -1};
     err = site ? wb_log_entry_or_bar(log, id, *site, &entry, barred_out) : wb_log_entry(log, id, &entry);
     if (err == WB_E_NOTFOUND)
         return 0;
@@ -158,7 +162,7 @@ static int effective(struct wb_log *log, struct wb_pageid id, const struct wb_sl
     return err;
 }
 
-static int set_pending(struct wb_log_writer *writer, struct wb_pageid id, const struct wb_pending *pending)
+static int set_pending(struct wb_log_writer *writer, struct wb_pageid id, const struct wb_log_pending *pending)
 {
     uint32_t index;
     int err;
@@ -176,15 +180,15 @@ static int set_pending(struct wb_log_writer *writer, struct wb_pageid id, const 
 }
 
 /* Adds an op and what it makes true; either both happen or neither. */
-static int add_op(struct wb_log_writer *writer, const struct wb_op *op, struct wb_pending *pending)
+static int add_op(struct wb_log_writer *writer, const struct wb_log_op *op, struct wb_log_pending *pending)
 {
     int err = reserve((void **)&writer->ops, writer->op_count, &writer->op_cap, sizeof *writer->ops);
 
     if (err < 0)
         return err;
-    if (op->kind == WB_OP_PUT)
+    if (op->kind == WB_LOG_OP_PUT)
         pending->put_op = (int64_t)writer->op_count;
-    if (op->kind != WB_OP_REVISIT) {
+    if (op->kind != WB_LOG_OP_REVISIT) {
         err = set_pending(writer, op->id, pending);
         if (err < 0)
             return err;
@@ -208,11 +212,11 @@ static uint16_t days16(uint32_t days)
 /* A group of several sites waits, so that neighbours are gathered; one of a single site has nothing to wait for. */
 static bool group_is_full(const struct wb_log_writer *writer)
 {
-    return writer->group_bytes >= (writer->group_mixed ? wb_log_sizes.group : wb_log_sizes.group / 4);
+    return writer->group_bytes >= (writer->group_mixed ? wb_log_sizes.group_bytes : wb_log_sizes.group_bytes / 4);
 }
 
 /* Whether the page is taken at all; counts those that are not. */
-static bool is_wanted(struct wb_log_writer *writer, const struct wb_page *page, const struct wb_pending *now, bool barred,
+static bool is_wanted(struct wb_log_writer *writer, const struct wb_page *page, const struct wb_log_pending *now, bool barred,
                       enum wb_store_outcome *outcome_out)
 {
     if (barred) {
@@ -233,9 +237,9 @@ int wb_log_put(struct wb_store *store, const struct wb_page *page, enum wb_store
 {
     struct wb_log *log = wb_log_of(store);
     struct wb_log_writer *writer = log->writer;
-    struct wb_op op = {.kind = WB_OP_PUT, .id = page->id, .time_ms = page->time_ms};
+    struct wb_log_op op = {.kind = WB_LOG_OP_PUT, .id = page->id, .time_ms = page->time_ms};
     struct wb_slice site = wb_key_site(page->key);
-    struct wb_pending now;
+    struct wb_log_pending now;
     bool barred;
     int err = check_usable(writer);
 
@@ -248,7 +252,7 @@ int wb_log_put(struct wb_store *store, const struct wb_page *page, enum wb_store
         err = wb_page_encode(page, &op.record);
     if (err < 0)
         goto done;
-    op.entry = (struct wb_entry){
+    op.entry = (struct wb_catalog_entry){
         .time_ms = page->time_ms,
         .body_bytes = (uint32_t)page->body.len,
         .status = page->status,
@@ -256,7 +260,7 @@ int wb_log_put(struct wb_store *store, const struct wb_page *page, enum wb_store
         .lifetime_count = days16(page->lifetime_count ? page->lifetime_count : page->lifetime),
         .site = writer->sites[op.site].hash,
     };
-    struct wb_pending then = {.exists = true, .time_ms = page->time_ms, .site = op.site, .taken_down = now.taken_down};
+    struct wb_log_pending then = {.exists = true, .time_ms = page->time_ms, .site = op.site, .taken_down = now.taken_down};
     err = add_op(writer, &op, &then);
     if (err < 0)
         goto done;
@@ -265,7 +269,7 @@ int wb_log_put(struct wb_store *store, const struct wb_page *page, enum wb_store
     writer->group_site = op.site;
     writer->group_bytes += record_bytes;
     op.record = WB_BUF_INIT; /* the list owns it now */
-    if (record_bytes >= wb_log_sizes.giant)
+    if (record_bytes >= wb_log_sizes.giant_bytes)
         err = wb_log_flush_all(log);
     else if (group_is_full(writer))
         err = wb_log_flush_start(log);
@@ -277,8 +281,8 @@ done:
 int wb_log_touch(struct wb_store *store, struct wb_pageid id, int64_t time_ms)
 {
     struct wb_log *log = wb_log_of(store);
-    struct wb_op op = {.kind = WB_OP_TOUCH, .id = id, .time_ms = time_ms};
-    struct wb_pending now;
+    struct wb_log_op op = {.kind = WB_LOG_OP_TOUCH, .id = id, .time_ms = time_ms};
+    struct wb_log_pending now;
     bool barred;
     int err = check_usable(log->writer);
 
@@ -297,8 +301,8 @@ int wb_log_touch(struct wb_store *store, struct wb_pageid id, int64_t time_ms)
 /* Takes down a page that only the snapshot has. */
 static int remove_old(struct wb_log *log, struct wb_pageid id)
 {
-    struct wb_op op = {.kind = WB_OP_REMOVE_OLD, .id = id};
-    struct wb_pending gone = {.put_op = -1};
+    struct wb_log_op op = {.kind = WB_LOG_OP_REMOVE_OLD, .id = id};
+    struct wb_log_pending gone = {.put_op = -1};
     bool there = false;
     int err = 0;
 
@@ -316,8 +320,8 @@ static int remove_old(struct wb_log *log, struct wb_pageid id)
 int wb_log_remove(struct wb_store *store, struct wb_pageid id, struct wb_slice site, bool everywhere)
 {
     struct wb_log *log = wb_log_of(store);
-    struct wb_op op = {.kind = everywhere ? WB_OP_REMOVE_EVERYWHERE : WB_OP_REMOVE, .id = id};
-    struct wb_pending now, gone = {.put_op = -1};
+    struct wb_log_op op = {.kind = everywhere ? WB_LOG_OP_REMOVE_EVERYWHERE : WB_LOG_OP_REMOVE, .id = id};
+    struct wb_log_pending now, gone = {.put_op = -1};
     bool barred;
     int err = check_usable(log->writer);
 
@@ -336,7 +340,7 @@ int wb_log_put_revisit(struct wb_store *store, struct wb_pageid id, struct wb_sl
 {
     struct wb_log *log = wb_log_of(store);
     struct wb_log_writer *writer = log->writer;
-    struct wb_op op = {.kind = WB_OP_REVISIT, .id = id, .revisit = *revisit};
+    struct wb_log_op op = {.kind = WB_LOG_OP_REVISIT, .id = id, .revisit = *revisit};
     uint32_t known;
     int err = check_usable(writer);
     int barred = err == 0 ? wb_log_barred(store, id, site) : 0;
@@ -354,14 +358,14 @@ int wb_log_put_revisit(struct wb_store *store, struct wb_pageid id, struct wb_sl
     return err < 0 ? err : add_op(writer, &op, NULL);
 }
 
-int wb_log_get_pending(struct wb_log *log, const struct wb_pending *pending, struct wb_page *page_out, struct wb_buf *mem_out)
+int wb_log_get_pending(struct wb_log *log, const struct wb_log_pending *pending, struct wb_page *page_out, struct wb_buf *mem_out)
 {
     struct wb_log_writer *writer = log->writer;
     int err;
 
     WB_CHECK(pending->put_op >= 0 && (size_t)pending->put_op < writer->op_count);
     wb_log_flush_wait(log);
-    const struct wb_op *op = &writer->ops[pending->put_op];
+    const struct wb_log_op *op = &writer->ops[pending->put_op];
     wb_buf_clear(mem_out);
     if (op->appended) {
         size_t i = 0;

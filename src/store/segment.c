@@ -1,9 +1,9 @@
 /*
  * segment.c - the units of a segment file other than blocks, and finding a page.
  *
- *   header  0  "WBSG"   4 version 1 (2 bytes), zero (2)   8 number (4)  12 file version (4)
+ *   header  0  "WBSG"   4 revision 1 (2 bytes), zero (2)   8 number (4)  12 file revision (4)
  *           16 repository id (16)   32 zero (24)   56 checksum of 0 to 56
- *   blocks  see block.c; in a file of version 0 each lies at its logical offset
+ *   blocks  see block.c; in a file of revision 0 each lies at its logical offset
  *   map     only in compacted files: 0 "WBMP"   4 zero (4)   8 entries n (8)
  *           16 checksum of the entries (8)   24 checksum of 0 to 24 (8)
  *           32 n times: logical offset (8), place in this file (8), both increasing
@@ -20,78 +20,78 @@
 #include <stdio.h>
 
 enum {
-    SEGMENT_VERSION = 1,
+    SEGMENT_FORMAT = 1,
     MAP_HEADER_BYTES = 32,
     MAP_ENTRY_BYTES = 16,
     FIRST_READ_BYTES = 12 << 10, /* enough for header, directory and lead of most blocks */
 };
 
-void wb_segment_name(uint32_t number, uint32_t version, char name_out[WB_SEGMENT_NAME_MAX])
+void wb_segment_name(uint32_t number, uint32_t revision, char name_out[WB_SEGMENT_NAME_MAX])
 {
-    if (version == 0)
+    if (revision == 0)
         snprintf(name_out, WB_SEGMENT_NAME_MAX, WB_SEGMENT_DIR "/%08u.seg", number);
     else
-        snprintf(name_out, WB_SEGMENT_NAME_MAX, WB_SEGMENT_DIR "/%08u.%u.seg", number, version);
+        snprintf(name_out, WB_SEGMENT_NAME_MAX, WB_SEGMENT_DIR "/%08u.%u.seg", number, revision);
 }
 
-bool wb_segment_name_parse(const char *name, uint32_t *number_out, uint32_t *version_out)
+bool wb_segment_name_parse(const char *name, uint32_t *number_out, uint32_t *revision_out)
 {
     char canonical[WB_SEGMENT_NAME_MAX];
-    unsigned number = 0, version = 0;
+    unsigned number = 0, revision = 0;
 
-    *number_out = *version_out = 0;
-    if (sscanf(name, "%8u.%u.seg", &number, &version) < 1)
+    *number_out = *revision_out = 0;
+    if (sscanf(name, "%8u.%u.seg", &number, &revision) < 1)
         return false;
-    wb_segment_name(number, version, canonical);
+    wb_segment_name(number, revision, canonical);
     if (strcmp(canonical + sizeof WB_SEGMENT_DIR, name) != 0)
         return false;
     *number_out = number;
-    *version_out = version;
+    *revision_out = revision;
     return true;
 }
 
-static int open_file(const char *dir, uint32_t number, uint32_t version, unsigned flags, struct wb_segment *segment_out)
+static int open_file(const char *dir, uint32_t number, uint32_t revision, unsigned flags, struct wb_segment *segment_out)
 {
     char name[WB_SEGMENT_NAME_MAX];
 
     *segment_out = WB_SEGMENT_INIT;
-    wb_segment_name(number, version, name);
+    wb_segment_name(number, revision, name);
     char *path = wb_path_join(dir, name);
     if (!path)
         return WB_E_NOMEM;
     int err = wb_file_open(path, flags, &segment_out->file);
     wb_free(path);
     segment_out->number = number;
-    segment_out->version = version;
+    segment_out->revision = revision;
     return err;
 }
 
-static void put_header(char *to, const uint8_t *repo_id, uint32_t number, uint32_t version)
+static void put_header(char *to, const uint8_t *repo_id, uint32_t number, uint32_t revision)
 {
     memset(to, 0, WB_SEGMENT_HEADER_BYTES);
     memcpy(to, "WBSG", 4);
-    wb_put16(to + 4, SEGMENT_VERSION);
+    wb_put16(to + 4, SEGMENT_FORMAT);
     wb_put32(to + 8, number);
-    wb_put32(to + 12, version);
+    wb_put32(to + 12, revision);
     memcpy(to + 16, repo_id, 16);
     wb_put64(to + 56, wb_hash64(to, 56));
 }
 
-int wb_segment_create(const char *dir, const uint8_t *repo_id, uint32_t number, uint32_t version, struct wb_segment *segment_out)
+int wb_segment_create(const char *dir, const uint8_t *repo_id, uint32_t number, uint32_t revision, struct wb_segment *segment_out)
 {
     char header[WB_SEGMENT_HEADER_BYTES];
     int err;
 
     /* Between making and locking, recovery in another process may take the file for an orphan: then it is made again. */
     for (;;) {
-        err = open_file(dir, number, version, WB_FILE_WRITE | WB_FILE_CREATE | WB_FILE_NEW, segment_out);
+        err = open_file(dir, number, revision, WB_FILE_WRITE | WB_FILE_CREATE | WB_FILE_NEW, segment_out);
         if (err == 0)
             err = wb_file_lock(&segment_out->file, true);
         if (err < 0 || !wb_file_unlinked(&segment_out->file))
             break;
         wb_segment_close(segment_out);
     }
-    put_header(header, repo_id, number, version);
+    put_header(header, repo_id, number, revision);
     if (err == 0)
         err = wb_file_write_at(&segment_out->file, 0, header, sizeof header);
     if (err < 0 && segment_out->file.path) {
@@ -140,32 +140,32 @@ done:
     return err;
 }
 
-int wb_segment_open(const char *dir, const uint8_t *repo_id, const struct wb_segment_row *row, bool write, struct wb_segment *segment_out)
+int wb_segment_open(const char *dir, const uint8_t *repo_id, const struct wb_catalog_segment *row, bool write, struct wb_segment *segment_out)
 {
     char found[WB_SEGMENT_HEADER_BYTES], expected[WB_SEGMENT_HEADER_BYTES];
-    int err = open_file(dir, row->number, row->version, write ? WB_FILE_WRITE : WB_FILE_READ, segment_out);
+    int err = open_file(dir, row->number, row->revision, write ? WB_FILE_WRITE : WB_FILE_READ, segment_out);
 
     if (err < 0)
-        return err == WB_E_NOTFOUND ? wb_fail(WB_E_CORRUPT, "a segment of %s is missing: number %u, version %u", dir, row->number, row->version)
+        return err == WB_E_NOTFOUND ? wb_fail(WB_E_CORRUPT, "a segment of %s is missing: number %u, revision %u", dir, row->number, row->revision)
                                     : err;
     err = wb_file_read_exact(&segment_out->file, 0, found, sizeof found);
     if (err == 0) {
-        put_header(expected, repo_id, row->number, row->version);
-        if (wb_get16(found + 4) > SEGMENT_VERSION && wb_get64(found + 56) == wb_hash64(found, 56))
-            err = wb_fail(WB_E_NEWER, "%s was made by a newer version", segment_out->file.path);
+        put_header(expected, repo_id, row->number, row->revision);
+        if (wb_get16(found + 4) > SEGMENT_FORMAT && wb_get64(found + 56) == wb_hash64(found, 56))
+            err = wb_fail(WB_E_NEWER, "%s was made by a newer version of this program", segment_out->file.path);
         else if (memcmp(found, expected, sizeof found) != 0)
             err = wb_fail(WB_E_CORRUPT, "%s: the header is damaged, or of another repository", segment_out->file.path);
     }
-    if (err == 0 && row->version > 0)
+    if (err == 0 && row->revision > 0)
         err = read_map(segment_out, row->map_at, row->map_count);
     if (err < 0)
         wb_segment_close(segment_out);
     return err;
 }
 
-int wb_segment_open_unread(const char *dir, const struct wb_segment_row *row, struct wb_segment *segment_out)
+int wb_segment_open_unread(const char *dir, const struct wb_catalog_segment *row, struct wb_segment *segment_out)
 {
-    return open_file(dir, row->number, row->version, WB_FILE_WRITE, segment_out);
+    return open_file(dir, row->number, row->revision, WB_FILE_WRITE, segment_out);
 }
 
 void wb_segment_close(struct wb_segment *segment)
@@ -180,7 +180,7 @@ int wb_segment_locate(const struct wb_segment *segment, uint64_t logical, uint64
     size_t low = 0, high = segment->map_count;
 
     *physical_out = logical;
-    if (segment->version == 0)
+    if (segment->revision == 0)
         return 0;
     while (low < high) {
         size_t middle = (low + high) / 2;
@@ -258,13 +258,13 @@ bool wb_segment_last_seal(const struct wb_segment *segment, uint64_t *commit_out
 
 /* ---- reading one page -------------------------------------------------------------------- */
 
-int wb_page_source_init(struct wb_page_source *source)
+int wb_segment_reader_init(struct wb_segment_reader *source)
 {
-    *source = (struct wb_page_source){0};
+    *source = (struct wb_segment_reader){0};
     return wb_block_reader_new(&source->zstd);
 }
 
-void wb_page_source_release(struct wb_page_source *source)
+void wb_segment_reader_release(struct wb_segment_reader *source)
 {
     wb_block_reader_free(source->zstd);
     wb_buf_release(&source->bytes);
@@ -273,7 +273,7 @@ void wb_page_source_release(struct wb_page_source *source)
 }
 
 /* At least `need` bytes from `at` on in source->bytes, of which the first len are there already. */
-static int require(const struct wb_segment *segment, struct wb_page_source *source, uint64_t at, size_t need)
+static int require(const struct wb_segment *segment, struct wb_segment_reader *source, uint64_t at, size_t need)
 {
     size_t have = source->bytes.len, got;
     int err = 0;
@@ -290,7 +290,7 @@ static int require(const struct wb_segment *segment, struct wb_page_source *sour
 }
 
 /* The first bytes of a block: a guess at how much will be needed, so that one read mostly does. */
-static int read_first(const struct wb_segment *segment, struct wb_page_source *source, uint64_t at)
+static int read_first(const struct wb_segment *segment, struct wb_segment_reader *source, uint64_t at)
 {
     size_t got;
     int err;
@@ -306,7 +306,7 @@ static int read_first(const struct wb_segment *segment, struct wb_page_source *s
 }
 
 /* Header, directory and lead from the file, checked. */
-static int load_start(const struct wb_segment *segment, struct wb_page_source *source, uint64_t at, struct wb_block_start *start)
+static int load_start(const struct wb_segment *segment, struct wb_segment_reader *source, uint64_t at, struct wb_block_start *start)
 {
     int err = read_first(segment, source, at);
 
@@ -315,7 +315,7 @@ static int load_start(const struct wb_segment *segment, struct wb_page_source *s
     if (err < 0)
         return err;
     size_t directory_end = wb_block_directory_end(&start->head);
-    err = require(segment, source, at, directory_end + start->head.lead_stored);
+    err = require(segment, source, at, directory_end + start->head.lead_stored_bytes);
     if (err == 0)
         err = wb_block_directory_check(&start->head, source->bytes.ptr + WB_BLOCK_HEADER_BYTES);
     if (err == 0 && start->head.lead_count)
@@ -326,10 +326,10 @@ static int load_start(const struct wb_segment *segment, struct wb_page_source *s
 }
 
 /* The start of a block, from the cache or into it. */
-static int find_start(const struct wb_segment *segment, struct wb_page_source *source, uint64_t logical, uint64_t at,
+static int find_start(const struct wb_segment *segment, struct wb_segment_reader *source, uint64_t logical, uint64_t at,
                       const struct wb_block_start **start_out)
 {
-    struct wb_block_start start = {.name = {segment->number, segment->version, logical}};
+    struct wb_block_start start = {.name = {segment->number, segment->revision, logical}};
     int err;
 
     *start_out = wb_block_cache_find(&source->cache, &start.name);
@@ -343,7 +343,7 @@ static int find_start(const struct wb_segment *segment, struct wb_page_source *s
     return err;
 }
 
-static int read_record(const struct wb_segment *segment, struct wb_page_source *source, const struct wb_place *place, uint64_t at,
+static int read_record(const struct wb_segment *segment, struct wb_segment_reader *source, const struct wb_catalog_place *place, uint64_t at,
                        struct wb_pageid id, struct wb_buf *record_out)
 {
     const struct wb_block_start *start;
@@ -357,14 +357,14 @@ static int read_record(const struct wb_segment *segment, struct wb_page_source *
         !wb_pageid_equal(wb_block_entry_read(directory, index).id, id))
         return wb_fail(WB_E_CORRUPT, "the block does not hold the page that the catalog says it holds");
     struct wb_block_entry entry = wb_block_entry_read(directory, index);
-    if (entry.flags & WB_ENTRY_LEAD)
+    if (entry.flags & WB_BLOCK_ENTRY_LEAD)
         return wb_block_lead_record(&entry, wb_buf_slice(&start->lead), wb_block_lead_at(directory, index), record_out);
     wb_buf_clear(&source->bytes);
-    err = require(segment, source, at + wb_block_frame_at(&start->head, directory, index), entry.stored);
+    err = require(segment, source, at + wb_block_frame_at(&start->head, directory, index), entry.stored_bytes);
     return err < 0 ? err : wb_block_read_frame(source->zstd, &entry, source->bytes.ptr, wb_buf_slice(&start->lead), record_out);
 }
 
-int wb_segment_read_record(const struct wb_segment *segment, struct wb_page_source *source, const struct wb_place *place,
+int wb_segment_read_record(const struct wb_segment *segment, struct wb_segment_reader *source, const struct wb_catalog_place *place,
                            struct wb_pageid id, struct wb_buf *record_out)
 {
     char why[WB_ERROR_MESSAGE_MAX];

@@ -32,7 +32,7 @@ struct wb_segment_map_entry {
 
 struct wb_segment {
     struct wb_file file;
-    uint32_t number, version;
+    uint32_t number, revision;
     struct wb_segment_map_entry *map; /* of compacted files, sorted by logical */
     size_t map_count;
 };
@@ -40,20 +40,20 @@ struct wb_segment {
 #define WB_SEGMENT_INIT ((struct wb_segment){.file = {-1, NULL}})
 
 /* "pages/00000007.2.seg" */
-void wb_segment_name(uint32_t number, uint32_t version, char name_out[WB_SEGMENT_NAME_MAX]);
+void wb_segment_name(uint32_t number, uint32_t revision, char name_out[WB_SEGMENT_NAME_MAX]);
 
 /* Reads a name without its directory; false where it is not a segment's. */
-bool wb_segment_name_parse(const char *name, uint32_t *number_out, uint32_t *version_out);
+bool wb_segment_name_parse(const char *name, uint32_t *number_out, uint32_t *revision_out);
 
 /* A new, empty file with its header, locked for this process. WB_E_INVALID where it is there. */
-int wb_segment_create(const char *dir, const uint8_t *repo_id, uint32_t number, uint32_t version, struct wb_segment *segment_out);
+int wb_segment_create(const char *dir, const uint8_t *repo_id, uint32_t number, uint32_t revision, struct wb_segment *segment_out);
 
 /* Opens a segment as its row describes it; checks the header and reads the map. */
-int wb_segment_open(const char *dir, const uint8_t *repo_id, const struct wb_segment_row *row, bool write, struct wb_segment *segment_out);
+int wb_segment_open(const char *dir, const uint8_t *repo_id, const struct wb_catalog_segment *row, bool write, struct wb_segment *segment_out);
 void wb_segment_close(struct wb_segment *segment);
 
 /* Opens the file for writing and looks at nothing in it: for one whose pages are all dead. WB_E_NOTFOUND. */
-int wb_segment_open_unread(const char *dir, const struct wb_segment_row *row, struct wb_segment *segment_out);
+int wb_segment_open_unread(const char *dir, const struct wb_catalog_segment *row, struct wb_segment *segment_out);
 
 /* Where the block of that name lies in the file; WB_E_CORRUPT where it does not. */
 int wb_segment_locate(const struct wb_segment *segment, uint64_t logical, uint64_t *physical_out);
@@ -76,16 +76,16 @@ bool wb_segment_last_seal(const struct wb_segment *segment, uint64_t *commit_out
 /* ---- reading one page --------------------------------------------------------------- */
 
 /* Buffers for reading pages out of blocks, kept from one to the next. */
-struct wb_page_source {
+struct wb_segment_reader {
     struct wb_block_reader *zstd;
     struct wb_buf bytes; /* as they lie in the file */
     struct wb_block_cache cache;
 };
-int wb_page_source_init(struct wb_page_source *source);
-void wb_page_source_release(struct wb_page_source *source);
+int wb_segment_reader_init(struct wb_segment_reader *source);
+void wb_segment_reader_release(struct wb_segment_reader *source);
 
 /* The record of the page at place, which must have that id. */
-int wb_segment_read_record(const struct wb_segment *segment, struct wb_page_source *source, const struct wb_place *place,
+int wb_segment_read_record(const struct wb_segment *segment, struct wb_segment_reader *source, const struct wb_catalog_place *place,
                            struct wb_pageid id, struct wb_buf *record_out);
 
 /* ---- walking ---------------------------------------------------------------------------- */

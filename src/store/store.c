@@ -39,7 +39,7 @@ bool wb_store_exists(const char *dir)
 /* Names that an interrupted creation may have left; anything else in the directory is somebody else's. */
 static int refuse_foreign(void *context, const struct wb_dir_entry *entry)
 {
-    static const char *const ours[] = {WB_LOCK_NAME, WB_SUPERBLOCK_NAME ".tmp", "catalog.wbt", "pages"};
+    static const char *const ours[] = {WB_SUPERBLOCK_LOCK_NAME, WB_SUPERBLOCK_NAME ".tmp", "catalog.wbt", "pages"};
     const char *dir = context;
 
     for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++)
@@ -51,7 +51,7 @@ static int refuse_foreign(void *context, const struct wb_dir_entry *entry)
 /* Two processes may create at once: the second waits, then finds that the first has done it. */
 static int lock_creation(const char *dir, struct wb_file *lock_out)
 {
-    char *path = wb_path_join(dir, WB_LOCK_NAME);
+    char *path = wb_path_join(dir, WB_SUPERBLOCK_LOCK_NAME);
     int err = path ? wb_file_open(path, WB_FILE_WRITE | WB_FILE_CREATE, lock_out) : WB_E_NOMEM;
 
     wb_free(path);
@@ -60,7 +60,7 @@ static int lock_creation(const char *dir, struct wb_file *lock_out)
 
 static int create_locked(const char *dir, const struct wb_organisation *organisation, const char *update)
 {
-    struct wb_superblock superblock = {.format = WB_REPO_FORMAT, .created_ms = wb_clock_wall_ms()};
+    struct wb_superblock superblock = {.format = WB_SUPERBLOCK_FORMAT, .created_ms = wb_clock_wall_ms()};
     int err;
 
     if (wb_store_exists(dir))
@@ -301,7 +301,7 @@ int wb_store_id(const char *dir, char text_out[WB_STORE_ID_HEX + 1])
     struct wb_superblock superblock;
     int err = wb_superblock_read(dir, &superblock);
 
-    _Static_assert(2 * WB_REPO_ID_BYTES == WB_STORE_ID_HEX, "two digits a byte");
+    _Static_assert(2 * WB_SUPERBLOCK_ID_BYTES == WB_STORE_ID_HEX, "two digits a byte");
     text_out[0] = '\0';
     if (err == 0)
         wb_hex_encode(superblock.id, sizeof superblock.id, text_out);

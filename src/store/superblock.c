@@ -43,11 +43,11 @@ static bool take_line(struct wb_slice *text, const char *name, struct wb_slice *
     return true;
 }
 
-static bool take_word(struct wb_slice *text, const char *name, char word_out[WB_REPO_WORD_MAX])
+static bool take_word(struct wb_slice *text, const char *name, char word_out[WB_SUPERBLOCK_WORD_MAX])
 {
     struct wb_slice value;
 
-    if (!take_line(text, name, &value) || value.len == 0 || value.len >= WB_REPO_WORD_MAX)
+    if (!take_line(text, name, &value) || value.len == 0 || value.len >= WB_SUPERBLOCK_WORD_MAX)
         return false;
     memcpy(word_out, value.ptr, value.len);
     word_out[value.len] = '\0';
@@ -64,11 +64,11 @@ static int parse(const char *path, struct wb_slice bytes, struct wb_superblock *
     if (!take_line(&text, "webbase", &value) || !wb_slice_equal(value, WB_SLICE_LIT("repository")) ||
         !take_line(&text, "format", &value) || !wb_slice_to_u64(value, &format))
         return wb_fail(WB_E_CORRUPT, "%s is damaged", path);
-    if (format > WB_REPO_FORMAT && format < 1000000)
+    if (format > WB_SUPERBLOCK_FORMAT && format < 1000000)
         return wb_fail(WB_E_NEWER, "%s: the repository has format %llu, this program knows formats up to %d", path,
-                       (unsigned long long)format, WB_REPO_FORMAT);
+                       (unsigned long long)format, WB_SUPERBLOCK_FORMAT);
     out->format = (uint32_t)format;
-    if ((format != WB_REPO_FORMAT && format != FORMAT_LMDB) || !take_word(&text, "organisation", out->organisation) ||
+    if ((format != WB_SUPERBLOCK_FORMAT && format != FORMAT_LMDB) || !take_word(&text, "organisation", out->organisation) ||
         !take_word(&text, "update", out->update) || !take_line(&text, "id", &value) ||
         !wb_hex_decode(value, out->id, sizeof out->id) || !take_line(&text, "created", &value) ||
         !wb_date_parse(value, &out->created_ms))
@@ -109,7 +109,7 @@ int wb_superblock_read(const char *dir, struct wb_superblock *superblock_out)
 int wb_superblock_write(const char *dir, const struct wb_superblock *superblock)
 {
     struct wb_buf text = WB_BUF_INIT;
-    char id[2 * WB_REPO_ID_BYTES + 1], created[WB_DATE_TEXT_MAX];
+    char id[2 * WB_SUPERBLOCK_ID_BYTES + 1], created[WB_DATE_TEXT_MAX];
     char *path = wb_path_join(dir, WB_SUPERBLOCK_NAME);
     int err;
 

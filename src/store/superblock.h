@@ -5,15 +5,15 @@
 #include "base/buf.h"
 
 #define WB_SUPERBLOCK_NAME "webbase.repo"
-#define WB_LOCK_NAME "webbase.lock"
+#define WB_SUPERBLOCK_LOCK_NAME "webbase.lock"
 
-enum { WB_REPO_FORMAT = 2, WB_REPO_ID_BYTES = 16, WB_REPO_WORD_MAX = 32 };
+enum { WB_SUPERBLOCK_FORMAT = 2, WB_SUPERBLOCK_ID_BYTES = 16, WB_SUPERBLOCK_WORD_MAX = 32 };
 
 struct wb_superblock {
     uint32_t format;
-    char organisation[WB_REPO_WORD_MAX];
-    char update[WB_REPO_WORD_MAX];
-    uint8_t id[WB_REPO_ID_BYTES]; /* random; every segment of the repository carries it */
+    char organisation[WB_SUPERBLOCK_WORD_MAX];
+    char update[WB_SUPERBLOCK_WORD_MAX];
+    uint8_t id[WB_SUPERBLOCK_ID_BYTES]; /* random; every segment of the repository carries it */
     int64_t created_ms;
 };
 

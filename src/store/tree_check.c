@@ -13,7 +13,7 @@
 
 enum { MESSAGES_MAX = 20 };
 
-struct check {
+struct tree_check {
     struct wb_tree *tree;
     const struct wb_tree_state *state;
     uint8_t *seen; /* a bit a page */
@@ -23,7 +23,7 @@ struct check {
     void *context;
 };
 
-static void report(struct check *c, uint64_t offset, const char *message)
+static void report(struct tree_check *c, uint64_t offset, const char *message)
 {
     c->problems++;
     if (c->found)
@@ -31,7 +31,7 @@ static void report(struct check *c, uint64_t offset, const char *message)
 }
 
 /* Damage is told, anything else is returned. */
-static int absorb(struct check *c, int err, uint32_t page)
+static int absorb(struct tree_check *c, int err, uint32_t page)
 {
     if (err != WB_E_CORRUPT)
         return err;
@@ -41,7 +41,7 @@ static int absorb(struct check *c, int err, uint32_t page)
 
 static int see(void *context, uint32_t page)
 {
-    struct check *c = context;
+    struct tree_check *c = context;
 
     if (page >= c->state->pages)
         return wb_tree_damaged(c->tree, page, "it is pointed to, but lies behind the end");
@@ -51,7 +51,7 @@ static int see(void *context, uint32_t page)
     return 0;
 }
 
-static int check_below(struct check *c, unsigned table, struct wb_tree_ref ref, unsigned level, struct wb_slice low, struct wb_slice high)
+static int check_below(struct tree_check *c, unsigned table, struct wb_tree_ref ref, unsigned level, struct wb_slice low, struct wb_slice high)
 {
     struct wb_tree_node *node = NULL;
     int err = see(c, ref.page);
@@ -75,7 +75,7 @@ static int check_below(struct check *c, unsigned table, struct wb_tree_ref ref, 
     return absorb(c, err, ref.page);
 }
 
-static int check_table(struct check *c, unsigned table)
+static int check_table(struct tree_check *c, unsigned table)
 {
     const struct wb_tree_root *root = &c->state->roots[table];
     unsigned before = c->problems;
@@ -95,7 +95,7 @@ static int check_table(struct check *c, unsigned table)
 }
 
 /* The map against what was seen. */
-static void compare_map(struct check *c, const struct wb_tree_space *space)
+static void compare_map(struct tree_check *c, const struct wb_tree_space *space)
 {
     char message[128];
 
@@ -109,7 +109,7 @@ static void compare_map(struct check *c, const struct wb_tree_space *space)
     }
 }
 
-static int check_map(struct check *c)
+static int check_map(struct tree_check *c)
 {
     struct wb_tree_space space = {0};
     unsigned before = c->problems;
@@ -126,7 +126,7 @@ static int check_map(struct check *c)
  * looks the same whether it was damaged or a power failure interrupted the commit, the other one serves, and the next
  * writer replaces it.
  */
-static int check_roots(struct check *c)
+static int check_roots(struct tree_check *c)
 {
     struct wb_tree_state state;
     struct wb_tree_roots roots;
@@ -146,7 +146,7 @@ static int check_roots(struct check *c)
 
 int wb_tree_check(struct wb_tree *tree, const struct wb_tree_state *state, wb_tree_found found, void *context)
 {
-    struct check c = {.tree = tree, .state = state, .found = found, .context = context};
+    struct tree_check c = {.tree = tree, .state = state, .found = found, .context = context};
     int err = wb_tree_usable(tree);
 
     WB_CHECK(tree->magic == WB_TREE_MAGIC);

@@ -101,14 +101,14 @@ int wb_tree_get(struct wb_tree *tree, const struct wb_tree_state *state, unsigne
 
 /* ---- walking ----------------------------------------------------------------------------- */
 
-struct walk {
+struct tree_walk {
     struct wb_tree *tree;
     unsigned table;
     wb_tree_each_row each;
     void *context;
 };
 
-static int walk_leaf(struct walk *w, const char *page)
+static int walk_leaf(struct tree_walk *w, const char *page)
 {
     uint64_t changes = w->tree->changes;
     int err = 0;
@@ -120,7 +120,7 @@ static int walk_leaf(struct walk *w, const char *page)
     return err;
 }
 
-static int walk_below(struct walk *w, struct wb_tree_ref ref, unsigned level, struct wb_slice low, struct wb_slice high)
+static int walk_below(struct tree_walk *w, struct wb_tree_ref ref, unsigned level, struct wb_slice low, struct wb_slice high)
 {
     struct wb_tree_node *node;
     int err = wb_tree_node_load(w->tree, ref, w->table, level, &node);
@@ -144,7 +144,7 @@ static int walk_below(struct walk *w, struct wb_tree_ref ref, unsigned level, st
 
 int wb_tree_each(struct wb_tree *tree, const struct wb_tree_state *state, unsigned table, wb_tree_each_row each, void *context)
 {
-    struct walk w = {tree, table, each, context};
+    struct tree_walk w = {tree, table, each, context};
     const struct wb_tree_root *root = &state->roots[table];
     int err = wb_tree_usable(tree);
 

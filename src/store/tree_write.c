@@ -376,8 +376,8 @@ int wb_tree_delete(struct wb_tree *tree, unsigned table, struct wb_slice key)
 /* ---- clearing a table --------------------------------------------------------------------------- */
 
 /* What a table consists of. */
-struct parts {
-    struct part {
+struct tree_parts {
+    struct tree_part {
         uint32_t page;
         uint64_t born;
         struct wb_tree_node *changed; /* NULL: a page of the file */
@@ -385,11 +385,11 @@ struct parts {
     size_t count, cap;
 };
 
-static int add_part(struct parts *parts, struct part part)
+static int add_part(struct tree_parts *parts, struct tree_part part)
 {
     if (parts->count == parts->cap) {
         size_t cap = parts->cap ? parts->cap * 2 : 64;
-        struct part *grown = wb_realloc(parts->list, cap * sizeof *grown);
+        struct tree_part *grown = wb_realloc(parts->list, cap * sizeof *grown);
         if (!grown)
             return WB_E_NOMEM;
         parts->list = grown;
@@ -400,7 +400,7 @@ static int add_part(struct parts *parts, struct part part)
 }
 
 /* Nothing is given up before everything is known: damage found on the way must change nothing. */
-static int find_parts(struct wb_tree *tree, unsigned table, struct wb_tree_ref ref, unsigned level, struct parts *parts)
+static int find_parts(struct wb_tree *tree, unsigned table, struct wb_tree_ref ref, unsigned level, struct tree_parts *parts)
 {
     struct wb_tree_node *node;
     int err = wb_tree_node_load(tree, ref, table, level, &node);
@@ -408,7 +408,7 @@ static int find_parts(struct wb_tree *tree, unsigned table, struct wb_tree_ref r
     if (err < 0)
         return err;
     err = parts->count > tree->next.pages + tree->changed_count ? wb_tree_damaged(tree, ref.page, "it is used twice")
-                                                                : add_part(parts, (struct part){ref.page, wb_tree_page_txn(node->page), node->dirty ? node : NULL});
+                                                                : add_part(parts, (struct tree_part){ref.page, wb_tree_page_txn(node->page), node->dirty ? node : NULL});
     for (unsigned i = 0; level > 0 && err == 0 && i < wb_tree_page_count(node->page); i++)
         err = find_parts(tree, table, wb_tree_page_ref(node->page, i), level - 1, parts);
     wb_tree_node_unpin(node);
@@ -418,7 +418,7 @@ static int find_parts(struct wb_tree *tree, unsigned table, struct wb_tree_ref r
 int wb_tree_clear(struct wb_tree *tree, unsigned table)
 {
     struct wb_tree_root *root = &tree->next.roots[table];
-    struct parts parts = {0};
+    struct tree_parts parts = {0};
     int err = begin_change(tree, table);
 
     if (err == 0 && root->ref.page)

@@ -75,10 +75,10 @@ static size_t check_pages(const struct block *block, const char *bytes, size_t l
         if (!wb_block_find_slot(&head, directory, block->pages[i].slot, &index))
             continue;
         struct wb_block_entry entry = wb_block_entry_read(directory, index);
-        if (entry.flags & WB_ENTRY_DEAD)
+        if (entry.flags & WB_BLOCK_ENTRY_DEAD)
             continue;
         assert_true(wb_pageid_equal(entry.id, block->pages[i].id));
-        if (entry.flags & WB_ENTRY_LEAD)
+        if (entry.flags & WB_BLOCK_ENTRY_LEAD)
             must_ok(wb_block_lead_record(&entry, wb_buf_slice(&lead), wb_block_lead_at(directory, index), &record));
         else
             must_ok(wb_block_read_frame(reader, &entry, bytes + wb_block_frame_at(&head, directory, index), wb_buf_slice(&lead), &record));
@@ -184,7 +184,7 @@ static void test_thinning(void **state)
             /* Once more, nothing else being dead: the same bytes. */
             must_ok(wb_block_head_read(thin.ptr, &head));
             for (size_t i = 0; i < head.count; i++)
-                dead[i] = wb_block_entry_read(thin.ptr + WB_BLOCK_HEADER_BYTES, i).flags & WB_ENTRY_DEAD;
+                dead[i] = wb_block_entry_read(thin.ptr + WB_BLOCK_HEADER_BYTES, i).flags & WB_BLOCK_ENTRY_DEAD;
             must_ok(wb_block_thin(&head, thin.ptr, dead, &thinner));
             assert_true(wb_slice_equal(wb_buf_slice(&thin), wb_buf_slice(&thinner)));
         }
@@ -231,7 +231,7 @@ static size_t first_in_lead(const struct block *block)
 {
     size_t i = 0;
 
-    while (i < block->count && !(wb_block_entry_read(block->bytes.ptr + WB_BLOCK_HEADER_BYTES, i).flags & WB_ENTRY_LEAD))
+    while (i < block->count && !(wb_block_entry_read(block->bytes.ptr + WB_BLOCK_HEADER_BYTES, i).flags & WB_BLOCK_ENTRY_LEAD))
         i++;
     assert_true(i < block->count);
     return i;
@@ -243,7 +243,7 @@ static void break_rule(struct block *block, enum rule rule)
 
     switch (rule) {
     case MAGIC: head[0] = 'X'; break;
-    case VERSION: wb_put16(head + HEAD_VERSION_AT, 2); break;
+    case VERSION: wb_put16(head + HEAD_FORMAT_AT, 2); break;
     case COUNT_ZERO: wb_put16(head + HEAD_COUNT_AT, 0); break;
     case COUNT_TOO_MANY: wb_put16(head + HEAD_COUNT_AT, WB_BLOCK_PAGES_MAX + 1); break;
     case LEAD_MORE_THAN_COUNT: wb_put16(head + HEAD_LEAD_COUNT_AT, (uint16_t)(block->count + 1)); break;
@@ -253,9 +253,9 @@ static void break_rule(struct block *block, enum rule rule)
     case BYTES_TOO_MANY: wb_put64(head + HEAD_BYTES_AT, block->bytes.len + 1); break;
     case SLOTS_EQUAL: wb_put16(own + ENTRY_SLOT_AT, (uint16_t)(block->count - 2)); break;
     case SLOTS_DECREASE: wb_put16(in_lead + ENTRY_SLOT_AT, 999); break;
-    case FLAG_WITHOUT_LEAD: wb_put16(own + ENTRY_FLAGS_AT, WB_ENTRY_LEAD); break;
+    case FLAG_WITHOUT_LEAD: wb_put16(own + ENTRY_FLAGS_AT, WB_BLOCK_ENTRY_LEAD); break;
     case LEAD_WITH_FRAME: wb_put32(in_lead + ENTRY_STORED_AT, 5); break;
-    case DEAD_OUTSIDE_LEAD: wb_put16(own + ENTRY_FLAGS_AT, WB_ENTRY_DEAD); break;
+    case DEAD_OUTSIDE_LEAD: wb_put16(own + ENTRY_FLAGS_AT, WB_BLOCK_ENTRY_DEAD); break;
     case LEAD_COUNT_WRONG: wb_put16(head + HEAD_LEAD_COUNT_AT, 1); break;
     case LEAD_RAW_WRONG: wb_put32(in_lead + ENTRY_RAW_AT, wb_get32(in_lead + ENTRY_RAW_AT) + 1); break;
     case STORED_WRONG: wb_put32(own + ENTRY_STORED_AT, wb_get32(own + ENTRY_STORED_AT) + 1); break;
@@ -308,7 +308,7 @@ static void test_checksums(void **state)
             err = wb_block_read_lead(reader, &head, block.bytes.ptr + wb_block_directory_end(&head), &lead);
             for (size_t i = 0; i < head.count && err == 0; i++) {
                 struct wb_block_entry entry = wb_block_entry_read(directory, i);
-                if (!(entry.flags & WB_ENTRY_LEAD))
+                if (!(entry.flags & WB_BLOCK_ENTRY_LEAD))
                     err = wb_block_read_frame(reader, &entry, block.bytes.ptr + wb_block_frame_at(&head, directory, i),
                                               wb_buf_slice(&lead), &record);
             }
@@ -332,7 +332,7 @@ static void test_frames(void **state)
     make_example(&block);
     struct wb_block_entry entry = wb_block_entry_read(block.bytes.ptr + WB_BLOCK_HEADER_BYTES, 7);
     char garbage[16] = "not zstd at all";
-    entry.stored = sizeof garbage;
+    entry.stored_bytes = sizeof garbage;
     entry.check = wb_hash32(garbage, sizeof garbage);
     assert_int_equal(wb_block_read_frame(reader, &entry, garbage, WB_SLICE_EMPTY, &record), WB_E_CORRUPT);
     block_release(&block);
@@ -341,9 +341,9 @@ static void test_frames(void **state)
     const char *frame = block.bytes.ptr + WB_BLOCK_HEADER_BYTES + WB_BLOCK_ENTRY_BYTES;
     entry = wb_block_entry_read(block.bytes.ptr + WB_BLOCK_HEADER_BYTES, 0);
     assert_int_equal(wb_block_read_frame(reader, &entry, frame, WB_SLICE_EMPTY, &record), 0);
-    entry.raw++;
+    entry.raw_bytes++;
     assert_int_equal(wb_block_read_frame(reader, &entry, frame, WB_SLICE_EMPTY, &record), WB_E_CORRUPT);
-    entry.raw -= 2;
+    entry.raw_bytes -= 2;
     assert_int_equal(wb_block_read_frame(reader, &entry, frame, WB_SLICE_EMPTY, &record), WB_E_CORRUPT);
     block_release(&block);
     wb_buf_release(&record);

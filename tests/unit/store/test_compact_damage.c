@@ -41,7 +41,7 @@ static struct spec page(uint32_t number, int64_t time_ms)
 static void make_repository_of(uint64_t segment_bytes, size_t block_bytes)
 {
     /* A block has a lead and pages of their own beside it. */
-    wb_log_sizes = (struct wb_log_sizes){.segment = segment_bytes, .block = block_bytes, .group = 2 * block_bytes, .giant = 1 << 20};
+    wb_log_sizes = (struct wb_log_sizes){.segment_bytes = segment_bytes, .block_bytes = block_bytes, .group_bytes = 2 * block_bytes, .giant_bytes = 1 << 20};
     test_dir(dir);
     create_store(dir);
     struct wb_store *store = open_store(dir, WB_STORE_WRITE);

@@ -489,14 +489,14 @@ static int hold_write_lock(void *context)
 {
     struct conversation *c = context;
     struct wb_catalog *catalog;
-    struct wb_state state;
-    struct wb_txn txn;
+    struct wb_catalog_summary state;
+    struct wb_catalog_txn txn;
 
     must_ok(wb_catalog_open(dir, WB_TREE_WRITE, &catalog));
-    must_ok(wb_txn_write(catalog, &txn));
-    must_ok(wb_state_get(&txn, &state));
+    must_ok(wb_catalog_txn_write(catalog, &txn));
+    must_ok(wb_catalog_summary_get(&txn, &state));
     state.pages += 77; /* never committed */
-    must_ok(wb_state_put(&txn, &state));
+    must_ok(wb_catalog_summary_put(&txn, &state));
     tell(c->from_child[1]);
     pause();
     return 0;

@@ -339,12 +339,12 @@ struct loss {
 };
 
 /* Damages what lies past the committed bytes of one segment: what was written there but not synced may be anything. */
-static void lose(const char *dir, const struct wb_segment_row *row, struct chance *chance)
+static void lose(const char *dir, const struct wb_catalog_segment *row, struct chance *chance)
 {
     char name[WB_SEGMENT_NAME_MAX], path[DIR_MAX];
     uint8_t bytes[4096];
 
-    wb_segment_name(row->number, row->version, name);
+    wb_segment_name(row->number, row->revision, name);
     path_in(dir, name, path);
     uint64_t size = file_bytes(path), left = size > row->bytes ? size - row->bytes : 0;
     int fd = open(path, O_RDWR);
@@ -373,15 +373,15 @@ static void lose(const char *dir, const struct wb_segment_row *row, struct chanc
 static int lose_of_rows(void *context)
 {
     struct loss *loss = context;
-    struct wb_rows rows;
+    struct wb_log_rows rows;
 
-    must_ok(wb_txn_wake(&loss->log->reader));
-    must_ok(wb_rows_read(&loss->log->reader, &rows));
-    wb_txn_park(&loss->log->reader);
+    must_ok(wb_catalog_txn_wake(&loss->log->reader));
+    must_ok(wb_log_rows_read(&loss->log->reader, &rows));
+    wb_catalog_txn_park(&loss->log->reader);
     for (size_t i = 0; i < rows.count; i++)
         if (!rows.rows[i].sealed)
             lose(loss->dir, &rows.rows[i], &loss->chance);
-    wb_rows_release(&rows);
+    wb_log_rows_release(&rows);
     return 0;
 }
 
@@ -408,7 +408,7 @@ static void test_power_loss(void **state)
         int fds[2];
         /* Small groups, so that uncommitted blocks reach the file. */
         use_small_sizes(i % 2 ? 40000 : 4000000);
-        wb_log_sizes.group = 4000;
+        wb_log_sizes.group_bytes = 4000;
         test_dir(w.dir);
         must(run_child(create, w.dir) == 0);
         must(pipe(fds) == 0);

@@ -368,13 +368,13 @@ static void test_segments(void **state)
     must(dir != NULL);
     while ((entry = readdir(dir)) != NULL) {
         struct flipping f = {.repository = &mixed, .every_one = true};
-        uint32_t number, version;
-        if (!wb_segment_name_parse(entry->d_name, &number, &version))
+        uint32_t number, revision;
+        if (!wb_segment_name_parse(entry->d_name, &number, &revision))
             continue;
         path_in(pages, entry->d_name, f.path);
         uint64_t end = committed_bytes(f.path);
-        bool *done = version ? &compacted_done : &written_done;
-        bool whole = version && !*done && test_rounds(10) >= 10;
+        bool *done = revision ? &compacted_done : &written_done;
+        bool whole = revision && !*done && test_rounds(10) >= 10;
         f.count = whole ? end : test_rounds(1000);
         struct flip *flips = whole ? all_bytes(0, end, &chance) : random_bytes(0, end, f.count, &chance);
         *done = true;

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 static char dir[DIR_MAX];
-static const uint8_t repo_id[WB_REPO_ID_BYTES] = {9, 8, 7};
+static const uint8_t repo_id[WB_SUPERBLOCK_ID_BYTES] = {9, 8, 7};
 
 static int make_dir(void **state)
 {
@@ -24,39 +24,39 @@ static int make_dir(void **state)
 static void test_names(void **state)
 {
     static const struct {
-        uint32_t number, version;
+        uint32_t number, revision;
         const char *name;
     } good[] = {{1, 0, "00000001.seg"}, {7, 2, "00000007.2.seg"}, {99999999, 4294967295u, "99999999.4294967295.seg"}};
     static const char *const bad[] = {"", ".seg", "1.seg", "00000001", "00000001.seg ", "00000001.0.seg", "00000001.01.seg",
                                       "00000001.seg.tmp", "-0000001.seg", "0000000x.seg", "00000001.2.3.seg", "000000001.seg", "+0000001.seg"};
     char name[WB_SEGMENT_NAME_MAX];
-    uint32_t number, version;
+    uint32_t number, revision;
 
     (void)state;
     for (size_t i = 0; i < COUNT(good); i++) {
-        wb_segment_name(good[i].number, good[i].version, name);
+        wb_segment_name(good[i].number, good[i].revision, name);
         assert_true(strncmp(name, "pages/", 6) == 0);
         assert_string_equal(name + 6, good[i].name);
-        assert_true(wb_segment_name_parse(good[i].name, &number, &version));
+        assert_true(wb_segment_name_parse(good[i].name, &number, &revision));
         assert_int_equal(number, good[i].number);
-        assert_int_equal(version, good[i].version);
+        assert_int_equal(revision, good[i].revision);
     }
     for (size_t i = 0; i < COUNT(bad); i++)
-        if (wb_segment_name_parse(bad[i], &number, &version))
+        if (wb_segment_name_parse(bad[i], &number, &revision))
             fail_msg("'%s' is taken for a segment", bad[i]);
 }
 
-static void path_of(uint32_t number, uint32_t version, char path_out[DIR_MAX])
+static void path_of(uint32_t number, uint32_t revision, char path_out[DIR_MAX])
 {
     char name[WB_SEGMENT_NAME_MAX];
 
-    wb_segment_name(number, version, name);
+    wb_segment_name(number, revision, name);
     path_in(dir, name, path_out);
 }
 
-static int open_segment(uint32_t number, uint32_t version, const uint8_t *id, uint64_t map_at, uint64_t map_count)
+static int open_segment(uint32_t number, uint32_t revision, const uint8_t *id, uint64_t map_at, uint64_t map_count)
 {
-    struct wb_segment_row row = {.number = number, .version = version, .map_at = map_at, .map_count = map_count};
+    struct wb_catalog_segment row = {.number = number, .revision = revision, .map_at = map_at, .map_count = map_count};
     struct wb_segment segment;
     int err = wb_segment_open(dir, id, &row, false, &segment);
 
@@ -66,7 +66,7 @@ static int open_segment(uint32_t number, uint32_t version, const uint8_t *id, ui
 
 static void test_header(void **state)
 {
-    static const uint8_t other_id[WB_REPO_ID_BYTES] = {1};
+    static const uint8_t other_id[WB_SUPERBLOCK_ID_BYTES] = {1};
     struct wb_segment segment, second;
     char path[DIR_MAX], header[WB_SEGMENT_HEADER_BYTES];
 
@@ -146,7 +146,7 @@ static void test_making_beside_removal(void **state)
 static void test_map(void **state)
 {
     struct wb_segment_map_entry map[100];
-    struct wb_segment_row row = {.number = 4, .version = 1, .map_at = 1000, .map_count = COUNT(map)};
+    struct wb_catalog_segment row = {.number = 4, .revision = 1, .map_at = 1000, .map_count = COUNT(map)};
     struct wb_segment segment;
     char path[DIR_MAX];
     uint64_t bytes, physical;
@@ -254,16 +254,16 @@ static void write_blocks(uint32_t number, struct file_of_blocks *f)
 static void test_read_record(void **state)
 {
     struct file_of_blocks f;
-    struct wb_page_source source;
+    struct wb_segment_reader source;
     struct wb_buf record = WB_BUF_INIT;
     struct wb_page page;
 
     (void)state;
     write_blocks(6, &f);
-    must_ok(wb_page_source_init(&source));
+    must_ok(wb_segment_reader_init(&source));
     for (uint32_t b = 0; b < BLOCKS; b++)
         for (uint16_t i = 0; i < PAGES; i++) {
-            struct wb_place place = {6, i, f.at[b]};
+            struct wb_catalog_place place = {6, i, f.at[b]};
             must_ok(wb_segment_read_record(&f.segment, &source, &place, f.ids[b][i], &record));
             must_ok(wb_page_decode(wb_buf_slice(&record), &page));
             assert_true(wb_pageid_equal(wb_pageid_of_key(page.key), f.ids[b][i]));
@@ -272,17 +272,17 @@ static void test_read_record(void **state)
             assert_non_null(strstr(wb_error_message(), f.segment.file.path));
             place.slot = PAGES;
             assert_int_equal(wb_segment_read_record(&f.segment, &source, &place, f.ids[b][i], &record), WB_E_CORRUPT);
-            place = (struct wb_place){6, i, f.at[b] + 1};
+            place = (struct wb_catalog_place){6, i, f.at[b] + 1};
             assert_int_equal(wb_segment_read_record(&f.segment, &source, &place, f.ids[b][i], &record), WB_E_CORRUPT);
         }
-    struct wb_place past = {6, 0, f.at[BLOCKS] + 10000};
+    struct wb_catalog_place past = {6, 0, f.at[BLOCKS] + 10000};
     assert_int_equal(wb_segment_read_record(&f.segment, &source, &past, f.ids[0][0], &record), WB_E_CORRUPT);
     must_ok(wb_file_truncate(&f.segment.file, f.at[BLOCKS] - 1));
-    wb_page_source_release(&source); /* which may remember */
-    must_ok(wb_page_source_init(&source));
-    struct wb_place last = {6, PAGES - 1, f.at[BLOCKS - 1]};
+    wb_segment_reader_release(&source); /* which may remember */
+    must_ok(wb_segment_reader_init(&source));
+    struct wb_catalog_place last = {6, PAGES - 1, f.at[BLOCKS - 1]};
     assert_int_equal(wb_segment_read_record(&f.segment, &source, &last, f.ids[BLOCKS - 1][PAGES - 1], &record), WB_E_CORRUPT);
-    wb_page_source_release(&source);
+    wb_segment_reader_release(&source);
     wb_buf_release(&record);
     wb_segment_close(&f.segment);
 }

@@ -14,7 +14,7 @@ static int make_dir(void **state)
 }
 
 static const struct wb_superblock example = {
-    .format = WB_REPO_FORMAT, .organisation = "log", .update = "batch", .id = {1, 2, 3, 255}, .created_ms = 1700000000123};
+    .format = WB_SUPERBLOCK_FORMAT, .organisation = "log", .update = "batch", .id = {1, 2, 3, 255}, .created_ms = 1700000000123};
 
 static void test_round_trip(void **state)
 {

@@ -31,13 +31,13 @@ static void create_tree(struct wb_tree **tree_out)
 struct held {
     struct wb_tree *tree;
     struct wb_tree_state state;
-    struct twin twin;
+    struct twin_tree twin;
 };
 
 struct model {
     struct chance chance;
     struct wb_tree *tree;
-    struct twin now, committed;
+    struct twin_tree now, committed;
     struct held held[HELD_MAX];
     uint64_t keys;
     bool shrinking;

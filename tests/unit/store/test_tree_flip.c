@@ -14,7 +14,7 @@ static char dir[DIR_MAX], path[DIR_MAX];
 
 struct original {
     struct wb_buf bytes;
-    struct twin twin;
+    struct twin_tree twin;
     uint64_t keys;
 };
 
@@ -193,7 +193,7 @@ static void test_wrong_pages(void **state)
 static void write_changed(struct original *o, struct wb_tree *tree, struct chance *chance)
 {
     char key_room[WB_TREE_KEY_MAX], value_room[WB_TREE_VALUE_MAX];
-    struct twin before = {0};
+    struct twin_tree before = {0};
 
     int err = wb_tree_begin(tree);
     must(err == 0 || err == WB_E_CORRUPT);

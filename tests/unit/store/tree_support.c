@@ -57,7 +57,7 @@ bool twin_delete(struct twin_table *table, struct wb_slice key)
     return true;
 }
 
-void twin_copy(const struct twin *from, struct twin *to)
+void twin_copy(const struct twin_tree *from, struct twin_tree *to)
 {
     for (size_t i = 0; i < WB_TREE_TABLES_MAX; i++) {
         const struct twin_table *source = &from->tables[i];
@@ -73,11 +73,11 @@ void twin_copy(const struct twin *from, struct twin *to)
     }
 }
 
-void twin_release(struct twin *twin)
+void twin_release(struct twin_tree *twin)
 {
     for (size_t i = 0; i < WB_TREE_TABLES_MAX; i++)
         free(twin->tables[i].rows);
-    *twin = (struct twin){0};
+    *twin = (struct twin_tree){0};
 }
 
 struct wb_slice random_key(struct chance *chance, uint64_t keys, bool ids, char room[WB_TREE_KEY_MAX])
@@ -120,7 +120,7 @@ static int compare_row(void *context, struct wb_slice key, struct wb_slice value
     return 0;
 }
 
-void compare_tables(struct wb_tree *tree, const struct wb_tree_state *state, const struct twin *twin, unsigned tables)
+void compare_tables(struct wb_tree *tree, const struct wb_tree_state *state, const struct twin_tree *twin, unsigned tables)
 {
     for (unsigned i = 0; i < tables; i++) {
         struct comparison c = {&twin->tables[i], 0};

@@ -15,22 +15,22 @@ struct twin_table {
     size_t count, cap;
 };
 
-struct twin {
+struct twin_tree {
     struct twin_table tables[WB_TREE_TABLES_MAX];
 };
 
 void twin_put(struct twin_table *table, struct wb_slice key, struct wb_slice value);
 bool twin_delete(struct twin_table *table, struct wb_slice key);
 const struct twin_row *twin_get(const struct twin_table *table, struct wb_slice key);
-void twin_copy(const struct twin *from, struct twin *to);
-void twin_release(struct twin *twin);
+void twin_copy(const struct twin_tree *from, struct twin_tree *to);
+void twin_release(struct twin_tree *twin);
 
 /* A key of a page id, or of up to WB_TREE_KEY_MAX bytes that have much in common with others. */
 struct wb_slice random_key(struct chance *chance, uint64_t keys, bool ids, char room[WB_TREE_KEY_MAX]);
 struct wb_slice random_value(struct chance *chance, char room[WB_TREE_VALUE_MAX]);
 
 /* Fails unless a state holds exactly what the twin has. */
-void compare_tables(struct wb_tree *tree, const struct wb_tree_state *state, const struct twin *twin, unsigned tables);
+void compare_tables(struct wb_tree *tree, const struct wb_tree_state *state, const struct twin_tree *twin, unsigned tables);
 
 /* Fails if a check finds a problem; the number of notes. */
 unsigned check_tree(struct wb_tree *tree, const struct wb_tree_state *state);
