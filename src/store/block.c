@@ -1,38 +1,39 @@
 /*
- * block.c - reading blocks of pages: layout, checks, decompression.
+ * block.c - reads blocks of pages: checks them, decompresses pages, leaves dead ones out.
+ * It works on bytes in memory and knows neither files nor the catalog.
  *
- * Header, little-endian, 80 bytes:
+ * Header, 80 bytes. At, bytes, what; numbers are little-endian:
  *
  *   0   4  magic "WBBK"
- *   4   2  version, 1
+ *   4   2  format, 1
  *   6   2  entries in the directory, n (1 to 4096)
- *   8   2  entries in the lead, k (0: there is no lead)
+ *   8   2  entries in the lead, k (0: the block has no lead)
  *   10  2  zero
  *   12  4  lead: stored bytes          16  4  lead: raw bytes
  *   20  4  lead: checksum of the stored bytes
  *   24  8  bytes of the whole block
- *   32  8  logical offset: the block's name within its segment
- *   40  8  commit: the catalog's last commit number when the block was written
- *   48  8  hash of the site, 0 where there are several
+ *   32  8  logical offset: the name of the block in its segment
+ *   40  8  number of the catalog's last commit when the block was written
+ *   48  8  hash of the site, or 0 if the pages belong to several sites
  *   56  8  checksum of the directory
  *   64  8  zero
- *   72  8  checksum of bytes 0 to 72
+ *   72  8  checksum of bytes 0 to 71
  *
- * Directory, 68 bytes an entry, in order of slot:
+ * Directory, 68 bytes for each entry, sorted by slot:
  *
  *   0   16 page id, big-endian
  *   16  2  slot                        18  2  flags: 1 in the lead, 2 dead
- *   20  4  raw bytes of the record without its digests
+ *   20  4  raw bytes of the record's text (the record without its digests)
  *   24  4  stored bytes of its frame (0 in the lead)
  *   28  4  checksum of its frame (0 in the lead)
- *   32  36 the digests that the record starts with
+ *   32  36 the digests with which the record starts
  *
- * Valid if and only if the checksums hold, slots increase, k entries are in the
- * lead with raw lengths that add up to the lead's, only they may be dead, and
- * header + directory + lead + frames are exactly the block's bytes. Checksums are
- * XXH3, 64 bits or its low 32. Every byte of a block is under one of them.
- *
- * This file knows bytes only: no files, no catalog.
+ * A block is valid if and only if
+ *   - all checksums match (XXH3, 64 bits or the low 32); they cover every byte
+ *   - slots increase
+ *   - k entries are in the lead, and their raw lengths add up to that of the lead
+ *   - no entry outside the lead is flagged as dead
+ *   - header, directory, lead and frames together have exactly the block's bytes
  */
 #include "store/block.h"
 #include "base/bytes.h"
@@ -44,7 +45,10 @@
 
 #include <zstd.h>
 
+enum { READER_MAGIC = 0x57424252 };
+
 struct wb_block_reader {
+    uint32_t magic;
     ZSTD_DCtx *zstd;
 };
 
@@ -52,13 +56,15 @@ int wb_block_head_read(const char *bytes, struct wb_block_head *head_out)
 {
     struct wb_block_head head;
 
+    WB_CHECK(bytes != NULL);
     *head_out = (struct wb_block_head){0};
-    if (memcmp(bytes, BLOCK_MAGIC, 4) != 0)
+    if (memcmp(bytes, BLOCK_MAGIC, HEAD_FORMAT_AT) != 0)
         return wb_fail(WB_E_CORRUPT, "no block starts here");
     if (wb_get64(bytes + HEAD_CHECK_AT) != wb_hash64(bytes, HEAD_CHECK_AT))
         return wb_fail(WB_E_CORRUPT, "the block's header does not match its checksum");
     if (wb_get16(bytes + HEAD_FORMAT_AT) != BLOCK_FORMAT)
-        return wb_fail(WB_E_NEWER, "the block has format %u, which this program does not know", wb_get16(bytes + HEAD_FORMAT_AT));
+        return wb_fail(WB_E_NEWER, "the block has format %u, which this program does not know",
+                       wb_get16(bytes + HEAD_FORMAT_AT));
     head = (struct wb_block_head){
         .count = wb_get16(bytes + HEAD_COUNT_AT),
         .lead_count = wb_get16(bytes + HEAD_LEAD_COUNT_AT),
@@ -72,8 +78,8 @@ int wb_block_head_read(const char *bytes, struct wb_block_head *head_out)
         .directory_check = wb_get64(bytes + HEAD_DIRECTORY_CHECK_AT),
     };
     if (head.count == 0 || head.count > WB_BLOCK_PAGES_MAX || head.lead_count > head.count ||
-        head.bytes < wb_block_directory_end(&head) + head.lead_stored_bytes || (head.lead_count == 0) != (head.lead_stored_bytes == 0) ||
-        head.lead_raw_bytes > LEAD_RAW_MAX)
+        head.bytes < wb_block_directory_end(&head) + head.lead_stored_bytes ||
+        (head.lead_count == 0) != (head.lead_stored_bytes == 0) || head.lead_raw_bytes > LEAD_RAW_MAX)
         return wb_fail(WB_E_CORRUPT, "the block's header contradicts itself");
     *head_out = head;
     return 0;
@@ -96,6 +102,8 @@ struct wb_block_entry wb_block_entry_read(const char *directory, size_t index)
 
 int wb_block_directory_check(const struct wb_block_head *head, const char *directory)
 {
+    WB_CHECK(head->count > 0 && head->count <= WB_BLOCK_PAGES_MAX);
+
     uint64_t bytes = wb_block_directory_end(head) + head->lead_stored_bytes, lead_raw_bytes = 0;
     uint32_t lead_count = 0;
     int last_slot = -1;
@@ -105,7 +113,8 @@ int wb_block_directory_check(const struct wb_block_head *head, const char *direc
     for (size_t i = 0; i < head->count; i++) {
         struct wb_block_entry entry = wb_block_entry_read(directory, i);
         bool in_lead = entry.flags & WB_BLOCK_ENTRY_LEAD;
-        if (entry.slot <= last_slot || in_lead != (entry.stored_bytes == 0) || (entry.flags & WB_BLOCK_ENTRY_DEAD && !in_lead))
+        if (entry.slot <= last_slot || in_lead != (entry.stored_bytes == 0) ||
+            (entry.flags & WB_BLOCK_ENTRY_DEAD && !in_lead))
             return wb_fail(WB_E_CORRUPT, "the block's directory contradicts itself");
         last_slot = entry.slot;
         bytes += entry.stored_bytes;
@@ -123,6 +132,7 @@ bool wb_block_find_slot(const struct wb_block_head *head, const char *directory,
 {
     size_t low = 0, high = head->count;
 
+    WB_CHECK(head->count > 0 && head->count <= WB_BLOCK_PAGES_MAX);
     while (low < high) {
         size_t middle = (low + high) / 2;
         uint16_t here = wb_get16(directory + middle * WB_BLOCK_ENTRY_BYTES + ENTRY_SLOT_AT);
@@ -136,15 +146,19 @@ bool wb_block_find_slot(const struct wb_block_head *head, const char *directory,
             high = middle;
     }
     *index_out = 0;
+    WB_CHECK(low == high);
     return false;
 }
 
 uint64_t wb_block_frame_at(const struct wb_block_head *head, const char *directory, size_t index)
 {
+    WB_CHECK(index < head->count);
+
     uint64_t at = wb_block_directory_end(head) + head->lead_stored_bytes;
 
     for (size_t i = 0; i < index; i++)
         at += wb_get32(directory + i * WB_BLOCK_ENTRY_BYTES + ENTRY_STORED_AT);
+    WB_CHECK(at <= head->bytes);
     return at;
 }
 
@@ -152,11 +166,13 @@ size_t wb_block_lead_at(const char *directory, size_t index)
 {
     size_t at = 0;
 
+    WB_CHECK(index < WB_BLOCK_PAGES_MAX);
     for (size_t i = 0; i < index; i++) {
         struct wb_block_entry entry = wb_block_entry_read(directory, i);
         if (entry.flags & WB_BLOCK_ENTRY_LEAD)
             at += entry.raw_bytes;
     }
+    WB_CHECK(at <= LEAD_RAW_MAX);
     return at;
 }
 
@@ -172,6 +188,7 @@ int wb_block_reader_new(struct wb_block_reader **reader_out)
         wb_free(reader);
         return wb_fail_nomem();
     }
+    reader->magic = READER_MAGIC;
     *reader_out = reader;
     return 0;
 }
@@ -180,54 +197,69 @@ void wb_block_reader_free(struct wb_block_reader *reader)
 {
     if (!reader)
         return;
+    WB_CHECK(reader->magic == READER_MAGIC);
     ZSTD_freeDCtx(reader->zstd);
+    reader->magic = 0;
     wb_free(reader);
 }
 
-/* Appends the raw bytes of a frame to out. */
+/* Decompresses a frame of exactly `raw` bytes to the end of out. */
 static int decompress(struct wb_block_reader *reader, struct wb_slice frame, struct wb_slice dictionary, size_t raw,
                       struct wb_buf *out)
 {
+    WB_CHECK(reader->magic == READER_MAGIC);
+
     int err = wb_buf_reserve(out, raw + 1);
 
     if (err < 0)
         return err;
-    /* The lead starts with a record's version and so is never taken for a dictionary with tables. */
-    size_t n = ZSTD_decompress_usingDict(reader->zstd, out->ptr + out->len, raw, frame.ptr, frame.len, dictionary.ptr, dictionary.len);
+    /* The lead starts with a record's format number, so zstd never mistakes it for a dictionary with tables. */
+    size_t n = ZSTD_decompress_usingDict(reader->zstd, out->ptr + out->len, raw, frame.ptr, frame.len, dictionary.ptr,
+                                         dictionary.len);
     if (ZSTD_isError(n) || n != raw)
         return wb_fail(WB_E_CORRUPT, "a frame of the block does not decompress");
     out->len += raw;
+    WB_CHECK(out->len <= out->cap);
     return 0;
 }
 
-int wb_block_read_lead(struct wb_block_reader *reader, const struct wb_block_head *head, const char *frame, struct wb_buf *lead_out)
+int wb_block_read_lead(struct wb_block_reader *reader, const struct wb_block_head *head, const char *frame,
+                       struct wb_buf *lead_out)
 {
+    WB_CHECK(reader->magic == READER_MAGIC);
+    WB_CHECK(head->lead_count > 0 && head->lead_raw_bytes <= LEAD_RAW_MAX);
     if (wb_hash32(frame, head->lead_stored_bytes) != head->lead_check)
         return wb_fail(WB_E_CORRUPT, "the block's lead does not match its checksum");
     wb_buf_clear(lead_out);
-    return decompress(reader, wb_slice(frame, head->lead_stored_bytes), WB_SLICE_EMPTY, head->lead_raw_bytes, lead_out);
+    return decompress(reader, wb_slice(frame, head->lead_stored_bytes), WB_SLICE_EMPTY, head->lead_raw_bytes,
+                      lead_out);
 }
 
-/* Starts a record with its digests. */
+/* Starts a record: its digests, with room for the text. */
 static int begin_record(const struct wb_block_entry *entry, struct wb_buf *record_out)
 {
+    WB_CHECK(entry->digests != NULL);
     wb_buf_clear(record_out);
     int err = wb_buf_reserve(record_out, WB_RECORD_DIGEST_BYTES + (size_t)entry->raw_bytes + 1);
     return err < 0 ? err : wb_buf_append(record_out, entry->digests, WB_RECORD_DIGEST_BYTES);
 }
 
-int wb_block_lead_record(const struct wb_block_entry *entry, struct wb_slice lead, size_t lead_at, struct wb_buf *record_out)
+int wb_block_lead_record(const struct wb_block_entry *entry, struct wb_slice lead, size_t lead_at,
+                         struct wb_buf *record_out)
 {
+    WB_CHECK(entry->flags & WB_BLOCK_ENTRY_LEAD);
     WB_CHECK(lead_at + entry->raw_bytes <= lead.len);
     int err = begin_record(entry, record_out);
     return err < 0 ? err : wb_buf_append(record_out, lead.ptr + lead_at, entry->raw_bytes);
 }
 
-/* Appends what a frame holds. */
+/* Checks and decompresses the frame of an entry. */
 static int append_text(struct wb_block_reader *reader, const struct wb_block_entry *entry, const char *frame,
                        struct wb_slice lead, struct wb_buf *out)
 {
-    /* The checksum came first, so `raw` was written by us and may be trusted with an allocation. */
+    WB_CHECK(reader->magic == READER_MAGIC);
+    WB_CHECK(!(entry->flags & WB_BLOCK_ENTRY_LEAD) && entry->stored_bytes > 0);
+    /* The entry was covered by the directory's checksum, so raw_bytes is our own number: safe to allocate by. */
     if (wb_hash32(frame, entry->stored_bytes) != entry->check)
         return wb_fail(WB_E_CORRUPT, "a page's frame does not match its checksum");
     return decompress(reader, wb_slice(frame, entry->stored_bytes), lead, entry->raw_bytes, out);
@@ -236,6 +268,7 @@ static int append_text(struct wb_block_reader *reader, const struct wb_block_ent
 int wb_block_read_text(struct wb_block_reader *reader, const struct wb_block_entry *entry, const char *frame,
                        struct wb_slice lead, struct wb_buf *text_out)
 {
+    WB_CHECK(reader->magic == READER_MAGIC);
     wb_buf_clear(text_out);
     return append_text(reader, entry, frame, lead, text_out);
 }
@@ -243,14 +276,16 @@ int wb_block_read_text(struct wb_block_reader *reader, const struct wb_block_ent
 int wb_block_read_frame(struct wb_block_reader *reader, const struct wb_block_entry *entry, const char *frame,
                         struct wb_slice lead, struct wb_buf *record_out)
 {
+    WB_CHECK(reader->magic == READER_MAGIC);
+
     int err = begin_record(entry, record_out);
 
     return err < 0 ? err : append_text(reader, entry, frame, lead, record_out);
 }
 
-/* ---- thinning out --------------------------------------------------------------- */
+/* ---- thinning ------------------------------------------------------------------- */
 
-/* The directory and size of the thinned block; false where no page of it lives. */
+/* Writes the directory of the thinned block and computes its size. Returns false if no page of the block is alive. */
 static bool thin_directory(const struct wb_block_head *head, const char *block, const bool *dead, char *directory_out,
                            uint32_t *count_out, uint64_t *bytes_out)
 {
@@ -272,6 +307,8 @@ static bool thin_directory(const struct wb_block_head *head, const char *block, 
         (*count_out)++;
     }
     *bytes_out += WB_BLOCK_HEADER_BYTES + (uint64_t)*count_out * WB_BLOCK_ENTRY_BYTES;
+    WB_CHECK(live <= *count_out && *count_out <= head->count);
+    WB_CHECK(*bytes_out <= head->bytes);
     return live > 0;
 }
 
@@ -281,6 +318,8 @@ int wb_block_thin(const struct wb_block_head *head, const char *block, const boo
     uint32_t count;
     int err;
 
+    WB_CHECK(memcmp(block, BLOCK_MAGIC, HEAD_FORMAT_AT) == 0);
+    WB_CHECK(head->count > 0 && head->count <= WB_BLOCK_PAGES_MAX);
     err = wb_buf_reserve(block_out, (size_t)head->bytes);
     if (err < 0)
         return err;
@@ -290,7 +329,8 @@ int wb_block_thin(const struct wb_block_head *head, const char *block, const boo
     memcpy(to, block, WB_BLOCK_HEADER_BYTES);
     wb_put16(to + HEAD_COUNT_AT, (uint16_t)count);
     wb_put64(to + HEAD_BYTES_AT, bytes);
-    wb_put64(to + HEAD_DIRECTORY_CHECK_AT, wb_hash64(to + WB_BLOCK_HEADER_BYTES, (size_t)count * WB_BLOCK_ENTRY_BYTES));
+    wb_put64(to + HEAD_DIRECTORY_CHECK_AT,
+             wb_hash64(to + WB_BLOCK_HEADER_BYTES, (size_t)count * WB_BLOCK_ENTRY_BYTES));
     char *at = to + WB_BLOCK_HEADER_BYTES + (size_t)count * WB_BLOCK_ENTRY_BYTES;
     const char *from = block + wb_block_directory_end(head);
     memcpy(at, from, head->lead_stored_bytes);
@@ -304,6 +344,7 @@ int wb_block_thin(const struct wb_block_head *head, const char *block, const boo
         }
         from += stored;
     }
+    WB_CHECK((uint64_t)(from - block) == head->bytes);
     WB_CHECK((uint64_t)(at - to) == bytes);
     block_out->len += bytes;
     wb_block_stamp(to, head->logical, head->commit);

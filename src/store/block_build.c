@@ -1,7 +1,7 @@
 /*
- * block_build.c - compresses pages into a block: chooses the lead, makes it the
- * dictionary of the other pages, writes the directory. It never touches a file;
- * several builders work at once, one per thread.
+ * block_build.c - compresses pages into a block: chooses the lead, compresses it, uses it
+ * as the dictionary of the other pages, and writes header and directory (see block.c for
+ * the bytes). It never touches a file. Several builders can work at once, one per thread.
  */
 #include "base/bytes.h"
 #include "base/check.h"
@@ -13,28 +13,34 @@
 
 #include <zstd.h>
 
-/* Chosen from the curve in docs/design/0001-blocks.md: tables no larger than the lead needs. */
+/* Chosen from the curve in docs/design/0001-blocks.md. The tables are no larger than the lead requires. */
 enum { ZSTD_LEVEL = 3, FRAME_CHAIN_LOG = 14, FRAME_HASH_LOG = 15 };
 
+enum { BUILDER_MAGIC = 0x57424242 };
+
 /*
- * ZSTD_c_forceAttachDict = ZSTD_dictForceAttach, by the names that zstd.h gives
- * without its unstable part: search in the dictionary's tables where they are,
- * instead of copying them for every page. 40 % faster on pages of 20 KB.
+ * Tells zstd to search the dictionary's tables where they are, instead of copying them
+ * for every page, which is 40 % faster on pages of 20 KB. This is ZSTD_c_forceAttachDict =
+ * ZSTD_dictForceAttach, spelled with the names that zstd.h has outside its unstable part.
  */
 #define FORCE_ATTACH ZSTD_c_experimentalParam4, 1
 
 struct wb_block_builder {
+    uint32_t magic;
     ZSTD_CCtx *lead_zstd, *frame_zstd;
-    struct wb_buf lead; /* the records of the lead, joined */
+    struct wb_buf lead; /* the texts of the lead's records, one after the other */
 };
 
-/* The run of pages that forms the lead: [first, first + count). */
+/* The pages that form the lead: first, first + 1, ..., first + count - 1. */
 struct lead_run {
-    size_t first, count, bytes;
+    size_t first, count;
+    size_t bytes; /* of their records */
 };
 
 static void set(ZSTD_CCtx *zstd, ZSTD_cParameter parameter, int value)
 {
+    WB_CHECK(zstd != NULL);
+
     size_t rc = ZSTD_CCtx_setParameter(zstd, parameter, value);
 
     WB_CHECK(!ZSTD_isError(rc));
@@ -47,6 +53,7 @@ int wb_block_builder_new(struct wb_block_builder **builder_out)
     *builder_out = NULL;
     if (!builder)
         return WB_E_NOMEM;
+    builder->magic = BUILDER_MAGIC;
     builder->lead_zstd = ZSTD_createCCtx();
     builder->frame_zstd = ZSTD_createCCtx();
     if (!builder->lead_zstd || !builder->frame_zstd) {
@@ -67,17 +74,24 @@ void wb_block_builder_free(struct wb_block_builder *builder)
 {
     if (!builder)
         return;
+    WB_CHECK(builder->magic == BUILDER_MAGIC);
+    builder->magic = 0;
     ZSTD_freeCCtx(builder->lead_zstd);
     ZSTD_freeCCtx(builder->frame_zstd);
     wb_buf_release(&builder->lead);
     wb_free(builder);
 }
 
-/* The first run of pages of ordinary size in [from, to) that reaches WB_BLOCK_LEAD_MIN, or the longest start of one. */
+/*
+ * Finds the first run of pages in [from, to) that reaches WB_BLOCK_LEAD_MIN without
+ * containing a page that is too large for a lead. If there is none, returns the
+ * longest run there is.
+ */
 static struct lead_run find_run(const struct wb_block_page *pages, size_t from, size_t to)
 {
     struct lead_run run = {from, 0, 0}, best = run;
 
+    WB_CHECK(from <= to);
     for (size_t i = from; i < to && run.bytes < WB_BLOCK_LEAD_MIN; i++) {
         if (pages[i].record.len > WB_BLOCK_LEAD_PAGE_MAX) {
             run = (struct lead_run){i + 1, 0, 0};
@@ -88,13 +102,15 @@ static struct lead_run find_run(const struct wb_block_page *pages, size_t from, 
         if (run.bytes > best.bytes)
             best = run;
     }
+    WB_CHECK(best.first + best.count <= to);
     return best;
 }
 
 /*
- * The lead is taken from the middle of the block, where it is nearest to all
- * other pages (2 % smaller than from the start); where there is none, from before.
- * A block of one page has no use for a lead.
+ * Takes the lead from the middle of the block, where it is closest to all other pages:
+ * the block becomes 2 % smaller than with a lead from its start. If no run in the second
+ * half is long enough, looks in the first half too. A block of one page has no use for
+ * a lead.
  */
 static struct lead_run choose_lead(const struct wb_block_page *pages, size_t count)
 {
@@ -112,12 +128,15 @@ static struct lead_run choose_lead(const struct wb_block_page *pages, size_t cou
         if (earlier.bytes > run.bytes)
             run = earlier;
     }
+    WB_CHECK(run.count <= count && run.bytes < WB_BLOCK_LEAD_MIN + WB_BLOCK_LEAD_PAGE_MAX);
     return run;
 }
 
-/* Compresses bytes to the end of out. */
+/* Appends bytes to out as one compressed frame. */
 static int append_frame(ZSTD_CCtx *zstd, struct wb_slice bytes, struct wb_buf *out, uint32_t *stored_out)
 {
+    WB_CHECK(bytes.len > 0);
+
     size_t bound = ZSTD_compressBound(bytes.len);
     int err;
 
@@ -127,20 +146,23 @@ static int append_frame(ZSTD_CCtx *zstd, struct wb_slice bytes, struct wb_buf *o
         return err;
     size_t n = ZSTD_compress2(zstd, out->ptr + out->len, bound, bytes.ptr, bytes.len);
     if (ZSTD_isError(n))
-        return wb_fail_nomem(); /* the only way to fail with a bound that is large enough */
+        return wb_fail_nomem(); /* with enough room for the output, nothing else can go wrong */
+    WB_CHECK(n > 0 && n <= UINT32_MAX);
     out->len += n;
     *stored_out = (uint32_t)n;
     return 0;
 }
 
-/* What of a record is compressed: all but its digests. */
+/* The part of a record that is compressed: everything except its digests. */
 static struct wb_slice text_of(const struct wb_block_page *page)
 {
+    WB_CHECK(page->record.len > WB_RECORD_DIGEST_BYTES);
     return wb_slice(page->record.ptr + WB_RECORD_DIGEST_BYTES, page->record.len - WB_RECORD_DIGEST_BYTES);
 }
 
 static void put_entry(char *to, const struct wb_block_page *page, uint16_t flags, uint32_t stored, uint32_t check)
 {
+    WB_CHECK((flags & WB_BLOCK_ENTRY_LEAD) ? stored == 0 && check == 0 : stored > 0);
     wb_pageid_put(page->id, to);
     wb_put16(to + ENTRY_SLOT_AT, page->slot);
     wb_put16(to + ENTRY_FLAGS_AT, flags);
@@ -150,7 +172,7 @@ static void put_entry(char *to, const struct wb_block_page *page, uint16_t flags
     memcpy(to + ENTRY_DIGESTS_AT, page->record.ptr, WB_RECORD_DIGEST_BYTES);
 }
 
-/* Joins and compresses the lead; fills its part of the header, and its entries. */
+/* Compresses the lead, and writes its part of the header and its entries of the directory. */
 static int build_lead(struct wb_block_builder *builder, struct wb_block_page *pages, struct lead_run run, size_t start,
                       struct wb_buf *out)
 {
@@ -158,19 +180,23 @@ static int build_lead(struct wb_block_builder *builder, struct wb_block_page *pa
     size_t frame_at = out->len;
     int err;
 
+    WB_CHECK(builder->magic == BUILDER_MAGIC);
+    WB_CHECK(out->len >= start + WB_BLOCK_HEADER_BYTES);
     wb_buf_clear(&builder->lead);
     for (size_t i = run.first; i < run.first + run.count; i++) {
         err = wb_buf_append_slice(&builder->lead, text_of(&pages[i]));
         if (err < 0)
             return err;
         pages[i].stored_bytes = 0;
-        put_entry(out->ptr + start + WB_BLOCK_HEADER_BYTES + i * WB_BLOCK_ENTRY_BYTES, &pages[i], WB_BLOCK_ENTRY_LEAD, 0, 0);
+        put_entry(out->ptr + start + WB_BLOCK_HEADER_BYTES + i * WB_BLOCK_ENTRY_BYTES, &pages[i], WB_BLOCK_ENTRY_LEAD,
+                  0, 0);
     }
     if (run.count == 0)
         return 0;
     err = append_frame(builder->lead_zstd, wb_buf_slice(&builder->lead), out, &stored);
     if (err < 0)
         return err;
+    WB_CHECK(builder->lead.len <= LEAD_RAW_MAX);
     char *head = out->ptr + start;
     wb_put16(head + HEAD_LEAD_COUNT_AT, (uint16_t)run.count);
     wb_put32(head + HEAD_LEAD_STORED_AT, stored);
@@ -179,12 +205,15 @@ static int build_lead(struct wb_block_builder *builder, struct wb_block_page *pa
     return 0;
 }
 
-static int build_frames(struct wb_block_builder *builder, struct wb_block_page *pages, size_t count, struct lead_run run,
-                        size_t start, struct wb_buf *out)
+/* Compresses all pages that are not in the lead, each into a frame of its own. */
+static int build_frames(struct wb_block_builder *builder, struct wb_block_page *pages, size_t count,
+                        struct lead_run run, size_t start, struct wb_buf *out)
 {
     int err = 0;
 
-    /* An empty lead unloads the last block's dictionary. */
+    WB_CHECK(builder->magic == BUILDER_MAGIC);
+    WB_CHECK((run.count == 0) == (builder->lead.len == 0));
+    /* If the lead is empty, this unloads the dictionary of the previous block. */
     if (ZSTD_isError(ZSTD_CCtx_loadDictionary(builder->frame_zstd, builder->lead.ptr, builder->lead.len)))
         return wb_fail_nomem();
     for (size_t i = 0; i < count && err == 0; i++) {
@@ -202,8 +231,10 @@ static int build_frames(struct wb_block_builder *builder, struct wb_block_page *
     return err;
 }
 
+/* The site that all pages share, or 0 if there are several. */
 static uint64_t common_site(const struct wb_block_page *pages, size_t count)
 {
+    WB_CHECK(count > 0);
     for (size_t i = 1; i < count; i++)
         if (pages[i].site != pages[0].site)
             return 0;
@@ -213,6 +244,8 @@ static uint64_t common_site(const struct wb_block_page *pages, size_t count)
 int wb_block_build(struct wb_block_builder *builder, struct wb_block_page *pages, size_t count, bool slots_given,
                    struct wb_buf *block_out)
 {
+    WB_CHECK(builder->magic == BUILDER_MAGIC);
+
     size_t start = block_out->len, directory_end = WB_BLOCK_HEADER_BYTES + count * WB_BLOCK_ENTRY_BYTES;
     struct lead_run run = choose_lead(pages, count);
     int err;
@@ -242,7 +275,8 @@ int wb_block_build(struct wb_block_builder *builder, struct wb_block_page *pages
     wb_put64(head + HEAD_BYTES_AT, block_out->len - start);
     wb_put64(head + HEAD_SITE_AT, common_site(pages, count));
     wb_put64(head + HEAD_DIRECTORY_CHECK_AT, wb_hash64(head + WB_BLOCK_HEADER_BYTES, count * WB_BLOCK_ENTRY_BYTES));
-    wb_block_stamp(head, 0, 0);
+    WB_CHECK(block_out->len - start >= directory_end);
+    wb_block_stamp(head, 0, 0); /* whoever stores the block stamps it again, with its place */
     return 0;
 }
 

@@ -1,4 +1,9 @@
-/* block_cache.c - four ways a set, the least recently used goes; past the bound in bytes, whoever the hand points at. */
+/*
+ * block_cache.c - keeps the starts of blocks in memory. Two rules remove them: within a
+ * set, the least recently used one makes way for a new one; and while the whole cache
+ * holds more than CACHE_BYTES_MAX, a hand goes around and empties one place after the
+ * other. It never reads a file: callers put in what they have read and checked.
+ */
 #include "store/block_cache.h"
 #include "base/bytes.h"
 #include "base/check.h"
@@ -9,14 +14,18 @@
 #define CACHE_BYTES_MAX ((size_t)64 << 20)
 
 enum { START_COUNT = WB_BLOCK_CACHE_SETS * WB_BLOCK_CACHE_WAYS };
+_Static_assert((WB_BLOCK_CACHE_SETS & (WB_BLOCK_CACHE_SETS - 1)) == 0, "a hash is spread evenly over the sets");
 
+/* The memory that an entry occupies. */
 static size_t weight(const struct wb_block_start *start)
 {
+    WB_CHECK(start->directory.len <= start->directory.cap && start->lead.len <= start->lead.cap);
     return start->directory.cap + start->lead.cap;
 }
 
 static void drop(struct wb_block_cache *cache, struct wb_block_start *start)
 {
+    WB_CHECK(start >= cache->starts && start < cache->starts + START_COUNT);
     WB_CHECK(cache->bytes >= weight(start));
     cache->bytes -= weight(start);
     wb_buf_release(&start->directory);
@@ -28,6 +37,7 @@ void wb_block_cache_release(struct wb_block_cache *cache)
 {
     for (size_t i = 0; cache->starts && i < START_COUNT; i++)
         drop(cache, &cache->starts[i]);
+    WB_CHECK(cache->bytes == 0);
     wb_free(cache->starts);
     *cache = (struct wb_block_cache){0};
 }
@@ -37,10 +47,12 @@ static bool same_name(const struct wb_block_name *a, const struct wb_block_name 
     return a->logical == b->logical && a->segment == b->segment && a->revision == b->revision;
 }
 
+/* The set, WB_BLOCK_CACHE_WAYS neighbouring places, in which a block may be. */
 static struct wb_block_start *set_of(const struct wb_block_cache *cache, const struct wb_block_name *name)
 {
     char bytes[16];
 
+    WB_CHECK(cache->starts != NULL);
     wb_put32(bytes, name->segment);
     wb_put32(bytes + 4, name->revision);
     wb_put64(bytes + 8, name->logical);
@@ -49,6 +61,7 @@ static struct wb_block_start *set_of(const struct wb_block_cache *cache, const s
 
 const struct wb_block_start *wb_block_cache_find(struct wb_block_cache *cache, const struct wb_block_name *name)
 {
+    WB_CHECK(name->segment > 0);
     if (!cache->starts)
         return NULL;
     struct wb_block_start *set = set_of(cache, name);
@@ -60,19 +73,24 @@ const struct wb_block_start *wb_block_cache_find(struct wb_block_cache *cache, c
     return NULL;
 }
 
-/* Drops others until the bound is kept; `except` stays. */
+/* Empties places, but not `except`, until the cache is within its bound. */
 static void make_room(struct wb_block_cache *cache, const struct wb_block_start *except)
 {
+    WB_CHECK(cache->hand < START_COUNT);
     for (size_t tried = 0; cache->bytes > CACHE_BYTES_MAX && tried < START_COUNT; tried++) {
         struct wb_block_start *start = &cache->starts[cache->hand];
         cache->hand = (cache->hand + 1) % START_COUNT;
         if (start != except)
             drop(cache, start);
     }
+    WB_CHECK(cache->bytes <= CACHE_BYTES_MAX || cache->bytes == weight(except));
 }
 
-int wb_block_cache_put(struct wb_block_cache *cache, struct wb_block_start *start, const struct wb_block_start **kept_out)
+int wb_block_cache_put(struct wb_block_cache *cache, struct wb_block_start *start,
+                       const struct wb_block_start **kept_out)
 {
+    WB_CHECK(start->head.count > 0 && start->directory.len > 0);
+    WB_CHECK((start->head.lead_count > 0) == (start->lead.len > 0));
     *kept_out = NULL;
     if (!cache->starts) {
         cache->starts = wb_alloc_zero(START_COUNT, sizeof *cache->starts);
@@ -89,6 +107,7 @@ int wb_block_cache_put(struct wb_block_cache *cache, struct wb_block_start *star
     start->directory = start->lead = WB_BUF_INIT; /* the cache owns them now */
     cache->bytes += weight(oldest);
     make_room(cache, oldest);
+    WB_CHECK(cache->bytes >= weight(oldest) && oldest->head.count > 0);
     *kept_out = oldest;
     return 0;
 }

@@ -1,43 +1,52 @@
 /*
- * block_cache.h - the starts of blocks that pages were read from: header,
- * directory and decompressed lead.
+ * block_cache.h - a cache of the parts of blocks that every page of a block needs to be
+ * read: header, directory and decompressed lead. Each open store has one (segment.h).
  *
- * A lead serves all pages of its block, so keeping leads is worth about twenty
- * times as much as keeping pages: 64 MB of them cover a gigabyte of pages.
+ * One lead serves all pages of its block, so memory spent on leads goes about twenty times
+ * further than memory spent on pages: 64 MB of leads cover a gigabyte of pages.
+ *
+ * The cache is set-associative: a block may be in one of WB_BLOCK_CACHE_WAYS places of
+ * the set that its name hashes to. The least recently used of them makes way for a new
+ * block. A cache filled with zeros is valid and empty.
  */
 #ifndef WB_STORE_BLOCK_CACHE_H
 #define WB_STORE_BLOCK_CACHE_H
 
 #include "store/block.h"
 
-/* Which block: a file and the block's name in it. */
+/* Identifies a block: a file, and the name of the block in it. */
 struct wb_block_name {
     uint32_t segment, revision;
     uint64_t logical;
 };
 
+/* The beginning of a block, as far as all its pages need it. */
 struct wb_block_start {
     struct wb_block_name name;
-    struct wb_block_head head; /* count 0: this place is empty */
-    struct wb_buf directory, lead;
-    uint64_t used; /* when, in lookups */
+    struct wb_block_head head;     /* head.count is 0 if this place of the cache is empty */
+    struct wb_buf directory, lead; /* the lead is decompressed */
+    uint64_t used;                 /* when it was last used, counted in lookups */
 };
 
 enum { WB_BLOCK_CACHE_SETS = 512, WB_BLOCK_CACHE_WAYS = 4 };
 
 struct wb_block_cache {
-    struct wb_block_start *starts; /* SETS x WAYS; NULL until the first is put */
-    size_t bytes;
-    uint64_t now;
-    size_t hand; /* the next to go when there are too many bytes */
+    struct wb_block_start *starts; /* SETS x WAYS; NULL until the first block is put in */
+    size_t bytes;                  /* memory of all directories and leads */
+    uint64_t now;                  /* number of lookups so far */
+    size_t hand;                   /* the next place to be emptied when the cache holds too many bytes */
 };
 
 void wb_block_cache_release(struct wb_block_cache *cache);
 
-/* NULL where it is not there. Valid until the next put. */
+/* Returns NULL if the block is not in the cache. The result is valid until the next put. */
 const struct wb_block_start *wb_block_cache_find(struct wb_block_cache *cache, const struct wb_block_name *name);
 
-/* Takes the buffers of start, which is empty afterwards, and returns the kept one. */
-int wb_block_cache_put(struct wb_block_cache *cache, struct wb_block_start *start, const struct wb_block_start **kept_out);
+/*
+ * Moves a block into the cache: start is empty afterwards. *kept_out is where it is now,
+ * valid until the next put. On error start still owns its buffers.
+ */
+int wb_block_cache_put(struct wb_block_cache *cache, struct wb_block_start *start,
+                       const struct wb_block_start **kept_out);
 
 #endif

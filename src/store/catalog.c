@@ -1,11 +1,12 @@
 /*
- * catalog.c - the tree behind the catalog: opening it and its transactions. What the
- * rows mean is in catalog_rows.c.
+ * catalog.c - opens the catalog's file and manages its transactions. It never looks into
+ * a row: what rows mean is in catalog_rows.c, how they are stored in tree*.c.
  *
- * Single reads (a get, a put that looks for an older version) do not tell writers
- * of themselves, because that would cost more than the read. A page that a writer has
- * used for something else meanwhile fails its checksum, so such a read can fail but
- * not be wrong; wb_catalog_call() then repeats it with a state that stays.
+ * Single reads, such as a get, do not hold their state, because the lock would cost more
+ * than the read. Why this is safe: a writer that reuses one of the state's pages changes
+ * the page's checksum, so the read fails with WB_E_CORRUPT but never returns wrong data.
+ * wb_catalog_call() then asks the tree whether there is a newer state. If so, the failure
+ * is not damage, and the read is repeated with a state that is held.
  */
 #include "store/catalog.h"
 #include "base/check.h"
@@ -13,11 +14,14 @@
 #include "base/mem.h"
 #include "os/file.h"
 
+enum { CATALOG_MAGIC = 0x57424341 };
+
 struct wb_catalog {
+    uint32_t magic;
     struct wb_tree *tree;
-    bool holding;      /* transactions that are woken hold their state */
-    bool looked;       /* one was woken that does not, and saw: */
-    uint64_t looked_at;
+    bool holding;       /* transactions hold their state when they are woken: this is the second attempt */
+    bool looked;        /* in the current wb_catalog_call(), a transaction was woken without holding ... */
+    uint64_t looked_at; /* ... the state with this number */
 };
 
 static const char *const table_names[] = {
@@ -29,16 +33,19 @@ _Static_assert(sizeof table_names / sizeof *table_names <= WB_TREE_TABLES_MAX, "
 
 int wb_catalog_corrupt(const struct wb_catalog *catalog, enum wb_catalog_table table, const char *what)
 {
+    WB_CHECK(table < sizeof table_names / sizeof *table_names && table_names[table]);
     return wb_fail(WB_E_CORRUPT, "%s is damaged: %s in table %s", wb_catalog_path(catalog), what, table_names[table]);
 }
 
 const char *wb_catalog_path(const struct wb_catalog *catalog)
 {
+    WB_CHECK(catalog->magic == CATALOG_MAGIC);
     return wb_tree_path(catalog->tree);
 }
 
 struct wb_tree *wb_catalog_tree(const struct wb_catalog *catalog)
 {
+    WB_CHECK(catalog->magic == CATALOG_MAGIC);
     return catalog->tree;
 }
 
@@ -51,6 +58,8 @@ int wb_catalog_open(const char *dir, enum wb_tree_mode mode, struct wb_catalog *
     *catalog_out = err == 0 ? catalog : NULL;
     if (err < 0)
         wb_free(catalog);
+    else
+        catalog->magic = CATALOG_MAGIC;
     wb_free(path);
     return err;
 }
@@ -59,7 +68,10 @@ void wb_catalog_close(struct wb_catalog *catalog)
 {
     if (!catalog)
         return;
+    WB_CHECK(catalog->magic == CATALOG_MAGIC);
+    WB_CHECK(!catalog->holding);
     wb_tree_close(catalog->tree);
+    catalog->magic = 0;
     wb_free(catalog);
 }
 
@@ -68,6 +80,7 @@ int wb_catalog_call(struct wb_catalog *catalog, int (*function)(void *context), 
     bool outer = catalog->holding;
     int err;
 
+    WB_CHECK(catalog->magic == CATALOG_MAGIC);
     catalog->looked = false;
     err = function(context);
     if (err != WB_E_CORRUPT || outer || !catalog->looked || !wb_tree_moved(catalog->tree, catalog->looked_at))
@@ -82,12 +95,14 @@ int wb_catalog_call(struct wb_catalog *catalog, int (*function)(void *context), 
 
 const struct wb_tree_state *wb_catalog_txn_state(const struct wb_catalog_txn *txn)
 {
+    WB_CHECK(txn->catalog->magic == CATALOG_MAGIC);
     WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
     return txn->kind == WB_CATALOG_TXN_WRITING ? wb_tree_next(txn->catalog->tree) : &txn->state;
 }
 
 int wb_catalog_txn_read(struct wb_catalog *catalog, struct wb_catalog_txn *txn_out)
 {
+    WB_CHECK(catalog->magic == CATALOG_MAGIC);
     *txn_out = (struct wb_catalog_txn){.catalog = catalog};
     int err = wb_tree_hold(catalog->tree, &txn_out->state);
     if (err == 0)
@@ -97,15 +112,17 @@ int wb_catalog_txn_read(struct wb_catalog *catalog, struct wb_catalog_txn *txn_o
 
 void wb_catalog_txn_init(struct wb_catalog *catalog, struct wb_catalog_txn *txn_out)
 {
+    WB_CHECK(catalog->magic == CATALOG_MAGIC);
     *txn_out = (struct wb_catalog_txn){.catalog = catalog, .kind = WB_CATALOG_TXN_PARKED};
 }
 
 int wb_catalog_txn_wake(struct wb_catalog_txn *txn)
 {
+    WB_CHECK(txn->kind == WB_CATALOG_TXN_PARKED);
+
     struct wb_catalog *catalog = txn->catalog;
     int err = catalog->holding ? wb_tree_hold(catalog->tree, &txn->state) : wb_tree_look(catalog->tree, &txn->state);
 
-    WB_CHECK(txn->kind == WB_CATALOG_TXN_PARKED);
     if (err < 0)
         return err;
     txn->kind = catalog->holding ? WB_CATALOG_TXN_HELD : WB_CATALOG_TXN_AWAKE;
@@ -118,6 +135,7 @@ int wb_catalog_txn_wake(struct wb_catalog_txn *txn)
 
 void wb_catalog_txn_park(struct wb_catalog_txn *txn)
 {
+    WB_CHECK(txn->kind != WB_CATALOG_TXN_WRITING && txn->kind != WB_CATALOG_TXN_CLOSED);
     if (txn->kind == WB_CATALOG_TXN_HELD)
         wb_tree_let_go(txn->catalog->tree, txn->state.txn);
     txn->kind = WB_CATALOG_TXN_PARKED;
@@ -125,6 +143,7 @@ void wb_catalog_txn_park(struct wb_catalog_txn *txn)
 
 int wb_catalog_txn_write(struct wb_catalog *catalog, struct wb_catalog_txn *txn_out)
 {
+    WB_CHECK(catalog->magic == CATALOG_MAGIC);
     *txn_out = (struct wb_catalog_txn){.catalog = catalog};
     int err = wb_tree_begin(catalog->tree);
     if (err == 0)
@@ -134,6 +153,7 @@ int wb_catalog_txn_write(struct wb_catalog *catalog, struct wb_catalog_txn *txn_
 
 int wb_catalog_txn_commit(struct wb_catalog_txn *txn)
 {
+    WB_CHECK(txn->catalog->magic == CATALOG_MAGIC);
     WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
     txn->kind = WB_CATALOG_TXN_CLOSED;
     return wb_tree_commit(txn->catalog->tree);
@@ -141,6 +161,7 @@ int wb_catalog_txn_commit(struct wb_catalog_txn *txn)
 
 void wb_catalog_txn_abort(struct wb_catalog_txn *txn)
 {
+    WB_CHECK(txn->kind == WB_CATALOG_TXN_CLOSED || txn->catalog->magic == CATALOG_MAGIC);
     if (txn->kind == WB_CATALOG_TXN_WRITING)
         wb_tree_abort(txn->catalog->tree);
     else if (txn->kind == WB_CATALOG_TXN_HELD)
@@ -155,29 +176,33 @@ uint64_t wb_catalog_txn_id(const struct wb_catalog_txn *txn)
 
 bool wb_catalog_uncertain(const struct wb_catalog *catalog)
 {
+    WB_CHECK(catalog->magic == CATALOG_MAGIC);
     return wb_tree_uncertain(catalog->tree);
 }
 
 int wb_catalog_oldest_reader(struct wb_catalog *catalog, uint64_t *txn_id_out)
 {
+    WB_CHECK(catalog->magic == CATALOG_MAGIC);
     return wb_tree_oldest(catalog->tree, txn_id_out);
 }
 
 int wb_catalog_check(struct wb_catalog_txn *txn, wb_tree_found found, void *context)
 {
+    WB_CHECK(txn->kind == WB_CATALOG_TXN_HELD);
     return wb_tree_check(txn->catalog->tree, wb_catalog_txn_state(txn), found, context);
 }
 
 /* ---- tables as a whole ------------------------------------------------------------------ */
 
-int wb_catalog_count(struct wb_catalog_txn *txn, enum wb_catalog_table table, uint64_t *rows_out)
+uint64_t wb_catalog_count(const struct wb_catalog_txn *txn, enum wb_catalog_table table)
 {
-    *rows_out = wb_catalog_txn_state(txn)->roots[table].rows;
-    return 0;
+    WB_CHECK(table < sizeof table_names / sizeof *table_names);
+    return wb_catalog_txn_state(txn)->roots[table].rows;
 }
 
 int wb_catalog_clear(struct wb_catalog_txn *txn, enum wb_catalog_table table)
 {
+    WB_CHECK(table != WB_CATALOG_SUMMARY);
     WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
     return wb_tree_clear(txn->catalog->tree, table);
 }

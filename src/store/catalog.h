@@ -1,19 +1,26 @@
 /*
- * catalog.h - the catalog of the log organisation: where each page lies and what
- * is true of it, in one file. It is the papers' catalog and B-tree in one.
+ * catalog.h - the catalog of the log organisation: where each page is stored, and what is
+ * known about it without reading it. It combines the papers' catalog and B-tree.
  *
- * Tables (docs/formats/catalog.md):
- *   pages     page id -> entry        the latest version
- *   old       page id -> entry        class A: what the snapshot still refers to
- *   segments  number  -> segment row
- *   sites     site    -> pages
- *   revisits  page id -> revisit      of originals that we do not have
- *   retired   number, version -> transaction   files to delete when no reader is older
- *   bars      page id or site -> bar  what was taken down and must not come back
- *   state     one row: counters, epoch, snapshot, commit number
+ * The catalog is one file, catalog.wbt, with eight tables (docs/formats/catalog.md has
+ * the bytes of each row):
  *
- * Underneath is a tree (tree.h) that checks every page it reads: on a damaged file
- * the answer is WB_E_CORRUPT, also where a row would not have been found.
+ *   pages     page id -> entry               the latest version of each page
+ *   old       page id -> entry               class A: versions that only the snapshot still has
+ *   segments  number -> segment row          the files that hold the pages
+ *   sites     site -> number of pages
+ *   revisits  page id -> revisit             revisits whose original we do not have
+ *   retired   number, revision -> transaction  replaced files, to be deleted when no reader needs them
+ *   bars      page id or site -> bar         what was taken down and must not come back
+ *   state     a single row, the summary      counters, current epoch, last snapshot, commit number
+ *
+ * Rows are read and changed in transactions (struct wb_catalog_txn). Underneath is a
+ * copy-on-write B-tree (tree.h) that verifies every page it reads. So a damaged file gives
+ * WB_E_CORRUPT, even when we look for a row that does not exist: damage never looks like
+ * a missing row.
+ *
+ * Only the log organisation uses the catalog. Catalog functions take a transaction and
+ * report damage with the name of the file and the table.
  */
 #ifndef WB_STORE_CATALOG_H
 #define WB_STORE_CATALOG_H
@@ -24,15 +31,15 @@
 
 #define WB_CATALOG_NAME "catalog.wbt"
 
-/* Every table: name, its number in the file, its name in messages. A new table is one more line. */
-#define WB_CATALOG_TABLES(X)                    \
+/* Every table: its name in C, its number in the file, its name in messages. A new table is one more line. */
+#define WB_CATALOG_TABLES(X)              \
     X(WB_CATALOG_PAGES, 0, "pages")       \
     X(WB_CATALOG_OLD, 1, "old")           \
     X(WB_CATALOG_SEGMENTS, 2, "segments") \
     X(WB_CATALOG_SITES, 3, "sites")       \
     X(WB_CATALOG_REVISITS, 4, "revisits") \
     X(WB_CATALOG_RETIRED, 5, "retired")   \
-    X(WB_CATALOG_SUMMARY, 6, "state")       \
+    X(WB_CATALOG_SUMMARY, 6, "state")     \
     X(WB_CATALOG_BARS, 7, "bars")
 
 enum wb_catalog_table {
@@ -41,156 +48,215 @@ enum wb_catalog_table {
 #undef WB_CATALOG_TABLE_ENUM
 };
 
-/* A page's place: for ever the same, however often its segment is compacted. */
+/*
+ * Where a page is stored. A place never changes, however often its segment is compacted,
+ * because it names the block by its logical offset (segment.h) and not by its position.
+ */
 struct wb_catalog_place {
     uint32_t segment;
-    uint16_t slot;
-    uint64_t logical; /* of the block, in the segment's logical order */
+    uint16_t slot;    /* of the page in its block */
+    uint64_t logical; /* logical offset of the block */
 };
 
+static inline bool wb_catalog_place_equal(const struct wb_catalog_place *a, const struct wb_catalog_place *b)
+{
+    return a->segment == b->segment && a->logical == b->logical && a->slot == b->slot;
+}
+
+/* What the catalog knows about one version of a page. */
 struct wb_catalog_entry {
     struct wb_catalog_place place;
-    int64_t time_ms;
+    int64_t time_ms;         /* when it was fetched, or last seen unchanged */
     uint32_t body_bytes;
-    uint32_t stored_bytes;   /* bytes on disk that die with the page */
-    uint32_t epoch;
-    uint16_t status;
-    uint16_t lifetime, lifetime_count;
-    uint64_t site;     /* hash of it: a page that cannot be read can still be taken down with its site */
+    uint32_t stored_bytes;   /* bytes that compaction frees when the page dies; 0 in a lead */
+    uint32_t epoch;          /* in which it was committed */
+    uint16_t status;         /* of the HTTP response */
+    uint16_t lifetime;       /* in days */
+    uint16_t lifetime_count; /* days left */
+    uint64_t site;           /* hash of the site, so that an unreadable page can be taken down with its site */
 };
 
+/* What the catalog knows about one segment. */
 struct wb_catalog_segment {
-    uint32_t number;
-    uint32_t revision;       /* of the file: 0 as written, then one more with each compaction */
-    bool sealed;            /* nothing more is appended */
-    uint64_t bytes;         /* of the file that are committed */
-    uint64_t logical_end;
-    uint64_t pages, live;   /* records in it; of which are the latest or class A */
-    uint64_t bytes_dead;    /* what thinning it out would give back */
-    uint64_t touched;       /* catalog times or lifetimes that differ from the records' */
-    uint64_t removed;       /* takedowns since it was compacted: bytes of dead pages must go, those in leads too */
-    uint64_t map_at;        /* of a compacted file: where its map of blocks lies */
-    uint64_t map_count;
+    uint32_t number;      /* from 1; numbers are never reused */
+    uint32_t revision;    /* of the file: 0 as first written, then one more with each compaction */
+    bool sealed;          /* nothing will be appended any more */
+    uint64_t bytes;       /* length of the committed part of the file; anything after it is ignored */
+    uint64_t logical_end; /* the logical offset after the last block */
+    uint64_t pages;       /* records in the segment ... */
+    uint64_t live;        /* ... and how many of them are in table pages or old */
+    uint64_t bytes_dead;  /* what compaction would free */
+    uint64_t touched;     /* entries whose time or lifetime differs from what their record says */
+    uint64_t removed;     /* takedowns since the last compaction, which must remove all dead bytes, even from leads */
+    uint64_t map_at;      /* in a compacted file: the offset of its map of blocks */
+    uint64_t map_count;   /* ... and the number of entries in the map */
     uint32_t epoch_min, epoch_max; /* of its pages */
-    uint32_t lead_dead;     /* dead pages that compaction left in leads */
+    uint32_t lead_dead;   /* dead pages whose bytes the last compaction kept, as parts of leads */
 };
 
+/* The single row of table state: counters, and what the next commit starts from. */
 struct wb_catalog_summary {
-    uint64_t commit;
-    uint64_t pages, old, sites, revisits;
-    uint64_t bars;             /* rows of that table: with none, nobody looks there */
-    uint64_t bytes_pages;
-    uint32_t epoch;            /* of pages committed now */
-    uint32_t snapshot;       /* 0: no snapshot yet */
-    uint32_t snapshot_epoch; /* pages up to this epoch belong to the snapshot */
-    uint32_t next_segment;
+    uint64_t commit;         /* number of this commit */
+    uint64_t pages, old, sites, revisits; /* rows in these tables */
+    uint64_t bars;           /* rows in that table; as long as it is 0, nobody has to look there */
+    uint64_t bytes_pages;    /* bodies of the latest versions */
+    uint32_t epoch;          /* the current one: versions committed now belong to it */
+    uint32_t snapshot;       /* number of the last snapshot; 0 if there is none */
+    uint32_t snapshot_epoch; /* the epoch that it sealed: it contains versions up to this epoch */
+    uint32_t next_segment;   /* the next free segment number */
 };
 
 struct wb_catalog;
 
-/* A catalog belongs to one thread, and to one process; others open their own. */
+/* A catalog belongs to one thread of one process; others open the file again. */
 int wb_catalog_open(const char *dir, enum wb_tree_mode mode, struct wb_catalog **catalog_out);
 void wb_catalog_close(struct wb_catalog *catalog);
 const char *wb_catalog_path(const struct wb_catalog *catalog);
 
-/*
- * Runs a function that reads through transactions that were woken. Such a transaction
- * does not keep writers from using the pages of its state again. If that happened, so
- * that the function ended with WB_E_CORRUPT, it is run a second time with a state that
- * stays. So it must be a function that can be repeated.
- */
-int wb_catalog_call(struct wb_catalog *catalog, int (*function)(void *context), void *context);
-
 /* ---- transactions --------------------------------------------------------------- */
 
+/*
+ * A transaction sees one state of the catalog. There are three kinds:
+ *
+ *   held     wb_catalog_txn_read()   the state stays available until abort, however long that takes
+ *   awake    wb_catalog_txn_wake()   quick, for single reads, but the state may disappear: see below
+ *   writing  wb_catalog_txn_write()  changes, until commit or abort; one at a time in all processes
+ *
+ * Holding a state costs two system calls, more than a single read. So a get does not hold
+ * its state but only looks at it, inside wb_catalog_call(). If a writer reuses a page of
+ * that state at just this moment, the page fails its checksum. wb_catalog_call() notices
+ * that the catalog has moved on, and repeats the read with a state that it holds.
+ *
+ *                   wake                          txn_read, txn_write
+ *   init -> PARKED ------> AWAKE         CLOSED ---------------------> HELD, WRITING
+ *              ^------------'               ^----------------------------'
+ *                   park                           abort, commit
+ */
 struct wb_catalog_txn {
-    struct wb_catalog *catalog; /* NULL: none is open */
-    enum { WB_CATALOG_TXN_CLOSED, WB_CATALOG_TXN_PARKED, WB_CATALOG_TXN_AWAKE, WB_CATALOG_TXN_HELD, WB_CATALOG_TXN_WRITING } kind;
-    struct wb_tree_state state; /* of a reader */
+    struct wb_catalog *catalog; /* NULL if no transaction was ever started */
+    enum {
+        WB_CATALOG_TXN_CLOSED,
+        WB_CATALOG_TXN_PARKED,
+        WB_CATALOG_TXN_AWAKE,
+        WB_CATALOG_TXN_HELD,
+        WB_CATALOG_TXN_WRITING,
+    } kind;
+    struct wb_tree_state state; /* what a reader sees */
 };
 
-/* The newest state, which stays as long as the transaction is open. */
+/* Starts reading the newest state. */
 int wb_catalog_txn_read(struct wb_catalog *catalog, struct wb_catalog_txn *txn_out);
 
-/* A transaction for single reads: parked until it is woken, which shows it the newest state. Only inside of wb_catalog_call(). */
+/* For single reads: a parked transaction sees the newest state whenever it is woken. Only inside wb_catalog_call(). */
 void wb_catalog_txn_init(struct wb_catalog *catalog, struct wb_catalog_txn *txn_out);
 int wb_catalog_txn_wake(struct wb_catalog_txn *txn);
 void wb_catalog_txn_park(struct wb_catalog_txn *txn);
 
+/* Calls function(context), and once more if it failed only because the catalog moved on. It must be repeatable. */
+int wb_catalog_call(struct wb_catalog *catalog, int (*function)(void *context), void *context);
+
+/* Starts writing; waits for the writers of other processes. */
 int wb_catalog_txn_write(struct wb_catalog *catalog, struct wb_catalog_txn *txn_out);
 
-/* On an error nothing was committed, unless wb_catalog_uncertain(). */
+/* Ends the transaction. On error nothing was committed, unless wb_catalog_uncertain() is true. */
 int wb_catalog_txn_commit(struct wb_catalog_txn *txn);
+
+/* Ends the transaction without a commit. Does nothing if it has already ended. */
 void wb_catalog_txn_abort(struct wb_catalog_txn *txn);
+
+/* The number of the transaction whose state is seen, or that is being written. */
 uint64_t wb_catalog_txn_id(const struct wb_catalog_txn *txn);
 
-/* Whether a commit failed so late that it may be on disk all the same. Only opening the catalog again can tell. */
+/* Returns true if a commit failed so late that it may be on disk. Only opening the catalog again can tell. */
 bool wb_catalog_uncertain(const struct wb_catalog *catalog);
 
-/* The oldest transaction that any living reader of any process still looks at; UINT64_MAX: none. */
+/* The oldest transaction whose state a reader of any process holds; UINT64_MAX if none is held. */
 int wb_catalog_oldest_reader(struct wb_catalog *catalog, uint64_t *txn_id_out);
 
-/* Reads and checks every page of the state of a transaction. */
+/* Reads and checks every page of the file that belongs to the transaction's state. */
 int wb_catalog_check(struct wb_catalog_txn *txn, wb_tree_found found, void *context);
 
 /* ---- rows -------------------------------------------------------------------------- */
 
-/* table: PAGES or OLD. WB_E_NOTFOUND; WB_E_CORRUPT if the catalog is damaged where the row is or would be. */
-int wb_catalog_entry_get(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_pageid id, struct wb_catalog_entry *entry_out);
-int wb_catalog_entry_put(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_pageid id, const struct wb_catalog_entry *entry);
-int wb_catalog_entry_delete(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_pageid id);
+/*
+ * get, put, delete and each of one table. get and delete give WB_E_NOTFOUND if there is
+ * no such row. each() walks over all rows in the order of their keys; a non-zero return
+ * of the callback ends the walk and is returned. A table must not be changed during a
+ * walk.
+ */
 
-/* All rows in order of id; each() ends the walk with a non-zero return, which is returned. */
-int wb_catalog_entry_each(struct wb_catalog_txn *txn, enum wb_catalog_table table,
-                  int (*each)(void *context, struct wb_pageid id, const struct wb_catalog_entry *entry), void *context);
+/* table is WB_CATALOG_PAGES or WB_CATALOG_OLD. */
+int wb_catalog_entry_get(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_pageid id,
+                         struct wb_catalog_entry *entry_out);
+int wb_catalog_entry_put(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_pageid id,
+                         const struct wb_catalog_entry *entry);
+int wb_catalog_entry_delete(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_pageid id);
+typedef int (*wb_catalog_each_entry)(void *context, struct wb_pageid id, const struct wb_catalog_entry *entry);
+int wb_catalog_entry_each(struct wb_catalog_txn *txn, enum wb_catalog_table table, wb_catalog_each_entry each,
+                          void *context);
 
 int wb_catalog_segment_get(struct wb_catalog_txn *txn, uint32_t number, struct wb_catalog_segment *row_out);
 int wb_catalog_segment_put(struct wb_catalog_txn *txn, const struct wb_catalog_segment *row);
 int wb_catalog_segment_delete(struct wb_catalog_txn *txn, uint32_t number);
-int wb_catalog_segment_each(struct wb_catalog_txn *txn, int (*each)(void *context, const struct wb_catalog_segment *row), void *context);
+typedef int (*wb_catalog_each_segment)(void *context, const struct wb_catalog_segment *row);
+int wb_catalog_segment_each(struct wb_catalog_txn *txn, wb_catalog_each_segment each, void *context);
 
-/* Adds to the number of pages of a site; the row goes with its last page. state.sites is kept in step. */
-int wb_catalog_site_add(struct wb_catalog_txn *txn, struct wb_slice site, int64_t pages, struct wb_catalog_summary *state);
-int wb_catalog_site_each(struct wb_catalog_txn *txn, int (*each)(void *context, struct wb_slice site, uint64_t pages), void *context);
+/* Adds to the number of pages of a site; a site without pages has no row. Keeps summary->sites up to date. */
+int wb_catalog_site_add(struct wb_catalog_txn *txn, struct wb_slice site, int64_t pages,
+                        struct wb_catalog_summary *summary);
+typedef int (*wb_catalog_each_site)(void *context, struct wb_slice site, uint64_t pages);
+int wb_catalog_site_each(struct wb_catalog_txn *txn, wb_catalog_each_site each, void *context);
 
-/* site: the hash of the page's site. */
+/* site is the hash of the page's site. */
 int wb_catalog_revisit_get(struct wb_catalog_txn *txn, struct wb_pageid id, struct wb_store_revisit *revisit_out);
-int wb_catalog_revisit_put(struct wb_catalog_txn *txn, struct wb_pageid id, uint64_t site, const struct wb_store_revisit *revisit);
+int wb_catalog_revisit_put(struct wb_catalog_txn *txn, struct wb_pageid id, uint64_t site,
+                           const struct wb_store_revisit *revisit);
 int wb_catalog_revisit_delete(struct wb_catalog_txn *txn, struct wb_pageid id);
-int wb_catalog_revisit_each(struct wb_catalog_txn *txn, int (*each)(void *context, struct wb_pageid id, uint64_t site), void *context);
+typedef int (*wb_catalog_each_revisit)(void *context, struct wb_pageid id, uint64_t site);
+int wb_catalog_revisit_each(struct wb_catalog_txn *txn, wb_catalog_each_revisit each, void *context);
 
-/*
- * A bar on a page (by id) or on a site (by name). The other of the two is ignored in keys, so callers may pass what they have.
- * A page's row with `except` lifts the bar on its site for this page.
- */
+/* A bar or an exception. A row of a page with `except` allows the page although its site is barred. */
 struct wb_catalog_bar {
     bool except;
     int64_t time_ms;
-    uint64_t site; /* hash of the site, or of the page's site */
+    uint64_t site; /* hash of the site; for a page, of the site it belongs to */
 };
-int wb_catalog_bar_get(struct wb_catalog_txn *txn, enum wb_store_bar_kind kind, struct wb_pageid id, struct wb_slice site, struct wb_catalog_bar *row_out);
-int wb_catalog_bar_put(struct wb_catalog_txn *txn, enum wb_store_bar_kind kind, struct wb_pageid id, struct wb_slice site, const struct wb_catalog_bar *row);
-int wb_catalog_bar_delete(struct wb_catalog_txn *txn, enum wb_store_bar_kind kind, struct wb_pageid id, struct wb_slice site);
 
-/* Pages first, then sites. bar->site is empty for a page; row->site is its hash. */
-int wb_catalog_bar_each(struct wb_catalog_txn *txn, int (*each)(void *context, const struct wb_store_bar *bar, const struct wb_catalog_bar *row), void *context);
+/* A bar on a page is found by id, one on a site by its name; the other of the two parameters is ignored. */
+int wb_catalog_bar_get(struct wb_catalog_txn *txn, enum wb_store_bar_kind kind, struct wb_pageid id,
+                       struct wb_slice site, struct wb_catalog_bar *row_out);
+int wb_catalog_bar_put(struct wb_catalog_txn *txn, enum wb_store_bar_kind kind, struct wb_pageid id,
+                       struct wb_slice site, const struct wb_catalog_bar *row);
+int wb_catalog_bar_delete(struct wb_catalog_txn *txn, enum wb_store_bar_kind kind, struct wb_pageid id,
+                          struct wb_slice site);
 
+/* Pages come first, then sites. For a page, bar->site is empty, and row->site is the hash of its site. */
+typedef int (*wb_catalog_each_bar)(void *context, const struct wb_store_bar *bar, const struct wb_catalog_bar *row);
+int wb_catalog_bar_each(struct wb_catalog_txn *txn, wb_catalog_each_bar each, void *context);
+
+/* Files that a compaction has replaced; txn_id is the transaction that replaced them. */
 int wb_catalog_retired_put(struct wb_catalog_txn *txn, uint32_t number, uint32_t revision, uint64_t txn_id);
 int wb_catalog_retired_delete(struct wb_catalog_txn *txn, uint32_t number, uint32_t revision);
 int wb_catalog_retired_has(struct wb_catalog_txn *txn, uint32_t number, uint32_t revision, bool *has_out);
-int wb_catalog_retired_each(struct wb_catalog_txn *txn, int (*each)(void *context, uint32_t number, uint32_t revision, uint64_t txn_id), void *context);
+typedef int (*wb_catalog_each_retired)(void *context, uint32_t number, uint32_t revision, uint64_t txn_id);
+int wb_catalog_retired_each(struct wb_catalog_txn *txn, wb_catalog_each_retired each, void *context);
 
-int wb_catalog_summary_get(struct wb_catalog_txn *txn, struct wb_catalog_summary *state_out);
-int wb_catalog_summary_put(struct wb_catalog_txn *txn, const struct wb_catalog_summary *state);
+/* WB_E_CORRUPT if there is no summary. */
+int wb_catalog_summary_get(struct wb_catalog_txn *txn, struct wb_catalog_summary *summary_out);
+int wb_catalog_summary_put(struct wb_catalog_txn *txn, const struct wb_catalog_summary *summary);
 
+/* Deletes all rows of a table. */
 int wb_catalog_clear(struct wb_catalog_txn *txn, enum wb_catalog_table table);
 
-/* How many rows a table has. */
-int wb_catalog_count(struct wb_catalog_txn *txn, enum wb_catalog_table table, uint64_t *rows_out);
+/* The number of rows in a table. */
+uint64_t wb_catalog_count(const struct wb_catalog_txn *txn, enum wb_catalog_table table);
 
-/* Used by the rows' files. */
+/* ---- for catalog_rows.c, and for messages about damage --------------------------------- */
+
 struct wb_tree *wb_catalog_tree(const struct wb_catalog *catalog);
 const struct wb_tree_state *wb_catalog_txn_state(const struct wb_catalog_txn *txn);
+
+/* Composes "FILE is damaged: WHAT in table TABLE" and returns WB_E_CORRUPT. */
 int wb_catalog_corrupt(const struct wb_catalog *catalog, enum wb_catalog_table table, const char *what);
 
 #endif

@@ -1,7 +1,12 @@
 /*
- * catalog_rows.c - the rows of the catalog as bytes. Keys are big-endian, values
- * little-endian or varints. A row is valid if and only if its length is the table's
- * (of pages and old: its ten numbers and the hash of the site fill it). Checksums are the tree's business.
+ * catalog_rows.c - converts the rows of the catalog to bytes and back, table by table.
+ *
+ * Numbers in keys are big-endian, so that they sort; numbers in values are little-endian
+ * or varints. A row is valid if and only if its value has the length that its table
+ * prescribes; the value of an entry (tables pages and old) must be filled exactly by its
+ * ten varints and the hash of the site. docs/formats/catalog.md lists all fields.
+ *
+ * This file never checks a checksum: the tree has done that before we see a row.
  */
 #include "base/bytes.h"
 #include "base/check.h"
@@ -11,9 +16,10 @@
 
 #include <stdio.h>
 
+/* Lengths of keys and values. */
 enum {
-    ENTRY_NUMBERS = 10,
-    ENTRY_BYTES_MAX = 64,
+    ENTRY_NUMBERS = 10,   /* varints in an entry */
+    ENTRY_BYTES_MAX = 64, /* enough for the longest entry that we write */
     ENTRY_SITE_BYTES = 8,
     SEGMENT_BYTES = 92,
     SITE_BYTES = 8,
@@ -21,38 +27,62 @@ enum {
     RETIRED_BYTES = 8,
     STATE_BYTES = 68,
     BAR_BYTES = 20,
-    SITE_KEY_MAX = 480,
+    SEGMENT_KEY_BYTES = 4,
+    RETIRED_KEY_BYTES = 8,
+    SITE_KEY_MAX = 480,  /* a longer site is replaced by its hash */
+    SITE_HASH_MAX = 32,  /* room for "#" and 16 digits */
 };
 
-static int get_row_of(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_slice key, size_t cap, char *out, size_t *len_out)
+_Static_assert((int)SITE_KEY_MAX <= (int)WB_TREE_KEY_MAX, "every site key fits in the tree");
+_Static_assert((int)SEGMENT_BYTES <= (int)WB_TREE_VALUE_MAX, "every segment row fits in the tree");
+_Static_assert((int)ENTRY_BYTES_MAX <= (int)WB_TREE_VALUE_MAX, "every entry fits in the tree");
+_Static_assert(SEGMENT_BYTES == 2 * 4 + 9 * 8 + 3 * 4, "the fields of a segment's row");
+_Static_assert(STATE_BYTES == 6 * 8 + 5 * 4, "the fields of the summary");
+_Static_assert(REVISIT_BYTES == 8 + 4 + 8 + WB_SHA1_BYTES, "the fields of a revisit");
+_Static_assert(BAR_BYTES == 8 + 8 + 4, "the fields of a bar");
+
+/* ---- any row --------------------------------------------------------------------------- */
+
+/* Reads a value of up to cap bytes. */
+static int get_row_of(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_slice key, size_t cap,
+                      char *out, size_t *len_out)
 {
+    WB_CHECK(key.len > 0 && key.len <= WB_TREE_KEY_MAX);
+    WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
     return wb_tree_get(wb_catalog_tree(txn->catalog), wb_catalog_txn_state(txn), table, key, out, cap, len_out);
 }
 
+/* Reads a value that must have exactly len bytes. */
 static int get_row(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_slice key, size_t len, char *out)
 {
+    WB_CHECK(len <= WB_TREE_VALUE_MAX);
+
     size_t got;
     int err = get_row_of(txn, table, key, len, out, &got);
 
     return err < 0 || got == len ? err : wb_catalog_corrupt(txn->catalog, table, "a row of the wrong length");
 }
 
-static int put_row(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_slice key, const char *bytes, size_t len)
+static int put_row(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_slice key, const char *bytes,
+                   size_t len)
 {
+    WB_CHECK(key.len > 0 && key.len <= WB_TREE_KEY_MAX && len > 0);
     WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
     return wb_tree_put(wb_catalog_tree(txn->catalog), table, key, wb_slice(bytes, len));
 }
 
 static int delete_row(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_slice key)
 {
+    WB_CHECK(key.len > 0 && key.len <= WB_TREE_KEY_MAX);
     WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
     return wb_tree_delete(wb_catalog_tree(txn->catalog), table, key);
 }
 
+/* A walk over a table. */
 struct catalog_walk {
     struct wb_catalog_txn *txn;
     enum wb_catalog_table table;
-    size_t key_len, len; /* of every row; 0: any */
+    size_t key_len, len; /* what every key and value must have; 0 means any length */
     wb_tree_each_row each;
     void *context;
 };
@@ -66,20 +96,24 @@ static int check_lengths(void *context, struct wb_slice key, struct wb_slice row
     return walk->each(walk->context, key, row);
 }
 
-/* Walks a table in key order. key_len, len: what every key and row must have; 0: any. */
-static int each_row(struct wb_catalog_txn *txn, enum wb_catalog_table table, size_t key_len, size_t len, wb_tree_each_row each, void *context)
+/* Walks over a table in the order of its keys, and checks the lengths of keys and values on the way. */
+static int each_row(struct wb_catalog_txn *txn, enum wb_catalog_table table, size_t key_len, size_t len,
+                    wb_tree_each_row each, void *context)
 {
     struct catalog_walk walk = {txn, table, key_len, len, each, context};
 
+    WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
+    WB_CHECK(each != NULL && len <= WB_TREE_VALUE_MAX);
     return wb_tree_each(wb_catalog_tree(txn->catalog), wb_catalog_txn_state(txn), table, check_lengths, &walk);
 }
 
 /* ---- pages and old ---------------------------------------------------------------- */
 
 /*
- * An entry's numbers are varints, because most are small and a catalog of millions
- * of pages is read from memory: 31 bytes instead of 52.
+ * The numbers of an entry are varints, because most of them are small: a row takes 31
+ * bytes instead of 52, so that more of a large catalog fits in memory.
  */
+/* Returns false if the row is not an entry. */
 static bool entry_from_row(const char *row, size_t len, struct wb_catalog_entry *entry_out)
 {
     uint64_t v[ENTRY_NUMBERS];
@@ -101,7 +135,7 @@ static bool entry_from_row(const char *row, size_t len, struct wb_catalog_entry 
         .lifetime_count = (uint16_t)v[9],
         .site = wb_get64(end),
     };
-    return at == end;
+    return at == end && entry_out->place.segment > 0 && entry_out->place.logical > 0 && entry_out->epoch > 0;
 }
 
 /* Returns the row's length. */
@@ -116,16 +150,19 @@ static size_t entry_to_row(const struct wb_catalog_entry *entry, char row[ENTRY_
 
     for (size_t i = 0; i < ENTRY_NUMBERS; i++)
         len += wb_put_varint(row + len, v[i]);
+    WB_CHECK(len + ENTRY_SITE_BYTES <= ENTRY_BYTES_MAX);
     wb_put64(row + len, entry->site);
     return len + ENTRY_SITE_BYTES;
 }
 
-int wb_catalog_entry_get(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_pageid id, struct wb_catalog_entry *entry_out)
+int wb_catalog_entry_get(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_pageid id,
+                         struct wb_catalog_entry *entry_out)
 {
     char key[WB_PAGEID_BYTES], row[ENTRY_BYTES_MAX];
     size_t len;
     int err;
 
+    WB_CHECK(table == WB_CATALOG_PAGES || table == WB_CATALOG_OLD);
     *entry_out = (struct wb_catalog_entry){0};
     wb_pageid_put(id, key);
     err = get_row_of(txn, table, wb_slice(key, sizeof key), sizeof row, row, &len);
@@ -134,10 +171,13 @@ int wb_catalog_entry_get(struct wb_catalog_txn *txn, enum wb_catalog_table table
     return err;
 }
 
-int wb_catalog_entry_put(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_pageid id, const struct wb_catalog_entry *entry)
+int wb_catalog_entry_put(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_pageid id,
+                         const struct wb_catalog_entry *entry)
 {
     char key[WB_PAGEID_BYTES], row[ENTRY_BYTES_MAX];
 
+    WB_CHECK(table == WB_CATALOG_PAGES || table == WB_CATALOG_OLD);
+    WB_CHECK(entry->place.segment > 0 && entry->place.logical > 0 && entry->epoch > 0);
     wb_pageid_put(id, key);
     size_t len = entry_to_row(entry, row);
     return put_row(txn, table, wb_slice(key, sizeof key), row, len);
@@ -147,6 +187,7 @@ int wb_catalog_entry_delete(struct wb_catalog_txn *txn, enum wb_catalog_table ta
 {
     char key[WB_PAGEID_BYTES];
 
+    WB_CHECK(table == WB_CATALOG_PAGES || table == WB_CATALOG_OLD);
     wb_pageid_put(id, key);
     return delete_row(txn, table, wb_slice(key, sizeof key));
 }
@@ -154,7 +195,7 @@ int wb_catalog_entry_delete(struct wb_catalog_txn *txn, enum wb_catalog_table ta
 struct entry_walk {
     struct wb_catalog_txn *txn;
     enum wb_catalog_table table;
-    int (*each)(void *context, struct wb_pageid id, const struct wb_catalog_entry *entry);
+    wb_catalog_each_entry each;
     void *context;
 };
 
@@ -163,22 +204,25 @@ static int walk_entry(void *context, struct wb_slice key, struct wb_slice row)
     struct entry_walk *walk = context;
     struct wb_catalog_entry entry;
 
+    WB_CHECK(key.len == WB_PAGEID_BYTES);
     if (!entry_from_row(row.ptr, row.len, &entry))
         return wb_catalog_corrupt(walk->txn->catalog, walk->table, "a row that is not an entry");
     return walk->each(walk->context, wb_pageid_get(key.ptr), &entry);
 }
 
-int wb_catalog_entry_each(struct wb_catalog_txn *txn, enum wb_catalog_table table,
-                  int (*each)(void *context, struct wb_pageid id, const struct wb_catalog_entry *entry), void *context)
+int wb_catalog_entry_each(struct wb_catalog_txn *txn, enum wb_catalog_table table, wb_catalog_each_entry each,
+                          void *context)
 {
     struct entry_walk walk = {txn, table, each, context};
 
+    WB_CHECK(table == WB_CATALOG_PAGES || table == WB_CATALOG_OLD);
     return each_row(txn, table, WB_PAGEID_BYTES, 0, walk_entry, &walk);
 }
 
 /* ---- segments ------------------------------------------------------------------------ */
 
-static void segment_from_row(const char *key, const char *row, struct wb_catalog_segment *row_out)
+/* Returns false if the row contradicts itself. */
+static bool segment_from_row(const char *key, const char *row, struct wb_catalog_segment *row_out)
 {
     *row_out = (struct wb_catalog_segment){
         .number = wb_get32_be(key),
@@ -197,26 +241,36 @@ static void segment_from_row(const char *key, const char *row, struct wb_catalog
         .epoch_max = wb_get32(row + 84),
         .lead_dead = wb_get32(row + 88),
     };
+    return row_out->number > 0 && row_out->live <= row_out->pages &&
+           (row_out->revision == 0 ? row_out->map_at == 0 && row_out->map_count == 0 : row_out->sealed) &&
+           (row_out->live == 0 || row_out->epoch_min <= row_out->epoch_max);
+}
+
+static int segment_damaged(const struct wb_catalog *catalog)
+{
+    return wb_catalog_corrupt(catalog, WB_CATALOG_SEGMENTS, "a row that contradicts itself");
 }
 
 int wb_catalog_segment_get(struct wb_catalog_txn *txn, uint32_t number, struct wb_catalog_segment *row_out)
 {
-    char key[4], row[SEGMENT_BYTES];
+    char key[SEGMENT_KEY_BYTES], row[SEGMENT_BYTES];
     int err;
 
     *row_out = (struct wb_catalog_segment){0};
     wb_put32_be(key, number);
     err = get_row(txn, WB_CATALOG_SEGMENTS, wb_slice(key, sizeof key), sizeof row, row);
-    if (err == 0)
-        segment_from_row(key, row, row_out);
+    if (err == 0 && !segment_from_row(key, row, row_out))
+        err = segment_damaged(txn->catalog);
     return err;
 }
 
 int wb_catalog_segment_put(struct wb_catalog_txn *txn, const struct wb_catalog_segment *from)
 {
-    char key[4], row[SEGMENT_BYTES] = {0};
+    char key[SEGMENT_KEY_BYTES], row[SEGMENT_BYTES] = {0};
 
-    WB_CHECK(from->live <= from->pages);
+    WB_CHECK(from->number > 0 && from->live <= from->pages);
+    WB_CHECK(from->revision == 0 ? from->map_at == 0 && from->map_count == 0 : from->sealed);
+    WB_CHECK(from->live == 0 || from->epoch_min <= from->epoch_max);
     wb_put32_be(key, from->number);
     wb_put32(row, from->revision);
     wb_put32(row + 4, from->sealed);
@@ -237,14 +291,16 @@ int wb_catalog_segment_put(struct wb_catalog_txn *txn, const struct wb_catalog_s
 
 int wb_catalog_segment_delete(struct wb_catalog_txn *txn, uint32_t number)
 {
-    char key[4];
+    char key[SEGMENT_KEY_BYTES];
 
+    WB_CHECK(number > 0);
     wb_put32_be(key, number);
     return delete_row(txn, WB_CATALOG_SEGMENTS, wb_slice(key, sizeof key));
 }
 
 struct segment_walk {
-    int (*each)(void *context, const struct wb_catalog_segment *row);
+    const struct wb_catalog_txn *txn;
+    wb_catalog_each_segment each;
     void *context;
 };
 
@@ -253,34 +309,45 @@ static int walk_segment(void *context, struct wb_slice key, struct wb_slice row)
     struct segment_walk *walk = context;
     struct wb_catalog_segment segment;
 
-    segment_from_row(key.ptr, row.ptr, &segment);
+    WB_CHECK(key.len == SEGMENT_KEY_BYTES && row.len == SEGMENT_BYTES);
+    if (!segment_from_row(key.ptr, row.ptr, &segment))
+        return segment_damaged(walk->txn->catalog);
     return walk->each(walk->context, &segment);
 }
 
-int wb_catalog_segment_each(struct wb_catalog_txn *txn, int (*each)(void *context, const struct wb_catalog_segment *row), void *context)
+int wb_catalog_segment_each(struct wb_catalog_txn *txn, wb_catalog_each_segment each, void *context)
 {
-    struct segment_walk walk = {each, context};
+    struct segment_walk walk = {txn, each, context};
 
-    return each_row(txn, WB_CATALOG_SEGMENTS, 4, SEGMENT_BYTES, walk_segment, &walk);
+    return each_row(txn, WB_CATALOG_SEGMENTS, SEGMENT_KEY_BYTES, SEGMENT_BYTES, walk_segment, &walk);
 }
 
 /* ---- sites ------------------------------------------------------------------------------ */
 
-/* A site that is too long for a key stands under its hash; an empty one (of "dns:x") under "-", which is no host. */
-static struct wb_slice site_key(struct wb_slice site, char *room, size_t room_len)
+/* What stands for a site that is too long for a key: "#" and its hash. */
+static struct wb_slice site_hash(struct wb_slice site, char room[SITE_HASH_MAX])
 {
-    if (site.len == 0)
-        return WB_SLICE_LIT("-");
-    if (site.len <= SITE_KEY_MAX)
-        return site;
-    int n = snprintf(room, room_len, "#%016llx", (unsigned long long)wb_hash64(site.ptr, site.len));
+    int n = snprintf(room, SITE_HASH_MAX, "#%016llx", (unsigned long long)wb_hash64(site.ptr, site.len));
+
+    WB_CHECK(n > 0 && n < SITE_HASH_MAX);
     return wb_slice(room, (size_t)n);
 }
 
-int wb_catalog_site_add(struct wb_catalog_txn *txn, struct wb_slice site, int64_t pages, struct wb_catalog_summary *state)
+/* The key of a site. Pages without a host, such as "dns:x", are counted under "-", which no host is called. */
+static struct wb_slice site_key(struct wb_slice site, char room[SITE_HASH_MAX])
 {
-    char room[32], row[SITE_BYTES] = {0};
-    struct wb_slice key = site_key(site, room, sizeof room);
+    if (site.len == 0)
+        return WB_SLICE_LIT("-");
+    return site.len <= SITE_KEY_MAX ? site : site_hash(site, room);
+}
+
+int wb_catalog_site_add(struct wb_catalog_txn *txn, struct wb_slice site, int64_t pages,
+                        struct wb_catalog_summary *summary)
+{
+    WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
+
+    char room[SITE_HASH_MAX], row[SITE_BYTES] = {0};
+    struct wb_slice key = site_key(site, room);
     int err = get_row(txn, WB_CATALOG_SITES, key, sizeof row, row);
 
     if (err < 0 && err != WB_E_NOTFOUND)
@@ -289,17 +356,19 @@ int wb_catalog_site_add(struct wb_catalog_txn *txn, struct wb_slice site, int64_
     int64_t total = (known ? (int64_t)wb_get64(row) : 0) + pages;
     if (total < 0)
         return wb_catalog_corrupt(txn->catalog, WB_CATALOG_SITES, "a site with less than no pages");
+    if (known && summary->sites == 0)
+        return wb_catalog_corrupt(txn->catalog, WB_CATALOG_SITES, "more sites than counted");
     if (total == 0) {
-        state->sites -= known;
+        summary->sites -= known;
         return known ? delete_row(txn, WB_CATALOG_SITES, key) : 0;
     }
-    state->sites += !known;
+    summary->sites += !known;
     wb_put64(row, (uint64_t)total);
     return put_row(txn, WB_CATALOG_SITES, key, row, sizeof row);
 }
 
 struct site_walk {
-    int (*each)(void *context, struct wb_slice site, uint64_t pages);
+    wb_catalog_each_site each;
     void *context;
 };
 
@@ -307,10 +376,11 @@ static int walk_site(void *context, struct wb_slice key, struct wb_slice row)
 {
     struct site_walk *walk = context;
 
+    WB_CHECK(row.len == SITE_BYTES);
     return walk->each(walk->context, key, wb_get64(row.ptr));
 }
 
-int wb_catalog_site_each(struct wb_catalog_txn *txn, int (*each)(void *context, struct wb_slice site, uint64_t pages), void *context)
+int wb_catalog_site_each(struct wb_catalog_txn *txn, wb_catalog_each_site each, void *context)
 {
     struct site_walk walk = {each, context};
 
@@ -335,10 +405,12 @@ int wb_catalog_revisit_get(struct wb_catalog_txn *txn, struct wb_pageid id, stru
     return 0;
 }
 
-int wb_catalog_revisit_put(struct wb_catalog_txn *txn, struct wb_pageid id, uint64_t site, const struct wb_store_revisit *revisit)
+int wb_catalog_revisit_put(struct wb_catalog_txn *txn, struct wb_pageid id, uint64_t site,
+                           const struct wb_store_revisit *revisit)
 {
     char key[WB_PAGEID_BYTES], row[REVISIT_BYTES] = {0};
 
+    WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
     _Static_assert(20 + WB_SHA1_BYTES == REVISIT_BYTES, "the digest fills the row");
     wb_pageid_put(id, key);
     wb_put64(row, (uint64_t)revisit->time_ms);
@@ -357,7 +429,7 @@ int wb_catalog_revisit_delete(struct wb_catalog_txn *txn, struct wb_pageid id)
 }
 
 struct revisit_walk {
-    int (*each)(void *context, struct wb_pageid id, uint64_t site);
+    wb_catalog_each_revisit each;
     void *context;
 };
 
@@ -365,10 +437,11 @@ static int walk_revisit(void *context, struct wb_slice key, struct wb_slice row)
 {
     struct revisit_walk *walk = context;
 
+    WB_CHECK(key.len == WB_PAGEID_BYTES && row.len == REVISIT_BYTES);
     return walk->each(walk->context, wb_pageid_get(key.ptr), wb_get64(row.ptr + 12));
 }
 
-int wb_catalog_revisit_each(struct wb_catalog_txn *txn, int (*each)(void *context, struct wb_pageid id, uint64_t site), void *context)
+int wb_catalog_revisit_each(struct wb_catalog_txn *txn, wb_catalog_each_revisit each, void *context)
 {
     struct revisit_walk walk = {each, context};
 
@@ -377,10 +450,11 @@ int wb_catalog_revisit_each(struct wb_catalog_txn *txn, int (*each)(void *contex
 
 /* ---- bars ------------------------------------------------------------------------------------ */
 
-/* "p" and the page's id, or "s" and the site as the table of sites has it. */
-static struct wb_slice bar_key(enum wb_store_bar_kind kind, struct wb_pageid id, struct wb_slice site, char room[SITE_KEY_MAX])
+/* The key of a bar: "p" and the page's id, or "s" and the site. */
+static struct wb_slice bar_key(enum wb_store_bar_kind kind, struct wb_pageid id, struct wb_slice site,
+                               char room[SITE_KEY_MAX])
 {
-    char site_room[32];
+    char site_room[SITE_HASH_MAX];
 
     if (kind == WB_STORE_BAR_PAGE) {
         room[0] = 'p';
@@ -388,8 +462,8 @@ static struct wb_slice bar_key(enum wb_store_bar_kind kind, struct wb_pageid id,
         return wb_slice(room, 1 + WB_PAGEID_BYTES);
     }
     WB_CHECK(kind == WB_STORE_BAR_SITE);
-    if (site.len >= SITE_KEY_MAX) /* one byte less than a key of the table of sites */
-        site = wb_slice(site_room, (size_t)snprintf(site_room, sizeof site_room, "#%016llx", (unsigned long long)wb_hash64(site.ptr, site.len)));
+    if (site.len >= SITE_KEY_MAX) /* one byte less than in table sites, because of the "s" */
+        site = site_hash(site, site_room);
     room[0] = 's';
     memcpy(room + 1, site.ptr, site.len);
     return wb_slice(room, 1 + site.len);
@@ -397,10 +471,15 @@ static struct wb_slice bar_key(enum wb_store_bar_kind kind, struct wb_pageid id,
 
 static void bar_from_row(const char *row, struct wb_catalog_bar *row_out)
 {
-    *row_out = (struct wb_catalog_bar){.time_ms = (int64_t)wb_get64(row), .site = wb_get64(row + 8), .except = wb_get32(row + 16) != 0};
+    *row_out = (struct wb_catalog_bar){
+        .time_ms = (int64_t)wb_get64(row),
+        .site = wb_get64(row + 8),
+        .except = wb_get32(row + 16) != 0,
+    };
 }
 
-int wb_catalog_bar_get(struct wb_catalog_txn *txn, enum wb_store_bar_kind kind, struct wb_pageid id, struct wb_slice site, struct wb_catalog_bar *row_out)
+int wb_catalog_bar_get(struct wb_catalog_txn *txn, enum wb_store_bar_kind kind, struct wb_pageid id,
+                       struct wb_slice site, struct wb_catalog_bar *row_out)
 {
     char key[SITE_KEY_MAX], row[BAR_BYTES];
     int err = get_row(txn, WB_CATALOG_BARS, bar_key(kind, id, site, key), sizeof row, row);
@@ -411,10 +490,12 @@ int wb_catalog_bar_get(struct wb_catalog_txn *txn, enum wb_store_bar_kind kind, 
     return err;
 }
 
-int wb_catalog_bar_put(struct wb_catalog_txn *txn, enum wb_store_bar_kind kind, struct wb_pageid id, struct wb_slice site, const struct wb_catalog_bar *from)
+int wb_catalog_bar_put(struct wb_catalog_txn *txn, enum wb_store_bar_kind kind, struct wb_pageid id,
+                       struct wb_slice site, const struct wb_catalog_bar *from)
 {
     char key[SITE_KEY_MAX], row[BAR_BYTES] = {0};
 
+    WB_CHECK(kind == WB_STORE_BAR_PAGE || site.len > 0);
     WB_CHECK(kind == WB_STORE_BAR_PAGE || !from->except);
     wb_put64(row, (uint64_t)from->time_ms);
     wb_put64(row + 8, from->site);
@@ -422,7 +503,8 @@ int wb_catalog_bar_put(struct wb_catalog_txn *txn, enum wb_store_bar_kind kind, 
     return put_row(txn, WB_CATALOG_BARS, bar_key(kind, id, site, key), row, sizeof row);
 }
 
-int wb_catalog_bar_delete(struct wb_catalog_txn *txn, enum wb_store_bar_kind kind, struct wb_pageid id, struct wb_slice site)
+int wb_catalog_bar_delete(struct wb_catalog_txn *txn, enum wb_store_bar_kind kind, struct wb_pageid id,
+                          struct wb_slice site)
 {
     char key[SITE_KEY_MAX];
 
@@ -431,7 +513,7 @@ int wb_catalog_bar_delete(struct wb_catalog_txn *txn, enum wb_store_bar_kind kin
 
 struct bar_walk {
     struct wb_catalog_txn *txn;
-    int (*each)(void *context, const struct wb_store_bar *bar, const struct wb_catalog_bar *row);
+    wb_catalog_each_bar each;
     void *context;
 };
 
@@ -441,10 +523,12 @@ static int walk_bar(void *context, struct wb_slice key, struct wb_slice bytes)
     struct wb_catalog_bar row;
     bool page = key.len == 1 + WB_PAGEID_BYTES && key.ptr[0] == 'p';
 
+    WB_CHECK(bytes.len == BAR_BYTES);
     if (!page && (key.len < 1 || key.ptr[0] != 's'))
         return wb_catalog_corrupt(walk->txn->catalog, WB_CATALOG_BARS, "a key that is neither a page nor a site");
     bar_from_row(bytes.ptr, &row);
-    struct wb_store_bar bar = {.kind = page ? WB_STORE_BAR_PAGE : WB_STORE_BAR_SITE, .time_ms = row.time_ms, .except = row.except};
+    struct wb_store_bar bar = {.time_ms = row.time_ms, .except = row.except};
+    bar.kind = page ? WB_STORE_BAR_PAGE : WB_STORE_BAR_SITE;
     if (page)
         bar.id = wb_pageid_get(key.ptr + 1);
     else
@@ -452,7 +536,7 @@ static int walk_bar(void *context, struct wb_slice key, struct wb_slice bytes)
     return walk->each(walk->context, &bar, &row);
 }
 
-int wb_catalog_bar_each(struct wb_catalog_txn *txn, int (*each)(void *context, const struct wb_store_bar *bar, const struct wb_catalog_bar *row), void *context)
+int wb_catalog_bar_each(struct wb_catalog_txn *txn, wb_catalog_each_bar each, void *context)
 {
     struct bar_walk walk = {txn, each, context};
 
@@ -461,16 +545,18 @@ int wb_catalog_bar_each(struct wb_catalog_txn *txn, int (*each)(void *context, c
 
 /* ---- retired files --------------------------------------------------------------------------- */
 
-static void retired_key(uint32_t number, uint32_t revision, char key[8])
+static void retired_key(uint32_t number, uint32_t revision, char key[RETIRED_KEY_BYTES])
 {
+    WB_CHECK(number > 0);
     wb_put32_be(key, number);
     wb_put32_be(key + 4, revision);
 }
 
 int wb_catalog_retired_put(struct wb_catalog_txn *txn, uint32_t number, uint32_t revision, uint64_t txn_id)
 {
-    char key[8], row[RETIRED_BYTES] = {0};
+    char key[RETIRED_KEY_BYTES], row[RETIRED_BYTES] = {0};
 
+    WB_CHECK(txn_id <= wb_catalog_txn_id(txn));
     retired_key(number, revision, key);
     wb_put64(row, txn_id);
     return put_row(txn, WB_CATALOG_RETIRED, wb_slice(key, sizeof key), row, sizeof row);
@@ -478,7 +564,7 @@ int wb_catalog_retired_put(struct wb_catalog_txn *txn, uint32_t number, uint32_t
 
 int wb_catalog_retired_delete(struct wb_catalog_txn *txn, uint32_t number, uint32_t revision)
 {
-    char key[8];
+    char key[RETIRED_KEY_BYTES];
 
     retired_key(number, revision, key);
     return delete_row(txn, WB_CATALOG_RETIRED, wb_slice(key, sizeof key));
@@ -486,7 +572,7 @@ int wb_catalog_retired_delete(struct wb_catalog_txn *txn, uint32_t number, uint3
 
 int wb_catalog_retired_has(struct wb_catalog_txn *txn, uint32_t number, uint32_t revision, bool *has_out)
 {
-    char key[8], row[RETIRED_BYTES];
+    char key[RETIRED_KEY_BYTES], row[RETIRED_BYTES];
     int err;
 
     retired_key(number, revision, key);
@@ -496,7 +582,7 @@ int wb_catalog_retired_has(struct wb_catalog_txn *txn, uint32_t number, uint32_t
 }
 
 struct retired_walk {
-    int (*each)(void *context, uint32_t number, uint32_t revision, uint64_t txn_id);
+    wb_catalog_each_retired each;
     void *context;
 };
 
@@ -504,30 +590,31 @@ static int walk_retired(void *context, struct wb_slice key, struct wb_slice row)
 {
     struct retired_walk *walk = context;
 
+    WB_CHECK(key.len == RETIRED_KEY_BYTES && row.len == RETIRED_BYTES);
     return walk->each(walk->context, wb_get32_be(key.ptr), wb_get32_be(key.ptr + 4), wb_get64(row.ptr));
 }
 
-int wb_catalog_retired_each(struct wb_catalog_txn *txn, int (*each)(void *context, uint32_t number, uint32_t revision, uint64_t txn_id), void *context)
+int wb_catalog_retired_each(struct wb_catalog_txn *txn, wb_catalog_each_retired each, void *context)
 {
     struct retired_walk walk = {each, context};
 
-    return each_row(txn, WB_CATALOG_RETIRED, 8, RETIRED_BYTES, walk_retired, &walk);
+    return each_row(txn, WB_CATALOG_RETIRED, RETIRED_KEY_BYTES, RETIRED_BYTES, walk_retired, &walk);
 }
 
-/* ---- state ------------------------------------------------------------------------------------- */
+/* ---- the summary: the single row of table state ------------------------------------------------ */
 
-int wb_catalog_summary_get(struct wb_catalog_txn *txn, struct wb_catalog_summary *state_out)
+int wb_catalog_summary_get(struct wb_catalog_txn *txn, struct wb_catalog_summary *summary_out)
 {
     char row[STATE_BYTES];
     int err;
 
-    *state_out = (struct wb_catalog_summary){0};
+    *summary_out = (struct wb_catalog_summary){0};
     err = get_row(txn, WB_CATALOG_SUMMARY, WB_SLICE_LIT("state"), sizeof row, row);
     if (err == WB_E_NOTFOUND)
         return wb_catalog_corrupt(txn->catalog, WB_CATALOG_SUMMARY, "no row");
     if (err < 0)
         return err;
-    *state_out = (struct wb_catalog_summary){
+    *summary_out = (struct wb_catalog_summary){
         .commit = wb_get64(row),
         .pages = wb_get64(row + 8),
         .old = wb_get64(row + 16),
@@ -540,24 +627,30 @@ int wb_catalog_summary_get(struct wb_catalog_txn *txn, struct wb_catalog_summary
         .next_segment = wb_get32(row + 60),
         .bars = wb_get32(row + 64),
     };
+    if (summary_out->epoch == 0 || summary_out->next_segment == 0 ||
+        (summary_out->snapshot == 0 ? summary_out->old > 0 : summary_out->snapshot_epoch >= summary_out->epoch))
+        return wb_catalog_corrupt(txn->catalog, WB_CATALOG_SUMMARY, "counters that contradict each other");
     return 0;
 }
 
-int wb_catalog_summary_put(struct wb_catalog_txn *txn, const struct wb_catalog_summary *state)
+int wb_catalog_summary_put(struct wb_catalog_txn *txn, const struct wb_catalog_summary *summary)
 {
     char row[STATE_BYTES] = {0};
 
-    WB_CHECK(state->bars <= UINT32_MAX);
-    wb_put64(row, state->commit);
-    wb_put64(row + 8, state->pages);
-    wb_put64(row + 16, state->old);
-    wb_put64(row + 24, state->sites);
-    wb_put64(row + 32, state->revisits);
-    wb_put64(row + 40, state->bytes_pages);
-    wb_put32(row + 48, state->epoch);
-    wb_put32(row + 52, state->snapshot);
-    wb_put32(row + 56, state->snapshot_epoch);
-    wb_put32(row + 60, state->next_segment);
-    wb_put32(row + 64, (uint32_t)state->bars);
+    WB_CHECK(summary->bars <= UINT32_MAX);
+    WB_CHECK(summary->epoch > 0 && summary->next_segment > 0);
+    WB_CHECK(summary->snapshot == 0 ? summary->old == 0 : summary->snapshot_epoch < summary->epoch);
+
+    wb_put64(row, summary->commit);
+    wb_put64(row + 8, summary->pages);
+    wb_put64(row + 16, summary->old);
+    wb_put64(row + 24, summary->sites);
+    wb_put64(row + 32, summary->revisits);
+    wb_put64(row + 40, summary->bytes_pages);
+    wb_put32(row + 48, summary->epoch);
+    wb_put32(row + 52, summary->snapshot);
+    wb_put32(row + 56, summary->snapshot_epoch);
+    wb_put32(row + 60, summary->next_segment);
+    wb_put32(row + 64, (uint32_t)summary->bars);
     return put_row(txn, WB_CATALOG_SUMMARY, WB_SLICE_LIT("state"), row, sizeof row);
 }

@@ -1,7 +1,10 @@
 /*
- * log.c - the log organisation: creating and opening it, reading single pages,
- * counting. A page is found in the catalog and read from its segment; both under
- * one read transaction, so that compaction cannot take the file away in between.
+ * log.c - the log organisation: creating and opening a repository, and reading single
+ * pages. It never writes a page: log_write.c and the files after it do.
+ *
+ * A page is looked up in the catalog and then read from its segment. The segment is opened
+ * while the catalog's state is still visible, so that a compaction cannot delete the
+ * file in between.
  */
 #include "store/log.h"
 #include "base/check.h"
@@ -11,7 +14,6 @@
 #include <stdio.h>
 
 static void log_close(struct wb_store *store);
-static int log_stat(struct wb_store *store, struct wb_store_stat *stat_out);
 static int log_get_revisit(struct wb_store *store, struct wb_pageid id, struct wb_store_revisit *revisit_out);
 
 static const struct wb_store_ops log_ops = {
@@ -33,32 +35,51 @@ static const struct wb_store_ops log_ops = {
     .scan_open = wb_log_scan_open,
     .scan_next = wb_log_scan_next,
     .scan_close = wb_log_scan_close,
-    .stat = log_stat,
+    .stat = wb_log_stat,
     .compact = wb_log_compact,
 };
 
+_Static_assert(offsetof(struct wb_log, store) == 0, "a wb_store of this organisation is a wb_log");
+
+struct wb_log *wb_log_of(struct wb_store *store)
+{
+    struct wb_log *log = (struct wb_log *)store;
+
+    WB_CHECK(store->magic == WB_STORE_MAGIC && store->ops == &log_ops);
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
+    return log;
+}
+
+struct wb_log *wb_log_of_writer(struct wb_store *store)
+{
+    struct wb_log *log = wb_log_of(store);
+
+    WB_CHECK(store->mode == WB_STORE_WRITE);
+    WB_CHECK(log->writer && log->writer->magic == WB_LOG_WRITER_MAGIC);
+    return log;
+}
+
 /* ---- creating and opening --------------------------------------------------------------- */
 
-static int write_first_state(struct wb_catalog *catalog)
+static int write_first_summary(struct wb_catalog *catalog)
 {
-    struct wb_catalog_summary state = {.epoch = 1, .next_segment = 1};
+    struct wb_catalog_summary summary = {.epoch = 1, .next_segment = 1};
     struct wb_catalog_txn txn;
     int err = wb_catalog_txn_write(catalog, &txn);
 
-    if (err < 0)
-        return err;
-    err = wb_catalog_summary_put(&txn, &state);
     if (err == 0)
-        return wb_catalog_txn_commit(&txn);
+        err = wb_catalog_summary_put(&txn, &summary);
+    if (err == 0)
+        err = wb_catalog_txn_commit(&txn);
     wb_catalog_txn_abort(&txn);
     return err;
 }
 
-/* Segments without a superblock are not a leftover: somebody lost that file, and the pages are still there. */
+/* Segments without a superblock are not leftovers: somebody lost the superblock, and the pages are still there. */
 static int refuse_segment(void *context, const struct wb_dir_entry *entry)
 {
-    return wb_fail(WB_E_INVALID, "%s holds segments (%s) but no %s: nothing was changed", (const char *)context, entry->name,
-                   WB_SUPERBLOCK_NAME);
+    return wb_fail(WB_E_INVALID, "%s holds segments (%s) but no %s: nothing was changed", (const char *)context,
+                   entry->name, WB_SUPERBLOCK_NAME);
 }
 
 static int log_create(const char *dir, const struct wb_superblock *superblock)
@@ -73,11 +94,11 @@ static int log_create(const char *dir, const struct wb_superblock *superblock)
     err = wb_path_mkdirs(pages);
     if (err == 0)
         err = wb_dir_each(pages, refuse_segment, (void *)(uintptr_t)dir);
-    /* One that a creation that died left is replaced: nobody has used it, because the superblock comes last. */
+    /* A catalog that an interrupted creation left is replaced. Nobody has used it, because there was no superblock. */
     if (err == 0)
         err = wb_catalog_open(dir, WB_TREE_CREATE, &catalog);
     if (err == 0)
-        err = write_first_state(catalog);
+        err = write_first_summary(catalog);
     wb_catalog_close(catalog);
     if (err == 0)
         err = wb_path_sync_dir(dir);
@@ -87,9 +108,12 @@ static int log_create(const char *dir, const struct wb_superblock *superblock)
 
 int wb_log_open_catalog(struct wb_log *log)
 {
+    enum wb_tree_mode mode = log->store.mode == WB_STORE_WRITE ? WB_TREE_WRITE : WB_TREE_READ;
     struct wb_catalog *catalog;
-    int err = wb_catalog_open(log->dir, log->store.mode == WB_STORE_WRITE ? WB_TREE_WRITE : WB_TREE_READ, &catalog);
 
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
+    WB_CHECK(log->reader.kind <= WB_CATALOG_TXN_PARKED);
+    int err = wb_catalog_open(log->dir, mode, &catalog);
     if (err < 0)
         return err;
     wb_catalog_close(log->catalog);
@@ -98,61 +122,73 @@ int wb_log_open_catalog(struct wb_log *log)
     return 0;
 }
 
-/* The state again, as it is by now. */
-static int refresh_state(struct wb_log *log, struct wb_catalog_summary *state_out)
+struct rollback_check {
+    struct wb_log *log;
+    struct wb_log_rows rows;
+    struct wb_catalog_summary summary;
+};
+
+/* Reads the summary again, from what is now the newest state. */
+static int refresh_summary(struct wb_log *log, struct wb_catalog_summary *summary_out)
 {
     wb_catalog_txn_park(&log->reader);
     int err = wb_catalog_txn_wake(&log->reader);
-    return err < 0 ? err : wb_catalog_summary_get(&log->reader, state_out);
+    return err < 0 ? err : wb_catalog_summary_get(&log->reader, summary_out);
 }
 
-/*
- * A copy of the catalog, put back from a backup, is sound by itself and knows nothing
- * of later commits; so is the state before, if the root record was lost in a crash.
- * The newest segments' seals know.
- */
-static int check_not_rolled_back(void *context)
+/* A seal that is newer than the catalog proves that the catalog has lost commits. */
+static int check_seal(struct rollback_check *c, const struct wb_catalog_segment *row)
 {
-    struct wb_log *log = context;
-    struct wb_log_rows rows = {0};
-    struct wb_catalog_summary state;
     struct wb_segment segment = WB_SEGMENT_INIT;
     uint64_t sealed_at;
-    int err = wb_catalog_txn_wake(&log->reader);
+    int err = 0;
 
-    if (err < 0)
-        return err;
-    err = wb_catalog_summary_get(&log->reader, &state);
-    log->commit_at_open = state.commit;
-    if (err == 0)
-        err = wb_log_rows_read(&log->reader, &rows);
-    for (size_t i = rows.count; err == 0 && i > 0 && i + WB_LOG_SEALED_MAX > rows.count; i--) {
-        const struct wb_catalog_segment *row = &rows.rows[i - 1];
-        if (wb_segment_open(log->dir, log->superblock.id, row, false, &segment) < 0)
-            continue; /* a damaged segment is the business of whoever reads from it */
-        wb_segment_last_seal(&segment, &sealed_at);
-        if (sealed_at > state.commit) /* a writer may have committed and left since we looked */
-            err = refresh_state(log, &state);
-        if (err == 0 && sealed_at > state.commit)
-            err = wb_fail(WB_E_CORRUPT, "%s is damaged: it is at commit %llu, but %s was sealed at commit %llu",
-                          wb_catalog_path(log->catalog), (unsigned long long)state.commit, segment.file.path,
-                          (unsigned long long)sealed_at);
-        wb_segment_close(&segment);
-    }
-    wb_catalog_txn_park(&log->reader);
-    wb_log_rows_release(&rows);
+    if (wb_segment_open(c->log->dir, c->log->superblock.id, row, false, &segment) < 0)
+        return 0; /* a damaged segment is reported when somebody reads from it */
+    wb_segment_last_seal(&segment, &sealed_at);
+    if (sealed_at > c->summary.commit) /* a writer may have committed and left since we read the summary */
+        err = refresh_summary(c->log, &c->summary);
+    if (err == 0 && sealed_at > c->summary.commit)
+        err = wb_fail(WB_E_CORRUPT, "%s is damaged: it is at commit %llu, but %s was sealed at commit %llu",
+                      wb_catalog_path(c->log->catalog), (unsigned long long)c->summary.commit, segment.file.path,
+                      (unsigned long long)sealed_at);
+    wb_segment_close(&segment);
     return err;
 }
 
-static int log_open(const char *dir, const struct wb_superblock *superblock, enum wb_store_mode mode, struct wb_store **store_out)
+/*
+ * A catalog that was restored from a backup is intact, but knows nothing of later
+ * commits; the same is true if the newest root record was lost in a crash. The
+ * repository would silently go back in time. The seals in the newest segments know
+ * which commit the catalog had reached.
+ */
+static int check_not_rolled_back(void *context)
+{
+    struct rollback_check *c = context;
+    int err = wb_catalog_summary_get(&c->log->reader, &c->summary);
+
+    c->log->commit_at_open = c->summary.commit;
+    c->rows = (struct wb_log_rows){0};
+    if (err == 0)
+        err = wb_log_rows_read(&c->log->reader, &c->rows);
+    for (size_t i = c->rows.count; err == 0 && i > 0 && i + WB_LOG_SEALED_MAX > c->rows.count; i--)
+        err = check_seal(c, &c->rows.rows[i - 1]);
+    wb_log_rows_release(&c->rows);
+    return err;
+}
+
+static int log_open(const char *dir, const struct wb_superblock *superblock, enum wb_store_mode mode,
+                    struct wb_store **store_out)
 {
     struct wb_log *log = wb_alloc_zero(1, sizeof *log);
+    struct rollback_check check = {.log = log};
     int err;
 
     *store_out = NULL;
     if (!log)
         return WB_E_NOMEM;
-    log->store = (struct wb_store){WB_STORE_MAGIC, mode, &log_ops};
+    wb_store_init(&log->store, mode, &log_ops);
+    log->magic = WB_LOG_MAGIC;
     log->superblock = *superblock;
     for (size_t i = 0; i < WB_LOG_FILES_MAX; i++)
         log->files[i] = WB_SEGMENT_INIT;
@@ -161,7 +197,7 @@ static int log_open(const char *dir, const struct wb_superblock *superblock, enu
     if (err == 0)
         err = wb_log_open_catalog(log);
     if (err == 0)
-        err = wb_catalog_call(log->catalog, check_not_rolled_back, log);
+        err = wb_log_read(log, check_not_rolled_back, &check);
     if (err == 0 && mode == WB_STORE_WRITE)
         err = wb_log_recover(log);
     if (err == 0 && mode == WB_STORE_WRITE)
@@ -172,6 +208,7 @@ static int log_open(const char *dir, const struct wb_superblock *superblock, enu
         log_close(&log->store);
         return wb_error_restore(&why);
     }
+    WB_CHECK((mode == WB_STORE_WRITE) == (log->writer != NULL));
     *store_out = &log->store;
     return 0;
 }
@@ -180,32 +217,75 @@ static void log_close(struct wb_store *store)
 {
     struct wb_log *log = wb_log_of(store);
 
+    WB_CHECK(log->reader.kind <= WB_CATALOG_TXN_PARKED);
     wb_log_writer_free(log);
     for (size_t i = 0; i < WB_LOG_FILES_MAX; i++)
         wb_segment_close(&log->files[i]);
     wb_catalog_close(log->catalog);
     wb_segment_reader_release(&log->source);
     wb_free(log->dir);
+    wb_store_release(&log->store);
+    log->magic = 0;
     wb_free(log);
 }
 
-const struct wb_organisation wb_organisation_log = {"log", log_create, log_open, wb_log_verify};
+static const char *const log_files[] = {WB_CATALOG_NAME, WB_SEGMENT_DIR, NULL};
 
-/* ---- reading a page ------------------------------------------------------------------------- */
+const struct wb_organisation wb_organisation_log = {
+    .name = "log",
+    .files = log_files,
+    .create = log_create,
+    .open = log_open,
+    .verify = wb_log_verify,
+};
 
+/* ---- looking something up in the catalog ------------------------------------------------------- */
+
+struct log_read {
+    struct wb_log *log;
+    int (*read)(void *context);
+    void *context;
+};
+
+static int read_once(void *context)
+{
+    struct log_read *r = context;
+    int err = wb_catalog_txn_wake(&r->log->reader);
+
+    if (err < 0)
+        return err;
+    err = r->read(r->context);
+    if (r->log->reader.kind != WB_CATALOG_TXN_PARKED) /* it is parked if the function failed to wake it again */
+        wb_catalog_txn_park(&r->log->reader);
+    return err;
+}
+
+int wb_log_read(struct wb_log *log, int (*read)(void *context), void *context)
+{
+    struct log_read r = {log, read, context};
+
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
+    WB_CHECK(log->reader.kind == WB_CATALOG_TXN_PARKED); /* no lookup inside another one */
+    int err = wb_catalog_call(log->catalog, read_once, &r);
+    WB_CHECK(log->reader.kind == WB_CATALOG_TXN_PARKED);
+    return err;
+}
+
+/* Finds the latest version of a page. */
 struct page_lookup {
     struct wb_log *log;
     struct wb_pageid id;
-    const struct wb_slice *site; /* NULL: bars are not asked for */
+    const struct wb_slice *site; /* set if we want to know whether the page is barred */
     bool barred;
     struct wb_catalog_entry entry;
     struct wb_catalog_segment row;
     struct wb_segment *segment;
 };
 
-/* An open file of the segment, from the cache or into it. */
+/* Returns an open file of the segment, from the cache if it is there. */
 static int cached_segment(struct wb_log *log, const struct wb_catalog_segment *row, struct wb_segment **segment_out)
 {
+    WB_CHECK(log->file_next < WB_LOG_FILES_MAX && row->number > 0);
     *segment_out = NULL;
     for (size_t i = 0; i < WB_LOG_FILES_MAX; i++) {
         struct wb_segment *file = &log->files[i];
@@ -223,48 +303,41 @@ static int cached_segment(struct wb_log *log, const struct wb_catalog_segment *r
     return err;
 }
 
-static int look_up(void *context)
+/* The entry, its segment's row, and the open file. */
+static int look_up_page(void *context)
 {
     struct page_lookup *l = context;
-    struct wb_log *log = l->log;
-    int err = wb_catalog_txn_wake(&log->reader);
+    struct wb_catalog_txn *txn = &l->log->reader;
+    int err = wb_catalog_entry_get(txn, WB_CATALOG_PAGES, l->id, &l->entry);
 
     if (err < 0)
         return err;
-    err = wb_catalog_entry_get(&log->reader, WB_CATALOG_PAGES, l->id, &l->entry);
-    if (err == 0)
-        err = wb_catalog_segment_get(&log->reader, l->entry.place.segment, &l->row);
-    else
-        goto done;
+    err = wb_catalog_segment_get(txn, l->entry.place.segment, &l->row);
     if (err == WB_E_NOTFOUND)
-        err = wb_catalog_corrupt(log->catalog, WB_CATALOG_SEGMENTS, "a segment without a row");
-    if (err == 0) /* opened while the transaction keeps compaction from deleting it */
-        err = cached_segment(log, &l->row, &l->segment);
-done:
-    wb_catalog_txn_park(&log->reader);
+        err = wb_catalog_corrupt(l->log->catalog, WB_CATALOG_SEGMENTS, "a segment without a row");
+    if (err == 0) /* while the transaction is awake, so that compaction does not delete the file before we open it */
+        err = cached_segment(l->log, &l->row, &l->segment);
     return err;
 }
 
+/* Only the entry, or that the page is barred. */
 static int look_up_entry(void *context)
 {
     struct page_lookup *l = context;
-    int err = wb_catalog_txn_wake(&l->log->reader);
+    int err = l->site ? wb_log_bar_look(l->log, l->id, *l->site, &l->barred) : 0;
 
-    if (err < 0)
-        return err;
-    if (l->site)
-        err = wb_log_bar_look(l->log, l->id, *l->site, &l->barred);
     if (err == 0 && !l->barred)
         err = wb_catalog_entry_get(&l->log->reader, WB_CATALOG_PAGES, l->id, &l->entry);
-    wb_catalog_txn_park(&l->log->reader);
     return err;
 }
 
-int wb_log_entry_or_bar(struct wb_log *log, struct wb_pageid id, struct wb_slice site, struct wb_catalog_entry *entry_out, bool *barred_out)
+int wb_log_entry_or_bar(struct wb_log *log, struct wb_pageid id, struct wb_slice site,
+                        struct wb_catalog_entry *entry_out, bool *barred_out)
 {
     struct page_lookup l = {.log = log, .id = id, .site = &site};
-    int err = wb_catalog_call(log->catalog, look_up_entry, &l);
+    int err = wb_log_read(log, look_up_entry, &l);
 
+    WB_CHECK(!l.barred || l.entry.place.segment == 0);
     *entry_out = l.entry;
     *barred_out = l.barred;
     return err;
@@ -273,23 +346,11 @@ int wb_log_entry_or_bar(struct wb_log *log, struct wb_pageid id, struct wb_slice
 int wb_log_entry(struct wb_log *log, struct wb_pageid id, struct wb_catalog_entry *entry_out)
 {
     struct page_lookup l = {.log = log, .id = id};
-    int err = wb_catalog_call(log->catalog, look_up_entry, &l);
+    int err = wb_log_read(log, look_up_entry, &l);
 
     *entry_out = l.entry;
+    WB_CHECK(err < 0 || l.entry.place.segment > 0);
     return err;
-}
-
-int wb_log_page_identify(struct wb_page *page, struct wb_pageid id, const struct wb_catalog_entry *entry)
-{
-    page->id = wb_pageid_of_key(page->key);
-    if (!wb_pageid_equal(page->id, id))
-        return wb_fail(WB_E_CORRUPT, "the page %.*s lies where another should", WB_SLICE_ARG(page->key));
-    if (entry) {
-        page->time_ms = entry->time_ms;
-        page->epoch = entry->epoch;
-        page->lifetime_count = entry->lifetime_count;
-    }
-    return 0;
 }
 
 struct snapshot_lookup {
@@ -301,34 +362,48 @@ struct snapshot_lookup {
 static int look_up_snapshot(void *context)
 {
     struct snapshot_lookup *l = context;
+    struct wb_catalog_txn *txn = &l->log->reader;
     struct wb_catalog_entry entry;
-    struct wb_catalog_summary state;
-    int err = wb_catalog_txn_wake(&l->log->reader);
+    struct wb_catalog_summary summary;
+    int err = wb_catalog_summary_get(txn, &summary);
 
-    if (err < 0)
-        return err;
-    err = wb_catalog_summary_get(&l->log->reader, &state);
     if (err == 0)
-        err = wb_catalog_entry_get(&l->log->reader, WB_CATALOG_OLD, l->id, &entry);
+        err = wb_catalog_entry_get(txn, WB_CATALOG_OLD, l->id, &entry);
     l->in = err == 0;
-    if (err == WB_E_NOTFOUND) { /* the latest version there, which an op removes and the commit will make old */
-        err = wb_catalog_entry_get(&l->log->reader, WB_CATALOG_PAGES, l->id, &entry);
-        l->in = err == 0 && state.snapshot > 0 && entry.epoch <= state.snapshot_epoch;
+    if (err == WB_E_NOTFOUND) { /* the version may still be the latest one: an op removes it, the commit will make it old */
+        err = wb_catalog_entry_get(txn, WB_CATALOG_PAGES, l->id, &entry);
+        l->in = err == 0 && summary.snapshot > 0 && entry.epoch <= summary.snapshot_epoch;
     }
-    wb_catalog_txn_park(&l->log->reader);
     return err == WB_E_NOTFOUND ? 0 : err;
 }
 
 int wb_log_in_snapshot(struct wb_log *log, struct wb_pageid id, bool *in_out)
 {
     struct snapshot_lookup l = {.log = log, .id = id};
-    int err = wb_catalog_call(log->catalog, look_up_snapshot, &l);
+    int err = wb_log_read(log, look_up_snapshot, &l);
 
     *in_out = l.in;
     return err;
 }
 
-int wb_log_page(struct wb_slice record, struct wb_pageid id, const struct wb_catalog_entry *entry, struct wb_page *page_out)
+/* ---- reading a page ------------------------------------------------------------------------- */
+
+int wb_log_page_identify(struct wb_page *page, struct wb_pageid id, const struct wb_catalog_entry *entry)
+{
+    page->id = wb_pageid_of_key(page->key);
+    if (!wb_pageid_equal(page->id, id))
+        return wb_fail(WB_E_CORRUPT, "the page %.*s is stored in the place of another one", WB_SLICE_ARG(page->key));
+    if (entry) {
+        WB_CHECK(entry->epoch > 0);
+        page->time_ms = entry->time_ms;
+        page->epoch = entry->epoch;
+        page->lifetime_count = entry->lifetime_count;
+    }
+    return 0;
+}
+
+int wb_log_page(struct wb_slice record, struct wb_pageid id, const struct wb_catalog_entry *entry,
+                struct wb_page *page_out)
 {
     int err = wb_page_decode(record, page_out);
 
@@ -343,7 +418,7 @@ int wb_log_time(struct wb_store *store, struct wb_pageid id, int64_t *time_ms_ou
 
     if (log->writer && wb_log_pending(log, id, &pending)) {
         *time_ms_out = pending.time_ms;
-        return pending.exists ? 0 : wb_fail(WB_E_NOTFOUND, "not in the repository");
+        return pending.exists ? 0 : wb_store_not_found();
     }
     int err = wb_log_entry(log, id, &entry);
     if (err == 0)
@@ -360,16 +435,16 @@ int wb_log_get(struct wb_store *store, struct wb_pageid id, struct wb_page *page
 
     if (log->writer && wb_log_pending(log, id, &pending)) {
         if (!pending.exists)
-            return wb_fail(WB_E_NOTFOUND, "not in the repository");
+            return wb_store_not_found();
         if (pending.put_op >= 0)
             return wb_log_get_pending(log, &pending, page_out, mem_out);
     }
-    err = wb_catalog_call(log->catalog, look_up, &l);
+    err = wb_log_read(log, look_up_page, &l);
     if (err == 0)
         err = wb_segment_read_record(l.segment, &log->source, &l.entry.place, id, mem_out);
     if (err == 0)
         err = wb_log_page(wb_buf_slice(mem_out), id, &l.entry, page_out);
-    if (err == 0 && pending.touched) { /* not yet committed */
+    if (err == 0 && pending.touched) { /* by this writer, not committed yet */
         page_out->lifetime_count = l.entry.lifetime;
         if (wb_store_time_replaces(pending.time_ms, page_out->time_ms, wb_clock_wall_ms()))
             page_out->time_ms = pending.time_ms;
@@ -386,188 +461,24 @@ struct revisit_lookup {
 static int look_up_revisit(void *context)
 {
     struct revisit_lookup *l = context;
-    int err = wb_catalog_txn_wake(&l->log->reader);
 
-    if (err < 0)
-        return err;
-    err = wb_catalog_revisit_get(&l->log->reader, l->id, &l->revisit);
-    wb_catalog_txn_park(&l->log->reader);
-    return err;
+    return wb_catalog_revisit_get(&l->log->reader, l->id, &l->revisit);
 }
 
 static int log_get_revisit(struct wb_store *store, struct wb_pageid id, struct wb_store_revisit *revisit_out)
 {
     struct wb_log *log = wb_log_of(store);
     struct revisit_lookup l = {.log = log, .id = id};
-    uint32_t taken;
-    int err = wb_catalog_call(log->catalog, look_up_revisit, &l);
+    uint32_t index;
+    int err = wb_log_read(log, look_up_revisit, &l);
 
     *revisit_out = l.revisit;
-    if ((err < 0 && err != WB_E_NOTFOUND) || !log->writer || !wb_idmap_get(&log->writer->revisit_map, id, &taken))
+    if ((err < 0 && err != WB_E_NOTFOUND) || !log->writer || !wb_idmap_get(&log->writer->revisit_map, id, &index))
         return err;
-    const struct wb_log_op *op = &log->writer->ops[taken];
+    WB_CHECK(index < log->writer->op_count);
+    const struct wb_log_op *op = &log->writer->ops[index];
+    WB_CHECK(op->kind == WB_LOG_OP_REVISIT && wb_pageid_equal(op->id, id));
     if (err == WB_E_NOTFOUND || op->revisit.time_ms > l.revisit.time_ms)
         *revisit_out = op->revisit;
     return 0;
-}
-
-/* ---- statistics ---------------------------------------------------------------------------------- */
-
-static int add_row(void *context, const struct wb_catalog_segment *row)
-{
-    struct wb_log_rows *rows = context;
-
-    if (rows->count == rows->cap) {
-        size_t cap = rows->cap ? rows->cap * 2 : 16;
-        struct wb_catalog_segment *grown = wb_realloc(rows->rows, cap * sizeof *grown);
-        if (!grown)
-            return WB_E_NOMEM;
-        rows->rows = grown;
-        rows->cap = cap;
-    }
-    rows->rows[rows->count++] = *row;
-    return 0;
-}
-
-int wb_log_rows_read(struct wb_catalog_txn *txn, struct wb_log_rows *rows_out)
-{
-    *rows_out = (struct wb_log_rows){0};
-    int err = wb_catalog_segment_each(txn, add_row, rows_out);
-    if (err < 0)
-        wb_log_rows_release(rows_out);
-    return err;
-}
-
-void wb_log_rows_release(struct wb_log_rows *rows)
-{
-    wb_free(rows->rows);
-    *rows = (struct wb_log_rows){0};
-}
-
-struct overview_read {
-    struct wb_log *log;
-    struct wb_log_overview now;
-};
-
-static int read_overview(void *context)
-{
-    struct overview_read *r = context;
-    int err = wb_catalog_txn_wake(&r->log->reader);
-
-    if (err < 0)
-        return err;
-    err = wb_catalog_summary_get(&r->log->reader, &r->now.state);
-    if (err == 0)
-        err = wb_log_rows_read(&r->log->reader, &r->now.rows);
-    wb_catalog_txn_park(&r->log->reader);
-    return err;
-}
-
-int wb_log_overview(struct wb_log *log, struct wb_log_overview *now_out)
-{
-    struct overview_read r = {.log = log};
-    int err = wb_catalog_call(log->catalog, read_overview, &r);
-
-    *now_out = r.now;
-    return err;
-}
-
-struct disk_usage {
-    const char *dir;
-    uint64_t bytes;
-};
-
-static int disk_bytes(const char *dir, uint64_t *bytes_inout);
-
-/* Everything that lies in the directory, of whichever room: folders too. */
-static int add_disk_bytes(void *context, const struct wb_dir_entry *entry)
-{
-    struct disk_usage *usage = context;
-    char *path = wb_path_join(usage->dir, entry->name);
-    int err = path ? 0 : WB_E_NOMEM;
-
-    if (err == 0 && entry->kind == WB_PATH_FILE)
-        usage->bytes += wb_path_disk_bytes(path);
-    else if (err == 0 && entry->kind == WB_PATH_DIR)
-        err = disk_bytes(path, &usage->bytes);
-    wb_free(path);
-    return err == WB_E_NOTFOUND ? 0 : err;
-}
-
-static int disk_bytes(const char *dir, uint64_t *bytes_inout)
-{
-    struct disk_usage usage = {dir, *bytes_inout};
-    int err = wb_dir_each(dir, add_disk_bytes, &usage);
-
-    *bytes_inout = usage.bytes;
-    return err;
-}
-
-struct retired_bytes {
-    struct wb_log *log;
-    uint64_t bytes;
-};
-
-static int add_retired(void *context, uint32_t number, uint32_t revision, uint64_t txn_id)
-{
-    struct retired_bytes *r = context;
-    char name[WB_SEGMENT_NAME_MAX];
-
-    (void)txn_id;
-    wb_segment_name(number, revision, name);
-    char *path = wb_path_join(r->log->dir, name);
-    if (!path)
-        return WB_E_NOMEM;
-    r->bytes += wb_path_disk_bytes(path);
-    wb_free(path);
-    return 0;
-}
-
-/* Files that compaction replaced and that wait for their last reader: the next writer deletes them. */
-static int count_retired(void *context)
-{
-    struct retired_bytes *r = context;
-    int err = wb_catalog_txn_wake(&r->log->reader);
-
-    if (err < 0)
-        return err;
-    r->bytes = 0;
-    err = wb_catalog_retired_each(&r->log->reader, add_retired, r);
-    wb_catalog_txn_park(&r->log->reader);
-    return err;
-}
-
-static int log_stat(struct wb_store *store, struct wb_store_stat *stat_out)
-{
-    struct wb_log *log = wb_log_of(store);
-    struct retired_bytes retired = {.log = log};
-    struct wb_log_overview s = {0};
-    int err = wb_log_overview(log, &s);
-
-    if (err == 0)
-        err = wb_catalog_call(log->catalog, count_retired, &retired);
-    if (err < 0) {
-        wb_log_rows_release(&s.rows);
-        return err;
-    }
-    *stat_out = (struct wb_store_stat){
-        .pages = s.state.pages,
-        .sites = s.state.sites,
-        .pages_old = s.state.old,
-        .revisits = s.state.revisits,
-        .bars = s.state.bars,
-        .bytes_pages = s.state.bytes_pages,
-        .segments = s.rows.count,
-        .epoch = s.state.epoch,
-        .snapshot = s.state.snapshot,
-        .bytes_dead = retired.bytes,
-        .organisation = log->superblock.organisation,
-        .update = log->superblock.update,
-    };
-    for (size_t i = 0; i < s.rows.count; i++) {
-        const struct wb_catalog_segment *row = &s.rows.rows[i];
-        stat_out->bytes_dead += row->live || !row->pages ? row->bytes_dead : row->bytes;
-    }
-    wb_log_rows_release(&s.rows);
-    return disk_bytes(log->dir, &stat_out->bytes_stored);
 }

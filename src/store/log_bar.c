@@ -1,10 +1,13 @@
 /*
- * log_bar.c - bars: what was taken down must not come back.
+ * log_bar.c - bars: they keep what was taken down from coming back.
  *
- * A row of the catalog for each page or site that is barred, and for each page of a barred
- * site that is allowed nevertheless. Rows are set and lifted in a transaction of their own. Each
- * commit asks wb_log_bar_holds() inside its transaction (log_commit.c), and that decides;
- * what is asked before it only saves work. Nothing here removes a page.
+ * The catalog has a row for each page or site that is barred, and for each exception: a
+ * page that is allowed although its site is barred. Bars are set and lifted in a
+ * transaction of their own. Every commit calls wb_log_bar_holds() inside its
+ * transaction (log_commit.c), and that answer counts; asking earlier only saves work.
+ *
+ * This file never removes a page. docs/design/0014-takedown.md explains the order in
+ * which a takedown does things.
  */
 #include "base/check.h"
 #include "base/hash.h"
@@ -12,6 +15,8 @@
 
 int wb_log_bar_holds(struct wb_catalog_txn *txn, struct wb_pageid id, struct wb_slice site, bool *barred_out)
 {
+    WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
+
     struct wb_catalog_bar row;
     int err = wb_catalog_bar_get(txn, WB_STORE_BAR_PAGE, id, site, &row);
 
@@ -25,15 +30,17 @@ int wb_log_bar_holds(struct wb_catalog_txn *txn, struct wb_pageid id, struct wb_
 
 int wb_log_bar_look(struct wb_log *log, struct wb_pageid id, struct wb_slice site, bool *barred_out)
 {
-    struct wb_catalog_summary state;
+    struct wb_catalog_summary summary;
 
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
+    WB_CHECK(log->reader.kind >= WB_CATALOG_TXN_AWAKE);
     *barred_out = false;
-    /* Within one state of the catalog their number is read once: most repositories have none. */
+    /* Most repositories have no bars. So we read their number once for each state of the catalog, and remember it. */
     if (wb_catalog_txn_id(&log->reader) != log->bars_txn) {
-        int err = wb_catalog_summary_get(&log->reader, &state);
+        int err = wb_catalog_summary_get(&log->reader, &summary);
         if (err < 0)
             return err;
-        log->bars = state.bars;
+        log->bars = summary.bars;
         log->bars_txn = wb_catalog_txn_id(&log->reader);
     }
     return log->bars ? wb_log_bar_holds(&log->reader, id, site, barred_out) : 0;
@@ -49,54 +56,55 @@ struct bar_question {
 static int ask(void *context)
 {
     struct bar_question *q = context;
-    int err = wb_catalog_txn_wake(&q->log->reader);
 
-    if (err < 0)
-        return err;
-    err = wb_log_bar_look(q->log, q->id, q->site, &q->barred);
-    wb_catalog_txn_park(&q->log->reader);
-    return err;
+    return wb_log_bar_look(q->log, q->id, q->site, &q->barred);
 }
 
 int wb_log_barred(struct wb_store *store, struct wb_pageid id, struct wb_slice site)
 {
     struct bar_question q = {.log = wb_log_of(store), .id = id, .site = site};
-    int err = wb_catalog_call(q.log->catalog, ask, &q);
+    int err = wb_log_read(q.log, ask, &q);
 
+    WB_CHECK(err <= 0);
     return err < 0 ? err : q.barred;
 }
 
 /* ---- setting and lifting ---------------------------------------------------------------------- */
 
-/* A transaction that changes bars. Rows to delete are gathered first: a table must not change while it is walked. */
+/* A transaction that changes bars. It collects the rows to delete, because a table must not change during a walk. */
 struct bar_change {
     struct wb_log *log;
     const struct wb_store_bar *bar;
     uint64_t site; /* hash of bar->site */
     struct wb_catalog_txn txn;
-    struct wb_catalog_summary state;
-    struct wb_buf ids; /* of page rows, WB_PAGEID_BYTES each */
+    struct wb_catalog_summary summary;
+    struct wb_buf ids; /* ids of pages whose rows are to be deleted, WB_PAGEID_BYTES each */
 };
 
 static int gather_id(struct bar_change *c, struct wb_pageid id)
 {
     char bytes[WB_PAGEID_BYTES];
 
+    WB_CHECK(c->ids.len % WB_PAGEID_BYTES == 0);
     wb_pageid_put(id, bytes);
     return wb_buf_append(&c->ids, bytes, sizeof bytes);
 }
 
+/* The exceptions of a site. */
 static int gather_exception(void *context, const struct wb_store_bar *bar, const struct wb_catalog_bar *row)
 {
     struct bar_change *c = context;
 
+    WB_CHECK(row->except == bar->except);
     return bar->kind == WB_STORE_BAR_PAGE && row->except && row->site == c->site ? gather_id(c, bar->id) : 0;
 }
 
+/* All bars and exceptions of a site's pages. */
 static int gather_page(void *context, const struct wb_store_bar *bar, const struct wb_catalog_bar *row)
 {
     struct bar_change *c = context;
 
+    WB_CHECK(c->bar->kind == WB_STORE_BAR_SITE);
     return bar->kind == WB_STORE_BAR_PAGE && row->site == c->site ? gather_id(c, bar->id) : 0;
 }
 
@@ -104,20 +112,22 @@ static int gather_revisit(void *context, struct wb_pageid id, uint64_t site)
 {
     struct bar_change *c = context;
 
+    WB_CHECK(c->bar->kind == WB_STORE_BAR_SITE);
     return site == c->site ? gather_id(c, id) : 0;
 }
 
-/* Deletes the row of a bar; *had_out: there was one. */
+/* Deletes the row of a bar, if there is one; *had_out says whether there was. */
 static int delete_bar(struct bar_change *c, enum wb_store_bar_kind kind, struct wb_pageid id, bool *had_out)
 {
     int err = wb_catalog_bar_delete(&c->txn, kind, id, c->bar->site);
 
+    WB_CHECK(c->txn.kind == WB_CATALOG_TXN_WRITING);
     *had_out = err == 0;
     if (err == WB_E_NOTFOUND)
         return 0;
-    if (err == 0 && c->state.bars == 0)
+    if (err == 0 && c->summary.bars == 0)
         err = wb_catalog_corrupt(c->log->catalog, WB_CATALOG_BARS, "more rows than counted");
-    c->state.bars -= err == 0;
+    c->summary.bars -= err == 0;
     return err;
 }
 
@@ -126,6 +136,7 @@ static int delete_gathered_bars(struct bar_change *c)
     int err = 0;
     bool had;
 
+    WB_CHECK(c->ids.len % WB_PAGEID_BYTES == 0);
     for (size_t at = 0; at < c->ids.len && err == 0; at += WB_PAGEID_BYTES)
         err = delete_bar(c, WB_STORE_BAR_PAGE, wb_pageid_get(c->ids.ptr + at), &had);
     return err;
@@ -135,19 +146,21 @@ static int delete_revisit(struct bar_change *c, struct wb_pageid id)
 {
     int err = wb_catalog_revisit_delete(&c->txn, id);
 
+    WB_CHECK(c->txn.kind == WB_CATALOG_TXN_WRITING);
     if (err == WB_E_NOTFOUND)
         return 0;
-    if (err == 0 && c->state.revisits == 0)
+    if (err == 0 && c->summary.revisits == 0)
         err = wb_catalog_corrupt(c->log->catalog, WB_CATALOG_REVISITS, "more rows than counted");
-    c->state.revisits -= err == 0;
+    c->summary.revisits -= err == 0;
     return err;
 }
 
-/* Revisits that are kept as facts tell when a page was there, and its digest: they go with it. */
+/* A remembered revisit reveals when a page existed, and its digest. So it goes with the page. */
 static int delete_revisits(struct bar_change *c)
 {
     int err = 0;
 
+    WB_CHECK(c->txn.kind == WB_CATALOG_TXN_WRITING && !c->bar->except);
     wb_buf_clear(&c->ids);
     if (c->bar->kind == WB_STORE_BAR_SITE)
         err = wb_catalog_revisit_each(&c->txn, gather_revisit, c);
@@ -163,9 +176,11 @@ static int put_bar(struct bar_change *c, bool except)
     struct wb_catalog_bar row = {.except = except, .time_ms = c->bar->time_ms, .site = c->site}, known;
     int err = wb_catalog_bar_get(&c->txn, c->bar->kind, c->bar->id, c->bar->site, &known);
 
+    WB_CHECK(c->txn.kind == WB_CATALOG_TXN_WRITING);
+    WB_CHECK(!except || c->bar->kind == WB_STORE_BAR_PAGE);
     if (err < 0 && err != WB_E_NOTFOUND)
         return err;
-    c->state.bars += err == WB_E_NOTFOUND;
+    c->summary.bars += err == WB_E_NOTFOUND;
     return wb_catalog_bar_put(&c->txn, c->bar->kind, c->bar->id, c->bar->site, &row);
 }
 
@@ -173,6 +188,7 @@ static int set_bar(struct bar_change *c)
 {
     int err = put_bar(c, c->bar->except);
 
+    WB_CHECK(c->ids.len == 0);
     if (err == 0 && c->bar->kind == WB_STORE_BAR_SITE)
         err = wb_catalog_bar_each(&c->txn, gather_exception, c);
     if (err == 0)
@@ -185,6 +201,7 @@ static int lift_site(struct bar_change *c)
     bool had = false;
     int err = delete_bar(c, WB_STORE_BAR_SITE, c->bar->id, &had);
 
+    WB_CHECK(c->bar->kind == WB_STORE_BAR_SITE && c->ids.len == 0);
     if (err == 0)
         err = wb_catalog_bar_each(&c->txn, gather_page, c);
     if (err == 0 && !had && c->ids.len == 0)
@@ -198,6 +215,7 @@ static int lift_page(struct bar_change *c)
     int err = wb_catalog_bar_get(&c->txn, WB_STORE_BAR_PAGE, c->bar->id, c->bar->site, &page);
     bool known = err == 0, had;
 
+    WB_CHECK(c->bar->kind == WB_STORE_BAR_PAGE);
     if (err == 0 || err == WB_E_NOTFOUND)
         err = wb_catalog_bar_get(&c->txn, WB_STORE_BAR_SITE, c->bar->id, c->bar->site, &site);
     if (err < 0 && err != WB_E_NOTFOUND)
@@ -208,34 +226,39 @@ static int lift_page(struct bar_change *c)
     return site_barred ? put_bar(c, true) : delete_bar(c, WB_STORE_BAR_PAGE, c->bar->id, &had);
 }
 
+/* Runs a change in a transaction of its own and commits it. */
 static int in_transaction(struct bar_change *c, int (*change)(struct bar_change *c))
 {
     int err = wb_catalog_txn_write(c->log->catalog, &c->txn);
 
+    WB_CHECK(c->log->writer->op_count == 0);
     if (err == 0)
-        err = wb_catalog_summary_get(&c->txn, &c->state);
+        err = wb_catalog_summary_get(&c->txn, &c->summary);
     if (err == 0)
         err = change(c);
-    c->state.commit++;
+    c->summary.commit++;
     if (err == 0)
-        err = wb_catalog_summary_put(&c->txn, &c->state);
+        err = wb_catalog_summary_put(&c->txn, &c->summary);
     if (err == 0)
         err = wb_catalog_txn_commit(&c->txn);
     wb_catalog_txn_abort(&c->txn);
     return err;
 }
 
-/* What the writer has goes first: it was put before. */
+/* Commits what was put before the bar, then changes bars. */
 static int change_bars(struct wb_store *store, const struct wb_store_bar *bar, int (*change)(struct bar_change *c))
 {
-    struct bar_change c = {.log = wb_log_of(store), .bar = bar, .site = wb_hash64(bar->site.ptr, bar->site.len), .ids = WB_BUF_INIT};
+    WB_CHECK(bar->kind == WB_STORE_BAR_PAGE || bar->site.len > 0);
+
+    struct bar_change c = {.log = wb_log_of_writer(store), .bar = bar, .ids = WB_BUF_INIT};
     struct wb_store_commit_counts counts = {0};
     int err = wb_log_commit(store, &counts);
 
+    c.site = wb_hash64(bar->site.ptr, bar->site.len);
     if (err == 0)
         err = in_transaction(&c, change);
     if (err == 0)
-        c.log->writer->commit = c.state.commit;
+        c.log->writer->commit = c.summary.commit;
     wb_log_decide(c.log);
     wb_buf_release(&c.ids);
     return err;
@@ -254,43 +277,51 @@ int wb_log_allow(struct wb_store *store, const struct wb_store_bar *bar)
 /* ---- lists ---------------------------------------------------------------------------------------- */
 
 struct bar_listing {
-    struct wb_catalog_txn txn;
     int (*each)(void *context, const struct wb_store_bar *bar);
     void *context;
-    uint64_t site;
-    bool old;
-    struct wb_pageid *ids;
-    size_t count, max;
 };
 
 static int pass_bar(void *context, const struct wb_store_bar *bar, const struct wb_catalog_bar *row)
 {
     struct bar_listing *l = context;
 
+    WB_CHECK(bar->kind == WB_STORE_BAR_PAGE || bar->kind == WB_STORE_BAR_SITE);
     (void)row;
     return l->each(l->context, bar);
 }
 
 int wb_log_bar_each(struct wb_store *store, int (*each)(void *context, const struct wb_store_bar *bar), void *context)
 {
+    WB_CHECK(each != NULL);
+
     struct bar_listing l = {.each = each, .context = context};
-    int err = wb_catalog_txn_read(wb_log_of(store)->catalog, &l.txn);
+    struct wb_catalog_txn txn;
+    int err = wb_catalog_txn_read(wb_log_of(store)->catalog, &txn);
 
     if (err == 0)
-        err = wb_catalog_bar_each(&l.txn, pass_bar, &l);
-    wb_catalog_txn_abort(&l.txn);
+        err = wb_catalog_bar_each(&txn, pass_bar, &l);
+    wb_catalog_txn_abort(&txn);
     return err;
 }
 
-/* 1: the list is full. */
+struct site_listing {
+    struct wb_catalog_txn txn;
+    uint64_t site; /* its hash */
+    bool old;      /* this is the walk over table old */
+    struct wb_pageid *ids;
+    size_t count, max;
+};
+
+/* Returns 1 when the list is full, which ends the walk. */
 static int list_page(void *context, struct wb_pageid id, const struct wb_catalog_entry *entry)
 {
-    struct bar_listing *l = context;
+    struct site_listing *l = context;
     struct wb_catalog_entry latest;
 
+    WB_CHECK(l->count <= l->max);
     if (entry->site != l->site)
         return 0;
-    if (l->old) { /* one that the latest state has too is in the list already */
+    if (l->old) { /* if the page is in table pages too, it is already in the list */
         int err = wb_catalog_entry_get(&l->txn, WB_CATALOG_PAGES, id, &latest);
         if (err != WB_E_NOTFOUND)
             return err;
@@ -301,9 +332,10 @@ static int list_page(void *context, struct wb_pageid id, const struct wb_catalog
     return 0;
 }
 
-int wb_log_list_site(struct wb_store *store, struct wb_slice site, struct wb_pageid *ids_out, size_t max, size_t *count_out)
+int wb_log_list_site(struct wb_store *store, struct wb_slice site, struct wb_pageid *ids_out, size_t max,
+                     size_t *count_out)
 {
-    struct bar_listing l = {.site = wb_hash64(site.ptr, site.len), .ids = ids_out, .max = max};
+    struct site_listing l = {.site = wb_hash64(site.ptr, site.len), .ids = ids_out, .max = max};
     int err = wb_catalog_txn_read(wb_log_of(store)->catalog, &l.txn);
 
     if (err == 0)
@@ -312,7 +344,8 @@ int wb_log_list_site(struct wb_store *store, struct wb_slice site, struct wb_pag
     if (err == 0)
         err = wb_catalog_entry_each(&l.txn, WB_CATALOG_OLD, list_page, &l);
     wb_catalog_txn_abort(&l.txn);
-    err = err < 0 ? err : 0; /* 1: the list is full */
+    WB_CHECK(l.count <= max);
+    err = err < 0 ? err : 0; /* 1 means that the list is full */
     *count_out = err == 0 ? l.count : 0;
     return err;
 }

@@ -18,13 +18,8 @@ struct row_read {
 static int read_row(void *context)
 {
     struct row_read *r = context;
-    int err = wb_catalog_txn_wake(&r->log->reader);
 
-    if (err < 0)
-        return err;
-    err = wb_catalog_segment_get(&r->log->reader, r->number, &r->row);
-    wb_catalog_txn_park(&r->log->reader);
-    return err;
+    return wb_catalog_segment_get(&r->log->reader, r->number, &r->row);
 }
 
 /*
@@ -40,7 +35,7 @@ static int claim(struct wb_log *log, const struct wb_catalog_segment *seen, stru
         return err;
     err = wb_file_lock(&segment_out->file, false);
     if (err == 0)
-        err = wb_catalog_call(log->catalog, read_row, &r);
+        err = wb_log_read(log, read_row, &r);
     if (err == 0 && (r.row.sealed || r.row.revision != seen->revision))
         err = wb_fail(WB_E_BUSY, "%s was compacted meanwhile", segment_out->file.path);
     if (err < 0)
@@ -55,7 +50,7 @@ uint64_t wb_log_newest_commit(struct wb_log *log)
     int err = wb_log_overview(log, &r);
 
     wb_log_rows_release(&r.rows);
-    return err == 0 ? r.state.commit : log->writer->commit;
+    return err == 0 ? r.summary.commit : log->writer->commit;
 }
 
 void wb_log_seal_any(struct wb_log *log, uint64_t commit)
@@ -71,7 +66,7 @@ void wb_log_seal_any(struct wb_log *log, uint64_t commit)
         struct wb_segment segment;
         if (wb_segment_open(log->dir, log->superblock.id, &r.rows.rows[i - 1], true, &segment) < 0)
             continue;
-        if (wb_file_lock(&segment.file, false) == 0 && wb_catalog_call(log->catalog, read_row, &again) == 0 &&
+        if (wb_file_lock(&segment.file, false) == 0 && wb_log_read(log, read_row, &again) == 0 &&
             again.row.revision == segment.revision && wb_file_truncate(&segment.file, again.row.bytes) == 0)
             done = wb_segment_write_seal(&segment, again.row.bytes, commit) == 0;
         wb_segment_close(&segment);
@@ -109,16 +104,12 @@ static int look_up_file(void *context)
     struct file_known *f = context;
     struct wb_catalog_txn *txn = &f->log->reader;
     struct wb_catalog_segment row;
-    int err = wb_catalog_txn_wake(txn);
+    int err = wb_catalog_segment_get(txn, f->number, &row);
 
-    if (err < 0)
-        return err;
-    err = wb_catalog_segment_get(txn, f->number, &row);
     if (err == 0)
         f->known = f->revision <= row.revision;
     else if (err == WB_E_NOTFOUND)
         err = wb_catalog_retired_has(txn, f->number, f->revision, &f->known);
-    wb_catalog_txn_park(txn);
     return err;
 }
 
@@ -132,7 +123,7 @@ static int remove_orphan(void *context, const struct wb_dir_entry *entry)
 
     if (!wb_segment_name_parse(entry->name, &f.number, &f.revision))
         return 0;
-    err = wb_catalog_call(f.log->catalog, look_up_file, &f);
+    err = wb_log_read(f.log, look_up_file, &f);
     if (err < 0 || f.known)
         return err;
     wb_segment_name(f.number, f.revision, name);
@@ -142,7 +133,7 @@ static int remove_orphan(void *context, const struct wb_dir_entry *entry)
     err = wb_file_open(path, WB_FILE_READ, &file);
     if (err == 0 && wb_file_lock(&file, false) == 0) {
         /* Its maker may have committed it since we looked; with the lock we know. */
-        err = wb_catalog_call(f.log->catalog, look_up_file, &f);
+        err = wb_log_read(f.log, look_up_file, &f);
         if (err == 0 && !f.known)
             err = wb_path_unlink(path);
     }
@@ -218,13 +209,9 @@ struct retired_count {
 static int count_retired(void *context)
 {
     struct retired_count *c = context;
-    int err = wb_catalog_txn_wake(&c->log->reader);
 
-    if (err < 0)
-        return err;
-    err = wb_catalog_count(&c->log->reader, WB_CATALOG_RETIRED, &c->rows);
-    wb_catalog_txn_park(&c->log->reader);
-    return err;
+    c->rows = wb_catalog_count(&c->log->reader, WB_CATALOG_RETIRED);
+    return 0;
 }
 
 static int purge_files(struct purge_work *p)
@@ -249,7 +236,7 @@ int wb_log_purge(struct wb_log *log)
 {
     struct purge_work p = {.log = log};
     struct retired_count count = {.log = log};
-    int err = wb_catalog_call(log->catalog, count_retired, &count);
+    int err = wb_log_read(log, count_retired, &count);
 
     return err < 0 || count.rows == 0 ? err : purge_files(&p);
 }
@@ -378,7 +365,7 @@ int wb_log_tail_open(struct wb_log *log)
     if (err == 0)
         err = reuse_segment(log, &r.rows, &done);
     if (err == 0 && !done)
-        err = new_segment(log, r.state.next_segment); /* a number is never given twice */
+        err = new_segment(log, r.summary.next_segment); /* a number is never given twice */
     wb_log_rows_release(&r.rows);
     return err;
 }

@@ -74,7 +74,7 @@ int wb_log_scan_open(struct wb_store *store, const struct wb_store_scan_options 
     *scan_out = NULL;
     if (!scan)
         return WB_E_NOMEM;
-    scan->scan = (struct wb_store_scan){WB_STORE_SCAN_MAGIC, store->ops};
+    wb_store_scan_init(&scan->scan, store);
     scan->log = wb_log_of(store);
     scan->view = options->view;
     scan->part = options->part;

@@ -27,6 +27,7 @@ int wb_log_writer_new(struct wb_log *log)
 
     if (!writer)
         return WB_E_NOMEM;
+    writer->magic = WB_LOG_WRITER_MAGIC;
     log->writer = writer;
     writer->commit = log->commit_at_open;
     err = wb_log_builders_new(workers, &writer->builders);
@@ -131,14 +132,14 @@ static int intern_site(struct wb_log_writer *writer, struct wb_slice site, uint3
     return 0;
 }
 
-int wb_log_pending(struct wb_log *log, struct wb_pageid id, struct wb_log_pending *pending_out)
+bool wb_log_pending(struct wb_log *log, struct wb_pageid id, struct wb_log_pending *pending_out)
 {
     uint32_t index;
 
     if (!wb_idmap_get(&log->writer->pending_map, id, &index))
-        return 0;
+        return false;
     *pending_out = log->writer->pending[index];
-    return 1;
+    return true;
 }
 
 /* What is true of a page now: by the ops, else by the catalog. With a site, also whether the page is barred. */

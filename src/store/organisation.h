@@ -1,74 +1,184 @@
 /*
- * organisation.h - what an organisation of pages on disk must provide.
+ * organisation.h - what an organisation of pages on disk must implement.
  *
- * The door (store.c) checks arguments and calls through this table. All slots are
- * required. A new organisation is one row in store.c's list and one such table.
+ * The door (store.c) finds the organisation by the name in the superblock, checks
+ * arguments, clears output parameters, and calls through the two tables below. It knows
+ * nothing about how pages are stored. To add an organisation, for example "hash":
+ *
+ *   1. Write hash.c with a struct whose first member is a struct wb_store:
+ *          struct wb_hash { struct wb_store store; ... };
+ *   2. Define its struct wb_store_ops, and `const struct wb_organisation wb_organisation_hash`.
+ *   3. Declare wb_organisation_hash at the end of this file, and add it to the list at the
+ *      top of store.c. `init --organisation hash` works from then on.
+ *   4. Add it to the trace in tests/unit/store/test_model.c, which compares it with the
+ *      twin (twin.h) call by call, and to the crash, fault and flip tests beside it.
+ *
+ * twin.c is the shortest complete example; log.c is the one that is used.
+ *
+ * Lifetime of a store:
+ *   create()  once, in an empty directory; the door writes the superblock afterwards
+ *   open()    any number of times, in any number of processes at once
+ *   ops       calls of one thread; nothing survives a crash before commit() returns 0
+ *   close()   drops uncommitted changes, frees the handle
  */
 #ifndef WB_STORE_ORGANISATION_H
 #define WB_STORE_ORGANISATION_H
 
 #include "store/store.h"
 
+/*
+ * The operations of an open store. store.h describes each call from the caller's side;
+ * the comments here add what the implementation has to provide and what it may rely on.
+ *
+ * Before a call, the door has checked that the handle is valid and, for calls that
+ * write, that it was opened for writing; output parameters are zero. Pointers to output
+ * parameters are never NULL.
+ */
 struct wb_store_ops {
+    /* ---- required ---- */
+
+    /* Frees the handle, and everything that was not committed. Scans were closed before. */
     void (*close)(struct wb_store *store);
+
+    /*
+     * Takes a copy of the page, at most WB_STORE_BODY_MAX bytes long, whose id matches
+     * its key. Decides by wb_store_time_replaces() whether it is newer. Must compute the
+     * digests of a page that has none, at the latest when the page is read back.
+     */
     int (*put)(struct wb_store *store, const struct wb_page *page, enum wb_store_outcome *outcome_out);
+
+    /* Sets the time, if wb_store_time_replaces() says so, and renews the lifetime in any case. */
     int (*touch)(struct wb_store *store, struct wb_pageid id, int64_t time_ms);
+
+    /* Must work without reading the page. A page that only the snapshot has can be removed everywhere. */
     int (*remove)(struct wb_store *store, struct wb_pageid id, struct wb_slice site, bool everywhere);
-    int (*put_revisit)(struct wb_store *store, struct wb_pageid id, struct wb_slice site, const struct wb_store_revisit *revisit);
+
+    /* Keeps the newest revisit of each page. A barred one is counted as barred in the next commit. */
+    int (*put_revisit)(struct wb_store *store, struct wb_pageid id, struct wb_slice site,
+                       const struct wb_store_revisit *revisit);
     int (*get_revisit)(struct wb_store *store, struct wb_pageid id, struct wb_store_revisit *revisit_out);
+
+    /* Both commit what was put before, and are durable when they return 0. */
     int (*bar)(struct wb_store *store, const struct wb_store_bar *bar);
     int (*allow)(struct wb_store *store, const struct wb_store_bar *bar);
+
+    /* Returns 1, 0 or an error. Must see bars that other processes have committed. */
     int (*barred)(struct wb_store *store, struct wb_pageid id, struct wb_slice site);
-    int (*bar_each)(struct wb_store *store, int (*each)(void *context, const struct wb_store_bar *bar), void *context);
-    int (*list_site)(struct wb_store *store, struct wb_slice site, struct wb_pageid *ids_out, size_t max, size_t *count_out);
-    int (*commit)(struct wb_store *store, struct wb_store_commit_counts *commit_inout);
+    int (*bar_each)(struct wb_store *store, int (*each)(void *context, const struct wb_store_bar *bar),
+                    void *context);
+
+    /* Committed pages only, without reading them. A page in both views is listed once. */
+    int (*list_site)(struct wb_store *store, struct wb_slice site, struct wb_pageid *ids_out, size_t max,
+                     size_t *count_out);
+
+    /*
+     * All or nothing, and durable. Must decide again, inside its transaction, what put()
+     * decided early: other processes may have committed newer pages or set bars since.
+     */
+    int (*commit)(struct wb_store *store, struct wb_store_commit_counts *counts_inout);
+
+    /* Commits, then seals the snapshot; drops the one before it. */
     int (*snapshot)(struct wb_store *store, uint32_t *snapshot_out);
+
+    /*
+     * The page must include what the caller of this handle has put but not committed.
+     * Must verify that the record belongs to the id, and give WB_E_CORRUPT if not. Sets
+     * page_out->epoch and lifetime_count, which the record does not contain.
+     */
     int (*get)(struct wb_store *store, struct wb_pageid id, struct wb_page *page_out, struct wb_buf *mem_out);
     int (*time)(struct wb_store *store, struct wb_pageid id, int64_t *time_ms_out);
-    int (*scan_open)(struct wb_store *store, const struct wb_store_scan_options *options, struct wb_store_scan **scan_out);
+
+    /*
+     * A scan shows the committed state at the moment of opening, and must be usable in
+     * another thread than the store. The struct it returns starts with a struct
+     * wb_store_scan. scan_next() reports each damaged unit once and then goes on.
+     */
+    int (*scan_open)(struct wb_store *store, const struct wb_store_scan_options *options,
+                     struct wb_store_scan **scan_out);
     int (*scan_next)(struct wb_store_scan *scan, struct wb_page *page_out);
     void (*scan_close)(struct wb_store_scan *scan);
+
+    /* Fields that do not apply to the organisation stay 0. */
     int (*stat)(struct wb_store *store, struct wb_store_stat *stat_out);
-    int (*compact)(struct wb_store *store, wb_store_progress progress, void *progress_context, wb_store_found found, void *found_context,
-                   struct wb_store_compact_counts *compact_out);
+
+    /* ---- optional: may be NULL ---- */
+
+    /*
+     * Frees the space of dead pages, after committing what was put before. An
+     * organisation that frees space as it goes leaves this out; wb_store_compact() then
+     * only commits.
+     */
+    int (*compact)(struct wb_store *store, wb_store_progress progress, void *progress_context, wb_store_found found,
+                   void *found_context, struct wb_store_compact_counts *counts_out);
 };
 
 enum { WB_STORE_MAGIC = 0x57425354, WB_STORE_SCAN_MAGIC = 0x57425343 };
 
-/* The first member of every organisation's own struct. */
+/* The first member of every organisation's handle. */
 struct wb_store {
     uint32_t magic;
     enum wb_store_mode mode;
     const struct wb_store_ops *ops;
 };
 
+/* The first member of every organisation's scan. */
 struct wb_store_scan {
     uint32_t magic;
     const struct wb_store_ops *ops;
 };
 
-/* A stored time that only a wrong clock can have made. */
+/* Fills the common part of a handle that open() returns; release makes later calls fail at once. */
+void wb_store_init(struct wb_store *store, enum wb_store_mode mode, const struct wb_store_ops *ops);
+void wb_store_release(struct wb_store *store);
+void wb_store_scan_init(struct wb_store_scan *scan, const struct wb_store *store);
+void wb_store_scan_release(struct wb_store_scan *scan);
+
+/* Adds the counts of one commit to a sum. */
+void wb_store_counts_add(struct wb_store_commit_counts *sum_inout, const struct wb_store_commit_counts *counts);
+
+/* The error of every call that names a page which is not there. */
+int wb_store_not_found(void);
+
+/* Returns true if a stored time is so far in the future that only a wrong clock explains it. */
 static inline bool wb_store_time_is_ahead(int64_t time_ms, int64_t now_ms)
 {
     return time_ms > now_ms + WB_STORE_AHEAD_MS;
 }
 
-/* Whether a page of time_ms replaces, or a touch at time_ms moves, one of stored_ms: newer wins, but no wrong clock does. */
+/*
+ * The rule for which version wins, the same in all organisations: returns true if a
+ * page (or a touch) of time_ms replaces a version of stored_ms. The newer one wins,
+ * except that a time from a wrong clock never does.
+ */
 static inline bool wb_store_time_replaces(int64_t time_ms, int64_t stored_ms, int64_t now_ms)
 {
-    return time_ms > stored_ms || (wb_store_time_is_ahead(stored_ms, now_ms) && !wb_store_time_is_ahead(time_ms, now_ms));
+    return time_ms > stored_ms ||
+           (wb_store_time_is_ahead(stored_ms, now_ms) && !wb_store_time_is_ahead(time_ms, now_ms));
 }
 
 struct wb_superblock;
 
-/* An organisation that lives in a directory. */
+/* An organisation as the door knows it. All members are required. */
 struct wb_organisation {
-    const char *name;
-    /* Everything but the superblock, which the door writes last. */
+    const char *name; /* as in the superblock and in `init --organisation` */
+
+    /*
+     * The files and directories that create() makes, NULL at the end. An interrupted
+     * creation may leave them behind, so creating a repository where nothing but these
+     * exists is allowed; anything else in the directory belongs to somebody else.
+     */
+    const char *const *files;
+
+    /* Creates everything except the superblock, durably, replacing what an interrupted creation left. */
     int (*create)(const char *dir, const struct wb_superblock *superblock);
-    int (*open)(const char *dir, const struct wb_superblock *superblock, enum wb_store_mode mode, struct wb_store **store_out);
+
+    /* Opens the store; a writer also recovers from a crash. */
+    int (*open)(const char *dir, const struct wb_superblock *superblock, enum wb_store_mode mode,
+                struct wb_store **store_out);
+
+    /* Reads and checks everything, without changing anything, while other processes read and write. */
     int (*verify)(const char *dir, const struct wb_superblock *superblock, wb_store_found found, void *found_context,
-                  wb_store_progress progress, void *progress_context, struct wb_store_verify_counts *verify_out);
+                  wb_store_progress progress, void *progress_context, struct wb_store_verify_counts *counts_out);
 };
 
 extern const struct wb_organisation wb_organisation_log;

@@ -1,6 +1,10 @@
 /*
- * store.c - the door: finds the organisation, checks arguments, passes calls on.
- * Nothing here knows how pages lie on disk.
+ * store.c - the door of the room: creates and opens repositories, checks arguments, and
+ * passes every call on to the repository's organisation (organisation.h).
+ *
+ * It never touches a page. The only file it knows is the superblock, which makes a
+ * directory a repository: it is written last, so that an interrupted creation leaves no
+ * repository, and repeating the creation finishes the work.
  */
 #include "store/store.h"
 #include "base/check.h"
@@ -15,7 +19,10 @@
 
 #include <stdio.h>
 
+/* Every organisation that this program knows; the first one is the default. */
 static const struct wb_organisation *const organisations[] = {&wb_organisation_log};
+
+#define DEFAULT_UPDATE "incremental"
 
 static const struct wb_organisation *find_organisation(const char *name)
 {
@@ -36,19 +43,27 @@ bool wb_store_exists(const char *dir)
     return exists;
 }
 
-/* Names that an interrupted creation may have left; anything else in the directory is somebody else's. */
+struct creation {
+    const char *dir;
+    const struct wb_organisation *organisation;
+    const char *update;
+};
+
+/* Only files that an interrupted creation may have left are accepted: anything else belongs to somebody else. */
 static int refuse_foreign(void *context, const struct wb_dir_entry *entry)
 {
-    static const char *const ours[] = {WB_SUPERBLOCK_LOCK_NAME, WB_SUPERBLOCK_NAME ".tmp", "catalog.wbt", "pages"};
-    const char *dir = context;
+    static const char *const ours[] = {WB_SUPERBLOCK_LOCK_NAME, WB_SUPERBLOCK_NAME ".tmp", NULL};
+    const struct creation *c = context;
+    const char *const *lists[] = {ours, c->organisation->files};
 
-    for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++)
-        if (strcmp(entry->name, ours[i]) == 0)
-            return 0;
-    return wb_fail(WB_E_INVALID, "%s is not a repository, and not empty", dir);
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
+        for (const char *const *name = lists[i]; *name; name++)
+            if (strcmp(entry->name, *name) == 0)
+                return 0;
+    return wb_fail(WB_E_INVALID, "%s is not a repository, and not empty", c->dir);
 }
 
-/* Two processes may create at once: the second waits, then finds that the first has done it. */
+/* If two processes create the same repository, the second one waits here, and then finds it already there. */
 static int lock_creation(const char *dir, struct wb_file *lock_out)
 {
     char *path = wb_path_join(dir, WB_SUPERBLOCK_LOCK_NAME);
@@ -58,35 +73,38 @@ static int lock_creation(const char *dir, struct wb_file *lock_out)
     return err < 0 ? err : wb_file_lock(lock_out, true);
 }
 
-static int create_locked(const char *dir, const struct wb_organisation *organisation, const char *update)
+static int create_locked(const struct creation *c)
 {
     struct wb_superblock superblock = {.format = WB_SUPERBLOCK_FORMAT, .created_ms = wb_clock_wall_ms()};
     int err;
 
-    if (wb_store_exists(dir))
-        return wb_fail(WB_E_INVALID, "there is a repository at %s already", dir);
-    snprintf(superblock.organisation, sizeof superblock.organisation, "%s", organisation->name);
-    snprintf(superblock.update, sizeof superblock.update, "%s", update);
+    if (wb_store_exists(c->dir))
+        return wb_fail(WB_E_INVALID, "there is a repository at %s already", c->dir);
+    WB_CHECK(strlen(c->organisation->name) < sizeof superblock.organisation);
+    WB_CHECK(strlen(c->update) < sizeof superblock.update);
+    snprintf(superblock.organisation, sizeof superblock.organisation, "%s", c->organisation->name);
+    snprintf(superblock.update, sizeof superblock.update, "%s", c->update);
     wb_random_bytes(superblock.id, sizeof superblock.id);
-    err = organisation->create(dir, &superblock);
-    return err < 0 ? err : wb_superblock_write(dir, &superblock);
+    err = c->organisation->create(c->dir, &superblock);
+    return err < 0 ? err : wb_superblock_write(c->dir, &superblock);
 }
 
 int wb_store_create(const char *dir, const struct wb_store_options *options)
 {
-    const char *name = options && options->organisation ? options->organisation : "log";
-    const char *update = options && options->update ? options->update : "incremental";
-    const struct wb_organisation *organisation = find_organisation(name);
+    const char *name = options && options->organisation ? options->organisation : organisations[0]->name;
+    struct creation c = {.dir = dir, .organisation = find_organisation(name), .update = DEFAULT_UPDATE};
     struct wb_file lock = WB_FILE_INIT;
     int err = 0;
 
-    if (!organisation)
+    if (options && options->update)
+        c.update = options->update;
+    if (!c.organisation)
         return wb_fail(WB_E_INVALID, "no such organisation: %s", name);
-    if (strcmp(update, "incremental") != 0)
-        return wb_fail(WB_E_INVALID, "no such update method: %s", update);
+    if (strcmp(c.update, DEFAULT_UPDATE) != 0)
+        return wb_fail(WB_E_INVALID, "no such update method: %s", c.update);
     enum wb_path_kind kind = wb_path_kind(dir);
     if (kind == WB_PATH_DIR && !wb_store_exists(dir))
-        err = wb_dir_each(dir, refuse_foreign, (void *)(uintptr_t)dir);
+        err = wb_dir_each(dir, refuse_foreign, &c);
     else if (kind == WB_PATH_NONE)
         err = wb_path_mkdirs(dir);
     else if (kind != WB_PATH_DIR)
@@ -94,51 +112,110 @@ int wb_store_create(const char *dir, const struct wb_store_options *options)
     if (err == 0)
         err = lock_creation(dir, &lock);
     if (err == 0)
-        err = create_locked(dir, organisation, update);
-    if (err == 0 && kind == WB_PATH_DIR) /* what made it may have left its entry to the kernel */
+        err = create_locked(&c);
+    if (err == 0 && kind == WB_PATH_DIR) /* whoever made the directory may not have synced its parent */
         err = wb_path_sync_parent(dir);
     wb_file_close(&lock);
     return err;
 }
 
-int wb_store_open(const char *dir, enum wb_store_mode mode, struct wb_store **store_out)
+/* Reads the superblock and finds the organisation that it names. */
+static int find_repository(const char *dir, struct wb_superblock *superblock_out,
+                           const struct wb_organisation **organisation_out)
 {
-    struct wb_superblock superblock;
-    int err = wb_superblock_read(dir, &superblock);
+    int err = wb_superblock_read(dir, superblock_out);
 
-    *store_out = NULL;
+    *organisation_out = NULL;
     if (err < 0)
         return err;
-    const struct wb_organisation *organisation = find_organisation(superblock.organisation);
-    if (!organisation)
-        return wb_fail(WB_E_NEWER, "%s: this program does not know the organisation %s", dir, superblock.organisation);
-    if (strcmp(superblock.update, "incremental") != 0)
-        return wb_fail(WB_E_NEWER, "%s: this program does not know the update method %s", dir, superblock.update);
-    return organisation->open(dir, &superblock, mode, store_out);
+    *organisation_out = find_organisation(superblock_out->organisation);
+    if (!*organisation_out)
+        return wb_fail(WB_E_NEWER, "%s: this program does not know the organisation %s", dir,
+                       superblock_out->organisation);
+    WB_CHECK((*organisation_out)->open && (*organisation_out)->verify);
+    return 0;
 }
 
-int wb_store_verify(const char *dir, wb_store_found found, void *found_context, wb_store_progress progress, void *progress_context,
-                    struct wb_store_verify_counts *verify_out)
+int wb_store_open(const char *dir, enum wb_store_mode mode, struct wb_store **store_out)
 {
+    const struct wb_organisation *organisation;
     struct wb_superblock superblock;
-    int err = wb_superblock_read(dir, &superblock);
 
-    *verify_out = (struct wb_store_verify_counts){0};
+    WB_CHECK(mode == WB_STORE_READ || mode == WB_STORE_WRITE);
+    *store_out = NULL;
+    int err = find_repository(dir, &superblock, &organisation);
+    if (err < 0)
+        return err;
+    if (strcmp(superblock.update, DEFAULT_UPDATE) != 0)
+        return wb_fail(WB_E_NEWER, "%s: this program does not know the update method %s", dir, superblock.update);
+    err = organisation->open(dir, &superblock, mode, store_out);
+    WB_CHECK(err == 0 ? (*store_out)->magic == WB_STORE_MAGIC && (*store_out)->mode == mode : !*store_out);
+    return err;
+}
+
+int wb_store_verify(const char *dir, wb_store_found found, void *found_context, wb_store_progress progress,
+                    void *progress_context, struct wb_store_verify_counts *counts_out)
+{
+    const struct wb_organisation *organisation;
+    struct wb_superblock superblock;
+    int err = find_repository(dir, &superblock, &organisation);
+
+    *counts_out = (struct wb_store_verify_counts){0};
     if (err == WB_E_CORRUPT) {
-        verify_out->problems = 1;
+        counts_out->problems = 1;
         if (found)
             found(found_context, &(struct wb_store_finding){true, WB_SUPERBLOCK_NAME, 0, wb_error_message()});
         return 0;
     }
-    if (err < 0)
-        return err;
-    const struct wb_organisation *organisation = find_organisation(superblock.organisation);
-    if (!organisation)
-        return wb_fail(WB_E_NEWER, "%s: this program does not know the organisation %s", dir, superblock.organisation);
-    return organisation->verify(dir, &superblock, found, found_context, progress, progress_context, verify_out);
+    return err < 0 ? err
+                   : organisation->verify(dir, &superblock, found, found_context, progress, progress_context, counts_out);
 }
 
-/* ---- passing on ------------------------------------------------------------------------------ */
+/* ---- what organisations share ------------------------------------------------------------- */
+
+void wb_store_init(struct wb_store *store, enum wb_store_mode mode, const struct wb_store_ops *ops)
+{
+    WB_CHECK(ops->close && ops->put && ops->touch && ops->remove && ops->put_revisit && ops->get_revisit);
+    WB_CHECK(ops->bar && ops->allow && ops->barred && ops->bar_each && ops->list_site);
+    WB_CHECK(ops->commit && ops->snapshot && ops->get && ops->time && ops->stat);
+    WB_CHECK(ops->scan_open && ops->scan_next && ops->scan_close);
+    *store = (struct wb_store){WB_STORE_MAGIC, mode, ops};
+}
+
+void wb_store_release(struct wb_store *store)
+{
+    WB_CHECK(store->magic == WB_STORE_MAGIC);
+    store->magic = 0;
+}
+
+void wb_store_scan_init(struct wb_store_scan *scan, const struct wb_store *store)
+{
+    WB_CHECK(store->magic == WB_STORE_MAGIC);
+    *scan = (struct wb_store_scan){WB_STORE_SCAN_MAGIC, store->ops};
+}
+
+void wb_store_scan_release(struct wb_store_scan *scan)
+{
+    WB_CHECK(scan->magic == WB_STORE_SCAN_MAGIC);
+    scan->magic = 0;
+}
+
+void wb_store_counts_add(struct wb_store_commit_counts *sum_inout, const struct wb_store_commit_counts *counts)
+{
+    sum_inout->added += counts->added;
+    sum_inout->replaced += counts->replaced;
+    sum_inout->older += counts->older;
+    sum_inout->barred += counts->barred;
+    sum_inout->touched += counts->touched;
+    sum_inout->removed += counts->removed;
+}
+
+int wb_store_not_found(void)
+{
+    return wb_fail(WB_E_NOTFOUND, "not in the repository");
+}
+
+/* ---- calls that are passed on ------------------------------------------------------------------- */
 
 static void check_store(const struct wb_store *store)
 {
@@ -169,7 +246,7 @@ int wb_store_put(struct wb_store *store, const struct wb_page *page, enum wb_sto
     *outcome_out = WB_STORE_PUT_NEW;
     WB_CHECK(wb_pageid_equal(page->id, wb_pageid_of_key(page->key)));
     if (page->body.len > WB_STORE_BODY_MAX)
-        return wb_fail(WB_E_LIMIT, "the body of %.*s is larger than a store takes", WB_SLICE_ARG(page->url));
+        return wb_fail(WB_E_LIMIT, "the body of %.*s is larger than a store accepts", WB_SLICE_ARG(page->url));
     return store->ops->put(store, page, outcome_out);
 }
 
@@ -185,7 +262,8 @@ int wb_store_remove(struct wb_store *store, struct wb_pageid id, struct wb_slice
     return store->ops->remove(store, id, site, everywhere);
 }
 
-int wb_store_put_revisit(struct wb_store *store, struct wb_pageid id, struct wb_slice site, const struct wb_store_revisit *revisit)
+int wb_store_put_revisit(struct wb_store *store, struct wb_pageid id, struct wb_slice site,
+                         const struct wb_store_revisit *revisit)
 {
     check_writer(store);
     return store->ops->put_revisit(store, id, site, revisit);
@@ -228,27 +306,33 @@ int wb_store_list_site(struct wb_store *store, struct wb_slice site, struct wb_p
 {
     check_store(store);
     *count_out = 0;
-    return store->ops->list_site(store, site, ids_out, max, count_out);
+    int err = store->ops->list_site(store, site, ids_out, max, count_out);
+    WB_CHECK(*count_out <= max);
+    return err;
 }
 
-int wb_store_commit(struct wb_store *store, struct wb_store_commit_counts *commit_inout)
+int wb_store_commit(struct wb_store *store, struct wb_store_commit_counts *counts_inout)
 {
     check_writer(store);
-    return store->ops->commit(store, commit_inout);
+    return store->ops->commit(store, counts_inout);
 }
 
 int wb_store_snapshot(struct wb_store *store, uint32_t *snapshot_out)
 {
     check_writer(store);
     *snapshot_out = 0;
-    return store->ops->snapshot(store, snapshot_out);
+    int err = store->ops->snapshot(store, snapshot_out);
+    WB_CHECK((err == 0) == (*snapshot_out > 0));
+    return err;
 }
 
 int wb_store_get(struct wb_store *store, struct wb_pageid id, struct wb_page *page_out, struct wb_buf *mem_out)
 {
     check_store(store);
     *page_out = (struct wb_page){0};
-    return store->ops->get(store, id, page_out, mem_out);
+    int err = store->ops->get(store, id, page_out, mem_out);
+    WB_CHECK(err < 0 || wb_pageid_equal(page_out->id, id));
+    return err;
 }
 
 int wb_store_time(struct wb_store *store, struct wb_pageid id, int64_t *time_ms_out)
@@ -266,11 +350,15 @@ int wb_store_stat(struct wb_store *store, struct wb_store_stat *stat_out)
 }
 
 int wb_store_compact(struct wb_store *store, wb_store_progress progress, void *progress_context, wb_store_found found,
-                     void *found_context, struct wb_store_compact_counts *compact_out)
+                     void *found_context, struct wb_store_compact_counts *counts_out)
 {
     check_writer(store);
-    *compact_out = (struct wb_store_compact_counts){0};
-    return store->ops->compact(store, progress, progress_context, found, found_context, compact_out);
+    *counts_out = (struct wb_store_compact_counts){0};
+    if (!store->ops->compact) {
+        struct wb_store_commit_counts ignored = {0};
+        return store->ops->commit(store, &ignored);
+    }
+    return store->ops->compact(store, progress, progress_context, found, found_context, counts_out);
 }
 
 int wb_store_scan_open(struct wb_store *store, const struct wb_store_scan_options *options, struct wb_store_scan **scan_out)
@@ -285,7 +373,9 @@ int wb_store_scan_next(struct wb_store_scan *scan, struct wb_page *page_out)
 {
     WB_CHECK(scan->magic == WB_STORE_SCAN_MAGIC);
     *page_out = (struct wb_page){0};
-    return scan->ops->scan_next(scan, page_out);
+    int got = scan->ops->scan_next(scan, page_out);
+    WB_CHECK(got <= 1);
+    return got;
 }
 
 void wb_store_scan_close(struct wb_store_scan *scan)

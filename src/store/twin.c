@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "os/clock.h"
 #include "store/organisation.h"
+#include "store/twin.h"
 
 struct version {
     struct wb_pageid id;
@@ -456,8 +457,10 @@ static int twin_snapshot(struct wb_store *store, uint32_t *snapshot_out)
     clear(&twin->now.old);
     twin->now.snapshot++;
     twin->now.snapshot_epoch = twin->now.epoch++;
-    *snapshot_out = twin->now.snapshot;
-    return twin_commit(store, &counts);
+    int err = twin_commit(store, &counts);
+    if (err == 0)
+        *snapshot_out = twin->now.snapshot;
+    return err;
 }
 
 /* ---- reading ------------------------------------------------------------------------------------ */
@@ -525,7 +528,7 @@ static int twin_scan_open(struct wb_store *store, const struct wb_store_scan_opt
 
     if (!scan)
         return WB_E_NOMEM;
-    scan->scan = (struct wb_store_scan){WB_STORE_SCAN_MAGIC, store->ops};
+    wb_store_scan_init(&scan->scan, store);
     scan->options = *options;
     scan->site = wb_strndup(options->site.ptr ? options->site.ptr : "", options->site.len);
     err = scan->site ? state_copy(&twin_of(store)->committed, &scan->state) : WB_E_NOMEM;
@@ -647,20 +650,20 @@ static const struct wb_store_ops twin_ops = {
     .compact = twin_compact,
 };
 
-int wb_store_open_memory(struct wb_store **store_out)
+int wb_twin_open(struct wb_store **store_out)
 {
     struct twin *twin = wb_alloc_zero(1, sizeof *twin);
 
     *store_out = NULL;
     if (!twin)
         return WB_E_NOMEM;
-    twin->store = (struct wb_store){WB_STORE_MAGIC, WB_STORE_WRITE, &twin_ops};
+    wb_store_init(&twin->store, WB_STORE_WRITE, &twin_ops);
     twin->now.epoch = twin->committed.epoch = 1;
     *store_out = &twin->store;
     return 0;
 }
 
-void wb_store_reopen_memory(struct wb_store *store)
+void wb_twin_reopen(struct wb_store *store)
 {
     struct twin *twin = twin_of(store);
     struct state copied;

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "extract/extract.h"
 #include "ingest/importer.h"
+#include "store/twin.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -284,7 +285,7 @@ static void test_revisits(void **state)
     struct told told;
 
     importer.journal = *state;
-    assert_int_equal(wb_store_open_memory(&importer.store), 0);
+    assert_int_equal(wb_twin_open(&importer.store), 0);
     assert_int_equal(wb_import_journal_begin(*state, original), 0);
     assert_int_equal(wb_import_journal_take(*state, true, &back), 0);
     assert_int_equal(wb_importer_take(&importer, original), 0);

@@ -2,6 +2,7 @@
 #include "base/date.h"
 #include "base/error.h"
 #include "ingest/importer.h"
+#include "store/twin.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -53,7 +54,7 @@ static int set_up(void **state)
     struct wb_import_item item = page_item("h.example/a", "the body", WB_DAY_MS);
 
     importer = WB_IMPORTER_INIT;
-    assert_int_equal(wb_store_open_memory(&importer.store), 0);
+    assert_int_equal(wb_twin_open(&importer.store), 0);
     assert_int_equal(wb_importer_take(&importer, &item), 0);
     *state = &importer;
     return 0;

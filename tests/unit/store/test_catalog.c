@@ -30,7 +30,7 @@ static bool same_entry(const struct wb_catalog_entry *a, const struct wb_catalog
 }
 
 static const struct wb_catalog_entry entries[] = {
-    {{1, 0, 64}, 0, 0, 0, 0, 0, 0, 0, 0},
+    {{1, 0, 64}, 0, 0, 0, 1, 0, 0, 0, 0},
     {{UINT32_MAX, UINT16_MAX, UINT64_MAX}, INT64_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT16_MAX, UINT16_MAX, UINT16_MAX, UINT64_MAX},
     {{7, 3, 1 << 30}, INT64_MIN, 1, 2, 3, 404, 30, 29, 1},
     {{7, 3, 1 << 20}, -1, 20000, 3000, 3, 200, 0, 0, 0x0123456789abcdef},
@@ -73,22 +73,20 @@ static void test_walking(void **state)
 {
     struct chance chance = {test_seed()};
     struct entry_tally walk = {0};
-    uint64_t rows;
 
     (void)state;
     for (unsigned i = 0; i < 3000; i++) {
         struct wb_pageid id = {chance_next(&chance), chance_next(&chance)};
-        must_ok(wb_catalog_entry_put(&txn, WB_CATALOG_OLD, id, &(struct wb_catalog_entry){.body_bytes = (uint32_t)id.lo}));
+        struct wb_catalog_entry entry = {.place = {1, 0, 64}, .body_bytes = (uint32_t)id.lo, .epoch = 1};
+        must_ok(wb_catalog_entry_put(&txn, WB_CATALOG_OLD, id, &entry));
     }
     must_ok(wb_catalog_entry_each(&txn, WB_CATALOG_OLD, step, &walk));
     assert_int_equal(walk.count, 3000);
     walk = (struct entry_tally){.stop_at = 10};
     assert_int_equal(wb_catalog_entry_each(&txn, WB_CATALOG_OLD, step, &walk), 42);
-    must_ok(wb_catalog_count(&txn, WB_CATALOG_OLD, &rows));
-    assert_int_equal(rows, 3000);
+    assert_int_equal(wb_catalog_count(&txn, WB_CATALOG_OLD), 3000);
     must_ok(wb_catalog_clear(&txn, WB_CATALOG_OLD));
-    must_ok(wb_catalog_count(&txn, WB_CATALOG_OLD, &rows));
-    assert_int_equal(rows, 0);
+    assert_int_equal(wb_catalog_count(&txn, WB_CATALOG_OLD), 0);
 }
 
 static void test_segments(void **state)
@@ -191,7 +189,7 @@ static void test_bars(void **state)
 static void test_other_rows(void **state)
 {
     struct wb_store_revisit revisit = {.time_ms = -5, .has_sha1 = true}, read;
-    struct wb_catalog_summary all = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, read_state;
+    struct wb_catalog_summary all = {1, 2, 3, 4, 5, 6, 7, 11, 9, 10, 8}, read_state;
     uint64_t sites = 0;
     bool has;
 
@@ -208,7 +206,7 @@ static void test_other_rows(void **state)
     must_ok(wb_catalog_revisit_delete(&txn, (struct wb_pageid){2, 2}));
     assert_int_equal(wb_catalog_revisit_delete(&txn, (struct wb_pageid){2, 2}), WB_E_NOTFOUND);
 
-    must_ok(wb_catalog_retired_put(&txn, 3, 1, 99));
+    must_ok(wb_catalog_retired_put(&txn, 3, 1, wb_catalog_txn_id(&txn)));
     must_ok(wb_catalog_retired_has(&txn, 3, 1, &has));
     assert_true(has);
     must_ok(wb_catalog_retired_has(&txn, 3, 0, &has));
@@ -277,7 +275,7 @@ static void test_wrong_entries(void **state)
 
 static void test_wrong_state(void **state)
 {
-    struct wb_catalog_summary counters = {.pages = 3}, read;
+    struct wb_catalog_summary counters = {.pages = 3, .epoch = 1, .next_segment = 1}, read;
     char row[600];
 
     (void)state;
@@ -287,6 +285,31 @@ static void test_wrong_state(void **state)
     assert_int_equal(wb_catalog_summary_get(&txn, &read), WB_E_CORRUPT);
     put_raw(WB_CATALOG_SUMMARY, "state", 5, row, len + 1);
     assert_int_equal(wb_catalog_summary_get(&txn, &read), WB_E_CORRUPT);
+    memset(row + 48, 0, 4); /* no epoch */
+    put_raw(WB_CATALOG_SUMMARY, "state", 5, row, len);
+    assert_int_equal(wb_catalog_summary_get(&txn, &read), WB_E_CORRUPT);
+}
+
+static int ignore_segment(void *context, const struct wb_catalog_segment *row)
+{
+    (void)context;
+    (void)row;
+    return 0;
+}
+
+/* A row with more live pages than pages contradicts itself. */
+static void test_wrong_segment(void **state)
+{
+    struct wb_catalog_segment segment = {.number = 7, .pages = 5, .live = 4}, read;
+    char row[600];
+
+    (void)state;
+    must_ok(wb_catalog_segment_put(&txn, &segment));
+    size_t len = get_raw(WB_CATALOG_SEGMENTS, "\0\0\0\7", 4, row);
+    row[32] = 6;
+    put_raw(WB_CATALOG_SEGMENTS, "\0\0\0\7", 4, row, len);
+    assert_int_equal(wb_catalog_segment_get(&txn, 7, &read), WB_E_CORRUPT);
+    assert_int_equal(wb_catalog_segment_each(&txn, ignore_segment, NULL), WB_E_CORRUPT);
 }
 
 /* ---- transactions ----------------------------------------------------------------------------------------------- */
@@ -323,9 +346,10 @@ static void change_all(unsigned times)
 
     must_ok(wb_catalog_open(dir, WB_TREE_WRITE, &other));
     for (unsigned i = 0; i < times; i++) {
+        struct wb_catalog_entry entry = {.place = {1, 0, 64}, .body_bytes = i, .epoch = 1, .status = 200};
         must_ok(wb_catalog_txn_write(other, &change));
         for (uint64_t id = 0; id < 3000; id++)
-            must_ok(wb_catalog_entry_put(&change, WB_CATALOG_PAGES, (struct wb_pageid){id << 50, id}, &(struct wb_catalog_entry){.body_bytes = i, .status = 200}));
+            must_ok(wb_catalog_entry_put(&change, WB_CATALOG_PAGES, (struct wb_pageid){id << 50, id}, &entry));
         must_ok(wb_catalog_txn_commit(&change));
     }
     wb_catalog_close(other);
@@ -387,11 +411,17 @@ static void test_repeated_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_entries, begin, end),       cmocka_unit_test_setup_teardown(test_walking, begin, end),
-        cmocka_unit_test_setup_teardown(test_segments, begin, end),      cmocka_unit_test_setup_teardown(test_sites, begin, end),
-        cmocka_unit_test_setup_teardown(test_other_rows, begin, end),    cmocka_unit_test_setup_teardown(test_wrong_entries, begin, end),
-        cmocka_unit_test_setup_teardown(test_wrong_state, begin, end),   cmocka_unit_test_setup_teardown(test_readers, begin, end),
-        cmocka_unit_test_setup_teardown(test_repeated_read, begin, end), cmocka_unit_test_setup_teardown(test_bars, begin, end),
+        cmocka_unit_test_setup_teardown(test_entries, begin, end),
+        cmocka_unit_test_setup_teardown(test_walking, begin, end),
+        cmocka_unit_test_setup_teardown(test_segments, begin, end),
+        cmocka_unit_test_setup_teardown(test_sites, begin, end),
+        cmocka_unit_test_setup_teardown(test_other_rows, begin, end),
+        cmocka_unit_test_setup_teardown(test_wrong_entries, begin, end),
+        cmocka_unit_test_setup_teardown(test_wrong_state, begin, end),
+        cmocka_unit_test_setup_teardown(test_wrong_segment, begin, end),
+        cmocka_unit_test_setup_teardown(test_readers, begin, end),
+        cmocka_unit_test_setup_teardown(test_repeated_read, begin, end),
+        cmocka_unit_test_setup_teardown(test_bars, begin, end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
 #include "base/date.h"
 #include "os/clock.h"
 #include "store_support.h"
+#include "store/twin.h"
 
 #include <time.h>
 
@@ -344,7 +345,7 @@ static void step_reopen(struct trace *t)
     wb_store_close(t->log);
     t->log = NULL;
     t->log = open_store(t->dir, WB_STORE_WRITE);
-    wb_store_reopen_memory(t->twin);
+    wb_twin_reopen(t->twin);
     t->committed = true;
     compare_stat(t);
 }
@@ -409,7 +410,7 @@ static void run_trace(const struct shape *shape, uint64_t seed)
     test_dir(t.dir);
     create_store(t.dir);
     t.log = open_store(t.dir, WB_STORE_WRITE);
-    must_ok(wb_store_open_memory(&t.twin));
+    must_ok(wb_twin_open(&t.twin));
     while (t.step < steps)
         step(&t);
     step_commit(&t);

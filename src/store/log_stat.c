@@ -1,0 +1,165 @@
+/*
+ * log_stat.c - the catalog at a glance: all segment rows at once, and the statistics of
+ * the repository. It reads no page and changes nothing.
+ */
+#include "base/check.h"
+#include "base/mem.h"
+#include "store/log.h"
+
+/* ---- all segment rows ------------------------------------------------------------------------ */
+
+static int add_row(void *context, const struct wb_catalog_segment *row)
+{
+    struct wb_log_rows *rows = context;
+
+    WB_CHECK(rows->count == 0 || rows->rows[rows->count - 1].number < row->number);
+    if (rows->count == rows->cap) {
+        size_t cap = rows->cap ? rows->cap * 2 : 16;
+        struct wb_catalog_segment *grown = wb_realloc(rows->rows, cap * sizeof *grown);
+        if (!grown)
+            return WB_E_NOMEM;
+        rows->rows = grown;
+        rows->cap = cap;
+    }
+    rows->rows[rows->count++] = *row;
+    return 0;
+}
+
+int wb_log_rows_read(struct wb_catalog_txn *txn, struct wb_log_rows *rows_out)
+{
+    WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
+    *rows_out = (struct wb_log_rows){0};
+    int err = wb_catalog_segment_each(txn, add_row, rows_out);
+    if (err < 0)
+        wb_log_rows_release(rows_out);
+    return err;
+}
+
+void wb_log_rows_release(struct wb_log_rows *rows)
+{
+    WB_CHECK(rows->count <= rows->cap);
+    wb_free(rows->rows);
+    *rows = (struct wb_log_rows){0};
+}
+
+struct overview_read {
+    struct wb_log *log;
+    struct wb_log_overview overview;
+};
+
+static int read_overview(void *context)
+{
+    struct overview_read *r = context;
+    int err = wb_catalog_summary_get(&r->log->reader, &r->overview.summary);
+
+    WB_CHECK(r->overview.rows.count == 0);
+    return err < 0 ? err : wb_log_rows_read(&r->log->reader, &r->overview.rows);
+}
+
+int wb_log_overview(struct wb_log *log, struct wb_log_overview *overview_out)
+{
+    struct overview_read r = {.log = log};
+    int err = wb_log_read(log, read_overview, &r);
+
+    WB_CHECK(err == 0 || r.overview.rows.count == 0);
+    *overview_out = r.overview;
+    return err;
+}
+
+/* ---- statistics ---------------------------------------------------------------------------------- */
+
+struct disk_usage {
+    const char *dir;
+    uint64_t bytes;
+};
+
+static int disk_bytes(const char *dir, uint64_t *bytes_inout);
+
+/* Adds everything in the directory and below it, including the files of other rooms. */
+static int add_disk_bytes(void *context, const struct wb_dir_entry *entry)
+{
+    struct disk_usage *usage = context;
+    char *path = wb_path_join(usage->dir, entry->name);
+    int err = path ? 0 : WB_E_NOMEM;
+
+    if (err == 0 && entry->kind == WB_PATH_FILE)
+        usage->bytes += wb_path_disk_bytes(path);
+    else if (err == 0 && entry->kind == WB_PATH_DIR)
+        err = disk_bytes(path, &usage->bytes);
+    wb_free(path);
+    return err == WB_E_NOTFOUND ? 0 : err; /* it was removed while we were looking */
+}
+
+static int disk_bytes(const char *dir, uint64_t *bytes_inout)
+{
+    struct disk_usage usage = {dir, *bytes_inout};
+    int err = wb_dir_each(dir, add_disk_bytes, &usage);
+
+    WB_CHECK(usage.bytes >= *bytes_inout);
+    *bytes_inout = usage.bytes;
+    return err;
+}
+
+struct retired_bytes {
+    struct wb_log *log;
+    uint64_t bytes;
+};
+
+static int add_retired(void *context, uint32_t number, uint32_t revision, uint64_t txn_id)
+{
+    struct retired_bytes *r = context;
+    char name[WB_SEGMENT_NAME_MAX];
+
+    (void)txn_id;
+    wb_segment_name(number, revision, name);
+    char *path = wb_path_join(r->log->dir, name);
+    if (!path)
+        return WB_E_NOMEM;
+    r->bytes += wb_path_disk_bytes(path);
+    wb_free(path);
+    return 0;
+}
+
+/* Files that compaction has replaced, but that a reader may still need. A later writer deletes them. */
+static int count_retired(void *context)
+{
+    struct retired_bytes *r = context;
+
+    r->bytes = 0;
+    return wb_catalog_retired_each(&r->log->reader, add_retired, r);
+}
+
+int wb_log_stat(struct wb_store *store, struct wb_store_stat *stat_out)
+{
+    struct wb_log *log = wb_log_of(store);
+    struct retired_bytes retired = {.log = log};
+    struct wb_log_overview o = {0};
+    int err = wb_log_overview(log, &o);
+
+    if (err == 0)
+        err = wb_log_read(log, count_retired, &retired);
+    if (err < 0) {
+        wb_log_rows_release(&o.rows);
+        return err;
+    }
+    *stat_out = (struct wb_store_stat){
+        .pages = o.summary.pages,
+        .sites = o.summary.sites,
+        .pages_old = o.summary.old,
+        .revisits = o.summary.revisits,
+        .bars = o.summary.bars,
+        .bytes_pages = o.summary.bytes_pages,
+        .segments = o.rows.count,
+        .epoch = o.summary.epoch,
+        .snapshot = o.summary.snapshot,
+        .bytes_dead = retired.bytes,
+        .organisation = log->superblock.organisation,
+        .update = log->superblock.update,
+    };
+    for (size_t i = 0; i < o.rows.count; i++) {
+        const struct wb_catalog_segment *row = &o.rows.rows[i];
+        stat_out->bytes_dead += row->live || !row->pages ? row->bytes_dead : row->bytes;
+    }
+    wb_log_rows_release(&o.rows);
+    return disk_bytes(log->dir, &stat_out->bytes_stored);
+}
