@@ -193,7 +193,7 @@ static void sort_webbase(const char *from, const char *to, const char *dir, size
     double start = bench_seconds(), merged;
     struct wb_sorter *sorter;
     struct wb_sorter_stat stat;
-    struct wb_record record;
+    struct wb_table_record record;
     struct wb_slice line;
     struct out out;
     struct in in;
@@ -277,7 +277,7 @@ static void write_table(const char *from, const char *path, unsigned threads)
 static void scan_table(struct wb_table *table)
 {
     struct wb_cursor *cursor;
-    struct wb_record record;
+    struct wb_table_record record;
     struct wb_table_stat stat;
     uint64_t sum = 0;
     double start = bench_seconds();
@@ -297,7 +297,7 @@ static void scan_table(struct wb_table *table)
 static void get_random(struct wb_table *table)
 {
     struct wb_cursor *cursor;
-    struct wb_record record;
+    struct wb_table_record record;
     struct wb_table_stat stat;
     uint64_t state = 7;
     struct wb_buf key = WB_BUF_INIT;

@@ -35,7 +35,7 @@ static void mend_file(char *bytes, size_t size)
         size_t block = (size_t)wb_table_block_size(bytes + at);
         if (block == 0 || block > size - TABLE_FOOT_BYTES - at)
             break;
-        wb_put64(bytes + at, wb_table_block_salt(wb_hash64(bytes + at + 8, block - 8), at));
+        wb_put64(bytes + at, wb_table_checksum_at(wb_hash64(bytes + at + 8, block - 8), at));
         at += block;
     }
     wb_put64(foot + 40, size);
@@ -44,7 +44,7 @@ static void mend_file(char *bytes, size_t size)
 
 /* ---- a file around raw blocks ---------------------------------------------------------------------- */
 
-static void append_block(struct wb_buf *file, struct wb_slice raw, uint32_t records, enum wb_table_what what)
+static void append_block(struct wb_buf *file, struct wb_slice raw, uint32_t records, enum wb_table_block_type what)
 {
     char head[TABLE_BLOCK_HEAD_BYTES] = {0};
     size_t at = file->len;
@@ -54,7 +54,7 @@ static void append_block(struct wb_buf *file, struct wb_slice raw, uint32_t reco
     wb_put32(head + 16, records);
     wb_put32(head + 20, (uint32_t)what << 8);
     WB_CHECK(wb_buf_append(file, head, sizeof head) == 0 && wb_buf_append_slice(file, raw) == 0);
-    wb_put64(file->ptr + at, wb_table_block_salt(wb_hash64(file->ptr + at + 8, file->len - at - 8), at));
+    wb_put64(file->ptr + at, wb_table_checksum_at(wb_hash64(file->ptr + at + 8, file->len - at - 8), at));
 }
 
 /*
@@ -63,7 +63,7 @@ static void append_block(struct wb_buf *file, struct wb_slice raw, uint32_t reco
  */
 static void make_file(struct wb_slice input, struct wb_buf *file)
 {
-    struct wb_block_raw index = {0};
+    struct wb_table_block_builder index = {0};
     struct wb_buf index_raw = WB_BUF_INIT;
     struct wb_table_foot foot = {0};
     char head[TABLE_HEAD_BYTES], tail[TABLE_FOOT_BYTES], value[2 * WB_VARINT_MAX];
@@ -76,24 +76,24 @@ static void make_file(struct wb_slice input, struct wb_buf *file)
         /* The first record of a block has its whole key behind three small numbers. */
         struct wb_slice key = wb_slice(raw.ptr + 3, raw.len > 3 && foot.blocks ? raw.len - 3 : 0);
         key.len = key.len < key_len ? key.len : key_len;
-        append_block(file, raw, (uint32_t)records, TABLE_RECORDS);
+        append_block(file, raw, (uint32_t)records, TABLE_BLOCK_RECORDS);
         size_t value_len = wb_put_varint(value, TABLE_BLOCK_HEAD_BYTES + raw.len);
         value_len += wb_put_varint(value + value_len, records);
-        size_t shared = wb_key_shared(wb_buf_slice(&index.last_key), key);
-        WB_CHECK(wb_block_raw_add(&index, &index_raw, key, shared, wb_slice(value, value_len)) == 0);
+        size_t shared = wb_table_key_shared(wb_buf_slice(&index.last_key), key);
+        WB_CHECK(wb_table_block_builder_add(&index, &index_raw, key, shared, wb_slice(value, value_len)) == 0);
         foot.records += records;
         input = wb_slice(raw.ptr + raw.len, input.len - 5 - raw.len);
     }
     foot.raw_bytes = input.len >= 2 ? wb_get16(input.ptr) : 0;
     foot.index_at = file->len;
     uint32_t entries = index.records;
-    WB_CHECK(wb_block_raw_close(&index, &index_raw) == 0);
+    WB_CHECK(wb_table_block_builder_finish(&index, &index_raw) == 0);
     if (entries)
-        append_block(file, wb_buf_slice(&index_raw), entries, TABLE_INDEX);
+        append_block(file, wb_buf_slice(&index_raw), entries, TABLE_BLOCK_INDEX);
     foot.file_bytes = file->len + sizeof tail;
     wb_table_foot_put(&foot, "fuzz", tail);
     WB_CHECK(wb_buf_append(file, tail, sizeof tail) == 0);
-    wb_block_raw_release(&index);
+    wb_table_block_builder_release(&index);
     wb_buf_release(&index_raw);
 }
 
@@ -110,7 +110,7 @@ static void count_problem(void *context, const char *file, uint64_t offset, cons
 /* All records, one after the other; how many came. */
 static uint64_t walk(struct wb_cursor *cursor, const struct wb_table_stat *stat, bool sound)
 {
-    struct wb_record record;
+    struct wb_table_record record;
     struct wb_buf last = WB_BUF_INIT;
     uint64_t count = 0, errors = 0;
     int more;
@@ -122,7 +122,7 @@ static uint64_t walk(struct wb_cursor *cursor, const struct wb_table_stat *stat,
         }
         WB_CHECK(record.number < stat->records && record.key.len <= WB_TABLE_KEY_MAX);
         if (sound)
-            WB_CHECK(record.number == count && (count == 0 || wb_key_compare(wb_buf_slice(&last), record.key) < 0));
+            WB_CHECK(record.number == count && (count == 0 || wb_table_key_compare(wb_buf_slice(&last), record.key) < 0));
         wb_buf_clear(&last);
         WB_CHECK(wb_buf_append_slice(&last, record.key) == 0);
         count++;
@@ -133,7 +133,7 @@ static uint64_t walk(struct wb_cursor *cursor, const struct wb_table_stat *stat,
 
 static void ask(struct wb_cursor *cursor, const struct wb_table_stat *stat, struct wb_slice input, bool sound)
 {
-    struct wb_record record;
+    struct wb_table_record record;
     struct wb_buf key = WB_BUF_INIT;
 
     for (uint64_t i = 0; i < ASKED_MAX; i++) {
@@ -152,7 +152,7 @@ static void ask(struct wb_cursor *cursor, const struct wb_table_stat *stat, stru
         int err = wb_cursor_seek(cursor, any);
         WB_CHECK(!sound || err == 0);
         if (wb_cursor_next(cursor, &record) == 1 && err == 0 && sound)
-            WB_CHECK(wb_key_compare(record.key, any) >= 0);
+            WB_CHECK(wb_table_key_compare(record.key, any) >= 0);
     }
     wb_buf_release(&key);
 }

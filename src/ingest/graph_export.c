@@ -180,7 +180,7 @@ static int take_pages(struct graph_exporter *x)
 /* Writes the hosts as vertices, in the order of their names, and maps each site to its host. */
 static int number_hosts(struct graph_exporter *x)
 {
-    struct wb_record record;
+    struct wb_table_record record;
     int got = 0, err = wb_sorter_sort(x->hosts);
     void *map = NULL;
 
@@ -238,7 +238,7 @@ static int add_source(struct graph_exporter *x, uint64_t node)
 static int join_contents(struct graph_exporter *x)
 {
     uint8_t md5[WB_EDIT_MD5_BYTES] = {0};
-    struct wb_record record;
+    struct wb_table_record record;
     int got = 0, err = wb_sorter_sort(x->contents);
 
     while (err == 0 && (got = wb_sorter_next(x->contents, &record)) > 0) {
@@ -260,7 +260,7 @@ static int join_contents(struct graph_exporter *x)
 static int write_edges(struct graph_exporter *x)
 {
     char before[EDGE_KEY] = {0}, text[LINE_MAX_NUMBERS];
-    struct wb_record record;
+    struct wb_table_record record;
     int got = 0, err = wb_sorter_sort(x->edges);
 
     while (err == 0 && (got = wb_sorter_next(x->edges, &record)) > 0) {

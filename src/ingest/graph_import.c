@@ -210,14 +210,14 @@ static int add_page(struct graph_importer *im, const struct wb_webdb_page *known
     return known ? wb_webdb_add_page(im->writer, &page) : wb_webdb_add_page_if_not_present(im->writer, &page, NULL);
 }
 
-static struct wb_slice surt_of(const struct wb_record *record)
+static struct wb_slice surt_of(const struct wb_table_record *record)
 {
     WB_CHECK(record->key.len > SURT_TAIL);
     return wb_slice(record->key.ptr, record->key.len - SURT_TAIL);
 }
 
 /* record: of by_surt. again: the vertex before it names the same page. */
-static int add_vertex(struct graph_importer *im, struct known_pages *known, const struct wb_record *record, bool again)
+static int add_vertex(struct graph_importer *im, struct known_pages *known, const struct wb_table_record *record, bool again)
 {
     struct wb_slice surt = surt_of(record);
     struct wb_slice id = wb_slice(record->key.ptr + record->key.len - ID_BYTES, ID_BYTES);
@@ -241,7 +241,7 @@ static int add_vertex(struct graph_importer *im, struct known_pages *known, cons
 
 static int add_vertices(struct graph_importer *im)
 {
-    struct wb_record record;
+    struct wb_table_record record;
     struct known_pages known;
     int got = 0, err = known_open(im->options->dir, &known);
 
@@ -293,7 +293,7 @@ typedef int (*join_take)(struct graph_importer *im, struct wb_slice vertex, stru
 
 static int join(struct graph_importer *im, struct wb_sorter *vertices, struct wb_sorter *edges, join_take take)
 {
-    struct wb_record vertex = {.key = WB_SLICE_EMPTY}, edge;
+    struct wb_table_record vertex = {.key = WB_SLICE_EMPTY}, edge;
     int got = 0, err = wb_sorter_sort(vertices), left;
 
     if (err == 0)

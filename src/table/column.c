@@ -107,7 +107,7 @@ static int flush_column(struct wb_column_writer *writer, bool at_end)
     for (size_t at = 0; at < len && err == 0; at += COLUMN_SUM_BYTES) {
         size_t piece = len - at < COLUMN_SUM_BYTES ? len - at : COLUMN_SUM_BYTES;
         char sum[8];
-        wb_put64(sum, wb_table_block_salt(wb_hash64(writer->pending.ptr + at, piece), writer->written + at));
+        wb_put64(sum, wb_table_checksum_at(wb_hash64(writer->pending.ptr + at, piece), writer->written + at));
         err = wb_buf_append(&writer->sums, sum, sizeof sum);
     }
     if (err == 0 && len)
@@ -267,7 +267,7 @@ static int check_piece(const struct wb_column *column, uint64_t n)
     uint64_t area = column->count * column->record_bytes, at = n * COLUMN_SUM_BYTES;
     size_t len = area - at < COLUMN_SUM_BYTES ? (size_t)(area - at) : COLUMN_SUM_BYTES;
 
-    if (wb_get64(column->records + area + 8 * n) != wb_table_block_salt(wb_hash64(column->records + at, len), COLUMN_END_BYTES + at))
+    if (wb_get64(column->records + area + 8 * n) != wb_table_checksum_at(wb_hash64(column->records + at, len), COLUMN_END_BYTES + at))
         return wb_fail(WB_E_CORRUPT, "%s is damaged: the records at offset %llu do not match their checksum", column->path,
                        (unsigned long long)(COLUMN_END_BYTES + at));
     atomic_store_explicit(&column->checked[n], 1, memory_order_relaxed);
@@ -310,7 +310,7 @@ static int check_sums(const struct wb_file *file, uint64_t record_area, wb_table
         err = wb_file_read_exact(file, at, piece, len);
         if (err == 0)
             err = wb_file_read_exact(file, COLUMN_END_BYTES + record_area + 8 * n, sum, sizeof sum);
-        if (err == 0 && wb_get64(sum) == wb_table_block_salt(wb_hash64(piece, len), at))
+        if (err == 0 && wb_get64(sum) == wb_table_checksum_at(wb_hash64(piece, len), at))
             continue;
         found(context, file->path, at, err < 0 ? wb_error_message() : "records do not match their checksum");
         err = 0;

@@ -24,7 +24,7 @@ struct slot {
     uint64_t block;
     uint64_t used; /* when, in loads */
     struct wb_buf raw;
-    struct wb_block_view view;
+    struct wb_table_block_view view;
 };
 
 struct wb_cursor {
@@ -45,7 +45,7 @@ struct wb_cursor {
     char *key;           /* of the record before it */
     size_t key_len;
     bool held;           /* record was found by a seek and is the next one */
-    struct wb_record record;
+    struct wb_table_record record;
 };
 
 int wb_cursor_open(struct wb_table *table, struct wb_cursor **cursor_out)
@@ -86,7 +86,7 @@ void wb_cursor_close(struct wb_cursor *cursor)
 /* The bytes of a block as they lie in the file; more of the file each time that blocks are read in order. */
 static int read_block(struct wb_cursor *cursor, uint64_t block, struct wb_slice *bytes_out)
 {
-    const struct wb_block_place *place = &cursor->table->places[block];
+    const struct wb_table_block_place *place = &cursor->table->places[block];
     size_t size = (size_t)(place[1].offset - place->offset);
     bool in_order = block == cursor->last_read + 1;
 
@@ -125,7 +125,7 @@ static int fill_slot(struct wb_cursor *cursor, struct slot *slot, uint64_t block
     slot->block = NO_BLOCK;
     if (slot->raw.cap > 2 * SLOT_BYTES_MAX)
         wb_buf_release(&slot->raw);
-    int err = wb_table_block_unpack(cursor->zstd, bytes, offset, TABLE_RECORDS, table->file.path, &slot->raw, &slot->view);
+    int err = wb_table_block_unpack(cursor->zstd, bytes, offset, TABLE_BLOCK_RECORDS, table->file.path, &slot->raw, &slot->view);
     if (err < 0)
         return err;
     if (slot->view.records != wb_table_block_records(table, block))
@@ -202,13 +202,13 @@ static int leave_damaged(struct wb_cursor *cursor)
 /* 1 with the next record of the block that is loaded, 0 at its end. */
 static inline int next_in_block(struct wb_cursor *cursor)
 {
-    const struct wb_block_view *view = &cursor->at->view;
+    const struct wb_table_block_view *view = &cursor->at->view;
     const char *end = view->raw + view->end;
-    struct wb_record_head head;
+    struct wb_table_record_head head;
 
     if (cursor->index == view->records)
         return cursor->p == end ? 0 : leave_damaged(cursor);
-    if (!wb_record_head_get(&cursor->p, end, cursor->index % TABLE_RESTART ? cursor->key_len : 0, &head))
+    if (!wb_table_record_head_get(&cursor->p, end, cursor->index % TABLE_RESTART ? cursor->key_len : 0, &head))
         return leave_damaged(cursor);
     memcpy(cursor->key + head.shared, cursor->p, head.fresh);
     cursor->key_len = head.shared + head.fresh;
@@ -220,7 +220,7 @@ static inline int next_in_block(struct wb_cursor *cursor)
     return 1;
 }
 
-int wb_cursor_next(struct wb_cursor *cursor, struct wb_record *record_out)
+int wb_cursor_next(struct wb_cursor *cursor, struct wb_table_record *record_out)
 {
     int more = 0;
 
@@ -242,7 +242,7 @@ int wb_cursor_next(struct wb_cursor *cursor, struct wb_record *record_out)
             stand_before(cursor, cursor->block + 1);
     }
     if (more != 1) {
-        *record_out = (struct wb_record){0};
+        *record_out = (struct wb_table_record){0};
         return more;
     }
     *record_out = cursor->record;
@@ -254,8 +254,8 @@ int wb_cursor_next(struct wb_cursor *cursor, struct wb_record *record_out)
 /* To the restart point of this number in the block that is loaded. */
 static int stand_at_restart(struct wb_cursor *cursor, uint32_t restart)
 {
-    const struct wb_block_view *view = &cursor->at->view;
-    uint32_t place = wb_block_restart(view, restart);
+    const struct wb_table_block_view *view = &cursor->at->view;
+    uint32_t place = wb_table_block_restart(view, restart);
 
     if (place >= view->end)
         return leave_damaged(cursor);
@@ -268,18 +268,18 @@ static int stand_at_restart(struct wb_cursor *cursor, uint32_t restart)
 /* To the last restart point whose key is not greater than key, or to the first. */
 static int find_restart(struct wb_cursor *cursor, struct wb_slice key)
 {
-    const struct wb_block_view *view = &cursor->at->view;
+    const struct wb_table_block_view *view = &cursor->at->view;
     const char *end = view->raw + view->end;
-    uint32_t low = 0, high = wb_block_restarts(view->records);
+    uint32_t low = 0, high = wb_table_block_restart_count(view->records);
 
     while (high - low > 1) {
         uint32_t middle = low + (high - low) / 2;
-        struct wb_record_head head;
-        uint32_t place = wb_block_restart(view, middle);
+        struct wb_table_record_head head;
+        uint32_t place = wb_table_block_restart(view, middle);
         const char *p = view->raw + (place < view->end ? place : view->end);
-        if (!wb_record_head_get(&p, end, 0, &head))
+        if (!wb_table_record_head_get(&p, end, 0, &head))
             return leave_damaged(cursor);
-        if (wb_key_compare(wb_slice(p, head.fresh), key) <= 0)
+        if (wb_table_key_compare(wb_slice(p, head.fresh), key) <= 0)
             low = middle;
         else
             high = middle;
@@ -302,7 +302,7 @@ int wb_cursor_seek(struct wb_cursor *cursor, struct wb_slice key)
     if (err < 0)
         return err;
     while ((more = next_in_block(cursor)) == 1)
-        if (wb_key_compare(cursor->record.key, key) >= 0) {
+        if (wb_table_key_compare(cursor->record.key, key) >= 0) {
             cursor->held = true;
             return 0;
         }
@@ -332,18 +332,18 @@ int wb_cursor_seek_number(struct wb_cursor *cursor, uint64_t number)
     return err;
 }
 
-static int get_held(struct wb_cursor *cursor, struct wb_record *record_out)
+static int get_held(struct wb_cursor *cursor, struct wb_table_record *record_out)
 {
     cursor->held = false;
     *record_out = cursor->record;
     return 0;
 }
 
-int wb_cursor_get(struct wb_cursor *cursor, struct wb_slice key, struct wb_record *record_out)
+int wb_cursor_get(struct wb_cursor *cursor, struct wb_slice key, struct wb_table_record *record_out)
 {
     int err = wb_cursor_seek(cursor, key);
 
-    *record_out = (struct wb_record){0};
+    *record_out = (struct wb_table_record){0};
     if (err < 0)
         return err;
     if (!cursor->held || !wb_slice_equal(cursor->record.key, key))
@@ -351,11 +351,11 @@ int wb_cursor_get(struct wb_cursor *cursor, struct wb_slice key, struct wb_recor
     return get_held(cursor, record_out);
 }
 
-int wb_cursor_get_number(struct wb_cursor *cursor, uint64_t number, struct wb_record *record_out)
+int wb_cursor_get_number(struct wb_cursor *cursor, uint64_t number, struct wb_table_record *record_out)
 {
     int err = wb_cursor_seek_number(cursor, number);
 
-    *record_out = (struct wb_record){0};
+    *record_out = (struct wb_table_record){0};
     if (err < 0)
         return err;
     if (number >= cursor->table->foot.records)

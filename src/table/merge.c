@@ -20,7 +20,7 @@ struct wb_merge {
     struct wb_sorter *edits;
     size_t suffix_bytes;
     enum ahead old_ahead, edit_ahead;
-    struct wb_record old_record, edit;
+    struct wb_table_record old_record, edit;
     struct wb_buf key;      /* of the edits that are handed out now, or were last */
     bool editing;           /* edit_ahead may hold edits of key */
     bool any;               /* key was set once */
@@ -80,9 +80,9 @@ static struct wb_slice edit_key(const struct wb_merge *merge)
     return wb_slice(merge->edit.key.ptr, merge->edit.key.len - merge->suffix_bytes);
 }
 
-int wb_merge_edit(struct wb_merge *merge, struct wb_record *edit_out)
+int wb_merge_edit(struct wb_merge *merge, struct wb_table_record *edit_out)
 {
-    *edit_out = (struct wb_record){0};
+    *edit_out = (struct wb_table_record){0};
     if (!merge->editing)
         return 0;
     int err = fetch_edit(merge);
@@ -102,7 +102,7 @@ static int begin_edits(struct wb_merge *merge)
 {
     struct wb_slice key = edit_key(merge);
 
-    if (merge->any && wb_key_compare(wb_buf_slice(&merge->key), key) > 0)
+    if (merge->any && wb_table_key_compare(wb_buf_slice(&merge->key), key) > 0)
         return wb_fail(WB_E_INVALID, "edits are not in the order of the keys they are about");
     wb_buf_clear(&merge->key);
     if (wb_buf_append_slice(&merge->key, key) < 0)
@@ -112,13 +112,13 @@ static int begin_edits(struct wb_merge *merge)
     return 0;
 }
 
-int wb_merge_next(struct wb_merge *merge, struct wb_slice *key_out, struct wb_record *old_out)
+int wb_merge_next(struct wb_merge *merge, struct wb_slice *key_out, struct wb_table_record *old_out)
 {
-    struct wb_record passed;
+    struct wb_table_record passed;
     int err, order;
 
     *key_out = (struct wb_slice){NULL, 0};
-    *old_out = (struct wb_record){0};
+    *old_out = (struct wb_table_record){0};
     while ((err = wb_merge_edit(merge, &passed)) == 1)
         ;
     if (err == 0)
@@ -130,7 +130,7 @@ int wb_merge_next(struct wb_merge *merge, struct wb_slice *key_out, struct wb_re
     bool old = merge->old_ahead == AHEAD_READY, edit = merge->edit_ahead == AHEAD_READY;
     if (!old && !edit)
         return 0;
-    order = old && edit ? wb_key_compare(merge->old_record.key, edit_key(merge)) : old ? -1 : 1;
+    order = old && edit ? wb_table_key_compare(merge->old_record.key, edit_key(merge)) : old ? -1 : 1;
     if (order >= 0)
         err = begin_edits(merge);
     if (err < 0)

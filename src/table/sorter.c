@@ -25,11 +25,11 @@ enum {
 
 /* ---- sorting and writing chunks, in jobs -------------------------------------------------------------------- */
 
-static int write_run(struct wb_chunk *chunk, struct wb_run *run_out)
+static int write_run(struct wb_sorter_chunk *chunk, struct wb_sorter_run *run_out)
 {
     enum { AHEAD = 8 };
-    struct wb_run_writer writer;
-    const struct wb_entry *entries = wb_chunk_entries(chunk);
+    struct wb_sorter_run_writer writer;
+    const struct wb_sorter_entry *entries = wb_sorter_chunk_entries(chunk);
     struct wb_slice last = WB_SLICE_EMPTY;
     int err = 0;
 
@@ -37,20 +37,20 @@ static int write_run(struct wb_chunk *chunk, struct wb_run *run_out)
         err = wb_nameless_open(chunk->sorter->dir, &chunk->file);
     if (err < 0)
         return err;
-    err = wb_run_writer_init(&writer, &chunk->file, chunk->file_bytes, chunk->sorter->block_bytes,
-                             wb_sorter_packs(chunk->sorter));
+    err = wb_sorter_run_writer_init(&writer, &chunk->file, chunk->file_bytes, chunk->sorter->block_bytes,
+                             wb_sorter_should_pack(chunk->sorter));
     for (size_t i = 0; i < chunk->count && err == 0; i++) {
         if (i + AHEAD < chunk->count) {
             __builtin_prefetch(chunk->memory + entries[i + AHEAD].at);
             __builtin_prefetch(chunk->memory + entries[i + AHEAD].at + 64);
         }
-        struct wb_slice key = wb_entry_key(&entries[i], chunk->memory);
-        err = wb_run_writer_add(&writer, key, wb_key_shared(last, key), wb_entry_value(&entries[i], chunk->memory));
+        struct wb_slice key = wb_sorter_entry_key(&entries[i], chunk->memory);
+        err = wb_sorter_run_writer_add(&writer, key, wb_table_key_shared(last, key), wb_sorter_entry_value(&entries[i], chunk->memory));
         last = key;
     }
     if (err == 0)
-        err = wb_run_writer_finish(&writer, run_out);
-    wb_run_writer_release(&writer);
+        err = wb_sorter_run_writer_finish(&writer, run_out);
+    wb_sorter_run_writer_release(&writer);
     if (err == 0)
         chunk->file_bytes += run_out->bytes;
     run_out->order = chunk->order;
@@ -58,13 +58,13 @@ static int write_run(struct wb_chunk *chunk, struct wb_run *run_out)
 }
 
 /* Under the lock: the run takes its place among those before. */
-static int add_run(struct wb_sorter *sorter, const struct wb_run *run)
+static int add_run(struct wb_sorter *sorter, const struct wb_sorter_run *run)
 {
     int err = wb_buf_append(&sorter->runs, run, sizeof *run);
 
     if (err < 0)
         return err;
-    struct wb_run *runs = (struct wb_run *)(void *)sorter->runs.ptr;
+    struct wb_sorter_run *runs = (struct wb_sorter_run *)(void *)sorter->runs.ptr;
     size_t at = sorter->runs.len / sizeof *runs - 1;
     for (; at > 0 && runs[at - 1].order > run->order; at--)
         runs[at] = runs[at - 1];
@@ -74,7 +74,7 @@ static int add_run(struct wb_sorter *sorter, const struct wb_run *run)
     return 0;
 }
 
-static void finish_writing(struct wb_chunk *chunk, int err, const struct wb_run *run)
+static void finish_writing(struct wb_sorter_chunk *chunk, int err, const struct wb_sorter_run *run)
 {
     struct wb_sorter *sorter = chunk->sorter;
 
@@ -90,8 +90,8 @@ static void finish_writing(struct wb_chunk *chunk, int err, const struct wb_run 
 
 static void write_job(void *context)
 {
-    struct wb_chunk *chunk = context;
-    struct wb_run run = {0};
+    struct wb_sorter_chunk *chunk = context;
+    struct wb_sorter_run run = {0};
     int err = write_run(chunk, &run);
 
     finish_writing(chunk, err, &run);
@@ -99,10 +99,10 @@ static void write_job(void *context)
 
 static void sort_job(void *context)
 {
-    struct wb_chunk *chunk = context;
+    struct wb_sorter_chunk *chunk = context;
     struct wb_sorter *sorter = chunk->sorter;
 
-    wb_entries_sort(wb_chunk_entries(chunk), chunk->count, chunk->memory);
+    wb_sorter_entries_sort(wb_sorter_chunk_entries(chunk), chunk->count, chunk->memory);
     pthread_mutex_lock(&sorter->lock);
     bool to_disk = chunk->to_disk;
     if (!to_disk)
@@ -112,7 +112,7 @@ static void sort_job(void *context)
         write_job(chunk);
 }
 
-static int submit(struct wb_chunk *chunk, wb_job job)
+static int submit(struct wb_sorter_chunk *chunk, wb_job job)
 {
     if (!chunk->sorter->pool) {
         job(chunk);
@@ -133,7 +133,7 @@ static void set_sizes(struct wb_sorter *sorter, const struct wb_sorter_options *
     sorter->block_bytes = block < BLOCK_MIN ? BLOCK_MIN : block > BLOCK_MAX ? BLOCK_MAX : block;
     sorter->chunk_count = options->threads + 1 < most ? options->threads + 1 : (unsigned)most;
     size_t writers = sorter->chunk_count > 1 ? sorter->chunk_count - 1 : 1;
-    size_t writing = writers * wb_run_writer_cost(sorter->block_bytes), pump = wb_pump_cost(sorter->block_bytes);
+    size_t writing = writers * wb_sorter_run_writer_cost(sorter->block_bytes), pump = wb_sorter_pump_cost(sorter->block_bytes);
     size_t taken = SLACK_BYTES + (writing > pump ? writing : pump);
     size_t left = taken < memory / 2 ? memory - taken : memory / 2;
     sorter->chunk_bytes = left / sorter->chunk_count & ~(size_t)15;
@@ -178,10 +178,10 @@ void wb_sorter_close(struct wb_sorter *sorter)
         return;
     if (sorter->pool)
         wb_pool_wait(sorter->pool);
-    wb_pump_stop(&sorter->pump);
-    wb_loser_release(&sorter->tree);
+    wb_sorter_pump_stop(&sorter->pump);
+    wb_sorter_tree_release(&sorter->tree);
     if (sorter->readers_ready)
-        wb_run_readers_release(&sorter->readers);
+        wb_sorter_readers_release(&sorter->readers);
     wb_pool_free(sorter->pool);
     for (unsigned i = 0; sorter->chunks && i < sorter->chunk_count; i++) {
         wb_free(sorter->chunks[i].memory);
@@ -219,12 +219,12 @@ static int fail_sorter(struct wb_sorter *sorter, int err)
 }
 
 /* A free chunk; those never used last, so that memory that is not needed is not touched. NULL: there is none. */
-static struct wb_chunk *find_free(struct wb_sorter *sorter)
+static struct wb_sorter_chunk *find_free(struct wb_sorter *sorter)
 {
-    struct wb_chunk *fresh = NULL;
+    struct wb_sorter_chunk *fresh = NULL;
 
     for (unsigned i = 0; i < sorter->chunk_count; i++) {
-        struct wb_chunk *chunk = &sorter->chunks[i];
+        struct wb_sorter_chunk *chunk = &sorter->chunks[i];
         if (chunk->state == CHUNK_FREE && chunk->memory)
             return chunk;
         if (chunk->state == CHUNK_FREE && !fresh)
@@ -240,7 +240,7 @@ static int begin_spilling(struct wb_sorter *sorter)
 
     sorter->spilling = true;
     for (unsigned i = 0; i < sorter->chunk_count && err == 0; i++) {
-        struct wb_chunk *chunk = &sorter->chunks[i];
+        struct wb_sorter_chunk *chunk = &sorter->chunks[i];
         pthread_mutex_lock(&sorter->lock);
         bool waiting = chunk->state == CHUNK_SORTED;
         if (waiting)
@@ -256,7 +256,7 @@ static int begin_spilling(struct wb_sorter *sorter)
 /* Hands the chunk being filled to a job. */
 static int hand_over_chunk(struct wb_sorter *sorter)
 {
-    struct wb_chunk *chunk = sorter->filling;
+    struct wb_sorter_chunk *chunk = sorter->filling;
     int err;
 
     pthread_mutex_lock(&sorter->lock);
@@ -275,7 +275,7 @@ static int hand_over_chunk(struct wb_sorter *sorter)
 
 static int next_chunk(struct wb_sorter *sorter)
 {
-    struct wb_chunk *chunk;
+    struct wb_sorter_chunk *chunk;
     int err = 0;
 
     if (sorter->filling) {
@@ -308,14 +308,14 @@ static int next_chunk(struct wb_sorter *sorter)
 
 int wb_sorter_add(struct wb_sorter *sorter, struct wb_slice key, struct wb_slice value)
 {
-    struct wb_chunk *chunk = sorter->filling;
+    struct wb_sorter_chunk *chunk = sorter->filling;
     size_t need = ENTRY_HEAD_BYTES + key.len + value.len;
 
     WB_CHECK(!sorter->sorted);
-    if (key.len > WB_TABLE_KEY_MAX || value.len > WB_TABLE_VALUE_MAX || need + sizeof(struct wb_entry) > sorter->record_max)
+    if (key.len > WB_TABLE_KEY_MAX || value.len > WB_TABLE_VALUE_MAX || need + sizeof(struct wb_sorter_entry) > sorter->record_max)
         return wb_fail(WB_E_LIMIT, "a record with a key of %zu bytes and a value of %zu is too large to be sorted in %zu bytes of memory",
                        key.len, value.len, sorter->memory_bytes);
-    if (!chunk || sorter->chunk_bytes - chunk->used - chunk->count * sizeof(struct wb_entry) < need + sizeof(struct wb_entry)) {
+    if (!chunk || sorter->chunk_bytes - chunk->used - chunk->count * sizeof(struct wb_sorter_entry) < need + sizeof(struct wb_sorter_entry)) {
         int err = failed(sorter);
         if (err == 0)
             err = fail_sorter(sorter, next_chunk(sorter));
@@ -330,7 +330,7 @@ int wb_sorter_add(struct wb_sorter *sorter, struct wb_slice key, struct wb_slice
     if (value.len)
         memcpy(to + ENTRY_HEAD_BYTES + key.len, value.ptr, value.len);
     chunk->count++;
-    *wb_chunk_entries(chunk) = (struct wb_entry){wb_entry_prefix(key.ptr, key.len), (uint32_t)chunk->used, (uint32_t)key.len};
+    *wb_sorter_chunk_entries(chunk) = (struct wb_sorter_entry){wb_sorter_entry_prefix(key.ptr, key.len), (uint32_t)chunk->used, (uint32_t)key.len};
     chunk->used += need;
     sorter->stat.records++;
     sorter->stat.bytes += key.len + value.len;
@@ -342,24 +342,24 @@ int wb_sorter_add(struct wb_sorter *sorter, struct wb_slice key, struct wb_slice
 /* Everything is in memory, in as many sorted chunks as were needed. */
 static int merge_memory(struct wb_sorter *sorter)
 {
-    struct wb_input **inputs = wb_alloc_zero(sorter->chunk_count, sizeof *inputs);
+    struct wb_sorter_input **inputs = wb_alloc_zero(sorter->chunk_count, sizeof *inputs);
     size_t count = 0;
     int err = inputs ? 0 : WB_E_NOMEM;
 
     /* Chunks are taken into use from the first to the last, which is the order of their records. */
     for (unsigned i = 0; i < sorter->chunk_count && err == 0; i++) {
-        struct wb_chunk *chunk = &sorter->chunks[i];
+        struct wb_sorter_chunk *chunk = &sorter->chunks[i];
         if (chunk->state == CHUNK_FREE)
             continue;
         WB_CHECK(chunk->state == CHUNK_SORTED && chunk->order == count);
-        err = wb_input_memory(wb_chunk_entries(chunk), chunk->count, chunk->memory, &inputs[count]);
+        err = wb_sorter_input_open_memory(wb_sorter_chunk_entries(chunk), chunk->count, chunk->memory, &inputs[count]);
         count += err == 0;
     }
     if (err < 0) {
-        sorter->tree = (struct wb_loser){.inputs = inputs, .count = (uint32_t)count};
+        sorter->tree = (struct wb_sorter_tree){.inputs = inputs, .count = (uint32_t)count};
         return err;
     }
-    return wb_loser_init(&sorter->tree, inputs, count);
+    return wb_sorter_tree_init(&sorter->tree, inputs, count);
 }
 
 static int merge_disk(struct wb_sorter *sorter)
@@ -369,8 +369,8 @@ static int merge_disk(struct wb_sorter *sorter)
         sorter->chunks[i].memory = NULL;
     }
     sorter->readers_ready = true;
-    int err = wb_run_readers_init(&sorter->readers, sorter->pool, sorter->chunk_count - 1);
-    return err < 0 ? err : wb_sorter_merge_runs(sorter);
+    int err = wb_sorter_readers_init(&sorter->readers, sorter->pool, sorter->chunk_count - 1);
+    return err < 0 ? err : wb_sorter_tree_runs(sorter);
 }
 
 int wb_sorter_sort(struct wb_sorter *sorter)
@@ -388,19 +388,19 @@ int wb_sorter_sort(struct wb_sorter *sorter)
     if (err == 0)
         err = sorter->spilling ? merge_disk(sorter) : merge_memory(sorter);
     if (err == 0)
-        err = wb_pump_start(&sorter->pump, &sorter->tree, sorter->block_bytes, sorter->pool != NULL);
+        err = wb_sorter_pump_start(&sorter->pump, &sorter->tree, sorter->block_bytes, sorter->pool != NULL);
     return fail_sorter(sorter, err);
 }
 
-int wb_sorter_next(struct wb_sorter *sorter, struct wb_record *record_out)
+int wb_sorter_next(struct wb_sorter *sorter, struct wb_table_record *record_out)
 {
     int more;
 
-    *record_out = (struct wb_record){0};
+    *record_out = (struct wb_table_record){0};
     WB_CHECK(sorter->sorted);
     if (sorter->error.code)
         return wb_error_restore(&sorter->error);
-    more = wb_pump_take(&sorter->pump, record_out);
+    more = wb_sorter_pump_take(&sorter->pump, record_out);
     return more < 0 ? fail_sorter(sorter, more) : more;
 }
 

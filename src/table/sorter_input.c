@@ -17,13 +17,13 @@
 /* ---- memory ------------------------------------------------------------------------------------------ */
 
 struct memory_input {
-    struct wb_input input;
-    const struct wb_entry *entries;
+    struct wb_sorter_input input;
+    const struct wb_sorter_entry *entries;
     size_t count, next;
     const char *records;
 };
 
-static int advance_memory(struct wb_input *input)
+static int advance_memory(struct wb_sorter_input *input)
 {
     struct memory_input *m = (struct memory_input *)(void *)input;
     enum { AHEAD = 6 };
@@ -32,27 +32,27 @@ static int advance_memory(struct wb_input *input)
         return 0;
     if (m->next + AHEAD < m->count)
         __builtin_prefetch(m->records + m->entries[m->next + AHEAD].at);
-    const struct wb_entry *entry = &m->entries[m->next++];
-    struct wb_slice key = wb_entry_key(entry, m->records);
-    input->shared = (uint32_t)wb_key_shared(input->key, key);
+    const struct wb_sorter_entry *entry = &m->entries[m->next++];
+    struct wb_slice key = wb_sorter_entry_key(entry, m->records);
+    input->shared = (uint32_t)wb_table_key_shared(input->key, key);
     input->key = key;
-    input->value = wb_entry_value(entry, m->records);
+    input->value = wb_sorter_entry_value(entry, m->records);
     return 1;
 }
 
-static void close_memory(struct wb_input *input)
+static void close_memory(struct wb_sorter_input *input)
 {
     wb_free(input);
 }
 
-int wb_input_memory(const struct wb_entry *entries, size_t count, const char *records, struct wb_input **input_out)
+int wb_sorter_input_open_memory(const struct wb_sorter_entry *entries, size_t count, const char *records, struct wb_sorter_input **input_out)
 {
     struct memory_input *m = wb_alloc_zero(1, sizeof *m);
 
     *input_out = NULL;
     if (!m)
         return WB_E_NOMEM;
-    m->input = (struct wb_input){.key = WB_SLICE_EMPTY, .advance = advance_memory, .close = close_memory};
+    m->input = (struct wb_sorter_input){.key = WB_SLICE_EMPTY, .advance = advance_memory, .close = close_memory};
     m->entries = entries;
     m->count = count;
     m->records = records;
@@ -62,9 +62,9 @@ int wb_input_memory(const struct wb_entry *entries, size_t count, const char *re
 
 /* ---- contexts of zstd ------------------------------------------------------------------------------------- */
 
-int wb_run_readers_init(struct wb_run_readers *readers, struct wb_pool *pool, unsigned threads)
+int wb_sorter_readers_init(struct wb_sorter_readers *readers, struct wb_pool *pool, unsigned threads)
 {
-    *readers = (struct wb_run_readers){.pool = pool, .zstd_count = threads + 1};
+    *readers = (struct wb_sorter_readers){.pool = pool, .zstd_count = threads + 1};
     pthread_mutex_init(&readers->lock, NULL);
     pthread_cond_init(&readers->changed, NULL);
     readers->zstd = wb_alloc_zero(threads + 1, sizeof *readers->zstd);
@@ -78,18 +78,18 @@ int wb_run_readers_init(struct wb_run_readers *readers, struct wb_pool *pool, un
     return 0;
 }
 
-void wb_run_readers_release(struct wb_run_readers *readers)
+void wb_sorter_readers_release(struct wb_sorter_readers *readers)
 {
     for (unsigned i = 0; i < readers->zstd_free; i++)
         ZSTD_freeDCtx(readers->zstd[i]);
     wb_free(readers->zstd);
     pthread_mutex_destroy(&readers->lock);
     pthread_cond_destroy(&readers->changed);
-    *readers = (struct wb_run_readers){0};
+    *readers = (struct wb_sorter_readers){0};
 }
 
 /* There is one for each thread and one for the merge: never none. */
-static ZSTD_DCtx *take_zstd(struct wb_run_readers *readers)
+static ZSTD_DCtx *take_zstd(struct wb_sorter_readers *readers)
 {
     pthread_mutex_lock(&readers->lock);
     WB_CHECK(readers->zstd_free > 0);
@@ -98,7 +98,7 @@ static ZSTD_DCtx *take_zstd(struct wb_run_readers *readers)
     return zstd;
 }
 
-static void give_zstd(struct wb_run_readers *readers, ZSTD_DCtx *zstd)
+static void give_zstd(struct wb_sorter_readers *readers, ZSTD_DCtx *zstd)
 {
     pthread_mutex_lock(&readers->lock);
     readers->zstd[readers->zstd_free++] = zstd;
@@ -110,9 +110,9 @@ static void give_zstd(struct wb_run_readers *readers, ZSTD_DCtx *zstd)
 enum step { STEP_NONE, STEP_BUSY, STEP_READY };
 
 struct run_input {
-    struct wb_input input;
-    struct wb_run run;
-    struct wb_run_readers *readers;
+    struct wb_sorter_input input;
+    struct wb_sorter_run run;
+    struct wb_sorter_readers *readers;
     size_t block_bytes;
 
     const char *p, *end; /* of the block at hand */
@@ -141,16 +141,16 @@ static int damaged_run(const struct run_input *r)
     return wb_fail(WB_E_CORRUPT, "a temporary file in %s does not hold what was written to it", r->run.file->path);
 }
 
-size_t wb_input_run_window(size_t block_bytes)
+size_t wb_sorter_input_window_min(size_t block_bytes)
 {
     return 2 * (RUN_HEAD_BYTES + block_bytes);
 }
 
-size_t wb_input_run_cost(const struct wb_run *run, size_t block_bytes)
+size_t wb_sorter_input_run_cost(const struct wb_sorter_run *run, size_t block_bytes)
 {
     size_t raw = run->packed ? 2 * block_bytes : 0;
 
-    return sizeof(struct run_input) + wb_input_run_window(block_bytes) + raw + run->large_max + run->key_max + 256;
+    return sizeof(struct run_input) + wb_sorter_input_window_min(block_bytes) + raw + run->large_max + run->key_max + 256;
 }
 
 /* At least need bytes in the window; false at the end of the run. */
@@ -246,7 +246,7 @@ static void read_ahead_job(void *context)
 static int read_large(struct run_input *r)
 {
     size_t have = r->window_end - r->window_start, part = have < r->large_size ? have : r->large_size;
-    struct wb_record_head head;
+    struct wb_table_record_head head;
     int err = 0;
 
     memcpy(r->large, r->window + r->window_start, part);
@@ -262,10 +262,10 @@ static int read_large(struct run_input *r)
     r->p = r->large;
     r->end = r->large + r->large_size;
     const char *p = r->p;
-    if (!wb_record_head_get(&p, r->end, r->key_len, &head) || p + head.fresh + head.value != r->end)
+    if (!wb_table_record_head_get(&p, r->end, r->key_len, &head) || p + head.fresh + head.value != r->end)
         return damaged_run(r);
     p += head.fresh;
-    if (wb_run_large_check(wb_slice(r->large, (size_t)(p - r->large)), wb_slice(p, head.value)) != r->large_check)
+    if (wb_sorter_run_large_check(wb_slice(r->large, (size_t)(p - r->large)), wb_slice(p, head.value)) != r->large_check)
         return damaged_run(r);
     return 1;
 }
@@ -313,17 +313,17 @@ static int next_block(struct run_input *r)
     return err < 0 ? err : 1;
 }
 
-static int advance_run(struct wb_input *input)
+static int advance_run(struct wb_sorter_input *input)
 {
     struct run_input *r = (struct run_input *)(void *)input;
-    struct wb_record_head head;
+    struct wb_table_record_head head;
 
     if (r->p == r->end) {
         int more = next_block(r);
         if (more != 1)
             return more;
     }
-    if (!wb_record_head_get(&r->p, r->end, r->key_len, &head) || head.shared + head.fresh > r->run.key_max)
+    if (!wb_table_record_head_get(&r->p, r->end, r->key_len, &head) || head.shared + head.fresh > r->run.key_max)
         return damaged_run(r);
     memcpy(r->key + head.shared, r->p, head.fresh);
     r->key_len = head.shared + head.fresh;
@@ -334,7 +334,7 @@ static int advance_run(struct wb_input *input)
     return 1;
 }
 
-static void close_run(struct wb_input *input)
+static void close_run(struct wb_sorter_input *input)
 {
     struct run_input *r = (struct run_input *)(void *)input;
 
@@ -347,8 +347,8 @@ static void close_run(struct wb_input *input)
     wb_free(r);
 }
 
-int wb_input_run(const struct wb_run *run, struct wb_run_readers *readers, size_t block_bytes, size_t window_bytes,
-                 struct wb_input **input_out)
+int wb_sorter_input_open_run(const struct wb_sorter_run *run, struct wb_sorter_readers *readers, size_t block_bytes, size_t window_bytes,
+                 struct wb_sorter_input **input_out)
 {
     struct run_input *r = wb_alloc_zero(1, sizeof *r);
     int err = 0;
@@ -356,8 +356,8 @@ int wb_input_run(const struct wb_run *run, struct wb_run_readers *readers, size_
     *input_out = NULL;
     if (!r)
         return WB_E_NOMEM;
-    WB_CHECK(window_bytes >= wb_input_run_window(block_bytes));
-    r->input = (struct wb_input){.key = WB_SLICE_EMPTY, .advance = advance_run, .close = close_run};
+    WB_CHECK(window_bytes >= wb_sorter_input_window_min(block_bytes));
+    r->input = (struct wb_sorter_input){.key = WB_SLICE_EMPTY, .advance = advance_run, .close = close_run};
     r->run = *run;
     r->readers = readers;
     r->block_bytes = block_bytes;

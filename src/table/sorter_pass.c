@@ -15,35 +15,35 @@ enum {
     READER_ZSTD_BYTES = 160 << 10, /* of a context that unpacks */
 };
 
-static struct wb_run *runs_of(const struct wb_sorter *sorter, size_t *count_out)
+static struct wb_sorter_run *runs_of(const struct wb_sorter *sorter, size_t *count_out)
 {
-    *count_out = sorter->runs.len / sizeof(struct wb_run);
-    return (struct wb_run *)(void *)sorter->runs.ptr;
+    *count_out = sorter->runs.len / sizeof(struct wb_sorter_run);
+    return (struct wb_sorter_run *)(void *)sorter->runs.ptr;
 }
 
 /* Memory for inputs, beside what a merge that writes needs, or one that is taken from. */
 static size_t input_budget(const struct wb_sorter *sorter)
 {
-    size_t writer = wb_run_writer_cost(sorter->block_bytes), pump = wb_pump_cost(sorter->block_bytes);
+    size_t writer = wb_sorter_run_writer_cost(sorter->block_bytes), pump = wb_sorter_pump_cost(sorter->block_bytes);
     size_t taken = (writer > pump ? writer : pump) + sorter->readers.zstd_count * READER_ZSTD_BYTES;
 
     return sorter->memory_bytes > 2 * taken ? sorter->memory_bytes - taken : sorter->memory_bytes / 2;
 }
 
-static size_t total_cost(const struct wb_sorter *sorter, const struct wb_run *runs, size_t count)
+static size_t total_cost(const struct wb_sorter *sorter, const struct wb_sorter_run *runs, size_t count)
 {
     size_t cost = 0;
 
     for (size_t i = 0; i < count; i++)
-        cost += wb_input_run_cost(&runs[i], sorter->block_bytes);
+        cost += wb_sorter_input_run_cost(&runs[i], sorter->block_bytes);
     return cost;
 }
 
-static int open_tree(struct wb_sorter *sorter, const struct wb_run *runs, size_t count, struct wb_loser *tree)
+static int open_tree(struct wb_sorter *sorter, const struct wb_sorter_run *runs, size_t count, struct wb_sorter_tree *tree)
 {
-    struct wb_input **inputs = wb_alloc_zero(count, sizeof *inputs);
+    struct wb_sorter_input **inputs = wb_alloc_zero(count, sizeof *inputs);
     size_t budget = input_budget(sorter), cost = total_cost(sorter, runs, count);
-    size_t window = wb_input_run_window(sorter->block_bytes);
+    size_t window = wb_sorter_input_window_min(sorter->block_bytes);
     int err = 0;
 
     if (!inputs)
@@ -53,18 +53,18 @@ static int open_tree(struct wb_sorter *sorter, const struct wb_run *runs, size_t
         window += (budget - cost) / count / 2;
     window = window < WINDOW_MAX ? window : WINDOW_MAX;
     for (size_t i = 0; i < count && err == 0; i++)
-        err = wb_input_run(&runs[i], &sorter->readers, sorter->block_bytes, window, &inputs[i]);
+        err = wb_sorter_input_open_run(&runs[i], &sorter->readers, sorter->block_bytes, window, &inputs[i]);
     if (err < 0) {
-        *tree = (struct wb_loser){.inputs = inputs, .count = (uint32_t)count};
+        *tree = (struct wb_sorter_tree){.inputs = inputs, .count = (uint32_t)count};
         return err;
     }
-    return wb_loser_init(tree, inputs, count);
+    return wb_sorter_tree_init(tree, inputs, count);
 }
 
-static int write_merged(struct wb_sorter *sorter, struct wb_loser *tree, struct wb_run *run_out)
+static int write_merged(struct wb_sorter *sorter, struct wb_sorter_tree *tree, struct wb_sorter_run *run_out)
 {
-    struct wb_run_writer writer;
-    const struct wb_input *record;
+    struct wb_sorter_run_writer writer;
+    const struct wb_sorter_input *record;
     size_t shared;
     int more, err = 0;
 
@@ -72,27 +72,27 @@ static int write_merged(struct wb_sorter *sorter, struct wb_loser *tree, struct 
         err = wb_nameless_open(sorter->dir, &sorter->merged);
     if (err < 0)
         return err;
-    err = wb_run_writer_init(&writer, &sorter->merged, sorter->merged_bytes, sorter->block_bytes, wb_sorter_packs(sorter));
-    while (err == 0 && (more = wb_loser_next(tree, &record, &shared)) != 0)
-        err = more < 0 ? more : wb_run_writer_add(&writer, record->key, shared, record->value);
+    err = wb_sorter_run_writer_init(&writer, &sorter->merged, sorter->merged_bytes, sorter->block_bytes, wb_sorter_should_pack(sorter));
+    while (err == 0 && (more = wb_sorter_tree_next(tree, &record, &shared)) != 0)
+        err = more < 0 ? more : wb_sorter_run_writer_add(&writer, record->key, shared, record->value);
     if (err == 0)
-        err = wb_run_writer_finish(&writer, run_out);
-    wb_run_writer_release(&writer);
+        err = wb_sorter_run_writer_finish(&writer, run_out);
+    wb_sorter_run_writer_release(&writer);
     return err;
 }
 
 /* Runs [first, first + count) become one. */
 static int merge_some(struct wb_sorter *sorter, size_t first, size_t count)
 {
-    struct wb_loser tree = {0};
-    struct wb_run merged = {0};
+    struct wb_sorter_tree tree = {0};
+    struct wb_sorter_run merged = {0};
     size_t all;
-    struct wb_run *runs = runs_of(sorter, &all);
+    struct wb_sorter_run *runs = runs_of(sorter, &all);
     int err = open_tree(sorter, runs + first, count, &tree);
 
     if (err == 0)
         err = write_merged(sorter, &tree, &merged);
-    wb_loser_release(&tree);
+    wb_sorter_tree_release(&tree);
     if (err < 0)
         return err;
     sorter->merged_bytes += merged.bytes;
@@ -113,10 +113,10 @@ static int merge_some(struct wb_sorter *sorter, size_t first, size_t count)
 static size_t choose_runs(const struct wb_sorter *sorter, size_t first, size_t excess)
 {
     size_t all, budget = input_budget(sorter), cost = 0, largest = 0, count = 0;
-    const struct wb_run *runs = runs_of(sorter, &all);
+    const struct wb_sorter_run *runs = runs_of(sorter, &all);
 
     while (first + count < all) {
-        size_t more = wb_input_run_cost(&runs[first + count], sorter->block_bytes);
+        size_t more = wb_sorter_input_run_cost(&runs[first + count], sorter->block_bytes);
         if (cost + more > budget && count >= 2)
             break;
         cost += more;
@@ -128,10 +128,10 @@ static size_t choose_runs(const struct wb_sorter *sorter, size_t first, size_t e
     return count;
 }
 
-int wb_sorter_merge_runs(struct wb_sorter *sorter)
+int wb_sorter_tree_runs(struct wb_sorter *sorter)
 {
     size_t all, cost, first = 0, budget = input_budget(sorter);
-    struct wb_run *runs = runs_of(sorter, &all);
+    struct wb_sorter_run *runs = runs_of(sorter, &all);
     int err = 0;
 
     while (err == 0 && all > 2 && (cost = total_cost(sorter, runs, all)) > budget) {

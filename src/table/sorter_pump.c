@@ -13,20 +13,20 @@
 
 enum { PUMP_RECORD_HEAD = 8 };
 
-size_t wb_pump_batch_bytes(size_t block_bytes)
+size_t wb_sorter_pump_batch_bytes(size_t block_bytes)
 {
     return 6 * block_bytes;
 }
 
-size_t wb_pump_cost(size_t block_bytes)
+size_t wb_sorter_pump_cost(size_t block_bytes)
 {
-    return PUMP_BATCHES * wb_pump_batch_bytes(block_bytes);
+    return PUMP_BATCHES * wb_sorter_pump_batch_bytes(block_bytes);
 }
 
 /* ---- filling, in the thread ------------------------------------------------------------------------- */
 
 /* False: the batch is full, the record waits. */
-static bool put_record(struct wb_pump *pump, struct wb_pump_batch *batch, const struct wb_input *record)
+static bool put_record(struct wb_sorter_pump *pump, struct wb_sorter_pump_batch *batch, const struct wb_sorter_input *record)
 {
     size_t need = PUMP_RECORD_HEAD + record->key.len + record->value.len;
 
@@ -47,7 +47,7 @@ static bool put_record(struct wb_pump *pump, struct wb_pump_batch *batch, const 
 }
 
 /* Fills a batch; 0 when there will be no other. */
-static int fill_batch(struct wb_pump *pump, struct wb_pump_batch *batch)
+static int fill_batch(struct wb_sorter_pump *pump, struct wb_sorter_pump_batch *batch)
 {
     size_t shared;
 
@@ -55,7 +55,7 @@ static int fill_batch(struct wb_pump *pump, struct wb_pump_batch *batch)
     batch->large = NULL;
     for (;;) {
         if (!pump->waiting) {
-            int more = wb_loser_next(pump->tree, &pump->waiting, &shared);
+            int more = wb_sorter_tree_next(pump->tree, &pump->waiting, &shared);
             if (more != 1)
                 return more;
         }
@@ -68,7 +68,7 @@ static int fill_batch(struct wb_pump *pump, struct wb_pump_batch *batch)
 }
 
 /* Until the batch is empty; false: nobody wants records any more. */
-static bool wait_empty(struct wb_pump *pump, const struct wb_pump_batch *batch)
+static bool wait_empty(struct wb_sorter_pump *pump, const struct wb_sorter_pump_batch *batch)
 {
     pthread_mutex_lock(&pump->lock);
     while (batch->full && !pump->stopping)
@@ -80,11 +80,11 @@ static bool wait_empty(struct wb_pump *pump, const struct wb_pump_batch *batch)
 
 static void *run_pump(void *context)
 {
-    struct wb_pump *pump = context;
+    struct wb_sorter_pump *pump = context;
     int more = 1;
 
     for (unsigned next = 0; more == 1; next = (next + 1) % PUMP_BATCHES) {
-        struct wb_pump_batch *batch = &pump->batches[next];
+        struct wb_sorter_pump_batch *batch = &pump->batches[next];
         if (!wait_empty(pump, batch))
             break;
         more = fill_batch(pump, batch);
@@ -105,9 +105,9 @@ static void *run_pump(void *context)
 
 /* ---- taking ---------------------------------------------------------------------------------------------- */
 
-int wb_pump_start(struct wb_pump *pump, struct wb_loser *tree, size_t block_bytes, bool thread)
+int wb_sorter_pump_start(struct wb_sorter_pump *pump, struct wb_sorter_tree *tree, size_t block_bytes, bool thread)
 {
-    *pump = (struct wb_pump){.tree = tree, .batch_bytes = wb_pump_batch_bytes(block_bytes)};
+    *pump = (struct wb_sorter_pump){.tree = tree, .batch_bytes = wb_sorter_pump_batch_bytes(block_bytes)};
     if (!thread || tree->count < 2)
         return 0;
     for (unsigned i = 0; i < PUMP_BATCHES; i++) {
@@ -125,7 +125,7 @@ int wb_pump_start(struct wb_pump *pump, struct wb_loser *tree, size_t block_byte
     return 0;
 }
 
-void wb_pump_stop(struct wb_pump *pump)
+void wb_sorter_pump_stop(struct wb_sorter_pump *pump)
 {
     if (pump->threaded) {
         pthread_mutex_lock(&pump->lock);
@@ -138,24 +138,24 @@ void wb_pump_stop(struct wb_pump *pump)
     }
     for (unsigned i = 0; i < PUMP_BATCHES; i++)
         wb_free(pump->batches[i].bytes);
-    *pump = (struct wb_pump){0};
+    *pump = (struct wb_sorter_pump){0};
 }
 
-static int take_merged(struct wb_pump *pump, struct wb_record *record_out)
+static int take_merged(struct wb_sorter_pump *pump, struct wb_table_record *record_out)
 {
-    const struct wb_input *input;
+    const struct wb_sorter_input *input;
     size_t shared;
-    int more = wb_loser_next(pump->tree, &input, &shared);
+    int more = wb_sorter_tree_next(pump->tree, &input, &shared);
 
     if (more == 1)
-        *record_out = (struct wb_record){.key = input->key, .value = input->value};
+        *record_out = (struct wb_table_record){.key = input->key, .value = input->value};
     return more;
 }
 
 /* The batch at hand is used up: gives it back and waits for the next one. False: it was the last. */
-static bool next_batch(struct wb_pump *pump)
+static bool next_batch(struct wb_sorter_pump *pump)
 {
-    struct wb_pump_batch *batch = &pump->batches[pump->taking];
+    struct wb_sorter_pump_batch *batch = &pump->batches[pump->taking];
 
     pthread_mutex_lock(&pump->lock);
     if (pump->taken_any) {
@@ -175,9 +175,9 @@ static bool next_batch(struct wb_pump *pump)
     return true;
 }
 
-int wb_pump_take(struct wb_pump *pump, struct wb_record *record_out)
+int wb_sorter_pump_take(struct wb_sorter_pump *pump, struct wb_table_record *record_out)
 {
-    struct wb_pump_batch *batch = &pump->batches[pump->taking];
+    struct wb_sorter_pump_batch *batch = &pump->batches[pump->taking];
 
     if (!pump->threaded)
         return take_merged(pump, record_out);
@@ -187,13 +187,13 @@ int wb_pump_take(struct wb_pump *pump, struct wb_record *record_out)
         batch = &pump->batches[pump->taking];
     }
     if (batch->large) {
-        *record_out = (struct wb_record){.key = batch->large->key, .value = batch->large->value};
+        *record_out = (struct wb_table_record){.key = batch->large->key, .value = batch->large->value};
         batch->large = NULL;
         return 1;
     }
     const char *from = batch->bytes + batch->taken;
     uint32_t key = wb_get32(from), value = wb_get32(from + 4);
-    *record_out = (struct wb_record){.key = wb_slice(from + PUMP_RECORD_HEAD, key), .value = wb_slice(from + PUMP_RECORD_HEAD + key, value)};
+    *record_out = (struct wb_table_record){.key = wb_slice(from + PUMP_RECORD_HEAD, key), .value = wb_slice(from + PUMP_RECORD_HEAD + key, value)};
     batch->taken += PUMP_RECORD_HEAD + (size_t)key + value;
     WB_CHECK(batch->taken <= batch->used);
     return 1;

@@ -18,17 +18,17 @@ enum {
     RUN_ZSTD_BYTES = 300 << 10, /* of a context at this level, for blocks of up to 64 KiB */
 };
 
-size_t wb_run_writer_cost(size_t block_bytes)
+size_t wb_sorter_run_writer_cost(size_t block_bytes)
 {
     return block_bytes + (PENDING_BLOCKS + 1) * (RUN_HEAD_BYTES + ZSTD_compressBound(block_bytes)) + RUN_ZSTD_BYTES;
 }
 
-uint32_t wb_run_large_check(struct wb_slice before, struct wb_slice value)
+uint32_t wb_sorter_run_large_check(struct wb_slice before, struct wb_slice value)
 {
-    return (uint32_t)wb_table_block_salt(wb_hash64(before.ptr, before.len), wb_hash64(value.ptr, value.len));
+    return (uint32_t)wb_table_checksum_at(wb_hash64(before.ptr, before.len), wb_hash64(value.ptr, value.len));
 }
 
-bool wb_sorter_packs(struct wb_sorter *sorter)
+bool wb_sorter_should_pack(struct wb_sorter *sorter)
 {
     pthread_mutex_lock(&sorter->lock);
     bool packs = sorter->stat.run_bytes / PLAIN_TIMES > sorter->memory_bytes;
@@ -36,11 +36,11 @@ bool wb_sorter_packs(struct wb_sorter *sorter)
     return packs;
 }
 
-int wb_run_writer_init(struct wb_run_writer *writer, const struct wb_file *file, uint64_t offset, size_t block_bytes, bool pack)
+int wb_sorter_run_writer_init(struct wb_sorter_run_writer *writer, const struct wb_file *file, uint64_t offset, size_t block_bytes, bool pack)
 {
     int err = 0;
 
-    *writer = (struct wb_run_writer){.block_bytes = block_bytes, .run = {.file = file, .offset = offset, .packed = pack}};
+    *writer = (struct wb_sorter_run_writer){.block_bytes = block_bytes, .run = {.file = file, .offset = offset, .packed = pack}};
     if (pack) {
         writer->zstd = ZSTD_createCCtx();
         if (!writer->zstd)
@@ -54,15 +54,15 @@ int wb_run_writer_init(struct wb_run_writer *writer, const struct wb_file *file,
     return err;
 }
 
-void wb_run_writer_release(struct wb_run_writer *writer)
+void wb_sorter_run_writer_release(struct wb_sorter_run_writer *writer)
 {
     ZSTD_freeCCtx(writer->zstd);
     wb_buf_release(&writer->raw);
     wb_buf_release(&writer->pending);
-    *writer = (struct wb_run_writer){0};
+    *writer = (struct wb_sorter_run_writer){0};
 }
 
-static int write_bytes(struct wb_run_writer *writer, const void *bytes, size_t len)
+static int write_bytes(struct wb_sorter_run_writer *writer, const void *bytes, size_t len)
 {
     int err = len ? wb_file_write_at(writer->run.file, writer->run.offset + writer->run.bytes, bytes, len) : 0;
 
@@ -71,7 +71,7 @@ static int write_bytes(struct wb_run_writer *writer, const void *bytes, size_t l
     return err;
 }
 
-static int write_pending(struct wb_run_writer *writer)
+static int write_pending(struct wb_sorter_run_writer *writer)
 {
     int err = write_bytes(writer, writer->pending.ptr, writer->pending.len);
 
@@ -79,7 +79,7 @@ static int write_pending(struct wb_run_writer *writer)
     return err;
 }
 
-static void put_run_head(char head[RUN_HEAD_BYTES], size_t stored, size_t raw, uint32_t check, enum wb_run_codec codec)
+static void put_run_head(char head[RUN_HEAD_BYTES], size_t stored, size_t raw, uint32_t check, enum wb_sorter_run_codec codec)
 {
     wb_put32(head, (uint32_t)stored);
     wb_put32(head + 4, (uint32_t)raw);
@@ -87,7 +87,7 @@ static void put_run_head(char head[RUN_HEAD_BYTES], size_t stored, size_t raw, u
     wb_put32(head + 12, codec);
 }
 
-static int pack_block(struct wb_run_writer *writer)
+static int pack_block(struct wb_sorter_run_writer *writer)
 {
     size_t bound = ZSTD_compressBound(writer->block_bytes);
     int err = 0;
@@ -100,7 +100,7 @@ static int pack_block(struct wb_run_writer *writer)
         return err;
     char *head = writer->pending.ptr + writer->pending.len, *stored = head + RUN_HEAD_BYTES;
     size_t size = writer->zstd ? ZSTD_compress2(writer->zstd, stored, bound, writer->raw.ptr, writer->raw.len) : SIZE_MAX;
-    enum wb_run_codec codec = RUN_ZSTD;
+    enum wb_sorter_run_codec codec = RUN_ZSTD;
     if (writer->zstd && ZSTD_isError(size) && ZSTD_getErrorCode(size) == ZSTD_error_memory_allocation)
         return wb_fail_nomem();
     if (size > writer->raw.len - writer->raw.len / 16) { /* errors are the largest numbers */
@@ -123,7 +123,7 @@ static size_t put_record_head(char *p, size_t shared, size_t fresh, size_t value
 }
 
 /* From where the record lies, piece by piece. */
-static int write_large(struct wb_run_writer *writer, struct wb_slice fresh, size_t shared, struct wb_slice value)
+static int write_large(struct wb_sorter_run_writer *writer, struct wb_slice fresh, size_t shared, struct wb_slice value)
 {
     char head[RUN_HEAD_BYTES];
     size_t size;
@@ -140,7 +140,7 @@ static int write_large(struct wb_run_writer *writer, struct wb_slice fresh, size
     writer->raw.len = put_record_head(writer->raw.ptr, shared, fresh.len, value.len);
     wb_buf_append_slice(&writer->raw, fresh);
     size = writer->raw.len + value.len;
-    put_run_head(head, size, size, wb_run_large_check(wb_buf_slice(&writer->raw), value), RUN_LARGE);
+    put_run_head(head, size, size, wb_sorter_run_large_check(wb_buf_slice(&writer->raw), value), RUN_LARGE);
     if (size > writer->run.large_max)
         writer->run.large_max = size;
     err = write_bytes(writer, head, sizeof head);
@@ -152,7 +152,7 @@ static int write_large(struct wb_run_writer *writer, struct wb_slice fresh, size
     return err;
 }
 
-int wb_run_writer_add(struct wb_run_writer *writer, struct wb_slice key, size_t shared, struct wb_slice value)
+int wb_sorter_run_writer_add(struct wb_sorter_run_writer *writer, struct wb_slice key, size_t shared, struct wb_slice value)
 {
     struct wb_slice fresh = wb_slice(key.ptr + shared, key.len - shared);
     size_t most = TABLE_RECORD_HEAD_MAX + fresh.len + value.len;
@@ -175,7 +175,7 @@ int wb_run_writer_add(struct wb_run_writer *writer, struct wb_slice key, size_t 
     return 0;
 }
 
-int wb_run_writer_finish(struct wb_run_writer *writer, struct wb_run *run_out)
+int wb_sorter_run_writer_finish(struct wb_sorter_run_writer *writer, struct wb_sorter_run *run_out)
 {
     int err = pack_block(writer);
 

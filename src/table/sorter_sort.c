@@ -22,21 +22,21 @@ struct level {
     bool last;
 };
 
-static inline void exchange(struct wb_entry *a, struct wb_entry *b)
+static inline void exchange(struct wb_sorter_entry *a, struct wb_sorter_entry *b)
 {
-    struct wb_entry c = *a;
+    struct wb_sorter_entry c = *a;
 
     *a = *b;
     *b = c;
 }
 
 /* Equal prefixes: the rest of the keys, then their places. */
-static int compare_rest(const struct sorting *s, const struct wb_entry *a, const struct wb_entry *b, uint32_t depth)
+static int compare_rest(const struct sorting *s, const struct wb_sorter_entry *a, const struct wb_sorter_entry *b, uint32_t depth)
 {
     uint32_t from = depth + 8, least = a->key_len < b->key_len ? a->key_len : b->key_len;
 
     if (least > from) {
-        int order = memcmp(wb_entry_key(a, s->records).ptr + from, wb_entry_key(b, s->records).ptr + from, least - from);
+        int order = memcmp(wb_sorter_entry_key(a, s->records).ptr + from, wb_sorter_entry_key(b, s->records).ptr + from, least - from);
         if (order)
             return order;
     }
@@ -46,17 +46,17 @@ static int compare_rest(const struct sorting *s, const struct wb_entry *a, const
     return a->at < b->at ? -1 : a->at > b->at;
 }
 
-static inline bool is_less(const struct sorting *s, const struct wb_entry *a, const struct wb_entry *b, struct level level)
+static inline bool is_less(const struct sorting *s, const struct wb_sorter_entry *a, const struct wb_sorter_entry *b, struct level level)
 {
     if (a->prefix != b->prefix)
         return a->prefix < b->prefix;
     return !level.last && compare_rest(s, a, b, level.depth) < 0;
 }
 
-static void insertion_sort(const struct sorting *s, struct wb_entry *e, size_t n, struct level level)
+static void insertion_sort(const struct sorting *s, struct wb_sorter_entry *e, size_t n, struct level level)
 {
     for (size_t i = 1; i < n; i++) {
-        struct wb_entry moving = e[i];
+        struct wb_sorter_entry moving = e[i];
         size_t to = i;
         for (; to > 0 && is_less(s, &moving, &e[to - 1], level); to--)
             e[to] = e[to - 1];
@@ -64,7 +64,7 @@ static void insertion_sort(const struct sorting *s, struct wb_entry *e, size_t n
     }
 }
 
-static void sift_down(const struct sorting *s, struct wb_entry *e, size_t at, size_t n, struct level level)
+static void sift_down(const struct sorting *s, struct wb_sorter_entry *e, size_t at, size_t n, struct level level)
 {
     for (size_t child; (child = 2 * at + 1) < n; at = child) {
         if (child + 1 < n && is_less(s, &e[child], &e[child + 1], level))
@@ -75,7 +75,7 @@ static void sift_down(const struct sorting *s, struct wb_entry *e, size_t at, si
     }
 }
 
-static void heap_sort(const struct sorting *s, struct wb_entry *e, size_t n, struct level level)
+static void heap_sort(const struct sorting *s, struct wb_sorter_entry *e, size_t n, struct level level)
 {
     for (size_t i = n / 2; i-- > 0;)
         sift_down(s, e, i, n, level);
@@ -90,7 +90,7 @@ static uint64_t median3(uint64_t a, uint64_t b, uint64_t c)
     return a < b ? (b < c ? b : a < c ? c : a) : (a < c ? a : b < c ? c : b);
 }
 
-static uint64_t choose_pivot(const struct wb_entry *e, size_t n)
+static uint64_t choose_pivot(const struct wb_sorter_entry *e, size_t n)
 {
     size_t step = n / 8, middle = n / 2;
 
@@ -102,7 +102,7 @@ static uint64_t choose_pivot(const struct wb_entry *e, size_t n)
 }
 
 /* Less, equal, greater: [0, *equal_out), [*equal_out, *greater_out), the rest. */
-static void partition(struct wb_entry *e, size_t n, uint64_t pivot, size_t *equal_out, size_t *greater_out)
+static void partition(struct wb_sorter_entry *e, size_t n, uint64_t pivot, size_t *equal_out, size_t *greater_out)
 {
     /* Equal ones gather at both ends and are brought to the middle afterwards: few of them is the common case. */
     size_t left = 0, low = 0, high = n, right = n;
@@ -128,7 +128,7 @@ static void partition(struct wb_entry *e, size_t n, uint64_t pivot, size_t *equa
 }
 
 /* Ended keys first; returns how many. Their prefixes become what settles their order, those of the others the next bytes. */
-static size_t fetch_next(const struct sorting *s, struct wb_entry *e, size_t n, uint32_t depth)
+static size_t fetch_next(const struct sorting *s, struct wb_sorter_entry *e, size_t n, uint32_t depth)
 {
     size_t ended = 0;
 
@@ -140,24 +140,24 @@ static size_t fetch_next(const struct sorting *s, struct wb_entry *e, size_t n, 
         }
         if (i + 8 < n)
             __builtin_prefetch(s->records + e[i + 8].at + ENTRY_HEAD_BYTES + depth);
-        e[i].prefix = wb_entry_prefix(wb_entry_key(&e[i], s->records).ptr + depth, e[i].key_len - depth);
+        e[i].prefix = wb_sorter_entry_prefix(wb_sorter_entry_key(&e[i], s->records).ptr + depth, e[i].key_len - depth);
     }
     return ended;
 }
 
 /* Where the keys of a group that are equal before depth begin to differ, if that is not within the next 8 bytes. */
-static uint32_t skip_common(const struct sorting *s, const struct wb_entry *e, size_t n, uint32_t depth)
+static uint32_t skip_common(const struct sorting *s, const struct wb_sorter_entry *e, size_t n, uint32_t depth)
 {
-    struct wb_slice first = wb_entry_key(&e[0], s->records);
+    struct wb_slice first = wb_sorter_entry_key(&e[0], s->records);
     size_t common = first.len;
 
     for (size_t i = 1; i < n && common >= depth + 8; i++) {
-        struct wb_slice key = wb_entry_key(&e[i], s->records);
+        struct wb_slice key = wb_sorter_entry_key(&e[i], s->records);
         if (i + 8 < n)
             __builtin_prefetch(s->records + e[i + 8].at + ENTRY_HEAD_BYTES + depth);
         if (key.len < depth)
             return depth;
-        common = depth + wb_key_shared(wb_slice(first.ptr + depth, common - depth), wb_slice(key.ptr + depth, key.len - depth));
+        common = depth + wb_table_key_shared(wb_slice(first.ptr + depth, common - depth), wb_slice(key.ptr + depth, key.len - depth));
     }
     return common >= depth + 8 ? (uint32_t)common : depth;
 }
@@ -172,7 +172,7 @@ static unsigned patience(size_t n)
 }
 
 struct group {
-    struct wb_entry *e;
+    struct wb_sorter_entry *e;
     size_t n;
     struct level level;
     unsigned luck; /* splits left before this is a heap sort's case */
@@ -190,7 +190,7 @@ static unsigned split(const struct sorting *s, const struct group *g, struct gro
     if (greater < g->n)
         parts[count++] = (struct group){g->e + greater, g->n - greater, g->level, g->luck - 1};
     if (!g->level.last && greater - equal > 1) {
-        struct wb_entry *e = g->e + equal;
+        struct wb_sorter_entry *e = g->e + equal;
         size_t n = greater - equal;
         uint32_t depth = skip_common(s, e, n, g->level.depth + 8);
         size_t ended = fetch_next(s, e, n, depth);
@@ -226,7 +226,7 @@ static void sort_group(const struct sorting *s, struct group g)
         insertion_sort(s, g.e, g.n, g.level);
 }
 
-void wb_entries_sort(struct wb_entry *entries, size_t count, const char *records)
+void wb_sorter_entries_sort(struct wb_sorter_entry *entries, size_t count, const char *records)
 {
     struct sorting s = {records};
 

@@ -20,7 +20,7 @@
 #define WB_TABLE_KEY_MAX (128u << 10)
 #define WB_TABLE_VALUE_MAX (64u << 20)
 
-struct wb_record {
+struct wb_table_record {
     struct wb_slice key, value;
     uint64_t number; /* from 0, in order of key (a table's); of a sorter: not set */
 };
@@ -75,11 +75,11 @@ int wb_cursor_seek(struct wb_cursor *cursor, struct wb_slice key);
 int wb_cursor_seek_number(struct wb_cursor *cursor, uint64_t number);
 
 /* 1 with a record that is valid until the next call with this cursor, 0 at the end. WB_E_CORRUPT naming file and offset; the next call goes on with the next block. */
-int wb_cursor_next(struct wb_cursor *cursor, struct wb_record *record_out);
+int wb_cursor_next(struct wb_cursor *cursor, struct wb_table_record *record_out);
 
 /* Exactly this key, or number: WB_E_NOTFOUND. The cursor stands behind it. */
-int wb_cursor_get(struct wb_cursor *cursor, struct wb_slice key, struct wb_record *record_out);
-int wb_cursor_get_number(struct wb_cursor *cursor, uint64_t number, struct wb_record *record_out);
+int wb_cursor_get(struct wb_cursor *cursor, struct wb_slice key, struct wb_table_record *record_out);
+int wb_cursor_get_number(struct wb_cursor *cursor, uint64_t number, struct wb_table_record *record_out);
 
 /* Reads and checks everything: checksums, order, counts, index. Calls back for each problem. 0 even where there are some. */
 typedef void (*wb_table_found)(void *context, const char *file, uint64_t offset, const char *message);
@@ -141,7 +141,7 @@ int wb_sorter_add(struct wb_sorter *sorter, struct wb_slice key, struct wb_slice
 int wb_sorter_sort(struct wb_sorter *sorter);
 
 /* 1 with the next record by key; equal keys in the order in which they were added. Valid until the next call. 0 at the end. */
-int wb_sorter_next(struct wb_sorter *sorter, struct wb_record *record_out);
+int wb_sorter_next(struct wb_sorter *sorter, struct wb_table_record *record_out);
 
 struct wb_sorter_stat {
     uint64_t records, bytes; /* keys and values added */
@@ -163,9 +163,9 @@ int wb_merge_open(struct wb_cursor *old, struct wb_sorter *edits, size_t suffix_
 void wb_merge_close(struct wb_merge *merge);
 
 /* 1 with the next key that the old table or an edit has; *old_out is its record there, key NULL where it has none. 0 at the end. */
-int wb_merge_next(struct wb_merge *merge, struct wb_slice *key_out, struct wb_record *old_out);
+int wb_merge_next(struct wb_merge *merge, struct wb_slice *key_out, struct wb_table_record *old_out);
 
 /* The edits of that key in order, with whole keys: 1, 0 when there are no more. Those not asked for are passed over. */
-int wb_merge_edit(struct wb_merge *merge, struct wb_record *edit_out);
+int wb_merge_edit(struct wb_merge *merge, struct wb_table_record *edit_out);
 
 #endif

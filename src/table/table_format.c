@@ -68,7 +68,7 @@ int wb_table_foot_get(const char bytes[TABLE_FOOT_BYTES], const char *kind, cons
     return check_kind(bytes + 48, kind, path);
 }
 
-uint64_t wb_table_block_salt(uint64_t hash, uint64_t offset)
+uint64_t wb_table_checksum_at(uint64_t hash, uint64_t offset)
 {
     char both[16];
 
@@ -79,7 +79,7 @@ uint64_t wb_table_block_salt(uint64_t hash, uint64_t offset)
 
 /* ---- making a block ---------------------------------------------------------------------------- */
 
-size_t wb_block_raw_size(const struct wb_block_raw *block, const struct wb_buf *raw, struct wb_slice key, struct wb_slice value)
+size_t wb_table_block_builder_size_with(const struct wb_table_block_builder *block, const struct wb_buf *raw, struct wb_slice key, struct wb_slice value)
 {
     /* Counted without what the key shares with the last one: finding that out twice costs more than a little slack. */
     return raw->len - block->start + block->restarts.len + 4 + TABLE_RECORD_HEAD_MAX + key.len + value.len;
@@ -103,7 +103,7 @@ static int append_record(struct wb_buf *raw, size_t shared, struct wb_slice fres
     return 0;
 }
 
-int wb_block_raw_add(struct wb_block_raw *block, struct wb_buf *raw, struct wb_slice key, size_t shared, struct wb_slice value)
+int wb_table_block_builder_add(struct wb_table_block_builder *block, struct wb_buf *raw, struct wb_slice key, size_t shared, struct wb_slice value)
 {
     size_t left_out = shared;
     int err = 0;
@@ -127,24 +127,24 @@ int wb_block_raw_add(struct wb_block_raw *block, struct wb_buf *raw, struct wb_s
     return err;
 }
 
-int wb_block_raw_close(struct wb_block_raw *block, struct wb_buf *raw)
+int wb_table_block_builder_finish(struct wb_table_block_builder *block, struct wb_buf *raw)
 {
     int err = wb_buf_append_slice(raw, wb_buf_slice(&block->restarts));
 
-    WB_CHECK(block->restarts.len / 4 == wb_block_restarts(block->records));
+    WB_CHECK(block->restarts.len / 4 == wb_table_block_restart_count(block->records));
     WB_CHECK(raw->len - block->start <= TABLE_RAW_MAX);
     wb_buf_clear(&block->restarts);
     block->records = 0;
     return err;
 }
 
-void wb_block_raw_release(struct wb_block_raw *block)
+void wb_table_block_builder_release(struct wb_table_block_builder *block)
 {
     wb_buf_release(&block->restarts);
     wb_buf_release(&block->last_key);
 }
 
-int wb_table_block_pack(ZSTD_CCtx *zstd, struct wb_slice raw, uint32_t records, enum wb_table_what what, struct wb_buf *packed)
+int wb_table_block_pack(ZSTD_CCtx *zstd, struct wb_slice raw, uint32_t records, enum wb_table_block_type what, struct wb_buf *packed)
 {
     size_t start = packed->len, bound = ZSTD_compressBound(raw.len);
     int err = wb_buf_reserve(packed, TABLE_BLOCK_HEAD_BYTES + bound);
@@ -198,18 +198,18 @@ static int unpack_stored(ZSTD_DCtx *zstd, uint32_t codec, struct wb_slice stored
     return 0;
 }
 
-int wb_table_block_unpack(ZSTD_DCtx *zstd, struct wb_slice bytes, uint64_t offset, enum wb_table_what what, const char *path,
-                          struct wb_buf *raw_out, struct wb_block_view *view_out)
+int wb_table_block_unpack(ZSTD_DCtx *zstd, struct wb_slice bytes, uint64_t offset, enum wb_table_block_type what, const char *path,
+                          struct wb_buf *raw_out, struct wb_table_block_view *view_out)
 {
     const char *head = bytes.ptr;
     int err = WB_E_CORRUPT;
 
-    *view_out = (struct wb_block_view){0};
+    *view_out = (struct wb_table_block_view){0};
     if (bytes.len < TABLE_BLOCK_HEAD_BYTES || wb_table_block_size(head) != bytes.len ||
-        wb_get64(head) != wb_table_block_salt(wb_hash64(head + 8, bytes.len - 8), offset))
+        wb_get64(head) != wb_table_checksum_at(wb_hash64(head + 8, bytes.len - 8), offset))
         return wb_fail(WB_E_CORRUPT, "%s: the block at %llu does not match its checksum", path, (unsigned long long)offset);
     uint32_t raw_bytes = wb_get32(head + 12), records = wb_get32(head + 16), codec = wb_get32(head + 20) & 0xff;
-    uint64_t restarts = 4 * (uint64_t)wb_block_restarts(records);
+    uint64_t restarts = 4 * (uint64_t)wb_table_block_restart_count(records);
     if (wb_get32(head + 20) >> 8 == (uint32_t)what && codec <= TABLE_CODEC_ZSTD && raw_bytes <= TABLE_RAW_MAX && records > 0 &&
         restarts < raw_bytes)
         err = unpack_stored(zstd, codec, wb_slice(head + TABLE_BLOCK_HEAD_BYTES, bytes.len - TABLE_BLOCK_HEAD_BYTES), raw_bytes, raw_out);
@@ -217,6 +217,6 @@ int wb_table_block_unpack(ZSTD_DCtx *zstd, struct wb_slice bytes, uint64_t offse
         return wb_fail(WB_E_CORRUPT, "%s: the block at %llu is damaged", path, (unsigned long long)offset);
     if (err < 0)
         return err;
-    *view_out = (struct wb_block_view){raw_out->ptr, records, raw_bytes - (uint32_t)restarts};
+    *view_out = (struct wb_table_block_view){raw_out->ptr, records, raw_bytes - (uint32_t)restarts};
     return 0;
 }

@@ -50,7 +50,7 @@ enum {
 _Static_assert(TABLE_BLOCK_MAX < TABLE_RAW_MAX, "a block of ordinary records is no larger than one of the largest record");
 
 enum wb_table_codec { TABLE_CODEC_NONE = 0, TABLE_CODEC_ZSTD = 1 };
-enum wb_table_what { TABLE_RECORDS = 1, TABLE_INDEX = 2 };
+enum wb_table_block_type { TABLE_BLOCK_RECORDS = 1, TABLE_BLOCK_INDEX = 2 };
 
 struct wb_table_foot {
     uint64_t index_at, blocks, records, raw_bytes, file_bytes;
@@ -64,12 +64,12 @@ int wb_table_head_get(const char head[TABLE_HEAD_BYTES], const char *kind, const
 int wb_table_foot_get(const char bytes[TABLE_FOOT_BYTES], const char *kind, const char *path, struct wb_table_foot *foot_out);
 
 /* The checksum of a block whose bytes (without the checksum) hash to hash and that lies at offset. */
-uint64_t wb_table_block_salt(uint64_t hash, uint64_t offset);
+uint64_t wb_table_checksum_at(uint64_t hash, uint64_t offset);
 
 /* ---- making a block ---------------------------------------------------------------------------- */
 
 /* Records on their way into a block: appended to raw, which may hold other blocks before. */
-struct wb_block_raw {
+struct wb_table_block_builder {
     size_t start;             /* of this block in raw */
     uint32_t records;
     struct wb_buf restarts;   /* 4 bytes each */
@@ -77,22 +77,22 @@ struct wb_block_raw {
 };
 
 /* Bytes that the block has at most with this record. */
-size_t wb_block_raw_size(const struct wb_block_raw *block, const struct wb_buf *raw, struct wb_slice key, struct wb_slice value);
+size_t wb_table_block_builder_size_with(const struct wb_table_block_builder *block, const struct wb_buf *raw, struct wb_slice key, struct wb_slice value);
 
 /* shared: bytes that the key has in common with last_key. */
-int wb_block_raw_add(struct wb_block_raw *block, struct wb_buf *raw, struct wb_slice key, size_t shared, struct wb_slice value);
+int wb_table_block_builder_add(struct wb_table_block_builder *block, struct wb_buf *raw, struct wb_slice key, size_t shared, struct wb_slice value);
 
 /* Appends the restart points; the next record begins the next block. last_key stays. */
-int wb_block_raw_close(struct wb_block_raw *block, struct wb_buf *raw);
-void wb_block_raw_release(struct wb_block_raw *block);
+int wb_table_block_builder_finish(struct wb_table_block_builder *block, struct wb_buf *raw);
+void wb_table_block_builder_release(struct wb_table_block_builder *block);
 
 /* Appends head and stored bytes; where the checksum belongs there is the hash, to be salted when the place is known. */
-int wb_table_block_pack(ZSTD_CCtx *zstd, struct wb_slice raw, uint32_t records, enum wb_table_what what, struct wb_buf *packed);
+int wb_table_block_pack(ZSTD_CCtx *zstd, struct wb_slice raw, uint32_t records, enum wb_table_block_type what, struct wb_buf *packed);
 
 /* ---- reading a block ------------------------------------------------------------------------------ */
 
 /* A block as it was before packing. */
-struct wb_block_view {
+struct wb_table_block_view {
     const char *raw;
     uint32_t records;
     uint32_t end; /* of the records; the restart points follow */
@@ -102,29 +102,29 @@ struct wb_block_view {
  * Checks bytes (a whole block that lies at offset) and unpacks into raw_out, whose old contents go. WB_E_CORRUPT with a
  * message that names path and offset.
  */
-int wb_table_block_unpack(ZSTD_DCtx *zstd, struct wb_slice bytes, uint64_t offset, enum wb_table_what what, const char *path,
-                          struct wb_buf *raw_out, struct wb_block_view *view_out);
+int wb_table_block_unpack(ZSTD_DCtx *zstd, struct wb_slice bytes, uint64_t offset, enum wb_table_block_type what, const char *path,
+                          struct wb_buf *raw_out, struct wb_table_block_view *view_out);
 
 /* The whole size of the block whose head this is; 0: nonsense. */
 uint64_t wb_table_block_size(const char head[TABLE_BLOCK_HEAD_BYTES]);
 
-static inline uint32_t wb_block_restart(const struct wb_block_view *view, uint32_t number)
+static inline uint32_t wb_table_block_restart(const struct wb_table_block_view *view, uint32_t number)
 {
     return wb_get32(view->raw + view->end + 4 * (size_t)number);
 }
 
-static inline uint32_t wb_block_restarts(uint32_t records)
+static inline uint32_t wb_table_block_restart_count(uint32_t records)
 {
     return records / TABLE_RESTART + (records % TABLE_RESTART != 0);
 }
 
 /* What stands before the bytes of a record. */
-struct wb_record_head {
+struct wb_table_record_head {
     uint32_t shared, fresh, value;
 };
 
 /* Moves *p behind the head; false where it, or the bytes it announces, do not lie before end. key_len: of the key before. */
-static inline bool wb_record_head_get(const char **p, const char *end, size_t key_len, struct wb_record_head *head_out)
+static inline bool wb_table_record_head_get(const char **p, const char *end, size_t key_len, struct wb_table_record_head *head_out)
 {
     const uint8_t *b = (const uint8_t *)*p;
     uint64_t shared, fresh, value;
@@ -140,12 +140,12 @@ static inline bool wb_record_head_get(const char **p, const char *end, size_t ke
     if (shared > key_len || fresh > WB_TABLE_KEY_MAX || shared + fresh > WB_TABLE_KEY_MAX || value > WB_TABLE_VALUE_MAX ||
         fresh + value > (size_t)(end - *p))
         return false;
-    *head_out = (struct wb_record_head){(uint32_t)shared, (uint32_t)fresh, (uint32_t)value};
+    *head_out = (struct wb_table_record_head){(uint32_t)shared, (uint32_t)fresh, (uint32_t)value};
     return true;
 }
 
 /* How many bytes two keys have in common at their begin. */
-static inline size_t wb_key_shared(struct wb_slice a, struct wb_slice b)
+static inline size_t wb_table_key_shared(struct wb_slice a, struct wb_slice b)
 {
     size_t least = a.len < b.len ? a.len : b.len, n = 0;
 
@@ -168,7 +168,7 @@ static inline size_t wb_key_shared(struct wb_slice a, struct wb_slice b)
 }
 
 /* As memcmp, the shorter one first. */
-static inline int wb_key_compare(struct wb_slice a, struct wb_slice b)
+static inline int wb_table_key_compare(struct wb_slice a, struct wb_slice b)
 {
     size_t least = a.len < b.len ? a.len : b.len;
     int order = least ? memcmp(a.ptr, b.ptr, least) : 0;

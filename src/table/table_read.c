@@ -15,16 +15,16 @@ static int damaged_index(const struct wb_table *table)
 }
 
 /* The entries of one index block become places [*next, ...). */
-static int take_entries(struct wb_table *table, const struct wb_block_view *view, char *key, uint64_t *next)
+static int take_entries(struct wb_table *table, const struct wb_table_block_view *view, char *key, uint64_t *next)
 {
     const char *p = view->raw, *end = view->raw + view->end;
-    struct wb_record_head head;
+    struct wb_table_record_head head;
     size_t key_len = 0;
 
     for (uint32_t i = 0; i < view->records; i++) {
-        struct wb_block_place *place = &table->places[*next];
+        struct wb_table_block_place *place = &table->places[*next];
         uint64_t bytes, records;
-        if (*next == table->foot.blocks || !wb_record_head_get(&p, end, i % TABLE_RESTART ? key_len : 0, &head))
+        if (*next == table->foot.blocks || !wb_table_record_head_get(&p, end, i % TABLE_RESTART ? key_len : 0, &head))
             return damaged_index(table);
         memcpy(key + head.shared, p, head.fresh);
         key_len = head.shared + head.fresh;
@@ -37,8 +37,8 @@ static int take_entries(struct wb_table *table, const struct wb_block_view *view
             return damaged_index(table);
         if (wb_buf_append(&table->keys, key, key_len) < 0)
             return WB_E_NOMEM;
-        place[1] = (struct wb_block_place){place->offset + bytes, place->first + records, table->keys.len};
-        if (*next > 0 && wb_key_compare(wb_table_block_key(table, *next - 1), wb_slice(key, key_len)) >= 0)
+        place[1] = (struct wb_table_block_place){place->offset + bytes, place->first + records, table->keys.len};
+        if (*next > 0 && wb_table_key_compare(wb_table_block_key(table, *next - 1), wb_slice(key, key_len)) >= 0)
             return damaged_index(table);
         ++*next;
     }
@@ -46,7 +46,7 @@ static int take_entries(struct wb_table *table, const struct wb_block_view *view
 }
 
 static int read_index_block(struct wb_table *table, ZSTD_DCtx *zstd, uint64_t *at, struct wb_buf *bytes, struct wb_buf *raw,
-                            struct wb_block_view *view_out)
+                            struct wb_table_block_view *view_out)
 {
     uint64_t end = table->foot.file_bytes - TABLE_FOOT_BYTES;
     char head[TABLE_BLOCK_HEAD_BYTES];
@@ -65,7 +65,7 @@ static int read_index_block(struct wb_table *table, ZSTD_DCtx *zstd, uint64_t *a
     if (err == 0)
         err = wb_file_read_exact(&table->file, *at, bytes->ptr, (size_t)size);
     if (err == 0)
-        err = wb_table_block_unpack(zstd, wb_slice(bytes->ptr, (size_t)size), *at, TABLE_INDEX, table->file.path, raw, view_out);
+        err = wb_table_block_unpack(zstd, wb_slice(bytes->ptr, (size_t)size), *at, TABLE_BLOCK_INDEX, table->file.path, raw, view_out);
     *at += size;
     return err;
 }
@@ -73,7 +73,7 @@ static int read_index_block(struct wb_table *table, ZSTD_DCtx *zstd, uint64_t *a
 static int read_index(struct wb_table *table)
 {
     struct wb_buf bytes = WB_BUF_INIT, raw = WB_BUF_INIT;
-    struct wb_block_view view;
+    struct wb_table_block_view view;
     ZSTD_DCtx *zstd = ZSTD_createDCtx();
     char *key = wb_alloc(WB_TABLE_KEY_MAX);
     uint64_t at = table->foot.index_at, next = 0;
@@ -88,7 +88,7 @@ static int read_index(struct wb_table *table)
     if (err == 0 && !table->places)
         err = WB_E_NOMEM;
     if (err == 0)
-        table->places[0] = (struct wb_block_place){TABLE_HEAD_BYTES, 0, 0};
+        table->places[0] = (struct wb_table_block_place){TABLE_HEAD_BYTES, 0, 0};
     while (err == 0 && at < table->foot.file_bytes - TABLE_FOOT_BYTES) {
         err = read_index_block(table, zstd, &at, &bytes, &raw, &view);
         if (err == 0)
@@ -178,7 +178,7 @@ uint64_t wb_table_find_block(const struct wb_table *table, struct wb_slice key)
     WB_CHECK(high > 0);
     while (high - low > 1) {
         uint64_t middle = low + (high - low) / 2;
-        if (wb_key_compare(wb_table_block_key(table, middle), key) <= 0)
+        if (wb_table_key_compare(wb_table_block_key(table, middle), key) <= 0)
             low = middle;
         else
             high = middle;

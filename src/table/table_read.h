@@ -6,7 +6,7 @@
 #include "table/table_format.h"
 
 /* A block as the index knows it. The entry behind the last one says where the last one ends. */
-struct wb_block_place {
+struct wb_table_block_place {
     uint64_t offset;
     uint64_t first;   /* number of its first record */
     uint64_t key_at;  /* of its key in keys */
@@ -15,13 +15,13 @@ struct wb_block_place {
 struct wb_table {
     struct wb_file file;
     struct wb_table_foot foot;
-    struct wb_block_place *places; /* foot.blocks + 1 */
+    struct wb_table_block_place *places; /* foot.blocks + 1 */
     struct wb_buf keys;
 };
 
 static inline struct wb_slice wb_table_block_key(const struct wb_table *table, uint64_t block)
 {
-    const struct wb_block_place *place = &table->places[block];
+    const struct wb_table_block_place *place = &table->places[block];
 
     return wb_slice(table->keys.ptr + place->key_at, place[1].key_at - place->key_at);
 }

@@ -37,24 +37,24 @@ static bool index_key_right(const struct check *check, struct wb_slice index_key
         return false;
     if (!check->any || check->gap)
         return check->any || check->gap || index_key.len == 0;
-    return index_key.len == wb_key_shared(last, first) + 1;
+    return index_key.len == wb_table_key_shared(last, first) + 1;
 }
 
 /* NULL, or what is wrong. */
-static const char *check_record(struct check *check, uint64_t block, const struct wb_block_view *view, uint32_t index, const char **p)
+static const char *check_record(struct check *check, uint64_t block, const struct wb_table_block_view *view, uint32_t index, const char **p)
 {
     const char *start = *p, *end = view->raw + view->end;
-    struct wb_record_head head;
+    struct wb_table_record_head head;
     bool restart = index % TABLE_RESTART == 0;
 
-    if (!wb_record_head_get(p, end, restart ? 0 : check->key_len, &head))
+    if (!wb_table_record_head_get(p, end, restart ? 0 : check->key_len, &head))
         return "a record is damaged";
-    if (restart && wb_block_restart(view, index / TABLE_RESTART) != (uint32_t)(start - view->raw))
+    if (restart && wb_table_block_restart(view, index / TABLE_RESTART) != (uint32_t)(start - view->raw))
         return "a restart point is wrong";
     struct wb_slice fresh = wb_slice(*p, head.fresh), rest = wb_slice(check->key + head.shared, check->key_len - head.shared);
     if (index == 0 && !index_key_right(check, wb_table_block_key(check->table, block), fresh))
         return "the index has a wrong key for this block";
-    if (check->any && wb_key_compare(fresh, rest) <= 0)
+    if (check->any && wb_table_key_compare(fresh, rest) <= 0)
         return "keys do not ascend";
     memcpy(check->key + head.shared, fresh.ptr, fresh.len);
     check->key_len = head.shared + head.fresh;
@@ -66,7 +66,7 @@ static const char *check_record(struct check *check, uint64_t block, const struc
     return NULL;
 }
 
-static const char *check_records(struct check *check, uint64_t block, const struct wb_block_view *view)
+static const char *check_records(struct check *check, uint64_t block, const struct wb_table_block_view *view)
 {
     const char *p = view->raw, *wrong = NULL;
 
@@ -81,9 +81,9 @@ static const char *check_records(struct check *check, uint64_t block, const stru
 
 static int check_block(struct check *check, uint64_t block)
 {
-    const struct wb_block_place *place = &check->table->places[block];
+    const struct wb_table_block_place *place = &check->table->places[block];
     size_t size = (size_t)(place[1].offset - place->offset);
-    struct wb_block_view view;
+    struct wb_table_block_view view;
     const char *wrong = NULL;
     int err;
 
@@ -92,7 +92,7 @@ static int check_block(struct check *check, uint64_t block)
     if (err == 0)
         err = wb_file_read_exact(&check->table->file, place->offset, check->bytes.ptr, size);
     if (err == 0)
-        err = wb_table_block_unpack(check->zstd, wb_slice(check->bytes.ptr, size), place->offset, TABLE_RECORDS, check->path,
+        err = wb_table_block_unpack(check->zstd, wb_slice(check->bytes.ptr, size), place->offset, TABLE_BLOCK_RECORDS, check->path,
                                     &check->raw, &view);
     if (err == WB_E_NOMEM)
         return err;

@@ -47,12 +47,12 @@ struct wb_table_writer {
     pthread_cond_t packed;
     struct batch *batches;
     unsigned batch_count, filling, oldest; /* a ring; oldest == filling: none is handed over */
-    struct wb_block_raw block;
+    struct wb_table_block_builder block;
     bool any;                  /* block.last_key is a key */
     struct wb_buf pending;     /* bytes to be written at written */
     uint64_t written;
     uint64_t on_its_way;       /* up to here the kernel was asked to write to disk */
-    struct wb_block_raw index_block;
+    struct wb_table_block_builder index_block;
     struct wb_buf index_raw;   /* of the index block being made */
     struct wb_buf index_packed; /* index blocks, hashes not yet salted */
     struct wb_table_foot foot;
@@ -86,8 +86,8 @@ static void free_writer(struct wb_table_writer *writer)
         ZSTD_freeCCtx(batch->zstd);
     }
     wb_free(writer->batches);
-    wb_block_raw_release(&writer->block);
-    wb_block_raw_release(&writer->index_block);
+    wb_table_block_builder_release(&writer->block);
+    wb_table_block_builder_release(&writer->index_block);
     wb_buf_release(&writer->pending);
     wb_buf_release(&writer->index_raw);
     wb_buf_release(&writer->index_packed);
@@ -179,7 +179,7 @@ static void pack_batch(void *context)
 
     for (size_t i = 0; i < count && err == 0; i++) {
         struct wb_slice raw = wb_slice(batch->raw.ptr + raw_start, parts[i].raw_end - raw_start);
-        err = wb_table_block_pack(batch->zstd, raw, parts[i].records, TABLE_RECORDS, &batch->packed);
+        err = wb_table_block_pack(batch->zstd, raw, parts[i].records, TABLE_BLOCK_RECORDS, &batch->packed);
         parts[i].packed_end = batch->packed.len;
         raw_start = parts[i].raw_end;
     }
@@ -211,7 +211,7 @@ static int write_block(struct wb_table_writer *writer, char *block, size_t size)
 {
     uint64_t offset = writer->written + writer->pending.len;
 
-    wb_put64(block, wb_table_block_salt(wb_get64(block), offset));
+    wb_put64(block, wb_table_checksum_at(wb_get64(block), offset));
     int err = wb_buf_append(&writer->pending, block, size);
     if (err == 0 && writer->pending.len >= WRITE_BYTES)
         err = flush_pending(writer);
@@ -221,27 +221,27 @@ static int write_block(struct wb_table_writer *writer, char *block, size_t size)
 static int close_index_block(struct wb_table_writer *writer, ZSTD_CCtx *zstd)
 {
     uint32_t records = writer->index_block.records;
-    int err = wb_block_raw_close(&writer->index_block, &writer->index_raw);
+    int err = wb_table_block_builder_finish(&writer->index_block, &writer->index_raw);
 
     if (err == 0)
-        err = wb_table_block_pack(zstd, wb_buf_slice(&writer->index_raw), records, TABLE_INDEX, &writer->index_packed);
+        err = wb_table_block_pack(zstd, wb_buf_slice(&writer->index_raw), records, TABLE_BLOCK_INDEX, &writer->index_packed);
     wb_buf_clear(&writer->index_raw);
     return err;
 }
 
 static int add_to_index(struct wb_table_writer *writer, ZSTD_CCtx *zstd, struct wb_slice key, size_t block_bytes, uint32_t records)
 {
-    struct wb_block_raw *index = &writer->index_block;
+    struct wb_table_block_builder *index = &writer->index_block;
     char bytes[2 * WB_VARINT_MAX];
     size_t len = wb_put_varint(bytes, block_bytes);
     int err = 0;
 
     len += wb_put_varint(bytes + len, records);
     struct wb_slice value = wb_slice(bytes, len);
-    if (index->records && wb_block_raw_size(index, &writer->index_raw, key, value) > TABLE_INDEX_BLOCK)
+    if (index->records && wb_table_block_builder_size_with(index, &writer->index_raw, key, value) > TABLE_INDEX_BLOCK)
         err = close_index_block(writer, zstd);
     if (err == 0)
-        err = wb_block_raw_add(index, &writer->index_raw, key, wb_key_shared(wb_buf_slice(&index->last_key), key), value);
+        err = wb_table_block_builder_add(index, &writer->index_raw, key, wb_table_key_shared(wb_buf_slice(&index->last_key), key), value);
     return err;
 }
 
@@ -328,7 +328,7 @@ static int close_block(struct wb_table_writer *writer)
 {
     struct batch *batch = &writer->batches[writer->filling];
     struct part part = {.records = writer->block.records, .key_end = batch->keys.len};
-    int err = wb_block_raw_close(&writer->block, &batch->raw);
+    int err = wb_table_block_builder_finish(&writer->block, &batch->raw);
 
     part.raw_end = batch->raw.len;
     if (err == 0)
@@ -341,17 +341,17 @@ static int close_block(struct wb_table_writer *writer)
 /* shared: what the key has in common with the last one. */
 static int add_record(struct wb_table_writer *writer, struct wb_slice key, size_t shared, struct wb_slice value)
 {
-    struct wb_block_raw *block = &writer->block;
+    struct wb_table_block_builder *block = &writer->block;
     int err = 0;
 
     if (block->records &&
-        wb_block_raw_size(block, &writer->batches[writer->filling].raw, key, value) > writer->options.block_bytes)
+        wb_table_block_builder_size_with(block, &writer->batches[writer->filling].raw, key, value) > writer->options.block_bytes)
         err = close_block(writer);
     struct batch *batch = &writer->batches[writer->filling];
     if (err == 0 && block->records == 0) /* the key in the index: as much of this one as tells it from the last one */
         err = wb_buf_append(&batch->keys, key.ptr, writer->any ? shared + 1 : 0);
     if (err == 0)
-        err = wb_block_raw_add(block, &batch->raw, key, shared, value);
+        err = wb_table_block_builder_add(block, &batch->raw, key, shared, value);
     if (err < 0)
         return err;
     writer->any = true;
@@ -369,7 +369,7 @@ int wb_table_add(struct wb_table_writer *writer, struct wb_slice key, struct wb_
     if (key.len > WB_TABLE_KEY_MAX || value.len > WB_TABLE_VALUE_MAX)
         return keep_error(writer, wb_fail(WB_E_LIMIT, "%s: a record with a key of %zu bytes and a value of %zu is too large",
                                           writer->file.path, key.len, value.len));
-    size_t shared = wb_key_shared(last, key);
+    size_t shared = wb_table_key_shared(last, key);
     if (writer->any && (shared == key.len || (shared < last.len && (uint8_t)key.ptr[shared] < (uint8_t)last.ptr[shared])))
         return keep_error(writer, wb_fail(WB_E_INVALID, "%s: key number %llu is not greater than the one before",
                                           writer->file.path, (unsigned long long)writer->foot.records));

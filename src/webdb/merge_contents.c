@@ -12,7 +12,7 @@ struct content_stage {
     struct wb_webdb_writer *writer;
     struct wb_column old;
     struct wb_column_writer *contents;
-    struct wb_record edit;
+    struct wb_table_record edit;
     int edit_more;               /* 1: there is one */
     uint64_t old_at;             /* entries read */
     struct wb_content entry;     /* the old one that is next, with its page's new number */

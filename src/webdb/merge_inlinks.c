@@ -23,7 +23,7 @@ struct in_stage {
     uint32_t kept_page, kept_content;
     struct wb_linkitem kept;
     /* the told one */
-    struct wb_record edit;
+    struct wb_table_record edit;
     bool edit_more;
     uint32_t edit_page, edit_content;
     /* the page at hand */
@@ -37,7 +37,7 @@ struct in_stage {
 
 static int open_piece(struct in_stage *s)
 {
-    struct wb_record record;
+    struct wb_table_record record;
     uint64_t number;
     uint32_t piece;
     int got = wb_cursor_next(s->old, &record);

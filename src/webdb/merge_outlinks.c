@@ -34,7 +34,7 @@ struct out_stage {
     struct wb_table *old_table;
     struct wb_cursor *old;
     struct wb_linkpieces links;
-    struct wb_record piece, group; /* read ahead */
+    struct wb_table_record piece, group; /* read ahead */
     bool piece_more, group_more;
     uint64_t old_number;           /* new number of the content that piece belongs to */
     uint64_t group_number;         /* of group's content */

@@ -38,7 +38,7 @@ struct wb_page_stage {
     uint64_t done, steps;              /* progress */
     /* The page at hand; key and old borrow from merge until its next step. */
     struct wb_slice key;
-    struct wb_record old;
+    struct wb_table_record old;
     bool had_content;                  /* old_md5 is that of the old row */
     uint8_t old_md5[WB_EDIT_MD5_BYTES];
     bool asking;                       /* the caller was given the page and sets next_due_ms */
@@ -65,7 +65,7 @@ static int end_site(struct wb_page_stage *s)
 static int enter_site(struct wb_page_stage *s, struct wb_slice surt)
 {
     struct wb_slice site = wb_surt_site(surt);
-    struct wb_record record;
+    struct wb_table_record record;
 
     if (s->site.len && wb_slice_equal(site, wb_buf_slice(&s->site)))
         return 0;
@@ -106,13 +106,13 @@ static int write_row(struct wb_page_stage *s, struct wb_slice surt, struct wb_sl
     return err;
 }
 
-static uint32_t old_degree(const struct wb_page_stage *s, const struct wb_record *old)
+static uint32_t old_degree(const struct wb_page_stage *s, const struct wb_table_record *old)
 {
     return old->key.ptr && old->number < s->degrees.count ? wb_get32(wb_column_at(&s->degrees, old->number)) : 0;
 }
 
 /* No edit is about it. */
-static int keep_page(struct wb_page_stage *s, const struct wb_record *old)
+static int keep_page(struct wb_page_stage *s, const struct wb_table_record *old)
 {
     struct wb_webdb_page page;
     int err = wb_pagerow_decode(old->key, old->value, &s->row_mem, &page);
@@ -156,7 +156,7 @@ static int tell_content(struct wb_page_stage *s)
 static void prepare_due(struct wb_page_stage *s)
 {
     struct wb_webdb_page *page = &s->fold.page;
-    const struct wb_record *old = &s->old;
+    const struct wb_table_record *old = &s->old;
 
     page->inlinks = old_degree(s, old);
     /* Near duplicates are found after all rows are written, so this is what the last edition found. */
@@ -181,7 +181,7 @@ static int note_id(struct wb_page_stage *s, uint32_t id)
     return 0;
 }
 
-static int apply_edit(struct wb_page_stage *s, struct wb_slice surt, const struct wb_record *record)
+static int apply_edit(struct wb_page_stage *s, struct wb_slice surt, const struct wb_table_record *record)
 {
     int64_t time_ms = (int64_t)wb_get64_be(record->key.ptr + record->key.len - 8);
     int err = wb_pageedit_decode(surt, time_ms, record->value, &s->edit_mem, &s->edit);
@@ -198,9 +198,9 @@ static int apply_edit(struct wb_page_stage *s, struct wb_slice surt, const struc
     return s->edit.kind != WB_PAGEEDIT_ADD_ABSENT || applied ? note_id(s, s->edit.id) : 0;
 }
 
-static int apply_edits(struct wb_page_stage *s, struct wb_slice surt, const struct wb_record *first)
+static int apply_edits(struct wb_page_stage *s, struct wb_slice surt, const struct wb_table_record *first)
 {
-    struct wb_record record;
+    struct wb_table_record record;
     int got;
 
     s->id_count = 0;
@@ -254,7 +254,7 @@ static void number_page(struct wb_page_stage *s)
 }
 
 /* Applies the edits of the page at hand. 1: the caller must say when it is due before it is written; 0: done. */
-static int edit_page(struct wb_page_stage *s, const struct wb_record *first)
+static int edit_page(struct wb_page_stage *s, const struct wb_table_record *first)
 {
     int err = wb_pagefold_begin(&s->fold, s->key, s->old.value);
 
@@ -357,7 +357,7 @@ int wb_merge_pages_begin(struct wb_webdb_writer *writer)
 /* Takes the next URL of either side. 1: the caller must say when it is due; 0: it is done; 2: there is none. */
 static int take_page(struct wb_page_stage *s)
 {
-    struct wb_record edit;
+    struct wb_table_record edit;
     int got = wb_merge_next(s->merge, &s->key, &s->old);
 
     if (got <= 0)

@@ -54,9 +54,9 @@ static int take_row(struct rules_stage *s, struct wb_slice row)
     return rules.expires_ms > s->writer->options.now_ms ? wb_buf_append_slice(&s->row, row) : 0;
 }
 
-static int merge_site(struct rules_stage *s, struct wb_slice site, const struct wb_record *old)
+static int merge_site(struct rules_stage *s, struct wb_slice site, const struct wb_table_record *old)
 {
-    struct wb_record edit;
+    struct wb_table_record edit;
     int got;
 
     if (site.len != SITE_BYTES)
@@ -73,7 +73,7 @@ static int merge_site(struct rules_stage *s, struct wb_slice site, const struct 
 
 static int walk_sites(struct rules_stage *s)
 {
-    struct wb_record old;
+    struct wb_table_record old;
     struct wb_slice site;
     int got = 0, err = 0;
 

@@ -23,7 +23,7 @@ static void tell(const struct salvage *s)
 }
 
 /* At time 0 it comes before every event: those that the row knows of already change nothing, later ones do. */
-static int add_row(struct salvage *s, const struct wb_record *record)
+static int add_row(struct salvage *s, const struct wb_table_record *record)
 {
     struct wb_pageedit edit = {.kind = WB_PAGEEDIT_ADD_SCORE, .id = WB_PAGEEDIT_NO_ID};
     int err = wb_pagerow_decode(record->key, record->value, &s->mem, &edit.row);
@@ -40,7 +40,7 @@ static int add_row(struct salvage *s, const struct wb_record *record)
 
 static int add_rows(struct salvage *s, struct wb_cursor *cursor)
 {
-    struct wb_record record;
+    struct wb_table_record record;
     int got;
 
     for (uint64_t done = 0; (got = wb_cursor_next(cursor, &record)) != 0; done++) {
@@ -62,7 +62,7 @@ static int add_rows(struct salvage *s, struct wb_cursor *cursor)
 static int add_rules(struct salvage *s, struct wb_cursor *cursor)
 {
     struct wb_webdb_rules rules;
-    struct wb_record record;
+    struct wb_table_record record;
     int got;
 
     while ((got = wb_cursor_next(cursor, &record)) != 0) {

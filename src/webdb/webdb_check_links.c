@@ -75,7 +75,7 @@ static void check_owner(struct list_walk *w, uint64_t owner)
 }
 
 /* False where the key is none. */
-static bool check_key(struct list_walk *w, const struct wb_record *record)
+static bool check_key(struct list_walk *w, const struct wb_table_record *record)
 {
     uint64_t owner;
     uint32_t piece;
@@ -112,7 +112,7 @@ static void check_item(struct list_walk *w, const struct wb_linkitem *item)
     w->items++;
 }
 
-static int check_list(struct list_walk *w, const struct wb_record *record)
+static int check_list(struct list_walk *w, const struct wb_table_record *record)
 {
     struct wb_linklist list;
     struct wb_linkitem item;
@@ -132,7 +132,7 @@ static int check_list(struct list_walk *w, const struct wb_record *record)
 static int walk_lists(struct list_walk *w, struct wb_table *table)
 {
     struct wb_cursor *cursor = NULL;
-    struct wb_record record;
+    struct wb_table_record record;
     int more, err = wb_cursor_open(table, &cursor);
 
     while (err == 0 && (more = wb_cursor_next(cursor, &record)) != 0) {

@@ -23,7 +23,7 @@ struct row_walk {
     struct wb_buf key, surt;
     struct wb_buf site;          /* whose rows are being read, as a SURT */
     struct wb_webdb_site sum;
-    struct wb_record site_row;   /* the one that is next */
+    struct wb_table_record site_row;   /* the one that is next */
     bool site_more;
     struct wb_check_set contents;
 };
@@ -127,7 +127,7 @@ static void check_near(struct row_walk *w, uint64_t number)
         wb_check_tell(w->check, WB_CHECK_NEAR, 0, "page %llu cannot be near page %u", (unsigned long long)number, to);
 }
 
-static int check_row(struct row_walk *w, const struct wb_record *record)
+static int check_row(struct row_walk *w, const struct wb_table_record *record)
 {
     struct wb_webdb_page *page = &w->page;
     int err = wb_pagerow_decode(record->key, record->value, &w->mem, page);
@@ -158,7 +158,7 @@ static int check_row(struct row_walk *w, const struct wb_record *record)
 
 static int walk_rows(struct row_walk *w)
 {
-    struct wb_record record;
+    struct wb_table_record record;
     int more, err = next_site(w);
 
     while (err == 0 && (more = wb_cursor_next(w->rows, &record)) != 0) {
@@ -223,7 +223,7 @@ int wb_check_rules(struct wb_check *check)
 {
     struct wb_cursor *cursor = NULL;
     struct wb_webdb_rules rules;
-    struct wb_record record;
+    struct wb_table_record record;
     int more, err = check->webdb->rules ? wb_cursor_open(check->webdb->rules, &cursor) : 0;
 
     while (err == 0 && cursor && (more = wb_cursor_next(cursor, &record)) != 0) {

@@ -100,7 +100,7 @@ int wb_webdb_links(struct wb_webdb *webdb, struct wb_webdb_links **links_out)
 int wb_webdb_links_to(struct wb_webdb *webdb, struct wb_slice url, struct wb_webdb_links **links_out)
 {
     struct wb_webdb_page page;
-    struct wb_record record;
+    struct wb_table_record record;
     int err = wb_webdb_find_row(webdb, url, &record);
 
     *links_out = NULL;
@@ -151,7 +151,7 @@ static int damaged(const struct wb_webdb_links *links, const char *what)
 static int find_url(struct wb_webdb_links *links, uint64_t page)
 {
     struct wb_webdb_page row;
-    struct wb_record record;
+    struct wb_table_record record;
     int err = 0;
 
     if (page >= links->webdb->manifest.rows)
@@ -174,7 +174,7 @@ static int find_url(struct wb_webdb_links *links, uint64_t page)
 /* 1 with the next piece open, 0 where there are no more. */
 static int next_list(struct wb_webdb_links *links)
 {
-    struct wb_record record;
+    struct wb_table_record record;
     uint64_t owner;
     uint32_t piece;
     int more = wb_cursor_next(links->lists, &record);

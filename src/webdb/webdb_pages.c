@@ -156,7 +156,7 @@ static int compare_turns(const void *a, const void *b)
 
 static int gather_row(struct wb_webdb_pages *pages, struct gathered *row)
 {
-    struct wb_record record;
+    struct wb_table_record record;
     int err = row->page < pages->webdb->manifest.rows ? wb_cursor_get_number(pages->cursor, row->page, &record)
                                                       : wb_fail(WB_E_CORRUPT, "%s: a content of a page that is not there",
                                                                 pages->webdb->path);
@@ -221,7 +221,7 @@ static int next_by_content(struct wb_webdb_pages *pages, struct wb_webdb_page *p
     }
     const struct gathered *row = &pages->batch[pages->batch_at];
     uint64_t entry = pages->entry - pages->batch_count + pages->batch_at;
-    struct wb_record record = {wb_slice(pages->rows.ptr + row->at, row->key_len),
+    struct wb_table_record record = {wb_slice(pages->rows.ptr + row->at, row->key_len),
                                wb_slice(pages->rows.ptr + row->at + row->key_len, row->value_len), row->page};
     pages->batch_at++;
     int is_page = wb_webdb_decode_row(pages->webdb, &record, &pages->mem, page_out);
@@ -237,7 +237,7 @@ static int next_by_content(struct wb_webdb_pages *pages, struct wb_webdb_page *p
 
 int wb_webdb_pages_next(struct wb_webdb_pages *pages, struct wb_webdb_page *page_out)
 {
-    struct wb_record record;
+    struct wb_table_record record;
     int more;
 
     *page_out = (struct wb_webdb_page){.number = 0};

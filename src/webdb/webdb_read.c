@@ -189,9 +189,9 @@ const struct wb_content *wb_webdb_content(const struct wb_webdb *webdb, uint64_t
     return wb_column_at(&webdb->contents, number);
 }
 
-int wb_webdb_find_row(struct wb_webdb *webdb, struct wb_slice url, struct wb_record *record_out)
+int wb_webdb_find_row(struct wb_webdb *webdb, struct wb_slice url, struct wb_table_record *record_out)
 {
-    *record_out = (struct wb_record){.number = 0};
+    *record_out = (struct wb_table_record){.number = 0};
     int err = wb_webdb_surt(url, &webdb->url, &webdb->key, &webdb->surt);
 
     if (err == 0)
@@ -201,7 +201,7 @@ int wb_webdb_find_row(struct wb_webdb *webdb, struct wb_slice url, struct wb_rec
     return err;
 }
 
-int wb_webdb_decode_row(const struct wb_webdb *webdb, const struct wb_record *record, struct wb_buf *mem, struct wb_webdb_page *page_out)
+int wb_webdb_decode_row(const struct wb_webdb *webdb, const struct wb_table_record *record, struct wb_buf *mem, struct wb_webdb_page *page_out)
 {
     int err = wb_pagerow_decode(record->key, record->value, mem, page_out);
 
@@ -225,7 +225,7 @@ int wb_webdb_decode_row(const struct wb_webdb *webdb, const struct wb_record *re
 
 int wb_webdb_get_page(struct wb_webdb *webdb, struct wb_slice url, struct wb_webdb_page *page_out)
 {
-    struct wb_record record;
+    struct wb_table_record record;
 
     *page_out = (struct wb_webdb_page){.number = 0};
     int err = wb_webdb_find_row(webdb, url, &record);
@@ -244,7 +244,7 @@ int wb_webdb_page_url(struct wb_webdb *webdb, uint64_t number, struct wb_buf *ur
     struct wb_cursor *cursor = NULL;
     struct wb_buf mem = WB_BUF_INIT;
     struct wb_webdb_page page;
-    struct wb_record record;
+    struct wb_table_record record;
 
     wb_buf_clear(url_out);
     int err = wb_webdb_borrow(webdb, webdb->pages, &cursor);
@@ -273,7 +273,7 @@ int wb_webdb_page_exists(struct wb_webdb *webdb, const uint8_t md5[WB_EDIT_MD5_B
 int wb_webdb_get_site(struct wb_webdb *webdb, struct wb_slice name, struct wb_webdb_site *site_out)
 {
     struct wb_cursor *cursor = NULL;
-    struct wb_record record;
+    struct wb_table_record record;
 
     *site_out = (struct wb_webdb_site){.name = WB_SLICE_EMPTY};
     int err = wb_webdb_site_surt(name, &webdb->surt);
@@ -294,7 +294,7 @@ int wb_webdb_get_site(struct wb_webdb *webdb, struct wb_slice name, struct wb_we
 int wb_webdb_get_rules(struct wb_webdb *webdb, struct wb_slice site, struct wb_webdb_rules *rules_out)
 {
     struct wb_cursor *cursor = NULL;
-    struct wb_record record;
+    struct wb_table_record record;
     char key[8];
 
     *rules_out = (struct wb_webdb_rules){0};

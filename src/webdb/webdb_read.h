@@ -36,10 +36,10 @@ int wb_webdb_borrow(struct wb_webdb *webdb, struct wb_table *table, struct wb_cu
 void wb_webdb_give_back(struct wb_webdb *webdb, struct wb_table *table, struct wb_cursor *cursor);
 
 /* The row of a URL, whether it is a page or a mere target. WB_E_NOTFOUND, naming the URL; WB_E_INVALID. */
-int wb_webdb_find_row(struct wb_webdb *webdb, struct wb_slice url, struct wb_record *record_out);
+int wb_webdb_find_row(struct wb_webdb *webdb, struct wb_slice url, struct wb_table_record *record_out);
 
 /* What a row says, with number, inlinks and score. 1; 0 where it is a mere target: then too page_out is filled. */
-int wb_webdb_decode_row(const struct wb_webdb *webdb, const struct wb_record *record, struct wb_buf *mem, struct wb_webdb_page *page_out);
+int wb_webdb_decode_row(const struct wb_webdb *webdb, const struct wb_table_record *record, struct wb_buf *mem, struct wb_webdb_page *page_out);
 
 /* The links to a page, without those beyond UINT32_MAX. */
 /* Of records that were checked: wb_column_check(). */

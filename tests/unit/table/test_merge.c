@@ -66,7 +66,7 @@ static void check_merge(struct wb_merge *merge, const struct sides *sides, size_
 {
     size_t o = 0, e = 0;
     struct wb_slice key;
-    struct wb_record old, edit;
+    struct wb_table_record old, edit;
 
     while (o < sides->old.count || e < sides->edits.count) {
         int order = e == sides->edits.count ? -1 : o == sides->old.count ? 1 : order_of(list_key(&sides->old, o), stem(&sides->edits, e));
@@ -131,7 +131,7 @@ static int merge_all(const char *const *keys, size_t count)
     struct list edits = {0};
     struct wb_merge *merge;
     struct wb_slice key;
-    struct wb_record old;
+    struct wb_table_record old;
     int more;
 
     for (size_t i = 0; i < count; i++)

@@ -23,7 +23,7 @@ static struct wb_sorter *open_sorter(struct setting setting)
 
 static void check_sorted(struct wb_sorter *sorter, struct list *list)
 {
-    struct wb_record record;
+    struct wb_table_record record;
 
     list_sort(list);
     for (size_t i = 0; i < list->count; i++) {
@@ -208,7 +208,7 @@ static void test_shapes(void **state)
 static void test_too_large(void **state)
 {
     struct wb_sorter *sorter = open_sorter((struct setting){4 << 20, 0});
-    struct wb_record record;
+    struct wb_table_record record;
     char *value = calloc(1, 8 << 20);
 
     (void)state;
@@ -254,7 +254,7 @@ static void *watch_heap(void *context)
 static size_t sort_and_watch(struct setting setting, size_t bytes, size_t value_max, uint64_t seed)
 {
     pthread_t watcher;
-    struct wb_record record;
+    struct wb_table_record record;
     char memory[700], *value = calloc(1, value_max + 1);
     size_t added = 0, before;
     uint64_t chance = seed;

@@ -49,7 +49,7 @@ static void no_files(void)
 static int sort_all(unsigned threads, uint64_t *mix_out)
 {
     struct wb_sorter *sorter = NULL;
-    struct wb_record record;
+    struct wb_table_record record;
     struct wb_buf last = WB_BUF_INIT;
     int more = 0, err = wb_sorter_open(&(struct wb_sorter_options){test_root, 4 << 20, threads}, &sorter);
     bool any = false;
@@ -129,7 +129,7 @@ static void test_allocations(void **state)
 /* A sorter that is closed at any moment, with work under way, waits for its threads and leaves nothing. */
 static void test_closed_early(void **state)
 {
-    struct wb_record record;
+    struct wb_table_record record;
 
     (void)state;
     for (size_t part = 0; part < 6; part++) {

@@ -37,7 +37,7 @@ static struct wb_table *open_table(const char *path, struct wb_cursor **cursor_o
     return table;
 }
 
-static void check_record(const struct list *list, size_t i, const struct wb_record *record)
+static void check_record(const struct list *list, size_t i, const struct wb_table_record *record)
 {
     assert_true(same_bytes(record->key, list_key(list, i)));
     assert_true(same_bytes(record->value, list_value(list, i)));
@@ -47,7 +47,7 @@ static void check_record(const struct list *list, size_t i, const struct wb_reco
 /* From where the cursor stands there are the records from i on, or as many of them as we care to look at. */
 static void check_rest(struct wb_cursor *cursor, const struct list *list, size_t i, size_t most)
 {
-    struct wb_record record;
+    struct wb_table_record record;
 
     for (; i < list->count && most > 0; i++, most--) {
         assert_int_equal(wb_cursor_next(cursor, &record), 1);
@@ -81,7 +81,7 @@ static void test_empty(void **state)
     const char *path = test_path("empty");
     struct list list = {0};
     struct wb_cursor *cursor;
-    struct wb_record record;
+    struct wb_table_record record;
 
     (void)state;
     struct wb_table_stat stat = write_table(path, &small_blocks, &list);
@@ -109,7 +109,7 @@ static void test_one(void **state)
         const char *path = test_path("one");
         struct list list = {0};
         struct wb_cursor *cursor;
-        struct wb_record record;
+        struct wb_table_record record;
         list_add(&list, wb_slice_str(keys[i]), WB_SLICE_LIT("value"));
         struct wb_table_stat stat = write_table(path, &small_blocks, &list);
         assert_int_equal(stat.raw_bytes, strlen(keys[i]) + 5);
@@ -146,7 +146,7 @@ static size_t model_seek(const struct list *list, struct wb_slice key)
 
 static void try_key(struct wb_cursor *cursor, const struct list *list, struct wb_slice key, size_t look)
 {
-    struct wb_record record;
+    struct wb_table_record record;
     size_t at = model_seek(list, key);
 
     OK(wb_cursor_seek(cursor, key));
@@ -162,7 +162,7 @@ static void try_key(struct wb_cursor *cursor, const struct list *list, struct wb
 
 static void try_number(struct wb_cursor *cursor, const struct list *list, size_t number, size_t look)
 {
-    struct wb_record record;
+    struct wb_table_record record;
 
     OK(wb_cursor_seek_number(cursor, number));
     check_rest(cursor, list, number, look);
@@ -208,7 +208,7 @@ static void test_huge_values(void **state)
     const char *path = test_path("huge");
     struct list list = {0};
     struct wb_cursor *cursor;
-    struct wb_record record;
+    struct wb_table_record record;
     uint64_t chance = test_seed();
     char *value = malloc(WB_TABLE_VALUE_MAX), *key = calloc(1, WB_TABLE_KEY_MAX), name[2] = "a";
 
@@ -383,7 +383,7 @@ static int read_all(const char *path, const struct list *list)
 {
     struct wb_table *table = NULL;
     struct wb_cursor *cursor = NULL;
-    struct wb_record record;
+    struct wb_table_record record;
     size_t count = 0;
     int more = 0, err = wb_table_open(path, "test", &table);
 

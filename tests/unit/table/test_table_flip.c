@@ -62,7 +62,7 @@ static void count_problem(void *context, const char *file, uint64_t offset, cons
     ++*(unsigned *)context;
 }
 
-static void check_record(const struct list *list, const struct wb_record *record)
+static void check_record(const struct list *list, const struct wb_table_record *record)
 {
     assert_true(record->number < list->count);
     assert_true(same_bytes(record->key, list_key(list, record->number)));
@@ -72,7 +72,7 @@ static void check_record(const struct list *list, const struct wb_record *record
 /* How many records come; in order, each as it was. Errors are counted. */
 static size_t walk(struct wb_cursor *cursor, const struct list *list, unsigned *errors)
 {
-    struct wb_record record;
+    struct wb_table_record record;
     uint64_t next = 0;
     size_t count = 0;
     int more;
@@ -94,7 +94,7 @@ static size_t walk(struct wb_cursor *cursor, const struct list *list, unsigned *
 
 static void ask(struct wb_cursor *cursor, const struct list *list, size_t step, unsigned *errors)
 {
-    struct wb_record record;
+    struct wb_table_record record;
 
     for (size_t i = 0; i < list->count; i += step) {
         int by_key = wb_cursor_get(cursor, list_key(list, i), &record);

@@ -1,5 +1,5 @@
 /*
- * sorter_merge.c - a loser tree over sorted inputs that never compares the same bytes twice.
+ * sorter_tree.c - a loser tree over sorted inputs that never compares the same bytes twice.
  *
  * Every loser in the tree knows how many bytes its key shares with the key that beat it. When a winner is handed out and its
  * input moves on, the new key shares `shared` bytes with the old one (the input says so), and every loser on the way
@@ -14,11 +14,11 @@
 #define NOBODY UINT32_MAX
 
 /* Whether b comes before a, whose keys share `shared` bytes; *shared_out: how many they really share. */
-static bool beaten(const struct wb_loser *tree, uint32_t a, uint32_t b, int32_t shared, int32_t *shared_out)
+static bool beaten(const struct wb_sorter_tree *tree, uint32_t a, uint32_t b, int32_t shared, int32_t *shared_out)
 {
     struct wb_slice x = tree->inputs[a]->key, y = tree->inputs[b]->key;
     size_t from = (size_t)shared;
-    size_t n = from + wb_key_shared(wb_slice(x.ptr + from, x.len - from), wb_slice(y.ptr + from, y.len - from));
+    size_t n = from + wb_table_key_shared(wb_slice(x.ptr + from, x.len - from), wb_slice(y.ptr + from, y.len - from));
 
     *shared_out = (int32_t)n;
     if (n == x.len || n == y.len)
@@ -27,9 +27,9 @@ static bool beaten(const struct wb_loser *tree, uint32_t a, uint32_t b, int32_t 
 }
 
 /* A contender meets the loser of a node; who wins goes on as the contender. */
-static inline void play(const struct wb_loser *tree, struct wb_loser_node *node, struct wb_loser_node *contender)
+static inline void play(const struct wb_sorter_tree *tree, struct wb_sorter_tree_node *node, struct wb_sorter_tree_node *contender)
 {
-    struct wb_loser_node was = *node;
+    struct wb_sorter_tree_node was = *node;
     int32_t shared = was.shared;
 
     if (contender->shared > was.shared || was.shared < 0)
@@ -44,10 +44,10 @@ static inline void play(const struct wb_loser *tree, struct wb_loser_node *node,
 }
 
 /* The first record of input i (or its end) finds its place. */
-static int enter(struct wb_loser *tree, uint32_t i)
+static int enter(struct wb_sorter_tree *tree, uint32_t i)
 {
     int more = tree->inputs[i]->advance(tree->inputs[i]);
-    struct wb_loser_node contender = {i, more == 1 ? 0 : -1};
+    struct wb_sorter_tree_node contender = {i, more == 1 ? 0 : -1};
 
     if (more < 0)
         return more;
@@ -62,39 +62,39 @@ static int enter(struct wb_loser *tree, uint32_t i)
     return 0;
 }
 
-int wb_loser_init(struct wb_loser *tree, struct wb_input **inputs, size_t count)
+int wb_sorter_tree_init(struct wb_sorter_tree *tree, struct wb_sorter_input **inputs, size_t count)
 {
     int err = 0;
 
     WB_CHECK(count < NOBODY / 2);
-    *tree = (struct wb_loser){.inputs = inputs, .count = (uint32_t)count};
+    *tree = (struct wb_sorter_tree){.inputs = inputs, .count = (uint32_t)count};
     tree->nodes = wb_alloc((count + 1) * sizeof *tree->nodes);
     if (!tree->nodes)
         return WB_E_NOMEM;
     for (size_t i = 0; i <= count; i++)
-        tree->nodes[i] = (struct wb_loser_node){NOBODY, -1};
+        tree->nodes[i] = (struct wb_sorter_tree_node){NOBODY, -1};
     for (uint32_t i = 0; i < tree->count && err == 0; i++)
         err = enter(tree, i);
     return err;
 }
 
-void wb_loser_release(struct wb_loser *tree)
+void wb_sorter_tree_release(struct wb_sorter_tree *tree)
 {
     for (uint32_t i = 0; i < tree->count; i++)
         if (tree->inputs[i])
             tree->inputs[i]->close(tree->inputs[i]);
     wb_free(tree->inputs);
     wb_free(tree->nodes);
-    *tree = (struct wb_loser){0};
+    *tree = (struct wb_sorter_tree){0};
 }
 
-int wb_loser_next(struct wb_loser *tree, const struct wb_input **record_out, size_t *shared_out)
+int wb_sorter_tree_next(struct wb_sorter_tree *tree, const struct wb_sorter_input **record_out, size_t *shared_out)
 {
-    struct wb_loser_node winner = tree->nodes[0];
+    struct wb_sorter_tree_node winner = tree->nodes[0];
 
     *record_out = NULL;
     if (tree->started && tree->count && winner.shared >= 0) {
-        struct wb_input *input = tree->inputs[winner.input];
+        struct wb_sorter_input *input = tree->inputs[winner.input];
         int more = input->advance(input);
         if (more < 0)
             return more;
