@@ -1,17 +1,20 @@
 /*
- * column.c - records of one size, reached by number.
+ * column.c - records of one fixed size, written in order and read by number.
  *
- *   head, 64 bytes   0 "WBCOLUMN"   8 version (4)  12 kind (4)  16 bytes of a record (4)  20 zero (36)  56 checksum of 0 to 56
+ *   head, 64 bytes   0 "WBCOLUMN"   8 version (4)  12 kind (4)  16 bytes per record (4)  20 zero (36)
+ *                    56 checksum of bytes 0 to 56
  *   records          one after the other
- *   sums             8 bytes for each 64 KiB of records, and for what is left: XXH3, salted with its place in the file
- *   foot, 64 bytes   0 "WBCFOOT\n"   8 records (8)  16 bytes of the file (8)  24 bytes of a record (4)  28 kind (4)
- *                    32 version (4)  36 zero (20)  56 checksum of 0 to 56
+ *   sums             8 bytes for each 64 KiB piece of the records (the last piece may be shorter): its XXH3, combined
+ *                    with its offset in the file
+ *   foot, 64 bytes   0 "WBCFOOT\n"   8 records (8)  16 size of the file (8)  24 bytes per record (4)  28 kind (4)
+ *                    32 version (4)  36 zero (20)  56 checksum of bytes 0 to 56
  *
- * A file is a column if and only if these parts follow each other without a gap and agree. Opening a column checks head and
- * foot; wb_column_check() compares the records that a reader is about to use with their sums, and wb_column_verify() all of them.
+ * A file is a column if and only if these parts follow each other without a gap and agree with each other.
+ *
+ * Opening a column checks head and foot only. wb_column_check() compares the pieces that a reader is about to use with
+ * their sums; wb_column_verify() compares all of them. A column is never compressed: its use is random access.
  */
 #include "base/bytes.h"
-#include "base/check.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
@@ -20,28 +23,36 @@
 #include "table/table_format.h"
 
 enum {
+    COLUMN_WRITER_MAGIC = 0x57424357, /* "WBCW" */
     COLUMN_VERSION = 1,
-    COLUMN_END_BYTES = 64, /* of head and of foot */
-    COLUMN_SUM_BYTES = 64 << 10,
-    COLUMN_WRITE_BYTES = 4 * COLUMN_SUM_BYTES,
+    COLUMN_END_BYTES = 64,       /* size of the head, and of the foot */
+    COLUMN_PIECE_BYTES = 64 << 10, /* records that share one checksum */
+    COLUMN_WRITE_BYTES = 4 * COLUMN_PIECE_BYTES,
     COLUMN_RECORD_MAX = 1 << 20,
 };
+_Static_assert(COLUMN_END_BYTES % 64 == 0, "records are aligned in the mapping");
+_Static_assert(COLUMN_END_BYTES == 8 + 4 + TABLE_KIND_BYTES + 4 + 36 + 8, "the head as drawn above");
+_Static_assert(COLUMN_END_BYTES == 8 + 8 + 8 + 4 + TABLE_KIND_BYTES + 4 + 20 + 8, "the foot as drawn above");
+_Static_assert(COLUMN_WRITE_BYTES % COLUMN_PIECE_BYTES == 0, "what is written at once ends where a piece ends");
 
 struct wb_column_writer {
+    uint32_t magic;
     struct wb_file file;
     char kind[5];
     size_t record_bytes;
-    uint64_t count;
-    struct wb_buf pending; /* records to be written at written */
-    uint64_t written;
-    struct wb_buf sums;
-    struct wb_error_copy error;
+    uint64_t count;             /* records added */
+    struct wb_buf pending;      /* the next bytes of the file, not yet written */
+    uint64_t written;           /* size of the file so far */
+    struct wb_buf sums;         /* of the pieces written so far */
+    struct wb_error_copy error; /* the first error; code 0 if there was none */
 };
 
 /* ---- writing -------------------------------------------------------------------------------------------- */
 
 static void free_column_writer(struct wb_column_writer *writer)
 {
+    WB_CHECK(writer->magic == COLUMN_WRITER_MAGIC);
+    writer->magic = 0;
     wb_file_close(&writer->file);
     wb_buf_release(&writer->pending);
     wb_buf_release(&writer->sums);
@@ -77,9 +88,11 @@ int wb_column_create(const char *path, const char *kind, size_t record_bytes, st
     int err;
 
     *writer_out = NULL;
-    WB_CHECK(strlen(kind) == 4 && record_bytes > 0 && record_bytes <= COLUMN_RECORD_MAX);
+    WB_CHECK(strlen(kind) == TABLE_KIND_BYTES);
+    WB_CHECK(record_bytes > 0 && record_bytes <= COLUMN_RECORD_MAX);
     if (!writer)
         return WB_E_NOMEM;
+    writer->magic = COLUMN_WRITER_MAGIC;
     writer->file = WB_FILE_INIT;
     memcpy(writer->kind, kind, sizeof writer->kind);
     writer->record_bytes = record_bytes;
@@ -98,14 +111,16 @@ int wb_column_create(const char *path, const char *kind, size_t record_bytes, st
     return 0;
 }
 
-/* Writes whole pieces of COLUMN_SUM_BYTES, or at the end what there is. */
+/* Writes the whole pieces that are pending and keeps the rest; at the end, writes the rest too. */
 static int flush_column(struct wb_column_writer *writer, bool at_end)
 {
-    size_t len = at_end ? writer->pending.len : writer->pending.len - writer->pending.len % COLUMN_SUM_BYTES;
+    size_t len = at_end ? writer->pending.len : writer->pending.len - writer->pending.len % COLUMN_PIECE_BYTES;
     int err = 0;
 
-    for (size_t at = 0; at < len && err == 0; at += COLUMN_SUM_BYTES) {
-        size_t piece = len - at < COLUMN_SUM_BYTES ? len - at : COLUMN_SUM_BYTES;
+    WB_CHECK((writer->written - COLUMN_END_BYTES) % COLUMN_PIECE_BYTES == 0);
+    WB_CHECK(writer->sums.len == (writer->written - COLUMN_END_BYTES) / COLUMN_PIECE_BYTES * 8);
+    for (size_t at = 0; at < len && err == 0; at += COLUMN_PIECE_BYTES) {
+        size_t piece = len - at < COLUMN_PIECE_BYTES ? len - at : COLUMN_PIECE_BYTES;
         char sum[8];
         wb_put64(sum, wb_table_checksum_at(wb_hash64(writer->pending.ptr + at, piece), writer->written + at));
         err = wb_buf_append(&writer->sums, sum, sizeof sum);
@@ -125,6 +140,7 @@ int wb_column_add(struct wb_column_writer *writer, const void *record)
 {
     int err;
 
+    WB_CHECK(writer->magic == COLUMN_WRITER_MAGIC);
     if (writer->error.code)
         return wb_error_restore(&writer->error);
     err = wb_buf_append(&writer->pending, record, writer->record_bytes);
@@ -140,11 +156,13 @@ int wb_column_add(struct wb_column_writer *writer, const void *record)
 int wb_column_finish(struct wb_column_writer *writer, uint64_t *bytes_out)
 {
     char foot[COLUMN_END_BYTES];
-    int err = writer->error.code ? wb_error_restore(&writer->error) : 0;
     uint64_t bytes = 0;
 
+    WB_CHECK(writer->magic == COLUMN_WRITER_MAGIC);
+    int err = writer->error.code ? wb_error_restore(&writer->error) : 0;
     if (err == 0)
         err = flush_column(writer, true);
+    WB_CHECK(err < 0 || writer->written == COLUMN_END_BYTES + writer->count * writer->record_bytes);
     if (err == 0) {
         bytes = writer->written + writer->sums.len + sizeof foot;
         put_foot(writer, bytes, foot);
@@ -176,12 +194,12 @@ static int damaged_column(const char *path, const char *part)
 static int check_head(const char *head, const char *kind, size_t record_bytes, const char *path)
 {
     if (memcmp(head, "WBCOLUMN", 8) != 0)
-        return wb_fail(WB_E_CORRUPT, "%s is no column", path);
+        return wb_fail(WB_E_CORRUPT, "%s is not a column", path);
     if (wb_get64(head + 56) != wb_hash64(head, 56))
         return damaged_column(path, "head");
     if (wb_get32(head + 8) > COLUMN_VERSION)
-        return wb_fail(WB_E_NEWER, "%s: a column of version %u, this program knows versions up to %d", path, wb_get32(head + 8),
-                       COLUMN_VERSION);
+        return wb_fail(WB_E_NEWER, "%s has column format %u; this program reads formats up to %d", path,
+                       wb_get32(head + 8), COLUMN_VERSION);
     if (wb_get32(head + 8) != COLUMN_VERSION)
         return damaged_column(path, "head");
     if (memcmp(head + 12, kind, 4) != 0)
@@ -191,46 +209,52 @@ static int check_head(const char *head, const char *kind, size_t record_bytes, c
     return 0;
 }
 
-static uint64_t sums_of(uint64_t record_area)
+/* How many pieces, and therefore checksums, this many bytes of records have. */
+static uint64_t pieces_of(uint64_t record_area)
 {
-    return record_area / COLUMN_SUM_BYTES + (record_area % COLUMN_SUM_BYTES != 0);
+    return record_area / COLUMN_PIECE_BYTES + (record_area % COLUMN_PIECE_BYTES != 0);
 }
 
-static int check_foot(const char *foot, const char *head, size_t record_bytes, uint64_t size, const char *path, uint64_t *count_out)
+/* The head has been checked already; size is that of the file. */
+static int check_foot(const char *foot, const char *head, size_t record_bytes, uint64_t size, const char *path,
+                      uint64_t *count_out)
 {
     uint64_t count = wb_get64(foot + 8);
 
     *count_out = 0;
     if (memcmp(foot, "WBCFOOT\n", 8) != 0)
-        return wb_fail(WB_E_CORRUPT, "%s has no foot: it was not written to its end, or was cut", path);
+        return wb_fail(WB_E_CORRUPT, "%s has no foot: it was never finished, or its end is missing", path);
     if (wb_get64(foot + 56) != wb_hash64(foot, 56))
         return damaged_column(path, "foot");
     if (wb_get64(foot + 16) != size || wb_get32(foot + 24) != record_bytes || memcmp(foot + 28, head + 12, 4) != 0 ||
         wb_get32(foot + 32) != COLUMN_VERSION || count > size / record_bytes ||
-        size != 2 * COLUMN_END_BYTES + count * record_bytes + 8 * sums_of(count * record_bytes))
-        return wb_fail(WB_E_CORRUPT, "%s: the foot does not fit the file", path);
+        size != 2 * COLUMN_END_BYTES + count * record_bytes + 8 * pieces_of(count * record_bytes))
+        return wb_fail(WB_E_CORRUPT, "%s: the foot does not match the file", path);
     *count_out = count;
     return 0;
 }
 
-static int read_column_ends(const struct wb_file *file, const char *kind, size_t record_bytes, uint64_t *size_out, uint64_t *count_out)
+static int read_column_ends(const struct wb_file *file, const char *kind, size_t record_bytes, uint64_t *size_out,
+                            uint64_t *count_out)
 {
     char head[COLUMN_END_BYTES], foot[COLUMN_END_BYTES];
     int err = wb_file_size(file, size_out);
 
     *count_out = 0;
-    WB_CHECK(strlen(kind) == 4 && record_bytes > 0);
+    WB_CHECK(strlen(kind) == TABLE_KIND_BYTES);
+    WB_CHECK(record_bytes > 0 && record_bytes <= COLUMN_RECORD_MAX);
     if (err < 0)
         return err;
     if (*size_out < COLUMN_END_BYTES)
-        return wb_fail(WB_E_CORRUPT, "%s is no column: it has %llu bytes", file->path, (unsigned long long)*size_out);
+        return wb_fail(WB_E_CORRUPT, "%s is not a column: it has only %llu bytes", file->path,
+                       (unsigned long long)*size_out);
     err = wb_file_read_exact(file, 0, head, sizeof head);
     if (err == 0)
         err = check_head(head, kind, record_bytes, file->path);
     if (err < 0)
         return err;
     if (*size_out < 2 * COLUMN_END_BYTES)
-        return wb_fail(WB_E_CORRUPT, "%s has no foot: it was not written to its end, or was cut", file->path);
+        return wb_fail(WB_E_CORRUPT, "%s has no foot: it was never finished, or its end is missing", file->path);
     err = wb_file_read_exact(file, *size_out - COLUMN_END_BYTES, foot, sizeof foot);
     if (err == 0)
         err = check_foot(foot, head, record_bytes, *size_out, file->path, count_out);
@@ -252,9 +276,10 @@ int wb_column_open(const char *path, const char *kind, size_t record_bytes, stru
     wb_file_close(&file);
     if (err < 0)
         return err;
-    *column_out = (struct wb_column){(const char *)map + COLUMN_END_BYTES, count, record_bytes, map, (size_t)size, NULL, NULL};
+    *column_out = (struct wb_column){.records = (const char *)map + COLUMN_END_BYTES, .count = count,
+                                     .record_bytes = record_bytes, .map = map, .map_bytes = (size_t)size};
     column_out->path = wb_strdup(path);
-    column_out->checked = wb_alloc_zero(sums_of(count * record_bytes) + 1, sizeof *column_out->checked);
+    column_out->checked = wb_alloc_zero(pieces_of(count * record_bytes) + 1, sizeof *column_out->checked);
     if (!column_out->path || !column_out->checked) {
         wb_column_close(column_out);
         return WB_E_NOMEM;
@@ -262,13 +287,16 @@ int wb_column_open(const char *path, const char *kind, size_t record_bytes, stru
     return 0;
 }
 
+/* Compares piece n with its checksum. Two threads may do so at the same time: both will find the same. */
 static int check_piece(const struct wb_column *column, uint64_t n)
 {
-    uint64_t area = column->count * column->record_bytes, at = n * COLUMN_SUM_BYTES;
-    size_t len = area - at < COLUMN_SUM_BYTES ? (size_t)(area - at) : COLUMN_SUM_BYTES;
+    uint64_t area = column->count * column->record_bytes, at = n * COLUMN_PIECE_BYTES;
+    size_t len = area - at < COLUMN_PIECE_BYTES ? (size_t)(area - at) : COLUMN_PIECE_BYTES;
 
-    if (wb_get64(column->records + area + 8 * n) != wb_table_checksum_at(wb_hash64(column->records + at, len), COLUMN_END_BYTES + at))
-        return wb_fail(WB_E_CORRUPT, "%s is damaged: the records at offset %llu do not match their checksum", column->path,
+    WB_CHECK(at < area);
+    uint64_t sum = wb_table_checksum_at(wb_hash64(column->records + at, len), COLUMN_END_BYTES + at);
+    if (wb_get64(column->records + area + 8 * n) != sum)
+        return wb_fail(WB_E_CORRUPT, "%s is damaged: the records at %llu do not match their checksum", column->path,
                        (unsigned long long)(COLUMN_END_BYTES + at));
     atomic_store_explicit(&column->checked[n], 1, memory_order_relaxed);
     return 0;
@@ -278,11 +306,12 @@ int wb_column_check(const struct wb_column *column, uint64_t first, uint64_t cou
 {
     int err = 0;
 
-    WB_CHECK(first <= column->count && count <= column->count - first);
+    WB_CHECK(first <= column->count);
+    WB_CHECK(count <= column->count - first);
     if (!column->checked || count == 0)
         return 0;
-    uint64_t last = ((first + count) * column->record_bytes - 1) / COLUMN_SUM_BYTES;
-    for (uint64_t n = first * column->record_bytes / COLUMN_SUM_BYTES; err == 0 && n <= last; n++)
+    uint64_t last = ((first + count) * column->record_bytes - 1) / COLUMN_PIECE_BYTES;
+    for (uint64_t n = first * column->record_bytes / COLUMN_PIECE_BYTES; err == 0 && n <= last; n++)
         if (!atomic_load_explicit(&column->checked[n], memory_order_relaxed))
             err = check_piece(column, n);
     return err;
@@ -299,14 +328,15 @@ void wb_column_close(struct wb_column *column)
 
 /* ---- verifying -------------------------------------------------------------------------------------------- */
 
+/* Reads with pread() instead of the mapping, so that a bad disk is reported and does not kill the process. */
 static int check_sums(const struct wb_file *file, uint64_t record_area, wb_table_found found, void *context)
 {
-    char *piece = wb_alloc(COLUMN_SUM_BYTES), sum[8];
+    char *piece = wb_alloc(COLUMN_PIECE_BYTES), sum[8];
     int err = piece ? 0 : WB_E_NOMEM;
 
-    for (uint64_t n = 0; err == 0 && n < sums_of(record_area); n++) {
-        uint64_t at = COLUMN_END_BYTES + n * COLUMN_SUM_BYTES, left = record_area - n * COLUMN_SUM_BYTES;
-        size_t len = left < COLUMN_SUM_BYTES ? (size_t)left : COLUMN_SUM_BYTES;
+    for (uint64_t n = 0; err == 0 && n < pieces_of(record_area); n++) {
+        uint64_t at = COLUMN_END_BYTES + n * COLUMN_PIECE_BYTES, left = record_area - n * COLUMN_PIECE_BYTES;
+        size_t len = left < COLUMN_PIECE_BYTES ? (size_t)left : COLUMN_PIECE_BYTES;
         err = wb_file_read_exact(file, at, piece, len);
         if (err == 0)
             err = wb_file_read_exact(file, COLUMN_END_BYTES + record_area + 8 * n, sum, sizeof sum);
@@ -319,13 +349,15 @@ static int check_sums(const struct wb_file *file, uint64_t record_area, wb_table
     return err;
 }
 
-int wb_column_verify(const char *path, const char *kind, size_t record_bytes, wb_table_found found, void *context, uint64_t *records_out)
+int wb_column_verify(const char *path, const char *kind, size_t record_bytes, wb_table_found found, void *context,
+                     uint64_t *records_out)
 {
     struct wb_file file = WB_FILE_INIT;
     uint64_t size = 0, count = 0;
     int err = wb_file_open(path, WB_FILE_READ, &file);
 
     *records_out = 0;
+    WB_CHECK(found != NULL);
     if (err == 0)
         err = read_column_ends(&file, kind, record_bytes, &size, &count);
     if (err == 0) {

@@ -1,60 +1,74 @@
 /*
- * cursor.c - a walk through a table from any key or number.
+ * cursor.c - reads the records of a table, starting from any key or number.
  *
- * A cursor keeps the last few blocks unpacked, so that gets near each other cost no unpacking, and reads ahead once blocks
- * are asked for one after the other. It never changes the table, which many cursors share. Where a block turns out to be
- * damaged the cursor stands before the next one.
+ * A cursor caches the last few blocks, decompressed, so that repeated gets in one neighbourhood decompress nothing.
+ * When blocks are asked for in order, it reads ahead. If a block is damaged, the cursor reports it and moves to the
+ * next block. It never changes the table, which many cursors share, and it never checks that keys ascend:
+ * table_verify.c does.
+ *
+ *   block, at == NULL    before the first record of the block, which is not loaded yet; block == foot.blocks is the end
+ *   block, at, p, index  the block is in the slot `at`, and p is its next record
+ *   held                 a seek has already decoded the next record: it is in `record`
  */
-#include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "table/table_read.h"
 
 enum {
+    CURSOR_MAGIC = 0x57424355,   /* "WBCU" */
     SLOTS = 8,
-    SLOT_BYTES_MAX = 256 << 10, /* larger blocks share one slot */
+    SLOT_BYTES_MAX = 256 << 10,  /* larger blocks share one extra slot */
     AHEAD_BYTES_MAX = 256 << 10,
-    AHEAD_KEPT_MAX = 1 << 20,   /* a buffer that a huge block needed is given back */
+    AHEAD_KEPT_MAX = 1 << 20,    /* a larger buffer, needed by one huge block, is freed again */
 };
 
 #define NO_BLOCK UINT64_MAX
 
-/* A block unpacked. */
+/* A cached block. */
 struct slot {
-    uint64_t block;
-    uint64_t used; /* when, in loads */
+    uint64_t block; /* NO_BLOCK if the slot is empty */
+    uint64_t used;  /* value of cursor->loads when it was last used */
     struct wb_buf raw;
     struct wb_table_block_view view;
 };
 
 struct wb_cursor {
+    uint32_t magic;
     struct wb_table *table;
     ZSTD_DCtx *zstd;
     struct slot slots[SLOTS + 1]; /* the last one is for large blocks */
-    uint64_t loads;
+    uint64_t loads;               /* counts uses of blocks; the clock for replacing the least recently used slot */
 
-    struct wb_buf ahead; /* bytes of the file from ahead_at */
+    struct wb_buf ahead; /* bytes of the file, starting at ahead_at */
     uint64_t ahead_at;
-    size_t ahead_bytes;  /* to read next time */
-    uint64_t last_read;  /* block */
+    size_t ahead_bytes;  /* how much to read next time, if the reading goes on in order */
+    uint64_t last_read;  /* the block read last */
 
-    uint64_t block;      /* where the cursor stands; blocks: at the end */
-    const struct slot *at; /* NULL: before the block's first record, the block is not loaded yet */
-    const char *p;       /* the next record */
-    uint32_t index;      /* its number in the block */
-    char *key;           /* of the record before it */
+    /* The position: see the drawing above. */
+    uint64_t block;
+    const struct slot *at;
+    const char *p;
+    uint32_t index;      /* number of the record at p within its block */
+    char *key;           /* key of the record before p, from which the next key is completed */
     size_t key_len;
-    bool held;           /* record was found by a seek and is the next one */
+    bool held;
     struct wb_table_record record;
 };
+
+static bool is_open(const struct wb_cursor *cursor)
+{
+    return cursor->magic == CURSOR_MAGIC && cursor->block <= cursor->table->foot.blocks;
+}
 
 int wb_cursor_open(struct wb_table *table, struct wb_cursor **cursor_out)
 {
     struct wb_cursor *cursor = wb_alloc_zero(1, sizeof *cursor);
 
     *cursor_out = NULL;
+    WB_CHECK(table->magic == TABLE_MAGIC);
     if (!cursor)
         return WB_E_NOMEM;
+    cursor->magic = CURSOR_MAGIC;
     cursor->table = table;
     cursor->last_read = NO_BLOCK;
     for (size_t i = 0; i <= SLOTS; i++)
@@ -73,6 +87,8 @@ void wb_cursor_close(struct wb_cursor *cursor)
 {
     if (!cursor)
         return;
+    WB_CHECK(cursor->magic == CURSOR_MAGIC);
+    cursor->magic = 0;
     for (size_t i = 0; i <= SLOTS; i++)
         wb_buf_release(&cursor->slots[i].raw);
     wb_buf_release(&cursor->ahead);
@@ -83,7 +99,7 @@ void wb_cursor_close(struct wb_cursor *cursor)
 
 /* ---- loading blocks -------------------------------------------------------------------------------- */
 
-/* The bytes of a block as they lie in the file; more of the file each time that blocks are read in order. */
+/* The bytes of a block as they are in the file. As long as blocks are read in order, each read is twice as long. */
 static int read_block(struct wb_cursor *cursor, uint64_t block, struct wb_slice *bytes_out)
 {
     const struct wb_table_block_place *place = &cursor->table->places[block];
@@ -91,6 +107,8 @@ static int read_block(struct wb_cursor *cursor, uint64_t block, struct wb_slice 
     bool in_order = block == cursor->last_read + 1;
 
     *bytes_out = WB_SLICE_EMPTY;
+    WB_CHECK(block < cursor->table->foot.blocks);
+    WB_CHECK(size > TABLE_BLOCK_HEAD_BYTES);
     cursor->last_read = block;
     if (cursor->ahead.len >= size && place->offset >= cursor->ahead_at &&
         place->offset - cursor->ahead_at <= cursor->ahead.len - size) {
@@ -103,6 +121,7 @@ static int read_block(struct wb_cursor *cursor, uint64_t block, struct wb_slice 
     uint64_t left = cursor->table->foot.index_at - place->offset;
     size_t want = cursor->ahead_bytes > size ? cursor->ahead_bytes : size;
     want = want < left ? want : (size_t)left;
+    WB_CHECK(want >= size);
     if (cursor->ahead.cap > AHEAD_KEPT_MAX)
         wb_buf_release(&cursor->ahead);
     wb_buf_clear(&cursor->ahead);
@@ -117,6 +136,7 @@ static int read_block(struct wb_cursor *cursor, uint64_t block, struct wb_slice 
     return 0;
 }
 
+/* Decompresses a block into a slot, which is empty if this fails. */
 static int fill_slot(struct wb_cursor *cursor, struct slot *slot, uint64_t block, struct wb_slice bytes)
 {
     const struct wb_table *table = cursor->table;
@@ -125,16 +145,18 @@ static int fill_slot(struct wb_cursor *cursor, struct slot *slot, uint64_t block
     slot->block = NO_BLOCK;
     if (slot->raw.cap > 2 * SLOT_BYTES_MAX)
         wb_buf_release(&slot->raw);
-    int err = wb_table_block_unpack(cursor->zstd, bytes, offset, TABLE_BLOCK_RECORDS, table->file.path, &slot->raw, &slot->view);
+    int err = wb_table_block_unpack(cursor->zstd, bytes, offset, TABLE_BLOCK_RECORDS, table->file.path, &slot->raw,
+                                    &slot->view);
     if (err < 0)
         return err;
     if (slot->view.records != wb_table_block_records(table, block))
-        return wb_fail(WB_E_CORRUPT, "%s: the block at %llu has %u records, the index says %u", table->file.path,
+        return wb_fail(WB_E_CORRUPT, "%s: the block at %llu has %u records, but the index says %u", table->file.path,
                        (unsigned long long)offset, slot->view.records, wb_table_block_records(table, block));
     slot->block = block;
     return 0;
 }
 
+/* Finds the block in a slot, or reads it into the slot that was not used for the longest time. */
 static int load_block(struct wb_cursor *cursor, uint64_t block, const struct slot **slot_out)
 {
     struct slot *slot = &cursor->slots[0];
@@ -155,33 +177,39 @@ static int load_block(struct wb_cursor *cursor, uint64_t block, const struct slo
     for (size_t i = 1; i < SLOTS; i++)
         if (cursor->slots[i].used < slot->used)
             slot = &cursor->slots[i];
-    /* The size is not checked yet; it only chooses the slot. */
+    /* This size has not been checked yet: it is used for nothing but choosing the slot. */
     if (bytes.len < TABLE_BLOCK_HEAD_BYTES || wb_get32(bytes.ptr + 12) > SLOT_BYTES_MAX)
         slot = &cursor->slots[SLOTS];
     err = fill_slot(cursor, slot, block, bytes);
     if (err < 0)
         return err;
+    WB_CHECK(slot->block == block);
     slot->used = cursor->loads;
     *slot_out = slot;
     return 0;
 }
 
-/* ---- walking ------------------------------------------------------------------------------------------ */
+/* ---- reading on ---------------------------------------------------------------------------------------- */
 
-static void stand_before(struct wb_cursor *cursor, uint64_t block)
+static void move_before(struct wb_cursor *cursor, uint64_t block)
 {
     cursor->block = block;
     cursor->at = NULL;
     cursor->held = false;
 }
 
-/* Loads the block that the cursor stands before. Past a damaged one it goes on; what can be tried again stays. */
+/*
+ * Loads the block that the cursor is before. If the block is damaged, the cursor moves on to the next one; after any
+ * other error it stays, so that the caller can try again.
+ */
 static int enter_block(struct wb_cursor *cursor)
 {
+    WB_CHECK(cursor->at == NULL);
+    WB_CHECK(!cursor->held);
     int err = load_block(cursor, cursor->block, &cursor->at);
 
     if (err == WB_E_CORRUPT)
-        stand_before(cursor, cursor->block + 1);
+        move_before(cursor, cursor->block + 1);
     if (err < 0)
         return err;
     cursor->p = cursor->at->view.raw;
@@ -190,16 +218,18 @@ static int enter_block(struct wb_cursor *cursor)
     return 0;
 }
 
+/* Moves on to the next block and reports this one. */
 static int leave_damaged(struct wb_cursor *cursor)
 {
     uint64_t offset = cursor->table->places[cursor->block].offset;
 
-    stand_before(cursor, cursor->block + 1);
+    WB_CHECK(cursor->at != NULL);
+    move_before(cursor, cursor->block + 1);
     return wb_fail(WB_E_CORRUPT, "%s: the records of the block at %llu are damaged", cursor->table->file.path,
                    (unsigned long long)offset);
 }
 
-/* 1 with the next record of the block that is loaded, 0 at its end. */
+/* Decodes the next record of the loaded block into cursor->record. Returns 1, or 0 at the end of the block. */
 static inline int next_in_block(struct wb_cursor *cursor)
 {
     const struct wb_table_block_view *view = &cursor->at->view;
@@ -224,6 +254,7 @@ int wb_cursor_next(struct wb_cursor *cursor, struct wb_table_record *record_out)
 {
     int more = 0;
 
+    WB_CHECK(is_open(cursor));
     if (cursor->held) {
         cursor->held = false;
         *record_out = cursor->record;
@@ -239,7 +270,7 @@ int wb_cursor_next(struct wb_cursor *cursor, struct wb_table_record *record_out)
         }
         more = next_in_block(cursor);
         if (more == 0)
-            stand_before(cursor, cursor->block + 1);
+            move_before(cursor, cursor->block + 1);
     }
     if (more != 1) {
         *record_out = (struct wb_table_record){0};
@@ -251,12 +282,13 @@ int wb_cursor_next(struct wb_cursor *cursor, struct wb_table_record *record_out)
 
 /* ---- seeking -------------------------------------------------------------------------------------------- */
 
-/* To the restart point of this number in the block that is loaded. */
-static int stand_at_restart(struct wb_cursor *cursor, uint32_t restart)
+/* Moves to the restart point of this number in the loaded block. */
+static int move_to_restart(struct wb_cursor *cursor, uint32_t restart)
 {
     const struct wb_table_block_view *view = &cursor->at->view;
     uint32_t place = wb_table_block_restart(view, restart);
 
+    WB_CHECK(restart < wb_table_block_restart_count(view->records));
     if (place >= view->end)
         return leave_damaged(cursor);
     cursor->p = view->raw + place;
@@ -265,7 +297,7 @@ static int stand_at_restart(struct wb_cursor *cursor, uint32_t restart)
     return 0;
 }
 
-/* To the last restart point whose key is not greater than key, or to the first. */
+/* Moves to the last restart point of the loaded block whose key is not greater than key, or to the first one. */
 static int find_restart(struct wb_cursor *cursor, struct wb_slice key)
 {
     const struct wb_table_block_view *view = &cursor->at->view;
@@ -284,18 +316,19 @@ static int find_restart(struct wb_cursor *cursor, struct wb_slice key)
         else
             high = middle;
     }
-    return stand_at_restart(cursor, low);
+    return move_to_restart(cursor, low);
 }
 
 int wb_cursor_seek(struct wb_cursor *cursor, struct wb_slice key)
 {
     int err, more;
 
+    WB_CHECK(is_open(cursor));
     if (cursor->table->foot.blocks == 0) {
-        stand_before(cursor, 0);
+        move_before(cursor, 0);
         return 0;
     }
-    stand_before(cursor, wb_table_find_block(cursor->table, key));
+    move_before(cursor, wb_table_find_block(cursor->table, key));
     err = enter_block(cursor);
     if (err == 0)
         err = find_restart(cursor, key);
@@ -307,36 +340,27 @@ int wb_cursor_seek(struct wb_cursor *cursor, struct wb_slice key)
             return 0;
         }
     if (more == 0)
-        stand_before(cursor, cursor->block + 1);
+        move_before(cursor, cursor->block + 1);
     return more;
 }
 
-int wb_cursor_seek_number(struct wb_cursor *cursor, uint64_t number)
+/* Moves to just before the record of this number, which the index says exists. */
+static int seek_number(struct wb_cursor *cursor, uint64_t number)
 {
     const struct wb_table *table = cursor->table;
     int err;
 
-    if (number >= table->foot.records) {
-        stand_before(cursor, table->foot.blocks);
-        return 0;
-    }
-    stand_before(cursor, wb_table_find_number(table, number));
+    move_before(cursor, wb_table_find_number(table, number));
     uint32_t index = (uint32_t)(number - table->places[cursor->block].first);
     err = enter_block(cursor);
     if (err == 0)
-        err = stand_at_restart(cursor, index / TABLE_RESTART);
+        err = move_to_restart(cursor, index / TABLE_RESTART);
     while (err == 0 && cursor->index < index) {
         int more = next_in_block(cursor);
         err = more < 0 ? more : more == 0 ? leave_damaged(cursor) : 0;
     }
+    WB_CHECK(err < 0 || cursor->index == index);
     return err;
-}
-
-static int get_held(struct wb_cursor *cursor, struct wb_table_record *record_out)
-{
-    cursor->held = false;
-    *record_out = cursor->record;
-    return 0;
 }
 
 int wb_cursor_get(struct wb_cursor *cursor, struct wb_slice key, struct wb_table_record *record_out)
@@ -347,22 +371,30 @@ int wb_cursor_get(struct wb_cursor *cursor, struct wb_slice key, struct wb_table
     if (err < 0)
         return err;
     if (!cursor->held || !wb_slice_equal(cursor->record.key, key))
-        return wb_fail(WB_E_NOTFOUND, "%s: no such key", cursor->table->file.path);
-    return get_held(cursor, record_out);
+        return wb_fail(WB_E_NOTFOUND, "%s has no record with this key", cursor->table->file.path);
+    cursor->held = false;
+    *record_out = cursor->record;
+    return 0;
 }
 
 int wb_cursor_get_number(struct wb_cursor *cursor, uint64_t number, struct wb_table_record *record_out)
 {
-    int err = wb_cursor_seek_number(cursor, number);
+    int err;
 
     *record_out = (struct wb_table_record){0};
+    WB_CHECK(is_open(cursor));
+    if (number >= cursor->table->foot.records) {
+        move_before(cursor, cursor->table->foot.blocks);
+        return wb_fail(WB_E_NOTFOUND, "%s has no record number %llu", cursor->table->file.path,
+                       (unsigned long long)number);
+    }
+    err = seek_number(cursor, number);
+    if (err == 0)
+        err = next_in_block(cursor);
     if (err < 0)
         return err;
-    if (number >= cursor->table->foot.records)
-        return wb_fail(WB_E_NOTFOUND, "%s: no record has number %llu", cursor->table->file.path, (unsigned long long)number);
-    err = next_in_block(cursor);
-    if (err < 0)
-        return err;
-    WB_CHECK(err == 1); /* the block has as many records as the index says */
-    return get_held(cursor, record_out);
+    WB_CHECK(err == 1); /* fill_slot() has compared the number of records with the index */
+    WB_CHECK(cursor->record.number == number);
+    *record_out = cursor->record;
+    return 0;
 }

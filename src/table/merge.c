@@ -1,29 +1,34 @@
 /*
- * merge.c - walks an old table and sorted edits at once, key by key. It applies nothing: what an edit means, and what is
- * written instead of the old record, is the caller's business.
+ * merge.c - walks an old table and sorted edits together, key by key.
  *
- *   old    cursor, one record read ahead; it stays valid while the edits of its key are handed out
- *   edits  sorter, one record read ahead; its memory is the sorter's until the next one is asked for
+ * It never applies an edit. The caller knows what an edit means and what to write in place of the old record.
+ *
+ *   old    a cursor. One record is read ahead; it stays valid while the edits of its key are returned.
+ *   edits  a sorter. One edit is read ahead; its memory belongs to the sorter until the next one is read, which is why
+ *          the key of the edits being returned is copied.
  */
 #include "base/error.h"
 #include "base/mem.h"
 #include "table/table_format.h"
 
-enum ahead {
-    AHEAD_NONE,  /* the next record must be fetched */
-    AHEAD_READY, /* it was fetched and not handed out */
-    AHEAD_END,
+enum { MERGE_MAGIC = 0x57424d47 }; /* "WBMG" */
+
+enum merge_ahead {
+    AHEAD_NONE,  /* the next record has not been read yet */
+    AHEAD_READY, /* it has been read, but not returned */
+    AHEAD_END,   /* there are no more records */
 };
 
 struct wb_merge {
-    struct wb_cursor *old;
+    uint32_t magic;
+    struct wb_cursor *old;   /* NULL if there is no old table */
     struct wb_sorter *edits;
     size_t suffix_bytes;
-    enum ahead old_ahead, edit_ahead;
-    struct wb_table_record old_record, edit;
-    struct wb_buf key;      /* of the edits that are handed out now, or were last */
-    bool editing;           /* edit_ahead may hold edits of key */
-    bool any;               /* key was set once */
+    enum merge_ahead old_ahead, edit_ahead;
+    struct wb_table_record old_record, edit; /* read ahead */
+    struct wb_buf key;       /* the last key that had edits */
+    bool editing;            /* the next edit may belong to key */
+    bool any;                /* key has been set */
 };
 
 int wb_merge_open(struct wb_cursor *old, struct wb_sorter *edits, size_t suffix_bytes, struct wb_merge **merge_out)
@@ -31,8 +36,11 @@ int wb_merge_open(struct wb_cursor *old, struct wb_sorter *edits, size_t suffix_
     struct wb_merge *merge = wb_alloc_zero(1, sizeof *merge);
 
     *merge_out = NULL;
+    WB_CHECK(edits != NULL);
+    WB_CHECK(suffix_bytes < WB_TABLE_KEY_MAX);
     if (!merge)
         return WB_E_NOMEM;
+    merge->magic = MERGE_MAGIC;
     merge->old = old;
     merge->edits = edits;
     merge->suffix_bytes = suffix_bytes;
@@ -45,6 +53,8 @@ void wb_merge_close(struct wb_merge *merge)
 {
     if (!merge)
         return;
+    WB_CHECK(merge->magic == MERGE_MAGIC);
+    merge->magic = 0;
     wb_buf_release(&merge->key);
     wb_free(merge);
 }
@@ -68,21 +78,23 @@ static int fetch_edit(struct wb_merge *merge)
     if (more < 0)
         return more;
     if (more && merge->edit.key.len < merge->suffix_bytes)
-        return wb_fail(WB_E_INVALID, "an edit has a key of %zu bytes, fewer than its suffix of %zu", merge->edit.key.len,
-                       merge->suffix_bytes);
+        return wb_fail(WB_E_INVALID, "an edit has a key of %zu bytes, which is shorter than its suffix of %zu bytes",
+                       merge->edit.key.len, merge->suffix_bytes);
     merge->edit_ahead = more ? AHEAD_READY : AHEAD_END;
     return 0;
 }
 
-/* The key of the record that the edit read ahead is about. */
+/* The key of the record that the next edit concerns: its own key without the suffix. */
 static struct wb_slice edit_key(const struct wb_merge *merge)
 {
+    WB_CHECK(merge->edit_ahead == AHEAD_READY);
     return wb_slice(merge->edit.key.ptr, merge->edit.key.len - merge->suffix_bytes);
 }
 
 int wb_merge_edit(struct wb_merge *merge, struct wb_table_record *edit_out)
 {
     *edit_out = (struct wb_table_record){0};
+    WB_CHECK(merge->magic == MERGE_MAGIC);
     if (!merge->editing)
         return 0;
     int err = fetch_edit(merge);
@@ -97,13 +109,14 @@ int wb_merge_edit(struct wb_merge *merge, struct wb_table_record *edit_out)
     return 1;
 }
 
-/* The next key has edits: it is remembered, because the sorter's memory goes with the next edit. */
+/* The next key has edits. Copies it, because reading the next edit invalidates this one. */
 static int begin_edits(struct wb_merge *merge)
 {
     struct wb_slice key = edit_key(merge);
 
+    WB_CHECK(!merge->editing);
     if (merge->any && wb_table_key_compare(wb_buf_slice(&merge->key), key) > 0)
-        return wb_fail(WB_E_INVALID, "edits are not in the order of the keys they are about");
+        return wb_fail(WB_E_INVALID, "the edits are not in the order of the keys that they concern");
     wb_buf_clear(&merge->key);
     if (wb_buf_append_slice(&merge->key, key) < 0)
         return WB_E_NOMEM;
@@ -119,6 +132,7 @@ int wb_merge_next(struct wb_merge *merge, struct wb_slice *key_out, struct wb_ta
 
     *key_out = (struct wb_slice){NULL, 0};
     *old_out = (struct wb_table_record){0};
+    WB_CHECK(merge->magic == MERGE_MAGIC);
     while ((err = wb_merge_edit(merge, &passed)) == 1)
         ;
     if (err == 0)
@@ -140,5 +154,6 @@ int wb_merge_next(struct wb_merge *merge, struct wb_slice *key_out, struct wb_ta
         merge->old_ahead = AHEAD_NONE;
     }
     *key_out = order <= 0 ? merge->old_record.key : wb_buf_slice(&merge->key);
+    WB_CHECK(merge->editing || old_out->key.ptr); /* a key comes from the old table, from an edit, or from both */
     return 1;
 }

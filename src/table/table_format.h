@@ -1,28 +1,33 @@
 /*
- * table_format.h - the bytes of a table file, shared by those who write, read and verify it.
+ * table_format.h - the bytes of a table file, for the files of this room that write, read and verify them.
  *
  *   head | block | block | ... | index block | ... | foot
  *
- *   head, 32 bytes    0 "WBTABLE\n"   8 version (4)  12 kind (4)  16 zero (8)  24 checksum of 0 to 24
+ *   head, 32 bytes    0 "WBTABLE\n"   8 version (4)  12 kind (4)  16 zero (8)  24 checksum of bytes 0 to 24
  *   block             0 checksum (8)  8 stored bytes (4)  12 raw bytes (4)  16 records (4)
- *                     20 codec (1: 0 none, 1 zstd)  21 what (1: 1 records, 2 index)  22 zero (2)   24 the stored bytes
- *   raw bytes         records, then for every 16th record, from the first, its place in the raw bytes (4)
- *   record            varints: bytes of the key shared with the one before (every 16th: 0), bytes of the key that follow,
- *                     bytes of the value; then those bytes
- *   index block       a record for each block: its key is the shortest beginning of the block's first key that is greater
- *                     than the last key of the block before; its value: varints, bytes of the block, records in it
- *   foot, 64 bytes    0 "WBTFOOT\n"   8 place of the index (8)  16 blocks (8)  24 records (8)  32 bytes of keys and values (8)
- *                     40 bytes of the file (8)  48 kind (4)  52 version (4)  56 checksum of 0 to 56
+ *                     20 codec (1: 0 none, 1 zstd)  21 type (1: 1 records, 2 index)  22 zero (2)  24 the stored bytes
+ *   raw bytes         the records, then the restart points: for every 16th record, starting with the first, its offset
+ *                     in the raw bytes (4)
+ *   record            three varints: how many bytes of the key are shared with the previous key (0 at a restart point),
+ *                     how many bytes of the key follow, how many bytes of the value follow; then those bytes
+ *   index block       one record per block. Its key is the shortest prefix of the block's first key that is greater
+ *                     than the last key of the previous block; its value is two varints: size of the block, records
+ *   foot, 64 bytes    0 "WBTFOOT\n"   8 offset of the index (8)  16 blocks (8)  24 records (8)
+ *                     32 bytes of keys and values (8)  40 size of the file (8)  48 kind (4)  52 version (4)
+ *                     56 checksum of bytes 0 to 56
  *
- * Every checksum is XXH3 of the bytes it covers, and of a block (all but the checksum itself) salted with its place:
- * a block moved elsewhere, or bytes of a value that look like one, do not pass. A file is a table if and only if
- * head, blocks, index blocks and foot follow each other without a gap and agree with one another.
+ * Checksums are XXH3. The checksum of a block covers everything after itself and also its offset in the file. A block
+ * that was moved, or bytes inside a value that look like a block, therefore do not pass.
+ *
+ * A file is a table if and only if head, blocks, index blocks and foot follow each other without a gap and agree with
+ * each other.
  */
 #ifndef WB_TABLE_TABLE_FORMAT_H
 #define WB_TABLE_TABLE_FORMAT_H
 
 #include "base/buf.h"
 #include "base/bytes.h"
+#include "base/check.h"
 #include "table/table.h"
 
 #include <zstd.h>
@@ -36,78 +41,101 @@ enum {
     TABLE_HEAD_BYTES = 32,
     TABLE_FOOT_BYTES = 64,
     TABLE_BLOCK_HEAD_BYTES = 24,
-    TABLE_RESTART = 16, /* records from one whole key to the next */
+    TABLE_RESTART = 16, /* every 16th record of a block stores its whole key */
     TABLE_BLOCK_DEFAULT = 16 << 10,
     TABLE_BLOCK_MIN = 256,
     TABLE_BLOCK_MAX = 16 << 20,
     TABLE_INDEX_BLOCK = 64 << 10,
     TABLE_LEVEL_DEFAULT = 1,
-    TABLE_RECORD_HEAD_MAX = 3 * 5, /* three varints of 32 bits */
+    TABLE_RECORD_HEAD_MAX = 3 * 5, /* three varints of numbers below 2^32 */
+    TABLE_KIND_BYTES = 4,
 };
 
-/* The largest raw block there is: one record of the largest size. */
+/* The largest raw block: a single record of the largest size and its restart point. */
 #define TABLE_RAW_MAX ((uint32_t)(WB_TABLE_KEY_MAX + WB_TABLE_VALUE_MAX + TABLE_RECORD_HEAD_MAX + 4))
-_Static_assert(TABLE_BLOCK_MAX < TABLE_RAW_MAX, "a block of ordinary records is no larger than one of the largest record");
+
+_Static_assert(sizeof TABLE_HEAD_MAGIC == 8 + 1, "the head starts with 8 letters");
+_Static_assert(sizeof TABLE_FOOT_MAGIC == 8 + 1, "the foot starts with 8 letters");
+_Static_assert(TABLE_HEAD_BYTES == 8 + 4 + TABLE_KIND_BYTES + 8 + 8, "the head as drawn above");
+_Static_assert(TABLE_FOOT_BYTES == 8 + 5 * 8 + TABLE_KIND_BYTES + 4 + 8, "the foot as drawn above");
+_Static_assert(TABLE_BLOCK_HEAD_BYTES == 8 + 3 * 4 + 1 + 1 + 2, "the block head as drawn above");
+_Static_assert(TABLE_BLOCK_MIN <= TABLE_BLOCK_DEFAULT, "the default is not too small");
+_Static_assert(TABLE_BLOCK_DEFAULT <= TABLE_BLOCK_MAX, "the default is not too large");
+_Static_assert(TABLE_BLOCK_MAX < TABLE_RAW_MAX, "a block of many records is smaller than one of the largest record");
+_Static_assert(TABLE_INDEX_BLOCK < TABLE_RAW_MAX, "an index block passes the same checks as a block of records");
 
 enum wb_table_codec { TABLE_CODEC_NONE = 0, TABLE_CODEC_ZSTD = 1 };
 enum wb_table_block_type { TABLE_BLOCK_RECORDS = 1, TABLE_BLOCK_INDEX = 2 };
 
+/* The foot as numbers; kind and version are checked and not kept. */
 struct wb_table_foot {
     uint64_t index_at, blocks, records, raw_bytes, file_bytes;
 };
 
-void wb_table_head_put(const char kind[4], char head_out[TABLE_HEAD_BYTES]);
-void wb_table_foot_put(const struct wb_table_foot *foot, const char kind[4], char out[TABLE_FOOT_BYTES]);
+void wb_table_head_put(const char kind[TABLE_KIND_BYTES], char head_out[TABLE_HEAD_BYTES]);
+void wb_table_foot_put(const struct wb_table_foot *foot, const char kind[TABLE_KIND_BYTES],
+                       char foot_out[TABLE_FOOT_BYTES]);
 
-/* WB_E_CORRUPT, WB_E_NEWER; path is for the message. */
+/* WB_E_CORRUPT, WB_E_NEWER; path is used in the message only. */
 int wb_table_head_get(const char head[TABLE_HEAD_BYTES], const char *kind, const char *path);
-int wb_table_foot_get(const char bytes[TABLE_FOOT_BYTES], const char *kind, const char *path, struct wb_table_foot *foot_out);
+int wb_table_foot_get(const char bytes[TABLE_FOOT_BYTES], const char *kind, const char *path,
+                      struct wb_table_foot *foot_out);
 
-/* The checksum of a block whose bytes (without the checksum) hash to hash and that lies at offset. */
+/* Turns the hash of some bytes into the checksum they have at this offset of a file. Columns use it too. */
 uint64_t wb_table_checksum_at(uint64_t hash, uint64_t offset);
 
-/* ---- making a block ---------------------------------------------------------------------------- */
+/* ---- building a block -------------------------------------------------------------------------- */
 
-/* Records on their way into a block: appended to raw, which may hold other blocks before. */
+/*
+ * Front-codes records into raw blocks. It appends to a buffer that the caller owns and that may already hold finished
+ * blocks. One builder makes any number of blocks, one after the other; zeroed memory is a new builder.
+ */
 struct wb_table_block_builder {
-    size_t start;             /* of this block in raw */
-    uint32_t records;
-    struct wb_buf restarts;   /* 4 bytes each */
-    struct wb_buf last_key;
+    size_t start;             /* where the current block starts in the caller's buffer */
+    uint32_t records;         /* in the current block */
+    struct wb_buf restarts;   /* restart points of the current block, 4 bytes each */
+    struct wb_buf last_key;   /* the last key added; it survives the end of a block */
 };
 
-/* Bytes that the block has at most with this record. */
-size_t wb_table_block_builder_size_with(const struct wb_table_block_builder *block, const struct wb_buf *raw, struct wb_slice key, struct wb_slice value);
+/* An upper bound for the size of the current block if this record were added to it. */
+size_t wb_table_block_builder_size_with(const struct wb_table_block_builder *builder, const struct wb_buf *raw,
+                                        struct wb_slice key, struct wb_slice value);
 
-/* shared: bytes that the key has in common with last_key. */
-int wb_table_block_builder_add(struct wb_table_block_builder *block, struct wb_buf *raw, struct wb_slice key, size_t shared, struct wb_slice value);
+/* shared: how many bytes the key has in common with last_key. */
+int wb_table_block_builder_add(struct wb_table_block_builder *builder, struct wb_buf *raw, struct wb_slice key,
+                               size_t shared, struct wb_slice value);
 
-/* Appends the restart points; the next record begins the next block. last_key stays. */
-int wb_table_block_builder_finish(struct wb_table_block_builder *block, struct wb_buf *raw);
-void wb_table_block_builder_release(struct wb_table_block_builder *block);
+/* Appends the restart points. The next record starts the next block. */
+int wb_table_block_builder_finish(struct wb_table_block_builder *builder, struct wb_buf *raw);
+void wb_table_block_builder_release(struct wb_table_block_builder *builder);
 
-/* Appends head and stored bytes; where the checksum belongs there is the hash, to be salted when the place is known. */
-int wb_table_block_pack(ZSTD_CCtx *zstd, struct wb_slice raw, uint32_t records, enum wb_table_block_type what, struct wb_buf *packed);
+/*
+ * Compresses a raw block and appends head and stored bytes to packed. The offset of the block is not known yet: the
+ * checksum field holds the plain hash, which the writer replaces by wb_table_checksum_at().
+ */
+int wb_table_block_pack(ZSTD_CCtx *zstd, struct wb_slice raw, uint32_t records, enum wb_table_block_type type,
+                        struct wb_buf *packed);
 
 /* ---- reading a block ------------------------------------------------------------------------------ */
 
-/* A block as it was before packing. */
+/* A decompressed block. Its checksum was right; nothing else about its records has been checked yet. */
 struct wb_table_block_view {
     const char *raw;
     uint32_t records;
-    uint32_t end; /* of the records; the restart points follow */
+    uint32_t end; /* where the records end and the restart points start */
 };
 
 /*
- * Checks bytes (a whole block that lies at offset) and unpacks into raw_out, whose old contents go. WB_E_CORRUPT with a
- * message that names path and offset.
+ * bytes: a whole block from this offset of the file. Checks it and decompresses it into raw_out, replacing what was
+ * there. WB_E_CORRUPT with a message that names path and offset.
  */
-int wb_table_block_unpack(ZSTD_DCtx *zstd, struct wb_slice bytes, uint64_t offset, enum wb_table_block_type what, const char *path,
-                          struct wb_buf *raw_out, struct wb_table_block_view *view_out);
+int wb_table_block_unpack(ZSTD_DCtx *zstd, struct wb_slice bytes, uint64_t offset, enum wb_table_block_type type,
+                          const char *path, struct wb_buf *raw_out, struct wb_table_block_view *view_out);
 
-/* The whole size of the block whose head this is; 0: nonsense. */
+/* The size of the block, head included, according to its head; 0 if the head makes no sense. */
 uint64_t wb_table_block_size(const char head[TABLE_BLOCK_HEAD_BYTES]);
 
+/* The restart point of this number: an offset in the raw bytes, not yet checked. */
 static inline uint32_t wb_table_block_restart(const struct wb_table_block_view *view, uint32_t number)
 {
     return wb_get32(view->raw + view->end + 4 * (size_t)number);
@@ -118,13 +146,19 @@ static inline uint32_t wb_table_block_restart_count(uint32_t records)
     return records / TABLE_RESTART + (records % TABLE_RESTART != 0);
 }
 
-/* What stands before the bytes of a record. */
+/* The three numbers at the start of a record. */
 struct wb_table_record_head {
-    uint32_t shared, fresh, value;
+    uint32_t shared; /* bytes of the key that are those of the previous key */
+    uint32_t fresh;  /* bytes of the key that follow */
+    uint32_t value;  /* bytes of the value */
 };
 
-/* Moves *p behind the head; false where it, or the bytes it announces, do not lie before end. key_len: of the key before. */
-static inline bool wb_table_record_head_get(const char **p, const char *end, size_t key_len, struct wb_table_record_head *head_out)
+/*
+ * Reads a record head and moves *p behind it. key_len is the length of the previous key. Returns false if the head, or
+ * the bytes that it announces, do not fit before end.
+ */
+static inline bool wb_table_record_head_get(const char **p, const char *end, size_t key_len,
+                                            struct wb_table_record_head *head_out)
 {
     const uint8_t *b = (const uint8_t *)*p;
     uint64_t shared, fresh, value;
@@ -137,14 +171,17 @@ static inline bool wb_table_record_head_get(const char **p, const char *end, siz
     } else if (!wb_get_varint(p, end, &shared) || !wb_get_varint(p, end, &fresh) || !wb_get_varint(p, end, &value)) {
         return false;
     }
-    if (shared > key_len || fresh > WB_TABLE_KEY_MAX || shared + fresh > WB_TABLE_KEY_MAX || value > WB_TABLE_VALUE_MAX ||
-        fresh + value > (size_t)(end - *p))
+    if (shared > key_len || fresh > WB_TABLE_KEY_MAX || shared + fresh > WB_TABLE_KEY_MAX)
+        return false;
+    if (value > WB_TABLE_VALUE_MAX || fresh + value > (size_t)(end - *p))
         return false;
     *head_out = (struct wb_table_record_head){(uint32_t)shared, (uint32_t)fresh, (uint32_t)value};
     return true;
 }
 
-/* How many bytes two keys have in common at their begin. */
+/* ---- keys ----------------------------------------------------------------------------------------- */
+
+/* How many bytes two keys have in common at their start. */
 static inline size_t wb_table_key_shared(struct wb_slice a, struct wb_slice b)
 {
     size_t least = a.len < b.len ? a.len : b.len, n = 0;
@@ -167,7 +204,7 @@ static inline size_t wb_table_key_shared(struct wb_slice a, struct wb_slice b)
     return n;
 }
 
-/* As memcmp, the shorter one first. */
+/* Less than, equal to or greater than 0, as memcmp(); a prefix comes before the longer key. */
 static inline int wb_table_key_compare(struct wb_slice a, struct wb_slice b)
 {
     size_t least = a.len < b.len ? a.len : b.len;

@@ -1,12 +1,14 @@
 /*
- * table_write.c - writes a table, front to back.
+ * table_write.c - writes a table from front to back.
  *
- * Records become raw blocks, some blocks a batch; a batch is packed (by the caller, or by a thread of the pool while the
- * caller fills the next one) and written by the caller when its turn comes, so the bytes do not depend on threads.
- * There is a fixed number of batches, and who finds none free waits for the oldest. The first error stays: nothing is
- * written after it, and finish returns it.
+ *   wb_table_add() -> raw block -> batch of blocks -> compressed -> written
+ *
+ * Threads of the pool compress full batches while the caller fills the next one; without threads the caller compresses
+ * them. Only the caller writes, always the oldest batch first, so the bytes of the file do not depend on the threads.
+ * The number of batches is fixed: if none is free, the caller waits for the oldest one.
+ *
+ * After the first error nothing more is written, and wb_table_finish() returns that error. This file never reads.
  */
-#include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/pool.h"
@@ -16,49 +18,57 @@
 #include <pthread.h>
 
 enum {
-    BATCH_BYTES = 128 << 10,   /* before packing: enough work that handing it over does not count */
-    WRITE_BYTES = 256 << 10,
-    WRITE_BACK_BYTES = 8 << 20,
-    LARGE_BYTES = 2 << 20,     /* batches beyond are packed one at a time and their memory is given back */
+    TABLE_WRITER_MAGIC = 0x57425457, /* "WBTW" */
+    BATCH_BYTES = 128 << 10,    /* before compression; large enough that handing it to a thread costs next to nothing */
+    WRITE_BYTES = 256 << 10,    /* bytes written at once */
+    WRITE_BACK_BYTES = 8 << 20, /* how often the kernel is asked to start writing to disk */
+    LARGE_BYTES = 2 << 20,      /* larger batches are compressed one at a time, and their memory is freed afterwards */
     THREADS_MAX = 64,
 };
+_Static_assert(BATCH_BYTES < LARGE_BYTES, "an ordinary batch is not a large one");
 
-/* A block of a batch. */
-struct part {
+/* One block of a batch: where its parts end in the buffers of the batch. They start where those of the last one end. */
+struct batch_block {
     size_t raw_end, packed_end;
-    size_t key_end; /* of its key in the index, in keys */
+    size_t key_end; /* of its index key */
     uint32_t records;
 };
 
-struct batch {
+/*
+ * Life of a batch, of which the writer has a ring:
+ *   free -> being filled by the caller -> busy: a thread compresses it -> done -> written by the caller -> free
+ */
+struct write_batch {
     struct wb_table_writer *writer;
-    struct wb_buf raw, packed, keys;
-    struct wb_buf parts; /* struct part */
+    struct wb_buf raw, packed, keys; /* its blocks before and after compression, their index keys */
+    struct wb_buf blocks;            /* struct batch_block */
     ZSTD_CCtx *zstd;
-    bool busy, done; /* handed over; packed. Under the writer's lock */
+    bool busy, done; /* protected by the writer's lock */
     struct wb_error_copy error;
 };
 
 struct wb_table_writer {
+    uint32_t magic;
     struct wb_file file;
     struct wb_table_options options;
-    struct wb_pool *pool; /* NULL: no threads */
+    struct wb_pool *pool; /* NULL without threads */
     pthread_mutex_t lock;
-    pthread_cond_t packed;
-    struct batch *batches;
-    unsigned batch_count, filling, oldest; /* a ring; oldest == filling: none is handed over */
+    pthread_cond_t packed;       /* a batch is done */
+    struct write_batch *batches; /* a ring: from oldest up to, but not including, filling they are busy */
+    unsigned batch_count, filling, oldest;
     struct wb_table_block_builder block;
-    bool any;                  /* block.last_key is a key */
-    struct wb_buf pending;     /* bytes to be written at written */
-    uint64_t written;
-    uint64_t on_its_way;       /* up to here the kernel was asked to write to disk */
+    bool any;                   /* a key was added, so block.last_key is valid */
+    struct wb_buf pending;      /* the next bytes of the file, not yet written */
+    uint64_t written;           /* size of the file so far */
+    uint64_t on_its_way;        /* the kernel was asked to write the file to disk up to here */
     struct wb_table_block_builder index_block;
-    struct wb_buf index_raw;   /* of the index block being made */
-    struct wb_buf index_packed; /* index blocks, hashes not yet salted */
-    struct wb_table_foot foot;
-    struct wb_error_copy error; /* the first; code 0: none */
+    struct wb_buf index_raw;    /* the index block being built */
+    struct wb_buf index_packed; /* finished index blocks, whose checksums do not include their offsets yet */
+    struct wb_table_foot foot;  /* counts so far */
+    struct wb_error_copy error; /* the first error; code 0 if there was none */
 };
 
+/* Remembers the first error, which every later call returns. */
 static int keep_error(struct wb_table_writer *writer, int err)
 {
     if (err < 0 && writer->error.code == 0)
@@ -66,23 +76,25 @@ static int keep_error(struct wb_table_writer *writer, int err)
     return err;
 }
 
-static struct part *parts_of(const struct batch *batch, size_t *count_out)
+static struct batch_block *blocks_of(const struct write_batch *batch, size_t *count_out)
 {
-    *count_out = batch->parts.len / sizeof(struct part);
-    return (struct part *)(void *)batch->parts.ptr;
+    *count_out = batch->blocks.len / sizeof(struct batch_block);
+    return (struct batch_block *)(void *)batch->blocks.ptr;
 }
 
-/* ---- beginning and end ---------------------------------------------------------------------------- */
+/* ---- creating and freeing -------------------------------------------------------------------------- */
 
 static void free_writer(struct wb_table_writer *writer)
 {
-    wb_pool_free(writer->pool);
+    WB_CHECK(writer->magic == TABLE_WRITER_MAGIC);
+    wb_pool_free(writer->pool); /* waits for batches that are still being compressed */
+    writer->magic = 0;
     for (unsigned i = 0; i < writer->batch_count; i++) {
-        struct batch *batch = &writer->batches[i];
+        struct write_batch *batch = &writer->batches[i];
         wb_buf_release(&batch->raw);
         wb_buf_release(&batch->packed);
         wb_buf_release(&batch->keys);
-        wb_buf_release(&batch->parts);
+        wb_buf_release(&batch->blocks);
         ZSTD_freeCCtx(batch->zstd);
     }
     wb_free(writer->batches);
@@ -97,22 +109,24 @@ static void free_writer(struct wb_table_writer *writer)
     wb_free(writer);
 }
 
+/* Allocates two batches per thread and one that the caller fills meanwhile, and starts the threads. */
 static int make_batches(struct wb_table_writer *writer)
 {
     unsigned threads = writer->options.threads < THREADS_MAX ? writer->options.threads : THREADS_MAX;
     int err = 0;
 
+    WB_CHECK(writer->batches == NULL);
     writer->batches = wb_alloc_zero(2 * threads + 1, sizeof *writer->batches);
     if (!writer->batches)
         return WB_E_NOMEM;
     writer->batch_count = 2 * threads + 1;
     for (unsigned i = 0; i < writer->batch_count; i++) {
-        struct batch *batch = &writer->batches[i];
+        struct write_batch *batch = &writer->batches[i];
         batch->writer = writer;
         batch->zstd = ZSTD_createCCtx();
         if (!batch->zstd)
             return wb_fail_nomem();
-        /* Levels that zstd does not have are as its highest or lowest. */
+        /* zstd clamps a level that it does not have, so this cannot fail. */
         WB_CHECK(!ZSTD_isError(ZSTD_CCtx_setParameter(batch->zstd, ZSTD_c_compressionLevel, writer->options.level)));
         WB_CHECK(!ZSTD_isError(ZSTD_CCtx_setParameter(batch->zstd, ZSTD_c_contentSizeFlag, 0)));
     }
@@ -121,17 +135,8 @@ static int make_batches(struct wb_table_writer *writer)
     return err;
 }
 
-int wb_table_create(const char *path, const struct wb_table_options *options, struct wb_table_writer **writer_out)
+static void set_options(struct wb_table_writer *writer, const struct wb_table_options *options)
 {
-    struct wb_table_writer *writer = wb_alloc_zero(1, sizeof *writer);
-    char head[TABLE_HEAD_BYTES];
-    int err;
-
-    *writer_out = NULL;
-    WB_CHECK(strlen(options->kind) == 4);
-    if (!writer)
-        return WB_E_NOMEM;
-    writer->file = WB_FILE_INIT;
     writer->options = *options;
     if (options->block_bytes == 0)
         writer->options.block_bytes = TABLE_BLOCK_DEFAULT;
@@ -141,9 +146,24 @@ int wb_table_create(const char *path, const struct wb_table_options *options, st
         writer->options.block_bytes = TABLE_BLOCK_MAX;
     if (options->level == 0)
         writer->options.level = TABLE_LEVEL_DEFAULT;
+}
+
+int wb_table_create(const char *path, const struct wb_table_options *options, struct wb_table_writer **writer_out)
+{
+    struct wb_table_writer *writer = wb_alloc_zero(1, sizeof *writer);
+    char head[TABLE_HEAD_BYTES];
+    int err;
+
+    *writer_out = NULL;
+    WB_CHECK(strlen(options->kind) == TABLE_KIND_BYTES);
+    if (!writer)
+        return WB_E_NOMEM;
+    writer->magic = TABLE_WRITER_MAGIC;
+    writer->file = WB_FILE_INIT;
+    set_options(writer, options);
     pthread_mutex_init(&writer->lock, NULL);
     pthread_cond_init(&writer->packed, NULL);
-    /* Not cut to nothing: whoever has the old one open goes on reading it. */
+    /* Unlink the old file instead of truncating it: those who have it open can go on reading. */
     err = wb_path_unlink(path);
     if (err == 0)
         err = wb_file_open(path, WB_FILE_WRITE | WB_FILE_CREATE | WB_FILE_NEW, &writer->file);
@@ -167,25 +187,29 @@ void wb_table_abandon(struct wb_table_writer *writer)
         free_writer(writer);
 }
 
-/* ---- packing and writing ------------------------------------------------------------------------------- */
+/* ---- compressing and writing ---------------------------------------------------------------------------- */
 
+/* A job of the pool: compresses the blocks of a batch. */
 static void pack_batch(void *context)
 {
-    struct batch *batch = context;
+    struct write_batch *batch = context;
     struct wb_table_writer *writer = batch->writer;
     size_t count, raw_start = 0;
-    struct part *parts = parts_of(batch, &count);
+    struct batch_block *blocks = blocks_of(batch, &count);
     int err = 0;
 
+    WB_CHECK(writer->magic == TABLE_WRITER_MAGIC);
+    WB_CHECK(batch->packed.len == 0);
     for (size_t i = 0; i < count && err == 0; i++) {
-        struct wb_slice raw = wb_slice(batch->raw.ptr + raw_start, parts[i].raw_end - raw_start);
-        err = wb_table_block_pack(batch->zstd, raw, parts[i].records, TABLE_BLOCK_RECORDS, &batch->packed);
-        parts[i].packed_end = batch->packed.len;
-        raw_start = parts[i].raw_end;
+        struct wb_slice raw = wb_slice(batch->raw.ptr + raw_start, blocks[i].raw_end - raw_start);
+        err = wb_table_block_pack(batch->zstd, raw, blocks[i].records, TABLE_BLOCK_RECORDS, &batch->packed);
+        blocks[i].packed_end = batch->packed.len;
+        raw_start = blocks[i].raw_end;
     }
     if (err < 0)
         wb_error_save(err, &batch->error);
     pthread_mutex_lock(&writer->lock);
+    WB_CHECK(batch->busy && !batch->done);
     batch->done = true;
     pthread_cond_signal(&writer->packed);
     pthread_mutex_unlock(&writer->lock);
@@ -199,18 +223,21 @@ static int flush_pending(struct wb_table_writer *writer)
         return err;
     writer->written += writer->pending.len;
     wb_buf_clear(&writer->pending);
-    if (writer->written - writer->on_its_way >= WRITE_BACK_BYTES) { /* or finish would wait for all of it */
+    /* Start the disk early: otherwise the sync at the end would wait for the whole file. */
+    if (writer->written - writer->on_its_way >= WRITE_BACK_BYTES) {
         wb_file_write_back(&writer->file, writer->on_its_way, writer->written - writer->on_its_way);
         writer->on_its_way = writer->written;
     }
     return 0;
 }
 
-/* Writes a packed block where the file ends now. */
+/* Appends a compressed block to the file. Its offset is known now, so the checksum is completed in place. */
 static int write_block(struct wb_table_writer *writer, char *block, size_t size)
 {
     uint64_t offset = writer->written + writer->pending.len;
 
+    WB_CHECK(offset >= TABLE_HEAD_BYTES);
+    WB_CHECK(size == wb_table_block_size(block));
     wb_put64(block, wb_table_checksum_at(wb_get64(block), offset));
     int err = wb_buf_append(&writer->pending, block, size);
     if (err == 0 && writer->pending.len >= WRITE_BYTES)
@@ -221,55 +248,39 @@ static int write_block(struct wb_table_writer *writer, char *block, size_t size)
 static int close_index_block(struct wb_table_writer *writer, ZSTD_CCtx *zstd)
 {
     uint32_t records = writer->index_block.records;
+
+    WB_CHECK(records > 0);
     int err = wb_table_block_builder_finish(&writer->index_block, &writer->index_raw);
 
     if (err == 0)
-        err = wb_table_block_pack(zstd, wb_buf_slice(&writer->index_raw), records, TABLE_BLOCK_INDEX, &writer->index_packed);
+        err = wb_table_block_pack(zstd, wb_buf_slice(&writer->index_raw), records, TABLE_BLOCK_INDEX,
+                                  &writer->index_packed);
     wb_buf_clear(&writer->index_raw);
     return err;
 }
 
-static int add_to_index(struct wb_table_writer *writer, ZSTD_CCtx *zstd, struct wb_slice key, size_t block_bytes, uint32_t records)
+/* Adds an index record for a block that was just written. */
+static int add_to_index(struct wb_table_writer *writer, ZSTD_CCtx *zstd, struct wb_slice key, size_t block_bytes,
+                        uint32_t records)
 {
     struct wb_table_block_builder *index = &writer->index_block;
     char bytes[2 * WB_VARINT_MAX];
     size_t len = wb_put_varint(bytes, block_bytes);
     int err = 0;
 
+    WB_CHECK(records > 0);
     len += wb_put_varint(bytes + len, records);
     struct wb_slice value = wb_slice(bytes, len);
     if (index->records && wb_table_block_builder_size_with(index, &writer->index_raw, key, value) > TABLE_INDEX_BLOCK)
         err = close_index_block(writer, zstd);
     if (err == 0)
-        err = wb_table_block_builder_add(index, &writer->index_raw, key, wb_table_key_shared(wb_buf_slice(&index->last_key), key), value);
+        err = wb_table_block_builder_add(index, &writer->index_raw, key,
+                                         wb_table_key_shared(wb_buf_slice(&index->last_key), key), value);
     return err;
 }
 
-/* The oldest batch that was handed over: waits for it, writes it and makes it free. */
-static int write_oldest(struct wb_table_writer *writer)
+static void empty_batch(struct wb_table_writer *writer, struct write_batch *batch)
 {
-    struct batch *batch = &writer->batches[writer->oldest];
-    size_t count, packed_start = 0, key_start = 0;
-    struct part *parts = parts_of(batch, &count);
-    int err;
-
-    WB_CHECK(batch->busy);
-    pthread_mutex_lock(&writer->lock);
-    while (!batch->done)
-        pthread_cond_wait(&writer->packed, &writer->lock);
-    batch->busy = batch->done = false;
-    pthread_mutex_unlock(&writer->lock);
-    err = batch->error.code ? wb_error_restore(&batch->error) : 0;
-    for (size_t i = 0; i < count && err == 0; i++) {
-        size_t size = parts[i].packed_end - packed_start;
-        err = write_block(writer, batch->packed.ptr + packed_start, size);
-        if (err == 0)
-            err = add_to_index(writer, batch->zstd, wb_slice(batch->keys.ptr + key_start, parts[i].key_end - key_start), size,
-                               parts[i].records);
-        packed_start = parts[i].packed_end;
-        key_start = parts[i].key_end;
-        writer->foot.blocks++;
-    }
     if (batch->raw.len > LARGE_BYTES) {
         wb_buf_release(&batch->raw);
         wb_buf_release(&batch->packed);
@@ -278,7 +289,36 @@ static int write_oldest(struct wb_table_writer *writer)
     wb_buf_clear(&batch->raw);
     wb_buf_clear(&batch->packed);
     wb_buf_clear(&batch->keys);
-    wb_buf_clear(&batch->parts);
+    wb_buf_clear(&batch->blocks);
+}
+
+/* Waits for the oldest busy batch, writes it, and makes it free. */
+static int write_oldest(struct wb_table_writer *writer)
+{
+    struct write_batch *batch = &writer->batches[writer->oldest];
+    size_t count, packed_start = 0, key_start = 0;
+    struct batch_block *blocks = blocks_of(batch, &count);
+    int err;
+
+    WB_CHECK(count > 0);
+    pthread_mutex_lock(&writer->lock);
+    WB_CHECK(batch->busy);
+    while (!batch->done)
+        pthread_cond_wait(&writer->packed, &writer->lock);
+    batch->busy = batch->done = false;
+    pthread_mutex_unlock(&writer->lock);
+    err = batch->error.code ? wb_error_restore(&batch->error) : 0;
+    for (size_t i = 0; i < count && err == 0; i++) {
+        size_t size = blocks[i].packed_end - packed_start;
+        struct wb_slice key = wb_slice(batch->keys.ptr + key_start, blocks[i].key_end - key_start);
+        err = write_block(writer, batch->packed.ptr + packed_start, size);
+        if (err == 0)
+            err = add_to_index(writer, batch->zstd, key, size, blocks[i].records);
+        packed_start = blocks[i].packed_end;
+        key_start = blocks[i].key_end;
+        writer->foot.blocks++;
+    }
+    empty_batch(writer, batch);
     writer->oldest = (writer->oldest + 1) % writer->batch_count;
     return err;
 }
@@ -292,14 +332,19 @@ static int write_all(struct wb_table_writer *writer)
     return err;
 }
 
-/* Hands the batch being filled over and takes the next one. */
+/*
+ * Has the batch that was filled compressed, and makes the next one of the ring the one to fill. A large batch is
+ * written before the function returns, so that memory never holds two of them.
+ */
 static int hand_over(struct wb_table_writer *writer)
 {
-    struct batch *batch = &writer->batches[writer->filling];
+    struct write_batch *batch = &writer->batches[writer->filling];
     bool large = batch->raw.len > LARGE_BYTES;
     int err = 0;
 
-    if (batch->parts.len == 0)
+    WB_CHECK(!batch->busy);
+    WB_CHECK(writer->block.records == 0); /* a block never spans two batches */
+    if (batch->blocks.len == 0)
         return 0;
     if (large)
         err = write_all(writer);
@@ -317,38 +362,41 @@ static int hand_over(struct wb_table_writer *writer)
     writer->filling = (writer->filling + 1) % writer->batch_count;
     if (large)
         err = write_all(writer);
-    else if (writer->batches[writer->filling].busy)
+    else if (writer->batches[writer->filling].busy) /* the ring is full: filling has caught up with oldest */
         err = write_oldest(writer);
     return err;
 }
 
 /* ---- adding ------------------------------------------------------------------------------------------------ */
 
+/* Ends the current block. The batch is handed over when it has enough blocks. */
 static int close_block(struct wb_table_writer *writer)
 {
-    struct batch *batch = &writer->batches[writer->filling];
-    struct part part = {.records = writer->block.records, .key_end = batch->keys.len};
-    int err = wb_table_block_builder_finish(&writer->block, &batch->raw);
+    struct write_batch *batch = &writer->batches[writer->filling];
+    struct batch_block block = {.records = writer->block.records, .key_end = batch->keys.len};
 
-    part.raw_end = batch->raw.len;
+    WB_CHECK(block.records > 0);
+    int err = wb_table_block_builder_finish(&writer->block, &batch->raw);
+    block.raw_end = batch->raw.len;
     if (err == 0)
-        err = wb_buf_append(&batch->parts, &part, sizeof part);
+        err = wb_buf_append(&batch->blocks, &block, sizeof block);
     if (err == 0 && batch->raw.len >= BATCH_BYTES)
         err = hand_over(writer);
     return err;
 }
 
-/* shared: what the key has in common with the last one. */
+/* shared: how many bytes the key has in common with the previous key. */
 static int add_record(struct wb_table_writer *writer, struct wb_slice key, size_t shared, struct wb_slice value)
 {
     struct wb_table_block_builder *block = &writer->block;
+    const struct wb_buf *raw = &writer->batches[writer->filling].raw;
     int err = 0;
 
-    if (block->records &&
-        wb_table_block_builder_size_with(block, &writer->batches[writer->filling].raw, key, value) > writer->options.block_bytes)
+    WB_CHECK(!writer->any || shared < key.len); /* the key is greater than the last one */
+    if (block->records && wb_table_block_builder_size_with(block, raw, key, value) > writer->options.block_bytes)
         err = close_block(writer);
-    struct batch *batch = &writer->batches[writer->filling];
-    if (err == 0 && block->records == 0) /* the key in the index: as much of this one as tells it from the last one */
+    struct write_batch *batch = &writer->batches[writer->filling]; /* closing the block may have changed it */
+    if (err == 0 && block->records == 0) /* the index key: the shortest prefix that is greater than the last key */
         err = wb_buf_append(&batch->keys, key.ptr, writer->any ? shared + 1 : 0);
     if (err == 0)
         err = wb_table_block_builder_add(block, &batch->raw, key, shared, value);
@@ -364,23 +412,30 @@ int wb_table_add(struct wb_table_writer *writer, struct wb_slice key, struct wb_
 {
     struct wb_slice last = wb_buf_slice(&writer->block.last_key);
 
+    WB_CHECK(writer->magic == TABLE_WRITER_MAGIC);
     if (writer->error.code)
         return wb_error_restore(&writer->error);
     if (key.len > WB_TABLE_KEY_MAX || value.len > WB_TABLE_VALUE_MAX)
-        return keep_error(writer, wb_fail(WB_E_LIMIT, "%s: a record with a key of %zu bytes and a value of %zu is too large",
+        return keep_error(writer, wb_fail(WB_E_LIMIT, "%s: a record is too large: its key has %zu bytes, its value %zu",
                                           writer->file.path, key.len, value.len));
     size_t shared = wb_table_key_shared(last, key);
-    if (writer->any && (shared == key.len || (shared < last.len && (uint8_t)key.ptr[shared] < (uint8_t)last.ptr[shared])))
-        return keep_error(writer, wb_fail(WB_E_INVALID, "%s: key number %llu is not greater than the one before",
+    bool less = shared == key.len || (shared < last.len && (uint8_t)key.ptr[shared] < (uint8_t)last.ptr[shared]);
+    if (writer->any && less)
+        return keep_error(writer, wb_fail(WB_E_INVALID, "%s: the key of record %llu is not greater than the last one",
                                           writer->file.path, (unsigned long long)writer->foot.records));
     return keep_error(writer, add_record(writer, key, shared, value));
 }
 
+/* Writes index and foot and syncs the file. All blocks of records have been written. */
 static int write_index(struct wb_table_writer *writer)
 {
     char *block = NULL, foot[TABLE_FOOT_BYTES];
     int err = 0;
 
+    WB_CHECK(writer->block.records == 0);
+    WB_CHECK(writer->oldest == writer->filling);
+    WB_CHECK(writer->foot.blocks <= writer->foot.records); /* no block is empty */
+    WB_CHECK((writer->foot.blocks == 0) == (writer->foot.records == 0));
     writer->foot.index_at = writer->written + writer->pending.len;
     if (writer->index_block.records)
         err = close_index_block(writer, writer->batches[0].zstd);
@@ -399,13 +454,16 @@ static int write_index(struct wb_table_writer *writer)
         err = flush_pending(writer);
     if (err == 0)
         err = wb_file_sync(&writer->file);
+    WB_CHECK(err < 0 || writer->written == writer->foot.file_bytes);
     return err;
 }
 
 int wb_table_finish(struct wb_table_writer *writer, struct wb_table_stat *stat_out)
 {
-    int err = writer->error.code ? wb_error_restore(&writer->error) : 0;
+    const struct wb_table_foot *foot = &writer->foot;
 
+    WB_CHECK(writer->magic == TABLE_WRITER_MAGIC);
+    int err = writer->error.code ? wb_error_restore(&writer->error) : 0;
     if (stat_out)
         *stat_out = (struct wb_table_stat){0};
     if (err == 0 && writer->block.records)
@@ -417,7 +475,7 @@ int wb_table_finish(struct wb_table_writer *writer, struct wb_table_stat *stat_o
     if (err == 0)
         err = write_index(writer);
     if (err == 0 && stat_out)
-        *stat_out = (struct wb_table_stat){writer->foot.records, writer->foot.blocks, writer->foot.file_bytes, writer->foot.raw_bytes};
+        *stat_out = (struct wb_table_stat){foot->records, foot->blocks, foot->file_bytes, foot->raw_bytes};
     free_writer(writer);
     return err;
 }
