@@ -47,7 +47,7 @@ struct wb_column_writer {
     struct wb_error_copy error; /* the first error; code 0 if there was none */
 };
 
-/* ---- writing -------------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static void free_column_writer(struct wb_column_writer *writer)
 {
@@ -184,7 +184,7 @@ void wb_column_abandon(struct wb_column_writer *writer)
         free_column_writer(writer);
 }
 
-/* ---- reading --------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static int damaged_column(const char *path, const char *part)
 {
@@ -326,7 +326,7 @@ void wb_column_close(struct wb_column *column)
     *column = WB_COLUMN_INIT;
 }
 
-/* ---- verifying -------------------------------------------------------------------------------------------- */
+/* ---- verifying ------------------------------------------------------------------------------- */
 
 /* Reads with pread() instead of the mapping, so that a bad disk is reported and does not kill the process. */
 static int check_sums(const struct wb_file *file, uint64_t record_area, wb_table_found found, void *context)

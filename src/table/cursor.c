@@ -97,7 +97,7 @@ void wb_cursor_close(struct wb_cursor *cursor)
     wb_free(cursor);
 }
 
-/* ---- loading blocks -------------------------------------------------------------------------------- */
+/* ---- loading blocks -------------------------------------------------------------------------- */
 
 /* The bytes of a block as they are in the file. As long as blocks are read in order, each read is twice as long. */
 static int read_block(struct wb_cursor *cursor, uint64_t block, struct wb_slice *bytes_out)
@@ -189,7 +189,7 @@ static int load_block(struct wb_cursor *cursor, uint64_t block, const struct slo
     return 0;
 }
 
-/* ---- reading on ---------------------------------------------------------------------------------------- */
+/* ---- reading on ------------------------------------------------------------------------------ */
 
 static void move_before(struct wb_cursor *cursor, uint64_t block)
 {
@@ -280,7 +280,7 @@ int wb_cursor_next(struct wb_cursor *cursor, struct wb_table_record *record_out)
     return 1;
 }
 
-/* ---- seeking -------------------------------------------------------------------------------------------- */
+/* ---- seeking --------------------------------------------------------------------------------- */
 
 /* Moves to the restart point of this number in the loaded block. */
 static int move_to_restart(struct wb_cursor *cursor, uint32_t restart)

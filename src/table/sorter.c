@@ -1,13 +1,15 @@
 /*
- * sorter.c - records into order, in bounded memory: the door's functions, and the chunks that records are added to.
+ * sorter.c - the sorter of table.h: opening, adding records to chunks, and starting the merge.
  *
  * Life of a chunk:
- *   FREE -> FILLING (the caller's) -> BUSY (a job sorts it) -> SORTED -> BUSY (a job writes it as a run) -> FREE
- * As long as there is a chunk that was never used nothing is written; from then on every chunk that is full is sorted and
- * written in one go while the caller fills another.
+ *   FREE -> FILLING (by the caller) -> BUSY (a job sorts it) -> SORTED -> BUSY (a job writes it as a run) -> FREE
+ *
+ * Nothing is written to disk as long as a chunk is left that was never used. Once they have all been used, the sorter
+ * is `spilling`: every full chunk is sorted and written by one job while the caller fills another chunk.
+ *
+ * This file never compares keys and never reads a run back.
  */
 #include "table/sorter.h"
-#include "base/check.h"
 #include "base/mem.h"
 #include "os/nameless.h"
 
@@ -17,14 +19,17 @@ enum {
     CHUNKS_MAX = 9,
     BLOCK_MIN = 8 << 10,
     BLOCK_MAX = 64 << 10,
-    SLACK_BYTES = 64 << 10, /* the sorter itself, the pool */
+    SLACK_BYTES = 64 << 10, /* for the sorter itself and the pool */
 };
+_Static_assert(MEMORY_MIN / CHUNK_MIN >= 2, "there is a chunk to fill and a chunk to sort");
+_Static_assert(BLOCK_MAX <= 64 << 10, "the zstd memory in sorter_run.c was measured for blocks up to this size");
 
-/* Entries know places by 32 bits. */
+/* An entry has 32 bits for the offset of its record. */
 #define CHUNK_MAX ((size_t)UINT32_MAX & ~(size_t)15)
 
-/* ---- sorting and writing chunks, in jobs -------------------------------------------------------------------- */
+/* ---- sorting and writing chunks, in jobs ----------------------------------------------------- */
 
+/* Appends a sorted chunk to its file as a run. */
 static int write_run(struct wb_sorter_chunk *chunk, struct wb_sorter_run *run_out)
 {
     enum { AHEAD = 8 };
@@ -45,7 +50,8 @@ static int write_run(struct wb_sorter_chunk *chunk, struct wb_sorter_run *run_ou
             __builtin_prefetch(chunk->memory + entries[i + AHEAD].at + 64);
         }
         struct wb_slice key = wb_sorter_entry_key(&entries[i], chunk->memory);
-        err = wb_sorter_run_writer_add(&writer, key, wb_table_key_shared(last, key), wb_sorter_entry_value(&entries[i], chunk->memory));
+        err = wb_sorter_run_writer_add(&writer, key, wb_table_key_shared(last, key),
+                                       wb_sorter_entry_value(&entries[i], chunk->memory));
         last = key;
     }
     if (err == 0)
@@ -57,7 +63,7 @@ static int write_run(struct wb_sorter_chunk *chunk, struct wb_sorter_run *run_ou
     return err;
 }
 
-/* Under the lock: the run takes its place among those before. */
+/* Inserts a run in its place by order. The caller holds the lock: runs may be finished in any order. */
 static int add_run(struct wb_sorter *sorter, const struct wb_sorter_run *run)
 {
     int err = wb_buf_append(&sorter->runs, run, sizeof *run);
@@ -69,6 +75,7 @@ static int add_run(struct wb_sorter *sorter, const struct wb_sorter_run *run)
     for (; at > 0 && runs[at - 1].order > run->order; at--)
         runs[at] = runs[at - 1];
     runs[at] = *run;
+    WB_CHECK(at == 0 || runs[at - 1].order < run->order);
     sorter->stat.runs++;
     sorter->stat.run_bytes += run->bytes;
     return 0;
@@ -79,6 +86,7 @@ static void finish_writing(struct wb_sorter_chunk *chunk, int err, const struct 
     struct wb_sorter *sorter = chunk->sorter;
 
     pthread_mutex_lock(&sorter->lock);
+    WB_CHECK(chunk->state == CHUNK_BUSY);
     if (err == 0)
         err = add_run(sorter, run);
     if (err < 0 && sorter->error.code == 0)
@@ -88,6 +96,7 @@ static void finish_writing(struct wb_sorter_chunk *chunk, int err, const struct 
     pthread_mutex_unlock(&sorter->lock);
 }
 
+/* A job: writes a sorted chunk as a run. */
 static void write_job(void *context)
 {
     struct wb_sorter_chunk *chunk = context;
@@ -97,13 +106,17 @@ static void write_job(void *context)
     finish_writing(chunk, err, &run);
 }
 
+/* A job: sorts a full chunk and, if the sorter is spilling by then, writes it too. */
 static void sort_job(void *context)
 {
     struct wb_sorter_chunk *chunk = context;
     struct wb_sorter *sorter = chunk->sorter;
 
+    WB_CHECK(sorter->magic == SORTER_MAGIC);
+    WB_CHECK(chunk->count > 0);
     wb_sorter_entries_sort(wb_sorter_chunk_entries(chunk), chunk->count, chunk->memory);
     pthread_mutex_lock(&sorter->lock);
+    WB_CHECK(chunk->state == CHUNK_BUSY);
     bool to_disk = chunk->to_disk;
     if (!to_disk)
         chunk->state = CHUNK_SORTED;
@@ -112,6 +125,7 @@ static void sort_job(void *context)
         write_job(chunk);
 }
 
+/* Gives a job to the pool; without threads, runs it now. */
 static int submit(struct wb_sorter_chunk *chunk, wb_job job)
 {
     if (!chunk->sorter->pool) {
@@ -121,8 +135,9 @@ static int submit(struct wb_sorter_chunk *chunk, wb_job job)
     return wb_pool_submit(chunk->sorter->pool, job, chunk);
 }
 
-/* ---- open and close ----------------------------------------------------------------------------------------------- */
+/* ---- open and close -------------------------------------------------------------------------- */
 
+/* Divides the memory into chunks, leaving room for the buffers that writing and merging need. */
 static void set_sizes(struct wb_sorter *sorter, const struct wb_sorter_options *options)
 {
     size_t memory = options->memory_bytes > MEMORY_MIN ? options->memory_bytes : MEMORY_MIN;
@@ -133,13 +148,17 @@ static void set_sizes(struct wb_sorter *sorter, const struct wb_sorter_options *
     sorter->block_bytes = block < BLOCK_MIN ? BLOCK_MIN : block > BLOCK_MAX ? BLOCK_MAX : block;
     sorter->chunk_count = options->threads + 1 < most ? options->threads + 1 : (unsigned)most;
     size_t writers = sorter->chunk_count > 1 ? sorter->chunk_count - 1 : 1;
-    size_t writing = writers * wb_sorter_run_writer_cost(sorter->block_bytes), pump = wb_sorter_pump_cost(sorter->block_bytes);
+    size_t writing = writers * wb_sorter_run_writer_cost(sorter->block_bytes);
+    size_t pump = wb_sorter_pump_cost(sorter->block_bytes);
     size_t taken = SLACK_BYTES + (writing > pump ? writing : pump);
     size_t left = taken < memory / 2 ? memory - taken : memory / 2;
     sorter->chunk_bytes = left / sorter->chunk_count & ~(size_t)15;
     if (sorter->chunk_bytes > CHUNK_MAX)
         sorter->chunk_bytes = CHUNK_MAX;
     sorter->record_max = memory / 8 < sorter->chunk_bytes ? memory / 8 : sorter->chunk_bytes;
+    WB_CHECK(sorter->chunk_count > 0);
+    WB_CHECK(sorter->chunk_count * sorter->chunk_bytes <= memory);
+    WB_CHECK(sorter->record_max > 0);
 }
 
 int wb_sorter_open(const struct wb_sorter_options *options, struct wb_sorter **sorter_out)
@@ -148,8 +167,10 @@ int wb_sorter_open(const struct wb_sorter_options *options, struct wb_sorter **s
     int err = 0;
 
     *sorter_out = NULL;
+    WB_CHECK(options->dir != NULL);
     if (!sorter)
         return WB_E_NOMEM;
+    sorter->magic = SORTER_MAGIC;
     pthread_mutex_init(&sorter->lock, NULL);
     pthread_cond_init(&sorter->changed, NULL);
     sorter->merged = WB_FILE_INIT;
@@ -176,8 +197,10 @@ void wb_sorter_close(struct wb_sorter *sorter)
 {
     if (!sorter)
         return;
+    WB_CHECK(sorter->magic == SORTER_MAGIC);
     if (sorter->pool)
-        wb_pool_wait(sorter->pool);
+        wb_pool_wait(sorter->pool); /* its jobs use the chunks and the inputs */
+    sorter->magic = 0;
     wb_sorter_pump_stop(&sorter->pump);
     wb_sorter_tree_release(&sorter->tree);
     if (sorter->readers_ready)
@@ -197,8 +220,9 @@ void wb_sorter_close(struct wb_sorter *sorter)
     wb_free(sorter);
 }
 
-/* ---- adding ---------------------------------------------------------------------------------------------------------- */
+/* ---- adding -------------------------------------------------------------------------------- */
 
+/* The first error, if there was one; it may come from a job. */
 static int failed(struct wb_sorter *sorter)
 {
     int err;
@@ -209,6 +233,7 @@ static int failed(struct wb_sorter *sorter)
     return err;
 }
 
+/* Remembers the first error, which every later call returns. */
 static int fail_sorter(struct wb_sorter *sorter, int err)
 {
     pthread_mutex_lock(&sorter->lock);
@@ -218,7 +243,7 @@ static int fail_sorter(struct wb_sorter *sorter, int err)
     return err;
 }
 
-/* A free chunk; those never used last, so that memory that is not needed is not touched. NULL: there is none. */
+/* A free chunk, or NULL. Chunks that were used before come first, so that no memory is touched without need. */
 static struct wb_sorter_chunk *find_free(struct wb_sorter *sorter)
 {
     struct wb_sorter_chunk *fresh = NULL;
@@ -233,11 +258,12 @@ static struct wb_sorter_chunk *find_free(struct wb_sorter *sorter)
     return fresh;
 }
 
-/* Memory is not enough: what was sorted and kept is written after all. */
+/* Memory is full: has the chunks written that were sorted and kept so far. */
 static int begin_spilling(struct wb_sorter *sorter)
 {
     int err = 0;
 
+    WB_CHECK(!sorter->spilling);
     sorter->spilling = true;
     for (unsigned i = 0; i < sorter->chunk_count && err == 0; i++) {
         struct wb_sorter_chunk *chunk = &sorter->chunks[i];
@@ -245,7 +271,7 @@ static int begin_spilling(struct wb_sorter *sorter)
         bool waiting = chunk->state == CHUNK_SORTED;
         if (waiting)
             chunk->state = CHUNK_BUSY;
-        chunk->to_disk = true; /* a job that still sorts it goes on to write it */
+        chunk->to_disk = true; /* if a job is still sorting it, the same job then writes it */
         pthread_mutex_unlock(&sorter->lock);
         if (waiting)
             err = submit(chunk, write_job);
@@ -253,13 +279,15 @@ static int begin_spilling(struct wb_sorter *sorter)
     return err;
 }
 
-/* Hands the chunk being filled to a job. */
+/* The chunk that was being filled is full: has it sorted. */
 static int hand_over_chunk(struct wb_sorter *sorter)
 {
     struct wb_sorter_chunk *chunk = sorter->filling;
     int err;
 
+    WB_CHECK(chunk != NULL);
     pthread_mutex_lock(&sorter->lock);
+    WB_CHECK(chunk->state == CHUNK_FILLING);
     chunk->state = CHUNK_BUSY;
     chunk->to_disk = sorter->spilling;
     pthread_mutex_unlock(&sorter->lock);
@@ -273,6 +301,7 @@ static int hand_over_chunk(struct wb_sorter *sorter)
     return err;
 }
 
+/* Makes another chunk the one to fill. If all of them are busy, waits until one has been written. */
 static int next_chunk(struct wb_sorter *sorter)
 {
     struct wb_sorter_chunk *chunk;
@@ -309,13 +338,15 @@ static int next_chunk(struct wb_sorter *sorter)
 int wb_sorter_add(struct wb_sorter *sorter, struct wb_slice key, struct wb_slice value)
 {
     struct wb_sorter_chunk *chunk = sorter->filling;
-    size_t need = ENTRY_HEAD_BYTES + key.len + value.len;
+    size_t need = ENTRY_HEAD_BYTES + key.len + value.len, entry = sizeof(struct wb_sorter_entry);
 
+    WB_CHECK(sorter->magic == SORTER_MAGIC);
     WB_CHECK(!sorter->sorted);
-    if (key.len > WB_TABLE_KEY_MAX || value.len > WB_TABLE_VALUE_MAX || need + sizeof(struct wb_sorter_entry) > sorter->record_max)
-        return wb_fail(WB_E_LIMIT, "a record with a key of %zu bytes and a value of %zu is too large to be sorted in %zu bytes of memory",
-                       key.len, value.len, sorter->memory_bytes);
-    if (!chunk || sorter->chunk_bytes - chunk->used - chunk->count * sizeof(struct wb_sorter_entry) < need + sizeof(struct wb_sorter_entry)) {
+    if (key.len > WB_TABLE_KEY_MAX || value.len > WB_TABLE_VALUE_MAX || need + entry > sorter->record_max)
+        return wb_fail(WB_E_LIMIT,
+                       "a record is too large to sort in %zu bytes of memory: its key has %zu bytes, its value %zu",
+                       sorter->memory_bytes, key.len, value.len);
+    if (!chunk || sorter->chunk_bytes - chunk->used - chunk->count * entry < need + entry) {
         int err = failed(sorter);
         if (err == 0)
             err = fail_sorter(sorter, next_chunk(sorter));
@@ -330,29 +361,33 @@ int wb_sorter_add(struct wb_sorter *sorter, struct wb_slice key, struct wb_slice
     if (value.len)
         memcpy(to + ENTRY_HEAD_BYTES + key.len, value.ptr, value.len);
     chunk->count++;
-    *wb_sorter_chunk_entries(chunk) = (struct wb_sorter_entry){wb_sorter_entry_prefix(key.ptr, key.len), (uint32_t)chunk->used, (uint32_t)key.len};
+    *wb_sorter_chunk_entries(chunk) = (struct wb_sorter_entry){
+        .prefix = wb_sorter_entry_prefix(key.ptr, key.len), .at = (uint32_t)chunk->used, .key_len = (uint32_t)key.len};
     chunk->used += need;
     sorter->stat.records++;
     sorter->stat.bytes += key.len + value.len;
     return 0;
 }
 
-/* ---- the order ---------------------------------------------------------------------------------------------------------- */
+/* ---- sorting and taking -------------------------------------------------------------------- */
 
-/* Everything is in memory, in as many sorted chunks as were needed. */
+/* All records are in memory, in one or more sorted chunks: starts the merge of these. */
 static int merge_memory(struct wb_sorter *sorter)
 {
     struct wb_sorter_input **inputs = wb_alloc_zero(sorter->chunk_count, sizeof *inputs);
     size_t count = 0;
     int err = inputs ? 0 : WB_E_NOMEM;
 
-    /* Chunks are taken into use from the first to the last, which is the order of their records. */
+    WB_CHECK(!sorter->spilling);
+    /* Without spilling, chunks are used from the first to the last, so that is also the order of their records. */
     for (unsigned i = 0; i < sorter->chunk_count && err == 0; i++) {
         struct wb_sorter_chunk *chunk = &sorter->chunks[i];
         if (chunk->state == CHUNK_FREE)
             continue;
-        WB_CHECK(chunk->state == CHUNK_SORTED && chunk->order == count);
-        err = wb_sorter_input_open_memory(wb_sorter_chunk_entries(chunk), chunk->count, chunk->memory, &inputs[count]);
+        WB_CHECK(chunk->state == CHUNK_SORTED);
+        WB_CHECK(chunk->order == count);
+        err = wb_sorter_input_open_memory(wb_sorter_chunk_entries(chunk), chunk->count, chunk->memory,
+                                          &inputs[count]);
         count += err == 0;
     }
     if (err < 0) {
@@ -362,22 +397,26 @@ static int merge_memory(struct wb_sorter *sorter)
     return wb_sorter_tree_init(&sorter->tree, inputs, count);
 }
 
+/* All records are in runs: frees the chunks, whose memory the merge needs, and starts the merge. */
 static int merge_disk(struct wb_sorter *sorter)
 {
+    WB_CHECK(sorter->spilling);
+    WB_CHECK(sorter->filling == NULL);
     for (unsigned i = 0; i < sorter->chunk_count; i++) {
         wb_free(sorter->chunks[i].memory);
         sorter->chunks[i].memory = NULL;
     }
     sorter->readers_ready = true;
     int err = wb_sorter_readers_init(&sorter->readers, sorter->pool, sorter->chunk_count - 1);
-    return err < 0 ? err : wb_sorter_tree_runs(sorter);
+    return err < 0 ? err : wb_sorter_merge_runs(sorter);
 }
 
 int wb_sorter_sort(struct wb_sorter *sorter)
 {
+    WB_CHECK(sorter->magic == SORTER_MAGIC);
+    WB_CHECK(!sorter->sorted);
     int err = failed(sorter);
 
-    WB_CHECK(!sorter->sorted);
     sorter->sorted = true;
     if (err == 0 && sorter->filling)
         err = hand_over_chunk(sorter);
@@ -397,6 +436,7 @@ int wb_sorter_next(struct wb_sorter *sorter, struct wb_table_record *record_out)
     int more;
 
     *record_out = (struct wb_table_record){0};
+    WB_CHECK(sorter->magic == SORTER_MAGIC);
     WB_CHECK(sorter->sorted);
     if (sorter->error.code)
         return wb_error_restore(&sorter->error);
@@ -406,5 +446,6 @@ int wb_sorter_next(struct wb_sorter *sorter, struct wb_table_record *record_out)
 
 void wb_sorter_stat(const struct wb_sorter *sorter, struct wb_sorter_stat *stat_out)
 {
+    WB_CHECK(sorter->magic == SORTER_MAGIC);
     *stat_out = sorter->stat;
 }

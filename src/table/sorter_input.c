@@ -1,20 +1,21 @@
 /*
- * sorter_input.c - where a merge takes its records from: sorted entries in memory, or a run on disk.
+ * sorter_input.c - the inputs of a merge: the sorted entries of a chunk in memory, or a run on disk.
  *
- * A run is read in windows of several blocks. What is not packed is walked through where it lies in the window. Of a packed run,
- * with threads, one block is unpacked while the merge works through the one before; only the merge's own thread touches
- * what it stands at. Life of the block ahead:
+ * A run is read through a window of several blocks. Plain blocks are decoded where they are, in the window. Blocks of a
+ * packed run are decompressed into one of two raw buffers: with threads, the next block is decompressed into the other
+ * buffer while the merge reads the current one. Only the merging thread touches the current block. Life of the next
+ * block:
  *
- *   NONE -> BUSY (a thread has the window and the other raw buffer) -> READY -> NONE (it became the block at hand)
+ *   NONE -> BUSY (a thread owns the window and the other raw buffer) -> READY -> NONE (it is the current block now)
  *
- * A RUN_LARGE is read by the merge itself, when it is needed, into memory of its own.
+ * The merging thread itself reads a RUN_LARGE block, when it gets there, into separate memory. Runs are our own
+ * temporary files, but they are checked like any other file: a disk that fails gives WB_E_CORRUPT, never a wrong order.
  */
-#include "base/check.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "table/sorter.h"
 
-/* ---- memory ------------------------------------------------------------------------------------------ */
+/* ---- a chunk in memory ----------------------------------------------------------------------- */
 
 struct memory_input {
     struct wb_sorter_input input;
@@ -45,11 +46,14 @@ static void close_memory(struct wb_sorter_input *input)
     wb_free(input);
 }
 
-int wb_sorter_input_open_memory(const struct wb_sorter_entry *entries, size_t count, const char *records, struct wb_sorter_input **input_out)
+int wb_sorter_input_open_memory(const struct wb_sorter_entry *entries, size_t count, const char *records,
+                                struct wb_sorter_input **input_out)
 {
     struct memory_input *m = wb_alloc_zero(1, sizeof *m);
 
     *input_out = NULL;
+    WB_CHECK(entries != NULL && records != NULL);
+    WB_CHECK(count > 0);
     if (!m)
         return WB_E_NOMEM;
     m->input = (struct wb_sorter_input){.key = WB_SLICE_EMPTY, .advance = advance_memory, .close = close_memory};
@@ -60,10 +64,11 @@ int wb_sorter_input_open_memory(const struct wb_sorter_entry *entries, size_t co
     return 0;
 }
 
-/* ---- contexts of zstd ------------------------------------------------------------------------------------- */
+/* ---- zstd contexts --------------------------------------------------------------------------- */
 
 int wb_sorter_readers_init(struct wb_sorter_readers *readers, struct wb_pool *pool, unsigned threads)
 {
+    WB_CHECK(pool != NULL || threads == 0);
     *readers = (struct wb_sorter_readers){.pool = pool, .zstd_count = threads + 1};
     pthread_mutex_init(&readers->lock, NULL);
     pthread_cond_init(&readers->changed, NULL);
@@ -88,7 +93,7 @@ void wb_sorter_readers_release(struct wb_sorter_readers *readers)
     *readers = (struct wb_sorter_readers){0};
 }
 
-/* There is one for each thread and one for the merge: never none. */
+/* There is one context per thread and one for the merging thread, so one is always free. */
 static ZSTD_DCtx *take_zstd(struct wb_sorter_readers *readers)
 {
     pthread_mutex_lock(&readers->lock);
@@ -101,13 +106,15 @@ static ZSTD_DCtx *take_zstd(struct wb_sorter_readers *readers)
 static void give_zstd(struct wb_sorter_readers *readers, ZSTD_DCtx *zstd)
 {
     pthread_mutex_lock(&readers->lock);
+    WB_CHECK(readers->zstd_free < readers->zstd_count);
     readers->zstd[readers->zstd_free++] = zstd;
     pthread_mutex_unlock(&readers->lock);
 }
 
-/* ---- runs ---------------------------------------------------------------------------------------------------- */
+/* ---- a run on disk --------------------------------------------------------------------------- */
 
-enum step { STEP_NONE, STEP_BUSY, STEP_READY };
+/* The life of the next block, as drawn above. */
+enum read_step { STEP_NONE, STEP_BUSY, STEP_READY };
 
 struct run_input {
     struct wb_sorter_input input;
@@ -115,30 +122,31 @@ struct run_input {
     struct wb_sorter_readers *readers;
     size_t block_bytes;
 
-    const char *p, *end; /* of the block at hand */
-    char *key;           /* run.key_max */
+    /* These belong to the merging thread. */
+    const char *p, *end; /* what is left of the current block */
+    char *key;           /* the current key; room for run.key_max bytes */
     size_t key_len;
-    char *large;         /* run.large_max, or NULL where there is none */
+    char *large;         /* room for run.large_max bytes, or NULL if the run has no large block */
 
-    /* Of whoever is reading ahead. */
-    uint64_t read;       /* bytes of the run that were read into the window */
+    /* These belong to the thread that reads ahead while step is BUSY, otherwise to the merging thread. */
+    uint64_t read;       /* how many bytes of the run have been read into the window */
     char *window;
     size_t window_bytes, window_start, window_end;
-    char *raw[2];        /* of a packed run */
-    unsigned ahead;      /* which of raw is filled next */
-    const char *block;   /* the block ahead: in raw or in the window */
-    size_t block_len;    /* 0 with large_size: a RUN_LARGE comes */
-    size_t large_size;
+    char *raw[2];        /* for the blocks of a packed run, otherwise NULL */
+    unsigned ahead;      /* which of the two is filled next */
+    const char *block;   /* the next block: in raw[ahead] or in the window */
+    size_t block_len;
+    size_t large_size;   /* if it is not 0, the next block is a RUN_LARGE of this size, and block is not set */
     uint32_t large_check;
-    int result;          /* 1 a block, 0 the end, or an error */
+    int result;          /* 1 if there is a next block, 0 at the end, or an error */
     struct wb_error_copy error;
 
-    enum step step;      /* under the lock of readers */
+    enum read_step step; /* protected by the lock of readers */
 };
 
 static int damaged_run(const struct run_input *r)
 {
-    return wb_fail(WB_E_CORRUPT, "a temporary file in %s does not hold what was written to it", r->run.file->path);
+    return wb_fail(WB_E_CORRUPT, "a temporary file in %s does not contain what was written to it", r->run.file->path);
 }
 
 size_t wb_sorter_input_window_min(size_t block_bytes)
@@ -149,16 +157,19 @@ size_t wb_sorter_input_window_min(size_t block_bytes)
 size_t wb_sorter_input_run_cost(const struct wb_sorter_run *run, size_t block_bytes)
 {
     size_t raw = run->packed ? 2 * block_bytes : 0;
+    size_t window = wb_sorter_input_window_min(block_bytes);
 
-    return sizeof(struct run_input) + wb_sorter_input_window_min(block_bytes) + raw + run->large_max + run->key_max + 256;
+    return sizeof(struct run_input) + window + raw + run->large_max + run->key_max + 256;
 }
 
-/* At least need bytes in the window; false at the end of the run. */
+/* Reads until the window holds at least `need` bytes. *there_out is false if the run has ended. */
 static int fill_window(struct run_input *r, size_t need, bool *there_out)
 {
     size_t have = r->window_end - r->window_start;
 
     *there_out = true;
+    WB_CHECK(need <= r->window_bytes);
+    WB_CHECK(r->window_start <= r->window_end && r->window_end <= r->window_bytes);
     if (have >= need)
         return 0;
     uint64_t left = r->run.bytes - r->read;
@@ -178,7 +189,10 @@ static int fill_window(struct run_input *r, size_t need, bool *there_out)
     return 0;
 }
 
-/* The block at the start of the window: in its place, or of a packed run in raw, because the window moves on meanwhile. */
+/*
+ * Makes the block at the start of the window the next block. Blocks of a packed run are always copied or decompressed
+ * to raw, because the window may move before the merge gets to them.
+ */
 static int unpack_block(struct run_input *r, const char *head)
 {
     size_t stored = wb_get32(head), raw = wb_get32(head + 4);
@@ -186,7 +200,9 @@ static int unpack_block(struct run_input *r, const char *head)
     const char *bytes = head + RUN_HEAD_BYTES;
     char *to = r->raw[r->ahead];
 
-    if (raw > r->block_bytes || wb_hash32(bytes, stored) != wb_get32(head + 8) || (codec == RUN_PLAIN ? stored != raw : !r->run.packed))
+    if (raw > r->block_bytes || wb_hash32(bytes, stored) != wb_get32(head + 8))
+        return damaged_run(r);
+    if (codec == RUN_PLAIN ? stored != raw : !r->run.packed)
         return damaged_run(r);
     if (codec == RUN_PLAIN && r->run.packed) {
         memcpy(to, bytes, raw);
@@ -200,10 +216,11 @@ static int unpack_block(struct run_input *r, const char *head)
     r->block = r->run.packed ? to : bytes;
     r->block_len = raw;
     r->window_start += RUN_HEAD_BYTES + stored;
+    WB_CHECK(r->window_start <= r->window_end);
     return 1;
 }
 
-/* Finds and unpacks the next block, or notes that a large one comes. */
+/* Finds the next block and unpacks it, or notes that it is a large one. Returns 1, 0 at the end, or an error. */
 static int read_ahead(struct run_input *r)
 {
     bool there;
@@ -229,10 +246,12 @@ static int read_ahead(struct run_input *r)
     return unpack_block(r, r->window + r->window_start);
 }
 
+/* A job of the pool; without threads the merging thread calls it. */
 static void read_ahead_job(void *context)
 {
     struct run_input *r = context;
 
+    WB_CHECK(r->step != STEP_READY); /* the block before it has been taken */
     r->result = read_ahead(r);
     if (r->result < 0)
         wb_error_save(r->result, &r->error);
@@ -242,13 +261,15 @@ static void read_ahead_job(void *context)
     pthread_mutex_unlock(&r->readers->lock);
 }
 
-/* What is of it in the window, then the rest from the file. */
+/* Copies the part of a large block that is in the window, and reads the rest from the file. */
 static int read_large(struct run_input *r)
 {
     size_t have = r->window_end - r->window_start, part = have < r->large_size ? have : r->large_size;
     struct wb_table_record_head head;
     int err = 0;
 
+    WB_CHECK(r->large != NULL);
+    WB_CHECK(r->large_size <= r->run.large_max);
     memcpy(r->large, r->window + r->window_start, part);
     r->window_start += part;
     if (part < r->large_size) {
@@ -265,13 +286,16 @@ static int read_large(struct run_input *r)
     if (!wb_table_record_head_get(&p, r->end, r->key_len, &head) || p + head.fresh + head.value != r->end)
         return damaged_run(r);
     p += head.fresh;
-    if (wb_sorter_run_large_check(wb_slice(r->large, (size_t)(p - r->large)), wb_slice(p, head.value)) != r->large_check)
+    struct wb_slice before = wb_slice(r->large, (size_t)(p - r->large));
+    if (wb_sorter_run_large_check(before, wb_slice(p, head.value)) != r->large_check)
         return damaged_run(r);
     return 1;
 }
 
+/* Has a thread prepare the next block. A plain run needs no thread: nothing has to be decompressed. */
 static int start_ahead(struct run_input *r)
 {
+    WB_CHECK(r->step == STEP_NONE);
     if (!r->readers->pool || !r->run.packed)
         return 0;
     r->step = STEP_BUSY;
@@ -289,12 +313,14 @@ static void wait_ahead(struct run_input *r)
     pthread_mutex_unlock(&r->readers->lock);
 }
 
-/* The next block becomes the one at hand. */
+/* Makes the next block the current one and starts on the one after it. Returns 1, 0 at the end, or an error. */
 static int next_block(struct run_input *r)
 {
+    WB_CHECK(r->p == r->end);
     wait_ahead(r);
     if (r->step == STEP_NONE)
         read_ahead_job(r);
+    WB_CHECK(r->step == STEP_READY);
     r->step = STEP_NONE;
     if (r->result < 0)
         return wb_error_restore(&r->error);
@@ -347,8 +373,8 @@ static void close_run(struct wb_sorter_input *input)
     wb_free(r);
 }
 
-int wb_sorter_input_open_run(const struct wb_sorter_run *run, struct wb_sorter_readers *readers, size_t block_bytes, size_t window_bytes,
-                 struct wb_sorter_input **input_out)
+int wb_sorter_input_open_run(const struct wb_sorter_run *run, struct wb_sorter_readers *readers, size_t block_bytes,
+                             size_t window_bytes, struct wb_sorter_input **input_out)
 {
     struct run_input *r = wb_alloc_zero(1, sizeof *r);
     int err = 0;
@@ -357,6 +383,7 @@ int wb_sorter_input_open_run(const struct wb_sorter_run *run, struct wb_sorter_r
     if (!r)
         return WB_E_NOMEM;
     WB_CHECK(window_bytes >= wb_sorter_input_window_min(block_bytes));
+    WB_CHECK(run->bytes > 0 && run->file->fd >= 0);
     r->input = (struct wb_sorter_input){.key = WB_SLICE_EMPTY, .advance = advance_run, .close = close_run};
     r->run = *run;
     r->readers = readers;
@@ -367,7 +394,9 @@ int wb_sorter_input_open_run(const struct wb_sorter_run *run, struct wb_sorter_r
     r->raw[1] = run->packed ? wb_alloc(block_bytes) : NULL;
     r->key = wb_alloc(run->key_max);
     r->large = run->large_max ? wb_alloc(run->large_max) : NULL;
-    if (!r->window || (run->packed && (!r->raw[0] || !r->raw[1])) || !r->key || (run->large_max && !r->large))
+    if (!r->window || !r->key || (run->large_max && !r->large))
+        err = WB_E_NOMEM;
+    if (run->packed && (!r->raw[0] || !r->raw[1]))
         err = WB_E_NOMEM;
     if (err == 0)
         err = start_ahead(r);

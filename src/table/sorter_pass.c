@@ -1,18 +1,20 @@
 /*
- * sorter_pass.c - from runs on disk to one order.
+ * sorter_pass.c - reduces the number of runs until they can all be merged at once.
  *
- * Each input of a merge needs memory for its buffers; where all runs together need more than there is, neighbouring runs (in
- * the order of their records, so that equal keys keep it) are merged into longer ones, no more of them than it takes. The
- * space of runs that were merged is given back. It never holds two merges' buffers at once.
+ * Each input of a merge needs memory for its buffers. If all runs together need more than there is, neighbouring runs
+ * are merged into longer ones, but no more of them than necessary. Neighbouring means by order, so that records with
+ * equal keys stay in the order in which they were added. The disk space of merged runs is given back to the file
+ * system.
+ *
+ * Only one merge exists at a time, and the last one is not run here: it is left in sorter->tree for the pump.
  */
-#include "base/check.h"
 #include "base/mem.h"
 #include "os/nameless.h"
 #include "table/sorter.h"
 
 enum {
     WINDOW_MAX = 1 << 20,
-    READER_ZSTD_BYTES = 160 << 10, /* of a context that unpacks */
+    READER_ZSTD_BYTES = 160 << 10, /* memory of a zstd context for decompression */
 };
 
 static struct wb_sorter_run *runs_of(const struct wb_sorter *sorter, size_t *count_out)
@@ -21,7 +23,9 @@ static struct wb_sorter_run *runs_of(const struct wb_sorter *sorter, size_t *cou
     return (struct wb_sorter_run *)(void *)sorter->runs.ptr;
 }
 
-/* Memory for inputs, beside what a merge that writes needs, or one that is taken from. */
+/*
+ * The memory that inputs may use. The output of a merge needs some too: a run writer, or the pump for the last merge.
+ */
 static size_t input_budget(const struct wb_sorter *sorter)
 {
     size_t writer = wb_sorter_run_writer_cost(sorter->block_bytes), pump = wb_sorter_pump_cost(sorter->block_bytes);
@@ -39,16 +43,21 @@ static size_t total_cost(const struct wb_sorter *sorter, const struct wb_sorter_
     return cost;
 }
 
-static int open_tree(struct wb_sorter *sorter, const struct wb_sorter_run *runs, size_t count, struct wb_sorter_tree *tree)
+/* Opens an input for each run and a tree over them. The caller releases the tree, even if this fails. */
+static int open_tree(struct wb_sorter *sorter, const struct wb_sorter_run *runs, size_t count,
+                     struct wb_sorter_tree *tree)
 {
     struct wb_sorter_input **inputs = wb_alloc_zero(count, sizeof *inputs);
     size_t budget = input_budget(sorter), cost = total_cost(sorter, runs, count);
     size_t window = wb_sorter_input_window_min(sorter->block_bytes);
     int err = 0;
 
+    WB_CHECK(count > 0);
+    for (size_t i = 1; i < count; i++)
+        WB_CHECK(runs[i - 1].order < runs[i].order);
     if (!inputs)
         return WB_E_NOMEM;
-    /* What memory is left makes the reads longer. */
+    /* Memory that is left over makes the windows larger. */
     if (cost < budget)
         window += (budget - cost) / count / 2;
     window = window < WINDOW_MAX ? window : WINDOW_MAX;
@@ -61,6 +70,7 @@ static int open_tree(struct wb_sorter *sorter, const struct wb_sorter_run *runs,
     return wb_sorter_tree_init(tree, inputs, count);
 }
 
+/* Writes everything that the tree returns as one run. */
 static int write_merged(struct wb_sorter *sorter, struct wb_sorter_tree *tree, struct wb_sorter_run *run_out)
 {
     struct wb_sorter_run_writer writer;
@@ -72,7 +82,8 @@ static int write_merged(struct wb_sorter *sorter, struct wb_sorter_tree *tree, s
         err = wb_nameless_open(sorter->dir, &sorter->merged);
     if (err < 0)
         return err;
-    err = wb_sorter_run_writer_init(&writer, &sorter->merged, sorter->merged_bytes, sorter->block_bytes, wb_sorter_should_pack(sorter));
+    err = wb_sorter_run_writer_init(&writer, &sorter->merged, sorter->merged_bytes, sorter->block_bytes,
+                                    wb_sorter_should_pack(sorter));
     while (err == 0 && (more = wb_sorter_tree_next(tree, &record, &shared)) != 0)
         err = more < 0 ? more : wb_sorter_run_writer_add(&writer, record->key, shared, record->value);
     if (err == 0)
@@ -81,15 +92,17 @@ static int write_merged(struct wb_sorter *sorter, struct wb_sorter_tree *tree, s
     return err;
 }
 
-/* Runs [first, first + count) become one. */
+/* Merges the runs [first, first + count) into one, which takes the place of the first. */
 static int merge_some(struct wb_sorter *sorter, size_t first, size_t count)
 {
     struct wb_sorter_tree tree = {0};
     struct wb_sorter_run merged = {0};
     size_t all;
     struct wb_sorter_run *runs = runs_of(sorter, &all);
-    int err = open_tree(sorter, runs + first, count, &tree);
 
+    WB_CHECK(count >= 2);
+    WB_CHECK(first + count <= all);
+    int err = open_tree(sorter, runs + first, count, &tree);
     if (err == 0)
         err = write_merged(sorter, &tree, &merged);
     wb_sorter_tree_release(&tree);
@@ -109,7 +122,10 @@ static int merge_some(struct wb_sorter *sorter, size_t first, size_t count)
     return 0;
 }
 
-/* How many runs from first on are merged now: as many as memory allows and no more than are needed for the rest to fit. */
+/*
+ * How many runs to merge, starting from first: as many as fit in memory, but no more than it takes to reduce the memory
+ * that all runs need by `excess` bytes. At least two, if there are two.
+ */
 static size_t choose_runs(const struct wb_sorter *sorter, size_t first, size_t excess)
 {
     size_t all, budget = input_budget(sorter), cost = 0, largest = 0, count = 0;
@@ -128,17 +144,19 @@ static size_t choose_runs(const struct wb_sorter *sorter, size_t first, size_t e
     return count;
 }
 
-int wb_sorter_tree_runs(struct wb_sorter *sorter)
+int wb_sorter_merge_runs(struct wb_sorter *sorter)
 {
     size_t all, cost, first = 0, budget = input_budget(sorter);
     struct wb_sorter_run *runs = runs_of(sorter, &all);
     int err = 0;
 
+    WB_CHECK(sorter->spilling && sorter->sorted);
+    WB_CHECK(all > 0);
     while (err == 0 && all > 2 && (cost = total_cost(sorter, runs, all)) > budget) {
         size_t count = first + 1 < all ? choose_runs(sorter, first, cost - budget) : 0;
         if (count >= 2)
             err = merge_some(sorter, first, count);
-        first = count >= 2 ? first + 1 : 0; /* from the begin again: the next pass */
+        first = count >= 2 ? first + 1 : 0; /* at the end of the runs, start the next pass */
         runs = runs_of(sorter, &all);
     }
     if (err < 0)

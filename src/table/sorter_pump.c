@@ -1,32 +1,35 @@
 /*
- * sorter_pump.c - merges ahead of whoever takes the records, in a thread of its own.
+ * sorter_pump.c - runs the last merge in a separate thread, ahead of the caller who takes the records.
  *
- * Records are copied into a few batches that go round: EMPTY -> (filled by the thread) -> FULL -> (walked through by the
- * taker) -> EMPTY. A record larger than a batch is not copied: it is handed out where it lies, and the thread moves on only when
- * the taker has. Without a thread the taker merges by itself.
+ * The thread copies records into a ring of batches: EMPTY -> (the thread fills it) -> FULL -> (the taker reads it) ->
+ * EMPTY. A record larger than a batch is not copied. The taker gets it where it is, in its input, and the thread waits
+ * until the taker has moved on. Without a thread the taker merges.
  *
- *   batch    a record after the other: bytes of key (4), bytes of value (4), key, value
+ *   batch    one record after the other: length of the key (4), length of the value (4), key, value
+ *
+ * Apart from the two flags under the lock, a batch belongs to the thread while it is EMPTY and to the taker while it is
+ * FULL.
  */
-#include "base/check.h"
 #include "base/mem.h"
 #include "table/sorter.h"
 
 enum { PUMP_RECORD_HEAD = 8 };
 
-size_t wb_sorter_pump_batch_bytes(size_t block_bytes)
+static size_t batch_bytes_for(size_t block_bytes)
 {
     return 6 * block_bytes;
 }
 
 size_t wb_sorter_pump_cost(size_t block_bytes)
 {
-    return PUMP_BATCHES * wb_sorter_pump_batch_bytes(block_bytes);
+    return PUMP_BATCHES * batch_bytes_for(block_bytes);
 }
 
-/* ---- filling, in the thread ------------------------------------------------------------------------- */
+/* ---- the thread: filling --------------------------------------------------------------------- */
 
-/* False: the batch is full, the record waits. */
-static bool put_record(struct wb_sorter_pump *pump, struct wb_sorter_pump_batch *batch, const struct wb_sorter_input *record)
+/* Copies a record into the batch. Returns false if the batch has no room left for it. */
+static bool put_record(struct wb_sorter_pump *pump, struct wb_sorter_pump_batch *batch,
+                       const struct wb_sorter_input *record)
 {
     size_t need = PUMP_RECORD_HEAD + record->key.len + record->value.len;
 
@@ -46,7 +49,7 @@ static bool put_record(struct wb_sorter_pump *pump, struct wb_sorter_pump_batch 
     return true;
 }
 
-/* Fills a batch; 0 when there will be no other. */
+/* Fills a batch. Returns 1, 0 if it is the last one, or an error that comes after the records in it. */
 static int fill_batch(struct wb_sorter_pump *pump, struct wb_sorter_pump_batch *batch)
 {
     size_t shared;
@@ -67,7 +70,7 @@ static int fill_batch(struct wb_sorter_pump *pump, struct wb_sorter_pump_batch *
     }
 }
 
-/* Until the batch is empty; false: nobody wants records any more. */
+/* Waits until the batch is empty. Returns false if the pump is being stopped. */
 static bool wait_empty(struct wb_sorter_pump *pump, const struct wb_sorter_pump_batch *batch)
 {
     pthread_mutex_lock(&pump->lock);
@@ -90,25 +93,27 @@ static void *run_pump(void *context)
         more = fill_batch(pump, batch);
         if (more < 0)
             wb_error_save(more, &batch->error);
-        bool large = batch->large != NULL; /* once it is full the batch is the taker's */
+        bool large = batch->large != NULL; /* read it now: once the batch is full, it belongs to the taker */
         pthread_mutex_lock(&pump->lock);
+        WB_CHECK(!batch->full);
         batch->last = more != 1;
         batch->full = true;
         pthread_cond_broadcast(&pump->changed);
         pthread_mutex_unlock(&pump->lock);
-        /* The tree must not move as long as somebody looks at its record. */
+        /* The tree must not advance while the taker reads the record in its input. */
         if (large && !wait_empty(pump, batch))
             break;
     }
     return NULL;
 }
 
-/* ---- taking ---------------------------------------------------------------------------------------------- */
+/* ---- the taker ------------------------------------------------------------------------------- */
 
 int wb_sorter_pump_start(struct wb_sorter_pump *pump, struct wb_sorter_tree *tree, size_t block_bytes, bool thread)
 {
-    *pump = (struct wb_sorter_pump){.tree = tree, .batch_bytes = wb_sorter_pump_batch_bytes(block_bytes)};
-    if (!thread || tree->count < 2)
+    WB_CHECK(!tree->started);
+    *pump = (struct wb_sorter_pump){.tree = tree, .batch_bytes = batch_bytes_for(block_bytes)};
+    if (!thread || tree->count < 2) /* with one input there is nothing to merge */
         return 0;
     for (unsigned i = 0; i < PUMP_BATCHES; i++) {
         pump->batches[i].bytes = wb_alloc(pump->batch_bytes);
@@ -152,7 +157,7 @@ static int take_merged(struct wb_sorter_pump *pump, struct wb_table_record *reco
     return more;
 }
 
-/* The batch at hand is used up: gives it back and waits for the next one. False: it was the last. */
+/* The current batch has been read: makes it empty and waits for the next one. Returns false if it was the last. */
 static bool next_batch(struct wb_sorter_pump *pump)
 {
     struct wb_sorter_pump_batch *batch = &pump->batches[pump->taking];
@@ -163,6 +168,7 @@ static bool next_batch(struct wb_sorter_pump *pump)
             pthread_mutex_unlock(&pump->lock);
             return false;
         }
+        WB_CHECK(batch->full);
         batch->full = false;
         pthread_cond_broadcast(&pump->changed);
         pump->taking = (pump->taking + 1) % PUMP_BATCHES;
@@ -179,6 +185,7 @@ int wb_sorter_pump_take(struct wb_sorter_pump *pump, struct wb_table_record *rec
 {
     struct wb_sorter_pump_batch *batch = &pump->batches[pump->taking];
 
+    WB_CHECK(pump->tree != NULL);
     if (!pump->threaded)
         return take_merged(pump, record_out);
     while (!pump->taken_any || (batch->taken == batch->used && !batch->large)) {
@@ -193,7 +200,8 @@ int wb_sorter_pump_take(struct wb_sorter_pump *pump, struct wb_table_record *rec
     }
     const char *from = batch->bytes + batch->taken;
     uint32_t key = wb_get32(from), value = wb_get32(from + 4);
-    *record_out = (struct wb_table_record){.key = wb_slice(from + PUMP_RECORD_HEAD, key), .value = wb_slice(from + PUMP_RECORD_HEAD + key, value)};
+    *record_out = (struct wb_table_record){.key = wb_slice(from + PUMP_RECORD_HEAD, key),
+                                           .value = wb_slice(from + PUMP_RECORD_HEAD + key, value)};
     batch->taken += PUMP_RECORD_HEAD + (size_t)key + value;
     WB_CHECK(batch->taken <= batch->used);
     return 1;

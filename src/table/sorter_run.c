@@ -1,22 +1,24 @@
 /*
- * sorter_run.c - writes a run: sorted records, front-coded, appended to a temporary file. It never holds more than a few
- * blocks: a record larger than a block goes to disk from where it lies.
+ * sorter_run.c - writes a run: sorted records, front-coded, appended to a temporary file.
  *
- * The first runs are not packed: front coding alone halves link records, the system's cache takes what is left, and zstd at
- * its fastest costs half as much again as all the rest of the sort (docs/design/0010-tables.md). Past PLAIN_TIMES the memory
- * setting they are: so much will have to go to the disk and come back, and the disk is the slower one then.
+ * It never holds more than a few blocks in memory: a record larger than a block is written straight from where it is.
+ *
+ * The first runs are not compressed. Front coding alone halves link records, the page cache holds the rest, and even
+ * the fastest zstd level costs half as much as the whole sort without it (docs/design/0010-tables.md). Once the runs
+ * have grown to PLAIN_TIMES the memory limit, they no longer fit the page cache; then the disk is the bottleneck, and
+ * further runs are compressed.
  */
-#include "base/check.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "table/sorter.h"
 
 enum {
-    RUN_LEVEL = 1,          /* of zstd */
+    RUN_LEVEL = 1,              /* zstd level */
     PLAIN_TIMES = 4,
-    PENDING_BLOCKS = 4,     /* written at once */
-    RUN_ZSTD_BYTES = 300 << 10, /* of a context at this level, for blocks of up to 64 KiB */
+    PENDING_BLOCKS = 4,         /* blocks written at once */
+    RUN_ZSTD_BYTES = 300 << 10, /* memory of a zstd context at this level, for blocks of up to 64 KiB */
 };
+_Static_assert(RUN_HEAD_BYTES == 4 * 4, "the block head as drawn in sorter.h");
 
 size_t wb_sorter_run_writer_cost(size_t block_bytes)
 {
@@ -36,11 +38,15 @@ bool wb_sorter_should_pack(struct wb_sorter *sorter)
     return packs;
 }
 
-int wb_sorter_run_writer_init(struct wb_sorter_run_writer *writer, const struct wb_file *file, uint64_t offset, size_t block_bytes, bool pack)
+int wb_sorter_run_writer_init(struct wb_sorter_run_writer *writer, const struct wb_file *file, uint64_t offset,
+                              size_t block_bytes, bool pack)
 {
     int err = 0;
 
-    *writer = (struct wb_sorter_run_writer){.block_bytes = block_bytes, .run = {.file = file, .offset = offset, .packed = pack}};
+    WB_CHECK(file->fd >= 0);
+    WB_CHECK(block_bytes > TABLE_RECORD_HEAD_MAX);
+    *writer = (struct wb_sorter_run_writer){.block_bytes = block_bytes,
+                                            .run = {.file = file, .offset = offset, .packed = pack}};
     if (pack) {
         writer->zstd = ZSTD_createCCtx();
         if (!writer->zstd)
@@ -50,7 +56,8 @@ int wb_sorter_run_writer_init(struct wb_sorter_run_writer *writer, const struct 
     }
     err = wb_buf_reserve(&writer->raw, block_bytes);
     if (err == 0)
-        err = wb_buf_reserve(&writer->pending, (PENDING_BLOCKS + 1) * (RUN_HEAD_BYTES + ZSTD_compressBound(block_bytes)));
+        err = wb_buf_reserve(&writer->pending,
+                             (PENDING_BLOCKS + 1) * (RUN_HEAD_BYTES + ZSTD_compressBound(block_bytes)));
     return err;
 }
 
@@ -79,19 +86,24 @@ static int write_pending(struct wb_sorter_run_writer *writer)
     return err;
 }
 
-static void put_run_head(char head[RUN_HEAD_BYTES], size_t stored, size_t raw, uint32_t check, enum wb_sorter_run_codec codec)
+static void put_run_head(char head[RUN_HEAD_BYTES], size_t stored, size_t raw, uint32_t check,
+                         enum wb_sorter_run_codec codec)
 {
+    WB_CHECK(stored > 0 && stored <= UINT32_MAX);
+    WB_CHECK(stored <= raw);
     wb_put32(head, (uint32_t)stored);
     wb_put32(head + 4, (uint32_t)raw);
     wb_put32(head + 8, check);
     wb_put32(head + 12, codec);
 }
 
+/* Ends the block that is being filled and adds it to the pending ones. Does nothing if it is empty. */
 static int pack_block(struct wb_sorter_run_writer *writer)
 {
     size_t bound = ZSTD_compressBound(writer->block_bytes);
     int err = 0;
 
+    WB_CHECK(writer->raw.len <= writer->block_bytes);
     if (writer->raw.len == 0)
         return 0;
     if (writer->pending.cap - writer->pending.len < RUN_HEAD_BYTES + bound)
@@ -99,17 +111,20 @@ static int pack_block(struct wb_sorter_run_writer *writer)
     if (err < 0)
         return err;
     char *head = writer->pending.ptr + writer->pending.len, *stored = head + RUN_HEAD_BYTES;
-    size_t size = writer->zstd ? ZSTD_compress2(writer->zstd, stored, bound, writer->raw.ptr, writer->raw.len) : SIZE_MAX;
+    size_t size = SIZE_MAX;
+    if (writer->zstd)
+        size = ZSTD_compress2(writer->zstd, stored, bound, writer->raw.ptr, writer->raw.len);
     enum wb_sorter_run_codec codec = RUN_ZSTD;
     if (writer->zstd && ZSTD_isError(size) && ZSTD_getErrorCode(size) == ZSTD_error_memory_allocation)
         return wb_fail_nomem();
-    if (size > writer->raw.len - writer->raw.len / 16) { /* errors are the largest numbers */
+    if (size > writer->raw.len - writer->raw.len / 16) { /* also true for errors, which are very large numbers */
         memcpy(stored, writer->raw.ptr, writer->raw.len);
         size = writer->raw.len;
         codec = RUN_PLAIN;
     }
     put_run_head(head, size, writer->raw.len, wb_hash32(stored, size), codec);
     writer->pending.len += RUN_HEAD_BYTES + size;
+    WB_CHECK(writer->pending.len <= writer->pending.cap);
     wb_buf_clear(&writer->raw);
     return 0;
 }
@@ -122,8 +137,9 @@ static size_t put_record_head(char *p, size_t shared, size_t fresh, size_t value
     return n + wb_put_varint(p + n, value);
 }
 
-/* From where the record lies, piece by piece. */
-static int write_large(struct wb_sorter_run_writer *writer, struct wb_slice fresh, size_t shared, struct wb_slice value)
+/* Writes a record that is larger than a block, without copying its value. */
+static int write_large(struct wb_sorter_run_writer *writer, struct wb_slice fresh, size_t shared,
+                       struct wb_slice value)
 {
     char head[RUN_HEAD_BYTES];
     size_t size;
@@ -133,7 +149,8 @@ static int write_large(struct wb_sorter_run_writer *writer, struct wb_slice fres
         err = write_pending(writer);
     if (err < 0)
         return err;
-    /* What stands before the value, together, in the memory of the block: keys are much smaller than memory. */
+    WB_CHECK(writer->raw.len == 0);
+    /* Everything before the value is put together in the buffer of the block: keys are much smaller than memory. */
     err = wb_buf_reserve(&writer->raw, TABLE_RECORD_HEAD_MAX + fresh.len);
     if (err < 0)
         return err;
@@ -152,8 +169,10 @@ static int write_large(struct wb_sorter_run_writer *writer, struct wb_slice fres
     return err;
 }
 
-int wb_sorter_run_writer_add(struct wb_sorter_run_writer *writer, struct wb_slice key, size_t shared, struct wb_slice value)
+int wb_sorter_run_writer_add(struct wb_sorter_run_writer *writer, struct wb_slice key, size_t shared,
+                             struct wb_slice value)
 {
+    WB_CHECK(shared <= key.len);
     struct wb_slice fresh = wb_slice(key.ptr + shared, key.len - shared);
     size_t most = TABLE_RECORD_HEAD_MAX + fresh.len + value.len;
     int err = 0;
@@ -181,6 +200,7 @@ int wb_sorter_run_writer_finish(struct wb_sorter_run_writer *writer, struct wb_s
 
     if (err == 0)
         err = write_pending(writer);
+    WB_CHECK(err < 0 || (writer->raw.len == 0 && writer->pending.len == 0));
     *run_out = writer->run;
     return err;
 }

@@ -1,23 +1,28 @@
 /*
- * sorter_sort.c - sorts the entries of a chunk by their keys: multikey quicksort over cached prefixes.
+ * sorter_sort.c - sorts the entries of a chunk by key, with a multikey quicksort over cached prefixes.
  *
- * Entries are split three ways by 8 bytes of their keys at a time, which lie in the entries themselves. Those less and
- * greater are sorted on by the same bytes; of the equal ones the next 8 bytes are fetched, behind what all of them have in common.
- * A key is touched at most twice for each 8 bytes that it shares with others, however long the common beginnings are.
+ * Every entry caches 8 bytes of its key. A group of entries is split three ways by these bytes: less than, equal to and
+ * greater than a pivot. The less and the greater part are sorted further by the same 8 bytes. The entries of the equal
+ * part fetch their next 8 bytes, skipping what all of them have in common. A key in memory is therefore touched at most
+ * twice for each 8 bytes that it shares with others, however long the common prefixes are.
  *
- * The order of equal keys is that of their places in memory. Keys come from the web: where the pivots are bad again and
- * again, a heap sort takes over, and the recursion is into the smaller parts only.
+ * Records with equal keys are ordered by their offset in the chunk, which is the order in which they were added.
+ *
+ * Keys come from the web and may be hostile. If the pivots are bad again and again, a heap sort takes over; and the
+ * recursion goes into the smaller parts only, so its depth is bounded.
  */
 #include "table/sorter.h"
 
-enum { SMALL = 24, LARGE = 256 };
-
-struct sorting {
-    const char *records;
+enum {
+    SMALL = 24,  /* groups up to this size are sorted by insertion */
+    LARGE = 256, /* from this size on, the pivot is chosen from nine entries instead of three */
 };
 
-/* What the prefixes of a group are: bytes of the keys from depth; or numbers that differ all, which settle the order. */
-struct level {
+/*
+ * What the prefixes of a group mean. Normally: bytes of the keys, starting at depth; all keys of the group are equal
+ * before depth. If last is set: numbers that are all different and decide the order by themselves.
+ */
+struct prefix_level {
     uint32_t depth;
     bool last;
 };
@@ -30,58 +35,63 @@ static inline void exchange(struct wb_sorter_entry *a, struct wb_sorter_entry *b
     *b = c;
 }
 
-/* Equal prefixes: the rest of the keys, then their places. */
-static int compare_rest(const struct sorting *s, const struct wb_sorter_entry *a, const struct wb_sorter_entry *b, uint32_t depth)
+/* Compares two entries whose prefixes are equal: by the rest of their keys, then by their offsets. */
+static int compare_rest(const char *records, const struct wb_sorter_entry *a, const struct wb_sorter_entry *b,
+                        uint32_t depth)
 {
     uint32_t from = depth + 8, least = a->key_len < b->key_len ? a->key_len : b->key_len;
 
     if (least > from) {
-        int order = memcmp(wb_sorter_entry_key(a, s->records).ptr + from, wb_sorter_entry_key(b, s->records).ptr + from, least - from);
+        const char *x = wb_sorter_entry_key(a, records).ptr, *y = wb_sorter_entry_key(b, records).ptr;
+        int order = memcmp(x + from, y + from, least - from);
         if (order)
             return order;
     }
-    /* One key begins with the other (behind the end of a key the prefix has zeros, and so has the longer one). */
+    /*
+     * One key is a prefix of the other: if a key ends within the cached bytes, the longer one has zeros there as well.
+     */
     if (a->key_len != b->key_len)
         return a->key_len < b->key_len ? -1 : 1;
     return a->at < b->at ? -1 : a->at > b->at;
 }
 
-static inline bool is_less(const struct sorting *s, const struct wb_sorter_entry *a, const struct wb_sorter_entry *b, struct level level)
+static inline bool is_less(const char *records, const struct wb_sorter_entry *a, const struct wb_sorter_entry *b,
+                           struct prefix_level level)
 {
     if (a->prefix != b->prefix)
         return a->prefix < b->prefix;
-    return !level.last && compare_rest(s, a, b, level.depth) < 0;
+    return !level.last && compare_rest(records, a, b, level.depth) < 0;
 }
 
-static void insertion_sort(const struct sorting *s, struct wb_sorter_entry *e, size_t n, struct level level)
+static void insertion_sort(const char *records, struct wb_sorter_entry *e, size_t n, struct prefix_level level)
 {
     for (size_t i = 1; i < n; i++) {
         struct wb_sorter_entry moving = e[i];
         size_t to = i;
-        for (; to > 0 && is_less(s, &moving, &e[to - 1], level); to--)
+        for (; to > 0 && is_less(records, &moving, &e[to - 1], level); to--)
             e[to] = e[to - 1];
         e[to] = moving;
     }
 }
 
-static void sift_down(const struct sorting *s, struct wb_sorter_entry *e, size_t at, size_t n, struct level level)
+static void sift_down(const char *records, struct wb_sorter_entry *e, size_t at, size_t n, struct prefix_level level)
 {
     for (size_t child; (child = 2 * at + 1) < n; at = child) {
-        if (child + 1 < n && is_less(s, &e[child], &e[child + 1], level))
+        if (child + 1 < n && is_less(records, &e[child], &e[child + 1], level))
             child++;
-        if (!is_less(s, &e[at], &e[child], level))
+        if (!is_less(records, &e[at], &e[child], level))
             break;
         exchange(&e[at], &e[child]);
     }
 }
 
-static void heap_sort(const struct sorting *s, struct wb_sorter_entry *e, size_t n, struct level level)
+static void heap_sort(const char *records, struct wb_sorter_entry *e, size_t n, struct prefix_level level)
 {
     for (size_t i = n / 2; i-- > 0;)
-        sift_down(s, e, i, n, level);
+        sift_down(records, e, i, n, level);
     for (size_t end = n; --end > 0;) {
         exchange(&e[0], &e[end]);
-        sift_down(s, e, 0, end, level);
+        sift_down(records, e, 0, end, level);
     }
 }
 
@@ -101,10 +111,13 @@ static uint64_t choose_pivot(const struct wb_sorter_entry *e, size_t n)
                    median3(e[n - 1 - 2 * step].prefix, e[n - 1 - step].prefix, e[n - 1].prefix));
 }
 
-/* Less, equal, greater: [0, *equal_out), [*equal_out, *greater_out), the rest. */
+/*
+ * Partitions the entries by their prefixes: [0, *equal_out) are less than the pivot, [*equal_out, *greater_out) equal
+ * to it, the rest greater.
+ */
 static void partition(struct wb_sorter_entry *e, size_t n, uint64_t pivot, size_t *equal_out, size_t *greater_out)
 {
-    /* Equal ones gather at both ends and are brought to the middle afterwards: few of them is the common case. */
+    /* Equal entries are collected at both ends and moved to the middle at the end: usually there are few of them. */
     size_t left = 0, low = 0, high = n, right = n;
 
     for (;;) {
@@ -127,8 +140,11 @@ static void partition(struct wb_sorter_entry *e, size_t n, uint64_t pivot, size_
     *greater_out = n - greater;
 }
 
-/* Ended keys first; returns how many. Their prefixes become what settles their order, those of the others the next bytes. */
-static size_t fetch_next(const struct sorting *s, struct wb_sorter_entry *e, size_t n, uint32_t depth)
+/*
+ * Prepares the equal part for depth. Keys that end before depth are moved to the front, and their prefixes are set to
+ * numbers that decide their order; the others fetch their next 8 bytes. Returns how many keys have ended.
+ */
+static size_t fetch_next(const char *records, struct wb_sorter_entry *e, size_t n, uint32_t depth)
 {
     size_t ended = 0;
 
@@ -139,29 +155,35 @@ static size_t fetch_next(const struct sorting *s, struct wb_sorter_entry *e, siz
             continue;
         }
         if (i + 8 < n)
-            __builtin_prefetch(s->records + e[i + 8].at + ENTRY_HEAD_BYTES + depth);
-        e[i].prefix = wb_sorter_entry_prefix(wb_sorter_entry_key(&e[i], s->records).ptr + depth, e[i].key_len - depth);
+            __builtin_prefetch(records + e[i + 8].at + ENTRY_HEAD_BYTES + depth);
+        e[i].prefix = wb_sorter_entry_prefix(wb_sorter_entry_key(&e[i], records).ptr + depth, e[i].key_len - depth);
     }
     return ended;
 }
 
-/* Where the keys of a group that are equal before depth begin to differ, if that is not within the next 8 bytes. */
-static uint32_t skip_common(const struct sorting *s, const struct wb_sorter_entry *e, size_t n, uint32_t depth)
+/*
+ * The keys of a group are equal before depth. Returns the depth at which they start to differ if that is at least 8
+ * bytes further on, otherwise depth.
+ */
+static uint32_t skip_common(const char *records, const struct wb_sorter_entry *e, size_t n, uint32_t depth)
 {
-    struct wb_slice first = wb_sorter_entry_key(&e[0], s->records);
+    struct wb_slice first = wb_sorter_entry_key(&e[0], records);
     size_t common = first.len;
 
     for (size_t i = 1; i < n && common >= depth + 8; i++) {
-        struct wb_slice key = wb_sorter_entry_key(&e[i], s->records);
+        struct wb_slice key = wb_sorter_entry_key(&e[i], records);
         if (i + 8 < n)
-            __builtin_prefetch(s->records + e[i + 8].at + ENTRY_HEAD_BYTES + depth);
+            __builtin_prefetch(records + e[i + 8].at + ENTRY_HEAD_BYTES + depth);
         if (key.len < depth)
             return depth;
-        common = depth + wb_table_key_shared(wb_slice(first.ptr + depth, common - depth), wb_slice(key.ptr + depth, key.len - depth));
+        struct wb_slice a = wb_slice(first.ptr + depth, common - depth);
+        struct wb_slice b = wb_slice(key.ptr + depth, key.len - depth);
+        common = depth + wb_table_key_shared(a, b);
     }
     return common >= depth + 8 ? (uint32_t)common : depth;
 }
 
+/* How many splits a group of n entries may take before the pivots count as bad: 3 log2(n). */
 static unsigned patience(size_t n)
 {
     unsigned bits = 0;
@@ -171,64 +193,65 @@ static unsigned patience(size_t n)
     return 3 * bits;
 }
 
-struct group {
+/* Entries that are equal before level.depth and still have to be sorted. */
+struct entry_group {
     struct wb_sorter_entry *e;
     size_t n;
-    struct level level;
-    unsigned luck; /* splits left before this is a heap sort's case */
+    struct prefix_level level;
+    unsigned luck; /* splits left before a heap sort takes over */
 };
 
-/* Splits a group into at most four, of which the largest comes last. Returns how many. */
-static unsigned split(const struct sorting *s, const struct group *g, struct group parts[4])
+/* Splits a group into at most four groups and returns their number. The largest comes last. */
+static unsigned split(const char *records, const struct entry_group *g, struct entry_group parts[4])
 {
     size_t equal, greater;
     unsigned count = 0;
 
     partition(g->e, g->n, choose_pivot(g->e, g->n), &equal, &greater);
     if (equal)
-        parts[count++] = (struct group){g->e, equal, g->level, g->luck - 1};
+        parts[count++] = (struct entry_group){g->e, equal, g->level, g->luck - 1};
     if (greater < g->n)
-        parts[count++] = (struct group){g->e + greater, g->n - greater, g->level, g->luck - 1};
+        parts[count++] = (struct entry_group){g->e + greater, g->n - greater, g->level, g->luck - 1};
     if (!g->level.last && greater - equal > 1) {
         struct wb_sorter_entry *e = g->e + equal;
         size_t n = greater - equal;
-        uint32_t depth = skip_common(s, e, n, g->level.depth + 8);
-        size_t ended = fetch_next(s, e, n, depth);
+        uint32_t depth = skip_common(records, e, n, g->level.depth + 8);
+        size_t ended = fetch_next(records, e, n, depth);
         if (ended > 1)
-            parts[count++] = (struct group){e, ended, {0, true}, patience(ended)};
+            parts[count++] = (struct entry_group){e, ended, {0, true}, patience(ended)};
         if (n - ended > 1)
-            parts[count++] = (struct group){e + ended, n - ended, {depth, false}, patience(n - ended)};
+            parts[count++] = (struct entry_group){e + ended, n - ended, {depth, false}, patience(n - ended)};
     }
     for (unsigned i = 0; i + 1 < count; i++)
         if (parts[i].n > parts[count - 1].n) {
-            struct group larger = parts[i];
+            struct entry_group larger = parts[i];
             parts[i] = parts[count - 1];
             parts[count - 1] = larger;
         }
     return count;
 }
 
-static void sort_group(const struct sorting *s, struct group g)
+static void sort_group(const char *records, struct entry_group g)
 {
-    struct group parts[4];
+    struct entry_group parts[4];
 
     while (g.n > SMALL && g.luck > 0) {
-        unsigned count = split(s, &g, parts);
+        unsigned count = split(records, &g, parts);
         if (count == 0)
             return;
         for (unsigned i = 0; i + 1 < count; i++)
-            sort_group(s, parts[i]);
+            sort_group(records, parts[i]);
         g = parts[count - 1];
     }
     if (g.n > SMALL)
-        heap_sort(s, g.e, g.n, g.level);
+        heap_sort(records, g.e, g.n, g.level);
     else
-        insertion_sort(s, g.e, g.n, g.level);
+        insertion_sort(records, g.e, g.n, g.level);
 }
 
 void wb_sorter_entries_sort(struct wb_sorter_entry *entries, size_t count, const char *records)
 {
-    struct sorting s = {records};
-
-    sort_group(&s, (struct group){entries, count, {0, false}, patience(count)});
+    WB_CHECK(entries != NULL);
+    WB_CHECK(count > 0);
+    sort_group(records, (struct entry_group){entries, count, {0, false}, patience(count)});
 }

@@ -1,20 +1,26 @@
 /*
- * sorter_tree.c - a loser tree over sorted inputs that never compares the same bytes twice.
+ * sorter_tree.c - a loser tree: merges sorted inputs without comparing the same bytes twice.
  *
- * Every loser in the tree knows how many bytes its key shares with the key that beat it. When a winner is handed out and its
- * input moves on, the new key shares `shared` bytes with the old one (the input says so), and every loser on the way
- * up was beaten by the old one: two numbers that are about the same key. The one who shares more with it is closer to
- * it, hence less; only where both are equal are bytes compared, from there on. The keys that come out say the same about
- * each other, which is what front coding needs.
+ * Each inner node of the tree holds the input that lost there, and the number of bytes that its key shares with the key
+ * that beat it. After a winner has been returned, its input advances to a new key, and the input knows how many bytes
+ * the new key shares with the old one. The losers on the path to the root were all beaten by that same old key. So at
+ * each node two numbers are compared that measure the distance to the same key: the one that shares more is nearer to
+ * it and therefore smaller. Only if the numbers are equal are bytes compared, and then only the bytes after the shared
+ * ones.
+ *
+ * The tree also returns how many bytes each key shares with the previous one, which is what front coding needs. It
+ * never copies a record: the caller reads it from the winning input.
  */
-#include "base/check.h"
 #include "base/mem.h"
 #include "table/sorter.h"
 
 #define NOBODY UINT32_MAX
 
-/* Whether b comes before a, whose keys share `shared` bytes; *shared_out: how many they really share. */
-static bool beaten(const struct wb_sorter_tree *tree, uint32_t a, uint32_t b, int32_t shared, int32_t *shared_out)
+/*
+ * Whether input b comes before input a. Their keys are known to share the first `shared` bytes; *shared_out is how many
+ * they really share.
+ */
+static bool comes_before(const struct wb_sorter_tree *tree, uint32_t a, uint32_t b, int32_t shared, int32_t *shared_out)
 {
     struct wb_slice x = tree->inputs[a]->key, y = tree->inputs[b]->key;
     size_t from = (size_t)shared;
@@ -26,15 +32,18 @@ static bool beaten(const struct wb_sorter_tree *tree, uint32_t a, uint32_t b, in
     return (uint8_t)y.ptr[n] < (uint8_t)x.ptr[n];
 }
 
-/* A contender meets the loser of a node; who wins goes on as the contender. */
-static inline void play(const struct wb_sorter_tree *tree, struct wb_sorter_tree_node *node, struct wb_sorter_tree_node *contender)
+/*
+ * The contender meets the loser of a node: the greater of the two stays at the node, the other becomes the contender.
+ */
+static inline void play(const struct wb_sorter_tree *tree, struct wb_sorter_tree_node *node,
+                        struct wb_sorter_tree_node *contender)
 {
     struct wb_sorter_tree_node was = *node;
     int32_t shared = was.shared;
 
     if (contender->shared > was.shared || was.shared < 0)
         return;
-    if (contender->shared == was.shared && !beaten(tree, contender->input, was.input, was.shared, &shared)) {
+    if (contender->shared == was.shared && !comes_before(tree, contender->input, was.input, was.shared, &shared)) {
         node->shared = shared;
         return;
     }
@@ -43,9 +52,10 @@ static inline void play(const struct wb_sorter_tree *tree, struct wb_sorter_tree
     *contender = was;
 }
 
-/* The first record of input i (or its end) finds its place. */
+/* Reads the first record of input i and plays it up the tree, as far as the first node that has no loser yet. */
 static int enter(struct wb_sorter_tree *tree, uint32_t i)
 {
+    WB_CHECK(i < tree->count);
     int more = tree->inputs[i]->advance(tree->inputs[i]);
     struct wb_sorter_tree_node contender = {i, more == 1 ? 0 : -1};
 
@@ -66,6 +76,7 @@ int wb_sorter_tree_init(struct wb_sorter_tree *tree, struct wb_sorter_input **in
 {
     int err = 0;
 
+    WB_CHECK(inputs != NULL);
     WB_CHECK(count < NOBODY / 2);
     *tree = (struct wb_sorter_tree){.inputs = inputs, .count = (uint32_t)count};
     tree->nodes = wb_alloc((count + 1) * sizeof *tree->nodes);
@@ -93,6 +104,7 @@ int wb_sorter_tree_next(struct wb_sorter_tree *tree, const struct wb_sorter_inpu
     struct wb_sorter_tree_node winner = tree->nodes[0];
 
     *record_out = NULL;
+    *shared_out = 0;
     if (tree->started && tree->count && winner.shared >= 0) {
         struct wb_sorter_input *input = tree->inputs[winner.input];
         int more = input->advance(input);
@@ -106,6 +118,7 @@ int wb_sorter_tree_next(struct wb_sorter_tree *tree, const struct wb_sorter_inpu
     tree->started = true;
     if (tree->count == 0 || winner.shared < 0)
         return 0;
+    WB_CHECK(winner.input < tree->count);
     *record_out = tree->inputs[winner.input];
     *shared_out = (size_t)winner.shared;
     return 1;

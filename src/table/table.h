@@ -113,7 +113,7 @@ typedef void (*wb_table_found)(void *context, const char *file, uint64_t offset,
  */
 int wb_table_verify(const char *path, const char *kind, wb_table_found found, void *context, uint64_t *records_out);
 
-/* ---- columns --------------------------------------------------------------------------------------- */
+/* ---- columns --------------------------------------------------------------------------------- */
 
 /* Written as a table is: create, add records in order, then finish or abandon. */
 struct wb_column_writer;
@@ -155,7 +155,7 @@ static inline const void *wb_column_at(const struct wb_column *column, uint64_t 
     return column->records + number * column->record_bytes;
 }
 
-/* ---- sorting ------------------------------------------------------------------------------------------ */
+/* ---- sorting --------------------------------------------------------------------------------- */
 
 /*
  * Life of a sorter: wb_sorter_open() -> wb_sorter_add() ... -> wb_sorter_sort() -> wb_sorter_next() ... ->
@@ -193,7 +193,7 @@ struct wb_sorter_stat {
 };
 void wb_sorter_stat(const struct wb_sorter *sorter, struct wb_sorter_stat *stat_out);
 
-/* ---- merging --------------------------------------------------------------------------------------------- */
+/* ---- merging --------------------------------------------------------------------------------- */
 
 /*
  * A walk through an old table and the edits that are to change it. The key of an edit is the key of the record it

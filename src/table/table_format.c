@@ -190,7 +190,7 @@ int wb_table_block_pack(ZSTD_CCtx *zstd, struct wb_slice raw, uint32_t records, 
     return 0;
 }
 
-/* ---- reading a block ------------------------------------------------------------------------------ */
+/* ---- reading a block ------------------------------------------------------------------------- */
 
 uint64_t wb_table_block_size(const char head[TABLE_BLOCK_HEAD_BYTES])
 {

@@ -116,7 +116,7 @@ void wb_table_block_builder_release(struct wb_table_block_builder *builder);
 int wb_table_block_pack(ZSTD_CCtx *zstd, struct wb_slice raw, uint32_t records, enum wb_table_block_type type,
                         struct wb_buf *packed);
 
-/* ---- reading a block ------------------------------------------------------------------------------ */
+/* ---- reading a block ------------------------------------------------------------------------- */
 
 /* A decompressed block. Its checksum was right; nothing else about its records has been checked yet. */
 struct wb_table_block_view {
@@ -179,7 +179,7 @@ static inline bool wb_table_record_head_get(const char **p, const char *end, siz
     return true;
 }
 
-/* ---- keys ----------------------------------------------------------------------------------------- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 /* How many bytes two keys have in common at their start. */
 static inline size_t wb_table_key_shared(struct wb_slice a, struct wb_slice b)

@@ -82,7 +82,7 @@ static struct batch_block *blocks_of(const struct write_batch *batch, size_t *co
     return (struct batch_block *)(void *)batch->blocks.ptr;
 }
 
-/* ---- creating and freeing -------------------------------------------------------------------------- */
+/* ---- creating and freeing -------------------------------------------------------------------- */
 
 static void free_writer(struct wb_table_writer *writer)
 {
@@ -187,7 +187,7 @@ void wb_table_abandon(struct wb_table_writer *writer)
         free_writer(writer);
 }
 
-/* ---- compressing and writing ---------------------------------------------------------------------------- */
+/* ---- compressing and writing ----------------------------------------------------------------- */
 
 /* A job of the pool: compresses the blocks of a batch. */
 static void pack_batch(void *context)
@@ -367,7 +367,7 @@ static int hand_over(struct wb_table_writer *writer)
     return err;
 }
 
-/* ---- adding ------------------------------------------------------------------------------------------------ */
+/* ---- adding ---------------------------------------------------------------------------------- */
 
 /* Ends the current block. The batch is handed over when it has enough blocks. */
 static int close_block(struct wb_table_writer *writer)
