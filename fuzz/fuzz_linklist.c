@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "webdb/generation.h"
+#include "webdb/edition.h"
 #include "webdb/linklist.h"
 
 #include <stdio.h>

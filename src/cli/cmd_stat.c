@@ -56,7 +56,7 @@ static void write_facts(struct wb_json *j, const struct facts *facts)
         wb_json_field_u64(j, "known", facts->webdb.pages);
         wb_json_field_u64(j, "fetched", facts->webdb.fetched);
         wb_json_field_u64(j, "links", facts->webdb.links);
-        wb_json_field_u64(j, "generation", facts->webdb.generation);
+        wb_json_field_u64(j, "generation", facts->webdb.edition);
         wb_json_field_u64(j, "bytes", facts->webdb.bytes);
         wb_json_object_end(j);
     }
@@ -153,7 +153,7 @@ static int say_facts(const struct facts *facts)
 
     if (facts->has_webdb)
         err = wb_output_printf("webdb         %" PRIu64 " known, %" PRIu64 " fetched, %" PRIu64 " links (generation %" PRIu32 ")\n",
-                               facts->webdb.pages, facts->webdb.fetched, facts->webdb.links, facts->webdb.generation);
+                               facts->webdb.pages, facts->webdb.fetched, facts->webdb.links, facts->webdb.edition);
     if (err == 0 && facts->unmerged)
         err = wb_output_printf("unmerged      %" PRIu64 " bytes of the journal: 'webbase update' merges them\n", facts->unmerged);
     if (err == 0 && facts->has_dispenser && facts->dispenser.len)

@@ -290,7 +290,7 @@ static int end_check(const struct check *c, const struct wb_webdb_count *count)
 
     if (!c->json && c->problems)
         return wb_output_printf("damaged: %" PRIu64 " problem%s\n", c->problems, wb_plural(c->problems));
-    if (!c->json && count->generation == 0)
+    if (!c->json && count->edition == 0)
         return wb_output_printf("there is no webdb yet: nothing to check\n");
     if (!c->json)
         return wb_output_printf("sound: %" PRIu64 " page%s, %" PRIu64 " link%s\n", count->pages, wb_plural(count->pages), count->links,
@@ -303,7 +303,7 @@ static int end_check(const struct check *c, const struct wb_webdb_count *count)
     wb_json_field_u64(&j, "pages", count->pages);
     wb_json_field_u64(&j, "fetched", count->fetched);
     wb_json_field_u64(&j, "links", count->links);
-    wb_json_field_u64(&j, "generation", count->generation);
+    wb_json_field_u64(&j, "generation", count->edition);
     int err = wb_output_object(&j);
     wb_buf_release(&line);
     return err;

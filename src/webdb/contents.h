@@ -2,7 +2,7 @@
 #ifndef WB_WEBDB_CONTENTS_H
 #define WB_WEBDB_CONTENTS_H
 
-#include "webdb/generation.h"
+#include "webdb/edition.h"
 
 /*
  * The rank of the first entry of an MD5. WB_E_NOTFOUND, without a message, if there is none: said only after every entry that the

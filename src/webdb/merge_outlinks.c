@@ -1,7 +1,7 @@
 /*
  * merge_outlinks.c - the third stage: links by MD5.
  *
- * The lists of the old generation and the groups of link edits, both in order of MD5, content by content. A list gets the new
+ * The lists of the old edition and the groups of link edits, both in order of MD5, content by content. A list gets the new
  * numbers of its targets; a list whose content is gone is left out. Links that are new, or have other words, go on to the
  * fourth stage. A link from a content that no page has is counted and left out.
  */

@@ -23,14 +23,14 @@ struct wb_page_stage {
     struct wb_webdb_writer *writer;
     struct wb_table *old_pages, *old_sites;
     struct wb_cursor *pages_cursor, *sites_cursor;
-    struct wb_column degrees, near;    /* of the old generation; near is empty in one of version 1 */
+    struct wb_column degrees, near;    /* of the old edition; near is empty in one of version 1 */
     struct wb_table_writer *pages, *sites;
     struct wb_merge *merge;
     struct wb_pagefold fold;
     struct wb_pageedit edit;
     struct wb_buf edit_mem, row_mem, row, site;
     struct wb_webdb_site sum;          /* of the site at hand */
-    struct wb_webdb_site before;       /* the same in the old generation */
+    struct wb_webdb_site before;       /* the same in the old edition */
     bool known_before;
     uint32_t *ids;                     /* that the page at hand is named by */
     size_t id_count, id_cap;

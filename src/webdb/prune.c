@@ -1,10 +1,11 @@
 /*
- * prune.c - how much of the journal no edition contains yet, and the removal of logs that the newest edition contains
- * in full. A log that has not ended is never removed: a process is writing it, or the next crawl must recover it.
+ * prune.c - compares the journal with the newest edition: how many bytes are not merged yet, and which logs can go.
+ *
+ * A log can be removed once the newest edition contains all of it and no crawler needs it any more. A log that has not
+ * ended is never removed: a process is still writing it, or the next crawl must recover it first.
  */
-#include "base/error.h"
 #include "base/mem.h"
-#include "webdb/generation.h"
+#include "webdb/edition.h"
 
 /* The logs of the journal, and how far the newest edition has read each of them. */
 struct merged_journal {
@@ -13,44 +14,30 @@ struct merged_journal {
     struct wb_manifest manifest; /* of the newest edition; empty if there is none */
 };
 
+static int open_journal(const char *dir, struct merged_journal *journal)
+{
+    *journal = (struct merged_journal){0};
+    int err = wb_journal_list(dir, &journal->logs, &journal->count);
+
+    return err < 0 ? err : wb_edition_newest_manifest(dir, &journal->manifest);
+}
+
 static void close_journal(struct merged_journal *journal)
 {
     wb_free(journal->logs);
     wb_manifest_release(&journal->manifest);
 }
 
-/* An edition may be replaced while we look: then its successor is read. */
-static int read_manifest(const char *dir, struct wb_manifest *manifest)
-{
-    for (;;) {
-        uint32_t number, newer;
-        int err = wb_generation_newest(dir, &number);
-        if (err < 0 || !number)
-            return err;
-        char *generation = wb_generation_path(dir, number);
-        char *path = generation ? wb_path_join(generation, WB_MANIFEST_FILE) : NULL;
-        err = path ? wb_manifest_read(path, manifest) : WB_E_NOMEM;
-        wb_free(path);
-        wb_free(generation);
-        if (err != WB_E_NOTFOUND || wb_generation_newest(dir, &newer) < 0 || newer == number)
-            return err;
-    }
-}
-
-static int open_journal(const char *dir, struct merged_journal *journal)
-{
-    *journal = (struct merged_journal){0};
-    int err = wb_journal_list(dir, &journal->logs, &journal->count);
-
-    return err < 0 ? err : read_manifest(dir, &journal->manifest);
-}
-
-/* Where the newest edition stopped reading a log; 0: it has read nothing of it. */
+/* Where the newest edition stopped reading a log. */
 static uint64_t merged_end(const struct merged_journal *journal, uint32_t log)
 {
-    for (size_t i = 0; i < journal->manifest.merged_count; i++)
-        if (journal->manifest.merged[i].log == log && journal->manifest.merged[i].last)
-            return journal->manifest.merged[i].end;
+    for (size_t i = 0; i < journal->manifest.logs.count; i++) {
+        const struct wb_manifest_log *merged = &journal->manifest.logs.items[i];
+        if (merged->log == log && merged->last) {
+            WB_CHECK(merged->end > merged->last);
+            return merged->end;
+        }
+    }
     return WB_JOURNAL_RECORDS_AT;
 }
 
@@ -68,17 +55,18 @@ int wb_webdb_unmerged(const char *dir, uint64_t *bytes_out)
     return err;
 }
 
-/* ---- pruning --------------------------------------------------------------------------------------------- */
+/* ---- pruning ----------------------------------------------------------------------------------- */
 
-static bool is_needed(const struct merged_journal *journal, const struct wb_journal_log *log, struct wb_journal_reader *reader,
-                      const struct wb_journal_needs *needs)
+static bool is_needed(const struct merged_journal *journal, const struct wb_journal_log *log,
+                      struct wb_journal_reader *reader, const struct wb_journal_needs *needs)
 {
     if (!log->ended || merged_end(journal, log->number) < log->end)
         return true;
     return wb_journal_needs_log(needs, log->number) && wb_journal_is_of_crawl(reader, log->number);
 }
 
-static int prune(const char *dir, const struct merged_journal *journal, const struct wb_journal_needs *needs, uint64_t *bytes_out)
+static int prune(const char *dir, const struct merged_journal *journal, const struct wb_journal_needs *needs,
+                 uint64_t *bytes_out)
 {
     struct wb_journal_reader *reader = NULL;
     uint32_t *numbers = wb_alloc_zero(journal->count, sizeof *numbers);
@@ -88,6 +76,7 @@ static int prune(const char *dir, const struct merged_journal *journal, const st
     for (size_t i = 0; err == 0 && i < journal->count; i++)
         if (!is_needed(journal, &journal->logs[i], reader, needs))
             numbers[count++] = journal->logs[i].number;
+    WB_CHECK(count <= journal->count);
     wb_journal_reader_close(reader);
     if (err == 0)
         err = wb_journal_remove(dir, numbers, count, bytes_out);

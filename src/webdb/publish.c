@@ -1,5 +1,5 @@
 /*
- * publish.c - makes a generation that was written the newest one, by one rename, and removes what it replaces. Readers that have
+ * publish.c - makes an edition that was written the newest one, by one rename, and removes what it replaces. Readers that have
  * the old one open keep it: its files lose their names, not their bytes.
  */
 #include "webdb/writer.h"
@@ -15,10 +15,10 @@
 
 struct cleaning {
     const struct wb_webdb_writer *writer;
-    uint32_t keep; /* this generation, and all that come after; 0: generations are left alone */
+    uint32_t keep; /* this edition, and all that come after; 0: editions are left alone */
 };
 
-/* The number of a generation's directory; 0: it is none. */
+/* The number of an edition's directory; 0: it is none. */
 static uint32_t number_of(const char *name)
 {
     uint64_t number;
@@ -35,7 +35,7 @@ static int clean_entry(void *context, const struct wb_dir_entry *entry)
     if (entry->kind != WB_PATH_DIR || !(left || (number && number < cleaning->keep)))
         return 0;
     char *path = wb_path_join(cleaning->writer->root, entry->name);
-    int err = path ? wb_generation_remove(path) : WB_E_NOMEM;
+    int err = path ? wb_edition_remove(path) : WB_E_NOMEM;
     wb_free(path);
     return err;
 }
@@ -92,11 +92,11 @@ int wb_publish(struct wb_webdb_writer *writer)
     struct wb_webdb_count *count = &writer->next.count;
 
     if (writer->newest == UINT32_MAX)
-        return wb_fail(WB_E_LIMIT, "%s: no number is left for a new generation", writer->root);
+        return wb_fail(WB_E_LIMIT, "%s: no number is left for a new edition", writer->root);
     writer->next.version = WB_WEBDB_VERSION;
-    count->generation = writer->newest + 1;
+    count->edition = writer->newest + 1;
     count->time_ms = writer->options.now_ms;
-    char *path = wb_generation_path(writer->dir, count->generation);
+    char *path = wb_edition_path(writer->dir, count->edition);
     int err = path ? write_manifest(writer) : WB_E_NOMEM;
     if (err == 0)
         err = wb_path_sync_dir(writer->fresh);
@@ -107,12 +107,12 @@ int wb_publish(struct wb_webdb_writer *writer)
         return err;
     wb_free(writer->fresh);
     writer->fresh = NULL;
-    writer->stat.generation = count->generation;
+    writer->stat.edition = count->edition;
     writer->stat.bytes_after = count->bytes;
     /* From here on the new one is there, whatever else fails; what cannot be removed now is removed by the next writer. */
     err = wb_path_sync_dir(writer->root);
     if (err == 0)
-        clean(writer, count->generation);
+        clean(writer, count->edition);
     return err;
 }
 
@@ -121,8 +121,7 @@ int wb_publish_manifest(struct wb_webdb_writer *writer)
     char *path = wb_writer_old_path(writer, WB_MANIFEST_FILE);
     struct wb_manifest manifest = writer->old;
 
-    manifest.merged = writer->next.merged;
-    manifest.merged_count = writer->next.merged_count;
+    manifest.logs = writer->next.logs; /* borrowed */
     int err = path ? wb_manifest_write(path, &manifest) : WB_E_NOMEM;
     wb_free(path);
     return err;

@@ -1,5 +1,5 @@
 /*
- * salvage.c - takes over the rows of pages, and robots.txt, of a generation that is damaged. Numbers of pages are lost with any row that is, so the
+ * salvage.c - takes over the rows of pages, and robots.txt, of an edition that is damaged. Numbers of pages are lost with any row that is, so the
  * tables of links cannot be: they are made again from pages and journal by whoever has them.
  */
 #include "webdb/writer.h"
@@ -80,12 +80,12 @@ static int add_rules(struct salvage *s, struct wb_cursor *cursor)
 /* ---- tables ---------------------------------------------------------------------------------------------- */
 
 /* What of a table can be read, through add(). */
-static int add_table(struct salvage *s, const char *generation, const char *name, const char *kind, int (*add)(struct salvage *, struct wb_cursor *))
+static int add_table(struct salvage *s, const char *edition, const char *name, const char *kind, int (*add)(struct salvage *, struct wb_cursor *))
 {
     struct wb_table *table = NULL;
     struct wb_cursor *cursor = NULL;
 
-    s->path = wb_path_join(generation, name);
+    s->path = wb_path_join(edition, name);
     int err = s->path ? wb_table_open(s->path, kind, &table) : WB_E_NOMEM;
     if (err == 0)
         err = wb_cursor_open(table, &cursor);
@@ -108,14 +108,14 @@ int wb_webdb_add_rows(struct wb_webdb_writer *writer, wb_webdb_found found, void
 
     if (!writer->newest)
         return 0;
-    char *generation = wb_generation_path(writer->dir, writer->newest);
-    int err = generation ? add_table(&s, generation, WB_PAGES_FILE, WB_PAGES_KIND, add_rows) : WB_E_NOMEM;
-    char *rules = generation ? wb_path_join(generation, WB_RULES_FILE) : NULL;
-    /* Generations of version 1 have none. */
+    char *edition = wb_edition_path(writer->dir, writer->newest);
+    int err = edition ? add_table(&s, edition, WB_PAGES_FILE, WB_PAGES_KIND, add_rows) : WB_E_NOMEM;
+    char *rules = edition ? wb_path_join(edition, WB_RULES_FILE) : NULL;
+    /* Editions of version 1 have none. */
     if (err == 0 && rules && wb_path_kind(rules) != WB_PATH_NONE)
-        err = add_table(&s, generation, WB_RULES_FILE, WB_RULES_KIND, add_rules);
+        err = add_table(&s, edition, WB_RULES_FILE, WB_RULES_KIND, add_rules);
     wb_buf_release(&s.mem);
     wb_free(rules);
-    wb_free(generation);
+    wb_free(edition);
     return err;
 }

@@ -2,7 +2,7 @@
  * webdb.h - the door of webdb: what is known of every page and link (the paper's WebDB).
  *
  *   journal/  edits as they happen (journal/journal.h)
- *   webdb/00000003/   a generation: four sorted tables, written by a merge, never changed
+ *   webdb/00000003/   an edition: four sorted tables, written by a merge, never changed
  *
  *     pages by URL     SURT -> facts; a page's number is its rank here
  *     pages by MD5     (MD5, page number); a content's number is the rank of its first entry
@@ -12,8 +12,8 @@
  * Beside them: numbers of links to each page, sums over sites, near duplicates, and robots.txt of sites while it holds.
  *
  * A link comes from a content, named by its MD5, and leads to a URL. Numbers make it a few bytes; they hold within a
- * generation only. A writer collects edits and changes nothing until it is closed; then they are sorted and merged, table after
- * table in the order above, and the new generation appears by one rename. Readers keep the one that they opened.
+ * edition only. A writer collects edits and changes nothing until it is closed; then they are sorted and merged, table after
+ * table in the order above, and the new edition appears by one rename. Readers keep the one that they opened.
  */
 #ifndef WB_WEBDB_WEBDB_H
 #define WB_WEBDB_WEBDB_H
@@ -64,7 +64,7 @@ enum wb_webdb_flags {
 struct wb_webdb_page {
     struct wb_slice url;         /* with its scheme, as fetched or first heard of */
     struct wb_slice surt;        /* its place in the order of URLs */
-    uint64_t number;             /* in this generation */
+    uint64_t number;             /* in this edition */
     unsigned flags;              /* enum wb_webdb_flags */
     bool has_content;            /* there is a stored page: md5, simhash and title_hash are of it */
     uint8_t md5[WB_EDIT_MD5_BYTES];
@@ -112,14 +112,14 @@ struct wb_webdb_link {
 
 struct wb_webdb;
 
-/* The newest generation. WB_E_NOTFOUND: there is none yet. One handle a thread. */
+/* The newest edition. WB_E_NOTFOUND: there is none yet. One handle a thread. */
 int wb_webdb_open(const char *dir, struct wb_webdb **webdb_out);
 void wb_webdb_close(struct wb_webdb *webdb);
 
 /* What page_out's text borrows from is valid until the next call with this handle. WB_E_NOTFOUND; WB_E_INVALID: no URL. */
 int wb_webdb_get_page(struct wb_webdb *webdb, struct wb_slice url, struct wb_webdb_page *page_out);
 
-/* The URL of a page by its number in this generation, such as near_number. WB_E_NOTFOUND. */
+/* The URL of a page by its number in this edition, such as near_number. WB_E_NOTFOUND. */
 int wb_webdb_page_url(struct wb_webdb *webdb, uint64_t number, struct wb_buf *url_out);
 
 int wb_webdb_page_exists(struct wb_webdb *webdb, const uint8_t md5[WB_EDIT_MD5_BYTES], bool *exists_out);
@@ -155,22 +155,22 @@ struct wb_webdb_rules {
     struct wb_slice text;
 };
 
-/* Borrows until the next call with this handle. WB_E_NOTFOUND: none, or none that still held when the generation was made. */
+/* Borrows until the next call with this handle. WB_E_NOTFOUND: none, or none that still held when the edition was made. */
 int wb_webdb_get_rules(struct wb_webdb *webdb, struct wb_slice site, struct wb_webdb_rules *rules_out);
 
 struct wb_webdb_count {
-    uint32_t generation;
+    uint32_t edition;
     uint64_t pages, fetched, links, contents, sites;
     uint64_t bytes, link_bytes; /* on disk: everything; both tables of links */
     int64_t time_ms;            /* when it was made */
 };
 void wb_webdb_count(const struct wb_webdb *webdb, struct wb_webdb_count *count_out);
 
-/* Bytes of the journal that no generation has yet, as far as they are there now. */
+/* Bytes of the journal that no edition has yet, as far as they are there now. */
 int wb_webdb_unmerged(const char *dir, uint64_t *bytes_out);
 
 /*
- * Reads everything of the newest generation: checksums and order of the tables, and that they agree: every page with content is among
+ * Reads everything of the newest edition: checksums and order of the tables, and that they agree: every page with content is among
  * the pages by MD5 and the other way round, every link has its source, both tables of links hold the same ones, counts are
  * right. Calls back for each problem. No webdb: nothing to check.
  */
@@ -181,7 +181,7 @@ int wb_webdb_check(const char *dir, wb_webdb_found found, void *context, struct 
 
 struct wb_webdb_writer;
 
-/* Called now and then; false stops the work cleanly (WB_E_STOPPED), leaving the old generation. */
+/* Called now and then; false stops the work cleanly (WB_E_STOPPED), leaving the old edition. */
 typedef bool (*wb_webdb_progress)(void *context, const char *step, uint64_t done, uint64_t total);
 
 struct wb_webdb_options {
@@ -190,7 +190,7 @@ struct wb_webdb_options {
     wb_webdb_progress progress; /* may be NULL */
     void *progress_context;
     int64_t now_ms;         /* 0: the clock's */
-    bool anew;              /* nothing of the old generation is merged, and the journal is read from its begin: for one that is damaged */
+    bool anew;              /* nothing of the old edition is merged, and the journal is read from its begin: for one that is damaged */
 };
 
 /* WB_E_BUSY where another writer is at work. options NULL: the defaults. Removes what a writer that died left. */
@@ -209,17 +209,17 @@ int wb_webdb_delete_page(struct wb_webdb_writer *writer, struct wb_slice url);
 /* Adds a link, replacing the one from the same content to the same URL. Where no page has the content it is left out, and counted. */
 int wb_webdb_add_link(struct wb_webdb_writer *writer, const struct wb_webdb_link *link);
 
-/* Everything in the journal that no generation has yet. Damage is told through found (may be NULL), and costs the records concerned. */
+/* Everything in the journal that no edition has yet. Damage is told through found (may be NULL), and costs the records concerned. */
 int wb_webdb_add_journal(struct wb_webdb_writer *writer, wb_webdb_found found, void *context);
 
 /* A page's record that is in no journal; its links are edit->page.links. */
 int wb_webdb_add_visit(struct wb_webdb_writer *writer, const struct wb_edit *edit);
 
-/* With anew: every row of the old generation that can be read, as what was known before anything else. What cannot be is told. */
+/* With anew: every row of the old edition that can be read, as what was known before anything else. What cannot be is told. */
 int wb_webdb_add_rows(struct wb_webdb_writer *writer, wb_webdb_found found, void *context);
 
 struct wb_webdb_merge {
-    uint32_t generation;           /* the new one; the old one's number where there was nothing to do */
+    uint32_t edition;           /* the new one; the old one's number where there was nothing to do */
     uint64_t page_edits, link_edits, records; /* records: of the journal */
     uint64_t pages_added, pages_changed, pages_deleted;
     uint64_t links_added, links_deleted;
@@ -236,7 +236,7 @@ struct wb_webdb_merge {
  */
 int wb_webdb_writer_next(struct wb_webdb_writer *writer, struct wb_webdb_page **page_out, const struct wb_webdb_site **site_out);
 
-/* Merges and publishes. The writer is freed in any case. Where nothing was added no generation is made. merge_out may be NULL. */
+/* Merges and publishes. The writer is freed in any case. Where nothing was added no edition is made. merge_out may be NULL. */
 int wb_webdb_writer_close(struct wb_webdb_writer *writer, struct wb_webdb_merge *merge_out);
 
 /* Forgets the edits. NULL is allowed. */

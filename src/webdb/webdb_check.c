@@ -1,5 +1,5 @@
 /*
- * webdb_check.c - reads everything of the newest generation and says what is wrong with it.
+ * webdb_check.c - reads everything of the newest edition and says what is wrong with it.
  *
  * First each file by itself: checksums, order, counts. Where all are whole, whether they agree: wb_check_pages, wb_check_links, and
  * the manifest's counts. Sets are compared by sums of hashes, so memory is bounded whatever the size. What does not
@@ -81,11 +81,11 @@ static void note_found(void *context, const char *path, uint64_t offset, const c
     wb_check_tell(verifying->check, verifying->file, offset, "%s", message);
 }
 
-/* A file that is not there is a problem, unless the whole generation was replaced meanwhile: AGAIN. */
+/* A file that is not there is a problem, unless the whole edition was replaced meanwhile: AGAIN. */
 static int missing(struct wb_check *check, enum wb_check_file file)
 {
     uint32_t newest;
-    int err = wb_generation_newest(check->dir, &newest);
+    int err = wb_edition_newest(check->dir, &newest);
 
     if (err < 0)
         return err;
@@ -95,10 +95,10 @@ static int missing(struct wb_check *check, enum wb_check_file file)
     return 0;
 }
 
-static int verify_file(struct wb_check *check, const char *generation, enum wb_check_file file, struct wb_manifest *manifest, uint64_t *records_out)
+static int verify_file(struct wb_check *check, const char *edition, enum wb_check_file file, struct wb_manifest *manifest, uint64_t *records_out)
 {
     struct verifying verifying = {check, file};
-    char *path = wb_path_join(generation, files[file].name);
+    char *path = wb_path_join(edition, files[file].name);
     int err;
 
     *records_out = 0;
@@ -135,18 +135,18 @@ static void compare_sizes(struct wb_check *check, const struct wb_manifest *mani
 
 static int verify_files(struct wb_check *check, struct wb_webdb_count *count_out)
 {
-    char *generation = wb_generation_path(check->dir, check->number);
+    char *edition = wb_edition_path(check->dir, check->number);
     struct wb_manifest manifest = {.rows = 0};
     uint64_t records[WB_CHECK_FILES] = {0};
-    int err = generation ? 0 : WB_E_NOMEM;
+    int err = edition ? 0 : WB_E_NOMEM;
 
     for (int file = 0; err == 0 && file < (manifest.version == 1 ? WB_CHECK_NEAR : WB_CHECK_FILES); file++)
-        err = verify_file(check, generation, (enum wb_check_file)file, &manifest, &records[file]);
+        err = verify_file(check, edition, (enum wb_check_file)file, &manifest, &records[file]);
     if (err == 0 && !any_told(check))
         compare_sizes(check, &manifest, records);
     *count_out = manifest.count;
     wb_manifest_release(&manifest);
-    wb_free(generation);
+    wb_free(edition);
     return err;
 }
 
@@ -179,8 +179,8 @@ static void compare_manifest(struct wb_check *check)
     const struct wb_webdb_count *told = &check->webdb->manifest.count, *seen = &check->seen;
 
     measure(check);
-    if (told->generation != check->number)
-        wb_check_tell(check, WB_CHECK_MANIFEST, 0, "it is that of generation %u", told->generation);
+    if (told->edition != check->number)
+        wb_check_tell(check, WB_CHECK_MANIFEST, 0, "it is that of edition %u", told->edition);
     compare_count(check, "pages", seen->pages, told->pages);
     compare_count(check, "fetched pages", seen->fetched, told->fetched);
     compare_count(check, "contents", seen->contents, told->contents);
@@ -192,8 +192,8 @@ static void compare_manifest(struct wb_check *check)
 
 /* ---- all together ----------------------------------------------------------------------------------------------- */
 
-/* AGAIN: the generation went away before its files were open. */
-static int check_generation(struct wb_check *check, struct wb_webdb_count *count_out)
+/* AGAIN: the edition went away before its files were open. */
+static int check_edition(struct wb_check *check, struct wb_webdb_count *count_out)
 {
     int err = verify_files(check, count_out);
 
@@ -221,12 +221,12 @@ int wb_webdb_check(const char *dir, wb_webdb_found found, void *context, struct 
     int err;
 
     do {
-        *count_out = (struct wb_webdb_count){.generation = 0};
+        *count_out = (struct wb_webdb_count){.edition = 0};
         check = (struct wb_check){.dir = dir, .found = found, .context = context};
-        err = wb_generation_newest(dir, &check.number);
+        err = wb_edition_newest(dir, &check.number);
         if (err < 0 || check.number == 0)
             return err;
-        err = check_generation(&check, count_out);
+        err = check_edition(&check, count_out);
     } while (err == AGAIN);
     return err;
 }

@@ -1,4 +1,4 @@
-/* webdb_check.h - a check of a generation on its way, shared by the parts that look at its tables. */
+/* webdb_check.h - a check of an edition on its way, shared by the parts that look at its tables. */
 #ifndef WB_WEBDB_WEBDB_CHECK_H
 #define WB_WEBDB_WEBDB_CHECK_H
 
@@ -24,7 +24,7 @@ struct wb_check_set {
 
 struct wb_check {
     const char *dir;
-    uint32_t number;             /* of the generation */
+    uint32_t number;             /* of the edition */
     wb_webdb_found found;
     void *context;
     uint64_t told[WB_CHECK_FILES]; /* problems of each file */

@@ -1,7 +1,7 @@
 /*
- * webdb_read.c - opens the newest generation and gets single things out of it: a page, a site, counts.
+ * webdb_read.c - opens the newest edition and gets single things out of it: a page, a site, counts.
  *
- * A generation never changes, so nothing is locked. Between finding the newest one and opening its files a writer may publish
+ * An edition never changes, so nothing is locked. Between finding the newest one and opening its files a writer may publish
  * the next and remove it; then the next is opened. Once open, it stays readable. It never writes.
  */
 #include "webdb/webdb_read.h"
@@ -46,7 +46,7 @@ static int check_sizes(const struct wb_webdb *webdb)
     wb_table_stat(webdb->pages, &stat);
     if (stat.records != webdb->manifest.rows || webdb->degrees.count != stat.records || webdb->contents.count > stat.records ||
         (webdb->rules && webdb->near.count != stat.records))
-        return wb_fail(WB_E_CORRUPT, "%s: its files are not of one generation", webdb->path);
+        return wb_fail(WB_E_CORRUPT, "%s: its files are not of one edition", webdb->path);
     return 0;
 }
 
@@ -86,7 +86,7 @@ int wb_webdb_open_number(const char *dir, uint32_t number, struct wb_webdb **web
     if (!webdb)
         return WB_E_NOMEM;
     webdb->url = WB_URL_INIT;
-    webdb->path = wb_generation_path(dir, number);
+    webdb->path = wb_edition_path(dir, number);
     err = webdb->path ? open_files(webdb) : WB_E_NOMEM;
     if (err < 0) {
         wb_webdb_close(webdb);
@@ -105,7 +105,7 @@ int wb_webdb_open(const char *dir, struct wb_webdb **webdb_out)
         struct wb_error_copy why = {.code = 0};
         if (tried)
             wb_error_save(WB_E_CORRUPT, &why);
-        int err = wb_generation_newest(dir, &newest);
+        int err = wb_edition_newest(dir, &newest);
         if (err < 0)
             return err;
         if (newest == 0)

@@ -1,5 +1,5 @@
 /*
- * webdb_read.h - an open generation, and what walks over pages and links share.
+ * webdb_read.h - an open edition, and what walks over pages and links share.
  *
  * A handle's own cursor serves the calls that get one thing; every walk has cursors of its own, so that any number of them
  * can be open on one handle. A short walk borrows them: opening one costs more than reading a few links, and blocks that were
@@ -8,17 +8,17 @@
 #ifndef WB_WEBDB_WEBDB_READ_H
 #define WB_WEBDB_WEBDB_READ_H
 
-#include "webdb/generation.h"
+#include "webdb/edition.h"
 
 enum { WB_WEBDB_SPARES = 4 };
 
 struct wb_webdb {
-    char *path;               /* of the generation; its files may have lost their names since */
+    char *path;               /* of the edition; its files may have lost their names since */
     struct wb_manifest manifest;
     struct wb_table *pages, *outlinks, *inlinks, *sites;
-    struct wb_table *rules;   /* NULL: a generation of version 1 */
+    struct wb_table *rules;   /* NULL: an edition of version 1 */
     struct wb_column contents, degrees;
-    struct wb_column near;    /* empty: a generation of version 1 */
+    struct wb_column near;    /* empty: an edition of version 1 */
     struct wb_cursor *cursor; /* over pages */
     struct wb_webdb_spare {
         struct wb_table *table;
@@ -28,7 +28,7 @@ struct wb_webdb {
     struct wb_buf key, surt, mem;
 };
 
-/* The files of a generation of this number. WB_E_NOTFOUND where its directory, or a file, is not there. */
+/* The files of an edition of this number. WB_E_NOTFOUND where its directory, or a file, is not there. */
 int wb_webdb_open_number(const char *dir, uint32_t number, struct wb_webdb **webdb_out);
 
 /* A cursor that stands anywhere: seek first. Given back (NULL is allowed) it waits for the next one who needs one over this table. */

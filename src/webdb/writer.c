@@ -36,14 +36,14 @@ char *wb_writer_new_path(const struct wb_webdb_writer *writer, const char *name)
 
 char *wb_writer_old_path(const struct wb_webdb_writer *writer, const char *name)
 {
-    char *generation = wb_generation_path(writer->dir, writer->old_number);
-    char *path = generation ? wb_path_join(generation, name) : NULL;
+    char *edition = wb_edition_path(writer->dir, writer->old_number);
+    char *path = edition ? wb_path_join(edition, name) : NULL;
 
-    wb_free(generation);
+    wb_free(edition);
     return path;
 }
 
-/* A file of the old generation that is not there is damage: only whole ones are ever published. */
+/* A file of the old edition that is not there is damage: only whole ones are ever published. */
 static int found_missing(int err)
 {
     char message[WB_ERROR_MESSAGE_MAX];
@@ -172,10 +172,10 @@ static int take_lock(struct wb_webdb_writer *writer)
     return err;
 }
 
-/* What the old generation has, which the next one begins with. */
+/* What the old edition has, which the next one begins with. */
 static int read_old(struct wb_webdb_writer *writer)
 {
-    int err = wb_generation_newest(writer->dir, &writer->newest);
+    int err = wb_edition_newest(writer->dir, &writer->newest);
 
     if (err < 0 || !writer->newest || writer->options.anew)
         return err;
@@ -183,13 +183,8 @@ static int read_old(struct wb_webdb_writer *writer)
     char *path = wb_writer_old_path(writer, WB_MANIFEST_FILE);
     err = path ? found_missing(wb_manifest_read(path, &writer->old)) : WB_E_NOMEM;
     wb_free(path);
-    if (err == 0 && writer->old.merged_count) {
-        writer->next.merged = wb_alloc(writer->old.merged_count * sizeof *writer->next.merged);
-        if (!writer->next.merged)
-            return WB_E_NOMEM;
-        memcpy(writer->next.merged, writer->old.merged, writer->old.merged_count * sizeof *writer->next.merged);
-        writer->next.merged_count = writer->old.merged_count;
-    }
+    for (size_t i = 0; err == 0 && i < writer->old.logs.count; i++)
+        err = wb_vec_push(&writer->next.logs, writer->old.logs.items[i]);
     return err;
 }
 
@@ -255,7 +250,7 @@ void wb_webdb_writer_abandon(struct wb_webdb_writer *writer)
     wb_number_map_close(&writer->page_numbers);
     wb_number_map_close(&writer->content_numbers);
     if (writer->fresh)
-        wb_generation_remove(writer->fresh);
+        wb_edition_remove(writer->fresh);
     wb_file_close(&writer->lock);
     wb_manifest_release(&writer->old);
     wb_manifest_release(&writer->next);
@@ -333,7 +328,7 @@ int wb_webdb_writer_close(struct wb_webdb_writer *writer, struct wb_webdb_merge 
     int err = 0;
 
     writer->stat.bytes_before = writer->stat.bytes_after = writer->old.count.bytes;
-    writer->stat.generation = writer->newest;
+    writer->stat.edition = writer->newest;
     if (must_merge(writer))
         err = merge(writer);
     else if (writer->moved && writer->old_number)

@@ -4,7 +4,7 @@
  *   writer.c          begin and end; the lock
  *   writer_edits.c    the calls that add edits; URLs get ids
  *   writer_journal.c  what the journal says, as edits
- *   salvage.c         rows of a damaged generation, as edits
+ *   salvage.c         rows of a damaged edition, as edits
  *   merge_pages.c     1 pages by URL   <- page edits              -> page numbers; edits of contents
  *   merge_contents.c  2 pages by MD5   <- edits of contents       -> content numbers
  *   merge_outlinks.c  3 links by MD5   <- link edits              -> links by target
@@ -19,7 +19,7 @@
 #define WB_WEBDB_WRITER_H
 
 #include "base/mem.h"
-#include "webdb/generation.h"
+#include "webdb/edition.h"
 #include "webdb/pagefold.h"
 
 #define WB_NO_NUMBER UINT32_MAX  /* in maps: there is none (any more) */
@@ -41,10 +41,10 @@ struct wb_number_map {
 };
 
 struct wb_webdb_writer {
-    char *dir, *root, *fresh;       /* the repository, its webdb, the generation being written (NULL: not yet) */
+    char *dir, *root, *fresh;       /* the repository, its webdb, the edition being written (NULL: not yet) */
     struct wb_webdb_options options;
     struct wb_file lock;
-    uint32_t newest;                /* number of the newest generation; 0: there is none */
+    uint32_t newest;                /* number of the newest edition; 0: there is none */
     uint32_t old_number;            /* of the one that is merged; 0: none is */
     struct wb_manifest old, next;
     bool moved;                     /* more of the journal was read */
@@ -140,15 +140,15 @@ void wb_number_map_close(struct wb_number_map *map);
  */
 int wb_writer_sorter(struct wb_webdb_writer *writer, unsigned eighths, struct wb_sorter **sorter_out);
 
-/* Opens a table of the old generation with a cursor; both NULL where there is none. */
+/* Opens a table of the old edition with a cursor; both NULL where there is none. */
 int wb_writer_old_table(struct wb_webdb_writer *writer, const char *name, const char *kind, struct wb_table **table_out,
                         struct wb_cursor **cursor_out);
 
-/* Maps a column of the old generation; its checksums are looked at here, so that damage is not handed on. Empty where there is none. */
+/* Maps a column of the old edition; its checksums are looked at here, so that damage is not handed on. Empty where there is none. */
 int wb_writer_old_column(struct wb_webdb_writer *writer, const char *name, const char *kind, size_t record_bytes, struct wb_column *column_out);
 int wb_writer_new_table(struct wb_webdb_writer *writer, const char *name, const char *kind, size_t block_bytes, struct wb_table_writer **table_out);
 
-/* Path of a file of the generation being written, and of the old one; from the heap. */
+/* Path of a file of the edition being written, and of the old one; from the heap. */
 char *wb_writer_new_path(const struct wb_webdb_writer *writer, const char *name);
 char *wb_writer_old_path(const struct wb_webdb_writer *writer, const char *name);
 
@@ -157,10 +157,10 @@ int wb_writer_progress(struct wb_webdb_writer *writer, const char *step, uint64_
 
 /* ---- publish.c -------------------------------------------------------------------------------------- */
 
-/* Removes what dead writers left: generations that were not finished, and old ones that were not removed. */
+/* Removes what dead writers left: editions that were not finished, and old ones that were not removed. */
 int wb_publish_clean(struct wb_webdb_writer *writer);
 
-/* A directory for the new generation. */
+/* A directory for the new edition. */
 int wb_publish_begin(struct wb_webdb_writer *writer);
 int wb_publish(struct wb_webdb_writer *writer);
 

@@ -1,5 +1,5 @@
 /*
- * writer_journal.c - what the journal says, as edits. Each log is read from where the old generation left it; one that is being
+ * writer_journal.c - what the journal says, as edits. Each log is read from where the old edition left it; one that is being
  * written is read as far as it is. Damage costs the records concerned and is told.
  */
 #include "webdb/writer.h"
@@ -138,23 +138,24 @@ static int take_record(struct wb_webdb_writer *writer, const struct wb_edit *edi
 
 /* ---- logs ---------------------------------------------------------------------------------------------- */
 
-/* Where the generation is in a log; an entry is made where there is none. */
-static int find_merged(struct wb_manifest *manifest, uint32_t log, struct wb_merged **merged_out)
+/* Finds the entry of a log in the manifest, or inserts one that says that nothing of it has been merged. */
+static int find_merged(struct wb_manifest *manifest, uint32_t log, struct wb_manifest_log **merged_out)
 {
     size_t at = 0;
 
-    while (at < manifest->merged_count && manifest->merged[at].log < log)
+    *merged_out = NULL;
+    while (at < manifest->logs.count && manifest->logs.items[at].log < log)
         at++;
-    if (at == manifest->merged_count || manifest->merged[at].log != log) {
-        struct wb_merged *merged = wb_realloc(manifest->merged, (manifest->merged_count + 1) * sizeof *merged);
-        if (!merged)
-            return WB_E_NOMEM;
-        manifest->merged = merged;
-        memmove(merged + at + 1, merged + at, (manifest->merged_count - at) * sizeof *merged);
-        merged[at] = (struct wb_merged){.log = log};
-        manifest->merged_count++;
+    if (at == manifest->logs.count || manifest->logs.items[at].log != log) {
+        int err = wb_vec_push(&manifest->logs, (struct wb_manifest_log){.log = log});
+        if (err < 0)
+            return err;
+        struct wb_manifest_log *entry = &manifest->logs.items[at];
+        memmove(entry + 1, entry, (manifest->logs.count - 1 - at) * sizeof *entry);
+        *entry = (struct wb_manifest_log){.log = log};
     }
-    *merged_out = &manifest->merged[at];
+    *merged_out = &manifest->logs.items[at];
+    WB_CHECK((*merged_out)->log == log);
     return 0;
 }
 
@@ -175,7 +176,7 @@ static void tell(const struct journal_walk *walk, const char *file, uint64_t off
 static int read_log(struct journal_walk *walk, uint32_t log)
 {
     struct wb_webdb_writer *writer = walk->writer;
-    struct wb_merged *merged;
+    struct wb_manifest_log *merged;
     struct wb_journal_step step;
     struct wb_edit edit;
     int err = find_merged(&writer->next, log, &merged), got = 0;
@@ -211,13 +212,14 @@ static void forget_removed(struct wb_manifest *manifest, const struct wb_journal
 {
     size_t kept = 0;
 
-    for (size_t i = 0, log = 0; i < manifest->merged_count; i++) {
-        while (log < count && logs[log].number < manifest->merged[i].log)
+    for (size_t i = 0, log = 0; i < manifest->logs.count; i++) {
+        const struct wb_manifest_log *entry = &manifest->logs.items[i];
+        while (log < count && logs[log].number < entry->log)
             log++;
-        if (log < count && logs[log].number == manifest->merged[i].log)
-            manifest->merged[kept++] = manifest->merged[i];
+        if (log < count && logs[log].number == entry->log)
+            manifest->logs.items[kept++] = *entry;
     }
-    manifest->merged_count = kept;
+    manifest->logs.count = kept;
 }
 
 int wb_webdb_add_journal(struct wb_webdb_writer *writer, wb_webdb_found found, void *context)

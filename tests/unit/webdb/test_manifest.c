@@ -1,8 +1,8 @@
-/* test_manifest.c - the manifest of a generation, and which generation is the newest. */
+/* test_manifest.c - the manifest of an edition, and which edition is the newest. */
 #include "../journal/edit_support.h"
 #include "base/bytes.h"
 #include "base/hash.h"
-#include "webdb/generation.h"
+#include "webdb/edition.h"
 
 enum { HEAD_BYTES = 96, LOG_BYTES = 20, CHECK_BYTES = 8 };
 
@@ -24,28 +24,27 @@ static int teardown(void **state)
     return 0;
 }
 
-static struct wb_merged logs[] = {{1, 64, 100}, {7, 0, 0}, {4000000000, UINT64_MAX - 1, UINT64_MAX}};
+static struct wb_manifest_log logs[] = {{1, 64, 100}, {7, 0, 0}, {4000000000, UINT64_MAX - 1, UINT64_MAX}};
 static const struct wb_manifest sample = {
     .version = WB_WEBDB_VERSION,
-    .count = {.generation = 3, .pages = 90, .fetched = 80, .links = 1ull << 40, .contents = 70, .sites = 6,
+    .count = {.edition = 3, .pages = 90, .fetched = 80, .links = 1ull << 40, .contents = 70, .sites = 6,
               .bytes = 5000, .link_bytes = 400, .time_ms = 1767225600000},
     .rows = 100,
-    .merged = logs,
-    .merged_count = COUNT(logs),
+    .logs = {.items = logs, .count = COUNT(logs)},
 };
 
 static void expect_same(const struct wb_manifest *found, const struct wb_manifest *expected)
 {
     const struct wb_webdb_count *a = &found->count, *b = &expected->count;
 
-    assert_int_equal(a->generation, b->generation);
+    assert_int_equal(a->edition, b->edition);
     assert_true(a->pages == b->pages && a->fetched == b->fetched && a->links == b->links && a->contents == b->contents);
     assert_true(a->sites == b->sites && a->bytes == b->bytes && a->link_bytes == b->link_bytes && a->time_ms == b->time_ms);
     assert_true(found->rows == expected->rows && found->version == expected->version);
-    assert_int_equal(found->merged_count, expected->merged_count);
-    for (size_t i = 0; i < found->merged_count; i++) {
-        assert_int_equal(found->merged[i].log, expected->merged[i].log);
-        assert_true(found->merged[i].last == expected->merged[i].last && found->merged[i].end == expected->merged[i].end);
+    assert_int_equal(found->logs.count, expected->logs.count);
+    for (size_t i = 0; i < found->logs.count; i++) {
+        assert_int_equal(found->logs.items[i].log, expected->logs.items[i].log);
+        assert_true(found->logs.items[i].last == expected->logs.items[i].last && found->logs.items[i].end == expected->logs.items[i].end);
     }
 }
 
@@ -58,9 +57,9 @@ static void test_round_trip(void **state)
     assert_int_equal(wb_manifest_read(path, &found), 0);
     expect_same(&found, &sample);
     wb_manifest_release(&found);
-    assert_null(found.merged);
-    none.merged = NULL;
-    none.merged_count = 0;
+    assert_null(found.logs.items);
+    none.logs.items = NULL;
+    none.logs.count = 0;
     assert_int_equal(wb_manifest_write(path, &none), 0);
     assert_int_equal(wb_manifest_read(path, &found), 0);
     expect_same(&found, &none);
@@ -73,7 +72,7 @@ static int read_bytes(struct wb_slice bytes)
 
     assert_int_equal(wb_path_replace(path, bytes), 0);
     int err = wb_manifest_read(path, &found);
-    assert_true(err == 0 || !found.merged);
+    assert_true(err == 0 || !found.logs.items);
     wb_manifest_release(&found);
     return err;
 }
@@ -177,7 +176,7 @@ static void expect_newest(uint32_t expected)
 {
     uint32_t number;
 
-    assert_int_equal(wb_generation_newest(dir, &number), 0);
+    assert_int_equal(wb_edition_newest(dir, &number), 0);
     assert_int_equal(number, expected);
 }
 
@@ -198,7 +197,7 @@ static void test_newest(void **state)
     expect_newest(10);
     make_dir("webdb/100000000");
     expect_newest(100000000);
-    char *file = wb_generation_path(dir, 200000000);
+    char *file = wb_edition_path(dir, 200000000);
     assert_int_equal(wb_path_replace(file, WB_SLICE_LIT("a file")), 0);
     expect_newest(100000000);
     wb_free(file);
@@ -206,19 +205,19 @@ static void test_newest(void **state)
 
 static void test_remove(void **state)
 {
-    char *generation = wb_generation_path(dir, 12);
+    char *edition = wb_edition_path(dir, 12);
 
     (void)state;
-    assert_string_equal(generation + strlen(dir), "/webdb/00000012");
-    assert_int_equal(wb_generation_remove(generation), 0); /* not there */
+    assert_string_equal(edition + strlen(dir), "/webdb/00000012");
+    assert_int_equal(wb_edition_remove(edition), 0); /* not there */
     make_dir("webdb/00000012");
-    char *file = wb_path_join(generation, WB_PAGES_FILE);
+    char *file = wb_path_join(edition, WB_PAGES_FILE);
     assert_int_equal(wb_path_replace(file, WB_SLICE_LIT("pages")), 0);
-    assert_int_equal(wb_generation_remove(generation), 0);
-    assert_int_equal(wb_path_kind(generation), WB_PATH_NONE);
+    assert_int_equal(wb_edition_remove(edition), 0);
+    assert_int_equal(wb_path_kind(edition), WB_PATH_NONE);
     expect_newest(0);
     wb_free(file);
-    wb_free(generation);
+    wb_free(edition);
 }
 
 int main(void)

@@ -110,7 +110,7 @@ static void test_row(void **state)
     wb_buf_release(&row);
 }
 
-/* A generation of version 1 is read as it is, and the next update writes it anew, although nothing is to be merged. */
+/* An edition of version 1 is read as it is, and the next update writes it anew, although nothing is to be merged. */
 static void test_older_version(void **state)
 {
     const char *dir = new_dir();
@@ -129,9 +129,9 @@ static void test_older_version(void **state)
     assert_int_equal(wb_webdb_open(dir, &webdb), 0);
     wb_webdb_count(webdb, &after);
     wb_webdb_close(webdb);
-    assert_int_equal(after.generation, 2);
+    assert_int_equal(after.edition, 2);
     assert_true(before.pages == after.pages && before.fetched == after.fetched && before.links == after.links);
-    char *path = wb_generation_path(dir, 2), *file = wb_path_join(path, WB_RULES_FILE);
+    char *path = wb_edition_path(dir, 2), *file = wb_path_join(path, WB_RULES_FILE);
     assert_int_equal(wb_path_kind(file), WB_PATH_FILE);
     wb_free(file);
     wb_free(path);
@@ -140,7 +140,7 @@ static void test_older_version(void **state)
     assert_int_equal(wb_webdb_open(dir, &webdb), 0);
     wb_webdb_count(webdb, &after);
     wb_webdb_close(webdb);
-    assert_int_equal(after.generation, 2);
+    assert_int_equal(after.edition, 2);
     free_parts(&parts);
 }
 

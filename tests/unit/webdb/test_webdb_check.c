@@ -1,4 +1,4 @@
-/* test_webdb_check.c - a generation that is right has no problem; every kind of disagreement and damage is noticed, in the file it is in. */
+/* test_webdb_check.c - an edition that is right has no problem; every kind of disagreement and damage is noticed, in the file it is in. */
 #include "webdb_support.h"
 
 struct seen {
@@ -89,7 +89,7 @@ static void test_none(void **state)
     (void)state;
     assert_int_equal(wb_webdb_check(new_dir(), note_problem, &seen, &count), 0);
     assert_int_equal(seen.problems, 0);
-    assert_true(count.pages == 0 && count.generation == 0);
+    assert_true(count.pages == 0 && count.edition == 0);
 }
 
 static void test_count(void **state)
@@ -104,7 +104,7 @@ static void test_count(void **state)
     write_parts(dir, 2, &parts);
     write_parts(dir, 3, &parts); /* the newest one is looked at */
     assert_int_equal(wb_webdb_check(dir, note_problem, &seen, &count), 0);
-    assert_true(count.generation == 3 && count.pages == parts.manifest.count.pages && count.links == parts.in_count);
+    assert_true(count.edition == 3 && count.pages == parts.manifest.count.pages && count.links == parts.in_count);
     assert_true(count.bytes > count.link_bytes && count.link_bytes > 0);
     free_parts(&parts);
 }
@@ -419,9 +419,9 @@ static void harm_link_bytes(struct parts *parts)
     parts->link_bytes_off = 1;
 }
 
-static void harm_generation(struct parts *parts)
+static void harm_edition(struct parts *parts)
 {
-    parts->manifest.count.generation = 2;
+    parts->manifest.count.edition = 2;
 }
 
 static void harm_entries_many(struct parts *parts)
@@ -516,7 +516,7 @@ static const struct {
     {"sites", WB_MANIFEST_FILE, " sites, and", harm_sites},
     {"bytes", WB_MANIFEST_FILE, " bytes, and", harm_bytes},
     {"bytes of links", WB_MANIFEST_FILE, " bytes of links, and", harm_link_bytes},
-    {"generation", WB_MANIFEST_FILE, "generation 2", harm_generation},
+    {"edition", WB_MANIFEST_FILE, "edition 2", harm_edition},
     {"more entries than rows", WB_CONTENTS_FILE, "entries for 60 rows", harm_entries_many},
     {"a key that is none", WB_INLINKS_FILE, "a key that is none", harm_key},
     {"a list that is none", WB_INLINKS_FILE, "is damaged", harm_list},
@@ -567,9 +567,9 @@ static void test_damaged_bytes(void **state)
     (void)state;
     sample(&parts);
     write_parts(dir, 3, &parts);
-    char *generation = wb_generation_path(dir, 3);
+    char *edition = wb_edition_path(dir, 3);
     for (size_t i = 0; i < COUNT(all_files); i++) {
-        char *path = wb_path_join(generation, all_files[i]);
+        char *path = wb_path_join(edition, all_files[i]);
         struct wb_buf whole = WB_BUF_INIT;
         assert_int_equal(wb_path_read(path, 1 << 24, &whole), 0);
         for (int n = 0; n < 40; n++) {
@@ -590,7 +590,7 @@ static void test_damaged_bytes(void **state)
         wb_free(path);
     }
     assert_int_equal(check(dir).problems, 0);
-    wb_free(generation);
+    wb_free(edition);
     free_parts(&parts);
 }
 
@@ -623,7 +623,7 @@ static void count_problem(void *context, const char *file, uint64_t offset, cons
     ++*(unsigned *)context;
 }
 
-/* A generation that goes away while it is looked at is no problem: the one that replaced it is looked at. */
+/* An edition that goes away while it is looked at is no problem: the one that replaced it is looked at. */
 static void test_replaced_meanwhile(void **state)
 {
     const char *dir = new_dir();
@@ -638,8 +638,8 @@ static void test_replaced_meanwhile(void **state)
     for (int i = 0; i < 100 || newest < 3; i++) { /* until it did happen */
         struct wb_webdb_count count;
         assert_int_equal(wb_webdb_check(dir, count_problem, &problems, &count), 0);
-        assert_true(count.generation >= 1 && count.pages == parts.manifest.count.pages);
-        assert_int_equal(wb_generation_newest(dir, &newest), 0);
+        assert_true(count.edition >= 1 && count.pages == parts.manifest.count.pages);
+        assert_int_equal(wb_edition_newest(dir, &newest), 0);
     }
     assert_int_equal(problems, 0);
     kill_child(&child, 0);

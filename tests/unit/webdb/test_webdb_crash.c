@@ -1,9 +1,9 @@
 /*
- * test_webdb_crash.c - writers that die. Afterwards the newest generation is the old one as it was, or the new one complete; the next
+ * test_webdb_crash.c - writers that die. Afterwards the newest edition is the old one as it was, or the new one complete; the next
  * writer goes on from there and removes what was left.
  *
  * The calls that change files are put in place of the C library's here: a child dies before or after any one of them; what is not
- * synced when a generation gets its name is noticed. Nothing is synced really, since kill -9 does not need it.
+ * synced when an edition gets its name is noticed. Nothing is synced really, since kill -9 does not need it.
  */
 #include "webdb_compare.h"
 
@@ -175,10 +175,10 @@ static int wait_for(struct child *child)
     return status;
 }
 
-static uint32_t newest_generation(const char *dir)
+static uint32_t newest_edition(const char *dir)
 {
     struct wb_webdb *webdb = NULL;
-    struct wb_webdb_count count = {.generation = 0};
+    struct wb_webdb_count count = {.edition = 0};
     int err = wb_webdb_open(dir, &webdb);
 
     if (err == 0) {
@@ -186,10 +186,10 @@ static uint32_t newest_generation(const char *dir)
         wb_webdb_close(webdb);
     }
     assert_true(err == 0 || err == WB_E_NOTFOUND);
-    return count.generation;
+    return count.edition;
 }
 
-/* Nothing but the newest generation takes space. */
+/* Nothing but the newest edition takes space. */
 static void check_space(const char *dir)
 {
     struct wb_webdb *webdb = NULL;
@@ -207,7 +207,7 @@ struct deaths {
     const char *dir;         /* with `before` in it, and the journal of the batch */
     struct twin before, after;
     struct twin_batch batch, more;
-    uint32_t generation;     /* of before */
+    uint32_t edition;     /* of before */
 };
 
 /* The update dies at a moment; false where it came to its end before. */
@@ -225,19 +225,19 @@ static bool die_once(struct deaths *d, unsigned at, unsigned threads)
     int status = wait_for(&child);
     steps->die_at = 0;
     assert_true((WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) || (WIFEXITED(status) && WEXITSTATUS(status) == 0));
-    uint32_t generation = newest_generation(dir);
-    assert_true(generation == d->generation || generation == d->generation + 1);
-    assert_true(WIFSIGNALED(status) || generation == d->generation + 1);
-    if (generation)
-        same_as_newest(generation == d->generation ? &d->before : &d->after, dir);
+    uint32_t edition = newest_edition(dir);
+    assert_true(edition == d->edition || edition == d->edition + 1);
+    assert_true(WIFSIGNALED(status) || edition == d->edition + 1);
+    if (edition)
+        same_as_newest(edition == d->edition ? &d->before : &d->after, dir);
     check_clean(dir);
     /* The next writer removes what is left, whether or not it has something to do. */
     worked(wb_webdb_writer_open(dir, NULL, &writer));
     worked(wb_webdb_writer_close(writer, NULL));
-    if (generation)
+    if (edition)
         check_space(dir);
     /* The same once more where it was not done, then another: the journal is not merged twice, and nothing is left over. */
-    if (generation == d->generation)
+    if (edition == d->edition)
         worked(twin_update(dir, &d->batch, 0, 1, NULL));
     same_as_newest(&d->after, dir);
     check_space(dir);
@@ -251,18 +251,18 @@ static bool die_once(struct deaths *d, unsigned at, unsigned threads)
     return WIFSIGNALED(status);
 }
 
-static void make_deaths(struct deaths *d, unsigned generations)
+static void make_deaths(struct deaths *d, unsigned editions)
 {
     uint64_t chance = seed;
 
     memset(d, 0, sizeof *d);
     d->dir = new_dir();
-    for (unsigned i = 0; i < generations; i++) {
+    for (unsigned i = 0; i < editions; i++) {
         twin_batch_make(&d->batch, chance_next(&chance), 1790000000000 + 1000 * i, 120, 60);
         worked(twin_write_journal(d->dir, &d->batch));
         worked(twin_update(d->dir, &d->batch, 0, 1, NULL));
         twin_apply(&d->before, &d->batch);
-        d->generation++;
+        d->edition++;
     }
     twin_batch_make(&d->batch, chance_next(&chance), 1790000100000, 120, 60);
     twin_batch_make(&d->more, chance_next(&chance), 1790000200000, 50, 0);
@@ -271,13 +271,13 @@ static void make_deaths(struct deaths *d, unsigned generations)
     twin_apply(&d->after, &d->batch);
 }
 
-static void die_everywhere(unsigned generations)
+static void die_everywhere(unsigned editions)
 {
     static struct deaths d;
     static char dir[96];
     unsigned at = 1;
 
-    make_deaths(&d, generations);
+    make_deaths(&d, editions);
     snprintf(dir, sizeof dir, "%s", d.dir);
     d.dir = dir;
     atomic_store(&steps->unsynced, 0);
@@ -285,19 +285,19 @@ static void die_everywhere(unsigned generations)
     while (die_once(&d, at, 1 + at % 2))
         at++;
     printf("# %u moments to die at\n", at - 1);
-    /* Every file is written and synced, the generation gets its name, the old one is removed: no fewer moments than that. */
+    /* Every file is written and synced, the edition gets its name, the old one is removed: no fewer moments than that. */
     assert_true(at > 30);
     assert_true(atomic_load(&steps->published) > 0);
     assert_int_equal(atomic_load(&steps->unsynced), 0);
 }
 
-static void test_first_generation(void **state)
+static void test_first_edition(void **state)
 {
     (void)state;
     die_everywhere(0);
 }
 
-static void test_later_generation(void **state)
+static void test_later_edition(void **state)
 {
     (void)state;
     die_everywhere(2);
@@ -323,7 +323,7 @@ static void update_on(void *context, int to)
     }
 }
 
-/* Whatever generation a reader gets is one that was made, whole. */
+/* Whatever edition a reader gets is one that was made, whole. */
 static void read_for(const char *dir, uint64_t microseconds)
 {
     struct timespec now, end;
@@ -339,8 +339,8 @@ static void read_for(const char *dir, uint64_t microseconds)
         assert_true(err == 0 || err == WB_E_NOTFOUND);
         if (err == 0) {
             wb_webdb_count(webdb, &count);
-            assert_true(count.generation <= BATCHES);
-            same_as_twin(&twins[count.generation], webdb);
+            assert_true(count.edition <= BATCHES);
+            same_as_twin(&twins[count.edition], webdb);
         }
         wb_webdb_close(webdb);
         clock_gettime(CLOCK_MONOTONIC, &now);
@@ -371,16 +371,16 @@ static void test_killed_writers(void **state)
         while (next_ack(&child, &ack, sizeof ack))
             acknowledged = ack + 1;
         close(child.from);
-        uint32_t generation = newest_generation(run.dir);
-        assert_true(generation == acknowledged || generation == acknowledged + 1);
-        if (generation)
-            same_as_newest(&twins[generation], run.dir);
+        uint32_t edition = newest_edition(run.dir);
+        assert_true(edition == acknowledged || edition == acknowledged + 1);
+        if (edition)
+            same_as_newest(&twins[edition], run.dir);
         check_clean(run.dir);
         /* A slow or busy machine gets further before the next kill. */
-        patience += generation == run.from && patience < 100;
-        run.from = generation;
+        patience += edition == run.from && patience < 100;
+        run.from = edition;
     }
-    printf("# killed %u times, %u generations\n", kills, run.from);
+    printf("# killed %u times, %u editions\n", kills, run.from);
     assert_true(kills > 0 && run.from > 0);
 }
 
@@ -395,8 +395,8 @@ static int begin(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_first_generation),
-        cmocka_unit_test(test_later_generation),
+        cmocka_unit_test(test_first_edition),
+        cmocka_unit_test(test_later_edition),
         cmocka_unit_test(test_killed_writers),
     };
 

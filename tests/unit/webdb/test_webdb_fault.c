@@ -1,7 +1,7 @@
 /*
  * test_webdb_fault.c - what can go wrong around the web database: every allocation and every file operation fails once, the disk is
- * full, bytes are damaged, somebody else is writing, somebody still reads the old generation. There is always an error that says
- * something, and the old generation is as it was.
+ * full, bytes are damaged, somebody else is writing, somebody still reads the old edition. There is always an error that says
+ * something, and the old edition is as it was.
  *
  * Leaks are found by LeakSanitizer at the end of the program. Nothing is synced really: it would only take time.
  */
@@ -229,19 +229,19 @@ static uint32_t newest(const char *dir)
     worked(wb_webdb_open(dir, &webdb));
     wb_webdb_count(webdb, &count);
     wb_webdb_close(webdb);
-    return count.generation;
+    return count.edition;
 }
 
-/* The old generation, or the new one, whole; and a writer that works. */
+/* The old edition, or the new one, whole; and a writer that works. */
 static void check_after(const struct operation *operation, int err)
 {
-    uint32_t generation = newest(work_dir);
+    uint32_t edition = newest(work_dir);
 
-    assert_true(generation == GENERATION || (operation->writes && generation == GENERATION + 1));
-    assert_true(err < 0 || !operation->writes || generation == GENERATION + 1);
-    same_as_newest(generation == GENERATION ? &before : &after, work_dir);
+    assert_true(edition == GENERATION || (operation->writes && edition == GENERATION + 1));
+    assert_true(err < 0 || !operation->writes || edition == GENERATION + 1);
+    same_as_newest(edition == GENERATION ? &before : &after, work_dir);
     check_clean(work_dir);
-    if (generation == GENERATION && operation->run != do_journal_calls)
+    if (edition == GENERATION && operation->run != do_journal_calls)
         worked(do_update());
     if (operation->run != do_journal_calls)
         same_as_newest(&after, work_dir);
@@ -378,7 +378,7 @@ static void test_two_writers(void **state)
     wb_webdb_writer_abandon(other);
 }
 
-/* A reader in the middle of its walks goes on in its own generation while two more are published. */
+/* A reader in the middle of its walks goes on in its own edition while two more are published. */
 static void test_old_reader(void **state)
 {
     struct wb_webdb *webdb = NULL;
@@ -444,7 +444,7 @@ static void check_damaged(const struct damaged_file *file, uint64_t at)
 
     if (err < 0 && (err != WB_E_CORRUPT && err != WB_E_NEWER))
         fail_msg("%s, byte %llu: a reader says %d %s", file->name, (unsigned long long)at, err, wb_error_message());
-    if (err < 0 && !file->column && !strstr(wb_error_message(), file->name) && !strstr(wb_error_message(), "not of one generation"))
+    if (err < 0 && !file->column && !strstr(wb_error_message(), file->name) && !strstr(wb_error_message(), "not of one edition"))
         fail_msg("%s, byte %llu: the message does not name it: %s", file->name, (unsigned long long)at, wb_error_message());
     if (err == 0 && !file->column && digest != before_digest)
         fail_msg("%s, byte %llu: a reader sees something else", file->name, (unsigned long long)at);
@@ -522,7 +522,7 @@ static int update_telling(unsigned *problems)
     return wb_webdb_writer_close(writer, NULL);
 }
 
-/* Damage costs the records concerned, and is told; a torn end is none; either way there is a sound generation. */
+/* Damage costs the records concerned, and is told; a torn end is none; either way there is a sound edition. */
 static void test_damaged_journal(void **state)
 {
     uint64_t chance = seed, digest;

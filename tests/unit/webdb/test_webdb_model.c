@@ -1,5 +1,5 @@
 /*
- * test_webdb_model.c - random mixes of every operation of a writer, and of what the journal tells, over several generations; after each
+ * test_webdb_model.c - random mixes of every operation of a writer, and of what the journal tells, over several editions; after each
  * the database must look like its naive twin through every call of a reader. Then the same with lists and tables that are longer than
  * what is kept in memory.
  *
@@ -19,9 +19,9 @@ struct trace {
     struct twin twin, before; /* before: what the reader that is held sees */
     struct twin_batch batch;
     struct wb_webdb *held;
-    struct wb_journal_writer *log; /* one that stays open for some generations; NULL: none */
+    struct wb_journal_writer *log; /* one that stays open for some editions; NULL: none */
     int64_t now_ms;
-    uint32_t generation;
+    uint32_t edition;
 };
 
 /* A writer that is given up changes nothing, and takes nothing from the journal. */
@@ -77,7 +77,7 @@ static void check_merge(const struct trace *t, const struct wb_webdb_merge *merg
             links_deleted += !t->twin.links[md5][url].there && old->links[md5][url].there;
         }
     }
-    assert_int_equal(merge->generation, t->generation);
+    assert_int_equal(merge->edition, t->edition);
     assert_int_equal(merge->pages_added, added);
     assert_int_equal(merge->pages_deleted, deleted);
     assert_int_equal(merge->links_added, links_added);
@@ -105,7 +105,7 @@ static void write_journal(struct trace *t)
     t->log = NULL;
 }
 
-static void next_generation(struct trace *t)
+static void next_edition(struct trace *t)
 {
     static struct twin old;
     struct wb_webdb_merge merge;
@@ -121,7 +121,7 @@ static void next_generation(struct trace *t)
     t->batch.look_context = &old;
     worked(twin_update(t->dir, &t->batch, 1 + chance_below(&t->chance, 2) * (32 << 20), (unsigned)chance_below(&t->chance, 3), &merge));
     twin_apply(&t->twin, &t->batch);
-    t->generation++;
+    t->edition++;
     check_merge(t, &merge, &old);
     same_as_newest(&t->twin, t->dir);
     check_clean(t->dir);
@@ -147,14 +147,14 @@ static void test_traces(void **state)
     for (unsigned i = 0; i < traces; i++) {
         t = (struct trace){.dir = new_dir(), .chance = seed + i, .now_ms = 1790000000000};
         for (unsigned g = 0; g < GENERATIONS; g++)
-            next_generation(&t);
+            next_edition(&t);
         wb_webdb_close(t.held);
         if (t.log)
             wb_journal_writer_close(t.log);
     }
 }
 
-/* Nothing to do makes no generation; nothing at all is no database. */
+/* Nothing to do makes no edition; nothing at all is no database. */
 static void test_nothing(void **state)
 {
     const char *dir = new_dir();
@@ -170,14 +170,14 @@ static void test_nothing(void **state)
     assert_int_equal(wb_webdb_writer_open(dir, NULL, &writer), 0);
     assert_int_equal(wb_webdb_add_journal(writer, NULL, NULL), 0);
     assert_int_equal(wb_webdb_writer_close(writer, &merge), 0);
-    assert_int_equal(merge.generation, 0);
+    assert_int_equal(merge.edition, 0);
     assert_int_equal(wb_webdb_open(dir, &webdb), WB_E_NOTFOUND);
     twin_batch_make(&batch, 1, 1790000000000, 20, 0);
     assert_int_equal(twin_update(dir, &batch, 0, 0, &merge), 0);
-    assert_int_equal(merge.generation, 1);
+    assert_int_equal(merge.edition, 1);
     batch.count = 0;
     assert_int_equal(twin_update(dir, &batch, 0, 0, &merge), 0);
-    assert_int_equal(merge.generation, 1);
+    assert_int_equal(merge.edition, 1);
     check_tidy(dir);
 }
 

@@ -1,4 +1,4 @@
-/* test_webdb_read.c - every way to read a generation, compared with the arrays that it was written from. */
+/* test_webdb_read.c - every way to read an edition, compared with the arrays that it was written from. */
 #include "webdb_support.h"
 
 static void expect_slice(struct wb_slice found, struct wb_slice expected)
@@ -372,7 +372,7 @@ static void test_large_rows(void **state)
 }
 
 /* The newest one is opened; a reader keeps what it opened when that is removed. */
-static void test_generations(void **state)
+static void test_editions(void **state)
 {
     const char *dir = new_dir();
     uint64_t chance = test_seed();
@@ -385,8 +385,8 @@ static void test_generations(void **state)
     write_parts(dir, 9, &old);
     assert_int_equal(wb_webdb_open(dir, &reader), 0);
     write_parts(dir, 10, &young);
-    char *path = wb_generation_path(dir, 9);
-    assert_int_equal(wb_generation_remove(path), 0);
+    char *path = wb_edition_path(dir, 9);
+    assert_int_equal(wb_edition_remove(path), 0);
     wb_free(path);
     assert_int_equal(wb_webdb_open(dir, &later), 0);
     expect_everything(reader, &old);
@@ -407,7 +407,7 @@ static void test_missing_file(void **state)
     (void)state;
     make_parts(&chance, 20, 2, 50, &parts);
     write_parts(dir, 1, &parts);
-    char *generation = wb_generation_path(dir, 1), *path = wb_path_join(generation, WB_DEGREES_FILE);
+    char *edition = wb_edition_path(dir, 1), *path = wb_path_join(edition, WB_DEGREES_FILE);
     assert_int_equal(wb_path_unlink(path), 0);
     assert_int_equal(wb_webdb_open(dir, &webdb), WB_E_CORRUPT);
     assert_null(webdb);
@@ -415,7 +415,7 @@ static void test_missing_file(void **state)
     parts.degree_count--; /* there, and of another size */
     write_parts(dir, 1, &parts);
     assert_int_equal(wb_webdb_open(dir, &webdb), WB_E_CORRUPT);
-    wb_free(generation);
+    wb_free(edition);
     wb_free(path);
     free_parts(&parts);
 }
@@ -438,7 +438,7 @@ static void test_replaced_meanwhile(void **state)
         assert_int_equal(wb_webdb_open(dir, &webdb), 0);
         expect_get_page(webdb, &parts.pages[i % 20]);
         wb_webdb_close(webdb);
-        assert_int_equal(wb_generation_newest(dir, &newest), 0);
+        assert_int_equal(wb_edition_newest(dir, &newest), 0);
     }
     kill_child(&child, 0);
     free_parts(&parts);
@@ -477,7 +477,7 @@ static int walk_links(int err, struct wb_webdb_links *links)
     return more;
 }
 
-/* Everything once, in a generation that has `linked`; what failed first is returned. */
+/* Everything once, in an edition that has `linked`; what failed first is returned. */
 static int read_everything(const char *dir, const struct wb_webdb_page *linked)
 {
     struct wb_webdb *webdb = NULL;
@@ -509,7 +509,7 @@ static int read_everything(const char *dir, const struct wb_webdb_page *linked)
     return err;
 }
 
-/* A generation, and a page of it that has content and links on both sides. */
+/* An edition, and a page of it that has content and links on both sides. */
 static const struct wb_webdb_page *make_linked(const char *dir, struct parts *parts)
 {
     uint64_t chance = 99;
@@ -552,13 +552,13 @@ static void test_damage(void **state)
     const char *dir = new_dir();
     struct parts parts;
     const struct wb_webdb_page *linked = make_linked(dir, &parts);
-    char *generation = wb_generation_path(dir, 1);
+    char *edition = wb_edition_path(dir, 1);
     uint64_t chance = test_seed();
     unsigned noticed = 0;
 
     (void)state;
     for (size_t i = 0; i < COUNT(names); i++) {
-        char *path = wb_path_join(generation, names[i]);
+        char *path = wb_path_join(edition, names[i]);
         struct wb_buf whole = WB_BUF_INIT;
         assert_int_equal(wb_path_read(path, 1 << 24, &whole), 0);
         for (int n = 0; n < 60; n++) {
@@ -575,7 +575,7 @@ static void test_damage(void **state)
     }
     assert_int_equal(read_everything(dir, linked), 0);
     assert_true(noticed > 100);
-    wb_free(generation);
+    wb_free(edition);
     free_parts(&parts);
 }
 
@@ -625,7 +625,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_model),          cmocka_unit_test(test_unknown),      cmocka_unit_test(test_spellings),
-        cmocka_unit_test(test_walks_at_once),  cmocka_unit_test(test_large_rows),   cmocka_unit_test(test_generations),
+        cmocka_unit_test(test_walks_at_once),  cmocka_unit_test(test_large_rows),   cmocka_unit_test(test_editions),
         cmocka_unit_test(test_missing_file),   cmocka_unit_test(test_replaced_meanwhile), cmocka_unit_test(test_faults),
         cmocka_unit_test(test_damage),         cmocka_unit_test(test_disagreement),
     };

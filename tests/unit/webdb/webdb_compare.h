@@ -229,7 +229,7 @@ static void same_all_links(const struct twin *twin, struct wb_webdb *webdb)
 
 static void same_counts(const struct twin *twin, struct wb_webdb *webdb)
 {
-    struct wb_webdb_count count, wanted = {.generation = 0};
+    struct wb_webdb_count count, wanted = {.edition = 0};
 
     wb_webdb_count(webdb, &count);
     for (int site = 0; site < TWIN_SITES; site++) {
@@ -267,7 +267,7 @@ UNUSED void same_as_twin(const struct twin *twin, struct wb_webdb *webdb)
     same(wb_webdb_get_page(webdb, WB_SLICE_LIT("no URL"), &page) == WB_E_INVALID, 0);
 }
 
-/* Opens the newest generation, compares, closes. */
+/* Opens the newest edition, compares, closes. */
 UNUSED void same_as_newest(const struct twin *twin, const char *dir)
 {
     struct wb_webdb *webdb = NULL;
@@ -295,7 +295,7 @@ UNUSED void check_clean(const char *dir)
 /* ---- what lies in the directory ------------------------------------------------------------------------------------- */
 
 struct webdb_dir {
-    unsigned generations, unfinished, others;
+    unsigned editions, unfinished, others;
     uint64_t bytes; /* of everything in it */
     const char *path;
 };
@@ -313,7 +313,7 @@ static int note_entry(void *context, const struct wb_dir_entry *entry)
 
     if (entry->kind == WB_PATH_DIR) {
         snprintf(path, sizeof path, "%s/%s", found->path, entry->name);
-        found->generations += strncmp(entry->name, "0000", 4) == 0;
+        found->editions += strncmp(entry->name, "0000", 4) == 0;
         found->unfinished += strncmp(entry->name, "new-", 4) == 0;
         return wb_dir_each(path, add_file, found);
     }
@@ -332,12 +332,12 @@ UNUSED struct webdb_dir look_into(const char *dir)
     return found;
 }
 
-/* One generation and nothing beside it. */
+/* One edition and nothing beside it. */
 UNUSED void check_tidy(const char *dir)
 {
     struct webdb_dir found = look_into(dir);
 
-    assert_int_equal(found.generations, 1);
+    assert_int_equal(found.editions, 1);
     assert_int_equal(found.unfinished, 0);
     assert_int_equal(found.others, 0);
 }

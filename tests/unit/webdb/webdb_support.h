@@ -1,5 +1,5 @@
 /*
- * webdb_support.h - generations written by hand, without a merge: the parts of one as plain arrays, which a test makes by chance,
+ * webdb_support.h - editions written by hand, without a merge: the parts of one as plain arrays, which a test makes by chance,
  * changes as it likes, and writes to files. Header only; every test program is one file.
  */
 #ifndef WB_TESTS_WEBDB_SUPPORT_H
@@ -7,7 +7,7 @@
 
 #include "../journal/edit_support.h"
 #include "base/bytes.h"
-#include "webdb/generation.h"
+#include "webdb/edition.h"
 #include "webdb/linklist.h"
 #include "webdb/pagerow.h"
 #include "webdb/sitesum.h"
@@ -257,11 +257,11 @@ UNUSED void free_parts(struct parts *parts)
 
 /* ---- writing ---------------------------------------------------------------------------------------- */
 
-static struct wb_table_writer *create_table(const struct parts *parts, const char *generation, const char *name, const char *kind)
+static struct wb_table_writer *create_table(const struct parts *parts, const char *edition, const char *name, const char *kind)
 {
     struct wb_table_options options = {.block_bytes = parts->block_bytes ? parts->block_bytes : 1024};
     struct wb_table_writer *writer;
-    char *path = wb_path_join(generation, name);
+    char *path = wb_path_join(edition, name);
 
     memcpy(options.kind, kind, sizeof options.kind);
     assert_int_equal(wb_table_create(path, &options, &writer), 0);
@@ -269,9 +269,9 @@ static struct wb_table_writer *create_table(const struct parts *parts, const cha
     return writer;
 }
 
-static uint64_t write_rows(const struct parts *parts, const char *generation)
+static uint64_t write_rows(const struct parts *parts, const char *edition)
 {
-    struct wb_table_writer *writer = create_table(parts, generation, WB_PAGES_FILE, WB_PAGES_KIND);
+    struct wb_table_writer *writer = create_table(parts, edition, WB_PAGES_FILE, WB_PAGES_KIND);
     struct wb_buf row = WB_BUF_INIT;
     struct wb_table_stat stat;
 
@@ -285,9 +285,9 @@ static uint64_t write_rows(const struct parts *parts, const char *generation)
     return stat.bytes;
 }
 
-static uint64_t write_sites(const struct parts *parts, const char *generation)
+static uint64_t write_sites(const struct parts *parts, const char *edition)
 {
-    struct wb_table_writer *writer = create_table(parts, generation, WB_SITES_FILE, WB_SITES_KIND);
+    struct wb_table_writer *writer = create_table(parts, edition, WB_SITES_FILE, WB_SITES_KIND);
     struct wb_buf row = WB_BUF_INIT;
     struct wb_table_stat stat;
 
@@ -301,11 +301,11 @@ static uint64_t write_sites(const struct parts *parts, const char *generation)
     return stat.bytes;
 }
 
-static uint64_t write_links(const struct parts *parts, const char *generation, const char *name, const char *kind,
+static uint64_t write_links(const struct parts *parts, const char *edition, const char *name, const char *kind,
                             const struct part_link *links, size_t count)
 {
     static struct wb_linkitem items[WB_LINKLIST_ITEMS];
-    struct wb_table_writer *writer = create_table(parts, generation, name, kind);
+    struct wb_table_writer *writer = create_table(parts, edition, name, kind);
     size_t most = parts->piece_items ? parts->piece_items : WB_LINKLIST_ITEMS;
     struct wb_buf piece = WB_BUF_INIT;
     struct wb_table_stat stat;
@@ -331,10 +331,10 @@ static uint64_t write_links(const struct parts *parts, const char *generation, c
     return stat.bytes;
 }
 
-static uint64_t write_column(const char *generation, const char *name, const char *kind, const void *records, size_t bytes, size_t count)
+static uint64_t write_column(const char *edition, const char *name, const char *kind, const void *records, size_t bytes, size_t count)
 {
     struct wb_column_writer *writer;
-    char *path = wb_path_join(generation, name);
+    char *path = wb_path_join(edition, name);
     uint64_t size;
 
     assert_int_equal(wb_column_create(path, kind, bytes, &writer), 0);
@@ -345,9 +345,9 @@ static uint64_t write_column(const char *generation, const char *name, const cha
     return size;
 }
 
-static uint64_t write_rules(const struct parts *parts, const char *generation)
+static uint64_t write_rules(const struct parts *parts, const char *edition)
 {
-    struct wb_table_writer *writer = create_table(parts, generation, WB_RULES_FILE, WB_RULES_KIND);
+    struct wb_table_writer *writer = create_table(parts, edition, WB_RULES_FILE, WB_RULES_KIND);
     struct wb_table_stat stat;
 
     if (parts->rules_key.ptr)
@@ -356,42 +356,42 @@ static uint64_t write_rules(const struct parts *parts, const char *generation)
     return stat.bytes;
 }
 
-/* What generations of version 2 have beyond those of version 1. */
-static uint64_t write_version_2(const struct parts *parts, const char *generation)
+/* What editions of version 2 have beyond those of version 1. */
+static uint64_t write_version_2(const struct parts *parts, const char *edition)
 {
     uint8_t *near = wb_alloc_zero(parts->near_count + 1, 4);
 
     for (size_t i = 0; i < parts->near_count; i++)
         wb_put32(near + 4 * i, parts->near[i]);
-    uint64_t bytes = write_column(generation, WB_NEAR_FILE, WB_NEAR_KIND, near, 4, parts->near_count);
+    uint64_t bytes = write_column(edition, WB_NEAR_FILE, WB_NEAR_KIND, near, 4, parts->near_count);
     wb_free(near);
-    return bytes + write_rules(parts, generation);
+    return bytes + write_rules(parts, edition);
 }
 
-/* Writes a generation; its manifest gets this number unless it has one. */
+/* Writes an edition; its manifest gets this number unless it has one. */
 UNUSED void write_parts(const char *dir, uint32_t number, const struct parts *parts)
 {
     struct wb_manifest manifest = parts->manifest;
     struct wb_webdb_count *count = &manifest.count;
-    char *generation = wb_generation_path(dir, number), *path = wb_path_join(generation, WB_MANIFEST_FILE);
+    char *edition = wb_edition_path(dir, number), *path = wb_path_join(edition, WB_MANIFEST_FILE);
     uint8_t *degrees = wb_alloc_zero(parts->degree_count + 1, 4);
 
-    assert_int_equal(wb_path_mkdirs(generation), 0);
+    assert_int_equal(wb_path_mkdirs(edition), 0);
     for (size_t i = 0; i < parts->degree_count; i++)
         wb_put32(degrees + 4 * i, parts->degrees[i]);
-    count->link_bytes = write_links(parts, generation, WB_OUTLINKS_FILE, WB_OUTLINKS_KIND, parts->out, parts->out_count);
-    count->link_bytes += write_links(parts, generation, WB_INLINKS_FILE, WB_INLINKS_KIND, parts->in, parts->in_count);
-    count->bytes = count->link_bytes + write_rows(parts, generation) + write_sites(parts, generation);
-    count->bytes += write_column(generation, WB_CONTENTS_FILE, WB_CONTENTS_KIND, parts->contents, sizeof *parts->contents, parts->content_count);
-    count->bytes += write_column(generation, WB_DEGREES_FILE, WB_DEGREES_KIND, degrees, 4, parts->degree_count);
+    count->link_bytes = write_links(parts, edition, WB_OUTLINKS_FILE, WB_OUTLINKS_KIND, parts->out, parts->out_count);
+    count->link_bytes += write_links(parts, edition, WB_INLINKS_FILE, WB_INLINKS_KIND, parts->in, parts->in_count);
+    count->bytes = count->link_bytes + write_rows(parts, edition) + write_sites(parts, edition);
+    count->bytes += write_column(edition, WB_CONTENTS_FILE, WB_CONTENTS_KIND, parts->contents, sizeof *parts->contents, parts->content_count);
+    count->bytes += write_column(edition, WB_DEGREES_FILE, WB_DEGREES_KIND, degrees, 4, parts->degree_count);
     if (manifest.version >= 2)
-        count->bytes += write_version_2(parts, generation);
+        count->bytes += write_version_2(parts, edition);
     count->bytes += parts->bytes_off;
     count->link_bytes += parts->link_bytes_off;
-    count->generation = count->generation ? count->generation : number;
+    count->edition = count->edition ? count->edition : number;
     assert_int_equal(wb_manifest_write(path, &manifest), 0);
     wb_free(degrees);
-    wb_free(generation);
+    wb_free(edition);
     wb_free(path);
 }
 
@@ -404,7 +404,7 @@ static void link_files(const char *old, const char *fresh, uint32_t number)
     struct wb_manifest manifest;
 
     must(wb_manifest_read(from, &manifest) == 0);
-    manifest.count.generation = number;
+    manifest.count.edition = number;
     must(wb_manifest_write(to, &manifest) == 0);
     wb_manifest_release(&manifest);
     wb_free(from);
@@ -418,7 +418,7 @@ static void link_files(const char *old, const char *fresh, uint32_t number)
     }
 }
 
-/* A child's work: publishes generations of the files of number 1 as fast as it can, and removes the ones before. context: the directory. */
+/* A child's work: publishes editions of the files of number 1 as fast as it can, and removes the ones before. context: the directory. */
 UNUSED void publish_for_ever(void *context, int to)
 {
     const char *dir = context;
@@ -426,11 +426,11 @@ UNUSED void publish_for_ever(void *context, int to)
 
     (void)to;
     for (uint32_t number = 1;; number++) {
-        char *old = wb_generation_path(dir, number), *next = wb_generation_path(dir, number + 1);
+        char *old = wb_edition_path(dir, number), *next = wb_edition_path(dir, number + 1);
         must(wb_path_mkdirs(fresh) == 0);
         link_files(old, fresh, number + 1);
         must(wb_path_rename(fresh, next) == 0);
-        must(wb_generation_remove(old) == 0);
+        must(wb_edition_remove(old) == 0);
         wb_free(old);
         wb_free(next);
     }

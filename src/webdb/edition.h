@@ -1,0 +1,72 @@
+/*
+ * edition.h - the directory of an edition: the names of its files, and how the newest one is found.
+ *
+ *   webdb/lock            held by the writer
+ *   webdb/00000003/       an edition; the highest number is the newest. A reader that has opened an older one keeps it
+ *   webdb/new-XXXXXXXX/   being written. If its writer dies, the next writer removes it
+ *
+ * publish.c makes a new edition the newest one; manifest.h is the file that says what an edition contains.
+ */
+#ifndef WB_WEBDB_EDITION_H
+#define WB_WEBDB_EDITION_H
+
+#include "os/file.h"
+#include "table/table.h"
+#include "webdb/manifest.h"
+
+#define WB_WEBDB_DIR "webdb"
+
+/* The files of an edition, and the four letters that each table and column carries as its kind. */
+
+/* SURT -> row (pagerow.h). The rank of a row is its page number. Rows of mere targets are included. */
+#define WB_PAGES_FILE "pages.wbt"
+#define WB_PAGES_KIND "PURL"
+
+/* struct wb_content, sorted by (md5, page). */
+#define WB_CONTENTS_FILE "contents.wbc"
+#define WB_CONTENTS_KIND "PMD5"
+
+/* Content number -> the page numbers that it links to (linklist.h). */
+#define WB_OUTLINKS_FILE "outlinks.wbt"
+#define WB_OUTLINKS_KIND "LMD5"
+
+/* Page number -> the content numbers that link to it (linklist.h). */
+#define WB_INLINKS_FILE "inlinks.wbt"
+#define WB_INLINKS_KIND "LURL"
+
+/* By page number: how many links lead to the page, uint32_t little-endian; UINT32_MAX means that many or more. */
+#define WB_DEGREES_FILE "degrees.wbc"
+#define WB_DEGREES_KIND "INDG"
+
+/* Site as a SURT, "org,example:8080)" -> sums over its pages (sitesum.h). */
+#define WB_SITES_FILE "sites.wbt"
+#define WB_SITES_KIND "SITE"
+
+/* By page number: the page that this one is a near duplicate of, uint32_t little-endian; UINT32_MAX means none. */
+#define WB_NEAR_FILE "near.wbc"
+#define WB_NEAR_KIND "NEAR"
+
+/* Hash of a site's name (wb_edit_site), 8 bytes big-endian -> its robots.txt (rulesrow.h). */
+#define WB_RULES_FILE "rules.wbt"
+#define WB_RULES_KIND "RULE"
+
+/* An entry of pages by MD5. The number of a content is the rank of its first entry. */
+struct wb_content {
+    uint8_t md5[WB_EDIT_MD5_BYTES];
+    uint8_t page[8]; /* page number, big-endian, so that entries sort as their bytes do */
+};
+_Static_assert(sizeof(struct wb_content) == 24, "an entry as it is on disk, without padding");
+
+/* The number of the newest edition of a repository; 0 if there is none. */
+int wb_edition_newest(const char *dir, uint32_t *number_out);
+
+/* Reads the manifest of the newest edition. An empty manifest (version 0) if there is no edition. */
+int wb_edition_newest_manifest(const char *dir, struct wb_manifest *manifest_out);
+
+/* "DIR/webdb/00000003", from the heap; NULL when out of memory. */
+char *wb_edition_path(const char *dir, uint32_t number);
+
+/* Removes a directory and the files in it. It is not an error if there is none. */
+int wb_edition_remove(const char *path);
+
+#endif
