@@ -47,9 +47,19 @@ static inline bool wb_slice_starts(struct wb_slice s, struct wb_slice prefix)
     return s.len >= prefix.len && memcmp(s.ptr, prefix.ptr, prefix.len) == 0;
 }
 
+static inline bool wb_slice_ends(struct wb_slice s, struct wb_slice suffix)
+{
+    return s.len >= suffix.len && memcmp(s.ptr + s.len - suffix.len, suffix.ptr, suffix.len) == 0;
+}
+
 /* ASCII case is ignored. */
 bool wb_slice_equal_nocase(struct wb_slice a, struct wb_slice b);
 bool wb_slice_starts_nocase(struct wb_slice s, struct wb_slice prefix);
+
+static inline bool wb_slice_ends_nocase(struct wb_slice s, struct wb_slice suffix)
+{
+    return s.len >= suffix.len && wb_slice_equal_nocase((struct wb_slice){s.ptr + s.len - suffix.len, suffix.len}, suffix);
+}
 
 /* Without blanks and tabs (and CR, LF) at both ends. */
 struct wb_slice wb_slice_trim(struct wb_slice s);

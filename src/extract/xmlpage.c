@@ -9,16 +9,11 @@
 
 #define TITLE_BYTES_MAX 1024u
 
-static bool ends_with(struct wb_slice s, struct wb_slice end)
-{
-    return s.len >= end.len && memcmp(s.ptr + s.len - end.len, end.ptr, end.len) == 0;
-}
-
 /* XHTML is the html module's, which comes first. */
 static bool accepts_xml(struct wb_slice type)
 {
     return wb_slice_equal(type, WB_SITEMAP_TYPE) || wb_slice_equal(type, WB_SLICE_LIT("application/xml")) || wb_slice_equal(type, WB_SLICE_LIT("text/xml")) ||
-           (ends_with(type, WB_SLICE_LIT("+xml")) && !wb_slice_equal(type, WB_SLICE_LIT("application/xhtml+xml")));
+           (wb_slice_ends(type, WB_SLICE_LIT("+xml")) && !wb_slice_equal(type, WB_SLICE_LIT("application/xhtml+xml")));
 }
 
 static int put_text(struct wb_extractor *x, const struct wb_xml_token *token, struct wb_buf *mem)

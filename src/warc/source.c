@@ -23,11 +23,6 @@
 static const char GZIP_MAGIC[] = {'\x1f', '\x8b', '\x08'};
 static const char ZSTD_MAGIC[] = {'\x28', '\xb5', '\x2f', '\xfd'};
 
-static bool ends_nocase(struct wb_slice s, struct wb_slice end)
-{
-    return s.len >= end.len && wb_slice_equal_nocase(wb_slice(s.ptr + s.len - end.len, end.len), end);
-}
-
 static bool is_zstd(struct wb_slice first)
 {
     bool skippable = first.len >= 4 && (first.ptr[0] & '\xf0') == '\x50' && memcmp(first.ptr + 1, "\x2a\x4d\x18", 3) == 0;
@@ -52,12 +47,12 @@ static bool kind_of_content(struct wb_slice first, enum wb_source_kind *kind_out
 static bool kind_of_name(struct wb_slice name, enum wb_source_kind *kind_out)
 {
     *kind_out = WB_SOURCE_PLAIN;
-    if (ends_nocase(name, WB_SLICE_LIT(".gz")))
+    if (wb_slice_ends_nocase(name, WB_SLICE_LIT(".gz")))
         *kind_out = WB_SOURCE_GZIP;
-    else if (ends_nocase(name, WB_SLICE_LIT(".zst")))
+    else if (wb_slice_ends_nocase(name, WB_SLICE_LIT(".zst")))
         *kind_out = WB_SOURCE_ZSTD;
     else
-        return ends_nocase(name, WB_SLICE_LIT(".warc")) || ends_nocase(name, WB_SLICE_LIT(".arc"));
+        return wb_slice_ends_nocase(name, WB_SLICE_LIT(".warc")) || wb_slice_ends_nocase(name, WB_SLICE_LIT(".arc"));
     return true;
 }
 

@@ -142,11 +142,6 @@ int wb_warc_page(const struct wb_warc_record *record, size_t body_max, struct wb
 
 /* ---- revisits --------------------------------------------------------------------------- */
 
-static bool ends_with(struct wb_slice s, struct wb_slice end)
-{
-    return s.len >= end.len && wb_slice_equal(wb_slice(s.ptr + s.len - end.len, end.len), end);
-}
-
 void wb_warc_revisit(const struct wb_warc_record *record, struct wb_warc_revisit *revisit_out)
 {
     struct wb_slice value;
@@ -154,8 +149,8 @@ void wb_warc_revisit(const struct wb_warc_record *record, struct wb_warc_revisit
     *revisit_out = (struct wb_warc_revisit){.refers_uri = WB_SLICE_EMPTY};
     /* 1.0 and 1.1 spell the profile differently up to its last word; so did drafts. */
     if (wb_warc_header(record, "WARC-Profile", &value)) {
-        revisit_out->not_modified = ends_with(value, WB_SLICE_LIT("/server-not-modified"));
-        revisit_out->known_profile = revisit_out->not_modified || ends_with(value, WB_SLICE_LIT("identical-payload-digest"));
+        revisit_out->not_modified = wb_slice_ends(value, WB_SLICE_LIT("/server-not-modified"));
+        revisit_out->known_profile = revisit_out->not_modified || wb_slice_ends(value, WB_SLICE_LIT("identical-payload-digest"));
     }
     if (wb_warc_header(record, "WARC-Payload-Digest", &value))
         revisit_out->has_sha1 = wb_head_sha1(value, revisit_out->sha1);

@@ -40,7 +40,7 @@ int wb_warc_coding_of_name(const char *path, enum wb_warc_coding *coding_out)
     *coding_out = WB_WARC_PLAIN;
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         struct wb_slice end = endings[i].ending;
-        if (name.len > end.len && wb_slice_equal_nocase(wb_slice(name.ptr + name.len - end.len, end.len), end)) {
+        if (name.len > end.len && wb_slice_ends_nocase(name, end)) {
             *coding_out = endings[i].coding;
             return 0;
         }
