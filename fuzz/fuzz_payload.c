@@ -1,5 +1,5 @@
 /*
- * fuzz_payload.c - HTTP responses of any bytes: split, decoded, and rewritten for export.
+ * fuzz_payload.c - HTTP responses of arbitrary bytes: split, decoded, and rewritten for export.
  *
  * The first two bytes are the limit, the rest is the message.
  */
@@ -30,7 +30,7 @@ static void check_decoding(const struct wb_http_head *http, size_t limit)
     wb_buf_release(&again);
 }
 
-/* What export writes and import undoes is the head, where its lines end in CRLF and it has no X-Crawl- names already. */
+/* Export followed by import restores a head, if its lines end in CRLF and it has no X-Crawl- names already. */
 static void check_rewriting(const struct wb_http_head *http)
 {
     struct wb_buf written = WB_BUF_INIT, undone = WB_BUF_INIT, twice = WB_BUF_INIT;

@@ -1,10 +1,10 @@
 /*
- * fuzz_warc.c - archives of any bytes: the reader ends, and what it gives holds together.
+ * fuzz_warc.c - archives of arbitrary bytes: the reader terminates, and its records are consistent.
  *
- * The first byte says how the rest is the file:
+ * The first byte says how the rest becomes a file:
  *   bits 0-1   the name: .warc, .warc.gz, .warc.zst, .arc
- *   bits 2-3   0: the bytes as they are; 1, 2: as gzip members or zstd frames of a
- *              few bytes each, so that records span units; 3: one gzip member
+ *   bits 2-3   0: the bytes unchanged; 1, 2: as gzip members or zstd frames of a few
+ *              bytes each, so that records span units; 3: one gzip member
  *   bits 4-5   how much of a block is kept
  */
 #include "base/check.h"
@@ -55,7 +55,8 @@ static void make_file(unsigned how, const uint8_t *data, size_t size, struct wb_
     }
 }
 
-static int open_bytes(const struct wb_buf *bytes, const char *name, size_t block_max, struct wb_warc_reader **reader_out)
+static int open_bytes(const struct wb_buf *bytes, const char *name, size_t block_max,
+                      struct wb_warc_reader **reader_out)
 {
     struct wb_file file = {memfd_create(name, 0), wb_strdup(name)};
 
@@ -64,7 +65,7 @@ static int open_bytes(const struct wb_buf *bytes, const char *name, size_t block
     return wb_warc_open_file(&file, block_max, reader_out);
 }
 
-/* Reads every byte, so that a sanitizer sees a slice that points astray. */
+/* Reads every byte, so that a sanitizer notices a slice that points outside its memory. */
 static unsigned sum(struct wb_slice s)
 {
     unsigned total = 0;
@@ -84,7 +85,8 @@ static void check_page(const struct wb_warc_record *record, size_t body_max, str
     if (err < 0)
         return;
     WB_CHECK(page.body.len <= body_max && page.body_bytes == page.body.len && page.status >= 100 && page.status < 1000);
-    volatile unsigned touched = sum(page.url) + sum(page.key) + sum(page.head) + sum(page.type) + sum(page.charset) + sum(page.body);
+    volatile unsigned touched =
+        sum(page.url) + sum(page.key) + sum(page.head) + sum(page.type) + sum(page.charset) + sum(page.body);
     (void)touched;
 }
 
@@ -95,7 +97,7 @@ static void check_record(const struct wb_warc_record *record, size_t block_max, 
 
     WB_CHECK(record->offset < file_size);
     WB_CHECK(record->block.len <= block_max && record->block.len <= record->block_bytes);
-    /* Only the limit or the end of the file makes a block shorter than its length. */
+    /* Only the limit or the end of the file may make a block shorter than its length. */
     WB_CHECK(record->problem && (record->block.len == record->block_bytes || record->cut || *record->problem));
     WB_CHECK(!record->cut || record->block.len < record->block_bytes);
     volatile unsigned touched = sum(record->header) + sum(record->uri) + sum(record->content_type) + sum(record->block);
@@ -121,7 +123,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         err = wb_warc_next(reader, &record);
         if (err == 0)
             break;
-        WB_CHECK(++turns <= size + 1); /* each turn has moved on */
+        WB_CHECK(++turns <= size + 1); /* each call must make progress */
         uint64_t offset = err > 0 ? record.offset : wb_warc_error_offset(reader);
         WB_CHECK(offset >= last && offset <= file.len);
         last = offset;

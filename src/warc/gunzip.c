@@ -1,10 +1,10 @@
 /*
- * gunzip.c - gzip members of an archive.
+ * gunzip.c - decodes the gzip members of an archive.
  *
- * A member of ordinary size is inflated in one go by libdeflate, which is about
- * three times as fast as zlib; one that is larger than ONESHOT_IN or ONESHOT_OUT
- * (a giant record, or a file that is one member) streams through zlib. Both check
- * CRC and length; a member ends (unit_open becomes false) only when they are right.
+ * libdeflate inflates a member of ordinary size in one call, which is about three times as
+ * fast as zlib. A member larger than ONESHOT_IN or ONESHOT_OUT (a giant record, or a file
+ * that is one single member) is streamed through zlib. Both check CRC and length: a member
+ * ends (unit_open becomes false) only if they are right. It never looks at the bytes it makes.
  */
 #include "warc/source.h"
 
@@ -60,7 +60,7 @@ static int start_stream(struct wb_source *s)
     return 0;
 }
 
-/* 1: the member is in out; 0: it has to be streamed. */
+/* Returns 1 if the whole member is now in `out`, 0 if it must be streamed. */
 static int inflate_whole(struct wb_source *s)
 {
     int err = wb_source_room(s, FIRST_OUT);
@@ -78,13 +78,13 @@ static int inflate_whole(struct wb_source *s)
             s->unit_open = false;
             return 1;
         }
-        /* Bytes that are missing look like bytes that are wrong. */
+        /* libdeflate reports missing input as bad data, so try again with more before believing it. */
         if (result == LIBDEFLATE_INSUFFICIENT_SPACE && room < ONESHOT_OUT)
             err = wb_source_room(s, room * 2);
         else if (result == LIBDEFLATE_BAD_DATA && !wb_source_input_ends(s) && have < ONESHOT_IN)
             err = wb_source_input(s, have * 4 < ONESHOT_IN ? have * 4 : ONESHOT_IN);
         else
-            return 0; /* also of what is damaged: records before the damage may be sound */
+            return 0; /* also if it is damaged: streaming delivers the records before the damage */
         if (err < 0)
             return err;
     }
@@ -135,9 +135,9 @@ int wb_gunzip_more(struct wb_source *s)
         s->unit_open = false;
     else if (result == Z_MEM_ERROR)
         return wb_fail_nomem();
-    else if (made == 0 && have == 0) /* only now: zlib may still have had bytes to give */
+    else if (made == 0 && have == 0) /* not earlier: zlib may have held back some output */
         return wb_source_cut_off(s);
-    else if (result != Z_OK && made == 0) /* what came before the damage is used first; zlib will repeat itself */
+    else if (result != Z_OK && made == 0) /* deliver what precedes the damage first; zlib will fail again */
         return wb_source_damage(s, "damaged gzip member");
     return 0;
 }

@@ -1,9 +1,10 @@
 /*
- * pack.c - packs records and hands them to the sink.
+ * pack.c - compresses records and passes them to the sink.
  *
- * gzip: records of ordinary size go through libdeflate in one go, larger ones
- * stream through zlib, so that a page of 64 MB costs no second copy of itself.
- * zstd: a frame with content size and checksum, as the IIPC proposal wants it.
+ * gzip: libdeflate compresses a record of ordinary size in one call; larger ones are
+ * streamed through zlib, so that a page of 64 MB needs no second copy of itself. zstd: one
+ * frame with content size and checksum, as the IIPC proposal requires. It knows nothing of
+ * what a record contains.
  */
 #include "warc/pack.h"
 
@@ -87,10 +88,12 @@ static int gzip_whole(struct wb_pack *p, const struct wb_slice *parts, size_t co
     if (err < 0)
         return err;
     p->packed.len = libdeflate_gzip_compress(p->whole, p->plain.ptr, p->plain.len, p->packed.ptr, p->packed.cap);
-    return p->packed.len ? flush_packed(p) : wb_fail(WB_E_LIMIT, "a record of %zu bytes cannot be compressed", p->plain.len);
+    if (p->packed.len == 0)
+        return wb_fail(WB_E_LIMIT, "a record of %zu bytes cannot be compressed", p->plain.len);
+    return flush_packed(p);
 }
 
-/* Feeds one part, or with flush Z_FINISH ends the member. */
+/* Compresses one part; with flush == Z_FINISH, ends the member. */
 static int gzip_part(struct wb_pack *p, z_stream *z, struct wb_slice part, int flush)
 {
     int result = Z_OK;

@@ -1,26 +1,25 @@
 /*
- * resync.c - the way on after damage: where does the next record start?
+ * resync.c - after damage, finds the place where the next record starts.
  *
- *   the unit is damaged        at the next unit in the file that starts with a record
- *   the record is malformed    at the next header inside the unit, where the unit holds
- *                              several records (a plain file is such a unit);
- *                              else at the next unit that starts with a record
+ *   the unit is damaged        search the file for the next unit that starts with a record
+ *   the record is malformed    if the unit holds several records (a plain file does), search
+ *                              the unit for the next header; otherwise continue with the next
+ *                              unit that starts with a record
  *
- * A member that holds one record is not searched inside: what looks like a header
- * there is a part of some page. Looking is linear: no byte of a header that was
- * judged and refused can start another one (head.c), and what the source decodes
- * in vain is bounded (source.c).
+ * A member that holds a single record is never searched inside: what looks like a header
+ * there is part of some page. The search is linear: no byte of a rejected header can start
+ * another one (warchead.c), and the number of bytes decoded in vain is bounded (source.c).
  */
 #include "warc/resync.h"
 
 #include "base/check.h"
 #include "base/error.h"
-#include "warc/head.h"
+#include "warc/warchead.h"
 
-/* The first "WARC/" that starts at or behind `from`; bytes.len if there is none. Reads every byte about once, whatever they are. */
+/* Finds the first "WARC/" at or after `from`; bytes.len if there is none. Reads each byte about once. */
 static size_t find_version(struct wb_slice bytes, size_t from)
 {
-    /* How far "WARC/" can move when this is the byte under its '/' (Boyer-Moore-Horspool). */
+    /* Boyer-Moore-Horspool: how far the pattern can move when this byte is under its '/'. */
     static const unsigned char shift[256] = {['W'] = 4, ['A'] = 3, ['R'] = 2, ['C'] = 1};
     size_t at = from;
 
@@ -33,23 +32,23 @@ static size_t find_version(struct wb_slice bytes, size_t from)
     return bytes.len;
 }
 
-/* Returns 1 if a whole header that can be read starts at `at`. Reads more bytes of the unit if it needs them. */
+/* Returns 1 if a complete, valid header starts at `at`. Decodes more of the unit if it needs to. */
 static int judge_header(struct wb_warc_reader *r, size_t at)
 {
     struct wb_source *s = &r->source;
-    struct wb_head head;
+    struct wb_warc_head head;
     size_t scanned = 0, end = 0;
 
-    int err = wb_source_fill(s, at + WB_HEAD_PEEK);
-    if (err < 0 || !wb_head_is_line(wb_source_after(s, at), wb_reader_may_be_arc(r)))
+    int err = wb_source_fill(s, at + WB_WARC_HEAD_PEEK);
+    if (err < 0 || !wb_warc_head_is_line(wb_source_after(s, at), wb_warc_reader_may_be_arc(r)))
         return err;
     for (;;) {
         struct wb_slice bytes = wb_source_after(s, at);
-        size_t have = bytes.len < WB_HEAD_MAX ? bytes.len : WB_HEAD_MAX;
-        int found = wb_head_end(wb_slice(bytes.ptr, have), true, &scanned, &end);
+        size_t have = bytes.len < WB_WARC_HEAD_MAX ? bytes.len : WB_WARC_HEAD_MAX;
+        int found = wb_warc_head_end(wb_slice(bytes.ptr, have), true, &scanned, &end);
         if (found != 0)
-            return found > 0 && !wb_head_parse(wb_slice(bytes.ptr, end), &head);
-        if (have == WB_HEAD_MAX || !s->unit_open)
+            return found > 0 && !wb_warc_head_parse(wb_slice(bytes.ptr, end), &head);
+        if (have == WB_WARC_HEAD_MAX || !s->unit_open)
             return 0;
         err = wb_source_fill(s, at + have + 1);
         if (err < 0)
@@ -57,13 +56,16 @@ static int judge_header(struct wb_warc_reader *r, size_t at)
     }
 }
 
-/* The same for an ARC header: at the start of a line or, where garbage runs into it, at the first "http" in the line. */
+/*
+ * The same for an ARC header, which is at the start of the line or, if garbage precedes it
+ * there, at the first "http" in the line.
+ */
 static int judge_arc_line(struct wb_warc_reader *r, size_t *at, size_t line_end)
 {
     struct wb_slice line = wb_source_after(&r->source, *at);
 
     line.len = line_end - *at;
-    if (wb_head_is_line(line, true))
+    if (wb_warc_head_is_line(line, true))
         return judge_header(r, *at);
     const char *http = memmem(line.ptr, line.len, "http", 4);
     if (!http)
@@ -75,14 +77,14 @@ static int judge_arc_line(struct wb_warc_reader *r, size_t *at, size_t line_end)
     return found;
 }
 
-/* Looks at the bytes in memory up to `end`: 1 with scan->at at a header, or 0 with scan->at where looking goes on. */
-static int scan_versions(struct wb_warc_reader *r, struct wb_scan *scan, size_t end)
+/* Searches the bytes in memory up to `end`: 1 with scan->at at a header, or 0 with scan->at where to continue. */
+static int scan_versions(struct wb_warc_reader *r, struct wb_resync *scan, size_t end)
 {
     for (;;) {
         struct wb_slice bytes = wb_source_bytes(&r->source);
         size_t hit = find_version(wb_slice(bytes.ptr, end), scan->at);
         if (hit == end) {
-            /* The last four bytes may be the start of "WARC/". */
+            /* The last four bytes may be the beginning of "WARC/". */
             size_t rest = end > 4 ? end - 4 : 0;
             scan->at = rest > scan->at ? rest : scan->at;
             return 0;
@@ -95,8 +97,8 @@ static int scan_versions(struct wb_warc_reader *r, struct wb_scan *scan, size_t 
     }
 }
 
-/* Drops what was looked at and is not to be kept, and reads on. */
-static int scan_further(struct wb_source *s, struct wb_scan *scan)
+/* Drops the bytes that were searched and need not be kept, then decodes more. */
+static int scan_further(struct wb_source *s, struct wb_resync *scan)
 {
     uint64_t cut = 0;
 
@@ -117,21 +119,25 @@ static int scan_further(struct wb_source *s, struct wb_scan *scan)
     return wb_source_fill(s, wb_source_bytes(s).len + 1);
 }
 
-/* Where the line that starts at `from` ends: behind its LF, or at the end of memory if that is all there is of it. */
+/*
+ * Finds the end of the line that starts at `from`: behind its LF or, if the unit ends first
+ * or the line is too long for a header, at the end of the bytes in memory. Returns false if
+ * more bytes are needed.
+ */
 static bool find_line_end(struct wb_source *s, size_t from, size_t *end_out)
 {
     struct wb_slice bytes = wb_source_bytes(s);
     const char *lf = bytes.len > from ? memchr(bytes.ptr + from, '\n', bytes.len - from) : NULL;
 
     *end_out = lf ? (size_t)(lf + 1 - bytes.ptr) : bytes.len;
-    return lf || !s->unit_open || bytes.len - from >= WB_HEAD_MAX;
+    return lf || !s->unit_open || bytes.len - from >= WB_WARC_HEAD_MAX;
 }
 
 /*
- * One line of a file that may be ARC. A header of ARC is vague, so it is looked for
- * once a line; a version line may stand anywhere in it.
+ * Searches one line of a file that may be ARC. ARC headers are vague, so one is expected
+ * only once per line; a WARC version may be anywhere in the line.
  */
-static int scan_line(struct wb_warc_reader *r, struct wb_scan *scan)
+static int scan_line(struct wb_warc_reader *r, struct wb_resync *scan)
 {
     struct wb_source *s = &r->source;
     size_t end;
@@ -156,12 +162,12 @@ static int scan_line(struct wb_warc_reader *r, struct wb_scan *scan)
     return 0;
 }
 
-int wb_resync_scan(struct wb_warc_reader *r, struct wb_scan *scan, uint64_t limit)
+int wb_resync_scan(struct wb_warc_reader *r, struct wb_resync *scan, uint64_t limit)
 {
     struct wb_source *s = &r->source;
 
     for (;;) {
-        int found = wb_reader_may_be_arc(r) ? scan_line(r, scan) : scan_versions(r, scan, wb_source_bytes(s).len);
+        int found = wb_warc_reader_may_be_arc(r) ? scan_line(r, scan) : scan_versions(r, scan, wb_source_bytes(s).len);
         if (found != 0)
             return found;
         if (scan->dropped + scan->at >= limit)
@@ -169,7 +175,7 @@ int wb_resync_scan(struct wb_warc_reader *r, struct wb_scan *scan, uint64_t limi
         if (scan->at + 4 < wb_source_bytes(s).len)
             continue;
         if (!s->unit_open) {
-            scan->at = wb_source_bytes(s).len; /* too few bytes for a header */
+            scan->at = wb_source_bytes(s).len; /* the remaining bytes are too few for a header */
             return 0;
         }
         found = scan_further(s, scan);
@@ -179,16 +185,16 @@ int wb_resync_scan(struct wb_warc_reader *r, struct wb_scan *scan, uint64_t limi
 }
 
 /*
- * The next header in the newest unit, behind the first byte: 1, or 0 at the unit's
- * end. Damage may have eaten the line end before a version line, so that one is
- * looked for anywhere.
+ * Finds the next header in the newest unit, after the first byte: 1, or 0 at the unit's end.
+ * The version is searched for anywhere, not only at the start of a line, because damage may
+ * have removed the line end before it.
  */
 static int find_inside(struct wb_warc_reader *r)
 {
     struct wb_source *s = &r->source;
-    struct wb_scan scan = {.at = 1};
+    struct wb_resync scan = {.at = 1};
 
-    int err = wb_source_fill(s, WB_HEAD_PEEK);
+    int err = wb_source_fill(s, WB_WARC_HEAD_PEEK);
     if (err < 0)
         return err;
     if (wb_source_bytes(s).len == 0)
@@ -199,7 +205,7 @@ static int find_inside(struct wb_warc_reader *r)
     return found;
 }
 
-/* Takes everything up to the newest unit's start; where that is gone, everything up to its end. */
+/* Skips to the start of the newest unit or, if the reader is already inside that unit, to its end. */
 static int leave_units(struct wb_source *s)
 {
     uint64_t cut;
@@ -211,7 +217,7 @@ static int leave_units(struct wb_source *s)
     return wb_source_cut(s, 0, UINT64_MAX, &cut);
 }
 
-/* The next unit that starts with a record. */
+/* Finds the next unit that starts with a record. */
 static int find_unit(struct wb_warc_reader *r)
 {
     struct wb_source *s = &r->source;
@@ -224,14 +230,14 @@ static int find_unit(struct wb_warc_reader *r)
                 return 0;
         }
         if (err >= 0 && !s->damaged)
-            err = wb_reader_skip_line_ends(s);
+            err = wb_warc_reader_skip_line_ends(s);
         if (err >= 0 && !s->damaged)
-            err = wb_source_fill(s, WB_HEAD_PEEK);
+            err = wb_source_fill(s, WB_WARC_HEAD_PEEK);
         if (err < 0 && err != WB_E_CORRUPT)
             return err;
         if (s->damaged)
-            return wb_source_search(s, wb_head_starts, wb_reader_may_be_arc(r));
-        if (wb_head_starts(wb_source_bytes(s), wb_reader_may_be_arc(r)))
+            return wb_source_search(s, wb_warc_head_starts, wb_warc_reader_may_be_arc(r));
+        if (wb_warc_head_starts(wb_source_bytes(s), wb_warc_reader_may_be_arc(r)))
             return 1;
     }
 }
@@ -240,7 +246,7 @@ int wb_resync_find(struct wb_warc_reader *r)
 {
     struct wb_source *s = &r->source;
 
-    if (wb_reader_holds_several(r) && !s->damaged && s->unit_at <= s->mark) {
+    if (wb_warc_reader_holds_several(r) && !s->damaged && s->unit_at <= s->mark) {
         int found = find_inside(r);
         if (found != 0 && found != WB_E_CORRUPT)
             return found;

@@ -1,9 +1,9 @@
 /*
- * source.c - the window over an archive file and the decompressed bytes behind it.
+ * source.c - a window over an archive file, and the decompressed bytes made from it.
  *
- * Knows units and bytes. It never looks at what the bytes mean: what starts like
- * a record is said by the reader. Memory is bounded by what the reader asks to
- * have at once plus the windows here, whatever the file claims.
+ * Knows about units and bytes, and never looks at what the bytes mean: the reader says what
+ * the start of a record looks like. Whatever the file claims, memory is bounded by what the
+ * reader asks to have at once plus the two windows here.
  */
 #include "warc/source.h"
 
@@ -16,7 +16,7 @@
 #define IN_WINDOW ((size_t)1 << 20)
 #define PLAIN_READ ((size_t)512 << 10)
 
-/* Work done in vain that is allowed: a multiple of the file, and something for small files. */
+/* How many bytes may be decoded in vain: a multiple of the file's size, plus an allowance for small files. */
 #define WORK_FACTOR 16u
 #define WORK_FLOOR ((uint64_t)64 << 20)
 
@@ -25,7 +25,8 @@ static const char ZSTD_MAGIC[] = {'\x28', '\xb5', '\x2f', '\xfd'};
 
 static bool is_zstd(struct wb_slice first)
 {
-    bool skippable = first.len >= 4 && (first.ptr[0] & '\xf0') == '\x50' && memcmp(first.ptr + 1, "\x2a\x4d\x18", 3) == 0;
+    bool skippable =
+        first.len >= 4 && (first.ptr[0] & '\xf0') == '\x50' && memcmp(first.ptr + 1, "\x2a\x4d\x18", 3) == 0;
 
     return skippable || wb_slice_starts(first, wb_slice(ZSTD_MAGIC, sizeof ZSTD_MAGIC));
 }
@@ -127,11 +128,11 @@ int wb_source_input(struct wb_source *s, size_t want)
         return err;
     s->in_len += got;
     if (s->in_len < s->in_cap)
-        s->size = s->in_offset + s->in_len; /* the file was cut short, or grew, since it was opened */
+        s->size = s->in_offset + s->in_len; /* the file has been cut short or has grown since it was opened */
     return 0;
 }
 
-/* Moves the window to an offset, keeping what it holds where that covers it. */
+/* Moves the window to a file offset; its bytes are kept if they cover that offset. */
 static void move_input(struct wb_source *s, uint64_t offset)
 {
     if (offset >= s->in_offset && offset <= s->in_offset + s->in_len) {
@@ -155,7 +156,7 @@ int wb_source_room(struct wb_source *s, size_t more)
     }
     if (s->out_cap - s->out_len >= more)
         return 0;
-    /* Half as much again makes appending linear; past the limit only what is needed. */
+    /* Growing by half makes appending linear; beyond the limit, grow only as far as needed. */
     size_t want = s->out_len + more;
     size_t cap = s->out_cap + s->out_cap / 2;
     if (cap > s->out_max)
@@ -278,7 +279,7 @@ int wb_source_next(struct wb_source *s)
     if (s->kind == WB_SOURCE_PLAIN)
         return 0;
     if (s->mark == s->out_len)
-        s->mark = s->out_len = 0; /* the same memory again stays in the processor's cache */
+        s->mark = s->out_len = 0; /* memory that is used again is still in the processor's cache */
     err = gzip ? 0 : wb_unzstd_skip(s);
     if (err < 0)
         return err;
@@ -317,14 +318,14 @@ int wb_source_judge(struct wb_source *s)
         s->work += twin.work;
         err = 0;
     }
-    twin.file = WB_FILE_INIT; /* which is not its own */
+    twin.file = WB_FILE_INIT; /* the file still belongs to s: the twin must not close it */
     wb_source_release(&twin);
     return err;
 }
 
 /* ---- searching ------------------------------------------------------------------------ */
 
-/* Moves in_pos to the next magic at or behind it: 1, or 0 at the end of the file. */
+/* Moves in_pos forward to the next occurrence of magic: 1, or 0 at the end of the file. */
 static int find_magic(struct wb_source *s, struct wb_slice magic)
 {
     for (;;) {
@@ -342,7 +343,7 @@ static int find_magic(struct wb_source *s, struct wb_slice magic)
             s->in_pos += (size_t)(hit - from);
             return 1;
         }
-        s->in_pos = s->in_len - (magic.len - 1); /* its first bytes may be the last ones here */
+        s->in_pos = s->in_len - (magic.len - 1); /* the window may end in the middle of the magic */
     }
 }
 

@@ -1,15 +1,23 @@
 /*
- * source.h - private to warc: the bytes of an archive file, decompressed, unit by unit.
+ * source.h - private to warc: the bytes of an archive file, decompressed unit by unit.
  *
- * A unit is what the file can be entered at: a gzip member, a zstd frame, or the
- * whole of a plain file. The decompressed bytes lie one after another in `out`;
- * the reader looks at those from `mark` on and says how many it has done with.
+ * A unit is a piece at which decoding can start: a gzip member, a zstd frame, or the whole
+ * of a plain file. Decompressed bytes are appended to `out`. The record reader
+ * (warcreader.c) looks at the bytes from `mark` on and calls wb_source_take() when it is
+ * finished with some of them.
  *
- *   file ---> [in window] ---> decode ---> out: |done|mark ... unit_at ... len|free|
- *                                                      what the reader sees
+ *   file ---> [in window] ---> decode ---> out: |taken|mark ... unit_at ... out_len|free|
+ *                                                     |<-- what the reader sees ->|
  *
- * Several units can be in `out` at once, for a record may go on in the next one;
- * unit_at is where the newest begins.
+ * `out` can hold several units at once, because a record may continue in the next unit;
+ * unit_at is where the newest one begins. The newest unit goes through these states:
+ *
+ *   unit_open           more bytes of it may follow
+ *   !unit_open          it ended, and its checksum was right
+ *   damaged             it cannot be decoded any further, or no unit starts where one should
+ *   damaged + cut_off   the reason is that the file ends before the unit does
+ *
+ * source.c owns the windows and the states; gunzip.c and unzstd.c are the two decoders.
  */
 #ifndef WB_WARC_SOURCE_H
 #define WB_WARC_SOURCE_H
@@ -27,28 +35,26 @@ struct wb_source {
     struct wb_file file;
     uint64_t size;
     enum wb_source_kind kind;
-    bool by_content;       /* the kind was told from the first bytes, not from the name */
+    bool by_content;       /* the kind was recognised from the first bytes, not from the name */
 
-    char *in;              /* compressed bytes; in[0] lies at in_offset of the file */
+    char *in;              /* a window of compressed bytes; in[0] is at in_offset of the file */
     size_t in_pos, in_len, in_cap;
-    uint64_t in_offset;    /* of a plain file: where the next read goes on */
+    uint64_t in_offset;    /* in a plain file, which has no window: where the next read starts */
 
     char *out;
     size_t out_len, out_cap, out_max;
     size_t mark;
     size_t unit_at;
-    uint64_t unit_offset;  /* of the newest unit in the file */
-    bool unit_open;        /* more bytes of it may come; false: it ended and its checksum was right */
+    uint64_t unit_offset;  /* file offset of the newest unit */
+    bool unit_open, damaged, cut_off;
     bool judged, suspect;  /* see wb_source_judge() */
-    bool damaged;          /* the newest unit is damaged, or there is none where one should be */
-    bool cut_off;          /* damaged in that the file ends before it does */
 
-    uint64_t work;         /* bytes decoded in vain, see wb_source_search() */
+    uint64_t work;         /* bytes that were decoded without any use, see wb_source_search() */
     struct wb_gunzip *gunzip;
     struct wb_unzstd *unzstd;
 };
 
-/* Takes the file, also when it fails. keep_max: the most bytes that the reader will ask to have at once. */
+/* Takes ownership of the file even if it fails. keep_max: the most bytes the reader will ask to have at once. */
 int wb_source_init(struct wb_source *s, struct wb_file *file, size_t keep_max);
 void wb_source_release(struct wb_source *s);
 
@@ -58,7 +64,7 @@ static inline struct wb_slice wb_source_bytes(const struct wb_source *s)
     return wb_slice(s->out ? s->out + s->mark : "", s->out_len - s->mark);
 }
 
-/* The same from the byte `at` on. */
+/* The same, starting at byte `at`. */
 static inline struct wb_slice wb_source_after(const struct wb_source *s, size_t at)
 {
     struct wb_slice all = wb_source_bytes(s);
@@ -67,53 +73,66 @@ static inline struct wb_slice wb_source_after(const struct wb_source *s, size_t 
     return wb_slice(all.ptr + at, all.len - at);
 }
 
-/* At least want bytes, or all there are of the newest unit, which then is not open any more. WB_E_CORRUPT: it is damaged. */
+/*
+ * Decodes until the reader sees at least `want` bytes or the newest unit has ended (then it
+ * is no longer open). WB_E_CORRUPT: the unit is damaged.
+ */
 int wb_source_fill(struct wb_source *s, size_t want);
 
-/* The reader is done with the next n bytes. */
+/* The reader is finished with the next n bytes. */
 void wb_source_take(struct wb_source *s, size_t n);
 
-/* Drops up to n bytes behind the first `at`, not going beyond the newest unit. */
+/*
+ * Removes n bytes that follow the first `at` bytes the reader sees, decoding as it goes, but
+ * stops at the end of the newest unit; *cut_out is how many were removed.
+ */
 int wb_source_cut(struct wb_source *s, size_t at, uint64_t n, uint64_t *cut_out);
 
-/* Opens the next unit: 1, 0 at the end of the file, WB_E_CORRUPT where no unit starts. The one before must have ended. */
+/* Opens the next unit; the one before must have ended. 1, 0 at the end of the file, WB_E_CORRUPT if no unit starts. */
 int wb_source_next(struct wb_source *s);
 
 /*
- * Finds out, once a unit, whether the newest one is sound, by reading it to its end
- * beside the ordinary reading: suspect says that its bytes or its checksum are
- * wrong. That it is cut off by the end of the file does not make it suspect.
+ * Finds out whether the newest unit is intact, by decoding it to its end a second time,
+ * beside the ordinary reading; does so once per unit. Sets `suspect` if its bytes or its
+ * checksum are wrong. A unit that the end of the file cuts off is not suspect.
  */
 int wb_source_judge(struct wb_source *s);
 
-/* Where the next byte lies in the file: of a plain file exactly, otherwise the start of its unit. */
+/* The file offset of the next byte: exact in a plain file, otherwise the start of its unit. */
 uint64_t wb_source_offset(const struct wb_source *s);
 
 /*
- * Looks for a unit behind the start of the newest one whose first bytes `starts`
- * likes (it is given arc): 1 and the file stands before it, or 0. The time this takes is linear
- * in the size of the file: each trial is bounded, and where the work done in vain
- * exceeds a multiple of the file's size the rest is given up.
+ * Searches the file behind the start of the newest unit for a unit whose first bytes
+ * starts(bytes, arc) accepts. Returns 1 with the file positioned before that unit, or 0 if
+ * there is none. This takes time linear in the size of the file: each attempt is bounded,
+ * and when the bytes decoded in vain exceed a multiple of the file's size, the search ends.
  */
 int wb_source_search(struct wb_source *s, bool (*starts)(struct wb_slice bytes, bool arc), bool arc);
 
 /* ---- for the decoders ---------------------------------------------------------- */
 
-/* At least want compressed bytes from in_pos on, or all there are. */
+/* Reads until the window has at least `want` compressed bytes from in_pos on, or the file ends. */
 int wb_source_input(struct wb_source *s, size_t want);
-bool wb_source_input_ends(const struct wb_source *s); /* the window reaches the end of the file */
 
-/* Room for more bytes behind out_len. */
+/* True if the window reaches the end of the file. */
+bool wb_source_input_ends(const struct wb_source *s);
+
+/* Makes room for `more` bytes behind out_len. */
 int wb_source_room(struct wb_source *s, size_t more);
 
-/* WB_E_CORRUPT about the newest unit. */
+/* Marks the newest unit as damaged and returns WB_E_CORRUPT with a message about it. */
 int wb_source_damage(struct wb_source *s, const char *what);
 int wb_source_cut_off(struct wb_source *s);
 
-#define WB_SOURCE_STEP ((size_t)128 << 10)   /* bytes that a decoder makes at a time */
-#define WB_SOURCE_TRIAL 512                  /* bytes decoded to judge a unit's start */
+#define WB_SOURCE_STEP ((size_t)128 << 10)   /* how many bytes a decoder produces per call */
+#define WB_SOURCE_TRIAL 512                  /* how many bytes are decoded to see what a unit starts with */
 
-/* wb_gunzip_start() may have the whole unit at once; wb_gunzip_stream() never does. */
+/*
+ * Each decoder has three entries. start: begins the unit at in_pos. more: appends its next
+ * bytes to `out`. trial: decodes only its first bytes, to see what they are.
+ * wb_gunzip_start() decodes a unit of ordinary size at once; wb_gunzip_stream() starts it
+ * so that its bytes always arrive step by step.
+ */
 int wb_gunzip_start(struct wb_source *s);
 int wb_gunzip_stream(struct wb_source *s);
 int wb_gunzip_more(struct wb_source *s);
@@ -126,7 +145,7 @@ int wb_unzstd_trial(struct wb_source *s, char *bytes_out, size_t *len_out);
 void wb_unzstd_free(struct wb_unzstd *z);
 bool wb_unzstd_has_dictionary(const struct wb_unzstd *z);
 
-/* Goes over skippable frames, and takes the dictionary where the first one holds it. WB_E_CORRUPT. */
+/* Skips skippable frames, and loads the dictionary if the first frame of the file holds one. WB_E_CORRUPT. */
 int wb_unzstd_skip(struct wb_source *s);
 
 #endif

@@ -1,12 +1,12 @@
 /*
- * unzstd.c - zstd frames of an archive, and the dictionary they may need.
+ * unzstd.c - decodes the zstd frames of an archive, and loads the dictionary they may need.
  *
  *   .warc.zst = [dictionary frame] (frame | skippable frame)*
  *   dictionary frame: magic 0x184D2A5D, first in the file; its body is the
  *   dictionary itself, or one zstd frame that holds it.
  *
- * Other skippable frames are passed over. The memory that a frame may ask for is
- * bounded by WINDOW_LOG_MAX, that of the dictionary by DICTIONARY_MAX.
+ * Other skippable frames are skipped. WINDOW_LOG_MAX bounds the memory that a frame may ask
+ * for, DICTIONARY_MAX that of the dictionary. It never looks at the bytes it makes.
  */
 #include "warc/source.h"
 
@@ -34,7 +34,8 @@ static int make_unzstd(struct wb_source *s)
     if (!s->unzstd)
         return WB_E_NOMEM;
     s->unzstd->context = ZSTD_createDCtx();
-    if (!s->unzstd->context || ZSTD_isError(ZSTD_DCtx_setParameter(s->unzstd->context, ZSTD_d_windowLogMax, WINDOW_LOG_MAX)))
+    if (!s->unzstd->context ||
+        ZSTD_isError(ZSTD_DCtx_setParameter(s->unzstd->context, ZSTD_d_windowLogMax, WINDOW_LOG_MAX)))
         return wb_fail_nomem();
     return 0;
 }
@@ -55,14 +56,14 @@ bool wb_unzstd_has_dictionary(const struct wb_unzstd *z)
 
 /* ---- skippable frames --------------------------------------------------------------- */
 
-/* The dictionary out of a frame's body, which it is or which holds it compressed. */
+/* Loads the dictionary from a frame's body, which is either the dictionary itself or a zstd frame of it. */
 static int take_dictionary(struct wb_source *s, struct wb_slice body)
 {
     struct wb_buf plain = WB_BUF_INIT;
     int err = 0;
 
     if (body.len >= 4 && wb_get32(body.ptr) == ZSTD_MAGICNUMBER) {
-        /* The size that the frame claims is not believed: the room is what the bound allows. */
+        /* Do not trust the size that the frame claims: reserve what the bound allows. */
         err = wb_buf_reserve(&plain, DICTIONARY_MAX);
         if (err < 0)
             goto done;
@@ -139,7 +140,7 @@ int wb_unzstd_start(struct wb_source *s)
     if (err < 0)
         return err;
     ZSTD_DCtx_reset(s->unzstd->context, ZSTD_reset_session_only);
-    /* Room for the whole frame lets libzstd decode straight into it. */
+    /* With room for the whole frame, libzstd decodes directly into it. */
     unsigned long long size = ZSTD_getFrameContentSize(s->in + s->in_pos, s->in_len - s->in_pos);
     if (size != ZSTD_CONTENTSIZE_UNKNOWN && size != ZSTD_CONTENTSIZE_ERROR && size <= ONESHOT_OUT)
         return wb_source_room(s, (size_t)size + 1);
@@ -168,7 +169,7 @@ int wb_unzstd_more(struct wb_source *s)
         return wb_source_damage(s, "damaged zstd frame");
     if (result == 0)
         s->unit_open = false;
-    else if (starved && s->out_len == before) /* only now: libzstd may still have had bytes to give */
+    else if (starved && s->out_len == before) /* not earlier: libzstd may have held back some output */
         return wb_source_cut_off(s);
     return 0;
 }
@@ -187,7 +188,7 @@ int wb_unzstd_trial(struct wb_source *s, char *bytes_out, size_t *len_out)
     ZSTD_outBuffer out = {bytes_out, WB_SOURCE_TRIAL, 0};
     if (in.size > ZSTD_DStreamInSize() + 64)
         in.size = ZSTD_DStreamInSize() + 64;
-    /* A frame that is wrong further on has given its first bytes all the same. */
+    /* The result does not matter: a frame that is damaged further on still delivers its first bytes. */
     (void)ZSTD_decompressStream(s->unzstd->context, &out, &in);
     *len_out = out.pos;
     s->work += in.pos;

@@ -1,14 +1,14 @@
 /*
- * warcpage.c - from an archive record to the page it holds, or to what a revisit says.
+ * warcpage.c - turns an archive record into the page it holds, or into what a revisit says.
  *
- * A block that is an HTTP response becomes a page with its head, coding undone;
- * any other block is the page itself. Nothing here decides what is stored.
+ * A block that is an HTTP response becomes a page with a head and a body whose codings are
+ * removed; any other block is itself the body. It never decides what is stored.
  */
 #include "warc/warc.h"
 
 #include "base/date.h"
 #include "base/error.h"
-#include "warc/head.h"
+#include "warc/warchead.h"
 #include "warc/xcrawl.h"
 
 void wb_warc_mem_release(struct wb_warc_mem *mem)
@@ -35,7 +35,7 @@ static int name_page(struct wb_slice uri, struct wb_warc_mem *mem, struct wb_pag
     return 0;
 }
 
-/* The words of problem_out, the gravest first. */
+/* The text of *problem_out: the most serious problem, or "". */
 static const char *problem_of(const struct wb_decoded *decoded, bool cut)
 {
     if (decoded->damaged)
@@ -45,7 +45,7 @@ static const char *problem_of(const struct wb_decoded *decoded, bool cut)
     return "";
 }
 
-/* Head, type and charset of a response; all of them lie in text or in the record. */
+/* Fills head, type and charset of a response; they borrow from `text` or from the record. */
 static int describe_response(struct wb_slice raw, struct wb_buf *text, struct wb_page *page)
 {
     struct wb_slice value;
@@ -60,7 +60,7 @@ static int describe_response(struct wb_slice raw, struct wb_buf *text, struct wb
         return err;
     wb_http_header(raw, "Content-Type", &value);
     err = wb_media_type_parse(value, text, &page->type, &page->charset);
-    page->head = head_len ? wb_slice(text->ptr, head_len) : raw; /* text may have moved meanwhile */
+    page->head = head_len ? wb_slice(text->ptr, head_len) : raw; /* not earlier: text may have moved */
     return err;
 }
 
@@ -76,7 +76,7 @@ static int fill_response(const struct wb_warc_record *record, const struct wb_ht
     page->status = http->status;
     page->body = decoded_out->changed ? wb_buf_slice(&mem->body) : http->body;
     if (decoded_out->changed && wb_warc_header(record, "WARC-Payload-Digest", &digest))
-        page->has_payload_sha1 = wb_head_sha1(digest, page->payload_sha1);
+        page->has_payload_sha1 = wb_warc_head_sha1(digest, page->payload_sha1);
     return describe_response(http->raw, &mem->text, page);
 }
 
@@ -85,13 +85,13 @@ static int fill_resource(const struct wb_warc_record *record, struct wb_warc_mem
     page->kind = WB_PAGE_RESOURCE;
     page->status = 200;
     page->body = record->block;
-    /* A response that cannot be read as one says nothing of what it holds. */
+    /* The block claims to be an HTTP response but cannot be parsed as one, so its media type is unknown. */
     if (wb_slice_starts_nocase(record->content_type, WB_SLICE_LIT("application/http")))
         return 0;
     return wb_media_type_parse(record->content_type, &mem->text, &page->type, &page->charset);
 }
 
-/* What is left of a record that is not whole may end before its page begins: with the record's own header, or inside the status line. */
+/* True if an incomplete record ends before its page begins: after the record's header, or inside the status line. */
 static bool ends_before_page(const struct wb_warc_record *record, bool has_head)
 {
     struct wb_slice http = WB_SLICE_LIT("HTTP/"), block = record->block;
@@ -103,12 +103,13 @@ static bool ends_before_page(const struct wb_warc_record *record, bool has_head)
     return block.len == 0 || (record->type != WB_WARC_RESOURCE && wb_slice_starts(block, http));
 }
 
-int wb_warc_page(const struct wb_warc_record *record, size_t body_max, struct wb_warc_mem *mem, struct wb_page *page_out,
-                 const char **problem_out)
+int wb_warc_page(const struct wb_warc_record *record, size_t body_max, struct wb_warc_mem *mem,
+                 struct wb_page *page_out, const char **problem_out)
 {
     struct wb_http_head http;
     struct wb_decoded decoded = {.changed = false};
-    struct wb_page page = {.head = WB_SLICE_EMPTY, .type = WB_SLICE_EMPTY, .charset = WB_SLICE_EMPTY, .body = WB_SLICE_EMPTY};
+    struct wb_page page = {
+        .head = WB_SLICE_EMPTY, .type = WB_SLICE_EMPTY, .charset = WB_SLICE_EMPTY, .body = WB_SLICE_EMPTY};
     int err;
 
     *page_out = page;
@@ -147,18 +148,16 @@ void wb_warc_revisit(const struct wb_warc_record *record, struct wb_warc_revisit
     struct wb_slice value;
 
     *revisit_out = (struct wb_warc_revisit){.refers_uri = WB_SLICE_EMPTY};
-    /* 1.0 and 1.1 spell the profile differently up to its last word; so did drafts. */
+    /* WARC 1.0, 1.1 and their drafts spell the profile differently, except for its last word. */
     if (wb_warc_header(record, "WARC-Profile", &value)) {
         revisit_out->not_modified = wb_slice_ends(value, WB_SLICE_LIT("/server-not-modified"));
-        revisit_out->known_profile = revisit_out->not_modified || wb_slice_ends(value, WB_SLICE_LIT("identical-payload-digest"));
+        revisit_out->known_profile =
+            revisit_out->not_modified || wb_slice_ends(value, WB_SLICE_LIT("identical-payload-digest"));
     }
     if (wb_warc_header(record, "WARC-Payload-Digest", &value))
-        revisit_out->has_sha1 = wb_head_sha1(value, revisit_out->sha1);
-    if (wb_warc_header(record, "WARC-Refers-To-Target-URI", &value)) {
-        if (value.len >= 2 && value.ptr[0] == '<' && value.ptr[value.len - 1] == '>')
-            value = wb_slice(value.ptr + 1, value.len - 2);
-        revisit_out->refers_uri = value;
-    }
+        revisit_out->has_sha1 = wb_warc_head_sha1(value, revisit_out->sha1);
+    if (wb_warc_header(record, "WARC-Refers-To-Target-URI", &value))
+        revisit_out->refers_uri = wb_warc_head_bare_uri(value);
     if (wb_warc_header(record, "WARC-Refers-To-Date", &value) && !wb_date_parse(value, &revisit_out->refers_time_ms))
         revisit_out->refers_time_ms = 0;
 }

@@ -1,21 +1,24 @@
 /*
- * warcreader.c - records out of an archive.
+ * warcreader.c - reads the records of an archive, one after another.
  *
- * A record is whole when its block and what ends it are there and, if it ends with its
- * unit, the unit's checksum was right. If only its length or its end is wrong, the part
- * that is there is delivered, with what is wrong in words (salvage: warcsalvage.c). Anything
- * else is one error with the offset of the unit; the next call then goes on where
- * resync.c finds the next record. Where a unit of several records is known to be
- * damaged, nobody knows which of them are: they come marked as truncated, unless
- * their own digest says that they are right. Memory: the block up to block_max, the header up
- * to WB_HEAD_MAX, and the source's windows.
+ * A record is complete if its block and its trailer are there and, when it ends together
+ * with its unit, the unit's checksum was right. If only the length or the end of a record is
+ * wrong, the part that is there is delivered together with a message (warcsalvage.c).
+ * Anything else is one error with the offset of the unit; the next call continues where
+ * resync.c finds the next record.
+ *
+ * If a unit that holds several records is damaged, any of them may be the damaged one. They
+ * are delivered marked as truncated, unless their own digest proves them right.
+ *
+ * Memory: the block up to block_max, the header up to WB_WARC_HEAD_MAX, and the source's
+ * windows. It never interprets a block: warcpage.c does.
  */
 #include "warc/warcreader.h"
 
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "warc/head.h"
+#include "warc/warchead.h"
 #include "warc/resync.h"
 
 #include <inttypes.h>
@@ -32,9 +35,10 @@ int wb_warc_open_file(struct wb_file *file, size_t block_max, struct wb_warc_rea
         wb_file_close(file);
         return WB_E_NOMEM;
     }
+    r->magic = WB_WARC_READER_MAGIC;
     r->block_max = block_max;
-    r->unit_offset = UINT64_MAX;
-    int err = wb_source_init(&r->source, file, block_max + WB_HEAD_MAX);
+    r->unit_offset = UINT64_MAX; /* no unit yet */
+    int err = wb_source_init(&r->source, file, block_max + WB_WARC_HEAD_MAX);
     if (err < 0) {
         wb_warc_close(r);
         return err;
@@ -58,6 +62,8 @@ void wb_warc_close(struct wb_warc_reader *reader)
 {
     if (!reader)
         return;
+    WB_CHECK(reader->magic == WB_WARC_READER_MAGIC);
+    reader->magic = 0;
     wb_source_release(&reader->source);
     wb_free(reader);
 }
@@ -84,13 +90,13 @@ static int fail_record(struct wb_warc_reader *r, const char *what)
     return wb_fail(WB_E_CORRUPT, "%s, offset %" PRIu64 ": %s", r->source.file.path, r->offset, what);
 }
 
-static int fail_broken(struct wb_warc_reader *r, enum wb_broken broken)
+static int fail_broken(struct wb_warc_reader *r, enum wb_warc_broken broken)
 {
     r->broken = broken;
-    return fail_record(r, wb_broken_words(broken));
+    return fail_record(r, wb_warc_broken_words(broken));
 }
 
-int wb_reader_skip_line_ends(struct wb_source *s)
+int wb_warc_reader_skip_line_ends(struct wb_source *s)
 {
     for (;;) {
         struct wb_slice bytes = wb_source_bytes(s);
@@ -106,14 +112,14 @@ int wb_reader_skip_line_ends(struct wb_source *s)
     }
 }
 
-/* Goes to the first byte of the next record: 1, or 0 at the end of the file. */
+/* Moves to the first byte of the next record: 1, or 0 at the end of the file. */
 static int begin_record(struct wb_warc_reader *r)
 {
     struct wb_source *s = &r->source;
 
     for (;;) {
         r->offset = s->unit_offset;
-        int err = wb_reader_skip_line_ends(s);
+        int err = wb_warc_reader_skip_line_ends(s);
         if (err < 0)
             return err;
         if (wb_source_bytes(s).len > 0)
@@ -127,12 +133,12 @@ static int begin_record(struct wb_warc_reader *r)
     r->offset = wb_source_offset(s);
     r->unit_records = r->unit_offset == s->unit_offset ? r->unit_records + 1 : 0;
     r->unit_offset = s->unit_offset;
-    int err = wb_source_fill(s, WB_HEAD_PEEK);
+    int err = wb_source_fill(s, WB_WARC_HEAD_PEEK);
     if (err < 0)
         return err;
     struct wb_slice bytes = wb_source_bytes(s);
-    bool warc = wb_head_starts(bytes, false);
-    if (!warc && !wb_head_starts(bytes, wb_reader_may_be_arc(r)))
+    bool warc = wb_warc_head_starts(bytes, false);
+    if (!warc && !wb_warc_head_starts(bytes, wb_warc_reader_may_be_arc(r)))
         return fail_record(r, "no record starts here");
     if (!r->recognised)
         r->arc = !warc;
@@ -140,23 +146,23 @@ static int begin_record(struct wb_warc_reader *r)
     return 1;
 }
 
-/* True where a record starts at `at`; of an ARC header, which is vague, all of it must be there. */
+/* Returns 1 if a record starts at `at`. ARC headers are vague: there, the whole header must be valid. */
 static int record_starts(struct wb_warc_reader *r, size_t at)
 {
     struct wb_source *s = &r->source;
-    struct wb_head head;
+    struct wb_warc_head head;
 
-    int err = wb_source_fill(s, at + (r->arc ? ARC_PEEK : WB_HEAD_PEEK));
+    int err = wb_source_fill(s, at + (r->arc ? ARC_PEEK : WB_WARC_HEAD_PEEK));
     if (err < 0)
         return err;
     struct wb_slice bytes = wb_source_after(s, at);
-    if (!wb_head_starts(bytes, r->arc))
+    if (!wb_warc_head_starts(bytes, r->arc))
         return 0;
     const char *lf = r->arc ? memchr(bytes.ptr, '\n', bytes.len) : NULL;
-    return !r->arc || (lf && !wb_head_parse(wb_slice(bytes.ptr, (size_t)(lf + 1 - bytes.ptr)), &head));
+    return !r->arc || (lf && !wb_warc_head_parse(wb_slice(bytes.ptr, (size_t)(lf + 1 - bytes.ptr)), &head));
 }
 
-/* At least want bytes of the record, from as many units as it takes. */
+/* Makes at least `want` bytes of the record visible, from as many units as that takes. */
 static int need(struct wb_warc_reader *r, size_t want)
 {
     struct wb_source *s = &r->source;
@@ -172,17 +178,17 @@ static int need(struct wb_warc_reader *r, size_t want)
         if (err < 0)
             return err;
         if (err == 0)
-            return fail_broken(r, WB_BROKEN_FILE_ENDS);
+            return fail_broken(r, WB_WARC_BROKEN_FILE_ENDS);
         err = record_starts(r, have);
         if (err < 0)
             return err;
         if (err > 0)
-            return fail_broken(r, WB_BROKEN_NEXT_STARTS);
+            return fail_broken(r, WB_WARC_BROKEN_NEXT_STARTS);
     }
 }
 
-/* The header, whole and read; *len_out bytes long. */
-static int read_head(struct wb_warc_reader *r, struct wb_head *head_out, size_t *len_out)
+/* Reads and parses the header; it is *len_out bytes long. */
+static int read_head(struct wb_warc_reader *r, struct wb_warc_head *head_out, size_t *len_out)
 {
     struct wb_source *s = &r->source;
     size_t scanned = 0, have = 0;
@@ -190,31 +196,31 @@ static int read_head(struct wb_warc_reader *r, struct wb_head *head_out, size_t 
     *len_out = 0;
     for (;;) {
         struct wb_slice bytes = wb_source_bytes(s);
-        have = bytes.len < WB_HEAD_MAX ? bytes.len : WB_HEAD_MAX;
-        int found = wb_head_end(wb_slice(bytes.ptr, have), false, &scanned, len_out);
+        have = bytes.len < WB_WARC_HEAD_MAX ? bytes.len : WB_WARC_HEAD_MAX;
+        int found = wb_warc_head_end(wb_slice(bytes.ptr, have), false, &scanned, len_out);
         if (found < 0)
             return fail_record(r, "another record starts inside the header");
         if (found > 0)
             break;
-        if (have == WB_HEAD_MAX)
+        if (have == WB_WARC_HEAD_MAX)
             return fail_record(r, "the header does not end");
         int err = need(r, have + 1);
         if (err < 0)
             return err;
     }
-    const char *wrong = wb_head_parse(wb_slice(wb_source_bytes(s).ptr, *len_out), head_out);
+    const char *wrong = wb_warc_head_parse(wb_slice(wb_source_bytes(s).ptr, *len_out), head_out);
     if (wrong)
         return fail_record(r, wrong);
     r->recognised = true;
     return 0;
 }
 
-/* Whether the end of a block lies so many bytes behind the header, in a plain file: an enum wb_trailer. */
+/* In a plain file, says whether the block can end `length` bytes behind the header: an enum wb_warc_trailer. */
 static int block_ends_at(struct wb_warc_reader *r, size_t head_len, uint64_t length)
 {
     struct wb_source *s = &r->source;
     uint64_t start = r->offset + head_len;
-    char peek[WB_HEAD_PEEK];
+    char peek[WB_WARC_HEAD_PEEK];
     size_t got = 0, trailer;
 
     if (length > s->size || start > s->size - length)
@@ -222,14 +228,14 @@ static int block_ends_at(struct wb_warc_reader *r, size_t head_len, uint64_t len
     int err = wb_file_read_at(&s->file, start + length, peek, sizeof peek, &got);
     if (err < 0)
         return err;
-    return (int)wb_head_trailer(wb_slice(peek, got), got < sizeof peek, r->arc, &trailer);
+    return (int)wb_warc_head_trailer(wb_slice(peek, got), got < sizeof peek, r->arc, &trailer);
 }
 
-/* The lines of an HTTP head that ends them all with LF alone, of the part in memory; else 0. */
+/* Counts the lines of an HTTP head that ends every line with LF alone; 0 if the block has no such head. */
 static uint64_t count_bare_lines(struct wb_slice block)
 {
     struct wb_http_head http;
-    uint64_t lines = 1; /* the blank one */
+    uint64_t lines = 1; /* the blank line */
 
     if (wb_http_split(block, &http) < 0 || http.body.len == 0 || memchr(http.raw.ptr, '\r', http.raw.len))
         return 0;
@@ -239,11 +245,12 @@ static uint64_t count_bare_lines(struct wb_slice block)
 }
 
 /*
- * A plain file can be looked at where the block should end before the block is
- * read. A length that lies then costs nothing, so that a file full of such
- * records is still read in linear time. ARC files that went through a change of
- * line ends are known: each line of the HTTP head is then one byte shorter than
- * the length says.
+ * In a plain file we can check where the block should end before reading the block. A false
+ * length then costs nothing, and a file full of such records is still read in linear time.
+ *
+ * Some ARC files had their line ends converted from CRLF to LF after the lengths were
+ * written. Each line of the HTTP head is then one byte shorter than the length says, and
+ * *length is corrected.
  */
 static int check_plain_end(struct wb_warc_reader *r, size_t head_len, uint64_t *length)
 {
@@ -253,21 +260,21 @@ static int check_plain_end(struct wb_warc_reader *r, size_t head_len, uint64_t *
     if (!r->arc && have >= *length)
         return 0;
     int good = block_ends_at(r, head_len, *length);
-    if (good < 0 || good == WB_TRAILER_SURE)
+    if (good < 0 || good == WB_WARC_TRAILER_SURE)
         return good < 0 ? good : 0;
     uint64_t lines = r->arc ? count_bare_lines(wb_source_after(s, head_len)) : 0;
     int better = lines > 0 && lines < *length ? block_ends_at(r, head_len, *length - lines) : 0;
-    if (better == WB_TRAILER_SURE)
+    if (better == WB_WARC_TRAILER_SURE)
         *length -= lines;
-    if (better < 0 || better == WB_TRAILER_SURE || good == WB_TRAILER_DOUBTFUL)
+    if (better < 0 || better == WB_WARC_TRAILER_SURE || good == WB_WARC_TRAILER_DOUBTFUL)
         return better < 0 ? better : 0;
     if (*length > s->size || r->offset + head_len > s->size - *length)
-        return fail_broken(r, WB_BROKEN_FILE_ENDS);
-    return fail_broken(r, WB_BROKEN_WRONG_END);
+        return fail_broken(r, WB_WARC_BROKEN_FILE_ENDS);
+    return fail_broken(r, WB_WARC_BROKEN_WRONG_END);
 }
 
-/* The block: what is kept of it in memory behind the header, the rest passed over. The length is corrected where it was wrong. */
-static int read_block(struct wb_warc_reader *r, struct wb_extent *e)
+/* Reads the block: keeps what fits into block_max behind the header and skips the rest. May correct e->length. */
+static int read_block(struct wb_warc_reader *r, struct wb_warc_extent *e)
 {
     struct wb_source *s = &r->source;
     int err = s->kind == WB_SOURCE_PLAIN ? check_plain_end(r, e->head, &e->length) : 0;
@@ -285,56 +292,57 @@ static int read_block(struct wb_warc_reader *r, struct wb_extent *e)
     return err;
 }
 
-/* What ends the record. */
-static int read_trailer(struct wb_warc_reader *r, struct wb_extent *e)
+/* Reads the line ends that close the record, and checks that the unit is intact. */
+static int read_trailer(struct wb_warc_reader *r, struct wb_warc_extent *e)
 {
     struct wb_source *s = &r->source;
     size_t at = e->head + e->keep, len;
 
-    int err = wb_source_fill(s, at + WB_HEAD_PEEK);
+    int err = wb_source_fill(s, at + WB_WARC_HEAD_PEEK);
     if (err < 0)
         return err;
     struct wb_slice rest = wb_source_after(s, at);
-    enum wb_trailer trailer = wb_head_trailer(rest, rest.len < WB_HEAD_PEEK && !s->unit_open, r->arc, &len);
-    if (trailer == WB_TRAILER_NONE)
-        return fail_broken(r, WB_BROKEN_WRONG_END);
-    /* Where the record is the last of its unit, this sees the unit to its end and so its checksum checked. */
+    enum wb_warc_trailer trailer =
+        wb_warc_head_trailer(rest, rest.len < WB_WARC_HEAD_PEEK && !s->unit_open, r->arc, &len);
+    if (trailer == WB_WARC_TRAILER_NONE)
+        return fail_broken(r, WB_WARC_BROKEN_WRONG_END);
+    /* If this is the last record of its unit, asking for one more byte makes the decoder check the checksum. */
     err = wb_source_fill(s, at + len + 1);
     if (err == 0 && s->unit_open)
         err = wb_source_judge(s);
     if (err == 0 && s->suspect)
-        err = wb_source_fill(s, at + len + WB_HEAD_PEEK);
+        err = wb_source_fill(s, at + len + WB_WARC_HEAD_PEEK);
     if (err < 0)
         return err;
-    /* A damaged unit that goes on with anything but a record held one record, and that is the damaged one. */
-    if (s->suspect && !wb_head_starts(wb_source_after(s, at + len), r->arc))
+    /* If no record follows in a damaged unit, this record was alone in it: it is the damaged one. */
+    if (s->suspect && !wb_warc_head_starts(wb_source_after(s, at + len), r->arc))
         return wb_source_damage(s, "damaged data behind the record");
-    e->sure = trailer == WB_TRAILER_SURE && !s->suspect;
+    e->sure = trailer == WB_WARC_TRAILER_SURE && !s->suspect;
     e->taken = at + len;
     return 0;
 }
 
-/* Whether the block is the one that its digest was made of. */
+/* True if the block matches the digest in its header. */
 static bool has_right_digest(const struct wb_warc_record *record)
 {
     uint8_t want[WB_SHA1_BYTES], have[WB_SHA1_BYTES];
     struct wb_slice value;
 
-    if (record->cut || !wb_warc_header(record, "WARC-Block-Digest", &value) || !wb_head_sha1(value, want))
+    if (record->cut || !wb_warc_header(record, "WARC-Block-Digest", &value) || !wb_warc_head_sha1(value, want))
         return false;
     wb_sha1(record->block.ptr, record->block.len, have);
     return memcmp(want, have, sizeof want) == 0;
 }
 
-static struct wb_slice part(struct wb_slice record, struct wb_span span)
+static struct wb_slice part(struct wb_slice record, struct wb_warc_span span)
 {
     return span.len ? wb_slice(record.ptr + span.at, span.len) : WB_SLICE_EMPTY;
 }
 
 static int read_record(struct wb_warc_reader *r, struct wb_warc_record *record_out)
 {
-    struct wb_extent e = {.problem = ""};
-    struct wb_head head;
+    struct wb_warc_extent e = {.problem = ""};
+    struct wb_warc_head head;
     int err = read_head(r, &head, &e.head);
 
     if (err < 0)
@@ -344,7 +352,7 @@ static int read_record(struct wb_warc_reader *r, struct wb_warc_record *record_o
     if (err == 0)
         err = read_trailer(r, &e);
     if (err == WB_E_CORRUPT)
-        err = wb_salvage_block(r, &e);
+        err = wb_warc_salvage_block(r, &e);
     if (err < 0)
         return err;
     struct wb_slice bytes = wb_source_bytes(&r->source);
@@ -372,9 +380,8 @@ static int read_record(struct wb_warc_reader *r, struct wb_warc_record *record_o
 /* ---- whole files ---------------------------------------------------------------------------- */
 
 /*
- * Nothing that starts like a record was seen yet: if nothing follows either, this
- * is some other file, unless what failed was the compression that its first bytes
- * promised.
+ * Called if no record has been seen yet. If none follows either, this is not an archive,
+ * unless its first bytes showed a known compression and it is that which failed.
  */
 static int judge_file(struct wb_warc_reader *r)
 {
@@ -396,12 +403,13 @@ int wb_warc_next(struct wb_warc_reader *reader, struct wb_warc_record *record_ou
     struct wb_warc_reader *r = reader;
     int err = 1;
 
+    WB_CHECK(r->magic == WB_WARC_READER_MAGIC);
     *record_out = (struct wb_warc_record){.type = WB_WARC_UNKNOWN};
     if (r->final < 0)
         return wb_fail(r->final, "%s cannot be read any further", r->source.file.path);
     wb_source_take(&r->source, r->taken);
     r->taken = 0;
-    r->broken = WB_BROKEN_NOT;
+    r->broken = WB_WARC_BROKEN_NOT;
     if (r->lost)
         err = wb_resync_find(r);
     r->lost = false;

@@ -1,8 +1,8 @@
 /*
- * warcwriter.c - pages as WARC 1.1 records (docs/formats/warc.md).
+ * warcwriter.c - writes pages as WARC 1.1 records (docs/formats/warc.md).
  *
- * Makes the header of each record, with digests of what is really written, and
- * leaves packing to pack.c. It never opens a file: bytes go to the caller's sink.
+ * Makes the header of each record, with digests of the bytes that are really written; pack.c
+ * compresses them. It never opens a file: the bytes go to the caller's sink.
  */
 #include "warc/warc.h"
 
@@ -79,8 +79,9 @@ void wb_warc_writer_free(struct wb_warc_writer *writer)
 
 /* ---- pieces of a header ------------------------------------------------------------------- */
 
-/* "sha1:" and base32, of two parts one after the other. */
-static int digest_text(struct wb_warc_writer *w, struct wb_slice first, struct wb_slice second, char text_out[DIGEST_TEXT_MAX])
+/* Writes "sha1:" and the digest, in base32, of two parts taken as one. */
+static int digest_text(struct wb_warc_writer *w, struct wb_slice first, struct wb_slice second,
+                       char text_out[DIGEST_TEXT_MAX])
 {
     uint8_t digest[EVP_MAX_MD_SIZE];
 
@@ -114,7 +115,7 @@ static void uuid_text(char text_out[37])
     to[-1] = '\0';
 }
 
-/* What every record starts with. */
+/* Writes the lines that every record starts with. */
 static int start_header(struct wb_buf *h, const char *type, int64_t time_ms)
 {
     char uuid[37], date[WB_DATE_TEXT_MAX];
@@ -122,10 +123,11 @@ static int start_header(struct wb_buf *h, const char *type, int64_t time_ms)
     uuid_text(uuid);
     wb_date_format(time_ms, date);
     wb_buf_clear(h);
-    return wb_buf_printf(h, "WARC/1.1\r\nWARC-Type: %s\r\nWARC-Record-ID: <urn:uuid:%s>\r\nWARC-Date: %s\r\n", type, uuid, date);
+    return wb_buf_printf(h, "WARC/1.1\r\nWARC-Type: %s\r\nWARC-Record-ID: <urn:uuid:%s>\r\nWARC-Date: %s\r\n", type,
+                         uuid, date);
 }
 
-/* A named field; bytes that would end the line become blanks. */
+/* Appends a named field; control characters become blanks, so that no value can end the line. */
 static int add_field(struct wb_buf *h, const char *name, struct wb_slice value)
 {
     int err = wb_buf_printf(h, "%s: ", name);
@@ -157,15 +159,16 @@ int wb_warc_write_info(struct wb_warc_writer *writer, const char *file_name, int
     if (err == 0 && file_name)
         err = add_field(h, "WARC-Filename", wb_slice_str(file_name));
     if (err == 0)
-        err = wb_buf_printf(h, "WARC-Block-Digest: %s\r\nContent-Type: application/warc-fields\r\nContent-Length: %zu\r\n\r\n",
-                            digest, block.len);
+        err = wb_buf_printf(
+            h, "WARC-Block-Digest: %s\r\nContent-Type: application/warc-fields\r\nContent-Length: %zu\r\n\r\n", digest,
+            block.len);
     if (err < 0)
         return err;
     struct wb_slice parts[] = {wb_buf_slice(h), block, WB_SLICE_LIT("\r\n\r\n")};
     return wb_pack_write(writer->pack, parts, 3);
 }
 
-/* The media type of a resource, with its charset so that it is known again. */
+/* Writes the media type of a resource together with its charset, so that a reader gets both back. */
 static int add_resource_type(struct wb_buf *h, const struct wb_page *page)
 {
     if (page->type.len == 0)
@@ -222,6 +225,7 @@ int wb_warc_write_page(struct wb_warc_writer *writer, const struct wb_page *page
         err = page_header(writer, page);
     if (err < 0)
         return err;
-    struct wb_slice parts[] = {wb_buf_slice(&writer->header), wb_buf_slice(&writer->http), page->body, WB_SLICE_LIT("\r\n\r\n")};
+    struct wb_slice parts[] = {wb_buf_slice(&writer->header), wb_buf_slice(&writer->http), page->body,
+                               WB_SLICE_LIT("\r\n\r\n")};
     return wb_pack_write(writer->pack, parts, 4);
 }

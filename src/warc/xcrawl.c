@@ -1,8 +1,8 @@
 /*
- * xcrawl.c - renames headers that no longer describe their body, and back.
+ * xcrawl.c - renames HTTP headers that no longer describe their body, and restores them.
  *
- * Works line by line on bytes and keeps their order and spelling, so that undo
- * after write gives the head again byte for byte (where its lines ended in CRLF).
+ * It works on lines and keeps their order and spelling, so that undo after write gives back
+ * the head byte for byte (if its lines ended in CRLF). It never looks at a body.
  */
 #include "warc/xcrawl.h"
 
@@ -17,7 +17,7 @@ static bool is_coding(struct wb_slice name)
            wb_slice_equal_nocase(name, WB_SLICE_LIT("Transfer-Encoding"));
 }
 
-/* Cuts the next line off *rest, with its line end. */
+/* Removes the next line, including its line end, from *rest. */
 static struct wb_slice next_line(struct wb_slice *rest)
 {
     const char *lf = memchr(rest->ptr, '\n', rest->len);
@@ -37,7 +37,7 @@ static struct wb_slice without_end(struct wb_slice line)
     return line;
 }
 
-/* The name of a header line; empty where it is none. */
+/* The name of a header line; empty if the line is not a header (a continuation, or no colon). */
 static struct wb_slice name_of(struct wb_slice line)
 {
     const char *colon = line.len ? memchr(line.ptr, ':', line.len) : NULL;
@@ -67,7 +67,7 @@ int wb_xcrawl_write(struct wb_slice head, uint64_t body_len, struct wb_buf *out)
         bool is_length = wb_slice_equal_nocase(name, LENGTH);
         bool wrong = is_length && (!wb_slice_to_u64(value_of(line), &length) || length != body_len);
         first = false;
-        if (line.len == 0) /* would end the head */
+        if (line.len == 0) /* an empty line would end the head */
             continue;
         if (wrong || is_coding(name))
             err = wb_buf_append_slice(out, PREFIX);
@@ -81,7 +81,7 @@ int wb_xcrawl_write(struct wb_slice head, uint64_t body_len, struct wb_buf *out)
     return err;
 }
 
-/* The name behind X-Crawl-, where it is one of ours; else empty. */
+/* The original name behind X-Crawl-, or empty if this is not one of the three renamed headers. */
 static struct wb_slice original_name(struct wb_slice name)
 {
     if (!wb_slice_starts_nocase(name, PREFIX))

@@ -1,6 +1,6 @@
 /*
- * test_warcdamage.c - damaged archives: nothing crashes, no wrong record passes for
- * a whole one, every neighbour survives, and the time stays linear.
+ * test_warcdamage.c - damaged archives: nothing crashes, no damaged record is taken for an
+ * intact one, its neighbours survive, and the time stays linear.
  */
 #include "warc_support.h"
 #include "../cost.h"
@@ -18,8 +18,8 @@ static size_t unit_of(const struct archive *a, size_t byte)
 }
 
 /*
- * Everything found is a record of the sound archive, in order, except for what is left of
- * the damaged one, which is marked; those not `near` are all there.
+ * Everything found is a record of the intact archive, in order, except for the remains of
+ * the damaged one, which are marked. All records that are not `near` the damage are found.
  */
 static void assert_neighbours(const struct found *sound, const struct found *found, size_t near, const char *what)
 {
@@ -42,7 +42,7 @@ static void assert_neighbours(const struct found *sound, const struct found *fou
         fail_msg("%s: %zu errors of one place", what, found->errors);
 }
 
-/* Each byte changed, in several ways: compressed units are checked by their checksums. */
+/* Every byte is changed in several ways; in compressed units the checksum notices. */
 static void flip_every_byte(enum packing p)
 {
     struct archive plain = make_archive(4, 3);
@@ -82,7 +82,7 @@ static void test_flip_zstd(void **state)
     flip_every_byte(ZSTD);
 }
 
-/* A plain file has no checksums: a changed byte may change its record, and no other. */
+/* A plain file has no checksums: a changed byte may change its own record, but no other. */
 static void test_flip_plain(void **state)
 {
     (void)state;
@@ -97,7 +97,7 @@ static void test_flip_plain(void **state)
         size_t unit = unit_of(&a, i);
         assert_int_equal(found.end, 0);
         for (size_t k = 0; k < 4; k++) {
-            /* A wrong length can reach into the next record only where that starts right behind. */
+            /* A wrong length can affect the next record only if that starts directly behind. */
             if (k != unit && find_hash(&found, sound.hash[k]) < 0)
                 fail_msg("byte %zu of record %zu lost record %zu", i, unit, k);
         }
@@ -109,7 +109,7 @@ static void test_flip_plain(void **state)
     archive_release(&a);
 }
 
-/* Cut off at every byte: the records before the cut are whole, and of the one that is cut, what can be read is given. */
+/* Cut off at every byte: records before the cut are intact, and the readable part of the cut one is delivered. */
 static void cut_everywhere(enum packing p)
 {
     struct archive plain = make_archive(3, 3);
@@ -121,7 +121,7 @@ static void cut_everywhere(enum packing p)
     for (size_t len = 0; len < a.bytes.len; len++) {
         size_t whole = unit_of(&a, len);
         read_bytes(wb_slice(a.bytes.ptr, len), name_for(p), BLOCK_MAX, &found);
-        /* Without its last line ends, or with a part of them, a plain record is whole all the same. */
+        /* A plain record that lacks some or all of its final line ends is still complete. */
         bool rest = len > a.at[whole];
         bool complete = p == PLAIN && rest && found.records == whole + 1 && len + 4 >= a.at[whole + 1];
         bool part = rest && found.records == whole + 1 && found.partial[whole];
@@ -130,18 +130,19 @@ static void cut_everywhere(enum packing p)
         for (size_t i = 0; i < whole; i++)
             assert_true(found.hash[i] == sound.hash[i] && !found.truncated[i]);
         if (part)
-            assert_true(found.truncated[whole] && found.offset[whole] == a.at[whole] && found.block_len[whole] <= sound.block_len[whole]);
+            assert_true(found.truncated[whole] && found.offset[whole] == a.at[whole] &&
+                        found.block_len[whole] <= sound.block_len[whole]);
         if (rest && !complete && found.errors + (found.end == WB_E_PROTO) != 1)
             fail_msg("%s cut at %zu: %zu errors", name_for(p), len, found.errors);
         if (found.errors)
             assert_int_equal(found.error_offset[0], a.at[whole]);
-        /* Once its header is there, the record is given: a plain one with every byte that is left of it. */
+        /* If the header is there, the record is delivered; a plain one with every byte that is left of it. */
         size_t head = plain.at[whole + 1] - plain.at[whole] - 4 - sound.block_len[whole];
         if (p == PLAIN && rest && !complete && len - a.at[whole] >= head)
             assert_true(part && found.block_len[whole] == len - a.at[whole] - head);
         partial += part;
     }
-    assert_true(p == ZSTD || partial > 0); /* a zstd frame of one block gives nothing before its end */
+    assert_true(p == ZSTD || partial > 0); /* a zstd frame of one block delivers nothing before its end */
     archive_release(&a);
     archive_release(&plain);
 }
@@ -157,7 +158,8 @@ static void test_cut_off(void **state)
 
 enum damage { GARBAGE, NO_MAGIC, SHORTENED, ABSURD, NEGATIVE, WORDED, OVERFLOWING, DAMAGES };
 
-static struct wb_buf damaged_unit(const struct archive *plain, const struct archive *a, size_t k, enum packing p, enum damage damage)
+static struct wb_buf damaged_unit(const struct archive *plain, const struct archive *a, size_t k, enum packing p,
+                                  enum damage damage)
 {
     static const char *const lengths[] = {
         [ABSURD] = "100000000000", [NEGATIVE] = "-5", [WORDED] = "many", [OVERFLOWING] = "99999999999999999999999"};
@@ -204,11 +206,12 @@ static void test_damages(void **state)
             assert_neighbours(&sound, &found, k, what);
             assert_int_equal(found.errors, 1);
             assert_int_equal(found.error_offset[0], broken.at[k]);
-            /* Where only the length or the end is wrong, what is there of the record is given. */
+            /* If only the length or the end is wrong, the part of the record that is there is delivered. */
             bool kept = damage == GARBAGE || damage == ABSURD || (damage == SHORTENED && p == PLAIN);
             assert_int_equal(found.records, kept ? 9 : 8);
             for (size_t i = 0; i < found.records; i++)
-                assert_int_equal(found.offset[i], broken.at[i < k ? i : i + 9 - found.records] + (damage == GARBAGE && i == k ? 700 : 0));
+                assert_int_equal(found.offset[i], broken.at[i < k ? i : i + 9 - found.records] +
+                                                      (damage == GARBAGE && i == k ? 700 : 0));
             if (damage == ABSURD)
                 assert_int_equal(found.block_len[k], sound.block_len[k]);
             archive_release(&broken);
@@ -218,7 +221,7 @@ static void test_damages(void **state)
     archive_release(&plain);
 }
 
-/* A page that holds what looks like records is a page: its member is not searched when it is malformed. */
+/* A page may contain what looks like records: a malformed member with one record is not searched inside. */
 static void test_records_in_a_page(void **state)
 {
     (void)state;
@@ -244,7 +247,7 @@ static void test_records_in_a_page(void **state)
     wb_buf_release(&lying);
 }
 
-/* A malformed record inside a file that is one member: those behind it are found. */
+/* A malformed record inside a file that is one single member: the records after it are found. */
 static void test_whole_gzip(void **state)
 {
     (void)state;
@@ -272,7 +275,7 @@ static struct wb_buf packed_whole(const struct archive *a, enum packing p)
     return p == GZIP ? gzip_of(wb_buf_slice(&a->bytes)) : zstd_of(wb_buf_slice(&a->bytes), WB_SLICE_EMPTY);
 }
 
-/* A file that is one unit, each byte changed: what is not as it was is marked, and what is not marked is as it was. */
+/* A file that is one unit, every byte changed: each record that differs is marked, each unmarked one is unchanged. */
 static void test_flip_whole(void **state)
 {
     (void)state;
@@ -303,7 +306,7 @@ static void test_flip_whole(void **state)
     archive_release(&plain);
 }
 
-/* The same cut off: the records before the cut are sound, and said to be. */
+/* The same file cut off: the records before the cut are intact and not marked. */
 static void test_cut_whole(void **state)
 {
     (void)state;
@@ -322,7 +325,7 @@ static void test_cut_whole(void **state)
     archive_release(&plain);
 }
 
-/* A damaged unit of several records: those whose digest is right are known to be. */
+/* A damaged unit of several records: those with a correct digest are known to be intact. */
 static void test_digests_in_damage(void **state)
 {
     (void)state;
@@ -353,7 +356,7 @@ static void test_digests_in_damage(void **state)
     archive_release(&plain);
 }
 
-/* ARC: what follows the record before the garbage is no record; it survives, and is marked. */
+/* ARC: the record before the garbage is not followed by a record; it survives and is marked. */
 static void test_arc_garbage(void **state)
 {
     (void)state;
@@ -362,8 +365,10 @@ static void test_arc_garbage(void **state)
 
     assert_int_equal(wb_buf_append_str(&bytes, "filedesc://x.arc 0.0.0.0 20260102030405 text/plain 2\n1\n\n"), 0);
     for (int i = 0; i < 6; i++)
-        assert_int_equal(wb_buf_printf(&bytes, "%shttp://a.example/%d 192.0.2.1 20260102030405 text/html 6\n<p>%d\n\n\n",
-                                       i == 3 ? "#garbage\x01\nmore" : "", i, i), 0);
+        assert_int_equal(wb_buf_printf(&bytes,
+                                       "%shttp://a.example/%d 192.0.2.1 20260102030405 text/html 6\n<p>%d\n\n\n",
+                                       i == 3 ? "#garbage\x01\nmore" : "", i, i),
+                         0);
     read_bytes(wb_buf_slice(&bytes), "x.arc", BLOCK_MAX, &found);
     assert_int_equal(found.records, 7);
     assert_int_equal(found.errors, 1);
@@ -371,10 +376,10 @@ static void test_arc_garbage(void **state)
     wb_buf_release(&bytes);
 }
 
-/* ---- bytes made to be slow -------------------------------------------------------------------- */
+/* ---- inputs designed to be slow -------------------------------------------------------------------- */
 
 #define SLOW_BYTES ((size_t)2 << 20)
-#define SLOW_SECONDS 200 /* of processor time: a quadratic reader takes hours, sanitizers take their time */
+#define SLOW_SECONDS 200 /* of processor time: a quadratic reader takes hours, but sanitizers are slow too */
 
 static void assert_fast(struct wb_slice bytes, const char *name)
 {
@@ -400,10 +405,10 @@ static void test_slow_files(void **state)
         "WARC/1.0\r\n",                                                        /* headers that never end */
         "WARC/1.0\r\nA: WARC/1.0\r\n",
         "xWARC/1.0\r\nA: b\r\n",
-        "WARC/1.0\r\nWARC-Type: response\r\nContent-Length: 500000\r\n\r\n",  /* lengths that lie */
+        "WARC/1.0\r\nWARC-Type: response\r\nContent-Length: 500000\r\n\r\n",  /* false lengths */
         "WARC/1.0\r\nWARC-Type: response\r\nContent-Length: 99999999\r\n\r\n",
         "http://a/ 1.2.3.4 20260102030405 text/html 500000\n",
-        "\x1f\x8b\x08",                                                        /* members that are none */
+        "\x1f\x8b\x08",                                                        /* member headers without a member */
         "\x1f\x8b\x08\x08zzzzzz",
         "\x28\xb5\x2f\xfd",
         "\x28\xb5\x2f\xfd\x00\x58\xf9\xff\x0f",
@@ -433,10 +438,12 @@ static void test_slow_files(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_flip_gzip),  cmocka_unit_test(test_flip_zstd),         cmocka_unit_test(test_flip_plain),
-        cmocka_unit_test(test_cut_off),    cmocka_unit_test(test_damages),           cmocka_unit_test(test_records_in_a_page),
-        cmocka_unit_test(test_whole_gzip), cmocka_unit_test(test_flip_whole),        cmocka_unit_test(test_cut_whole),
-        cmocka_unit_test(test_digests_in_damage), cmocka_unit_test(test_arc_garbage), cmocka_unit_test(test_slow_files),
+        cmocka_unit_test(test_flip_gzip),   cmocka_unit_test(test_flip_zstd),
+        cmocka_unit_test(test_flip_plain),  cmocka_unit_test(test_cut_off),
+        cmocka_unit_test(test_damages),     cmocka_unit_test(test_records_in_a_page),
+        cmocka_unit_test(test_whole_gzip),  cmocka_unit_test(test_flip_whole),
+        cmocka_unit_test(test_cut_whole),   cmocka_unit_test(test_digests_in_damage),
+        cmocka_unit_test(test_arc_garbage), cmocka_unit_test(test_slow_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* test_warcfault.c - every allocation and every read fails once, reading and writing: a clean error, nothing leaked. */
+/* test_warcfault.c - each allocation and each read fails once, while reading and writing: a clean error, no leak. */
 #include "warc_support.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@ static int take_bytes(void *context, const void *bytes, size_t len)
     return wb_buf_append(context, bytes, len);
 }
 
-/* Reads it all, pages included, and writes the pages again. */
+/* Reads everything, makes pages of it, and writes the pages again. */
 static int copy_archive(struct wb_slice bytes, const char *name, enum wb_warc_coding coding, struct wb_buf *out)
 {
     struct wb_warc_reader *reader = NULL;
@@ -73,7 +73,7 @@ static void test_reads(void **state)
     fail_each(WB_FAULT_READ, EIO, WB_E_IO);
 }
 
-/* A file that is one damaged stream, so that searching and zlib are on the way too. */
+/* A file that is one damaged stream, so that the search and zlib are exercised too. */
 static void test_while_searching(void **state)
 {
     (void)state;
@@ -119,7 +119,7 @@ static int refuse(void *context, const void *bytes, size_t len)
     return 0;
 }
 
-/* A sink that is full after so many bytes. */
+/* A sink that is full after a given number of bytes. */
 static void test_full_sink(void **state)
 {
     (void)state;

@@ -1,7 +1,8 @@
-/* test_warcpage.c - records as pages: what is a response, what is not, what revisits say. */
+/* test_warcpage.c - makes pages of records: responses, other records, and what revisits say. */
 #include "warc_support.h"
 
-static struct wb_warc_record record_of(enum wb_warc_type type, const char *uri, const char *content_type, struct wb_slice block)
+static struct wb_warc_record record_of(enum wb_warc_type type, const char *uri, const char *content_type,
+                                       struct wb_slice block)
 {
     return (struct wb_warc_record){.type = type, .header = WB_SLICE_EMPTY, .uri = wb_slice_str(uri),
                                    .content_type = wb_slice_str(content_type), .block = block, .block_bytes = block.len,
@@ -20,8 +21,9 @@ static void test_response(void **state)
     struct wb_warc_mem mem = WB_WARC_MEM_INIT;
     struct wb_page page;
     const char *problem;
-    struct wb_warc_record r = record_of(WB_WARC_RESPONSE, "HTTP://A.example:80/x/../y#z", "application/http; msgtype=response",
-                                        WB_SLICE_LIT("HTTP/1.1 404 Not Found\r\nContent-Type: Text/HTML; charset=UTF-8\r\n\r\n<p>"));
+    struct wb_warc_record r =
+        record_of(WB_WARC_RESPONSE, "HTTP://A.example:80/x/../y#z", "application/http; msgtype=response",
+                  WB_SLICE_LIT("HTTP/1.1 404 Not Found\r\nContent-Type: Text/HTML; charset=UTF-8\r\n\r\n<p>"));
 
     assert_int_equal(wb_warc_page(&r, 1000, &mem, &page, &problem), 0);
     assert_slice(page.url, "http://a.example/y#z");
@@ -49,7 +51,8 @@ static void test_others(void **state)
     const char *problem;
     struct wb_warc_record r;
 
-    r = record_of(WB_WARC_RESOURCE, "http://a.example/f", "text/plain; charset=utf-8", WB_SLICE_LIT("HTTP/1.1 200 OK\r\n\r\nx"));
+    r = record_of(WB_WARC_RESOURCE, "http://a.example/f", "text/plain; charset=utf-8",
+                  WB_SLICE_LIT("HTTP/1.1 200 OK\r\n\r\nx"));
     assert_int_equal(wb_warc_page(&r, 1000, &mem, &page, &problem), 0);
     assert_slice(page.body, "HTTP/1.1 200 OK\r\n\r\nx");
     assert_slice(page.type, "text/plain");
@@ -57,12 +60,14 @@ static void test_others(void **state)
     assert_slice(page.head, "");
     assert_true(page.kind == WB_PAGE_RESOURCE && page.status == 200);
 
-    r = record_of(WB_WARC_RESPONSE, "dns:a.example", "text/dns", WB_SLICE_LIT("20260102030405\na.example. 1 IN A 192.0.2.1\n"));
+    r = record_of(WB_WARC_RESPONSE, "dns:a.example", "text/dns",
+                  WB_SLICE_LIT("20260102030405\na.example. 1 IN A 192.0.2.1\n"));
     assert_int_equal(wb_warc_page(&r, 1000, &mem, &page, &problem), 0);
     assert_true(page.kind == WB_PAGE_RESOURCE && page.status == 200);
     assert_slice(page.type, "text/dns");
 
-    r = record_of(WB_WARC_ARC, "http://a.example/with a blank", "text/html", WB_SLICE_LIT("HTTP/1.0 200 OK\nA: b\n\nbody"));
+    r = record_of(WB_WARC_ARC, "http://a.example/with a blank", "text/html",
+                  WB_SLICE_LIT("HTTP/1.0 200 OK\nA: b\n\nbody"));
     assert_int_equal(wb_warc_page(&r, 1000, &mem, &page, &problem), 0);
     assert_true(page.kind == WB_PAGE_RESPONSE);
     assert_slice(page.url, "http://a.example/with%20a%20blank");
@@ -86,9 +91,11 @@ static void test_coded(void **state)
     struct wb_page page;
     const char *problem;
 
-    assert_int_equal(wb_buf_printf(&block, "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %zu\r\n\r\n", gzip.len), 0);
+    assert_int_equal(
+        wb_buf_printf(&block, "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %zu\r\n\r\n", gzip.len), 0);
     assert_int_equal(wb_buf_append_slice(&block, wb_buf_slice(&gzip)), 0);
-    struct wb_warc_record r = record_of(WB_WARC_RESPONSE, "http://a.example/", "application/http", wb_buf_slice(&block));
+    struct wb_warc_record r =
+        record_of(WB_WARC_RESPONSE, "http://a.example/", "application/http", wb_buf_slice(&block));
     r.header = WB_SLICE_LIT("WARC-Payload-Digest: sha1:AAAQEAYEAUDAOCAJBIFQYDIOB4IBCEQT\r\n");
     assert_int_equal(wb_warc_page(&r, 1000, &mem, &page, &problem), 0);
     assert_slice(page.body, "the body, which was coded on its way");
@@ -116,7 +123,8 @@ static void test_truncated(void **state)
     struct wb_warc_mem mem = WB_WARC_MEM_INIT;
     struct wb_page page;
     const char *problem;
-    struct wb_warc_record r = record_of(WB_WARC_RESOURCE, "http://a.example/f", "text/plain", WB_SLICE_LIT("0123456789"));
+    struct wb_warc_record r =
+        record_of(WB_WARC_RESOURCE, "http://a.example/f", "text/plain", WB_SLICE_LIT("0123456789"));
 
     assert_int_equal(wb_warc_page(&r, 10, &mem, &page, &problem), 0);
     assert_true(!page.truncated && page.body.len == 10);
@@ -150,8 +158,10 @@ static void test_revisit(void **state)
 
     for (size_t i = 0; i < sizeof profiles / sizeof *profiles; i++) {
         char header[400];
-        snprintf(header, sizeof header, "WARC-Profile: %s\r\nWARC-Payload-Digest: SHA1:000102030405060708090A0B0C0D0E0F10111213\r\n"
-                 "WARC-Refers-To-Target-URI: <http://b.example/>\r\nWARC-Refers-To-Date: 2026-01-02T03:04:05Z\r\n", profiles[i].profile);
+        snprintf(header, sizeof header,
+                 "WARC-Profile: %s\r\nWARC-Payload-Digest: SHA1:000102030405060708090A0B0C0D0E0F10111213\r\n"
+                 "WARC-Refers-To-Target-URI: <http://b.example/>\r\nWARC-Refers-To-Date: 2026-01-02T03:04:05Z\r\n",
+                 profiles[i].profile);
         r.header = wb_slice_str(header);
         wb_warc_revisit(&r, &revisit);
         assert_int_equal(revisit.known_profile, profiles[i].known);
@@ -162,7 +172,8 @@ static void test_revisit(void **state)
     }
     r.header = WB_SLICE_LIT("WARC-Payload-Digest: sha256:0001\r\nWARC-Refers-To-Date: soon\r\n");
     wb_warc_revisit(&r, &revisit);
-    assert_true(!revisit.known_profile && !revisit.has_sha1 && revisit.refers_uri.len == 0 && revisit.refers_time_ms == 0);
+    assert_true(!revisit.known_profile && !revisit.has_sha1 && revisit.refers_uri.len == 0 &&
+                revisit.refers_time_ms == 0);
 }
 
 int main(void)

@@ -1,4 +1,4 @@
-/* test_warcreader.c - whole archives in every framing, limits on blocks, the samples of others. */
+/* test_warcreader.c - intact archives in every framing, limits on blocks, and sample files from other projects. */
 #include "warc_support.h"
 
 static void assert_whole(const struct archive *plain, const struct archive *a, const char *name)
@@ -23,7 +23,7 @@ static void test_framings(void **state)
     for (enum packing p = PLAIN; p <= ZSTD; p++) {
         struct archive a = packed(&plain, p);
         assert_whole(&plain, &a, name_for(p));
-        assert_whole(&plain, &a, "told-by-content"); /* whatever its name */
+        assert_whole(&plain, &a, "told-by-content"); /* the name does not matter */
         read_archive(&a, name_for(p), &found);
         for (size_t i = 0; i < a.count; i++)
             assert_int_equal(found.offset[i], a.at[i]);
@@ -38,7 +38,7 @@ static void test_framings(void **state)
     archive_release(&plain);
 }
 
-/* Units that end anywhere: in headers, blocks, line ends; also such that are too large for one go. */
+/* Units that end anywhere (in headers, blocks, line ends), some too large to be decoded in one call. */
 static void test_spanning(void **state)
 {
     (void)state;
@@ -71,7 +71,7 @@ static void test_large_members(void **state)
     struct wb_buf noise = WB_BUF_INIT;
     uint64_t x = 88172645463325252u;
 
-    /* 6 MB that do not compress: more than a window of compressed bytes; then 12 MB that do. */
+    /* 6 MB that do not compress, more than a window of compressed bytes; then 12 MB that do. */
     while (noise.len < (6u << 20)) {
         x ^= x << 13, x ^= x >> 7, x ^= x << 17;
         assert_int_equal(wb_buf_append(&noise, &x, 8), 0);
@@ -133,9 +133,11 @@ static void test_spellings(void **state)
     (void)state;
     static const char *const files[] = {
         "WARC/0.17\nwarc-type: response\nwarc-target-uri: <http://a.example/>\ncontent-length: 5\n\nhello\n\n",
-        "\r\n\r\nWARC/1.0\r\nWARC-Type: response\r\nX: a\r\n b\r\nWARC-Target-URI: http://a.example/\r\nContent-Length:5\r\n\r\nhello",
+        "\r\n\r\nWARC/1.0\r\nWARC-Type: response\r\nX: a\r\n b\r\nWARC-Target-URI: "
+        "http://a.example/\r\nContent-Length:5\r\n\r\nhello",
         "WARC/0.18\r\nContent-Length: 5\r\nWARC-Type: response\r\nWARC-Target-URI: http://a.example/\r\n\r\nhello\r\n",
-        "WARC/1.1\r\nContent-Length: 5\r\nWARC-Type: surprise\r\nWARC-Target-URI: http://a.example/\r\n\r\nhello\r\n\r\n\r\n\r\n",
+        "WARC/1.1\r\nContent-Length: 5\r\nWARC-Type: surprise\r\nWARC-Target-URI: "
+        "http://a.example/\r\n\r\nhello\r\n\r\n\r\n\r\n",
     };
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         struct wb_warc_reader *reader = NULL;
@@ -193,9 +195,12 @@ static void test_arc(void **state)
     const char *about = "1 0 Test\nURL IP-address Archive-date Content-type Archive-length\n";
     struct found found;
 
-    assert_int_equal(wb_buf_printf(&bytes, "filedesc://x.arc 0.0.0.0 20260102030405 text/plain %zu\n%s\n", strlen(about), about), 0);
+    assert_int_equal(
+        wb_buf_printf(&bytes, "filedesc://x.arc 0.0.0.0 20260102030405 text/plain %zu\n%s\n", strlen(about), about), 0);
     for (int i = 0; i < 4; i++) {
-        assert_int_equal(wb_buf_printf(&bytes, "http://a.example/%d and more 192.0.2.1 20260102030405 text/html %zu\n", i, block.len), 0);
+        assert_int_equal(wb_buf_printf(&bytes, "http://a.example/%d and more 192.0.2.1 20260102030405 text/html %zu\n",
+                                       i, block.len),
+                         0);
         assert_int_equal(wb_buf_append_slice(&bytes, wb_buf_slice(&block)), 0);
         assert_int_equal(wb_buf_append_str(&bytes, i == 2 ? "" : "\n"), 0);
     }
@@ -241,7 +246,7 @@ static void test_not_an_archive(void **state)
     assert_int_equal(wb_warc_open("/", BLOCK_MAX, &reader), WB_E_INVALID);
 }
 
-/* Progress goes forward, to the size of the file. */
+/* Progress only increases and ends at the size of the file. */
 static void test_progress(void **state)
 {
     (void)state;
@@ -269,12 +274,12 @@ static void test_progress(void **state)
     archive_release(&plain);
 }
 
-/* ---- samples of others ------------------------------------------------------------------ */
+/* ---- samples from other projects ------------------------------------------------------------------ */
 
 struct sample {
     char name[400];
     uint64_t size;
-    char path[1024]; /* found */
+    char path[1024]; /* of the sample, once it has been found */
 };
 
 static int find_sample(void *context, const struct wb_dir_entry *entry)
@@ -314,7 +319,8 @@ static void check_sample(const struct sample *sample, uint64_t records, bool bad
             break;
         found += err > 0;
         errors += err < 0 || *record.problem;
-        if (err > 0 && (record.type == WB_WARC_RESPONSE || record.type == WB_WARC_RESOURCE || record.type == WB_WARC_ARC))
+        if (err > 0 &&
+            (record.type == WB_WARC_RESPONSE || record.type == WB_WARC_RESOURCE || record.type == WB_WARC_ARC))
             assert_int_equal(wb_warc_page(&record, 8u << 20, &mem, &page, &problem), 0);
     }
     wb_warc_close(reader);
@@ -348,7 +354,7 @@ static void test_samples(void **state)
         snprintf(sample.name, sizeof sample.name, "%s", slash ? slash + 1 : path);
         snprintf(sample.path, sizeof sample.path, "%s", folder);
         if (wb_dir_each(folder, find_sample, &sample) != 1)
-            continue; /* not all of the files it counts are there */
+            continue; /* some of the files that it counts are missing */
         check_sample(&sample, records, strstr(line, "'bad'") != NULL);
         seen++;
     }

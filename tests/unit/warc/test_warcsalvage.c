@@ -38,7 +38,7 @@ static struct archive with_wrong_length(const struct archive *plain, size_t k, l
     return out;
 }
 
-/* A length that is a little too short or too long costs an error and no record; the body is the announced or the true one. */
+/* A length that is slightly wrong costs an error but no record; the block has the claimed or the true length. */
 static void test_wrong_lengths(void **state)
 {
     (void)state;
@@ -54,18 +54,21 @@ static void test_wrong_lengths(void **state)
                 struct archive a = with_wrong_length(&plain, k, changes[c], p, how % 2);
                 read_archive(&a, name_for(p), &found);
                 if (found.records != 5 || found.errors != 1 || found.end != 0)
-                    fail_msg("length %+ld of record %zu, way %u: %zu records, %zu errors", changes[c], k, how, found.records, found.errors);
+                    fail_msg("length %+ld of record %zu, way %u: %zu records, %zu errors", changes[c], k, how,
+                             found.records, found.errors);
                 for (size_t i = 0; i < 5; i++)
-                    assert_true(i == k ? found.partial[i] && found.truncated[i] : found.hash[i] == sound.hash[i] && !found.truncated[i]);
-                /* At the end of the file nothing says that the last line ends are not part of a block that is cut off. */
+                    assert_true(i == k ? found.partial[i] && found.truncated[i]
+                                       : found.hash[i] == sound.hash[i] && !found.truncated[i]);
+                /* At the end of the file, the last line ends may as well be part of a block that is cut off. */
                 size_t extra = k == 4 && changes[c] > 0 ? 4 : (size_t)changes[c];
-                assert_true(found.block_len[k] == sound.block_len[k] || found.block_len[k] == sound.block_len[k] + extra);
+                assert_true(found.block_len[k] == sound.block_len[k] ||
+                            found.block_len[k] == sound.block_len[k] + extra);
                 archive_release(&a);
             }
     archive_release(&plain);
 }
 
-/* Only the line ends behind a block are damaged: the announced block is the right one, and where its digest says so it is not marked. */
+/* If only the line ends behind a block are damaged, the claimed block is kept; without a digest it is marked. */
 static void test_damaged_line_ends(void **state)
 {
     (void)state;
@@ -83,7 +86,7 @@ static void test_damaged_line_ends(void **state)
     archive_release(&plain);
 }
 
-/* A block longer than the limit, of a record that the end of the file cuts off, and of one whose length is far too long. */
+/* A block longer than the limit, in a record that the end of the file cuts off and in one that claims far too much. */
 static void test_giants_cut(void **state)
 {
     (void)state;
@@ -111,7 +114,7 @@ static void test_giants_cut(void **state)
     wb_buf_release(&lying);
 }
 
-/* ARC: a last record that is cut off, and lengths that are wrong. */
+/* ARC: the last record is cut off, or a record claims the wrong length. */
 static void test_arc_lengths(void **state)
 {
     (void)state;
@@ -122,13 +125,18 @@ static void test_arc_lengths(void **state)
         struct found found;
         assert_int_equal(wb_buf_append_str(&bytes, "filedesc://x.arc 0.0.0.0 20260102030405 text/plain 2\n1\n\n"), 0);
         for (int i = 0; i < 5; i++)
-            assert_int_equal(wb_buf_printf(&bytes, "http://a.example/%d 192.0.2.1 20260102030405 text/html %d\n<p>page %d with a few words.\n\n",
-                                           i, i == 2 ? lengths[l] : 27, i), 0);
+            assert_int_equal(
+                wb_buf_printf(
+                    &bytes,
+                    "http://a.example/%d 192.0.2.1 20260102030405 text/html %d\n<p>page %d with a few words.\n\n", i,
+                    i == 2 ? lengths[l] : 27, i),
+                0);
         for (size_t cut = 0; cut < 20; cut++) {
             read_bytes(wb_slice(bytes.ptr, bytes.len - cut), "x.arc", BLOCK_MAX, &found);
             if (found.records != 6 || found.errors != 1u + (cut > 2))
                 fail_msg("length %d, cut %zu: %zu records, %zu errors", lengths[l], cut, found.records, found.errors);
-            assert_true(found.truncated[3] && found.truncated[5] == (cut > 2) && !found.truncated[4] && !found.truncated[2]);
+            assert_true(found.truncated[3] && found.truncated[5] == (cut > 2) && !found.truncated[4] &&
+                        !found.truncated[2]);
         }
         wb_buf_release(&bytes);
     }

@@ -1,4 +1,4 @@
-/* test_warcwriter.c - what is written is read again byte for byte, with right digests, one unit a record. */
+/* test_warcwriter.c - what is written reads back byte for byte, with correct digests and one unit per record. */
 #include "warc_support.h"
 
 #include "base/codec.h"
@@ -19,9 +19,15 @@ static const char *const heads[] = {
 
 static struct wb_page page_of(size_t i, struct wb_slice body)
 {
-    struct wb_page page = {.url = WB_SLICE_LIT("http://a.example/p"), .key = WB_SLICE_LIT("a.example/p"), .head = WB_SLICE_EMPTY,
-                           .type = WB_SLICE_LIT("text/plain"), .charset = WB_SLICE_LIT("utf-8"), .body = body,
-                           .time_ms = 1767323045678 + (int64_t)i, .kind = WB_PAGE_RESOURCE, .status = 200};
+    struct wb_page page = {.url = WB_SLICE_LIT("http://a.example/p"),
+                           .key = WB_SLICE_LIT("a.example/p"),
+                           .head = WB_SLICE_EMPTY,
+                           .type = WB_SLICE_LIT("text/plain"),
+                           .charset = WB_SLICE_LIT("utf-8"),
+                           .body = body,
+                           .time_ms = 1767323045678 + (int64_t)i,
+                           .kind = WB_PAGE_RESOURCE,
+                           .status = 200};
     if (i < HEADS) {
         page.kind = WB_PAGE_RESPONSE;
         page.head = wb_slice_str(heads[i]);
@@ -30,7 +36,7 @@ static struct wb_page page_of(size_t i, struct wb_slice body)
     return page;
 }
 
-/* The pages 0 to HEADS (the last one a resource) as an archive. */
+/* Writes the pages 0 to HEADS (the last one is a resource) as an archive. */
 static struct wb_buf write_pages(enum wb_warc_coding coding, struct wb_slice body, bool digested)
 {
     struct wb_warc_writer *writer = NULL;
@@ -107,7 +113,7 @@ static void assert_round_trip(enum wb_warc_coding coding, struct wb_slice body, 
     wb_warc_mem_release(&mem);
     read_bytes(wb_buf_slice(&bytes), names[coding], 10, &found);
     for (size_t i = 1; i < found.records; i++)
-        assert_true(found.offset[i] > found.offset[i - 1]); /* a unit for each */
+        assert_true(found.offset[i] > found.offset[i - 1]); /* each record is in its own unit */
     wb_buf_release(&bytes);
 }
 
@@ -122,7 +128,7 @@ static void test_round_trip(void **state)
         assert_round_trip(c, WB_SLICE_LIT("\r\n\r\nWARC/1.1\r\nWARC-Type: response\r\n\r\n"), true);
         assert_round_trip(c, WB_SLICE_EMPTY, true);
     }
-    while (large.len < (9u << 20)) { /* beyond what is packed in one go */
+    while (large.len < (9u << 20)) { /* too large to be compressed in one call */
         x ^= x << 13, x ^= x >> 7, x ^= x << 17;
         assert_int_equal(wb_buf_printf(&large, "%" PRIx64 "...............................", x), 0);
     }
@@ -131,7 +137,7 @@ static void test_round_trip(void **state)
     wb_buf_release(&large);
 }
 
-/* Content size and checksum in every frame, as the proposal for .warc.zst demands. */
+/* Every frame has its content size and a checksum, as the proposal for .warc.zst requires. */
 static void test_zstd_frames(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* test_xcrawl.c - heads rewritten for export and back. */
+/* test_xcrawl.c - HTTP heads are rewritten for export, and undoing that restores them. */
 #include "warc_support.h"
 
 #include "warc/xcrawl.h"
@@ -42,19 +42,21 @@ static void test_line_ends(void **state)
     struct wb_buf written = WB_BUF_INIT;
 
     assert_int_equal(wb_xcrawl_write(WB_SLICE_LIT("HTTP/1.0 200 OK\nA: b\r\nContent-Length: 3\nlast"), 3, &written), 0);
-    assert_true(wb_slice_equal(wb_buf_slice(&written), WB_SLICE_LIT("HTTP/1.0 200 OK\r\nA: b\r\nContent-Length: 3\r\nlast\r\n")));
+    assert_true(wb_slice_equal(wb_buf_slice(&written),
+                               WB_SLICE_LIT("HTTP/1.0 200 OK\r\nA: b\r\nContent-Length: 3\r\nlast\r\n")));
     wb_buf_clear(&written);
     assert_int_equal(wb_xcrawl_write(WB_SLICE_LIT("HTTP/1.0 200 OK\n\r"), 3, &written), 0);
     assert_true(wb_slice_equal(wb_buf_slice(&written), WB_SLICE_LIT("HTTP/1.0 200 OK\r\n")));
     wb_buf_release(&written);
 }
 
-/* Common Crawl's heads; names that only look like these are left alone. */
+/* Common Crawl's names are restored; names that only look similar are left alone. */
 static void test_undo(void **state)
 {
     (void)state;
-    struct wb_slice head = WB_SLICE_LIT("HTTP/1.1 200 OK\r\nx-crawl-content-encoding: gzip\r\nX-Crawl-Content-Length: 77\r\n"
-                                        "Content-Length: 140\r\nX-Crawl-Other: 1\r\nX-Crawler-Content-Encoding: br\r\n");
+    struct wb_slice head =
+        WB_SLICE_LIT("HTTP/1.1 200 OK\r\nx-crawl-content-encoding: gzip\r\nX-Crawl-Content-Length: 77\r\n"
+                     "Content-Length: 140\r\nX-Crawl-Other: 1\r\nX-Crawler-Content-Encoding: br\r\n");
     struct wb_buf undone = WB_BUF_INIT;
 
     assert_true(wb_xcrawl_has(head));
@@ -63,7 +65,8 @@ static void test_undo(void **state)
                                WB_SLICE_LIT("HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\nContent-Length: 77\r\n"
                                             "X-Crawl-Other: 1\r\nX-Crawler-Content-Encoding: br\r\n")));
     wb_buf_release(&undone);
-    assert_false(wb_xcrawl_has(WB_SLICE_LIT("HTTP/1.1 200 OK\r\nX-Crawler-Content-Encoding: br\r\nX-Crawl-Other: 1\r\n")));
+    assert_false(
+        wb_xcrawl_has(WB_SLICE_LIT("HTTP/1.1 200 OK\r\nX-Crawler-Content-Encoding: br\r\nX-Crawl-Other: 1\r\n")));
 }
 
 int main(void)

@@ -1,4 +1,4 @@
-/* warc_support.h - what the tests of warc share: archives made in memory, and reading them again. */
+/* warc_support.h - shared by the tests of warc: makes archives in memory and reads them back. */
 #ifndef WB_TESTS_WARC_SUPPORT_H
 #define WB_TESTS_WARC_SUPPORT_H
 
@@ -54,29 +54,36 @@ static inline void archive_release(struct archive *a)
 }
 
 /* One WARC record; extra is more header lines. */
-static inline void add_record(struct archive *a, const char *type, const char *uri, const char *extra, struct wb_slice block)
+static inline void add_record(struct archive *a, const char *type, const char *uri, const char *extra,
+                              struct wb_slice block)
 {
     struct wb_buf record = WB_BUF_INIT;
 
-    assert_int_equal(wb_buf_printf(&record,
-                                   "WARC/1.1\r\nWARC-Type: %s\r\nWARC-Target-URI: %s\r\nWARC-Date: 2026-01-02T03:04:05.678Z\r\n"
-                                   "WARC-Record-ID: <urn:uuid:00000000-0000-4000-8000-%012zu>\r\n"
-                                   "Content-Type: application/http; msgtype=%s\r\nContent-Length: %zu\r\n%s\r\n",
-                                   type, uri, a->count, type, block.len, extra), 0);
+    assert_int_equal(
+        wb_buf_printf(&record,
+                      "WARC/1.1\r\nWARC-Type: %s\r\nWARC-Target-URI: %s\r\nWARC-Date: 2026-01-02T03:04:05.678Z\r\n"
+                      "WARC-Record-ID: <urn:uuid:00000000-0000-4000-8000-%012zu>\r\n"
+                      "Content-Type: application/http; msgtype=%s\r\nContent-Length: %zu\r\n%s\r\n",
+                      type, uri, a->count, type, block.len, extra),
+        0);
     assert_int_equal(wb_buf_append_slice(&record, block), 0);
     assert_int_equal(wb_buf_append_str(&record, "\r\n\r\n"), 0);
     archive_add(a, record.ptr, record.len);
     wb_buf_release(&record);
 }
 
-/* A response whose body is told by its number, so that a wrong one is noticed. */
+/* A response whose body depends on its number, so that a test notices if it gets the wrong one. */
 static inline struct wb_buf response_block(unsigned number, unsigned lines)
 {
     struct wb_buf block = WB_BUF_INIT;
 
-    assert_int_equal(wb_buf_printf(&block, "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=UTF-8\r\nX-Number: %u\r\n\r\n", number), 0);
+    assert_int_equal(wb_buf_printf(&block,
+                                   "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=UTF-8\r\nX-Number: %u\r\n\r\n",
+                                   number),
+                     0);
     for (unsigned i = 0; i < lines; i++)
-        assert_int_equal(wb_buf_printf(&block, "<p>page %u, line %u, %x</p>\n", number, i, (number * 1000 + i) * 2654435761u), 0);
+        assert_int_equal(
+            wb_buf_printf(&block, "<p>page %u, line %u, %x</p>\n", number, i, (number * 1000 + i) * 2654435761u), 0);
     return block;
 }
 
@@ -185,7 +192,8 @@ static inline struct wb_buf packed_one(struct wb_slice plain, enum packing p)
 
 /* ---- reading them -------------------------------------------------------------------------- */
 
-static inline int open_bytes(struct wb_slice bytes, const char *name, size_t block_max, struct wb_warc_reader **reader_out)
+static inline int open_bytes(struct wb_slice bytes, const char *name, size_t block_max,
+                             struct wb_warc_reader **reader_out)
 {
     struct wb_file file = {memfd_create(name, 0), strdup(name)};
 

@@ -1,14 +1,14 @@
 /*
- * head.c - finds and reads the header of an archive record.
+ * warchead.c - finds and parses the header of an archive record.
  *
- *   WARC  version line, named fields, blank line; CRLF or LF
+ *   WARC  version line, named fields, blank line; lines end in CRLF or LF
  *   ARC   URL IP-address date type length LF     (the URL may contain blanks, the type may be empty)
  *
- * Reads bytes that it is given and never asks for more. A version inside a header
- * is not taken as a field: that makes looking for the next record linear, because
- * no byte of a header that failed can start another one.
+ * It only looks at the bytes it is given and never asks for more. A version line inside a
+ * header is never read as a field. This keeps the search for the next record linear: no byte
+ * of a rejected header can be the start of another one, so no byte is examined twice.
  */
-#include "warc/head.h"
+#include "warc/warchead.h"
 
 #include "base/codec.h"
 #include "base/date.h"
@@ -32,7 +32,7 @@ static bool starts_warc(struct wb_slice bytes)
            is_digit(bytes.ptr[7]);
 }
 
-/* A URL's scheme and ':'. */
+/* An ARC record starts with a URL: a scheme and ':'. */
 static bool starts_arc(struct wb_slice bytes)
 {
     size_t i = 0;
@@ -44,7 +44,7 @@ static bool starts_arc(struct wb_slice bytes)
     return i < bytes.len && bytes.ptr[i] == ':';
 }
 
-bool wb_head_starts(struct wb_slice bytes, bool arc)
+bool wb_warc_head_starts(struct wb_slice bytes, bool arc)
 {
     struct wb_slice text = bytes;
 
@@ -55,7 +55,7 @@ bool wb_head_starts(struct wb_slice bytes, bool arc)
     return starts_warc(text) || (arc && starts_arc(text));
 }
 
-/* A line that ends in "WARC/1.1". */
+/* True if the line ends in a version, such as "WARC/1.1". */
 static bool ends_version(struct wb_slice line)
 {
     if (line.len > 0 && line.ptr[line.len - 1] == '\r')
@@ -63,7 +63,7 @@ static bool ends_version(struct wb_slice line)
     return line.len >= 8 && starts_warc(wb_slice(line.ptr + line.len - 8, 8));
 }
 
-bool wb_head_is_line(struct wb_slice bytes, bool arc)
+bool wb_warc_head_is_line(struct wb_slice bytes, bool arc)
 {
     const char *lf = bytes.len ? memchr(bytes.ptr, '\n', bytes.len < 10 ? bytes.len : 10) : NULL;
 
@@ -72,7 +72,7 @@ bool wb_head_is_line(struct wb_slice bytes, bool arc)
     return arc && starts_arc(bytes);
 }
 
-enum wb_trailer wb_head_trailer(struct wb_slice bytes, bool ends, bool arc, size_t *len_out)
+enum wb_warc_trailer wb_warc_head_trailer(struct wb_slice bytes, bool ends, bool arc, size_t *len_out)
 {
     size_t at = 0;
     int line_ends = 0;
@@ -89,19 +89,19 @@ enum wb_trailer wb_head_trailer(struct wb_slice bytes, bool ends, bool arc, size
     }
     struct wb_slice rest = wb_slice(bytes.ptr + at, bytes.len - at);
     *len_out = at;
-    /* LF, CRLF, CRLF: the LF is the last byte of a block whose length is too short. */
+    /* LF, CRLF, CRLF: the claimed length is one too short, and the LF is the last byte of the block. */
     if (!arc && line_ends == 2 && at == 3 && bytes.ptr[0] == '\n' && wb_slice_starts(rest, WB_SLICE_LIT("\r\n")))
-        return WB_TRAILER_NONE;
+        return WB_WARC_TRAILER_NONE;
     if (ends && (rest.len == 0 || (rest.len == 1 && rest.ptr[0] == '\r')))
-        return WB_TRAILER_SURE;
+        return WB_WARC_TRAILER_SURE;
     if (!arc)
-        return line_ends == 2 || starts_warc(rest) ? WB_TRAILER_SURE : WB_TRAILER_NONE;
+        return line_ends == 2 || starts_warc(rest) ? WB_WARC_TRAILER_SURE : WB_WARC_TRAILER_NONE;
     if (starts_arc(rest) || (rest.len > 0 && (rest.ptr[0] == '\n' || rest.ptr[0] == '\r')))
-        return WB_TRAILER_SURE;
-    return line_ends > 0 ? WB_TRAILER_DOUBTFUL : WB_TRAILER_NONE;
+        return WB_WARC_TRAILER_SURE;
+    return line_ends > 0 ? WB_WARC_TRAILER_DOUBTFUL : WB_WARC_TRAILER_NONE;
 }
 
-int wb_head_end(struct wb_slice bytes, bool strict, size_t *scanned, size_t *end_out)
+int wb_warc_head_end(struct wb_slice bytes, bool strict, size_t *scanned, size_t *end_out)
 {
     bool arc = !starts_warc(bytes);
 
@@ -115,7 +115,7 @@ int wb_head_end(struct wb_slice bytes, bool strict, size_t *scanned, size_t *end
         size_t len = (size_t)(lf - line);
         bool blank = len == 0 || (len == 1 && line[0] == '\r');
         if (*scanned > 0 && (starts_warc(wb_slice(line, left)) || (strict && ends_version(wb_slice(line, len)))))
-            return WB_E_CORRUPT; /* without a message: searches call this for every candidate, and words take time */
+            return WB_E_CORRUPT; /* no message: searches call this for every candidate, and formatting takes time */
         *scanned += len + 1;
         if (blank || arc) {
             *end_out = *scanned;
@@ -144,19 +144,20 @@ static enum wb_warc_type type_of(struct wb_slice value)
     return WB_WARC_UNKNOWN;
 }
 
-static struct wb_span span_of(struct wb_slice whole, struct wb_slice part)
+static struct wb_warc_span span_of(struct wb_slice whole, struct wb_slice part)
 {
-    return (struct wb_span){(size_t)(part.ptr - whole.ptr), part.len};
+    return (struct wb_warc_span){(size_t)(part.ptr - whole.ptr), part.len};
 }
 
-static struct wb_slice without_brackets(struct wb_slice uri)
+struct wb_slice wb_warc_head_bare_uri(struct wb_slice uri)
 {
     if (uri.len >= 2 && uri.ptr[0] == '<' && uri.ptr[uri.len - 1] == '>')
         uri = wb_slice(uri.ptr + 1, uri.len - 2);
     return wb_slice_trim(uri);
 }
 
-struct fields {
+/* Which mandatory fields a WARC header had, and whether its length is unusable. */
+struct fields_seen {
     bool has_length, bad_length, has_type;
 };
 
@@ -167,21 +168,21 @@ static bool named(struct wb_slice name, const char *want, size_t len)
 
 #define NAMED(name, text) named((name), (text), sizeof(text) - 1)
 
-static void read_field(struct wb_slice bytes, struct wb_slice name, struct wb_slice value, struct wb_head *head,
-                       struct fields *seen)
+static void read_field(struct wb_slice bytes, struct wb_slice name, struct wb_slice value, struct wb_warc_head *head,
+                       struct fields_seen *seen)
 {
     if (NAMED(name, "WARC-Type")) {
         head->type = type_of(value);
         seen->has_type = true;
     } else if (NAMED(name, "Content-Length")) {
-        /* Two lengths that differ are as good as none. */
+        /* If a header gives two different lengths, neither can be trusted. */
         uint64_t length;
         bool good = wb_slice_to_u64(value, &length);
         seen->bad_length |= !good || (seen->has_length && head->length != length);
         seen->has_length = true;
         head->length = length;
     } else if (NAMED(name, "WARC-Target-URI")) {
-        head->uri = span_of(bytes, without_brackets(value));
+        head->uri = span_of(bytes, wb_warc_head_bare_uri(value));
     } else if (NAMED(name, "WARC-Date")) {
         head->has_time = wb_date_parse(value, &head->time_ms);
     } else if (NAMED(name, "Content-Type")) {
@@ -191,10 +192,10 @@ static void read_field(struct wb_slice bytes, struct wb_slice name, struct wb_sl
     }
 }
 
-static const char *parse_warc(struct wb_slice bytes, struct wb_head *head)
+static const char *parse_warc(struct wb_slice bytes, struct wb_warc_head *head)
 {
     const char *lf = memchr(bytes.ptr, '\n', bytes.len);
-    struct fields seen = {false, false, false};
+    struct fields_seen seen = {false, false, false};
     struct wb_slice name, value;
     size_t at = 0;
 
@@ -204,7 +205,7 @@ static const char *parse_warc(struct wb_slice bytes, struct wb_head *head)
     size_t end = bytes.len;
     end -= end > start && bytes.ptr[end - 1] == '\n';
     end -= end > start && bytes.ptr[end - 1] == '\r';
-    head->lines = (struct wb_span){start, end - start};
+    head->lines = (struct wb_warc_span){start, end - start};
     while (wb_http_field_next(wb_slice(bytes.ptr + start, end - start), &at, &name, &value))
         read_field(bytes, name, value, head, &seen);
     if (!seen.has_length)
@@ -218,7 +219,7 @@ static const char *parse_warc(struct wb_slice bytes, struct wb_head *head)
 
 /* ---- ARC --------------------------------------------------------------------------------- */
 
-/* Cuts the last word off *line; false where there is none, or nothing before it. */
+/* Removes the last word from *line; false if there is none, or if it is the only one. */
 static bool last_word(struct wb_slice *line, struct wb_slice *word_out)
 {
     size_t end = line->len, at;
@@ -233,15 +234,16 @@ static bool last_word(struct wb_slice *line, struct wb_slice *word_out)
     return at > 0 && end > at;
 }
 
-/* A date of ARC: 14 digits (12 in the first files), sometimes with more behind them. */
+/* An ARC date has 14 digits (12 in the oldest files); some files append further digits. */
 static bool parse_arc_date(struct wb_slice text, int64_t *time_ms_out)
 {
     if (wb_date_parse_digits(text, time_ms_out))
         return true;
-    return text.len > 14 && wb_slice_to_u64(text, &(uint64_t){0}) && wb_date_parse_digits(wb_slice(text.ptr, 14), time_ms_out);
+    return text.len > 14 && wb_slice_to_u64(text, &(uint64_t){0}) &&
+           wb_date_parse_digits(wb_slice(text.ptr, 14), time_ms_out);
 }
 
-static const char *parse_arc(struct wb_slice bytes, struct wb_head *head)
+static const char *parse_arc(struct wb_slice bytes, struct wb_warc_head *head)
 {
     struct wb_slice line = wb_slice_trim(bytes);
     struct wb_slice length, type, date, address;
@@ -254,7 +256,7 @@ static const char *parse_arc(struct wb_slice bytes, struct wb_head *head)
     if (!last_word(&line, &date))
         return "not an ARC header";
     if (!parse_arc_date(date, &time_ms) && type.len >= 12 && parse_arc_date(type, &time_ms)) {
-        /* The type is empty: what was read as the type is the date. */
+        /* The type is missing: the word we took for the type is the date. */
         date = type;
         type = WB_SLICE_EMPTY;
         line = before;
@@ -267,7 +269,7 @@ static const char *parse_arc(struct wb_slice bytes, struct wb_head *head)
     if (!starts_arc(url))
         return "not an ARC header";
     head->has_time = parse_arc_date(date, &head->time_ms);
-    /* Digits that are no date leave the record without a time; anything else makes this some other line. */
+    /* Digits that form no valid date leave the record without a time. Without digits, this is not an ARC header. */
     if (!head->has_time && (date.len < 8 || !wb_slice_to_u64(date, &(uint64_t){0})))
         return "the ARC record's date is not a date";
     head->uri = span_of(bytes, url);
@@ -277,7 +279,7 @@ static const char *parse_arc(struct wb_slice bytes, struct wb_head *head)
     return NULL;
 }
 
-bool wb_head_sha1(struct wb_slice value, uint8_t sha1_out[WB_SHA1_BYTES])
+bool wb_warc_head_sha1(struct wb_slice value, uint8_t sha1_out[WB_SHA1_BYTES])
 {
     struct wb_slice prefix = WB_SLICE_LIT("sha1:");
 
@@ -288,8 +290,8 @@ bool wb_head_sha1(struct wb_slice value, uint8_t sha1_out[WB_SHA1_BYTES])
     return wb_base32_decode(digits, sha1_out, WB_SHA1_BYTES) || wb_hex_decode(digits, sha1_out, WB_SHA1_BYTES);
 }
 
-const char *wb_head_parse(struct wb_slice bytes, struct wb_head *head_out)
+const char *wb_warc_head_parse(struct wb_slice bytes, struct wb_warc_head *head_out)
 {
-    *head_out = (struct wb_head){.type = WB_WARC_UNKNOWN};
+    *head_out = (struct wb_warc_head){.type = WB_WARC_UNKNOWN};
     return starts_warc(bytes) ? parse_warc(bytes, head_out) : parse_arc(bytes, head_out);
 }
