@@ -1,10 +1,11 @@
 /*
- * fuzz_block.c - blocks and page records of any bytes.
+ * fuzz_block.c - blocks and page records of arbitrary bytes.
  *
  * The first byte says what the rest is:
- *   0 a block as it is           1 a block whose checksums are made true first
+ *   0 a block, unchanged         1 a block whose checksums are corrected first
  *   2 a page record              3 the blocks of a segment, walked from block to block
- * Checksums keep a fuzzer out of everything behind them, hence 1; in 3 those of the first block are mended.
+ * A fuzzer cannot guess checksums and would never reach the code behind them; therefore they
+ * are corrected in 1, and in 3 for the first block.
  */
 #include "base/bytes.h"
 #include "base/check.h"
@@ -18,7 +19,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { RAW_MAX = 4 << 20 }; /* a true checksum is believed, and with it a length; a fuzzer's memory is not */
+enum { RAW_MAX = 4 << 20 }; /* a block with a correct checksum may claim any length; skip those that need more memory */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -27,7 +28,7 @@ static void check_same(struct wb_slice a, struct wb_slice b)
     WB_CHECK(wb_slice_equal(a, b));
 }
 
-/* A record that can be read can be written, and reads as the same page. */
+/* A record that can be read can be written, and then reads as the same page. */
 static void try_record(struct wb_slice bytes)
 {
     struct wb_buf record = WB_BUF_INIT;
@@ -52,11 +53,12 @@ static void try_record(struct wb_slice bytes)
     wb_buf_release(&record);
 }
 
-/* ---- making checksums true --------------------------------------------------------------------- */
+/* ---- correcting checksums ----------------------------------------------------------------------- */
 
 static void mend_block(char *block, size_t size)
 {
-    size_t count = wb_get16(block + HEAD_COUNT_AT), directory_end = WB_BLOCK_HEADER_BYTES + count * WB_BLOCK_ENTRY_BYTES;
+    size_t count = wb_get16(block + HEAD_COUNT_AT),
+           directory_end = WB_BLOCK_HEADER_BYTES + count * WB_BLOCK_ENTRY_BYTES;
     uint64_t at = directory_end + wb_get32(block + HEAD_LEAD_STORED_AT);
 
     if (directory_end > size)
@@ -93,7 +95,8 @@ static void try_pages(struct wb_block_reader *reader, const struct wb_block_head
         if (entry.flags & WB_BLOCK_ENTRY_LEAD)
             got = wb_block_lead_record(&entry, wb_buf_slice(&lead), wb_block_lead_at(directory, i), &record);
         else if (entry.raw_bytes <= RAW_MAX)
-            got = wb_block_read_frame(reader, &entry, block + wb_block_frame_at(head, directory, i), wb_buf_slice(&lead), &record);
+            got = wb_block_read_frame(reader, &entry, block + wb_block_frame_at(head, directory, i),
+                                      wb_buf_slice(&lead), &record);
         else
             continue;
         if (got == 0)
@@ -103,7 +106,7 @@ static void try_pages(struct wb_block_reader *reader, const struct wb_block_head
     wb_buf_release(&record);
 }
 
-/* What is left of a sound block without every other page is a sound block. */
+/* A valid block without every other page is still a valid block. */
 static void try_thinning(const struct wb_block_head *head, const char *block)
 {
     bool dead[WB_BLOCK_PAGES_MAX];
@@ -118,7 +121,8 @@ static void try_thinning(const struct wb_block_head *head, const char *block)
     WB_CHECK(wb_block_thin(head, block, dead, &thin) == 0);
     WB_CHECK((thin.len > 0) == any);
     if (any) {
-        WB_CHECK(wb_block_head_read(thin.ptr, &thinned) == 0 && thinned.bytes == thin.len && thinned.logical == head->logical);
+        WB_CHECK(wb_block_head_read(thin.ptr, &thinned) == 0 && thinned.bytes == thin.len &&
+                 thinned.logical == head->logical);
         WB_CHECK(wb_block_directory_check(&thinned, thin.ptr + WB_BLOCK_HEADER_BYTES) == 0);
     }
     wb_buf_release(&thin);
@@ -159,7 +163,7 @@ static void walk_blocks(struct wb_block_reader *reader, const char *bytes, size_
     wb_segment_walk_init(&walk, &segment, WB_SEGMENT_HEADER_BYTES + size);
     while ((more = wb_segment_walk_next(&walk, &head, &block, &at)) != 0) {
         WB_CHECK(more == 1 || more == WB_E_CORRUPT || more == WB_E_NEWER);
-        WB_CHECK(at > last && ++steps <= size); /* always onwards */
+        WB_CHECK(at > last && ++steps <= size); /* the walk must always move forward */
         last = at;
         if (more == 1)
             try_pages(reader, &head, block);

@@ -1,8 +1,9 @@
 /*
- * fuzz_charset.c - documents of any encoding: what it is found to be, and what it is in UTF-8.
+ * fuzz_charset.c - documents in any encoding: which one is detected, and the UTF-8 it becomes.
  *
- * The first byte chooses the kind of document and, where it is large, an encoding that is decoded whatever
- * the bytes are. What comes out is UTF-8, within its limit, and the same when the limit does not bite.
+ * The first byte chooses the kind of document and, if it is large, an encoding from which the
+ * bytes are decoded whatever they are. The output must be UTF-8 within its limit, and must not
+ * depend on a limit that is not reached.
  */
 #include "base/check.h"
 #include "base/utf8.h"
@@ -11,8 +12,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const char *const names[] = {"utf-8", "gb18030", "big5", "euc-jp", "iso-2022-jp", "shift_jis", "euc-kr", "utf-16le",
-                                    "utf-16be", "windows-1252", "windows-1255", "x-user-defined", "replacement", "koi8-u"};
+static const char *const names[] = {"utf-8",        "gb18030",        "big5",        "euc-jp",   "iso-2022-jp",
+                                    "shift_jis",    "euc-kr",         "utf-16le",    "utf-16be", "windows-1252",
+                                    "windows-1255", "x-user-defined", "replacement", "koi8-u"};
 
 static void try_decode(const char *name, struct wb_slice bytes)
 {

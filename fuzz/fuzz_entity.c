@@ -1,9 +1,9 @@
 /*
- * fuzz_entity.c - any bytes as character references.
- *   - what is taken lies within the bytes and begins with '&'
- *   - what comes out is one or two characters of UTF-8, within the bound that buffers are made by
+ * fuzz_entity.c - arbitrary bytes as HTML character references.
+ *   - a reference is inside the input and begins with '&'
+ *   - it gives one or two characters of UTF-8, within the bound by which buffers are sized
  *   - a reference that ends in ';' means the same whatever follows it
- *   - what an attribute takes, text takes too
+ *   - whatever is a reference in an attribute is one in text too
  */
 #include "base/check.h"
 #include "base/utf8.h"

@@ -1,4 +1,7 @@
-/* fuzz_httpdate.c - dates, moments to try again and robots directives of any bytes. What is a date is so when written anew. */
+/*
+ * fuzz_httpdate.c - arbitrary bytes as HTTP dates, Retry-After values and robots directives.
+ * A date that can be parsed can be written and parsed again.
+ */
 #include "base/check.h"
 #include "base/date.h"
 #include "extract/extract.h"
@@ -13,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (wb_http_date_parse(text, &ms)) {
         wb_date_format(ms, again);
-        /* A zone may lead out of the years that can be written. */
+        /* A time zone may move the date out of the years that can be written. */
         if (wb_http_date_parse(wb_slice_str(again), &same))
             WB_CHECK(same == ms);
         else

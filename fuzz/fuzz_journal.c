@@ -1,12 +1,13 @@
 /*
- * fuzz_journal.c - the edit log and the spool of any bytes.
+ * fuzz_journal.c - arbitrary bytes as the journal, the spool and batches.
  *
  * The first byte says what the rest is:
- *   0 kind and payload of one record, whose head and checksum are made true
- *   1 the records of a log that has not ended, as they are      2 the same, each with its checksum made true
- *   3 the same of a log that has ended                          4 the records of a spool, made true
+ *   0 kind and payload of one record, whose head and checksum are corrected
+ *   1 the records of a log that has not ended, unchanged        2 the same, each with its checksum corrected
+ *   3 the same in a log that has ended                          4 the records of a spool, corrected
  *   5 number, length and zstd frame of a batch                  6 the records of a batch, packed
- * Checksums keep a fuzzer out of everything behind them, hence 0, 2, 3 and 4.
+ * A fuzzer cannot guess checksums and would never reach the code behind them; therefore they
+ * are corrected in 0, 2, 3 and 4.
  */
 #include "base/bytes.h"
 #include "base/check.h"
@@ -47,7 +48,8 @@ static void walk_links(const struct wb_edit *edit, struct walked *walked)
 
     walked->count = 0;
     while ((more = wb_edit_links_next(edit, &at, &mem, &link)) == 1 && walked->count < LINKS_MAX) {
-        WB_CHECK(at > last && at <= edit->packed_links.len && link.url.len <= WB_URL_MAX_BYTES && link.anchor.len <= 255);
+        WB_CHECK(at > last && at <= edit->packed_links.len && link.url.len <= WB_URL_MAX_BYTES &&
+                 link.anchor.len <= 255);
         last = at;
         walked->texts[walked->count] = wb_strndup(link.url.ptr, link.url.len);
         WB_CHECK(walked->texts[walked->count]);
@@ -68,8 +70,8 @@ static void check_same_links(const struct wb_edit *edit, const struct walked *wa
     for (size_t i = 0; i < walked->count; i++) {
         const struct wb_edit_link *expected = &walked->links[i];
         WB_CHECK(wb_edit_links_next(edit, &at, &mem, &link) == 1);
-        WB_CHECK(wb_slice_equal(link.url, expected->url) && link.tag == expected->tag && link.flags == expected->flags &&
-                 link.modified_ms == expected->modified_ms);
+        WB_CHECK(wb_slice_equal(link.url, expected->url) && link.tag == expected->tag &&
+                 link.flags == expected->flags && link.modified_ms == expected->modified_ms);
         WB_CHECK(wb_slice_equal(link.anchor, expected->anchor));
     }
     WB_CHECK(wb_edit_links_next(edit, &at, &mem, &link) == 0);
@@ -87,15 +89,16 @@ static void check_same(const struct wb_edit *a, const struct wb_edit *b)
         WB_CHECK(wb_slice_equal(a->rules.text, b->rules.text) && wb_slice_equal(a->rules.reason, b->rules.reason) &&
                  a->rules.status == b->rules.status && a->rules.expires_ms == b->rules.expires_ms);
     if (a->kind == WB_EDIT_PAGE)
-        WB_CHECK(wb_slice_equal(p->url, q->url) && wb_slice_equal(p->type, q->type) && wb_slice_equal(p->reason, q->reason) &&
-                 wb_slice_equal(p->etag, q->etag) && wb_slice_equal(p->modified, q->modified) &&
-                 wb_slice_equal(p->location, q->location) && p->outcome == q->outcome && p->status == q->status &&
-                 p->depth == q->depth && p->hops == q->hops && p->lifetime == q->lifetime && p->took_ms == q->took_ms &&
-                 p->bytes == q->bytes && p->has_content == q->has_content && memcmp(p->md5, q->md5, sizeof p->md5) == 0 &&
+        WB_CHECK(wb_slice_equal(p->url, q->url) && wb_slice_equal(p->type, q->type) &&
+                 wb_slice_equal(p->reason, q->reason) && wb_slice_equal(p->etag, q->etag) &&
+                 wb_slice_equal(p->modified, q->modified) && wb_slice_equal(p->location, q->location) &&
+                 p->outcome == q->outcome && p->status == q->status && p->depth == q->depth && p->hops == q->hops &&
+                 p->lifetime == q->lifetime && p->took_ms == q->took_ms && p->bytes == q->bytes &&
+                 p->has_content == q->has_content && memcmp(p->md5, q->md5, sizeof p->md5) == 0 &&
                  p->simhash == q->simhash && p->title_hash == q->title_hash);
 }
 
-/* A record that can be read can be written, and reads as the same. */
+/* A record that can be read can be written, and then reads as the same record. */
 static void try_edit(const struct wb_edit *edit)
 {
     static struct walked walked;
@@ -129,7 +132,7 @@ static void try_record(const char *bytes, size_t size)
     wb_put32(head, (uint32_t)(sizeof head + size - 1));
     head[8] = bytes[0];
     WB_CHECK(wb_buf_append(&record, head, sizeof head) == 0 && wb_buf_append(&record, bytes + 1, size - 1) == 0);
-    /* Of its exact size, so that a sanitizer sees a read past its end. */
+    /* A copy of the exact size, so that a sanitizer notices a read past its end. */
     char *exact = malloc(record.len);
     WB_CHECK(exact);
     memcpy(exact, record.ptr, record.len);
@@ -139,9 +142,9 @@ static void try_record(const char *bytes, size_t size)
     wb_buf_release(&record);
 }
 
-/* ---- a folder of its own ------------------------------------------------------------------------- */
+/* ---- a temporary folder --------------------------------------------------------------------------- */
 
-static char dir[256]; /* in TMPDIR, which had better be in memory: recovery syncs */
+static char dir[256]; /* in TMPDIR, which should be in memory: recovery calls fsync */
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
@@ -182,7 +185,8 @@ static void mend_records(char *bytes, size_t size, uint64_t writer)
         size_t length = wb_edit_length(bytes + at);
         if (length == 0 || length > size - at)
             return;
-        wb_put32(bytes + at + 4, wb_hash32(bytes + at + 8, length - 8) ^ wb_edit_salt(writer, WB_JOURNAL_FILE_HEAD_BYTES + at));
+        wb_put32(bytes + at + 4,
+                 wb_hash32(bytes + at + 8, length - 8) ^ wb_edit_salt(writer, WB_JOURNAL_FILE_HEAD_BYTES + at));
         at += length;
     }
 }
@@ -215,7 +219,7 @@ static size_t read_log(void)
     WB_CHECK(wb_journal_reader_open(dir, &reader) == 0);
     while ((more = wb_journal_reader_next(reader, &at, &edit)) != 0 && ++steps < STEPS_MAX) {
         WB_CHECK(more == 1 || more == WB_E_CORRUPT);
-        WB_CHECK(at.log > last.log || at.offset > last.offset); /* always onwards */
+        WB_CHECK(at.log > last.log || at.offset > last.offset); /* the walk must always move forward */
         last = at;
         if (more == 1) {
             records++;
@@ -253,7 +257,7 @@ static void try_log(char *bytes, size_t size, bool mend, bool ended)
     WB_CHECK(counted == records || records >= STEPS_MAX - 1);
     WB_CHECK(wb_journal_recover(dir, take_orphan, &sites) == 0);
     WB_CHECK(sites <= counted && (!ended || sites == 0));
-    /* What has been taken up has ended; its records are the same. */
+    /* A recovered log has ended, and its records are the same. */
     WB_CHECK(wb_journal_recover(dir, take_orphan, &sites) == 0 && sites <= counted);
     WB_CHECK(read_log() == records);
 }
@@ -284,14 +288,15 @@ static void try_spool_version(char *bytes, size_t size, char version)
     make_dir();
     for (size_t at = 0; size - at >= record_head;) {
         uint64_t left = size - at - record_head, length = wb_get64(bytes + at + 8);
-        /* Most inputs would have no line that fits. */
+        /* Otherwise most inputs would have no line that fits. */
         uint64_t line = version == 1 ? 0 : wb_get64(bytes + at + 16) % 256;
         if (length > left || line > left - length)
             break;
         if (version > 1)
             wb_put64(bytes + at + 16, line);
         wb_put64(bytes + at, round);
-        wb_put64(bytes + at + record_head - 8, wb_hash64(bytes + at, record_head - 8) ^ wb_hash64(bytes + at + record_head, (size_t)(length + line)));
+        wb_put64(bytes + at + record_head - 8,
+                 wb_hash64(bytes + at, record_head - 8) ^ wb_hash64(bytes + at + record_head, (size_t)(length + line)));
         at += record_head + (size_t)(length + line);
     }
     memcpy(head, "WBSP", 4);
@@ -301,7 +306,8 @@ static void try_spool_version(char *bytes, size_t size, char version)
     wb_put64(head + 24, wb_hash64(head + 16, 8));
     snprintf(path, sizeof path, "%s/spool/fuzz", dir);
     WB_CHECK(wb_file_open(path, WB_FILE_WRITE | WB_FILE_CREATE | WB_FILE_TRUNCATE, &file) == 0);
-    WB_CHECK(wb_file_write_at(&file, 0, head, sizeof head) == 0 && wb_file_write_at(&file, sizeof head, bytes, size) == 0);
+    WB_CHECK(wb_file_write_at(&file, 0, head, sizeof head) == 0 &&
+             wb_file_write_at(&file, sizeof head, bytes, size) == 0);
     wb_file_close(&file);
     WB_CHECK(wb_spool_recover(dir, take_item, &pages, &told) == 0 && told == pages);
     WB_CHECK(wb_path_kind(path) == WB_PATH_NONE);

@@ -1,9 +1,9 @@
 /*
- * fuzz_linklist.c - pieces of link lists and manifests of any bytes.
+ * fuzz_linklist.c - arbitrary bytes as pieces of link lists and as manifests.
  *
  * The first byte says what the rest is:
- *   0 a piece of a list of links      1 a manifest without its checksum, which is made true
- * What can be read is written again and must come back the same.
+ *   0 a piece of a list of links      1 a manifest without its checksum, which is computed
+ * Whatever can be read is written and read again, and must be the same.
  */
 #include "base/bytes.h"
 #include "base/check.h"
@@ -51,8 +51,8 @@ static void try_piece(struct wb_slice piece)
     WB_CHECK(wb_linklist_encode(items, count, &buf) == 0);
     WB_CHECK(read_items(wb_buf_slice(&buf), again) == count);
     for (size_t i = 0; i < count; i++)
-        WB_CHECK(items[i].number == again[i].number && items[i].tag == again[i].tag && items[i].flags == again[i].flags &&
-                 wb_slice_equal(items[i].anchor, again[i].anchor));
+        WB_CHECK(items[i].number == again[i].number && items[i].tag == again[i].tag &&
+                 items[i].flags == again[i].flags && wb_slice_equal(items[i].anchor, again[i].anchor));
     wb_buf_release(&buf);
 }
 

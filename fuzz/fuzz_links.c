@@ -1,12 +1,12 @@
 /*
- * fuzz_links.c - any bytes as a page of HTML: what is seen in it holds together.
+ * fuzz_links.c - arbitrary bytes as an HTML page: everything extracted from it is consistent.
  *
- * Up to the first NUL the input is the page's URL, where there is one; the rest is the page.
+ * If the input contains a NUL, the part before it is the page's URL; the rest is the page.
  *   - every link's URL is what the URL parser gives for its href
- *   - text, main text and anchors are UTF-8 with no two blanks in a row, and none at either end, but for a lone
- *     blank beside the tags of an anchor
- *   - main text is a part of the text, block for block
- *   - the limits are kept, and the same page twice gives the same
+ *   - text, main text and anchors are UTF-8 without two blanks in a row and without a blank at
+ *     either end, except for a single one beside the tags of an anchor
+ *   - every block of the main text is a block of the text
+ *   - the limits are kept, and extracting again gives the same
  */
 #include "base/check.h"
 #include "base/error.h"
@@ -80,7 +80,8 @@ static uint64_t check_page(const struct wb_extract *e)
     WB_CHECK(e->link_count <= WB_LINKS_MAX);
     for (size_t i = 0; i < e->link_count; i++) {
         check_link(&e->links[i], e->base.len ? &base : NULL);
-        hash = hash * 31 + wb_hash64(e->links[i].url.ptr, e->links[i].url.len) + wb_hash64(e->links[i].anchor.ptr, e->links[i].anchor.len);
+        hash = hash * 31 + wb_hash64(e->links[i].url.ptr, e->links[i].url.len) +
+               wb_hash64(e->links[i].anchor.ptr, e->links[i].anchor.len);
     }
     WB_CHECK(e->text.len <= WB_EXTRACT_TEXT_MAX);
     check_words(e->text, true);
@@ -97,8 +98,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static struct wb_extractor *extractor;
     const uint8_t *nul = size ? memchr(data, '\0', size) : NULL;
     size_t url_len = nul ? (size_t)(nul - data) : 0, past = nul ? url_len + 1 : 0;
-    struct wb_extract_input input = {wb_slice((const char *)data, url_len), WB_SLICE_LIT("text/html"), WB_SLICE_LIT("utf-8"),
-                                     wb_slice((const char *)data + past, size - past), WB_WANT_LINKS | WB_WANT_TEXT};
+    struct wb_extract_input input = {wb_slice((const char *)data, url_len), WB_SLICE_LIT("text/html"),
+                                     WB_SLICE_LIT("utf-8"), wb_slice((const char *)data + past, size - past),
+                                     WB_WANT_LINKS | WB_WANT_TEXT};
     struct wb_extract extract;
 
     if (!nul)

@@ -1,9 +1,11 @@
 /*
- * fuzz_pagerow.c - rows and edits of pages of any bytes.
+ * fuzz_pagerow.c - arbitrary bytes as rows of webdb and edits of pages.
  *
- * The first byte says what the rest is: 0 a row of a page, 1 an edit, 2 a row of a site, 3 a SURT, 4 a row of a robots.txt. For 0 and 1 the second is the length of
- * the SURT, which follows. What is taken must come back when it is written and read again, and whatever an edit is, the page
- * that it makes can be written.
+ * The first byte says what the rest is:
+ *   0 a row of a page     1 an edit     2 a row of a site     3 a SURT     4 a row of a robots.txt
+ * In 0 and 1, the second byte is the length of the SURT that follows it. Whatever is accepted
+ * must be the same after it has been written and read again, and the page that an edit
+ * produces can always be written.
  */
 #include "base/bytes.h"
 #include "base/check.h"
@@ -21,7 +23,7 @@ static bool equal(const struct wb_buf *a, const struct wb_buf *b)
     return wb_slice_equal(wb_buf_slice(a), wb_buf_slice(b));
 }
 
-/* Writes a page, reads that, and writes it again. */
+/* Writes a page, reads it back, and writes it again. */
 static void check_page(struct wb_slice surt, const struct wb_webdb_page *page)
 {
     struct wb_buf row = WB_BUF_INIT, again = WB_BUF_INIT, mem = WB_BUF_INIT;
@@ -29,7 +31,8 @@ static void check_page(struct wb_slice surt, const struct wb_webdb_page *page)
 
     WB_CHECK(wb_pagerow_encode(page, &row) == 0);
     WB_CHECK(wb_pagerow_decode(surt, wb_buf_slice(&row), &mem, &read) == 0);
-    WB_CHECK(wb_slice_equal(page->url, read.url) && wb_slice_equal(page->modified, read.modified) && wb_slice_equal(page->type, read.type));
+    WB_CHECK(wb_slice_equal(page->url, read.url) && wb_slice_equal(page->modified, read.modified) &&
+             wb_slice_equal(page->type, read.type));
     WB_CHECK(read.expires_ms == page->expires_ms && read.next_due_ms == page->next_due_ms && read.flags == page->flags);
     WB_CHECK(wb_pagerow_encode(&read, &again) == 0 && equal(&row, &again));
     wb_buf_release(&row);
@@ -123,7 +126,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     struct wb_slice rest = wb_slice((const char *)data + 1, size - 1);
     size_t surt_len = data[1] < rest.len - 1 ? data[1] : rest.len - 1;
-    struct wb_slice surt = wb_slice(rest.ptr + 1, surt_len), value = wb_slice(surt.ptr + surt_len, rest.len - 1 - surt_len);
+    struct wb_slice surt = wb_slice(rest.ptr + 1, surt_len),
+                    value = wb_slice(surt.ptr + surt_len, rest.len - 1 - surt_len);
 
     switch (data[0] % 5) {
     case 0:

@@ -1,11 +1,11 @@
 /*
- * fuzz_robots.c - robots.txt of any bytes: decisions hold together.
+ * fuzz_robots.c - arbitrary bytes as robots.txt: its decisions are consistent.
  *
  * The input is a URL, an agent and a robots.txt, with a NUL between them.
- *   - asking twice, and asking what was parsed twice, gives the same
- *   - the rule that decides is a part of the text, and its line one of its lines
- *   - that rule alone decides the same
- *   - where all rules are for everybody, one decides if and only if one of them alone does
+ *   - asking twice, or parsing twice, gives the same decision
+ *   - the rule that decides is part of the text, and its line number is that of a line
+ *   - that rule on its own decides the same
+ *   - if all rules are for every agent, some rule decides if and only if one of them does on its own
  */
 #include "base/check.h"
 #include "fetch/fetch.h"
@@ -33,7 +33,7 @@ static struct wb_robots *parse(struct wb_slice text, struct wb_slice agent)
     return robots;
 }
 
-/* The verdict of a group of such lines for everybody. */
+/* The verdict of one group, for every agent, with these lines. */
 static bool decides(struct wb_slice lines, struct wb_slice url, bool *allowed_out)
 {
     struct wb_buf text = WB_BUF_INIT;
@@ -64,7 +64,7 @@ static void check_verdict(struct wb_slice text, struct wb_slice url, const struc
     WB_CHECK(decides(a.rule, url, &allowed) && allowed == a.allowed);
 }
 
-/* Every rule alone against all of them. */
+/* Compares each rule on its own with all of them together. */
 static void check_each(struct wb_slice text, struct wb_slice url)
 {
     bool any = false, allowed, some_allowed = false, some_not = false;
@@ -73,7 +73,7 @@ static void check_each(struct wb_slice text, struct wb_slice url)
     for (size_t i = 0; i < text.len; i++) {
         lines += text.ptr[i] == '\n' || text.ptr[i] == '\r';
         if (wb_ascii_lower(text.ptr[i]) == 'u')
-            return; /* might be a line that begins another group */
+            return; /* may be a line that starts another group */
     }
     if (lines > LINES_MAX || text.len > 4000)
         return;
@@ -98,7 +98,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct wb_slice url = take_part(&text), agent = take_part(&text);
 
     if (wb_slice_starts(text, WB_SLICE_LIT("\xff\xfe")) || wb_slice_starts(text, WB_SLICE_LIT("\xfe\xff"))) {
-        wb_robots_free(parse(text, agent)); /* UTF-16: its rules are no parts of it */
+        wb_robots_free(parse(text, agent)); /* UTF-16: after decoding, its rules are not part of the input */
         return 0;
     }
     struct wb_robots *robots = parse(text, agent);

@@ -1,9 +1,9 @@
 /*
- * fuzz_sitemap.c - XML of any bytes: sitemaps, feeds, texts of URLs, and what is none of them.
+ * fuzz_sitemap.c - arbitrary bytes as XML: sitemaps, feeds, lists of URLs, and anything else.
  *
- * The input is a document, asked for as a sitemap and read as XML.
- *   - tokens lie within the document and in its order; decoding makes no text longer
- *   - there are no links but those of a sitemap or a feed, within the limits, and their URLs are URLs
+ * The input is one document, which is read as a sitemap and as XML.
+ *   - tokens are inside the document and in order; decoding never makes text longer
+ *   - only sitemaps and feeds have links; these are within the limits, and their URLs are valid
  *   - reading it twice gives the same, whatever was read in between
  */
 #include "base/check.h"
@@ -30,7 +30,8 @@ static void check_tokens(struct wb_slice document)
         at = xml.at;
         wb_buf_clear(&decoded);
         WB_CHECK(wb_xml_decode(t.text, &decoded) == 0 && decoded.len <= t.text.len);
-        WB_CHECK(t.kind != WB_XML_OPEN || !wb_xml_attribute(&t, "xml", "base", &value) || value.len <= t.attributes.len);
+        WB_CHECK(t.kind != WB_XML_OPEN || !wb_xml_attribute(&t, "xml", "base", &value) ||
+                 value.len <= t.attributes.len);
     }
     WB_CHECK(xml.at == end);
     wb_buf_release(&decoded);
@@ -54,7 +55,7 @@ static void check_links(const struct wb_extract *out)
     wb_url_release(&url);
 }
 
-/* What was seen, in one number. */
+/* A hash of everything that was found. */
 static uint64_t sum_of(const struct wb_extract *out)
 {
     uint64_t sum = out->link_count * 31 + out->links_left_out + out->text.len * 7 + out->title.len;
@@ -72,7 +73,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct wb_extractor *x;
     struct wb_slice document = wb_slice(size ? (const char *)data : "", size);
-    struct wb_extract_input input = {URL, WB_SLICE_LIT("text/xml"), WB_SLICE_EMPTY, document, WB_WANT_LINKS | WB_WANT_TEXT};
+    struct wb_extract_input input = {URL, WB_SLICE_LIT("text/xml"), WB_SLICE_EMPTY, document,
+                                     WB_WANT_LINKS | WB_WANT_TEXT};
     struct wb_extract out;
     uint64_t sums[2][2];
 

@@ -1,10 +1,12 @@
 /*
- * fuzz_table.c - tables of any bytes: opened, verified, walked, sought.
+ * fuzz_table.c - arbitrary bytes as tables: opened, verified, walked and searched.
  *
  * The first byte says what the rest is:
- *   0 a file as it is      1 a file whose checksums are made true first      2 raw bytes of blocks, around which a file is made
- * Checksums keep a fuzzer out of everything behind them, hence 1 and 2. Where verify finds nothing wrong, everything that can be
- * asked must have its answer.
+ *   0 a file, unchanged
+ *   1 a file whose checksums are corrected first
+ *   2 raw bytes of blocks, around which a file is made
+ * A fuzzer cannot guess checksums and would never reach the code behind them, hence 1 and 2. If
+ * verify finds nothing wrong, every other operation must succeed.
  */
 #include "base/bytes.h"
 #include "base/check.h"
@@ -21,7 +23,7 @@ enum { ASKED_MAX = 64, BLOCKS_MAX = 16 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* ---- making checksums true --------------------------------------------------------------------- */
+/* ---- correcting checksums ----------------------------------------------------------------------- */
 
 static void mend_file(char *bytes, size_t size)
 {
@@ -58,8 +60,9 @@ static void append_block(struct wb_buf *file, struct wb_slice raw, uint32_t reco
 }
 
 /*
- * Each piece: the number of its records (2 bytes), its length (2 bytes), the length of its key in the index (1 byte), raw bytes.
- * Behind the last one, 2 bytes: of all keys and values.
+ * Each piece has the number of its records (2 bytes), its length (2 bytes), the length of its
+ * key in the index (1 byte), and then raw bytes. After the last piece come 2 bytes: the total
+ * length of all keys and values.
  */
 static void make_file(struct wb_slice input, struct wb_buf *file)
 {
@@ -73,7 +76,7 @@ static void make_file(struct wb_slice input, struct wb_buf *file)
     for (; input.len > 5 && foot.blocks < BLOCKS_MAX; foot.blocks++) {
         size_t records = wb_get16(input.ptr), len = wb_get16(input.ptr + 2), key_len = (uint8_t)input.ptr[4];
         struct wb_slice raw = wb_slice(input.ptr + 5, len < input.len - 5 ? len : input.len - 5);
-        /* The first record of a block has its whole key behind three small numbers. */
+        /* The first record of a block has its full key after three small numbers. */
         struct wb_slice key = wb_slice(raw.ptr + 3, raw.len > 3 && foot.blocks ? raw.len - 3 : 0);
         key.len = key.len < key_len ? key.len : key_len;
         append_block(file, raw, (uint32_t)records, TABLE_BLOCK_RECORDS);
@@ -107,7 +110,7 @@ static void count_problem(void *context, const char *file, uint64_t offset, cons
     ++*(unsigned *)context;
 }
 
-/* All records, one after the other; how many came. */
+/* Walks all records in order and returns how many there were. */
 static uint64_t walk(struct wb_cursor *cursor, const struct wb_table_stat *stat, bool sound)
 {
     struct wb_table_record record;

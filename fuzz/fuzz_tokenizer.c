@@ -1,12 +1,12 @@
 /*
- * fuzz_tokenizer.c - any bytes as HTML, in every state.
+ * fuzz_tokenizer.c - arbitrary bytes as HTML, in every state of the tokenizer.
  *
  * The first byte chooses the mode and whether CDATA is allowed, the second the last start tag;
  * the rest is the document.
- *   - tokens lie in order within the document and are not empty; the end is reached
- *   - what a token is made of lies within it
+ *   - tokens are inside the document, in order and not empty, and the end is reached
+ *   - the parts of a token are inside it
  *   - decoding stays within its bound
- *   - plain text outside of markup reads the same whether the document is cut off behind it or not
+ *   - plain text outside markup reads the same if the document is cut off behind it
  */
 #include "base/check.h"
 #include "extract/tokenizer.h"
@@ -33,7 +33,7 @@ static void check_decode(struct wb_slice raw, unsigned how)
     if (!(how & WB_DECODE_NUL))
         WB_CHECK(len <= raw.len + raw.len / 5);
     for (size_t i = 0; i < len; i++)
-        WB_CHECK(out[i] != '\r' || how & WB_DECODE_ENTITIES); /* only "&#13;" gives one */
+        WB_CHECK(out[i] != '\r' || how & WB_DECODE_ENTITIES); /* only "&#13;" produces a CR */
     free(out);
 }
 
@@ -92,7 +92,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         WB_CHECK(t.raw.ptr >= at && t.raw.ptr + t.raw.len <= document.ptr + document.len);
         at = t.raw.ptr + t.raw.len;
         check_token(&t);
-        /* Now and then what a tree builder does. */
+        /* Now and then, change the mode as a tree builder would. */
         if (t.kind == WB_TOKEN_START && size >= 2 && data[0] & 0x40)
             t.mode = (enum wb_token_mode)((data[1] + t.text.len) % (WB_MODE_CDATA + 1));
     }

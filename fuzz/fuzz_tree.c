@@ -1,10 +1,10 @@
 /*
- * fuzz_tree.c - a catalog's tree of any pages.
+ * fuzz_tree.c - arbitrary bytes as the pages of a catalog tree.
  *
- * The first byte is the level of the root page, the second says whether checksums and
- * page numbers are made true first (1), without which a fuzzer stays outside. The rest
- * are pages, the first one being the root; a root record and a free-space map are put
- * around them. Then the tree is read, checked, changed and read again.
+ * The first byte is the level of the root page; the second says whether checksums and page
+ * numbers are corrected first (1), because a fuzzer cannot guess them. The rest are pages, of
+ * which the first is the root; a root record and a free-space map are added. Then the tree is
+ * read, checked, changed and read again.
  */
 #include "base/check.h"
 #include "base/error.h"
@@ -30,7 +30,7 @@ static uint64_t hash_of(const char *page)
     return wb_hash64(page, WB_TREE_PAGE_BYTES);
 }
 
-/* Makes the page number, kind, level and table of a page true, and the checksums in its pointers; each page once. */
+/* Corrects page number, kind, level and table of a page, and the checksums in its pointers; each page once. */
 static void mend(struct input *in, uint32_t number, unsigned level)
 {
     char *page = in->pages[number];
@@ -42,7 +42,8 @@ static void mend(struct input *in, uint32_t number, unsigned level)
     page[6] = WB_TREE_KIND_TREE;
     page[7] = (char)level;
     wb_put16(page + 16, TABLE);
-    for (unsigned i = 0; level > 0 && i < wb_tree_page_count(page) && WB_TREE_HEADER_BYTES + 2 * i + 2 <= WB_TREE_PAGE_BYTES; i++) {
+    for (unsigned i = 0;
+         level > 0 && i < wb_tree_page_count(page) && WB_TREE_HEADER_BYTES + 2 * i + 2 <= WB_TREE_PAGE_BYTES; i++) {
         unsigned at = wb_get16(page + WB_TREE_HEADER_BYTES + 2 * i);
         if (at + 14 > WB_TREE_PAGE_BYTES || at < WB_TREE_HEADER_BYTES + 2 * i)
             continue;
@@ -53,7 +54,7 @@ static void mend(struct input *in, uint32_t number, unsigned level)
     }
 }
 
-/* A free-space map that says of all pages that they are in use. */
+/* A free-space map in which all pages are in use. */
 static void add_space(struct input *in, struct wb_tree_state *state)
 {
     uint32_t map = FIRST + in->count, index = map + 1;
@@ -101,7 +102,8 @@ static void change_all(struct wb_tree *tree)
     WB_CHECK(err == 0 || err == WB_E_CORRUPT);
     for (unsigned i = 0; err == 0 && i < 40; i++) {
         key[3] = (char)(i * 37);
-        int one = i % 3 == 2 ? wb_tree_delete(tree, TABLE, wb_slice(key, i % 16 + 1)) : wb_tree_put(tree, TABLE, wb_slice(key, i % 16 + 1), wb_slice(value, i * 17));
+        int one = i % 3 == 2 ? wb_tree_delete(tree, TABLE, wb_slice(key, i % 16 + 1))
+                             : wb_tree_put(tree, TABLE, wb_slice(key, i % 16 + 1), wb_slice(value, i * 17));
         WB_CHECK(one == 0 || one == WB_E_CORRUPT || one == WB_E_NOTFOUND || one == WB_E_IO);
     }
     if (err == 0 && key[3] % 2)
@@ -134,7 +136,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int fd = memfd_create("tree", MFD_CLOEXEC);
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     WB_CHECK(fd >= 0 && wb_tree_open(path, WB_TREE_CREATE, &tree) == 0);
-    WB_CHECK(wb_file_write_at(&tree->file, FIRST * WB_TREE_PAGE_BYTES, in.pages[FIRST], (size_t)(in.count + 2) * WB_TREE_PAGE_BYTES) == 0);
+    WB_CHECK(wb_file_write_at(&tree->file, FIRST * WB_TREE_PAGE_BYTES, in.pages[FIRST],
+                              (size_t)(in.count + 2) * WB_TREE_PAGE_BYTES) == 0);
     tree->writing = true;
     WB_CHECK(wb_tree_root_write(tree, 0, &state) == 0 && wb_tree_root_write(tree, 1, &state) == 0);
     tree->writing = false;

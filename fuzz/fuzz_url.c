@@ -1,11 +1,11 @@
 /*
- * fuzz_url.c - URLs of any bytes: what is taken holds together.
+ * fuzz_url.c - arbitrary bytes as URLs: whatever is accepted is consistent.
  *
  * The input is a URL, or a base and a URL with a NUL between them.
- *   - the parts lie in order within href, and href is ASCII without blanks at its ends
- *   - href, parsed, is the same href with the same parts, with or without a base
- *   - the key, parsed, has the same key, the same site and the same id
- *   - the site is the host and port of the URL, the domain a part of it; a SURT closes its site with ')'
+ *   - the parts are in order inside href, and href is ASCII without blanks at its ends
+ *   - parsing href gives the same href with the same parts, with or without a base
+ *   - parsing the key gives the same key, the same site and the same id
+ *   - the site is the host and port of the URL, and the domain is part of it; in a SURT, ')' ends the site
  */
 #include "base/check.h"
 #include "base/error.h"
@@ -77,7 +77,7 @@ static void check_key(const struct wb_url *url)
     }
     WB_CHECK(wb_buf_append_slice(&text, wb_buf_slice(&key)) == 0);
     err = wb_url_parse(wb_buf_slice(&text), NULL, &again);
-    /* A '%' became "%25", so that a key near the limit may go over it with its scheme. */
+    /* '%' became "%25", so that with its scheme a key near the limit may exceed it. */
     WB_CHECK(err == 0 || (err == WB_E_LIMIT && text.len > WB_URL_MAX_BYTES));
     if (err == 0) {
         WB_CHECK(wb_url_key(&again, &twin) == 0);

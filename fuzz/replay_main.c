@@ -3,9 +3,9 @@
  *
  *   replay_<name> DIR|FILE...
  *
- * Each file is one TAP test, in a process of its own, so that a crash or a hang
- * costs that test and no other. A folder that is not there counts as empty: most
- * targets have no crashers. It never generates inputs.
+ * Each file is one TAP test that runs in its own process, so that a crash or a hang costs
+ * only that test. A missing folder counts as empty: most targets have no crashers. It never
+ * generates inputs.
  */
 #include "base/buf.h"
 #include "base/error.h"
@@ -36,7 +36,7 @@ static _Noreturn void run_input(const char *path)
         fprintf(stderr, "%s\n", wb_error_message());
         exit(1);
     }
-    /* A copy of exactly its size, so that a sanitizer sees a read past the end. */
+    /* A copy of the exact size, so that a sanitizer notices a read past the end. */
     uint8_t *exact = malloc(bytes.len ? bytes.len : 1);
     if (!exact)
         abort();
