@@ -1,4 +1,4 @@
-/* answer.c - HTTP as it should be. */
+/* answer.c - writes HTTP answers that follow the standard. It never sends them, and never decides what they say. */
 #include "sim/answer.h"
 #include "base/error.h"
 #include "base/hash.h"
@@ -13,7 +13,8 @@
 
 int wb_answerer_init(struct wb_answerer *answerer)
 {
-    *answerer = (struct wb_answerer){.compressor = libdeflate_alloc_compressor(GZIP_LEVEL), .packed = WB_BUF_INIT, .date_s = -1};
+    *answerer = (struct wb_answerer){.packed = WB_BUF_INIT, .date_s = -1};
+    answerer->compressor = libdeflate_alloc_compressor(GZIP_LEVEL);
     return answerer->compressor ? 0 : wb_fail_nomem();
 }
 
@@ -30,9 +31,19 @@ const char *wb_answer_reason(int status)
     static const struct {
         int status;
         const char *words;
-    } table[] = {{200, "OK"}, {301, "Moved Permanently"}, {302, "Found"}, {304, "Not Modified"}, {307, "Temporary Redirect"},
-                 {308, "Permanent Redirect"}, {400, "Bad Request"}, {404, "Not Found"}, {405, "Method Not Allowed"}, {410, "Gone"},
-                 {429, "Too Many Requests"}, {500, "Internal Server Error"}, {503, "Service Unavailable"}};
+    } table[] = {{200, "OK"},
+                 {301, "Moved Permanently"},
+                 {302, "Found"},
+                 {304, "Not Modified"},
+                 {307, "Temporary Redirect"},
+                 {308, "Permanent Redirect"},
+                 {400, "Bad Request"},
+                 {404, "Not Found"},
+                 {405, "Method Not Allowed"},
+                 {410, "Gone"},
+                 {429, "Too Many Requests"},
+                 {500, "Internal Server Error"},
+                 {503, "Service Unavailable"}};
 
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (table[i].status == status)
@@ -58,7 +69,8 @@ int wb_answer_gzip(struct wb_answerer *answerer, struct wb_slice bytes, struct w
     int err = wb_buf_reserve(&answerer->packed, bound);
     if (err < 0)
         return err;
-    answerer->packed.len = libdeflate_gzip_compress(answerer->compressor, bytes.ptr, bytes.len, answerer->packed.ptr, bound);
+    answerer->packed.len =
+        libdeflate_gzip_compress(answerer->compressor, bytes.ptr, bytes.len, answerer->packed.ptr, bound);
     *packed_out = wb_buf_slice(&answerer->packed);
     return 0;
 }
@@ -74,7 +86,7 @@ static const char *date_now(struct wb_answerer *answerer)
     return answerer->date;
 }
 
-/* A list of tags in If-None-Match may have the tag anywhere; "*" is any. */
+/* True if the client has this version already. If-None-Match may list several tags; "*" matches any. */
 static bool client_has(const struct wb_asked *asked, const char *etag, const char *modified)
 {
     struct wb_slice list = asked->if_none_match;
@@ -121,8 +133,8 @@ static void put_fields(struct wb_pen *pen, const struct wb_answer *answer, size_
     }
     if (answer->location)
         wb_pen_printf(pen, "Location: %s\r\n", answer->location);
-    if (answer->retry_after)
-        wb_pen_printf(pen, "Retry-After: %u\r\n", answer->retry_after);
+    if (answer->retry_after_s)
+        wb_pen_printf(pen, "Retry-After: %u\r\n", answer->retry_after_s);
     if (packed)
         wb_pen_str(pen, "Content-Encoding: gzip\r\n");
     if (answer->gzip)
@@ -134,7 +146,8 @@ static void put_fields(struct wb_pen *pen, const struct wb_answer *answer, size_
     wb_pen_str(pen, "\r\n");
 }
 
-int wb_answer(struct wb_answerer *answerer, const struct wb_asked *asked, const struct wb_answer *answer, struct wb_reply *reply)
+int wb_answer(struct wb_answerer *answerer, const struct wb_asked *asked, const struct wb_answer *answer,
+              struct wb_reply *reply)
 {
     struct wb_pen pen = wb_pen(&reply->bytes);
     struct wb_slice body = answer->body;
@@ -156,7 +169,11 @@ int wb_answer(struct wb_answerer *answerer, const struct wb_asked *asked, const 
     put_validators(&pen, etag, modified);
     if (!same)
         put_fields(&pen, answer, body.len, pack);
-    wb_pen_str(&pen, asked->keep_alive ? asked->old ? "Connection: keep-alive\r\n\r\n" : "\r\n" : "Connection: close\r\n\r\n");
+    if (!asked->keep_alive)
+        wb_pen_str(&pen, "Connection: close\r\n");
+    else if (asked->old)
+        wb_pen_str(&pen, "Connection: keep-alive\r\n");
+    wb_pen_str(&pen, "\r\n");
     if (!asked->head && !same)
         wb_pen_slice(&pen, body);
     return pen.err;

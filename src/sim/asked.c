@@ -1,4 +1,7 @@
-/* asked.c - reads requests, and takes whatever can be made sense of: clients are what is under test, not this. */
+/*
+ * asked.c - parses requests, and accepts whatever makes sense: it is the clients that are
+ * under test, not this parser. It never answers.
+ */
 #include "sim/asked.h"
 #include "base/error.h"
 
@@ -21,7 +24,7 @@ static bool has_word(struct wb_slice value, struct wb_slice word)
     return false;
 }
 
-/* "http://host/path" is "/path" of that host. */
+/* The target "http://host/path" means "/path" on that host. */
 static void split_absolute(struct wb_asked *asked)
 {
     struct wb_slice scheme = WB_SLICE_LIT("http://");
@@ -57,7 +60,7 @@ static void take_header(struct wb_asked *asked, struct wb_slice name, struct wb_
         asked->if_modified_since = value;
     else if (wb_slice_equal_nocase(name, WB_SLICE_LIT("transfer-encoding")) ||
              (wb_slice_equal_nocase(name, WB_SLICE_LIT("content-length")) && !wb_slice_equal(value, WB_SLICE_LIT("0"))))
-        asked->keep_alive = false; /* what the client sends after this is not read */
+        asked->keep_alive = false; /* the request has a body, which we do not read */
 }
 
 static struct wb_slice cut_line(struct wb_slice *bytes)
@@ -71,7 +74,7 @@ static struct wb_slice cut_line(struct wb_slice *bytes)
     return line;
 }
 
-/* The length of the head with the empty line at its end, 0: not all of it is there. */
+/* The length of the head including the empty line at its end, or 0 if it is not complete yet. */
 static size_t head_bytes(struct wb_slice bytes)
 {
     for (const char *p = bytes.ptr, *end = bytes.ptr + bytes.len; (p = memchr(p, '\n', (size_t)(end - p))) != NULL;) {
@@ -86,7 +89,8 @@ static size_t head_bytes(struct wb_slice bytes)
 
 int wb_asked_parse(struct wb_slice bytes, struct wb_asked *asked_out, size_t *used_out)
 {
-    *asked_out = (struct wb_asked){.if_none_match = WB_SLICE_EMPTY, .if_modified_since = WB_SLICE_EMPTY, .host = WB_SLICE_EMPTY};
+    *asked_out = (struct wb_asked){
+        .if_none_match = WB_SLICE_EMPTY, .if_modified_since = WB_SLICE_EMPTY, .host = WB_SLICE_EMPTY};
     *used_out = head_bytes(bytes);
     if (*used_out > WB_ASKED_BYTES_MAX || (*used_out == 0 && bytes.len > WB_ASKED_BYTES_MAX))
         return wb_fail(WB_E_LIMIT, "a request's head is longer than %u bytes", WB_ASKED_BYTES_MAX);

@@ -1,4 +1,8 @@
-/* asklog.c - an array in parts, so that growing copies nothing. It never stops the server: what does not fit is counted. */
+/*
+ * asklog.c - keeps the log in an array of parts, so that growing never copies.
+ *
+ * It never stops the server: requests that do not fit are only counted.
+ */
 #include "sim/asklog.h"
 #include "base/bytes.h"
 #include "base/check.h"
@@ -22,7 +26,7 @@ void wb_asklog_release(struct wb_asklog *log)
     wb_asklog_init(log);
 }
 
-/* Text: a length of four bytes, then as many. */
+/* Appends a target to the text: its length in four bytes, then its bytes. Returns its offset, or NO_TEXT. */
 static uint32_t keep_text(struct wb_asklog *log, struct wb_slice target)
 {
     size_t at = log->text.len;

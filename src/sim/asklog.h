@@ -1,6 +1,9 @@
 /*
- * asklog.h - which URL was asked for when: 16 bytes a request, and the text of those
- * addresses that are no page's own.
+ * asklog.h - a log of the requests: who asked for which URL, and when.
+ *
+ * A request takes 16 bytes. A page is logged by its number; the text of the target is kept only
+ * for requests that are not for the exact address of a page. truth.c reports the log, so that a
+ * test can see what a crawler really did.
  */
 #ifndef WB_SIM_ASKLOG_H
 #define WB_SIM_ASKLOG_H
@@ -10,17 +13,17 @@
 #define WB_ASKLOG_REQUESTS_MAX (1u << 24)
 #define WB_ASKLOG_TEXT_MAX (64u << 20)
 
-/* page is an offset into text: the target of what is no page. */
+/* Flags. OTHER: not a page; `page` is an offset into `text`, where the target is. */
 #define WB_ASKLOG_OTHER 1u
-#define WB_ASKLOG_ALIAS 2u /* under the site's second name */
-#define WB_ASKLOG_RAW 4u   /* site is a raw response's number */
+#define WB_ASKLOG_ALIAS 2u /* asked for under the site's second name */
+#define WB_ASKLOG_RAW 4u   /* `site` is the number of a raw response */
 #define WB_ASKLOG_HEAD 8u
 
 struct wb_asklog_entry {
     uint32_t page;
     uint32_t site;
-    uint64_t since_ms : 40; /* the start */
-    uint64_t status : 16;   /* 0: nothing that is HTTP */
+    uint64_t since_ms : 40; /* time since the start */
+    uint64_t status : 16;   /* 0 if the answer was not HTTP */
     uint64_t flags : 8;
 };
 
@@ -29,14 +32,14 @@ _Static_assert(sizeof(struct wb_asklog_entry) == 16, "sixteen million requests a
 struct wb_asklog {
     struct wb_asklog_entry **parts;
     uint64_t count;
-    uint64_t dropped; /* not kept: there are too many, or no memory */
+    uint64_t dropped; /* how many requests were not logged: there were too many, or no memory */
     struct wb_buf text;
 };
 
 void wb_asklog_init(struct wb_asklog *log);
 void wb_asklog_release(struct wb_asklog *log);
 
-/* target: its text where flags has WB_ASKLOG_OTHER, and then entry.page is set here. */
+/* Logs a request. If its flags have WB_ASKLOG_OTHER, the target is kept and entry.page is set to its place. */
 void wb_asklog_add(struct wb_asklog *log, struct wb_asklog_entry entry, struct wb_slice target);
 
 const struct wb_asklog_entry *wb_asklog_get(const struct wb_asklog *log, uint64_t number);

@@ -1,7 +1,9 @@
 /*
- * behave.c - one function a group of kinds: redirects, errors, text in odd encodings,
- * and everything that is wrong on purpose, byte for byte. Each is a function of page
- * and moment; a page misbehaves the same way whoever asks.
+ * behave.c - one function per group of page kinds: redirects, errors, text in odd encodings,
+ * and everything that is wrong on purpose, byte for byte.
+ *
+ * Each answer is a function of the page and the moment only: a page misbehaves in the same way
+ * for every client. It never decides what kind a page is (plan.c), and never sends (webserver.c).
  */
 #include "sim/behave.h"
 #include "sim/bomb.h"
@@ -32,8 +34,8 @@ int wb_behave_error(struct wb_respond *r, const struct wb_asked *asked, int stat
 
 /* ---- pages ------------------------------------------------------------------------- */
 
-static int answer_page(struct wb_respond *r, const struct wb_asked *asked, const struct wb_plan *plan, const struct wb_moment *now,
-                       struct wb_slice rest, struct wb_reply *reply)
+static int answer_page(struct wb_respond *r, const struct wb_asked *asked, const struct wb_plan *plan,
+                       const struct wb_world_moment *now, struct wb_slice rest, struct wb_reply *reply)
 {
     const struct wb_world_site *site = &r->world.site[plan->site];
     struct wb_pen pen = wb_pen(&r->body);
@@ -42,16 +44,20 @@ static int answer_page(struct wb_respond *r, const struct wb_asked *asked, const
     wb_buf_clear(&r->body);
     wb_markup_page(&r->world, plan, now, "utf-8", rest, &pen);
     wb_plan_version(&r->world, plan, now, &changed);
-    bool list = plan->page >= WB_PAGE_LATEST;
-    struct wb_answer answer = {
-        .status = 200, .type = "text/html; charset=utf-8", .body = wb_buf_slice(&r->body), .etag = site->etag,
-        .modified_ms = site->modified && !list && !rest.len ? wb_world_stamp(&r->world, changed) : 0, .gzip = site->gzip};
+    bool list = plan->page >= WB_PLAN_LATEST;
+    struct wb_answer answer = {.status = 200,
+                               .type = "text/html; charset=utf-8",
+                               .body = wb_buf_slice(&r->body),
+                               .etag = site->etag,
+                               .modified_ms =
+                                   site->modified && !list && !rest.len ? wb_world_stamp(&r->world, changed) : 0,
+                               .gzip = site->gzip};
     return pen.err < 0 ? pen.err : wb_answer(&r->answerer, asked, &answer, reply);
 }
 
-/* The bytes of another page, or nearly. */
-static int answer_copy(struct wb_respond *r, const struct wb_asked *asked, const struct wb_plan *plan, const struct wb_moment *now,
-                       struct wb_reply *reply)
+/* Answers with the bytes of another page, exactly or nearly. */
+static int answer_copy(struct wb_respond *r, const struct wb_asked *asked, const struct wb_plan *plan,
+                       const struct wb_world_moment *now, struct wb_reply *reply)
 {
     struct wb_pen pen = wb_pen(&r->body);
     struct wb_plan twin;
@@ -61,7 +67,8 @@ static int answer_copy(struct wb_respond *r, const struct wb_asked *asked, const
     wb_markup_page(&r->world, &twin, now, "utf-8", WB_SLICE_EMPTY, &pen);
     if (plan->kind == WB_KIND_NEAR)
         wb_pen_printf(&pen, "<!-- copy %u -->\n<p>This is copy number %u.</p>\n", plan->page, plan->page);
-    struct wb_answer answer = {.status = 200, .type = "text/html; charset=utf-8", .body = wb_buf_slice(&r->body), .etag = true};
+    struct wb_answer answer = {
+        .status = 200, .type = "text/html; charset=utf-8", .body = wb_buf_slice(&r->body), .etag = true};
     return pen.err < 0 ? pen.err : wb_answer(&r->answerer, asked, &answer, reply);
 }
 
@@ -74,18 +81,20 @@ static int convert_body(struct wb_respond *r, const char *charset)
     int err = wb_buf_reserve(&r->scratch, room);
     if (err < 0)
         return err;
-    int32_t got = ucnv_convert(charset, "utf-8", r->scratch.ptr, (int32_t)room, r->body.ptr, (int32_t)r->body.len, &code);
+    int32_t got =
+        ucnv_convert(charset, "utf-8", r->scratch.ptr, (int32_t)room, r->body.ptr, (int32_t)r->body.len, &code);
     r->scratch.len = U_SUCCESS(code) ? (size_t)got : 0;
     return 0;
 }
 
 static int answer_encoded(struct wb_respond *r, const struct wb_asked *asked, const struct wb_plan *plan,
-                          const struct wb_moment *now, struct wb_reply *reply)
+                          const struct wb_world_moment *now, struct wb_reply *reply)
 {
     struct wb_pen pen = wb_pen(&r->body);
-    const char *charset = wb_kind_word(plan->kind);
-    /* Half of the pages say their encoding in the head, half in the meta element alone. */
-    bool told = plan->kind == WB_KIND_UTF16 || wb_chance(r->world.seed, plan->site, plan->page, WB_CHANCE_BEHAVIOUR) & 1;
+    const char *charset = wb_plan_kind_word(plan->kind);
+    /* Half of the pages declare their encoding in the HTTP head, the other half only in a meta element. */
+    bool told =
+        plan->kind == WB_KIND_UTF16 || wb_chance(r->world.seed, plan->site, plan->page, WB_CHANCE_BEHAVIOUR) & 1;
     char type[64] = "text/html";
 
     wb_buf_clear(&r->body);
@@ -117,7 +126,7 @@ static int answer_redirect(struct wb_respond *r, const struct wb_asked *asked, i
     return err < 0 ? err : wb_answer(&r->answerer, asked, &answer, reply);
 }
 
-/* The number after "?hop="; 0 for the page itself, -1 for anything else. */
+/* The number after "?hop=": 0 for the page itself, -1 for anything else. */
 static int hop_number(struct wb_slice rest)
 {
     struct wb_slice prefix = WB_SLICE_LIT("?hop=");
@@ -125,14 +134,15 @@ static int hop_number(struct wb_slice rest)
 
     if (rest.len == 0)
         return 0;
-    if (!wb_slice_starts(rest, prefix) || !wb_slice_to_u64(wb_slice(rest.ptr + prefix.len, rest.len - prefix.len), &hop) ||
-        hop < 1 || hop > LONG_CHAIN_HOPS)
+    if (!wb_slice_starts(rest, prefix) ||
+        !wb_slice_to_u64(wb_slice(rest.ptr + prefix.len, rest.len - prefix.len), &hop) || hop < 1 ||
+        hop > LONG_CHAIN_HOPS)
         return -1;
     return (int)hop;
 }
 
 static int redirect_page(struct wb_respond *r, const struct wb_asked *asked, const struct wb_plan *plan,
-                         const struct wb_moment *now, struct wb_slice rest, struct wb_reply *reply)
+                         const struct wb_world_moment *now, struct wb_slice rest, struct wb_reply *reply)
 {
     int hop = hop_number(rest), status = wb_plan_status(&r->world, plan, now);
     int hops = plan->kind == WB_KIND_CHAIN ? CHAIN_HOPS : plan->kind == WB_KIND_LONG_CHAIN ? LONG_CHAIN_HOPS : 0;
@@ -198,7 +208,8 @@ static int send_bomb(struct wb_respond *r, bool nested, struct wb_pen *out)
     int err = make_bomb(r, nested);
     struct wb_slice bytes = wb_buf_slice(nested ? &r->nested : &r->bomb);
 
-    wb_pen_printf(out, RAW_HEAD "Content-Encoding: %s\r\nContent-Length: %zu\r\n\r\n", nested ? "gzip, gzip" : "gzip", bytes.len);
+    wb_pen_printf(out, RAW_HEAD "Content-Encoding: %s\r\nContent-Length: %zu\r\n\r\n", nested ? "gzip, gzip" : "gzip",
+                  bytes.len);
     wb_pen_slice(out, bytes);
     return err;
 }
@@ -217,15 +228,15 @@ static void write_bad_chunks(struct wb_pen *out, struct wb_slice body, uint64_t 
 
 static void write_garbage(struct wb_pen *out, uint64_t draw)
 {
-    struct wb_dice dice = {draw};
+    struct wb_chance_dice dice = {draw};
 
     for (unsigned i = 0; i < 500; i++) {
-        uint32_t word = wb_dice_next(&dice);
+        uint32_t word = wb_chance_dice_next(&dice);
         wb_pen_put(out, &word, sizeof word);
     }
 }
 
-/* Kinds that are one string of bytes around the body. */
+/* Writes the kinds that are one fixed string of bytes around the body. */
 static void write_wrong(const struct wb_plan *plan, struct wb_slice body, uint64_t draw, struct wb_pen *out)
 {
     switch (plan->kind) {
@@ -284,7 +295,8 @@ static void write_wrong(const struct wb_plan *plan, struct wb_slice body, uint64
     }
 }
 
-static int send_wrong(struct wb_respond *r, const struct wb_plan *plan, const struct wb_moment *now, struct wb_reply *reply)
+static int send_wrong(struct wb_respond *r, const struct wb_plan *plan, const struct wb_world_moment *now,
+                      struct wb_reply *reply)
 {
     struct wb_pen pen = wb_pen(&r->body), out = wb_pen(&reply->bytes);
     int err = 0;
@@ -294,7 +306,8 @@ static int send_wrong(struct wb_respond *r, const struct wb_plan *plan, const st
     if (plan->kind == WB_KIND_BOMB || plan->kind == WB_KIND_BOMB_NESTED)
         err = send_bomb(r, plan->kind == WB_KIND_BOMB_NESTED, &out);
     else
-        write_wrong(plan, wb_buf_slice(&r->body), wb_chance(r->world.seed, plan->site, plan->page, WB_CHANCE_BEHAVIOUR), &out);
+        write_wrong(plan, wb_buf_slice(&r->body), wb_chance(r->world.seed, plan->site, plan->page, WB_CHANCE_BEHAVIOUR),
+                    &out);
     if (plan->kind == WB_KIND_ENDLESS)
         reply->more = more_body;
     if (plan->kind == WB_KIND_ENDLESS_HEAD)
@@ -305,25 +318,26 @@ static int send_wrong(struct wb_respond *r, const struct wb_plan *plan, const st
     return err < 0 ? err : pen.err < 0 ? pen.err : out.err;
 }
 
-/* ---- all of them ------------------------------------------------------------------- */
+/* ---- choosing by kind --------------------------------------------------------------------- */
 
 static int answer_failing(struct wb_respond *r, const struct wb_asked *asked, const struct wb_plan *plan,
-                          const struct wb_moment *now, struct wb_reply *reply)
+                          const struct wb_world_moment *now, struct wb_reply *reply)
 {
     unsigned wait = wb_plan_wait(&r->world, plan, now);
 
     if (!wait)
         return answer_page(r, asked, plan, now, WB_SLICE_EMPTY, reply);
     struct wb_answer answer = {.status = wb_plan_status(&r->world, plan, now), .type = "text/plain",
-                               .body = WB_SLICE_LIT("Try again later.\n"), .retry_after = wait};
+                               .body = WB_SLICE_LIT("Try again later.\n"), .retry_after_s = wait};
     return wb_answer(&r->answerer, asked, &answer, reply);
 }
 
-/* What lies below a page: nothing, but for those kinds that have no end. */
-static int behave_below(struct wb_respond *r, const struct wb_asked *asked, const struct wb_plan *plan, const struct wb_moment *now,
-                        struct wb_slice rest, struct wb_reply *reply)
+/* Answers for addresses below a page: 404, except for the kinds that go on forever. */
+static int behave_below(struct wb_respond *r, const struct wb_asked *asked, const struct wb_plan *plan,
+                        const struct wb_world_moment *now, struct wb_slice rest, struct wb_reply *reply)
 {
-    struct wb_answer lost = {.status = 200, .type = "text/plain", .body = WB_SLICE_LIT("Sorry, we could not find that page.\n")};
+    struct wb_answer lost = {
+        .status = 200, .type = "text/plain", .body = WB_SLICE_LIT("Sorry, we could not find that page.\n")};
 
     switch (plan->kind) {
     case WB_KIND_CHAIN:
@@ -345,8 +359,8 @@ static int behave_below(struct wb_respond *r, const struct wb_asked *asked, cons
     return wb_behave_error(r, asked, 404, reply);
 }
 
-int wb_behave(struct wb_respond *r, const struct wb_asked *asked, const struct wb_plan *plan, const struct wb_moment *now,
-              struct wb_slice rest, struct wb_reply *reply)
+int wb_behave(struct wb_respond *r, const struct wb_asked *asked, const struct wb_plan *plan,
+              const struct wb_world_moment *now, struct wb_slice rest, struct wb_reply *reply)
 {
     int status = wb_plan_status(&r->world, plan, now);
 

@@ -1,6 +1,8 @@
 /*
- * bomb.c - makes a gzip member of many equal parts: a part is deflated once, up to a
- * full flush, and repeated; its checksum is that of one part combined with itself.
+ * bomb.c - builds a gzip member from many equal parts.
+ *
+ * One part is deflated once, up to a full flush, and then repeated; the checksum is computed
+ * by combining that of one part with itself. It never deflates the whole gigabyte.
  */
 #include "sim/bomb.h"
 #include "base/bytes.h"

@@ -1,4 +1,4 @@
-/* chance.c - numbers drawn by hashing what they are for. It keeps no state. */
+/* chance.c - draws numbers by hashing what they are for. It keeps no state. */
 #include "sim/chance.h"
 #include "base/hash.h"
 

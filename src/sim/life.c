@@ -1,13 +1,13 @@
-/* life.c - events of Poisson processes, drawn a cell at a time. It reads no clock. */
+/* life.c - draws the events of Poisson processes, one cell at a time. It never reads a clock. */
 #include "sim/life.h"
 #include "sim/chance.h"
 
 #include <math.h>
 
-/* The chance of a longer silence is e to the minus this. */
+/* How many cells to look back. The probability of a longer silence is e^-CELLS_BACK. */
 #define CELLS_BACK 64
 
-/* Cells before the start have numbers too; numbers of events are not negative. */
+/* Added to cell numbers, which are negative before the start, so that event numbers never are. */
 #define CELL_BASE ((int64_t)1 << 40)
 
 int64_t wb_life_cell_at(double rate, double t)

@@ -1,7 +1,9 @@
 /*
- * locate.c - addresses of pages. An address has the page's number in it; finding a
- * page reads the number, renders the address anew and compares, so that a page has
- * one address and no other.
+ * locate.c - writes and reads the addresses of pages.
+ *
+ * The address of a page contains its number. To find a page, we read the number, write the
+ * address of that page, and compare: a page therefore has exactly one address. It never says
+ * whether the page exists now (plan.c).
  */
 #include "sim/locate.h"
 #include "sim/chance.h"
@@ -29,7 +31,7 @@ static enum style path_style(const struct wb_world *world, const struct wb_plan 
     default:
         break;
     }
-    if (plan->open_door || plan->page >= WB_PAGE_NEW)
+    if (plan->open_door || plan->page >= WB_PLAN_NEW)
         return STYLE_HTML;
     bool groups = world->site[plan->site].rules == WB_RULES_GROUPS;
     if (!plan->allowed && groups && r % 3 > 0)
@@ -39,7 +41,8 @@ static enum style path_style(const struct wb_world *world, const struct wb_plan 
     return r % 10 < 5 ? STYLE_HTML : r % 10 < 7 ? STYLE_BARE : r % 10 < 9 ? STYLE_FOLDER : STYLE_QUERY;
 }
 
-static void put_section(const struct wb_world *world, const struct wb_plan *plan, enum style style, uint64_t r, struct wb_pen *pen)
+static void put_section(const struct wb_world *world, const struct wb_plan *plan, enum style style, uint64_t r,
+                        struct wb_pen *pen)
 {
     bool closed = !plan->allowed && style == STYLE_HTML && world->site[plan->site].rules != WB_RULES_FAILING;
 
@@ -56,19 +59,19 @@ static void put_section(const struct wb_world *world, const struct wb_plan *plan
 
 static void put_number(uint32_t page, struct wb_pen *pen)
 {
-    if (page >= WB_PAGE_NEW)
+    if (page >= WB_PLAN_NEW)
         wb_pen_char(pen, 'n');
-    wb_pen_u64(pen, page >= WB_PAGE_NEW ? page - WB_PAGE_NEW : page);
+    wb_pen_u64(pen, page >= WB_PLAN_NEW ? page - WB_PLAN_NEW : page);
 }
 
 static void put_list(const struct wb_plan *plan, struct wb_pen *pen)
 {
-    bool sites = plan->page >= WB_PAGE_SITES;
-    uint32_t number = plan->page - (sites ? WB_PAGE_SITES : WB_PAGE_LATEST);
+    bool sites = plan->page >= WB_PLAN_SITES;
+    uint32_t number = plan->page - (sites ? WB_PLAN_SITES : WB_PLAN_LATEST);
 
     wb_pen_str(pen, sites ? "/sites/" : "/latest/");
     if (sites)
-        wb_pen_u64(pen, number + 1); /* the root is the first of them */
+        wb_pen_u64(pen, number + 1); /* the root is the first list */
     else if (number > 0)
         wb_pen_u64(pen, number - 1);
 }
@@ -79,7 +82,7 @@ void wb_locate_path(const struct wb_world *world, const struct wb_plan *plan, st
         wb_pen_char(pen, '/');
         return;
     }
-    if (plan->page >= WB_PAGE_LATEST) {
+    if (plan->page >= WB_PLAN_LATEST) {
         put_list(plan, pen);
         return;
     }
@@ -106,14 +109,14 @@ void wb_locate_url(const struct wb_world *world, const struct wb_plan *plan, str
     wb_locate_path(world, plan, pen);
 }
 
-/* ---- back ------------------------------------------------------------------------ */
+/* ---- from addresses to pages -------------------------------------------------------------------------- */
 
 static bool digit(char c)
 {
     return c >= '0' && c <= '9';
 }
 
-/* Digits at `at`, at most nine of them. */
+/* Reads the digits at `at`, at most nine of them. */
 static bool read_digits(struct wb_slice s, size_t at, uint32_t *number_out)
 {
     size_t end = at;
@@ -125,7 +128,7 @@ static bool read_digits(struct wb_slice s, size_t at, uint32_t *number_out)
     return end > at && end - at <= 9;
 }
 
-/* The number after "-" or "?id=", where the address of a page has it. */
+/* Reads the number after "-" or "?id=", which is where the address of a page has it. */
 static bool read_number(struct wb_slice target, uint32_t *page_out)
 {
     for (size_t i = 0; i + 1 < target.len; i++) {
@@ -139,8 +142,8 @@ static bool read_number(struct wb_slice target, uint32_t *page_out)
         bool newborn = at < target.len && target.ptr[at] == 'n' && at + 1 < target.len && digit(target.ptr[at + 1]);
         if (newborn || (at < target.len && digit(target.ptr[at]))) {
             bool ok = read_digits(target, at + newborn, page_out);
-            *page_out += newborn ? WB_PAGE_NEW : 0;
-            return ok && *page_out < WB_PAGE_LATEST;
+            *page_out += newborn ? WB_PLAN_NEW : 0;
+            return ok && *page_out < WB_PLAN_LATEST;
         }
     }
     return false;
@@ -156,41 +159,41 @@ static bool find_number(struct wb_slice target, uint32_t *page_out)
         return target.len >= 1 && target.ptr[0] == '/';
     if (wb_slice_starts(target, latest) || wb_slice_equal(target, WB_SLICE_LIT("/latest"))) {
         bool numbered = read_digits(target, latest.len, &number);
-        *page_out = WB_PAGE_LATEST + (numbered ? number + 1 : 0);
-        return *page_out < WB_PAGE_SITES;
+        *page_out = WB_PLAN_LATEST + (numbered ? number + 1 : 0);
+        return *page_out < WB_PLAN_SITES;
     }
     if (wb_slice_starts(target, sites)) {
-        *page_out = WB_PAGE_SITES + 1;
+        *page_out = WB_PLAN_SITES + 1;
         if (!read_digits(target, sites.len, &number) || number < 2)
             return false;
-        *page_out = WB_PAGE_SITES + number - 1;
-        return *page_out < WB_PAGE_NONE;
+        *page_out = WB_PLAN_SITES + number - 1;
+        return *page_out < WB_PLAN_NONE;
     }
     return read_number(target, page_out);
 }
 
-enum wb_located wb_locate_find(const struct wb_world *world, uint32_t site, struct wb_slice target, struct wb_buf *scratch,
-                               struct wb_plan *plan_out, struct wb_slice *rest_out)
+enum wb_locate_result wb_locate_find(const struct wb_world *world, uint32_t site, struct wb_slice target,
+                                     struct wb_buf *scratch, struct wb_plan *plan_out, struct wb_slice *rest_out)
 {
     uint32_t page;
 
     *rest_out = WB_SLICE_EMPTY;
-    *plan_out = (struct wb_plan){.site = site, .page = WB_PAGE_NONE};
+    *plan_out = (struct wb_plan){.site = site, .page = WB_PLAN_NONE};
     if (!find_number(target, &page) || !wb_plan_make(world, site, page, plan_out))
-        return WB_LOCATED_NOTHING;
+        return WB_LOCATE_NOTHING;
     wb_buf_clear(scratch);
     struct wb_pen pen = wb_pen(scratch);
     wb_locate_path(world, plan_out, &pen);
     struct wb_slice path = wb_buf_slice(scratch);
     if (pen.err < 0)
-        return WB_LOCATED_NOTHING;
+        return WB_LOCATE_NOTHING;
     if (wb_slice_starts(target, path)) {
         *rest_out = wb_slice(target.ptr + path.len, target.len - path.len);
-        return rest_out->len ? WB_LOCATED_BELOW : WB_LOCATED_PAGE;
+        return rest_out->len ? WB_LOCATE_BELOW : WB_LOCATE_PAGE;
     }
     if (path.ptr[path.len - 1] == '/' && wb_slice_equal(target, wb_slice(path.ptr, path.len - 1)))
-        return WB_LOCATED_SLASH;
-    return WB_LOCATED_NOTHING;
+        return WB_LOCATE_SLASH;
+    return WB_LOCATE_NOTHING;
 }
 
 uint32_t wb_locate_host(const struct wb_world *world, struct wb_slice host, bool *alias_out, uint32_t *raw_out)

@@ -1,7 +1,9 @@
 /*
- * markup.c - writes pages. Links go to the parent, the children, some popular pages
- * of the site and a few of other sites; a change of version rewrites one paragraph.
- * It decides nothing about a page: that is plan.c's.
+ * markup.c - writes pages as HTML.
+ *
+ * A page links to its parent, its children, some popular pages of the site and a few other
+ * sites; a new version rewrites one paragraph. It never decides anything about a page: plan.c
+ * does.
  */
 #include "sim/markup.h"
 #include "base/hash.h"
@@ -23,9 +25,9 @@ struct painter {
     const struct wb_world *world;
     const struct wb_world_site *site;
     const struct wb_plan *plan;
-    const struct wb_moment *now;
+    const struct wb_world_moment *now;
     struct wb_pen *pen;
-    uint64_t name; /* of its text */
+    uint64_t name; /* the seed of its text */
 };
 
 static void put_link(struct painter *p, const struct wb_plan *target)
@@ -53,7 +55,7 @@ static void put_page_link(struct painter *p, uint32_t page, bool item)
         wb_pen_str(p->pen, "</li>\n");
 }
 
-/* A root, under the site's second name now and then. */
+/* Links to the root of a site, now and then under the site's second name. */
 static void put_root_link(struct painter *p, uint32_t site, bool alias)
 {
     wb_pen_str(p->pen, "<li><a href=\"http://");
@@ -71,7 +73,7 @@ static void put_head(struct painter *p, const char *charset)
     wb_pen_str(p->pen, "<title>");
     wb_prose_title(p->pen, p->name);
     wb_pen_str(p->pen, "</title>\n<meta name=\"description\" content=\"");
-    struct wb_dice dice = {p->name + 1};
+    struct wb_chance_dice dice = {p->name + 1};
     wb_prose_sentence(p->pen, &dice, p->name);
     wb_pen_str(p->pen, "\">\n</head>\n<body>\n");
 }
@@ -92,17 +94,17 @@ static void put_navigation(struct painter *p)
 
 static void put_paragraph(struct painter *p, uint64_t seed)
 {
-    struct wb_dice dice = {seed};
-    uint32_t sentences = 2 + wb_dice_below(&dice, 4);
+    struct wb_chance_dice dice = {seed};
+    uint32_t sentences = 2 + wb_chance_dice_below(&dice, 4);
 
     for (uint32_t i = 0; i < sentences; i++)
         wb_prose_sentence(p->pen, &dice, p->name);
 }
 
-/* A popular page of the site: small numbers come more often. */
-static uint32_t popular(const struct wb_world_site *site, struct wb_dice *dice)
+/* Draws a popular page of the site: smaller numbers are more likely. */
+static uint32_t popular(const struct wb_world_site *site, struct wb_chance_dice *dice)
 {
-    double u = wb_dice_unit(dice);
+    double u = wb_chance_dice_unit(dice);
 
     return (uint32_t)(site->linked * u * u * u);
 }
@@ -112,8 +114,8 @@ static void put_text(struct painter *p)
     uint64_t size = wb_chance(p->world->seed, p->plan->site, p->plan->page, WB_CHANCE_SIZE);
     double factor = fmin(0.3 + 0.7 * wb_chance_exponential(size), 5);
     size_t end = p->pen->buf->len + (size_t)(factor * p->world->page_bytes);
-    struct wb_dice dice = {wb_chance(p->world->seed, p->plan->site, p->plan->page, WB_CHANCE_LINKS)};
-    uint32_t links = p->site->linked > 1 ? wb_dice_below(&dice, EXTRA_LINKS_MAX) : 0;
+    struct wb_chance_dice dice = {wb_chance(p->world->seed, p->plan->site, p->plan->page, WB_CHANCE_LINKS)};
+    uint32_t links = p->site->linked > 1 ? wb_chance_dice_below(&dice, EXTRA_LINKS_MAX) : 0;
     double changed;
     uint64_t version = wb_plan_version(p->world, p->plan, p->now, &changed);
 
@@ -142,27 +144,27 @@ static void put_children(struct painter *p)
     wb_pen_str(p->pen, "</ul>\n");
 }
 
-/* The front's list of sites: a part of it here, the other parts linked. */
+/* Writes one part of the front's list of sites, with links to the other parts. */
 static void put_sites(struct painter *p, uint32_t part)
 {
-    uint32_t first = part * WB_SITES_A_PAGE + 1;
+    uint32_t first = part * WB_PLAN_SITES_PER_PAGE + 1;
 
     wb_pen_str(p->pen, "<h2>Sites</h2>\n<ul>\n");
-    for (uint32_t i = first; i < first + WB_SITES_A_PAGE && i <= p->world->sites; i++)
+    for (uint32_t i = first; i < first + WB_PLAN_SITES_PER_PAGE && i <= p->world->sites; i++)
         put_root_link(p, i, false);
     wb_pen_str(p->pen, "</ul>\n");
-    if (first + WB_SITES_A_PAGE <= p->world->sites)
+    if (first + WB_PLAN_SITES_PER_PAGE <= p->world->sites)
         wb_pen_printf(p->pen, "<p><a href=\"/sites/%u\">More sites</a></p>\n", part + 2);
 }
 
-/* Pages that were born in a group of cells and live now. */
+/* Links to the pages that were born in a group of cells and still exist. */
 static void put_group(struct painter *p, uint32_t group)
 {
     struct wb_plan target;
 
     wb_pen_str(p->pen, "<ul>\n");
-    for (uint32_t i = 0; i < WB_LATEST_CELLS * WB_LIFE_CELL_EVENTS; i++) {
-        uint32_t page = WB_PAGE_NEW + group * WB_LATEST_CELLS * WB_LIFE_CELL_EVENTS + i;
+    for (uint32_t i = 0; i < WB_PLAN_LATEST_CELLS * WB_LIFE_CELL_EVENTS; i++) {
+        uint32_t page = WB_PLAN_NEW + group * WB_PLAN_LATEST_CELLS * WB_LIFE_CELL_EVENTS + i;
         if (wb_plan_make(p->world, p->plan->site, page, &target) && wb_plan_alive(&target, p->now)) {
             wb_pen_str(p->pen, "<li>");
             put_link(p, &target);
@@ -174,21 +176,21 @@ static void put_group(struct painter *p, uint32_t group)
         wb_pen_printf(p->pen, "<p><a href=\"/latest/%u\">Older</a></p>\n", group - 1);
 }
 
-/* Links to other sites, popular ones mostly; on a root also to pages of the site before, which nothing else links to. */
+/* Links to other sites, mostly popular ones; a root also to those pages of the site before that nothing else links. */
 static void put_aside(struct painter *p)
 {
-    struct wb_dice dice = {wb_chance(p->world->seed, p->plan->site, p->plan->page, WB_CHANCE_DERIVED)};
-    uint32_t count = wb_dice_below(&dice, CROSS_LINKS_MAX + 1);
+    struct wb_chance_dice dice = {wb_chance(p->world->seed, p->plan->site, p->plan->page, WB_CHANCE_DERIVED)};
+    uint32_t count = wb_chance_dice_below(&dice, CROSS_LINKS_MAX + 1);
     uint32_t before = p->plan->site > 1 ? p->plan->site - 1 : p->world->sites;
     struct wb_plan target;
 
     wb_pen_str(p->pen, "<aside><h2>Elsewhere</h2>\n<ul>\n");
     for (uint32_t i = 0; i < count && p->plan->site > 0; i++) {
-        double u = wb_dice_unit(&dice);
+        double u = wb_chance_dice_unit(&dice);
         uint32_t site = 1 + (uint32_t)(p->world->sites * u * u * u);
-        uint32_t page = wb_dice_below(&dice, 10) < 7 ? 0 : popular(&p->world->site[site], &dice);
+        uint32_t page = wb_chance_dice_below(&dice, 10) < 7 ? 0 : popular(&p->world->site[site], &dice);
         if (page == 0)
-            put_root_link(p, site, wb_dice_below(&dice, 2) == 0);
+            put_root_link(p, site, wb_chance_dice_below(&dice, 2) == 0);
         else if (wb_plan_make(p->world, site, page, &target)) {
             wb_pen_str(p->pen, "<li>");
             put_link(p, &target);
@@ -207,16 +209,16 @@ static void put_aside(struct painter *p)
 
 static void put_footer(struct painter *p)
 {
-    struct wb_dice dice = {wb_chance(p->world->seed, p->plan->site, 1, WB_CHANCE_SITE_FACTS)};
+    struct wb_chance_dice dice = {wb_chance(p->world->seed, p->plan->site, 1, WB_CHANCE_SITE_FACTS)};
 
     wb_pen_str(p->pen, "<footer><p>");
     wb_prose_sentence(p->pen, &dice, 0);
     wb_pen_str(p->pen, "</p><p>All rights reserved. Terms of use. Privacy.</p></footer>\n</body>\n</html>\n");
 }
 
-/* ---- what only odd pages have ---------------------------------------------------- */
+/* ---- special kinds ------------------------------------------------------ */
 
-/* A month links to the next and the one before, for ever. */
+/* Each month links to the next and the previous one, without end. */
 static void put_calendar(struct painter *p, struct wb_slice rest)
 {
     struct wb_slice prefix = WB_SLICE_LIT("?month=");
@@ -238,7 +240,7 @@ static void put_calendar(struct painter *p, struct wb_slice rest)
 
 static void put_sessions(struct painter *p, struct wb_slice rest)
 {
-    /* The id of a link depends on the id of the page it is on, and so there is no end of them. */
+    /* The id in a link depends on the id of the page that contains it, so there are infinitely many. */
     uint64_t from = wb_hash64(rest.ptr, rest.len);
 
     for (unsigned i = 0; i < 3; i++) {
@@ -283,15 +285,15 @@ static void put_oddity(struct painter *p, struct wb_slice rest)
 
 static void put_special(struct painter *p, uint32_t page)
 {
-    if (page >= WB_PAGE_SITES)
-        put_sites(p, page - WB_PAGE_SITES);
+    if (page >= WB_PLAN_SITES)
+        put_sites(p, page - WB_PLAN_SITES);
     else
-        put_group(p, page == WB_PAGE_LATEST ? wb_plan_group(p->site, p->now) : page - WB_PAGE_LATEST - 1);
+        put_group(p, page == WB_PLAN_LATEST ? wb_plan_group(p->site, p->now) : page - WB_PLAN_LATEST - 1);
 }
 
 static void put_foreign_text(struct painter *p)
 {
-    struct wb_dice dice = {p->name};
+    struct wb_chance_dice dice = {p->name};
 
     for (unsigned i = 0; i < 20; i++) {
         wb_pen_str(p->pen, "<p>");
@@ -304,11 +306,11 @@ static void put_foreign_text(struct painter *p)
     }
 }
 
-void wb_markup_page(const struct wb_world *world, const struct wb_plan *plan, const struct wb_moment *now, const char *charset,
-                    struct wb_slice rest, struct wb_pen *pen)
+void wb_markup_page(const struct wb_world *world, const struct wb_plan *plan, const struct wb_world_moment *now,
+                    const char *charset, struct wb_slice rest, struct wb_pen *pen)
 {
     struct painter p = {world, &world->site[plan->site], plan, now, pen, 0};
-    enum wb_kind kind = plan->kind;
+    enum wb_plan_kind kind = plan->kind;
 
     p.name = wb_chance(world->seed, plan->site, plan->page, WB_CHANCE_TEXT);
     put_head(&p, charset);
@@ -316,7 +318,7 @@ void wb_markup_page(const struct wb_world *world, const struct wb_plan *plan, co
     wb_pen_str(pen, "<main>\n<h1>");
     wb_prose_title(pen, p.name);
     wb_pen_str(pen, "</h1>\n");
-    if (plan->page >= WB_PAGE_LATEST)
+    if (plan->page >= WB_PLAN_LATEST)
         put_special(&p, plan->page);
     else {
         if (kind == WB_KIND_LATIN || kind == WB_KIND_SJIS || kind == WB_KIND_UTF16)

@@ -1,4 +1,4 @@
-/* pen.c - the part of a pen that is too long for its header. */
+/* pen.c - the function of pen.h that cannot be inline. */
 #include "sim/pen.h"
 
 void wb_pen_printf(struct wb_pen *pen, const char *format, ...)

@@ -1,6 +1,6 @@
 /*
- * pen.h - writes text into a buffer and remembers the first failure, so that what
- * writes a page of a hundred pieces asks once, at the end.
+ * pen.h - writes text into a buffer and remembers the first failure, so that code that writes a
+ * hundred pieces needs to check for errors only once, at the end.
  */
 #ifndef WB_SIM_PEN_H
 #define WB_SIM_PEN_H
@@ -38,7 +38,7 @@ static inline void wb_pen_char(struct wb_pen *pen, char c)
     wb_pen_put(pen, &c, 1);
 }
 
-/* Decimal digits; printf is too slow for the links of a page. */
+/* Writes decimal digits; printf would be too slow for the links of a page. */
 static inline void wb_pen_u64(struct wb_pen *pen, uint64_t number)
 {
     char digits[20];

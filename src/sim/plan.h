@@ -1,31 +1,32 @@
 /*
- * plan.h - what there is to know of a page, computed from its number.
+ * plan.h - everything there is to know about a page, computed from its number.
  *
- *   number   0 ...            pages of the start, a tree
- *            WB_PAGE_NEW +    born later: 16 times the cell of its birth and the event in it (life.h)
- *            WB_PAGE_LATEST   /latest/: links to the pages born in the current group of cells
- *            WB_PAGE_LATEST + 1 + g: /latest/g, those of group g once it is complete
- *            WB_PAGE_SITES +  the front's lists of sites: /sites/2 ...
+ *   number                     page
+ *   0 ...                      exists from the start; these pages form a tree
+ *   WB_PLAN_NEW + n            born later: n is 16 * cell of its birth + event in that cell (life.h)
+ *   WB_PLAN_LATEST             /latest/: links to the pages born in the current group of cells
+ *   WB_PLAN_LATEST + 1 + g     /latest/g: the same for group g, once it is complete
+ *   WB_PLAN_SITES + n          the front's lists of sites: /sites/2 ...
  */
 #ifndef WB_SIM_PLAN_H
 #define WB_SIM_PLAN_H
 
 #include "sim/world.h"
 
-#define WB_PAGE_NEW 0x40000000u
-#define WB_PAGE_LATEST 0x80000000u
-#define WB_PAGE_SITES 0xa0000000u
-#define WB_PAGE_NONE 0xffffffffu
+#define WB_PLAN_NEW 0x40000000u
+#define WB_PLAN_LATEST 0x80000000u
+#define WB_PLAN_SITES 0xa0000000u
+#define WB_PLAN_NONE 0xffffffffu
 
-/* Cells of births in a group. */
-#define WB_LATEST_CELLS 16
-#define WB_SITES_A_PAGE 1000u
+/* How many cells of births form a group. */
+#define WB_PLAN_LATEST_CELLS 16
+#define WB_PLAN_SITES_PER_PAGE 1000u
 
 /*
- * What pages do: name, word in the truth, weight in thousandths of all leaves, status
- * (0: none is to be read), whether only hostile webs have it.
+ * What pages do: name, word in the truth, weight in thousandths of all leaves, HTTP status
+ * (0: the answer is not HTTP), and whether only a hostile web has this kind.
  */
-#define WB_KINDS(X)                                                                      \
+#define WB_PLAN_KINDS(X)                                                                 \
     X(WB_KIND_PAGE, "page", 0, 200, false)                                               \
     X(WB_KIND_REDIRECT, "redirect", 25, 301, false)         /* to a page of the site */  \
     X(WB_KIND_CHAIN, "chain", 8, 302, false)                /* three redirects */        \
@@ -68,50 +69,50 @@
     X(WB_KIND_MANY_LINKS, "many-links", 4, 200, true)       /* 5,000 to nothing */      \
     X(WB_KIND_DEEP, "deep", 4, 200, true)                   /* 100,000 open elements */
 
-enum wb_kind {
+enum wb_plan_kind {
 #define WB_KIND_ENUM(name, word, weight, status, hostile) name,
-    WB_KINDS(WB_KIND_ENUM)
+    WB_PLAN_KINDS(WB_KIND_ENUM)
 #undef WB_KIND_ENUM
     WB_KIND_COUNT
 };
 
-const char *wb_kind_word(enum wb_kind kind);
+const char *wb_plan_kind_word(enum wb_plan_kind kind);
 
-/* Gives each slot a kind, as the weights say. */
-void wb_kinds_fill(bool hostile, uint8_t slots_out[WB_KIND_SLOTS]);
+/* Assigns a kind to each slot, in proportion to the weights. */
+void wb_plan_kinds_fill(bool hostile, uint8_t slots_out[WB_WORLD_KIND_SLOTS]);
 
 struct wb_plan {
     uint32_t site, page;
-    enum wb_kind kind;
-    bool allowed;     /* by robots.txt */
-    bool open_door;   /* allowed in the midst of what is closed: below /private/open/ */
-    bool reachable;   /* by links, or by the sitemap */
-    bool isolated;    /* nothing of its own site leads to it */
-    bool mapped;      /* only the sitemap names it */
-    double rate;      /* changes a second of the web */
-    double born, gone; /* seconds of the web; gone: INFINITY where it stays */
+    enum wb_plan_kind kind;
+    bool allowed;     /* robots.txt allows it */
+    bool open_door;   /* allowed inside a closed folder: it is below /private/open/ */
+    bool reachable;   /* through links or the sitemap */
+    bool isolated;    /* no page of its own site links to it */
+    bool mapped;      /* only the sitemap mentions it */
+    double rate;      /* changes per second of the web */
+    double born, gone; /* in seconds of the web; gone is INFINITY if it stays */
 };
 
-/* False where there will never be such a page. */
+/* Computes the plan of a page; false if no page will ever have this number. */
 bool wb_plan_make(const struct wb_world *world, uint32_t site, uint32_t page, struct wb_plan *plan_out);
 
-/* Whether it is there now (as something that answers, if only with an error). */
-bool wb_plan_alive(const struct wb_plan *plan, const struct wb_moment *now);
+/* True if the page exists now, that is, answers at all, even with an error. */
+bool wb_plan_alive(const struct wb_plan *plan, const struct wb_world_moment *now);
 
-/* The version of its text, which grows with each change, and when that was made. */
-uint64_t wb_plan_version(const struct wb_world *world, const struct wb_plan *plan, const struct wb_moment *now,
+/* Returns the version of its text, which increases with each change, and when it last changed. */
+uint64_t wb_plan_version(const struct wb_world *world, const struct wb_plan *plan, const struct wb_world_moment *now,
                          double *changed_out);
 
-/* What it answers with now; 0: nothing that is HTTP. */
-int wb_plan_status(const struct wb_world *world, const struct wb_plan *plan, const struct wb_moment *now);
+/* The status it answers with now; 0 if the answer is not HTTP. */
+int wb_plan_status(const struct wb_world *world, const struct wb_plan *plan, const struct wb_world_moment *now);
 
-/* For kinds that recover: seconds until then, 0: it answers. */
-unsigned wb_plan_wait(const struct wb_world *world, const struct wb_plan *plan, const struct wb_moment *now);
+/* For kinds that recover: how many seconds until it does, or 0 if it answers now. */
+unsigned wb_plan_wait(const struct wb_world *world, const struct wb_plan *plan, const struct wb_world_moment *now);
 
-/* The page of the same site that a redirect leads to, or whose bytes a duplicate has. */
+/* The page of the same site to which a redirect leads, or which a duplicate copies. */
 uint32_t wb_plan_twin(const struct wb_world *world, const struct wb_plan *plan);
 
-/* The first group of births that is not complete yet; the groups below it have pages of their own. */
-uint32_t wb_plan_group(const struct wb_world_site *site, const struct wb_moment *now);
+/* The first group of births that is not complete yet; every earlier group has its own /latest/ page. */
+uint32_t wb_plan_group(const struct wb_world_site *site, const struct wb_world_moment *now);
 
 #endif

@@ -1,23 +1,23 @@
-/* prose.h - text that looks like English to a language guesser, and unlike any other page's. */
+/* prose.h - text that a language detector takes for English, and that differs from page to page. */
 #ifndef WB_SIM_PROSE_H
 #define WB_SIM_PROSE_H
 
 #include "sim/chance.h"
 #include "sim/pen.h"
 
-/* The word of a number: one of the common ones for small numbers (which come often), lower case. */
+/* The lower-case word with this number; the smaller the number, the more common the word. */
 struct wb_slice wb_prose_word(uint32_t number);
 
-/* A word with a meaning of its own, for titles and paths. */
+/* A noun, for titles and paths. */
 struct wb_slice wb_prose_noun(uint32_t number);
 
-/* Two or three words with capitals. */
+/* Writes two or three capitalised words. */
 void wb_prose_title(struct wb_pen *pen, uint64_t name);
 
-/* A sentence; own is the name of the page's own vocabulary of made-up words. */
-void wb_prose_sentence(struct wb_pen *pen, struct wb_dice *dice, uint64_t own);
+/* Writes a sentence; `own` selects the page's vocabulary of made-up words. */
+void wb_prose_sentence(struct wb_pen *pen, struct wb_chance_dice *dice, uint64_t own);
 
-/* Japanese, for pages in encodings of Japan; UTF-8. */
-void wb_prose_japanese(struct wb_pen *pen, struct wb_dice *dice);
+/* Writes a Japanese sentence in UTF-8, for pages in Japanese encodings. */
+void wb_prose_japanese(struct wb_pen *pen, struct wb_chance_dice *dice);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * reply.h - what is sent for a request, and how: bytes as they are, how slowly, what
- * comes after them, and how it ends. The server knows nothing else.
+ * reply.h - what is sent in reply to a request, and how: the exact bytes, how slowly, what comes
+ * after them, and how the connection ends. The server (webserver.c) knows nothing else.
  */
 #ifndef WB_SIM_REPLY_H
 #define WB_SIM_REPLY_H
@@ -10,22 +10,22 @@
 enum wb_reply_end {
     WB_REPLY_KEEP,  /* the connection stays open */
     WB_REPLY_CLOSE,
-    WB_REPLY_RESET, /* RST */
-    WB_REPLY_HOLD,  /* stays open, and nothing more is answered */
+    WB_REPLY_RESET, /* ends with a TCP reset */
+    WB_REPLY_HOLD,  /* stays open, but nothing more is ever sent */
 };
 
 struct wb_reply {
     struct wb_buf bytes;
-    unsigned delay_ms;            /* before the first byte */
-    unsigned drip_bytes, drip_ms; /* so many bytes, then so long nothing; 0: all at once */
+    unsigned delay_ms;            /* how long to wait before the first byte */
+    unsigned drip_bytes, drip_ms; /* send this many bytes, then pause this long; 0: send all at once */
 
-    /* Appends more bytes once the others are sent: 1 there may be more, 0 that was all, or an error. NULL: none. */
+    /* Appends more bytes once the others are sent: 1 if more may follow, 0 if not, or an error. May be NULL. */
     int (*more)(void *context, struct wb_buf *bytes_out);
-    void (*release)(void *context); /* NULL: nothing to release */
+    void (*release)(void *context); /* releases the context; may be NULL */
     void *context;
 
     enum wb_reply_end end;
-    int status;                   /* for the log */
+    int status;                   /* what the log says */
 };
 
 #define WB_REPLY_INIT ((struct wb_reply){.bytes = {NULL, 0, 0}})

@@ -1,7 +1,8 @@
 /*
- * respond.c - reads who is asked for what, and hands the question to whoever knows:
- * the truth, the raw responses, robots.txt and sitemaps, or the page. Logs all of
- * them but the truth. It sends nothing.
+ * respond.c - looks at host and target of a request and passes it to the part that answers it:
+ * the truth, the raw responses, robots.txt and sitemaps, or a page.
+ *
+ * Logs every request except those for the truth. It never sends anything.
  */
 #include "sim/respond.h"
 #include "base/error.h"
@@ -32,12 +33,12 @@ static int take_raw(void *context, const struct wb_dir_entry *entry)
 
     if (entry->kind != WB_PATH_FILE || !dot || strcmp(dot, ".response") != 0)
         return 0;
-    struct wb_raw *grown = wb_realloc(r->raw, (r->raw_count + 1) * sizeof *grown);
+    struct wb_respond_raw *grown = wb_realloc(r->raw, (r->raw_count + 1) * sizeof *grown);
     if (!grown)
         return WB_E_NOMEM;
     r->raw = grown;
-    struct wb_raw *raw = &r->raw[r->raw_count++];
-    *raw = (struct wb_raw){wb_strdup(entry->name), WB_BUF_INIT};
+    struct wb_respond_raw *raw = &r->raw[r->raw_count++];
+    *raw = (struct wb_respond_raw){wb_strdup(entry->name), WB_BUF_INIT};
     char *path = wb_path_join(walk->dir, entry->name);
     int err = raw->name && path ? wb_path_read(path, RAW_BYTES_MAX, &raw->bytes) : WB_E_NOMEM;
     wb_free(path);
@@ -61,21 +62,21 @@ static int list_raw(struct wb_respond *r, const struct wb_asked *asked, struct w
     wb_buf_clear(&r->body);
     wb_pen_str(&pen, "<!DOCTYPE html>\n<title>Raw responses</title>\n<ul>\n");
     for (size_t i = 0; i < r->raw_count; i++)
-        wb_pen_printf(&pen, "<li><a href=\"http://r%zu.localhost:%u/raw/%s\">%s</a></li>\n", i + 1, (unsigned)r->world.port,
-                      r->raw[i].name, r->raw[i].name);
+        wb_pen_printf(&pen, "<li><a href=\"http://r%zu.localhost:%u/raw/%s\">%s</a></li>\n", i + 1,
+                      (unsigned)r->world.port, r->raw[i].name, r->raw[i].name);
     wb_pen_str(&pen, "</ul>\n");
     struct wb_answer answer = {.status = 200, .type = "text/html; charset=utf-8", .body = wb_buf_slice(&r->body)};
     return pen.err < 0 ? pen.err : wb_answer(&r->answerer, asked, &answer, reply);
 }
 
-/* Each raw response has a host of its own, so that courtesy to one does not hold up the others. */
+/* Each raw response has its own host, so that politeness towards one does not delay the others. */
 static int answer_raw(struct wb_respond *r, const struct wb_asked *asked, uint32_t number, struct wb_reply *reply)
 {
     struct wb_slice prefix = WB_SLICE_LIT("/raw/");
 
     if (number > r->raw_count || !wb_slice_starts(asked->target, prefix))
         return wb_behave_error(r, asked, 404, reply);
-    const struct wb_raw *raw = &r->raw[number - 1];
+    const struct wb_respond_raw *raw = &r->raw[number - 1];
     struct wb_slice name = wb_slice(asked->target.ptr + prefix.len, asked->target.len - prefix.len);
     if (!wb_slice_equal(name, wb_slice_str(raw->name)))
         return wb_behave_error(r, asked, 404, reply);
@@ -83,16 +84,19 @@ static int answer_raw(struct wb_respond *r, const struct wb_asked *asked, uint32
     return wb_buf_append_slice(&reply->bytes, wb_buf_slice(&raw->bytes));
 }
 
-/* ---- what sites say of themselves -------------------------------------------------------- */
+/* ---- robots.txt and sitemaps ---------------------------------------------------------- */
 
-static int answer_moved_rules(struct wb_respond *r, const struct wb_asked *asked, const char *location, struct wb_reply *reply)
+static int answer_moved_rules(struct wb_respond *r, const struct wb_asked *asked, const char *location,
+                              struct wb_reply *reply)
 {
-    struct wb_answer moved = {.status = 302, .type = "text/plain", .body = WB_SLICE_LIT("Moved.\n"), .location = location};
+    struct wb_answer moved = {
+        .status = 302, .type = "text/plain", .body = WB_SLICE_LIT("Moved.\n"), .location = location};
 
     return wb_answer(&r->answerer, asked, &moved, reply);
 }
 
-static int answer_rules(struct wb_respond *r, const struct wb_asked *asked, uint32_t site, bool moved, struct wb_reply *reply)
+static int answer_rules(struct wb_respond *r, const struct wb_asked *asked, uint32_t site, bool moved,
+                        struct wb_reply *reply)
 {
     const struct wb_world_site *s = &r->world.site[site];
     struct wb_pen pen = wb_pen(&r->body);
@@ -116,7 +120,7 @@ static int answer_rules(struct wb_respond *r, const struct wb_asked *asked, uint
     return pen.err < 0 ? pen.err : wb_answer(&r->answerer, asked, &answer, reply);
 }
 
-/* 1 where path is a sitemap's. */
+/* Returns 1 if the path is that of a sitemap, which has then been answered. */
 static int answer_map(struct wb_respond *r, const struct wb_asked *asked, uint32_t site, struct wb_slice path,
                       struct wb_reply *reply)
 {
@@ -153,23 +157,23 @@ static int answer_slash(struct wb_respond *r, const struct wb_asked *asked, stru
     return err < 0 ? err : wb_answer(&r->answerer, asked, &answer, reply);
 }
 
-/* The group of /latest/N must be complete; a page must have been born. */
-static bool known_now(const struct wb_respond *r, const struct wb_plan *plan, const struct wb_moment *now)
+/* True if a page exists already: it must have been born, and the group of a /latest/N page must be complete. */
+static bool known_now(const struct wb_respond *r, const struct wb_plan *plan, const struct wb_world_moment *now)
 {
-    if (plan->page > WB_PAGE_LATEST && plan->page < WB_PAGE_SITES)
-        return plan->page - WB_PAGE_LATEST <= wb_plan_group(&r->world.site[plan->site], now);
+    if (plan->page > WB_PLAN_LATEST && plan->page < WB_PLAN_SITES)
+        return plan->page - WB_PLAN_LATEST <= wb_plan_group(&r->world.site[plan->site], now);
     return plan->born <= now->web;
 }
 
-/* page_out: for the log; WB_PAGE_NONE for what is no page's own address. */
-static int answer_site(struct wb_respond *r, const struct wb_asked *asked, uint32_t site, const struct wb_moment *now,
-                       struct wb_reply *reply, uint32_t *page_out)
+/* *page_out is for the log: WB_PLAN_NONE if the target is not the exact address of a page. */
+static int answer_site(struct wb_respond *r, const struct wb_asked *asked, uint32_t site,
+                       const struct wb_world_moment *now, struct wb_reply *reply, uint32_t *page_out)
 {
     struct wb_slice path = asked->target, rest;
     const char *mark = memchr(path.ptr, '?', path.len);
     struct wb_plan plan;
 
-    *page_out = WB_PAGE_NONE;
+    *page_out = WB_PLAN_NONE;
     path.len = mark ? (size_t)(mark - path.ptr) : path.len;
     if (wb_slice_equal(path, WB_SLICE_LIT("/robots.txt")))
         return answer_rules(r, asked, site, false, reply);
@@ -181,12 +185,12 @@ static int answer_site(struct wb_respond *r, const struct wb_asked *asked, uint3
         int found = answer_map(r, asked, site, path, reply);
         return found == 1 ? 0 : found < 0 ? found : wb_behave_error(r, asked, 404, reply);
     }
-    enum wb_located where = wb_locate_find(&r->world, site, asked->target, &r->path, &plan, &rest);
-    if (where == WB_LOCATED_NOTHING || !known_now(r, &plan, now))
+    enum wb_locate_result where = wb_locate_find(&r->world, site, asked->target, &r->path, &plan, &rest);
+    if (where == WB_LOCATE_NOTHING || !known_now(r, &plan, now))
         return wb_behave_error(r, asked, 404, reply);
-    if (where == WB_LOCATED_SLASH)
+    if (where == WB_LOCATE_SLASH)
         return answer_slash(r, asked, reply);
-    if (where == WB_LOCATED_PAGE)
+    if (where == WB_LOCATE_PAGE)
         *page_out = plan.page;
     return wb_behave(r, asked, &plan, now, rest, reply);
 }
@@ -199,36 +203,37 @@ static bool is_truth(struct wb_slice target)
 }
 
 static void log_request(struct wb_respond *r, const struct wb_asked *asked, struct wb_asklog_entry entry,
-                        const struct wb_moment *now, int status)
+                        const struct wb_world_moment *now, int status)
 {
     entry.since_ms = (uint64_t)(now->real * 1000) & 0xffffffffffu;
     entry.status = (uint16_t)status;
-    if (entry.page == WB_PAGE_NONE)
+    if (entry.page == WB_PLAN_NONE)
         entry.flags |= WB_ASKLOG_OTHER;
     if (asked->head)
         entry.flags |= WB_ASKLOG_HEAD;
     wb_asklog_add(&r->log, entry, asked->target);
 }
 
-struct wb_moment wb_respond_moment(const struct wb_respond *respond, int64_t mono_ns)
+struct wb_world_moment wb_respond_moment(const struct wb_respond *respond, int64_t mono_ns)
 {
     double real = (double)(mono_ns - respond->start_ns) / 1e9;
 
-    return (struct wb_moment){real * respond->world.speed, real};
+    return (struct wb_world_moment){real * respond->world.speed, real};
 }
 
 int wb_respond(struct wb_respond *respond, const struct wb_asked *asked, int64_t mono_ns, struct wb_reply *reply_out)
 {
-    struct wb_moment now = wb_respond_moment(respond, mono_ns);
-    struct wb_asklog_entry entry = {.page = WB_PAGE_NONE};
+    struct wb_world_moment now = wb_respond_moment(respond, mono_ns);
+    struct wb_asklog_entry entry = {.page = WB_PLAN_NONE};
     bool alias;
-    uint32_t raw, page = WB_PAGE_NONE;
+    uint32_t raw, page = WB_PLAN_NONE;
     int err;
 
     entry.site = wb_locate_host(&respond->world, asked->host, &alias, &raw);
     if (entry.site == 0 && is_truth(asked->target)) {
         struct wb_slice query = wb_slice(asked->target.ptr + 7, asked->target.len - 7);
-        return wb_truth_reply(respond, asked, query.len ? wb_slice(query.ptr + 1, query.len - 1) : query, &now, reply_out);
+        return wb_truth_reply(respond, asked, query.len ? wb_slice(query.ptr + 1, query.len - 1) : query, &now,
+                              reply_out);
     }
     if (raw) {
         entry.site = raw;

@@ -1,4 +1,9 @@
-/* respond.h - from a request to a reply: which host, which page, and the log of it. Owns everything the server knows. */
+/*
+ * respond.h - turns a request into a reply: finds the host and the page, and logs the request.
+ *
+ * struct wb_respond owns everything that the synthetic web consists of. webserver.c reads
+ * requests, asks here, and sends the reply.
+ */
 #ifndef WB_SIM_RESPOND_H
 #define WB_SIM_RESPOND_H
 
@@ -6,7 +11,7 @@
 #include "sim/asklog.h"
 #include "sim/plan.h"
 
-struct wb_raw {
+struct wb_respond_raw {
     char *name; /* owned */
     struct wb_buf bytes;
 };
@@ -15,21 +20,21 @@ struct wb_respond {
     struct wb_world world;
     struct wb_asklog log;
     struct wb_answerer answerer;
-    struct wb_raw *raw;          /* raw[0] is on r1.localhost */
+    struct wb_respond_raw *raw;          /* raw[0] is on r1.localhost */
     size_t raw_count;
     unsigned latency_ms;
-    int64_t start_ns;            /* of the clock that only goes forward */
+    int64_t start_ns;            /* when it started, by the monotonic clock */
     struct wb_buf body, path, scratch;
-    struct wb_buf bomb, nested;  /* made when first asked for */
+    struct wb_buf bomb, nested;  /* made when they are first asked for */
 };
 
 int wb_respond_init(const struct wb_sim_options *options, struct wb_respond *respond_out);
 void wb_respond_release(struct wb_respond *respond);
 
-/* The moment that a clock reading is. */
-struct wb_moment wb_respond_moment(const struct wb_respond *respond, int64_t mono_ns);
+/* Converts a reading of the monotonic clock into a moment of the web. */
+struct wb_world_moment wb_respond_moment(const struct wb_respond *respond, int64_t mono_ns);
 
-/* Never refuses what is HTTP; an error is one of memory. */
+/* Replies to any valid HTTP request; fails only if memory runs out. */
 int wb_respond(struct wb_respond *respond, const struct wb_asked *asked, int64_t mono_ns, struct wb_reply *reply_out);
 
 #endif

@@ -1,15 +1,17 @@
 /*
- * sitefile.c - writes robots.txt and sitemaps. What the rules close is decided in
- * plan.c and locate.c: closed pages lie below /private/ (not /private/open/), end
- * in .cgi or are a folder's print?, and a site's rules say just that. A sitemap
- * names the first pages of a site and those that no link leads to.
+ * sitefile.c - writes robots.txt and sitemaps.
+ *
+ * plan.c decides which pages are closed, and locate.c gives them addresses below /private/ (but
+ * not /private/open/), ending in .cgi, or of the form folder/print?. The rules written here say
+ * exactly that. A sitemap lists the first pages of a site and those that no link leads to. It
+ * never decides whether a page is closed.
  */
 #include "sim/sitefile.h"
 #include "base/date.h"
 #include "sim/locate.h"
 
 #define HUGE_LINES 8000
-#define MAP_FIRST_PAGES 50u  /* of the linked pages, beside the unlinked ones */
+#define MAP_FIRST_PAGES 50u  /* how many linked pages are listed besides the unlinked ones */
 #define MAP_PAGES 1000u      /* in one file of an index */
 
 static void write_groups(struct wb_pen *pen)
@@ -40,7 +42,7 @@ void wb_sitefile_robots(const struct wb_world *world, uint32_t site, struct wb_p
     }
 }
 
-const char *wb_sitefile_map_path(enum wb_mapkind map)
+const char *wb_sitefile_map_path(enum wb_world_map map)
 {
     switch (map) {
     case WB_MAP_INDEX:
@@ -54,7 +56,7 @@ const char *wb_sitefile_map_path(enum wb_mapkind map)
     }
 }
 
-/* The number of a page that the sitemap names: the first of the tree, then the unlinked ones. */
+/* The i-th page that the sitemap lists: first those of the tree, then the unlinked ones. */
 static uint32_t map_page(const struct wb_world_site *s, uint32_t i)
 {
     uint32_t first = s->linked < MAP_FIRST_PAGES ? s->linked : MAP_FIRST_PAGES;
@@ -82,7 +84,8 @@ static void write_place(const struct wb_world *world, const struct wb_plan *plan
     wb_pen_printf(pen, "</loc><lastmod>%.10s</lastmod></url>\n", born);
 }
 
-static void write_pages(const struct wb_world *world, uint32_t site, uint32_t from, uint32_t to, bool xml, struct wb_pen *pen)
+static void write_pages(const struct wb_world *world, uint32_t site, uint32_t from, uint32_t to, bool xml,
+                        struct wb_pen *pen)
 {
     const struct wb_world_site *s = &world->site[site];
     struct wb_plan plan;
@@ -97,7 +100,7 @@ static void write_pages(const struct wb_world *world, uint32_t site, uint32_t fr
         wb_pen_str(pen, "</urlset>\n");
 }
 
-/* The first file of an index is plain, the others are gzip'd. */
+/* Writes the index: its first file is plain, the others are compressed. */
 static void write_index(const struct wb_world *world, uint32_t site, struct wb_pen *pen)
 {
     uint32_t files = map_count(&world->site[site]) / MAP_PAGES + 1;
@@ -112,7 +115,8 @@ static void write_index(const struct wb_world *world, uint32_t site, struct wb_p
     wb_pen_str(pen, "</sitemapindex>\n");
 }
 
-bool wb_sitefile_map(const struct wb_world *world, uint32_t site, struct wb_slice path, struct wb_pen *pen, bool *gzip_out)
+bool wb_sitefile_map(const struct wb_world *world, uint32_t site, struct wb_slice path, struct wb_pen *pen,
+                     bool *gzip_out)
 {
     const struct wb_world_site *s = &world->site[site];
     struct wb_slice part = WB_SLICE_LIT("/sitemap-part");

@@ -1,6 +1,8 @@
 /*
- * truth.c - walks through sites, pages and requests, and stops after each piece until
- * it is sent: a hundred thousand pages cost no more memory than a piece.
+ * truth.c - walks through sites, pages and requests and writes them as JSON.
+ *
+ * It stops after each piece until that piece has been sent, so that a hundred thousand pages
+ * need no more memory than one piece. It never logs itself.
  */
 #include "sim/truth.h"
 #include "base/codec.h"
@@ -19,15 +21,15 @@ enum phase { PHASE_BEGIN, PHASE_SITES, PHASE_PAGES, PHASE_REQUESTS, PHASE_END };
 
 struct truth {
     struct wb_respond *r;
-    struct wb_moment now;
+    struct wb_world_moment now;
     bool chunked;
-    bool sites, pages, requests;    /* asked for */
-    bool one;                       /* one site only */
+    bool sites, pages, requests;    /* which parts were asked for */
+    bool one;                       /* report only the site `only` */
     uint32_t only;
-    int64_t since_ms;               /* requests from then on */
+    int64_t since_ms;               /* report only requests from then on */
     enum phase phase;
-    uint32_t site, page;            /* the next one */
-    bool alias;                     /* of site, under its second name */
+    uint32_t site, page;            /* the next ones to report */
+    bool alias;                     /* report `site` under its second name */
     uint64_t request;
     struct wb_buf piece, url;
     struct wb_json json;
@@ -47,7 +49,7 @@ static void field_stamp(struct truth *t, const char *key, double web)
 {
     char text[WB_DATE_TEXT_MAX];
 
-    /* What is further off than years are long has no date. */
+    /* Times too far away for a four-digit year have no date. */
     int64_t stamp_ms = isfinite(web) ? wb_world_stamp(&t->r->world, web) : INT64_MAX;
     if (stamp_ms > 250000000000000 || stamp_ms < -60000000000000) {
         wb_json_key(&t->json, key);
@@ -106,9 +108,9 @@ static void write_site(struct truth *t)
         field_url(t, "alias_of", &pen);
     }
     wb_json_field_u64(&t->json, "pages", s->pages);
-    wb_json_field_str(&t->json, "robots", wb_rules_word(s->rules));
+    wb_json_field_str(&t->json, "robots", wb_world_rules_word(s->rules));
     wb_json_field_u64(&t->json, "delay", wb_world_delay(s));
-    wb_json_field_str(&t->json, "sitemap", wb_mapkind_word(s->map));
+    wb_json_field_str(&t->json, "sitemap", wb_world_map_word(s->map));
     field_double(t, "births", s->births * WB_DAY_SECONDS);
     wb_json_object_end(&t->json);
 }
@@ -126,7 +128,7 @@ static void write_page(struct truth *t, const struct wb_plan *plan)
     wb_json_field_bool(&t->json, "allowed", plan->allowed);
     wb_json_field_bool(&t->json, "reachable", plan->reachable);
     wb_json_field_i64(&t->json, "status", wb_plan_status(w, plan, &t->now));
-    wb_json_field_str(&t->json, "kind", plan->page >= WB_PAGE_LATEST ? "list" : wb_kind_word(plan->kind));
+    wb_json_field_str(&t->json, "kind", plan->page >= WB_PLAN_LATEST ? "list" : wb_plan_kind_word(plan->kind));
     if (plan->isolated)
         wb_json_field_bool(&t->json, "isolated", true);
     if (plan->mapped)
@@ -138,7 +140,7 @@ static void write_page(struct truth *t, const struct wb_plan *plan)
         wb_locate_url(w, &twin, &pen);
         field_url(t, plan->kind == WB_KIND_REDIRECT ? "to" : "of", &pen);
     }
-    if (plan->page < WB_PAGE_LATEST) {
+    if (plan->page < WB_PLAN_LATEST) {
         field_double(t, "rate", plan->rate * WB_DAY_SECONDS);
         wb_json_field_u64(&t->json, "version", version);
         field_stamp(t, "born", plan->born);
@@ -176,22 +178,23 @@ static void write_request(struct truth *t, const struct wb_asklog_entry *e)
 
 /* ---- walking ------------------------------------------------------------------------- */
 
-/* The number after page that may be a page's. */
+/* The next number after `page` that a page can have. */
 static uint32_t page_after(struct truth *t, uint32_t page)
 {
     const struct wb_world_site *s = &t->r->world.site[t->site];
     uint32_t group = wb_plan_group(s, &t->now);
 
     page++;
-    if (page >= s->pages && page < WB_PAGE_NEW)
-        page = s->births > 0 ? WB_PAGE_NEW : WB_PAGE_SITES + 1;
-    if (page >= WB_PAGE_NEW && page < WB_PAGE_LATEST &&
-        page - WB_PAGE_NEW >= (uint64_t)(wb_life_cell_at(s->births, t->now.web) + 1) * WB_LIFE_CELL_EVENTS)
-        page = WB_PAGE_LATEST;
-    if (page >= WB_PAGE_LATEST && page < WB_PAGE_SITES && page - WB_PAGE_LATEST > group)
-        page = WB_PAGE_SITES + 1;
-    if (page >= WB_PAGE_SITES && (t->site > 0 || page - WB_PAGE_SITES > (t->r->world.sites - 1) / WB_SITES_A_PAGE))
-        page = WB_PAGE_NONE;
+    if (page >= s->pages && page < WB_PLAN_NEW)
+        page = s->births > 0 ? WB_PLAN_NEW : WB_PLAN_SITES + 1;
+    if (page >= WB_PLAN_NEW && page < WB_PLAN_LATEST &&
+        page - WB_PLAN_NEW >= (uint64_t)(wb_life_cell_at(s->births, t->now.web) + 1) * WB_LIFE_CELL_EVENTS)
+        page = WB_PLAN_LATEST;
+    if (page >= WB_PLAN_LATEST && page < WB_PLAN_SITES && page - WB_PLAN_LATEST > group)
+        page = WB_PLAN_SITES + 1;
+    if (page >= WB_PLAN_SITES &&
+        (t->site > 0 || page - WB_PLAN_SITES > (t->r->world.sites - 1) / WB_PLAN_SITES_PER_PAGE))
+        page = WB_PLAN_NONE;
     return page;
 }
 
@@ -237,7 +240,7 @@ static bool step_pages(struct truth *t)
     if (wb_plan_make(&t->r->world, t->site, t->page, &plan) && plan.born <= t->now.web)
         write_page(t, &plan);
     t->page = page_after(t, t->page);
-    if (t->page == WB_PAGE_NONE)
+    if (t->page == WB_PLAN_NONE)
         next_site(t);
     return true;
 }
@@ -313,7 +316,7 @@ static void release_truth(void *context)
 
 /* ---- the question ---------------------------------------------------------------------- */
 
-/* Undoes %XX in place. */
+/* Decodes %XX in place. */
 static void unescape(struct wb_buf *text)
 {
     size_t to = 0;
@@ -372,15 +375,15 @@ static int read_query(struct truth *t, struct wb_slice query)
     return 0;
 }
 
-int wb_truth_reply(struct wb_respond *respond, const struct wb_asked *asked, struct wb_slice query, const struct wb_moment *now,
-                   struct wb_reply *reply)
+int wb_truth_reply(struct wb_respond *respond, const struct wb_asked *asked, struct wb_slice query,
+                   const struct wb_world_moment *now, struct wb_reply *reply)
 {
     struct truth *t = wb_alloc_zero(1, sizeof *t);
 
     if (!t)
         return WB_E_NOMEM;
-    *t = (struct truth){.r = respond, .now = *now, .chunked = !asked->old, .sites = true, .pages = true, .requests = true,
-                        .since_ms = INT64_MIN};
+    *t = (struct truth){.r = respond, .now = *now, .chunked = !asked->old, .sites = true, .pages = true,
+                        .requests = true, .since_ms = INT64_MIN};
     wb_json_init(&t->json, &t->piece);
     reply->context = t;
     reply->release = release_truth;

@@ -1,12 +1,14 @@
 /*
- * webserver.c - listens, reads requests and sends replies as they say: at once, late,
- * drop by drop, without end, cut off. One thread, one loop. It knows bytes and
- * sockets, and nothing of pages.
+ * webserver.c - listens, reads requests, and sends replies the way they ask to be sent: at once,
+ * late, drop by drop, endlessly, or cut off. One thread, one event loop. It knows bytes and
+ * sockets, and nothing about pages.
  *
- * A connection:   reading -> (delay) -> sending <-> (drip) -> reading     kept
- *                                          |-> draining -> closed         closed by us
- *                                          |-> a moment -> reset
- *                                          +-> held until the client goes
+ * The life of a connection:
+ *
+ *   reading -> (delayed) -> sending <-> (dripping) -> reading     it is kept open
+ *                              |-> draining -> closed             we close it
+ *                              |-> resetting                      after a moment, so that the bytes arrive
+ *                              +-> held                           until the client goes away
  */
 #include "base/check.h"
 #include "base/error.h"
@@ -30,34 +32,42 @@
 #define ACCEPTS_AT_ONCE 64
 #define READ_BYTES 4096u
 #define IN_BYTES_MAX (2 * WB_ASKED_BYTES_MAX)
-#define KEPT_BYTES_MAX (64u << 10) /* of a buffer that stays with an idle connection */
+#define KEPT_BYTES_MAX (64u << 10) /* an idle connection keeps a buffer up to this size */
 #define IDLE_SECONDS 120
 #define LINGER_MS 1000
 #define RESET_MS 30
 #define STOP_CHECK_MS 20
 #define ACCEPT_PAUSE_MS 50
 
-struct server {
+struct webserver {
     struct event_base *base;
     const struct timeval *idle;
     int fd;
     struct event accept_event, stop_event, pause_event;
     struct wb_respond respond;
-    struct connection *first; /* of all connections */
+    struct connection *first; /* the list of all connections */
 };
 
-enum state { STATE_READING, STATE_DELAYED, STATE_SENDING, STATE_DRIPPING, STATE_DRAINING, STATE_RESETTING, STATE_HELD };
+enum connection_state {
+    STATE_READING,
+    STATE_DELAYED,
+    STATE_SENDING,
+    STATE_DRIPPING,
+    STATE_DRAINING,
+    STATE_RESETTING,
+    STATE_HELD,
+};
 
 struct connection {
-    struct server *server;
+    struct webserver *server;
     struct connection *next, **link; /* in the server's list */
     int fd;
-    enum state state;
-    bool eof;       /* the client sends no more */
+    enum connection_state state;
+    bool eof;       /* the client will send nothing more */
     struct event read_event, write_event, timer;
     struct wb_buf in;
     struct wb_reply reply;
-    size_t sent;    /* of reply.bytes */
+    size_t sent;    /* how many bytes of the reply have been sent */
 };
 
 static struct timeval milliseconds(unsigned ms)
@@ -89,7 +99,7 @@ static void reset_connection(struct connection *c)
     close_connection(c);
 }
 
-static void wait_ms(struct connection *c, enum state state, unsigned ms)
+static void wait_ms(struct connection *c, enum connection_state state, unsigned ms)
 {
     struct timeval tv = milliseconds(ms);
 
@@ -97,7 +107,7 @@ static void wait_ms(struct connection *c, enum state state, unsigned ms)
     event_add(&c->timer, &tv);
 }
 
-/* Ends it so that the client gets all that was sent: closing with unread bytes around would cut that off. */
+/* Ends a connection so that the client receives everything: closing with unread input would discard what we sent. */
 static void drain_connection(struct connection *c)
 {
     if (c->eof || shutdown(c->fd, SHUT_WR) < 0) {
@@ -109,7 +119,7 @@ static void drain_connection(struct connection *c)
     wait_ms(c, STATE_DRAINING, LINGER_MS);
 }
 
-/* The reply is sent. False where the connection is no more, or reads no more requests. */
+/* Called when the reply is sent. Returns false if the connection is gone or reads no more requests. */
 static bool end_reply(struct connection *c)
 {
     struct wb_buf kept = wb_buf_take(&c->reply.bytes);
@@ -150,7 +160,7 @@ static bool end_reply(struct connection *c)
 
 /* ---- sending ------------------------------------------------------------------------------ */
 
-/* 1: all of the bytes are sent; 0: later; -1: the connection is no more. */
+/* Returns 1 if all bytes are sent, 0 if it must continue later, -1 if the connection is gone. */
 static int send_bytes(struct connection *c)
 {
     size_t end = c->reply.bytes.len;
@@ -178,7 +188,7 @@ static int send_bytes(struct connection *c)
     return 0;
 }
 
-/* Goes on with the reply; true where it is all sent and the next request may be read. */
+/* Continues with the reply; true if it has been sent completely and the next request may be read. */
 static bool send_reply(struct connection *c)
 {
     c->state = STATE_SENDING;
@@ -190,12 +200,12 @@ static bool send_reply(struct connection *c)
     c->sent = 0;
     int more = c->reply.more(c->reply.context, &c->reply.bytes);
     if (more < 0) {
-        reset_connection(c); /* a stream that ends early must not look whole */
+        reset_connection(c); /* a stream that ends early must not look complete */
         return false;
     }
     if (more == 0)
         c->reply.more = NULL;
-    event_add(&c->write_event, c->server->idle); /* others have their turn in between */
+    event_add(&c->write_event, c->server->idle); /* let other connections have their turn first */
     return false;
 }
 
@@ -213,7 +223,7 @@ static void refuse_request(struct connection *c)
         send_reply(c);
 }
 
-/* Answers what has been read, one request after the other, until one takes its time. */
+/* Answers the requests that have been read, one after another, until a reply cannot be sent at once. */
 static void answer_requests(struct connection *c)
 {
     struct wb_asked asked;
@@ -252,7 +262,7 @@ static void on_read(evutil_socket_t fd, short what, void *context)
 
     bool busy = c->state == STATE_DELAYED || c->state == STATE_SENDING || c->state == STATE_DRIPPING;
     if ((what & EV_TIMEOUT) && busy)
-        return; /* who waits for our answer is not idle */
+        return; /* a client that waits for our answer is not idle */
     if ((what & EV_TIMEOUT) || wb_buf_reserve(&c->in, READ_BYTES) < 0) {
         close_connection(c);
         return;
@@ -269,7 +279,7 @@ static void on_read(evutil_socket_t fd, short what, void *context)
     if (c->state == STATE_DRAINING || c->state == STATE_HELD)
         wb_buf_clear(&c->in);
     if (c->eof || c->in.len > IN_BYTES_MAX)
-        event_del(&c->read_event); /* until the reply is sent */
+        event_del(&c->read_event); /* read on when the reply has been sent */
     if (c->state == STATE_READING)
         answer_requests(c);
 }
@@ -301,7 +311,7 @@ static void on_timer(evutil_socket_t fd, short what, void *context)
 
 /* ---- accepting ------------------------------------------------------------------------------ */
 
-static void add_connection(struct server *s, int fd)
+static void add_connection(struct webserver *s, int fd)
 {
     struct connection *c = wb_alloc_zero(1, sizeof *c);
     int one = 1;
@@ -324,7 +334,7 @@ static void add_connection(struct server *s, int fd)
 
 static void on_accept(evutil_socket_t fd, short what, void *context)
 {
-    struct server *s = context;
+    struct webserver *s = context;
 
     (void)what;
     for (unsigned i = 0; i < ACCEPTS_AT_ONCE; i++) {
@@ -334,7 +344,7 @@ static void on_accept(evutil_socket_t fd, short what, void *context)
             continue;
         }
         if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-            /* Until others have gone; the loop would spin otherwise. */
+            /* Out of sockets: pause until some are closed; otherwise the loop would spin. */
             struct timeval tv = milliseconds(ACCEPT_PAUSE_MS);
             event_del(&s->accept_event);
             event_add(&s->pause_event, &tv);
@@ -345,7 +355,7 @@ static void on_accept(evutil_socket_t fd, short what, void *context)
 
 static void on_pause_over(evutil_socket_t fd, short what, void *context)
 {
-    struct server *s = context;
+    struct webserver *s = context;
 
     (void)fd;
     (void)what;
@@ -354,7 +364,7 @@ static void on_pause_over(evutil_socket_t fd, short what, void *context)
 
 static void on_stop_check(evutil_socket_t fd, short what, void *context)
 {
-    struct server *s = context;
+    struct webserver *s = context;
 
     (void)fd;
     (void)what;
@@ -364,7 +374,7 @@ static void on_stop_check(evutil_socket_t fd, short what, void *context)
 
 /* ---- the server -------------------------------------------------------------------------------- */
 
-/* "127.0.0.1:8080", "[::1]:0", "localhost:0". */
+/* Parses an address such as "127.0.0.1:8080", "[::1]:0" or "localhost:0". */
 static bool parse_place(const char *where, struct sockaddr_storage *address_out, socklen_t *len_out)
 {
     struct sockaddr_in *four = (struct sockaddr_in *)address_out;
@@ -373,7 +383,8 @@ static bool parse_place(const char *where, struct sockaddr_storage *address_out,
     char host[INET6_ADDRSTRLEN + 2];
     uint64_t port;
 
-    if (!colon || (size_t)(colon - where) >= sizeof host || !wb_slice_to_u64(wb_slice_str(colon + 1), &port) || port > 65535)
+    if (!colon || (size_t)(colon - where) >= sizeof host || !wb_slice_to_u64(wb_slice_str(colon + 1), &port) ||
+        port > 65535)
         return false;
     size_t n = (size_t)(colon - where);
     bool brackets = n > 2 && where[0] == '[' && where[n - 1] == ']';
@@ -389,7 +400,7 @@ static bool parse_place(const char *where, struct sockaddr_storage *address_out,
     return inet_pton(AF_INET, strcmp(host, "localhost") == 0 ? "127.0.0.1" : host, &four->sin_addr) == 1;
 }
 
-static int listen_at(struct server *s, const char *where)
+static int listen_at(struct webserver *s, const char *where)
 {
     struct sockaddr_storage address = {0};
     socklen_t len = 0;
@@ -406,8 +417,8 @@ static int listen_at(struct server *s, const char *where)
     return 0;
 }
 
-/* The address and port that it came to be. */
-static int find_place(struct server *s)
+/* Finds out the address and port on which we really listen. */
+static int find_place(struct webserver *s)
 {
     struct sockaddr_storage address = {0};
     socklen_t len = sizeof address;
@@ -415,7 +426,7 @@ static int find_place(struct server *s)
     uint16_t port;
 
     if (getsockname(s->fd, (struct sockaddr *)&address, &len) < 0)
-        return wb_fail_errno("cannot tell where it listens");
+        return wb_fail_errno("cannot find out on which address the server listens");
     if (address.ss_family == AF_INET6) {
         const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)&address;
         inet_ntop(AF_INET6, &six->sin6_addr, text, sizeof text);
@@ -430,7 +441,7 @@ static int find_place(struct server *s)
     return 0;
 }
 
-static int run_loop(struct server *s)
+static int run_loop(struct webserver *s)
 {
     struct timeval check = milliseconds(STOP_CHECK_MS), idle = {IDLE_SECONDS, 0};
 
@@ -452,13 +463,13 @@ static int run_loop(struct server *s)
 
 int wb_sim_serve(const struct wb_sim_options *options, void (*ready)(void *context, const char *url), void *context)
 {
-    struct server s = {.fd = -1};
+    struct webserver s = {.fd = -1};
     char url[128];
 
     int err = wb_respond_init(options, &s.respond);
     if (err < 0)
         return err;
-    wb_limits_prepare(); /* a socket for each client */
+    wb_limits_prepare(); /* every client needs a socket */
     err = listen_at(&s, options->listen);
     if (err == 0)
         err = find_place(&s);

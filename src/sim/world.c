@@ -1,6 +1,8 @@
 /*
- * world.c - draws the sites. Sizes follow a power law over a shuffled order, so
- * that neighbours in number are not neighbours in size. It serves nothing.
+ * world.c - draws the sites.
+ *
+ * Their sizes follow a power law over a shuffled order, so that sites with neighbouring numbers
+ * do not have similar sizes. It never serves anything.
  */
 #include "sim/world.h"
 #include "base/error.h"
@@ -13,24 +15,24 @@
 
 #define SIZE_EXPONENT 0.8
 #define FRONT_PAGES_MAX 40
-#define STILL_EPOCH_MS 1767225600000ll /* 2026-01-01: the web's present where time stands still */
-#define DELAY_SITE_PAGES_MAX 12        /* courtesy of seconds a page is for small sites: tests have to wait for it */
+#define STILL_EPOCH_MS 1767225600000ll /* 2026-01-01: the web's present if time stands still */
+#define DELAY_SITE_PAGES_MAX 12        /* only small sites have a Crawl-delay: tests have to wait for it */
 
 static const struct {
     const char *word;
     bool hostile;
 } rules_table[] = {
 #define RULES_ROW(name, word, hostile) {word, hostile},
-    WB_RULES(RULES_ROW)
+    WB_WORLD_RULES(RULES_ROW)
 #undef RULES_ROW
 };
 
-const char *wb_rules_word(enum wb_rules rules)
+const char *wb_world_rules_word(enum wb_world_rules rules)
 {
     return rules_table[rules].word;
 }
 
-const char *wb_mapkind_word(enum wb_mapkind map)
+const char *wb_world_map_word(enum wb_world_map map)
 {
     static const char *const names[WB_MAP_COUNT] = {"none", "xml", "index", "gz", "text"};
 
@@ -47,10 +49,12 @@ bool wb_world_has_rules(const struct wb_world_site *site)
     return site->rules != WB_RULES_NONE && site->rules != WB_RULES_HTML;
 }
 
-static enum wb_rules draw_rules(const struct wb_world *w, uint32_t number, uint32_t pages, struct wb_dice *dice)
+static enum wb_world_rules draw_rules(const struct wb_world *w, uint32_t number, uint32_t pages,
+                                      struct wb_chance_dice *dice)
 {
-    uint32_t r = wb_dice_below(dice, 100);
-    enum wb_rules odd = (enum wb_rules)(WB_RULES_FAILING + wb_dice_below(dice, WB_RULES_COUNT - WB_RULES_FAILING));
+    uint32_t r = wb_chance_dice_below(dice, 100);
+    enum wb_world_rules odd =
+        (enum wb_world_rules)(WB_RULES_FAILING + wb_chance_dice_below(dice, WB_RULES_COUNT - WB_RULES_FAILING));
 
     if (number == 0)
         return WB_RULES_GROUPS;
@@ -63,7 +67,7 @@ static enum wb_rules draw_rules(const struct wb_world *w, uint32_t number, uint3
     return r < 60 ? WB_RULES_SIMPLE : WB_RULES_GROUPS;
 }
 
-/* How many of a site's pages no link of its own leads to. */
+/* Draws how many pages of a site cannot be reached through its own links. */
 static void draw_islands(const struct wb_world *w, uint32_t number, struct wb_world_site *s)
 {
     uint32_t few = s->pages >= 12 && number > 0 ? 1 + s->pages / 64 : 0;
@@ -78,31 +82,31 @@ static void draw_islands(const struct wb_world *w, uint32_t number, struct wb_wo
 
 static void draw_site(const struct wb_world *w, uint32_t number, uint32_t pages, struct wb_world_site *s)
 {
-    struct wb_dice dice = {wb_chance(w->seed, number, 0, WB_CHANCE_SITE_FACTS)};
+    struct wb_chance_dice dice = {wb_chance(w->seed, number, 0, WB_CHANCE_SITE_FACTS)};
 
     s->pages = pages;
-    s->fan = 3 + wb_dice_below(&dice, 10);
+    s->fan = 3 + wb_chance_dice_below(&dice, 10);
     s->rules = draw_rules(w, number, pages, &dice);
-    uint32_t map = wb_dice_below(&dice, 2 * WB_MAP_COUNT);
+    uint32_t map = wb_chance_dice_below(&dice, 2 * WB_MAP_COUNT);
     bool readable = number > 0 && (s->rules == WB_RULES_SIMPLE || s->rules == WB_RULES_GROUPS);
-    s->map = readable && map < WB_MAP_COUNT ? (enum wb_mapkind)map : WB_MAP_NONE;
-    s->alias = wb_dice_below(&dice, 100) < 5 && number > 0;
-    s->etag = wb_dice_below(&dice, 100) < 70;
-    s->modified = wb_dice_below(&dice, 100) < 70;
-    s->gzip = wb_dice_below(&dice, 100) < 50;
+    s->map = readable && map < WB_MAP_COUNT ? (enum wb_world_map)map : WB_MAP_NONE;
+    s->alias = wb_chance_dice_below(&dice, 100) < 5 && number > 0;
+    s->etag = wb_chance_dice_below(&dice, 100) < 70;
+    s->modified = wb_chance_dice_below(&dice, 100) < 70;
+    s->gzip = wb_chance_dice_below(&dice, 100) < 50;
     s->births = w->speed > 0 ? (0.05 + 0.01 * pages) / WB_DAY_SECONDS : 0;
     draw_islands(w, number, s);
 }
 
-/* rank[i] is the place of site i + 1 in the order of size. */
+/* Draws the order of the sites by size: rank[i] is the position of site i + 1. */
 static void draw_ranks(uint64_t seed, uint32_t count, uint32_t *rank)
 {
-    struct wb_dice dice = {wb_chance(seed, 0, 0, WB_CHANCE_SITE_RANK)};
+    struct wb_chance_dice dice = {wb_chance(seed, 0, 0, WB_CHANCE_SITE_RANK)};
 
     for (uint32_t i = 0; i < count; i++)
         rank[i] = i;
     for (uint32_t i = count - 1; i > 0; i--) {
-        uint32_t k = wb_dice_below(&dice, i + 1), t = rank[i];
+        uint32_t k = wb_chance_dice_below(&dice, i + 1), t = rank[i];
         rank[i] = rank[k];
         rank[k] = t;
     }
@@ -139,7 +143,7 @@ int wb_world_init(const struct wb_sim_options *options, struct wb_world *world_o
     world_out->site = wb_alloc_zero((size_t)options->sites + 1, sizeof *world_out->site);
     if (!world_out->site)
         return WB_E_NOMEM;
-    wb_kinds_fill(options->hostile, world_out->kinds);
+    wb_plan_kinds_fill(options->hostile, world_out->kinds);
     int err = draw_sites(world_out, options->pages);
     if (err < 0)
         wb_world_release(world_out);

@@ -1,4 +1,4 @@
-/* simtest.h - what the tests of sim share. */
+/* simtest.h - helpers that the tests of sim share. */
 #ifndef WB_TESTS_SIM_SIMTEST_H
 #define WB_TESTS_SIM_SIMTEST_H
 

@@ -1,4 +1,4 @@
-/* test_life.c - draws and Poisson processes: the same for ever, and distributed as they should be. */
+/* test_life.c - draws and Poisson processes: always the same, and distributed as they should be. */
 #include "simtest.h"
 
 #include "sim/chance.h"
@@ -40,12 +40,12 @@ static void test_draws(void **state)
 
 static void test_dice(void **state)
 {
-    struct wb_dice dice = {42};
+    struct wb_chance_dice dice = {42};
     unsigned faces[6] = {0};
 
     (void)state;
     for (unsigned i = 0; i < 60000; i++) {
-        uint32_t face = wb_dice_below(&dice, 6);
+        uint32_t face = wb_chance_dice_below(&dice, 6);
         assert_true(face < 6);
         faces[face]++;
     }
@@ -53,7 +53,7 @@ static void test_dice(void **state)
         assert_near(faces[i], 10000, 500);
 }
 
-/* Walking in small steps sees each event once, in order, and finds as many as the rate says. */
+/* Walking in small steps meets each event once, in order, and as many events as the rate predicts. */
 static void test_events_in_order(void **state)
 {
     struct wb_life_event last = {0, -1e9}, event;

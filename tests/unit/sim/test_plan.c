@@ -1,4 +1,4 @@
-/* test_plan.c - worlds and pages: sizes, shares, one address a page, and rules that close what they should. */
+/* test_plan.c - worlds and pages: sizes, shares, one address per page, and rules that close what they should. */
 #include "simtest.h"
 
 #include "fetch/fetch.h"
@@ -53,13 +53,14 @@ static void test_bounds(void **state)
     assert_true(wb_plan_make(&world, 1, 0, &plan));
     assert_false(wb_plan_make(&world, 1, 1, &plan));
     assert_false(wb_plan_make(&world, 2, 0, &plan));
-    assert_false(wb_plan_make(&world, 1, WB_PAGE_NEW, &plan));
-    assert_false(wb_plan_make(&world, 1, WB_PAGE_LATEST, &plan));
-    assert_false(wb_plan_make(&world, 0, WB_PAGE_SITES + 1, &plan));
+    assert_false(wb_plan_make(&world, 1, WB_PLAN_NEW, &plan));
+    assert_false(wb_plan_make(&world, 1, WB_PLAN_LATEST, &plan));
+    assert_false(wb_plan_make(&world, 0, WB_PLAN_SITES + 1, &plan));
     wb_world_release(&world);
 }
 
-static void check_address(const struct wb_world *world, const struct wb_plan *plan, struct wb_buf *path, struct wb_buf *scratch)
+static void check_address(const struct wb_world *world, const struct wb_plan *plan, struct wb_buf *path,
+                          struct wb_buf *scratch)
 {
     struct wb_pen pen = wb_pen(path);
     struct wb_plan found;
@@ -69,21 +70,21 @@ static void check_address(const struct wb_world *world, const struct wb_plan *pl
     wb_locate_path(world, plan, &pen);
     assert_int_equal(pen.err, 0);
     struct wb_slice target = wb_buf_slice(path);
-    assert_int_equal(wb_locate_find(world, plan->site, target, scratch, &found, &rest), WB_LOCATED_PAGE);
+    assert_int_equal(wb_locate_find(world, plan->site, target, scratch, &found, &rest), WB_LOCATE_PAGE);
     assert_int_equal(found.page, plan->page);
     assert_int_equal(rest.len, 0);
     wb_pen_str(&pen, "?x=1");
     target = wb_buf_slice(path);
-    assert_int_equal(wb_locate_find(world, plan->site, target, scratch, &found, &rest), WB_LOCATED_BELOW);
+    assert_int_equal(wb_locate_find(world, plan->site, target, scratch, &found, &rest), WB_LOCATE_BELOW);
     assert_true(wb_slice_equal(rest, WB_SLICE_LIT("?x=1")));
     if (plan->page == 0)
         return;
     path->ptr[1] ^= 1; /* another section */
-    assert_int_not_equal(wb_locate_find(world, plan->site, target, scratch, &found, &rest), WB_LOCATED_PAGE);
+    assert_int_not_equal(wb_locate_find(world, plan->site, target, scratch, &found, &rest), WB_LOCATE_PAGE);
     if (target.ptr[target.len - 5] == '/') {
         path->ptr[1] ^= 1;
         target.len -= 5;
-        assert_int_equal(wb_locate_find(world, plan->site, target, scratch, &found, &rest), WB_LOCATED_SLASH);
+        assert_int_equal(wb_locate_find(world, plan->site, target, scratch, &found, &rest), WB_LOCATE_SLASH);
     }
 }
 
@@ -102,10 +103,10 @@ static void test_one_address_a_page(void **state)
             assert_true(wb_plan_make(&world, site, page, &plan));
             check_address(&world, &plan, &path, &scratch);
         }
-        for (uint32_t page = WB_PAGE_NEW; page < WB_PAGE_NEW + 1600; page++)
+        for (uint32_t page = WB_PLAN_NEW; page < WB_PLAN_NEW + 1600; page++)
             if (wb_plan_make(&world, site, page, &plan))
                 check_address(&world, &plan, &path, &scratch);
-        for (uint32_t page = WB_PAGE_LATEST; page < WB_PAGE_LATEST + 3; page++) {
+        for (uint32_t page = WB_PLAN_LATEST; page < WB_PLAN_LATEST + 3; page++) {
             assert_true(wb_plan_make(&world, site, page, &plan));
             check_address(&world, &plan, &path, &scratch);
         }
@@ -124,14 +125,25 @@ static void test_hosts(void **state)
     static const struct {
         const char *host;
         uint32_t site, raw;
-    } cases[] = {{"s1.localhost:8080", 1, 0}, {"S30.LocalHost", 30, 0}, {"s31.localhost", 0, 0}, {"s0.localhost", 0, 0},
-                 {"s1.localhostx", 0, 0}, {"s1.localhost.example", 0, 0}, {"s1x.localhost", 0, 0}, {"r7.localhost:1", 0, 7},
-                 {"s9999999999999.localhost", 0, 0}, {"", 0, 0}, {"s", 0, 0}, {"127.0.0.1:8080", 0, 0}, {"s1", 0, 0}};
+    } cases[] = {{"s1.localhost:8080", 1, 0},
+                 {"S30.LocalHost", 30, 0},
+                 {"s31.localhost", 0, 0},
+                 {"s0.localhost", 0, 0},
+                 {"s1.localhostx", 0, 0},
+                 {"s1.localhost.example", 0, 0},
+                 {"s1x.localhost", 0, 0},
+                 {"r7.localhost:1", 0, 7},
+                 {"s9999999999999.localhost", 0, 0},
+                 {"", 0, 0},
+                 {"s", 0, 0},
+                 {"127.0.0.1:8080", 0, 0},
+                 {"s1", 0, 0}};
 
     (void)state;
     open_world(&options, &world);
     for (size_t i = 0; i < COUNT(cases); i++) {
-        if (wb_locate_host(&world, wb_slice_str(cases[i].host), &alias, &raw) != cases[i].site || raw != cases[i].raw || alias)
+        if (wb_locate_host(&world, wb_slice_str(cases[i].host), &alias, &raw) != cases[i].site || raw != cases[i].raw ||
+            alias)
             fail_msg("%s", cases[i].host);
     }
     unsigned aliases = 0;
@@ -191,14 +203,14 @@ static void test_rules_close_what_they_should(void **state)
     assert_true(closed > 30);
     for (unsigned i = 0; i < WB_RULES_COUNT; i++)
         if (rules[i] == 0)
-            fail_msg("no site with rules '%s'", wb_rules_word((enum wb_rules)i));
+            fail_msg("no site with rules '%s'", wb_world_rules_word((enum wb_world_rules)i));
     wb_world_release(&world);
 }
 
 static void count_kinds(bool hostile, unsigned counts_out[WB_KIND_COUNT])
 {
     struct wb_sim_options options = some_options(10, hostile);
-    struct wb_moment now = {0, 0};
+    struct wb_world_moment now = {0, 0};
     struct wb_world world;
     struct wb_plan plan;
 
@@ -209,11 +221,12 @@ static void count_kinds(bool hostile, unsigned counts_out[WB_KIND_COUNT])
         for (uint32_t page = 0; page < world.site[site].pages; page++) {
             assert_true(wb_plan_make(&world, site, page, &plan));
             counts_out[plan.kind]++;
-            /* What has children is a plain page that stays. */
+            /* A page with children is an ordinary page that never vanishes. */
             assert_true(page >= world.site[site].inner || (plan.kind == WB_KIND_PAGE && isinf(plan.gone)));
             assert_true(wb_plan_alive(&plan, &now));
             if (plan.kind == WB_KIND_DUPLICATE || plan.kind == WB_KIND_REDIRECT)
-                assert_true(wb_plan_twin(&world, &plan) < world.site[site].linked && wb_plan_twin(&world, &plan) != page);
+                assert_true(wb_plan_twin(&world, &plan) < world.site[site].linked &&
+                            wb_plan_twin(&world, &plan) != page);
         }
     wb_world_release(&world);
 }
@@ -222,12 +235,12 @@ static void test_shares_of_kinds(void **state)
 {
     static const unsigned weight[] = {
 #define WEIGHT(name, word, share, status, only_hostile) share,
-        WB_KINDS(WEIGHT)
+        WB_PLAN_KINDS(WEIGHT)
 #undef WEIGHT
     };
     static const bool hostile_only[] = {
 #define ONLY(name, word, share, status, only_hostile) only_hostile,
-        WB_KINDS(ONLY)
+        WB_PLAN_KINDS(ONLY)
 #undef ONLY
     };
     unsigned counts[WB_KIND_COUNT];
@@ -236,9 +249,9 @@ static void test_shares_of_kinds(void **state)
     for (int hostile = 0; hostile < 2; hostile++) {
         count_kinds(hostile, counts);
         for (unsigned k = 1; k < WB_KIND_COUNT; k++) {
-            unsigned most = 30 * weight[k] + 60; /* of 30,000 pages, most of which are leaves */
+            unsigned most = 30 * weight[k] + 60; /* there are 30,000 pages, most of which are leaves */
             if (hostile_only[k] && !hostile ? counts[k] > 0 : counts[k] < 10 * weight[k] || counts[k] > most)
-                fail_msg("%u pages of kind %s", counts[k], wb_kind_word((enum wb_kind)k));
+                fail_msg("%u pages of kind %s", counts[k], wb_plan_kind_word((enum wb_plan_kind)k));
         }
     }
 }
@@ -252,7 +265,7 @@ static void test_recovery(void **state)
     (void)state;
     open_world(&options, &world);
     for (double t = 0; t < 30; t += 0.25) {
-        struct wb_moment now = {0, t}, then = {0, t};
+        struct wb_world_moment now = {0, t}, then = {0, t};
         unsigned wait = wb_plan_wait(&world, &plan, &now);
         assert_int_equal(wb_plan_status(&world, &plan, &now), wait ? 503 : 200);
         then.real += wait;

@@ -1,4 +1,4 @@
-/* test_sim.c - from requests to replies: parsing, the log, the truth, bombs, and memory that runs out anywhere. */
+/* test_sim.c - from requests to replies: parsing, the log, the truth, bombs, and running out of memory anywhere. */
 #include "simtest.h"
 
 #include "base/mem.h"
@@ -13,7 +13,8 @@
 
 static void test_requests_are_read(void **state)
 {
-    static const char text[] = "GET /a?b HTTP/1.1\r\nhost:  s1.localhost \r\nIf-None-Match: \"x\"\r\nAccept-Encoding: br, GZIP\r\n\r\nrest";
+    static const char text[] =
+        "GET /a?b HTTP/1.1\r\nhost:  s1.localhost \r\nIf-None-Match: \"x\"\r\nAccept-Encoding: br, GZIP\r\n\r\nrest";
     struct wb_asked asked;
     size_t used;
 
@@ -22,7 +23,8 @@ static void test_requests_are_read(void **state)
         assert_int_equal(wb_asked_parse(wb_slice(text, n), &asked, &used), 0);
     assert_int_equal(wb_asked_parse(wb_slice(text, sizeof text - 1), &asked, &used), 1);
     assert_int_equal(used, sizeof text - 5);
-    assert_true(wb_slice_equal(asked.target, WB_SLICE_LIT("/a?b")) && wb_slice_equal(asked.host, WB_SLICE_LIT("s1.localhost")));
+    assert_true(wb_slice_equal(asked.target, WB_SLICE_LIT("/a?b")) &&
+                wb_slice_equal(asked.host, WB_SLICE_LIT("s1.localhost")));
     assert_true(wb_slice_equal(asked.if_none_match, WB_SLICE_LIT("\"x\"")));
     assert_true(asked.gzip && asked.keep_alive && !asked.head && !asked.old);
 }
@@ -73,7 +75,9 @@ static void test_log(void **state)
     for (uint32_t i = 0; i < N; i++) {
         char text[32];
         snprintf(text, sizeof text, "/%u", i);
-        wb_asklog_add(&log, (struct wb_asklog_entry){.page = i, .site = i % 7, .since_ms = i, .flags = i % 10 == 0 ? WB_ASKLOG_OTHER : 0},
+        wb_asklog_add(&log,
+                      (struct wb_asklog_entry){
+                          .page = i, .site = i % 7, .since_ms = i, .flags = i % 10 == 0 ? WB_ASKLOG_OTHER : 0},
                       wb_slice_str(text));
     }
     assert_int_equal(log.count, N);
@@ -159,19 +163,20 @@ static void test_truth_is_json(void **state)
     assert_int_equal(json_array_size(json_object_get(truth, "pages")), pages);
     json_t *requests = json_object_get(truth, "requests");
     assert_int_equal(json_array_size(requests), 1);
-    assert_string_equal(json_string_value(json_object_get(json_array_get(requests, 0), "url")), "http://s2.localhost:8080/x\"\\\xef\xbf\xbd");
+    assert_string_equal(json_string_value(json_object_get(json_array_get(requests, 0), "url")),
+                        "http://s2.localhost:8080/x\"\\\xef\xbf\xbd");
     json_decref(truth);
     wb_buf_release(&all);
     wb_respond_release(&r);
 }
 
-/* Every page of a hostile web is asked for; a reply is made for each. */
+/* Asks for every page of a hostile web; each one gets a reply. */
 static void test_every_page_replies(void **state)
 {
     struct wb_sim_options options = some_options(4, true);
     struct wb_respond r;
     struct wb_buf all = WB_BUF_INIT, text = WB_BUF_INIT;
-    struct wb_moment now = {0, 0};
+    struct wb_world_moment now = {0, 0};
     struct wb_plan plan;
 
     (void)state;
@@ -193,7 +198,7 @@ static void test_every_page_replies(void **state)
             int status = wb_plan_status(&r.world, &plan, &now);
             snprintf(line, sizeof line, "HTTP/1.1 %d ", status);
             if (status && strncmp(all.ptr, line, strlen(line)) != 0)
-                fail_msg("%s (%s) answers %.20s", text.ptr, wb_kind_word(plan.kind), all.ptr);
+                fail_msg("%s (%s) answers %.20s", text.ptr, wb_plan_kind_word(plan.kind), all.ptr);
         }
     wb_buf_release(&all);
     wb_buf_release(&text);
@@ -202,10 +207,10 @@ static void test_every_page_replies(void **state)
 
 static int ask_some(struct wb_respond *r, struct wb_buf *all)
 {
-    static const char *const some[] = {
-        "GET / HTTP/1.1\r\nHost: s1.localhost\r\nAccept-Encoding: gzip\r\n\r\n", "GET /robots.txt HTTP/1.1\r\nHost: s2.localhost\r\n\r\n",
-        "GET / HTTP/1.1\r\n\r\n", "GET /nothing HTTP/1.1\r\nHost: s3.localhost\r\n\r\n",
-        "GET /_truth?site=s1.localhost&since=5 HTTP/1.1\r\n\r\n"};
+    static const char *const some[] = {"GET / HTTP/1.1\r\nHost: s1.localhost\r\nAccept-Encoding: gzip\r\n\r\n",
+                                       "GET /robots.txt HTTP/1.1\r\nHost: s2.localhost\r\n\r\n",
+                                       "GET / HTTP/1.1\r\n\r\n", "GET /nothing HTTP/1.1\r\nHost: s3.localhost\r\n\r\n",
+                                       "GET /_truth?site=s1.localhost&since=5 HTTP/1.1\r\n\r\n"};
     int err = 0;
 
     for (size_t i = 0; err == 0 && i < COUNT(some); i++)
@@ -213,7 +218,7 @@ static int ask_some(struct wb_respond *r, struct wb_buf *all)
     return err;
 }
 
-/* Each allocation fails once: an error comes back or the answer does, and nothing is lost (the sanitizers look). */
+/* Each allocation fails once: either an error or the answer comes back, and nothing leaks (sanitizers check that). */
 static void test_memory_runs_out(void **state)
 {
     struct wb_sim_options options = some_options(4, true);
