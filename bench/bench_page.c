@@ -69,7 +69,7 @@ static int extract_page(struct bench *b, const struct wb_page *page, unsigned wa
 
 static int run_extract(struct bench *b, const struct wb_page *page)
 {
-    return extract_page(b, page, WB_WANT_LINKS | WB_WANT_TEXT);
+    return extract_page(b, page, WB_EXTRACT_LINKS | WB_EXTRACT_TEXT);
 }
 
 static int run_all(struct bench *b, const struct wb_page *page)
@@ -79,7 +79,7 @@ static int run_all(struct bench *b, const struct wb_page *page)
     copy.digested = false;
     wb_page_digest(&copy);
     b->mix += (uint64_t)copy.md5[0] + copy.sha1[0];
-    return extract_page(b, page, WB_WANT_ALL);
+    return extract_page(b, page, WB_EXTRACT_ALL);
 }
 
 static int run_gumbo(struct bench *b, const struct wb_page *page)
@@ -201,7 +201,7 @@ static int time_nasty(struct bench *b, size_t n, size_t bytes, double *seconds_o
     for (int round = 0; err == 0 && round < ROUNDS; round++) {
         page.body = wb_buf_slice(&body);
         double start = bench_cpu_seconds();
-        err = extract_page(b, &page, WB_WANT_LINKS | WB_WANT_TEXT | WB_WANT_SIMHASH);
+        err = extract_page(b, &page, WB_EXTRACT_LINKS | WB_EXTRACT_TEXT | WB_EXTRACT_SIMHASH);
         double seconds = bench_cpu_seconds() - start;
         *seconds_out = round == 0 || seconds < *seconds_out ? seconds : *seconds_out;
     }

@@ -26,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     if (wb_http_retry_after(text, 1, &ms))
         WB_CHECK(ms >= -62135596800000 - WB_DAY_MS && ms <= 253402300799999 + WB_DAY_MS);
-    unsigned flags = wb_robots_directives(text, WB_SLICE_LIT("webbase"));
-    WB_CHECK((flags & ~0xfu) == 0 && (wb_robots_directives(text, WB_SLICE_EMPTY) & ~flags) == 0);
+    unsigned flags = wb_robotstag_parse(text, WB_SLICE_LIT("webbase"));
+    WB_CHECK((flags & ~0xfu) == 0 && (wb_robotstag_parse(text, WB_SLICE_EMPTY) & ~flags) == 0);
     return 0;
 }

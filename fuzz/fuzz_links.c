@@ -53,15 +53,15 @@ static void check_main_text(struct wb_slice text, struct wb_slice main_text)
     }
 }
 
-static void check_link(const struct wb_link *link, const struct wb_url *base)
+static void check_link(const struct wb_extract_link *link, const struct wb_url *base)
 {
     static struct wb_url url;
 
-    WB_CHECK(link->tag >= WB_LINK_A && link->tag <= WB_LINK_META && *wb_link_tag_name(link->tag));
+    WB_CHECK(link->tag >= WB_EXTRACT_LINK_A && link->tag <= WB_EXTRACT_LINK_META && *wb_extract_tag_name(link->tag));
     int err = wb_url_parse(link->href, base, &url);
     WB_CHECK(wb_slice_equal(link->url, err < 0 ? WB_SLICE_EMPTY : wb_url_href(&url)));
     struct wb_slice anchor = link->anchor;
-    WB_CHECK(anchor.len <= WB_ANCHOR_MAX);
+    WB_CHECK(anchor.len <= WB_EXTRACT_ANCHOR_MAX);
     if (anchor.len > 1 && anchor.ptr[0] == ' ')
         anchor = wb_slice(anchor.ptr + 1, anchor.len - 1);
     if (anchor.len > 1 && anchor.ptr[anchor.len - 1] == ' ')
@@ -77,7 +77,7 @@ static uint64_t check_page(const struct wb_extract *e)
 
     if (e->base.len)
         WB_CHECK(wb_url_parse(e->base, NULL, &base) == 0 && wb_slice_equal(wb_url_href(&base), e->base));
-    WB_CHECK(e->link_count <= WB_LINKS_MAX);
+    WB_CHECK(e->link_count <= WB_EXTRACT_LINKS_MAX);
     for (size_t i = 0; i < e->link_count; i++) {
         check_link(&e->links[i], e->base.len ? &base : NULL);
         hash = hash * 31 + wb_hash64(e->links[i].url.ptr, e->links[i].url.len) +
@@ -100,7 +100,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t url_len = nul ? (size_t)(nul - data) : 0, past = nul ? url_len + 1 : 0;
     struct wb_extract_input input = {wb_slice((const char *)data, url_len), WB_SLICE_LIT("text/html"),
                                      WB_SLICE_LIT("utf-8"), wb_slice((const char *)data + past, size - past),
-                                     WB_WANT_LINKS | WB_WANT_TEXT};
+                                     WB_EXTRACT_LINKS | WB_EXTRACT_TEXT};
     struct wb_extract extract;
 
     if (!nul)

@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void check_decoding(const struct wb_http_head *http, size_t limit)
 {
     struct wb_buf body = WB_BUF_INIT, again = WB_BUF_INIT;
-    struct wb_decoded decoded, more;
+    struct wb_payload_result decoded, more;
 
     WB_CHECK(wb_payload_decode(http->raw, http->body, limit, &body, &decoded) == 0);
     WB_CHECK(body.len <= limit);

@@ -41,12 +41,12 @@ static void check_links(const struct wb_extract *out)
 {
     struct wb_url url = WB_URL_INIT;
 
-    WB_CHECK(out->link_count <= WB_LINKS_MAX);
+    WB_CHECK(out->link_count <= WB_EXTRACT_LINKS_MAX);
     WB_CHECK(out->link_count == 0 || out->sitemap != out->feed);
     for (size_t i = 0; i < out->link_count; i++) {
-        const struct wb_link *link = &out->links[i];
-        WB_CHECK(out->sitemap ? link->tag == WB_LINK_SITEMAP : link->tag == WB_LINK_FEED || link->tag == WB_LINK_LINK);
-        WB_CHECK(link->href.len > 0 && link->anchor.len <= WB_ANCHOR_MAX);
+        const struct wb_extract_link *link = &out->links[i];
+        WB_CHECK(out->sitemap ? link->tag == WB_EXTRACT_LINK_SITEMAP : link->tag == WB_EXTRACT_LINK_FEED || link->tag == WB_EXTRACT_LINK_LINK);
+        WB_CHECK(link->href.len > 0 && link->anchor.len <= WB_EXTRACT_ANCHOR_MAX);
         if (link->url.len) {
             WB_CHECK(wb_url_parse(link->url, NULL, &url) == 0);
             WB_CHECK(wb_slice_equal(wb_url_href(&url), link->url));
@@ -61,7 +61,7 @@ static uint64_t sum_of(const struct wb_extract *out)
     uint64_t sum = out->link_count * 31 + out->links_left_out + out->text.len * 7 + out->title.len;
 
     for (size_t i = 0; i < out->link_count; i++) {
-        const struct wb_link *link = &out->links[i];
+        const struct wb_extract_link *link = &out->links[i];
         sum = sum * 1099511628211u + (uint64_t)link->modified_ms + link->tag + link->rels + link->anchor.len;
         for (size_t k = 0; k < link->url.len; k++)
             sum = sum * 1099511628211u + (unsigned char)link->url.ptr[k];
@@ -74,7 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static struct wb_extractor *x;
     struct wb_slice document = wb_slice(size ? (const char *)data : "", size);
     struct wb_extract_input input = {URL, WB_SLICE_LIT("text/xml"), WB_SLICE_EMPTY, document,
-                                     WB_WANT_LINKS | WB_WANT_TEXT};
+                                     WB_EXTRACT_LINKS | WB_EXTRACT_TEXT};
     struct wb_extract out;
     uint64_t sums[2][2];
 

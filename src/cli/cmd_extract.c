@@ -42,9 +42,9 @@ static void write_links(struct wb_json *j, const struct wb_extract *e)
     wb_json_key(j, "links");
     wb_json_array(j);
     for (size_t i = 0; i < e->link_count; i++) {
-        const struct wb_link *link = &e->links[i];
+        const struct wb_extract_link *link = &e->links[i];
         wb_json_object(j);
-        wb_json_field_str(j, "tag", wb_link_tag_name(link->tag));
+        wb_json_field_str(j, "tag", wb_extract_tag_name(link->tag));
         wb_json_field_slice(j, "href", link->href);
         wb_json_field_slice(j, "url", link->url);
         wb_json_field_slice(j, "anchor", link->anchor);
@@ -114,8 +114,8 @@ static int show_links(const struct wb_extract *e)
     int err = wb_output_printf("\n%zu link%s\n", e->link_count, wb_plural(e->link_count));
 
     for (size_t i = 0; err == 0 && i < e->link_count; i++) {
-        const struct wb_link *link = &e->links[i];
-        err = wb_output_printf("  %-8s", wb_link_tag_name(link->tag));
+        const struct wb_extract_link *link = &e->links[i];
+        err = wb_output_printf("  %-8s", wb_extract_tag_name(link->tag));
         if (err == 0)
             err = wb_output_text(link->url.len ? link->url : link->href);
         if (err == 0 && link->url.len == 0 && e->base.len)
@@ -257,7 +257,7 @@ int wb_cmd_extract(const struct wb_options *options)
     struct wb_slice typed_charset = WB_SLICE_EMPTY;
 
     r.input = (struct wb_extract_input){url ? wb_slice_str(url) : WB_SLICE_EMPTY, WB_SLICE_EMPTY, WB_SLICE_EMPTY, WB_SLICE_EMPTY,
-                                        WB_WANT_ALL};
+                                        WB_EXTRACT_ALL};
     int err = wb_extractor_new(&r.extractor);
     if (err == 0 && type)
         err = wb_media_type_parse(wb_slice_str(type), &mem, &r.input.type, &typed_charset);

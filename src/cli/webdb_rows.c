@@ -295,7 +295,7 @@ static const char *tag_word(uint8_t tag)
 {
     if (tag == WB_EDIT_TAG_SITEMAP)
         return "sitemap";
-    return tag >= WB_LINK_A && tag <= WB_LINK_SITEMAP ? wb_link_tag_name(tag) : "";
+    return tag >= WB_EXTRACT_LINK_A && tag <= WB_EXTRACT_LINK_SITEMAP ? wb_extract_tag_name(tag) : "";
 }
 
 static void write_link(struct pen *pen, const struct wb_webdb_link *link)

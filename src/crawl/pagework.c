@@ -153,7 +153,7 @@ static int follow_feeds(struct wb_errand *errand, const struct wb_extract *extra
     if (!is_root(errand) || w->plan->options->ignore_sitemaps || w->plan->options->max_depth == 0)
         return 0;
     for (size_t i = 0; i < extract->link_count && feeds < 4; i++) {
-        if (!(extract->links[i].rels & WB_REL_FEED))
+        if (!(extract->links[i].rels & WB_EXTRACT_REL_FEED))
             continue;
         int err = wb_links_follow(w, errand->site, extract->links[i].url, &item, 0);
         if (err < 0)
@@ -167,7 +167,7 @@ static int extract_page(struct outcome *o, const struct wb_page *page, struct wb
 {
     struct wb_worker *w = o->errand->worker;
 
-    int err = wb_pagefacts_read(&w->facts, page, w->plan->agent, WB_WANT_LINKS, &o->edit.page, extract);
+    int err = wb_pagefacts_read(&w->facts, page, w->plan->agent, WB_EXTRACT_LINKS, &o->edit.page, extract);
     if (err == 0)
         wb_trap_learn(&o->errand->site->trap, o->errand->item.path, extract->simhash);
     return err;

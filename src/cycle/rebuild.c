@@ -26,7 +26,7 @@ static int take_page(struct rebuild *r, const struct wb_page *page)
         return 0;
     edit.page = (struct wb_edit_page){.url = page->url, .outcome = page->truncated ? WB_OUTCOME_TRUNCATED : WB_OUTCOME_STORED,
                                       .status = page->status, .lifetime = page->lifetime, .bytes = page->body_bytes};
-    int err = wb_pagefacts_read(&r->facts, page, wb_http_agent_token(WB_SLICE_LIT(WB_HTTP_AGENT)), WB_WANT_LINKS, &edit.page, &extract);
+    int err = wb_pagefacts_read(&r->facts, page, wb_http_agent_token(WB_SLICE_LIT(WB_HTTP_AGENT)), WB_EXTRACT_LINKS, &edit.page, &extract);
     return err < 0 ? err : wb_webdb_add_visit(r->writer, &edit);
 }
 

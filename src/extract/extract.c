@@ -112,11 +112,11 @@ static void end_page(struct wb_extractor *x, unsigned wants)
     if (!x->has_main_text)
         out->main_text = out->text;
     struct wb_slice telling = out->main_text.len ? out->main_text : out->text;
-    if (wants & WB_WANT_LANGUAGE)
+    if (wants & WB_EXTRACT_LANGUAGE)
         out->language = wb_language_of(telling);
-    if (wants & WB_WANT_SIMHASH)
+    if (wants & WB_EXTRACT_SIMHASH)
         out->simhash = wb_simhash_of(telling);
-    if (!(wants & WB_WANT_TEXT))
+    if (!(wants & WB_EXTRACT_TEXT))
         out->text = out->main_text = WB_SLICE_EMPTY;
 }
 
@@ -124,8 +124,8 @@ int wb_extract(struct wb_extractor *x, const struct wb_extract_input *input, str
 {
     struct wb_extract_input asked = *input;
 
-    if (asked.wants & (WB_WANT_LANGUAGE | WB_WANT_SIMHASH))
-        asked.wants |= WB_WANT_TEXT;
+    if (asked.wants & (WB_EXTRACT_LANGUAGE | WB_EXTRACT_SIMHASH))
+        asked.wants |= WB_EXTRACT_TEXT;
     int err = begin_page(x, &asked, extract_out);
     const struct wb_module *module = choose_module(input);
     if (err < 0 || !module)
@@ -144,14 +144,14 @@ done:
     return err;
 }
 
-const char *wb_link_tag_name(enum wb_link_tag tag)
+const char *wb_extract_tag_name(enum wb_extract_tag tag)
 {
     static const char *const names[] = {
-        [WB_LINK_A] = "a", [WB_LINK_AREA] = "area", [WB_LINK_LINK] = "link", [WB_LINK_IFRAME] = "iframe",
-        [WB_LINK_FRAME] = "frame", [WB_LINK_IMG] = "img", [WB_LINK_SOURCE] = "source", [WB_LINK_FORM] = "form",
-        [WB_LINK_META] = "meta", [WB_LINK_FEED] = "feed", [WB_LINK_SITEMAP] = "sitemap",
+        [WB_EXTRACT_LINK_A] = "a", [WB_EXTRACT_LINK_AREA] = "area", [WB_EXTRACT_LINK_LINK] = "link", [WB_EXTRACT_LINK_IFRAME] = "iframe",
+        [WB_EXTRACT_LINK_FRAME] = "frame", [WB_EXTRACT_LINK_IMG] = "img", [WB_EXTRACT_LINK_SOURCE] = "source", [WB_EXTRACT_LINK_FORM] = "form",
+        [WB_EXTRACT_LINK_META] = "meta", [WB_EXTRACT_LINK_FEED] = "feed", [WB_EXTRACT_LINK_SITEMAP] = "sitemap",
     };
 
-    WB_CHECK(tag >= WB_LINK_A && tag <= WB_LINK_SITEMAP);
+    WB_CHECK(tag >= WB_EXTRACT_LINK_A && tag <= WB_EXTRACT_LINK_SITEMAP);
     return names[tag];
 }

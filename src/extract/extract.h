@@ -38,49 +38,49 @@ int wb_charset_decode(const char *charset, struct wb_slice bytes, size_t limit, 
 
 /* ---- what is seen in a page ----------------------------------------------------------- */
 
-enum wb_link_tag {
-    WB_LINK_A = 1,
-    WB_LINK_AREA,
-    WB_LINK_LINK,
-    WB_LINK_IFRAME,
-    WB_LINK_FRAME,
-    WB_LINK_IMG,     /* src and each candidate of srcset */
-    WB_LINK_SOURCE,  /* srcset of <source> */
-    WB_LINK_FORM,
-    WB_LINK_META,    /* refresh */
-    WB_LINK_FEED,    /* an entry of RSS or Atom */
-    WB_LINK_SITEMAP, /* a loc of a sitemap */
+enum wb_extract_tag {
+    WB_EXTRACT_LINK_A = 1,
+    WB_EXTRACT_LINK_AREA,
+    WB_EXTRACT_LINK_LINK,
+    WB_EXTRACT_LINK_IFRAME,
+    WB_EXTRACT_LINK_FRAME,
+    WB_EXTRACT_LINK_IMG,     /* src and each candidate of srcset */
+    WB_EXTRACT_LINK_SOURCE,  /* srcset of <source> */
+    WB_EXTRACT_LINK_FORM,
+    WB_EXTRACT_LINK_META,    /* refresh */
+    WB_EXTRACT_LINK_FEED,    /* an entry of RSS or Atom */
+    WB_EXTRACT_LINK_SITEMAP, /* a loc of a sitemap */
 };
-const char *wb_link_tag_name(enum wb_link_tag tag); /* "a", "area", ... */
+const char *wb_extract_tag_name(enum wb_extract_tag tag); /* "a", "area", ... */
 
-enum wb_link_rel {
-    WB_REL_NOFOLLOW = 1 << 0,
-    WB_REL_CANONICAL = 1 << 1,
-    WB_REL_ALTERNATE = 1 << 2,
-    WB_REL_FEED = 1 << 3,      /* alternate, of type RSS or Atom */
-    WB_REL_STYLESHEET = 1 << 4,
-    WB_REL_INDEX = 1 << 5,     /* of a sitemap index: the target is another sitemap */
+enum wb_extract_rel {
+    WB_EXTRACT_REL_NOFOLLOW = 1 << 0,
+    WB_EXTRACT_REL_CANONICAL = 1 << 1,
+    WB_EXTRACT_REL_ALTERNATE = 1 << 2,
+    WB_EXTRACT_REL_FEED = 1 << 3,      /* alternate, of type RSS or Atom */
+    WB_EXTRACT_REL_STYLESHEET = 1 << 4,
+    WB_EXTRACT_REL_INDEX = 1 << 5,     /* of a sitemap index: the target is another sitemap */
 };
 
-struct wb_link {
-    uint8_t tag;            /* enum wb_link_tag */
-    uint8_t rels;           /* enum wb_link_rel */
+struct wb_extract_link {
+    uint8_t tag;            /* enum wb_extract_tag */
+    uint8_t rels;           /* enum wb_extract_rel */
     struct wb_slice href;   /* as written, entities decoded, outer white space trimmed */
     struct wb_slice url;    /* resolved (WHATWG href, fragment kept); empty: it is no URL */
-    struct wb_slice anchor; /* text inside, white space collapsed, or an image's alt; at most WB_ANCHOR_MAX bytes. A lone blank beside a tag is kept */
+    struct wb_slice anchor; /* text inside, white space collapsed, or an image's alt; at most WB_EXTRACT_ANCHOR_MAX bytes. A lone blank beside a tag is kept */
     struct wb_slice rel;    /* the attribute as written */
     int64_t modified_ms;    /* of a sitemap or feed entry: lastmod; 0: not told */
 };
 
-#define WB_ANCHOR_MAX 512
-#define WB_LINKS_MAX (1u << 16)          /* of a page; more are counted, not kept (sitemaps have 50,000) */
+#define WB_EXTRACT_ANCHOR_MAX 512
+#define WB_EXTRACT_LINKS_MAX (1u << 16)          /* of a page; more are counted, not kept (sitemaps have 50,000) */
 #define WB_EXTRACT_TEXT_MAX (8u << 20)   /* of text kept */
 
-enum wb_page_robots {
-    WB_ROBOTS_NOINDEX = 1 << 0,
-    WB_ROBOTS_NOFOLLOW = 1 << 1,
-    WB_ROBOTS_NOARCHIVE = 1 << 2,
-    WB_ROBOTS_NOSNIPPET = 1 << 3,
+enum wb_robotstag {
+    WB_ROBOTSTAG_NOINDEX = 1 << 0,
+    WB_ROBOTSTAG_NOFOLLOW = 1 << 1,
+    WB_ROBOTSTAG_NOARCHIVE = 1 << 2,
+    WB_ROBOTSTAG_NOSNIPPET = 1 << 3,
 };
 
 /*
@@ -88,10 +88,10 @@ enum wb_page_robots {
  * for one agent only ("otherbot: nofollow"): such parts count where it is agent (any case);
  * agent empty: they never do.
  */
-unsigned wb_robots_directives(struct wb_slice value, struct wb_slice agent);
+unsigned wb_robotstag_parse(struct wb_slice value, struct wb_slice agent);
 
 /* All X-Robots-Tag headers of a response head together. */
-unsigned wb_robots_of_head(struct wb_slice head, struct wb_slice agent);
+unsigned wb_robotstag_of_head(struct wb_slice head, struct wb_slice agent);
 
 struct wb_extract {
     const char *module;          /* "html", "text", "xml"; "" where no module takes the type */
@@ -102,27 +102,27 @@ struct wb_extract {
     struct wb_slice lang;        /* as the page says (<html lang>), as written */
     const char *language;        /* as guessed from the text: ISO 639-1 code; "" where unsure */
     struct wb_slice robots;      /* content of <meta name=robots>, all of them joined by ", " */
-    unsigned robots_flags;       /* of it, enum wb_page_robots */
+    unsigned robots_flags;       /* of it, enum wb_robotstag */
     int64_t published_ms, modified_ms; /* as the page says (meta, JSON-LD, <time>); 0: not told */
     struct wb_slice author;      /* as the page says (meta, JSON-LD), names with ", " between them; empty: not told */
     struct wb_slice type;        /* what it says that it is: "NewsArticle", "article"; empty: not told */
     struct wb_slice text;        /* visible text in reading order, white space collapsed, '\n' between blocks */
     struct wb_slice main_text;   /* the same without navigation, headers, footers, lists of links */
     uint64_t simhash;            /* of the main text, or of the text where there is no main text; 0: no words */
-    const struct wb_link *links; /* in document order */
+    const struct wb_extract_link *links; /* in document order */
     size_t link_count;
-    uint64_t links_left_out;     /* beyond WB_LINKS_MAX */
+    uint64_t links_left_out;     /* beyond WB_EXTRACT_LINKS_MAX */
     bool text_cut;               /* beyond WB_EXTRACT_TEXT_MAX */
     bool sitemap;                /* links are those of a sitemap or sitemap index */
     bool feed;                   /* ... of an RSS or Atom feed */
 };
 
 enum wb_extract_wants {
-    WB_WANT_LINKS = 1 << 0,
-    WB_WANT_TEXT = 1 << 1,     /* text and main text */
-    WB_WANT_LANGUAGE = 1 << 2, /* needs text */
-    WB_WANT_SIMHASH = 1 << 3,  /* needs text */
-    WB_WANT_ALL = (1 << 4) - 1,
+    WB_EXTRACT_LINKS = 1 << 0,
+    WB_EXTRACT_TEXT = 1 << 1,     /* text and main text */
+    WB_EXTRACT_LANGUAGE = 1 << 2, /* needs text */
+    WB_EXTRACT_SIMHASH = 1 << 3,  /* needs text */
+    WB_EXTRACT_ALL = (1 << 4) - 1,
 };
 
 struct wb_extract_input {

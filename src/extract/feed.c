@@ -22,16 +22,16 @@
 #define FACT_BYTES_MAX 1024u
 
 enum role { ROLE_FEED, ROLE_ENTRY, ROLE_FIELD, ROLE_DEEP };
-enum field { FIELD_OTHER, FIELD_LINK, FIELD_GUID, FIELD_TITLE, FIELD_DESCRIPTION, FIELD_UPDATED, FIELD_PUBLISHED, FIELD_LANGUAGE };
+enum feed_field { FIELD_OTHER, FIELD_LINK, FIELD_GUID, FIELD_TITLE, FIELD_DESCRIPTION, FIELD_UPDATED, FIELD_PUBLISHED, FIELD_LANGUAGE };
 
-struct level {
+struct feed_level {
     struct wb_slice prefix, name;
     enum role role;
     bool rebased;
     struct wb_slice base_before;  /* where rebased */
 };
 
-struct entry {
+struct feed_entry {
     size_t first;                 /* link */
     bool has_page;                /* one of its links is the page it is about */
     struct wb_slice page;         /* a guid or rdf:about that will do where no link is */
@@ -39,16 +39,16 @@ struct entry {
     int64_t updated_ms, published_ms;
 };
 
-struct reader {
+struct feed_reader {
     struct wb_extractor *x;
-    struct level levels[LEVELS_MAX];
+    struct feed_level levels[LEVELS_MAX];
     unsigned depth, beyond;       /* beyond: elements open that are too deep to be remembered */
-    enum field field;             /* of the field that is open */
+    enum feed_field field;             /* of the field that is open */
     unsigned field_depth;         /* 0: none is */
     bool guid_is_page;
     struct wb_xml_text text;
     struct wb_buf mem;
-    struct entry entry;
+    struct feed_entry entry;
     struct wb_slice base;         /* in force; empty: the document's, never changed */
     unsigned bases;
 };
@@ -56,7 +56,7 @@ struct reader {
 /* Names of fields. Those with `any` are known by whatever prefix: they come from other vocabularies. */
 static const struct {
     const char *name;
-    enum field field;
+    enum feed_field field;
     bool any;
 } fields[] = {
     {"link", FIELD_LINK, false},           {"guid", FIELD_GUID, false},           {"title", FIELD_TITLE, false},
@@ -81,7 +81,7 @@ bool wb_feed_is_root(const struct wb_xml_token *root)
 }
 
 /* An attribute's value, decoded; stays until the next page. */
-static int attribute_text(struct reader *r, const struct wb_xml_token *token, const char *prefix, const char *name, struct wb_slice *value_out)
+static int attribute_text(struct feed_reader *r, const struct wb_xml_token *token, const char *prefix, const char *name, struct wb_slice *value_out)
 {
     if (!wb_xml_attribute(token, prefix, name, value_out) || value_out->len > WB_URL_MAX_BYTES)
         *value_out = WB_SLICE_EMPTY;
@@ -92,7 +92,7 @@ static int attribute_text(struct reader *r, const struct wb_xml_token *token, co
     return err < 0 ? err : wb_sink_keep(r->x, wb_buf_slice(&r->mem), value_out);
 }
 
-static bool in_entry(const struct reader *r)
+static bool in_entry(const struct feed_reader *r)
 {
     for (unsigned i = 0; i < r->depth; i++)
         if (r->levels[i].role == ROLE_ENTRY)
@@ -107,14 +107,14 @@ static bool is_http(struct wb_slice s)
 
 /* ---- links ------------------------------------------------------------------------------------- */
 
-static int take_link(struct reader *r, struct wb_slice href, struct wb_slice rel)
+static int take_link(struct feed_reader *r, struct wb_slice href, struct wb_slice rel)
 {
     bool page = rel.len == 0 || wb_slice_equal_nocase(rel, WB_SLICE_LIT("alternate"));
     bool entry = page && in_entry(r);
-    struct wb_link link = {.tag = entry ? WB_LINK_FEED : WB_LINK_LINK, .href = href, .rel = rel};
+    struct wb_extract_link link = {.tag = entry ? WB_EXTRACT_LINK_FEED : WB_EXTRACT_LINK_LINK, .href = href, .rel = rel};
 
     link.url = link.anchor = WB_SLICE_EMPTY;
-    link.rels = page && rel.len ? WB_REL_ALTERNATE : 0;
+    link.rels = page && rel.len ? WB_EXTRACT_REL_ALTERNATE : 0;
     if (wb_xml_trim(href).len == 0)
         return 0;
     r->entry.has_page = r->entry.has_page || entry;
@@ -122,14 +122,14 @@ static int take_link(struct reader *r, struct wb_slice href, struct wb_slice rel
 }
 
 /* What the text of an element says, where it must stay. */
-static int keep_text(struct reader *r, struct wb_slice *text_out)
+static int keep_text(struct feed_reader *r, struct wb_slice *text_out)
 {
     *text_out = wb_xml_text_get(&r->text);
     return r->text.copied ? wb_sink_keep(r->x, *text_out, text_out) : 0;
 }
 
 /* Gives the pages of an entry its time and title, which may have come behind them. */
-static int end_entry(struct reader *r)
+static int end_entry(struct feed_reader *r)
 {
     struct wb_extractor *x = r->x;
     int err = 0;
@@ -137,7 +137,7 @@ static int end_entry(struct reader *r)
     if (!r->entry.has_page && is_http(r->entry.page))
         err = take_link(r, r->entry.page, WB_SLICE_EMPTY);
     for (size_t i = r->entry.first; i < x->link_count; i++)
-        if (x->links[i].tag == WB_LINK_FEED) {
+        if (x->links[i].tag == WB_EXTRACT_LINK_FEED) {
             x->links[i].modified_ms = r->entry.updated_ms ? r->entry.updated_ms : r->entry.published_ms;
             x->links[i].anchor = r->entry.title;
         }
@@ -190,7 +190,7 @@ static void put_markup(struct wb_extractor *x, struct wb_slice html)
     wb_sink_text(x, wb_slice(from, (size_t)(end - from)));
 }
 
-static int put_text(struct reader *r, const struct wb_xml_token *token)
+static int put_text(struct feed_reader *r, const struct wb_xml_token *token)
 {
     struct wb_slice text = token->text;
     int err = 0;
@@ -209,19 +209,19 @@ static int put_text(struct reader *r, const struct wb_xml_token *token)
     return err;
 }
 
-static int read_text(struct reader *r, const struct wb_xml_token *token)
+static int read_text(struct feed_reader *r, const struct wb_xml_token *token)
 {
     size_t max = r->field == FIELD_LINK || r->field == FIELD_GUID ? WB_URL_MAX_BYTES : TITLE_BYTES_MAX;
 
     if (!r->field_depth)
         return 0;
     int err = wb_xml_text_add(&r->text, token, max);
-    return err < 0 || !(r->x->input->wants & WB_WANT_TEXT) ? err : put_text(r, token);
+    return err < 0 || !(r->x->input->wants & WB_EXTRACT_TEXT) ? err : put_text(r, token);
 }
 
 /* ---- fields -------------------------------------------------------------------------------------- */
 
-static enum field field_of(const struct wb_xml_token *token, const struct level *parent)
+static enum feed_field field_of(const struct wb_xml_token *token, const struct feed_level *parent)
 {
     bool own = wb_slice_equal(token->prefix, parent->prefix);
 
@@ -232,7 +232,7 @@ static enum field field_of(const struct wb_xml_token *token, const struct level 
 }
 
 /* A field opens. Atom's links are all in their attributes, in whatever feed they stand. */
-static int open_field(struct reader *r, const struct wb_xml_token *token, const struct level *parent)
+static int open_field(struct feed_reader *r, const struct wb_xml_token *token, const struct feed_level *parent)
 {
     struct wb_slice href, rel;
     int err = 0;
@@ -254,16 +254,16 @@ static int open_field(struct reader *r, const struct wb_xml_token *token, const 
     return 0;
 }
 
-static int end_entry_field(struct reader *r, struct wb_slice text)
+static int end_entry_field(struct feed_reader *r, struct wb_slice text)
 {
-    struct entry *entry = &r->entry;
+    struct feed_entry *entry = &r->entry;
     struct wb_slice kept;
     int64_t ms;
     int err = 0;
 
     switch (r->field) {
     case FIELD_TITLE:
-        return entry->title.len ? 0 : wb_sink_keep_words(r->x, text, WB_ANCHOR_MAX, &entry->title);
+        return entry->title.len ? 0 : wb_sink_keep_words(r->x, text, WB_EXTRACT_ANCHOR_MAX, &entry->title);
     case FIELD_GUID:
         err = keep_text(r, &kept);
         if (err == 0 && r->guid_is_page)
@@ -280,7 +280,7 @@ static int end_entry_field(struct reader *r, struct wb_slice text)
     }
 }
 
-static int end_feed_field(struct reader *r, struct wb_slice text)
+static int end_feed_field(struct feed_reader *r, struct wb_slice text)
 {
     struct wb_extract *out = r->x->out;
     int64_t ms;
@@ -303,7 +303,7 @@ static int end_feed_field(struct reader *r, struct wb_slice text)
     }
 }
 
-static int end_field(struct reader *r)
+static int end_field(struct feed_reader *r)
 {
     struct wb_slice text = wb_xml_text_get(&r->text), href;
     int err = 0;
@@ -324,7 +324,7 @@ static int end_field(struct reader *r)
 
 /* ---- elements -------------------------------------------------------------------------------------- */
 
-static int change_base(struct reader *r, const struct wb_xml_token *token, struct level *level)
+static int change_base(struct feed_reader *r, const struct wb_xml_token *token, struct feed_level *level)
 {
     struct wb_slice href, url;
 
@@ -344,15 +344,15 @@ static int change_base(struct reader *r, const struct wb_xml_token *token, struc
     return wb_sink_base(r->x, url);
 }
 
-static int begin_entry(struct reader *r, const struct wb_xml_token *token)
+static int begin_entry(struct feed_reader *r, const struct wb_xml_token *token)
 {
-    r->entry = (struct entry){.first = r->x->link_count, .page = WB_SLICE_EMPTY, .title = WB_SLICE_EMPTY};
+    r->entry = (struct feed_entry){.first = r->x->link_count, .page = WB_SLICE_EMPTY, .title = WB_SLICE_EMPTY};
     return attribute_text(r, token, "rdf", "about", &r->entry.page);
 }
 
-static int close_level(struct reader *r)
+static int close_level(struct feed_reader *r)
 {
-    struct level *level = &r->levels[r->depth - 1];
+    struct feed_level *level = &r->levels[r->depth - 1];
     int err = r->field_depth == r->depth ? end_field(r) : 0;
 
     if (err == 0 && level->role == ROLE_ENTRY)
@@ -370,12 +370,12 @@ static bool is_entry(const struct wb_xml_token *token)
     return wb_xml_is(token, "item") || wb_xml_is(token, "entry");
 }
 
-static bool has_markup(enum field field)
+static bool has_markup(enum feed_field field)
 {
     return field == FIELD_OTHER || field == FIELD_TITLE || field == FIELD_DESCRIPTION;
 }
 
-static enum role role_below(const struct level *parent, const struct wb_xml_token *token)
+static enum role role_below(const struct feed_level *parent, const struct wb_xml_token *token)
 {
     if (!parent)
         return ROLE_FEED;
@@ -386,7 +386,7 @@ static enum role role_below(const struct level *parent, const struct wb_xml_toke
     return parent->role == ROLE_FEED || parent->role == ROLE_ENTRY ? ROLE_FIELD : ROLE_DEEP;
 }
 
-static int read_close(struct reader *r, const struct wb_xml_token *token)
+static int read_close(struct feed_reader *r, const struct wb_xml_token *token)
 {
     unsigned depth = r->depth;
     int err = 0;
@@ -402,7 +402,7 @@ static int read_close(struct reader *r, const struct wb_xml_token *token)
     return err;
 }
 
-static int read_open(struct reader *r, const struct wb_xml_token *token)
+static int read_open(struct feed_reader *r, const struct wb_xml_token *token)
 {
     int err = 0;
 
@@ -416,9 +416,9 @@ static int read_open(struct reader *r, const struct wb_xml_token *token)
         r->beyond += !token->empty;
         return 0;
     }
-    const struct level *parent = r->depth ? &r->levels[r->depth - 1] : NULL;
-    struct level *level = &r->levels[r->depth++];
-    *level = (struct level){.prefix = token->prefix, .name = token->name, .role = role_below(parent, token), .base_before = WB_SLICE_EMPTY};
+    const struct feed_level *parent = r->depth ? &r->levels[r->depth - 1] : NULL;
+    struct feed_level *level = &r->levels[r->depth++];
+    *level = (struct feed_level){.prefix = token->prefix, .name = token->name, .role = role_below(parent, token), .base_before = WB_SLICE_EMPTY};
     if (level->role != ROLE_DEEP)
         err = change_base(r, token, level);
     if (err == 0 && level->role == ROLE_ENTRY)
@@ -434,10 +434,10 @@ static int read_open(struct reader *r, const struct wb_xml_token *token)
 
 int wb_feed_read(struct wb_extractor *x)
 {
-    struct reader r = {.x = x, .text = WB_XML_TEXT_INIT, .base = WB_SLICE_EMPTY};
+    struct feed_reader r = {.x = x, .text = WB_XML_TEXT_INIT, .base = WB_SLICE_EMPTY};
     struct wb_xml_token token;
     struct wb_xml xml;
-    int err = x->input->wants & WB_WANT_TEXT ? wb_sink_room(x, WB_ENTITY_GROWN(x->utf8.len)) : 0;
+    int err = x->input->wants & WB_EXTRACT_TEXT ? wb_sink_room(x, WB_ENTITY_GROWN(x->utf8.len)) : 0;
 
     x->out->feed = true;
     r.entry.page = r.entry.title = WB_SLICE_EMPTY;

@@ -9,8 +9,8 @@
 bool wb_feed_is_root(const struct wb_xml_token *root);
 
 /*
- * Takes the entries' pages of x->utf8 as links (WB_LINK_FEED, with time and title), other
- * links as WB_LINK_LINK with their rel, and the feed's own facts and text.
+ * Takes the entries' pages of x->utf8 as links (WB_EXTRACT_LINK_FEED, with time and title), other
+ * links as WB_EXTRACT_LINK_LINK with their rel, and the feed's own facts and text.
  */
 int wb_feed_read(struct wb_extractor *x);
 

@@ -144,7 +144,7 @@ static int take_robots(struct wb_html *h, struct wb_slice content)
 {
     struct wb_extract *out = h->x->out;
 
-    out->robots_flags |= wb_robots_directives(content, WB_SLICE_EMPTY);
+    out->robots_flags |= wb_robotstag_parse(content, WB_SLICE_EMPTY);
     content = wb_slice_trim(content);
     if (content.len == 0 || out->robots.len + content.len > ROBOTS_MAX)
         return 0;

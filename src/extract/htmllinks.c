@@ -33,7 +33,7 @@ static uint8_t read_rels(struct wb_slice rel, struct wb_slice type)
         const char *word;
         uint8_t rel;
     } words[] = {
-        {"nofollow", WB_REL_NOFOLLOW}, {"canonical", WB_REL_CANONICAL}, {"alternate", WB_REL_ALTERNATE}, {"stylesheet", WB_REL_STYLESHEET},
+        {"nofollow", WB_EXTRACT_REL_NOFOLLOW}, {"canonical", WB_EXTRACT_REL_CANONICAL}, {"alternate", WB_EXTRACT_REL_ALTERNATE}, {"stylesheet", WB_EXTRACT_REL_STYLESHEET},
     };
     uint8_t rels = 0;
     struct wb_slice word;
@@ -43,20 +43,20 @@ static uint8_t read_rels(struct wb_slice rel, struct wb_slice type)
             if (wb_slice_equal_nocase(word, wb_slice_str(words[i].word)))
                 rels |= words[i].rel;
     type = wb_slice_trim(type);
-    if (rels & WB_REL_ALTERNATE && (wb_slice_starts_nocase(type, WB_SLICE_LIT("application/rss+xml")) ||
+    if (rels & WB_EXTRACT_REL_ALTERNATE && (wb_slice_starts_nocase(type, WB_SLICE_LIT("application/rss+xml")) ||
                                     wb_slice_starts_nocase(type, WB_SLICE_LIT("application/atom+xml"))))
-        rels |= WB_REL_FEED;
+        rels |= WB_EXTRACT_REL_FEED;
     return rels;
 }
 
 /* ---- anchors ----------------------------------------------------------------------------- */
 
-/* At most WB_ANCHOR_MAX bytes, whole characters. */
+/* At most WB_EXTRACT_ANCHOR_MAX bytes, whole characters. */
 static struct wb_slice cut_anchor(struct wb_slice s)
 {
-    if (s.len <= WB_ANCHOR_MAX)
+    if (s.len <= WB_EXTRACT_ANCHOR_MAX)
         return s;
-    s.len = WB_ANCHOR_MAX;
+    s.len = WB_EXTRACT_ANCHOR_MAX;
     while (s.len > 0 && ((uint8_t)s.ptr[s.len] & 0xc0) == 0x80)
         s.len--;
     while (s.len > 0 && is_blank(s.ptr[s.len - 1]))
@@ -83,10 +83,10 @@ static int anchor_of_text(struct wb_html *h, bool blank_after, struct wb_slice *
         s = wb_slice(s.ptr + 1, s.len - 1);
     s = cut_anchor(s);
     *anchor_out = s;
-    bool before = h->anchor_blank && s.len < WB_ANCHOR_MAX, after = blank_after && s.len + before < WB_ANCHOR_MAX;
+    bool before = h->anchor_blank && s.len < WB_EXTRACT_ANCHOR_MAX, after = blank_after && s.len + before < WB_EXTRACT_ANCHOR_MAX;
     if (s.len == 0 || (!before && !after && !memchr(s.ptr, '\n', s.len)))
         return 0;
-    char copy[WB_ANCHOR_MAX];
+    char copy[WB_EXTRACT_ANCHOR_MAX];
     size_t len = 0;
     if (before)
         copy[len++] = ' ';
@@ -131,16 +131,16 @@ static int read_alt(struct wb_html *h, struct wb_slice *alt_out)
     *alt_out = WB_SLICE_EMPTY;
     if (!alt || alt->value.len == 0)
         return 0;
-    return wb_sink_keep_raw_words(h->x, alt->value, alt->value_coded ? WB_DECODE_VALUE : 0, WB_ANCHOR_MAX, alt_out);
+    return wb_sink_keep_raw_words(h->x, alt->value, alt->value_coded ? WB_DECODE_VALUE : 0, WB_EXTRACT_ANCHOR_MAX, alt_out);
 }
 
 /* ---- one function a kind of element ------------------------------------------------------- */
 
-static int read_link(struct wb_html *h, enum wb_link_tag tag, struct wb_slice attribute, struct wb_link *link_out, bool *found_out)
+static int read_link(struct wb_html *h, enum wb_extract_tag tag, struct wb_slice attribute, struct wb_extract_link *link_out, bool *found_out)
 {
     bool found = false;
 
-    *link_out = (struct wb_link){.tag = (uint8_t)tag, .href = WB_SLICE_EMPTY, .url = WB_SLICE_EMPTY,
+    *link_out = (struct wb_extract_link){.tag = (uint8_t)tag, .href = WB_SLICE_EMPTY, .url = WB_SLICE_EMPTY,
                                  .anchor = WB_SLICE_EMPTY, .rel = WB_SLICE_EMPTY};
     int err = wb_html_value(h, attribute, found_out, &link_out->href);
     if (err < 0 || !*found_out || h->t.attr_count == 1)
@@ -153,15 +153,15 @@ static int read_link(struct wb_html *h, enum wb_link_tag tag, struct wb_slice at
 
 static int take_a(struct wb_html *h)
 {
-    struct wb_link link;
+    struct wb_extract_link link;
     bool found;
     size_t number = SIZE_MAX;
 
     int err = wb_html_anchor_end(h, false); /* links do not nest */
     if (err == 0)
-        err = read_link(h, WB_LINK_A, WB_SLICE_LIT("href"), &link, &found);
+        err = read_link(h, WB_EXTRACT_LINK_A, WB_SLICE_LIT("href"), &link, &found);
     if (err == 0 && !found && h->foreign_depth)
-        err = read_link(h, WB_LINK_A, WB_SLICE_LIT("xlink:href"), &link, &found);
+        err = read_link(h, WB_EXTRACT_LINK_A, WB_SLICE_LIT("xlink:href"), &link, &found);
     if (err < 0 || !found)
         return err;
     err = wb_sink_link(h->x, &link, &number);
@@ -172,10 +172,10 @@ static int take_a(struct wb_html *h)
 
 static int take_area(struct wb_html *h)
 {
-    struct wb_link link;
+    struct wb_extract_link link;
     bool found;
 
-    int err = read_link(h, WB_LINK_AREA, WB_SLICE_LIT("href"), &link, &found);
+    int err = read_link(h, WB_EXTRACT_LINK_AREA, WB_SLICE_LIT("href"), &link, &found);
     if (err < 0 || !found)
         return err;
     err = read_alt(h, &link.anchor);
@@ -184,12 +184,12 @@ static int take_area(struct wb_html *h)
 
 static int take_link(struct wb_html *h)
 {
-    struct wb_link link;
+    struct wb_extract_link link;
     struct wb_slice type;
     bool found, typed;
     size_t number = SIZE_MAX;
 
-    int err = read_link(h, WB_LINK_LINK, WB_SLICE_LIT("href"), &link, &found);
+    int err = read_link(h, WB_EXTRACT_LINK_LINK, WB_SLICE_LIT("href"), &link, &found);
     if (err < 0 || !found || link.href.len == 0)
         return err;
     err = wb_html_value(h, WB_SLICE_LIT("type"), &typed, &type);
@@ -197,16 +197,16 @@ static int take_link(struct wb_html *h)
         return err;
     link.rels = read_rels(link.rel, type);
     err = wb_sink_link(h->x, &link, &number);
-    if (err < 0 || !(link.rels & WB_REL_CANONICAL) || h->x->out->canonical.len > 0)
+    if (err < 0 || !(link.rels & WB_EXTRACT_REL_CANONICAL) || h->x->out->canonical.len > 0)
         return err;
     h->canonical_href = link.href;
     return wb_sink_resolve(h->x, link.href, &h->x->out->canonical);
 }
 
 /* Elements with a plain src or action; an empty one leads nowhere. */
-static int take_plain(struct wb_html *h, enum wb_link_tag tag, struct wb_slice attribute)
+static int take_plain(struct wb_html *h, enum wb_extract_tag tag, struct wb_slice attribute)
 {
-    struct wb_link link;
+    struct wb_extract_link link;
     bool found;
 
     int err = read_link(h, tag, attribute, &link, &found);
@@ -226,7 +226,7 @@ static const char *skip_descriptors(const char *p, const char *end)
 }
 
 /* The candidates of a srcset, as the HTML standard splits it. */
-static int take_srcset(struct wb_html *h, enum wb_link_tag tag, struct wb_slice alt)
+static int take_srcset(struct wb_html *h, enum wb_extract_tag tag, struct wb_slice alt)
 {
     struct wb_slice srcset;
     bool found;
@@ -246,7 +246,7 @@ static int take_srcset(struct wb_html *h, enum wb_link_tag tag, struct wb_slice 
             p = skip_descriptors(p, end);
         if (to == from)
             continue;
-        struct wb_link link = {.tag = (uint8_t)tag, .href = wb_slice(from, (size_t)(to - from)), .url = WB_SLICE_EMPTY,
+        struct wb_extract_link link = {.tag = (uint8_t)tag, .href = wb_slice(from, (size_t)(to - from)), .url = WB_SLICE_EMPTY,
                                .anchor = alt, .rel = WB_SLICE_EMPTY};
         err = wb_sink_link(h->x, &link, NULL);
     }
@@ -255,10 +255,10 @@ static int take_srcset(struct wb_html *h, enum wb_link_tag tag, struct wb_slice 
 
 static int take_img(struct wb_html *h)
 {
-    struct wb_link link;
+    struct wb_extract_link link;
     bool found;
 
-    int err = read_link(h, WB_LINK_IMG, WB_SLICE_LIT("src"), &link, &found);
+    int err = read_link(h, WB_EXTRACT_LINK_IMG, WB_SLICE_LIT("src"), &link, &found);
     if (err == 0)
         err = read_alt(h, &link.anchor);
     if (err < 0)
@@ -267,7 +267,7 @@ static int take_img(struct wb_html *h)
         h->anchor_alt = link.anchor;
     if (found && link.href.len > 0)
         err = wb_sink_link(h->x, &link, NULL);
-    return err < 0 ? err : take_srcset(h, WB_LINK_IMG, link.anchor);
+    return err < 0 ? err : take_srcset(h, WB_EXTRACT_LINK_IMG, link.anchor);
 }
 
 /*
@@ -323,17 +323,17 @@ int wb_html_links(struct wb_html *h, enum wb_tag tag)
     case WB_TAG_BASE_:
         return take_base(h);
     case WB_TAG_FORM_:
-        return take_plain(h, WB_LINK_FORM, WB_SLICE_LIT("action"));
+        return take_plain(h, WB_EXTRACT_LINK_FORM, WB_SLICE_LIT("action"));
     case WB_TAG_FRAME_:
-        return take_plain(h, WB_LINK_FRAME, WB_SLICE_LIT("src"));
+        return take_plain(h, WB_EXTRACT_LINK_FRAME, WB_SLICE_LIT("src"));
     case WB_TAG_IFRAME_:
-        return take_plain(h, WB_LINK_IFRAME, WB_SLICE_LIT("src"));
+        return take_plain(h, WB_EXTRACT_LINK_IFRAME, WB_SLICE_LIT("src"));
     case WB_TAG_IMG_:
         return take_img(h);
     case WB_TAG_LINK_:
         return take_link(h);
     case WB_TAG_SOURCE_:
-        return take_srcset(h, WB_LINK_SOURCE, WB_SLICE_EMPTY);
+        return take_srcset(h, WB_EXTRACT_LINK_SOURCE, WB_SLICE_EMPTY);
     default:
         return 0;
     }
@@ -393,7 +393,7 @@ static bool read_refresh(struct wb_slice content, struct wb_slice *href_out)
 
 int wb_html_refresh(struct wb_html *h, struct wb_slice content)
 {
-    struct wb_link link = {.tag = WB_LINK_META, .url = WB_SLICE_EMPTY, .anchor = WB_SLICE_EMPTY, .rel = WB_SLICE_EMPTY};
+    struct wb_extract_link link = {.tag = WB_EXTRACT_LINK_META, .url = WB_SLICE_EMPTY, .anchor = WB_SLICE_EMPTY, .rel = WB_SLICE_EMPTY};
 
     if (h->has_refresh || !read_refresh(content, &link.href))
         return 0;

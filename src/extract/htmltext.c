@@ -310,7 +310,7 @@ int wb_html_finish_text(struct wb_html *h)
 {
     int err = wb_html_break(h);
 
-    if (err < 0 || !(h->x->input->wants & (WB_WANT_TEXT | WB_WANT_SIMHASH)))
+    if (err < 0 || !(h->x->input->wants & (WB_EXTRACT_TEXT | WB_EXTRACT_SIMHASH)))
         return err;
     h->x->has_main_text = true;
     pop_open(h, 0);

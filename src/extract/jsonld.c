@@ -30,7 +30,7 @@ struct authors {
 };
 
 /* What one object says. */
-struct item {
+struct jsonld_item {
     struct text type, id, name, published, modified;
     struct authors authors;
 };
@@ -41,7 +41,7 @@ struct fact {
     uint8_t rank; /* 0: none */
 };
 
-struct reader {
+struct jsonld_reader {
     const char *at, *end;
     unsigned depth;
     bool bad;
@@ -54,14 +54,14 @@ struct reader {
 
 /* ---- JSON -------------------------------------------------------------------------------- */
 
-static void skip_blanks(struct reader *r)
+static void skip_blanks(struct jsonld_reader *r)
 {
     while (r->at < r->end && (*r->at == ' ' || *r->at == '\t' || *r->at == '\n' || *r->at == '\r'))
         r->at++;
 }
 
 /* Takes the character if it is next, behind blanks. */
-static bool take(struct reader *r, char c)
+static bool take(struct jsonld_reader *r, char c)
 {
     skip_blanks(r);
     if (r->at == r->end || *r->at != c)
@@ -70,13 +70,13 @@ static bool take(struct reader *r, char c)
     return true;
 }
 
-static bool is_next(struct reader *r, char c)
+static bool is_next(struct jsonld_reader *r, char c)
 {
     skip_blanks(r);
     return r->at < r->end && *r->at == c;
 }
 
-static struct text read_string(struct reader *r)
+static struct text read_string(struct jsonld_reader *r)
 {
     struct text text = {WB_SLICE_EMPTY, false};
 
@@ -97,7 +97,7 @@ static struct text read_string(struct reader *r)
 }
 
 /* A number or a word. */
-static void skip_word(struct reader *r)
+static void skip_word(struct jsonld_reader *r)
 {
     const char *from = r->at;
 
@@ -108,7 +108,7 @@ static void skip_word(struct reader *r)
 }
 
 /* Walks the members of an object or the values of an array: true if there is another one. */
-static bool next_of(struct reader *r, char close, bool *first)
+static bool next_of(struct jsonld_reader *r, char close, bool *first)
 {
     if (r->bad || take(r, close))
         return false;
@@ -124,14 +124,14 @@ static bool next_of(struct reader *r, char close, bool *first)
     return !r->bad;
 }
 
-static bool enter(struct reader *r)
+static bool enter(struct jsonld_reader *r)
 {
     r->bad |= ++r->depth > WB_JSONLD_DEPTH_MAX;
     r->at++;
     return !r->bad;
 }
 
-static struct text read_key(struct reader *r)
+static struct text read_key(struct jsonld_reader *r)
 {
     struct text key = read_string(r);
 
@@ -139,7 +139,7 @@ static struct text read_key(struct reader *r)
     return key;
 }
 
-static void skip_value(struct reader *r)
+static void skip_value(struct jsonld_reader *r)
 {
     bool first = true, object = is_next(r, '{');
 
@@ -167,7 +167,7 @@ static bool is_key(struct text key, const char *name)
 }
 
 /* The first string of a value, which may be an array of them. */
-static void read_text(struct reader *r, struct text *text_out)
+static void read_text(struct jsonld_reader *r, struct text *text_out)
 {
     bool first = true;
 
@@ -191,7 +191,7 @@ static void read_text(struct reader *r, struct text *text_out)
 }
 
 /* A string, an object with a name, or an array of these. */
-static void read_authors(struct reader *r, struct authors *authors)
+static void read_authors(struct jsonld_reader *r, struct authors *authors)
 {
     struct text name = {WB_SLICE_EMPTY, false}, id = name;
     bool first = true, object = is_next(r, '{');
@@ -253,7 +253,7 @@ static void take_fact(struct fact *fact, struct text text, uint8_t rank)
         *fact = (struct fact){text, rank};
 }
 
-static void take_item(struct reader *r, const struct item *item)
+static void take_item(struct jsonld_reader *r, const struct jsonld_item *item)
 {
     uint8_t rank = rank_of(item->type.raw);
 
@@ -270,9 +270,9 @@ static void take_item(struct reader *r, const struct item *item)
     }
 }
 
-static void read_items(struct reader *r);
+static void read_items(struct jsonld_reader *r);
 
-static void read_member(struct reader *r, struct item *item)
+static void read_member(struct jsonld_reader *r, struct jsonld_item *item)
 {
     struct text key = read_key(r);
 
@@ -295,10 +295,10 @@ static void read_member(struct reader *r, struct item *item)
 }
 
 /* An object that is about the page, or an array of them. */
-static void read_items(struct reader *r)
+static void read_items(struct jsonld_reader *r)
 {
     bool first = true, object = is_next(r, '{');
-    struct item item = {.type = {WB_SLICE_EMPTY, false}};
+    struct jsonld_item item = {.type = {WB_SLICE_EMPTY, false}};
 
     if (!object && !is_next(r, '[')) {
         skip_value(r);
@@ -396,7 +396,7 @@ static int keep_text(struct wb_arena *arena, struct text text, size_t max, struc
 }
 
 /* The names of those that are only told by their ids. */
-static void find_people(struct reader *r)
+static void find_people(struct jsonld_reader *r)
 {
     struct authors *authors = &r->authors;
 
@@ -454,7 +454,7 @@ static struct wb_slice last_part(struct wb_slice type)
 
 int wb_jsonld_read(struct wb_arena *arena, struct wb_slice text, struct wb_jsonld *facts_out)
 {
-    struct reader r = {.bad = false};
+    struct jsonld_reader r = {.bad = false};
 
     *facts_out = (struct wb_jsonld){WB_SLICE_EMPTY, WB_SLICE_EMPTY, WB_SLICE_EMPTY, WB_SLICE_EMPTY};
     text = strip_wrapping(text);

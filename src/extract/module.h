@@ -55,7 +55,7 @@ struct wb_extractor {
     struct wb_buf main_text;     /* memory for it, where a module tells it apart... */
     bool has_main_text;          /* ...and says so, having set out->main_text; otherwise all text is main text */
 
-    struct wb_link *links;
+    struct wb_extract_link *links;
     size_t link_count, link_cap;
     struct wb_url base;          /* links are resolved against it; href empty: there is none */
     struct wb_url resolved;      /* working memory */
@@ -90,10 +90,10 @@ int wb_sink_keep_raw_words(struct wb_extractor *x, struct wb_slice raw, unsigned
 /*
  * Takes a link: tag, rels, href, anchor, rel and modified_ms as given (the slices
  * must stay until the next page), href trimmed, url resolved here. Beyond
- * WB_LINKS_MAX (or WB_LINKS_URL_BYTES_MAX) it is only counted, where links are not wanted not even that. link_out, where
+ * WB_EXTRACT_LINKS_MAX (or WB_LINKS_URL_BYTES_MAX) it is only counted, where links are not wanted not even that. link_out, where
  * not NULL, is the link's number or SIZE_MAX; x->links[number] may still get its anchor.
  */
-int wb_sink_link(struct wb_extractor *x, const struct wb_link *link, size_t *link_out);
+int wb_sink_link(struct wb_extractor *x, const struct wb_extract_link *link, size_t *link_out);
 
 /* What a resolved URL is counted as, in bytes: the base is gone over even where nothing of it remains. */
 static inline size_t wb_sink_cost(const struct wb_extractor *x, struct wb_slice url)

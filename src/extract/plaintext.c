@@ -43,7 +43,7 @@ static int run_text(struct wb_extractor *x)
     struct wb_slice line;
     size_t at = 0;
 
-    if (!(x->input->wants & WB_WANT_TEXT))
+    if (!(x->input->wants & WB_EXTRACT_TEXT))
         return 0;
     int err = wb_sink_room(x, x->utf8.len);
     if (err < 0)
@@ -102,7 +102,7 @@ int wb_plaintext_urls(struct wb_extractor *x)
 
     while (err == 0 && next_line(x->utf8, &at, &line)) {
         line = wb_slice_trim(line);
-        struct wb_link link = {WB_LINK_SITEMAP, 0, line, WB_SLICE_EMPTY, WB_SLICE_EMPTY, WB_SLICE_EMPTY, 0};
+        struct wb_extract_link link = {WB_EXTRACT_LINK_SITEMAP, 0, line, WB_SLICE_EMPTY, WB_SLICE_EMPTY, WB_SLICE_EMPTY, 0};
         if (is_http_line(line))
             err = wb_sink_link(x, &link, NULL);
     }

@@ -14,12 +14,12 @@ static const struct {
     const char *name;
     unsigned flags;
 } directives[] = {
-    {"noindex", WB_ROBOTS_NOINDEX},
-    {"nofollow", WB_ROBOTS_NOFOLLOW},
-    {"none", WB_ROBOTS_NOINDEX | WB_ROBOTS_NOFOLLOW},
-    {"noarchive", WB_ROBOTS_NOARCHIVE},
-    {"nocache", WB_ROBOTS_NOARCHIVE},
-    {"nosnippet", WB_ROBOTS_NOSNIPPET},
+    {"noindex", WB_ROBOTSTAG_NOINDEX},
+    {"nofollow", WB_ROBOTSTAG_NOFOLLOW},
+    {"none", WB_ROBOTSTAG_NOINDEX | WB_ROBOTSTAG_NOFOLLOW},
+    {"noarchive", WB_ROBOTSTAG_NOARCHIVE},
+    {"nocache", WB_ROBOTSTAG_NOARCHIVE},
+    {"nosnippet", WB_ROBOTSTAG_NOSNIPPET},
 };
 
 /* Others that may stand before a colon and are no agent's name. */
@@ -82,11 +82,11 @@ static unsigned words_flags(struct wb_slice part)
 static unsigned valued_flags(struct wb_slice name, struct wb_slice value)
 {
     if (wb_slice_equal_nocase(name, WB_SLICE_LIT("max-snippet")) && wb_slice_equal(value, WB_SLICE_LIT("0")))
-        return WB_ROBOTS_NOSNIPPET;
+        return WB_ROBOTSTAG_NOSNIPPET;
     return directive_flags(name);
 }
 
-unsigned wb_robots_directives(struct wb_slice value, struct wb_slice agent)
+unsigned wb_robotstag_parse(struct wb_slice value, struct wb_slice agent)
 {
     unsigned flags = 0;
     bool ours = true;
@@ -118,7 +118,7 @@ unsigned wb_robots_directives(struct wb_slice value, struct wb_slice agent)
     return flags;
 }
 
-unsigned wb_robots_of_head(struct wb_slice head, struct wb_slice agent)
+unsigned wb_robotstag_of_head(struct wb_slice head, struct wb_slice agent)
 {
     struct wb_slice name, value;
     unsigned flags = 0;
@@ -126,6 +126,6 @@ unsigned wb_robots_of_head(struct wb_slice head, struct wb_slice agent)
 
     while (wb_http_header_next(head, &at, &name, &value))
         if (wb_slice_equal_nocase(name, WB_SLICE_LIT("x-robots-tag")))
-            flags |= wb_robots_directives(value, agent);
+            flags |= wb_robotstag_parse(value, agent);
     return flags;
 }

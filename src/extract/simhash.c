@@ -174,14 +174,14 @@ static void learn_letters(void)
 }
 
 /* A word that comes character by character. */
-struct word {
+struct simhash_word {
     uint64_t hash, eight;
     unsigned bytes; /* in eight */
     bool open;
 };
 
 /* One to three bytes. */
-static inline void push_bytes(struct word *w, uint64_t bytes, unsigned count)
+static inline void push_bytes(struct simhash_word *w, uint64_t bytes, unsigned count)
 {
     w->eight |= bytes << 8 * w->bytes;
     w->bytes += count;
@@ -192,11 +192,11 @@ static inline void push_bytes(struct word *w, uint64_t bytes, unsigned count)
     }
 }
 
-static inline void end_word(struct shingler *s, struct word *w)
+static inline void end_word(struct shingler *s, struct simhash_word *w)
 {
     if (w->open)
         add_word(s, w->bytes ? chain(w->hash, w->eight) : w->hash);
-    *w = (struct word){0, 0, 0, false};
+    *w = (struct simhash_word){0, 0, 0, false};
 }
 
 /* The same beyond U+FFFF. */
@@ -207,7 +207,7 @@ static uint32_t rare_letter(uint32_t cp)
     return kind == LETTER ? (uint32_t)u_foldCase((UChar32)cp, U_FOLD_CASE_DEFAULT) : kind;
 }
 
-static inline void push_char(struct shingler *s, struct word *w, uint32_t cp)
+static inline void push_char(struct shingler *s, struct simhash_word *w, uint32_t cp)
 {
     uint32_t letter = cp < 0x10000 ? letters[cp] : rare_letter(cp);
 
@@ -224,7 +224,7 @@ static inline void push_char(struct shingler *s, struct word *w, uint32_t cp)
 /* A run of ASCII letters and digits and of any bytes that are not ASCII. */
 static void add_mixed(struct shingler *s, const char *p, size_t len)
 {
-    struct word w = {0, 0, 0, false};
+    struct simhash_word w = {0, 0, 0, false};
 
     (void)pthread_once(&letters_once, learn_letters);
     for (size_t i = 0; i < len;) {

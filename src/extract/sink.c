@@ -179,7 +179,7 @@ static int grow_links(struct wb_extractor *x)
     if (x->link_count < x->link_cap)
         return 0;
     size_t cap = x->link_cap ? 2 * x->link_cap : 256;
-    struct wb_link *links = wb_realloc(x->links, cap * sizeof *links);
+    struct wb_extract_link *links = wb_realloc(x->links, cap * sizeof *links);
     if (!links)
         return WB_E_NOMEM;
     x->links = links;
@@ -187,15 +187,15 @@ static int grow_links(struct wb_extractor *x)
     return 0;
 }
 
-int wb_sink_link(struct wb_extractor *x, const struct wb_link *link, size_t *link_out)
+int wb_sink_link(struct wb_extractor *x, const struct wb_extract_link *link, size_t *link_out)
 {
     struct wb_slice url;
 
     if (link_out)
         *link_out = SIZE_MAX;
-    if (!(x->input->wants & WB_WANT_LINKS))
+    if (!(x->input->wants & WB_EXTRACT_LINKS))
         return 0;
-    if (x->link_count == WB_LINKS_MAX || x->url_bytes > WB_LINKS_URL_BYTES_MAX) {
+    if (x->link_count == WB_EXTRACT_LINKS_MAX || x->url_bytes > WB_LINKS_URL_BYTES_MAX) {
         x->out->links_left_out++;
         return 0;
     }
@@ -205,7 +205,7 @@ int wb_sink_link(struct wb_extractor *x, const struct wb_link *link, size_t *lin
     if (err < 0)
         return err;
     x->url_bytes += wb_sink_cost(x, url);
-    struct wb_link *kept = &x->links[x->link_count];
+    struct wb_extract_link *kept = &x->links[x->link_count];
     *kept = *link;
     kept->href = trim_href(link->href);
     kept->url = url;

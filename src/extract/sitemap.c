@@ -2,7 +2,7 @@
  * sitemap.c - sitemaps and sitemap indexes (sitemaps.org 0.9): which pages a site says it has.
  *
  *   urlset        url      loc, lastmod    -> a link with its time
- *   sitemapindex  sitemap  loc, lastmod    -> the same, WB_REL_INDEX
+ *   sitemapindex  sitemap  loc, lastmod    -> the same, WB_EXTRACT_REL_INDEX
  *
  * Entries are told by the names of tags alone, so that one that lacks its end does not
  * swallow those behind it. Elements with another prefix than the root's, or a default
@@ -17,15 +17,15 @@
 
 #define SITEMAP_BYTES_MAX ((size_t)50 << 20) /* unpacked: sitemaps.org allows no more */
 
-enum field { FIELD_NONE, FIELD_LOC, FIELD_LASTMOD };
+enum sitemap_field { FIELD_NONE, FIELD_LOC, FIELD_LASTMOD };
 
-struct reader {
+struct sitemap_reader {
     struct wb_extractor *x;
     struct wb_slice prefix;    /* of the root */
     struct wb_slice xmlns;     /* its default namespace, as written */
     bool index_root, index;    /* of the document, of the entry */
     unsigned foreign;          /* elements open inside one with another default namespace, itself counted */
-    enum field field;          /* whose text is being read */
+    enum sitemap_field field;          /* whose text is being read */
     struct wb_xml_text text;
     size_t first, count;       /* links of the entry */
     int64_t modified_ms;       /* of the entry */
@@ -36,9 +36,9 @@ bool wb_sitemap_is_root(const struct wb_xml_token *root)
     return wb_xml_is(root, "urlset") || wb_xml_is(root, "sitemapindex");
 }
 
-static int take_loc(struct reader *r)
+static int take_loc(struct sitemap_reader *r)
 {
-    struct wb_link link = {.tag = WB_LINK_SITEMAP, .rels = r->index ? WB_REL_INDEX : 0, .href = wb_xml_text_get(&r->text)};
+    struct wb_extract_link link = {.tag = WB_EXTRACT_LINK_SITEMAP, .rels = r->index ? WB_EXTRACT_REL_INDEX : 0, .href = wb_xml_text_get(&r->text)};
     size_t number;
     int err = 0;
 
@@ -58,7 +58,7 @@ static int take_loc(struct reader *r)
 }
 
 /* It may stand before or behind the loc. */
-static void take_lastmod(struct reader *r)
+static void take_lastmod(struct sitemap_reader *r)
 {
     if (!wb_xml_date(wb_xml_text_get(&r->text), &r->modified_ms))
         return;
@@ -67,7 +67,7 @@ static void take_lastmod(struct reader *r)
 }
 
 /* Any tag ends a field, its own or not. */
-static int end_field(struct reader *r)
+static int end_field(struct sitemap_reader *r)
 {
     int err = r->field == FIELD_LOC ? take_loc(r) : 0;
 
@@ -84,14 +84,14 @@ static bool is_entry(const struct wb_xml_token *token)
 }
 
 /* An element of the root's prefix under another default namespace than the root's. */
-static bool is_foreign(const struct reader *r, const struct wb_xml_token *token)
+static bool is_foreign(const struct sitemap_reader *r, const struct wb_xml_token *token)
 {
     struct wb_slice xmlns;
 
     return wb_xml_attribute(token, "", "xmlns", &xmlns) && !wb_slice_equal(xmlns, r->xmlns);
 }
 
-static void read_open(struct reader *r, const struct wb_xml_token *token)
+static void read_open(struct sitemap_reader *r, const struct wb_xml_token *token)
 {
     if (!wb_slice_equal(token->prefix, r->prefix))
         return;
@@ -114,7 +114,7 @@ static void read_open(struct reader *r, const struct wb_xml_token *token)
         r->field = FIELD_LASTMOD;
 }
 
-static void read_close(struct reader *r, const struct wb_xml_token *token)
+static void read_close(struct sitemap_reader *r, const struct wb_xml_token *token)
 {
     if (!wb_slice_equal(token->prefix, r->prefix))
         return;
@@ -126,7 +126,7 @@ static void read_close(struct reader *r, const struct wb_xml_token *token)
 
 int wb_sitemap_read(struct wb_extractor *x)
 {
-    struct reader r = {.x = x, .prefix = WB_SLICE_EMPTY, .xmlns = WB_SLICE_EMPTY, .text = WB_XML_TEXT_INIT};
+    struct sitemap_reader r = {.x = x, .prefix = WB_SLICE_EMPTY, .xmlns = WB_SLICE_EMPTY, .text = WB_XML_TEXT_INIT};
     struct wb_xml_token token;
     struct wb_xml xml;
     bool rooted = false;
@@ -168,7 +168,7 @@ static bool is_gzip(struct wb_slice bytes)
 static int unpack(struct wb_extractor *x)
 {
     struct wb_buf mem = WB_BUF_INIT;
-    struct wb_decoded decoded;
+    struct wb_payload_result decoded;
 
     x->utf8 = WB_SLICE_EMPTY;
     wb_buf_clear(&x->decoded);
@@ -211,7 +211,7 @@ int wb_sitemap_run(struct wb_extractor *x)
 
 int wb_sitemap_extract(struct wb_extractor *extractor, struct wb_slice url, struct wb_slice bytes, struct wb_extract *extract_out)
 {
-    struct wb_extract_input input = {.url = url, .type = WB_SITEMAP_TYPE, .charset = WB_SLICE_EMPTY, .body = bytes, .wants = WB_WANT_LINKS};
+    struct wb_extract_input input = {.url = url, .type = WB_SITEMAP_TYPE, .charset = WB_SLICE_EMPTY, .body = bytes, .wants = WB_EXTRACT_LINKS};
 
     if (is_gzip(bytes))
         input.charset = WB_SLICE_LIT("utf-8"); /* no guessing at what is not text yet */

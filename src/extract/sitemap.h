@@ -8,7 +8,7 @@
 /* Whether an element makes the document a sitemap or an index of them. */
 bool wb_sitemap_is_root(const struct wb_xml_token *root);
 
-/* Takes the locs of x->utf8 as links, those of an index with WB_REL_INDEX. */
+/* Takes the locs of x->utf8 as links, those of an index with WB_EXTRACT_REL_INDEX. */
 int wb_sitemap_read(struct wb_extractor *x);
 
 /*

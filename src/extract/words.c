@@ -10,7 +10,7 @@
 #include "extract/scan.h"
 #include "extract/tokenizer.h"
 
-struct writer {
+struct words_writer {
     char *out;
     bool blank; /* a gap is written already, or none is needed */
 };
@@ -33,14 +33,14 @@ static size_t wide_blank(const char *p, const char *end)
     return b[0] == 0xe1 && b[1] == 0x9a && b[2] == 0x80 ? 3 : 0;
 }
 
-static inline void put_blank(struct writer *w)
+static inline void put_blank(struct words_writer *w)
 {
     if (!w->blank)
         *w->out++ = ' ';
     w->blank = true;
 }
 
-static void put_bytes(struct writer *w, const char *bytes, size_t len)
+static void put_bytes(struct words_writer *w, const char *bytes, size_t len)
 {
     if ((len == 1 && (uint8_t)*bytes <= ' ') || wide_blank(bytes, bytes + len) == len) {
         put_blank(w);
@@ -52,7 +52,7 @@ static void put_bytes(struct writer *w, const char *bytes, size_t len)
 }
 
 /* Takes what stands at p, which the wide loop left; returns where to go on. */
-static const char *take_one(struct writer *w, const char *p, const char *end, unsigned how)
+static const char *take_one(struct words_writer *w, const char *p, const char *end, unsigned how)
 {
     uint8_t c = (uint8_t)*p;
 
@@ -96,7 +96,7 @@ static unsigned wide_suspects(__m128i v)
 }
 
 /* Copies up to the first byte that needs a closer look, which may be the end. */
-static const char *copy_wide(struct writer *w, const char *p, const char *end, const char *readable, bool entities, const char *limit)
+static const char *copy_wide(struct words_writer *w, const char *p, const char *end, const char *readable, bool entities, const char *limit)
 {
     const __m128i spaces = _mm_set1_epi8(' ');
 
@@ -140,7 +140,7 @@ void wb_words_append(struct wb_words *words, struct wb_slice raw, unsigned how, 
 {
     const char *p = raw.ptr, *end = p + raw.len;
     char *start = words->ptr + words->len, *limit = words->ptr + words->cap;
-    struct writer w = {start, words->len == 0};
+    struct words_writer w = {start, words->len == 0};
 
     if (words->cut)
         return;

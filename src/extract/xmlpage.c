@@ -38,7 +38,7 @@ static int read_any(struct wb_extractor *x)
     struct wb_buf mem = WB_BUF_INIT;
     struct wb_xml_token token;
     struct wb_xml xml;
-    bool rooted = false, in_title = false, wanted = x->input->wants & WB_WANT_TEXT;
+    bool rooted = false, in_title = false, wanted = x->input->wants & WB_EXTRACT_TEXT;
     int err = wanted ? wb_sink_room(x, x->utf8.len) : 0;
 
     wb_xml_init(&xml, x->utf8);

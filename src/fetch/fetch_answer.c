@@ -18,7 +18,7 @@
 /* Whether the limit was filled by less than its share of coded bytes. */
 static bool is_bomb(struct wb_slice head, struct wb_slice coded, size_t limit, unsigned ratio_max, struct wb_buf *scratch)
 {
-    struct wb_decoded decoded;
+    struct wb_payload_result decoded;
 
     if (limit < RATIO_FROM_BYTES)
         return false;
@@ -31,7 +31,7 @@ static void decode_body(struct wb_fetch_transfer *transfer, unsigned ratio_max)
 {
     struct wb_buf lines = WB_BUF_INIT, plain = WB_BUF_INIT, scratch = WB_BUF_INIT;
     struct wb_slice coded = wb_buf_slice(&transfer->body);
-    struct wb_decoded decoded = {.changed = false};
+    struct wb_payload_result decoded = {.changed = false};
     bool any = false, cut = transfer->truncated;
     int err = coded.len ? wb_fetch_head_codings(&transfer->head, &lines, &any) : 0;
 

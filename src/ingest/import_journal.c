@@ -113,7 +113,7 @@ static int describe_outcome(const struct wb_import_journal *journal, struct page
     return err;
 }
 
-/* wants: WB_WANT_LINKS or 0. known: the outcome, if the bytes of the page were seen before; otherwise 0. */
+/* wants: WB_EXTRACT_LINKS or 0. known: the outcome, if the bytes of the page were seen before; otherwise 0. */
 static int describe_page(struct wb_import_journal *journal, struct page_scribe *scribe, const struct wb_page *page,
                          unsigned wants,
                          enum wb_edit_outcome known)
@@ -182,7 +182,7 @@ static void run_job(void *context)
             pages[count++] = &item->page;
     wb_page_digest_many(pages, count);
     for (size_t i = 0; err == 0 && i < count; i++)
-        err = describe_page(journal, scribe, pages[i], WB_WANT_LINKS, 0);
+        err = describe_page(journal, scribe, pages[i], WB_EXTRACT_LINKS, 0);
     if (err == 0)
         err = append_batch(journal, scribe);
     return_scribe(journal, scribe);

@@ -275,14 +275,14 @@ static int bar_marked(struct row_importer *im)
  */
 static void read_tag(struct wb_slice word, struct wb_webdb_link *link)
 {
-    for (unsigned tag = WB_LINK_A; tag <= WB_LINK_SITEMAP; tag++)
-        if (wb_slice_equal(word, wb_slice_str(wb_link_tag_name(tag))))
+    for (unsigned tag = WB_EXTRACT_LINK_A; tag <= WB_EXTRACT_LINK_SITEMAP; tag++)
+        if (wb_slice_equal(word, wb_slice_str(wb_extract_tag_name(tag))))
             link->tag = (uint8_t)tag;
     switch (link->tag) {
-    case WB_LINK_LINK:
-    case WB_LINK_IMG:
-    case WB_LINK_SOURCE:
-    case WB_LINK_FORM:
+    case WB_EXTRACT_LINK_LINK:
+    case WB_EXTRACT_LINK_IMG:
+    case WB_EXTRACT_LINK_SOURCE:
+    case WB_EXTRACT_LINK_FORM:
         break;
     default:
         link->flags |= WB_EDIT_LINK_FOLLOW;
@@ -310,7 +310,7 @@ static int take_link(void *context, struct wb_slice line)
     if (err < 0)
         return err;
     link.anchor = wb_loadrow_text(&im->row, "anchor");
-    link.tag = WB_LINK_A;
+    link.tag = WB_EXTRACT_LINK_A;
     read_tag(wb_loadrow_text(&im->row, "tag"), &link);
     if (nofollow)
         link.flags |= WB_EDIT_LINK_NOFOLLOW;

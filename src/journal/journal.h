@@ -75,7 +75,7 @@ enum wb_edit_link_flags {
 struct wb_edit_link {
     struct wb_slice url;    /* absolute, without its fragment */
     struct wb_slice anchor;
-    uint8_t tag;            /* enum wb_link_tag of page */
+    uint8_t tag;            /* enum wb_extract_tag of page */
     uint8_t flags;          /* enum wb_edit_link_flags */
     int64_t modified_ms;    /* told by a sitemap or feed; 0: not */
 };
@@ -301,7 +301,7 @@ void wb_pagefacts_release(struct wb_pagefacts *facts);
 
 /*
  * Fills in what edit has of a page's content, which must be digested: everything but url, outcome and how it was fetched. agent: the robots token, by which
- * X-Robots-Tag headers are read. wants: WB_WANT_LINKS or 0: without links. What edit and extract_out borrow is valid as long as page is,
+ * X-Robots-Tag headers are read. wants: WB_EXTRACT_LINKS or 0: without links. What edit and extract_out borrow is valid as long as page is,
  * and until the next call. Only WB_E_NOMEM is an error.
  */
 int wb_pagefacts_read(struct wb_pagefacts *facts, const struct wb_page *page, struct wb_slice agent, unsigned wants, struct wb_edit_page *edit,

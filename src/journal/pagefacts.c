@@ -32,19 +32,19 @@ void wb_pagefacts_release(struct wb_pagefacts *facts)
 
 /* ---- links ------------------------------------------------------------------------------------------ */
 
-static bool is_followed(const struct wb_link *link)
+static bool is_followed(const struct wb_extract_link *link)
 {
     switch (link->tag) {
-    case WB_LINK_A:
-    case WB_LINK_AREA:
-    case WB_LINK_IFRAME:
-    case WB_LINK_FRAME:
-    case WB_LINK_META:
-    case WB_LINK_FEED:
-    case WB_LINK_SITEMAP:
+    case WB_EXTRACT_LINK_A:
+    case WB_EXTRACT_LINK_AREA:
+    case WB_EXTRACT_LINK_IFRAME:
+    case WB_EXTRACT_LINK_FRAME:
+    case WB_EXTRACT_LINK_META:
+    case WB_EXTRACT_LINK_FEED:
+    case WB_EXTRACT_LINK_SITEMAP:
         return true;
-    case WB_LINK_LINK:
-        return link->rels & WB_REL_CANONICAL;
+    case WB_EXTRACT_LINK_LINK:
+        return link->rels & WB_EXTRACT_REL_CANONICAL;
     default:
         return false;
     }
@@ -109,7 +109,7 @@ int wb_pagefacts_links(struct wb_pagefacts *facts, const struct wb_extract *extr
         return err;
     facts->stamp++;
     for (size_t i = 0; i < extract->link_count; i++) {
-        const struct wb_link *link = &extract->links[i];
+        const struct wb_extract_link *link = &extract->links[i];
         struct wb_slice url = link->url;
         if (!wb_slice_starts(url, WB_SLICE_LIT("http:")) && !wb_slice_starts(url, WB_SLICE_LIT("https:")))
             continue;
@@ -117,10 +117,10 @@ int wb_pagefacts_links(struct wb_pagefacts *facts, const struct wb_extract *extr
         if (hash)
             url.len = (size_t)(hash - url.ptr);
         unsigned flags = is_followed(link) ? WB_EDIT_LINK_FOLLOW : 0;
-        if (nofollow || link->rels & WB_REL_NOFOLLOW)
+        if (nofollow || link->rels & WB_EXTRACT_REL_NOFOLLOW)
             flags |= WB_EDIT_LINK_NOFOLLOW;
         struct wb_edit_link entry = {.url = url, .anchor = link->anchor, .flags = (uint8_t)flags,
-                                     .tag = link->rels & WB_REL_INDEX ? WB_EDIT_TAG_SITEMAP : link->tag, .modified_ms = link->modified_ms};
+                                     .tag = link->rels & WB_EXTRACT_REL_INDEX ? WB_EDIT_TAG_SITEMAP : link->tag, .modified_ms = link->modified_ms};
         struct wb_link_slot *slot = find_link(facts, url);
         if (slot->at != UINT32_MAX) {
             merge_link(&facts->links[slot->at], &entry);
@@ -147,16 +147,16 @@ int wb_pagefacts_read(struct wb_pagefacts *facts, const struct wb_page *page, st
                       struct wb_extract *extract_out)
 {
     struct wb_extract_input input = {.url = page->url, .type = page->type, .charset = page->charset, .body = page->body,
-                                      .wants = wants | WB_WANT_TEXT | WB_WANT_SIMHASH};
+                                      .wants = wants | WB_EXTRACT_TEXT | WB_EXTRACT_SIMHASH};
     size_t count = 0;
 
     WB_CHECK(page->digested);
     int err = wb_extract(facts->extractor, &input, extract_out);
     if (err < 0)
         return err;
-    unsigned robots = extract_out->robots_flags | wb_robots_of_head(page->head, agent);
-    if (wants & WB_WANT_LINKS)
-        err = wb_pagefacts_links(facts, extract_out, robots & WB_ROBOTS_NOFOLLOW, &count);
+    unsigned robots = extract_out->robots_flags | wb_robotstag_of_head(page->head, agent);
+    if (wants & WB_EXTRACT_LINKS)
+        err = wb_pagefacts_links(facts, extract_out, robots & WB_ROBOTSTAG_NOFOLLOW, &count);
     edit->links = facts->links;
     edit->link_count = count;
     edit->has_content = true;

@@ -30,12 +30,12 @@ bool wb_fused_usable(void)
 enum { BLOCK = 64 };
 
 /* The last one or two blocks of a message: what is left of it, and the padding. */
-struct tail {
+struct sha1_tail {
     char bytes[2 * BLOCK];
     size_t blocks;
 };
 
-static void fill_tail(struct wb_slice message, bool big_endian, struct tail *tail_out)
+static void fill_tail(struct wb_slice message, bool big_endian, struct sha1_tail *tail_out)
 {
     size_t rest = message.len % BLOCK;
     uint64_t bits = (uint64_t)message.len * 8;
@@ -236,7 +236,7 @@ static void write_sha1(const uint32_t words[5], uint8_t digest_out[WB_SHA1_BYTES
 void wb_fused_digest(struct wb_slice message, uint8_t md5_out[WB_MD5_BYTES], uint8_t sha1_out[WB_SHA1_BYTES])
 {
     uint32_t md5[4], sha1[5];
-    struct tail md5_tail, sha1_tail;
+    struct sha1_tail md5_tail, sha1_tail;
 
     WB_CHECK(wb_fused_usable());
     memcpy(md5, wb_md5_start, sizeof md5);
@@ -252,20 +252,20 @@ void wb_fused_digest(struct wb_slice message, uint8_t md5_out[WB_MD5_BYTES], uin
 
 /* ---- two SHA-1 ---------------------------------------------------------------------------- */
 
-struct lane {
+struct sha1_lane {
     uint32_t state[5];
     const char *at;
     size_t blocks;        /* left of the present part: the whole blocks of the message, then its tail */
     uint8_t *digest;      /* where the result goes; NULL: the lane has nothing to do */
     bool in_tail;
-    struct tail tail;
+    struct sha1_tail tail;
 };
 
 #define TWO(group)        \
     group(s, first->at);  \
     group(t, second->at)
 
-SHA1_TARGET static void take_two(struct lane *first, struct lane *second, size_t blocks)
+SHA1_TARGET static void take_two(struct sha1_lane *first, struct sha1_lane *second, size_t blocks)
 {
     const __m128i swap = SHA1_SWAP;
     struct sha1 s, t;
@@ -298,7 +298,7 @@ SHA1_TARGET static void take_two(struct lane *first, struct lane *second, size_t
     save_sha1(&t, second->state);
 }
 
-static void begin_lane(struct lane *lane, struct wb_slice message, uint8_t *digest)
+static void begin_lane(struct sha1_lane *lane, struct wb_slice message, uint8_t *digest)
 {
     memcpy(lane->state, sha1_start, sizeof lane->state);
     lane->at = message.ptr;
@@ -309,7 +309,7 @@ static void begin_lane(struct lane *lane, struct wb_slice message, uint8_t *dige
 }
 
 /* Gives a lane that has nothing left its tail, or the next message. */
-static void refill(struct lane *lane, const struct wb_slice *messages, size_t count, size_t *next, uint8_t (*digests)[WB_SHA1_BYTES])
+static void refill(struct sha1_lane *lane, const struct wb_slice *messages, size_t count, size_t *next, uint8_t (*digests)[WB_SHA1_BYTES])
 {
     while (lane->blocks == 0) {
         if (lane->digest && !lane->in_tail) {
@@ -330,14 +330,14 @@ static void refill(struct lane *lane, const struct wb_slice *messages, size_t co
 
 void wb_fused_sha1_many(const struct wb_slice *messages, size_t count, uint8_t (*digests_out)[WB_SHA1_BYTES])
 {
-    struct lane lanes[2] = {{.blocks = 0}, {.blocks = 0}}, idle;
+    struct sha1_lane lanes[2] = {{.blocks = 0}, {.blocks = 0}}, idle;
     size_t next = 0;
 
     WB_CHECK(wb_fused_usable());
     for (;;) {
         refill(&lanes[0], messages, count, &next, digests_out);
         refill(&lanes[1], messages, count, &next, digests_out);
-        struct lane *a = &lanes[0], *b = &lanes[1];
+        struct sha1_lane *a = &lanes[0], *b = &lanes[1];
         if (!a->digest && !b->digest)
             return;
         if (!a->digest || !b->digest) {

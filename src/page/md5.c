@@ -23,7 +23,7 @@ enum { LANES = 8, FEW = 3, BLOCK = 64 };
 
 typedef uint32_t vec __attribute__((vector_size(LANES * 4)));
 
-struct state {
+struct md5_state {
     vec a, b, c, d;
 };
 
@@ -73,7 +73,7 @@ static inline __attribute__((always_inline)) void load_words(const char *const *
     STEP(F(c, d, a), b, c, d, a, g3, (i) + 3, t3)
 
 /* Takes `blocks` blocks of every lane. */
-static inline __attribute__((always_inline)) void digest_blocks(struct state *state, const char *const *lanes, size_t blocks)
+static inline __attribute__((always_inline)) void digest_blocks(struct md5_state *state, const char *const *lanes, size_t blocks)
 {
     vec a = state->a, b = state->b, c = state->c, d = state->d, w[16];
 
@@ -102,29 +102,29 @@ static inline __attribute__((always_inline)) void digest_blocks(struct state *st
         c += c0;
         d += d0;
     }
-    *state = (struct state){a, b, c, d};
+    *state = (struct md5_state){a, b, c, d};
 }
 
 /* Compiled for each kind of processor: the vectors are one register wide with AVX2, two without. */
-static void digest_blocks_plain(struct state *state, const char *const *lanes, size_t blocks)
+static void digest_blocks_plain(struct md5_state *state, const char *const *lanes, size_t blocks)
 {
     digest_blocks(state, lanes, blocks);
 }
 
 #if defined(__x86_64__)
 /* A rotation, and any function of three operands, is one instruction. */
-__attribute__((target("avx512f,avx512vl"))) static void digest_blocks_avx512(struct state *state, const char *const *lanes, size_t blocks)
+__attribute__((target("avx512f,avx512vl"))) static void digest_blocks_avx512(struct md5_state *state, const char *const *lanes, size_t blocks)
 {
     digest_blocks(state, lanes, blocks);
 }
 
-__attribute__((target("avx2"))) static void digest_blocks_avx2(struct state *state, const char *const *lanes, size_t blocks)
+__attribute__((target("avx2"))) static void digest_blocks_avx2(struct md5_state *state, const char *const *lanes, size_t blocks)
 {
     digest_blocks(state, lanes, blocks);
 }
 #endif
 
-static void take_blocks(struct state *state, const char *const *lanes, size_t blocks)
+static void take_blocks(struct md5_state *state, const char *const *lanes, size_t blocks)
 {
 #if defined(__x86_64__)
     unsigned cpu = wb_digest_cpu();
@@ -143,7 +143,7 @@ static void take_blocks(struct state *state, const char *const *lanes, size_t bl
 /* ---- lanes ---------------------------------------------------------------------------- */
 
 /* What a lane is at: the whole blocks of a message, then its tail with the padding. */
-struct lane {
+struct md5_lane {
     size_t message;
     size_t blocks;      /* left of the present part */
     bool busy, in_tail;
@@ -152,15 +152,15 @@ struct lane {
 };
 
 struct digester {
-    struct state state;
+    struct md5_state state;
     const char *at[LANES];
-    struct lane lane[LANES];
+    struct md5_lane lane[LANES];
 };
 
 static const char idle_bytes[BLOCK * 16];
 enum { IDLE_BLOCKS = sizeof idle_bytes / BLOCK };
 
-static void set_lane_state(struct state *state, int lane, const uint32_t words[4])
+static void set_lane_state(struct md5_state *state, int lane, const uint32_t words[4])
 {
     state->a[lane] = words[0];
     state->b[lane] = words[1];
@@ -170,10 +170,10 @@ static void set_lane_state(struct state *state, int lane, const uint32_t words[4
 
 static void begin_message(struct digester *d, int index, size_t message, struct wb_slice bytes)
 {
-    struct lane *lane = &d->lane[index];
+    struct md5_lane *lane = &d->lane[index];
     size_t rest = bytes.len % BLOCK;
 
-    *lane = (struct lane){.message = message, .blocks = bytes.len / BLOCK, .busy = true};
+    *lane = (struct md5_lane){.message = message, .blocks = bytes.len / BLOCK, .busy = true};
     lane->tail_blocks = rest < BLOCK - 8 ? 1 : 2;
     if (rest)
         memcpy(lane->tail, bytes.ptr + bytes.len - rest, rest);
@@ -183,7 +183,7 @@ static void begin_message(struct digester *d, int index, size_t message, struct 
     set_lane_state(&d->state, index, wb_md5_start);
 }
 
-static void write_digest(const struct state *state, int lane, uint8_t *digest_out)
+static void write_digest(const struct md5_state *state, int lane, uint8_t *digest_out)
 {
     wb_put32(digest_out, state->a[lane]);
     wb_put32(digest_out + 4, state->b[lane]);
@@ -198,7 +198,7 @@ static bool refill(struct digester *d, const struct wb_slice *messages, size_t c
     bool any = false;
 
     for (int i = 0; i < LANES; i++) {
-        struct lane *lane = &d->lane[i];
+        struct md5_lane *lane = &d->lane[i];
         while (lane->blocks == 0) {
             if (lane->busy && !lane->in_tail) {
                 lane->in_tail = true;

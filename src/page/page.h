@@ -133,7 +133,7 @@ struct wb_slice wb_media_type_of_name(struct wb_slice name);
 
 /* ---- payload codings ------------------------------------------------------------------ */
 
-struct wb_decoded {
+struct wb_payload_result {
     bool cut;      /* the limit was reached: more would have come */
     bool damaged;  /* the coding broke off or is wrong in the middle: what came before is kept */
     bool changed;  /* something was decoded; false: body_out is empty and the input is the body */
@@ -147,13 +147,13 @@ struct wb_decoded {
  * true: a body that does not start like the coding it claims is taken as not
  * coded, and so is one whose Content-Encoding is not the name of a coding ("none", "utf-8"). Bounded in time and memory whatever the input. Only WB_E_NOMEM is an error.
  */
-int wb_payload_decode(struct wb_slice head, struct wb_slice body, size_t limit, struct wb_buf *body_out, struct wb_decoded *decoded_out);
+int wb_payload_decode(struct wb_slice head, struct wb_slice body, size_t limit, struct wb_buf *body_out, struct wb_payload_result *decoded_out);
 
 /*
  * Undoes gzip alone, whatever a head says: appends at most limit bytes of what coded holds to out,
  * which must be empty. decoded_out->changed is false if coded does not start like gzip. Only
  * WB_E_NOMEM is an error.
  */
-int wb_unpack_gzip(struct wb_slice coded, size_t limit, struct wb_buf *out, struct wb_decoded *decoded_out);
+int wb_unpack_gzip(struct wb_slice coded, size_t limit, struct wb_buf *out, struct wb_payload_result *decoded_out);
 
 #endif

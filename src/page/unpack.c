@@ -24,21 +24,21 @@
 
 /* ---- streaming, whatever the coding ---------------------------------------------------- */
 
-enum outcome { OUTCOME_MORE, OUTCOME_END, OUTCOME_BAD, OUTCOME_NOMEM };
+enum unpack_outcome { OUTCOME_MORE, OUTCOME_END, OUTCOME_BAD, OUTCOME_NOMEM };
 
-struct stream {
+struct unpack_stream {
     void *decoder;
     struct wb_slice in; /* what is left */
     /* Makes up to room bytes; takes what it reads off in. */
-    enum outcome (*step)(struct stream *st, char *to, size_t room, size_t *made_out);
+    enum unpack_outcome (*step)(struct unpack_stream *st, char *to, size_t room, size_t *made_out);
 };
 
-static void take_input(struct stream *st, size_t n)
+static void take_input(struct unpack_stream *st, size_t n)
 {
     st->in = wb_slice(st->in.ptr + n, st->in.len - n);
 }
 
-static int run_stream(struct stream *st, size_t limit, struct wb_buf *out, struct wb_decoded *decoded)
+static int run_stream(struct unpack_stream *st, size_t limit, struct wb_buf *out, struct wb_payload_result *decoded)
 {
     for (;;) {
         char probe; /* a byte beyond the limit shows that there is more */
@@ -52,7 +52,7 @@ static int run_stream(struct stream *st, size_t limit, struct wb_buf *out, struc
             room = out->cap - out->len < limit - out->len ? out->cap - out->len : limit - out->len;
         }
         size_t before = st->in.len;
-        enum outcome outcome = st->step(st, full ? &probe : out->ptr + out->len, room, &made);
+        enum unpack_outcome outcome = st->step(st, full ? &probe : out->ptr + out->len, room, &made);
         if (outcome == OUTCOME_NOMEM)
             return wb_fail_nomem();
         if (full && made > 0) {
@@ -87,7 +87,7 @@ static bool starts_gzip(struct wb_slice s)
     return wb_slice_starts(s, WB_SLICE_LIT("\x1f\x8b\x08"));
 }
 
-static enum outcome step_zlib(struct stream *st, char *to, size_t room, size_t *made_out)
+static enum unpack_outcome step_zlib(struct unpack_stream *st, char *to, size_t room, size_t *made_out)
 {
     z_stream *z = st->decoder;
     unsigned give = st->in.len > UINT32_MAX ? UINT32_MAX : (unsigned)st->in.len;
@@ -111,12 +111,12 @@ static enum outcome step_zlib(struct stream *st, char *to, size_t room, size_t *
     return result == Z_OK || result == Z_BUF_ERROR ? OUTCOME_MORE : OUTCOME_BAD;
 }
 
-static int stream_zlib(struct wb_slice coded, int window_bits, size_t limit, struct wb_buf *out, struct wb_decoded *decoded)
+static int stream_zlib(struct wb_slice coded, int window_bits, size_t limit, struct wb_buf *out, struct wb_payload_result *decoded)
 {
     z_stream z = {.zalloc = wb_alloc_hook, .zfree = wb_free_hook};
-    struct stream st = {&z, coded, step_zlib};
+    struct unpack_stream st = {&z, coded, step_zlib};
 
-    *decoded = (struct wb_decoded){.changed = true};
+    *decoded = (struct wb_payload_result){.changed = true};
     wb_buf_clear(out);
     if (inflateInit2(&z, window_bits) != Z_OK)
         return wb_fail_nomem();
@@ -163,9 +163,9 @@ static size_t guess_size(struct wb_slice coded, size_t limit)
     return guess < STEP && limit >= STEP ? STEP : guess;
 }
 
-int wb_unpack_gzip(struct wb_slice coded, size_t limit, struct wb_buf *out, struct wb_decoded *decoded_out)
+int wb_unpack_gzip(struct wb_slice coded, size_t limit, struct wb_buf *out, struct wb_payload_result *decoded_out)
 {
-    *decoded_out = (struct wb_decoded){.changed = false};
+    *decoded_out = (struct wb_payload_result){.changed = false};
     if (!starts_gzip(coded))
         return 0;
     decoded_out->changed = true;
@@ -179,12 +179,12 @@ int wb_unpack_gzip(struct wb_slice coded, size_t limit, struct wb_buf *out, stru
     return stream_zlib(coded, 15 + 16, limit, out, decoded_out);
 }
 
-int wb_unpack_deflate(struct wb_slice coded, size_t limit, struct wb_buf *out, struct wb_decoded *decoded_out)
+int wb_unpack_deflate(struct wb_slice coded, size_t limit, struct wb_buf *out, struct wb_payload_result *decoded_out)
 {
     bool zlib = coded.len >= 2 && (coded.ptr[0] & 0x0f) == 8 && ((uint8_t)coded.ptr[0] << 8 | (uint8_t)coded.ptr[1]) % 31 == 0;
     int err;
 
-    *decoded_out = (struct wb_decoded){.changed = coded.len > 0};
+    *decoded_out = (struct wb_payload_result){.changed = coded.len > 0};
     if (coded.len == 0)
         return 0;
     err = unpack_whole(zlib ? libdeflate_zlib_decompress_ex : libdeflate_deflate_decompress_ex, coded, guess_size(coded, limit),
@@ -199,7 +199,7 @@ int wb_unpack_deflate(struct wb_slice coded, size_t limit, struct wb_buf *out, s
     err = stream_zlib(coded, -15, limit, out, decoded_out);
     if (err == 0 && decoded_out->damaged && (out->len == 0 || looks_like_text(coded))) {
         wb_buf_clear(out);
-        *decoded_out = (struct wb_decoded){.changed = zlib, .damaged = zlib};
+        *decoded_out = (struct wb_payload_result){.changed = zlib, .damaged = zlib};
     }
     return err;
 }
@@ -218,7 +218,7 @@ static void br_free(void *context, void *ptr)
     wb_free(ptr);
 }
 
-static enum outcome step_br(struct stream *st, char *to, size_t room, size_t *made_out)
+static enum unpack_outcome step_br(struct unpack_stream *st, char *to, size_t room, size_t *made_out)
 {
     const uint8_t *next_in = (const uint8_t *)st->in.ptr;
     uint8_t *next_out = (uint8_t *)to;
@@ -236,21 +236,21 @@ static enum outcome step_br(struct stream *st, char *to, size_t room, size_t *ma
     return nomem ? OUTCOME_NOMEM : OUTCOME_BAD;
 }
 
-int wb_unpack_br(struct wb_slice coded, size_t limit, struct wb_buf *out, struct wb_decoded *decoded_out)
+int wb_unpack_br(struct wb_slice coded, size_t limit, struct wb_buf *out, struct wb_payload_result *decoded_out)
 {
-    *decoded_out = (struct wb_decoded){.changed = coded.len > 0};
+    *decoded_out = (struct wb_payload_result){.changed = coded.len > 0};
     if (coded.len == 0)
         return 0;
     BrotliDecoderState *decoder = BrotliDecoderCreateInstance(br_alloc, br_free, NULL);
     if (!decoder)
         return wb_fail_nomem();
-    struct stream st = {decoder, coded, step_br};
+    struct unpack_stream st = {decoder, coded, step_br};
     int err = run_stream(&st, limit, out, decoded_out);
     BrotliDecoderDestroyInstance(decoder);
     /* brotli has no mark at its start: what fails at once, or is text, never was brotli. */
     if (err == 0 && decoded_out->damaged && (out->len == 0 || looks_like_text(coded))) {
         wb_buf_clear(out);
-        *decoded_out = (struct wb_decoded){.changed = false};
+        *decoded_out = (struct wb_payload_result){.changed = false};
     }
     return err;
 }
@@ -265,7 +265,7 @@ static bool starts_zstd(struct wb_slice s)
     return magic == ZSTD_MAGICNUMBER || (magic & ZSTD_MAGIC_SKIPPABLE_MASK) == ZSTD_MAGIC_SKIPPABLE_START;
 }
 
-static enum outcome step_zstd(struct stream *st, char *to, size_t room, size_t *made_out)
+static enum unpack_outcome step_zstd(struct unpack_stream *st, char *to, size_t room, size_t *made_out)
 {
     ZSTD_inBuffer in = {st->in.ptr, st->in.len, 0};
     ZSTD_outBuffer out = {to, room, 0};
@@ -278,9 +278,9 @@ static enum outcome step_zstd(struct stream *st, char *to, size_t room, size_t *
     return result == 0 && !starts_zstd(st->in) ? OUTCOME_END : OUTCOME_MORE;
 }
 
-int wb_unpack_zstd(struct wb_slice coded, size_t limit, struct wb_buf *out, struct wb_decoded *decoded_out)
+int wb_unpack_zstd(struct wb_slice coded, size_t limit, struct wb_buf *out, struct wb_payload_result *decoded_out)
 {
-    *decoded_out = (struct wb_decoded){.changed = starts_zstd(coded)};
+    *decoded_out = (struct wb_payload_result){.changed = starts_zstd(coded)};
     if (!decoded_out->changed)
         return 0;
     ZSTD_DCtx *decoder = ZSTD_createDCtx();
@@ -288,7 +288,7 @@ int wb_unpack_zstd(struct wb_slice coded, size_t limit, struct wb_buf *out, stru
         ZSTD_freeDCtx(decoder);
         return wb_fail_nomem();
     }
-    struct stream st = {decoder, coded, step_zstd};
+    struct unpack_stream st = {decoder, coded, step_zstd};
     int err = run_stream(&st, limit, out, decoded_out);
     ZSTD_freeDCtx(decoder);
     return err;

@@ -9,8 +9,8 @@
  * and says in *decoded_out how it went: changed is false where coded does not
  * start like that coding, out is then empty. Only WB_E_NOMEM is an error.
  */
-int wb_unpack_deflate(struct wb_slice coded, size_t limit, struct wb_buf *out, struct wb_decoded *decoded_out);
-int wb_unpack_br(struct wb_slice coded, size_t limit, struct wb_buf *out, struct wb_decoded *decoded_out);
-int wb_unpack_zstd(struct wb_slice coded, size_t limit, struct wb_buf *out, struct wb_decoded *decoded_out);
+int wb_unpack_deflate(struct wb_slice coded, size_t limit, struct wb_buf *out, struct wb_payload_result *decoded_out);
+int wb_unpack_br(struct wb_slice coded, size_t limit, struct wb_buf *out, struct wb_payload_result *decoded_out);
+int wb_unpack_zstd(struct wb_slice coded, size_t limit, struct wb_buf *out, struct wb_payload_result *decoded_out);
 
 #endif

@@ -36,7 +36,7 @@ static int name_page(struct wb_slice uri, struct wb_warc_mem *mem, struct wb_pag
 }
 
 /* The text of *problem_out: the most serious problem, or "". */
-static const char *problem_of(const struct wb_decoded *decoded, bool cut)
+static const char *problem_of(const struct wb_payload_result *decoded, bool cut)
 {
     if (decoded->damaged)
         return "the payload's coding is damaged or broken off";
@@ -65,7 +65,7 @@ static int describe_response(struct wb_slice raw, struct wb_buf *text, struct wb
 }
 
 static int fill_response(const struct wb_warc_record *record, const struct wb_http_head *http, size_t body_max,
-                         struct wb_warc_mem *mem, struct wb_page *page, struct wb_decoded *decoded_out)
+                         struct wb_warc_mem *mem, struct wb_page *page, struct wb_payload_result *decoded_out)
 {
     struct wb_slice digest;
     int err = wb_payload_decode(http->raw, http->body, body_max, &mem->body, decoded_out);
@@ -107,7 +107,7 @@ int wb_warc_page(const struct wb_warc_record *record, size_t body_max, struct wb
                  struct wb_page *page_out, const char **problem_out)
 {
     struct wb_http_head http;
-    struct wb_decoded decoded = {.changed = false};
+    struct wb_payload_result decoded = {.changed = false};
     struct wb_page page = {
         .head = WB_SLICE_EMPTY, .type = WB_SLICE_EMPTY, .charset = WB_SLICE_EMPTY, .body = WB_SLICE_EMPTY};
     int err;

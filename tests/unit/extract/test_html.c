@@ -36,7 +36,7 @@ static int tear_down(void **state)
 
 static void see_bytes(struct wb_slice body)
 {
-    struct wb_extract_input input = {WB_SLICE_LIT(URL), WB_SLICE_LIT("text/html"), WB_SLICE_LIT("utf-8"), body, WB_WANT_LINKS | WB_WANT_TEXT};
+    struct wb_extract_input input = {WB_SLICE_LIT(URL), WB_SLICE_LIT("text/html"), WB_SLICE_LIT("utf-8"), body, WB_EXTRACT_LINKS | WB_EXTRACT_TEXT};
 
     assert_int_equal(wb_extract(extractor, &input, &page), 0);
     assert_string_equal(page.module, "html");
@@ -45,7 +45,7 @@ static void see_bytes(struct wb_slice body)
 static void see_xhtml(const char *xhtml)
 {
     struct wb_extract_input input = {WB_SLICE_LIT(URL), WB_SLICE_LIT("application/xhtml+xml"), WB_SLICE_LIT("utf-8"), wb_slice_str(xhtml),
-                                     WB_WANT_LINKS | WB_WANT_TEXT};
+                                     WB_EXTRACT_LINKS | WB_EXTRACT_TEXT};
 
     assert_int_equal(wb_extract(extractor, &input, &page), 0);
     assert_string_equal(page.module, "html");
@@ -67,11 +67,11 @@ static const char *show_links(void)
 {
     wb_buf_clear(&shown);
     for (size_t i = 0; i < page.link_count; i++) {
-        const struct wb_link *l = &page.links[i];
+        const struct wb_extract_link *l = &page.links[i];
         struct wb_slice url = l->url, dir = WB_SLICE_LIT("https://example.org/dir/");
         if (wb_slice_starts(url, dir))
             url = wb_slice(url.ptr + dir.len, url.len - dir.len);
-        assert_int_equal(wb_buf_printf(&shown, "%s %.*s", wb_link_tag_name(l->tag), WB_SLICE_ARG(url)), 0);
+        assert_int_equal(wb_buf_printf(&shown, "%s %.*s", wb_extract_tag_name(l->tag), WB_SLICE_ARG(url)), 0);
         if (l->anchor.len)
             assert_int_equal(wb_buf_printf(&shown, " [%.*s]", WB_SLICE_ARG(l->anchor)), 0);
         if (l->rel.len)
@@ -112,7 +112,7 @@ static void every_kind_of_link(void **state)
     expect_links("<picture><source srcset='s1 1x, s2 2x'><img src=s3></picture>", "source s1\nsource s2\nimg s3\n");
     expect_links("<svg><a xlink:href='v'><text>t</text></a></svg>", "a v [t]\n");
     expect_links("<A HREF=a ReL=NoFollow>x</A>", "a a [x] (NoFollow)\n");
-    assert_int_equal(page.links[0].rels, WB_REL_NOFOLLOW);
+    assert_int_equal(page.links[0].rels, WB_EXTRACT_REL_NOFOLLOW);
 }
 
 static void links_that_are_none(void **state)
@@ -175,7 +175,7 @@ static void resolving_is_the_parsers(void **state)
         for (size_t i = 0; i < sizeof hrefs / sizeof *hrefs; i++)
             assert_int_equal(wb_buf_printf(&html, "<a href=\"%s\">", hrefs[i]), 0);
     for (size_t b = 0; b < sizeof bases / sizeof *bases; b++) {
-        struct wb_extract_input input = {wb_slice_str(bases[b]), WB_SLICE_LIT("text/html"), WB_SLICE_LIT("utf-8"), wb_buf_slice(&html), WB_WANT_LINKS};
+        struct wb_extract_input input = {wb_slice_str(bases[b]), WB_SLICE_LIT("text/html"), WB_SLICE_LIT("utf-8"), wb_buf_slice(&html), WB_EXTRACT_LINKS};
         assert_int_equal(wb_url_parse(input.url, NULL, &base), 0);
         assert_int_equal(wb_extract(extractor, &input, &page), 0);
         assert_int_equal(page.link_count, 2 * sizeof hrefs / sizeof *hrefs);
@@ -280,10 +280,10 @@ static void rels(void **state)
     (void)state;
     see("<link rel='Alternate' type='application/RSS+xml; charset=x' href=f><link rel=alternate hreflang=de href=d>"
         "<a rel='external nofollow\tnoopener' href=n>x</a><link rel=canonical href='../c'><link rel=canonical href=second>");
-    assert_int_equal(page.links[0].rels, WB_REL_ALTERNATE | WB_REL_FEED);
-    assert_int_equal(page.links[1].rels, WB_REL_ALTERNATE);
-    assert_int_equal(page.links[2].rels, WB_REL_NOFOLLOW);
-    assert_int_equal(page.links[3].rels, WB_REL_CANONICAL);
+    assert_int_equal(page.links[0].rels, WB_EXTRACT_REL_ALTERNATE | WB_EXTRACT_REL_FEED);
+    assert_int_equal(page.links[1].rels, WB_EXTRACT_REL_ALTERNATE);
+    assert_int_equal(page.links[2].rels, WB_EXTRACT_REL_NOFOLLOW);
+    assert_int_equal(page.links[3].rels, WB_EXTRACT_REL_CANONICAL);
     expect(page.canonical, "https://example.org/c");
     see("<a href=x rel=nofollower>");
     assert_int_equal(page.links[0].rels, 0);
@@ -294,12 +294,12 @@ static void too_many_links(void **state)
     struct wb_buf html = WB_BUF_INIT;
 
     (void)state;
-    for (unsigned i = 0; i < WB_LINKS_MAX + 10; i++)
+    for (unsigned i = 0; i < WB_EXTRACT_LINKS_MAX + 10; i++)
         assert_int_equal(wb_buf_printf(&html, "<a href=%u>x", i), 0);
     see_bytes(wb_buf_slice(&html));
-    assert_int_equal(page.link_count, WB_LINKS_MAX);
+    assert_int_equal(page.link_count, WB_EXTRACT_LINKS_MAX);
     assert_int_equal(page.links_left_out, 10);
-    expect(page.links[WB_LINKS_MAX - 1].anchor, "x");
+    expect(page.links[WB_EXTRACT_LINKS_MAX - 1].anchor, "x");
     /* A long base makes every URL long: memory is bounded all the same. */
     wb_buf_clear(&html);
     assert_int_equal(wb_buf_printf(&html, "<base href='/%060000d/'>", 1), 0);
@@ -330,7 +330,7 @@ static void facts(void **state)
     expect(page.description, "d e");
     expect(page.lang, "de-AT");
     expect(page.robots, "NoIndex, noarchive");
-    assert_int_equal(page.robots_flags, WB_ROBOTS_NOINDEX | WB_ROBOTS_NOARCHIVE);
+    assert_int_equal(page.robots_flags, WB_ROBOTSTAG_NOINDEX | WB_ROBOTSTAG_NOARCHIVE);
     see("<title>one</title><title>two</title>");
     expect(page.title, "one");
     see("<svg><title>icon</title></svg><title>page</title>");

@@ -42,7 +42,7 @@ static int tear_down(void **state)
 static void see_bytes(struct wb_slice body)
 {
     struct wb_extract_input input = {WB_SLICE_LIT("https://example.org/"), WB_SLICE_LIT("text/html"), WB_SLICE_LIT("utf-8"), body,
-                                     WB_WANT_LINKS | WB_WANT_TEXT};
+                                     WB_EXTRACT_LINKS | WB_EXTRACT_TEXT};
 
     assert_int_equal(wb_extract(extractor, &input, &page), 0);
 }

@@ -23,7 +23,7 @@ static void assert_slice(struct wb_slice s, const char *text)
 
 static struct wb_extract_input input_of(const char *type, struct wb_slice body)
 {
-    return (struct wb_extract_input){WB_SLICE_LIT("http://example.org/a.txt"), wb_slice_str(type), WB_SLICE_EMPTY, body, WB_WANT_ALL};
+    return (struct wb_extract_input){WB_SLICE_LIT("http://example.org/a.txt"), wb_slice_str(type), WB_SLICE_EMPTY, body, WB_EXTRACT_ALL};
 }
 
 static const struct {
@@ -74,7 +74,7 @@ static void test_no_links(void **state)
     assert_int_equal(out.link_count, 0);
     assert_false(out.sitemap);
     assert_slice(out.text, "http://example.org/1 http://example.org/2");
-    input.wants = WB_WANT_LINKS;
+    input.wants = WB_EXTRACT_LINKS;
     assert_int_equal(wb_extract(x, &input, &out), 0);
     assert_slice(out.text, "");
     wb_extractor_free(x);

@@ -12,10 +12,10 @@
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 enum {
-    I = WB_ROBOTS_NOINDEX,
-    F = WB_ROBOTS_NOFOLLOW,
-    A = WB_ROBOTS_NOARCHIVE,
-    S = WB_ROBOTS_NOSNIPPET,
+    I = WB_ROBOTSTAG_NOINDEX,
+    F = WB_ROBOTSTAG_NOFOLLOW,
+    A = WB_ROBOTSTAG_NOARCHIVE,
+    S = WB_ROBOTSTAG_NOSNIPPET,
 };
 
 static const struct {
@@ -64,7 +64,7 @@ static void test_directives(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
-        unsigned got = wb_robots_directives(wb_slice_str(cases[i].value), wb_slice_str(cases[i].agent));
+        unsigned got = wb_robotstag_parse(wb_slice_str(cases[i].value), wb_slice_str(cases[i].agent));
         if (got != cases[i].want)
             fail_msg("'%s' for '%s' is %x, not %x", cases[i].value, cases[i].agent, got, cases[i].want);
     }
@@ -79,10 +79,10 @@ static void test_head(void **state)
                                "X-Robots-Tag: webbase:\r\n noarchive\r\n"
                                "X-Robots: nosnippet\r\n";
 
-    assert_int_equal(wb_robots_of_head(wb_slice_str(head), wb_slice_str("webbase")), F | A);
-    assert_int_equal(wb_robots_of_head(wb_slice_str(head), wb_slice_str("otherbot")), I | F);
-    assert_int_equal(wb_robots_of_head(wb_slice_str(head), WB_SLICE_EMPTY), F);
-    assert_int_equal(wb_robots_of_head(WB_SLICE_LIT("HTTP/1.1 200 OK\r\n"), WB_SLICE_EMPTY), 0);
+    assert_int_equal(wb_robotstag_of_head(wb_slice_str(head), wb_slice_str("webbase")), F | A);
+    assert_int_equal(wb_robotstag_of_head(wb_slice_str(head), wb_slice_str("otherbot")), I | F);
+    assert_int_equal(wb_robotstag_of_head(wb_slice_str(head), WB_SLICE_EMPTY), F);
+    assert_int_equal(wb_robotstag_of_head(WB_SLICE_LIT("HTTP/1.1 200 OK\r\n"), WB_SLICE_EMPTY), 0);
 }
 
 int main(void)

@@ -41,7 +41,7 @@ static int drop_extractor(void **state)
 /* ---- the conformance files ------------------------------------------------------------------ */
 
 /* The n-th link of a tag (0: any). */
-static const struct wb_link *nth_link(const struct wb_extract *out, int tag, size_t n)
+static const struct wb_extract_link *nth_link(const struct wb_extract *out, int tag, size_t n)
 {
     for (size_t i = 0; i < out->link_count; i++)
         if ((!tag || out->links[i].tag == tag) && n-- == 0)
@@ -55,7 +55,7 @@ static void check_links(const char *name, const struct wb_extract *out, int tag,
     json_t *url;
 
     json_array_foreach(want, i, url) {
-        const struct wb_link *link = nth_link(out, tag, i);
+        const struct wb_extract_link *link = nth_link(out, tag, i);
         if (!link || !wb_slice_equal(link->url, wb_slice_str(json_string_value(url))))
             fail_msg("%s: link %zu is '%.*s', not %s", name, i, link ? (int)link->url.len : 4, link ? link->url.ptr : "none", json_string_value(url));
     }
@@ -95,7 +95,7 @@ static void check_file(const char *folder, const char *name, const json_t *want)
     assert_int_equal(out.sitemap, !feed);
     assert_int_equal(out.feed, feed);
     if (text) {
-        check_links(name, &out, WB_LINK_SITEMAP, json_object_get(want, "urls"));
+        check_links(name, &out, WB_EXTRACT_LINK_SITEMAP, json_object_get(want, "urls"));
     } else if (feed) {
         check_links(name, &out, 0, json_object_get(want, "links"));
     } else {
@@ -135,8 +135,8 @@ static void write_links(const struct wb_extract *out, struct wb_buf *text)
 
     wb_buf_clear(text);
     for (size_t i = 0; i < out->link_count; i++) {
-        const struct wb_link *l = &out->links[i];
-        assert_int_equal(wb_buf_printf(text, "%s%s %.*s", wb_link_tag_name(l->tag), l->rels & WB_REL_INDEX ? "!" : "", WB_SLICE_ARG(l->url)), 0);
+        const struct wb_extract_link *l = &out->links[i];
+        assert_int_equal(wb_buf_printf(text, "%s%s %.*s", wb_extract_tag_name(l->tag), l->rels & WB_EXTRACT_REL_INDEX ? "!" : "", WB_SLICE_ARG(l->url)), 0);
         wb_date_format(l->modified_ms, date);
         if (l->modified_ms)
             assert_int_equal(wb_buf_printf(text, " @%.16s", date), 0);
@@ -232,7 +232,7 @@ static void assert_slice(struct wb_slice s, const char *text)
 
 static void extract_xml(const char *body, struct wb_extract *out)
 {
-    struct wb_extract_input input = {WB_SLICE_LIT("http://h/dir/x"), WB_SLICE_LIT("application/xml"), WB_SLICE_EMPTY, wb_slice_str(body), WB_WANT_LINKS | WB_WANT_TEXT};
+    struct wb_extract_input input = {WB_SLICE_LIT("http://h/dir/x"), WB_SLICE_LIT("application/xml"), WB_SLICE_EMPTY, wb_slice_str(body), WB_EXTRACT_LINKS | WB_EXTRACT_TEXT};
 
     assert_int_equal(wb_extract(x, &input, out), 0);
     assert_string_equal(out->module, "xml");
@@ -309,9 +309,9 @@ static void test_large(void **state)
     int64_t start = wb_clock_mono_ns();
     assert_int_equal(wb_sitemap_extract(x, WB_SLICE_LIT("http://example.org/"), wb_buf_slice(&packed), &out), 0);
     print_message("# %zu bytes of sitemap in %lld ms\n", text.len, (long long)(wb_clock_mono_ns() - start) / 1000000);
-    assert_int_equal(out.link_count, WB_LINKS_MAX);
-    assert_int_equal(out.links_left_out, 70000 - WB_LINKS_MAX);
-    assert_slice(out.links[WB_LINKS_MAX - 1].url, "http://example.org/page/65535.html");
+    assert_int_equal(out.link_count, WB_EXTRACT_LINKS_MAX);
+    assert_int_equal(out.links_left_out, 70000 - WB_EXTRACT_LINKS_MAX);
+    assert_slice(out.links[WB_EXTRACT_LINKS_MAX - 1].url, "http://example.org/page/65535.html");
 
     /* A bomb: 200 MB of blanks and then an entry that is too far away. */
     struct wb_buf bomb = WB_BUF_INIT;
@@ -354,7 +354,7 @@ static void test_hostile(void **state)
         int64_t start = test_cpu_ns();
         extract_xml(text.ptr, &out);
         assert_true(test_cpu_ns() - start < INT64_C(100000000000));
-        assert_in_range(out.link_count, 0, WB_LINKS_MAX);
+        assert_in_range(out.link_count, 0, WB_EXTRACT_LINKS_MAX);
     }
     wb_buf_release(&text);
 }

@@ -118,9 +118,9 @@ static void test_a_page_and_its_links(void **state)
         const char *url, *anchor;
         unsigned tag, flags;
     } expected[] = {
-        {"http://h.example/b", "first", WB_LINK_A, WB_EDIT_LINK_FOLLOW},
-        {"http://o.example/", "other", WB_LINK_A, WB_EDIT_LINK_FOLLOW | WB_EDIT_LINK_NOFOLLOW},
-        {"http://h.example/i.png", "picture", WB_LINK_IMG, 0},
+        {"http://h.example/b", "first", WB_EXTRACT_LINK_A, WB_EDIT_LINK_FOLLOW},
+        {"http://o.example/", "other", WB_EXTRACT_LINK_A, WB_EDIT_LINK_FOLLOW | WB_EDIT_LINK_NOFOLLOW},
+        {"http://h.example/i.png", "picture", WB_EXTRACT_LINK_IMG, 0},
     };
     struct wb_import_item *item = page_item("http://h.example/a", 200, OK_HEAD, body);
     struct wb_page copy = {.body = wb_slice_str(body)};

@@ -1,5 +1,5 @@
 /*
- * coding.c - undoes what a server did to a body on its way: transfer and content codings.
+ * payload.c - undoes what a server did to a body on its way: transfer and content codings.
  *
  * Which codings were applied is read from the head; they are undone from the last
  * to the first, each by unpack.c or, for chunked, here. It never believes a header
@@ -111,11 +111,11 @@ static bool starts_chunked(struct wb_slice s)
     return size == 0 || line_end(after(s, line + (size_t)size)) > 0;
 }
 
-static int unpack_chunked(struct wb_slice coded, size_t limit, struct wb_buf *out, struct wb_decoded *decoded_out)
+static int unpack_chunked(struct wb_slice coded, size_t limit, struct wb_buf *out, struct wb_payload_result *decoded_out)
 {
     struct wb_slice rest = coded;
 
-    *decoded_out = (struct wb_decoded){.changed = starts_chunked(coded)};
+    *decoded_out = (struct wb_payload_result){.changed = starts_chunked(coded)};
     if (!decoded_out->changed)
         return 0;
     for (;;) {
@@ -146,7 +146,7 @@ static int unpack_chunked(struct wb_slice coded, size_t limit, struct wb_buf *ou
 
 /* ---- one after another ------------------------------------------------------------------------- */
 
-static int unpack(enum coding coding, struct wb_slice coded, size_t limit, struct wb_buf *out, struct wb_decoded *decoded_out)
+static int unpack(enum coding coding, struct wb_slice coded, size_t limit, struct wb_buf *out, struct wb_payload_result *decoded_out)
 {
     switch (coding) {
     case CODING_CHUNKED:
@@ -160,19 +160,19 @@ static int unpack(enum coding coding, struct wb_slice coded, size_t limit, struc
     case CODING_ZSTD:
         return wb_unpack_zstd(coded, limit, out, decoded_out);
     default:
-        *decoded_out = (struct wb_decoded){.changed = false};
+        *decoded_out = (struct wb_payload_result){.changed = false};
         return 0;
     }
 }
 
 int wb_payload_decode(struct wb_slice head, struct wb_slice body, size_t limit, struct wb_buf *body_out,
-                      struct wb_decoded *decoded_out)
+                      struct wb_payload_result *decoded_out)
 {
     struct codings codings = {.count = 0};
     struct wb_buf other = WB_BUF_INIT;
     int err = 0;
 
-    *decoded_out = (struct wb_decoded){.changed = false};
+    *decoded_out = (struct wb_payload_result){.changed = false};
     wb_buf_clear(body_out);
     add_headers(&codings, head, WB_SLICE_LIT("Content-Encoding"), false);
     add_headers(&codings, head, WB_SLICE_LIT("Transfer-Encoding"), true);
@@ -184,7 +184,7 @@ int wb_payload_decode(struct wb_slice head, struct wb_slice body, size_t limit, 
     struct wb_slice now = body;
     struct wb_buf *to = body_out, *spare = &other;
     for (size_t i = codings.count; i-- > 0 && codings.list[i] != CODING_UNKNOWN;) {
-        struct wb_decoded step;
+        struct wb_payload_result step;
         /* What is to be unpacked further may be longer than what comes out; dechunked it never is longer than it was. */
         size_t most = i > 0 && codings.list[i] == CODING_CHUNKED ? now.len : limit;
         wb_buf_clear(to);

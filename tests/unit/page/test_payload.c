@@ -1,4 +1,4 @@
-/* test_coding.c - payload codings undone: each one, several, cut, damaged, claimed falsely, and with memory failing. */
+/* test_payload.c - payload codings undone: each one, several, cut, damaged, claimed falsely, and with memory failing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -92,10 +92,10 @@ static struct wb_buf chunked_of(struct wb_slice plain, size_t piece)
 
 /* ---- checking --------------------------------------------------------------------------- */
 
-static struct wb_decoded decode(const char *headers, struct wb_slice body, size_t limit, struct wb_buf *out)
+static struct wb_payload_result decode(const char *headers, struct wb_slice body, size_t limit, struct wb_buf *out)
 {
     struct wb_buf head = WB_BUF_INIT;
-    struct wb_decoded decoded;
+    struct wb_payload_result decoded;
 
     assert_int_equal(wb_buf_printf(&head, "HTTP/1.1 200 OK\r\nServer: x\r\n%s", headers), 0);
     assert_int_equal(wb_payload_decode(wb_buf_slice(&head), body, limit, out, &decoded), 0);
@@ -113,7 +113,7 @@ static void assert_same(const struct wb_buf *got, struct wb_slice want)
 static void assert_decodes(const char *headers, struct wb_buf coded, struct wb_slice plain)
 {
     struct wb_buf out = WB_BUF_INIT;
-    struct wb_decoded d = decode(headers, wb_buf_slice(&coded), LIMIT, &out);
+    struct wb_payload_result d = decode(headers, wb_buf_slice(&coded), LIMIT, &out);
 
     assert_true(d.changed && !d.cut && !d.damaged);
     assert_same(&out, plain);
@@ -160,7 +160,7 @@ static void test_several(void **state)
     struct wb_buf br = brotli_of(wb_buf_slice(&gzip));
     struct wb_buf chunked = chunked_of(wb_buf_slice(&br), 100);
 
-    struct wb_decoded d = decode("Content-Encoding: gzip, identity,br\r\nTransfer-Encoding: chunked\r\n", wb_buf_slice(&chunked),
+    struct wb_payload_result d = decode("Content-Encoding: gzip, identity,br\r\nTransfer-Encoding: chunked\r\n", wb_buf_slice(&chunked),
                                  LIMIT, &out);
     assert_true(d.changed && !d.damaged && !d.cut);
     assert_same(&out, wb_buf_slice(&text));
@@ -195,7 +195,7 @@ static void test_unknown_names(void **state)
         wb_buf_clear(&headers);
         assert_int_equal(wb_buf_printf(&headers, "Content-Encoding: %s\r\n", names[i]), 0);
         assert_int_equal(wb_buf_terminate(&headers), 0);
-        struct wb_decoded d = decode(headers.ptr, wb_buf_slice(&text), LIMIT, &out);
+        struct wb_payload_result d = decode(headers.ptr, wb_buf_slice(&text), LIMIT, &out);
         assert_false(d.changed || d.damaged || d.cut || d.coded);
         d = decode(headers.ptr, wb_buf_slice(&gzip), LIMIT, &out); /* a file that is gzip stays it */
         assert_false(d.changed || d.damaged || d.cut || d.coded);
@@ -211,7 +211,7 @@ static void test_unknown_names(void **state)
         assert_true(d.changed && !d.damaged);
         assert_same(&out, wb_buf_slice(&text));
     }
-    struct wb_decoded d = decode("Content-Encoding: gzip\r\n", wb_buf_slice(&text), LIMIT, &out);
+    struct wb_payload_result d = decode("Content-Encoding: gzip\r\n", wb_buf_slice(&text), LIMIT, &out);
     assert_true(!d.changed && d.coded);
     wb_buf_release(&text);
     wb_buf_release(&out);
@@ -227,7 +227,7 @@ static void test_gzip_members(void **state)
     struct wb_buf first = deflated(wb_slice(text.ptr, 1000), 31), second = deflated(wb_slice(text.ptr + 1000, 2000), 31);
 
     assert_int_equal(wb_buf_append_slice(&first, wb_buf_slice(&second)), 0);
-    struct wb_decoded d = decode("Content-Encoding: gzip\r\n", wb_buf_slice(&first), LIMIT, &out);
+    struct wb_payload_result d = decode("Content-Encoding: gzip\r\n", wb_buf_slice(&first), LIMIT, &out);
     assert_true(d.changed && !d.damaged);
     assert_same(&out, wb_buf_slice(&text));
     assert_int_equal(wb_buf_append_str(&first, "what a server put behind it"), 0);
@@ -259,7 +259,7 @@ static void test_not_coded(void **state)
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
         for (size_t j = 0; j < sizeof bodies / sizeof *bodies; j++) {
             struct wb_buf out = WB_BUF_INIT;
-            struct wb_decoded d = decode(headers[i], wb_slice_str(bodies[j]), LIMIT, &out);
+            struct wb_payload_result d = decode(headers[i], wb_slice_str(bodies[j]), LIMIT, &out);
             if (d.changed || d.cut || d.damaged || out.len != 0)
                 fail_msg("'%s' changed '%s'", headers[i], bodies[j]);
             wb_buf_release(&out);
@@ -274,7 +274,7 @@ static void test_damaged(void **state)
     struct wb_buf gzip = deflated(wb_buf_slice(&text), 31);
 
     gzip.ptr[gzip.len - 6] ^= 1; /* the checksum: every byte came, and yet */
-    struct wb_decoded d = decode("Content-Encoding: gzip\r\n", wb_buf_slice(&gzip), LIMIT, &out);
+    struct wb_payload_result d = decode("Content-Encoding: gzip\r\n", wb_buf_slice(&gzip), LIMIT, &out);
     assert_true(d.changed && d.damaged);
     assert_same(&out, wb_buf_slice(&text));
     gzip.ptr[gzip.len / 2] ^= 0x55;
@@ -309,7 +309,7 @@ static void test_chunks(void **state)
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct wb_buf out = WB_BUF_INIT;
-        struct wb_decoded d = decode("Transfer-Encoding: chunked\r\n", wb_slice_str(cases[i].body), LIMIT, &out);
+        struct wb_payload_result d = decode("Transfer-Encoding: chunked\r\n", wb_slice_str(cases[i].body), LIMIT, &out);
         if (!d.changed || d.damaged != cases[i].damaged || !wb_slice_equal(wb_buf_slice(&out), wb_slice_str(cases[i].plain)))
             fail_msg("case %zu: '%.*s', damaged %d", i, WB_SLICE_ARG(wb_buf_slice(&out)), d.damaged);
         wb_buf_release(&out);
@@ -326,7 +326,7 @@ static void test_bomb(void **state)
     struct wb_buf gzip = deflated(wb_slice(zeros, len), 31), out = WB_BUF_INIT;
     free(zeros);
 
-    struct wb_decoded d = decode("Content-Encoding: gzip\r\n", wb_buf_slice(&gzip), LIMIT, &out);
+    struct wb_payload_result d = decode("Content-Encoding: gzip\r\n", wb_buf_slice(&gzip), LIMIT, &out);
     assert_true(d.changed && d.cut && out.len == LIMIT && out.cap <= 2 * LIMIT);
     wb_buf_release(&out);
     wb_buf_release(&gzip);
@@ -340,7 +340,7 @@ static void test_memory(void **state)
     struct wb_buf gzip = deflated(wb_buf_slice(&text), 31), br = brotli_of(wb_buf_slice(&gzip));
     struct wb_buf chunked = chunked_of(wb_buf_slice(&br), 100);
     struct wb_slice head = WB_SLICE_LIT("HTTP/1.1 200 OK\r\nContent-Encoding: gzip, br\r\nTransfer-Encoding: chunked\r\n");
-    struct wb_decoded d;
+    struct wb_payload_result d;
     bool struck = true;
     unsigned failed = 0;
 
