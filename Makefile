@@ -1,4 +1,4 @@
-# The front door for people; the build itself is meson.build.
+# The commands for people. The build itself is in meson.build.
 PREFIX ?= /usr/local
 DESTDIR ?=
 FUZZ_SECONDS ?= 180
@@ -6,7 +6,7 @@ BUILD = build
 
 all: build/webbase
 
-# Always asks ninja, which knows what is out of date.
+# Always run ninja: it knows what is out of date.
 build/webbase: configured
 	@ninja -C $(BUILD) program
 
@@ -40,11 +40,11 @@ clean:
 
 help:
 	@echo 'make            builds build/webbase'
-	@echo 'make run        builds it and crawls a made-up web with it; SEEDS=urls.txt: real sites'
-	@echo 'make check      all tests; ends with "N passed, N failed, N skipped"'
-	@echo 'make bench      measures it beside other stores; prints a table'
+	@echo 'make run        builds it and crawls a synthetic web; with SEEDS=urls.txt, real sites'
+	@echo 'make check      runs all tests; ends with "N passed, N failed, N skipped"'
+	@echo 'make bench      measures it next to other programs; prints tables'
 	@echo 'make fuzz       fuzzes each parser for FUZZ_SECONDS (default 180) seconds'
-	@echo 'make install    program, library, headers, man page, completion; PREFIX, DESTDIR'
-	@echo 'make clean      removes what was built'
+	@echo 'make install    installs program, library, headers, man page, completion; PREFIX, DESTDIR'
+	@echo 'make clean      removes everything that was built'
 
 .PHONY: all build/webbase configured run check bench fuzz install clean help
