@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "extract/extract.h"
 #include "extract/tokenizer.h"
 
 #include <gumbo.h>
