@@ -5,7 +5,6 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/report.h"
-#include "crawl/crawl.h"
 #include "ingest/ingest.h"
 #include "os/stop.h"
 #include "store/store.h"
@@ -124,7 +123,6 @@ static int read_options(const struct wb_options *options, struct wb_import_optio
         .tree_url = WB_SLICE_EMPTY,
         .body_max = (size_t)max,
         .no_journal = wb_options_flag(options, "no-journal"),
-        .robots_token = wb_http_agent_token(WB_SLICE_LIT(WB_HTTP_AGENT)),
     };
     if (max > WB_STORE_BODY_MAX)
         return wb_usage("import: --max-bytes can be at most %u", WB_STORE_BODY_MAX);

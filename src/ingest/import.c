@@ -262,7 +262,7 @@ int wb_import(const struct wb_import_options *options, const struct wb_ingest_si
     if (err == 0)
         err = wb_repository_open_store(options->dir, &im.importer.store);
     if (err == 0 && !options->no_journal)
-        err = wb_import_journal_open(options->dir, options->robots_token, 0, &im.importer.journal);
+        err = wb_import_journal_open(options->dir, 0, &im.importer.journal);
     if (err == 0)
         err = import_all(&im);
     count_all(&im.importer, import_out);

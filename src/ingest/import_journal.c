@@ -49,7 +49,6 @@ struct pending_list {
 
 struct wb_import_journal {
     char *dir;
-    struct wb_slice robots_token; /* borrowed */
     struct wb_journal_writer *log; /* NULL: nothing was written yet */
     pthread_mutex_t mutex;        /* guards log, free_scribes, failed, and jobs_left of every list */
     pthread_cond_t done;          /* a list has no jobs left */
@@ -81,9 +80,8 @@ static int append_batch(struct wb_import_journal *journal, struct page_scribe *s
 }
 
 /* Fills in the outcome, which follows from the status and the head, and the facts of a page that has content. */
-static int describe_outcome(const struct wb_import_journal *journal, struct page_scribe *scribe,
-                            const struct wb_page *page,
-                            unsigned wants, struct wb_edit_page *edit)
+static int describe_outcome(struct page_scribe *scribe, const struct wb_page *page, unsigned wants,
+                            struct wb_edit_page *edit)
 {
     struct wb_page seen = *page;
     struct wb_extract extract;
@@ -92,7 +90,8 @@ static int describe_outcome(const struct wb_import_journal *journal, struct page
         if (seen.body.len > EXTRACT_BYTES)
             seen.body.len = EXTRACT_BYTES;
         edit->outcome = page->truncated ? WB_OUTCOME_TRUNCATED : WB_OUTCOME_STORED;
-        return wb_pagefacts_read(&scribe->facts, &seen, journal->robots_token, wants, edit, &extract);
+        struct wb_slice us = wb_http_agent_token(WB_SLICE_LIT(WB_HTTP_AGENT));
+        return wb_pagefacts_read(&scribe->facts, &seen, us, wants, edit, &extract);
     }
     if (page->status == 404 || page->status == 410) {
         edit->outcome = WB_OUTCOME_GONE;
@@ -125,7 +124,7 @@ static int describe_page(struct wb_import_journal *journal, struct page_scribe *
         return 0;
     edit.page = (struct wb_edit_page){.url = page->url, .status = page->status, .lifetime = page->lifetime,
                                       .bytes = page->body_bytes};
-    int err = describe_outcome(journal, scribe, page, wants, &edit.page);
+    int err = describe_outcome(scribe, page, wants, &edit.page);
     if (err < 0)
         return err;
     if (known && edit.page.has_content)
@@ -304,8 +303,7 @@ static int make_scribes(struct wb_import_journal *journal, unsigned count)
     return 0;
 }
 
-int wb_import_journal_open(const char *dir, struct wb_slice robots_token, unsigned threads,
-                           struct wb_import_journal **journal_out)
+int wb_import_journal_open(const char *dir, unsigned threads, struct wb_import_journal **journal_out)
 {
     struct wb_import_journal *journal = wb_alloc_zero(1, sizeof *journal);
 
@@ -320,7 +318,6 @@ int wb_import_journal_open(const char *dir, struct wb_slice robots_token, unsign
     pthread_cond_init(&journal->done, NULL);
     journal->lists_tail = &journal->lists;
     journal->dir = wb_strdup(dir);
-    journal->robots_token = robots_token;
     int err = journal->dir ? make_scribes(journal, threads + 1) : WB_E_NOMEM;
     if (err == 0)
         err = wb_pool_new(threads, &journal->pool);

@@ -16,12 +16,10 @@
 struct wb_import_journal;
 
 /*
- * The journal of the repository dir; its file is created when there is something to tell. robots_token: the crawler's
- * name, by which X-Robots-Tag headers are read; it is borrowed until the journal is closed. threads 0: as many as the
+ * The journal of the repository dir; its file is created when there is something to tell. threads 0: as many as the
  * machine has processors.
  */
-int wb_import_journal_open(const char *dir, struct wb_slice robots_token, unsigned threads,
-                           struct wb_import_journal **journal_out);
+int wb_import_journal_open(const char *dir, unsigned threads, struct wb_import_journal **journal_out);
 
 /* Everything that was not synced may be lost. NULL is allowed. */
 void wb_import_journal_close(struct wb_import_journal *journal);

@@ -59,7 +59,6 @@ struct wb_import_options {
     struct wb_slice tree_url;      /* as wb_import_tree_url() made it */
     size_t body_max;               /* bytes of a body that are kept, up to WB_STORE_BODY_MAX */
     bool no_journal;               /* store only: webdb will not hear of the pages */
-    struct wb_slice robots_token;  /* the crawler's name, by which X-Robots-Tag headers are read */
 };
 
 /* What an import came to. */

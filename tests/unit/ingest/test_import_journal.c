@@ -24,7 +24,7 @@ static int set_up(void **state)
 
     snprintf(folder, sizeof folder, "/tmp/webbase-journal-XXXXXX");
     assert_non_null(mkdtemp(folder));
-    assert_int_equal(wb_import_journal_open(folder, WB_SLICE_LIT("webbase"), 3, &journal), 0);
+    assert_int_equal(wb_import_journal_open(folder, 3, &journal), 0);
     *state = journal;
     return 0;
 }
