@@ -56,7 +56,6 @@ static void write_facts(struct wb_json *j, const struct facts *facts)
         wb_json_field_u64(j, "known", facts->webdb.pages);
         wb_json_field_u64(j, "fetched", facts->webdb.fetched);
         wb_json_field_u64(j, "links", facts->webdb.links);
-        wb_json_field_u64(j, "generation", facts->webdb.edition);
         wb_json_field_u64(j, "bytes", facts->webdb.bytes);
         wb_json_object_end(j);
     }
@@ -85,7 +84,9 @@ static int write_json(const struct wb_store_stat *stat, const struct facts *fact
     wb_json_field_str(&j, "organisation", stat->organisation);
     wb_json_field_str(&j, "update", stat->update);
     wb_json_field_u64(&j, "epoch", stat->epoch);
-    wb_json_field_u64(&j, "generation", stat->snapshot);
+    wb_json_field_u64(&j, "snapshot", stat->snapshot);
+    wb_json_field_u64(&j, "edition", facts->has_webdb ? facts->webdb.edition : 0);
+    wb_json_field_u64(&j, "generation", 0); /* nothing builds one yet */
     wb_json_field_u64(&j, "pages_old", stat->pages_old);
     wb_json_field_u64(&j, "revisits", stat->revisits);
     wb_json_key(&j, "dispenser");
@@ -115,10 +116,10 @@ static int write_words(const char *dir, const struct wb_store_stat *stat)
         err = wb_output_printf("\nbytes_dead    %" PRIu64 "\n"
                                "segments      %" PRIu64 "\n"
                                "epoch         %" PRIu32 "\n"
-                               "generation    %" PRIu32 "\n",
+                               "snapshot      %" PRIu32 "\n",
                                stat->bytes_dead, stat->segments, stat->epoch, stat->snapshot);
     if (err == 0 && stat->pages_old)
-        err = wb_output_printf("pages_old     %" PRIu64 " kept for the generation\n", stat->pages_old);
+        err = wb_output_printf("pages_old     %" PRIu64 " kept for the snapshot\n", stat->pages_old);
     if (err == 0 && stat->revisits)
         err = wb_output_printf("revisits      %" PRIu64 " whose original is not here\n", stat->revisits);
     return err;
@@ -152,7 +153,7 @@ static int say_facts(const struct facts *facts)
     int err = 0;
 
     if (facts->has_webdb)
-        err = wb_output_printf("webdb         %" PRIu64 " known, %" PRIu64 " fetched, %" PRIu64 " links (generation %" PRIu32 ")\n",
+        err = wb_output_printf("webdb         %" PRIu64 " known, %" PRIu64 " fetched, %" PRIu64 " links (edition %" PRIu32 ")\n",
                                facts->webdb.pages, facts->webdb.fetched, facts->webdb.links, facts->webdb.edition);
     if (err == 0 && facts->unmerged)
         err = wb_output_printf("unmerged      %" PRIu64 " bytes of the journal: 'webbase update' merges them\n", facts->unmerged);

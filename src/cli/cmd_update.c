@@ -17,7 +17,7 @@ static int write_json(const struct wb_webdb_merge *merge, uint64_t freed)
     wb_json_init(&j, &line);
     wb_json_object(&j);
     wb_json_field_str(&j, "event", "done");
-    wb_json_field_u64(&j, "generation", merge->edition);
+    wb_json_field_u64(&j, "edition", merge->edition);
     wb_json_field_u64(&j, "records", merge->records);
     wb_json_field_u64(&j, "page_edits", merge->page_edits);
     wb_json_field_u64(&j, "link_edits", merge->link_edits);
@@ -40,9 +40,9 @@ static int write_words(const struct wb_webdb_merge *merge, uint64_t freed)
     int err;
 
     if (merge->records == 0 && merge->page_edits == 0 && merge->link_edits == 0)
-        err = wb_output_printf("nothing new; webdb is generation %" PRIu32 "\n", merge->edition);
+        err = wb_output_printf("nothing new; webdb is edition %" PRIu32 "\n", merge->edition);
     else
-        err = wb_output_printf("generation %" PRIu32 ": %" PRIu64 " page%s added, %" PRIu64 " changed, %" PRIu64 " deleted; %" PRIu64
+        err = wb_output_printf("edition %" PRIu32 ": %" PRIu64 " page%s added, %" PRIu64 " changed, %" PRIu64 " deleted; %" PRIu64
                                " link%s added, %" PRIu64 " deleted\n",
                                merge->edition, merge->pages_added, wb_plural(merge->pages_added), merge->pages_changed,
                                merge->pages_deleted, merge->links_added, wb_plural(merge->links_added), merge->links_deleted);

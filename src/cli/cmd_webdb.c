@@ -1,5 +1,5 @@
 /*
- * cmd_webdb.c - webbase webdb: what is known of pages and links, from the newest generation.
+ * cmd_webdb.c - webbase webdb: what is known of pages and links, from the newest edition.
  *
  * One row of the table below is one action; each opens what it needs, writes rows and closes. What takes files in and out is in
  * cmd_webdb_graph.c; nothing else here changes webdb.
@@ -303,7 +303,7 @@ static int end_check(const struct check *c, const struct wb_webdb_count *count)
     wb_json_field_u64(&j, "pages", count->pages);
     wb_json_field_u64(&j, "fetched", count->fetched);
     wb_json_field_u64(&j, "links", count->links);
-    wb_json_field_u64(&j, "generation", count->edition);
+    wb_json_field_u64(&j, "edition", count->edition);
     int err = wb_output_object(&j);
     wb_buf_release(&line);
     return err;

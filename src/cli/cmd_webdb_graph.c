@@ -112,7 +112,7 @@ static int write_json(const struct wb_loaded *t, const char *pages, const char *
     wb_json_field_u64(&j, "bad_lines", t->bad_lines);
     wb_json_field_u64(&j, "pages_added", t->merge.pages_added);
     wb_json_field_u64(&j, "links_added", t->merge.links_added);
-    wb_json_field_u64(&j, "generation", t->merge.edition);
+    wb_json_field_u64(&j, "edition", t->merge.edition);
     int err = wb_output_object(&j);
     wb_buf_release(&line);
     return err;

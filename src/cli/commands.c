@@ -279,10 +279,10 @@ const struct wb_command wb_commands[] = {
      webdb_options, 1, 2, wb_cmd_webdb},
 
     {"update", "[OPTION...]", "merge what crawls and imports told into webdb",
-     "Sorts and merges the journal into the next generation of webdb, which appears whole or\n"
+     "Sorts and merges the journal into the next edition of webdb, which appears whole or\n"
      "not at all; readers keep the one they have. Then removes the logs of the journal that\n"
      "neither webdb nor an unfinished crawl needs. Killed at any moment, it leaves the old\n"
-     "generation, and the next update does the work again. One update at a time: another\n"
+     "edition, and the next update does the work again. One update at a time: another\n"
      "one is refused. Damage in the journal costs the records concerned and is told.\n"
      "Crawls may go on meanwhile.\n"
      "\n"
@@ -344,7 +344,7 @@ const struct wb_command wb_commands[] = {
      expunge_options, 0, 1, wb_cmd_expunge},
 
     {"run", "[URL... | --seeds FILE] [OPTION...]", "crawl for ever, looking again at what changes",
-     "Goes around: generate, crawl, update, expunge, swap (the next generation of the store;\n"
+     "Goes around: generate, crawl, update, expunge, swap (the next snapshot of the store;\n"
      "replaced versions go), compact. A cycle asks for at most --budget pages and begins\n"
      "--every so often, or as soon as the one before has ended; of a site no more are listed\n"
      "than it can be asked for in --every. Seeds that were never asked for are crawled at the\n"

@@ -333,7 +333,7 @@ static void write_count(struct pen *pen, const struct wb_webdb_count *count)
     cell_u64(pen, "links", count->links);
     cell_u64(pen, "contents", count->contents);
     cell_u64(pen, "sites", count->sites);
-    cell_u64(pen, "generation", count->edition);
+    cell_u64(pen, "edition", count->edition);
     cell_time(pen, "made", count->time_ms);
     cell_u64(pen, "bytes", count->bytes);
     cell_u64(pen, "link_bytes", count->link_bytes);

@@ -11,7 +11,7 @@
  *
  *   generate   merges what is not merged yet, crawls seeds that nobody has asked for, then lists what is worth a visit
  *   crawl      the run of that list, the budget being one for all crawls of it
- *   swap       the store's next generation: class A goes
+ *   swap       the store's next snapshot: class A goes
  *
  * It knows no step from inside.
  */

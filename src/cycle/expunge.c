@@ -182,7 +182,7 @@ static int finish_page(struct expunge *x, struct wb_pageid id)
         x->stat->left++;
         return 0;
     }
-    if (err < 0 && err != WB_E_NOTFOUND) /* not found: the generation may have it still */
+    if (err < 0 && err != WB_E_NOTFOUND) /* not found: the snapshot may still contain it */
         return err;
     int there = wb_removal_store(&x->removal, id, err == 0 ? wb_key_site(page.key) : WB_SLICE_EMPTY);
     if (there <= 0)

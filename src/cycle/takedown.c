@@ -205,7 +205,7 @@ static int drop_listed(struct takedown *t, struct wb_pageid id)
     return drop_id(t, id, wb_buf_slice(&t->site), readable ? stored.url : wb_slice_str(name), stored.body.len);
 }
 
-/* What the catalog has of the site, in the latest state or the generation: a walk over it, again until nothing is left. */
+/* What the catalog has of the site, in the latest state or the snapshot: a walk over it, again until nothing is left. */
 static int drop_stored(struct takedown *t)
 {
     struct wb_pageid *ids = wb_alloc(IDS_MAX * sizeof *ids);

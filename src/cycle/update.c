@@ -1,5 +1,5 @@
 /*
- * update.c - merges what crawls, imports and people told (the journal) into the next generation of webdb, and
+ * update.c - merges what crawls, imports and people told (the journal) into the next edition of webdb, and
  * removes the logs that nobody needs any more. The merge itself is webdb's; here is when a page is due.
  *
  * Damage in a log costs the records concerned: it is warned of, and never ends the merge.

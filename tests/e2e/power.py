@@ -291,8 +291,8 @@ def a_run_after_a_power_cut(folder):
                 if call(state, 'stat', status=None).returncode == 0:
                     verified(state)
                     stat = ask(state, 'stat')[0]
-                    assert stat['generation'] >= len(cycles), (stat, len(cycles))
-                    if stat['generation']:
+                    assert stat['snapshot'] >= len(cycles), (stat, len(cycles))
+                    if stat['snapshot']:
                         call(state, 'webdb', 'check')
                 else:
                     assert not cycles

@@ -75,7 +75,7 @@ def lists_of_pages_links_and_sites(folder):
     assert call(repo, 'webdb', 'links', '--from', '0' * 32).stdout == b''
     assert len(call(repo, 'webdb', 'links').stdout.splitlines()) == 6 and len(call(repo, 'webdb', 'pages').stdout.splitlines()) == 5
     assert b'sound: 5 pages, 6 links' in call(repo, 'webdb', 'check').stdout
-    assert ask(repo, 'webdb', 'check')[0] == {'event': 'done', 'ok': True, 'problems': 0, 'pages': 5, 'fetched': 3, 'links': 6, 'generation': 1}
+    assert ask(repo, 'webdb', 'check')[0] == {'event': 'done', 'ok': True, 'problems': 0, 'pages': 5, 'fetched': 3, 'links': 6, 'edition': 1}
     stat = ask(repo, 'stat')[0]
     assert stat['webdb']['known'] == 5 and stat['webdb']['links'] == 6 and stat['unmerged_bytes'] == 0 and 'cycle' not in stat, stat
 
@@ -148,12 +148,12 @@ def damage_is_told_and_nothing_worse(folder):
 # ---- update --------------------------------------------------------------------------------------------------
 
 @test
-def nothing_new_makes_no_generation(folder):
+def nothing_new_makes_no_edition(folder):
     server, repo = crawled(folder)
     first = done(ask(repo, 'update'))
-    assert first['generation'] == 1 and first['pages_added'] == 5 and first['links_added'] == 6 and first['records'] > 5, first
+    assert first['edition'] == 1 and first['pages_added'] == 5 and first['links_added'] == 6 and first['records'] > 5, first
     again = done(ask(repo, 'update'))
-    assert again['generation'] == 1 and again['records'] == 0, again
+    assert again['edition'] == 1 and again['records'] == 0, again
     assert b'nothing new' in call(repo, 'update').stdout
     assert sorted(p.name for p in (repo / 'webdb').iterdir()) == ['00000001', 'lock']
 
@@ -243,7 +243,7 @@ def killed_updates_leave_nothing_behind(folder):
 
 
 @test
-def a_full_disk_leaves_the_old_generation(folder):
+def a_full_disk_leaves_the_old_edition(folder):
     random_ = rng('disk')
     with small_disk(folder / 'disk', '48m') as disk:
         site = {'/': page('/1', text='start')}
