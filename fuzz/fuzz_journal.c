@@ -16,7 +16,7 @@
 #include "base/mem.h"
 #include "crawl/spool.h"
 #include "os/file.h"
-#include "journal/editbatch.h"
+#include "journal/edit_batch.h"
 #include "journal/journal_file.h"
 #include "journal/edit.h"
 
@@ -110,7 +110,7 @@ static void try_edit(const struct wb_edit *edit)
     copy.link_count = copy.page.link_count = walked.count;
     if (walked.whole) {
         WB_CHECK(wb_edit_encode(&copy, 1, &record) == 0);
-        WB_CHECK(wb_edit_sound(wb_buf_slice(&record), 1));
+        WB_CHECK(wb_edit_is_intact(wb_buf_slice(&record), 1));
         WB_CHECK(wb_edit_decode(wb_buf_slice(&record), &again) == 0);
         check_same(edit, &again);
         if (edit->kind != WB_EDIT_RULES)
@@ -323,7 +323,7 @@ static void try_spool(char *bytes, size_t size)
 
 static void try_batch(const char *bytes, size_t len, bool pack)
 {
-    struct wb_edit_unpacked unpacked = {.at = 0};
+    struct wb_edit_batch_reader unpacked = {.at = 0};
     struct wb_edit edit, batch = {.kind = WB_EDIT_BATCH};
     struct wb_buf packed = WB_BUF_INIT;
     unsigned given = 0;
@@ -340,12 +340,12 @@ static void try_batch(const char *bytes, size_t len, bool pack)
         WB_CHECK(!ZSTD_isError(packed.len));
         batch.text = wb_buf_slice(&packed);
     }
-    int got = wb_edit_unpack(&batch, &unpacked);
+    int got = wb_edit_batch_reader_start(&batch, &unpacked);
     WB_CHECK(got == 0 || got == WB_E_CORRUPT);
-    while ((got = wb_edit_unpacked_next(&unpacked, &edit)) == 1)
+    while ((got = wb_edit_batch_reader_next(&unpacked, &edit)) == 1)
         WB_CHECK(++given <= batch.count && edit.kind != WB_EDIT_BATCH && edit.prev.log == 0);
     WB_CHECK(got == 0 || got == WB_E_CORRUPT);
-    wb_edit_unpacked_release(&unpacked);
+    wb_edit_batch_reader_release(&unpacked);
     wb_buf_release(&packed);
 }
 

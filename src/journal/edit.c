@@ -305,13 +305,13 @@ static void take_plain(struct wb_fields *c, struct wb_edit *edit)
     edit->link_count = take_links(c, edit);
 }
 
-bool wb_edit_sound(struct wb_slice record, uint32_t salt)
+bool wb_edit_is_intact(struct wb_slice record, uint32_t salt)
 {
     return record.len >= WB_EDIT_HEAD_BYTES && wb_get32(record.ptr) == record.len &&
            wb_get32(record.ptr + CHECK_AT) == (wb_hash32(record.ptr + KIND_AT, record.len - KIND_AT) ^ salt);
 }
 
-bool wb_edit_head(const char *head, struct wb_edit *edit_out)
+bool wb_edit_decode_head(const char *head, struct wb_edit *edit_out)
 {
     unsigned kind = (uint8_t)head[KIND_AT];
 
@@ -330,7 +330,7 @@ int wb_edit_decode(struct wb_slice record, struct wb_edit *edit_out)
     struct wb_fields c = {record.ptr + WB_EDIT_HEAD_BYTES, record.ptr + record.len, true};
 
     WB_CHECK(record.len >= WB_EDIT_HEAD_BYTES);
-    c.ok = wb_edit_head(record.ptr, edit_out);
+    c.ok = wb_edit_decode_head(record.ptr, edit_out);
     if (c.ok && edit_out->kind == WB_EDIT_PAGE)
         take_page(&c, edit_out);
     else if (c.ok && edit_out->kind == WB_EDIT_RULES)

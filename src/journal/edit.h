@@ -29,10 +29,10 @@ static inline size_t wb_edit_length(const char *head)
 }
 
 /* Whether the checksum of a record of exactly these bytes holds. */
-bool wb_edit_sound(struct wb_slice record, uint32_t salt);
+bool wb_edit_is_intact(struct wb_slice record, uint32_t salt);
 
 /* kind, site, time and prev of a record, and nothing else. False where the head is not one. */
-bool wb_edit_head(const char *head, struct wb_edit *edit_out);
+bool wb_edit_decode_head(const char *head, struct wb_edit *edit_out);
 
 /* All of a record, which edit_out borrows from. WB_E_CORRUPT where it is not one; the checksum is not looked at. */
 int wb_edit_decode(struct wb_slice record, struct wb_edit *edit_out);

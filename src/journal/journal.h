@@ -252,16 +252,16 @@ struct wb_journal_log {
 };
 
 /* All logs of dir/journal by ascending number, in an array from the heap (wb_free). There are none if there is no journal. */
-int wb_journal_list(const char *dir, struct wb_journal_log **logs_out, size_t *count_out);
+int wb_journal_list_logs(const char *dir, struct wb_journal_log **logs_out, size_t *count_out);
 
 /* True if a process is writing to the log: then an unfinished record at its end is not a problem. */
-bool wb_journal_is_written(const char *dir, uint32_t log);
+bool wb_journal_log_is_written(const char *dir, uint32_t log);
 
 /*
  * True if a crawler wrote the log. Each log has one writer, and imports, announcements and removals begin theirs
  * with records that no crawler writes. A log that cannot be read counts as a crawler's.
  */
-bool wb_journal_is_of_crawl(struct wb_journal_reader *reader, uint32_t log);
+bool wb_journal_log_is_of_crawl(struct wb_journal_reader *reader, uint32_t log);
 
 /* The crawlers' logs that unfinished visits still need. The crawl fills it in; pruning leaves those logs alone. */
 struct wb_journal_needs {
@@ -278,7 +278,7 @@ void wb_journal_needs_release(struct wb_journal_needs *needs);
  * Removes these logs, each of which must have ended. The newest log of the journal is special, because its number must
  * never be used again: if it is large, an empty log takes its place; if it is small, it stays. *bytes_out: bytes removed.
  */
-int wb_journal_remove(const char *dir, const uint32_t *logs, size_t count, uint64_t *bytes_out);
+int wb_journal_remove_logs(const char *dir, const uint32_t *logs, size_t count, uint64_t *bytes_out);
 
 /* ---- what the journal records about a page that has content (pagefacts.c) ------------------------ */
 

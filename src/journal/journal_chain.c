@@ -97,7 +97,7 @@ static int walk_one(struct wb_journal_reader *reader, struct wb_edit_place at, b
 
     if (err < 0)
         return err;
-    if (!wb_edit_head(record.ptr, edit_out))
+    if (!wb_edit_decode_head(record.ptr, edit_out))
         return wb_fail(WB_E_CORRUPT, "%s: the record at %llu is of no kind", file->file.path, (unsigned long long)at.offset);
     if (!first && edit_out->site != *site_inout)
         return wb_fail(WB_E_CORRUPT, "%s: the record at %llu is of another site than its chain", file->file.path,

@@ -56,7 +56,7 @@ static int list_logs(const char *journal, struct wb_journal_log **logs_out, size
     return 0;
 }
 
-int wb_journal_list(const char *dir, struct wb_journal_log **logs_out, size_t *count_out)
+int wb_journal_list_logs(const char *dir, struct wb_journal_log **logs_out, size_t *count_out)
 {
     char *journal = wb_path_join(dir, WB_JOURNAL_DIR);
 
@@ -67,7 +67,7 @@ int wb_journal_list(const char *dir, struct wb_journal_log **logs_out, size_t *c
     return err;
 }
 
-bool wb_journal_is_written(const char *dir, uint32_t log)
+bool wb_journal_log_is_written(const char *dir, uint32_t log)
 {
     struct wb_journal_file file = WB_JOURNAL_FILE_INIT;
     char *journal = wb_path_join(dir, WB_JOURNAL_DIR);
@@ -79,14 +79,14 @@ bool wb_journal_is_written(const char *dir, uint32_t log)
     return locked;
 }
 
-bool wb_journal_is_of_crawl(struct wb_journal_reader *reader, uint32_t log)
+bool wb_journal_log_is_of_crawl(struct wb_journal_reader *reader, uint32_t log)
 {
     struct wb_edit_place first_place = {log, WB_JOURNAL_FILE_HEAD_BYTES};
     const struct wb_journal_file *file;
     struct wb_slice record;
     struct wb_edit first;
 
-    if (wb_journal_reader_find(reader, first_place, &file, &record) < 0 || !wb_edit_head(record.ptr, &first))
+    if (wb_journal_reader_find(reader, first_place, &file, &record) < 0 || !wb_edit_decode_head(record.ptr, &first))
         return true;
     return first.kind != WB_EDIT_BATCH && first.kind != WB_EDIT_PUSH && first.kind != WB_EDIT_EXPUNGE &&
            first.kind != WB_EDIT_ASK;
@@ -163,7 +163,7 @@ static int remove_logs(const char *dir, const char *journal, const uint32_t *num
     return err;
 }
 
-int wb_journal_remove(const char *dir, const uint32_t *logs, size_t count, uint64_t *bytes_out)
+int wb_journal_remove_logs(const char *dir, const uint32_t *logs, size_t count, uint64_t *bytes_out)
 {
     char *journal = wb_path_join(dir, WB_JOURNAL_DIR);
 

@@ -9,7 +9,7 @@
  * follows it; otherwise it is the torn tail of a writer that was killed or is writing now. It never writes.
  */
 #include "journal/journal_reader.h"
-#include "journal/editbatch.h"
+#include "journal/edit_batch.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
@@ -46,7 +46,7 @@ struct wb_journal_reader {
     struct wb_edit_place stepped; /* the last place that a step gave, and where it ends */
     uint64_t stepped_next;
 
-    struct wb_edit_unpacked batch; /* at `stepped`, where some of its records were not given yet */
+    struct wb_edit_batch_reader batch; /* at `stepped`, where some of its records were not given yet */
 
     uint32_t *numbers;
     size_t number_count;
@@ -85,7 +85,7 @@ void wb_journal_reader_close(struct wb_journal_reader *reader)
     for (size_t i = 0; i < OPEN_MAX; i++)
         wb_journal_file_close(&reader->logs[i].file);
     wb_buf_release(&reader->window);
-    wb_edit_unpacked_release(&reader->batch);
+    wb_edit_batch_reader_release(&reader->batch);
     wb_free(reader->numbers);
     wb_free(reader->journal);
     reader->magic = 0;
@@ -209,7 +209,7 @@ static int look_record(struct wb_journal_reader *reader, const struct wb_journal
         return err;
     *length_out = length;
     *sight_out = WB_JOURNAL_DAMAGED;
-    if (!wb_edit_sound(wb_slice(bytes.ptr, length), wb_edit_salt(file->writer, offset)))
+    if (!wb_edit_is_intact(wb_slice(bytes.ptr, length), wb_edit_salt(file->writer, offset)))
         return 0;
     *sight_out = WB_JOURNAL_RECORD;
     *record_out = wb_slice(bytes.ptr, length);
@@ -320,7 +320,7 @@ static int offset_behind(struct wb_journal_reader *reader, const struct wb_journ
 /* The next record of the batch at hand, which has one. */
 static int next_of_batch(struct wb_journal_reader *reader, const struct wb_journal_file *file, struct wb_edit *edit_out, struct wb_journal_step *step_out)
 {
-    int got = wb_edit_unpacked_next(&reader->batch, edit_out);
+    int got = wb_edit_batch_reader_next(&reader->batch, edit_out);
 
     if (got == 1)
         return 1;
@@ -360,7 +360,7 @@ int wb_journal_reader_step(struct wb_journal_reader *reader, struct wb_edit_plac
     err = decode_at(file, offset, record, edit_out);
     if (err < 0 || edit_out->kind != WB_EDIT_BATCH)
         return err < 0 ? err : 1;
-    err = wb_edit_unpack(edit_out, &reader->batch);
+    err = wb_edit_batch_reader_start(edit_out, &reader->batch);
     if (err == WB_E_CORRUPT)
         step_out->sight = WB_JOURNAL_DAMAGED;
     return err < 0 ? err : next_of_batch(reader, file, edit_out, step_out);

@@ -50,7 +50,7 @@ static int check_prev(struct verifier *v, const struct wb_edit *edit, const char
     if (edit->prev.log == 0)
         return 0;
     err = wb_journal_reader_find(v->back, edit->prev, &there, &record);
-    if (err == 0 && (!wb_edit_head(record.ptr, &prev) || prev.site != edit->site))
+    if (err == 0 && (!wb_edit_decode_head(record.ptr, &prev) || prev.site != edit->site))
         tell(v, true, file, offset, "a record whose predecessor is of another site");
     else if (err == WB_E_CORRUPT)
         tell(v, true, file, offset, "a record whose predecessor cannot be read");

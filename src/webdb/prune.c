@@ -17,7 +17,7 @@ struct merged_journal {
 static int open_journal(const char *dir, struct merged_journal *journal)
 {
     *journal = (struct merged_journal){0};
-    int err = wb_journal_list(dir, &journal->logs, &journal->count);
+    int err = wb_journal_list_logs(dir, &journal->logs, &journal->count);
 
     return err < 0 ? err : wb_edition_newest_manifest(dir, &journal->manifest);
 }
@@ -62,7 +62,7 @@ static bool is_needed(const struct merged_journal *journal, const struct wb_jour
 {
     if (!log->ended || merged_end(journal, log->number) < log->end)
         return true;
-    return wb_journal_needs_log(needs, log->number) && wb_journal_is_of_crawl(reader, log->number);
+    return wb_journal_needs_log(needs, log->number) && wb_journal_log_is_of_crawl(reader, log->number);
 }
 
 static int prune(const char *dir, const struct merged_journal *journal, const struct wb_journal_needs *needs,
@@ -79,7 +79,7 @@ static int prune(const char *dir, const struct merged_journal *journal, const st
     WB_CHECK(count <= journal->count);
     wb_journal_reader_close(reader);
     if (err == 0)
-        err = wb_journal_remove(dir, numbers, count, bytes_out);
+        err = wb_journal_remove_logs(dir, numbers, count, bytes_out);
     wb_free(numbers);
     return err;
 }

@@ -202,7 +202,7 @@ static int read_log(struct journal_walk *walk, uint32_t log)
         if (err == 0)
             err = wb_writer_progress(writer, "journal", writer->stat.records, 0);
     }
-    if (got == 0 && err == 0 && step.sight == WB_JOURNAL_TORN && !wb_journal_is_written(writer->dir, log))
+    if (got == 0 && err == 0 && step.sight == WB_JOURNAL_TORN && !wb_journal_log_is_written(writer->dir, log))
         tell(walk, step.file, step.place.offset, "a record that was not finished: its writer died");
     return err < 0 ? err : got < 0 && got != WB_E_CORRUPT && got != WB_E_NOTFOUND ? got : 0;
 }
@@ -227,7 +227,7 @@ int wb_webdb_add_journal(struct wb_webdb_writer *writer, wb_webdb_found found, v
     struct journal_walk walk = {.writer = writer, .found = found, .context = context};
     struct wb_journal_log *logs = NULL;
     size_t count = 0;
-    int err = wb_journal_list(writer->dir, &logs, &count);
+    int err = wb_journal_list_logs(writer->dir, &logs, &count);
 
     if (err == 0)
         err = wb_journal_reader_open(writer->dir, &walk.reader);

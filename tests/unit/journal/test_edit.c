@@ -17,8 +17,8 @@ static void encode(const struct wb_edit *edit, struct wb_buf *record)
     wb_buf_clear(record);
     assert_int_equal(wb_edit_encode(edit, SALT, record), 0);
     assert_int_equal(wb_edit_length(record->ptr), record->len);
-    assert_true(wb_edit_sound(wb_buf_slice(record), SALT));
-    assert_false(wb_edit_sound(wb_buf_slice(record), SALT + 1));
+    assert_true(wb_edit_is_intact(wb_buf_slice(record), SALT));
+    assert_false(wb_edit_is_intact(wb_buf_slice(record), SALT + 1));
 }
 
 static void expect_links(const struct wb_edit *edit, const struct wb_edit_link *links, size_t count)
@@ -288,7 +288,7 @@ static void test_damage(void **state)
     encode(&edit, &record);
     for (size_t i = 0; i < record.len * 8; i++) {
         record.ptr[i / 8] = (char)(record.ptr[i / 8] ^ 1 << i % 8);
-        assert_false(wb_edit_sound(wb_buf_slice(&record), SALT));
+        assert_false(wb_edit_is_intact(wb_buf_slice(&record), SALT));
         if (wb_edit_decode(wb_buf_slice(&record), &found) == 0)
             walk_links(&found);
         record.ptr[i / 8] = (char)(record.ptr[i / 8] ^ 1 << i % 8);
@@ -296,7 +296,7 @@ static void test_damage(void **state)
     for (size_t len = WB_EDIT_HEAD_BYTES; len < record.len; len++) {
         char *part = malloc(len); /* of its exact size, for the sanitizer */
         memcpy(part, record.ptr, len);
-        assert_false(wb_edit_sound(wb_slice(part, len), SALT));
+        assert_false(wb_edit_is_intact(wb_slice(part, len), SALT));
         if (wb_edit_decode(wb_slice(part, len), &found) == 0)
             walk_links(&found);
         free(part);

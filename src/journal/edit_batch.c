@@ -1,10 +1,10 @@
 /*
- * editbatch.c - several records as one, packed with zstd. Pages that follow one another have most of their links in common.
+ * edit_batch.c - several records as one, packed with zstd. Pages that follow one another have most of their links in common.
  *
  * A batch is a record whose count is the number of records in it, whose time (until_ms) is their length before packing, and whose text is a zstd frame of
  * them; each is a record as in a log, with salt 0 and no predecessor. It never touches a file.
  */
-#include "journal/editbatch.h"
+#include "journal/edit_batch.h"
 #include "base/error.h"
 #include "journal/edit.h"
 
@@ -52,7 +52,7 @@ void wb_edit_batch_release(struct wb_edit_batch *batch)
     *batch = (struct wb_edit_batch){.count = 0};
 }
 
-int wb_edit_unpack(const struct wb_edit *batch, struct wb_edit_unpacked *unpacked_out)
+int wb_edit_batch_reader_start(const struct wb_edit *batch, struct wb_edit_batch_reader *unpacked_out)
 {
     unpacked_out->at = 0;
     unpacked_out->left = 0;
@@ -70,19 +70,19 @@ int wb_edit_unpack(const struct wb_edit *batch, struct wb_edit_unpacked *unpacke
     return 0;
 }
 
-static int next_record(struct wb_edit_unpacked *unpacked, struct wb_edit *edit_out)
+static int next_record(struct wb_edit_batch_reader *unpacked, struct wb_edit *edit_out)
 {
     const char *p = unpacked->records.ptr + unpacked->at;
     size_t left = unpacked->records.len - unpacked->at, length = left >= WB_EDIT_HEAD_BYTES ? wb_edit_length(p) : 0;
 
-    if (length == 0 || length > left || !wb_edit_sound(wb_slice(p, length), 0))
+    if (length == 0 || length > left || !wb_edit_is_intact(wb_slice(p, length), 0))
         return WB_E_CORRUPT;
     unpacked->at += length;
     int err = wb_edit_decode(wb_slice(p, length), edit_out);
     return err == 0 && (edit_out->prev.log != 0 || edit_out->kind == WB_EDIT_BATCH) ? WB_E_CORRUPT : err;
 }
 
-int wb_edit_unpacked_next(struct wb_edit_unpacked *unpacked, struct wb_edit *edit_out)
+int wb_edit_batch_reader_next(struct wb_edit_batch_reader *unpacked, struct wb_edit *edit_out)
 {
     *edit_out = (struct wb_edit){0};
     if (unpacked->left == 0)
@@ -98,8 +98,8 @@ int wb_edit_unpacked_next(struct wb_edit_unpacked *unpacked, struct wb_edit *edi
     return err == WB_E_CORRUPT ? wb_fail(WB_E_CORRUPT, "a batch of records does not add up") : err;
 }
 
-void wb_edit_unpacked_release(struct wb_edit_unpacked *unpacked)
+void wb_edit_batch_reader_release(struct wb_edit_batch_reader *unpacked)
 {
     wb_buf_release(&unpacked->records);
-    *unpacked = (struct wb_edit_unpacked){.at = 0};
+    *unpacked = (struct wb_edit_batch_reader){.at = 0};
 }

@@ -1,7 +1,7 @@
-/* test_editbatch.c - batches of the edit log: given one by one, in order, among other records; damage is told once. */
+/* test_edit_batch.c - batches of the edit log: given one by one, in order, among other records; damage is told once. */
 #include "edit_support.h"
 
-#include "journal/editbatch.h"
+#include "journal/edit_batch.h"
 #include "journal/edit.h"
 
 /* A page whose URL and links follow from a number. */
@@ -96,7 +96,7 @@ static void test_among_others(void **state)
 static void test_damage(void **state)
 {
     struct wb_edit_batch batch = {.count = 0};
-    struct wb_edit_unpacked unpacked = {.at = 0};
+    struct wb_edit_batch_reader unpacked = {.at = 0};
     struct wb_edit whole, edit;
     uint64_t seed = test_seed();
 
@@ -117,16 +117,16 @@ static void test_damage(void **state)
         else
             text.ptr[chance_below(&seed, text.len)] ^= (char)(1 + chance_below(&seed, 255));
         broken.text = wb_slice(text.ptr, round % 4 == 3 ? chance_below(&seed, text.len) : text.len);
-        int err = wb_edit_unpack(&broken, &unpacked);
+        int err = wb_edit_batch_reader_start(&broken, &unpacked);
         assert_true(err == 0 || err == WB_E_CORRUPT);
-        while ((got = wb_edit_unpacked_next(&unpacked, &edit)) == 1)
+        while ((got = wb_edit_batch_reader_next(&unpacked, &edit)) == 1)
             expect_page(&edit, n++);
         assert_true(got == 0 || got == WB_E_CORRUPT);
         assert_true(n <= 20 && (got == WB_E_CORRUPT || err < 0 || n == broken.count));
-        assert_int_equal(wb_edit_unpacked_next(&unpacked, &edit), 0);
+        assert_int_equal(wb_edit_batch_reader_next(&unpacked, &edit), 0);
         wb_buf_release(&text);
     }
-    wb_edit_unpacked_release(&unpacked);
+    wb_edit_batch_reader_release(&unpacked);
     wb_edit_batch_release(&batch);
 }
 
@@ -134,7 +134,7 @@ static void test_damage(void **state)
 static void test_nested(void **state)
 {
     struct wb_edit_batch inner = {.count = 0}, outer = {.count = 0};
-    struct wb_edit_unpacked unpacked = {.at = 0};
+    struct wb_edit_batch_reader unpacked = {.at = 0};
     struct wb_edit edit;
 
     (void)state;
@@ -142,9 +142,9 @@ static void test_nested(void **state)
     assert_int_equal(wb_edit_batch_pack(&inner, &edit), 0);
     assert_int_equal(wb_edit_batch_add(&outer, &edit), 0);
     assert_int_equal(wb_edit_batch_pack(&outer, &edit), 0);
-    assert_int_equal(wb_edit_unpack(&edit, &unpacked), 0);
-    assert_int_equal(wb_edit_unpacked_next(&unpacked, &edit), WB_E_CORRUPT);
-    wb_edit_unpacked_release(&unpacked);
+    assert_int_equal(wb_edit_batch_reader_start(&edit, &unpacked), 0);
+    assert_int_equal(wb_edit_batch_reader_next(&unpacked, &edit), WB_E_CORRUPT);
+    wb_edit_batch_reader_release(&unpacked);
     wb_edit_batch_release(&inner);
     wb_edit_batch_release(&outer);
 }
