@@ -5,7 +5,7 @@
 #include <string.h>
 
 
-static enum wb_scope read_scope(const struct wb_options *options)
+static enum wb_scope_kind read_scope(const struct wb_options *options)
 {
     const char *scope = wb_options_text(options, "scope");
 

@@ -16,7 +16,7 @@ static int take_lines(void *context, unsigned output, struct wb_slice bytes, siz
 {
     struct wb_crawl_show *show = context;
 
-    if (output == WB_LINES_JSON)
+    if (output == WB_CRAWL_OUTPUT_JSON)
         return wb_output_try(STDOUT_FILENO, "standard output", bytes, 0, taken_out);
     if (!show->log_plain)
         return wb_output_try(show->log.fd, show->log.path, bytes, 0, taken_out);
@@ -147,7 +147,7 @@ void wb_crawl_show_release(struct wb_crawl_show *show)
 
 struct wb_crawl_sink wb_crawl_show_sink(struct wb_crawl_show *show)
 {
-    unsigned outputs = (show->json ? 1u << WB_LINES_JSON : 0) | (show->log.fd >= 0 ? 1u << WB_LINES_LOG : 0);
+    unsigned outputs = (show->json ? 1u << WB_CRAWL_OUTPUT_JSON : 0) | (show->log.fd >= 0 ? 1u << WB_CRAWL_OUTPUT_LOG : 0);
 
     return (struct wb_crawl_sink){take_lines, show_progress, show_warning, show, outputs};
 }

@@ -12,19 +12,18 @@
 
 #include "base/buf.h"
 #include "crawl/fetchlist.h"
-#include "crawl/lines.h"
 #include "crawl/trap.h"
 
 #define WB_CRAWL_DELAY_MS 5000 /* the paper's interval for ordinary sites */
 
-enum wb_scope { WB_SCOPE_SITE, WB_SCOPE_DOMAIN, WB_SCOPE_ANY };
+enum wb_scope_kind { WB_SCOPE_SITE, WB_SCOPE_DOMAIN, WB_SCOPE_ANY };
 
 struct wb_crawl_options {
     const char *dir;              /* the repository; made where there is none */
     const char *const *urls;      /* seeds */
     size_t url_count;
     const char *seeds_file;       /* more of them, with delays and classes; NULL: none; "-": standard input */
-    enum wb_scope scope;
+    enum wb_scope_kind scope;
     int64_t run;                  /* only the sites of this run, made by wb_fetchlist_commit(); 0: by the seeds */
     uint64_t max_pages;           /* stored in this run; 0: no limit */
     uint64_t max_fetches;         /* requests for pages in this run, whatever comes of them; 0: no limit */
@@ -70,11 +69,14 @@ struct wb_crawl_stat {
     double seconds;
 };
 
+/* The readers of the log of fetches: standard output (--json) and the file of --log. */
+enum wb_crawl_output { WB_CRAWL_OUTPUT_JSON, WB_CRAWL_OUTPUT_LOG, WB_CRAWL_OUTPUTS };
+
 /*
  * What happened, told while the crawl runs. Any may be NULL (take only where outputs is 0).
  *
  * take: fetch events in JSON, a line each, after what they tell of is durable. It takes as many bytes as can be written to the output (enum
- * wb_lines_output) without waiting, says how many, and is given the rest later. An error ends the crawl; what was not taken is kept for the next one.
+ * wb_crawl_output) without waiting, says how many, and is given the rest later. An error ends the crawl; what was not taken is kept for the next one.
  */
 struct wb_crawl_sink {
     int (*take)(void *context, unsigned output, struct wb_slice bytes, size_t *taken_out);

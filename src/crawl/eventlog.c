@@ -6,6 +6,7 @@
  */
 #include "base/json.h"
 #include "base/date.h"
+#include "crawl/lines.h"
 #include "crawl/worker.h"
 
 #include <errno.h>

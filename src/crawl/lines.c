@@ -72,7 +72,7 @@ static int write_head(struct wb_lines *lines)
 static int try_head(struct wb_lines *lines)
 {
     char head[HEAD_BYTES];
-    uint64_t size, end, round, told[WB_LINES_OUTPUTS];
+    uint64_t size, end, round, told[WB_CRAWL_OUTPUTS];
     size_t got;
 
     int err = wb_file_size(&lines->file, &size);

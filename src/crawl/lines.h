@@ -8,20 +8,17 @@
 #ifndef WB_CRAWL_LINES_H
 #define WB_CRAWL_LINES_H
 
-#include "base/buf.h"
+#include "crawl/crawl.h"
 #include "os/file.h"
 
 #define WB_LINES_DIR "lines"
-
-/* The readers that lines go to: standard output (--json) and the file of --log. */
-enum wb_lines_output { WB_LINES_JSON, WB_LINES_LOG, WB_LINES_OUTPUTS };
 
 struct wb_lines {
     uint32_t magic;
     struct wb_file file;
     uint64_t end;                     /* of the lines that count, as last read or written */
     uint64_t round;                   /* of the spool: its lines are in the file */
-    uint64_t told[WB_LINES_OUTPUTS];  /* how far each reader got; always at the end of a line */
+    uint64_t told[WB_CRAWL_OUTPUTS];  /* how far each reader got; always at the end of a line */
     uint64_t discarded;               /* up to here the space was given back */
 };
 

@@ -8,17 +8,17 @@
 
 #include <stdlib.h>
 
-void wb_scope_init(struct wb_scope_set *set, enum wb_scope scope)
+void wb_scope_init(struct wb_scope *set, enum wb_scope_kind scope)
 {
-    *set = (struct wb_scope_set){.scope = scope};
+    *set = (struct wb_scope){.scope = scope};
 }
 
-static struct wb_slice name_of(const struct wb_scope_set *set, struct wb_slice site)
+static struct wb_slice name_of(const struct wb_scope *set, struct wb_slice site)
 {
     return set->scope == WB_SCOPE_DOMAIN ? wb_site_domain(site) : site;
 }
 
-int wb_scope_add(struct wb_scope_set *set, struct wb_slice site)
+int wb_scope_add(struct wb_scope *set, struct wb_slice site)
 {
     struct wb_slice name = name_of(set, site);
 
@@ -41,7 +41,7 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-void wb_scope_seal(struct wb_scope_set *set)
+void wb_scope_seal(struct wb_scope *set)
 {
     size_t kept = 0;
 
@@ -56,7 +56,7 @@ void wb_scope_seal(struct wb_scope_set *set)
     set->count = kept;
 }
 
-bool wb_scope_has(const struct wb_scope_set *set, struct wb_slice site)
+bool wb_scope_has(const struct wb_scope *set, struct wb_slice site)
 {
     struct wb_slice name = name_of(set, site);
     size_t low = 0, high = set->count;
@@ -78,10 +78,10 @@ bool wb_scope_has(const struct wb_scope_set *set, struct wb_slice site)
     return false;
 }
 
-void wb_scope_release(struct wb_scope_set *set)
+void wb_scope_release(struct wb_scope *set)
 {
     for (size_t i = 0; i < set->count; i++)
         wb_free(set->names[i]);
     wb_free(set->names);
-    *set = (struct wb_scope_set){0};
+    *set = (struct wb_scope){0};
 }

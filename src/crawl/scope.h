@@ -4,20 +4,20 @@
 
 #include "crawl/crawl.h"
 
-struct wb_scope_set {
-    enum wb_scope scope;
+struct wb_scope {
+    enum wb_scope_kind scope;
     char **names;   /* sites or domains, sorted once sealed */
     size_t count, cap;
 };
 
-void wb_scope_init(struct wb_scope_set *set, enum wb_scope scope);
+void wb_scope_init(struct wb_scope *set, enum wb_scope_kind scope);
 
 /* The site of a seed. */
-int wb_scope_add(struct wb_scope_set *set, struct wb_slice site);
+int wb_scope_add(struct wb_scope *set, struct wb_slice site);
 
 /* After the last add, before the first question. */
-void wb_scope_seal(struct wb_scope_set *set);
-bool wb_scope_has(const struct wb_scope_set *set, struct wb_slice site);
-void wb_scope_release(struct wb_scope_set *set);
+void wb_scope_seal(struct wb_scope *set);
+bool wb_scope_has(const struct wb_scope *set, struct wb_slice site);
+void wb_scope_release(struct wb_scope *set);
 
 #endif

@@ -21,7 +21,7 @@ enum {
 struct told_file {
     struct told_file *next;
     struct wb_lines *lines;
-    uint64_t at[WB_LINES_OUTPUTS]; /* what the output took; told is the last end of a line before it */
+    uint64_t at[WB_CRAWL_OUTPUTS]; /* what the output took; told is the last end of a line before it */
     char *name;                    /* of the file, and of the spool of its process */
     bool ended;                    /* nobody appends to it any more */
 };
@@ -31,7 +31,7 @@ struct wb_teller {
     const struct wb_crawl_sink *sink;
     char *dir;
     struct told_file *files;
-    struct told_file *current[WB_LINES_OUTPUTS]; /* of which the output has half a line; NULL: none */
+    struct told_file *current[WB_CRAWL_OUTPUTS]; /* of which the output has half a line; NULL: none */
     struct wb_buf text;
 };
 
@@ -63,7 +63,7 @@ static int add_file(struct wb_teller *t, const char *name, struct told_file **fi
 
 static bool all_told(const struct wb_teller *t, const struct told_file *file)
 {
-    for (unsigned o = 0; o < WB_LINES_OUTPUTS; o++)
+    for (unsigned o = 0; o < WB_CRAWL_OUTPUTS; o++)
         if (wants(t, o) && file->at[o] < file->lines->end)
             return false;
     return true;
@@ -77,7 +77,7 @@ static void drop_file(struct wb_teller *t, struct told_file *file)
     while (*link != file)
         link = &(*link)->next;
     *link = file->next;
-    for (unsigned o = 0; o < WB_LINES_OUTPUTS; o++)
+    for (unsigned o = 0; o < WB_CRAWL_OUTPUTS; o++)
         if (t->current[o] == file)
             t->current[o] = NULL;
     /* The process that recovers the spool of that name will append its lines. */
@@ -175,10 +175,10 @@ static void move_others(const struct wb_teller *t, struct wb_lines *lines)
 {
     uint64_t least = UINT64_MAX;
 
-    for (unsigned o = 0; o < WB_LINES_OUTPUTS; o++)
+    for (unsigned o = 0; o < WB_CRAWL_OUTPUTS; o++)
         if (wants(t, o) && lines->told[o] < least)
             least = lines->told[o];
-    for (unsigned o = 0; o < WB_LINES_OUTPUTS; o++)
+    for (unsigned o = 0; o < WB_CRAWL_OUTPUTS; o++)
         if (!wants(t, o) && lines->told[o] < least)
             lines->told[o] = least;
 }
@@ -225,7 +225,7 @@ int wb_teller_tell(struct wb_teller *t, bool *moved_out)
     *moved_out = false;
     for (struct told_file *file = t->files; err == 0 && file; file = file->next)
         err = wb_lines_refresh(file->lines);
-    for (unsigned o = 0; err == 0 && o < WB_LINES_OUTPUTS; o++) {
+    for (unsigned o = 0; err == 0 && o < WB_CRAWL_OUTPUTS; o++) {
         struct told_file *file;
         int more = 1;
         for (unsigned i = 0; wants(t, o) && more == 1 && i < STEPS_MAX && (file = find_file(t, o)); i++) {
@@ -259,7 +259,7 @@ int wb_teller_left(struct wb_teller *t, uint64_t *left_out)
     int err = 0;
 
     *left_out = 0;
-    for (unsigned o = 0; err == 0 && o < WB_LINES_OUTPUTS; o++) {
+    for (unsigned o = 0; err == 0 && o < WB_CRAWL_OUTPUTS; o++) {
         uint64_t count = 0;
         for (struct told_file *file = t->files; wants(t, o) && err == 0 && file; file = file->next)
             err = count_lines(t, file, o, &count);

@@ -44,7 +44,7 @@ enum {
 /* What all processes of a run agree on. */
 struct wb_crawl_plan {
     const struct wb_crawl_options *options; /* complete: defaults filled in */
-    struct wb_scope_set scope;
+    struct wb_scope scope;
     struct wb_tally *tally;
     int64_t run;
     int64_t goes_on;        /* the run that did not come to its end and is gone on with; 0: none */

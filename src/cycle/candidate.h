@@ -31,7 +31,7 @@ struct wb_candidate_judge {
     const struct wb_site_class *classes;
     struct wb_refresh refresh;      /* of pages without a class */
     const double *thetas;           /* of the classes with fetches of their own, by class; the others have refresh.theta */
-    enum wb_scope scope;
+    enum wb_scope_kind scope;
     int64_t now_ms, horizon_ms;     /* horizon_ms: the moment of the next chance */
     int64_t tried_ms;               /* what was tried since is left alone; 0: nothing is */
     uint32_t depth_limit;           /* what is as deep or deeper is left out; 0: nothing is */

@@ -45,7 +45,7 @@ struct wb_generate_options {
     uint64_t budget;            /* URLs at most; 0: no limit */
     enum wb_policy policy;
     double min_days, max_days;  /* bounds of intervals for sites without a class; 0: none */
-    enum wb_scope scope;        /* sites that a crawl was told of, their domains, or any */
+    enum wb_scope_kind scope;        /* sites that a crawl was told of, their domains, or any */
     int64_t horizon_ms;         /* how long until the next chance: pages whose lifetime ends before are must-visit; 0: a day */
     uint32_t depth_limit;       /* pages so many links away from a seed, or more, are left out; 0: none are */
     int64_t period_ms;          /* a site has no more pages listed than it can be asked for in this time; 0: no limit */

@@ -42,12 +42,12 @@ static void test_rounds(void **state)
     wb_lines_close(other);
     assert_int_equal(wb_lines_refresh(lines), 0);
     expect_text(lines, "one\ntwo\nthree\n");
-    lines->told[WB_LINES_JSON] += 4;
+    lines->told[WB_CRAWL_OUTPUT_JSON] += 4;
     assert_int_equal(wb_lines_note(lines), 0);
     wb_lines_close(lines);
     assert_int_equal(wb_lines_open(dir, "a", true, &lines), 0);
-    assert_int_equal(lines->told[WB_LINES_JSON], 68);
-    assert_int_equal(lines->told[WB_LINES_LOG], 64);
+    assert_int_equal(lines->told[WB_CRAWL_OUTPUT_JSON], 68);
+    assert_int_equal(lines->told[WB_CRAWL_OUTPUT_LOG], 64);
     expect_text(lines, "one\ntwo\nthree\n");
     wb_lines_close(lines);
 }
@@ -126,7 +126,7 @@ struct reader {
     int fails;
 };
 
-static struct reader readers[WB_LINES_OUTPUTS];
+static struct reader readers[WB_CRAWL_OUTPUTS];
 
 static int take(void *context, unsigned output, struct wb_slice bytes, size_t *taken_out)
 {
@@ -143,7 +143,7 @@ static int take(void *context, unsigned output, struct wb_slice bytes, size_t *t
 
 static struct wb_crawl_sink new_sink(unsigned outputs)
 {
-    for (unsigned i = 0; i < WB_LINES_OUTPUTS; i++) {
+    for (unsigned i = 0; i < WB_CRAWL_OUTPUTS; i++) {
         wb_buf_release(&readers[i].text);
         readers[i] = (struct reader){.room = SIZE_MAX};
     }
@@ -179,20 +179,20 @@ static void test_stalled(void **state)
     assert_int_equal(wb_teller_add(teller, "a", &a), 0);
     assert_int_equal(wb_teller_add(teller, "b", &b), 0);
     append(b, "first of b\nsecond of b\n", 1);
-    readers[WB_LINES_JSON].room = 15;
+    readers[WB_CRAWL_OUTPUT_JSON].room = 15;
     tell(teller);
-    expect_read(WB_LINES_JSON, "first of b\nseco");
-    expect_read(WB_LINES_LOG, "first of b\nsecond of b\n");
+    expect_read(WB_CRAWL_OUTPUT_JSON, "first of b\nseco");
+    expect_read(WB_CRAWL_OUTPUT_LOG, "first of b\nsecond of b\n");
     append(a, "first of a\n", 1);
     tell(teller);
     assert_int_equal(wb_teller_left(teller, &left), 0);
     assert_int_equal(left, 2);
-    readers[WB_LINES_JSON].room = 3;
+    readers[WB_CRAWL_OUTPUT_JSON].room = 3;
     tell(teller);
-    readers[WB_LINES_JSON].room = SIZE_MAX;
+    readers[WB_CRAWL_OUTPUT_JSON].room = SIZE_MAX;
     tell(teller);
-    expect_read(WB_LINES_JSON, "first of b\nsecond of b\nfirst of a\n");
-    expect_read(WB_LINES_LOG, "first of b\nsecond of b\nfirst of a\n");
+    expect_read(WB_CRAWL_OUTPUT_JSON, "first of b\nsecond of b\nfirst of a\n");
+    expect_read(WB_CRAWL_OUTPUT_LOG, "first of b\nsecond of b\nfirst of a\n");
     assert_int_equal(wb_teller_left(teller, &left), 0);
     assert_int_equal(left, 0);
     assert_int_equal(count_files(dir), 2); /* their processes go on */
@@ -234,8 +234,8 @@ static void test_next_crawl(void **state)
     assert_int_equal(wb_teller_open(dir, &sink, &teller), 0);
     assert_int_equal(wb_teller_add(teller, "a", &a), 0);
     append(a, "one\ntwo\nthree\n", 1);
-    readers[WB_LINES_JSON].room = 6;
-    readers[WB_LINES_LOG].room = 8;
+    readers[WB_CRAWL_OUTPUT_JSON].room = 6;
+    readers[WB_CRAWL_OUTPUT_LOG].room = 8;
     tell(teller);
     wb_teller_close(teller);
     assert_int_equal(count_files(dir), 1);
@@ -252,8 +252,8 @@ static void test_next_crawl(void **state)
     sink = new_sink(3);
     assert_int_equal(wb_teller_open(dir, &sink, &teller), 0);
     tell(teller);
-    expect_read(WB_LINES_JSON, "two\nthree\n");
-    expect_read(WB_LINES_LOG, "three\n");
+    expect_read(WB_CRAWL_OUTPUT_JSON, "two\nthree\n");
+    expect_read(WB_CRAWL_OUTPUT_LOG, "three\n");
     assert_int_equal(count_files(dir), 1);
     assert_int_equal(wb_path_unlink(spool), 0);
     tell(teller);
@@ -265,7 +265,7 @@ static void test_next_crawl(void **state)
 static void test_one_output(void **state)
 {
     const char *dir = new_dir();
-    struct wb_crawl_sink sink = new_sink(1u << WB_LINES_LOG);
+    struct wb_crawl_sink sink = new_sink(1u << WB_CRAWL_OUTPUT_LOG);
     struct wb_teller *teller;
     struct wb_lines *a;
 
@@ -273,13 +273,13 @@ static void test_one_output(void **state)
     assert_int_equal(wb_teller_open(dir, &sink, &teller), 0);
     assert_int_equal(wb_teller_add(teller, "a", &a), 0);
     append(a, "one\ntwo\n", 1);
-    readers[WB_LINES_LOG].room = 4;
+    readers[WB_CRAWL_OUTPUT_LOG].room = 4;
     tell(teller);
     wb_teller_close(teller);
-    sink = new_sink(1u << WB_LINES_JSON);
+    sink = new_sink(1u << WB_CRAWL_OUTPUT_JSON);
     assert_int_equal(wb_teller_open(dir, &sink, &teller), 0);
     tell(teller);
-    expect_read(WB_LINES_JSON, "two\n");
+    expect_read(WB_CRAWL_OUTPUT_JSON, "two\n");
     wb_teller_close(teller);
     assert_int_equal(count_files(dir), 0);
 }

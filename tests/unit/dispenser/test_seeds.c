@@ -95,7 +95,7 @@ static void test_nonsense(void **state)
 
 static void test_scope(void **state)
 {
-    struct wb_scope_set set;
+    struct wb_scope set;
 
     (void)state;
     wb_scope_init(&set, WB_SCOPE_SITE);
