@@ -1,71 +1,79 @@
 /*
- * crawl.h - the door of crawl: politely copies sites into a repository.
+ * crawl.h - the door of crawl: copies sites into a repository, politely.
  *
- *   seeds -> dispenser (a row a site) -> N processes, each an event loop over many sites
- *   a site: robots.txt, then its queue, one request after another in its interval
- *   an answer: page to the spool and the store, facts and links to the journal
+ *   seeds -> seed dispenser (one row per site) -> N worker processes, each an event loop over many sites
+ *   a site:     robots.txt first, then the URLs in its queue, one request at a time, at the site's interval
+ *   a response: the page goes to the spool and the store, its facts and links go to the journal
  *
- * A crawl can be killed at any moment; the next one goes on where it was.
+ * A crawl can be killed at any moment. The next crawl of the same seeds continues where it was.
+ *
+ * Where to read on: worker.h follows one page through a worker process; parent.h has the process that starts the
+ * workers and ends the crawl; docs/design/0009-crawler.md has the reasons.
  */
 #ifndef WB_CRAWL_CRAWL_H
 #define WB_CRAWL_CRAWL_H
 
 #include "base/buf.h"
-#include "crawl/fetchlist.h"
-#include "crawl/trap.h"
+#include "crawl/trap.h" /* the guards against endless sites: cycle asks them too when it chooses pages */
+#include "dispenser/dispenser.h"
+#include "journal/journal.h"
+
+/* ---- crawling -------------------------------------------------------------------------------------------------- */
 
 #define WB_CRAWL_DELAY_MS 5000 /* the paper's interval for ordinary sites */
 
+/* Which links may be followed to other sites: none, those within a seed's registrable domain, or all. */
 enum wb_scope_kind { WB_SCOPE_SITE, WB_SCOPE_DOMAIN, WB_SCOPE_ANY };
 
+/* What a caller wants. A member that is 0 or NULL takes its default unless its comment says otherwise. */
 struct wb_crawl_options {
-    const char *dir;              /* the repository; made where there is none */
+    const char *dir;              /* the repository; created if it does not exist */
     const char *const *urls;      /* seeds */
     size_t url_count;
-    const char *seeds_file;       /* more of them, with delays and classes; NULL: none; "-": standard input */
+    const char *seeds_file;       /* more seeds, with delays and classes of sites; "-" reads standard input; NULL: no file */
     enum wb_scope_kind scope;
-    int64_t run;                  /* only the sites of this run, made by wb_fetchlist_commit(); 0: by the seeds */
-    uint64_t max_pages;           /* stored in this run; 0: no limit */
-    uint64_t max_fetches;         /* requests for pages in this run, whatever comes of them; 0: no limit */
+    int64_t run;                  /* crawl only the sites of this run (from wb_fetchlist_commit); 0: the seeds decide */
+    uint64_t max_pages;           /* end after storing this many pages; 0: no limit */
+    uint64_t max_fetches;         /* end after this many requests for pages, whatever comes of them; 0: no limit */
     uint32_t max_depth;           /* links away from a seed; UINT32_MAX: no limit */
     int64_t max_time_ms;          /* 0: no limit */
-    int64_t delay_ms;             /* -1: WB_CRAWL_DELAY_MS */
-    int64_t crawl_delay_max_ms;   /* a robots.txt may ask for more; it is given this much */
-    unsigned processes;           /* 0: by the machine */
-    unsigned sites;               /* at once in a process, 0: the default */
-    unsigned connections;         /* requests at once to a site, 0: 1 */
-    unsigned per_address;         /* requests at once to an address, 0: the default */
+    int64_t delay_ms;             /* interval between two requests to a site; -1: WB_CRAWL_DELAY_MS */
+    int64_t crawl_delay_max_ms;   /* the longest Crawl-delay of a robots.txt that we honour; longer ones are cut to it */
+    unsigned processes;           /* workers; 0: one per processor, up to 8 */
+    unsigned sites;               /* sites that one worker holds at a time */
+    unsigned connections;         /* requests at a time to one site */
+    unsigned per_address;         /* requests at a time to one IP address */
     const char *user_agent;       /* NULL: WB_HTTP_AGENT */
-    bool allow_private;
-    const char *const *resolve;   /* HOST:PORT:ADDR */
+    bool allow_private;           /* contact private and loopback addresses too */
+    const char *const *resolve;   /* fixed addresses, each HOST:PORT:ADDR */
     size_t resolve_count;
     const char *dns_servers;      /* NULL: the system's */
-    unsigned dns_rate;
-    const char *dispenser;        /* postgres://... or "sqlite", which is remembered; NULL: as remembered, SQLite in the repository at first */
-    int64_t fresh_ms;             /* pages fetched within this are left alone; 0: none are */
-    int64_t timeout_ms;           /* of an answer; 0: the default */
-    uint64_t max_bytes;           /* of a page; 0: the default */
-    uint64_t site_budget;         /* pages stored of a site in a visit; 0: the default */
-    uint32_t lifetime_days;       /* 0: the default */
-    bool root_first;              /* no deep entry into a site that has a reachable root */
+    unsigned dns_rate;            /* names per second */
+    const char *dispenser;        /* postgres://... or "sqlite"; later crawls remember it. NULL: the remembered one */
+    int64_t fresh_ms;             /* do not ask for pages that were fetched within this time; 0: ask for all */
+    int64_t timeout_ms;           /* of one request */
+    uint64_t max_bytes;           /* of one page; the rest is cut off */
+    uint64_t site_budget;         /* pages stored per site and visit */
+    uint32_t lifetime_days;       /* how long a page may go unseen before it expires */
+    bool root_first;              /* use seeds below a site's root page only if the root cannot be fetched */
     bool ignore_sitemaps;
     const char *ca_file;          /* certificates to trust; NULL: the system's */
 };
 
-/* What a crawl has come to; all counts are of this run. */
+/* What a crawl has done so far. All counts are of this crawl. */
 struct wb_crawl_stat {
     uint64_t pages;        /* stored */
     uint64_t bytes;        /* of their bodies */
     uint64_t requests, unchanged, redirects, duplicates, gone, robots, skipped, errors;
-    uint64_t fetches;      /* requests for pages; of a fetch list's run also those of crawls of it that were killed */
-    uint64_t wire_bytes;   /* of bodies as they came */
+    uint64_t fetches;      /* requests for pages; for a fetch list also those of earlier crawls of the same run */
+    uint64_t wire_bytes;   /* of bodies as received, before codings are undone */
     uint64_t known;        /* URLs that entered a queue */
-    unsigned sites_active, sites_waiting; /* held by a process; of these, waiting for their interval or a back-off */
+    unsigned sites_active, sites_waiting; /* held by a worker; of these, waiting for their interval or a back-off */
     unsigned in_flight, processes;
-    uint64_t sites_open, sites_done, sites_left; /* not finished yet; finished; left for another run */
+    uint64_t sites_open, sites_done, sites_left; /* not finished yet; finished; left for a later crawl */
     uint64_t cpu_ms;       /* of all processes */
     char error_kinds[256]; /* "timeout 3, dns 1": the most frequent first */
-    uint64_t lines_left;   /* of the log, that a reader did not take before a signal came; the next crawl passes them on */
+    uint64_t lines_left;   /* lines of the log that a reader had not read at the end; the next crawl passes them on */
     double seconds;
 };
 
@@ -73,52 +81,111 @@ struct wb_crawl_stat {
 enum wb_crawl_output { WB_CRAWL_OUTPUT_JSON, WB_CRAWL_OUTPUT_LOG, WB_CRAWL_OUTPUTS };
 
 /*
- * What happened, told while the crawl runs. Any may be NULL (take only where outputs is 0).
+ * Where a crawl reports to while it runs. Any function may be NULL (take only if outputs is 0).
  *
- * take: fetch events in JSON, a line each, after what they tell of is durable. It takes as many bytes as can be written to the output (enum
- * wb_crawl_output) without waiting, says how many, and is given the rest later. An error ends the crawl; what was not taken is kept for the next one.
+ * take: gets lines of the log of fetches (JSON, one event per line) once the pages they are about are durable. It
+ * writes as many bytes to the output as it can without waiting, sets *taken_out to their number, and is given the
+ * rest again later. If it returns an error, the crawl ends; the lines that were not taken are kept for the next one.
  */
 struct wb_crawl_sink {
     int (*take)(void *context, unsigned output, struct wb_slice bytes, size_t *taken_out);
-    void (*progress)(void *context, const struct wb_crawl_stat *stat); /* some times a second */
+    void (*progress)(void *context, const struct wb_crawl_stat *stat); /* several times per second */
     void (*warn)(void *context, const char *message);
     void *context;
-    unsigned outputs; /* a bit for each that is wanted */
+    unsigned outputs; /* a set of bits: 1 << enum wb_crawl_output for each output that is wanted */
 };
 
 /*
- * Crawls until everything that can be done now is done, a limit is reached or a signal came
- * (WB_E_STOPPED, after a clean end). stat_out is filled in any case.
+ * Crawls until everything that can be done now is done, a limit is reached, or a signal arrives (WB_E_STOPPED, after
+ * a clean end). stat_out is filled in all cases, errors included.
  */
 int wb_crawl(const struct wb_crawl_options *options, const struct wb_crawl_sink *sink, struct wb_crawl_stat *stat_out);
 
 /*
- * Where the dispenser of a repository is, for people: a URL without its password, appended to text_out; nothing where it is the
- * repository's own. *known_out: whether there is one at all.
+ * Tells where the dispenser of a repository is. Appends its URL, without the password, to text_out; appends nothing
+ * if it is the repository's own SQLite file. *known_out is false if the repository has no dispenser yet.
  */
 int wb_crawl_dispenser(const char *dir, struct wb_buf *text_out, bool *known_out);
 
-/* Checks what crawls keep beside the store, journal and webdb: the dispenser of the repository. found: as for the journal (edit.h). */
+/* Checks the dispenser of the repository. found is called for each problem, as in wb_journal_verify(). */
 int wb_crawl_verify(const char *dir, wb_journal_found found, void *context);
 
-/* ---- why ------------------------------------------------------------------------------ */
+/*
+ * Lists the logs of the journal that unfinished visits need to continue, so that nobody deletes them. The numbers are
+ * sorted, each occurs once; the caller frees needs_out->logs. Recovers what dead crawls left first (recover.h).
+ */
+int wb_crawl_logs(const char *dir, const char *dispenser, struct wb_journal_needs *needs_out);
+
+/* ---- why a page is or is not fetched (why.c) ----------------------------------------------------------------------- */
 
 enum wb_why_verdict { WB_WHY_UNKNOWN, WB_WHY_FETCHED, WB_WHY_WAITING, WB_WHY_BLOCKED };
 
 struct wb_why {
     enum wb_why_verdict verdict;
-    bool is_site;              /* asked of a host, not of a URL */
+    bool is_site;              /* the question was about a host, not about a URL */
     struct wb_buf subject;     /* the URL or the site */
     struct wb_buf reason;      /* a sentence */
-    struct wb_buf robots_rule; /* the text of the rule that decides; empty: none */
-    uint32_t robots_line;      /* its line */
-    int64_t next_ms;           /* when it will be asked for again, as far as known; 0: not known */
-    int64_t fetched_ms;        /* when it was; 0: never */
-    uint16_t status;           /* of the last answer */
+    struct wb_buf robots_rule; /* the text of the robots.txt rule that decides; empty if none does */
+    uint32_t robots_line;      /* the line that the rule is on */
+    int64_t next_ms;           /* when it will next be asked for; 0: not known */
+    int64_t fetched_ms;        /* when it was last fetched; 0: never */
+    uint16_t status;           /* of the last response */
 };
 
-/* what: a URL, or a host with or without its port. dispenser and agent (NULL: the default) as in the crawl's options. */
+/*
+ * what: a URL, or a host with or without a port. dispenser and agent have the same meaning and defaults as in
+ * struct wb_crawl_options. Release *why_out also after an error.
+ */
 int wb_why(const char *dir, const char *dispenser, const char *agent, const char *what, struct wb_why *why_out);
 void wb_why_release(struct wb_why *why);
+
+/* ---- fetch lists: others decide what is fetched next (fetchlist.c) ------------------------------------------------ */
+
+/*
+ * A fetch list becomes a run of the dispenser: sites, each with the URLs to ask for, in order. A listed site begins a
+ * visit that asks for these URLs, and for new links if webdb has never heard of their targets; for nothing else.
+ * Whatever an earlier visit left undone is given up, because webdb knows about it.
+ *
+ * open -> (site, domain: questions) -> add ... add -> commit -> close
+ */
+struct wb_fetchlist;
+
+enum wb_listed_state {
+    WB_LISTED_UNKNOWN,  /* no crawl was ever told of this site: it is out of scope */
+    WB_LISTED_OPEN,     /* its visit is not over, or never began */
+    WB_LISTED_DONE,     /* its last visit is over */
+    WB_LISTED_AWAY,     /* it must wait or is refused, so its pages cannot be checked now */
+    WB_LISTED_ALIAS,    /* another name of a site that is crawled */
+};
+
+struct wb_listed_site {
+    enum wb_listed_state state;
+    int64_t next_ms;         /* must not be contacted before */
+    size_t class_at;         /* index into wb_fetchlist_classes(); SIZE_MAX: the site has no class */
+};
+
+/*
+ * Reads what the dispenser (NULL: the remembered one) knows of all sites. If seeds_file is not NULL, the file is read
+ * first, and its classes and sites are added to the dispenser; warn (may be NULL) hears of lines that are wrong.
+ */
+int wb_fetchlist_open(const char *dir, const char *dispenser, const char *seeds_file,
+                      void (*warn)(void *context, const char *message), void *context, struct wb_fetchlist **list_out);
+void wb_fetchlist_close(struct wb_fetchlist *list);
+
+const struct wb_site_class *wb_fetchlist_classes(const struct wb_fetchlist *list, size_t *count_out);
+void wb_fetchlist_site(const struct wb_fetchlist *list, struct wb_slice site, struct wb_listed_site *site_out);
+
+/* Whether any site of this registrable domain is known to the dispenser. */
+bool wb_fetchlist_domain(const struct wb_fetchlist *list, struct wb_slice domain);
+
+/* Appends a URL. Add the URLs of one site one after the other, the most urgent first. */
+int wb_fetchlist_add(struct wb_fetchlist *list, struct wb_slice url, uint16_t depth);
+
+/*
+ * Turns the list into a run, in one transaction. *run_out is 0 if nothing was added. Committing the same URLs again
+ * before they were crawled changes nothing but the number of the run. Sites of the seeds file that no visit has
+ * reached yet and that have no URL in the list join the run with their seeds from the file.
+ */
+int wb_fetchlist_commit(struct wb_fetchlist *list, int64_t *run_out, struct wb_dispenser_list_stat *stat_out);
 
 #endif
