@@ -11,26 +11,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-struct chance {
-    uint64_t state;
-};
-
-/* splitmix64 */
-static inline uint64_t chance_next(struct chance *chance)
+/* The next number of a sequence (splitmix64). Begin with any number as *chance, such as test_seed(). */
+static inline uint64_t chance_next(uint64_t *chance)
 {
-    uint64_t z = chance->state += 0x9e3779b97f4a7c15;
+    uint64_t z = *chance += 0x9e3779b97f4a7c15;
 
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
     z = (z ^ z >> 27) * 0x94d049bb133111eb;
     return z ^ z >> 31;
 }
 
-static inline uint64_t chance_below(struct chance *chance, uint64_t n)
+static inline uint64_t chance_below(uint64_t *chance, uint64_t n)
 {
     return chance_next(chance) % n;
 }
 
-static inline bool chance_one_in(struct chance *chance, uint64_t n)
+static inline bool chance_one_in(uint64_t *chance, uint64_t n)
 {
     return chance_below(chance, n) == 0;
 }

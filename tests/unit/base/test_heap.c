@@ -33,7 +33,7 @@ static int64_t least_key(const struct item *items)
 }
 
 /* One random operation. Returns by how many items the heap grew. */
-static int take_step(struct chance *chance, struct wb_heap *heap, struct item *items)
+static int take_step(uint64_t *chance, struct wb_heap *heap, struct item *items)
 {
     struct item *item = &items[chance_below(chance, ITEMS)];
     struct wb_heap_node *first = wb_heap_first(heap);
@@ -63,7 +63,7 @@ static int take_step(struct chance *chance, struct wb_heap *heap, struct item *i
 
 static void test_model(void **state)
 {
-    struct chance chance = {test_seed()};
+    uint64_t chance = test_seed();
     struct wb_heap heap = WB_HEAP_INIT;
     static struct item items[ITEMS];
     int count = 0;

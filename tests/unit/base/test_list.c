@@ -52,7 +52,7 @@ static void remove_at(struct order *order, size_t at)
     memmove(&order->numbers[at], &order->numbers[at + 1], (order->count - at) * sizeof *order->numbers);
 }
 
-static void take_step(struct chance *chance, struct wb_list *list, struct item *items, struct order *order)
+static void take_step(uint64_t *chance, struct wb_list *list, struct item *items, struct order *order)
 {
     struct item *item = &items[chance_below(chance, ITEMS)];
     size_t at = find_number(order, item->number);
@@ -77,7 +77,7 @@ static void take_step(struct chance *chance, struct wb_list *list, struct item *
 
 static void test_model(void **state)
 {
-    struct chance chance = {test_seed()};
+    uint64_t chance = test_seed();
     struct wb_list list = WB_LIST_INIT;
     struct item items[ITEMS] = {{0}};
     struct order order = {{0}, 0};

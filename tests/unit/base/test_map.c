@@ -59,7 +59,7 @@ static void check_equal(union entry_map *map, const uint32_t *values)
 }
 
 /* values: the value of each key, 0 if it is not in the table. */
-static void take_step(struct chance *chance, union entry_map *map, uint32_t *values)
+static void take_step(uint64_t *chance, union entry_map *map, uint32_t *values)
 {
     uint32_t key = (uint32_t)chance_below(chance, KEYS);
     struct entry *entry = find_entry(map, key);
@@ -83,7 +83,7 @@ static void take_step(struct chance *chance, union entry_map *map, uint32_t *val
 
 static void test_model(void **state)
 {
-    struct chance chance = {test_seed()};
+    uint64_t chance = test_seed();
     union entry_map map = WB_MAP_INIT(chance_next(&chance));
     static uint32_t values[KEYS];
 
@@ -147,7 +147,7 @@ static size_t total_distance(const union entry_map *map)
 /* Hashes that agree in their low bits or in their high bits, or that are evenly spaced, are still found at once. */
 static void test_hostile(void **state)
 {
-    struct chance chance = {test_seed()};
+    uint64_t chance = test_seed();
     const uint64_t steps[] = {1, 2, UINT64_C(1) << 20, UINT64_C(1) << 32, UINT64_C(1) << 48, 1000003,
                               UINT64_C(0x9e3779b97f4a7c15)};
 

@@ -34,7 +34,7 @@ static void check_equal(const struct items *items, const struct item *twin, size
 }
 
 /* One random operation on the vector and on its twin. Returns the twin's new count. */
-static size_t take_step(struct chance *chance, struct items *items, struct item *twin, size_t count)
+static size_t take_step(uint64_t *chance, struct items *items, struct item *twin, size_t count)
 {
     struct item item = {chance_next(chance), (char)chance_below(chance, 128)}, *added = NULL;
 
@@ -70,7 +70,7 @@ static size_t take_step(struct chance *chance, struct items *items, struct item 
 
 static void test_model(void **state)
 {
-    struct chance chance = {test_seed()};
+    uint64_t chance = test_seed();
     struct items items = WB_VEC_INIT;
     static struct item twin[ITEMS_MAX];
     size_t count = 0;

@@ -316,28 +316,7 @@ unsigned claim(struct wb_dispenser *d, int64_t run, const char *owner, int64_t n
     return told->count;
 }
 
-/* ---- chance and children ------------------------------------------------------------------------------------------- */
-
-/* splitmix64 */
-uint64_t chance_below(struct chance *chance, uint64_t n)
-{
-    uint64_t z = chance->state += 0x9e3779b97f4a7c15;
-
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-    z = (z ^ z >> 27) * 0x94d049bb133111eb;
-    return (z ^ z >> 31) % n;
-}
-
-uint64_t test_seed(void)
-{
-    const char *given = getenv("WEBBASE_SEED");
-    uint64_t seed;
-
-    wb_random_bytes(&seed, sizeof seed);
-    seed = given ? strtoull(given, NULL, 10) : seed >> 16;
-    print_message("# WEBBASE_SEED=%llu\n", (unsigned long long)seed);
-    return seed;
-}
+/* ---- children ------------------------------------------------------------------------------------------- */
 
 pid_t start_child(int (*function)(void *context), void *context)
 {

@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "../seeded.h"
 #include "base/error.h"
 #include "dispenser/dispenser.h"
 #include "dispenser/sql.h"
@@ -97,15 +98,7 @@ struct wb_site_report report_of(int64_t id, enum wb_site_state state);
 int report_one(struct wb_dispenser *d, const char *owner, struct wb_site_report report);
 unsigned claim(struct wb_dispenser *d, int64_t run, const char *owner, int64_t now_ms, int64_t lease_ms, unsigned max, struct told *told);
 
-/* ---- chance and children ---------------------------------------------------------------------------------- */
-
-struct chance {
-    uint64_t state;
-};
-uint64_t chance_below(struct chance *chance, uint64_t n);
-
-/* WEBBASE_SEED, or a fresh one; printed, so that a failure can be had again. */
-uint64_t test_seed(void);
+/* ---- children ---------------------------------------------------------------------------------- */
 
 pid_t start_child(int (*function)(void *context), void *context);
 

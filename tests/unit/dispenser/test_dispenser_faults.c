@@ -357,7 +357,7 @@ static int use_damaged(void *context)
 static void test_damage(void **state)
 {
     struct place *p = *state;
-    struct chance chance = {test_seed()};
+    uint64_t chance = test_seed();
     struct wb_buf good = WB_BUF_INIT;
     char path[128], name[32];
     unsigned noticed = 0, rounds = 60;
@@ -586,7 +586,7 @@ static int read_site(const struct place *p, const char *name, struct wb_site_row
 static void test_flips(void **state)
 {
     struct place *p = *state;
-    struct chance chance = {test_seed()};
+    uint64_t chance = test_seed();
     char path[160], name[32];
     unsigned told = 0, found = 0, flips = 300;
     uint64_t size;

@@ -27,7 +27,7 @@ struct twin_site {
 
 struct trace {
     struct place *place;
-    struct chance chance;
+    uint64_t chance;
     struct twin_site sites[SITES];
     int64_t now_ms;
     int64_t list_run;       /* the last one that a list made; 0: none yet */
@@ -704,7 +704,7 @@ static void test_traces(void **state)
     uint64_t seed = test_seed();
     unsigned steps = p->postgres ? 500 : 2500;
 
-    t = (struct trace){.place = p, .chance = {seed}, .now_ms = 1000, .print = getenv("WEBBASE_TRACE") != NULL};
+    t = (struct trace){.place = p, .chance = seed, .now_ms = 1000, .print = getenv("WEBBASE_TRACE") != NULL};
     /* Lists have numbers of their own, above those that the trace uses. */
     for (int64_t run = p->run; run < RUNS;)
         must_ok(wb_dispenser_begin_run(p->d, &run));

@@ -135,7 +135,7 @@ static void test_kill(void **state)
 {
     struct place *p = *state;
     struct board *board = new_board();
-    struct chance chance = {test_seed()};
+    uint64_t chance = test_seed();
     struct wb_dispenser_stat stat = {0};
     int number = 0;
     const int kills = p->postgres ? 10 : 30;

@@ -36,39 +36,6 @@ void must_ok_at(int err, const char *what, const char *file, int line)
         must_failed(what, file, line);
 }
 
-/* ---- chance -------------------------------------------------------------------- */
-
-/* splitmix64 */
-uint64_t chance_next(struct chance *chance)
-{
-    uint64_t z = chance->state += 0x9e3779b97f4a7c15;
-
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-    z = (z ^ z >> 27) * 0x94d049bb133111eb;
-    return z ^ z >> 31;
-}
-
-uint64_t chance_below(struct chance *chance, uint64_t n)
-{
-    return chance_next(chance) % n;
-}
-
-uint64_t test_seed(void)
-{
-    const char *given = getenv("WEBBASE_SEED");
-    uint64_t seed;
-
-    if (given) {
-        seed = strtoull(given, NULL, 10);
-    } else {
-        wb_random_bytes(&seed, sizeof seed);
-        seed >>= 16;
-    }
-    printf("# WEBBASE_SEED=%llu\n", (unsigned long long)seed);
-    fflush(stdout);
-    return seed;
-}
-
 unsigned test_rounds(unsigned n)
 {
     const char *given = getenv("WEBBASE_TEST_ROUNDS");
@@ -197,7 +164,8 @@ static const char *const phrases[] = {
 
 static void fill_body(struct wb_buf *body, const struct spec *spec)
 {
-    struct chance chance = {(uint64_t)spec->site << 40 ^ (uint64_t)spec->number << 20 ^ (uint64_t)spec->time_ms * 31 ^ spec->variant};
+    uint64_t chance = (uint64_t)spec->site << 40 ^ (uint64_t)spec->number << 20 ^ (uint64_t)spec->time_ms * 31 ^
+                      spec->variant;
     bool noise = spec->variant % 5 == 0;
 
     must_ok(wb_buf_reserve(body, (size_t)spec->size + 64));

@@ -19,6 +19,7 @@
 
 #include <cmocka.h>
 
+#include "../seeded.h"
 #include "base/error.h"
 #include "store/log.h"
 #include "store/store.h"
@@ -31,22 +32,6 @@
 #define must_ok(err) must_ok_at((err), #err, __FILE__, __LINE__)
 void must_failed(const char *what, const char *file, int line);
 void must_ok_at(int err, const char *what, const char *file, int line);
-
-/* ---- chance -------------------------------------------------------------------- */
-
-struct chance {
-    uint64_t state;
-};
-
-uint64_t chance_next(struct chance *chance);
-uint64_t chance_below(struct chance *chance, uint64_t n);
-static inline bool chance_one_in(struct chance *chance, uint64_t n)
-{
-    return chance_below(chance, n) == 0;
-}
-
-/* WEBBASE_SEED, or a fresh one; printed, so that a failure can be had again. */
-uint64_t test_seed(void);
 
 /* n, or the percentage of it that WEBBASE_TEST_ROUNDS says (fewer by themselves under a sanitizer). At least 1. */
 unsigned test_rounds(unsigned n);

@@ -108,7 +108,7 @@ static void test_round_trip(void **state)
         {40000, 1, 70000, 100}, {0, 0, 0, 0}, {9, 5 << 20},
     };
     static const size_t counts[] = {1, 1, 1, 3, 5, 3, 4, 4, 2};
-    struct chance chance = {test_seed()};
+    uint64_t chance = test_seed();
 
     (void)state;
     for (size_t i = 0; i < COUNT(sizes); i++)
@@ -157,7 +157,7 @@ static void test_header(void **state)
 
 static void test_thinning(void **state)
 {
-    struct chance chance = {test_seed()};
+    uint64_t chance = test_seed();
 
     (void)state;
     for (unsigned round = 0; round < 30; round++) {

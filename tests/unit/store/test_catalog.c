@@ -71,7 +71,7 @@ static int step(void *context, struct wb_pageid id, const struct wb_catalog_entr
 
 static void test_walking(void **state)
 {
-    struct chance chance = {test_seed()};
+    uint64_t chance = test_seed();
     struct entry_tally walk = {0};
 
     (void)state;

@@ -37,7 +37,7 @@ struct writer {
 /* Does commit number model->commits to the model and, where there is one, to the store. */
 static void do_ops(struct model *model, struct wb_store *store)
 {
-    struct chance chance = {model->seed * 1000003 + model->commits};
+    uint64_t chance = model->seed * 1000003 + model->commits;
     uint64_t ops = 1 + chance_below(&chance, OPS_MAX);
 
     for (uint64_t i = 0; i < ops; i++) {
@@ -199,7 +199,7 @@ static void follow(int fd, struct model *model, unsigned wanted)
 }
 
 /* A writer goes on from the model and is killed; the model is then what was acknowledged. */
-static void write_and_kill(const char *dir, struct model *model, struct chance *chance)
+static void write_and_kill(const char *dir, struct model *model, uint64_t *chance)
 {
     struct writer w = {.model = *model, .compact_always = chance_one_in(chance, 3)};
     int fds[2];
@@ -219,7 +219,7 @@ static void write_and_kill(const char *dir, struct model *model, struct chance *
 
 static void test_killed_writers(void **state)
 {
-    struct chance chance = {test_seed()};
+    uint64_t chance = test_seed();
     struct model model = {0};
     char dir[DIR_MAX] = "";
     unsigned rounds = test_rounds(400);
@@ -254,7 +254,7 @@ static int check_sound(void *context)
 /* A writer is killed while another goes on: the one that stays must not notice. */
 static void test_killed_beside_another(void **state)
 {
-    struct chance chance = {test_seed()};
+    uint64_t chance = test_seed();
     struct model model = {.seed = chance_next(&chance)}, none = {.seed = chance_next(&chance)};
     struct writer steady = {0};
     char dir[DIR_MAX];
@@ -289,7 +289,7 @@ static void test_killed_beside_another(void **state)
 
 static void test_killed_creation(void **state)
 {
-    struct chance chance = {test_seed()};
+    uint64_t chance = test_seed();
     unsigned rounds = test_rounds(100);
 
     (void)state;
@@ -334,12 +334,12 @@ static void test_leftovers_of_a_creation(void **state)
 
 struct loss {
     char dir[DIR_MAX];
-    struct chance chance;
+    uint64_t chance;
     struct wb_log *log;
 };
 
 /* Damages what lies past the committed bytes of one segment: what was written there but not synced may be anything. */
-static void lose(const char *dir, const struct wb_catalog_segment *row, struct chance *chance)
+static void lose(const char *dir, const struct wb_catalog_segment *row, uint64_t *chance)
 {
     char name[WB_SEGMENT_NAME_MAX], path[DIR_MAX];
     uint8_t bytes[4096];
@@ -398,7 +398,7 @@ static int lose_tails(void *context)
 
 static void test_power_loss(void **state)
 {
-    struct chance chance = {test_seed()};
+    uint64_t chance = test_seed();
     unsigned rounds = test_rounds(12);
 
     (void)state;
@@ -417,7 +417,7 @@ static void test_power_loss(void **state)
         close(fds[1]);
         follow(fds[0], &model, UINT32_MAX);
         for (unsigned j = 0; j < 10; j++) {
-            struct loss loss = {.chance = {chance_next(&chance)}};
+            struct loss loss = {.chance = chance_next(&chance)};
             struct model copied = model;
             test_dir(loss.dir);
             copy_repository(w.dir, loss.dir);

@@ -262,7 +262,7 @@ static void flip_all(struct flipping *f)
     must(failed == 0);
 }
 
-static struct flip *all_bytes(uint64_t from, uint64_t to, struct chance *chance)
+static struct flip *all_bytes(uint64_t from, uint64_t to, uint64_t *chance)
 {
     struct flip *flips = calloc(to - from, sizeof *flips);
 
@@ -272,7 +272,7 @@ static struct flip *all_bytes(uint64_t from, uint64_t to, struct chance *chance)
     return flips;
 }
 
-static struct flip *random_bytes(uint64_t from, uint64_t to, size_t count, struct chance *chance)
+static struct flip *random_bytes(uint64_t from, uint64_t to, size_t count, uint64_t *chance)
 {
     struct flip *flips = calloc(count, sizeof *flips);
 
@@ -284,7 +284,7 @@ static struct flip *random_bytes(uint64_t from, uint64_t to, size_t count, struc
 
 static void test_superblock(void **state)
 {
-    struct chance chance = {test_seed()};
+    uint64_t chance = test_seed();
     struct flipping f = {.repository = &mixed, .every_one = true};
 
     (void)state;
@@ -301,7 +301,7 @@ static void test_superblock(void **state)
 /* Both copies of the root record, byte by byte: one of them is always sound, so nothing is lost. */
 static void flip_roots(const struct repository *repository, unsigned step)
 {
-    struct chance chance = {test_seed()};
+    uint64_t chance = test_seed();
     struct flipping f = {.repository = repository};
     size_t kept = 0;
 
@@ -331,7 +331,7 @@ static void test_catalog_roots_after_removal(void **state)
 
 static void test_catalog(void **state)
 {
-    struct chance chance = {test_seed()};
+    uint64_t chance = test_seed();
     struct flipping f = {.repository = &mixed, .count = test_rounds(2500)};
 
     (void)state;
@@ -357,7 +357,7 @@ static uint64_t committed_bytes(const char *path)
 
 static void test_segments(void **state)
 {
-    struct chance chance = {test_seed()};
+    uint64_t chance = test_seed();
     char pages[DIR_MAX];
     struct dirent *entry;
     bool compacted_done = false, written_done = false;
@@ -446,7 +446,7 @@ static int read_after(void *context)
 
 static void test_writing_to_a_damaged_catalog(void **state)
 {
-    struct chance chance = {test_seed()};
+    uint64_t chance = test_seed();
     unsigned rounds = test_rounds(600), written = 0, died = 0;
     char dir[DIR_MAX], path[DIR_MAX];
     struct comparison comparison = {&mixed, dir};

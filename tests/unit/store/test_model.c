@@ -29,7 +29,7 @@ struct held_scan {
 
 struct trace {
     struct shape shape;
-    struct chance chance;
+    uint64_t chance;
     char dir[DIR_MAX];
     struct wb_store *log, *twin;
     struct held_scan held[SCANS_MAX];
@@ -49,7 +49,7 @@ static void say(const struct trace *t, const char *what, const struct spec *spec
 
 static struct spec random_spec(struct trace *t)
 {
-    struct chance *c = &t->chance;
+    uint64_t *c = &t->chance;
     struct spec spec = {
         .site = (uint32_t)chance_below(c, t->shape.sites),
         .number = (uint32_t)chance_below(c, t->shape.numbers),
@@ -400,7 +400,7 @@ static void compare_everything(struct trace *t)
 
 static void run_trace(const struct shape *shape, uint64_t seed)
 {
-    struct trace t = {.shape = *shape, .chance = {seed}, .now_ms = 1000000, .ahead_ms = wb_clock_wall_ms() + 100 * WB_DAY_MS, .committed = true, .print = getenv("WEBBASE_TRACE")};
+    struct trace t = {.shape = *shape, .chance = seed, .now_ms = 1000000, .ahead_ms = wb_clock_wall_ms() + 100 * WB_DAY_MS, .committed = true, .print = getenv("WEBBASE_TRACE")};
     unsigned steps = test_rounds(shape->steps);
 
     if (shape->segment_bytes)

@@ -35,7 +35,7 @@ struct held {
 };
 
 struct model {
-    struct chance chance;
+    uint64_t chance;
     struct wb_tree *tree;
     struct twin_tree now, committed;
     struct held held[HELD_MAX];
@@ -113,7 +113,7 @@ static void do_transaction(struct model *m, unsigned ops)
 
 static void run_model(uint64_t keys, unsigned transactions, unsigned ops)
 {
-    struct model m = {.chance = {test_seed()}, .keys = keys};
+    struct model m = {.chance = test_seed(), .keys = keys};
 
     create_tree(&m.tree);
     for (unsigned i = 0; i < transactions; i++) {

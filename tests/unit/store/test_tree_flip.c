@@ -19,7 +19,7 @@ struct original {
 };
 
 /* Several commits, so that old pages and a free-space map with classes are there. */
-static void build(struct original *o, uint64_t keys, unsigned commits, struct chance *chance)
+static void build(struct original *o, uint64_t keys, unsigned commits, uint64_t *chance)
 {
     char key_room[WB_TREE_KEY_MAX], value_room[WB_TREE_VALUE_MAX];
     struct wb_tree *tree, *reader;
@@ -87,7 +87,7 @@ static int expect_row(void *context, struct wb_slice key, struct wb_slice value)
 }
 
 /* Looks up some keys that are there and some that are not, in a tree that has read nothing yet. */
-static struct outcome read_changed(const struct original *o, unsigned lookups, struct chance *chance)
+static struct outcome read_changed(const struct original *o, unsigned lookups, uint64_t *chance)
 {
     struct outcome outcome = {0};
     struct wb_tree_state state;
@@ -119,7 +119,7 @@ static struct outcome read_changed(const struct original *o, unsigned lookups, s
 /* Every byte of a small tree. */
 static void test_every_byte(void **state)
 {
-    struct chance chance = {test_seed()};
+    uint64_t chance = test_seed();
     struct original o = {0};
     unsigned refused = 0;
 
@@ -140,7 +140,7 @@ static void test_every_byte(void **state)
 /* Random bits of a larger one. */
 static void test_random_bits(void **state)
 {
-    struct chance chance = {test_seed()};
+    uint64_t chance = test_seed();
     struct original o = {0};
     unsigned refused = 0, rounds = test_rounds(2000);
 
@@ -161,7 +161,7 @@ static void test_random_bits(void **state)
 /* Whole pages that are stale, swapped, zeroed or cut off. */
 static void test_wrong_pages(void **state)
 {
-    struct chance chance = {test_seed()};
+    uint64_t chance = test_seed();
     struct original o = {0};
     unsigned rounds = test_rounds(600), refused = 0;
 
@@ -190,7 +190,7 @@ static void test_wrong_pages(void **state)
 /* ---- writing ---------------------------------------------------------------------------------------- */
 
 /* Puts and deletes what can be; the twin follows. The rest is refused. */
-static void write_changed(struct original *o, struct wb_tree *tree, struct chance *chance)
+static void write_changed(struct original *o, struct wb_tree *tree, uint64_t *chance)
 {
     char key_room[WB_TREE_KEY_MAX], value_room[WB_TREE_VALUE_MAX];
     struct twin_tree before = {0};
@@ -218,7 +218,7 @@ static void write_changed(struct original *o, struct wb_tree *tree, struct chanc
 
 static void test_writing(void **state)
 {
-    struct chance chance = {test_seed()};
+    uint64_t chance = test_seed();
     struct original first = {0}, o = {0};
     unsigned rounds = test_rounds(800);
 

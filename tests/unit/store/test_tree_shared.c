@@ -106,7 +106,7 @@ static int check_whole(void *context)
 
 static void test_kills(void **state)
 {
-    struct chance chance = {test_seed()};
+    uint64_t chance = test_seed();
     unsigned rounds = test_rounds(150);
     pid_t children[WRITERS + READERS];
     struct wb_tree_state first;

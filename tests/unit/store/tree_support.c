@@ -80,9 +80,9 @@ void twin_release(struct twin_tree *twin)
     *twin = (struct twin_tree){0};
 }
 
-struct wb_slice random_key(struct chance *chance, uint64_t keys, bool ids, char room[WB_TREE_KEY_MAX])
+struct wb_slice random_key(uint64_t *chance, uint64_t keys, bool ids, char room[WB_TREE_KEY_MAX])
 {
-    struct chance content = {chance_below(chance, keys)};
+    uint64_t content = chance_below(chance, keys);
 
     if (ids) {
         for (size_t i = 0; i < 16; i += 8)
@@ -96,7 +96,7 @@ struct wb_slice random_key(struct chance *chance, uint64_t keys, bool ids, char 
     return wb_slice(room, len);
 }
 
-struct wb_slice random_value(struct chance *chance, char room[WB_TREE_VALUE_MAX])
+struct wb_slice random_value(uint64_t *chance, char room[WB_TREE_VALUE_MAX])
 {
     size_t len = chance_one_in(chance, 30) ? WB_TREE_VALUE_MAX - chance_below(chance, 10) : chance_below(chance, 60);
 

@@ -26,8 +26,8 @@ void twin_copy(const struct twin_tree *from, struct twin_tree *to);
 void twin_release(struct twin_tree *twin);
 
 /* A key of a page id, or of up to WB_TREE_KEY_MAX bytes that have much in common with others. */
-struct wb_slice random_key(struct chance *chance, uint64_t keys, bool ids, char room[WB_TREE_KEY_MAX]);
-struct wb_slice random_value(struct chance *chance, char room[WB_TREE_VALUE_MAX]);
+struct wb_slice random_key(uint64_t *chance, uint64_t keys, bool ids, char room[WB_TREE_KEY_MAX]);
+struct wb_slice random_value(uint64_t *chance, char room[WB_TREE_VALUE_MAX]);
 
 /* Fails unless a state holds exactly what the twin has. */
 void compare_tables(struct wb_tree *tree, const struct wb_tree_state *state, const struct twin_tree *twin, unsigned tables);

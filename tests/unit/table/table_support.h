@@ -15,12 +15,12 @@
 
 #include <cmocka.h>
 
+#include "../seeded.h"
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "os/fault.h"
 #include "os/file.h"
-#include "os/random.h"
 #include "table/table.h"
 
 #include <errno.h>
@@ -30,36 +30,6 @@
 
 #define UNUSED __attribute__((unused)) static
 #define COUNT(array) (sizeof(array) / sizeof *(array))
-
-/* ---- chance ------------------------------------------------------------------------ */
-
-/* splitmix64 */
-UNUSED uint64_t chance_next(uint64_t *state)
-{
-    uint64_t z = *state += 0x9e3779b97f4a7c15;
-
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-    z = (z ^ z >> 27) * 0x94d049bb133111eb;
-    return z ^ z >> 31;
-}
-
-UNUSED size_t chance_below(uint64_t *state, size_t n)
-{
-    return (size_t)(chance_next(state) % n);
-}
-
-/* WEBBASE_SEED, or a fresh one; printed, so that a failure can be had again. */
-UNUSED uint64_t test_seed(void)
-{
-    const char *given = getenv("WEBBASE_SEED");
-    uint64_t seed;
-
-    wb_random_bytes(&seed, sizeof seed);
-    seed = given ? strtoull(given, NULL, 10) : seed >> 16;
-    printf("# WEBBASE_SEED=%llu\n", (unsigned long long)seed);
-    fflush(stdout);
-    return seed;
-}
 
 /* ---- a directory ---------------------------------------------------------------------- */
 
