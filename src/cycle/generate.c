@@ -13,6 +13,7 @@
 #include "base/date.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/vec.h"
 #include "cycle/candidate.h"
 #include "cycle/thresholds.h"
 #include "os/clock.h"
@@ -229,17 +230,18 @@ static int each_chosen(struct generate *g, const char *step, chosen_each each, v
     return err < 0 ? err : got < 0 ? got : 0;
 }
 
+struct batch_entry {
+    struct wb_picked item;
+    size_t at;                /* its URL in the batch's text */
+    uint32_t len;
+    uint16_t depth;
+};
+
 /* URLs of one site on their way to the list. */
 struct batch {
     struct generate *generate;
     struct wb_buf text, site; /* site: of the SURTs */
-    struct batch_entry {
-        struct wb_picked item;
-        size_t at;
-        uint32_t len;
-        uint16_t depth;
-    } *entries;
-    size_t count, cap;
+    WB_VEC(struct batch_entry) entries;
 };
 
 static int compare_entries(const void *a, const void *b)
@@ -253,13 +255,13 @@ static int flush_batch(struct batch *batch)
 {
     int err = 0;
 
-    if (batch->count)
-        qsort(batch->entries, batch->count, sizeof *batch->entries, compare_entries);
-    for (size_t i = 0; err == 0 && i < batch->count; i++) {
-        const struct batch_entry *e = &batch->entries[i];
+    if (batch->entries.count)
+        qsort(batch->entries.items, batch->entries.count, sizeof *batch->entries.items, compare_entries);
+    for (size_t i = 0; err == 0 && i < batch->entries.count; i++) {
+        const struct batch_entry *e = &batch->entries.items[i];
         err = wb_fetchlist_add(batch->generate->list, wb_slice(batch->text.ptr + e->at, e->len), e->depth);
     }
-    batch->count = 0;
+    wb_vec_clear(&batch->entries);
     wb_buf_clear(&batch->text);
     return err;
 }
@@ -283,15 +285,9 @@ static int list_page(void *context, const struct wb_webdb_page *page, const stru
     int err = enter_batch(batch, page->surt);
     if (err < 0)
         return err;
-    if (batch->count == batch->cap) {
-        size_t cap = batch->cap ? 2 * batch->cap : 256;
-        struct batch_entry *grown = wb_realloc(batch->entries, cap * sizeof *grown);
-        if (!grown)
-            return WB_E_NOMEM;
-        batch->entries = grown;
-        batch->cap = cap;
-    }
-    batch->entries[batch->count++] = (struct batch_entry){*item, batch->text.len, (uint32_t)page->url.len, page->depth};
+    struct batch_entry entry = {*item, batch->text.len, (uint32_t)page->url.len, page->depth};
+    if (wb_vec_push(&batch->entries, entry) < 0)
+        return WB_E_NOMEM;
     out->pushed += item->kind == WB_PICK_PUSHED;
     out->expiring += item->kind == WB_PICK_EXPIRING;
     out->fresh += item->kind == WB_PICK_FRESH;
@@ -313,7 +309,7 @@ static int list_chosen(struct generate *g)
         g->out->urls = stat.urls;
         g->out->sites = stat.sites;
     }
-    wb_free(batch.entries);
+    wb_vec_release(&batch.entries);
     wb_buf_release(&batch.text);
     wb_buf_release(&batch.site);
     return err;

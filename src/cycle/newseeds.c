@@ -2,6 +2,7 @@
 #include "cycle/newseeds.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/vec.h"
 #include "os/file.h"
 #include "webdb/webdb.h"
 
@@ -9,14 +10,8 @@ enum { SEEDS_BYTES_MAX = 1 << 30 };
 
 static int add_url(struct wb_newseeds *seeds, struct wb_slice url)
 {
-    if (seeds->count == seeds->cap) {
-        size_t cap = seeds->cap ? 2 * seeds->cap : 16;
-        char **grown = wb_realloc(seeds->urls, cap * sizeof *grown);
-        if (!grown)
-            return WB_E_NOMEM;
-        seeds->urls = grown;
-        seeds->cap = cap;
-    }
+    if (wb_grow(&seeds->urls, &seeds->cap, seeds->count + 1) < 0)
+        return WB_E_NOMEM;
     seeds->urls[seeds->count] = wb_strndup(url.ptr, url.len);
     if (!seeds->urls[seeds->count])
         return WB_E_NOMEM;

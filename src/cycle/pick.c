@@ -1,7 +1,13 @@
-/* pick.c - a heap of bounded size, the least urgent on top. Knows nothing of pages but their numbers. */
+/*
+ * pick.c - a heap of bounded size, the least urgent on top. Knows nothing of pages but their numbers.
+ *
+ * It does not use base/heap.h, because it keeps its items by value: there may be a hundred million of 24 bytes, and
+ * none is ever looked up by its place.
+ */
 #include "cycle/pick.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/vec.h"
 
 _Static_assert(sizeof(struct wb_picked) == 24, "what a picked page costs");
 
@@ -48,15 +54,8 @@ int wb_pick_offer(struct wb_pick *pick, const struct wb_picked *item)
         sink(pick, 0);
         return 0;
     }
-    if (pick->count == pick->cap) {
-        size_t cap = pick->cap ? 2 * pick->cap : 256;
-        struct wb_picked *grown = wb_realloc(pick->items, cap * sizeof *grown);
-        if (!grown)
-            return WB_E_NOMEM;
-        pick->items = grown;
-        pick->cap = cap;
-    }
-    pick->items[pick->count++] = *item;
+    if (wb_vec_push(pick, *item) < 0)
+        return WB_E_NOMEM;
     rise(pick, pick->count - 1);
     return 0;
 }

@@ -10,6 +10,7 @@
 #include "cycle/thresholds.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/vec.h"
 #include "cycle/statefile.h"
 #include "os/file.h"
 
@@ -43,14 +44,8 @@ int wb_thresholds_set(struct wb_thresholds *t, enum wb_policy policy, struct wb_
         row->theta = theta;
         return 0;
     }
-    if (t->count == t->cap) {
-        size_t cap = t->cap ? 2 * t->cap : 8;
-        struct wb_threshold *grown = wb_realloc(t->rows, cap * sizeof *grown);
-        if (!grown)
-            return WB_E_NOMEM;
-        t->rows = grown;
-        t->cap = cap;
-    }
+    if (wb_grow(&t->rows, &t->cap, t->count + 1) < 0)
+        return WB_E_NOMEM;
     row = &t->rows[t->count];
     *row = (struct wb_threshold){.policy = policy, .theta = theta};
     if (class_name.len) {

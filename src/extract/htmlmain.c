@@ -17,6 +17,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/vec.h"
 #include "extract/htmlmain.h"
 
 /* ---- choose ------------------------------------------------------------------------------ */
@@ -302,13 +303,8 @@ static void keep_chosen(struct wb_html *h, const struct wb_html_sum *sums, uint3
 int wb_html_judge(struct wb_html *h)
 {
     WB_CHECK(h->depth == 0 && h->node_count > 0 && h->nodes[0].block_to == h->block_count);
-    if (h->sum_cap < h->node_count) {
-        struct wb_html_sum *sums = wb_realloc(h->sums, h->node_cap * sizeof *sums);
-        if (!sums)
-            return WB_E_NOMEM;
-        h->sums = sums;
-        h->sum_cap = h->node_cap;
-    }
+    if (wb_grow(&h->sums, &h->sum_cap, h->node_count) < 0)
+        return WB_E_NOMEM;
     struct wb_html_sum *sums = h->sums;
     wb_html_sum_up(h);
     wb_html_drop(h);

@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/vec.h"
 #include "extract/htmlnames.h"
 
 /* ---- blocks ------------------------------------------------------------------------------ */
@@ -24,14 +25,8 @@ static int push_block(struct wb_html *h, struct wb_html_block block)
         last->link_bytes += block.link_bytes;
         return 0;
     }
-    if (h->block_count == h->block_cap) {
-        size_t cap = h->block_cap ? 2 * h->block_cap : 256;
-        struct wb_html_block *blocks = wb_realloc(h->blocks, cap * sizeof *blocks);
-        if (!blocks)
-            return WB_E_NOMEM;
-        h->blocks = blocks;
-        h->block_cap = cap;
-    }
+    if (wb_grow(&h->blocks, &h->block_cap, h->block_count + 1) < 0)
+        return WB_E_NOMEM;
     h->blocks[h->block_count++] = block;
     return 0;
 }
@@ -155,14 +150,8 @@ static void place_of(const struct wb_html *h, struct wb_html_node *node)
 
 static int push_node(struct wb_html *h, struct wb_html_node node)
 {
-    if (h->node_count == h->node_cap) {
-        size_t cap = h->node_cap ? 2 * h->node_cap : 256;
-        struct wb_html_node *nodes = wb_realloc(h->nodes, cap * sizeof *nodes);
-        if (!nodes)
-            return WB_E_NOMEM;
-        h->nodes = nodes;
-        h->node_cap = cap;
-    }
+    if (wb_grow(&h->nodes, &h->node_cap, h->node_count + 1) < 0)
+        return WB_E_NOMEM;
     h->nodes[h->node_count++] = node;
     return 0;
 }

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/vec.h"
 #include "extract/module.h"
 
 /* ---- text ------------------------------------------------------------------------------- */
@@ -174,19 +175,6 @@ int wb_sink_base(struct wb_extractor *x, struct wb_slice href)
 
 /* ---- links ------------------------------------------------------------------------------- */
 
-static int grow_links(struct wb_extractor *x)
-{
-    if (x->link_count < x->link_cap)
-        return 0;
-    size_t cap = x->link_cap ? 2 * x->link_cap : 256;
-    struct wb_extract_link *links = wb_realloc(x->links, cap * sizeof *links);
-    if (!links)
-        return WB_E_NOMEM;
-    x->links = links;
-    x->link_cap = cap;
-    return 0;
-}
-
 int wb_sink_link(struct wb_extractor *x, const struct wb_extract_link *link, size_t *link_out)
 {
     struct wb_slice url;
@@ -199,7 +187,7 @@ int wb_sink_link(struct wb_extractor *x, const struct wb_extract_link *link, siz
         x->out->links_left_out++;
         return 0;
     }
-    int err = grow_links(x);
+    int err = wb_grow(&x->links, &x->link_cap, x->link_count + 1);
     if (err == 0)
         err = wb_sink_resolve(x, link->href, &url);
     if (err < 0)

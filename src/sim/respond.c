@@ -33,11 +33,9 @@ static int take_raw(void *context, const struct wb_dir_entry *entry)
 
     if (entry->kind != WB_PATH_FILE || !dot || strcmp(dot, ".response") != 0)
         return 0;
-    struct wb_respond_raw *grown = wb_realloc(r->raw, (r->raw_count + 1) * sizeof *grown);
-    if (!grown)
+    struct wb_respond_raw *raw = wb_vec_add(&r->raw);
+    if (!raw)
         return WB_E_NOMEM;
-    r->raw = grown;
-    struct wb_respond_raw *raw = &r->raw[r->raw_count++];
     *raw = (struct wb_respond_raw){wb_strdup(entry->name), WB_BUF_INIT};
     char *path = wb_path_join(walk->dir, entry->name);
     int err = raw->name && path ? wb_path_read(path, RAW_BYTES_MAX, &raw->bytes) : WB_E_NOMEM;
@@ -50,7 +48,7 @@ static int load_raw(struct wb_respond *r, const char *dir)
     struct raw_walk walk = {r, dir};
     int err = wb_dir_each(dir, take_raw, &walk);
 
-    if (err == 0 && r->raw_count == 0)
+    if (err == 0 && r->raw.count == 0)
         err = wb_fail(WB_E_NOTFOUND, "%s holds no raw responses (files named *.response)", dir);
     return err;
 }
@@ -61,9 +59,9 @@ static int list_raw(struct wb_respond *r, const struct wb_asked *asked, struct w
 
     wb_buf_clear(&r->body);
     wb_pen_str(&pen, "<!DOCTYPE html>\n<title>Raw responses</title>\n<ul>\n");
-    for (size_t i = 0; i < r->raw_count; i++)
+    for (size_t i = 0; i < r->raw.count; i++)
         wb_pen_printf(&pen, "<li><a href=\"http://r%zu.localhost:%u/raw/%s\">%s</a></li>\n", i + 1,
-                      (unsigned)r->world.port, r->raw[i].name, r->raw[i].name);
+                      (unsigned)r->world.port, r->raw.items[i].name, r->raw.items[i].name);
     wb_pen_str(&pen, "</ul>\n");
     struct wb_answer answer = {.status = 200, .type = "text/html; charset=utf-8", .body = wb_buf_slice(&r->body)};
     return pen.err < 0 ? pen.err : wb_answer(&r->answerer, asked, &answer, reply);
@@ -74,9 +72,9 @@ static int answer_raw(struct wb_respond *r, const struct wb_asked *asked, uint32
 {
     struct wb_slice prefix = WB_SLICE_LIT("/raw/");
 
-    if (number > r->raw_count || !wb_slice_starts(asked->target, prefix))
+    if (number > r->raw.count || !wb_slice_starts(asked->target, prefix))
         return wb_behave_error(r, asked, 404, reply);
-    const struct wb_respond_raw *raw = &r->raw[number - 1];
+    const struct wb_respond_raw *raw = &r->raw.items[number - 1];
     struct wb_slice name = wb_slice(asked->target.ptr + prefix.len, asked->target.len - prefix.len);
     if (!wb_slice_equal(name, wb_slice_str(raw->name)))
         return wb_behave_error(r, asked, 404, reply);
@@ -179,7 +177,7 @@ static int answer_site(struct wb_respond *r, const struct wb_asked *asked, uint3
         return answer_rules(r, asked, site, false, reply);
     if (wb_slice_equal(path, WB_SLICE_LIT("/rules/robots.txt")))
         return answer_rules(r, asked, site, true, reply);
-    if (site == 0 && r->raw_count && wb_slice_equal(path, WB_SLICE_LIT("/raw/")))
+    if (site == 0 && r->raw.count && wb_slice_equal(path, WB_SLICE_LIT("/raw/")))
         return list_raw(r, asked, reply);
     if (wb_slice_starts(path, WB_SLICE_LIT("/sitemap"))) {
         int found = answer_map(r, asked, site, path, reply);
@@ -266,11 +264,11 @@ int wb_respond_init(const struct wb_sim_options *options, struct wb_respond *res
 
 void wb_respond_release(struct wb_respond *respond)
 {
-    for (size_t i = 0; i < respond->raw_count; i++) {
-        wb_free(respond->raw[i].name);
-        wb_buf_release(&respond->raw[i].bytes);
+    for (size_t i = 0; i < respond->raw.count; i++) {
+        wb_free(respond->raw.items[i].name);
+        wb_buf_release(&respond->raw.items[i].bytes);
     }
-    wb_free(respond->raw);
+    wb_vec_release(&respond->raw);
     wb_world_release(&respond->world);
     wb_asklog_release(&respond->log);
     wb_answerer_release(&respond->answerer);

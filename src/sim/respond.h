@@ -7,6 +7,7 @@
 #ifndef WB_SIM_RESPOND_H
 #define WB_SIM_RESPOND_H
 
+#include "base/vec.h"
 #include "sim/answer.h"
 #include "sim/asklog.h"
 #include "sim/plan.h"
@@ -20,8 +21,7 @@ struct wb_respond {
     struct wb_world world;
     struct wb_asklog log;
     struct wb_answerer answerer;
-    struct wb_respond_raw *raw;          /* raw[0] is on r1.localhost */
-    size_t raw_count;
+    WB_VEC(struct wb_respond_raw) raw;   /* the first is on r1.localhost */
     unsigned latency_ms;
     int64_t start_ns;            /* when it started, by the monotonic clock */
     struct wb_buf body, path, scratch;
