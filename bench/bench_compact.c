@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "os/file.h"
+#include "os/path.h"
 #include "store/store.h"
 
 #include <fcntl.h>

@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "os/file.h"
+#include "os/path.h"
 
 #include <stdio.h>
 #include <sys/mman.h>

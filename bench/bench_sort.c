@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "bench.h"
 #include "os/file.h"
+#include "os/path.h"
 #include "table/table.h"
 
 #include <stdio.h>

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "os/clock.h"
 #include "os/file.h"
+#include "os/path.h"
 
 #include <stdio.h>
 #include <stdlib.h>

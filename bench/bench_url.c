@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "os/clock.h"
-#include "os/file.h"
+#include "os/path.h"
 #include "url/url.h"
 
 #include <stdio.h>

@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "os/file.h"
+#include "os/path.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -17,6 +17,8 @@
 #include "crawl/spool.h"
 #include "os/file.h"
 #include "journal/edit_batch.h"
+#include "os/path.h"
+#include "journal/editbatch.h"
 #include "journal/journal_file.h"
 #include "journal/edit.h"
 

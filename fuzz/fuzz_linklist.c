@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "os/path.h"
 #include "webdb/edition.h"
 #include "webdb/linklist.h"
 

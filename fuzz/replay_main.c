@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "os/file.h"
+#include "os/path.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -15,6 +15,7 @@
 #include "cli/selection.h"
 #include "os/clock.h"
 #include "os/file.h"
+#include "os/path.h"
 #include "os/stop.h"
 #include "store/store.h"
 #include "warc/warc.h"

@@ -8,7 +8,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/report.h"
-#include "os/file.h"
+#include "os/path.h"
 #include "extract/extract.h"
 
 #include <inttypes.h>

@@ -13,6 +13,7 @@
 #include "dispenser/dispenser.h"
 #include "os/clock.h"
 #include "os/file.h"
+#include "os/path.h"
 #include "os/stop.h"
 
 #include <event2/event.h>

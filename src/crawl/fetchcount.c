@@ -10,6 +10,7 @@
 #include "crawl/fetchcount.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "os/path.h"
 
 #include <inttypes.h>
 #include <stdio.h>

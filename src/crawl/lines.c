@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "os/path.h"
 
 #include <time.h>
 

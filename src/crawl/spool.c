@@ -22,6 +22,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "os/file.h"
+#include "os/path.h"
 #include "os/random.h"
 
 enum {

@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "os/path.h"
 
 enum {
     TELLER_MAGIC = 0x5742544c,

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "cycle/statefile.h"
 #include "os/clock.h"
+#include "os/path.h"
 
 #include <inttypes.h>
 #include <stddef.h>

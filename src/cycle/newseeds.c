@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/vec.h"
-#include "os/file.h"
+#include "os/path.h"
 #include "webdb/webdb.h"
 
 enum { SEEDS_BYTES_MAX = 1 << 30 };

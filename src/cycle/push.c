@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "cycle/cycle.h"
 #include "os/clock.h"
-#include "os/file.h"
+#include "os/path.h"
 #include "store/store.h"
 
 #include <inttypes.h>

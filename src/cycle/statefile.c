@@ -4,7 +4,7 @@
 #include "cycle/statefile.h"
 #include "base/error.h"
 #include "base/hash.h"
-#include "os/file.h"
+#include "os/path.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "cycle/statefile.h"
-#include "os/file.h"
+#include "os/path.h"
 
 #define FILE_NAME "thresholds"
 #define TITLE "thresholds"

@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "os/file.h"
+#include "os/path.h"
 
 enum { SEEDS_AT_ONCE = 512 };
 

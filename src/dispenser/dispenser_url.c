@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "os/file.h"
+#include "os/path.h"
 
 #include <stdio.h>
 #include <sys/stat.h>

@@ -5,7 +5,7 @@
 #include "base/date.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "os/file.h"
+#include "os/path.h"
 
 #include <limits.h>
 #include <stdio.h>

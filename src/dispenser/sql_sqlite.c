@@ -14,7 +14,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "os/clock.h"
-#include "os/file.h"
+#include "os/path.h"
 #include "os/random.h"
 
 #include <errno.h>

@@ -15,8 +15,8 @@
 #include "ingest/ingest.h"
 #include "ingest/repository.h"
 #include "os/clock.h"
-#include "os/file.h"
 #include "os/limits.h"
+#include "os/path.h"
 #include "os/stop.h"
 
 #include <errno.h>

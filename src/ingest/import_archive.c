@@ -9,6 +9,7 @@
 #include "ingest/import_source.h"
 #include "os/clock.h"
 #include "os/file.h"
+#include "os/path.h"
 #include "warc/warc.h"
 
 #include <stdio.h>

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "ingest/import_source.h"
 #include "os/file.h"
+#include "os/path.h"
 
 #include <stdio.h>
 

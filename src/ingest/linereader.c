@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "os/file.h"
+#include "os/path.h"
 
 #include <zlib.h>
 

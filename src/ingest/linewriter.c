@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "os/file.h"
+#include "os/path.h"
 
 #include <limits.h>
 #include <zlib.h>

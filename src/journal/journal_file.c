@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "os/path.h"
 
 #include <stdio.h>
 #include <stdlib.h>

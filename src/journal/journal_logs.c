@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "os/path.h"
 #include "journal/edit.h"
 
 #include <stdlib.h>

@@ -7,6 +7,7 @@
  */
 #include "base/error.h"
 #include "base/mem.h"
+#include "os/path.h"
 #include "journal/journal_reader.h"
 #include "journal/edit.h"
 

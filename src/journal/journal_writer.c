@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "os/path.h"
 #include "os/random.h"
 #include "journal/journal_file.h"
 #include "journal/edit.h"

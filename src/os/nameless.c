@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "os/fault.h"
+#include "os/path.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,9 @@
-/* path.c - names in the file system: what is there, making, renaming, removing, walking. */
-#include "base/check.h"
+/*
+ * path.c - names in the file system: what is there, making, renaming, removing, listing.
+ *
+ * Works on names only: file.c reads and writes. It never removes a directory, and never anything recursively.
+ */
+#include "os/path.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "os/fault.h"
@@ -11,10 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
-
-#define DISK_FULL_BYTES ((uint64_t)1 << 20)
 
 static enum wb_path_kind kind_of_mode(mode_t mode)
 {
@@ -42,11 +43,12 @@ int wb_path_unlink(const char *path)
     return 0;
 }
 
-static int sync_dir(const char *path, bool readable)
+/* If we may not read the directory it cannot be synced, which is an error only if it must be readable. */
+static int sync_dir(const char *path, bool must_be_readable)
 {
     int fd = wb_fault_strikes(WB_FAULT_SYNC) ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-    if (fd < 0 && errno == EACCES && !readable)
+    if (fd < 0 && errno == EACCES && !must_be_readable)
         return 0;
     if (fd < 0)
         return wb_fail_errno("cannot sync the directory %s", path);
@@ -81,8 +83,8 @@ int wb_path_sync_parent(const char *path)
 }
 
 /*
- * Makes one directory and its entry durable. The entry of one that is there already is synced where it is the last of a path: the
- * process that made it may have been killed before it could.
+ * Makes one directory and its entry durable. If the directory exists already, its entry is synced only if it is the
+ * last one of the path: the process that made it may have been killed before it could sync it.
  */
 static int make_dir(const char *path, bool last)
 {
@@ -103,11 +105,11 @@ int wb_path_mkdirs(const char *path)
     for (char *p = part + (*part != '\0'); err == 0; p++) {
         if (*p && *p != '/')
             continue;
-        char held = *p;
+        char cut = *p; /* the path up to here is one directory: end it with NUL for a moment */
         *p = '\0';
-        bool last = !held || strspn(p + 1, "/") == strlen(p + 1);
+        bool last = !cut || strspn(p + 1, "/") == strlen(p + 1);
         err = make_dir(part, last);
-        *p = held;
+        *p = cut;
         if (last)
             break;
     }
@@ -137,13 +139,6 @@ uint64_t wb_path_disk_bytes(const char *path)
     struct stat st;
 
     return stat(path, &st) == 0 ? (uint64_t)st.st_blocks * 512 : 0;
-}
-
-bool wb_path_disk_full(const char *path)
-{
-    struct statvfs fs;
-
-    return statvfs(path, &fs) == 0 && fs.f_bavail * fs.f_bsize < DISK_FULL_BYTES;
 }
 
 int wb_path_read(const char *path, size_t max, struct wb_buf *bytes_out)

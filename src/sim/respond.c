@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "os/clock.h"
-#include "os/file.h"
+#include "os/path.h"
 #include "sim/behave.h"
 #include "sim/locate.h"
 #include "sim/markup.h"

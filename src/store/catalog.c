@@ -12,7 +12,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "os/file.h"
+#include "os/path.h"
 
 enum { CATALOG_MAGIC = 0x57424341 };
 

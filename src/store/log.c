@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "os/clock.h"
+#include "os/path.h"
 
 #include <stdio.h>
 

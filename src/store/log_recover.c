@@ -5,6 +5,7 @@
  */
 #include "base/check.h"
 #include "base/mem.h"
+#include "os/path.h"
 #include "store/log.h"
 
 #include <stdio.h>

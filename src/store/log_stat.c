@@ -4,6 +4,7 @@
  */
 #include "base/check.h"
 #include "base/mem.h"
+#include "os/path.h"
 #include "store/log.h"
 
 /* ---- all segment rows ------------------------------------------------------------------------ */

@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "os/path.h"
 #include "store/log.h"
 
 #include <stdarg.h>

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "os/clock.h"
 #include "os/file.h"
+#include "os/path.h"
 #include "os/random.h"
 #include "store/organisation.h"
 #include "store/superblock.h"

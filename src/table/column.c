@@ -20,6 +20,7 @@
 #include "base/mem.h"
 #include "os/file.h"
 #include "os/mapping.h"
+#include "os/path.h"
 #include "table/table_format.h"
 
 enum {

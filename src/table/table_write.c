@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/pool.h"
 #include "os/file.h"
+#include "os/path.h"
 #include "table/table_format.h"
 
 #include <pthread.h>

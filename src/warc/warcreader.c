@@ -18,6 +18,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "os/path.h"
 #include "warc/warchead.h"
 #include "warc/resync.h"
 

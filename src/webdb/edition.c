@@ -5,6 +5,7 @@
  * never opens a table, and it never creates an edition: publish.c does that.
  */
 #include "webdb/edition.h"
+#include "os/path.h"
 
 #include <errno.h>
 #include <stdio.h>

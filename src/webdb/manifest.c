@@ -15,7 +15,7 @@
 #include "webdb/manifest.h"
 #include "base/bytes.h"
 #include "base/hash.h"
-#include "os/file.h"
+#include "os/path.h"
 
 #define MAGIC "WBWEBDB\n"
 

@@ -4,6 +4,7 @@
  */
 #include "webdb/writer.h"
 #include "base/error.h"
+#include "os/path.h"
 #include "os/random.h"
 
 #include <inttypes.h>

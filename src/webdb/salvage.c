@@ -5,6 +5,7 @@
 #include "webdb/writer.h"
 #include "base/bytes.h"
 #include "base/error.h"
+#include "os/path.h"
 #include "webdb/pagerow.h"
 #include "webdb/rulesrow.h"
 

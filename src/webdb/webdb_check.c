@@ -8,6 +8,7 @@
 #include "webdb/webdb_check.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "os/path.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "os/path.h"
 #include "webdb/contents.h"
 #include "webdb/pagerow.h"
 #include "webdb/rulesrow.h"

@@ -7,6 +7,7 @@
 #include "base/pool.h"
 #include "os/clock.h"
 #include "os/nameless.h"
+#include "os/path.h"
 
 #include <stdio.h>
 

@@ -2,7 +2,7 @@
 #include "base/error.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "os/file.h"
+#include "os/path.h"
 
 #include <fcntl.h>
 #include <jansson.h>

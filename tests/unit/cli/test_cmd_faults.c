@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "cli/options.h"
 #include "os/fault.h"
-#include "os/file.h"
+#include "os/path.h"
 #include "store/store.h"
 
 #include <errno.h>

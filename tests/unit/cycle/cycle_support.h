@@ -21,7 +21,7 @@
 #include "dispenser/dispenser.h"
 #include "cycle/cycle.h"
 #include "os/clock.h"
-#include "os/file.h"
+#include "os/path.h"
 #include "store/store.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))

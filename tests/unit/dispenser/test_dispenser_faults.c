@@ -6,6 +6,7 @@
 #include "dispenser/dispenser_rows.h"
 #include "os/fault.h"
 #include "os/file.h"
+#include "os/path.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "os/fault.h"
-#include "os/file.h"
+#include "os/path.h"
 #include "extract/charset_table.h"
 #include "extract/extract.h"
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "os/file.h"
+#include "os/path.h"
 #include "extract/extract.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))

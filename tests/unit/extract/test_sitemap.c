@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "os/clock.h"
 #include "os/fault.h"
-#include "os/file.h"
+#include "os/path.h"
 #include "extract/extract.h"
 
 #include <errno.h>

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "ingest/ingest.h"
 #include "os/fault.h"
-#include "os/file.h"
+#include "os/path.h"
 #include "store/store.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 #include "base/error.h"
 #include "ingest/linereader.h"
 #include "ingest/linewriter.h"
-#include "os/file.h"
+#include "os/path.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

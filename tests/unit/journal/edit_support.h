@@ -20,6 +20,7 @@
 #include "base/mem.h"
 #include "os/fault.h"
 #include "os/file.h"
+#include "os/path.h"
 
 #include <errno.h>
 #include <ftw.h>

@@ -3,7 +3,7 @@
 #include "base/bytes.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "os/file.h"
+#include "os/path.h"
 #include "os/random.h"
 
 #include <dirent.h>

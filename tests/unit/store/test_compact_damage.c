@@ -3,7 +3,7 @@
  * page that could be read is lost, and damage that no page needs is gone afterwards.
  */
 #include "store_support.h"
-#include "os/file.h"
+#include "os/path.h"
 
 enum { PAGES = 60, SITES = 3, FINDINGS_MAX = 64 };
 

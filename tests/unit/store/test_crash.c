@@ -8,7 +8,7 @@
  * never opens a store: an open catalog must not be carried across fork.
  */
 #include "store_support.h"
-#include "os/file.h"
+#include "os/path.h"
 
 #include <fcntl.h>
 #include <signal.h>

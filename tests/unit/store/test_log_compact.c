@@ -4,7 +4,7 @@
  * request are really gone from the disk, wherever a version of it lay.
  */
 #include "store_support.h"
-#include "os/file.h"
+#include "os/path.h"
 
 static char dir[DIR_MAX];
 

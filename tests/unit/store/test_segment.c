@@ -3,6 +3,7 @@
 #include "base/bytes.h"
 #include "base/hash.h"
 #include "os/file.h"
+#include "os/path.h"
 
 #include <signal.h>
 #include <sys/stat.h>

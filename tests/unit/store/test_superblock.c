@@ -1,7 +1,7 @@
 /* test_superblock.c - webbase.repo: what is written can be read; whatever else stands there is refused by name. */
 #include "store_support.h"
 #include "base/hash.h"
-#include "os/file.h"
+#include "os/path.h"
 
 static char dir[DIR_MAX], path[DIR_MAX];
 

@@ -6,6 +6,7 @@
  */
 #include "tree_support.h"
 #include "os/fault.h"
+#include "os/path.h"
 
 #include <errno.h>
 

@@ -5,6 +5,7 @@
  * happens. A writer that works on such a file never loses a row that it did not touch.
  */
 #include "tree_support.h"
+#include "os/path.h"
 
 enum { TABLES = 2 };
 

@@ -21,6 +21,7 @@
 #include "base/mem.h"
 #include "os/fault.h"
 #include "os/file.h"
+#include "os/path.h"
 #include "table/table.h"
 
 #include <errno.h>

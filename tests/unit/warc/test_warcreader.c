@@ -1,5 +1,6 @@
 /* test_warcreader.c - intact archives in every framing, limits on blocks, and sample files from other projects. */
 #include "warc_support.h"
+#include "os/path.h"
 
 static void assert_whole(const struct archive *plain, const struct archive *a, const char *name)
 {
