@@ -1,4 +1,4 @@
-/* completion.c - the table of commands as a completion for bash. */
+/* completion.c - prints the table of commands as a completion script for bash. */
 #include "cli/help.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@ static int add_names(const struct wb_option *options, struct wb_buf *out)
     return err;
 }
 
-/* A case per option of one kind, for the word after it. */
+/* Appends a case of what may follow an option. */
 static int add_values(const struct wb_option *option, struct wb_buf *out)
 {
     int err = 0;
@@ -73,7 +73,8 @@ int wb_help_completion(struct wb_buf *text_out)
     for (const struct wb_command *c = wb_commands; err == 0 && c->name; c++)
         err = add_command_case(c, text_out);
     if (err == 0)
-        err = wb_buf_append_str(text_out, "    esac\n    if [[ $word == -* ]]; then\n        COMPREPLY=($(compgen -W \"$options");
+        err = wb_buf_append_str(text_out, "    esac\n    if [[ $word == -* ]]; then\n"
+                                          "        COMPREPLY=($(compgen -W \"$options");
     if (err == 0)
         err = add_names(wb_common_options, text_out);
     if (err == 0)
@@ -82,7 +83,8 @@ int wb_help_completion(struct wb_buf *text_out)
     for (const struct wb_command *c = wb_commands; err == 0 && c->name; c++)
         err = wb_buf_printf(text_out, " %s", c->name);
     if (err == 0)
-        err = wb_buf_append_str(text_out, "' -- \"$word\"))\n    else\n        COMPREPLY=($(compgen -f -- \"$word\"))\n    fi\n}\n"
+        err = wb_buf_append_str(text_out, "' -- \"$word\"))\n    else\n"
+                                          "        COMPREPLY=($(compgen -f -- \"$word\"))\n    fi\n}\n"
                                           "complete -o filenames -F _webbase webbase\n");
     return err;
 }

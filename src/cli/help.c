@@ -1,19 +1,55 @@
-/* help.c - the table of commands as text for a terminal. */
+/* help.c - prints the table of commands as text for a terminal. */
 #include "cli/help.h"
 
 #include <stdio.h>
 #include <string.h>
 
+const char wb_help_purpose[] =
+    "Keeps a private copy of a part of the web: crawls sites politely, imports and exports web\n"
+    "archives, stores every page safely and compactly, and finds any page by its URL.";
+
+enum {
+    WIDTH = 88,         /* of a line of help, like the descriptions in commands.c */
+    NAME_COLUMNS = 22,  /* a name that is longer has a line to itself */
+    HELP_COLUMN = 2 + NAME_COLUMNS + 2,
+};
+
+/* Appends words, broken into lines of at most WIDTH columns that start at HELP_COLUMN. */
+static int add_words(const char *words, struct wb_buf *out)
+{
+    size_t column = HELP_COLUMN;
+    int err = 0;
+
+    while (err == 0 && *words) {
+        size_t len = strcspn(words, " ");
+        bool first = column == HELP_COLUMN;
+        if (!first && column + 1 + len > WIDTH) {
+            err = wb_buf_printf(out, "\n%*s", HELP_COLUMN, "");
+            column = HELP_COLUMN;
+            first = true;
+        }
+        if (err == 0 && !first)
+            err = wb_buf_append_char(out, ' ');
+        if (err == 0)
+            err = wb_buf_append(out, words, len);
+        column += len + !first;
+        words += len + strspn(words + len, " ");
+    }
+    return err < 0 ? err : wb_buf_append_char(out, '\n');
+}
+
 static int add_option(const struct wb_option *option, struct wb_buf *out)
 {
-    char left[64];
+    char name[64];
     size_t used = 0;
 
     if (option->letter)
-        used = (size_t)snprintf(left, sizeof left, "-%c, ", option->letter);
-    snprintf(left + used, sizeof left - used, "--%s%s%s", option->name, option->arg ? " " : "", option->arg ? option->arg : "");
-    /* A name that fills its column has the words on a line of their own. */
-    return wb_buf_printf(out, strlen(left) > 22 ? "  %s\n                          %s\n" : "  %-22s  %s\n", left, option->help);
+        used = (size_t)snprintf(name, sizeof name, "-%c, ", option->letter);
+    snprintf(name + used, sizeof name - used, "--%s%s%s", option->name, option->arg ? " " : "",
+             option->arg ? option->arg : "");
+    int err = strlen(name) > NAME_COLUMNS ? wb_buf_printf(out, "  %s\n%*s", name, HELP_COLUMN, "")
+                                          : wb_buf_printf(out, "  %-*s  ", NAME_COLUMNS, name);
+    return err < 0 ? err : add_words(option->help, out);
 }
 
 static int add_options(const char *title, const struct wb_option *options, struct wb_buf *out)
@@ -28,18 +64,15 @@ static int add_options(const char *title, const struct wb_option *options, struc
 
 int wb_help_program(struct wb_buf *text_out)
 {
-    int err = wb_buf_append_str(text_out, "Usage: webbase [-r DIR] COMMAND [...]\n\n"
-                                          "Keeps a private copy of a part of the web: takes web archives in, keeps every page\n"
-                                          "safely and compactly, gives any page back by URL, writes archives out.\n\n"
-                                          "Commands:\n");
+    int err = wb_buf_printf(text_out, "Usage: webbase [-r DIR] COMMAND [...]\n\n%s\n\nCommands:\n", wb_help_purpose);
 
     for (const struct wb_command *c = wb_commands; err == 0 && c->name; c++)
         err = wb_buf_printf(text_out, "  %-10s %s\n", c->name, c->summary);
     if (err == 0)
         err = add_options("Options:", wb_common_options, text_out);
     if (err == 0)
-        err = wb_buf_append_str(text_out, "\n'webbase COMMAND --help' says more about a command.\n"
-                                          "Exit status: 0 done, 1 could not, 2 called wrongly.\n");
+        err = wb_buf_append_str(text_out, "\n'webbase COMMAND --help' explains a command.\n"
+                                          "Exit status: 0 success, 1 failure, 2 wrong usage.\n");
     return err;
 }
 

@@ -1,9 +1,9 @@
-/* manpage.c - the table of commands as webbase(1), in man(7) macros. */
+/* manpage.c - prints the table of commands as the man page webbase(1), in man(7) macros. */
 #include "cli/help.h"
 
 #include <string.h>
 
-/* One line of text: nothing in it is a request or an escape. */
+/* Appends one line of text, escaped so that troff takes nothing in it for a request or an escape. */
 static int add_text(const char *text, size_t len, struct wb_buf *out)
 {
     int err = 0;
@@ -26,7 +26,7 @@ static int add_string(const char *text, struct wb_buf *out)
     return add_text(text, strlen(text), out);
 }
 
-/* Paragraphs, and lines that are shown as they are. */
+/* Appends paragraphs; lines that start with two blanks are printed as they are. */
 static int add_description(const char *text, struct wb_buf *out)
 {
     bool shown = false;
@@ -108,10 +108,13 @@ int wb_help_man(struct wb_buf *text_out)
         ".TH WEBBASE 1 \"\" \"webbase " WB_VERSION "\" \"User Commands\"\n"
         ".SH NAME\nwebbase \\- a repository for slices of the web\n"
         ".SH SYNOPSIS\n.B webbase\n[\\fB\\-r\\fR \\fIDIR\\fR] \\fICOMMAND\\fR [...]\n"
-        ".SH DESCRIPTION\nKeeps a private copy of a part of the web: takes web archives in, keeps every page\n"
-        "safely and compactly, gives any page back by URL, writes archives out.\n"
-        ".SH OPTIONS\nEvery command takes these; options may stand anywhere, and \\fB\\-\\-\\fR ends them.\n");
+        ".SH DESCRIPTION\n");
 
+    if (err == 0)
+        err = wb_buf_append_str(text_out, wb_help_purpose);
+    if (err == 0)
+        err = wb_buf_append_str(text_out, "\n.SH OPTIONS\nEvery command takes these options. Options may be anywhere on "
+                                          "the command line; \\fB\\-\\-\\fR ends them.\n");
     if (err == 0)
         err = add_options(wb_common_options, text_out);
     if (err == 0)
@@ -120,8 +123,8 @@ int wb_help_man(struct wb_buf *text_out)
         err = add_command(c, text_out);
     if (err == 0)
         err = wb_buf_append_str(text_out,
-            ".SH EXIT STATUS\n0 done; 1 could not, a message on standard error names the thing; 2 called wrongly.\n"
-            ".SH ENVIRONMENT\n.TP\n.B WEBBASE_REPO\nthe repository, where \\-r is not given\n"
-            ".SH FILES\n.TP\n.I ./webbase\\-data\nthe repository, where nothing else is said\n");
+            ".SH EXIT STATUS\n0 success; 1 failure, explained by a message on standard error; 2 wrong usage.\n"
+            ".SH ENVIRONMENT\n.TP\n.B WEBBASE_REPO\nthe repository, unless \\-r is given\n"
+            ".SH FILES\n.TP\n.I ./webbase\\-data\nthe repository, unless \\-r is given or WEBBASE_REPO is set\n");
     return err;
 }
