@@ -18,7 +18,6 @@
 #include "os/file.h"
 #include "journal/edit_batch.h"
 #include "os/path.h"
-#include "journal/editbatch.h"
 #include "journal/journal_file.h"
 #include "journal/edit.h"
 
