@@ -5,7 +5,6 @@
 #include "base/mem.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdbool.h>
 
 struct job {
@@ -112,14 +111,4 @@ void wb_pool_free(struct wb_pool *pool)
     pthread_cond_destroy(&pool->work);
     pthread_cond_destroy(&pool->idle);
     wb_free(pool);
-}
-
-unsigned wb_cpu_count(void)
-{
-    cpu_set_t set;
-
-    if (sched_getaffinity(0, sizeof set, &set) != 0)
-        return 1;
-    int count = CPU_COUNT(&set);
-    return count > 0 ? (unsigned)count : 1;
 }

@@ -25,7 +25,4 @@ void wb_pool_wait(struct wb_pool *pool);
 /* Waits, then ends the threads. */
 void wb_pool_free(struct wb_pool *pool);
 
-/* The number of processors this process may use, at least 1. */
-unsigned wb_cpu_count(void);
-
 #endif

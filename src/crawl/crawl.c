@@ -6,13 +6,13 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "base/pool.h"
 #include "crawl/fetchcount.h"
 #include "crawl/parent.h"
 #include "crawl/recover.h"
 #include "dispenser/dispenser.h"
 #include "os/clock.h"
 #include "os/file.h"
+#include "os/limits.h"
 #include "os/path.h"
 #include "os/stop.h"
 
@@ -289,7 +289,7 @@ static void on_tick(evutil_socket_t fd, short what, void *context)
 
 static void fill_options(const struct wb_crawl_options *given, struct wb_crawl_options *o)
 {
-    unsigned cores = wb_cpu_count();
+    unsigned cores = wb_limits_processors();
 
     *o = *given;
     o->delay_ms = given->delay_ms >= 0 ? given->delay_ms : WB_CRAWL_DELAY_MS;

@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "base/pool.h"
 #include "journal/journal.h"
+#include "os/limits.h"
 
 enum {
     THREADS_MAX = 8,            /* more would wait for the source, which cannot read faster */
@@ -311,7 +312,7 @@ int wb_import_journal_open(const char *dir, unsigned threads, struct wb_import_j
     if (!journal)
         return WB_E_NOMEM;
     if (threads == 0)
-        threads = wb_cpu_count();
+        threads = wb_limits_processors();
     if (threads > THREADS_MAX)
         threads = THREADS_MAX;
     pthread_mutex_init(&journal->mutex, NULL);

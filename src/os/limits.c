@@ -1,6 +1,7 @@
-/* limits.c - resource limits and the signals that tell of them. */
+/* limits.c - resource limits (getrlimit), the signals that enforce them, and the processors that we may use. */
 #include "os/limits.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
 
@@ -14,7 +15,7 @@ static void raise_files(void)
     if (limit.rlim_cur >= want)
         return;
     limit.rlim_cur = want;
-    /* If this fails, the old limit still works, and running into it is reported. */
+    /* If this fails, the old limit stays in force, and running into it is reported as an error. */
     (void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
@@ -25,12 +26,14 @@ void wb_limits_prepare(void)
     raise_files();
 }
 
-/* The limit in force of a resource; 0 if there is none. */
+/* The limit of a resource that is in force; 0 if there is none. */
 static uint64_t limit_of(int resource)
 {
     struct rlimit limit;
 
-    return getrlimit((__rlimit_resource_t)resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? (uint64_t)limit.rlim_cur : 0;
+    if (getrlimit((__rlimit_resource_t)resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return 0;
+    return (uint64_t)limit.rlim_cur;
 }
 
 uint64_t wb_limits_files(void)
@@ -41,4 +44,14 @@ uint64_t wb_limits_files(void)
 uint64_t wb_limits_memory(void)
 {
     return limit_of(RLIMIT_AS);
+}
+
+unsigned wb_limits_processors(void)
+{
+    cpu_set_t set;
+
+    if (sched_getaffinity(0, sizeof set, &set) != 0)
+        return 1;
+    int count = CPU_COUNT(&set);
+    return count > 0 ? (unsigned)count : 1;
 }

@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "os/clock.h"
+#include "os/limits.h"
 #include "store/log.h"
 
 enum { WORKERS_MAX = 8 };
@@ -22,7 +23,7 @@ struct wb_log_sizes wb_log_sizes = {
 int wb_log_writer_new(struct wb_log *log)
 {
     struct wb_log_writer *writer = wb_alloc_zero(1, sizeof *writer);
-    unsigned workers = wb_cpu_count() < WORKERS_MAX ? wb_cpu_count() : WORKERS_MAX;
+    unsigned workers = wb_limits_processors() < WORKERS_MAX ? wb_limits_processors() : WORKERS_MAX;
     int err;
 
     if (!writer)

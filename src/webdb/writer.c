@@ -4,8 +4,8 @@
  */
 #include "webdb/writer.h"
 #include "base/error.h"
-#include "base/pool.h"
 #include "os/clock.h"
+#include "os/limits.h"
 #include "os/nameless.h"
 #include "os/path.h"
 
@@ -154,7 +154,7 @@ static void fill_options(struct wb_webdb_writer *writer, const struct wb_webdb_o
         writer->options = *options;
     struct wb_webdb_options *o = &writer->options;
     o->memory_bytes = o->memory_bytes == 0 ? MEMORY_DEFAULT : o->memory_bytes < MEMORY_MIN ? MEMORY_MIN : o->memory_bytes;
-    o->threads = o->threads ? o->threads : wb_cpu_count();
+    o->threads = o->threads ? o->threads : wb_limits_processors();
     o->now_ms = o->now_ms ? o->now_ms : wb_clock_wall_ms();
 }
 

@@ -1,4 +1,7 @@
-/* test_limits.c - limits of the process become errors with words: each in a child, because a limit cannot be taken back. */
+/*
+ * test_limits.c - limits of the process become errors with a message. Each test runs in a child process, because a
+ * limit that was lowered cannot be raised again.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -118,10 +121,17 @@ static void test_memory(void **state)
     run_child(limit_memory);
 }
 
+static void test_processors(void **state)
+{
+    (void)state;
+    assert_in_range(wb_limits_processors(), 1, 1 << 20);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_file_size), cmocka_unit_test(test_open_files), cmocka_unit_test(test_pipe), cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_file_size), cmocka_unit_test(test_open_files), cmocka_unit_test(test_pipe),
+        cmocka_unit_test(test_memory),    cmocka_unit_test(test_processors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
