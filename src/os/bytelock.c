@@ -1,4 +1,4 @@
-/* bytelock.c - fcntl() with F_OFD_SETLK, F_OFD_SETLKW and F_OFD_GETLK. */
+/* bytelock.c - open file description locks: fcntl() with F_OFD_SETLK, F_OFD_SETLKW and F_OFD_GETLK. */
 #include "os/bytelock.h"
 #include "base/check.h"
 #include "base/error.h"
@@ -12,7 +12,7 @@ static struct flock lock_of(short type, uint64_t from, uint64_t to)
     return (struct flock){.l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)from, .l_len = (off_t)(to - from)};
 }
 
-/* Without locks a reader could not say what it still needs, so we refuse to go on. */
+/* Without locks a reader cannot say what it still needs, and a writer might remove it: so this is an error. */
 static int refuse(const struct wb_file *file)
 {
     return wb_fail_errno("cannot lock %s (keep it on a file system that has locks, such as a local disk)", file->path);
@@ -47,7 +47,7 @@ int wb_bytelock_first(const struct wb_file *file, uint64_t from, uint64_t to, ui
     bool found = false;
 
     *at_out = 0;
-    /* The kernel names any lock in the range, not the lowest, so look again below the one it named. */
+    /* The kernel reports some lock in the range, not the lowest one. So we ask again about the bytes below it. */
     while (from < to) {
         struct flock lock = lock_of(F_WRLCK, from, to);
         if (fcntl(file->fd, F_OFD_GETLK, &lock) != 0)

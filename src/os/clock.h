@@ -1,12 +1,14 @@
 /*
- * clock.h - the time of day, and time that only goes forward.
+ * clock.h - the time of day, and a clock that only goes forward. The only clocks in the program.
  *
- *   wb_clock_wall_ms()  what the time of day is: for records that others read. An administrator or NTP may set it at any moment
- *   wb_clock_now_ms()   the process's own clock, for everything that waits: it was the time of day when the process first asked,
- *                       and has gone forward at its own pace since, also while the machine was suspended
+ *   wb_clock_wall_ms()  the time of day, for records that others read. An administrator or NTP may set it at any time.
+ *   wb_clock_mono_ns()  for measuring how long something takes. It never goes back.
+ *   wb_clock_now_ms()   for everything that waits. It is the time of day at which the process first asked,
+ *                       plus what wb_clock_mono_ns() has counted since.
  *
- * When the time of day is set while the process runs, the two differ. wb_clock_follow() moves the process's clock to the time
- * of day again; the caller moves every moment that it holds by the same amount, so that all waits stay as long as they were.
+ * If somebody sets the time of day while the process runs, wb_clock_now_ms() and the time of day differ.
+ * wb_clock_follow() makes them agree again and says by how much it moved the clock. The caller then moves every
+ * moment that it holds by the same amount, so that every wait stays as long as it was.
  */
 #ifndef WB_OS_CLOCK_H
 #define WB_OS_CLOCK_H
@@ -16,19 +18,19 @@
 /* Milliseconds since 1970 UTC. */
 int64_t wb_clock_wall_ms(void);
 
-/* Nanoseconds since some moment; never goes back, and goes on while the machine is suspended (CLOCK_BOOTTIME) where the system can do that. */
+/* Nanoseconds since some moment, including the time that the machine was suspended (CLOCK_BOOTTIME) if possible. */
 int64_t wb_clock_mono_ns(void);
 
-/* The process's own clock, in milliseconds since 1970 UTC. Children of fork() share its origin. */
+/* Milliseconds since 1970 UTC by the process's own clock. Children of fork() inherit it. */
 int64_t wb_clock_now_ms(void);
 
 /*
- * How far the time of day was moved since the process's clock last followed it: positive if it is ahead now, 0 for less than a
- * second, which is the drift of every clock. The process's clock follows.
+ * Sets wb_clock_now_ms() to the time of day. Returns by how many ms that moved it: positive if forward, 0 if
+ * the two differed by less than a second, which is the drift of any clock.
  */
 int64_t wb_clock_follow(void);
 
-/* For tests: what a set or slow clock looks like. Both are added to the real clocks from now on. */
+/* A test seam: adds to the real clocks from now on, as if they had been set, or time had passed. */
 void wb_clock_shift(int64_t wall_ms, int64_t mono_ms);
 
 #endif

@@ -1,4 +1,4 @@
-/* fault.c - one armed fault for the whole process; counted atomically because workers write too. */
+/* fault.c - one armed fault for the whole process. Operations are counted atomically, because threads write too. */
 #include "os/fault.h"
 #include "base/mem.h"
 
@@ -10,9 +10,20 @@ static _Atomic uint64_t strike_at, counted;
 static atomic_int strike_error;
 static atomic_bool struck;
 
+/* The errno to fail with, or 0. */
+static int count_operation(enum wb_fault_kind kind)
+{
+    if (!(atomic_load_explicit(&armed_kinds, memory_order_relaxed) & kind))
+        return 0;
+    if (atomic_fetch_add(&counted, 1) + 1 != strike_at)
+        return 0;
+    struck = true;
+    return strike_error;
+}
+
 static bool alloc_should_fail(void)
 {
-    return wb_fault_hit(WB_FAULT_ALLOC) != 0;
+    return count_operation(WB_FAULT_ALLOC) != 0;
 }
 
 void wb_fault_arm(unsigned kinds, uint64_t nth, int error)
@@ -41,19 +52,9 @@ bool wb_fault_struck(void)
     return struck;
 }
 
-int wb_fault_hit(enum wb_fault_kind kind)
-{
-    if (!(atomic_load_explicit(&armed_kinds, memory_order_relaxed) & kind))
-        return 0;
-    if (atomic_fetch_add(&counted, 1) + 1 != strike_at)
-        return 0;
-    struck = true;
-    return strike_error;
-}
-
 bool wb_fault_strikes(enum wb_fault_kind kind)
 {
-    int error = wb_fault_hit(kind);
+    int error = count_operation(kind);
 
     if (error)
         errno = error;

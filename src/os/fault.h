@@ -1,9 +1,18 @@
 /*
- * fault.h - makes the Nth operation of a kind fail, for tests.
+ * fault.h - a test seam: makes the Nth operation of a kind fail.
  *
- * Every file operation of src/os and, once wb_fault_arm() was called, every
- * allocation of src/base asks here first. Nothing is armed outside of tests, and
- * asking costs one load.
+ * Every file operation of src/os asks wb_fault_strikes() first, and so does every allocation of src/base after
+ * wb_fault_arm() was called. Only tests arm a fault; without one, asking costs one load. A fault test runs an
+ * operation again and again and lets the 1st, 2nd, 3rd... step fail, until one run comes through without a failure:
+ *
+ *   for (uint64_t n = 1;; n++) {
+ *       wb_fault_arm(WB_FAULT_ANY, n, EIO);
+ *       err = do_something();
+ *       wb_fault_disarm();
+ *       if (!wb_fault_struck())
+ *           break;
+ *       ...what must hold after a failure...
+ *   }
  */
 #ifndef WB_OS_FAULT_H
 #define WB_OS_FAULT_H
@@ -15,24 +24,21 @@ enum wb_fault_kind {
     WB_FAULT_ALLOC = 1 << 0,
     WB_FAULT_OPEN = 1 << 1,
     WB_FAULT_READ = 1 << 2,
-    WB_FAULT_WRITE = 1 << 3, /* writes half of what it was given, then fails */
+    WB_FAULT_WRITE = 1 << 3, /* half of the bytes are written before it fails */
     WB_FAULT_SYNC = 1 << 4,
     WB_FAULT_RENAME = 1 << 5,
     WB_FAULT_ANY = (1 << 6) - 1,
 };
 
-/* The nth (from 1) operation of these kinds fails with error (an errno), once. */
+/* The nth operation (from 1) of these kinds fails with this errno, once. */
 void wb_fault_arm(unsigned kinds, uint64_t nth, int error);
 void wb_fault_disarm(void);
 
-/* Operations of the armed kinds since arming; whether the fault has struck. */
+/* How many operations of the armed kinds there were since wb_fault_arm(), and whether the fault has struck. */
 uint64_t wb_fault_count(void);
 bool wb_fault_struck(void);
 
-/* Asked by operations: 0, or the errno to fail with. */
-int wb_fault_hit(enum wb_fault_kind kind);
-
-/* The same for operations that report through errno: true where it was set and they must fail. */
+/* For operations that report through errno: returns true if this one must fail now, with errno set. */
 bool wb_fault_strikes(enum wb_fault_kind kind);
 
 #endif

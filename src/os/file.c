@@ -1,6 +1,10 @@
-/* file.c - open files: reading, writing, syncing and locking, each with its fault. */
+/*
+ * file.c - open files: reading, writing, syncing and locking. Tests can make each of these fail (fault.h).
+ *
+ * It never retries what failed (only what was interrupted), and never hides an error: wb_file_sync() that failed
+ * once must be taken as lost bytes, because the kernel may report the next one as a success.
+ */
 #include "os/file.h"
-#include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "os/fault.h"
@@ -83,7 +87,7 @@ int wb_file_write_at(const struct wb_file *file, uint64_t offset, const void *by
 {
     const char *from = bytes;
     size_t done = 0;
-    /* A failing disk seldom fails cleanly: the fault leaves half of the bytes behind. */
+    /* A disk that fails seldom fails cleanly: the fault leaves half of the bytes behind. */
     bool failing = wb_fault_strikes(WB_FAULT_WRITE);
     size_t end = failing ? len / 2 : len;
     int error = errno;
@@ -166,7 +170,7 @@ void wb_file_discard(const struct wb_file *file, uint64_t offset, uint64_t len)
 {
     int saved = errno;
 
-    /* Where the file system cannot, the space comes back with the end of the file. */
+    /* If the file system cannot do this, the space is freed when the file is removed. */
     if (len && fallocate(file->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)len) != 0)
         errno = saved;
 }

@@ -1,4 +1,4 @@
-/* mapping.c - see mapping.h. */
+/* mapping.c - mmap() of files for reading. It never maps anything for writing: nameless.c does. */
 #include "os/mapping.h"
 #include "base/check.h"
 #include "base/error.h"

@@ -1,12 +1,13 @@
-/* mapping.h - files that are read through memory. */
+/* mapping.h - files that are read through memory (mmap). */
 #ifndef WB_OS_MAPPING_H
 #define WB_OS_MAPPING_H
 
 #include "os/file.h"
 
 /*
- * The first bytes of an open file, for reading; they stay when the file is closed or removed. Pages that cannot be read
- * end the process with SIGBUS when they are touched, so this is for files of our own that nobody cuts.
+ * Maps the first bytes of an open file for reading. The mapping stays valid when the file is closed or removed. If the
+ * disk cannot deliver a page, or the file is cut, touching that page ends the process with SIGBUS: map only files
+ * that WebBase wrote itself and never cuts.
  */
 int wb_mapping_open(const struct wb_file *file, size_t bytes, void **map_out);
 void wb_mapping_close(void *map, size_t bytes);

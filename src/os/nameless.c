@@ -1,4 +1,4 @@
-/* nameless.c - O_TMPFILE, and for file systems without it a file that is removed as soon as it is made. */
+/* nameless.c - O_TMPFILE; on file systems that do not have it, a file that is removed as soon as it is made. */
 #include "os/nameless.h"
 #include "base/check.h"
 #include "base/error.h"

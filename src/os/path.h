@@ -63,8 +63,8 @@ struct wb_dir_entry {
 };
 
 /*
- * Calls each() for every entry of a directory except . and .., in the order of their names. If each() returns anything but
- * 0, the walk ends and returns that. readdir() is not atomic: files can appear or disappear while we list them.
+ * Calls each() for every entry of a directory except . and .., in the order of their names. If each() returns anything
+ * but 0, the walk ends and returns that. readdir() is not atomic: files can appear or disappear while we list them.
  */
 int wb_dir_each(const char *path, int (*each)(void *context, const struct wb_dir_entry *entry), void *context);
 

@@ -1,4 +1,4 @@
-/* random.c - getrandom(2), which cannot fail for small requests once the system has booted. */
+/* random.c - getrandom(2), which cannot fail once the system has booted. */
 #include "os/random.h"
 #include "base/check.h"
 

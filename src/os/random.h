@@ -1,4 +1,4 @@
-/* random.h - bytes nobody can guess, from the kernel. */
+/* random.h - random bytes from the kernel, which nobody can guess: for seeds of hash tables, ids and tokens. */
 #ifndef WB_OS_RANDOM_H
 #define WB_OS_RANDOM_H
 

@@ -1,4 +1,4 @@
-/* stop.c - the flag and the handler that sets it. */
+/* stop.c - a flag, and the signal handler that sets it. The handler does nothing else. */
 #include "os/stop.h"
 
 #include <signal.h>
@@ -17,7 +17,7 @@ void wb_stop_on_signals(void)
     struct sigaction action = {0};
 
     action.sa_handler = on_signal;
-    /* RESETHAND: whoever asks twice does not want to wait. */
+    /* SA_RESETHAND: the second signal has its usual effect, because who asks twice does not want to wait. */
     action.sa_flags = (int)SA_RESETHAND | SA_RESTART;
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);

@@ -1,4 +1,4 @@
-/* test_bytelock.c - locks belong to the open file, are found in order, and end with the process that had them. */
+/* test_bytelock.c - locks belong to the open file, are found in order, and end with the process that holds them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,7 +52,7 @@ static void test_lowest(void **state)
     assert_int_equal(wb_bytelock_first(&writer, 33, 1ull << 61, &at), 1);
     assert_int_equal(at, 500);
     assert_int_equal(wb_bytelock_first(&writer, 501, 900, &at), 0);
-    assert_int_equal(wb_bytelock_first(&readers[4], 1ull << 59, 1ull << 61, &at), 0); /* its own is not told */
+    assert_int_equal(wb_bytelock_first(&readers[4], 1ull << 59, 1ull << 61, &at), 0); /* our own lock is not reported */
     wb_file_close(&readers[1]);
     assert_int_equal(wb_bytelock_first(&writer, 0, 31, &at), 1);
     wb_bytelock_release(&readers[0], 30);
@@ -75,7 +75,8 @@ static void test_exclusive(void **state)
     pid_t child = fork();
     if (child == 0) {
         struct wb_file file;
-        if (wb_file_open(path, WB_FILE_WRITE, &file) == 0 && wb_bytelock_take(&file, 7) == 0 && write(ends[1], "x", 1) == 1)
+        if (wb_file_open(path, WB_FILE_WRITE, &file) == 0 && wb_bytelock_take(&file, 7) == 0 &&
+            write(ends[1], "x", 1) == 1)
             pause();
         _exit(1);
     }
@@ -104,7 +105,8 @@ static void test_refusal(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_lowest), cmocka_unit_test(test_exclusive), cmocka_unit_test(test_refusal)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_lowest), cmocka_unit_test(test_exclusive),
+                                       cmocka_unit_test(test_refusal)};
 
     return cmocka_run_group_tests(tests, make_file, remove_file);
 }

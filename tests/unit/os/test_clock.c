@@ -1,4 +1,4 @@
-/* test_clock.c - the process's clock: set clocks and suspended machines, in both directions. */
+/* test_clock.c - the clock of the process when somebody sets the time of day, or the machine is suspended. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,9 +6,10 @@
 
 #include <cmocka.h>
 
+#include "base/date.h"
 #include "os/clock.h"
 
-enum { HOUR_MS = 3600 * 1000, SLACK_MS = 900 };
+enum { SLACK_MS = 900 };
 
 /* The clocks are read one after the other. */
 static void assert_near(int64_t a, int64_t b)
@@ -18,7 +19,7 @@ static void assert_near(int64_t a, int64_t b)
 
 static void test_set_clock(void **state)
 {
-    static const int64_t steps[] = {HOUR_MS, -HOUR_MS, -HOUR_MS, 10LL * 365 * 24 * HOUR_MS, -10LL * 365 * 24 * HOUR_MS, HOUR_MS};
+    static const int64_t steps[] = {WB_HOUR_MS, -WB_HOUR_MS, -WB_HOUR_MS, 3650 * WB_DAY_MS, -3650 * WB_DAY_MS, WB_HOUR_MS};
 
     (void)state;
     assert_near(wb_clock_now_ms(), wb_clock_wall_ms());
@@ -26,11 +27,11 @@ static void test_set_clock(void **state)
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         int64_t before = wb_clock_now_ms();
         wb_clock_shift(steps[i], 0);
-        /* Nobody who waits notices... */
+        /* Those who wait do not notice... */
         int64_t after = wb_clock_now_ms();
         assert_true(after >= before);
         assert_near(after, before);
-        /* ...until the process asks. */
+        /* ...until the process follows. */
         assert_near(wb_clock_follow(), steps[i]);
         assert_near(wb_clock_now_ms(), wb_clock_wall_ms());
         assert_near(wb_clock_now_ms(), before + steps[i]);
@@ -38,13 +39,13 @@ static void test_set_clock(void **state)
     }
 }
 
-/* A machine that was suspended: both clocks went on, and so does the process's. */
+/* While a machine is suspended both clocks go on, and so does the clock of the process. */
 static void test_suspended(void **state)
 {
     (void)state;
     int64_t before = wb_clock_now_ms();
-    wb_clock_shift(HOUR_MS, HOUR_MS);
-    assert_near(wb_clock_now_ms(), before + HOUR_MS);
+    wb_clock_shift(WB_HOUR_MS, WB_HOUR_MS);
+    assert_near(wb_clock_now_ms(), before + WB_HOUR_MS);
     assert_int_equal(wb_clock_follow(), 0);
 }
 
@@ -59,7 +60,8 @@ static void test_drift(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_set_clock), cmocka_unit_test(test_suspended), cmocka_unit_test(test_drift)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_set_clock), cmocka_unit_test(test_suspended),
+                                       cmocka_unit_test(test_drift)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* test_file.c - files: reading, writing, locks, and each operation's fault. */
+/* test_file.c - open files: reading, writing, locking, and each of them failing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -131,8 +131,8 @@ static void test_faults(void **state)
     assert_true(wb_fault_struck());
     assert_non_null(strstr(wb_error_message(), "No space left on device"));
     assert_int_equal(wb_file_size(&file, &size), 0);
-    assert_int_equal(size, 15); /* half of it arrived */
-    assert_int_equal(wb_file_write_at(&file, 10, "0123456789", 10), 0); /* only once */
+    assert_int_equal(size, 15); /* half of the bytes were written */
+    assert_int_equal(wb_file_write_at(&file, 10, "0123456789", 10), 0); /* the fault strikes only once */
     assert_int_equal(wb_fault_count(), 3);
     wb_fault_arm(WB_FAULT_READ | WB_FAULT_SYNC, 2, EIO);
     assert_int_equal(wb_file_read_at(&file, 0, bytes, 10, &got), 0);
@@ -153,7 +153,7 @@ static void test_faults(void **state)
     wb_file_close(&file);
 }
 
-/* What was discarded reads as zeros (or, where the file system cannot, as before); nothing else changes. */
+/* A discarded part reads as zeros, or as before if the file system cannot discard. Nothing else changes. */
 static void test_discard(void **state)
 {
     enum { PIECE = 64 << 10 };

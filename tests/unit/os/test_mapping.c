@@ -1,4 +1,4 @@
-/* A mapped file stays when it is closed and removed. */
+/* test_mapping.c - a mapping stays valid when its file is closed and removed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,7 +32,7 @@ static void test_open_and_close(void **state)
     assert_int_equal(wb_mapping_open(&file, 6, &map), 0);
     wb_file_close(&file);
     assert_int_equal(unlink(path), 0);
-    assert_memory_equal(map, "mapped", 6); /* it stays */
+    assert_memory_equal(map, "mapped", 6);
     wb_mapping_close(map, 6);
 }
 

@@ -23,7 +23,7 @@ static int make_dir(void **state)
     return mkdtemp(dir) ? 0 : -1;
 }
 
-/* Fails where anything was left in it. */
+/* Fails if anything was left in it. */
 static int remove_dir(void **state)
 {
     (void)state;
@@ -49,7 +49,7 @@ static void test_open(void **state)
 
     (void)state;
     use_file();
-    /* A file system that cannot make one without a name. */
+    /* A file system without O_TMPFILE. */
     wb_fault_arm(WB_FAULT_OPEN, 1, EOPNOTSUPP);
     use_file();
     assert_true(wb_fault_struck());
@@ -76,7 +76,7 @@ static void test_map(void **state)
     assert_int_equal(wb_nameless_map(dir, bytes, &memory), WB_E_IO);
     wb_fault_disarm();
     assert_null(memory);
-    /* More than any disk has: told now, not by a signal when it is touched. */
+    /* More than any disk has: reported now, not by a signal when the memory is touched. */
     assert_int_equal(wb_nameless_map(dir, (size_t)1 << 60, &memory), WB_E_IO);
     assert_null(memory);
 }

@@ -1,4 +1,4 @@
-/* test_path.c - names in the file system, and replacing a file whole. */
+/* test_path.c - names in the file system; replacing a file as a whole, with every step failing once. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -54,7 +54,8 @@ static void test_join(void **state)
 {
     static const struct {
         const char *dir, *name, *path;
-    } known[] = {{"a", "b", "a/b"}, {"a/", "b", "a/b"}, {"a//", "b", "a/b"}, {"/", "b", "/b"}, {"a/b", "c/d", "a/b/c/d"}};
+    } known[] = {{"a", "b", "a/b"}, {"a/", "b", "a/b"}, {"a//", "b", "a/b"}, {"/", "b", "/b"},
+                 {"a/b", "c/d", "a/b/c/d"}};
 
     (void)state;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
@@ -169,13 +170,14 @@ static uint64_t syncs_of_mkdirs(const char *path)
     return count;
 }
 
-/* After power loss a directory is gone unless the entry above it was synced, however deep the new ones are. */
+/* After a power failure a directory is lost unless the directory above it was synced; so it is for every new one. */
 static void test_entries_are_synced(void **state)
 {
     (void)state;
     assert_int_equal(syncs_of_mkdirs(in_dir("s1/a/b")), 3);
     assert_int_equal(syncs_of_mkdirs(in_dir("s1/a/c/")), 1);
-    assert_int_equal(syncs_of_mkdirs(in_dir("s1/a/c")), 1); /* the process that made it may have died before it synced the entry */
+    /* It exists, but the process that made it may have died before it synced the entry. */
+    assert_int_equal(syncs_of_mkdirs(in_dir("s1/a/c")), 1);
     for (uint64_t nth = 1; nth <= 3; nth++) {
         char name[32];
         snprintf(name, sizeof name, "s2%d/a/b", (int)nth);
@@ -189,9 +191,9 @@ static void test_entries_are_synced(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_join), cmocka_unit_test(test_kinds), cmocka_unit_test(test_whole_files),
-                                       cmocka_unit_test(test_failing_replacement), cmocka_unit_test(test_walk),
-                                       cmocka_unit_test(test_entries_are_synced)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_join),        cmocka_unit_test(test_kinds),
+                                       cmocka_unit_test(test_whole_files), cmocka_unit_test(test_failing_replacement),
+                                       cmocka_unit_test(test_walk),        cmocka_unit_test(test_entries_are_synced)};
 
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }
