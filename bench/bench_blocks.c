@@ -1,17 +1,16 @@
 /*
- * bench_blocks.c - the curve behind the store's block size.
+ * bench_blocks.c - measures the curve from which the store's block size was chosen.
  *
  * Packs the corpus in memory in different ways and measures each on one core:
  *
- *   whole   blocks of neighbours, compressed as one zstd frame
- *   lead    blocks whose first pages (the lead) are one frame; what follows is in
- *           frames of one page or of several small ones, each with the lead as its
+ *   whole   blocks of neighbouring pages, compressed as one zstd frame
+ *   lead    blocks whose first pages (the lead) are one frame; the others are in
+ *           frames of one page or of several small pages, each with the lead as its
  *           dictionary
  *
- * ratio, bytes in per CPU second, bytes out per CPU second, and the time of
- * getting one page at random when nothing is decoded yet. What comes out is
- * compared with what went in. Does not touch the store: the winner's numbers are
- * constants there.
+ * It measures the ratio, bytes in per CPU second, bytes out per CPU second, and the
+ * time to get one random page when nothing is decoded yet. It also compares what comes
+ * out with what went in. It never uses the store, which has the chosen sizes as constants.
  */
 #include "bench.h"
 
@@ -25,18 +24,18 @@
 
 struct shape {
     int level;
-    size_t block;  /* a block is closed when it holds as many bytes, or the site changes */
-    size_t lead;   /* likewise the lead; 0: the whole block is one frame */
-    size_t frame;  /* likewise a frame after the lead; 1: a page a frame */
+    size_t block;  /* a block is closed when it holds this many bytes, or when the site changes */
+    size_t lead;   /* the same for the lead; 0: the whole block is one frame */
+    size_t frame;  /* the same for a frame after the lead; 1: one page per frame */
 };
 
-/* A frame: pages [first, last), and where they are packed. lead: the frame it needs first, or itself. */
+/* A frame: pages [first, last), and where they are packed. lead is the frame that must be decoded first, or itself. */
 struct frame {
     size_t first, last, lead, at, bytes;
 };
 
 struct packing {
-    char *raw;        /* every page's head and body, one after the other */
+    char *raw;        /* head and body of every page, one after the other */
     size_t *offset;   /* count + 1 */
     uint32_t *site;
     size_t count;
@@ -44,7 +43,7 @@ struct packing {
     size_t packed_bytes, packed_cap;
     struct frame *frames;
     size_t frame_count;
-    size_t *frame_of; /* a page's frame */
+    size_t *frame_of; /* the frame of each page */
     char *out;
     size_t out_cap;
     ZSTD_CCtx *lead_packer, *frame_packer;
@@ -73,7 +72,7 @@ static int pack_frame(struct packing *p, ZSTD_CCtx *packer, size_t first, size_t
     return 0;
 }
 
-/* The end of a run of pages from first, before limit, that holds at least `bytes`. */
+/* Returns the end of the shortest run of pages from `first`, at most to `limit`, that holds at least `bytes`. */
 static size_t run_end(const struct packing *p, size_t first, size_t limit, size_t bytes)
 {
     size_t end = first + 1;
@@ -102,8 +101,8 @@ static int pack_block(struct packing *p, const struct shape *shape, size_t first
 }
 
 /*
- * Tables no larger than the lead needs, searched where they are instead of being
- * copied for every frame (ZSTD_c_experimentalParam4 = 1 is ZSTD_dictForceAttach).
+ * Makes zstd's tables no larger than the lead needs, and makes zstd search them in place
+ * instead of copying them for every frame (ZSTD_c_experimentalParam4 = 1 is ZSTD_dictForceAttach).
  */
 static void set_levels(struct packing *p, const struct shape *shape)
 {
@@ -134,7 +133,7 @@ static int pack_all(struct packing *p, const struct shape *shape)
     return err;
 }
 
-/* Decodes frame n to out, behind its lead, which lies decoded at the start of out; says where. */
+/* Decodes frame n into out, after its lead, which is already decoded at the start of out. Returns where it starts. */
 static int unpack_frame(struct packing *p, size_t n, char **raw_out)
 {
     const struct frame *f = &p->frames[n];
@@ -217,7 +216,7 @@ static int measure_all(struct packing *p)
         for (size_t i = 0; i < 6 * 3 * 3 && err == 0; i++) {
             struct shape shape = {levels[l], blocks[i / 9] << 10, leads[i / 3 % 3] << 10, frames[i % 3] ? frames[i % 3] << 10 : 1};
 
-            /* The full grid at level 3 only; a lead that fills the block is a whole block. */
+            /* Only level 3 gets the full grid. A lead that fills the block is the same as a whole block. */
             if (shape.lead * 2 > shape.block || (levels[l] != 3 && (shape.block != 1 << 20 || shape.lead == 64 << 10)))
                 continue;
             err = measure(p, &shape);
@@ -247,7 +246,7 @@ static int take_pages(const struct corpus *corpus, struct packing *p)
     if (!p->raw || !p->offset || !p->site || !p->frames || !p->frame_of || !p->out || !p->packed || !p->lead_packer ||
         !p->frame_packer || !p->unpacker)
         return wb_fail_nomem();
-    memset(p->packed, 1, p->packed_cap); /* its pages exist before the first measurement */
+    memset(p->packed, 1, p->packed_cap); /* so that the kernel allocates its pages before the first measurement */
     for (size_t i = 0; i < p->count; i++) {
         const struct wb_page *page = &corpus->pages[i];
 

@@ -1,10 +1,10 @@
 /*
- * bench_compact.c - giving back the space of replaced pages, beside a raw copy; and
- * what the disk and the page cache do without any store.
+ * bench_compact.c - compares compaction with a raw copy, and measures the disk and the page
+ * cache without any store.
  *
- * A quarter of the pages, chosen at random, is put again with another body. What
- * compaction then takes is compared with copying as many bytes as stay from one
- * file to another and fsyncing, on the same disk, before and after it.
+ * A random quarter of the pages is put again with another body. The time of compaction is then
+ * compared with the time to copy as many bytes as remain, from one file to another on the same
+ * disk, including fsync.
  */
 #include "bench_store.h"
 
@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* Puts version `version` of the pages, or of a random quarter of them. */
+/* Puts version `version` of all pages, or of a random quarter of them. */
 static int put_pages(const struct bench_job *job, const struct corpus *corpus, struct wb_store *store, uint32_t version, bool quarter)
 {
     struct wb_store_commit_counts commit = {0};
@@ -66,41 +66,13 @@ static int fill_store(const struct bench_job *job, const struct corpus *corpus, 
     return err;
 }
 
-/* A file of `bytes` bytes that do not compress: the gzip'd corpus, repeated. */
-static int make_source(const char *from, const char *to, uint64_t bytes)
-{
-    struct wb_file in = WB_FILE_INIT, out = WB_FILE_INIT;
-    size_t step = 1 << 20;
-    uint64_t size = 0;
-    char *piece = wb_alloc(step);
-    int err = piece ? wb_file_open(from, WB_FILE_READ, &in) : WB_E_NOMEM;
-
-    if (err == 0)
-        err = wb_file_size(&in, &size);
-    if (err == 0 && size < step)
-        err = wb_fail(WB_E_CORRUPT, "%s: too small", from);
-    if (err == 0)
-        err = wb_file_open(to, WB_FILE_WRITE | WB_FILE_CREATE | WB_FILE_TRUNCATE, &out);
-    for (uint64_t at = 0; err == 0 && at < bytes; at += step) {
-        err = wb_file_read_exact(&in, at % (size - step), piece, step);
-        if (err == 0)
-            err = wb_file_write_at(&out, at, piece, step);
-    }
-    if (err == 0)
-        err = wb_file_sync(&out);
-    wb_file_close(&in);
-    wb_file_close(&out);
-    wb_free(piece);
-    return err;
-}
-
-/* The median of five copies of `bytes` bytes of incompressible data. */
+/* The median time of five copies of `bytes` bytes of incompressible data, which is the gzipped corpus, repeated. */
 static int time_copies(const struct bench_job *job, uint64_t bytes, double *seconds_out)
 {
     char *from = wb_path_join(job->dir, "copy-from"), *to = wb_path_join(job->dir, "copy-to");
     char *packed = wb_path_join(job->corpus_dir, "pages.warc.gz");
     double seconds[5];
-    int err = from && to && packed ? make_source(packed, from, bytes) : WB_E_NOMEM;
+    int err = from && to && packed ? bench_copy_file(packed, from, bytes, &seconds[0]) : WB_E_NOMEM;
 
     for (size_t i = 0; i < 5 && err == 0; i++) {
         wb_path_unlink(to);
@@ -131,7 +103,7 @@ int bench_compact(const struct bench_job *job, struct corpus *corpus)
         err = wb_store_open(dir, WB_STORE_WRITE, &store);
     if (err == 0)
         err = wb_store_stat(store, &before);
-    /* The copies first: they leave memory behind that the kernel has had in use, for the compaction as for each other. */
+    /* Copy first: the kernel then has memory ready that was in use before, for the compaction as for the later copies. */
     if (err == 0)
         err = time_copies(job, before.bytes_stored - before.bytes_dead, &copy);
     sync();
@@ -145,7 +117,7 @@ int bench_compact(const struct bench_job *job, struct corpus *corpus)
         err = wb_store_stat(store, &after);
     if (store)
         wb_store_close(store);
-    /* Per byte, as the catalog is not copied. */
+    /* Scale to the bytes that were compacted, because the catalog is not copied. */
     copy *= (double)done.bytes_after / (double)(before.bytes_stored - before.bytes_dead);
     if (err == 0)
         printf("{\"bench\":\"compact\",\"peer\":\"webbase\",\"pages\":%llu,\"dead_before\":%llu,\"dead_after\":%llu,\"bytes_before\":%llu,"
@@ -158,7 +130,7 @@ int bench_compact(const struct bench_job *job, struct corpus *corpus)
     return err;
 }
 
-/* Reads a file of the corpus once from the page cache; GB/s. */
+/* Reads a file of the corpus once from the page cache and measures GB/s. */
 static int read_through(const char *dir, const char *name, double *gb_s_out)
 {
     char *path = wb_path_join(dir, name);

@@ -1,8 +1,8 @@
 /*
- * bench_corpus.c - the pages the benchmarks run on, as bench/corpus left them.
+ * bench_corpus.c - reads the pages that bench/corpus has made, on which the benchmarks run.
  *
- * The archive is mapped and touched once, so that what is measured afterwards
- * neither reads the disk for it nor counts it as a peer's memory. Never writes.
+ * The archive is mapped and touched once, so that measurements neither read it from the
+ * disk nor count it as memory of the store that is measured. It never writes.
  */
 #include "bench.h"
 
@@ -41,7 +41,7 @@ done:
     return err;
 }
 
-/* The next field of a line, up to a tab or line end; moves *at behind it. */
+/* Returns the next field of a line, up to a tab or line end, and moves *at past it. */
 static struct wb_slice next_field(struct wb_slice text, size_t *at)
 {
     size_t from = *at, to = from;
@@ -107,7 +107,7 @@ static int read_list(const char *dir, struct corpus *c)
     }
     while (err == 0 && c->count < lines)
         err = read_line(c, wb_buf_slice(&c->text), &at, &url, &key, &c->pages[c->count++]);
-    /* The keys moved while their buffer grew: now they stand still. */
+    /* The keys moved while their buffer grew. It is complete now, so pages can point into it. */
     for (size_t i = 0, from = 0; i < c->count; from += c->pages[i++].key.len)
         c->pages[i].key.ptr = c->keys.ptr + from;
 done:
@@ -170,7 +170,7 @@ int corpus_variant(const struct wb_page *page, uint32_t version, bool new_url, s
     wb_buf_append_slice(mem, page->url);
     wb_buf_append(mem, query, extra);
     body_at = mem->len;
-    /* In the middle, so that neither end of a page gives the copy away. */
+    /* Change the middle, so that neither the start nor the end of the page shows that it is a copy. */
     wb_buf_append(mem, page->body.ptr, page->body.len / 2);
     wb_buf_append(mem, mark, (size_t)mark_len);
     wb_buf_append(mem, page->body.ptr + page->body.len / 2, page->body.len - page->body.len / 2);

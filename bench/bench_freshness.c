@@ -1,16 +1,17 @@
 /*
- * bench_freshness.c - how fresh a repository is under each refresh policy, against the synthetic web's own changes.
+ * bench_freshness.c - measures how fresh each refresh policy keeps a repository of the synthetic web.
  *
  *   bench_freshness run|speed [PAGES [SEED]]
  *
- * No sockets and no waiting: a fetch asks the model for a page's version at a moment of the web's time. Cycles are as
- * `webbase run` has them: every page's value is computed, the budget goes to those that are worth most, none of them twice.
- * What is known of a page is a row of webdb, built visit by visit; rates come from wb_change_rate() with the
- * site's pages as a prior. Twenty cycles go by while the budget could visit every page once, whatever the budget.
+ * There are no sockets and no waiting: a fetch asks the model for the version of a page at a moment of web time. Cycles
+ * work as in `webbase run`: the value of every page is computed, and the budget goes to the most valuable pages, each at
+ * most once. What is known about a page is a row of webdb, built visit by visit; rates come from wb_change_rate(), with
+ * the pages of the site as a prior. For every budget, twenty cycles pass in the time in which the budget is enough to
+ * visit every page once.
  *
- * Prints one JSON line for each budget, kind of weights and policy, and one for the theoretical optimum: fixed intervals as
- * the true rates demand. Everything is weighted as the policy's aim is, and averaged over time exactly: between two
- * visits a copy is fresh until the first change.
+ * Prints one JSON line for each budget, kind of weights and policy, and one for the theoretical optimum, which is fixed
+ * intervals as the true rates demand. Everything is weighted the way the policy weighs pages, and time averages are exact:
+ * between two visits, a copy is fresh until the first change.
  */
 #include "base/check.h"
 #include "base/date.h"
@@ -28,20 +29,20 @@
 #include <time.h>
 
 #define SITES 100
-#define CYCLES_A_ROUND 20    /* a round: the time in which the budget is as many visits as there are pages */
+#define CYCLES_A_ROUND 20    /* a round is the time in which the budget is enough to visit every page once */
 #define BURN_IN_ROUNDS 20
 #define ROUNDS 40
-#define RATES_EVERY 5        /* cycles after which the rates of all pages, not only of those visited, are computed anew */
+#define RATES_EVERY 5        /* cycles after which the rates of all pages, not only of those visited, are computed again */
 #define WEIGHT_MAX 100.0
 #define START_MS 1767225600000ll
 
-enum knowledge { TOLD, ESTIMATED, GAPS_ONLY }; /* of rates; GAPS_ONLY: as if no server told of Last-Modified */
+enum knowledge { TOLD, ESTIMATED, GAPS_ONLY }; /* where rates come from; GAPS_ONLY: as if no server sent Last-Modified */
 
 static const struct contender {
     const char *name;
     enum wb_policy policy;
     enum knowledge knowledge;
-    double min_rounds, max_rounds; /* bounds of intervals; 0: none */
+    double min_rounds, max_rounds; /* bounds of the interval; 0: none */
 } contenders[] = {
     {"optimal, true rates", WB_POLICY_OPTIMAL, TOLD, 0, 0},
     {"optimal", WB_POLICY_OPTIMAL, ESTIMATED, 0, 0},
@@ -49,14 +50,14 @@ static const struct contender {
     {"optimal, nothing left alone", WB_POLICY_OPTIMAL, ESTIMATED, 0, 4},
     {"uniform", WB_POLICY_UNIFORM, ESTIMATED, 0, 0},
     {"proportional", WB_POLICY_PROPORTIONAL, ESTIMATED, 0, 0},
-    /* No page is visited twice in a cycle: a shorter interval would only mean to be always first. */
+    /* No page is visited twice in a cycle, so an interval shorter than a cycle would only put the page first every time. */
     {"adaptive", WB_POLICY_ADAPTIVE, ESTIMATED, 1.0 / CYCLES_A_ROUND, 0},
     {"adaptive, minimum tuned", WB_POLICY_ADAPTIVE, ESTIMATED, 0.5, 0},
 };
 
-static const double budgets_days[] = {5, 10, 20, 50}; /* between two visits to a page, on average */
+static const double budgets_days[] = {5, 10, 20, 50}; /* mean days between two visits to a page */
 
-/* Integrals over time of weight: fresh; current a day or a week ago; and of weight times age in days. */
+/* Integrals over time of the weight that is fresh, or was current a day or a week ago; and of weight times age in days. */
 struct sums {
     double fresh, age, day, week;
 };
@@ -65,10 +66,10 @@ struct place {
     struct wb_plan plan;
     double weight;
     struct wb_webdb_page page;
-    double rate;         /* as the policy believes */
+    double rate;         /* what the policy believes it to be */
     uint64_t version;
-    double visited;      /* seconds of the web; negative: never */
-    double next_change;  /* after that */
+    double visited;      /* in seconds of web time; negative: never */
+    double next_change;  /* the first change after the visit */
 };
 
 struct ranked {
@@ -80,15 +81,15 @@ struct bench {
     struct wb_world world;
     struct place *places;
     size_t count;
-    double weights;      /* all together */
+    double weights;      /* the sum of all weights */
     struct wb_webdb_site sites[SITES + 1];
     struct ranked *ranked;
-    struct sums sums;    /* of the present round */
+    struct sums sums;    /* of the current round */
 };
 
 /* ---- the web ------------------------------------------------------------------------------------ */
 
-/* Pages that answer with text and are there for good. */
+/* Chooses the pages that answer with text and never vanish. */
 static bool take_page(const struct wb_world *world, uint32_t site, uint32_t page, struct wb_plan *plan_out)
 {
     if (!wb_plan_make(world, site, page, plan_out) || !plan_out->allowed || isfinite(plan_out->gone))
@@ -128,7 +129,7 @@ static void weigh_places(struct bench *b, bool skewed)
     }
 }
 
-/* The first change after a moment; INFINITY: none. */
+/* Returns the first change after a moment, INFINITY if there is none. */
 static double change_after(const struct bench *b, const struct wb_plan *plan, double t)
 {
     uint64_t name = wb_chance(b->world.seed, plan->site, plan->page, WB_CHANCE_CHANGE);
@@ -147,7 +148,7 @@ static double change_after(const struct bench *b, const struct wb_plan *plan, do
 
 /* ---- measuring ------------------------------------------------------------------------------------ */
 
-/* Seconds of [from, to) in which the copy was that of so many seconds ago. */
+/* Returns the seconds of [from, to) in which the copy was what the page had been so many seconds before. */
 static double current_seconds(const struct place *p, double from, double to, double grace)
 {
     double end = p->visited < 0 ? from : fmin(p->next_change + grace, to);
@@ -187,7 +188,7 @@ static void learn(struct bench *b, const struct contender *c, struct place *p, d
     bool tells = c->knowledge == ESTIMATED && b->world.site[p->plan.site].modified;
     int64_t gap_ms = web_ms(t) - web_ms(p->visited);
 
-    /* Headers have whole seconds. */
+    /* HTTP dates are in whole seconds. */
     wb_history_visit(&p->page.history, gap_ms, changed, tells ? web_ms(floor(changed_at)) : 0, web_ms(t));
     site->visits++;
     site->changes += changed;
@@ -217,7 +218,7 @@ static bool before(const struct ranked *a, const struct ranked *b)
     return a->value > b->value || (a->value == b->value && a->at < b->at);
 }
 
-/* Brings the best `want` to the front (Hoare's FIND). */
+/* Moves the best `want` pages to the front (Hoare's FIND). */
 static void select_best(struct ranked *r, size_t count, size_t want)
 {
     ptrdiff_t low = 0, high = (ptrdiff_t)count - 1, k = (ptrdiff_t)want - 1;
@@ -256,7 +257,7 @@ static void forget(struct bench *b, const struct contender *c)
     }
 }
 
-/* Once around at a moment; how many pages had reached theta. */
+/* Runs one cycle. Returns how many pages had reached theta. */
 static size_t go_around(struct bench *b, const struct contender *c, const struct wb_refresh *refresh, size_t budget, double t,
                         double round_start)
 {
@@ -273,7 +274,7 @@ static size_t go_around(struct bench *b, const struct contender *c, const struct
     return due;
 }
 
-/* The sums of a round as averages; the next one begins. */
+/* Turns the sums of a round into averages and starts the next round. */
 static struct sums end_round(struct bench *b, double round_start, double t)
 {
     for (size_t i = 0; i < b->count; i++)
@@ -293,7 +294,7 @@ static void print_line(double days, const char *weights, const char *policy, con
 struct report {
     struct sums sums;                   /* averages over the rounds after the burn-in */
     double fresh[ROUNDS];               /* round by round */
-    double theta_lowest, theta_highest; /* the controller's threshold as part of what the last page visited was worth */
+    double theta_lowest, theta_highest; /* the controller's threshold, divided by the value of the last page visited */
 };
 
 static void run_rounds(struct bench *b, const struct contender *c, double days, struct report *r)
@@ -342,7 +343,7 @@ static void run_contender(struct bench *b, const struct contender *c, double day
 
 /* ---- the optimum ------------------------------------------------------------------------------------- */
 
-/* x where 1 - exp(-x) (1 + x) = y, by bisection: nothing of what is measured is used. */
+/* Solves 1 - exp(-x) (1 + x) = y for x, by bisection, without any of the code that is measured. */
 static double inverse_gain(double y)
 {
     double low = 0, high = 60;
@@ -357,7 +358,7 @@ static double inverse_gain(double y)
     return high;
 }
 
-/* Visits a day to all pages where the value of one more is mu everywhere; and what they come to. */
+/* Returns the visits per day to all pages if the value of one more visit is mu for every page, and the sums that result. */
 static double allocate(const struct bench *b, double mu, struct sums *sums_out)
 {
     double visits = 0;
@@ -373,7 +374,7 @@ static double allocate(const struct bench *b, double mu, struct sums *sums_out)
             continue;
         }
         if (mu * rate >= p->weight) {
-            sums_out->age = INFINITY; /* it is left alone for ever */
+            sums_out->age = INFINITY; /* the page is never visited again */
             continue;
         }
         double x = inverse_gain(mu * rate / p->weight), interval = x / rate;
@@ -427,7 +428,7 @@ static double seconds(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Calls a second over all pages, the best of several passes. what: 0 rates, 1 values, 2 due times. */
+/* Returns calls per second over all pages, the best of several passes. what: 0 rates, 1 values, 2 due times. */
 static double calls_a_second(const struct bench *b, const struct contender *c, int what)
 {
     struct wb_refresh refresh = {.policy = WB_POLICY_OPTIMAL, .theta = 1};
@@ -448,7 +449,7 @@ static double calls_a_second(const struct bench *b, const struct contender *c, i
     return best;
 }
 
-/* On the rows that so many rounds leave, where most sites tell of Last-Modified and where none does. */
+/* Measures on the rows that exist after some rounds, once with most sites sending Last-Modified and once with none. */
 static void measure_speed(struct bench *b)
 {
     struct report r;

@@ -1,4 +1,4 @@
-/* bench_graph.c - makes the web of bench_graph.h. It reads nothing, writes nothing and keeps no pages. */
+/* bench_graph.c - generates the web of bench_graph.h. It reads and writes no files and keeps no pages. */
 #include "bench_graph.h"
 
 #include "base/bytes.h"
@@ -30,7 +30,7 @@ static const char words[128][10] = {
 
 static const char *const tlds[] = {"com", "org", "net", "de", "co.uk", "edu", "fr", "info"};
 
-/* Two numbers to one that looks random. */
+/* Mixes two numbers into one that looks random. */
 static uint64_t mix(uint64_t a, uint64_t b)
 {
     uint64_t z = a + b * 0x9e3779b97f4a7c15 + 0x632be59bd9b4e019;
@@ -50,7 +50,7 @@ static char *put_word(char *at, uint64_t which)
     const char *word = words[which % 128];
     size_t len = strnlen(word, sizeof words[0]);
 
-    memcpy(at, word, sizeof words[0]); /* what is too much is written over by what follows */
+    memcpy(at, word, sizeof words[0]); /* copies too much; what follows overwrites the rest */
     return at + len;
 }
 
@@ -91,7 +91,7 @@ static void name_site(struct graph *graph, uint32_t s)
     site->host_len = (uint32_t)(at - site->host);
 }
 
-/* Sizes go with 1/rank^0.9; what rounding leaves over goes to the largest. */
+/* Sizes are proportional to 1/rank^0.9; the largest site gets what rounding leaves over. */
 static void size_sites(struct graph *graph)
 {
     double sum = 0;
@@ -191,7 +191,7 @@ static void fill_facts(struct graph_page *p, uint64_t content, int64_t seen_ms)
     }
 }
 
-/* A page of the same site: a neighbour, or one of its better known. */
+/* Chooses a page of the same site: a neighbour, or one of the better-known pages. */
 static uint32_t inner_target(const struct graph_site *site, uint32_t local, uint64_t random)
 {
     double u = unit(random);
@@ -201,7 +201,7 @@ static uint32_t inner_target(const struct graph_site *site, uint32_t local, uint
     return (uint32_t)(u * u * site->size);
 }
 
-/* Few sites get most of the links, mostly to their front page. The most popular ones are not the largest ones. */
+/* A few sites get most of the links, mostly to their front page. The most popular sites are not the largest. */
 static void outer_target(const struct graph *graph, uint64_t random, struct graph_target *target)
 {
     double rank = exp(log(graph->site_count) * pow(unit(random), 1.2)) - 1;
@@ -210,7 +210,7 @@ static void outer_target(const struct graph *graph, uint64_t random, struct grap
     target->local = random % 10 < 7 ? 0 : (uint32_t)(random >> 8) % graph->sites[target->site].size;
 }
 
-/* False where the link was there already. slots: 256 numbers of links, from 1. */
+/* Returns false if the page already has this link. slots holds 256 numbers of links, counted from 1. */
 static bool is_new(const struct graph_page *p, uint8_t slots[256], const struct graph_target *target)
 {
     uint8_t at = (uint8_t)(target->site * 31 + target->local);
@@ -238,7 +238,7 @@ static void make_links(const struct graph *graph, struct graph_page *p)
             random = mix(random, p->version);
         if (i < NAVIGATION)
             target.local = (uint32_t)i, target.navigation = true;
-        else if (random >> 32 & 1 && i % 4 == 3) /* an eighth of the draws: the others give the same link more often */
+        else if (random >> 32 & 1 && i % 4 == 3) /* an eighth of the draws, because the other kinds repeat the same link more often */
             outer_target(graph, mix(random, 9), &target);
         else
             target.local = inner_target(site, p->local, mix(random, 8));
@@ -271,7 +271,7 @@ void graph_page(const struct graph *graph, bool old, uint32_t number, uint32_t v
     make_links(graph, page_out);
 }
 
-/* Navigation is called the same everywhere; most other links are called as what they lead to. */
+/* Navigation has the same anchors everywhere; the anchor of most other links is the name of their target. */
 static size_t make_anchor(const struct graph *graph, const struct graph_page *p, const struct graph_target *target, char *anchor_out)
 {
     uint64_t h = mix(graph->seed + target->site, target->local + 5000);

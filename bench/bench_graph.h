@@ -1,10 +1,10 @@
 /*
- * bench_graph.h - a web of pages and links that is a function of its seed, for measuring databases of links.
+ * bench_graph.h - a web of pages and links, generated from a seed, for measuring databases of links.
  *
- * Sites have sizes by a power law. Each has pages that are known from the start ("old"), pages that are found later
- * ("new") and pages that links lead to but nobody fetched. A page has some 50 links: navigation, which is the same on every
- * page of a site, neighbours, well-known pages of the site, and a tenth to pages of other sites, by popularity.
- * Nothing but the list of sites is kept in memory: every page is made when it is asked for.
+ * The sizes of sites follow a power law. Each site has pages that are known from the start ("old"), pages that are found
+ * later ("new"), and pages that links lead to but that nobody fetched. A page has about 50 links: navigation, which is the
+ * same on every page of a site, neighbours, well-known pages of the site, and a tenth to pages of other sites, by popularity.
+ * Only the list of sites is kept in memory: every page is generated when it is asked for.
  */
 #ifndef WB_BENCH_BENCH_GRAPH_H
 #define WB_BENCH_BENCH_GRAPH_H
@@ -16,9 +16,9 @@
 #define GRAPH_LINKS_MAX 82
 
 struct graph_site {
-    uint32_t old_first, new_first; /* numbers of its first old and new page */
+    uint32_t old_first, new_first; /* the numbers of its first old and first new page */
     uint32_t old_count, new_count;
-    uint32_t size;                 /* all its pages, those that nobody fetched included */
+    uint32_t size;                 /* all its pages, including those that nobody fetched */
     uint32_t host_len;
     char host[44];
 };
@@ -30,39 +30,39 @@ struct graph {
     uint32_t old_count, new_count; /* pages */
 };
 
-/* old pages and half as many new ones. */
+/* Makes a web with so many old pages and half as many new ones. */
 int graph_new(uint64_t seed, uint32_t old_count, struct graph *graph_out);
 void graph_release(struct graph *graph);
 
-/* A link, not yet as text. */
+/* A link as numbers, before it is written as text. */
 struct graph_target {
     uint32_t site, local;
     bool navigation;
     uint8_t tag, flags;
 };
 
-/* A page with its links, as the databases get them. */
+/* A page with its links, in the form in which databases get them. */
 struct graph_page {
     uint32_t site, local, version;
-    struct wb_webdb_page page; /* borrows from here */
+    struct wb_webdb_page page; /* borrows from this struct */
     struct graph_target links[GRAPH_LINKS_MAX];
     size_t link_count;
     char url[GRAPH_URL_MAX], etag[24], anchor[GRAPH_ANCHOR_MAX], to[GRAPH_URL_MAX];
 };
 
-/* Page number `number` of the old ones, or the new ones. version > 0: its content has changed, and one link in ten. */
+/* Generates page number `number` of the old or of the new pages. With version > 0, its content and one link in ten have changed. */
 void graph_page(const struct graph *graph, bool old, uint32_t number, uint32_t version, struct graph_page *page_out);
 
-/* Its i-th link as text, valid until the next one. */
+/* Returns its i-th link as text, which is valid until the next call. */
 void graph_link(const struct graph *graph, struct graph_page *page, size_t i, struct wb_webdb_link *link_out);
 
-/* The same order of pages as a crawl of many sites at once has: neighbours are not of one site. */
+/* Returns the pages in the order of a crawl of many sites at once: successive pages are from different sites. */
 uint32_t graph_shuffled(uint32_t number, uint32_t count);
 
 /* The URL that most pages link to. */
 struct wb_slice graph_popular(const struct graph *graph, char url_out[GRAPH_URL_MAX]);
 
-/* Edit number i of the edits that the benchmark makes: changed old pages and new ones in turn. */
+/* Generates edit number i of the benchmark: changed old pages and new pages take turns. */
 void graph_edit(const struct graph *graph, uint32_t i, struct graph_page *page_out);
 uint32_t graph_edit_count(const struct graph *graph);
 

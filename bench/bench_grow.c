@@ -1,10 +1,10 @@
 /*
- * bench_grow.c - the cost of a page as a store grows.
+ * bench_grow.c - measures the cost of adding a page as a store grows.
  *
- * The corpus goes in again and again, each time under other URLs and with other
- * bodies. Copies of a page are a whole corpus apart, so no window or block sees
- * two of them. The time in which variants are made is not counted; work that a
- * store does in the background meanwhile is a gift to it.
+ * The corpus is added again and again, each time with other URLs and other bodies.
+ * Copies of a page are a whole corpus apart, so no compression window or block contains two of
+ * them. The time in which variants are made is not counted, even if a store works in
+ * the background meanwhile.
  */
 #include "bench_store.h"
 
@@ -18,7 +18,7 @@ struct grow {
     const struct bench_job *job;
     const struct corpus *corpus;
     void *state;
-    struct wb_page *pages; /* job->batch of them */
+    struct wb_page *pages; /* an array of job->batch */
     struct wb_buf *mems;
     size_t done;
 };
@@ -37,7 +37,7 @@ static int add_batch(struct grow *g, size_t count, double *seconds)
     if (err == 0)
         err = g->job->peer->add(g->state, g->pages, count);
     *seconds += bench_seconds() - start;
-    /* Kept, every buffer would grow to the size of the largest page and count as the store's memory. */
+    /* Release the buffers: otherwise each would grow to the size of the largest page and count as the store's memory. */
     for (size_t i = 0; i < count; i++)
         wb_buf_release(&g->mems[i]);
     g->done += count;

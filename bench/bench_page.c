@@ -1,14 +1,14 @@
 /*
- * bench_page.c - how many bytes of HTML a second are understood on one core.
+ * bench_page.c - measures how many bytes of HTML are understood per second on one core.
  *
- *   bench_page CORPUS KIND [STEP]    every STEP-th page of the corpus (8)
- *   bench_page nasty                 inputs meant to make a parser quadratic, at two lengths
+ *   bench_page CORPUS KIND [STEP]    every STEP-th page of the corpus (default: 8)
+ *   bench_page nasty                 inputs that are meant to make a parser quadratic, in two lengths
  *
- * KIND: scan     the bytes are looked through for '<': the most that there is to have
+ * KIND: scan     only searches the bytes for '<': the upper bound
  *       tokens   our tokenizer
  *       extract  tokens, links and text
- *       all      that, language, SimHash, MD5 and SHA-1
- *       gumbo    gumbo_parse(): a tree
+ *       all      the same, and language, SimHash, MD5 and SHA-1
+ *       gumbo    gumbo_parse(), which builds a tree
  *       libxml2  libxml2's HTML parser, SAX events only
  */
 #include "bench.h"
@@ -29,7 +29,7 @@
 struct bench {
     struct wb_extractor *extractor;
     struct wb_tokenizer *tokenizer;
-    uint64_t mix; /* keeps the compiler from leaving anything out */
+    uint64_t mix; /* keeps the compiler from optimising the work away */
 };
 
 /* ---- one page each way ----------------------------------------------------------------------- */
@@ -173,7 +173,7 @@ static const struct {
     {"headings", "<title>title</title>", "<div><h1>title</h1>a<h2>Related</h2>b"}, {"classes", "", "<p class='a b'>c"},
 };
 
-/* A document of about `bytes` bytes: start, then the piece over and over. */
+/* Makes a document of about `bytes` bytes: start, then the piece over and over. */
 static int make_nasty(size_t n, size_t bytes, struct wb_buf *page)
 {
     char nul = '\0';
@@ -186,7 +186,7 @@ static int make_nasty(size_t n, size_t bytes, struct wb_buf *page)
     if (err == 0 && mark)
         err = wb_buf_append_str(page, mark + 6);
     for (unsigned n_links = 0; err == 0 && mark && page->len < bytes; n_links++)
-        err = wb_buf_printf(page, "<a href=%u>b", n_links); /* no two are the same */
+        err = wb_buf_printf(page, "<a href=%u>b", n_links); /* all different */
     while (err == 0 && page->len < bytes)
         err = strcmp(nasty[n].piece, "%NUL%") == 0 ? wb_buf_append(page, &nul, 1) : wb_buf_append_str(page, nasty[n].piece);
     return err;
@@ -245,5 +245,5 @@ int main(int argc, char **argv)
         fprintf(stderr, "bench_page: %s\n", wb_error_message());
     wb_extractor_free(b.extractor);
     wb_free(b.tokenizer);
-    return err < 0 ? 1 : b.mix == 1; /* never 1 */
+    return err < 0 ? 1 : b.mix == 1; /* is never 1 */
 }

@@ -1,12 +1,12 @@
 /*
- * bench_sort.c - external sort beside GNU sort, and how fast tables are. Prints a JSON line a measurement.
+ * bench_sort.c - compares our external sort with GNU sort, and measures tables. Prints one JSON line per measurement.
  *
- *   bench_sort make ORDER BYTES FILE        link records a line, ORDER md5: "md5<TAB>target<TAB>anchor", target: target first
+ *   bench_sort make ORDER BYTES FILE        writes link records, one per line. ORDER md5: "md5<TAB>target<TAB>anchor"; target: target first
  *   bench_sort webbase|gnu FILE OUT DIR MEMORY THREADS      sorts the lines of FILE by all their bytes into OUT
- *   bench_sort table FILE DIR               a table of the sorted lines of FILE: written, walked, asked
+ *   bench_sort table FILE DIR               writes, walks and queries a table of the sorted lines of FILE
  *
- * The records are the same whenever they are made. A page has some tens of links, most of them within its site, which is one
- * of few hundred; URLs have the long common beginnings of real ones. Pages come in the order of a crawl of many sites.
+ * The records are always the same. A page has a few dozen links, most of them within its site, which is one of a few
+ * hundred; URLs have long common prefixes, like real ones. Pages come in the order of a crawl of many sites.
  */
 #include "base/bytes.h"
 #include "base/check.h"
@@ -131,7 +131,7 @@ static const char *word(uint64_t *state)
     return words[below(state, sizeof words / sizeof *words)];
 }
 
-/* A page of a site: the lower its number the more links lead to it. */
+/* Writes the URL of a page. The lower the number of a page, the more links lead to it. */
 static int put_url(char *to, size_t room, size_t site, size_t page)
 {
     uint64_t path = (site + 1) * 0x9e3779b97f4a7c15 ^ page / 40;
@@ -244,7 +244,7 @@ static void sort_gnu(const char *from, const char *to, const char *dir, const ch
 
 /* ---- tables ---------------------------------------------------------------------------------------------- */
 
-/* The part of a line before its last tab is the key; of equal keys the first counts. */
+/* The part of a line before its last tab is the key. Of lines with equal keys, the first counts. */
 static void write_table(const char *from, const char *path, unsigned threads)
 {
     struct wb_table_writer *writer;
@@ -311,7 +311,7 @@ static void get_random(struct wb_table *table)
         must(wb_cursor_get_number(cursor, bench_random(&state) % stat.records, &record));
         wb_buf_clear(&key);
         must(wb_buf_append_slice(&key, record.key));
-        for (int k = 0; k < 12; k++) /* so that the block is not one of those kept */
+        for (int k = 0; k < 12; k++) /* skip ahead, so that the block is not one that is cached */
             must(wb_cursor_get_number(cursor, bench_random(&state) % stat.records, &record));
         double start = bench_seconds();
         must(wb_cursor_get(cursor, wb_buf_slice(&key), &record));

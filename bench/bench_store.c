@@ -1,12 +1,12 @@
 /*
- * bench_store.c - keeps the corpus in our store and in other stores, and measures.
+ * bench_store.c - measures our store and other stores with the corpus.
  *
  *   bench_store add|scan|get|check|grow --peer NAME --dir DIR --corpus DIR [options]
- *   bench_store compact --dir DIR --corpus DIR      (ours only, beside a raw copy)
+ *   bench_store compact --dir DIR --corpus DIR      (ours only, compared with a raw copy)
  *   bench_store raw --dir DIR --corpus DIR          (the disk and the page cache alone)
  *
- * One measurement a process, one JSON line a measurement; bench/run repeats them,
- * takes turns between the peers and makes tables. Nothing here prints for people.
+ * A process makes one measurement and prints one JSON line. bench/run repeats measurements, takes
+ * turns between the stores and prints tables for people.
  */
 #include "bench_store.h"
 
@@ -89,7 +89,7 @@ static int compare_keys(const void *a, const void *b)
     return order ? order : x->key.len < y->key.len ? -1 : x->key.len > y->key.len;
 }
 
-/* Keys that cut the bytes of the corpus into equal parts. */
+/* Finds the keys that divide the bytes of the corpus into equal parts. */
 static void find_splits(struct corpus *corpus, unsigned parts, struct wb_slice *split_out)
 {
     uint64_t seen = 0;
@@ -111,7 +111,7 @@ static int scan_all(const struct bench_job *job, void *state, const struct wb_sl
     for (unsigned i = 0; i < job->threads; i++) {
         threads[i] = (struct scan_thread){.job = job, .state = state, .split = split, .part = i, .sum.check = sum->check};
         if (i > 0 && pthread_create(&threads[i].thread, NULL, scan_part, &threads[i]) != 0)
-            return wb_fail(WB_E_NOMEM, "no thread");
+            return wb_fail(WB_E_NOMEM, "cannot start a thread");
     }
     scan_part(&threads[0]);
     for (unsigned i = 0; i < job->threads; i++) {
@@ -148,7 +148,7 @@ static int run_scan(const struct bench_job *job, struct corpus *corpus)
     if (err < 0)
         return err;
     if (sum.pages != corpus->count)
-        return wb_fail(WB_E_CORRUPT, "%s: %llu pages scanned, %zu are there", job->peer->name, (unsigned long long)sum.pages,
+        return wb_fail(WB_E_CORRUPT, "%s: %llu pages were scanned, but there are %zu", job->peer->name, (unsigned long long)sum.pages,
                        corpus->count);
     printf("{\"bench\":\"scan\",\"peer\":\"%s\",\"threads\":%u,\"pages\":%llu,\"bytes\":%llu,\"seconds\":%.4f,\"cpu\":%.4f,"
            "\"gb_s\":%.3f,\"gb_cpu_s\":%.3f}\n",
@@ -159,7 +159,7 @@ static int run_scan(const struct bench_job *job, struct corpus *corpus)
 
 /* ---- random reads -------------------------------------------------------------------- */
 
-/* The key of a random page, as it is in the corpus or as grow changed it. */
+/* Chooses the key of a random page, as it is in the corpus or as grow changed it. */
 static int random_key(const struct bench_job *job, const struct corpus *corpus, uint64_t *seed, struct wb_buf *key)
 {
     const struct wb_page *page = &corpus->pages[bench_random(seed) % corpus->count];
@@ -219,7 +219,7 @@ done:
     return err;
 }
 
-/* Every page comes back as it was put: by a scan of all, and by get of each. Not timed. */
+/* Checks, without measuring time, that a scan and a get of each page return every page as it was put. */
 static int run_check(const struct bench_job *job, struct corpus *corpus)
 {
     struct wb_slice split[BENCH_THREADS_MAX];
@@ -240,7 +240,7 @@ static int run_check(const struct bench_job *job, struct corpus *corpus)
     if (err < 0)
         return err;
     if (scanned.mix != mix || got.mix != mix || got.pages != corpus->count || got.bytes != corpus->bytes)
-        return wb_fail(WB_E_CORRUPT, "%s: what comes back is not what was put", job->peer->name);
+        return wb_fail(WB_E_CORRUPT, "%s: pages did not come back as they were put", job->peer->name);
     printf("{\"bench\":\"check\",\"peer\":\"%s\",\"pages\":%llu,\"ok\":true}\n", job->peer->name, (unsigned long long)got.pages);
     return 0;
 }

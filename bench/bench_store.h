@@ -1,4 +1,4 @@
-/* bench_store.h - a measurement as asked for on the command line of bench_store. */
+/* bench_store.h - a measurement, as requested on the command line of bench_store. */
 #ifndef WB_BENCH_BENCH_STORE_H
 #define WB_BENCH_BENCH_STORE_H
 
@@ -9,12 +9,12 @@
 struct bench_job {
     const struct peer *peer;
     const char *dir, *corpus_dir;
-    size_t batch;     /* pages a commit */
+    size_t batch;     /* pages per commit */
     size_t gets;
-    size_t pages;     /* that grow adds */
+    size_t pages;     /* how many pages grow adds */
     unsigned threads;
-    unsigned versions; /* get: the store is one that grow made, with so many versions of the corpus; 0: the corpus itself */
-    unsigned times;   /* compact: how many versions of the corpus are in the store */
+    unsigned versions; /* get: how many versions of the corpus the store has, if grow made it; 0: it has the corpus itself */
+    unsigned times;   /* compact: how many versions of the corpus the store has */
     bool shuffled;
 };
 

@@ -1,4 +1,4 @@
-/* bench_tool.c - clocks, memory, quantiles and the raw copy that the benchmarks compare with. */
+/* bench_tool.c - clocks, memory, quantiles, and the raw copy of a file that the benchmarks are compared with. */
 #include "bench.h"
 
 #include "base/error.h"
@@ -101,22 +101,25 @@ double bench_quantile(double *values, size_t count, double q)
 int bench_copy_file(const char *from, const char *to, uint64_t bytes, double *seconds_out)
 {
     struct wb_file in = WB_FILE_INIT, out = WB_FILE_INIT;
-    size_t step = 1 << 20, got = 0;
+    size_t step = 1 << 20, len = 0;
+    uint64_t size = 0;
     char *piece = wb_alloc(step);
     double start = 0;
     int err = piece ? wb_file_open(from, WB_FILE_READ, &in) : WB_E_NOMEM;
 
     *seconds_out = 0;
     if (err == 0)
+        err = wb_file_size(&in, &size);
+    if (err == 0 && size < bytes && size <= step)
+        err = wb_fail(WB_E_CORRUPT, "%s: too small", from);
+    if (err == 0)
         err = wb_file_open(to, WB_FILE_WRITE | WB_FILE_CREATE | WB_FILE_TRUNCATE, &out);
     start = bench_seconds();
-    for (uint64_t at = 0; err == 0 && at < bytes; at += got) {
-        size_t want = bytes - at < step ? (size_t)(bytes - at) : step;
-
-        err = wb_file_read_exact(&in, at, piece, want);
-        got = want;
+    for (uint64_t at = 0; err == 0 && at < bytes; at += len) {
+        len = bytes - at < step ? (size_t)(bytes - at) : step;
+        err = wb_file_read_exact(&in, size < bytes ? at % (size - step) : at, piece, len);
         if (err == 0)
-            err = wb_file_write_at(&out, at, piece, want);
+            err = wb_file_write_at(&out, at, piece, len);
     }
     if (err == 0)
         err = wb_file_sync(&out);

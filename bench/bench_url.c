@@ -1,8 +1,8 @@
 /*
- * bench_url.c - how many URLs a second are parsed against a base, brought into
+ * bench_url.c - measures how many URLs per second are parsed against a base, brought into
  * normal form and hashed, on one core.
  *
- *   bench_url FILE     URLs or hrefs, one a line
+ *   bench_url FILE     URLs or hrefs, one per line
  */
 #include "base/error.h"
 #include "base/mem.h"
@@ -38,7 +38,7 @@ static int split_lines(struct wb_slice text, struct wb_slice **lines_out, size_t
     return 0;
 }
 
-/* Once over all lines; mix keeps the compiler from leaving anything out. */
+/* Goes once over all lines. mix keeps the compiler from optimising the work away. */
 static int run_once(const struct wb_slice *lines, size_t count, const struct wb_url *base, struct wb_url *url,
                     struct wb_buf *key, uint64_t *mix)
 {

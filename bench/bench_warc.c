@@ -1,7 +1,7 @@
 /*
- * bench_warc.c - how fast archives are read: every record of a file, whole blocks.
+ * bench_warc.c - measures how fast archives are read: every record of a file, with its whole block.
  *
- *   bench_warc FILE...    one JSON object a file
+ *   bench_warc FILE...    prints one JSON object per file
  */
 #include "base/error.h"
 #include "base/json.h"

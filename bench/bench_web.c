@@ -1,11 +1,11 @@
 /*
- * bench_web.c - how many pages a second a web server on loopback serves to a client
+ * bench_web.c - measures how many pages per second a web server on loopback serves to a client
  * that does nothing with them.
  *
  *   bench_web PORT CONNECTIONS REQUESTS SERVER-PID [gzip]  <  lines "HOST PATH"
  *
- * Prints one JSON line: requests, bytes, seconds, and the server's CPU seconds, which
- * say what it could do alone on a core. Bodies must have a Content-Length.
+ * Prints one JSON line: requests, bytes, seconds, and the server's CPU seconds, which show
+ * what it could do with a core to itself. Bodies must have a Content-Length.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -29,8 +29,8 @@ struct place {
 struct link {
     int fd;
     char in[HEAD_MAX];
-    size_t len;    /* of the head so far */
-    int64_t left;  /* of the body; -1: reading the head */
+    size_t len;    /* bytes of the head read so far */
+    int64_t left;  /* bytes of the body left to read; -1: reading the head */
 };
 
 static struct place *places;
@@ -106,7 +106,7 @@ static void ask(struct link *l)
         failed++;
 }
 
-/* True where the answer is complete. */
+/* Returns true if the response is complete. */
 static bool take(struct link *l, const char *data, size_t n)
 {
     if (l->left < 0) {

@@ -1,11 +1,11 @@
 /*
- * bench_webdb.c - edits a database of pages and links, ours or another's, and measures.
+ * bench_webdb.c - measures edits of a database of pages and links, ours or another.
  *
  *   bench_webdb build|journal|edit|read|check --peer NAME --dir DIR [--pages N] [--edits N] [--memory MIB] [--threads N]
  *
- * build makes the database that is there before; journal writes the edits into the journal of a repository; edit is
- * the measurement: all edits, until they are durable and can be read; read asks for single pages and links; check compares what is
- * in the database with what must be. One JSON line a measurement, nothing for people: bench/run makes tables.
+ * build makes the initial database. journal writes the edits into the journal of a repository. edit is the main
+ * measurement: it makes all edits, until they are durable and can be read. read asks for single pages and links. check
+ * compares the contents of the database with what they must be. Prints one JSON line per measurement; bench/run makes the tables.
  */
 #include "bench_webdb.h"
 
@@ -65,7 +65,7 @@ int pack_page(const struct wb_webdb_page *page, struct wb_buf *row_out)
 struct watch {
     pthread_t thread;
     atomic_bool ended;
-    unsigned long anonymous_kb, file_kb; /* most of each */
+    unsigned long anonymous_kb, file_kb; /* the peak of each */
 };
 
 static void look(struct watch *watch)
@@ -121,7 +121,7 @@ static int compare_md5(const void *a, const void *b)
     return memcmp(a, b, WB_EDIT_MD5_BYTES);
 }
 
-/* The order in which old pages are put: that of a crawl, or by MD5. From the heap. */
+/* Returns the order in which old pages are added: that of a crawl, or by MD5. The caller frees it. */
 static struct ordered *order_pages(const struct job *job, const struct graph *graph, struct graph_page *p)
 {
     struct ordered *order = wb_alloc_zero(graph->old_count, sizeof *order);
@@ -145,7 +145,7 @@ static int run_build(struct job *job, const struct graph *graph)
     int err;
 
     job->setting.build = true;
-    job->setting.memory_bytes = (size_t)1 << 30; /* this part is not measured */
+    job->setting.memory_bytes = (size_t)1 << 30; /* building is not measured */
     err = order ? job->peer->open(&job->setting, &state) : WB_E_NOMEM;
     for (uint32_t i = 0; err == 0 && i < graph->old_count; i++) {
         graph_page(graph, true, order[i].number, 0, p);
@@ -224,7 +224,7 @@ static int run_edit(struct job *job, const struct graph *graph)
 
 /* ---- reading ----------------------------------------------------------------------------------------- */
 
-/* A page that is there after so many edits. */
+/* Chooses a page that exists after so many edits. */
 static void random_page(const struct job *job, const struct graph *graph, uint64_t *seed, struct graph_page *p)
 {
     uint32_t i = (uint32_t)(bench_random(seed) % graph->old_count);
@@ -333,7 +333,7 @@ static int run_read(struct job *job, const struct graph *graph)
 
 /* ---- checking --------------------------------------------------------------------------------------------- */
 
-/* What must be there: old pages that no edit changed, and what the edits put. */
+/* Computes what must be there: old pages that no edit changed, and what the edits added. */
 static void expect(const struct job *job, const struct graph *graph, struct graph_page *p, struct webdb_sum *sum, uint64_t *pages)
 {
     for (uint32_t i = 0; i < graph->old_count + job->edits; i++) {

@@ -1,10 +1,10 @@
 /*
- * peer_sqlite.c - SQLite as a page store: a table of zstd'd blobs.
+ * peer_sqlite.c - SQLite as a page store: a table of blobs that are compressed with zstd.
  *
- * journal_mode=WAL, synchronous=FULL (a commit is durable), cache 64 MB, the
- * whole file mapped for reading, page size 4096 (its default). A row holds the
- * key (unique), the bytes before compression and head + body as one zstd frame
- * of level 3. One transaction a batch.
+ * journal_mode=WAL, synchronous=FULL (a commit is durable), a cache of 64 MB, the
+ * whole file mapped for reading, page size 4096 (the default). A row holds the
+ * key (unique), the number of bytes before compression, and head + body as one zstd frame
+ * of level 3. There is one transaction per batch.
  */
 #include "bench.h"
 
@@ -100,7 +100,7 @@ static int lite_open(const char *dir, bool create, void **state_out)
     return err;
 }
 
-/* head length (4 bytes), head, body: one zstd frame in s->packed. */
+/* Packs the length of the head (4 bytes), head and body as one zstd frame into s->packed. */
 static int pack_page(struct lite_state *s, const struct wb_page *page)
 {
     size_t raw = 4 + page->head.len + page->body.len, got;
@@ -152,7 +152,7 @@ static int lite_finish(void *state)
     return sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL) == SQLITE_OK ? 0 : lite_fail(s);
 }
 
-/* Unpacks the columns raw, value (from column `first`) of a row. */
+/* Unpacks the columns `raw` and `value` of a row; `first` is the number of the first one. */
 static int read_row(struct lite_state *s, sqlite3_stmt *row, int first, struct wb_slice key, struct scan_sum *sum)
 {
     size_t raw = (size_t)sqlite3_column_int64(row, first), got;
@@ -200,7 +200,7 @@ static sqlite3_int64 row_count(struct lite_state *s)
 
 static int lite_scan(void *state, unsigned part, unsigned parts, const struct wb_slice *split, struct scan_sum *sum)
 {
-    struct lite_state *own = NULL; /* a connection belongs to one thread */
+    struct lite_state *own = NULL; /* each thread needs its own connection */
     sqlite3_stmt *rows = NULL;
     int err = open_path(((struct lite_state *)state)->path, false, &own);
     sqlite3_int64 count = err == 0 ? row_count(own) : 0;

@@ -1,8 +1,8 @@
 /*
- * peer_webbase.c - our own store as one peer among the others, through its door.
+ * peer_webbase.c - our own store as one of the stores to compare, used through its door.
  *
- * Nothing is switched off: digests, checksums and the catalog are part of the
- * time. Pages come without digests, as a crawler would hand them over.
+ * Nothing is disabled: digests, checksums and the catalog are part of the time. Pages
+ * arrive without digests, as from a crawler.
  */
 #include "bench.h"
 
@@ -12,7 +12,7 @@
 
 struct our_state {
     struct wb_store *store;
-    struct wb_buf mem; /* of get, which one thread calls */
+    struct wb_buf mem; /* used by get, which only one thread calls */
 };
 
 static int our_open(const char *dir, bool create, void **state_out)
@@ -47,7 +47,7 @@ static int our_add(void *state, const struct wb_page *pages, size_t count)
 static int our_finish(void *state)
 {
     (void)state;
-    return 0; /* what a commit left behind is final */
+    return 0; /* nothing is left to do after a commit */
 }
 
 static void sum_page(struct scan_sum *sum, const struct wb_page *page)

@@ -1,6 +1,6 @@
 /*
- * peer_webdb_ours.c - our web database for bench_webdb: through the writer's calls, and through the journal. And none at all, which
- * says what making the edits costs by itself.
+ * peer_webdb_ours.c - our web database for bench_webdb, once through the writer's calls and once through the journal. And
+ * no database at all, which shows what generating the edits costs.
  */
 #include "bench_webdb.h"
 
@@ -70,7 +70,7 @@ static int append_page(struct wb_journal_writer *log, const struct graph *graph,
     int err = 0;
 
     text->len = 0;
-    err = wb_buf_reserve(text, GRAPH_LINKS_MAX * (GRAPH_URL_MAX + GRAPH_ANCHOR_MAX)); /* so that it does not move */
+    err = wb_buf_reserve(text, GRAPH_LINKS_MAX * (GRAPH_URL_MAX + GRAPH_ANCHOR_MAX)); /* so that it does not move while slices point into it */
     for (size_t i = 0; err == 0 && i < p->link_count; i++) {
         struct wb_webdb_link link;
 
@@ -181,6 +181,11 @@ static void ours_close_read(void *state)
     wb_webdb_close(state);
 }
 
+/* Both of ours are read in the same way. */
+#define OURS_READING \
+    .open_read = ours_open_read, .get_page = ours_get_page, .links_to = ours_links_to, .links_from = ours_links_from, \
+    .links = ours_links, .sizes = ours_sizes, .close_read = ours_close_read
+
 const struct webdb_peer webdb_ours = {
     .name = "webbase",
     .settings = "through wb_webdb_add_page and wb_webdb_add_link",
@@ -189,29 +194,17 @@ const struct webdb_peer webdb_ours = {
     .add_link = ours_add_link,
     .finish = ours_finish,
     .close = ours_close,
-    .open_read = ours_open_read,
-    .get_page = ours_get_page,
-    .links_to = ours_links_to,
-    .links_from = ours_links_from,
-    .links = ours_links,
-    .sizes = ours_sizes,
-    .close_read = ours_close_read,
+    OURS_READING,
 };
 
 const struct webdb_peer webdb_journal = {
     .name = "webbase-journal",
-    .settings = "from a journal that was written before; targets of links become pages, too",
+    .settings = "from a journal that was written before; targets of links also become pages",
     .from_journal = true,
     .open = ours_open,
     .finish = journal_finish,
     .close = ours_close,
-    .open_read = ours_open_read,
-    .get_page = ours_get_page,
-    .links_to = ours_links_to,
-    .links_from = ours_links_from,
-    .links = ours_links,
-    .sizes = ours_sizes,
-    .close_read = ours_close_read,
+    OURS_READING,
 };
 
 /* ---- nothing ------------------------------------------------------------------------------------------------ */

@@ -1,17 +1,22 @@
 /*
- * peer_webdb_rocksdb.c - RocksDB as a database of pages and links: four column families, one a table of the paper.
+ * peer_webdb_rocksdb.c - RocksDB as a database of pages and links: four column families, one for each table of the paper.
  *
  *   pages       URL -> facts, the MD5 first
  *   contents    MD5, URL -> nothing
  *   outlinks    MD5, URL -> tag, flags, anchor
  *   inlinks     URL, 0, MD5 -> tag, flags, anchor
  *
- * What is set, and why it is meant to be fair: zstd level 3 on every level, blocks of 16 KB; Bloom filters of 10 bits, over the MD5 alone
- * too where it comes first; five eighths of the memory for memtables, three for the block cache (index and filters come on top);
- * two background threads and two sub-compactions; no log ahead of the writes, which would only make it slower (a crash costs what was
- * not flushed yet); batches of 200 pages. finish flushes and compacts everything, two tables at a time. "bulk": no compaction before
- * finish, memtables that are cheap to fill (a vector where nothing is read back, a hash by MD5).
- * The old row is read before a page is replaced; sources of links are not looked up, as the bench gives none without.
+ * The settings are meant to be fair:
+ *   - zstd level 3 on every level, blocks of 16 KB;
+ *   - Bloom filters of 10 bits, and one over the MD5 alone if it comes first in the key;
+ *   - five eighths of the memory for memtables, three for the block cache (index and filters come on top);
+ *   - two background threads and two sub-compactions;
+ *   - no write-ahead log, which would only make it slower (a crash loses what was not flushed yet);
+ *   - batches of 200 pages; finish flushes and compacts everything, two tables at a time.
+ * The variant "bulk" does not compact before finish and has memtables that are cheap to fill (a vector if nothing is read
+ * back, a hash by MD5).
+ *
+ * The old row is read before a page is replaced. Sources of links are not looked up, because the benchmark adds no link without its source.
  */
 #include "bench_webdb.h"
 
@@ -71,9 +76,9 @@ static rocksdb_options_t *make_options(const struct rocks *r, const struct webdb
         rocksdb_options_set_level0_slowdown_writes_trigger(o, 1 << 20);
         rocksdb_options_set_level0_stop_writes_trigger(o, 1 << 20);
         rocksdb_options_set_allow_concurrent_memtable_write(o, 0);
-        if (table == INLINKS) /* never read before it is flushed */
+        if (table == INLINKS) /* is not read before it is flushed */
             rocksdb_options_set_memtable_vector_rep(o);
-        if (table == CONTENTS || table == OUTLINKS) /* read by MD5 only */
+        if (table == CONTENTS || table == OUTLINKS) /* are read only by MD5 */
             rocksdb_options_set_hash_skip_list_rep(o, 1 << 17, 4, 4);
     }
     if (table == CONTENTS || table == OUTLINKS)
@@ -163,7 +168,7 @@ static size_t url_key(struct wb_slice url, const uint8_t *md5, char *key_out)
     return url.len + 1 + MD5;
 }
 
-/* Batches end with a page's last link, so that what is read back is never in the open one. */
+/* A batch ends with the last link of a page, so that rows that are read back are never in the open batch. */
 static int write_batch(struct rocks *r)
 {
     char *message = NULL;
@@ -174,7 +179,7 @@ static int write_batch(struct rocks *r)
     return message ? rocks_fail(message) : 0;
 }
 
-/* Whether a page other than url has the content. */
+/* Finds out whether another page than url has the content. */
 static bool has_other(const struct rocks *r, const uint8_t *md5, struct wb_slice url)
 {
     rocksdb_iterator_t *it = rocksdb_create_iterator_cf(r->db, r->prefix, r->tables[CONTENTS]);
@@ -206,7 +211,7 @@ static void delete_links(const struct rocks *r, const uint8_t *md5)
     rocksdb_iter_destroy(it);
 }
 
-/* What must go when a page gets another content. */
+/* Removes what must go when a page gets another content. */
 static int replace_content(struct rocks *r, const struct wb_webdb_page *page)
 {
     char *message = NULL, key[KEY_MAX];
@@ -265,7 +270,7 @@ struct rocks_compaction {
     rocksdb_compactoptions_t *options;
 };
 
-/* Half of the tables: one of pages, one of links. */
+/* Compacts half of the tables: one of pages, one of links. */
 static void *compact_half(void *context)
 {
     struct rocks_compaction *c = context;
@@ -299,7 +304,7 @@ static int rocks_finish(void *state)
     char *message = NULL;
     int err = write_batch(r);
 
-    for (int i = 0; err == 0 && i < 2 * TABLES; i++) { /* all are begun, then waited for */
+    for (int i = 0; err == 0 && i < 2 * TABLES; i++) { /* first start all, then wait for all */
         rocksdb_flushoptions_set_wait(flush, i >= TABLES);
         rocksdb_flush_cf(r->db, flush, r->tables[i % TABLES], &message);
         err = message ? rocks_fail(message) : 0;
@@ -349,7 +354,7 @@ static int walk_links(struct rocks *r, int table, struct wb_slice prefix, uint64
     rocksdb_iterator_t *it;
 
     rocksdb_readoptions_set_total_order_seek(read, 1);
-    if (prefix.len > 0 && table == INLINKS) { /* ends with 0: nothing is carried */
+    if (prefix.len > 0 && table == INLINKS) { /* it ends with 0, so adding one does not carry */
         memcpy(end, prefix.ptr, prefix.len);
         end[prefix.len - 1]++;
         rocksdb_readoptions_set_iterate_upper_bound(read, end, prefix.len);
@@ -377,7 +382,7 @@ static int rocks_links_from(void *state, const uint8_t md5[WB_EDIT_MD5_BYTES], s
     return walk_links(state, OUTLINKS, wb_slice((const char *)md5, MD5), UINT64_MAX, sum);
 }
 
-/* Both tables hold the same links: what one has and the other has not shows in the sum. */
+/* Both tables must hold the same links; if one has a link that the other does not have, the sum shows it. */
 static int rocks_links(void *state, struct webdb_sum *sum)
 {
     struct webdb_sum other = {.check = sum->check};

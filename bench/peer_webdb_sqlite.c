@@ -2,11 +2,11 @@
  * peer_webdb_sqlite.c - SQLite as a database of pages and links: two tables, each with an index in the other order.
  *
  *   pages(url, md5, facts)           by URL, and an index by MD5
- *   links(md5, url, kind, anchor)    by MD5 and URL, and an index by URL and MD5 that holds the rest, too
+ *   links(md5, url, kind, anchor)    by MD5 and URL, and an index by URL and MD5 that also holds the rest
  *
- * Tables without rowids; journal_mode=WAL, synchronous=NORMAL, one transaction, a checkpoint at the end (durable then); cache of
- * the memory allowed, the file mapped for reading. The database that is there before anything is measured is made
- * without a journal, in order of MD5, its indexes at the end.
+ * Tables without rowids; journal_mode=WAL, synchronous=NORMAL, one transaction, a checkpoint at the end (after which it is
+ * durable); the cache uses the memory allowed, the file is mapped for reading. The initial database is built
+ * without a journal, in order of MD5, with its indexes at the end.
  */
 #include "bench_webdb.h"
 
@@ -128,7 +128,7 @@ static void bind_md5(const struct lite *s, int which, int at, const uint8_t *md5
     sqlite3_bind_blob(s->run[which], at, md5, WB_EDIT_MD5_BYTES, SQLITE_STATIC);
 }
 
-/* Whether the page was there with another content, which it had as old_out. */
+/* Finds out whether the page existed with another content, which is returned in old_out. */
 static bool had_other(const struct lite *s, const struct wb_webdb_page *page, uint8_t *old_out)
 {
     bool other = false;
@@ -266,7 +266,7 @@ static int lite_links(void *state, struct webdb_sum *sum)
     return err;
 }
 
-/* Bytes of tables are not to be had without an extension: none are told. */
+/* SQLite does not report the bytes of a table without an extension, so we report none. */
 static int lite_sizes(void *state, uint64_t *pages_out, uint64_t *link_bytes_out)
 {
     struct lite *s = state;
