@@ -31,7 +31,8 @@ void corpus_release(struct corpus *corpus);
 void corpus_shuffle(struct corpus *corpus, uint64_t seed);
 
 /* Makes a copy of a page with another body and a later time and, with new_url, another URL ("?v=..." is added). */
-int corpus_variant(const struct wb_page *page, uint32_t version, bool new_url, struct wb_buf *mem, struct wb_page *page_out);
+int corpus_variant(const struct wb_page *page, uint32_t version, bool new_url, struct wb_buf *mem,
+                   struct wb_page *page_out);
 
 /* ---- peers ------------------------------------------------------------------------ */
 
@@ -75,7 +76,7 @@ uint64_t bench_random(uint64_t *state);
 /* Sorts the values and returns the q-quantile, 0 <= q <= 1. */
 double bench_quantile(double *values, size_t count, double q);
 
-/* Copies bytes from one file to another in pieces of 1 MB and measures the seconds, including fsync. A source that is too short is repeated. */
+/* Copies bytes in pieces of 1 MB and measures the seconds, fsync included. A source that is too short is repeated. */
 int bench_copy_file(const char *from, const char *to, uint64_t bytes, double *seconds_out);
 
 #endif

@@ -153,7 +153,8 @@ static int unpack_all(struct packing *p, bool compare)
 
     for (size_t n = 0; n < p->frame_count && err == 0; n++) {
         err = unpack_frame(p, n, &raw);
-        if (err == 0 && compare && memcmp(raw, p->raw + p->offset[p->frames[n].first], frame_raw(p, &p->frames[n])) != 0)
+        if (err == 0 && compare &&
+            memcmp(raw, p->raw + p->offset[p->frames[n].first], frame_raw(p, &p->frames[n])) != 0)
             err = wb_fail(WB_E_CORRUPT, "a frame unpacks to other bytes");
     }
     return err;
@@ -195,8 +196,8 @@ static int measure(struct packing *p, const struct shape *shape)
     get = bench_cpu_seconds() - start;
     if (err < 0)
         return err;
-    printf("{\"bench\":\"blocks\",\"kind\":\"%s\",\"level\":%d,\"block_kb\":%zu,\"lead_kb\":%zu,\"frame_kb\":%zu,\"ratio\":%.3f,"
-           "\"pack_mb_s\":%.0f,\"unpack_mb_s\":%.0f,\"get_us\":%.1f}\n",
+    printf("{\"bench\":\"blocks\",\"kind\":\"%s\",\"level\":%d,\"block_kb\":%zu,\"lead_kb\":%zu,\"frame_kb\":%zu,"
+           "\"ratio\":%.3f,\"pack_mb_s\":%.0f,\"unpack_mb_s\":%.0f,\"get_us\":%.1f}\n",
            shape->lead ? "lead" : "whole", shape->level, shape->block >> 10, shape->lead >> 10, shape->frame >> 10,
            total / (double)p->packed_bytes, total / pack / 1e6, total / unpack / 1e6, get * 1e6 / (double)gets);
     fflush(stdout);
@@ -214,7 +215,8 @@ static int measure_all(struct packing *p)
         for (size_t i = 0; i < sizeof(whole) / sizeof(*whole) && err == 0; i++)
             err = measure(p, &(struct shape){levels[l], whole[i] ? whole[i] << 10 : 1, 0, 0});
         for (size_t i = 0; i < 6 * 3 * 3 && err == 0; i++) {
-            struct shape shape = {levels[l], blocks[i / 9] << 10, leads[i / 3 % 3] << 10, frames[i % 3] ? frames[i % 3] << 10 : 1};
+            struct shape shape = {levels[l], blocks[i / 9] << 10, leads[i / 3 % 3] << 10,
+                                  frames[i % 3] ? frames[i % 3] << 10 : 1};
 
             /* Only level 3 gets the full grid. A lead that fills the block is the same as a whole block. */
             if (shape.lead * 2 > shape.block || (levels[l] != 3 && (shape.block != 1 << 20 || shape.lead == 64 << 10)))
@@ -276,8 +278,8 @@ int main(int argc, char **argv)
     if (err == 0)
         err = take_pages(&corpus, &p);
     if (err == 0 && argc == 6)
-        err = measure(&p, &(struct shape){atoi(argv[2]), strtoul(argv[3], NULL, 10) << 10, strtoul(argv[4], NULL, 10) << 10,
-                                          (strtoul(argv[5], NULL, 10) << 10) + 1});
+        err = measure(&p, &(struct shape){atoi(argv[2]), strtoul(argv[3], NULL, 10) << 10,
+                                          strtoul(argv[4], NULL, 10) << 10, (strtoul(argv[5], NULL, 10) << 10) + 1});
     else if (err == 0)
         err = measure_all(&p);
     if (err < 0)

@@ -19,7 +19,8 @@
 #include <unistd.h>
 
 /* Puts version `version` of all pages, or of a random quarter of them. */
-static int put_pages(const struct bench_job *job, const struct corpus *corpus, struct wb_store *store, uint32_t version, bool quarter)
+static int put_pages(const struct bench_job *job, const struct corpus *corpus, struct wb_store *store, uint32_t version,
+                     bool quarter)
 {
     struct wb_store_commit_counts commit = {0};
     struct wb_buf first_mem = WB_BUF_INIT, mem = WB_BUF_INIT;
@@ -103,7 +104,7 @@ int bench_compact(const struct bench_job *job, struct corpus *corpus)
         err = wb_store_open(dir, WB_STORE_WRITE, &store);
     if (err == 0)
         err = wb_store_stat(store, &before);
-    /* Copy first: the kernel then has memory ready that was in use before, for the compaction as for the later copies. */
+    /* Copy first: then the kernel has memory ready that was in use before, for copies and compaction alike. */
     if (err == 0)
         err = time_copies(job, before.bytes_stored - before.bytes_dead, &copy);
     sync();
@@ -120,12 +121,13 @@ int bench_compact(const struct bench_job *job, struct corpus *corpus)
     /* Scale to the bytes that were compacted, because the catalog is not copied. */
     copy *= (double)done.bytes_after / (double)(before.bytes_stored - before.bytes_dead);
     if (err == 0)
-        printf("{\"bench\":\"compact\",\"peer\":\"webbase\",\"pages\":%llu,\"dead_before\":%llu,\"dead_after\":%llu,\"bytes_before\":%llu,"
-               "\"bytes_after\":%llu,\"page_bytes\":%llu,\"seconds\":%.4f,\"cpu\":%.4f,\"mb_s\":%.1f,\"copy_seconds\":%.4f,"
-               "\"copy_mb_s\":%.1f,\"ratio\":%.3f}\n",
-               (unsigned long long)after.pages, (unsigned long long)before.bytes_dead, (unsigned long long)after.bytes_dead,
-               (unsigned long long)done.bytes_before, (unsigned long long)done.bytes_after, (unsigned long long)after.bytes_pages,
-               seconds, cpu, (double)done.bytes_after / seconds / 1e6, copy, (double)done.bytes_after / copy / 1e6, copy / seconds);
+        printf("{\"bench\":\"compact\",\"peer\":\"webbase\",\"pages\":%llu,\"dead_before\":%llu,\"dead_after\":%llu,"
+               "\"bytes_before\":%llu,\"bytes_after\":%llu,\"page_bytes\":%llu,\"seconds\":%.4f,\"cpu\":%.4f,"
+               "\"mb_s\":%.1f,\"copy_seconds\":%.4f,\"copy_mb_s\":%.1f,\"ratio\":%.3f}\n",
+               (unsigned long long)after.pages, (unsigned long long)before.bytes_dead,
+               (unsigned long long)after.bytes_dead, (unsigned long long)done.bytes_before,
+               (unsigned long long)done.bytes_after, (unsigned long long)after.bytes_pages, seconds, cpu,
+               (double)done.bytes_after / seconds / 1e6, copy, (double)done.bytes_after / copy / 1e6, copy / seconds);
     wb_free(dir);
     return err;
 }
@@ -165,7 +167,8 @@ int bench_raw(const struct bench_job *job, struct corpus *corpus)
     if (err == 0)
         err = time_copies(job, bytes, &copy);
     if (err == 0)
-        printf("{\"bench\":\"raw\",\"peer\":\"disk\",\"cache_read_gb_s\":%.3f,\"copy_bytes\":%llu,\"copy_mb_s\":%.1f}\n", gb_s,
-               (unsigned long long)bytes, (double)bytes / copy / 1e6);
+        printf(
+            "{\"bench\":\"raw\",\"peer\":\"disk\",\"cache_read_gb_s\":%.3f,\"copy_bytes\":%llu,\"copy_mb_s\":%.1f}\n",
+            gb_s, (unsigned long long)bytes, (double)bytes / copy / 1e6);
     return err;
 }

@@ -151,7 +151,8 @@ void corpus_shuffle(struct corpus *corpus, uint64_t seed)
     }
 }
 
-int corpus_variant(const struct wb_page *page, uint32_t version, bool new_url, struct wb_buf *mem, struct wb_page *page_out)
+int corpus_variant(const struct wb_page *page, uint32_t version, bool new_url, struct wb_buf *mem,
+                   struct wb_page *page_out)
 {
     char mark[64], query[32];
     int mark_len = snprintf(mark, sizeof(mark), "<!-- version %u -->\n", version);

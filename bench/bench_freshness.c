@@ -4,14 +4,14 @@
  *   bench_freshness run|speed [PAGES [SEED]]
  *
  * There are no sockets and no waiting: a fetch asks the model for the version of a page at a moment of web time. Cycles
- * work as in `webbase run`: the value of every page is computed, and the budget goes to the most valuable pages, each at
- * most once. What is known about a page is a row of webdb, built visit by visit; rates come from wb_change_rate(), with
- * the pages of the site as a prior. For every budget, twenty cycles pass in the time in which the budget is enough to
- * visit every page once.
+ * work as in `webbase run`: the value of every page is computed, and the budget goes to the most valuable pages, each
+ * at most once. What is known about a page is a row of webdb, built visit by visit; rates come from wb_change_rate(),
+ * with the pages of the site as a prior. For every budget, twenty cycles pass in the time in which the budget is enough
+ * to visit every page once.
  *
  * Prints one JSON line for each budget, kind of weights and policy, and one for the theoretical optimum, which is fixed
- * intervals as the true rates demand. Everything is weighted the way the policy weighs pages, and time averages are exact:
- * between two visits, a copy is fresh until the first change.
+ * intervals as the true rates demand. Everything is weighted the way the policy weighs pages, and time averages are
+ * exact: between two visits, a copy is fresh until the first change.
  */
 #include "base/check.h"
 #include "base/date.h"
@@ -32,11 +32,12 @@
 #define CYCLES_A_ROUND 20    /* a round is the time in which the budget is enough to visit every page once */
 #define BURN_IN_ROUNDS 20
 #define ROUNDS 40
-#define RATES_EVERY 5        /* cycles after which the rates of all pages, not only of those visited, are computed again */
+#define RATES_EVERY 5        /* cycles after which the rates of all pages are computed, not only of those visited */
 #define WEIGHT_MAX 100.0
 #define START_MS 1767225600000ll
 
-enum knowledge { TOLD, ESTIMATED, GAPS_ONLY }; /* where rates come from; GAPS_ONLY: as if no server sent Last-Modified */
+/* Where rates come from. GAPS_ONLY: as if no server sent Last-Modified. */
+enum knowledge { TOLD, ESTIMATED, GAPS_ONLY };
 
 static const struct contender {
     const char *name;
@@ -50,14 +51,14 @@ static const struct contender {
     {"optimal, nothing left alone", WB_POLICY_OPTIMAL, ESTIMATED, 0, 4},
     {"uniform", WB_POLICY_UNIFORM, ESTIMATED, 0, 0},
     {"proportional", WB_POLICY_PROPORTIONAL, ESTIMATED, 0, 0},
-    /* No page is visited twice in a cycle, so an interval shorter than a cycle would only put the page first every time. */
+    /* No page is visited twice in a cycle, so an interval shorter than that would only put the page first. */
     {"adaptive", WB_POLICY_ADAPTIVE, ESTIMATED, 1.0 / CYCLES_A_ROUND, 0},
     {"adaptive, minimum tuned", WB_POLICY_ADAPTIVE, ESTIMATED, 0.5, 0},
 };
 
 static const double budgets_days[] = {5, 10, 20, 50}; /* mean days between two visits to a page */
 
-/* Integrals over time of the weight that is fresh, or was current a day or a week ago; and of weight times age in days. */
+/* Integrals over time: of the weight that is fresh, or current as of a day or a week ago; of weight times age in days. */
 struct sums {
     double fresh, age, day, week;
 };
@@ -182,7 +183,8 @@ static double place_rate(const struct bench *b, const struct contender *c, const
     return wb_change_rate(&p->page.history, &b->sites[p->plan.site]);
 }
 
-static void learn(struct bench *b, const struct contender *c, struct place *p, double t, bool changed, double changed_at)
+static void learn(struct bench *b, const struct contender *c, struct place *p, double t, bool changed,
+                  double changed_at)
 {
     struct wb_webdb_site *site = &b->sites[p->plan.site];
     bool tells = c->knowledge == ESTIMATED && b->world.site[p->plan.site].modified;
@@ -258,13 +260,14 @@ static void forget(struct bench *b, const struct contender *c)
 }
 
 /* Runs one cycle. Returns how many pages had reached theta. */
-static size_t go_around(struct bench *b, const struct contender *c, const struct wb_refresh *refresh, size_t budget, double t,
-                        double round_start)
+static size_t go_around(struct bench *b, const struct contender *c, const struct wb_refresh *refresh, size_t budget,
+                        double t, double round_start)
 {
     size_t due = 0;
 
     for (size_t i = 0; i < b->count; i++) {
-        b->ranked[i] = (struct ranked){wb_refresh_value(refresh, &b->places[i].page, b->places[i].rate, web_ms(t)), (uint32_t)i};
+        b->ranked[i] =
+            (struct ranked){wb_refresh_value(refresh, &b->places[i].page, b->places[i].rate, web_ms(t)), (uint32_t)i};
         due += b->ranked[i].value >= refresh->theta;
     }
     select_best(b->ranked, b->count, budget);
@@ -300,7 +303,9 @@ struct report {
 static void run_rounds(struct bench *b, const struct contender *c, double days, struct report *r)
 {
     double cycle = floor(days * WB_DAY_SECONDS / CYCLES_A_ROUND), t = 0, part = 1.0 / (ROUNDS - BURN_IN_ROUNDS);
-    struct wb_refresh refresh = {.policy = c->policy, .theta = wb_threshold_begin(c->policy, days), .min_days = c->min_rounds * days,
+    struct wb_refresh refresh = {.policy = c->policy,
+                                 .theta = wb_threshold_begin(c->policy, days),
+                                 .min_days = c->min_rounds * days,
                                  .max_days = c->max_rounds * days};
     size_t budget = b->count / CYCLES_A_ROUND;
 
@@ -358,7 +363,7 @@ static double inverse_gain(double y)
     return high;
 }
 
-/* Returns the visits per day to all pages if the value of one more visit is mu for every page, and the sums that result. */
+/* Returns the visits per day to all pages if one more visit is worth mu everywhere, and the sums that result. */
 static double allocate(const struct bench *b, double mu, struct sums *sums_out)
 {
     double visits = 0;
@@ -457,8 +462,8 @@ static void measure_speed(struct bench *b)
     weigh_places(b, false);
     for (const struct contender *c = &contenders[1]; c <= &contenders[2]; c++) {
         run_rounds(b, c, 10, &r);
-        printf("{\"bench\":\"freshness_speed\",\"policy\":\"%s\",\"rates_s\":%.0f,\"values_s\":%.0f,\"dues_s\":%.0f}\n", c->name,
-               calls_a_second(b, c, 0), calls_a_second(b, c, 1), calls_a_second(b, c, 2));
+        printf("{\"bench\":\"freshness_speed\",\"policy\":\"%s\",\"rates_s\":%.0f,\"values_s\":%.0f,\"dues_s\":%.0f}\n",
+               c->name, calls_a_second(b, c, 0), calls_a_second(b, c, 1), calls_a_second(b, c, 2));
     }
 }
 

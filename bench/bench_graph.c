@@ -14,18 +14,19 @@
 enum { PAGES_A_SITE = 100, SITE_MIN = 8, NAVIGATION = 15, DIRECTORY = 64, FIRST_VISIT_S = 1790000000 };
 
 static const char words[128][10] = {
-    "about",    "account",  "across",   "advice",   "album",    "animal",   "archive",  "article",  "artist",   "atlas",    "author",
-    "autumn",   "balance",  "ballad",   "beach",    "bicycle",  "bird",     "board",    "book",     "border",   "bridge",   "bronze",
-    "budget",   "camera",   "canal",    "candle",   "castle",   "catalog",  "center",   "chapter",  "chart",    "city",     "climate",
-    "coast",    "coffee",   "college",  "color",    "comet",    "copper",   "corner",   "country",  "course",   "culture",  "data",
-    "design",   "dialect",  "distance", "doctor",   "dream",    "early",    "economy",  "editor",   "effect",   "electric", "engine",
-    "europe",   "event",    "family",   "farm",     "festival", "field",    "film",     "finance",  "flower",   "forest",   "form",
-    "fountain", "future",   "gallery",  "garden",   "glass",    "grammar",  "guide",    "guitar",   "harbor",   "health",   "history",
-    "horizon",  "house",    "index",    "island",   "journal",  "kitchen",  "labor",    "lake",     "language", "law",      "leader",
-    "letter",   "library",  "light",    "machine",  "magazine", "manual",   "market",   "medicine", "memory",   "metal",    "method",
-    "mirror",   "modern",   "mountain", "museum",   "music",    "nature",   "news",     "notes",    "number",   "ocean",    "office",
-    "opera",    "orange",   "paper",    "people",   "photo",    "planet",   "poem",     "project",  "question", "railway",  "recipe",
-    "report",   "river",    "school",   "science",  "theater",  "travel",   "winter",
+    "about",   "account",  "across",   "advice",   "album",   "animal",   "archive",  "article", "artist",   "atlas",
+    "author",  "autumn",   "balance",  "ballad",   "beach",   "bicycle",  "bird",     "board",   "book",     "border",
+    "bridge",  "bronze",   "budget",   "camera",   "canal",   "candle",   "castle",   "catalog", "center",   "chapter",
+    "chart",   "city",     "climate",  "coast",    "coffee",  "college",  "color",    "comet",   "copper",   "corner",
+    "country", "course",   "culture",  "data",     "design",  "dialect",  "distance", "doctor",  "dream",    "early",
+    "economy", "editor",   "effect",   "electric", "engine",  "europe",   "event",    "family",  "farm",     "festival",
+    "field",   "film",     "finance",  "flower",   "forest",  "form",     "fountain", "future",  "gallery",  "garden",
+    "glass",   "grammar",  "guide",    "guitar",   "harbor",  "health",   "history",  "horizon", "house",    "index",
+    "island",  "journal",  "kitchen",  "labor",    "lake",    "language", "law",      "leader",  "letter",   "library",
+    "light",   "machine",  "magazine", "manual",   "market",  "medicine", "memory",   "metal",   "method",   "mirror",
+    "modern",  "mountain", "museum",   "music",    "nature",  "news",     "notes",    "number",  "ocean",    "office",
+    "opera",   "orange",   "paper",    "people",   "photo",   "planet",   "poem",     "project", "question", "railway",
+    "recipe",  "report",   "river",    "school",   "science", "theater",  "travel",   "winter",
 };
 
 static const char *const tlds[] = {"com", "org", "net", "de", "co.uk", "edu", "fr", "info"};
@@ -238,7 +239,7 @@ static void make_links(const struct graph *graph, struct graph_page *p)
             random = mix(random, p->version);
         if (i < NAVIGATION)
             target.local = (uint32_t)i, target.navigation = true;
-        else if (random >> 32 & 1 && i % 4 == 3) /* an eighth of the draws, because the other kinds repeat the same link more often */
+        else if (random >> 32 & 1 && i % 4 == 3) /* an eighth of the draws; the other kinds repeat links more often */
             outer_target(graph, mix(random, 9), &target);
         else
             target.local = inner_target(site, p->local, mix(random, 8));
@@ -272,7 +273,8 @@ void graph_page(const struct graph *graph, bool old, uint32_t number, uint32_t v
 }
 
 /* Navigation has the same anchors everywhere; the anchor of most other links is the name of their target. */
-static size_t make_anchor(const struct graph *graph, const struct graph_page *p, const struct graph_target *target, char *anchor_out)
+static size_t make_anchor(const struct graph *graph, const struct graph_page *p, const struct graph_target *target,
+                          char *anchor_out)
 {
     uint64_t h = mix(graph->seed + target->site, target->local + 5000);
     char *at;

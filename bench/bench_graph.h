@@ -1,10 +1,10 @@
 /*
  * bench_graph.h - a web of pages and links, generated from a seed, for measuring databases of links.
  *
- * The sizes of sites follow a power law. Each site has pages that are known from the start ("old"), pages that are found
- * later ("new"), and pages that links lead to but that nobody fetched. A page has about 50 links: navigation, which is the
- * same on every page of a site, neighbours, well-known pages of the site, and a tenth to pages of other sites, by popularity.
- * Only the list of sites is kept in memory: every page is generated when it is asked for.
+ * The sizes of sites follow a power law. Each site has pages that are known from the start ("old"), pages that are
+ * found later ("new"), and pages that links lead to but that nobody fetched. A page has about 50 links: navigation,
+ * which is the same on every page of a site, neighbours, well-known pages of the site, and a tenth to pages of other
+ * sites, by popularity. Only the list of sites is kept in memory: every page is generated when it is asked for.
  */
 #ifndef WB_BENCH_BENCH_GRAPH_H
 #define WB_BENCH_BENCH_GRAPH_H
@@ -50,7 +50,7 @@ struct graph_page {
     char url[GRAPH_URL_MAX], etag[24], anchor[GRAPH_ANCHOR_MAX], to[GRAPH_URL_MAX];
 };
 
-/* Generates page number `number` of the old or of the new pages. With version > 0, its content and one link in ten have changed. */
+/* Generates an old or a new page. With version > 0, its content and one link in ten have changed. */
 void graph_page(const struct graph *graph, bool old, uint32_t number, uint32_t version, struct graph_page *page_out);
 
 /* Returns its i-th link as text, which is valid until the next call. */

@@ -31,13 +31,15 @@ static int add_batch(struct grow *g, size_t count, double *seconds)
     for (size_t i = 0; i < count && err == 0; i++) {
         size_t n = g->done + i;
 
-        err = corpus_variant(&g->corpus->pages[n % g->corpus->count], (uint32_t)(n / g->corpus->count), true, &g->mems[i], &g->pages[i]);
+        err = corpus_variant(&g->corpus->pages[n % g->corpus->count], (uint32_t)(n / g->corpus->count), true,
+                             &g->mems[i], &g->pages[i]);
     }
     start = bench_seconds();
     if (err == 0)
         err = g->job->peer->add(g->state, g->pages, count);
     *seconds += bench_seconds() - start;
-    /* Release the buffers: otherwise each would grow to the size of the largest page and count as the store's memory. */
+    /* Release the buffers: otherwise each would grow to the size of the largest page and count as the store's memory.
+     */
     for (size_t i = 0; i < count; i++)
         wb_buf_release(&g->mems[i]);
     g->done += count;
@@ -56,8 +58,8 @@ static int grow_store(struct grow *g, uint64_t rss)
         err = add_batch(g, until - g->done < g->job->batch ? until - g->done : g->job->batch, &seconds);
         if (err < 0 || g->done < until)
             continue;
-        printf("{\"bench\":\"grow\",\"peer\":\"%s\",\"pages\":%zu,\"added\":%zu,\"seconds\":%.3f,\"pages_s\":%.0f,\"us_page\":%.1f,"
-               "\"cpu_us_page\":%.1f,\"memory\":%llu}\n",
+        printf("{\"bench\":\"grow\",\"peer\":\"%s\",\"pages\":%zu,\"added\":%zu,\"seconds\":%.3f,\"pages_s\":%.0f,"
+               "\"us_page\":%.1f,\"cpu_us_page\":%.1f,\"memory\":%llu}\n",
                g->job->peer->name, g->done, g->done - last, seconds, (double)(g->done - last) / seconds,
                seconds * 1e6 / (double)(g->done - last), (bench_cpu_seconds() - cpu) * 1e6 / (double)(g->done - last),
                (unsigned long long)(bench_rss_peak_bytes() - rss));
@@ -73,8 +75,8 @@ static int grow_store(struct grow *g, uint64_t rss)
         err = g->job->peer->finish(g->state);
     total += bench_seconds() - start;
     if (err == 0)
-        printf("{\"bench\":\"grow_total\",\"peer\":\"%s\",\"pages\":%zu,\"seconds\":%.3f,\"finish_seconds\":%.3f,\"pages_s\":%.0f,"
-               "\"disk\":%llu}\n",
+        printf("{\"bench\":\"grow_total\",\"peer\":\"%s\",\"pages\":%zu,\"seconds\":%.3f,\"finish_seconds\":%.3f,"
+               "\"pages_s\":%.0f,\"disk\":%llu}\n",
                g->job->peer->name, g->done, total, bench_seconds() - start, (double)g->done / total,
                (unsigned long long)bench_dir_bytes(g->job->dir));
     return err;

@@ -109,7 +109,8 @@ static void count_text(void *context, const xmlChar *text, int len)
 static int run_libxml2(struct bench *b, const struct wb_page *page)
 {
     htmlSAXHandler sax = {.startElement = count_start, .characters = count_text, .cdataBlock = count_text};
-    htmlParserCtxtPtr parser = htmlCreatePushParserCtxt(&sax, b, page->body.ptr, (int)page->body.len, NULL, XML_CHAR_ENCODING_UTF8);
+    htmlParserCtxtPtr parser =
+        htmlCreatePushParserCtxt(&sax, b, page->body.ptr, (int)page->body.len, NULL, XML_CHAR_ENCODING_UTF8);
 
     if (!parser)
         return wb_fail_nomem();
@@ -122,7 +123,8 @@ static const struct {
     const char *kind;
     int (*run)(struct bench *b, const struct wb_page *page);
 } kinds[] = {
-    {"scan", run_scan}, {"tokens", run_tokens}, {"extract", run_extract}, {"all", run_all}, {"gumbo", run_gumbo}, {"libxml2", run_libxml2},
+    {"scan", run_scan}, {"tokens", run_tokens}, {"extract", run_extract},
+    {"all", run_all},   {"gumbo", run_gumbo},   {"libxml2", run_libxml2},
 };
 
 /* ---- the corpus ------------------------------------------------------------------------------ */
@@ -151,8 +153,9 @@ static int bench_corpus(struct bench *b, const char *dir, const char *kind, size
         best = best == 0 || seconds < best ? seconds : best;
     }
     if (err == 0)
-        printf("{\"bench\":\"page\",\"kind\":\"%s\",\"pages\":%llu,\"bytes\":%llu,\"mb_s\":%.1f,\"pages_s\":%.0f}\n", kind,
-               (unsigned long long)pages, (unsigned long long)bytes, (double)bytes / 1e6 / best, (double)pages / best);
+        printf("{\"bench\":\"page\",\"kind\":\"%s\",\"pages\":%llu,\"bytes\":%llu,\"mb_s\":%.1f,\"pages_s\":%.0f}\n",
+               kind, (unsigned long long)pages, (unsigned long long)bytes, (double)bytes / 1e6 / best,
+               (double)pages / best);
     corpus_release(&corpus);
     return err;
 }
@@ -162,15 +165,41 @@ static int bench_corpus(struct bench *b, const char *dir, const char *kind, size
 static const struct {
     const char *name, *start, *piece;
 } nasty[] = {
-    {"<", "", "<"}, {"<a", "", "<a "}, {"</", "", "</"}, {"<!--", "", "<!--"}, {"<!-- -", "<!--", "-!"}, {"<![CDATA[", "<svg>", "<![CDATA[]]>"},
-    {"<?", "", "<?"}, {"&", "", "&"}, {"&amp", "", "&amp"}, {"&#1", "", "&#1"}, {"attributes", "<a ", "x"}, {"attributes =", "<a ", "a=b "},
-    {"same attributes", "<a ", "a a "}, {"quotes", "<a a=\"", "'"}, {"script", "<script>", "<!--<script>"}, {"</script", "<script>", "</scrip"},
-    {"title", "<title>", "</titl"}, {"nesting", "", "<div>"}, {"ends", "<nav>", "</div>"}, {"formatting", "", "<b><i><a>"},
-    {"svg", "", "<svg><desc>"}, {"templates", "", "<template>"}, {"links", "", "<a href=a>b"}, {"long base", "<base href=/%LONG%>", "<a href=a>b"},
-    {"srcset", "<img srcset='", "a,b "}, {"blocks", "", "a<p>"}, {"meta", "", "<meta name=robots content=a>"}, {"blanks", "", " "},
-    {"text", "", "word "}, {"nuls", "<textarea>", "%NUL%"}, {"names", "", "<div class='related comment a b c d e f g h'>a"},
-    {"twins", "", "<div class=a><p>A sentence that is long enough to be one.</div>"}, {"cells", "", "<table><tr><td>a<p>b"},
-    {"headings", "<title>title</title>", "<div><h1>title</h1>a<h2>Related</h2>b"}, {"classes", "", "<p class='a b'>c"},
+    {"<", "", "<"},
+    {"<a", "", "<a "},
+    {"</", "", "</"},
+    {"<!--", "", "<!--"},
+    {"<!-- -", "<!--", "-!"},
+    {"<![CDATA[", "<svg>", "<![CDATA[]]>"},
+    {"<?", "", "<?"},
+    {"&", "", "&"},
+    {"&amp", "", "&amp"},
+    {"&#1", "", "&#1"},
+    {"attributes", "<a ", "x"},
+    {"attributes =", "<a ", "a=b "},
+    {"same attributes", "<a ", "a a "},
+    {"quotes", "<a a=\"", "'"},
+    {"script", "<script>", "<!--<script>"},
+    {"</script", "<script>", "</scrip"},
+    {"title", "<title>", "</titl"},
+    {"nesting", "", "<div>"},
+    {"ends", "<nav>", "</div>"},
+    {"formatting", "", "<b><i><a>"},
+    {"svg", "", "<svg><desc>"},
+    {"templates", "", "<template>"},
+    {"links", "", "<a href=a>b"},
+    {"long base", "<base href=/%LONG%>", "<a href=a>b"},
+    {"srcset", "<img srcset='", "a,b "},
+    {"blocks", "", "a<p>"},
+    {"meta", "", "<meta name=robots content=a>"},
+    {"blanks", "", " "},
+    {"text", "", "word "},
+    {"nuls", "<textarea>", "%NUL%"},
+    {"names", "", "<div class='related comment a b c d e f g h'>a"},
+    {"twins", "", "<div class=a><p>A sentence that is long enough to be one.</div>"},
+    {"cells", "", "<table><tr><td>a<p>b"},
+    {"headings", "<title>title</title>", "<div><h1>title</h1>a<h2>Related</h2>b"},
+    {"classes", "", "<p class='a b'>c"},
 };
 
 /* Makes a document of about `bytes` bytes: start, then the piece over and over. */
@@ -188,7 +217,8 @@ static int make_nasty(size_t n, size_t bytes, struct wb_buf *page)
     for (unsigned n_links = 0; err == 0 && mark && page->len < bytes; n_links++)
         err = wb_buf_printf(page, "<a href=%u>b", n_links); /* all different */
     while (err == 0 && page->len < bytes)
-        err = strcmp(nasty[n].piece, "%NUL%") == 0 ? wb_buf_append(page, &nul, 1) : wb_buf_append_str(page, nasty[n].piece);
+        err = strcmp(nasty[n].piece, "%NUL%") == 0 ? wb_buf_append(page, &nul, 1)
+                                                   : wb_buf_append_str(page, nasty[n].piece);
     return err;
 }
 
@@ -221,8 +251,8 @@ static int bench_nasty(struct bench *b)
         if (err == 0)
             err = time_nasty(b, n, 4 * bytes, &four);
         if (err == 0)
-            printf("{\"bench\":\"nasty\",\"name\":\"%s\",\"mb_s\":%.1f,\"times\":%.2f}\n", nasty[n].name, 4 * (double)bytes / 1e6 / four,
-                   four / one);
+            printf("{\"bench\":\"nasty\",\"name\":\"%s\",\"mb_s\":%.1f,\"times\":%.2f}\n", nasty[n].name,
+                   4 * (double)bytes / 1e6 / four, four / one);
     }
     return err;
 }
@@ -240,7 +270,8 @@ int main(int argc, char **argv)
     if (err == 0 && !b.tokenizer)
         err = WB_E_NOMEM;
     if (err == 0)
-        err = argc < 3 ? bench_nasty(&b) : bench_corpus(&b, argv[1], argv[2], argc > 3 ? strtoul(argv[3], NULL, 10) : STEP);
+        err = argc < 3 ? bench_nasty(&b)
+                       : bench_corpus(&b, argv[1], argv[2], argc > 3 ? strtoul(argv[3], NULL, 10) : STEP);
     if (err < 0)
         fprintf(stderr, "bench_page: %s\n", wb_error_message());
     wb_extractor_free(b.extractor);

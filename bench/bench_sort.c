@@ -1,7 +1,8 @@
 /*
  * bench_sort.c - compares our external sort with GNU sort, and measures tables. Prints one JSON line per measurement.
  *
- *   bench_sort make ORDER BYTES FILE        writes link records, one per line. ORDER md5: "md5<TAB>target<TAB>anchor"; target: target first
+ *   bench_sort make ORDER BYTES FILE        writes link records, one per line, as "md5<TAB>target<TAB>anchor" if ORDER
+ *                                           is md5; if it is target, the target comes first
  *   bench_sort webbase|gnu FILE OUT DIR MEMORY THREADS      sorts the lines of FILE by all their bytes into OUT
  *   bench_sort table FILE DIR               writes, walks and queries a table of the sorted lines of FILE
  *
@@ -118,8 +119,9 @@ static void in_close(struct in *in)
 
 /* ---- making records ---------------------------------------------------------------------------- */
 
-static const char *const words[] = {"news",   "archive", "about",  "products", "library", "reference", "download", "guide",
-                                    "public", "research", "contact", "history",  "article", "category",  "images",   "home"};
+static const char *const words[] = {"news",     "archive",  "about",  "products", "library", "reference",
+                                    "download", "guide",    "public", "research", "contact", "history",
+                                    "article",  "category", "images", "home"};
 
 static size_t below(uint64_t *state, size_t n)
 {
@@ -137,8 +139,9 @@ static int put_url(char *to, size_t room, size_t site, size_t page)
     uint64_t path = (site + 1) * 0x9e3779b97f4a7c15 ^ page / 40;
 
     const char *first = word(&path), *second = word(&path), *third = word(&path);
-    return snprintf(to, room, "https://www.%s-%s%zu.example.%s/%s/%s/%s-%zu/%zu-%s-%s.html", words[site % 16], words[site / 16 % 16], site,
-                    site % 3 ? "com" : "org", first, second, third, page / 40, page, words[page % 16], words[page / 7 % 16]);
+    return snprintf(to, room, "https://www.%s-%s%zu.example.%s/%s/%s/%s-%zu/%zu-%s-%s.html", words[site % 16],
+                    words[site / 16 % 16], site, site % 3 ? "com" : "org", first, second, third, page / 40, page,
+                    words[page % 16], words[page / 7 % 16]);
 }
 
 static void make(const char *order, uint64_t bytes, const char *path)
@@ -185,8 +188,9 @@ static void print_sort(const char *peer, const char *path, double seconds, doubl
 {
     uint64_t size = size_of(path);
 
-    printf("{\"bench\":\"sort\",\"peer\":\"%s\",\"bytes\":%llu,\"seconds\":%.3f,\"mb_s\":%.1f,\"cpu\":%.2f,\"memory\":%llu", peer,
-           (unsigned long long)size, seconds, (double)size / 1e6 / seconds, cpu, (unsigned long long)memory);
+    printf("{\"bench\":\"sort\",\"peer\":\"%s\",\"bytes\":%llu,\"seconds\":%.3f,\"mb_s\":%.1f,\"cpu\":%.2f,"
+           "\"memory\":%llu",
+           peer, (unsigned long long)size, seconds, (double)size / 1e6 / seconds, cpu, (unsigned long long)memory);
 }
 
 static void sort_webbase(const char *from, const char *to, const char *dir, size_t memory, unsigned threads)
@@ -215,8 +219,9 @@ static void sort_webbase(const char *from, const char *to, const char *dir, size
     wb_sorter_stat(sorter, &stat);
     wb_sorter_close(sorter);
     print_sort("webbase", from, bench_seconds() - start, bench_cpu_seconds(), bench_rss_peak_bytes());
-    printf(",\"runs\":%llu,\"passes\":%llu,\"run_bytes\":%llu,\"records\":%llu,\"runs_seconds\":%.3f}\n", (unsigned long long)stat.runs,
-           (unsigned long long)stat.passes, (unsigned long long)stat.run_bytes, (unsigned long long)stat.records, merged - start);
+    printf(",\"runs\":%llu,\"passes\":%llu,\"run_bytes\":%llu,\"records\":%llu,\"runs_seconds\":%.3f}\n",
+           (unsigned long long)stat.runs, (unsigned long long)stat.passes, (unsigned long long)stat.run_bytes,
+           (unsigned long long)stat.records, merged - start);
 }
 
 static void sort_gnu(const char *from, const char *to, const char *dir, const char *memory, const char *threads)
@@ -268,10 +273,11 @@ static void write_table(const char *from, const char *path, unsigned threads)
     in_close(&in);
     must(wb_table_finish(writer, &stat));
     double seconds = bench_seconds() - start;
-    printf("{\"bench\":\"table_write\",\"threads\":%u,\"mb_s\":%.1f,\"records_s\":%.0f,\"cpu\":%.2f,\"raw\":%llu,\"disk\":%llu,\"records\":%llu,"
-           "\"bytes_record\":%.2f}\n", threads, (double)stat.raw_bytes / 1e6 / seconds, (double)stat.records / seconds,
-           bench_cpu_seconds() - cpu, (unsigned long long)stat.raw_bytes, (unsigned long long)stat.bytes,
-           (unsigned long long)stat.records, (double)stat.bytes / (double)stat.records);
+    printf("{\"bench\":\"table_write\",\"threads\":%u,\"mb_s\":%.1f,\"records_s\":%.0f,\"cpu\":%.2f,\"raw\":%llu,"
+           "\"disk\":%llu,\"records\":%llu,\"bytes_record\":%.2f}\n",
+           threads, (double)stat.raw_bytes / 1e6 / seconds, (double)stat.records / seconds, bench_cpu_seconds() - cpu,
+           (unsigned long long)stat.raw_bytes, (unsigned long long)stat.bytes, (unsigned long long)stat.records,
+           (double)stat.bytes / (double)stat.records);
     wb_buf_release(&last);
 }
 
@@ -291,7 +297,8 @@ static void scan_table(struct wb_table *table)
     must(more);
     WB_CHECK(sum == stat.raw_bytes);
     double seconds = bench_seconds() - start;
-    printf("{\"bench\":\"table_scan\",\"mb_s\":%.1f,\"records_s\":%.0f}\n", (double)sum / 1e6 / seconds, (double)stat.records / seconds);
+    printf("{\"bench\":\"table_scan\",\"mb_s\":%.1f,\"records_s\":%.0f}\n", (double)sum / 1e6 / seconds,
+           (double)stat.records / seconds);
     wb_cursor_close(cursor);
 }
 
@@ -317,7 +324,8 @@ static void get_random(struct wb_table *table)
         must(wb_cursor_get(cursor, wb_buf_slice(&key), &record));
         us[i] = (bench_seconds() - start) * 1e6;
     }
-    printf("{\"bench\":\"table_get\",\"p50_us\":%.2f,\"p99_us\":%.2f}\n", bench_quantile(us, GETS, 0.5), bench_quantile(us, GETS, 0.99));
+    printf("{\"bench\":\"table_get\",\"p50_us\":%.2f,\"p99_us\":%.2f}\n", bench_quantile(us, GETS, 0.5),
+           bench_quantile(us, GETS, 0.99));
     wb_cursor_close(cursor);
     wb_buf_release(&key);
     wb_free(us);

@@ -50,12 +50,13 @@ static int run_add(const struct bench_job *job, struct corpus *corpus)
     job->peer->close(state);
     if (err < 0)
         return err;
-    printf("{\"bench\":\"add\",\"peer\":\"%s\",\"order\":\"%s\",\"pages\":%zu,\"bytes\":%llu,\"batch\":%zu,\"seconds\":%.3f,"
-           "\"seconds_before_finish\":%.3f,\"cpu\":%.3f,\"pages_s\":%.0f,\"mb_s\":%.1f,\"memory\":%llu,\"disk\":%llu,"
-           "\"settings\":\"%s\"}\n",
-           job->peer->name, job->shuffled ? "shuffled" : "sorted", corpus->count, (unsigned long long)corpus->bytes, job->batch,
-           finished, added, cpu, (double)corpus->count / finished, (double)corpus->bytes / finished / 1e6,
-           (unsigned long long)(bench_rss_peak_bytes() - rss), (unsigned long long)bench_dir_bytes(job->dir), job->peer->settings);
+    printf("{\"bench\":\"add\",\"peer\":\"%s\",\"order\":\"%s\",\"pages\":%zu,\"bytes\":%llu,\"batch\":%zu,"
+           "\"seconds\":%.3f,\"seconds_before_finish\":%.3f,\"cpu\":%.3f,\"pages_s\":%.0f,\"mb_s\":%.1f,"
+           "\"memory\":%llu,\"disk\":%llu,\"settings\":\"%s\"}\n",
+           job->peer->name, job->shuffled ? "shuffled" : "sorted", corpus->count, (unsigned long long)corpus->bytes,
+           job->batch, finished, added, cpu, (double)corpus->count / finished, (double)corpus->bytes / finished / 1e6,
+           (unsigned long long)(bench_rss_peak_bytes() - rss), (unsigned long long)bench_dir_bytes(job->dir),
+           job->peer->settings);
     return 0;
 }
 
@@ -109,7 +110,8 @@ static int scan_all(const struct bench_job *job, void *state, const struct wb_sl
     int err = 0;
 
     for (unsigned i = 0; i < job->threads; i++) {
-        threads[i] = (struct scan_thread){.job = job, .state = state, .split = split, .part = i, .sum.check = sum->check};
+        threads[i] =
+            (struct scan_thread){.job = job, .state = state, .split = split, .part = i, .sum.check = sum->check};
         if (i > 0 && pthread_create(&threads[i].thread, NULL, scan_part, &threads[i]) != 0)
             return wb_fail(WB_E_NOMEM, "cannot start a thread");
     }
@@ -148,10 +150,10 @@ static int run_scan(const struct bench_job *job, struct corpus *corpus)
     if (err < 0)
         return err;
     if (sum.pages != corpus->count)
-        return wb_fail(WB_E_CORRUPT, "%s: %llu pages were scanned, but there are %zu", job->peer->name, (unsigned long long)sum.pages,
-                       corpus->count);
-    printf("{\"bench\":\"scan\",\"peer\":\"%s\",\"threads\":%u,\"pages\":%llu,\"bytes\":%llu,\"seconds\":%.4f,\"cpu\":%.4f,"
-           "\"gb_s\":%.3f,\"gb_cpu_s\":%.3f}\n",
+        return wb_fail(WB_E_CORRUPT, "%s: %llu pages were scanned, but there are %zu", job->peer->name,
+                       (unsigned long long)sum.pages, corpus->count);
+    printf("{\"bench\":\"scan\",\"peer\":\"%s\",\"threads\":%u,\"pages\":%llu,\"bytes\":%llu,\"seconds\":%.4f,"
+           "\"cpu\":%.4f,\"gb_s\":%.3f,\"gb_cpu_s\":%.3f}\n",
            job->peer->name, job->threads, (unsigned long long)sum.pages, (unsigned long long)sum.bytes, seconds, cpu,
            (double)sum.bytes / seconds / 1e9, (double)sum.bytes / cpu / 1e9);
     return 0;
@@ -170,7 +172,8 @@ static int random_key(const struct bench_job *job, const struct corpus *corpus, 
     return wb_buf_printf(key, "%.*s?v=%u", WB_SLICE_ARG(page->key), (unsigned)(bench_random(seed) % job->versions));
 }
 
-static int get_pages(const struct bench_job *job, const struct corpus *corpus, void *state, struct scan_sum *sum, double *times)
+static int get_pages(const struct bench_job *job, const struct corpus *corpus, void *state, struct scan_sum *sum,
+                     double *times)
 {
     struct wb_buf key = WB_BUF_INIT;
     uint64_t seed = 42;
@@ -209,10 +212,10 @@ static int run_get(const struct bench_job *job, struct corpus *corpus)
     job->peer->close(state);
     if (err < 0)
         goto done;
-    printf("{\"bench\":\"get\",\"peer\":\"%s\",\"versions\":%u,\"gets\":%zu,\"seconds\":%.4f,\"cpu\":%.4f,\"pages_s\":%.0f,\"pages_cpu_s\":%.0f,"
-           "\"mb_s\":%.1f,\"p50_us\":%.1f,\"p99_us\":%.1f}\n",
-           job->peer->name, job->versions, job->gets, seconds, cpu, (double)job->gets / seconds, (double)job->gets / cpu,
-           (double)sum.bytes / seconds / 1e6, bench_quantile(times, job->gets, 0.5) * 1e6,
+    printf("{\"bench\":\"get\",\"peer\":\"%s\",\"versions\":%u,\"gets\":%zu,\"seconds\":%.4f,\"cpu\":%.4f,"
+           "\"pages_s\":%.0f,\"pages_cpu_s\":%.0f,\"mb_s\":%.1f,\"p50_us\":%.1f,\"p99_us\":%.1f}\n",
+           job->peer->name, job->versions, job->gets, seconds, cpu, (double)job->gets / seconds,
+           (double)job->gets / cpu, (double)sum.bytes / seconds / 1e6, bench_quantile(times, job->gets, 0.5) * 1e6,
            bench_quantile(times, job->gets, 0.99) * 1e6);
 done:
     wb_free(times);
@@ -241,7 +244,8 @@ static int run_check(const struct bench_job *job, struct corpus *corpus)
         return err;
     if (scanned.mix != mix || got.mix != mix || got.pages != corpus->count || got.bytes != corpus->bytes)
         return wb_fail(WB_E_CORRUPT, "%s: pages did not come back as they were put", job->peer->name);
-    printf("{\"bench\":\"check\",\"peer\":\"%s\",\"pages\":%llu,\"ok\":true}\n", job->peer->name, (unsigned long long)got.pages);
+    printf("{\"bench\":\"check\",\"peer\":\"%s\",\"pages\":%llu,\"ok\":true}\n", job->peer->name,
+           (unsigned long long)got.pages);
     return 0;
 }
 
@@ -259,7 +263,8 @@ static const struct {
 static int usage(void)
 {
     fprintf(stderr, "usage: bench_store add|scan|get|check|grow|compact|raw --dir DIR --corpus DIR [--peer NAME]\n"
-                    "       [--batch N] [--threads N] [--gets N] [--pages N] [--times N] [--versions N] [--order sorted|shuffled]\n"
+                    "       [--batch N] [--threads N] [--gets N] [--pages N] [--times N] [--versions N]\n"
+                    "       [--order sorted|shuffled]\n"
                     "peers:");
     for (size_t i = 0; i < sizeof(peers) / sizeof(*peers); i++)
         fprintf(stderr, " %s", peers[i]->name);

@@ -13,7 +13,7 @@ struct bench_job {
     size_t gets;
     size_t pages;     /* how many pages grow adds */
     unsigned threads;
-    unsigned versions; /* get: how many versions of the corpus the store has, if grow made it; 0: it has the corpus itself */
+    unsigned versions; /* get: versions of the corpus in the store, if grow made it; 0: it has the corpus itself */
     unsigned times;   /* compact: how many versions of the corpus the store has */
     bool shuffled;
 };

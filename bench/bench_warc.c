@@ -47,7 +47,8 @@ static int print_tally(const char *path, const struct tally *tally, double secon
     wb_json_field_u64(&json, "records", tally->records);
     wb_json_field_u64(&json, "bytes", tally->bytes);
     wb_json_field_u64(&json, "errors", tally->errors);
-    if (wb_buf_printf(&line, ",\"seconds\":%.4f,\"records_per_second\":%.0f", seconds, (double)tally->records / seconds) < 0)
+    if (wb_buf_printf(&line, ",\"seconds\":%.4f,\"records_per_second\":%.0f", seconds,
+                      (double)tally->records / seconds) < 0)
         json.err = WB_E_NOMEM;
     wb_json_object_end(&json);
     int err = wb_json_line(&json);

@@ -83,7 +83,8 @@ static void read_places(void)
 
 static int connect_to(void)
 {
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(port)), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in to = {
+        .sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(port)), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int fd = socket(AF_INET, SOCK_STREAM, 0);
 
     if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof to) < 0) {
@@ -97,7 +98,8 @@ static void ask(struct link *l)
 {
     char text[8192];
     const struct place *p = &places[place_next++ % place_count];
-    int n = snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: bench\r\n%s\r\n", p->path, p->host, coding);
+    int n = snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: bench\r\n%s\r\n", p->path, p->host,
+                     coding);
 
     l->len = 0;
     l->left = -1;
@@ -175,8 +177,9 @@ int main(int argc, char **argv)
     }
     double seconds = now() - start;
     cpu = cpu_of(argv[4]) - cpu;
-    printf("{\"requests\":%llu,\"failed\":%llu,\"bytes\":%llu,\"seconds\":%.3f,\"server_cpu\":%.2f,\"pages_per_second\":%.0f,"
-           "\"pages_per_cpu_second\":%.0f}\n", (unsigned long long)answered, (unsigned long long)failed, (unsigned long long)bytes, seconds,
-           cpu, (double)answered / seconds, cpu > 0 ? (double)answered / cpu : 0.0);
+    printf("{\"requests\":%llu,\"failed\":%llu,\"bytes\":%llu,\"seconds\":%.3f,\"server_cpu\":%.2f,"
+           "\"pages_per_second\":%.0f,\"pages_per_cpu_second\":%.0f}\n",
+           (unsigned long long)answered, (unsigned long long)failed, (unsigned long long)bytes, seconds, cpu,
+           (double)answered / seconds, cpu > 0 ? (double)answered / cpu : 0.0);
     return failed ? 1 : 0;
 }

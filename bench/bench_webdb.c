@@ -1,11 +1,13 @@
 /*
  * bench_webdb.c - measures edits of a database of pages and links, ours or another.
  *
- *   bench_webdb build|journal|edit|read|check --peer NAME --dir DIR [--pages N] [--edits N] [--memory MIB] [--threads N]
+ *   bench_webdb build|journal|edit|read|check --peer NAME --dir DIR [--pages N] [--edits N] [--memory MIB] [--threads
+ * N]
  *
  * build makes the initial database. journal writes the edits into the journal of a repository. edit is the main
  * measurement: it makes all edits, until they are durable and can be read. read asks for single pages and links. check
- * compares the contents of the database with what they must be. Prints one JSON line per measurement; bench/run makes the tables.
+ * compares the contents of the database with what they must be. Prints one JSON line per measurement; bench/run makes
+ * the tables.
  */
 #include "bench_webdb.h"
 
@@ -36,16 +38,31 @@ static const struct webdb_peer *const peers[] = {
 uint64_t link_mix(const struct wb_webdb_link *link)
 {
     return wb_hash64(link->from_md5, sizeof link->from_md5) * 3 + wb_hash64(link->to.ptr, link->to.len) * 5 +
-           (wb_hash64(link->anchor.ptr, link->anchor.len) ^ wb_hash64(link->from_md5, 8)) + link->tag + link->flags * 256u;
+           (wb_hash64(link->anchor.ptr, link->anchor.len) ^ wb_hash64(link->from_md5, 8)) + link->tag +
+           link->flags * 256u;
 }
 
 int pack_page(const struct wb_webdb_page *page, struct wb_buf *row_out)
 {
-    const uint64_t numbers[] = {page->flags, page->bytes, page->status, page->outcome, page->depth, page->failures, page->signals,
-                                (uint64_t)page->first_seen_ms, (uint64_t)(page->last_seen_ms - page->first_seen_ms),
-                                (uint64_t)(page->last_tried_ms - page->last_seen_ms), (uint64_t)(page->last_seen_ms - page->last_changed_ms),
-                                (uint64_t)page->hint_ms, (uint64_t)(page->next_due_ms - page->last_seen_ms), (uint64_t)page->expires_ms,
-                                page->lifetime, page->history.visits, page->etag.len, page->modified.len, page->type.len};
+    const uint64_t numbers[] = {page->flags,
+                                page->bytes,
+                                page->status,
+                                page->outcome,
+                                page->depth,
+                                page->failures,
+                                page->signals,
+                                (uint64_t)page->first_seen_ms,
+                                (uint64_t)(page->last_seen_ms - page->first_seen_ms),
+                                (uint64_t)(page->last_tried_ms - page->last_seen_ms),
+                                (uint64_t)(page->last_seen_ms - page->last_changed_ms),
+                                (uint64_t)page->hint_ms,
+                                (uint64_t)(page->next_due_ms - page->last_seen_ms),
+                                (uint64_t)page->expires_ms,
+                                page->lifetime,
+                                page->history.visits,
+                                page->etag.len,
+                                page->modified.len,
+                                page->type.len};
     int err = wb_buf_reserve(row_out, 40 + sizeof numbers * 2 + page->etag.len + page->modified.len + page->type.len);
 
     if (err < 0)
@@ -97,7 +114,8 @@ static void *watch_memory(void *context)
 
 /* ---- writing ---------------------------------------------------------------------------------------- */
 
-static int hand_over(const struct job *job, void *state, const struct graph *graph, struct graph_page *p, uint64_t *links)
+static int hand_over(const struct job *job, void *state, const struct graph *graph, struct graph_page *p,
+                     uint64_t *links)
 {
     int err = job->peer->add_page(state, &p->page);
 
@@ -156,8 +174,8 @@ static int run_build(struct job *job, const struct graph *graph)
     if (state)
         job->peer->close(state);
     if (err == 0)
-        printf("{\"bench\":\"build\",\"peer\":\"%s\",\"pages\":%u,\"links\":%llu,\"disk\":%llu}\n", job->peer->name, graph->old_count,
-               (unsigned long long)links, (unsigned long long)bench_dir_bytes(job->setting.dir));
+        printf("{\"bench\":\"build\",\"peer\":\"%s\",\"pages\":%u,\"links\":%llu,\"disk\":%llu}\n", job->peer->name,
+               graph->old_count, (unsigned long long)links, (unsigned long long)bench_dir_bytes(job->setting.dir));
     wb_free(order);
     wb_free(p);
     return err;
@@ -168,7 +186,8 @@ static int run_journal(struct job *job, const struct graph *graph)
     return webdb_write_journal(job->setting.dir, graph, job->edits);
 }
 
-static int make_edits(const struct job *job, const struct graph *graph, struct graph_page *p, uint64_t *links, double *handed)
+static int make_edits(const struct job *job, const struct graph *graph, struct graph_page *p, uint64_t *links,
+                      double *handed)
 {
     double start = bench_seconds();
     void *state = NULL;
@@ -214,11 +233,13 @@ static int run_edit(struct job *job, const struct graph *graph)
     wb_free(p);
     if (err < 0)
         return err;
-    printf("{\"bench\":\"edit\",\"peer\":\"%s\",\"page_edits\":%u,\"link_edits\":%llu,\"seconds\":%.3f,\"handed_over\":%.3f,\"cpu\":%.3f,"
-           "\"edits_s\":%.0f,\"disk\":%llu,\"memory\":%llu,\"memory_anonymous\":%llu,\"memory_file\":%llu,\"settings\":\"%s\"}\n",
-           job->peer->name, job->edits, (unsigned long long)links, seconds, handed, cpu, (double)(job->edits + links) / seconds,
-           (unsigned long long)bench_dir_bytes(job->setting.dir), (unsigned long long)bench_rss_peak_bytes(),
-           (unsigned long long)watch.anonymous_kb << 10, (unsigned long long)watch.file_kb << 10, job->peer->settings);
+    printf("{\"bench\":\"edit\",\"peer\":\"%s\",\"page_edits\":%u,\"link_edits\":%llu,\"seconds\":%.3f,"
+           "\"handed_over\":%.3f,\"cpu\":%.3f,\"edits_s\":%.0f,\"disk\":%llu,\"memory\":%llu,"
+           "\"memory_anonymous\":%llu,\"memory_file\":%llu,\"settings\":\"%s\"}\n",
+           job->peer->name, job->edits, (unsigned long long)links, seconds, handed, cpu,
+           (double)(job->edits + links) / seconds, (unsigned long long)bench_dir_bytes(job->setting.dir),
+           (unsigned long long)bench_rss_peak_bytes(), (unsigned long long)watch.anonymous_kb << 10,
+           (unsigned long long)watch.file_kb << 10, job->peer->settings);
     return 0;
 }
 
@@ -235,7 +256,8 @@ static void random_page(const struct job *job, const struct graph *graph, uint64
         graph_page(graph, true, graph_shuffled(i, graph->old_count), i * 2 < job->edits, p);
 }
 
-static int read_pages(const struct job *job, const struct graph *graph, void *state, struct graph_page *p, double *times)
+static int read_pages(const struct job *job, const struct graph *graph, void *state, struct graph_page *p,
+                      double *times)
 {
     uint64_t seed = 42;
     int err = 0;
@@ -251,7 +273,8 @@ static int read_pages(const struct job *job, const struct graph *graph, void *st
     return err;
 }
 
-static int read_lists(const struct job *job, const struct graph *graph, void *state, struct graph_page *p, double *times)
+static int read_lists(const struct job *job, const struct graph *graph, void *state, struct graph_page *p,
+                      double *times)
 {
     uint64_t seed = 43;
     int err = 0;
@@ -265,8 +288,8 @@ static int read_lists(const struct job *job, const struct graph *graph, void *st
         err = job->peer->links_from(state, p->page.md5, &sum);
         times[i] = bench_seconds() - start;
         if (err == 0 && sum.rows != p->link_count)
-            err = wb_fail(WB_E_CORRUPT, "%s: %llu links from %.*s, not %zu", job->peer->name, (unsigned long long)sum.rows,
-                          WB_SLICE_ARG(p->page.url), p->link_count);
+            err = wb_fail(WB_E_CORRUPT, "%s: %llu links from %.*s, not %zu", job->peer->name,
+                          (unsigned long long)sum.rows, WB_SLICE_ARG(p->page.url), p->link_count);
     }
     return err;
 }
@@ -320,11 +343,11 @@ static int run_read(struct job *job, const struct graph *graph)
     if (state)
         job->peer->close_read(state);
     if (err == 0)
-        printf("{\"bench\":\"read\",\"peer\":\"%s\",\"get_p50_us\":%.2f,\"get_p99_us\":%.2f,\"from_p50_us\":%.2f,\"from_p99_us\":%.2f,"
-               "\"to_rows\":%llu,\"to_first_us\":%.2f,\"to_rows_s\":%.0f}\n",
+        printf("{\"bench\":\"read\",\"peer\":\"%s\",\"get_p50_us\":%.2f,\"get_p99_us\":%.2f,\"from_p50_us\":%.2f,"
+               "\"from_p99_us\":%.2f,\"to_rows\":%llu,\"to_first_us\":%.2f,\"to_rows_s\":%.0f}\n",
                job->peer->name, bench_quantile(pages, READS, 0.5) * 1e6, bench_quantile(pages, READS, 0.99) * 1e6,
-               bench_quantile(lists, LISTS, 0.5) * 1e6, bench_quantile(lists, LISTS, 0.99) * 1e6, (unsigned long long)popular.rows,
-               popular.first_us, popular.rows_s);
+               bench_quantile(lists, LISTS, 0.5) * 1e6, bench_quantile(lists, LISTS, 0.99) * 1e6,
+               (unsigned long long)popular.rows, popular.first_us, popular.rows_s);
     wb_free(pages);
     wb_free(lists);
     wb_free(p);
@@ -334,7 +357,8 @@ static int run_read(struct job *job, const struct graph *graph)
 /* ---- checking --------------------------------------------------------------------------------------------- */
 
 /* Computes what must be there: old pages that no edit changed, and what the edits added. */
-static void expect(const struct job *job, const struct graph *graph, struct graph_page *p, struct webdb_sum *sum, uint64_t *pages)
+static void expect(const struct job *job, const struct graph *graph, struct graph_page *p, struct webdb_sum *sum,
+                   uint64_t *pages)
 {
     for (uint32_t i = 0; i < graph->old_count + job->edits; i++) {
         if (i < graph->old_count && i * 2 < job->edits)
@@ -374,9 +398,11 @@ static int run_check(struct job *job, const struct graph *graph)
     if (err < 0)
         return err;
     if (got.rows != wanted.rows || got.mix != wanted.mix || (pages != pages_wanted && !job->peer->from_journal))
-        return wb_fail(WB_E_CORRUPT, "%s: %llu pages and %llu links, not %llu and %llu, or others", job->peer->name, (unsigned long long)pages,
-                       (unsigned long long)got.rows, (unsigned long long)pages_wanted, (unsigned long long)wanted.rows);
-    printf("{\"bench\":\"check\",\"peer\":\"%s\",\"ok\":true,\"pages\":%llu,\"links\":%llu,\"link_bytes\":%llu,\"bytes_a_link\":%.2f}\n",
+        return wb_fail(WB_E_CORRUPT, "%s: %llu pages and %llu links, not %llu and %llu, or others", job->peer->name,
+                       (unsigned long long)pages, (unsigned long long)got.rows, (unsigned long long)pages_wanted,
+                       (unsigned long long)wanted.rows);
+    printf("{\"bench\":\"check\",\"peer\":\"%s\",\"ok\":true,\"pages\":%llu,\"links\":%llu,\"link_bytes\":%llu,"
+           "\"bytes_a_link\":%.2f}\n",
            job->peer->name, (unsigned long long)pages, (unsigned long long)got.rows, (unsigned long long)link_bytes,
            (double)link_bytes / (double)got.rows);
     return 0;
@@ -393,7 +419,8 @@ static const struct {
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: bench_webdb build|journal|edit|read|check --peer NAME --dir DIR [--pages N] [--edits N] [--memory MIB] [--threads N]\n"
+    fprintf(stderr, "usage: bench_webdb build|journal|edit|read|check --peer NAME --dir DIR [--pages N] [--edits N] "
+                    "[--memory MIB] [--threads N]\n"
                     "peers:");
     for (size_t i = 0; i < sizeof peers / sizeof *peers; i++)
         fprintf(stderr, " %s", peers[i]->name);
@@ -425,7 +452,8 @@ static bool parse_option(struct job *job, const char *name, const char *value)
 
 int main(int argc, char **argv)
 {
-    struct job job = {.setting = {.memory_bytes = (size_t)256 << 20, .threads = 2}, .pages = 200000, .edits = UINT32_MAX};
+    struct job job = {
+        .setting = {.memory_bytes = (size_t)256 << 20, .threads = 2}, .pages = 200000, .edits = UINT32_MAX};
     struct graph graph = {.sites = NULL};
     int err = 0;
 

@@ -1,9 +1,10 @@
 /*
  * bench_webdb.h - a database of pages and links, ours or another, as bench_webdb measures it.
  *
- * All of them keep the paper's four tables (pages by URL, pages by MD5, links by MD5, links by URL) and get the same edits in
- * the same order: a page, then its links. A page that exists is replaced. If no page has its old content any more, the links
- * of that content are removed. When finish has returned, the edits are durable and can be read at full speed.
+ * All of them keep the paper's four tables (pages by URL, pages by MD5, links by MD5, links by URL) and get the same
+ * edits in the same order: a page, then its links. A page that exists is replaced. If no page has its old content any
+ * more, the links of that content are removed. When finish has returned, the edits are durable and can be read at full
+ * speed.
  */
 #ifndef WB_BENCH_BENCH_WEBDB_H
 #define WB_BENCH_BENCH_WEBDB_H

@@ -215,14 +215,16 @@ static int rocks_scan(void *state, unsigned part, unsigned parts, const struct w
     return message ? rocks_fail(message) : 0;
 }
 
-#define ROCKS_PEER(peer_name, words, open_function)                                                            \
-    {                                                                                                          \
-        .name = peer_name, .settings = "zstd level 3, " words ", Bloom 10 bits, cache 64 MB, 2 background threads, sync=1", \
-        .open = open_function, .add = rocks_add, .finish = rocks_finish, .get = rocks_get, .scan = rocks_scan, \
-        .close = rocks_close,                                                                                  \
+#define ROCKS_PEER(peer_name, words, open_function)                                                                    \
+    {                                                                                                                  \
+        .name = peer_name,                                                                                             \
+        .settings = "zstd level 3, " words ", Bloom 10 bits, cache 64 MB, 2 background threads, sync=1",               \
+        .open = open_function, .add = rocks_add, .finish = rocks_finish, .get = rocks_get, .scan = rocks_scan,         \
+        .close = rocks_close,                                                                                          \
     }
 
 const struct peer peer_rocksdb = ROCKS_PEER("rocksdb", "blocks of 16 KB, log zstd'd", open_16k);
 const struct peer peer_rocksdb_default = ROCKS_PEER("rocksdb-default", "blocks of 4 KB, log plain", open_default);
 const struct peer peer_rocksdb_64k = ROCKS_PEER("rocksdb-64k", "blocks of 64 KB, log zstd'd", open_64k);
-const struct peer peer_rocksdb_dict = ROCKS_PEER("rocksdb-dict", "blocks of 16 KB, dictionary of 64 KB, log zstd'd", open_dict);
+const struct peer peer_rocksdb_dict =
+    ROCKS_PEER("rocksdb-dict", "blocks of 16 KB, dictionary of 64 KB, log zstd'd", open_dict);

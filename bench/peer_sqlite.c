@@ -149,7 +149,8 @@ static int lite_finish(void *state)
 {
     struct lite_state *s = state;
 
-    return sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL) == SQLITE_OK ? 0 : lite_fail(s);
+    return sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL) == SQLITE_OK ? 0
+                                                                                                       : lite_fail(s);
 }
 
 /* Unpacks the columns `raw` and `value` of a row; `first` is the number of the first one. */
@@ -192,7 +193,8 @@ static sqlite3_int64 row_count(struct lite_state *s)
     sqlite3_stmt *max = NULL;
     sqlite3_int64 rows = 0;
 
-    if (sqlite3_prepare_v2(s->db, "SELECT max(id) FROM pages", -1, &max, NULL) == SQLITE_OK && sqlite3_step(max) == SQLITE_ROW)
+    if (sqlite3_prepare_v2(s->db, "SELECT max(id) FROM pages", -1, &max, NULL) == SQLITE_OK &&
+        sqlite3_step(max) == SQLITE_ROW)
         rows = sqlite3_column_int64(max, 0);
     sqlite3_finalize(max);
     return rows;
@@ -208,12 +210,14 @@ static int lite_scan(void *state, unsigned part, unsigned parts, const struct wb
     (void)split;
     if (err < 0)
         return err;
-    if (sqlite3_prepare_v2(own->db, "SELECT key, raw, value FROM pages WHERE id > ?1 AND id <= ?2", -1, &rows, NULL) != SQLITE_OK)
+    if (sqlite3_prepare_v2(own->db, "SELECT key, raw, value FROM pages WHERE id > ?1 AND id <= ?2", -1, &rows, NULL) !=
+        SQLITE_OK)
         err = lite_fail(own);
     sqlite3_bind_int64(rows, 1, count * part / parts);
     sqlite3_bind_int64(rows, 2, count * (part + 1) / parts);
     while (err == 0 && sqlite3_step(rows) == SQLITE_ROW) {
-        struct wb_slice key = wb_slice((const char *)sqlite3_column_text(rows, 0), (size_t)sqlite3_column_bytes(rows, 0));
+        struct wb_slice key =
+            wb_slice((const char *)sqlite3_column_text(rows, 0), (size_t)sqlite3_column_bytes(rows, 0));
 
         err = read_row(own, rows, 1, key, sum);
     }

@@ -1,6 +1,6 @@
 /*
- * peer_webdb_ours.c - our web database for bench_webdb, once through the writer's calls and once through the journal. And
- * no database at all, which shows what generating the edits costs.
+ * peer_webdb_ours.c - our web database for bench_webdb, once through the writer's calls and once through the journal.
+ * And no database at all, which shows what generating the edits costs.
  */
 #include "bench_webdb.h"
 
@@ -60,17 +60,21 @@ static int journal_finish(void *state)
     return err < 0 ? err : ours_finish(state);
 }
 
-static int append_page(struct wb_journal_writer *log, const struct graph *graph, struct graph_page *p, struct wb_buf *text)
+static int append_page(struct wb_journal_writer *log, const struct graph *graph, struct graph_page *p,
+                       struct wb_buf *text)
 {
     const struct wb_webdb_page *page = &p->page;
     const struct graph_site *site = &graph->sites[p->site];
     struct wb_edit_link links[GRAPH_LINKS_MAX];
-    struct wb_edit edit = {.kind = WB_EDIT_PAGE, .site = wb_edit_site(wb_slice(site->host, site->host_len)), .time_ms = page->last_seen_ms};
+    struct wb_edit edit = {.kind = WB_EDIT_PAGE,
+                           .site = wb_edit_site(wb_slice(site->host, site->host_len)),
+                           .time_ms = page->last_seen_ms};
     struct wb_edit_place place;
     int err = 0;
 
     text->len = 0;
-    err = wb_buf_reserve(text, GRAPH_LINKS_MAX * (GRAPH_URL_MAX + GRAPH_ANCHOR_MAX)); /* so that it does not move while slices point into it */
+    /* Reserve everything now, because a buffer that grows moves, and slices point into this one. */
+    err = wb_buf_reserve(text, GRAPH_LINKS_MAX * (GRAPH_URL_MAX + GRAPH_ANCHOR_MAX));
     for (size_t i = 0; err == 0 && i < p->link_count; i++) {
         struct wb_webdb_link link;
 
@@ -83,9 +87,18 @@ static int append_page(struct wb_journal_writer *log, const struct graph *graph,
         if (err == 0)
             err = wb_buf_append_slice(text, link.anchor);
     }
-    edit.page = (struct wb_edit_page){.url = page->url, .outcome = page->outcome, .status = page->status, .depth = page->depth,
-                                      .has_content = true, .bytes = page->bytes, .simhash = page->simhash, .title_hash = page->title_hash,
-                                      .type = page->type, .etag = page->etag, .links = links, .link_count = p->link_count};
+    edit.page = (struct wb_edit_page){.url = page->url,
+                                      .outcome = page->outcome,
+                                      .status = page->status,
+                                      .depth = page->depth,
+                                      .has_content = true,
+                                      .bytes = page->bytes,
+                                      .simhash = page->simhash,
+                                      .title_hash = page->title_hash,
+                                      .type = page->type,
+                                      .etag = page->etag,
+                                      .links = links,
+                                      .link_count = p->link_count};
     memcpy(edit.page.md5, page->md5, sizeof edit.page.md5);
     return err < 0 ? err : wb_journal_writer_append(log, &edit, &place);
 }

@@ -1,5 +1,6 @@
 /*
- * peer_webdb_rocksdb.c - RocksDB as a database of pages and links: four column families, one for each table of the paper.
+ * peer_webdb_rocksdb.c - RocksDB as a database of pages and links: four column families, one for each table of the
+ * paper.
  *
  *   pages       URL -> facts, the MD5 first
  *   contents    MD5, URL -> nothing
@@ -13,10 +14,11 @@
  *   - two background threads and two sub-compactions;
  *   - no write-ahead log, which would only make it slower (a crash loses what was not flushed yet);
  *   - batches of 200 pages; finish flushes and compacts everything, two tables at a time.
- * The variant "bulk" does not compact before finish and has memtables that are cheap to fill (a vector if nothing is read
- * back, a hash by MD5).
+ * The variant "bulk" does not compact before finish and has memtables that are cheap to fill (a vector if nothing is
+ * read back, a hash by MD5).
  *
- * The old row is read before a page is replaced. Sources of links are not looked up, because the benchmark adds no link without its source.
+ * The old row is read before a page is replaced. Sources of links are not looked up, because the benchmark adds no link
+ * without its source.
  */
 #include "bench_webdb.h"
 
@@ -216,7 +218,8 @@ static int replace_content(struct rocks *r, const struct wb_webdb_page *page)
 {
     char *message = NULL, key[KEY_MAX];
     size_t len = 0;
-    rocksdb_pinnableslice_t *pinned = rocksdb_get_pinned_cf(r->db, r->read, r->tables[PAGES], page->url.ptr, page->url.len, &message);
+    rocksdb_pinnableslice_t *pinned =
+        rocksdb_get_pinned_cf(r->db, r->read, r->tables[PAGES], page->url.ptr, page->url.len, &message);
     const char *row = message ? NULL : rocksdb_pinnableslice_value(pinned, &len);
 
     if (row && memcmp(row, page->md5, MD5) != 0) {
@@ -259,8 +262,10 @@ static int rocks_add_link(void *state, const struct wb_webdb_link *link)
     value[0] = (char)link->tag;
     value[1] = (char)link->flags;
     memcpy(value + 2, link->anchor.ptr, link->anchor.len);
-    rocksdb_writebatch_put_cf(r->batch, r->tables[OUTLINKS], key, md5_key(link->from_md5, link->to, key), value, 2 + link->anchor.len);
-    rocksdb_writebatch_put_cf(r->batch, r->tables[INLINKS], key, url_key(link->to, link->from_md5, key), value, 2 + link->anchor.len);
+    rocksdb_writebatch_put_cf(r->batch, r->tables[OUTLINKS], key, md5_key(link->from_md5, link->to, key), value,
+                              2 + link->anchor.len);
+    rocksdb_writebatch_put_cf(r->batch, r->tables[INLINKS], key, url_key(link->to, link->from_md5, key), value,
+                              2 + link->anchor.len);
     return 0;
 }
 
@@ -319,7 +324,8 @@ static int rocks_get_page(void *state, struct wb_slice url)
 {
     struct rocks *r = state;
     char *message = NULL;
-    rocksdb_pinnableslice_t *pinned = rocksdb_get_pinned_cf(r->db, r->read, r->tables[PAGES], url.ptr, url.len, &message);
+    rocksdb_pinnableslice_t *pinned =
+        rocksdb_get_pinned_cf(r->db, r->read, r->tables[PAGES], url.ptr, url.len, &message);
 
     if (message)
         return rocks_fail(message);
@@ -360,7 +366,8 @@ static int walk_links(struct rocks *r, int table, struct wb_slice prefix, uint64
         rocksdb_readoptions_set_iterate_upper_bound(read, end, prefix.len);
     }
     it = rocksdb_create_iterator_cf(r->db, prefix.len > 0 && table == OUTLINKS ? r->prefix : read, r->tables[table]);
-    for (rocksdb_iter_seek(it, prefix.ptr, prefix.len); rocksdb_iter_valid(it) && limit > 0; rocksdb_iter_next(it), limit--)
+    for (rocksdb_iter_seek(it, prefix.ptr, prefix.len); rocksdb_iter_valid(it) && limit > 0;
+         rocksdb_iter_next(it), limit--)
         sum_link(it, table == INLINKS, sum);
     rocksdb_iter_get_error(it, &message);
     rocksdb_iter_destroy(it);
@@ -419,13 +426,14 @@ static int rocks_sizes(void *state, uint64_t *pages_out, uint64_t *link_bytes_ou
 
 #define ROCKS_SETTINGS "zstd level 3, blocks of 16 KB, Bloom 10 bits, no WAL, 2 background threads"
 
-#define ROCKS_PEER(peer_name, words, open_function)                                                                          \
-    {                                                                                                                        \
-        .name = peer_name, .settings = ROCKS_SETTINGS words, .open = open_function, .add_page = rocks_add_page,              \
-        .add_link = rocks_add_link, .finish = rocks_finish, .close = rocks_close, .open_read = rocks_open,                   \
-        .get_page = rocks_get_page, .links_to = rocks_links_to, .links_from = rocks_links_from, .links = rocks_links,        \
-        .sizes = rocks_sizes, .close_read = rocks_close,                                                                     \
+#define ROCKS_PEER(peer_name, words, open_function)                                                                    \
+    {                                                                                                                  \
+        .name = peer_name, .settings = ROCKS_SETTINGS words, .open = open_function, .add_page = rocks_add_page,        \
+        .add_link = rocks_add_link, .finish = rocks_finish, .close = rocks_close, .open_read = rocks_open,             \
+        .get_page = rocks_get_page, .links_to = rocks_links_to, .links_from = rocks_links_from, .links = rocks_links,  \
+        .sizes = rocks_sizes, .close_read = rocks_close,                                                               \
     }
 
 const struct webdb_peer webdb_rocksdb = ROCKS_PEER("rocksdb", "", rocks_open);
-const struct webdb_peer webdb_rocksdb_bulk = ROCKS_PEER("rocksdb-bulk", ", no compaction before the end", rocks_open_bulk);
+const struct webdb_peer webdb_rocksdb_bulk =
+    ROCKS_PEER("rocksdb-bulk", ", no compaction before the end", rocks_open_bulk);

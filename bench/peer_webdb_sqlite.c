@@ -4,9 +4,9 @@
  *   pages(url, md5, facts)           by URL, and an index by MD5
  *   links(md5, url, kind, anchor)    by MD5 and URL, and an index by URL and MD5 that also holds the rest
  *
- * Tables without rowids; journal_mode=WAL, synchronous=NORMAL, one transaction, a checkpoint at the end (after which it is
- * durable); the cache uses the memory allowed, the file is mapped for reading. The initial database is built
- * without a journal, in order of MD5, with its indexes at the end.
+ * Tables without rowids; journal_mode=WAL, synchronous=NORMAL, one transaction, a checkpoint at the end (after which it
+ * is durable); the cache uses the memory allowed, the file is mapped for reading. The initial database is built without
+ * a journal, in order of MD5, with its indexes at the end.
  */
 #include "bench_webdb.h"
 
@@ -64,12 +64,15 @@ static int prepare(struct lite *s, const struct webdb_setting *setting)
     char pragmas[256];
     int err;
 
-    snprintf(pragmas, sizeof pragmas, "PRAGMA cache_size=-%zu; PRAGMA mmap_size=34359738368; PRAGMA journal_mode=%s; PRAGMA synchronous=%s;",
+    snprintf(pragmas, sizeof pragmas,
+             "PRAGMA cache_size=-%zu; PRAGMA mmap_size=34359738368; PRAGMA journal_mode=%s; PRAGMA synchronous=%s;",
              setting->memory_bytes >> 10, setting->build ? "OFF" : "WAL", setting->build ? "OFF" : "NORMAL");
     err = run_sql(s, pragmas);
     if (err == 0 && setting->build)
-        err = run_sql(s, "CREATE TABLE pages(url TEXT PRIMARY KEY, md5 BLOB, facts BLOB) WITHOUT ROWID;"
-                         "CREATE TABLE links(md5 BLOB, url TEXT, kind INTEGER, anchor TEXT, PRIMARY KEY(md5, url)) WITHOUT ROWID;");
+        err = run_sql(
+            s,
+            "CREATE TABLE pages(url TEXT PRIMARY KEY, md5 BLOB, facts BLOB) WITHOUT ROWID;"
+            "CREATE TABLE links(md5 BLOB, url TEXT, kind INTEGER, anchor TEXT, PRIMARY KEY(md5, url)) WITHOUT ROWID;");
     for (int i = 0; err == 0 && i < STATEMENTS; i++)
         if (sqlite3_prepare_v2(s->db, statements[i], -1, &s->run[i], NULL) != SQLITE_OK)
             err = lite_fail(s);
@@ -186,8 +189,10 @@ static int lite_finish(void *state)
     int err = run_sql(s, "COMMIT");
 
     if (err == 0 && s->build)
-        err = run_sql(s, "CREATE INDEX pages_by_md5 ON pages(md5); CREATE INDEX links_by_url ON links(url, md5, kind, anchor); ANALYZE;");
-    if (err == 0 && !s->build && sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL) != SQLITE_OK)
+        err = run_sql(s, "CREATE INDEX pages_by_md5 ON pages(md5); CREATE INDEX links_by_url ON links(url, md5, kind, "
+                         "anchor); ANALYZE;");
+    if (err == 0 && !s->build &&
+        sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL) != SQLITE_OK)
         err = lite_fail(s);
     return err;
 }
