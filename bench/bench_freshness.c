@@ -58,7 +58,7 @@ static const struct contender {
 
 static const double budgets_days[] = {5, 10, 20, 50}; /* mean days between two visits to a page */
 
-/* Integrals over time: of the weight that is fresh, or current as of a day or a week ago; of weight times age in days. */
+/* Integrals over time: of the weight that is fresh, or current as of a day or a week ago; and of weight times days. */
 struct sums {
     double fresh, age, day, week;
 };
@@ -93,9 +93,11 @@ struct bench {
 /* Chooses the pages that answer with text and never vanish. */
 static bool take_page(const struct wb_world *world, uint32_t site, uint32_t page, struct wb_plan *plan_out)
 {
+    const struct wb_world_moment start = {0, 0};
+
     if (!wb_plan_make(world, site, page, plan_out) || !plan_out->allowed || isfinite(plan_out->gone))
         return false;
-    return wb_plan_status(world, plan_out, &(struct wb_moment){0, 0}) == 200 && plan_out->kind != WB_KIND_DUPLICATE;
+    return wb_plan_status(world, plan_out, &start) == 200 && plan_out->kind != WB_KIND_DUPLICATE;
 }
 
 static int make_places(struct bench *b, unsigned pages, uint64_t seed)
@@ -200,7 +202,7 @@ static void learn(struct bench *b, const struct contender *c, struct place *p, d
 static void visit(struct bench *b, const struct contender *c, struct place *p, double t, double round_start)
 {
     double changed_at;
-    uint64_t version = wb_plan_version(&b->world, &p->plan, &(struct wb_moment){t, t}, &changed_at);
+    uint64_t version = wb_plan_version(&b->world, &p->plan, &(struct wb_world_moment){t, t}, &changed_at);
 
     account(b, p, fmax(p->visited, round_start), t);
     if (p->visited >= 0) {
