@@ -1,6 +1,9 @@
 /*
- * digest.c - MD5 and SHA-1 of bodies: names of content, not secrets. Our own code does the work
- * where it is faster (fused.c: both digests of one page; md5.c: many pages), libcrypto elsewhere.
+ * digest.c - MD5 and SHA-1 of bodies.
+ *
+ * The digests identify content; they protect no secrets. Our own code computes them where it is
+ * faster than libcrypto (fused.c: both digests of one page; md5.c: many pages). This file chooses,
+ * and never computes a digest itself.
  */
 #include "base/check.h"
 #include "page/fused.h"
@@ -13,7 +16,7 @@
 static EVP_MD *md5, *sha1;
 static pthread_once_t fetched = PTHREAD_ONCE_INIT;
 
-/* Fetching an algorithm by name costs more than digesting a small page, so it is done once. */
+/* Fetching an algorithm by name takes longer than digesting a small page, so it is done once. */
 static void fetch(void)
 {
     md5 = EVP_MD_fetch(NULL, "MD5", NULL);
@@ -54,10 +57,11 @@ void wb_page_digest(struct wb_page *page)
     page->digested = true;
 }
 
-/* For fewer, the lanes of md5.c are slower than one after another. */
+/* With fewer messages, the lanes of md5.c are slower than one after another. */
 #define LANES_MIN 3
 
-void wb_digest_many(const struct wb_slice *messages, size_t count, uint8_t (*md5s_out)[WB_MD5_BYTES], uint8_t (*sha1s_out)[WB_SHA1_BYTES])
+void wb_digest_many(const struct wb_slice *messages, size_t count, uint8_t (*md5s_out)[WB_MD5_BYTES],
+                    uint8_t (*sha1s_out)[WB_SHA1_BYTES])
 {
     bool fused = wb_fused_usable();
 

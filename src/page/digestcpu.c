@@ -1,4 +1,4 @@
-/* digestcpu.c - asks the processor what it can do. On anything but x86-64 the answer is: nothing special. */
+/* digestcpu.c - asks the processor which instructions it has. On anything but x86-64, the answer is none. */
 #include "page/digestcpu.h"
 
 #include <stdatomic.h>
@@ -34,7 +34,7 @@ unsigned wb_digest_cpu(void)
 {
     unsigned have = atomic_load_explicit(&cached, memory_order_relaxed);
 
-    /* Several threads may ask at the same time: they all get the same answer. */
+    /* No lock: if several threads ask at the same time, they all get the same answer. */
     if (!have) {
         have = ask() | ASKED;
         atomic_store_explicit(&cached, have, memory_order_relaxed);

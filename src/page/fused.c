@@ -1,17 +1,18 @@
 /*
  * fused.c - MD5 and SHA-1 of one message at the same time, and SHA-1 of two messages.
  *
- * Both digests are chains in which each step waits for the one before, so each alone
- * leaves most of the processor idle. Their chains are independent: written in turns, four
- * steps of one and four of the other, the SHA-1 fits into the gaps of the MD5 and costs next
- * to nothing. MD5 runs in ordinary registers, SHA-1 in the SHA instructions, so
- * they do not compete. Two SHA-1 chains fit beside each other in the same way.
+ * Both digests are chains in which each step waits for the one before, so that either of them
+ * alone leaves most of the processor idle. The two chains are independent: if their steps
+ * alternate, four of one and four of the other, SHA-1 fits into the gaps of MD5 and costs next
+ * to nothing. MD5 uses ordinary registers and SHA-1 the SHA instructions, so they do not
+ * compete. Two SHA-1 chains fit beside each other in the same way.
  *
- *   MD5    |step|wait|step|wait|step|wait ...      64 steps a block, about 290 cycles
- *   SHA-1       |4 rounds|    |4 rounds| ...       20 groups a block, about 120 cycles
+ *   MD5    |step|wait|step|wait|step|wait ...      64 steps per block, about 290 cycles
+ *   SHA-1       |4 rounds|    |4 rounds| ...       20 groups per block, about 120 cycles
  *
- * Written by hand because libcrypto has no such function and digests were a fifth of the
- * crawler's time (docs/design/0005-digests.md, with what was measured).
+ * We wrote this by hand because libcrypto has no such function, and digests took a fifth of the
+ * crawler's time (measurements in docs/design/0005-digests.md). It never runs without
+ * wb_fused_usable(): digest.c has the way around.
  */
 #include "page/fused.h"
 #include "base/bytes.h"
@@ -29,7 +30,7 @@ bool wb_fused_usable(void)
 
 enum { BLOCK = 64 };
 
-/* The last one or two blocks of a message: what is left of it, and the padding. */
+/* The last one or two blocks of a message: its last bytes and the padding. */
 struct sha1_tail {
     char bytes[2 * BLOCK];
     size_t blocks;
@@ -55,8 +56,8 @@ static void fill_tail(struct wb_slice message, bool big_endian, struct sha1_tail
 /* ---- MD5: the steps of md5_rounds.h in ordinary registers -------------------------------- */
 
 /*
- * Each function in two parts: what can be added before b, the newest word, is known, and
- * the rest. (c & ~d) and (b & d) have no bit in common, so their sum is F2.
+ * Each function is split in two: the part that can be added before b, the newest word, is known,
+ * and the rest. (c & ~d) and (b & d) have no bit in common, so their sum is F2.
  */
 #define F1_EARLY(b, c, d) 0
 #define F1_LATE(b, c, d) ((d) ^ ((b) & ((c) ^ (d))))
@@ -67,7 +68,7 @@ static void fill_tail(struct wb_slice message, bool big_endian, struct sha1_tail
 #define F4_EARLY(b, c, d) 0
 #define F4_LATE(b, c, d) ((c) ^ ((b) | ~(d)))
 
-/* The empty assembly keeps the compiler from adding in another order, which would make the chain longer. */
+/* The empty assembly stops the compiler from adding in another order, which would lengthen the chain. */
 #define STEP(F, a, b, c, d, word, i, turn)                                         \
     do {                                                                           \
         (a) += wb_md5_sines[i] + wb_get32(md5_at + 4 * (word)) + F##_EARLY(b, c, d); \
@@ -85,7 +86,7 @@ static void fill_tail(struct wb_slice message, bool big_endian, struct sha1_tail
 
 static const uint32_t sha1_start[5] = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0};
 
-/* Two values of e take turns; the words of the last sixteen rounds are in m0 to m3, four each. */
+/* Two values of e alternate; m0 to m3 hold the words of the last sixteen rounds, four each. */
 struct sha1 {
     __m128i abcd, e0, e1, m0, m1, m2, m3, abcd_before, e_before;
 };
@@ -102,7 +103,7 @@ struct sha1 {
     (s).e = _mm_sha1nexte_epu32((s).e, (s).m);          \
     (s).e_next = (s).abcd;                              \
     (s).abcd = _mm_sha1rnds4_epu32((s).abcd, (s).e, f)
-/* The words of later rounds: x finishes n, takes part in r, and begins q. */
+/* Computes the words of later rounds: x finishes n, contributes to r, and starts q. */
 #define SHA1_FINISH(s, n, x) (s).n = _mm_sha1msg2_epu32((s).n, (s).x)
 #define SHA1_BEGIN(s, q, x) (s).q = _mm_sha1msg1_epu32((s).q, (s).x)
 #define SHA1_MIX(s, r, x) (s).r = _mm_xor_si128((s).r, (s).x)
@@ -150,7 +151,7 @@ struct sha1 {
     (s).e0 = _mm_sha1nexte_epu32((s).e0, (s).e_before);     \
     (s).abcd = _mm_add_epi32((s).abcd, (s).abcd_before)
 
-/* Words are big-endian, and the instructions want the first one in the highest place. */
+/* Words are big-endian, and the instructions expect the first one in the highest position. */
 #define SHA1_SWAP _mm_set_epi64x(0x0001020304050607, 0x08090a0b0c0d0e0f)
 
 #define SHA1_TARGET __attribute__((target("sha,sse4.1")))
@@ -167,10 +168,11 @@ SHA1_TARGET static inline void save_sha1(const struct sha1 *s, uint32_t words_ou
     words_out[4] = (uint32_t)_mm_extract_epi32(s->e0, 3);
 }
 
-/* ---- both ------------------------------------------------------------------------------- */
+/* ---- both digests of one message --------------------------------------------------------------------------------- */
 
-/* Takes `blocks` blocks; the two digests may read different ones, because their padding differs. */
-SHA1_TARGET static void take_both(uint32_t md5[4], uint32_t sha1[5], const char *md5_at, const char *sha1_at, size_t blocks)
+/* Digests `blocks` blocks. The two digests may read different memory, because their padding differs. */
+SHA1_TARGET static void take_both(uint32_t md5[4], uint32_t sha1[5], const char *md5_at, const char *sha1_at,
+                                  size_t blocks)
 {
     const __m128i swap = SHA1_SWAP;
     uint32_t a = md5[0], b = md5[1], c = md5[2], d = md5[3];
@@ -250,13 +252,13 @@ void wb_fused_digest(struct wb_slice message, uint8_t md5_out[WB_MD5_BYTES], uin
     write_sha1(sha1, sha1_out);
 }
 
-/* ---- two SHA-1 ---------------------------------------------------------------------------- */
+/* ---- SHA-1 of two messages ------------------------------------------------------------------------------ */
 
 struct sha1_lane {
     uint32_t state[5];
     const char *at;
-    size_t blocks;        /* left of the present part: the whole blocks of the message, then its tail */
-    uint8_t *digest;      /* where the result goes; NULL: the lane has nothing to do */
+    size_t blocks;        /* what is left of the present part: first the whole blocks of the message, then its tail */
+    uint8_t *digest;      /* where the result goes; NULL if the lane is idle */
     bool in_tail;
     struct sha1_tail tail;
 };
@@ -308,8 +310,9 @@ static void begin_lane(struct sha1_lane *lane, struct wb_slice message, uint8_t 
     fill_tail(message, true, &lane->tail);
 }
 
-/* Gives a lane that has nothing left its tail, or the next message. */
-static void refill(struct sha1_lane *lane, const struct wb_slice *messages, size_t count, size_t *next, uint8_t (*digests)[WB_SHA1_BYTES])
+/* Gives a lane that has nothing left to do the tail of its message, or the next message. */
+static void refill(struct sha1_lane *lane, const struct wb_slice *messages, size_t count, size_t *next,
+                   uint8_t (*digests)[WB_SHA1_BYTES])
 {
     while (lane->blocks == 0) {
         if (lane->digest && !lane->in_tail) {
@@ -341,7 +344,7 @@ void wb_fused_sha1_many(const struct wb_slice *messages, size_t count, uint8_t (
         if (!a->digest && !b->digest)
             return;
         if (!a->digest || !b->digest) {
-            /* The other lane does the same work again, for nothing: that takes no time. */
+            /* Let the idle lane repeat the work of the other one: that costs no time. */
             a = a->digest ? a : b;
             idle = *a;
             b = &idle;

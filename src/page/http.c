@@ -1,15 +1,14 @@
 /*
- * http.c - HTTP responses as archives keep them: status line, headers, body.
+ * http.c - finds the parts of an HTTP response: status line, headers, body.
  *
- * Finds the parts and never changes a byte. Tolerates LF for CRLF, folded lines,
- * lines without a colon (passed over) and a head that no blank line ends. What a
- * header means is for others to say.
+ * It never changes a byte and never interprets a header. It tolerates LF instead of CRLF, folded
+ * lines, lines without a colon (which it skips), and a head without a blank line at its end.
  */
 #include "page/page.h"
 
 #include "base/error.h"
 
-/* No head longer than this is taken for one. */
+/* A longer head is not accepted. */
 #define HEAD_MAX ((size_t)1 << 20)
 
 static bool is_digit(char c)
@@ -17,7 +16,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* "HTTP/1.1 200 OK" -> 200; 0 where it is no status line. */
+/* The status of "HTTP/1.1 200 OK" is 200; 0 if this is not a status line. */
 static uint16_t status_of(struct wb_slice line)
 {
     size_t at = 5;
@@ -38,7 +37,7 @@ static uint16_t status_of(struct wb_slice line)
     return (uint16_t)(status >= 100 ? status : 0);
 }
 
-/* The line at `at` with its line end; its length without it goes to *len_out. */
+/* Returns the length of the line at `at` with its line end; *len_out is its length without it. */
 static size_t line_at(struct wb_slice text, size_t at, size_t *len_out)
 {
     const char *lf = memchr(text.ptr + at, '\n', text.len - at);
@@ -85,7 +84,7 @@ bool wb_http_field_next(struct wb_slice lines, size_t *at, struct wb_slice *name
         const char *colon = memchr(line, ':', len);
         if (!colon || line[0] == ' ' || line[0] == '\t')
             continue;
-        /* A line that starts with a blank goes on with the value before it. */
+        /* A line that starts with a blank continues the value of the line before it. */
         while (*at < lines.len && (lines.ptr[*at] == ' ' || lines.ptr[*at] == '\t')) {
             size_t from = *at;
             *at += line_at(lines, from, &len);

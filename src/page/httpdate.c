@@ -1,10 +1,11 @@
 /*
- * httpdate.c - dates of HTTP headers (RFC 9110, 5.6.7), read as leniently as browsers read them in cookies.
+ * httpdate.c - parses the dates of HTTP headers (RFC 9110, 5.6.7), as leniently as browsers do for cookies.
  *
  *   Sun, 06 Nov 1994 08:49:37 GMT      Sunday, 06-Nov-94 08:49:37 GMT      Sun Nov  6 08:49:37 1994
  *
- * The words of a date may come in any order and with any delimiters; what decides is what each looks like. A year of two
- * digits is 1970 to 2069. It reads no clock and no locale.
+ * The words of a date may come in any order and with any delimiters between them; each word is
+ * recognised by what it looks like. A year of two digits is one of 1970 to 2069. It never reads a
+ * clock or a locale.
  */
 #include "base/date.h"
 #include "page/page.h"
@@ -12,12 +13,12 @@
 #include <stdio.h>
 
 enum {
-    TEXT_MAX = 128,                   /* no date is longer */
+    TEXT_MAX = 128,                   /* a longer text is not a date */
     RETRY_SECONDS_MAX = 10 * 366 * WB_DAY_SECONDS,
 };
 
 struct date {
-    int year, month, day, hour, minute, second; /* -1: not seen yet; hour stands for the whole time */
+    int year, month, day, hour, minute, second; /* -1: not seen yet; hour tells that for the whole time */
     int zone_min;
 };
 
@@ -26,7 +27,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* At most four digits, nothing else. */
+/* Reads a number of at most four digits, and nothing else. */
 static bool read_number(struct wb_slice s, int *value_out)
 {
     uint64_t value;
@@ -38,7 +39,7 @@ static bool read_number(struct wb_slice s, int *value_out)
     return true;
 }
 
-/* hh:mm or hh:mm:ss */
+/* Reads hh:mm or hh:mm:ss. */
 static bool read_time(struct wb_slice s, struct date *date)
 {
     int part[3] = {0, 0, 0}, n = 0;
@@ -74,13 +75,14 @@ static int read_month(struct wb_slice s)
     return -1;
 }
 
-/* RFC 822's names of zones; all others are taken for GMT. */
+/* Reads one of RFC 822's names of time zones; any other name counts as GMT. */
 static int read_zone_name(struct wb_slice s)
 {
     static const struct {
         const char *name;
         int hours;
-    } zones[] = {{"est", -5}, {"edt", -4}, {"cst", -6}, {"cdt", -5}, {"mst", -7}, {"mdt", -6}, {"pst", -8}, {"pdt", -7}};
+    } zones[] = {{"est", -5}, {"edt", -4}, {"cst", -6}, {"cdt", -5},
+                 {"mst", -7}, {"mdt", -6}, {"pst", -8}, {"pdt", -7}};
 
     for (size_t i = 0; i < sizeof zones / sizeof *zones; i++)
         if (wb_slice_equal_nocase(s, wb_slice_str(zones[i].name)))
@@ -88,7 +90,7 @@ static int read_zone_name(struct wb_slice s)
     return 0;
 }
 
-/* +hhmm or +hh:mm, without the sign. */
+/* Reads hhmm or hh:mm, the part of a time zone after its sign. */
 static bool read_zone_offset(struct wb_slice s, bool negative, struct date *date)
 {
     char digits[4];
@@ -108,7 +110,7 @@ static bool read_zone_offset(struct wb_slice s, bool negative, struct date *date
     return true;
 }
 
-/* One word; before is the character in front of it. False where it has no place in a date. */
+/* Takes one word of a date; `before` is the character in front of it. False if it does not belong in a date. */
 static bool take_word(struct wb_slice word, char before, struct date *date)
 {
     int value;
@@ -153,7 +155,7 @@ static bool split_date(struct wb_slice s, struct date *date)
         }
         bool whole = date->year >= 0 && date->month >= 0 && date->day >= 0 && date->hour >= 0;
         if (!take_word(wb_slice(s.ptr + start, i - start), start ? s.ptr[start - 1] : ' ', date))
-            return whole; /* two dates in one header: the first one counts */
+            return whole; /* if a header has two dates, the first one counts */
     }
     return date->year >= 0 && date->month >= 0 && date->day >= 0;
 }
@@ -191,7 +193,7 @@ bool wb_http_retry_after(struct wb_slice value, int64_t now_ms, int64_t *time_ms
             seconds = seconds * 10 + (uint64_t)(s.ptr[digits] - '0');
         digits++;
     }
-    /* Seconds, or some with a fraction. */
+    /* A number of seconds, possibly with a fraction. */
     if (digits && (digits == s.len || s.ptr[digits] == '.')) {
         *time_ms_out = now_ms + 1000 * (int64_t)(seconds < RETRY_SECONDS_MAX ? seconds : RETRY_SECONDS_MAX);
         return true;

@@ -1,17 +1,17 @@
 /*
  * md5.c - MD5 (RFC 1321) of eight messages side by side.
  *
- * MD5 is a chain of 64 steps that each wait for the one before, so one message
- * leaves most of the processor idle. Here step i of eight messages is one vector
- * operation. Written by hand because nothing in Debian does it and digests were
- * half of the time of storing pages (docs/design/0005-digests.md).
+ * MD5 is a chain of 64 steps, each of which waits for the one before, so that one message leaves
+ * most of the processor idle. Here, step i of eight messages is one vector operation. We wrote it
+ * by hand because no library in Debian does this, and digests took half of the time of storing
+ * pages (docs/design/0005-digests.md).
  *
  *   lane 0 |==== page 3 ====|== page 9 ==|...     a lane takes the next message
- *   lane 1 |======= page 1 =======|= page 7 =|    when its own is done; idle lanes
- *   ...                                           chew on zeros
+ *   lane 1 |======= page 1 =======|= page 7 =|    when it has finished one; idle
+ *   ...                                           lanes digest zeros
  *
- * The vectors are the compiler's own (GCC and Clang), in whatever width the
- * processor has; no intrinsics, no assembly.
+ * It uses the vector types of the compiler (GCC and Clang), in whatever width the processor has,
+ * but no intrinsics and no assembly. It never reads beyond a message.
  */
 #include "page/md5.h"
 #include "base/bytes.h"
@@ -27,7 +27,7 @@ struct md5_state {
     vec a, b, c, d;
 };
 
-/* Eight rows of eight words become eight columns. */
+/* These three transpose eight rows of eight words. */
 #define PAIR(x, y, low, high)                                             \
     low = __builtin_shufflevector(x, y, 0, 8, 1, 9, 4, 12, 5, 13);        \
     high = __builtin_shufflevector(x, y, 2, 10, 3, 11, 6, 14, 7, 15)
@@ -38,7 +38,7 @@ struct md5_state {
     low = __builtin_shufflevector(x, y, 0, 1, 2, 3, 8, 9, 10, 11);        \
     high = __builtin_shufflevector(x, y, 4, 5, 6, 7, 12, 13, 14, 15)
 
-/* Words 8*half .. 8*half+7 of the lanes' blocks, word by word. */
+/* Loads eight words of every lane's block, starting at byte `at`; words[i] then has word i of each lane. */
 static inline __attribute__((always_inline)) void load_words(const char *const *lanes, size_t at, vec words[8])
 {
     vec r[LANES], s[LANES], t[LANES];
@@ -72,8 +72,9 @@ static inline __attribute__((always_inline)) void load_words(const char *const *
     STEP(F(d, a, b), c, d, a, b, g2, (i) + 2, t2);   \
     STEP(F(c, d, a), b, c, d, a, g3, (i) + 3, t3)
 
-/* Takes `blocks` blocks of every lane. */
-static inline __attribute__((always_inline)) void digest_blocks(struct md5_state *state, const char *const *lanes, size_t blocks)
+/* Digests `blocks` blocks of every lane. */
+static inline __attribute__((always_inline)) void digest_blocks(struct md5_state *state, const char *const *lanes,
+                                                                size_t blocks)
 {
     vec a = state->a, b = state->b, c = state->c, d = state->d, w[16];
 
@@ -105,20 +106,22 @@ static inline __attribute__((always_inline)) void digest_blocks(struct md5_state
     *state = (struct md5_state){a, b, c, d};
 }
 
-/* Compiled for each kind of processor: the vectors are one register wide with AVX2, two without. */
+/* The same code is compiled for each kind of processor: a vector is one register with AVX2, two without. */
 static void digest_blocks_plain(struct md5_state *state, const char *const *lanes, size_t blocks)
 {
     digest_blocks(state, lanes, blocks);
 }
 
 #if defined(__x86_64__)
-/* A rotation, and any function of three operands, is one instruction. */
-__attribute__((target("avx512f,avx512vl"))) static void digest_blocks_avx512(struct md5_state *state, const char *const *lanes, size_t blocks)
+/* With AVX-512, a rotation and any function of three operands are one instruction each. */
+__attribute__((target("avx512f,avx512vl"))) static void
+digest_blocks_avx512(struct md5_state *state, const char *const *lanes, size_t blocks)
 {
     digest_blocks(state, lanes, blocks);
 }
 
-__attribute__((target("avx2"))) static void digest_blocks_avx2(struct md5_state *state, const char *const *lanes, size_t blocks)
+__attribute__((target("avx2"))) static void
+digest_blocks_avx2(struct md5_state *state, const char *const *lanes, size_t blocks)
 {
     digest_blocks(state, lanes, blocks);
 }
@@ -142,10 +145,10 @@ static void take_blocks(struct md5_state *state, const char *const *lanes, size_
 
 /* ---- lanes ---------------------------------------------------------------------------- */
 
-/* What a lane is at: the whole blocks of a message, then its tail with the padding. */
+/* What a lane works on: first the whole blocks of a message, then its tail with the padding. */
 struct md5_lane {
     size_t message;
-    size_t blocks;      /* left of the present part */
+    size_t blocks;      /* how many are left of the present part */
     bool busy, in_tail;
     size_t tail_blocks;
     char tail[2 * BLOCK];
@@ -191,7 +194,7 @@ static void write_digest(const struct md5_state *state, int lane, uint8_t *diges
     wb_put32(digest_out + 12, state->d[lane]);
 }
 
-/* Gives each lane that has nothing left its next part: the tail, or another message. False where all are idle. */
+/* Gives each lane that has nothing left its next part: the tail, or another message. False if all are idle. */
 static bool refill(struct digester *d, const struct wb_slice *messages, size_t count, size_t *next,
                    uint8_t (*digests_out)[WB_MD5_BYTES])
 {
@@ -224,7 +227,7 @@ void wb_md5_many(const struct wb_slice *messages, size_t count, uint8_t (*digest
     struct digester d = {0};
     size_t next = 0;
 
-    /* For so few the lanes would be slower. */
+    /* With so few messages, the lanes would be slower. */
     while (count < FEW && next < count) {
         wb_md5(messages[next], digests_out[next]);
         next++;

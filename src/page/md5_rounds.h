@@ -1,8 +1,8 @@
 /*
- * md5_rounds.h - private to page: constants of MD5 (RFC 1321) and its 64 steps, four at a time.
+ * md5_rounds.h - private to page: the constants of MD5 (RFC 1321) and its 64 steps, four at a time.
  *
- * The user defines FOUR(F, i, g0..g3, t0..t3): steps i to i+3 with the round's function F
- * (F1 to F4), the words g of the block and the turns t.
+ * The file that includes it defines FOUR(F, i, g0..g3, t0..t3), which does the steps i to i+3 with
+ * the round's function F (F1 to F4), the words g of the block and the rotations t.
  */
 #ifndef WB_PAGE_MD5_ROUNDS_H
 #define WB_PAGE_MD5_ROUNDS_H

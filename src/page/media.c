@@ -1,16 +1,17 @@
 /*
- * media.c - media types: what Content-Type says, and what a file's name suggests.
+ * media.c - media types: what Content-Type says, and what the name of a file suggests.
  *
- * Reads only what is written; it never looks at the bytes of a page.
+ * It never looks at the bytes of a page: extract/sniff.c does.
  */
 #include "page/page.h"
 
-/* Longer than any type or charset that means something. */
+/* No meaningful type or charset is longer. */
 #define NAME_MAX_BYTES 127
 
 static bool is_token(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c && strchr("!#$&-^_.+%*'`|~", c));
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           (c && strchr("!#$&-^_.+%*'`|~", c));
 }
 
 static bool is_tokens(struct wb_slice s)
@@ -31,7 +32,7 @@ static bool is_type(struct wb_slice s)
     return is_tokens(wb_slice(s.ptr, at)) && is_tokens(wb_slice(slash + 1, s.len - at - 1));
 }
 
-/* Cuts the text before the next `mark` off *rest. */
+/* Removes the text up to and including the next `mark` from *rest, and returns it without the mark. */
 static struct wb_slice cut_at(struct wb_slice *rest, char mark)
 {
     const char *at = rest->len ? memchr(rest->ptr, mark, rest->len) : NULL;
@@ -43,7 +44,7 @@ static struct wb_slice cut_at(struct wb_slice *rest, char mark)
     return first;
 }
 
-/* The first charset parameter, without quotes. */
+/* Finds the first charset parameter and removes its quotes. */
 static struct wb_slice charset_of(struct wb_slice parameters)
 {
     while (parameters.len > 0) {
@@ -73,7 +74,8 @@ static struct wb_slice append_lower(struct wb_buf *mem, struct wb_slice s)
     return wb_slice(to, s.len);
 }
 
-int wb_media_type_parse(struct wb_slice value, struct wb_buf *mem, struct wb_slice *type_out, struct wb_slice *charset_out)
+int wb_media_type_parse(struct wb_slice value, struct wb_buf *mem, struct wb_slice *type_out,
+                        struct wb_slice *charset_out)
 {
     struct wb_slice rest = value;
 
@@ -82,7 +84,7 @@ int wb_media_type_parse(struct wb_slice value, struct wb_buf *mem, struct wb_sli
     struct wb_slice charset = charset_of(rest);
     if (!is_type(type))
         type = WB_SLICE_EMPTY;
-    int err = wb_buf_reserve(mem, type.len + charset.len); /* at once: growing would move the first */
+    int err = wb_buf_reserve(mem, type.len + charset.len); /* for both: growing later would move the first one */
     if (err < 0)
         return err;
     *type_out = append_lower(mem, type);
@@ -95,24 +97,68 @@ int wb_media_type_parse(struct wb_slice value, struct wb_buf *mem, struct wb_sli
 static const struct {
     const char *ending, *type;
 } endings[] = {
-    {"html", "text/html"}, {"htm", "text/html"}, {"xhtml", "application/xhtml+xml"}, {"xht", "application/xhtml+xml"},
-    {"css", "text/css"}, {"js", "text/javascript"}, {"mjs", "text/javascript"}, {"json", "application/json"},
-    {"map", "application/json"}, {"xml", "application/xml"}, {"xsl", "application/xml"}, {"rss", "application/rss+xml"},
-    {"atom", "application/atom+xml"}, {"txt", "text/plain"}, {"text", "text/plain"}, {"md", "text/markdown"},
-    {"csv", "text/csv"}, {"tsv", "text/tab-separated-values"}, {"c", "text/x-c"}, {"h", "text/x-c"}, {"py", "text/x-python"},
-    {"pdf", "application/pdf"}, {"ps", "application/postscript"}, {"rtf", "application/rtf"},
-    {"png", "image/png"}, {"jpg", "image/jpeg"}, {"jpeg", "image/jpeg"}, {"gif", "image/gif"}, {"svg", "image/svg+xml"},
-    {"webp", "image/webp"}, {"avif", "image/avif"}, {"ico", "image/vnd.microsoft.icon"}, {"bmp", "image/bmp"},
-    {"tif", "image/tiff"}, {"tiff", "image/tiff"}, {"mp3", "audio/mpeg"}, {"ogg", "audio/ogg"}, {"wav", "audio/wav"},
-    {"flac", "audio/flac"}, {"mp4", "video/mp4"}, {"webm", "video/webm"}, {"woff", "font/woff"}, {"woff2", "font/woff2"},
-    {"ttf", "font/ttf"}, {"otf", "font/otf"}, {"zip", "application/zip"}, {"gz", "application/gzip"},
-    {"tar", "application/x-tar"}, {"bz2", "application/x-bzip2"}, {"xz", "application/x-xz"}, {"zst", "application/zstd"},
-    {"jar", "application/java-archive"}, {"wasm", "application/wasm"}, {"epub", "application/epub+zip"},
-    {"doc", "application/msword"}, {"xls", "application/vnd.ms-excel"}, {"ppt", "application/vnd.ms-powerpoint"},
+    {"html", "text/html"},
+    {"htm", "text/html"},
+    {"xhtml", "application/xhtml+xml"},
+    {"xht", "application/xhtml+xml"},
+    {"css", "text/css"},
+    {"js", "text/javascript"},
+    {"mjs", "text/javascript"},
+    {"json", "application/json"},
+    {"map", "application/json"},
+    {"xml", "application/xml"},
+    {"xsl", "application/xml"},
+    {"rss", "application/rss+xml"},
+    {"atom", "application/atom+xml"},
+    {"txt", "text/plain"},
+    {"text", "text/plain"},
+    {"md", "text/markdown"},
+    {"csv", "text/csv"},
+    {"tsv", "text/tab-separated-values"},
+    {"c", "text/x-c"},
+    {"h", "text/x-c"},
+    {"py", "text/x-python"},
+    {"pdf", "application/pdf"},
+    {"ps", "application/postscript"},
+    {"rtf", "application/rtf"},
+    {"png", "image/png"},
+    {"jpg", "image/jpeg"},
+    {"jpeg", "image/jpeg"},
+    {"gif", "image/gif"},
+    {"svg", "image/svg+xml"},
+    {"webp", "image/webp"},
+    {"avif", "image/avif"},
+    {"ico", "image/vnd.microsoft.icon"},
+    {"bmp", "image/bmp"},
+    {"tif", "image/tiff"},
+    {"tiff", "image/tiff"},
+    {"mp3", "audio/mpeg"},
+    {"ogg", "audio/ogg"},
+    {"wav", "audio/wav"},
+    {"flac", "audio/flac"},
+    {"mp4", "video/mp4"},
+    {"webm", "video/webm"},
+    {"woff", "font/woff"},
+    {"woff2", "font/woff2"},
+    {"ttf", "font/ttf"},
+    {"otf", "font/otf"},
+    {"zip", "application/zip"},
+    {"gz", "application/gzip"},
+    {"tar", "application/x-tar"},
+    {"bz2", "application/x-bzip2"},
+    {"xz", "application/x-xz"},
+    {"zst", "application/zstd"},
+    {"jar", "application/java-archive"},
+    {"wasm", "application/wasm"},
+    {"epub", "application/epub+zip"},
+    {"doc", "application/msword"},
+    {"xls", "application/vnd.ms-excel"},
+    {"ppt", "application/vnd.ms-powerpoint"},
     {"docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"},
     {"xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"},
     {"pptx", "application/vnd.openxmlformats-officedocument.presentationml.presentation"},
-    {"odt", "application/vnd.oasis.opendocument.text"}, {"ods", "application/vnd.oasis.opendocument.spreadsheet"},
+    {"odt", "application/vnd.oasis.opendocument.text"},
+    {"ods", "application/vnd.oasis.opendocument.spreadsheet"},
     {"odp", "application/vnd.oasis.opendocument.presentation"},
 };
 

@@ -1,8 +1,12 @@
 /*
- * page.h - the door of page: the page record, and from bytes on the wire to it.
+ * page.h - the door of page: the page record, and how the bytes of an HTTP response become one.
  *
- * A struct wb_page borrows all its text: whoever filled it says which buffer
- * must stay alive. Enough is kept to write a faithful WARC record again.
+ *   message -> wb_http_split() -> head, body -> wb_payload_decode() -> struct wb_page
+ *                                                -> wb_page_digest() -> wb_page_encode()
+ *
+ * A struct wb_page borrows all its text: the function that fills one says which buffer must stay
+ * alive. It has everything that is needed to write a faithful WARC record of the page. What is
+ * in a page (text, links, facts) is the question of extract.
  */
 #ifndef WB_PAGE_PAGE_H
 #define WB_PAGE_PAGE_H
@@ -13,7 +17,7 @@
 #define WB_MD5_BYTES 16
 #define WB_SHA1_BYTES 20
 
-/* No body longer than this is kept whole unless a command says otherwise. */
+/* A longer body is cut off, unless a command sets another limit. */
 #define WB_PAGE_MAX_BYTES (48u << 20)
 
 enum wb_page_kind {
@@ -23,57 +27,61 @@ enum wb_page_kind {
 
 struct wb_page {
     struct wb_pageid id;
-    struct wb_slice url;     /* as fetched, in WHATWG's serialisation */
-    struct wb_slice key;     /* the normal form; id is its hash */
-    struct wb_slice head;    /* status line and headers as received, each with its line end; no blank line */
-    struct wb_slice type;    /* media type, lower case, no parameters; empty: unknown */
-    struct wb_slice charset; /* lower case; empty: unknown */
-    struct wb_slice body;    /* as received, transfer and content coding undone */
+    struct wb_slice url;     /* as fetched, serialised according to WHATWG */
+    struct wb_slice key;     /* the normal form of the URL; id is its hash */
+    struct wb_slice head;    /* status line and headers as received, with line ends but without the blank line */
+    struct wb_slice type;    /* media type in lower case, without parameters; empty if unknown */
+    struct wb_slice charset; /* as the server says, in lower case; empty if unknown */
+    struct wb_slice body;    /* as received, but with transfer and content codings removed */
     int64_t time_ms;         /* when it was fetched */
-    uint64_t body_bytes;     /* body.len; known even where only facts were asked for */
+    uint64_t body_bytes;     /* body.len; set even if the body itself was not asked for */
     uint32_t epoch;          /* set by the store */
-    uint32_t lifetime;       /* allowed lifetime in days, 0: for ever (WebBase, section 3.2) */
-    uint32_t lifetime_count; /* days left of it */
+    uint32_t lifetime;       /* allowed lifetime in days, 0: unlimited (WebBase, section 3.2) */
+    uint32_t lifetime_count; /* how many of these days are left */
     uint16_t status;
     uint8_t kind;            /* enum wb_page_kind */
-    bool truncated;          /* body was cut short, by the fetcher's limits or by ours */
-    bool digested;           /* md5 and sha1 are those of body */
-    bool has_payload_sha1;   /* the archive gave a payload digest that is not sha1 of body (it was coded) */
+    bool truncated;          /* the body was cut short, by whoever fetched it or by our own limit */
+    bool digested;           /* md5 and sha1 have been computed */
+    bool has_payload_sha1;   /* the archive gave a digest of the payload as it was coded, which sha1 is not */
     uint8_t md5[WB_MD5_BYTES];
     uint8_t sha1[WB_SHA1_BYTES];
     uint8_t payload_sha1[WB_SHA1_BYTES];
 };
 
-/* Computes md5 and sha1 of the body, unless it is digested already. */
+/* Computes md5 and sha1 of the body, unless that has been done. */
 void wb_page_digest(struct wb_page *page);
 
 /*
  * The same for many pages: about 2.5 times as fast as one by one if there are eight or more of
- * similar length, and never slower. Takes no memory from the heap and may be called by several
- * threads, for different pages.
+ * similar length, and never slower. Allocates nothing. Several threads may call it at the same
+ * time for different pages.
  */
 void wb_page_digest_many(struct wb_page *const *pages, size_t count);
 
-/* Both digests of each message, in its place of the two arrays; the same promises. */
-void wb_digest_many(const struct wb_slice *messages, size_t count, uint8_t (*md5s_out)[WB_MD5_BYTES], uint8_t (*sha1s_out)[WB_SHA1_BYTES]);
+/* Both digests of each of `count` messages; otherwise like wb_page_digest_many(). */
+void wb_digest_many(const struct wb_slice *messages, size_t count, uint8_t (*md5s_out)[WB_MD5_BYTES],
+                    uint8_t (*sha1s_out)[WB_SHA1_BYTES]);
 
-/* One-shot digests of other things. */
+/* Digests of anything else. */
 void wb_md5(struct wb_slice message, uint8_t digest_out[WB_MD5_BYTES]);
 void wb_sha1(const void *bytes, size_t len, uint8_t digest_out[WB_SHA1_BYTES]);
 
 /* ---- the record on disk (docs/formats/record.md) -------------------------------- */
 
-/* A record starts with this much that no compressor can shrink; a store keeps it apart from the rest. */
+/*
+ * A record starts with its two digests, which no compressor can shrink; a store keeps them apart
+ * from the rest.
+ */
 #define WB_RECORD_DIGEST_BYTES (WB_MD5_BYTES + WB_SHA1_BYTES)
 
-/* Appends the record of a page, digested or not. */
+/* Appends the record of a page, whether it has its digests or not. */
 int wb_page_encode(const struct wb_page *page, struct wb_buf *record_out);
 
 /*
- * Computes the digests of records that were encoded without them, in their place;
- * body_bytes is each page's. A store lets another thread than the one that took
- * the pages do this, and many at once, which is several times faster than one by
- * one. Records that have their digests are left alone.
+ * Computes the digests of records that were encoded without them and puts them into the records;
+ * body_bytes is the length of the page's body. A store does this for many records at once, which
+ * is several times faster than one by one, and in another thread than the one that takes pages.
+ * Records that have their digests already are left alone.
  */
 struct wb_record_digest {
     char *record;
@@ -81,78 +89,90 @@ struct wb_record_digest {
 };
 int wb_page_record_digest(const struct wb_record_digest *records, size_t count);
 
-/* Reads a record; the page borrows from bytes. WB_E_CORRUPT where it is not one. */
+/* Reads a record; the page borrows from bytes. WB_E_CORRUPT if it is not a valid record. */
 int wb_page_decode(struct wb_slice bytes, struct wb_page *page_out);
 
-/* The same of a record whose digests (WB_RECORD_DIGEST_BYTES) lie apart from the rest. */
+/* Reads a record whose digests (WB_RECORD_DIGEST_BYTES) are stored apart from the rest. */
 int wb_page_decode_parts(const char *digests, struct wb_slice rest, struct wb_page *page_out);
 
 /* ---- HTTP messages, as stored in archives ------------------------------------------ */
 
 struct wb_http_head {
-    struct wb_slice raw;      /* status line and headers with line ends, without the blank line */
+    struct wb_slice raw;      /* status line and headers with line ends, but without the blank line */
     uint16_t status;
-    struct wb_slice body;     /* what follows the blank line */
+    struct wb_slice body;     /* everything after the blank line */
 };
 
-/* Splits a response at its blank line (CRLF or LF). WB_E_PROTO where there is no status line. */
+/* Splits a response at its blank line (CRLF or LF). WB_E_PROTO if it has no status line. */
 int wb_http_split(struct wb_slice message, struct wb_http_head *head_out);
 
-/* Walks the header lines of a head: *at starts as 0; false at the end. Folded lines come joined by a line end inside value. */
+/*
+ * Walks the headers of a head: set *at to 0 first; returns false at the end. If a header is folded
+ * into several lines, its value contains their line ends.
+ */
 bool wb_http_header_next(struct wb_slice head, size_t *at, struct wb_slice *name_out, struct wb_slice *value_out);
 
-/* The same over header lines that no status line precedes, as WARC has. */
+/* The same for header lines without a status line before them, as in WARC. */
 bool wb_http_field_next(struct wb_slice lines, size_t *at, struct wb_slice *name_out, struct wb_slice *value_out);
 
-/* The first header of that name (any case), trimmed; false where there is none. */
+/* Finds the first header with this name (in any case) and trims its value; false if there is none. */
 bool wb_http_header(struct wb_slice head, const char *name, struct wb_slice *value_out);
 
-/* What we call ourselves unless a command says otherwise. */
+/* The User-Agent that we send unless a command sets another. */
 #define WB_HTTP_AGENT "webbase/" WB_VERSION
 
-/* The product token of a User-Agent, a part of it: up to the first '/' or blank. robots.txt and X-Robots-Tag name agents by it. */
+/*
+ * The product token of a User-Agent: the part before the first '/' or blank. robots.txt and
+ * X-Robots-Tag refer to agents by it.
+ */
 struct wb_slice wb_http_agent_token(struct wb_slice agent);
 
-/* 301, 302, 303, 307 and 308: statuses whose Location is followed. */
+/* True for the statuses whose Location is followed: 301, 302, 303, 307 and 308. */
 bool wb_http_status_redirects(uint16_t status);
 
-/* The three forms of HTTP dates (RFC 9110, 5.6.7), leniently. */
+/* Parses any of the three forms of HTTP dates (RFC 9110, 5.6.7), leniently. */
 bool wb_http_date_parse(struct wb_slice text, int64_t *time_ms_out);
 
-/* Retry-After: seconds or a date; the moment it means, counted from now_ms. */
+/* Parses Retry-After, which is a date or a number of seconds from now_ms, into a moment. */
 bool wb_http_retry_after(struct wb_slice value, int64_t now_ms, int64_t *time_ms_out);
 
 /*
- * "text/HTML; charset=UTF-8" -> "text/html" and "utf-8", appended in lower case
- * to mem, which must outlive the slices. Nonsense gives empty slices.
+ * Splits "text/HTML; charset=UTF-8" into "text/html" and "utf-8", which are appended to mem in
+ * lower case; mem must outlive the slices. An invalid value gives empty slices.
  */
-int wb_media_type_parse(struct wb_slice value, struct wb_buf *mem, struct wb_slice *type_out, struct wb_slice *charset_out);
+int wb_media_type_parse(struct wb_slice value, struct wb_buf *mem, struct wb_slice *type_out,
+                        struct wb_slice *charset_out);
 
-/* The media type of a file by its name's ending; "application/octet-stream" where unknown. Static text. */
+/* The media type of a file, by the ending of its name; "application/octet-stream" if unknown. Static text. */
 struct wb_slice wb_media_type_of_name(struct wb_slice name);
 
 /* ---- payload codings ------------------------------------------------------------------ */
 
+/* How decoding a payload went. */
 struct wb_payload_result {
-    bool cut;      /* the limit was reached: more would have come */
-    bool damaged;  /* the coding broke off or is wrong in the middle: what came before is kept */
-    bool changed;  /* something was decoded; false: body_out is empty and the input is the body */
-    bool coded;    /* head names codings, all of them known: a body that is not changed is not what head says */
+    bool cut;      /* the limit was reached, and there was more */
+    bool damaged;  /* the coded data is cut off or wrong in the middle; what came before that is kept */
+    bool changed;  /* something was decoded; if false, body_out is empty and the input is the body */
+    bool coded;    /* the head names codings, all of them known; if not also changed, the head is wrong */
 };
 
 /*
- * Undoes Transfer-Encoding: chunked and Content-Encoding (gzip, x-gzip, deflate
- * both ways, br, zstd, several in a row) of body as head describes them, into
- * body_out, at most limit bytes. Archives often keep headers that are no longer
- * true: a body that does not start like the coding it claims is taken as not
- * coded, and so is one whose Content-Encoding is not the name of a coding ("none", "utf-8"). Bounded in time and memory whatever the input. Only WB_E_NOMEM is an error.
+ * Removes the codings that the head describes from the body: Transfer-Encoding chunked, and
+ * Content-Encoding gzip, x-gzip, deflate (with or without zlib's wrapper), br and zstd, also
+ * several of them. Writes at most `limit` bytes to body_out.
+ *
+ * Archives often keep headers that are no longer true. A body that does not start like the coding
+ * it claims is therefore taken as not coded, and so is one whose Content-Encoding is not the name
+ * of a coding ("none", "utf-8"). Bounded in time and memory for any input; fails only with
+ * WB_E_NOMEM.
  */
-int wb_payload_decode(struct wb_slice head, struct wb_slice body, size_t limit, struct wb_buf *body_out, struct wb_payload_result *decoded_out);
+int wb_payload_decode(struct wb_slice head, struct wb_slice body, size_t limit, struct wb_buf *body_out,
+                      struct wb_payload_result *decoded_out);
 
 /*
- * Undoes gzip alone, whatever a head says: appends at most limit bytes of what coded holds to out,
- * which must be empty. decoded_out->changed is false if coded does not start like gzip. Only
- * WB_E_NOMEM is an error.
+ * Decompresses gzip, without looking at a head: appends at most `limit` bytes to out, which must be
+ * empty. decoded_out->changed is false if the input does not start like gzip. Fails only with
+ * WB_E_NOMEM.
  */
 int wb_unpack_gzip(struct wb_slice coded, size_t limit, struct wb_buf *out, struct wb_payload_result *decoded_out);
 

@@ -1,19 +1,19 @@
 /*
- * payload.c - undoes what a server did to a body on its way: transfer and content codings.
+ * payload.c - removes the transfer and content codings that a server applied to a body.
  *
- * Which codings were applied is read from the head; they are undone from the last
- * to the first, each by unpack.c or, for chunked, here. It never believes a header
- * against the bytes: a body that does not start like its coding is left alone.
+ * The head says which codings were applied; they are removed from the last to the first, chunked
+ * here and the others by unpack.c. It never trusts a header more than the bytes: a body that does
+ * not start like its coding is left alone.
  *
- * Servers write all sorts of things into Content-Encoding ("none", "utf-8", "binary"). What is
- * not the name of a coding that we know is passed over, so that such a body is taken as it was sent.
- * A Transfer-Encoding that we do not know hides what is inside of it.
+ * Servers write all sorts of things into Content-Encoding ("none", "utf-8", "binary"). Anything
+ * that is not the name of a coding we know is ignored, so that such a body is taken as it was
+ * sent. An unknown Transfer-Encoding, however, hides everything inside it, and ends the decoding.
  */
 #include "page/unpack.h"
 
 #include "base/codec.h"
 
-/* More codings in a row than this are an attack. */
+/* A response with more codings than this is an attack. */
 #define CODINGS_MAX 8
 
 enum coding { CODING_IDENTITY, CODING_CHUNKED, CODING_GZIP, CODING_DEFLATE, CODING_BR, CODING_ZSTD, CODING_UNKNOWN };
@@ -48,7 +48,7 @@ static void add_coding(struct codings *codings, struct wb_slice word, bool trans
         codings->list[codings->count++] = coding;
 }
 
-/* The words of every header of that name, in order. */
+/* Adds the codings of every header with this name, in order. */
 static void add_headers(struct codings *codings, struct wb_slice head, struct wb_slice want, bool transfer)
 {
     struct wb_slice name, value;
@@ -69,7 +69,7 @@ static void add_headers(struct codings *codings, struct wb_slice head, struct wb
 
 /* ---- chunked ------------------------------------------------------------------------------- */
 
-/* A chunk's size line at the start of s: its length, or 0 where it is none (or not whole). */
+/* Parses the size line of a chunk at the start of s. Returns the line's length, or 0 if it is invalid or incomplete. */
 static size_t chunk_line(struct wb_slice s, uint64_t *size_out)
 {
     size_t at = 0;
@@ -79,7 +79,7 @@ static size_t chunk_line(struct wb_slice s, uint64_t *size_out)
         *size_out = *size_out << 4 | (uint64_t)wb_hex_digit(s.ptr[at++]);
     if (at == 0 || at == s.len || !strchr(" \t;\r\n", s.ptr[at]) || s.ptr[at] == '\0')
         return 0;
-    /* Extensions after the size are allowed, and bounded. */
+    /* Extensions may follow the size; their length is bounded. */
     size_t end = s.len < at + 4096 ? s.len : at + 4096;
     const char *lf = memchr(s.ptr + at, '\n', end - at);
     return lf ? (size_t)(lf + 1 - s.ptr) : 0;
@@ -98,7 +98,7 @@ static struct wb_slice after(struct wb_slice s, size_t n)
     return wb_slice(s.ptr + n, s.len - n);
 }
 
-/* Whether the first chunk is one: a size line, and a line end where the chunk ends. */
+/* True if s starts with a valid chunk: a size line, and a line end where the chunk ends. */
 static bool starts_chunked(struct wb_slice s)
 {
     uint64_t size;
@@ -106,12 +106,13 @@ static bool starts_chunked(struct wb_slice s)
 
     if (line == 0)
         return false;
-    if (size >= s.len - line) /* cut short: believed only in the exact spelling */
+    if (size >= s.len - line) /* the chunk is cut short: require the exact spelling */
         return s.ptr[line - 1] == '\n' && line >= 2 && s.ptr[line - 2] == '\r';
     return size == 0 || line_end(after(s, line + (size_t)size)) > 0;
 }
 
-static int unpack_chunked(struct wb_slice coded, size_t limit, struct wb_buf *out, struct wb_payload_result *decoded_out)
+static int unpack_chunked(struct wb_slice coded, size_t limit, struct wb_buf *out,
+                          struct wb_payload_result *decoded_out)
 {
     struct wb_slice rest = coded;
 
@@ -144,9 +145,10 @@ static int unpack_chunked(struct wb_slice coded, size_t limit, struct wb_buf *ou
     }
 }
 
-/* ---- one after another ------------------------------------------------------------------------- */
+/* ---- all codings of a response --------------------------------------------------------------------------- */
 
-static int unpack(enum coding coding, struct wb_slice coded, size_t limit, struct wb_buf *out, struct wb_payload_result *decoded_out)
+static int unpack(enum coding coding, struct wb_slice coded, size_t limit, struct wb_buf *out,
+                  struct wb_payload_result *decoded_out)
 {
     switch (coding) {
     case CODING_CHUNKED:
@@ -185,7 +187,7 @@ int wb_payload_decode(struct wb_slice head, struct wb_slice body, size_t limit, 
     struct wb_buf *to = body_out, *spare = &other;
     for (size_t i = codings.count; i-- > 0 && codings.list[i] != CODING_UNKNOWN;) {
         struct wb_payload_result step;
-        /* What is to be unpacked further may be longer than what comes out; dechunked it never is longer than it was. */
+        /* The limit is for the final result; removing chunks before another coding never makes the data longer. */
         size_t most = i > 0 && codings.list[i] == CODING_CHUNKED ? now.len : limit;
         wb_buf_clear(to);
         err = unpack(codings.list[i], now, most, to, &step);

@@ -1,25 +1,26 @@
 /*
- * record.c - the page record as bytes, as it lies (compressed) in a store.
+ * record.c - the page record as bytes, which a store keeps in compressed blocks.
  *
+ *   at  bytes
  *   0   16 MD5 of body
  *   16  20 SHA-1 of body
  *   36  1  version, 1
  *   37  1  kind: 1 response, 2 resource
  *   38  2  status
- *   40  1  flags: 1 truncated, 2 payload digest follows, 4 key is a part of url, 8 digested
+ *   40  1  flags: 1 truncated, 2 payload digest follows, 4 key is part of url, 8 digested
  *   41  3  zero
  *   44  8  time, milliseconds since 1970
  *   52  4  allowed lifetime in days
- *   56  20 payload digest as the archive gave it, only with flag 2
- *       varints: length of url; of key (with flag 4 preceded by its place in url);
- *                of head, type, charset, body
+ *   56  20 the payload digest that the archive gave; only with flag 2
+ *       varints: the lengths of url, key (with flag 4, its offset in url comes before it),
+ *                head, type, charset and body
  *       url, key (not with flag 4), head, type, charset, body
  *
- * Numbers are little-endian. A record is valid if and only if version, kind and
- * flags are known, the lengths add up to exactly its end, and the key lies within
- * the url where it says so. The id is not stored: it is the hash of the key.
+ * Numbers are little-endian. A record is valid if and only if version, kind and flags are known,
+ * the lengths add up to exactly its length, and with flag 4 the key is inside the url. The id is
+ * not stored, because it is the hash of the key.
  *
- * This file never reads a URL: whoever made the page gave both url and key.
+ * This file never parses a URL: the page comes with both its url and its key.
  */
 #include "base/bytes.h"
 #include "base/check.h"
@@ -51,10 +52,11 @@ enum {
     FLAGS_KNOWN = 15,
 };
 
-_Static_assert(SHA1_AT + WB_SHA1_BYTES == WB_RECORD_DIGEST_BYTES && VERSION_AT == WB_RECORD_DIGEST_BYTES, "digests come first");
+_Static_assert(SHA1_AT + WB_SHA1_BYTES == WB_RECORD_DIGEST_BYTES, "the digests come first...");
+_Static_assert(VERSION_AT == WB_RECORD_DIGEST_BYTES, "...and the version directly after them");
 _Static_assert(LIFETIME_AT + 4 == FIXED_BYTES, "the lifetime ends the fixed part");
 
-/* Where key stands in url, as it nearly always does: url is "https://" + key. */
+/* Finds the key in the url. It is nearly always there, because most URLs are "https://" + key. */
 static bool find_key(struct wb_slice url, struct wb_slice key, size_t *at_out)
 {
     const char *found = key.len ? memmem(url.ptr, url.len, key.ptr, key.len) : NULL;
@@ -78,10 +80,12 @@ static void put_fixed(const struct wb_page *page, uint8_t flags, char *to)
 
 int wb_page_encode(const struct wb_page *page, struct wb_buf *record_out)
 {
-    size_t key_at, text = page->url.len + page->key.len + page->head.len + page->type.len + page->charset.len + page->body.len;
+    size_t key_at,
+        text = page->url.len + page->key.len + page->head.len + page->type.len + page->charset.len + page->body.len;
     bool key_in_url = find_key(page->url, page->key, &key_at);
-    uint8_t flags = (uint8_t)((page->truncated ? FLAG_TRUNCATED : 0) | (page->has_payload_sha1 ? FLAG_PAYLOAD_SHA1 : 0) |
-                              (key_in_url ? FLAG_KEY_IN_URL : 0) | (page->digested ? FLAG_DIGESTED : 0));
+    uint8_t flags =
+        (uint8_t)((page->truncated ? FLAG_TRUNCATED : 0) | (page->has_payload_sha1 ? FLAG_PAYLOAD_SHA1 : 0) |
+                  (key_in_url ? FLAG_KEY_IN_URL : 0) | (page->digested ? FLAG_DIGESTED : 0));
     char varints[7 * WB_VARINT_MAX];
     size_t n = 0;
     int err;
@@ -112,7 +116,7 @@ int wb_page_encode(const struct wb_page *page, struct wb_buf *record_out)
     return wb_buf_append_slice(record_out, page->body);
 }
 
-/* digests, and the rest of the fixed part behind them, wherever that is. */
+/* Reads the fixed part, whose digests may be stored apart from the rest of it. */
 static void get_fixed(const char *digests, const char *rest, struct wb_page *page_out)
 {
     uint8_t flags = (uint8_t)rest[FLAGS_AT - WB_RECORD_DIGEST_BYTES];
@@ -140,7 +144,8 @@ int wb_page_decode(struct wb_slice bytes, struct wb_page *page_out)
 
 static bool fixed_is_known(const char *rest)
 {
-    uint8_t kind = (uint8_t)rest[KIND_AT - WB_RECORD_DIGEST_BYTES], flags = (uint8_t)rest[FLAGS_AT - WB_RECORD_DIGEST_BYTES];
+    uint8_t kind = (uint8_t)rest[KIND_AT - WB_RECORD_DIGEST_BYTES],
+            flags = (uint8_t)rest[FLAGS_AT - WB_RECORD_DIGEST_BYTES];
 
     return rest[VERSION_AT - WB_RECORD_DIGEST_BYTES] == RECORD_VERSION && (flags & ~FLAGS_KNOWN) == 0 &&
            (kind == WB_PAGE_RESPONSE || kind == WB_PAGE_RESOURCE);
@@ -192,7 +197,10 @@ static int compare_lengths(const void *a, const void *b, void *context)
     return x > y ? -1 : x < y;
 }
 
-/* The bodies that have no digests yet and whose they are; the longest first, so that none is left over for itself. */
+/*
+ * Collects the bodies that have no digests yet, and the numbers of their records. The longest comes
+ * first, so that at the end no long one is left to be digested alone.
+ */
 static size_t undigested(const struct wb_record_digest *records, size_t count, struct wb_slice *bodies, size_t *which)
 {
     size_t n = 0;
@@ -206,7 +214,8 @@ static size_t undigested(const struct wb_record_digest *records, size_t count, s
     qsort_r(which, n, sizeof *which, compare_lengths, (void *)(uintptr_t)records);
     for (size_t i = 0; i < n; i++) {
         const struct wb_record_digest *r = &records[which[i]];
-        bodies[i] = wb_slice(r->record + r->record_bytes - r->body_bytes, r->body_bytes); /* a record ends with its body */
+        /* A record ends with its body. */
+        bodies[i] = wb_slice(r->record + r->record_bytes - r->body_bytes, r->body_bytes);
     }
     return n;
 }

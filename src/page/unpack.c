@@ -1,10 +1,10 @@
 /*
- * unpack.c - gzip, deflate, br and zstd payloads.
+ * unpack.c - decompresses gzip, deflate, br and zstd payloads.
  *
- * libdeflate inflates what is sound and of ordinary size in one go; everything
- * else streams, so that what came before a damaged place is kept, and a small
- * bomb never makes more than the limit. Memory: the limit, and the windows of the
- * decoders (at most 64 MiB, zstd's).
+ * libdeflate inflates a payload of ordinary size in one call, if it is intact. Everything else is
+ * streamed, so that the part before damage is kept and a decompression bomb never produces more
+ * than the limit. Memory: the limit, and the window of the decoder (64 MiB at most, for zstd). It
+ * never looks at the head of a response: payload.c does.
  */
 #include "page/unpack.h"
 
@@ -20,16 +20,16 @@
 
 #define STEP ((size_t)64 << 10)
 #define ZSTD_WINDOW_LOG_MAX 26
-#define DEFLATE_RATIO_MAX 1032u /* what deflate can make of a byte at best */
+#define DEFLATE_RATIO_MAX 1032u /* deflate cannot compress better than this */
 
-/* ---- streaming, whatever the coding ---------------------------------------------------- */
+/* ---- streaming, for every coding ------------------------------------------------------ */
 
 enum unpack_outcome { OUTCOME_MORE, OUTCOME_END, OUTCOME_BAD, OUTCOME_NOMEM };
 
 struct unpack_stream {
     void *decoder;
-    struct wb_slice in; /* what is left */
-    /* Makes up to room bytes; takes what it reads off in. */
+    struct wb_slice in; /* the input that is left */
+    /* Decodes up to `room` bytes, and removes from `in` what it has read. */
     enum unpack_outcome (*step)(struct unpack_stream *st, char *to, size_t room, size_t *made_out);
 };
 
@@ -41,7 +41,7 @@ static void take_input(struct unpack_stream *st, size_t n)
 static int run_stream(struct unpack_stream *st, size_t limit, struct wb_buf *out, struct wb_payload_result *decoded)
 {
     for (;;) {
-        char probe; /* a byte beyond the limit shows that there is more */
+        char probe; /* if a byte beyond the limit can be decoded, there is more */
         bool full = out->len >= limit;
         size_t room = 1, made = 0;
         if (!full) {
@@ -69,7 +69,7 @@ static int run_stream(struct unpack_stream *st, size_t limit, struct wb_buf *out
     }
 }
 
-/* Text that a server said is coded and is not: no decoder would start with so many letters. */
+/* True if the input is plain text, although the server says it is coded: coded data never has so many letters. */
 static bool looks_like_text(struct wb_slice s)
 {
     size_t len = s.len < 64 ? s.len : 64;
@@ -101,7 +101,7 @@ static enum unpack_outcome step_zlib(struct unpack_stream *st, char *to, size_t 
     take_input(st, give - z->avail_in);
     *made_out = space - z->avail_out;
     if (result == Z_STREAM_END) {
-        /* gzip members one after another are one body; anything else behind it is not. */
+        /* Several gzip members in a row are one body; anything else behind the first one is ignored. */
         if (!starts_gzip(st->in) || inflateReset(z) != Z_OK)
             return OUTCOME_END;
         return OUTCOME_MORE;
@@ -111,7 +111,8 @@ static enum unpack_outcome step_zlib(struct unpack_stream *st, char *to, size_t 
     return result == Z_OK || result == Z_BUF_ERROR ? OUTCOME_MORE : OUTCOME_BAD;
 }
 
-static int stream_zlib(struct wb_slice coded, int window_bits, size_t limit, struct wb_buf *out, struct wb_payload_result *decoded)
+static int stream_zlib(struct wb_slice coded, int window_bits, size_t limit, struct wb_buf *out,
+                       struct wb_payload_result *decoded)
 {
     z_stream z = {.zalloc = wb_alloc_hook, .zfree = wb_free_hook};
     struct unpack_stream st = {&z, coded, step_zlib};
@@ -127,10 +128,10 @@ static int stream_zlib(struct wb_slice coded, int window_bits, size_t limit, str
 
 /* ---- libdeflate ------------------------------------------------------------------------------- */
 
-typedef enum libdeflate_result (*inflate_whole)(struct libdeflate_decompressor *d, const void *in, size_t in_len, void *out,
-                                                size_t out_len, size_t *used_out, size_t *made_out);
+typedef enum libdeflate_result (*inflate_whole)(struct libdeflate_decompressor *d, const void *in, size_t in_len,
+                                                void *out, size_t out_len, size_t *used_out, size_t *made_out);
 
-/* 1: all of coded is in out; 0: it has to be streamed. size is a guess. */
+/* Returns 1 if all of the input is now in `out`, 0 if it must be streamed. size is a guess. */
 static int unpack_whole(inflate_whole function, struct wb_slice coded, size_t size, size_t limit, struct wb_buf *out)
 {
     struct libdeflate_decompressor *d = NULL;
@@ -155,7 +156,7 @@ static int unpack_whole(inflate_whole function, struct wb_slice coded, size_t si
     return err;
 }
 
-/* The guess for codings that do not say how much they hold. */
+/* Guesses the decoded size for codings that do not state it. */
 static size_t guess_size(struct wb_slice coded, size_t limit)
 {
     size_t guess = coded.len < limit / 6 ? coded.len * 6 : limit;
@@ -169,7 +170,7 @@ int wb_unpack_gzip(struct wb_slice coded, size_t limit, struct wb_buf *out, stru
     if (!starts_gzip(coded))
         return 0;
     decoded_out->changed = true;
-    /* The last four bytes say how much there is; a claim that deflate cannot keep is not believed. */
+    /* The last four bytes state the decoded size; ignore a claim that deflate could not have achieved. */
     size_t size = coded.len >= 18 ? wb_get32(coded.ptr + coded.len - 4) : SIZE_MAX;
     if (size / DEFLATE_RATIO_MAX <= coded.len) {
         int whole = unpack_whole(libdeflate_gzip_decompress_ex, coded, size, limit, out);
@@ -181,14 +182,15 @@ int wb_unpack_gzip(struct wb_slice coded, size_t limit, struct wb_buf *out, stru
 
 int wb_unpack_deflate(struct wb_slice coded, size_t limit, struct wb_buf *out, struct wb_payload_result *decoded_out)
 {
-    bool zlib = coded.len >= 2 && (coded.ptr[0] & 0x0f) == 8 && ((uint8_t)coded.ptr[0] << 8 | (uint8_t)coded.ptr[1]) % 31 == 0;
+    bool zlib =
+        coded.len >= 2 && (coded.ptr[0] & 0x0f) == 8 && ((uint8_t)coded.ptr[0] << 8 | (uint8_t)coded.ptr[1]) % 31 == 0;
     int err;
 
     *decoded_out = (struct wb_payload_result){.changed = coded.len > 0};
     if (coded.len == 0)
         return 0;
-    err = unpack_whole(zlib ? libdeflate_zlib_decompress_ex : libdeflate_deflate_decompress_ex, coded, guess_size(coded, limit),
-                       limit, out);
+    err = unpack_whole(zlib ? libdeflate_zlib_decompress_ex : libdeflate_deflate_decompress_ex, coded,
+                       guess_size(coded, limit), limit, out);
     if (err != 0)
         return err < 0 ? err : 0;
     if (zlib) {
@@ -223,7 +225,8 @@ static enum unpack_outcome step_br(struct unpack_stream *st, char *to, size_t ro
     const uint8_t *next_in = (const uint8_t *)st->in.ptr;
     uint8_t *next_out = (uint8_t *)to;
     size_t in_left = st->in.len, out_left = room;
-    BrotliDecoderResult result = BrotliDecoderDecompressStream(st->decoder, &in_left, &next_in, &out_left, &next_out, NULL);
+    BrotliDecoderResult result =
+        BrotliDecoderDecompressStream(st->decoder, &in_left, &next_in, &out_left, &next_out, NULL);
 
     take_input(st, st->in.len - in_left);
     *made_out = room - out_left;
@@ -232,7 +235,8 @@ static enum unpack_outcome step_br(struct unpack_stream *st, char *to, size_t ro
     if (result != BROTLI_DECODER_RESULT_ERROR)
         return OUTCOME_MORE;
     BrotliDecoderErrorCode code = BrotliDecoderGetErrorCode(st->decoder);
-    bool nomem = code <= BROTLI_DECODER_ERROR_ALLOC_CONTEXT_MODES && code >= BROTLI_DECODER_ERROR_ALLOC_BLOCK_TYPE_TREES;
+    bool nomem =
+        code <= BROTLI_DECODER_ERROR_ALLOC_CONTEXT_MODES && code >= BROTLI_DECODER_ERROR_ALLOC_BLOCK_TYPE_TREES;
     return nomem ? OUTCOME_NOMEM : OUTCOME_BAD;
 }
 
@@ -247,7 +251,7 @@ int wb_unpack_br(struct wb_slice coded, size_t limit, struct wb_buf *out, struct
     struct unpack_stream st = {decoder, coded, step_br};
     int err = run_stream(&st, limit, out, decoded_out);
     BrotliDecoderDestroyInstance(decoder);
-    /* brotli has no mark at its start: what fails at once, or is text, never was brotli. */
+    /* brotli has no magic number: data that fails at once, or is text, never was brotli. */
     if (err == 0 && decoded_out->damaged && (out->len == 0 || looks_like_text(coded))) {
         wb_buf_clear(out);
         *decoded_out = (struct wb_payload_result){.changed = false};

@@ -1,6 +1,6 @@
 /*
- * test_digest.c - MD5 and SHA-1 by the examples of their RFCs and, for every kind of processor that this
- * one can stand in for, against libcrypto; what has digests is left alone.
+ * test_digest.c - MD5 and SHA-1 agree with the examples of their RFCs and with libcrypto, in the code
+ * for every kind of processor that this one can imitate; pages that have digests are left alone.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -55,8 +55,9 @@ static void test_digested_already(void **state)
 
 /* ---- against libcrypto ------------------------------------------------------------------------ */
 
-/* The code for processors without some of the instructions; those that this one lacks change nothing. */
-static const unsigned processors[] = {~0u, 0, WB_DIGEST_AVX2, WB_DIGEST_SHA, WB_DIGEST_AVX2 | WB_DIGEST_SHA, WB_DIGEST_AVX512};
+/* Runs the code for processors that lack some instructions, by hiding them (if this one has them at all). */
+static const unsigned processors[] = {
+    ~0u, 0, WB_DIGEST_AVX2, WB_DIGEST_SHA, WB_DIGEST_AVX2 | WB_DIGEST_SHA, WB_DIGEST_AVX512};
 
 static char bytes[1 << 18];
 
@@ -80,7 +81,7 @@ static void check_page(const struct wb_page *page)
     assert_memory_equal(page->sha1, sha1, sizeof sha1);
 }
 
-/* Every length around the places where the padding needs another block, at every alignment. */
+/* Every length near those where the padding needs another block, at every alignment. */
 static void test_every_length(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* test_http.c - heads of HTTP responses: where they end, their headers, what is none. */
+/* test_http.c - heads of HTTP responses: where they end, their headers, and what is not a head. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* MD5 of many messages at once gives what libcrypto gives for each, whatever their lengths and number. */
+/* test_md5.c - MD5 of many messages at once agrees with libcrypto, whatever their number and lengths. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@ static void check(const struct wb_slice *messages, size_t count)
         wb_md5(messages[i], one);
         assert_memory_equal(many[i], one, sizeof one);
     }
-    assert_int_equal(many[count][0], 0xee); /* nothing behind the last */
+    assert_int_equal(many[count][0], 0xee); /* nothing is written behind the last one */
     free(many);
 }
 
@@ -36,7 +36,7 @@ static int fill(void **state)
     return 0;
 }
 
-/* RFC 1321, A.5, so that libcrypto is not the only witness. */
+/* The examples of RFC 1321, A.5, so that libcrypto is not the only witness. */
 static void test_known(void **state)
 {
     static const char *const texts[] = {"", "a", "abc", "message digest"};
@@ -53,7 +53,7 @@ static void test_known(void **state)
     assert_int_equal(digests[2][15], 0x72);
 }
 
-/* Every length around the places where the padding needs another block. */
+/* Every length near those where the padding needs another block. */
 static void test_every_length(void **state)
 {
     struct wb_slice messages[300];

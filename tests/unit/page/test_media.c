@@ -1,4 +1,4 @@
-/* test_media.c - media types, of headers and of file names. */
+/* test_media.c - media types of headers and of file names. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -66,10 +66,17 @@ static void test_names(void **state)
 {
     (void)state;
     static const char *const names[][2] = {
-        {"index.html", "text/html"},     {"A/B.HTM", "text/html"},        {"style/main.css", "text/css"},
-        {"notes.txt", "text/plain"},     {"image.png", "image/png"},      {"a.b.js", "text/javascript"},
-        {"x.unknown", "application/octet-stream"}, {"html", "application/octet-stream"},
-        {"dir.html/file", "application/octet-stream"}, {"", "application/octet-stream"}, {".", "application/octet-stream"},
+        {"index.html", "text/html"},
+        {"A/B.HTM", "text/html"},
+        {"style/main.css", "text/css"},
+        {"notes.txt", "text/plain"},
+        {"image.png", "image/png"},
+        {"a.b.js", "text/javascript"},
+        {"x.unknown", "application/octet-stream"},
+        {"html", "application/octet-stream"},
+        {"dir.html/file", "application/octet-stream"},
+        {"", "application/octet-stream"},
+        {".", "application/octet-stream"},
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         assert_slice(wb_media_type_of_name(wb_slice_str(names[i][0])), names[i][1]);

@@ -1,4 +1,4 @@
-/* test_payload.c - payload codings undone: each one, several, cut, damaged, claimed falsely, and with memory failing. */
+/* test_payload.c - removing codings: each one, several, cut, damaged, claimed falsely, and without memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,7 +30,7 @@ static struct wb_buf text_of(size_t len)
     return text;
 }
 
-/* window_bits as zlib has them: 31 gzip, 15 zlib, -15 raw */
+/* window_bits is zlib's: 31 for gzip, 15 for zlib, -15 for raw deflate. */
 static struct wb_buf deflated(struct wb_slice plain, int window_bits)
 {
     struct wb_buf out = WB_BUF_INIT;
@@ -58,7 +58,7 @@ static struct wb_buf zstd_of(struct wb_slice plain)
     return out;
 }
 
-/* Brotli's meta-blocks that hold bytes as they are (RFC 7932, 9.2); there is no encoder here. */
+/* Writes brotli meta-blocks that store bytes unchanged (RFC 7932, 9.2), because we have no encoder. */
 static struct wb_buf brotli_of(struct wb_slice plain)
 {
     struct wb_buf out = WB_BUF_INIT;
@@ -109,7 +109,10 @@ static void assert_same(const struct wb_buf *got, struct wb_slice want)
         fail_msg("%zu bytes that are not the %zu expected", got->len, want.len);
 }
 
-/* coded gives plain; at a limit it is cut there; with less than all of it, it is damaged and a beginning of plain. Releases coded. */
+/*
+ * Checks that `coded` decodes to `plain`, is cut off at a limit, and, if it is incomplete, is damaged
+ * and gives the beginning of `plain`. Releases coded.
+ */
 static void assert_decodes(const char *headers, struct wb_buf coded, struct wb_slice plain)
 {
     struct wb_buf out = WB_BUF_INIT;
@@ -160,18 +163,19 @@ static void test_several(void **state)
     struct wb_buf br = brotli_of(wb_buf_slice(&gzip));
     struct wb_buf chunked = chunked_of(wb_buf_slice(&br), 100);
 
-    struct wb_payload_result d = decode("Content-Encoding: gzip, identity,br\r\nTransfer-Encoding: chunked\r\n", wb_buf_slice(&chunked),
-                                 LIMIT, &out);
+    struct wb_payload_result d = decode("Content-Encoding: gzip, identity,br\r\nTransfer-Encoding: chunked\r\n",
+                                        wb_buf_slice(&chunked), LIMIT, &out);
     assert_true(d.changed && !d.damaged && !d.cut);
     assert_same(&out, wb_buf_slice(&text));
-    d = decode("Transfer-Encoding: chunked\r\nContent-Encoding: gzip\r\nContent-Encoding: br\r\n", wb_buf_slice(&chunked), 100, &out);
+    d = decode("Transfer-Encoding: chunked\r\nContent-Encoding: gzip\r\nContent-Encoding: br\r\n",
+               wb_buf_slice(&chunked), 100, &out);
     assert_true(d.changed && d.cut);
-    /* An unknown coding on the outside hides what is inside of it, unless the bytes say otherwise. */
+    /* An unknown outer coding hides the inner ones, unless the bytes say otherwise. */
     d = decode("Content-Encoding: gzip, compress\r\n", wb_buf_slice(&text), LIMIT, &out);
     assert_true(!d.changed && !d.coded);
     d = decode("Transfer-Encoding: gzip, squeezed\r\n", wb_buf_slice(&gzip), LIMIT, &out);
     assert_true(!d.changed && !d.coded);
-    /* More of them than anybody needs. */
+    /* More codings than anybody needs. */
     d = decode("Content-Encoding: gzip,gzip,gzip,gzip,gzip,gzip,gzip,gzip,gzip\r\n", wb_buf_slice(&gzip), LIMIT, &out);
     assert_true(!d.changed && d.damaged);
     wb_buf_release(&text);
@@ -181,11 +185,12 @@ static void test_several(void **state)
     wb_buf_release(&chunked);
 }
 
-/* Names that are not codings: the body is what was sent, or what the names beside them say. */
+/* Names that are not codings are ignored; other names beside them still count. */
 static void test_unknown_names(void **state)
 {
-    static const char *const names[] = {"none", "utf-8", "UTF-8", "binary", "8bit", "text/html", "", " ", ",", "identity, identity", "utf-8, none",
-                                        "iso-8859-1;q=1", "\"", "gzip2"};
+    static const char *const names[] = {
+        "none",        "utf-8",          "UTF-8", "binary", "8bit", "text/html", "", " ", ",", "identity, identity",
+        "utf-8, none", "iso-8859-1;q=1", "\"",    "gzip2"};
     struct wb_buf text = text_of(5000), out = WB_BUF_INIT, headers = WB_BUF_INIT;
     struct wb_buf gzip = deflated(wb_buf_slice(&text), 31);
     struct wb_buf chunked = chunked_of(wb_buf_slice(&text), 100);
@@ -197,7 +202,7 @@ static void test_unknown_names(void **state)
         assert_int_equal(wb_buf_terminate(&headers), 0);
         struct wb_payload_result d = decode(headers.ptr, wb_buf_slice(&text), LIMIT, &out);
         assert_false(d.changed || d.damaged || d.cut || d.coded);
-        d = decode(headers.ptr, wb_buf_slice(&gzip), LIMIT, &out); /* a file that is gzip stays it */
+        d = decode(headers.ptr, wb_buf_slice(&gzip), LIMIT, &out); /* a gzip file stays a gzip file */
         assert_false(d.changed || d.damaged || d.cut || d.coded);
         assert_int_equal(wb_buf_append_str(&headers, "Transfer-Encoding: chunked\r\n"), 0);
         assert_int_equal(wb_buf_terminate(&headers), 0);
@@ -224,7 +229,8 @@ static void test_gzip_members(void **state)
 {
     (void)state;
     struct wb_buf text = text_of(3000), out = WB_BUF_INIT;
-    struct wb_buf first = deflated(wb_slice(text.ptr, 1000), 31), second = deflated(wb_slice(text.ptr + 1000, 2000), 31);
+    struct wb_buf first = deflated(wb_slice(text.ptr, 1000), 31),
+                  second = deflated(wb_slice(text.ptr + 1000, 2000), 31);
 
     assert_int_equal(wb_buf_append_slice(&first, wb_buf_slice(&second)), 0);
     struct wb_payload_result d = decode("Content-Encoding: gzip\r\n", wb_buf_slice(&first), LIMIT, &out);
@@ -245,9 +251,16 @@ static void test_not_coded(void **state)
 {
     (void)state;
     static const char *const headers[] = {
-        "Content-Encoding: gzip\r\n", "Content-Encoding: deflate\r\n", "Content-Encoding: br\r\n", "Content-Encoding: zstd\r\n",
-        "Transfer-Encoding: chunked\r\n", "Content-Encoding: identity\r\n", "Content-Encoding: none\r\n", "",
-        "Content-Encoding: gzip, br\r\nTransfer-Encoding: chunked\r\n", "X-Crawl-Content-Encoding: gzip\r\n",
+        "Content-Encoding: gzip\r\n",
+        "Content-Encoding: deflate\r\n",
+        "Content-Encoding: br\r\n",
+        "Content-Encoding: zstd\r\n",
+        "Transfer-Encoding: chunked\r\n",
+        "Content-Encoding: identity\r\n",
+        "Content-Encoding: none\r\n",
+        "",
+        "Content-Encoding: gzip, br\r\nTransfer-Encoding: chunked\r\n",
+        "X-Crawl-Content-Encoding: gzip\r\n",
     };
     static const char *const bodies[] = {
         "<!DOCTYPE html>\n<html><head><title>a page that nobody coded</title></head></html>",
@@ -273,7 +286,7 @@ static void test_damaged(void **state)
     struct wb_buf text = text_of(200000), out = WB_BUF_INIT;
     struct wb_buf gzip = deflated(wb_buf_slice(&text), 31);
 
-    gzip.ptr[gzip.len - 6] ^= 1; /* the checksum: every byte came, and yet */
+    gzip.ptr[gzip.len - 6] ^= 1; /* the checksum is wrong although every byte arrived */
     struct wb_payload_result d = decode("Content-Encoding: gzip\r\n", wb_buf_slice(&gzip), LIMIT, &out);
     assert_true(d.changed && d.damaged);
     assert_same(&out, wb_buf_slice(&text));
@@ -310,13 +323,14 @@ static void test_chunks(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct wb_buf out = WB_BUF_INIT;
         struct wb_payload_result d = decode("Transfer-Encoding: chunked\r\n", wb_slice_str(cases[i].body), LIMIT, &out);
-        if (!d.changed || d.damaged != cases[i].damaged || !wb_slice_equal(wb_buf_slice(&out), wb_slice_str(cases[i].plain)))
+        if (!d.changed || d.damaged != cases[i].damaged ||
+            !wb_slice_equal(wb_buf_slice(&out), wb_slice_str(cases[i].plain)))
             fail_msg("case %zu: '%.*s', damaged %d", i, WB_SLICE_ARG(wb_buf_slice(&out)), d.damaged);
         wb_buf_release(&out);
     }
 }
 
-/* A bomb makes no more than the limit, whatever it promises. */
+/* A bomb produces no more than the limit, whatever size it claims. */
 static void test_bomb(void **state)
 {
     (void)state;
@@ -332,14 +346,15 @@ static void test_bomb(void **state)
     wb_buf_release(&gzip);
 }
 
-/* Every allocation fails once: a clean error or, where zlib hides it, nothing decoded wrongly. */
+/* Each allocation fails once: a clean error or, if zlib hides the failure, nothing decoded wrongly. */
 static void test_memory(void **state)
 {
     (void)state;
     struct wb_buf text = text_of(5000), out = WB_BUF_INIT;
     struct wb_buf gzip = deflated(wb_buf_slice(&text), 31), br = brotli_of(wb_buf_slice(&gzip));
     struct wb_buf chunked = chunked_of(wb_buf_slice(&br), 100);
-    struct wb_slice head = WB_SLICE_LIT("HTTP/1.1 200 OK\r\nContent-Encoding: gzip, br\r\nTransfer-Encoding: chunked\r\n");
+    struct wb_slice head =
+        WB_SLICE_LIT("HTTP/1.1 200 OK\r\nContent-Encoding: gzip, br\r\nTransfer-Encoding: chunked\r\n");
     struct wb_payload_result d;
     bool struck = true;
     unsigned failed = 0;
@@ -363,9 +378,9 @@ static void test_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each),    cmocka_unit_test(test_several), cmocka_unit_test(test_unknown_names), cmocka_unit_test(test_gzip_members),
-        cmocka_unit_test(test_not_coded), cmocka_unit_test(test_damaged), cmocka_unit_test(test_chunks),
-        cmocka_unit_test(test_bomb),    cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_each),         cmocka_unit_test(test_several),   cmocka_unit_test(test_unknown_names),
+        cmocka_unit_test(test_gzip_members), cmocka_unit_test(test_not_coded), cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_chunks),       cmocka_unit_test(test_bomb),      cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* test_record.c - the page record: what goes in comes out, and each rule of the format is kept. */
+/* test_record.c - the page record: what is written reads back, and each rule of the format is enforced. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "page/page.h"
 
-/* Where the fields lie, as record.c draws them. */
+/* The offsets of the fields, as record.c draws them. */
 enum { VERSION_AT = 36, KIND_AT = 37, FLAGS_AT = 40, FIXED_BYTES = 56 };
 enum { FLAG_PAYLOAD_SHA1 = 2, FLAG_KEY_IN_URL = 4, FLAG_DIGESTED = 8 };
 
@@ -64,7 +64,7 @@ static void check_round_trip(const struct wb_page *page)
     struct wb_buf record = WB_BUF_INIT;
     struct wb_page read;
 
-    assert_int_equal(wb_buf_append_str(&record, "before"), 0); /* it is appended */
+    assert_int_equal(wb_buf_append_str(&record, "before"), 0); /* the record is appended to what is there */
     assert_int_equal(wb_page_encode(page, &record), 0);
     assert_memory_equal(record.ptr, "before", 6);
     assert_int_equal(wb_page_decode(wb_slice(record.ptr + 6, record.len - 6), &read), 0);
@@ -124,7 +124,7 @@ static void test_digest_later(void **state)
     wb_page_digest(&page);
     assert_int_equal(wb_page_encode(&page, &done), 0);
     assert_true(wb_slice_equal(wb_buf_slice(&record), wb_buf_slice(&done)));
-    record.ptr[0] ^= 1; /* a record that has them is left alone, right or wrong */
+    record.ptr[0] ^= 1; /* a record with digests is left alone, even if they are wrong */
     assert_int_equal(wb_page_record_digest(&one, 1), 0);
     assert_int_equal(wb_page_decode(wb_buf_slice(&record), &read), 0);
     assert_int_equal(read.md5[0], page.md5[0] ^ 1);
@@ -132,7 +132,7 @@ static void test_digest_later(void **state)
     wb_buf_release(&done);
 }
 
-/* Many at once, some of them digested, of many lengths: as one by one. */
+/* Many records of many lengths, some of them with digests, give the same as one by one. */
 static void test_digest_many(void **state)
 {
     enum { MANY = 100 };
@@ -193,13 +193,13 @@ static void test_rules(void **state)
     assert_int_equal(decode_changed(&record, KIND_AT, 3), WB_E_CORRUPT);
     assert_int_equal(decode_changed(&record, FLAGS_AT, 16 | FLAG_KEY_IN_URL), WB_E_CORRUPT);
     assert_int_equal(decode_changed(&record, FLAGS_AT, (char)(128 | FLAG_KEY_IN_URL)), WB_E_CORRUPT);
-    /* A payload digest, or a key of its own, that is not there moves the lengths. */
+    /* Without the payload digest, or the separate key, that the flags promise, the lengths are misplaced. */
     assert_int_equal(decode_changed(&record, FLAGS_AT, FLAG_KEY_IN_URL | FLAG_PAYLOAD_SHA1), WB_E_CORRUPT);
     assert_int_equal(decode_changed(&record, FLAGS_AT, 0), WB_E_CORRUPT);
     /* Each of the seven lengths: url, place of the key, key, head, type, charset, body. */
     for (size_t i = 0; i < 7; i++) {
         char value = record.ptr[FIXED_BYTES + i];
-        bool in_url = i == 1 || i == 2; /* smaller ones still lie within the url */
+        bool in_url = i == 1 || i == 2; /* smaller values are still inside the url */
         assert_int_equal(decode_changed(&record, FIXED_BYTES + i, (char)(value + 1)), WB_E_CORRUPT);
         if (value && !in_url)
             assert_int_equal(decode_changed(&record, FIXED_BYTES + i, (char)(value - 1)), WB_E_CORRUPT);
@@ -252,8 +252,9 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_large),        cmocka_unit_test(test_digest_later), cmocka_unit_test(test_digest_many),
-        cmocka_unit_test(test_rules),      cmocka_unit_test(test_huge_lengths), cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_round_trip),  cmocka_unit_test(test_large), cmocka_unit_test(test_digest_later),
+        cmocka_unit_test(test_digest_many), cmocka_unit_test(test_rules), cmocka_unit_test(test_huge_lengths),
+        cmocka_unit_test(test_no_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
