@@ -5,7 +5,7 @@
  *
  * There are no sockets and no waiting: a fetch asks the model for the version of a page at a moment of web time. Cycles
  * work as in `webbase run`: the value of every page is computed, and the budget goes to the most valuable pages, each
- * at most once. What is known about a page is a row of webdb, built visit by visit; rates come from wb_change_rate(),
+ * at most once. What is known about a page is a row of webdb, built visit by visit; rates come from wb_changerate(),
  * with the pages of the site as a prior. For every budget, twenty cycles pass in the time in which the budget is enough
  * to visit every page once.
  *
@@ -41,19 +41,19 @@ enum knowledge { TOLD, ESTIMATED, GAPS_ONLY };
 
 static const struct contender {
     const char *name;
-    enum wb_policy policy;
+    enum wb_refresh_policy policy;
     enum knowledge knowledge;
     double min_rounds, max_rounds; /* bounds of the interval; 0: none */
 } contenders[] = {
-    {"optimal, true rates", WB_POLICY_OPTIMAL, TOLD, 0, 0},
-    {"optimal", WB_POLICY_OPTIMAL, ESTIMATED, 0, 0},
-    {"optimal, no Last-Modified", WB_POLICY_OPTIMAL, GAPS_ONLY, 0, 0},
-    {"optimal, nothing left alone", WB_POLICY_OPTIMAL, ESTIMATED, 0, 4},
-    {"uniform", WB_POLICY_UNIFORM, ESTIMATED, 0, 0},
-    {"proportional", WB_POLICY_PROPORTIONAL, ESTIMATED, 0, 0},
+    {"optimal, true rates", WB_REFRESH_OPTIMAL, TOLD, 0, 0},
+    {"optimal", WB_REFRESH_OPTIMAL, ESTIMATED, 0, 0},
+    {"optimal, no Last-Modified", WB_REFRESH_OPTIMAL, GAPS_ONLY, 0, 0},
+    {"optimal, nothing left alone", WB_REFRESH_OPTIMAL, ESTIMATED, 0, 4},
+    {"uniform", WB_REFRESH_UNIFORM, ESTIMATED, 0, 0},
+    {"proportional", WB_REFRESH_PROPORTIONAL, ESTIMATED, 0, 0},
     /* No page is visited twice in a cycle, so an interval shorter than that would only put the page first. */
-    {"adaptive", WB_POLICY_ADAPTIVE, ESTIMATED, 1.0 / CYCLES_A_ROUND, 0},
-    {"adaptive, minimum tuned", WB_POLICY_ADAPTIVE, ESTIMATED, 0.5, 0},
+    {"adaptive", WB_REFRESH_ADAPTIVE, ESTIMATED, 1.0 / CYCLES_A_ROUND, 0},
+    {"adaptive, minimum tuned", WB_REFRESH_ADAPTIVE, ESTIMATED, 0.5, 0},
 };
 
 static const double budgets_days[] = {5, 10, 20, 50}; /* mean days between two visits to a page */
@@ -182,7 +182,7 @@ static double place_rate(const struct bench *b, const struct contender *c, const
 {
     if (c->knowledge == TOLD)
         return p->plan.rate * WB_DAY_SECONDS;
-    return wb_change_rate(&p->page.history, &b->sites[p->plan.site]);
+    return wb_changerate(&p->page.history, &b->sites[p->plan.site]);
 }
 
 static void learn(struct bench *b, const struct contender *c, struct place *p, double t, bool changed,
@@ -306,7 +306,7 @@ static void run_rounds(struct bench *b, const struct contender *c, double days, 
 {
     double cycle = floor(days * WB_DAY_SECONDS / CYCLES_A_ROUND), t = 0, part = 1.0 / (ROUNDS - BURN_IN_ROUNDS);
     struct wb_refresh refresh = {.policy = c->policy,
-                                 .theta = wb_threshold_begin(c->policy, days),
+                                 .theta = wb_refresh_first_theta(c->policy, days),
                                  .min_days = c->min_rounds * days,
                                  .max_days = c->max_rounds * days};
     size_t budget = b->count / CYCLES_A_ROUND;
@@ -325,7 +325,7 @@ static void run_rounds(struct bench *b, const struct contender *c, double days, 
                 r->theta_lowest = fmin(r->theta_lowest, off);
                 r->theta_highest = fmax(r->theta_highest, off);
             }
-            refresh.theta = wb_threshold_move(refresh.theta, (double)due, (double)budget);
+            refresh.theta = wb_refresh_move_theta(refresh.theta, (double)due, (double)budget);
         }
         struct sums s = end_round(b, round_start, t);
         r->fresh[round] = s.fresh;
@@ -438,7 +438,7 @@ static double seconds(void)
 /* Returns calls per second over all pages, the best of several passes. what: 0 rates, 1 values, 2 due times. */
 static double calls_a_second(const struct bench *b, const struct contender *c, int what)
 {
-    struct wb_refresh refresh = {.policy = WB_POLICY_OPTIMAL, .theta = 1};
+    struct wb_refresh refresh = {.policy = WB_REFRESH_OPTIMAL, .theta = 1};
     double best = 0;
     volatile double sink = 0;
 

@@ -128,7 +128,7 @@ static int write_words(const char *dir, const struct wb_store_stat *stat)
 static int say_cycle(const struct wb_cycle_status *c)
 {
     char time[WB_DATE_TEXT_MAX] = "";
-    bool resting = c->step == WB_STEP_REST;
+    bool resting = c->step == WB_CYCLE_REST;
 
     wb_date_format(resting ? c->next_ms : c->step_ms, time);
     int err = wb_output_printf("cycle         %" PRIu64 ": %" PRIu64 " listed, %" PRIu64 " asked for, %" PRIu64 " stored, %" PRIu64

@@ -80,7 +80,7 @@ int wb_generate_args_fill(const struct wb_options *options, struct wb_generate_o
         .max_days = (double)wb_options_duration(options, "max-interval", 0) / WB_DAY_MS,
         .scope = read_scope(options),
     };
-    if (policy && !wb_policy_parse(wb_slice_str(policy), &o->policy))
+    if (policy && !wb_refresh_policy_parse(wb_slice_str(policy), &o->policy))
         return wb_usage("--policy: '%s' is none", policy);
     if (o->max_days > 0 && o->max_days < o->min_days)
         return wb_usage("--max-interval is less than --min-interval");

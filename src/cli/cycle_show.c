@@ -63,7 +63,7 @@ void wb_cycle_status_fields(struct wb_json *j, const struct wb_cycle_status *sta
     wb_json_field_str(j, "step", wb_cycle_step_word(status->step));
     time_field(j, "began", status->began_ms);
     time_field(j, "step_began", status->step_ms);
-    time_field(j, "next", status->step == WB_STEP_REST ? status->next_ms : 0);
+    time_field(j, "next", status->step == WB_CYCLE_REST ? status->next_ms : 0);
     wb_json_field_i64(j, "run", status->run);
     wb_json_field_u64(j, "budget", status->budget);
     wb_json_field_u64(j, "listed", status->listed);

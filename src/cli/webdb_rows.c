@@ -282,7 +282,7 @@ static void write_page(struct pen *pen, const struct wb_webdb_page *page, struct
     cell_u64(pen, "failures", page->failures);
     cell_u64(pen, "visits", page->history.visits);
     cell_u64(pen, "changes", page->history.changes);
-    cell_double(pen, "change_rate", wb_change_rate(&page->history, site));
+    cell_double(pen, "change_rate", wb_changerate(&page->history, site));
     cell_u64(pen, "signals", page->signals);
     cell_time(pen, "hint", page->hint_ms);
     write_lifetime(pen, page);

@@ -174,10 +174,10 @@ static int64_t deadline_ms(const struct wb_candidate_judge *judge, const struct 
 }
 
 int wb_candidate_judge(struct wb_candidate_judge *judge, const struct wb_webdb_page *page, enum wb_candidate_verdict *verdict_out,
-                       struct wb_picked *item_out)
+                       struct wb_pick_item *item_out)
 {
     *verdict_out = WB_CANDIDATE_UNWANTED;
-    *item_out = (struct wb_picked){.number = page->number};
+    *item_out = (struct wb_pick_item){.number = page->number};
     int err = enter_site(judge, page);
     if (err < 0)
         return err;
@@ -191,13 +191,13 @@ int wb_candidate_judge(struct wb_candidate_judge *judge, const struct wb_webdb_p
     if (err < 0 || *verdict_out != WB_CANDIDATE_YES)
         return err;
 
-    double rate = wb_change_rate(&page->history, judge->site_known ? &judge->site : NULL);
+    double rate = wb_changerate(&page->history, judge->site_known ? &judge->site : NULL);
     double value = wb_refresh_value(&refresh, page, rate, judge->now_ms);
     int64_t deadline = deadline_ms(judge, &refresh, page);
     if (is_pushed(page)) {
-        *item_out = (struct wb_picked){page->number, value, WB_TIER_PUSHED, WB_PICK_PUSHED};
+        *item_out = (struct wb_pick_item){page->number, value, WB_PICK_TIER_PUSHED, WB_PICK_PUSHED};
     } else if (deadline) {
-        *item_out = (struct wb_picked){page->number, -(double)deadline, WB_TIER_EXPIRING,
+        *item_out = (struct wb_pick_item){page->number, -(double)deadline, WB_PICK_TIER_EXPIRING,
                                        page->expires_ms && page->expires_ms <= judge->horizon_ms ? WB_PICK_EXPIRING : WB_PICK_DUE};
     } else if ((page->flags & WB_PAGE_GONE) && value <= 0) {
         *verdict_out = WB_CANDIDATE_UNWANTED;
@@ -205,11 +205,11 @@ int wb_candidate_judge(struct wb_candidate_judge *judge, const struct wb_webdb_p
         /* However much is left of the budget: a near duplicate waits for its turn. */
         *verdict_out = WB_CANDIDATE_EARLY;
     } else if (page->last_seen_ms) {
-        *item_out = (struct wb_picked){page->number, value, WB_TIER_VALUE, WB_PICK_DUE};
+        *item_out = (struct wb_pick_item){page->number, value, WB_PICK_TIER_VALUE, WB_PICK_DUE};
     } else {
         /* Five thousand links of one kind that lead nowhere would otherwise come before everything that is to be looked at again. */
         value *= wb_trap_promise(&judge->trap, path_of(page->url));
-        *item_out = (struct wb_picked){page->number, value, WB_TIER_VALUE, WB_PICK_FRESH};
+        *item_out = (struct wb_pick_item){page->number, value, WB_PICK_TIER_VALUE, WB_PICK_FRESH};
     }
     return 0;
 }

@@ -184,7 +184,7 @@ static double rate_of_gaps(const struct wb_history *h, const struct gaps *g, dou
     return rate;
 }
 
-double wb_change_rate(const struct wb_history *history, const struct wb_webdb_site *site)
+double wb_changerate(const struct wb_history *history, const struct wb_webdb_site *site)
 {
     double middle = prior_middle(site);
     struct gaps gaps;

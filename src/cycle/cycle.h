@@ -1,10 +1,18 @@
 /*
- * cycle.h - the door of cycle: once around the loop, and each of its steps.
+ * cycle.h - the door of cycle: the steps of the loop, and the loop itself.
  *
- *   generate -> crawl -> update -> (index) -> swap, drop class A -> compact
+ *   generate -> crawl -> update -> expunge -> swap -> compact        one cycle
  *
- * update merges the journal into webdb; generate picks what is fetched next; expunge removes what is gone. A state
- * file (DIR/cycle) says which step is at work, so that after kill -9 the next run goes on with it.
+ *   generate   picks the pages that are worth a fetch now, and fills the seed dispenser with them
+ *   crawl      fetches them (crawl/crawl.h)
+ *   update     merges the journal into the next edition of webdb, and decides when each page is due again
+ *   expunge    removes pages that have expired or are gone
+ *   swap       seals the next snapshot of the store and drops the old one
+ *   compact    gives the space of removed pages back
+ *
+ * A state file (DIR/cycle, docs/formats/cycle.md) names the current step, so that a run that was killed continues with
+ * that step. Each step is also a function of its own. This room never fetches, merges or stores anything itself: it
+ * decides what is done next, and when a page is due (cycle/refresh.h).
  */
 #ifndef WB_CYCLE_CYCLE_H
 #define WB_CYCLE_CYCLE_H
@@ -13,10 +21,11 @@
 #include "cycle/refresh.h"
 #include "webdb/webdb.h"
 
-/* Told while a step works: done of total (0: not known) of what step says. false: stop cleanly. May be NULL. */
+/* Called during a step: `done` of `total` units (0: the total is unknown) of what `step` names. Return false to stop cleanly. */
 typedef bool (*wb_cycle_progress)(void *context, const char *step, uint64_t done, uint64_t total);
 typedef void (*wb_cycle_warn)(void *context, const char *message);
 
+/* What a step reports while it works. Either function may be NULL. */
 struct wb_cycle_sink {
     wb_cycle_progress progress;
     wb_cycle_warn warn;
@@ -27,123 +36,140 @@ struct wb_cycle_sink {
 
 struct wb_update_options {
     const char *dir;
-    const char *dispenser;      /* NULL: the repository's own */
-    size_t memory_bytes;        /* 0: the default */
-    unsigned threads;           /* 0: by the machine */
-    bool rebuild;               /* webdb is made anew, of its readable rows, the store's pages and the journal: for one that is damaged */
+    const char *dispenser; /* its URL; NULL: the one that the repository remembers */
+    size_t memory_bytes;   /* 0: the default */
+    unsigned threads;      /* 0: one for each processor */
+    bool rebuild;          /* for a damaged webdb: write a new one from its readable rows, the stored pages and the journal */
 };
 
-/* Merges the journal into webdb and removes logs that nobody needs any more. freed_out (may be NULL): bytes of logs removed. */
-int wb_update(const struct wb_update_options *options, const struct wb_cycle_sink *sink, struct wb_webdb_merge *merge_out, uint64_t *freed_out);
+/*
+ * Merges the journal into the next edition of webdb, then removes the logs that are no longer needed.
+ * *freed_out (may be NULL) is the number of bytes removed.
+ */
+int wb_update(const struct wb_update_options *options, const struct wb_cycle_sink *sink,
+              struct wb_webdb_merge *merge_out, uint64_t *freed_out);
 
 /* ---- generate -------------------------------------------------------------------------------- */
 
 struct wb_generate_options {
     const char *dir;
     const char *dispenser;
-    const char *seeds_file;     /* sites and classes to take in first; NULL: none */
-    uint64_t budget;            /* URLs at most; 0: no limit */
-    enum wb_policy policy;
-    double min_days, max_days;  /* bounds of intervals for sites without a class; 0: none */
-    enum wb_scope_kind scope;        /* sites that a crawl was told of, their domains, or any */
-    int64_t horizon_ms;         /* how long until the next chance: pages whose lifetime ends before are must-visit; 0: a day */
-    uint32_t depth_limit;       /* pages so many links away from a seed, or more, are left out; 0: none are */
-    int64_t period_ms;          /* a site has no more pages listed than it can be asked for in this time; 0: no limit */
-    int64_t delay_ms;           /* between two requests to a site whose class says nothing */
-    int64_t tried_ms;           /* pages that were asked for since are left alone, so that none is in a cycle twice; 0: none are */
-    int64_t now_ms;             /* 0: the clock's */
+    const char *seeds_file;    /* its sites and classes are added to the dispenser first; NULL: none */
+    uint64_t budget;           /* the largest number of URLs to pick; 0: no limit */
+    enum wb_refresh_policy policy;
+    double min_days, max_days; /* shortest and longest interval between visits, for sites without a class; 0: no bound */
+    enum wb_scope_kind scope;  /* the sites that a crawl was given, their whole domains, or any site */
+    int64_t horizon_ms;        /* time until the next generate; pages that expire before then must be visited; 0: a day */
+    uint32_t depth_limit;      /* leave out pages that are this many links away from a seed, or more; 0: no limit */
+    int64_t period_ms;         /* list no more pages of a site than its interval allows in this time; 0: no limit */
+    int64_t delay_ms;          /* the interval between two requests to a site whose class does not set one */
+    int64_t tried_ms;          /* leave out pages fetched since then, so that no page is in a cycle twice; 0: none */
+    int64_t now_ms;            /* 0: read the clock */
 };
 
+/* What generate did. */
 struct wb_generate {
-    int64_t run;                /* of the dispenser; 0: nothing was picked */
-    uint64_t known, urls, sites;
-    uint64_t pushed, expiring, fresh, due; /* of the urls: announced; about to expire; never fetched; worth another look */
-    uint64_t blocked, barred, trapped; /* not candidates: robots.txt; taken down; of a family of URLs without end */
-    uint64_t outside, early;    /* out of scope; too soon after their last visit, or while their site is left alone */
-    double theta;               /* the threshold after this */
+    int64_t run;                               /* the dispenser's run that was made; 0: nothing was picked */
+    uint64_t known;                            /* pages in webdb */
+    uint64_t urls, sites;                      /* picked */
+    uint64_t pushed, expiring, fresh, due;     /* the picked URLs by reason: announced, about to expire, never fetched, due again */
+    uint64_t blocked, barred, trapped;         /* left out: by robots.txt, taken down, in a crawler trap */
+    uint64_t outside, early;                   /* left out: out of scope or too deep, too soon after the last visit */
+    double theta;                              /* the threshold that was learnt for the next cycle */
 };
 
-/* Fills the dispenser. Webdb must be there: WB_E_NOTFOUND. */
-int wb_generate(const struct wb_generate_options *options, const struct wb_cycle_sink *sink, struct wb_generate *generate_out);
+/* Fills the dispenser. WB_E_NOTFOUND if the repository has no webdb yet. */
+int wb_generate(const struct wb_generate_options *options, const struct wb_cycle_sink *sink,
+                struct wb_generate *generate_out);
 
 /* ---- push ------------------------------------------------------------------------------------- */
 
 struct wb_push_stat {
-    uint64_t changed, gone, refused; /* refused: lines that are no URL; the first ones are warned of */
+    uint64_t changed, gone;
+    uint64_t refused; /* lines that are not URLs; there is a warning for each of the first ones */
 };
 
-/* A URL a line ("gone URL": it went), or IndexNow's JSON ({"urlList":[...]} or {"changed":[],"gone":[]}); "-": standard input. */
+/*
+ * Records announcements of changed and deleted pages. The file has one URL per line ("gone URL" for a deleted page), or
+ * is JSON as IndexNow sends it: {"urlList":[...]} or {"changed":[],"gone":[]}. "-" is standard input.
+ */
 int wb_push(const char *dir, const char *file, const struct wb_cycle_sink *sink, struct wb_push_stat *stat_out);
 
 /* ---- expunge ------------------------------------------------------------------------------------ */
 
 struct wb_expunge_stat {
-    uint64_t pages;             /* removed from the store */
-    uint64_t known;             /* removed from webdb without ever having been stored */
-    uint64_t bytes;             /* of their bodies */
-    uint64_t reprieved;         /* could not be verified: they stay for a while */
-    uint64_t left;              /* could not be removed; each was warned of */
+    uint64_t pages;     /* removed from the store */
+    uint64_t known;     /* removed from webdb; they were never stored */
+    uint64_t bytes;     /* of the bodies of the removed pages */
+    uint64_t reprieved; /* expired, but the site could not be asked: they are kept for a while */
+    uint64_t left;      /* could not be removed; there is a warning for each */
 };
 
-/* Told of each removed page. url is the page's id where no URL is known of it. */
+/* Called for each removed page. url is the page id if its URL is unknown. */
 typedef void (*wb_expunge_each)(void *context, struct wb_slice url, const char *reason);
 
-/* What has expired or is gone from the web: removed from the store now, from webdb with the merge that this ends with. */
-int wb_expunge_expired(const struct wb_update_options *options, const struct wb_cycle_sink *sink, wb_expunge_each each, void *context,
-                       struct wb_expunge_stat *stat_out);
+/*
+ * Removes the pages that have expired or are gone from the web: from the store at once, and from webdb in the merge
+ * with which this ends.
+ */
+int wb_expunge_expired(const struct wb_update_options *options, const struct wb_cycle_sink *sink, wb_expunge_each each,
+                       void *context, struct wb_expunge_stat *stat_out);
 
 /*
- * A URL, or a site (HOST or HOST:PORT): at once, from everything, and barred from then on, whether anything of it is known
- * or not. allow: lifts that instead (wb_store_allow); WB_E_NOTFOUND where nothing was barred.
+ * Takes down a URL or a site (HOST or HOST:PORT): removes it everywhere at once, and bars it from coming back, whether
+ * or not anything about it is known. With allow, lifts the bar instead; WB_E_NOTFOUND if there was none.
  */
-int wb_expunge(const struct wb_update_options *options, const char *what, bool allow, const struct wb_cycle_sink *sink, wb_expunge_each each,
-               void *context, struct wb_expunge_stat *stat_out);
+int wb_expunge(const struct wb_update_options *options, const char *what, bool allow, const struct wb_cycle_sink *sink,
+               wb_expunge_each each, void *context, struct wb_expunge_stat *stat_out);
 
 /* ---- run ------------------------------------------------------------------------------------------ */
 
 enum wb_cycle_step {
-    WB_STEP_REST,     /* between cycles */
-    WB_STEP_GENERATE,
-    WB_STEP_CRAWL,
-    WB_STEP_UPDATE,
-    WB_STEP_EXPUNGE,
-    WB_STEP_SWAP,     /* the next generation of the store; class A goes */
-    WB_STEP_COMPACT,
+    WB_CYCLE_REST, /* between two cycles */
+    WB_CYCLE_GENERATE,
+    WB_CYCLE_CRAWL,
+    WB_CYCLE_UPDATE,
+    WB_CYCLE_EXPUNGE,
+    WB_CYCLE_SWAP,
+    WB_CYCLE_COMPACT,
 };
 const char *wb_cycle_step_word(enum wb_cycle_step step);
 
 struct wb_cycle_options {
     struct wb_crawl_options crawl;
-    struct wb_generate_options generate; /* dir, dispenser, seeds_file and scope are those of crawl */
-    uint64_t cycles;          /* 0: for ever */
-    int64_t every_ms;         /* from the begin of one cycle to that of the next */
+    struct wb_generate_options generate; /* dir, dispenser, seeds_file and scope are taken from crawl */
+    uint64_t cycles;                     /* how many; 0: run forever */
+    int64_t every_ms;                    /* from the start of one cycle to the start of the next */
     size_t memory_bytes;
 };
 
-/* What the state file says: of the cycle at work, and of the last one that came to its end. */
+/* The current cycle, or the last one if the loop rests, as the state file describes it. */
 struct wb_cycle_status {
-    bool running;             /* a process is at it now */
-    uint64_t cycle;           /* from 1; 0: there never was one */
+    bool running;              /* a process is running the loop now */
+    uint64_t cycle;            /* its number, from 1; 0: there has been none */
     enum wb_cycle_step step;
-    int64_t began_ms, step_ms, next_ms;   /* of the cycle, of the step; when the next cycle begins (REST) */
-    int64_t run;              /* of the dispenser */
+    int64_t began_ms, step_ms; /* when the cycle and the step started */
+    int64_t next_ms;           /* REST: when the next cycle starts */
+    int64_t run;               /* of the dispenser */
     uint64_t budget;
-    uint64_t listed, fetched, stored, unchanged, gone, errors, expunged; /* of this cycle so far; fetched: requests for pages */
+    uint64_t listed;           /* URLs that generate picked */
+    uint64_t fetched;          /* requests for pages so far */
+    uint64_t stored, unchanged, gone, errors, expunged;
     double theta;
-    char last_error[256];     /* why the last run ended, where it was an error */
+    char last_error[256];      /* why the last run ended, if it was an error */
 };
 
-/* WB_E_NOTFOUND: no cycle was ever begun here. */
+/* WB_E_NOTFOUND if no cycle was ever started in this repository. */
 int wb_cycle_status(const char *dir, struct wb_cycle_status *status_out);
 
-/* Told at the end of each cycle. */
+/* Called at the end of each cycle. */
 typedef void (*wb_cycle_each)(void *context, const struct wb_cycle_status *status);
 
 /*
- * Goes around. Takes up an unfinished cycle where it was. WB_E_BUSY: another run is at work in this repository.
- * WB_E_STOPPED after a signal, with nothing lost.
+ * Runs the loop, starting with the unfinished step of an earlier run if there is one. WB_E_BUSY if another process runs
+ * the loop in this repository; WB_E_STOPPED after a signal, with nothing lost.
  */
-int wb_cycle_run(const struct wb_cycle_options *options, const struct wb_crawl_sink *crawl_sink, const struct wb_cycle_sink *sink,
-                 wb_cycle_each each, void *context);
+int wb_cycle_run(const struct wb_cycle_options *options, const struct wb_crawl_sink *crawl_sink,
+                 const struct wb_cycle_sink *sink, wb_cycle_each each, void *context);
 
 #endif

@@ -325,8 +325,8 @@ static int step_compact(struct loop *loop)
 }
 
 static int (*const steps[])(struct loop *loop) = {
-    [WB_STEP_GENERATE] = step_generate, [WB_STEP_CRAWL] = step_crawl, [WB_STEP_UPDATE] = step_update,
-    [WB_STEP_EXPUNGE] = step_expunge,   [WB_STEP_SWAP] = step_swap,   [WB_STEP_COMPACT] = step_compact,
+    [WB_CYCLE_GENERATE] = step_generate, [WB_CYCLE_CRAWL] = step_crawl, [WB_CYCLE_UPDATE] = step_update,
+    [WB_CYCLE_EXPUNGE] = step_expunge,   [WB_CYCLE_SWAP] = step_swap,   [WB_CYCLE_COMPACT] = step_compact,
 };
 
 /* ---- a cycle -------------------------------------------------------------------------------------------------- */
@@ -384,7 +384,7 @@ static int try_step(struct loop *loop)
     int64_t end = wb_clock_mono_ns() + BUSY_MS * 1000000ll;
     int err = steps[step](loop);
 
-    if (err == WB_E_BUSY && step != WB_STEP_COMPACT) {
+    if (err == WB_E_BUSY && step != WB_CYCLE_COMPACT) {
         warn(loop, "%s: waits: %s", wb_cycle_step_word(step), wb_error_message());
         note_reason(loop);
         while (err == WB_E_BUSY && wb_clock_mono_ns() < end) {
@@ -393,7 +393,7 @@ static int try_step(struct loop *loop)
                 err = steps[step](loop);
         }
     }
-    if (err == WB_E_BUSY && step == WB_STEP_GENERATE) {
+    if (err == WB_E_BUSY && step == WB_CYCLE_GENERATE) {
         loop->unmerged = true;
         err = steps[step](loop);
         loop->unmerged = false;
@@ -406,7 +406,7 @@ static int try_step(struct loop *loop)
 
 static bool tidies_up(enum wb_cycle_step step)
 {
-    return step == WB_STEP_EXPUNGE || step == WB_STEP_SWAP || step == WB_STEP_COMPACT;
+    return step == WB_CYCLE_EXPUNGE || step == WB_CYCLE_SWAP || step == WB_CYCLE_COMPACT;
 }
 
 /* What may be over the next time: a full disk, a database that is away, too many open files. */
@@ -446,14 +446,14 @@ static int finish_cycle(struct loop *loop)
     struct wb_cycle_status *status = &loop->state.status;
     int err = 0;
 
-    while (err == 0 && status->step != WB_STEP_REST) {
+    while (err == 0 && status->step != WB_CYCLE_REST) {
         err = do_step(loop);
         if (err == 0 && wb_stop_requested())
             err = wb_fail(WB_E_STOPPED, "stopped");
-        if (err == 0 && status->step == WB_STEP_COMPACT)
+        if (err == 0 && status->step == WB_CYCLE_COMPACT)
             status->next_ms = next_begin(loop);
         if (err == 0)
-            err = enter_step(loop, status->step == WB_STEP_COMPACT ? WB_STEP_REST : status->step + 1);
+            err = enter_step(loop, status->step == WB_CYCLE_COMPACT ? WB_CYCLE_REST : status->step + 1);
     }
     return err < 0 ? keep_error(loop, err) : 0;
 }
@@ -469,7 +469,7 @@ static int begin_cycle(struct loop *loop)
     status->theta = theta;
     status->budget = loop->options->generate.budget;
     status->began_ms = wb_clock_wall_ms();
-    return enter_step(loop, WB_STEP_GENERATE);
+    return enter_step(loop, WB_CYCLE_GENERATE);
 }
 
 /* Until the next cycle begins, or a signal comes. A clock that is set meanwhile changes nothing. */
@@ -488,7 +488,7 @@ static int go_around(struct loop *loop, wb_cycle_each each, void *context)
         if (done)
             err = rest(loop);
         /* One that was not finished is taken up. */
-        if (err == 0 && loop->state.status.step == WB_STEP_REST)
+        if (err == 0 && loop->state.status.step == WB_CYCLE_REST)
             err = begin_cycle(loop);
         if (err == 0)
             err = finish_cycle(loop);

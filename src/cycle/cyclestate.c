@@ -26,8 +26,8 @@
 #define LOCK_LOOK_NS 20000000l
 
 static const char *const step_words[] = {
-    [WB_STEP_REST] = "rest",       [WB_STEP_GENERATE] = "generate", [WB_STEP_CRAWL] = "crawl",     [WB_STEP_UPDATE] = "update",
-    [WB_STEP_EXPUNGE] = "expunge", [WB_STEP_SWAP] = "swap",         [WB_STEP_COMPACT] = "compact",
+    [WB_CYCLE_REST] = "rest",       [WB_CYCLE_GENERATE] = "generate", [WB_CYCLE_CRAWL] = "crawl",     [WB_CYCLE_UPDATE] = "update",
+    [WB_CYCLE_EXPUNGE] = "expunge", [WB_CYCLE_SWAP] = "swap",         [WB_CYCLE_COMPACT] = "compact",
 };
 
 const char *wb_cycle_step_word(enum wb_cycle_step step)

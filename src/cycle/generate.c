@@ -93,12 +93,12 @@ static int leave_site(struct generate *g)
     return err;
 }
 
-static int take_candidate(struct generate *g, const struct wb_picked *item)
+static int take_candidate(struct generate *g, const struct wb_pick_item *item)
 {
     struct pool *pool = pool_of_site(g);
     uint64_t site_max = wb_candidate_site_max(&g->judge);
 
-    pool->due += item->tier == WB_TIER_VALUE && item->value >= pool->theta;
+    pool->due += item->tier == WB_PICK_TIER_VALUE && item->value >= pool->theta;
     if (site_max >= pool->pick.max)
         return wb_pick_offer(&pool->pick, item);
     g->site.max = site_max;
@@ -111,7 +111,7 @@ static int judge_pages(struct generate *g)
     struct wb_webdb_pages *pages = NULL;
     struct wb_webdb_page page;
     enum wb_candidate_verdict verdict;
-    struct wb_picked item;
+    struct wb_pick_item item;
     uint64_t sites = 0;
     int got = 0, err = wb_webdb_pages(g->webdb, &pages);
 
@@ -146,9 +146,9 @@ static int move_threshold(struct generate *g, struct pool *pool, struct wb_slice
     if (pool->pick.max == UINT64_MAX)
         return 0;
     for (size_t i = 0; i < pool->pick.count; i++)
-        urgent += pool->pick.items[i].tier != WB_TIER_VALUE;
+        urgent += pool->pick.items[i].tier != WB_PICK_TIER_VALUE;
     if (urgent < pool->pick.max)
-        pool->theta = wb_threshold_move(pool->theta, (double)pool->due, (double)(pool->pick.max - urgent));
+        pool->theta = wb_refresh_move_theta(pool->theta, (double)pool->due, (double)(pool->pick.max - urgent));
     return wb_thresholds_set(&g->thresholds, g->options->policy, class_name, pool->theta);
 }
 
@@ -163,7 +163,7 @@ static int gather_pool(struct generate *g, const struct wb_pick *pick)
 
 static int compare_numbers(const void *a, const void *b)
 {
-    uint64_t x = ((const struct wb_picked *)a)->number, y = ((const struct wb_picked *)b)->number;
+    uint64_t x = ((const struct wb_pick_item *)a)->number, y = ((const struct wb_pick_item *)b)->number;
 
     return x < y ? -1 : x > y;
 }
@@ -209,7 +209,7 @@ static int share_budget(struct generate *g)
 
 /* ---- walks over what was chosen ------------------------------------------------------------------------------- */
 
-typedef int (*chosen_each)(void *context, const struct wb_webdb_page *page, const struct wb_picked *item);
+typedef int (*chosen_each)(void *context, const struct wb_webdb_page *page, const struct wb_pick_item *item);
 
 static int each_chosen(struct generate *g, const char *step, chosen_each each, void *context)
 {
@@ -231,7 +231,7 @@ static int each_chosen(struct generate *g, const char *step, chosen_each each, v
 }
 
 struct batch_entry {
-    struct wb_picked item;
+    struct wb_pick_item item;
     size_t at;                /* its URL in the batch's text */
     uint32_t len;
     uint16_t depth;
@@ -248,7 +248,7 @@ static int compare_entries(const void *a, const void *b)
 {
     const struct batch_entry *x = a, *y = b;
 
-    return wb_picked_before(&x->item, &y->item) ? -1 : wb_picked_before(&y->item, &x->item);
+    return wb_pick_item_before(&x->item, &y->item) ? -1 : wb_pick_item_before(&y->item, &x->item);
 }
 
 static int flush_batch(struct batch *batch)
@@ -277,7 +277,7 @@ static int enter_batch(struct batch *batch, struct wb_slice surt)
     return err < 0 ? err : wb_buf_append_slice(&batch->site, site);
 }
 
-static int list_page(void *context, const struct wb_webdb_page *page, const struct wb_picked *item)
+static int list_page(void *context, const struct wb_webdb_page *page, const struct wb_pick_item *item)
 {
     struct batch *batch = context;
     struct wb_generate *out = batch->generate->out;
@@ -342,7 +342,7 @@ static int flush_asked(struct asking *asking)
     return err;
 }
 
-static int ask_page(void *context, const struct wb_webdb_page *page, const struct wb_picked *item)
+static int ask_page(void *context, const struct wb_webdb_page *page, const struct wb_pick_item *item)
 {
     struct asking *asking = context;
 

@@ -1,4 +1,7 @@
-/* newseeds.h - seeds that webdb has never heard of: they are crawled before a cycle, so that it can choose among their pages. */
+/*
+ * newseeds.h - seeds that were never fetched. They are crawled at the start of a cycle, so that generate can choose among
+ * the pages that they lead to.
+ */
 #ifndef WB_CYCLE_NEWSEEDS_H
 #define WB_CYCLE_NEWSEEDS_H
 
@@ -9,7 +12,7 @@ struct wb_newseeds {
     size_t count, cap;
 };
 
-/* Those of the options (URLs, file) that were never asked for. Release it in any case. */
+/* Finds the seeds of the options (URLs, file) that were never fetched. Release seeds_out even after an error. */
 int wb_newseeds_find(const struct wb_crawl_options *options, struct wb_newseeds *seeds_out);
 void wb_newseeds_release(struct wb_newseeds *seeds);
 

@@ -9,9 +9,9 @@
 #include "base/mem.h"
 #include "base/vec.h"
 
-_Static_assert(sizeof(struct wb_picked) == 24, "what a picked page costs");
+_Static_assert(sizeof(struct wb_pick_item) == 24, "what a picked page costs");
 
-bool wb_picked_before(const struct wb_picked *a, const struct wb_picked *b)
+bool wb_pick_item_before(const struct wb_pick_item *a, const struct wb_pick_item *b)
 {
     if (a->tier != b->tier)
         return a->tier < b->tier;
@@ -22,12 +22,12 @@ bool wb_picked_before(const struct wb_picked *a, const struct wb_picked *b)
 
 static void sink(struct wb_pick *pick, size_t at)
 {
-    struct wb_picked item = pick->items[at];
+    struct wb_pick_item item = pick->items[at];
 
     for (size_t child; (child = 2 * at + 1) < pick->count; at = child) {
-        if (child + 1 < pick->count && wb_picked_before(&pick->items[child], &pick->items[child + 1]))
+        if (child + 1 < pick->count && wb_pick_item_before(&pick->items[child], &pick->items[child + 1]))
             child++;
-        if (!wb_picked_before(&item, &pick->items[child]))
+        if (!wb_pick_item_before(&item, &pick->items[child]))
             break;
         pick->items[at] = pick->items[child];
     }
@@ -36,19 +36,19 @@ static void sink(struct wb_pick *pick, size_t at)
 
 static void rise(struct wb_pick *pick, size_t at)
 {
-    struct wb_picked item = pick->items[at];
+    struct wb_pick_item item = pick->items[at];
 
-    while (at > 0 && wb_picked_before(&pick->items[(at - 1) / 2], &item)) {
+    while (at > 0 && wb_pick_item_before(&pick->items[(at - 1) / 2], &item)) {
         pick->items[at] = pick->items[(at - 1) / 2];
         at = (at - 1) / 2;
     }
     pick->items[at] = item;
 }
 
-int wb_pick_offer(struct wb_pick *pick, const struct wb_picked *item)
+int wb_pick_offer(struct wb_pick *pick, const struct wb_pick_item *item)
 {
     if (pick->count >= pick->max) {
-        if (pick->count == 0 || !wb_picked_before(item, &pick->items[0]))
+        if (pick->count == 0 || !wb_pick_item_before(item, &pick->items[0]))
             return 0;
         pick->items[0] = *item;
         sink(pick, 0);

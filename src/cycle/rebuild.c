@@ -1,7 +1,7 @@
 /*
- * rebuild.c - tells webdb of the pages that the store has, and of their links, when it is made anew. They are read again
- * as a crawl reads them. Pages that webdb knows more of (their rows could be read) keep what is known: an event that
- * is not later than the last one changes nothing.
+ * rebuild.c - adds the stored pages and their links to a webdb that is being rebuilt, by extracting every page again
+ * as a crawl does. A page whose old row could be read keeps what that row says, because an event that is not newer
+ * than the last one changes nothing.
  */
 #include "base/error.h"
 #include "cycle/update.h"
@@ -22,11 +22,15 @@ static int take_page(struct rebuild *r, const struct wb_page *page)
     struct wb_edit edit = {.kind = WB_EDIT_PAGE, .time_ms = page->time_ms};
     struct wb_extract extract;
 
-    if (page->status / 100 != 2 || (!wb_slice_starts(page->url, WB_SLICE_LIT("http:")) && !wb_slice_starts(page->url, WB_SLICE_LIT("https:"))))
+    bool is_web = wb_slice_starts(page->url, WB_SLICE_LIT("http:")) ||
+                  wb_slice_starts(page->url, WB_SLICE_LIT("https:"));
+    if (page->status / 100 != 2 || !is_web)
         return 0;
-    edit.page = (struct wb_edit_page){.url = page->url, .outcome = page->truncated ? WB_OUTCOME_TRUNCATED : WB_OUTCOME_STORED,
+    edit.page = (struct wb_edit_page){.url = page->url,
+                                      .outcome = page->truncated ? WB_OUTCOME_TRUNCATED : WB_OUTCOME_STORED,
                                       .status = page->status, .lifetime = page->lifetime, .bytes = page->body_bytes};
-    int err = wb_pagefacts_read(&r->facts, page, wb_http_agent_token(WB_SLICE_LIT(WB_HTTP_AGENT)), WB_EXTRACT_LINKS, &edit.page, &extract);
+    int err = wb_pagefacts_read(&r->facts, page, wb_http_agent_token(WB_SLICE_LIT(WB_HTTP_AGENT)), WB_EXTRACT_LINKS,
+                                &edit.page, &extract);
     return err < 0 ? err : wb_webdb_add_visit(r->writer, &edit);
 }
 

@@ -46,18 +46,18 @@
 
 static const char *const words[] = {"optimal", "uniform", "proportional", "adaptive"};
 
-bool wb_policy_parse(struct wb_slice word, enum wb_policy *policy_out)
+bool wb_refresh_policy_parse(struct wb_slice word, enum wb_refresh_policy *policy_out)
 {
-    *policy_out = WB_POLICY_OPTIMAL;
+    *policy_out = WB_REFRESH_OPTIMAL;
     for (unsigned i = 0; i < sizeof words / sizeof *words; i++)
         if (wb_slice_equal(word, wb_slice_str(words[i]))) {
-            *policy_out = (enum wb_policy)i;
+            *policy_out = (enum wb_refresh_policy)i;
             return true;
         }
     return false;
 }
 
-const char *wb_policy_word(enum wb_policy policy)
+const char *wb_refresh_policy_word(enum wb_refresh_policy policy)
 {
     return words[policy];
 }
@@ -138,13 +138,13 @@ static bool gone_for_good(const struct wb_webdb_page *page)
 static double curve_scale(const struct wb_refresh *refresh, const struct wb_webdb_page *page, double rate)
 {
     switch (refresh->policy) {
-    case WB_POLICY_UNIFORM:
+    case WB_REFRESH_UNIFORM:
         return 1;
-    case WB_POLICY_PROPORTIONAL:
+    case WB_REFRESH_PROPORTIONAL:
         return rate;
-    case WB_POLICY_ADAPTIVE:
+    case WB_REFRESH_ADAPTIVE:
         return 1 / adaptive_interval(refresh, &page->history);
-    case WB_POLICY_OPTIMAL:
+    case WB_REFRESH_OPTIMAL:
         break;
     }
     return page->score > 0 && page->score < 1e100 ? page->score / rate : 0;
@@ -159,7 +159,7 @@ static struct curve page_curve(const struct wb_refresh *refresh, const struct wb
     c.scale = ldexp(curve_scale(refresh, page, rate), -(page->failures < 64 ? page->failures : 64) - (near ? NEAR_HALVINGS : 0));
     if (near)
         c.shut_days = fmax(c.shut_days, refresh->max_days > 0 ? fmin(NEAR_DAYS, refresh->max_days) : NEAR_DAYS);
-    c.rate = refresh->policy == WB_POLICY_OPTIMAL ? rate : 0;
+    c.rate = refresh->policy == WB_REFRESH_OPTIMAL ? rate : 0;
     c.never = (page->flags & WB_PAGE_BARRED) != 0;
     if (failing || gone)
         c.origin_ms = page->last_tried_ms;
@@ -247,7 +247,7 @@ static double sane_theta(double theta)
  * the mark. The step taken is that for n = 20; for smaller n it goes there slowly, for larger ones it swings around it by less
  * than STEP_MAX. Too high by more than an n-th nothing is due, and nothing can be told: that is left in the largest steps.
  */
-double wb_threshold_move(double theta, double due, double budget)
+double wb_refresh_move_theta(double theta, double due, double budget)
 {
     double step = 0;
 
@@ -260,18 +260,18 @@ double wb_threshold_move(double theta, double due, double budget)
     return sane_theta(sane_theta(theta) * exp(step));
 }
 
-double wb_threshold_begin(enum wb_policy policy, double days)
+double wb_refresh_first_theta(enum wb_refresh_policy policy, double days)
 {
     double age = days > 0 ? fmin(days, FOREVER_DAYS) : 1.0 / WB_DAY_MS;
 
     switch (policy) {
-    case WB_POLICY_UNIFORM:
+    case WB_REFRESH_UNIFORM:
         return age;
-    case WB_POLICY_PROPORTIONAL:
+    case WB_REFRESH_PROPORTIONAL:
         return age * AVERAGE_RATE;
-    case WB_POLICY_ADAPTIVE:
+    case WB_REFRESH_ADAPTIVE:
         return age / ADAPTIVE_DAYS;
-    case WB_POLICY_OPTIMAL:
+    case WB_REFRESH_OPTIMAL:
         break;
     }
     return gain(AVERAGE_RATE * age) / AVERAGE_RATE;

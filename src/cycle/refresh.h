@@ -1,54 +1,63 @@
 /*
- * refresh.h - the part of cycle's door that says when a page is worth another look.
+ * refresh.h - the part of cycle's door that says when a page is worth another visit.
  *
- *   histories -> rate of change (with the site's as a prior) -> value of a visit now -> due when it passes a threshold
+ *   history of visits -> rate of change (its site's pages are the prior) -> value of a visit now
+ *                                                                        -> due when the value reaches a threshold
  *
- * The value of a visit tau days after the last one, of a page of weight w that changes lambda times a day, is
- * V = (w / lambda) (1 - exp(-lambda tau) (1 + lambda tau)): visiting whatever has the highest value maximises weighted
- * freshness for any budget. Time is wall clock in ms, rates and gaps are in days. Pure functions: no files, no clock.
+ * Suppose a page of weight w changes lambda times a day, and was last visited tau days ago. A visit is then worth
+ *
+ *   V = (w / lambda) (1 - exp(-lambda tau) (1 + lambda tau))
+ *
+ * Visiting the pages of the highest value maximises the weighted freshness of the collection for any budget
+ * (docs/design/0011-freshness.md). Times are wall-clock milliseconds; rates and intervals are in days. All functions
+ * here are pure: they read no file and no clock.
  */
 #ifndef WB_CYCLE_REFRESH_H
 #define WB_CYCLE_REFRESH_H
 
 #include "webdb/webdb.h"
 
-enum wb_policy {
-    WB_POLICY_OPTIMAL,      /* V against a threshold */
-    WB_POLICY_UNIFORM,      /* every page equally often */
-    WB_POLICY_PROPORTIONAL, /* as often as it changes */
-    WB_POLICY_ADAPTIVE,     /* an interval a page: shorter after a change, longer after none */
+enum wb_refresh_policy {
+    WB_REFRESH_OPTIMAL,      /* visit when V reaches the threshold */
+    WB_REFRESH_UNIFORM,      /* visit all pages equally often */
+    WB_REFRESH_PROPORTIONAL, /* visit a page as often as it changes */
+    WB_REFRESH_ADAPTIVE,     /* each page has an interval, which shrinks after a change and grows otherwise */
 };
 
-/* "optimal", ...; false: none of them. */
-bool wb_policy_parse(struct wb_slice word, enum wb_policy *policy_out);
-const char *wb_policy_word(enum wb_policy policy);
+/* Reads "optimal" and so on; false if the word names no policy. */
+bool wb_refresh_policy_parse(struct wb_slice word, enum wb_refresh_policy *policy_out);
+const char *wb_refresh_policy_word(enum wb_refresh_policy policy);
 
 struct wb_refresh {
-    enum wb_policy policy;
+    enum wb_refresh_policy policy;
     double theta;              /* the threshold that a page's value must reach, in the policy's own units */
-    double min_days, max_days; /* no page sooner, and every page after, this; 0: no bound */
+    double min_days, max_days; /* shortest and longest interval between two visits to a page; 0: no bound */
 };
 
 /*
- * Changes a day. The improved Last-Modified estimator where the server's times can be trusted, otherwise maximum
- * likelihood over the gaps; with the site's pages (NULL: nothing known) as a prior that weighs little once a page has a history of its own.
- * Always finite and positive.
+ * Estimates how often a page changes per day. Uses the improved Last-Modified estimator if the server's times can be
+ * trusted, otherwise the maximum likelihood over the intervals between visits. The site (NULL: nothing is known about
+ * it) is the prior, which matters less the more the page's own history says. The result is finite and positive.
  */
-double wb_change_rate(const struct wb_history *history, const struct wb_webdb_site *site);
+double wb_changerate(const struct wb_history *history, const struct wb_webdb_site *site);
 
 /*
- * What a visit at now_ms is worth, comparable between pages under one policy. Signals (sitemaps, feeds) since the last
- * visit make the page older than it is. A page that was never fetched is worth what one would be that has been left alone for ever.
+ * The value of a visit at now_ms, comparable between pages under one policy. Hints from sitemaps and feeds since the
+ * last visit make the page count as older than it is. A page that was never fetched counts as one that has not been
+ * visited for a very long time.
  */
 double wb_refresh_value(const struct wb_refresh *refresh, const struct wb_webdb_page *page, double rate, int64_t now_ms);
 
-/* When its value reaches theta, within the bounds; INT64_MAX: never. */
+/* When the page's value reaches theta, within the bounds; INT64_MAX: never. */
 int64_t wb_refresh_due(const struct wb_refresh *refresh, const struct wb_webdb_page *page, double rate);
 
-/* The threshold for the next round: due pages had reached it in this one, budget of them could be visited. Settles where both are equal. */
-double wb_threshold_move(double theta, double due, double budget);
+/*
+ * The threshold for the next cycle, if `due` pages reached it in this one and `budget` of them could be visited.
+ * Repeated, it settles where the two are equal.
+ */
+double wb_refresh_move_theta(double theta, double due, double budget);
 
-/* A threshold to begin with, where nothing is known: pages of an average rate are due after so many days. */
-double wb_threshold_begin(enum wb_policy policy, double days);
+/* A first threshold, before anything is known: a page with an average rate is due after this many days. */
+double wb_refresh_first_theta(enum wb_refresh_policy policy, double days);
 
 #endif

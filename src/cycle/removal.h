@@ -1,5 +1,6 @@
 /*
- * removal.h - pages on their way out: from the store in batches, and as notes in the journal, in either order.
+ * removal.h - removes pages: from the store in batches, and from webdb through records in the journal. Expired pages and
+ * taken-down pages do these two in a different order, so both are separate calls.
  */
 #ifndef WB_CYCLE_REMOVAL_H
 #define WB_CYCLE_REMOVAL_H
@@ -10,29 +11,30 @@
 struct wb_removal {
     const char *dir;
     struct wb_store *store;
-    struct wb_journal_writer *log;    /* NULL: nothing noted yet */
+    struct wb_journal_writer *log;    /* NULL: nothing was recorded yet */
     int64_t now_ms;
-    bool everywhere;            /* from the generation, too, at once */
+    bool everywhere;            /* remove from the snapshot too, in the same commit */
     uint64_t uncommitted;
-    struct wb_buf expired;      /* URLs, a line each, that are noted once the store has committed */
+    struct wb_buf expired;      /* URLs, one per line, to be recorded after the store has committed */
     struct wb_url url;
     struct wb_buf key, mem;
 };
 
-/* Opens the store. Close it in any case. */
+/* Opens the store. Close the removal even after an error. */
 int wb_removal_open(const char *dir, bool everywhere, struct wb_removal *removal_out);
 
-/* Names the page of a URL; the site is that of removal->key afterwards. */
+/* The page id of a URL. Afterwards removal->key is its normal form. */
 int wb_removal_id(struct wb_removal *removal, struct wb_slice url, struct wb_pageid *id_out);
 
-/* 1: it was there, and goes with the next commit (which comes by itself now and then); 0: it was not. */
+/* 1: the page was there and is removed by the next commit, which happens by itself now and then; 0: it was not there. */
 int wb_removal_store(struct wb_removal *removal, struct wb_pageid id, struct wb_slice site);
 
-/* What has expired is noted as such when it is gone from the store, never before: webdb is what finds it again after a crash. */
+/* Records an expired page, but only after the store has removed it: until then webdb must still list it, so that it is
+ * found again after a crash. */
 int wb_removal_expired(struct wb_removal *removal, struct wb_slice url);
 int wb_removal_commit(struct wb_removal *removal);
 
-/* To the journal; durable after wb_removal_noted(). */
+/* Appends a record to the journal. It is durable after wb_removal_noted(). */
 int wb_removal_note(struct wb_removal *removal, struct wb_slice url, enum wb_expunge what);
 int wb_removal_noted(struct wb_removal *removal);
 void wb_removal_close(struct wb_removal *removal);

@@ -18,10 +18,10 @@
 #define TITLE "thresholds"
 #define BEGIN_DAYS 7.0
 
-static struct wb_threshold *find_row(const struct wb_thresholds *t, enum wb_policy policy, struct wb_slice class_name)
+static struct wb_thresholds_row *find_row(const struct wb_thresholds *t, enum wb_refresh_policy policy, struct wb_slice class_name)
 {
     for (size_t i = 0; i < t->count; i++) {
-        struct wb_threshold *row = &t->rows[i];
+        struct wb_thresholds_row *row = &t->rows[i];
         struct wb_slice name = row->class_name ? wb_slice_str(row->class_name) : WB_SLICE_EMPTY;
         if (row->policy == policy && wb_slice_equal(name, class_name))
             return row;
@@ -29,16 +29,16 @@ static struct wb_threshold *find_row(const struct wb_thresholds *t, enum wb_poli
     return NULL;
 }
 
-double wb_thresholds_get(const struct wb_thresholds *thresholds, enum wb_policy policy, struct wb_slice class_name)
+double wb_thresholds_get(const struct wb_thresholds *thresholds, enum wb_refresh_policy policy, struct wb_slice class_name)
 {
-    const struct wb_threshold *row = find_row(thresholds, policy, class_name);
+    const struct wb_thresholds_row *row = find_row(thresholds, policy, class_name);
 
-    return row ? row->theta : wb_threshold_begin(policy, BEGIN_DAYS);
+    return row ? row->theta : wb_refresh_first_theta(policy, BEGIN_DAYS);
 }
 
-int wb_thresholds_set(struct wb_thresholds *t, enum wb_policy policy, struct wb_slice class_name, double theta)
+int wb_thresholds_set(struct wb_thresholds *t, enum wb_refresh_policy policy, struct wb_slice class_name, double theta)
 {
-    struct wb_threshold *row = find_row(t, policy, class_name);
+    struct wb_thresholds_row *row = find_row(t, policy, class_name);
 
     if (row) {
         row->theta = theta;
@@ -47,7 +47,7 @@ int wb_thresholds_set(struct wb_thresholds *t, enum wb_policy policy, struct wb_
     if (wb_grow(&t->rows, &t->cap, t->count + 1) < 0)
         return WB_E_NOMEM;
     row = &t->rows[t->count];
-    *row = (struct wb_threshold){.policy = policy, .theta = theta};
+    *row = (struct wb_thresholds_row){.policy = policy, .theta = theta};
     if (class_name.len) {
         row->class_name = wb_strndup(class_name.ptr, class_name.len);
         if (!row->class_name)
@@ -79,12 +79,12 @@ static struct wb_slice take_word(struct wb_slice *text)
 static int read_lines(struct wb_slice lines, struct wb_thresholds *t)
 {
     struct wb_slice name, value;
-    enum wb_policy policy;
+    enum wb_refresh_policy policy;
     double theta;
     int err = 0;
 
     while (err == 0 && wb_statefile_line(&lines, &name, &value)) {
-        if (!wb_policy_parse(take_word(&value), &policy))
+        if (!wb_refresh_policy_parse(take_word(&value), &policy))
             continue; /* a line of a later version */
         if (wb_slice_equal(name, WB_SLICE_LIT("policy")))
             t->policy = policy;
@@ -100,7 +100,7 @@ int wb_thresholds_read(const char *dir, void (*warn)(void *context, const char *
     struct wb_buf mem = WB_BUF_INIT;
     struct wb_slice lines;
 
-    *thresholds_out = (struct wb_thresholds){.policy = WB_POLICY_OPTIMAL};
+    *thresholds_out = (struct wb_thresholds){.policy = WB_REFRESH_OPTIMAL};
     if (!path)
         return WB_E_NOMEM;
     int err = wb_statefile_read(path, TITLE, &mem, &lines);
@@ -122,11 +122,11 @@ int wb_thresholds_write(const char *dir, const struct wb_thresholds *thresholds)
 {
     char *path = wb_path_join(dir, FILE_NAME);
     struct wb_buf lines = WB_BUF_INIT;
-    int err = path ? wb_buf_printf(&lines, "policy %s\n", wb_policy_word(thresholds->policy)) : WB_E_NOMEM;
+    int err = path ? wb_buf_printf(&lines, "policy %s\n", wb_refresh_policy_word(thresholds->policy)) : WB_E_NOMEM;
 
     for (size_t i = 0; err == 0 && i < thresholds->count; i++) {
-        const struct wb_threshold *row = &thresholds->rows[i];
-        err = wb_buf_printf(&lines, "theta %s %.17g%s%s\n", wb_policy_word(row->policy), row->theta, row->class_name ? " " : "",
+        const struct wb_thresholds_row *row = &thresholds->rows[i];
+        err = wb_buf_printf(&lines, "theta %s %.17g%s%s\n", wb_refresh_policy_word(row->policy), row->theta, row->class_name ? " " : "",
                             row->class_name ? row->class_name : "");
     }
     if (err == 0)

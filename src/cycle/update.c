@@ -1,8 +1,8 @@
 /*
- * update.c - merges what crawls, imports and people told (the journal) into the next edition of webdb, and
- * removes the logs that nobody needs any more. The merge itself is webdb's; here is when a page is due.
+ * update.c - merges the journal into the next edition of webdb, and removes the logs that are no longer needed.
  *
- * Damage in a log costs the records concerned: it is warned of, and never ends the merge.
+ * webdb does the merge; this file decides when each page is due again. Damage in a log costs only the damaged records:
+ * there is a warning, and the merge continues.
  */
 #include "cycle/update.h"
 #include "base/error.h"
@@ -23,7 +23,7 @@ struct update {
     uint64_t damaged;
 };
 
-/* Says when each page that was touched is due again. */
+/* Decides for each page that the merge touches when it is due again. */
 static int set_due(const struct update *u, struct wb_webdb_writer *writer)
 {
     const struct wb_webdb_site *site;
@@ -31,7 +31,7 @@ static int set_due(const struct update *u, struct wb_webdb_writer *writer)
     int got;
 
     while ((got = wb_webdb_writer_next(writer, &page, &site)) > 0)
-        page->next_due_ms = wb_refresh_due(&u->refresh, page, wb_change_rate(&page->history, site));
+        page->next_due_ms = wb_refresh_due(&u->refresh, page, wb_changerate(&page->history, site));
     return got;
 }
 
@@ -61,7 +61,7 @@ static void on_damage(void *context, const char *file, uint64_t offset, const ch
     warn(u, text);
 }
 
-static void tell_damage(const struct update *u)
+static void report_damage(const struct update *u)
 {
     char text[128];
 
@@ -73,7 +73,8 @@ static void tell_damage(const struct update *u)
 
 static int merge_journal(const struct wb_update_options *o, struct update *u, struct wb_webdb_merge *merge_out)
 {
-    struct wb_webdb_options options = {.memory_bytes = o->memory_bytes, .threads = o->threads, .progress = on_progress, .progress_context = u, .anew = o->rebuild};
+    struct wb_webdb_options options = {.memory_bytes = o->memory_bytes, .threads = o->threads, .progress = on_progress,
+                                       .progress_context = u, .anew = o->rebuild};
     struct wb_webdb_writer *writer = NULL;
 
     int err = wb_webdb_writer_open(o->dir, &options, &writer);
@@ -94,7 +95,7 @@ static int merge_journal(const struct wb_update_options *o, struct update *u, st
         return wb_error_restore(&why);
     }
     err = wb_webdb_writer_close(writer, merge_out);
-    tell_damage(u);
+    report_damage(u);
     return err;
 }
 
@@ -126,7 +127,8 @@ static int prune_journal(const struct wb_update_options *o, uint64_t *freed_out)
     return err;
 }
 
-int wb_update(const struct wb_update_options *options, const struct wb_cycle_sink *sink, struct wb_webdb_merge *merge_out, uint64_t *freed_out)
+int wb_update(const struct wb_update_options *options, const struct wb_cycle_sink *sink,
+              struct wb_webdb_merge *merge_out, uint64_t *freed_out)
 {
     static const struct wb_cycle_sink quiet = {NULL, NULL, NULL};
     struct update u = {.sink = sink ? sink : &quiet};
@@ -141,7 +143,8 @@ int wb_update(const struct wb_update_options *options, const struct wb_cycle_sin
     int err = wb_thresholds_read(options->dir, u.sink->warn, u.sink->context, &thresholds);
     if (err < 0)
         goto done;
-    u.refresh = (struct wb_refresh){.policy = thresholds.policy, .theta = wb_thresholds_get(&thresholds, thresholds.policy, WB_SLICE_EMPTY)};
+    u.refresh = (struct wb_refresh){.policy = thresholds.policy,
+                                    .theta = wb_thresholds_get(&thresholds, thresholds.policy, WB_SLICE_EMPTY)};
     err = merge_journal(options, &u, merge_out);
     if (err == 0)
         err = prune_journal(options, &freed);

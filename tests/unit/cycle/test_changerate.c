@@ -52,7 +52,7 @@ static double mean_ratio(double r, unsigned visits, double gap, double spread, b
         double own = gap * pow(2, (unit() - 0.5) / 2), rate = r / own, since = -log(unit()) / rate;
         for (unsigned k = 0; k < visits; k++)
             visit(&h, rate, own * pow(spread, 2 * unit() - 1), told, &now_ms, &since);
-        sum += wb_change_rate(&h, site) / rate;
+        sum += wb_changerate(&h, site) / rate;
     }
     return sum / rounds;
 }
@@ -111,9 +111,9 @@ static void test_lies_are_not_believed(void **state)
 
     (void)state;
     h.changed[27] = 20;
-    double believed = wb_change_rate(&h, NULL);
+    double believed = wb_changerate(&h, NULL);
     h.modified_lies = true;
-    double seen = wb_change_rate(&h, NULL);
+    double seen = wb_changerate(&h, NULL);
     assert_near("believed", believed, 0, 0.01);
     assert_near("seen", seen, 0.05, 0.1);
 }
@@ -131,7 +131,7 @@ static void test_always_now(void **state)
         wb_history_visit(&silent, days_ms(3), i % 4 == 0, 0, time_ms);
     }
     assert_int_equal(now.modified_changes, 20);
-    assert_near("as if nothing was told", wb_change_rate(&now, NULL) / wb_change_rate(&silent, NULL), 0.999, 1.001);
+    assert_near("as if nothing was told", wb_changerate(&now, NULL) / wb_changerate(&silent, NULL), 0.999, 1.001);
 }
 
 /* The root of the likelihood's equation by plain bisection, for histories so long that the prior hardly counts. */
@@ -157,7 +157,7 @@ static void test_maximum_of_likelihood(void **state)
             else
                 high = rate;
         }
-        assert_near("root", wb_change_rate(&h, NULL) / low, 0.98, 1.005);
+        assert_near("root", wb_changerate(&h, NULL) / low, 0.98, 1.005);
     }
 }
 
@@ -167,11 +167,11 @@ static void test_all_and_none(void **state)
     double last_none = 1e9, last_all = 0;
 
     (void)state;
-    assert_near("nothing known", wb_change_rate(&none, NULL), 1 / 30.5, 1 / 29.5);
+    assert_near("nothing known", wb_changerate(&none, NULL), 1 / 30.5, 1 / 29.5);
     for (unsigned i = 0; i < 1000; i++) {
         wb_history_visit(&none, days_ms(5), false, 0, START_MS);
         wb_history_visit(&all, days_ms(5), true, 0, START_MS);
-        double rate_none = wb_change_rate(&none, NULL), rate_all = wb_change_rate(&all, NULL);
+        double rate_none = wb_changerate(&none, NULL), rate_all = wb_changerate(&all, NULL);
         assert_true(rate_none < last_none && rate_none > 0);
         assert_true(rate_all > last_all && rate_all < 10);
         last_none = rate_none;
@@ -189,15 +189,15 @@ static void test_site(void **state)
     struct wb_history h = {0};
 
     (void)state;
-    assert_near("as the site", wb_change_rate(&h, &news), 0.8, 1.2);
-    assert_near("as the site", wb_change_rate(&h, &archive), 0.0003, 0.001);
-    assert_near("one visit to a site says little", wb_change_rate(&h, &young), 0.02, 0.2);
+    assert_near("as the site", wb_changerate(&h, &news), 0.8, 1.2);
+    assert_near("as the site", wb_changerate(&h, &archive), 0.0003, 0.001);
+    assert_near("one visit to a site says little", wb_changerate(&h, &young), 0.02, 0.2);
     /* Its own history soon says more. */
     for (unsigned i = 0; i < 30; i++)
         wb_history_visit(&h, days_ms(2), i % 5 == 0, 0, START_MS);
-    assert_near("own history", wb_change_rate(&h, &news) / wb_change_rate(&h, &archive), 1.0, 1.6);
-    assert_near("own history", wb_change_rate(&h, &news), 0.08, 0.16);
-    assert_near("between", wb_change_rate(&h, NULL), wb_change_rate(&h, &archive), wb_change_rate(&h, &news));
+    assert_near("own history", wb_changerate(&h, &news) / wb_changerate(&h, &archive), 1.0, 1.6);
+    assert_near("own history", wb_changerate(&h, &news), 0.08, 0.16);
+    assert_near("between", wb_changerate(&h, NULL), wb_changerate(&h, &archive), wb_changerate(&h, &news));
 }
 
 static double absurd_number(void)
@@ -224,7 +224,7 @@ static void test_absurd(void **state)
         struct wb_webdb_site site = {.visits = absurd_count(), .changes = absurd_count(), .days = absurd_number()};
         for (unsigned i = 0; i < WB_HISTORY_BINS; i++)
             h.changed[i] = unit() < 0.1 ? (uint16_t)absurd_count() : 0;
-        double rate = wb_change_rate(&h, unit() < 0.5 ? &site : NULL);
+        double rate = wb_changerate(&h, unit() < 0.5 ? &site : NULL);
         if (!(rate > 0 && rate < 1e6))
             fail_msg("an absurd history gives %g", rate);
     }

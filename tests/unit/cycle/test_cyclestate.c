@@ -13,7 +13,7 @@ static struct wb_cyclestate some_state(void)
 {
     struct wb_cyclestate state = {.seeded = 7};
 
-    state.status = (struct wb_cycle_status){.cycle = 3, .step = WB_STEP_CRAWL, .began_ms = 1700000000123, .step_ms = 1700000001456, .next_ms = 0,
+    state.status = (struct wb_cycle_status){.cycle = 3, .step = WB_CYCLE_CRAWL, .began_ms = 1700000000123, .step_ms = 1700000001456, .next_ms = 0,
                                             .run = 42, .budget = 1000, .listed = 900, .fetched = 17, .stored = 5, .unchanged = 6, .gone = 4,
                                             .errors = 2, .expunged = 1, .theta = 0.1234567890123456};
     snprintf(state.status.last_error, sizeof state.status.last_error, "no space\nleft on /x");
@@ -67,7 +67,7 @@ static void test_written_is_read(void **state)
 {
     struct wb_cyclestate written = some_state(), read;
 
-    for (int step = WB_STEP_REST; step <= WB_STEP_COMPACT; step++) {
+    for (int step = WB_CYCLE_REST; step <= WB_CYCLE_COMPACT; step++) {
         written.status.step = (enum wb_cycle_step)step;
         written.status.next_ms += step;
         ok(wb_cyclestate_write(*state, &written));

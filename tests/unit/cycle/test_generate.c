@@ -200,8 +200,8 @@ static void test_classes(void **state)
                   "http://h.test/59 http://h.test/58 http://h.test/57 http://h.test/56 http://h.test/55 http://h.test/54 http://h.test/53 ");
     assert_int_equal(g.early, 20);
     ok(wb_thresholds_read(*state, NULL, NULL, &thresholds));
-    assert_true(wb_thresholds_get(&thresholds, WB_POLICY_OPTIMAL, WB_SLICE_EMPTY) == g.theta);
-    assert_true(wb_thresholds_get(&thresholds, WB_POLICY_OPTIMAL, WB_SLICE_LIT("news")) != g.theta);
+    assert_true(wb_thresholds_get(&thresholds, WB_REFRESH_OPTIMAL, WB_SLICE_EMPTY) == g.theta);
+    assert_true(wb_thresholds_get(&thresholds, WB_REFRESH_OPTIMAL, WB_SLICE_LIT("news")) != g.theta);
     wb_thresholds_release(&thresholds);
     /* More than the budget: told, and the budget holds. */
     struct wb_buf warnings = WB_BUF_INIT;

@@ -23,20 +23,20 @@ static uint64_t chance(uint64_t below)
 
 static int compare(const void *a, const void *b)
 {
-    return wb_picked_before(a, b) ? -1 : wb_picked_before(b, a);
+    return wb_pick_item_before(a, b) ? -1 : wb_pick_item_before(b, a);
 }
 
 /* Few values, so that equals are frequent. */
 static void test_against_sorting(void **unused)
 {
-    struct wb_picked all[OFFERED_MAX];
+    struct wb_pick_item all[OFFERED_MAX];
 
     (void)unused;
     for (int round = 0; round < 300; round++) {
         size_t count = chance(OFFERED_MAX), max = chance(2) ? chance(20) : chance(600), trimmed = chance(max + 1);
         struct wb_pick pick = {.max = max};
         for (size_t i = 0; i < count; i++) {
-            all[i] = (struct wb_picked){.number = i, .value = (double)chance(10), .tier = (uint8_t)chance(3), .kind = (uint8_t)chance(4)};
+            all[i] = (struct wb_pick_item){.number = i, .value = (double)chance(10), .tier = (uint8_t)chance(3), .kind = (uint8_t)chance(4)};
             assert_int_equal(wb_pick_offer(&pick, &all[i]), 0);
             assert_true(pick.count <= max);
         }
@@ -60,7 +60,7 @@ static void test_without_limit(void **unused)
 
     (void)unused;
     for (uint64_t i = 0; i < 1000; i++)
-        assert_int_equal(wb_pick_offer(&pick, &(struct wb_picked){.number = i, .value = (double)chance(1000)}), 0);
+        assert_int_equal(wb_pick_offer(&pick, &(struct wb_pick_item){.number = i, .value = (double)chance(1000)}), 0);
     assert_int_equal(pick.count, 1000);
     wb_pick_release(&pick);
 }
@@ -70,7 +70,7 @@ static void test_of_nothing(void **unused)
     struct wb_pick pick = {.max = 0};
 
     (void)unused;
-    assert_int_equal(wb_pick_offer(&pick, &(struct wb_picked){.number = 1, .value = 1e9}), 0);
+    assert_int_equal(wb_pick_offer(&pick, &(struct wb_pick_item){.number = 1, .value = 1e9}), 0);
     assert_int_equal(pick.count, 0);
     wb_pick_trim(&pick, 0);
     wb_pick_release(&pick);
@@ -87,7 +87,7 @@ static void test_no_memory(void **unused)
 
     (void)unused;
     wb_alloc_should_fail = refuse;
-    int err = wb_pick_offer(&pick, &(struct wb_picked){.number = 1});
+    int err = wb_pick_offer(&pick, &(struct wb_pick_item){.number = 1});
     wb_alloc_should_fail = NULL;
     assert_true(err < 0);
     assert_int_equal(pick.count, 0);

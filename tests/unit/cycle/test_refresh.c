@@ -48,20 +48,20 @@ static void assert_close(double value, double right, double part)
 
 static void test_words(void **state)
 {
-    enum wb_policy policy;
+    enum wb_refresh_policy policy;
 
     (void)state;
-    for (enum wb_policy p = WB_POLICY_OPTIMAL; p <= WB_POLICY_ADAPTIVE; p++) {
-        assert_true(wb_policy_parse(wb_slice_str(wb_policy_word(p)), &policy));
+    for (enum wb_refresh_policy p = WB_REFRESH_OPTIMAL; p <= WB_REFRESH_ADAPTIVE; p++) {
+        assert_true(wb_refresh_policy_parse(wb_slice_str(wb_refresh_policy_word(p)), &policy));
         assert_int_equal(policy, p);
     }
-    assert_false(wb_policy_parse(WB_SLICE_LIT("optima"), &policy));
-    assert_false(wb_policy_parse(WB_SLICE_EMPTY, &policy));
+    assert_false(wb_refresh_policy_parse(WB_SLICE_LIT("optima"), &policy));
+    assert_false(wb_refresh_policy_parse(WB_SLICE_EMPTY, &policy));
 }
 
 static void test_formula(void **state)
 {
-    struct wb_refresh refresh = {.policy = WB_POLICY_OPTIMAL, .theta = 1};
+    struct wb_refresh refresh = {.policy = WB_REFRESH_OPTIMAL, .theta = 1};
 
     (void)state;
     for (unsigned i = 0; i < 10000; i++) {
@@ -83,15 +83,15 @@ static void test_other_policies(void **state)
     (void)state;
     page.history.visits = 5;
     page.history.changes = 3;
-    assert_close(wb_refresh_value(&(struct wb_refresh){.policy = WB_POLICY_UNIFORM}, &page, 0.2, NOW_MS), 10, 1e-9);
-    assert_close(wb_refresh_value(&(struct wb_refresh){.policy = WB_POLICY_PROPORTIONAL}, &page, 0.2, NOW_MS), 2, 1e-9);
+    assert_close(wb_refresh_value(&(struct wb_refresh){.policy = WB_REFRESH_UNIFORM}, &page, 0.2, NOW_MS), 10, 1e-9);
+    assert_close(wb_refresh_value(&(struct wb_refresh){.policy = WB_REFRESH_PROPORTIONAL}, &page, 0.2, NOW_MS), 2, 1e-9);
     double interval = 30 * 0.8 * 0.8 * 0.8 * 1.4 * 1.4;
-    assert_close(wb_refresh_value(&(struct wb_refresh){.policy = WB_POLICY_ADAPTIVE}, &page, 0.2, NOW_MS), 10 / interval, 1e-9);
+    assert_close(wb_refresh_value(&(struct wb_refresh){.policy = WB_REFRESH_ADAPTIVE}, &page, 0.2, NOW_MS), 10 / interval, 1e-9);
     page.history.visits = UINT32_MAX;
-    assert_close(wb_refresh_value(&(struct wb_refresh){.policy = WB_POLICY_ADAPTIVE}, &page, 0.2, NOW_MS), 10 / 365.0, 1e-9);
+    assert_close(wb_refresh_value(&(struct wb_refresh){.policy = WB_REFRESH_ADAPTIVE}, &page, 0.2, NOW_MS), 10 / 365.0, 1e-9);
     page.history.changes = UINT32_MAX;
-    assert_close(wb_refresh_value(&(struct wb_refresh){.policy = WB_POLICY_ADAPTIVE}, &page, 0.2, NOW_MS), 14400, 1e-9);
-    assert_close(wb_refresh_value(&(struct wb_refresh){.policy = WB_POLICY_ADAPTIVE, .min_days = 2}, &page, 0.2, NOW_MS), 5, 1e-9);
+    assert_close(wb_refresh_value(&(struct wb_refresh){.policy = WB_REFRESH_ADAPTIVE}, &page, 0.2, NOW_MS), 14400, 1e-9);
+    assert_close(wb_refresh_value(&(struct wb_refresh){.policy = WB_REFRESH_ADAPTIVE, .min_days = 2}, &page, 0.2, NOW_MS), 5, 1e-9);
 }
 
 static struct wb_webdb_page random_page(void)
@@ -126,7 +126,7 @@ static void test_value_and_due_agree(void **state)
     (void)state;
     for (unsigned i = 0; i < 400000; i++) {
         struct wb_webdb_page page = random_page();
-        struct wb_refresh refresh = {.policy = (enum wb_policy)(i % 4), .theta = magnitude(1e-3, 1e3)};
+        struct wb_refresh refresh = {.policy = (enum wb_refresh_policy)(i % 4), .theta = magnitude(1e-3, 1e3)};
         double rate = magnitude(1e-4, 1e2);
         if (unit() < 0.3)
             refresh.min_days = magnitude(0.01, 10);
@@ -141,7 +141,7 @@ static void test_value_and_due_agree(void **state)
         }
         double value = wb_refresh_value(&refresh, &page, rate, due_ms);
         if (!(value >= refresh.theta))
-            fail_msg("page %u, %s: worth %g when due, not %g", i, wb_policy_word(refresh.policy), value, refresh.theta);
+            fail_msg("page %u, %s: worth %g when due, not %g", i, wb_refresh_policy_word(refresh.policy), value, refresh.theta);
         if (due_ms <= origin_ms) {
             at_once++;
             continue;
@@ -150,14 +150,14 @@ static void test_value_and_due_agree(void **state)
         int64_t before_ms = due_ms - (due_ms - origin_ms) / 100 - 2;
         value = wb_refresh_value(&refresh, &page, rate, before_ms);
         if (before_ms > origin_ms && !(value < refresh.theta))
-            fail_msg("page %u, %s: worth %g of %g before it is due", i, wb_policy_word(refresh.policy), value, refresh.theta);
+            fail_msg("page %u, %s: worth %g of %g before it is due", i, wb_refresh_policy_word(refresh.policy), value, refresh.theta);
     }
     assert_true(never > 10000 && at_once > 10000 && later > 10000);
 }
 
 static void test_never(void **state)
 {
-    struct wb_refresh refresh = {.policy = WB_POLICY_OPTIMAL, .theta = 2};
+    struct wb_refresh refresh = {.policy = WB_REFRESH_OPTIMAL, .theta = 2};
     struct wb_webdb_page page = seen_page(1, 1);
 
     (void)state;
@@ -177,7 +177,7 @@ static void test_never(void **state)
 
 static void test_bounds(void **state)
 {
-    struct wb_refresh refresh = {.policy = WB_POLICY_OPTIMAL, .theta = 1e-9, .min_days = 3, .max_days = 9};
+    struct wb_refresh refresh = {.policy = WB_REFRESH_OPTIMAL, .theta = 1e-9, .min_days = 3, .max_days = 9};
     struct wb_webdb_page page = seen_page(1, 1);
 
     (void)state;
@@ -191,14 +191,14 @@ static void test_bounds(void **state)
 
 static void test_never_fetched(void **state)
 {
-    struct wb_refresh refresh = {.policy = WB_POLICY_OPTIMAL, .theta = 10};
+    struct wb_refresh refresh = {.policy = WB_REFRESH_OPTIMAL, .theta = 10};
     struct wb_webdb_page fresh = {.score = 2}, old = seen_page(2, 10000);
 
     (void)state;
     assert_close(wb_refresh_value(&refresh, &fresh, 0.1, NOW_MS), 20, 1e-9);
     assert_close(wb_refresh_value(&refresh, &fresh, 0.1, NOW_MS), wb_refresh_value(&refresh, &old, 0.1, NOW_MS), 1e-9);
     assert_int_equal(wb_refresh_due(&refresh, &fresh, 0.1), 0);
-    for (enum wb_policy p = WB_POLICY_OPTIMAL; p <= WB_POLICY_ADAPTIVE; p++) {
+    for (enum wb_refresh_policy p = WB_REFRESH_OPTIMAL; p <= WB_REFRESH_ADAPTIVE; p++) {
         struct wb_webdb_page page = seen_page(2, 300);
         refresh.policy = p;
         assert_true(wb_refresh_value(&refresh, &fresh, 0.01, NOW_MS) > wb_refresh_value(&refresh, &page, 0.01, NOW_MS));
@@ -210,8 +210,8 @@ static void test_never_fetched(void **state)
 static void test_near_duplicates(void **state)
 {
     (void)state;
-    for (enum wb_policy policy = WB_POLICY_OPTIMAL; policy <= WB_POLICY_ADAPTIVE; policy++) {
-        struct wb_refresh refresh = {.policy = policy, .theta = wb_threshold_begin(policy, 10)};
+    for (enum wb_refresh_policy policy = WB_REFRESH_OPTIMAL; policy <= WB_REFRESH_ADAPTIVE; policy++) {
+        struct wb_refresh refresh = {.policy = policy, .theta = wb_refresh_first_theta(policy, 10)};
         struct wb_webdb_page page = seen_page(1, 20), near = page;
         near.near = true;
         assert_close(8 * wb_refresh_value(&refresh, &near, 1.0 / 30, NOW_MS), wb_refresh_value(&refresh, &page, 1.0 / 30, NOW_MS), 1e-9);
@@ -229,7 +229,7 @@ static void test_near_duplicates(void **state)
 
 static void test_failures(void **state)
 {
-    struct wb_refresh uniform = {.policy = WB_POLICY_UNIFORM, .theta = 3}, optimal = {.policy = WB_POLICY_OPTIMAL, .theta = 0.001};
+    struct wb_refresh uniform = {.policy = WB_REFRESH_UNIFORM, .theta = 3}, optimal = {.policy = WB_REFRESH_OPTIMAL, .theta = 0.001};
     struct wb_webdb_page page = seen_page(1, 100);
     double last = 0;
 
@@ -251,7 +251,7 @@ static void test_failures(void **state)
 
 static void test_gone(void **state)
 {
-    struct wb_refresh refresh = {.policy = WB_POLICY_UNIFORM, .theta = 1, .max_days = 2};
+    struct wb_refresh refresh = {.policy = WB_REFRESH_UNIFORM, .theta = 1, .max_days = 2};
     struct wb_webdb_page page = seen_page(1, 20);
 
     (void)state;
@@ -280,7 +280,7 @@ static void test_gone(void **state)
 /* A page with a signal is as stale as one that is ln 5 changes older. */
 static void test_signals(void **state)
 {
-    struct wb_refresh refresh = {.policy = WB_POLICY_OPTIMAL, .theta = 1};
+    struct wb_refresh refresh = {.policy = WB_REFRESH_OPTIMAL, .theta = 1};
     struct wb_webdb_page page = seen_page(1, 3), older = seen_page(1, 3 + log(5) / 0.1);
 
     (void)state;
@@ -297,7 +297,7 @@ static void test_absurd(void **state)
 
     (void)state;
     for (unsigned i = 0; i < 200000; i++) {
-        struct wb_refresh refresh = {(enum wb_policy)(i % 4), numbers[(int)(unit() * 8)], numbers[(int)(unit() * 8)],
+        struct wb_refresh refresh = {(enum wb_refresh_policy)(i % 4), numbers[(int)(unit() * 8)], numbers[(int)(unit() * 8)],
                                      numbers[(int)(unit() * 8)]};
         struct wb_webdb_page page = {.score = numbers[(int)(unit() * 8)],
                                      .flags = (unsigned)(unit() * 64),
@@ -360,10 +360,10 @@ static unsigned live_a_day(struct population *p, const struct wb_refresh *refres
 }
 
 /* From wherever it begins, and after the budget was changed, it comes near to what the last page was worth, and stays. */
-static void settle(enum wb_policy policy, double far, unsigned budget, unsigned later_budget)
+static void settle(enum wb_refresh_policy policy, double far, unsigned budget, unsigned later_budget)
 {
     struct population *p = new_population();
-    struct wb_refresh refresh = {.policy = policy, .theta = far * wb_threshold_begin(policy, PAGES / budget)};
+    struct wb_refresh refresh = {.policy = policy, .theta = far * wb_refresh_first_theta(policy, PAGES / budget)};
     int64_t now_ms = NOW_MS;
 
     for (unsigned change = 0; change < 2; change++) {
@@ -372,10 +372,10 @@ static void settle(enum wb_policy policy, double far, unsigned budget, unsigned 
         for (unsigned day = 0; day < 160; day++, now_ms += days_ms(1)) {
             unsigned due = live_a_day(p, &refresh, wanted, now_ms, &least);
             near += day >= 60 && refresh.theta > 0.6 * least && refresh.theta < 1.6 * least;
-            refresh.theta = wb_threshold_move(refresh.theta, due, wanted);
+            refresh.theta = wb_refresh_move_theta(refresh.theta, due, wanted);
         }
         if (near < 95)
-            fail_msg("%s, %u of %u pages a day, begun at %g: near on %u of 100 days, at last %g, not %g", wb_policy_word(policy),
+            fail_msg("%s, %u of %u pages a day, begun at %g: near on %u of 100 days, at last %g, not %g", wb_refresh_policy_word(policy),
                      wanted, PAGES, far, near, refresh.theta, least);
     }
     wb_free(p);
@@ -384,7 +384,7 @@ static void settle(enum wb_policy policy, double far, unsigned budget, unsigned 
 static void test_threshold_settles(void **state)
 {
     (void)state;
-    for (enum wb_policy p = WB_POLICY_OPTIMAL; p <= WB_POLICY_ADAPTIVE; p++)
+    for (enum wb_refresh_policy p = WB_REFRESH_OPTIMAL; p <= WB_REFRESH_ADAPTIVE; p++)
         for (double far = 1e-4; far < 2e4; far *= 100) {
             settle(p, far, 100, 300);
             settle(p, far, 200, 40);
@@ -397,11 +397,11 @@ static void test_threshold_edges(void **state)
     static const double numbers[] = {0, -1, 1e-300, 1, 1e300, INFINITY, -INFINITY, NAN};
 
     (void)state;
-    assert_true(wb_threshold_move(3, 100, 100) == 3);
-    assert_true(wb_threshold_move(3, 101, 100) > 3 && wb_threshold_move(3, 99, 100) < 3);
-    assert_true(wb_threshold_move(3, 0, 100) > 0.1 && wb_threshold_move(3, 1e9, 1) < 100);
+    assert_true(wb_refresh_move_theta(3, 100, 100) == 3);
+    assert_true(wb_refresh_move_theta(3, 101, 100) > 3 && wb_refresh_move_theta(3, 99, 100) < 3);
+    assert_true(wb_refresh_move_theta(3, 0, 100) > 0.1 && wb_refresh_move_theta(3, 1e9, 1) < 100);
     for (unsigned i = 0; i < 8 * 8 * 8; i++) {
-        double theta = wb_threshold_move(numbers[i % 8], numbers[i / 8 % 8], numbers[i / 64]);
+        double theta = wb_refresh_move_theta(numbers[i % 8], numbers[i / 8 % 8], numbers[i / 64]);
         assert_true(theta > 0 && theta < INFINITY);
     }
 }
@@ -409,13 +409,13 @@ static void test_threshold_edges(void **state)
 static void test_threshold_begin(void **state)
 {
     (void)state;
-    for (enum wb_policy p = WB_POLICY_OPTIMAL; p <= WB_POLICY_ADAPTIVE; p++)
+    for (enum wb_refresh_policy p = WB_REFRESH_OPTIMAL; p <= WB_REFRESH_ADAPTIVE; p++)
         for (double days = 0.1; days < 300; days *= 3) {
-            struct wb_refresh refresh = {.policy = p, .theta = wb_threshold_begin(p, days)};
+            struct wb_refresh refresh = {.policy = p, .theta = wb_refresh_first_theta(p, days)};
             struct wb_webdb_page page = seen_page(1, 0);
             assert_close((double)(wb_refresh_due(&refresh, &page, 1.0 / 30) - NOW_MS), days * WB_DAY_MS, 1e-6);
         }
-    assert_true(wb_threshold_begin(WB_POLICY_OPTIMAL, 0) > 0 && wb_threshold_begin(WB_POLICY_OPTIMAL, INFINITY) < INFINITY);
+    assert_true(wb_refresh_first_theta(WB_REFRESH_OPTIMAL, 0) > 0 && wb_refresh_first_theta(WB_REFRESH_OPTIMAL, INFINITY) < INFINITY);
 }
 
 int main(void)

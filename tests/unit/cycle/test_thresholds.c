@@ -8,23 +8,23 @@ static void test_kept(void **state)
 
     ok(wb_thresholds_read(*state, NULL, NULL, &t));
     assert_int_equal(t.count, 0);
-    double begin = wb_thresholds_get(&t, WB_POLICY_OPTIMAL, WB_SLICE_EMPTY);
+    double begin = wb_thresholds_get(&t, WB_REFRESH_OPTIMAL, WB_SLICE_EMPTY);
     assert_true(begin > 0);
-    ok(wb_thresholds_set(&t, WB_POLICY_OPTIMAL, WB_SLICE_EMPTY, 0.1234567890123456));
-    ok(wb_thresholds_set(&t, WB_POLICY_OPTIMAL, WB_SLICE_LIT("news"), 3));
-    ok(wb_thresholds_set(&t, WB_POLICY_UNIFORM, WB_SLICE_EMPTY, 8));
-    ok(wb_thresholds_set(&t, WB_POLICY_OPTIMAL, WB_SLICE_LIT("news"), 4));
+    ok(wb_thresholds_set(&t, WB_REFRESH_OPTIMAL, WB_SLICE_EMPTY, 0.1234567890123456));
+    ok(wb_thresholds_set(&t, WB_REFRESH_OPTIMAL, WB_SLICE_LIT("news"), 3));
+    ok(wb_thresholds_set(&t, WB_REFRESH_UNIFORM, WB_SLICE_EMPTY, 8));
+    ok(wb_thresholds_set(&t, WB_REFRESH_OPTIMAL, WB_SLICE_LIT("news"), 4));
     assert_int_equal(t.count, 3);
-    t.policy = WB_POLICY_ADAPTIVE;
+    t.policy = WB_REFRESH_ADAPTIVE;
     ok(wb_thresholds_write(*state, &t));
     wb_thresholds_release(&t);
 
     ok(wb_thresholds_read(*state, NULL, NULL, &t));
-    assert_int_equal(t.policy, WB_POLICY_ADAPTIVE);
-    assert_true(wb_thresholds_get(&t, WB_POLICY_OPTIMAL, WB_SLICE_EMPTY) == 0.1234567890123456);
-    assert_true(wb_thresholds_get(&t, WB_POLICY_OPTIMAL, WB_SLICE_LIT("news")) == 4);
-    assert_true(wb_thresholds_get(&t, WB_POLICY_UNIFORM, WB_SLICE_EMPTY) == 8);
-    assert_true(wb_thresholds_get(&t, WB_POLICY_OPTIMAL, WB_SLICE_LIT("other")) == begin);
+    assert_int_equal(t.policy, WB_REFRESH_ADAPTIVE);
+    assert_true(wb_thresholds_get(&t, WB_REFRESH_OPTIMAL, WB_SLICE_EMPTY) == 0.1234567890123456);
+    assert_true(wb_thresholds_get(&t, WB_REFRESH_OPTIMAL, WB_SLICE_LIT("news")) == 4);
+    assert_true(wb_thresholds_get(&t, WB_REFRESH_UNIFORM, WB_SLICE_EMPTY) == 8);
+    assert_true(wb_thresholds_get(&t, WB_REFRESH_OPTIMAL, WB_SLICE_LIT("other")) == begin);
     wb_thresholds_release(&t);
 }
 
