@@ -50,3 +50,15 @@ bool wb_slice_to_u64(struct wb_slice s, uint64_t *value_out)
     *value_out = value;
     return true;
 }
+
+bool wb_slice_next_line(struct wb_slice *rest, struct wb_slice *line_out)
+{
+    const char *end = rest->len ? memchr(rest->ptr, '\n', rest->len) : NULL;
+
+    *line_out = wb_slice(rest->ptr, end ? (size_t)(end - rest->ptr) : rest->len);
+    if (rest->len == 0)
+        return false;
+    size_t taken = line_out->len + (end != NULL);
+    *rest = wb_slice(rest->ptr + taken, rest->len - taken);
+    return true;
+}

@@ -67,6 +67,9 @@ struct wb_slice wb_slice_trim(struct wb_slice s);
 /* Decimal digits only, no sign; false where there is anything else or it does not fit. */
 bool wb_slice_to_u64(struct wb_slice s, uint64_t *value_out);
 
+/* Takes the next line off *rest, without its newline; the last line need not have one. False if *rest is empty. */
+bool wb_slice_next_line(struct wb_slice *rest, struct wb_slice *line_out);
+
 static inline char wb_ascii_lower(char c)
 {
     return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;

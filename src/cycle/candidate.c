@@ -1,6 +1,6 @@
 /*
- * candidate.c - judges pages. What is known of a site (its place in the dispenser, its class, its changes) is looked up once
- * for all of its pages. It never decides how many are taken.
+ * candidate.c - judges pages. What is known about a site (its state in the dispenser, its class, how often its pages
+ * change) is looked up once for all of its pages. It never decides how many pages are picked.
  */
 #include "cycle/candidate.h"
 #include "base/date.h"
@@ -8,10 +8,10 @@
 
 #include <math.h>
 
-#define BLOCKED_MS (7 * WB_DAY_MS) /* a robots.txt that forbade a page is believed so long */
-#define AWAY_PAGES 10               /* of a site that was not to be had the last time: they would take the places of others */
+#define BLOCKED_MS (7 * WB_DAY_MS) /* after this time a page that robots.txt forbade is tried again */
+#define AWAY_PAGES 10 /* limit for a site that did not answer last time, so that it takes no places from others */
 
-/* ---- the site at hand -------------------------------------------------------------------------------- */
+/* ---- the current site -------------------------------------------------------------------------------- */
 
 static bool out_of_scope(const struct wb_candidate_judge *judge, struct wb_slice site)
 {
@@ -73,7 +73,7 @@ uint64_t wb_candidate_site_max(const struct wb_candidate_judge *judge)
     return judge->period_ms > delay_ms ? (uint64_t)(judge->period_ms / delay_ms) : 1;
 }
 
-/* The site's wishes as those who compute values want them. */
+/* The refresh settings of the current site: those of its class, if it has one. */
 static struct wb_refresh site_refresh(const struct wb_candidate_judge *judge)
 {
     struct wb_refresh refresh = judge->refresh;
@@ -105,8 +105,9 @@ static struct wb_slice path_of(struct wb_slice url)
 }
 
 /*
- * Crawlers let what is listed in without their guards, which learn anew in every visit. So they stand here, with all that was ever seen of the
- * site; a page that was fetched, a seed or an announced page is let in as there.
+ * Crawlers check links against their trap guards, but not the URLs of a list, and their guards forget everything after
+ * a visit. So listed URLs are checked here, by a guard that learns from all pages of the site that webdb knows. As in a
+ * crawl, pages that were already fetched, seeds and announced pages always pass.
  */
 static bool is_trapped(struct wb_candidate_judge *judge, const struct wb_webdb_page *page)
 {
@@ -120,7 +121,8 @@ static bool is_trapped(struct wb_candidate_judge *judge, const struct wb_webdb_p
     return caught && page->last_tried_ms == 0 && page->depth > 0;
 }
 
-static enum wb_candidate_verdict judge_page(struct wb_candidate_judge *judge, const struct wb_refresh *refresh, const struct wb_webdb_page *page)
+static enum wb_candidate_verdict judge_page(struct wb_candidate_judge *judge, const struct wb_refresh *refresh,
+                                            const struct wb_webdb_page *page)
 {
     if (judge->outside || (judge->depth_limit && page->depth >= judge->depth_limit))
         return WB_CANDIDATE_OUTSIDE;
@@ -141,7 +143,7 @@ static enum wb_candidate_verdict judge_page(struct wb_candidate_judge *judge, co
     return WB_CANDIDATE_YES;
 }
 
-/* The store knows what was taken down; webdb's mark only shows it, and lacks URLs that were found after their site was barred. */
+/* The store decides what is taken down. webdb's flag is a copy, which URLs found after their site was barred lack. */
 static int is_barred(struct wb_candidate_judge *judge, const struct wb_webdb_page *page, bool *barred_out)
 {
     *barred_out = false;
@@ -158,8 +160,9 @@ static int is_barred(struct wb_candidate_judge *judge, const struct wb_webdb_pag
     return err < 0 ? err : 0;
 }
 
-/* When the page must have been visited: its lifetime ends before the next chance, or its greatest interval has passed. 0: not at all. */
-static int64_t deadline_ms(const struct wb_candidate_judge *judge, const struct wb_refresh *refresh, const struct wb_webdb_page *page)
+/* The time by which the page must be visited, because its lifetime ends or its longest interval has passed; 0: none. */
+static int64_t deadline_ms(const struct wb_candidate_judge *judge, const struct wb_refresh *refresh,
+                           const struct wb_webdb_page *page)
 {
     if (page->flags & WB_PAGE_GONE)
         return 0;
@@ -167,14 +170,14 @@ static int64_t deadline_ms(const struct wb_candidate_judge *judge, const struct 
         return page->expires_ms;
     if (refresh->max_days <= 0 || page->last_seen_ms == 0)
         return 0;
-    /* One that cannot be had is tried for less and less often. */
+    /* A page that cannot be fetched is tried less and less often. */
     double days = ldexp(refresh->max_days, page->failures < 64 ? page->failures : 64);
     double latest_ms = (double)(page->failures ? page->last_tried_ms : page->last_seen_ms) + days * WB_DAY_MS;
     return latest_ms <= (double)judge->now_ms ? (int64_t)latest_ms : 0;
 }
 
-int wb_candidate_judge(struct wb_candidate_judge *judge, const struct wb_webdb_page *page, enum wb_candidate_verdict *verdict_out,
-                       struct wb_pick_item *item_out)
+int wb_candidate_judge(struct wb_candidate_judge *judge, const struct wb_webdb_page *page,
+                       enum wb_candidate_verdict *verdict_out, struct wb_pick_item *item_out)
 {
     *verdict_out = WB_CANDIDATE_UNWANTED;
     *item_out = (struct wb_pick_item){.number = page->number};
@@ -197,17 +200,18 @@ int wb_candidate_judge(struct wb_candidate_judge *judge, const struct wb_webdb_p
     if (is_pushed(page)) {
         *item_out = (struct wb_pick_item){page->number, value, WB_PICK_TIER_PUSHED, WB_PICK_PUSHED};
     } else if (deadline) {
+        bool expires = page->expires_ms && page->expires_ms <= judge->horizon_ms;
         *item_out = (struct wb_pick_item){page->number, -(double)deadline, WB_PICK_TIER_EXPIRING,
-                                       page->expires_ms && page->expires_ms <= judge->horizon_ms ? WB_PICK_EXPIRING : WB_PICK_DUE};
+                                          expires ? WB_PICK_EXPIRING : WB_PICK_DUE};
     } else if ((page->flags & WB_PAGE_GONE) && value <= 0) {
         *verdict_out = WB_CANDIDATE_UNWANTED;
     } else if (page->near && value <= 0) {
-        /* However much is left of the budget: a near duplicate waits for its turn. */
+        /* A near duplicate waits until it is due, however much budget is left. */
         *verdict_out = WB_CANDIDATE_EARLY;
     } else if (page->last_seen_ms) {
         *item_out = (struct wb_pick_item){page->number, value, WB_PICK_TIER_VALUE, WB_PICK_DUE};
     } else {
-        /* Five thousand links of one kind that lead nowhere would otherwise come before everything that is to be looked at again. */
+        /* Otherwise thousands of similar links that lead nowhere would come before all repeated visits. */
         value *= wb_trap_promise(&judge->trap, path_of(page->url));
         *item_out = (struct wb_pick_item){page->number, value, WB_PICK_TIER_VALUE, WB_PICK_FRESH};
     }

@@ -30,7 +30,7 @@ struct wb_candidate_judge {
     const struct wb_fetchlist *list;
     const struct wb_site_class *classes;
     struct wb_refresh refresh;      /* of pages without a class */
-    const double *thetas;           /* by class; used for classes with their own number of fetches, the others use refresh.theta */
+    const double *thetas;           /* by class, for classes with their own fetches; the others use refresh.theta */
     enum wb_scope_kind scope;
     int64_t now_ms, horizon_ms;     /* horizon_ms: the time of the next generate */
     int64_t tried_ms;               /* pages tried since then are left out; 0: none are */
@@ -55,7 +55,8 @@ int wb_candidate_judge(struct wb_candidate_judge *judge, const struct wb_webdb_p
 /* The index of the current site's class; SIZE_MAX: none. */
 size_t wb_candidate_class(const struct wb_candidate_judge *judge);
 
-/* How many pages of the current site may be listed: as many as the period allows, or a few if the site did not answer last time. */
+/* How many pages of the current site may be listed: what the period allows; few if the site did not answer last time.
+ */
 uint64_t wb_candidate_site_max(const struct wb_candidate_judge *judge);
 
 void wb_candidate_release(struct wb_candidate_judge *judge);

@@ -1,40 +1,40 @@
 /*
- * changerate.c - how often a page changes, from what visits saw of it.
+ * changerate.c - estimates how often a page changes, from what visits saw.
  *
- * A page is taken to change as a Poisson process of rate L. A visit tells only that there was a change in the gap before
- * it, or none; the likelihood of a history is highest where
+ * We model the changes of a page as a Poisson process with rate L. A visit shows only whether the page changed since
+ * the visit before (the "gap"), not how often. The likelihood of a history is highest where
  *
  *   sum over changed gaps of t / (exp(L t) - 1)  =  sum of unchanged gaps
  *
- * Three things are added, each in the unit of events (the equation times L):
+ * Three terms are added to this equation, multiplied by L so that their unit is events:
  *
- *   half an unchanged visit   as in Cho and Garcia-Molina's improved estimator, which takes the bias away
- *   the prior                 a - (a + b) L / (m + L): a fraction of an event upwards for pages that seem to
- *                             change less than their site, b downwards for others; never more, however far apart they are
- *   Last-Modified             where the server tells when changes were, these are exact: events - L days
+ *   half an unchanged visit   as in Cho and Garcia-Molina's improved estimator, which removes the bias
+ *   the prior                 a - (a + b) L / (m + L): pulls pages that seem to change less than their site up by at
+ *                             most a events, and the others down by at most b, however far apart page and site are
+ *   Last-Modified             if the server says when changes happened, they are exact: events - L days
  *
- * All of them fall with L, so there is exactly one root. This file never looks at a page's weight or at the time.
+ * All terms decrease with L, so there is exactly one root. This file never looks at a page's weight or at the time.
  */
 #include "cycle/refresh.h"
 
 #include <math.h>
 
-#define DEFAULT_RATE (1.0 / 30)  /* changes a day of a page of which nothing is known */
+#define DEFAULT_RATE (1.0 / 30)  /* changes per day of a page about which nothing is known */
 #define RATE_MIN 1e-6            /* a change in 2700 years... */
-#define RATE_MAX 1e4             /* ...and one every nine seconds: nothing that visits can tell apart lies beyond */
-#define PRIOR_UP 0.15            /* pull of the prior on a page that seems to change less than its site, in events... */
-#define PRIOR_DOWN 0.3           /* ...and on one that seems to change more */
-#define MODIFIED_VISITS_MIN 3    /* fewer say less than the gaps */
+#define RATE_MAX 1e4             /* ...and one every nine seconds: visits cannot distinguish rates beyond these */
+#define PRIOR_UP 0.15 /* how far the prior pulls a page that seems to change less than its site, in events... */
+#define PRIOR_DOWN 0.3           /* ...and one that seems to change more */
+#define MODIFIED_VISITS_MIN 3    /* with fewer, the gaps say more */
 #define STEPS_MAX 60
-#define PRECISION 1e-4           /* of the root, relative; a rate is never known better than to a few per cent */
+#define PRECISION 1e-4           /* relative error of the root; a rate is never known better than to a few per cent */
 
-/* What the gaps say, ready for the equation. */
+/* The gaps, prepared for the equation. */
 struct gaps {
-    double changes;        /* as many as there are in bins */
-    double changed_days;   /* their gaps together */
-    double unchanged_days; /* with half a visit more */
+    double changes;        /* number of changed gaps */
+    double changed_days;   /* sum of these gaps */
+    double unchanged_days; /* sum of the other gaps, plus half a visit */
     unsigned first, last;  /* bins with changes */
-    double days[2];        /* lengths of first and of the bin after it; bins two apart differ by a factor of 2 */
+    double days[2];        /* lengths of the first bin and the next; every second bin is twice as long */
 };
 
 static double bounded(double rate)
@@ -47,7 +47,8 @@ static double sane_days(double days)
     return days > 0 && days < 1e9 ? days : 0;
 }
 
-/* Visits to a site seen as visits to one page with gaps of equal length; itself drawn to the default, as if by one more change. */
+/* The rate of a site: all visits count as visits to one page with equal gaps, pulled to the default by one more change.
+ */
 static double site_rate(const struct wb_webdb_site *site)
 {
     double visits = (double)site->visits, days = sane_days(site->days);
@@ -59,27 +60,28 @@ static double site_rate(const struct wb_webdb_site *site)
     return bounded((1 + events) / (1 / DEFAULT_RATE + days));
 }
 
-/* The prior's m: where both pulls together are nothing at the site's rate. */
+/* The prior's m, chosen so that the two pulls cancel out at the site's rate. */
 static double prior_middle(const struct wb_webdb_site *site)
 {
     return (site ? site_rate(site) : DEFAULT_RATE) * PRIOR_DOWN / PRIOR_UP;
 }
 
-/* Where so many changes were seen, one by one, in so many days: events - L days + prior = 0, a quadratic equation. */
+/* If all changes in these days are known: events - L days + prior = 0, a quadratic equation. */
 static double rate_of_events(double events, double days, double middle)
 {
     double half = (days * middle + PRIOR_DOWN - events) / 2, last = (events + PRIOR_UP) * middle;
     double root = sqrt(half * half + days * last);
 
-    /* Two forms of the same, each without a difference of nearly equal numbers. */
+    /* Two forms of the same root; each avoids subtracting nearly equal numbers. */
     if (half > 0)
         return last / (half + root);
     return days > 0 ? (root - half) / days : RATE_MAX;
 }
 
 /*
- * Cho and Garcia-Molina: (X - 1) - X / (N ln(1 - X / N)) changes in T days have no bias. Times that move more often than the
- * content does (servers that send the present as Last-Modified) would make a page look hopeless: they are not believed.
+ * Cho and Garcia-Molina: (X - 1) - X / (N ln(1 - X / N)) changes in T days is an estimate without bias. If
+ * Last-Modified changes more often than the content (some servers send the current time), the page would look hopeless:
+ * then we ignore these times.
  */
 static bool rate_of_modified(const struct wb_history *h, double middle, double *rate_out)
 {
@@ -121,7 +123,7 @@ static bool gather_gaps(const struct wb_history *h, struct gaps *gaps_out)
     }
     if (g.changes > 0) {
         double gap = g.changed_days / g.changes;
-        /* Where gaps differ in length those without a change are the shorter ones, and nearer to what is between. */
+        /* If the gaps differ in length, those without a change are the shorter ones. */
         if (h->visits > g.changes && g.unchanged_days > 0)
             gap = fmin(gap, g.unchanged_days / (h->visits - g.changes));
         g.unchanged_days += gap / 2;
@@ -131,8 +133,8 @@ static bool gather_gaps(const struct wb_history *h, struct gaps *gaps_out)
 }
 
 /*
- * The sum over changed gaps of x / (exp(x) - 1), x = L t, and its slope along ln L. From a bin to the next but one x doubles,
- * and expm1(2x) = e (e + 2) where e = expm1(x): two exponentials serve all bins.
+ * The sum over changed gaps of x / (exp(x) - 1), where x = L t, and its slope along ln L. From each bin to the next but
+ * one, x doubles, and expm1(2x) = e (e + 2) where e = expm1(x). So two exponentials are enough for all bins.
  */
 static double changed_events(const struct wb_history *h, const struct gaps *g, double rate, double *slope_out)
 {
@@ -157,7 +159,7 @@ static double changed_events(const struct wb_history *h, const struct gaps *g, d
     return sum;
 }
 
-/* Newton's steps along ln L; where one leaves the interval that the root is in, its (geometric) middle instead. */
+/* Newton's method along ln L. A step that leaves the interval of the root is replaced by its geometric middle. */
 static double rate_of_gaps(const struct wb_history *h, const struct gaps *g, double middle)
 {
     double u = g->unchanged_days;

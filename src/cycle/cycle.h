@@ -21,7 +21,7 @@
 #include "cycle/refresh.h"
 #include "webdb/webdb.h"
 
-/* Called during a step: `done` of `total` units (0: the total is unknown) of what `step` names. Return false to stop cleanly. */
+/* Called during a step: `done` of `total` (0: unknown) of what `step` names. Return false to stop cleanly. */
 typedef bool (*wb_cycle_progress)(void *context, const char *step, uint64_t done, uint64_t total);
 typedef void (*wb_cycle_warn)(void *context, const char *message);
 
@@ -39,7 +39,7 @@ struct wb_update_options {
     const char *dispenser; /* its URL; NULL: the one that the repository remembers */
     size_t memory_bytes;   /* 0: the default */
     unsigned threads;      /* 0: one for each processor */
-    bool rebuild;          /* for a damaged webdb: write a new one from its readable rows, the stored pages and the journal */
+    bool rebuild;          /* for a damaged webdb: build a new one from readable rows, stored pages and the journal */
 };
 
 /*
@@ -57,9 +57,9 @@ struct wb_generate_options {
     const char *seeds_file;    /* its sites and classes are added to the dispenser first; NULL: none */
     uint64_t budget;           /* the largest number of URLs to pick; 0: no limit */
     enum wb_refresh_policy policy;
-    double min_days, max_days; /* shortest and longest interval between visits, for sites without a class; 0: no bound */
+    double min_days, max_days; /* shortest and longest interval, for sites without a class; 0: no bound */
     enum wb_scope_kind scope;  /* the sites that a crawl was given, their whole domains, or any site */
-    int64_t horizon_ms;        /* time until the next generate; pages that expire before then must be visited; 0: a day */
+    int64_t horizon_ms;        /* time until the next generate: pages that expire before are must-visit; 0: a day */
     uint32_t depth_limit;      /* leave out pages that are this many links away from a seed, or more; 0: no limit */
     int64_t period_ms;         /* list no more pages of a site than its interval allows in this time; 0: no limit */
     int64_t delay_ms;          /* the interval between two requests to a site whose class does not set one */
@@ -72,7 +72,7 @@ struct wb_generate {
     int64_t run;                               /* the dispenser's run that was made; 0: nothing was picked */
     uint64_t known;                            /* pages in webdb */
     uint64_t urls, sites;                      /* picked */
-    uint64_t pushed, expiring, fresh, due;     /* the picked URLs by reason: announced, about to expire, never fetched, due again */
+    uint64_t pushed, expiring, fresh, due;     /* of these: announced, about to expire, never fetched, due again */
     uint64_t blocked, barred, trapped;         /* left out: by robots.txt, taken down, in a crawler trap */
     uint64_t outside, early;                   /* left out: out of scope or too deep, too soon after the last visit */
     double theta;                              /* the threshold that was learnt for the next cycle */

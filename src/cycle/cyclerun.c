@@ -1,19 +1,19 @@
 /*
- * cyclerun.c - goes around: generate, crawl, update, expunge, swap, compact, rest.
+ * cyclerun.c - the loop: generate, crawl, update, expunge, swap, compact, rest.
  *
- * The state file says which step is at work. Every step can be done again from its start: after a kill, the next run
- * resumes the cycle at that step. What happens when a step fails:
+ * The state file names the current step. Every step can be repeated from its start: after a kill, the next run resumes
+ * the cycle at that step. What happens when a step fails:
  *
- *   somebody else is at it (a compact, an update)   wait for some minutes, then leave the step out and say so
- *   damage, in a step that only tidies up           report it, go on with the next step
- *   disk, dispenser, limits, in an endless run      report it, wait, do the step again
- *   everything else                                 the run ends; the state keeps the step and the reason
+ *   another process does the same (a compact, an update)  wait for some minutes, then skip the step with a warning
+ *   damage, in a step that only cleans up                 report it and continue with the next step
+ *   disk, dispenser or limits, in an endless run          report it, wait, repeat the step
+ *   anything else                                         the run ends; the state file keeps the step and the reason
  *
- *   generate   merges what is not merged yet, crawls seeds that nobody has asked for, then lists what is worth a visit
- *   crawl      the run of that list, the budget being one for all crawls of it
- *   swap       the store's next snapshot: class A goes
+ *   generate   merges the journal, crawls seeds that were never fetched, then lists the pages that are worth a visit
+ *   crawl      crawls that list; the budget holds for all crawls of it together, including those that were killed
+ *   swap       seals the store's next snapshot, which drops the class A versions
  *
- * It knows no step from inside.
+ * It knows nothing about how a step works.
  */
 #include "base/date.h"
 #include "base/error.h"
@@ -29,14 +29,13 @@
 #include <time.h>
 
 enum {
-    SAVE_MS = 1000,   /* between two notes of how far a crawl has come */
+    SAVE_MS = 1000,   /* between two updates of the state file during a crawl */
     NAP_MS = 100,
-    IDLE_MS = 10000,  /* of a run without end and without an interval, after a cycle that had nothing to do */
-    BUSY_MS = 600000, /* how long we wait for somebody else who does the same step */
-    AGAIN_FIRST_MS = 10000, /* before a step that failed is done again; twice as long each time */
+    IDLE_MS = 10000,  /* pause of an endless run without --every after a cycle with nothing to do */
+    BUSY_MS = 600000, /* how long to wait for another process that does the same step */
+    AGAIN_FIRST_MS = 10000, /* before a failed step is repeated; doubles each time */
     AGAIN_MAX_MS = 600000,
 };
-
 
 struct loop {
     const struct wb_cycle_options *options;
@@ -45,13 +44,13 @@ struct loop {
     const struct wb_cycle_sink *sink;
     struct wb_cyclestate state;
     struct wb_file lock;
-    bool seeds_done;              /* this run has looked at its seeds */
-    bool seeding;                 /* the crawl at work is that of seeds */
-    uint64_t seeded;              /* when it began */
-    struct wb_cycle_status before; /* the status when the crawl at work began */
+    bool seeds_done;              /* this run has already crawled its new seeds */
+    bool seeding;                 /* the current crawl is the one of new seeds */
+    uint64_t seeded;              /* state.seeded when that crawl started */
+    struct wb_cycle_status before; /* the status when the current crawl started */
     int64_t saved_ms;
-    bool unmerged;                /* somebody else's update takes too long: generate from the webdb that is there */
-    struct wb_error_copy tidying; /* code < 0: why a step that tidies up failed */
+    bool unmerged;                /* another update takes too long: generate from the newest edition there is */
+    struct wb_error_copy cleanup_error; /* code < 0: why a step that cleans up failed */
 };
 
 __attribute__((format(printf, 2, 3))) static void warn(const struct loop *loop, const char *format, ...)
@@ -90,7 +89,7 @@ static void count_crawl(struct loop *loop, const struct wb_crawl_stat *stat)
 
     if (loop->seeding)
         loop->state.seeded = loop->seeded + stat->fetches;
-    /* Of a list, fetches counts those of crawls that were killed, too. */
+    /* For a list, stat->fetches includes those of earlier crawls that were killed. */
     now->fetched = loop->state.seeded + (loop->seeding ? 0 : stat->fetches);
     now->stored = before->stored + stat->pages;
     now->unchanged = before->unchanged + stat->unchanged;
@@ -105,7 +104,7 @@ static void on_crawl(void *context, const struct wb_crawl_stat *stat)
     if (loop->crawl_sink->progress)
         loop->crawl_sink->progress(loop->crawl_sink->context, stat);
     count_crawl(loop, stat);
-    /* That it cannot be noted now is told when the step ends. */
+    /* If the state cannot be saved now, the end of the step reports it. */
     if (wb_clock_wall_ms() - loop->saved_ms >= SAVE_MS)
         (void)save_state(loop);
 }
@@ -136,7 +135,7 @@ static int crawl(struct loop *loop, const struct wb_crawl_options *options)
     return err;
 }
 
-/* What is left of the budget; false: nothing. 0: no limit. */
+/* Returns false if the budget is used up; *left_out is what is left of it, 0: no limit. */
 static bool budget_left(const struct loop *loop, uint64_t *left_out)
 {
     const struct wb_cycle_status *status = &loop->state.status;
@@ -153,7 +152,8 @@ static bool budget_left(const struct loop *loop, uint64_t *left_out)
 static int merge(struct loop *loop)
 {
     const struct wb_cycle_options *o = loop->options;
-    struct wb_update_options options = {.dir = loop->dir, .dispenser = o->crawl.dispenser, .memory_bytes = o->memory_bytes};
+    struct wb_update_options options = {.dir = loop->dir, .dispenser = o->crawl.dispenser,
+                                        .memory_bytes = o->memory_bytes};
     struct wb_webdb_merge result;
 
     return wb_update(&options, loop->sink, &result, NULL);
@@ -176,7 +176,7 @@ static int merge_if_new(struct loop *loop)
     return err == 0 && bytes ? merge(loop) : err;
 }
 
-/* Settings of their sites, then a crawl as if they had been named to crawl. */
+/* Adds the settings of the seeds file, then crawls the seeds as `webbase crawl` would. */
 static int crawl_seeds(struct loop *loop, const struct wb_newseeds *seeds)
 {
     struct wb_crawl_options options = loop->options->crawl;
@@ -186,7 +186,8 @@ static int crawl_seeds(struct loop *loop, const struct wb_newseeds *seeds)
     if (!budget_left(loop, &options.max_fetches))
         return 0;
     if (options.seeds_file)
-        err = wb_fetchlist_open(loop->dir, options.dispenser, options.seeds_file, loop->sink->warn, loop->sink->context, &list);
+        err = wb_fetchlist_open(loop->dir, options.dispenser, options.seeds_file, loop->sink->warn,
+                                loop->sink->context, &list);
     wb_fetchlist_close(list);
     if (err < 0)
         return err;
@@ -276,7 +277,8 @@ static int step_update(struct loop *loop)
 static int step_expunge(struct loop *loop)
 {
     const struct wb_cycle_options *o = loop->options;
-    struct wb_update_options options = {.dir = loop->dir, .dispenser = o->crawl.dispenser, .memory_bytes = o->memory_bytes};
+    struct wb_update_options options = {.dir = loop->dir, .dispenser = o->crawl.dispenser,
+                                        .memory_bytes = o->memory_bytes};
     struct wb_expunge_stat stat;
 
     int err = wb_expunge_expired(&options, loop->sink, NULL, NULL, &stat);
@@ -319,7 +321,8 @@ static int step_compact(struct loop *loop)
     if (err == 0)
         err = wb_store_compact(store, on_compact, loop, on_damage, loop, &result);
     if (err == 0 && result.damaged)
-        err = wb_fail(WB_E_CORRUPT, "%" PRIu64 " damaged places stayed as they are; everything else was compacted", result.damaged);
+        err = wb_fail(WB_E_CORRUPT, "%" PRIu64 " damaged places stayed as they are; everything else was compacted",
+                      result.damaged);
     wb_store_close(store);
     return err;
 }
@@ -331,7 +334,7 @@ static int (*const steps[])(struct loop *loop) = {
 
 /* ---- a cycle -------------------------------------------------------------------------------------------------- */
 
-/* Why it ended stays in the state, for whoever asks. */
+/* The state file keeps the reason why the run ended, for `stat`. */
 static int keep_error(struct loop *loop, int err)
 {
     struct wb_error_copy why;
@@ -356,7 +359,7 @@ static int64_t next_begin(const struct loop *loop)
 
 /* ---- steps that fail ------------------------------------------------------------------------------------------ */
 
-/* WB_E_STOPPED after a signal. Measured by a clock that nobody can set. */
+/* WB_E_STOPPED after a signal. Uses the monotonic clock, which nobody can set. */
 static int wait_ms(int64_t ms)
 {
     struct timespec nap = {0, NAP_MS * 1000000l};
@@ -367,7 +370,7 @@ static int wait_ms(int64_t ms)
     return wb_stop_requested() ? wb_fail(WB_E_STOPPED, "stopped") : 0;
 }
 
-/* The reason stays in the state, for those who ask while we wait. */
+/* The state file has the reason while we wait, for `stat`. */
 static void note_reason(struct loop *loop)
 {
     snprintf(loop->state.status.last_error, sizeof loop->state.status.last_error, "%.255s", wb_error_message());
@@ -375,8 +378,8 @@ static void note_reason(struct loop *loop)
 }
 
 /*
- * Does a step; where somebody else does the same, waits for that, but not for ever. A compaction is not waited for, because then
- * nothing is left to do.
+ * Does a step. If another process does the same, waits for it, but not forever. Does not wait for another compaction,
+ * because after it nothing is left to compact.
  */
 static int try_step(struct loop *loop)
 {
@@ -385,7 +388,7 @@ static int try_step(struct loop *loop)
     int err = steps[step](loop);
 
     if (err == WB_E_BUSY && step != WB_CYCLE_COMPACT) {
-        warn(loop, "%s: waits: %s", wb_cycle_step_word(step), wb_error_message());
+        warn(loop, "%s: waiting: %s", wb_cycle_step_word(step), wb_error_message());
         note_reason(loop);
         while (err == WB_E_BUSY && wb_clock_mono_ns() < end) {
             err = wait_ms(NAP_MS);
@@ -400,24 +403,25 @@ static int try_step(struct loop *loop)
     }
     if (err != WB_E_BUSY)
         return err;
-    warn(loop, "%s is left out of cycle %llu: %s", wb_cycle_step_word(step), (unsigned long long)loop->state.status.cycle, wb_error_message());
+    warn(loop, "%s is left out of cycle %llu: %s", wb_cycle_step_word(step),
+         (unsigned long long)loop->state.status.cycle, wb_error_message());
     return 0;
 }
 
-static bool tidies_up(enum wb_cycle_step step)
+static bool cleans_up(enum wb_cycle_step step)
 {
     return step == WB_CYCLE_EXPUNGE || step == WB_CYCLE_SWAP || step == WB_CYCLE_COMPACT;
 }
 
-/* What may be over the next time: a full disk, a database that is away, too many open files. */
+/* Errors that may be gone the next time: a full disk, an unreachable database, too many open files. */
 static bool may_pass(int err)
 {
     return err == WB_E_IO || err == WB_E_LIMIT;
 }
 
 /*
- * The step at hand, as often as it takes. Damage that keeps us from tidying up is reported and the loop goes on; damage in webdb or the
- * journal ends the run, because without them nobody knows what may be fetched.
+ * Does the current step, repeating it if necessary. Damage that prevents cleaning up is reported and the loop goes on;
+ * damage in webdb or the journal ends the run, because without them nothing says what may be fetched.
  */
 static int do_step(struct loop *loop)
 {
@@ -426,21 +430,22 @@ static int do_step(struct loop *loop)
     int err;
 
     while ((err = try_step(loop)) < 0 && may_pass(err) && loop->options->cycles == 0 && !wb_stop_requested()) {
-        warn(loop, "%s: %s; it is done again in %lld s", wb_cycle_step_word(step), wb_error_message(), (long long)pause / 1000);
+        warn(loop, "%s: %s; it is done again in %lld s", wb_cycle_step_word(step), wb_error_message(),
+             (long long)pause / 1000);
         note_reason(loop);
         if ((err = wait_ms(pause)) < 0)
             return err;
         pause = 2 * pause < AGAIN_MAX_MS ? 2 * pause : AGAIN_MAX_MS;
     }
-    if (err == WB_E_CORRUPT && tidies_up(step)) {
-        wb_error_save(err, &loop->tidying);
-        warn(loop, "%s: %s; the cycle goes on without it", wb_cycle_step_word(step), loop->tidying.message);
+    if (err == WB_E_CORRUPT && cleans_up(step)) {
+        wb_error_save(err, &loop->cleanup_error);
+        warn(loop, "%s: %s; the cycle goes on without it", wb_cycle_step_word(step), loop->cleanup_error.message);
         err = 0;
     }
     return err;
 }
 
-/* From the step at hand to the end of the cycle. */
+/* Does everything from the current step to the end of the cycle. */
 static int finish_cycle(struct loop *loop)
 {
     struct wb_cycle_status *status = &loop->state.status;
@@ -472,7 +477,7 @@ static int begin_cycle(struct loop *loop)
     return enter_step(loop, WB_CYCLE_GENERATE);
 }
 
-/* Until the next cycle begins, or a signal comes. A clock that is set meanwhile changes nothing. */
+/* Waits until the next cycle starts or a signal comes. Setting the clock meanwhile changes nothing. */
 static int rest(const struct loop *loop)
 {
     int64_t left = loop->state.status.next_ms - wb_clock_wall_ms();
@@ -487,7 +492,7 @@ static int go_around(struct loop *loop, wb_cycle_each each, void *context)
     for (uint64_t done = 0; err == 0 && (loop->options->cycles == 0 || done < loop->options->cycles); done++) {
         if (done)
             err = rest(loop);
-        /* One that was not finished is taken up. */
+        /* An unfinished cycle is continued. */
         if (err == 0 && loop->state.status.step == WB_CYCLE_REST)
             err = begin_cycle(loop);
         if (err == 0)
@@ -498,24 +503,25 @@ static int go_around(struct loop *loop, wb_cycle_each each, void *context)
             each(context, &status);
         }
     }
-    /* All cycles were done, but not all that belongs to them. */
-    return err == 0 && loop->tidying.code < 0 ? wb_error_restore(&loop->tidying) : err;
+    /* All cycles were run, but a step that cleans up failed. */
+    return err == 0 && loop->cleanup_error.code < 0 ? wb_error_restore(&loop->cleanup_error) : err;
 }
 
-/* ---- begin and end ---------------------------------------------------------------------------------------------- */
+/* ---- starting ---------------------------------------------------------------------------------------------- */
 
 static int make_repository(const struct wb_crawl_options *crawl)
 {
     if (wb_store_exists(crawl->dir))
         return 0;
     if (crawl->url_count == 0 && !crawl->seeds_file)
-        return wb_fail(WB_E_NOTFOUND, "there is no repository at %s, and there are no seeds to begin one: name URLs, or a file of them with --seeds",
+        return wb_fail(WB_E_NOTFOUND,
+                       "there is no repository at %s, and no seeds to start one: name URLs, or use --seeds FILE",
                        crawl->dir);
     int err = wb_store_create(crawl->dir, NULL);
     return err == WB_E_INVALID && wb_store_exists(crawl->dir) ? 0 : err;
 }
 
-/* Something to choose from, or to begin with. */
+/* There must be pages to choose from, or seeds. */
 static int check_begin(const struct loop *loop)
 {
     const struct wb_crawl_options *crawl_options = &loop->options->crawl;
@@ -525,7 +531,7 @@ static int check_begin(const struct loop *loop)
         return 0;
     int err = wb_webdb_unmerged(loop->dir, &bytes);
     if (err == 0 && bytes == 0)
-        err = wb_fail(WB_E_INVALID, "nothing is known in %s yet: name seeds, or crawl or import first", loop->dir);
+        err = wb_fail(WB_E_INVALID, "%s knows no pages yet: name seeds, or crawl or import first", loop->dir);
     return err;
 }
 
@@ -541,11 +547,12 @@ static int read_state(struct loop *loop)
     return err == WB_E_NOTFOUND || err == WB_E_CORRUPT ? 0 : err;
 }
 
-int wb_cycle_run(const struct wb_cycle_options *options, const struct wb_crawl_sink *crawl_sink, const struct wb_cycle_sink *sink,
-                 wb_cycle_each each, void *context)
+int wb_cycle_run(const struct wb_cycle_options *options, const struct wb_crawl_sink *crawl_sink,
+                 const struct wb_cycle_sink *sink, wb_cycle_each each, void *context)
 {
     static const struct wb_cycle_sink quiet = {NULL, NULL, NULL};
-    struct loop loop = {.options = options, .dir = options->crawl.dir, .crawl_sink = crawl_sink, .sink = sink ? sink : &quiet, .lock = WB_FILE_INIT};
+    struct loop loop = {.options = options, .dir = options->crawl.dir, .crawl_sink = crawl_sink,
+                        .sink = sink ? sink : &quiet, .lock = WB_FILE_INIT};
 
     int err = make_repository(&options->crawl);
     if (err == 0)

@@ -1,7 +1,7 @@
 /*
- * cyclestate.c - which step of which cycle is at work, so that after kill -9 the next run goes on with it.
+ * cyclestate.c - the current step of the current cycle, so that after kill -9 the next run continues with it.
  *
- * Written at the begin of every step and some times while it works, replaced whole each time. It never decides
+ * The file is replaced as a whole at the start of every step and from time to time during it. This code never decides
  * what comes next.
  */
 #include "cycle/cyclestate.h"
@@ -21,13 +21,14 @@
 #define LOCK_NAME "cycle.lock"
 #define TITLE "cycle"
 
-/* Crawlers of a run that was killed hold its lock until they have noticed. */
+/* The crawlers of a run that was killed hold its lock until they notice. */
 #define LOCK_PATIENCE_NS 3000000000ll
 #define LOCK_LOOK_NS 20000000l
 
 static const char *const step_words[] = {
-    [WB_CYCLE_REST] = "rest",       [WB_CYCLE_GENERATE] = "generate", [WB_CYCLE_CRAWL] = "crawl",     [WB_CYCLE_UPDATE] = "update",
-    [WB_CYCLE_EXPUNGE] = "expunge", [WB_CYCLE_SWAP] = "swap",         [WB_CYCLE_COMPACT] = "compact",
+    [WB_CYCLE_REST] = "rest",       [WB_CYCLE_GENERATE] = "generate", [WB_CYCLE_CRAWL] = "crawl",
+    [WB_CYCLE_UPDATE] = "update",   [WB_CYCLE_EXPUNGE] = "expunge",   [WB_CYCLE_SWAP] = "swap",
+    [WB_CYCLE_COMPACT] = "compact",
 };
 
 const char *wb_cycle_step_word(enum wb_cycle_step step)
@@ -82,7 +83,7 @@ static bool read_step(struct wb_slice value, enum wb_cycle_step *step_out)
     return false;
 }
 
-/* A line that nobody knows is one of a later version. */
+/* Ignores unknown lines: a later version wrote them. */
 static bool read_line(struct wb_slice name, struct wb_slice value, struct wb_cyclestate *state)
 {
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
@@ -109,7 +110,8 @@ int wb_cyclestate_read(const char *dir, struct wb_cyclestate *state_out)
     int err = path ? wb_statefile_read(path, TITLE, &mem, &lines) : WB_E_NOMEM;
     while (err == 0 && wb_statefile_line(&lines, &name, &value))
         if (!read_line(name, value, state_out))
-            err = wb_fail(WB_E_CORRUPT, "%s is damaged: '%.*s' cannot be '%.*s'", path, WB_SLICE_ARG(name), WB_SLICE_ARG(value));
+            err = wb_fail(WB_E_CORRUPT, "%s is damaged: '%.*s' cannot be '%.*s'", path, WB_SLICE_ARG(name),
+                          WB_SLICE_ARG(value));
     wb_buf_release(&mem);
     wb_free(path);
     return err;
@@ -131,7 +133,7 @@ static int add_field(const struct field *field, const struct wb_cycle_status *st
     return wb_buf_printf(lines, "%s %s\n", field->name, text);
 }
 
-/* A message is one line here, whatever is in it. */
+/* Writes a message as one line, whatever it contains. */
 static int add_error(const char *message, struct wb_buf *lines)
 {
     int err = wb_buf_append_str(lines, "error ");

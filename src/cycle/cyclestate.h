@@ -1,5 +1,5 @@
 /*
- * cyclestate.h - the state file of the loop (DIR/cycle) and its lock (DIR/cycle.lock). docs/formats/cycle.md has the lines.
+ * cyclestate.h - the state file of the loop (DIR/cycle, docs/formats/cycle.md) and its lock (DIR/cycle.lock).
  */
 #ifndef WB_CYCLE_CYCLESTATE_H
 #define WB_CYCLE_CYCLESTATE_H

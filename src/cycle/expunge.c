@@ -2,14 +2,14 @@
  * expunge.c - pages that are no longer on the web leave the repository (WebBase, section 3.2).
  *
  *   gone       the last answer was 404 or 410
- *   expired    its lifetime has ended, the crawler was told to visit it and its site's visit is over, but nothing came; or its site
- *              is another name of one that is crawled, and is not visited any more
- *   moved      it redirects elsewhere, and the lifetime of what is stored of it has ended
- *   barred     taken down by an expunge that was killed before it had removed everything
+ *   expired    its lifetime has ended, a crawl was told to visit it and has finished with its site, but did not fetch
+ *              it; or its site is an alias of another one and is not visited any more
+ *   moved      it redirects elsewhere, and the lifetime of the stored copy has ended
+ *   barred     it was taken down by an expunge that was killed before it had removed everything
  *
- * A page whose site could not be visited is reprieved; one that was never handed out stays until it was: a machine that was off for
- * months throws nothing away. The store comes first, then the journal, then the merge: whoever is killed
- * between finds the same pages again the next time, because webdb still has them.
+ * A page whose site could not be visited is reprieved. A page that no crawl was told to visit stays until one was: a
+ * machine that was off for months throws nothing away. The order is store, journal, merge. If it is killed in between,
+ * the next expunge finds the same pages again, because webdb still has them.
  */
 #include "base/date.h"
 #include "base/error.h"
@@ -46,14 +46,15 @@ static int go_on(struct expunge *x)
 {
     if (x->walked++ % PROGRESS_PAGES)
         return 0;
-    if (wb_stop_requested() || (x->sink->progress && !x->sink->progress(x->sink->context, "expunging", x->walked, x->total)))
+    if (wb_stop_requested() ||
+        (x->sink->progress && !x->sink->progress(x->sink->context, "expunging", x->walked, x->total)))
         return wb_fail(WB_E_STOPPED, "stopped");
     return 0;
 }
 
-/* ---- which ---------------------------------------------------------------------------------------------- */
+/* ---- which pages ---------------------------------------------------------------------------------------------- */
 
-/* What the dispenser knows of a page's site. */
+/* What the dispenser knows about a page's site. */
 static int look_up_site(struct expunge *x, const struct wb_webdb_page *page, enum wb_listed_state *state_out)
 {
     const struct wb_update_options *o = x->options;
@@ -87,7 +88,7 @@ static int judge_expired(struct expunge *x, const struct wb_webdb_page *page, co
     return 0;
 }
 
-/* What is stored of a page that redirects now: not removed before its lifetime ends, since it may come back. */
+/* The stored copy of a page that now redirects is kept until its lifetime ends, because the page may come back. */
 static int moved_for_long(struct expunge *x, const struct wb_webdb_page *page, bool *yes_out)
 {
     struct wb_pageid id;
@@ -99,13 +100,13 @@ static int moved_for_long(struct expunge *x, const struct wb_webdb_page *page, b
         err = wb_store_get(x->removal.store, id, &stored, &x->removal.mem);
     if (err < 0)
         return err == WB_E_NOTFOUND || err == WB_E_CORRUPT ? 0 : err;
-    /* An archive may hold the redirect itself as a page. */
+    /* An imported archive may contain the redirect itself as a page: that one stays. */
     *yes_out = stored.status / 100 == 2 && stored.lifetime && stored.time_ms < page->last_tried_ms &&
                x->removal.now_ms - stored.time_ms >= (int64_t)stored.lifetime * WB_DAY_MS;
     return 0;
 }
 
-/* Why a page goes; NULL: it stays. */
+/* *reason_out says why the page is removed; NULL: it stays. */
 static int judge_page(struct expunge *x, const struct wb_webdb_page *page, const char **reason_out)
 {
     bool yes = false;
@@ -124,7 +125,7 @@ static int judge_page(struct expunge *x, const struct wb_webdb_page *page, const
     return err;
 }
 
-/* ---- away with them ----------------------------------------------------------------------------------------- */
+/* ---- removing them ----------------------------------------------------------------------------------------- */
 
 static int remove_page(struct expunge *x, const struct wb_webdb_page *page, const char *reason)
 {
@@ -142,15 +143,15 @@ static int remove_page(struct expunge *x, const struct wb_webdb_page *page, cons
         if (x->each)
             x->each(x->context, page->url, reason);
     }
-    /* Of a redirect webdb knows no more than where it leads. */
+    /* webdb has nothing else about a redirect to forget. */
     return page->has_content ? wb_removal_expired(&x->removal, page->url) : 0;
 }
 
-/* ---- takedowns that were not finished ---------------------------------------------------------------------------- */
+/* ---- unfinished takedowns ---------------------------------------------------------------------------- */
 
 struct unfinished {
-    struct wb_buf ids;   /* of barred pages, WB_PAGEID_BYTES each */
-    struct wb_buf sites; /* barred sites, a line each */
+    struct wb_buf ids;   /* ids of barred pages, WB_PAGEID_BYTES each */
+    struct wb_buf sites; /* barred sites, one per line */
 };
 
 static int gather_bar(void *context, const struct wb_store_bar *bar)
@@ -168,7 +169,8 @@ static int gather_bar(void *context, const struct wb_store_bar *bar)
     return err < 0 ? err : wb_buf_append_char(&u->sites, '\n');
 }
 
-/* A barred page that is still stored. Where it cannot be read its URL is not known, and it needs to be named again. */
+/* Removes a barred page that is still stored. If it cannot be read, its URL is unknown and the operator must name it.
+ */
 static int finish_page(struct expunge *x, struct wb_pageid id)
 {
     struct wb_page page = {0};
@@ -177,7 +179,8 @@ static int finish_page(struct expunge *x, struct wb_pageid id)
 
     wb_pageid_hex(id, name);
     if (err == WB_E_CORRUPT) {
-        snprintf(text, sizeof text, "%s was taken down but is still stored: repeat 'expunge URL' (%s)", name, wb_error_message());
+        snprintf(text, sizeof text, "%s was taken down but is still stored: repeat 'expunge URL' (%s)", name,
+                 wb_error_message());
         warn(x, text);
         x->stat->left++;
         return 0;
@@ -194,43 +197,41 @@ static int finish_page(struct expunge *x, struct wb_pageid id)
     return 0;
 }
 
-/* The pages of a barred site, but for those that were allowed by themselves. */
-static int finish_site(struct expunge *x, struct wb_slice site)
-{
-    enum { IDS_MAX = 65536 };
-    struct wb_pageid *ids = wb_alloc(IDS_MAX * sizeof *ids);
-    size_t count = 0;
-    uint64_t before;
-    int err = ids ? 0 : WB_E_NOMEM;
+struct barred_site {
+    struct expunge *expunge;
+    struct wb_slice name;
+};
 
-    do {
-        before = x->stat->pages;
-        if (err == 0)
-            err = wb_store_list_site(x->removal.store, site, ids, IDS_MAX, &count);
-        for (size_t i = 0; i < count && err == 0; i++) {
-            int barred = wb_store_barred(x->removal.store, ids[i], site);
-            int there = barred > 0 ? wb_removal_store(&x->removal, ids[i], site) : barred;
-            err = there < 0 ? there : 0;
-            x->stat->pages += there > 0;
-        }
-        if (err == 0)
-            err = wb_removal_commit(&x->removal);
-    } while (err == 0 && x->stat->pages > before);
-    wb_free(ids);
-    return err;
+/* Pages of the site that were allowed individually stay. */
+static int finish_listed(void *context, struct wb_pageid id)
+{
+    struct barred_site *site = context;
+    struct expunge *x = site->expunge;
+    int barred = wb_store_barred(x->removal.store, id, site->name);
+    int there = barred > 0 ? wb_removal_store(&x->removal, id, site->name) : barred;
+
+    x->stat->pages += there > 0;
+    return there;
+}
+
+static int finish_site(struct expunge *x, struct wb_slice name)
+{
+    struct barred_site site = {x, name};
+
+    return wb_removal_each_of_site(&x->removal, name, finish_listed, &site);
 }
 
 static int finish_takedowns(struct expunge *x)
 {
     struct unfinished u = {WB_BUF_INIT, WB_BUF_INIT};
     int err = wb_store_bar_each(x->removal.store, gather_bar, &u);
-    struct wb_slice rest = wb_buf_slice(&u.sites);
+    struct wb_slice rest = wb_buf_slice(&u.sites), site;
 
     x->removal.everywhere = true;
     for (size_t at = 0; at < u.ids.len && err == 0; at += WB_PAGEID_BYTES)
         err = finish_page(x, wb_pageid_get(u.ids.ptr + at));
-    for (const char *end; err == 0 && (end = memchr(rest.ptr, '\n', rest.len)); rest.len -= (size_t)(end + 1 - rest.ptr), rest.ptr = end + 1)
-        err = finish_site(x, wb_slice(rest.ptr, (size_t)(end - rest.ptr)));
+    while (err == 0 && wb_slice_next_line(&rest, &site))
+        err = finish_site(x, site);
     if (err == 0)
         err = wb_removal_commit(&x->removal);
     x->removal.everywhere = false;
@@ -239,7 +240,7 @@ static int finish_takedowns(struct expunge *x)
     return err;
 }
 
-/* ---- the whole -------------------------------------------------------------------------------------------------- */
+/* ---- all pages -------------------------------------------------------------------------------------------------- */
 
 static int walk_pages(struct expunge *x)
 {
@@ -262,11 +263,12 @@ static int walk_pages(struct expunge *x)
     return err < 0 ? err : got;
 }
 
-int wb_expunge_expired(const struct wb_update_options *options, const struct wb_cycle_sink *sink, wb_expunge_each each, void *context,
-                       struct wb_expunge_stat *stat_out)
+int wb_expunge_expired(const struct wb_update_options *options, const struct wb_cycle_sink *sink, wb_expunge_each each,
+                       void *context, struct wb_expunge_stat *stat_out)
 {
     static const struct wb_cycle_sink quiet = {NULL, NULL, NULL};
-    struct expunge x = {.options = options, .sink = sink ? sink : &quiet, .each = each, .context = context, .stat = stat_out};
+    struct expunge x = {.options = options, .sink = sink ? sink : &quiet, .each = each, .context = context,
+                        .stat = stat_out};
     struct wb_webdb_merge merge;
 
     *stat_out = (struct wb_expunge_stat){0};

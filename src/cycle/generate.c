@@ -1,13 +1,14 @@
 /*
  * generate.c - decides what is fetched next and hands it to the dispenser.
  *
- *   walk 1   every page of webdb is judged (candidate.c); each pool keeps its most urgent ones (pick.c)
- *   shares   classes with fetches of their own take theirs, the others share what is left of the budget
- *   walk 2   the picked ones go to the list, a site after the other, the most urgent first; one transaction makes it a run
- *   walk 3   pages that were listed because their lifetime ends are noted in the journal: what does not come back is expunged
+ *   pass 1   every page of webdb is judged (candidate.c); each pool keeps its most urgent pages (pick.c)
+ *   shares   classes with their own number of fetches take theirs, all others share the rest of the budget
+ *   pass 2   the picked pages are listed, site after site, the most urgent first; one transaction makes the list a run
+ *   pass 3   pages that were listed because they are about to expire are recorded in the journal; if a crawl does not
+ *            bring them back, expunge removes them
  *
- * Killed before the transaction it has changed nothing; killed behind it, the note is missing, and those pages are listed once
- * more before they can be expunged. It never fetches, and knows pages by their numbers between the walks.
+ * If it is killed before the transaction, nothing has changed. If it is killed after it, pass 3 is missing: those pages
+ * are listed once more before they can be expunged. Between the passes it knows pages only by their numbers.
  */
 #include "base/check.h"
 #include "base/date.h"
@@ -24,14 +25,14 @@
 #include <stdlib.h>
 
 #define PROGRESS_PAGES 4096
-#define BATCH_BYTES (64u << 20) /* of the URLs of one site that are put in order at a time */
-#define ASK_LINKS 1024          /* of one record */
+#define BATCH_BYTES (64u << 20) /* the URLs of one site are sorted in portions of this size */
+#define ASK_LINKS 1024          /* URLs in one journal record */
 
 /* Pages that compete for the same fetches. */
 struct pool {
     struct wb_pick pick;
     double theta;
-    uint64_t due;  /* candidates that reached theta */
+    uint64_t due;  /* candidates whose value reached theta */
 };
 
 struct generate {
@@ -39,7 +40,7 @@ struct generate {
     const struct wb_cycle_sink *sink;
     struct wb_webdb *webdb;
     struct wb_store *store;
-    bool bars;                   /* it has some */
+    bool bars;                   /* the store has bars: something was taken down */
     struct wb_fetchlist *list;
     const struct wb_site_class *classes;
     size_t class_count;
@@ -47,11 +48,11 @@ struct generate {
     double *thetas;              /* by class */
     struct pool common, *pools;  /* pools: by class */
     struct wb_candidate_judge judge;
-    struct wb_pick site;         /* of the site at hand, where it may not have all that it wants */
+    struct wb_pick site;         /* the current site's pages, if it may not list all of them */
     struct pool *site_pool;
     int64_t now_ms;
-    uint64_t walked, known;      /* pages of the walk at hand */
-    struct wb_pick chosen;       /* of all pools, by number */
+    uint64_t walked, known;      /* progress of the current pass */
+    struct wb_pick chosen;       /* the picked pages of all pools, by number */
     struct wb_generate *out;
 };
 
@@ -64,7 +65,7 @@ static int go_on(struct generate *g, const char *step)
     return 0;
 }
 
-/* ---- walk 1 ------------------------------------------------------------------------------------------------ */
+/* ---- pass 1 ------------------------------------------------------------------------------------------------ */
 
 static struct pool *pool_of_site(struct generate *g)
 {
@@ -82,7 +83,7 @@ static void count_verdict(struct wb_generate *out, enum wb_candidate_verdict ver
     out->early += verdict == WB_CANDIDATE_EARLY;
 }
 
-/* The site at hand is over: its most urgent pages compete with those of others. */
+/* All pages of the current site were judged: its most urgent ones now compete with those of other sites. */
 static int leave_site(struct generate *g)
 {
     int err = 0;
@@ -138,7 +139,7 @@ static int judge_pages(struct generate *g)
 
 /* ---- shares ------------------------------------------------------------------------------------------------- */
 
-/* How far the threshold was off: what pages of value had reached it, against what was there for them. */
+/* Corrects the threshold: compares how many pages reached it with how many fetches were available for them. */
 static int move_threshold(struct generate *g, struct pool *pool, struct wb_slice class_name)
 {
     uint64_t urgent = 0;
@@ -168,7 +169,7 @@ static int compare_numbers(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Classes take theirs in the order in which they are defined; what they leave is for the others. */
+/* Classes take their fetches in the order in which they are defined; the rest is for all other sites. */
 static int share_budget(struct generate *g)
 {
     uint64_t left = g->options->budget ? g->options->budget : UINT64_MAX;
@@ -230,35 +231,35 @@ static int each_chosen(struct generate *g, const char *step, chosen_each each, v
     return err < 0 ? err : got < 0 ? got : 0;
 }
 
-struct batch_entry {
+struct listing_entry {
     struct wb_pick_item item;
-    size_t at;                /* its URL in the batch's text */
+    size_t at;                /* offset of its URL in the batch's text */
     uint32_t len;
     uint16_t depth;
 };
 
-/* URLs of one site on their way to the list. */
-struct batch {
+/* The URLs of one site, to be sorted and then listed. */
+struct site_listing {
     struct generate *generate;
-    struct wb_buf text, site; /* site: of the SURTs */
-    WB_VEC(struct batch_entry) entries;
+    struct wb_buf text, site; /* site: what their SURTs begin with */
+    WB_VEC(struct listing_entry) entries;
 };
 
 static int compare_entries(const void *a, const void *b)
 {
-    const struct batch_entry *x = a, *y = b;
+    const struct listing_entry *x = a, *y = b;
 
     return wb_pick_item_before(&x->item, &y->item) ? -1 : wb_pick_item_before(&y->item, &x->item);
 }
 
-static int flush_batch(struct batch *batch)
+static int flush_batch(struct site_listing *batch)
 {
     int err = 0;
 
     if (batch->entries.count)
         qsort(batch->entries.items, batch->entries.count, sizeof *batch->entries.items, compare_entries);
     for (size_t i = 0; err == 0 && i < batch->entries.count; i++) {
-        const struct batch_entry *e = &batch->entries.items[i];
+        const struct listing_entry *e = &batch->entries.items[i];
         err = wb_fetchlist_add(batch->generate->list, wb_slice(batch->text.ptr + e->at, e->len), e->depth);
     }
     wb_vec_clear(&batch->entries);
@@ -266,7 +267,7 @@ static int flush_batch(struct batch *batch)
     return err;
 }
 
-static int enter_batch(struct batch *batch, struct wb_slice surt)
+static int enter_batch(struct site_listing *batch, struct wb_slice surt)
 {
     struct wb_slice site = wb_surt_site(surt);
 
@@ -279,13 +280,13 @@ static int enter_batch(struct batch *batch, struct wb_slice surt)
 
 static int list_page(void *context, const struct wb_webdb_page *page, const struct wb_pick_item *item)
 {
-    struct batch *batch = context;
+    struct site_listing *batch = context;
     struct wb_generate *out = batch->generate->out;
 
     int err = enter_batch(batch, page->surt);
     if (err < 0)
         return err;
-    struct batch_entry entry = {*item, batch->text.len, (uint32_t)page->url.len, page->depth};
+    struct listing_entry entry = {*item, batch->text.len, (uint32_t)page->url.len, page->depth};
     if (wb_vec_push(&batch->entries, entry) < 0)
         return WB_E_NOMEM;
     out->pushed += item->kind == WB_PICK_PUSHED;
@@ -297,7 +298,7 @@ static int list_page(void *context, const struct wb_webdb_page *page, const stru
 
 static int list_chosen(struct generate *g)
 {
-    struct batch batch = {.generate = g};
+    struct site_listing batch = {.generate = g};
     struct wb_dispenser_list_stat stat;
 
     int err = each_chosen(g, "listing", list_page, &batch);
@@ -317,6 +318,7 @@ static int list_chosen(struct generate *g)
 
 /* ---- expiring pages ------------------------------------------------------------------------------------------- */
 
+/* URLs of expiring pages, gathered for one journal record. */
 struct asking {
     struct wb_journal_writer *log;
     int64_t now_ms;
@@ -328,14 +330,16 @@ struct asking {
 
 static int flush_asked(struct asking *asking)
 {
-    struct wb_edit edit = {.kind = WB_EDIT_ASK, .time_ms = asking->now_ms, .links = asking->links, .link_count = asking->count};
+    struct wb_edit edit = {.kind = WB_EDIT_ASK, .time_ms = asking->now_ms, .links = asking->links,
+                           .link_count = asking->count};
     struct wb_edit_place place;
     size_t at = 0;
 
     if (asking->count == 0)
         return 0;
     for (size_t i = 0; i < asking->count; at = asking->ends[i++])
-        asking->links[i] = (struct wb_edit_link){.url = wb_slice(asking->text.ptr + at, asking->ends[i] - at), .anchor = WB_SLICE_EMPTY};
+        asking->links[i] = (struct wb_edit_link){.url = wb_slice(asking->text.ptr + at, asking->ends[i] - at),
+                                                 .anchor = WB_SLICE_EMPTY};
     int err = wb_journal_writer_append(asking->log, &edit, &place);
     asking->count = 0;
     wb_buf_clear(&asking->text);
@@ -376,7 +380,7 @@ static int note_expiring(struct generate *g)
     return err;
 }
 
-/* ---- begin and end ---------------------------------------------------------------------------------------------- */
+/* ---- opening and closing ----------------------------------------------------------------------- */
 
 static void warn(void *context, const char *message)
 {
@@ -395,7 +399,8 @@ static void warn_of_classes(struct generate *g)
         wanted += g->classes[i].fetches > 0 ? (uint64_t)g->classes[i].fetches : 0;
     if (!g->options->budget || wanted <= g->options->budget)
         return;
-    snprintf(text, sizeof text, "classes are to have %" PRIu64 " fetches together, but the budget is %" PRIu64, wanted, g->options->budget);
+    snprintf(text, sizeof text, "the classes ask for %" PRIu64 " fetches in total, but the budget is %" PRIu64, wanted,
+             g->options->budget);
     warn(g, text);
 }
 
@@ -437,7 +442,9 @@ static int open_generate(struct generate *g)
     g->now_ms = o->now_ms ? o->now_ms : wb_clock_wall_ms();
     int err = wb_webdb_open(o->dir, &g->webdb);
     if (err == WB_E_NOTFOUND)
-        return wb_fail(WB_E_NOTFOUND, "there is no webdb in %s yet: 'webbase update' makes it from what crawls and imports told", o->dir);
+        return wb_fail(WB_E_NOTFOUND,
+                       "there is no webdb in %s yet: 'webbase update' creates it from what crawls and imports recorded",
+                       o->dir);
     if (err == 0)
         err = open_store(g);
     if (err == 0)
@@ -485,7 +492,8 @@ static void close_generate(struct generate *g)
     wb_webdb_close(g->webdb);
 }
 
-int wb_generate(const struct wb_generate_options *options, const struct wb_cycle_sink *sink, struct wb_generate *generate_out)
+int wb_generate(const struct wb_generate_options *options, const struct wb_cycle_sink *sink,
+                struct wb_generate *generate_out)
 {
     static const struct wb_cycle_sink quiet = {NULL, NULL, NULL};
     struct generate g = {.options = options, .sink = sink ? sink : &quiet, .out = generate_out};

@@ -1,4 +1,4 @@
-/* newseeds.c - finds seeds that nobody has asked for yet. Lines that make no sense are the crawl's to warn of. */
+/* newseeds.c - finds the seeds that were never fetched. It ignores invalid lines: the crawl warns about them. */
 #include "cycle/newseeds.h"
 #include "base/error.h"
 #include "base/mem.h"

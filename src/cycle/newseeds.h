@@ -1,6 +1,6 @@
 /*
- * newseeds.h - seeds that were never fetched. They are crawled at the start of a cycle, so that generate can choose among
- * the pages that they lead to.
+ * newseeds.h - seeds that were never fetched. They are crawled at the start of a cycle, so that generate can choose
+ * among the pages that they lead to.
  */
 #ifndef WB_CYCLE_NEWSEEDS_H
 #define WB_CYCLE_NEWSEEDS_H

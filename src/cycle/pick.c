@@ -1,15 +1,15 @@
 /*
- * pick.c - a heap of bounded size, the least urgent on top. Knows nothing of pages but their numbers.
+ * pick.c - a heap of limited size with the least urgent item on top. It knows nothing about pages except their numbers.
  *
- * It does not use base/heap.h, because it keeps its items by value: there may be a hundred million of 24 bytes, and
- * none is ever looked up by its place.
+ * It does not use base/heap.h, because it keeps its items by value: there may be a hundred million of them, at 24 bytes
+ * each, and none is ever removed from the middle.
  */
 #include "cycle/pick.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/vec.h"
 
-_Static_assert(sizeof(struct wb_pick_item) == 24, "what a picked page costs");
+_Static_assert(sizeof(struct wb_pick_item) == 24, "24 bytes per picked page");
 
 bool wb_pick_item_before(const struct wb_pick_item *a, const struct wb_pick_item *b)
 {

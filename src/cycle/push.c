@@ -1,13 +1,14 @@
 /*
- * push.c - announcements: people and providers tell of pages that are new, changed or gone (WebBase Components,
- * section 4.5). They go to the journal; the next update marks the pages, the next cycle fetches them first.
+ * push.c - announcements: people and content providers report pages that are new, changed or gone (WebBase Components,
+ * section 4.5). They are appended to the journal; the next update marks the pages, and the next cycle fetches them
+ * first.
  *
  *   https://example.org/news        new or changed, also as "new URL" or "changed URL"
- *   gone https://example.org/old    it went: it is asked for, and leaves when it is not there
+ *   gone https://example.org/old    deleted: the page is fetched, and removed if it is really gone
  *   # comment
  *
- * or one JSON object, as IndexNow has it: {"urlList": [...]} or {"changed": [...], "gone": [...]}. What is no http or https
- * URL is refused, the rest counts. It never believes that a page is gone without asking for it.
+ * or one JSON object, as IndexNow sends it: {"urlList": [...]} or {"changed": [...], "gone": [...]}. Anything that is
+ * not an http or https URL is refused; the rest is taken. It never believes that a page is gone without fetching it.
  */
 #include "base/error.h"
 #include "base/mem.h"
@@ -55,7 +56,7 @@ static int read_standard_input(struct wb_buf *text_out)
     }
 }
 
-/* place: of the announcement in its file, such as "line 7". */
+/* place: where the announcement is in its file, such as "line 7". */
 static void refuse(struct push *p, const char *place, uint64_t number, struct wb_slice text)
 {
     char message[512];
@@ -64,7 +65,8 @@ static void refuse(struct push *p, const char *place, uint64_t number, struct wb
         return;
     if (text.len > 200)
         text.len = 200;
-    snprintf(message, sizeof message, "%s: %s %" PRIu64 " is no URL of http or https: %.*s", p->file, place, number, WB_SLICE_ARG(text));
+    snprintf(message, sizeof message, "%s: %s %" PRIu64 " is no URL of http or https: %.*s", p->file, place, number,
+             WB_SLICE_ARG(text));
     p->sink->warn(p->sink->context, message);
 }
 
@@ -98,10 +100,11 @@ static int announce(struct push *p, struct wb_slice text, enum wb_push what, con
 
 /* ---- lines ---------------------------------------------------------------------------------------------- */
 
-/* Takes the word, and the blanks behind it, off a line that has more. */
+/* Takes the word and the blanks after it off a line, if more follows. */
 static bool take_word(struct wb_slice *line, struct wb_slice word)
 {
-    if (line->len <= word.len || !wb_slice_starts(*line, word) || (line->ptr[word.len] != ' ' && line->ptr[word.len] != '\t'))
+    if (line->len <= word.len || !wb_slice_starts(*line, word) ||
+        (line->ptr[word.len] != ' ' && line->ptr[word.len] != '\t'))
         return false;
     *line = wb_slice_trim(wb_slice(line->ptr + word.len, line->len - word.len));
     return true;
@@ -161,7 +164,7 @@ static const struct {
     enum wb_push what;
 } lists[LISTS] = {{"urlList", WB_PUSH_CHANGED}, {"changed", WB_PUSH_CHANGED}, {"gone", WB_PUSH_GONE}};
 
-/* Before anything of it is announced. */
+/* Checks everything before anything is announced. */
 static int check_lists(const struct push *p, const json_t *root)
 {
     bool some = false;
@@ -201,7 +204,10 @@ int wb_push(const char *dir, const char *file, const struct wb_cycle_sink *sink,
 {
     static const struct wb_cycle_sink quiet = {NULL, NULL, NULL};
     bool standard = strcmp(file, "-") == 0;
-    struct push p = {.file = standard ? "standard input" : file, .sink = sink ? sink : &quiet, .now_ms = wb_clock_wall_ms(), .url = WB_URL_INIT,
+    struct push p = {.file = standard ? "standard input" : file,
+                     .sink = sink ? sink : &quiet,
+                     .now_ms = wb_clock_wall_ms(),
+                     .url = WB_URL_INIT,
                      .stat = stat_out};
     struct wb_buf text = WB_BUF_INIT;
     int err = 0;
@@ -214,7 +220,7 @@ int wb_push(const char *dir, const char *file, const struct wb_cycle_sink *sink,
         err = wb_journal_writer_open(dir, 0, &p.log);
     if (err == 0)
         err = push_text(&p, wb_buf_slice(&text));
-    /* Where this fails a part may be announced; announcing it again does no harm. */
+    /* If this fails, some URLs may have been announced; announcing them again does no harm. */
     if (err == 0)
         err = wb_journal_writer_finish(p.log);
     wb_journal_writer_close(p.log);

@@ -38,7 +38,8 @@ static int go_on(struct rebuild *r, uint64_t pages)
 {
     if (r->done++ % PROGRESS_PAGES)
         return 0;
-    if (wb_stop_requested() || (r->sink->progress && !r->sink->progress(r->sink->context, "reading pages", r->done, pages)))
+    if (wb_stop_requested() ||
+        (r->sink->progress && !r->sink->progress(r->sink->context, "reading pages", r->done, pages)))
         return wb_fail(WB_E_STOPPED, "stopped; the web database is as it was");
     return 0;
 }

@@ -1,18 +1,18 @@
 /*
- * refresh.c - what a visit to a page is worth, when it is due, and the threshold between visited and not.
+ * refresh.c - the value of a visit to a page, when the page is due, and the threshold that separates the two.
  *
- * The value of a page is a curve over the time since its last visit: 0 at first, then growing. What a page's state does
- * to its curve is gathered once (struct curve), so that value and due time, which is the inverse, cannot disagree:
+ * The value of a page is a curve over the time since its last visit: it starts at 0 and grows. The due time is the
+ * inverse of that curve. So that the two cannot disagree, struct curve holds everything that a page's state does to it:
  *
- *   never fetched      its end: as if left alone for ever
- *   attempts failed    begins anew with the last of them, halved with each: the page comes again after 2, 4, 8 times as long
- *   gone (404, 410)    nothing for 30 days, then once more; seen to be gone twice, that long apart, it is not asked for again
- *   near duplicate     an eighth, and nothing within a week: what it says is known from the first page of its family
- *   announced          its end, at once
- *   signals            further along: see HINT_AGE
- *   bounds             nothing before the least interval, at least the threshold after the greatest
+ *   never fetched      the end of the curve, as if the page had not been visited for a very long time
+ *   failed attempts    the curve restarts at the last attempt, and each failure halves it: the page is tried again
+ * after 2, 4, 8 times as long gone (404, 410)    no value for 30 days, then one more try; a page found gone twice, 30
+ * days apart, is never tried again near duplicate     an eighth of the value, and none within a week: we already have
+ * the text from another page announced          the end of the curve, at once hints              the page counts as
+ * older: see HINT_AGE bounds             no value before the shortest interval, at least the threshold after the
+ * longest
  *
- * It knows neither the clock nor other pages; who is fetched is decided where values are compared.
+ * It knows neither the clock nor other pages. Whoever compares the values decides which page is fetched.
  */
 #include "cycle/refresh.h"
 #include "base/date.h"
@@ -22,24 +22,25 @@
 #define FOREVER_DAYS 36500.0   /* the age of a page that was never fetched */
 #define GONE_DAYS 30.0
 #define NEAR_DAYS 7.0
-#define NEAR_HALVINGS 3        /* of the value of a near duplicate */
+#define NEAR_HALVINGS 3        /* a near duplicate has an eighth of the value */
 #define AVERAGE_RATE (1.0 / 30)
 
 /*
- * Of five sitemap dates or feed entries that tell of a change four are right, is the assumption; and a site's silence tells
- * nothing, since nobody knows which pages its sitemaps keep up with (recall 0 in Busa-Fekete et al.'s model). With n
- * signals the page is as we know it with probability exp(-rate tau) (1 - 0.8)^n: as if it were n ln 5 / rate days older.
+ * We assume that four of five sitemap dates or feed entries that announce a change are right, and that the absence of
+ * such hints says nothing, because a site's sitemaps may not cover the page (recall 0 in the model of Busa-Fekete et
+ * al.). With n hints, the page is unchanged with probability exp(-rate tau) (1 - 0.8)^n, as if it were n ln 5 / rate
+ * days older.
  */
 #define HINT_AGE 1.6094379124341003
 
-/* Nutch's adaptive schedule as it is shipped. */
+/* Nutch's adaptive schedule, with its default settings. */
 #define ADAPTIVE_DAYS 30.0
 #define ADAPTIVE_SHRINK 0.2
 #define ADAPTIVE_GROW 0.4
 #define ADAPTIVE_MIN_DAYS (1.0 / 1440)
 #define ADAPTIVE_MAX_DAYS 365.0
 
-#define STEP 0.05              /* of the threshold's logarithm, for each budget of pages that are due beyond the first */
+#define STEP 0.05              /* change of ln(theta) for each further budget of pages that are due */
 #define STEP_MAX 0.35
 #define THETA_MIN 1e-30
 #define THETA_MAX 1e30
@@ -64,19 +65,20 @@ const char *wb_refresh_policy_word(enum wb_refresh_policy policy)
 
 /* ---- the shape of V ---------------------------------------------------------------------------- */
 
-/* 1 - exp(-x) (1 + x): 0 at 0, 1 at the end. */
+/* 1 - exp(-x) (1 + x), which grows from 0 to 1. */
 static double gain(double x)
 {
     if (x > 700)
         return 1;
     if (x > 0.3)
         return 1 - exp(-x) * (1 + x);
-    /* The same as a series, since the difference above would have no digits left: sum of (-1)^k (k-1)/k! x^k from 2 on. */
+    /* For small x the difference above loses all digits, so use the series: the sum of (-1)^k (k-1)/k! x^k from k = 2.
+     */
     double rest = 1 / 144.0 - x * (1 / 840.0 - x * (1 / 5760.0 - x / 45360));
     return x * x * (1 / 2.0 - x * (1 / 3.0 - x * (1 / 8.0 - x * (1 / 30.0 - x * rest))));
 }
 
-/* The inverse for 0 <= y < 1, by Newton's method from a start that is good to a few per cent. */
+/* The inverse for 0 <= y < 1, by Newton's method, from a first guess that is right to a few per cent. */
 static double gain_inverse(double y)
 {
     double s = sqrt(2 * y), x = s + s * s / 3 + s * s * s * 11 / 72;
@@ -98,15 +100,15 @@ static double gain_inverse(double y)
 /* ---- a page's curve ------------------------------------------------------------------------------ */
 
 struct curve {
-    bool never;           /* worth nothing, ever */
-    bool unvisited;       /* there is no time to count from */
-    bool at_end;          /* as if left alone for ever, whatever the time */
-    int64_t origin_ms;    /* where its age is counted from */
+    bool never;           /* no visit is ever worth anything */
+    bool unvisited;       /* it was never visited */
+    bool at_end;          /* the end of the curve, whatever the time */
+    int64_t origin_ms;    /* the time at which its age is 0 */
     double scale;         /* value = scale * shape(age + ahead) */
-    double rate;          /* of the shape gain(rate * age); 0: the shape is the age itself */
+    double rate;          /* the shape is gain(rate * age); 0: the shape is the age itself */
     double ahead_days;
-    double shut_days;     /* worth nothing before */
-    double latest_days;   /* worth theta from here on; INFINITY: no such bound */
+    double shut_days;     /* no value before this age */
+    double latest_days;   /* at least theta from this age on; INFINITY: no bound */
 };
 
 static double adaptive_interval(const struct wb_refresh *refresh, const struct wb_history *history)
@@ -119,7 +121,7 @@ static double adaptive_interval(const struct wb_refresh *refresh, const struct w
     return fmax(fmin(days, most), least);
 }
 
-/* True where the second look, long after the page went, was taken already. */
+/* True if the page was tried once more long after it had gone. */
 static bool gone_for_good(const struct wb_webdb_page *page)
 {
     const struct wb_history *h = &page->history;
@@ -130,7 +132,7 @@ static bool gone_for_good(const struct wb_webdb_page *page)
         if (outcome == WB_OUTCOME_GONE)
             since_ms = h->fetches[i - 1].time_ms;
         else if (outcome != WB_OUTCOME_ERROR && outcome != WB_OUTCOME_LATER && outcome != WB_OUTCOME_ROBOTS)
-            break; /* it was there */
+            break; /* the page existed at this fetch */
     }
     return (double)page->last_tried_ms - (double)since_ms >= GONE_DAYS * WB_DAY_MS;
 }
@@ -154,9 +156,11 @@ static struct curve page_curve(const struct wb_refresh *refresh, const struct wb
 {
     bool failing = page->failures > 0, announced = (page->flags & (WB_PAGE_PUSHED | WB_PAGE_PUSHED_GONE)) != 0;
     bool gone = (page->flags & WB_PAGE_GONE) != 0 && !announced, near = page->near && !announced;
-    struct curve c = {.origin_ms = page->last_seen_ms, .shut_days = fmax(refresh->min_days, 0), .latest_days = INFINITY};
+    struct curve c = {
+        .origin_ms = page->last_seen_ms, .shut_days = fmax(refresh->min_days, 0), .latest_days = INFINITY};
 
-    c.scale = ldexp(curve_scale(refresh, page, rate), -(page->failures < 64 ? page->failures : 64) - (near ? NEAR_HALVINGS : 0));
+    c.scale = ldexp(curve_scale(refresh, page, rate),
+                    -(page->failures < 64 ? page->failures : 64) - (near ? NEAR_HALVINGS : 0));
     if (near)
         c.shut_days = fmax(c.shut_days, refresh->max_days > 0 ? fmin(NEAR_DAYS, refresh->max_days) : NEAR_DAYS);
     c.rate = refresh->policy == WB_REFRESH_OPTIMAL ? rate : 0;
@@ -184,11 +188,11 @@ static double curve_value(const struct curve *c, double theta, double age_days)
         return 0;
     double z = c->at_end ? FOREVER_DAYS : age_days + c->ahead_days;
     double value = c->scale * (!(c->rate > 0) ? z : c->at_end ? 1 : gain(c->rate * z));
-    /* Past its latest moment a page becomes more urgent the longer it waits. */
+    /* After the longest interval, a page becomes more urgent the longer it waits. */
     return age_days >= c->latest_days ? fmax(value, theta * (age_days / c->latest_days)) : value;
 }
 
-/* The age at which the curve passes theta; INFINITY: it does not. */
+/* The age at which the curve reaches theta; INFINITY: never. */
 static double curve_age(const struct curve *c, double theta)
 {
     double need = !(theta > 0) ? 0 : c->scale > 0 ? theta / c->scale : INFINITY, z = need;
@@ -197,7 +201,7 @@ static double curve_age(const struct curve *c, double theta)
         return INFINITY;
     if (c->at_end)
         z = need <= (c->rate > 0 ? 1 : FOREVER_DAYS) ? 0 : INFINITY;
-    else if (c->rate > 0) /* so near to its end the curve rises by less than a double can tell */
+    else if (c->rate > 0) /* so close to its end, the curve rises by less than a double can represent */
         z = need < 1 - 1e-12 ? gain_inverse(need) / c->rate : INFINITY;
     return fmin(fmax(z - c->ahead_days, c->shut_days), c->latest_days);
 }
@@ -225,7 +229,7 @@ int64_t wb_refresh_due(const struct wb_refresh *refresh, const struct wb_webdb_p
     if (!(age_days < 10 * FOREVER_DAYS) || c.origin_ms > INT64_MAX / 2)
         return INT64_MAX;
     int64_t due_ms = c.origin_ms + (int64_t)ceil(age_days * WB_DAY_MS);
-    /* What rounding took away. */
+    /* Correct for rounding. */
     for (int64_t more = 1; more < 1 << 30; more *= 2) {
         if (curve_value(&c, refresh->theta, (double)(due_ms - c.origin_ms) / WB_DAY_MS) >= refresh->theta)
             break;
@@ -242,10 +246,11 @@ static double sane_theta(double theta)
 }
 
 /*
- * Where pages come around every n rounds, a threshold that is too low by a small part p lets about p n budgets of pages be due
- * too early: the number of due pages tells how far it is off, and a step of 1 / n for each budget goes straight to
- * the mark. The step taken is that for n = 20; for smaller n it goes there slowly, for larger ones it swings around it by less
- * than STEP_MAX. Too high by more than an n-th nothing is due, and nothing can be told: that is left in the largest steps.
+ * Suppose each page is due every n cycles. A threshold that is too low by a small fraction p makes about p n budgets of
+ * pages due too early. So the number of due pages shows how far off the threshold is, and a step of 1 / n for each
+ * budget corrects it exactly. We use the step for n = 20: for smaller n the threshold converges more slowly, for larger
+ * n it oscillates by less than STEP_MAX. If the threshold is too high by more than 1 / n, nothing is due and nothing
+ * can be measured, so we leave that state in the largest steps.
  */
 double wb_refresh_move_theta(double theta, double due, double budget)
 {

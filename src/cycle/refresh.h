@@ -46,7 +46,8 @@ double wb_changerate(const struct wb_history *history, const struct wb_webdb_sit
  * last visit make the page count as older than it is. A page that was never fetched counts as one that has not been
  * visited for a very long time.
  */
-double wb_refresh_value(const struct wb_refresh *refresh, const struct wb_webdb_page *page, double rate, int64_t now_ms);
+double wb_refresh_value(const struct wb_refresh *refresh, const struct wb_webdb_page *page, double rate,
+                        int64_t now_ms);
 
 /* When the page's value reaches theta, within the bounds; INT64_MAX: never. */
 int64_t wb_refresh_due(const struct wb_refresh *refresh, const struct wb_webdb_page *page, double rate);

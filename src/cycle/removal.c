@@ -1,16 +1,22 @@
-/* removal.c - the two things that every removal does. Which page goes, and which of the two comes first, is for others to say. */
+/*
+ * removal.c - the two halves of every removal: the store and the journal. It never decides which page is removed, nor
+ * which half comes first.
+ */
 #include "cycle/removal.h"
 #include "base/error.h"
+#include "base/mem.h"
 #include "os/clock.h"
 
 enum {
     COMMIT_PAGES = 10000,
     EXPIRED_BYTES = 4 << 20,
+    SITE_IDS = 65536, /* pages of a site that are listed at a time */
 };
 
 int wb_removal_open(const char *dir, bool everywhere, struct wb_removal *removal_out)
 {
-    *removal_out = (struct wb_removal){.dir = dir, .now_ms = wb_clock_wall_ms(), .everywhere = everywhere, .url = WB_URL_INIT};
+    *removal_out = (struct wb_removal){.dir = dir, .now_ms = wb_clock_wall_ms(), .everywhere = everywhere,
+                                       .url = WB_URL_INIT};
     return wb_store_open(dir, WB_STORE_WRITE, &removal_out->store);
 }
 
@@ -47,11 +53,11 @@ int wb_removal_expired(struct wb_removal *removal, struct wb_slice url)
 
 static int note_expired(struct wb_removal *removal)
 {
-    struct wb_slice rest = wb_buf_slice(&removal->expired);
+    struct wb_slice rest = wb_buf_slice(&removal->expired), url;
     int err = 0;
 
-    for (const char *end; err == 0 && (end = memchr(rest.ptr, '\n', rest.len)); rest.len -= (size_t)(end + 1 - rest.ptr), rest.ptr = end + 1)
-        err = wb_removal_note(removal, wb_slice(rest.ptr, (size_t)(end - rest.ptr)), WB_EXPUNGE_EXPIRED);
+    while (err == 0 && wb_slice_next_line(&rest, &url))
+        err = wb_removal_note(removal, url, WB_EXPUNGE_EXPIRED);
     wb_buf_clear(&removal->expired);
     return err;
 }
@@ -65,6 +71,36 @@ int wb_removal_commit(struct wb_removal *removal)
         return err;
     removal->uncommitted = 0;
     return note_expired(removal);
+}
+
+/* Returns the number of pages that one pass removed, or an error. */
+static int64_t remove_listed(struct wb_removal *removal, struct wb_slice site, struct wb_pageid *ids,
+                             int (*each)(void *context, struct wb_pageid id), void *context)
+{
+    size_t count = 0;
+    int64_t removed = 0;
+    int err = wb_store_list_site(removal->store, site, ids, SITE_IDS, &count);
+
+    for (size_t i = 0; err == 0 && i < count; i++) {
+        int got = each(context, ids[i]);
+        removed += got > 0;
+        err = got < 0 ? got : 0;
+    }
+    if (err == 0)
+        err = wb_removal_commit(removal);
+    return err < 0 ? err : removed;
+}
+
+int wb_removal_each_of_site(struct wb_removal *removal, struct wb_slice site,
+                            int (*each)(void *context, struct wb_pageid id), void *context)
+{
+    struct wb_pageid *ids = wb_alloc_zero(SITE_IDS, sizeof *ids);
+    int64_t removed = ids ? 1 : WB_E_NOMEM;
+
+    while (removed > 0)
+        removed = remove_listed(removal, site, ids, each, context);
+    wb_free(ids);
+    return (int)removed;
 }
 
 int wb_removal_note(struct wb_removal *removal, struct wb_slice url, enum wb_expunge what)

@@ -1,6 +1,6 @@
 /*
- * removal.h - removes pages: from the store in batches, and from webdb through records in the journal. Expired pages and
- * taken-down pages do these two in a different order, so both are separate calls.
+ * removal.h - removes pages: from the store in batches, and from webdb through records in the journal. Expired pages
+ * and taken-down pages need these two in a different order, so they are separate calls.
  */
 #ifndef WB_CYCLE_REMOVAL_H
 #define WB_CYCLE_REMOVAL_H
@@ -26,13 +26,21 @@ int wb_removal_open(const char *dir, bool everywhere, struct wb_removal *removal
 /* The page id of a URL. Afterwards removal->key is its normal form. */
 int wb_removal_id(struct wb_removal *removal, struct wb_slice url, struct wb_pageid *id_out);
 
-/* 1: the page was there and is removed by the next commit, which happens by itself now and then; 0: it was not there. */
+/* 1: the page was there; the next commit, which happens by itself now and then, removes it. 0: it was not there. */
 int wb_removal_store(struct wb_removal *removal, struct wb_pageid id, struct wb_slice site);
 
 /* Records an expired page, but only after the store has removed it: until then webdb must still list it, so that it is
  * found again after a crash. */
 int wb_removal_expired(struct wb_removal *removal, struct wb_slice url);
 int wb_removal_commit(struct wb_removal *removal);
+
+/*
+ * Calls each with the id of every stored page of a site, in the latest state or the snapshot, and commits. It repeats
+ * this until a pass removes nothing, because a site may have more pages than one list holds and a crawl may add some
+ * meanwhile. each returns 1 if it removed the page, 0 if not, or an error.
+ */
+int wb_removal_each_of_site(struct wb_removal *removal, struct wb_slice site,
+                            int (*each)(void *context, struct wb_pageid id), void *context);
 
 /* Appends a record to the journal. It is durable after wb_removal_noted(). */
 int wb_removal_note(struct wb_removal *removal, struct wb_slice url, enum wb_expunge what);

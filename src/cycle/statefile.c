@@ -1,5 +1,5 @@
 /*
- * statefile.c - text files of the cycle that are replaced whole. Knows their frame, never what stands in them.
+ * statefile.c - the frame of the cycle's text files: first line, checksum, replacement. It never knows what they say.
  */
 #include "cycle/statefile.h"
 #include "base/error.h"
@@ -13,7 +13,7 @@
 enum {
     VERSION = 1,
     BYTES_MAX = 4 << 20,
-    CHECK_BYTES = 6 + 16 + 1, /* "check ", digits, line end */
+    CHECK_BYTES = 6 + 16 + 1, /* "check ", digits, newline */
 };
 
 int wb_statefile_write(const char *path, const char *title, struct wb_slice lines)
@@ -36,7 +36,7 @@ static int fail_damaged(const char *path)
     return wb_fail(WB_E_CORRUPT, "%s is damaged", path);
 }
 
-/* Takes the first line off; WB_E_NEWER where it says so. */
+/* Takes the first line off; WB_E_NEWER if it names a newer version. */
 static int read_title(const char *path, const char *title, struct wb_slice *text)
 {
     struct wb_slice name, value;
@@ -47,7 +47,8 @@ static int read_title(const char *path, const char *title, struct wb_slice *text
     if (!wb_statefile_line(text, &name, &value) || !wb_slice_equal(name, WB_SLICE_LIT("webbase")) ||
         !wb_slice_starts(value, wb_slice_str(expected)))
         return fail_damaged(path);
-    if (!wb_slice_to_u64(wb_slice(value.ptr + strlen(expected), value.len - strlen(expected)), &version) || version == 0)
+    if (!wb_slice_to_u64(wb_slice(value.ptr + strlen(expected), value.len - strlen(expected)), &version) ||
+        version == 0)
         return fail_damaged(path);
     if (version > VERSION)
         return wb_fail(WB_E_NEWER, "%s was made by a newer version", path);

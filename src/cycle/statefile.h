@@ -1,6 +1,6 @@
 /*
- * statefile.h - small text files that are always replaced as a whole: a first line with the kind of file and its version,
- * lines of the form "name value", and a checksum.
+ * statefile.h - small text files that are always replaced as a whole: a first line with the kind of file and its
+ * version, lines of the form "name value", and a checksum.
  *
  *   webbase cycle 1
  *   ...

@@ -1,14 +1,14 @@
 /*
- * takedown.c - removal on request: a page, or all pages of a site, at once and from everything; they do not come back.
+ * takedown.c - removes a page or a whole site on request: at once, everywhere, and for good.
  *
- *   1 bar       in the store, durable: from here on no process can store it, even one that has fetched it already
- *   2 journal   says so, for webdb, which shows it
- *   3 store     the pages are removed; no page has to be read for that, so damaged ones go too
- *   4 spools    of dead crawlers are emptied: what is barred goes no further
- *   5 merge
+ *   1 bar       in the store, durable: from now on no process can store it, not even one that has already fetched it
+ *   2 journal   records it, so that webdb can show it
+ *   3 store     the pages are removed; no page is read for this, so damaged ones are removed too
+ *   4 spools    those of dead crawlers are emptied into the store, which refuses what is barred
+ *   5 merge     webdb
  *
- * A takedown that is killed after step 1 has barred the pages; the next expunge removes what is left of them. Their bytes are gone
- * from disk after the next compaction, which rewrites what they lay in. Links that lead to them stay links.
+ * A takedown that is killed after step 1 has barred the pages, and the next expunge removes what is left of them. Their
+ * bytes disappear from disk with the next compaction, which rewrites the blocks that held them. Links to them stay.
  */
 #include "base/error.h"
 #include "base/mem.h"
@@ -19,18 +19,17 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { IDS_MAX = 65536 };
-
 struct takedown {
     const char *what;
     bool allow;
     const struct wb_cycle_sink *sink;
     wb_expunge_each each;
     void *context;
-    struct wb_webdb *webdb;     /* NULL: there is none yet */
+    struct wb_webdb *webdb;     /* NULL: there is none */
     struct wb_removal removal;
     struct wb_buf site;
-    uint64_t noted;
+    uint64_t noted;             /* journal records written */
+    uint64_t looked_at;         /* stored pages, for progress */
     struct wb_expunge_stat *stat;
 };
 
@@ -41,7 +40,7 @@ static int go_on(const struct takedown *t, uint64_t done)
     return 0;
 }
 
-/* Sets or lifts the bar. Lifting one that is not there is an error only where webdb has no mark of it either. */
+/* Sets or lifts the bar. Lifting a missing bar is an error only if webdb does not show one either. */
 static int change_bar(struct takedown *t, const struct wb_store_bar *bar, bool *lifted_out)
 {
     *lifted_out = false;
@@ -71,19 +70,20 @@ static int note_page(struct takedown *t, struct wb_slice url, const struct wb_we
     return barred ? 0 : wb_removal_note(&t->removal, url, WB_EXPUNGE_BARRED);
 }
 
-/* One page that cannot be removed must not keep the others: it is told, and counted. */
+/* A page that cannot be removed must not keep the others from being removed: warn and count it. */
 static int cannot_remove(struct takedown *t, struct wb_slice name)
 {
     char text[WB_ERROR_MESSAGE_MAX];
 
-    snprintf(text, sizeof text, "%.*s: could not be removed: %s", (int)(name.len < 400 ? name.len : 400), name.ptr, wb_error_message());
+    snprintf(text, sizeof text, "%.*s: could not be removed: %s", (int)(name.len < 400 ? name.len : 400), name.ptr,
+             wb_error_message());
     if (t->sink->warn)
         t->sink->warn(t->sink->context, text);
     t->stat->left++;
     return 0;
 }
 
-/* name: the URL, or the id where no URL is known. */
+/* name: the URL, or the page id if the URL is unknown. */
 static int drop_id(struct takedown *t, struct wb_pageid id, struct wb_slice site, struct wb_slice name, uint64_t bytes)
 {
     int there = wb_removal_store(&t->removal, id, site);
@@ -107,7 +107,7 @@ static int drop_page(struct takedown *t, struct wb_slice url, uint64_t bytes)
     return err < 0 ? err : drop_id(t, id, wb_key_site(wb_buf_slice(&t->removal.key)), url, bytes);
 }
 
-/* Whether the latest state has the page, readable or not; page_out is filled where it can be read. */
+/* True if the latest state has the page, readable or not; fills *page_out if it can be read. */
 static bool is_stored(struct takedown *t, struct wb_pageid id, struct wb_page *page_out)
 {
     int err = wb_store_get(t->removal.store, id, page_out, &t->removal.mem);
@@ -117,7 +117,7 @@ static bool is_stored(struct takedown *t, struct wb_pageid id, struct wb_page *p
     return err == 0 || err == WB_E_CORRUPT;
 }
 
-/* What webdb knows of a page, and the URL that it knows it by. */
+/* Looks a page up in webdb. 1 if it is known; *href_out is its URL as webdb has it, or else as given. */
 static int look_up(struct takedown *t, struct wb_slice url, struct wb_webdb_page *page_out, struct wb_buf *href_out)
 {
     int err = t->webdb ? wb_webdb_get_page(t->webdb, url, page_out) : WB_E_NOTFOUND;
@@ -161,7 +161,7 @@ static int take_url(struct takedown *t)
 
 /* ---- a site ------------------------------------------------------------------------------------------------- */
 
-/* Calls with each page that webdb has of the site. */
+/* Calls each with every page of the site that webdb knows. */
 static int each_known(struct takedown *t, int (*each)(struct takedown *t, const struct wb_webdb_page *page))
 {
     struct wb_webdb_pages *pages = NULL;
@@ -188,7 +188,7 @@ static int drop_known(struct takedown *t, const struct wb_webdb_page *page)
     return drop_page(t, page->url, page->bytes);
 }
 
-/* A page of which webdb has not been told yet. Where it can be read, webdb will show it as taken down. */
+/* Removes a page that webdb may not know yet. If it can be read, webdb will show it as taken down. */
 static int drop_listed(struct takedown *t, struct wb_pageid id)
 {
     char name[WB_PAGEID_HEX + 1];
@@ -205,28 +205,15 @@ static int drop_listed(struct takedown *t, struct wb_pageid id)
     return drop_id(t, id, wb_buf_slice(&t->site), readable ? stored.url : wb_slice_str(name), stored.body.len);
 }
 
-/* What the catalog has of the site, in the latest state or the snapshot: a walk over it, again until nothing is left. */
-static int drop_stored(struct takedown *t)
+static int drop_stored(void *context, struct wb_pageid id)
 {
-    struct wb_pageid *ids = wb_alloc(IDS_MAX * sizeof *ids);
-    size_t count = 0;
-    uint64_t before;
-    int err = ids ? 0 : WB_E_NOMEM;
+    struct takedown *t = context;
+    uint64_t before = t->stat->pages;
+    int err = t->looked_at++ % 1024 ? 0 : go_on(t, t->looked_at);
 
-    do {
-        before = t->stat->pages;
-        if (err == 0)
-            err = wb_store_list_site(t->removal.store, wb_buf_slice(&t->site), ids, IDS_MAX, &count);
-        for (size_t i = 0; i < count && err == 0; i++) {
-            err = i % 1024 ? 0 : go_on(t, i);
-            if (err == 0)
-                err = drop_listed(t, ids[i]);
-        }
-        if (err == 0)
-            err = wb_removal_commit(&t->removal);
-    } while (err == 0 && t->stat->pages > before);
-    wb_free(ids);
-    return err < 0 ? err : wb_removal_noted(&t->removal);
+    if (err == 0)
+        err = drop_listed(t, id);
+    return err < 0 ? err : t->stat->pages > before;
 }
 
 static int take_site(struct takedown *t)
@@ -246,12 +233,15 @@ static int take_site(struct takedown *t)
     err = each_known(t, drop_known);
     if (err == 0)
         err = wb_removal_commit(&t->removal);
-    return err < 0 ? err : drop_stored(t);
+    if (err == 0)
+        err = wb_removal_each_of_site(&t->removal, wb_buf_slice(&t->site), drop_stored, t);
+    return err < 0 ? err : wb_removal_noted(&t->removal);
 }
 
-/* ---- begin and end -------------------------------------------------------------------------------------------- */
+/* ---- the whole takedown --------------------------------------------------------------------------------------------
+ */
 
-/* "Example.org:8080" in the spelling that keys have. */
+/* Turns "Example.org:8080" into the spelling that normal forms use. */
 static int read_site(struct takedown *t)
 {
     struct wb_buf text = WB_BUF_INIT, key = WB_BUF_INIT;
@@ -270,7 +260,10 @@ static int read_site(struct takedown *t)
     return err;
 }
 
-/* What crawlers that died had in hand goes to the store now, which keeps out what is barred: their spools hold its bytes. */
+/*
+ * Spools of dead crawlers may still hold the bytes of what was taken down. Opening a fetch list recovers them: their
+ * pages go to the store, which refuses what is barred.
+ */
 static int settle(struct takedown *t, const struct wb_update_options *options)
 {
     struct wb_fetchlist *list = NULL;
@@ -306,7 +299,7 @@ static int take_down(struct takedown *t, const struct wb_update_options *options
     return err < 0 || t->allow ? err : settle(t, options);
 }
 
-/* webdb only shows what was taken down: where somebody else merges just now, the next merge tells it. */
+/* webdb only displays takedowns. If another update is running, the next one will show this takedown. */
 static int merge(struct takedown *t, const struct wb_update_options *options)
 {
     struct wb_webdb_merge merged;
@@ -319,11 +312,12 @@ static int merge(struct takedown *t, const struct wb_update_options *options)
     return 0;
 }
 
-int wb_expunge(const struct wb_update_options *options, const char *what, bool allow, const struct wb_cycle_sink *sink, wb_expunge_each each,
-               void *context, struct wb_expunge_stat *stat_out)
+int wb_expunge(const struct wb_update_options *options, const char *what, bool allow, const struct wb_cycle_sink *sink,
+               wb_expunge_each each, void *context, struct wb_expunge_stat *stat_out)
 {
     static const struct wb_cycle_sink quiet = {NULL, NULL, NULL};
-    struct takedown t = {.what = what, .allow = allow, .sink = sink ? sink : &quiet, .each = each, .context = context, .stat = stat_out};
+    struct takedown t = {.what = what, .allow = allow, .sink = sink ? sink : &quiet, .each = each, .context = context,
+                         .stat = stat_out};
 
     *stat_out = (struct wb_expunge_stat){0};
     int err = take_down(&t, options);
@@ -333,6 +327,7 @@ int wb_expunge(const struct wb_update_options *options, const char *what, bool a
     if (err == 0)
         err = merge(&t, options);
     if (err == 0 && stat_out->left)
-        err = wb_fail(WB_E_CORRUPT, "%s: %" PRIu64 " pages could not be removed; they are barred", what, stat_out->left);
+        err =
+            wb_fail(WB_E_CORRUPT, "%s: %" PRIu64 " pages could not be removed; they are barred", what, stat_out->left);
     return err;
 }

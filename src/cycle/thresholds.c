@@ -1,5 +1,5 @@
 /*
- * thresholds.c - keeps what was learnt of how much a visit must be worth.
+ * thresholds.c - the file of the thresholds that were learnt.
  *
  *   webbase thresholds 1
  *   policy optimal
@@ -18,7 +18,8 @@
 #define TITLE "thresholds"
 #define BEGIN_DAYS 7.0
 
-static struct wb_thresholds_row *find_row(const struct wb_thresholds *t, enum wb_refresh_policy policy, struct wb_slice class_name)
+static struct wb_thresholds_row *find_row(const struct wb_thresholds *t, enum wb_refresh_policy policy,
+                                          struct wb_slice class_name)
 {
     for (size_t i = 0; i < t->count; i++) {
         struct wb_thresholds_row *row = &t->rows[i];
@@ -29,7 +30,8 @@ static struct wb_thresholds_row *find_row(const struct wb_thresholds *t, enum wb
     return NULL;
 }
 
-double wb_thresholds_get(const struct wb_thresholds *thresholds, enum wb_refresh_policy policy, struct wb_slice class_name)
+double wb_thresholds_get(const struct wb_thresholds *thresholds, enum wb_refresh_policy policy,
+                         struct wb_slice class_name)
 {
     const struct wb_thresholds_row *row = find_row(thresholds, policy, class_name);
 
@@ -65,7 +67,7 @@ void wb_thresholds_release(struct wb_thresholds *thresholds)
     *thresholds = (struct wb_thresholds){0};
 }
 
-/* The word before the first blank of text, which keeps the rest. */
+/* Takes the word before the first blank off *text. */
 static struct wb_slice take_word(struct wb_slice *text)
 {
     const char *blank = memchr(text->ptr, ' ', text->len);
@@ -85,16 +87,18 @@ static int read_lines(struct wb_slice lines, struct wb_thresholds *t)
 
     while (err == 0 && wb_statefile_line(&lines, &name, &value)) {
         if (!wb_refresh_policy_parse(take_word(&value), &policy))
-            continue; /* a line of a later version */
+            continue; /* a later version wrote this line */
         if (wb_slice_equal(name, WB_SLICE_LIT("policy")))
             t->policy = policy;
-        else if (wb_slice_equal(name, WB_SLICE_LIT("theta")) && wb_statefile_double(take_word(&value), &theta) && theta > 0)
+        else if (wb_slice_equal(name, WB_SLICE_LIT("theta")) && wb_statefile_double(take_word(&value), &theta) &&
+                 theta > 0)
             err = wb_thresholds_set(t, policy, value, theta);
     }
     return err;
 }
 
-int wb_thresholds_read(const char *dir, void (*warn)(void *context, const char *message), void *context, struct wb_thresholds *thresholds_out)
+int wb_thresholds_read(const char *dir, void (*warn)(void *context, const char *message), void *context,
+                       struct wb_thresholds *thresholds_out)
 {
     char *path = wb_path_join(dir, FILE_NAME);
     struct wb_buf mem = WB_BUF_INIT;
@@ -126,8 +130,8 @@ int wb_thresholds_write(const char *dir, const struct wb_thresholds *thresholds)
 
     for (size_t i = 0; err == 0 && i < thresholds->count; i++) {
         const struct wb_thresholds_row *row = &thresholds->rows[i];
-        err = wb_buf_printf(&lines, "theta %s %.17g%s%s\n", wb_refresh_policy_word(row->policy), row->theta, row->class_name ? " " : "",
-                            row->class_name ? row->class_name : "");
+        err = wb_buf_printf(&lines, "theta %s %.17g%s%s\n", wb_refresh_policy_word(row->policy), row->theta,
+                            row->class_name ? " " : "", row->class_name ? row->class_name : "");
     }
     if (err == 0)
         err = wb_statefile_write(path, TITLE, wb_buf_slice(&lines));

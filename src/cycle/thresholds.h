@@ -1,6 +1,7 @@
 /*
- * thresholds.h - the value that a visit must reach, learnt from cycle to cycle (DIR/thresholds): one threshold per policy,
- * and one per policy and class of sites. Losing them costs only a few cycles of learning, so a damaged file is replaced.
+ * thresholds.h - the value that a visit must reach, learnt from cycle to cycle (DIR/thresholds): one threshold per
+ * policy, and one per policy and class of sites. Losing them costs only a few cycles of learning, so a damaged file is
+ * replaced.
  */
 #ifndef WB_CYCLE_THRESHOLDS_H
 #define WB_CYCLE_THRESHOLDS_H
@@ -26,7 +27,9 @@ int wb_thresholds_write(const char *dir, const struct wb_thresholds *thresholds)
 void wb_thresholds_release(struct wb_thresholds *thresholds);
 
 /* Returns a first threshold if none was learnt yet. An empty class_name means no class. */
-double wb_thresholds_get(const struct wb_thresholds *thresholds, enum wb_refresh_policy policy, struct wb_slice class_name);
-int wb_thresholds_set(struct wb_thresholds *thresholds, enum wb_refresh_policy policy, struct wb_slice class_name, double theta);
+double wb_thresholds_get(const struct wb_thresholds *thresholds, enum wb_refresh_policy policy,
+                         struct wb_slice class_name);
+int wb_thresholds_set(struct wb_thresholds *thresholds, enum wb_refresh_policy policy, struct wb_slice class_name,
+                      double theta);
 
 #endif

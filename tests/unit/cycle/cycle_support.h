@@ -1,6 +1,6 @@
 /*
- * cycle_support.h - what the tests of cycle share: a repository in a directory of its own, pages in store and webdb, sites in
- * the dispenser, and what the journal says.
+ * cycle_support.h - what the tests of cycle share: a repository in a directory of its own, pages in store and webdb,
+ * sites in the dispenser, and what the journal says.
  */
 #ifndef WB_TESTS_CYCLE_SUPPORT_H
 #define WB_TESTS_CYCLE_SUPPORT_H
@@ -34,12 +34,14 @@ static inline int ok_at(int err, const char *what, const char *file, int line)
     return err;
 }
 
-/* A repository; *state is its directory. In memory where that can be: nothing here is about power loss, and syncing takes its time. */
+/* A repository; *state is its directory. In memory where that can be: nothing here is about power loss, and syncing
+ * takes its time. */
 static inline int set_up_repository(void **state)
 {
     char pattern[64];
 
-    snprintf(pattern, sizeof pattern, "%s/webbase-cycle-XXXXXX", wb_path_kind("/dev/shm") == WB_PATH_DIR ? "/dev/shm" : "/tmp");
+    snprintf(pattern, sizeof pattern, "%s/webbase-cycle-XXXXXX",
+             wb_path_kind("/dev/shm") == WB_PATH_DIR ? "/dev/shm" : "/tmp");
     if (!mkdtemp(pattern))
         return -1;
     char *dir = wb_path_join(pattern, "r");
@@ -63,8 +65,14 @@ static inline int tear_down_repository(void **state)
 /* A row with everything at rest; the md5 is that of the URL, in a way. */
 static inline struct wb_webdb_page known_page(const char *url)
 {
-    return (struct wb_webdb_page){.url = wb_slice_str(url), .flags = WB_PAGE_WANTED | WB_PAGE_SCORED, .score = 1, .first_seen_ms = 1000,
-                                  .etag = WB_SLICE_EMPTY, .modified = WB_SLICE_EMPTY, .type = WB_SLICE_EMPTY, .location = WB_SLICE_EMPTY};
+    return (struct wb_webdb_page){.url = wb_slice_str(url),
+                                  .flags = WB_PAGE_WANTED | WB_PAGE_SCORED,
+                                  .score = 1,
+                                  .first_seen_ms = 1000,
+                                  .etag = WB_SLICE_EMPTY,
+                                  .modified = WB_SLICE_EMPTY,
+                                  .type = WB_SLICE_EMPTY,
+                                  .location = WB_SLICE_EMPTY};
 }
 
 static inline struct wb_webdb_page fetched_page(const char *url, int64_t seen_ms)
@@ -134,9 +142,17 @@ static inline void store_page(const char *dir, const char *url, int64_t time_ms,
 
     ok(wb_url_parse(wb_slice_str(url), NULL, &parsed));
     ok(wb_url_key(&parsed, &key));
-    struct wb_page page = {.url = wb_url_href(&parsed), .key = wb_buf_slice(&key), .head = WB_SLICE_LIT("HTTP/1.1 200 OK\r\n"),
-                           .type = WB_SLICE_LIT("text/html"), .charset = WB_SLICE_EMPTY, .body = WB_SLICE_LIT("bytes"), .time_ms = time_ms,
-                           .lifetime = lifetime, .lifetime_count = lifetime, .status = 200, .kind = WB_PAGE_RESPONSE};
+    struct wb_page page = {.url = wb_url_href(&parsed),
+                           .key = wb_buf_slice(&key),
+                           .head = WB_SLICE_LIT("HTTP/1.1 200 OK\r\n"),
+                           .type = WB_SLICE_LIT("text/html"),
+                           .charset = WB_SLICE_EMPTY,
+                           .body = WB_SLICE_LIT("bytes"),
+                           .time_ms = time_ms,
+                           .lifetime = lifetime,
+                           .lifetime_count = lifetime,
+                           .status = 200,
+                           .kind = WB_PAGE_RESPONSE};
     page.id = wb_pageid_of_key(page.key);
     ok(wb_store_open(dir, WB_STORE_WRITE, &store));
     ok(wb_store_put(store, &page, NULL));
@@ -193,7 +209,11 @@ static inline int note_site(void *context, const struct wb_site_row *row)
 /* A site that crawls know, in a state of its own. */
 static inline void make_site(const char *dir, const char *name, enum wb_site_state state, int64_t next_ms)
 {
-    struct wb_site_plan plan = {.name = wb_slice_str(name), .scheme = WB_SLICE_LIT("http"), .class_name = WB_SLICE_EMPTY, .delay_ms = -1, .budget = -1};
+    struct wb_site_plan plan = {.name = wb_slice_str(name),
+                                .scheme = WB_SLICE_LIT("http"),
+                                .class_name = WB_SLICE_EMPTY,
+                                .delay_ms = -1,
+                                .budget = -1};
     struct wb_dispenser *dispenser = NULL;
     struct site_wanted wanted = {wb_slice_str(name), 0};
     int64_t run;
@@ -202,9 +222,16 @@ static inline void make_site(const char *dir, const char *name, enum wb_site_sta
     ok(wb_dispenser_open(dir, NULL, &dispenser));
     ok(wb_dispenser_begin_run(dispenser, &run));
     ok(wb_dispenser_add(dispenser, run, &plan, 1, &added));
-    ok(wb_dispenser_borrow(dispenser, wanted.name, WB_SLICE_LIT("http"), WB_SLICE_LIT("test"), 60000, note_site, &wanted));
-    struct wb_site_report report = {.id = wanted.id, .state = state, .next_ms = next_ms, .reason = WB_SLICE_EMPTY, .alias_of = WB_SLICE_EMPTY,
-                                    .probe = WB_SLICE_EMPTY, .home = WB_SLICE_EMPTY, .visit = 1};
+    ok(wb_dispenser_borrow(dispenser, wanted.name, WB_SLICE_LIT("http"), WB_SLICE_LIT("test"), 60000, note_site,
+                           &wanted));
+    struct wb_site_report report = {.id = wanted.id,
+                                    .state = state,
+                                    .next_ms = next_ms,
+                                    .reason = WB_SLICE_EMPTY,
+                                    .alias_of = WB_SLICE_EMPTY,
+                                    .probe = WB_SLICE_EMPTY,
+                                    .home = WB_SLICE_EMPTY,
+                                    .visit = 1};
     ok(wb_dispenser_report(dispenser, WB_SLICE_LIT("test"), &report, 1));
     wb_dispenser_close(dispenser);
 }

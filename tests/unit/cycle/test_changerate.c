@@ -38,10 +38,11 @@ static void visit(struct wb_history *h, double rate, double gap, bool told, int6
 }
 
 /*
- * The mean of estimates of a rate that is r changes a gap, over its truth. Gaps are unequal by a factor of up to spread, and lie
- * anywhere in their bins, whose middle stands for all of them: what that costs averages out over pages.
+ * The mean of estimates of a rate that is r changes a gap, over its truth. Gaps are unequal by a factor of up to
+ * spread, and lie anywhere in their bins, whose middle stands for all of them: what that costs averages out over pages.
  */
-static double mean_ratio(double r, unsigned visits, double gap, double spread, bool told, const struct wb_webdb_site *site)
+static double mean_ratio(double r, unsigned visits, double gap, double spread, bool told,
+                         const struct wb_webdb_site *site)
 {
     double sum = 0;
     unsigned rounds = 20000;
@@ -63,7 +64,8 @@ static void assert_near(const char *what, double value, double low, double high)
         fail_msg("%s: %g is not within %g and %g", what, value, low, high);
 }
 
-/* The improved estimator's own bias is 1.00, 1.00, 0.97, 0.85 for these; a prior right at the truth, or far from it, moves it little. */
+/* The improved estimator's own bias is 1.00, 1.00, 0.97, 0.85 for these; a prior right at the truth, or far from it,
+ * moves it little. */
 static void test_bias(void **state)
 {
     static const double r[] = {0.5, 1, 2, 3}, low[] = {0.93, 0.95, 0.91, 0.80}, high[] = {1.06, 1.04, 1.00, 0.88};
@@ -107,7 +109,8 @@ static void test_modified(void **state)
 
 static void test_lies_are_not_believed(void **state)
 {
-    struct wb_history h = {.visits = 40, .changes = 20, .unchanged_days = 200, .modified_visits = 40, .modified_days = 400};
+    struct wb_history h = {
+        .visits = 40, .changes = 20, .unchanged_days = 200, .modified_visits = 40, .modified_days = 400};
 
     (void)state;
     h.changed[27] = 20;

@@ -64,7 +64,8 @@ static void run_step(const struct step *step, unsigned kinds)
 
 /* ---- pages ----------------------------------------------------------------------------------------------- */
 
-static const char *const urls[] = {"http://h.test/a", "http://h.test/b", "http://h.test/gone", "http://h.test/expires", "http://i.test/x"};
+static const char *const urls[] = {"http://h.test/a", "http://h.test/b", "http://h.test/gone", "http://h.test/expires",
+                                   "http://i.test/x"};
 
 static void prepare_pages(const char *dir)
 {

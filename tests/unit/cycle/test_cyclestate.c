@@ -1,4 +1,5 @@
-/* test_cyclestate.c - the state file: what is written is read; damage, other versions and failing writes are told; the lock. */
+/* test_cyclestate.c - the state file: what is written is read; damage, other versions and failing writes are told; the
+ * lock. */
 #include "cycle/cyclestate.h"
 #include "cycle/statefile.h"
 #include "cycle_support.h"
@@ -13,9 +14,21 @@ static struct wb_cyclestate some_state(void)
 {
     struct wb_cyclestate state = {.seeded = 7};
 
-    state.status = (struct wb_cycle_status){.cycle = 3, .step = WB_CYCLE_CRAWL, .began_ms = 1700000000123, .step_ms = 1700000001456, .next_ms = 0,
-                                            .run = 42, .budget = 1000, .listed = 900, .fetched = 17, .stored = 5, .unchanged = 6, .gone = 4,
-                                            .errors = 2, .expunged = 1, .theta = 0.1234567890123456};
+    state.status = (struct wb_cycle_status){.cycle = 3,
+                                            .step = WB_CYCLE_CRAWL,
+                                            .began_ms = 1700000000123,
+                                            .step_ms = 1700000001456,
+                                            .next_ms = 0,
+                                            .run = 42,
+                                            .budget = 1000,
+                                            .listed = 900,
+                                            .fetched = 17,
+                                            .stored = 5,
+                                            .unchanged = 6,
+                                            .gone = 4,
+                                            .errors = 2,
+                                            .expunged = 1,
+                                            .theta = 0.1234567890123456};
     snprintf(state.status.last_error, sizeof state.status.last_error, "no space\nleft on /x");
     return state;
 }
@@ -187,8 +200,12 @@ static void test_lock(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {IN_REPOSITORY(test_written_is_read), IN_REPOSITORY(test_none_is_not_found), IN_REPOSITORY(test_damage_is_told),
-                                       IN_REPOSITORY(test_strange_lines),   IN_REPOSITORY(test_newer_version),     IN_REPOSITORY(test_failing_writes),
+    const struct CMUnitTest tests[] = {IN_REPOSITORY(test_written_is_read),
+                                       IN_REPOSITORY(test_none_is_not_found),
+                                       IN_REPOSITORY(test_damage_is_told),
+                                       IN_REPOSITORY(test_strange_lines),
+                                       IN_REPOSITORY(test_newer_version),
+                                       IN_REPOSITORY(test_failing_writes),
                                        IN_REPOSITORY(test_lock)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /*
- * test_expunge.c - what leaves and what stays: gone, expired, moved pages; pages and sites that are taken down; and that whoever is
- * killed between two steps finds the rest again.
+ * test_expunge.c - what leaves and what stays: gone, expired, moved pages; pages and sites that are taken down; and
+ * that whoever is killed between two steps finds the rest again.
  */
 #include "cycle_support.h"
 
@@ -45,8 +45,9 @@ static struct wb_expunge_stat take_down(const char *dir, const char *what, bool 
 static void test_what_leaves(void **state)
 {
     int64_t now = wb_clock_wall_ms();
-    const char *urls[] = {"http://done.test/stays", "http://done.test/gone", "http://done.test/expired", "http://done.test/not-asked",
-                          "http://open.test/expired", "http://away.test/expired", "http://done.test/moved", "http://done.test/moved-lately", "http://alias.test/expired",
+    const char *urls[] = {"http://done.test/stays",     "http://done.test/gone",         "http://done.test/expired",
+                          "http://done.test/not-asked", "http://open.test/expired",      "http://away.test/expired",
+                          "http://done.test/moved",     "http://done.test/moved-lately", "http://alias.test/expired",
                           "http://nobody.test/expired"};
     struct wb_webdb_page pages[COUNT(urls)], page;
 
@@ -74,7 +75,9 @@ static void test_what_leaves(void **state)
     make_site(*state, "away.test", WB_SITE_WAITING, now + WB_DAY_MS);
     make_site(*state, "alias.test", WB_SITE_ALIAS, 0);
 
-    struct wb_expunge_stat stat = expunge(*state, "expired http://alias.test/expired\nexpired http://done.test/expired\ngone http://done.test/gone\nmoved http://done.test/moved\n");
+    struct wb_expunge_stat stat =
+        expunge(*state, "expired http://alias.test/expired\nexpired http://done.test/expired\ngone "
+                        "http://done.test/gone\nmoved http://done.test/moved\n");
     assert_int_equal(stat.pages, 4);
     assert_int_equal(stat.reprieved, 2);
     for (size_t i = 0; i < COUNT(urls); i++)
@@ -148,7 +151,8 @@ static void test_barred_page_comes_back(void **state)
     assert_true(get_page(*state, "http://h.test/a", &page) && page.flags & WB_PAGE_BARRED);
 }
 
-/* Takedowns that were killed right after the bar: the next expunge removes what they name, but for what was allowed since. */
+/* Takedowns that were killed right after the bar: the next expunge removes what they name, but for what was allowed
+ * since. */
 static void test_takedown_is_finished(void **state)
 {
     store_page(*state, "http://h.test/a", 1000, 90);
@@ -158,7 +162,8 @@ static void test_takedown_is_finished(void **state)
     bar_in_store(*state, "http://s.test/", WB_STORE_BAR_SITE);
     take_down(*state, "http://s.test/d", true);
     store_page(*state, "http://s.test/d", 1000, 90);
-    assert_true(in_store(*state, "http://h.test/a") && in_store(*state, "http://s.test/c") && in_store(*state, "http://s.test/d"));
+    assert_true(in_store(*state, "http://h.test/a") && in_store(*state, "http://s.test/c") &&
+                in_store(*state, "http://s.test/d"));
     struct wb_expunge_stat stat = expunge(*state, NULL);
     assert_int_equal(stat.pages, 2);
     assert_int_equal(stat.left, 0);
@@ -200,11 +205,13 @@ static void test_taken_down_in_advance(void **state)
     assert_true(in_store(*state, "http://s.test/x") && in_store(*state, "http://s.test/y"));
 }
 
-/* Pages that only the store knows (nobody merged the journal), that only webdb knows, old versions of the generation. */
+/* Pages that only the store knows (nobody merged the journal), that only webdb knows, old versions of the generation.
+ */
 static void test_site_is_taken_down(void **state)
 {
     int64_t now = wb_clock_wall_ms();
-    struct wb_webdb_page pages[] = {fetched_page("http://h.test:81/both", now), known_page("http://h.test:81/heard"), fetched_page("http://h.test/", now)};
+    struct wb_webdb_page pages[] = {fetched_page("http://h.test:81/both", now), known_page("http://h.test:81/heard"),
+                                    fetched_page("http://h.test/", now)};
     struct wb_webdb_page page;
     struct wb_store *store = NULL;
     struct wb_store_stat counts;
@@ -272,11 +279,16 @@ static void test_without_webdb(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {IN_REPOSITORY(test_what_leaves),        IN_REPOSITORY(test_taken_up),
-                                       IN_REPOSITORY(test_nothing_known),      IN_REPOSITORY(test_page_is_taken_down),
-                                       IN_REPOSITORY(test_barred_page_comes_back), IN_REPOSITORY(test_site_is_taken_down),
-                                       IN_REPOSITORY(test_unknown_names),      IN_REPOSITORY(test_without_webdb),
-                                       IN_REPOSITORY(test_takedown_is_finished), IN_REPOSITORY(test_taken_down_in_advance)};
+    const struct CMUnitTest tests[] = {IN_REPOSITORY(test_what_leaves),
+                                       IN_REPOSITORY(test_taken_up),
+                                       IN_REPOSITORY(test_nothing_known),
+                                       IN_REPOSITORY(test_page_is_taken_down),
+                                       IN_REPOSITORY(test_barred_page_comes_back),
+                                       IN_REPOSITORY(test_site_is_taken_down),
+                                       IN_REPOSITORY(test_unknown_names),
+                                       IN_REPOSITORY(test_without_webdb),
+                                       IN_REPOSITORY(test_takedown_is_finished),
+                                       IN_REPOSITORY(test_taken_down_in_advance)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

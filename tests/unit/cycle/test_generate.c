@@ -1,6 +1,6 @@
 /*
- * test_generate.c - what is listed, and in which order: announced pages, expiring ones, then by value; what is no candidate; budgets of
- * classes; the notes for pages that expire.
+ * test_generate.c - what is listed, and in which order: announced pages, expiring ones, then by value; what is no
+ * candidate; budgets of classes; the notes for pages that expire.
  */
 #include "cycle/thresholds.h"
 #include "cycle_support.h"
@@ -13,7 +13,8 @@ static int64_t now_ms;
 static struct wb_generate_options options_for(const char *dir, uint64_t budget)
 {
     /* Stored waits are believed up to a day: a site that waits for a day is away for longer than this. */
-    return (struct wb_generate_options){.dir = dir, .budget = budget, .now_ms = NOW_MS, .horizon_ms = 3 * WB_DAY_MS / 4};
+    return (struct wb_generate_options){
+        .dir = dir, .budget = budget, .now_ms = NOW_MS, .horizon_ms = 3 * WB_DAY_MS / 4};
 }
 
 static int add_seed(void *context, const struct wb_seed *seed)
@@ -42,13 +43,20 @@ static void assert_listed(const char *dir, const char *site, const char *urls)
 static void make_pages(const char *dir)
 {
     struct wb_webdb_page pages[] = {
-        fetched_page("http://h.test/changed", NOW_MS - 30 * WB_DAY_MS), fetched_page("http://h.test/expires", NOW_MS - 89 * WB_DAY_MS),
-        fetched_page("http://h.test/expired", NOW_MS - 99 * WB_DAY_MS), fetched_page("http://h.test/gone", NOW_MS - 5 * WB_DAY_MS),
-        fetched_page("http://h.test/just", NOW_MS - 1000),           fetched_page("http://h.test/pushed", NOW_MS - 1000),
-        known_page("http://h.test/barred"),                          known_page("http://h.test/blocked"),
-        known_page("http://h.test/blocked-long-ago"),                known_page("http://h.test/fresh"),
-        known_page("http://h.test/image"),                           known_page("http://away.test/x"),
-        known_page("http://other.test/x"),                           known_page("http://www.h.test/x"),
+        fetched_page("http://h.test/changed", NOW_MS - 30 * WB_DAY_MS),
+        fetched_page("http://h.test/expires", NOW_MS - 89 * WB_DAY_MS),
+        fetched_page("http://h.test/expired", NOW_MS - 99 * WB_DAY_MS),
+        fetched_page("http://h.test/gone", NOW_MS - 5 * WB_DAY_MS),
+        fetched_page("http://h.test/just", NOW_MS - 1000),
+        fetched_page("http://h.test/pushed", NOW_MS - 1000),
+        known_page("http://h.test/barred"),
+        known_page("http://h.test/blocked"),
+        known_page("http://h.test/blocked-long-ago"),
+        known_page("http://h.test/fresh"),
+        known_page("http://h.test/image"),
+        known_page("http://away.test/x"),
+        known_page("http://other.test/x"),
+        known_page("http://www.h.test/x"),
     };
 
     pages[1].expires_ms = NOW_MS + WB_DAY_MS / 2;
@@ -76,7 +84,8 @@ static void test_order(void **state)
     make_pages(*state);
     ok(wb_generate(&options, NULL, &g));
     assert_listed(*state, "h.test",
-                  "http://h.test/pushed http://h.test/expired http://h.test/expires http://h.test/blocked-long-ago http://h.test/fresh "
+                  "http://h.test/pushed http://h.test/expired http://h.test/expires http://h.test/blocked-long-ago "
+                  "http://h.test/fresh "
                   "http://h.test/changed http://h.test/just ");
     assert_int_equal(g.known, 14);
     assert_int_equal(g.urls, 7);
@@ -100,7 +109,8 @@ static void test_barred_site(void **state)
 {
     struct wb_generate_options options = options_for(*state, 0);
     struct wb_generate g;
-    struct wb_webdb_page pages[] = {known_page("http://h.test/a"), known_page("http://s.test/a"), known_page("http://s.test/b")};
+    struct wb_webdb_page pages[] = {known_page("http://h.test/a"), known_page("http://s.test/a"),
+                                    known_page("http://s.test/b")};
     struct wb_update_options update = {.dir = *state};
     struct wb_expunge_stat stat;
 
@@ -123,7 +133,8 @@ static void test_budget(void **state)
 
     make_pages(*state);
     ok(wb_generate(&options, NULL, &g));
-    assert_listed(*state, "h.test", "http://h.test/pushed http://h.test/expired http://h.test/expires http://h.test/blocked-long-ago ");
+    assert_listed(*state, "h.test",
+                  "http://h.test/pushed http://h.test/expired http://h.test/expires http://h.test/blocked-long-ago ");
     assert_int_equal(g.urls, 4);
     options.budget = 2;
     ok(wb_generate(&options, NULL, &g));
@@ -167,7 +178,8 @@ static void test_intervals(void **state)
     assert_int_equal(g.early, 2);
     /* Past the greatest interval: urgent, whatever it is worth. */
     assert_listed(*state, "h.test",
-                  "http://h.test/pushed http://h.test/expired http://h.test/changed http://h.test/expires http://h.test/blocked-long-ago "
+                  "http://h.test/pushed http://h.test/expired http://h.test/changed http://h.test/expires "
+                  "http://h.test/blocked-long-ago "
                   "http://h.test/fresh ");
     options.tried_ms = NOW_MS - 31 * WB_DAY_MS;
     ok(wb_generate(&options, NULL, &g));
@@ -191,13 +203,15 @@ static void test_classes(void **state)
         pages[i].score = 1 + i % 20;
     }
     add_pages(*state, pages, 60);
-    ok(wb_path_replace(seeds, WB_SLICE_LIT("class news fetches=3\nclass slow min=6d\nclass rare fetches=2\n"
-                                           "http://news.test/ class=news\nhttp://slow.test/ class=slow\nhttp://h.test/\n")));
+    ok(wb_path_replace(seeds,
+                       WB_SLICE_LIT("class news fetches=3\nclass slow min=6d\nclass rare fetches=2\n"
+                                    "http://news.test/ class=news\nhttp://slow.test/ class=slow\nhttp://h.test/\n")));
     options.seeds_file = seeds;
     ok(wb_generate(&options, NULL, &g));
     assert_listed(*state, "news.test", "http://news.test/19 http://news.test/18 http://news.test/17 ");
     assert_listed(*state, "h.test",
-                  "http://h.test/59 http://h.test/58 http://h.test/57 http://h.test/56 http://h.test/55 http://h.test/54 http://h.test/53 ");
+                  "http://h.test/59 http://h.test/58 http://h.test/57 http://h.test/56 http://h.test/55 "
+                  "http://h.test/54 http://h.test/53 ");
     assert_int_equal(g.early, 20);
     ok(wb_thresholds_read(*state, NULL, NULL, &thresholds));
     assert_true(wb_thresholds_get(&thresholds, WB_REFRESH_OPTIMAL, WB_SLICE_EMPTY) == g.theta);
@@ -279,7 +293,8 @@ static void test_traps(void **state)
         pages[n] = known_page(urls[n]);
         pages[n].depth = 3;
     }
-    const char *others[] = {"http://h.test/a/a/a/a", "http://h.test/seed/seed/seed/seed", "http://h.test/pushed/pushed/pushed/pushed", "http://h.test/fine"};
+    const char *others[] = {"http://h.test/a/a/a/a", "http://h.test/seed/seed/seed/seed",
+                            "http://h.test/pushed/pushed/pushed/pushed", "http://h.test/fine"};
     for (int i = 0; i < 4; i++, n++) {
         pages[n] = known_page(others[i]);
         pages[n].depth = i == 1 ? 0 : 3;
@@ -345,12 +360,14 @@ static void test_sites_have_limits(void **state)
     assert_int_equal(g.urls, 40);
     assert_int_equal(g.sites, 2);
     assert_listed(*state, "away.test",
-                  "http://away.test/00 http://away.test/01 http://away.test/02 http://away.test/03 http://away.test/04 http://away.test/05 "
+                  "http://away.test/00 http://away.test/01 http://away.test/02 http://away.test/03 http://away.test/04 "
+                  "http://away.test/05 "
                   "http://away.test/06 http://away.test/07 http://away.test/08 http://away.test/09 ");
     options.period_ms = 60000;
     options.delay_ms = 20000;
     ok(wb_generate(&options, NULL, &g));
-    assert_int_equal(g.urls, 3 * 3); /* the list has made the site that was away one like the others, until it is refused again */
+    assert_int_equal(
+        g.urls, 3 * 3); /* the list has made the site that was away one like the others, until it is refused again */
     assert_listed(*state, "i.test", "http://i.test/60 http://i.test/61 http://i.test/62 ");
     options.depth_limit = 2;
     ok(wb_generate(&options, NULL, &g));
@@ -378,10 +395,18 @@ static void test_stopped(void **state)
 int main(void)
 {
     now_ms = wb_clock_wall_ms();
-    const struct CMUnitTest tests[] = {IN_REPOSITORY(test_order),     IN_REPOSITORY(test_budget),  IN_REPOSITORY(test_scope),
-                                       IN_REPOSITORY(test_intervals), IN_REPOSITORY(test_classes), IN_REPOSITORY(test_threshold_learns),
-                                       IN_REPOSITORY(test_nothing_to_do), IN_REPOSITORY(test_stopped), IN_REPOSITORY(test_traps), IN_REPOSITORY(test_dead_family),
-                                       IN_REPOSITORY(test_sites_have_limits), IN_REPOSITORY(test_barred_site)};
+    const struct CMUnitTest tests[] = {IN_REPOSITORY(test_order),
+                                       IN_REPOSITORY(test_budget),
+                                       IN_REPOSITORY(test_scope),
+                                       IN_REPOSITORY(test_intervals),
+                                       IN_REPOSITORY(test_classes),
+                                       IN_REPOSITORY(test_threshold_learns),
+                                       IN_REPOSITORY(test_nothing_to_do),
+                                       IN_REPOSITORY(test_stopped),
+                                       IN_REPOSITORY(test_traps),
+                                       IN_REPOSITORY(test_dead_family),
+                                       IN_REPOSITORY(test_sites_have_limits),
+                                       IN_REPOSITORY(test_barred_site)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

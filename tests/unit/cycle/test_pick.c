@@ -36,7 +36,8 @@ static void test_against_sorting(void **unused)
         size_t count = chance(OFFERED_MAX), max = chance(2) ? chance(20) : chance(600), trimmed = chance(max + 1);
         struct wb_pick pick = {.max = max};
         for (size_t i = 0; i < count; i++) {
-            all[i] = (struct wb_pick_item){.number = i, .value = (double)chance(10), .tier = (uint8_t)chance(3), .kind = (uint8_t)chance(4)};
+            all[i] = (struct wb_pick_item){
+                .number = i, .value = (double)chance(10), .tier = (uint8_t)chance(3), .kind = (uint8_t)chance(4)};
             assert_int_equal(wb_pick_offer(&pick, &all[i]), 0);
             assert_true(pick.count <= max);
         }
@@ -96,8 +97,8 @@ static void test_no_memory(void **unused)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_against_sorting), cmocka_unit_test(test_without_limit), cmocka_unit_test(test_of_nothing),
-                                       cmocka_unit_test(test_no_memory)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_against_sorting), cmocka_unit_test(test_without_limit),
+                                       cmocka_unit_test(test_of_nothing), cmocka_unit_test(test_no_memory)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

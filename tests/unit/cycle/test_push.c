@@ -10,7 +10,8 @@ static char *write_file(const char *dir, struct wb_slice text)
 }
 
 /* Pushes text and compares the journal. */
-static void check_push(const char *dir, struct wb_slice text, const char *journal, uint64_t refused, const char *warning)
+static void check_push(const char *dir, struct wb_slice text, const char *journal, uint64_t refused,
+                       const char *warning)
 {
     struct wb_buf warnings = WB_BUF_INIT, lines = WB_BUF_INIT;
     struct wb_cycle_sink sink = {NULL, gather_warning, &warnings};
@@ -39,12 +40,14 @@ static void test_lines(void **state)
                             "gone https://example.org/b\n"
                             "  new\thttp://example.org/c  \n"
                             "changed http://example.org/d"),
-               "1 http://example.org/a\n2 https://example.org/b\n1 http://example.org/c\n1 http://example.org/d\n", 0, NULL);
+               "1 http://example.org/a\n2 https://example.org/b\n1 http://example.org/c\n1 http://example.org/d\n", 0,
+               NULL);
 }
 
 static void test_refused_lines(void **state)
 {
-    check_push(*state, WB_SLICE_LIT("http://h/\nftp://h/x\nnothing\ngone\ngone mailto:x@y\nhttp://h/2\n"), "1 http://h/\n1 http://h/2\n", 4, "line 2 ");
+    check_push(*state, WB_SLICE_LIT("http://h/\nftp://h/x\nnothing\ngone\ngone mailto:x@y\nhttp://h/2\n"),
+               "1 http://h/\n1 http://h/2\n", 4, "line 2 ");
 }
 
 static void test_warnings_are_few(void **state)
@@ -69,13 +72,14 @@ static void test_warnings_are_few(void **state)
 
 static void test_indexnow(void **state)
 {
-    check_push(*state, WB_SLICE_LIT(" {\"host\": \"h\", \"urlList\": [\"http://h/1\", \"http://h/2\", 7, \"x\"]}\n"), "1 http://h/1\n1 http://h/2\n", 2,
-               "urlList 3 ");
+    check_push(*state, WB_SLICE_LIT(" {\"host\": \"h\", \"urlList\": [\"http://h/1\", \"http://h/2\", 7, \"x\"]}\n"),
+               "1 http://h/1\n1 http://h/2\n", 2, "urlList 3 ");
 }
 
 static void test_changed_and_gone(void **state)
 {
-    check_push(*state, WB_SLICE_LIT("{\"changed\": [\"http://h/1\"], \"gone\": [\"http://h/2\"]}"), "1 http://h/1\n2 http://h/2\n", 0, NULL);
+    check_push(*state, WB_SLICE_LIT("{\"changed\": [\"http://h/1\"], \"gone\": [\"http://h/2\"]}"),
+               "1 http://h/1\n2 http://h/2\n", 0, NULL);
 }
 
 /* Refused as a whole: the journal says nothing. */
@@ -99,7 +103,8 @@ static void test_bad_json(void **state)
     check_refused(*state, WB_SLICE_LIT("{\"urlList\": [\"http://h/1\""), WB_E_PROTO, "JSON");
     check_refused(*state, WB_SLICE_LIT("{\"urlList\": [\"http://h/1\"]} trailing"), WB_E_PROTO, "JSON");
     check_refused(*state, WB_SLICE_LIT("{\"urls\": [\"http://h/1\"]}"), WB_E_INVALID, "urlList");
-    check_refused(*state, WB_SLICE_LIT("{\"changed\": [\"http://h/1\"], \"gone\": \"http://h/2\"}"), WB_E_INVALID, "gone");
+    check_refused(*state, WB_SLICE_LIT("{\"changed\": [\"http://h/1\"], \"gone\": \"http://h/2\"}"), WB_E_INVALID,
+                  "gone");
 }
 
 static void test_missing_file(void **state)
@@ -115,17 +120,23 @@ static void test_missing_file(void **state)
 /* What update makes of it. */
 static void test_pages_are_marked(void **state)
 {
-    struct wb_webdb_page pages[] = {fetched_page("http://h.test/known", 1000), fetched_page("http://h.test/gone", 1000)}, page;
+    struct wb_webdb_page pages[] = {fetched_page("http://h.test/known", 1000),
+                                    fetched_page("http://h.test/gone", 1000)},
+                         page;
     struct wb_update_options options = {.dir = *state};
     struct wb_webdb_merge merge;
     struct wb_push_stat stat;
 
     add_pages(*state, pages, 2);
-    char *path = write_file(*state, WB_SLICE_LIT("http://h.test/known\nhttp://h.test/new\ngone http://h.test/gone\ngone http://h.test/never\n"));
+    char *path = write_file(
+        *state,
+        WB_SLICE_LIT("http://h.test/known\nhttp://h.test/new\ngone http://h.test/gone\ngone http://h.test/never\n"));
     ok(wb_push(*state, path, NULL, &stat));
     ok(wb_update(&options, NULL, &merge, NULL));
-    assert_true(get_page(*state, "http://h.test/known", &page) && page.flags & WB_PAGE_PUSHED && !(page.flags & WB_PAGE_PUSHED_GONE));
-    assert_true(get_page(*state, "http://h.test/new", &page) && page.flags & WB_PAGE_PUSHED && page.flags & WB_PAGE_WANTED);
+    assert_true(get_page(*state, "http://h.test/known", &page) && page.flags & WB_PAGE_PUSHED &&
+                !(page.flags & WB_PAGE_PUSHED_GONE));
+    assert_true(get_page(*state, "http://h.test/new", &page) && page.flags & WB_PAGE_PUSHED &&
+                page.flags & WB_PAGE_WANTED);
     assert_true(get_page(*state, "http://h.test/gone", &page) && page.flags & WB_PAGE_PUSHED_GONE);
     assert_false(get_page(*state, "http://h.test/never", &page));
     free(path);
@@ -134,8 +145,9 @@ static void test_pages_are_marked(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_REPOSITORY(test_lines),         IN_REPOSITORY(test_refused_lines), IN_REPOSITORY(test_warnings_are_few), IN_REPOSITORY(test_indexnow),
-        IN_REPOSITORY(test_changed_and_gone), IN_REPOSITORY(test_bad_json),   IN_REPOSITORY(test_missing_file),     IN_REPOSITORY(test_pages_are_marked),
+        IN_REPOSITORY(test_lines),        IN_REPOSITORY(test_refused_lines),    IN_REPOSITORY(test_warnings_are_few),
+        IN_REPOSITORY(test_indexnow),     IN_REPOSITORY(test_changed_and_gone), IN_REPOSITORY(test_bad_json),
+        IN_REPOSITORY(test_missing_file), IN_REPOSITORY(test_pages_are_marked),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

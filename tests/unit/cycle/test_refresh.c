@@ -36,7 +36,10 @@ static int64_t days_ms(double days)
 
 static struct wb_webdb_page seen_page(double score, double age_days)
 {
-    return (struct wb_webdb_page){.score = score, .has_content = true, .status = 200, .last_seen_ms = NOW_MS - days_ms(age_days),
+    return (struct wb_webdb_page){.score = score,
+                                  .has_content = true,
+                                  .status = 200,
+                                  .last_seen_ms = NOW_MS - days_ms(age_days),
                                   .last_tried_ms = NOW_MS - days_ms(age_days)};
 }
 
@@ -84,14 +87,20 @@ static void test_other_policies(void **state)
     page.history.visits = 5;
     page.history.changes = 3;
     assert_close(wb_refresh_value(&(struct wb_refresh){.policy = WB_REFRESH_UNIFORM}, &page, 0.2, NOW_MS), 10, 1e-9);
-    assert_close(wb_refresh_value(&(struct wb_refresh){.policy = WB_REFRESH_PROPORTIONAL}, &page, 0.2, NOW_MS), 2, 1e-9);
+    assert_close(wb_refresh_value(&(struct wb_refresh){.policy = WB_REFRESH_PROPORTIONAL}, &page, 0.2, NOW_MS), 2,
+                 1e-9);
     double interval = 30 * 0.8 * 0.8 * 0.8 * 1.4 * 1.4;
-    assert_close(wb_refresh_value(&(struct wb_refresh){.policy = WB_REFRESH_ADAPTIVE}, &page, 0.2, NOW_MS), 10 / interval, 1e-9);
+    assert_close(wb_refresh_value(&(struct wb_refresh){.policy = WB_REFRESH_ADAPTIVE}, &page, 0.2, NOW_MS),
+                 10 / interval, 1e-9);
     page.history.visits = UINT32_MAX;
-    assert_close(wb_refresh_value(&(struct wb_refresh){.policy = WB_REFRESH_ADAPTIVE}, &page, 0.2, NOW_MS), 10 / 365.0, 1e-9);
+    assert_close(wb_refresh_value(&(struct wb_refresh){.policy = WB_REFRESH_ADAPTIVE}, &page, 0.2, NOW_MS), 10 / 365.0,
+                 1e-9);
     page.history.changes = UINT32_MAX;
-    assert_close(wb_refresh_value(&(struct wb_refresh){.policy = WB_REFRESH_ADAPTIVE}, &page, 0.2, NOW_MS), 14400, 1e-9);
-    assert_close(wb_refresh_value(&(struct wb_refresh){.policy = WB_REFRESH_ADAPTIVE, .min_days = 2}, &page, 0.2, NOW_MS), 5, 1e-9);
+    assert_close(wb_refresh_value(&(struct wb_refresh){.policy = WB_REFRESH_ADAPTIVE}, &page, 0.2, NOW_MS), 14400,
+                 1e-9);
+    assert_close(
+        wb_refresh_value(&(struct wb_refresh){.policy = WB_REFRESH_ADAPTIVE, .min_days = 2}, &page, 0.2, NOW_MS), 5,
+        1e-9);
 }
 
 static struct wb_webdb_page random_page(void)
@@ -118,7 +127,8 @@ static struct wb_webdb_page random_page(void)
     return page;
 }
 
-/* At its due time a page is worth theta, and was not a moment before; where it never is, a thousand years do not help. */
+/* At its due time a page is worth theta, and was not a moment before; where it never is, a thousand years do not help.
+ */
 static void test_value_and_due_agree(void **state)
 {
     unsigned never = 0, at_once = 0, later = 0;
@@ -141,7 +151,8 @@ static void test_value_and_due_agree(void **state)
         }
         double value = wb_refresh_value(&refresh, &page, rate, due_ms);
         if (!(value >= refresh.theta))
-            fail_msg("page %u, %s: worth %g when due, not %g", i, wb_refresh_policy_word(refresh.policy), value, refresh.theta);
+            fail_msg("page %u, %s: worth %g when due, not %g", i, wb_refresh_policy_word(refresh.policy), value,
+                     refresh.theta);
         if (due_ms <= origin_ms) {
             at_once++;
             continue;
@@ -150,7 +161,8 @@ static void test_value_and_due_agree(void **state)
         int64_t before_ms = due_ms - (due_ms - origin_ms) / 100 - 2;
         value = wb_refresh_value(&refresh, &page, rate, before_ms);
         if (before_ms > origin_ms && !(value < refresh.theta))
-            fail_msg("page %u, %s: worth %g of %g before it is due", i, wb_refresh_policy_word(refresh.policy), value, refresh.theta);
+            fail_msg("page %u, %s: worth %g of %g before it is due", i, wb_refresh_policy_word(refresh.policy), value,
+                     refresh.theta);
     }
     assert_true(never > 10000 && at_once > 10000 && later > 10000);
 }
@@ -214,12 +226,14 @@ static void test_near_duplicates(void **state)
         struct wb_refresh refresh = {.policy = policy, .theta = wb_refresh_first_theta(policy, 10)};
         struct wb_webdb_page page = seen_page(1, 20), near = page;
         near.near = true;
-        assert_close(8 * wb_refresh_value(&refresh, &near, 1.0 / 30, NOW_MS), wb_refresh_value(&refresh, &page, 1.0 / 30, NOW_MS), 1e-9);
+        assert_close(8 * wb_refresh_value(&refresh, &near, 1.0 / 30, NOW_MS),
+                     wb_refresh_value(&refresh, &page, 1.0 / 30, NOW_MS), 1e-9);
         assert_true(wb_refresh_due(&refresh, &near, 1.0 / 30) > wb_refresh_due(&refresh, &page, 1.0 / 30));
         assert_true(wb_refresh_value(&refresh, &near, 1.0 / 30, near.last_seen_ms + days_ms(6.9)) == 0);
         assert_true(wb_refresh_value(&refresh, &near, 1.0 / 30, near.last_seen_ms + days_ms(7.1)) > 0);
         near.flags = page.flags = WB_PAGE_PUSHED;
-        assert_close(wb_refresh_value(&refresh, &near, 1.0 / 30, NOW_MS), wb_refresh_value(&refresh, &page, 1.0 / 30, NOW_MS), 1e-9);
+        assert_close(wb_refresh_value(&refresh, &near, 1.0 / 30, NOW_MS),
+                     wb_refresh_value(&refresh, &page, 1.0 / 30, NOW_MS), 1e-9);
         /* A class that wants every page within two days has it. */
         near.flags = 0;
         refresh.max_days = 2;
@@ -229,7 +243,8 @@ static void test_near_duplicates(void **state)
 
 static void test_failures(void **state)
 {
-    struct wb_refresh uniform = {.policy = WB_REFRESH_UNIFORM, .theta = 3}, optimal = {.policy = WB_REFRESH_OPTIMAL, .theta = 0.001};
+    struct wb_refresh uniform = {.policy = WB_REFRESH_UNIFORM, .theta = 3},
+                      optimal = {.policy = WB_REFRESH_OPTIMAL, .theta = 0.001};
     struct wb_webdb_page page = seen_page(1, 100);
     double last = 0;
 
@@ -265,7 +280,8 @@ static void test_gone(void **state)
     assert_true(wb_refresh_value(&refresh, &page, 0.1, NOW_MS + days_ms(30)) > 1);
     /* The second look, 30 days later, is the last one... */
     page.last_tried_ms = NOW_MS + days_ms(31);
-    page.history.fetches[page.history.fetch_count++] = (struct wb_history_fetch){page.last_tried_ms, WB_OUTCOME_GONE, 404};
+    page.history.fetches[page.history.fetch_count++] =
+        (struct wb_history_fetch){page.last_tried_ms, WB_OUTCOME_GONE, 404};
     assert_int_equal(wb_refresh_due(&refresh, &page, 0.1), INT64_MAX);
     assert_true(wb_refresh_value(&refresh, &page, 0.1, NOW_MS + days_ms(3000)) == 0);
     /* ...unless somebody says that there is something. */
@@ -297,8 +313,8 @@ static void test_absurd(void **state)
 
     (void)state;
     for (unsigned i = 0; i < 200000; i++) {
-        struct wb_refresh refresh = {(enum wb_refresh_policy)(i % 4), numbers[(int)(unit() * 8)], numbers[(int)(unit() * 8)],
-                                     numbers[(int)(unit() * 8)]};
+        struct wb_refresh refresh = {(enum wb_refresh_policy)(i % 4), numbers[(int)(unit() * 8)],
+                                     numbers[(int)(unit() * 8)], numbers[(int)(unit() * 8)]};
         struct wb_webdb_page page = {.score = numbers[(int)(unit() * 8)],
                                      .flags = (unsigned)(unit() * 64),
                                      .failures = (uint16_t)(unit() * 65536),
@@ -341,8 +357,10 @@ static int by_value(const void *a, const void *b)
     return (*left < *right) - (*left > *right);
 }
 
-/* A day as a cycle has it: visits those that are worth most. How many had reached theta, and the least value that was enough. */
-static unsigned live_a_day(struct population *p, const struct wb_refresh *refresh, unsigned budget, int64_t now_ms, double *least_out)
+/* A day as a cycle has it: visits those that are worth most. How many had reached theta, and the least value that was
+ * enough. */
+static unsigned live_a_day(struct population *p, const struct wb_refresh *refresh, unsigned budget, int64_t now_ms,
+                           double *least_out)
 {
     static double value[PAGES], sorted[PAGES];
     unsigned due = 0;
@@ -359,7 +377,8 @@ static unsigned live_a_day(struct population *p, const struct wb_refresh *refres
     return due;
 }
 
-/* From wherever it begins, and after the budget was changed, it comes near to what the last page was worth, and stays. */
+/* From wherever it begins, and after the budget was changed, it comes near to what the last page was worth, and stays.
+ */
 static void settle(enum wb_refresh_policy policy, double far, unsigned budget, unsigned later_budget)
 {
     struct population *p = new_population();
@@ -375,8 +394,8 @@ static void settle(enum wb_refresh_policy policy, double far, unsigned budget, u
             refresh.theta = wb_refresh_move_theta(refresh.theta, due, wanted);
         }
         if (near < 95)
-            fail_msg("%s, %u of %u pages a day, begun at %g: near on %u of 100 days, at last %g, not %g", wb_refresh_policy_word(policy),
-                     wanted, PAGES, far, near, refresh.theta, least);
+            fail_msg("%s, %u of %u pages a day, begun at %g: near on %u of 100 days, at last %g, not %g",
+                     wb_refresh_policy_word(policy), wanted, PAGES, far, near, refresh.theta, least);
     }
     wb_free(p);
 }
@@ -415,7 +434,8 @@ static void test_threshold_begin(void **state)
             struct wb_webdb_page page = seen_page(1, 0);
             assert_close((double)(wb_refresh_due(&refresh, &page, 1.0 / 30) - NOW_MS), days * WB_DAY_MS, 1e-6);
         }
-    assert_true(wb_refresh_first_theta(WB_REFRESH_OPTIMAL, 0) > 0 && wb_refresh_first_theta(WB_REFRESH_OPTIMAL, INFINITY) < INFINITY);
+    assert_true(wb_refresh_first_theta(WB_REFRESH_OPTIMAL, 0) > 0 &&
+                wb_refresh_first_theta(WB_REFRESH_OPTIMAL, INFINITY) < INFINITY);
 }
 
 int main(void)
