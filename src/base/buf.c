@@ -1,4 +1,4 @@
-/* buf.c - owned, growing bytes. */
+/* buf.c - appending to owned bytes. Memory grows by half at least, and never shrinks. */
 #include "base/buf.h"
 #include "base/check.h"
 #include "base/error.h"

@@ -1,4 +1,17 @@
-/* buf.h - owned, growing bytes. A released or never used buffer is WB_BUF_INIT. */
+/*
+ * buf.h - owned bytes that grow. struct wb_slice borrows bytes, struct wb_buf owns them.
+ *
+ *   ptr -> [ len bytes | room, up to cap ]
+ *
+ *   struct wb_buf line = WB_BUF_INIT;
+ *   int err = wb_buf_printf(&line, "%s: %d\n", name, count);
+ *   if (err == 0)
+ *       err = write_line(wb_buf_slice(&line));
+ *   wb_buf_release(&line);
+ *
+ * The bytes are not NUL-terminated (but see wb_buf_terminate). Appending may move them, so pointers into a buffer are
+ * good only until then. Functions that append return 0, or WB_E_NOMEM with the buffer unchanged.
+ */
 #ifndef WB_BASE_BUF_H
 #define WB_BASE_BUF_H
 
@@ -14,8 +27,9 @@ struct wb_buf {
 
 #define WB_BUF_INIT ((struct wb_buf){NULL, 0, 0})
 
-/* Room for `more` bytes after len; grows by at least half, so appending is linear. */
+/* Makes room for `more` bytes behind len. The room grows by half at least, so that many appends cost O(n) in total. */
 int wb_buf_reserve(struct wb_buf *buf, size_t more);
+
 int wb_buf_append(struct wb_buf *buf, const void *bytes, size_t len);
 int wb_buf_append_slice(struct wb_buf *buf, struct wb_slice s);
 int wb_buf_append_str(struct wb_buf *buf, const char *text);
@@ -23,13 +37,16 @@ int wb_buf_append_char(struct wb_buf *buf, char c);
 int wb_buf_printf(struct wb_buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int wb_buf_vprintf(struct wb_buf *buf, const char *format, va_list args);
 
-/* A NUL after the last byte, not counted in len. */
+/* Puts a NUL behind the last byte, for functions that want a C string. It is not counted in len. */
 int wb_buf_terminate(struct wb_buf *buf);
 
+/* Forgets the bytes and keeps the memory for the next ones. */
 void wb_buf_clear(struct wb_buf *buf);
+
+/* Frees the memory. The buffer is empty (WB_BUF_INIT) and can be used again. */
 void wb_buf_release(struct wb_buf *buf);
 
-/* Moves the bytes out; the source is empty afterwards. */
+/* Moves the bytes out: the caller owns the result, and the source is empty. */
 struct wb_buf wb_buf_take(struct wb_buf *buf);
 
 static inline struct wb_slice wb_buf_slice(const struct wb_buf *buf)

@@ -1,4 +1,11 @@
-/* bytes.h - numbers as bytes: little-endian fixed width, big-endian for keys, LEB128 varints. */
+/*
+ * bytes.h - numbers as bytes, for everything on disk: little-endian of fixed width, big-endian for keys, and varints.
+ *
+ *   varint (LEB128): seven bits a byte, the lowest first; the high bit of a byte says that another one follows
+ *   300 = 0b10_0101100  ->  1_0101100 0_0000010  =  ac 02
+ *
+ * Addresses need not be aligned. fields.h reads and writes whole records with these.
+ */
 #ifndef WB_BASE_BYTES_H
 #define WB_BASE_BYTES_H
 
@@ -48,7 +55,7 @@ static inline void wb_put64(void *p, uint64_t v)
     wb_put32(b + 4, (uint32_t)(v >> 32));
 }
 
-/* Big-endian: the order of the bytes is the order of the numbers. */
+/* Big-endian, for keys: memcmp() sorts the bytes in the order of the numbers. */
 static inline void wb_put64_be(void *p, uint64_t v)
 {
     uint8_t *b = p;
@@ -92,7 +99,7 @@ static inline uint64_t wb_unzigzag(uint64_t v)
     return v >> 1 ^ (~(v & 1) + 1);
 }
 
-/* Writes at most WB_VARINT_MAX bytes; returns how many. */
+/* Writes at most WB_VARINT_MAX bytes and returns how many. */
 static inline size_t wb_put_varint(void *p, uint64_t v)
 {
     uint8_t *b = p;
@@ -105,7 +112,10 @@ static inline size_t wb_put_varint(void *p, uint64_t v)
     return n;
 }
 
-/* Reads from *p, not past end; false where the bytes run out or the number does not fit. */
+/*
+ * Reads at *p and moves it behind what was read. Returns false if the number does not end before `end`, or is too
+ * large.
+ */
 static inline bool wb_get_varint(const char **p, const char *end, uint64_t *v_out)
 {
     uint64_t v = 0;

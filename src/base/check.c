@@ -1,4 +1,4 @@
-/* check.c - what happens when WB_CHECK finds a bug: say where, and abort. */
+/* check.c - what happens when WB_CHECK finds a bug: print where it is, and abort. */
 #include "base/check.h"
 
 #include <stdio.h>

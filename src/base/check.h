@@ -1,4 +1,11 @@
-/* check.h - assertions that stay on in production: a bug stops the process. */
+/*
+ * check.h - assertions, which stay on in production.
+ *
+ * WB_CHECK states what must be true if our own code is right: the state a function expects, what it guarantees on
+ * return. If it is false there is a bug, and going on could damage data, so the process stops. Never use it for what
+ * comes from outside: damaged files, servers and users cause errors (base/error.h), not bugs. The condition is always
+ * evaluated, also for its side effects.
+ */
 #ifndef WB_BASE_CHECK_H
 #define WB_BASE_CHECK_H
 

@@ -1,4 +1,4 @@
-/* codec.c - hexadecimal and base32. */
+/* codec.c - hexadecimal and base32. It never allocates: the caller provides the room. */
 #include "base/codec.h"
 
 int wb_hex_digit(char c)
@@ -86,5 +86,6 @@ bool wb_base32_decode(struct wb_slice text, void *bytes_out, size_t len)
             *b++ = (uint8_t)(bits >> held);
         }
     }
+    /* The bits of the last digit that are not part of a byte must be zero, so that every text has one spelling. */
     return (bits & ((1u << held) - 1)) == 0;
 }

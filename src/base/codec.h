@@ -1,22 +1,22 @@
-/* codec.h - bytes as text: hexadecimal and RFC 4648 base32. */
+/* codec.h - bytes as text: hexadecimal, for ids and digests, and the base32 of RFC 4648, for WARC's digests. */
 #ifndef WB_BASE_CODEC_H
 #define WB_BASE_CODEC_H
 
 #include "base/slice.h"
 
-/* Writes 2*len lower-case digits and a NUL. */
+/* Writes 2*len lower-case digits and a NUL; text_out has room for them. */
 void wb_hex_encode(const void *bytes, size_t len, char *text_out);
 
-/* False unless text has exactly 2*len digits, of either case. */
+/* Returns false unless text consists of exactly 2*len digits. Upper and lower case are accepted. */
 bool wb_hex_decode(struct wb_slice text, void *bytes_out, size_t len);
 
-/* Writes the digits of base32 without padding, and a NUL; 20 bytes give 32 digits. */
+/* Writes base32 without padding, and a NUL. 20 bytes give 32 digits. */
 void wb_base32_encode(const void *bytes, size_t len, char *text_out);
 
-/* False unless text is base32 of exactly len bytes, of either case, unpadded. */
+/* Returns false unless text is base32 of exactly len bytes, without padding. Upper and lower case are accepted. */
 bool wb_base32_decode(struct wb_slice text, void *bytes_out, size_t len);
 
-/* The value of a hexadecimal digit, or -1. */
+/* The value of a hexadecimal digit; -1 for any other byte. */
 int wb_hex_digit(char c);
 
 #endif

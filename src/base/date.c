@@ -1,4 +1,9 @@
-/* date.c - calendar arithmetic for the proleptic Gregorian calendar; no libc, no locale. */
+/*
+ * date.c - the proleptic Gregorian calendar, without libc and its locales and time zones.
+ *
+ * days_from_civil() and civil_from_days() are Howard Hinnant's algorithms: they count in eras of 400 years (146097
+ * days) that begin on 1 March, so that the leap day is the last day of a year.
+ */
 #include "base/date.h"
 
 #include <stdio.h>
@@ -40,11 +45,11 @@ void wb_date_format(int64_t time_ms, char text_out[WB_DATE_TEXT_MAX])
              (int)(rest / WB_HOUR_MS), (int)(rest / WB_MINUTE_MS % 60), (int)(rest / 1000 % 60), (int)(rest % 1000));
 }
 
-struct fields {
+struct date_fields {
     int64_t year, month, day, hour, minute, second, ms;
 };
 
-static bool fields_to_ms(const struct fields *f, int64_t *time_ms_out)
+static bool fields_to_ms(const struct date_fields *f, int64_t *time_ms_out)
 {
     static const int days_in[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
 
@@ -52,7 +57,7 @@ static bool fields_to_ms(const struct fields *f, int64_t *time_ms_out)
         return false;
     bool leap = f->year % 4 == 0 && (f->year % 100 != 0 || f->year % 400 == 0);
     int last = days_in[f->month - 1] + (f->month == 2 && leap);
-    /* A leap second (60) is taken as the second after it. */
+    /* A leap second (60) counts as the first second of the next minute. */
     if (f->day > last || f->hour > 23 || f->minute > 59 || f->second > 60)
         return false;
     int64_t days = days_from_civil(f->year, f->month, f->day);
@@ -60,7 +65,7 @@ static bool fields_to_ms(const struct fields *f, int64_t *time_ms_out)
     return true;
 }
 
-/* Exactly n digits at the front of *s, which moves past them. */
+/* The take_...() functions read something at the front of *s and move *s behind it. This one: exactly n digits. */
 static bool take_digits(struct wb_slice *s, size_t n, int64_t *value_out)
 {
     int64_t value = 0;
@@ -87,7 +92,7 @@ static bool take_char(struct wb_slice *s, char c)
     return true;
 }
 
-/* Up to three digits count, further ones are dropped. */
+/* A fraction of a second: one or more digits, of which the first three count. */
 static bool take_fraction(struct wb_slice *s, int64_t *ms_out)
 {
     int64_t ms = 0, digit, scale = 100;
@@ -123,7 +128,7 @@ static bool take_zone(struct wb_slice *s, int64_t *offset_min_out)
 bool wb_date_parse(struct wb_slice text, int64_t *time_ms_out)
 {
     struct wb_slice s = wb_slice_trim(text);
-    struct fields f = {0};
+    struct date_fields f = {0};
     int64_t zone = 0;
 
     *time_ms_out = 0;
@@ -151,7 +156,7 @@ bool wb_date_parse(struct wb_slice text, int64_t *time_ms_out)
 bool wb_date_parse_digits(struct wb_slice text, int64_t *time_ms_out)
 {
     struct wb_slice s = wb_slice_trim(text);
-    struct fields f = {.month = 1, .day = 1};
+    struct date_fields f = {.month = 1, .day = 1};
 
     *time_ms_out = 0;
     if (!take_digits(&s, 4, &f.year))
@@ -195,7 +200,7 @@ static bool take_text(struct wb_slice *s, const char *text, size_t len)
 bool wb_date_parse_http(struct wb_slice text, int64_t *time_ms_out)
 {
     struct wb_slice s = text;
-    struct fields f = {0};
+    struct date_fields f = {0};
     int64_t time_ms = 0;
 
     *time_ms_out = 0;
@@ -206,9 +211,13 @@ bool wb_date_parse_http(struct wb_slice text, int64_t *time_ms_out)
         return false;
     for (f.month = 1; f.month <= 12 && !take_text(&s, months[f.month - 1], 3);)
         f.month++;
-    if (!take_text(&s, " ", 1) || !take_digits(&s, 4, &f.year) || !take_text(&s, " ", 1) || !take_digits(&s, 2, &f.hour) ||
-        !take_text(&s, ":", 1) || !take_digits(&s, 2, &f.minute) || !take_text(&s, ":", 1) || !take_digits(&s, 2, &f.second) ||
-        !take_text(&s, " GMT", 4) || !fields_to_ms(&f, &time_ms))
+    if (!take_text(&s, " ", 1) || !take_digits(&s, 4, &f.year) || !take_text(&s, " ", 1))
+        return false;
+    if (!take_digits(&s, 2, &f.hour) || !take_text(&s, ":", 1) || !take_digits(&s, 2, &f.minute))
+        return false;
+    if (!take_text(&s, ":", 1) || !take_digits(&s, 2, &f.second) || !take_text(&s, " GMT", 4))
+        return false;
+    if (!fields_to_ms(&f, &time_ms))
         return false;
     if (memcmp(text.ptr, week_day(days_from_civil(f.year, f.month, f.day)), 3) != 0)
         return false;
@@ -233,7 +242,7 @@ bool wb_date_format_http(int64_t time_ms, char text_out[WB_DATE_HTTP_BYTES])
         days--;
     }
     second /= 1000;
-    /* 0001-01-01 and 10000-01-01 */
+    /* before 0001-01-01, or from 10000-01-01 on */
     if (days < -719162 || days >= 2932897)
         return false;
     civil_from_days(days, &y, &m, &d);

@@ -1,4 +1,9 @@
-/* date.h - moments as milliseconds since 1970 UTC, and the ways archives write them. */
+/*
+ * date.h - moments as milliseconds since 1970 UTC, and the ways in which WARC, CDX, HTTP and people write them.
+ *
+ * Parsers return false, and set the time to 0, if the text is anything but a valid date in their form. For the dates
+ * that web servers really send see page's httpdate.c, which forgives more.
+ */
 #ifndef WB_BASE_DATE_H
 #define WB_BASE_DATE_H
 
@@ -12,23 +17,26 @@
 
 #define WB_DATE_TEXT_MAX 32
 
-/* RFC 3339 with milliseconds: 2026-01-02T03:04:05.678Z */
+/* Writes RFC 3339 with milliseconds, 2026-01-02T03:04:05.678Z, and a NUL. */
 void wb_date_format(int64_t time_ms, char text_out[WB_DATE_TEXT_MAX]);
 
 /*
- * W3CDTF as WARC and the command line use it: a date, or a date and a time with
- * optional seconds, fraction and zone (Z or +hh:mm; none means UTC). Years 1 to 9999.
+ * Reads W3CDTF as WARC and the command line use it: a date, or a date and a time. Seconds, fraction and zone (Z or
+ * +hh:mm) are optional; without a zone it is UTC. Years 1 to 9999.
  */
 bool wb_date_parse(struct wb_slice text, int64_t *time_ms_out);
 
-/* ARC's and CDX's digits: YYYYMMDDhhmmss; 4 to 17 digits, missing ones at their lowest. */
+/* Reads the digits of ARC and CDX, YYYYMMDDhhmmss. 4 to 17 of them; parts that are missing have their lowest value. */
 bool wb_date_parse_digits(struct wb_slice text, int64_t *time_ms_out);
 
-/* HTTP's own form and no other: "Sun, 06 Nov 1994 08:49:37 GMT", the day of the week being the right one. Years 1 to 9999. */
+/*
+ * Reads HTTP's preferred form and no other, "Sun, 06 Nov 1994 08:49:37 GMT". The day of the week must be right. Years 1
+ * to 9999.
+ */
 #define WB_DATE_HTTP_BYTES 29
 bool wb_date_parse_http(struct wb_slice text, int64_t *time_ms_out);
 
-/* Writes exactly WB_DATE_HTTP_BYTES and no NUL. False where the year has not four digits; then nothing was written. */
+/* Writes exactly WB_DATE_HTTP_BYTES and no NUL. Returns false, and writes nothing, unless the year is 1 to 9999. */
 bool wb_date_format_http(int64_t time_ms, char text_out[WB_DATE_HTTP_BYTES]);
 
 #endif

@@ -1,4 +1,9 @@
-/* error.c - the message of the last failure, one per thread. */
+/*
+ * error.c - the message of the last failure, one per thread.
+ *
+ * The buffer is static memory of the thread, so that a message can always be set, also when memory has run out. A
+ * message that is too long is cut.
+ */
 #include "base/error.h"
 #include "base/check.h"
 
@@ -20,7 +25,7 @@ int wb_fail(int code, const char *format, ...)
     return code;
 }
 
-/* What to do about limits that an administrator set, because their names do not say it. */
+/* Says how to raise the limits that an administrator has set, because the words for errno do not. */
 static const char *advice(int number)
 {
     switch (number) {
@@ -43,7 +48,7 @@ int wb_fail_errno(const char *format, ...)
     vsnprintf(message, sizeof message, format, args);
     va_end(args);
     size_t used = strlen(message);
-    /* The GNU form: it returns the words, in its own memory or in ours. */
+    /* The GNU form of strerror_r: it returns the words, which are in our buffer or in static memory. */
     snprintf(message + used, sizeof message - used, ": %s%s", strerror_r(number, words, sizeof words), advice(number));
     return number == ENOMEM ? WB_E_NOMEM : WB_E_IO;
 }

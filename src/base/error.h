@@ -1,18 +1,23 @@
 /*
  * error.h - error codes and the one message that goes with them.
  *
- * A function that can fail returns 0 or a negative code. Where the fact is
- * known, wb_fail() writes the sentence a person will read (naming the file, URL
- * or option) into a buffer of this thread and returns the code; callers pass the
- * code up and never rewrite the sentence. A thread that hands work to another
- * carries the message across with wb_error_copy() and wb_error_restore().
+ * A function that can fail returns 0 or a negative code. The function that finds the error calls wb_fail(), which
+ * writes the sentence that a person will read into a buffer of this thread and returns the code. The sentence names
+ * the file, URL or option concerned. Callers pass the code up and never change the sentence:
+ *
+ *   if (size > max)
+ *       return wb_fail(WB_E_LIMIT, "%s is larger than %zu bytes", path, max);
+ *
+ * The message belongs to the thread. If a worker fails, it stores code and message with wb_error_save(), and the thread
+ * that waits for it brings them back with wb_error_restore(). The same two keep a message while a cleanup runs
+ * that might fail itself.
  */
 #ifndef WB_BASE_ERROR_H
 #define WB_BASE_ERROR_H
 
 #include <stddef.h>
 
-/* The table of codes: name, number, the words used where nothing better is known. */
+/* The table of codes: name, number, and the words that are shown if there is no message. */
 #define WB_ERRORS(X)                                        \
     X(WB_E_IO, -1, "input/output error")                    \
     X(WB_E_NOMEM, -2, "out of memory")                      \
@@ -39,21 +44,22 @@ struct wb_error_copy {
     char message[WB_ERROR_MESSAGE_MAX];
 };
 
-/* Sets this thread's message and returns code, so that `return wb_fail(...)` reads well. */
+/* Sets the message of this thread and returns the code. */
 int wb_fail(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Like wb_fail(WB_E_IO, ...) with ": " and the words for errno appended; WB_E_NOMEM for ENOMEM. */
+/* Like wb_fail(WB_E_IO, ...), and appends what errno means. WB_E_NOMEM if errno is ENOMEM. */
 int wb_fail_errno(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* wb_fail(WB_E_NOMEM, ...); kept apart because it must not allocate or format. */
+/* Like wb_fail(WB_E_NOMEM, "out of memory"), but works without formatting anything. */
 int wb_fail_nomem(void);
 
-/* The last message of this thread; never NULL. */
+/* The last message of this thread. Never NULL; empty if nothing has failed yet. */
 const char *wb_error_message(void);
 
-/* The words of the table for a code. */
+/* The words of the table for a code, such as "damaged data". */
 const char *wb_error_words(int code);
 
+/* Copies the message of this thread; puts it back and returns the code. */
 void wb_error_save(int code, struct wb_error_copy *copy_out);
 int wb_error_restore(const struct wb_error_copy *copy);
 

@@ -1,4 +1,4 @@
-/* hash.c - the only place that knows which hash function we use. */
+/* hash.c - the only file that knows which hash function we use. */
 #include "base/hash.h"
 
 #include <xxhash.h>

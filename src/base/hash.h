@@ -1,4 +1,9 @@
-/* hash.h - XXH3, for checksums on disk and for hash tables. */
+/*
+ * hash.h - XXH3, for checksums on disk, for ids and for hash tables.
+ *
+ * These hashes find damage and spread keys, but anybody can construct collisions: they are not signatures. Formats on
+ * disk depend on them (the checksums of every format, the ids of pages), so they must never change.
+ */
 #ifndef WB_BASE_HASH_H
 #define WB_BASE_HASH_H
 
@@ -7,7 +12,7 @@
 
 uint64_t wb_hash64(const void *bytes, size_t len);
 
-/* The low 32 bits of wb_hash64: the checksum of small units on disk. */
+/* The low 32 bits of wb_hash64(), as the checksum of small units on disk. */
 uint32_t wb_hash32(const void *bytes, size_t len);
 
 /*

@@ -1,4 +1,4 @@
-/* json.c - a writer of JSON. Reading is jansson's work. */
+/* json.c - writes JSON. It does not read any: jansson does. */
 #include "base/json.h"
 #include "base/utf8.h"
 

@@ -1,7 +1,16 @@
 /*
- * json.h - writes JSON into a buffer, one value after another. Commas are put
- * where they belong; bytes that are not UTF-8 become U+FFFD, so what comes out
- * is always JSON. Memory that runs out is remembered and told at the end.
+ * json.h - writes JSON into a buffer, one value after another. For everything that the program prints or logs as JSON.
+ *
+ *   struct wb_json j;
+ *   wb_json_init(&j, &buf);
+ *   wb_json_object(&j);
+ *   wb_json_field_str(&j, "event", "fetched");
+ *   wb_json_field_u64(&j, "bytes", bytes);
+ *   wb_json_object_end(&j);
+ *   err = wb_json_line(&j);               // {"event":"fetched","bytes":1234}
+ *
+ * The writer puts the commas, and replaces bytes that are not UTF-8 by U+FFFD, so that the output is always JSON. If
+ * memory runs out, it writes nothing more, and wb_json_line() reports it.
  */
 #ifndef WB_BASE_JSON_H
 #define WB_BASE_JSON_H
@@ -10,8 +19,8 @@
 
 struct wb_json {
     struct wb_buf *buf;
-    bool comma; /* the next value is preceded by one */
-    int err;
+    bool comma; /* a comma must precede the next value */
+    int err;    /* 0, or WB_E_NOMEM */
 };
 
 void wb_json_init(struct wb_json *j, struct wb_buf *buf);
@@ -24,12 +33,13 @@ void wb_json_slice(struct wb_json *j, struct wb_slice s);
 void wb_json_str(struct wb_json *j, const char *text);
 void wb_json_u64(struct wb_json *j, uint64_t v);
 void wb_json_i64(struct wb_json *j, int64_t v);
-/* Six digits; what is no number becomes null. */
+
+/* With six significant digits. Infinity and NaN become null, because JSON does not have them. */
 void wb_json_double(struct wb_json *j, double v);
 void wb_json_bool(struct wb_json *j, bool v);
 void wb_json_null(struct wb_json *j);
 
-/* "key": value in one call, inside an object. */
+/* Key and value in one call, inside an object. */
 void wb_json_field_str(struct wb_json *j, const char *key, const char *text);
 void wb_json_field_slice(struct wb_json *j, const char *key, struct wb_slice s);
 void wb_json_field_u64(struct wb_json *j, const char *key, uint64_t v);
@@ -37,7 +47,7 @@ void wb_json_field_i64(struct wb_json *j, const char *key, int64_t v);
 void wb_json_field_double(struct wb_json *j, const char *key, double v);
 void wb_json_field_bool(struct wb_json *j, const char *key, bool v);
 
-/* Ends a line; returns 0 or what went wrong since init. */
+/* Ends the line. Returns 0, or the first error since wb_json_init(). */
 int wb_json_line(struct wb_json *j);
 
 #endif

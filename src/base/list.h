@@ -5,15 +5,15 @@
  *
  * The list owns no item and never allocates, so adding cannot fail. An item can leave the list from anywhere in O(1).
  *
- *   struct job {
+ *   struct request {
  *       struct wb_list_node node;
  *       ...
  *   };
  *
- *   wb_list_append(&jobs, &job->node);
- *   for (struct wb_list_node *node = jobs.first; node; node = node->next)
- *       look_at(WB_CONTAINER_OF(node, struct job, node));
- *   wb_list_remove(&jobs, &job->node);
+ *   wb_list_append(&waiting, &request->node);
+ *   for (struct wb_list_node *node = waiting.first; node; node = node->next)
+ *       look_at(WB_CONTAINER_OF(node, struct request, node));
+ *   wb_list_remove(&waiting, &request->node);
  *
  * To remove items during such a loop, read node->next before.
  */

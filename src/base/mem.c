@@ -1,4 +1,8 @@
-/* mem.c - the heap behind one hook. */
+/*
+ * mem.c - malloc() and its relatives, behind one hook through which tests make allocations fail.
+ *
+ * Asking for zero bytes is fine and gives a pointer that can be freed, so NULL always means out of memory.
+ */
 #include "base/mem.h"
 #include "base/error.h"
 
@@ -7,14 +11,14 @@
 
 bool (*wb_alloc_should_fail)(void) = NULL;
 
-static bool refused(void)
+static bool must_fail(void)
 {
     return wb_alloc_should_fail && wb_alloc_should_fail();
 }
 
 void *wb_alloc(size_t size)
 {
-    void *ptr = refused() ? NULL : malloc(size ? size : 1);
+    void *ptr = must_fail() ? NULL : malloc(size ? size : 1);
 
     if (!ptr)
         wb_fail_nomem();
@@ -23,7 +27,7 @@ void *wb_alloc(size_t size)
 
 void *wb_alloc_zero(size_t count, size_t size)
 {
-    void *ptr = refused() ? NULL : calloc(count ? count : 1, size ? size : 1);
+    void *ptr = must_fail() ? NULL : calloc(count ? count : 1, size ? size : 1);
 
     if (!ptr)
         wb_fail_nomem();
@@ -32,7 +36,7 @@ void *wb_alloc_zero(size_t count, size_t size)
 
 void *wb_realloc(void *old, size_t size)
 {
-    void *ptr = refused() ? NULL : realloc(old, size ? size : 1);
+    void *ptr = must_fail() ? NULL : realloc(old, size ? size : 1);
 
     if (!ptr)
         wb_fail_nomem();

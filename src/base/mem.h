@@ -1,6 +1,9 @@
 /*
- * mem.h - memory from the heap, with a hook through which tests make any one
- * allocation fail. NULL means out of memory; the message is set.
+ * mem.h - allocating memory. All of our code allocates through these functions, and gives the memory back with
+ * wb_free().
+ *
+ * NULL means out of memory. The error message is set then, so that the caller just returns WB_E_NOMEM. For arrays
+ * that grow use base/vec.h, for bytes that grow base/buf.h.
  */
 #ifndef WB_BASE_MEM_H
 #define WB_BASE_MEM_H
@@ -9,17 +12,25 @@
 #include <stddef.h>
 
 void *wb_alloc(size_t size);
+
+/* Memory for count items of size bytes, all zero. */
 void *wb_alloc_zero(size_t count, size_t size);
+
+/* Moves memory into a block of another size. If this fails, the old block is still valid. */
 void *wb_realloc(void *ptr, size_t size);
+
+/* NULL is fine. */
 void wb_free(void *ptr);
+
+/* Copies of a text, with a NUL at the end. */
 char *wb_strdup(const char *text);
 char *wb_strndup(const char *text, size_t len);
 
-/* The same heap for libraries that ask for two functions with a context (zlib). The context is not used. */
+/* For libraries that want to be given functions to allocate with (zlib). They do not use the context. */
 void *wb_alloc_hook(void *context, unsigned count, unsigned size);
 void wb_free_hook(void *context, void *ptr);
 
-/* Asked before every allocation; true makes it fail. NULL (the default) never fails one. */
+/* A test seam: if it is not NULL, it is asked before every allocation, and true makes that one fail (os/fault.h). */
 extern bool (*wb_alloc_should_fail)(void);
 
 #endif

@@ -1,14 +1,20 @@
-/* pool.c - one mutex, one list of jobs, two conditions. */
+/*
+ * pool.c - a queue of jobs and the threads that empty it.
+ *
+ * One mutex protects the queue and the counts. Workers sleep on `work` until there is a job or the pool ends; the owner
+ * sleeps on `idle` until no job is queued or running.
+ */
 #include "base/pool.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "base/list.h"
 #include "base/mem.h"
 
 #include <pthread.h>
 #include <stdbool.h>
 
-struct job {
-    struct job *next;
+struct pool_job {
+    struct wb_list_node node; /* in the queue */
     wb_job run;
     void *context;
 };
@@ -16,8 +22,8 @@ struct job {
 struct wb_pool {
     pthread_mutex_t lock;
     pthread_cond_t work, idle;
-    struct job *first, **last;
-    unsigned pending; /* queued or running */
+    struct wb_list queue;
+    unsigned pending; /* jobs that are queued or running */
     unsigned threads;
     bool ending;
     pthread_t thread[];
@@ -29,15 +35,13 @@ static void *work_loop(void *arg)
 
     pthread_mutex_lock(&pool->lock);
     for (;;) {
-        while (!pool->first && !pool->ending)
+        while (!pool->queue.first && !pool->ending)
             pthread_cond_wait(&pool->work, &pool->lock);
-        struct job *job = pool->first;
-        if (!job)
+        struct wb_list_node *first = wb_list_pop(&pool->queue);
+        if (!first)
             break;
-        pool->first = job->next;
-        if (!pool->first)
-            pool->last = &pool->first;
         pthread_mutex_unlock(&pool->lock);
+        struct pool_job *job = WB_CONTAINER_OF(first, struct pool_job, node);
         job->run(job->context);
         wb_free(job);
         pthread_mutex_lock(&pool->lock);
@@ -56,13 +60,12 @@ int wb_pool_new(unsigned threads, struct wb_pool **pool_out)
     *pool_out = NULL;
     if (!pool)
         return WB_E_NOMEM;
-    pool->last = &pool->first;
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->work, NULL);
     pthread_cond_init(&pool->idle, NULL);
     for (unsigned i = 0; i < threads; i++) {
         if (pthread_create(&pool->thread[i], NULL, work_loop, pool) != 0)
-            break; /* fewer workers, or none, do the same work */
+            break; /* fewer threads do the same work, and so does the caller's thread if there are none */
         pool->threads++;
     }
     *pool_out = pool;
@@ -75,13 +78,12 @@ int wb_pool_submit(struct wb_pool *pool, wb_job run, void *context)
         run(context);
         return 0;
     }
-    struct job *job = wb_alloc(sizeof *job);
+    struct pool_job *job = wb_alloc(sizeof *job);
     if (!job)
         return WB_E_NOMEM;
-    *job = (struct job){NULL, run, context};
+    *job = (struct pool_job){.run = run, .context = context};
     pthread_mutex_lock(&pool->lock);
-    *pool->last = job;
-    pool->last = &job->next;
+    wb_list_append(&pool->queue, &job->node);
     pool->pending++;
     pthread_cond_signal(&pool->work);
     pthread_mutex_unlock(&pool->lock);
@@ -107,6 +109,7 @@ void wb_pool_free(struct wb_pool *pool)
     pthread_mutex_unlock(&pool->lock);
     for (unsigned i = 0; i < pool->threads; i++)
         pthread_join(pool->thread[i], NULL);
+    WB_CHECK(!pool->queue.first && pool->pending == 0);
     pthread_mutex_destroy(&pool->lock);
     pthread_cond_destroy(&pool->work);
     pthread_cond_destroy(&pool->idle);

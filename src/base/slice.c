@@ -1,4 +1,4 @@
-/* slice.c - comparing and trimming borrowed bytes. */
+/* slice.c - compares, trims and reads borrowed bytes. It never copies any. */
 #include "base/slice.h"
 
 bool wb_slice_starts_nocase(struct wb_slice s, struct wb_slice prefix)

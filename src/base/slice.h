@@ -1,4 +1,9 @@
-/* slice.h - borrowed bytes: a pointer and a length, not NUL-terminated. */
+/*
+ * slice.h - borrowed bytes: a pointer and a length. Not NUL-terminated; any byte may be in it.
+ *
+ * Slices are passed by value. They own nothing: each is good as long as whoever owns the bytes keeps them. struct
+ * wb_buf (buf.h) owns bytes.
+ */
 #ifndef WB_BASE_SLICE_H
 #define WB_BASE_SLICE_H
 
@@ -15,7 +20,7 @@ struct wb_slice {
 #define WB_SLICE_EMPTY ((struct wb_slice){"", 0})
 #define WB_SLICE_LIT(text) ((struct wb_slice){(text), sizeof(text) - 1})
 
-/* For printf's "%.*s". */
+/* The two arguments of printf's "%.*s". */
 #define WB_SLICE_ARG(s) ((s).len > 0x7fffffff ? 0x7fffffff : (int)(s).len), (s).ptr
 
 static inline struct wb_slice wb_slice(const char *ptr, size_t len)
@@ -33,7 +38,9 @@ static inline bool wb_slice_equal(struct wb_slice a, struct wb_slice b)
     return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
 }
 
-/* The order of the bytes: negative if a comes before b, 0 if they are equal. A slice comes before those that it starts. */
+/*
+ * Compares as memcmp() does: negative if a comes before b, 0 if they are equal. A prefix comes before what it begins.
+ */
 static inline int wb_slice_compare(struct wb_slice a, struct wb_slice b)
 {
     size_t least = a.len < b.len ? a.len : b.len;
@@ -52,19 +59,20 @@ static inline bool wb_slice_ends(struct wb_slice s, struct wb_slice suffix)
     return s.len >= suffix.len && memcmp(s.ptr + s.len - suffix.len, suffix.ptr, suffix.len) == 0;
 }
 
-/* ASCII case is ignored. */
+/* The same without regard to the case of ASCII letters. */
 bool wb_slice_equal_nocase(struct wb_slice a, struct wb_slice b);
 bool wb_slice_starts_nocase(struct wb_slice s, struct wb_slice prefix);
 
 static inline bool wb_slice_ends_nocase(struct wb_slice s, struct wb_slice suffix)
 {
-    return s.len >= suffix.len && wb_slice_equal_nocase((struct wb_slice){s.ptr + s.len - suffix.len, suffix.len}, suffix);
+    return s.len >= suffix.len &&
+           wb_slice_equal_nocase((struct wb_slice){s.ptr + s.len - suffix.len, suffix.len}, suffix);
 }
 
-/* Without blanks and tabs (and CR, LF) at both ends. */
+/* The part that is left without spaces, tabs, CR and LF at both ends. */
 struct wb_slice wb_slice_trim(struct wb_slice s);
 
-/* Decimal digits only, no sign; false where there is anything else or it does not fit. */
+/* Reads decimal digits, without a sign. Returns false if there is anything else, or the number is too large. */
 bool wb_slice_to_u64(struct wb_slice s, uint64_t *value_out);
 
 /* Takes the next line off *rest, without its newline; the last line need not have one. False if *rest is empty. */

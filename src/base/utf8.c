@@ -1,7 +1,7 @@
-/* utf8.c - no overlong forms, no surrogates, nothing beyond U+10FFFF. */
+/* utf8.c - checks, reads and writes UTF-8, and converts UTF-16 to it. Other encodings are extract's work (ICU). */
 #include "base/utf8.h"
 
-#define REPLACEMENT 0xfffdu /* stands for anything malformed */
+#define REPLACEMENT 0xfffdu /* U+FFFD replaces what is malformed */
 
 size_t wb_utf8_length(const char *p, size_t len)
 {
@@ -11,9 +11,15 @@ size_t wb_utf8_length(const char *p, size_t len)
         return 0;
     if (b[0] < 0x80)
         return 1;
-    size_t n = b[0] >= 0xc2 && b[0] <= 0xdf ? 2 : b[0] >= 0xe0 && b[0] <= 0xef ? 3 : b[0] >= 0xf0 && b[0] <= 0xf4 ? 4 : 0;
-    if (n == 0 || n > len)
+    if (b[0] < 0xc2 || b[0] > 0xf4)
         return 0;
+    size_t n = b[0] < 0xe0 ? 2 : b[0] < 0xf0 ? 3 : 4;
+    if (n > len)
+        return 0;
+    /*
+     * The first byte narrows what the second one may be: this rules out overlong forms, surrogates and too large
+     * ones.
+     */
     uint8_t low = b[0] == 0xe0 ? 0xa0 : b[0] == 0xf0 ? 0x90 : 0x80;
     uint8_t high = b[0] == 0xed ? 0x9f : b[0] == 0xf4 ? 0x8f : 0xbf;
     if (b[1] < low || b[1] > high)
@@ -36,7 +42,8 @@ uint32_t wb_utf8_decode(const char *p, size_t length)
     case 3:
         return (uint32_t)(b[0] & 0x0f) << 12 | (uint32_t)(b[1] & 0x3f) << 6 | (b[2] & 0x3f);
     default:
-        return (uint32_t)(b[0] & 0x07) << 18 | (uint32_t)(b[1] & 0x3f) << 12 | (uint32_t)(b[2] & 0x3f) << 6 | (b[3] & 0x3f);
+        return (uint32_t)(b[0] & 0x07) << 18 | (uint32_t)(b[1] & 0x3f) << 12 | (uint32_t)(b[2] & 0x3f) << 6 |
+               (b[3] & 0x3f);
     }
 }
 
@@ -99,7 +106,7 @@ static uint32_t utf16_next(struct wb_slice utf16, size_t *at, bool big_endian)
         return REPLACEMENT;
     uint32_t low = utf16_unit(utf16, *at, big_endian);
     if (low < 0xdc00 || low > 0xdfff)
-        return REPLACEMENT; /* the second unit starts the next code point */
+        return REPLACEMENT; /* the second unit is read again: it begins the next code point */
     *at += 2;
     return 0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00);
 }

@@ -9,14 +9,10 @@
 
 #include <cmocka.h>
 
+#include "../allocfail.h"
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/mem.h"
-
-static bool refuse(void)
-{
-    return true;
-}
 
 static void test_append(void **state)
 {
@@ -72,13 +68,13 @@ static void test_no_memory(void **state)
     assert_int_equal(wb_buf_append_str(&buf, "kept"), 0);
     assert_int_equal(wb_buf_reserve(&buf, SIZE_MAX), WB_E_NOMEM);
     assert_int_equal(wb_buf_reserve(&buf, SIZE_MAX / 2), WB_E_NOMEM);
-    wb_alloc_should_fail = refuse;
+    alloc_fail_all();
     assert_int_equal(wb_buf_reserve(&buf, 1000), WB_E_NOMEM);
     assert_int_equal(wb_buf_printf(&buf, "%1000d", 1), WB_E_NOMEM);
     assert_string_equal(wb_error_message(), "out of memory");
     assert_null(wb_strdup("x"));
     assert_null(wb_alloc_zero(1, 1));
-    wb_alloc_should_fail = NULL;
+    alloc_fail_none();
     assert_int_equal(buf.len, 4);
     assert_memory_equal(buf.ptr, "kept", 4);
     wb_buf_release(&buf);
@@ -86,7 +82,8 @@ static void test_no_memory(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_append), cmocka_unit_test(test_growth), cmocka_unit_test(test_no_memory)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_append), cmocka_unit_test(test_growth),
+                                       cmocka_unit_test(test_no_memory)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,7 +33,8 @@ static void test_base32(void **state)
 {
     static const struct {
         const char *bytes, *text;
-    } known[] = {{"", ""}, {"f", "MY"}, {"fo", "MZXQ"}, {"foo", "MZXW6"}, {"foob", "MZXW6YQ"}, {"fooba", "MZXW6YTB"}, {"foobar", "MZXW6YTBOI"}};
+    } known[] = {{"", ""},             {"f", "MY"},           {"fo", "MZXQ"},          {"foo", "MZXW6"},
+                 {"foob", "MZXW6YQ"}, {"fooba", "MZXW6YTB"}, {"foobar", "MZXW6YTBOI"}};
     char text[40];
     uint8_t back[20];
 
@@ -49,10 +50,10 @@ static void test_base32(void **state)
     assert_false(wb_base32_decode(WB_SLICE_LIT("MZXW6YT1"), back, 5));
     assert_false(wb_base32_decode(WB_SLICE_LIT("MZXW6YT"), back, 5));
     assert_false(wb_base32_decode(WB_SLICE_LIT("MZXW6==="), back, 3));
-    assert_false(wb_base32_decode(WB_SLICE_LIT("MZXW7"), back, 3)); /* bits left over are not zero */
+    assert_false(wb_base32_decode(WB_SLICE_LIT("MZXW7"), back, 3)); /* the bits that are left over are not zero */
 }
 
-/* Every length comes back. */
+/* Texts of every length are decoded to the same bytes. */
 static void test_lengths(void **state)
 {
     uint8_t bytes[64], back[64];
@@ -73,7 +74,8 @@ static void test_lengths(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_hex), cmocka_unit_test(test_base32), cmocka_unit_test(test_lengths)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_hex), cmocka_unit_test(test_base32),
+                                       cmocka_unit_test(test_lengths)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

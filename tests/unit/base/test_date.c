@@ -34,17 +34,17 @@ static void test_format(void **state)
         assert_true(wb_date_parse(wb_slice_str(text), &back));
         assert_int_equal(back, known[i].ms);
     }
-    wb_date_format(INT64_MAX, text); /* nonsense, but within its room */
+    wb_date_format(INT64_MAX, text); /* not a date, but it fits into the text */
     wb_date_format(INT64_MIN, text);
     assert_true(strlen(text) < WB_DATE_TEXT_MAX);
 }
 
-/* Every day of some centuries, as gmtime has it. */
+/* Every seventh day of some centuries is the one that gmtime_r() gives. */
 static void test_calendar(void **state)
 {
     (void)state;
     for (int64_t day = -100000; day < 100000; day += 7) {
-        time_t seconds = (time_t)(day * 86400 + 3723);
+        time_t seconds = (time_t)(day * WB_DAY_SECONDS + 3723);
         struct tm tm;
         char text[WB_DATE_TEXT_MAX], expected[64];
         gmtime_r(&seconds, &tm);
@@ -68,9 +68,10 @@ static void test_forms(void **state)
                 {"2026-01-02T05:04:05+02:00", 1767323045000},
                 {"2026-01-01T23:34:05-0330", 1767323045000},
                 {"2016-12-31T23:59:60Z", 1483228800000}};
-    static const char *const bad[] = {"", "2026", "2026-1-2", "2026-13-01", "2026-00-01", "2026-02-29", "2026-01-32", "2026-01-02T", "2026-01-02T24:00Z",
-                                      "2026-01-02T03:60Z", "2026-01-02T03:04:61Z", "2026-01-02T03:04:05.Z", "2026-01-02T03:04:05+25:00",
-                                      "2026-01-02T03:04:05Zx", "0000-01-01", "-026-01-02", "2026-01-02X03:04", "2026-01-02T03:04:05+1"};
+    static const char *const bad[] = {"", "2026", "2026-1-2", "2026-13-01", "2026-00-01", "2026-02-29", "2026-01-32",
+                                      "2026-01-02T", "2026-01-02T24:00Z", "2026-01-02T03:60Z", "2026-01-02T03:04:61Z",
+                                      "2026-01-02T03:04:05.Z", "2026-01-02T03:04:05+25:00", "2026-01-02T03:04:05Zx",
+                                      "0000-01-01", "-026-01-02", "2026-01-02X03:04", "2026-01-02T03:04:05+1"};
     int64_t ms;
 
     (void)state;
@@ -90,7 +91,8 @@ static void test_digits(void **state)
         int64_t ms;
     } good[] = {{"2026", 1767225600000},           {"202601", 1767225600000},           {"20260102", 1767312000000},
                 {"20260102030405", 1767323045000}, {"20260102030405678", 1767323045678}, {"2026010203", 1767322800000}};
-    static const char *const bad[] = {"", "202", "20261", "20261301", "2026010203040567a", "202601020304056789", "2026-01"};
+    static const char *const bad[] = {"", "202", "20261", "20261301", "2026010203040567a", "202601020304056789",
+                                      "2026-01"};
     int64_t ms;
 
     (void)state;
@@ -114,10 +116,12 @@ static void test_http(void **state)
                 {"Thu, 29 Feb 2024 12:00:00 GMT", 1709208000000},
                 {"Fri, 31 Dec 9999 23:59:59 GMT", 253402300799000},
                 {"Mon, 01 Jan 0001 00:00:00 GMT", -62135596800000}};
-    static const char *const bad[] = {"", "Sun, 06 Nov 1994 08:49:37 UTC", "Mon, 06 Nov 1994 08:49:37 GMT", "sun, 06 Nov 1994 08:49:37 GMT",
-                                      "Sun, 6 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 GMT ", "Sunday, 06-Nov-94 08:49:37 GMT",
-                                      "Sun Nov  6 08:49:37 1994", "Sun, 06 Nox 1994 08:49:37 GMT", "Sun, 06 Nov 1994 24:49:37 GMT",
-                                      "Sun, 31 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 0000 08:49:37 GMT", "1994-11-06T08:49:37Z"};
+    static const char *const bad[] = {"", "Sun, 06 Nov 1994 08:49:37 UTC", "Mon, 06 Nov 1994 08:49:37 GMT",
+                                      "sun, 06 Nov 1994 08:49:37 GMT", "Sun, 6 Nov 1994 08:49:37 GMT",
+                                      "Sun, 06 Nov 1994 08:49:37 GMT ", "Sunday, 06-Nov-94 08:49:37 GMT",
+                                      "Sun Nov  6 08:49:37 1994", "Sun, 06 Nox 1994 08:49:37 GMT",
+                                      "Sun, 06 Nov 1994 24:49:37 GMT", "Sun, 31 Nov 1994 08:49:37 GMT",
+                                      "Sun, 06 Nov 0000 08:49:37 GMT", "1994-11-06T08:49:37Z"};
     char text[WB_DATE_HTTP_BYTES + 1] = "";
     int64_t ms;
 
@@ -131,7 +135,7 @@ static void test_http(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         if (wb_date_parse_http(wb_slice_str(bad[i]), &ms))
             fail_msg("'%s' is taken for a date", bad[i]);
-    /* Between whole seconds, before 1970 too, the second that has begun. */
+    /* Fractions of a second are rounded down, before 1970 too. */
     assert_true(wb_date_format_http(-1, text));
     assert_string_equal(text, "Wed, 31 Dec 1969 23:59:59 GMT");
     assert_false(wb_date_format_http(253402300800000, text));
@@ -146,8 +150,9 @@ static void test_http(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_format), cmocka_unit_test(test_calendar), cmocka_unit_test(test_forms),
-                                       cmocka_unit_test(test_digits), cmocka_unit_test(test_http)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_format), cmocka_unit_test(test_calendar),
+                                       cmocka_unit_test(test_forms), cmocka_unit_test(test_digits),
+                                       cmocka_unit_test(test_http)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

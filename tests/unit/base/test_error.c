@@ -77,8 +77,8 @@ static void test_words(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_threads), cmocka_unit_test(test_errno), cmocka_unit_test(test_long),
-                                       cmocka_unit_test(test_words)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_threads), cmocka_unit_test(test_errno),
+                                       cmocka_unit_test(test_long), cmocka_unit_test(test_words)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "../allocfail.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -110,12 +111,7 @@ static void test_text(void **state)
     }
 }
 
-static bool refuse(void)
-{
-    return true;
-}
-
-/* Memory that ran out is told at the end, whatever came after. */
+/* If memory ran out once, wb_json_line() reports it, although later values found memory again. */
 static void test_no_memory(void **state)
 {
     struct wb_buf buf = WB_BUF_INIT;
@@ -123,9 +119,9 @@ static void test_no_memory(void **state)
 
     (void)state;
     wb_json_init(&j, &buf);
-    wb_alloc_should_fail = refuse;
+    alloc_fail_all();
     wb_json_object(&j);
-    wb_alloc_should_fail = NULL;
+    alloc_fail_none();
     wb_json_field_u64(&j, "a", 1);
     wb_json_object_end(&j);
     assert_int_equal(wb_json_line(&j), WB_E_NOMEM);
@@ -134,7 +130,8 @@ static void test_no_memory(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_shape), cmocka_unit_test(test_numbers), cmocka_unit_test(test_text), cmocka_unit_test(test_no_memory)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_shape), cmocka_unit_test(test_numbers),
+                                       cmocka_unit_test(test_text), cmocka_unit_test(test_no_memory)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* test_pool.c - every job runs once, also with no thread at all; waiting waits. */
+/* test_pool.c - every job runs exactly once, with threads and without; wb_pool_wait() waits for all of them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "../allocfail.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/pool.h"
@@ -60,11 +61,6 @@ static void test_jobs(void **state)
     wb_pool_free(NULL);
 }
 
-static bool refuse(void)
-{
-    return true;
-}
-
 /* A job that could not be queued is not run. */
 static void test_no_memory(void **state)
 {
@@ -73,12 +69,12 @@ static void test_no_memory(void **state)
     (void)state;
     runs[1] = 0;
     assert_int_equal(wb_pool_new(2, &pool), 0);
-    wb_alloc_should_fail = refuse;
+    alloc_fail_all();
     assert_int_equal(wb_pool_submit(pool, run_job, &runs[1]), WB_E_NOMEM);
     struct wb_pool *none;
     assert_int_equal(wb_pool_new(2, &none), WB_E_NOMEM);
     assert_null(none);
-    wb_alloc_should_fail = NULL;
+    alloc_fail_none();
     wb_pool_free(pool);
     assert_int_equal(runs[1], 0);
 }

@@ -19,7 +19,8 @@ static void assert_near(int64_t a, int64_t b)
 
 static void test_set_clock(void **state)
 {
-    static const int64_t steps[] = {WB_HOUR_MS, -WB_HOUR_MS, -WB_HOUR_MS, 3650 * WB_DAY_MS, -3650 * WB_DAY_MS, WB_HOUR_MS};
+    static const int64_t steps[] = {WB_HOUR_MS,       -WB_HOUR_MS,       -WB_HOUR_MS,
+                                    3650 * WB_DAY_MS, -3650 * WB_DAY_MS, WB_HOUR_MS};
 
     (void)state;
     assert_near(wb_clock_now_ms(), wb_clock_wall_ms());
