@@ -1,24 +1,23 @@
 /*
  * authority.c - user, password, host and port.
  *
- * The last '@' ends the user information and the first ':' in it begins the
- * password, as in the standard, which finds both by going over the text once; so
- * does this. An empty user and password leave no trace.
+ * The last '@' ends the user information, and the first ':' in it begins the password. Like the standard's state
+ * machine, split_authority() finds both in one pass. An empty user and password are not written at all.
  */
 #include "url/host.h"
 #include "base/error.h"
 
-/* The places that split an authority. */
-struct split {
-    const char *end;   /* of the authority */
-    const char *at;    /* the last '@', or NULL */
-    const char *port;  /* the first ':' after it that is not in brackets, or NULL */
+/* Where an authority is split: "user:password@host:port". */
+struct authority_split {
+    const char *end;      /* of the authority */
+    const char *at;       /* the last '@', or NULL */
+    const char *port;     /* the first ':' after it that is not in brackets, or NULL */
     const char *password; /* the first ':' before it, or NULL */
 };
 
-static struct split split_authority(const struct wb_reader *r)
+static struct authority_split split_authority(const struct wb_reader *r)
 {
-    struct split s = {r->end, NULL, NULL, NULL};
+    struct authority_split s = {r->end, NULL, NULL, NULL};
     const char *colon = NULL;
     bool brackets = false;
 
@@ -45,7 +44,7 @@ static struct split split_authority(const struct wb_reader *r)
     return s;
 }
 
-static void write_userinfo(struct wb_reader *r, const struct split *s)
+static void write_userinfo(struct wb_reader *r, const struct authority_split *s)
 {
     struct wb_url *url = r->url;
     const char *name_end = s->password ? s->password : s->at;
@@ -109,7 +108,7 @@ static int read_port(struct wb_reader *r, struct wb_slice text)
 int wb_authority_read(struct wb_reader *r)
 {
     struct wb_url *url = r->url;
-    struct split s = split_authority(r);
+    struct authority_split s = split_authority(r);
     const char *host = s.at ? s.at + 1 : r->at;
     const char *host_end = s.port ? s.port : s.end;
 

@@ -1,14 +1,14 @@
 /*
- * escape.c - the classes of bytes and percent-escapes.
+ * escape.c - sets of bytes, and percent-escapes.
  *
- * Everything here works on bytes: a set of code points that contains everything
- * beyond ASCII is, in UTF-8, a set that contains every byte above 0x7f. It knows
- * nothing of where in a URL the bytes are.
+ * The standard speaks of sets of code points. Each of its sets contains either all code points beyond ASCII or none,
+ * so in UTF-8 it is a set of bytes, with all bytes above 0x7f or none. This file does not know where in a URL the
+ * bytes are.
  */
 #include "url/escape.h"
 #include "base/codec.h"
 
-/* By enum wb_byte_class, 8 bytes a row; test_escape.c checks each bit against the standard's lists. */
+/* The bits are enum wb_byte_class; 8 bytes a row. test_escape.c checks every bit against the standard's lists. */
 const uint16_t wb_byte_class[256] = {
     0x00ff, 0x00bf, 0x00bf, 0x00bf, 0x00bf, 0x00bf, 0x00bf, 0x00bf,
     0x00bf, 0x08ff, 0x08ff, 0x00bf, 0x00bf, 0x08ff, 0x00bf, 0x00bf,

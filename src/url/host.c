@@ -1,21 +1,22 @@
 /*
  * host.c - the URL standard's host parser: a domain, an address or an opaque host.
  *
- * A domain that is ASCII, as nearly all are, is checked and put into lower case in
- * one pass; labels that begin with "xn--" are left alone there, as the standard's
- * test data has it. Only what is not ASCII, or becomes so when its escapes are undone, goes
- * through IDNA. It never resolves anything.
+ * A domain in ASCII, which nearly all are, is checked and put into lower case in one pass. Labels that begin with
+ * "xn--" are not checked there, which agrees with the standard's test data. Only a domain that is not ASCII, before
+ * or after its escapes are undone, goes through IDNA. Nothing is ever resolved.
  */
 #include "url/host.h"
 #include "base/error.h"
+#include "url/hostaddress.h"
+#include "url/idna.h"
 
 static int read_ipv6(struct wb_reader *r, struct wb_slice host)
 {
     uint16_t pieces[8];
 
-    if (host.ptr[host.len - 1] != ']' || !wb_address_read6(wb_slice(host.ptr + 1, host.len - 2), pieces))
+    if (host.ptr[host.len - 1] != ']' || !wb_hostaddress_read6(wb_slice(host.ptr + 1, host.len - 2), pieces))
         return wb_reader_fail(r, WB_E_PROTO, "the host is not an IPv6 address");
-    r->out = wb_address_write6(r->out, pieces);
+    r->out = wb_hostaddress_write6(r->out, pieces);
     return 0;
 }
 
@@ -28,7 +29,7 @@ static int read_opaque(struct wb_reader *r, struct wb_slice host)
     return 0;
 }
 
-/* domain is ASCII and may lie at r->out itself. */
+/* The domain is ASCII. It may be in the output already, at r->out. */
 static int write_domain(struct wb_reader *r, struct wb_slice domain)
 {
     char *out = r->out, *last = out;
@@ -46,10 +47,10 @@ static int write_domain(struct wb_reader *r, struct wb_slice domain)
         out[i] = classes & WB_BYTE_UPPER ? (char)(c + 32) : c;
     }
     struct wb_slice written = wb_slice(out, domain.len);
-    if (wb_byte_digit(*last) && wb_address_ends_in_number(written)) {
-        if (!wb_address_read4(written, &address))
+    if (wb_byte_digit(*last) && wb_hostaddress_ends_in_number(written)) {
+        if (!wb_hostaddress_read4(written, &address))
             return wb_reader_fail(r, WB_E_PROTO, "the host ends in a number and is not an IPv4 address");
-        r->out = wb_address_write4(out, address);
+        r->out = wb_hostaddress_write4(out, address);
         return 0;
     }
     r->out += domain.len;
@@ -58,7 +59,7 @@ static int write_domain(struct wb_reader *r, struct wb_slice domain)
 
 static int write_international(struct wb_reader *r, struct wb_slice domain)
 {
-    char ascii[WB_HOST_MAX_BYTES];
+    char ascii[WB_IDNA_MAX_BYTES];
     size_t len = 0;
     int err = wb_idna_to_ascii(domain, ascii, &len);
 

@@ -1,12 +1,11 @@
 /*
  * idna.c - international domains to ASCII: the URL standard's "domain to ASCII".
  *
- * UTS #46 with ICU: not transitional, CheckBidi and CheckJoiners on; CheckHyphens,
- * UseSTD3ASCIIRules and VerifyDnsLength off. ICU checks hyphens and lengths in any
- * case, but as facts beside the result, which are then left out of account. Domains
- * that are ASCII never come here. docs/design/0002-urls.md says why not libidn2.
+ * UTS #46 with ICU: nontransitional, with CheckBidi and CheckJoiners, without CheckHyphens, UseSTD3ASCIIRules and
+ * VerifyDnsLength. ICU always checks hyphens and lengths, but it reports them as flags beside the result, which we
+ * ignore. ASCII domains never come here. docs/design/0002-urls.md says why we do not use libidn2.
  */
-#include "url/host.h"
+#include "url/idna.h"
 #include "base/error.h"
 #include "base/utf8.h"
 
@@ -14,13 +13,12 @@
 #include <unicode/uidna.h>
 
 /*
- * What Unicode 15.1 and 16 changed in UTS #46 for characters that ICU 72 (Unicode
- * 15) knows already. Mapping them first gives the newer result with the older
- * library, and changes nothing with a newer one.
+ * The mappings that Unicode 15.1 and 16 changed in UTS #46, for characters that ICU 72 (Unicode 15) already knows. We
+ * apply them before ICU sees the domain: an old ICU then gives the new result, and a new one is not affected.
  */
-static const struct mapping {
+static const struct idna_mapping {
     uint32_t first, last;
-    uint32_t to; /* of first, the others following it; 0: ignored */
+    uint32_t to; /* what first becomes, and so on up to last; 0: they are removed */
 } newer_mappings[] = {
     {0x04c0, 0x04c0, 0x04cf},     /* palochka */
     {0x10a0, 0x10c5, 0x2d00},     /* Georgian capitals */
@@ -42,13 +40,13 @@ static const struct mapping {
     {0x2f9bf, 0x2f9bf, 0x45d7},
 };
 
-/* Facts that UTS #46 reports only with options that the URL standard turns off. */
-#define NO_FAILURE                                                                                         \
+/* Errors that ICU reports although we did not ask for these checks. The URL standard turns them off. */
+#define IGNORED_ERRORS                                                                                         \
     (UIDNA_ERROR_EMPTY_LABEL | UIDNA_ERROR_LABEL_TOO_LONG | UIDNA_ERROR_DOMAIN_NAME_TOO_LONG |             \
      UIDNA_ERROR_LEADING_HYPHEN | UIDNA_ERROR_TRAILING_HYPHEN | UIDNA_ERROR_HYPHEN_3_4)
 
 static pthread_once_t opened = PTHREAD_ONCE_INIT;
-static UIDNA *idna; /* immutable, shared by all threads, kept until the process ends */
+static UIDNA *idna; /* never changes once it is open; shared by all threads; kept until the process ends */
 
 static void open_idna(void)
 {
@@ -61,18 +59,18 @@ static void open_idna(void)
         idna = NULL;
 }
 
-/* The mapped code point, or 0 where it is ignored. */
+/* What a code point becomes; 0 if it is removed. */
 static uint32_t map_newer(uint32_t cp)
 {
     for (size_t i = 0; i < sizeof newer_mappings / sizeof *newer_mappings; i++) {
-        const struct mapping *m = &newer_mappings[i];
+        const struct idna_mapping *m = &newer_mappings[i];
         if (cp >= m->first && cp <= m->last)
             return m->to ? m->to + (cp - m->first) : 0;
     }
     return cp;
 }
 
-/* Writes at most domain.len bytes: no mapping is longer than what it replaces. -1: not UTF-8. */
+/* Applies the newer mappings. Writes at most domain.len bytes, because none makes a character longer. -1: not UTF-8. */
 static int32_t map_domain(struct wb_slice domain, char *out)
 {
     char *start = out;
@@ -92,7 +90,7 @@ static int32_t map_domain(struct wb_slice domain, char *out)
 
 int wb_idna_to_ascii(struct wb_slice domain, char *ascii_out, size_t *len_out)
 {
-    char mapped[WB_HOST_MAX_BYTES];
+    char mapped[WB_IDNA_MAX_BYTES];
     UIDNAInfo info = UIDNA_INFO_INITIALIZER;
     UErrorCode status = U_ZERO_ERROR;
 
@@ -105,12 +103,12 @@ int wb_idna_to_ascii(struct wb_slice domain, char *ascii_out, size_t *len_out)
     pthread_once(&opened, open_idna);
     if (!idna)
         return wb_fail_nomem();
-    len = uidna_nameToASCII_UTF8(idna, mapped, len, ascii_out, WB_HOST_MAX_BYTES, &info, &status);
+    len = uidna_nameToASCII_UTF8(idna, mapped, len, ascii_out, WB_IDNA_MAX_BYTES, &info, &status);
     if (status == U_MEMORY_ALLOCATION_ERROR)
         return wb_fail_nomem();
     if (status == U_BUFFER_OVERFLOW_ERROR)
         return WB_E_LIMIT;
-    if (U_FAILURE(status) || (info.errors & ~(uint32_t)NO_FAILURE) != 0)
+    if (U_FAILURE(status) || (info.errors & ~(uint32_t)IGNORED_ERRORS) != 0)
         return WB_E_PROTO;
     *len_out = (size_t)len;
     return 0;

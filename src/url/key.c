@@ -5,11 +5,10 @@
  *   with a host       scheme://host[:port]/path[?query]
  *   without           scheme:/path[?query]      scheme:opaque[?query]
  *
- * The two kinds cannot be taken for each other: what follows the first ':' before
- * any '/' is a port and then '/', or it is not. An opaque path that looks like a
- * port ("localhost:8080/x" is a URL of the scheme "localhost") gets its first
- * digit escaped for that reason. The key of a key is the same key. Nothing here
- * parses: a key is made from the parts of a parsed URL.
+ * A key says which of these it is: it is the first one unless there is a ':' before any '/' that is not followed by a
+ * port and a '/'. "localhost:8080/x" is a URL of the scheme "localhost"; so that its key does not look like
+ * a host and port, the first digit of such an opaque path is escaped. Normalising a key gives the same key.
+ * Nothing here parses: a key is made from the parts of a parsed URL.
  */
 #include "base/error.h"
 #include "url/escape.h"
@@ -22,8 +21,8 @@ static char *put(char *out, struct wb_slice s)
 }
 
 /*
- * Escapes in upper case, those of unreserved characters undone, once. A '%' that
- * begins no escape becomes "%25": left alone, it could begin one ("%%36%31").
+ * Writes text with its escapes in upper case, and those of unreserved characters undone. One pass is enough: a '%' that
+ * does not begin an escape becomes "%25", because it could become part of one otherwise ("%%36%31" would be "%61").
  */
 static char *put_normal(char *out, struct wb_slice text)
 {
@@ -56,7 +55,7 @@ static char *put_path(char *out, const struct wb_url *url, bool has_query)
         out = put(out, WB_SLICE_LIT("/."));
     char *start = out;
     out = put_normal(out, path);
-    /* An escape may have hidden a drive letter, which is written with ':'. */
+    /* An escape that was undone may have hidden a drive letter "C|", which is written "C:". */
     if (url->special && url->href.ptr[0] == 'f' && out - start >= 3 && wb_byte_alpha(start[1]) && start[2] == '|' &&
         (out - start == 3 || start[3] == '/'))
         start[2] = ':';
@@ -81,7 +80,7 @@ int wb_url_key(const struct wb_url *url, struct wb_buf *key_out)
     bool has_query = url->query_at < url->query_end;
 
     wb_buf_clear(key_out);
-    /* Every '%' may become three bytes; a root may need its slash. */
+    /* Every '%' may become three bytes, and an empty path becomes a slash. */
     int err = wb_buf_reserve(key_out, 3 * url->href.len + 8);
     if (err < 0)
         return err;
@@ -103,7 +102,7 @@ int wb_url_key(const struct wb_url *url, struct wb_buf *key_out)
     return 0;
 }
 
-/* Up to the first '/', '?' or the end: the host and port at the front of text. */
+/* The host and port at the front of text: all up to the first '/' or '?'. */
 static struct wb_slice authority_of(struct wb_slice text)
 {
     size_t len = 0;

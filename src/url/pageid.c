@@ -1,4 +1,4 @@
-/* pageid.c - the 128 bits that stand for a key. */
+/* pageid.c - the 128 bits that name a page: the hash of its key. They are on disk everywhere and must never change. */
 #include "base/bytes.h"
 #include "base/codec.h"
 #include "base/hash.h"

@@ -1,10 +1,10 @@
-/* site.h - a site's host and port. Private to url. */
+/* site.h - sites: "example.com", "example.com:8080", "[::1]:81". Private to url; wb_site_domain() is in url.h. */
 #ifndef WB_URL_SITE_H
 #define WB_URL_SITE_H
 
 #include "base/slice.h"
 
-/* The host of a site, without its port; the brackets of an IPv6 address belong to it. */
+/* The host of a site, without the port. An IPv6 address keeps its brackets. */
 static inline struct wb_slice wb_site_host(struct wb_slice site)
 {
     size_t len = site.len;

@@ -1,20 +1,19 @@
 /*
- * surt.c - the sort order of URLs: a key with its host's labels turned round.
+ * surt.c - the sort order of URLs: keys in which the labels of the host are reversed.
  *
  *   www.example.com/a?q        com,example,www)/a?q
  *   example.com:8080/          com,example:8080)/
- *   192.0.2.9/x                192.0.2.9)/x             addresses are not turned round
+ *   192.0.2.9/x                192.0.2.9)/x             addresses are not reversed
  *   ftp://example.com/x        com,example)ftp:/x       the scheme follows the site
- *   mailto:x                   mailto:x                 no host: the key itself
+ *   mailto:x                   mailto:x                 no host: the SURT is the key
  *
- * All SURTs of a site, and no others, begin with its host, port and ')': a site is
- * one range. "www." is a label like any other for the same reason. Different keys
- * have different SURTs: a ',' ')' or '%' in a host is escaped, and '.' stays in
- * addresses only.
+ * All SURTs of a site, and no others, begin with its host, its port and ')': so the pages of a site are one range. For
+ * the same reason "www." is a label like any other. Different keys have different SURTs: a ',', ')' or '%' in a host is
+ * escaped, and only addresses have a '.'.
  */
 #include "base/error.h"
 #include "url/escape.h"
-#include "url/host.h"
+#include "url/hostaddress.h"
 #include "url/site.h"
 #include "url/url.h"
 
@@ -57,7 +56,7 @@ int wb_key_surt(struct wb_slice key, struct wb_buf *surt_out)
 
     struct wb_slice host = wb_site_host(site);
     char *out = surt_out->ptr;
-    if (host.len > 0 && host.ptr[0] != '[' && !wb_address_ends_in_number(host))
+    if (host.len > 0 && host.ptr[0] != '[' && !wb_hostaddress_ends_in_number(host))
         out = put_reversed(out, host);
     else
         out = put_label(out, host.ptr, host.ptr + host.len);
@@ -76,9 +75,9 @@ int wb_key_surt(struct wb_slice key, struct wb_buf *surt_out)
     return 0;
 }
 
-/* ---- back again ---------------------------------------------------------------------------------- */
+/* ---- from a SURT to its key ------------------------------------------------------------------------ */
 
-/* Undoes put_label(). NULL where it did not write this. */
+/* Undoes put_label(). Returns NULL if put_label() cannot have written this. */
 static char *take_label(char *out, const char *from, const char *end)
 {
     for (const char *p = from; p < end; p++) {
@@ -115,25 +114,26 @@ static char *take_reversed(char *out, struct wb_slice host)
     return out;
 }
 
-/* Writes the host that stands in a SURT; NULL where none is written like this. */
+/* Writes the host that a SURT begins with. Returns NULL if no host gives this SURT. */
 static char *take_host(char *out, struct wb_slice text)
 {
-    bool turned = text.ptr[0] != '[' && !memchr(text.ptr, '.', text.len);
-    char *end = turned ? take_reversed(out, text) : take_label(out, text.ptr, text.ptr + text.len);
+    bool reversed = text.ptr[0] != '[' && !memchr(text.ptr, '.', text.len);
+    char *end = reversed ? take_reversed(out, text) : take_label(out, text.ptr, text.ptr + text.len);
 
-    if (!end || (!turned && memchr(text.ptr, ',', text.len)))
+    if (!end || (!reversed && memchr(text.ptr, ',', text.len)))
         return NULL;
     struct wb_slice host = wb_slice(out, (size_t)(end - out));
-    bool address = host.ptr[0] == '[' || wb_address_ends_in_number(host);
-    /* One label is the same both ways. */
-    bool single = turned && !memchr(host.ptr, '.', host.len);
-    return single || turned != address ? end : NULL;
+    bool address = host.ptr[0] == '[' || wb_hostaddress_ends_in_number(host);
+    /* A single label is the same in both directions. */
+    bool single = reversed && !memchr(host.ptr, '.', host.len);
+    return single || reversed != address ? end : NULL;
 }
 
-/* The key of a SURT with a host; false where it is none. */
+/* Writes the key of a SURT that has a host. Returns false if no key has this SURT. */
 static bool take_key(struct wb_slice surt, size_t site_len, struct wb_buf *key)
 {
-    struct wb_slice text = wb_slice(surt.ptr, site_len), rest = wb_slice(surt.ptr + site_len + 1, surt.len - site_len - 1);
+    struct wb_slice text = wb_slice(surt.ptr, site_len);
+    struct wb_slice rest = wb_slice(surt.ptr + site_len + 1, surt.len - site_len - 1);
     struct wb_slice host_text = wb_site_host(text);
     char *out = key->ptr;
     size_t scheme = 0;
@@ -160,12 +160,12 @@ static bool take_key(struct wb_slice surt, size_t site_len, struct wb_buf *key)
     memcpy(out, rest.ptr + scheme, rest.len - scheme);
     out += rest.len - scheme;
     key->len = (size_t)(out - key->ptr);
-    /* What stands there must be read as the host and port that it was taken for. */
+    /* The key must have the host and port that we took from the SURT. */
     struct wb_slice read = wb_key_site(wb_buf_slice(key));
     return read.ptr == site.ptr && read.len == site.len && wb_site_host(site).len == host_len;
 }
 
-/* A key without a host is its own SURT: "scheme:rest", or nothing. */
+/* A key without a host ("scheme:rest", or empty) is its own SURT. */
 static bool is_hostless_key(struct wb_slice text)
 {
     size_t at = 0;
@@ -190,7 +190,7 @@ int wb_surt_key(struct wb_slice surt, struct wb_buf *key_out)
     wb_buf_clear(key_out);
     if (is_hostless_key(surt))
         return wb_buf_append_slice(key_out, surt);
-    return wb_fail(WB_E_INVALID, "'%.*s' is no SURT", surt.len > 160 ? 160 : (int)surt.len, surt.ptr);
+    return wb_fail(WB_E_INVALID, "'%.*s' is not a SURT", surt.len > 160 ? 160 : (int)surt.len, surt.ptr);
 }
 
 struct wb_slice wb_surt_site(struct wb_slice surt)

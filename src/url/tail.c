@@ -1,16 +1,15 @@
 /*
  * tail.c - what follows the authority: path, query, fragment.
  *
- * A path is written as "/segment/segment": the standard's list with a slash before
- * each item, so that dropping the last item is cutting at the last slash. What a
- * ".." drops is never looked at again, so the work is linear. It never looks at
- * schemes but for special and file.
+ * A path is written as "/segment/segment": the standard's list with a slash before each item. So a ".." just cuts at
+ * the last slash. Each byte is written once and cut once at most, so the work is linear. About the scheme this file
+ * only knows whether it is special, and whether it is "file".
  */
 #include "url/reader.h"
 
 /*
- * The length of a segment at the front of the input that is "." or "..", in any
- * spelling with %2e, and is followed by the segment's end; dots_out is their number.
+ * If the input begins with a segment "." or "..", in any spelling with %2e, returns its length and sets *dots_out to
+ * 1 or 2. Otherwise returns 0.
  */
 static size_t measure_dots(const struct wb_reader *r, int *dots_out)
 {
@@ -61,7 +60,7 @@ void wb_tail_shorten(struct wb_reader *r)
 {
     char *path = r->url->href.ptr + r->url->path_at;
 
-    /* A file's path keeps its drive, which has been normalised to "C:". */
+    /* The path of a file URL keeps its drive, which was normalised to "C:". */
     if (r->file && r->out - path == 3 && wb_byte_alpha(path[1]) && path[2] == ':')
         return;
     if (r->out > path) {
@@ -82,7 +81,7 @@ static void write_path(struct wb_reader *r)
         if (dots == 0) {
             bool first = r->out == path;
             write_segment(r);
-            if (r->file && first && r->out - path == 3 && wb_drive_letter(path + 1, r->out))
+            if (r->file && first && r->out - path == 3 && wb_reader_drive_letter(path + 1, r->out))
                 path[2] = ':';
         } else if (dots == 2) {
             wb_tail_shorten(r);
@@ -132,7 +131,7 @@ void wb_tail_read(struct wb_reader *r)
     write_path(r);
     char *path = url->href.ptr + url->path_at;
     if (!url->has_host && r->out - path >= 2 && path[0] == '/' && path[1] == '/') {
-        /* Without it the path would be read as an authority the next time. */
+        /* Without a "/." in front, the path would be taken for an authority when the URL is parsed again. */
         memmove(path + 2, path, (size_t)(r->out - path));
         memcpy(path, "/.", 2);
         url->path_at += 2;
@@ -150,7 +149,7 @@ void wb_tail_read_opaque(struct wb_reader *r)
     url->opaque_path = true;
     url->path_at = wb_reader_mark(r);
     for (; p < r->end && *p != '?' && *p != '#'; p++) {
-        /* A blank at the very end of the path would be lost when the rest is cut off. */
+        /* A space at the very end of the path is escaped: it would be trimmed if query and fragment were removed. */
         bool last_blank = *p == ' ' && p + 1 < r->end && (p[1] == '?' || p[1] == '#');
         if (last_blank || wb_byte_is(*p, WB_BYTE_C0))
             r->out = wb_escape_byte(r->out, *p);

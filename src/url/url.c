@@ -1,6 +1,6 @@
 /*
- * url.c - the URL standard's basic parser: scheme, then how the rest is read, with
- * or without a base. The parts are read by authority.c, host.c and tail.c.
+ * url.c - the URL standard's basic URL parser. It reads the scheme and decides how the rest is read, with or without
+ * a base. authority.c, host.c and tail.c read the parts.
  *
  *   input -> trimmed, cleaned -> scheme? -+-> file        "file:..."
  *                                         +-> relative    special, same scheme as base; or no scheme
@@ -8,14 +8,15 @@
  *                                         +-> path        "any:/..."
  *                                         +-> opaque      "any:..."
  *
- * The standard's states become functions, each of which reads the input once. What
- * the standard calls a validation error and goes on from is not reported.
+ * The standard's states are functions here, each of which reads its part of the input once. "Validation errors", after
+ * which the standard goes on, are not reported.
  */
 #include "url/reader.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "base/utf8.h"
 #include "url/host.h"
+#include "url/idna.h"
 
 /* ---- preparing the input ---------------------------------------------------------- */
 
@@ -30,7 +31,7 @@ static struct wb_slice trim_controls(struct wb_slice s)
     return s;
 }
 
-/* Drops tabs and line ends, makes it UTF-8; writes at most 3 * s.len bytes. */
+/* Writes s without tabs and line ends, and as well-formed UTF-8 (at most 3 * s.len bytes). */
 static size_t clean_text(struct wb_slice s, char *out)
 {
     char *start = out;
@@ -51,8 +52,8 @@ static size_t clean_text(struct wb_slice s, char *out)
 }
 
 /*
- * Makes room in href for all that may be written, and behind that for the input
- * where it has to be cleaned; sets r->at, r->end and r->out.
+ * Makes room in href for all that may be written, and behind that for the cleaned input if it has to be cleaned. Sets
+ * r->at, r->end and r->out.
  */
 static int prepare_reader(struct wb_reader *r, struct wb_slice input, size_t *room_out)
 {
@@ -68,7 +69,7 @@ static int prepare_reader(struct wb_reader *r, struct wb_slice input, size_t *ro
     if (r->base)
         room += r->base->href.len;
     if (!clean || seen & 1u << 16)
-        room += WB_HOST_MAX_BYTES;
+        room += WB_IDNA_MAX_BYTES;
     int err = wb_buf_reserve(href, room + (clean ? 0 : len));
     if (err < 0)
         return err;
@@ -83,7 +84,7 @@ static int prepare_reader(struct wb_reader *r, struct wb_slice input, size_t *ro
 
 /* ---- schemes ---------------------------------------------------------------------- */
 
-/* Writes a scheme and its ':' and goes past it; false where the input has none. */
+/* Reads a scheme and its ':' and writes both. Returns false if the input does not begin with a scheme. */
 static bool read_scheme(struct wb_reader *r)
 {
     const char *p = r->at;
@@ -123,9 +124,9 @@ static bool is_file(const struct wb_url *url)
     return url->special && url->scheme_end == 4 && url->href.ptr[0] == 'f';
 }
 
-/* ---- parts taken from the base ------------------------------------------------------ */
+/* ---- parts copied from the base ----------------------------------------------------- */
 
-/* Everything before the path. */
+/* Copies everything before the path. */
 static void copy_authority(struct wb_reader *r)
 {
     const struct wb_url *base = r->base;
@@ -148,7 +149,7 @@ static void copy_path(struct wb_reader *r)
     r->url->path_end = wb_reader_mark(r);
 }
 
-/* The path as it stands, with the "/." that some paths need before them. */
+/* Copies the path together with the "/." that some paths have in front of them. */
 static void copy_whole_path(struct wb_reader *r)
 {
     uint32_t prefix = r->base->path_at - r->base->port_end;
@@ -170,7 +171,7 @@ static void copy_query(struct wb_reader *r)
     r->url->query_end = wb_reader_mark(r);
 }
 
-/* Where only query and fragment, or nothing, is given: the rest is the base's. False where there is a path. */
+/* If the rest of the input is only a query or a fragment, or empty, copies what is missing. False: there is a path. */
 static bool read_same_page(struct wb_reader *r)
 {
     if (r->at < r->end && *r->at != '?' && *r->at != '#')
@@ -234,12 +235,12 @@ static int read_relative(struct wb_reader *r)
     return 0;
 }
 
-/* The standard's "starts with a Windows drive letter". */
+/* What the standard calls "starts with a Windows drive letter". */
 static bool starts_with_drive(const struct wb_reader *r)
 {
     const char *p = r->at;
 
-    return wb_drive_letter(p, r->end) &&
+    return wb_reader_drive_letter(p, r->end) &&
            (r->end - p == 2 || wb_byte_is(p[2], WB_BYTE_SEGMENT_END) || p[2] == '\\');
 }
 
@@ -250,7 +251,7 @@ static int read_file_host(struct wb_reader *r)
     while (end < r->end && !wb_byte_is(*end, WB_BYTE_SEGMENT_END) && *end != '\\')
         end++;
     struct wb_slice host = wb_slice(r->at, (size_t)(end - r->at));
-    if (host.len == 0 || (host.len == 2 && wb_drive_letter(host.ptr, end))) {
+    if (host.len == 0 || (host.len == 2 && wb_reader_drive_letter(host.ptr, end))) {
         wb_authority_host(r, WB_SLICE_EMPTY);
     } else {
         char *from = r->out;
@@ -271,7 +272,7 @@ static int read_file_host(struct wb_reader *r)
     return 0;
 }
 
-/* What follows "file:"; base is a file URL or NULL. */
+/* Reads what follows "file:". base is a file URL or NULL. */
 static int read_file(struct wb_reader *r, const struct wb_url *base)
 {
     struct wb_slice host = base ? wb_url_host(base) : WB_SLICE_EMPTY;
@@ -368,7 +369,7 @@ static void empty_url(struct wb_url *url)
     url->href.len = 0;
 }
 
-/* The message names the input, cut short and without what a terminal would obey. */
+/* The message quotes the input, cut if it is long, and without control characters that a terminal would obey. */
 static int fail_url(int code, struct wb_slice input, const char *why)
 {
     char shown[161];
@@ -449,6 +450,6 @@ struct wb_slice wb_url_query(const struct wb_url *url)
 
 bool wb_url_is_http(const struct wb_url *url)
 {
-    /* Of the special schemes only these two begin with 'h'. */
+    /* http and https are the only special schemes that begin with 'h'. */
     return url->special && url->href.ptr[0] == 'h';
 }

@@ -1,38 +1,47 @@
 /*
  * url.h - the door of url: how WebBase reads and names URLs.
  *
- *   input --parse--> href (WHATWG)  --key--> normal form --XXH3--> page id
- *                                      |--> site        "example.com:8080"
- *                                      +--> SURT        "com,example:8080)/path"
+ *   input --parse--> href (WHATWG) --normalise--> key --XXH3--> page id
+ *                                                  |--> site      "example.com:8080"
+ *                                                  +--> SURT      "com,example:8080)/path"
  *
- * The normal form ("key") names the page; everything else about its name is a
- * function of the key. See docs/design for what the normal form drops and why.
+ * Two URLs are the same page if they have the same normal form, the *key*. The page id, the site and the SURT are all
+ * computed from the key. docs/design/0002-urls.md says what the normal form leaves out, and why.
+ *
+ *   struct wb_url url = WB_URL_INIT;
+ *   struct wb_buf key = WB_BUF_INIT;
+ *   int err = wb_url_parse(WB_SLICE_LIT("http://EXAMPLE.com/a/../b/#top"), NULL, &url);   // http://example.com/b/#top
+ *   if (err == 0)
+ *       err = wb_url_key(&url, &key);                                                     // example.com/b
+ *   if (err == 0)
+ *       id = wb_pageid_of_key(wb_buf_slice(&key));
+ *   wb_buf_release(&key);
+ *   wb_url_release(&url);
  */
 #ifndef WB_URL_URL_H
 #define WB_URL_URL_H
 
 #include "base/buf.h"
 
-/* No URL longer than this is taken; everything from the web is bounded. */
+/* Longer URLs are refused (WB_E_LIMIT): nothing that comes from the web may be of unlimited size. */
 #define WB_URL_MAX_BYTES (64u << 10)
 
 /*
- * A parsed URL: its serialisation and where the parts lie in it. The memory can
- * be reused: parsing into a struct that holds an earlier URL frees nothing and
- * seldom allocates.
+ * A parsed URL: its serialisation, and where in it each part is. Reuse the struct for many URLs: parsing into one that
+ * holds an earlier URL keeps its memory and seldom allocates.
  */
 struct wb_url {
     struct wb_buf href;     /* the whole serialisation */
     uint32_t scheme_end;    /* "https" is href[0, scheme_end); then ':' */
     uint32_t username_at, username_end;
     uint32_t password_at, password_end;
-    uint32_t host_at, host_end;   /* of an IPv6 address with its brackets */
-    uint32_t port_at, port_end;   /* empty where it is the scheme's default or there is none */
+    uint32_t host_at, host_end;   /* an IPv6 address is in brackets */
+    uint32_t port_at, port_end;   /* empty if there is none, or if it is the default of the scheme */
     uint32_t path_at, path_end;
     uint32_t query_at, query_end; /* without '?' */
     uint32_t fragment_at;         /* without '#', up to the end */
-    bool has_host;          /* "file:///x" has one and it is empty; "mailto:x" has none */
-    bool has_query;         /* "http://h/?" has one and it is empty */
+    bool has_host;          /* "file:///x" has an empty one, "mailto:x" has none */
+    bool has_query;         /* "http://h/?" has an empty one, "http://h/" has none */
     bool has_fragment;
     bool opaque_path;       /* "mailto:x", "data:..." */
     bool special;           /* http, https, ws, wss, ftp, file */
@@ -41,9 +50,9 @@ struct wb_url {
 #define WB_URL_INIT ((struct wb_url){.href = {NULL, 0, 0}})
 
 /*
- * Parses as the WHATWG URL standard says, input being UTF-8 (bytes that are not
- * are taken as U+FFFD). base may be NULL. WB_E_PROTO with a message naming the
- * input where the standard says failure. base and url_out must differ.
+ * Parses a URL as the WHATWG URL standard says, relative to base unless that is NULL. The input is UTF-8; bytes that
+ * are not count as U+FFFD. WB_E_PROTO if the standard says failure, WB_E_LIMIT if it is too long; the message quotes
+ * the input. base and url_out must not be the same.
  */
 int wb_url_parse(struct wb_slice input, const struct wb_url *base, struct wb_url *url_out);
 void wb_url_release(struct wb_url *url);
@@ -56,22 +65,30 @@ struct wb_slice wb_url_path(const struct wb_url *url);
 struct wb_slice wb_url_query(const struct wb_url *url);    /* without '?' */
 bool wb_url_is_http(const struct wb_url *url);             /* http or https */
 
-/* The normal form, appended to key_out after clearing it. WB_E_LIMIT where it is longer than WB_URL_MAX_BYTES. */
+/* Replaces the content of key_out by the URL's normal form. WB_E_LIMIT if that is longer than WB_URL_MAX_BYTES. */
 int wb_url_key(const struct wb_url *url, struct wb_buf *key_out);
 
-/* The site of a key: its host with a port that is not the default, a part of key. Empty where there is no host. */
+/* The site of a key: its host, and its port unless that is the default. A part of key; empty if it has no host. */
 struct wb_slice wb_key_site(struct wb_slice key);
 
-/* The SURT of a key: its host's labels reversed, so that sorting gathers sites and domains. */
+/*
+ * Replaces the content of surt_out by the SURT of a key (sort-friendly URI reordering transform): the labels of the
+ * host are reversed, so that sorting puts all pages of a site, and all sites of a domain, next to each other.
+ */
 int wb_key_surt(struct wb_slice key, struct wb_buf *surt_out);
 
-/* The key of a SURT, put into key_out after clearing it. WB_E_INVALID where no key has this SURT. */
+/* The way back: replaces the content of key_out by the key that has this SURT. WB_E_INVALID if there is none. */
 int wb_surt_key(struct wb_slice surt, struct wb_buf *key_out);
 
-/* What the SURTs of all pages of a site begin with, and no others: "com,example:8080)", a part of surt; the whole where it has no host. */
+/*
+ * The part of a SURT that all pages of its site begin with, and no others: "com,example:8080)". All of it if no host.
+ */
 struct wb_slice wb_surt_site(struct wb_slice surt);
 
-/* The registrable domain of a site ("example.co.uk"), a part of site; the whole host where there is none (an address, "localhost"). */
+/*
+ * The registrable domain of a site ("example.co.uk"), a part of site. The host if it has none (an address,
+ * "localhost").
+ */
 struct wb_slice wb_site_domain(struct wb_slice site);
 
 /* ---- page id ---------------------------------------------------------------- */
@@ -79,7 +96,7 @@ struct wb_slice wb_site_domain(struct wb_slice site);
 #define WB_PAGEID_BYTES 16
 #define WB_PAGEID_HEX 32
 
-/* XXH3-128 of the key; hi holds the bits that choose node, bucket and hashed-log. */
+/* The id of a page: XXH3-128 of its key. The bits of hi choose node, bucket and hashed-log. */
 struct wb_pageid {
     uint64_t hi, lo;
 };
@@ -87,7 +104,7 @@ struct wb_pageid {
 struct wb_pageid wb_pageid_of_key(struct wb_slice key);
 void wb_pageid_hex(struct wb_pageid id, char text_out[WB_PAGEID_HEX + 1]);
 
-/* Big-endian, so that ids sort as their bytes do. */
+/* An id as bytes. Big-endian: memcmp() sorts the bytes in the order of wb_pageid_compare(). */
 void wb_pageid_put(struct wb_pageid id, void *bytes_out);
 struct wb_pageid wb_pageid_get(const void *bytes);
 

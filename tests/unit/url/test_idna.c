@@ -1,6 +1,6 @@
 /* test_idna.c - international domains: the standard's own cases, limits, threads. */
 #include "support.h"
-#include "url/host.h"
+#include "url/idna.h"
 
 #include <jansson.h>
 #include <pthread.h>
@@ -85,7 +85,7 @@ static void test_newer_mappings(void **state)
 static void test_limits(void **state)
 {
     (void)state;
-    char domain[WB_HOST_MAX_BYTES + 2], ascii[WB_HOST_MAX_BYTES];
+    char domain[WB_IDNA_MAX_BYTES + 2], ascii[WB_IDNA_MAX_BYTES];
     size_t len = 0;
 
     /* All different, which is what makes punycode slow and long. */
@@ -95,20 +95,20 @@ static void test_limits(void **state)
         domain[i + 1] = (char)(0x80 | (cp >> 6 & 63));
         domain[i + 2] = (char)(0x80 | (cp & 63));
     }
-    assert_int_equal(wb_idna_to_ascii(wb_slice(domain, WB_HOST_MAX_BYTES + 1), ascii, &len), WB_E_LIMIT);
+    assert_int_equal(wb_idna_to_ascii(wb_slice(domain, WB_IDNA_MAX_BYTES + 1), ascii, &len), WB_E_LIMIT);
     assert_int_equal(wb_idna_to_ascii(wb_slice(domain, 3 * 100), ascii, &len), 0);
     assert_in_range(len, 100, 600);
     assert_int_equal(wb_idna_to_ascii(wb_slice(domain, 3 * 100 - 1), ascii, &len), WB_E_PROTO);
     assert_int_equal(len, 0);
     /* Ligatures that become many letters each: 18 for 3 bytes. */
-    for (size_t i = 0; i + 3 <= WB_HOST_MAX_BYTES; i += 3)
+    for (size_t i = 0; i + 3 <= WB_IDNA_MAX_BYTES; i += 3)
         memcpy(domain + i, "\xef\xb7\xba", 3);
-    assert_true(wb_idna_to_ascii(wb_slice(domain, WB_HOST_MAX_BYTES / 3 * 3), ascii, &len) < 0);
+    assert_true(wb_idna_to_ascii(wb_slice(domain, WB_IDNA_MAX_BYTES / 3 * 3), ascii, &len) < 0);
 }
 
 static void *ask(void *context)
 {
-    char ascii[WB_HOST_MAX_BYTES];
+    char ascii[WB_IDNA_MAX_BYTES];
     size_t len = 0;
     int *wrong = context;
 

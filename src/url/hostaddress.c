@@ -1,16 +1,19 @@
 /*
- * address.c - IPv4 and IPv6 addresses as the URL standard reads and writes them.
+ * hostaddress.c - IPv4 and IPv6 addresses as the URL standard reads and writes them.
  *
- * IPv4 in all the ways that browsers take ("0xC0.0.2.9", "3221225993"), IPv6 with
- * or without "::" and a dotted tail; both are written in one way only. Nothing is
- * resolved, and zones ("%eth0") are not taken.
+ * IPv4 is read in all the forms that browsers accept ("0xC0.0.2.9", "3221225993"), IPv6 with or without "::" and a
+ * dotted IPv4 tail. Both are written in one form only. Nothing is resolved, and zones ("%eth0") are refused.
  */
-#include "url/host.h"
+#include "url/hostaddress.h"
 #include "base/codec.h"
+#include "url/escape.h"
 
 #include <stdio.h>
 
-/* A part of an IPv4 address: decimal, 0octal or 0xhex; what is too large is UINT64_MAX. False: not a number. */
+/*
+ * Reads a part of an IPv4 address: decimal, octal (0...) or hexadecimal (0x...). A number that is too large becomes
+ * UINT64_MAX. Returns false if the text is not a number.
+ */
 static bool read_number(struct wb_slice text, uint64_t *value_out)
 {
     unsigned radix = 10;
@@ -41,7 +44,7 @@ static struct wb_slice without_last_dot(struct wb_slice text)
     return text;
 }
 
-bool wb_address_ends_in_number(struct wb_slice domain)
+bool wb_hostaddress_ends_in_number(struct wb_slice domain)
 {
     uint64_t value = 0;
 
@@ -54,7 +57,7 @@ bool wb_address_ends_in_number(struct wb_slice domain)
     return last.len > 0 && (digits || read_number(last, &value));
 }
 
-bool wb_address_read4(struct wb_slice text, uint32_t *address_out)
+bool wb_hostaddress_read4(struct wb_slice text, uint32_t *address_out)
 {
     uint64_t parts[4] = {0}, address = 0;
     unsigned count = 0;
@@ -81,7 +84,7 @@ bool wb_address_read4(struct wb_slice text, uint32_t *address_out)
     return true;
 }
 
-char *wb_address_write4(char *out, uint32_t address)
+char *wb_hostaddress_write4(char *out, uint32_t address)
 {
     for (int shift = 24; shift >= 0; shift -= 8) {
         unsigned part = address >> shift & 255;
@@ -96,7 +99,7 @@ char *wb_address_write4(char *out, uint32_t address)
     return out;
 }
 
-/* The dotted tail of an IPv6 address: four decimal numbers without leading zeros, and the end. */
+/* Reads the dotted tail of an IPv6 address: four decimal numbers without leading zeros, up to the end of the text. */
 static bool read_dotted(const char *p, const char *end, uint16_t pair_out[2])
 {
     uint32_t address = 0;
@@ -117,7 +120,7 @@ static bool read_dotted(const char *p, const char *end, uint16_t pair_out[2])
     return p == end;
 }
 
-/* Puts the pieces that were read after "::" at the end, zeros between. */
+/* Moves the pieces that were read after "::" to the end, and fills the gap with zeros. */
 static bool spread_pieces(uint16_t pieces[8], int count, int gap)
 {
     if (gap < 0)
@@ -130,10 +133,10 @@ static bool spread_pieces(uint16_t pieces[8], int count, int gap)
     return true;
 }
 
-bool wb_address_read6(struct wb_slice text, uint16_t pieces_out[8])
+bool wb_hostaddress_read6(struct wb_slice text, uint16_t pieces_out[8])
 {
     const char *p = text.ptr, *end = p + text.len;
-    int count = 0, gap = -1; /* gap: how many pieces stand before "::" */
+    int count = 0, gap = -1; /* gap: the number of pieces before "::"; -1: there is no "::" */
 
     memset(pieces_out, 0, 8 * sizeof *pieces_out);
     if (p < end && *p == ':') {
@@ -169,9 +172,9 @@ bool wb_address_read6(struct wb_slice text, uint16_t pieces_out[8])
     return spread_pieces(pieces_out, count, gap);
 }
 
-char *wb_address_write6(char *out, const uint16_t pieces[8])
+char *wb_hostaddress_write6(char *out, const uint16_t pieces[8])
 {
-    int zeros_at = -1, zeros = 1; /* the first of the longest runs of two or more */
+    int zeros_at = -1, zeros = 1; /* the first of the longest runs of two zeros or more, which becomes "::" */
 
     for (int i = 0; i < 8; i++) {
         int n = 0;

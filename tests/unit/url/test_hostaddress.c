@@ -1,6 +1,6 @@
-/* test_address.c - IPv4 and IPv6 addresses: what is read, what is refused, how they are written. */
+/* test_hostaddress.c - IPv4 and IPv6 addresses: which are read, which are refused, and how they are written. */
 #include "support.h"
-#include "url/host.h"
+#include "url/hostaddress.h"
 
 /* text, and how it is written or NULL */
 static const char *const fours[][2] = {
@@ -21,11 +21,11 @@ static void test_ipv4(void **state)
     for (size_t i = 0; i < COUNT(fours); i++) {
         uint32_t address = 1;
         char out[16];
-        bool ok = wb_address_read4(wb_slice_str(fours[i][0]), &address);
+        bool ok = wb_hostaddress_read4(wb_slice_str(fours[i][0]), &address);
         if (ok != (fours[i][1] != NULL))
             fail_msg("'%s' is %s", fours[i][0], ok ? "taken" : "refused");
         if (ok)
-            assert_slice(wb_slice(out, (size_t)(wb_address_write4(out, address) - out)), fours[i][1]);
+            assert_slice(wb_slice(out, (size_t)(wb_hostaddress_write4(out, address) - out)), fours[i][1]);
     }
 }
 
@@ -72,11 +72,11 @@ static void test_ipv6(void **state)
     for (size_t i = 0; i < COUNT(sixes); i++) {
         uint16_t pieces[8];
         char out[41];
-        bool ok = wb_address_read6(wb_slice_str(sixes[i][0]), pieces);
+        bool ok = wb_hostaddress_read6(wb_slice_str(sixes[i][0]), pieces);
         if (ok != (sixes[i][1] != NULL))
             fail_msg("'%s' is %s", sixes[i][0], ok ? "taken" : "refused");
         if (ok)
-            assert_slice(wb_slice(out, (size_t)(wb_address_write6(out, pieces) - out)), sixes[i][1]);
+            assert_slice(wb_slice(out, (size_t)(wb_hostaddress_write6(out, pieces) - out)), sixes[i][1]);
     }
 }
 
@@ -87,10 +87,10 @@ static void test_ends_in_number(void **state)
     static const char *const no[] = {"", ".", "a", "1.a", "a..", "1..", "a.0xg", "a.1b", "a.b1"};
 
     for (size_t i = 0; i < COUNT(yes); i++)
-        if (!wb_address_ends_in_number(wb_slice_str(yes[i])))
+        if (!wb_hostaddress_ends_in_number(wb_slice_str(yes[i])))
             fail_msg("'%s' ends in a number", yes[i]);
     for (size_t i = 0; i < COUNT(no); i++)
-        if (wb_address_ends_in_number(wb_slice_str(no[i])))
+        if (wb_hostaddress_ends_in_number(wb_slice_str(no[i])))
             fail_msg("'%s' does not end in a number", no[i]);
 }
 

@@ -1,4 +1,4 @@
-/* test_domain.c - registrable domains. */
+/* test_site.c - the registrable domain of a site. */
 #include "support.h"
 
 static void test_domains(void **state)

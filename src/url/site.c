@@ -1,15 +1,16 @@
 /*
- * domain.c - registrable domains by the public suffix list.
+ * site.c - the registrable domain of a site, by the public suffix list.
  *
- * The list is the one built into libpsl, private section included ("github.io" is
- * a suffix): constant data, so it is ready at once and any thread may ask.
+ * The list is the one that is built into libpsl, including its private section ("github.io" is a suffix). It is
+ * constant data: it needs no loading, and any thread may use it.
  */
-#include "url/host.h"
 #include "url/site.h"
+#include "url/hostaddress.h"
+#include "url/url.h"
 
 #include <libpsl.h>
 
-/* The DNS takes no longer name; the list has none. */
+/* The DNS has no longer names, and neither has the list. */
 #define DOMAIN_MAX_BYTES 255
 
 struct wb_slice wb_site_domain(struct wb_slice site)
@@ -19,7 +20,7 @@ struct wb_slice wb_site_domain(struct wb_slice site)
 
     if (name.len > 0 && name.ptr[name.len - 1] == '.')
         name.len--;
-    if (name.len == 0 || name.len > DOMAIN_MAX_BYTES || name.ptr[0] == '[' || wb_address_ends_in_number(name))
+    if (name.len == 0 || name.len > DOMAIN_MAX_BYTES || name.ptr[0] == '[' || wb_hostaddress_ends_in_number(name))
         return host;
     memcpy(text, name.ptr, name.len);
     text[name.len] = '\0';
