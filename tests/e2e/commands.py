@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The tour of commands, and what each says when it cannot."""
+"""Every command once, and what each says when it fails."""
 import hashlib, os, pty, signal, subprocess, time
 
 from e2e import *
@@ -201,7 +201,7 @@ def progress_is_drawn_on_a_terminal(folder):
     random_ = rng('progress')
     paragraphs = [html(random_) for _ in range(50)]
     write_archive(source, [Page('http://h%d.example/%d' % (i % 50, i), random_.choice(paragraphs) * 8).record() for i in range(12000)])
-    # A quick machine needs more of it before a line is due.
+    # A fast machine needs more data before a line of progress is due.
     seen, times = b'', 3
     while not seen and times < 1000:
         ours, theirs = pty.openpty()

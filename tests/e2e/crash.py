@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""kill -9 and signals at random moments, several processes at once: what was acknowledged is there."""
+"""kill -9 and signals at random moments, with several processes at once: everything that was acknowledged is there."""
 import shutil, signal, subprocess, threading, time
 
 from e2e import *
@@ -8,7 +8,7 @@ ROUNDS = 30
 
 
 class Big:
-    """An archive that takes a while to import; md5 of its pages by URL."""
+    """An archive that takes a while to import, and the MD5 of its pages by URL."""
 
     def __init__(self, path, random_, count, host='big'):
         self.path, self.md5 = path, {}
@@ -65,7 +65,7 @@ def killed_at_random_moments(folder):
         except subprocess.TimeoutExpired:
             killed += 1
         else:
-            seconds *= 0.8      # the machine was busier when it was timed
+            seconds *= 0.8      # the machine was busier when this was timed
         p.kill()
         p.wait()
         least = promised(folder / 'out')
@@ -73,12 +73,12 @@ def killed_at_random_moments(folder):
         if call(repo, 'stat', status=None).returncode == 0:
             assert_kept(repo, folder, big, least)
         else:
-            # Killed while it was being made: nothing was promised, and the next import makes it.
+            # It was killed while it created the repository. Nothing was acknowledged, and the next import creates it.
             assert least == 0
             call(repo, 'import', folder / 'few.warc')
             assert verified(repo)['pages'] == 5
             shutil.rmtree(repo)
-        # Most rounds start anew; some go on where the last one was killed.
+        # Most rounds start from nothing; some continue where the last one was killed.
         if n % 3 != 2:
             shutil.rmtree(repo, ignore_errors=True)
     print('# %d of %d imports killed, %d of them after a commit' % (killed, ROUNDS, acknowledged))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A crawl is killed, stopped and disturbed: nothing is lost, nothing is fetched twice beyond what was in flight, courtesy is kept.
+"""A crawl is killed, stopped and disturbed: nothing is lost, only requests that were under way are repeated, and intervals are kept.
 
-The witness is the server: which answers had been given when the crawler died, and when each request came, over all runs.
+The server is the witness. It knows which responses it had sent when the crawler died, and when each request came, over all runs.
 """
 import signal, time
 
@@ -12,7 +12,7 @@ DELAY = 0.3
 
 
 def small_web(random_, sites, pages, size=300):
-    """Hosts with pages that link to each other, also to other hosts; every page can be reached from the roots."""
+    """Hosts with pages that link to each other and to other hosts. Every page can be reached from the roots."""
     web, hosts = {}, ['s%d.test' % i for i in range(sites)]
     for host in hosts:
         links = {n: ['/p%d' % m for m in (2 * n + 1, 2 * n + 2) if m < pages] for n in range(pages)}
@@ -34,14 +34,14 @@ def expect_stored(repo, server, want=None):
     for url, body in ((url, want[url]) for url in some):
         got = call(repo, 'get', url, status=None)
         assert got.returncode == 0, '%s is not stored: %s' % (url, got.stderr)
-        assert got.stdout == body, '%s is stored otherwise than it was served' % url
+        assert got.stdout == body, 'the stored body of %s is not what was served' % url
     stat = ask(repo, 'stat')[0]
     assert stat['pages'] == len(want), '%d pages stored, %d served' % (stat['pages'], len(want))
     assert verified(repo)['pages'] == len(want)
 
 
 def expect_once(server, kills):
-    """A page asked for again had not been answered, or only a moment before, when a process was killed."""
+    """Checks that a page was requested again only if, when a process was killed, it had no response yet or had just got it."""
     first = {}
     for r in server.requests:
         if r.path == '/robots.txt':
@@ -50,12 +50,20 @@ def expect_once(server, kills):
         first[r.host, r.path] = r
         if before is None:
             continue
-        assert server.unsettled(before, kills), '%s%s was asked for at %.3f, answered at %s, and asked for again at %.3f; kills: %s' % (
+        assert server.unsettled(before, kills), '%s%s was requested at %.3f, answered at %s, and requested again at %.3f; kills: %s' % (
             r.host, r.path, before.time, before.done, r.time, ['%.3f' % k for k in kills])
     for host in server.sites:
         robots = server.paths(host).count('/robots.txt')
-        assert robots <= 1 + len(kills), '%s: robots.txt %d times after %d kills' % (host, robots, len(kills))
+        assert robots <= 1 + len(kills), '%s: robots.txt was requested %d times after %d kills' % (host, robots, len(kills))
         assert not any(p.startswith('/closed') for p in server.paths(host))
+
+
+def finish(repo, server, args, kills):
+    """Crawls to the end. Then every page must be stored and requested once (except around kills), and all intervals kept."""
+    crawl(repo, server, *args)
+    expect_once(server, kills)
+    server.expect_gaps(DELAY)
+    expect_stored(repo, server)
 
 
 # ---- kill -9 ---------------------------------------------------------------------------------
@@ -66,7 +74,7 @@ def killed_crawl(folder, random_, moments, **web):
         args = [*seeds, '--delay', DELAY, '--processes', 2]
         kills = []
         for victim, moment in moments:
-            # A crawl that came to its end is not gone on with, but begins anew.
+            # A crawl that has finished is not continued: it starts again.
             if len(server.counts) > 0.6 * len(bodies(server)):
                 break
             p = start(folder / 'r', server, *args)
@@ -88,10 +96,7 @@ def killed_crawl(folder, random_, moments, **web):
                 kills.append(time.time())
                 kill_all(p)
         assert len(kills) >= 2
-        crawl(folder / 'r', server, *args)
-        expect_once(server, kills)
-        server.expect_gaps(DELAY)
-        expect_stored(folder / 'r', server)
+        finish(folder / 'r', server, args, kills)
 
 
 @test
@@ -102,7 +107,7 @@ def all_are_killed_again_and_again(folder):
 
 @test
 def the_parent_alone_is_killed(folder):
-    """Its workers end by themselves; the next crawl may begin before they have."""
+    """Its workers end on their own; the next crawl may start before they have."""
     random_ = rng('parent')
     killed_crawl(folder, random_, [('parent', random_.uniform(0.1, 2.0)) for _ in range(6)], sites=6, pages=16)
 
@@ -114,8 +119,8 @@ def anyone_is_killed(folder):
 
 
 @test
-def a_site_that_was_just_finished_is_not_visited_anew(folder):
-    """The end of a visit is in the journal, and its crawler dies before the dispenser is told."""
+def a_site_that_was_just_finished_is_not_visited_again(folder):
+    """The end of a visit is in the journal, but its crawler dies before it tells the dispenser."""
     random_ = rng('finished')
     web = {'short.test': {'/': page('/a'), '/a': page(text='a')}, **small_web(random_, 1, 12)}
     with Server(web) as server:
@@ -125,15 +130,12 @@ def a_site_that_was_just_finished_is_not_visited_anew(folder):
         time.sleep(DELAY + 0.4)
         kills = [time.time()]
         kill_all(p)
-        crawl(folder / 'r', server, *args)
-        expect_once(server, kills)
-        server.expect_gaps(DELAY)
-        expect_stored(folder / 'r', server)
+        finish(folder / 'r', server, args, kills)
 
 
 @test
 def links_to_other_sites_outlive_a_kill(folder):
-    """A page is in the journal, and the sites it led to are not in the dispenser yet."""
+    """A page is in the journal, but the sites it links to are not in the dispenser yet."""
     for moment in (0.05, 0.3):
         names = ['o%d.test' % i for i in range(8)]
         web = {'hub.test': {'/': None}, **{n: {'/': page(text=n), '/deep': page(text=n + ' deep')} for n in names}}
@@ -152,7 +154,7 @@ def links_to_other_sites_outlive_a_kill(folder):
             kill_all(p)
             crawl(repo, server, *args)
             for n in names:
-                assert '/deep' in server.paths(n), '%s was never asked for: killed %.2f s after the link was read' % (n, moment)
+                assert '/deep' in server.paths(n), '%s was never requested; the crawl was killed %.2f s after the link was read' % (n, moment)
             server.expect_gaps(DELAY)
 
 
@@ -200,7 +202,7 @@ def one_worker_is_killed_and_replaced(folder):
 
 @test
 def a_killed_worker_keeps_no_page_of_the_limit(folder):
-    """What it was fetching when it died does not count towards --max-pages."""
+    """Pages that it was fetching when it died do not count towards --max-pages."""
     with Server({'a.test': {'/': page(*['/%d' % i for i in range(20)]), '*': lambda r: Reply(page(text=r.path), wait=0.4)}}) as server:
         p = start(folder / 'r', server, server.url('a.test'), '--delay', 0, '--processes', 1, '--max-pages', 4)
         until(lambda: len(server.requests) >= 3)
@@ -215,7 +217,7 @@ def a_killed_worker_keeps_no_page_of_the_limit(folder):
 @test
 def signals_end_it_cleanly(folder):
     random_ = rng('signals')
-    # More pages than five runs of 0.6 s can have asked for: one that does not stop would come to its end, with status 0.
+    # There are more pages than five runs of 0.6 s can request. A run that ignored the signal would finish, with status 0.
     with Server(small_web(random_, sites=3, pages=30), latency=lambda: random_.uniform(0, 0.1)) as server:
         args = [server.url(h) for h in server.sites] + ['--delay', DELAY, '--processes', 2]
         stops = []
@@ -225,21 +227,18 @@ def signals_end_it_cleanly(folder):
             until(lambda: len(server.requests) > count)
             time.sleep(random_.uniform(0, 0.6))
             stops.append(time.time())
-            # To the parent alone, or as a terminal does it to all of them.
+            # Send it to the parent alone, or to all processes as a terminal does.
             kill(p.pid, sig) if n < 2 else os.killpg(p.pid, sig)
             out, err = p.communicate(timeout=PATIENCE)
             assert p.returncode == 1 and b'signal' in err and b'gave up' not in err, (p.returncode, err)
             for e in fetches(lines(out), 'stored'):
                 assert call(folder / 'r', 'get', e['url']).stdout == bodies(server)[e['url']]
-        crawl(folder / 'r', server, *args)
-        expect_once(server, stops)
-        server.expect_gaps(DELAY)
-        expect_stored(folder / 'r', server)
+        finish(folder / 'r', server, args, stops)
 
 
 @test
-def whoever_asks_twice_does_not_wait(folder):
-    """The second signal ends the parent at once; what it leaves behind is put right."""
+def a_second_signal_ends_it_at_once(folder):
+    """The second signal ends the parent at once; the next crawl repairs what it leaves behind."""
     random_ = rng('twice')
     with Server(small_web(random_, sites=3, pages=8), latency=lambda: random_.uniform(0, 0.1)) as server:
         args = [server.url(h) for h in server.sites] + ['--delay', DELAY, '--processes', 2]
@@ -253,15 +252,12 @@ def whoever_asks_twice_does_not_wait(folder):
             for _ in range(2):
                 os.killpg(p.pid, sig)
             assert p.wait(PATIENCE) in (1, -sig)
-        crawl(folder / 'r', server, *args)
-        expect_once(server, stops)
-        server.expect_gaps(DELAY)
-        expect_stored(folder / 'r', server)
+        finish(folder / 'r', server, args, stops)
 
 
 @test
 def two_crawls_of_one_repository(folder):
-    """With the same seeds, and with different ones: each page once, intervals kept, both end well."""
+    """With the same seeds and with different ones: each page is requested once, intervals are kept, and both end with success."""
     random_ = rng('two')
     with Server(small_web(random_, sites=6, pages=7)) as server:
         seeds = [server.url(h) for h in server.sites]
@@ -302,7 +298,7 @@ def other_commands_work_meanwhile(folder):
 
 @test
 def a_stored_version_that_is_dated_later(folder):
-    """An hour ahead, as another machine's clock may be: nothing is stored, and the line says so. Years ahead: it gives way."""
+    """If the stored version is an hour ahead, as another machine's clock may be, nothing is stored and the line says so. If it is years ahead, it is replaced."""
     with Server({'o.test': {'/': page('/a', '/b'), '/a': page(text='a'), '/b': page(text='b')}}) as server:
         repo, soon = folder / 'r', time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(time.time() + 3600))
         call(repo, 'import', archive(folder / 'a.warc', [Page(server.url('o.test', '/a'), b'from an archive', soon)]))

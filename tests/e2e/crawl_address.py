@@ -1,15 +1,13 @@
 #!/usr/bin/env python3
-"""Many sites on one address: the crawl ends, slots are shared fairly, and few file descriptors make it slower, not shorter."""
+"""Many sites on one address: the crawl ends, slots are shared fairly, and a lack of file descriptors makes it slower but loses nothing."""
 import resource
 
 from e2e import *
 from crawlserver import *
 
 
-def star(count, name, **kw):
-    return {'/robots.txt': Reply('User-agent: *\nDisallow: /no\n', type='text/plain', **kw),
-            '/': Reply(page(*['/%d' % n for n in range(1, count)], text=name), **kw),
-            **{'/%d' % n: Reply(page(text='%s %d' % (name, n)), **kw) for n in range(1, count)}}
+def star_with_robots(count, name, **reply):
+    return {'/robots.txt': Reply('User-agent: *\nDisallow: /no\n', type='text/plain', **reply), **star(count, name, **reply)}
 
 
 def one_address(sites):
@@ -17,7 +15,7 @@ def one_address(sites):
 
 
 def most_at_once(server, hosts):
-    """The most requests that were under way at a time, as far as the server can tell."""
+    """The largest number of requests that were under way at the same time, as far as the server can tell."""
     marks = sorted([(r.time, 1) for r in server.requests if r.host in hosts] + [(r.done, -1) for r in server.requests if r.host in hosts and r.done],
                    key=lambda m: (m[0], m[1]))
     now = most = 0
@@ -30,7 +28,7 @@ def most_at_once(server, hosts):
 @test
 def a_crawl_of_more_sites_than_slots_ends(folder):
     for delay in (0, 0.1):
-        sites = {'e%d.test' % i: star(3, 'e%d' % i, wait=0.15) for i in range(30)}
+        sites = {'e%d.test' % i: star_with_robots(3, 'e%d' % i, wait=0.15) for i in range(30)}
         with Server(sites, addresses=one_address(sites)) as server:
             events = crawl(folder / ('r%s' % delay), server, *[server.url(h) for h in sites], '--delay', delay, '--processes', 1, '--no-sitemaps')
             assert done(events)['pages'] == 90, done(events)
@@ -39,14 +37,14 @@ def a_crawl_of_more_sites_than_slots_ends(folder):
 
 @test
 def sites_that_drip_do_not_starve_their_neighbours(folder):
-    good = {'g%d.test' % i: star(10, 'g%d' % i) for i in range(20)}
+    good = {'g%d.test' % i: star_with_robots(10, 'g%d' % i) for i in range(20)}
     drips = {'d%d.test' % i: {'*': Reply(b'x' * 100, end='drip')} for i in range(40)}
     sites = dict(sorted({**good, **drips}.items(), key=lambda s: hash((SEED, s[0]))))
     with Server(sites, addresses=one_address(sites)) as server:
         process = start(folder / 'r', server, *[server.url(h) for h in sites], '--delay', 0, '--processes', 1, '--no-sitemaps')
         try:
             until(lambda: sum(1 for r in server.requests if r.host in good and r.path != '/robots.txt' and r.done) == 200, 90)
-            # A drip holds a slot for twenty seconds unless it is stopped; none of them got two turns before the others were done.
+            # A dripping site holds a slot for twenty seconds unless it is stopped. None of them got two turns before the others were done.
             turns = collections.Counter(r.host for r in server.requests if r.host in drips)
             assert len([h for h, n in turns.items() if n > 1]) <= 4, turns
         finally:
@@ -57,7 +55,7 @@ def sites_that_drip_do_not_starve_their_neighbours(folder):
 
 @test
 def few_file_descriptors_make_it_slower_not_shorter(folder):
-    sites = {'f%d.test' % i: star(4, 'f%d' % i, wait=0.02) for i in range(120)}
+    sites = {'f%d.test' % i: star_with_robots(4, 'f%d' % i, wait=0.02) for i in range(120)}
     for files in (200, 96, 64):
         with Server(sites) as server:
             def few():
@@ -69,8 +67,8 @@ def few_file_descriptors_make_it_slower_not_shorter(folder):
 
 @test
 def one_request_at_a_time_goes_to_a_site(folder):
-    """Also where pages are held for a moment to be digested together, and nothing else slows it down."""
-    with Server({'o.test': star(150, 'o', wait=0.001), 't.test': star(150, 't', wait=0.001)}) as server:
+    """Even if pages are held for a moment to be digested together, and nothing else slows the crawl down."""
+    with Server({'o.test': star_with_robots(150, 'o', wait=0.001), 't.test': star_with_robots(150, 't', wait=0.001)}) as server:
         for connections in (1, 3):
             events = crawl(folder / ('r%d' % connections), server, server.url('o.test'), server.url('t.test'), '--delay', 0, '--no-sitemaps',
                            '--connections', connections, '--processes', 1, '--site-budget', 120)
@@ -94,14 +92,14 @@ def also_where_the_name_is_asked_for_again(folder):
 
 def became_private(folder, later):
     clock = Clock(folder)
-    with Server({'p.test': star(20, 'p')}) as server:
+    with Server({'p.test': star_with_robots(20, 'p')}) as server:
         args = [server.url('p.test'), '--delay', 0, '--no-sitemaps']
         crawl(folder / 'r', server, *args, '--max-pages', 5)
         clock.forward(later)
         left = {server.url('p.test', '/%d' % n) for n in range(1, 20)} - {server.url('p.test', p) for p in server.paths('p.test')}
         assert len(left) == 15
         before = len(server.requests)
-        # The same crawl goes on, and private addresses are not allowed any more.
+        # The same crawl continues, but private addresses are not allowed any more.
         p = subprocess.run(command(folder / 'r', 'crawl', '--json', '--user-agent', AGENT, *server.resolve(), *args), capture_output=True, timeout=PATIENCE,
                            env=clock.env())
         events = lines(p.stdout)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Clocks: one that is set while a crawl runs or between two crawls neither silences nor hurries it, and slow servers get their rest."""
+"""Clocks: setting the clock during a crawl, or between two crawls, neither stops the crawl nor makes it hurry. Slow servers get their rest."""
 import time
 
 from e2e import *
@@ -8,12 +8,7 @@ from crawlserver import *
 HOUR, YEAR = 3600, 365 * 24 * 3600
 
 
-def star(count, name='s', **kw):
-    return {'/': page(*['/%d' % n for n in range(1, count)], text=name),
-            **{'/%d' % n: Reply(page(text='%s %d' % (name, n)), **kw) for n in range(1, count)}}
-
-
-# ---- while it runs ------------------------------------------------------------------------------
+# ---- during a crawl ------------------------------------------------------------------------------
 
 def set_while_crawling(folder, seconds, processes=1):
     clock = Clock(folder)
@@ -56,7 +51,7 @@ def what_is_fetched_after_the_clock_was_set_has_the_right_time(folder):
         clock.set(-10 * YEAR)
         until(lambda: process.poll() is not None, 60)
         last = [r.path for r in server.requests][-1]
-        # Which one was under way when the clock was set is not known; the last one was asked for after.
+        # We do not know which request was under way when the clock was set; the last one was sent after it.
         date = ask(folder / 'r', 'get', server.url('t.test', last))[0]['time']
         assert date[:4] == time.strftime('%Y', time.gmtime()), date
 
@@ -79,12 +74,12 @@ def a_visit_with_the_clock_ten_years_ahead_is_not_waited_for(folder):
         busy['yes'] = False
         before = len(server.requests)
         why = ask(folder / 'r', 'why', server.url('b.test'), env=clock.env())[0]
-        # A site that was told to wait for 3000 s waits for as long at most.
+        # A site that asked for 3000 s waits no longer than that.
         assert why['next_time'][:4] == time.strftime('%Y', time.gmtime()), why
         crawl(folder / 'r', server, args[0], *args[2:], env=clock.env())
         asked = [r.path for r in server.requests[before:] if r.host == 'a.test' and r.path != '/robots.txt']
         assert sorted(asked) == ['/', '/1', '/2', '/3'], asked
-        # It is told what it was told then, once: 3000 s from now.
+        # The wait counts once from now: 3000 s.
         crawl(folder / 'r', server, *args[1:], env=clock.env())
         assert server.paths('b.test').count('/') == 1, server.paths('b.test')
         clock.forward(3100)
@@ -124,7 +119,7 @@ def a_slow_server_rests_for_as_long_as_it_took(folder):
 
 
 def cut(pages, used):
-    """The second request of each connection gets no response."""
+    """Answers the second request of each connection by closing it."""
     return {path: (lambda request, body=body: Reply(end='close') if request.number == 1 and used(request) else body) for path, body in pages.items()}
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A full or read-only disk under a crawl, damaged journals, spools and dispensers: told in words, and gone on from."""
+"""A crawl on a full or read-only disk; damaged journals, spools and dispensers: the crawl says what is wrong and can be continued."""
 import shutil, sqlite3, time
 
 from e2e import *
@@ -23,7 +23,7 @@ def body_of(server, url):
 
 
 def expect_kept(repo, server, events):
-    """What was logged as stored is there, as it was served."""
+    """Checks that every page that was logged as stored is there, as it was served."""
     stored = [e['url'] for e in fetches(events) if e['result'] in ('stored', 'duplicate')]
     expect_there(repo, server, stored)
     return stored
@@ -43,7 +43,7 @@ def a_disk_that_fills_up(folder):
         words = p.stderr.decode()
         assert p.returncode == 1 and 'space' in words.lower() and 'pages.repo' in words, (p.returncode, words)
         first = expect_kept(repo, server, lines(p.stdout))
-        # Still full: told again, and nothing is lost.
+        # The disk is still full: the crawl says so again, and nothing is lost.
         p = subprocess.run(crawl_command(repo, server, server.url('h.test'), '--delay', 0, '--processes', 2), capture_output=True, timeout=PATIENCE)
         assert p.returncode == 1 and 'pages.repo' in p.stderr.decode(), p.stderr
         first += expect_kept(repo, server, lines(p.stdout))
@@ -56,7 +56,7 @@ def a_disk_that_fills_up(folder):
 
 @test
 def a_disk_that_fills_up_under_many_sites(folder):
-    """With pages too small to fill it: journal, dispenser and store run out of space at any moment."""
+    """The pages are too small to fill it, so journal, dispenser and store can each run out of space at any moment."""
     random_ = rng('many')
     sites = light(12, 40)
     with small_disk(folder / 'disk', '64m') as disk, Server(sites) as server:
@@ -88,7 +88,7 @@ def a_read_only_repository(folder):
         remount(disk, 'ro')
         p = subprocess.run(crawl_command(repo, server, server.url('l0.test'), '--delay', 0), capture_output=True, timeout=PATIENCE)
         assert p.returncode == 1 and b'pages.repo' in p.stderr, p
-        assert len(server.requests) == count, 'asked without being able to store'
+        assert len(server.requests) == count, 'pages were requested although they could not be stored'
         q = call(repo, 'why', server.url('l0.test', '/1'), status=None)
         assert q.returncode == 0 and b'fetched' in q.stdout or q.returncode == 1 and b'pages.repo' in q.stderr, q
         remount(disk, 'rw')
@@ -117,7 +117,7 @@ def damage(random_, path):
 
 @test
 def damaged_journals(folder):
-    """They cost history, with a warning; never the crawl."""
+    """Damage costs history, with a warning, but never the crawl."""
     random_ = rng('journal')
     sites = light(4, 30)
     with Server(sites) as server:
@@ -160,12 +160,12 @@ def damaged_spools(folder):
                 damage(random_, path)
             q = subprocess.run(crawl_command(folder / 'r', server, *args), capture_output=True, timeout=PATIENCE)
             assert q.returncode == 0, q.stderr
-            # Pages that the journal says were fetched and whose bytes are gone: what is there is right.
+            # The bytes of some pages that the journal has as fetched are gone. Whatever is there is right.
             assert verified(folder / 'r')['pages'] <= 3 * 61
             for url in random_.sample([server.url(h, '/%d' % i) for h in sites for i in range(60)], 10):
                 g = call(folder / 'r', 'get', url, status=None)
                 assert g.returncode == 1 or g.stdout == body_of(server, url)
-            # The next visit finds all of them.
+            # The next visit fetches all of them.
             crawl(folder / 'r', server, *args)
             assert ask(folder / 'r', 'stat')[0]['pages'] == 3 * 61
             shutil.rmtree(folder / 'r')
@@ -194,7 +194,7 @@ def site_state(repo, host):
 
 
 def power_fails(folder, name, lose, short=40):
-    """A crawl dies in the middle; before the next one lose(repo, copy) takes back what was not on disk. copy is the store of a moment before."""
+    """A crawl dies in the middle. Before the next one, lose(repo, copy) undoes what was not on disk; copy is the store a moment earlier."""
     web = light(3, 40)
     for n in range(short, 40):
         del web['l0.test']['/%d' % n]
@@ -212,7 +212,7 @@ def power_fails(folder, name, lose, short=40):
         before = len(server.requests)
         os.killpg(p.pid, signal.SIGCONT)
         until(lambda: len(server.requests) > before + (40 if short == 40 else 8), 60)
-        # The short site was finished after the copy, and the dispenser knows.
+        # The short site was finished after the copy was made, and the dispenser knows that.
         until(lambda: short == 40 or site_state(repo, 'l0.test') == 5, 60)
         kill_all(p)
         shutil.rmtree(repo / 'spool')
@@ -224,7 +224,7 @@ def power_fails(folder, name, lose, short=40):
 
 @test
 def the_journal_is_ahead_of_the_store_after_power_loss(folder):
-    """Pages that the journal says were stored, and that the store lost, are asked for again."""
+    """Pages that the journal has as stored, but that the store has lost, are requested again."""
     power_fails(folder, 'behind', put_store_back)
 
 
@@ -267,7 +267,7 @@ def a_damaged_dispenser(folder):
             assert q.returncode in (0, 1), (n, q)
             assert n > 2 or q.returncode == 1, n
             assert q.returncode == 0 or b'dispenser.db' in q.stderr, (n, q.stderr)
-            # The pages are not in it, and verify tells what is.
+            # The dispenser holds no pages, and `verify` reports the damage.
             report = lines(call(folder / 'r', 'verify', '--json', status=1 if q.returncode else None).stdout)[-1]
             assert all(x['file'] == 'dispenser.db' for x in report['problems']), report
             assert q.returncode == 0 or report['problems'], report

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Limits, seeds and going on: what a crawl was told to leave is left, and what was left is found again."""
+"""Limits, seeds and continuing: a crawl leaves out what it was told to leave out, and a later crawl finds it."""
 import signal, time
 
 from e2e import *
@@ -7,12 +7,8 @@ from crawlserver import *
 
 
 def chain(length, host='c'):
-    """A page that leads to the next, and so on."""
+    """A chain of pages, each of which links to the next."""
     return {'/' if n == 0 else '/%d' % n: page('/%d' % (n + 1), text='%s %d' % (host, n)) for n in range(length)}
-
-
-def star(count, name='s'):
-    return {'/': page(*['/%d' % n for n in range(1, count)], text=name), **{'/%d' % n: page(text='%s %d' % (name, n)) for n in range(1, count)}}
 
 
 def asked_once(server):
@@ -50,7 +46,7 @@ def max_bytes_truncates_and_says_so(folder):
         assert call(folder / 'r', 'get', server.url('b.test', '/big')).stdout == big[:5000]
         assert ask(folder / 'r', 'get', server.url('b.test', '/small'))[0]['truncated'] is False
         assert 'truncated' in ask(folder / 'r', 'why', server.url('b.test', '/big'))[0]['reason']
-        # Half a page is no version to compare with.
+        # A truncated page is not compared with later versions.
         crawl(folder / 'r', server, server.url('b.test'), '--delay', 0)
         assert 'if-none-match' not in [r for r in server.requests if r.path == '/big'][-1].headers
         assert call(folder / 'r', 'get', server.url('b.test', '/big')).stdout == big
@@ -97,7 +93,7 @@ def max_depth(folder):
 @test
 def max_time_ends_it_and_it_goes_on(folder):
     with Server({'e.test': star(50)}) as server:
-        # Half of the time that all pages take.
+        # Half of the time that all pages would take.
         crawl(folder / 'r', server, server.url('e.test'), '--delay', 0.1, '--max-time', 2.5)
         assert ask(folder / 'r', 'stat')[0]['pages'] < 50
         crawl(folder / 'r', server, server.url('e.test'), '--delay', 0.1)
@@ -142,7 +138,7 @@ def no_deep_entry_where_the_root_is_reachable(folder):
 
 @test
 def deep_seeds_outlive_an_interruption(folder):
-    """While the root is awaited, and after it turned out to be gone; stopped and killed."""
+    """The crawl is stopped or killed while it waits for the root page, or after the root turned out to be gone."""
     for n, (sig, moment) in enumerate([(signal.SIGTERM, 'before'), (signal.SIGKILL, 'before'), (signal.SIGTERM, 'after'), (signal.SIGKILL, 'after')]):
         with Server({'g.test': {'/': Reply('', 404, wait=0.25), **DEEP}}) as server:
             repo = folder / str(n)
@@ -175,7 +171,7 @@ def a_file_of_seeds(folder):
         assert len(server.pages_asked('slow.test')) == 3 and len(server.pages_asked('quick.test')) == 6
         last = {r.host: r.time for r in server.requests}
         assert last['quick.test'] < last['slow.test'], 'six intervals of 0.05 s are shorter than three of 0.4 s'
-        # Kept for the next run, which names the site only.
+        # They are kept for the next run, which names only the site.
         crawl(folder / 'r', server, server.url('slow.test'), '--delay', 0.05)
         server.expect_gaps(0.4, ['slow.test'])
 
@@ -207,7 +203,7 @@ def seeds_from_standard_input_and_more_of_them_later(folder):
     with Server({'x.test': {'/': page('/a'), '/a': page(), '/island': page('/b'), '/b': page(text='b')}, 'y.test': star(3)}) as server:
         crawl(folder / 'r', server, '--seeds', '-', '--delay', 0, input=('%s\n' % server.url('x.test')).encode())
         assert set(server.pages_asked('x.test')) == {'/', '/a'}
-        # A seed of the same site and another site: the new pages, and the old ones again with the new visit.
+        # Seeds of the same site and of another site: the new pages are requested, and the old ones again in the new visit.
         crawl(folder / 'r', server, server.url('x.test', '/island'), server.url('y.test'), '--delay', 0)
         assert {'/island', '/b'} <= set(server.pages_asked('x.test')) and len(server.pages_asked('y.test')) == 3
         assert ask(folder / 'r', 'stat')[0]['pages'] == 7
@@ -224,7 +220,7 @@ def without_seeds_everything_unfinished_goes_on(folder):
 
 @test
 def another_seed_does_not_drag_the_unfinished_along(folder):
-    """An interrupted crawl of two sites; then one of the two alone, which was finished: it is visited anew, and only it."""
+    """After an interrupted crawl of two sites, a crawl of the finished one alone visits it again, and does not continue the other."""
     with Server({'one.test': star(2, 'one'), 'two.test': star(30, 'two')}) as server:
         crawl(folder / 'r', server, server.url('one.test'), server.url('two.test'), '--delay', 0.1, '--max-time', 1.5)
         assert server.counts['one.test', '/'] == 1 and len(server.pages_asked('two.test')) < 30

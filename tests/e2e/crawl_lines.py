@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The lines of --json and --log: none is lost, whatever is killed and whether or not they are read; and what a death of a worker costs."""
+"""The lines of --json and --log: none is lost, whatever is killed and whether or not anybody reads them. And what the death of a worker costs."""
 import fcntl, json
 
 from e2e import *
@@ -19,13 +19,9 @@ def all_urls(server):
 
 
 def whole_lines(text):
-    """Those that ended; a reader of a crawl that was killed has half of one at most, at the end."""
+    """The complete lines. If a crawl was killed, its reader may have one incomplete line, at the end."""
     whole, _, rest = text.rpartition(b'\n')
     return [json.loads(line) for line in whole.split(b'\n') if line]
-
-
-def stored(events):
-    return [e['url'] for e in fetches(events) if e['result'] in ('stored', 'duplicate')]
 
 
 @test
@@ -53,11 +49,11 @@ def every_stored_page_has_its_line_whatever_was_killed(folder):
             else:
                 kill_all(p)
             kills += 1
-            # Half a line may be left at the end of what was read.
+            # The last line that was read may be incomplete.
             with open(out, 'ab') as f:
                 f.write(b'\n')
         assert kills >= 3
-        # What was just killed may still be dying.
+        # The killed processes may still be ending.
         events = crawl(folder / 'r', server, *args) + crawl(folder / 'r', server, *args)
         for text in out.read_bytes().split(b'\n'):
             with contextlib.suppress(ValueError):
@@ -66,8 +62,8 @@ def every_stored_page_has_its_line_whatever_was_killed(folder):
         assert log.read_bytes().endswith(b'\n')
         want = all_urls(server)
         for name, told in (('--json', stored(events)), ('--log', stored(logged))):
-            assert want <= set(told), '%s: no line of %s' % (name, sorted(want - set(told))[:5])
-            # A kill of the parent in the moment between writing and noting that repeats some; never everything.
+            assert want <= set(told), '%s: no line for %s' % (name, sorted(want - set(told))[:5])
+            # If the parent is killed between writing lines and recording that, some lines are repeated, but never all.
             assert len(told) <= len(want) + 200 * kills, len(told)
         assert json.loads(call(folder / 'r', 'stat', '--json').stdout)['pages'] == len(want)
         assert not os.listdir(folder / 'r' / 'lines'), os.listdir(folder / 'r' / 'lines')
@@ -75,7 +71,7 @@ def every_stored_page_has_its_line_whatever_was_killed(folder):
 
 @test
 def nobody_reads(folder):
-    """Neither standard output nor standard error is read. The crawl goes on, a signal ends it, and the next one tells the rest."""
+    """Nobody reads standard output or standard error. The crawl continues, a signal ends it, and the next crawl delivers the rest."""
     random_ = rng('stalled')
     with Server({**stars(random_, 3, 150), 'quiet.test': {'/': Reply(end='hang')}}) as server:
         args = [*[server.url(h) for h in server.sites], '--delay', 0, '--processes', 2, '--timeout', 50, '--no-sitemaps']
@@ -84,7 +80,7 @@ def nobody_reads(folder):
         p = start(folder / 'r', server, *args, stdout=write_fd, stderr=write_fd)
         os.close(write_fd)
         until(lambda: sum(len(server.paths(h)) for h in server.sites) >= 3 * 152 + 2, 60)
-        time.sleep(1.5) # a commit, so that the lines of all pages are there
+        time.sleep(1.5) # wait for a commit, so that the lines of all pages are there
         assert p.poll() is None
         p.send_signal(signal.SIGTERM)
         p.wait(PATIENCE)
@@ -128,7 +124,7 @@ def a_slow_reader_gets_everything(folder):
 
 @test
 def a_reader_that_goes_away(folder):
-    """It ends the crawl, with the reason; what was stored is kept, and its lines come with the next one."""
+    """The crawl ends and gives the reason. What was stored is kept, and its lines come with the next crawl."""
     random_ = rng('gone')
     with Server(stars(random_, 2, 100, wait=0.01)) as server:
         args = [*[server.url(h) for h in server.sites], '--delay', 0]
@@ -139,7 +135,7 @@ def a_reader_that_goes_away(folder):
         assert p.wait(PATIENCE) == 1
         assert 'standard output' in words, words
         verified(folder / 'r')
-        # What was in the pipe is gone with its reader.
+        # What was in the pipe is lost with its reader.
         crawl(folder / 'r', server, *args)
         assert json.loads(call(folder / 'r', 'stat', '--json').stdout)['pages'] == len(all_urls(server))
 
@@ -160,7 +156,7 @@ def half_a_line_in_the_log_is_made_whole(folder):
 
 @test
 def a_page_that_kills_its_reader_costs_that_page(folder):
-    """The worker dies whenever it has asked for a page: after the second time it is not asked for again in this crawl."""
+    """The worker dies whenever it has requested a certain page. After the second time, this crawl does not request the page again."""
     job = []
     def deadly(request):
         for pid in workers_of(job[0]):

@@ -1,14 +1,10 @@
 #!/usr/bin/env python3
-"""Fetch lists: a listed visit asks for its list and for what nobody has heard of, within its budget, however often it is killed; and
-what webdb knows, with the journal's logs gone, is enough for everything else."""
+"""Fetch lists: a listed visit requests its list and URLs that were unknown, within its budget, however often it is killed. When
+the journal's logs are gone, webdb knows enough for everything else."""
 import os, signal, time
 
 from e2e import *
 from crawlserver import *
-
-
-def star(count, name='s', extra=()):
-    return {'/': page(*['/%d' % n for n in range(1, count)], *extra, text=name), **{'/%d' % n: page(text='%s %d' % (name, n)) for n in range(1, count)}}
 
 
 def push(repo, *urls):
@@ -16,7 +12,7 @@ def push(repo, *urls):
 
 
 def make_list(repo, *urls, **kw):
-    """These URLs and no others are what is fetched next."""
+    """Makes these URLs, and no others, the next to be fetched."""
     push(repo, *urls)
     call(repo, 'update')
     listed = ask(repo, 'generate', '--budget', len(urls), **kw)[-1]
@@ -24,7 +20,7 @@ def make_list(repo, *urls, **kw):
 
 
 def asked_since(server, began, kills=()):
-    """Pages that were asked for; one that was on its way when a process was killed counts once."""
+    """Pages that were requested since a moment. A page that was under way when a process was killed counts once."""
     last, found = {}, []
     for r in server.requests:
         if r.time >= began and r.path != '/robots.txt':
@@ -35,14 +31,8 @@ def asked_since(server, began, kills=()):
     return sorted(found)
 
 
-def cycle(repo, server, *args, status=0, **kw):
-    p = call(repo, 'run', '--cycles', '1', '--allow-private', '--user-agent', AGENT, '--delay', '0', '--json', *server.resolve(), *args, status=status, **kw)
-    return lines(p.stdout)
-
-
 def start_cycle(repo, server, *args):
-    return subprocess.Popen(command(repo, 'run', '--cycles', '1', '--allow-private', '--user-agent', AGENT, *server.resolve(), *args),
-                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True, preexec_fn=end_together)
+    return spawn(command(repo, 'run', '--cycles', '1', '--allow-private', '--user-agent', AGENT, *server.resolve(), *args))
 
 
 def first_crawl(folder, server, *args, hosts=None):
@@ -56,7 +46,7 @@ def logs(repo):
     return sorted(p.name for p in (repo / 'journal').iterdir())
 
 
-# ---- what is asked for -------------------------------------------------------------------------
+# ---- what is requested -------------------------------------------------------------------------
 
 @test
 def the_list_and_new_links_and_nothing_else(folder):
@@ -73,7 +63,7 @@ def the_list_and_new_links_and_nothing_else(folder):
         assert asked_since(server, began) == ['l.test' + p for p in ('/3', '/9', '/moved', '/new', '/newer', '/pushed')], asked_since(server, began)
         got = results(events)
         assert got[server.url('l.test', '/9')] == 'unchanged' and got[server.url('l.test', '/3')] == 'stored', got
-        # It is over: nothing is left to go on with.
+        # The list is finished: there is nothing to continue.
         assert b'no unfinished' in call(repo, 'crawl', status=1).stderr
         call(repo, 'update')
         assert ask(repo, 'webdb', 'page', server.url('l.test', '/newer'))[0]['depth'] == 3
@@ -90,7 +80,7 @@ def the_order_is_the_lists(folder):
 
 @test
 def redirects_and_links_to_other_sites(folder):
-    """A link to another site of the scope brings what is new there, and only that."""
+    """A link to another site in scope fetches what is new there, and only that."""
     with Server({'a.dom.test': star(5, 'a'), 'b.dom.test': star(5, 'b')}) as server:
         repo, began = first_crawl(folder, server, '--scope', 'domain')
         server.sites['a.dom.test']['/2'] = page(server.url('b.dom.test', '/3'), server.url('b.dom.test', '/new'), '/new', text='changed')
@@ -134,7 +124,7 @@ def sitemaps_once_a_day(folder):
         began = time.time()
         crawl(folder / 'r', server, '--delay', 0, env=clock.env())
         assert asked_since(server, began) == ['m.test/4', 'm.test/hidden', 'm.test/map.xml'], asked_since(server, began)
-        # A crawl of seeds asks for them as ever.
+        # A crawl from seeds requests them as usual.
         crawl(folder / 'r', server, server.url('m.test'), '--delay', 0, env=clock.env())
         assert server.counts['m.test', '/map.xml'] == 3
 
@@ -202,7 +192,7 @@ def killed_at_any_moment_the_budget_holds(folder):
             kill_all(p)
         cycle(repo, server, '--budget', 50, '--processes', 2)
         verified(repo)
-        # Where a kill hit the end of a cycle, the next one had a budget of its own.
+        # If a kill came at the end of a cycle, the next cycle had its own budget.
         cycles, pages = ask(repo, 'stat')[0]['cycle']['cycle'], asked_since(server, began)
         assert len(pages) <= 50 * cycles, (len(pages), cycles)
 
@@ -225,7 +215,7 @@ def the_next_list_supersedes_a_visit(folder):
         began = time.time()
         make_list(repo, server.url('s.test', '/pushed1'), server.url('s.test', '/pushed2'))
         crawl(repo, server, '--delay', 0)
-        # What the first list left is left, and so is what its pages led to: webdb knows of it.
+        # What the first list left undone stays undone, and so do the pages it linked to, because webdb knows them.
         assert asked_since(server, began) == ['s.test' + p for p in ('/found1', '/found2', '/pushed1', '/pushed2')], asked_since(server, began)
 
 
@@ -246,8 +236,8 @@ def a_killed_visit_is_superseded_too(folder):
 
 @test
 def a_crawl_of_seeds_after_lists_asks_for_everything(folder):
-    """An unfinished list is no excuse: the whole site is visited, with what webdb knows of it."""
-    with Server({'e.test': star(10, extra=['/island'])}) as server:
+    """Even after an unfinished list, the whole site is visited, including what webdb knows about it."""
+    with Server({'e.test': star(10, links=['/island'])}) as server:
         server.sites['e.test']['/island'] = page(text='island')
         repo, began = first_crawl(folder, server)
         server.sites['e.test']['/'] = star(10)['/']
@@ -257,7 +247,7 @@ def a_crawl_of_seeds_after_lists_asks_for_everything(folder):
         crawl(repo, server, '--delay', 0, '--max-pages', 2, '--processes', 1)
         assert len(asked_since(server, began)) == 2
         began = time.time()
-        # Killed, too, it goes on with the visit that it began.
+        # If it is killed, it also continues the visit that it started.
         p = start(repo, server, server.url('e.test'), '--delay', 0.1, '--processes', 1)
         until(lambda: len(asked_since(server, began)) > 3)
         killed = time.time()
@@ -269,14 +259,14 @@ def a_crawl_of_seeds_after_lists_asks_for_everything(folder):
 # ---- without the journal -----------------------------------------------------------------------------------------
 
 def prune(repo):
-    """Logs that webdb has go, but for the newest: here one of an announcement."""
+    """Removes the logs that webdb contains, except the newest; here that is the log of an announcement."""
     push(repo, 'http://nobody.test/')
     call(repo, 'update')
 
 
 @test
 def nothing_is_lost_with_the_logs(folder):
-    with Server({'j.test': star(10, extra=['/island', '/shut']), 'h.test': star(3, 'h')}) as server:
+    with Server({'j.test': star(10, links=['/island', '/shut']), 'h.test': star(3, 'h')}) as server:
         site = server.sites['j.test']
         site['/island'] = page(text='island')
         site['/robots.txt'] = Reply('User-agent: *\nDisallow: /shut\n', type='text/plain')
@@ -290,7 +280,7 @@ def nothing_is_lost_with_the_logs(folder):
         assert 'history' not in crawl.words, crawl.words
         assert asked_since(server, began) == sorted('j.test' + p for p in ['/', '/island'] + ['/%d' % n for n in range(1, 10)]), asked_since(server, began)
         assert results(events)[server.url('j.test', '/island')] == 'unchanged'
-        # Why still knows, without the logs.
+        # `why` still knows, without the logs.
         prune(repo)
         why = ask(repo, 'why', server.url('j.test', '/shut'), '--user-agent', AGENT)[0]
         assert why['verdict'] == 'blocked' and 'robots.txt' in why['reason'], why
@@ -305,7 +295,7 @@ def unfinished_visits_keep_their_logs(folder):
         kept = logs(folder / 'r')
         prune(folder / 'r')
         assert set(kept) <= set(logs(folder / 'r')), (kept, logs(folder / 'r'))
-        # Killed: its logs are looked through before any goes.
+        # After a kill, its logs are read before any log is removed.
         p = start(folder / 'r', server, server.url('u.test'), '--delay', 0.05, '--processes', 1)
         until(lambda: len(server.pages_asked('u.test')) > 15)
         killed = time.time()
@@ -313,7 +303,7 @@ def unfinished_visits_keep_their_logs(folder):
         prune(folder / 'r')
         crawl(folder / 'r', server, server.url('u.test'), '--delay', 0)
         assert asked_since(server, 0, [killed]) == sorted(['u.test/'] + ['u.test/%d' % n for n in range(1, 30)]), server.pages_asked('u.test')
-        # Over: they may go.
+        # The visit is over, so they may be removed.
         prune(folder / 'r')
         prune(folder / 'r')
         assert len(logs(folder / 'r')) == 1, logs(folder / 'r')
@@ -321,7 +311,7 @@ def unfinished_visits_keep_their_logs(folder):
 
 @test
 def lists_of_the_past_keep_no_logs(folder):
-    """Every cycle leaves another site undone; the journal does not grow by that."""
+    """Every cycle leaves another site unfinished; that does not make the journal grow."""
     with Server({'g%d.test' % n: star(3, 'g%d' % n) for n in range(9)}) as server:
         repo, began = first_crawl(folder, server)
         for n, host in enumerate(server.sites):
@@ -368,7 +358,7 @@ def what_was_taken_down_is_not_fetched(folder):
 
 @test
 def what_robots_txt_forbids_is_noted_once(folder):
-    with Server({'n.test': star(5, extra=['/shut/1', '/shut/2'])}) as server:
+    with Server({'n.test': star(5, links=['/shut/1', '/shut/2'])}) as server:
         server.sites['n.test']['/robots.txt'] = Reply('User-agent: *\nDisallow: /shut\n', type='text/plain')
         for n in range(1, 5):
             server.sites['n.test']['/%d' % n] = page('/shut/1', '/shut/2', text=str(n))
@@ -400,7 +390,7 @@ def why_of_what_only_webdb_knows(folder):
         assert server.counts['y.test', '/later'] == 0
         why = ask(repo, 'why', server.url('y.test', '/later'))[0]
         assert why['verdict'] == 'waiting' and 'queue' in why['reason'], why
-        # The next list supersedes that visit; then nothing but webdb tells of the page.
+        # The next list supersedes that visit; then only webdb knows about the page.
         make_list(repo, server.url('y.test', '/1'))
         crawl(repo, server, '--delay', 0)
         prune(repo)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Memory of all processes of a crawl with very many links and known URLs."""
+"""Memory of all processes of a crawl with a large number of links and known URLs."""
 import time
 
 from e2e import *
@@ -16,7 +16,7 @@ def anonymous_kb(pid):
 
 
 def peak_mb(process, enough):
-    """The most that the parent and its workers had together, until enough() or the end."""
+    """The peak memory of the parent and its workers together, until enough() or the end."""
     peak = 0
     while process.poll() is None and not enough():
         peak = max(peak, sum(anonymous_kb(p) for p in [process.pid, *workers_of(process)]))
@@ -43,7 +43,7 @@ def a_page_with_a_hundred_thousand_links(folder):
     with Server({'big.test': {'/': links.encode(), '*': lambda r: page(text=r.path)}}) as server:
         run_measured(folder, server, lambda: len(server.requests) > 1500, server.url('big.test'), '--delay', 0, '--processes', 2)
         assert len(server.requests) > 1000
-        # Killed or stopped, all of it is known again.
+        # After a kill or a stop, all of it is known again.
         begin = len(server.requests)
         run_measured(folder, server, lambda: len(server.requests) > begin + 300, server.url('big.test'), '--delay', 0, '--processes', 2)
         assert max(n for (_, path), n in server.counts.items() if path != '/robots.txt') == 1

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Names: a resolver that is down, fails, is silent or says that there is no such name, and what becomes of the sites."""
+"""Names: a resolver that is down, fails, does not answer, or says that a name does not exist, and what happens to the sites."""
 import signal, socket, threading, time
 
 from e2e import *
@@ -9,7 +9,7 @@ A, AAAA = 1, 28
 
 
 class Names:
-    """A name server on UDP. rules: first label of a name -> 'servfail', 'nx', 'silent', 'empty'; any other has the address 127.0.0.1."""
+    """A name server on UDP. rules: first label of a name -> 'servfail', 'nx', 'silent', 'empty'; any other name has the address 127.0.0.1."""
 
     def __init__(self, port=0, **rules):
         self.rules, self.asked = rules, []
@@ -77,7 +77,7 @@ def sites(*names):
 
 @test
 def a_resolver_that_is_down_is_waited_for(folder):
-    """Nobody answers when the crawl begins; the resolver comes back, and the same run goes on."""
+    """Nobody answers when the crawl starts; then the resolver comes back, and the same run continues."""
     repo, port = folder / 'r', free_port()
     with Server(sites('a', 'b', 'c')) as server:
         p = start_crawl(repo, server, port)
@@ -93,7 +93,7 @@ def a_resolver_that_is_down_is_waited_for(folder):
 
 @test
 def a_run_without_a_resolver_closes_nothing(folder):
-    """It ends, the sites are left, why names the reason, and the next run asks for their names at once."""
+    """The run ends and leaves its sites for later, `why` names the reason, and the next run asks for their names at once."""
     repo, port = folder / 'r', free_port()
     with Server(sites('a', 'b')) as server:
         p = start_crawl(repo, server, port)
@@ -111,12 +111,12 @@ def a_run_without_a_resolver_closes_nothing(folder):
 
 
 @test
-def failures_are_told_from_names_that_do_not_exist(folder):
-    """SERVFAIL, no answer and no address wait and hold up nobody; NXDOMAIN closes the site."""
+def failures_differ_from_names_that_do_not_exist(folder):
+    """After SERVFAIL, no answer or no address, a site waits without delaying others; NXDOMAIN closes it."""
     repo = folder / 'r'
     with Server(sites('good', 'servfail', 'silent', 'empty', 'nx')) as server, \
             Names(servfail='servfail', silent='silent', empty='empty', nx='nx') as names:
-        # Long enough for the others, and for a second question about those that fail at once.
+        # Long enough for the other sites, and for a second query for the names that fail at once.
         p = start_crawl(repo, server, names.port)
         until(lambda: p.poll() is not None or (len([r for r in server.requests if r.host == 'good.test']) >= 3 and names.asked.count(('empty', A)) >= 2))
         assert p.poll() is None, p.stderr.read()

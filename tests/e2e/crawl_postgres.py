@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Crawls whose list of sites is in PostgreSQL: as with SQLite, shared by two crawls, and with a server that goes away."""
+"""Crawls whose dispenser is in PostgreSQL: the same as with SQLite, shared by two crawls, and with a server that goes away."""
 import json, socket, time
 
 from e2e import *
@@ -9,7 +9,7 @@ DELAY = 0.25
 
 
 class Postgres:
-    """tests/postgres, behind a door that can be shut: connections go through a socket of ours."""
+    """A PostgreSQL server that can be made unreachable: connections go through a socket of this script."""
 
     def __init__(self, folder):
         self.process = subprocess.Popen([ROOT / 'tests' / 'postgres'], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -68,13 +68,13 @@ class Postgres:
 
 
 def web(count, pages):
-    """Sites that lead to each other; the last one only through links."""
+    """Sites that link to each other. The last one can only be reached through links."""
     hosts = ['p%d.test' % i for i in range(count)]
     sites = {h: {'/': page(*['/%d' % n for n in range(1, pages)], text=h), **{'/%d' % n: page(text='%s %d' % (h, n)) for n in range(1, pages)}} for h in hosts}
     return hosts, sites
 
 
-def stored(repo, server):
+def stored_urls(repo, server):
     return {server.url(h, p) for h in server.sites for p in server.sites[h] if call(repo, 'get', server.url(h, p), status=None).returncode == 0}
 
 
@@ -110,9 +110,9 @@ def two_crawls_with_two_repositories_share_the_work(folder):
             server.expect_gaps(DELAY)
             twice = {k: n for k, n in server.counts.items() if n > 1 and k[1] != '/robots.txt'}
             assert not twice, twice
-            a, b = stored(folder / 'a', server), stored(folder / 'b', server)
+            a, b = stored_urls(folder / 'a', server), stored_urls(folder / 'b', server)
             assert a | b == {server.url(h, p) for h in sites for p in sites[h]} and not a & b
-            assert a and b, 'one of them did everything'
+            assert a and b, 'one of the crawls did everything'
             for name in ('a', 'b'):
                 verified(folder / name)
 
@@ -138,7 +138,7 @@ def killed_with_a_shared_dispenser(folder):
 
 @test
 def lists_and_budgets(folder):
-    """Cycles whose dispenser is in PostgreSQL: the list and no more, within the budget, killed or not."""
+    """Cycles whose dispenser is in PostgreSQL request the list and no more, within the budget, killed or not."""
     with Postgres(folder) as postgres:
         hosts, sites = web(3, 12)
         with Server(sites) as server:
@@ -156,18 +156,18 @@ def lists_and_budgets(folder):
             begin = len(server.requests)
             cycle = command(folder / 'r', 'run', '--cycles', '1', '--budget', '9', '--allow-private', '--user-agent', AGENT, '--processes', '2',
                             *server.resolve(), *shared)
-            p = subprocess.Popen([*cycle, '--delay', '0.15'], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True, preexec_fn=end_together)
+            p = spawn([*cycle, '--delay', '0.15'])
             until(lambda: len(server.requests) > begin + 4)
             kill_all(p)
             subprocess.run([*cycle, '--delay', '0'], check=True, capture_output=True, timeout=PATIENCE)
             pages = [(r.host, r.path) for r in server.requests[begin:] if r.path != '/robots.txt']
-            assert 7 <= len(pages) <= 9, pages  # one that was about to be sent when it was killed is used up
+            assert 7 <= len(pages) <= 9, pages  # a request that was about to be sent when the crawl was killed counts as used
             verified(folder / 'r')
 
 
 @test
 def the_server_goes_away_and_comes_back(folder):
-    """For a moment: nobody notices. For long: the crawl says so, ends with 1, and goes on later."""
+    """If it is away for a moment, nothing happens. If it is away for longer, the crawl says so and ends with 1; it can be continued later."""
     with Postgres(folder) as postgres:
         hosts, sites = web(3, 9)
         with Server(sites) as server:
@@ -195,7 +195,7 @@ def the_server_goes_away_and_comes_back(folder):
 
 @test
 def the_repository_remembers_its_dispenser(folder):
-    """Given once to crawl, it is used by every other command; the file is its owner's alone, and no password is shown."""
+    """The option is given once to crawl, and all other commands use it. Only the owner can read the file, and no password is shown."""
     web = {'a.test': {'/': page('/b'), '/b': page(text='b')}}
     repo = folder / 'r'
     with Postgres(folder) as postgres, Server(web) as server:
@@ -215,7 +215,7 @@ def the_repository_remembers_its_dispenser(folder):
         assert fetches(crawl(repo, server, server.url('a.test'), '--delay', 0))
         assert not (repo / 'dispenser.db').exists()
         verified(repo)
-        # Damage is told, and another crawl with the option puts it right.
+        # Damage is reported, and another crawl with the option repairs it.
         text = bytearray(remembered.read_bytes())
         text[30] ^= 1
         remembered.write_bytes(text)
@@ -223,7 +223,7 @@ def the_repository_remembers_its_dispenser(folder):
         assert b'dispenser.url' in call(repo, 'verify', status=1).stdout
         crawl(repo, server, server.url('a.test'), '--delay', 0, '--dispenser', url)
         verified(repo)
-        # Back to its own: the sites of the other one stay where they are, which is told.
+        # Back to SQLite: the sites in PostgreSQL stay there, and a message says so.
         crawl(repo, server, server.url('a.test'), '--delay', 0, '--dispenser', 'sqlite')
         assert 'sites stay in the one before' in crawl.words and 'secret' not in crawl.words, crawl.words
         assert not remembered.exists() and (repo / 'dispenser.db').exists()

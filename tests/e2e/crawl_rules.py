@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""robots.txt over time, back-offs, aliases, scopes, feeds: who is asked for what, and when."""
+"""robots.txt over time, back-off, aliases, scopes, feeds: what is requested from whom, and when."""
 import calendar, email.utils, gzip, time
 
 from e2e import *
@@ -11,7 +11,7 @@ def robots(text, **kw):
 
 
 def waited(server, host):
-    """How long a site was left alone, at most, between its requests."""
+    """The longest time between two requests to a site."""
     r = [r for r in server.requests if r.host == host]
     return [b.time - a.earliest for a, b in zip(r, r[1:])]
 
@@ -35,7 +35,7 @@ def robots_are_remembered_for_a_day_or_as_told(folder):
         count = lambda: [server.counts[h, '/robots.txt'] for h in ('day.test', 'short.test')]
         crawl(folder / 'r', server, *args, env=clock.env())
         assert count() == [1, 1]
-        # They change, and nobody knows yet.
+        # The rules change, but the crawler does not know yet.
         for host in server.sites:
             server.sites[host]['/robots.txt'] = robots('Disallow: /\n')
         for forward, want in ((300, [1, 1]), (400, [1, 2]), (22 * 3600, [1, 2]), (2 * 3600, [2, 3])):
@@ -53,7 +53,7 @@ def robots_are_remembered_for_a_day_or_as_told(folder):
 
 @test
 def a_robots_txt_elsewhere_keeps_the_interval_there(folder):
-    """Its host is crawled by another process, or by nobody."""
+    """The host that has it is crawled by another process, or by none."""
     sites = {'h%d.test' % i: {'/': page('/a', '/b', text=str(i)), '/a': page(text='a%d' % i), '/b': page(text='b%d' % i), '/robots.txt': None} for i in range(6)}
     with Server(sites, latency=lambda: 0.02) as server:
         for host in list(sites)[1:]:
@@ -71,7 +71,7 @@ def a_robots_txt_elsewhere_keeps_the_interval_there(folder):
 
 @test
 def a_clock_outlives_its_crawler_for_favours_too(folder):
-    """The host of another site's robots.txt was asked for something just before its crawler was killed."""
+    """The host that has another site's robots.txt was requested just before its crawler was killed."""
     with Server({'owner.test': {'/': page(*['/%d' % n for n in range(20)]), '*': lambda r: page(text=r.path), '/robots.txt': robots('Disallow: /x\n')}, 'asker.test': {'/': page()}}) as server:
         server.sites['asker.test']['/robots.txt'] = redirect(server.url('owner.test', '/rules.txt'))
         for n in range(2):
@@ -88,7 +88,7 @@ def a_clock_outlives_its_crawler_for_favours_too(folder):
 
 @test
 def robots_that_fail_are_waited_for(folder):
-    """5xx twice: nothing else is asked for, the waits double, and the crawl goes on in the same run."""
+    """After 5xx twice, nothing else is requested, the waits double, and the crawl continues in the same run."""
     def unsure(request):
         return Reply('', 503) if request.number < 3 else robots('Disallow: /closed\n')
     with Server({'w.test': {'/robots.txt': unsure, '/': page('/closed', '/open'), '/open': page(text='o')}}) as server:
@@ -100,8 +100,8 @@ def robots_that_fail_are_waited_for(folder):
 
 
 @test
-def robots_outlive_the_logs_that_told_of_them(folder):
-    """Merged and removed, rebuilt, killed: robots.txt is asked for once a day, also one that is not there; why knows its line."""
+def robots_survive_the_removal_of_their_logs(folder):
+    """Logs are merged and removed, webdb is rebuilt, crawls are killed: robots.txt is requested once a day, even a missing one, and `why` knows its line."""
     clock = Clock(folder)
     with Server({'r.test': {'/robots.txt': robots('Disallow: /x\n'), '/': page('/x', '/y'), '/x': page(text='x'), '/y': page(text='y')},
                  'none.test': {'/': page('/y', text='n'), '/y': page(text='ny')}}) as server:
@@ -126,7 +126,7 @@ def robots_outlive_the_logs_that_told_of_them(folder):
 
 @test
 def robots_that_ask_us_back_at_once(folder):
-    """503 with a short Retry-After for ever: our own back-off doubles all the same, goes on in the next run, and why names it."""
+    """503 with a short Retry-After forever: our own back-off doubles nevertheless, continues in the next run, and `why` names it."""
     clock = Clock(folder)
     with Server({'s.test': {'/robots.txt': Reply('', 503, [('Retry-After', '1')]), '/': page()}}) as server:
         repo, args = folder / 'r', (server.url('s.test'), '--delay', 0)
@@ -139,7 +139,7 @@ def robots_that_ask_us_back_at_once(folder):
         assert why['verdict'] == 'waiting' and '503' in why['reason'] and why['next_time'], why
         clock.forward(3600)
         crawl(repo, server, *args, '--max-time', 5, env=clock.env())
-        assert len(times(server, 's.test')) == len(t) + 1, 'the next run began with short waits again'
+        assert len(times(server, 's.test')) == len(t) + 1, 'the next run started with short waits again'
         why = ask(repo, 'why', 's.test:%d' % server.port, env=clock.env())[0]
         assert '503' in why['reason'] and moment(why['next_time']) >= server.requests[-1].earliest + 3600 + 2 ** (len(t) + 1) - 0.1, (why, len(t))
 
@@ -148,7 +148,7 @@ def robots_that_ask_us_back_at_once(folder):
 
 @test
 def retry_after_in_both_forms(folder):
-    """429 and 503: the whole site waits for as long as it says, then goes on."""
+    """429 and 503: the whole site waits for as long as it asked, then continues."""
     def seconds(request):
         return Reply('', 429, [('Retry-After', '3')]) if request.number == 1 else page(text='s')
 
@@ -172,7 +172,7 @@ def back_offs_double(folder):
         assert server.paths('b.test')[:5] == ['/robots.txt', '/', '/never', '/never', '/never'], server.requests
         waits = waited(server, 'b.test')[2:]
         assert waits[0] >= 1.9 and waits[1] >= 3.9, waits
-        # The third may be on its way when it is told to stop.
+        # The third request may be under way when the crawl is stopped.
         assert [e['result'] for e in fetches(events) if e['url'] == server.url('b.test', '/never')][:2] == ['error:status'] * 2
 
 
@@ -183,19 +183,19 @@ def what_must_wait_for_long_is_left_for_another_run(folder):
         return Reply('', 503, [('Retry-After', '3600')]) if request.number == 1 else page(text='at last')
     with Server({'l.test': {'/': page('/1', '/2'), '/1': later, '/2': page()}, 'm.test': {'/': page(text='m')}}) as server:
         args = [server.url(h) for h in server.sites] + ['--delay', 0]
-        crawl(folder / 'r', server, *args, env=clock.env())     # and does not wait for an hour
+        crawl(folder / 'r', server, *args, env=clock.env())     # it does not wait for an hour
         why = ask(folder / 'r', 'why', server.url('l.test', '/2'), env=clock.env())[0]
         assert why['verdict'] == 'waiting' and why['next_time'], why
         count = len(times(server, 'l.test'))
         for forward in (0, 1800, 1700):
             clock.forward(forward)
             crawl(folder / 'r', server, *args, env=clock.env())
-            assert len(times(server, 'l.test')) == count, 'asked after %s s' % forward
+            assert len(times(server, 'l.test')) == count, 'requested after %s s' % forward
         clock.forward(200)
         crawl(folder / 'r', server, *args, env=clock.env())
         assert {'/1', '/2'} <= set(server.paths('l.test')[count:])
         assert ask(folder / 'r', 'stat')[0]['pages'] == 4
-        assert server.counts['l.test', '/'] == 1, 'gone on with, not begun anew'
+        assert server.counts['l.test', '/'] == 1, 'the visit was not continued, but started again'
 
 
 @test
@@ -223,7 +223,7 @@ def a_server_that_comes_up_late(folder):
 
 @test
 def a_worker_that_slept_past_its_lease(folder):
-    """Another one takes its sites over; when it wakes up it must not ask for anything, and the crawl ends well."""
+    """Another worker takes over its sites. When it wakes up it must not request anything, and the crawl ends with success."""
     clock = Clock(folder)
     sites = {'k%d.test' % i: {'/': page(*['/%d' % n for n in range(1, 14)], text=str(i)), **{'/%d' % n: page(text='%d %d' % (i, n)) for n in range(1, 14)}} for i in range(4)}
     with Server(sites, latency=lambda: 0.01) as server:
@@ -239,7 +239,7 @@ def a_worker_that_slept_past_its_lease(folder):
         assert p.wait(PATIENCE) == 0, p.stderr.read()
         server.expect_gaps(0.3, jump=moved)
         assert ask(folder / 'r', 'stat')[0]['pages'] == 56
-        # Its journal is locked while it lives, so its sites begin anew: what was asked for since is asked for once.
+        # Its journal is locked while it lives, so its sites start again. Each page requested since then is requested once.
         since = collections.Counter((r.host, r.path) for r in server.requests if r.time > moved)
         assert max(since.values()) == 1, since
         verified(folder / 'r')
@@ -304,7 +304,7 @@ def scopes(folder):
 
 @test
 def a_page_that_only_another_site_links_to(folder):
-    """Its own site is done long before the link is found."""
+    """Its own site is finished long before the link is found."""
     with Server({'i.test': {'/': page(text='i'), '/island': page('/behind', text='island'), '/behind': page(text='behind')},
                  'j.test': {'/': page('/1'), '/1': page('/2'), '/2': page('/3', text='2'), '/3': None}}) as server:
         server.sites['j.test']['/3'] = page(server.url('i.test', '/island'), text='3')

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""https and HTTP/2 as nginx speaks them: certificates, redirects between spellings of a page."""
+"""https and HTTP/2 with nginx: certificates, and redirects between spellings of a page."""
 import time
 
 from e2e import *
@@ -21,7 +21,7 @@ http {{
 
 
 class Nginx:
-    """http and https on the ports that the two have, at a loopback address of its own."""
+    """nginx with http and https on their default ports, at its own loopback address."""
 
     def __init__(self, folder, name='secure.test'):
         become_root(network=True)
@@ -65,9 +65,9 @@ def a_certificate_that_nobody_vouches_for(folder):
     with Nginx(folder) as web:
         events = web.crawl(folder / 'r', 'https://secure.test/', '--max-time', 4)
         assert {e['result'] for e in fetches(events)} == {'error:tls'}, events
-        assert web.log() == [], 'something was asked for'
+        assert web.log() == [], 'something was requested'
         why = ask(folder / 'r', 'why', 'secure.test')[0]
-        # On a slow machine the wait may be over by now.
+        # On a slow machine the wait may already be over.
         assert why['verdict'] == 'waiting' and ('tls' in why['reason'] or seconds_of(why['next_time']) <= time.time()), why
 
 
@@ -80,7 +80,7 @@ def a_certificate_of_another_name(folder):
 
 @test
 def https_with_http_2_and_redirects_between_spellings(folder):
-    """http to https, and /dir to /dir/: other spellings of the same page, which is stored once, from where it is."""
+    """http to https, and /dir to /dir/: other spellings of the same page, which is stored once, under the final spelling."""
     with Nginx(folder) as web:
         events = web.crawl(folder / 'r', 'http://secure.test/', '--ca-file', folder / 'cert.pem')
         assert done(events)['pages'] == 3, events
@@ -90,7 +90,7 @@ def https_with_http_2_and_redirects_between_spellings(folder):
             assert call(folder / 'r', 'get', url).stdout == web.files[path], url
         assert ask(folder / 'r', 'get', 'http://secure.test/')[0]['url'] == 'https://secure.test/'
         assert ask(folder / 'r', 'stat')[0]['pages'] == 3
-        # Again: with validators, and nothing is taken for another page.
+        # The second crawl uses validators and mistakes nothing for another page.
         events = web.crawl(folder / 'r', 'http://secure.test/', '--ca-file', folder / 'cert.pem')
         assert done(events)['pages'] == 0 and sum(e['result'] == 'unchanged' for e in fetches(events)) == 3, events
         assert sum(l[-1] == '304' for l in web.log()) == 3

@@ -8,7 +8,7 @@ from websim import seconds_of
 
 
 def why(repo, what, verdict, *words, **kw):
-    """What it says; the verdict and the words must be there, with --json and without."""
+    """Runs `why` and returns its answer. The verdict and the words must be in it, with --json and without."""
     got = ask(repo, 'why', what, '--user-agent', AGENT, **kw)
     assert len(got) == 1, got
     got = got[0]
@@ -48,7 +48,7 @@ def of_every_outcome(folder):
         got = why(r, url('/shut/in'), 'blocked', 'robots.txt', 'line 6')
         assert got['robots_line'] == 'Disallow: /shut', got
         why(r, url('/shut/open'), 'fetched')
-        # A URL that nobody linked to is closed by the same line.
+        # The same line forbids a URL that nobody links to.
         assert why(r, url('/shut/never-seen'), 'blocked', 'robots.txt')['robots_line'] == 'Disallow: /shut'
         why(r, url('/shy'), 'blocked', 'not to be followed', url('/'))
         why(r, server.url('elsewhere.test', '/x'), 'blocked', 'scope', url('/'))
@@ -79,7 +79,7 @@ def of_sites_that_are_not_contacted(folder):
 
 @test
 def of_what_waits(folder):
-    """After a limit, and after a site said when to come again."""
+    """After a limit was reached, and after a site said when to come back."""
     with Server({'q.test': {'/': page(*['/%d' % n for n in range(9)], '/shut'), '*': lambda r: page(text=r.path), '/robots.txt': ROBOTS},
                  'busy.test': {'/': page('/next', '/later'), '/next': Reply('', 429, [('Retry-After', '900')]), '/robots.txt': Reply('', 404)},
                  'down.test': {'/robots.txt': Reply('', 503, [('Retry-After', '900')])}}) as server:
@@ -106,7 +106,7 @@ def while_a_crawl_runs(folder):
             why(folder / 'r', server.url('run.test', '/899'), 'waiting', 'queue')
             assert why(folder / 'r', server.url('run.test', '/shut/x'), 'blocked', 'robots')['robots_line'] == 'Disallow: /shut'
             why(folder / 'r', 'run.test:%d' % server.port, 'waiting', 'being crawled')
-            # Also what is not yet committed.
+            # This includes what is not committed yet.
             why(folder / 'r', server.url('run.test', '/0'), 'fetched')
             why(folder / 'r', server.url('run.test', '/nowhere'), 'unknown')
         kill(p.pid, signal.SIGTERM)

@@ -1,15 +1,14 @@
-"""A web server that does as a test tells it, what it saw, and crawls of it: what the crawl*.py tests share.
+"""What the crawl tests share: a web server that behaves as a test wants, what it saw, and crawls of it.
 
-A server plays many hosts on one port of 127.0.0.0/8; names are led there with --resolve. A page
-is bytes, a Reply, or a function of a Request that gives one. Every request is remembered with
-its time, so that a test can judge intervals and repetitions over several runs of the crawler. On a busy machine the
-server reads a request some time after it came: a heart beat tells how late it may have been (Request.earliest, Server.lag).
-run_together() runs the tests of a script at the same time: most of their time is courtesy.
+A server plays many hosts on one port of 127.0.0.0/8; --resolve directs names to it. A page is bytes, a Reply, or a
+function of a Request that returns one of these. The server remembers every request with its time, so that a test can check
+intervals and repetitions over several runs of the crawler. On a busy machine the server reads a request some time after it
+arrived; its heartbeat shows how late that may have been (Request.earliest, Server.lag). run_together() runs the tests of a
+script in parallel, because they spend most of their time waiting for intervals.
 """
-import asyncio, bisect, collections, contextlib, ctypes, os, pathlib, re, shutil, signal, ssl, subprocess, sys, tempfile, threading, time, traceback
+import asyncio, bisect, collections, contextlib, ctypes, os, pathlib, re, signal, ssl, subprocess, sys, tempfile, threading, time
 
-import e2e
-from e2e import PATIENCE, Skip, command, lines
+from e2e import PATIENCE, Skip, chosen_tests, command, lines, run_test
 
 AGENT = 'PromiseCheck/1.0'
 BEAT = 0.01
@@ -17,8 +16,8 @@ BEAT = 0.01
 
 class Reply:
     """
-    end: None, 'reset' (the body is cut off), 'hang' (the connection stays, silent, before a byte is sent), 'drip' (a byte a
-    second, from the first on) or 'close' (the connection is closed without a byte).
+    end: None, 'reset' (the body is cut off), 'hang' (the connection stays open, and not a byte is sent), 'drip' (one byte per
+    second, from the first byte on) or 'close' (the connection is closed before a byte is sent).
     """
 
     def __init__(self, body=b'', status=200, headers=(), type='text/html', wait=0.0, end=None):
@@ -28,9 +27,9 @@ class Reply:
 
 class Request:
     def __init__(self, host, path, headers, number, earliest):
-        self.earliest = earliest      # it came between this and time
+        self.earliest = earliest      # the request arrived between this time and self.time
         self.time, self.host, self.path, self.headers, self.number = time.time(), host, path, headers, number
-        self.done = None      # when the answer was on its way
+        self.done = None      # when the response had been sent
         self.status = None
 
     def __repr__(self):
@@ -38,7 +37,7 @@ class Request:
 
 
 def page(*links, text='', title='page'):
-    """A page that links there."""
+    """A page with these links."""
     return ('<!DOCTYPE html><title>%s</title><p>%s</p>%s' % (title, text, ' '.join('<a href="%s">x</a>' % l for l in links))).encode()
 
 
@@ -46,8 +45,15 @@ def redirect(to, status=301):
     return Reply(status=status, headers=[('Location', to)])
 
 
+def star(count, name='', links=(), **reply):
+    """A site: a root page that links to /1, /2, ..., and these pages, which link back. links: more links of the root page."""
+    pages = {'/': page(*['/%d' % n for n in range(1, count)], *links, text=name)}
+    pages.update(('/%d' % n, page('/', text='page %s %d' % (name, n))) for n in range(1, count))
+    return {path: Reply(body, **reply) for path, body in pages.items()} if reply else pages
+
+
 class Server:
-    """sites: {host without port: {path: page}}; use with `with`. Hosts get addresses of their own unless told otherwise."""
+    """sites: {host without port: {path: page}}; use with `with`. Each host gets its own address unless `addresses` names one."""
 
     def __init__(self, sites, addresses=None, tls=None, latency=None):
         self.sites, self.tls, self.latency = sites, tls, latency
@@ -85,7 +91,7 @@ class Server:
             await asyncio.sleep(BEAT)
 
     def lag(self, begin, end):
-        """The longest that this server was kept from running between two moments."""
+        """The longest time between two moments in which this server could not run."""
         first, last = max(0, bisect.bisect(self.beats, begin) - 1), bisect.bisect(self.beats, end) + 1
         beats = self.beats[first:last]
         return max([b - a - BEAT for a, b in zip(beats, beats[1:])], default=0)
@@ -135,9 +141,9 @@ class Server:
         return reply.end is None
 
     def unsettled(self, request, kills, grace=0.25):
-        """Whether a page may be asked for again: it had not been answered, or only a moment before, when a process was killed.
+        """Whether the page may be requested again: when a process was killed, the response had not been sent yet, or had just been sent.
 
-        The moment is longer on a machine that is busy: longer by a multiple of what this server was kept from running."""
+        "Just" means a longer time on a busy machine: it grows with the time in which this server could not run."""
         return any(request.earliest <= k <= (request.done or k) + grace + 25 * self.lag(request.earliest, k) for k in kills)
 
     # ---- where things are ----------------------------------------------------------------
@@ -146,7 +152,7 @@ class Server:
         return '%s://%s:%d%s' % ('https' if self.tls else 'http', host, self.port, path)
 
     def resolve(self):
-        """Options that lead names here: each host has its own address."""
+        """Options that direct the names of all hosts here."""
         out = []
         for n, host in enumerate(self.sites):
             if not host[0].isdigit():
@@ -162,8 +168,8 @@ class Server:
         return [p for p in self.paths(host) if p != '/robots.txt']
 
     def expect_gaps(self, interval, hosts=None, jump=0):
-        """No two requests to a host closer than the interval, whatever they were for. jump: when the crawler's clock was put forward."""
-        # At least so much lay between two requests, however late this server was. A clock that was lost gives gaps near 0.
+        """Checks that any two requests to a host were at least the interval apart. jump: when the crawler's clock was put forward."""
+        # The computed gap is an upper bound, however late this server was. If the crawler forgets the time of a request, gaps are near 0.
         last, slack = {}, 0.02 + 0.05 * interval
         for r in sorted(self.requests, key=lambda r: r.time):
             if hosts and r.host not in hosts:
@@ -173,7 +179,7 @@ class Server:
             if not before or before.earliest - 0.1 < jump < r.time + 0.1:
                 continue
             gap = r.time - before.earliest
-            assert gap >= interval - slack, '%s%s came at most %.3f s after %s' % (r.host, r.path, gap, before.path)
+            assert gap >= interval - slack, '%s%s was requested at most %.3f s after %s' % (r.host, r.path, gap, before.path)
 
 
 # ---- crawls --------------------------------------------------------------------------------
@@ -183,7 +189,7 @@ def crawl_command(repo, server, *args):
 
 
 def crawl(repo, server, *args, status=0, timeout=PATIENCE, **kw):
-    """A crawl to its end: its events, and its words."""
+    """Crawls to the end and returns the events. What the crawl wrote to standard error is in crawl.words."""
     p = subprocess.run(crawl_command(repo, server, *args), capture_output=True, timeout=timeout, **kw)
     assert p.returncode == status, 'exit %d, not %s: %s' % (p.returncode, status, p.stderr[-800:])
     crawl.words = p.stderr.decode('utf-8', 'replace')
@@ -191,7 +197,7 @@ def crawl(repo, server, *args, status=0, timeout=PATIENCE, **kw):
 
 
 def crawl_until(repo, server, condition, *args, **kw):
-    """A crawl that is told to stop (SIGTERM) when a condition holds; its events. It may also end by itself."""
+    """Crawls until a condition holds, then sends SIGTERM; returns the events. The crawl may also end earlier."""
     with tempfile.TemporaryFile() as out:
         p = start(repo, server, *args, stdout=out, **kw)
         until(lambda: condition() or p.poll() is not None)
@@ -202,14 +208,36 @@ def crawl_until(repo, server, condition, *args, **kw):
 
 
 def end_together():
-    """The process is killed when the one that started it ends."""
+    """Makes the kernel kill this process when its parent ends."""
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
+def spawn(words, **kw):
+    """Starts a program in its own process group, without output unless told otherwise. It is killed when this script ends."""
+    return subprocess.Popen(words, **{'stdout': subprocess.DEVNULL, 'stderr': subprocess.DEVNULL, **kw}, start_new_session=True,
+                            preexec_fn=end_together)
+
+
 def start(repo, server, *args, **kw):
-    """A crawl that goes on meanwhile, in a process group of its own."""
-    return subprocess.Popen(crawl_command(repo, server, *args), stdout=kw.pop('stdout', subprocess.DEVNULL), stderr=kw.pop('stderr', subprocess.DEVNULL),
-                            start_new_session=True, preexec_fn=end_together, **kw)
+    """Starts a crawl and does not wait for it."""
+    return spawn(crawl_command(repo, server, *args), **kw)
+
+
+def run_command(repo, server, *args):
+    return command(repo, 'run', '--json', '--allow-private', '--user-agent', AGENT, '--delay', 0, *server.resolve(), *args)
+
+
+def go(repo, server, *args, status=0, timeout=PATIENCE, **kw):
+    """Runs `webbase run` to its end and returns the events. What it wrote to standard error is in go.words."""
+    p = subprocess.run(run_command(repo, server, *args), capture_output=True, timeout=timeout, **kw)
+    assert p.returncode == status, 'exit status %d, not %d: %s' % (p.returncode, status, p.stderr[-500:])
+    go.words = p.stderr.decode('utf-8', 'replace')
+    return lines(p.stdout)
+
+
+def cycle(repo, server, *args, **kw):
+    """Runs one cycle and returns the events."""
+    return go(repo, server, '--cycles', 1, *args, **kw)
 
 
 def workers_of(process):
@@ -224,7 +252,7 @@ def kill(pid, sig=signal.SIGKILL):
 
 
 def kill_all(process):
-    """The parent and its workers at once, and waits for the parent."""
+    """Kills the parent and its workers at once, and waits for the parent."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
@@ -234,12 +262,17 @@ def until(what, seconds=PATIENCE, every=0.02):
     """Waits until what() is true."""
     end = time.time() + seconds
     while not what():
-        assert time.time() < end, 'it did not come in %d s' % seconds
+        assert time.time() < end, 'the condition did not hold within %d s' % seconds
         time.sleep(every)
 
 
 def fetches(events, result=None):
     return [e for e in events if e.get('event') == 'fetch' and (result is None or e['result'] == result)]
+
+
+def stored(events):
+    """URLs of the pages that were stored."""
+    return [e['url'] for e in fetches(events) if e['result'] in ('stored', 'duplicate')]
 
 
 def results(events):
@@ -266,7 +299,7 @@ __attribute__((constructor)) static void begin(void)
     int fd = path ? open(path, O_RDONLY) : -1;
     void *map = fd >= 0 ? mmap(NULL, 16, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
     if (map != MAP_FAILED)
-        offset_ms = map;   /* of both clocks; after it, of the time of day alone */
+        offset_ms = map;   /* [0] moves all clocks, [1] moves only the time of day */
 }
 
 int clock_gettime(clockid_t clock, struct timespec *ts)
@@ -311,7 +344,7 @@ time_t time(time_t *out)
 
 
 class Clock:
-    """Both clocks of programs that are started with env(), put forward by any amount at any moment; or the time of day alone, set."""
+    """The clocks of programs started with env(): forward() moves all of them at any moment, set() moves only the time of day."""
 
     def __init__(self, folder):
         self.file, self.library, source = folder / 'clock', folder / 'clock.so', folder / 'clock.c'
@@ -321,7 +354,7 @@ class Clock:
         self.forward(0)
 
     def set(self, seconds):
-        """Moves the time of day, as an administrator or NTP does; time itself goes on as it was."""
+        """Moves the time of day, as an administrator or NTP does. The other clocks do not notice."""
         self.wall += seconds
         self.forward(0)
 
@@ -337,34 +370,23 @@ class Clock:
         return dict(os.environ, LD_PRELOAD=str(self.library), PROMISE_CLOCK=str(self.file))
 
 
-# ---- running tests together -----------------------------------------------------------------
+# ---- running tests in parallel ---------------------------------------------------------------
 
-def one_test(function, number, write_fd):
-    """In a process of its own, which ends with this script."""
+def run_in_child(number, function, write_fd):
+    """Runs a test in this process, which was forked for it, and writes its TAP lines."""
     end_together()
-    folder = pathlib.Path(tempfile.mkdtemp(prefix='webbase-e2e-'))
-    title = function.__name__.replace('_', ' ')
-    out, status = '', 0
+    status = 1
     try:
-        function(folder)
-        out = 'ok %d - %s\n' % (number, title)
-    except Skip as e:
-        out = 'ok %d - %s # SKIP %s\n' % (number, title, e)
-    except BaseException:
-        status = 1
-        out = 'not ok %d - %s\n%s\n' % (number, title, '\n'.join('# ' + line for line in traceback.format_exc().splitlines()))
+        ok, text = run_test(number, function)
+        os.write(write_fd, text.encode())
+        status = 0 if ok else 1
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    os.write(write_fd, out.encode())
-    os._exit(status)
+        os._exit(status)
 
 
 def run_together(at_once=10):
-    wanted = sys.argv[1:]
-    chosen = [t for t in e2e.tests if not wanted or t.__name__ in wanted]
-    print('1..%d' % len(chosen))
-    print('# SEED=%d' % e2e.SEED, flush=True)
-    queue, running, failed = list(enumerate(chosen, 1)), {}, 0
+    """Like e2e.run(), with several tests at a time, each in its own process."""
+    queue, running, failed = chosen_tests(), {}, 0
     while queue or running:
         while queue and len(running) < at_once:
             number, function = queue.pop(0)
@@ -372,14 +394,13 @@ def run_together(at_once=10):
             pid = os.fork()
             if pid == 0:
                 os.close(read_fd)
-                one_test(function, number, write_fd)
+                run_in_child(number, function, write_fd)
             os.close(write_fd)
-            running[pid] = (read_fd, number, function, time.time())
+            running[pid] = (read_fd, number, function)
         pid, status = os.wait()
-        read_fd, number, function, began = running.pop(pid)
+        read_fd, number, function = running.pop(pid)
         with os.fdopen(read_fd) as f:
             text = f.read()
         failed += status != 0
-        sys.stdout.write(text or 'not ok %d - %s\n# its process ended with %d\n' % (number, function.__name__, status))
-        print('# %s: %.1f s' % (function.__name__, time.time() - began), flush=True)
+        print(text or 'not ok %d - %s\n# its process ended with status %d\n' % (number, function.__name__, status), end='', flush=True)
     sys.exit(1 if failed else 0)

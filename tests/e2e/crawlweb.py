@@ -1,40 +1,37 @@
 #!/usr/bin/env python3
-"""Crawls of the synthetic web, judged by what it tells afterwards: coverage, robots, courtesy, crash safety, limits.
+"""Crawls of the synthetic web, judged by what the web reports afterwards: coverage, robots.txt, courtesy, crash safety, limits.
 
 The server's log is the witness: it has every request of the whole run, and /_truth says which
-pages there are, which of them links or sitemaps lead to, and which the rules close.
+pages exist, which of them links or sitemaps lead to, and which robots.txt forbids.
 """
 import collections, os, resource, signal, subprocess, time
 
 from e2e import *
+from crawlserver import fetches
 from websim import *
 
 AGENT = 'WebCheck/1.0'
 
 
 def crawl_command(repo, seeds, *options):
-    """Where no interval is asked for, a site's own Crawl-delay is cut short too: only courtesy's tests wait for it."""
+    """If no interval is requested, the Crawl-delay of sites is cut short too; only the tests of courtesy wait for it."""
     hurry = ['--max-crawl-delay', 0.05] if '--delay' in options and options[options.index('--delay') + 1] == 0 else []
     return command(repo, 'crawl', *seeds, '--json', '--allow-private', '--user-agent', AGENT, *hurry, *options)
 
 
 def crawl(repo, seeds, *options, timeout=PATIENCE):
-    """A crawl to its end; its events."""
+    """Crawls to the end and returns the events."""
     p = subprocess.run(crawl_command(repo, seeds, *options), capture_output=True, timeout=timeout)
     assert p.returncode == 0, 'exit %d: %s' % (p.returncode, p.stderr[-800:])
     return lines(p.stdout)
 
 
 def slowness():
-    """How much slower than usual the program is here, from 1."""
+    """How many times slower than usual the program is on this machine, at least 1."""
     began = time.time()
     for _ in range(10):
         call(None, 'help')
     return min(20, max(1, (time.time() - began) / 0.2))
-
-
-def fetches(events):
-    return [e for e in events if e.get('event') == 'fetch']
 
 
 class Log:
@@ -58,36 +55,36 @@ class Log:
         return found
 
     def own(self):
-        """Requests of pages by their own addresses (not robots.txt, sitemaps, or steps of redirects)."""
+        """Requests for pages at their own URLs (not robots.txt, sitemaps, or steps of redirects)."""
         return {u: n for u, n in self.counts.items() if u in self.pages}
 
     def expect_covered(self, repeatable=()):
         lost = sorted(self.wanted() - set(self.counts))
-        assert not lost, '%d of %d pages never asked for, such as %s' % (len(lost), len(self.wanted()), lost[:3])
+        assert not lost, '%d of %d pages were never requested, such as %s' % (len(lost), len(self.wanted()), lost[:3])
         twice = {u: n for u, n in self.own().items() if n > 1 and self.pages[u]['kind'] not in repeatable}
-        assert not twice, '%d pages asked for more than once, such as %s' % (len(twice), sorted(twice.items())[:3])
+        assert not twice, '%d pages were requested more than once, such as %s' % (len(twice), sorted(twice.items())[:3])
 
     def expect_rules_kept(self):
         closed = [u for u in self.counts if u in self.pages and not self.pages[u]['allowed']]
-        assert not closed, 'closed by robots.txt, but asked for: %s' % closed[:3]
+        assert not closed, 'forbidden by robots.txt, but requested: %s' % closed[:3]
         hidden = [u for u in self.counts if u in self.pages and not self.pages[u]['reachable']]
-        assert not hidden, 'nothing leads there, but it was asked for: %s' % hidden[:3]
+        assert not hidden, 'nothing leads there, but it was requested: %s' % hidden[:3]
         for host, asked in self.by_host().items():
-            assert asked[0][1] == '/robots.txt', '%s: %s before robots.txt' % (host, asked[0][1])
+            assert asked[0][1] == '/robots.txt', '%s: %s was requested before robots.txt' % (host, asked[0][1])
 
     def expect_gaps(self, interval, pulse):
-        """No two requests to one host closer than the interval; pages of those with a Crawl-delay not closer than that.
+        """Checks that requests to a host are at least the interval apart, and requests for pages at least the Crawl-delay.
 
-        The server's clock is read when a request is: on a busy machine the first of two may be read late."""
+        The server takes the time when it reads a request. On a busy machine it may read the first of two requests late."""
         def slack(moment):
             return max(0.030, 0.15 * interval) + 3 * pulse.lag(moment - 0.2, moment)
         for host, asked in self.by_host().items():
             times = [t for t, _ in asked]
             for before, after, what in zip(times, times[1:], asked[1:]):
-                assert after - before >= interval - slack(before), '%s: %s came %.3f s after the request before' % (host, what[1], after - before)
+                assert after - before >= interval - slack(before), '%s: %s was requested %.3f s after the previous request' % (host, what[1], after - before)
             delay = self.sites.get(host, {}).get('delay', 0)
             pages = [t for t, path in asked if path != '/robots.txt' and not path.startswith('/sitemap')]
-            assert all(b - a >= delay - slack(a) for a, b in zip(pages, pages[1:])), '%s: closer than its Crawl-delay' % host
+            assert all(b - a >= delay - slack(a) for a, b in zip(pages, pages[1:])), '%s: requests are closer than its Crawl-delay' % host
 
 
 @test
@@ -102,7 +99,7 @@ def every_reachable_page_once_and_no_closed_one(folder):
             assert host not in second or {path for _, path in asked} <= {'/', '/robots.txt'}, 'a second name was crawled: %s' % host
         good = [p for p in log.pages.values() if p['url'] in log.wanted() and p['status'] == 200]
         stored = [e['url'] for e in fetches(events) if e['result'] in ('stored', 'duplicate')]
-        assert set(p['url'] for p in good) <= set(stored), 'asked for and not stored'
+        assert set(p['url'] for p in good) <= set(stored), 'requested, but not stored'
         assert ask(folder / 'r', 'stat')[0]['pages'] == done(events)['pages'] >= len(good)
         verified(folder / 'r')
         for p in rng('bodies').sample(good, 40):
@@ -130,7 +127,7 @@ def courtesy_over_the_whole_run(folder):
         log.expect_rules_kept()
         assert len(log.requests) > 400
         busiest = max(len(a) for a in log.by_host().values())
-        assert busiest > 20, 'no site was asked often enough to see anything'
+        assert busiest > 20, 'no site was requested often enough to see anything'
 
 
 def roots(web):
@@ -161,9 +158,9 @@ def killed_at_any_moment_nothing_is_lost_and_courtesy_is_kept(folder):
         assert 20 < before < len(log.requests), (before, len(log.requests))
         lost = log.wanted() - set(log.counts)
         assert not lost, '%d pages lost, such as %s' % (len(lost), sorted(lost)[:3])
-        # A page is asked for again where its answer was on the way when the crawler died: one a site at most.
+        # A page is requested again if its response was on the way when the crawler died: at most one per site.
         again = sum(n - 1 for n in log.own().values())
-        assert again <= kills * 22, '%d pages asked for again after %d kills' % (again, kills)
+        assert again <= kills * 22, '%d pages were requested again after %d kills' % (again, kills)
         log.expect_rules_kept()
         log.expect_gaps(0.1, pulse)
         verified(folder / 'r')
@@ -179,10 +176,10 @@ def a_second_crawl_asks_with_validators(folder):
         second = crawl(folder / 'r', roots(web), *args)
         results = collections.Counter(e['result'] for e in fetches(second))
         assert results['stored'] == results['duplicate'] == 0, results
-        pages = Log(web).pages      # not those of second names
+        pages = Log(web).pages      # except those of aliases
         again = {e['url'] for e in fetches(second) if e['result'] == 'unchanged'}
         before = {e['url'] for e in fetches(first) if e['result'] in ('stored', 'duplicate') and e['url'] in pages}
-        assert before <= again, 'not asked for again: %s' % sorted(before - again)[:3]
+        assert before <= again, 'not requested again: %s' % sorted(before - again)[:3]
         statuses = collections.Counter(r['status'] for r in web.truth('pages=0')['requests'][count:])
         assert statuses[304] > statuses[200], statuses
         Log(web).expect_rules_kept()
@@ -201,7 +198,7 @@ def a_second_crawl_visits_sites_known_by_links_only(folder):
 
 @test
 def changes_are_seen(folder):
-    """Pages that changed between two visits are stored anew, the others are known to be unchanged."""
+    """Pages that changed between two visits are stored again; the others are reported as unchanged."""
     with Web('--seed', 6, '--sites', 15, '--pages', 800, '--speed', 86400 * 3) as web:
         args = ['--scope', 'any', '--delay', 0]
         crawl(folder / 'r', roots(web), *args)
@@ -231,7 +228,7 @@ def changes_are_seen(folder):
 
 # ---- hostile webs -----------------------------------------------------------------------
 
-# What may be asked for again: it failed the first time. Long ways of redirects and traps have no page count.
+# These may be requested again, because they failed the first time. Long chains of redirects and traps have no page count.
 RETRIED = {'unavailable', 'too-many', 'reset-head', 'reset-body', 'short', 'silent', 'error', 'garbage', 'bad-chunks', 'bad-head', 'two-lengths',
            'endless-head', 'huge-head', 'bad-gzip', 'bomb', 'bomb-nested', 'bad-location', 'long', 'slow-first', 'slow-body',
            'endless-body', 'loop', 'chain', 'long-chain', 'session', 'calendar', 'repeat'}
@@ -240,25 +237,25 @@ RETRIED = {'unavailable', 'too-many', 'reset-head', 'reset-body', 'short', 'sile
 @test
 def hostile_webs_end_in_bounded_time_and_memory(folder):
     with Web('--seed', rng('hostile').randrange(1 << 40), '--sites', 50, '--pages', 1200, '--hostile') as web:
-        # On a slow machine all of it is slower, so the limits are longer: by what a little of it takes.
+        # On a slow machine everything takes longer, so the limits are longer in proportion.
         slow = slowness()
         events = crawl(folder / 'r', [web.root], '--scope', 'any', '--delay', 0, '--timeout', 4 * slow, '--max-time', 25 * slow,
                        '--max-bytes', 1 << 20, '--site-budget', 400)
         done(events)
         peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-        assert peak < 400 << 10, 'a crawler took %d KB' % peak
+        assert peak < 400 << 10, 'a crawler used %d KB' % peak
         log = Log(web)
         log.expect_rules_kept()
         expect_results(log, events)
         twice = {u: n for u, n in log.own().items() if n > 1 and log.pages[u]['kind'] not in RETRIED}
-        assert not twice, 'asked for more than once: %s' % sorted(twice.items())[:3]
+        assert not twice, 'requested more than once: %s' % sorted(twice.items())[:3]
         most = max(log.own().values())
-        assert most < 12, 'a page was asked for %d times' % most
+        assert most < 12, 'a page was requested %d times' % most
         verified(folder / 'r')
 
 
 def expect_results(log, events):
-    """Each kind ends as it should, in words that say why."""
+    """Checks that each kind of page has the right result."""
     results = collections.defaultdict(set)
     for e in fetches(events):
         if e['url'] in log.pages:
@@ -270,7 +267,7 @@ def expect_results(log, events):
     for kind in ('silent', 'reset-head', 'reset-body', 'short', 'garbage', 'bad-chunks', 'endless-head', 'bomb', 'bomb-nested', 'bad-gzip',
                  'error', 'bad-location'):
         assert all(r.startswith('error:') for r in results[kind]), (kind, results[kind])
-    assert sum(bool(r) for r in results.values()) > 20, 'few kinds were met: %s' % sorted(results)
+    assert sum(bool(r) for r in results.values()) > 20, 'too few kinds of pages were met: %s' % sorted(results)
 
 
 run()

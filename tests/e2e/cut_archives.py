@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Archives that are cut off, or whose lengths and dates are wrong: what is there is kept and marked, and each fault is told."""
+"""Archives that are cut off, or that have wrong lengths and dates: what is there is kept and marked, and each fault is reported."""
 import re, time
 
 from e2e import *
@@ -14,14 +14,14 @@ def errors_of(events):
 
 
 def imported(folder, name, data):
-    """The repository, and the error events of the import."""
+    """Imports an archive; returns the repository and the error events."""
     path, repo = folder / name, folder / ('repo-' + name)
     path.write_bytes(data)
     return repo, errors_of(ask(repo, 'import', path))
 
 
 def stored(repo, page):
-    """The body and what is known of the page."""
+    """The body of a page, and its facts."""
     return call(repo, 'get', page.url).stdout, ask(repo, 'get', page.url)[0]
 
 
@@ -47,7 +47,7 @@ def a_last_record_that_is_cut_off(folder):
 
 @test
 def a_last_record_cut_off_before_its_page(folder):
-    """Nothing of the page is there, so nothing is stored, and that is told once."""
+    """There is nothing of the page, so nothing is stored, and this is reported once."""
     pages = random_pages('head')
     last, data, whole = pages[-1], b''.join(p.record() for p in pages[:-1]), pages[-1].record()
     start = whole.index(b'HTTP/1.1')
@@ -56,7 +56,7 @@ def a_last_record_cut_off_before_its_page(folder):
         assert [e['offset'] for e in errors] == [len(data)], (cut, errors)
         call(repo, 'get', last.url, status=1)
         assert all(stored(repo, p)[0] == p.body for p in pages[:-1])
-    # Inside the HTTP head, but behind the status line: a page without a body.
+    # A cut inside the HTTP head, after the status line, gives a page without a body.
     repo, errors = imported(folder, 'inside.warc', data + whole[:start + 30])
     assert [e['offset'] for e in errors] == [len(data)], errors
     body, facts = stored(repo, last)
@@ -72,7 +72,7 @@ def a_last_member_that_is_cut_off(folder):
     assert [e['offset'] for e in errors] == [len(before)], errors
     body, facts = stored(repo, last)
     assert last.body.startswith(body) and len(body) > 1000 and facts['truncated'] is True
-    # The same as one member for all records.
+    # The same with one member for all records.
     whole = gzip.compress(b''.join(p.record() for p in pages))
     repo, errors = imported(folder, 'whole.warc.gz', whole[:len(whole) * 9 // 10])
     assert len(errors) == 1, errors
@@ -114,7 +114,7 @@ def arc_records_without_a_type(folder):
     repo, errors = imported(folder, 'empty.arc', data)
     assert not errors, errors
     assert [call(repo, 'get', 'http://arc.example/%d' % i).stdout for i in range(3)] == [b'<p>page'] * 3
-    # The last one cut off.
+    # The last record is cut off.
     repo, errors = imported(folder, 'cut.arc', data[:-4])
     assert len(errors) == 1, errors
     facts = ask(repo, 'get', 'http://arc.example/2')[0]

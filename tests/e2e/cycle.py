@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""run: around and around, from seeds, under a budget, killed anywhere, alone, in time, on a full disk; and what stat says of it."""
+"""`run`: cycle after cycle, from seeds, within a budget, killed at any point, alone, on time, on a full disk; and what `stat` says about it."""
 import contextlib, fcntl, signal, time
 
 from e2e import *
@@ -7,24 +7,8 @@ from crawlserver import *
 from websim import seconds_of
 
 
-def star(count, name=''):
-    return {'/': page(*['/%d' % n for n in range(1, count)], text=name), **{'/%d' % n: page('/', text='page %s %d' % (name, n)) for n in range(1, count)}}
-
-
-def run_command(repo, server, *args):
-    return command(repo, 'run', '--json', '--allow-private', '--user-agent', AGENT, '--delay', 0, *server.resolve(), *args)
-
-
-def go(repo, server, *args, status=0, timeout=PATIENCE, **kw):
-    p = subprocess.run(run_command(repo, server, *args), capture_output=True, timeout=timeout, **kw)
-    assert p.returncode == status, 'exit %d, not %d: %s' % (p.returncode, status, p.stderr[-500:])
-    go.words = p.stderr.decode('utf-8', 'replace')
-    return lines(p.stdout)
-
-
 def start_run(repo, server, *args, **kw):
-    return subprocess.Popen(run_command(repo, server, *args), stdout=kw.pop('stdout', subprocess.DEVNULL), stderr=kw.pop('stderr', subprocess.DEVNULL),
-                            start_new_session=True, preexec_fn=end_together, **kw)
+    return spawn(run_command(repo, server, *args), **kw)
 
 
 def cycles(events):
@@ -43,7 +27,7 @@ def from_seeds_to_refreshes(folder):
         repo, site = folder / 'r', server.sites['f.test']
         events = go(repo, server, server.url('f.test'), '--cycles', 1)
         assert cycles(events)[0]['stored'] == 20 and cycles(events)[0]['cycle'] == 1 and done(events)['cycles'] == 1, events[-2:]
-        assert len(asked(server)) == 20, 'a page twice in a cycle'
+        assert len(asked(server)) == 20, 'a page was requested twice in a cycle'
         site['/3'] = page('/new', text='changed')
         site['/new'] = page('/newer', text='new')
         site['/newer'] = page(text='newer')
@@ -79,7 +63,7 @@ def the_budget_counts_seeds_too(folder):
         for n in range(1, 5):
             said = cycles(go(repo, server, server.url('s.test'), '--cycles', 1, '--budget', 10))[0]
             assert said['fetched'] == 10 and len(asked(server)) == 10 * n, (said, len(asked(server)))
-        assert ask(repo, 'webdb', 'count')[0]['fetched'] == 40, 'pages that were never fetched come before others'
+        assert ask(repo, 'webdb', 'count')[0]['fetched'] == 40, 'pages that were never fetched must come first'
 
 
 @test
@@ -132,7 +116,7 @@ def a_signal_ends_the_rest(folder):
         stat = ask(folder / 'r', 'stat')[0]['cycle']
         assert stat['running'] and stat['next'] > stat['began'] and b'rests until' in call(folder / 'r', 'stat').stdout, stat
         p.send_signal(signal.SIGTERM)
-        assert p.wait(PATIENCE) == 1, p.stderr.read()     # and not in an hour
+        assert p.wait(PATIENCE) == 1, p.stderr.read()     # it does not wait for an hour
         assert not ask(folder / 'r', 'stat')[0]['cycle']['running']
 
 
@@ -151,7 +135,7 @@ def a_signal_in_a_crawl_loses_nothing(folder):
         assert ask(repo, 'stat')[0]['cycle']['step'] == 'crawl' and b'goes on there' in call(repo, 'stat').stdout
         said = cycles(go(repo, server, '--cycles', 1))
         assert [s['cycle'] for s in said] == [2] and said[0]['fetched'] == 30, said
-        assert sorted(asked(server, began)) == sorted(server.sites['c.test']), 'asked for twice, or not at all'
+        assert sorted(asked(server, began)) == sorted(server.sites['c.test']), 'a page was requested twice, or not at all'
 
 
 @test
@@ -172,12 +156,12 @@ def prose(random_, words):
 
 @test
 def one_page_of_a_family_is_visited_often(folder):
-    """Near duplicates name the first of them; cycles that have fetches for all pages visit that one, and the others once a week."""
+    """Near duplicates name the first of their family. Cycles with a budget for all pages visit that one, and the others only once a week."""
     random_, clock = rng('family'), Clock(folder)
     text = prose(random_, 2000)
     site = {'/near%d' % n: page('/', text='%s %s' % (text, prose(random_, 1))) for n in range(5)}
     site.update({'/apart%d' % n: page('/', text=prose(random_, 500)) for n in range(3)})
-    # Texts that are too short to be alike.
+    # Texts that are too short to count as near duplicates.
     site.update({'/tiny%d' % n: page('/', text='nothing here', title='%d' % n) for n in range(2)})
     with Server({'n.test': {'/': page(*site), **site}}) as server:
         repo = folder / 'r'
@@ -202,11 +186,11 @@ def one_page_of_a_family_is_visited_often(folder):
         verified(repo)
 
 
-# ---- beside others --------------------------------------------------------------------------------------------
+# ---- at the same time as other commands --------------------------------------------------------------------------------------------
 
 @contextlib.contextmanager
 def held(path):
-    """The lock of a command that somebody else runs."""
+    """Holds the lock of a command, as if somebody else were running it."""
     path.parent.mkdir(exist_ok=True)
     with open(path, 'ab') as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -264,7 +248,7 @@ def an_endless_run_outlives_a_step_that_fails(folder):
 
 @test
 def killed_in_every_step(folder):
-    """kill -9 at moments by chance, many times; then the pages are those of the web, each cycle is one, and nothing is damaged."""
+    """kill -9 at random moments, many times. In the end the pages are those of the web, no cycle is counted twice, and nothing is damaged."""
     random_ = rng('killed')
     with Server({'k%d.test' % n: star(25, 'k%d' % n) for n in range(2)}, latency=lambda: 0.002) as server:
         repo, seen = folder / 'r', set()
@@ -275,7 +259,7 @@ def killed_in_every_step(folder):
             kill_all(p)
             if (repo / 'cycle').exists():
                 seen.add(ask(repo, 'stat')[0]['cycle']['step'])
-                # Its crawlers, killed too, may take a moment longer.
+                # Its crawlers are killed too, but may take a moment longer.
                 until(lambda: not ask(repo, 'stat')[0]['cycle']['running'], 5)
             host = random_.choice(list(server.sites))
             server.sites[host]['/%d' % random_.randrange(1, 25)] = page('/', text='changed %d' % attempt)
@@ -340,7 +324,7 @@ def a_full_disk_is_told_and_gone_on_from(folder):
             verified(repo)
 
 
-# ---- by hand ------------------------------------------------------------------------------------------------------------
+# ---- step by step ------------------------------------------------------------------------------------------------------------
 
 @test
 def each_step_is_a_command(folder):

@@ -1,14 +1,14 @@
 """What the end-to-end scripts share: running the program, making archives, printing TAP.
 
-A script marks functions with @test and ends with run(). Each test gets a folder of
-its own; it fails by raising, and skips by raising Skip.
+A script marks functions with @test and ends with run(). Each test gets its own folder. It
+fails by raising an exception, and skips itself by raising Skip.
 """
 import contextlib, ctypes, fcntl, gzip, hashlib, json, os, pathlib, random, shutil, socket, struct, subprocess, sys, tempfile, threading, time, traceback
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 WEBBASE = os.environ.get('WEBBASE', str(ROOT / 'build' / 'webbase'))
-# How long anything is waited for. It only keeps a hanging test from hanging for ever, and never decides how fast is fast enough.
+# The longest time, in seconds, to wait for anything. It only ends tests that hang; no test depends on how fast something is.
 PATIENCE = float(os.environ.get('WEBBASE_PATIENCE', 400))
 SEED = int(os.environ.get('SEED', random.SystemRandom().randrange(1 << 31)))
 
@@ -25,37 +25,45 @@ def test(function):
 
 
 def rng(name):
-    """Randomness of one test; the seed is printed at the start."""
+    """A random generator for one test. The seed is printed at the start."""
     return random.Random('%d %s' % (SEED, name))
 
 
-def run():
+def chosen_tests():
+    """(number, function) of the tests named on the command line, or of all. Prints the TAP plan."""
     wanted = sys.argv[1:]
     chosen = [t for t in tests if not wanted or t.__name__ in wanted]
-    failed = 0
     print('1..%d' % len(chosen))
     print('# SEED=%d' % SEED, flush=True)
-    for n, function in enumerate(chosen, 1):
-        folder = pathlib.Path(tempfile.mkdtemp(prefix='webbase-e2e-'))
-        title, start = function.__name__.replace('_', ' '), time.time()
-        try:
-            function(folder)
-            print('ok %d - %s\n# %.1f s' % (n, title, time.time() - start), flush=True)
-        except Skip as e:
-            print('ok %d - %s # SKIP %s' % (n, title, e), flush=True)
-        except Exception:
-            failed += 1
-            print('not ok %d - %s' % (n, title))
-            for line in traceback.format_exc().splitlines():
-                print('# ' + line)
-            sys.stdout.flush()
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+    return list(enumerate(chosen, 1))
+
+
+def run_test(number, function):
+    """Runs one test in a new folder. Returns (whether it passed, its TAP lines)."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix='webbase-e2e-'))
+    title, start = function.__name__.replace('_', ' '), time.time()
+    try:
+        function(folder)
+        return True, 'ok %d - %s\n# %.1f s\n' % (number, title, time.time() - start)
+    except Skip as e:
+        return True, 'ok %d - %s # SKIP %s\n' % (number, title, e)
+    except Exception:
+        return False, 'not ok %d - %s\n' % (number, title) + ''.join('# %s\n' % line for line in traceback.format_exc().splitlines())
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def run():
+    failed = 0
+    for number, function in chosen_tests():
+        ok, text = run_test(number, function)
+        failed += not ok
+        print(text, end='', flush=True)
     sys.exit(1 if failed else 0)
 
 
 class Pulse:
-    """Tells how busy the machine is: how late a thread wakes up that sleeps for 10 ms. Use with `with`."""
+    """Measures how busy the machine is: how late a thread wakes up that sleeps for 10 ms. Use with `with`."""
 
     def __enter__(self):
         self.beats, self.going = [time.time()], True
@@ -73,7 +81,7 @@ class Pulse:
             self.beats.append(time.time())
 
     def lag(self, begin, end):
-        """The longest lateness between two moments."""
+        """The longest delay between two moments."""
         near = [t for t in self.beats if begin - 1 <= t <= end + 1]
         return max([b - a - 0.01 for a, b in zip(near, near[1:]) if b >= begin and a <= end], default=0)
 
@@ -85,7 +93,7 @@ def command(repo, *args):
 
 
 def call(repo, *args, status=0, **kw):
-    """Runs the program to its end; CompletedProcess with bytes. status: what it must exit with, None for any."""
+    """Runs the program to its end; returns a CompletedProcess with bytes. status: the expected exit status; None: any."""
     p = subprocess.run(command(repo, *args), capture_output=True, timeout=kw.pop('timeout', PATIENCE), **kw)
     assert p.returncode >= 0, 'died of signal %d: %s' % (-p.returncode, args)
     assert status is None or p.returncode == status, 'exit %d, not %d: %s: %s %s' % (p.returncode, status, args, p.stderr[-500:], p.stdout[-500:])
@@ -93,7 +101,7 @@ def call(repo, *args, status=0, **kw):
 
 
 def lines(data):
-    """JSON objects, one a line; an unfinished last line is left out."""
+    """Parses JSON objects, one per line. An incomplete last line is left out."""
     return [json.loads(line) for line in data.decode().split('\n')[:-1] if line]
 
 
@@ -108,7 +116,7 @@ def done(events):
 
 
 def refused(repo, named, *args, status=1, one_line=True):
-    """The command fails with that status and a message that names the thing."""
+    """Checks that the command fails with that status and a message that contains `named`. Returns the message."""
     p = call(repo, *args, status=status)
     text = p.stderr.decode('utf-8', 'replace')
     assert text.startswith('webbase: '), text
@@ -174,12 +182,12 @@ def archive(path, pages):
 # ---- places ------------------------------------------------------------------
 
 def become_root(network=False):
-    """For a user who is not root: moves this process, which must have one thread, to namespaces where it is."""
+    """If the user is not root, moves this process (which must have only one thread) into namespaces in which it is."""
     if os.geteuid() == 0:
         return
     uid, gid, flags = os.geteuid(), os.getegid(), 0x10000000 | 0x00020000 | (0x40000000 if network else 0)     # user, mount, network
     if ctypes.CDLL(None, use_errno=True).unshare(flags):
-        raise OSError(ctypes.get_errno(), 'this test must be run by root, or where users may make namespaces')
+        raise OSError(ctypes.get_errno(), 'this test must run as root, or on a system where users may create namespaces')
     pathlib.Path('/proc/self/setgroups').write_text('deny')
     pathlib.Path('/proc/self/uid_map').write_text('0 %d 1' % uid)
     pathlib.Path('/proc/self/gid_map').write_text('0 %d 1' % gid)
@@ -190,7 +198,7 @@ def become_root(network=False):
 
 @contextlib.contextmanager
 def small_disk(folder, size):
-    """A file system of its own, as small as told."""
+    """Mounts a separate file system of the given size."""
     become_root()
     folder.mkdir()
     p = subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=' + size, 'tmpfs', folder], capture_output=True)
@@ -202,7 +210,7 @@ def small_disk(folder, size):
 
 
 def remount(folder, options):
-    """options: 'ro', 'rw' or 'size=...'. Not by mount(8), which repeats options that only the machine's root may give."""
+    """Remounts with 'ro', 'rw' or 'size=...'. Does not use mount(8), which repeats options that only the real root may set."""
     flags = 0x20 | (1 if options == 'ro' else 0)      # MS_REMOUNT, MS_RDONLY
     data = options.encode() if '=' in options else None
     if ctypes.CDLL(None, use_errno=True).mount(b'tmpfs', bytes(folder), b'tmpfs', ctypes.c_ulong(flags), data):

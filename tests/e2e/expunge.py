@@ -1,20 +1,12 @@
 #!/usr/bin/env python3
-"""What leaves: pages that are gone, pages whose lifetime ended, and what is taken down, with its bytes."""
+"""What is removed: pages that are gone, pages whose lifetime has ended, and pages that are taken down, including their bytes."""
 import time
 
 from e2e import *
 from crawlserver import *
 
 
-def star(count, name=''):
-    return {'/': page(*['/%d' % n for n in range(1, count)], text=name), **{'/%d' % n: page('/', text='page %s %d' % (name, n)) for n in range(1, count)}}
-
-
-def cycle(repo, server, *args, **kw):
-    return lines(call(repo, 'run', '--cycles', 1, '--allow-private', '--user-agent', AGENT, '--delay', 0, '--json', *server.resolve(), *args, **kw).stdout)
-
-
-def stored(repo, url, **kw):
+def is_stored(repo, url, **kw):
     return call(repo, 'get', url, status=None, **kw).returncode == 0
 
 
@@ -33,8 +25,8 @@ def gone_pages_leave_by_themselves(folder):
         events = cycle(folder / 'r', server)
         assert [e['expunged'] for e in events if e['event'] == 'cycle'] == [2], events[-2:]
         for n in (3, 4):
-            assert not stored(folder / 'r', server.url('g.test', '/%d' % n))
-        # The page that links there is seen again, so they are known again, looked at once more, and then left alone.
+            assert not is_stored(folder / 'r', server.url('g.test', '/%d' % n))
+        # The page that links to them is seen again, so they are known again, requested once more, and then left alone.
         server.sites['g.test']['/'] = star(8, 'again')['/']
         cycle(folder / 'r', server)
         for n in range(3):
@@ -46,7 +38,7 @@ def gone_pages_leave_by_themselves(folder):
 
 @test
 def lifetimes_end(folder):
-    """Listed when its lifetime ends; unlinked and still there it lives on; not there it goes; not to be verified it stays."""
+    """A page is listed when its lifetime ends. If it still exists, even without a link, it stays; if it is gone, it is removed; if that cannot be checked, it stays."""
     clock = Clock(folder)
     hosts = {'a.test': star(6, 'a'), 'b.test': star(4, 'b')}
     with Server(hosts) as server:
@@ -54,7 +46,7 @@ def lifetimes_end(folder):
         crawl(repo, server, *[server.url(h) for h in hosts], '--delay', 0, '--lifetime', 3, env=clock.env())
         call(repo, 'update', env=clock.env())
         assert 2.9 < ask(repo, 'webdb', 'page', server.url('a.test', '/1'), env=clock.env())[0]['lifetime_left'] <= 3
-        # Off for months: nothing is thrown away before it was asked for.
+        # After months without a run, nothing is removed before it was requested.
         clock.forward(100 * 86400)
         assert done(ask(repo, 'expunge', env=clock.env()))['pages'] == 0
         assert ask(repo, 'webdb', 'page', server.url('a.test', '/1'), env=clock.env())[0]['lifetime_left'] < -90
@@ -64,9 +56,9 @@ def lifetimes_end(folder):
         hosts['b.test']['/robots.txt'] = Reply('sorry', 503)
         said = [e for e in cycle(repo, server, '--lifetime', 3, '--budget', 100, '--max-time', 4, env=clock.env()) if e['event'] == 'cycle'][0]
         assert said['expunged'] == 1, said
-        assert not stored(repo, server.url('a.test', '/2'), env=clock.env())
+        assert not is_stored(repo, server.url('a.test', '/2'), env=clock.env())
         for host, n in (('a.test', 1), ('a.test', 5), ('b.test', 1), ('b.test', 3)):
-            assert stored(repo, server.url(host, '/%d' % n), env=clock.env()), (host, n)
+            assert is_stored(repo, server.url(host, '/%d' % n), env=clock.env()), (host, n)
         assert 2.9 < ask(repo, 'webdb', 'page', server.url('a.test', '/1'), env=clock.env())[0]['lifetime_left'] <= 3
         left = done(ask(repo, 'expunge', env=clock.env()))
         assert left['pages'] == 0, left
@@ -101,7 +93,7 @@ def a_page_and_its_bytes(folder):
         assert files_with(repo, mark[1000:1032])
         events = lines(call(repo, 'expunge', url.replace('http:', 'HTTP:') + '#x', '--json').stdout)
         assert events[0]['event'] == 'expunge' and events[0]['url'] == url and done(events)['pages'] == 1 and done(events)['bytes'] == len(mark), events
-        assert not stored(repo, url)
+        assert not is_stored(repo, url)
         call(repo, 'compact')
         assert not files_with(repo, mark[1000:1032])
         f = ask(repo, 'webdb', 'page', url)[0]
@@ -113,7 +105,7 @@ def a_page_and_its_bytes(folder):
         refused(repo, server.url('t.test', '/1'), 'expunge', server.url('t.test', '/1'), '--allow')
         assert b'imported again' in call(repo, 'expunge', url, '--allow').stdout
         cycle(repo, server)
-        assert stored(repo, url)
+        assert is_stored(repo, url)
         verified(repo)
 
 
@@ -153,19 +145,19 @@ def pages_in_the_hands_of_a_killed_crawler(folder):
                             '*': lambda r: page(text=r.path)}}) as server:
         repo, url = folder / 'r', server.url('s.test', '/secret')
         p = start(repo, server, server.url('s.test'), '--delay', 0.05, '--processes', 1)
-        # Two requests later the page is noted.
+        # Two requests later, the page is in the journal.
         until(lambda: '/secret' in server.paths('s.test')[:-2])
         kill_all(p)
-        assert done(ask(repo, 'expunge', url))['pages'] == 0 # it never came into the store
+        assert done(ask(repo, 'expunge', url))['pages'] == 0 # it never reached the store
         call(repo, 'compact')
         assert not files_with(repo, mark[1000:1032]), files_with(repo, mark[1000:1032])
         crawl(repo, server, server.url('s.test'), '--delay', 0)
-        assert not stored(repo, url) and server.counts['s.test', '/secret'] == 1
+        assert not is_stored(repo, url) and server.counts['s.test', '/secret'] == 1
 
 
 @test
 def taken_down_between_fetch_and_commit(folder):
-    """The line of the page waits for the commit, which leaves the page out: it must not say that it was stored."""
+    """The line of the page waits for the commit, which leaves the page out. So the line must not say that the page was stored."""
     with Server({'s.test': {'/': page('/secret', *['/%d' % n for n in range(30)]), '*': lambda r: page(text=r.path)}}) as server:
         repo, url = folder / 'r', server.url('s.test', '/secret')
         with open(folder / 'out', 'wb') as out:
@@ -175,15 +167,15 @@ def taken_down_between_fetch_and_commit(folder):
         assert p.wait(PATIENCE) == 0
         events = lines((folder / 'out').read_bytes())
         told = results(events)
-        assert not stored(repo, url) and ask(repo, 'stat')[0]['pages'] == 31
-        # Either it was committed before, and then removed; or it was left out, and the line says so.
+        assert not is_stored(repo, url) and ask(repo, 'stat')[0]['pages'] == 31
+        # Either it was committed before and then removed, or it was left out and the line says so.
         assert told[url] == ('stored' if removed else 'expunged') and all(r == 'stored' for u, r in told.items() if u != url and not u.endswith('robots.txt')), told
         print('# the line says %s' % told[url])
 
 
 @test
 def killed_with_the_page_in_its_spool(folder):
-    """Taken down while a crawler has the page, fetched and not committed; then the crawler is killed, and goes on."""
+    """The page is taken down when a crawler has fetched but not committed it; then the crawler is killed and continued."""
     mark = rng('spool2').randbytes(30000)
     with Server({'s.test': {'/': page('/secret', *['/%d' % n for n in range(30)]), '/secret': Reply(mark, type='application/octet-stream'),
                             '*': lambda r: page(text=r.path)}}) as server:
@@ -194,11 +186,11 @@ def killed_with_the_page_in_its_spool(folder):
             until(lambda: any(r.path == '/secret' and r.done for r in server.requests))
             time.sleep(0.05 * n)
             call(repo, 'expunge', url)
-            assert not stored(repo, url)
+            assert not is_stored(repo, url)
             kill_all(p)
             crawl(repo, server, server.url('s.test'), '--delay', 0)
-            assert not stored(repo, url), 'back after kill -9'
-            assert server.counts['s.test', '/secret'] == n + 1, 'asked for again'
+            assert not is_stored(repo, url), 'the page is back after kill -9'
+            assert server.counts['s.test', '/secret'] == n + 1, 'the page was requested again'
             assert ask(repo, 'why', url)[0]['reason'].startswith('taken down')
             call(repo, 'compact')
             assert not files_with(repo, mark[1000:1032]), files_with(repo, mark[1000:1032])
@@ -208,7 +200,7 @@ def killed_with_the_page_in_its_spool(folder):
 
 @test
 def removed_between_a_conditional_request_and_its_304(folder):
-    """Taken down meanwhile, the page stays away; only removed, it is asked for again. Neither ends the crawl."""
+    """If the page is taken down meanwhile, it stays out; if it is only removed, it is requested again. Neither ends the crawl."""
     repo, held = folder / 'r', []
 
     def answer(n, allow):
@@ -227,7 +219,7 @@ def removed_between_a_conditional_request_and_its_304(folder):
         call(repo, 'update')
         events = crawl(repo, server, server.url('c.test'), '--delay', 0)
         assert sorted(held) == [3, 5], held
-        assert not stored(repo, server.url('c.test', '/3')) and stored(repo, server.url('c.test', '/5'))
+        assert not is_stored(repo, server.url('c.test', '/3')) and is_stored(repo, server.url('c.test', '/5'))
         assert ask(repo, 'stat')[0]['pages'] == 7
         assert server.counts['c.test', '/5'] == 3 and server.counts['c.test', '/7'] == 2
         said = results(events)
@@ -249,7 +241,7 @@ def arc(path, pages):
 
 @test
 def no_door_lets_it_in(folder):
-    """A page and a host that were taken down, through import (three ways), crawl, push, run, update --rebuild, webdb import."""
+    """A page and a host that were taken down stay out of import (in three ways), crawl, push, run, update --rebuild and webdb import."""
     with Server({'d.test': star(6, 'd'), 'h.test': star(4, 'h')}) as server:
         repo = folder / 'r'
         crawl(repo, server, server.url('d.test'), server.url('h.test'), '--delay', 0)
@@ -263,7 +255,7 @@ def no_door_lets_it_in(folder):
 
         def look(after):
             for url in barred:
-                assert not stored(repo, url), '%s is back after %s' % (url, after)
+                assert not is_stored(repo, url), '%s is back after %s' % (url, after)
                 assert ask(repo, 'why', url)[0]['reason'].startswith('taken down'), (url, after)
             assert b'found-later' not in call(repo, 'export', '--warc', '-').stdout
             assert ask(repo, 'why', host)[0]['verdict'] == 'blocked'
@@ -298,27 +290,27 @@ def no_door_lets_it_in(folder):
         cycle(repo, server, '--budget', 100)
         look('update --rebuild')
         for key in (('d.test', '/3'), ('d.test', '/never'), ('h.test', '/1'), ('h.test', '/found-later')):
-            assert server.counts.get(key, 0) == before.get(key, 0), 'asked for: %s %s' % key
-        # What another repository marked as taken down is, here too.
+            assert server.counts.get(key, 0) == before.get(key, 0), 'requested: %s %s' % key
+        # What another repository marked as taken down is taken down here, too.
         (folder / 'rows').write_bytes(call(repo, 'webdb', 'pages', '--json').stdout)
         other = folder / 'other'
         call(other, 'init')
         call(other, 'webdb', 'import', '--pages', folder / 'rows')
         end = done(ask(other, 'import', folder / 'a.warc'))
-        assert end['barred'] >= 2 and not stored(other, secret) and stored(other, open_), end
-        # And lifted, it comes back through all of them.
+        assert end['barred'] >= 2 and not is_stored(other, secret) and is_stored(other, open_), end
+        # When the bar is lifted, the page comes back through all of them.
         call(repo, 'expunge', '--allow', secret)
         call(repo, 'expunge', '--allow', host)
         assert done(ask(repo, 'import', folder / 'a.warc'))['barred'] == 1
-        assert all(stored(repo, u) for u in (secret, of_host, new_of_host)) and not stored(repo, never)
+        assert all(is_stored(repo, u) for u in (secret, of_host, new_of_host)) and not is_stored(repo, never)
         crawl(repo, server, server.url('h.test'), '--delay', 0)
-        assert stored(repo, server.url('h.test', '/2'))
+        assert is_stored(repo, server.url('h.test', '/2'))
         verified(repo)
 
 
 @test
 def a_barred_host_is_left_alone(folder):
-    """No request of any kind goes there, not for robots.txt either, unless a page of it is allowed."""
+    """No request goes there, not even for robots.txt, unless one of its pages is allowed."""
     sites = {'a.test': {'/': page('/1', 'http://b.test:%d/', 'http://b.test:%d/2'), '/1': page()}, 'b.test': {**star(4), '/sitemap.xml': Reply('<urlset/>', type='text/xml')}}
     with Server(sites) as server:
         sites['a.test']['/'] = sites['a.test']['/'].replace(b'%d', b'%d' % server.port)
@@ -332,7 +324,7 @@ def a_barred_host_is_left_alone(folder):
         call(repo, 'expunge', '--allow', server.url('b.test', '/2'))
         crawl(repo, server, server.url('a.test'), server.url('b.test', '/3'), '--scope', 'any', '--delay', 0)
         assert sorted(set(server.paths('b.test'))) == ['/2', '/robots.txt'], server.paths('b.test')
-        assert stored(repo, server.url('b.test', '/2')) and ask(repo, 'stat')[0]['pages'] == 3
+        assert is_stored(repo, server.url('b.test', '/2')) and ask(repo, 'stat')[0]['pages'] == 3
         call(repo, 'expunge', '--allow', host)
         crawl(repo, server, server.url('a.test'), server.url('b.test', '/3'), '--scope', 'any', '--delay', 0)
         assert ask(repo, 'stat')[0]['pages'] == 6
@@ -341,7 +333,7 @@ def a_barred_host_is_left_alone(folder):
 
 @test
 def a_takedown_beside_imports(folder):
-    """Two imports of the same page run while it is taken down: whatever the order, it is not there when expunge has returned."""
+    """Two imports of the same page run while it is taken down. In whatever order, the page is not there when expunge has returned."""
     random_ = rng('beside')
     pages = [Page('http://b%d.example/%d' % (i % 5, i), html(random_, 60)) for i in range(4000)]
     archive(folder / 'a.warc', pages)
@@ -352,11 +344,11 @@ def a_takedown_beside_imports(folder):
         time.sleep(random_.uniform(0, 0.3))
         victim = random_.choice(pages).url
         call(repo, 'expunge', victim)
-        assert not stored(repo, victim)
+        assert not is_stored(repo, victim)
         for job in jobs:
             job.communicate()
             assert job.returncode == 0
-        assert not stored(repo, victim)
+        assert not is_stored(repo, victim)
         assert ask(repo, 'stat')[0]['pages'] == len(pages) - 1
         call(repo, 'expunge', '--allow', victim)
         assert done(ask(repo, 'import', folder / 'a.warc'))['pages'] == 1
@@ -376,7 +368,7 @@ def killed_at_any_moment(folder):
             p.kill()
             p.wait()
             call(repo, 'webdb', 'check')
-        # What the killed ones began, the others end: the page walks of update and expunge know of it.
+        # The next update and expunge complete what the killed ones started.
         call(repo, 'update')
         call(repo, 'expunge')
         call(repo, 'expunge', 'k.test:%d' % server.port, status=None)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Full and read-only disks, flipped bytes, newer versions: told in words, nothing lost."""
+"""Full and read-only disks, flipped bytes, newer versions: each is reported in plain words, and nothing is lost."""
 import shutil
 
 from e2e import *
@@ -52,7 +52,7 @@ def a_read_only_disk(folder):
 
 @test
 def a_damaged_part_of_the_catalog_costs_its_pages(folder):
-    """An import into a repository with one damaged leaf stores what it can, names what it cannot, and never goes back in time."""
+    """An import into a repository with one damaged leaf stores what it can, names what it cannot, and never replaces a newer version by an older one."""
     random_ = rng('leaf')
     urls = ['http://leaf%d.example/%d' % (i % 3, i) for i in range(2000)]
     old, new = ([Page(u, b'%s %s' % (word, random_.randbytes(20).hex().encode()), date) for u in urls]
@@ -65,10 +65,10 @@ def a_damaged_part_of_the_catalog_costs_its_pages(folder):
     call(repo, 'import', folder / 'new.warc', '--no-journal')
     catalog = repo / 'catalog.wbt'
     data = bytearray(catalog.read_bytes())
-    # A leaf of the pages by id that is in use: the one that holds a page we know.
+    # Find a leaf that is in use in the tree of pages by id: one that holds a page we know.
     key = bytes.fromhex(ask(repo, 'get', urls[1999 - 1000])[0]['id'])
     leaves = [at for at in range(8192, len(data), 4096) if key in data[at:at + 4096]]
-    assert leaves, 'no page of the catalog holds an id as it is'
+    assert leaves, 'no page of the catalog holds an id in plain form'
     for at in leaves:
         data[at + data[at:at + 4096].index(key)] ^= 1
     catalog.write_bytes(data)
@@ -101,7 +101,7 @@ def flipped_bytes(folder):
         repo = folder / 'r'
         shutil.copytree(sound, repo)
         files = data_files(repo)
-        # Small files get their turn too.
+        # Small files get their share too.
         path = files[n % len(files)] if n % 2 else random_.choices(files, [f.stat().st_size for f in files])[0]
         data = bytearray(path.read_bytes())
         at = random_.choice([i for i in random_.sample(range(len(data)), min(len(data), 2000)) if data[i]] or [0])
@@ -118,7 +118,7 @@ def flipped_bytes(folder):
         for page in pages[::4]:
             g = call(repo, 'get', page.url, status=None)
             assert g.returncode in (0, 1) and (g.returncode == 1 or g.stdout == page.body), what
-            assert g.returncode == 0 or found, '%s: %s is gone and verify says ok' % (what, page.url)
+            assert g.returncode == 0 or found, '%s: %s is missing, but verify says ok' % (what, page.url)
         call(repo, 'export', '--warc', folder / 'out.warc', '--force', status=None)
         shutil.rmtree(repo)
     print('# verify noticed %d of %d flips' % (detected, rounds))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Graphs into webdb and out of it: vertices and edges as Common Crawl writes them, and rows as webdb prints them."""
+"""Importing graphs into webdb and exporting them: vertices and edges as Common Crawl writes them, and rows as webdb prints them."""
 from e2e import *
 
 DATA = pathlib.Path(os.environ.get('WEBBASE_DATA', ROOT.parent / 'shared' / 'data'))
@@ -32,7 +32,7 @@ def unload(repo, folder, *args, name='out', suffix=''):
 
 
 def named(names, edges):
-    """Edges by the names of their ends."""
+    """Edges as pairs of names."""
     return sorted((names[a], names[b]) for a, b in edges)
 
 
@@ -47,7 +47,7 @@ def a_real_graph_comes_back(folder):
     urls = ['http://h%02d.example/p/%05d' % (i // 500, i) for i in range(nodes)]
     write(folder / 'v.gz', *enumerate(urls))
     write(folder / 'e', *edges)
-    # 4 MiB, the least that is taken, make it sort on disk.
+    # 4 MiB, the smallest value allowed, makes it sort on disk.
     end = load(folder / 'r', folder / 'v.gz', folder / 'e', '--memory', 4 << 20)
     assert (end['vertices'], end['edges'], end['pages_added'], end['links_added'], end['bad_lines']) == (nodes, len(edges), nodes, len(edges), 0), end
     for suffix in ('', '.gz'):
@@ -55,11 +55,11 @@ def a_real_graph_comes_back(folder):
     count = ask(folder / 'r', 'webdb', 'count')[0]
     assert (count['pages'], count['fetched'], count['links']) == (nodes, 0, len(edges)), count
     call(folder / 'r', 'webdb', 'check')
-    # Again changes nothing.
+    # Importing it again changes nothing.
     end = load(folder / 'r', folder / 'v.gz', folder / 'e')
     assert (end['pages_added'], end['links_added']) == (0, 0), end
     assert unload(folder / 'r', folder, name='again') == (urls, edges)
-    # Hosts, against what a few lines of Python make of it.
+    # Compare hosts with what a few lines of Python compute.
     hosts = sorted({(a // 500, b // 500) for a, b in edges if a // 500 != b // 500})
     assert unload(folder / 'r', folder, '--hosts', name='hosts') == (['example.h%02d' % i for i in range(nodes // 500)], hosts)
 
@@ -109,14 +109,14 @@ def what_cannot_be_read(folder):
     refused(folder / 'r', '--vertices', 'webdb', 'import', '--edges', folder / 'e', status=2, one_line=False)
     refused(folder / 'r', '--pages', 'webdb', 'import', *options, '--pages', folder / 'v', status=2, one_line=False)
     refused(folder / 'r', 'update', 'webdb', 'export', *options)
-    call(folder / 'r', 'webdb', 'count', status=1)  # nothing of all this made a webdb
-    # A gzip'd file that breaks off: what came before is taken, and the exit status tells.
+    call(folder / 'r', 'webdb', 'count', status=1)  # none of this created a webdb
+    # If a gzipped file breaks off, everything before that is imported, and the exit status shows it.
     data = gzip.compress((folder / 'v').read_bytes())
     (folder / 'cut.gz').write_bytes(data[:len(data) // 2])
     text = refused(folder / 'r', folder / 'cut.gz', 'webdb', 'import', '--vertices', folder / 'cut.gz', '--edges', folder / 'e')
     assert 'breaks off' in text
     assert 1000 < ask(folder / 'r', 'webdb', 'count')[0]['pages'] < 20000
-    # Files that are there stay as they are.
+    # Existing files are not changed.
     refused(folder / 'r', folder / 'v', 'webdb', 'export', *options)
     assert read(folder / 'e') == [('0', '1')] and not list(folder.glob('*.tmp'))
     call(folder / 'r', 'webdb', 'export', *options, '--force')
@@ -137,7 +137,7 @@ def fetched_pages_keep_their_content(folder):
     after = ask(folder / 'r', 'webdb', 'page', 'http://h.example/a')[0]
     assert {k: v for k, v in after.items() if k not in ('inlinks', 'score', 'next_due')} == {k: v for k, v in before.items() if k not in ('inlinks', 'score', 'next_due')}
     assert ask(folder / 'r', 'webdb', 'count')[0]['fetched'] == 2
-    # An edge comes from a content: from both pages that have it.
+    # An edge starts at a content, so at both pages that have it.
     a, copy, known, new = ('http://h.example/' + n for n in ('a', 'copy', 'known', 'new'))
     names, edges = unload(folder / 'r', folder)
     assert named(names, edges) == sorted([(a, known), (a, new), (copy, known), (copy, new), (known, a), (new, known)]), named(names, edges)
@@ -161,7 +161,7 @@ def rows_move_to_another_repository(folder):
         assert (end['pages'], end['links'], end['bad_lines'], end['loose']) == (count['pages'], count['links'], 0, 0), end
         for kind in ('pages', 'links'):
             got, want = ask(repo, 'webdb', kind), ask(folder / 'r', 'webdb', kind)
-            if form == '--tsv':  # a control character is a blank there
+            if form == '--tsv':  # a control character becomes a blank there
                 want = [dict(row, **({'anchor': row['anchor'].replace('\x01', ' ')} if kind == 'links' else {})) for row in want]
             assert got == want, (form, kind, [(a, b) for a, b in zip(got, want) if a != b][:1])
         call(repo, 'webdb', 'check')

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What was imported is known to webdb after update, as if it had been crawled; a killed import loses nothing of it."""
+"""After update, webdb knows what was imported as if it had been crawled. A killed import loses nothing."""
 import base64, html as entities, signal
 
 from e2e import *
@@ -89,7 +89,7 @@ def a_revisit_is_a_visit(folder):
 
 @test
 def a_later_import_is_a_later_visit(folder):
-    """Whichever archive comes first, the newer fetch is what webdb has, as it is what the store has."""
+    """Whichever archive is imported first, webdb has the newer fetch, as the store does."""
     old, new = linked(('/old', 'o')), linked(('/new', 'n'))
     for order in (1, -1):
         repo = folder / ('r%d' % order)
@@ -150,7 +150,7 @@ def a_killed_import_stores_nothing_that_is_unknown(folder):
         ask(repo, 'update')
         fetched = ask(repo, 'webdb', 'count')[0]['fetched'] if stored else 0
         assert fetched >= stored, (stored, fetched)
-        # The same again puts right what the journal knew and the store did not have.
+        # The same import again adds what the journal knew but the store did not have.
         take_in(repo, source)
         count = ask(repo, 'webdb', 'count')[0]
         assert count['fetched'] == ask(repo, 'stat')[0]['pages'] == len(pages), count
@@ -162,7 +162,7 @@ def a_killed_import_stores_nothing_that_is_unknown(folder):
 
 @test
 def dates_in_the_future(folder):
-    """Told as an error, with the record's place, and replaced by the time of import; so a later version comes in."""
+    """A date in the future is reported as an error, with the position of the record, and replaced by the time of import, so that a later version is accepted."""
     ahead = time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(time.time() + 2 * 86400))
     soon = time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(time.time() + 3600))
     pages = [Page('http://f.example/past', b'1'), Page('http://f.example/ahead', b'2', ahead), Page('http://f.example/soon', b'3', soon),
@@ -182,7 +182,7 @@ def dates_in_the_future(folder):
     assert again['replaced'] == 3 and again['older'] == 1, again
     call(repo, 'update')
     assert ask(repo, 'webdb', 'page', 'http://f.example/far')[0]['md5'] == hashlib.md5(b'newer').hexdigest()
-    # The files of a tree have dates, too.
+    # The files of a directory have dates, too.
     tree = folder / 'tree'
     tree.mkdir()
     (tree / 'x').write_bytes(b'x')

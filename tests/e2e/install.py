@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""make install: everything where it belongs, and a program that links the library."""
+"""make install: everything is installed where it belongs, and a program can link the library."""
 import shutil, subprocess
 
 from e2e import *
@@ -43,7 +43,7 @@ def a_program_links_the_library(folder):
     install(folder / 'root')
     (folder / 'p.c').write_text(PROGRAM)
     found = next((folder / 'root').rglob('webbase.pc')).parent
-    # The .pc speaks of /usr; only what is ours lies below the root.
+    # The .pc file names /usr, but our files are below the test's root.
     flags = subprocess.run(['pkg-config', '--cflags', '--libs', '--define-variable=prefix=%s' % (folder / 'root/usr'), 'webbase'],
                            env=dict(os.environ, PKG_CONFIG_PATH=str(found)), capture_output=True, check=True).stdout.decode().split()
     subprocess.run(['gcc', '-std=c17', 'p.c', '-o', 'p', *flags], cwd=folder, check=True)

@@ -25,14 +25,14 @@ class Place:
                 'expunge': ('expunge', self.pages[-1].url)}.get(name, (name,))
 
     def limited(self, name, limit, value):
-        """Runs a command under a limit, in a repository of its own: (the repository, the finished process)."""
+        """Runs a command under a limit, in its own repository. Returns (the repository, the finished process)."""
         repo = self.folder / 'repo'
         shutil.rmtree(repo, ignore_errors=True)
         shutil.copytree(self.sound, repo)
         return repo, call(repo, *self.arguments(name), status=None, preexec_fn=lambda: resource.setrlimit(limit, (value, value)))
 
     def expect_nothing_lost(self, repo, name, what):
-        """Every page is there, in one of the versions it may have; then the same command works without the limit."""
+        """Checks that every page is there, in one of its possible versions, and that the same command then works without the limit."""
         verified(repo)
         newer = {p.url: p.body for p in self.newer}
         for page in self.pages[::23]:
@@ -44,7 +44,7 @@ class Place:
 
 
 def told(p):
-    """The one message, which must not speak of damage."""
+    """Returns the only message, which must not mention damage."""
     text = p.stderr.decode()
     assert text.startswith('webbase: ') and text.count('\n') == 1 and 'damage' not in text, p
     return text
@@ -108,7 +108,7 @@ def a_disk_that_fills(folder):
                 repo = disk / 'repo'
                 shutil.rmtree(repo, ignore_errors=True)
                 shutil.copytree(place.sound, repo)
-                place.folder = disk # what is exported goes there too
+                place.folder = disk # the export is written there too
                 shutil.copy(folder / 'newer.warc', disk)
                 state = os.statvfs(disk)
                 (disk / 'ballast').write_bytes(bytes(max(0, state.f_bavail * state.f_bsize - room)))
@@ -127,7 +127,7 @@ def a_disk_that_fills(folder):
 
 @test
 def soft_limits_are_raised(folder):
-    """A soft limit that is lower than the hard one does not matter."""
+    """A soft limit below the hard one has no effect."""
     place = Place(folder)
     for name in COMMANDS:
         call(place.sound, *place.arguments(name), preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (4, 200)))

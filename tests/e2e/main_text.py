@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Main text of real articles, compared with what people marked as the article.
+"""Compares the main text of real articles with what people marked as the article.
 
-Both texts are cut into words; what they share is counted in runs of four words.
-`main_text.py --pages` prints every page's precision and recall, the worst first,
-`main_text.py --page ID` what is too much and what is missing in one of them.
+Both texts are split into words; what they have in common is counted in runs of four words.
+`main_text.py --pages` prints precision and recall of every page, the worst first, and
+`main_text.py --page ID` shows what is superfluous and what is missing in one page.
 """
 import collections, difflib, re
 
@@ -23,7 +23,7 @@ def runs(text):
 
 
 def extract_articles(folder):
-    """Per article: its name, what people marked, and the main text that we see."""
+    """For each article: its name, what people marked, and the main text that we extract."""
     if not (ARTICLES / 'truth.json').exists():
         raise Skip('no %s' % ARTICLES)
     truth = json.loads((ARTICLES / 'truth.json').read_text(encoding='utf-8'))
@@ -37,7 +37,7 @@ def extract_articles(folder):
 
 
 def score(want, got):
-    """Precision and recall of one text; None where there is nothing to compare."""
+    """Precision and recall of one text; None if there is nothing to compare."""
     want, got = runs(want), runs(got)
     both = sum((want & got).values())
     return both / sum(got.values()) if got else None, both / sum(want.values()) if want else None

@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
-"""The power fails: the disk holds what was synced, and of the rest whatever it likes (powercut.py).
+"""Power loss: the disk has what was synced, and of the rest any part (powercut.py).
 
-Real programs run with tests/power/recorder.c; the recording is then cut at sync points and between them, and each
-state of the disk that follows must open, verify, have what was acknowledged and go on. WEBBASE_POWER_ROUNDS=10
-looks at ten times as many states.
+The real program runs with tests/power/recorder.c. The recording is then cut at sync points and between them. Each
+resulting state of the disk must open, pass verify, contain what was acknowledged, and be able to continue.
+WEBBASE_POWER_ROUNDS=10 looks at ten times as many states.
 """
 import collections, contextlib, json, os, shutil, signal, subprocess, sys
 
 from e2e import *
-from crawlserver import Server, crawl, crawl_command, page, run_together
+from crawlserver import Server, crawl, crawl_command, page, run_together, stored
 from powercut import Disk, RECORDER, Recording
 
 ROUNDS = float(os.environ.get('WEBBASE_POWER_ROUNDS', 1))
 
 
 def cuts(disk, random_, count, begin=0):
-    """Goes through the recording and stops at some of its sync points and between them, `count` times in all."""
+    """Goes through the recording and stops at some of its sync points and between them, `count` times in total."""
     count, records = int(count * ROUNDS), disk.records
     syncs = [i for i, r in enumerate(records) if r.kind in 'SD' and i >= begin]
     others = [i for i, r in enumerate(records) if r.kind not in 'SDA' and i >= begin]
@@ -29,13 +29,13 @@ def cuts(disk, random_, count, begin=0):
 
 
 def state_kinds(random_, n):
-    """The two extremes now and then, and what lies between them."""
+    """Mostly random states, sometimes one of the two extremes."""
     return ('lost', 'any', 'any', 'kept', 'any', 'any', 'any', 'any')[n % 8]
 
 
 @contextlib.contextmanager
 def told(what, disk, moment, how, seed):
-    """A failure names the state."""
+    """If a check fails, prints which state of the disk it was."""
     try:
         yield
     except BaseException:
@@ -61,7 +61,7 @@ def sync_dir(name='.'):
 
 
 def states(folder, program, count=60):
-    """The disk's possible contents after a program: {path: bytes} of the extremes and of many others."""
+    """Possible contents of the disk after a program: {path: bytes} for the extremes and for many other states."""
     recording = Recording(folder / 'disk', folder / 'log')
     recording.run([sys.executable, '-c', PROGRAM + program, folder / 'disk'])
     disk, random_, found = Disk(recording), rng('model'), []
@@ -71,7 +71,7 @@ def states(folder, program, count=60):
         state = disk.cut(random_, folder / 'state', {0: 'lost', 1: 'kept'}.get(n, 'any'))
         found.append({str(p.relative_to(state)): p.read_bytes() if p.is_file() else None for p in state.rglob('*')})
         shutil.rmtree(state)
-    assert found[1] == {str(p.relative_to(folder / 'disk')): p.read_bytes() if p.is_file() else None for p in (folder / 'disk').rglob('*')}, 'what is kept is not what is there'
+    assert found[1] == {str(p.relative_to(folder / 'disk')): p.read_bytes() if p.is_file() else None for p in (folder / 'disk').rglob('*')}, 'if everything is kept, the disk must have what the program sees'
     return found
 
 
@@ -98,21 +98,21 @@ os.close(put('x', b'x')); os.rename('x', 'y')
     assert found[0] == {'a': b'1' * 2048}
     contents = {s['a'] for s in found}
     torn = {c for c in contents if {b'1'[0], b'2'[0]} <= set(c)}
-    assert torn and all(len(set(c[i:i + 512])) == 1 for c in torn for i in range(0, 2048, 512)), 'sectors are written whole'
+    assert torn and all(len(set(c[i:i + 512])) == 1 for c in torn for i in range(0, 2048, 512)), 'a sector is a mixture of two versions'
     assert {len(c) for c in contents} == {2048, 4608, 5000}
-    assert any(b'3' in c and b'2' not in c for c in contents), 'a later write without the earlier one'
+    assert any(b'3' in c and b'2' not in c for c in contents), 'a later write is never there without the earlier one'
     names = {frozenset(s) for s in found}
-    # Whatever becomes of the rename, the file has one name at most.
+    # Whether or not the rename is there, the file has at most one name.
     assert names == {frozenset(n) for a in (['a'],) for d in ([], ['d', 'd/b']) for x in ([], ['x'], ['y']) for n in (a + d + x,)}, names
 
 
 @test
 def every_change_of_a_file_is_recorded(folder):
-    """What the program and its databases call to change files is what the recorder knows."""
+    """The recorder knows every function that the program and its databases call to change files."""
     changes = set('open open64 openat openat64 creat creat64 write pwrite pwrite64 writev pwritev pwritev64 pwritev2 ftruncate ftruncate64 truncate '
                   'truncate64 fallocate fallocate64 posix_fallocate posix_fallocate64 copy_file_range sendfile sendfile64 splice fsync fdatasync sync '
                   'syncfs rename renameat renameat2 unlink unlinkat remove mkdir mkdirat rmdir link linkat symlink symlinkat'.split())
-    # freopen and its like reach the kernel inside libc: nothing of ours uses them for a file that must last.
+    # freopen and similar functions reach the kernel inside libc. We do not use them for any file that must last.
     known = set(symbols(RECORDER, '--defined-only'))
     libraries = [line.split()[2] for line in subprocess.run(['ldd', WEBBASE], capture_output=True, check=True).stdout.decode().splitlines()
                  if 'sqlite' in line]
@@ -129,13 +129,13 @@ def symbols(path, which):
 # ---- the store: imports, expunge, compact -------------------------------------------------------------------------
 
 class Step:
-    """A command and what it promises: pages in order, or pages that are gone."""
+    """A command and what it acknowledges: pages in order, or pages that are gone."""
 
     def __init__(self, args, pages=(), gone=()):
         self.args, self.pages, self.gone, self.process = args, list(pages), list(gone), None
 
     def acknowledged(self, disk):
-        """(pages, gone) that the program has told its user of by now."""
+        """(pages, gone) that the program has acknowledged so far."""
         events = lines(disk.output(self.process)) if self.process else []
         finished = any(e.get('event') == 'done' for e in events)
         pages = max([e['pages'] for e in events if e.get('event') == 'commit'], default=0)
@@ -159,7 +159,7 @@ def store_steps(folder, random_):
 
 
 def bodies(repo):
-    """{url: body} of everything that the repository gives out."""
+    """{url: body} of everything in the repository."""
     data, at, found = call(repo, 'export', '--warc', '-').stdout, 0, {}
     while at < len(data):
         head_end = data.index(b'\r\n\r\n', at)
@@ -172,7 +172,7 @@ def bodies(repo):
 
 
 def expect_pages(repo, steps, disk):
-    """Every acknowledged page is there as acknowledged, or newer; what was acknowledged to be gone is gone."""
+    """Checks that every acknowledged page is there, as acknowledged or newer, and that pages acknowledged as gone are gone."""
     versions, least, gone = collections.defaultdict(list), {}, set()
     for step in steps:
         kept, removed = step.acknowledged(disk)
@@ -186,15 +186,15 @@ def expect_pages(repo, steps, disk):
                 least.pop(url, None)
         gone.update(removed)
     if call(repo, 'stat', status=None).returncode:
-        assert not least and not gone, 'no repository, and %d pages were acknowledged' % len(least)
+        assert not least and not gone, 'there is no repository, but %d pages were acknowledged' % len(least)
         return False
     verified(repo)
     found = bodies(repo)
     for url, version in least.items():
-        assert found.get(url) in versions[url][version:], '%s: %s' % (url, 'an older version' if url in found else 'acknowledged and missing')
+        assert found.get(url) in versions[url][version:], '%s: %s' % (url, 'an older version' if url in found else 'acknowledged but missing')
     for url, body in found.items():
         assert body in versions[url], '%s has bytes that nobody stored' % url
-    assert not gone & set(found), 'expunged, and there again: %s' % sorted(gone & set(found))
+    assert not gone & set(found), 'expunged, but there again: %s' % sorted(gone & set(found))
     return True
 
 
@@ -236,13 +236,9 @@ def small_sites(count, pages):
             for n in range(count)}
 
 
-def stored(disk):
-    return {e['url'] for e in lines(disk.output()) if e.get('event') == 'fetch' and e['result'] in ('stored', 'duplicate')}
-
-
 @test
 def a_crawl_after_a_power_cut(folder):
-    """What was told as stored is stored; the crawl that goes on has every page in the end."""
+    """What was reported as stored is stored. The crawl continues and has every page in the end."""
     random_, sites = rng('crawl'), small_sites(4, 12)
     with Server(sites) as server:
         args = [*[server.url(h) for h in sites], '--delay', 0, '--processes', 2]
@@ -254,18 +250,18 @@ def a_crawl_after_a_power_cut(folder):
             how = state_kinds(random_, n)
             with told('crawl', disk, moment, how, SEED):
                 state = disk.cut(random_, folder / 'state', how) / 'r'
-                told_of = stored(disk)
+                told_of = set(stored(lines(disk.output())))
                 if call(state, 'stat', status=None).returncode == 0:
                     verified(state)
                     found = bodies(state)
-                    assert told_of <= set(found), 'told as stored and missing: %s' % sorted(told_of - set(found))
+                    assert told_of <= set(found), 'reported as stored but missing: %s' % sorted(told_of - set(found))
                     opened += 1
                 else:
                     assert not told_of, told_of
                 crawl(state, server, *args)
                 verified(state)
                 found = bodies(state)
-                assert found == everything, 'missing after the crawl went on: %s' % sorted(set(everything) - set(found))
+                assert found == everything, 'missing after the crawl was continued: %s' % sorted(set(everything) - set(found))
             shutil.rmtree(folder / 'state')
         print('# %d records, %d syncs; %d states opened' % (len(disk.records), disk.syncs(), opened))
 
@@ -274,7 +270,7 @@ def a_crawl_after_a_power_cut(folder):
 
 @test
 def a_run_after_a_power_cut(folder):
-    """webdb is a published one; the run goes on, and in the end store and webdb know every page."""
+    """webdb is a complete edition. The run continues, and in the end store and webdb know every page."""
     random_, sites = rng('run'), small_sites(3, 8)
     with Server(sites) as server:
         def args(cycles):

@@ -1,12 +1,12 @@
-"""What a disk could hold after a power cut, built from a recording of tests/power/recorder.c.
+"""Builds what a disk could hold after a power cut, from a recording made by tests/power/recorder.c.
 
-The model (docs/design/0016-power-loss.md says what it assumes of a disk): an operation is durable once a sync of
-its file or directory, begun after it, has ended. Of the others, any may have reached the disk, in any order:
-each sector of a file holds any of its versions since the last sync, the size is any of those the file had, each
-new, renamed or removed name is there or not. A sector is written whole, a rename happens whole.
+The model (docs/design/0016-power-loss.md says what it assumes about a disk): an operation is durable once a sync of
+its file or directory that began after it has ended. Any of the other operations may have reached the disk, in any order:
+each sector of a file holds any of its versions since the last sync, the size is any of those the file had, and each
+new, renamed or removed name is there or not. A sector is written as a whole, and a rename is atomic.
 
-  Recording(folder)   starts programs whose changes below the folder are recorded
-  Disk(recording)     goes through the recording: step() by step(), then cut() makes a state of the disk
+  Recording(folder)   starts programs and records their changes below the folder
+  Disk(recording)     goes through the recording step() by step(); then cut() makes a state of the disk
 """
 import os, pathlib, struct, subprocess
 
@@ -28,7 +28,7 @@ class Record:
 
 
 class Recording:
-    """Everything that is recorded below a folder, which begins empty."""
+    """A recording of all changes below a folder, which is empty at first."""
 
     def __init__(self, folder, log):
         assert RECORDER.exists(), '%s is not built' % RECORDER
@@ -40,7 +40,7 @@ class Recording:
         return dict(os.environ, LD_PRELOAD=str(RECORDER), WEBBASE_POWER=str(self.log))
 
     def run(self, command, status=0):
-        """Runs a program to its end; its process id is p.pid."""
+        """Runs a program to its end. Its process id is p.pid."""
         p = subprocess.Popen([str(c) for c in command], env=self.env(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         error = p.communicate(timeout=e2e.PATIENCE)[1]
         assert p.returncode == status, 'exit %d, not %s: %s: %s' % (p.returncode, status, command, error[-500:])
@@ -58,7 +58,7 @@ class Recording:
 
 
 class File:
-    """durable: what a sync has promised; pending: what came after it, oldest first."""
+    """A file. durable: its bytes as of the last sync; pending: the changes since then, oldest first."""
 
     def __init__(self):
         self.durable, self.pending = bytearray(), []
@@ -68,7 +68,7 @@ class File:
             change(self.durable, self.pending.pop(0))
 
     def versions_touched(self):
-        """The sectors that unsynced changes touch, and the sizes the file had; both by the number of changes made."""
+        """The sectors that unsynced changes touch, and the sizes of the file, both by the number of changes made."""
         sectors, size, sizes = set(), len(self.durable), [len(self.durable)]
         for r in self.pending:
             begin, end = r.a, r.a
@@ -100,12 +100,12 @@ class File:
         return self.mixed(random_, how)
 
     def mixed(self, random_, how):
-        """Each sector as it was after some number of changes; the size likewise."""
+        """Each sector as it was after some number of changes, and the size after some other number."""
         sectors, sizes = self.versions_touched()
         chance = random_.choice([0.05, 0.3, 0.5, 0.7, 0.95])
         chosen = {}
         if how == 'writes':
-            # Each change as a whole is there or not; a later one of the same sector brings the earlier ones along.
+            # Each change is there as a whole or not at all. A later change to a sector includes the earlier ones.
             kept = [i for i in range(1, len(sizes)) if random_.random() < chance]
             for i in kept:
                 r = self.pending[i - 1]
@@ -137,7 +137,7 @@ class File:
 
 
 def change(data, r):
-    """Applies a record to bytes."""
+    """Applies a record to the bytes of a file."""
     if r.kind == 'W':
         data.extend(bytes(max(0, r.a - len(data))))
         data[r.a:r.a + len(r.payload)] = r.payload
@@ -152,14 +152,14 @@ def change(data, r):
 
 
 class Folder:
-    """names: as the running program sees them; durable: as a sync has promised them."""
+    """A folder. names: as the running program sees them; durable: as of the last sync."""
 
     def __init__(self):
         self.names, self.durable = {}, {}
 
 
 class Naming:
-    """A name that is set to a file or folder (None: removed) and, for a rename, the name that it had before."""
+    """A change of a name: it now refers to a file or folder (None: removed). For a rename, also the previous name."""
 
     def __init__(self, at, where, name, node, source=None):
         self.at, self.where, self.name, self.node, self.source = at, where, name, node, source
@@ -171,7 +171,7 @@ class Naming:
             if entries[folder].get(name) is self.node:
                 del entries[folder][name]
             elif any(self.node is n for names in entries.values() for n in names.values()):
-                return      # an earlier rename of the same thing is missing: this one cannot be there without it
+                return      # an earlier rename of the same file is missing, and this one cannot be there without it
         if self.node is None:
             entries[self.where].pop(self.name, None)
         else:
@@ -188,7 +188,7 @@ class Disk:
     # ---- going through the recording -----------------------------------------------------------------------
 
     def step(self):
-        """Takes the next record; its kind, None at the end."""
+        """Applies the next record. Returns its kind, or None at the end."""
         if self.at == len(self.records):
             return None
         r = self.records[self.at]
@@ -200,11 +200,11 @@ class Disk:
         return sum(r.kind in 'SD' for r in self.records)
 
     def output(self, process=None):
-        """What had been printed by now: lines of all processes, or of one."""
+        """What all processes, or one of them, have printed so far."""
         return b''.join(text for p, text in self.said.items() if process in (None, p))
 
     def place(self, path):
-        """(folder, name) of a path below the root, None where there is no such folder."""
+        """(folder, name) of a path below the root, or None if there is no such folder."""
         if not path.startswith(self.root_path + '/'):
             return None
         parts, folder = path[len(self.root_path) + 1:].split('/'), self.root
@@ -299,7 +299,7 @@ class Disk:
         return {f: dict(f.durable) for f in self.folders}
 
     def cut(self, random_, to, how='any'):
-        """Makes a state of the disk in a new folder. how: 'kept' (as after kill -9), 'lost' (only what was synced), 'any'."""
+        """Makes a state of the disk in a new folder. how: 'kept' (everything, as after kill -9), 'lost' (only what was synced), 'any'."""
         names, count = how, len(self.namings)
         if how == 'any':
             names = random_.choice(['kept', 'lost', 'prefix', 'each', 'each'])

@@ -1,17 +1,9 @@
 #!/usr/bin/env python3
-"""Announcements: fetched before everything else; what is said to be gone is verified."""
+"""Announcements: announced pages are fetched first, and pages that are announced as gone are checked."""
 import json, time
 
 from e2e import *
 from crawlserver import *
-
-
-def star(count):
-    return {'/': page(*['/%d' % n for n in range(1, count)]), **{'/%d' % n: page(text='page %d' % n) for n in range(1, count)}}
-
-
-def cycle(repo, server, *args, **kw):
-    return lines(call(repo, 'run', '--cycles', 1, '--allow-private', '--user-agent', AGENT, '--delay', 0, '--json', *server.resolve(), *args, **kw).stdout)
 
 
 def begun(folder, server):
@@ -69,7 +61,7 @@ def what_cannot_be_announced(folder):
         (folder / 'bad.json').write_text('{"urlList": [')
         refused(repo, 'bad.json', 'push', folder / 'bad.json')
         refused(repo, 'push', 'push', status=2, one_line=False)
-        # Out of scope: known, and not asked for.
+        # A URL that is out of scope is known, but not requested.
         call(repo, 'push', '-', input=b'http://elsewhere.test/x\n')
         call(repo, 'update')
         listed = done(ask(repo, 'generate'))

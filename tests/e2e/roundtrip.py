@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Archives in, archives out: the same pages, and a reader that is not ours accepts every record."""
+"""Importing archives and exporting them again gives the same pages, and another program accepts every record."""
 import base64, shutil, subprocess
 
 from e2e import *

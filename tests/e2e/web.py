@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The synthetic web itself: the same seed gives the same web, and what it says of itself is true."""
+"""The synthetic web itself: the same seed gives the same web, and what it says about itself is true."""
 import collections, gzip, json, math, os, re, signal, socket, subprocess, time, zlib
 
 from e2e import *
@@ -13,9 +13,9 @@ def bare(web, data):
 
 
 def expect_near(what, got, expected, variance):
-    """Within five standard deviations, and one."""
+    """Checks that a number is within five standard deviations plus one of what is expected."""
     slack = 5 * math.sqrt(variance) + 1
-    assert abs(got - expected) <= slack, '%s: %.0f, where %.1f +- %.1f are expected' % (what, got, expected, slack)
+    assert abs(got - expected) <= slack, '%s: %.0f instead of %.1f +- %.1f' % (what, got, expected, slack)
 
 
 @test
@@ -56,12 +56,12 @@ def truth_is_what_is_served(folder):
         aliases = {s['host']: s['alias_of'] for s in truth['sites'] if 'alias_of' in s}
         for link in linked:
             host, path = split(link)
-            assert 'http://%s%s' % (aliases.get(host, host), path) in known, 'a link to what is not there: %s' % link
+            assert 'http://%s%s' % (aliases.get(host, host), path) in known, 'a link to a page that does not exist: %s' % link
         expect_reach(web, truth, known, linked)
 
 
 def expect_reach(web, truth, known, linked):
-    """Walks the links of each site from its root; what it finds is what the truth says can be found."""
+    """Walks the links of each site from its root, and checks that it finds what the truth says can be found."""
     by_source = collections.defaultdict(list)
     for link, sources in linked.items():
         for source in sources:
@@ -148,7 +148,7 @@ def conditional_requests_head_and_gzip(folder):
 def odd_requests_are_answered(folder):
     with Web('--seed', 2, '--sites', 3, '--pages', 30) as web:
         root = web.get('http://s1.localhost:%d/' % web.port).body
-        with socket.create_connection(('127.0.0.1', web.port)) as s:     # three at once, the last one closes
+        with socket.create_connection(('127.0.0.1', web.port)) as s:     # three requests at once; the last one closes the connection
             s.sendall(b'GET / HTTP/1.1\r\nHost: s1.localhost\r\n\r\nGET http://S1.LOCALHOST:9/ HTTP/1.1\r\nHost: x\r\n\r\n'
                       b'GET / HTTP/1.0\nHost: s1.localhost\n\n')
             data = b''
@@ -217,7 +217,7 @@ def pages_change_appear_and_vanish_at_their_rates(folder):
 
 
 def expect_reachable_newborns(web, truth):
-    """New pages are linked from /latest/ or the lists before it, and answer."""
+    """Checks that new pages are linked from /latest/ or from older lists, and that they answer."""
     host = max((s for s in truth['sites'] if 'alias_of' not in s), key=lambda s: s['births'])['host']
     found, url = set(), 'http://%s/latest/' % host
     assert url in links_of(web.site_root(host), web.get(web.site_root(host)).text())
@@ -306,7 +306,7 @@ def hostile_kinds_do_what_they_say(folder):
 
 
 def inflated(body):
-    """How long gzip'd bytes are, and whether they end properly."""
+    """The length of gzipped data when unpacked, and whether it ends properly."""
     z, total = zlib.decompressobj(31), 0
     while body and not z.eof:
         total += len(z.decompress(body, 1 << 24))
@@ -443,7 +443,7 @@ def it_ends_at_once_and_says_what_is_wrong(folder):
             with socket.create_connection(('127.0.0.1', web.port)) as s:
                 s.sendall(b'GET / HTTP/1.1\r\n')
                 web.process.send_signal(number)
-                assert web.process.wait(PATIENCE) == 0      # while somebody is still talking to it
+                assert web.process.wait(PATIENCE) == 0      # while a client is still connected
     with Web() as web:
         refused(None, '127.0.0.1:%d' % web.port, 'web', '--listen', '127.0.0.1:%d' % web.port)
     for where in ('nowhere', '127.0.0.1', '127.0.0.1:99999', 'example.org:80', '[::1:5'):

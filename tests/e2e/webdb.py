@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""update and webdb: what is known after a crawl, in three forms; what is said of unknown, damaged and missing things; merges that are
-killed, doubled, or run out of disk."""
+"""`update` and `webdb`: what is known after a crawl, in three forms; what is said about unknown, damaged and missing things; merges
+that are killed, run twice at once, or run out of disk space."""
 import csv, hashlib, io, signal, time
 
 from e2e import *
@@ -163,7 +163,7 @@ def a_torn_log_costs_its_last_record(folder):
     server, repo = crawled(folder)
     log = max((repo / 'journal').iterdir(), key=lambda p: p.stat().st_size)
     text = bytearray(log.read_bytes())
-    text[32:48] = bytes(16)     # not ended cleanly
+    text[32:48] = bytes(16)     # it did not end cleanly
     log.write_bytes(text[:-7])
     p = call(repo, 'update')
     assert log.name in p.stderr.decode() and p.stderr.count(b'\n') == 1, p.stderr
@@ -195,7 +195,7 @@ def a_damaged_webdb_is_made_anew(folder):
         assert set(now) == {p['url'] for p in pages} | {'http://new.test/'}, name
         for p in pages:
             assert now[p['url']]['md5'] == p['md5'], (name, p)
-            # What the row alone knew is lost with it, and only with it.
+            # Only what the damaged row alone knew is lost.
             assert name == 'pages.wbt' or now[p['url']]['flags'] == p['flags'], (name, p, now[p['url']])
         call(copy, 'update')
 

@@ -1,4 +1,4 @@
-"""Starting `webbase web` and talking to it as a plain client: what web.py and crawlweb.py share."""
+"""What web.py and crawlweb.py share: starting `webbase web` and talking to it as a simple client."""
 import gzip, http.client, json, re, socket, subprocess, time, urllib.parse
 
 from e2e import PATIENCE, WEBBASE
@@ -7,19 +7,19 @@ __all__ = ['Web', 'Robots', 'links_of', 'split', 'seconds_of']
 
 
 def split(url):
-    """(host with port, path with query)"""
+    """Splits a URL into (host with port, path with query)."""
     host, _, rest = url[len('http://'):].partition('/')
     return host, '/' + rest
 
 
 def seconds_of(text):
-    """An RFC 3339 time with milliseconds as seconds."""
+    """Converts an RFC 3339 time with milliseconds to seconds."""
     import calendar
     return calendar.timegm(time.strptime(text[:19], '%Y-%m-%dT%H:%M:%S')) + float(text[19:-1])
 
 
 def links_of(base, body):
-    """The addresses that a page links to, in its spelling of HTML."""
+    """The URLs that a page of the synthetic web links to."""
     return [urllib.parse.urljoin(base, m) for m in re.findall(r'<a href="([^"]*)"', body)]
 
 
@@ -54,7 +54,7 @@ class Web:
         self.process.stdout.close()
 
     def get(self, url, method='GET', **headers):
-        """One request over a connection that is kept per thread of the test."""
+        """Makes one request, over a connection that is kept for each thread of the test."""
         host, path = split(url)
         headers = {k.replace('_', '-'): v for k, v in headers.items()}
         for attempt in (1, 2):
@@ -70,7 +70,7 @@ class Web:
                     raise
 
     def bytes(self, url, limit=1 << 24, seconds=PATIENCE):
-        """(all bytes that came, how it ended: 'closed', 'reset', 'silent' or 'limit')"""
+        """Returns (all bytes received, how it ended: 'closed', 'reset', 'silent' or 'limit')."""
         host, path = split(url)
         got, end = [], time.time() + seconds
         with socket.create_connection(('127.0.0.1', self.port)) as s:
@@ -94,7 +94,7 @@ class Web:
         return json.loads(r.body)
 
     def pages(self, *kinds, **want):
-        """Pages of the truth, of these kinds (all where none is named) and with these facts."""
+        """Pages of the truth with these kinds (default: all) and these facts."""
         return [p for p in self.truth('requests=0&sites=0')['pages'] if (not kinds or p['kind'] in kinds)
                 and all(p.get(k, False) == v for k, v in want.items())]
 
@@ -102,7 +102,7 @@ class Web:
         return 'http://%s/' % host
 
     def sitemap_urls(self, host):
-        """All that the sitemaps named in robots.txt name."""
+        """All URLs in the sitemaps that robots.txt names."""
         found, left = [], re.findall(r'(?mi)^Sitemap: (\S+)', self.get('http://%s/robots.txt' % host).text())
         while left:
             url = left.pop()
@@ -119,7 +119,7 @@ class Web:
 
 
 class Robots:
-    """A robots.txt read naively, for an agent that no group names: longest rule wins, Allow wins ties."""
+    """A simple reader of robots.txt for an agent that no group names: the longest rule wins, and Allow wins ties."""
 
     def __init__(self, status, text):
         self.rules, self.delay, self.closed = [], None, status >= 500
