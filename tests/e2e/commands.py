@@ -44,7 +44,7 @@ def usage_errors_exit_2_and_name_the_word(folder):
 
 
 @test
-def nothing_is_made_where_there_is_no_repository(folder):
+def a_directory_that_is_not_a_repository_is_refused(folder):
     for words in (['stat'], ['verify'], ['compact'], ['get', 'http://h.example/'], ['export', '--warc', folder / 'x.warc']):
         refused(folder / 'missing', 'missing', *words)
     (folder / 'file').write_bytes(b'hello')
@@ -58,7 +58,7 @@ def nothing_is_made_where_there_is_no_repository(folder):
 
 
 @test
-def init_makes_each_organisation_it_can(folder):
+def init_creates_each_supported_organisation(folder):
     call(folder / 'a', 'init', '--organisation', 'log', '--update', 'incremental')
     s = ask(folder / 'a', 'stat')[0]
     assert (s['organisation'], s['update'], s['pages']) == ('log', 'incremental', 0), s
@@ -78,7 +78,7 @@ def the_repository_comes_from_the_environment(folder):
 
 
 @test
-def a_page_in_and_out(folder):
+def a_page_is_imported_and_read_back(folder):
     repo, body = folder / 'r', b'<title>x</title>\xff\x00 any bytes'
     page = Page('https://WWW.alpha.example:443/a/../b/?q=1#part', body, headers=['X-Test: one'])
     end = done(ask(repo, 'import', archive(folder / 'a.warc.gz', [page])))
@@ -103,7 +103,7 @@ def a_page_in_and_out(folder):
 
 
 @test
-def what_is_not_there_is_named(folder):
+def missing_pages_and_files_are_named(folder):
     repo = folder / 'r'
     call(repo, 'import', archive(folder / 'a.warc', some_pages(rng('named'), 3)))
     refused(repo, 'http://www.alpha.example/nothing', 'get', 'http://www.alpha.example/nothing')
@@ -131,7 +131,7 @@ def one_bad_file_does_not_stop_the_others(folder):
 
 
 @test
-def url_shows_how_it_is_read(folder):
+def url_shows_how_a_url_is_parsed(folder):
     out = ask(None, 'url', 'HTTP://B\u00fccher.example:80/a/%7eb?#x', '--base', 'http://h/', '/c')
     assert out[0]['href'] == 'http://xn--bcher-kva.example/a/%7eb?#x' and out[0]['key'] == 'xn--bcher-kva.example/a/~b', out
     assert out[0]['surt'].startswith('example,xn--bcher-kva)/') and len(out[0]['id']) == 32

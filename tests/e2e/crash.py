@@ -150,7 +150,7 @@ def several_processes_at_once(folder):
 
 
 @test
-def two_imports_make_the_repository_together(folder):
+def two_imports_create_the_repository_at_once(folder):
     random_ = rng('together')
     sources = [archive(folder / ('%d.warc' % i), some_pages(random_, 5, 'h%d.example' % i)) for i in range(4)]
     for n in range(10):

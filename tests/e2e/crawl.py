@@ -113,7 +113,7 @@ def the_parent_alone_is_killed(folder):
 
 
 @test
-def anyone_is_killed(folder):
+def various_processes_are_killed(folder):
     random_ = rng('anyone')
     killed_crawl(folder, random_, [(random_.choice(['all', 'parent', 'one']), random_.uniform(0.1, 1.5)) for _ in range(6)], sites=6, pages=16)
 
@@ -134,7 +134,7 @@ def a_site_that_was_just_finished_is_not_visited_again(folder):
 
 
 @test
-def links_to_other_sites_outlive_a_kill(folder):
+def links_to_other_sites_survive_a_kill(folder):
     """A page is in the journal, but the sites it links to are not in the dispenser yet."""
     for moment in (0.05, 0.3):
         names = ['o%d.test' % i for i in range(8)]
@@ -201,7 +201,7 @@ def one_worker_is_killed_and_replaced(folder):
 
 
 @test
-def a_killed_worker_keeps_no_page_of_the_limit(folder):
+def a_killed_worker_does_not_use_up_the_page_limit(folder):
     """Pages that it was fetching when it died do not count towards --max-pages."""
     with Server({'a.test': {'/': page(*['/%d' % i for i in range(20)]), '*': lambda r: Reply(page(text=r.path), wait=0.4)}}) as server:
         p = start(folder / 'r', server, server.url('a.test'), '--delay', 0, '--processes', 1, '--max-pages', 4)

@@ -54,7 +54,7 @@ def sites_that_drip_do_not_starve_their_neighbours(folder):
 
 
 @test
-def few_file_descriptors_make_it_slower_not_shorter(folder):
+def few_file_descriptors_make_it_slower_but_lose_nothing(folder):
     sites = {'f%d.test' % i: star_with_robots(4, 'f%d' % i, wait=0.02) for i in range(120)}
     for files in (200, 96, 64):
         with Server(sites) as server:
@@ -86,7 +86,7 @@ def urls_of_a_site_whose_address_became_private_have_lines(folder):
 
 
 @test
-def also_where_the_name_is_asked_for_again(folder):
+def the_same_if_the_name_is_resolved_again(folder):
     became_private(folder, 49 * 3600)
 
 

@@ -59,7 +59,7 @@ def what_is_fetched_after_the_clock_was_set_has_the_right_time(folder):
 # ---- between crawls -----------------------------------------------------------------------------------
 
 @test
-def a_visit_with_the_clock_ten_years_ahead_is_not_waited_for(folder):
+def a_visit_dated_ten_years_ahead_does_not_delay_the_next(folder):
     clock = Clock(folder)
     busy = {}
 
@@ -106,7 +106,7 @@ def robots_txt_from_the_future_is_not_believed_for_years(folder):
 # ---- courtesy ----------------------------------------------------------------------------------------
 
 @test
-def a_slow_server_rests_for_as_long_as_it_took(folder):
+def a_slow_server_gets_a_rest_as_long_as_its_response_took(folder):
     delay, wait = 0.4, 1.0
     with Server({'s.test': star(6, wait=wait), 'q.test': star(6)}) as server:
         crawl(folder / 'r', server, server.url('s.test'), server.url('q.test'), '--delay', delay, '--no-sitemaps')
@@ -124,7 +124,7 @@ def cut(pages, used):
 
 
 @test
-def a_request_without_a_response_is_repeated_by_the_clock(folder):
+def a_request_without_a_response_is_repeated_after_the_interval(folder):
     delay, dropped = 0.5, []
 
     def used(request):

@@ -19,7 +19,7 @@ def asked_once(server):
 # ---- limits ----------------------------------------------------------------------------------
 
 @test
-def max_pages_is_never_exceeded_and_gone_on_from(folder):
+def max_pages_is_never_exceeded_and_the_crawl_can_be_continued(folder):
     sites = {'m%d.test' % i: star(30, 'm%d' % i) for i in range(4)}
     with Server(sites, latency=lambda: 0.004) as server:
         seeds = [server.url(h) for h in sites]
@@ -55,7 +55,7 @@ def max_bytes_truncates_and_says_so(folder):
 
 
 @test
-def timeout_costs_the_page_only(folder):
+def a_timeout_costs_only_the_page(folder):
     slow = Reply(b'x' * 1000, wait=3000)
     with Server({'t.test': {**star(4), '/2': slow, '/3': Reply(end='hang')}}) as server:
         events = crawl(folder / 'r', server, server.url('t.test'), '--delay', 0, '--timeout', 3)
@@ -91,7 +91,7 @@ def max_depth(folder):
 
 
 @test
-def max_time_ends_it_and_it_goes_on(folder):
+def max_time_ends_the_crawl_and_it_can_be_continued(folder):
     with Server({'e.test': star(50)}) as server:
         # Half of the time that all pages would take.
         crawl(folder / 'r', server, server.url('e.test'), '--delay', 0.1, '--max-time', 2.5)
@@ -120,7 +120,7 @@ DEEP = {'/deep/%d' % n: page(text='deep %d' % n) for n in range(4)}
 
 
 @test
-def no_deep_entry_where_the_root_is_reachable(folder):
+def a_site_is_entered_at_its_root_if_possible(folder):
     roots = {'ok.test': page('/deep/0'), 'gone.test': Reply('', 404), 'broken.test': Reply('', 500), 'moved.test': redirect('/home'),
              'closed.test': page('/deep/2')}
     with Server({h: {'/': root, '/home': page('/deep/1'), **DEEP} for h, root in roots.items()}) as server:
@@ -137,7 +137,7 @@ def no_deep_entry_where_the_root_is_reachable(folder):
 
 
 @test
-def deep_seeds_outlive_an_interruption(folder):
+def deep_seeds_survive_an_interruption(folder):
     """The crawl is stopped or killed while it waits for the root page, or after the root turned out to be gone."""
     for n, (sig, moment) in enumerate([(signal.SIGTERM, 'before'), (signal.SIGKILL, 'before'), (signal.SIGTERM, 'after'), (signal.SIGKILL, 'after')]):
         with Server({'g.test': {'/': Reply('', 404, wait=0.25), **DEEP}}) as server:
@@ -210,7 +210,7 @@ def seeds_from_standard_input_and_more_of_them_later(folder):
 
 
 @test
-def without_seeds_everything_unfinished_goes_on(folder):
+def without_seeds_everything_unfinished_is_continued(folder):
     with Server({'u%d.test' % i: star(8, 'u%d' % i) for i in range(3)}) as server:
         crawl(folder / 'r', server, *[server.url(h) for h in server.sites], '--delay', 0, '--max-pages', 7)
         crawl(folder / 'r', server, '--delay', 0)
@@ -219,7 +219,7 @@ def without_seeds_everything_unfinished_goes_on(folder):
 
 
 @test
-def another_seed_does_not_drag_the_unfinished_along(folder):
+def another_seed_does_not_continue_what_is_unfinished(folder):
     """After an interrupted crawl of two sites, a crawl of the finished one alone visits it again, and does not continue the other."""
     with Server({'one.test': star(2, 'one'), 'two.test': star(30, 'two')}) as server:
         crawl(folder / 'r', server, server.url('one.test'), server.url('two.test'), '--delay', 0.1, '--max-time', 1.5)

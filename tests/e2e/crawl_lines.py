@@ -70,7 +70,7 @@ def every_stored_page_has_its_line_whatever_was_killed(folder):
 
 
 @test
-def nobody_reads(folder):
+def nobody_reads_the_output(folder):
     """Nobody reads standard output or standard error. The crawl continues, a signal ends it, and the next crawl delivers the rest."""
     random_ = rng('stalled')
     with Server({**stars(random_, 3, 150), 'quiet.test': {'/': Reply(end='hang')}}) as server:
@@ -141,7 +141,7 @@ def a_reader_that_goes_away(folder):
 
 
 @test
-def half_a_line_in_the_log_is_made_whole(folder):
+def an_incomplete_line_in_the_log_is_replaced(folder):
     with Server({'a.test': {'/': page(text='a')}}) as server:
         log = folder / 'log'
         log.write_bytes(b'somebody else\n{"event":"fetch","url":"http://a.te')
@@ -155,7 +155,7 @@ def half_a_line_in_the_log_is_made_whole(folder):
 
 
 @test
-def a_page_that_kills_its_reader_costs_that_page(folder):
+def a_page_that_kills_workers_costs_only_that_page(folder):
     """The worker dies whenever it has requested a certain page. After the second time, this crawl does not request the page again."""
     job = []
     def deadly(request):

@@ -70,7 +70,7 @@ def the_list_and_new_links_and_nothing_else(folder):
 
 
 @test
-def the_order_is_the_lists(folder):
+def the_order_is_that_of_the_list(folder):
     with Server({'o.test': star(9)}) as server:
         repo, began = first_crawl(folder, server)
         call(repo, 'generate', '--budget', 6)
@@ -151,7 +151,7 @@ def a_budget_is_never_exceeded(folder):
 
 
 @test
-def slow_answers_are_waited_for_when_the_budget_is_used_up(folder):
+def slow_responses_are_awaited_when_the_budget_is_used_up(folder):
     with Server({'w.test': star(8)}) as server:
         repo, began = first_crawl(folder, server)
         for n in range(1, 8):
@@ -162,7 +162,7 @@ def slow_answers_are_waited_for_when_the_budget_is_used_up(folder):
 
 
 @test
-def killed_in_the_middle_it_asks_for_nothing_twice(folder):
+def killed_in_the_middle_it_requests_nothing_twice(folder):
     with Server({'k%d.test' % n: star(12, 'k%d' % n) for n in range(2)}) as server:
         repo, began = first_crawl(folder, server)
         args, kills = ['--budget', 16, '--delay', 0.2, '--processes', 2], []
@@ -235,7 +235,7 @@ def a_killed_visit_is_superseded_too(folder):
 
 
 @test
-def a_crawl_of_seeds_after_lists_asks_for_everything(folder):
+def a_crawl_from_seeds_after_lists_requests_everything(folder):
     """Even after an unfinished list, the whole site is visited, including what webdb knows about it."""
     with Server({'e.test': star(10, links=['/island'])}) as server:
         server.sites['e.test']['/island'] = page(text='island')
@@ -310,7 +310,7 @@ def unfinished_visits_keep_their_logs(folder):
 
 
 @test
-def lists_of_the_past_keep_no_logs(folder):
+def superseded_lists_keep_no_logs(folder):
     """Every cycle leaves another site unfinished; that does not make the journal grow."""
     with Server({'g%d.test' % n: star(3, 'g%d' % n) for n in range(9)}) as server:
         repo, began = first_crawl(folder, server)
@@ -357,7 +357,7 @@ def what_was_taken_down_is_not_fetched(folder):
 
 
 @test
-def what_robots_txt_forbids_is_noted_once(folder):
+def what_robots_txt_forbids_is_recorded_once(folder):
     with Server({'n.test': star(5, links=['/shut/1', '/shut/2'])}) as server:
         server.sites['n.test']['/robots.txt'] = Reply('User-agent: *\nDisallow: /shut\n', type='text/plain')
         for n in range(1, 5):
@@ -379,7 +379,7 @@ def what_robots_txt_forbids_is_noted_once(folder):
 
 
 @test
-def why_of_what_only_webdb_knows(folder):
+def why_explains_what_only_webdb_knows(folder):
     with Server({'y.test': star(6), 'far.test': star(2)}) as server:
         site = server.sites['y.test']
         repo, began = first_crawl(folder, server, hosts=['y.test'])

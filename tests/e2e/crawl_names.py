@@ -76,7 +76,7 @@ def sites(*names):
 
 
 @test
-def a_resolver_that_is_down_is_waited_for(folder):
+def the_crawl_waits_for_a_resolver_that_is_down(folder):
     """Nobody answers when the crawl starts; then the resolver comes back, and the same run continues."""
     repo, port = folder / 'r', free_port()
     with Server(sites('a', 'b', 'c')) as server:

@@ -27,7 +27,7 @@ def moment(text):
 # ---- robots.txt ----------------------------------------------------------------------------------
 
 @test
-def robots_are_remembered_for_a_day_or_as_told(folder):
+def robots_are_remembered_for_a_day_or_as_the_server_says(folder):
     clock = Clock(folder)
     with Server({'day.test': {'/robots.txt': robots('Disallow: /x\n'), '/': page('/x', '/y'), '/y': page(text='y')},
                  'short.test': {'/robots.txt': robots('Disallow: /x\n', headers=[('Cache-Control', 'public, max-age=600')]), '/': page('/x', '/y', text='s')}}) as server:
@@ -70,7 +70,7 @@ def a_robots_txt_elsewhere_keeps_the_interval_there(folder):
 
 
 @test
-def a_clock_outlives_its_crawler_for_favours_too(folder):
+def intervals_of_favours_survive_a_kill_too(folder):
     """The host that has another site's robots.txt was requested just before its crawler was killed."""
     with Server({'owner.test': {'/': page(*['/%d' % n for n in range(20)]), '*': lambda r: page(text=r.path), '/robots.txt': robots('Disallow: /x\n')}, 'asker.test': {'/': page()}}) as server:
         server.sites['asker.test']['/robots.txt'] = redirect(server.url('owner.test', '/rules.txt'))
@@ -87,7 +87,7 @@ def a_clock_outlives_its_crawler_for_favours_too(folder):
 
 
 @test
-def robots_that_fail_are_waited_for(folder):
+def the_crawl_waits_for_robots_that_fail(folder):
     """After 5xx twice, nothing else is requested, the waits double, and the crawl continues in the same run."""
     def unsure(request):
         return Reply('', 503) if request.number < 3 else robots('Disallow: /closed\n')
@@ -125,7 +125,7 @@ def robots_survive_the_removal_of_their_logs(folder):
 
 
 @test
-def robots_that_ask_us_back_at_once(folder):
+def robots_with_a_short_retry_after(folder):
     """503 with a short Retry-After forever: our own back-off doubles nevertheless, continues in the next run, and `why` names it."""
     clock = Clock(folder)
     with Server({'s.test': {'/robots.txt': Reply('', 503, [('Retry-After', '1')]), '/': page()}}) as server:
@@ -177,7 +177,7 @@ def back_offs_double(folder):
 
 
 @test
-def what_must_wait_for_long_is_left_for_another_run(folder):
+def long_waits_are_left_for_another_run(folder):
     clock = Clock(folder)
     def later(request):
         return Reply('', 503, [('Retry-After', '3600')]) if request.number == 1 else page(text='at last')
@@ -252,7 +252,7 @@ def same_site(count):
 
 
 @test
-def aliases_once_and_virtual_hosts_each_by_its_rules(folder):
+def aliases_are_crawled_once_and_virtual_hosts_by_their_own_rules(folder):
     one = same_site(12)
     sites = {'www.one.test': one, 'one.test': one, 'mirror.test': one,
              'v1.test': {**same_site(3), '/': page('/0', '/1', '/2', text='v1')},
@@ -317,7 +317,7 @@ def a_page_that_only_another_site_links_to(folder):
 # ---- hints ---------------------------------------------------------------------------------------------------
 
 @test
-def feeds_and_sitemaps_tell_of_pages(folder):
+def pages_are_found_in_feeds_and_sitemaps(folder):
     with Server({'f.test': {'*': lambda r: page(text=r.path)}}) as server:
         url = lambda path: server.url('f.test', path)
         site = server.sites['f.test']
@@ -340,7 +340,7 @@ def feeds_and_sitemaps_tell_of_pages(folder):
 
 
 @test
-def who_may_say_nofollow(folder):
+def nofollow_from_every_source_is_obeyed(folder):
     heads = {'/other': 'otherbot: nofollow', '/all': 'noindex, nofollow', '/we': 'promisecheck: nofollow', '/date': 'unavailable_after: 25 Jun 2010 15:00:00 PST', '/none': 'none'}
     with Server({'n.test': {'/': page(*heads, '/meta', '/rel'), '*': lambda r: page(text=r.path)}}) as server:
         site = server.sites['n.test']

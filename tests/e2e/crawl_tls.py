@@ -61,7 +61,7 @@ class Nginx:
 
 
 @test
-def a_certificate_that_nobody_vouches_for(folder):
+def an_untrusted_certificate(folder):
     with Nginx(folder) as web:
         events = web.crawl(folder / 'r', 'https://secure.test/', '--max-time', 4)
         assert {e['result'] for e in fetches(events)} == {'error:tls'}, events
@@ -72,7 +72,7 @@ def a_certificate_that_nobody_vouches_for(folder):
 
 
 @test
-def a_certificate_of_another_name(folder):
+def a_certificate_for_another_name(folder):
     with Nginx(folder, 'other.test') as web:
         events = web.crawl(folder / 'r', 'https://secure.test/', '--ca-file', folder / 'cert.pem', '--max-time', 4)
         assert {e['result'] for e in fetches(events)} == {'error:tls'} and web.log() == [], events

@@ -25,7 +25,7 @@ ROBOTS = Reply('# rules\nUser-agent: *\nDisallow: /\n\nUser-agent: promisecheck\
 
 
 @test
-def of_every_outcome(folder):
+def why_explains_every_outcome(folder):
     trap = '/' + 'a/b/' * 12
     with Server({'w.test': {'/robots.txt': ROBOTS}, 'elsewhere.test': {'/': page(text='e')}}) as server:
         site = server.sites['w.test']
@@ -64,7 +64,7 @@ def of_every_outcome(folder):
 
 
 @test
-def of_sites_that_are_not_contacted(folder):
+def why_explains_sites_that_are_not_contacted(folder):
     with Server({'p.test': {'/': page()}}) as server:
         p = call(folder / 'r', 'crawl', '--json', server.url('p.test', '/x'), 'http://127.0.0.1:%d/' % server.port, 'http://no-such-name.invalid/', *server.resolve(),
                  '--delay', '0', '--dns', '127.0.0.1:1', timeout=PATIENCE)
@@ -78,7 +78,7 @@ def of_sites_that_are_not_contacted(folder):
 
 
 @test
-def of_what_waits(folder):
+def why_explains_what_waits(folder):
     """After a limit was reached, and after a site said when to come back."""
     with Server({'q.test': {'/': page(*['/%d' % n for n in range(9)], '/shut'), '*': lambda r: page(text=r.path), '/robots.txt': ROBOTS},
                  'busy.test': {'/': page('/next', '/later'), '/next': Reply('', 429, [('Retry-After', '900')]), '/robots.txt': Reply('', 404)},
@@ -98,7 +98,7 @@ def of_what_waits(folder):
 
 
 @test
-def while_a_crawl_runs(folder):
+def why_works_while_a_crawl_runs(folder):
     with Server({'run.test': {'/': page(*['/%d' % n for n in range(900)], '/shut/x'), '*': lambda r: page(text=r.path), '/robots.txt': ROBOTS}}) as server:
         p = start(folder / 'r', server, server.url('run.test'), '--delay', 0.2, '--processes', 1, stderr=subprocess.PIPE)
         until(lambda: len(server.requests) > 4)

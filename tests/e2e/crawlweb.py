@@ -88,7 +88,7 @@ class Log:
 
 
 @test
-def every_reachable_page_once_and_no_closed_one(folder):
+def every_reachable_page_once_and_no_forbidden_one(folder):
     with Web('--seed', rng('coverage').randrange(1 << 40), '--sites', 60, '--pages', 2500) as web:
         events = crawl(folder / 'r', [web.root], '--scope', 'any', '--delay', 0)
         log = Log(web)
@@ -107,7 +107,7 @@ def every_reachable_page_once_and_no_closed_one(folder):
 
 
 @test
-def one_site_is_not_left(folder):
+def a_crawl_of_one_site_stays_there(folder):
     with Web('--seed', 3, '--sites', 30, '--pages', 1500) as web:
         site = max((s for s in web.truth()['sites'] if s['host'].startswith('s')), key=lambda s: s['pages'])['host']
         crawl(folder / 'r', ['http://%s/' % site], '--delay', 0)
@@ -168,7 +168,7 @@ def killed_at_any_moment_nothing_is_lost_and_courtesy_is_kept(folder):
 
 
 @test
-def a_second_crawl_asks_with_validators(folder):
+def a_second_crawl_uses_validators(folder):
     with Web('--seed', 5, '--sites', 20, '--pages', 600) as web:
         args = ['--scope', 'any', '--delay', 0]
         first = crawl(folder / 'r', roots(web), *args)
@@ -186,7 +186,7 @@ def a_second_crawl_asks_with_validators(folder):
 
 
 @test
-def a_second_crawl_visits_sites_known_by_links_only(folder):
+def a_second_crawl_visits_sites_known_only_by_links(folder):
     with Web('--seed', 5, '--sites', 10, '--pages', 100) as web:
         args = ['--scope', 'any', '--delay', 0]
         crawl(folder / 'r', [web.root], *args)

@@ -82,7 +82,7 @@ def a_last_member_that_is_cut_off(folder):
 
 
 @test
-def lengths_that_are_short(folder):
+def lengths_that_are_too_short(folder):
     pages = random_pages('short')
     for by in (1, 3, 30, 1000):
         records = [p.record() for p in pages]
@@ -95,7 +95,7 @@ def lengths_that_are_short(folder):
 
 
 @test
-def dates_that_are_none(folder):
+def invalid_dates(folder):
     for i, date in enumerate(('99999-01-01T00:00:00Z', 'yesterday', '2026-02-30T00:00:00Z')):
         page = Page('http://dates.example/', b'<p>dated', date)
         start = time.time()

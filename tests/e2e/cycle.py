@@ -67,7 +67,7 @@ def the_budget_counts_seeds_too(folder):
 
 
 @test
-def nothing_to_fetch_is_a_cycle(folder):
+def a_cycle_with_nothing_to_fetch(folder):
     with Server({'n.test': star(3)}) as server:
         repo = folder / 'r'
         go(repo, server, server.url('n.test'), '--cycles', 1)
@@ -77,7 +77,7 @@ def nothing_to_fetch_is_a_cycle(folder):
 
 
 @test
-def nothing_to_begin_with(folder):
+def nothing_to_start_from(folder):
     with Server({'x.test': star(2)}) as server:
         go(folder / 'missing', server, '--cycles', 1, status=1)
         assert 'seeds' in go.words and not (folder / 'missing').exists(), go.words
@@ -89,7 +89,7 @@ def nothing_to_begin_with(folder):
 
 
 @test
-def an_archive_is_something_to_begin_with(folder):
+def an_archive_is_enough_to_start_from(folder):
     archive(folder / 'a.warc', some_pages(rng('archive'), 5))
     call(folder / 'r', 'import', folder / 'a.warc')
     with Server({'x.test': star(2)}) as server:
@@ -100,7 +100,7 @@ def an_archive_is_something_to_begin_with(folder):
 # ---- time and signals ---------------------------------------------------------------------------------------------
 
 @test
-def every_is_from_begin_to_begin(folder):
+def every_counts_from_start_to_start(folder):
     with Server({'e.test': star(4)}) as server:
         said = cycles(go(folder / 'r', server, server.url('e.test'), '--cycles', 3, '--every', '1.2s'))
         times = [seconds_of(s['began']) for s in said]
@@ -109,7 +109,7 @@ def every_is_from_begin_to_begin(folder):
 
 
 @test
-def a_signal_ends_the_rest(folder):
+def a_signal_ends_the_rest_between_cycles(folder):
     with Server({'r.test': star(4)}) as server:
         p = start_run(folder / 'r', server, server.url('r.test'), '--every', '1h', stderr=subprocess.PIPE)
         until(lambda: (folder / 'r' / 'cycle').exists() and ask(folder / 'r', 'stat')[0]['cycle']['step'] == 'rest')
@@ -198,7 +198,7 @@ def held(path):
 
 
 @test
-def an_update_of_somebody_else_is_waited_for(folder):
+def a_run_waits_for_an_update_by_somebody_else(folder):
     with Server({'u.test': star(5)}) as server:
         repo = folder / 'r'
         go(repo, server, server.url('u.test'), '--cycles', 1)
@@ -213,7 +213,7 @@ def an_update_of_somebody_else_is_waited_for(folder):
 
 
 @test
-def a_compaction_of_somebody_else_is_left_to_them(folder):
+def a_run_skips_compaction_while_somebody_else_compacts(folder):
     with Server({'c.test': star(5)}) as server:
         repo = folder / 'r'
         go(repo, server, server.url('c.test'), '--cycles', 1)
@@ -223,7 +223,7 @@ def a_compaction_of_somebody_else_is_left_to_them(folder):
 
 
 @test
-def an_endless_run_outlives_a_step_that_fails(folder):
+def an_endless_run_survives_a_step_that_fails(folder):
     with Server({'e.test': star(5)}) as server:
         repo = folder / 'r'
         go(repo, server, server.url('e.test'), '--cycles', 1)
@@ -290,7 +290,7 @@ def a_parent_that_is_killed_alone(folder):
 
 
 @test
-def a_damaged_state_begins_anew(folder):
+def a_damaged_state_is_started_again(folder):
     with Server({'d.test': star(4)}) as server:
         repo = folder / 'r'
         go(repo, server, server.url('d.test'), '--cycles', 2)
@@ -306,7 +306,7 @@ def a_damaged_state_begins_anew(folder):
 
 
 @test
-def a_full_disk_is_told_and_gone_on_from(folder):
+def a_full_disk_is_reported_and_the_run_can_be_continued(folder):
     random_ = rng('full')
     with small_disk(folder / 'disk', '16m') as disk:
         site = {'/%d' % n: Reply(b'%d ' % n + random_.randbytes(100000), type='application/octet-stream') for n in range(200)}
@@ -345,7 +345,7 @@ def each_step_is_a_command(folder):
 
 
 @test
-def classes_have_budgets_of_their_own(folder):
+def classes_have_their_own_budgets(folder):
     with Server({'news.test': star(20, 'news'), 'rest.test': star(20, 'rest')}) as server:
         repo, seeds = folder / 'r', folder / 'seeds'
         seeds.write_text('class news fetches=3 max=1d\n%s class=news\n%s\n' % (server.url('news.test'), server.url('rest.test')))

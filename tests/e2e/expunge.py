@@ -17,7 +17,7 @@ def files_with(repo, mark):
 # ---- gone and expired ------------------------------------------------------------------------------------
 
 @test
-def gone_pages_leave_by_themselves(folder):
+def gone_pages_are_removed(folder):
     with Server({'g.test': star(8)}) as server:
         crawl(folder / 'r', server, server.url('g.test'), '--delay', 0)
         del server.sites['g.test']['/3']
@@ -65,7 +65,7 @@ def lifetimes_end(folder):
 
 
 @test
-def expiring_pages_are_asked_for_first(folder):
+def expiring_pages_are_requested_first(folder):
     clock = Clock(folder)
     with Server({'e.test': star(30)}) as server:
         repo, site = folder / 'r', server.sites['e.test']
@@ -139,7 +139,7 @@ def without_any_update_before(folder):
 
 
 @test
-def pages_in_the_hands_of_a_killed_crawler(folder):
+def pages_that_a_killed_crawler_had_not_committed(folder):
     mark = rng('spool').randbytes(30000)
     with Server({'s.test': {'/': page('/secret', *['/%d' % n for n in range(50)]), '/secret': Reply(mark, type='application/octet-stream'),
                             '*': lambda r: page(text=r.path)}}) as server:
@@ -240,7 +240,7 @@ def arc(path, pages):
 
 
 @test
-def no_door_lets_it_in(folder):
+def no_way_in_after_a_takedown(folder):
     """A page and a host that were taken down stay out of import (in three ways), crawl, push, run, update --rebuild and webdb import."""
     with Server({'d.test': star(6, 'd'), 'h.test': star(4, 'h')}) as server:
         repo = folder / 'r'
@@ -332,7 +332,7 @@ def a_barred_host_is_left_alone(folder):
 
 
 @test
-def a_takedown_beside_imports(folder):
+def a_takedown_during_imports(folder):
     """Two imports of the same page run while it is taken down. In whatever order, the page is not there when expunge has returned."""
     random_ = rng('beside')
     pages = [Page('http://b%d.example/%d' % (i % 5, i), html(random_, 60)) for i in range(4000)]

@@ -37,7 +37,7 @@ def named(names, edges):
 
 
 @test
-def a_real_graph_comes_back(folder):
+def a_real_graph_survives_import_and_export(folder):
     source, nodes = DATA / 'graph' / 'cnr-2000' / 'cnr-2000.graph-txt.gz', 20000
     if not source.exists():
         raise Skip('no ' + str(source))
@@ -83,7 +83,7 @@ def ids_in_any_order_and_hosts_by_name(folder):
 
 
 @test
-def bad_lines_cost_only_themselves(folder):
+def bad_lines_are_skipped_and_counted(folder):
     (folder / 'v').write_bytes(b'0\thttp://a.example/\n1 http://b.example/\nx\thttp://c.example/\n2\tmailto:x@y\n3\n\n-4\thttp://d.example/\n'
                                b'5\thttp://e.example/\textra\r\n6\thttp://[bad/\n7\t' + b'z' * (2 << 20) + b'\n8\thttp://f.example/\n')
     write(folder / 'e', (0, 5), (5, 'x'), (5, 8), (0, 4711), (4711, 0), (0,))
@@ -96,7 +96,7 @@ def bad_lines_cost_only_themselves(folder):
 
 
 @test
-def what_cannot_be_read(folder):
+def unreadable_input(folder):
     call(folder / 'r', 'init')
     write(folder / 'v', *((i, 'http://h.example/%d' % i) for i in range(20000)))
     write(folder / 'e', (0, 1))

@@ -50,7 +50,7 @@ def pages_and_links_are_known(folder):
 
 
 @test
-def answers_that_are_no_pages(folder):
+def responses_that_are_not_pages(folder):
     pages = [Page('http://h.example/moved', b'', status='301 Moved', headers=['Location: /to#there']),
              Page('http://h.example/lost', b'', status='302 Found'),
              Page('http://h.example/gone', linked(('/x', 'x')), status='404 Not Found'),
@@ -102,7 +102,7 @@ def a_later_import_is_a_later_visit(folder):
 
 
 @test
-def only_what_is_on_the_web(folder):
+def only_http_and_https_urls(folder):
     pages = [Page('ftp://h.example/a', b'x'), Page('http://h.example/a', b'x')]
     take_in(folder / 'r', archive(folder / 'a.warc', pages))
     assert [p['url'] for p in ask(folder / 'r', 'webdb', 'pages')] == ['http://h.example/a']
@@ -124,7 +124,7 @@ def without_a_journal(folder):
 
 
 @test
-def a_killed_import_stores_nothing_that_is_unknown(folder):
+def a_killed_import_stores_nothing_that_webdb_does_not_learn(folder):
     random_ = rng('kill')
     pages = some_pages(random_, 6000)
     source, killed = archive(folder / 'a.warc', pages), 0

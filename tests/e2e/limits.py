@@ -43,7 +43,7 @@ class Place:
             assert all(call(repo, 'get', p.url).stdout == p.body for p in self.newer[::20]), what
 
 
-def told(p):
+def only_message(p):
     """Returns the only message, which must not mention damage."""
     text = p.stderr.decode()
     assert text.startswith('webbase: ') and text.count('\n') == 1 and 'damage' not in text, p
@@ -59,7 +59,7 @@ def few_open_files(folder):
             repo, p = place.limited(name, resource.RLIMIT_NOFILE, files)
             works = p.returncode == 0
             if not works:
-                text = told(p)
+                text = only_message(p)
                 assert p.returncode == 1 and 'open files' in text and 'ulimit -n' in text and '/' in text, (name, files, p)
                 place.expect_nothing_lost(repo, name, (name, files))
                 failed += 1
@@ -68,14 +68,14 @@ def few_open_files(folder):
 
 
 @test
-def files_that_may_not_grow(folder):
+def a_limit_on_the_size_of_files(folder):
     place, failed = Place(folder), 0
     for name in ('import', 'export', 'compact', 'generate', 'expunge', 'update'):
         for size in (0, 4096, 20000, 65536, 150000):
             repo, p = place.limited(name, resource.RLIMIT_FSIZE, size)
             if p.returncode == 0:
                 continue
-            text = told(p)
+            text = only_message(p)
             assert p.returncode == 1 and 'File too large' in text and 'ulimit -f' in text, (name, size, p)
             assert str(folder) in text, (name, size, p)
             place.expect_nothing_lost(repo, name, (name, size))
@@ -92,7 +92,7 @@ def little_memory(folder):
             if p.returncode == 127:
                 assert b'shared' in p.stderr, p # the program was not even loaded
             elif p.returncode != 0:
-                text = told(p)
+                text = only_message(p)
                 assert p.returncode == 1 and 'memory' in text and 'ulimit -v' in text, (name, megabytes, p)
                 place.expect_nothing_lost(repo, name, (name, megabytes))
 
@@ -114,7 +114,7 @@ def a_disk_that_fills(folder):
                 (disk / 'ballast').write_bytes(bytes(max(0, state.f_bavail * state.f_bsize - room)))
                 p = call(repo, *place.arguments(name), status=None)
                 if p.returncode:
-                    text = told(p)
+                    text = only_message(p)
                     assert p.returncode == 1 and 'space' in text.lower() and str(disk) in text, (name, room, p)
                     failed += 1
                 (disk / 'ballast').unlink()

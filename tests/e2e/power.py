@@ -34,7 +34,7 @@ def state_kinds(random_, n):
 
 
 @contextlib.contextmanager
-def told(what, disk, moment, how, seed):
+def naming_the_state(what, disk, moment, how, seed):
     """If a check fails, prints which state of the disk it was."""
     try:
         yield
@@ -213,7 +213,7 @@ def the_store_after_a_power_cut(folder):
     for n, moment in enumerate(cuts(disk, random_, 60)):
         for m in range(2):
             how = state_kinds(random_, 2 * n + m)
-            with told('store', disk, moment, how, SEED):
+            with naming_the_state('store', disk, moment, how, SEED):
                 state = disk.cut(random_, folder / 'state', how) / 'dir' / 'r'
                 opened += expect_pages(state, steps, disk)
                 if random_.random() < 0.25:
@@ -248,7 +248,7 @@ def a_crawl_after_a_power_cut(folder):
         opened = 0
         for n, moment in enumerate(cuts(disk, random_, 30)):
             how = state_kinds(random_, n)
-            with told('crawl', disk, moment, how, SEED):
+            with naming_the_state('crawl', disk, moment, how, SEED):
                 state = disk.cut(random_, folder / 'state', how) / 'r'
                 told_of = set(stored(lines(disk.output())))
                 if call(state, 'stat', status=None).returncode == 0:
@@ -281,7 +281,7 @@ def a_run_after_a_power_cut(folder):
         disk, everything = Disk(recording), {server.url(h, p): body for h in sites for p, body in sites[h].items()}
         for n, moment in enumerate(cuts(disk, random_, 25)):
             how = state_kinds(random_, n)
-            with told('run', disk, moment, how, SEED):
+            with naming_the_state('run', disk, moment, how, SEED):
                 state = disk.cut(random_, folder / 'state', how) / 'r'
                 cycles = [e for e in lines(disk.output()) if e.get('event') == 'cycle']
                 if call(state, 'stat', status=None).returncode == 0:

@@ -31,7 +31,7 @@ def announced_pages_come_first(folder):
 
 
 @test
-def gone_is_verified(folder):
+def pages_announced_as_gone_are_checked(folder):
     with Server({'g.test': star(10)}) as server:
         repo, before = begun(folder, server)
         del server.sites['g.test']['/3']
@@ -49,7 +49,7 @@ def gone_is_verified(folder):
 
 
 @test
-def what_cannot_be_announced(folder):
+def invalid_announcements(folder):
     with Server({'b.test': star(3)}) as server:
         repo, before = begun(folder, server)
         (folder / 'list').write_text('nonsense\n%s\nmailto:a@b\n' % server.url('b.test', '/1'))

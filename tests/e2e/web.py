@@ -19,7 +19,7 @@ def expect_near(what, got, expected, variance):
 
 
 @test
-def same_seed_same_bytes_over_restarts(folder):
+def the_same_seed_gives_the_same_bytes_after_a_restart(folder):
     args = ['--sites', 12, '--pages', 300]
     with Web('--seed', 5, *args) as a, Web('--seed', 5, *args) as b, Web('--seed', 6, *args) as c:
         truth = [bare(w, json.dumps([w.truth('requests=0')[k] for k in ('sites', 'pages')]).encode()) for w in (a, b, c)]
@@ -108,7 +108,7 @@ def aliases_and_virtual_hosts(folder):
 
 
 @test
-def many_sites_are_listed_over_pages(folder):
+def many_sites_are_listed_on_several_pages(folder):
     with Web('--sites', 2500, '--pages', 3000) as web:
         listed, url = [], web.root
         while url:
@@ -437,7 +437,7 @@ def latency_is_added(folder):
 
 
 @test
-def it_ends_at_once_and_says_what_is_wrong(folder):
+def it_stops_at_once_and_says_what_is_wrong(folder):
     for number in (signal.SIGTERM, signal.SIGINT):
         with Web('--hostile') as web:
             with socket.create_connection(('127.0.0.1', web.port)) as s:
@@ -454,7 +454,7 @@ def it_ends_at_once_and_says_what_is_wrong(folder):
 
 
 @test
-def a_large_web_is_told_in_pieces(folder):
+def the_truth_about_a_large_web_is_sent_in_chunks(folder):
     with Web('--sites', 3000, '--pages', 150000) as web:
         truth = web.truth()
         assert len(truth['pages']) > 140000

@@ -81,7 +81,7 @@ def lists_of_pages_links_and_sites(folder):
 
 
 @test
-def foreign_text_cannot_steer_the_terminal(folder):
+def foreign_text_cannot_control_the_terminal(folder):
     server, repo = crawled(folder, {'w.test': {'/': '<a href="/x">red \x1b[31m &#10; &#9; end</a>', '/x': page(text='x')}})
     call(repo, 'update')
     for args in (['webdb', 'links'], ['webdb', 'links', '--tsv'], ['webdb', 'page', server.url('w.test')]):
@@ -125,7 +125,7 @@ def unknown_things_are_named(folder):
 
 
 @test
-def damage_is_told_and_nothing_worse(folder):
+def damage_is_reported_and_nothing_worse_happens(folder):
     server, repo = crawled(folder)
     call(repo, 'update')
     random_ = rng('damage')
@@ -171,7 +171,7 @@ def a_torn_log_costs_its_last_record(folder):
 
 
 @test
-def a_damaged_webdb_is_made_anew(folder):
+def a_damaged_webdb_is_rebuilt(folder):
     server, repo = crawled(folder)
     call(repo, 'update')
     call(repo, 'expunge', server.url('w.test', '/a'))
@@ -201,7 +201,7 @@ def a_damaged_webdb_is_made_anew(folder):
 
 
 @test
-def damage_in_the_journal_is_told_and_passed_over(folder):
+def damage_in_the_journal_is_reported_and_skipped(folder):
     server, repo = crawled(folder)
     log = max((repo / 'journal').iterdir(), key=lambda p: p.stat().st_size)
     text = bytearray(log.read_bytes())
