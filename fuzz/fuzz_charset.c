@@ -7,7 +7,7 @@
  */
 #include "base/check.h"
 #include "base/utf8.h"
-#include "extract/charset_table.h"
+#include "extract/decode.h"
 #include "extract/extract.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -42,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     try_decode(name, bytes);
     if (data[0] >= 3)
         try_decode(names[data[0] % (sizeof names / sizeof *names)], bytes);
-    size_t ascii = wb_ascii_prefix(bytes.ptr, bytes.len), valid = wb_utf8_prefix(bytes.ptr, bytes.len);
+    size_t ascii = wb_decode_ascii_prefix(bytes.ptr, bytes.len), valid = wb_decode_utf8_prefix(bytes.ptr, bytes.len);
     WB_CHECK(ascii <= valid && valid <= bytes.len);
     WB_CHECK(wb_utf8_valid(wb_slice(bytes.ptr, valid)));
     WB_CHECK(valid == bytes.len || wb_utf8_length(bytes.ptr + valid, bytes.len - valid) == 0);

@@ -11,6 +11,7 @@
  */
 #include "extract/charset_guess.h"
 #include "extract/charset_table.h"
+#include "extract/decode.h"
 
 #include <unicode/ucsdet.h>
 
@@ -49,7 +50,7 @@ static bool has_escapes(struct wb_slice s)
 /* Whether all of it is UTF-8; a character that the window's or the document's end cuts does not count against it. */
 static bool looks_utf8(struct wb_slice s)
 {
-    size_t valid = wb_utf8_prefix(s.ptr, s.len);
+    size_t valid = wb_decode_utf8_prefix(s.ptr, s.len);
 
     return valid == s.len || (valid > 0 && s.len - valid < 4);
 }
@@ -137,7 +138,7 @@ static size_t take_sample(struct wb_slice s, char sample_out[SAMPLE])
     size_t n = 0, at = 0;
 
     while (at < s.len && n + 2 * AROUND + 1 < SAMPLE) {
-        size_t ascii = wb_ascii_prefix(s.ptr + at, s.len - at);
+        size_t ascii = wb_decode_ascii_prefix(s.ptr + at, s.len - at);
         if (ascii > 2 * AROUND) {
             memcpy(sample_out + n, s.ptr + at, AROUND);
             n += AROUND;
@@ -242,7 +243,7 @@ const char *wb_charset_guess(struct wb_slice bytes, bool markup, const char *asc
 
     if (name)
         return name;
-    size_t at = wb_ascii_prefix(bytes.ptr, bytes.len);
+    size_t at = wb_decode_ascii_prefix(bytes.ptr, bytes.len);
     if (at == bytes.len)
         return has_escapes(bytes) ? "iso-2022-jp" : ascii;
     if (looks_utf8(wb_slice(bytes.ptr + at, bytes.len - at < WINDOW ? bytes.len - at : WINDOW)))

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "extract/charset_table.h"
+#include "extract/decode.h"
 #include "extract/extract.h"
 
 #include <pthread.h>
@@ -29,7 +30,7 @@ static inline uint64_t load64(const char *p)
     return v;
 }
 
-size_t wb_ascii_prefix(const char *p, size_t len)
+size_t wb_decode_ascii_prefix(const char *p, size_t len)
 {
     size_t i = 0;
 
@@ -48,7 +49,7 @@ size_t wb_ascii_prefix(const char *p, size_t len)
 }
 
 /* Most text that is not ASCII is 2- and 3-byte sequences in a row: those are looked at without a call. */
-size_t wb_utf8_prefix(const char *p, size_t len)
+size_t wb_decode_utf8_prefix(const char *p, size_t len)
 {
     size_t i = 0;
 
@@ -56,7 +57,7 @@ size_t wb_utf8_prefix(const char *p, size_t len)
         uint8_t a = (uint8_t)p[i];
         if (a < 0x80) {
             if (i + 8 <= len && !(load64(p + i) & HIGH_BITS))
-                i += wb_ascii_prefix(p + i, len - i);
+                i += wb_decode_ascii_prefix(p + i, len - i);
             else
                 i++;
             continue;
@@ -124,7 +125,7 @@ static int mend_utf8(struct wb_slice bytes, size_t valid, size_t limit, struct w
             if (wb_buf_append(mem, "\xef\xbf\xbd", 3) < 0)
                 return WB_E_NOMEM;
             at += malformed_length(bytes.ptr + at, bytes.len - at);
-            valid = wb_utf8_prefix(bytes.ptr + at, bytes.len - at);
+            valid = wb_decode_utf8_prefix(bytes.ptr + at, bytes.len - at);
         }
     }
     return 0;
@@ -135,7 +136,7 @@ static int decode_utf8(struct wb_slice bytes, size_t limit, struct wb_buf *mem, 
     if (wb_slice_starts(bytes, WB_SLICE_LIT("\xef\xbb\xbf")))
         bytes = wb_slice(bytes.ptr + 3, bytes.len - 3);
     size_t looked = bytes.len < limit ? bytes.len : limit;
-    size_t valid = wb_utf8_prefix(bytes.ptr, looked);
+    size_t valid = wb_decode_utf8_prefix(bytes.ptr, looked);
     /* What the limit cuts is not malformed. */
     if (valid == looked || (looked < bytes.len && wb_utf8_length(bytes.ptr + valid, bytes.len - valid) > looked - valid)) {
         *utf8_out = wb_slice(bytes.ptr, valid);
@@ -159,7 +160,7 @@ static int decode_single(const uint16_t *upper, struct wb_slice bytes, size_t li
                 at++;
                 continue;
             }
-            size_t n = wb_ascii_prefix(bytes.ptr + at, end - at);
+            size_t n = wb_decode_ascii_prefix(bytes.ptr + at, end - at);
             memcpy(mem->ptr + mem->len, bytes.ptr + at, n);
             mem->len += n;
             at += n;
@@ -306,7 +307,7 @@ static int decode_icu(const char *name, struct wb_slice bytes, size_t limit, str
     if (err < 0)
         return err;
     /* Up to the first byte that is not ASCII these encodings are ASCII, but for the one with escapes. */
-    size_t plain = strcmp(name, "iso-2022-jp") == 0 ? 0 : wb_ascii_prefix(bytes.ptr, bytes.len);
+    size_t plain = strcmp(name, "iso-2022-jp") == 0 ? 0 : wb_decode_ascii_prefix(bytes.ptr, bytes.len);
     if (wb_buf_append(mem, bytes.ptr, plain < limit ? plain : limit) < 0)
         return WB_E_NOMEM;
     const char *source = bytes.ptr + plain, *source_end = bytes.ptr + bytes.len;
@@ -344,7 +345,7 @@ int wb_charset_decode(const char *charset, struct wb_slice bytes, size_t limit, 
         break;
     case WB_ENCODING_SINGLE:
     case WB_ENCODING_USER_DEFINED:
-        if (wb_ascii_prefix(bytes.ptr, bytes.len) == bytes.len)
+        if (wb_decode_ascii_prefix(bytes.ptr, bytes.len) == bytes.len)
             *utf8_out = wb_slice(bytes.ptr, bytes.len < limit ? bytes.len : limit);
         else
             err = decode_single(encoding->upper, bytes, limit, mem);

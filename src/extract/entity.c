@@ -19,6 +19,16 @@ struct entity {
     uint8_t utf8[WB_ENTITY_UTF8_MAX];
 };
 
+/*
+ * The rows of the generated table: E, and OLD for a name that may lack its semicolon. The n bytes of
+ * UTF-8 are one hexadecimal number, the first byte highest.
+ */
+#define BYTE(utf8, n, i) (uint8_t)((i) < (n) ? UINT64_C(utf8) >> 8 * (((n) - 1 - (i)) & 7) : 0)
+#define BYTES(utf8, n) \
+    {BYTE(utf8, n, 0), BYTE(utf8, n, 1), BYTE(utf8, n, 2), BYTE(utf8, n, 3), BYTE(utf8, n, 4), BYTE(utf8, n, 5)}
+#define E(at, len, n, utf8) {at, len, 0, n, BYTES(utf8, n)}
+#define OLD(at, len, n, utf8) {at, len, 1, n, BYTES(utf8, n)}
+
 #include "extract/entity_table.h"
 
 #define HASH_BASIS 2166136261u

@@ -1,20 +1,25 @@
-/* entity.h - private to page: HTML's character references, named and numeric. */
+/*
+ * entity.h - private to extract: HTML's character references, named ("&eacute;") and numeric.
+ * Used by the tokenizer for attribute values and by words.c for text.
+ */
 #ifndef WB_EXTRACT_ENTITY_H
 #define WB_EXTRACT_ENTITY_H
 
 #include "base/slice.h"
 
+/* A reference stands for at most this many bytes. */
 #define WB_ENTITY_UTF8_MAX 6
 
-/* What a reference of n bytes becomes is never longer than this. */
+/* An upper bound for the length of n bytes of text after its references have been decoded. */
 #define WB_ENTITY_GROWN(n) ((n) + (n) / 5 + WB_ENTITY_UTF8_MAX)
 
 /*
- * Reads the character reference at p, which is an '&', as the HTML standard does:
- * the longest name that matches, names of old without their semicolon too (not in
- * an attribute before '=' or an alphanumeric), numbers corrected. Returns the bytes
- * it takes, and writes what it stands for; 0 where it is no reference and the '&' is text.
+ * Reads the character reference at p, which points to an '&', as the HTML standard does: the longest
+ * name that matches counts; some old names may lack their semicolon (but not in an attribute before
+ * '=' or an alphanumeric character); invalid numbers are corrected. Returns how many bytes the
+ * reference has and writes the characters it stands for, or 0 if the '&' is just text.
  */
-size_t wb_entity_read(const char *p, const char *end, bool in_attribute, char utf8_out[WB_ENTITY_UTF8_MAX], size_t *len_out);
+size_t wb_entity_read(const char *p, const char *end, bool in_attribute, char utf8_out[WB_ENTITY_UTF8_MAX],
+                      size_t *len_out);
 
 #endif

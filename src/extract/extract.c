@@ -28,7 +28,7 @@ int wb_extractor_new(struct wb_extractor **extractor_out)
     *extractor_out = NULL;
     if (!x)
         return WB_E_NOMEM;
-    x->slots = wb_alloc_zero(WB_RESOLVED_SLOTS, sizeof *x->slots);
+    x->slots = wb_alloc_zero(WB_SINK_SLOTS, sizeof *x->slots);
     if (!x->slots) {
         wb_extractor_free(x);
         return WB_E_NOMEM;

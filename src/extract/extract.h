@@ -1,27 +1,33 @@
 /*
- * extract.h - the door of extract: from a page's bytes to UTF-8, text, links,
- * facts, language and fingerprint.
+ * extract.h - the door of extract: finds out what is in a page.
  *
- *   bytes -> charset -> UTF-8 -> module by media type -> struct wb_extract
- *                                (html, text, xml: a file and a table row each)
+ *   bytes -> encoding -> UTF-8 -> module for the media type -> struct wb_extract
+ *                                 (html, text, xml)            text, links, facts,
+ *                                                              language, fingerprint
  *
- * One extractor is reused for many pages and belongs to one thread; what it
- * returns is valid until its next call. Bounded: time linear in the input, memory
- * by the limits below, whatever the bytes.
+ * One extractor is reused for many pages and belongs to one thread; what it returns is valid until
+ * its next call. Time is linear in the input and memory is bounded by the limits below, whatever the
+ * bytes are. To add a module, for PDF say, read module.h. Why it works this way:
+ * docs/design/0006-pages.md.
  */
 #ifndef WB_EXTRACT_EXTRACT_H
 #define WB_EXTRACT_EXTRACT_H
 
 #include "page/page.h"
 
-/* ---- charset (charset.c) ------------------------------------------------------------ */
+/* ---- encoding (charset.c, decode.c) --------------------------------------------------- */
 
 /*
- * The encoding of a document as the HTML standard finds it: a BOM, then the
- * transport's charset parameter (empty: none), then for HTML a prescan of the first 16 KiB for <meta> (the
- * standard looks at 1024 bytes and lets its parser find later ones), for XML its declaration, then a guess from the bytes (valid
- * UTF-8, UTF-16 without a BOM, the usual multi-byte encodings), then windows-1252. Returns the
- * standard's name in lower case ("windows-1252", "utf-8", "shift_jis"), static text.
+ * Determines the encoding of a document as the HTML standard does. The first of these decides:
+ *
+ *   1. a BOM
+ *   2. the charset parameter of the transport, unless it is empty
+ *   3. HTML: a <meta> in the first 16 KiB (the standard looks at 1024 bytes, but lets its parser find
+ *      later ones); XML: its declaration
+ *   4. a guess from the bytes: valid UTF-8, UTF-16 without a BOM, the usual multi-byte encodings
+ *   5. windows-1252
+ *
+ * Returns the standard's name in lower case ("windows-1252", "utf-8", "shift_jis"), static text.
  */
 enum wb_charset_kind { WB_CHARSET_HTML, WB_CHARSET_XML, WB_CHARSET_TEXT };
 const char *wb_charset_of(struct wb_slice bytes, struct wb_slice transport, enum wb_charset_kind kind);
@@ -30,21 +36,23 @@ const char *wb_charset_of(struct wb_slice bytes, struct wb_slice transport, enum
 const char *wb_charset_by_label(struct wb_slice label);
 
 /*
- * Bytes to UTF-8, a BOM dropped, what is malformed as U+FFFD. Where the bytes are
- * well-formed UTF-8 already nothing is copied and utf8_out is a part of bytes;
- * otherwise it lies in mem, which is cleared first. At most limit bytes come out.
+ * Converts bytes to UTF-8, without a BOM and with U+FFFD for everything malformed. If the bytes are
+ * well-formed UTF-8 already, nothing is copied and *utf8_out is part of them; otherwise it is in mem,
+ * which is cleared first. At most `limit` bytes are written.
  */
-int wb_charset_decode(const char *charset, struct wb_slice bytes, size_t limit, struct wb_buf *mem, struct wb_slice *utf8_out);
+int wb_charset_decode(const char *charset, struct wb_slice bytes, size_t limit, struct wb_buf *mem,
+                      struct wb_slice *utf8_out);
 
-/* ---- what is seen in a page ----------------------------------------------------------- */
+/* ---- what is in a page ------------------------------------------------------------------ */
 
+/* The element that a link comes from. */
 enum wb_extract_tag {
     WB_EXTRACT_LINK_A = 1,
     WB_EXTRACT_LINK_AREA,
     WB_EXTRACT_LINK_LINK,
     WB_EXTRACT_LINK_IFRAME,
     WB_EXTRACT_LINK_FRAME,
-    WB_EXTRACT_LINK_IMG,     /* src and each candidate of srcset */
+    WB_EXTRACT_LINK_IMG,     /* src, and each candidate of srcset */
     WB_EXTRACT_LINK_SOURCE,  /* srcset of <source> */
     WB_EXTRACT_LINK_FORM,
     WB_EXTRACT_LINK_META,    /* refresh */
@@ -57,24 +65,27 @@ enum wb_extract_rel {
     WB_EXTRACT_REL_NOFOLLOW = 1 << 0,
     WB_EXTRACT_REL_CANONICAL = 1 << 1,
     WB_EXTRACT_REL_ALTERNATE = 1 << 2,
-    WB_EXTRACT_REL_FEED = 1 << 3,      /* alternate, of type RSS or Atom */
+    WB_EXTRACT_REL_FEED = 1 << 3,      /* alternate, and its type is RSS or Atom */
     WB_EXTRACT_REL_STYLESHEET = 1 << 4,
-    WB_EXTRACT_REL_INDEX = 1 << 5,     /* of a sitemap index: the target is another sitemap */
+    WB_EXTRACT_REL_INDEX = 1 << 5,     /* in a sitemap index: the target is another sitemap */
 };
 
 struct wb_extract_link {
     uint8_t tag;            /* enum wb_extract_tag */
     uint8_t rels;           /* enum wb_extract_rel */
-    struct wb_slice href;   /* as written, entities decoded, outer white space trimmed */
-    struct wb_slice url;    /* resolved (WHATWG href, fragment kept); empty: it is no URL */
-    struct wb_slice anchor; /* text inside, white space collapsed, or an image's alt; at most WB_EXTRACT_ANCHOR_MAX bytes. A lone blank beside a tag is kept */
+    struct wb_slice href;   /* as written, but with entities decoded and outer white space removed */
+    struct wb_slice url;    /* resolved (WHATWG href, with its fragment); empty if it is not a URL */
+    struct wb_slice anchor; /* the text inside, white space collapsed, or the alt of an image; at most
+                               WB_EXTRACT_ANCHOR_MAX bytes. A single blank beside a tag is kept */
     struct wb_slice rel;    /* the attribute as written */
-    int64_t modified_ms;    /* of a sitemap or feed entry: lastmod; 0: not told */
+    int64_t modified_ms;    /* the lastmod of a sitemap or feed entry; 0 if it has none */
 };
 
 #define WB_EXTRACT_ANCHOR_MAX 512
-#define WB_EXTRACT_LINKS_MAX (1u << 16)          /* of a page; more are counted, not kept (sitemaps have 50,000) */
-#define WB_EXTRACT_TEXT_MAX (8u << 20)   /* of text kept */
+#define WB_EXTRACT_LINKS_MAX (1u << 16)  /* per page; further links are only counted (sitemaps have 50,000) */
+#define WB_EXTRACT_TEXT_MAX (8u << 20)   /* longer text is cut off */
+
+/* ---- directives for robots (robotstag.c) ------------------------------------------------ */
 
 enum wb_robotstag {
     WB_ROBOTSTAG_NOINDEX = 1 << 0,
@@ -84,51 +95,54 @@ enum wb_robotstag {
 };
 
 /*
- * Reads "index, NoFollow" or "none" into flags. In an X-Robots-Tag value a part may be meant
- * for one agent only ("otherbot: nofollow"): such parts count where it is agent (any case);
- * agent empty: they never do.
+ * Parses "index, NoFollow" or "none" into a set of enum wb_robotstag. In an X-Robots-Tag header, a
+ * part may be meant for one agent only ("otherbot: nofollow"). Such a part counts if it names
+ * `agent` (in any case); if agent is empty, it never counts.
  */
 unsigned wb_robotstag_parse(struct wb_slice value, struct wb_slice agent);
 
-/* All X-Robots-Tag headers of a response head together. */
+/* The same for all X-Robots-Tag headers of a response head together. */
 unsigned wb_robotstag_of_head(struct wb_slice head, struct wb_slice agent);
 
+/* ---- extracting --------------------------------------------------------------------------- */
+
 struct wb_extract {
-    const char *module;          /* "html", "text", "xml"; "" where no module takes the type */
-    const char *charset;         /* as found, the standard's name; "" for binary types */
+    const char *module;          /* "html", "text", "xml"; "" if no module accepts the type */
+    const char *charset;         /* the encoding, by the standard's name; "" for binary types */
     struct wb_slice title, description;
-    struct wb_slice canonical;   /* resolved; empty: none */
-    struct wb_slice base;        /* what links were resolved against */
-    struct wb_slice lang;        /* as the page says (<html lang>), as written */
-    const char *language;        /* as guessed from the text: ISO 639-1 code; "" where unsure */
-    struct wb_slice robots;      /* content of <meta name=robots>, all of them joined by ", " */
-    unsigned robots_flags;       /* of it, enum wb_robotstag */
-    int64_t published_ms, modified_ms; /* as the page says (meta, JSON-LD, <time>); 0: not told */
-    struct wb_slice author;      /* as the page says (meta, JSON-LD), names with ", " between them; empty: not told */
-    struct wb_slice type;        /* what it says that it is: "NewsArticle", "article"; empty: not told */
+    struct wb_slice canonical;   /* resolved; empty if there is none */
+    struct wb_slice base;        /* the URL against which links were resolved */
+    struct wb_slice lang;        /* what the page says (<html lang>), as written */
+    const char *language;        /* a guess from the text, as an ISO 639-1 code; "" if unsure */
+    struct wb_slice robots;      /* the content of every <meta name=robots>, joined by ", " */
+    unsigned robots_flags;       /* the same as a set of enum wb_robotstag */
+    int64_t published_ms, modified_ms; /* what the page says (meta, JSON-LD, <time>); 0 if nothing */
+    struct wb_slice author;      /* what the page says (meta, JSON-LD), several joined by ", "; empty if nothing */
+    struct wb_slice type;        /* what the page says it is: "NewsArticle", "article"; empty if nothing */
     struct wb_slice text;        /* visible text in reading order, white space collapsed, '\n' between blocks */
-    struct wb_slice main_text;   /* the same without navigation, headers, footers, lists of links */
-    uint64_t simhash;            /* of the main text, or of the text where there is no main text; 0: no words */
+    struct wb_slice main_text;   /* the same without navigation, headers, footers and lists of links */
+    uint64_t simhash;            /* of the main text, or of the text if there is no main text; 0: no words */
     const struct wb_extract_link *links; /* in document order */
     size_t link_count;
-    uint64_t links_left_out;     /* beyond WB_EXTRACT_LINKS_MAX */
-    bool text_cut;               /* beyond WB_EXTRACT_TEXT_MAX */
-    bool sitemap;                /* links are those of a sitemap or sitemap index */
-    bool feed;                   /* ... of an RSS or Atom feed */
+    uint64_t links_left_out;     /* how many exceeded WB_EXTRACT_LINKS_MAX */
+    bool text_cut;               /* the text exceeded WB_EXTRACT_TEXT_MAX */
+    bool sitemap;                /* the links are those of a sitemap or sitemap index... */
+    bool feed;                   /* ...or of an RSS or Atom feed */
 };
 
+/* What to extract; facts are always extracted. */
 enum wb_extract_wants {
     WB_EXTRACT_LINKS = 1 << 0,
     WB_EXTRACT_TEXT = 1 << 1,     /* text and main text */
-    WB_EXTRACT_LANGUAGE = 1 << 2, /* needs text */
-    WB_EXTRACT_SIMHASH = 1 << 3,  /* needs text */
+    WB_EXTRACT_LANGUAGE = 1 << 2, /* needs the text, but does not return it */
+    WB_EXTRACT_SIMHASH = 1 << 3,  /* needs the text, but does not return it */
     WB_EXTRACT_ALL = (1 << 4) - 1,
 };
 
 struct wb_extract_input {
     struct wb_slice url;     /* of the page, absolute */
-    struct wb_slice type;    /* media type without parameters, lower case; empty: sniffed */
-    struct wb_slice charset; /* of the transport; empty: none */
+    struct wb_slice type;    /* media type in lower case, without parameters; if empty, the bytes decide */
+    struct wb_slice charset; /* what the transport says; empty if nothing */
     struct wb_slice body;
     unsigned wants;          /* enum wb_extract_wants */
 };
@@ -137,22 +151,26 @@ struct wb_extractor;
 int wb_extractor_new(struct wb_extractor **extractor_out);
 void wb_extractor_free(struct wb_extractor *extractor);
 
-/* Only WB_E_NOMEM is an error: any bytes are a page. Everything in extract_out is valid until the next call. */
+/* Any bytes are a page: this fails only with WB_E_NOMEM. Everything in *extract_out is valid until the next call. */
 int wb_extract(struct wb_extractor *extractor, const struct wb_extract_input *input, struct wb_extract *extract_out);
 
-/* ---- parts of it that are useful alone ------------------------------------------------------ */
-
 /*
- * Bytes that were asked for as a sitemap, whatever their media type: unpacked where they are
- * gzip (50 MiB at most), a sitemap, a feed or a text of URLs by looking. Of anything else there are no links.
+ * Extracts the links of bytes that were fetched as a sitemap, whatever their media type: they are
+ * unpacked if they are gzip (50 MiB at most), and the content decides whether this is a sitemap, a
+ * feed or a list of URLs. Anything else has no links.
  */
-int wb_sitemap_extract(struct wb_extractor *extractor, struct wb_slice url, struct wb_slice bytes, struct wb_extract *extract_out);
+int wb_sitemap_extract(struct wb_extractor *extractor, struct wb_slice url, struct wb_slice bytes,
+                       struct wb_extract *extract_out);
 
-/* ISO 639-1 code (or 639-3 where there is none) of UTF-8 text by its letters; "" where unsure. Static text. */
+/* ---- parts that are useful on their own ----------------------------------------------------- */
+
+/* Guesses the language of UTF-8 text: an ISO 639-1 code (639-3 if there is none); "" if unsure. Static text. */
 const char *wb_language_of(struct wb_slice utf8);
 
-/* 64-bit SimHash over word 3-shingles of UTF-8 text, case folded; 0 where there is no word. */
+/* 64-bit SimHash over the 3-word shingles of UTF-8 text, ignoring case; 0 if there is no word. */
 uint64_t wb_simhash_of(struct wb_slice utf8);
+
+/* In how many bits two SimHashes differ: similar texts differ in few. */
 static inline unsigned wb_simhash_distance(uint64_t a, uint64_t b)
 {
     return (unsigned)__builtin_popcountll(a ^ b);

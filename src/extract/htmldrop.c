@@ -74,17 +74,17 @@ static uint8_t kind_of(const struct wb_html *h, const struct wb_html_block *b)
     uint32_t len = wb_html_block_len(b);
 
     if (b->tag >= WB_TAG_H1_ && b->tag <= WB_TAG_H6_)
-        return WB_KIND_HEADING;
-    uint8_t listed = in_list(h, b) ? WB_KIND_LISTED : 0;
+        return WB_HTML_KIND_HEADING;
+    uint8_t listed = in_list(h, b) ? WB_HTML_KIND_LISTED : 0;
     if (len < SENTENCE_BYTES)
-        return listed ? WB_KIND_LISTED | WB_KIND_TEXT : 0;
+        return listed ? WB_HTML_KIND_LISTED | WB_HTML_KIND_TEXT : 0;
     struct wb_slice text = wb_html_block_text(h, b);
     bool whole = b->tag == WB_TAG_PRE_ || ends_sentence(text.ptr, text.ptr + text.len);
     if ((len < LONG_BYTES && !whole) || is_one_word(text))
-        return listed ? WB_KIND_LISTED | WB_KIND_TEXT : 0;
+        return listed ? WB_HTML_KIND_LISTED | WB_HTML_KIND_TEXT : 0;
     /* Lists of other pages have a title that is a link, and a text that is cut. */
     bool prose = listed ? b->link_bytes * 5 <= len && (whole || len >= 2 * LONG_BYTES) : b->link_bytes * 3 <= len;
-    return (uint8_t)(listed | WB_KIND_TEXT | (prose ? WB_KIND_PROSE : 0));
+    return (uint8_t)(listed | WB_HTML_KIND_TEXT | (prose ? WB_HTML_KIND_PROSE : 0));
 }
 
 /* ---- what elements hold ------------------------------------------------------------------ */
@@ -96,9 +96,9 @@ static void add_block(struct wb_html_sum *s, const struct wb_html_block *b)
 
     s->bytes += len;
     s->links += b->link_bytes;
-    if (b->kind & WB_KIND_PROSE)
+    if (b->kind & WB_HTML_KIND_PROSE)
         s->prose += len;
-    else if (!(b->kind & WB_KIND_HEADING) && (!(b->kind & WB_KIND_LISTED) || b->link_bytes * 2 > len))
+    else if (!(b->kind & WB_HTML_KIND_HEADING) && (!(b->kind & WB_HTML_KIND_LISTED) || b->link_bytes * 2 > len))
         s->junk += b->link_bytes + (len - b->link_bytes) / 4;
 }
 
@@ -171,7 +171,7 @@ void wb_html_sum_up(struct wb_html *h)
         struct wb_html_sum *up = &sums[h->nodes[n].parent];
         add_node(up, &sums[n]);
         up->has_h1 |= sums[n].has_h1;
-        up->holds |= sums[n].holds || h->nodes[n].own & (WB_PLACE_MAIN | WB_PLACE_BODY);
+        up->holds |= sums[n].holds || h->nodes[n].own & (WB_HTML_PLACE_MAIN | WB_HTML_PLACE_BODY);
         up->end = sums[n].end > up->end ? sums[n].end : up->end;
     }
 }
@@ -189,9 +189,9 @@ static unsigned heading_says(const struct wb_html *h, const struct wb_html_node 
 {
     const struct wb_html_block *b = &h->blocks[node->block_from];
 
-    if (node->block_to - node->block_from < 2 || b->kind & WB_KIND_TEXT)
+    if (node->block_to - node->block_from < 2 || b->kind & WB_HTML_KIND_TEXT)
         return 0;
-    unsigned says = b->kind & WB_KIND_HEADING ? b->names & (WB_NAMES_AROUND | WB_NAMES_COMMENT) : 0;
+    unsigned says = b->kind & WB_HTML_KIND_HEADING ? b->names & (WB_NAMES_AROUND | WB_NAMES_COMMENT) : 0;
     return says ? says : wb_names_of_heading(&h->names, wb_html_block_text(h, b));
 }
 
@@ -200,9 +200,9 @@ static bool drops_surely(const struct wb_html *h, const struct wb_html_sum *sums
 {
     const struct wb_html_node *node = &h->nodes[n];
 
-    if (node->own & WB_PLACE_BOILER)
+    if (node->own & WB_HTML_PLACE_BOILER)
         return true;
-    if (node->own & WB_PLACE_HIDDEN || sums[n].names & WB_NAMES_HIDDEN)
+    if (node->own & WB_HTML_PLACE_HIDDEN || sums[n].names & WB_NAMES_HIDDEN)
         return sums[n].prose * 2 < sums[0].prose || sums[n].prose == 0;
     if (comments || sums[n].has_h1 || sums[n].holds)
         return false;
@@ -237,7 +237,7 @@ static bool drops_by_name(const struct wb_html_sum *sums, uint32_t n, const bool
 
 static bool is_inside_dropped(const struct wb_html *h, const struct wb_html_sum *sums, uint32_t n)
 {
-    return sums[h->nodes[n].parent].dropped && !(h->nodes[n].own & WB_PLACE_MAIN);
+    return sums[h->nodes[n].parent].dropped && !(h->nodes[n].own & WB_HTML_PLACE_MAIN);
 }
 
 /* comments: they are the content. */

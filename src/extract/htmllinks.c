@@ -281,7 +281,7 @@ static int resolve_again(struct wb_html *h)
 
     x->url_bytes = 0;
     for (size_t i = 0; err == 0 && i < x->link_count; i++) {
-        if (x->url_bytes > WB_LINKS_URL_BYTES_MAX) {
+        if (x->url_bytes > WB_SINK_URL_BYTES_MAX) {
             x->out->links_left_out += x->link_count - i;
             x->link_count = i;
             if (h->anchor_open && h->anchor_link >= i)

@@ -43,14 +43,14 @@ static uint32_t only_marked(const struct wb_html *h, const struct wb_html_sum *s
  */
 static uint32_t choose_scope(const struct wb_html *h, const struct wb_html_sum *sums)
 {
-    uint32_t body = only_marked(h, sums, WB_PLACE_BODY), article = only_marked(h, sums, WB_PLACE_ARTICLE);
+    uint32_t body = only_marked(h, sums, WB_HTML_PLACE_BODY), article = only_marked(h, sums, WB_HTML_PLACE_ARTICLE);
 
     if (body && sums[body].prose * 2 >= sums[0].prose)
         return body;
     if (article && sums[article].prose * 2 >= sums[0].prose)
         return article;
     for (uint32_t n = 1; n < h->node_count; n++)
-        if (h->nodes[n].own & WB_PLACE_MAIN && !sums[n].dropped && sums[n].bytes > 0) {
+        if (h->nodes[n].own & WB_HTML_PLACE_MAIN && !sums[n].dropped && sums[n].bytes > 0) {
             uint32_t outside = sums[0].prose - sums[n].prose;
             return outside < WB_HTML_OUTSIDE_BYTES || outside < 4 * sums[n].prose ? n : 0;
         }
@@ -64,9 +64,9 @@ static float weight_of(const struct wb_html_block *b)
 {
     uint32_t len = wb_html_block_len(b), most = 500;
 
-    if (b->kind & WB_KIND_PROSE)
+    if (b->kind & WB_HTML_KIND_PROSE)
         return len < 100 ? (float)len / 2 : 50 + (float)(len < most ? len : most);
-    return b->kind & WB_KIND_LISTED && b->link_bytes * 3 <= len ? (float)(len < most ? len : most) / 2 : 0;
+    return b->kind & WB_HTML_KIND_LISTED && b->link_bytes * 3 <= len ? (float)(len < most ? len : most) / 2 : 0;
 }
 
 static void vote(struct wb_html *h, struct wb_html_sum *sums)
@@ -91,7 +91,7 @@ static uint32_t choose_node(const struct wb_html *h, const struct wb_html_sum *s
 
     for (uint32_t n = scope; n < sums[scope].end; n++) {
         float votes = sums[n].votes * (1 - (float)sums[n].links / (float)(sums[n].bytes + 1));
-        if (h->nodes[n].own & WB_PLACE_BODY)
+        if (h->nodes[n].own & WB_HTML_PLACE_BODY)
             votes *= 2;
         if (votes > most) {
             most = votes;
@@ -154,11 +154,11 @@ static bool is_wanted(const struct wb_html *h, const struct wb_html_block *b)
         return true;
     if (b->names || b->tag == WB_TAG_FIGCAPTION_)
         return false;
-    if (h->nodes[b->node].place & WB_PLACE_FIGURE && !(b->kind & WB_KIND_LISTED))
+    if (h->nodes[b->node].place & WB_HTML_PLACE_FIGURE && !(b->kind & WB_HTML_KIND_LISTED))
         return false;
-    if (b->kind & WB_KIND_HEADING)
+    if (b->kind & WB_HTML_KIND_HEADING)
         return true;
-    return b->kind & WB_KIND_LISTED ? b->link_bytes * 10 <= len * 9 : b->link_bytes * 3 <= len * 2;
+    return b->kind & WB_HTML_KIND_LISTED ? b->link_bytes * 10 <= len * 9 : b->link_bytes * 3 <= len * 2;
 }
 
 /* The title is looked for among the first few <h1>: a page may have any number of them. */
@@ -172,7 +172,7 @@ static void want_blocks(struct wb_html *h)
         struct wb_html_block *b = &h->blocks[i];
         bool title = b->tag == WB_TAG_H1_ && titles++ < TITLES_MAX && is_title(h, b);
         if (!title && is_wanted(h, b))
-            b->kind |= WB_KIND_WANTED;
+            b->kind |= WB_HTML_KIND_WANTED;
     }
 }
 
@@ -185,7 +185,7 @@ static void drop_headings(struct wb_html *h)
         struct wb_html_block *b = &h->blocks[i];
         if (!b->kept)
             continue;
-        if (!(b->kind & WB_KIND_HEADING))
+        if (!(b->kind & WB_HTML_KIND_HEADING))
             above = UINT8_MAX;
         else if (above <= b->tag)
             b->kept = 0;
@@ -199,15 +199,15 @@ static void trim_ends(struct wb_html *h)
 {
     size_t from = 0, to = h->block_count;
 
-    while (from < to && !(h->blocks[from].kept && (h->blocks[from].tag == WB_TAG_P_ || h->blocks[from].kind & (WB_KIND_HEADING | WB_KIND_TEXT))))
+    while (from < to && !(h->blocks[from].kept && (h->blocks[from].tag == WB_TAG_P_ || h->blocks[from].kind & (WB_HTML_KIND_HEADING | WB_HTML_KIND_TEXT))))
         h->blocks[from++].kept = 0;
-    while (from < to && !(h->blocks[to - 1].kept && (h->blocks[to - 1].tag == WB_TAG_P_ || h->blocks[to - 1].kind & WB_KIND_TEXT)))
+    while (from < to && !(h->blocks[to - 1].kept && (h->blocks[to - 1].tag == WB_TAG_P_ || h->blocks[to - 1].kind & WB_HTML_KIND_TEXT)))
         h->blocks[--to].kept = 0;
 }
 
 static bool is_paragraph(const struct wb_html_block *b)
 {
-    return b->tag == WB_TAG_P_ && b->kind & WB_KIND_PROSE;
+    return b->tag == WB_TAG_P_ && b->kind & WB_HTML_KIND_PROSE;
 }
 
 /* Something short and bare between two paragraphs is a caption, a button or the like. */
@@ -219,7 +219,7 @@ static void drop_strays(struct wb_html *h)
         struct wb_html_block *b = &h->blocks[i];
         if (!b->kept)
             continue;
-        bool bare = b->tag != WB_TAG_P_ && b->tag != WB_TAG_BLOCKQUOTE_ && !(b->kind & (WB_KIND_HEADING | WB_KIND_TEXT));
+        bool bare = b->tag != WB_TAG_P_ && b->tag != WB_TAG_BLOCKQUOTE_ && !(b->kind & (WB_HTML_KIND_HEADING | WB_HTML_KIND_TEXT));
         if (stray && is_paragraph(b))
             stray->kept = 0;
         stray = bare && before && is_paragraph(before) ? b : NULL;
@@ -234,7 +234,7 @@ static uint64_t keep_blocks(struct wb_html *h, const struct wb_html_sum *sums, u
 
     for (size_t i = 0; i < h->block_count; i++) {
         struct wb_html_block *b = &h->blocks[i];
-        b->kept = b->node >= top && b->node < sums[top].end && !sums[b->node].dropped && (!choosy || b->kind & WB_KIND_WANTED);
+        b->kept = b->node >= top && b->node < sums[top].end && !sums[b->node].dropped && (!choosy || b->kind & WB_HTML_KIND_WANTED);
         bytes += b->kept ? wb_html_block_len(b) - b->link_bytes : 0;
     }
     return bytes;
@@ -246,7 +246,7 @@ static void keep_beside(struct wb_html *h, const struct wb_html_sum *sums, uint3
     uint32_t up = h->nodes[top].parent;
 
     for (size_t i = h->nodes[up].block_from; i < h->nodes[up].block_to; i++)
-        if (h->blocks[i].node == up && h->blocks[i].kind & WB_KIND_PROSE && h->blocks[i].kind & WB_KIND_WANTED)
+        if (h->blocks[i].node == up && h->blocks[i].kind & WB_HTML_KIND_PROSE && h->blocks[i].kind & WB_HTML_KIND_WANTED)
             h->blocks[i].kept = 1;
     for (uint32_t n = up + 1; n < sums[up].end; n = sums[n].end) {
         const struct wb_html_node *node = &h->nodes[n];
@@ -254,7 +254,7 @@ static void keep_beside(struct wb_html *h, const struct wb_html_sum *sums, uint3
         if (!list || n == top || sums[n].dropped || sums[n].links * 4 >= sums[n].bytes)
             continue;
         for (size_t i = node->block_from; i < node->block_to; i++)
-            h->blocks[i].kept = h->blocks[i].kind & WB_KIND_WANTED && !sums[h->blocks[i].node].dropped;
+            h->blocks[i].kept = h->blocks[i].kind & WB_HTML_KIND_WANTED && !sums[h->blocks[i].node].dropped;
     }
 }
 

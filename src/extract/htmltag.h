@@ -1,4 +1,4 @@
-/* htmltag.h - private to page: the elements of HTML that mean something to us. */
+/* htmltag.h - private to extract: the elements of HTML that mean something to us, and how to find them by name. */
 #ifndef WB_EXTRACT_HTMLTAG_H
 #define WB_EXTRACT_HTMLTAG_H
 
@@ -6,16 +6,16 @@
 
 enum wb_tag_flags {
     WB_TAG_BLOCK = 1 << 0,   /* begins and ends a block of text */
-    WB_TAG_CELL = 1 << 1,    /* is set apart by a blank */
+    WB_TAG_CELL = 1 << 1,    /* is separated by a blank */
     WB_TAG_TRACKED = 1 << 2, /* is kept on the stack of open elements */
-    WB_TAG_BOILER = 1 << 3,  /* holds what is around the content: navigation, header, footer */
-    WB_TAG_MAIN = 1 << 4,    /* holds the content */
-    WB_TAG_BREAKOUT = 1 << 5, /* ends svg and math, where it does not belong */
-    WB_TAG_SILENT = 1 << 6,  /* its content, which is not markup, is no text */
-    WB_TAG_SPECIAL = 1 << 7, /* html.c has something to do at its start */
+    WB_TAG_BOILER = 1 << 3,  /* contains what is around the content: navigation, header, footer */
+    WB_TAG_MAIN = 1 << 4,    /* contains the content */
+    WB_TAG_BREAKOUT = 1 << 5, /* ends svg and math, because it cannot be inside them */
+    WB_TAG_SILENT = 1 << 6,  /* its content is not markup, and not visible text either */
+    WB_TAG_SPECIAL = 1 << 7, /* take_special() in html.c does something at its start */
 };
 
-/* The table of elements: identifier, name, flags, how what follows its start tag is read. */
+/* The table of elements: identifier, name, flags, and the mode in which the tokenizer reads its content. */
 #define WB_TAGS(X)                                                                        \
     X(A, "a", SPECIAL, DATA)                                                              \
     X(ADDRESS, "address", BLOCK, DATA)                                                    \
@@ -143,10 +143,10 @@ struct wb_tag_facts {
 
 _Static_assert(WB_TAG_H6_ == WB_TAG_H1_ + 5, "headings are in order");
 
-/* By enum wb_tag; of WB_TAG_OTHER nothing is set. */
+/* Indexed by enum wb_tag; WB_TAG_OTHER has no flags. */
 extern const struct wb_tag_facts wb_tag_facts[WB_TAG_COUNT];
 
-/* Finds tags by name: a hash table over the names' first eight bytes. */
+/* A hash table that finds tags by the first eight bytes of their names. */
 #define WB_TAG_SLOTS 512
 struct wb_tag_index {
     struct {
@@ -157,7 +157,7 @@ struct wb_tag_index {
 
 void wb_tag_index_init(struct wb_tag_index *index);
 
-/* The tag of the tokenizer's start or end tag token. */
+/* Finds the tag of the start or end tag that the tokenizer has just read. */
 enum wb_tag wb_tag_find(const struct wb_tag_index *index, const struct wb_tokenizer *t);
 
 #endif

@@ -58,10 +58,10 @@ static bool place_by_role(struct wb_slice role, uint8_t *place)
         const char *role;
         uint8_t place;
     } roles[] = {
-        {"main", WB_PLACE_MAIN}, {"article", WB_PLACE_ARTICLE}, {"navigation", WB_PLACE_BOILER}, {"banner", WB_PLACE_BOILER},
-        {"contentinfo", WB_PLACE_BOILER}, {"complementary", WB_PLACE_BOILER}, {"search", WB_PLACE_BOILER},
-        {"menu", WB_PLACE_BOILER}, {"menubar", WB_PLACE_BOILER}, {"toolbar", WB_PLACE_BOILER}, {"tablist", WB_PLACE_BOILER},
-        {"alert", WB_PLACE_BOILER}, {"dialog", WB_PLACE_BOILER}, {"alertdialog", WB_PLACE_BOILER},
+        {"main", WB_HTML_PLACE_MAIN}, {"article", WB_HTML_PLACE_ARTICLE}, {"navigation", WB_HTML_PLACE_BOILER}, {"banner", WB_HTML_PLACE_BOILER},
+        {"contentinfo", WB_HTML_PLACE_BOILER}, {"complementary", WB_HTML_PLACE_BOILER}, {"search", WB_HTML_PLACE_BOILER},
+        {"menu", WB_HTML_PLACE_BOILER}, {"menubar", WB_HTML_PLACE_BOILER}, {"toolbar", WB_HTML_PLACE_BOILER}, {"tablist", WB_HTML_PLACE_BOILER},
+        {"alert", WB_HTML_PLACE_BOILER}, {"dialog", WB_HTML_PLACE_BOILER}, {"alertdialog", WB_HTML_PLACE_BOILER},
     };
 
     for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
@@ -111,20 +111,20 @@ static void read_attribute(const struct wb_token_attr *a, struct wb_html_node *n
             node->class_ = value.ptr;
             node->class_len = (uint32_t)value.len;
         } else if (memcmp(name.ptr, "style", 5) == 0 && has_words(value, "display:", "none")) {
-            node->own |= WB_PLACE_HIDDEN;
+            node->own |= WB_HTML_PLACE_HIDDEN;
         }
         break;
     case 6:
         if (memcmp(name.ptr, "hidden", 6) == 0)
-            node->own |= WB_PLACE_HIDDEN;
+            node->own |= WB_HTML_PLACE_HIDDEN;
         break;
     case 8:
         if (memcmp(name.ptr, "itemprop", 8) == 0 && wb_slice_equal_nocase(wb_slice_trim(value), WB_SLICE_LIT("articleBody")))
-            node->own |= WB_PLACE_BODY;
+            node->own |= WB_HTML_PLACE_BODY;
         break;
     case 11:
         if (memcmp(name.ptr, "aria-hidden", 11) == 0 && wb_slice_equal_nocase(value, WB_SLICE_LIT("true")))
-            node->own |= WB_PLACE_HIDDEN;
+            node->own |= WB_HTML_PLACE_HIDDEN;
         break;
     default:
         break;
@@ -139,13 +139,13 @@ static void place_of(const struct wb_html *h, struct wb_html_node *node)
     for (unsigned i = h->t.attr_count; i-- > 0;) /* backwards: the first of a name counts */
         read_attribute(&h->t.attrs[i], node, &by_role);
     if (!by_role && flags & WB_TAG_MAIN)
-        node->own |= node->tag == WB_TAG_ARTICLE_ ? WB_PLACE_ARTICLE : WB_PLACE_MAIN;
+        node->own |= node->tag == WB_TAG_ARTICLE_ ? WB_HTML_PLACE_ARTICLE : WB_HTML_PLACE_MAIN;
     /* The header of an article is its title and summary. */
-    if (!by_role && flags & WB_TAG_BOILER && !(node->tag == WB_TAG_HEADER_ && h->place & (WB_PLACE_MAIN | WB_PLACE_ARTICLE)))
-        node->own |= WB_PLACE_BOILER;
+    if (!by_role && flags & WB_TAG_BOILER && !(node->tag == WB_TAG_HEADER_ && h->place & (WB_HTML_PLACE_MAIN | WB_HTML_PLACE_ARTICLE)))
+        node->own |= WB_HTML_PLACE_BOILER;
     if (node->tag == WB_TAG_FIGURE_)
-        node->own |= WB_PLACE_FIGURE;
-    node->place = node->own & WB_PLACE_MAIN ? node->own : h->place | node->own;
+        node->own |= WB_HTML_PLACE_FIGURE;
+    node->place = node->own & WB_HTML_PLACE_MAIN ? node->own : h->place | node->own;
 }
 
 static int push_node(struct wb_html *h, struct wb_html_node node)

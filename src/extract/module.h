@@ -1,16 +1,30 @@
 /*
- * module.h - private to page: processing modules, and what they write into.
+ * module.h - private to extract: what a module is, and the sink that it writes into. To add a module,
+ * this is the header to read.
  *
- * A module understands one family of media types. It is one file and one row of
- * the table in extract.c, which chooses it, makes the document UTF-8 and calls it:
+ * A module understands one family of media types. Three exist: html (html.c and the files that html.h
+ * lists), text (plaintext.c, the shortest example) and xml (xmlpage.c, with sitemap.c and feed.c).
+ * To add one, for PDF say:
  *
- *   wb_extract() -> choose module -> charset -> UTF-8 -> module->run(x)
- *                   -> text, links, facts closed -> language, SimHash
+ *   1. Write pdf.c. It defines `const struct wb_module wb_module_pdf`.
+ *   2. Declare that below, and add it to the table in extract.c and to meson.build.
+ *   3. If such pages come without a media type, add their first bytes to sniff.c.
+ *   4. Add tests/unit/extract/test_pdf.c and, because it reads bytes from the web, fuzz/fuzz_pdf.c.
  *
- * A module reads x->utf8 and writes through the sink below, and sets facts (title,
- * lang, published_ms, feed, ...) in x->out. Slices that it puts there lie in
- * x->utf8 or were made by wb_sink_keep(); both stay until the next page. Any bytes
- * are a document: run returns 0 or WB_E_NOMEM, nothing else.
+ * What happens to a page:
+ *
+ *   extract.c   chooses the first module whose accepts() likes the media type
+ *   extract.c   determines the encoding and converts the body to UTF-8 (x->utf8)
+ *   pdf.c       run(x): reads x->utf8 (or, if its format is not text, the bytes in x->input->body)
+ *                 wb_sink_room(), then wb_sink_text() and wb_sink_break()   if text is wanted
+ *                 wb_sink_link()                                            for every link
+ *                 x->out->title = ..., lang, published_ms, ...              for the facts it finds
+ *   extract.c   computes language and SimHash from the text
+ *
+ * The rules for run(): x->input->wants says what is asked for. A slice that it puts into x->out or
+ * into a link must stay valid until the next page: it is part of x->utf8, or was made by
+ * wb_sink_keep(). Any bytes are a document: run() returns 0 or WB_E_NOMEM and nothing else. It takes
+ * time linear in the document, and the memory it uses itself is bounded.
  */
 #ifndef WB_EXTRACT_MODULE_H
 #define WB_EXTRACT_MODULE_H
@@ -22,89 +36,98 @@
 struct wb_extractor;
 
 struct wb_module {
-    const char *name;                       /* "html", "text", "xml" */
-    enum wb_charset_kind charset_kind;
-    bool (*accepts)(struct wb_slice type);  /* a media type without parameters, lower case */
+    const char *name;                       /* what struct wb_extract calls module: "html", "text", "xml" */
+    enum wb_charset_kind charset_kind;      /* how the document may declare its encoding */
+    bool (*accepts)(struct wb_slice type);  /* is given a media type in lower case, without parameters */
     int (*run)(struct wb_extractor *x);
 };
 
 extern const struct wb_module wb_module_html; /* html.c */
 extern const struct wb_module wb_module_text; /* plaintext.c */
-extern const struct wb_module wb_module_xml;  /* xml.c, with feed.c and sitemap.c */
+extern const struct wb_module wb_module_xml;  /* xmlpage.c */
 
-#define WB_RESOLVED_SLOTS 256 /* of the cache of resolved hrefs */
-#define WB_LINKS_URL_BYTES_MAX ((size_t)32 << 20) /* a long base makes every link long, or slow: beyond this, links are left out */
+/* The cache of resolved hrefs has this many slots. */
+#define WB_SINK_SLOTS 256
 
-struct wb_resolved {
+/* With a long base, every link is long and slow to resolve. Beyond this many bytes, links are left out. */
+#define WB_SINK_URL_BYTES_MAX ((size_t)32 << 20)
+
+/* What an href was resolved to. */
+struct wb_sink_resolved {
     uint64_t hash;
-    uint32_t page;          /* the page it was resolved in */
-    struct wb_slice head;   /* href up to its '#' */
+    uint32_t page;          /* the page in which it was resolved */
+    struct wb_slice head;   /* the href up to its '#' */
     struct wb_slice url;
 };
 
-/* One thread's working memory; what a page left in it is reused for the next. */
+/* The working memory of one thread; memory that a page has taken is reused for the next. */
 struct wb_extractor {
     const struct wb_extract_input *input;
-    struct wb_extract *out;      /* facts go here directly; text and links through the sink */
+    struct wb_extract *out;      /* facts go here directly; text and links go through the sink */
     struct wb_slice utf8;        /* the document, well-formed UTF-8 without a BOM */
-    struct wb_buf decoded;       /* its memory, where it was not UTF-8 already */
-    struct wb_arena arena;       /* what must not move until the next page */
+    struct wb_buf decoded;       /* its memory, if it was not UTF-8 already */
+    struct wb_arena arena;       /* for everything that must not move until the next page */
 
-    struct wb_words text;        /* has room for all that may come: it does not move while a page is read */
+    struct wb_words text;        /* has room for all text of the page, so that it never moves */
     struct wb_buf text_memory;
-    struct wb_buf main_text;     /* memory for it, where a module tells it apart... */
-    bool has_main_text;          /* ...and says so, having set out->main_text; otherwise all text is main text */
+    struct wb_buf main_text;     /* memory for the main text, if a module distinguishes it... */
+    bool has_main_text;          /* ...and says so here, after setting out->main_text; otherwise all text is main */
 
     struct wb_extract_link *links;
     size_t link_count, link_cap;
-    struct wb_url base;          /* links are resolved against it; href empty: there is none */
+    struct wb_url base;          /* links are resolved against it; if its href is empty, there is none */
     struct wb_url resolved;      /* working memory */
-    struct wb_resolved *slots;   /* WB_RESOLVED_SLOTS */
-    uint32_t page;               /* counts pages, so that slots of earlier ones are not taken for this one's */
-    size_t url_bytes;            /* what the page's resolved URLs cost */
+    struct wb_sink_resolved *slots;   /* WB_SINK_SLOTS of them */
+    uint32_t page;               /* counts pages, so that slots of an earlier page are not used for this one */
+    size_t url_bytes;            /* the sum of wb_sink_cost() of the page's links */
 
-    struct wb_html *html;        /* the html module's own working memory, made on first use */
+    struct wb_html *html;        /* the working memory of the html module, made on first use */
 };
 
 /* ---- the sink (sink.c) ------------------------------------------------------------------ */
 
 /*
- * Makes room for text of at most max bytes; called once by a module before any text.
- * UTF-8 text as it stands needs its own length.
+ * Makes room for at most max bytes of text; called once, before any text. Plain UTF-8 needs no more
+ * than its own length.
  */
 int wb_sink_room(struct wb_extractor *x, size_t max);
 
-/* Words of UTF-8 text: white space is collapsed, also with what came before. Beyond WB_EXTRACT_TEXT_MAX: dropped, text_cut is set. */
+/*
+ * Appends the words of UTF-8 text and collapses white space, also across calls. Beyond
+ * WB_EXTRACT_TEXT_MAX it drops them and sets text_cut.
+ */
 void wb_sink_text(struct wb_extractor *x, struct wb_slice utf8);
 
-/* A block ends: '\n' before the next word. */
+/* Ends a block: the next word is preceded by '\n'. */
 void wb_sink_break(struct wb_extractor *x);
 
-/* A copy that stays until the next page; white space collapsed and trimmed by the second. */
+/* Makes a copy that is valid until the next page; the second one also collapses and trims white space. */
 int wb_sink_keep(struct wb_extractor *x, struct wb_slice s, struct wb_slice *kept_out);
 int wb_sink_keep_words(struct wb_extractor *x, struct wb_slice s, size_t max, struct wb_slice *kept_out);
 
-/* The same of text that is still to be decoded (enum wb_token_decode). */
-int wb_sink_keep_raw_words(struct wb_extractor *x, struct wb_slice raw, unsigned how, size_t max, struct wb_slice *kept_out);
+/* The same as wb_sink_keep_words(), for text that must be decoded first (how: enum wb_token_decode). */
+int wb_sink_keep_raw_words(struct wb_extractor *x, struct wb_slice raw, unsigned how, size_t max,
+                           struct wb_slice *kept_out);
 
 /*
- * Takes a link: tag, rels, href, anchor, rel and modified_ms as given (the slices
- * must stay until the next page), href trimmed, url resolved here. Beyond
- * WB_EXTRACT_LINKS_MAX (or WB_LINKS_URL_BYTES_MAX) it is only counted, where links are not wanted not even that. link_out, where
- * not NULL, is the link's number or SIZE_MAX; x->links[number] may still get its anchor.
+ * Adds a link. The module sets everything except url; the slices must stay valid until the next page.
+ * The sink trims href and resolves url. Beyond WB_EXTRACT_LINKS_MAX (or WB_SINK_URL_BYTES_MAX), the
+ * link is only counted; if links are not wanted, nothing happens. *link_out (link_out may be NULL) is
+ * the number of the link, or SIZE_MAX if it was not kept; the anchor of x->links[number] may be set
+ * later.
  */
 int wb_sink_link(struct wb_extractor *x, const struct wb_extract_link *link, size_t *link_out);
 
-/* What a resolved URL is counted as, in bytes: the base is gone over even where nothing of it remains. */
+/* How many bytes a resolved URL is counted as: resolving takes as long as the base, even if the result is short. */
 static inline size_t wb_sink_cost(const struct wb_extractor *x, struct wb_slice url)
 {
     return url.len > x->base.href.len ? url.len : x->base.href.len;
 }
 
-/* Resolves against x->base; empty where it is no URL. The result stays until the next page. */
+/* Resolves href against x->base; *url_out is empty if it is not a URL, and is valid until the next page. */
 int wb_sink_resolve(struct wb_extractor *x, struct wb_slice href, struct wb_slice *url_out);
 
-/* Sets what links are resolved against from now on (itself resolved against the page's URL); no URL: no change. */
+/* Changes the base for all further links; href is resolved against the present base, and ignored if it is not a URL. */
 int wb_sink_base(struct wb_extractor *x, struct wb_slice href);
 
 #endif

@@ -1,13 +1,13 @@
-/* plaintext.h - private to page: texts whose lines are URLs, which may be sitemaps. */
+/* plaintext.h - private to extract: texts in which every line is a URL, which may be sitemaps. Used by sitemap.c. */
 #ifndef WB_EXTRACT_PLAINTEXT_H
 #define WB_EXTRACT_PLAINTEXT_H
 
 #include "extract/module.h"
 
-/* Whether every line that is not empty is an http or https URL, and there is one. */
+/* True if there is a line that is not empty, and every such line is an http or https URL. */
 bool wb_plaintext_is_urls(struct wb_slice utf8);
 
-/* Takes the lines of x->utf8 that are URLs as links of a sitemap and says that it is one; other lines are passed over. */
+/* Takes the lines of x->utf8 that are URLs as links of a sitemap, and marks the page as one; skips other lines. */
 int wb_plaintext_urls(struct wb_extractor *x);
 
 #endif

@@ -1,7 +1,8 @@
 /*
- * scan.h - private to page: finding bytes in short runs, 16 at a time where the
- * processor can. Inline, because most runs of a page are shorter than a call is
- * long; never reads outside [p, end).
+ * scan.h - private to extract: finds bytes in short runs, 16 at a time if the processor can (SSE2).
+ *
+ * Inline, because most runs in a page are so short that a call would take longer. Never reads outside
+ * [p, end). Define WB_SCAN_PLAIN to test the code for other processors.
  */
 #ifndef WB_EXTRACT_SCAN_H
 #define WB_EXTRACT_SCAN_H
@@ -30,7 +31,7 @@ static inline __m128i wb_scan_equal(__m128i v, char c)
 }
 #endif
 
-/* The first a, or end. */
+/* Finds the first a, or returns end. */
 static inline const char *wb_scan_byte(const char *p, const char *end, char a)
 {
 #ifdef WB_SCAN_WIDE
@@ -45,7 +46,7 @@ static inline const char *wb_scan_byte(const char *p, const char *end, char a)
     return p;
 }
 
-/* The first a or b, or end. */
+/* Finds the first a or b, or returns end. */
 static inline const char *wb_scan_either(const char *p, const char *end, char a, char b)
 {
 #ifdef WB_SCAN_WIDE
@@ -61,7 +62,7 @@ static inline const char *wb_scan_either(const char *p, const char *end, char a,
     return p;
 }
 
-/* The first quote, or end; *coded becomes true where '&', CR or NUL stands before it. */
+/* Finds the first quote, or returns end; sets *coded if there is an '&', CR or NUL before it. */
 static inline const char *wb_scan_value(const char *p, const char *end, char quote, bool *coded)
 {
 #ifdef WB_SCAN_WIDE

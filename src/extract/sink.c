@@ -115,7 +115,7 @@ static bool can_split(const struct wb_extractor *x, struct wb_slice head, struct
 static int resolve_head(struct wb_extractor *x, struct wb_slice head, struct wb_slice *url_out)
 {
     uint64_t hash = wb_hash64(head.ptr, head.len);
-    struct wb_resolved *slot = &x->slots[hash % WB_RESOLVED_SLOTS];
+    struct wb_sink_resolved *slot = &x->slots[hash % WB_SINK_SLOTS];
 
     if (slot->page == x->page && slot->hash == hash && wb_slice_equal(slot->head, head)) {
         *url_out = slot->url;
@@ -123,7 +123,7 @@ static int resolve_head(struct wb_extractor *x, struct wb_slice head, struct wb_
     }
     int err = parse_href(x, head, url_out);
     if (err == 0)
-        *slot = (struct wb_resolved){hash, x->page, head, *url_out};
+        *slot = (struct wb_sink_resolved){hash, x->page, head, *url_out};
     return err;
 }
 
@@ -183,7 +183,7 @@ int wb_sink_link(struct wb_extractor *x, const struct wb_extract_link *link, siz
         *link_out = SIZE_MAX;
     if (!(x->input->wants & WB_EXTRACT_LINKS))
         return 0;
-    if (x->link_count == WB_EXTRACT_LINKS_MAX || x->url_bytes > WB_LINKS_URL_BYTES_MAX) {
+    if (x->link_count == WB_EXTRACT_LINKS_MAX || x->url_bytes > WB_SINK_URL_BYTES_MAX) {
         x->out->links_left_out++;
         return 0;
     }

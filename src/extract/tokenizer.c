@@ -256,7 +256,7 @@ static enum identifier read_identifier(const struct wb_tokenizer *t, const char 
 /* p is behind "PUBLIC" or "SYSTEM". */
 static enum wb_token_kind read_identifiers(struct wb_tokenizer *t, const char *from, const char *p, bool is_public)
 {
-    struct wb_doctype *d = &t->doctype;
+    struct wb_token_doctype *d = &t->doctype;
     enum identifier got = ID_READ;
 
     p = skip_blanks(p, t->end);
@@ -282,7 +282,7 @@ static enum wb_token_kind read_doctype(struct wb_tokenizer *t, const char *from,
 {
     const char *end = t->end;
 
-    t->doctype = (struct wb_doctype){WB_SLICE_EMPTY, WB_SLICE_EMPTY, false, false, false, false};
+    t->doctype = (struct wb_token_doctype){WB_SLICE_EMPTY, WB_SLICE_EMPTY, false, false, false, false};
     t->text = WB_SLICE_EMPTY;
     t->how = WB_DECODE_NAME;
     p = skip_blanks(p, end);
@@ -458,7 +458,7 @@ void wb_tokenizer_init(struct wb_tokenizer *t, struct wb_slice utf8)
     t->self_closing = false;
     t->attr_count = 0;
     t->attrs_left_out = 0;
-    t->doctype = (struct wb_doctype){WB_SLICE_EMPTY, WB_SLICE_EMPTY, false, false, false, false};
+    t->doctype = (struct wb_token_doctype){WB_SLICE_EMPTY, WB_SLICE_EMPTY, false, false, false, false};
 }
 
 static inline enum wb_token_kind read_token(struct wb_tokenizer *t)

@@ -1,8 +1,8 @@
 /*
- * words.h - private to page: text as words with one gap between them.
+ * words.h - private to extract: text as words with one gap between them.
  *
- * A gap is a blank, or '\n' where a block ended. It is written only when a word
- * follows it, so that text never begins or ends with one.
+ * A gap is a blank, or '\n' if a block has ended. It is written only when a word follows, so that
+ * text never begins or ends with a gap.
  */
 #ifndef WB_EXTRACT_WORDS_H
 #define WB_EXTRACT_WORDS_H
@@ -16,17 +16,17 @@ struct wb_words {
     char *ptr;
     size_t len, cap;
     char gap; /* before the next word: 0, ' ' or '\n' */
-    bool cut; /* cap was reached, words were dropped */
+    bool cut; /* cap was reached, and words were dropped */
 };
 
 /*
- * Appends the words of raw, decoded as how says (enum wb_token_decode; a NUL is dropped
- * unless it says otherwise). White space is every kind that Unicode knows, and control
- * characters. Bytes up to readable, which is at or behind raw's end, may be looked at.
+ * Appends the words of raw, decoded as `how` says (enum wb_token_decode; without WB_DECODE_NUL, a NUL
+ * is dropped). Every kind of Unicode white space and all control characters separate words. The
+ * function may read beyond raw, up to `readable`.
  */
 void wb_words_append(struct wb_words *w, struct wb_slice raw, unsigned how, const char *readable);
 
-/* A gap comes before the next word; '\n' outdoes ' '. */
+/* Puts a gap before the next word; '\n' takes precedence over ' '. */
 static inline void wb_words_gap(struct wb_words *w, char gap)
 {
     if (w->gap != '\n')

@@ -15,7 +15,7 @@
 #include "base/utf8.h"
 #include "os/fault.h"
 #include "os/path.h"
-#include "extract/charset_table.h"
+#include "extract/decode.h"
 #include "extract/extract.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -495,8 +495,8 @@ static void test_no_copy(void **state)
         assert_ptr_not_equal(utf8.ptr, text);
         assert_int_equal(utf8.len, sizeof text);
         assert_memory_equal(utf8.ptr + at, "\xef\xbf\xbdx", 4);
-        assert_int_equal(wb_ascii_prefix(text, sizeof text), at);
-        assert_int_equal(wb_utf8_prefix(text, sizeof text), at);
+        assert_int_equal(wb_decode_ascii_prefix(text, sizeof text), at);
+        assert_int_equal(wb_decode_utf8_prefix(text, sizeof text), at);
     }
     wb_buf_release(&mem);
 }

@@ -72,7 +72,7 @@ static void append_text(json_t *tokens, json_t *text)
 
 static void append_token(json_t *tokens, const struct wb_tokenizer *t)
 {
-    const struct wb_doctype *d = &t->doctype;
+    const struct wb_token_doctype *d = &t->doctype;
 
     switch (t->kind) {
     case WB_TOKEN_TEXT:
