@@ -1,4 +1,4 @@
-/* cmd_compact.c - webbase compact: gives back the space of dead pages. */
+/* cmd_compact.c - webbase compact: shows what wb_store_compact() does to free the space of dead pages. */
 #include "base/error.h"
 #include "base/json.h"
 #include "cli/options.h"
@@ -16,42 +16,35 @@ static bool on_progress(void *context, uint64_t done, uint64_t total)
     return !wb_stop_requested();
 }
 
-struct told {
+struct compact_show {
     bool json;
-    int err; /* of writing */
+    int err; /* of writing to standard output */
 };
 
-/* Damage that stays is an error, damage that is gone is worth a line. */
-static void on_damage(void *context, const struct wb_store_finding *report)
+/* Damage that remains, and damage that was dropped because no page needs it. */
+static void on_damage(void *context, const struct wb_store_finding *finding)
 {
-    struct told *told = context;
-    struct wb_buf line = WB_BUF_INIT;
+    struct compact_show *show = context;
     struct wb_json j;
 
     wb_progress_clear();
-    if (!told->json) {
-        wb_report("%s at %" PRIu64 ": %s", report->file, report->offset, report->message);
+    if (!show->json) {
+        wb_report("%s at %" PRIu64 ": %s", finding->file, finding->offset, finding->message);
         return;
     }
-    wb_json_init(&j, &line);
-    wb_json_object(&j);
-    wb_json_field_str(&j, "event", report->problem ? "damage" : "dropped");
-    wb_json_field_str(&j, "file", report->file);
-    wb_json_field_u64(&j, "offset", report->offset);
-    wb_json_field_str(&j, "message", report->message);
-    int err = wb_output_object(&j);
-    told->err = told->err < 0 ? told->err : err;
-    wb_buf_release(&line);
+    wb_output_object_begin(&j, finding->problem ? "damage" : "dropped");
+    wb_json_field_str(&j, "file", finding->file);
+    wb_json_field_u64(&j, "offset", finding->offset);
+    wb_json_field_str(&j, "message", finding->message);
+    int err = wb_output_object_end(&j);
+    show->err = show->err < 0 ? show->err : err;
 }
 
 static int write_json(const struct wb_store_compact_counts *result)
 {
-    struct wb_buf line = WB_BUF_INIT;
     struct wb_json j;
 
-    wb_json_init(&j, &line);
-    wb_json_object(&j);
-    wb_json_field_str(&j, "event", "done");
+    wb_output_object_begin(&j, "done");
     wb_json_field_u64(&j, "segments", result->segments);
     wb_json_field_u64(&j, "pages", result->pages);
     wb_json_field_u64(&j, "bytes_before", result->bytes_before);
@@ -59,20 +52,18 @@ static int write_json(const struct wb_store_compact_counts *result)
     wb_json_field_u64(&j, "skipped", result->skipped);
     wb_json_field_u64(&j, "damaged", result->damaged);
     wb_json_field_u64(&j, "dropped", result->dropped);
-    int err = wb_output_object(&j);
-    wb_buf_release(&line);
-    return err;
+    return wb_output_object_end(&j);
 }
 
 static int write_words(const struct wb_store_compact_counts *result)
 {
-    int err = wb_output_printf("rewrote %" PRIu64 " segment%s with %" PRIu64 " page%s: %" PRIu64 " bytes became %" PRIu64 "\n",
-                               result->segments, wb_plural(result->segments), result->pages, wb_plural(result->pages),
-                               result->bytes_before, result->bytes_after);
+    int err = wb_output_printf("rewrote %" PRIu64 " segment%s with %" PRIu64 " page%s: %" PRIu64
+                               " bytes became %" PRIu64 "\n",
+                               result->segments, wb_output_plural(result->segments), result->pages,
+                               wb_output_plural(result->pages), result->bytes_before, result->bytes_after);
 
     if (err == 0 && result->skipped)
-        err = wb_output_printf("left alone, because in use: %" PRIu64 " segment%s\n", result->skipped,
-                               wb_plural(result->skipped));
+        err = wb_output_printf("segments in use, which were left alone: %" PRIu64 "\n", result->skipped);
     return err;
 }
 
@@ -81,22 +72,23 @@ int wb_cmd_compact(const struct wb_options *options)
     struct wb_store *store = NULL;
     struct wb_store_compact_counts result;
     struct wb_progress progress;
-    struct told told = {.json = options->json};
+    struct compact_show show = {.json = options->json};
 
     wb_stop_on_signals();
     int err = wb_store_open(options->dir, WB_STORE_WRITE, &store);
     if (err < 0)
         goto done;
     wb_progress_init(&progress, "compact");
-    err = wb_store_compact(store, on_progress, &progress, on_damage, &told, &result);
+    err = wb_store_compact(store, on_progress, &progress, on_damage, &show, &result);
     wb_progress_clear();
     if (err == 0)
-        err = told.err;
+        err = show.err;
     if (err == 0)
         err = options->json ? write_json(&result) : write_words(&result);
     if (err == 0 && result.damaged)
-        err = wb_fail(WB_E_CORRUPT, "%" PRIu64 " damaged place%s stayed as %s; everything else was compacted. 'webbase verify' shows all damage",
-                      result.damaged, wb_plural(result.damaged), result.damaged == 1 ? "it is" : "they are");
+        err = wb_fail(WB_E_CORRUPT, "%" PRIu64 " damaged place%s stayed as %s; everything else was compacted. "
+                      "'webbase verify' shows all damage", result.damaged, wb_output_plural(result.damaged),
+                      result.damaged == 1 ? "it is" : "they are");
 done:
     wb_store_close(store);
     return err;

@@ -1,7 +1,4 @@
-/*
- * cmd_crawl.c - webbase crawl: copies sites into the repository. Options in, lines and progress out;
- * the work is in src/crawl.
- */
+/* cmd_crawl.c - webbase crawl: reads the options, and shows what wb_crawl() does and what it came to. */
 #include "base/error.h"
 #include "base/json.h"
 #include "cli/crawl_args.h"
@@ -13,12 +10,9 @@
 
 static int show_end_json(const struct wb_crawl_stat *stat)
 {
-    struct wb_buf line = WB_BUF_INIT;
     struct wb_json j;
 
-    wb_json_init(&j, &line);
-    wb_json_object(&j);
-    wb_json_field_str(&j, "event", "done");
+    wb_output_object_begin(&j, "done");
     wb_json_field_u64(&j, "pages", stat->pages);
     wb_json_field_u64(&j, "bytes", stat->bytes);
     wb_json_field_u64(&j, "errors", stat->errors);
@@ -36,9 +30,7 @@ static int show_end_json(const struct wb_crawl_stat *stat)
     wb_json_field_u64(&j, "wire_bytes", stat->wire_bytes);
     wb_json_field_u64(&j, "ms", (uint64_t)(stat->seconds * 1000));
     wb_json_field_u64(&j, "cpu_ms", stat->cpu_ms);
-    int err = wb_output_object(&j);
-    wb_buf_release(&line);
-    return err;
+    return wb_output_object_end(&j);
 }
 
 static int show_end(bool json, const struct wb_crawl_stat *stat)
@@ -46,16 +38,22 @@ static int show_end(bool json, const struct wb_crawl_stat *stat)
     wb_progress_clear();
     if (json)
         return show_end_json(stat);
-    int err = wb_output_printf("%" PRIu64 " page%s stored (%.1f MB) with %" PRIu64 " requests in %.1f s, %.0f a second of CPU time\n"
-                               "%" PRIu64 " unchanged, %" PRIu64 " redirects, %" PRIu64 " gone, %" PRIu64 " copies, %" PRIu64
-                               " kept out by robots.txt, %" PRIu64 " skipped\n"
-                               "%" PRIu64 " site%s done, %" PRIu64 " left for another run\n",
-                               stat->pages, wb_plural(stat->pages), (double)stat->bytes / 1e6, stat->requests, stat->seconds,
-                               stat->cpu_ms ? (double)stat->pages * 1000 / (double)stat->cpu_ms : 0.0, stat->unchanged, stat->redirects,
-                               stat->gone, stat->duplicates, stat->robots, stat->skipped, stat->sites_done, wb_plural(stat->sites_done),
-                               stat->sites_left + stat->sites_open);
+    double pages_cpu_second = stat->cpu_ms ? (double)stat->pages * 1000 / (double)stat->cpu_ms : 0.0;
+    int err = wb_output_printf("%" PRIu64 " page%s stored (%.1f MB) with %" PRIu64
+                               " requests in %.1f s, %.0f a second of CPU time\n",
+                               stat->pages, wb_output_plural(stat->pages), (double)stat->bytes / 1e6, stat->requests,
+                               stat->seconds, pages_cpu_second);
+    if (err == 0)
+        err = wb_output_printf("%" PRIu64 " unchanged, %" PRIu64 " redirects, %" PRIu64 " gone, %" PRIu64
+                               " copies, %" PRIu64 " kept out by robots.txt, %" PRIu64 " skipped\n",
+                               stat->unchanged, stat->redirects, stat->gone, stat->duplicates, stat->robots,
+                               stat->skipped);
+    if (err == 0)
+        err = wb_output_printf("%" PRIu64 " site%s done, %" PRIu64 " left for another run\n", stat->sites_done,
+                               wb_output_plural(stat->sites_done), stat->sites_left + stat->sites_open);
     if (err == 0 && stat->errors)
-        err = wb_output_printf("%" PRIu64 " error%s: %s\n", stat->errors, wb_plural(stat->errors), stat->error_kinds);
+        err = wb_output_printf("%" PRIu64 " error%s: %s\n", stat->errors, wb_output_plural(stat->errors),
+                               stat->error_kinds);
     return err;
 }
 
@@ -75,7 +73,7 @@ int wb_cmd_crawl(const struct wb_options *options)
     wb_stop_on_signals();
     err = wb_crawl(&o, &sink, &stat);
     if (err == 0 || err == WB_E_STOPPED) {
-        /* Lines that were not read would follow in the next crawl, behind their end. */
+        /* Lines that nobody has read yet are printed by the next crawl; a "done" before them would be wrong. */
         int shown = options->json && stat.lines_left ? 0 : show_end(options->json, &stat);
         err = err < 0 ? err : shown;
     }

@@ -1,9 +1,8 @@
 /*
- * cmd_export.c - webbase export: pages into a web archive.
+ * cmd_export.c - webbase export: writes pages to a web archive.
  *
- * The archive grows beside its name as FILE.tmp and gets the name when it is
- * whole and on disk. Pages that cannot be read are told and left out; the exit
- * status is then 1.
+ * The archive grows as FILE.tmp and gets its name when it is complete and on disk, so that nobody reads half an
+ * archive. Pages that cannot be read are reported and left out, and the exit status is 1.
  */
 #include "base/error.h"
 #include "base/json.h"
@@ -25,20 +24,20 @@
 
 #define WRITE_BYTES ((size_t)1 << 20)
 
-struct export {
+struct archive_export {
     const char *path;      /* "-": standard output */
     enum wb_warc_coding coding;
     char *temporary;       /* owned; NULL for standard output */
     struct wb_file file;
-    uint64_t offset;       /* what is written */
-    struct wb_buf waiting; /* what is not */
+    uint64_t offset;       /* bytes that are in the file */
+    struct wb_buf waiting; /* bytes that are not written yet */
     struct wb_selection selection;
     struct wb_store *store;
     struct wb_warc_writer *writer;
     uint64_t pages, records, errors;
 };
 
-static int write_waiting(struct export *e)
+static int write_waiting(struct archive_export *e)
 {
     int err = wb_file_write_at(&e->file, e->offset, e->waiting.ptr, e->waiting.len);
 
@@ -49,7 +48,7 @@ static int write_waiting(struct export *e)
 
 static int write_file(void *context, const void *bytes, size_t len)
 {
-    struct export *e = context;
+    struct archive_export *e = context;
 
     int err = wb_buf_append(&e->waiting, bytes, len);
     return err == 0 && e->waiting.len >= WRITE_BYTES ? write_waiting(e) : err;
@@ -61,21 +60,21 @@ static int write_stdout(void *context, const void *bytes, size_t len)
     return wb_output_write(bytes, len);
 }
 
-static bool to_stdout(const struct export *e)
+static bool to_stdout(const struct archive_export *e)
 {
     return strcmp(e->path, "-") == 0;
 }
 
-static int refuse_existing(const struct export *e, bool force)
+static int refuse_existing(const struct archive_export *e, bool force)
 {
     if (wb_path_kind(e->path) == WB_PATH_DIR)
         return wb_fail(WB_E_INVALID, "%s is a directory", e->path);
     if (!force && wb_path_kind(e->path) != WB_PATH_NONE)
-        return wb_fail(WB_E_INVALID, "%s is there already; --force replaces it", e->path);
+        return wb_fail(WB_E_INVALID, "%s exists already; --force replaces it", e->path);
     return 0;
 }
 
-static int open_target(struct export *e, bool force)
+static int open_target(struct archive_export *e, bool force)
 {
     struct wb_buf name = WB_BUF_INIT;
 
@@ -88,7 +87,7 @@ static int open_target(struct export *e, bool force)
         err = wb_buf_terminate(&name);
     if (err == 0)
         err = wb_file_open(name.ptr, WB_FILE_WRITE | WB_FILE_CREATE, &e->file);
-    /* Locked before it is emptied: it may be the unfinished work of another process. */
+    /* Lock it before emptying it: another process may be writing this archive just now. */
     if (err == 0)
         err = wb_file_lock(&e->file, false);
     if (err < 0)
@@ -102,7 +101,7 @@ done:
     return err;
 }
 
-static int finish_target(struct export *e, bool force)
+static int finish_target(struct archive_export *e, bool force)
 {
     struct wb_buf dir = WB_BUF_INIT;
     const char *slash = strrchr(e->path, '/');
@@ -120,7 +119,7 @@ static int finish_target(struct export *e, bool force)
         return err;
     wb_free(e->temporary);
     e->temporary = NULL;
-    /* "/x" lies in "/", "x" in "." */
+    /* The directory of "/x" is "/", that of "x" is ".". */
     err = wb_buf_append(&dir, slash ? e->path : ".", slash && slash > e->path ? (size_t)(slash - e->path) : 1);
     if (err == 0)
         err = wb_buf_terminate(&dir);
@@ -130,7 +129,7 @@ static int finish_target(struct export *e, bool force)
     return err;
 }
 
-static int write_page(struct export *e, const struct wb_page *page)
+static int write_page(struct archive_export *e, const struct wb_page *page)
 {
     if (!wb_selection_matches(&e->selection, page))
         return 0;
@@ -142,9 +141,10 @@ static int write_page(struct export *e, const struct wb_page *page)
     return err;
 }
 
-static int write_pages(struct export *e)
+static int write_pages(struct archive_export *e)
 {
-    struct wb_store_scan_options options = {.view = WB_STORE_VIEW_LATEST, .part = 1, .parts = 1, .site = wb_buf_slice(&e->selection.site)};
+    struct wb_store_scan_options options = {.view = WB_STORE_VIEW_LATEST, .part = 1, .parts = 1,
+                                            .site = wb_buf_slice(&e->selection.site)};
     struct wb_store_scan *scan = NULL;
     struct wb_store_stat stat;
     struct wb_progress progress;
@@ -175,18 +175,20 @@ static int write_pages(struct export *e)
     return err;
 }
 
-static int write_done(const struct export *e, bool json)
+static int write_words(const struct archive_export *e)
+{
+    if (!to_stdout(e))
+        return wb_output_printf("wrote %" PRIu64 " page%s to %s\n", e->pages, wb_output_plural(e->pages), e->path);
+    fprintf(stderr, "wrote %" PRIu64 " page%s to %s\n", e->pages, wb_output_plural(e->pages), e->path);
+    return 0;
+}
+
+/* If the archive is on standard output, the summary goes to standard error. */
+static int write_json(const struct archive_export *e)
 {
     struct wb_buf line = WB_BUF_INIT;
     struct wb_json j;
 
-    if (!json) {
-        /* The archive itself may be on standard output. */
-        if (!to_stdout(e))
-            return wb_output_printf("wrote %" PRIu64 " page%s to %s\n", e->pages, wb_plural(e->pages), e->path);
-        fprintf(stderr, "wrote %" PRIu64 " page%s to %s\n", e->pages, wb_plural(e->pages), e->path);
-        return 0;
-    }
     wb_json_init(&j, &line);
     wb_json_object(&j);
     wb_json_field_str(&j, "event", "done");
@@ -210,16 +212,16 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static int read_coding(struct export *e)
+static int read_coding(struct archive_export *e)
 {
     e->coding = WB_WARC_PLAIN;
     if (to_stdout(e))
         return 0;
     int err = wb_warc_coding_of_name(e->path, &e->coding);
-    return err == WB_E_INVALID ? wb_usage("%s", wb_error_message()) : err;
+    return err == WB_E_INVALID ? wb_options_usage("%s", wb_error_message()) : err;
 }
 
-static int export_pages(struct export *e, const struct wb_options *options)
+static int export_pages(struct archive_export *e, const struct wb_options *options)
 {
     bool force = wb_options_flag(options, "force");
 
@@ -238,15 +240,17 @@ static int export_pages(struct export *e, const struct wb_options *options)
     err = write_pages(e);
     if (err == 0)
         err = finish_target(e, force);
-    return err < 0 ? err : write_done(e, options->json);
+    if (err == 0)
+        err = options->json ? write_json(e) : write_words(e);
+    return err;
 }
 
 int wb_cmd_export(const struct wb_options *options)
 {
-    struct export e = {.path = wb_options_text(options, "warc"), .file = WB_FILE_INIT};
+    struct archive_export e = {.path = wb_options_text(options, "warc"), .file = WB_FILE_INIT};
 
     if (!e.path)
-        return wb_usage("export: --warc FILE is missing");
+        return wb_options_usage("export: --warc FILE is missing");
     wb_stop_on_signals();
     int err = export_pages(&e, options);
     wb_warc_writer_free(e.writer);
@@ -262,7 +266,8 @@ int wb_cmd_export(const struct wb_options *options)
     wb_selection_release(&e.selection);
     wb_store_close(e.store);
     if (err == 0 && e.errors) {
-        wb_report("%s: what lies in %" PRIu64 " damaged place%s was left out", options->dir, e.errors, wb_plural(e.errors));
+        wb_report("%s: pages in %" PRIu64 " damaged place%s were left out", options->dir, e.errors,
+                  wb_output_plural(e.errors));
         return 1;
     }
     return err;

@@ -1,41 +1,29 @@
 /*
- * cmd_extract.c - webbase extract: what is seen in a page. Opens no repository and
- * fetches nothing: the page is a file or standard input.
+ * cmd_extract.c - webbase extract: shows what extract finds in a page, which is a file or standard input. It never
+ * opens a repository and never fetches anything.
  */
 #include "base/date.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "cli/input.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/report.h"
-#include "os/path.h"
 #include "extract/extract.h"
+#include "os/path.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <unistd.h>
 
-struct reader {
+struct page_reader {
     struct wb_extractor *extractor;
-    struct wb_extract_input input; /* body and, unless told, type are each file's */
-    bool json, typed;
-    struct wb_buf body, out;
+    struct wb_extract_input input; /* of the file at hand */
+    bool json;
+    bool typed;                    /* --type was given, so the type is not each file's own */
+    struct wb_buf body;
 };
 
 /* ---- JSON ---------------------------------------------------------------------------------- */
-
-static void write_time(struct wb_json *j, const char *key, int64_t time_ms)
-{
-    char text[WB_DATE_TEXT_MAX];
-
-    wb_json_key(j, key);
-    if (time_ms == 0) {
-        wb_json_null(j);
-        return;
-    }
-    wb_date_format(time_ms, text);
-    wb_json_str(j, text);
-}
 
 static void write_links(struct wb_json *j, const struct wb_extract *e)
 {
@@ -50,20 +38,19 @@ static void write_links(struct wb_json *j, const struct wb_extract *e)
         wb_json_field_slice(j, "anchor", link->anchor);
         wb_json_field_slice(j, "rel", link->rel);
         if (link->modified_ms)
-            write_time(j, "modified", link->modified_ms);
+            wb_output_field_time(j, "modified", link->modified_ms);
         wb_json_object_end(j);
     }
     wb_json_array_end(j);
 }
 
-static int write_page(struct reader *r, const char *file, const struct wb_extract *e)
+static int write_page(const char *file, const struct wb_extract *e)
 {
     struct wb_json j;
     char simhash[17];
 
     snprintf(simhash, sizeof simhash, "%016" PRIx64, e->simhash);
-    wb_json_init(&j, &r->out);
-    wb_json_object(&j);
+    wb_output_object_begin(&j, NULL);
     wb_json_field_str(&j, "file", file);
     wb_json_field_str(&j, "module", e->module);
     wb_json_field_str(&j, "charset", e->charset);
@@ -74,8 +61,8 @@ static int write_page(struct reader *r, const char *file, const struct wb_extrac
     wb_json_field_slice(&j, "canonical", e->canonical);
     wb_json_field_slice(&j, "base", e->base);
     wb_json_field_slice(&j, "robots", e->robots);
-    write_time(&j, "published", e->published_ms);
-    write_time(&j, "modified", e->modified_ms);
+    wb_output_field_time(&j, "published", e->published_ms);
+    wb_output_field_time(&j, "modified", e->modified_ms);
     wb_json_field_slice(&j, "author", e->author);
     wb_json_field_slice(&j, "type", e->type);
     wb_json_field_str(&j, "simhash", simhash);
@@ -86,7 +73,7 @@ static int write_page(struct reader *r, const char *file, const struct wb_extrac
     write_links(&j, e);
     wb_json_field_slice(&j, "text", e->text);
     wb_json_field_slice(&j, "main_text", e->main_text);
-    return wb_output_object(&j);
+    return wb_output_object_end(&j);
 }
 
 /* ---- words --------------------------------------------------------------------------------- */
@@ -111,7 +98,7 @@ static int show_time(const char *name, int64_t time_ms)
 
 static int show_links(const struct wb_extract *e)
 {
-    int err = wb_output_printf("\n%zu link%s\n", e->link_count, wb_plural(e->link_count));
+    int err = wb_output_printf("\n%zu link%s\n", e->link_count, wb_output_plural(e->link_count));
 
     for (size_t i = 0; err == 0 && i < e->link_count; i++) {
         const struct wb_extract_link *link = &e->links[i];
@@ -134,7 +121,7 @@ static int show_links(const struct wb_extract *e)
     return err;
 }
 
-/* A block a line; nothing in it can steer a terminal. */
+/* Each block of the text is one line; control characters, which could steer a terminal, are replaced. */
 static int show_text(const char *name, struct wb_slice text)
 {
     int err = wb_output_printf("\n%s\n", name);
@@ -159,10 +146,18 @@ static int show_page(const char *file, const struct wb_extract *e)
         const char *name;
         struct wb_slice value;
     } facts[] = {
-        {"file", wb_slice_str(file)}, {"module", wb_slice_str(*e->module ? e->module : "none: its type is not one of text")},
-        {"charset", wb_slice_str(e->charset)}, {"title", e->title}, {"description", e->description}, {"lang", e->lang},
-        {"language", wb_slice_str(e->language)}, {"canonical", e->canonical}, {"base", e->base}, {"robots", e->robots},
-        {"author", e->author}, {"type", e->type},
+        {"file", wb_slice_str(file)},
+        {"module", wb_slice_str(*e->module ? e->module : "none: pages of this type have no text")},
+        {"charset", wb_slice_str(e->charset)},
+        {"title", e->title},
+        {"description", e->description},
+        {"lang", e->lang},
+        {"language", wb_slice_str(e->language)},
+        {"canonical", e->canonical},
+        {"base", e->base},
+        {"robots", e->robots},
+        {"author", e->author},
+        {"type", e->type},
     };
     char simhash[17];
     int err = 0;
@@ -191,21 +186,14 @@ static int show_page(const char *file, const struct wb_extract *e)
 
 static int read_stdin(struct wb_buf *body)
 {
-    while (body->len <= WB_PAGE_MAX_BYTES) {
-        int err = wb_buf_reserve(body, 64 << 10);
-        if (err < 0)
-            return err;
-        ssize_t got = read(STDIN_FILENO, body->ptr + body->len, 64 << 10);
-        if (got < 0)
-            return wb_fail_errno("cannot read standard input");
-        if (got == 0)
-            return 0;
-        body->len += (size_t)got;
-    }
-    return wb_fail(WB_E_LIMIT, "standard input: longer than %u bytes", WB_PAGE_MAX_BYTES);
+    int err = wb_input_all(body, WB_PAGE_MAX_BYTES + 1);
+
+    if (err == 0 && body->len > WB_PAGE_MAX_BYTES)
+        err = wb_fail(WB_E_LIMIT, "standard input: longer than %u bytes", WB_PAGE_MAX_BYTES);
+    return err;
 }
 
-/* By the name of a file; empty, to be found from the bytes, where that says nothing. */
+/* The type by the name of the file; empty if the name says nothing, and then extract looks at the bytes. */
 static struct wb_slice type_of_name(const char *file)
 {
     struct wb_slice type = wb_media_type_of_name(wb_slice_str(file));
@@ -213,7 +201,7 @@ static struct wb_slice type_of_name(const char *file)
     return wb_slice_equal(type, WB_SLICE_LIT("application/octet-stream")) ? WB_SLICE_EMPTY : type;
 }
 
-static int extract_file(struct reader *r, const char *file)
+static int extract_file(struct page_reader *r, const char *file)
 {
     bool is_stdin = strcmp(file, "-") == 0;
     struct wb_extract extract;
@@ -228,11 +216,11 @@ static int extract_file(struct reader *r, const char *file)
     err = wb_extract(r->extractor, &r->input, &extract);
     if (err < 0)
         return err;
-    return r->json ? write_page(r, file, &extract) : show_page(file, &extract);
+    return r->json ? write_page(file, &extract) : show_page(file, &extract);
 }
 
-/* All files, whatever becomes of one of them; 1 where one could not be read. */
-static int extract_files(struct reader *r, const struct wb_options *options)
+/* Goes on after a file that cannot be read; returns 1 if there was one. */
+static int extract_files(struct page_reader *r, const struct wb_options *options)
 {
     int failed = 0;
 
@@ -252,17 +240,17 @@ int wb_cmd_extract(const struct wb_options *options)
 {
     const char *url = wb_options_text(options, "url"), *type = wb_options_text(options, "type");
     const char *charset = wb_options_text(options, "charset");
-    struct reader r = {.json = options->json, .typed = type};
+    struct page_reader r = {.json = options->json, .typed = type};
     struct wb_buf mem = WB_BUF_INIT;
     struct wb_slice typed_charset = WB_SLICE_EMPTY;
 
-    r.input = (struct wb_extract_input){url ? wb_slice_str(url) : WB_SLICE_EMPTY, WB_SLICE_EMPTY, WB_SLICE_EMPTY, WB_SLICE_EMPTY,
-                                        WB_EXTRACT_ALL};
+    r.input = (struct wb_extract_input){url ? wb_slice_str(url) : WB_SLICE_EMPTY, WB_SLICE_EMPTY, WB_SLICE_EMPTY,
+                                        WB_SLICE_EMPTY, WB_EXTRACT_ALL};
     int err = wb_extractor_new(&r.extractor);
     if (err == 0 && type)
         err = wb_media_type_parse(wb_slice_str(type), &mem, &r.input.type, &typed_charset);
     if (err == 0 && type && r.input.type.len == 0)
-        err = wb_usage("'%s' is no media type", type);
+        err = wb_options_usage("--type takes a media type such as text/html, not '%s'", type);
     if (err < 0)
         goto done;
     r.input.charset = charset ? wb_slice_str(charset) : typed_charset;
@@ -270,7 +258,6 @@ int wb_cmd_extract(const struct wb_options *options)
 done:
     wb_extractor_free(r.extractor);
     wb_buf_release(&r.body);
-    wb_buf_release(&r.out);
     wb_buf_release(&mem);
     return err;
 }

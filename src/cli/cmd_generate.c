@@ -1,4 +1,4 @@
-/* cmd_generate.c - webbase generate: fills the dispenser with what is to be fetched next. */
+/* cmd_generate.c - webbase generate: lets wb_generate() list the pages to fetch next, and shows how many there are. */
 #include "base/error.h"
 #include "base/json.h"
 #include "cli/crawl_args.h"
@@ -11,12 +11,9 @@
 
 static int write_json(const struct wb_generate *g)
 {
-    struct wb_buf line = WB_BUF_INIT;
     struct wb_json j;
 
-    wb_json_init(&j, &line);
-    wb_json_object(&j);
-    wb_json_field_str(&j, "event", "done");
+    wb_output_object_begin(&j, "done");
     wb_json_field_i64(&j, "run", g->run);
     wb_json_field_u64(&j, "urls", g->urls);
     wb_json_field_u64(&j, "sites", g->sites);
@@ -31,25 +28,25 @@ static int write_json(const struct wb_generate *g)
     wb_json_field_u64(&j, "outside", g->outside);
     wb_json_field_u64(&j, "early", g->early);
     wb_json_field_double(&j, "theta", g->theta);
-    int err = wb_output_object(&j);
-    wb_buf_release(&line);
-    return err;
+    return wb_output_object_end(&j);
 }
 
 static int write_words(const struct wb_generate *g)
 {
-    int err = wb_output_printf("%" PRIu64 " URL%s of %" PRIu64 " site%s listed: %" PRIu64 " announced, %" PRIu64 " about to expire, %" PRIu64
-                               " never fetched, %" PRIu64 " to be looked at again\n",
-                               g->urls, wb_plural(g->urls), g->sites, wb_plural(g->sites), g->pushed, g->expiring, g->fresh, g->due);
+    int err = wb_output_printf("%" PRIu64 " URL%s of %" PRIu64 " site%s listed: %" PRIu64 " announced, %" PRIu64
+                               " about to expire, %" PRIu64 " never fetched, %" PRIu64 " to be visited again\n",
+                               g->urls, wb_output_plural(g->urls), g->sites, wb_output_plural(g->sites), g->pushed,
+                               g->expiring, g->fresh, g->due);
 
     if (err == 0)
-        err = wb_output_printf("of %" PRIu64 " known: %" PRIu64 " out of scope, %" PRIu64 " kept out by robots.txt, %" PRIu64
-                               " by guards against traps, %" PRIu64 " taken down, %" PRIu64 " too early\n",
+        err = wb_output_printf("of %" PRIu64 " known: %" PRIu64 " out of scope, %" PRIu64
+                               " kept out by robots.txt, %" PRIu64 " by guards against traps, %" PRIu64
+                               " taken down, %" PRIu64 " too early\n",
                                g->known, g->outside, g->blocked, g->trapped, g->barred, g->early);
     return err;
 }
 
-/* Announcements and crawls since the last update are not chosen from: better said than wondered at. */
+/* generate does not see what was announced or crawled since the last update. Say so, before the user wonders. */
 static void warn_of_unmerged(const struct wb_cycle_sink *sink, const char *dir)
 {
     char text[160];
@@ -57,7 +54,8 @@ static void warn_of_unmerged(const struct wb_cycle_sink *sink, const char *dir)
 
     if (wb_webdb_unmerged(dir, &bytes) < 0 || bytes == 0)
         return;
-    snprintf(text, sizeof text, "%" PRIu64 " bytes of the journal are not in webdb yet: what they tell does not count before 'webbase update'", bytes);
+    snprintf(text, sizeof text, "%" PRIu64 " bytes of the journal are not in webdb yet; 'webbase update' merges them",
+             bytes);
     sink->warn(sink->context, text);
 }
 
@@ -67,7 +65,7 @@ int wb_cmd_generate(const struct wb_options *options)
     struct wb_generate generate;
     struct wb_cycle_show show;
 
-    int err = wb_generate_args_fill(options, &o);
+    int err = wb_crawl_args_fill_generate(options, &o);
     if (err < 0)
         return err;
     struct wb_cycle_sink sink = wb_cycle_show_init(&show, "generate");

@@ -1,4 +1,4 @@
-/* cmd_get.c - webbase get: one page by its URL or its page id, its body or what is known of it. */
+/* cmd_get.c - webbase get: prints one page, or what is known about it. */
 #include "base/codec.h"
 #include "base/date.h"
 #include "base/error.h"
@@ -8,42 +8,29 @@
 #include "store/store.h"
 #include "warc/warc.h"
 
-static void field_or_null(struct wb_json *j, const char *key, struct wb_slice value)
-{
-    wb_json_key(j, key);
-    if (value.len)
-        wb_json_slice(j, value);
-    else
-        wb_json_null(j);
-}
-
 static int write_facts(const struct wb_page *page)
 {
     char id[WB_PAGEID_HEX + 1], time[WB_DATE_TEXT_MAX], md5[2 * WB_MD5_BYTES + 1], sha1[2 * WB_SHA1_BYTES + 1];
-    struct wb_buf line = WB_BUF_INIT;
     struct wb_json j;
 
     wb_pageid_hex(page->id, id);
     wb_date_format(page->time_ms, time);
     wb_hex_encode(page->md5, WB_MD5_BYTES, md5);
     wb_hex_encode(page->sha1, WB_SHA1_BYTES, sha1);
-    wb_json_init(&j, &line);
-    wb_json_object(&j);
+    wb_output_object_begin(&j, NULL);
     wb_json_field_slice(&j, "url", page->url);
     wb_json_field_slice(&j, "key", page->key);
     wb_json_field_str(&j, "id", id);
     wb_json_field_str(&j, "time", time);
     wb_json_field_u64(&j, "status", page->status);
-    field_or_null(&j, "type", page->type);
-    field_or_null(&j, "charset", page->charset);
+    wb_output_field_text(&j, "type", page->type);
+    wb_output_field_text(&j, "charset", page->charset);
     wb_json_field_u64(&j, "length", page->body.len);
     wb_json_field_str(&j, "md5", md5);
     wb_json_field_str(&j, "sha1", sha1);
     wb_json_field_bool(&j, "truncated", page->truncated);
     wb_json_field_u64(&j, "epoch", page->epoch);
-    int err = wb_output_object(&j);
-    wb_buf_release(&line);
-    return err;
+    return wb_output_object_end(&j);
 }
 
 static int write_bytes(void *context, const void *bytes, size_t len)
@@ -74,7 +61,7 @@ static int show_page(const struct wb_options *options, const struct wb_page *pag
     return wb_output_write(page->body.ptr, page->body.len);
 }
 
-/* There is no such page; says what else is known. */
+/* There is no such page. A revisit of it may have been seen, whose original was never stored. */
 static int fail_unknown(struct wb_store *store, struct wb_pageid id, const struct wb_options *options)
 {
     struct wb_store_revisit revisit;
@@ -86,11 +73,14 @@ static int fail_unknown(struct wb_store *store, struct wb_pageid id, const struc
     if (err < 0)
         return err;
     wb_date_format(revisit.time_ms, time);
-    return wb_fail(WB_E_NOTFOUND, "%s: no such page in %s; only a revisit at %s was seen, whose original is not here",
+    return wb_fail(WB_E_NOTFOUND, "%s: no such page in %s; only a revisit at %s was seen, not its original",
                    options->args[0], options->dir, time);
 }
 
-/* 32 hexadecimal digits are a page id: no URL looks like that, because a URL has a scheme. */
+/*
+ * Reads 32 hexadecimal digits as a page id, and anything else as a URL. No URL looks like an id, because it has a
+ * scheme.
+ */
 static int read_id(const char *what, struct wb_pageid *id_out)
 {
     uint8_t bytes[WB_PAGEID_BYTES];
@@ -122,7 +112,7 @@ int wb_cmd_get(const struct wb_options *options)
     int err;
 
     if (wb_options_flag(options, "body") + wb_options_flag(options, "headers") + wb_options_flag(options, "record") > 1)
-        return wb_usage("get: --body, --headers and --record exclude each other");
+        return wb_options_usage("get: --body, --headers and --record exclude each other");
     err = read_id(options->args[0], &id);
     if (err == 0)
         err = wb_store_open(options->dir, WB_STORE_READ, &store);

@@ -1,4 +1,4 @@
-/* cmd_help.c - webbase help. */
+/* cmd_help.c - webbase help: prints the help of the program or of a command, the man page, or the bash completion. */
 #include "base/error.h"
 #include "cli/help.h"
 #include "cli/options.h"
@@ -13,7 +13,7 @@ int wb_cmd_help(const struct wb_options *options)
     if (options->arg_count) {
         command = wb_command_find(options->args[0]);
         if (!command)
-            return wb_usage("unknown command '%s'", options->args[0]);
+            return wb_options_usage("unknown command '%s'", options->args[0]);
     }
     if (wb_options_flag(options, "man"))
         err = wb_help_man(&text);

@@ -1,4 +1,4 @@
-/* cmd_import.c - webbase import: reads the options, and shows what wb_import() tells while it works and when it is done. */
+/* cmd_import.c - webbase import: reads the options, and shows what wb_import() does and what it came to. */
 #include "base/error.h"
 #include "base/json.h"
 #include "cli/options.h"
@@ -15,7 +15,6 @@
 struct import_show {
     bool json;
     struct wb_progress progress;
-    struct wb_buf line;
 };
 
 /* ---- events ------------------------------------------------------------------------------------ */
@@ -27,14 +26,12 @@ static int show_commit(void *context, uint64_t pages)
 
     if (!show->json)
         return 0;
-    wb_json_init(&j, &show->line);
-    wb_json_object(&j);
-    wb_json_field_str(&j, "event", "commit");
+    wb_output_object_begin(&j, "commit");
     wb_json_field_u64(&j, "pages", pages);
-    return wb_output_object(&j);
+    return wb_output_object_end(&j);
 }
 
-/* People are told of every error, and a reader of JSON of those that cost a file. */
+/* Standard error shows every error; with --json every error is an object, and only fatal ones are shown there too. */
 static int show_error(void *context, const struct wb_ingest_error *error)
 {
     struct import_show *show = context;
@@ -43,13 +40,11 @@ static int show_error(void *context, const struct wb_ingest_error *error)
 
     if (err < 0 || !show->json)
         return err;
-    wb_json_init(&j, &show->line);
-    wb_json_object(&j);
-    wb_json_field_str(&j, "event", "error");
+    wb_output_object_begin(&j, "error");
     wb_json_field_str(&j, "file", error->file);
     wb_json_field_u64(&j, "offset", error->offset);
     wb_json_field_str(&j, "message", error->message);
-    return wb_output_object(&j);
+    return wb_output_object_end(&j);
 }
 
 static void show_progress(void *context, const struct wb_ingest_progress *progress)
@@ -63,29 +58,28 @@ static void show_progress(void *context, const struct wb_ingest_progress *progre
 
 static int write_words(const struct wb_import *im)
 {
-    int err = wb_output_printf("%" PRIu64 " page%s of %" PRIu64 " record%s in %" PRIu64 " file%s", im->pages, wb_plural(im->pages),
-                               im->records, wb_plural(im->records), im->files, wb_plural(im->files));
+    int err = wb_output_printf("%" PRIu64 " page%s of %" PRIu64 " record%s in %" PRIu64 " file%s", im->pages,
+                               wb_output_plural(im->pages), im->records, wb_output_plural(im->records), im->files,
+                               wb_output_plural(im->files));
 
     if (err == 0 && im->replaced)
         err = wb_output_printf("; %" PRIu64 " replaced older ones", im->replaced);
     if (err == 0 && im->older)
         err = wb_output_printf("; %" PRIu64 " not newer than what was there", im->older);
     if (err == 0 && im->barred)
-        err = wb_output_printf("; %" PRIu64 " kept out, because taken down", im->barred);
+        err = wb_output_printf("; %" PRIu64 " kept out because they were taken down", im->barred);
     if (err == 0 && im->revisits)
-        err = wb_output_printf("; %" PRIu64 " revisit%s", im->revisits, wb_plural(im->revisits));
+        err = wb_output_printf("; %" PRIu64 " revisit%s", im->revisits, wb_output_plural(im->revisits));
     if (err == 0 && im->errors)
-        err = wb_output_printf("; %" PRIu64 " error%s", im->errors, wb_plural(im->errors));
+        err = wb_output_printf("; %" PRIu64 " error%s", im->errors, wb_output_plural(im->errors));
     return err < 0 ? err : wb_output_write("\n", 1);
 }
 
-static int write_json(struct import_show *show, const struct wb_import *im)
+static int write_json(const struct wb_import *im)
 {
     struct wb_json j;
 
-    wb_json_init(&j, &show->line);
-    wb_json_object(&j);
-    wb_json_field_str(&j, "event", "done");
+    wb_output_object_begin(&j, "done");
     wb_json_field_u64(&j, "files", im->files);
     wb_json_field_u64(&j, "records", im->records);
     wb_json_field_u64(&j, "pages", im->pages);
@@ -94,7 +88,7 @@ static int write_json(struct import_show *show, const struct wb_import *im)
     wb_json_field_u64(&j, "errors", im->errors);
     wb_json_field_u64(&j, "older", im->older);
     wb_json_field_u64(&j, "barred", im->barred);
-    return wb_output_object(&j);
+    return wb_output_object_end(&j);
 }
 
 /* ---- options ----------------------------------------------------------------------------------- */
@@ -105,7 +99,7 @@ static int read_tree(const struct wb_options *options, struct wb_import_options 
     int err = wb_import_tree_url(text, url);
 
     if (err == WB_E_PROTO)
-        return wb_usage("import: --url takes a URL without query and fragment, not '%s'", text);
+        return wb_options_usage("import: --url takes a URL without query and fragment, not '%s'", text);
     o->tree_url = wb_buf_slice(url);
     return err;
 }
@@ -125,20 +119,21 @@ static int read_options(const struct wb_options *options, struct wb_import_optio
         .no_journal = wb_options_flag(options, "no-journal"),
     };
     if (max > WB_STORE_BODY_MAX)
-        return wb_usage("import: --max-bytes can be at most %u", WB_STORE_BODY_MAX);
+        return wb_options_usage("import: --max-bytes can be at most %u", WB_STORE_BODY_MAX);
     if (!o->tree != !wb_options_text(options, "url"))
-        return wb_usage("import: --dir and --url go together");
+        return wb_options_usage("import: --dir and --url go together");
     if (o->tree && options->arg_count)
-        return wb_usage("import: takes files or --dir, not both");
+        return wb_options_usage("import: takes files or --dir, not both");
     if (!o->tree && options->arg_count == 0)
-        return wb_usage("import: no file is named");
+        return wb_options_usage("import: needs a file, or --dir and --url");
     return o->tree ? read_tree(options, o, url) : 0;
 }
 
 int wb_cmd_import(const struct wb_options *options)
 {
     struct import_show show = {.json = options->json};
-    struct wb_ingest_sink sink = {.context = &show, .error = show_error, .commit = show_commit, .progress = show_progress};
+    struct wb_ingest_sink sink = {.context = &show, .error = show_error, .commit = show_commit,
+                                  .progress = show_progress};
     struct wb_import_options o;
     struct wb_import import = {.files = 0};
     struct wb_buf url = WB_BUF_INIT;
@@ -150,12 +145,11 @@ int wb_cmd_import(const struct wb_options *options)
         err = wb_import(&o, &sink, &import);
     wb_progress_clear();
     if (err == 0)
-        err = options->json ? write_json(&show, &import) : write_words(&import);
+        err = options->json ? write_json(&import) : write_words(&import);
     if (err == 0 && wb_stop_requested())
         err = wb_fail(WB_E_STOPPED, "stopped by a signal; pages kept: %" PRIu64, import.pages);
     if (err == 0 && import.unreadable)
         err = 1;
     wb_buf_release(&url);
-    wb_buf_release(&show.line);
     return err;
 }

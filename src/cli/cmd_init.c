@@ -1,4 +1,4 @@
-/* cmd_init.c - webbase init: makes an empty repository. */
+/* cmd_init.c - webbase init: creates an empty repository. */
 #include "base/error.h"
 #include "base/json.h"
 #include "cli/options.h"
@@ -8,7 +8,6 @@
 int wb_cmd_init(const struct wb_options *options)
 {
     struct wb_store_options wanted = {wb_options_text(options, "organisation"), wb_options_text(options, "update")};
-    struct wb_buf line = WB_BUF_INIT;
     struct wb_json j;
 
     if (!wanted.organisation)
@@ -16,23 +15,21 @@ int wb_cmd_init(const struct wb_options *options)
     if (!wanted.update)
         wanted.update = "incremental";
     if (strcmp(wanted.organisation, "log") != 0)
-        return wb_fail(WB_E_INVALID, "%s: this version cannot make a repository of organisation %s, only log", options->dir,
-                       wanted.organisation);
+        return wb_fail(WB_E_INVALID, "%s: this version cannot create a repository with organisation %s, only with log",
+                       options->dir, wanted.organisation);
     if (strcmp(wanted.update, "incremental") != 0)
-        return wb_fail(WB_E_INVALID, "%s: this version cannot make a repository of update %s, only incremental", options->dir,
-                       wanted.update);
+        return wb_fail(WB_E_INVALID,
+                       "%s: this version cannot create a repository with update %s, only with incremental",
+                       options->dir, wanted.update);
     int err = wb_store_create(options->dir, &wanted);
     if (err < 0)
         return err;
     if (!options->json)
-        return wb_output_printf("made an empty repository in %s (%s, %s)\n", options->dir, wanted.organisation, wanted.update);
-    wb_json_init(&j, &line);
-    wb_json_object(&j);
-    wb_json_field_str(&j, "event", "done");
+        return wb_output_printf("created an empty repository in %s (%s, %s)\n", options->dir, wanted.organisation,
+                                wanted.update);
+    wb_output_object_begin(&j, "done");
     wb_json_field_str(&j, "repository", options->dir);
     wb_json_field_str(&j, "organisation", wanted.organisation);
     wb_json_field_str(&j, "update", wanted.update);
-    err = wb_output_object(&j);
-    wb_buf_release(&line);
-    return err;
+    return wb_output_object_end(&j);
 }

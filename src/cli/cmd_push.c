@@ -1,4 +1,4 @@
-/* cmd_push.c - webbase push: announcements of pages that are new, changed or gone. */
+/* cmd_push.c - webbase push: takes announcements of pages that are new, changed or gone. */
 #include "base/error.h"
 #include "base/json.h"
 #include "cli/cycle_show.h"
@@ -10,27 +10,22 @@
 
 static int write_json(const struct wb_push_stat *stat)
 {
-    struct wb_buf line = WB_BUF_INIT;
     struct wb_json j;
 
-    wb_json_init(&j, &line);
-    wb_json_object(&j);
-    wb_json_field_str(&j, "event", "done");
+    wb_output_object_begin(&j, "done");
     wb_json_field_u64(&j, "changed", stat->changed);
     wb_json_field_u64(&j, "gone", stat->gone);
     wb_json_field_u64(&j, "refused", stat->refused);
-    int err = wb_output_object(&j);
-    wb_buf_release(&line);
-    return err;
+    return wb_output_object_end(&j);
 }
 
 static int write_words(const struct wb_push_stat *stat)
 {
-    int err = wb_output_printf("%" PRIu64 " page%s announced as new or changed, %" PRIu64 " as gone\n", stat->changed, wb_plural(stat->changed),
-                               stat->gone);
+    int err = wb_output_printf("%" PRIu64 " page%s announced as new or changed, %" PRIu64 " as gone\n", stat->changed,
+                               wb_output_plural(stat->changed), stat->gone);
 
     if (err == 0 && stat->refused)
-        err = wb_output_printf("%" PRIu64 " refused: no URL of http or https\n", stat->refused);
+        err = wb_output_printf("%" PRIu64 " refused: not an http or https URL\n", stat->refused);
     return err;
 }
 

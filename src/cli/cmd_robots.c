@@ -1,4 +1,7 @@
-/* cmd_robots.c - webbase robots: how a robots.txt is read. Opens no repository, fetches nothing. */
+/*
+ * cmd_robots.c - webbase robots: shows how a robots.txt is read. It never opens a repository and never fetches
+ * anything.
+ */
 #include "base/error.h"
 #include "base/json.h"
 #include "cli/input.h"
@@ -9,10 +12,9 @@
 #include "url/url.h"
 #include "fetch/fetch.h"
 
-struct asker {
+struct robots_reader {
     struct wb_robots *robots;
     bool json;
-    struct wb_buf out;
 };
 
 static int show_verdict(struct wb_slice url, const struct wb_robots_verdict *verdict)
@@ -28,51 +30,46 @@ static int show_verdict(struct wb_slice url, const struct wb_robots_verdict *ver
     return err < 0 ? err : wb_output_write("\n", 1);
 }
 
-static int ask(struct asker *a, struct wb_slice url)
+static int ask(struct robots_reader *r, struct wb_slice url)
 {
     struct wb_robots_verdict verdict;
     struct wb_json j;
 
-    wb_robots_check(a->robots, url, &verdict);
-    if (!a->json)
+    wb_robots_check(r->robots, url, &verdict);
+    if (!r->json)
         return show_verdict(url, &verdict);
-    wb_json_init(&j, &a->out);
-    wb_json_object(&j);
+    wb_output_object_begin(&j, NULL);
     wb_json_field_slice(&j, "url", url);
     wb_json_field_bool(&j, "allowed", verdict.allowed);
     wb_json_field_u64(&j, "line", verdict.line);
     wb_json_field_slice(&j, "rule", verdict.rule);
-    wb_json_object_end(&j);
-    int err = wb_json_line(&j);
-    if (err == 0)
-        err = wb_output_write(a->out.ptr, a->out.len);
-    wb_buf_clear(&a->out);
-    return err;
+    return wb_output_object_queue(&j);
 }
 
-static int ask_lines(struct asker *a)
+static int ask_lines(struct robots_reader *r)
 {
     struct wb_buf line = WB_BUF_INIT;
     int err = 0;
 
     while (err == 0 && wb_input_line(&line, WB_URL_MAX_BYTES, &err))
-        err = ask(a, wb_buf_slice(&line));
+        err = ask(r, wb_buf_slice(&line));
     wb_buf_release(&line);
     return err;
 }
 
-/* What else the file tells us: the delay between requests, and the sitemaps. */
-static int show_rest(struct asker *a)
+/* What else the file says: the delay between requests, and the sitemaps. */
+static int show_rest(struct robots_reader *r)
 {
-    int64_t delay_ms = wb_robots_delay_ms(a->robots);
+    int64_t delay_ms = wb_robots_delay_ms(r->robots);
     struct wb_slice url;
     struct wb_json j;
     int err;
 
-    if (!a->json) {
+    if (!r->json) {
         err = delay_ms < 0 ? wb_output_printf("crawl-delay  none\n")
-                           : wb_output_printf("crawl-delay  %lld.%03lld s\n", (long long)delay_ms / 1000, (long long)delay_ms % 1000);
-        for (size_t i = 0; err == 0 && wb_robots_sitemap(a->robots, i, &url); i++) {
+                           : wb_output_printf("crawl-delay  %lld.%03lld s\n", (long long)delay_ms / 1000,
+                                              (long long)delay_ms % 1000);
+        for (size_t i = 0; err == 0 && wb_robots_sitemap(r->robots, i, &url); i++) {
             err = wb_output_printf("sitemap      ");
             if (err == 0)
                 err = wb_output_text(url);
@@ -81,8 +78,7 @@ static int show_rest(struct asker *a)
         }
         return err;
     }
-    wb_json_init(&j, &a->out);
-    wb_json_object(&j);
+    wb_output_object_begin(&j, NULL);
     wb_json_key(&j, "crawl_delay_ms");
     if (delay_ms < 0)
         wb_json_null(&j);
@@ -90,13 +86,13 @@ static int show_rest(struct asker *a)
         wb_json_i64(&j, delay_ms);
     wb_json_key(&j, "sitemaps");
     wb_json_array(&j);
-    for (size_t i = 0; wb_robots_sitemap(a->robots, i, &url); i++)
+    for (size_t i = 0; wb_robots_sitemap(r->robots, i, &url); i++)
         wb_json_slice(&j, url);
     wb_json_array_end(&j);
-    return wb_output_object(&j);
+    return wb_output_object_end(&j);
 }
 
-/* At most what the crawler reads of a robots.txt; the rest is passed over. */
+/* Reads as much of the file as the crawler would, and ignores the rest. */
 static int read_file(const char *path, struct wb_buf *text)
 {
     struct wb_file file = WB_FILE_INIT;
@@ -113,7 +109,7 @@ static int read_file(const char *path, struct wb_buf *text)
 int wb_cmd_robots(const struct wb_options *options)
 {
     const char *agent = wb_options_text(options, "agent"), *path = options->args[0];
-    struct asker a = {.json = options->json};
+    struct robots_reader r = {.json = options->json};
     struct wb_buf text = WB_BUF_INIT;
     bool lines = false;
     int err = 0;
@@ -121,18 +117,17 @@ int wb_cmd_robots(const struct wb_options *options)
     for (size_t i = 1; i < options->arg_count; i++)
         lines = lines || strcmp(options->args[i], "-") == 0;
     if (lines && strcmp(path, "-") == 0)
-        return wb_usage("standard input cannot be both the robots.txt and the URLs");
+        return wb_options_usage("standard input cannot be both the robots.txt and the URLs");
     err = strcmp(path, "-") == 0 ? wb_input_all(&text, WB_ROBOTS_BYTES_MAX) : read_file(path, &text);
     if (err == 0)
-        err = wb_robots_parse(wb_buf_slice(&text), wb_slice_str(agent ? agent : WB_HTTP_AGENT), &a.robots);
+        err = wb_robots_parse(wb_buf_slice(&text), wb_slice_str(agent ? agent : WB_HTTP_AGENT), &r.robots);
     wb_buf_release(&text);
     if (err == 0 && options->arg_count == 1)
-        err = show_rest(&a);
+        err = show_rest(&r);
     for (size_t i = 1; err == 0 && i < options->arg_count; i++) {
         const char *url = options->args[i];
-        err = strcmp(url, "-") == 0 ? ask_lines(&a) : ask(&a, wb_slice_str(url));
+        err = strcmp(url, "-") == 0 ? ask_lines(&r) : ask(&r, wb_slice_str(url));
     }
-    wb_robots_free(a.robots);
-    wb_buf_release(&a.out);
+    wb_robots_free(r.robots);
     return err;
 }

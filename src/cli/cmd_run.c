@@ -1,4 +1,4 @@
-/* cmd_run.c - webbase run: goes around the cycle, for ever or as often as told. */
+/* cmd_run.c - webbase run: repeats the cycle, forever or --cycles times. The work is in src/cycle. */
 #include "base/date.h"
 #include "base/error.h"
 #include "base/json.h"
@@ -11,59 +11,51 @@
 #include <inttypes.h>
 
 
-struct run {
+struct run_show {
     bool json;
-    uint64_t cycles;
-    int err; /* of writing */
+    uint64_t cycles; /* that have ended */
+    int err;         /* of writing to standard output */
 };
 
 static int write_cycle(const struct wb_cycle_status *status)
 {
-    struct wb_buf line = WB_BUF_INIT;
     struct wb_json j;
 
-    wb_json_init(&j, &line);
-    wb_json_object(&j);
-    wb_json_field_str(&j, "event", "cycle");
-    wb_cycle_status_fields(&j, status);
-    int err = wb_output_object(&j);
-    wb_buf_release(&line);
-    return err;
+    wb_output_object_begin(&j, "cycle");
+    wb_cycle_show_status(&j, status);
+    return wb_output_object_end(&j);
 }
 
 static void on_cycle(void *context, const struct wb_cycle_status *s)
 {
-    struct run *run = context;
+    struct run_show *show = context;
 
-    run->cycles++;
-    if (run->err < 0)
+    show->cycles++;
+    if (show->err < 0)
         return;
     wb_progress_clear();
-    if (run->json) {
-        run->err = write_cycle(s);
+    if (show->json) {
+        show->err = write_cycle(s);
         return;
     }
-    run->err = wb_output_printf("cycle %" PRIu64 ": %" PRIu64 " listed, %" PRIu64 " asked for; %" PRIu64 " stored, %" PRIu64 " unchanged, %" PRIu64
-                                " gone, %" PRIu64 " errors, %" PRIu64 " expunged\n",
-                                s->cycle, s->listed, s->fetched, s->stored, s->unchanged, s->gone, s->errors, s->expunged);
-    if (run->err == 0)
-        run->err = wb_output_flush();
+    show->err = wb_output_printf("cycle %" PRIu64 ": %" PRIu64 " listed, %" PRIu64 " asked for; %" PRIu64
+                                 " stored, %" PRIu64 " unchanged, %" PRIu64 " gone, %" PRIu64 " errors, %" PRIu64
+                                 " expunged\n",
+                                 s->cycle, s->listed, s->fetched, s->stored, s->unchanged, s->gone, s->errors,
+                                 s->expunged);
+    if (show->err == 0)
+        show->err = wb_output_flush();
 }
 
-static int write_end(const struct run *run)
+static int write_end(const struct run_show *show)
 {
-    struct wb_buf line = WB_BUF_INIT;
     struct wb_json j;
 
-    if (!run->json)
+    if (!show->json)
         return 0;
-    wb_json_init(&j, &line);
-    wb_json_object(&j);
-    wb_json_field_str(&j, "event", "done");
-    wb_json_field_u64(&j, "cycles", run->cycles);
-    int err = wb_output_object(&j);
-    wb_buf_release(&line);
-    return err;
+    wb_output_object_begin(&j, "done");
+    wb_json_field_u64(&j, "cycles", show->cycles);
+    return wb_output_object_end(&j);
 }
 
 static int fill_options(const struct wb_options *options, struct wb_cycle_options *o)
@@ -72,16 +64,16 @@ static int fill_options(const struct wb_options *options, struct wb_cycle_option
 
     *o = (struct wb_cycle_options){
         .cycles = wb_options_number(options, "cycles", 0),
-        /* For ever, and everything each time: not more than once a day unless told. */
+        /* Without an end and without a budget, once a day is enough. */
         .every_ms = wb_options_duration(options, "every", bounded ? 0 : WB_DAY_MS),
         .memory_bytes = wb_options_number(options, "memory", 0),
     };
     wb_crawl_args_fill(options, &o->crawl);
     int err = wb_crawl_args_check(&o->crawl);
     if (err == 0)
-        err = wb_generate_args_fill(options, &o->generate);
+        err = wb_crawl_args_fill_generate(options, &o->generate);
     if (err == 0 && o->crawl.seeds_file && strcmp(o->crawl.seeds_file, "-") == 0)
-        err = wb_usage("run: --seeds is read in every cycle, which standard input cannot be");
+        err = wb_options_usage("run: --seeds is read in every cycle, so it cannot be standard input");
     return err;
 }
 
@@ -89,7 +81,7 @@ int wb_cmd_run(const struct wb_options *options)
 {
     struct wb_crawl_show crawl_show = {.log = WB_FILE_INIT};
     struct wb_cycle_show cycle_show;
-    struct run run = {.json = options->json};
+    struct run_show shown = {.json = options->json};
     struct wb_cycle_options o;
 
     int err = fill_options(options, &o);
@@ -100,12 +92,12 @@ int wb_cmd_run(const struct wb_options *options)
     struct wb_crawl_sink crawl_sink = wb_crawl_show_sink(&crawl_show);
     struct wb_cycle_sink cycle_sink = wb_cycle_show_init(&cycle_show, "run");
     wb_stop_on_signals();
-    err = wb_cycle_run(&o, &crawl_sink, &cycle_sink, on_cycle, &run);
+    err = wb_cycle_run(&o, &crawl_sink, &cycle_sink, on_cycle, &shown);
     wb_cycle_show_end(&cycle_show);
     if (err == 0)
-        err = run.err;
+        err = shown.err;
     if (err == 0)
-        err = write_end(&run);
+        err = write_end(&shown);
 done:
     wb_crawl_show_release(&crawl_show);
     return err;

@@ -1,6 +1,6 @@
 /*
- * cmd_stat.c - webbase stat: counts of the whole repository, and what the cycle is doing. It asks only, and can be asked while
- * anything else works; what is not there is left out.
+ * cmd_stat.c - webbase stat: counts of the whole repository, and what the cycle is doing. It only reads, and it works
+ * while other commands are running. Parts that do not exist yet, such as webdb, are left out.
  */
 #include "base/date.h"
 #include "base/error.h"
@@ -13,21 +13,21 @@
 
 #include <inttypes.h>
 
-/* Beside the store. */
-struct facts {
+/* What is known besides the numbers of the store. */
+struct stat_facts {
     bool has_webdb, has_cycle;
     struct wb_webdb_count webdb;
-    uint64_t unmerged;
+    uint64_t unmerged;       /* bytes of the journal */
     struct wb_cycle_status cycle;
     bool has_dispenser;
     struct wb_buf dispenser; /* its URL; empty: the repository's own */
 };
 
-static int read_facts(const char *dir, struct facts *facts)
+static int read_facts(const char *dir, struct stat_facts *facts)
 {
     struct wb_webdb *webdb = NULL;
 
-    *facts = (struct facts){.has_webdb = false};
+    *facts = (struct stat_facts){.has_webdb = false};
     int err = wb_webdb_open(dir, &webdb);
     facts->has_webdb = err == 0;
     if (err == 0)
@@ -41,14 +41,14 @@ static int read_facts(const char *dir, struct facts *facts)
     facts->has_cycle = err == 0;
     if (err < 0 && err != WB_E_NOTFOUND)
         return err;
-    /* Only the owner of the repository may read where it is. */
+    /* Only the owner of the repository may read its URL, which can contain a password. */
     err = wb_crawl_dispenser(dir, &facts->dispenser, &facts->has_dispenser);
     if (err < 0)
         facts->has_dispenser = false;
     return err == WB_E_NOMEM ? err : 0;
 }
 
-static void write_facts(struct wb_json *j, const struct facts *facts)
+static void write_facts(struct wb_json *j, const struct stat_facts *facts)
 {
     if (facts->has_webdb) {
         wb_json_key(j, "webdb");
@@ -63,18 +63,16 @@ static void write_facts(struct wb_json *j, const struct facts *facts)
     if (facts->has_cycle) {
         wb_json_key(j, "cycle");
         wb_json_object(j);
-        wb_cycle_status_fields(j, &facts->cycle);
+        wb_cycle_show_status(j, &facts->cycle);
         wb_json_object_end(j);
     }
 }
 
-static int write_json(const struct wb_store_stat *stat, const struct facts *facts)
+static int write_json(const struct wb_store_stat *stat, const struct stat_facts *facts)
 {
-    struct wb_buf line = WB_BUF_INIT;
     struct wb_json j;
 
-    wb_json_init(&j, &line);
-    wb_json_object(&j);
+    wb_output_object_begin(&j, NULL);
     wb_json_field_u64(&j, "pages", stat->pages);
     wb_json_field_u64(&j, "sites", stat->sites);
     wb_json_field_u64(&j, "bytes_pages", stat->bytes_pages);
@@ -95,9 +93,7 @@ static int write_json(const struct wb_store_stat *stat, const struct facts *fact
     else
         wb_json_null(&j);
     write_facts(&j, facts);
-    int err = wb_output_object(&j);
-    wb_buf_release(&line);
-    return err;
+    return wb_output_object_end(&j);
 }
 
 static int write_words(const char *dir, const struct wb_store_stat *stat)
@@ -131,32 +127,36 @@ static int say_cycle(const struct wb_cycle_status *c)
     bool resting = c->step == WB_CYCLE_REST;
 
     wb_date_format(resting ? c->next_ms : c->step_ms, time);
-    int err = wb_output_printf("cycle         %" PRIu64 ": %" PRIu64 " listed, %" PRIu64 " asked for, %" PRIu64 " stored, %" PRIu64
-                               " unchanged, %" PRIu64 " gone, %" PRIu64 " errors, %" PRIu64 " expunged\n",
-                               c->cycle, c->listed, c->fetched, c->stored, c->unchanged, c->gone, c->errors, c->expunged);
+    int err = wb_output_printf("cycle         %" PRIu64 ": %" PRIu64 " listed, %" PRIu64 " asked for, %" PRIu64
+                               " stored, %" PRIu64 " unchanged, %" PRIu64 " gone, %" PRIu64 " errors, %" PRIu64
+                               " expunged\n",
+                               c->cycle, c->listed, c->fetched, c->stored, c->unchanged, c->gone, c->errors,
+                               c->expunged);
     if (err == 0 && resting && c->running)
         err = wb_output_printf("              rests until %s\n", time);
     else if (err == 0 && resting)
-        err = wb_output_printf("              came to its end; no run is at work\n");
+        err = wb_output_printf("              complete; no run is at work\n");
     else if (err == 0)
         err = wb_output_printf("              %s since %s%s\n", wb_cycle_step_word(c->step), time,
-                               c->running ? "" : "; no run is at work: the next one goes on there");
+                               c->running ? "" : "; no run is at work, and the next one continues there");
     if (err == 0 && c->last_error[0])
-        err = wb_output_printf("              ended with: ");
+        err = wb_output_printf("              failed with: ");
     if (err == 0 && c->last_error[0])
         err = wb_output_text(wb_slice_str(c->last_error));
     return err == 0 && c->last_error[0] ? wb_output_write("\n", 1) : err;
 }
 
-static int say_facts(const struct facts *facts)
+static int say_facts(const struct stat_facts *facts)
 {
     int err = 0;
 
     if (facts->has_webdb)
-        err = wb_output_printf("webdb         %" PRIu64 " known, %" PRIu64 " fetched, %" PRIu64 " links (edition %" PRIu32 ")\n",
+        err = wb_output_printf("webdb         %" PRIu64 " known, %" PRIu64 " fetched, %" PRIu64
+                               " links (edition %" PRIu32 ")\n",
                                facts->webdb.pages, facts->webdb.fetched, facts->webdb.links, facts->webdb.edition);
     if (err == 0 && facts->unmerged)
-        err = wb_output_printf("unmerged      %" PRIu64 " bytes of the journal: 'webbase update' merges them\n", facts->unmerged);
+        err = wb_output_printf("unmerged      %" PRIu64 " bytes of the journal: 'webbase update' merges them\n",
+                               facts->unmerged);
     if (err == 0 && facts->has_dispenser && facts->dispenser.len)
         err = wb_output_printf("dispenser     %.*s\n", WB_SLICE_ARG(wb_buf_slice(&facts->dispenser)));
     return err == 0 && facts->has_cycle ? say_cycle(&facts->cycle) : err;
@@ -166,7 +166,7 @@ int wb_cmd_stat(const struct wb_options *options)
 {
     struct wb_store *store = NULL;
     struct wb_store_stat stat;
-    struct facts facts = {.has_webdb = false};
+    struct stat_facts facts = {.has_webdb = false};
 
     int err = wb_store_open(options->dir, WB_STORE_READ, &store);
     if (err == 0)

@@ -1,4 +1,4 @@
-/* cmd_update.c - webbase update: merges what crawls and imports told into webdb. */
+/* cmd_update.c - webbase update: lets wb_update() merge the journal into webdb, and shows what came of it. */
 #include "base/error.h"
 #include "base/json.h"
 #include "cli/cycle_show.h"
@@ -11,12 +11,9 @@
 
 static int write_json(const struct wb_webdb_merge *merge, uint64_t freed)
 {
-    struct wb_buf line = WB_BUF_INIT;
     struct wb_json j;
 
-    wb_json_init(&j, &line);
-    wb_json_object(&j);
-    wb_json_field_str(&j, "event", "done");
+    wb_output_object_begin(&j, "done");
     wb_json_field_u64(&j, "edition", merge->edition);
     wb_json_field_u64(&j, "records", merge->records);
     wb_json_field_u64(&j, "page_edits", merge->page_edits);
@@ -30,9 +27,7 @@ static int write_json(const struct wb_webdb_merge *merge, uint64_t freed)
     wb_json_field_u64(&j, "bytes_before", merge->bytes_before);
     wb_json_field_u64(&j, "bytes_after", merge->bytes_after);
     wb_json_field_u64(&j, "bytes_freed", freed);
-    int err = wb_output_object(&j);
-    wb_buf_release(&line);
-    return err;
+    return wb_output_object_end(&j);
 }
 
 static int write_words(const struct wb_webdb_merge *merge, uint64_t freed)
@@ -42,12 +37,13 @@ static int write_words(const struct wb_webdb_merge *merge, uint64_t freed)
     if (merge->records == 0 && merge->page_edits == 0 && merge->link_edits == 0)
         err = wb_output_printf("nothing new; webdb is edition %" PRIu32 "\n", merge->edition);
     else
-        err = wb_output_printf("edition %" PRIu32 ": %" PRIu64 " page%s added, %" PRIu64 " changed, %" PRIu64 " deleted; %" PRIu64
-                               " link%s added, %" PRIu64 " deleted\n",
-                               merge->edition, merge->pages_added, wb_plural(merge->pages_added), merge->pages_changed,
-                               merge->pages_deleted, merge->links_added, wb_plural(merge->links_added), merge->links_deleted);
+        err = wb_output_printf("edition %" PRIu32 ": %" PRIu64 " page%s added, %" PRIu64 " changed, %" PRIu64
+                               " deleted; %" PRIu64 " link%s added, %" PRIu64 " deleted\n",
+                               merge->edition, merge->pages_added, wb_output_plural(merge->pages_added),
+                               merge->pages_changed, merge->pages_deleted, merge->links_added,
+                               wb_output_plural(merge->links_added), merge->links_deleted);
     if (err == 0 && freed)
-        err = wb_output_printf("%" PRIu64 " bytes of the journal, which nobody needs any more, were removed\n", freed);
+        err = wb_output_printf("removed %" PRIu64 " bytes of the journal that nobody needs any more\n", freed);
     return err;
 }
 
@@ -65,7 +61,7 @@ int wb_cmd_update(const struct wb_options *options)
     int err = wb_update(&o, &sink, &merge, &freed);
     wb_cycle_show_end(&show);
     if (err == WB_E_CORRUPT && !o.rebuild)
-        sink.warn(sink.context, "webdb is damaged and stays as it is; 'webbase update --rebuild' makes it anew");
+        sink.warn(sink.context, "webdb is damaged and stays as it is; 'webbase update --rebuild' makes a new one");
     if (err == 0)
         err = options->json ? write_json(&merge, freed) : write_words(&merge, freed);
     return err;

@@ -1,4 +1,4 @@
-/* cmd_url.c - webbase url: how a URL is read. Opens no repository. */
+/* cmd_url.c - webbase url: shows how a URL is read. It never opens a repository. */
 #include "base/error.h"
 #include "base/json.h"
 #include "cli/input.h"
@@ -6,23 +6,21 @@
 #include "cli/output.h"
 #include "url/url.h"
 
-
-struct reader {
-    const struct wb_url *base; /* NULL: none */
+struct url_reader {
+    const struct wb_url *base; /* NULL: URLs are absolute */
     bool json;
-    bool failed;               /* one of them was no URL */
-    struct wb_url url;
-    struct wb_buf key, surt, out;
+    bool failed;               /* one of them was not a URL */
+    struct wb_url url;         /* the one at hand */
+    struct wb_buf key, surt;
 };
 
-static void write_names(struct reader *r, struct wb_slice input, struct wb_json *j)
+static void write_names(struct url_reader *r, struct wb_slice input, struct wb_json *j)
 {
     struct wb_slice key = wb_buf_slice(&r->key);
     struct wb_slice site = wb_key_site(key);
     char id[WB_PAGEID_HEX + 1];
 
     wb_pageid_hex(wb_pageid_of_key(key), id);
-    wb_json_object(j);
     wb_json_field_slice(j, "input", input);
     wb_json_field_slice(j, "href", wb_url_href(&r->url));
     wb_json_field_slice(j, "key", key);
@@ -30,10 +28,9 @@ static void write_names(struct reader *r, struct wb_slice input, struct wb_json 
     wb_json_field_slice(j, "site", site);
     wb_json_field_slice(j, "surt", wb_buf_slice(&r->surt));
     wb_json_field_slice(j, "domain", wb_site_domain(site));
-    wb_json_object_end(j);
 }
 
-static int show_names(struct reader *r)
+static int show_names(struct url_reader *r)
 {
     struct wb_slice key = wb_buf_slice(&r->key);
     struct wb_slice site = wb_key_site(key), domain = wb_site_domain(site);
@@ -45,14 +42,12 @@ static int show_names(struct reader *r)
                             WB_SLICE_ARG(wb_buf_slice(&r->surt)), WB_SLICE_ARG(domain));
 }
 
-static int show_error(struct reader *r, struct wb_slice input, struct wb_json *j)
+static int show_error(struct url_reader *r, struct wb_slice input, struct wb_json *j)
 {
     r->failed = true;
     if (r->json) {
-        wb_json_object(j);
         wb_json_field_slice(j, "input", input);
         wb_json_field_str(j, "error", wb_error_message());
-        wb_json_object_end(j);
         return 0;
     }
     int err = wb_output_text(input);
@@ -63,11 +58,11 @@ static int show_error(struct reader *r, struct wb_slice input, struct wb_json *j
     return err < 0 ? err : wb_output_write("\n", 1);
 }
 
-static int read_url(struct reader *r, struct wb_slice input)
+static int read_url(struct url_reader *r, struct wb_slice input)
 {
     struct wb_json j;
 
-    wb_json_init(&j, &r->out);
+    wb_output_object_begin(&j, NULL);
     int err = wb_url_parse(input, r->base, &r->url);
     if (err == 0)
         err = wb_url_key(&r->url, &r->key);
@@ -81,16 +76,10 @@ static int read_url(struct reader *r, struct wb_slice input)
         write_names(r, input, &j);
     else
         err = show_names(r);
-    if (err < 0 || !r->json)
-        return err;
-    err = wb_json_line(&j);
-    if (err == 0)
-        err = wb_output_write(r->out.ptr, r->out.len);
-    wb_buf_clear(&r->out);
-    return err;
+    return err < 0 || !r->json ? err : wb_output_object_queue(&j);
 }
 
-static int read_lines(struct reader *r)
+static int read_lines(struct url_reader *r)
 {
     struct wb_buf line = WB_BUF_INIT;
     int err = 0;
@@ -103,7 +92,7 @@ static int read_lines(struct reader *r)
 
 int wb_cmd_url(const struct wb_options *options)
 {
-    struct reader r = {.json = options->json, .url = WB_URL_INIT};
+    struct url_reader r = {.json = options->json, .url = WB_URL_INIT};
     struct wb_url base = WB_URL_INIT;
     const char *base_text = wb_options_text(options, "base");
     int err = 0;
@@ -123,6 +112,5 @@ done:
     wb_url_release(&r.url);
     wb_buf_release(&r.key);
     wb_buf_release(&r.surt);
-    wb_buf_release(&r.out);
     return err < 0 ? err : r.failed;
 }

@@ -1,4 +1,4 @@
-/* cmd_web.c - webbase web: serves a synthetic web until it is told to stop. Opens no repository. */
+/* cmd_web.c - webbase web: serves a synthetic web until a signal ends it. It never opens a repository. */
 #include "base/error.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -14,14 +14,16 @@
 #define PAGE_BYTES_MAX (16u << 20)
 #define LATENCY_MS_MAX 3600000u
 
-/* A number that may be 0, unlike those that the table of options checks. */
-static int read_number(const struct wb_options *options, const char *name, uint64_t max, uint64_t fallback, uint64_t *number_out)
+/* Reads a number with an upper bound, which the table of options cannot express. It may be 0. */
+static int read_number(const struct wb_options *options, const char *name, uint64_t max, uint64_t fallback,
+                       uint64_t *number_out)
 {
     const char *text = wb_options_text(options, name);
 
     *number_out = fallback;
     if (text && (!wb_slice_to_u64(wb_slice_str(text), number_out) || *number_out > max))
-        return wb_usage("web: --%s takes a number of at most %llu, not '%s'", name, (unsigned long long)max, text);
+        return wb_options_usage("web: --%s takes a number of at most %llu, not '%s'", name, (unsigned long long)max,
+                                text);
     return 0;
 }
 
@@ -35,7 +37,8 @@ static int read_speed(const struct wb_options *options, double *speed_out)
         return 0;
     *speed_out = strtod(text, &end);
     if (end == text || *end || !isfinite(*speed_out) || *speed_out < 0 || *speed_out > 1e9)
-        return wb_usage("web: --speed takes seconds of the web in a second, such as 3600 or 0, not '%s'", text);
+        return wb_options_usage("web: --speed takes the seconds that pass in a second, such as 3600 or 0, not '%s'",
+                                text);
     return 0;
 }
 

@@ -1,8 +1,8 @@
 /*
- * cmd_webdb.c - webbase webdb: what is known of pages and links, from the newest edition.
+ * cmd_webdb.c - webbase webdb: shows what the newest edition of webdb knows about pages and links.
  *
- * One row of the table below is one action; each opens what it needs, writes rows and closes. What takes files in and out is in
- * cmd_webdb_graph.c; nothing else here changes webdb.
+ * Each row of the table at the end is one action: it opens what it needs, writes rows (webdb_rows.h) and closes. The
+ * actions that read and write files are in cmd_webdb_graph.c; nothing in this file changes webdb.
  */
 #include "base/codec.h"
 #include "base/error.h"
@@ -17,22 +17,22 @@
 
 #include <inttypes.h>
 
-struct view {
+struct webdb_view {
     const struct wb_options *options;
     struct wb_webdb *webdb;
     struct wb_webdb_rows rows;
-    /* The site of the page at hand: pages of a site come together. */
+    /* The site of the page at hand. Pages of a site come together, so it is looked up once for all of them. */
     struct wb_url url;
     struct wb_buf key, site_name;
     struct wb_webdb_site site;
     bool site_known;
-    struct wb_buf near; /* of the page at hand: the URL of the one it is near */
+    struct wb_buf near; /* the URL of the page that the page at hand is a near duplicate of */
 };
 
-/* ---- pages ------------------------------------------------------------------------------------------- */
+/* ---- pages -------------------------------------------------------------------------------------- */
 
-/* Names the site of a page; true where it is another one than before. */
-static int site_of(struct view *v, struct wb_slice url, bool *changed_out)
+/* Finds the site of a page; *changed_out says whether it is another one than that of the page before. */
+static int site_of(struct webdb_view *v, struct wb_slice url, bool *changed_out)
 {
     int err = wb_url_parse(url, NULL, &v->url);
 
@@ -49,7 +49,7 @@ static int site_of(struct view *v, struct wb_slice url, bool *changed_out)
     return wb_buf_append_slice(&v->site_name, site);
 }
 
-static int load_site(struct view *v, struct wb_slice url)
+static int load_site(struct webdb_view *v, struct wb_slice url)
 {
     bool changed;
     int err = site_of(v, url, &changed);
@@ -61,7 +61,7 @@ static int load_site(struct view *v, struct wb_slice url)
     return err == WB_E_NOTFOUND ? 0 : err;
 }
 
-static int show_row(struct view *v, const struct wb_webdb_page *page)
+static int show_row(struct webdb_view *v, const struct wb_webdb_page *page)
 {
     int err = 0;
 
@@ -72,16 +72,16 @@ static int show_row(struct view *v, const struct wb_webdb_page *page)
     return err < 0 ? err : wb_webdb_rows_page(&v->rows, page, v->site_known ? &v->site : NULL);
 }
 
-static int show_page(struct view *v)
+static int show_page(struct webdb_view *v)
 {
     struct wb_slice url = wb_slice_str(v->options->args[1]);
     struct wb_webdb_page page;
     struct wb_url parsed = WB_URL_INIT;
 
-    /* The site comes first: what a page borrows from ends with the next question. */
+    /* The site must be looked up first: a page is valid only until webdb is asked something else. */
     int err = wb_url_parse(url, NULL, &parsed);
     if (err == 0 && !wb_url_is_http(&parsed))
-        err = wb_fail(WB_E_INVALID, "%s is no URL of http or https", v->options->args[1]);
+        err = wb_fail(WB_E_INVALID, "%s is not an http or https URL", v->options->args[1]);
     if (err == 0)
         err = load_site(v, url);
     wb_url_release(&parsed);
@@ -96,7 +96,7 @@ static int show_page(struct view *v)
     return show_row(v, &page);
 }
 
-static int show_walk(struct view *v, struct wb_webdb_pages *pages)
+static int show_walk(struct webdb_view *v, struct wb_webdb_pages *pages)
 {
     struct wb_webdb_page page;
     int got, err = 0;
@@ -112,11 +112,11 @@ static int show_walk(struct view *v, struct wb_webdb_pages *pages)
 static int read_md5(const char *what, const char *text, uint8_t md5_out[WB_EDIT_MD5_BYTES])
 {
     if (!wb_hex_decode(wb_slice_str(text), md5_out, WB_EDIT_MD5_BYTES))
-        return wb_usage("%s takes an MD5 of 32 hexadecimal digits, not '%s'", what, text);
+        return wb_options_usage("%s takes an MD5 of 32 hexadecimal digits, not '%s'", what, text);
     return 0;
 }
 
-static int open_site(struct view *v, const char *site, struct wb_webdb_pages **pages_out)
+static int open_site(struct webdb_view *v, const char *site, struct wb_webdb_pages **pages_out)
 {
     struct wb_buf name = WB_BUF_INIT;
 
@@ -128,7 +128,7 @@ static int open_site(struct view *v, const char *site, struct wb_webdb_pages **p
     return err;
 }
 
-static int open_pages(struct view *v, struct wb_webdb_pages **pages_out)
+static int open_pages(struct webdb_view *v, struct wb_webdb_pages **pages_out)
 {
     const char *by = wb_options_text(v->options, "by"), *site = wb_options_text(v->options, "site");
     const char *content = wb_options_text(v->options, "md5");
@@ -137,9 +137,9 @@ static int open_pages(struct view *v, struct wb_webdb_pages **pages_out)
 
     *pages_out = NULL;
     if (by_md5 && site)
-        return wb_usage("webdb: --by md5 and --site exclude each other");
+        return wb_options_usage("webdb: --by md5 and --site exclude each other");
     if (content && (by || site))
-        return wb_usage("webdb: --md5 and --%s exclude each other", by ? "by" : "site");
+        return wb_options_usage("webdb: --md5 and --%s exclude each other", by ? "by" : "site");
     if (content) {
         int err = read_md5("--md5", content, md5);
         return err < 0 ? err : wb_webdb_get_pages(v->webdb, md5, pages_out);
@@ -149,7 +149,7 @@ static int open_pages(struct view *v, struct wb_webdb_pages **pages_out)
     return by_md5 ? wb_webdb_pages_by_md5(v->webdb, pages_out) : wb_webdb_pages(v->webdb, pages_out);
 }
 
-static int show_pages(struct view *v)
+static int show_pages(struct webdb_view *v)
 {
     struct wb_webdb_pages *pages = NULL;
     int err = open_pages(v, &pages);
@@ -160,10 +160,9 @@ static int show_pages(struct view *v)
     return err;
 }
 
-/* Says it in JSON too, but the exit status is the answer. */
-static int show_exists(struct view *v)
+/* The exit status is the answer; --json prints it as well. */
+static int show_exists(struct webdb_view *v)
 {
-    struct wb_buf line = WB_BUF_INIT;
     uint8_t md5[WB_EDIT_MD5_BYTES];
     char text[2 * WB_EDIT_MD5_BYTES + 1];
     struct wb_json j;
@@ -177,19 +176,17 @@ static int show_exists(struct view *v)
         return err;
     wb_hex_encode(md5, sizeof md5, text);
     if (v->options->json) {
-        wb_json_init(&j, &line);
-        wb_json_object(&j);
+        wb_output_object_begin(&j, NULL);
         wb_json_field_str(&j, "md5", text);
         wb_json_field_bool(&j, "exists", exists);
-        err = wb_output_object(&j);
-        wb_buf_release(&line);
-    }
+        err = wb_output_object_end(&j);
+        }
     if (err == 0 && !exists)
-        err = wb_fail(WB_E_NOTFOUND, "%s: no page that webdb in %s knows has this content", text, v->options->dir);
+        err = wb_fail(WB_E_NOTFOUND, "%s: webdb in %s knows no page with this content", text, v->options->dir);
     return err;
 }
 
-static int show_sites(struct view *v)
+static int show_sites(struct webdb_view *v)
 {
     struct wb_webdb_pages *pages = NULL;
     struct wb_webdb_page page;
@@ -210,16 +207,16 @@ static int show_sites(struct view *v)
     return err;
 }
 
-/* ---- links -------------------------------------------------------------------------------------------- */
+/* ---- links -------------------------------------------------------------------------------------- */
 
-static int open_links(struct view *v, struct wb_webdb_links **links_out)
+static int open_links(struct webdb_view *v, struct wb_webdb_links **links_out)
 {
     const char *to = wb_options_text(v->options, "to"), *from = wb_options_text(v->options, "from");
     uint8_t md5[WB_EDIT_MD5_BYTES];
 
     *links_out = NULL;
     if (to && from)
-        return wb_usage("webdb: --to and --from exclude each other");
+        return wb_options_usage("webdb: --to and --from exclude each other");
     if (to)
         return wb_webdb_links_to(v->webdb, wb_slice_str(to), links_out);
     if (!from)
@@ -228,7 +225,7 @@ static int open_links(struct view *v, struct wb_webdb_links **links_out)
     return err < 0 ? err : wb_webdb_links_from(v->webdb, md5, links_out);
 }
 
-static int show_links(struct view *v)
+static int show_links(struct webdb_view *v)
 {
     struct wb_webdb_links *links = NULL;
     struct wb_webdb_link link;
@@ -240,7 +237,7 @@ static int show_links(struct view *v)
     return err;
 }
 
-static int show_count(struct view *v)
+static int show_count(struct webdb_view *v)
 {
     struct wb_webdb_count count;
 
@@ -248,70 +245,57 @@ static int show_count(struct view *v)
     return wb_webdb_rows_count(&v->rows, &count);
 }
 
-/* ---- check ---------------------------------------------------------------------------------------------- */
+/* ---- check -------------------------------------------------------------------------------------- */
 
-struct check {
+struct check_show {
     bool json;
     uint64_t problems;
-    int err; /* of writing */
+    int err; /* of writing to standard output */
 };
 
 static void on_problem(void *context, const char *file, uint64_t offset, const char *message)
 {
-    struct check *c = context;
-    struct wb_buf line = WB_BUF_INIT;
+    struct check_show *c = context;
     struct wb_json j;
 
     c->problems++;
     if (c->err < 0)
         return;
     if (!c->json) {
-        c->err = wb_output_printf("problem: %s at %" PRIu64 ": ", file, offset);
-        if (c->err == 0)
-            c->err = wb_output_text(wb_slice_str(message));
-        if (c->err == 0)
-            c->err = wb_output_write("\n", 1);
+        c->err = wb_output_finding("problem", file, offset, message);
         return;
     }
-    wb_json_init(&j, &line);
-    wb_json_object(&j);
-    wb_json_field_str(&j, "event", "problem");
+    wb_output_object_begin(&j, "problem");
     wb_json_field_str(&j, "file", file);
     wb_json_field_u64(&j, "offset", offset);
     wb_json_field_str(&j, "message", message);
-    c->err = wb_output_object(&j);
-    wb_buf_release(&line);
+    c->err = wb_output_object_end(&j);
 }
 
-static int end_check(const struct check *c, const struct wb_webdb_count *count)
+static int end_check(const struct check_show *c, const struct wb_webdb_count *count)
 {
-    struct wb_buf line = WB_BUF_INIT;
     struct wb_json j;
 
     if (!c->json && c->problems)
-        return wb_output_printf("damaged: %" PRIu64 " problem%s\n", c->problems, wb_plural(c->problems));
+        return wb_output_printf("damaged: %" PRIu64 " problem%s\n", c->problems, wb_output_plural(c->problems));
     if (!c->json && count->edition == 0)
-        return wb_output_printf("there is no webdb yet: nothing to check\n");
+        return wb_output_printf("there is no webdb yet, so there is nothing to check\n");
     if (!c->json)
-        return wb_output_printf("sound: %" PRIu64 " page%s, %" PRIu64 " link%s\n", count->pages, wb_plural(count->pages), count->links,
-                                wb_plural(count->links));
-    wb_json_init(&j, &line);
-    wb_json_object(&j);
-    wb_json_field_str(&j, "event", "done");
+        return wb_output_printf("sound: %" PRIu64 " page%s, %" PRIu64 " link%s\n", count->pages,
+                                wb_output_plural(count->pages), count->links, wb_output_plural(count->links));
+    wb_output_object_begin(&j, "done");
     wb_json_field_bool(&j, "ok", c->problems == 0);
     wb_json_field_u64(&j, "problems", c->problems);
     wb_json_field_u64(&j, "pages", count->pages);
     wb_json_field_u64(&j, "fetched", count->fetched);
     wb_json_field_u64(&j, "links", count->links);
     wb_json_field_u64(&j, "edition", count->edition);
-    int err = wb_output_object(&j);
-    wb_buf_release(&line);
-    return err;
+    return wb_output_object_end(&j);
 }
 
 static int check_all(const struct wb_options *options)
 {
-    struct check c = {.json = options->json};
+    struct check_show c = {.json = options->json};
     struct wb_webdb_count count = {0};
 
     int err = wb_webdb_check(options->dir, on_problem, &c, &count);
@@ -322,15 +306,16 @@ static int check_all(const struct wb_options *options)
     return err < 0 ? err : c.problems > 0;
 }
 
-/* ---- the table -------------------------------------------------------------------------------------------- */
+/* ---- the table ---------------------------------------------------------------------------------- */
 
-static const struct action {
+/* An action either shows rows of an open webdb (show), or does everything itself (run). */
+static const struct webdb_action {
     const char *name;
-    size_t args;                     /* that follow the name */
+    size_t args;                           /* how many arguments follow the name */
     enum wb_webdb_rows_kind kind;
-    int (*show)(struct view *view);  /* with webdb open; NULL: run does it all */
+    int (*show)(struct webdb_view *view);
     int (*run)(const struct wb_options *options);
-    const char *options;             /* the ones that it takes, blank-separated */
+    const char *options;                   /* the options that it takes, separated by blanks */
 } actions[] = {
     {"page", 1, WB_WEBDB_ROWS_PAGES, show_page, NULL, "tsv"},
     {"pages", 0, WB_WEBDB_ROWS_PAGES, show_pages, NULL, "by md5 site tsv"},
@@ -343,7 +328,7 @@ static const struct action {
     {"export", 0, WB_WEBDB_ROWS_COUNTS, NULL, wb_cmd_webdb_export, "vertices edges hosts force memory"},
 };
 
-static const struct action *find_action(const char *name)
+static const struct webdb_action *find_action(const char *name)
 {
     for (size_t i = 0; i < sizeof actions / sizeof *actions; i++)
         if (strcmp(actions[i].name, name) == 0)
@@ -351,7 +336,7 @@ static const struct action *find_action(const char *name)
     return NULL;
 }
 
-static bool takes_option(const struct action *action, const char *name)
+static bool takes_option(const struct webdb_action *action, const char *name)
 {
     size_t len = strlen(name);
 
@@ -364,29 +349,31 @@ static bool takes_option(const struct action *action, const char *name)
     return false;
 }
 
-static int check_words(const struct wb_options *options, const struct action *action)
+static int check_words(const struct wb_options *options, const struct webdb_action *action)
 {
     if (!action)
-        return wb_usage("webdb: unknown action '%s'", options->args[0]);
+        return wb_options_usage("webdb: unknown action '%s'", options->args[0]);
     if (options->arg_count - 1 < action->args)
-        return wb_usage("webdb %s: something is missing", action->name);
+        return wb_options_usage("webdb %s: an argument is missing", action->name);
     if (options->arg_count - 1 > action->args)
-        return wb_usage("webdb %s: does not take '%s'", action->name, options->args[1 + action->args]);
+        return wb_options_usage("webdb %s: does not take '%s'", action->name, options->args[1 + action->args]);
     for (size_t i = 0; options->command->options[i].name; i++)
         if (options->values[i] && !takes_option(action, options->command->options[i].name))
-            return wb_usage("webdb %s: does not take --%s", action->name, options->command->options[i].name);
+            return wb_options_usage("webdb %s: does not take --%s", action->name, options->command->options[i].name);
     return 0;
 }
 
-static int run_view(const struct wb_options *options, const struct action *action)
+static int run_view(const struct wb_options *options, const struct webdb_action *action)
 {
-    struct view v = {.options = options, .url = WB_URL_INIT};
+    struct webdb_view v = {.options = options, .url = WB_URL_INIT};
 
-    v.rows.form = options->json ? WB_WEBDB_ROWS_JSON : wb_options_flag(options, "tsv") ? WB_WEBDB_ROWS_TSV : WB_WEBDB_ROWS_WORDS;
+    v.rows.form = options->json ? WB_WEBDB_ROWS_JSON : wb_options_flag(options,
+                                                                       "tsv") ? WB_WEBDB_ROWS_TSV : WB_WEBDB_ROWS_WORDS;
     v.rows.kind = action->kind;
     int err = wb_webdb_open(options->dir, &v.webdb);
     if (err == WB_E_NOTFOUND)
-        err = wb_fail(WB_E_NOTFOUND, "there is no webdb in %s yet: 'webbase update' makes it from what crawls and imports told", options->dir);
+        err = wb_fail(WB_E_NOTFOUND, "there is no webdb in %s yet: 'webbase update' makes it from the journal",
+                      options->dir);
     if (err == 0)
         err = action->show(&v);
     if (err == 0)
@@ -404,7 +391,7 @@ static int run_view(const struct wb_options *options, const struct action *actio
 
 int wb_cmd_webdb(const struct wb_options *options)
 {
-    const struct action *action = find_action(options->args[0]);
+    const struct webdb_action *action = find_action(options->args[0]);
 
     int err = check_words(options, action);
     if (err < 0)

@@ -1,4 +1,4 @@
-/* cmd_webdb_graph.h - the actions of webdb that read and write files. Options: vertices, edges, hosts, force, pages, links, memory. */
+/* cmd_webdb_graph.h - the actions of webbase webdb that read and write files. cmd_webdb.c has them in its table. */
 #ifndef WB_CLI_CMD_WEBDB_GRAPH_H
 #define WB_CLI_CMD_WEBDB_GRAPH_H
 

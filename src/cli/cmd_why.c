@@ -1,49 +1,29 @@
-/* cmd_why.c - webbase why: shows what decides over a page or a site. */
+/* cmd_why.c - webbase why: shows what decides whether a page or a site is fetched. */
 #include "base/date.h"
 #include "base/json.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "crawl/crawl.h"
 
+/* By enum wb_why_verdict. */
 static const char *const verdicts[] = {"unknown", "fetched", "waiting", "blocked"};
-
-static void time_field(struct wb_json *j, const char *name, int64_t time_ms)
-{
-    char text[WB_DATE_TEXT_MAX];
-
-    wb_json_key(j, name);
-    if (!time_ms) {
-        wb_json_null(j);
-        return;
-    }
-    wb_date_format(time_ms, text);
-    wb_json_str(j, text);
-}
 
 static int write_json(const struct wb_why *why)
 {
-    struct wb_buf line = WB_BUF_INIT;
     struct wb_json j;
 
-    wb_json_init(&j, &line);
-    wb_json_object(&j);
+    wb_output_object_begin(&j, NULL);
     wb_json_field_slice(&j, "url", wb_buf_slice(&why->subject));
     if (why->is_site)
         wb_json_field_slice(&j, "site", wb_buf_slice(&why->subject));
     wb_json_field_str(&j, "verdict", verdicts[why->verdict]);
     wb_json_field_slice(&j, "reason", wb_buf_slice(&why->reason));
-    wb_json_key(&j, "robots_line");
-    if (why->robots_rule.len)
-        wb_json_slice(&j, wb_buf_slice(&why->robots_rule));
-    else
-        wb_json_null(&j);
+    wb_output_field_text(&j, "robots_line", wb_buf_slice(&why->robots_rule));
     wb_json_field_u64(&j, "robots_line_number", why->robots_line);
-    time_field(&j, "next_time", why->next_ms);
-    time_field(&j, "time", why->fetched_ms);
+    wb_output_field_time(&j, "next_time", why->next_ms);
+    wb_output_field_time(&j, "time", why->fetched_ms);
     wb_json_field_u64(&j, "status", why->status);
-    int err = wb_output_object(&j);
-    wb_buf_release(&line);
-    return err;
+    return wb_output_object_end(&j);
 }
 
 static int write_words(const struct wb_why *why)
@@ -67,7 +47,8 @@ static int write_words(const struct wb_why *why)
 int wb_cmd_why(const struct wb_options *options)
 {
     struct wb_why why;
-    int err = wb_why(options->dir, wb_options_text(options, "dispenser"), wb_options_text(options, "user-agent"), options->args[0], &why);
+    int err = wb_why(options->dir, wb_options_text(options, "dispenser"), wb_options_text(options, "user-agent"),
+                     options->args[0], &why);
 
     if (err == 0)
         err = options->json ? write_json(&why) : write_words(&why);

@@ -9,8 +9,8 @@
  *   3  give it a row in wb_commands (commands.c): name, usage, summary, description, options, how many arguments it
  *      takes, and the function. Its options are an array beside the others there.
  *
- * Help, man page and completion show the new row at once, and tests/unit/cli/test_help.c checks that. Add the command to
- * the list in tests/e2e/commands.py, and test there what it does.
+ * Help, man page and completion show the new row at once, and tests/unit/cli/test_help.c checks that. Add the command
+ * to the list in tests/e2e/commands.py, and test there what it does.
  *
  * A command reads its options with wb_options_text() and its siblings (options.h), calls the door of one room, and
  * shows the result with wb_output_*() (output.h): words for people, and with --json one object a line. Long work shows

@@ -1,9 +1,8 @@
-/* crawl_args.c - options of crawl, generate and run as the work wants them. */
+/* crawl_args.c - turns the options of crawl, generate and run into those of the rooms crawl and cycle. */
 #include "cli/crawl_args.h"
 #include "base/date.h"
 
 #include <string.h>
-
 
 static enum wb_scope_kind read_scope(const struct wb_options *options)
 {
@@ -48,8 +47,12 @@ void wb_crawl_args_fill(const struct wb_options *options, struct wb_crawl_option
 
 static int check_dispenser(const char *url)
 {
-    if (url && strcmp(url, "sqlite") != 0 && strncmp(url, "postgres://", 11) != 0 && strncmp(url, "postgresql://", 13) != 0)
-        return wb_usage("--dispenser takes a URL such as postgres://user@host/database, or sqlite, not '%s'", url);
+    struct wb_slice given = wb_slice_str(url ? url : "sqlite");
+
+    if (!wb_slice_equal(given, WB_SLICE_LIT("sqlite")) && !wb_slice_starts(given, WB_SLICE_LIT("postgres://")) &&
+        !wb_slice_starts(given, WB_SLICE_LIT("postgresql://")))
+        return wb_options_usage("--dispenser takes a URL such as postgres://user@host/database, or sqlite, not '%s'",
+                                url);
     return 0;
 }
 
@@ -58,16 +61,17 @@ int wb_crawl_args_check(const struct wb_crawl_options *o)
     if (o->user_agent) {
         for (const char *c = o->user_agent; *c; c++)
             if ((unsigned char)*c < ' ' || (unsigned char)*c > '~')
-                return wb_usage("--user-agent takes printable ASCII");
+                return wb_options_usage("--user-agent takes printable ASCII");
         if (!((o->user_agent[0] | 32) >= 'a' && (o->user_agent[0] | 32) <= 'z'))
-            return wb_usage("--user-agent must begin with a name, such as mybot/1.0 (+https://example.org/bot)");
+            return wb_options_usage("--user-agent must start with a name, such as mybot/1.0 "
+                                    "(+https://example.org/bot)");
     }
     if (o->max_bytes > 1u << 30)
-        return wb_usage("--max-bytes takes at most %u", 1u << 30);
+        return wb_options_usage("--max-bytes takes at most %u", 1u << 30);
     return check_dispenser(o->dispenser);
 }
 
-int wb_generate_args_fill(const struct wb_options *options, struct wb_generate_options *o)
+int wb_crawl_args_fill_generate(const struct wb_options *options, struct wb_generate_options *o)
 {
     const char *policy = wb_options_text(options, "policy");
 
@@ -81,8 +85,8 @@ int wb_generate_args_fill(const struct wb_options *options, struct wb_generate_o
         .scope = read_scope(options),
     };
     if (policy && !wb_refresh_policy_parse(wb_slice_str(policy), &o->policy))
-        return wb_usage("--policy: '%s' is none", policy);
+        return wb_options_usage("--policy: '%s' is unknown", policy);
     if (o->max_days > 0 && o->max_days < o->min_days)
-        return wb_usage("--max-interval is less than --min-interval");
+        return wb_options_usage("--max-interval is less than --min-interval");
     return check_dispenser(o->dispenser);
 }

@@ -1,4 +1,4 @@
-/* crawl_show.c - shows a crawl while it works. It never writes the sums at the end. */
+/* crawl_show.c - shows a crawl while it works. It never waits for a reader, and leaves the result to cmd_crawl.c. */
 #include "cli/crawl_show.h"
 #include "cli/output.h"
 #include "cli/report.h"
@@ -11,7 +11,7 @@
 
 enum { WORDS_MAX = 64 << 10, TAIL_MAX = 64 << 10, STDERR_MS = 1000 };
 
-/* Lines for standard output or the log: as much as can be written without waiting for a reader. */
+/* Writes lines to standard output or to the log, as many as fit without waiting for a reader. */
 static int take_lines(void *context, unsigned output, struct wb_slice bytes, size_t *taken_out)
 {
     struct wb_crawl_show *show = context;
@@ -29,7 +29,7 @@ static int take_lines(void *context, unsigned output, struct wb_slice bytes, siz
     return 0;
 }
 
-/* Warnings must not wait for a reader either: those that find no room are kept, up to a limit. */
+/* Writes the warnings that wait. Those that find no room in time stay. */
 static void flush_words(struct wb_crawl_show *show, int wait_ms)
 {
     size_t taken = 0;
@@ -38,7 +38,7 @@ static void flush_words(struct wb_crawl_show *show, int wait_ms)
         return;
     wb_progress_clear();
     if (wb_output_try(STDERR_FILENO, "standard error", wb_buf_slice(&show->words), wait_ms, &taken) < 0)
-        taken = show->words.len; /* there is nobody left to tell */
+        taken = show->words.len; /* standard error is closed: nobody will ever read them */
     memmove(show->words.ptr, show->words.ptr + taken, show->words.len - taken);
     show->words.len -= taken;
     if (show->words.len == 0 && show->words_lost) {
@@ -57,7 +57,7 @@ static void show_warning(void *context, const char *message)
         show->words_lost++;
         return;
     }
-    wb_text_clean(show->words.ptr + before, show->words.len - before);
+    wb_output_clean(show->words.ptr + before, show->words.len - before);
     if (wb_buf_append_char(&show->words, '\n') < 0)
         show->words.len = before;
     flush_words(show, 0);
@@ -68,11 +68,18 @@ static double rate(uint64_t before, uint64_t now, double seconds)
     return seconds > 0 && now > before ? (double)(now - before) / seconds : 0;
 }
 
-void wb_crawl_show_text(const struct wb_crawl_stat *last, const struct wb_crawl_stat *stat, double seconds, char *text_out, size_t size)
+void wb_crawl_show_text(const struct wb_crawl_stat *last, const struct wb_crawl_stat *stat, double seconds,
+                        char *text_out, size_t size)
 {
-    snprintf(text_out, size, "crawl: %" PRIu64 " pages, %.0f/s, %.1f MB/s; sites %u (%u waiting), %" PRIu64 " left, %" PRIu64 " done%s%.100s",
-             stat->pages, rate(last->pages, stat->pages, seconds), rate(last->wire_bytes, stat->wire_bytes, seconds) / 1e6, stat->sites_active,
-             stat->sites_waiting, stat->sites_open + stat->sites_left, stat->sites_done, stat->errors ? "; errors: " : "", stat->error_kinds);
+    double pages_rate = rate(last->pages, stat->pages, seconds);
+    double bytes_rate = rate(last->wire_bytes, stat->wire_bytes, seconds);
+
+    snprintf(text_out, size,
+             "crawl: %" PRIu64 " pages, %.0f/s, %.1f MB/s; sites %u (%u waiting), %" PRIu64 " left, %" PRIu64
+             " done%s%.100s",
+             stat->pages, pages_rate, bytes_rate / 1e6, stat->sites_active, stat->sites_waiting,
+             stat->sites_open + stat->sites_left, stat->sites_done, stat->errors ? "; errors: " : "",
+             stat->error_kinds);
 }
 
 static void show_progress(void *context, const struct wb_crawl_stat *stat)
@@ -82,7 +89,7 @@ static void show_progress(void *context, const struct wb_crawl_stat *stat)
     char text[320];
 
     flush_words(show, 0);
-    /* Counts that fall are those of another crawl, the one of the next cycle. */
+    /* If the counts have become smaller, this is another crawl: that of the next cycle. */
     if (stat->pages < show->last.pages || stat->wire_bytes < show->last.wire_bytes) {
         show->last = (struct wb_crawl_stat){0};
         show->last_ns = now;
@@ -95,7 +102,7 @@ static void show_progress(void *context, const struct wb_crawl_stat *stat)
     show->last_ns = now;
 }
 
-/* A crawl that was killed may have left half of a line; the whole one follows from the file of lines. */
+/* A crawl that was killed may have left half a line. Remove it: the line was kept elsewhere and is written again. */
 static int cut_half_line(struct wb_crawl_show *show)
 {
     struct wb_buf tail = WB_BUF_INIT;
@@ -106,8 +113,9 @@ static int cut_half_line(struct wb_crawl_show *show)
         err = wb_file_read_exact(&show->log, show->log_at - len, tail.ptr, len);
     for (start = len; err == 0 && start && tail.ptr[start - 1] != '\n'; start--)
         ;
-    /* Only what begins as our lines do: the rest of the file is not ours to change. */
-    bool ours = err == 0 && start < len && wb_slice_starts(wb_slice(tail.ptr + start, len - start), WB_SLICE_LIT("{\"event\":\"fetch\""));
+    /* Remove it only if it starts like our lines do: the user may have appended to some other file. */
+    bool ours = err == 0 && start < len && wb_slice_starts(wb_slice(tail.ptr + start, len - start),
+                                                           WB_SLICE_LIT("{\"event\":\"fetch\""));
     if (ours)
         err = wb_file_truncate(&show->log, show->log_at - (len - start));
     if (ours && err == 0)

@@ -1,6 +1,6 @@
-/* cycle_show.c - draws the progress of a step; a signal stops it. */
+/* cycle_show.c - draws the progress of a step, and stops the step after a signal. */
 #include "cli/cycle_show.h"
-#include "base/date.h"
+#include "cli/output.h"
 #include "cli/report.h"
 #include "os/clock.h"
 #include "os/stop.h"
@@ -17,8 +17,8 @@ static bool on_progress(void *context, const char *step, uint64_t done, uint64_t
         return !wb_stop_requested();
     double seconds = (double)(wb_clock_mono_ns() - show->progress.start_ns) / 1e9;
     if (total && done <= total)
-        snprintf(text, sizeof text, "%s: %s, %" PRIu64 " of %" PRIu64 " (%.0f %%), %.0f s", show->progress.verb, step, done, total,
-                 100.0 * (double)done / (double)total, seconds);
+        snprintf(text, sizeof text, "%s: %s, %" PRIu64 " of %" PRIu64 " (%.0f %%), %.0f s", show->progress.verb, step,
+                 done, total, 100.0 * (double)done / (double)total, seconds);
     else
         snprintf(text, sizeof text, "%s: %s, %" PRIu64 ", %.0f s", show->progress.verb, step, done, seconds);
     wb_progress_show(&show->progress, text);
@@ -43,27 +43,14 @@ void wb_cycle_show_end(struct wb_cycle_show *show)
     wb_progress_clear();
 }
 
-static void time_field(struct wb_json *j, const char *name, int64_t time_ms)
-{
-    char text[WB_DATE_TEXT_MAX];
-
-    wb_json_key(j, name);
-    if (time_ms == 0) {
-        wb_json_null(j);
-        return;
-    }
-    wb_date_format(time_ms, text);
-    wb_json_str(j, text);
-}
-
-void wb_cycle_status_fields(struct wb_json *j, const struct wb_cycle_status *status)
+void wb_cycle_show_status(struct wb_json *j, const struct wb_cycle_status *status)
 {
     wb_json_field_u64(j, "cycle", status->cycle);
     wb_json_field_bool(j, "running", status->running);
     wb_json_field_str(j, "step", wb_cycle_step_word(status->step));
-    time_field(j, "began", status->began_ms);
-    time_field(j, "step_began", status->step_ms);
-    time_field(j, "next", status->step == WB_CYCLE_REST ? status->next_ms : 0);
+    wb_output_field_time(j, "began", status->began_ms);
+    wb_output_field_time(j, "step_began", status->step_ms);
+    wb_output_field_time(j, "next", status->step == WB_CYCLE_REST ? status->next_ms : 0);
     wb_json_field_i64(j, "run", status->run);
     wb_json_field_u64(j, "budget", status->budget);
     wb_json_field_u64(j, "listed", status->listed);
@@ -74,9 +61,5 @@ void wb_cycle_status_fields(struct wb_json *j, const struct wb_cycle_status *sta
     wb_json_field_u64(j, "errors", status->errors);
     wb_json_field_u64(j, "expunged", status->expunged);
     wb_json_field_double(j, "theta", status->theta);
-    wb_json_key(j, "error");
-    if (status->last_error[0])
-        wb_json_str(j, status->last_error);
-    else
-        wb_json_null(j);
+    wb_output_field_text(j, "error", wb_slice_str(status->last_error));
 }

@@ -1,4 +1,7 @@
-/* cycle_show.h - steps of the cycle while they work: progress on the terminal, warnings. */
+/*
+ * cycle_show.h - shows a step of the cycle while it works: progress and warnings. For update, generate, push, expunge,
+ * run.
+ */
 #ifndef WB_CLI_CYCLE_SHOW_H
 #define WB_CLI_CYCLE_SHOW_H
 
@@ -10,11 +13,11 @@ struct wb_cycle_show {
     struct wb_progress progress;
 };
 
-/* verb: the command. The sink lives as long as show. */
+/* verb: the name of the command. The sink is valid as long as show is. */
 struct wb_cycle_sink wb_cycle_show_init(struct wb_cycle_show *show, const char *verb);
 void wb_cycle_show_end(struct wb_cycle_show *show);
 
-/* Fields of an object: what a cycle has come to. */
-void wb_cycle_status_fields(struct wb_json *j, const struct wb_cycle_status *status);
+/* Adds the state and the counts of a cycle to an object. */
+void wb_cycle_show_status(struct wb_json *j, const struct wb_cycle_status *status);
 
 #endif

@@ -1,9 +1,12 @@
-/* input.c - lines of standard input, bounded whatever comes. */
+/* input.c - reads standard input in bounded memory, whatever comes. */
 #include "cli/input.h"
-
 #include "base/error.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <unistd.h>
+
+#define CHUNK_BYTES ((size_t)64 << 10)
 
 static int fail_input(void)
 {
@@ -30,16 +33,20 @@ bool wb_input_line(struct wb_buf *line, size_t max, int *err_out)
 
 int wb_input_all(struct wb_buf *bytes_out, size_t max)
 {
-    size_t got = 1;
+    ssize_t got = 1;
 
     wb_buf_clear(bytes_out);
     while (got && bytes_out->len < max) {
-        size_t room = max - bytes_out->len < 65536 ? max - bytes_out->len : 65536;
+        size_t room = max - bytes_out->len < CHUNK_BYTES ? max - bytes_out->len : CHUNK_BYTES;
         int err = wb_buf_reserve(bytes_out, room);
         if (err < 0)
             return err;
-        got = fread(bytes_out->ptr + bytes_out->len, 1, room, stdin);
-        bytes_out->len += got;
+        do
+            got = read(STDIN_FILENO, bytes_out->ptr + bytes_out->len, room);
+        while (got < 0 && errno == EINTR);
+        if (got < 0)
+            return fail_input();
+        bytes_out->len += (size_t)got;
     }
-    return ferror(stdin) ? fail_input() : 0;
+    return 0;
 }

@@ -1,6 +1,6 @@
 /*
- * main.c - from the command line to a command, and from its result to the exit
- * status: 0 done, 1 could not, 2 called wrongly.
+ * main.c - finds the command that the command line names, runs it, and turns its result into the exit status: 0
+ * success, 1 failure, 2 wrong usage. Error messages of commands are printed here and nowhere else.
  */
 #include "base/error.h"
 #include "cli/help.h"

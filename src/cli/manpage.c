@@ -113,7 +113,8 @@ int wb_help_man(struct wb_buf *text_out)
     if (err == 0)
         err = wb_buf_append_str(text_out, wb_help_purpose);
     if (err == 0)
-        err = wb_buf_append_str(text_out, "\n.SH OPTIONS\nEvery command takes these options. Options may be anywhere on "
+        err = wb_buf_append_str(text_out,
+                                "\n.SH OPTIONS\nEvery command takes these options. Options may be anywhere on "
                                           "the command line; \\fB\\-\\-\\fR ends them.\n");
     if (err == 0)
         err = add_options(wb_common_options, text_out);

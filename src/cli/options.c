@@ -1,6 +1,6 @@
 /*
- * options.c - the parser of command lines. It checks what the table can say
- * (names, numbers, times, choices, counts of arguments), and never looks at files.
+ * options.c - parses command lines. It checks what the table of commands can express: names, numbers, times, choices,
+ * the number of arguments. It never looks at files.
  */
 #include "cli/options.h"
 #include "base/check.h"
@@ -14,14 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct parser {
+struct option_parser {
     int argc;
     char **argv;
-    int at; /* the next word */
+    int at; /* the index of the next word */
     struct wb_options *out;
 };
 
-int wb_usage(const char *format, ...)
+int wb_options_usage(const char *format, ...)
 {
     char text[WB_ERROR_MESSAGE_MAX];
     va_list args;
@@ -32,6 +32,7 @@ int wb_usage(const char *format, ...)
     return wb_fail(WB_USAGE, "%s", text);
 }
 
+/* The index of an option in the table; that of the last row, which has no name, if there is none. */
 static size_t option_index(const struct wb_option *table, const char *name, size_t len)
 {
     size_t i = 0;
@@ -41,6 +42,7 @@ static size_t option_index(const struct wb_option *table, const char *name, size
     return i;
 }
 
+/* Whether value is one of words, which are separated by |. */
 static bool choice_known(const char *words, const char *value)
 {
     size_t len = strlen(value);
@@ -55,7 +57,7 @@ static bool choice_known(const char *words, const char *value)
     }
 }
 
-/* "0.5", "90s", "10m", "6h", "30d" to ms. */
+/* "0.5", "90s", "10m", "6h", "30d": to milliseconds. */
 static bool parse_duration(const char *text, int64_t *ms_out)
 {
     static const struct {
@@ -85,30 +87,32 @@ static int check_value(const struct wb_option *option, const char *value)
     switch (option->kind) {
     case WB_OPTION_NUMBER:
         if (!wb_slice_to_u64(wb_slice_str(value), &number) || number == 0)
-            return wb_usage("--%s takes a number of at least 1, not '%s'", option->name, value);
+            return wb_options_usage("--%s takes a number of at least 1, not '%s'", option->name, value);
         return 0;
     case WB_OPTION_COUNT:
         if (!wb_slice_to_u64(wb_slice_str(value), &number))
-            return wb_usage("--%s takes a number, not '%s'", option->name, value);
+            return wb_options_usage("--%s takes a number, not '%s'", option->name, value);
         return 0;
     case WB_OPTION_DURATION:
         if (!parse_duration(value, &time_ms))
-            return wb_usage("--%s takes seconds, or a time such as 500ms, 10m, 6h or 30d, not '%s'", option->name, value);
+            return wb_options_usage("--%s takes seconds, or a time such as 500ms, 10m, 6h or 30d, not '%s'",
+                                    option->name, value);
         return 0;
     case WB_OPTION_TIME:
         if (!wb_date_parse(wb_slice_str(value), &time_ms))
-            return wb_usage("--%s takes a time such as 2026-01-31 or 2026-01-31T12:00:00Z, not '%s'", option->name, value);
+            return wb_options_usage("--%s takes a time such as 2026-01-31 or 2026-01-31T12:00:00Z, not '%s'",
+                                    option->name, value);
         return 0;
     case WB_OPTION_CHOICE:
         if (!choice_known(option->arg, value))
-            return wb_usage("--%s takes one of %s, not '%s'", option->name, option->arg, value);
+            return wb_options_usage("--%s takes one of %s, not '%s'", option->name, option->arg, value);
         return 0;
     case WB_OPTION_TEXT:
     case WB_OPTION_FILE:
     case WB_OPTION_DIR:
     case WB_OPTION_LIST:
         if (!*value)
-            return wb_usage("--%s takes %s, not an empty word", option->name, option->arg);
+            return wb_options_usage("--%s takes %s, not an empty text", option->name, option->arg);
         return 0;
     case WB_OPTION_FLAG:
         break;
@@ -116,21 +120,22 @@ static int check_value(const struct wb_option *option, const char *value)
     return 0;
 }
 
-/* value: what came after '=' or stuck to a letter; NULL: the next word, where one is taken. */
-static int read_value(struct parser *p, const struct wb_option *option, const char *value, const char **value_out)
+/* value: the text after '=', or directly after a letter; if it is NULL, the value is the next word. */
+static int read_value(struct option_parser *p, const struct wb_option *option, const char *value,
+                      const char **value_out)
 {
     *value_out = "";
     if (option->kind == WB_OPTION_FLAG)
-        return value ? wb_usage("--%s takes no value", option->name) : 0;
+        return value ? wb_options_usage("--%s takes no value", option->name) : 0;
     if (!value && p->at < p->argc)
         value = p->argv[p->at++];
     if (!value)
-        return wb_usage("--%s needs a value: %s", option->name, option->arg);
+        return wb_options_usage("--%s needs a value: %s", option->name, option->arg);
     *value_out = value;
     return check_value(option, value);
 }
 
-static int take_common(struct parser *p, const struct wb_option *option, const char *value)
+static int take_common(struct option_parser *p, const struct wb_option *option, const char *value)
 {
     int err = read_value(p, option, value, &value);
 
@@ -147,7 +152,7 @@ static int take_common(struct parser *p, const struct wb_option *option, const c
     return 0;
 }
 
-static int take_long(struct parser *p, const char *word)
+static int take_long(struct option_parser *p, const char *word)
 {
     const char *name = word + 2;
     size_t len = strcspn(name, "=");
@@ -157,10 +162,10 @@ static int take_long(struct parser *p, const char *word)
     if (wb_common_options[i].name)
         return take_common(p, &wb_common_options[i], value);
     if (!p->out->command)
-        return wb_usage("unknown option '%s'", word);
+        return wb_options_usage("unknown option '%s'", word);
     i = option_index(p->out->command->options, name, len);
     if (!p->out->command->options[i].name)
-        return wb_usage("%s: unknown option '%s'", p->out->command->name, word);
+        return wb_options_usage("%s: unknown option '%s'", p->out->command->name, word);
     WB_CHECK(i < WB_COMMAND_OPTIONS_MAX);
     int err = read_value(p, &p->out->command->options[i], value, &p->out->values[i]);
     if (err == 0 && p->out->command->options[i].kind == WB_OPTION_LIST)
@@ -168,22 +173,22 @@ static int take_long(struct parser *p, const char *word)
     return err;
 }
 
-static int take_short(struct parser *p, const char *word)
+static int take_short(struct option_parser *p, const char *word)
 {
     for (const struct wb_option *o = wb_common_options; o->name; o++)
         if (o->letter == word[1])
             return take_common(p, o, word[2] ? word + 2 : NULL);
-    return wb_usage("unknown option '%s'", word);
+    return wb_options_usage("unknown option '%s'", word);
 }
 
-static int take_word(struct parser *p, const char *word)
+static int take_word(struct option_parser *p, const char *word)
 {
     if (p->out->command) {
         p->out->args[p->out->arg_count++] = word;
         return 0;
     }
     p->out->command = wb_command_find(word);
-    return p->out->command ? 0 : wb_usage("unknown command '%s'", word);
+    return p->out->command ? 0 : wb_options_usage("unknown command '%s'", word);
 }
 
 static int check_counts(const struct wb_options *options)
@@ -191,11 +196,12 @@ static int check_counts(const struct wb_options *options)
     const struct wb_command *command = options->command;
 
     if (!command)
-        return wb_usage("no command");
+        return wb_options_usage("no command is given");
     if (options->arg_count < command->args_min)
-        return wb_usage("%s: something is missing: webbase %s %s", command->name, command->name, command->usage);
+        return wb_options_usage("%s: an argument is missing: webbase %s %s", command->name, command->name,
+                                command->usage);
     if (options->arg_count > command->args_max)
-        return wb_usage("%s: does not take '%s'", command->name, options->args[command->args_max]);
+        return wb_options_usage("%s: does not take '%s'", command->name, options->args[command->args_max]);
     return 0;
 }
 
@@ -208,7 +214,7 @@ static const char *default_dir(void)
 
 int wb_options_parse(int argc, char **argv, struct wb_options *options_out)
 {
-    struct parser p = {argc, argv, 1, options_out};
+    struct option_parser p = {argc, argv, 1, options_out};
     bool ended = false;
     int err = 0;
 
@@ -228,7 +234,7 @@ int wb_options_parse(int argc, char **argv, struct wb_options *options_out)
         else
             err = take_word(&p, word);
     }
-    /* Who asks for help need not get the rest right. */
+    /* Someone who asks for help need not get the rest right. */
     if (options_out->help || options_out->version)
         return 0;
     return err < 0 ? err : check_counts(options_out);
@@ -264,10 +270,10 @@ uint64_t wb_options_number(const struct wb_options *options, const char *name, u
     return number;
 }
 
-int64_t wb_options_duration(const struct wb_options *options, const char *name, int64_t fallback)
+int64_t wb_options_duration(const struct wb_options *options, const char *name, int64_t fallback_ms)
 {
     const char *text = wb_options_text(options, name);
-    int64_t ms = fallback;
+    int64_t ms = fallback_ms;
 
     if (text)
         WB_CHECK(parse_duration(text, &ms));
@@ -280,10 +286,10 @@ const char *const *wb_options_list(const struct wb_options *options, const char 
     return options->list;
 }
 
-int64_t wb_options_time(const struct wb_options *options, const char *name, int64_t fallback)
+int64_t wb_options_time(const struct wb_options *options, const char *name, int64_t fallback_ms)
 {
     const char *text = wb_options_text(options, name);
-    int64_t time_ms = fallback;
+    int64_t time_ms = fallback_ms;
 
     if (text)
         WB_CHECK(wb_date_parse(wb_slice_str(text), &time_ms));

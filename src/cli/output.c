@@ -1,15 +1,19 @@
 /*
- * output.c - standard output, whose errors are reported like any other: a full
- * disk behind a redirection must not look like success.
+ * output.c - standard output, whose errors are reported like all others: a full disk behind a redirection must not look
+ * like success.
  *
- * Nothing here waits in write(): poll() says first whether the reader has room, and as much as a pipe takes as a whole is
- * written. So a signal is seen also while nobody reads, and a crawl need not wait at all (wb_output_try).
+ * Nothing here blocks in write(): poll() first says whether the reader has room, and then no more is written than a
+ * pipe takes at once. A signal is therefore noticed even while nobody reads, and a crawl need not wait at all
+ * (wb_output_try).
  */
 #include "cli/output.h"
+#include "base/check.h"
+#include "base/date.h"
 #include "base/error.h"
 #include "os/stop.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -19,12 +23,13 @@
 
 enum {
     BUFFER_BYTES = 64 << 10,
-    LOOK_MS = 100,      /* between looks whether a signal came */
-    PATIENCE_MS = 2000, /* that a reader is given after one */
+    LOOK_MS = 100,      /* how often we look whether a signal came */
+    PATIENCE_MS = 2000, /* how long we wait for a reader after a signal */
 };
 
-static bool gone;
-static struct wb_buf pending;
+static bool gone;             /* the reader of standard output has closed the pipe */
+static struct wb_buf pending; /* what was written and not flushed */
+static struct wb_buf object;  /* the object under way */
 
 static int fail_output(const char *name)
 {
@@ -105,7 +110,7 @@ int wb_output_write(const void *bytes, size_t len)
         return write_all(wb_slice(bytes, len));
     if (err == 0)
         err = wb_buf_append(&pending, bytes, len);
-    /* A person wants to see lines as they come. */
+    /* People want to see lines as they come. */
     if (err == 0 && len && ((const char *)bytes)[len - 1] == '\n' && isatty(STDOUT_FILENO) == 1)
         err = wb_output_flush();
     return err;
@@ -125,7 +130,7 @@ int wb_output_printf(const char *format, ...)
     return err;
 }
 
-void wb_text_clean(char *text, size_t len)
+void wb_output_clean(char *text, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
         unsigned char c = (unsigned char)text[i];
@@ -136,7 +141,7 @@ void wb_text_clean(char *text, size_t len)
     }
 }
 
-const char *wb_plural(uint64_t count)
+const char *wb_output_plural(uint64_t count)
 {
     return count == 1 ? "" : "s";
 }
@@ -147,11 +152,20 @@ int wb_output_text(struct wb_slice text)
 
     int err = wb_buf_append_slice(&copy, text);
     if (err == 0) {
-        wb_text_clean(copy.ptr, copy.len);
+        wb_output_clean(copy.ptr, copy.len);
         err = wb_output_write(copy.ptr, copy.len);
     }
     wb_buf_release(&copy);
     return err;
+}
+
+int wb_output_finding(const char *kind, const char *file, uint64_t offset, const char *message)
+{
+    int err = wb_output_printf("%s: %s at %" PRIu64 ": ", kind, file, offset);
+
+    if (err == 0)
+        err = wb_output_text(wb_slice_str(message));
+    return err < 0 ? err : wb_output_write("\n", 1);
 }
 
 int wb_output_lines(struct wb_buf *lines)
@@ -162,11 +176,49 @@ int wb_output_lines(struct wb_buf *lines)
     return err < 0 ? err : wb_output_flush();
 }
 
-int wb_output_object(struct wb_json *j)
+void wb_output_object_begin(struct wb_json *j, const char *event)
 {
+    wb_buf_clear(&object);
+    wb_json_init(j, &object);
+    wb_json_object(j);
+    if (event)
+        wb_json_field_str(j, "event", event);
+}
+
+int wb_output_object_end(struct wb_json *j)
+{
+    int err = wb_output_object_queue(j);
+
+    return err < 0 ? err : wb_output_flush();
+}
+
+int wb_output_object_queue(struct wb_json *j)
+{
+    WB_CHECK(j->buf == &object);
     wb_json_object_end(j);
     int err = wb_json_line(j);
-    return err < 0 ? err : wb_output_lines(j->buf);
+    if (err == 0)
+        err = wb_output_write(object.ptr, object.len);
+    wb_buf_clear(&object);
+    return err;
+}
+
+void wb_output_field_time(struct wb_json *j, const char *name, int64_t time_ms)
+{
+    char text[WB_DATE_TEXT_MAX] = "";
+
+    if (time_ms)
+        wb_date_format(time_ms, text);
+    wb_output_field_text(j, name, wb_slice_str(text));
+}
+
+void wb_output_field_text(struct wb_json *j, const char *name, struct wb_slice text)
+{
+    wb_json_key(j, name);
+    if (text.len)
+        wb_json_slice(j, text);
+    else
+        wb_json_null(j);
 }
 
 bool wb_output_gone(void)

@@ -1,4 +1,4 @@
-/* progress.c - draws the line. Nothing is drawn for work that ends in the first moments. */
+/* progress.c - draws the progress line. Work that is done within the first half second gets none. */
 #include "cli/progress.h"
 #include "base/error.h"
 #include "os/clock.h"
@@ -13,7 +13,7 @@
 #define FIRST_NS (SECOND_NS / 2)
 #define LINE_NS (60 * SECOND_NS)
 
-static bool drawn;
+static bool drawn; /* there is a line on the terminal */
 
 void wb_progress_init(struct wb_progress *progress, const char *verb)
 {
@@ -68,8 +68,8 @@ void wb_progress_update(struct wb_progress *progress, uint64_t done, uint64_t to
 
     if (!wb_progress_due(progress))
         return;
-    wb_progress_text(progress->verb, done, total, pages, (double)(wb_clock_mono_ns() - progress->start_ns) / (double)SECOND_NS, text,
-                     sizeof text);
+    wb_progress_text(progress->verb, done, total, pages,
+                     (double)(wb_clock_mono_ns() - progress->start_ns) / (double)SECOND_NS, text, sizeof text);
     wb_progress_show(progress, text);
 }
 
@@ -83,7 +83,7 @@ bool wb_progress_due(struct wb_progress *progress)
     return true;
 }
 
-/* Of the terminal: a line that wraps cannot be drawn over. */
+/* The width of the terminal. The line must not be wider, because only one line can be drawn over. */
 static int columns(void)
 {
     struct winsize size;

@@ -1,4 +1,6 @@
-/* report.c - messages for people. What comes from elsewhere in them cannot break the line or steer the terminal. */
+/*
+ * report.c - messages for people. Text from elsewhere cannot break the line or steer the terminal: it is cleaned first.
+ */
 #include "cli/report.h"
 #include "cli/output.h"
 #include "cli/progress.h"
@@ -21,11 +23,14 @@ void wb_report(const char *format, ...)
     vsnprintf(text + start, REPORT_MAX - start, format, args);
     va_end(args);
     size_t len = strlen(text);
-    wb_text_clean(text, len);
+    wb_output_clean(text, len);
     text[len] = '\n';
     wb_progress_clear();
     fflush(stderr);
-    /* Who does not read standard error cannot be told, and must not keep us from ending. The error that is being reported stays as it is. */
+    /*
+     * If standard error cannot be written, nobody can be told, and that must not stop us. The message of the error that
+     * is being reported must survive.
+     */
     struct wb_error_copy why;
     wb_error_save(WB_E_IO, &why);
     (void)wb_output_all(STDERR_FILENO, "standard error", wb_slice(text, len + 1));

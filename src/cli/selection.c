@@ -1,4 +1,4 @@
-/* selection.c - reads the options that select pages, and asks them of a page. */
+/* selection.c - reads the options that select pages, and decides whether a page is selected. */
 #include "cli/selection.h"
 #include "base/error.h"
 
@@ -9,9 +9,9 @@ int wb_selection_host(const char *option, const char *text, struct wb_buf *host_
 
     int err = wb_buf_printf(&input, "http://%s/", text);
     if (err == 0 && strpbrk(text, "/?#@\\"))
-        err = wb_usage("--%s takes a host, not '%s'", option, text);
+        err = wb_options_usage("--%s takes a host, not '%s'", option, text);
     if (err == 0 && wb_url_parse(wb_buf_slice(&input), NULL, &url) < 0)
-        err = wb_usage("--%s takes a host, not '%s'", option, text);
+        err = wb_options_usage("--%s takes a host, not '%s'", option, text);
     if (err == 0)
         err = wb_url_key(&url, &key);
     if (err == 0)
@@ -56,7 +56,7 @@ void wb_selection_release(struct wb_selection *selection)
     wb_buf_release(&selection->type);
 }
 
-/* A site without its port; the colons of an IPv6 address are inside brackets. */
+/* The site without its port. The colons of an IPv6 address are inside brackets. */
 static struct wb_slice host_of_site(struct wb_slice site)
 {
     for (size_t i = site.len; i > 0; i--) {
@@ -78,7 +78,8 @@ static bool suffix_matches(struct wb_slice host, struct wb_slice suffix)
 static bool type_matches(struct wb_slice type, struct wb_slice wanted)
 {
     if (wb_slice_equal(wanted, WB_SLICE_LIT("html")))
-        return wb_slice_equal(type, WB_SLICE_LIT("text/html")) || wb_slice_equal(type, WB_SLICE_LIT("application/xhtml+xml"));
+        return wb_slice_equal(type, WB_SLICE_LIT("text/html")) ||
+               wb_slice_equal(type, WB_SLICE_LIT("application/xhtml+xml"));
     return wb_slice_equal(type, wanted);
 }
 

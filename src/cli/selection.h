@@ -1,4 +1,4 @@
-/* selection.h - which pages a command is about: --site, --suffix, --since, --until, --type. */
+/* selection.h - selects pages by --site, --suffix, --since, --until and --type. */
 #ifndef WB_CLI_SELECTION_H
 #define WB_CLI_SELECTION_H
 
@@ -7,18 +7,22 @@
 #include "page/page.h"
 
 struct wb_selection {
-    struct wb_buf site;   /* as in keys; empty: any */
+    struct wb_buf site;   /* in the spelling of keys; empty: any */
     struct wb_buf suffix; /* labels without a leading dot; empty: any */
-    struct wb_buf type;   /* lower case; empty: any */
-    int64_t since_ms, until_ms;
+    struct wb_buf type;   /* in lower case; empty: any */
+    int64_t since_ms;     /* fetched at this time or later... */
+    int64_t until_ms;     /* ...and before this time */
 };
 
-/* WB_USAGE naming the option where a host is none. Release it in any case. */
+/* WB_USAGE with a message that names the option if a host is invalid. Must be released even if this fails. */
 int wb_selection_init(struct wb_selection *selection, const struct wb_options *options);
 void wb_selection_release(struct wb_selection *selection);
 bool wb_selection_matches(const struct wb_selection *selection, const struct wb_page *page);
 
-/* A host as people write it, with its port where it has one, in the spelling that keys have. WB_USAGE naming the option where it is none. */
+/*
+ * Turns a host as people write it, which may have a port, into the spelling of keys. WB_USAGE with a message that names
+ * the option if it is not a host.
+ */
 int wb_selection_host(const char *option, const char *text, struct wb_buf *host_out);
 
 #endif

@@ -1,6 +1,8 @@
 /*
- * webdb_rows.c - writes rows of webdb. The fields of a row are named once, in the function that writes it; a cell
- * becomes a field of JSON, a column or a line of words as the form wants it. It never reads webdb.
+ * webdb_rows.c - writes rows of webdb. Each field is named once, in the function that writes the row. Depending on the
+ * form, a cell becomes a field of JSON, a column, or a line of words. It never reads webdb.
+ *
+ * wb_rows_import() (src/ingest) reads the JSON and the columns back; docs/formats/graph.md describes them.
  */
 #include "cli/webdb_rows.h"
 #include "base/codec.h"
@@ -22,7 +24,7 @@
 
 enum pen_mode { PEN_JSON, PEN_TSV, PEN_HEADING, PEN_WORDS };
 
-/* Writes one row, cell by cell. */
+/* Writes one row, cell by cell. PEN_HEADING writes the names of the cells instead. */
 struct pen {
     enum pen_mode mode;
     struct wb_buf *out;
@@ -50,7 +52,10 @@ static int pen_end(struct pen *pen)
     return pen->err;
 }
 
-/* In a line of cells a tab or a line end would be another cell or line, and in words a control character would steer the terminal. */
+/*
+ * Appends text in which control characters are replaced: among columns a tab or a line end would start another cell or
+ * row, and among words an escape sequence could steer the terminal.
+ */
 static int append_clean(struct wb_buf *out, struct wb_slice text, char instead)
 {
     size_t at = out->len;
@@ -62,7 +67,7 @@ static int append_clean(struct wb_buf *out, struct wb_slice text, char instead)
     return err;
 }
 
-/* Where the next value goes; false: there is none to write. */
+/* Starts a cell; false if no value is to be written. */
 static bool open_cell(struct pen *pen, const char *name)
 {
     if (pen->err < 0)
@@ -110,7 +115,7 @@ static void cell_none(struct pen *pen, const char *name)
         wb_json_null(&pen->json);
 }
 
-/* Empty text is null in JSON. */
+/* An empty text is null in JSON. */
 static void cell_some(struct pen *pen, const char *name, struct wb_slice text)
 {
     if (text.len)
@@ -141,7 +146,7 @@ static void cell_double(struct pen *pen, const char *name, double number)
     close_cell(pen);
 }
 
-/* 0 and the end of time: there is no such moment. */
+/* 0 and INT64_MAX mean that there is no such time. */
 static void cell_time(struct pen *pen, const char *name, int64_t time_ms)
 {
     char text[WB_DATE_TEXT_MAX];
@@ -197,7 +202,7 @@ static void write_fetch(struct wb_json *j, const struct wb_history_fetch *fetch,
     wb_json_object_end(j);
 }
 
-/* The last ones, oldest first; in cells "time result status" each. */
+/* The last fetches, oldest first; in columns and words "time result status" for each. */
 static void cell_fetches(struct pen *pen, const struct wb_history *history)
 {
     struct wb_buf words = WB_BUF_INIT;
@@ -214,7 +219,8 @@ static void cell_fetches(struct pen *pen, const struct wb_history *history)
         if (pen->mode == PEN_JSON)
             write_fetch(&pen->json, fetch, time);
         else
-            pen->err = wb_buf_printf(&words, "%s%s %s %u", words.len ? "; " : "", time, word ? word : "-", fetch->status);
+            pen->err = wb_buf_printf(&words, "%s%s %s %u", words.len ? "; " : "", time, word ? word : "-",
+                                     fetch->status);
     }
     if (pen->mode == PEN_JSON)
         wb_json_array_end(&pen->json);
@@ -225,7 +231,7 @@ static void cell_fetches(struct pen *pen, const struct wb_history *history)
 
 /* ---- rows -------------------------------------------------------------------------------------------- */
 
-/* As soon as possible is since it was heard of; what must not be fetched is never due. */
+/* A page without a due time has been due since we know it. A page that must not be fetched is never due. */
 static int64_t due_ms(const struct wb_webdb_page *page)
 {
     if (page->flags & WB_PAGE_BARRED)
@@ -255,7 +261,8 @@ static void write_lifetime(struct pen *pen, const struct wb_webdb_page *page)
     cell_time(pen, "asked", page->asked_ms);
 }
 
-static void write_page(struct pen *pen, const struct wb_webdb_page *page, struct wb_slice near, const struct wb_webdb_site *site)
+static void write_page(struct pen *pen, const struct wb_webdb_page *page, struct wb_slice near,
+                       const struct wb_webdb_site *site)
 {
     char md5[2 * WB_EDIT_MD5_BYTES + 1] = "";
     const char *outcome = wb_row_outcome(page->outcome);
@@ -348,8 +355,9 @@ static int flush_full(struct wb_webdb_rows *rows)
     return err;
 }
 
-/* Writes the cells of a row of the kind at hand. */
-static void write_cells(struct pen *pen, const struct wb_webdb_rows *rows, const void *row, const struct wb_webdb_site *site)
+/* Writes the cells of a row; rows->kind says what row points to. */
+static void write_cells(struct pen *pen, const struct wb_webdb_rows *rows, const void *row,
+                        const struct wb_webdb_site *site)
 {
     switch (rows->kind) {
     case WB_WEBDB_ROWS_PAGES:
@@ -392,7 +400,8 @@ static int write_row(struct wb_webdb_rows *rows, const void *row, const struct w
 
     if (err < 0)
         return err;
-    pen_begin(&pen, rows->form == WB_WEBDB_ROWS_JSON ? PEN_JSON : rows->form == WB_WEBDB_ROWS_TSV ? PEN_TSV : PEN_WORDS, &rows->out);
+    pen_begin(&pen, rows->form == WB_WEBDB_ROWS_JSON ? PEN_JSON : rows->form == WB_WEBDB_ROWS_TSV ? PEN_TSV : PEN_WORDS,
+              &rows->out);
     write_cells(&pen, rows, row, site);
     err = pen_end(&pen);
     return err < 0 ? err : flush_full(rows);
@@ -400,7 +409,7 @@ static int write_row(struct wb_webdb_rows *rows, const void *row, const struct w
 
 /* ---- lines of words -------------------------------------------------------------------------------------- */
 
-/* A page in one line: what it is, then its URL. */
+/* A page in one line: what happened to it, then its URL. */
 static int page_line(struct wb_webdb_rows *rows, const struct wb_webdb_page *page)
 {
     const char *outcome = wb_row_outcome(page->outcome);
@@ -408,8 +417,9 @@ static int page_line(struct wb_webdb_rows *rows, const struct wb_webdb_page *pag
 
     if (page->last_seen_ms)
         wb_date_format(page->last_seen_ms, seen);
-    int err = wb_buf_printf(&rows->out, "%-9s %3u  %-24s %8" PRIu64 "  ", page->flags & WB_PAGE_BARRED ? "barred" : outcome ? outcome : "known",
-                            page->status, seen, page->inlinks);
+    int err = wb_buf_printf(&rows->out, "%-9s %3u  %-24s %8" PRIu64 "  ",
+                            page->flags & WB_PAGE_BARRED ? "barred" : outcome ? outcome : "known", page->status, seen,
+                            page->inlinks);
     if (err == 0)
         err = append_clean(&rows->out, page->url, '?');
     return err < 0 ? err : wb_buf_append_char(&rows->out, '\n');

@@ -1,6 +1,6 @@
 /*
- * webdb_rows.h - pages, links and sites of webdb as lines: JSON, tab-separated with a header line, or words.
- * What is written gathers in a buffer and goes out in large pieces.
+ * webdb_rows.h - prints pages, links and sites of webdb: as JSON, as tab-separated columns below a header line, or as
+ * words. cmd_webdb.c uses it. Rows are collected in a buffer and written in large pieces.
  */
 #ifndef WB_CLI_WEBDB_ROWS_H
 #define WB_CLI_WEBDB_ROWS_H
@@ -14,19 +14,19 @@ enum wb_webdb_rows_kind { WB_WEBDB_ROWS_PAGES, WB_WEBDB_ROWS_LINKS, WB_WEBDB_ROW
 struct wb_webdb_rows {
     enum wb_webdb_rows_form form;
     enum wb_webdb_rows_kind kind;
-    bool whole;        /* in words: every fact on a line of its own, not one line a page */
-    bool headed;       /* the header line is written */
-    struct wb_slice near; /* URL of the page that the page at hand is a near duplicate of; empty: none */
+    bool whole;           /* words: each fact has its own line, instead of one line for a page */
+    bool headed;          /* the header line was written */
+    struct wb_slice near; /* the URL of the page that the page at hand is a near duplicate of; empty: there is none */
     struct wb_buf out;
 };
 
-/* site: what is known of its site, for the rate of change; NULL: nothing. */
+/* site: what is known about the site, for the rate of change; NULL: nothing. */
 int wb_webdb_rows_page(struct wb_webdb_rows *rows, const struct wb_webdb_page *page, const struct wb_webdb_site *site);
 int wb_webdb_rows_link(struct wb_webdb_rows *rows, const struct wb_webdb_link *link);
 int wb_webdb_rows_site(struct wb_webdb_rows *rows, const struct wb_webdb_site *site);
 int wb_webdb_rows_count(struct wb_webdb_rows *rows, const struct wb_webdb_count *count);
 
-/* Writes out what has gathered; a table without rows has its header line. */
+/* Writes what is left in the buffer. A table without rows still has its header line. */
 int wb_webdb_rows_end(struct wb_webdb_rows *rows);
 void wb_webdb_rows_release(struct wb_webdb_rows *rows);
 

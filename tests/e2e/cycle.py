@@ -132,7 +132,7 @@ def a_signal_in_a_crawl_loses_nothing(folder):
         assert stat['running'] and stat['step'] == 'crawl' and stat['listed'] == 30, stat
         p.send_signal(signal.SIGINT)
         assert p.wait(PATIENCE) == 1
-        assert ask(repo, 'stat')[0]['cycle']['step'] == 'crawl' and b'goes on there' in call(repo, 'stat').stdout
+        assert ask(repo, 'stat')[0]['cycle']['step'] == 'crawl' and b'continues there' in call(repo, 'stat').stdout
         said = cycles(go(repo, server, '--cycles', 1))
         assert [s['cycle'] for s in said] == [2] and said[0]['fetched'] == 30, said
         assert sorted(asked(server, began)) == sorted(server.sites['c.test']), 'a page was requested twice, or not at all'

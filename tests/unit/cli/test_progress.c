@@ -55,7 +55,7 @@ static void test_control_characters_go(void **state)
     char text[] = "a\x1b[2Jb\nc\x7f" "d\xc2\x9b" "e\xc3\xa9\xc2";
 
     (void)state;
-    wb_text_clean(text, strlen(text));
+    wb_output_clean(text, strlen(text));
     assert_string_equal(text, "a?[2Jb?c?d??e\xc3\xa9\xc2");
 }
 
