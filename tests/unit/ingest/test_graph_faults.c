@@ -8,37 +8,14 @@
 #include "os/fault.h"
 #include "os/path.h"
 #include "store/store.h"
+#include "ingest_support.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define NTH_MAX 20000
 #define VERTICES 4
 #define EDGES 5
-
-static char folder[64], repo[96];
-
-static const char *file(const char *name)
-{
-    static char paths[8][128];
-    static unsigned at;
-    char *path = paths[at++ % 8];
-
-    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
-    return path;
-}
-
-static void put(const char *name, const char *text)
-{
-    assert_int_equal(wb_path_replace(file(name), wb_slice_str(text)), 0);
-}
 
 static void make_repo(void)
 {
@@ -51,10 +28,7 @@ static void make_repo(void)
 
 static int set_up(void **state)
 {
-    (void)state;
-    snprintf(folder, sizeof folder, "/tmp/webbase-graph-XXXXXX");
-    assert_non_null(mkdtemp(folder));
-    snprintf(repo, sizeof repo, "%s/repo", folder);
+    set_up_folder(state);
     put("v", "0\tcom.a\n1\tcom.b\n2\thttp://a.com/x\n3\tcom.c\n");
     put("e", "0\t1\n1\t0\n0\t2\n2\t3\n3\t3\n");
     put("p", "{\"url\":\"http://a.com/\",\"md5\":\"00000000000000000000000000000001\",\"flags\":[\"wanted\"],\"visits\":3,\"changes\":1,"
@@ -62,15 +36,6 @@ static int set_up(void **state)
     put("l", "{\"from_md5\":\"00000000000000000000000000000001\",\"to\":\"http://b.com/\",\"anchor\":\"b\"}\n");
     make_repo();
     return 0;
-}
-
-static int tear_down(void **state)
-{
-    char text[96];
-
-    (void)state;
-    snprintf(text, sizeof text, "rm -rf '%s'", folder);
-    return system(text);
 }
 
 /* ---- the three, each told in pages and links ------------------------------------------------------- */
@@ -206,13 +171,13 @@ static void test_graph_out_memory_fails(void **state)
     export_with_faults(WB_FAULT_ALLOC, ENOMEM);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+#define FAULT_TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down_folder)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_graph_in_files_fail), TEST(test_graph_in_memory_fails), TEST(test_rows_in_files_fail),
-        TEST(test_rows_in_memory_fails), TEST(test_graph_out_files_fail), TEST(test_graph_out_memory_fails),
+        FAULT_TEST(test_graph_in_files_fail), FAULT_TEST(test_graph_in_memory_fails), FAULT_TEST(test_rows_in_files_fail),
+        FAULT_TEST(test_rows_in_memory_fails), FAULT_TEST(test_graph_out_files_fail), FAULT_TEST(test_graph_out_memory_fails),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

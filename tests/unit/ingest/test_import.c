@@ -1,0 +1,163 @@
+/* test_import.c - an import through the door of ingest: what the sink is told, what is counted, what is stored. */
+#include "base/error.h"
+#include "ingest/ingest.h"
+#include "ingest_support.h"
+#include "store/store.h"
+
+#include <sys/stat.h>
+
+#define WARC(uri, body, length)                                                                                        \
+    "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: " uri "\r\nWARC-Date: 2026-01-02T03:04:05Z\r\n"               \
+    "Content-Type: application/http; msgtype=response\r\nContent-Length: " length "\r\n\r\n"                           \
+    "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n" body "\r\n\r\n"
+
+/* What the sink was told. */
+struct heard {
+    uint64_t errors, commits, pages;
+    char file[128], message[256];
+    uint64_t offset;
+    int answer; /* of the callbacks */
+};
+
+static int hear_error(void *context, const struct wb_ingest_error *error)
+{
+    struct heard *heard = context;
+
+    heard->errors++;
+    heard->offset = error->offset;
+    snprintf(heard->file, sizeof heard->file, "%s", error->file);
+    snprintf(heard->message, sizeof heard->message, "%s", error->message);
+    return heard->answer;
+}
+
+static int hear_commit(void *context, uint64_t pages)
+{
+    struct heard *heard = context;
+
+    heard->commits++;
+    assert_true(pages >= heard->pages);
+    heard->pages = pages;
+    return heard->answer;
+}
+
+static int run(const struct wb_import_options *options, struct heard *heard, struct wb_import *import_out)
+{
+    struct wb_ingest_sink sink = {.context = heard, .error = hear_error, .commit = hear_commit};
+
+    return wb_import(options, &sink, import_out);
+}
+
+static uint64_t stored_pages(void)
+{
+    struct wb_store *store;
+    struct wb_store_stat stat;
+
+    assert_int_equal(wb_store_open(repo, WB_STORE_READ, &store), 0);
+    assert_int_equal(wb_store_stat(store, &stat), 0);
+    wb_store_close(store);
+    return stat.pages;
+}
+
+static void test_archives(void **state)
+{
+    const char *files[] = {file("a.warc"), file("missing.warc")};
+    struct wb_import_options options = {.dir = repo, .files = files, .file_count = 2, .body_max = 1000};
+    struct heard heard = {.errors = 0};
+    struct wb_import import;
+
+    (void)state;
+    put("a.warc", WARC("http://h.example/", "<p>x", "48") WARC("http://h.example/b", "<p>y", "48"));
+    assert_int_equal(run(&options, &heard, &import), 0);
+    assert_int_equal(import.records, 2);
+    assert_int_equal(import.pages, 2);
+    assert_int_equal(import.files, 1);
+    assert_int_equal(import.unreadable, 1);
+    assert_int_equal(heard.pages, 2);
+    assert_true(heard.commits >= 1);
+    assert_int_equal(heard.errors, 1);
+    assert_non_null(strstr(heard.message, "missing.warc"));
+    assert_int_equal(stored_pages(), 2);
+    /* The same once more changes nothing. */
+    options.file_count = 1;
+    heard = (struct heard){.errors = 0};
+    assert_int_equal(run(&options, &heard, &import), 0);
+    assert_int_equal(import.pages, 0);
+    assert_int_equal(import.older, 2);
+    assert_int_equal(import.unreadable, 0);
+}
+
+static void test_a_damaged_record(void **state)
+{
+    const char *files[] = {file("d.warc")};
+    struct wb_import_options options = {.dir = repo, .files = files, .file_count = 1, .body_max = 1000};
+    struct heard heard = {.errors = 0};
+    struct wb_import import;
+    char text[1000];
+
+    (void)state;
+    snprintf(text, sizeof text, "%s%s", WARC("http://h.example/", "<p>x", "48"), WARC("nonsense", "<p>y", "48"));
+    put("d.warc", text);
+    assert_int_equal(run(&options, &heard, &import), 0);
+    assert_int_equal(import.pages, 1);
+    assert_int_equal(import.errors, 1);
+    assert_int_equal(heard.errors, 1);
+    assert_string_equal(heard.file, files[0]);
+    assert_int_equal(heard.offset, strlen(WARC("http://h.example/", "<p>x", "48")));
+}
+
+static void test_a_tree(void **state)
+{
+    struct wb_buf url = WB_BUF_INIT;
+    struct wb_import_options options = {.dir = repo, .tree = file("tree"), .body_max = 1000, .no_journal = true};
+    struct heard heard = {.errors = 0};
+    struct wb_import import;
+
+    (void)state;
+    assert_int_equal(mkdir(file("tree"), 0700), 0);
+    assert_int_equal(mkdir(file("tree/sub"), 0700), 0);
+    put("tree/index.html", "<p>root");
+    put("tree/sub/a b.txt", "words");
+    assert_int_equal(wb_import_tree_url("http://h.example/docs", &url), 0);
+    assert_true(wb_slice_equal(wb_buf_slice(&url), WB_SLICE_LIT("http://h.example/docs/")));
+    options.tree_url = wb_buf_slice(&url);
+    assert_int_equal(run(&options, &heard, &import), 0);
+    assert_int_equal(import.pages, 2);
+    assert_int_equal(import.files, 2);
+    assert_int_equal(stored_pages(), 2);
+    options.tree = file("tree/index.html");
+    assert_int_equal(run(&options, &heard, &import), WB_E_INVALID);
+    wb_buf_release(&url);
+    assert_int_equal(wb_import_tree_url("http://h.example/?q", &url), WB_E_PROTO);
+    assert_int_equal(wb_import_tree_url("nonsense", &url), WB_E_PROTO);
+    wb_buf_release(&url);
+}
+
+/* Nobody listens any more: the import ends, and what it has read until then is stored. */
+static void test_a_sink_that_fails(void **state)
+{
+    const char *files[] = {file("a.warc"), file("missing.warc"), file("b.warc")};
+    struct wb_import_options options = {.dir = repo, .files = files, .file_count = 3, .body_max = 1000};
+    struct heard heard = {.answer = WB_E_IO};
+    struct wb_import import;
+
+    (void)state;
+    put("a.warc", WARC("http://h.example/", "<p>x", "48"));
+    put("b.warc", WARC("http://h.example/b", "<p>y", "48"));
+    assert_int_equal(run(&options, &heard, &import), WB_E_IO);
+    assert_int_equal(heard.errors, 1);
+    assert_int_equal(heard.commits, 0);
+    assert_int_equal(import.pages, 1);
+    assert_int_equal(stored_pages(), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_archives),
+        TEST(test_a_damaged_record),
+        TEST(test_a_tree),
+        TEST(test_a_sink_that_fails),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
