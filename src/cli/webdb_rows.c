@@ -9,173 +9,26 @@
 #include "base/date.h"
 #include "base/json.h"
 #include "cli/output.h"
+#include "cli/rowpen.h"
 #include "cycle/cycle.h"
+#include "extract/extract.h"
 #include "ingest/ingest.h"
 #include "os/clock.h"
-#include "extract/extract.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
 #define FLUSH_BYTES (256u << 10)
-#define NAME_COLUMNS 16
 
-/* ---- cells --------------------------------------------------------------------------------------- */
+/* ---- cells of several values -------------------------------------------------------------------- */
 
-enum pen_mode { PEN_JSON, PEN_TSV, PEN_HEADING, PEN_WORDS };
-
-/* Writes one row, cell by cell. PEN_HEADING writes the names of the cells instead. */
-struct pen {
-    enum pen_mode mode;
-    struct wb_buf *out;
-    struct wb_json json;
-    bool first;
-    int err;
-};
-
-static void pen_begin(struct pen *pen, enum pen_mode mode, struct wb_buf *out)
-{
-    *pen = (struct pen){.mode = mode, .out = out, .first = true};
-    wb_json_init(&pen->json, out);
-    if (mode == PEN_JSON)
-        wb_json_object(&pen->json);
-}
-
-static int pen_end(struct pen *pen)
-{
-    if (pen->mode == PEN_JSON) {
-        wb_json_object_end(&pen->json);
-        return wb_json_line(&pen->json);
-    }
-    if (pen->err == 0 && pen->mode != PEN_WORDS)
-        pen->err = wb_buf_append_char(pen->out, '\n');
-    return pen->err;
-}
-
-/*
- * Appends text in which control characters are replaced: among columns a tab or a line end would start another cell or
- * row, and among words an escape sequence could steer the terminal.
- */
-static int append_clean(struct wb_buf *out, struct wb_slice text, char instead)
-{
-    size_t at = out->len;
-    int err = wb_buf_append_slice(out, text);
-
-    for (size_t i = at; err == 0 && i < out->len; i++)
-        if ((unsigned char)out->ptr[i] < ' ' || out->ptr[i] == 0x7f)
-            out->ptr[i] = instead;
-    return err;
-}
-
-/* Starts a cell; false if no value is to be written. */
-static bool open_cell(struct pen *pen, const char *name)
-{
-    if (pen->err < 0)
-        return false;
-    if (pen->mode == PEN_JSON) {
-        wb_json_key(&pen->json, name);
-        return true;
-    }
-    if (pen->mode == PEN_WORDS) {
-        pen->err = wb_buf_printf(pen->out, "%-*s", NAME_COLUMNS, name);
-        return pen->err == 0;
-    }
-    if (!pen->first)
-        pen->err = wb_buf_append_char(pen->out, '\t');
-    pen->first = false;
-    if (pen->err == 0 && pen->mode == PEN_HEADING)
-        pen->err = wb_buf_append_str(pen->out, name);
-    return pen->err == 0 && pen->mode != PEN_HEADING;
-}
-
-static void close_cell(struct pen *pen)
-{
-    if (pen->err == 0 && pen->mode == PEN_WORDS)
-        pen->err = wb_buf_append_char(pen->out, '\n');
-}
-
-static void cell_text(struct pen *pen, const char *name, struct wb_slice text)
-{
-    if (pen->mode == PEN_WORDS && text.len == 0)
-        return;
-    if (!open_cell(pen, name))
-        return;
-    if (pen->mode == PEN_JSON)
-        wb_json_slice(&pen->json, text);
-    else
-        pen->err = append_clean(pen->out, text, pen->mode == PEN_TSV ? ' ' : '?');
-    close_cell(pen);
-}
-
-static void cell_none(struct pen *pen, const char *name)
-{
-    if (pen->mode == PEN_WORDS || !open_cell(pen, name))
-        return;
-    if (pen->mode == PEN_JSON)
-        wb_json_null(&pen->json);
-}
-
-/* An empty text is null in JSON. */
-static void cell_some(struct pen *pen, const char *name, struct wb_slice text)
-{
-    if (text.len)
-        cell_text(pen, name, text);
-    else
-        cell_none(pen, name);
-}
-
-static void cell_u64(struct pen *pen, const char *name, uint64_t number)
-{
-    if (!open_cell(pen, name))
-        return;
-    if (pen->mode == PEN_JSON)
-        wb_json_u64(&pen->json, number);
-    else
-        pen->err = wb_buf_printf(pen->out, "%" PRIu64, number);
-    close_cell(pen);
-}
-
-static void cell_double(struct pen *pen, const char *name, double number)
-{
-    if (!open_cell(pen, name))
-        return;
-    if (pen->mode == PEN_JSON)
-        wb_json_double(&pen->json, number);
-    else
-        pen->err = wb_buf_printf(pen->out, "%.6g", number);
-    close_cell(pen);
-}
-
-/* 0 and INT64_MAX mean that there is no such time. */
-static void cell_time(struct pen *pen, const char *name, int64_t time_ms)
-{
-    char text[WB_DATE_TEXT_MAX];
-
-    if (time_ms == 0 || time_ms == INT64_MAX) {
-        cell_none(pen, name);
-        return;
-    }
-    wb_date_format(time_ms, text);
-    cell_text(pen, name, wb_slice_str(text));
-}
-
-static void cell_hex64(struct pen *pen, const char *name, bool known, uint64_t number)
-{
-    char text[17];
-
-    snprintf(text, sizeof text, "%016" PRIx64, number);
-    cell_some(pen, name, known ? wb_slice_str(text) : WB_SLICE_EMPTY);
-}
-
-/* ---- words ----------------------------------------------------------------------------------------- */
-
-static void cell_flags(struct pen *pen, unsigned flags)
+static void cell_flags(struct wb_rowpen *pen, unsigned flags)
 {
     struct wb_buf words = WB_BUF_INIT;
     const char *word;
     unsigned flag;
 
-    if (pen->mode == PEN_JSON) {
+    if (pen->mode == WB_ROWPEN_JSON) {
         wb_json_key(&pen->json, "flags");
         wb_json_array(&pen->json);
         for (size_t i = 0; (word = wb_row_flag(i, &flag)); i++)
@@ -187,7 +40,7 @@ static void cell_flags(struct pen *pen, unsigned flags)
     for (size_t i = 0; pen->err == 0 && (word = wb_row_flag(i, &flag)); i++)
         if (flags & flag)
             pen->err = wb_buf_printf(&words, "%s%s", words.len ? "," : "", word);
-    cell_text(pen, "flags", wb_buf_slice(&words));
+    wb_rowpen_text(pen, "flags", wb_buf_slice(&words));
     wb_buf_release(&words);
 }
 
@@ -203,12 +56,12 @@ static void write_fetch(struct wb_json *j, const struct wb_history_fetch *fetch,
 }
 
 /* The last fetches, oldest first; in columns and words "time result status" for each. */
-static void cell_fetches(struct pen *pen, const struct wb_history *history)
+static void cell_fetches(struct wb_rowpen *pen, const struct wb_history *history)
 {
     struct wb_buf words = WB_BUF_INIT;
     char time[WB_DATE_TEXT_MAX];
 
-    if (pen->mode == PEN_JSON) {
+    if (pen->mode == WB_ROWPEN_JSON) {
         wb_json_key(&pen->json, "fetches");
         wb_json_array(&pen->json);
     }
@@ -216,20 +69,20 @@ static void cell_fetches(struct pen *pen, const struct wb_history *history)
         const struct wb_history_fetch *fetch = &history->fetches[i];
         const char *word = wb_row_outcome(fetch->outcome);
         wb_date_format(fetch->time_ms, time);
-        if (pen->mode == PEN_JSON)
+        if (pen->mode == WB_ROWPEN_JSON)
             write_fetch(&pen->json, fetch, time);
         else
             pen->err = wb_buf_printf(&words, "%s%s %s %u", words.len ? "; " : "", time, word ? word : "-",
                                      fetch->status);
     }
-    if (pen->mode == PEN_JSON)
+    if (pen->mode == WB_ROWPEN_JSON)
         wb_json_array_end(&pen->json);
     else
-        cell_text(pen, "fetches", wb_buf_slice(&words));
+        wb_rowpen_text(pen, "fetches", wb_buf_slice(&words));
     wb_buf_release(&words);
 }
 
-/* ---- rows -------------------------------------------------------------------------------------------- */
+/* ---- rows --------------------------------------------------------------------------------------- */
 
 /* A page without a due time has been due since we know it. A page that must not be fetched is never due. */
 static int64_t due_ms(const struct wb_webdb_page *page)
@@ -239,29 +92,29 @@ static int64_t due_ms(const struct wb_webdb_page *page)
     return page->next_due_ms ? page->next_due_ms : page->first_seen_ms;
 }
 
-static void write_content(struct pen *pen, const struct wb_webdb_page *page)
+static void write_content(struct wb_rowpen *pen, const struct wb_webdb_page *page)
 {
-    cell_hex64(pen, "simhash", page->has_content, page->simhash);
-    cell_hex64(pen, "title_hash", page->has_content, page->title_hash);
-    cell_u64(pen, "bytes", page->bytes);
-    cell_some(pen, "type", page->type);
-    cell_some(pen, "etag", page->etag);
-    cell_some(pen, "modified", page->modified);
-    cell_some(pen, "location", page->location);
+    wb_rowpen_hex64(pen, "simhash", page->has_content, page->simhash);
+    wb_rowpen_hex64(pen, "title_hash", page->has_content, page->title_hash);
+    wb_rowpen_u64(pen, "bytes", page->bytes);
+    wb_rowpen_some(pen, "type", page->type);
+    wb_rowpen_some(pen, "etag", page->etag);
+    wb_rowpen_some(pen, "modified", page->modified);
+    wb_rowpen_some(pen, "location", page->location);
 }
 
-static void write_lifetime(struct pen *pen, const struct wb_webdb_page *page)
+static void write_lifetime(struct wb_rowpen *pen, const struct wb_webdb_page *page)
 {
-    cell_u64(pen, "lifetime", page->lifetime);
+    wb_rowpen_u64(pen, "lifetime", page->lifetime);
     if (page->expires_ms)
-        cell_double(pen, "lifetime_left", (double)(page->expires_ms - wb_clock_wall_ms()) / WB_DAY_MS);
+        wb_rowpen_double(pen, "lifetime_left", (double)(page->expires_ms - wb_clock_wall_ms()) / WB_DAY_MS);
     else
-        cell_none(pen, "lifetime_left");
-    cell_time(pen, "expires", page->expires_ms);
-    cell_time(pen, "asked", page->asked_ms);
+        wb_rowpen_none(pen, "lifetime_left");
+    wb_rowpen_time(pen, "expires", page->expires_ms);
+    wb_rowpen_time(pen, "asked", page->asked_ms);
 }
 
-static void write_page(struct pen *pen, const struct wb_webdb_page *page, struct wb_slice near,
+static void write_page(struct wb_rowpen *pen, const struct wb_webdb_page *page, struct wb_slice near,
                        const struct wb_webdb_site *site)
 {
     char md5[2 * WB_EDIT_MD5_BYTES + 1] = "";
@@ -269,32 +122,32 @@ static void write_page(struct pen *pen, const struct wb_webdb_page *page, struct
 
     if (page->has_content)
         wb_hex_encode(page->md5, sizeof page->md5, md5);
-    cell_text(pen, "url", page->url);
-    cell_some(pen, "md5", wb_slice_str(md5));
+    wb_rowpen_text(pen, "url", page->url);
+    wb_rowpen_some(pen, "md5", wb_slice_str(md5));
     if (page->status)
-        cell_u64(pen, "status", page->status);
+        wb_rowpen_u64(pen, "status", page->status);
     else
-        cell_none(pen, "status");
-    cell_time(pen, "first_seen", page->first_seen_ms);
-    cell_time(pen, "last_seen", page->last_seen_ms);
-    cell_time(pen, "last_changed", page->last_changed_ms);
-    cell_time(pen, "next_due", due_ms(page));
-    cell_double(pen, "score", page->score);
-    cell_u64(pen, "inlinks", page->inlinks);
-    cell_u64(pen, "depth", page->depth);
-    cell_some(pen, "near", near);
+        wb_rowpen_none(pen, "status");
+    wb_rowpen_time(pen, "first_seen", page->first_seen_ms);
+    wb_rowpen_time(pen, "last_seen", page->last_seen_ms);
+    wb_rowpen_time(pen, "last_changed", page->last_changed_ms);
+    wb_rowpen_time(pen, "next_due", due_ms(page));
+    wb_rowpen_double(pen, "score", page->score);
+    wb_rowpen_u64(pen, "inlinks", page->inlinks);
+    wb_rowpen_u64(pen, "depth", page->depth);
+    wb_rowpen_some(pen, "near", near);
     cell_flags(pen, page->flags);
-    cell_some(pen, "result", outcome ? wb_slice_str(outcome) : WB_SLICE_EMPTY);
-    cell_time(pen, "last_tried", page->last_tried_ms);
-    cell_u64(pen, "failures", page->failures);
-    cell_u64(pen, "visits", page->history.visits);
-    cell_u64(pen, "changes", page->history.changes);
-    cell_double(pen, "change_rate", wb_changerate(&page->history, site));
-    cell_u64(pen, "signals", page->signals);
-    cell_time(pen, "hint", page->hint_ms);
+    wb_rowpen_some(pen, "result", outcome ? wb_slice_str(outcome) : WB_SLICE_EMPTY);
+    wb_rowpen_time(pen, "last_tried", page->last_tried_ms);
+    wb_rowpen_u64(pen, "failures", page->failures);
+    wb_rowpen_u64(pen, "visits", page->history.visits);
+    wb_rowpen_u64(pen, "changes", page->history.changes);
+    wb_rowpen_double(pen, "change_rate", wb_changerate(&page->history, site));
+    wb_rowpen_u64(pen, "signals", page->signals);
+    wb_rowpen_time(pen, "hint", page->hint_ms);
     write_lifetime(pen, page);
     write_content(pen, page);
-    cell_text(pen, "surt", page->surt);
+    wb_rowpen_text(pen, "surt", page->surt);
     cell_fetches(pen, &page->history);
 }
 
@@ -305,45 +158,39 @@ static const char *tag_word(uint8_t tag)
     return tag >= WB_EXTRACT_LINK_A && tag <= WB_EXTRACT_LINK_SITEMAP ? wb_extract_tag_name(tag) : "";
 }
 
-static void write_link(struct pen *pen, const struct wb_webdb_link *link)
+static void write_link(struct wb_rowpen *pen, const struct wb_webdb_link *link)
 {
     char md5[2 * WB_EDIT_MD5_BYTES + 1];
 
     wb_hex_encode(link->from_md5, sizeof link->from_md5, md5);
-    cell_text(pen, "from_md5", wb_slice(md5, sizeof md5 - 1));
-    cell_text(pen, "to", link->to);
-    cell_text(pen, "anchor", link->anchor);
-    cell_text(pen, "tag", wb_slice_str(tag_word(link->tag)));
-    if (open_cell(pen, "nofollow")) {
-        bool nofollow = link->flags & WB_EDIT_LINK_NOFOLLOW;
-        if (pen->mode == PEN_JSON)
-            wb_json_bool(&pen->json, nofollow);
-        else
-            pen->err = wb_buf_append_char(pen->out, nofollow ? '1' : '0');
-    }
+    wb_rowpen_text(pen, "from_md5", wb_slice(md5, sizeof md5 - 1));
+    wb_rowpen_text(pen, "to", link->to);
+    wb_rowpen_text(pen, "anchor", link->anchor);
+    wb_rowpen_text(pen, "tag", wb_slice_str(tag_word(link->tag)));
+    wb_rowpen_bool(pen, "nofollow", link->flags & WB_EDIT_LINK_NOFOLLOW);
 }
 
-static void write_site(struct pen *pen, const struct wb_webdb_site *site)
+static void write_site(struct wb_rowpen *pen, const struct wb_webdb_site *site)
 {
-    cell_text(pen, "site", site->name);
-    cell_u64(pen, "pages", site->pages);
-    cell_u64(pen, "fetched", site->fetched);
-    cell_u64(pen, "visits", site->visits);
-    cell_u64(pen, "changes", site->changes);
-    cell_double(pen, "days", site->days);
+    wb_rowpen_text(pen, "site", site->name);
+    wb_rowpen_u64(pen, "pages", site->pages);
+    wb_rowpen_u64(pen, "fetched", site->fetched);
+    wb_rowpen_u64(pen, "visits", site->visits);
+    wb_rowpen_u64(pen, "changes", site->changes);
+    wb_rowpen_double(pen, "days", site->days);
 }
 
-static void write_count(struct pen *pen, const struct wb_webdb_count *count)
+static void write_count(struct wb_rowpen *pen, const struct wb_webdb_count *count)
 {
-    cell_u64(pen, "pages", count->pages);
-    cell_u64(pen, "fetched", count->fetched);
-    cell_u64(pen, "links", count->links);
-    cell_u64(pen, "contents", count->contents);
-    cell_u64(pen, "sites", count->sites);
-    cell_u64(pen, "edition", count->edition);
-    cell_time(pen, "made", count->time_ms);
-    cell_u64(pen, "bytes", count->bytes);
-    cell_u64(pen, "link_bytes", count->link_bytes);
+    wb_rowpen_u64(pen, "pages", count->pages);
+    wb_rowpen_u64(pen, "fetched", count->fetched);
+    wb_rowpen_u64(pen, "links", count->links);
+    wb_rowpen_u64(pen, "contents", count->contents);
+    wb_rowpen_u64(pen, "sites", count->sites);
+    wb_rowpen_u64(pen, "edition", count->edition);
+    wb_rowpen_time(pen, "made", count->time_ms);
+    wb_rowpen_u64(pen, "bytes", count->bytes);
+    wb_rowpen_u64(pen, "link_bytes", count->link_bytes);
 }
 
 static int flush_full(struct wb_webdb_rows *rows)
@@ -356,7 +203,7 @@ static int flush_full(struct wb_webdb_rows *rows)
 }
 
 /* Writes the cells of a row; rows->kind says what row points to. */
-static void write_cells(struct pen *pen, const struct wb_webdb_rows *rows, const void *row,
+static void write_cells(struct wb_rowpen *pen, const struct wb_webdb_rows *rows, const void *row,
                         const struct wb_webdb_site *site)
 {
     switch (rows->kind) {
@@ -383,31 +230,33 @@ static int write_heading(struct wb_webdb_rows *rows)
         struct wb_webdb_site site;
         struct wb_webdb_count count;
     } nothing;
-    struct pen pen;
+    struct wb_rowpen pen;
 
     if (rows->form != WB_WEBDB_ROWS_TSV || rows->headed)
         return 0;
     rows->headed = true;
-    pen_begin(&pen, PEN_HEADING, &rows->out);
+    wb_rowpen_begin(&pen, WB_ROWPEN_HEADING, &rows->out);
     write_cells(&pen, rows, &nothing, NULL);
-    return pen_end(&pen);
+    return wb_rowpen_end(&pen);
 }
 
 static int write_row(struct wb_webdb_rows *rows, const void *row, const struct wb_webdb_site *site)
 {
-    struct pen pen;
+    static const enum wb_rowpen_mode modes[] = {
+        [WB_WEBDB_ROWS_WORDS] = WB_ROWPEN_WORDS, [WB_WEBDB_ROWS_JSON] = WB_ROWPEN_JSON, [WB_WEBDB_ROWS_TSV] = WB_ROWPEN_TSV,
+    };
+    struct wb_rowpen pen;
     int err = write_heading(rows);
 
     if (err < 0)
         return err;
-    pen_begin(&pen, rows->form == WB_WEBDB_ROWS_JSON ? PEN_JSON : rows->form == WB_WEBDB_ROWS_TSV ? PEN_TSV : PEN_WORDS,
-              &rows->out);
+    wb_rowpen_begin(&pen, modes[rows->form], &rows->out);
     write_cells(&pen, rows, row, site);
-    err = pen_end(&pen);
+    err = wb_rowpen_end(&pen);
     return err < 0 ? err : flush_full(rows);
 }
 
-/* ---- lines of words -------------------------------------------------------------------------------------- */
+/* ---- lines of words ----------------------------------------------------------------------------- */
 
 /* A page in one line: what happened to it, then its URL. */
 static int page_line(struct wb_webdb_rows *rows, const struct wb_webdb_page *page)
@@ -421,7 +270,7 @@ static int page_line(struct wb_webdb_rows *rows, const struct wb_webdb_page *pag
                             page->flags & WB_PAGE_BARRED ? "barred" : outcome ? outcome : "known", page->status, seen,
                             page->inlinks);
     if (err == 0)
-        err = append_clean(&rows->out, page->url, '?');
+        err = wb_rowpen_clean(&rows->out, page->url, '?');
     return err < 0 ? err : wb_buf_append_char(&rows->out, '\n');
 }
 
@@ -442,11 +291,11 @@ static int link_line(struct wb_webdb_rows *rows, const struct wb_webdb_link *lin
     if (err == 0)
         err = wb_buf_append_str(&rows->out, link->flags & WB_EDIT_LINK_NOFOLLOW ? " -x> " : " --> ");
     if (err == 0)
-        err = append_clean(&rows->out, link->to, '?');
+        err = wb_rowpen_clean(&rows->out, link->to, '?');
     if (err == 0 && link->anchor.len)
         err = wb_buf_append(&rows->out, "  ", 2);
     if (err == 0)
-        err = append_clean(&rows->out, link->anchor, '?');
+        err = wb_rowpen_clean(&rows->out, link->anchor, '?');
     return err < 0 ? err : wb_buf_append_char(&rows->out, '\n');
 }
 
@@ -464,7 +313,7 @@ int wb_webdb_rows_site(struct wb_webdb_rows *rows, const struct wb_webdb_site *s
         return write_row(rows, site, NULL);
     int err = wb_buf_printf(&rows->out, "%8" PRIu64 " known %8" PRIu64 " fetched  ", site->pages, site->fetched);
     if (err == 0)
-        err = append_clean(&rows->out, site->name, '?');
+        err = wb_rowpen_clean(&rows->out, site->name, '?');
     if (err == 0)
         err = wb_buf_append_char(&rows->out, '\n');
     return err < 0 ? err : flush_full(rows);
