@@ -243,7 +243,9 @@ static int write_heading(struct wb_webdb_rows *rows)
 static int write_row(struct wb_webdb_rows *rows, const void *row, const struct wb_webdb_site *site)
 {
     static const enum wb_rowpen_mode modes[] = {
-        [WB_WEBDB_ROWS_WORDS] = WB_ROWPEN_WORDS, [WB_WEBDB_ROWS_JSON] = WB_ROWPEN_JSON, [WB_WEBDB_ROWS_TSV] = WB_ROWPEN_TSV,
+        [WB_WEBDB_ROWS_WORDS] = WB_ROWPEN_WORDS,
+        [WB_WEBDB_ROWS_JSON] = WB_ROWPEN_JSON,
+        [WB_WEBDB_ROWS_TSV] = WB_ROWPEN_TSV,
     };
     struct wb_rowpen pen;
     int err = write_heading(rows);
