@@ -166,6 +166,9 @@ static const struct wb_option run_options[] = {
     END,
 };
 
+/* run has the most options. */
+_Static_assert(sizeof run_options / sizeof *run_options <= WB_COMMAND_OPTIONS_MAX + 1, "all options have a value");
+
 static const struct wb_option why_options[] = {
     DISPENSER_OPTION,
     {"user-agent", 0, WB_OPTION_TEXT, "S", "the crawler's name, as given to crawl; robots.txt is read for it"},

@@ -12,6 +12,7 @@
  * are the map, 8 bytes a site in a mapped file without a name, and the list of pages that have one content.
  */
 #include "base/bytes.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "ingest/graph.h"
 #include "ingest/ingest.h"
@@ -199,7 +200,9 @@ static int number_hosts(struct graph_exporter *x)
             if (err == 0)
                 err = write_vertex(x, x->done->vertices, name);
         }
-        x->host_of[wb_get64_be(record.key.ptr + record.key.len - 8)] = x->done->vertices - 1;
+        uint64_t site = wb_get64_be(record.key.ptr + record.key.len - NODE_BYTES);
+        WB_CHECK(site < x->site_count && x->done->vertices > 0);
+        x->host_of[site] = x->done->vertices - 1;
     }
     return err < 0 ? err : got;
 }
@@ -243,6 +246,7 @@ static int join_contents(struct graph_exporter *x)
 
     while (err == 0 && (got = wb_sorter_next(x->contents, &record)) > 0) {
         const char *key = record.key.ptr;
+        WB_CHECK(record.key.len == CONTENT_KEY);
         uint64_t node = wb_get64_be(key + WB_EDIT_MD5_BYTES + 1);
         if (memcmp(md5, key, sizeof md5) != 0) {
             memcpy(md5, key, sizeof md5);
@@ -264,6 +268,7 @@ static int write_edges(struct graph_exporter *x)
     int got = 0, err = wb_sorter_sort(x->edges);
 
     while (err == 0 && (got = wb_sorter_next(x->edges, &record)) > 0) {
+        WB_CHECK(record.key.len == EDGE_KEY);
         if (x->done->edges && memcmp(before, record.key.ptr, sizeof before) == 0)
             continue;
         memcpy(before, record.key.ptr, sizeof before);

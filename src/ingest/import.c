@@ -9,6 +9,7 @@
  * ends the work between two pages, and what was put until then is committed. This file never looks inside a record or a
  * page.
  */
+#include "base/check.h"
 #include "base/error.h"
 #include "ingest/import_source.h"
 #include "ingest/importer.h"
@@ -256,6 +257,9 @@ int wb_import(const struct wb_import_options *options, const struct wb_ingest_si
                                    .dir_url = options->tree_url, .body_max = options->body_max}};
     int err = 0;
 
+    WB_CHECK(options->body_max > 0 && options->body_max <= WB_STORE_BODY_MAX);
+    WB_CHECK(!options->tree || (options->file_count == 0 && options->tree_url.len &&
+                                options->tree_url.ptr[options->tree_url.len - 1] == '/'));
     *import_out = (struct wb_import){.files = 0};
     if (options->tree && wb_path_kind(options->tree) != WB_PATH_DIR)
         err = wb_fail(WB_E_INVALID, "%s is not a directory", options->tree);

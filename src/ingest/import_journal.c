@@ -48,7 +48,10 @@ struct pending_list {
     struct page_job jobs[];
 };
 
+enum { IMPORT_JOURNAL_MAGIC = 0x5742494a }; /* "WBIJ" */
+
 struct wb_import_journal {
+    uint32_t magic;
     char *dir;
     struct wb_journal_writer *log; /* NULL: nothing was written yet */
     pthread_mutex_t mutex;        /* guards log, free_scribes, failed, and jobs_left of every list */
@@ -215,10 +218,12 @@ int wb_import_journal_begin(struct wb_import_journal *journal, struct wb_import_
     struct pending_list *pending = wb_alloc(sizeof *pending + count * sizeof *pending->jobs);
     int err = 0;
 
+    WB_CHECK(journal->magic == IMPORT_JOURNAL_MAGIC && list);
     if (!pending)
         return WB_E_NOMEM;
     *pending = (struct pending_list){.journal = journal, .list = list, .jobs_left = count};
-    cut_into_jobs(list, pending);
+    size_t cut = cut_into_jobs(list, pending);
+    WB_CHECK(cut == count);
     *journal->lists_tail = pending;
     journal->lists_tail = &pending->next;
     for (size_t i = 0; i < count; i++) {
@@ -234,6 +239,7 @@ int wb_import_journal_take(struct wb_import_journal *journal, bool wait, struct 
 {
     struct pending_list *pending = journal->lists;
 
+    WB_CHECK(journal->magic == IMPORT_JOURNAL_MAGIC);
     *list_out = NULL;
     if (!pending)
         return 0;
@@ -282,7 +288,7 @@ int wb_import_journal_sync(struct wb_import_journal *journal)
 
 int wb_import_journal_finish(struct wb_import_journal *journal)
 {
-    WB_CHECK(!journal->lists);
+    WB_CHECK(journal->magic == IMPORT_JOURNAL_MAGIC && !journal->lists);
     return journal->log ? wb_journal_writer_finish(journal->log) : 0;
 }
 
@@ -315,6 +321,7 @@ int wb_import_journal_open(const char *dir, unsigned threads, struct wb_import_j
         threads = wb_limits_processors();
     if (threads > THREADS_MAX)
         threads = THREADS_MAX;
+    journal->magic = IMPORT_JOURNAL_MAGIC;
     pthread_mutex_init(&journal->mutex, NULL);
     pthread_cond_init(&journal->done, NULL);
     journal->lists_tail = &journal->lists;
@@ -334,7 +341,8 @@ void wb_import_journal_close(struct wb_import_journal *journal)
 {
     if (!journal)
         return;
-    WB_CHECK(!journal->lists);
+    WB_CHECK(journal->magic == IMPORT_JOURNAL_MAGIC && !journal->lists);
+    journal->magic = 0;
     wb_pool_free(journal->pool);
     wb_journal_writer_close(journal->log);
     for (unsigned i = 0; i < journal->scribe_count; i++) {

@@ -132,6 +132,7 @@ bool wb_import_queue_push(struct wb_import_queue *queue, struct wb_import_item *
 
 void wb_import_queue_close(struct wb_import_queue *queue)
 {
+    WB_CHECK(!queue->closed);
     pthread_mutex_lock(&queue->mutex);
     hand_over(queue);
     queue->closed = true;

@@ -10,6 +10,7 @@
  * The store shows a writer its own uncommitted pages, so an original from earlier in the same archive is found.
  */
 #include "ingest/importer.h"
+#include "base/check.h"
 #include "base/error.h"
 
 static bool same_second(int64_t a_ms, int64_t b_ms)
@@ -120,6 +121,7 @@ int wb_importer_sift(struct wb_importer *importer, struct wb_import_item *list)
 
 int wb_importer_take(struct wb_importer *importer, const struct wb_import_item *item)
 {
+    WB_CHECK(importer->store);
     importer->records += item->records;
     if (item->barred) {
         importer->barred++;
@@ -128,6 +130,7 @@ int wb_importer_take(struct wb_importer *importer, const struct wb_import_item *
     }
     switch (item->kind) {
     case WB_IMPORT_PAGE:
+        WB_CHECK(!importer->journal || item->page.digested); /* it went through the journal first */
         importer->uncommitted++;
         return wb_store_put(importer->store, &item->page, NULL);
     case WB_IMPORT_REVISIT:

@@ -4,6 +4,7 @@
  *   file -> [packed] -> inflate (members one after another, as gzip reads them) -> [text] -> lines
  */
 #include "ingest/linereader.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "os/file.h"
@@ -172,6 +173,7 @@ int wb_linereader_next(struct wb_linereader *r, struct wb_slice *line_out)
     size_t seen = 0;         /* bytes of the line that were searched for its end */
     bool long_line = false;  /* its beginning was thrown away already */
 
+    WB_CHECK(r->at <= r->text.len);
     *line_out = WB_SLICE_EMPTY;
     for (;;) {
         size_t left = r->text.len - r->at;
