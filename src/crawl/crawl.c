@@ -6,7 +6,6 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "crawl/fetchcount.h"
 #include "crawl/parent.h"
 #include "crawl/recover.h"
 #include "dispenser/dispenser.h"
@@ -74,7 +73,7 @@ static void tell_lines(struct wb_parent *p, bool *moved_out)
 /* The workers have ended. Readers may be slow, but after a signal or a failure they do not keep us. */
 static void tell_rest(struct wb_parent *p)
 {
-    int64_t quiet_since = wb_parent_now(p);
+    int64_t quiet_since = wb_clock_now_ms();
     uint64_t left = 0;
     char words[128];
     bool moved;
@@ -87,8 +86,8 @@ static void tell_rest(struct wb_parent *p)
         if (p->reader_failed || wb_teller_left(p->teller, &left) < 0 || left == 0)
             break;
         if (moved || !(wb_stop_requested() || p->failed.code < 0))
-            quiet_since = wb_parent_now(p);
-        if (wb_parent_now(p) - quiet_since >= READERS_MS)
+            quiet_since = wb_clock_now_ms();
+        if (wb_clock_now_ms() - quiet_since >= READERS_MS)
             break;
         if (!moved)
             nanosleep(&(struct timespec){0, PAUSE_MS * 1000000L}, NULL);
@@ -106,10 +105,10 @@ static void tell_rest(struct wb_parent *p)
 static void stop_workers(struct wb_parent *p)
 {
     if (!p->stopping)
-        p->stopping_ms = wb_parent_now(p);
+        p->stopping_ms = wb_clock_now_ms();
     p->stopping = true;
     atomic_store(&p->plan.tally->stop, true);
-    if (wb_parent_now(p) - p->stopping_ms > KILL_MS)
+    if (wb_clock_now_ms() - p->stopping_ms > KILL_MS)
         for (unsigned i = 0; i < p->worker_count; i++)
             if (p->workers[i].pid)
                 kill(p->workers[i].pid, SIGKILL);
@@ -126,7 +125,7 @@ static bool all_idle(const struct wb_parent *p)
 /* Counts the run's sites now and then, and when it looks as if nothing was left. */
 static int look_around(struct wb_parent *p)
 {
-    int64_t now = wb_parent_now(p);
+    int64_t now = wb_clock_now_ms();
     bool idle = all_idle(p) && p->resolving == 0;
     uint64_t reopened = 0;
 
@@ -169,7 +168,7 @@ static bool limit_reached(struct wb_parent *p)
 {
     const struct wb_crawl_options *o = p->plan.options;
 
-    return (o->max_time_ms && wb_parent_now(p) - p->began_ms >= o->max_time_ms) ||
+    return (o->max_time_ms && wb_clock_now_ms() - p->began_ms >= o->max_time_ms) ||
            (o->max_pages && atomic_load(&p->plan.tally->pages) >= o->max_pages) || fetches_done(p);
 }
 
@@ -216,7 +215,7 @@ void wb_parent_stat(const struct wb_parent *p, struct wb_crawl_stat *stat)
     stat->sites_open = p->sites.unresolved + p->sites.ready + p->sites.claimed;
     stat->sites_done = p->sites.done + p->sites.alias + p->sites.refused;
     stat->sites_left = p->sites.waiting;
-    stat->seconds = (double)(wb_parent_now(p) - p->began_ms) / 1000;
+    stat->seconds = (double)(wb_clock_now_ms() - p->began_ms) / 1000;
     getrusage(RUSAGE_SELF, &own);
     getrusage(RUSAGE_CHILDREN, &children);
     const struct timeval *times[] = {&own.ru_utime, &own.ru_stime, &children.ru_utime, &children.ru_stime};
@@ -245,7 +244,7 @@ static int recover_late(struct wb_parent *p)
 {
     static const int64_t after_ms[] = {1500, 5000, 15000};
 
-    if (p->recoveries >= sizeof after_ms / sizeof *after_ms || wb_parent_now(p) - p->began_ms < after_ms[p->recoveries])
+    if (p->recoveries >= sizeof after_ms / sizeof *after_ms || wb_clock_now_ms() - p->began_ms < after_ms[p->recoveries])
         return 0;
     p->recoveries++;
     int err = wb_crawl_recover(p->plan.options->dir, p->plan.home, p->dispenser, false);
@@ -278,8 +277,8 @@ static void on_tick(evutil_socket_t fd, short what, void *context)
     }
     if (err < 0)
         wb_parent_fail(p, err);
-    if (p->sink->progress && wb_parent_now(p) - p->shown_ms >= PROGRESS_MS) {
-        p->shown_ms = wb_parent_now(p);
+    if (p->sink->progress && wb_clock_now_ms() - p->shown_ms >= PROGRESS_MS) {
+        p->shown_ms = wb_clock_now_ms();
         wb_parent_stat(p, &stat);
         p->sink->progress(p->sink->context, &stat);
     }
@@ -377,7 +376,7 @@ static int enter_list(struct wb_parent *p)
     int err = wb_dispenser_each(p->dispenser, p->plan.run, scope_site, &p->plan.scope);
     wb_scope_seal(&p->plan.scope);
     if (err == 0)
-        err = wb_fetchcount_open(p->plan.options->dir, p->plan.run, &p->plan.fetches, &count);
+        err = wb_tally_open_fetches(p->plan.options->dir, p->plan.run, &p->plan.fetches, &count);
     atomic_store(&p->plan.tally->fetches, count);
     if (err == 0)
         err = wb_dispenser_stat(p->dispenser, p->plan.run, &p->sites);
@@ -499,7 +498,7 @@ int wb_crawl(const struct wb_crawl_options *options, const struct wb_crawl_sink 
     p.plan.options = &o;
     p.plan.fetches = WB_FILE_INIT;
     p.plan.agent = wb_http_agent_token(wb_slice_str(o.user_agent));
-    p.began_ms = wb_parent_now(&p);
+    p.began_ms = wb_clock_now_ms();
     p.plan.tally = wb_tally_new();
     if (!p.plan.tally)
         return WB_E_NOMEM;

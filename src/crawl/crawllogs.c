@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "dispenser/dispenser.h"
+#include "crawl/crawlsite.h"
 #include "crawl/recover.h"
 #include "store/store.h"
 
@@ -111,7 +112,7 @@ static int need_site(void *context, const struct wb_site_row *row)
         err = is_under_way(n, row->run, &goes_on);
     if (err < 0 || !goes_on)
         return err;
-    err = need_visit(n, wb_trail_to_place(row->trail), &before, &visit);
+    err = need_visit(n, wb_site_trail_to_place(row->trail), &before, &visit);
     /* A list that has superseded this visit reads nothing before it. */
     if (err == 0 && row->listed <= visit)
         err = need_visit(n, before, &before, &older);

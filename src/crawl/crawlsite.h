@@ -1,172 +1,241 @@
 /*
- * crawlsite.h - a site while a process crawls it: its queue, what is known of it, its rules and its clock.
+ * crawlsite.h - a site while a worker process crawls it: its queue, its robots.txt, its clock, its history.
  *
  * Lifetime:
- *   1 claimed   from the dispenser, its frontier rebuilt from the journal (visit.c)
- *   2 rules     robots.txt is asked for, unless a recent one is remembered (rules.c)
- *   3 probe     where its address has other names: the root page, to find aliases (pagework.c)
- *   4 crawl     one URL after another
- *   5 released  finished, to be left alone for long, or the run ended (visit.c)
+ *   1 claimed   from the dispenser; its queue is rebuilt from the journal (visit.c, restore.c)
+ *   2 rules     robots.txt is requested, unless one that is still valid is remembered (rules.c)
+ *   3 probe     if its address has other names: the root page, to find aliases (names.c)
+ *   4 crawl     one URL after the other (dispatch.c)
+ *   5 released  it is finished, must wait for long, or the run ends (visit.c)
  *
- * It never fetches or waits: the frontier says when, the worker does it.
+ * A site never fetches or waits by itself: the frontier says when it is due, and the worker then makes the request.
  */
 #ifndef WB_CRAWL_CRAWLSITE_H
 #define WB_CRAWL_CRAWLSITE_H
 
-#include "dispenser/dispenser.h"
-#include "fetch/fetch.h"
-#include "crawl/recover.h"
 #include "base/date.h"
+#include "base/heap.h"
+#include "base/list.h"
+#include "base/map.h"
 #include "crawl/seen.h"
 #include "crawl/spill.h"
 #include "crawl/trap.h"
-
-enum wb_item_kind {
-    WB_ITEM_PAGE = 1,
-    WB_ITEM_SITEMAP, /* a sitemap or feed: gives hints, is no page */
-    WB_ITEM_PROBE,   /* the root page of a site whose address has other names: only looked at */
-};
-
-/* What waits in a site's queue. */
-struct wb_item {
-    uint8_t kind;
-    uint8_t tries;  /* failures so far */
-    uint8_t hops;   /* redirects on the way */
-    uint16_t depth;
-    bool https;
-    struct wb_slice path; /* with the query: what follows the site's name in the URL */
-};
-
-enum wb_rules_state {
-    WB_RULES_UNKNOWN, /* to be asked for */
-    WB_RULES_KNOWN,
-};
+#include "dispenser/dispenser.h"
+#include "fetch/fetch.h"
+#include "journal/journal.h"
 
 enum {
     WB_BACK_OFF_MAX_MS = WB_DAY_MS,     /* no site is left alone for longer */
     WB_ADDRESS_LIFE_MAX_MS = WB_DAY_MS, /* no address is believed for longer */
 };
 
+/* ---- what waits in a site's queue ---------------------------------------------------------------------------- */
+
+enum wb_item_kind {
+    WB_ITEM_PAGE = 1,
+    WB_ITEM_SITEMAP, /* a sitemap or feed: its links are followed, but it is not stored as a page */
+    WB_ITEM_PROBE,   /* the root page of a site whose address has other names: compared, not stored */
+};
+
+struct wb_item {
+    uint8_t kind;   /* enum wb_item_kind */
+    uint8_t tries;  /* requests that failed so far */
+    uint8_t hops;   /* redirects that led here */
+    uint16_t depth; /* links away from a seed */
+    bool https;
+    struct wb_slice path; /* path and query: what follows the site's name in the URL */
+};
+
+/* Appends an item to one of a site's queues. An item with a path over WB_TRAP_URL_MAX bytes is dropped silently. */
+int wb_item_push(struct wb_spill *spill, struct wb_spill_queue *queue, const struct wb_item *item);
+
+/* ---- the site ------------------------------------------------------------------------------------------------- */
+
+enum wb_rules_state {
+    WB_RULES_UNKNOWN, /* robots.txt must be requested before anything else */
+    WB_RULES_KNOWN,
+};
+
+/* Its robots.txt. Changed by rules.c only. */
+struct wb_site_rules {
+    enum wb_rules_state state;
+    struct wb_robots *robots;  /* NULL: everything is allowed */
+    int64_t expires_ms;
+    uint16_t status;
+    uint64_t digest;           /* of the text; 0: there is no text */
+    struct wb_buf url;         /* where a redirect within the site leads; empty: /robots.txt */
+    uint8_t hops;              /* redirects followed so far */
+    bool away;                 /* a redirect led to another site, which is being asked (struct wb_favour) */
+};
+
 enum wb_root_state { WB_ROOT_UNKNOWN, WB_ROOT_REACHABLE, WB_ROOT_UNREACHABLE };
 
-struct wb_place;
-struct wb_site_heap;
+/* Its root page, which tells aliases apart (names.c) and on which other seeds may depend (visit.c). */
+struct wb_site_root {
+    bool probing;              /* it has not been compared yet with the roots of other names of the address */
+    uint64_t digest;           /* of the root page; 0: not known */
+    enum wb_root_state state;  /* in this visit */
+    bool awaited;              /* option root_first: other seeds wait in the dispenser until the root's outcome is known */
+    int64_t seeds_after;       /* if awaited: the id of the last seed before those that wait */
+};
+
+struct wb_frontier_address;
 struct wb_favour;
 
 struct wb_site {
-    int64_t id;                /* of its row */
+    struct wb_list_node node;  /* in the set of sites that the worker holds */
+    int64_t id;                /* of its row in the dispenser */
     char *name;                /* "example.org:8080" */
     uint64_t key;              /* wb_edit_site(name) */
-    bool https;                /* how robots.txt and the root are asked for */
-    /* clocks */
-    int64_t next_ms;           /* no request before */
-    int64_t delay_ms;          /* between requests */
-    int64_t page_delay_ms;     /* between requests for pages: crawl-delay where it is longer */
-    int attempts;              /* failures of the whole site in a row */
-    char wait_reason[96];      /* the last of them, in words */
-    /* rules */
-    enum wb_rules_state rules_state;
-    struct wb_robots *robots;  /* NULL: everything is allowed */
-    int64_t rules_expires_ms;
-    uint16_t rules_status;
-    uint64_t rules_digest;     /* of the text; 0: none */
-    struct wb_buf rules_url;   /* where a redirect of robots.txt leads within the site; empty: /robots.txt */
-    uint8_t rules_hops;
-    /* where it is */
-    struct wb_place *place;    /* its address, with all its sites; NULL: not known (frontier.c) */
+    bool https;                /* the scheme for robots.txt and the root page */
+
+    /* Courtesy. Whoever learns of a reason to wait moves next_ms forward; nobody moves it back. */
+    int64_t next_ms;           /* no request before this moment */
+    int64_t delay_ms;          /* between two requests */
+    int64_t page_delay_ms;     /* between two requests for pages: the Crawl-delay if that is longer */
+    int attempts;              /* failures of the whole site in a row; each doubles the back-off */
+    char wait_reason[96];      /* the last of these failures, in words */
+
+    struct wb_site_rules rules;
+    struct wb_site_root root;
+
+    /* Its address. Changed by names.c and the frontier. */
+    struct wb_frontier_address *frontier_address; /* shared by all sites of the address; NULL: address not known */
     struct wb_address address;
-    int64_t address_expires_ms;
-    bool resolving;            /* an answer of DNS is awaited */
-    bool away;                 /* its robots.txt is being asked for elsewhere */
-    char *refusal;             /* why it is not contacted any more; NULL: it is. What waits in its queue is told so, then it is closed */
-    int refusal_error;         /* of the table of tally.h */
-    /* what to do */
-    struct wb_spill_queue again, queue; /* again comes first: what was refused for the moment, redirects */
-    struct wb_seen seen;       /* URLs that entered the queue; marked: done with */
+    int64_t address_expires_ms; /* 0: look it up before the next request */
+    bool resolving;            /* a DNS answer is awaited */
+    char *refusal;             /* why the site is not contacted any more; NULL: it is. Each queued URL is reported with
+                                  this reason, then the site is closed */
+    int refusal_error;         /* the same as a code of tally.h */
+
+    /* Its work. Filled by links.c and visit.c, emptied by dispatch.c. */
+    struct wb_spill_queue again; /* taken first: redirects, requests to repeat */
+    struct wb_spill_queue queue;
+    struct wb_seen seen;       /* URLs that ever entered the queue; marked: dealt with */
     struct wb_trap trap;
-    uint64_t budget, pages;    /* stored in this visit */
-    unsigned sitemaps;         /* asked for in this visit */
-    bool sitemaps_due;         /* they are asked for in this visit */
-    int64_t sitemaps_ms;       /* when they last were; 0: never */
-    /* names */
-    bool probing;              /* its root has not been compared with those of its neighbours yet */
-    uint64_t root_digest;      /* of the root page; 0: not known */
-    enum wb_root_state root_state; /* in this visit */
-    bool root_waited;          /* seeds other than the root wait for its outcome in the dispenser, from this one on: */
-    int64_t held_after;
-    /* on behalf of others */
-    bool guest;                /* borrowed for favours only: not to be crawled by us */
-    enum wb_site_state guest_state; /* what it goes back to */
-    struct wb_favour *favours; /* requests for other sites' robots.txt that are led here */
-    /* history */
-    uint32_t visit;
-    uint32_t listed_visit;     /* the visit that a fetch list asks for; 0: none does */
-    bool listed;               /* this is it: only its seeds, and what webdb has never heard of */
-    struct wb_edit_place trail;
+    uint64_t budget, pages;    /* pages to store in this visit at most; stored so far */
+    unsigned sitemaps;         /* requested in this visit */
+    bool sitemaps_due;         /* this visit requests them */
+    int64_t sitemaps_ms;       /* when they were last requested; 0: never */
+
+    /* Favours: requests for another site's robots.txt that a redirect led here (rules.c). */
+    bool guest;                /* the site was borrowed for favours only and is not crawled by us */
+    enum wb_site_state guest_state; /* the state in which a guest is given back */
+    struct wb_favour *favours;
+
+    /* Its visit and its history in the journal (visit.c, restore.c). */
+    uint32_t visit;            /* number of the visit, from 1 */
+    uint32_t listed_visit;     /* number of the visit that a fetch list asks for; 0: none */
+    bool listed;               /* this is that visit: only its seeds, and links that webdb has never heard of */
+    struct wb_edit_place trail; /* the site's last record in the journal */
     int64_t trail_ms;          /* when that was written */
-    int64_t unanswered_ms;     /* while it is restored: a request of which no outcome is known yet; 0: none */
-    int64_t seeds_taken;
-    /* connections */
-    bool unanswered;           /* its last request got no response on a kept connection: the next one goes over a new one */
-    unsigned unanswered_count; /* such requests in a row, as far as kept connections go */
-    /* frontier */
-    unsigned in_flight;
-    unsigned held;             /* pages that came and were not looked at yet (arrivals.c) */
-    struct wb_site_heap *heap; /* which of the frontier's heaps it is in */
-    size_t heap_at;            /* from 1; 0: in none */
-    int64_t heap_key;
+    int64_t unanswered_ms;     /* while restoring: time of a request whose outcome has not been read yet; 0: none */
+    int64_t seeds_taken;       /* id of the last seed that was taken from the dispenser */
+
+    /* Its connections (errand.c). */
+    bool unanswered;           /* the last request got no response on a kept connection: use a new one for the next */
+    unsigned unanswered_count; /* how often in a row that happened */
+    unsigned held;             /* responses that arrived and wait to be digested together */
+
+    /* Its turn. Changed by frontier.c only, except gives_way. */
+    unsigned in_flight;        /* requests under way */
+    struct wb_heap_node turn;  /* in the heap by next_ms, or in a line of its address */
     int64_t served_ms;         /* slot time of its address that it has used */
-    int64_t flight_ms;         /* when a request of it last began or ended */
-    bool slow;                 /* its requests take much longer than others' at its address */
-    bool gives_way;            /* its requests are being stopped, because others wait for the slots */
-    struct wb_site *hash_next;
-    struct wb_site *list_prev, *list_next; /* all sites of the process */
+    int64_t flight_ms;         /* when one of its requests last began or ended */
+    bool slow;                 /* its requests take much longer than is usual at its address */
+    bool gives_way;            /* its requests are being stopped because other sites wait for the slots */
 };
 
-/* The row's times are taken as far as they can be true now. */
+/* Makes a site from its row. Times in the row that a wrong clock wrote are corrected (wb_site_trust). */
 int wb_site_new(const struct wb_site_row *row, int64_t now_ms, struct wb_site **site_out);
 
+/* spill: the file that its queues are in. The site must have left the frontier. */
+void wb_site_free(struct wb_site *site, struct wb_spill *spill);
+
+/* ---- moments that were stored ---------------------------------------------------------------------------------- */
+
 /*
- * A moment to wait for that was stored, perhaps by a clock that was wrong: written_ms is when. The wait is never longer than it
- * was meant to be then, nor than longest_ms. Moments that are over are returned as they are.
+ * Corrects a moment to wait for that was stored at written_ms, perhaps by a clock that was wrong. The result is never
+ * further away than the wait was when it was written, nor than longest_ms. A moment in the past is returned as it is.
  */
 int64_t wb_site_trust(int64_t stored_ms, int64_t written_ms, int64_t now_ms, int64_t longest_ms);
 
-/* A site that was left alone by a report: until when that holds. */
+/* Until when a site must be left alone according to its row. */
 int64_t wb_site_wait(const struct wb_site_row *row, int64_t now_ms);
 
-/* All its moments, after the clock was moved. */
+/* The clock was set: moves all moments of the site by the same amount. */
 void wb_site_shift(struct wb_site *site, int64_t by_ms);
 
-/* Why the site is left alone; cut off where it is too long. */
-void wb_site_set_reason(struct wb_site *site, struct wb_slice reason);
-
-/* spill: of its queues. */
-void wb_site_free(struct wb_site *site, struct wb_spill *spill);
-
 /*
- * When a site may be asked again: the interval after the last request was sent, and at least as long after its response ended as
- * that took (the interval at most), so that a server that is slower than the interval gets a rest too.
+ * When a site may be asked again: the interval after the request was sent, but also a rest after the response ended
+ * that is as long as the request took (at most the interval). So a server slower than the interval gets a pause too.
  */
 int64_t wb_site_rest(int64_t sent_ms, int64_t ended_ms, int64_t interval_ms);
 
-/* "http://example.org/path" of an item, appended to url_out after clearing it. */
+/* ---- parts of a site -------------------------------------------------------------------------------------------- */
+
+/* Remembers why the site is left alone; a long reason is cut. */
+void wb_site_set_reason(struct wb_site *site, struct wb_slice reason);
+
+/* Replaces url_out by "http://example.org" + path. */
 int wb_site_url(const struct wb_site *site, bool https, struct wb_slice path, struct wb_buf *url_out);
 
-/* Splits a parsed URL of this site into what an item holds. */
+/* Path and query of a URL, as an item holds them. Borrows from the URL. */
 struct wb_slice wb_site_path(const struct wb_url *url);
 
-/* Host without brackets and port of a URL, as a resolver wants them. */
+/* Host (without brackets) and port of a URL, as a resolver wants them. */
 void wb_site_endpoint(const struct wb_url *url, struct wb_slice *host_out, uint16_t *port_out);
 
-int wb_item_push(struct wb_spill *spill, struct wb_spill_queue *queue, const struct wb_item *item);
-
-/* From `again` first. 1, 0: nothing left, or an error. path borrows until the next call. */
+/*
+ * Takes the next item, from `again` first. 1 with an item; 0: both queues are empty; or an error. The item's path
+ * borrows from mem or the queue until the next call.
+ */
 int wb_site_pop(struct wb_site *site, struct wb_spill *spill, struct wb_buf *mem, struct wb_item *item_out);
 
 #define WB_PROBE_TEXT_MAX 33
 
-/* What tells aliases: digests of robots.txt and the root page; empty where they are not known. */
+/* The digests of robots.txt and root page, in hex: equal for two names of one site. Empty if the root is not known. */
 void wb_site_probe(const struct wb_site *site, char text_out[WB_PROBE_TEXT_MAX]);
+
+/*
+ * The dispenser stores the place of a site's last journal record in a type of its own, because it does not know the
+ * journal. These translate.
+ */
+static inline struct wb_edit_place wb_site_trail_to_place(struct wb_site_trail trail)
+{
+    return (struct wb_edit_place){trail.log, trail.offset};
+}
+
+static inline struct wb_site_trail wb_site_trail_from_place(struct wb_edit_place place)
+{
+    return (struct wb_site_trail){place.log, place.offset};
+}
+
+/* ---- the sites that a worker holds ------------------------------------------------------------------------------- */
+
+struct wb_site_name {
+    uint64_t hash; /* the site's key */
+    struct wb_site *site;
+};
+
+/* All of them, the newest first, and by name. All bytes zero: empty. It does not own the sites. */
+struct wb_site_set {
+    struct wb_list list;
+    WB_MAP(struct wb_site_name) names;
+    unsigned count;
+};
+
+/* The site of that name; NULL: it is not held. */
+struct wb_site *wb_site_set_find(const struct wb_site_set *set, struct wb_slice name);
+
+/* Adds a site that is not in the set. 0 or WB_E_NOMEM. */
+int wb_site_set_add(struct wb_site_set *set, struct wb_site *site);
+void wb_site_set_remove(struct wb_site_set *set, struct wb_site *site);
+
+/* Frees the memory of an empty set. */
+void wb_site_set_release(struct wb_site_set *set);
+
+/* Walks through all: the first one if previous is NULL; NULL: no more. Read the next one before removing a site. */
+struct wb_site *wb_site_set_next(const struct wb_site_set *set, const struct wb_site *previous);
 
 #endif

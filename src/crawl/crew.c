@@ -190,7 +190,7 @@ static bool find_blame(struct wb_parent *p, struct wb_tally_worker *mine, int st
     unsigned deaths = count_deaths(p, subject);
     if (stage == WB_STAGE_OPENING && deaths >= PUT_ASIDE_AFTER) {
         snprintf(words, sizeof words, "its history ended %u crawler processes", deaths);
-        int err = wb_dispenser_put_aside(p->dispenser, (int64_t)subject, wb_parent_now(p) + PUT_ASIDE_MS, wb_slice_str(words));
+        int err = wb_dispenser_put_aside(p->dispenser, (int64_t)subject, wb_clock_now_ms() + PUT_ASIDE_MS, wb_slice_str(words));
         if (err < 0)
             wb_parent_warn(p, wb_error_message());
         return err == 0;
@@ -246,7 +246,7 @@ static int worker_died(struct wb_parent *p, struct wb_parent_worker *worker, int
     atomic_store(&mine->careful, p->careful_lives > 0);
     p->careful_lives -= p->careful_lives > 0;
     int64_t wait = (int64_t)BACK_OFF_FIRST_MS << (p->deaths_in_vain < 8 ? p->deaths_in_vain - 1 : 7);
-    worker->start_ms = wb_parent_now(p) + (p->deaths_in_vain == 1 ? 0 : wait < BACK_OFF_MAX_MS ? wait : BACK_OFF_MAX_MS);
+    worker->start_ms = wb_clock_now_ms() + (p->deaths_in_vain == 1 ? 0 : wait < BACK_OFF_MAX_MS ? wait : BACK_OFF_MAX_MS);
     return 0;
 }
 
@@ -285,7 +285,7 @@ void wb_crew_watch(struct wb_parent *p)
                 worker_ended(p, &p->workers[i], status);
     for (unsigned i = 0; i < p->worker_count; i++) {
         struct wb_parent_worker *worker = &p->workers[i];
-        if (!worker->start_ms || (!p->stopping && p->failed.code == 0 && wb_parent_now(p) < worker->start_ms))
+        if (!worker->start_ms || (!p->stopping && p->failed.code == 0 && wb_clock_now_ms() < worker->start_ms))
             continue;
         /* Nothing is started any more where the crawl ends. */
         int err = p->stopping || wb_stop_requested() || p->failed.code < 0 ? 1 : start_worker(p, worker);

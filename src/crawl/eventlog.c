@@ -1,8 +1,9 @@
 /*
- * eventlog.c - lines for the log of fetches, and warnings.
+ * eventlog.c - a worker's lines for the log of fetches, and its warnings.
  *
- * A line goes to the spool at once, together with the page that it speaks of: whatever recovery brings back has its line. When that is
- * durable the line goes to the file of lines (lines.h), from which the parent passes it on. Warnings go to the parent through a pipe.
+ * A line goes to the spool at once, in one record with the page that it is about: so every page that recovery brings
+ * back has its line. After the commit the line goes to the file of lines (lines.h), from which the parent passes it on
+ * (teller.c). Warnings go to the parent through a pipe. Nothing here waits for a reader.
  */
 #include "base/json.h"
 #include "base/date.h"
@@ -14,67 +15,67 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { LINES_KEPT = 1 << 20 };
+enum { LINES_KEPT_BYTES = 1 << 20 }; /* memory that is kept from commit to commit */
 
-int wb_event_line(struct wb_buf *lines, const struct wb_fetch_event *event)
+int wb_eventlog_format(struct wb_buf *lines, const struct wb_eventlog_entry *entry)
 {
     char result[64], time[WB_DATE_TEXT_MAX];
     struct wb_json j;
 
-    snprintf(result, sizeof result, "%s%s", event->error ? "error:" : "",
-             event->error ? wb_crawl_error_word(event->error) : event->result);
-    wb_date_format(event->time_ms, time);
+    snprintf(result, sizeof result, "%s%s", entry->error ? "error:" : "",
+             entry->error ? wb_crawl_error_word(entry->error) : entry->result);
+    wb_date_format(entry->time_ms, time);
     wb_json_init(&j, lines);
     wb_json_object(&j);
     wb_json_field_str(&j, "event", "fetch");
-    wb_json_field_slice(&j, "url", event->url);
-    wb_json_field_u64(&j, "status", event->status);
-    wb_json_field_u64(&j, "bytes", event->bytes);
-    wb_json_field_u64(&j, "ms", event->ms);
+    wb_json_field_slice(&j, "url", entry->url);
+    wb_json_field_u64(&j, "status", entry->status);
+    wb_json_field_u64(&j, "bytes", entry->bytes);
+    wb_json_field_u64(&j, "ms", entry->ms);
     wb_json_field_str(&j, "result", result);
     wb_json_field_str(&j, "time", time);
-    if (event->message)
-        wb_json_field_str(&j, "reason", event->message);
+    if (entry->message)
+        wb_json_field_str(&j, "reason", entry->message);
     wb_json_object_end(&j);
     return wb_json_line(&j);
 }
 
-int wb_event_page(struct wb_worker *w, const struct wb_fetch_event *event, const struct wb_page *page)
+int wb_eventlog_page(struct wb_worker *w, const struct wb_eventlog_entry *entry, const struct wb_page *page)
 {
-    size_t before = w->lines.len;
+    size_t before = w->uncommitted.lines.len;
     int err = 0;
 
-    if (event->error)
-        wb_tally_add(&w->tally->errors[event->error], 1);
+    if (entry->error)
+        wb_tally_add(&w->tally->errors[entry->error], 1);
     if (!w->plan->lines && !page)
         return 0;
     if (w->plan->lines)
-        err = wb_event_line(&w->lines, event);
+        err = wb_eventlog_format(&w->uncommitted.lines, entry);
     if (err == 0)
-        err = wb_spool_add(w->spool, page, wb_slice(w->lines.ptr + before, w->lines.len - before));
+        err = wb_spool_add(w->repo.spool, page, wb_slice(w->uncommitted.lines.ptr + before, w->uncommitted.lines.len - before));
     if (err < 0)
-        w->lines.len = before;
+        w->uncommitted.lines.len = before;
     wb_worker_dirty(w);
     return err;
 }
 
-void wb_event_fetch(struct wb_worker *w, const struct wb_fetch_event *event)
+void wb_eventlog_fetch(struct wb_worker *w, const struct wb_eventlog_entry *entry)
 {
-    int err = wb_event_page(w, event, NULL);
+    int err = wb_eventlog_page(w, entry, NULL);
 
     if (err < 0)
         wb_worker_fail(w, err);
 }
 
-void wb_event_skip(struct wb_worker *w, struct wb_slice url, const char *result)
+void wb_eventlog_skip(struct wb_worker *w, struct wb_slice url, const char *result)
 {
-    struct wb_fetch_event event = {.url = url, .result = result, .time_ms = wb_worker_now(w)};
+    struct wb_eventlog_entry entry = {.url = url, .result = result, .time_ms = wb_clock_now_ms()};
 
     wb_tally_add(strcmp(result, "robots") == 0 ? &w->tally->robots : &w->tally->skipped, 1);
-    wb_event_fetch(w, &event);
+    wb_eventlog_fetch(w, &entry);
 }
 
-/* The value of a field of a line that wb_event_line() wrote; empty where it has none, or one with escapes. */
+/* The value of a text field of a line that wb_eventlog_format() wrote; empty if it is missing or has escapes. */
 static struct wb_slice text_field(struct wb_slice line, const char *name)
 {
     char start[32];
@@ -88,33 +89,37 @@ static struct wb_slice text_field(struct wb_slice line, const char *name)
     return quote && !memchr(at, '\\', (size_t)(quote - at)) ? wb_slice(at, (size_t)(quote - at)) : WB_SLICE_EMPTY;
 }
 
-/* 1: the line says that a page was stored which is barred by now; 0: it does not. */
-static int is_untrue(struct wb_worker *w, struct wb_slice line, struct wb_url *url, struct wb_buf *key)
+static bool says_stored(struct wb_slice result)
 {
-    struct wb_slice result = text_field(line, "result"), href = text_field(line, "url");
-
-    if (!href.len || !(wb_slice_equal(result, WB_SLICE_LIT("stored")) || wb_slice_equal(result, WB_SLICE_LIT("duplicate")) ||
-                       wb_slice_equal(result, WB_SLICE_LIT("truncated"))))
-        return 0;
-    int err = wb_url_parse(href, NULL, url);
-    if (err == 0)
-        err = wb_url_key(url, key);
-    if (err < 0)
-        return err == WB_E_NOMEM ? err : 0;
-    return wb_store_barred(w->store, wb_pageid_of_key(wb_buf_slice(key)), wb_key_site(wb_buf_slice(key)));
+    return wb_slice_equal(result, WB_SLICE_LIT("stored")) || wb_slice_equal(result, WB_SLICE_LIT("duplicate")) ||
+           wb_slice_equal(result, WB_SLICE_LIT("truncated"));
 }
 
-int wb_event_correct(struct wb_worker *w)
+/* Whether the line says that a page was stored that is barred by now: 1, 0 or an error. */
+static int is_untrue(struct wb_worker *w, struct wb_slice line)
 {
-    struct wb_slice rest = wb_buf_slice(&w->lines);
-    struct wb_buf lines = WB_BUF_INIT, key = WB_BUF_INIT;
-    struct wb_url url = WB_URL_INIT;
+    struct wb_slice href = text_field(line, "url");
+    struct wb_pageid id;
+
+    if (!href.len || !says_stored(text_field(line, "result")))
+        return 0;
+    int err = wb_worker_parse(w, href, &id);
+    if (err < 0)
+        return err == WB_E_NOMEM ? err : 0;
+    return wb_store_barred(w->repo.store, id, wb_key_site(wb_buf_slice(&w->scratch.key)));
+}
+
+int wb_eventlog_correct(struct wb_worker *w)
+{
+    struct wb_slice rest = wb_buf_slice(&w->uncommitted.lines);
+    struct wb_buf lines = WB_BUF_INIT;
     int err = 0;
 
     for (const char *end; err == 0 && rest.len && (end = memchr(rest.ptr, '\n', rest.len));) {
         struct wb_slice line = wb_slice(rest.ptr, (size_t)(end + 1 - rest.ptr)), result = text_field(line, "result");
-        int untrue = is_untrue(w, line, &url, &key);
-        err = untrue < 0 ? untrue : wb_buf_append(&lines, line.ptr, untrue ? (size_t)(result.ptr - line.ptr) : line.len);
+        int untrue = is_untrue(w, line);
+        err = untrue < 0 ? untrue
+                         : wb_buf_append(&lines, line.ptr, untrue ? (size_t)(result.ptr - line.ptr) : line.len);
         if (err == 0 && untrue)
             err = wb_buf_append_str(&lines, "expunged");
         if (err == 0 && untrue)
@@ -122,28 +127,29 @@ int wb_event_correct(struct wb_worker *w)
         rest = wb_slice(line.ptr + line.len, rest.len - line.len);
     }
     if (err == 0) {
-        wb_buf_release(&w->lines);
-        w->lines = wb_buf_take(&lines);
+        wb_buf_release(&w->uncommitted.lines);
+        w->uncommitted.lines = wb_buf_take(&lines);
     }
     wb_buf_release(&lines);
-    wb_buf_release(&key);
-    wb_url_release(&url);
     return err;
 }
 
-int wb_event_release(struct wb_worker *w)
+int wb_eventlog_release(struct wb_worker *w)
 {
-    int err = w->plan->lines ? wb_lines_append(w->plan->lines, wb_buf_slice(&w->lines), wb_spool_round(w->spool)) : 0;
+    struct wb_buf *lines = &w->uncommitted.lines;
+    int err = 0;
 
+    if (w->plan->lines)
+        err = wb_lines_append(w->plan->lines, wb_buf_slice(lines), wb_spool_round(w->repo.spool));
     if (err < 0)
         return err;
-    wb_buf_clear(&w->lines);
-    if (w->lines.cap > LINES_KEPT)
-        wb_buf_release(&w->lines);
+    wb_buf_clear(lines);
+    if (lines->cap > LINES_KEPT_BYTES)
+        wb_buf_release(lines);
     return 0;
 }
 
-void wb_event_warn(struct wb_worker *w, const char *format, ...)
+void wb_eventlog_warn(struct wb_worker *w, const char *format, ...)
 {
     char text[WB_ERROR_MESSAGE_MAX + 1];
     va_list args;
@@ -159,9 +165,10 @@ void wb_event_warn(struct wb_worker *w, const char *format, ...)
         if ((unsigned char)text[i] < ' ')
             text[i] = ' ';
     text[len] = '\n';
-    /* It does not block, and is shorter than PIPE_BUF: it goes whole, or not at all where the parent is gone or hopelessly behind. */
+    /* The pipe does not block, and the text is shorter than PIPE_BUF: it is written as a whole, or not at all if the
+       parent is gone or too far behind. */
     ssize_t n;
     do
-        n = write(w->events_fd, text, (size_t)len + 1);
+        n = write(w->warnings_fd, text, (size_t)len + 1);
     while (n < 0 && errno == EINTR);
 }

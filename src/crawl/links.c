@@ -1,24 +1,48 @@
 /*
- * links.c - which URLs enter a queue, and links that lead to other sites.
+ * links.c - which URLs enter a queue, and what happens to links that lead to other sites.
  *
- * A link to a site that this process holds goes to that site's queue at once; any other
- * waits in the outbox and becomes a seed of its site in the dispenser. Where that site's visit is over (the
- * locally isolated page), it is opened again when the run has nothing else to do. A listed visit follows what webdb has never heard
- * of and nothing else: the rest has its own time to be looked at.
+ *   a URL of this site            into its queue, unless it is known or a guard keeps it out
+ *   of another site we hold       into that site's queue, and into that site's chain in the journal
+ *   of any other site in scope    waits here, then becomes a seed of its site in the dispenser
+ *
+ * If the visit of that other site is over (its page is what the papers call a locally isolated page), the site is opened
+ * again when the run has nothing else to do. A listed visit follows only links whose target webdb has never heard of:
+ * the others have their own time to be looked at.
  */
-#include "crawl/webknown.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "crawl/worker.h"
+#include "webdb/webdb.h"
 
-enum { OUTBOX_BATCH = 4096, OUTBOX_MEMORY = 1 << 20 };
-
-struct wb_outbox_entry {
-    size_t name_at, name_len, url_at, url_len; /* in the outbox's text */
-    uint16_t depth;
-    bool https, listed; /* listed: found by a listed visit */
+enum {
+    OUT_BATCH = 4096,     /* links that wait at most */
+    SENT_MAX = 1 << 20,   /* links that are remembered as sent; then all are forgotten, and some are sent again */
 };
 
-/* w->key is the URL's. */
+/* ---- into a queue ----------------------------------------------------------------------------------------------------- */
+
+/*
+ * Whether webdb or the store has heard of a URL: 1, 0 or an error. w->scratch.key is the URL's key. webdb is read as it
+ * was when the process started; the store as it is now.
+ */
+static int is_known(struct wb_worker *w, const struct wb_url *url)
+{
+    struct wb_webdb_page known;
+    struct wb_page page;
+    struct wb_slice href = wb_url_href(url);
+
+    if (url->has_fragment)
+        href.len = url->fragment_at - 1;
+    int err = w->repo.webdb ? wb_webdb_get_page(w->repo.webdb, href, &known) : WB_E_NOTFOUND;
+    if (err != WB_E_NOTFOUND && err != WB_E_INVALID)
+        return err < 0 ? err : 1;
+    err = wb_store_get(w->repo.store, wb_pageid_of_key(wb_buf_slice(&w->scratch.key)), &page, &w->scratch.known_page);
+    if (err == WB_E_NOTFOUND)
+        return 0;
+    return err < 0 && err != WB_E_CORRUPT ? err : 1;
+}
+
+/* w->scratch.key is the URL's key. */
 static int admit_key(struct wb_worker *w, struct wb_site *site, const struct wb_url *url, const struct wb_item *item, unsigned flags)
 {
     struct wb_item entry = *item;
@@ -28,79 +52,72 @@ static int admit_key(struct wb_worker *w, struct wb_site *site, const struct wb_
     entry.https = wb_slice_equal(wb_url_scheme(url), WB_SLICE_LIT("https"));
     if (entry.path.len > WB_TRAP_URL_MAX)
         return 0;
-    err = wb_seen_add(&site->seen, w->plan->options->dir, wb_pageid_of_key(wb_buf_slice(&w->key)));
+    err = wb_seen_add(&site->seen, w->plan->options->dir, wb_pageid_of_key(wb_buf_slice(&w->scratch.key)));
     if (err <= 0)
         return err;
-    if (site->listed && item->kind == WB_ITEM_PAGE && !(flags & WB_ADMIT_SEED)) {
-        err = wb_known_url(w, url);
+    if (site->listed && item->kind == WB_ITEM_PAGE && !(flags & WB_LINKS_SEED)) {
+        err = is_known(w, url);
         if (err != 0)
             return err < 0 ? err : 0;
     }
-    const char *trap = flags & WB_ADMIT_SEED ? NULL : wb_trap_check(&site->trap, entry.path, wb_worker_now(w));
+    const char *trap = flags & WB_LINKS_SEED ? NULL : wb_trap_check(&site->trap, entry.path, wb_clock_now_ms());
     if (trap) {
-        if (!(flags & WB_ADMIT_QUIET))
-            wb_event_skip(w, wb_url_href(url), trap);
+        if (!(flags & WB_LINKS_QUIET))
+            wb_eventlog_skip(w, wb_url_href(url), trap);
         return 0;
     }
-    err = wb_item_push(w->spill, flags & WB_ADMIT_FRONT ? &site->again : &site->queue, &entry);
+    err = wb_item_push(w->repo.spill, flags & WB_LINKS_FRONT ? &site->again : &site->queue, &entry);
     if (err < 0)
         return err;
-    if (!(flags & WB_ADMIT_QUIET))
+    if (!(flags & WB_LINKS_QUIET))
         wb_tally_add(&w->tally->known, 1);
     return 1;
 }
 
-int wb_admit(struct wb_worker *w, struct wb_site *site, const struct wb_url *url, const struct wb_item *item, unsigned flags)
+int wb_links_admit(struct wb_worker *w, struct wb_site *site, const struct wb_url *url, const struct wb_item *item, unsigned flags)
 {
-    int err = wb_url_key(url, &w->key);
+    int err = wb_url_key(url, &w->scratch.key);
 
     if (err < 0)
         return err == WB_E_LIMIT ? 0 : err;
     return admit_key(w, site, url, item, flags);
 }
 
-/* ---- to other sites -------------------------------------------------------------------------- */
+/* ---- to other sites --------------------------------------------------------------------------------------------------- */
 
-static int outbox_add(struct wb_worker *w, struct wb_slice name, const struct wb_url *url, uint16_t depth, bool listed)
+static int add_out(struct wb_worker *w, struct wb_slice name, const struct wb_url *url, uint16_t depth, bool listed)
 {
-    struct wb_outbox *box = &w->outbox;
+    struct wb_links *links = &w->links;
     struct wb_slice href = wb_url_href(url);
-    struct wb_outbox_entry entry = {.name_at = box->text.len, .name_len = name.len, .depth = depth, .listed = listed};
+    struct wb_link_out out = {.name_at = links->text.len, .name_len = name.len, .depth = depth, .listed = listed};
 
-    if (box->sent.count > OUTBOX_MEMORY)
-        wb_seen_release(&box->sent);
-    int err = wb_seen_add(&box->sent, w->plan->options->dir, wb_pageid_of_key(wb_buf_slice(&w->key)));
+    if (links->sent.count > SENT_MAX)
+        wb_seen_release(&links->sent);
+    int err = wb_seen_add(&links->sent, w->plan->options->dir, wb_pageid_of_key(wb_buf_slice(&w->scratch.key)));
     if (err <= 0)
         return err;
-    if (box->count == box->cap) {
-        size_t cap = box->cap ? box->cap * 2 : 64;
-        struct wb_outbox_entry *entries = wb_realloc(box->entries, cap * sizeof *entries);
-        if (!entries)
-            return WB_E_NOMEM;
-        box->entries = entries;
-        box->cap = cap;
-    }
-    err = wb_buf_append_slice(&box->text, name);
-    entry.url_at = box->text.len;
-    entry.url_len = url->has_fragment ? url->fragment_at - 1 : href.len;
-    entry.https = wb_slice_equal(wb_url_scheme(url), WB_SLICE_LIT("https"));
+    err = wb_buf_append_slice(&links->text, name);
+    out.url_at = links->text.len;
+    out.url_len = url->has_fragment ? url->fragment_at - 1 : href.len;
+    out.https = wb_slice_equal(wb_url_scheme(url), WB_SLICE_LIT("https"));
     if (err == 0)
-        err = wb_buf_append(&box->text, href.ptr, entry.url_len);
+        err = wb_buf_append(&links->text, href.ptr, out.url_len);
+    if (err == 0)
+        err = wb_vec_push(&links->out, out);
     if (err < 0)
         return err;
-    box->entries[box->count++] = entry;
     wb_worker_dirty(w);
-    return box->count >= OUTBOX_BATCH ? wb_outbox_flush(w) : 0;
+    return links->out.count >= OUT_BATCH ? wb_links_flush(links, w->repo.dispenser, w->plan) : 0;
 }
 
-/* The other site is ours too: into its queue, and into its own chain, so that a crash does not lose it. */
+/* The other site is ours too: the link goes into its queue, and into its chain, so that a crash does not lose it. */
 static int admit_neighbour(struct wb_worker *w, struct wb_site *site, const struct wb_url *url, uint16_t depth)
 {
     struct wb_item item = {.kind = WB_ITEM_PAGE, .depth = depth};
     struct wb_edit_link link = {.url = wb_url_href(url)};
     struct wb_edit edit = {.kind = WB_EDIT_SEEDS, .count = depth, .links = &link, .link_count = 1};
 
-    int got = wb_admit(w, site, url, &item, 0);
+    int got = wb_links_admit(w, site, url, &item, 0);
     if (got <= 0)
         return got;
     if (url->has_fragment)
@@ -108,11 +125,11 @@ static int admit_neighbour(struct wb_worker *w, struct wb_site *site, const stru
     return wb_visit_note(w, site, &edit);
 }
 
-/* Most links of a page were on the page before: what was decided a moment ago is not decided again. */
+/* Most links of a page were on the page before. Whatever was decided a moment ago is not decided again. */
 static bool was_decided(struct wb_worker *w, const struct wb_site *site, struct wb_slice url)
 {
     uint64_t hash = wb_hash64(url.ptr, url.len) ^ site->key ^ (uint64_t)site->visit << 56;
-    uint64_t *slot = &w->recent[hash & (WB_RECENT_LINKS - 1)];
+    uint64_t *slot = &w->links.recent[hash & (WB_LINKS_RECENT - 1)];
     bool known = *slot == hash;
 
     *slot = hash;
@@ -125,64 +142,64 @@ int wb_links_follow(struct wb_worker *w, struct wb_site *site, struct wb_slice u
         return 0;
     if (item->kind == WB_ITEM_PAGE && flags == 0 && was_decided(w, site, url))
         return 0;
-    if (!wb_slice_starts(url, WB_SLICE_LIT("http")) || wb_url_parse(url, NULL, &w->target) < 0 || !wb_url_is_http(&w->target))
+    if (!wb_slice_starts(url, WB_SLICE_LIT("http")) || wb_url_parse(url, NULL, &w->scratch.target) < 0 || !wb_url_is_http(&w->scratch.target))
         return 0;
-    int err = wb_url_key(&w->target, &w->key);
+    int err = wb_url_key(&w->scratch.target, &w->scratch.key);
     if (err < 0)
         return err == WB_E_LIMIT ? 0 : err;
-    struct wb_slice name = wb_key_site(wb_buf_slice(&w->key));
+    struct wb_slice name = wb_key_site(wb_buf_slice(&w->scratch.key));
     if (wb_slice_equal(name, wb_slice_str(site->name)))
-        return admit_key(w, site, &w->target, item, flags);
-    /* What led elsewhere was told when it was seen first; a sitemap speaks for its own site only. */
-    bool told = (flags & (WB_ADMIT_QUIET | WB_ADMIT_RETELL)) == WB_ADMIT_QUIET;
-    if (told || item->kind != WB_ITEM_PAGE || !wb_scope_has(&w->plan->scope, name))
+        return admit_key(w, site, &w->scratch.target, item, flags);
+    /* A restored link was sent when it was first seen. A sitemap speaks for its own site only. */
+    bool sent = (flags & (WB_LINKS_QUIET | WB_LINKS_RETELL)) == WB_LINKS_QUIET;
+    if (sent || item->kind != WB_ITEM_PAGE || !wb_scope_has(&w->plan->scope, name))
         return 0;
-    err = site->listed ? wb_known_url(w, &w->target) : 0;
+    err = site->listed ? is_known(w, &w->scratch.target) : 0;
     if (err != 0)
         return err < 0 ? err : 0;
-    struct wb_site *other = wb_worker_site(w, name);
+    struct wb_site *other = wb_site_set_find(&w->sites, name);
     if (other && !other->guest)
-        return admit_neighbour(w, other, &w->target, item->depth);
-    return outbox_add(w, name, &w->target, item->depth, site->listed);
+        return admit_neighbour(w, other, &w->scratch.target, item->depth);
+    return add_out(w, name, &w->scratch.target, item->depth, site->listed);
 }
 
-int wb_outbox_flush(struct wb_worker *w)
+int wb_links_flush(struct wb_links *links, struct wb_dispenser *dispenser, const struct wb_crawl_plan *plan)
 {
-    struct wb_outbox *box = &w->outbox;
-    struct wb_site_plan *plans = NULL;
+    size_t count = links->out.count;
+    struct wb_site_plan *sites = NULL;
     struct wb_seed *seeds = NULL;
     uint64_t added = 0;
     int err = 0;
 
-    if (!box->count)
+    if (!count)
         return 0;
-    plans = wb_alloc_zero(box->count, sizeof *plans);
-    seeds = wb_alloc_zero(box->count, sizeof *seeds);
-    if (!plans || !seeds)
+    sites = wb_alloc_zero(count, sizeof *sites);
+    seeds = wb_alloc_zero(count, sizeof *seeds);
+    if (!sites || !seeds)
         err = WB_E_NOMEM;
-    for (size_t i = 0; err == 0 && i < box->count; i++) {
-        const struct wb_outbox_entry *entry = &box->entries[i];
-        seeds[i] = (struct wb_seed){.url = wb_slice(box->text.ptr + entry->url_at, entry->url_len), .depth = entry->depth};
-        plans[i] = (struct wb_site_plan){.name = wb_slice(box->text.ptr + entry->name_at, entry->name_len),
-                                         .scheme = wb_slice_str(entry->https ? "https" : "http"),
-                                         .priority = INT32_MIN, .delay_ms = -2, .budget = -2, .seeds = &seeds[i], .seed_count = 1, .found = true,
-                                         .listed = entry->listed, .goes_on = w->plan->goes_on};
+    for (size_t i = 0; err == 0 && i < count; i++) {
+        const struct wb_link_out *out = &links->out.items[i];
+        seeds[i] = (struct wb_seed){.url = wb_slice(links->text.ptr + out->url_at, out->url_len), .depth = out->depth};
+        sites[i] = (struct wb_site_plan){.name = wb_slice(links->text.ptr + out->name_at, out->name_len),
+                                         .scheme = wb_slice_str(out->https ? "https" : "http"),
+                                         .priority = INT32_MIN, .delay_ms = -2, .budget = -2, /* as they are */
+                                         .seeds = &seeds[i], .seed_count = 1, .found = true, .listed = out->listed,
+                                         .goes_on = plan->goes_on};
     }
     if (err == 0)
-        err = wb_dispenser_add(w->dispenser, w->plan->run, plans, box->count, &added);
+        err = wb_dispenser_add(dispenser, plan->run, sites, count, &added);
     if (err == 0) {
-        box->count = 0;
-        wb_buf_clear(&box->text);
+        wb_vec_clear(&links->out);
+        wb_buf_clear(&links->text);
     }
-    wb_free(plans);
+    wb_free(sites);
     wb_free(seeds);
     return err;
 }
 
-void wb_outbox_release(struct wb_outbox *outbox)
+void wb_links_release(struct wb_links *links)
 {
-    wb_buf_release(&outbox->text);
-    wb_free(outbox->entries);
-    wb_seen_release(&outbox->sent);
-    *outbox = (struct wb_outbox){0};
+    wb_buf_release(&links->text);
+    wb_vec_release(&links->out);
+    wb_seen_release(&links->sent);
 }

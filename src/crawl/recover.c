@@ -8,6 +8,7 @@
 #include "crawl/recover.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "crawl/crawlsite.h"
 #include "crawl/lines.h"
 #include "crawl/spool.h"
 #include "store/store.h"
@@ -54,7 +55,7 @@ static int move_trail(void *context, const struct wb_edit *last, struct wb_edit_
     if (err == 0 && name.len) {
         struct wb_site_report report = {.id = row.id, .state = WB_SITE_CLAIMED, .next_ms = row.next_ms, .attempts = row.attempts,
                                         .reason = row.reason, .alias_of = row.alias_of, .probe = row.probe, .home = wb_slice_str(r->home),
-                                        .visit = row.visit, .trail = wb_trail_from_place(place), .trail_ms = last->time_ms, .seeds_taken = row.seeds_taken, .pages = row.pages};
+                                        .visit = row.visit, .trail = wb_site_trail_from_place(place), .trail_ms = last->time_ms, .seeds_taken = row.seeds_taken, .pages = row.pages};
         err = wb_dispenser_report(r->dispenser, row.owner, &report, 1);
     }
     wb_buf_release(&name);
@@ -171,7 +172,7 @@ static int has_page(struct comparison *c, const struct wb_edit *edit)
 static int look_at_site(void *context, const struct wb_site_row *row)
 {
     struct comparison *c = context;
-    struct wb_edit_place at = wb_trail_to_place(row->trail);
+    struct wb_edit_place at = wb_site_trail_to_place(row->trail);
     struct wb_edit edit;
     int has = 1;
 

@@ -5,17 +5,6 @@
 #include "dispenser/dispenser.h"
 #include "journal/journal.h"
 
-/* The dispenser keeps the place of a site's last record without knowing the journal. */
-static inline struct wb_edit_place wb_trail_to_place(struct wb_site_trail trail)
-{
-    return (struct wb_edit_place){trail.log, trail.offset};
-}
-
-static inline struct wb_site_trail wb_trail_from_place(struct wb_edit_place place)
-{
-    return (struct wb_site_trail){place.log, place.offset};
-}
-
 /*
  * Puts it all right. Safe while other crawls run. first: nothing was recovered since the machine or the crawl started, so the power may
  * have failed: where a process had died, sites that were finished in the last minutes and whose last page the store does not

@@ -43,7 +43,7 @@ void wb_resolve_close(struct wb_parent *parent)
 
     /* That it cannot be noted costs the next run a wait. */
     if (parent->unresolvable.len)
-        (void)wb_dispenser_resolve_again(parent->dispenser, ids, parent->unresolvable.len / sizeof *ids, wb_parent_now(parent));
+        (void)wb_dispenser_resolve_again(parent->dispenser, ids, parent->unresolvable.len / sizeof *ids, wb_clock_now_ms());
     wb_buf_release(&parent->unresolvable);
     wb_dns_free(parent->dns);
     wb_seen_release(&parent->asked);
@@ -76,12 +76,12 @@ static int tell_seed(void *context, const struct wb_seed *seed)
     struct refusal *refusal = context;
     struct wb_parent *p = refusal->parent;
     struct wb_buf line = WB_BUF_INIT;
-    struct wb_fetch_event event = {.url = seed->url, .error = refusal->error, .message = refusal->reason, .time_ms = wb_parent_now(p)};
+    struct wb_eventlog_entry event = {.url = seed->url, .error = refusal->error, .message = refusal->reason, .time_ms = wb_clock_now_ms()};
 
     wb_tally_add(&p->plan.tally->errors[refusal->error], 1);
     if (!p->lines)
         warn_of_seed(p, seed, refusal->reason);
-    int err = wb_event_line(&line, &event);
+    int err = wb_eventlog_format(&line, &event);
     if (err == 0)
         err = wb_parent_line(p, wb_buf_slice(&line));
     wb_buf_release(&line);
@@ -104,7 +104,7 @@ static int put_off(struct wb_parent *p, int64_t id, int attempts, const char *tr
     struct refusal refusal = {p, WB_CRAWL_DNS, words};
 
     snprintf(words, sizeof words, "its name cannot be resolved now: %s", trouble);
-    int err = wb_dispenser_unresolvable(p->dispenser, id, wb_parent_now(p) + wait, attempts + 1, wb_slice_str(words));
+    int err = wb_dispenser_unresolvable(p->dispenser, id, wb_clock_now_ms() + wait, attempts + 1, wb_slice_str(words));
     if (err < 0 || wait <= WB_SOON_MS)
         return err;
     err = wb_buf_append(&p->unresolvable, &id, sizeof id);
@@ -228,7 +228,7 @@ static int ask(struct wb_parent *p, int64_t id, int attempts, bool visited, cons
 int wb_resolve_ahead(struct wb_parent *parent)
 {
     struct batch *batch;
-    int64_t now = wb_parent_now(parent);
+    int64_t now = wb_clock_now_ms();
     int err = 0;
 
     if (parent->resolving >= AT_ONCE / 2 || (now - parent->resolved_ms < LOOK_MS && !parent->resolve_more))

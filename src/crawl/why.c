@@ -523,7 +523,7 @@ int wb_why(const char *dir, const char *dispenser_url, const char *agent, const 
         known = err == 0;
         err = err == WB_E_NOTFOUND ? 0 : err;
     }
-    struct wb_edit_place trail = known ? wb_trail_to_place(row.trail) : WB_EDIT_NOWHERE;
+    struct wb_edit_place trail = known ? wb_site_trail_to_place(row.trail) : WB_EDIT_NOWHERE;
     if (err == 0 && known && row.state == WB_SITE_CLAIMED)
         err = find_trail(dir, row.name, &trail);
     if (err == 0 && known)

@@ -1,163 +1,92 @@
 /*
- * worker.c - one crawler process: begin, loop and end.
+ * worker.c - one worker process: its begin, its event loop and its end.
  *
- *   tick, 20 times a second: stop? claim sites, retry favours, commit, renew leases
- *   due, when a clock says so: dispatch
- *   answers come from libcurl through the same loop
+ *   tick, 20 times per second   end? renew leases, claim sites, retry favours, dispatch, commit
+ *   due, when a site is due     dispatch
+ *   answers                     come from libcurl and c-ares through the same loop
  *
- * A commit makes everything durable in this order: outbox to the dispenser, store committed, journal
- * synced, lines released, spool emptied, closed sites reported.
+ * A commit makes everything durable, in this order: links to other sites go to the dispenser, the journal to the
+ * kernel, the store commits, the journal is synced, lines of the log are released, the spool is emptied, and closed
+ * sites are reported to the dispenser.
+ *
+ * This file never decides what is requested or what an answer means.
  */
-#include "crawl/webknown.h"
-#include "base/hash.h"
 #include "base/mem.h"
+#include "crawl/worker.h"
 #include "os/clock.h"
 #include "os/limits.h"
 #include "os/stop.h"
+#include "webdb/webdb.h"
 
 #include <event2/event.h>
 #include <unistd.h>
 
 enum {
     TICK_MS = 50,
-    COMMIT_MS = 5000,       /* the spool outlives kill -9, this is for power loss; seldom, so that blocks are large */
-    COMMIT_WATCHED_MS = 1000, /* somebody reads the log of fetches, whose lines wait for the commit */
+    /* A commit is due after one of these: */
+    COMMIT_MS = 5000,         /* protects against power loss only, the spool survives kill -9; seldom, for large blocks */
+    COMMIT_WATCHED_MS = 1000, /* if somebody reads the log of fetches, because its lines wait for the commit */
     COMMIT_PAGES = 8192,
     COMMIT_BYTES = 32 << 20,
-    SHARE_MS = 200,
-    SPREAD_MS = 2000,
-    TELL_MS = 200,
-    WIND_DOWN_MS = 800,
-    CLAIM_MS = 300,         /* also without a hint that there is something to claim */
-    CLAIM_MAX = 256,
-    LEASE_MS = 60 * 1000,
+    CLAIM_MS = 300,           /* ask the dispenser for sites, even if nobody says that there are any */
+    CLAIM_MAX = 256,          /* sites at a time */
+    SHARE_MS = 200,           /* after news of sites each worker takes only its share for so long */
+    SPREAD_MS = 2000,         /* over which the first requests of sites claimed together are spread */
+    TELL_MS = 200,            /* links to other sites wait so long at most */
+    WIND_DOWN_MS = 800,       /* that answers under way are waited for at the end */
+    LEASE_MS = WB_MINUTE_MS,
     RENEW_MS = 15 * 1000,
-    NAMES_FIRST = 256,
-    CONNECTIONS_SPARE = 100,
-    FILES_SPARE = 64,       /* file descriptors for all else: store, journal, spool, webdb, names */
+    CONNECTIONS_SPARE = 100,  /* beyond one per site */
+    FILES_SPARE = 64,         /* file descriptors for everything else: store, journal, spool, webdb, names */
 };
-
-int64_t wb_worker_now(const struct wb_worker *w)
-{
-    (void)w;
-    return wb_clock_now_ms();
-}
 
 bool wb_worker_slept(const struct wb_worker *w)
 {
-    return wb_worker_now(w) - w->ticked_ms > LEASE_MS - 2 * RENEW_MS;
+    return wb_clock_now_ms() - w->leases.ticked_ms > LEASE_MS - 2 * RENEW_MS;
 }
 
 void wb_worker_fail(struct wb_worker *w, int err)
 {
     if (w->failed.code == 0)
         wb_error_save(err, &w->failed);
-    event_base_loopbreak(w->base);
+    event_base_loopbreak(w->loop.base);
 }
 
 void wb_worker_dirty(struct wb_worker *w)
 {
-    if (!w->uncommitted_ms)
-        w->uncommitted_ms = wb_worker_now(w);
+    if (!w->uncommitted.since_ms)
+        w->uncommitted.since_ms = wb_clock_now_ms();
 }
 
-const char *wb_worker_refuses(const struct wb_worker *w, const struct wb_address *address)
+int wb_worker_parse(struct wb_worker *w, struct wb_slice url, struct wb_pageid *id_out)
 {
-    return w->plan->options->allow_private ? NULL : wb_address_private(address);
-}
-
-/* ---- sites held ------------------------------------------------------------------------------- */
-
-static struct wb_site **name_slot(const struct wb_worker *w, uint64_t key)
-{
-    return &w->by_name[key & (w->by_name_cap - 1)];
-}
-
-struct wb_site *wb_worker_site(const struct wb_worker *w, struct wb_slice name)
-{
-    uint64_t key = wb_edit_site(name);
-
-    for (struct wb_site *site = *name_slot(w, key); site; site = site->hash_next)
-        if (site->key == key && wb_slice_equal(wb_slice_str(site->name), name))
-            return site;
-    return NULL;
-}
-
-static int grow_names(struct wb_worker *w)
-{
-    struct wb_site **old = w->by_name;
-    size_t old_cap = w->by_name_cap;
-
-    w->by_name_cap = old_cap ? old_cap * 2 : NAMES_FIRST;
-    w->by_name = wb_alloc_zero(w->by_name_cap, sizeof *w->by_name);
-    if (!w->by_name) {
-        w->by_name = old;
-        w->by_name_cap = old_cap;
-        return WB_E_NOMEM;
-    }
-    for (size_t i = 0; i < old_cap; i++)
-        for (struct wb_site *site = old[i], *next; site; site = next) {
-            next = site->hash_next;
-            struct wb_site **slot = name_slot(w, site->key);
-            site->hash_next = *slot;
-            *slot = site;
-        }
-    wb_free(old);
-    return 0;
-}
-
-int wb_worker_hold(struct wb_worker *w, struct wb_site *site)
-{
-    if (w->site_count >= w->by_name_cap) {
-        int err = grow_names(w);
-        if (err < 0)
-            return err;
-    }
-    struct wb_site **slot = name_slot(w, site->key);
-    site->hash_next = *slot;
-    *slot = site;
-    site->list_prev = NULL;
-    site->list_next = w->sites;
-    if (w->sites)
-        w->sites->list_prev = site;
-    w->sites = site;
-    w->site_count++;
-    return 0;
-}
-
-void wb_worker_drop(struct wb_worker *w, struct wb_site *site)
-{
-    struct wb_site **link = name_slot(w, site->key);
-
-    while (*link != site)
-        link = &(*link)->hash_next;
-    *link = site->hash_next;
-    if (site->list_prev)
-        site->list_prev->list_next = site->list_next;
-    else
-        w->sites = site->list_next;
-    if (site->list_next)
-        site->list_next->list_prev = site->list_prev;
-    w->site_count--;
+    *id_out = (struct wb_pageid){0, 0};
+    int err = wb_url_parse(url, NULL, &w->scratch.url);
+    if (err == 0)
+        err = wb_url_key(&w->scratch.url, &w->scratch.key);
+    if (err == 0)
+        *id_out = wb_pageid_of_key(wb_buf_slice(&w->scratch.key));
+    return err;
 }
 
 /* ---- claiming ------------------------------------------------------------------------------------ */
 
-struct claim {
+/* Sites that the dispenser gave us and that are not opened yet, in its order. */
+struct site_claim {
     struct wb_worker *w;
-    struct wb_site *list, **end; /* by list_next, in the order of the claim, until they are opened */
+    struct wb_list list;
     unsigned count;
 };
 
 static int claim_row(void *context, const struct wb_site_row *row)
 {
-    struct claim *claim = context;
+    struct site_claim *claim = context;
     struct wb_worker *w = claim->w;
     const struct wb_crawl_options *options = w->plan->options;
     struct wb_slice address = row->address;
     struct wb_site *site = NULL;
 
-    int err = wb_site_new(row, wb_worker_now(w), &site);
+    int err = wb_site_new(row, wb_clock_now_ms(), &site);
     if (err < 0)
         return err;
     site->delay_ms = site->page_delay_ms = row->delay_ms >= 0 ? row->delay_ms : options->delay_ms;
@@ -165,47 +94,25 @@ static int claim_row(void *context, const struct wb_site_row *row)
     const char *blank = memchr(address.ptr, ' ', address.len);
     if (blank)
         address.len = (size_t)(blank - address.ptr);
-    /* One of a run that allowed private addresses is looked up again, and refused. */
-    if (!wb_address_parse(address, &site->address) || wb_worker_refuses(w, &site->address))
+    /* An address from a run that allowed private ones is looked up again; the site is refused then. */
+    if (!wb_address_parse(address, &site->address) || wb_names_refuse_address(w->plan, &site->address))
         site->address_expires_ms = 0;
-    /* Its journal is another repository's: begin anew, but never in a hurry. */
+    /* Its history is in the journal of another repository. We start without it, but keep its clock. */
     if (!wb_slice_equal(row->home, wb_slice_str(w->plan->home)))
         site->trail = WB_EDIT_NOWHERE;
-    *claim->end = site;
-    claim->end = &site->list_next;
+    wb_list_append(&claim->list, &site->node);
     claim->count++;
     return 0;
 }
 
-static int count_row(void *context, const struct wb_site_row *row)
-{
-    (void)row;
-    return ++*(unsigned *)context >= 2;
-}
-
-/* Whether the address has other names, which may be names of the same site. */
-static int has_neighbours(struct wb_worker *w, const struct wb_site *site, bool *has_out)
-{
-    char address[WB_ADDRESS_TEXT_MAX];
-    unsigned count = 0;
-    int err = 0;
-
-    if (site->place && site->place->sites < 2) {
-        wb_address_format(&site->address, address);
-        err = wb_dispenser_neighbours(w->dispenser, wb_slice_str(address), count_row, &count);
-    }
-    *has_out = site->place && (site->place->sites >= 2 || count >= 2);
-    return err < 0 ? err : 0;
-}
-
 /*
- * Sites that were claimed together do not begin together: their requests would come in bursts for as long as the
- * crawl lasts, each with buffers of its own, and all at once to a server with many names.
+ * Sites that were claimed together must not begin together: their requests would come in bursts for as long as the
+ * crawl lasts, which needs more memory and hits a server with many names all at once.
  */
-static void spread(struct wb_worker *w, struct wb_site *site, unsigned at, unsigned count)
+static void spread(struct wb_site *site, unsigned at, unsigned count)
 {
     int64_t window = site->delay_ms < SPREAD_MS ? site->delay_ms : SPREAD_MS;
-    int64_t begin = wb_worker_now(w) + window * at / count;
+    int64_t begin = wb_clock_now_ms() + window * at / count;
 
     if (begin > site->next_ms)
         site->next_ms = begin;
@@ -213,30 +120,30 @@ static void spread(struct wb_worker *w, struct wb_site *site, unsigned at, unsig
 
 static int open_claimed(struct wb_worker *w, struct wb_site *site)
 {
-    int err = wb_worker_hold(w, site);
+    int err = wb_site_set_add(&w->sites, site);
 
     if (err < 0) {
-        wb_site_free(site, w->spill);
+        wb_site_free(site, w->repo.spill);
         return err;
     }
     if (site->address_expires_ms) {
         err = wb_frontier_move(&w->frontier, site, &site->address);
         if (err == 0)
-            err = has_neighbours(w, site, &site->probing);
+            err = wb_names_have_neighbours(w, site, &site->root.probing);
     }
     if (err < 0)
         return err;
     wb_tally_doing(w->mine, WB_STAGE_OPENING, (uint64_t)site->id);
     err = wb_visit_open(w, site);
-    /* After a failure it stays, for the parent to see; a request may have been sent meanwhile. */
+    /* After a failure the stage stays as it is, so that the parent can see it. */
     if (err == 0 && w->failed.code == 0 && atomic_load(&w->mine->stage) == WB_STAGE_OPENING)
         wb_tally_doing(w->mine, WB_STAGE_NONE, 0);
     return err;
 }
 
 /*
- * A fair share of what is open, so that the first process does not take everything; after a moment also more, since
- * sites of an address that this process contacts wait for it alone.
+ * How many more sites to claim: at first a fair share of what is open, so that one process does not take everything.
+ * After a moment also more, because the dispenser gives sites of an address that we contact already to nobody else.
  */
 static unsigned wanted_sites(const struct wb_worker *w)
 {
@@ -247,37 +154,38 @@ static unsigned wanted_sites(const struct wb_worker *w)
 
     if (share < 1)
         share = 1;
-    if (share < max && wb_worker_now(w) - w->news_ms < SHARE_MS)
+    if (share < max && wb_clock_now_ms() - w->claims.news_ms < SHARE_MS)
         max = (unsigned)share;
-    return max > w->site_count ? max - w->site_count : 0;
+    return max > w->sites.count ? max - w->sites.count : 0;
 }
 
 static int claim_sites(struct wb_worker *w)
 {
-    struct claim claim = {.w = w, .end = &claim.list};
+    struct site_claim claim = {.w = w};
+    struct wb_list_node *node;
     unsigned claimable = atomic_load(&w->tally->claimable);
-    int64_t now = wb_worker_now(w);
+    int64_t now = wb_clock_now_ms();
     unsigned max, at = 0;
     int err = 0;
 
-    if (claimable != w->claimable && w->claimable_seen != claimable)
-        w->news_ms = now;
-    w->claimable_seen = claimable;
+    if (claimable != w->claims.made_at && w->claims.seen != claimable)
+        w->claims.news_ms = now;
+    w->claims.seen = claimable;
     max = wanted_sites(w);
-    if (!max || (claimable == w->claimable && !w->claim_again && now - w->claimed_ms < CLAIM_MS))
+    if (!max || (claimable == w->claims.made_at && !w->claims.again && now - w->claims.made_ms < CLAIM_MS))
         return 0;
     if (max > CLAIM_MAX)
         max = CLAIM_MAX;
-    w->claimable = claimable;
-    w->claimed_ms = now;
-    err = wb_dispenser_claim(w->dispenser, w->plan->run, wb_slice_str(w->owner), now, LEASE_MS, max, claim_row, &claim);
-    w->claim_again = err == 0 && claim.count == max;
-    while (claim.list) {
-        struct wb_site *site = claim.list;
-        claim.list = site->list_next;
-        spread(w, site, at++, claim.count);
+    w->claims.made_at = claimable;
+    w->claims.made_ms = now;
+    err = wb_dispenser_claim(w->repo.dispenser, w->plan->run, wb_slice_str(w->owner), now, LEASE_MS, max, claim_row,
+                             &claim);
+    w->claims.again = err == 0 && claim.count == max;
+    while ((node = wb_list_pop(&claim.list))) {
+        struct wb_site *site = WB_CONTAINER_OF(node, struct wb_site, node);
+        spread(site, at++, claim.count);
         if (err < 0)
-            wb_site_free(site, w->spill);
+            wb_site_free(site, w->repo.spill);
         else
             err = open_claimed(w, site);
     }
@@ -290,114 +198,117 @@ static int commit(struct wb_worker *w)
 {
     struct wb_store_commit_counts counts = {0};
 
-    wb_arrivals_take(w);
-    bool pages = w->uncommitted_pages > 0;
-    int err = w->failed.code < 0 ? wb_error_restore(&w->failed) : wb_outbox_flush(w);
+    wb_errand_take_arrivals(w);
+    bool pages = w->uncommitted.pages > 0;
+    int err = w->failed.code < 0 ? wb_error_restore(&w->failed) : wb_links_flush(&w->links, w->repo.dispenser, w->plan);
 
     if (err == 0)
-        err = wb_journal_writer_flush(w->journal);
-    /* The store before the journal: power that fails in between makes us fetch some pages again, not believe that we have them. */
+        err = wb_journal_writer_flush(w->repo.journal);
+    /* The store before the journal: if the power fails in between, we fetch some pages again, but we never believe that
+       we have pages that we do not have. */
     if (err == 0 && pages)
-        err = wb_store_commit(w->store, &counts);
+        err = wb_store_commit(w->repo.store, &counts);
     if (err == 0 && counts.barred)
-        err = wb_event_correct(w);
+        err = wb_eventlog_correct(w);
     if (err == 0)
-        err = wb_journal_writer_sync(w->journal);
-    /* Until the next round begins the spool has the lines too, and recovery knows which of its rounds were released. */
+        err = wb_journal_writer_sync(w->repo.journal);
+    /* Until the spool's next round begins it has the lines too. Recovery knows which round was released last. */
     if (err == 0)
-        err = wb_event_release(w);
+        err = wb_eventlog_release(w);
     if (err == 0)
-        err = wb_spool_reset(w->spool);
+        err = wb_spool_reset(w->repo.spool);
     if (err == 0)
-        err = wb_visit_report(w, wb_journal_writer_rolled(w->journal));
+        err = wb_visit_report(w, wb_journal_writer_rolled(w->repo.journal));
     if (err < 0)
         return err;
-    w->uncommitted_ms = 0;
-    w->uncommitted_pages = w->uncommitted_bytes = 0;
+    w->uncommitted.since_ms = 0;
+    w->uncommitted.pages = w->uncommitted.bytes = 0;
     wb_tally_add(&w->tally->commits, 1);
     return 0;
 }
 
-/* Sites that were found by links should not wait for a commit: others may have nothing to do. */
+/* Links to other sites should not wait for a commit: other workers may have nothing to do. */
 static int tell_others(struct wb_worker *w)
 {
-    int64_t now = wb_worker_now(w);
+    int64_t now = wb_clock_now_ms();
 
-    if (!w->outbox.count || now - w->told_ms < TELL_MS)
+    if (!w->links.out.count || now - w->links.sent_ms < TELL_MS)
         return 0;
-    w->told_ms = now;
-    return wb_outbox_flush(w);
+    w->links.sent_ms = now;
+    return wb_links_flush(&w->links, w->repo.dispenser, w->plan);
 }
 
 static bool commit_is_due(const struct wb_worker *w)
 {
     int64_t wait = w->plan->lines ? COMMIT_WATCHED_MS : COMMIT_MS;
 
-    if (!w->uncommitted_ms)
+    if (!w->uncommitted.since_ms)
         return false;
-    /* Nothing left to do: whoever waits for the end should not wait for the clock. */
-    return w->site_count == 0 || w->uncommitted_pages >= COMMIT_PAGES || w->uncommitted_bytes >= COMMIT_BYTES ||
-           wb_worker_now(w) - w->uncommitted_ms >= wait;
+    /* Without sites there is nothing left to do, and the end of the run waits for our commit. */
+    return w->sites.count == 0 || w->uncommitted.pages >= COMMIT_PAGES || w->uncommitted.bytes >= COMMIT_BYTES ||
+           wb_clock_now_ms() - w->uncommitted.since_ms >= wait;
 }
 
 static int renew(struct wb_worker *w)
 {
-    int64_t now = wb_worker_now(w);
+    int64_t now = wb_clock_now_ms();
 
-    w->ticked_ms = now;
-    if (!w->site_count || now - w->renewed_ms < RENEW_MS)
+    w->leases.ticked_ms = now;
+    if (!w->sites.count || now - w->leases.renewed_ms < RENEW_MS)
         return 0;
-    w->renewed_ms = now;
-    int err = wb_dispenser_renew(w->dispenser, wb_slice_str(w->owner), LEASE_MS);
-    /* It slept for so long that others took it for dead: what it holds is theirs. A new process begins with clean hands. */
-    w->lost = err == WB_E_BUSY;
-    if (w->lost)
-        event_base_loopbreak(w->base);
-    return w->lost ? 0 : err;
+    w->leases.renewed_ms = now;
+    int err = wb_dispenser_renew(w->repo.dispenser, wb_slice_str(w->owner), LEASE_MS);
+    /* We were suspended for so long that others took us for dead, and our sites belong to them now. A new process takes
+       our place. */
+    w->leases.lost = err == WB_E_BUSY;
+    if (w->leases.lost)
+        event_base_loopbreak(w->loop.base);
+    return w->leases.lost ? 0 : err;
 }
 
 /*
- * Somebody set the clock, or it was wrong when the process began. What is stored from now on has the right time; everything
- * that is waited for is moved with the clock, so that no wait becomes longer or shorter.
+ * If somebody set the clock, everything that is stored from now on has the right time. All moments that we wait for
+ * move with the clock, so that no wait becomes longer or shorter.
  */
 static void follow_clock(struct wb_worker *w)
 {
     int64_t by_ms = wb_clock_follow();
-    int64_t *moments[] = {&w->uncommitted_ms, &w->claimed_ms, &w->stuck_ms, &w->ticked_ms, &w->told_ms, &w->stopping_ms, &w->news_ms};
+    int64_t *moments[] = {&w->uncommitted.since_ms, &w->claims.made_ms,   &w->favours.retried_ms, &w->leases.ticked_ms,
+                          &w->links.sent_ms,        &w->loop.stopping_ms, &w->claims.news_ms};
 
     if (!by_ms)
         return;
     for (size_t i = 0; i < sizeof moments / sizeof *moments; i++)
         if (*moments[i])
             *moments[i] += by_ms;
-    for (struct wb_site *site = w->sites; site; site = site->list_next)
+    for (struct wb_site *site = NULL; (site = wb_site_set_next(&w->sites, site));)
         wb_site_shift(site, by_ms);
     wb_frontier_shift(&w->frontier, by_ms);
     wb_fetcher_shift(w->fetcher, by_ms);
-    w->renewed_ms = 0; /* leases were written by the other time: at once */
+    w->leases.renewed_ms = 0; /* renew at once: the leases were written with the other time */
 }
 
 static void count_sites(struct wb_worker *w)
 {
     unsigned in_flight = atomic_load(&w->mine->in_flight);
 
-    atomic_store(&w->mine->sites, w->site_count);
-    atomic_store(&w->mine->waiting, w->site_count > in_flight ? w->site_count - in_flight : 0);
-    atomic_store(&w->mine->idle, w->site_count == 0 && !w->uncommitted_ms);
+    atomic_store(&w->mine->sites, w->sites.count);
+    atomic_store(&w->mine->waiting, w->sites.count > in_flight ? w->sites.count - in_flight : 0);
+    atomic_store(&w->mine->idle, w->sites.count == 0 && !w->uncommitted.since_ms);
 }
 
 /* ---- the loop --------------------------------------------------------------------------------------- */
 
-/* No new requests; answers that are on their way get a moment, so that they need not be asked for again. */
+/* Makes no new requests. Answers that are on their way get a moment, so that they need not be asked for again. */
 static void wind_down(struct wb_worker *w)
 {
-    int64_t now = wb_worker_now(w);
+    int64_t now = wb_clock_now_ms();
 
-    if (!w->stopping)
-        w->stopping_ms = now;
-    w->stopping = true;
-    if (atomic_load(&w->mine->in_flight) == 0 || now - w->stopping_ms >= WIND_DOWN_MS)
-        event_base_loopbreak(w->base);
+    if (!w->loop.stopping)
+        w->loop.stopping_ms = now;
+    w->loop.stopping = true;
+    if (atomic_load(&w->mine->in_flight) == 0 || now - w->loop.stopping_ms >= WIND_DOWN_MS)
+        event_base_loopbreak(w->loop.base);
 }
 
 static void on_tick(evutil_socket_t fd, short what, void *context)
@@ -411,14 +322,14 @@ static void on_tick(evutil_socket_t fd, short what, void *context)
         wind_down(w);
         return;
     }
-    /* First: whoever slept for too long holds nothing any more. */
+    /* First, because a process that slept for too long holds nothing any more. */
     err = renew(w);
-    if (w->lost)
+    if (w->leases.lost)
         return;
     if (err == 0)
         err = claim_sites(w);
     if (err == 0) {
-        wb_favours_stuck(w);
+        wb_rules_retry_favours(w);
         wb_dispatch_make_way(w);
         wb_dispatch(w);
     }
@@ -432,7 +343,7 @@ static void on_tick(evutil_socket_t fd, short what, void *context)
 static void on_arrivals_due(evutil_socket_t fd, short what, void *context)
 {
     (void)fd, (void)what;
-    wb_arrivals_take(context);
+    wb_errand_take_arrivals(context);
     wb_dispatch(context);
 }
 
@@ -442,38 +353,39 @@ static void on_due(evutil_socket_t fd, short what, void *context)
     wb_dispatch(context);
 }
 
-/* Connections at a time: for all sites, unless the process has no file descriptors for so many. */
+/* How many connections we may have at a time: one for each site, unless there are too few file descriptors. */
 static unsigned connections_max(struct wb_worker *w)
 {
-    /* A pool of connections that is smaller than the sites held never has the one that is needed: they come around in turn. */
+    /* Sites take turns, so a pool with fewer connections than sites would never have the one that is needed. */
     unsigned wanted = w->plan->options->sites + CONNECTIONS_SPARE;
     uint64_t limit = wb_limits_files();
 
     if (limit == 0)
         return wanted;
     uint64_t files = limit > 2 * FILES_SPARE ? limit - FILES_SPARE : limit / 2;
-    w->few_files = files < wanted;
+    w->errands.few_files = files < wanted;
     return files < 1 ? 1 : files < wanted ? (unsigned)files : wanted;
 }
 
 static int open_network(struct wb_worker *w)
 {
     const struct wb_crawl_options *o = w->plan->options;
-    struct wb_fetch_options fetch = {.user_agent = o->user_agent, .ca_file = o->ca_file, .timeout_ms = (unsigned)o->timeout_ms,
-                                     .body_max = (size_t)o->max_bytes, .connections_max = connections_max(w)};
+    struct wb_fetch_options fetch = {.user_agent = o->user_agent, .ca_file = o->ca_file,
+                                     .timeout_ms = (unsigned)o->timeout_ms, .body_max = (size_t)o->max_bytes,
+                                     .connections_max = connections_max(w)};
     struct wb_dns_options dns = {.servers = o->dns_servers, .rate = o->dns_rate};
     struct timeval tick = {0, TICK_MS * 1000};
 
-    w->base = event_base_new();
-    w->tick = w->base ? event_new(w->base, -1, EV_PERSIST, on_tick, w) : NULL;
-    w->due = w->base ? event_new(w->base, -1, 0, on_due, w) : NULL;
-    w->arrivals_due = w->base ? event_new(w->base, -1, 0, on_arrivals_due, w) : NULL;
-    if (!w->tick || !w->due || !w->arrivals_due || event_add(w->tick, &tick) < 0)
+    w->loop.base = event_base_new();
+    w->loop.tick = w->loop.base ? event_new(w->loop.base, -1, EV_PERSIST, on_tick, w) : NULL;
+    w->loop.due = w->loop.base ? event_new(w->loop.base, -1, 0, on_due, w) : NULL;
+    w->errands.arrivals_due = w->loop.base ? event_new(w->loop.base, -1, 0, on_arrivals_due, w) : NULL;
+    if (!w->loop.tick || !w->loop.due || !w->errands.arrivals_due || event_add(w->loop.tick, &tick) < 0)
         return wb_fail_nomem();
-    int err = wb_dns_new(w->base, &dns, &w->dns);
+    int err = wb_dns_new(w->loop.base, &dns, &w->dns);
     for (size_t i = 0; err == 0 && i < o->resolve_count; i++)
         err = wb_dns_override(w->dns, o->resolve[i]);
-    return err < 0 ? err : wb_fetcher_new(w->base, &fetch, &w->fetcher);
+    return err < 0 ? err : wb_fetcher_new(w->loop.base, &fetch, &w->fetcher);
 }
 
 static int open_worker(struct wb_worker *w)
@@ -481,117 +393,111 @@ static int open_worker(struct wb_worker *w)
     const struct wb_crawl_options *o = w->plan->options;
 
     wb_frontier_init(&w->frontier, o->per_address, connections_max(w));
-    int err = grow_names(w);
+    int err = wb_dispenser_open(o->dir, o->dispenser, &w->repo.dispenser);
     if (err == 0)
-        err = wb_dispenser_open(o->dir, o->dispenser, &w->dispenser);
+        err = wb_store_open(o->dir, WB_STORE_WRITE, &w->repo.store);
     if (err == 0)
-        err = wb_store_open(o->dir, WB_STORE_WRITE, &w->store);
+        err = wb_webdb_open(o->dir, &w->repo.webdb);
+    if (err == WB_E_NOTFOUND)
+        err = 0; /* there is no webdb yet */
+    /* The journal before the spool: the kernel closes files by number, so a process that finds our spool unlocked
+       finds our journal unlocked too. */
     if (err == 0)
-        err = wb_known_open(w);
-    /* In this order: the kernel closes files by number, so that whoever finds the spool free finds the journal free too. */
+        err = wb_journal_writer_open(o->dir, 0, &w->repo.journal);
     if (err == 0)
-        err = wb_journal_writer_open(o->dir, 0, &w->journal);
+        err = wb_spool_create(o->dir, w->owner, &w->repo.spool);
     if (err == 0)
-        err = wb_spool_create(o->dir, w->owner, &w->spool);
+        err = wb_journal_reader_open(o->dir, &w->repo.history);
     if (err == 0)
-        err = wb_journal_reader_open(o->dir, &w->history);
-    if (err == 0)
-        err = wb_spill_open(o->dir, &w->spill);
+        err = wb_spill_open(o->dir, &w->repo.spill);
     if (err == 0)
         err = wb_pagefacts_init(&w->facts);
     return err < 0 ? err : open_network(w);
 }
 
-/* Everything that is held goes back as it is; the next claim goes on from the journal. */
+/* Gives all sites back to the dispenser as they are. Whoever claims one next continues from the journal. */
 static int hand_back(struct wb_worker *w)
 {
-    wb_arrivals_take(w);
-    wb_favours_drop(w);
-    while (w->sites && w->failed.code == 0) {
-        struct wb_site *site = w->sites;
+    wb_errand_take_arrivals(w);
+    wb_rules_drop_favours(w);
+    for (struct wb_site *site; w->failed.code == 0 && (site = wb_site_set_next(&w->sites, NULL));) {
+        bool waits = site->next_ms - wb_clock_now_ms() > WB_PATIENCE_MS;
         wb_frontier_remove(&w->frontier, site);
-        wb_visit_close(w, site, site->next_ms - wb_worker_now(w) > WB_PATIENCE_MS ? WB_SITE_WAITING : WB_SITE_READY, "", NULL);
+        wb_visit_close(w, site, waits ? WB_SITE_WAITING : WB_SITE_READY, "", NULL);
     }
     int err = w->failed.code < 0 ? wb_error_restore(&w->failed) : commit(w);
-    return err < 0 ? err : wb_journal_writer_finish(w->journal);
+    return err < 0 ? err : wb_journal_writer_finish(w->repo.journal);
 }
 
 static void free_memory(struct wb_worker *w)
 {
-    wb_arrivals_drop(w);
-    while (w->free_errands) {
-        struct wb_errand *errand = w->free_errands;
-        w->free_errands = errand->next_free;
-        wb_buf_release(&errand->url);
-        wb_buf_release(&errand->key);
-        wb_buf_release(&errand->head);
-        wb_free(errand);
-    }
-    while (w->sites) {
-        struct wb_site *site = w->sites;
+    wb_errand_release_all(&w->errands);
+    for (struct wb_site *site; (site = wb_site_set_next(&w->sites, NULL));) {
         wb_frontier_remove(&w->frontier, site);
-        wb_worker_drop(w, site);
-        wb_site_free(site, w->spill);
+        wb_site_set_remove(&w->sites, site);
+        wb_site_free(site, w->repo.spill);
     }
+    wb_site_set_release(&w->sites);
     wb_frontier_release(&w->frontier);
     wb_seen_release(&w->contents);
-    wb_outbox_release(&w->outbox);
-    wb_free(w->by_name);
-    wb_free(w->reports);
-    struct wb_buf *bufs[] = {&w->lines, &w->key, &w->url_text, &w->item_mem, &w->link_mem, &w->old_mem, &w->known_mem, &w->media_mem};
+    wb_links_release(&w->links);
+    wb_visit_reports_release(&w->reports);
+    wb_buf_release(&w->uncommitted.lines);
+    struct wb_worker_scratch *scratch = &w->scratch;
+    struct wb_buf *bufs[] = {&scratch->key, &scratch->url_text, &scratch->item, &scratch->link,
+                             &scratch->old_page, &scratch->known_page, &scratch->media_type};
     for (size_t i = 0; i < sizeof bufs / sizeof *bufs; i++)
         wb_buf_release(bufs[i]);
-    wb_url_release(&w->url);
-    wb_url_release(&w->base_url);
-    wb_url_release(&w->target);
+    wb_url_release(&scratch->url);
+    wb_url_release(&scratch->base);
+    wb_url_release(&scratch->target);
 }
 
 static void close_worker(struct wb_worker *w, bool clean)
 {
     wb_fetcher_free(w->fetcher);
     wb_dns_free(w->dns);
-    if (w->spill)
+    if (w->repo.spill)
         free_memory(w);
     wb_pagefacts_release(&w->facts);
-    wb_spill_close(w->spill);
-    wb_journal_reader_close(w->history);
-    wb_journal_writer_close(w->journal);
-    wb_known_close(w);
-    wb_store_close(w->store);
-    wb_spool_close(w->spool, clean);
-    wb_dispenser_close(w->dispenser);
-    if (w->tick)
-        event_free(w->tick);
-    if (w->due)
-        event_free(w->due);
-    if (w->arrivals_due)
-        event_free(w->arrivals_due);
-    if (w->base)
-        event_base_free(w->base);
+    wb_spill_close(w->repo.spill);
+    wb_journal_reader_close(w->repo.history);
+    wb_journal_writer_close(w->repo.journal);
+    wb_webdb_close(w->repo.webdb);
+    wb_store_close(w->repo.store);
+    wb_spool_close(w->repo.spool, clean);
+    wb_dispenser_close(w->repo.dispenser);
+    if (w->loop.tick)
+        event_free(w->loop.tick);
+    if (w->loop.due)
+        event_free(w->loop.due);
+    if (w->errands.arrivals_due)
+        event_free(w->errands.arrivals_due);
+    if (w->loop.base)
+        event_base_free(w->loop.base);
 }
 
-int wb_worker_run(const struct wb_crawl_plan *plan, unsigned number, int events_fd)
+int wb_worker_run(const struct wb_crawl_plan *plan, unsigned number, int warnings_fd)
 {
-    static struct wb_worker w; /* one a process, and too large for a stack */
+    static struct wb_worker w; /* there is one per process, and it is too large for a stack */
 
-    w = (struct wb_worker){.plan = plan, .tally = plan->tally, .mine = &plan->tally->workers[number], .number = number,
-                          .events_fd = events_fd, .parent = getppid()};
-
-    wb_limits_prepare(); /* sockets for all sites at once */
+    w = (struct wb_worker){.plan = plan, .tally = plan->tally, .mine = &plan->tally->workers[number],
+                           .warnings_fd = warnings_fd, .parent = getppid()};
+    wb_limits_prepare(); /* as many sockets as sites */
     snprintf(w.owner, sizeof w.owner, "%s", plan->owner);
     int err = open_worker(&w);
     if (err == 0) {
         on_tick(-1, 0, &w);
         if (w.failed.code == 0)
-            event_base_dispatch(w.base);
+            event_base_dispatch(w.loop.base);
         if (w.failed.code < 0)
             err = wb_error_restore(&w.failed);
         else
             err = hand_back(&w);
     }
-    /* The lines of what did not become durable are in the spool, and so are its pages. */
+    /* After an error nothing is lost: pages and lines that are not durable are in the spool, which stays. */
     if (err < 0)
-        wb_event_warn(&w, "%s", wb_error_message());
+        wb_eventlog_warn(&w, "%s", wb_error_message());
     close_worker(&w, err == 0);
-    return err < 0 ? 1 : w.lost ? WB_WORKER_LOST : 0;
+    return err < 0 ? 1 : w.leases.lost ? WB_WORKER_LOST : 0;
 }

@@ -1,7 +1,6 @@
 /* test_fetchlist.c - fetch lists in the dispenser: what a commit makes of rows of every kind, classes, scopes, and tables of the version before. */
 #include "../dispenser/dispenser_support.h"
 #include "crawl/crawl.h"
-#include "crawl/fetchcount.h"
 #include "os/clock.h"
 #include "os/fault.h"
 #include "store/store.h"
@@ -507,48 +506,6 @@ static void test_memory(void **state)
     check_tables(p);
 }
 
-/* ---- counting ------------------------------------------------------------------------------------------------------ */
-
-static bool is_there(const struct place *p, const char *name)
-{
-    char path[160];
-
-    snprintf(path, sizeof path, "%s/%s", p->dir, name);
-    return access(path, F_OK) == 0;
-}
-
-/* What one crawl has counted is there for the next, until another run is counted. */
-static void test_count(void **state)
-{
-    PLACE(p);
-    struct wb_file file, other;
-    uint64_t count;
-
-    must_ok(wb_fetchcount_open(p->dir, 7, &file, &count));
-    assert_int_equal(count, 0);
-    for (uint64_t i = 0; i < 5; i++)
-        must_ok(wb_fetchcount_note(&file, i));
-    wb_file_close(&file);
-    must_ok(wb_fetchcount_open(p->dir, 7, &file, &count));
-    assert_int_equal(count, 5);
-    /* A number that was used up by a process that died before it could be noted: the next one counts for both. */
-    must_ok(wb_fetchcount_note(&file, 6));
-    wb_fault_arm(WB_FAULT_WRITE, 1, ENOSPC);
-    assert_int_equal(wb_fetchcount_note(&file, 7), WB_E_IO);
-    wb_fault_disarm();
-    /* While a crawl is at work its count stays, whatever else is begun. */
-    must_ok(wb_fetchcount_open(p->dir, 8, &other, &count));
-    assert_true(count == 0 && is_there(p, "fetches-7") && is_there(p, "fetches-8"));
-    wb_file_close(&other);
-    wb_file_close(&file);
-    must_ok(wb_fetchcount_open(p->dir, 7, &file, &count));
-    assert_true(count == 7 && !is_there(p, "fetches-8"));
-    wb_file_close(&file);
-    must_ok(wb_fetchcount_open(p->dir, 9, &file, &count));
-    assert_true(count == 0 && !is_there(p, "fetches-7") && is_there(p, "fetches-9"));
-    wb_file_close(&file);
-}
-
 /* ---- the version before ------------------------------------------------------------------------------------------- */
 
 /* What version 1 did not have. */
@@ -600,7 +557,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         REPOSITORY(test_commit), REPOSITORY(test_scattered), REPOSITORY(test_states), REPOSITORY(test_numbers), REPOSITORY(test_newest), REPOSITORY(test_plain_again),
         REPOSITORY(test_found), REPOSITORY(test_facts), REPOSITORY(test_seeds_file), REPOSITORY(test_migration), REPOSITORY(test_many),
-        {"test_count", test_count, set_up_repository, tear_down_repository, (void *)"sqlite"},
         {"test_memory", test_memory, set_up_repository, tear_down_repository, (void *)"sqlite"},
     };
 

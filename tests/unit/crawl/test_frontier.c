@@ -116,9 +116,9 @@ static void test_model(void **state)
     }
     for (size_t i = 0; i < SITES; i++)
         wb_frontier_remove(&m.frontier, &m.sites[i]);
-    assert_int_equal(m.frontier.heap.count, 0);
+    assert_int_equal(m.frontier.waiting.count, 0);
     assert_int_equal(m.frontier.lined_up, 0);
-    assert_int_equal(m.frontier.place_count, 0);
+    assert_int_equal(wb_map_count(&m.frontier.addresses), 0);
     assert_int_equal(m.frontier.in_flight, 0);
     wb_frontier_release(&m.frontier);
 }
@@ -181,7 +181,7 @@ static void call_sites(struct crawl *c)
         actor->sent_ms = c->now;
         actor->ends_ms = c->now + actor->latency_ms;
         wb_frontier_begin(&c->frontier, site, c->now);
-        assert_true(site->place->in_flight <= SLOTS);
+        assert_true(site->frontier_address->in_flight <= SLOTS);
     }
     assert_true(wb_frontier_settled(&c->frontier));
 }
@@ -211,7 +211,7 @@ static void run_crawl(struct crawl *c)
         c->now = next > c->now ? next : c->now;
     }
     assert_int_equal(c->frontier.lined_up, 0);
-    assert_int_equal(c->frontier.place_count, 0);
+    assert_int_equal(wb_map_count(&c->frontier.addresses), 0);
     wb_frontier_release(&c->frontier);
 }
 

@@ -1,0 +1,278 @@
+/*
+ * pagekeep.c - what is done with the content of a page: extracting, storing, following its links.
+ *
+ *   new bytes        extract -> store_page (in memory) -> spool and log -> journal -> links into queues
+ *   the same bytes   the stored page gets a new time; its links are followed as if it had come anew
+ *
+ * The store comes before the journal because the store says whether it takes the page: the page may have been taken
+ * down, or the store may have a newer version. What an answer means was decided before, in pagework.c.
+ */
+#include "crawl/worker.h"
+
+enum { FEEDS_MAX = 4 }; /* of a root page */
+
+/* ---- links ------------------------------------------------------------------------------------------------------------ */
+
+static int follow_links(struct wb_errand *errand, const struct wb_edit_link *links, size_t count)
+{
+    struct wb_item item = {.kind = WB_ITEM_PAGE, .depth = (uint16_t)(errand->item.depth + 1)};
+
+    if (errand->item.depth >= errand->worker->plan->options->max_depth)
+        return 0;
+    for (size_t i = 0; i < count; i++) {
+        if ((links[i].flags & (WB_EDIT_LINK_FOLLOW | WB_EDIT_LINK_NOFOLLOW)) != WB_EDIT_LINK_FOLLOW)
+            continue;
+        int err = wb_links_follow(errand->worker, errand->site, links[i].url, &item, 0);
+        if (err < 0)
+            return err;
+    }
+    return 0;
+}
+
+/* Feeds that a root page names tell of new pages, as sitemaps do. */
+static int follow_feeds(struct wb_errand *errand, const struct wb_extract *extract)
+{
+    struct wb_item item = {.kind = WB_ITEM_SITEMAP, .depth = 1};
+    struct wb_worker *w = errand->worker;
+    unsigned feeds = 0;
+
+    if (!wb_errand_is_root(errand) || w->plan->options->ignore_sitemaps || w->plan->options->max_depth == 0)
+        return 0;
+    for (size_t i = 0; i < extract->link_count && feeds < FEEDS_MAX; i++) {
+        if (!(extract->links[i].rels & WB_EXTRACT_REL_FEED))
+            continue;
+        int err = wb_links_follow(w, errand->site, extract->links[i].url, &item, 0);
+        if (err < 0)
+            return err;
+        feeds++;
+    }
+    return 0;
+}
+
+static int extract_page(struct wb_outcome *o, const struct wb_page *page, struct wb_extract *extract)
+{
+    struct wb_worker *w = o->errand->worker;
+
+    int err = wb_pagefacts_read(&w->facts, page, w->plan->agent, WB_EXTRACT_LINKS, &o->edit.page, extract);
+    if (err == 0)
+        wb_trap_learn(&o->errand->site->trap, o->errand->item.path, extract->simhash);
+    return err;
+}
+
+/* ---- content that we have --------------------------------------------------------------------------------------------- */
+
+/*
+ * Our version is still right. Its links are followed as if it had been fetched. Returns 1 if the page is the root and
+ * shows that the site is an alias: the site is closed then.
+ */
+static int content_known(struct wb_outcome *o, const struct wb_page *page)
+{
+    struct wb_errand *errand = o->errand;
+    struct wb_worker *w = errand->worker;
+    struct wb_extract extract;
+
+    int err = extract_page(o, page, &extract);
+    if (err < 0)
+        return err;
+    wb_seen_mark(&errand->site->seen, errand->id, true);
+    err = wb_outcome_tell(o);
+    wb_tally_add(&w->tally->unchanged, 1);
+    if (err == 0 && wb_errand_is_root(errand)) {
+        err = wb_pagework_decide_root(errand, true);
+        if (err == 0 && wb_names_root_came(w, errand->site, page->md5))
+            return 1;
+    }
+    if (err == 0)
+        err = follow_links(errand, o->edit.page.links, o->edit.page.link_count);
+    if (err == 0)
+        wb_dispatch_later(w, errand->site);
+    return err;
+}
+
+/* "Not modified", but our version is gone or damaged: asks for the page again, this time without conditions. */
+static int ask_again(struct wb_errand *errand, struct wb_fetch_result *result)
+{
+    struct wb_item item = errand->item;
+
+    if (++item.tries >= WB_PAGE_TRIES_MAX)
+        return wb_pagework_failed(errand, result, WB_CRAWL_STATUS, "status 304, and no version of ours to go with it");
+    int err = wb_item_push(errand->worker->repo.spill, &errand->site->again, &item);
+    if (err == 0)
+        wb_dispatch_later(errand->worker, errand->site);
+    return err;
+}
+
+int wb_pagekeep_not_modified(struct wb_errand *errand, struct wb_fetch_result *result)
+{
+    struct wb_worker *w = errand->worker;
+    struct wb_outcome o;
+    struct wb_page page;
+
+    wb_outcome_init(&o, errand, result, WB_OUTCOME_UNCHANGED, "unchanged");
+    int err = wb_store_get(w->repo.store, errand->id, &page, &w->scratch.old_page);
+    if (err == 0) {
+        o.edit.page.bytes = page.body_bytes;
+        err = wb_store_touch(w->repo.store, errand->id, result->sent_ms);
+    }
+    if (err == WB_E_NOTFOUND || err == WB_E_CORRUPT)
+        return ask_again(errand, result);
+    if (err < 0)
+        return err;
+    w->uncommitted.pages++;
+    wb_worker_dirty(w);
+    err = content_known(&o, &page);
+    return err < 0 ? err : 0;
+}
+
+int wb_pagekeep_reuse(struct wb_errand *errand, const struct wb_page *page)
+{
+    struct wb_fetch_result result = {.status = page->status, .sent_ms = page->time_ms};
+    struct wb_outcome o;
+
+    wb_outcome_init(&o, errand, &result, WB_OUTCOME_UNCHANGED, "fresh");
+    o.edit.page.bytes = page->body_bytes;
+    return content_known(&o, page);
+}
+
+/* ---- new content -------------------------------------------------------------------------------------------------------- */
+
+int wb_pagekeep_fill(struct wb_errand *errand, struct wb_fetch_result *result, struct wb_page *page_out)
+{
+    struct wb_worker *w = errand->worker;
+    struct wb_slice type;
+    uint32_t days = w->plan->options->lifetime_days;
+    int err = 0;
+
+    *page_out = (struct wb_page){.id = errand->id, .url = wb_buf_slice(&errand->url), .key = wb_buf_slice(&errand->key),
+                             .head = result->head, .type = WB_SLICE_EMPTY, .charset = WB_SLICE_EMPTY,
+                             .body = wb_buf_slice(&result->body), .time_ms = result->sent_ms,
+                             .body_bytes = result->body.len, .lifetime = days, .lifetime_count = days,
+                             .status = result->status, .kind = WB_PAGE_RESPONSE, .truncated = result->truncated};
+    wb_buf_clear(&w->scratch.media_type);
+    if (wb_http_header(result->head, "content-type", &type))
+        err = wb_media_type_parse(type, &w->scratch.media_type, &page_out->type, &page_out->charset);
+    if (errand->digested) {
+        memcpy(page_out->md5, errand->body_md5, sizeof page_out->md5);
+        memcpy(page_out->sha1, errand->body_sha1, sizeof page_out->sha1);
+        page_out->digested = true;
+    }
+    wb_page_digest(page_out);
+    return err;
+}
+
+static int store_page(struct wb_worker *w, const struct wb_page *page, enum wb_store_outcome *outcome_out)
+{
+    int err = wb_store_put(w->repo.store, page, outcome_out);
+
+    w->uncommitted.pages++;
+    w->uncommitted.bytes += page->body.len;
+    wb_worker_dirty(w);
+    return err;
+}
+
+/*
+ * The store has a version that is dated later, though not so far ahead that its clock must have been wrong. Nothing was
+ * stored, and the journal must not say otherwise. The page is asked for again when it is due.
+ */
+static int page_older(struct wb_outcome *o)
+{
+    struct wb_errand *errand = o->errand;
+
+    o->edit.page = (struct wb_edit_page){.url = o->edit.page.url, .outcome = WB_OUTCOME_ERROR,
+                                         .status = o->edit.page.status, .depth = o->edit.page.depth,
+                                         .hops = o->edit.page.hops, .took_ms = o->edit.page.took_ms,
+                                         .bytes = o->edit.page.bytes, .lifetime = o->edit.page.lifetime,
+                                         .reason = WB_SLICE_LIT("older")};
+    o->word = "older";
+    o->message = "not stored: the stored version is dated later than this answer";
+    wb_seen_mark(&errand->site->seen, errand->id, true);
+    return wb_outcome_tell(o);
+}
+
+/* The store took the page: writes its outcome and counts it. copy: another page has the same bytes. */
+static int tell_stored(struct wb_outcome *o, const struct wb_page *page, bool copy)
+{
+    struct wb_errand *errand = o->errand;
+    struct wb_worker *w = errand->worker;
+
+    if (page->truncated) {
+        o->edit.page.outcome = WB_OUTCOME_TRUNCATED;
+        o->word = "truncated";
+    } else if (copy) {
+        o->edit.page.outcome = WB_OUTCOME_DUPLICATE;
+        o->word = "duplicate";
+        wb_tally_add(&w->tally->duplicates, 1);
+    }
+    o->page = page;
+    wb_seen_mark(&errand->site->seen, errand->id, true);
+    int err = wb_outcome_tell(o);
+    errand->site->pages++;
+    if (errand->reserved)
+        atomic_fetch_sub(&w->mine->reserved, 1);
+    errand->reserved = false; /* it counts for good */
+    wb_tally_add(&w->tally->pages, 1);
+    wb_tally_add(&w->tally->bytes, page->body.len);
+    return err;
+}
+
+static int content_new(struct wb_outcome *o, const struct wb_page *page)
+{
+    struct wb_errand *errand = o->errand;
+    struct wb_worker *w = errand->worker;
+    struct wb_extract extract;
+    enum wb_store_outcome put;
+    int fresh = 1; /* 0: another page has the same bytes */
+
+    if (page->body.len)
+        fresh = wb_seen_add(&w->contents, w->plan->options->dir, wb_pageid_get(page->md5));
+    if (fresh < 0)
+        return fresh;
+    int err = extract_page(o, page, &extract);
+    if (err == 0)
+        err = store_page(w, page, &put);
+    if (err < 0)
+        return err;
+    if (put == WB_STORE_PUT_BARRED)
+        return wb_pagework_barred(errand);
+    const struct wb_edit_link *links = o->edit.page.links;
+    size_t link_count = o->edit.page.link_count;
+    err = put == WB_STORE_PUT_OLDER ? page_older(o) : tell_stored(o, page, fresh == 0);
+    if (err == 0 && wb_errand_is_root(errand)) {
+        err = wb_pagework_decide_root(errand, true);
+        if (err == 0 && wb_names_root_came(w, errand->site, page->md5))
+            return 0;
+        if (err == 0)
+            err = follow_feeds(errand, &extract);
+    }
+    if (err == 0)
+        err = follow_links(errand, links, link_count);
+    if (err == 0)
+        wb_dispatch_later(w, errand->site);
+    return err;
+}
+
+int wb_pagekeep_came(struct wb_errand *errand, struct wb_fetch_result *result)
+{
+    struct wb_worker *w = errand->worker;
+    struct wb_outcome o;
+    struct wb_page page;
+
+    int err = wb_pagekeep_fill(errand, result, &page);
+    if (err < 0)
+        return err;
+    if (errand->known && !page.truncated && memcmp(page.md5, errand->md5, WB_MD5_BYTES) == 0) {
+        wb_outcome_init(&o, errand, result, WB_OUTCOME_UNCHANGED, "unchanged");
+        err = wb_store_touch(w->repo.store, errand->id, result->sent_ms);
+        w->uncommitted.pages++;
+        wb_worker_dirty(w);
+        if (err == 0) {
+            err = content_known(&o, &page);
+            return err < 0 ? err : 0;
+        }
+        if (err != WB_E_NOTFOUND)
+            return err;
+        /* Our version was removed after the request was sent: treat this one as new. */
+    }
+    wb_outcome_init(&o, errand, result, WB_OUTCOME_STORED, "stored");
+    return content_new(&o, &page);
+}
