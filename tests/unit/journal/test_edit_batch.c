@@ -1,4 +1,4 @@
-/* test_edit_batch.c - batches of the edit log: given one by one, in order, among other records; damage is told once. */
+/* test_edit_batch.c - batches in the journal: their records are read one by one, in order, among other records; damage is reported once. */
 #include "edit_support.h"
 
 #include "journal/edit_batch.h"
