@@ -1,25 +1,33 @@
 /*
- * edit.c - one record of the edit log as bytes.
+ * edit.c - turns one record of the journal into bytes and back. It never touches a file.
  *
- *   0  4 bytes of the record, head included
- *   4  4 checksum: wb_hash32 of everything after it, xor wb_edit_salt of the file's writer and the record's offset
- *   8  1 kind       9  3 zero
- *   12 4 prev: log  16 8 prev: offset (both 0: none)
- *   24 8 site       32 8 time, ms
- *   40   payload
+ * The head, 40 bytes, numbers little-endian:
  *
- *   v: varint, z: zigzag varint, s: varint length and bytes
- *   PAGE    outcome(1) flags(1: 1 content) v status, depth, hops, lifetime, took, bytes
- *           with content: md5(16) simhash(8) title_hash(8)
- *           s url, type, reason, etag, modified, location   LINKS
- *   RULES   v status  z expires  s reason, text
- *   others  v count   z until    s text   LINKS
- *   LINKS   v links, v links left out, then to the end of the record each link:
- *           1 byte: bits 0-3 tag (15: a byte with the tag follows), 4-5 flags, 6 z modified follows, 7 s anchor follows
- *           v bytes shared with the URL before it (the first: with the page's own URL, or text), s the rest
+ *   0        4          8      9      12         16            24       32      40
+ *   +--------+----------+------+------+----------+-------------+--------+-------+--------- -  -
+ *   | length | checksum | kind | zero | prev.log | prev.offset | site   | time  | payload
+ *   +--------+----------+------+------+----------+-------------+--------+-------+--------- -  -
  *
- * Valid if and only if length and checksum hold, kind and outcome are known, numbers fit their fields
- * and the parts add up to exactly the record's end. It never touches a file.
+ *   length    of the whole record, in bytes
+ *   checksum  wb_hash32 of everything after it, xor wb_edit_salt() of the writer and the record's offset
+ *   prev      the place of the site's previous record; both zero if there is none
+ *   time      in milliseconds since 1970 UTC
+ *
+ * The payload, where v is a varint, z a zigzag varint, and s a varint length followed by that many bytes:
+ *
+ *   PAGE      1 byte outcome, 1 byte flags (1: content), v status, depth, hops, lifetime, took, bytes
+ *             if flag 1 is set: 16 bytes md5, 8 bytes simhash, 8 bytes title_hash
+ *             s url, type, reason, etag, modified, location, then LINKS
+ *   RULES     v status, z expires, s reason, s text
+ *   others    v count, z until, s text, then LINKS
+ *   LINKS     v number of links, v number of links left out, then the links, up to the end of the record
+ *   a link    1 byte: bits 0-3 tag (15: the tag is in the next byte), 4-5 flags, 6: z modified follows,
+ *             7: s anchor follows
+ *             v number of bytes that its URL shares with the URL of the link before it (the first link: with the page's
+ *             own URL, or the text of the record), s the rest of its URL
+ *
+ * A record is valid if and only if its length and checksum are right, its kind and outcome are known, all numbers fit
+ * their members of struct wb_edit, and its parts end exactly where the record ends.
  */
 #include "journal/edit.h"
 #include "base/check.h"
@@ -35,9 +43,9 @@ enum {
     SITE_AT = 24,
     TIME_AT = 32,
 
-    PAGE_CONTENT = 1,
+    PAGE_CONTENT = 1,                            /* a flag: digests of the content follow */
     PAGE_CONTENT_BYTES = WB_EDIT_MD5_BYTES + 16,
-    PAGE_FIXED_MAX = 2 + PAGE_CONTENT_BYTES + 14 * WB_VARINT_MAX,
+    PAGE_FIXED_MAX = 2 + PAGE_CONTENT_BYTES + 14 * WB_VARINT_MAX, /* of a page, without its texts and links */
 
     ANCHOR_MAX = 255,
     LINK_TAG = 15,
@@ -45,20 +53,47 @@ enum {
     LINK_FLAGS = 3,
     LINK_MODIFIED = 1 << 6,
     LINK_ANCHOR = 1 << 7,
-    LINK_FIXED_MAX = 2 + 4 * WB_VARINT_MAX,
+    LINK_FIXED_MAX = 2 + 4 * WB_VARINT_MAX, /* of a link, without the bytes of its anchor and URL */
     LINK_BYTES_MIN = 3,
 };
 
+_Static_assert(CHECK_AT == 4 && KIND_AT == CHECK_AT + 4, "the checksum covers everything after itself");
+_Static_assert(PREV_LOG_AT == KIND_AT + 4 && PREV_OFFSET_AT == PREV_LOG_AT + 4, "kind and zeros fill four bytes");
+_Static_assert(SITE_AT == PREV_OFFSET_AT + 8 && TIME_AT == SITE_AT + 8, "prev, site and time follow each other");
 _Static_assert(TIME_AT + 8 == WB_EDIT_HEAD_BYTES, "the time ends the head");
-_Static_assert((WB_EDIT_LINK_FOLLOW | WB_EDIT_LINK_NOFOLLOW) == LINK_FLAGS, "flags of a link have two bits");
+_Static_assert((WB_EDIT_LINK_FOLLOW | WB_EDIT_LINK_NOFOLLOW) == LINK_FLAGS, "the flags of a link have two bits");
+_Static_assert((LINK_TAG | LINK_FLAGS << LINK_FLAGS_SHIFT | LINK_MODIFIED | LINK_ANCHOR) == 0xff,
+               "a link starts with one byte, of which all bits are used");
+_Static_assert(WB_EDIT_TAG_SITEMAP < LINK_TAG, "the journal's own tag takes no second byte");
+_Static_assert(WB_EDIT_VISIT == 1 && WB_EDIT_BATCH == 12, "kinds are numbers on disk: append new ones, never renumber");
+_Static_assert(WB_OUTCOME_STORED == 1 && WB_OUTCOME_ROBOTS == 9, "outcomes are numbers on disk too");
 
 uint64_t wb_edit_site(struct wb_slice name)
 {
     return wb_hash64(name.ptr, name.len);
 }
 
+static bool kind_is_known(unsigned kind)
+{
+    return kind >= WB_EDIT_VISIT && kind <= WB_EDIT_BATCH;
+}
+
+static bool outcome_is_known(unsigned outcome)
+{
+    return outcome >= WB_OUTCOME_STORED && outcome <= WB_OUTCOME_ROBOTS;
+}
+
 /* ---- writing ------------------------------------------------------------------------------- */
 
+/* Everything below writes into room that was reserved; this takes over what was written there. */
+static void take_written(struct wb_buf *out, const char *end)
+{
+    WB_CHECK(end >= out->ptr + out->len);
+    WB_CHECK(end <= out->ptr + out->cap);
+    out->len = (size_t)(end - out->ptr);
+}
+
+/* How many bytes two URLs have in common at their start. Compares eight at a time. */
 static size_t shared_bytes(struct wb_slice a, struct wb_slice b)
 {
     size_t max = a.len < b.len ? a.len : b.len, n = 0;
@@ -74,7 +109,7 @@ static size_t shared_bytes(struct wb_slice a, struct wb_slice b)
     return n;
 }
 
-/* An anchor is cut between characters. */
+/* Cuts a long anchor, between characters of UTF-8 and not inside one. */
 static struct wb_slice cut_anchor(struct wb_slice anchor)
 {
     if (anchor.len > ANCHOR_MAX) {
@@ -82,6 +117,8 @@ static struct wb_slice cut_anchor(struct wb_slice anchor)
         while (len > ANCHOR_MAX - 4 && ((uint8_t)anchor.ptr[len] & 0xc0) == 0x80)
             len--;
         anchor.len = len;
+        WB_CHECK(len > 0);
+        WB_CHECK(len <= ANCHOR_MAX);
     }
     return anchor;
 }
@@ -102,17 +139,16 @@ static char *put_link(char *p, const struct wb_edit_link *link, size_t shared, s
     return wb_fields_put_text(p, wb_slice(link->url.ptr + shared, link->url.len - shared));
 }
 
-static int put_links(const struct wb_edit_link *links, size_t count, struct wb_slice before, struct wb_buf *out)
+/*
+ * Writes the links that fit. `before` is the URL that the first one shares bytes with. *kept_out: how many were
+ * written.
+ */
+static int put_each_link(const struct wb_edit_link *links, size_t count, struct wb_slice before, struct wb_buf *out,
+                         size_t *kept_out)
 {
-    size_t counts_at = out->len, kept = 0, begin;
-    char counts[2 * WB_VARINT_MAX];
-    int err = wb_buf_reserve(out, sizeof counts);
+    size_t start = out->len;
 
-    if (err < 0)
-        return err;
-    /* Nearly always all are kept: their counts are put first, and put right only where not. */
-    out->len += (size_t)(wb_fields_put(wb_fields_put(out->ptr + out->len, count), 0) - (out->ptr + out->len));
-    begin = out->len;
+    *kept_out = 0;
     for (size_t i = 0; i < count; i++) {
         const struct wb_edit_link *link = &links[i];
         WB_CHECK(link->flags <= LINK_FLAGS);
@@ -120,21 +156,43 @@ static int put_links(const struct wb_edit_link *links, size_t count, struct wb_s
             continue;
         struct wb_slice anchor = cut_anchor(link->anchor);
         size_t shared = shared_bytes(before, link->url), need = LINK_FIXED_MAX + anchor.len + link->url.len - shared;
-        if (out->len - begin + need > WB_EDIT_LINKS_BYTES_MAX)
+        if (out->len - start + need > WB_EDIT_LINKS_BYTES_MAX)
             break;
-        if (out->cap - out->len < need && (err = wb_buf_reserve(out, need)) < 0)
+        int err = out->cap - out->len < need ? wb_buf_reserve(out, need) : 0;
+        if (err < 0)
             return err;
-        out->len = (size_t)(put_link(out->ptr + out->len, link, shared, anchor) - out->ptr);
+        take_written(out, put_link(out->ptr + out->len, link, shared, anchor));
         before = link->url;
-        kept++;
+        ++*kept_out;
     }
-    if (kept == count)
-        return 0;
-    size_t packed = out->len - begin, head = (size_t)(wb_fields_put(wb_fields_put(counts, kept), count - kept) - counts);
+    WB_CHECK(out->len - start <= WB_EDIT_LINKS_BYTES_MAX);
+    WB_CHECK(*kept_out <= count);
+    return 0;
+}
+
+static int put_links(const struct wb_edit_link *links, size_t count, struct wb_slice before, struct wb_buf *out)
+{
+    size_t counts_at = out->len, kept, start;
+    char counts[2 * WB_VARINT_MAX];
+    int err = wb_buf_reserve(out, sizeof counts);
+
+    WB_CHECK(links || count == 0);
+    if (err < 0)
+        return err;
+    /* Nearly always all links are kept. So write the counts for that case first, and correct them if it was not. */
+    take_written(out, wb_fields_put(wb_fields_put(out->ptr + out->len, count), 0));
+    start = out->len;
+    err = put_each_link(links, count, before, out, &kept);
+    if (err < 0 || kept == count)
+        return err;
+    size_t packed = out->len - start;
+    size_t head = (size_t)(wb_fields_put(wb_fields_put(counts, kept), count - kept) - counts);
     err = wb_buf_reserve(out, sizeof counts);
     if (err < 0)
         return err;
-    memmove(out->ptr + counts_at + head, out->ptr + begin, packed);
+    WB_CHECK(head <= sizeof counts);
+    WB_CHECK(counts_at + head + packed <= out->cap);
+    memmove(out->ptr + counts_at + head, out->ptr + start, packed);
     memcpy(out->ptr + counts_at, counts, head);
     out->len = counts_at + head + packed;
     return 0;
@@ -142,12 +200,13 @@ static int put_links(const struct wb_edit_link *links, size_t count, struct wb_s
 
 static int put_page(const struct wb_edit_page *page, struct wb_buf *out)
 {
-    size_t text = page->url.len + page->type.len + page->reason.len + page->etag.len + page->modified.len + page->location.len;
+    size_t text = page->url.len + page->type.len + page->reason.len + page->etag.len + page->modified.len +
+                  page->location.len;
     int err = wb_buf_reserve(out, PAGE_FIXED_MAX + text);
 
+    WB_CHECK(outcome_is_known(page->outcome));
     if (err < 0)
         return err;
-    WB_CHECK(page->outcome >= WB_OUTCOME_STORED && page->outcome <= WB_OUTCOME_ROBOTS);
     char *p = out->ptr + out->len;
     *p++ = (char)page->outcome;
     *p++ = page->has_content ? PAGE_CONTENT : 0;
@@ -169,7 +228,7 @@ static int put_page(const struct wb_edit_page *page, struct wb_buf *out)
     p = wb_fields_put_text(p, page->etag);
     p = wb_fields_put_text(p, page->modified);
     p = wb_fields_put_text(p, page->location);
-    out->len = (size_t)(p - out->ptr);
+    take_written(out, p);
     return put_links(page->links, page->link_count, page->url, out);
 }
 
@@ -177,36 +236,38 @@ static int put_rules(const struct wb_edit_rules *rules, struct wb_buf *out)
 {
     int err = wb_buf_reserve(out, 4 * WB_VARINT_MAX + rules->reason.len + rules->text.len);
 
+    WB_CHECK(rules->text.len == 0 || rules->text.ptr);
     if (err < 0)
         return err;
     char *p = wb_fields_put(out->ptr + out->len, rules->status);
     p = wb_fields_put_signed(p, rules->expires_ms);
     p = wb_fields_put_text(p, rules->reason);
     p = wb_fields_put_text(p, rules->text);
-    out->len = (size_t)(p - out->ptr);
+    take_written(out, p);
     return 0;
 }
 
+/* The payload of all kinds but PAGE and RULES. */
 static int put_plain(const struct wb_edit *edit, struct wb_buf *out)
 {
     int err = wb_buf_reserve(out, 3 * WB_VARINT_MAX + edit->text.len);
 
+    WB_CHECK(edit->kind != WB_EDIT_PAGE);
+    WB_CHECK(edit->kind != WB_EDIT_RULES);
     if (err < 0)
         return err;
     char *p = wb_fields_put(out->ptr + out->len, edit->count);
     p = wb_fields_put_signed(p, edit->until_ms);
     p = wb_fields_put_text(p, edit->text);
-    out->len = (size_t)(p - out->ptr);
+    take_written(out, p);
     return put_links(edit->links, edit->link_count, edit->text, out);
 }
 
-static bool kind_is_known(unsigned kind)
-{
-    return kind >= WB_EDIT_VISIT && kind <= WB_EDIT_BATCH;
-}
-
+/* Writes the head in front of a payload that is complete, because the checksum covers the payload. */
 static void put_head(char *record, size_t bytes, const struct wb_edit *edit, uint32_t salt)
 {
+    WB_CHECK(bytes >= WB_EDIT_HEAD_BYTES);
+    WB_CHECK(bytes <= WB_EDIT_BYTES_MAX);
     memset(record, 0, WB_EDIT_HEAD_BYTES);
     wb_put32(record, (uint32_t)bytes);
     record[KIND_AT] = (char)edit->kind;
@@ -219,10 +280,11 @@ static void put_head(char *record, size_t bytes, const struct wb_edit *edit, uin
 
 int wb_edit_encode(const struct wb_edit *edit, uint32_t salt, struct wb_buf *record_out)
 {
-    size_t begin = record_out->len, bytes;
+    size_t start = record_out->len, bytes;
     int err = wb_buf_reserve(record_out, WB_EDIT_HEAD_BYTES);
 
-    WB_CHECK(kind_is_known(edit->kind) && (edit->prev.log != 0 || edit->prev.offset == 0));
+    WB_CHECK(kind_is_known(edit->kind));
+    WB_CHECK(edit->prev.log != 0 || edit->prev.offset == 0);
     if (err < 0)
         return err;
     record_out->len += WB_EDIT_HEAD_BYTES;
@@ -232,25 +294,27 @@ int wb_edit_encode(const struct wb_edit *edit, uint32_t salt, struct wb_buf *rec
         err = put_rules(&edit->rules, record_out);
     else
         err = put_plain(edit, record_out);
-    bytes = record_out->len - begin;
+    bytes = record_out->len - start;
     if (err == 0 && bytes > WB_EDIT_BYTES_MAX)
-        err = wb_fail(WB_E_LIMIT, "an edit of %zu bytes is longer than the journal takes", bytes);
+        err = wb_fail(WB_E_LIMIT, "a record of %zu bytes is too long for the journal", bytes);
     if (err < 0) {
-        record_out->len = begin;
+        record_out->len = start;
         return err;
     }
-    put_head(record_out->ptr + begin, bytes, edit, salt);
+    put_head(record_out->ptr + start, bytes, edit, salt);
+    WB_CHECK(wb_edit_length(record_out->ptr + start) == bytes);
     return 0;
 }
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
-/* Links are only delimited here; wb_edit_links_next reads them. */
+/* Only notes where the links are: many readers do not need them. wb_edit_links_next() decodes them. */
 static size_t take_links(struct wb_fields *c, struct wb_edit *edit)
 {
     uint64_t count = wb_fields_take(c, WB_EDIT_BYTES_MAX);
 
     edit->links_left_out = (size_t)wb_fields_take(c, SIZE_MAX);
+    WB_CHECK(c->at <= c->end);
     edit->packed_links = wb_slice(c->at, (size_t)(c->end - c->at));
     c->ok = c->ok && count <= edit->packed_links.len / LINK_BYTES_MIN;
     c->at = c->end;
@@ -264,7 +328,7 @@ static void take_page(struct wb_fields *c, struct wb_edit *edit)
 
     page->outcome = wb_fields_take_byte(c);
     flags = wb_fields_take_byte(c);
-    c->ok = c->ok && page->outcome >= WB_OUTCOME_STORED && page->outcome <= WB_OUTCOME_ROBOTS && flags <= PAGE_CONTENT;
+    c->ok = c->ok && outcome_is_known(page->outcome) && flags <= PAGE_CONTENT;
     page->status = (uint16_t)wb_fields_take(c, UINT16_MAX);
     page->depth = (uint16_t)wb_fields_take(c, UINT16_MAX);
     page->hops = (uint8_t)wb_fields_take(c, UINT8_MAX);
@@ -330,6 +394,7 @@ int wb_edit_decode(struct wb_slice record, struct wb_edit *edit_out)
     struct wb_fields c = {record.ptr + WB_EDIT_HEAD_BYTES, record.ptr + record.len, true};
 
     WB_CHECK(record.len >= WB_EDIT_HEAD_BYTES);
+    WB_CHECK(record.len <= WB_EDIT_BYTES_MAX);
     c.ok = wb_edit_decode_head(record.ptr, edit_out);
     if (c.ok && edit_out->kind == WB_EDIT_PAGE)
         take_page(&c, edit_out);
@@ -338,7 +403,10 @@ int wb_edit_decode(struct wb_slice record, struct wb_edit *edit_out)
     else if (c.ok)
         take_plain(&c, edit_out);
     if (!c.ok || c.at != c.end)
-        return wb_fail(WB_E_CORRUPT, "an edit whose parts do not add up");
+        return wb_fail(WB_E_CORRUPT, "the parts of a journal record do not add up to its length");
+    WB_CHECK(kind_is_known(edit_out->kind));
+    WB_CHECK(!edit_out->links);
+    WB_CHECK(!edit_out->page.links);
     return 0;
 }
 
@@ -350,6 +418,7 @@ int wb_edit_links_next(const struct wb_edit *edit, size_t *at, struct wb_buf *me
 
     *link_out = (struct wb_edit_link){.url = WB_SLICE_EMPTY, .anchor = WB_SLICE_EMPTY};
     WB_CHECK(*at <= packed.len);
+    WB_CHECK(!edit->links); /* a record that was read */
     if (*at == packed.len)
         return 0;
     if (*at == 0) {
@@ -367,14 +436,15 @@ int wb_edit_links_next(const struct wb_edit *edit, size_t *at, struct wb_buf *me
         link_out->anchor = wb_fields_take_text(&c);
     uint64_t shared = wb_fields_take(&c, mem->len);
     struct wb_slice rest = wb_fields_take_text(&c);
-    /* No link is longer when it is written; without this bound a record could describe endless ones. */
+    /* The writer never writes a longer link. Without this bound, links that share bytes could grow without end. */
     if (!c.ok || shared + rest.len > WB_URL_MAX_BYTES || link_out->anchor.len > ANCHOR_MAX)
-        return wb_fail(WB_E_CORRUPT, "an edit with a damaged link at %zu of %zu", *at, packed.len);
+        return wb_fail(WB_E_CORRUPT, "a journal record has a damaged link at byte %zu of %zu", *at, packed.len);
     mem->len = (size_t)shared;
     err = wb_buf_append_slice(mem, rest);
     if (err < 0)
         return err;
     link_out->url = wb_buf_slice(mem);
+    WB_CHECK(c.at > packed.ptr + *at); /* so that a walk over links always ends */
     *at = (size_t)(c.at - packed.ptr);
     return 1;
 }

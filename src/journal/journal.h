@@ -1,14 +1,27 @@
 /*
- * journal.h - the door of journal: what crawlers and imports learn, appended before anything depends on it.
- * One log, two readers: merging the logs gives the next edition of the web database, and replaying the
- * records of one site restores a killed crawler's frontier.
+ * journal.h - the door of journal: an append-only record of everything that happens, written before anything depends
+ * on it.
  *
- *   journal/00000007.wbe    one file a writing process, append-only, rolled over by size
- *   record:  length, checksum, kind, site, time, place of the site's previous record, payload
+ * Crawls and imports append what they learn: a page was fetched, links were seen, robots.txt was read, a page is gone.
+ * Each such fact is one record, an *edit*. Two readers need them:
  *
- * The records of a site form a chain backwards (`prev`), over several files; who
- * knows the place of the last one (the dispenser does) can read a site's history
- * without reading anybody else's. docs/formats/journal.md has the bytes.
+ *   crawler, import --append--> journal --all records in order--------> webdb, which merges them into its next edition
+ *                                  \-----the records of one site------> a restarted crawler, to rebuild its frontier
+ *
+ * On disk the journal is a set of files, the *logs*. Every writer has logs of its own, so writers never wait for each
+ * other; the records of all sites that a writer crawls are interleaved there in the order in which they happened.
+ *
+ *   DIR/journal/00000007.wbe     one log: a head of 64 bytes, then records
+ *   DIR/journal/00000008.wbe     the writer starts a new log when one has grown large
+ *
+ * A record names the place (log, offset) of the previous record of the same site. So the records of a site form a
+ * *chain*, which may lead through many logs. A reader that knows the place of the last record (the seed dispenser
+ * stores it) follows the chain backwards and never reads another site's records. docs/formats/journal.md describes
+ * every byte.
+ *
+ * This header in the order in which it is needed: records, writing, reading, recovery and verification, logs as
+ * files, and what the journal records about the content of a page. Handles belong to one thread; any number of
+ * processes may use a journal at once.
  */
 #ifndef WB_JOURNAL_JOURNAL_H
 #define WB_JOURNAL_JOURNAL_H
@@ -18,7 +31,9 @@
 
 #define WB_EDIT_MD5_BYTES WB_MD5_BYTES
 
-/* Where a record lies. log 0: nowhere. */
+/* ---- records -------------------------------------------------------------------------------------------------- */
+
+/* The place of a record: a log by its number, and the offset there. Log 0 means: no record. */
 struct wb_edit_place {
     uint32_t log;
     uint64_t offset;
@@ -27,238 +42,303 @@ struct wb_edit_place {
 #define WB_EDIT_NOWHERE ((struct wb_edit_place){0, 0})
 
 enum wb_edit_kind {
-    WB_EDIT_VISIT = 1, /* a visit to the site begins; its seeds follow */
-    WB_EDIT_SEEDS,     /* URLs to start from */
-    WB_EDIT_RULES,     /* robots.txt was asked for: what came */
-    WB_EDIT_REQUEST,   /* a request is about to be sent: the courtesy clock */
-    WB_EDIT_PAGE,      /* the outcome of a request for a page, with the links it holds */
-    WB_EDIT_HINTS,     /* URLs that a sitemap or feed told of */
-    WB_EDIT_WAIT,      /* the site is left alone until a moment */
+    WB_EDIT_VISIT = 1, /* a visit to the site starts; its seeds follow */
+    WB_EDIT_SEEDS,     /* URLs that the visit starts from */
+    WB_EDIT_RULES,     /* robots.txt was requested: the result */
+    WB_EDIT_REQUEST,   /* a request is about to be sent: a restarted crawler waits the full interval after it */
+    WB_EDIT_PAGE,      /* the outcome of a request for a page, with the page's links */
+    WB_EDIT_HINTS,     /* URLs that a sitemap or feed listed */
+    WB_EDIT_WAIT,      /* the site must not be contacted until a given time */
     WB_EDIT_FINISH,    /* the visit is over */
-    WB_EDIT_PUSH,      /* somebody announced a URL: text; count is of enum wb_push */
-    WB_EDIT_EXPUNGE,   /* a URL was removed: text; count is of enum wb_expunge */
-    WB_EDIT_ASK,       /* URLs that were handed out because their lifetime ends: links */
-    WB_EDIT_BATCH,     /* several records, packed: readers give them one by one, and never this one */
+    WB_EDIT_PUSH,      /* somebody announced that a URL is new, changed or gone */
+    WB_EDIT_EXPUNGE,   /* a URL was removed from the repository, or a ban on it was lifted */
+    WB_EDIT_ASK,       /* URLs were handed out for fetching because their lifetime ends */
+    WB_EDIT_BATCH,     /* several records compressed together; readers return those, never the batch itself */
 };
 
+/* What became of a request for a page. */
 enum wb_edit_outcome {
     WB_OUTCOME_STORED = 1,
     WB_OUTCOME_UNCHANGED,
     WB_OUTCOME_REDIRECT,
-    WB_OUTCOME_DUPLICATE, /* stored, and has the bytes of another page */
+    WB_OUTCOME_DUPLICATE, /* stored, but another page has the same bytes */
     WB_OUTCOME_GONE,
-    WB_OUTCOME_TRUNCATED, /* stored as far as it was read */
+    WB_OUTCOME_TRUNCATED, /* stored as far as it was received */
     WB_OUTCOME_ERROR,
-    WB_OUTCOME_LATER,     /* 429, 503: to be asked again */
-    WB_OUTCOME_ROBOTS,    /* not asked for: robots.txt forbids it */
+    WB_OUTCOME_LATER,     /* 429 or 503: the crawler will request it again */
+    WB_OUTCOME_ROBOTS,    /* not requested, because robots.txt forbids it */
 };
 
+/* `count` of a PUSH. */
 enum wb_push {
     WB_PUSH_CHANGED = 1, /* new or changed */
     WB_PUSH_GONE,
 };
 
+/* `count` of an EXPUNGE. */
 enum wb_expunge {
-    WB_EXPUNGE_EXPIRED = 1, /* it may come back when a link leads there */
-    WB_EXPUNGE_BARRED,      /* taken down: not to be fetched again */
-    WB_EXPUNGE_ALLOWED,     /* what was barred may be fetched again */
+    WB_EXPUNGE_EXPIRED = 1, /* its lifetime ended; it is fetched again if a link leads there */
+    WB_EXPUNGE_BARRED,      /* taken down: it must never be fetched again */
+    WB_EXPUNGE_ALLOWED,     /* a takedown was revoked: it may be fetched again */
 };
 
 enum wb_edit_link_flags {
-    WB_EDIT_LINK_FOLLOW = 1 << 0,   /* of a kind that crawlers follow */
-    WB_EDIT_LINK_NOFOLLOW = 1 << 1, /* the page asks not to */
+    WB_EDIT_LINK_FOLLOW = 1 << 0,   /* the link is of a kind that crawlers follow (an <a>, not an <img>) */
+    WB_EDIT_LINK_NOFOLLOW = 1 << 1, /* the page asks crawlers not to follow it */
 };
 
-/* Beside the tags of page: a sitemap that a sitemap index names. */
+/* The tag of a link from a sitemap index to a sitemap. It extends enum wb_extract_tag of extract. */
 #define WB_EDIT_TAG_SITEMAP 14
 
 struct wb_edit_link {
     struct wb_slice url;    /* absolute, without its fragment */
     struct wb_slice anchor;
-    uint8_t tag;            /* enum wb_extract_tag of page */
+    uint8_t tag;            /* enum wb_extract_tag, or WB_EDIT_TAG_SITEMAP */
     uint8_t flags;          /* enum wb_edit_link_flags */
-    int64_t modified_ms;    /* told by a sitemap or feed; 0: not */
+    int64_t modified_ms;    /* last change according to a sitemap or feed; 0: unknown */
 };
 
+/* The payload of a PAGE record. */
 struct wb_edit_page {
     struct wb_slice url;      /* as fetched */
     uint8_t outcome;          /* enum wb_edit_outcome */
-    uint16_t status;          /* 0: none came */
-    uint16_t depth;
-    uint8_t hops;             /* redirects on the way here */
-    bool has_content;         /* md5, simhash and title_hash are of the page's body */
-    uint32_t lifetime;        /* days */
+    uint16_t status;          /* HTTP status; 0: there was no response */
+    uint16_t depth;           /* links away from a seed */
+    uint8_t hops;             /* redirects followed on the way to this URL */
+    bool has_content;         /* md5, simhash and title_hash describe the body; otherwise they are not recorded */
+    uint32_t lifetime;        /* in days */
     uint32_t took_ms;
-    uint64_t bytes;           /* of the body */
+    uint64_t bytes;           /* length of the body */
     uint8_t md5[WB_EDIT_MD5_BYTES];
     uint64_t simhash, title_hash;
     struct wb_slice type;     /* media type */
-    struct wb_slice reason;   /* of an error: its kind, "timeout" */
+    struct wb_slice reason;   /* for an error: which kind, such as "timeout" */
     struct wb_slice etag, modified; /* validators as received */
-    struct wb_slice location; /* of a redirect, resolved */
-    const struct wb_edit_link *links; /* when writing; NULL after reading, see wb_edit_links */
+    struct wb_slice location; /* for a redirect: its absolute target */
+    const struct wb_edit_link *links; /* set by the writer; NULL in a record that was read: use wb_edit_links_next() */
     size_t link_count;
 };
 
+/* The payload of a RULES record. */
 struct wb_edit_rules {
-    uint16_t status;          /* of the last answer; 0: none came */
-    struct wb_slice reason;   /* where there are no rules because of an error: its kind */
-    struct wb_slice text;     /* robots.txt, cut at the reader's limit */
+    uint16_t status;          /* HTTP status of the last response; 0: there was none */
+    struct wb_slice reason;   /* if an error left us without rules: which kind */
+    struct wb_slice text;     /* robots.txt, cut at the size limit of the parser */
     int64_t expires_ms;
 };
 
-/* One record, read or to be written. Which of the parts counts goes by kind. */
+/*
+ * One record, to be written or just read. Every record has kind, site, time and prev; kind says which other members
+ * are used, and what `text`, `count` and `links` mean:
+ *
+ *   kind      text                 count                 links                until_ms
+ *   VISIT     name of the site     number of the visit
+ *   SEEDS                          depth of the seeds    the seeds
+ *   REQUEST   address contacted
+ *   HINTS     URL of the sitemap                         the URLs it lists
+ *   WAIT      reason               number of failures                         end of the wait
+ *   FINISH    why the visit ended
+ *   PUSH      URL                  enum wb_push
+ *   EXPUNGE   URL                  enum wb_expunge
+ *   ASK                                                  the URLs
+ *   PAGE      uses `page`
+ *   RULES     uses `rules`
+ */
 struct wb_edit {
     enum wb_edit_kind kind;
-    uint64_t site;              /* hash of the site's name: wb_edit_site() */
+    uint64_t site;              /* hash of the site's name, from wb_edit_site() */
     int64_t time_ms;
-    struct wb_edit_place prev;  /* the site's record before this one */
-    struct wb_edit_page page;   /* PAGE */
-    struct wb_edit_rules rules; /* RULES */
-    struct wb_slice text;       /* VISIT: name of the site; REQUEST: address; WAIT: reason; FINISH: why; HINTS: URL of the sitemap; PUSH, EXPUNGE: URL */
-    int64_t until_ms;           /* WAIT */
-    uint32_t count;             /* VISIT: its number; WAIT: which attempt; SEEDS: their depth; PUSH, EXPUNGE: which */
-    const struct wb_edit_link *links; /* SEEDS, HINTS, ASK: when writing */
+    struct wb_edit_place prev;  /* the site's previous record */
+    struct wb_edit_page page;
+    struct wb_edit_rules rules;
+    struct wb_slice text;
+    int64_t until_ms;
+    uint32_t count;
+    const struct wb_edit_link *links; /* set by the writer; NULL in a record that was read */
     size_t link_count;
-    struct wb_slice packed_links; /* after reading: of PAGE, SEEDS, HINTS and ASK */
-    size_t links_left_out;        /* after reading: links too long or too many for a record (32 MiB of them) */
+
+    /* Set only in a record that was read: */
+    struct wb_slice packed_links; /* what wb_edit_links_next() reads; of PAGE, SEEDS, HINTS and ASK */
+    size_t links_left_out;        /* links that were too long for a record, or beyond the 32 MiB it can hold */
 };
 
+/* The hash by which records name a site. */
 uint64_t wb_edit_site(struct wb_slice name);
 
-/* Walks the links of a record that was read; *at starts as 0. 1 with a link, 0 at the end, WB_E_CORRUPT. mem holds its URL until the next call. */
+/*
+ * Reads the links of a record that was read, one per call. *at is 0 before the first call. Returns 1 with a link, 0
+ * after the last one, or WB_E_CORRUPT. mem is the caller's buffer; link_out->url borrows from it until the next call.
+ */
 int wb_edit_links_next(const struct wb_edit *edit, size_t *at, struct wb_buf *mem, struct wb_edit_link *link_out);
 
-/* ---- writing ------------------------------------------------------------------------------ */
+/* ---- writing --------------------------------------------------------------------------------------------------- */
 
 struct wb_journal_writer;
 
 /*
- * A new log in dir/journal, with the next free number, locked for as long as it is
- * open. roll_bytes: past this a new file is begun at the next flush (0: 64 MiB).
+ * Creates a log in dir/journal with the next free number. It stays locked until it is closed. The writer starts a new
+ * log at the first flush after one has grown to roll_bytes (0: 64 MiB).
  */
-int wb_journal_writer_open(const char *dir, uint64_t roll_bytes, struct wb_journal_writer **log_out);
+int wb_journal_writer_open(const char *dir, uint64_t roll_bytes, struct wb_journal_writer **writer_out);
 
-/* Adds a record to the buffer; its place is final. Past a MiB the buffer is flushed first, by itself. */
-int wb_journal_writer_append(struct wb_journal_writer *log, const struct wb_edit *edit, struct wb_edit_place *place_out);
-
-/* Hands the buffer to the kernel: from here on the records survive kill -9. Cheap where there is nothing. */
-int wb_journal_writer_flush(struct wb_journal_writer *log);
-
-/* Makes them survive power loss. */
-int wb_journal_writer_sync(struct wb_journal_writer *log);
+/* Adds a record to the buffer and returns its final place. A buffer of more than 1 MiB is flushed first. */
+int wb_journal_writer_append(struct wb_journal_writer *writer, const struct wb_edit *edit,
+                             struct wb_edit_place *place_out);
 
 /*
- * True once after a new file was begun. Whoever keeps places of last records must make them durable
- * before the next time: only the two newest files of a dead process are looked through.
+ * Hands the buffer to the kernel: from now on the records survive kill -9. Costs nothing if the buffer is empty. If
+ * it fails (disk full), the records stay in the buffer and a later flush writes them to the same places.
  */
-bool wb_journal_writer_rolled(struct wb_journal_writer *log);
+int wb_journal_writer_flush(struct wb_journal_writer *writer);
 
-/* Flushes, syncs and marks its files as ended cleanly: nothing needs to be looked through again. Nothing can be appended afterwards. */
-int wb_journal_writer_finish(struct wb_journal_writer *log);
-
-/* Closes; what was not flushed is lost, as in a crash. */
-void wb_journal_writer_close(struct wb_journal_writer *log);
+/* Flushes, and makes all records survive a power failure too. */
+int wb_journal_writer_sync(struct wb_journal_writer *writer);
 
 /*
- * Records that belong to no chain, many at once, as one: an eighth of the bytes. For whoever needs none of them alone. Zero it
- * before its first use.
+ * Returns true once after the writer has started a new log. Recovery reads only the two newest logs of a dead writer,
+ * so a caller that keeps the places of last records elsewhere must make these durable before the writer starts yet
+ * another log.
+ */
+bool wb_journal_writer_rolled(struct wb_journal_writer *writer);
+
+/* Syncs, and marks the logs as ended, so that recovery does not read them. Nothing can be appended afterwards. */
+int wb_journal_writer_finish(struct wb_journal_writer *writer);
+
+/*
+ * Closes the logs and frees the writer. Without wb_journal_writer_finish() this is like a crash: unflushed records
+ * are lost.
+ */
+void wb_journal_writer_close(struct wb_journal_writer *writer);
+
+/*
+ * A batch compresses many records into one, which takes an eighth of the space. Its records belong to no chain and
+ * cannot be read one at a time by their place, so it suits imports, not crawls. A batch of zero bytes is empty and
+ * ready for use.
  */
 struct wb_edit_batch {
     struct wb_buf records, packed;
     uint32_t count;
 };
 
-#define WB_EDIT_BATCH_BYTES (4u << 20) /* of records; beyond this a batch is to be packed */
+#define WB_EDIT_BATCH_BYTES (4u << 20) /* pack a batch when its records are longer than this */
 
 int wb_edit_batch_add(struct wb_edit_batch *batch, const struct wb_edit *edit);
 
-/* Packs what was added into a record that is to be appended; it borrows from the batch until the next call. Where nothing was added its kind is 0. */
+/*
+ * Packs the records added so far into one BATCH record for wb_journal_writer_append(), and empties the batch. The
+ * record borrows from the batch until the next call. If nothing was added, its kind is 0.
+ */
 int wb_edit_batch_pack(struct wb_edit_batch *batch, struct wb_edit *edit_out);
 void wb_edit_batch_release(struct wb_edit_batch *batch);
 
-/* ---- reading ------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------------------------- */
 
 struct wb_journal_reader;
 
-/* Reads logs of dir/journal; several may be open in it. Logs that others write to meanwhile are read as far as they are. */
+/* Opens the logs of dir/journal for reading. Logs that are being written are read as far as they have been flushed. */
 int wb_journal_reader_open(const char *dir, struct wb_journal_reader **reader_out);
 void wb_journal_reader_close(struct wb_journal_reader *reader);
 
-/* The record at a place; it borrows from the reader until the next call. WB_E_NOTFOUND: no such log; WB_E_CORRUPT. */
+/*
+ * Reads the record at a place. It borrows from the reader until the next call. WB_E_NOTFOUND if there is no such log,
+ * WB_E_CORRUPT if there is no intact record at that offset.
+ */
 int wb_journal_reader_get(struct wb_journal_reader *reader, struct wb_edit_place place, struct wb_edit *edit_out);
 
 /*
- * All records of all logs in order of number and place (those of a batch share one): the one after *at_inout (NOWHERE: the first), whose place
- * is put there; 1, 0 at the end, or an error. At the end *at_inout stays, so that a later call goes on
- * from there. A torn tail ends its log quietly; damage in the middle gives WB_E_CORRUPT once, and the next call
- * goes on behind the damaged record, or with the next log where that cannot be found.
+ * Reads the record that follows *at_inout, in order of log number and offset (WB_EDIT_NOWHERE: the first record), and
+ * stores its place there. The records of a batch all have the place of the batch. Returns 1 with a record, 0 at the
+ * end, or an error.
+ *
+ * At the end *at_inout does not change, so a later call returns records that were appended meanwhile. An unfinished
+ * record at the end of a log ends that log silently. Damage anywhere else gives WB_E_CORRUPT once; the next call
+ * continues after the damaged record, or with the next log if nothing after it can be read.
  */
 int wb_journal_reader_next(struct wb_journal_reader *reader, struct wb_edit_place *at_inout, struct wb_edit *edit_out);
 
 /*
- * The records of one chain, oldest first, from the record `last` back to the begin of its visit (or, with whole,
- * back to the very first record that is still there): places_out is filled with an array of them, from the heap
- * (wb_free). A chain that leads forward or in a circle is WB_E_CORRUPT, one whose visit begins in a log that
- * is gone WB_E_NOTFOUND.
+ * Lists the records of one site, oldest first: from the start of the visit that the record at `last` belongs to, up
+ * to `last`. With `whole`, from the oldest record that still exists. *places_out is an array from the heap (wb_free).
+ * WB_E_CORRUPT if the chain leads forwards or in a circle. WB_E_NOTFOUND if the start of the visit was in a log that
+ * was removed.
  */
-int wb_journal_reader_chain(struct wb_journal_reader *reader, struct wb_edit_place last, bool whole, struct wb_edit_place **places_out,
-                         size_t *count_out);
+int wb_journal_reader_chain(struct wb_journal_reader *reader, struct wb_edit_place last, bool whole,
+                            struct wb_edit_place **places_out, size_t *count_out);
 
-/* What there is at an offset of a log. */
+/* What wb_journal_reader_step() found at an offset of a log. */
 enum wb_journal_sight {
     WB_JOURNAL_END,     /* nothing: the records end here */
     WB_JOURNAL_RECORD,
-    WB_JOURNAL_TORN,    /* the begin of a record that was never finished; nothing whole is behind it */
-    WB_JOURNAL_DAMAGED, /* a record that does not match its checksum, or none where one should be */
+    WB_JOURNAL_TORN,    /* the start of a record that was never finished; no intact record follows */
+    WB_JOURNAL_DAMAGED, /* a record whose checksum is wrong, or bytes that cannot be a record */
 };
 
 struct wb_journal_step {
     enum wb_journal_sight sight;
     struct wb_edit_place place;
-    uint64_t next;    /* offset to go on from; 0: the log cannot be read further */
-    const char *file; /* path of the log, until it is closed */
+    uint64_t next;    /* offset of the next record; 0: the rest of the log cannot be read */
+    const char *file; /* path of the log; valid as long as the reader keeps the log open */
 };
 
 /*
- * The record after *at in the same log (offset 0: the first). 1 with the record and its place in *at, 0 where the log ends,
- * well or torn; WB_E_CORRUPT with *at at the damage, from where the next call goes on. step_out says more.
+ * Reads the record that follows *at in the same log (offset 0: the first one). Returns 1 with the record and its
+ * place in *at; 0 at the end of the log, also if that is an unfinished record; or WB_E_CORRUPT with the place of the
+ * damage in *at, from which the next call continues. step_out says what was found.
  */
-int wb_journal_reader_step(struct wb_journal_reader *reader, struct wb_edit_place *at, struct wb_edit *edit_out, struct wb_journal_step *step_out);
+int wb_journal_reader_step(struct wb_journal_reader *reader, struct wb_edit_place *at, struct wb_edit *edit_out,
+                           struct wb_journal_step *step_out);
 
 /*
- * Logs whose process died: not ended cleanly and not locked. Calls back for the last record of each site in each
- * process's files, in the order in which they lie there, then marks them as ended; where orphan fails, or the
- * caller dies, the same is told again by the next one. Safe to be run by several processes at once. The
- * dispenser may know of a newer record of a site (in another process's log): the times of the records tell, not the places.
+ * ---- recovery and verification
+ * -------------------------------------------------------------------------------------
+ */
+
+/*
+ * Finds logs whose writer died: they are not marked as ended, and no process has locked them. Calls orphan for the
+ * last record of every site in them, writer by writer, in the order of the records in the logs; then marks the
+ * writer's logs as ended. If orphan fails, or the caller dies, the logs stay unmarked and the next recovery reports
+ * the same records again. Several processes may run this at once.
+ *
+ * The record reported for a site is not necessarily its newest: another process may have written a newer one to a log
+ * with a lower number. Compare the times of records, not their places.
  */
 typedef int (*wb_journal_orphan)(void *context, const struct wb_edit *last, struct wb_edit_place place);
 int wb_journal_recover(const char *dir, wb_journal_orphan orphan, void *context);
 
-/* Reads and checks everything; calls back with file, offset and words for damage (problem) and torn tails (not). */
+/*
+ * Reads and checks the whole journal. Calls found for each damaged place (problem is true) and for each unfinished
+ * record that a crash left at the end of a log (problem is false). Damage is not an error. *records_out counts the
+ * intact records.
+ */
 typedef void (*wb_journal_found)(void *context, bool problem, const char *file, uint64_t offset, const char *message);
 int wb_journal_verify(const char *dir, wb_journal_found found, void *context, uint64_t *records_out);
 
-/* ---- the files ------------------------------------------------------------------------------- */
+/*
+ * ---- logs as files
+ * --------------------------------------------------------------------------------------------------
+ */
 
 #define WB_JOURNAL_RECORDS_AT 64 /* offset of the first record in a log */
 
-/* One log as it is now. */
+/* The present state of a log. */
 struct wb_journal_log {
     uint32_t number;
-    bool ended;      /* closed cleanly, or recovered after its process died: nothing is appended any more */
-    uint64_t end;    /* where its records end; of a log that is being written, its size now; 0: its head cannot be read */
+    bool ended;      /* finished by its writer, or recovered after the writer died: nothing will be appended */
+    uint64_t end;    /* where its records end; for a log that is being written, its size; 0: its head cannot be read */
     uint64_t bytes;  /* size of the file */
 };
 
-/* All logs of dir/journal by ascending number, in an array from the heap (wb_free). There are none if there is no journal. */
+/*
+ * Lists the logs of dir/journal by ascending number, in an array from the heap (wb_free). Without a journal the list
+ * is empty.
+ */
 int wb_journal_list_logs(const char *dir, struct wb_journal_log **logs_out, size_t *count_out);
 
 /* True if a process is writing to the log: then an unfinished record at its end is not a problem. */
 bool wb_journal_log_is_written(const char *dir, uint32_t log);
 
 /*
- * True if a crawler wrote the log. Each log has one writer, and imports, announcements and removals begin theirs
+ * True if a crawler wrote the log. Each log has one writer, and imports, announcements and removals start theirs
  * with records that no crawler writes. A log that cannot be read counts as a crawler's.
  */
 bool wb_journal_log_is_of_crawl(struct wb_journal_reader *reader, uint32_t log);
@@ -275,42 +355,50 @@ bool wb_journal_needs_log(const struct wb_journal_needs *needs, uint32_t log);
 void wb_journal_needs_release(struct wb_journal_needs *needs);
 
 /*
- * Removes these logs, each of which must have ended. The newest log of the journal is special, because its number must
- * never be used again: if it is large, an empty log takes its place; if it is small, it stays. *bytes_out: bytes removed.
+ * Removes these logs, given by ascending number. Each must have ended. The newest log of the journal is special,
+ * because its number must never be used again: if it is large, an empty log takes its place; if it is small, it
+ * stays. *bytes_out: bytes removed.
  */
 int wb_journal_remove_logs(const char *dir, const uint32_t *logs, size_t count, uint64_t *bytes_out);
 
-/* ---- what the journal records about a page that has content (pagefacts.c) ------------------------ */
+/*
+ * ---- what the journal records about a page that has content (pagefacts.c)
+ * ------------------------------------------
+ */
 
 struct wb_link_slot;
 
-/* Reused from page to page, for one thread. */
+/* Working memory for reading one page after another, in one thread. */
 struct wb_pagefacts {
     struct wb_extractor *extractor;
-    struct wb_edit_link *links;  /* of the page at hand, each target once */
+    struct wb_edit_link *links;  /* of the current page, each target once */
     size_t link_cap;
-    struct wb_link_slot *slots;  /* finds a link by its target */
-    uint32_t stamp;              /* of the page at hand: slots of earlier ones have another */
+    struct wb_link_slot *slots;  /* a hash table that finds a link by its target */
+    uint32_t stamp;              /* identifies the current page: slots with another stamp are free */
 };
 
 #define WB_PAGEFACTS_INIT ((struct wb_pagefacts){.extractor = NULL})
 
-/* Release it even where this failed. */
+/* Release it even if init failed. */
 int wb_pagefacts_init(struct wb_pagefacts *facts);
 void wb_pagefacts_release(struct wb_pagefacts *facts);
 
 /*
- * Fills in what edit has of a page's content, which must be digested: everything but url, outcome and how it was fetched. agent: the robots token, by which
- * X-Robots-Tag headers are read. wants: WB_EXTRACT_LINKS or 0: without links. What edit and extract_out borrow is valid as long as page is,
- * and until the next call. Only WB_E_NOMEM is an error.
+ * Extracts a page and fills in the members of edit that describe its content: all but url, outcome and how it was
+ * fetched. The page must be digested. agent is the robots token that selects X-Robots-Tag headers. wants is
+ * WB_EXTRACT_LINKS, or 0 to leave out the links. edit and extract_out borrow from page and facts, until the next call.
+ * Fails only with WB_E_NOMEM.
  */
-int wb_pagefacts_read(struct wb_pagefacts *facts, const struct wb_page *page, struct wb_slice agent, unsigned wants, struct wb_edit_page *edit,
-                      struct wb_extract *extract_out);
+int wb_pagefacts_read(struct wb_pagefacts *facts, const struct wb_page *page, struct wb_slice agent, unsigned wants,
+                      struct wb_edit_page *edit, struct wb_extract *extract_out);
 
-/* The links of an extract as the journal has them, in facts->links; nofollow: of the whole page. */
+/* Puts the links of an extract into facts->links, as the journal records them. nofollow applies to the whole page. */
 int wb_pagefacts_links(struct wb_pagefacts *facts, const struct wb_extract *extract, bool nofollow, size_t *count_out);
 
-/* Where a redirect leads, without its fragment, in url_out: WB_E_PROTO where the head names no URL of http or https. base is work space. */
+/*
+ * Finds the target of a redirect in its response head, resolved against url and without its fragment. WB_E_PROTO if
+ * there is no http or https URL. *location_out borrows from url_out; base is working memory.
+ */
 int wb_pagefacts_location(struct wb_slice head, struct wb_slice url, struct wb_url *base, struct wb_url *url_out,
                           struct wb_slice *location_out);
 

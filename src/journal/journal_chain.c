@@ -1,85 +1,107 @@
 /*
- * journal_chain.c - the records of one site, from the last one back.
+ * journal_chain.c - follows the chain of one site from its last record back to the start of a visit, or as far as it
+ * goes.
  *
- * Only heads are looked at (and checksums): the caller reads what it needs of the places it gets.
- * A chain that leads forward, to itself or in a circle is damage and ends the walk; it is never followed twice.
+ *   log 9     ....... a2 .......... a4 .. a5      one site that two processes crawled in turn:
+ *   log 12    .. a1 ........ a3 .........         last = a5, prev of a5 = a4, of a4 = a3, and so on
+ *
+ * Only the heads and checksums of records are read here: the caller reads the records that it needs. The chain comes
+ * from disk, so it may be damaged: one that leads forwards, to itself or in a circle gives WB_E_CORRUPT and never an
+ * endless walk.
  */
+#include "base/check.h"
 #include "base/error.h"
+#include "base/map.h"
 #include "base/mem.h"
-#include "journal/journal_reader.h"
+#include "base/vec.h"
 #include "journal/edit.h"
+#include "journal/journal_reader.h"
 
-/*
- * Where a chain has been. Logs only grow, so a chain that is sound comes back to a log only before the place
- * where it left it; one that does not would be endless.
- */
-struct trail {
-    struct wb_edit_place *lowest; /* of each log that was left, by number */
-    size_t count, cap;
+/* A log that the chain has left, and the lowest offset at which it did so. */
+struct left_log {
+    uint64_t hash; /* the number of the log */
+    uint64_t lowest;
 };
 
-static size_t find_log(const struct trail *trail, uint32_t log)
-{
-    size_t low = 0, high = trail->count;
+/* A walk along one chain, from the last record back. */
+struct chain_walk {
+    struct wb_journal_reader *reader;
+    uint64_t site;                       /* the site that all records must be of */
+    WB_MAP(struct left_log) left;
+    WB_VEC(struct wb_edit_place) places; /* the newest first */
+};
 
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (trail->lowest[middle].log < log)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+static void release_walk(struct chain_walk *walk)
+{
+    wb_map_release(&walk->left);
+    wb_vec_release(&walk->places);
 }
 
-static int reserve_places(struct wb_edit_place **places, size_t *cap, size_t count)
+static int remember_leaving(struct chain_walk *walk, struct wb_edit_place place)
 {
-    if (count < *cap)
-        return 0;
-    size_t grown = *cap ? 2 * *cap : 64;
-    struct wb_edit_place *moved = wb_realloc(*places, grown * sizeof *moved);
-    if (!moved)
+    struct left_log *left = wb_map_next(&walk->left, place.log, NULL);
+
+    WB_CHECK(place.log != 0);
+    if (!left)
+        left = wb_map_add(&walk->left, place.log);
+    if (!left)
         return WB_E_NOMEM;
-    *places = moved;
-    *cap = grown;
+    WB_CHECK(left->lowest == 0 || place.offset < left->lowest); /* check_step() made sure of that */
+    left->lowest = place.offset;
     return 0;
 }
 
-static int remember_leaving(struct trail *trail, struct wb_edit_place place)
+/*
+ * Checks the step from a record to its predecessor. Logs only grow, so an intact chain returns to a log only before the
+ * place where it left it. Without this rule a damaged chain could go round in circles.
+ */
+static int check_step(struct chain_walk *walk, const struct wb_journal_file *file, struct wb_edit_place from,
+                      struct wb_edit_place to)
 {
-    size_t i = find_log(trail, place.log);
-
-    if (i < trail->count && trail->lowest[i].log == place.log) {
-        trail->lowest[i] = place;
-        return 0;
-    }
-    int err = reserve_places(&trail->lowest, &trail->cap, trail->count);
-    if (err < 0)
-        return err;
-    memmove(trail->lowest + i + 1, trail->lowest + i, (trail->count - i) * sizeof *trail->lowest);
-    trail->lowest[i] = place;
-    trail->count++;
-    return 0;
-}
-
-static int follow_prev(struct trail *trail, const struct wb_journal_file *file, struct wb_edit_place from, struct wb_edit_place to)
-{
-    int err = 0;
-
+    WB_CHECK(from.log == file->number);
+    WB_CHECK(from.offset >= WB_JOURNAL_FILE_HEAD_BYTES);
+    WB_CHECK(to.log != 0);
     if (to.log == from.log)
-        return 0; /* wb_journal_check_prev has seen to it */
-    err = remember_leaving(trail, from);
+        return 0; /* wb_journal_check_prev() has checked it */
+    int err = remember_leaving(walk, from);
     if (err < 0)
         return err;
-    size_t i = find_log(trail, to.log);
-    if (i < trail->count && trail->lowest[i].log == to.log && to.offset >= trail->lowest[i].offset)
+    const struct left_log *left = wb_map_next(&walk->left, to.log, NULL);
+    if (left && to.offset >= left->lowest)
         return wb_fail(WB_E_CORRUPT, "%s: the record at %llu leads back to where its chain came from", file->file.path,
                        (unsigned long long)from.offset);
     return 0;
 }
 
+/* Reads the head of one record of the chain. The first one determines the site. */
+static int walk_one(struct chain_walk *walk, struct wb_edit_place at, struct wb_edit *edit_out)
+{
+    const struct wb_journal_file *file;
+    struct wb_slice record;
+    int err = wb_journal_reader_find(walk->reader, at, &file, &record);
+
+    WB_CHECK(at.log != 0);
+    if (err < 0)
+        return err;
+    WB_CHECK(file->number == at.log);
+    WB_CHECK(record.len >= WB_EDIT_HEAD_BYTES);
+    if (!wb_edit_decode_head(record.ptr, edit_out))
+        return wb_fail(WB_E_CORRUPT, "%s: the record at %llu is of an unknown kind", file->file.path,
+                       (unsigned long long)at.offset);
+    if (walk->places.count && edit_out->site != walk->site)
+        return wb_fail(WB_E_CORRUPT, "%s: the record at %llu is not of the same site as its chain", file->file.path,
+                       (unsigned long long)at.offset);
+    walk->site = edit_out->site;
+    err = wb_journal_check_prev(file, at.offset, edit_out);
+    WB_CHECK(err < 0 || edit_out->prev.log != at.log || edit_out->prev.offset < at.offset);
+    if (err == 0 && edit_out->prev.log)
+        err = check_step(walk, file, at, edit_out->prev);
+    return err;
+}
+
 static void reverse_places(struct wb_edit_place *places, size_t count)
 {
+    WB_CHECK(places || count == 0);
     for (size_t i = 0; i < count / 2; i++) {
         struct wb_edit_place held = places[i];
         places[i] = places[count - 1 - i];
@@ -87,61 +109,43 @@ static void reverse_places(struct wb_edit_place *places, size_t count)
     }
 }
 
-/* Reads one record of a chain; the first one says of which site the chain is. */
-static int walk_one(struct wb_journal_reader *reader, struct wb_edit_place at, bool first, uint64_t *site_inout, struct trail *trail,
-                    struct wb_edit *edit_out)
+static int walk_back(struct chain_walk *walk, struct wb_edit_place last, bool whole)
 {
-    const struct wb_journal_file *file;
-    struct wb_slice record;
-    int err = wb_journal_reader_find(reader, at, &file, &record);
+    struct wb_edit_place at = last;
+    struct wb_edit edit;
 
-    if (err < 0)
-        return err;
-    if (!wb_edit_decode_head(record.ptr, edit_out))
-        return wb_fail(WB_E_CORRUPT, "%s: the record at %llu is of no kind", file->file.path, (unsigned long long)at.offset);
-    if (!first && edit_out->site != *site_inout)
-        return wb_fail(WB_E_CORRUPT, "%s: the record at %llu is of another site than its chain", file->file.path,
-                       (unsigned long long)at.offset);
-    *site_inout = edit_out->site;
-    err = wb_journal_check_prev(file, at.offset, edit_out);
-    if (err == 0 && edit_out->prev.log)
-        err = follow_prev(trail, file, at, edit_out->prev);
-    return err;
+    WB_CHECK(walk->places.count == 0);
+    while (at.log) {
+        int err = walk_one(walk, at, &edit);
+        if (err == WB_E_NOTFOUND && whole && walk->places.count > 0)
+            return 0; /* older logs are removed once webdb has merged them */
+        if (err == 0)
+            err = wb_vec_push(&walk->places, at);
+        if (err < 0)
+            return err;
+        if (edit.kind == WB_EDIT_VISIT && !whole)
+            return 0;
+        at = edit.prev;
+    }
+    return 0;
 }
 
-int wb_journal_reader_chain(struct wb_journal_reader *reader, struct wb_edit_place last, bool whole, struct wb_edit_place **places_out,
-                         size_t *count_out)
+int wb_journal_reader_chain(struct wb_journal_reader *reader, struct wb_edit_place last, bool whole,
+                            struct wb_edit_place **places_out, size_t *count_out)
 {
-    struct wb_edit_place *places = NULL, at = last;
-    struct trail trail = {NULL, 0, 0};
-    size_t count = 0, cap = 0;
-    uint64_t site = 0;
-    int err = 0;
+    struct chain_walk walk = {.reader = reader, .left = WB_MAP_INIT(0), .places = WB_VEC_INIT};
 
     *places_out = NULL;
     *count_out = 0;
-    while (at.log) {
-        struct wb_edit edit;
-        err = walk_one(reader, at, count == 0, &site, &trail, &edit);
-        if (err == WB_E_NOTFOUND && whole && count > 0) {
-            err = 0; /* older logs go once they were merged */
-            break;
-        }
-        if (err == 0)
-            err = reserve_places(&places, &cap, count);
-        if (err < 0)
-            goto done;
-        places[count++] = at;
-        if (edit.kind == WB_EDIT_VISIT && !whole)
-            break;
-        at = edit.prev;
+    int err = walk_back(&walk, last, whole);
+    if (err == 0) {
+        WB_CHECK(walk.places.count > 0 || last.log == 0);
+        reverse_places(walk.places.items, walk.places.count);
+        WB_CHECK(last.log == 0 || walk.places.items[walk.places.count - 1].log == last.log);
+        *places_out = walk.places.items;
+        *count_out = walk.places.count;
+        walk.places.items = NULL; /* now the caller's */
     }
-    reverse_places(places, count);
-    *places_out = places;
-    *count_out = count;
-    places = NULL;
-done:
-    wb_free(places);
-    wb_free(trail.lowest);
+    release_walk(&walk);
     return err;
 }

@@ -1,13 +1,18 @@
 /*
- * journal_file.c - a file of the journal: its name, number, head, lock and end.
+ * journal_file.c - one log of the journal as a file: its name, number, head, lock and end. It never looks at records.
  *
- *   0  "WBEL"   4 version 1 (2 bytes), zero (2)   8 number (4)   12 zero (4)
- *   16 writer, by chance (8)   24 checksum of 0 to 24 (8)
- *   32 end of the records (8)  40 checksum of writer and end, 16 bytes (8)   48 zero (16)
+ * The head, 64 bytes, numbers little-endian:
  *
- * Bytes 32 to 48 are zero until the file has ended; they are written once, in place. Where a crash
- * tears that write their checksum does not hold, and the file counts as not ended: it is looked through
- * once more, which changes nothing. Everything else is append-only. It never looks at records.
+ *   0      4         6      8        12     16       24         32     40           48     64
+ *   +------+---------+------+--------+------+--------+----------+------+------------+------+---- - -
+ *   | WBEL | version | zero | number | zero | writer | checksum | end  | checksum   | zero | records
+ *   +------+---------+------+--------+------+--------+----------+------+------------+------+---- - -
+ *                                                     of 0 to 24         of writer
+ *                                                                        and end
+ *
+ * Bytes 32 to 48 are zero until the log has ended. They are written once, in place; everything else is append-only.
+ * If a crash interrupts that write, their checksum is wrong and the log counts as not ended. Recovery then reads it
+ * once more, finds the same records and writes the same end.
  */
 #include "journal/journal_file.h"
 #include "base/bytes.h"
@@ -22,22 +27,32 @@
 
 enum {
     VERSION = 1,
+    VERSION_AT = 4,
     NUMBER_AT = 8,
     WRITER_AT = 16,
     CHECK_AT = 24,
     END_AT = 32,
     END_CHECK_AT = 40,
-    END_BYTES = 16,
+    END_BYTES = 16, /* the end and its checksum */
     NAME_MAX_BYTES = 32,
 };
 
-_Static_assert(END_AT + END_BYTES <= WB_JOURNAL_FILE_HEAD_BYTES, "the end lies in the head");
+_Static_assert(WB_JOURNAL_FILE_HEAD_BYTES == 64, "the head of a log has 64 bytes on disk");
+_Static_assert(CHECK_AT == WRITER_AT + 8 && END_AT == CHECK_AT + 8, "the first checksum covers all before it");
+_Static_assert(END_CHECK_AT == END_AT + 8 && END_AT + END_BYTES == END_CHECK_AT + 8, "the end is written in one piece");
+_Static_assert(END_AT + END_BYTES <= WB_JOURNAL_FILE_HEAD_BYTES, "the end is part of the head");
+
+/* ---- names and numbers ------------------------------------------------------------------------------------------- */
 
 static void format_name(uint32_t number, char name_out[NAME_MAX_BYTES])
 {
-    snprintf(name_out, NAME_MAX_BYTES, "%08u.wbe", number);
+    int length = snprintf(name_out, NAME_MAX_BYTES, "%08u.wbe", number);
+
+    WB_CHECK(length > 0);
+    WB_CHECK(length < NAME_MAX_BYTES);
 }
 
+/* False if this is not the name that a log has: "7.wbe" is not "00000007.wbe". */
 static bool parse_name(const char *name, uint32_t *number_out)
 {
     char canonical[NAME_MAX_BYTES];
@@ -52,34 +67,20 @@ char *wb_journal_file_path(const char *journal, uint32_t number)
 {
     char name[NAME_MAX_BYTES];
 
+    WB_CHECK(number != 0);
     format_name(number, name);
     return wb_path_join(journal, name);
 }
 
-/* ---- which there are ------------------------------------------------------------------------ */
-
-struct list {
-    uint32_t *numbers;
-    size_t count, cap;
-};
-
 static int list_entry(void *context, const struct wb_dir_entry *entry)
 {
-    struct list *list = context;
+    struct wb_journal_numbers *numbers = context;
     uint32_t number;
 
     if (entry->kind != WB_PATH_FILE || !parse_name(entry->name, &number))
         return 0;
-    if (list->count == list->cap) {
-        size_t cap = list->cap ? 2 * list->cap : 64;
-        uint32_t *grown = wb_realloc(list->numbers, cap * sizeof *grown);
-        if (!grown)
-            return WB_E_NOMEM;
-        list->numbers = grown;
-        list->cap = cap;
-    }
-    list->numbers[list->count++] = number;
-    return 0;
+    WB_CHECK(number != 0);
+    return wb_vec_push(numbers, number);
 }
 
 static int compare_numbers(const void *a, const void *b)
@@ -89,40 +90,59 @@ static int compare_numbers(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-int wb_journal_file_list(const char *journal, uint32_t **numbers_out, size_t *count_out)
+int wb_journal_file_list(const char *journal, struct wb_journal_numbers *numbers_out)
 {
-    struct list list = {NULL, 0, 0};
     int err = 0;
 
-    *numbers_out = NULL;
-    *count_out = 0;
+    WB_CHECK(numbers_out->count == 0);
     if (wb_path_kind(journal) == WB_PATH_NONE)
         return 0;
-    err = wb_dir_each(journal, list_entry, &list);
+    err = wb_dir_each(journal, list_entry, numbers_out);
     if (err < 0) {
-        wb_free(list.numbers);
+        wb_vec_release(numbers_out);
         return err;
     }
-    /* The directory is sorted by name, which is another order from nine digits on. */
-    if (list.count)
-        qsort(list.numbers, list.count, sizeof *list.numbers, compare_numbers);
-    *numbers_out = list.numbers;
-    *count_out = list.count;
+    /* The directory is sorted by name. That is not the order of the numbers if some have more than eight digits. */
+    if (numbers_out->count)
+        qsort(numbers_out->items, numbers_out->count, sizeof *numbers_out->items, compare_numbers);
+    for (size_t i = 1; i < numbers_out->count; i++)
+        WB_CHECK(numbers_out->items[i - 1] < numbers_out->items[i]);
     return 0;
 }
 
-/* ---- making ----------------------------------------------------------------------------------- */
+size_t wb_journal_numbers_find(const struct wb_journal_numbers *numbers, uint32_t number)
+{
+    size_t low = 0, high = numbers->count;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (numbers->items[middle] < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    WB_CHECK(low == numbers->count || numbers->items[low] >= number);
+    WB_CHECK(low == 0 || numbers->items[low - 1] < number);
+    return low;
+}
+
+/*
+ * ---- creating
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 static int open_number(const char *journal, uint32_t number, unsigned flags, struct wb_journal_file *file_out)
 {
     char *path = wb_journal_file_path(journal, number);
 
+    WB_CHECK(number != 0);
     *file_out = WB_JOURNAL_FILE_INIT;
     if (!path)
         return WB_E_NOMEM;
     int err = wb_file_open(path, flags, &file_out->file);
     wb_free(path);
-    file_out->number = number;
+    if (err == 0)
+        file_out->number = number;
     return err;
 }
 
@@ -130,15 +150,17 @@ static int write_head(const struct wb_journal_file *file)
 {
     char head[WB_JOURNAL_FILE_HEAD_BYTES] = {0};
 
+    WB_CHECK(file->number != 0);
+    WB_CHECK(file->end == 0);
     memcpy(head, "WBEL", 4);
-    wb_put16(head + 4, VERSION);
+    wb_put16(head + VERSION_AT, VERSION);
     wb_put32(head + NUMBER_AT, file->number);
     wb_put64(head + WRITER_AT, file->writer);
     wb_put64(head + CHECK_AT, wb_hash64(head, CHECK_AT));
     return wb_file_write_at(&file->file, 0, head, sizeof head);
 }
 
-/* 1 where somebody else took the number, or the file away before it was locked. */
+/* Returns 1 if this number cannot be had: another process took it, or removed our file before we had locked it. */
 static int try_number(const char *journal, uint32_t number, uint64_t writer, struct wb_journal_file *file_out)
 {
     int err = open_number(journal, number, WB_FILE_WRITE | WB_FILE_CREATE | WB_FILE_NEW, file_out);
@@ -147,9 +169,13 @@ static int try_number(const char *journal, uint32_t number, uint64_t writer, str
         return 1;
     if (err < 0)
         return err;
+    WB_CHECK(file_out->number == number);
     file_out->writer = writer;
     err = wb_file_lock(&file_out->file, true);
-    /* Between making and locking, recovery in another process may take it for an orphan without a head and remove it. */
+    /*
+     * Before we had the lock, recovery in another process may have removed the file, as one whose writer died at
+     * once.
+     */
     if (err == 0 && wb_file_unlinked(&file_out->file)) {
         wb_journal_file_close(file_out);
         return 1;
@@ -168,30 +194,35 @@ static int try_number(const char *journal, uint32_t number, uint64_t writer, str
 
 int wb_journal_file_create(const char *journal, uint64_t writer, uint32_t after, struct wb_journal_file *file_out)
 {
-    uint32_t *numbers = NULL, number = after;
-    size_t count = 0;
+    struct wb_journal_numbers numbers = WB_VEC_INIT;
+    uint32_t number = after;
     int err;
 
     *file_out = WB_JOURNAL_FILE_INIT;
     err = wb_path_mkdirs(journal);
     if (err == 0)
-        err = wb_journal_file_list(journal, &numbers, &count);
+        err = wb_journal_file_list(journal, &numbers);
     if (err < 0)
         return err;
-    if (count && numbers[count - 1] > number)
-        number = numbers[count - 1];
-    wb_free(numbers);
+    if (numbers.count && numbers.items[numbers.count - 1] > number)
+        number = numbers.items[numbers.count - 1];
+    WB_CHECK(number >= after);
+    wb_vec_release(&numbers);
     do {
         if (number == UINT32_MAX)
             return wb_fail(WB_E_LIMIT, "%s has no free number left", journal);
         err = try_number(journal, ++number, writer, file_out);
     } while (err == 1);
+    WB_CHECK(err < 0 || (file_out->number > after && file_out->end == 0));
     return err;
 }
 
-/* ---- opening and ending --------------------------------------------------------------------------- */
+/*
+ * ---- opening and ending
+ * ----------------------------------------------------------------------------------------------
+ */
 
-/* What a file holds that had its length on disk before its bytes when the power failed. */
+/* A power failure can leave a file with its length but without its bytes: then they are zero. */
 static bool is_zero(const char *bytes, size_t len)
 {
     for (size_t i = 0; i < len; i++)
@@ -200,29 +231,41 @@ static bool is_zero(const char *bytes, size_t len)
     return true;
 }
 
+/* The checksum that makes an end valid. It covers the writer too, so that it fits no other log. */
+static uint64_t end_checksum(uint64_t writer, uint64_t end)
+{
+    char bytes[16];
+
+    WB_CHECK(end >= WB_JOURNAL_FILE_HEAD_BYTES);
+    wb_put64(bytes, writer);
+    wb_put64(bytes + 8, end);
+    return wb_hash64(bytes, sizeof bytes);
+}
+
 int wb_journal_file_read_head(struct wb_journal_file *file)
 {
-    char head[WB_JOURNAL_FILE_HEAD_BYTES], ends[END_BYTES];
+    char head[WB_JOURNAL_FILE_HEAD_BYTES];
     size_t got;
     int err = wb_file_read_at(&file->file, 0, head, sizeof head, &got);
 
+    WB_CHECK(file->number != 0);
     if (err < 0)
         return err;
-    /* Its records cannot be read without it; nobody refers to them, because that is done only after a sync. */
+    /* Without a head the records cannot be read. Nobody refers to them: that is allowed only after a sync. */
     if (got < sizeof head || is_zero(head, sizeof head))
         return wb_fail(WB_E_NOTFOUND, "%s has no head", file->file.path);
     if (memcmp(head, "WBEL", 4) != 0 || wb_get64(head + CHECK_AT) != wb_hash64(head, CHECK_AT))
         return wb_fail(WB_E_CORRUPT, "%s: the head is damaged", file->file.path);
-    if (wb_get16(head + 4) > VERSION)
+    if (wb_get16(head + VERSION_AT) > VERSION)
         return wb_fail(WB_E_NEWER, "%s was made by a newer version", file->file.path);
-    if (wb_get16(head + 4) != VERSION || wb_get32(head + NUMBER_AT) != file->number)
+    if (wb_get16(head + VERSION_AT) != VERSION || wb_get32(head + NUMBER_AT) != file->number)
         return wb_fail(WB_E_CORRUPT, "%s: the head is that of another file", file->file.path);
     file->writer = wb_get64(head + WRITER_AT);
     file->end = wb_get64(head + END_AT);
-    memcpy(ends, head + WRITER_AT, 8);
-    memcpy(ends + 8, head + END_AT, 8);
-    if (file->end < WB_JOURNAL_FILE_HEAD_BYTES || wb_get64(head + END_CHECK_AT) != wb_hash64(ends, sizeof ends))
+    if (file->end < WB_JOURNAL_FILE_HEAD_BYTES ||
+        wb_get64(head + END_CHECK_AT) != end_checksum(file->writer, file->end))
         file->end = 0;
+    WB_CHECK(file->end == 0 || file->end >= WB_JOURNAL_FILE_HEAD_BYTES);
     return 0;
 }
 
@@ -234,6 +277,7 @@ int wb_journal_file_open(const char *journal, uint32_t number, bool write, struc
         err = wb_journal_file_read_head(file_out);
     if (err < 0)
         wb_journal_file_close(file_out);
+    WB_CHECK(err < 0 || (file_out->number == number && file_out->file.path));
     return err;
 }
 
@@ -245,18 +289,20 @@ void wb_journal_file_close(struct wb_journal_file *file)
 
 int wb_journal_file_finish(struct wb_journal_file *file, uint64_t end)
 {
-    char ends[8 + END_BYTES];
+    char bytes[END_BYTES];
     int err;
 
-    WB_CHECK(end >= WB_JOURNAL_FILE_HEAD_BYTES && file->end == 0);
-    /* An end that is on disk before the records it speaks of would make damage out of a power loss. */
+    WB_CHECK(file->number != 0);
+    WB_CHECK(file->end == 0);
+    WB_CHECK(end >= WB_JOURNAL_FILE_HEAD_BYTES);
+    /* If the end were on disk before the records that it covers, a power failure would look like damage. */
     err = wb_file_sync(&file->file);
     if (err < 0)
         return err;
-    wb_put64(ends, file->writer);
-    wb_put64(ends + 8, end);
-    wb_put64(ends + 16, wb_hash64(ends, END_BYTES));
-    err = wb_file_write_at(&file->file, END_AT, ends + 8, END_BYTES);
+    WB_CHECK(file->file.fd >= 0);
+    wb_put64(bytes, end);
+    wb_put64(bytes + 8, end_checksum(file->writer, end));
+    err = wb_file_write_at(&file->file, END_AT, bytes, END_BYTES);
     if (err == 0)
         file->end = end;
     return err;

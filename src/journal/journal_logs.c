@@ -1,5 +1,5 @@
 /*
- * journal_logs.c - the logs of a journal as files: which there are, who writes them, and removing them.
+ * journal_logs.c - the logs of a journal as files: lists them, tells who writes them, and removes them.
  *
  * It never decides which logs are no longer needed: webdb knows what it has merged, the crawl knows which visits
  * are unfinished, and both pass that in as values.
@@ -11,9 +11,10 @@
 #include "os/path.h"
 #include "journal/edit.h"
 
-#include <stdlib.h>
+/* If the newest log is larger than this, an empty log is created to replace it, so that it can be removed. */
+enum { NEWEST_BYTES = 4096 };
 
-enum { NEWEST_BYTES = 4096 }; /* a newest log that is larger is worth an empty successor, so that it can be removed */
+_Static_assert(NEWEST_BYTES > (int)WB_JOURNAL_FILE_HEAD_BYTES, "an empty log is never replaced by another empty one");
 
 /* ---- listing ---------------------------------------------------------------------------------- */
 
@@ -23,11 +24,15 @@ static int look_at_log(const char *journal, struct wb_journal_log *log)
     struct wb_journal_file file = WB_JOURNAL_FILE_INIT;
     int err = wb_journal_file_open(journal, log->number, false, &file);
 
+    WB_CHECK(log->number != 0);
+    WB_CHECK(!log->ended);
+    WB_CHECK(log->end == 0);
     if (err == 0)
         err = wb_file_size(&file.file, &log->bytes);
     if (err == 0) {
         log->ended = file.end != 0;
         log->end = file.end ? file.end : log->bytes;
+        WB_CHECK(log->end >= WB_JOURNAL_FILE_HEAD_BYTES);
     }
     wb_journal_file_close(&file);
     return err == WB_E_NOTFOUND || err == WB_E_CORRUPT ? 0 : err;
@@ -35,26 +40,28 @@ static int look_at_log(const char *journal, struct wb_journal_log *log)
 
 static int list_logs(const char *journal, struct wb_journal_log **logs_out, size_t *count_out)
 {
-    uint32_t *numbers = NULL;
-    size_t count = 0;
-    int err = wb_journal_file_list(journal, &numbers, &count);
-    struct wb_journal_log *logs = err == 0 && count ? wb_alloc_zero(count, sizeof *logs) : NULL;
+    struct wb_journal_numbers numbers = WB_VEC_INIT;
+    int err = wb_journal_file_list(journal, &numbers);
+    struct wb_journal_log *logs = err == 0 && numbers.count ? wb_alloc_zero(numbers.count, sizeof *logs) : NULL;
 
-    if (err == 0 && count && !logs)
+    *logs_out = NULL;
+    *count_out = 0;
+    if (err == 0 && numbers.count && !logs)
         err = WB_E_NOMEM;
-    for (size_t i = 0; err == 0 && i < count; i++) {
-        WB_CHECK(i == 0 || numbers[i - 1] < numbers[i]);
-        logs[i].number = numbers[i];
+    for (size_t i = 0; err == 0 && i < numbers.count; i++) {
+        WB_CHECK(i == 0 || numbers.items[i - 1] < numbers.items[i]);
+        logs[i].number = numbers.items[i];
         err = look_at_log(journal, &logs[i]);
     }
-    wb_free(numbers);
-    if (err < 0) {
-        wb_free(logs);
-        return err;
+    if (err == 0) {
+    WB_CHECK((logs == NULL) == (numbers.count == 0));
+        *logs_out = logs;
+        *count_out = numbers.count;
+        logs = NULL;
     }
-    *logs_out = logs;
-    *count_out = count;
-    return 0;
+    wb_free(logs);
+    wb_vec_release(&numbers);
+    return err;
 }
 
 int wb_journal_list_logs(const char *dir, struct wb_journal_log **logs_out, size_t *count_out)
@@ -72,9 +79,10 @@ bool wb_journal_log_is_written(const char *dir, uint32_t log)
 {
     struct wb_journal_file file = WB_JOURNAL_FILE_INIT;
     char *journal = wb_path_join(dir, WB_JOURNAL_DIR);
+
+    WB_CHECK(log != 0);
     bool locked = journal && wb_journal_file_open(journal, log, false, &file) == 0 &&
                   wb_file_lock(&file.file, false) == WB_E_BUSY;
-
     wb_journal_file_close(&file);
     wb_free(journal);
     return locked;
@@ -87,24 +95,24 @@ bool wb_journal_log_is_of_crawl(struct wb_journal_reader *reader, uint32_t log)
     struct wb_slice record;
     struct wb_edit first;
 
+    WB_CHECK(log != 0);
     if (wb_journal_reader_find(reader, first_place, &file, &record) < 0 || !wb_edit_decode_head(record.ptr, &first))
         return true;
+    WB_CHECK(file->number == log);
     return first.kind != WB_EDIT_BATCH && first.kind != WB_EDIT_PUSH && first.kind != WB_EDIT_EXPUNGE &&
            first.kind != WB_EDIT_ASK;
 }
 
 /* ---- what unfinished visits need ----------------------------------------------------------------- */
 
-static int compare_logs(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-    return x < y ? -1 : x > y;
-}
-
 bool wb_journal_needs_log(const struct wb_journal_needs *needs, uint32_t log)
 {
-    return needs->all || (needs->count && bsearch(&log, needs->logs, needs->count, sizeof log, compare_logs));
+    struct wb_journal_numbers numbers = {needs->logs, needs->count, needs->count};
+    size_t at = wb_journal_numbers_find(&numbers, log);
+
+    WB_CHECK(log != 0);
+    WB_CHECK(needs->logs || needs->count == 0);
+    return needs->all || (at < numbers.count && numbers.items[at] == log);
 }
 
 void wb_journal_needs_release(struct wb_journal_needs *needs)
@@ -123,19 +131,22 @@ static int add_empty_log(const char *dir)
 
     if (err == 0)
         err = wb_journal_writer_finish(writer);
+    WB_CHECK(err < 0 || writer);
     wb_journal_writer_close(writer);
     return err;
 }
 
+/* Adds the size of the file to *bytes. */
 static int remove_log(const char *journal, uint32_t number, uint64_t *bytes)
 {
     struct wb_journal_log log = {.number = number};
     char *path = NULL;
     int err = look_at_log(journal, &log);
 
-    if (err < 0)
+    if (err < 0 || log.end == 0) /* 0: another process removed it meanwhile */
         return err;
-    WB_CHECK(log.ended);
+    WB_CHECK(log.ended); /* nobody may be writing to it, and recovery must have read it */
+    WB_CHECK(log.number == number);
     path = wb_journal_file_path(journal, number);
     err = path ? wb_path_unlink(path) : WB_E_NOMEM;
     *bytes += err == 0 ? log.bytes : 0;
@@ -150,6 +161,9 @@ static int remove_logs(const char *dir, const char *journal, const uint32_t *num
     int err = list_logs(journal, &logs, &log_count);
     const struct wb_journal_log *newest = log_count ? &logs[log_count - 1] : NULL;
 
+    WB_CHECK(count == 0 || numbers[0] != 0);
+    for (size_t i = 1; i < count; i++)
+        WB_CHECK(numbers[i - 1] < numbers[i]);
     if (err == 0 && count && newest && numbers[count - 1] == newest->number) {
         if (newest->bytes > NEWEST_BYTES)
             err = add_empty_log(dir);
@@ -168,6 +182,7 @@ int wb_journal_remove_logs(const char *dir, const uint32_t *logs, size_t count, 
 {
     char *journal = wb_path_join(dir, WB_JOURNAL_DIR);
 
+    WB_CHECK(logs || count == 0);
     *bytes_out = 0;
     int err = journal ? remove_logs(dir, journal, logs, count, bytes_out) : WB_E_NOMEM;
     wb_free(journal);

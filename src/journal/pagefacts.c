@@ -1,8 +1,9 @@
 /*
- * pagefacts.c - what the journal is told of a page that has content.
+ * pagefacts.c - makes the part of a PAGE record that describes the page's content. Crawls and imports share it, so
+ * that both record the same facts about the same bytes.
  *
- * Extracts a page once, takes over its fingerprints and validators, and gathers its links: only those of http and
- * https, without their fragments, each target once. It decides nothing: not the outcome, not which links are followed.
+ * It extracts a page once, takes its fingerprints and validators, and collects its links: only http and https, without
+ * fragments, each target once. It decides nothing: neither the outcome, nor which links are followed.
  */
 #include "journal/journal.h"
 #include "base/check.h"
@@ -12,8 +13,14 @@
 
 #define VALIDATOR_MAX 1024
 
+/*
+ * One place of the hash table that finds links by their target. Not base/map.h: the stamp empties the table in no
+ * time for the next page, however large an earlier page made it.
+ */
 struct wb_link_slot {
-    uint32_t hash, stamp, at;
+    uint32_t hash;  /* the upper half */
+    uint32_t stamp; /* of the page that it was filled for; if it is not the current one, the slot is free */
+    uint32_t at;    /* in links; UINT32_MAX: not filled in yet */
 };
 
 int wb_pagefacts_init(struct wb_pagefacts *facts)
@@ -50,7 +57,7 @@ static bool is_followed(const struct wb_extract_link *link)
     }
 }
 
-/* Room for the links of a page, and for a table of them of twice as many slots. */
+/* Makes room for the links of a page, and for twice as many slots, which must be a power of two. */
 static int grow_links(struct wb_pagefacts *facts, size_t count)
 {
     size_t cap = 256;
@@ -67,14 +74,21 @@ static int grow_links(struct wb_pagefacts *facts, size_t count)
     memset(slots, 0, 2 * cap * sizeof *slots);
     facts->slots = slots;
     facts->link_cap = cap;
+    WB_CHECK(cap >= count);
+    WB_CHECK((cap & (cap - 1)) == 0);
+    WB_CHECK(cap < UINT32_MAX);
     return 0;
 }
 
-/* The link of this page that leads to url, or the slot for a new one. Slots of earlier pages have another stamp. */
+/*
+ * Finds the slot of the link of this page that leads to url, or a free slot for it. At least half of the slots are
+ * free.
+ */
 static struct wb_link_slot *find_link(struct wb_pagefacts *facts, struct wb_slice url)
 {
     uint64_t hash = wb_hash64(url.ptr, url.len);
 
+    WB_CHECK(facts->link_cap > 0);
     for (size_t i = hash;; i++) {
         struct wb_link_slot *slot = &facts->slots[i & (2 * facts->link_cap - 1)];
         if (slot->stamp != facts->stamp) {
@@ -86,11 +100,15 @@ static struct wb_link_slot *find_link(struct wb_pagefacts *facts, struct wb_slic
     }
 }
 
-/* A page that links twice to another has one link there: with the first words, and to be followed where one of them is. */
+/*
+ * A page that links twice to another has one link there: with the first anchor text, and followed if either of them
+ * is.
+ */
 static void merge_link(struct wb_edit_link *link, const struct wb_edit_link *again)
 {
     bool followed = (again->flags & (WB_EDIT_LINK_FOLLOW | WB_EDIT_LINK_NOFOLLOW)) == WB_EDIT_LINK_FOLLOW;
 
+    WB_CHECK(link->url.len == again->url.len);
     if (!link->anchor.len)
         link->anchor = again->anchor;
     if (followed && link->flags != again->flags) {
@@ -108,6 +126,7 @@ int wb_pagefacts_links(struct wb_pagefacts *facts, const struct wb_extract *extr
     if (err < 0)
         return err;
     facts->stamp++;
+    WB_CHECK(facts->link_cap >= extract->link_count);
     for (size_t i = 0; i < extract->link_count; i++) {
         const struct wb_extract_link *link = &extract->links[i];
         struct wb_slice url = link->url;
@@ -119,8 +138,13 @@ int wb_pagefacts_links(struct wb_pagefacts *facts, const struct wb_extract *extr
         unsigned flags = is_followed(link) ? WB_EDIT_LINK_FOLLOW : 0;
         if (nofollow || link->rels & WB_EXTRACT_REL_NOFOLLOW)
             flags |= WB_EDIT_LINK_NOFOLLOW;
-        struct wb_edit_link entry = {.url = url, .anchor = link->anchor, .flags = (uint8_t)flags,
-                                     .tag = link->rels & WB_EXTRACT_REL_INDEX ? WB_EDIT_TAG_SITEMAP : link->tag, .modified_ms = link->modified_ms};
+        struct wb_edit_link entry = {
+            .url = url,
+            .anchor = link->anchor,
+            .tag = link->rels & WB_EXTRACT_REL_INDEX ? WB_EDIT_TAG_SITEMAP : link->tag,
+            .flags = (uint8_t)flags,
+            .modified_ms = link->modified_ms,
+        };
         struct wb_link_slot *slot = find_link(facts, url);
         if (slot->at != UINT32_MAX) {
             merge_link(&facts->links[slot->at], &entry);
@@ -129,13 +153,15 @@ int wb_pagefacts_links(struct wb_pagefacts *facts, const struct wb_extract *extr
         slot->at = (uint32_t)count;
         facts->links[count++] = entry;
     }
+    WB_CHECK(count <= extract->link_count);
+    WB_CHECK(count == 0 || facts->links);
     *count_out = count;
     return 0;
 }
 
 /* ---- a page ------------------------------------------------------------------------------------------- */
 
-/* A validator as received. One that no server means is left out: half of it would be another one. */
+/* A validator as received. One that is absurdly long is left out, not cut: half a validator is a wrong one. */
 static struct wb_slice validator(struct wb_slice head, const char *name)
 {
     struct wb_slice value;
@@ -143,20 +169,24 @@ static struct wb_slice validator(struct wb_slice head, const char *name)
     return wb_http_header(head, name, &value) && value.len <= VALIDATOR_MAX ? value : WB_SLICE_EMPTY;
 }
 
-int wb_pagefacts_read(struct wb_pagefacts *facts, const struct wb_page *page, struct wb_slice agent, unsigned wants, struct wb_edit_page *edit,
-                      struct wb_extract *extract_out)
+int wb_pagefacts_read(struct wb_pagefacts *facts, const struct wb_page *page, struct wb_slice agent, unsigned wants,
+                      struct wb_edit_page *edit, struct wb_extract *extract_out)
 {
     struct wb_extract_input input = {.url = page->url, .type = page->type, .charset = page->charset, .body = page->body,
                                       .wants = wants | WB_EXTRACT_TEXT | WB_EXTRACT_SIMHASH};
     size_t count = 0;
 
     WB_CHECK(page->digested);
+    WB_CHECK(facts->extractor);
+    WB_CHECK(wants == 0 || wants == WB_EXTRACT_LINKS);
     int err = wb_extract(facts->extractor, &input, extract_out);
     if (err < 0)
         return err;
     unsigned robots = extract_out->robots_flags | wb_robotstag_of_head(page->head, agent);
     if (wants & WB_EXTRACT_LINKS)
         err = wb_pagefacts_links(facts, extract_out, robots & WB_ROBOTSTAG_NOFOLLOW, &count);
+    WB_CHECK(count == 0 || wants == WB_EXTRACT_LINKS);
+    WB_CHECK(page->url.len > 0);
     edit->links = facts->links;
     edit->link_count = count;
     edit->has_content = true;
@@ -183,9 +213,13 @@ int wb_pagefacts_location(struct wb_slice head, struct wb_slice url, struct wb_u
     if (err == WB_E_NOMEM)
         return err;
     if (err < 0 || !wb_url_is_http(url_out))
-        return wb_fail(WB_E_PROTO, "a redirect to what is no URL");
+        return wb_fail(WB_E_PROTO, "a redirect whose Location is not an http or https URL");
     *location_out = wb_url_href(url_out);
-    if (url_out->has_fragment)
+    WB_CHECK(location_out->len > 0);
+    if (url_out->has_fragment) {
+        WB_CHECK(url_out->fragment_at > 0);
+        WB_CHECK(url_out->fragment_at <= location_out->len);
         location_out->len = url_out->fragment_at - 1;
+    }
     return 0;
 }
