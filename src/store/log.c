@@ -173,7 +173,7 @@ static int check_not_rolled_back(void *context)
     if (err == 0)
         err = wb_log_rows_read(&c->log->reader, &c->rows);
     for (size_t i = c->rows.count; err == 0 && i > 0 && i + WB_LOG_SEALED_MAX > c->rows.count; i--)
-        err = check_seal(c, &c->rows.rows[i - 1]);
+        err = check_seal(c, &c->rows.items[i - 1]);
     wb_log_rows_release(&c->rows);
     return err;
 }
@@ -371,7 +371,7 @@ static int look_up_snapshot(void *context)
     if (err == 0)
         err = wb_catalog_entry_get(txn, WB_CATALOG_OLD, l->id, &entry);
     l->in = err == 0;
-    if (err == WB_E_NOTFOUND) { /* the version may still be the latest one: an op removes it, the commit will make it old */
+    if (err == WB_E_NOTFOUND) { /* it may still be the latest version: then the commit of our ops will make it old */
         err = wb_catalog_entry_get(txn, WB_CATALOG_PAGES, l->id, &entry);
         l->in = err == 0 && summary.snapshot > 0 && entry.epoch <= summary.snapshot_epoch;
     }
@@ -474,10 +474,10 @@ static int log_get_revisit(struct wb_store *store, struct wb_pageid id, struct w
     int err = wb_log_read(log, look_up_revisit, &l);
 
     *revisit_out = l.revisit;
-    if ((err < 0 && err != WB_E_NOTFOUND) || !log->writer || !wb_idmap_get(&log->writer->revisit_map, id, &index))
+    if ((err < 0 && err != WB_E_NOTFOUND) || !log->writer || !wb_log_index_get(&log->writer->revisit_index, id, &index))
         return err;
-    WB_CHECK(index < log->writer->op_count);
-    const struct wb_log_op *op = &log->writer->ops[index];
+    WB_CHECK(index < log->writer->ops.count);
+    const struct wb_log_op *op = &log->writer->ops.items[index];
     WB_CHECK(op->kind == WB_LOG_OP_REVISIT && wb_pageid_equal(op->id, id));
     if (err == WB_E_NOTFOUND || op->revisit.time_ms > l.revisit.time_ms)
         *revisit_out = op->revisit;

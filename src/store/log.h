@@ -32,9 +32,10 @@
 #define WB_STORE_LOG_H
 
 #include "base/error.h"
+#include "base/map.h"
 #include "base/pool.h"
+#include "base/vec.h"
 #include "store/catalog.h"
-#include "store/idmap.h"
 #include "store/organisation.h"
 #include "store/segment.h"
 #include "store/superblock.h"
@@ -131,6 +132,14 @@ struct wb_log_tail {
     uint64_t pages_appended;  /* since the last commit */
 };
 
+/* Finds a page, or a site, by its 128-bit hash: leads to an index in one of the writer's vectors. */
+struct wb_log_index_entry {
+    uint64_t hash; /* id.lo */
+    struct wb_pageid id;
+    uint32_t index;
+};
+union wb_log_index WB_MAP_OF(struct wb_log_index_entry);
+
 struct wb_log_flight;
 struct wb_log_builders;
 
@@ -138,31 +147,27 @@ struct wb_log_builders;
  * A writer. Its ops are in one of these states, and every commit or failed commit leads
  * back to the first one:
  *
- *   empty      op_count == 0
+ *   empty      ops.count == 0
  *   collecting ops before group_at were handed to the workers, the others are in the current group
- *   flushed    flight == NULL and group_at == op_count: every put is appended
+ *   flushed    flight == NULL and group_at == ops.count: every put is appended
  *   failed     failed.code < 0: a block was lost, so the ops can only be dropped
  */
 struct wb_log_writer {
     uint32_t magic;
-    struct wb_log_op *ops;
-    size_t op_count, op_cap;
+    WB_VEC(struct wb_log_op) ops;
     size_t group_at;             /* the ops from here on are the current group */
     uint64_t group_bytes;        /* of its records */
     uint32_t group_site;         /* the site of its last page */
     bool group_mixed;            /* it contains pages of several sites */
-    struct wb_log_site *sites;
-    size_t site_count, site_cap;
-    struct wb_idmap site_map;    /* hash of a site -> index in sites */
-    struct wb_idmap pending_map; /* page id -> index in pending */
-    struct wb_idmap revisit_map; /* page id -> the op with its newest revisit */
-    struct wb_log_pending *pending;
-    size_t pending_count, pending_cap;
+    WB_VEC(struct wb_log_site) sites;
+    WB_VEC(struct wb_log_pending) pending;
+    union wb_log_index site_index;    /* hash of a site -> its index in sites */
+    union wb_log_index pending_index; /* page id -> its index in pending */
+    union wb_log_index revisit_index; /* page id -> the op with its newest revisit */
     struct wb_pool *pool;             /* the workers */
     struct wb_log_builders *builders; /* their compression contexts */
     struct wb_log_flight *flight;     /* groups that they are compressing, the oldest first; NULL if there is none */
-    struct wb_log_tail *tails;
-    size_t tail_count;
+    WB_VEC(struct wb_log_tail) tails;
     uint64_t commit;             /* the catalog's last commit, as far as this writer knows */
     uint64_t older, barred;      /* pages that were refused since the last commit */
     struct wb_error_copy failed; /* code < 0: see above */
@@ -175,6 +180,9 @@ int wb_log_touch(struct wb_store *store, struct wb_pageid id, int64_t time_ms);
 int wb_log_remove(struct wb_store *store, struct wb_pageid id, struct wb_slice site, bool everywhere);
 int wb_log_put_revisit(struct wb_store *store, struct wb_pageid id, struct wb_slice site,
                        const struct wb_store_revisit *revisit);
+
+/* Returns false if the id is not in the index. */
+bool wb_log_index_get(const union wb_log_index *map, struct wb_pageid id, uint32_t *index_out);
 
 /* What this writer has done to a page but not committed. Returns false if that is nothing. */
 bool wb_log_pending(struct wb_log *log, struct wb_pageid id, struct wb_log_pending *pending_out);
@@ -270,10 +278,7 @@ int wb_log_read(struct wb_log *log, int (*read)(void *context), void *context);
 int wb_log_stat(struct wb_store *store, struct wb_store_stat *stat_out);
 
 /* All segment rows of one transaction, in order of their numbers. */
-struct wb_log_rows {
-    struct wb_catalog_segment *rows;
-    size_t count, cap;
-};
+struct wb_log_rows WB_VEC_OF(struct wb_catalog_segment);
 int wb_log_rows_read(struct wb_catalog_txn *txn, struct wb_log_rows *rows_out);
 void wb_log_rows_release(struct wb_log_rows *rows);
 
@@ -333,15 +338,13 @@ struct wb_log_damage {
  */
 struct wb_log_live {
     bool *dead;
-    size_t count;                        /* entries in the directories of all readable blocks */
-    struct wb_log_damage *damages;       /* in the order of the file */
-    size_t damage_count;
-    struct wb_segment_map_entry *blocks; /* blocks in damaged parts that have live pages; in the order of the file */
-    size_t block_count;
-    uint64_t nowhere;                    /* live pages whose block the file does not have at all */
+    size_t count;                               /* entries in the directories of all readable blocks */
+    WB_VEC(struct wb_log_damage) damages;       /* in the order of the file */
+    WB_VEC(struct wb_segment_map_entry) blocks; /* those in damaged parts with live pages, in file order */
+    uint64_t nowhere;                           /* live pages whose block the file does not have at all */
 };
-int wb_log_live_read(struct wb_catalog_txn *txn, const struct wb_segment *segment, const struct wb_catalog_segment *row,
-                     struct wb_log_live *live_out);
+int wb_log_live_read(struct wb_catalog_txn *txn, const struct wb_segment *segment,
+                     const struct wb_catalog_segment *row, struct wb_log_live *live_out);
 void wb_log_live_release(struct wb_log_live *live);
 
 int wb_log_compact(struct wb_store *store, wb_store_progress progress, void *progress_context, wb_store_found found,

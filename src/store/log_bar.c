@@ -231,7 +231,7 @@ static int in_transaction(struct bar_change *c, int (*change)(struct bar_change 
 {
     int err = wb_catalog_txn_write(c->log->catalog, &c->txn);
 
-    WB_CHECK(c->log->writer->op_count == 0);
+    WB_CHECK(c->log->writer->ops.count == 0);
     if (err == 0)
         err = wb_catalog_summary_get(&c->txn, &c->summary);
     if (err == 0)

@@ -1,14 +1,21 @@
 /*
- * log_commit.c - makes the ops of a writer durable, all or nothing:
+ * log_commit.c - makes the ops of a writer durable, all of them or none:
  *
- *   1 append what is still in memory        (log_flush.c)
- *   2 fdatasync the segments appended to
- *   3 one transaction of the catalog: entries, segment rows, sites, state
+ *   1 append what is still in memory to the segments      (log_flush.c)
+ *   2 sync the segments
+ *   3 one transaction of the catalog: entries, segment rows, sites, the summary
  *
- * The catalog's commit in 3 is the moment. Before it the catalog knows nothing of the
- * new bytes and the next writer cuts them off. In 3 each op is judged again, against
- * what other processes have committed since: newer pages, and bars. A page that was taken down while
- * it waited here is left out, and its bytes go with the next compaction.
+ * The catalog's commit in step 3 is the moment at which the pages exist. Before it, the
+ * catalog knows nothing about the new bytes, and the next writer cuts them off.
+ *
+ * Step 3 decides about each op again, because other processes may have committed newer
+ * pages or set bars since the op was taken. A page that was taken down in the meantime
+ * is left out; the next compaction removes its bytes.
+ *
+ * A version that ceases to be the latest is either *retired* (kept in table old, because
+ * the snapshot contains it) or *buried* (nobody can see it any more: it is dead).
+ *
+ * This file never compresses or appends anything.
  */
 #include "base/check.h"
 #include "base/mem.h"
@@ -17,23 +24,23 @@
 
 #include <stdlib.h>
 
-/* A transaction under way: the state and the segment rows it changes, written back at the end. */
+/* A transaction in progress. Changed segment rows and the summary are kept here, and written at the end. */
 struct catalog_edit {
     struct wb_log *log;
     struct wb_catalog_txn txn;
-    struct wb_catalog_summary state;
-    struct wb_catalog_segment *rows; /* by segment number; number 0: not loaded */
-    bool *dirty;
+    struct wb_catalog_summary summary;
+    struct wb_catalog_segment *rows; /* by segment number; a row with number 0 has not been read yet */
+    bool *dirty;                     /* by segment number: the row must be written */
     size_t row_count;
     struct wb_store_commit_counts counts;
-    uint32_t snapshot;
     int64_t now_ms;
-    bool taken_down;             /* a page was removed on request */
-    uint32_t *order;             /* ops sorted by page id, then as they came */
+    bool taken_down;                 /* a page was removed on request, so its bytes must really disappear */
+    uint32_t *order;                 /* the ops, sorted by page id, then in the order in which they came */
 };
 
 static void edit_release(struct catalog_edit *edit)
 {
+    WB_CHECK(edit->txn.kind == WB_CATALOG_TXN_CLOSED);
     wb_free(edit->rows);
     wb_free(edit->dirty);
     wb_free(edit->order);
@@ -41,75 +48,90 @@ static void edit_release(struct catalog_edit *edit)
 
 static int edit_begin(struct catalog_edit *edit)
 {
+    WB_CHECK(edit->txn.kind == WB_CATALOG_TXN_CLOSED && !edit->rows);
+
     int err = wb_catalog_txn_write(edit->log->catalog, &edit->txn);
 
     if (err < 0)
         return err;
-    err = wb_catalog_summary_get(&edit->txn, &edit->state);
+    err = wb_catalog_summary_get(&edit->txn, &edit->summary);
     if (err < 0)
         return err;
     edit->now_ms = wb_clock_wall_ms();
-    edit->row_count = edit->state.next_segment;
+    edit->row_count = edit->summary.next_segment;
     edit->rows = wb_alloc_zero(edit->row_count, sizeof *edit->rows);
     edit->dirty = wb_alloc_zero(edit->row_count, sizeof *edit->dirty);
     return edit->rows && edit->dirty ? 0 : WB_E_NOMEM;
 }
 
-/* The row of a segment, to be changed. */
+/* Returns the row of a segment, to be changed by the caller. */
 static int edit_row(struct catalog_edit *edit, uint32_t number, struct wb_catalog_segment **row_out)
 {
+    WB_CHECK(edit->txn.kind == WB_CATALOG_TXN_WRITING);
     *row_out = NULL;
     if (number == 0 || number >= edit->row_count)
         return wb_catalog_corrupt(edit->log->catalog, WB_CATALOG_SEGMENTS, "a segment number that was never given");
     if (edit->rows[number].number == 0) {
         int err = wb_catalog_segment_get(&edit->txn, number, &edit->rows[number]);
         if (err < 0)
-            return err == WB_E_NOTFOUND ? wb_catalog_corrupt(edit->log->catalog, WB_CATALOG_SEGMENTS, "a segment without a row") : err;
+            return err == WB_E_NOTFOUND
+                       ? wb_catalog_corrupt(edit->log->catalog, WB_CATALOG_SEGMENTS, "a segment without a row")
+                       : err;
     }
+    WB_CHECK(edit->rows[number].number == number);
     edit->dirty[number] = true;
     *row_out = &edit->rows[number];
     return 0;
 }
 
+/*
+ * Marks a segment that has dead pages, so that the next compaction removes all dead
+ * bytes from it, even those in leads. `seen` is only used for its number.
+ */
 static int mark_for_scrubbing(void *context, const struct wb_catalog_segment *seen)
 {
     struct catalog_edit *edit = context;
     struct wb_catalog_segment *row;
     int err = edit_row(edit, seen->number, &row);
 
+    WB_CHECK(edit->taken_down && seen->number > 0);
     if (err == 0 && row->pages + row->lead_dead > row->live)
         row->removed++;
     return err;
 }
 
+/* Writes everything that was changed, and commits. */
 static int edit_end(struct catalog_edit *edit)
 {
     struct wb_log_writer *writer = edit->log->writer;
     int err = 0;
 
-    /* Versions that were replaced before the takedown may lie dead in any segment: the next compaction takes them all out. */
+    WB_CHECK(edit->txn.kind == WB_CATALOG_TXN_WRITING);
+    /* Older versions of a page that was taken down may be dead in any segment, and nothing remembers in which. */
     if (edit->taken_down)
         err = wb_catalog_segment_each(&edit->txn, mark_for_scrubbing, edit);
 
     for (size_t i = 0; i < edit->row_count && err == 0; i++)
         if (edit->dirty[i])
             err = wb_catalog_segment_put(&edit->txn, &edit->rows[i]);
-    for (size_t i = 0; i < writer->site_count && err == 0; i++) {
-        const struct wb_log_site *site = &writer->sites[i];
+    for (size_t i = 0; i < writer->sites.count && err == 0; i++) {
+        const struct wb_log_site *site = &writer->sites.items[i];
         if (site->delta)
-            err = wb_catalog_site_add(&edit->txn, wb_slice(site->name, site->len), site->delta, &edit->state);
+            err = wb_catalog_site_add(&edit->txn, wb_slice(site->name, site->len), site->delta, &edit->summary);
     }
-    edit->state.commit++;
+    edit->summary.commit++;
     if (err == 0)
-        err = wb_catalog_summary_put(&edit->txn, &edit->state);
+        err = wb_catalog_summary_put(&edit->txn, &edit->summary);
     return err < 0 ? err : wb_catalog_txn_commit(&edit->txn);
 }
 
-/* ---- what happens to a version that is no longer the latest ------------------------------------ */
+/* ---- a version that is no longer the latest ------------------------------------------------------ */
 
-/* No reader of any view sees it any more. */
+/* Nobody can see the version any more: it is dead. on_request means a takedown. */
 static int bury(struct catalog_edit *edit, const struct wb_catalog_entry *entry, bool on_request)
 {
+    WB_CHECK(entry->place.segment > 0);
+
     struct wb_catalog_segment *row;
     int err = edit_row(edit, entry->place.segment, &row);
 
@@ -123,12 +145,13 @@ static int bury(struct catalog_edit *edit, const struct wb_catalog_entry *entry,
     return 0;
 }
 
-/* It stays as class A where the snapshot has it, else it is buried. */
+/* Keeps the version as class A if the snapshot contains it; otherwise buries it. */
 static int retire(struct catalog_edit *edit, struct wb_pageid id, const struct wb_catalog_entry *entry)
 {
-    if (edit->state.snapshot == 0 || entry->epoch > edit->state.snapshot_epoch)
+    WB_CHECK(edit->txn.kind == WB_CATALOG_TXN_WRITING);
+    if (edit->summary.snapshot == 0 || entry->epoch > edit->summary.snapshot_epoch)
         return bury(edit, entry, false);
-    edit->state.old++;
+    edit->summary.old++;
     return wb_catalog_entry_put(&edit->txn, WB_CATALOG_OLD, id, entry);
 }
 
@@ -136,17 +159,21 @@ static int retire(struct catalog_edit *edit, struct wb_pageid id, const struct w
 
 static int is_barred(struct catalog_edit *edit, const struct wb_log_op *op, bool *barred_out)
 {
-    const struct wb_log_site *site = &edit->log->writer->sites[op->site];
+    const struct wb_log_site *site = &edit->log->writer->sites.items[op->site];
 
+    WB_CHECK(op->site < edit->log->writer->sites.count);
     *barred_out = false;
-    return edit->state.bars ? wb_log_bar_holds(&edit->txn, op->id, wb_slice(site->name, site->len), barred_out) : 0;
+    return edit->summary.bars ? wb_log_bar_holds(&edit->txn, op->id, wb_slice(site->name, site->len), barred_out) : 0;
 }
 
 static int apply_put(struct catalog_edit *edit, const struct wb_log_op *op)
 {
+    WB_CHECK(op->kind == WB_LOG_OP_PUT && op->appended);
+    WB_CHECK(op->entry.place.segment > 0 && op->entry.place.logical > 0);
+
     struct wb_catalog_entry before, entry = op->entry;
     struct wb_catalog_segment *row;
-    bool barred, known = false;
+    bool barred = false, known = false;
     int err = edit_row(edit, entry.place.segment, &row);
 
     if (err == 0)
@@ -159,41 +186,44 @@ static int apply_put(struct catalog_edit *edit, const struct wb_log_op *op)
     if (err < 0)
         return err;
     if (barred || (known && !wb_store_time_replaces(entry.time_ms, before.time_ms, edit->now_ms))) {
-        row->bytes_dead += entry.stored_bytes; /* another process was faster: our bytes are born dead */
+        row->bytes_dead += entry.stored_bytes; /* another process was faster: our bytes are dead from the start */
         edit->counts.barred += barred;
         edit->counts.older += !barred;
-        edit->taken_down = edit->taken_down || barred; /* they must not stay in a lead either */
+        edit->taken_down = edit->taken_down || barred; /* the bytes must not stay in a lead either */
         return 0;
     }
     if (known) {
         err = retire(edit, op->id, &before);
         if (err < 0)
             return err;
-        edit->state.bytes_pages -= before.body_bytes;
+        edit->summary.bytes_pages -= before.body_bytes;
         edit->counts.replaced++;
     } else {
-        edit->state.pages++;
-        edit->log->writer->sites[op->site].delta++;
+        edit->summary.pages++;
+        edit->log->writer->sites.items[op->site].delta++;
         edit->counts.added++;
     }
-    entry.epoch = edit->state.epoch;
-    edit->state.bytes_pages += entry.body_bytes;
+    entry.epoch = edit->summary.epoch;
+    edit->summary.bytes_pages += entry.body_bytes;
     if (row->live == 0 || row->epoch_min > entry.epoch)
         row->epoch_min = entry.epoch;
     if (row->live == 0 || row->epoch_max < entry.epoch)
         row->epoch_max = entry.epoch;
     row->live++;
-    row->touched += entry.lifetime_count != entry.lifetime; /* which the record does not say */
+    WB_CHECK(row->live <= row->pages);
+    row->touched += entry.lifetime_count != entry.lifetime; /* the record does not contain lifetime_count */
     return wb_catalog_entry_put(&edit->txn, WB_CATALOG_PAGES, op->id, &entry);
 }
 
 static int apply_touch(struct catalog_edit *edit, const struct wb_log_op *op)
 {
+    WB_CHECK(op->kind == WB_LOG_OP_TOUCH);
+
     struct wb_catalog_segment *row;
     struct wb_catalog_entry entry;
     int err = wb_catalog_entry_get(&edit->txn, WB_CATALOG_PAGES, op->id, &entry);
 
-    if (err == WB_E_NOTFOUND) /* removed by another process meanwhile */
+    if (err == WB_E_NOTFOUND) /* another process has removed it */
         return 0;
     if (err < 0)
         return err;
@@ -211,15 +241,19 @@ static int apply_touch(struct catalog_edit *edit, const struct wb_log_op *op)
     return wb_catalog_entry_put(&edit->txn, WB_CATALOG_PAGES, op->id, &entry);
 }
 
-/* The snapshot's version goes at once. */
+/* Removes the snapshot's version of a page, if it has one of its own. */
 static int take_down(struct catalog_edit *edit, struct wb_pageid id, uint64_t *removed)
 {
+    WB_CHECK(edit->txn.kind == WB_CATALOG_TXN_WRITING);
+
     struct wb_catalog_entry entry;
     int err = wb_catalog_entry_get(&edit->txn, WB_CATALOG_OLD, id, &entry);
 
     if (err < 0)
         return err == WB_E_NOTFOUND ? 0 : err;
-    edit->state.old--;
+    if (edit->summary.old == 0)
+        return wb_catalog_corrupt(edit->log->catalog, WB_CATALOG_OLD, "more rows than counted");
+    edit->summary.old--;
     (*removed)++;
     err = bury(edit, &entry, true);
     return err < 0 ? err : wb_catalog_entry_delete(&edit->txn, WB_CATALOG_OLD, id);
@@ -227,27 +261,31 @@ static int take_down(struct catalog_edit *edit, struct wb_pageid id, uint64_t *r
 
 static int apply_remove(struct catalog_edit *edit, const struct wb_log_op *op)
 {
+    WB_CHECK(op->site < edit->log->writer->sites.count);
+
     bool everywhere = op->kind == WB_LOG_OP_REMOVE_EVERYWHERE;
-    uint64_t with_it = 0;
+    uint64_t ignored = 0; /* the page counts as one removal, even if two versions go */
     struct wb_catalog_entry entry;
     int err = wb_catalog_entry_get(&edit->txn, WB_CATALOG_PAGES, op->id, &entry);
 
     if (err < 0 && err != WB_E_NOTFOUND)
         return err;
-    if (err == 0 && entry.site != edit->log->writer->sites[op->site].hash)
+    if (err == 0 && entry.site != edit->log->writer->sites.items[op->site].hash)
         return wb_catalog_corrupt(edit->log->catalog, WB_CATALOG_PAGES, "a page of another site");
+    if (err == 0 && edit->summary.pages == 0)
+        return wb_catalog_corrupt(edit->log->catalog, WB_CATALOG_PAGES, "more rows than counted");
     if (err == 0) {
         err = everywhere ? bury(edit, &entry, true) : retire(edit, op->id, &entry);
         if (err == 0)
             err = wb_catalog_entry_delete(&edit->txn, WB_CATALOG_PAGES, op->id);
         if (err < 0)
             return err;
-        edit->state.pages--;
-        edit->state.bytes_pages -= entry.body_bytes;
-        edit->log->writer->sites[op->site].delta--;
+        edit->summary.pages--;
+        edit->summary.bytes_pages -= entry.body_bytes;
+        edit->log->writer->sites.items[op->site].delta--;
         edit->counts.removed++;
     }
-    return everywhere ? take_down(edit, op->id, &with_it) : 0;
+    return everywhere ? take_down(edit, op->id, &ignored) : 0;
 }
 
 static int apply_revisit(struct catalog_edit *edit, const struct wb_log_op *op)
@@ -256,6 +294,7 @@ static int apply_revisit(struct catalog_edit *edit, const struct wb_log_op *op)
     bool barred;
     int err = is_barred(edit, op, &barred);
 
+    WB_CHECK(op->kind == WB_LOG_OP_REVISIT);
     if (err < 0 || barred) {
         edit->counts.barred += err == 0;
         return err;
@@ -265,8 +304,8 @@ static int apply_revisit(struct catalog_edit *edit, const struct wb_log_op *op)
         return err;
     if (err == 0 && known.time_ms >= op->revisit.time_ms)
         return 0;
-    edit->state.revisits += err == WB_E_NOTFOUND;
-    return wb_catalog_revisit_put(&edit->txn, op->id, edit->log->writer->sites[op->site].hash, &op->revisit);
+    edit->summary.revisits += err == WB_E_NOTFOUND;
+    return wb_catalog_revisit_put(&edit->txn, op->id, edit->log->writer->sites.items[op->site].hash, &op->revisit);
 }
 
 static int apply_op(struct catalog_edit *edit, const struct wb_log_op *op)
@@ -288,18 +327,21 @@ static int apply_op(struct catalog_edit *edit, const struct wb_log_op *op)
     return 0;
 }
 
-/* What appending did to the rows of our own segments. */
+/* Updates the rows of the segments that this writer has appended to. */
 static int apply_tails(struct catalog_edit *edit)
 {
     struct wb_log_writer *writer = edit->log->writer;
 
-    for (size_t i = 0; i < writer->tail_count; i++) {
-        struct wb_log_tail *tail = &writer->tails[i];
+    WB_CHECK(edit->log->writer->magic == WB_LOG_WRITER_MAGIC);
+    for (size_t i = 0; i < writer->tails.count; i++) {
+        struct wb_log_tail *tail = &writer->tails.items[i];
         struct wb_catalog_segment *row;
         int err = edit_row(edit, tail->segment.number, &row);
         if (err < 0)
             return err;
-        WB_CHECK(row->bytes == tail->bytes_committed && !row->sealed);
+        if (row->bytes != tail->bytes_committed || row->sealed) /* nobody else may append while we hold the lock */
+            return wb_catalog_corrupt(edit->log->catalog, WB_CATALOG_SEGMENTS, "a segment that changed under its lock");
+        WB_CHECK(tail->bytes >= tail->bytes_committed && row->revision == 0);
         row->bytes = row->logical_end = tail->bytes;
         row->pages += tail->pages_appended;
         row->sealed = tail->bytes >= wb_log_sizes.segment_bytes;
@@ -318,63 +360,69 @@ static int compare_ops(const void *a, const void *b, void *context)
 
 static int apply(struct catalog_edit *edit)
 {
+    WB_CHECK(edit->order != NULL);
+
     struct wb_log_writer *writer = edit->log->writer;
     int err = edit_begin(edit);
 
     if (err == 0)
         err = apply_tails(edit);
-    /* In order of id: neighbours in the tree are changed together. */
-    for (size_t i = 0; i < writer->op_count && err == 0; i++) {
-        err = apply_op(edit, &writer->ops[edit->order[i]]);
-    }
+    /* In the order of ids, so that rows that are neighbours in the tree are changed one after the other. */
+    for (size_t i = 0; i < writer->ops.count && err == 0; i++)
+        err = apply_op(edit, &writer->ops.items[edit->order[i]]);
     if (err == 0)
         err = edit_end(edit);
     wb_catalog_txn_abort(&edit->txn);
     return err;
 }
 
-/* ---- around it ------------------------------------------------------------------------------------------ */
+/* ---- before and after the transaction --------------------------------------------------------------------- */
 
 static int sync_tails(struct wb_log_writer *writer)
 {
     int err = 0;
 
-    for (size_t i = 0; i < writer->tail_count && err == 0; i++)
-        if (writer->tails[i].bytes > writer->tails[i].bytes_committed)
-            err = wb_file_sync(&writer->tails[i].segment.file);
+    WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
+    for (size_t i = 0; i < writer->tails.count && err == 0; i++)
+        if (writer->tails.items[i].bytes > writer->tails.items[i].bytes_committed)
+            err = wb_file_sync(&writer->tails.items[i].segment.file);
     return err;
 }
 
-/* The current segment stays open for the next blocks; full ones are done with. */
+/* Closes segments that are full. The current one stays open for the next blocks. */
 static void close_full_tails(struct wb_log_writer *writer)
 {
     size_t kept = 0;
 
-    for (size_t i = 0; i < writer->tail_count; i++) {
-        struct wb_log_tail *tail = &writer->tails[i];
+    WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
+    for (size_t i = 0; i < writer->tails.count; i++) {
+        struct wb_log_tail *tail = &writer->tails.items[i];
         tail->bytes_committed = tail->bytes;
         tail->pages_appended = 0;
         if (tail->bytes < wb_log_sizes.segment_bytes)
-            writer->tails[kept++] = *tail;
+            writer->tails.items[kept++] = *tail;
         else
             wb_segment_close(&tail->segment);
     }
-    writer->tail_count = kept;
+    WB_CHECK(kept <= 1);
+    writer->tails.count = kept;
 }
 
-/* Nothing of the ops was committed: their bytes go, the last state stays. */
+/* After a failed commit: removes the bytes that were appended, and forgets the ops. */
 static void roll_back(struct wb_log *log)
 {
     struct wb_log_writer *writer = log->writer;
 
+    WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
     wb_log_flush_drop(log);
-    for (size_t i = 0; i < writer->tail_count; i++) {
-        struct wb_log_tail *tail = &writer->tails[i];
-        wb_file_truncate(&tail->segment.file, tail->bytes_committed); /* failing, it is overwritten or cut off later */
+    for (size_t i = 0; i < writer->tails.count; i++) {
+        struct wb_log_tail *tail = &writer->tails.items[i];
+        /* If this fails, the bytes are overwritten by the next block, or cut off by the next writer. */
+        wb_file_truncate(&tail->segment.file, tail->bytes_committed);
         tail->bytes = tail->bytes_committed;
         tail->pages_appended = 0;
     }
-    wb_block_cache_release(&log->source.cache); /* other blocks will lie where those did that were read meanwhile */
+    wb_block_cache_release(&log->source.cache); /* other blocks will take the places of those we have just dropped */
     wb_log_ops_clear(writer);
 }
 
@@ -383,19 +431,21 @@ void wb_log_decide(struct wb_log *log)
     struct wb_log_writer *writer = log->writer;
     struct wb_error_copy why;
 
+    WB_CHECK(log->magic == WB_LOG_MAGIC && log->writer->magic == WB_LOG_WRITER_MAGIC);
     if (!wb_catalog_uncertain(log->catalog))
         return;
     wb_error_save(WB_E_IO, &why);
     wb_log_flush_drop(log);
-    for (size_t i = 0; i < writer->tail_count; i++)
-        wb_segment_close(&writer->tails[i].segment);
-    writer->tail_count = 0;
+    for (size_t i = 0; i < writer->tails.count; i++)
+        wb_segment_close(&writer->tails.items[i].segment);
+    wb_vec_clear(&writer->tails);
     wb_block_cache_release(&log->source.cache);
     wb_log_ops_clear(writer);
-    (void)wb_log_open_catalog(log); /* if this fails the catalog stays unusable and says so */
+    (void)wb_log_open_catalog(log); /* if this fails, the old handle stays, and every call on it says what is wrong */
     wb_error_restore(&why);
 }
 
+/* The three steps of a commit. */
 static int commit_ops(struct wb_log *log, struct wb_store_commit_counts *counts_out)
 {
     struct wb_log_writer *writer = log->writer;
@@ -406,35 +456,31 @@ static int commit_ops(struct wb_log *log, struct wb_store_commit_counts *counts_
         err = sync_tails(writer);
     if (err < 0)
         return err;
-    edit.order = wb_alloc((writer->op_count + 1) * sizeof *edit.order);
+    WB_CHECK(!writer->flight && writer->group_at == writer->ops.count && writer->failed.code == 0);
+    edit.order = wb_alloc((writer->ops.count + 1) * sizeof *edit.order);
     if (!edit.order)
         return WB_E_NOMEM;
-    for (size_t i = 0; i < writer->op_count; i++)
+    for (size_t i = 0; i < writer->ops.count; i++)
         edit.order[i] = (uint32_t)i;
-    qsort_r(edit.order, writer->op_count, sizeof *edit.order, compare_ops, writer->ops);
+    qsort_r(edit.order, writer->ops.count, sizeof *edit.order, compare_ops, writer->ops.items);
     err = apply(&edit);
     if (err == 0) {
-        writer->commit = edit.state.commit;
+        writer->commit = edit.summary.commit;
         *counts_out = edit.counts;
     }
     edit_release(&edit);
     return err;
 }
 
-int wb_log_commit(struct wb_store *store, struct wb_store_commit_counts *commit_inout)
+int wb_log_commit(struct wb_store *store, struct wb_store_commit_counts *counts_inout)
 {
-    struct wb_log *log = wb_log_of(store);
+    struct wb_log *log = wb_log_of_writer(store);
     struct wb_log_writer *writer = log->writer;
     struct wb_store_commit_counts counts = {0};
     int err;
 
-    if (writer->op_count == 0 && writer->failed.code == 0) {
-        commit_inout->older += writer->older;
-        commit_inout->barred += writer->barred;
-        writer->older = writer->barred = 0;
-        return 0;
-    }
-    err = commit_ops(log, &counts);
+    bool nothing = writer->ops.count == 0 && writer->failed.code == 0;
+    err = nothing ? 0 : commit_ops(log, &counts);
     if (err < 0) {
         struct wb_error_copy why;
         wb_error_save(err, &why);
@@ -444,19 +490,18 @@ int wb_log_commit(struct wb_store *store, struct wb_store_commit_counts *commit_
             roll_back(log);
         return wb_error_restore(&why);
     }
-    commit_inout->added += counts.added;
-    commit_inout->replaced += counts.replaced;
-    commit_inout->older += counts.older + writer->older;
-    commit_inout->barred += counts.barred + writer->barred;
-    commit_inout->touched += counts.touched;
-    commit_inout->removed += counts.removed;
-    close_full_tails(writer);
+    counts.older += writer->older;
+    counts.barred += writer->barred;
+    wb_store_counts_add(counts_inout, &counts);
+    if (!nothing)
+        close_full_tails(writer);
     wb_log_ops_clear(writer);
     return 0;
 }
 
 /* ---- snapshot --------------------------------------------------------------------------------------------- */
 
+/* The class A versions of the previous snapshot die. */
 static int bury_old(void *context, struct wb_pageid id, const struct wb_catalog_entry *entry)
 {
     (void)id;
@@ -465,6 +510,8 @@ static int bury_old(void *context, struct wb_pageid id, const struct wb_catalog_
 
 static int take_snapshot(struct catalog_edit *edit)
 {
+    WB_CHECK(edit->log->writer->ops.count == 0);
+
     int err = edit_begin(edit);
 
     if (err == 0)
@@ -472,10 +519,9 @@ static int take_snapshot(struct catalog_edit *edit)
     if (err == 0)
         err = wb_catalog_clear(&edit->txn, WB_CATALOG_OLD);
     if (err == 0) {
-        edit->state.old = 0;
-        edit->state.snapshot++;
-        edit->state.snapshot_epoch = edit->state.epoch++;
-        edit->snapshot = edit->state.snapshot;
+        edit->summary.old = 0;
+        edit->summary.snapshot++;
+        edit->summary.snapshot_epoch = edit->summary.epoch++; /* the sealed epoch; a new one begins */
         err = edit_end(edit);
     }
     wb_catalog_txn_abort(&edit->txn);
@@ -484,7 +530,7 @@ static int take_snapshot(struct catalog_edit *edit)
 
 int wb_log_snapshot(struct wb_store *store, uint32_t *snapshot_out)
 {
-    struct wb_log *log = wb_log_of(store);
+    struct wb_log *log = wb_log_of_writer(store);
     struct wb_store_commit_counts counts = {0};
     struct catalog_edit edit = {.log = log};
     int err = wb_log_commit(store, &counts);
@@ -492,8 +538,8 @@ int wb_log_snapshot(struct wb_store *store, uint32_t *snapshot_out)
     if (err == 0)
         err = take_snapshot(&edit);
     if (err == 0) {
-        log->writer->commit = edit.state.commit;
-        *snapshot_out = edit.snapshot;
+        log->writer->commit = edit.summary.commit;
+        *snapshot_out = edit.summary.snapshot;
     }
     edit_release(&edit);
     wb_log_decide(log);

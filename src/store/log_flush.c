@@ -1,9 +1,14 @@
 /*
- * log_flush.c - from pages taken to blocks in a segment.
+ * log_flush.c - turns the pages that a writer has collected into blocks in a segment.
  *
- * A full group is gathered by site and cut into blocks; workers digest and
- * compress the blocks while the caller fills the next group. Blocks are appended
- * in order by the caller's thread, so a file has one writer and needs no lock.
+ * When a group of pages is full, it is sorted by site and cut into blocks. Worker threads
+ * compute digests and compress, while the caller's thread collects the next group. Only
+ * the caller's thread appends blocks to the file, in order, so nothing about the file needs
+ * a lock. At most two groups are in flight:
+ *
+ *   current group --start--> [ in flight, newer ] [ in flight, older ] --land--> segment
+ *
+ * This file never touches the catalog, except through wb_log_tail_open().
  */
 #include "base/check.h"
 #include "base/mem.h"
@@ -12,39 +17,41 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* One block under construction. */
+/* A block that a worker builds. */
 struct block_job {
     struct wb_log_builders *builders;
     struct wb_log_flight *flight;
     struct wb_block_page *pages;
-    struct wb_record_digest *digests; /* the same records, for their digests */
-    size_t *ops;       /* which op each page is */
-    size_t count;
-    struct wb_buf block;
-    struct wb_error_copy error;
+    struct wb_record_digest *digests; /* the same records, to compute their digests */
+    size_t *ops;                      /* the index of the op of each page */
+    size_t count;                     /* of pages */
+    struct wb_buf block;              /* the result */
+    struct wb_error_copy error;       /* or the error */
 };
 
-/* A group in flight. Two may be: the older lands while workers are at the younger. */
+/* A group that is being compressed. */
 struct wb_log_flight {
-    struct wb_log_flight *next; /* the younger */
+    struct wb_log_flight *next;       /* the newer one */
     struct block_job *jobs;
     size_t job_count;
-    size_t left;            /* jobs not done; under the builders' lock */
-    struct wb_block_page *pages; /* of all jobs */
+    size_t left;                      /* jobs that are not done; protected by the builders' lock */
+    struct wb_block_page *pages;      /* of all jobs; each job has a part of these three arrays */
     struct wb_record_digest *digests;
     size_t *ops;
 };
 
-/* As many builders as workers; a job takes a free one. */
+/* Compression contexts, one for each worker. A job takes a free one and puts it back. */
 struct wb_log_builders {
     pthread_mutex_t lock;
-    pthread_cond_t done; /* a flight's last job is */
-    unsigned count, free;
+    pthread_cond_t done;              /* signalled when the last job of a flight is done */
+    unsigned count, free;             /* the free ones are builder[0] to builder[free - 1] */
     struct wb_block_builder *builder[];
 };
 
 int wb_log_builders_new(unsigned count, struct wb_log_builders **builders_out)
 {
+    WB_CHECK(count > 0);
+
     struct wb_log_builders *builders = wb_alloc_zero(1, sizeof *builders + (count + 1) * sizeof builders->builder[0]);
 
     *builders_out = NULL;
@@ -77,19 +84,23 @@ void wb_log_builders_free(struct wb_log_builders *builders)
     wb_free(builders);
 }
 
-/* With the builders' lock held. */
+/* Counts a job as done. The caller holds the builders' lock. */
 static void end_job(struct block_job *job)
 {
+    WB_CHECK(job->flight != NULL && job->builders != NULL);
     WB_CHECK(job->flight->left > 0);
     if (--job->flight->left == 0)
         pthread_cond_signal(&job->builders->done);
 }
 
+/* Runs in a worker. */
 static void build_block(void *context)
 {
     struct block_job *job = context;
     struct wb_log_builders *builders = job->builders;
 
+    WB_CHECK(job->count > 0 && job->count <= WB_BLOCK_PAGES_MAX);
+    WB_CHECK(job->block.len == 0);
     pthread_mutex_lock(&builders->lock);
     WB_CHECK(builders->free > 0);
     struct wb_block_builder *builder = builders->builder[--builders->free];
@@ -102,6 +113,7 @@ static void build_block(void *context)
         wb_error_save(err, &job->error);
 
     pthread_mutex_lock(&builders->lock);
+    WB_CHECK(builders->free < builders->count);
     builders->builder[builders->free++] = builder;
     end_job(job);
     pthread_mutex_unlock(&builders->lock);
@@ -109,6 +121,7 @@ static void build_block(void *context)
 
 /* ---- cutting a group into blocks ----------------------------------------------------------- */
 
+/* The key by which a group is sorted. */
 struct site_order {
     uint32_t site;
     size_t op;
@@ -124,20 +137,23 @@ static int compare_site_order(const void *a, const void *b)
 }
 
 /*
- * A block ends when it is full, or where a new site begins and it is half full: so
- * large sites have blocks of their own and small ones share.
+ * A block ends when it is full, or when a new site begins and the block is at least half
+ * full. So large sites get blocks of their own, and small sites share one.
  */
 static bool block_ends(const struct wb_block_page *next, const struct wb_block_page *last, size_t count, size_t bytes)
 {
+    WB_CHECK(count > 0 && count <= WB_BLOCK_PAGES_MAX);
     if (count == WB_BLOCK_PAGES_MAX || bytes + next->record.len > wb_log_sizes.block_bytes)
         return true;
     return next->site != last->site && bytes >= wb_log_sizes.block_bytes / 2;
 }
 
+/* Divides the sorted pages of a flight into jobs. */
 static void cut_blocks(struct wb_log_flight *flight, size_t pages, struct wb_log_builders *builders)
 {
     size_t bytes = 0;
 
+    WB_CHECK(pages > 0 && flight->job_count == 0);
     for (size_t i = 0; i < pages; i++) {
         struct block_job *job = flight->job_count ? &flight->jobs[flight->job_count - 1] : NULL;
         if (!job || block_ends(&flight->pages[i], &flight->pages[i - 1], job->count, bytes)) {
@@ -152,10 +168,12 @@ static void cut_blocks(struct wb_log_flight *flight, size_t pages, struct wb_log
         job->count++;
         bytes += flight->pages[i].record.len;
     }
+    WB_CHECK(flight->job_count > 0 && flight->job_count <= pages);
 }
 
 static void flight_free(struct wb_log_flight *flight)
 {
+    WB_CHECK(flight == NULL || flight->left == 0);
     if (!flight)
         return;
     for (size_t i = 0; i < flight->job_count; i++)
@@ -167,8 +185,11 @@ static void flight_free(struct wb_log_flight *flight)
     wb_free(flight);
 }
 
+/* Makes a flight of the current group, which contains `puts` pages. */
 static int flight_new(struct wb_log_writer *writer, size_t puts, struct wb_log_flight **flight_out)
 {
+    WB_CHECK(puts > 0 && puts <= writer->ops.count - writer->group_at);
+
     struct site_order *order = wb_alloc(puts * sizeof *order);
     struct wb_log_flight *flight = wb_alloc_zero(1, sizeof *flight);
     size_t n = 0;
@@ -182,16 +203,18 @@ static int flight_new(struct wb_log_writer *writer, size_t puts, struct wb_log_f
     flight->ops = wb_alloc_zero(puts, sizeof *flight->ops);
     if (!flight->jobs || !flight->pages || !flight->digests || !flight->ops)
         goto nomem;
-    for (size_t i = writer->group_at; i < writer->op_count; i++)
-        if (writer->ops[i].kind == WB_LOG_OP_PUT)
-            order[n++] = (struct site_order){writer->ops[i].site, i};
+    for (size_t i = writer->group_at; i < writer->ops.count; i++)
+        if (writer->ops.items[i].kind == WB_LOG_OP_PUT)
+            order[n++] = (struct site_order){writer->ops.items[i].site, i};
     WB_CHECK(n == puts);
     qsort(order, n, sizeof *order, compare_site_order);
     for (size_t i = 0; i < n; i++) {
-        const struct wb_log_op *op = &writer->ops[order[i].op];
+        const struct wb_log_op *op = &writer->ops.items[order[i].op];
         flight->ops[i] = order[i].op;
+        WB_CHECK(!op->appended && op->record.len > 0 && op->site < writer->sites.count);
         flight->digests[i] = (struct wb_record_digest){op->record.ptr, op->record.len, op->entry.body_bytes};
-        flight->pages[i] = (struct wb_block_page){.id = op->id, .record = wb_buf_slice(&op->record), .site = writer->sites[op->site].hash};
+        flight->pages[i] = (struct wb_block_page){
+            .id = op->id, .record = wb_buf_slice(&op->record), .site = writer->sites.items[op->site].hash};
     }
     cut_blocks(flight, n, writer->builders);
     wb_free(order);
@@ -205,26 +228,30 @@ nomem:
 
 /* ---- appending ---------------------------------------------------------------------------------- */
 
+/* Appends a finished block to the current segment, and tells its ops where they are. */
 static int append_block(struct wb_log *log, struct block_job *job)
 {
     struct wb_log_writer *writer = log->writer;
-    struct wb_log_tail *tail = writer->tail_count ? &writer->tails[writer->tail_count - 1] : NULL;
+    struct wb_log_tail *tail = writer->tails.count ? &writer->tails.items[writer->tails.count - 1] : NULL;
     int err;
 
+    WB_CHECK(job->error.code < 0 || job->count > 0);
     if (job->error.code < 0)
         return wb_error_restore(&job->error);
     if (!tail || tail->bytes >= wb_log_sizes.segment_bytes) {
         err = wb_log_tail_open(log);
         if (err < 0)
             return err;
-        tail = &writer->tails[writer->tail_count - 1];
+        tail = &writer->tails.items[writer->tails.count - 1];
     }
-    wb_block_stamp(job->block.ptr, tail->bytes, writer->commit);
+    WB_CHECK(tail->bytes >= WB_SEGMENT_HEADER_BYTES && tail->segment.revision == 0);
+    WB_CHECK(job->block.len > WB_BLOCK_HEADER_BYTES);
+    wb_block_stamp(job->block.ptr, tail->bytes, writer->commit); /* in revision 0, logical offsets are file offsets */
     err = wb_file_write_at(&tail->segment.file, tail->bytes, job->block.ptr, job->block.len);
     if (err < 0)
         return err;
     for (size_t i = 0; i < job->count; i++) {
-        struct wb_log_op *op = &writer->ops[job->ops[i]];
+        struct wb_log_op *op = &writer->ops.items[job->ops[i]];
         WB_CHECK(op->kind == WB_LOG_OP_PUT && !op->appended);
         op->entry.place = (struct wb_catalog_place){tail->segment.number, job->pages[i].slot, tail->bytes};
         op->entry.stored_bytes = job->pages[i].stored_bytes;
@@ -237,13 +264,14 @@ static int append_block(struct wb_log *log, struct block_job *job)
     return 0;
 }
 
-/* Appends the oldest group in flight. */
+/* Waits for the oldest group in flight and appends its blocks. */
 static int land(struct wb_log *log)
 {
     struct wb_log_writer *writer = log->writer;
     struct wb_log_flight *flight = writer->flight;
     int err = 0;
 
+    WB_CHECK(flight != NULL);
     pthread_mutex_lock(&writer->builders->lock);
     while (flight->left)
         pthread_cond_wait(&writer->builders->done, &writer->builders->lock);
@@ -257,19 +285,21 @@ static int land(struct wb_log *log)
 
 static void submit_jobs(struct wb_log_writer *writer, struct wb_log_flight *flight)
 {
+    WB_CHECK(flight->job_count > 0 && flight->left == 0);
     flight->left = flight->job_count;
     for (size_t i = 0; i < flight->job_count; i++) {
         struct block_job *job = &flight->jobs[i];
         int err = wb_pool_submit(writer->pool, build_block, job);
         if (err == 0)
             continue;
-        wb_error_save(err, &job->error); /* found again when the group lands */
+        wb_error_save(err, &job->error); /* returned when the group lands */
         pthread_mutex_lock(&writer->builders->lock);
         end_job(job);
         pthread_mutex_unlock(&writer->builders->lock);
     }
 }
 
+/* Puts the current group in flight, then lands the older one. */
 static int start(struct wb_log *log)
 {
     struct wb_log_writer *writer = log->writer;
@@ -277,23 +307,27 @@ static int start(struct wb_log *log)
     size_t puts = 0;
     int err;
 
-    for (size_t i = writer->group_at; i < writer->op_count; i++)
-        puts += writer->ops[i].kind == WB_LOG_OP_PUT;
+    WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
+    WB_CHECK(writer->group_at <= writer->ops.count);
+    for (size_t i = writer->group_at; i < writer->ops.count; i++)
+        puts += writer->ops.items[i].kind == WB_LOG_OP_PUT;
     if (puts) {
         err = flight_new(writer, puts, &flight);
         if (err < 0)
             return err;
+        WB_CHECK(!older || !older->next);
         *(older ? &older->next : &writer->flight) = flight;
         submit_jobs(writer, flight);
     }
-    writer->group_at = writer->op_count;
+    writer->group_at = writer->ops.count;
     writer->group_bytes = 0;
     return older ? land(log) : 0;
 }
 
-/* After a failure the ops have lost blocks: only dropping them all is sound. */
+/* After a failure some blocks are lost, so the ops cannot be committed any more: they must all be dropped. */
 static int remember(struct wb_log_writer *writer, int err)
 {
+    WB_CHECK(err <= 0);
     if (err < 0)
         wb_error_save(err, &writer->failed);
     return err;
@@ -301,20 +335,25 @@ static int remember(struct wb_log_writer *writer, int err)
 
 int wb_log_flush_start(struct wb_log *log)
 {
+    WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
     return remember(log->writer, start(log));
 }
 
 int wb_log_flush_all(struct wb_log *log)
 {
+    WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
+
     int err = start(log);
 
     while (err == 0 && log->writer->flight)
         err = land(log);
+    WB_CHECK(err < 0 || log->writer->group_at == log->writer->ops.count);
     return remember(log->writer, err);
 }
 
 void wb_log_flush_wait(struct wb_log *log)
 {
+    WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
     wb_pool_wait(log->writer->pool);
 }
 
@@ -322,6 +361,7 @@ void wb_log_flush_drop(struct wb_log *log)
 {
     struct wb_log_flight *flight = log->writer->flight;
 
+    WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
     if (flight)
         wb_pool_wait(log->writer->pool);
     log->writer->flight = NULL;

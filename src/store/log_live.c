@@ -1,13 +1,15 @@
 /*
- * log_live.c - which pages of a segment are live, before it is compacted.
+ * log_live.c - finds out which pages of a segment are alive, before it is compacted. A page
+ * is alive if the catalog has an entry, in table pages or old, with exactly its place.
  *
- * Asking the catalog page by page in the order of the file means a random walk
- * through its tree, and took a third of a compaction's time. So the directories of
- * all blocks are read first, and the catalog is asked roughly in order of id, leaf
- * after leaf.
+ * Page ids are hashes. Looking them up in the order of the file would be a random walk
+ * through the catalog's tree, and took a third of a compaction's time. So we read the
+ * directories of all blocks first, and then look up the ids roughly in their own
+ * order, one leaf of the tree after the other.
  *
- * Where a block's header or directory is damaged nobody can say which pages it holds. Then, and only then, the whole catalog
- * is walked for pages that lie there: those are live.
+ * If the header or directory of a block is damaged, the file cannot tell which pages are
+ * in it. Then, and only then, we walk over the whole catalog and collect the entries
+ * that point there: those pages are alive. This file changes nothing.
  */
 #include "base/check.h"
 #include "base/mem.h"
@@ -17,48 +19,46 @@
 #include <stdlib.h>
 
 enum {
-    FIRST_READ_BYTES = 8 << 10, /* header and directory of most blocks */
+    FIRST_READ_BYTES = 8 << 10, /* enough for the header and directory of most blocks */
     BUCKET_BITS = 12,
     BUCKETS = 1 << BUCKET_BITS,
 };
 
-/* An entry of some directory. */
+/* An entry of one of the directories. */
 struct live_item {
     struct wb_pageid id;
     uint64_t logical;
     uint16_t slot, flags;
 };
 
+/* All entries of all directories, in the order of the file. */
 struct live_gathering {
-    struct live_item *items;
-    size_t count, cap;
-    struct wb_buf bytes;
-    struct wb_log_live *live; /* where damage is noted */
+    WB_VEC(struct live_item) items;
+    struct wb_buf bytes;      /* header and directory of the current block */
+    struct wb_log_live *live; /* where damage is recorded */
 };
 
 static int add_items(struct live_gathering *g, const struct wb_block_head *head, const char *directory)
 {
-    if (g->cap - g->count < head->count) {
-        size_t cap = g->cap * 2 > g->count + head->count ? g->cap * 2 : g->count + head->count;
-        struct live_item *grown = wb_realloc(g->items, cap * sizeof *grown);
-        if (!grown)
-            return WB_E_NOMEM;
-        g->items = grown;
-        g->cap = cap;
-    }
-    for (size_t i = 0; i < head->count; i++) {
+    WB_CHECK(head->count > 0 && head->count <= WB_BLOCK_PAGES_MAX);
+
+    int err = wb_vec_reserve(&g->items, g->items.count + head->count);
+
+    for (size_t i = 0; i < head->count && err == 0; i++) {
         struct wb_block_entry entry = wb_block_entry_read(directory, i);
-        g->items[g->count++] = (struct live_item){entry.id, head->logical, entry.slot, entry.flags};
+        err = wb_vec_push(&g->items, (struct live_item){entry.id, head->logical, entry.slot, entry.flags});
     }
-    return 0;
+    return err;
 }
 
-/* Header and directory of the block at `at`, checked. */
-static int gather_block(struct live_gathering *g, const struct wb_segment *segment, uint64_t at, struct wb_block_head *head_out)
+/* Reads and checks the header and directory of the block at `at`, and adds its entries. */
+static int gather_block(struct live_gathering *g, const struct wb_segment *segment, uint64_t at,
+                        struct wb_block_head *head_out)
 {
     size_t got;
     int err;
 
+    WB_CHECK(at >= WB_SEGMENT_HEADER_BYTES && segment->file.fd >= 0);
     err = wb_buf_reserve(&g->bytes, FIRST_READ_BYTES);
     if (err == 0)
         err = wb_file_read_at(&segment->file, at, g->bytes.ptr, FIRST_READ_BYTES, &got);
@@ -79,38 +79,42 @@ static int gather_block(struct live_gathering *g, const struct wb_segment *segme
     return err < 0 ? err : add_items(g, head_out, g->bytes.ptr + WB_BLOCK_HEADER_BYTES);
 }
 
+/* Records a damaged part of the file. The current error message says why. */
 static int add_damage(struct wb_log_live *live, const struct wb_segment *segment, uint64_t at, uint64_t end)
 {
-    struct wb_log_damage *grown = wb_realloc(live->damages, (live->damage_count + 1) * sizeof *grown);
+    struct wb_log_damage damage = {.at = at, .end = end};
     char place[WB_ERROR_MESSAGE_MAX];
     const char *why = wb_error_message();
 
-    if (!grown)
-        return WB_E_NOMEM;
-    live->damages = grown;
-    struct wb_log_damage *damage = &grown[live->damage_count++];
-    *damage = (struct wb_log_damage){.at = at, .end = end};
-    /* The report names file and offset itself: leave them out of the reason. */
+    WB_CHECK(at < end);
+    WB_CHECK(live->damages.count == 0 || live->damages.items[live->damages.count - 1].end <= at);
+    /* Whoever reports the damage names the file and the offset, so leave them out of the reason. */
     int len = snprintf(place, sizeof place, "%s at %llu: ", segment->file.path, (unsigned long long)at);
     if (len > 0 && strncmp(why, place, (size_t)len) == 0)
         why += len;
-    snprintf(damage->why, sizeof damage->why, "%s", why);
-    return 0;
+    snprintf(damage.why, sizeof damage.why, "%s", why);
+    return wb_vec_push(&live->damages, damage);
 }
 
-/* The block at `at` is damaged: notes how far that goes, as the walk will find it that copies the blocks. */
-static int pass_damage(struct live_gathering *g, const struct wb_segment *segment, uint64_t at, uint64_t end, uint64_t *next_out)
+/*
+ * The block at `at` is damaged. Finds out where the damage ends, with the same walk with
+ * which compaction will copy the blocks later, so that both agree.
+ */
+static int pass_damage(struct live_gathering *g, const struct wb_segment *segment, uint64_t at, uint64_t end,
+                       uint64_t *next_out)
 {
     struct wb_segment_walk walk;
     struct wb_block_head head;
     const char *block;
     uint64_t place;
 
+    WB_CHECK(at >= WB_SEGMENT_HEADER_BYTES && at < end);
     wb_segment_walk_init(&walk, segment, end);
     walk.next = at;
     int err = wb_segment_walk_next(&walk, &head, &block, &place);
     if (err >= 0)
-        err = wb_fail(WB_E_IO, "%s at %llu: read twice, with different results", segment->file.path, (unsigned long long)at);
+        err = wb_fail(WB_E_IO, "%s at %llu: read twice, with different results", segment->file.path,
+                      (unsigned long long)at);
     else if (err == WB_E_CORRUPT)
         err = add_damage(g->live, segment, at, walk.next);
     *next_out = walk.next;
@@ -118,70 +122,83 @@ static int pass_damage(struct live_gathering *g, const struct wb_segment *segmen
     return err;
 }
 
+/* Collects the entries of all blocks up to `end`. */
 static int gather(struct live_gathering *g, const struct wb_segment *segment, uint64_t end)
 {
     struct wb_block_head head;
     uint64_t place;
     int err = 0;
 
+    WB_CHECK(g->items.count == 0);
     for (uint64_t at = WB_SEGMENT_HEADER_BYTES; at < end && err == 0;) {
-        size_t before = g->count;
+        size_t before = g->items.count;
         err = gather_block(g, segment, at, &head);
-        bool sound = err == 0 && head.bytes <= end - at && wb_segment_locate(segment, head.logical, &place) == 0 && place == at;
+        bool sound = err == 0 && head.bytes <= end - at &&
+                     wb_segment_locate(segment, head.logical, &place) == 0 && place == at;
         if (sound) {
             at += head.bytes;
         } else if (err == 0 || err == WB_E_CORRUPT) {
-            g->count = before;
+            g->items.count = before;
             err = pass_damage(g, segment, at, end, &at);
         }
     }
     return err;
 }
 
-/* The items' numbers, those whose ids start alike next to each other. */
+/*
+ * Sorts the numbers of the items roughly by id: a counting sort by the first BUCKET_BITS
+ * bits, which is enough for neighbours to be in the same leaves of the tree.
+ */
 static int order_by_id(const struct live_gathering *g, uint32_t **order_out)
 {
     size_t *starts = wb_alloc_zero(BUCKETS + 1, sizeof *starts);
-    uint32_t *order = wb_alloc((g->count + 1) * sizeof *order);
+    uint32_t *order = wb_alloc((g->items.count + 1) * sizeof *order);
 
+    WB_CHECK(g->items.count <= UINT32_MAX);
     *order_out = NULL;
     if (!starts || !order) {
         wb_free(starts);
         wb_free(order);
         return WB_E_NOMEM;
     }
-    for (size_t i = 0; i < g->count; i++)
-        starts[(g->items[i].id.hi >> (64 - BUCKET_BITS)) + 1]++;
+    for (size_t i = 0; i < g->items.count; i++)
+        starts[(g->items.items[i].id.hi >> (64 - BUCKET_BITS)) + 1]++;
     for (size_t i = 0; i < BUCKETS; i++)
         starts[i + 1] += starts[i];
-    for (size_t i = 0; i < g->count; i++)
-        order[starts[g->items[i].id.hi >> (64 - BUCKET_BITS)]++] = (uint32_t)i;
+    WB_CHECK(starts[BUCKETS] == g->items.count);
+    for (size_t i = 0; i < g->items.count; i++)
+        order[starts[g->items.items[i].id.hi >> (64 - BUCKET_BITS)]++] = (uint32_t)i;
     wb_free(starts);
     *order_out = order;
     return 0;
 }
 
+/* The question which of the items are alive. */
 struct live_judging {
     struct wb_catalog_txn *txn;
     uint32_t segment;
     const struct live_gathering *gathering;
-    const uint32_t *order;
-    bool *dead;
+    const uint32_t *order; /* in which the catalog is asked */
+    bool *dead;            /* the answer, by item */
 };
 
-static int is_at(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_pageid id, const struct wb_catalog_place *place, bool *at_out)
+/* Whether a table says that the page is stored at this place. */
+static int is_at(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_pageid id,
+                 const struct wb_catalog_place *place, bool *at_out)
 {
     struct wb_catalog_entry entry;
     int err = wb_catalog_entry_get(txn, table, id, &entry);
 
+    WB_CHECK(table == WB_CATALOG_PAGES || table == WB_CATALOG_OLD);
     *at_out = err == 0 && wb_catalog_place_equal(&entry.place, place);
     return err == WB_E_NOTFOUND ? 0 : err;
 }
 
 static int judge(const struct live_judging *j)
 {
-    for (size_t i = 0; i < j->gathering->count; i++) {
-        const struct live_item *item = &j->gathering->items[j->order[i]];
+    WB_CHECK(j->order != NULL && j->dead != NULL);
+    for (size_t i = 0; i < j->gathering->items.count; i++) {
+        const struct live_item *item = &j->gathering->items.items[j->order[i]];
         struct wb_catalog_place place = {j->segment, item->slot, item->logical};
         bool live = false, dead_already = item->flags & WB_BLOCK_ENTRY_DEAD;
         int err = dead_already ? 0 : is_at(j->txn, WB_CATALOG_PAGES, item->id, &place, &live);
@@ -196,18 +213,18 @@ static int judge(const struct live_judging *j)
 
 /* ---- live pages in damaged parts ------------------------------------------------------------------ */
 
+/* A walk over the catalog for entries that point into damaged parts. */
 struct live_claims {
     struct wb_catalog_txn *txn;
     const struct wb_segment *segment;
     struct wb_log_live *live;
-    size_t cap;
 };
 
 static struct wb_log_damage *damage_at(const struct wb_log_live *live, uint64_t physical)
 {
-    for (size_t i = 0; i < live->damage_count; i++)
-        if (physical >= live->damages[i].at && physical < live->damages[i].end)
-            return &live->damages[i];
+    for (size_t i = 0; i < live->damages.count; i++)
+        if (physical >= live->damages.items[i].at && physical < live->damages.items[i].end)
+            return &live->damages.items[i];
     return NULL;
 }
 
@@ -217,6 +234,7 @@ static int claim_entry(void *context, struct wb_pageid id, const struct wb_catal
     struct wb_log_live *live = c->live;
     uint64_t physical;
 
+    WB_CHECK(entry->place.segment > 0);
     (void)id;
     if (entry->place.segment != c->segment->number)
         return 0;
@@ -228,23 +246,16 @@ static int claim_entry(void *context, struct wb_pageid id, const struct wb_catal
     if (!damage)
         return 0;
     damage->pages++;
-    for (size_t i = live->block_count; i > 0; i--)
-        if (live->blocks[i - 1].physical == physical)
+    for (size_t i = live->blocks.count; i > 0; i--)
+        if (live->blocks.items[i - 1].physical == physical)
             return 0;
-    if (live->block_count == c->cap) {
-        size_t cap = c->cap ? 2 * c->cap : 16;
-        struct wb_segment_map_entry *grown = wb_realloc(live->blocks, cap * sizeof *grown);
-        if (!grown)
-            return WB_E_NOMEM;
-        live->blocks = grown;
-        c->cap = cap;
-    }
-    live->blocks[live->block_count++] = (struct wb_segment_map_entry){entry->place.logical, physical};
-    return 0;
+    return wb_vec_push(&live->blocks, (struct wb_segment_map_entry){entry->place.logical, physical});
 }
 
 static int claim_all(struct live_claims *c)
 {
+    WB_CHECK(c->live->damages.count > 0);
+
     int err = wb_catalog_entry_each(c->txn, WB_CATALOG_PAGES, claim_entry, c);
 
     return err < 0 ? err : wb_catalog_entry_each(c->txn, WB_CATALOG_OLD, claim_entry, c);
@@ -257,20 +268,22 @@ static int compare_blocks(const void *a, const void *b)
     return x->physical < y->physical ? -1 : x->physical > y->physical;
 }
 
+/* Finds the live pages in damaged parts, and gives each part its range of blocks. */
 static int find_claims(struct wb_catalog_txn *txn, const struct wb_segment *segment, struct wb_log_live *live)
 {
     struct live_claims c = {.txn = txn, .segment = segment, .live = live};
     size_t at = 0;
 
-    if (live->damage_count == 0)
+    WB_CHECK(live->blocks.count == 0);
+    if (live->damages.count == 0)
         return 0;
     int err = claim_all(&c);
-    if (err == 0 && live->block_count)
-        qsort(live->blocks, live->block_count, sizeof *live->blocks, compare_blocks);
-    for (size_t i = 0; err == 0 && i < live->damage_count; i++) {
-        struct wb_log_damage *damage = &live->damages[i];
+    if (err == 0 && live->blocks.count)
+        qsort(live->blocks.items, live->blocks.count, sizeof *live->blocks.items, compare_blocks);
+    for (size_t i = 0; err == 0 && i < live->damages.count; i++) {
+        struct wb_log_damage *damage = &live->damages.items[i];
         damage->first = at;
-        while (at < live->block_count && live->blocks[at].physical < damage->end)
+        while (at < live->blocks.count && live->blocks.items[at].physical < damage->end)
             at++;
         damage->count = at - damage->first;
         WB_CHECK((damage->count == 0) == (damage->pages == 0));
@@ -278,31 +291,33 @@ static int find_claims(struct wb_catalog_txn *txn, const struct wb_segment *segm
     return err;
 }
 
-int wb_log_live_read(struct wb_catalog_txn *txn, const struct wb_segment *segment, const struct wb_catalog_segment *row,
-                     struct wb_log_live *live_out)
+int wb_log_live_read(struct wb_catalog_txn *txn, const struct wb_segment *segment,
+                     const struct wb_catalog_segment *row, struct wb_log_live *live_out)
 {
     struct live_gathering g = {.live = live_out};
     struct live_judging j = {.txn = txn, .segment = row->number, .gathering = &g};
     uint32_t *order = NULL;
     int err;
 
+    WB_CHECK(segment->number == row->number && segment->revision == row->revision);
+    WB_CHECK(txn->kind == WB_CATALOG_TXN_HELD);
     *live_out = (struct wb_log_live){0};
-    err = gather(&g, segment, row->revision ? row->map_at : row->bytes);
+    err = gather(&g, segment, wb_log_blocks_end(row));
     if (err == 0)
         err = find_claims(txn, segment, live_out);
     if (err == 0)
         err = order_by_id(&g, &order);
     if (err == 0) {
-        live_out->dead = wb_alloc_zero(g.count + 1, sizeof *live_out->dead);
+        live_out->dead = wb_alloc_zero(g.items.count + 1, sizeof *live_out->dead);
         err = live_out->dead ? 0 : WB_E_NOMEM;
     }
     j.order = order;
     j.dead = live_out->dead;
     if (err == 0)
         err = judge(&j);
-    live_out->count = g.count;
+    live_out->count = g.items.count;
     wb_free(order);
-    wb_free(g.items);
+    wb_vec_release(&g.items);
     wb_buf_release(&g.bytes);
     if (err < 0)
         wb_log_live_release(live_out);
@@ -312,7 +327,7 @@ int wb_log_live_read(struct wb_catalog_txn *txn, const struct wb_segment *segmen
 void wb_log_live_release(struct wb_log_live *live)
 {
     wb_free(live->dead);
-    wb_free(live->damages);
-    wb_free(live->blocks);
+    wb_vec_release(&live->damages);
+    wb_vec_release(&live->blocks);
     *live = (struct wb_log_live){0};
 }

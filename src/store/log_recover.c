@@ -1,7 +1,16 @@
 /*
- * log_recover.c - what a crash left behind, and files that no reader needs any
- * more; and which segment a writer appends to. Nothing here is needed for reading:
- * readers never look past what the catalog says is committed.
+ * log_recover.c - repairs what a crash left behind, deletes files that no reader needs any
+ * more, and chooses the segment that a writer appends to.
+ *
+ * Readers need none of this: they never look beyond what the catalog says is committed.
+ * What a crash can leave, and who removes it:
+ *
+ *   bytes after the committed end of a segment   cut off when the next writer opens the store, or reuses the segment
+ *   a segment file without a row                 removed when the next writer opens the store
+ *   a replaced file that nobody deleted          deleted by the next writer, once no reader needs it
+ *
+ * A segment belongs to the process that holds the lock on its file (flock). The kernel
+ * releases the lock when the process ends, however it ends.
  */
 #include "base/check.h"
 #include "base/mem.h"
@@ -10,6 +19,7 @@
 
 #include <stdio.h>
 
+/* Reads one segment row. */
 struct row_read {
     struct wb_log *log;
     uint32_t number;
@@ -20,25 +30,28 @@ static int read_row(void *context)
 {
     struct row_read *r = context;
 
+    WB_CHECK(r->number > 0 && r->log->reader.kind >= WB_CATALOG_TXN_AWAKE);
     return wb_catalog_segment_get(&r->log->reader, r->number, &r->row);
 }
 
 /*
- * Opens a segment for appending, with its lock: WB_E_BUSY where another process
- * has it. The row is read again under the lock, because it may have grown.
+ * Opens a segment for appending and locks it; WB_E_BUSY if another process has the
+ * lock. Reads the row again under the lock, because the segment may have grown.
  */
-static int claim(struct wb_log *log, const struct wb_catalog_segment *seen, struct wb_segment *segment_out, struct wb_catalog_segment *row_out)
+static int claim(struct wb_log *log, const struct wb_catalog_segment *seen, struct wb_segment *segment_out,
+                 struct wb_catalog_segment *row_out)
 {
     struct row_read r = {.log = log, .number = seen->number};
     int err = wb_segment_open(log->dir, log->superblock.id, seen, true, segment_out);
 
+    WB_CHECK(seen->number > 0 && !seen->sealed);
     if (err < 0)
         return err;
     err = wb_file_lock(&segment_out->file, false);
     if (err == 0)
         err = wb_log_read(log, read_row, &r);
     if (err == 0 && (r.row.sealed || r.row.revision != seen->revision))
-        err = wb_fail(WB_E_BUSY, "%s was compacted meanwhile", segment_out->file.path);
+        err = wb_fail(WB_E_BUSY, "%s was compacted in the meantime", segment_out->file.path);
     if (err < 0)
         wb_segment_close(segment_out);
     *row_out = r.row;
@@ -47,35 +60,46 @@ static int claim(struct wb_log *log, const struct wb_catalog_segment *seen, stru
 
 uint64_t wb_log_newest_commit(struct wb_log *log)
 {
-    struct wb_log_overview r = {0};
-    int err = wb_log_overview(log, &r);
+    WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
 
-    wb_log_rows_release(&r.rows);
-    return err == 0 ? r.summary.commit : log->writer->commit;
+    struct wb_log_overview o = {0};
+    int err = wb_log_overview(log, &o);
+
+    wb_log_rows_release(&o.rows);
+    return err == 0 ? o.summary.commit : log->writer->commit;
+}
+
+/* Seals a segment, unless another process has it. */
+static bool try_to_seal(struct wb_log *log, const struct wb_catalog_segment *seen, uint64_t commit)
+{
+    struct row_read now = {.log = log, .number = seen->number};
+    struct wb_segment segment;
+    bool done = false;
+
+    if (wb_segment_open(log->dir, log->superblock.id, seen, true, &segment) < 0)
+        return false;
+    if (wb_file_lock(&segment.file, false) == 0 && wb_log_read(log, read_row, &now) == 0 &&
+        now.row.revision == segment.revision && wb_file_truncate(&segment.file, now.row.bytes) == 0)
+        done = wb_segment_write_seal(&segment, now.row.bytes, commit) == 0;
+    wb_segment_close(&segment);
+    return done;
 }
 
 void wb_log_seal_any(struct wb_log *log, uint64_t commit)
 {
-    struct wb_log_overview r = {0};
+    struct wb_log_overview o = {0};
     bool done = false;
 
-    /* Where nothing can be sealed, nothing is lost but a way to find out that the catalog was damaged. */
-    if (wb_log_overview(log, &r) < 0)
+    WB_CHECK(log->writer->tails.count == 0);
+    /* If nothing can be sealed, no data is lost: we only lose one way to notice that the catalog went back in time. */
+    if (wb_log_overview(log, &o) < 0)
         return;
-    for (size_t i = r.rows.count; i > 0 && i + WB_LOG_SEALED_MAX > r.rows.count && !done; i--) {
-        struct row_read again = {.log = log, .number = r.rows.rows[i - 1].number};
-        struct wb_segment segment;
-        if (wb_segment_open(log->dir, log->superblock.id, &r.rows.rows[i - 1], true, &segment) < 0)
-            continue;
-        if (wb_file_lock(&segment.file, false) == 0 && wb_log_read(log, read_row, &again) == 0 &&
-            again.row.revision == segment.revision && wb_file_truncate(&segment.file, again.row.bytes) == 0)
-            done = wb_segment_write_seal(&segment, again.row.bytes, commit) == 0;
-        wb_segment_close(&segment);
-    }
-    wb_log_rows_release(&r.rows);
+    for (size_t i = o.rows.count; i > 0 && i + WB_LOG_SEALED_MAX > o.rows.count && !done; i--)
+        done = try_to_seal(log, &o.rows.items[i - 1], commit);
+    wb_log_rows_release(&o.rows);
 }
 
-/* Cuts off bytes after the committed ones, unless they are the seal of a clean end. */
+/* Cuts off everything after the committed bytes, unless it is the seal of a clean end. */
 static int cut_tail(struct wb_log *log, const struct wb_catalog_segment *seen)
 {
     struct wb_segment segment;
@@ -83,12 +107,16 @@ static int cut_tail(struct wb_log *log, const struct wb_catalog_segment *seen)
     uint64_t size, sealed_at;
     int err = claim(log, seen, &segment, &row);
 
-    if (err < 0) /* somebody writes to it, or it is damaged: then verify and get say so */
+    WB_CHECK(!seen->sealed && seen->revision == 0);
+    if (err < 0) /* if somebody is writing to it, leave it alone; if it is damaged, verify and get report that */
         return err == WB_E_NOMEM || err == WB_E_IO ? err : 0;
     err = wb_file_size(&segment.file, &size);
-    if (err == 0 && size > row.bytes &&
-        !(size == row.bytes + WB_SEGMENT_SEAL_BYTES && wb_segment_read_seal(&segment, row.bytes, &sealed_at)))
-        err = wb_file_truncate(&segment.file, row.bytes);
+    if (err == 0 && size > row.bytes) {
+        bool sealed =
+            size == row.bytes + WB_SEGMENT_SEAL_BYTES && wb_segment_read_seal(&segment, row.bytes, &sealed_at);
+        if (!sealed)
+            err = wb_file_truncate(&segment.file, row.bytes);
+    }
     wb_segment_close(&segment);
     return err;
 }
@@ -99,7 +127,7 @@ struct file_known {
     bool known;
 };
 
-/* Whether the catalog knows a file: as a segment, an earlier revision of one, or one retired whole. */
+/* Whether the catalog knows a file: as a segment, as an earlier revision of one, or as one that was retired. */
 static int look_up_file(void *context)
 {
     struct file_known *f = context;
@@ -107,6 +135,7 @@ static int look_up_file(void *context)
     struct wb_catalog_segment row;
     int err = wb_catalog_segment_get(txn, f->number, &row);
 
+    WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
     if (err == 0)
         f->known = f->revision <= row.revision;
     else if (err == WB_E_NOTFOUND)
@@ -114,7 +143,7 @@ static int look_up_file(void *context)
     return err;
 }
 
-/* A segment file that the catalog does not know was made by a process that died before its first commit. */
+/* A segment file that the catalog does not know was created by a process that died before it could add the row. */
 static int remove_orphan(void *context, const struct wb_dir_entry *entry)
 {
     struct file_known f = {.log = context};
@@ -133,7 +162,7 @@ static int remove_orphan(void *context, const struct wb_dir_entry *entry)
         return WB_E_NOMEM;
     err = wb_file_open(path, WB_FILE_READ, &file);
     if (err == 0 && wb_file_lock(&file, false) == 0) {
-        /* Its maker may have committed it since we looked; with the lock we know. */
+        /* Its creator may have added the row since we looked. Now that we have the lock, the answer is final. */
         err = wb_log_read(f.log, look_up_file, &f);
         if (err == 0 && !f.known)
             err = wb_path_unlink(path);
@@ -145,28 +174,32 @@ static int remove_orphan(void *context, const struct wb_dir_entry *entry)
 
 int wb_log_recover(struct wb_log *log)
 {
-    struct wb_log_overview r = {0};
+    WB_CHECK(log->magic == WB_LOG_MAGIC && log->store.mode == WB_STORE_WRITE);
+    WB_CHECK(!log->writer);
+
+    struct wb_log_overview o = {0};
     char *pages = wb_path_join(log->dir, WB_SEGMENT_DIR);
     int err = pages ? wb_log_purge(log) : WB_E_NOMEM;
 
     if (err == 0)
-        err = wb_log_overview(log, &r);
-    for (size_t i = 0; i < r.rows.count && err == 0; i++)
-        if (!r.rows.rows[i].sealed)
-            err = cut_tail(log, &r.rows.rows[i]);
+        err = wb_log_overview(log, &o);
+    for (size_t i = 0; i < o.rows.count && err == 0; i++)
+        if (!o.rows.items[i].sealed)
+            err = cut_tail(log, &o.rows.items[i]);
     if (err == 0)
         err = wb_dir_each(pages, remove_orphan, log);
-    wb_log_rows_release(&r.rows);
+    wb_log_rows_release(&o.rows);
     wb_free(pages);
     return err;
 }
 
 /* ---- retired files ---------------------------------------------------------------------------- */
 
+/* A transaction that deletes replaced files. If there are more than fit here, the next purge deletes the rest. */
 struct purge_work {
     struct wb_log *log;
     struct wb_catalog_txn txn;
-    uint64_t oldest;
+    uint64_t oldest; /* the oldest state that a reader holds */
     struct {
         uint32_t number, revision;
     } files[256];
@@ -177,6 +210,7 @@ static int add_purgeable(void *context, uint32_t number, uint32_t revision, uint
 {
     struct purge_work *p = context;
 
+    WB_CHECK(p->count <= sizeof p->files / sizeof p->files[0]);
     if (txn_id <= p->oldest && p->count < sizeof p->files / sizeof p->files[0]) {
         p->files[p->count].number = number;
         p->files[p->count++].revision = revision;
@@ -184,11 +218,13 @@ static int add_purgeable(void *context, uint32_t number, uint32_t revision, uint
     return 0;
 }
 
+/* The file goes first, then its row: if we die in between, the next purge finds the file already gone. */
 static int delete_retired(struct purge_work *p)
 {
     char name[WB_SEGMENT_NAME_MAX];
     int err = 0;
 
+    WB_CHECK(p->txn.kind == WB_CATALOG_TXN_WRITING);
     for (size_t i = 0; i < p->count && err == 0; i++) {
         wb_segment_name(p->files[i].number, p->files[i].revision, name);
         char *path = wb_path_join(p->log->dir, name);
@@ -211,16 +247,18 @@ static int count_retired(void *context)
 {
     struct retired_count *c = context;
 
+    WB_CHECK(c->log->reader.kind >= WB_CATALOG_TXN_AWAKE);
     c->rows = wb_catalog_count(&c->log->reader, WB_CATALOG_RETIRED);
     return 0;
 }
 
 static int purge_files(struct purge_work *p)
 {
-    /* A write transaction begins with making the newest state durable, so a file that it does not need can go. */
+    WB_CHECK(p->count == 0);
+    /* Starting a write transaction makes the newest state durable. So files that this state does not need may go. */
     int err = wb_catalog_txn_write(p->log->catalog, &p->txn);
 
-    /* Inside the transaction: a reader that begins from here on sees everything that was ever retired. */
+    /* Ask inside the transaction: readers that start from now on see a state that does not need the retired files. */
     if (err == 0)
         err = wb_catalog_oldest_reader(p->log->catalog, &p->oldest);
     if (err == 0)
@@ -235,6 +273,8 @@ static int purge_files(struct purge_work *p)
 
 int wb_log_purge(struct wb_log *log)
 {
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
+
     struct purge_work p = {.log = log};
     struct retired_count count = {.log = log};
     int err = wb_log_read(log, count_retired, &count);
@@ -244,26 +284,24 @@ int wb_log_purge(struct wb_log *log)
 
 /* ---- choosing a segment to append to --------------------------------------------------------------- */
 
+/* The writer owns the segment from now on; on error the caller still does. */
 static int add_tail(struct wb_log_writer *writer, const struct wb_segment *segment, uint64_t bytes)
 {
-    struct wb_log_tail *grown = wb_realloc(writer->tails, (writer->tail_count + 1) * sizeof *grown);
-
-    if (!grown)
-        return WB_E_NOMEM;
-    writer->tails = grown;
-    writer->tails[writer->tail_count++] = (struct wb_log_tail){.segment = *segment, .bytes = bytes, .bytes_committed = bytes};
-    return 0;
+    WB_CHECK(bytes >= WB_SEGMENT_HEADER_BYTES && segment->file.fd >= 0);
+    WB_CHECK(segment->revision == 0);
+    return wb_vec_push(&writer->tails,
+                       (struct wb_log_tail){.segment = *segment, .bytes = bytes, .bytes_committed = bytes});
 }
 
 static bool is_tail(const struct wb_log_writer *writer, uint32_t number)
 {
-    for (size_t i = 0; i < writer->tail_count; i++)
-        if (writer->tails[i].segment.number == number)
+    for (size_t i = 0; i < writer->tails.count; i++)
+        if (writer->tails.items[i].segment.number == number)
             return true;
     return false;
 }
 
-/* An unsealed segment that nobody holds, cut back to its committed bytes. */
+/* Takes an unfinished segment that nobody has locked, and cuts it back to its committed bytes. */
 static int reuse_segment(struct wb_log *log, const struct wb_log_rows *rows, bool *done_out)
 {
     struct wb_segment segment;
@@ -271,7 +309,7 @@ static int reuse_segment(struct wb_log *log, const struct wb_log_rows *rows, boo
 
     *done_out = false;
     for (size_t i = rows->count; i > 0 && !*done_out; i--) {
-        const struct wb_catalog_segment *seen = &rows->rows[i - 1];
+        const struct wb_catalog_segment *seen = &rows->items[i - 1];
         if (seen->sealed || is_tail(log->writer, seen->number))
             continue;
         if (claim(log, seen, &segment, &row) < 0)
@@ -288,37 +326,35 @@ static int reuse_segment(struct wb_log *log, const struct wb_log_rows *rows, boo
     return 0;
 }
 
-struct segment_registration {
-    struct wb_log *log;
-    struct wb_catalog_txn txn;
-    uint32_t number;
-};
-
-static int register_segment(struct segment_registration *r)
+/* Adds the row of a new, empty segment to the catalog. */
+static int register_segment(struct wb_log *log, uint32_t number)
 {
-    struct wb_catalog_segment row = {.number = r->number, .bytes = WB_SEGMENT_HEADER_BYTES, .logical_end = WB_SEGMENT_HEADER_BYTES};
-    struct wb_catalog_summary state;
-    int err = wb_catalog_txn_write(r->log->catalog, &r->txn);
+    struct wb_catalog_segment row = {
+        .number = number, .bytes = WB_SEGMENT_HEADER_BYTES, .logical_end = WB_SEGMENT_HEADER_BYTES};
+    struct wb_catalog_summary summary;
+    struct wb_catalog_txn txn;
+    int err = wb_catalog_txn_write(log->catalog, &txn);
 
+    WB_CHECK(number > 0);
     if (err == 0)
-        err = wb_catalog_summary_get(&r->txn, &state);
+        err = wb_catalog_summary_get(&txn, &summary);
     if (err == 0)
-        err = wb_catalog_segment_put(&r->txn, &row);
+        err = wb_catalog_segment_put(&txn, &row);
     if (err == 0) {
-        if (state.next_segment <= r->number)
-            state.next_segment = r->number + 1;
-        state.commit++;
-        err = wb_catalog_summary_put(&r->txn, &state);
+        if (summary.next_segment <= number)
+            summary.next_segment = number + 1;
+        summary.commit++;
+        err = wb_catalog_summary_put(&txn, &summary);
     }
     if (err == 0)
-        err = wb_catalog_txn_commit(&r->txn);
+        err = wb_catalog_txn_commit(&txn);
     if (err == 0)
-        r->log->writer->commit = state.commit;
-    wb_catalog_txn_abort(&r->txn);
+        log->writer->commit = summary.commit;
+    wb_catalog_txn_abort(&txn);
     return err;
 }
 
-/* The next number whose file is not there yet; the file is the claim, made before the row. */
+/* Creates the file of the next free number. The file claims the number, before there is a row. */
 static int create_segment(struct wb_log *log, uint32_t number, struct wb_segment *segment_out)
 {
     int err;
@@ -330,27 +366,27 @@ static int create_segment(struct wb_log *log, uint32_t number, struct wb_segment
     return err < 0 ? err : wb_file_sync(&segment_out->file);
 }
 
+/* Creates a segment and its row, and adds it to the tails. first: the number to try first. */
 static int new_segment(struct wb_log *log, uint32_t first)
 {
-    struct segment_registration r = {.log = log};
     struct wb_segment segment = WB_SEGMENT_INIT;
     char *pages = wb_path_join(log->dir, WB_SEGMENT_DIR);
     struct wb_error_copy why;
     int err = pages ? create_segment(log, first, &segment) : WB_E_NOMEM;
 
+    WB_CHECK(first > 0);
     if (err == 0)
         err = wb_path_sync_dir(pages);
-    if (err == 0) {
-        r.number = segment.number;
-        err = register_segment(&r);
-    }
+    if (err == 0)
+        err = register_segment(log, segment.number);
     if (err == 0)
         err = add_tail(log->writer, &segment, WB_SEGMENT_HEADER_BYTES);
     if (err < 0) {
         wb_error_save(err, &why);
-        if (wb_catalog_uncertain(log->catalog)) /* the segment may have a row or not; what was committed before is not touched by that */
+        /* The segment may have a row or not. Both are fine, and what was committed before is not affected. */
+        if (wb_catalog_uncertain(log->catalog))
             (void)wb_log_open_catalog(log);
-        wb_segment_close(&segment); /* without a row the file is an orphan, which the next writer removes */
+        wb_segment_close(&segment); /* without a row, the file is an orphan that the next writer removes */
         wb_error_restore(&why);
     }
     wb_free(pages);
@@ -359,14 +395,17 @@ static int new_segment(struct wb_log *log, uint32_t first)
 
 int wb_log_tail_open(struct wb_log *log)
 {
-    struct wb_log_overview r = {0};
+    WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
+
+    struct wb_log_overview o = {0};
     bool done = false;
-    int err = wb_log_overview(log, &r);
+    int err = wb_log_overview(log, &o);
 
     if (err == 0)
-        err = reuse_segment(log, &r.rows, &done);
+        err = reuse_segment(log, &o.rows, &done);
     if (err == 0 && !done)
-        err = new_segment(log, r.summary.next_segment); /* a number is never given twice */
-    wb_log_rows_release(&r.rows);
+        err = new_segment(log, o.summary.next_segment); /* numbers are never reused */
+    wb_log_rows_release(&o.rows);
+    WB_CHECK(err < 0 || log->writer->tails.count > 0);
     return err;
 }

@@ -1,10 +1,12 @@
 /*
- * log_scan.c - all pages in physical order, each exactly once.
+ * log_scan.c - returns all pages of a view in the order of the disk, each exactly once.
  *
- * A scan holds one read transaction from start to end: what is a page's place in
- * it stays where it is, and no file of it is deleted. Where a segment's row says
- * that all its pages are live and untouched, the catalog is not asked page by page
- * and the scan runs as fast as zstd decompresses.
+ * A scan holds one state of the catalog from start to end. So places stay valid, and no
+ * file that the state needs is deleted. The scan walks through the segments block by block
+ * and asks the catalog about each page: is this the version that the view shows?
+ *
+ * If a segment's row says that all its pages are visible and unchanged (is_plain), the
+ * catalog is not asked at all, and the scan runs as fast as zstd decompresses.
  */
 #include "base/bytes.h"
 #include "base/check.h"
@@ -13,45 +15,62 @@
 #include "store/log.h"
 
 struct log_scan {
-    struct wb_store_scan scan;
-    struct wb_log *log;
-    struct wb_catalog *catalog; /* the scan's own, because it may run in another thread than the store */
+    struct wb_store_scan scan;     /* must be the first member */
+    struct wb_log *log;            /* only dir and superblock are used: they do not change */
+    struct wb_catalog *catalog;    /* a handle of its own, because the scan may run in another thread than the store */
     struct wb_catalog_txn txn;
-    struct wb_catalog_summary state;
+    struct wb_catalog_summary summary;
     enum wb_store_view view;
     uint32_t part, parts;
-    char *site;
+    char *site;                    /* NULL if all sites are wanted */
     uint64_t site_hash;
-    struct wb_log_rows rows;
-    size_t row_at;            /* the segment after the one being walked */
+
+    /* ---- where the scan is ---- */
+    struct wb_log_rows rows;       /* all segments */
+    size_t row_at;                 /* the segment after the current one */
+    struct wb_catalog_segment row; /* the current segment */
     struct wb_segment segment;
     struct wb_segment_walk walk;
-    bool walking, plain;      /* plain: no need to ask the catalog */
-    struct wb_catalog_segment row;
+    bool walking;                  /* a segment is open */
+    bool plain;                    /* all its pages are visible: no need to ask the catalog */
+    struct wb_block_head head;
+    const char *block;             /* the current block; NULL if the next one must be found */
+    size_t index;                  /* of the next entry in the block */
+    uint64_t frame_at;             /* where the frame of that entry starts in the block */
+    size_t lead_at;                /* where the next text in the lead starts */
+    bool lead_ready;               /* the lead of the block was decompressed */
+
     struct wb_block_reader *zstd;
     struct wb_buf lead, text;
-    struct wb_block_head head;
-    const char *block;        /* NULL: the next block is due */
-    size_t index;             /* of the next entry in it */
-    uint64_t frame_at;
-    size_t lead_at;
-    bool lead_ready;
 };
+
+_Static_assert(offsetof(struct log_scan, scan) == 0, "a wb_store_scan of this organisation is a log_scan");
+
+static struct log_scan *scan_of(struct wb_store_scan *base)
+{
+    struct log_scan *scan = (struct log_scan *)base;
+
+    WB_CHECK(base->magic == WB_STORE_SCAN_MAGIC);
+    WB_CHECK(scan->index <= WB_BLOCK_PAGES_MAX);
+    return scan;
+}
 
 static int begin(struct log_scan *scan)
 {
+    WB_CHECK(!scan->catalog && scan->txn.kind == WB_CATALOG_TXN_CLOSED);
+
     int err = wb_catalog_open(scan->log->dir, WB_TREE_READ, &scan->catalog);
 
     if (err == 0)
         err = wb_catalog_txn_read(scan->catalog, &scan->txn);
     if (err == 0)
-        err = wb_catalog_summary_get(&scan->txn, &scan->state);
+        err = wb_catalog_summary_get(&scan->txn, &scan->summary);
     return err < 0 ? err : wb_log_rows_read(&scan->txn, &scan->rows);
 }
 
 void wb_log_scan_close(struct wb_store_scan *base)
 {
-    struct log_scan *scan = (struct log_scan *)base;
+    struct log_scan *scan = scan_of(base);
 
     if (scan->walking)
         wb_segment_walk_release(&scan->walk);
@@ -63,11 +82,15 @@ void wb_log_scan_close(struct wb_store_scan *base)
     wb_buf_release(&scan->lead);
     wb_buf_release(&scan->text);
     wb_free(scan->site);
+    wb_store_scan_release(&scan->scan);
     wb_free(scan);
 }
 
-int wb_log_scan_open(struct wb_store *store, const struct wb_store_scan_options *options, struct wb_store_scan **scan_out)
+int wb_log_scan_open(struct wb_store *store, const struct wb_store_scan_options *options,
+                     struct wb_store_scan **scan_out)
 {
+    WB_CHECK(options->parts == 0 || (options->part >= 1 && options->part <= options->parts));
+
     struct log_scan *scan = wb_alloc_zero(1, sizeof *scan);
     int err = 0;
 
@@ -99,31 +122,33 @@ int wb_log_scan_open(struct wb_store *store, const struct wb_store_scan_options 
 
 /* ---- from block to block ------------------------------------------------------------------------ */
 
-/* All records of the segment are pages of the view, with the times and the epoch they were stored with. */
+/* Whether all records of the segment are visible, with the times and the epoch with which they were stored. */
 static bool is_plain(const struct log_scan *scan, const struct wb_catalog_segment *row)
 {
+    WB_CHECK(row->live > 0 && row->live <= row->pages);
     if (row->live != row->pages || row->touched || row->epoch_min != row->epoch_max)
         return false;
     if (scan->view == WB_STORE_VIEW_SNAPSHOT)
-        return row->epoch_max <= scan->state.snapshot_epoch;
-    return scan->state.old == 0; /* live counts class A too, which the latest view must not show */
+        return row->epoch_max <= scan->summary.snapshot_epoch;
+    return scan->summary.old == 0; /* row->live includes class A versions, which the latest view must not show */
 }
 
-/* 1: a segment is open; 0: there is none left. */
+/* Opens the next segment. Returns 1, or 0 if there is none left. */
 static int next_segment(struct log_scan *scan)
 {
+    WB_CHECK(scan->row_at <= scan->rows.count);
     if (scan->walking)
         wb_segment_walk_release(&scan->walk);
     scan->walking = false;
     wb_segment_close(&scan->segment);
     while (scan->row_at < scan->rows.count) {
-        scan->row = scan->rows.rows[scan->row_at++];
+        scan->row = scan->rows.items[scan->row_at++];
         if (scan->row.live == 0)
             continue;
         int err = wb_segment_open(scan->log->dir, scan->log->superblock.id, &scan->row, false, &scan->segment);
         if (err < 0)
             return err;
-        wb_segment_walk_init(&scan->walk, &scan->segment, scan->row.revision ? scan->row.map_at : scan->row.bytes);
+        wb_segment_walk_init(&scan->walk, &scan->segment, wb_log_blocks_end(&scan->row));
         scan->walking = true;
         scan->plain = is_plain(scan, &scan->row);
         return 1;
@@ -131,10 +156,12 @@ static int next_segment(struct log_scan *scan)
     return 0;
 }
 
+/* Whether the scan wants this block: of its part, and possibly with pages of its site. */
 static bool is_ours(const struct log_scan *scan, const struct wb_block_head *head)
 {
     char name[12];
 
+    WB_CHECK(head->count > 0);
     if (scan->site && head->site && head->site != scan->site_hash)
         return false;
     if (scan->parts <= 1)
@@ -144,12 +171,13 @@ static bool is_ours(const struct log_scan *scan, const struct wb_block_head *hea
     return wb_hash64(name, sizeof name) % scan->parts == scan->part - 1;
 }
 
-/* 1: a block is at hand; 0: there is none left. */
+/* Goes to the next block. Returns 1, or 0 if there is none left. */
 static int next_block(struct log_scan *scan)
 {
     uint64_t at;
     int err;
 
+    WB_CHECK(scan->txn.kind == WB_CATALOG_TXN_HELD);
     scan->block = NULL;
     for (;;) {
         err = scan->walking ? wb_segment_walk_next(&scan->walk, &scan->head, &scan->block, &at) : 0;
@@ -174,9 +202,12 @@ static int next_block(struct log_scan *scan)
 
 /* ---- from page to page ------------------------------------------------------------------------------ */
 
-/* Whether the view shows the entry; fills what the catalog knows of it. */
-static int is_visible(struct log_scan *scan, const struct wb_block_entry *block_entry, struct wb_catalog_entry *entry_out, bool *visible_out)
+/* Asks the catalog whether the view shows the page, and what else it knows about the page. */
+static int is_visible(struct log_scan *scan, const struct wb_block_entry *block_entry,
+                      struct wb_catalog_entry *entry_out, bool *visible_out)
 {
+    WB_CHECK(!scan->plain);
+
     struct wb_catalog_place place = {scan->row.number, block_entry->slot, scan->head.logical};
     bool snapshot = scan->view == WB_STORE_VIEW_SNAPSHOT;
     int err = wb_catalog_entry_get(&scan->txn, WB_CATALOG_PAGES, block_entry->id, entry_out);
@@ -185,7 +216,7 @@ static int is_visible(struct log_scan *scan, const struct wb_block_entry *block_
     if (err < 0 && err != WB_E_NOTFOUND)
         return err;
     if (err == 0 && wb_catalog_place_equal(&entry_out->place, &place)) {
-        *visible_out = !snapshot || entry_out->epoch <= scan->state.snapshot_epoch;
+        *visible_out = !snapshot || entry_out->epoch <= scan->summary.snapshot_epoch;
         return 0;
     }
     if (!snapshot)
@@ -197,19 +228,23 @@ static int is_visible(struct log_scan *scan, const struct wb_block_entry *block_
     return err;
 }
 
+/* Decompresses the lead of the block, unless that was done before. */
 static int read_lead(struct log_scan *scan)
 {
+    int err = 0;
+
+    WB_CHECK(scan->block != NULL);
     if (scan->lead_ready)
         return 0;
     wb_buf_clear(&scan->lead);
-    int err = scan->head.lead_count == 0
-                  ? 0
-                  : wb_block_read_lead(scan->zstd, &scan->head, scan->block + wb_block_directory_end(&scan->head), &scan->lead);
+    if (scan->head.lead_count)
+        err = wb_block_read_lead(scan->zstd, &scan->head, scan->block + wb_block_directory_end(&scan->head),
+                                 &scan->lead);
     scan->lead_ready = err == 0;
     return err;
 }
 
-/* The text of an entry's record, at frame_at or, in the lead, at lead_at. */
+/* The text of an entry's record: from its frame at frame_at, or from the lead at lead_at. */
 static int read_text(struct log_scan *scan, const struct wb_block_entry *entry, uint64_t frame_at, size_t lead_at,
                      struct wb_slice *text_out)
 {
@@ -224,9 +259,11 @@ static int read_text(struct log_scan *scan, const struct wb_block_entry *entry, 
     return err;
 }
 
-/* The page of the block's next entry: 1, or 0 where the view or the selection leaves it out. */
+/* Reads the page of the block's next entry. Returns 1, or 0 if the view or the selection does not include it. */
 static int next_entry(struct log_scan *scan, struct wb_page *page_out)
 {
+    WB_CHECK(scan->index < scan->head.count);
+
     struct wb_block_entry entry = wb_block_entry_read(scan->block + WB_BLOCK_HEADER_BYTES, scan->index++);
     uint64_t frame_at = scan->frame_at;
     size_t lead_at = scan->lead_at;
@@ -258,7 +295,7 @@ static int next_entry(struct log_scan *scan, struct wb_page *page_out)
 
 int wb_log_scan_next(struct wb_store_scan *base, struct wb_page *page_out)
 {
-    struct log_scan *scan = (struct log_scan *)base;
+    struct log_scan *scan = scan_of(base);
     char why[WB_ERROR_MESSAGE_MAX];
 
     for (;;) {
@@ -270,7 +307,8 @@ int wb_log_scan_next(struct wb_store_scan *base, struct wb_page *page_out)
         int err = next_entry(scan, page_out);
         if (err == WB_E_CORRUPT) {
             strcpy(why, wb_error_message());
-            return wb_fail(WB_E_CORRUPT, "%s: block %llu: %s", scan->segment.file.path, (unsigned long long)scan->head.logical, why);
+            return wb_fail(WB_E_CORRUPT, "%s: block %llu: %s", scan->segment.file.path,
+                           (unsigned long long)scan->head.logical, why);
         }
         if (err != 0)
             return err;

@@ -13,17 +13,8 @@ static int add_row(void *context, const struct wb_catalog_segment *row)
 {
     struct wb_log_rows *rows = context;
 
-    WB_CHECK(rows->count == 0 || rows->rows[rows->count - 1].number < row->number);
-    if (rows->count == rows->cap) {
-        size_t cap = rows->cap ? rows->cap * 2 : 16;
-        struct wb_catalog_segment *grown = wb_realloc(rows->rows, cap * sizeof *grown);
-        if (!grown)
-            return WB_E_NOMEM;
-        rows->rows = grown;
-        rows->cap = cap;
-    }
-    rows->rows[rows->count++] = *row;
-    return 0;
+    WB_CHECK(rows->count == 0 || rows->items[rows->count - 1].number < row->number);
+    return wb_vec_push(rows, *row);
 }
 
 int wb_log_rows_read(struct wb_catalog_txn *txn, struct wb_log_rows *rows_out)
@@ -39,8 +30,7 @@ int wb_log_rows_read(struct wb_catalog_txn *txn, struct wb_log_rows *rows_out)
 void wb_log_rows_release(struct wb_log_rows *rows)
 {
     WB_CHECK(rows->count <= rows->cap);
-    wb_free(rows->rows);
-    *rows = (struct wb_log_rows){0};
+    wb_vec_release(rows);
 }
 
 struct overview_read {
@@ -158,7 +148,7 @@ int wb_log_stat(struct wb_store *store, struct wb_store_stat *stat_out)
         .update = log->superblock.update,
     };
     for (size_t i = 0; i < o.rows.count; i++) {
-        const struct wb_catalog_segment *row = &o.rows.rows[i];
+        const struct wb_catalog_segment *row = &o.rows.items[i];
         stat_out->bytes_dead += row->live || !row->pages ? row->bytes_dead : row->bytes;
     }
     wb_log_rows_release(&o.rows);

@@ -1,10 +1,14 @@
 /*
- * log_verify.c - reads everything and checks that it fits together: every row of
- * the catalog, every byte of every segment, every page's digests, and each against
- * the others. It changes nothing. All under one read transaction, so writers may
- * go on meanwhile.
+ * log_verify.c - reads everything and checks that it fits together: every row of the
+ * catalog, every byte of every segment, the digests of every page, and each of them
+ * against the others. It never changes anything. It holds one state of the catalog all
+ * the time, so writers can continue in the meantime.
  *
- * A problem is damage. A note is what a crash left and the next writer tidies up.
+ *   1 the catalog by itself: every page of its tree, then every row and the counters
+ *   2 each segment: every block, every page, and whether the catalog agrees
+ *   3 files in the directory that no row mentions
+ *
+ * A problem is damage. A note is something that a crash left and the next writer removes.
  */
 #include "base/check.h"
 #include "base/hash.h"
@@ -16,19 +20,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* Counts of one segment. */
 struct segment_tally {
-    uint64_t entries; /* of pages and old that lie in the segment */
-    uint64_t found;   /* of which the segment really holds */
+    uint64_t entries; /* entries of pages and old that name this segment */
+    uint64_t found;   /* how many of those pages the segment really has */
 };
 
 struct log_verifier {
-    struct wb_log log; /* only dir, superblock and catalog are used */
+    const char *dir;
+    const struct wb_superblock *superblock;
+    struct wb_catalog *catalog;
     struct wb_catalog_txn txn;
-    bool sound;            /* the catalog by itself is; otherwise pages are not looked up in it */
-    struct wb_catalog_summary state;
+    bool sound;                    /* the catalog has passed step 1; otherwise pages are not looked up in it */
+    struct wb_catalog_summary summary;
     struct wb_log_rows rows;
     struct segment_tally *tallies; /* by segment number */
-    uint64_t pages, old, bytes_pages, site_pages, sites, revisits, bars;
+    uint64_t pages, old, bytes_pages, site_pages, sites, revisits, bars; /* counted in step 1 */
     struct wb_block_reader *zstd;
     struct wb_buf lead, record;
     wb_store_found found;
@@ -47,6 +54,7 @@ static void report(struct log_verifier *v, bool problem, const char *file, uint6
     char message[WB_ERROR_MESSAGE_MAX];
     va_list args;
 
+    WB_CHECK(v->result != NULL && file != NULL);
     va_start(args, format);
     vsnprintf(message, sizeof message, format, args);
     va_end(args);
@@ -58,9 +66,10 @@ static void report(struct log_verifier *v, bool problem, const char *file, uint6
         v->found(v->found_context, &(struct wb_store_finding){problem, file, offset, message});
 }
 
-/* Damage becomes a problem and the work goes on; anything else (memory, a failing disk) ends it. */
+/* Reports damage as a problem, so that the work continues. Any other error, such as a failing disk, ends it. */
 static int absorb(struct log_verifier *v, int err, const char *file, uint64_t offset)
 {
+    WB_CHECK(err <= 0);
     if (err != WB_E_CORRUPT && err != WB_E_NEWER)
         return err;
     report(v, true, file, offset, "%s", wb_error_message());
@@ -71,8 +80,9 @@ static int absorb(struct log_verifier *v, int err, const char *file, uint64_t of
 
 static int check_entry(struct log_verifier *v, const struct wb_catalog_entry *entry)
 {
-    if (entry->place.segment == 0 || entry->place.segment >= v->state.next_segment)
-        return wb_catalog_corrupt(v->log.catalog, WB_CATALOG_PAGES, "a page in a segment that was never made");
+    WB_CHECK(entry->place.segment > 0);
+    if (entry->place.segment == 0 || entry->place.segment >= v->summary.next_segment)
+        return wb_catalog_corrupt(v->catalog, WB_CATALOG_PAGES, "a page in a segment that was never made");
     v->tallies[entry->place.segment].entries++;
     return 0;
 }
@@ -122,21 +132,23 @@ static int check_bar_row(void *context, const struct wb_store_bar *bar, const st
 
     v->bars++;
     if (bar->kind == WB_STORE_BAR_SITE && (row->except || bar->site.len == 0))
-        return wb_catalog_corrupt(v->log.catalog, WB_CATALOG_BARS, "a row that is not a bar");
+        return wb_catalog_corrupt(v->catalog, WB_CATALOG_BARS, "a row that is not a bar");
     return 0;
 }
 
 static int check_counts(struct log_verifier *v)
 {
-    if (v->revisits != v->state.revisits || v->bars != v->state.bars)
-        return wb_catalog_corrupt(v->log.catalog, WB_CATALOG_SUMMARY, "counters that do not match the rows");
-    if (v->pages != v->state.pages || v->old != v->state.old || v->bytes_pages != v->state.bytes_pages ||
-        v->sites != v->state.sites || v->site_pages != v->state.pages)
-        return wb_catalog_corrupt(v->log.catalog, WB_CATALOG_SUMMARY, "counters that do not match the rows");
+    WB_CHECK(v->tallies != NULL);
+    if (v->revisits != v->summary.revisits || v->bars != v->summary.bars)
+        return wb_catalog_corrupt(v->catalog, WB_CATALOG_SUMMARY, "counters that do not match the rows");
+    if (v->pages != v->summary.pages || v->old != v->summary.old || v->bytes_pages != v->summary.bytes_pages ||
+        v->sites != v->summary.sites || v->site_pages != v->summary.pages)
+        return wb_catalog_corrupt(v->catalog, WB_CATALOG_SUMMARY, "counters that do not match the rows");
     for (size_t i = 0; i < v->rows.count; i++) {
-        const struct wb_catalog_segment *row = &v->rows.rows[i];
-        if (row->number >= v->state.next_segment || v->tallies[row->number].entries != row->live)
-            return wb_catalog_corrupt(v->log.catalog, WB_CATALOG_SEGMENTS, "a segment whose pages are not those of the catalog");
+        const struct wb_catalog_segment *row = &v->rows.items[i];
+        if (row->number >= v->summary.next_segment || v->tallies[row->number].entries != row->live)
+            return wb_catalog_corrupt(v->catalog, WB_CATALOG_SEGMENTS,
+                                      "a segment whose pages are not those of the catalog");
     }
     return 0;
 }
@@ -146,16 +158,18 @@ static void report_catalog(void *context, bool problem, uint64_t offset, const c
     report(context, problem, WB_CATALOG_NAME, offset, "%s", message);
 }
 
-/* The rows of the catalog; what they say is used below, so this goes on as far as it can. */
+/* Checks all rows and the counters. Steps 2 and 3 need the summary and the rows, so those are read first. */
 static int check_rows(struct log_verifier *v)
 {
-    int err = wb_catalog_summary_get(&v->txn, &v->state);
+    WB_CHECK(v->txn.kind == WB_CATALOG_TXN_HELD && !v->tallies);
+
+    int err = wb_catalog_summary_get(&v->txn, &v->summary);
 
     if (err == 0)
         err = wb_log_rows_read(&v->txn, &v->rows);
     if (err < 0)
         return err;
-    v->tallies = wb_alloc_zero((size_t)v->state.next_segment + 1, sizeof *v->tallies);
+    v->tallies = wb_alloc_zero((size_t)v->summary.next_segment + 1, sizeof *v->tallies);
     if (!v->tallies)
         return WB_E_NOMEM;
     err = wb_catalog_entry_each(&v->txn, WB_CATALOG_PAGES, check_page_row, v);
@@ -170,10 +184,12 @@ static int check_rows(struct log_verifier *v)
     return err < 0 ? err : check_counts(v);
 }
 
-/* First every page of the tree, so that all damage is found; then the rows, which end at the first. */
+/* Checks every page of the tree first, which finds all damage; then the rows, which stops at the first problem. */
 static int check_catalog(struct log_verifier *v)
 {
-    int err = wb_catalog_txn_read(v->log.catalog, &v->txn);
+    WB_CHECK(v->txn.kind == WB_CATALOG_TXN_CLOSED);
+
+    int err = wb_catalog_txn_read(v->catalog, &v->txn);
 
     if (err == 0)
         err = wb_catalog_check(&v->txn, report_catalog, v);
@@ -187,17 +203,20 @@ static int check_catalog(struct log_verifier *v)
 
 /* ---- segments against the catalog ------------------------------------------------------------------- */
 
+/* What the catalog says about a page that was found in a segment. */
 struct page_claim {
     struct log_verifier *v;
     struct wb_pageid id;
     struct wb_catalog_place place;
-    struct wb_catalog_entry entry;
-    bool latest, old;
+    struct wb_catalog_entry entry; /* the entry that names this place */
+    bool latest, old;              /* the table in which it is; neither if the page is dead */
 };
 
-/* Which entry, if any, says that the page lies here. */
+/* Finds the entry, if there is one, that says that the page is stored at this place. */
 static int look_up_claim(struct page_claim *c)
 {
+    WB_CHECK(c->v->sound && !c->latest && !c->old);
+
     struct wb_catalog_entry entry;
     int err = wb_catalog_entry_get(&c->v->txn, WB_CATALOG_PAGES, c->id, &entry);
 
@@ -223,12 +242,14 @@ static int check_page(struct log_verifier *v, const struct wb_catalog_segment *r
     struct wb_page page, again;
     int err = wb_log_page(record, entry->id, NULL, &page);
 
+    WB_CHECK(row->number < v->summary.next_segment || !v->sound);
     if (err < 0)
         return err;
     again = page;
     again.digested = false;
     wb_page_digest(&again);
-    if (!page.digested || memcmp(again.md5, page.md5, sizeof page.md5) != 0 || memcmp(again.sha1, page.sha1, sizeof page.sha1) != 0)
+    if (!page.digested || memcmp(again.md5, page.md5, sizeof page.md5) != 0 ||
+        memcmp(again.sha1, page.sha1, sizeof page.sha1) != 0)
         return wb_fail(WB_E_CORRUPT, "the body of %.*s does not match its digests", WB_SLICE_ARG(page.url));
     if (entry->flags & WB_BLOCK_ENTRY_DEAD || !v->sound)
         return 0;
@@ -238,15 +259,18 @@ static int check_page(struct log_verifier *v, const struct wb_catalog_segment *r
     struct wb_slice site = wb_key_site(page.key);
     if ((c.latest || c.old) && (c.entry.body_bytes != page.body.len || c.entry.status != page.status ||
                                 c.entry.site != wb_hash64(site.ptr, site.len)))
-        return wb_fail(WB_E_CORRUPT, "the catalog describes %.*s otherwise than its record", WB_SLICE_ARG(page.url));
+        return wb_fail(WB_E_CORRUPT, "the catalog and the record of %.*s contradict each other",
+                       WB_SLICE_ARG(page.url));
     v->tallies[row->number].found += c.latest || c.old;
     v->result->pages += c.latest;
     return 0;
 }
 
-static int check_block(struct log_verifier *v, const struct wb_catalog_segment *row, const struct wb_block_head *head, const char *block,
-                       const char *file, uint64_t at)
+static int check_block(struct log_verifier *v, const struct wb_catalog_segment *row, const struct wb_block_head *head,
+                       const char *block, const char *file, uint64_t at)
 {
+    WB_CHECK(head->count > 0 && head->count <= WB_BLOCK_PAGES_MAX);
+
     const char *directory = block + WB_BLOCK_HEADER_BYTES;
     uint64_t frame_at = wb_block_directory_end(head) + head->lead_stored_bytes;
     size_t lead_at = 0;
@@ -275,7 +299,8 @@ static int check_block(struct log_verifier *v, const struct wb_catalog_segment *
     return 0;
 }
 
-static int check_blocks(struct log_verifier *v, const struct wb_catalog_segment *row, const struct wb_segment *segment, const char *file)
+static int check_blocks(struct log_verifier *v, const struct wb_catalog_segment *row, const struct wb_segment *segment,
+                        const char *file)
 {
     struct wb_segment_walk walk;
     struct wb_block_head head;
@@ -283,7 +308,8 @@ static int check_blocks(struct log_verifier *v, const struct wb_catalog_segment 
     uint64_t at, before = v->done;
     int err;
 
-    wb_segment_walk_init(&walk, segment, row->revision ? row->map_at : row->bytes);
+    WB_CHECK(segment->number == row->number && segment->revision == row->revision);
+    wb_segment_walk_init(&walk, segment, wb_log_blocks_end(row));
     while ((err = wb_segment_walk_next(&walk, &head, &block, &at)) != 0) {
         if (err < 0) {
             err = absorb(v, err, file, walk.error_at);
@@ -291,9 +317,10 @@ static int check_blocks(struct log_verifier *v, const struct wb_catalog_segment 
                 break;
             continue;
         }
-        if (head.commit > v->state.commit)
-            report(v, true, WB_CATALOG_NAME, 0, "the catalog is at commit %llu, but a block in %s knows of commit %llu: it has lost commits",
-                   (unsigned long long)v->state.commit, file, (unsigned long long)head.commit);
+        if (head.commit > v->summary.commit)
+            report(v, true, WB_CATALOG_NAME, 0,
+                   "the catalog is at commit %llu, but a block in %s knows of commit %llu: it has lost commits",
+                   (unsigned long long)v->summary.commit, file, (unsigned long long)head.commit);
         err = check_block(v, row, &head, block, file, at);
         v->done = before + at + head.bytes;
         if (err == 0 && v->progress && !v->progress(v->progress_context, v->done, v->total))
@@ -307,34 +334,40 @@ static int check_blocks(struct log_verifier *v, const struct wb_catalog_segment 
 
 static int read_newest_commit(struct log_verifier *v, uint64_t *commit_out)
 {
-    struct wb_catalog_summary state;
+    WB_CHECK(v->catalog != NULL);
+
+    struct wb_catalog_summary summary;
     struct wb_catalog_txn txn;
-    int err = wb_catalog_txn_read(v->log.catalog, &txn);
+    int err = wb_catalog_txn_read(v->catalog, &txn);
 
     if (err < 0)
         return err;
-    err = wb_catalog_summary_get(&txn, &state);
+    err = wb_catalog_summary_get(&txn, &summary);
     if (err == 0)
-        *commit_out = state.commit;
+        *commit_out = summary.commit;
     wb_catalog_txn_abort(&txn);
     return err;
 }
 
-/* A seal that is ahead of our transaction may be of a writer that committed and left since it began. */
+/* A seal may be newer than the state that we hold, because a writer has committed and left since. So ask again. */
 static int check_seal(struct log_verifier *v, uint64_t sealed_at, const char *file)
 {
-    uint64_t commit = v->state.commit;
+    uint64_t commit = v->summary.commit;
     int err = sealed_at > commit ? read_newest_commit(v, &commit) : 0;
 
     if (err == 0 && sealed_at > commit)
-        report(v, true, WB_CATALOG_NAME, 0, "the catalog is at commit %llu, but %s was sealed at commit %llu: it has lost commits",
+        report(v, true, WB_CATALOG_NAME, 0,
+               "the catalog is at commit %llu, but %s was sealed at commit %llu: it has lost commits",
                (unsigned long long)commit, file, (unsigned long long)sealed_at);
     return absorb(v, err, WB_CATALOG_NAME, 0);
 }
 
-/* What lies after the committed bytes: nothing, a seal, a living writer's work, or what a crash left. */
-static int check_tail(struct log_verifier *v, const struct wb_catalog_segment *row, const struct wb_segment *segment, const char *file)
+/* After the committed bytes there is nothing, a seal, the work of a running writer, or what a crash left. */
+static int check_tail(struct log_verifier *v, const struct wb_catalog_segment *row, const struct wb_segment *segment,
+                      const char *file)
 {
+    WB_CHECK(segment->file.fd >= 0);
+
     uint64_t size, sealed_at;
     int err = wb_file_size(&segment->file, &size);
 
@@ -343,7 +376,8 @@ static int check_tail(struct log_verifier *v, const struct wb_catalog_segment *r
     if (err < 0 || size == row->bytes)
         return err;
     if (size < row->bytes) {
-        report(v, true, file, size, "the file ends here, %llu bytes too early", (unsigned long long)(row->bytes - size));
+        report(v, true, file, size, "the file ends here, %llu bytes too early",
+               (unsigned long long)(row->bytes - size));
         return 0;
     }
     if (size == row->bytes + WB_SEGMENT_SEAL_BYTES && wb_segment_read_seal(segment, row->bytes, &sealed_at))
@@ -351,7 +385,9 @@ static int check_tail(struct log_verifier *v, const struct wb_catalog_segment *r
     if (wb_file_lock(&segment->file, false) < 0)
         return 0;
     wb_file_unlock(&segment->file);
-    report(v, false, file, row->bytes, "%llu bytes after the last commit, left by a process that was stopped: not part of the repository, dropped by the next writer",
+    report(v, false, file, row->bytes,
+           "%llu bytes after the last commit, left by a process that was stopped: not part of the repository, dropped "
+           "by the next writer",
            (unsigned long long)(size - row->bytes));
     return 0;
 }
@@ -362,8 +398,9 @@ static int check_segment(struct log_verifier *v, const struct wb_catalog_segment
     char file[WB_SEGMENT_NAME_MAX];
     int err;
 
+    WB_CHECK(row->number > 0);
     wb_segment_name(row->number, row->revision, file);
-    err = wb_segment_open(v->log.dir, v->log.superblock.id, row, false, &segment);
+    err = wb_segment_open(v->dir, v->superblock->id, row, false, &segment);
     if (err < 0) {
         v->done += row->bytes;
         return absorb(v, err, file, 0);
@@ -390,24 +427,27 @@ static int check_file(void *context, const struct wb_dir_entry *entry)
     char name[WB_SEGMENT_NAME_MAX];
     uint32_t number, revision;
 
+    WB_CHECK(v->txn.kind == WB_CATALOG_TXN_HELD);
     if (!wb_segment_name_parse(entry->name, &number, &revision)) {
         report(v, false, WB_SEGMENT_DIR, 0, "%s is not a segment", entry->name);
         return 0;
     }
     for (size_t i = 0; i < v->rows.count; i++)
-        if (v->rows.rows[i].number == number && revision <= v->rows.rows[i].revision)
+        if (v->rows.items[i].number == number && revision <= v->rows.items[i].revision)
             return 0;
     bool retired;
     int err = wb_catalog_retired_has(&v->txn, number, revision, &retired);
-    if (err < 0 || retired) /* compaction dropped it; it goes with the last reader that needs it */
+    if (err < 0 || retired) /* compaction has replaced it; it is deleted when its last reader has gone */
         return err;
     wb_segment_name(number, revision, name);
-    char *path = wb_path_join(v->log.dir, name);
+    char *path = wb_path_join(v->dir, name);
     if (!path)
         return WB_E_NOMEM;
-    /* A file that somebody holds, or that is younger than our transaction, is work in progress. */
-    if (wb_file_open(path, WB_FILE_READ, &file) == 0 && wb_file_lock(&file, false) == 0 && number < v->state.next_segment + 1)
-        report(v, false, name, 0, "left by a process that was stopped: not part of the repository, removed by the next writer");
+    /* If somebody has locked the file, or it is newer than the state that we hold, it is work in progress. */
+    if (wb_file_open(path, WB_FILE_READ, &file) == 0 && wb_file_lock(&file, false) == 0 &&
+        number < v->summary.next_segment + 1)
+        report(v, false, name, 0,
+               "left by a process that was stopped: not part of the repository, removed by the next writer");
     wb_file_close(&file);
     wb_free(path);
     return 0;
@@ -417,13 +457,15 @@ static int check_file(void *context, const struct wb_dir_entry *entry)
 
 static int check_segments(struct log_verifier *v)
 {
-    char *pages = wb_path_join(v->log.dir, WB_SEGMENT_DIR);
+    WB_CHECK(v->tallies != NULL && !v->zstd);
+
+    char *pages = wb_path_join(v->dir, WB_SEGMENT_DIR);
     int err = pages ? wb_block_reader_new(&v->zstd) : WB_E_NOMEM;
 
     for (size_t i = 0; i < v->rows.count; i++)
-        v->total += v->rows.rows[i].bytes;
+        v->total += v->rows.items[i].bytes;
     for (size_t i = 0; i < v->rows.count && err == 0; i++)
-        err = check_segment(v, &v->rows.rows[i]);
+        err = check_segment(v, &v->rows.items[i]);
     if (err == 0 && wb_dir_each(pages, check_file, v) < 0)
         report(v, true, WB_SEGMENT_DIR, 0, "%s", wb_error_message());
     wb_free(pages);
@@ -431,31 +473,35 @@ static int check_segments(struct log_verifier *v)
 }
 
 int wb_log_verify(const char *dir, const struct wb_superblock *superblock, wb_store_found found, void *found_context,
-                  wb_store_progress progress, void *progress_context, struct wb_store_verify_counts *verify_out)
+                  wb_store_progress progress, void *progress_context, struct wb_store_verify_counts *counts_out)
 {
-    struct log_verifier v = {.found = found, .found_context = found_context, .progress = progress,
-                         .progress_context = progress_context, .result = verify_out};
-    int err;
+    WB_CHECK(counts_out->problems == 0 && counts_out->pages == 0);
+    struct log_verifier v = {
+        .dir = dir,
+        .superblock = superblock,
+        .found = found,
+        .found_context = found_context,
+        .progress = progress,
+        .progress_context = progress_context,
+        .result = counts_out,
+    };
+    int err = wb_catalog_open(dir, WB_TREE_READ, &v.catalog);
 
-    v.log.superblock = *superblock;
-    v.log.dir = wb_strdup(dir);
-    err = v.log.dir ? wb_catalog_open(dir, WB_TREE_READ, &v.log.catalog) : WB_E_NOMEM;
     if (err == 0)
         err = check_catalog(&v);
     err = absorb(&v, err, WB_CATALOG_NAME, 0);
     if (err == 0 && v.tallies)
         err = check_segments(&v);
-    /* A page row that a walk finds but a search does not is damage in the tree itself. */
-    if (err == 0 && v.sound && verify_out->problems == 0 && verify_out->pages != v.state.pages)
+    /* If a walk finds rows that a search does not find, the tree itself is damaged. */
+    if (err == 0 && v.sound && counts_out->problems == 0 && counts_out->pages != v.summary.pages)
         report(&v, true, WB_CATALOG_NAME, 0, "%llu pages are in the catalog, %llu can be found through it",
-               (unsigned long long)v.state.pages, (unsigned long long)verify_out->pages);
+               (unsigned long long)v.summary.pages, (unsigned long long)counts_out->pages);
     wb_catalog_txn_abort(&v.txn);
-    wb_catalog_close(v.log.catalog);
+    wb_catalog_close(v.catalog);
     wb_log_rows_release(&v.rows);
     wb_block_reader_free(v.zstd);
     wb_buf_release(&v.lead);
     wb_buf_release(&v.record);
     wb_free(v.tallies);
-    wb_free(v.log.dir);
     return err;
 }

@@ -379,8 +379,8 @@ static int lose_of_rows(void *context)
     must_ok(wb_log_rows_read(&loss->log->reader, &rows));
     wb_catalog_txn_park(&loss->log->reader);
     for (size_t i = 0; i < rows.count; i++)
-        if (!rows.rows[i].sealed)
-            lose(loss->dir, &rows.rows[i], &loss->chance);
+        if (!rows.items[i].sealed)
+            lose(loss->dir, &rows.items[i], &loss->chance);
     wb_log_rows_release(&rows);
     return 0;
 }
