@@ -124,7 +124,7 @@ struct wb_log_site {
     int64_t delta; /* by how much its number of pages changes; counted during the commit */
 };
 
-/* A segment that the writer has appended to since the last commit. The last one is the current one. */
+/* A segment that the writer has locked to append to. The last one is the current one. */
 struct wb_log_tail {
     struct wb_segment segment;
     uint64_t bytes;           /* end of the blocks that were appended */

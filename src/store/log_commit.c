@@ -389,7 +389,7 @@ static int sync_tails(struct wb_log_writer *writer)
     return err;
 }
 
-/* Closes segments that are full. The current one stays open for the next blocks. */
+/* Closes segments that are full. The others stay open for more blocks: the current one, or more after a roll-back. */
 static void close_full_tails(struct wb_log_writer *writer)
 {
     size_t kept = 0;
@@ -404,7 +404,7 @@ static void close_full_tails(struct wb_log_writer *writer)
         else
             wb_segment_close(&tail->segment);
     }
-    WB_CHECK(kept <= 1);
+    WB_CHECK(kept <= writer->tails.count);
     writer->tails.count = kept;
 }
 
