@@ -157,6 +157,8 @@ static void walk_blocks(struct wb_block_reader *reader, const char *bytes, size_
         fd = memfd_create("segment", 0);
     WB_CHECK(fd >= 0 && ftruncate(fd, 0) == 0);
     WB_CHECK(pwrite(fd, bytes, size, WB_SEGMENT_HEADER_BYTES) == (ssize_t)size);
+    segment.magic = WB_SEGMENT_MAGIC;
+    segment.number = 1;
     segment.file.fd = fd;
     segment.file.path = wb_strdup("segment");
     WB_CHECK(segment.file.path);

@@ -1,14 +1,20 @@
 /*
- * segment.c - the units of a segment file other than blocks, and finding a page.
+ * segment.c - the parts of a segment file that are not blocks, and reading one page from
+ * its block. It does not know which pages are alive or which file counts: the catalog does.
  *
- *   header  0  "WBSG"   4 revision 1 (2 bytes), zero (2)   8 number (4)  12 file revision (4)
- *           16 repository id (16)   32 zero (24)   56 checksum of 0 to 56
- *   blocks  see block.c; in a file of revision 0 each lies at its logical offset
- *   map     only in compacted files: 0 "WBMP"   4 zero (4)   8 entries n (8)
- *           16 checksum of the entries (8)   24 checksum of 0 to 24 (8)
- *           32 n times: logical offset (8), place in this file (8), both increasing
- *   seal    after the committed bytes: 0 "WBSL"   4 zero (4)   8 commit (8)
- *           16 place of the seal (8)   24 checksum of 0 to 24 (8)
+ * Offset and, in brackets, bytes. Numbers are little-endian, checksums XXH3 with 64 bits.
+ *
+ *   header  0 "WBSG" (4)  4 format, 1 (2)  6 zero (2)  8 number (4)  12 revision (4)
+ *           16 repository id (16)  32 zero (24)  56 checksum of bytes 0 to 55 (8)
+ *   blocks  see block.c; in revision 0 each is stored at its logical offset
+ *   map     only in compacted files: 0 "WBMP" (4)  4 zero (4)  8 entries, n (8)
+ *           16 checksum of the entries (8)  24 checksum of bytes 0 to 23 (8)
+ *           32 n times: logical offset (8), position in this file (8); both increase
+ *   seal    after the committed bytes: 0 "WBSL" (4)  4 zero (4)  8 commit (8)
+ *           16 position of the seal (8)  24 checksum of bytes 0 to 23 (8)
+ *
+ * Header and seal are valid if and only if all their bytes are as expected; a map, if its
+ * checksums match, n is what the catalog says, and both columns increase.
  */
 #include "store/segment.h"
 #include "base/bytes.h"
@@ -22,13 +28,22 @@
 
 enum {
     SEGMENT_FORMAT = 1,
+    HEADER_CHECK_AT = 56,
     MAP_HEADER_BYTES = 32,
+    MAP_CHECK_AT = 24,
     MAP_ENTRY_BYTES = 16,
-    FIRST_READ_BYTES = 12 << 10, /* enough for header, directory and lead of most blocks */
+    SEAL_CHECK_AT = 24,
+    FIRST_READ_BYTES = 12 << 10, /* enough for the header, directory and lead of most blocks */
 };
+
+_Static_assert(HEADER_CHECK_AT + 8 == (int)WB_SEGMENT_HEADER_BYTES, "the checksum ends the header");
+_Static_assert(MAP_CHECK_AT + 8 == MAP_HEADER_BYTES, "the checksum ends the map's header");
+_Static_assert(SEAL_CHECK_AT + 8 == (int)WB_SEGMENT_SEAL_BYTES, "the checksum ends the seal");
+_Static_assert((int)FIRST_READ_BYTES > (int)WB_BLOCK_HEADER_BYTES, "the first read has at least the header");
 
 void wb_segment_name(uint32_t number, uint32_t revision, char name_out[WB_SEGMENT_NAME_MAX])
 {
+    WB_CHECK(name_out != NULL);
     if (revision == 0)
         snprintf(name_out, WB_SEGMENT_NAME_MAX, WB_SEGMENT_DIR "/%08u.seg", number);
     else
@@ -43,7 +58,7 @@ bool wb_segment_name_parse(const char *name, uint32_t *number_out, uint32_t *rev
     *number_out = *revision_out = 0;
     if (sscanf(name, "%8u.%u.seg", &number, &revision) < 1)
         return false;
-    wb_segment_name(number, revision, canonical);
+    wb_segment_name(number, revision, canonical); /* refuses leading zeros, ".0" and everything else we do not write */
     if (strcmp(canonical + sizeof WB_SEGMENT_DIR, name) != 0)
         return false;
     *number_out = number;
@@ -51,10 +66,12 @@ bool wb_segment_name_parse(const char *name, uint32_t *number_out, uint32_t *rev
     return true;
 }
 
-static int open_file(const char *dir, uint32_t number, uint32_t revision, unsigned flags, struct wb_segment *segment_out)
+static int open_file(const char *dir, uint32_t number, uint32_t revision, unsigned flags,
+                     struct wb_segment *segment_out)
 {
     char name[WB_SEGMENT_NAME_MAX];
 
+    WB_CHECK(number > 0);
     *segment_out = WB_SEGMENT_INIT;
     wb_segment_name(number, revision, name);
     char *path = wb_path_join(dir, name);
@@ -64,26 +81,30 @@ static int open_file(const char *dir, uint32_t number, uint32_t revision, unsign
     wb_free(path);
     segment_out->number = number;
     segment_out->revision = revision;
+    segment_out->magic = err == 0 ? WB_SEGMENT_MAGIC : 0;
     return err;
 }
 
 static void put_header(char *to, const uint8_t *repo_id, uint32_t number, uint32_t revision)
 {
+    WB_CHECK(number > 0 && repo_id != NULL);
     memset(to, 0, WB_SEGMENT_HEADER_BYTES);
     memcpy(to, "WBSG", 4);
     wb_put16(to + 4, SEGMENT_FORMAT);
     wb_put32(to + 8, number);
     wb_put32(to + 12, revision);
     memcpy(to + 16, repo_id, 16);
-    wb_put64(to + 56, wb_hash64(to, 56));
+    wb_put64(to + HEADER_CHECK_AT, wb_hash64(to, HEADER_CHECK_AT));
 }
 
-int wb_segment_create(const char *dir, const uint8_t *repo_id, uint32_t number, uint32_t revision, struct wb_segment *segment_out)
+int wb_segment_create(const char *dir, const uint8_t *repo_id, uint32_t number, uint32_t revision,
+                      struct wb_segment *segment_out)
 {
     char header[WB_SEGMENT_HEADER_BYTES];
     int err;
 
-    /* Between making and locking, recovery in another process may take the file for an orphan: then it is made again. */
+    WB_CHECK(number > 0);
+    /* Before we have the lock, another process may take the file for an orphan and remove it: then we start again. */
     for (;;) {
         err = open_file(dir, number, revision, WB_FILE_WRITE | WB_FILE_CREATE | WB_FILE_NEW, segment_out);
         if (err == 0)
@@ -105,25 +126,50 @@ int wb_segment_create(const char *dir, const uint8_t *repo_id, uint32_t number, 
     return err;
 }
 
+/* Copies the entries of a map into memory. Returns false if they do not increase. */
+static bool decode_map(const char *entries, struct wb_segment *segment)
+{
+    uint64_t logical = 0, physical = 0;
+
+    WB_CHECK(segment->map != NULL || segment->map_count == 0);
+    for (size_t i = 0; i < segment->map_count; i++) {
+        struct wb_segment_map_entry *entry = &segment->map[i];
+        entry->logical = wb_get64(entries + i * MAP_ENTRY_BYTES);
+        entry->physical = wb_get64(entries + i * MAP_ENTRY_BYTES + 8);
+        if (entry->logical <= logical || entry->physical <= physical)
+            return false;
+        logical = entry->logical;
+        physical = entry->physical;
+    }
+    return true;
+}
+
+static int map_damaged(const struct wb_segment *segment, uint64_t at, const char *what)
+{
+    return wb_fail(WB_E_CORRUPT, "%s: the map at %llu %s", segment->file.path, (unsigned long long)at, what);
+}
+
 static int read_map(struct wb_segment *segment, uint64_t at, uint64_t count)
 {
+    WB_CHECK(segment->magic == WB_SEGMENT_MAGIC && segment->revision > 0);
+    WB_CHECK(!segment->map);
+
     char header[MAP_HEADER_BYTES];
     struct wb_buf bytes = WB_BUF_INIT;
     int err = wb_file_read_exact(&segment->file, at, header, sizeof header);
 
     if (err < 0)
         return err;
-    if (memcmp(header, "WBMP", 4) != 0 || wb_get64(header + 24) != wb_hash64(header, 24) || wb_get64(header + 8) != count) {
-        err = wb_fail(WB_E_CORRUPT, "%s: the map at %llu is damaged", segment->file.path, (unsigned long long)at);
-        goto done;
-    }
+    if (memcmp(header, "WBMP", 4) != 0 || wb_get64(header + MAP_CHECK_AT) != wb_hash64(header, MAP_CHECK_AT) ||
+        wb_get64(header + 8) != count)
+        return map_damaged(segment, at, "is damaged");
     err = wb_buf_reserve(&bytes, (size_t)count * MAP_ENTRY_BYTES);
     if (err == 0)
         err = wb_file_read_exact(&segment->file, at + MAP_HEADER_BYTES, bytes.ptr, (size_t)count * MAP_ENTRY_BYTES);
     if (err < 0)
         goto done;
     if (wb_get64(header + 16) != wb_hash64(bytes.ptr, (size_t)count * MAP_ENTRY_BYTES)) {
-        err = wb_fail(WB_E_CORRUPT, "%s: the map at %llu does not match its checksum", segment->file.path, (unsigned long long)at);
+        err = map_damaged(segment, at, "does not match its checksum");
         goto done;
     }
     segment->map = wb_alloc_zero((size_t)count, sizeof *segment->map);
@@ -132,27 +178,31 @@ static int read_map(struct wb_segment *segment, uint64_t at, uint64_t count)
         goto done;
     }
     segment->map_count = (size_t)count;
-    for (size_t i = 0; i < count; i++) {
-        segment->map[i].logical = wb_get64(bytes.ptr + i * MAP_ENTRY_BYTES);
-        segment->map[i].physical = wb_get64(bytes.ptr + i * MAP_ENTRY_BYTES + 8);
-    }
+    if (!decode_map(bytes.ptr, segment))
+        err = map_damaged(segment, at, "is not in order");
 done:
     wb_buf_release(&bytes);
     return err;
 }
 
-int wb_segment_open(const char *dir, const uint8_t *repo_id, const struct wb_catalog_segment *row, bool write, struct wb_segment *segment_out)
+int wb_segment_open(const char *dir, const uint8_t *repo_id, const struct wb_catalog_segment *row, bool write,
+                    struct wb_segment *segment_out)
 {
+    WB_CHECK(row->number > 0);
+
     char found[WB_SEGMENT_HEADER_BYTES], expected[WB_SEGMENT_HEADER_BYTES];
     int err = open_file(dir, row->number, row->revision, write ? WB_FILE_WRITE : WB_FILE_READ, segment_out);
 
+    if (err == WB_E_NOTFOUND)
+        return wb_fail(WB_E_CORRUPT, "a segment of %s is missing: number %u, revision %u", dir, row->number,
+                       row->revision);
     if (err < 0)
-        return err == WB_E_NOTFOUND ? wb_fail(WB_E_CORRUPT, "a segment of %s is missing: number %u, revision %u", dir, row->number, row->revision)
-                                    : err;
+        return err;
     err = wb_file_read_exact(&segment_out->file, 0, found, sizeof found);
     if (err == 0) {
         put_header(expected, repo_id, row->number, row->revision);
-        if (wb_get16(found + 4) > SEGMENT_FORMAT && wb_get64(found + 56) == wb_hash64(found, 56))
+        if (wb_get16(found + 4) > SEGMENT_FORMAT &&
+            wb_get64(found + HEADER_CHECK_AT) == wb_hash64(found, HEADER_CHECK_AT))
             err = wb_fail(WB_E_NEWER, "%s was made by a newer version of this program", segment_out->file.path);
         else if (memcmp(found, expected, sizeof found) != 0)
             err = wb_fail(WB_E_CORRUPT, "%s: the header is damaged, or of another repository", segment_out->file.path);
@@ -166,11 +216,14 @@ int wb_segment_open(const char *dir, const uint8_t *repo_id, const struct wb_cat
 
 int wb_segment_open_unread(const char *dir, const struct wb_catalog_segment *row, struct wb_segment *segment_out)
 {
+    WB_CHECK(row->number > 0 && row->live == 0);
     return open_file(dir, row->number, row->revision, WB_FILE_WRITE, segment_out);
 }
 
 void wb_segment_close(struct wb_segment *segment)
 {
+    WB_CHECK(segment->file.fd < 0 || segment->magic == WB_SEGMENT_MAGIC);
+    WB_CHECK(segment->map_count == 0 || segment->revision > 0);
     wb_file_close(&segment->file);
     wb_free(segment->map);
     *segment = WB_SEGMENT_INIT;
@@ -180,6 +233,7 @@ int wb_segment_locate(const struct wb_segment *segment, uint64_t logical, uint64
 {
     size_t low = 0, high = segment->map_count;
 
+    WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
     *physical_out = logical;
     if (segment->revision == 0)
         return 0;
@@ -200,6 +254,9 @@ int wb_segment_locate(const struct wb_segment *segment, uint64_t logical, uint64
 int wb_segment_write_map(struct wb_segment *segment, uint64_t at, const struct wb_segment_map_entry *map, size_t count,
                          uint64_t *bytes_out)
 {
+    WB_CHECK(segment->magic == WB_SEGMENT_MAGIC && segment->revision > 0);
+    WB_CHECK(at >= WB_SEGMENT_HEADER_BYTES);
+
     struct wb_buf bytes = WB_BUF_INIT;
     size_t size = MAP_HEADER_BYTES + count * MAP_ENTRY_BYTES;
     int err = wb_buf_reserve(&bytes, size);
@@ -207,6 +264,8 @@ int wb_segment_write_map(struct wb_segment *segment, uint64_t at, const struct w
     *bytes_out = 0;
     if (err < 0)
         return err;
+    for (size_t i = 1; i < count; i++)
+        WB_CHECK(map[i - 1].logical < map[i].logical && map[i - 1].physical < map[i].physical);
     char *to = bytes.ptr;
     memset(to, 0, MAP_HEADER_BYTES);
     for (size_t i = 0; i < count; i++) {
@@ -216,7 +275,7 @@ int wb_segment_write_map(struct wb_segment *segment, uint64_t at, const struct w
     memcpy(to, "WBMP", 4);
     wb_put64(to + 8, count);
     wb_put64(to + 16, wb_hash64(to + MAP_HEADER_BYTES, count * MAP_ENTRY_BYTES));
-    wb_put64(to + 24, wb_hash64(to, 24));
+    wb_put64(to + MAP_CHECK_AT, wb_hash64(to, MAP_CHECK_AT));
     err = wb_file_write_at(&segment->file, at, to, size);
     wb_buf_release(&bytes);
     if (err == 0)
@@ -228,9 +287,11 @@ int wb_segment_write_seal(struct wb_segment *segment, uint64_t at, uint64_t comm
 {
     char seal[WB_SEGMENT_SEAL_BYTES] = "WBSL";
 
+    WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
+    WB_CHECK(at >= WB_SEGMENT_HEADER_BYTES);
     wb_put64(seal + 8, commit);
     wb_put64(seal + 16, at);
-    wb_put64(seal + 24, wb_hash64(seal, 24));
+    wb_put64(seal + SEAL_CHECK_AT, wb_hash64(seal, SEAL_CHECK_AT));
     return wb_file_write_at(&segment->file, at, seal, sizeof seal);
 }
 
@@ -239,10 +300,12 @@ bool wb_segment_read_seal(const struct wb_segment *segment, uint64_t at, uint64_
     char seal[WB_SEGMENT_SEAL_BYTES];
     size_t got;
 
+    WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
     *commit_out = 0;
     if (wb_file_read_at(&segment->file, at, seal, sizeof seal, &got) < 0 || got != sizeof seal)
         return false;
-    if (memcmp(seal, "WBSL", 4) != 0 || wb_get64(seal + 24) != wb_hash64(seal, 24) || wb_get64(seal + 16) != at)
+    if (memcmp(seal, "WBSL", 4) != 0 || wb_get64(seal + SEAL_CHECK_AT) != wb_hash64(seal, SEAL_CHECK_AT) ||
+        wb_get64(seal + 16) != at)
         return false;
     *commit_out = wb_get64(seal + 8);
     return true;
@@ -252,6 +315,7 @@ bool wb_segment_last_seal(const struct wb_segment *segment, uint64_t *commit_out
 {
     uint64_t size;
 
+    WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
     *commit_out = 0;
     return wb_file_size(&segment->file, &size) == 0 && size >= WB_SEGMENT_HEADER_BYTES + WB_SEGMENT_SEAL_BYTES &&
            wb_segment_read_seal(segment, size - WB_SEGMENT_SEAL_BYTES, commit_out);
@@ -273,12 +337,14 @@ void wb_segment_reader_release(struct wb_segment_reader *source)
     source->zstd = NULL;
 }
 
-/* At least `need` bytes from `at` on in source->bytes, of which the first len are there already. */
+/* Makes sure that source->bytes has `need` bytes of the file from `at`. What it already has is not read again. */
 static int require(const struct wb_segment *segment, struct wb_segment_reader *source, uint64_t at, size_t need)
 {
     size_t have = source->bytes.len, got;
     int err = 0;
 
+    WB_CHECK(source->zstd != NULL);
+    WB_CHECK(source->bytes.len <= source->bytes.cap);
     if (have >= need)
         return 0;
     err = wb_buf_reserve(&source->bytes, need - have);
@@ -290,12 +356,13 @@ static int require(const struct wb_segment *segment, struct wb_segment_reader *s
     return source->bytes.len < need ? wb_fail(WB_E_CORRUPT, "the file ends inside the block") : 0;
 }
 
-/* The first bytes of a block: a guess at how much will be needed, so that one read mostly does. */
+/* Reads the first bytes of a block: usually as many as will be needed, so that one read is enough. */
 static int read_first(const struct wb_segment *segment, struct wb_segment_reader *source, uint64_t at)
 {
     size_t got;
     int err;
 
+    WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
     wb_buf_clear(&source->bytes);
     err = wb_buf_reserve(&source->bytes, FIRST_READ_BYTES);
     if (err == 0)
@@ -306,9 +373,12 @@ static int read_first(const struct wb_segment *segment, struct wb_segment_reader
     return require(segment, source, at, WB_BLOCK_HEADER_BYTES);
 }
 
-/* Header, directory and lead from the file, checked. */
-static int load_start(const struct wb_segment *segment, struct wb_segment_reader *source, uint64_t at, struct wb_block_start *start)
+/* Reads and checks the header, the directory and the lead of a block. */
+static int load_start(const struct wb_segment *segment, struct wb_segment_reader *source, uint64_t at,
+                      struct wb_block_start *start)
 {
+    WB_CHECK(start->directory.len == 0 && start->lead.len == 0);
+
     int err = read_first(segment, source, at);
 
     if (err == 0)
@@ -322,17 +392,19 @@ static int load_start(const struct wb_segment *segment, struct wb_segment_reader
     if (err == 0 && start->head.lead_count)
         err = wb_block_read_lead(source->zstd, &start->head, source->bytes.ptr + directory_end, &start->lead);
     if (err == 0)
-        err = wb_buf_append(&start->directory, source->bytes.ptr + WB_BLOCK_HEADER_BYTES, directory_end - WB_BLOCK_HEADER_BYTES);
+        err = wb_buf_append(&start->directory, source->bytes.ptr + WB_BLOCK_HEADER_BYTES,
+                            directory_end - WB_BLOCK_HEADER_BYTES);
     return err;
 }
 
-/* The start of a block, from the cache or into it. */
+/* Returns the start of a block, from the cache if it is there. */
 static int find_start(const struct wb_segment *segment, struct wb_segment_reader *source, uint64_t logical, uint64_t at,
                       const struct wb_block_start **start_out)
 {
     struct wb_block_start start = {.name = {segment->number, segment->revision, logical}};
     int err;
 
+    WB_CHECK(segment->number > 0);
     *start_out = wb_block_cache_find(&source->cache, &start.name);
     if (*start_out)
         return 0;
@@ -344,9 +416,13 @@ static int find_start(const struct wb_segment *segment, struct wb_segment_reader
     return err;
 }
 
-static int read_record(const struct wb_segment *segment, struct wb_segment_reader *source, const struct wb_catalog_place *place, uint64_t at,
-                       struct wb_pageid id, struct wb_buf *record_out)
+/* The same as wb_segment_read_record(), with the position of the block; errors do not name the file. */
+static int read_record(const struct wb_segment *segment, struct wb_segment_reader *source,
+                       const struct wb_catalog_place *place, uint64_t at, struct wb_pageid id,
+                       struct wb_buf *record_out)
 {
+    WB_CHECK(place->segment == segment->number);
+
     const struct wb_block_start *start;
     size_t index;
     int err = find_start(segment, source, place->logical, at, &start);
@@ -359,15 +435,20 @@ static int read_record(const struct wb_segment *segment, struct wb_segment_reade
         return wb_fail(WB_E_CORRUPT, "the block does not hold the page that the catalog says it holds");
     struct wb_block_entry entry = wb_block_entry_read(directory, index);
     if (entry.flags & WB_BLOCK_ENTRY_LEAD)
-        return wb_block_lead_record(&entry, wb_buf_slice(&start->lead), wb_block_lead_at(directory, index), record_out);
+        return wb_block_lead_record(&entry, wb_buf_slice(&start->lead), wb_block_lead_at(directory, index),
+                                    record_out);
     wb_buf_clear(&source->bytes);
     err = require(segment, source, at + wb_block_frame_at(&start->head, directory, index), entry.stored_bytes);
-    return err < 0 ? err : wb_block_read_frame(source->zstd, &entry, source->bytes.ptr, wb_buf_slice(&start->lead), record_out);
+    if (err < 0)
+        return err;
+    return wb_block_read_frame(source->zstd, &entry, source->bytes.ptr, wb_buf_slice(&start->lead), record_out);
 }
 
-int wb_segment_read_record(const struct wb_segment *segment, struct wb_segment_reader *source, const struct wb_catalog_place *place,
-                           struct wb_pageid id, struct wb_buf *record_out)
+int wb_segment_read_record(const struct wb_segment *segment, struct wb_segment_reader *source,
+                           const struct wb_catalog_place *place, struct wb_pageid id, struct wb_buf *record_out)
 {
+    WB_CHECK(segment->magic == WB_SEGMENT_MAGIC && segment->number == place->segment);
+
     char why[WB_ERROR_MESSAGE_MAX];
     uint64_t at;
     int err = wb_segment_locate(segment, place->logical, &at);

@@ -1,18 +1,32 @@
 /*
- * segment.h - segment files: an append-only run of blocks, written by one process.
+ * segment.h - segment files: sequences of blocks (block.h) that hold the pages.
  *
- *   pages/00000007.seg      segment 7 as written
- *   pages/00000007.2.seg    segment 7 after its second compaction
+ *   pages/00000007.seg      segment 7 as it was written: revision 0
+ *   pages/00000007.2.seg    segment 7 after its second compaction: revision 2
  *
- * A block's name is its logical offset: where it stood in the file as first
- * written. Compaction moves blocks but keeps their names; a compacted file ends
- * with a map from names to places. So no catalog entry changes when a segment is
- * compacted.
+ *   +--------+-------+-------+- -  -+-------+  +------+
+ *   | header | block | block |       | block |  | seal |     revision 0: blocks are appended
+ *   +--------+-------+-------+- -  -+-------+  +------+
+ *                                           ^ committed bytes end here; the catalog knows where
+ *   +--------+-------+-------+- -  -+-------+-----+
+ *   | header | block | block |       | block | map |         after a compaction: nothing is appended
+ *   +--------+-------+-------+- -  -+-------+-----+
+ *
+ * One process at a time appends to a segment; it has the lock on the file (flock).
+ * Everything after the committed bytes is ignored by readers.
+ *
+ * A block is named by its *logical offset*: its position in revision 0. Compaction moves
+ * blocks but keeps their names, and ends the new file with a map from names to positions.
+ * So the catalog's entries stay valid when a segment is compacted.
+ *
+ * Used by the files of the log organisation. segment.c draws the bytes of header, map and
+ * seal; docs/formats/segment.md is the reference.
  */
 #ifndef WB_STORE_SEGMENT_H
 #define WB_STORE_SEGMENT_H
 
 #include "os/file.h"
+#include "os/path.h"
 #include "store/block.h"
 #include "store/block_cache.h"
 #include "store/catalog.h"
@@ -20,94 +34,106 @@
 #define WB_SEGMENT_DIR "pages"
 
 enum {
+    WB_SEGMENT_MAGIC = 0x57425347,
     WB_SEGMENT_HEADER_BYTES = 64,
     WB_SEGMENT_SEAL_BYTES = 32,
     WB_SEGMENT_NAME_MAX = 64,
 };
+
+/* A segment that has reached this size is full. */
 #define WB_SEGMENT_BYTES_MAX ((uint64_t)1 << 30)
 
+/* Where a block of a compacted segment is. */
 struct wb_segment_map_entry {
-    uint64_t logical, physical;
+    uint64_t logical;  /* its name */
+    uint64_t physical; /* its position in the file */
 };
 
+/* An open segment file. */
 struct wb_segment {
+    uint32_t magic; /* 0 if it is closed */
     struct wb_file file;
     uint32_t number, revision;
-    struct wb_segment_map_entry *map; /* of compacted files, sorted by logical */
+    struct wb_segment_map_entry *map; /* in compacted files, sorted by logical offset */
     size_t map_count;
 };
 
-#define WB_SEGMENT_INIT ((struct wb_segment){.file = {-1, NULL}})
+#define WB_SEGMENT_INIT ((struct wb_segment){.file = WB_FILE_INIT})
 
-/* "pages/00000007.2.seg" */
+/* The name of the file, relative to the repository: "pages/00000007.2.seg". */
 void wb_segment_name(uint32_t number, uint32_t revision, char name_out[WB_SEGMENT_NAME_MAX]);
 
-/* Reads a name without its directory; false where it is not a segment's. */
+/* Parses a name without its directory; false if it is not the name of a segment. */
 bool wb_segment_name_parse(const char *name, uint32_t *number_out, uint32_t *revision_out);
 
-/* A new, empty file with its header, locked for this process. WB_E_INVALID where it is there. */
-int wb_segment_create(const char *dir, const uint8_t *repo_id, uint32_t number, uint32_t revision, struct wb_segment *segment_out);
+/* Creates a file with nothing but its header, and locks it. WB_E_INVALID if it exists. */
+int wb_segment_create(const char *dir, const uint8_t *repo_id, uint32_t number, uint32_t revision,
+                      struct wb_segment *segment_out);
 
-/* Opens a segment as its row describes it; checks the header and reads the map. */
-int wb_segment_open(const char *dir, const uint8_t *repo_id, const struct wb_catalog_segment *row, bool write, struct wb_segment *segment_out);
-void wb_segment_close(struct wb_segment *segment);
+/* Opens the file that a row describes: checks its header and reads its map. WB_E_CORRUPT, also if it is missing. */
+int wb_segment_open(const char *dir, const uint8_t *repo_id, const struct wb_catalog_segment *row, bool write,
+                    struct wb_segment *segment_out);
 
-/* Opens the file for writing and looks at nothing in it: for one whose pages are all dead. WB_E_NOTFOUND. */
+/* Opens the file for writing without reading anything: for a file whose pages are all dead. WB_E_NOTFOUND. */
 int wb_segment_open_unread(const char *dir, const struct wb_catalog_segment *row, struct wb_segment *segment_out);
 
-/* Where the block of that name lies in the file; WB_E_CORRUPT where it does not. */
+/* Closes the file and gives up its lock. Does nothing if it is closed. */
+void wb_segment_close(struct wb_segment *segment);
+
+/* Finds the position of a block; WB_E_CORRUPT if the map does not have it. */
 int wb_segment_locate(const struct wb_segment *segment, uint64_t logical, uint64_t *physical_out);
 
-/* Appends the map of a compacted file at `at`; bytes_out is its size. */
+/* Writes the map of a compacted file at offset `at`. */
 int wb_segment_write_map(struct wb_segment *segment, uint64_t at, const struct wb_segment_map_entry *map, size_t count,
                          uint64_t *bytes_out);
 
 /*
- * The seal: written after the last committed byte when a writer leaves, and
- * overwritten by the next. It says which commit the catalog had reached, so that a
- * catalog that lost commits is found out.
+ * The seal follows the last committed byte. A writer that leaves cleanly writes it, and
+ * the next writer overwrites it. It records which commit the catalog had reached, so
+ * that a catalog that has lost commits since is noticed.
  */
 int wb_segment_write_seal(struct wb_segment *segment, uint64_t at, uint64_t commit);
 bool wb_segment_read_seal(const struct wb_segment *segment, uint64_t at, uint64_t *commit_out);
 
-/* The seal that the file ends with, wherever a catalog that lost commits believes that the end is. */
+/* Reads the seal at the end of the file, even if the catalog believes that the file ends somewhere else. */
 bool wb_segment_last_seal(const struct wb_segment *segment, uint64_t *commit_out);
 
 /* ---- reading one page --------------------------------------------------------------- */
 
-/* Buffers for reading pages out of blocks, kept from one to the next. */
+/* Buffers and the cache of blocks, used again for each page. Works for any number of segments. */
 struct wb_segment_reader {
     struct wb_block_reader *zstd;
-    struct wb_buf bytes; /* as they lie in the file */
+    struct wb_buf bytes; /* a part of the file */
     struct wb_block_cache cache;
 };
-int wb_segment_reader_init(struct wb_segment_reader *source);
-void wb_segment_reader_release(struct wb_segment_reader *source);
+int wb_segment_reader_init(struct wb_segment_reader *reader);
+void wb_segment_reader_release(struct wb_segment_reader *reader);
 
-/* The record of the page at place, which must have that id. */
-int wb_segment_read_record(const struct wb_segment *segment, struct wb_segment_reader *source, const struct wb_catalog_place *place,
-                           struct wb_pageid id, struct wb_buf *record_out);
+/* Reads the record of the page at place, and checks that the block's directory has this id there. */
+int wb_segment_read_record(const struct wb_segment *segment, struct wb_segment_reader *reader,
+                           const struct wb_catalog_place *place, struct wb_pageid id, struct wb_buf *record_out);
 
-/* ---- walking ---------------------------------------------------------------------------- */
+/* ---- walking through all blocks (segment_walk.c) -------------------------------------------- */
 
 struct wb_segment_walk {
     const struct wb_segment *segment;
-    struct wb_buf window; /* bytes of the file from window_at */
+    struct wb_buf window; /* the bytes of the file from window_at */
     uint64_t window_at;
-    uint64_t next;        /* place of the next block */
-    uint64_t end;         /* of the blocks */
-    uint64_t error_at;    /* place of the damage when a call returned WB_E_CORRUPT */
+    uint64_t next;        /* position of the next block */
+    uint64_t end;         /* where the blocks end */
+    uint64_t error_at;    /* after WB_E_CORRUPT: where the damage starts; it ends at `next` */
 };
 
-/* From the first block to end. */
+/* Starts at the first block; end is where the blocks end. */
 void wb_segment_walk_init(struct wb_segment_walk *walk, const struct wb_segment *segment, uint64_t end);
 void wb_segment_walk_release(struct wb_segment_walk *walk);
 
 /*
- * The next block, its header and directory checked: 1, 0 at the end, or an error.
- * After WB_E_CORRUPT the next call goes on at the next block that can be found.
- * *block_out is valid until the next call.
+ * Returns 1 and the next block, with its header and directory checked; 0 at the end; or
+ * an error. *block_out is valid until the next call. After WB_E_CORRUPT, the next call
+ * continues with the next block that can be found.
  */
-int wb_segment_walk_next(struct wb_segment_walk *walk, struct wb_block_head *head_out, const char **block_out, uint64_t *at_out);
+int wb_segment_walk_next(struct wb_segment_walk *walk, struct wb_block_head *head_out, const char **block_out,
+                         uint64_t *at_out);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * superblock.c - webbase.repo is text, so that a person who meets it knows what it is:
+ * superblock.c - reads and writes webbase.repo. It is text, so that a person who comes
+ * across it understands what it is:
  *
  *   webbase repository
  *   format 2
@@ -9,12 +10,13 @@
  *   created 2026-01-02T03:04:05.678Z
  *   check 89abcdef01234567
  *
- * Valid if and only if these lines stand in this order and `check` is XXH3 (64
- * bits, hexadecimal) of everything before its line. A higher format number is
- * believed before the checksum is looked at: a later version may end otherwise.
- * Format 1 differs only in its catalog, which was an LMDB file.
+ * Valid if and only if it has exactly these lines in this order, and `check` is the XXH3 (64
+ * bits, hexadecimal) of everything before its line. A higher format number is believed
+ * without looking at the checksum, because the rest of the file may be different in that
+ * format. Format 1 differs only in its catalog, which was an LMDB file.
  */
 #include "store/superblock.h"
+#include "base/check.h"
 #include "base/codec.h"
 #include "base/date.h"
 #include "base/error.h"
@@ -24,11 +26,15 @@
 
 #include <stdio.h>
 
-enum { SUPERBLOCK_BYTES_MAX = 4096, FORMAT_LMDB = 1 };
+enum { SUPERBLOCK_BYTES_MAX = 4096, FORMAT_LMDB = 1, FORMAT_MAX = 1000000 /* a larger number is not a format */ };
 
-/* The value of the next line, which must start with name and a blank. */
+_Static_assert((int)FORMAT_LMDB < (int)WB_SUPERBLOCK_FORMAT && (int)WB_SUPERBLOCK_FORMAT < (int)FORMAT_MAX, "formats");
+
+/* Takes the next line, which must start with name and a blank, and returns the rest of it as the value. */
 static bool take_line(struct wb_slice *text, const char *name, struct wb_slice *value_out)
 {
+    WB_CHECK(text->ptr != NULL && name[0] != '\0');
+
     const char *end = memchr(text->ptr, '\n', text->len);
     struct wb_slice prefix = wb_slice_str(name);
 
@@ -47,6 +53,7 @@ static bool take_word(struct wb_slice *text, const char *name, char word_out[WB_
 {
     struct wb_slice value;
 
+    WB_CHECK(name[0] != '\0');
     if (!take_line(text, name, &value) || value.len == 0 || value.len >= WB_SUPERBLOCK_WORD_MAX)
         return false;
     memcpy(word_out, value.ptr, value.len);
@@ -61,25 +68,31 @@ static int parse(const char *path, struct wb_slice bytes, struct wb_superblock *
     uint8_t check[8];
     char expected[17];
 
+    WB_CHECK(bytes.len <= SUPERBLOCK_BYTES_MAX);
     if (!take_line(&text, "webbase", &value) || !wb_slice_equal(value, WB_SLICE_LIT("repository")) ||
         !take_line(&text, "format", &value) || !wb_slice_to_u64(value, &format))
         return wb_fail(WB_E_CORRUPT, "%s is damaged", path);
-    if (format > WB_SUPERBLOCK_FORMAT && format < 1000000)
+    if (format > WB_SUPERBLOCK_FORMAT && format < FORMAT_MAX)
         return wb_fail(WB_E_NEWER, "%s: the repository has format %llu, this program knows formats up to %d", path,
                        (unsigned long long)format, WB_SUPERBLOCK_FORMAT);
     out->format = (uint32_t)format;
-    if ((format != WB_SUPERBLOCK_FORMAT && format != FORMAT_LMDB) || !take_word(&text, "organisation", out->organisation) ||
+    if ((format != WB_SUPERBLOCK_FORMAT && format != FORMAT_LMDB) ||
+        !take_word(&text, "organisation", out->organisation) ||
         !take_word(&text, "update", out->update) || !take_line(&text, "id", &value) ||
         !wb_hex_decode(value, out->id, sizeof out->id) || !take_line(&text, "created", &value) ||
         !wb_date_parse(value, &out->created_ms))
         return wb_fail(WB_E_CORRUPT, "%s is damaged", path);
-    snprintf(expected, sizeof expected, "%016llx", (unsigned long long)wb_hash64(bytes.ptr, (size_t)(text.ptr - bytes.ptr)));
+    WB_CHECK(text.ptr > bytes.ptr && text.ptr <= bytes.ptr + bytes.len);
+    snprintf(expected, sizeof expected, "%016llx",
+             (unsigned long long)wb_hash64(bytes.ptr, (size_t)(text.ptr - bytes.ptr)));
     if (!take_line(&text, "check", &value) || !wb_hex_decode(value, check, sizeof check) ||
         !wb_slice_equal(value, wb_slice_str(expected)) || text.len != 0)
         return wb_fail(WB_E_CORRUPT, "%s is damaged: it does not match its checksum", path);
     if (format == FORMAT_LMDB)
-        return wb_fail(WB_E_INVALID, "%s: the repository has format 1, which this version does not read: export its pages with the version that "
-                       "made it (webbase export --warc FILE) and import FILE into a new repository", path);
+        return wb_fail(WB_E_INVALID,
+                       "%s: the repository has format 1, which this version does not read: export its pages with the "
+                       "version that made it (webbase export --warc FILE) and import FILE into a new repository",
+                       path);
     return 0;
 }
 
@@ -108,6 +121,9 @@ int wb_superblock_read(const char *dir, struct wb_superblock *superblock_out)
 
 int wb_superblock_write(const char *dir, const struct wb_superblock *superblock)
 {
+    WB_CHECK(superblock->format == WB_SUPERBLOCK_FORMAT);
+    WB_CHECK(superblock->organisation[0] != '\0' && superblock->update[0] != '\0');
+
     struct wb_buf text = WB_BUF_INIT;
     char id[2 * WB_SUPERBLOCK_ID_BYTES + 1], created[WB_DATE_TEXT_MAX];
     char *path = wb_path_join(dir, WB_SUPERBLOCK_NAME);

@@ -1,26 +1,34 @@
-/* superblock.h - the file webbase.repo: that a directory is a repository, and of which kind. */
+/*
+ * superblock.h - the file webbase.repo, which makes a directory a repository and says of
+ * which kind. The door (store.c) writes it when a repository is created, as the last step,
+ * and reads it whenever one is opened; it never changes afterwards.
+ */
 #ifndef WB_STORE_SUPERBLOCK_H
 #define WB_STORE_SUPERBLOCK_H
 
 #include "base/buf.h"
 
 #define WB_SUPERBLOCK_NAME "webbase.repo"
-#define WB_SUPERBLOCK_LOCK_NAME "webbase.lock"
+#define WB_SUPERBLOCK_LOCK_NAME "webbase.lock" /* locked while a repository is being created */
 
 enum { WB_SUPERBLOCK_FORMAT = 2, WB_SUPERBLOCK_ID_BYTES = 16, WB_SUPERBLOCK_WORD_MAX = 32 };
 
 struct wb_superblock {
-    uint32_t format;
-    char organisation[WB_SUPERBLOCK_WORD_MAX];
-    char update[WB_SUPERBLOCK_WORD_MAX];
-    uint8_t id[WB_SUPERBLOCK_ID_BYTES]; /* random; every segment of the repository carries it */
+    uint32_t format;                           /* of everything in the directory */
+    char organisation[WB_SUPERBLOCK_WORD_MAX]; /* "log" */
+    char update[WB_SUPERBLOCK_WORD_MAX];       /* "incremental" */
+    uint8_t id[WB_SUPERBLOCK_ID_BYTES];        /* random; every segment of the repository contains it */
     int64_t created_ms;
 };
 
-/* WB_E_NOTFOUND: dir holds no repository; WB_E_NEWER; WB_E_INVALID: of a format that is no longer read; WB_E_CORRUPT. Messages name dir or the file. */
+/*
+ * Reads and checks the file. WB_E_NOTFOUND: dir is not a repository. WB_E_NEWER: its format
+ * is newer than this program. WB_E_INVALID: its format is no longer supported.
+ * WB_E_CORRUPT: damaged. The messages name dir or the file.
+ */
 int wb_superblock_read(const char *dir, struct wb_superblock *superblock_out);
 
-/* Writes it in one step, so that a repository is there whole or not at all. */
+/* Writes the file atomically: afterwards the directory is a repository. */
 int wb_superblock_write(const char *dir, const struct wb_superblock *superblock);
 
 #endif

@@ -350,6 +350,7 @@ static uint64_t committed_bytes(const char *path)
     uint64_t commit;
 
     must_ok(wb_file_open(path, WB_FILE_READ, &segment.file));
+    segment.magic = WB_SEGMENT_MAGIC;
     bool sealed = wb_segment_read_seal(&segment, size - WB_SEGMENT_SEAL_BYTES, &commit);
     wb_segment_close(&segment);
     return sealed ? size - WB_SEGMENT_SEAL_BYTES : size;
