@@ -111,11 +111,11 @@ static void try_rules(struct wb_slice row)
 static void try_surt(struct wb_slice surt)
 {
     struct wb_buf key = WB_BUF_INIT, again = WB_BUF_INIT;
-    int err = wb_surt_key(surt, &key);
+    int err = wb_surt_to_key(surt, &key);
 
     WB_CHECK(err == 0 || err == WB_E_INVALID);
     if (err == 0)
-        WB_CHECK(wb_key_surt(wb_buf_slice(&key), &again) == 0 && wb_slice_equal(wb_buf_slice(&again), surt));
+        WB_CHECK(wb_surt_of_key(wb_buf_slice(&key), &again) == 0 && wb_slice_equal(wb_buf_slice(&again), surt));
     wb_buf_release(&key);
     wb_buf_release(&again);
 }

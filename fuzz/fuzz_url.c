@@ -47,7 +47,7 @@ static void check_surt(struct wb_slice key, struct wb_slice site)
 {
     struct wb_buf surt = WB_BUF_INIT;
 
-    WB_CHECK(wb_key_surt(key, &surt) == 0);
+    WB_CHECK(wb_surt_of_key(key, &surt) == 0);
     struct wb_slice domain = wb_site_domain(site);
     WB_CHECK(domain.ptr >= site.ptr && domain.ptr + domain.len <= site.ptr + site.len);
     if (site.len == 0)

@@ -67,7 +67,7 @@ static int read_url(struct url_reader *r, struct wb_slice input)
     if (err == 0)
         err = wb_url_key(&r->url, &r->key);
     if (err == 0)
-        err = wb_key_surt(wb_buf_slice(&r->key), &r->surt);
+        err = wb_surt_of_key(wb_buf_slice(&r->key), &r->surt);
     if (err == WB_E_NOMEM)
         return err;
     if (err < 0)

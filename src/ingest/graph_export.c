@@ -94,7 +94,7 @@ static int next_link(struct graph_exporter *x)
         err = wb_url_parse(x->link.to, NULL, &x->url);
     if (err == 0)
         err = wb_url_key(&x->url, &x->key);
-    return err < 0 ? err : wb_key_surt(wb_buf_slice(&x->key), &x->target_surt);
+    return err < 0 ? err : wb_surt_of_key(wb_buf_slice(&x->key), &x->target_surt);
 }
 
 /* Takes the links that lead to a page. Links to a target that sorts before it lead to no page, and are loose. */

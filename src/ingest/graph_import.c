@@ -94,7 +94,7 @@ static int read_name(struct graph_importer *im, struct wb_slice name)
         err = wb_fail(WB_E_PROTO, "not an http or https URL: %.*s", WB_SLICE_ARG(name));
     if (err == 0)
         err = wb_url_key(&im->url, &im->key);
-    return err < 0 ? err : wb_key_surt(wb_buf_slice(&im->key), &im->surt);
+    return err < 0 ? err : wb_surt_of_key(wb_buf_slice(&im->key), &im->surt);
 }
 
 /* The made-up content of the vertex at hand. */

@@ -43,7 +43,7 @@ static char *put_reversed(char *out, struct wb_slice host)
     }
 }
 
-int wb_key_surt(struct wb_slice key, struct wb_buf *surt_out)
+int wb_surt_of_key(struct wb_slice key, struct wb_buf *surt_out)
 {
     struct wb_slice site = wb_key_site(key);
 
@@ -177,7 +177,7 @@ static bool is_hostless_key(struct wb_slice text)
     return wb_key_site(text).len == 0;
 }
 
-int wb_surt_key(struct wb_slice surt, struct wb_buf *key_out)
+int wb_surt_to_key(struct wb_slice surt, struct wb_buf *key_out)
 {
     const char *close = surt.len > 0 ? memchr(surt.ptr, ')', surt.len) : NULL;
 

@@ -75,10 +75,10 @@ struct wb_slice wb_key_site(struct wb_slice key);
  * Replaces the content of surt_out by the SURT of a key (sort-friendly URI reordering transform): the labels of the
  * host are reversed, so that sorting puts all pages of a site, and all sites of a domain, next to each other.
  */
-int wb_key_surt(struct wb_slice key, struct wb_buf *surt_out);
+int wb_surt_of_key(struct wb_slice key, struct wb_buf *surt_out);
 
 /* The way back: replaces the content of key_out by the key that has this SURT. WB_E_INVALID if there is none. */
-int wb_surt_key(struct wb_slice surt, struct wb_buf *key_out);
+int wb_surt_to_key(struct wb_slice surt, struct wb_buf *key_out);
 
 /*
  * The part of a SURT that all pages of its site begin with, and no others: "com,example:8080)". All of it if no host.

@@ -122,7 +122,7 @@ int wb_spelling_url(struct wb_slice surt, unsigned spelling, size_t more, struct
         return no_page_surt(surt);
     int err = wb_buf_reserve(mem, surt.len + HTTPS.len + 2 + more);
     if (err == 0)
-        err = wb_surt_key(surt, mem);
+        err = wb_surt_to_key(surt, mem);
     if (err < 0)
         return err == WB_E_INVALID ? no_page_surt(surt) : err;
     if (wb_key_site(wb_buf_slice(mem)).len == 0)
@@ -144,7 +144,7 @@ int wb_webdb_surt(struct wb_slice text, struct wb_url *url, struct wb_buf *key, 
     if (err == 0)
         err = wb_url_key(url, key);
     if (err == 0)
-        err = wb_key_surt(wb_buf_slice(key), surt_out);
+        err = wb_surt_of_key(wb_buf_slice(key), surt_out);
     return err == WB_E_PROTO || err == WB_E_LIMIT ? WB_E_INVALID : err;
 }
 
@@ -159,7 +159,7 @@ int wb_webdb_site_surt(struct wb_slice site, struct wb_buf *surt_out)
     if (err == 0 && (site.len == 0 || site.len > WB_URL_MAX_BYTES || wb_key_site(wb_buf_slice(&key)).len != site.len))
         err = wb_fail(WB_E_INVALID, "'%.*s' is not a host", site.len > 160 ? 160 : (int)site.len, site.ptr);
     if (err == 0)
-        err = wb_key_surt(wb_buf_slice(&key), surt_out);
+        err = wb_surt_of_key(wb_buf_slice(&key), surt_out);
     if (err == 0)
         surt_out->len--; /* the slash */
     wb_buf_release(&key);

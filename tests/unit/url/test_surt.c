@@ -38,9 +38,9 @@ static void test_cases(void **state)
     struct wb_buf surt = WB_BUF_INIT, key = WB_BUF_INIT;
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        assert_int_equal(wb_key_surt(wb_slice_str(cases[i][0]), &surt), 0);
+        assert_int_equal(wb_surt_of_key(wb_slice_str(cases[i][0]), &surt), 0);
         assert_slice(wb_buf_slice(&surt), cases[i][1]);
-        assert_int_equal(wb_surt_key(wb_buf_slice(&surt), &key), 0);
+        assert_int_equal(wb_surt_to_key(wb_buf_slice(&surt), &key), 0);
         assert_slice(wb_buf_slice(&key), cases[i][0]);
         for (size_t j = 0; j < i; j++)
             assert_string_not_equal(cases[i][1], cases[j][1]);
@@ -65,7 +65,7 @@ static void test_no_surts(void **state)
     struct wb_buf key = WB_BUF_INIT;
 
     for (size_t i = 0; i < COUNT(bad); i++) {
-        if (wb_surt_key(wb_slice_str(bad[i]), &key) != WB_E_INVALID)
+        if (wb_surt_to_key(wb_slice_str(bad[i]), &key) != WB_E_INVALID)
             fail_msg("'%s' is taken for a SURT of '%.*s'", bad[i], WB_SLICE_ARG(wb_buf_slice(&key)));
         assert_int_equal(key.len, 0);
     }
@@ -86,13 +86,13 @@ static void test_all_short_texts(void **state)
             char text[8] = "";
             for (size_t i = 0, rest = n; i < len; i++, rest /= base)
                 text[i] = letters[rest % base];
-            int err = wb_surt_key(wb_slice(text, len), &key);
+            int err = wb_surt_to_key(wb_slice(text, len), &key);
             if (err == WB_E_INVALID) {
                 refused++;
                 continue;
             }
             assert_int_equal(err, 0);
-            assert_int_equal(wb_key_surt(wb_buf_slice(&key), &surt), 0);
+            assert_int_equal(wb_surt_of_key(wb_buf_slice(&key), &surt), 0);
             if (!slice_is(wb_buf_slice(&surt), text))
                 fail_msg("'%s' is not the SURT of '%.*s'", text, WB_SLICE_ARG(wb_buf_slice(&key)));
             taken++;
@@ -113,8 +113,8 @@ static int check_url(const char *input, const char *base_text)
     int parses = wb_url_parse(wb_slice_str(input), based ? &base : NULL, &url) == 0 && wb_url_key(&url, &key) == 0;
 
     if (parses) {
-        assert_int_equal(wb_key_surt(wb_buf_slice(&key), &surt), 0);
-        if (wb_surt_key(wb_buf_slice(&surt), &again) < 0 || !wb_slice_equal(wb_buf_slice(&key), wb_buf_slice(&again)))
+        assert_int_equal(wb_surt_of_key(wb_buf_slice(&key), &surt), 0);
+        if (wb_surt_to_key(wb_buf_slice(&surt), &again) < 0 || !wb_slice_equal(wb_buf_slice(&key), wb_buf_slice(&again)))
             fail_msg("'%.*s' comes back as '%.*s'", WB_SLICE_ARG(wb_buf_slice(&key)), WB_SLICE_ARG(wb_buf_slice(&again)));
     }
     wb_url_release(&base);
@@ -194,7 +194,7 @@ static char *make_surt(unsigned n, char site_out[64])
 
     snprintf(site_out, 64, "%s.%s.a%s", labels[n % 6], labels[n / 6 % 6], ports[n / 36 % 3]);
     snprintf(key, sizeof key, "%s%s%s", n / 432 % 2 ? "ftp://" : "", site_out, paths[n / 108 % 4]);
-    assert_int_equal(wb_key_surt(wb_slice_str(key), &surt), 0);
+    assert_int_equal(wb_surt_of_key(wb_slice_str(key), &surt), 0);
     assert_int_equal(wb_buf_terminate(&surt), 0);
     return surt.ptr;
 }

@@ -305,7 +305,7 @@ static int do_everything(const char *text)
     if (err == 0)
         err = wb_url_key(&url, &key);
     if (err == 0)
-        err = wb_key_surt(wb_buf_slice(&key), &surt);
+        err = wb_surt_of_key(wb_buf_slice(&key), &surt);
     wb_url_release(&base);
     wb_url_release(&url);
     wb_buf_release(&key);

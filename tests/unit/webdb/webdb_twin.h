@@ -118,7 +118,7 @@ UNUSED void twin_init(void)
         }
         assert_int_equal(wb_url_parse(wb_slice_str(twin_texts[i][0]), NULL, &url), 0);
         assert_int_equal(wb_url_key(&url, &key), 0);
-        assert_int_equal(wb_key_surt(wb_buf_slice(&key), &surt), 0);
+        assert_int_equal(wb_surt_of_key(wb_buf_slice(&key), &surt), 0);
         assert_true(surt.len < sizeof twin_surts[i]);
         memcpy(twin_surts[i], surt.ptr, surt.len);
         twin_order[i] = (uint8_t)i;
