@@ -1,17 +1,17 @@
 /*
- * charset.c - which encoding a document is in, as the HTML standard finds it.
+ * charset.c - determines the encoding of a document, as the HTML standard does.
  *
  *   BOM -> what the transport says -> <meta> (HTML) or the declaration (XML) -> a guess (charset_guess.c)
  *
- * Reads at most the first PRESCAN_BYTES for what the document says of itself. It never converts anything.
+ * It looks for declarations only in the first PRESCAN_BYTES, and never converts anything: decode.c does.
  */
 #include "extract/charset_guess.h"
 #include "extract/charset_table.h"
 #include "extract/extract.h"
 
 /*
- * The standard's prescan looks at 1024 bytes and lets the parser change its mind when it meets a <meta> behind
- * them. We do not parse twice: the prescan looks further instead.
+ * The standard's prescan looks at 1024 bytes, and the parser may start again if it meets a <meta> behind
+ * them. We never parse twice; our prescan looks further instead.
  */
 enum { PRESCAN_BYTES = 16 << 10 };
 
@@ -37,7 +37,7 @@ static bool is_utf16(const char *name)
     return strncmp(name, "utf-16", 6) == 0;
 }
 
-/* What a document can truly say of itself in ASCII. */
+/* A declaration that can be read as ASCII cannot be true if it says UTF-16: corrects it as the standard does. */
 static const char *sane_in_meta(const char *name)
 {
     if (is_utf16(name))
@@ -54,7 +54,7 @@ static size_t find_text(struct wb_slice s, size_t at, struct wb_slice text)
     return hit ? (size_t)(hit - s.ptr) : s.len;
 }
 
-/* "get an XML encoding": <?xml ... encoding="..." up to the first '>'. */
+/* The standard's "get an XML encoding": looks for encoding="..." in <?xml ... up to the first '>'. */
 static const char *xml_declaration(struct wb_slice s)
 {
     if (!wb_slice_starts(s, WB_SLICE_LIT("<?xml")))
@@ -77,7 +77,7 @@ static const char *xml_declaration(struct wb_slice s)
     return name && is_utf16(name) ? "utf-8" : name;
 }
 
-/* A declaration whose letters are two bytes each. */
+/* Recognises an XML declaration in UTF-16. */
 static const char *xml_utf16(struct wb_slice s)
 {
     if (s.len >= 6 && memcmp(s.ptr, "<\0?\0x\0", 6) == 0)
@@ -92,8 +92,8 @@ struct attribute {
 };
 
 /*
- * "get an attribute": false at the '>' of the tag or where the bytes run out (*at is
- * then at that place).
+ * The standard's "get an attribute". Returns false at the '>' of the tag or at the end of the bytes,
+ * with *at there.
  */
 static bool next_attribute(struct wb_slice s, size_t *at, struct attribute *attribute_out)
 {
@@ -131,7 +131,7 @@ static bool next_attribute(struct wb_slice s, size_t *at, struct attribute *attr
     return i < s.len;
 }
 
-/* "extracting a character encoding from a meta element": of "text/html; charset=...". */
+/* The standard's "extracting a character encoding from a meta element", from "text/html; charset=...". */
 static const char *charset_of_content(struct wb_slice s)
 {
     for (size_t at = 0; at + 7 <= s.len; at++) {
@@ -159,7 +159,7 @@ static const char *charset_of_content(struct wb_slice s)
     return NULL;
 }
 
-/* What one <meta ...> says; *at moves past its attributes. NULL where it says nothing. */
+/* Returns what one <meta ...> says, or NULL; *at moves past its attributes. */
 static const char *read_meta(struct wb_slice s, size_t *at)
 {
     struct attribute a;
@@ -178,7 +178,7 @@ static const char *read_meta(struct wb_slice s, size_t *at)
             by_charset = wb_charset_by_label(a.value);
         }
     }
-    /* A tag that the window cuts says nothing. */
+    /* Ignore a tag that is cut off by the end of the window. */
     if (*at >= s.len)
         return NULL;
     if (seen_charset)
@@ -219,7 +219,7 @@ static const char *prescan(struct wb_slice s)
     return name ? name : xml_declaration(s);
 }
 
-/* ---- all of it ---------------------------------------------------------------------------------------- */
+/* ---- the decision ------------------------------------------------------------------------------------------ */
 
 static const char *by_bom(struct wb_slice s)
 {

@@ -1,13 +1,13 @@
 /*
- * charset_guess.c - the encoding of bytes that nothing is said of.
+ * charset_guess.c - guesses the encoding of bytes about which nothing is said.
  *
- *   UTF-16 by its zeros -> ASCII -> UTF-8 -> ISO-2022-JP by its escapes -> what ICU's detector says -> windows-1252
+ *   UTF-16 by its zeros -> ASCII -> UTF-8 -> ISO-2022-JP by its escapes -> ICU's detector -> windows-1252
  *
- * The first four take no time to speak of and decide nearly every page. ICU's detector looks for the structure
- * of multi-byte encodings and for common trigrams of single-byte ones; it is slow, so it is shown at most
- * SAMPLE bytes, from around the bytes that are not ASCII. Of a page it is shown the text only: tags, scripts and
- * styles are English to it, whatever the language of the text. Nothing here depends on the document's length
- * beyond the search for the first byte that is not ASCII.
+ * The first four take hardly any time and decide nearly every page. ICU's detector looks for the
+ * structure of multi-byte encodings and for common trigrams of single-byte ones. It is slow, so we
+ * show it at most SAMPLE bytes, from around the bytes that are not ASCII. In a page with markup we
+ * show it only the text, because tags, scripts and styles look like English. Apart from the search
+ * for the first byte that is not ASCII, nothing here depends on the length of the document.
  */
 #include "extract/charset_guess.h"
 #include "extract/charset_table.h"
@@ -16,16 +16,16 @@
 #include <unicode/ucsdet.h>
 
 enum {
-    WINDOW = 64 << 10,   /* looked at for UTF-8 */
-    MARKUP = 1 << 20,    /* looked at for text between tags... */
+    WINDOW = 64 << 10,   /* how far we look for UTF-8 */
+    MARKUP = 1 << 20,    /* how far we look for text between tags... */
     TEXT = 16 << 10,     /* ...of which this much is enough */
     UTF16_LOOKED = 1024,
-    SAMPLE = 3 << 10,    /* shown to the detector */
-    AROUND = 48,         /* ASCII kept on both sides of what is not */
-    HIGH_MIN = 4,        /* bytes that are not ASCII; fewer say nothing */
+    SAMPLE = 3 << 10,    /* how much the detector is shown */
+    AROUND = 48,         /* how much ASCII is kept on both sides of other bytes */
+    HIGH_MIN = 4,        /* fewer bytes that are not ASCII say nothing */
 };
 
-/* Text in UTF-16 is mostly characters below U+0100, or at least its blanks and digits are: one half of its bytes has zeros. */
+/* UTF-16 text has many characters below U+0100, at least its blanks and digits: every other byte is often zero. */
 static const char *guess_utf16(struct wb_slice s)
 {
     size_t zeros[2] = {0, 0}, len = (s.len < UTF16_LOOKED ? s.len : UTF16_LOOKED) & ~(size_t)1;
@@ -39,7 +39,7 @@ static const char *guess_utf16(struct wb_slice s)
     return zeros[0] * 8 >= len && zeros[0] > 16 * zeros[1] ? "utf-16be" : NULL;
 }
 
-/* Japanese in seven bits. */
+/* True if there are the escape sequences of ISO-2022-JP, which is Japanese in seven bits. */
 static bool has_escapes(struct wb_slice s)
 {
     struct wb_slice front = wb_slice(s.ptr, s.len < WINDOW ? s.len : WINDOW);
@@ -47,7 +47,7 @@ static bool has_escapes(struct wb_slice s)
     return memmem(front.ptr, front.len, "\x1b$B", 3) || memmem(front.ptr, front.len, "\x1b$@", 3);
 }
 
-/* Whether all of it is UTF-8; a character that the window's or the document's end cuts does not count against it. */
+/* True if all of it is UTF-8, except that the last character may be cut off. */
 static bool looks_utf8(struct wb_slice s)
 {
     size_t valid = wb_decode_utf8_prefix(s.ptr, s.len);
@@ -57,7 +57,7 @@ static bool looks_utf8(struct wb_slice s)
 
 /* ---- text without markup ------------------------------------------------------------------- */
 
-/* All encodings that are asked about write "<", ">" and "&" as ASCII does, and nothing else with these bytes. */
+/* In every encoding that we consider, the bytes of "<", ">" and "&" mean these characters and nothing else. */
 
 static size_t find_end(struct wb_slice s, size_t at, struct wb_slice end)
 {
@@ -66,7 +66,7 @@ static size_t find_end(struct wb_slice s, size_t at, struct wb_slice end)
     return hit ? (size_t)(hit - s.ptr) + end.len : s.len;
 }
 
-/* The end of what is not text in an element such as <script>, whose start tag begins at `at`. */
+/* Returns the end of an element without text, such as <script>, whose start tag begins at `at`. */
 static size_t skip_element(struct wb_slice s, size_t at, struct wb_slice name)
 {
     while ((at = find_end(s, at, WB_SLICE_LIT("</"))) < s.len)
@@ -80,7 +80,7 @@ static bool is_name(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '#';
 }
 
-/* The end of the markup that begins at `at`, or `at` if no markup begins there. */
+/* Returns the end of the markup that begins at `at`, or `at` if none begins there. */
 static size_t skip_markup(struct wb_slice s, size_t at)
 {
     struct wb_slice rest = wb_slice(s.ptr + at, s.len - at);
@@ -110,7 +110,10 @@ static size_t count_high(struct wb_slice s)
     return high;
 }
 
-/* What stands between the tags, blanks for these: as much as fits, from where it is not all ASCII. */
+/*
+ * Copies the text between tags, with a blank for each tag. If TEXT bytes of it are all ASCII, it
+ * starts again behind them.
+ */
 static size_t take_text(struct wb_slice s, char text_out[TEXT])
 {
     size_t n = 0, at = 0;
@@ -130,9 +133,9 @@ static size_t take_text(struct wb_slice s, char text_out[TEXT])
     return n;
 }
 
-/* ---- asking -------------------------------------------------------------------------------- */
+/* ---- asking the detector ---------------------------------------------------------------------------------- */
 
-/* What the detector is shown: bytes that are not ASCII and a little around them, a blank for what is left out. */
+/* Takes the bytes that are not ASCII and a little around them; a blank replaces what is left out. */
 static size_t take_sample(struct wb_slice s, char sample_out[SAMPLE])
 {
     size_t n = 0, at = 0;
@@ -157,14 +160,15 @@ static size_t take_sample(struct wb_slice s, char sample_out[SAMPLE])
     return n;
 }
 
-/* What the standard does not have, or what cannot be without a BOM or escapes, is no answer. */
+/* Rejects an answer that the standard does not have, or that is impossible without a BOM or escapes. */
 static const char *usable_name(const char *icu_name)
 {
     const struct wb_encoding *encoding = wb_encoding_by_label(wb_slice_str(icu_name));
 
     if (!encoding)
         return NULL;
-    bool usable = encoding->way == WB_ENCODING_SINGLE || encoding->way == WB_ENCODING_ICU || encoding->way == WB_ENCODING_UTF8;
+    bool usable =
+        encoding->way == WB_ENCODING_SINGLE || encoding->way == WB_ENCODING_ICU || encoding->way == WB_ENCODING_UTF8;
     return usable ? encoding->name : NULL;
 }
 
@@ -185,7 +189,10 @@ static const char *ask_detector(const char *sample, size_t len)
     return name;
 }
 
-/* The detector knows neither DOS's Cyrillic nor Ukrainian in KOI8, and answers with whatever where there is next to nothing. */
+/*
+ * Corrects the detector: it knows neither the Cyrillic of DOS nor Ukrainian in KOI8, and if there is
+ * hardly any text, it answers at random.
+ */
 static const char *correct_answer(const char *name, const char *sample, size_t len)
 {
     size_t high = 0, dos_letters = 0, dos_middle = 0, ukrainian = 0, pairs = 0;
@@ -196,13 +203,14 @@ static const char *correct_answer(const char *name, const char *sample, size_t l
         pairs += b >= 0x80 && i + 1 < len && (uint8_t)sample[i + 1] >= 0x80;
         dos_middle += b >= 0xa0 && b <= 0xaf;
         dos_letters += (b >= 0x80 && b <= 0xaf) || (b >= 0xe0 && b <= 0xf1);
-        ukrainian += b == 0xa4 || b == 0xa6 || b == 0xa7 || b == 0xad || b == 0xb4 || b == 0xb6 || b == 0xb7 || b == 0xbd;
+        ukrainian +=
+            b == 0xa4 || b == 0xa6 || b == 0xa7 || b == 0xad || b == 0xb4 || b == 0xb6 || b == 0xb7 || b == 0xbd;
     }
     if (high < HIGH_MIN)
         return "windows-1252";
     if (strcmp(name, "koi8-r") == 0 && ukrainian * 50 > high)
         return "koi8-u";
-    /* Half of Russian in DOS is 0xa0 to 0xaf, where other encodings have signs; and its words are all letters. */
+    /* In the Cyrillic of DOS, half of the letters are 0xa0 to 0xaf, where other encodings have signs. */
     if (strncmp(name, "windows-125", 11) == 0 && dos_letters * 20 >= high * 19 && dos_middle * 4 >= high &&
         pairs * 2 >= high)
         return "ibm866";
@@ -210,8 +218,8 @@ static const char *correct_answer(const char *name, const char *sample, size_t l
 }
 
 /*
- * ISO and Windows write Greek alike but for one letter: at the start of a word it tells which it is, because there
- * the other one has an apostrophe or a paragraph sign.
+ * The Greek encodings of ISO and Windows differ in one letter. Where one has it, the other has an
+ * apostrophe or a paragraph sign, which cannot be at the start of a word.
  */
 static const char *which_greek(const char *name, const char *sample, size_t len)
 {
@@ -249,7 +257,8 @@ const char *wb_charset_guess(struct wb_slice bytes, bool markup, const char *asc
     if (looks_utf8(wb_slice(bytes.ptr + at, bytes.len - at < WINDOW ? bytes.len - at : WINDOW)))
         return "utf-8";
     if (markup) {
-        struct wb_slice plain = wb_slice(text, take_text(wb_slice(bytes.ptr, bytes.len < MARKUP ? bytes.len : MARKUP), text));
+        struct wb_slice plain =
+            wb_slice(text, take_text(wb_slice(bytes.ptr, bytes.len < MARKUP ? bytes.len : MARKUP), text));
         if (count_high(plain) >= HIGH_MIN)
             return guess_by_sample(plain);
     }

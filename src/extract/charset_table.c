@@ -1,8 +1,8 @@
 /*
- * charset_table.c - the tables of the WHATWG Encoding standard: encodings, their labels, and what the
- * upper half of each single-byte encoding means.
+ * charset_table.c - the tables of the WHATWG Encoding standard: the encodings, their labels, and the
+ * upper half of each single-byte encoding.
  *
- * Data and the search for a label, nothing else. A byte that the standard leaves without meaning is U+FFFD.
+ * It has data and the search for a label, nothing else. A byte without a meaning is U+FFFD.
  */
 #include "extract/charset_table.h"
 
@@ -357,7 +357,7 @@ static const uint16_t upper_x_mac_cyrillic[128] = {
     0x044e, 0x20ac,
 };
 
-/* Name, way to decode, table of the upper half, name of the converter in ICU. */
+/* Name, way of decoding, table of the upper half, name of ICU's converter. */
 static const struct wb_encoding encodings[] = {
     {"utf-8", WB_ENCODING_UTF8, NULL, NULL},
     {"ibm866", WB_ENCODING_SINGLE, upper_ibm866, NULL},
@@ -401,7 +401,7 @@ static const struct wb_encoding encodings[] = {
     {"x-user-defined", WB_ENCODING_USER_DEFINED, NULL, NULL},
 };
 
-/* Sorted by label; the number is the place in encodings. */
+/* Sorted by label; the number is the index into encodings. */
 static const struct {
     const char *label;
     uint8_t encoding;

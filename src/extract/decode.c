@@ -1,11 +1,10 @@
 /*
- * decode.c - bytes of any encoding of the Encoding standard to UTF-8.
+ * decode.c - converts bytes in any encoding of the Encoding standard to UTF-8.
  *
- * Well-formed UTF-8 is found at the speed of memory and never copied. Malformed
- * UTF-8 is mended the standard's way: each maximal subpart becomes one U+FFFD.
- * Single-byte encodings go through our tables, the others through ICU's
- * converters, which a thread opens once and keeps. It never decides which encoding the bytes
- * are in, and never gives out more than it was allowed.
+ * Well-formed UTF-8 is recognised at the speed of memory and never copied. Malformed UTF-8 is
+ * repaired as the standard says: each maximal subpart becomes one U+FFFD. Single-byte encodings use
+ * our tables; the others use ICU's converters, which each thread opens once and keeps. It never
+ * decides which encoding the bytes are in (charset.c), and never writes more than the limit.
  */
 #include "base/check.h"
 #include "base/error.h"
@@ -48,7 +47,7 @@ size_t wb_decode_ascii_prefix(const char *p, size_t len)
     return i;
 }
 
-/* Most text that is not ASCII is 2- and 3-byte sequences in a row: those are looked at without a call. */
+/* Text that is not ASCII mostly consists of 2- and 3-byte sequences, so those are checked without a call. */
 size_t wb_decode_utf8_prefix(const char *p, size_t len)
 {
     size_t i = 0;
@@ -78,9 +77,9 @@ size_t wb_decode_utf8_prefix(const char *p, size_t len)
     return i;
 }
 
-/* ---- what comes out ------------------------------------------------------------------------- */
+/* ---- UTF-8 --------------------------------------------------------------------------- */
 
-/* Back to the last character that is whole within limit. */
+/* Returns the length up to limit, without a character that the limit would cut. */
 static size_t cut_at(const char *p, size_t len, size_t limit)
 {
     if (len <= limit)
@@ -96,7 +95,7 @@ static inline void put_char(struct wb_buf *mem, uint32_t cp)
     mem->len += wb_utf8_encode(cp, mem->ptr + mem->len);
 }
 
-/* How long the malformed sequence at p is that one U+FFFD stands for: as much of it as begins a character, at least a byte. */
+/* The length of the malformed sequence at p that becomes one U+FFFD: what could begin a character, at least a byte. */
 static size_t malformed_length(const char *p, size_t len)
 {
     const uint8_t *b = (const uint8_t *)p;
@@ -137,15 +136,16 @@ static int decode_utf8(struct wb_slice bytes, size_t limit, struct wb_buf *mem, 
         bytes = wb_slice(bytes.ptr + 3, bytes.len - 3);
     size_t looked = bytes.len < limit ? bytes.len : limit;
     size_t valid = wb_decode_utf8_prefix(bytes.ptr, looked);
-    /* What the limit cuts is not malformed. */
-    if (valid == looked || (looked < bytes.len && wb_utf8_length(bytes.ptr + valid, bytes.len - valid) > looked - valid)) {
+    /* A character that the limit cuts off is not malformed. */
+    if (valid == looked ||
+        (looked < bytes.len && wb_utf8_length(bytes.ptr + valid, bytes.len - valid) > looked - valid)) {
         *utf8_out = wb_slice(bytes.ptr, valid);
         return 0;
     }
     return mend_utf8(bytes, valid, limit, mem);
 }
 
-/* ---- a byte or two a character ----------------------------------------------------------------- */
+/* ---- one or two bytes per character ------------------------------------------------------------------- */
 
 static int decode_single(const uint16_t *upper, struct wb_slice bytes, size_t limit, struct wb_buf *mem)
 {
@@ -200,7 +200,7 @@ static int decode_utf16(bool big, struct wb_slice bytes, size_t limit, struct wb
 
 /* ---- ICU ------------------------------------------------------------------------------------------ */
 
-/* A thread's converters; closed when it ends. */
+/* The converters of a thread, which are closed when it ends. */
 struct converters {
     UConverter *utf8;
     struct {
@@ -228,8 +228,8 @@ static void make_key(void)
 }
 
 /*
- * The standard puts an ASCII byte that ends an unassigned pair back into the
- * stream, so that no markup is swallowed; and lets 0x80 of gb18030 mean the euro.
+ * Two rules of the standard that ICU does not have: if an unassigned pair ends in an ASCII byte, that
+ * byte is put back into the stream, so that no markup is lost; and 0x80 in gb18030 is the euro sign.
  */
 static void replace_malformed(const void *context, UConverterToUnicodeArgs *args, const char *units, int32_t count,
                               UConverterCallbackReason reason, UErrorCode *status)
@@ -263,7 +263,7 @@ static int open_converter(const char *name, UConverter **converter_out)
     return 0;
 }
 
-/* The thread's converter of that name (the table's own text), and the one that writes UTF-8. */
+/* Gets the thread's converter with this name (a pointer from the table), and the one that writes UTF-8. */
 static int get_converters(const char *name, UConverter **from_out, UConverter **to_out)
 {
     WB_CHECK(pthread_once(&converters_once, make_key) == 0);
@@ -306,7 +306,7 @@ static int decode_icu(const char *name, struct wb_slice bytes, size_t limit, str
     int err = get_converters(name, &from, &to);
     if (err < 0)
         return err;
-    /* Up to the first byte that is not ASCII these encodings are ASCII, but for the one with escapes. */
+    /* These encodings are ASCII up to the first byte that is not, except the one with escapes. */
     size_t plain = strcmp(name, "iso-2022-jp") == 0 ? 0 : wb_decode_ascii_prefix(bytes.ptr, bytes.len);
     if (wb_buf_append(mem, bytes.ptr, plain < limit ? plain : limit) < 0)
         return WB_E_NOMEM;

@@ -1,12 +1,11 @@
 /*
- * entity.c - character references of HTML. It knows names and numbers, nothing
- * of where text begins and ends.
+ * entity.c - reads the character references of HTML.
  *
- * A name is letters and digits, with a semicolon or, for the ones that HTML 4 had
- * without, none. So the longest match is found with few looks: the whole run of
- * letters and digits where a semicolon follows it, otherwise the longest beginning of
- * the run that may stand alone, and those have two to six letters. Each look is one
- * probe of a perfect hash (scripts/entities makes it).
+ * A name consists of letters and digits and ends in a semicolon, which those of HTML 4 may lack. The
+ * longest match is therefore found with few lookups: first the whole run of letters and digits, if a
+ * semicolon follows it; otherwise the longest prefix of the run that may lack its semicolon, and
+ * those have two to six letters. Each lookup is one probe of a perfect hash, which scripts/entities
+ * generates. It never decides where text begins or ends.
  */
 #include "extract/entity.h"
 #include "base/utf8.h"
@@ -14,7 +13,7 @@
 struct entity {
     uint16_t name_at;
     uint8_t name_len;
-    uint8_t legacy;   /* may stand without a semicolon */
+    uint8_t legacy;   /* may lack its semicolon */
     uint8_t utf8_len;
     uint8_t utf8[WB_ENTITY_UTF8_MAX];
 };
@@ -40,7 +39,7 @@ static uint32_t hash_step(uint32_t hash, char c)
     return (hash ^ (uint8_t)c) * 16777619u;
 }
 
-/* Beside fnv() and slot() of scripts/entities. */
+/* Must compute the same as fnv() and slot() in scripts/entities. */
 static uint32_t slot_of(uint32_t hash)
 {
     hash = (hash ^ hash >> 15) * 0x2c1b3c6du;
@@ -70,8 +69,9 @@ static size_t take_entity(const struct entity *e, size_t taken, char utf8_out[WB
     return taken;
 }
 
-/* p is behind the '&'; returns the bytes taken with it. */
-static size_t read_named(const char *p, const char *end, bool in_attribute, char utf8_out[WB_ENTITY_UTF8_MAX], size_t *len_out)
+/* p is behind the '&'; returns the length of the reference including it. */
+static size_t read_named(const char *p, const char *end, bool in_attribute, char utf8_out[WB_ENTITY_UTF8_MAX],
+                         size_t *len_out)
 {
     uint32_t hashes[ENTITY_NAME_MAX + 1];
     size_t len = 0;
@@ -88,7 +88,7 @@ static size_t read_named(const char *p, const char *end, bool in_attribute, char
         const struct entity *e = find_name(p, n, hashes[n]);
         if (!e || !e->legacy)
             continue;
-        /* For historical reasons "?a=1&copy=2" in an attribute is what it looks like. */
+        /* For historical reasons, "?a=1&copy=2" in an attribute does not contain a reference. */
         if (in_attribute && p + n < end && (p[n] == '=' || is_alnum(p[n])))
             return 0;
         return take_entity(e, n + 1, utf8_out, len_out);
@@ -96,10 +96,11 @@ static size_t read_named(const char *p, const char *end, bool in_attribute, char
     return 0;
 }
 
-/* What browsers make of numbers that mean windows-1252. */
+/* What browsers make of numbers that were meant as windows-1252. */
 static const uint16_t c1_replacements[32] = {
     0x20ac, 0x81, 0x201a, 0x192, 0x201e, 0x2026, 0x2020, 0x2021, 0x2c6, 0x2030, 0x160, 0x2039, 0x152, 0x8d, 0x17d, 0x8f,
-    0x90, 0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014, 0x2dc, 0x2122, 0x161, 0x203a, 0x153, 0x9d, 0x17e, 0x178,
+    0x90, 0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014, 0x2dc, 0x2122, 0x161, 0x203a, 0x153, 0x9d, 0x17e,
+    0x178,
 };
 
 static uint32_t correct_number(uint32_t number)
@@ -139,7 +140,8 @@ static size_t read_number(const char *p, const char *end, char utf8_out[WB_ENTIT
     return p < end && *p == ';' ? taken + 1 : taken;
 }
 
-size_t wb_entity_read(const char *p, const char *end, bool in_attribute, char utf8_out[WB_ENTITY_UTF8_MAX], size_t *len_out)
+size_t wb_entity_read(const char *p, const char *end, bool in_attribute, char utf8_out[WB_ENTITY_UTF8_MAX],
+                      size_t *len_out)
 {
     *len_out = 0;
     if (end - p < 2)

@@ -1,11 +1,11 @@
 /*
- * extract.c - the pipeline from a page's bytes to what is seen in it.
+ * extract.c - the pipeline from the bytes of a page to what is in it.
  *
- *   type (or a look at the bytes) -> module -> charset -> UTF-8 -> module->run
+ *   media type (or, without one, the bytes) -> module -> encoding -> UTF-8 -> module->run()
  *        -> language, SimHash
  *
- * It knows the modules by the rows of one table, and no format itself. An extractor
- * keeps its memory from page to page.
+ * It has one table of modules and knows no format itself (module.h says how to add one). An
+ * extractor keeps its memory from page to page.
  */
 #include "base/check.h"
 #include "base/error.h"
@@ -15,10 +15,10 @@
 #include "extract/extract.h"
 #include "extract/sniff.h"
 
-/* In this order: the first that accepts the type takes the page. */
+/* The modules. The first one that accepts the media type gets the page. */
 static const struct wb_module *const modules[] = {&wb_module_html, &wb_module_text, &wb_module_xml};
 
-/* A page that was long is not kept in memory for the next one. */
+/* A larger buffer is freed after a page instead of being kept for the next one. */
 #define KEPT_BYTES ((size_t)4 << 20)
 
 int wb_extractor_new(struct wb_extractor **extractor_out)
@@ -65,7 +65,8 @@ static void empty_buf(struct wb_buf *buf)
 static int begin_page(struct wb_extractor *x, const struct wb_extract_input *input, struct wb_extract *out)
 {
     *out = (struct wb_extract){.module = "", .charset = "", .language = ""};
-    out->title = out->description = out->canonical = out->base = out->lang = out->robots = out->author = out->type = WB_SLICE_EMPTY;
+    out->title = out->description = out->canonical = out->base = out->lang = out->robots = out->author = out->type =
+        WB_SLICE_EMPTY;
     out->text = out->main_text = WB_SLICE_EMPTY;
     x->input = input;
     x->out = out;
@@ -80,11 +81,14 @@ static int begin_page(struct wb_extractor *x, const struct wb_extract_input *inp
     empty_buf(&x->main_text);
     int err = wb_url_parse(input->url, NULL, &x->base);
     if (err < 0)
-        return err == WB_E_NOMEM ? err : 0; /* nothing relative is a URL then */
+        return err == WB_E_NOMEM ? err : 0; /* without a base, relative links cannot be resolved */
     return wb_sink_keep(x, wb_url_href(&x->base), &out->base);
 }
 
-/* The module for a page, NULL where there is none. Feeds served as HTML and XHTML served as XML go where they belong. */
+/*
+ * Chooses the module for a page, or NULL. The root element corrects two common mistakes: feeds that
+ * are served as HTML, and XHTML that is served as XML.
+ */
 static const struct wb_module *choose_module(const struct wb_extract_input *input)
 {
     struct wb_slice type = input->type.len ? input->type : wb_sniff_type(input->body);
@@ -147,9 +151,10 @@ done:
 const char *wb_extract_tag_name(enum wb_extract_tag tag)
 {
     static const char *const names[] = {
-        [WB_EXTRACT_LINK_A] = "a", [WB_EXTRACT_LINK_AREA] = "area", [WB_EXTRACT_LINK_LINK] = "link", [WB_EXTRACT_LINK_IFRAME] = "iframe",
-        [WB_EXTRACT_LINK_FRAME] = "frame", [WB_EXTRACT_LINK_IMG] = "img", [WB_EXTRACT_LINK_SOURCE] = "source", [WB_EXTRACT_LINK_FORM] = "form",
-        [WB_EXTRACT_LINK_META] = "meta", [WB_EXTRACT_LINK_FEED] = "feed", [WB_EXTRACT_LINK_SITEMAP] = "sitemap",
+        [WB_EXTRACT_LINK_A] = "a", [WB_EXTRACT_LINK_AREA] = "area", [WB_EXTRACT_LINK_LINK] = "link",
+        [WB_EXTRACT_LINK_IFRAME] = "iframe", [WB_EXTRACT_LINK_FRAME] = "frame", [WB_EXTRACT_LINK_IMG] = "img",
+        [WB_EXTRACT_LINK_SOURCE] = "source", [WB_EXTRACT_LINK_FORM] = "form", [WB_EXTRACT_LINK_META] = "meta",
+        [WB_EXTRACT_LINK_FEED] = "feed", [WB_EXTRACT_LINK_SITEMAP] = "sitemap",
     };
 
     WB_CHECK(tag >= WB_EXTRACT_LINK_A && tag <= WB_EXTRACT_LINK_SITEMAP);

@@ -1,14 +1,14 @@
 /*
- * feed.c - feeds: RSS 0.9 to 2.0, RSS in RDF, Atom 0.3 and 1.0.
+ * feed.c - reads feeds: RSS 0.9 to 2.0, RSS in RDF, Atom 0.3 and 1.0.
  *
  *   rss      channel  item    link, guid, pubDate, title, description
- *   RDF               item    link, dc:date, ...         beside its channel, not in it
+ *   RDF               item    link, dc:date, ...         beside the channel, not in it
  *   feed              entry   link href rel, updated, published, title, summary, content
  *
- * What an element is follows from its parent: a field of the feed, an entry, a field of
- * an entry; what is deeper belongs to its field. A few levels are remembered by name, so
- * that an element without an end is closed by the next end that fits. It never expands
- * or follows anything, and takes markup inside descriptions for text only.
+ * The parent of an element decides what the element is: a field of the feed, an entry, or a field of
+ * an entry; deeper elements belong to their field. The names of a few levels are remembered, so that
+ * an element without an end tag is closed by the next end tag that fits. It never expands or follows
+ * anything, and takes only the text of markup inside descriptions.
  */
 #include "extract/feed.h"
 
@@ -16,25 +16,34 @@
 #include "extract/entity.h"
 
 #define LEVELS_MAX 32
-#define BASES_MAX 1000u      /* changes of xml:base that are followed, and how long one may be */
+#define BASES_MAX 1000u      /* how many changes of xml:base are followed, and how long one may be */
 #define BASE_BYTES_MAX 2048u
 #define TITLE_BYTES_MAX 4096u
 #define FACT_BYTES_MAX 1024u
 
 enum role { ROLE_FEED, ROLE_ENTRY, ROLE_FIELD, ROLE_DEEP };
-enum feed_field { FIELD_OTHER, FIELD_LINK, FIELD_GUID, FIELD_TITLE, FIELD_DESCRIPTION, FIELD_UPDATED, FIELD_PUBLISHED, FIELD_LANGUAGE };
+enum feed_field {
+    FIELD_OTHER,
+    FIELD_LINK,
+    FIELD_GUID,
+    FIELD_TITLE,
+    FIELD_DESCRIPTION,
+    FIELD_UPDATED,
+    FIELD_PUBLISHED,
+    FIELD_LANGUAGE,
+};
 
 struct feed_level {
     struct wb_slice prefix, name;
     enum role role;
     bool rebased;
-    struct wb_slice base_before;  /* where rebased */
+    struct wb_slice base_before;  /* the base outside it, if it is rebased */
 };
 
 struct feed_entry {
-    size_t first;                 /* link */
+    size_t first;                 /* the number of its first link */
     bool has_page;                /* one of its links is the page it is about */
-    struct wb_slice page;         /* a guid or rdf:about that will do where no link is */
+    struct wb_slice page;         /* a guid or rdf:about, which is used if there is no such link */
     struct wb_slice title;
     int64_t updated_ms, published_ms;
 };
@@ -42,29 +51,30 @@ struct feed_entry {
 struct feed_reader {
     struct wb_extractor *x;
     struct feed_level levels[LEVELS_MAX];
-    unsigned depth, beyond;       /* beyond: elements open that are too deep to be remembered */
-    enum feed_field field;             /* of the field that is open */
-    unsigned field_depth;         /* 0: none is */
+    unsigned depth, beyond;       /* beyond: how many open elements are too deep to be remembered */
+    enum feed_field field;        /* which field is open... */
+    unsigned field_depth;         /* ...and at which depth; 0 if none is */
     bool guid_is_page;
     struct wb_xml_text text;
     struct wb_buf mem;
     struct feed_entry entry;
-    struct wb_slice base;         /* in force; empty: the document's, never changed */
+    struct wb_slice base;         /* the present base; empty as long as it is the document's */
     unsigned bases;
 };
 
-/* Names of fields. Those with `any` are known by whatever prefix: they come from other vocabularies. */
+/* The names of fields. Those with `any` come from other vocabularies and are accepted with any prefix. */
 static const struct {
     const char *name;
     enum feed_field field;
     bool any;
 } fields[] = {
-    {"link", FIELD_LINK, false},           {"guid", FIELD_GUID, false},           {"title", FIELD_TITLE, false},
-    {"description", FIELD_DESCRIPTION, false}, {"summary", FIELD_DESCRIPTION, false}, {"subtitle", FIELD_DESCRIPTION, false},
-    {"tagline", FIELD_DESCRIPTION, false}, {"content", FIELD_DESCRIPTION, false}, {"encoded", FIELD_DESCRIPTION, true},
-    {"updated", FIELD_UPDATED, false},     {"modified", FIELD_UPDATED, true},     {"lastBuildDate", FIELD_UPDATED, false},
-    {"pubDate", FIELD_PUBLISHED, false},   {"published", FIELD_PUBLISHED, false}, {"issued", FIELD_PUBLISHED, true},
-    {"created", FIELD_PUBLISHED, true},    {"date", FIELD_PUBLISHED, true},       {"language", FIELD_LANGUAGE, false},
+    {"link", FIELD_LINK, false}, {"guid", FIELD_GUID, false}, {"title", FIELD_TITLE, false},
+    {"description", FIELD_DESCRIPTION, false}, {"summary", FIELD_DESCRIPTION, false},
+    {"subtitle", FIELD_DESCRIPTION, false}, {"tagline", FIELD_DESCRIPTION, false},
+    {"content", FIELD_DESCRIPTION, false}, {"encoded", FIELD_DESCRIPTION, true}, {"updated", FIELD_UPDATED, false},
+    {"modified", FIELD_UPDATED, true}, {"lastBuildDate", FIELD_UPDATED, false}, {"pubDate", FIELD_PUBLISHED, false},
+    {"published", FIELD_PUBLISHED, false}, {"issued", FIELD_PUBLISHED, true}, {"created", FIELD_PUBLISHED, true},
+    {"date", FIELD_PUBLISHED, true}, {"language", FIELD_LANGUAGE, false},
 };
 
 bool wb_feed_is_root(const struct wb_xml_token *root)
@@ -80,8 +90,9 @@ bool wb_feed_is_root(const struct wb_xml_token *root)
     return false;
 }
 
-/* An attribute's value, decoded; stays until the next page. */
-static int attribute_text(struct feed_reader *r, const struct wb_xml_token *token, const char *prefix, const char *name, struct wb_slice *value_out)
+/* Gets the decoded value of an attribute; valid until the next page. */
+static int attribute_text(struct feed_reader *r, const struct wb_xml_token *token, const char *prefix, const char *name,
+                          struct wb_slice *value_out)
 {
     if (!wb_xml_attribute(token, prefix, name, value_out) || value_out->len > WB_URL_MAX_BYTES)
         *value_out = WB_SLICE_EMPTY;
@@ -111,7 +122,8 @@ static int take_link(struct feed_reader *r, struct wb_slice href, struct wb_slic
 {
     bool page = rel.len == 0 || wb_slice_equal_nocase(rel, WB_SLICE_LIT("alternate"));
     bool entry = page && in_entry(r);
-    struct wb_extract_link link = {.tag = entry ? WB_EXTRACT_LINK_FEED : WB_EXTRACT_LINK_LINK, .href = href, .rel = rel};
+    struct wb_extract_link link = {
+        .tag = entry ? WB_EXTRACT_LINK_FEED : WB_EXTRACT_LINK_LINK, .href = href, .rel = rel};
 
     link.url = link.anchor = WB_SLICE_EMPTY;
     link.rels = page && rel.len ? WB_EXTRACT_REL_ALTERNATE : 0;
@@ -121,14 +133,14 @@ static int take_link(struct feed_reader *r, struct wb_slice href, struct wb_slic
     return wb_sink_link(r->x, &link, NULL);
 }
 
-/* What the text of an element says, where it must stay. */
+/* Gets the collected text in a form that is valid until the next page. */
 static int keep_text(struct feed_reader *r, struct wb_slice *text_out)
 {
     *text_out = wb_xml_text_get(&r->text);
     return r->text.copied ? wb_sink_keep(r->x, *text_out, text_out) : 0;
 }
 
-/* Gives the pages of an entry its time and title, which may have come behind them. */
+/* Sets time and title of the entry's links; they may have come after the links. */
 static int end_entry(struct feed_reader *r)
 {
     struct wb_extractor *x = r->x;
@@ -146,15 +158,17 @@ static int end_entry(struct feed_reader *r)
 
 /* ---- text ---------------------------------------------------------------------------------------- */
 
-/* Whether a tag at p leaves the word that it stands in whole. */
+/* True if the tag at p does not separate words. */
 static bool is_inline(const char *p, const char *end)
 {
-    static const char *const names[] = {"a", "b", "i", "u", "s", "em", "strong", "span", "code", "small", "sub", "sup", "font", "img", "abbr"};
+    static const char *const names[] = {"a",    "b",     "i",   "u",   "s",    "em",  "strong", "span",
+                                        "code", "small", "sub", "sup", "font", "img", "abbr"};
     size_t len = 0;
 
     if (p < end && *p == '/')
         p++;
-    while (p + len < end && ((p[len] >= 'a' && p[len] <= 'z') || (p[len] >= 'A' && p[len] <= 'Z') || (p[len] >= '0' && p[len] <= '9')))
+    while (p + len < end &&
+           ((p[len] >= 'a' && p[len] <= 'z') || (p[len] >= 'A' && p[len] <= 'Z') || (p[len] >= '0' && p[len] <= '9')))
         len++;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (wb_slice_equal_nocase(wb_slice(p, len), wb_slice_str(names[i])))
@@ -162,18 +176,19 @@ static bool is_inline(const char *p, const char *end)
     return false;
 }
 
-/* HTML inside a description: its text, without tags. */
+/* Writes the text of the HTML in a description, without its tags. */
 static void put_markup(struct wb_extractor *x, struct wb_slice html)
 {
     const char *p = html.ptr, *end = p + html.len, *from = p;
-    bool no_close = false; /* there is no '>' in the rest */
+    bool no_close = false; /* there is no further '>' */
 
     for (; p < end; p++) {
         char utf8[WB_ENTITY_UTF8_MAX];
         size_t len = 0, taken = *p == '&' ? wb_entity_read(p, end, false, utf8, &len) : 0;
         const char *close = NULL;
 
-        if (*p == '<' && !no_close && end - p > 1 && (p[1] == '/' || p[1] == '!' || (wb_ascii_lower(p[1]) >= 'a' && wb_ascii_lower(p[1]) <= 'z'))) {
+        if (*p == '<' && !no_close && end - p > 1 &&
+            (p[1] == '/' || p[1] == '!' || (wb_ascii_lower(p[1]) >= 'a' && wb_ascii_lower(p[1]) <= 'z'))) {
             close = memchr(p, '>', (size_t)(end - p));
             no_close = !close;
         }
@@ -231,7 +246,7 @@ static enum feed_field field_of(const struct wb_xml_token *token, const struct f
     return FIELD_OTHER;
 }
 
-/* A field opens. Atom's links are all in their attributes, in whatever feed they stand. */
+/* Opens a field. Links of Atom are in attributes, in whatever kind of feed they occur. */
 static int open_field(struct feed_reader *r, const struct wb_xml_token *token, const struct feed_level *parent)
 {
     struct wb_slice href, rel;
@@ -248,9 +263,9 @@ static int open_field(struct feed_reader *r, const struct wb_xml_token *token, c
             err = attribute_text(r, token, "", "rel", &rel);
         return err < 0 ? err : take_link(r, href, rel);
     }
-    if (r->field == FIELD_GUID) {
-        r->guid_is_page = !wb_xml_attribute(token, "", "isPermaLink", &rel) || wb_slice_equal_nocase(rel, WB_SLICE_LIT("true"));
-    }
+    if (r->field == FIELD_GUID)
+        r->guid_is_page = !wb_xml_attribute(token, "", "isPermaLink", &rel) ||
+                          wb_slice_equal_nocase(rel, WB_SLICE_LIT("true"));
     return 0;
 }
 
@@ -395,7 +410,8 @@ static int read_close(struct feed_reader *r, const struct wb_xml_token *token)
         r->beyond--;
         return 0;
     }
-    while (depth && !(wb_slice_equal(r->levels[depth - 1].name, token->name) && wb_slice_equal(r->levels[depth - 1].prefix, token->prefix)))
+    while (depth && !(wb_slice_equal(r->levels[depth - 1].name, token->name) &&
+                      wb_slice_equal(r->levels[depth - 1].prefix, token->prefix)))
         depth--;
     while (err == 0 && depth && r->depth >= depth)
         err = close_level(r);
@@ -407,9 +423,9 @@ static int read_open(struct feed_reader *r, const struct wb_xml_token *token)
     int err = 0;
 
     while (err == 0 && r->field_depth && !has_markup(r->field))
-        err = close_level(r); /* it lacks its end */
+        err = close_level(r); /* its end tag is missing */
     while (err == 0 && is_entry(token) && r->depth && r->levels[r->depth - 1].role == ROLE_ENTRY)
-        err = close_level(r); /* so does this: entries do not nest */
+        err = close_level(r); /* the same here, because entries do not nest */
     if (err < 0)
         return err;
     if (r->depth == LEVELS_MAX) {
@@ -418,7 +434,10 @@ static int read_open(struct feed_reader *r, const struct wb_xml_token *token)
     }
     const struct feed_level *parent = r->depth ? &r->levels[r->depth - 1] : NULL;
     struct feed_level *level = &r->levels[r->depth++];
-    *level = (struct feed_level){.prefix = token->prefix, .name = token->name, .role = role_below(parent, token), .base_before = WB_SLICE_EMPTY};
+    *level = (struct feed_level){.prefix = token->prefix,
+                                 .name = token->name,
+                                 .role = role_below(parent, token),
+                                 .base_before = WB_SLICE_EMPTY};
     if (level->role != ROLE_DEEP)
         err = change_base(r, token, level);
     if (err == 0 && level->role == ROLE_ENTRY)

@@ -1,8 +1,9 @@
 /*
- * html.c - the module for HTML: one loop over the tokens, in which each element
- * sets off what it means for text, links and facts. There is no tree: what of the tree
- * matters (which text is hidden, what encloses it, where svg begins) is kept as counts and
- * a stack of bounded depth.
+ * html.c - the module for HTML: one loop over the tokens, which passes each element to the code for
+ * text, links and facts (html.h has a picture).
+ *
+ * It never builds a tree. The part of a tree that matters (which text is hidden, what encloses it,
+ * where svg begins) is kept as counts and a stack of bounded depth.
  */
 #include "extract/html.h"
 #include "base/error.h"
@@ -34,7 +35,7 @@ static void pop_language(struct wb_html *h)
     h->t.foreign = in_foreign(h) || h->xml;
 }
 
-/* A start tag inside svg or math; true where it ends that and is one of HTML. */
+/* Handles a start tag inside svg or math; true if it belongs to HTML and therefore ends svg or math. */
 static bool breaks_out(struct wb_html *h, enum wb_tag tag)
 {
     switch (tag) {
@@ -122,7 +123,7 @@ int wb_html_value(struct wb_html *h, struct wb_slice name, bool *found_out, stru
     return 0;
 }
 
-/* What is to be done at the start of an element, beside what its flags say. */
+/* Does what an element needs at its start, apart from what its flags say. */
 static int take_special(struct wb_html *h, enum wb_tag tag)
 {
     switch (tag) {
@@ -158,7 +159,7 @@ static int take_special(struct wb_html *h, enum wb_tag tag)
     case WB_TAG_TITLE_:
         h->in_title = !h->has_title;
         return 0;
-    case WB_TAG_TEMPLATE_: /* unless it says that it is shown */
+    case WB_TAG_TEMPLATE_: /* its content does not count, unless it declares that it is shown */
         h->templates += !wb_tokenizer_attr(&h->t, WB_SLICE_LIT("shadowrootmode"));
         return 0;
     case WB_TAG_SVG_:
@@ -202,7 +203,7 @@ static int take_start(struct wb_html *h)
     return err;
 }
 
-/* The base text runs on behind a reading. */
+/* Ends a part of ruby: after a reading, the base text continues. */
 static void end_ruby(struct wb_html *h, enum wb_tag tag)
 {
     switch (tag) {
@@ -252,7 +253,7 @@ static int take_text(struct wb_html *h)
         return wb_html_title(h);
     if (h->in_jsonld)
         return wb_html_jsonld(h);
-    /* NULs are dropped everywhere: as U+FFFD they might need more room than there is. */
+    /* NULs are dropped: as U+FFFD, they might need more room than there is. */
     if (!h->silent && !h->templates && !h->in_reading)
         wb_words_append(&h->x->text, h->t.text, h->t.how & WB_DECODE_ENTITIES, h->t.end);
     return 0;
@@ -299,7 +300,7 @@ static int begin_page(struct wb_extractor *x)
     }
     h->x = x;
     wb_tokenizer_init(&h->t, x->utf8);
-    /* What came as text/html is read as HTML even where it calls itself XHTML. */
+    /* A page that is served as text/html is read as HTML, even if it claims to be XHTML. */
     h->xml = x->input->type.len && !wb_slice_equal(x->input->type, WB_SLICE_LIT("text/html"));
     h->t.foreign = h->xml;
     h->silent = h->in_title = h->in_jsonld = h->anchor_open = h->in_ruby = h->in_reading = false;
@@ -336,7 +337,8 @@ void wb_html_free(struct wb_html *h)
 
 static bool accepts_html(struct wb_slice type)
 {
-    return wb_slice_equal(type, WB_SLICE_LIT("text/html")) || wb_slice_equal(type, WB_SLICE_LIT("application/xhtml+xml"));
+    return wb_slice_equal(type, WB_SLICE_LIT("text/html")) ||
+           wb_slice_equal(type, WB_SLICE_LIT("application/xhtml+xml"));
 }
 
 const struct wb_module wb_module_html = {"html", WB_CHARSET_HTML, accepts_html, run_html};

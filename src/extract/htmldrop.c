@@ -1,10 +1,11 @@
 /*
- * htmldrop.c - what the blocks of a page are, what its elements hold, and which elements are
- * surely not content: by element, role and attribute, by name (htmlnames.c), or by a heading
- * such as "Read also".
+ * htmldrop.c - classifies the blocks of a page, adds up what its elements contain, and drops elements
+ * that certainly are not content: by element, role and attribute, by name (htmlnames.c), or by a
+ * heading such as "Read also".
  *
- * A name may be wrong. What holds most of the page's prose is not dropped for its name, a word
- * that names most of the prose is not believed, and where only comments are left they are kept.
+ * A name may be misleading. An element that contains most of the page's prose is never dropped
+ * because of its name; a word that names most of the prose is ignored; and if dropping the comments
+ * of readers leaves hardly anything, they are the content and are kept.
  */
 #include "base/check.h"
 #include "extract/htmlmain.h"
@@ -14,7 +15,7 @@
 
 /* ---- blocks ------------------------------------------------------------------------------ */
 
-/* What may stand between the end of a sentence and that of its paragraph: quotes and brackets. */
+/* The length of a quote or bracket at the end, which may follow the end of a sentence; 0 if there is none. */
 static size_t closer_len(const char *from, const char *end)
 {
     if (end > from && (end[-1] == '"' || end[-1] == '\'' || end[-1] == ')' || end[-1] == ']'))
@@ -23,8 +24,10 @@ static size_t closer_len(const char *from, const char *end)
         return 2;
     if (end - from < 3)
         return 0;
-    bool quote = (uint8_t)end[-3] == 0xe2 && (uint8_t)end[-2] == 0x80 && (uint8_t)end[-1] >= 0x98 && (uint8_t)end[-1] <= 0x9f;
-    bool corner = (uint8_t)end[-3] == 0xe3 && (uint8_t)end[-2] == 0x80 && ((uint8_t)end[-1] == 0x8d || (uint8_t)end[-1] == 0x8f);
+    bool quote =
+        (uint8_t)end[-3] == 0xe2 && (uint8_t)end[-2] == 0x80 && (uint8_t)end[-1] >= 0x98 && (uint8_t)end[-1] <= 0x9f;
+    bool corner =
+        (uint8_t)end[-3] == 0xe3 && (uint8_t)end[-2] == 0x80 && ((uint8_t)end[-1] == 0x8d || (uint8_t)end[-1] == 0x8f);
     return quote || corner ? 3 : 0;
 }
 
@@ -63,7 +66,7 @@ static bool in_list(const struct wb_html *h, const struct wb_html_block *b)
     }
 }
 
-/* An address or another long thing that nobody reads. */
+/* True for an address or another long word that is not meant to be read. */
 static bool is_one_word(struct wb_slice text)
 {
     return (uint8_t)*text.ptr < 0x80 && !memchr(text.ptr, ' ', text.len);
@@ -82,14 +85,14 @@ static uint8_t kind_of(const struct wb_html *h, const struct wb_html_block *b)
     bool whole = b->tag == WB_TAG_PRE_ || ends_sentence(text.ptr, text.ptr + text.len);
     if ((len < LONG_BYTES && !whole) || is_one_word(text))
         return listed ? WB_HTML_KIND_LISTED | WB_HTML_KIND_TEXT : 0;
-    /* Lists of other pages have a title that is a link, and a text that is cut. */
+    /* In lists of other pages, the title is a link and the text is cut off. */
     bool prose = listed ? b->link_bytes * 5 <= len && (whole || len >= 2 * LONG_BYTES) : b->link_bytes * 3 <= len;
     return (uint8_t)(listed | WB_HTML_KIND_TEXT | (prose ? WB_HTML_KIND_PROSE : 0));
 }
 
-/* ---- what elements hold ------------------------------------------------------------------ */
+/* ---- what elements contain -------------------------------------------------------------------- */
 
-/* Adds a block to what its element holds. */
+/* Adds a block to the sums of its element. */
 static void add_block(struct wb_html_sum *s, const struct wb_html_block *b)
 {
     uint32_t len = wb_html_block_len(b);
@@ -110,7 +113,7 @@ static void add_node(struct wb_html_sum *up, const struct wb_html_sum *s)
     up->junk += s->junk;
 }
 
-/* What each element holds, without what is dropped. */
+/* Computes the sums of each element, without what is dropped. */
 static void sum_up(const struct wb_html *h, struct wb_html_sum *sums)
 {
     for (size_t n = 0; n < h->node_count; n++)
@@ -122,7 +125,7 @@ static void sum_up(const struct wb_html *h, struct wb_html_sum *sums)
         add_node(&sums[h->nodes[n].parent], &sums[n]);
 }
 
-/* Documentation names its sections after what they are about: such an id says nothing. */
+/* Documentation names its sections after their topics: true if an id is such a name, which says nothing. */
 static bool is_topic_id(const struct wb_html_node *node)
 {
     static const char *const kinds[] = {"sect", "level", "chapter", "detail", "method", "refs"};
@@ -150,7 +153,7 @@ static void read_names(struct wb_html *h, const struct wb_html_node *node, struc
     s->around = by_class.around ? by_class.around : by_id.around;
     s->names = (uint8_t)(by_class.means | (by_id.means & ~WB_NAMES_HIDDEN));
     if (node->tag == WB_TAG_TD_ || node->tag == WB_TAG_TABLE_ || node->tag == WB_TAG_ARTICLE_)
-        s->names &= (uint8_t)~WB_NAMES_SMALL; /* a table of dates; an article with a gallery */
+        s->names &= (uint8_t)~WB_NAMES_SMALL; /* it may be a table of dates, or an article with a gallery */
 }
 
 void wb_html_sum_up(struct wb_html *h)
@@ -167,7 +170,7 @@ void wb_html_sum_up(struct wb_html *h)
         sums[b->node].has_h1 |= b->tag == WB_TAG_H1_;
     }
     for (size_t n = h->node_count; n-- > 1;) {
-        WB_CHECK(h->nodes[n].parent < n); /* so that one pass backwards adds up everything */
+        WB_CHECK(h->nodes[n].parent < n); /* therefore one backward pass is enough */
         struct wb_html_sum *up = &sums[h->nodes[n].parent];
         add_node(up, &sums[n]);
         up->has_h1 |= sums[n].has_h1;
@@ -176,15 +179,15 @@ void wb_html_sum_up(struct wb_html *h)
     }
 }
 
-/* ---- what is dropped --------------------------------------------------------------------- */
+/* ---- dropping ----------------------------------------------------------------------- */
 
-/* Whether most of the prose is in it, or something marked as content. */
+/* True if an element contains most of the prose, or something that is marked as content. */
 static bool is_most(const struct wb_html_sum *sums, uint32_t n)
 {
     return sums[n].holds || (sums[n].prose > 0 && sums[n].prose * 2 >= sums[0].prose);
 }
 
-/* What the first block of an element says of it, where it is a heading or short. */
+/* What the first block of an element says about it, if it is a heading or short. */
 static unsigned heading_says(const struct wb_html *h, const struct wb_html_node *node)
 {
     const struct wb_html_block *b = &h->blocks[node->block_from];
@@ -195,7 +198,7 @@ static unsigned heading_says(const struct wb_html *h, const struct wb_html_node 
     return says ? says : wb_names_of_heading(&h->names, wb_html_block_text(h, b));
 }
 
-/* By what is certain: the element itself, or what says that readers wrote it or that it leads elsewhere. */
+/* True for reasons that are certain: the element itself, or a sign that readers wrote it or that it leads elsewhere. */
 static bool drops_surely(const struct wb_html *h, const struct wb_html_sum *sums, uint32_t n, bool comments)
 {
     const struct wb_html_node *node = &h->nodes[n];
@@ -206,17 +209,18 @@ static bool drops_surely(const struct wb_html *h, const struct wb_html_sum *sums
         return sums[n].prose * 2 < sums[0].prose || sums[n].prose == 0;
     if (comments || sums[n].has_h1 || sums[n].holds)
         return false;
-    return sums[n].names & WB_NAMES_COMMENT || (heading_says(h, node) && sums[0].prose - sums[n].prose >= WB_HTML_OUTSIDE_BYTES);
+    return sums[n].names & WB_NAMES_COMMENT ||
+           (heading_says(h, node) && sums[0].prose - sums[n].prose >= WB_HTML_OUTSIDE_BYTES);
 }
 
-/* Words that name so much of the page that they cannot mean what they say elsewhere. */
+/* Finds words that name so much of the page that they cannot have their usual meaning here. */
 static void doubt_words(const struct wb_html *h, const struct wb_html_sum *sums, bool doubted_out[WB_NAMES_WORDS_MAX])
 {
     uint64_t prose[WB_NAMES_WORDS_MAX] = {0};
 
     for (uint32_t n = 1; n < h->node_count; n++) {
         uint32_t up = h->nodes[n].parent;
-        bool counted = sums[up].around == sums[n].around && !is_most(sums, up); /* as part of what encloses it */
+        bool counted = sums[up].around == sums[n].around && !is_most(sums, up); /* already, as part of its parent */
         if (sums[n].around && !counted && !is_most(sums, n))
             prose[sums[n].around] += sums[n].prose;
     }
@@ -240,7 +244,7 @@ static bool is_inside_dropped(const struct wb_html *h, const struct wb_html_sum 
     return sums[h->nodes[n].parent].dropped && !(h->nodes[n].own & WB_HTML_PLACE_MAIN);
 }
 
-/* comments: they are the content. */
+/* Drops what is not content. comments: the comments of readers are the content. */
 static void drop_nodes(struct wb_html *h, struct wb_html_sum *sums, bool comments)
 {
     bool doubted[WB_NAMES_WORDS_MAX];
@@ -269,7 +273,7 @@ void wb_html_drop(struct wb_html *h)
     uint32_t prose = h->sums[0].prose;
 
     drop_nodes(h, h->sums, false);
-    /* Hardly anything is left: what readers wrote is the content. */
+    /* If hardly anything is left, the comments of readers are the content. */
     if (h->sums[0].prose < WB_HTML_OUTSIDE_BYTES && prose - h->sums[0].prose > h->sums[0].prose) {
         wb_html_sum_up(h);
         drop_nodes(h, h->sums, true);

@@ -1,6 +1,6 @@
 /*
- * htmlfacts.c - what a page says of itself: title, description, robots, dates, author,
- * type, language. Nothing is believed or compared here, only read.
+ * htmlfacts.c - reads what a page says about itself: title, description, robots, dates, author, type,
+ * language. It never judges whether that is true.
  */
 #include "extract/html.h"
 #include "base/date.h"
@@ -23,15 +23,16 @@ int wb_html_title(struct wb_html *h)
 
 /* ---- dates ------------------------------------------------------------------------------- */
 
-/* Where a date may stand, the best source first: a higher rank replaces a lower one. */
+/* The names under which a date may be given. A source with a higher rank replaces one with a lower rank. */
 static const struct {
     const char *name;
     bool modified;
     uint8_t rank;
 } date_names[] = {
-    {"article:published_time", false, 10}, {"datepublished", false, 8}, {"dcterms.issued", false, 7}, {"dcterms.created", false, 6},
-    {"dc.date.issued", false, 6}, {"dc.date.created", false, 6}, {"dcterms.date", false, 5}, {"dc.date", false, 5}, {"date", false, 4},
-    {"article:modified_time", true, 10}, {"datemodified", true, 8}, {"dcterms.modified", true, 7}, {"dc.date.modified", true, 6},
+    {"article:published_time", false, 10}, {"datepublished", false, 8}, {"dcterms.issued", false, 7},
+    {"dcterms.created", false, 6}, {"dc.date.issued", false, 6}, {"dc.date.created", false, 6},
+    {"dcterms.date", false, 5}, {"dc.date", false, 5}, {"date", false, 4}, {"article:modified_time", true, 10},
+    {"datemodified", true, 8}, {"dcterms.modified", true, 7}, {"dc.date.modified", true, 6},
     {"og:updated_time", true, 5}, {"last-modified", true, 4},
 };
 #define JSONLD_RANK 9
@@ -61,7 +62,7 @@ static void take_named_date(struct wb_html *h, struct wb_slice name, struct wb_s
             take_date(h, date_names[i].modified, date_names[i].rank, text);
 }
 
-/* <time datetime> and, with a name, itemprop. */
+/* Takes the date of a <time datetime>; its itemprop, if it has one, says which date it is. */
 int wb_html_time(struct wb_html *h)
 {
     struct wb_slice when, name;
@@ -82,8 +83,9 @@ int wb_html_time(struct wb_html *h)
 
 /* ---- author and type --------------------------------------------------------------------- */
 
-/* A value of better rank replaces the one before; addresses of profiles are no names. */
-static int take_words(struct wb_html *h, uint8_t rank, uint8_t *had, struct wb_slice text, size_t max, struct wb_slice *fact)
+/* A value of higher rank replaces the one before. Addresses of profiles are not names. */
+static int take_words(struct wb_html *h, uint8_t rank, uint8_t *had, struct wb_slice text, size_t max,
+                      struct wb_slice *fact)
 {
     text = wb_slice_trim(text);
     if (rank <= *had || text.len == 0 || wb_slice_starts_nocase(text, WB_SLICE_LIT("http://")) ||
@@ -103,10 +105,11 @@ static int take_type(struct wb_html *h, uint8_t rank, struct wb_slice text)
     return take_words(h, rank, &h->type_rank, text, TYPE_MAX, &h->x->out->type);
 }
 
-/* The names of authors and types in meta tags, the best source first. */
+/* Takes authors and types from meta tags; the best source comes first. */
 static int take_named_words(struct wb_html *h, struct wb_slice name, struct wb_slice content)
 {
-    static const char *const authors[] = {"author", "dcterms.creator", "dc.creator", "article:author", "parsely-author"};
+    static const char *const authors[] = {"author", "dcterms.creator", "dc.creator", "article:author",
+                                          "parsely-author"};
 
     for (size_t i = 0; i < sizeof authors / sizeof *authors; i++)
         if (wb_slice_equal_nocase(name, wb_slice_str(authors[i])))
@@ -139,7 +142,7 @@ int wb_html_jsonld(struct wb_html *h)
 
 /* ---- meta -------------------------------------------------------------------------------- */
 
-/* Several are joined by ", ". */
+/* Takes <meta name=robots>; several are joined by ", ". */
 static int take_robots(struct wb_html *h, struct wb_slice content)
 {
     struct wb_extract *out = h->x->out;

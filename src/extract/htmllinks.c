@@ -1,6 +1,7 @@
 /*
- * htmllinks.c - the links of HTML elements, with their anchors. Which of them are
- * followed is not decided here: a mailto: is a link too.
+ * htmllinks.c - takes the links of HTML elements, with their anchors.
+ *
+ * It never decides which links are followed: even a mailto: is a link here.
  */
 #include "extract/html.h"
 #include "base/error.h"
@@ -12,7 +13,7 @@ static bool is_blank(char c)
 
 /* ---- rel --------------------------------------------------------------------------------- */
 
-/* Cuts the next word off *rest; false at the end. */
+/* Removes the next word from *rest; false at the end. */
 static bool next_word(struct wb_slice *rest, struct wb_slice *word_out)
 {
     const char *p = rest->ptr, *end = p + rest->len;
@@ -33,7 +34,10 @@ static uint8_t read_rels(struct wb_slice rel, struct wb_slice type)
         const char *word;
         uint8_t rel;
     } words[] = {
-        {"nofollow", WB_EXTRACT_REL_NOFOLLOW}, {"canonical", WB_EXTRACT_REL_CANONICAL}, {"alternate", WB_EXTRACT_REL_ALTERNATE}, {"stylesheet", WB_EXTRACT_REL_STYLESHEET},
+        {"nofollow", WB_EXTRACT_REL_NOFOLLOW},
+        {"canonical", WB_EXTRACT_REL_CANONICAL},
+        {"alternate", WB_EXTRACT_REL_ALTERNATE},
+        {"stylesheet", WB_EXTRACT_REL_STYLESHEET},
     };
     uint8_t rels = 0;
     struct wb_slice word;
@@ -51,7 +55,7 @@ static uint8_t read_rels(struct wb_slice rel, struct wb_slice type)
 
 /* ---- anchors ----------------------------------------------------------------------------- */
 
-/* At most WB_EXTRACT_ANCHOR_MAX bytes, whole characters. */
+/* Cuts an anchor to at most WB_EXTRACT_ANCHOR_MAX bytes, without splitting a character. */
 static struct wb_slice cut_anchor(struct wb_slice s)
 {
     if (s.len <= WB_EXTRACT_ANCHOR_MAX)
@@ -65,15 +69,16 @@ static struct wb_slice cut_anchor(struct wb_slice s)
 }
 
 /*
- * A blank of its own between a tag and a word belongs to the words, as browsers have it; line ends and indentation are layout.
- * p: the byte beside the tag, q: the one beyond it.
+ * True if there is a single blank between a tag and a word. Browsers show it, so it belongs to the
+ * anchor; line ends and indentation are only layout. p is the byte next to the tag, q the one next
+ * to p.
  */
 static bool is_lone_blank(char p, char q)
 {
     return p == ' ' && !is_blank(q) && q != '<' && q != '>';
 }
 
-/* A part of the page's text where it is in one block; otherwise a copy. */
+/* Gets the anchor: a part of the page's text if it is in one block, otherwise a copy. */
 static int anchor_of_text(struct wb_html *h, bool blank_after, struct wb_slice *anchor_out)
 {
     const struct wb_words *text = &h->x->text;
@@ -83,7 +88,8 @@ static int anchor_of_text(struct wb_html *h, bool blank_after, struct wb_slice *
         s = wb_slice(s.ptr + 1, s.len - 1);
     s = cut_anchor(s);
     *anchor_out = s;
-    bool before = h->anchor_blank && s.len < WB_EXTRACT_ANCHOR_MAX, after = blank_after && s.len + before < WB_EXTRACT_ANCHOR_MAX;
+    bool before = h->anchor_blank && s.len < WB_EXTRACT_ANCHOR_MAX,
+         after = blank_after && s.len + before < WB_EXTRACT_ANCHOR_MAX;
     if (s.len == 0 || (!before && !after && !memchr(s.ptr, '\n', s.len)))
         return 0;
     char copy[WB_EXTRACT_ANCHOR_MAX];
@@ -108,7 +114,7 @@ int wb_html_anchor_end(struct wb_html *h, bool by_tag)
     h->block_link_bytes += (uint32_t)(h->x->text.len - h->anchor_counted);
     if (h->anchor_link == SIZE_MAX)
         return 0;
-    if (h->x->text.len > h->anchor_from) /* so there are a tag and a word before this one: bytes to look at */
+    if (h->x->text.len > h->anchor_from) /* then a tag and a word precede this tag, and raw.ptr[-2] exists */
         err = anchor_of_text(h, by_tag && is_lone_blank(h->t.raw.ptr[-1], h->t.raw.ptr[-2]), &anchor);
     h->x->links[h->anchor_link].anchor = anchor.len ? anchor : h->anchor_alt;
     return err;
@@ -123,7 +129,7 @@ static void open_anchor(struct wb_html *h, size_t link)
     h->anchor_blank = h->t.end - h->t.at >= 2 && is_lone_blank(h->t.at[0], h->t.at[1]);
 }
 
-/* The alt of an image or area, as words. */
+/* Reads the alt of an image or area, with white space collapsed. */
 static int read_alt(struct wb_html *h, struct wb_slice *alt_out)
 {
     const struct wb_token_attr *alt = wb_tokenizer_attr(&h->t, WB_SLICE_LIT("alt"));
@@ -131,12 +137,14 @@ static int read_alt(struct wb_html *h, struct wb_slice *alt_out)
     *alt_out = WB_SLICE_EMPTY;
     if (!alt || alt->value.len == 0)
         return 0;
-    return wb_sink_keep_raw_words(h->x, alt->value, alt->value_coded ? WB_DECODE_VALUE : 0, WB_EXTRACT_ANCHOR_MAX, alt_out);
+    return wb_sink_keep_raw_words(h->x, alt->value, alt->value_coded ? WB_DECODE_VALUE : 0, WB_EXTRACT_ANCHOR_MAX,
+                                  alt_out);
 }
 
-/* ---- one function a kind of element ------------------------------------------------------- */
+/* ---- one function for each kind of element --------------------------------------------------------- */
 
-static int read_link(struct wb_html *h, enum wb_extract_tag tag, struct wb_slice attribute, struct wb_extract_link *link_out, bool *found_out)
+static int read_link(struct wb_html *h, enum wb_extract_tag tag, struct wb_slice attribute,
+                     struct wb_extract_link *link_out, bool *found_out)
 {
     bool found = false;
 
@@ -203,7 +211,7 @@ static int take_link(struct wb_html *h)
     return wb_sink_resolve(h->x, link.href, &h->x->out->canonical);
 }
 
-/* Elements with a plain src or action; an empty one leads nowhere. */
+/* Takes the link of an element with a plain src or action; an empty one leads nowhere. */
 static int take_plain(struct wb_html *h, enum wb_extract_tag tag, struct wb_slice attribute)
 {
     struct wb_extract_link link;
@@ -215,7 +223,7 @@ static int take_plain(struct wb_html *h, enum wb_extract_tag tag, struct wb_slic
     return wb_sink_link(h->x, &link, NULL);
 }
 
-/* Past the descriptors of a candidate: up to a comma that no parenthesis encloses. */
+/* Skips the descriptors of a candidate, up to a comma that is not inside parentheses. */
 static const char *skip_descriptors(const char *p, const char *end)
 {
     bool inside = false;
@@ -225,7 +233,7 @@ static const char *skip_descriptors(const char *p, const char *end)
     return p;
 }
 
-/* The candidates of a srcset, as the HTML standard splits it. */
+/* Takes the candidates of a srcset, which is split as the HTML standard says. */
 static int take_srcset(struct wb_html *h, enum wb_extract_tag tag, struct wb_slice alt)
 {
     struct wb_slice srcset;
@@ -246,8 +254,11 @@ static int take_srcset(struct wb_html *h, enum wb_extract_tag tag, struct wb_sli
             p = skip_descriptors(p, end);
         if (to == from)
             continue;
-        struct wb_extract_link link = {.tag = (uint8_t)tag, .href = wb_slice(from, (size_t)(to - from)), .url = WB_SLICE_EMPTY,
-                               .anchor = alt, .rel = WB_SLICE_EMPTY};
+        struct wb_extract_link link = {.tag = (uint8_t)tag,
+                                       .href = wb_slice(from, (size_t)(to - from)),
+                                       .url = WB_SLICE_EMPTY,
+                                       .anchor = alt,
+                                       .rel = WB_SLICE_EMPTY};
         err = wb_sink_link(h->x, &link, NULL);
     }
     return err;
@@ -271,8 +282,8 @@ static int take_img(struct wb_html *h)
 }
 
 /*
- * Links that came before the base are resolved anew. A long base makes them all long: the bound on that
- * is the sink's, and what is beyond it is left out.
+ * Resolves the links before the base again. A long base makes all of them long; beyond the sink's
+ * limit they are left out.
  */
 static int resolve_again(struct wb_html *h)
 {
@@ -294,7 +305,7 @@ static int resolve_again(struct wb_html *h)
     return err;
 }
 
-/* The first <base href> counts for all links, those before it too. */
+/* The first <base href> applies to all links, including those before it. */
 static int take_base(struct wb_html *h)
 {
     struct wb_extractor *x = h->x;
@@ -353,7 +364,7 @@ static bool is_number(char c)
     return (c >= '0' && c <= '9') || c == '.';
 }
 
-/* "URL = " before the URL, which is optional. */
+/* Skips the optional "URL = " before the URL. */
 static const char *skip_url_word(const char *p, const char *end)
 {
     if (!wb_slice_starts_nocase(wb_slice(p, (size_t)(end - p)), WB_SLICE_LIT("url")))
@@ -362,7 +373,10 @@ static const char *skip_url_word(const char *p, const char *end)
     return q < end && *q == '=' ? skip_blanks(q + 1, end) : p;
 }
 
-/* "5; url='next.html'" as the HTML standard reads it. False where it is no refresh; href_out is empty where it is one of the page itself. */
+/*
+ * Parses "5; url='next.html'" as the HTML standard does. Returns false if it is not a refresh;
+ * *href_out is empty if the page refreshes itself.
+ */
 static bool read_refresh(struct wb_slice content, struct wb_slice *href_out)
 {
     const char *end = content.ptr + content.len, *p = skip_blanks(content.ptr, end), *from = p;
@@ -393,7 +407,8 @@ static bool read_refresh(struct wb_slice content, struct wb_slice *href_out)
 
 int wb_html_refresh(struct wb_html *h, struct wb_slice content)
 {
-    struct wb_extract_link link = {.tag = WB_EXTRACT_LINK_META, .url = WB_SLICE_EMPTY, .anchor = WB_SLICE_EMPTY, .rel = WB_SLICE_EMPTY};
+    struct wb_extract_link link = {
+        .tag = WB_EXTRACT_LINK_META, .url = WB_SLICE_EMPTY, .anchor = WB_SLICE_EMPTY, .rel = WB_SLICE_EMPTY};
 
     if (h->has_refresh || !read_refresh(content, &link.href))
         return 0;

@@ -1,18 +1,19 @@
 /*
- * htmlmain.c - which blocks of a page are its main text.
+ * htmlmain.c - chooses the blocks that are the main text of a page.
  *
- * Two findings are put together. Length and links tell a paragraph from the rest (Kohlschuetter,
+ * It combines two ideas. Length and links distinguish a paragraph from the rest (Kohlschuetter,
  * Fankhauser, Nejdl: "Boilerplate detection using shallow text features", WSDM 2010): a block is
- * prose if it is long, or ends like a sentence, and has few links. And the main text is the
- * element that holds most of the prose, close together (as in Arc90's Readability).
+ * prose if it is long or ends like a sentence, and has few links. And the main text is the element
+ * in which most of the prose is close together (as in Arc90's Readability).
  *
- *   1. drop     what is surely not content (htmldrop.c)
- *   2. choose   every prose block votes for what encloses it, less for each level further out;
- *               the winner is widened to what encloses it while that adds more prose than clutter
- *   3. clean    links, captions, the title, empty headings, and what is short at either end go
+ *   1. drop     removes what certainly is not content (htmldrop.c)
+ *   2. choose   each block of prose votes for the elements that enclose it, with less weight for each
+ *               level further out; the winner is widened to what encloses it, as long as that adds
+ *               more prose than clutter
+ *   3. clean    removes links, captions, the title, empty headings, and short blocks at both ends
  *
  * If nothing is found, all text is main text. All passes are linear in the number of blocks and
- * elements, both of which are bounded.
+ * elements, both of which are bounded. It never changes the text itself.
  */
 #include "base/check.h"
 #include "base/error.h"
@@ -22,7 +23,7 @@
 
 /* ---- choose ------------------------------------------------------------------------------ */
 
-/* The element with this mark that has prose, if there is exactly one; otherwise 0. */
+/* Finds the element with this mark that has prose, if there is exactly one; otherwise 0. */
 static uint32_t only_marked(const struct wb_html *h, const struct wb_html_sum *sums, uint8_t mark)
 {
     uint32_t only = 0;
@@ -38,8 +39,8 @@ static uint32_t only_marked(const struct wb_html *h, const struct wb_html_sum *s
 }
 
 /*
- * Where the main text is looked for: what the page calls the body of its article, its only <article>,
- * or <main>, unless there is more prose elsewhere; then the page.
+ * Chooses the part of the page in which to look for the main text: what the page calls the body of
+ * its article, its only <article>, or <main>. If there is more prose elsewhere, it is the whole page.
  */
 static uint32_t choose_scope(const struct wb_html *h, const struct wb_html_sum *sums)
 {
@@ -59,7 +60,7 @@ static uint32_t choose_scope(const struct wb_html *h, const struct wb_html_sum *
 
 #define VOTE_LEVELS 5
 
-/* How much a block says for what encloses it: a paragraph more than a sentence, and that more than an item of a list. */
+/* The weight of a block's vote: a paragraph has more than a sentence, and that more than an item of a list. */
 static float weight_of(const struct wb_html_block *b)
 {
     uint32_t len = wb_html_block_len(b), most = 500;
@@ -101,7 +102,7 @@ static uint32_t choose_node(const struct wb_html *h, const struct wb_html_sum *s
     return best;
 }
 
-/* Whether an element has a child that looks like this one and holds prose: one of several posts, answers, sections. */
+/* True if the element has another child with prose that looks like child n: several posts, answers or sections. */
 static bool has_twin(const struct wb_html *h, const struct wb_html_sum *sums, uint32_t up, uint32_t n)
 {
     const struct wb_html_node *a = &h->nodes[n];
@@ -115,7 +116,7 @@ static bool has_twin(const struct wb_html *h, const struct wb_html_sum *sums, ui
     return false;
 }
 
-/* Widens the choice to what encloses it while that adds text: a text may be spread over many elements. */
+/* Widens the choice to enclosing elements as long as that adds text, because a text may be spread over several. */
 static uint32_t widen(const struct wb_html *h, const struct wb_html_sum *sums, uint32_t scope, uint32_t top)
 {
     bool twins = false;
@@ -135,7 +136,7 @@ static uint32_t widen(const struct wb_html *h, const struct wb_html_sum *sums, u
 
 /* ---- clean ------------------------------------------------------------------------------- */
 
-/* Whether a heading repeats the title, which is a fact of its own. */
+/* True if a heading repeats the title, which is extracted separately. */
 static bool is_title(const struct wb_html *h, const struct wb_html_block *b)
 {
     struct wb_slice text = wb_html_block_text(h, b), title = h->x->out->title;
@@ -161,7 +162,7 @@ static bool is_wanted(const struct wb_html *h, const struct wb_html_block *b)
     return b->kind & WB_HTML_KIND_LISTED ? b->link_bytes * 10 <= len * 9 : b->link_bytes * 3 <= len * 2;
 }
 
-/* The title is looked for among the first few <h1>: a page may have any number of them. */
+/* The title is compared only with the first few <h1>, because a page may have any number of them. */
 #define TITLES_MAX 8
 
 static void want_blocks(struct wb_html *h)
@@ -176,10 +177,10 @@ static void want_blocks(struct wb_html *h)
     }
 }
 
-/* Headings of which nothing was kept. */
+/* Drops headings under which nothing was kept. */
 static void drop_headings(struct wb_html *h)
 {
-    uint8_t above = WB_TAG_H1_; /* a heading of this level or below heads nothing */
+    uint8_t above = WB_TAG_H1_; /* a heading of this level or a lower one has nothing below it */
 
     for (size_t i = h->block_count; i-- > 0;) {
         struct wb_html_block *b = &h->blocks[i];
@@ -194,14 +195,16 @@ static void drop_headings(struct wb_html *h)
     }
 }
 
-/* What is short before the first and after the last piece of text: author, date, buttons. */
+/* Drops short blocks before the first and after the last real text: author, date, buttons. */
 static void trim_ends(struct wb_html *h)
 {
     size_t from = 0, to = h->block_count;
 
-    while (from < to && !(h->blocks[from].kept && (h->blocks[from].tag == WB_TAG_P_ || h->blocks[from].kind & (WB_HTML_KIND_HEADING | WB_HTML_KIND_TEXT))))
+    while (from < to && !(h->blocks[from].kept && (h->blocks[from].tag == WB_TAG_P_ ||
+                                                   h->blocks[from].kind & (WB_HTML_KIND_HEADING | WB_HTML_KIND_TEXT))))
         h->blocks[from++].kept = 0;
-    while (from < to && !(h->blocks[to - 1].kept && (h->blocks[to - 1].tag == WB_TAG_P_ || h->blocks[to - 1].kind & WB_HTML_KIND_TEXT)))
+    while (from < to && !(h->blocks[to - 1].kept &&
+                          (h->blocks[to - 1].tag == WB_TAG_P_ || h->blocks[to - 1].kind & WB_HTML_KIND_TEXT)))
         h->blocks[--to].kept = 0;
 }
 
@@ -210,7 +213,7 @@ static bool is_paragraph(const struct wb_html_block *b)
     return b->tag == WB_TAG_P_ && b->kind & WB_HTML_KIND_PROSE;
 }
 
-/* Something short and bare between two paragraphs is a caption, a button or the like. */
+/* Drops a short block outside any paragraph between two paragraphs: it is a caption, a button or the like. */
 static void drop_strays(struct wb_html *h)
 {
     struct wb_html_block *before = NULL, *stray = NULL;
@@ -219,7 +222,8 @@ static void drop_strays(struct wb_html *h)
         struct wb_html_block *b = &h->blocks[i];
         if (!b->kept)
             continue;
-        bool bare = b->tag != WB_TAG_P_ && b->tag != WB_TAG_BLOCKQUOTE_ && !(b->kind & (WB_HTML_KIND_HEADING | WB_HTML_KIND_TEXT));
+        bool bare = b->tag != WB_TAG_P_ && b->tag != WB_TAG_BLOCKQUOTE_ &&
+                    !(b->kind & (WB_HTML_KIND_HEADING | WB_HTML_KIND_TEXT));
         if (stray && is_paragraph(b))
             stray->kept = 0;
         stray = bare && before && is_paragraph(before) ? b : NULL;
@@ -227,26 +231,31 @@ static void drop_strays(struct wb_html *h)
     }
 }
 
-/* Keeps the wanted blocks inside an element, or, unless choosy, all that are not dropped; returns how many bytes of them are not links. */
+/*
+ * Keeps the wanted blocks inside an element or, unless `choosy`, all blocks in it that are not
+ * dropped. Returns how many bytes of them are not links.
+ */
 static uint64_t keep_blocks(struct wb_html *h, const struct wb_html_sum *sums, uint32_t top, bool choosy)
 {
     uint64_t bytes = 0;
 
     for (size_t i = 0; i < h->block_count; i++) {
         struct wb_html_block *b = &h->blocks[i];
-        b->kept = b->node >= top && b->node < sums[top].end && !sums[b->node].dropped && (!choosy || b->kind & WB_HTML_KIND_WANTED);
+        b->kept = b->node >= top && b->node < sums[top].end && !sums[b->node].dropped &&
+                  (!choosy || b->kind & WB_HTML_KIND_WANTED);
         bytes += b->kept ? wb_html_block_len(b) - b->link_bytes : 0;
     }
     return bytes;
 }
 
-/* Tables and lists beside the choice belong to it, and so do paragraphs that nothing else encloses. */
+/* Also keeps tables and lists next to the chosen element, and paragraphs directly inside its parent. */
 static void keep_beside(struct wb_html *h, const struct wb_html_sum *sums, uint32_t top)
 {
     uint32_t up = h->nodes[top].parent;
 
     for (size_t i = h->nodes[up].block_from; i < h->nodes[up].block_to; i++)
-        if (h->blocks[i].node == up && h->blocks[i].kind & WB_HTML_KIND_PROSE && h->blocks[i].kind & WB_HTML_KIND_WANTED)
+        if (h->blocks[i].node == up && h->blocks[i].kind & WB_HTML_KIND_PROSE &&
+            h->blocks[i].kind & WB_HTML_KIND_WANTED)
             h->blocks[i].kept = 1;
     for (uint32_t n = up + 1; n < sums[up].end; n = sums[n].end) {
         const struct wb_html_node *node = &h->nodes[n];
@@ -267,16 +276,16 @@ static bool any_kept(const struct wb_html *h)
 }
 
 /*
- * Prose is not all that there is to read: references, tables, listings and poems have little of it.
- * Where most of what would be kept of <main> (or, without one, two thirds of the page) is outside of the choice, it
- * was not the content.
+ * Not everything worth reading is prose: references, tables, listings and poems have little of it. If
+ * most of what would be kept of <main> (or, without one, two thirds of the page) is outside the chosen
+ * element, the choice was wrong, and everything in scope is kept.
  */
 static void keep_chosen(struct wb_html *h, const struct wb_html_sum *sums, uint32_t scope, uint32_t top)
 {
     want_blocks(h);
     uint64_t all = keep_blocks(h, sums, scope, true), chosen = scope == top ? all : keep_blocks(h, sums, top, true);
     if (sums[0].prose == 0 && all * 4 < sums[scope].links) {
-        keep_blocks(h, sums, scope, false); /* an index: there is nothing but links */
+        keep_blocks(h, sums, scope, false); /* an index, which has nothing but links */
         return;
     }
     bool prose = chosen * (scope ? 2 : 3) >= all;
@@ -291,7 +300,7 @@ static void keep_chosen(struct wb_html *h, const struct wb_html_sum *sums, uint3
     }
     if (any_kept(h))
         return;
-    /* A page of few words, of links only, or with everything in its header: what there is. */
+    /* A page of few words, of links only, or with everything in its header: keep whatever there is. */
     keep_blocks(h, sums, scope, true);
     if (!any_kept(h))
         keep_blocks(h, sums, scope, false);

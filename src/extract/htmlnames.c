@@ -1,9 +1,9 @@
 /*
  * htmlnames.c - the vocabulary of class and id names, and of headings.
  *
- * A name is cut into words at whatever is not a letter and where a capital follows a small letter:
- * "sidebarLeft" and "sidebar-left" have the same words. It decides nothing about a page: a word may
- * be wrong for the page at hand, which is htmlmain.c's to find out.
+ * A name is split into words at every character that is not a letter, and where a capital follows a
+ * small letter: "sidebarLeft" and "sidebar-left" have the same words. It never decides about a page:
+ * a word may be misleading on a given page, which htmldrop.c and htmlmain.c must find out.
  */
 #include "extract/htmlnames.h"
 #include "base/check.h"
@@ -19,44 +19,48 @@
 #define S WB_NAMES_SMALL
 #define N (WB_NAMES_AROUND | WB_NAMES_NEVER)
 
-/* A word with a '*' stands for all that begin with it; four letters at least come before it. */
+/* A '*' at the end stands for any continuation; at least four letters come before it. */
 static const struct {
     const char *text;
     uint8_t means;
 } words[] = {
-    {"", 0}, /* number 0 is no word */
+    {"", 0}, /* number 0 is not used */
 
-    /* what readers wrote */
-    {"comment*", C}, {"comentari*", C}, {"comentario*", C}, {"commenti", C}, {"disqus*", C}, {"kommentar*", C}, {"komentar*", C},
-    {"koment*", C}, {"pingback*", C}, {"reactie*", C}, {"respond", C}, {"shoutbox", C}, {"trackback*", C}, {"yorum*", C},
+    /* written by readers */
+    {"comment*", C}, {"comentari*", C}, {"comentario*", C}, {"commenti", C}, {"disqus*", C}, {"kommentar*", C},
+    {"komentar*", C}, {"koment*", C}, {"pingback*", C}, {"reactie*", C}, {"respond", C}, {"shoutbox", C},
+    {"trackback*", C}, {"yorum*", C},
 
     /* navigation */
-    {"breadcrumb*", N}, {"crumbs", A}, {"flyout", A}, {"foot", A}, {"footer*", N}, {"fusszeile", N}, {"jumplink*", A}, {"masthead*", A},
-    {"menu", A}, {"menus", A}, {"menubar", A}, {"nav", A}, {"navbar*", A}, {"navbox*", A}, {"navi", A}, {"navigat*", A}, {"navigation*", A},
-    {"noprint", A}, {"pagebar", A}, {"pager", A}, {"paginat*", A}, {"paging", A}, {"prevnext", A}, {"rodape", N}, {"sidebar*", A},
-    {"sidenav*", A}, {"seitenleiste", A}, {"skiplink*", A}, {"tabbar", A}, {"toolbar*", A}, {"widget*", A},
+    {"breadcrumb*", N}, {"crumbs", A}, {"flyout", A}, {"foot", A}, {"footer*", N}, {"fusszeile", N}, {"jumplink*", A},
+    {"masthead*", A}, {"menu", A}, {"menus", A}, {"menubar", A}, {"nav", A}, {"navbar*", A}, {"navbox*", A},
+    {"navi", A}, {"navigat*", A}, {"navigation*", A}, {"noprint", A}, {"pagebar", A}, {"pager", A}, {"paginat*", A},
+    {"paging", A}, {"prevnext", A}, {"rodape", N}, {"sidebar*", A}, {"sidenav*", A}, {"seitenleiste", A},
+    {"skiplink*", A}, {"tabbar", A}, {"toolbar*", A}, {"widget*", A},
 
     /* other pages */
-    {"alsoread", A}, {"benzer", A}, {"breaking", A}, {"correlati", A}, {"gerelateerd", A}, {"morefrom*", A}, {"mostpopular", A}, {"mostread", A},
-    {"outbrain*", N}, {"podobne", A}, {"popular*", A}, {"powiazane", A}, {"readmore*", A}, {"readnext", A}, {"recent", A},
-    {"recentposts", A}, {"recirc*", A}, {"recommend*", A}, {"related*", A}, {"relacionad*", A}, {"relaterad*", A}, {"relaterat", A},
-    {"similar", A}, {"taboola*", N}, {"tagcloud*", A}, {"ticker*", A}, {"trending*", A}, {"verwandt*", A}, {"weiterlesen", A},
+    {"alsoread", A}, {"benzer", A}, {"breaking", A}, {"correlati", A}, {"gerelateerd", A}, {"morefrom*", A},
+    {"mostpopular", A}, {"mostread", A}, {"outbrain*", N}, {"podobne", A}, {"popular*", A}, {"powiazane", A},
+    {"readmore*", A}, {"readnext", A}, {"recent", A}, {"recentposts", A}, {"recirc*", A}, {"recommend*", A},
+    {"related*", A}, {"relacionad*", A}, {"relaterad*", A}, {"relaterat", A}, {"similar", A}, {"taboola*", N},
+    {"tagcloud*", A}, {"ticker*", A}, {"trending*", A}, {"verwandt*", A}, {"weiterlesen", A},
 
-    /* to be clicked, bought or agreed to */
-    {"abonne*", N}, {"ad", N}, {"ads", N}, {"adv", N}, {"advert*", N}, {"adsense", N}, {"anzeige*", N}, {"banner*", A}, {"bookmark*", A},
-    {"carousel*", A}, {"compartilh*", N}, {"compartir", N}, {"condividi", N}, {"consent*", N}, {"cookie*", N}, {"copyright*", N},
-    {"cta", A}, {"dialog", A}, {"disclaimer*", A}, {"donat*", A}, {"dropdown*", A}, {"facebook", A}, {"follow", A}, {"followus", A},
-    {"gdpr*", N}, {"instagram", A}, {"lightbox*", A}, {"login*", N}, {"modal*", A}, {"newsletter*", N}, {"notification*", A},
-    {"overlay*", A}, {"partag*", N}, {"paylas*", N}, {"pinterest", A}, {"playlist*", A}, {"popup*", A}, {"privacy", A}, {"promo*", A},
-    {"pubblicita*", N}, {"publicid*", N}, {"publicite", N}, {"reklam*", N}, {"share*", N}, {"sharing", N}, {"signin", N}, {"signup*", N},
-    {"social*", N}, {"sponsor*", N}, {"subscri*", N}, {"suscri*", N}, {"teilen", N}, {"toast*", A}, {"tooltip*", A}, {"udostepnij", N},
-    {"werbung*", N}, {"whatsapp", A},
+    /* things to click, buy or agree to */
+    {"abonne*", N}, {"ad", N}, {"ads", N}, {"adv", N}, {"advert*", N}, {"adsense", N}, {"anzeige*", N}, {"banner*", A},
+    {"bookmark*", A}, {"carousel*", A}, {"compartilh*", N}, {"compartir", N}, {"condividi", N}, {"consent*", N},
+    {"cookie*", N}, {"copyright*", N}, {"cta", A}, {"dialog", A}, {"disclaimer*", A}, {"donat*", A}, {"dropdown*", A},
+    {"facebook", A}, {"follow", A}, {"followus", A}, {"gdpr*", N}, {"instagram", A}, {"lightbox*", A}, {"login*", N},
+    {"modal*", A}, {"newsletter*", N}, {"notification*", A}, {"overlay*", A}, {"partag*", N}, {"paylas*", N},
+    {"pinterest", A}, {"playlist*", A}, {"popup*", A}, {"privacy", A}, {"promo*", A}, {"pubblicita*", N},
+    {"publicid*", N}, {"publicite", N}, {"reklam*", N}, {"share*", N}, {"sharing", N}, {"signin", N}, {"signup*", N},
+    {"social*", N}, {"sponsor*", N}, {"subscri*", N}, {"suscri*", N}, {"teilen", N}, {"toast*", A}, {"tooltip*", A},
+    {"udostepnij", N}, {"werbung*", N}, {"whatsapp", A},
 
-    /* what is said about a text, not in it */
-    {"author*", S}, {"auteur", S}, {"autor*", S}, {"avatar*", S}, {"bio", A}, {"byline*", S}, {"caption*", S}, {"category", S},
-    {"categories", S}, {"credit*", S}, {"date", S}, {"dateline*", S}, {"datum", S}, {"gallery", S}, {"galeria", S}, {"meta", S},
-    {"metadata*", S}, {"permalink*", S}, {"postmeta", S}, {"pubdate*", S}, {"published", S}, {"slideshow*", S}, {"tag", S}, {"tags", S},
-    {"taglist", S}, {"time", S}, {"timestamp*", S},
+    /* facts about a text, not part of it */
+    {"author*", S}, {"auteur", S}, {"autor*", S}, {"avatar*", S}, {"bio", A}, {"byline*", S}, {"caption*", S},
+    {"category", S}, {"categories", S}, {"credit*", S}, {"date", S}, {"dateline*", S}, {"datum", S}, {"gallery", S},
+    {"galeria", S}, {"meta", S}, {"metadata*", S}, {"permalink*", S}, {"postmeta", S}, {"pubdate*", S},
+    {"published", S}, {"slideshow*", S}, {"tag", S}, {"tags", S}, {"taglist", S}, {"time", S}, {"timestamp*", S},
 };
 #define WORD_COUNT (sizeof words / sizeof *words)
 _Static_assert(WORD_COUNT <= WB_NAMES_WORDS_MAX, "the number of a word is a byte");
@@ -98,7 +102,7 @@ static bool matches(const char *pattern, const char *word, size_t len)
     return pattern[i] == '*' || (i == len && pattern[i] == '\0');
 }
 
-/* Words that are written together with what comes before them: "topnav", "leftsidebar". */
+/* Words that are often written together with another word before them: "topnav", "leftsidebar". */
 static unsigned ending_means(const char *word, size_t len)
 {
     static const struct {
@@ -132,13 +136,14 @@ static unsigned look_up(const struct wb_names_index *index, const char *word, si
     return means ? means : ending_means(word, len);
 }
 
-/* Classes that hide an element, whole: "label-hidden" hides nothing. */
+/* True for the classes that hide an element. The whole class must match: "label-hidden" hides nothing. */
 static bool hides(struct wb_slice token)
 {
     static const struct wb_slice tokens[] = {
-        WB_SLICE_LIT("d-none"), WB_SLICE_LIT("element-invisible"), WB_SLICE_LIT("hidden"), WB_SLICE_LIT("hide"), WB_SLICE_LIT("invisible"),
-        WB_SLICE_LIT("is-hidden"), WB_SLICE_LIT("offscreen"), WB_SLICE_LIT("screen-reader-text"), WB_SLICE_LIT("sr-only"),
-        WB_SLICE_LIT("u-hidden"), WB_SLICE_LIT("visually-hidden"), WB_SLICE_LIT("visuallyhidden"),
+        WB_SLICE_LIT("d-none"), WB_SLICE_LIT("element-invisible"), WB_SLICE_LIT("hidden"), WB_SLICE_LIT("hide"),
+        WB_SLICE_LIT("invisible"), WB_SLICE_LIT("is-hidden"), WB_SLICE_LIT("offscreen"),
+        WB_SLICE_LIT("screen-reader-text"), WB_SLICE_LIT("sr-only"), WB_SLICE_LIT("u-hidden"),
+        WB_SLICE_LIT("visually-hidden"), WB_SLICE_LIT("visuallyhidden"),
     };
 
     if (token.len < 4 || !strchr("dehiosuv", *token.ptr))
@@ -208,54 +213,80 @@ struct wb_names wb_names_of(struct wb_names_index *index, struct wb_slice name)
 
 /* ---- headings ---------------------------------------------------------------------------- */
 
-/* What headings begin with, or, behind a '=', what they are; case folded. */
+/* How headings begin or, after a '=', the whole heading; with folded case. */
 static const struct {
     const char *text;
     uint8_t means;
 } heads[] = {
+    /* English */
     {"=related", A}, {"related articles", A}, {"related stories", A}, {"related posts", A}, {"related content", A},
     {"related news", A}, {"related coverage", A}, {"related topics", A}, {"related links", A}, {"related products", A},
-    {"related items", A}, {"related reading", A}, {"related questions", A}, {"related searches", A}, {"related videos", A},
-    {"=recommended", A}, {"recommended for", A}, {"recommended stories", A}, {"recommended articles", A},
-    {"recommended reading", A}, {"recommended posts", A}, {"recommended videos", A}, {"more from", A}, {"more on this", A},
-    {"more stories", A}, {"more news", A}, {"more articles", A}, {"also read", A}, {"read also", A}, {"read next", A},
-    {"=read more", A}, {"you may also", A}, {"you might also", A}, {"you may like", A}, {"you might like", A}, {"up next", A},
-    {"next up", A}, {"=trending", A}, {"trending now", A}, {"trending news", A}, {"trending stories", A}, {"most popular", A},
-    {"most read", A}, {"most viewed", A}, {"popular posts", A}, {"popular articles", A}, {"popular now", A}, {"latest news", A},
-    {"latest stories", A}, {"latest posts", A}, {"latest articles", A}, {"recent posts", A}, {"recent articles", A},
-    {"share this", A}, {"about the author", A}, {"sign up for", A}, {"subscribe to our", A}, {"subscribe now", A},
-    {"=newsletter", A}, {"follow us", A}, {"don't miss", A}, {"don’t miss", A}, {"=advertisement", A}, {"=sponsored", A},
-    {"sponsored content", A}, {"customers who", A}, {"customers also", A}, {"from around the web", A}, {"promoted stories", A},
-    {"similar articles", A}, {"similar posts", A}, {"similar products", A}, {"recent comments", C}, {"leave a comment", C},
-    {"leave a reply", C}, {"post a comment", C}, {"add a comment", C}, {"join the conversation", C}, {"join the discussion", C},
+    {"related items", A}, {"related reading", A}, {"related questions", A}, {"related searches", A},
+    {"related videos", A}, {"=recommended", A}, {"recommended for", A}, {"recommended stories", A},
+    {"recommended articles", A}, {"recommended reading", A}, {"recommended posts", A}, {"recommended videos", A},
+    {"more from", A}, {"more on this", A}, {"more stories", A}, {"more news", A}, {"more articles", A},
+    {"also read", A}, {"read also", A}, {"read next", A}, {"=read more", A}, {"you may also", A}, {"you might also", A},
+    {"you may like", A}, {"you might like", A}, {"up next", A}, {"next up", A}, {"=trending", A}, {"trending now", A},
+    {"trending news", A}, {"trending stories", A}, {"most popular", A}, {"most read", A}, {"most viewed", A},
+    {"popular posts", A}, {"popular articles", A}, {"popular now", A}, {"latest news", A}, {"latest stories", A},
+    {"latest posts", A}, {"latest articles", A}, {"recent posts", A}, {"recent articles", A}, {"share this", A},
+    {"about the author", A}, {"sign up for", A}, {"subscribe to our", A}, {"subscribe now", A}, {"=newsletter", A},
+    {"follow us", A}, {"don't miss", A}, {"don’t miss", A}, {"=advertisement", A}, {"=sponsored", A},
+    {"sponsored content", A}, {"customers who", A}, {"customers also", A}, {"from around the web", A},
+    {"promoted stories", A}, {"similar articles", A}, {"similar posts", A}, {"similar products", A},
+    {"recent comments", C}, {"leave a comment", C}, {"leave a reply", C}, {"post a comment", C}, {"add a comment", C},
+    {"join the conversation", C}, {"join the discussion", C},
+
+    /* German */
     {"mehr zum thema", A}, {"mehr aus", A}, {"das könnte sie", A}, {"das könnte dich", A}, {"ähnliche artikel", A},
-    {"ähnliche beiträge", A}, {"verwandte artikel", A}, {"verwandte beiträge", A}, {"verwandte themen", A}, {"lesen sie auch", A},
-    {"auch interessant", A}, {"meistgelesen", A}, {"weitere artikel", A}, {"schreibe einen kommentar", C},
-    {"à lire aussi", A}, {"lire aussi", A}, {"articles liés", A}, {"articles similaires", A}, {"sur le même sujet", A},
-    {"les plus lus", A}, {"vous aimerez aussi", A}, {"laisser un commentaire", C},
-    {"artículos relacionados", A}, {"noticias relacionadas", A}, {"entradas relacionadas", A}, {"te puede interesar", A},
-    {"te podría interesar", A}, {"también te puede", A}, {"lo más leído", A}, {"lo más visto", A}, {"más leídas", A},
-    {"lee también", A}, {"deja un comentario", C}, {"deja una respuesta", C},
-    {"artigos relacionados", A}, {"notícias relacionadas", A}, {"posts relacionados", A}, {"leia também", A}, {"leia mais", A},
-    {"veja também", A}, {"você pode gostar", A}, {"você também pode", A}, {"mais lidas", A}, {"deixe um comentário", C},
-    {"deixe uma resposta", C},
-    {"articoli correlati", A}, {"leggi anche", A}, {"ti potrebbe", A}, {"potrebbe interessarti", A}, {"potrebbero interessarti", A},
-    {"i più letti", A}, {"lascia un commento", C},
-    {"lees ook", A}, {"gerelateerde", A}, {"meest gelezen", A}, {"läs också", A}, {"mest läst", A}, {"læs også", A},
-    {"les også", A}, {"mest læst", A}, {"lue myös", A}, {"czytaj także", A}, {"czytaj też", A}, {"zobacz także", A},
-    {"podobne artykuły", A}, {"související", A}, {"kapcsolódó cikk", A}, {"ilgili haberler", A},
-    {"читайте также", A}, {"читать также", A}, {"похожие статьи", A}, {"похожие материалы", A}, {"похожие новости", A},
-    {"самые популярные", A}, {"популярные статьи", A}, {"популярное", A}, {"рекомендуем", A}, {"читайте також", A},
-    {"διαβάστε επίσης", A}, {"σχετικά άρθρα", A}, {"оставить комментарий", C}, {"добавить комментарий", C},
-    {"関連記事", A}, {"おすすめ記事", A}, {"人気記事", A}, {"相关文章", A}, {"相关阅读", A}, {"相关新闻", A}, {"相關文章", A}, {"相關新聞", A}, {"推荐阅读", A},
-    {"推薦閱讀", A}, {"热门文章", A}, {"猜你喜欢", A}, {"관련기사", A}, {"관련 기사", A}, {"많이 본", A}, {"اقرأ أيضا", A}, {"مواضيع ذات صلة", A},
-    {"כתבות נוספות", A},
+    {"ähnliche beiträge", A}, {"verwandte artikel", A}, {"verwandte beiträge", A}, {"verwandte themen", A},
+    {"lesen sie auch", A}, {"auch interessant", A}, {"meistgelesen", A}, {"weitere artikel", A},
+    {"schreibe einen kommentar", C},
+
+    /* French */
+    {"à lire aussi", A}, {"lire aussi", A}, {"articles liés", A}, {"articles similaires", A},
+    {"sur le même sujet", A}, {"les plus lus", A}, {"vous aimerez aussi", A}, {"laisser un commentaire", C},
+
+    /* Spanish */
+    {"artículos relacionados", A}, {"noticias relacionadas", A}, {"entradas relacionadas", A},
+    {"te puede interesar", A}, {"te podría interesar", A}, {"también te puede", A}, {"lo más leído", A},
+    {"lo más visto", A}, {"más leídas", A}, {"lee también", A}, {"deja un comentario", C},
+    {"deja una respuesta", C},
+
+    /* Portuguese */
+    {"artigos relacionados", A}, {"notícias relacionadas", A}, {"posts relacionados", A}, {"leia também", A},
+    {"leia mais", A}, {"veja também", A}, {"você pode gostar", A}, {"você também pode", A}, {"mais lidas", A},
+    {"deixe um comentário", C}, {"deixe uma resposta", C},
+
+    /* Italian */
+    {"articoli correlati", A}, {"leggi anche", A}, {"ti potrebbe", A}, {"potrebbe interessarti", A},
+    {"potrebbero interessarti", A}, {"i più letti", A}, {"lascia un commento", C},
+
+    /* Dutch, Scandinavian languages, Polish, Czech, Hungarian, Turkish */
+    {"lees ook", A}, {"gerelateerde", A}, {"meest gelezen", A}, {"läs också", A}, {"mest läst", A},
+    {"læs også", A}, {"les også", A}, {"mest læst", A}, {"lue myös", A}, {"czytaj także", A}, {"czytaj też", A},
+    {"zobacz także", A}, {"podobne artykuły", A}, {"související", A}, {"kapcsolódó cikk", A},
+    {"ilgili haberler", A},
+
+    /* Russian, Ukrainian, Greek */
+    {"читайте также", A}, {"читать также", A}, {"похожие статьи", A},
+    {"похожие материалы", A}, {"похожие новости", A},
+    {"самые популярные", A}, {"популярные статьи", A}, {"популярное", A},
+    {"рекомендуем", A}, {"читайте також", A}, {"διαβάστε επίσης", A},
+    {"σχετικά άρθρα", A}, {"оставить комментарий", C},
+    {"добавить комментарий", C},
+
+    /* Japanese, Chinese, Korean, Arabic */
+    {"関連記事", A}, {"おすすめ記事", A}, {"人気記事", A}, {"相关文章", A}, {"相关阅读", A},
+    {"相关新闻", A}, {"相關文章", A}, {"相關新聞", A}, {"推荐阅读", A}, {"推薦閱讀", A},
+    {"热门文章", A}, {"猜你喜欢", A}, {"관련기사", A}, {"관련 기사", A}, {"많이 본", A},
+    {"اقرأ أيضا", A}, {"مواضيع ذات صلة", A}, {"כתבות נוספות", A},
 };
 
-/* A heading that is longer is a sentence that happens to begin like one of these. */
+/* A longer heading is a sentence that happens to begin like one of these. */
 #define HEAD_MAX 64
 
-/* Folds the case of what fits; returns its length. */
+/* Folds the case of as much text as fits; returns its length. */
 static size_t fold_text(struct wb_slice text, char folded_out[HEAD_MAX + 4])
 {
     size_t n = 0;
@@ -271,7 +302,7 @@ static size_t fold_text(struct wb_slice text, char folded_out[HEAD_MAX + 4])
     return n;
 }
 
-/* A quick look at the first letters, which for most headings is enough. */
+/* Compares only the first letters, which is enough to reject most headings. */
 static bool may_be_head(const struct wb_names_index *index, const char *text)
 {
     char letters[KEY_LETTERS];
@@ -308,7 +339,7 @@ unsigned wb_names_of_heading(const struct wb_names_index *index, struct wb_slice
     return 0;
 }
 
-/* ---- finding them ------------------------------------------------------------------------ */
+/* ---- the index -------------------------------------------------------------------------- */
 
 void wb_names_index_init(struct wb_names_index *index)
 {

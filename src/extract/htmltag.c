@@ -1,6 +1,6 @@
 /*
- * htmltag.c - from the name of an element to what we know of it. It knows names
- * only; what is done about an element is in html.c.
+ * htmltag.c - finds an element by its name. It never decides what is done with an element: html.c
+ * does.
  */
 #include "extract/htmltag.h"
 #include "base/check.h"
@@ -28,7 +28,7 @@ static inline size_t slot_of(uint64_t word)
     return (size_t)(word * 0x9e3779b97f4a7c15u >> 55) % WB_TAG_SLOTS;
 }
 
-/* The first eight bytes of a name, in lower case, zeros behind a shorter one. */
+/* The first eight bytes of a name in lower case; a shorter name is padded with zeros. */
 static uint64_t word_of(struct wb_slice name)
 {
     char bytes[WORD_BYTES] = {0};
@@ -57,7 +57,7 @@ void wb_tag_index_init(struct wb_tag_index *index)
     }
 }
 
-/* The same as word_of() of a name that is in lower case already. */
+/* The same as word_of(), for a name that is in lower case already. */
 static inline uint64_t load_word(struct wb_slice name, const char *end)
 {
     uint64_t word;

@@ -1,12 +1,12 @@
 /*
- * htmltext.c - where the text of a page lies: its blocks, and the elements that hold them.
+ * htmltext.c - records where the text of a page is: its blocks, and the elements that contain them.
  *
- * Text comes in blocks: what stands between two elements that begin or end one (paragraphs,
- * headings, list items, rows). Of each we know its length, how much of it is inside links, and
- * what encloses it. There is no tree of the page: only elements that hold blocks (div, section,
- * nav, main, td, ...) are remembered, each with its parent, its class and id. A stack of those
- * that are open tells what encloses a block; an end tag closes the nearest of its kind, and
- * with it whatever was left open inside. What is main text is decided at the end (htmlmain.c).
+ * A block is the text between two tags that begin or end one (paragraphs, headings, list items,
+ * rows). For each block we know its length, how much of it is inside links, and what encloses it.
+ * There is no tree of the page: only elements that contain blocks (div, section, nav, main, td, ...)
+ * are recorded, each with its parent, class and id. The stack of open elements says what encloses a
+ * block; an end tag closes the nearest element of its kind, and everything left open inside it. It
+ * never decides what is main text: htmlmain.c does that at the end.
  */
 #include "extract/html.h"
 #include "base/check.h"
@@ -31,7 +31,7 @@ static int push_block(struct wb_html *h, struct wb_html_block block)
     return 0;
 }
 
-/* A block boundary: what was written since the last one is a block. */
+/* A boundary between blocks: the text since the last boundary becomes a block. */
 int wb_html_break(struct wb_html *h)
 {
     struct wb_words *text = &h->x->text;
@@ -43,7 +43,8 @@ int wb_html_break(struct wb_html *h)
         h->block_link_bytes += (uint32_t)(text->len - h->anchor_counted);
         h->anchor_counted = text->len;
     }
-    struct wb_html_block block = {h->block_from, (uint32_t)text->len, h->block_link_bytes, h->node, h->block_tag, h->block_names, 0, 0};
+    struct wb_html_block block = {
+        h->block_from, (uint32_t)text->len, h->block_link_bytes, h->node, h->block_tag, h->block_names, 0, 0};
     h->block_from = block.to;
     h->block_link_bytes = 0;
     return push_block(h, block);
@@ -51,16 +52,17 @@ int wb_html_break(struct wb_html *h)
 
 /* ---- open elements ----------------------------------------------------------------------- */
 
-/* What an element's role says of the place: true where it says something. */
+/* Adds what the role of an element says about its place; false if it says nothing. */
 static bool place_by_role(struct wb_slice role, uint8_t *place)
 {
     static const struct {
         const char *role;
         uint8_t place;
     } roles[] = {
-        {"main", WB_HTML_PLACE_MAIN}, {"article", WB_HTML_PLACE_ARTICLE}, {"navigation", WB_HTML_PLACE_BOILER}, {"banner", WB_HTML_PLACE_BOILER},
-        {"contentinfo", WB_HTML_PLACE_BOILER}, {"complementary", WB_HTML_PLACE_BOILER}, {"search", WB_HTML_PLACE_BOILER},
-        {"menu", WB_HTML_PLACE_BOILER}, {"menubar", WB_HTML_PLACE_BOILER}, {"toolbar", WB_HTML_PLACE_BOILER}, {"tablist", WB_HTML_PLACE_BOILER},
+        {"main", WB_HTML_PLACE_MAIN}, {"article", WB_HTML_PLACE_ARTICLE}, {"navigation", WB_HTML_PLACE_BOILER},
+        {"banner", WB_HTML_PLACE_BOILER}, {"contentinfo", WB_HTML_PLACE_BOILER},
+        {"complementary", WB_HTML_PLACE_BOILER}, {"search", WB_HTML_PLACE_BOILER}, {"menu", WB_HTML_PLACE_BOILER},
+        {"menubar", WB_HTML_PLACE_BOILER}, {"toolbar", WB_HTML_PLACE_BOILER}, {"tablist", WB_HTML_PLACE_BOILER},
         {"alert", WB_HTML_PLACE_BOILER}, {"dialog", WB_HTML_PLACE_BOILER}, {"alertdialog", WB_HTML_PLACE_BOILER},
     };
 
@@ -84,7 +86,7 @@ static bool has_words(struct wb_slice s, const char *a, const char *b)
     return wb_slice_starts_nocase(wb_slice(at, s.len - (size_t)(at - s.ptr)), wb_slice_str(b));
 }
 
-/* What one attribute says of an element. */
+/* Reads what one attribute says about an element. */
 static void read_attribute(const struct wb_token_attr *a, struct wb_html_node *node, bool *by_role)
 {
     struct wb_slice name = a->name, value = a->value;
@@ -119,7 +121,8 @@ static void read_attribute(const struct wb_token_attr *a, struct wb_html_node *n
             node->own |= WB_HTML_PLACE_HIDDEN;
         break;
     case 8:
-        if (memcmp(name.ptr, "itemprop", 8) == 0 && wb_slice_equal_nocase(wb_slice_trim(value), WB_SLICE_LIT("articleBody")))
+        if (memcmp(name.ptr, "itemprop", 8) == 0 &&
+            wb_slice_equal_nocase(wb_slice_trim(value), WB_SLICE_LIT("articleBody")))
             node->own |= WB_HTML_PLACE_BODY;
         break;
     case 11:
@@ -136,12 +139,13 @@ static void place_of(const struct wb_html *h, struct wb_html_node *node)
     unsigned flags = wb_tag_facts[node->tag].flags;
     bool by_role = false;
 
-    for (unsigned i = h->t.attr_count; i-- > 0;) /* backwards: the first of a name counts */
+    for (unsigned i = h->t.attr_count; i-- > 0;) /* backwards, so that the first one with a name counts */
         read_attribute(&h->t.attrs[i], node, &by_role);
     if (!by_role && flags & WB_TAG_MAIN)
         node->own |= node->tag == WB_TAG_ARTICLE_ ? WB_HTML_PLACE_ARTICLE : WB_HTML_PLACE_MAIN;
-    /* The header of an article is its title and summary. */
-    if (!by_role && flags & WB_TAG_BOILER && !(node->tag == WB_TAG_HEADER_ && h->place & (WB_HTML_PLACE_MAIN | WB_HTML_PLACE_ARTICLE)))
+    /* The header of an article has its title and summary, and is content. */
+    if (!by_role && flags & WB_TAG_BOILER &&
+        !(node->tag == WB_TAG_HEADER_ && h->place & (WB_HTML_PLACE_MAIN | WB_HTML_PLACE_ARTICLE)))
         node->own |= WB_HTML_PLACE_BOILER;
     if (node->tag == WB_TAG_FIGURE_)
         node->own |= WB_HTML_PLACE_FIGURE;
@@ -175,13 +179,13 @@ static void pop_open(struct wb_html *h, unsigned depth)
     h->node = depth ? h->open[depth - 1].node : 0;
 }
 
-/* Cells of a row are one block, unless one has blocks inside: then what follows them is one, too. */
+/* The cells of a row are one block. But if a cell contains blocks, the text after them is a block too. */
 static int end_cell(struct wb_html *h)
 {
     return h->nodes[h->node].tag == WB_TAG_TD_ && h->nodes[h->node].block_from != h->block_count ? wb_html_break(h) : 0;
 }
 
-/* A cell that nobody closes ends with the next one, or with its row. */
+/* A cell without an end tag ends with the next cell, or with its row. */
 static int close_cell(struct wb_html *h)
 {
     if (h->depth == 0 || h->depth_beyond || h->open[h->depth - 1].tag != WB_TAG_TD_)
@@ -213,7 +217,7 @@ int wb_html_enter(struct wb_html *h, enum wb_tag tag)
     return 0;
 }
 
-/* How far down an end tag looks for its start. */
+/* How far down the stack an end tag looks for its start tag. */
 #define LOOK_MAX 64
 
 int wb_html_leave(struct wb_html *h, enum wb_tag tag)
@@ -231,16 +235,16 @@ int wb_html_leave(struct wb_html *h, enum wb_tag tag)
             pop_open(h, d - 1);
             return 0;
         }
-        /* An end tag inside a table cell closes nothing outside of it. */
+        /* An end tag inside a table cell closes nothing outside the cell. */
         if (h->open[d - 1].tag == WB_TAG_TD_ && tag != WB_TAG_TABLE_)
             return 0;
     }
     return 0;
 }
 
-/* ---- where blocks begin and end ---------------------------------------------------------- */
+/* ---- the beginning and end of blocks ------------------------------------------------------------ */
 
-/* A start tag that begins a block. */
+/* Handles a start tag that begins a block. */
 int wb_html_begin_block(struct wb_html *h, enum wb_tag tag)
 {
     int err = tag == WB_TAG_TR_ ? close_cell(h) : 0;
@@ -249,7 +253,7 @@ int wb_html_begin_block(struct wb_html *h, enum wb_tag tag)
         err = wb_html_break(h);
     if (tag == WB_TAG_BR_)
         return err;
-    h->in_ruby = h->in_reading = false; /* a ruby that nobody closes ends with its block */
+    h->in_ruby = h->in_reading = false; /* a ruby without an end tag ends with its block */
     h->block_tag = (uint8_t)tag;
     h->block_names = 0;
     if (h->t.attr_count && !(wb_tag_facts[tag].flags & WB_TAG_TRACKED)) {
@@ -288,7 +292,7 @@ static int copy_kept(struct wb_html *h)
             i++;
         size_t at = h->blocks[from].from;
         if (main_text->len == 0 && at > 0)
-            at++; /* without the gap before it */
+            at++; /* leave out the gap before it */
         err = wb_buf_append(main_text, x->text.ptr + at, h->blocks[i - 1].to - at);
     }
     x->out->main_text = wb_buf_slice(main_text);

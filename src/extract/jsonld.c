@@ -1,10 +1,10 @@
 /*
- * jsonld.c - reads dates, author and type from JSON-LD, without building anything from it.
+ * jsonld.c - reads dates, author and type from JSON-LD. It never builds a tree.
  *
- * One pass, depth first. An object collects the properties that we know while it is read; when it
- * ends, each of them replaces what a lesser object said. Everything else is skipped. A script
- * that is not well-formed to its end says nothing at all; raw control characters in strings and
- * commas before a closing bracket are common mistakes and are forgiven.
+ * It makes one pass, depth first. While an object is read, the properties we know are collected; when
+ * it ends, each of them replaces what a lower-ranked object said. Everything else is skipped. A script
+ * that is not well-formed up to its end gives nothing at all, except that raw control characters in
+ * strings and commas before a closing bracket, which are common mistakes, are tolerated.
  */
 #include "extract/jsonld.h"
 #include "base/codec.h"
@@ -25,7 +25,7 @@ struct text {
 
 struct authors {
     struct text names[AUTHORS_MAX];
-    struct text ids[AUTHORS_MAX]; /* of those that are named elsewhere */
+    struct text ids[AUTHORS_MAX]; /* the ids of authors who are named elsewhere */
     size_t name_count, id_count;
 };
 
@@ -35,7 +35,7 @@ struct jsonld_item {
     struct authors authors;
 };
 
-/* A property, and how good the object is that said it. */
+/* A property, and the rank of the object that it comes from. */
 struct fact {
     struct text text;
     uint8_t rank; /* 0: none */
@@ -60,7 +60,7 @@ static void skip_blanks(struct jsonld_reader *r)
         r->at++;
 }
 
-/* Takes the character if it is next, behind blanks. */
+/* Skips blanks and then the character c; false if something else comes next. */
 static bool take(struct jsonld_reader *r, char c)
 {
     skip_blanks(r);
@@ -96,18 +96,18 @@ static struct text read_string(struct jsonld_reader *r)
     return text;
 }
 
-/* A number or a word. */
+/* Skips a number or a word such as true. */
 static void skip_word(struct jsonld_reader *r)
 {
     const char *from = r->at;
 
-    while (r->at < r->end && ((*r->at >= '0' && *r->at <= '9') || (*r->at >= 'a' && *r->at <= 'z') || (*r->at >= 'A' && *r->at <= 'Z') ||
-                              *r->at == '-' || *r->at == '+' || *r->at == '.'))
+    while (r->at < r->end && ((*r->at >= '0' && *r->at <= '9') || (*r->at >= 'a' && *r->at <= 'z') ||
+                              (*r->at >= 'A' && *r->at <= 'Z') || *r->at == '-' || *r->at == '+' || *r->at == '.'))
         r->at++;
     r->bad |= r->at == from;
 }
 
-/* Walks the members of an object or the values of an array: true if there is another one. */
+/* Moves to the next member of an object or value of an array; false if there is none. */
 static bool next_of(struct jsonld_reader *r, char close, bool *first)
 {
     if (r->bad || take(r, close))
@@ -166,7 +166,7 @@ static bool is_key(struct text key, const char *name)
     return !key.escaped && wb_slice_equal(key.raw, wb_slice_str(name));
 }
 
-/* The first string of a value, which may be an array of them. */
+/* Reads the first string of a value, which may be a string or an array of strings. */
 static void read_text(struct jsonld_reader *r, struct text *text_out)
 {
     bool first = true;
@@ -190,7 +190,7 @@ static void read_text(struct jsonld_reader *r, struct text *text_out)
     }
 }
 
-/* A string, an object with a name, or an array of these. */
+/* Reads authors: a string, an object with a name, or an array of these. */
 static void read_authors(struct jsonld_reader *r, struct authors *authors)
 {
     struct text name = {WB_SLICE_EMPTY, false}, id = name;
@@ -226,16 +226,15 @@ static void read_authors(struct jsonld_reader *r, struct authors *authors)
 
 static bool ends_in(struct wb_slice s, const char *end)
 {
-    struct wb_slice e = wb_slice_str(end);
-
-    return s.len >= e.len && memcmp(s.ptr + s.len - e.len, e.ptr, e.len) == 0;
+    return wb_slice_ends(s, wb_slice_str(end));
 }
 
-/* How good an object of this type is at telling about the page: 0 where it is about something else. */
+/* Ranks an object by its type: how much it says about the page; 0 if it is about something else. */
 static uint8_t rank_of(struct wb_slice type)
 {
-    static const char *const others[] = {"Organization", "Person", "WebSite", "ImageObject", "Comment", "BreadcrumbList", "ListItem",
-                                         "Rating", "Review", "SearchAction", "SiteNavigationElement", "Place", "Brand", "Offer"};
+    static const char *const others[] = {"Organization",          "Person",   "WebSite", "ImageObject", "Comment",
+                                         "BreadcrumbList",        "ListItem", "Rating",  "Review",      "SearchAction",
+                                         "SiteNavigationElement", "Place",    "Brand",   "Offer"};
 
     if (type.len == 0)
         return 1;
@@ -294,7 +293,7 @@ static void read_member(struct jsonld_reader *r, struct jsonld_item *item)
         skip_value(r);
 }
 
-/* An object that is about the page, or an array of them. */
+/* Reads an object that may be about the page, or an array of them. */
 static void read_items(struct jsonld_reader *r)
 {
     bool first = true, object = is_next(r, '{');
@@ -320,7 +319,7 @@ static void read_items(struct jsonld_reader *r)
 
 /* ---- text -------------------------------------------------------------------------------- */
 
-/* Four hex digits at p; false where there are none. */
+/* Reads the four hexadecimal digits at p; false if they are not there. */
 static bool read_unit(const char *p, const char *end, uint32_t *unit_out)
 {
     *unit_out = 0;
@@ -335,7 +334,7 @@ static bool read_unit(const char *p, const char *end, uint32_t *unit_out)
     return true;
 }
 
-/* The character of the escape at p, which is a backslash with something behind it; returns its length. */
+/* Decodes the escape sequence at p, a backslash and at least one more byte; returns its length. */
 static size_t read_escape(const char *p, const char *end, uint32_t *cp_out)
 {
     static const char letters[] = "bfnrt", means[] = "\b\f\n\r\t";
@@ -347,7 +346,8 @@ static size_t read_escape(const char *p, const char *end, uint32_t *cp_out)
         return 2;
     *cp_out = unit;
     bool high = *cp_out >= 0xd800 && *cp_out < 0xdc00;
-    if (high && end - p >= 12 && p[6] == '\\' && p[7] == 'u' && read_unit(p + 8, end, &low) && low >= 0xdc00 && low < 0xe000) {
+    if (high && end - p >= 12 && p[6] == '\\' && p[7] == 'u' && read_unit(p + 8, end, &low) && low >= 0xdc00 &&
+        low < 0xe000) {
         *cp_out = 0x10000 + ((*cp_out - 0xd800) << 10) + (low - 0xdc00);
         return 12;
     }
@@ -356,7 +356,7 @@ static size_t read_escape(const char *p, const char *end, uint32_t *cp_out)
     return 6;
 }
 
-/* Appends what is meant, at most max bytes, to at; returns how many. */
+/* Decodes a string into `at`, at most max bytes; returns the length. */
 static size_t decode_text(struct text text, char *at, size_t max)
 {
     const char *p = text.raw.ptr, *end = p + text.raw.len;
@@ -395,7 +395,7 @@ static int keep_text(struct wb_arena *arena, struct text text, size_t max, struc
     return 0;
 }
 
-/* The names of those that are only told by their ids. */
+/* Finds the names of authors who are only given by their ids. */
 static void find_people(struct jsonld_reader *r)
 {
     struct authors *authors = &r->authors;
@@ -430,10 +430,11 @@ static int keep_authors(struct wb_arena *arena, const struct authors *authors, s
     return 0;
 }
 
-/* Without what old browsers and XHTML needed around a script. */
+/* Removes the comment that old browsers and XHTML needed around a script. */
 static struct wb_slice strip_wrapping(struct wb_slice s)
 {
-    static const char *const starts[] = {"<!--", "//<![CDATA[", "/*<![CDATA[*/", "// <![CDATA[", "<![CDATA[", "/* <![CDATA[ */"};
+    static const char *const starts[] = {"<!--",         "//<![CDATA[", "/*<![CDATA[*/",
+                                         "// <![CDATA[", "<![CDATA[",   "/* <![CDATA[ */"};
 
     s = wb_slice_trim(s);
     for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
@@ -442,7 +443,7 @@ static struct wb_slice strip_wrapping(struct wb_slice s)
     return s;
 }
 
-/* "https://schema.org/Article" and "schema:Article" are "Article". */
+/* The last part of a type: "Article" for "https://schema.org/Article" and "schema:Article". */
 static struct wb_slice last_part(struct wb_slice type)
 {
     size_t from = type.len;

@@ -1,9 +1,9 @@
 /*
- * plaintext.c - the module of plain text, and lists of URLs.
+ * plaintext.c - the module for plain text, and lists of URLs.
  *
- * Lines that follow each other are one block, an empty line ends it. Nothing in plain
- * text is markup: no title, no links. Only where somebody asked for a sitemap are
- * the lines of a text links (sitemaps.org, "Text file").
+ * Consecutive lines are one block; an empty line ends it. Plain text has no markup, and therefore no
+ * title and no links. Only if it was fetched as a sitemap are its lines links (sitemaps.org, "Text
+ * file").
  */
 #include "extract/plaintext.h"
 
@@ -14,7 +14,7 @@ static bool accepts_text(struct wb_slice type)
            wb_slice_equal(type, WB_SLICE_LIT("text/tab-separated-values"));
 }
 
-/* The next line without its end (LF, CR or CRLF); *at moves behind it. */
+/* Gets the next line without its end (LF, CR or CRLF); *at moves behind it. */
 static bool next_line(struct wb_slice text, size_t *at, struct wb_slice *line_out)
 {
     size_t i = *at;
@@ -70,7 +70,8 @@ const struct wb_module wb_module_text = {
 
 static bool is_http_line(struct wb_slice line)
 {
-    if (!wb_slice_starts_nocase(line, WB_SLICE_LIT("http://")) && !wb_slice_starts_nocase(line, WB_SLICE_LIT("https://")))
+    if (!wb_slice_starts_nocase(line, WB_SLICE_LIT("http://")) &&
+        !wb_slice_starts_nocase(line, WB_SLICE_LIT("https://")))
         return false;
     for (size_t i = 0; i < line.len; i++)
         if (line.ptr[i] == ' ' || line.ptr[i] == '\t')
@@ -102,7 +103,8 @@ int wb_plaintext_urls(struct wb_extractor *x)
 
     while (err == 0 && next_line(x->utf8, &at, &line)) {
         line = wb_slice_trim(line);
-        struct wb_extract_link link = {WB_EXTRACT_LINK_SITEMAP, 0, line, WB_SLICE_EMPTY, WB_SLICE_EMPTY, WB_SLICE_EMPTY, 0};
+        struct wb_extract_link link = {WB_EXTRACT_LINK_SITEMAP, 0, line, WB_SLICE_EMPTY, WB_SLICE_EMPTY,
+                                       WB_SLICE_EMPTY,          0};
         if (is_http_line(line))
             err = wb_sink_link(x, &link, NULL);
     }

@@ -1,15 +1,16 @@
 /*
- * robotstag.c - what a page's robots directives say: <meta name=robots> and X-Robots-Tag.
+ * robotstag.c - parses the robots directives of a page: <meta name=robots> and X-Robots-Tag.
  *
- *   noindex, nofollow                      for everybody
- *   otherbot: noindex, nofollow            for otherbot, up to the next name
- *   unavailable_after: 25 Jun 2010, max-image-preview:large      directives with a value: no names
+ *   noindex, nofollow                      for every agent
+ *   otherbot: noindex, nofollow            for otherbot, up to the next name of an agent
+ *   unavailable_after: 25 Jun 2010, max-image-preview:large      directives with values, not agents
  *
- * Directives only ever add up: what one of several headers forbids is forbidden.
+ * Directives are cumulative: what one of several headers forbids is forbidden. It never looks at
+ * robots.txt: that is fetch's.
  */
 #include "extract/extract.h"
 
-/* The table of directives that say something to us. */
+/* The directives that we know. */
 static const struct {
     const char *name;
     unsigned flags;
@@ -22,7 +23,7 @@ static const struct {
     {"nosnippet", WB_ROBOTSTAG_NOSNIPPET},
 };
 
-/* Others that may stand before a colon and are no agent's name. */
+/* Other directives, which are not names of agents even if a colon follows them. */
 static const char *const valued[] = {"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview",
                                      "all",               "index",       "follow",            "noimageindex",
                                      "notranslate",       "indexifembedded", "noodp",         "noydir"};
@@ -48,7 +49,10 @@ static bool is_valued(struct wb_slice name)
     return false;
 }
 
-/* A product token, as robots.txt has them. What a date has before its colon is none: it starts with a digit or has blanks. */
+/*
+ * True for the product token of an agent, as in robots.txt. The part of a date before its colon is
+ * not one: it starts with a digit or contains blanks.
+ */
 static bool is_agent(struct wb_slice name)
 {
     if (wb_slice_equal(name, WB_SLICE_LIT("*")))
@@ -63,7 +67,7 @@ static bool is_agent(struct wb_slice name)
     return directive_flags(name) == 0 && !is_valued(name);
 }
 
-/* Directives between blanks: many a page forgets the commas. */
+/* Reads directives that are separated by blanks, because many pages forget the commas. */
 static unsigned words_flags(struct wb_slice part)
 {
     unsigned flags = 0;
@@ -78,7 +82,7 @@ static unsigned words_flags(struct wb_slice part)
     return flags;
 }
 
-/* "name: value". A snippet of no letters is no snippet. */
+/* Reads "name: value". A snippet of at most 0 letters means no snippet. */
 static unsigned valued_flags(struct wb_slice name, struct wb_slice value)
 {
     if (wb_slice_equal_nocase(name, WB_SLICE_LIT("max-snippet")) && wb_slice_equal(value, WB_SLICE_LIT("0")))
@@ -106,7 +110,7 @@ unsigned wb_robotstag_parse(struct wb_slice value, struct wb_slice agent)
             }
             ours = wb_slice_equal(name, WB_SLICE_LIT("*")) || (agent.len && wb_slice_equal_nocase(name, agent));
             part = rest;
-            /* "bot: max-snippet: 0" */
+            /* A directive with a value may follow: "bot: max-snippet: 0". */
             colon = memchr(part.ptr, ':', part.len);
             if (colon && ours)
                 flags |= valued_flags(wb_slice_trim(wb_slice(part.ptr, (size_t)(colon - part.ptr))),

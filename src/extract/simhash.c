@@ -1,14 +1,16 @@
 /*
- * simhash.c - 64-bit SimHash (Charikar) of a text's word 3-shingles.
+ * simhash.c - computes the 64-bit SimHash (Charikar) of the 3-word shingles of a text.
  *
- *   words -> a hash each -> a hash of each three in a row -> bit i of the result: whether most of these have bit i set
+ *   words -> a hash of each -> a hash of every three in a row -> bit i of the result is set if most of
+ *                                                               these hashes have bit i set
  *
- * A word is a run of letters, marks and digits, case folded; in scripts that put no blanks between words every character
- * counts as one. Every shingle counts as often as it occurs. ASCII is classified sixteen bytes at a time and
- * words are hashed eight bytes at a time. It allocates nothing and needs no well-formed UTF-8: what is malformed is no word.
+ * A word is a run of letters, marks and digits, with its case folded; in scripts without blanks
+ * between words, every character counts as a word. A shingle counts as often as it occurs. ASCII is
+ * classified sixteen bytes at a time, and words are hashed eight bytes at a time. It never allocates,
+ * and does not require well-formed UTF-8: malformed bytes belong to no word.
  *
- * The 64 counters stand upright: plane k holds bit k of all of them, so that eight hashes are added with a
- * few dozen word operations.
+ * The 64 counters are stored as bit planes: plane k has bit k of every counter, so that eight hashes
+ * are added with a few dozen operations on 64-bit words.
  */
 #include "base/utf8.h"
 #include "extract/extract.h"
@@ -23,12 +25,12 @@
 enum { BATCH = 8, PLANES = 32 };
 
 struct counter {
-    uint64_t planes[PLANES]; /* of weight 1, 2, 4, ... */
+    uint64_t planes[PLANES]; /* with the weights 1, 2, 4, ... */
     uint64_t batch[BATCH];
-    uint64_t count;          /* hashes so far, those in the batch too */
+    uint64_t count;          /* how many hashes so far, including those in the batch */
 };
 
-/* One full adder of 64 lanes: *sum += a + b, what carries is returned. */
+/* A full adder with 64 lanes: *sum += a + b; returns the carry. */
 static inline uint64_t add3(uint64_t *sum, uint64_t a, uint64_t b)
 {
     uint64_t half = *sum ^ a, carry = (*sum & a) | (half & b);
@@ -61,7 +63,7 @@ static inline void count_hash(struct counter *c, uint64_t hash)
         count_batch(c);
 }
 
-/* The majority of each bit; ties are 0. */
+/* Returns the majority of each bit; a tie gives 0. */
 static uint64_t count_majority(struct counter *c)
 {
     uint64_t result = 0;
@@ -96,7 +98,7 @@ static inline uint64_t mix(uint64_t h)
 
 struct shingler {
     struct counter counter;
-    uint64_t first, second; /* the two words before */
+    uint64_t first, second; /* the hashes of the last two words */
     uint64_t words;
 };
 
@@ -108,7 +110,7 @@ static inline void add_word(struct shingler *s, uint64_t word)
     s->second = word;
 }
 
-/* A word's hash goes by eight folded bytes at a time, the last of them filled up with zeros. */
+/* The hash of a word is made from eight folded bytes at a time; the last eight are padded with zeros. */
 static inline uint64_t chain(uint64_t hash, uint64_t eight)
 {
     return mix((hash ^ eight) * MUL_A);
@@ -121,7 +123,7 @@ static inline uint64_t load64(const char *p)
     return v;
 }
 
-/* ASCII letters and digits only, so that one bit folds the case; p can be read for 8 bytes past its end. */
+/* Adds a word of ASCII letters and digits, so that one bit folds the case; p is readable for 8 bytes beyond its end. */
 static inline void add_ascii(struct shingler *s, const char *p, size_t len)
 {
     uint64_t hash = 0;
@@ -134,8 +136,8 @@ static inline void add_ascii(struct shingler *s, const char *p, size_t len)
 /* ---- letters that are not ASCII ------------------------------------------------------------------------ */
 
 /*
- * What Unicode says of the characters below U+10000, asked of ICU once: a letter's folded form, ALONE, or 0 for what
- * belongs to no word.
+ * What Unicode says about each character below U+10000; ICU is asked only once. A letter has its
+ * folded form, a character that is a word by itself has ALONE, and one that belongs to no word has 0.
  */
 enum { LETTER = 2, ALONE = 1 };
 static uint16_t letters[0x10000];
@@ -173,14 +175,14 @@ static void learn_letters(void)
     }
 }
 
-/* A word that comes character by character. */
+/* A word that is built character by character. */
 struct simhash_word {
     uint64_t hash, eight;
-    unsigned bytes; /* in eight */
+    unsigned bytes; /* how many of `eight` are used */
     bool open;
 };
 
-/* One to three bytes. */
+/* Appends one to three bytes to a word. */
 static inline void push_bytes(struct simhash_word *w, uint64_t bytes, unsigned count)
 {
     w->eight |= bytes << 8 * w->bytes;
@@ -199,7 +201,7 @@ static inline void end_word(struct shingler *s, struct simhash_word *w)
     *w = (struct simhash_word){0, 0, 0, false};
 }
 
-/* The same beyond U+FFFF. */
+/* What letters[] would have for a character beyond U+FFFF. */
 static uint32_t rare_letter(uint32_t cp)
 {
     uint8_t kind = kind_of((UChar32)cp);
@@ -221,7 +223,7 @@ static inline void push_char(struct shingler *s, struct simhash_word *w, uint32_
         add_word(s, chain(0, cp));
 }
 
-/* A run of ASCII letters and digits and of any bytes that are not ASCII. */
+/* Adds the words of a run of ASCII letters and digits and any bytes that are not ASCII. */
 static void add_mixed(struct shingler *s, const char *p, size_t len)
 {
     struct simhash_word w = {0, 0, 0, false};
@@ -253,7 +255,7 @@ static void add_mixed(struct shingler *s, const char *p, size_t len)
 
 /* ---- finding words --------------------------------------------------------------------------------------- */
 
-/* Of 64 bytes: which belong to words (all that are not ASCII may), and which are not ASCII. */
+/* For 64 bytes: which may belong to words (all that are not ASCII may), and which are not ASCII. */
 struct masks {
     uint64_t word, high;
 };
@@ -267,7 +269,8 @@ static inline struct masks classify(const char *p)
         __m128i v = wb_scan_load(p + k), lower = _mm_or_si128(v, _mm_set1_epi8(0x20));
         __m128i letter = _mm_and_si128(_mm_cmpgt_epi8(lower, _mm_set1_epi8('a' - 1)),
                                        _mm_cmplt_epi8(lower, _mm_set1_epi8('z' + 1)));
-        __m128i digit = _mm_and_si128(_mm_cmpgt_epi8(v, _mm_set1_epi8('0' - 1)), _mm_cmplt_epi8(v, _mm_set1_epi8('9' + 1)));
+        __m128i digit =
+            _mm_and_si128(_mm_cmpgt_epi8(v, _mm_set1_epi8('0' - 1)), _mm_cmplt_epi8(v, _mm_set1_epi8('9' + 1)));
         m.high |= (uint64_t)wb_scan_mask(v) << k;
         m.word |= (uint64_t)wb_scan_mask(_mm_or_si128(letter, digit)) << k;
     }
@@ -288,8 +291,8 @@ static bool in_word(char c)
 }
 
 /*
- * The words of 64 bytes that end within them. Returns how many bytes are done
- * with: up to where the word starts that goes on behind them; 0 where that is the whole.
+ * Adds the words that end within the 64 bytes at p. Returns how many bytes that took: up to the start
+ * of the last word, if it continues beyond them; 0 if that word is all 64 bytes.
  */
 static size_t add_words(struct shingler *s, const char *p)
 {
@@ -320,7 +323,7 @@ uint64_t wb_simhash_of(struct wb_slice utf8)
     while (end - p >= 64 + 8) {
         size_t done = add_words(&s, p);
         if (done == 0) {
-            /* A long one, or a text without blanks. */
+            /* A very long word, or a text without blanks. */
             for (done = 64; p + done < end && in_word(p[done]);)
                 done++;
             add_mixed(&s, p, done);

@@ -1,10 +1,10 @@
 /*
- * sink.c - where modules put what they see: text, links, and copies of what must
- * stay. It keeps the bounds of extract.h, and resolves URLs; it knows no format.
+ * sink.c - takes what modules find: text, links, and copies of whatever must stay valid.
  *
- * Resolving costs more than everything else about a link, and pages repeat
- * themselves: a small cache remembers what hrefs of this page were resolved to, without
- * their fragments, which are put back as they are.
+ * It enforces the limits of extract.h and resolves URLs, and knows no format. Resolving takes more
+ * time than anything else about a link, and pages repeat their links. A small cache therefore
+ * remembers what the hrefs of this page were resolved to, without their fragments, which are
+ * appended again.
  */
 #include "base/check.h"
 #include "base/error.h"
@@ -46,9 +46,10 @@ int wb_sink_keep(struct wb_extractor *x, struct wb_slice s, struct wb_slice *kep
     return wb_arena_copy(&x->arena, s, kept_out);
 }
 
-int wb_sink_keep_raw_words(struct wb_extractor *x, struct wb_slice raw, unsigned how, size_t max, struct wb_slice *kept_out)
+int wb_sink_keep_raw_words(struct wb_extractor *x, struct wb_slice raw, unsigned how, size_t max,
+                           struct wb_slice *kept_out)
 {
-    size_t cap = raw.len > SIZE_MAX / 4 ? max : 3 * raw.len; /* a NUL may become U+FFFD */
+    size_t cap = raw.len > SIZE_MAX / 4 ? max : 3 * raw.len; /* a NUL may become U+FFFD, which has three bytes */
 
     *kept_out = WB_SLICE_EMPTY;
     cap = cap < max ? cap : max;
@@ -78,7 +79,7 @@ static struct wb_slice trim_href(struct wb_slice s)
     return s;
 }
 
-/* The parser's word on it, copied; empty where it is no URL. */
+/* Resolves an href with the URL parser and copies the result; empty if it is not a URL. */
 static int parse_href(struct wb_extractor *x, struct wb_slice href, struct wb_slice *url_out)
 {
     int err = wb_url_parse(href, x->base.href.len ? &x->base : NULL, &x->resolved);
@@ -89,7 +90,7 @@ static int parse_href(struct wb_extractor *x, struct wb_slice href, struct wb_sl
     return wb_arena_copy(&x->arena, wb_url_href(&x->resolved), url_out);
 }
 
-/* Whether the parser would take the fragment as it is written. */
+/* True if the URL parser would leave the fragment unchanged. */
 static bool plain_fragment(struct wb_slice s)
 {
     for (size_t i = 0; i < s.len; i++) {
@@ -101,9 +102,9 @@ static bool plain_fragment(struct wb_slice s)
 }
 
 /*
- * Whether resolving the part before the '#' alone and putting the fragment behind it is the same
- * as resolving the whole: blanks before the '#' would be trimmed, and a base with an opaque
- * path takes fragments only.
+ * True if resolving the part before the '#' and appending the fragment gives the same as resolving
+ * the whole. It does not if there are blanks before the '#', which would be trimmed, or if the base
+ * has an opaque path, against which only fragments can be resolved.
  */
 static bool can_split(const struct wb_extractor *x, struct wb_slice head, struct wb_slice fragment)
 {
@@ -111,7 +112,7 @@ static bool can_split(const struct wb_extractor *x, struct wb_slice head, struct
            !x->base.opaque_path && plain_fragment(fragment);
 }
 
-/* Of an href without a fragment. */
+/* Resolves an href without a fragment, through the cache. */
 static int resolve_head(struct wb_extractor *x, struct wb_slice head, struct wb_slice *url_out)
 {
     uint64_t hash = wb_hash64(head.ptr, head.len);
@@ -127,7 +128,8 @@ static int resolve_head(struct wb_extractor *x, struct wb_slice head, struct wb_
     return err;
 }
 
-static int append_fragment(struct wb_extractor *x, struct wb_slice url, struct wb_slice fragment, struct wb_slice *url_out)
+static int append_fragment(struct wb_extractor *x, struct wb_slice url, struct wb_slice fragment,
+                           struct wb_slice *url_out)
 {
     char *at = wb_arena_take(&x->arena, url.len + fragment.len);
 
@@ -148,7 +150,8 @@ int wb_sink_resolve(struct wb_extractor *x, struct wb_slice href, struct wb_slic
     const char *mark = href.len ? memchr(href.ptr, '#', href.len) : NULL;
     if (!mark)
         return resolve_head(x, href, url_out);
-    struct wb_slice head = wb_slice(href.ptr, (size_t)(mark - href.ptr)), fragment = wb_slice(mark, href.len - head.len);
+    struct wb_slice head = wb_slice(href.ptr, (size_t)(mark - href.ptr)),
+                    fragment = wb_slice(mark, href.len - head.len);
     if (!can_split(x, head, fragment))
         return parse_href(x, href, url_out);
     int err = resolve_head(x, head, &url);
@@ -169,7 +172,7 @@ int wb_sink_base(struct wb_extractor *x, struct wb_slice href)
     if (err < 0)
         return err;
     x->out->base = url;
-    x->page++; /* what was resolved against the old base is not remembered */
+    x->page++; /* forget what was resolved against the old base */
     return 0;
 }
 

@@ -1,13 +1,13 @@
 /*
- * sitemap.c - sitemaps and sitemap indexes (sitemaps.org 0.9): which pages a site says it has.
+ * sitemap.c - reads sitemaps and sitemap indexes (sitemaps.org 0.9), in which a site lists its pages.
  *
  *   urlset        url      loc, lastmod    -> a link with its time
- *   sitemapindex  sitemap  loc, lastmod    -> the same, WB_EXTRACT_REL_INDEX
+ *   sitemapindex  sitemap  loc, lastmod    -> the same, with WB_EXTRACT_REL_INDEX
  *
- * Entries are told by the names of tags alone, so that one that lacks its end does not
- * swallow those behind it. Elements with another prefix than the root's, or a default
- * namespace of their own, are extensions (images, news, videos): their locs are no pages.
- * It fetches nothing, and never takes the links of a page for those of a sitemap.
+ * An entry is recognised by the name of its start tag alone, so that an entry without an end tag does
+ * not swallow the ones behind it. Elements with another prefix than the root, or with another
+ * default namespace, are extensions (images, news, videos), and their locs are not pages. It never
+ * fetches anything, and never takes the links of a page for those of a sitemap.
  */
 #include "extract/sitemap.h"
 
@@ -15,20 +15,20 @@
 #include "extract/feed.h"
 #include "extract/plaintext.h"
 
-#define SITEMAP_BYTES_MAX ((size_t)50 << 20) /* unpacked: sitemaps.org allows no more */
+#define SITEMAP_BYTES_MAX ((size_t)50 << 20) /* unpacked; sitemaps.org does not allow more */
 
 enum sitemap_field { FIELD_NONE, FIELD_LOC, FIELD_LASTMOD };
 
 struct sitemap_reader {
     struct wb_extractor *x;
-    struct wb_slice prefix;    /* of the root */
+    struct wb_slice prefix;    /* the prefix of the root */
     struct wb_slice xmlns;     /* its default namespace, as written */
-    bool index_root, index;    /* of the document, of the entry */
-    unsigned foreign;          /* elements open inside one with another default namespace, itself counted */
-    enum sitemap_field field;          /* whose text is being read */
+    bool index_root, index;    /* the document, or the entry, is one of a sitemap index */
+    unsigned foreign;          /* how many elements with another default namespace, or inside one, are open */
+    enum sitemap_field field;  /* whose text is being read */
     struct wb_xml_text text;
-    size_t first, count;       /* links of the entry */
-    int64_t modified_ms;       /* of the entry */
+    size_t first, count;       /* the links of the entry */
+    int64_t modified_ms;       /* the lastmod of the entry */
 };
 
 bool wb_sitemap_is_root(const struct wb_xml_token *root)
@@ -38,7 +38,8 @@ bool wb_sitemap_is_root(const struct wb_xml_token *root)
 
 static int take_loc(struct sitemap_reader *r)
 {
-    struct wb_extract_link link = {.tag = WB_EXTRACT_LINK_SITEMAP, .rels = r->index ? WB_EXTRACT_REL_INDEX : 0, .href = wb_xml_text_get(&r->text)};
+    struct wb_extract_link link = {
+        .tag = WB_EXTRACT_LINK_SITEMAP, .rels = r->index ? WB_EXTRACT_REL_INDEX : 0, .href = wb_xml_text_get(&r->text)};
     size_t number;
     int err = 0;
 
@@ -57,7 +58,7 @@ static int take_loc(struct sitemap_reader *r)
     return err;
 }
 
-/* It may stand before or behind the loc. */
+/* Takes a lastmod, which may come before or after the loc. */
 static void take_lastmod(struct sitemap_reader *r)
 {
     if (!wb_xml_date(wb_xml_text_get(&r->text), &r->modified_ms))
@@ -66,7 +67,7 @@ static void take_lastmod(struct sitemap_reader *r)
         r->x->links[r->first + i].modified_ms = r->modified_ms;
 }
 
-/* Any tag ends a field, its own or not. */
+/* Ends the present field; any tag does that. */
 static int end_field(struct sitemap_reader *r)
 {
     int err = r->field == FIELD_LOC ? take_loc(r) : 0;
@@ -83,7 +84,7 @@ static bool is_entry(const struct wb_xml_token *token)
     return wb_xml_is(token, "url") || wb_xml_is(token, "sitemap");
 }
 
-/* An element of the root's prefix under another default namespace than the root's. */
+/* True if an element with the root's prefix has another default namespace than the root. */
 static bool is_foreign(const struct sitemap_reader *r, const struct wb_xml_token *token)
 {
     struct wb_slice xmlns;
@@ -157,14 +158,14 @@ int wb_sitemap_read(struct wb_extractor *x)
     return err;
 }
 
-/* ---- what was asked for as a sitemap --------------------------------------------------------- */
+/* ---- bytes that were fetched as a sitemap ----------------------------------------------------------- */
 
 static bool is_gzip(struct wb_slice bytes)
 {
     return bytes.len > 2 && memcmp(bytes.ptr, "\x1f\x8b", 2) == 0;
 }
 
-/* What a gzip file holds becomes the document, in the memory that decoding it would take. */
+/* Unpacks a gzip file; its content becomes the document, and is kept in x->decoded. */
 static int unpack(struct wb_extractor *x)
 {
     struct wb_buf mem = WB_BUF_INIT;
@@ -209,16 +210,18 @@ int wb_sitemap_run(struct wb_extractor *x)
     return err;
 }
 
-int wb_sitemap_extract(struct wb_extractor *extractor, struct wb_slice url, struct wb_slice bytes, struct wb_extract *extract_out)
+int wb_sitemap_extract(struct wb_extractor *extractor, struct wb_slice url, struct wb_slice bytes,
+                       struct wb_extract *extract_out)
 {
-    struct wb_extract_input input = {.url = url, .type = WB_SITEMAP_TYPE, .charset = WB_SLICE_EMPTY, .body = bytes, .wants = WB_EXTRACT_LINKS};
+    struct wb_extract_input input = {
+        .url = url, .type = WB_SITEMAP_TYPE, .charset = WB_SLICE_EMPTY, .body = bytes, .wants = WB_EXTRACT_LINKS};
 
     if (is_gzip(bytes))
-        input.charset = WB_SLICE_LIT("utf-8"); /* no guessing at what is not text yet */
+        input.charset = WB_SLICE_LIT("utf-8"); /* do not guess the encoding of compressed bytes */
     int err = wb_extract(extractor, &input, extract_out);
     if (err < 0 || extract_out->sitemap || extract_out->feed)
         return err;
-    extract_out->link_count = 0; /* an error page in HTML, most likely */
+    extract_out->link_count = 0; /* this is probably an error page in HTML */
     extract_out->links_left_out = 0;
     return 0;
 }

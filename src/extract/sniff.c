@@ -1,8 +1,9 @@
 /*
- * sniff.c - the media type of bytes, in the spirit of the MIME sniffing standard:
- * patterns at the beginning, then whether it looks binary. It looks at a bounded
- * beginning only, and never overrules a type that somebody gave, except for feeds
- * that are served as HTML (the caller asks for the root element).
+ * sniff.c - determines the media type of bytes, in the spirit of the MIME sniffing standard: first by
+ * patterns at the beginning, then by whether they look binary.
+ *
+ * It looks only at the beginning, a bounded number of bytes, and never overrules a given type: that
+ * is extract.c's decision, which asks for the root element to find feeds that are served as HTML.
  */
 #include "extract/sniff.h"
 
@@ -14,19 +15,20 @@ static const struct {
     size_t len;
 } magics[] = {
 #define MAGIC(start, type) {start, type, sizeof(start) - 1}
-    MAGIC("%PDF-", "application/pdf"), MAGIC("%!PS-Adobe-", "application/postscript"), MAGIC("\x89PNG\r\n\x1a\n", "image/png"),
-    MAGIC("GIF87a", "image/gif"), MAGIC("GIF89a", "image/gif"), MAGIC("\xff\xd8\xff", "image/jpeg"),
-    MAGIC("\x1f\x8b\x08", "application/gzip"), MAGIC("PK\x03\x04", "application/zip"), MAGIC("\x28\xb5\x2f\xfd", "application/zstd"),
-    MAGIC("OggS\0", "application/ogg"), MAGIC("wOFF", "font/woff"), MAGIC("wOF2", "font/woff2"), MAGIC("\0asm", "application/wasm"),
-    MAGIC("Rar!\x1a\x07", "application/octet-stream"),
+    MAGIC("%PDF-", "application/pdf"), MAGIC("%!PS-Adobe-", "application/postscript"),
+    MAGIC("\x89PNG\r\n\x1a\n", "image/png"), MAGIC("GIF87a", "image/gif"), MAGIC("GIF89a", "image/gif"),
+    MAGIC("\xff\xd8\xff", "image/jpeg"), MAGIC("\x1f\x8b\x08", "application/gzip"),
+    MAGIC("PK\x03\x04", "application/zip"), MAGIC("\x28\xb5\x2f\xfd", "application/zstd"),
+    MAGIC("OggS\0", "application/ogg"), MAGIC("wOFF", "font/woff"), MAGIC("wOF2", "font/woff2"),
+    MAGIC("\0asm", "application/wasm"), MAGIC("Rar!\x1a\x07", "application/octet-stream"),
     MAGIC("\xfe\xff", "text/plain"), MAGIC("\xff\xfe", "text/plain"),
 #undef MAGIC
 };
 
 static const char *const html_names[] = {
     "html", "head", "script", "iframe", "h1", "div", "font", "table", "a", "style", "title", "b", "body", "br", "p",
-    "meta", "link", "base", "ul", "ol", "h2", "h3", "img", "span", "center", "main", "nav", "header", "section", "article", "form",
-    "frameset", "noscript", "pre", "i", "hr",
+    "meta", "link", "base", "ul", "ol", "h2", "h3", "img", "span", "center", "main", "nav", "header", "section",
+    "article", "form", "frameset", "noscript", "pre", "i", "hr",
 };
 
 static bool is_blank(char c)
@@ -51,7 +53,7 @@ static struct wb_slice skip_bom(struct wb_slice s)
     return wb_slice_starts(s, WB_SLICE_LIT("\xef\xbb\xbf")) ? behind(s, 3) : s;
 }
 
-/* Behind the next `mark`; empty where there is none. */
+/* Returns what follows the next `mark`; empty if there is none. */
 static struct wb_slice skip_past(struct wb_slice s, struct wb_slice mark)
 {
     const char *at = memmem(s.ptr, s.len, mark.ptr, mark.len);
@@ -128,7 +130,8 @@ struct wb_slice wb_sniff_type(struct wb_slice bytes)
     if (wb_sniff_is_feed(root))
         return WB_SLICE_LIT("application/xml");
     if (wb_slice_starts(s, WB_SLICE_LIT("<?xml")))
-        return wb_slice_equal_nocase(root, WB_SLICE_LIT("html")) ? WB_SLICE_LIT("text/html") : WB_SLICE_LIT("application/xml");
+        return wb_slice_equal_nocase(root, WB_SLICE_LIT("html")) ? WB_SLICE_LIT("text/html")
+                                                                 : WB_SLICE_LIT("application/xml");
     if (is_html(s))
         return WB_SLICE_LIT("text/html");
     for (size_t i = 0; i < sizeof magics / sizeof *magics; i++)

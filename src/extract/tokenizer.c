@@ -1,11 +1,10 @@
 /*
- * tokenizer.c - the HTML standard's tokenizer (section 13.2.5) over a whole document
- * in memory.
+ * tokenizer.c - the tokenizer of the HTML standard (section 13.2.5), over a whole document in memory.
  *
- * The standard's 80 states read a character at a time; here each kind of token is
- * read by one function that looks for the bytes which end it, which comes to the
- * same. It decodes nothing on the way (wb_token_decode() does when asked), copies
- * nothing, and looks at every byte a bounded number of times. It builds no tree.
+ * The 80 states of the standard read one character at a time. Here, each kind of token is read by one
+ * function that looks for the bytes that end it; the result is the same. It copies nothing and
+ * decodes nothing (wb_token_decode() does that when asked), looks at every byte a bounded number of
+ * times, and never builds a tree.
  *
  *   text       up to a '<' that begins markup             read_data, read_raw, read_script, read_cdata
  *   tag        name, attributes, '>'                      read_tag
@@ -19,15 +18,15 @@
 
 enum byte_class {
     BLANK = 1 << 0,    /* tab, LF, FF, CR, space */
-    TAG_END = 1 << 1,  /* ends a tag's name: blank, '/', '>' */
-    NAME_END = 1 << 2, /* ends an attribute's name: those and '=' */
-    CODED = 1 << 3,    /* A-Z, NUL: a name with it is not what it means */
+    TAG_END = 1 << 1,  /* ends the name of a tag: blank, '/', '>' */
+    NAME_END = 1 << 2, /* ends the name of an attribute: those and '=' */
+    CODED = 1 << 3,    /* A-Z, NUL: a name that contains it must be decoded */
     ALPHA = 1 << 4,
     VALUE_END = 1 << 5, /* ends an unquoted value: blank, '>' */
     VALUE_CODED = 1 << 6, /* '&', NUL (CR is blank) */
 };
 
-/* Of a reading function: no token yet, t->at has moved, read on in t->mode. */
+/* A reading function returns this if it found no token yet: t->at has moved, and reading continues in t->mode. */
 #define AGAIN ((enum wb_token_kind)(WB_TOKEN_DOCTYPE + 1))
 
 #define ENDS (BLANK | TAG_END | NAME_END | VALUE_END)
@@ -42,10 +41,10 @@ static const uint8_t byte_classes[256] = {
     ['P'] = ALPHA | CODED, ['Q'] = ALPHA | CODED, ['R'] = ALPHA | CODED, ['S'] = ALPHA | CODED, ['T'] = ALPHA | CODED,
     ['U'] = ALPHA | CODED, ['V'] = ALPHA | CODED, ['W'] = ALPHA | CODED, ['X'] = ALPHA | CODED, ['Y'] = ALPHA | CODED,
     ['Z'] = ALPHA | CODED,
-    ['a'] = ALPHA, ['b'] = ALPHA, ['c'] = ALPHA, ['d'] = ALPHA, ['e'] = ALPHA, ['f'] = ALPHA, ['g'] = ALPHA, ['h'] = ALPHA,
-    ['i'] = ALPHA, ['j'] = ALPHA, ['k'] = ALPHA, ['l'] = ALPHA, ['m'] = ALPHA, ['n'] = ALPHA, ['o'] = ALPHA, ['p'] = ALPHA,
-    ['q'] = ALPHA, ['r'] = ALPHA, ['s'] = ALPHA, ['t'] = ALPHA, ['u'] = ALPHA, ['v'] = ALPHA, ['w'] = ALPHA, ['x'] = ALPHA,
-    ['y'] = ALPHA, ['z'] = ALPHA,
+    ['a'] = ALPHA, ['b'] = ALPHA, ['c'] = ALPHA, ['d'] = ALPHA, ['e'] = ALPHA, ['f'] = ALPHA, ['g'] = ALPHA,
+    ['h'] = ALPHA, ['i'] = ALPHA, ['j'] = ALPHA, ['k'] = ALPHA, ['l'] = ALPHA, ['m'] = ALPHA, ['n'] = ALPHA,
+    ['o'] = ALPHA, ['p'] = ALPHA, ['q'] = ALPHA, ['r'] = ALPHA, ['s'] = ALPHA, ['t'] = ALPHA, ['u'] = ALPHA,
+    ['v'] = ALPHA, ['w'] = ALPHA, ['x'] = ALPHA, ['y'] = ALPHA, ['z'] = ALPHA,
 };
 
 static inline bool is(char c, unsigned classes)
@@ -65,13 +64,13 @@ static inline struct wb_slice between(const char *from, const char *to)
     return wb_slice(from, (size_t)(to - from));
 }
 
-/* Whether word (lower case) stands at p, in any case. */
+/* True if the word (given in lower case) is at p, in any case. */
 static bool has_word(const char *p, const char *end, const char *word, size_t len)
 {
     return (size_t)(end - p) >= len && wb_slice_equal_nocase(wb_slice(p, len), wb_slice(word, len));
 }
 
-/* The token from `from` to `to` is done. */
+/* Completes the token from `from` to `to`. */
 static enum wb_token_kind finish(struct wb_tokenizer *t, enum wb_token_kind kind, const char *from, const char *to)
 {
     WB_CHECK(from <= to && to <= t->end);
@@ -90,7 +89,8 @@ static enum wb_token_kind finish_text(struct wb_tokenizer *t, const char *from, 
 
 /* ---- tags ------------------------------------------------------------------------------ */
 
-static inline void keep_attr(struct wb_tokenizer *t, struct wb_slice name, struct wb_slice value, bool name_coded, bool value_coded)
+static inline void keep_attr(struct wb_tokenizer *t, struct wb_slice name, struct wb_slice value, bool name_coded,
+                             bool value_coded)
 {
     if (t->attr_count == WB_TOKEN_ATTRS_MAX)
         t->attrs_left_out++;
@@ -98,7 +98,7 @@ static inline void keep_attr(struct wb_tokenizer *t, struct wb_slice name, struc
         t->attrs[t->attr_count++] = (struct wb_token_attr){name, value, name_coded, value_coded};
 }
 
-/* What follows '=': returns where the attribute ends, NULL where the document ends first. */
+/* Reads what follows '='. Returns where the attribute ends, or NULL if the document ends first. */
 static inline const char *read_value(const char *p, const char *end, struct wb_slice *value_out, bool *coded_out)
 {
     p = skip_blanks(p, end);
@@ -120,7 +120,7 @@ static inline const char *read_value(const char *p, const char *end, struct wb_s
     return p;
 }
 
-/* From behind the name to behind the '>'; NULL where the document ends first. */
+/* Reads from behind the name to behind the '>'; NULL if the document ends first. */
 static const char *read_attrs(struct wb_tokenizer *t, const char *p)
 {
     const char *end = t->end;
@@ -142,7 +142,7 @@ static const char *read_attrs(struct wb_tokenizer *t, const char *p)
         const char *from = p;
         unsigned seen = 0;
         do
-            seen |= byte_classes[(uint8_t)*p++]; /* a '=' that comes first belongs to the name */
+            seen |= byte_classes[(uint8_t)*p++]; /* a leading '=' belongs to the name */
         while (p < end && !is(*p, NAME_END));
         struct wb_slice name = between(from, p), value = WB_SLICE_EMPTY;
         bool coded = false;
@@ -153,7 +153,7 @@ static const char *read_attrs(struct wb_tokenizer *t, const char *p)
     }
 }
 
-/* name is where the name begins, from the '<'. A tag that the document's end cuts off is dropped. */
+/* Reads a tag: `from` is its '<', `name` where its name begins. A tag that the document's end cuts off is dropped. */
 static enum wb_token_kind read_tag(struct wb_tokenizer *t, const char *from, const char *name, enum wb_token_kind kind)
 {
     const char *p = name;
@@ -184,7 +184,7 @@ static enum wb_token_kind finish_comment(struct wb_tokenizer *t, const char *fro
     return finish(t, WB_TOKEN_COMMENT, from, to);
 }
 
-/* A comment that runs to the next '>'. */
+/* Reads a bogus comment, which extends to the next '>'. */
 static enum wb_token_kind read_bogus(struct wb_tokenizer *t, const char *from, const char *data)
 {
     const char *close = wb_scan_byte(data, t->end, '>');
@@ -192,7 +192,7 @@ static enum wb_token_kind read_bogus(struct wb_tokenizer *t, const char *from, c
     return finish_comment(t, from, between(data, close), close < t->end ? close + 1 : close);
 }
 
-/* The length of the dashes that the document's end cut off in the middle of what closes a comment. */
+/* The length of an incomplete "--" or "--!" at the end of the document, which is not part of the comment. */
 static size_t closing_left(struct wb_slice data)
 {
     const char *end = data.ptr + data.len;
@@ -204,7 +204,7 @@ static size_t closing_left(struct wb_slice data)
     return data.len >= 1 && end[-1] == '-';
 }
 
-/* data is behind "<!--". */
+/* Reads a comment; data is behind "<!--". */
 static enum wb_token_kind read_comment(struct wb_tokenizer *t, const char *from, const char *data)
 {
     const char *end = t->end, *p = data;
@@ -235,8 +235,9 @@ static enum wb_token_kind finish_doctype(struct wb_tokenizer *t, const char *fro
 
 enum identifier { ID_READ, ID_BROKEN, ID_MISSING };
 
-/* A quoted identifier at *p. BROKEN: '>' or the end came inside or instead of it, *p is there. */
-static enum identifier read_identifier(const struct wb_tokenizer *t, const char **p, struct wb_slice *id_out, bool *has_out)
+/* Reads the quoted identifier at *p. BROKEN: '>' or the end came inside or instead of it, and *p is there. */
+static enum identifier read_identifier(const struct wb_tokenizer *t, const char **p, struct wb_slice *id_out,
+                                       bool *has_out)
 {
     const char *from = *p;
 
@@ -253,7 +254,7 @@ static enum identifier read_identifier(const struct wb_tokenizer *t, const char 
     return ID_READ;
 }
 
-/* p is behind "PUBLIC" or "SYSTEM". */
+/* Reads identifiers; p is behind "PUBLIC" or "SYSTEM". */
 static enum wb_token_kind read_identifiers(struct wb_tokenizer *t, const char *from, const char *p, bool is_public)
 {
     struct wb_token_doctype *d = &t->doctype;
@@ -277,7 +278,7 @@ static enum wb_token_kind read_identifiers(struct wb_tokenizer *t, const char *f
     return finish_doctype(t, from, wb_scan_byte(p, t->end, '>'), quirks);
 }
 
-/* p is behind "<!doctype". */
+/* Reads a doctype; p is behind "<!doctype". */
 static enum wb_token_kind read_doctype(struct wb_tokenizer *t, const char *from, const char *p)
 {
     const char *end = t->end;
@@ -318,7 +319,7 @@ static enum wb_token_kind read_cdata(struct wb_tokenizer *t)
     return kind;
 }
 
-/* What follows "<!". */
+/* Reads what follows "<!". */
 static enum wb_token_kind read_declaration(struct wb_tokenizer *t, const char *from)
 {
     const char *p = from + 2;
@@ -335,7 +336,7 @@ static enum wb_token_kind read_declaration(struct wb_tokenizer *t, const char *f
     return read_bogus(t, from, p);
 }
 
-/* The markup that begins at from, which is a '<' that begins_markup() accepted. */
+/* Reads the markup that begins at `from`, a '<' that begins_markup() has accepted. */
 static inline enum wb_token_kind read_markup(struct wb_tokenizer *t, const char *from)
 {
     if (is(from[1], ALPHA))
@@ -349,7 +350,7 @@ static inline enum wb_token_kind read_markup(struct wb_tokenizer *t, const char 
     return read_bogus(t, from, from + 2);
 }
 
-/* Whether the '<' at p begins markup; otherwise it is text. "</>" counts: it is dropped. */
+/* True if the '<' at p begins markup and is not just text. "</>" counts as markup; it is dropped. */
 static inline bool begins_markup(const char *p, const char *end)
 {
     if (end - p < 2)
@@ -375,7 +376,7 @@ static enum wb_token_kind read_data(struct wb_tokenizer *t)
     }
 }
 
-/* Whether "</", the last start tag's name and an end of a name stand at p. */
+/* True if "</", the name of the last start tag and the end of a name are at p. */
 static bool closes_content(const struct wb_tokenizer *t, const char *p)
 {
     size_t len = t->last_start.len;
@@ -384,7 +385,7 @@ static bool closes_content(const struct wb_tokenizer *t, const char *p)
            wb_slice_equal_nocase(wb_slice(p + 2, len), t->last_start);
 }
 
-/* Text up to p, or where there is none the end tag there; at the end nothing. */
+/* Returns the text up to p or, if there is none, the end tag at p; nothing at the end of the document. */
 static enum wb_token_kind finish_content(struct wb_tokenizer *t, const char *p, unsigned how)
 {
     if (p > t->at)
@@ -403,20 +404,20 @@ static enum wb_token_kind read_raw(struct wb_tokenizer *t, unsigned how)
     return finish_content(t, p, how);
 }
 
-/* Whether "script" and an end of a name stand at p. */
+/* True if "script" and the end of a name are at p. */
 static bool has_script(const char *p, const char *end)
 {
     return has_word(p, end, "script", 6) && end - p > 6 && is(p[6], TAG_END);
 }
 
 /*
- * Scripts: inside "<!--" ... "-->" a "<script>" is taken as opened, and "</script>"
- * closes that one first.
+ * Reads a script: inside "<!--" ... "-->", a "<script>" counts as opened, and "</script>" closes that
+ * one first.
  */
 static enum wb_token_kind read_script(struct wb_tokenizer *t)
 {
     const char *p = t->at, *end = t->end;
-    const char *dashes = NULL; /* of the "<!--" that is open */
+    const char *dashes = NULL; /* those of the "<!--" that is open */
     bool doubly = false;
 
     for (;; p++) {
@@ -430,7 +431,7 @@ static enum wb_token_kind read_script(struct wb_tokenizer *t)
             }
         } else if (doubly) {
             doubly = !(end - p > 2 && p[1] == '/' && has_script(p + 2, end));
-            p += doubly ? 0 : 8; /* a '>' that ends the name closes nothing else */
+            p += doubly ? 0 : 8; /* the '>' that ends the name does not also end a comment */
         } else if (closes_content(t, p)) {
             break;
         } else if (dashes) {
@@ -490,7 +491,7 @@ enum wb_token_kind wb_tokenizer_next(struct wb_tokenizer *t)
     return kind;
 }
 
-/* Whether an attribute has the name, which is in lower case. */
+/* True if an attribute has this name, which is given in lower case. */
 static bool has_name(const struct wb_token_attr *attr, struct wb_slice name)
 {
     char decoded[WB_DECODED_MAX(64)];
@@ -499,7 +500,7 @@ static bool has_name(const struct wb_token_attr *attr, struct wb_slice name)
         return wb_slice_equal(attr->name, name);
     if (wb_slice_equal_nocase(attr->name, name))
         return true;
-    /* Only a NUL can make a difference now, and no name that we look for has U+FFFD unless a page wrote it. */
+    /* They can differ only by a NUL, which becomes U+FFFD, and no name that we look for contains that. */
     if (attr->name.len > 64)
         return false;
     return wb_slice_equal(wb_slice(decoded, wb_token_decode(attr->name, WB_DECODE_NAME, decoded)), name);

@@ -1,9 +1,9 @@
 /*
- * words.c - text as words with one gap between them.
+ * words.c - writes text as words with one gap between them.
  *
- * The inner loop takes 16 bytes at a time: blanks of any kind become ' ', and what
- * needs a closer look (a second blank, '&', NUL, characters beyond ASCII that may be
- * blanks) ends the piece. It never looks at markup.
+ * The inner loop copies 16 bytes at a time: blanks of any kind become ' ', and the first byte that
+ * needs a closer look (a second blank, '&', NUL, characters beyond ASCII that may be blanks) ends the
+ * piece. It never looks at markup.
  */
 #include "extract/words.h"
 #include "extract/entity.h"
@@ -12,10 +12,10 @@
 
 struct words_writer {
     char *out;
-    bool blank; /* a gap is written already, or none is needed */
+    bool blank; /* a gap has been written already, or none is needed */
 };
 
-/* The length of the white space beyond ASCII at p, or 0. */
+/* The length of a white space character beyond ASCII at p, or 0. */
 static size_t wide_blank(const char *p, const char *end)
 {
     const uint8_t *b = (const uint8_t *)p;
@@ -51,7 +51,7 @@ static void put_bytes(struct words_writer *w, const char *bytes, size_t len)
     w->blank = false;
 }
 
-/* Takes what stands at p, which the wide loop left; returns where to go on. */
+/* Handles the character at p, at which the wide loop stopped; returns where to continue. */
 static const char *take_one(struct words_writer *w, const char *p, const char *end, unsigned how)
 {
     uint8_t c = (uint8_t)*p;
@@ -86,17 +86,19 @@ static const char *take_one(struct words_writer *w, const char *p, const char *e
 }
 
 #ifdef WB_SCAN_WIDE
-/* The first bytes of characters that may be white space. */
+/* Finds the first bytes of characters that may be white space. */
 static unsigned wide_suspects(__m128i v)
 {
     unsigned e3 = wb_scan_mask(wb_scan_equal(v, (char)0xe3)), x80 = wb_scan_mask(wb_scan_equal(v, (char)0x80));
-    __m128i others = _mm_or_si128(wb_scan_equal(v, (char)0xc2), _mm_or_si128(wb_scan_equal(v, (char)0xe1), wb_scan_equal(v, (char)0xe2)));
+    __m128i others = _mm_or_si128(wb_scan_equal(v, (char)0xc2),
+                                  _mm_or_si128(wb_scan_equal(v, (char)0xe1), wb_scan_equal(v, (char)0xe2)));
 
     return wb_scan_mask(others) | (e3 & (x80 >> 1 | 1u << 15));
 }
 
-/* Copies up to the first byte that needs a closer look, which may be the end. */
-static const char *copy_wide(struct words_writer *w, const char *p, const char *end, const char *readable, bool entities, const char *limit)
+/* Copies up to the first byte that needs a closer look, or to the end. */
+static const char *copy_wide(struct words_writer *w, const char *p, const char *end, const char *readable,
+                             bool entities, const char *limit)
 {
     const __m128i spaces = _mm_set1_epi8(' ');
 
@@ -110,7 +112,8 @@ static const char *copy_wide(struct words_writer *w, const char *p, const char *
             stop |= wide_suspects(v);
         if (end - p < WB_SCAN_WIDE)
             stop |= ~0u << (end - p);
-        _mm_storeu_si128((__m128i *)(void *)w->out, _mm_or_si128(_mm_andnot_si128(blank, v), _mm_and_si128(blank, spaces)));
+        _mm_storeu_si128((__m128i *)(void *)w->out,
+                         _mm_or_si128(_mm_andnot_si128(blank, v), _mm_and_si128(blank, spaces)));
         unsigned n = stop & 0xffff ? (unsigned)__builtin_ctz(stop) : WB_SCAN_WIDE;
         if (n > 0)
             w->blank = blanks >> (n - 1) & 1;
@@ -123,7 +126,7 @@ static const char *copy_wide(struct words_writer *w, const char *p, const char *
 }
 #endif
 
-/* Drops what is beyond cap, and the rest of a character there. */
+/* Drops what exceeds cap, without splitting a character. */
 static void cut_words(struct wb_words *w)
 {
     w->cut = true;
@@ -159,7 +162,7 @@ void wb_words_append(struct wb_words *words, struct wb_slice raw, unsigned how, 
     }
     (void)readable;
     if (w.out == first)
-        return; /* nothing came: a gap stays to be written */
+        return; /* no word came: a gap is still to be written */
     words->gap = w.blank ? ' ' : 0;
     w.out -= w.blank;
     words->len = (size_t)(w.out - words->ptr);

@@ -1,9 +1,9 @@
 /*
- * xml.c - XML as a run of tags and text, for sitemaps, feeds and whatever else is XML.
+ * xml.c - reads XML as a sequence of tags and text, for sitemaps, feeds and any other XML.
  *
- * It checks nothing: names need not match, namespaces are prefixes, entities that a
- * document declares are not expanded (so that none can grow). Every byte is looked at
- * a small number of times, whatever the document.
+ * It never validates: names need not match, and namespaces are just prefixes. It never expands
+ * entities that a document declares, so that none can grow. Every byte is looked at a small number
+ * of times, whatever the document.
  */
 #include "extract/xml.h"
 
@@ -33,7 +33,7 @@ static bool starts_with(const char *at, const char *end, struct wb_slice text)
     return wb_slice_starts(wb_slice(at, (size_t)(end - at)), text);
 }
 
-/* Behind the next `text`, or the end. */
+/* Returns the position behind the next `text`, or the end. */
 static const char *find_behind(const char *at, const char *end, struct wb_slice text)
 {
     const char *found = memmem(at, (size_t)(end - at), text.ptr, text.len);
@@ -46,7 +46,7 @@ void wb_xml_init(struct wb_xml *xml, struct wb_slice utf8)
     *xml = (struct wb_xml){.at = utf8.ptr, .end = utf8.ptr + utf8.len};
 }
 
-/* Behind the quote that closes the one at `at`; `at` + 1 where there is none, so that a lone quote means nothing. */
+/* Skips the quoted text at `at`; if there is no closing quote, only the opening one, which then means nothing. */
 static const char *skip_quoted(struct wb_xml *xml, const char *at)
 {
     bool *none = &xml->no_quote[*at == '"'];
@@ -56,7 +56,7 @@ static const char *skip_quoted(struct wb_xml *xml, const char *at)
     return *none ? at + 1 : close + 1;
 }
 
-/* Behind a document type that starts at `at`, with the declarations inside its brackets. */
+/* Skips the document type at `at`, including the declarations inside its brackets. */
 static const char *skip_doctype(struct wb_xml *xml, const char *at)
 {
     bool inside = false;
@@ -91,7 +91,7 @@ static void split_name(struct wb_slice whole, struct wb_slice *prefix_out, struc
     }
 }
 
-/* A tag whose name starts at xml->at. One that is not closed ends where the next begins. */
+/* Reads a tag whose name starts at xml->at. A tag without a '>' ends where the next one begins. */
 static void read_tag(struct wb_xml *xml, struct wb_xml_token *token)
 {
     const char *name = xml->at, *at = name;
@@ -110,7 +110,7 @@ static void read_tag(struct wb_xml *xml, struct wb_xml_token *token)
     xml->at = at < xml->end && *at == '>' ? at + 1 : at;
 }
 
-/* Text up to the next '<' that is none of its own; `from` may be one that begins no tag. */
+/* Reads text up to the next '<'; `from` itself may be a '<' that begins no tag. */
 static void read_text(struct wb_xml *xml, const char *from, struct wb_xml_token *token)
 {
     const char *at = find_byte(from + 1, xml->end, '<');
@@ -131,7 +131,7 @@ static void read_cdata(struct wb_xml *xml, struct wb_xml_token *token)
     xml->at = behind;
 }
 
-/* What starts with "<!" or "<?" and is no CDATA. A processing instruction ends at '>', because many lack their '?'. */
+/* Skips "<!" or "<?" that is not CDATA. A processing instruction ends at '>', because many lack the '?'. */
 static void skip_other(struct wb_xml *xml)
 {
     const char *at = xml->at;
@@ -146,7 +146,10 @@ static void skip_other(struct wb_xml *xml)
 
 bool wb_xml_next(struct wb_xml *xml, struct wb_xml_token *token_out)
 {
-    *token_out = (struct wb_xml_token){.prefix = WB_SLICE_EMPTY, .name = WB_SLICE_EMPTY, .attributes = WB_SLICE_EMPTY, .text = WB_SLICE_EMPTY};
+    *token_out = (struct wb_xml_token){.prefix = WB_SLICE_EMPTY,
+                                       .name = WB_SLICE_EMPTY,
+                                       .attributes = WB_SLICE_EMPTY,
+                                       .text = WB_SLICE_EMPTY};
     while (xml->at < xml->end) {
         const char *at = xml->at;
         char next = xml->end - at > 1 ? at[1] : 0;
@@ -174,7 +177,7 @@ bool wb_xml_next(struct wb_xml *xml, struct wb_xml_token *token_out)
     return false;
 }
 
-/* The next attribute of what is left of them; false at the end. */
+/* Removes the next attribute from *left; false at the end. */
 static bool next_attribute(struct wb_slice *left, struct wb_slice *name_out, struct wb_slice *value_out)
 {
     const char *at = left->ptr, *end = at + left->len;
@@ -203,13 +206,15 @@ static bool next_attribute(struct wb_slice *left, struct wb_slice *name_out, str
     return name_out->len > 0;
 }
 
-bool wb_xml_attribute(const struct wb_xml_token *token, const char *prefix, const char *name, struct wb_slice *value_out)
+bool wb_xml_attribute(const struct wb_xml_token *token, const char *prefix, const char *name,
+                      struct wb_slice *value_out)
 {
     struct wb_slice left = token->attributes, whole, its_prefix, its_name;
 
     while (next_attribute(&left, &whole, value_out)) {
         split_name(whole, &its_prefix, &its_name);
-        if (wb_slice_equal_nocase(its_name, wb_slice_str(name)) && wb_slice_equal_nocase(its_prefix, wb_slice_str(prefix)))
+        if (wb_slice_equal_nocase(its_name, wb_slice_str(name)) &&
+            wb_slice_equal_nocase(its_prefix, wb_slice_str(prefix)))
             return true;
     }
     *value_out = WB_SLICE_EMPTY;
@@ -223,7 +228,7 @@ bool wb_xml_is(const struct wb_xml_token *token, const char *name)
 
 /* ---- references ---------------------------------------------------------------------------- */
 
-/* The code point of "#38" or "#x26"; 0 where it is none that XML allows. */
+/* The code point of "#38" or "#x26"; 0 if XML does not allow it. */
 static uint32_t number_of(struct wb_slice body)
 {
     bool hex = body.len > 1 && (body.ptr[1] == 'x' || body.ptr[1] == 'X');
@@ -243,7 +248,7 @@ static uint32_t number_of(struct wb_slice body)
     return control || (cp >= 0xd800 && cp <= 0xdfff) ? 0 : cp;
 }
 
-/* The code point of what stands between '&' and ';'; 0 where it is no reference of ours. */
+/* The code point of a reference, given the text between '&' and ';'; 0 if we do not know it. */
 static uint32_t code_point_of(struct wb_slice body)
 {
     static const struct {
@@ -273,7 +278,8 @@ int wb_xml_decode(struct wb_slice text, struct wb_buf *out)
         if (amp == end)
             break;
         const char *semicolon = find_byte(amp, end - amp > 12 ? amp + 12 : end, ';');
-        uint32_t cp = semicolon < end && *semicolon == ';' ? code_point_of(wb_slice(amp + 1, (size_t)(semicolon - amp - 1))) : 0;
+        uint32_t cp =
+            semicolon < end && *semicolon == ';' ? code_point_of(wb_slice(amp + 1, (size_t)(semicolon - amp - 1))) : 0;
         if (cp) {
             out->len += wb_utf8_encode(cp, out->ptr + out->len);
             at = semicolon + 1;

@@ -1,7 +1,8 @@
 /*
- * xmlpage.c - the module of XML: sitemaps and feeds are read as what they are, of
- * anything else the character data is text. Attributes are not looked at: only the
- * makers of a vocabulary know which of them are links.
+ * xmlpage.c - the module for XML.
+ *
+ * Sitemaps and feeds are passed to sitemap.c and feed.c; in any other document, the character data is
+ * text. It never looks for links in attributes, because only a vocabulary defines which of them are.
  */
 #include "base/error.h"
 #include "extract/feed.h"
@@ -9,10 +10,11 @@
 
 #define TITLE_BYTES_MAX 1024u
 
-/* XHTML is the html module's, which comes first. */
+/* XHTML belongs to the html module, which comes first in the table. */
 static bool accepts_xml(struct wb_slice type)
 {
-    return wb_slice_equal(type, WB_SITEMAP_TYPE) || wb_slice_equal(type, WB_SLICE_LIT("application/xml")) || wb_slice_equal(type, WB_SLICE_LIT("text/xml")) ||
+    return wb_slice_equal(type, WB_SITEMAP_TYPE) || wb_slice_equal(type, WB_SLICE_LIT("application/xml")) ||
+           wb_slice_equal(type, WB_SLICE_LIT("text/xml")) ||
            (wb_slice_ends(type, WB_SLICE_LIT("+xml")) && !wb_slice_equal(type, WB_SLICE_LIT("application/xhtml+xml")));
 }
 
@@ -31,7 +33,7 @@ static int put_text(struct wb_extractor *x, const struct wb_xml_token *token, st
     return err;
 }
 
-/* Any XML: text, a block an element; the first title; the root's language. */
+/* Reads any XML: text with one block per element, the first title, and the language of the root. */
 static int read_any(struct wb_extractor *x)
 {
     struct wb_xml_text title = WB_XML_TEXT_INIT;
