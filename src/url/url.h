@@ -57,6 +57,7 @@ struct wb_url {
 int wb_url_parse(struct wb_slice input, const struct wb_url *base, struct wb_url *url_out);
 void wb_url_release(struct wb_url *url);
 
+/* The parts of a URL, borrowed from it. A part that is missing is empty. */
 struct wb_slice wb_url_href(const struct wb_url *url);
 struct wb_slice wb_url_scheme(const struct wb_url *url);   /* without ':' */
 struct wb_slice wb_url_host(const struct wb_url *url);
@@ -65,10 +66,12 @@ struct wb_slice wb_url_path(const struct wb_url *url);
 struct wb_slice wb_url_query(const struct wb_url *url);    /* without '?' */
 bool wb_url_is_http(const struct wb_url *url);             /* http or https */
 
+/* ---- keys, sites and SURTs: the slices that these return are parts of their argument -------------------------- */
+
 /* Replaces the content of key_out by the URL's normal form. WB_E_LIMIT if that is longer than WB_URL_MAX_BYTES. */
 int wb_url_key(const struct wb_url *url, struct wb_buf *key_out);
 
-/* The site of a key: its host, and its port unless that is the default. A part of key; empty if it has no host. */
+/* The site of a key: its host, and its port unless that is the default. Empty if it has no host. */
 struct wb_slice wb_key_site(struct wb_slice key);
 
 /*
@@ -80,15 +83,10 @@ int wb_surt_of_key(struct wb_slice key, struct wb_buf *surt_out);
 /* The way back: replaces the content of key_out by the key that has this SURT. WB_E_INVALID if there is none. */
 int wb_surt_to_key(struct wb_slice surt, struct wb_buf *key_out);
 
-/*
- * The part of a SURT that all pages of its site begin with, and no others: "com,example:8080)". All of it if no host.
- */
+/* The part of a SURT that names its site: "com,example:8080)". The whole SURT if it has no host. */
 struct wb_slice wb_surt_site(struct wb_slice surt);
 
-/*
- * The registrable domain of a site ("example.co.uk"), a part of site. The host if it has none (an address,
- * "localhost").
- */
+/* The registrable domain of a site, such as "example.co.uk". The host itself for addresses and "localhost". */
 struct wb_slice wb_site_domain(struct wb_slice site);
 
 /* ---- page id ---------------------------------------------------------------- */

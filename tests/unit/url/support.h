@@ -1,4 +1,4 @@
-/* support.h - what the tests of url share: cmocka, short ways to parse, and the conformance data. */
+/* support.h - what the tests of url share: short ways to parse, and the conformance data of the URL standard. */
 #ifndef WB_TESTS_URL_SUPPORT_H
 #define WB_TESTS_URL_SUPPORT_H
 
@@ -15,6 +15,8 @@
 #include "base/error.h"
 #include "url/url.h"
 
+#include <jansson.h>
+
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 /* The path of a file of the conformance data. */
@@ -28,6 +30,32 @@ static inline void data_path(const char *name, char path_out[1024])
         snprintf(path_out, 1024, "%s/../shared/data/url/%s", WB_SOURCE_ROOT, name);
 }
 
+/*
+ * Calls check() for each case (object) in a JSON file of the conformance data, of which there must be `least` at least.
+ * Returns the sum of what check() returned. Skips the test if the data are not there.
+ */
+static inline int each_case(const char *name, int least, int (*check)(const json_t *c))
+{
+    char path[1024];
+    int seen = 0, sum = 0;
+    size_t i;
+    json_t *c;
+
+    data_path(name, path);
+    json_t *cases = json_load_file(path, JSON_ALLOW_NUL, NULL);
+    if (!cases)
+        skip();
+    json_array_foreach(cases, i, c) {
+        if (!json_is_object(c))
+            continue;
+        sum += check(c);
+        seen++;
+    }
+    json_decref(cases);
+    assert_in_range(seen, least, 100000);
+    return sum;
+}
+
 static inline bool slice_is(struct wb_slice s, const char *text)
 {
     return wb_slice_equal(s, wb_slice_str(text));
@@ -39,7 +67,7 @@ static inline void assert_slice(struct wb_slice s, const char *text)
         fail_msg("'%.*s' is not '%s'", WB_SLICE_ARG(s), text);
 }
 
-/* The key of a URL that must parse, as a string that lives until the next call of the same slot (0 or 1). */
+/* The key of a URL that must parse, as a string that is good until the next call with the same slot (0 or 1). */
 static inline const char *key_of(const char *text, int slot)
 {
     static struct wb_buf keys[2];

@@ -1,4 +1,4 @@
-/* test_escape.c - the table of byte classes against the standard's definitions, and escapes. */
+/* test_escape.c - the table of byte sets against the definitions in the standard, and escapes. */
 #include "support.h"
 #include "url/escape.h"
 
@@ -7,7 +7,7 @@ static bool listed(int c, const char *list)
     return c != 0 && c < 0x80 && strchr(list, c) != NULL;
 }
 
-/* Each set of the standard is the one before it and a few more. */
+/* Each set of the standard is another one plus a few bytes. */
 static unsigned classes_of(int c)
 {
     bool alnum = listed(c, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ");

@@ -1,7 +1,7 @@
-/* test_key.c - the normal form: which URLs are one page, which are not, and the site in a key. */
+/* test_key.c - the normal form: which URLs are the same page and which are not, and the site of a key. */
 #include "support.h"
 
-/* ---- URLs that are one page, and URLs that are pages of their own ------------------------ */
+/* ---- URLs that are the same page, and URLs that are different ones ------------------------ */
 
 #define GROUP_MAX 20
 
@@ -59,7 +59,7 @@ static void test_same_and_alone(void **state)
                 fail_msg("cases %zu and %zu have the same id", i, j);
 }
 
-/* ---- keys, letter by letter ---------------------------------------------------------------- */
+/* ---- keys, byte by byte ---------------------------------------------------------------- */
 
 /* URL, key, site */
 static const char *const keys[][3] = {
@@ -127,7 +127,7 @@ static void test_keys(void **state)
     }
 }
 
-/* A key read again, with a scheme where it has none, is the same key. */
+/* Parsing a key (with "http://" in front if it has no scheme) gives the same key. */
 static void test_key_of_key(void **state)
 {
     (void)state;
@@ -140,7 +140,7 @@ static void test_key_of_key(void **state)
     }
 }
 
-/* Bytes that are no key have no site or some site, and nothing else happens. */
+/* For bytes that are not a key wb_key_site() returns something, and does nothing bad. */
 static void test_site_of_anything(void **state)
 {
     (void)state;
@@ -151,7 +151,7 @@ static void test_site_of_anything(void **state)
         assert_slice(wb_key_site(wb_slice_str(odd[i])), sites[i]);
 }
 
-/* ---- crawler-commons' cases, where they want what we want ------------------------------------ */
+/* ---- the cases of crawler-commons that agree with our rules ------------------------------------ */
 
 /*
  * Ours differs on purpose: parameters are not sorted or dropped, inner empty
@@ -196,7 +196,7 @@ static bool is_listed(const char *text)
     return false;
 }
 
-/* Takes a field from the line: quoted, where "" is one quote, or up to a comma or the end; trimmed. */
+/* Takes a trimmed field from the line: in quotes (and then "" is a quote), or up to a comma or the end. */
 static char *take_field(char **line)
 {
     char *p = *line + strspn(*line, " "), *start = p, *out = p;
@@ -219,7 +219,7 @@ static char *take_field(char **line)
     return start;
 }
 
-/* 0: neither parses, or both have one key. */
+/* Returns 0 if both have the same key, or neither is a URL. */
 static int compare_keys(const char *weird, const char *normal)
 {
     struct wb_url a = WB_URL_INIT, b = WB_URL_INIT;

@@ -1,9 +1,8 @@
-/* test_url.c - the parser against the standard's own cases, and what those leave out: limits, reuse, memory. */
+/* test_url.c - the parser against the standard's own test cases, and what those do not cover: limits, reuse, memory. */
 #include "support.h"
 #include "os/fault.h"
 
 #include <errno.h>
-#include <jansson.h>
 
 /* ---- the standard's cases ---------------------------------------------------------- */
 
@@ -21,7 +20,7 @@ static struct wb_slice between(const struct wb_url *u, uint32_t from, uint32_t t
     return wb_slice(u->href.ptr + from, to - from);
 }
 
-/* The getters of the standard's API, from our offsets. */
+/* What the getters of the standard's API return, by our offsets. */
 static struct wb_slice getter(const struct wb_url *u, const char *name)
 {
     uint32_t end = (uint32_t)u->href.len;
@@ -48,6 +47,7 @@ static struct wb_slice getter(const struct wb_url *u, const char *name)
     return u->fragment_at < end ? between(u, u->fragment_at - 1, end) : WB_SLICE_EMPTY;
 }
 
+/* 1 if a case gives anything but what the standard says. */
 static int check_case(const json_t *c)
 {
     static const char *const names[] = {"href", "protocol", "username", "password", "host",
@@ -81,24 +81,7 @@ static int check_case(const json_t *c)
 static void test_standard(void **state)
 {
     (void)state;
-    char path[1024];
-    int wrong = 0, seen = 0;
-    size_t i;
-    json_t *c;
-
-    data_path("urltestdata.json", path);
-    json_t *cases = json_load_file(path, JSON_ALLOW_NUL, NULL);
-    if (!cases)
-        skip();
-    json_array_foreach(cases, i, c) {
-        if (!json_is_object(c))
-            continue;
-        wrong += check_case(c);
-        seen++;
-    }
-    json_decref(cases);
-    assert_in_range(seen, 500, 100000);
-    assert_int_equal(wrong, 0);
+    assert_int_equal(each_case("urltestdata.json", 500, check_case), 0);
 }
 
 /* ---- by hand ------------------------------------------------------------------------- */
@@ -223,7 +206,7 @@ static void test_message(void **state)
 
 /* ---- limits -------------------------------------------------------------------------- */
 
-/* A URL of len bytes: prefix, then unit again and again. */
+/* A URL of len bytes: the prefix, then unit repeated. */
 static struct wb_slice long_url(struct wb_buf *mem, const char *prefix, const char *unit, size_t len)
 {
     wb_buf_clear(mem);
@@ -245,12 +228,12 @@ static void test_limits(void **state)
     assert_int_equal(base.href.len, max);
     assert_int_equal(wb_url_parse(long_url(&mem, "http://h/", "x", max + 1), NULL, &url), WB_E_LIMIT);
     assert_int_equal(url.href.len, 0);
-    /* Short enough, but not when written out; or not with its base. */
+    /* Short enough as input, but too long when it is written out, or together with its base. */
     assert_int_equal(wb_url_parse(long_url(&mem, "http://h/", "\xff", max), NULL, &url), WB_E_LIMIT);
     assert_int_equal(wb_url_parse(long_url(&mem, "http://h/", " <", max / 2), NULL, &url), WB_E_LIMIT);
     assert_int_equal(wb_url_parse(WB_SLICE_LIT("?q"), &base, &url), WB_E_LIMIT);
     assert_int_equal(url.href.len, 0);
-    /* What shrinks fits. */
+    /* URLs that are as long as allowed, and become shorter. */
     assert_int_equal(wb_url_parse(long_url(&mem, "http://h/", "../", max), NULL, &url), 0);
     assert_int_equal(wb_url_parse(long_url(&mem, "http://h/", "a/%2e%2E/", max - 10), NULL, &url), 0);
     assert_int_equal(wb_url_parse(long_url(&mem, "http://", "a.", max - 10), NULL, &url), 0);
