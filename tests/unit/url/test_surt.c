@@ -1,6 +1,6 @@
 /*
- * test_surt.c - SURTs: how the labels of a host are reversed; that different keys have different SURTs; that the pages of
- * a site are one range; and the way back to the key.
+ * test_surt.c - SURTs: how the labels of a host are reversed; that different keys have different SURTs; that the
+ * pages of a site are one range; and the way back to the key.
  */
 #include "support.h"
 #include "base/mem.h"
@@ -75,8 +75,8 @@ static void test_no_surts(void **state)
 }
 
 /*
- * If a text is accepted as the SURT of a key, then it is the SURT of that key. Tries all texts of up to five of the bytes
- * that matter.
+ * If a text is accepted as the SURT of a key, then it is the SURT of that key. Tries all texts of up to five of the
+ * bytes that matter.
  */
 static void test_all_short_texts(void **state)
 {
