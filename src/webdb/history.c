@@ -1,20 +1,23 @@
 /*
- * history.c - what a page's visits tell of its changes, kept in few bytes.
+ * history.c - what the visits to a page have shown about its changes, kept in few bytes.
  *
- * For the maximum-likelihood estimate over irregular visits it is enough to know the sum of the gaps that saw no change and the
- * lengths of the others; those are kept in bins whose width is half an octave. Beside it run the counts of Cho and Garcia-Molina's
- * estimator for servers that tell when a page was modified. Nothing is estimated here.
+ * The maximum-likelihood estimate of the rate of change over irregular visits needs the sum of the gaps without a
+ * change and the lengths of the other gaps. Those lengths are kept in bins half an octave wide. In addition, the counts
+ * for Cho and Garcia-Molina's estimator are kept, for servers that say when a page was modified. Nothing is estimated
+ * here: that is done in cycle.
  */
 #include "webdb/webdb.h"
+#include "base/check.h"
 #include "base/date.h"
 
 #include <math.h>
 
-
-enum { HTTP_SECOND_MS = 1000 }; /* headers have whole seconds: a change in the second of the visit before is no contradiction */
+/* Headers have whole seconds, so a change within the second of the previous visit is not a contradiction. */
+enum { HTTP_SECOND_MS = 1000 };
 
 double wb_history_bin_days(unsigned bin)
 {
+    WB_CHECK(bin < WB_HISTORY_BINS);
     return exp2((bin + 0.5) / 2) / 1440;
 }
 
@@ -24,7 +27,7 @@ static unsigned bin_of(int64_t gap_ms)
 
     if (minutes < 1)
         return 0;
-    /* floor(2 log2 m) is the exponent of m squared. */
+    /* floor(2 log2(m)) is the binary exponent of m squared. */
     int bin = ilogb(minutes * minutes);
     return bin < WB_HISTORY_BINS ? (unsigned)bin : WB_HISTORY_BINS - 1;
 }
@@ -34,9 +37,11 @@ static void count_up(uint32_t *counter)
     *counter += *counter < UINT32_MAX;
 }
 
-static void learn_modified(struct wb_history *history, int64_t gap_ms, bool changed, int64_t modified_ms, int64_t time_ms)
+/* Takes the server's word for when the page was modified, unless it is contradicted: then never again. */
+static void learn_modified(struct wb_history *history, int64_t gap_ms, bool changed, int64_t modified_ms,
+                           int64_t time_ms)
 {
-    /* As a difference that cannot overflow: modified_ms may be anything a server says. */
+    /* An unsigned difference cannot overflow: modified_ms comes from the server and may be anything. */
     bool future = modified_ms > time_ms;
     uint64_t since = (uint64_t)time_ms - (uint64_t)modified_ms;
 

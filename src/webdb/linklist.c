@@ -1,21 +1,23 @@
 /*
  * linklist.c - a piece of a list of links as bytes.
  *
- *   varint  (items - 1) << 2, bit 0: one kind for all, bit 1: one anchor for all
- *   varint  bytes of the kinds                  unless there is one kind
- *   varint  bytes of the uses, bytes of the anchors    unless there is one anchor
- *   kinds   one kind; or runs of a kind and a varint, how many items more than one have it
- *   uses    nothing where there is one anchor; else runs, a varint each: (items - 1) << 2 | what
- *             0  each the next of the anchors, used for the first time      1  the anchor of the item before
- *             2  the anchor that was used before that one                   3  a varint follows: place among the anchors
- *   anchors each a byte with its length and its bytes, in order of first use, each different
- *   numbers to the end: varints, the first number, then how much more than one each is above the one before
+ *   varint   (items - 1) << 2; bit 0: all items have one kind; bit 1: all have one anchor
+ *   varint   bytes of the kinds; absent if there is one kind
+ *   varints  bytes of the uses, bytes of the anchors; absent if there is one anchor
+ *   kinds    one kind; or runs: a kind, and a varint that says how many more items have it
+ *   uses     absent if there is one anchor; otherwise runs, one varint each: (items - 1) << 2 | what
+ *              0  each item has the next of the anchors, which is used for the first time
+ *              1  the anchor of the previous item
+ *              2  the anchor that was used before that one
+ *              3  a varint follows: the position of the anchor in the anchors
+ *   anchors  a byte with the length, and the bytes; in the order of first use, all different
+ *   numbers  to the end: the first number as a varint, then for each one how much more than 1 it is above the last
  *
- *   kind    a byte: bits 0-3 tag, 4-7 flags; 15: a byte with the tag and one with the flags follow
+ *   kind     a byte: bits 0-3 tag, bits 4-7 flags; or 15, followed by a byte with the tag and one with the flags
  *
- * Parts of a kind lie together and nothing is less than a byte, because many pieces are packed together by zstd, which finds
- * what repeats from piece to piece. A piece is valid if and only if the parts are used up exactly by its items
- * and the numbers do not overflow. It never looks at what numbers, tags and flags mean.
+ * Data of one kind is kept together, and nothing is smaller than a byte, because zstd compresses many pieces together
+ * and finds what repeats from piece to piece. A piece is valid if and only if its items use up every part exactly and
+ * the numbers do not overflow. This file never looks at what numbers, tags and flags mean.
  */
 #include "webdb/linklist.h"
 #include "base/bytes.h"
@@ -32,31 +34,33 @@ enum {
     USE_PLACE = 3,
     KIND_MAX = 3,
     KIND_ESCAPE = 15,
-    RUN_MAX = 2,          /* bytes of a varint of a run, whatever it is shifted by */
-    PLACE_MAX = 3,
+    RUN_MAX = 2,          /* bytes of the varint of a run */
+    PLACE_MAX = 3,        /* bytes of the varint of a position */
     ANCHOR_MAX = 255,
     HEAD_MAX = 2 + 3 * WB_VARINT_MAX,
     SLOTS = 2 * WB_LINKLIST_ITEMS,
 };
 
 _Static_assert(WB_LINKLIST_ITEMS << 2 <= 1 << 14, "a run takes two bytes");
-_Static_assert(WB_LINKLIST_ITEMS * (1 + ANCHOR_MAX) < 1 << 21, "a place takes three bytes");
-_Static_assert((WB_LINKLIST_ITEMS & (WB_LINKLIST_ITEMS - 1)) == 0, "a table of anchors is a power of two");
+_Static_assert(WB_LINKLIST_ITEMS * (1 + ANCHOR_MAX) < 1 << 21, "a position takes three bytes");
+_Static_assert((WB_LINKLIST_ITEMS & (WB_LINKLIST_ITEMS - 1)) == 0, "the hash table of anchors is a power of two");
+_Static_assert(WB_LINKLIST_ITEMS < UINT16_MAX, "the hash table has 16 bits for the number of an anchor");
+_Static_assert(WB_LINKLIST_KEY_MAX == 8 + 4, "a key is a number and the number of a piece");
 
 /* ---- writing ------------------------------------------------------------------------------------ */
 
-struct anchor {
+struct piece_anchor {
     struct wb_slice text;
     uint32_t hash;
-    uint32_t place;
+    uint32_t place; /* its position in the anchors */
 };
 
-struct encoder {
+struct piece_encoder {
     uint8_t kinds[WB_LINKLIST_ITEMS * (KIND_MAX + RUN_MAX)];
     uint8_t uses[WB_LINKLIST_ITEMS * (RUN_MAX + PLACE_MAX)];
     size_t kinds_len, uses_len, kind_runs;
-    struct anchor anchors[WB_LINKLIST_ITEMS];
-    uint16_t slots[SLOTS]; /* number of an anchor, from 1 */
+    struct piece_anchor anchors[WB_LINKLIST_ITEMS];
+    uint16_t slots[SLOTS]; /* a hash table: the number of an anchor, counted from 1; 0 if the slot is free */
     size_t anchor_count, anchors_len;
 };
 
@@ -72,7 +76,7 @@ static size_t put_kind(uint8_t *p, uint8_t tag, uint8_t flags)
     return KIND_MAX;
 }
 
-static void collect_kinds(struct encoder *e, const struct wb_linkitem *items, size_t count)
+static void collect_kinds(struct piece_encoder *e, const struct wb_linkitem *items, size_t count)
 {
     for (size_t i = 0, end; i < count; i = end) {
         for (end = i + 1; end < count && items[end].tag == items[i].tag && items[end].flags == items[i].flags; end++)
@@ -85,27 +89,28 @@ static void collect_kinds(struct encoder *e, const struct wb_linkitem *items, si
     }
 }
 
-/* The number of an anchor; the next free one where it is new. */
-static uint32_t find_anchor(struct encoder *e, struct wb_slice text, size_t mask)
+/* The number of an anchor; if it is new, it gets the next one. */
+static uint32_t find_anchor(struct piece_encoder *e, struct wb_slice text, size_t mask)
 {
     uint32_t hash = wb_hash32(text.ptr, text.len);
 
     for (size_t i = hash;; i++) {
         uint16_t *slot = &e->slots[i & mask];
         if (*slot == 0) {
-            struct anchor *anchor = &e->anchors[e->anchor_count];
-            *anchor = (struct anchor){text, hash, (uint32_t)e->anchors_len};
+            struct piece_anchor *anchor = &e->anchors[e->anchor_count];
+            *anchor = (struct piece_anchor){text, hash, (uint32_t)e->anchors_len};
             e->anchors_len += 1 + text.len;
             *slot = (uint16_t)++e->anchor_count;
             return (uint32_t)e->anchor_count - 1;
         }
-        struct anchor *anchor = &e->anchors[*slot - 1];
+        struct piece_anchor *anchor = &e->anchors[*slot - 1];
         if (anchor->hash == hash && wb_slice_equal(anchor->text, text))
             return *slot - 1u;
     }
 }
 
-static void put_use(struct encoder *e, size_t run, unsigned what, uint32_t place)
+/* Ends a run of uses. */
+static void put_use(struct piece_encoder *e, size_t run, unsigned what, uint32_t place)
 {
     if (run == 0)
         return;
@@ -114,7 +119,7 @@ static void put_use(struct encoder *e, size_t run, unsigned what, uint32_t place
         e->uses_len += wb_put_varint(e->uses + e->uses_len, place);
 }
 
-static void collect_anchors(struct encoder *e, const struct wb_linkitem *items, size_t count)
+static void collect_anchors(struct piece_encoder *e, const struct wb_linkitem *items, size_t count)
 {
     size_t mask = 1, run = 0;
     uint32_t current = UINT32_MAX, other = UINT32_MAX;
@@ -127,7 +132,7 @@ static void collect_anchors(struct encoder *e, const struct wb_linkitem *items, 
     for (size_t i = 0; i < count; i++) {
         WB_CHECK(items[i].anchor.len <= ANCHOR_MAX);
         if (i > 0 && wb_slice_equal(items[i].anchor, e->anchors[current].text)) {
-            if (what == USE_NEXT) { /* the run of new ones is over */
+            if (what == USE_NEXT) { /* the run of new anchors is over */
                 put_use(e, run, what, 0);
                 run = 0;
                 what = USE_SAME;
@@ -155,7 +160,7 @@ static char *put_bytes(char *p, const void *bytes, size_t len)
     return p + len;
 }
 
-static char *put_head(char *p, const struct encoder *e, size_t count)
+static char *put_head(char *p, const struct piece_encoder *e, size_t count)
 {
     bool one_kind = e->kind_runs == 0, one_anchor = e->anchor_count == 1;
 
@@ -172,13 +177,16 @@ static char *put_head(char *p, const struct encoder *e, size_t count)
 
 int wb_linklist_encode(const struct wb_linkitem *items, size_t count, struct wb_buf *piece_out)
 {
-    struct encoder e; /* its arrays are used as far as they are filled */
+    struct piece_encoder e; /* not cleared: its arrays are used only as far as they are filled */
     uint64_t last = 0;
 
-    WB_CHECK(count >= 1 && count <= WB_LINKLIST_ITEMS);
+    WB_CHECK(count >= 1);
+    WB_CHECK(count <= WB_LINKLIST_ITEMS);
     e.kinds_len = e.uses_len = e.kind_runs = e.anchor_count = e.anchors_len = 0;
     collect_kinds(&e, items, count);
     collect_anchors(&e, items, count);
+    WB_CHECK(e.kinds_len <= sizeof e.kinds);
+    WB_CHECK(e.uses_len <= sizeof e.uses);
     int err = wb_buf_reserve(piece_out, HEAD_MAX + e.kinds_len + e.uses_len + e.anchors_len + count * WB_VARINT_MAX);
     if (err < 0)
         return err;
@@ -200,10 +208,11 @@ int wb_linklist_encode(const struct wb_linkitem *items, size_t count, struct wb_
 
 static int damaged(struct wb_linklist *list)
 {
-    list->count = list->at = 0; /* nothing more comes out of it */
+    list->count = list->at = 0; /* wb_linklist_next() returns nothing more */
     return wb_fail(WB_E_CORRUPT, "a list of links is damaged");
 }
 
+/* Reads a kind. Returns false if it is cut off or invalid. */
 static bool get_kind(struct wb_linklist *list)
 {
     if (list->kinds == list->kinds_end)
@@ -262,7 +271,7 @@ int wb_linklist_open(struct wb_linklist *list, struct wb_slice piece)
     return 0;
 }
 
-/* The anchor at a place, which must lie whole among the anchors. */
+/* Makes the anchor at this position the current one. Returns false if it is not completely inside the anchors. */
 static bool get_anchor(struct wb_linklist *list, const char *at)
 {
     if (at >= list->anchors_end || (uint8_t)*at > list->anchors_end - at - 1)
@@ -272,6 +281,7 @@ static bool get_anchor(struct wb_linklist *list, const char *at)
     return true;
 }
 
+/* Reads the next run of uses. */
 static bool next_use(struct wb_linklist *list)
 {
     uint64_t run, place;
@@ -288,8 +298,9 @@ static bool next_use(struct wb_linklist *list)
         break;
     }
     case USE_PLACE:
-        if (!wb_get_varint(&list->uses, list->uses_end, &place) || place >= (uint64_t)(list->next_anchor - list->anchors) ||
-            !get_anchor(list, list->anchors + place))
+        if (!wb_get_varint(&list->uses, list->uses_end, &place))
+            return false;
+        if (place >= (uint64_t)(list->next_anchor - list->anchors) || !get_anchor(list, list->anchors + place))
             return false;
         break;
     default:
@@ -298,6 +309,7 @@ static bool next_use(struct wb_linklist *list)
     return list->use == USE_NEXT || list->current.ptr;
 }
 
+/* Reads the next run of kinds. */
 static bool next_kind(struct wb_linklist *list)
 {
     uint64_t run;
@@ -308,10 +320,12 @@ static bool next_kind(struct wb_linklist *list)
     return true;
 }
 
+/* Whether the items have used up every part. */
 static bool all_used(const struct wb_linklist *list)
 {
-    return list->numbers == list->piece.ptr + list->piece.len && list->kinds == list->kinds_end && list->kind_run == 0 &&
-           list->uses == list->uses_end && list->use_run == 0 && list->next_anchor == list->anchors_end;
+    return list->numbers == list->piece.ptr + list->piece.len && list->next_anchor == list->anchors_end &&
+           list->kinds == list->kinds_end && list->kind_run == 0 && list->uses == list->uses_end &&
+           list->use_run == 0;
 }
 
 int wb_linklist_next(struct wb_linklist *list, struct wb_linkitem *item_out)
@@ -345,7 +359,7 @@ int wb_linklist_next(struct wb_linklist *list, struct wb_linkitem *item_out)
     return 1;
 }
 
-/* ---- keys ------------------------------------------------------------------------------------------- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 size_t wb_linklist_key(uint64_t number, uint32_t piece, char key_out[WB_LINKLIST_KEY_MAX])
 {

@@ -1,19 +1,19 @@
-/*
- * linkpieces.c - writes lists of links into their table. A list may have any length; what waits is one piece of it.
- */
+/* linkpieces.c - writes lists of links into their table, one piece at a time: see linkpieces.h. */
 #include "webdb/linkpieces.h"
-#include "base/error.h"
+#include "base/check.h"
 
 static int write_piece(struct wb_linkpieces *pieces)
 {
     char key[WB_LINKLIST_KEY_MAX];
 
+    WB_CHECK(pieces->item_count <= WB_LINKLIST_ITEMS);
     if (!pieces->item_count)
         return 0;
     wb_buf_clear(&pieces->encoded);
     int err = wb_linklist_encode(pieces->items, pieces->item_count, &pieces->encoded);
+    struct wb_slice name = wb_slice(key, wb_linklist_key(pieces->owner, pieces->pieces, key));
     if (err == 0)
-        err = wb_table_add(pieces->table, wb_slice(key, wb_linklist_key(pieces->owner, pieces->pieces, key)), wb_buf_slice(&pieces->encoded));
+        err = wb_table_add(pieces->table, name, wb_buf_slice(&pieces->encoded));
     pieces->written += pieces->item_count;
     pieces->pieces++;
     pieces->item_count = 0;
@@ -22,6 +22,9 @@ static int write_piece(struct wb_linkpieces *pieces)
 
 int wb_linkpieces_add(struct wb_linkpieces *pieces, const struct wb_linkitem *item)
 {
+    WB_CHECK(pieces->table != NULL);
+    WB_CHECK(pieces->item_count < WB_LINKLIST_ITEMS);
+    WB_CHECK(pieces->item_count == 0 || item->number > pieces->items[pieces->item_count - 1].number);
     pieces->items[pieces->item_count++] = *item;
     if (pieces->item_count < WB_LINKLIST_ITEMS)
         return 0;
@@ -39,6 +42,8 @@ int wb_linkpieces_end(struct wb_linkpieces *pieces)
 
 int wb_linkpieces_finish(struct wb_linkpieces *pieces)
 {
+    WB_CHECK(pieces->table != NULL);
+    WB_CHECK(pieces->item_count == 0);
     int err = wb_table_finish(pieces->table, NULL);
 
     pieces->table = NULL;

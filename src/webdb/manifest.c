@@ -42,7 +42,7 @@ static void head_numbers(struct wb_manifest *manifest, uint64_t *numbers[HEAD_NU
     memcpy(numbers, all, sizeof all);
 }
 
-/* ---- writing ----------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static void put_log(char *p, const struct wb_manifest_log *log)
 {
@@ -95,7 +95,7 @@ done:
     return err;
 }
 
-/* ---- reading ----------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static int read_logs(const char *path, const char *p, uint32_t count, struct wb_manifest *manifest)
 {

@@ -12,8 +12,8 @@
 #define WB_MANIFEST_FILE "manifest"
 
 /*
- * Version 1 had neither near.wbc nor rules.wbt. Such an edition is read as if both were empty, and the next update writes
- * version 2.
+ * Version 1 had neither near.wbc nor rules.wbt. Such an edition is read as if both were empty, and the next update
+ * writes version 2.
  */
 #define WB_WEBDB_VERSION 2
 

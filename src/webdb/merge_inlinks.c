@@ -1,15 +1,18 @@
 /*
- * merge_inlinks.c - the fourth stage: links by URL, and how many lead to each page.
+ * merge_inlinks.c - stage 4 of the merge: links by URL, and the number of links to each page.
  *
- * The old lists with the new numbers of their pages and contents, and the links that the third stage told of, page by page. A list
- * may have any length: it is written in pieces as it comes, and never gathered.
+ * Merges the old lists, with the new numbers of their pages and contents, and the links that stage 3 passed on; both
+ * are sorted by page, then by content. A list may have any length, so it is written piece by piece and never held in
+ * memory.
+ *
+ * At the end there must be as many links as stage 3 has written: otherwise the two tables of the old edition did not
+ * hold the same links, and the merge fails.
  */
 #include "webdb/writer.h"
 #include "base/bytes.h"
-#include "base/error.h"
 #include "webdb/linkpieces.h"
 
-enum { LINKS_BLOCK = 16 << 10 }; /* small ones: the first row is to be had at once */
+enum { LINKS_BLOCK = 16 << 10 }; /* small blocks: lists are read one at a time */
 
 struct in_stage {
     struct wb_webdb_writer *writer;
@@ -17,24 +20,29 @@ struct in_stage {
     struct wb_cursor *old;
     struct wb_linkpieces links;
     struct wb_column_writer *degrees;
-    /* the old link that is next */
-    struct wb_linklist list;
-    bool list_open, kept_more;
-    uint32_t kept_page, kept_content;
+
+    /* The next old link. */
+    struct wb_linklist list;       /* the piece it is in, while list_open */
+    bool list_open, kept_more;     /* kept_more: false at the end */
+    uint32_t kept_page, kept_content; /* new numbers */
     struct wb_linkitem kept;
-    /* the told one */
+
+    /* The next link from stage 3. */
     struct wb_table_record edit;
     bool edit_more;
     uint32_t edit_page, edit_content;
-    /* the page at hand */
-    uint64_t degree;
-    uint64_t pages_done;           /* degrees written */
-    struct wb_buf text;            /* anchors of the links that wait lie in it; it has room for all and does not move */
+
+    /* The current page. */
+    uint64_t degree;               /* links to it so far */
+    uint32_t last_content;         /* of the last of them */
+    uint64_t pages_done;           /* how many degrees have been written */
+    struct wb_buf text;            /* anchors of the links of the current piece; has room for all, so it never moves */
     struct wb_slice anchor;        /* the last one of them */
 };
 
-/* ---- what is read --------------------------------------------------------------------------------------- */
+/* ---- what is read ---------------------------------------------------------------------------- */
 
+/* Opens the next piece of an old list. Returns 1, 0 at the end, or an error. */
 static int open_piece(struct in_stage *s)
 {
     struct wb_table_record record;
@@ -46,17 +54,17 @@ static int open_piece(struct in_stage *s)
         return got;
     if (!wb_linklist_key_parse(record.key, &number, &piece) || number >= s->writer->page_numbers.count ||
         s->writer->page_numbers.numbers[number] == WB_NO_NUMBER)
-        return wb_fail(WB_E_CORRUPT, "%s: links to a page that is not there", s->writer->root);
+        return wb_fail(WB_E_CORRUPT, "%s: there are links to a page that does not exist", s->writer->root);
     s->kept_page = s->writer->page_numbers.numbers[number];
     got = wb_linklist_open(&s->list, record.value);
     s->list_open = got == 0;
     return got < 0 ? got : 1;
 }
 
-/* The next old link whose content is still there. */
+/* Finds the next old link whose content still exists; the others are counted as deleted. */
 static int next_kept(struct in_stage *s)
 {
-    const struct wb_number_map *contents = &s->writer->content_numbers;
+    const struct wb_numbermap *contents = &s->writer->content_numbers;
 
     s->kept_more = false;
     while (s->old) {
@@ -71,7 +79,7 @@ static int next_kept(struct in_stage *s)
         if (got < 0)
             return got;
         if (s->kept.number >= contents->count)
-            return wb_fail(WB_E_CORRUPT, "%s: a link from a content that is not there", s->writer->root);
+            return wb_fail(WB_E_CORRUPT, "%s: a link comes from a content that does not exist", s->writer->root);
         s->kept_content = contents->numbers[s->kept.number];
         s->kept_more = s->kept_content != WB_NO_NUMBER;
         if (s->kept_more)
@@ -87,15 +95,17 @@ static int next_edit(struct in_stage *s)
 
     s->edit_more = got > 0;
     if (got > 0) {
+        WB_CHECK(s->edit.key.len == 8);
+        WB_CHECK(s->edit.value.len >= 2);
         s->edit_page = wb_get32_be(s->edit.key.ptr);
         s->edit_content = wb_get32_be(s->edit.key.ptr + 4);
     }
     return got < 0 ? got : 0;
 }
 
-/* ---- what is written --------------------------------------------------------------------------------------- */
+/* ---- what is written ------------------------------------------------------------------------- */
 
-/* Degrees of all pages before one. */
+/* Writes 0 as the degree of each page before this one that has no links. */
 static int fill_degrees(struct in_stage *s, uint64_t page)
 {
     static const uint8_t none[4];
@@ -108,12 +118,14 @@ static int fill_degrees(struct in_stage *s, uint64_t page)
     return err;
 }
 
+/* Ends the list of the current page and writes its degree. */
 static int end_page(struct in_stage *s)
 {
     uint8_t degree[4];
 
     if (!s->degree)
         return 0;
+    WB_CHECK(s->links.owner >= s->pages_done);
     int err = wb_linkpieces_end(&s->links);
     wb_buf_clear(&s->text);
     if (err == 0)
@@ -123,16 +135,24 @@ static int end_page(struct in_stage *s)
     return err < 0 ? err : wb_column_add(s->degrees, degree);
 }
 
-static int put_link(struct in_stage *s, uint32_t page, uint32_t content, struct wb_slice anchor, uint8_t tag, uint8_t flags)
+static int put_link(struct in_stage *s, uint32_t page, uint32_t content, struct wb_slice anchor, uint8_t tag,
+                    uint8_t flags)
 {
-    if (s->degree == 0 || page != s->links.owner) {
+    bool same_page = s->degree > 0 && page == s->links.owner;
+
+    WB_CHECK(page < s->writer->next.rows);
+    WB_CHECK(content < s->writer->contents.count);
+    if (s->degree > 0 && (page < s->links.owner || (same_page && content <= s->last_content)))
+        return wb_fail(WB_E_CORRUPT, "%s: the lists of links by URL are not in order", s->writer->root);
+    if (!same_page) {
         int err = end_page(s);
         if (err < 0)
             return err;
         s->links.owner = page;
         s->degree = 0;
     }
-    /* Most links to a page have the same words. */
+    s->last_content = content;
+    /* Most links to a page have the same anchor. */
     if (s->text.len == 0 || !wb_slice_equal(s->anchor, anchor)) {
         s->anchor = wb_slice(s->text.ptr + s->text.len, anchor.len);
         memcpy(s->text.ptr + s->text.len, anchor.ptr, anchor.len);
@@ -146,6 +166,7 @@ static int put_link(struct in_stage *s, uint32_t page, uint32_t content, struct 
     return written < 0 ? written : 0;
 }
 
+/* Writes the lower of the next old link and the next new one; if they are the same link, the new one. */
 static int step(struct in_stage *s)
 {
     bool both = s->kept_more && s->edit_more && s->kept_page == s->edit_page && s->kept_content == s->edit_content;
@@ -154,8 +175,8 @@ static int step(struct in_stage *s)
     int err;
 
     if (use_edit)
-        err = put_link(s, s->edit_page, s->edit_content, wb_slice(s->edit.value.ptr + 2, s->edit.value.len - 2), (uint8_t)s->edit.value.ptr[0],
-                       (uint8_t)s->edit.value.ptr[1]);
+        err = put_link(s, s->edit_page, s->edit_content, wb_slice(s->edit.value.ptr + 2, s->edit.value.len - 2),
+                       (uint8_t)s->edit.value.ptr[0], (uint8_t)s->edit.value.ptr[1]);
     else
         err = put_link(s, s->kept_page, s->kept_content, s->kept.anchor, s->kept.tag, s->kept.flags);
     if (err == 0 && (both || !use_edit))
@@ -179,23 +200,21 @@ static int walk_links(struct in_stage *s)
     if (err == 0)
         err = fill_degrees(s, s->writer->next.rows);
     if (err == 0 && s->links.written != s->writer->outlinks)
-        err = wb_fail(WB_E_CORRUPT, "%s: %llu links by URL, but %llu by MD5", s->writer->root, (unsigned long long)s->links.written,
-                      (unsigned long long)s->writer->outlinks);
+        err = wb_fail(WB_E_CORRUPT, "%s: there are %llu links by URL, but %llu by MD5", s->writer->root,
+                      (unsigned long long)s->links.written, (unsigned long long)s->writer->outlinks);
+    WB_CHECK(err < 0 || s->pages_done == s->writer->next.rows); /* one degree per row */
     return err;
 }
 
 static int open_stage(struct in_stage *s)
 {
     struct wb_webdb_writer *writer = s->writer;
-    int err = wb_writer_old_table(writer, WB_INLINKS_FILE, WB_INLINKS_KIND, &s->old_table, &s->old);
+    int err = wb_writer_open_old_table(writer, WB_INLINKS_FILE, WB_INLINKS_KIND, &s->old_table, &s->old);
 
     if (err == 0)
-        err = wb_writer_new_table(writer, WB_INLINKS_FILE, WB_INLINKS_KIND, LINKS_BLOCK, &s->links.table);
-    if (err == 0) {
-        char *path = wb_writer_new_path(writer, WB_DEGREES_FILE);
-        err = path ? wb_column_create(path, WB_DEGREES_KIND, sizeof(uint32_t), &s->degrees) : WB_E_NOMEM;
-        wb_free(path);
-    }
+        err = wb_writer_create_table(writer, WB_INLINKS_FILE, WB_INLINKS_KIND, LINKS_BLOCK, &s->links.table);
+    if (err == 0)
+        err = wb_writer_create_column(writer, WB_DEGREES_FILE, WB_DEGREES_KIND, sizeof(uint32_t), &s->degrees);
     if (err == 0)
         err = wb_buf_reserve(&s->text, (size_t)WB_LINKLIST_ITEMS * UINT8_MAX);
     return err < 0 ? err : wb_sorter_sort(writer->target_edits);
@@ -204,9 +223,10 @@ static int open_stage(struct in_stage *s)
 int wb_merge_inlinks(struct wb_webdb_writer *writer)
 {
     struct in_stage *s = wb_alloc_zero(1, sizeof *s);
-    uint64_t bytes = 0;
     int err;
 
+    WB_CHECK(wb_writer_is(writer, WB_WRITER_MERGING));
+    WB_CHECK(writer->link_edits == NULL && writer->target_edits != NULL); /* stage 3 is done */
     if (!s)
         return WB_E_NOMEM;
     s->writer = writer;
@@ -216,7 +236,7 @@ int wb_merge_inlinks(struct wb_webdb_writer *writer)
     if (err == 0)
         err = wb_linkpieces_finish(&s->links);
     if (err == 0) {
-        err = wb_column_finish(s->degrees, &bytes);
+        err = wb_column_finish(s->degrees, NULL);
         s->degrees = NULL;
     }
     writer->next.count.links = s->links.written;

@@ -1,48 +1,52 @@
 /*
- * merge_near.c - the fifth stage: near duplicates.
+ * merge_near.c - stage 5 of the merge: near duplicates.
  *
- * Two pages are near when the fingerprints of their texts (SimHash, 64 bits) differ in at most NEAR_BITS bits. A page is
- * said to be near the first page, in the order of URLs, for which that is so, if it comes before it. So the first page of a family is
- * near none, and what is said depends on the pages alone, never on the order in which they came or on how updates were split.
+ * Two pages are near each other if the fingerprints of their texts (SimHash, 64 bits) differ in at most NEAR_BITS bits.
+ * A page is recorded as near the first such page in the order of URLs, if that page comes before it. So the first page
+ * of a family is near no other page, and the result depends on the pages alone: not on the order in which they arrived,
+ * and not on how the work was divided into updates.
  *
- *   fingerprints, by page -> equal ones found by sorting; the first of each goes on
- *                         -> ten sorts, each by two of five blocks of bits: those that agree on both are compared
- *                         -> the others are near whatever the first of them is
+ *   fingerprints, by page -> equal ones are found by sorting; only the first page of each goes on
+ *                         -> ten sorts, each by two of five blocks of bits; entries that agree on both are compared
+ *                         -> the pages that were set apart are near whatever the first of them is near
  *
- * NEAR_BITS differences touch at most three of the five blocks, so near fingerprints agree on two of them at least. A sort is two
- * passes by 13 bits, stable, so that pages of a group stay in order; the first pass serves all pairs with the same lower block. Groups hold one or two entries, unless somebody
- * makes them large: each entry is compared with the first GROUP_MAX of its group only, and what is missed then is merely not told.
+ * NEAR_BITS differing bits touch at most three of the five blocks, so near fingerprints agree on at least two. A sort
+ * is two stable passes by 13 bits, so the pages of a group stay in order; the first pass serves all pairs with the same
+ * lower block. A group has one or two entries, unless somebody makes it large on purpose. Therefore each entry is
+ * compared only with the first GROUP_MAX entries of its group; near duplicates that this misses are simply not
+ * recorded.
  *
- * Texts without words have no fingerprint, and pages of a few bytes say too little to be alike: they are in no family. Nor are
- * pages that are gone or were taken down, since nobody can look at them instead of the others.
+ * Texts without words have no fingerprint, and very short pages say too little: they belong to no family. Neither do
+ * pages that are gone or were taken down, because nobody can look at them instead of the others.
  */
 #include "base/bytes.h"
-#include "base/check.h"
-#include "base/error.h"
 #include "os/nameless.h"
 #include "webdb/writer.h"
 
 #include <stdlib.h>
 
 enum {
-    NEAR_BITS = 3,
+    NEAR_BITS = 3,         /* near fingerprints differ in at most so many bits */
     BLOCKS = 5,
-    BLOCK_BITS = 13,        /* the last one has 12 */
-    GROUP_MAX = 64,
-    PAGE_BYTES_MIN = 512,
+    BLOCK_BITS = 13,       /* the last block has 12 */
+    GROUP_MAX = 64,        /* how many entries of its group an entry is compared with */
+    PAGE_BYTES_MIN = 512,  /* shorter pages are alike by chance or by template */
 };
 
-_Static_assert(sizeof(struct wb_near_entry) == 16, "entries are moved as two words");
-_Static_assert(BLOCKS * BLOCK_BITS >= 64 && BLOCKS >= NEAR_BITS + 2, "near fingerprints agree on two blocks");
+_Static_assert(sizeof(struct wb_merge_near_entry) == 16, "entries are moved as two words");
+_Static_assert(BLOCKS * BLOCK_BITS >= 64, "the blocks cover a fingerprint");
+_Static_assert(BLOCKS >= NEAR_BITS + 2, "near fingerprints agree on two blocks");
 
-/* ---- fingerprints -------------------------------------------------------------------------------------- */
+/* ---- fingerprints ---------------------------------------------------------------------------- */
 
-int wb_near_open(struct wb_webdb_writer *writer)
+int wb_merge_near_open(struct wb_webdb_writer *writer)
 {
     void *memory = NULL;
     int err = 0;
 
-    WB_CHECK(!writer->prints && writer->print_count == 0);
+    WB_CHECK(wb_writer_is(writer, WB_WRITER_MERGING));
+    WB_CHECK(!writer->prints);
+    WB_CHECK(writer->print_count == 0);
     writer->print_cap = writer->old.count.fetched + writer->content_edit_count;
     if (writer->print_cap)
         err = wb_nameless_map(writer->root, writer->print_cap * sizeof *writer->prints, &memory);
@@ -50,7 +54,7 @@ int wb_near_open(struct wb_webdb_writer *writer)
     return err;
 }
 
-void wb_near_close(struct wb_webdb_writer *writer)
+void wb_merge_near_close(struct wb_webdb_writer *writer)
 {
     if (writer->prints)
         wb_nameless_unmap(writer->prints, writer->print_cap * sizeof *writer->prints);
@@ -58,27 +62,31 @@ void wb_near_close(struct wb_webdb_writer *writer)
     writer->print_count = writer->print_cap = 0;
 }
 
-int wb_near_add(struct wb_webdb_writer *writer, const struct wb_webdb_page *page, uint64_t number)
+int wb_merge_near_add(struct wb_webdb_writer *writer, const struct wb_webdb_page *page, uint64_t number)
 {
-    const unsigned apart = WB_PAGE_LOADED | WB_PAGE_GONE | WB_PAGE_BARRED;
+    const unsigned excluded = WB_PAGE_LOADED | WB_PAGE_GONE | WB_PAGE_BARRED;
 
-    if (!page->has_content || (page->flags & apart) || page->simhash == 0 || page->bytes < PAGE_BYTES_MIN)
+    WB_CHECK(number <= WB_NUMBERS_MAX);
+    if (!page->has_content || (page->flags & excluded) || page->simhash == 0 || page->bytes < PAGE_BYTES_MIN)
         return 0;
     if (writer->print_count == writer->print_cap)
-        return wb_fail(WB_E_CORRUPT, "%s: more pages with content than its manifest tells", writer->root);
-    writer->prints[writer->print_count++] = (struct wb_near_entry){.simhash = page->simhash, .page = (uint32_t)number};
+        return wb_fail(WB_E_CORRUPT, "%s: there are more pages with content than the manifest says", writer->root);
+    WB_CHECK(writer->print_count == 0 || writer->prints[writer->print_count - 1].page < number);
+    struct wb_merge_near_entry entry = {.simhash = page->simhash, .page = (uint32_t)number};
+    writer->prints[writer->print_count++] = entry;
     return 0;
 }
 
-/* ---- sorting --------------------------------------------------------------------------------------------- */
+/* ---- sorting --------------------------------------------------------------------------------- */
 
 static unsigned block_of(uint64_t simhash, unsigned block)
 {
     return (unsigned)(simhash >> (block * BLOCK_BITS)) & ((1u << BLOCK_BITS) - 1);
 }
 
-/* One pass of a radix sort: by one block, otherwise in the order in which they are. */
-static void sort_pass(const struct wb_near_entry *from, struct wb_near_entry *to, uint64_t count, unsigned block)
+/* One pass of a radix sort: sorts by one block and is stable. */
+static void sort_pass(const struct wb_merge_near_entry *from, struct wb_merge_near_entry *to, uint64_t count,
+                      unsigned block)
 {
     uint64_t starts[1u << BLOCK_BITS] = {0}, sum = 0;
 
@@ -95,19 +103,23 @@ static void sort_pass(const struct wb_near_entry *from, struct wb_near_entry *to
 
 struct near_stage {
     struct wb_webdb_writer *writer;
-    struct wb_near_entry *a, *b; /* room for as many entries as there are */
-    struct wb_number_map near;   /* by page number */
+    struct wb_merge_near_entry *a, *b; /* work space for as many entries as there are */
+    struct wb_numbermap near;          /* by page number: the page that it is near */
 };
 
 static void note_near(struct near_stage *s, uint32_t page, uint32_t to)
 {
-    WB_CHECK(to < page && page < s->near.count);
+    WB_CHECK(to < page);
+    WB_CHECK(page < s->near.count);
     if (to < s->near.numbers[page])
         s->near.numbers[page] = to;
 }
 
-/* Groups of entries that agree on two blocks, one after the other. Returns where the group that begins at first ends. */
-static uint64_t group_end(const struct wb_near_entry *sorted, uint64_t count, uint64_t first, unsigned high, unsigned low)
+/*
+ * The entries are sorted by two blocks. Returns the end of the group of entries that agree on both with the first one.
+ */
+static uint64_t group_end(const struct wb_merge_near_entry *sorted, uint64_t count, uint64_t first, unsigned high,
+                          unsigned low)
 {
     const uint64_t block = (1u << BLOCK_BITS) - 1, mask = block << (high * BLOCK_BITS) | block << (low * BLOCK_BITS);
     uint64_t end = first + 1;
@@ -119,14 +131,14 @@ static uint64_t group_end(const struct wb_near_entry *sorted, uint64_t count, ui
 
 static int compare_entries(const void *a, const void *b)
 {
-    const struct wb_near_entry *x = a, *y = b;
+    const struct wb_merge_near_entry *x = a, *y = b;
 
     if (x->simhash != y->simhash)
         return x->simhash < y->simhash ? -1 : 1;
     return x->page < y->page ? -1 : x->page > y->page;
 }
 
-/* Pages with the same fingerprint are near the first of them. */
+/* Pages with equal fingerprints are near the first of them. */
 static void note_equal(struct near_stage *s)
 {
     uint64_t count = s->writer->print_count, end;
@@ -146,10 +158,12 @@ static void note_equal(struct near_stage *s)
     }
 }
 
-/* The first of each fingerprint stays in the list; the others are put behind its end, in the room that is left. */
+/*
+ * Keeps the first page of each fingerprint in the list and moves the others behind its end. Returns how many these are.
+ */
 static uint64_t set_equal_apart(struct near_stage *s)
 {
-    struct wb_near_entry *entries = s->writer->prints;
+    struct wb_merge_near_entry *entries = s->writer->prints;
     uint64_t count = s->writer->print_count, kept = 0, others = 0;
 
     for (uint64_t i = 0; i < count; i++) {
@@ -163,9 +177,10 @@ static uint64_t set_equal_apart(struct near_stage *s)
     return others;
 }
 
+/* Pages that were set apart are near whatever the first page with their fingerprint is near. */
 static void follow_first(struct near_stage *s, uint64_t others)
 {
-    const struct wb_near_entry *entries = s->writer->prints + s->writer->print_count;
+    const struct wb_merge_near_entry *entries = s->writer->prints + s->writer->print_count;
 
     for (uint64_t i = 0; i < others; i++) {
         uint32_t first = s->near.numbers[entries[i].page];
@@ -175,8 +190,8 @@ static void follow_first(struct near_stage *s, uint64_t others)
     }
 }
 
-/* Entries that agree on two blocks, in order of page. */
-static void compare_group(struct near_stage *s, const struct wb_near_entry *group, uint64_t count)
+/* The entries agree on two blocks and are in the order of pages: compares each with the first ones before it. */
+static void compare_group(struct near_stage *s, const struct wb_merge_near_entry *group, uint64_t count)
 {
     for (uint64_t i = 1; i < count; i++) {
         uint64_t others = i < GROUP_MAX ? i : GROUP_MAX;
@@ -188,7 +203,7 @@ static void compare_group(struct near_stage *s, const struct wb_near_entry *grou
     }
 }
 
-/* All pairs of blocks, the lower one of which is this. */
+/* Compares entries for all pairs of blocks of which this is the lower one. */
 static int find_near(struct near_stage *s, unsigned low)
 {
     uint64_t count = s->writer->print_count, end;
@@ -204,7 +219,7 @@ static int find_near(struct near_stage *s, unsigned low)
     return wb_writer_progress(s->writer, "near duplicates", 0, 0);
 }
 
-/* ---- the stage ---------------------------------------------------------------------------------------------- */
+/* ---- the stage ------------------------------------------------------------------------------- */
 
 static int find_families(struct near_stage *s)
 {
@@ -237,27 +252,27 @@ static int find_families(struct near_stage *s)
 static int write_column(struct near_stage *s)
 {
     struct wb_column_writer *column = NULL;
-    char *path = wb_writer_new_path(s->writer, WB_NEAR_FILE);
     uint8_t bytes[sizeof(uint32_t)];
-    uint64_t written;
-    int err = path ? wb_column_create(path, WB_NEAR_KIND, sizeof bytes, &column) : WB_E_NOMEM;
+    int err = wb_writer_create_column(s->writer, WB_NEAR_FILE, WB_NEAR_KIND, sizeof bytes, &column);
 
     for (uint64_t i = 0; err == 0 && i < s->near.count; i++) {
         wb_put32(bytes, s->near.numbers[i]);
         err = wb_column_add(column, bytes);
     }
     if (err == 0)
-        err = wb_column_finish(column, &written);
+        err = wb_column_finish(column, NULL);
     else
         wb_column_abandon(column);
-    wb_free(path);
     return err;
 }
 
 int wb_merge_near(struct wb_webdb_writer *writer)
 {
     struct near_stage s = {.writer = writer};
-    int err = wb_number_map_open(writer, writer->next.rows, &s.near);
+
+    WB_CHECK(wb_writer_is(writer, WB_WRITER_MERGING));
+    WB_CHECK(writer->print_count <= writer->next.count.pages);
+    int err = wb_numbermap_open(writer->root, writer->next.rows, &s.near);
 
     if (err == 0 && s.near.count)
         memset(s.near.numbers, 0xff, s.near.count * sizeof *s.near.numbers);
@@ -265,7 +280,7 @@ int wb_merge_near(struct wb_webdb_writer *writer)
         err = find_families(&s);
     if (err == 0)
         err = write_column(&s);
-    wb_number_map_close(&s.near);
-    wb_near_close(writer);
+    wb_numbermap_close(&s.near);
+    wb_merge_near_close(writer);
     return err;
 }

@@ -1,32 +1,33 @@
 /*
- * merge_outlinks.c - the third stage: links by MD5.
+ * merge_outlinks.c - stage 3 of the merge: links by MD5.
  *
- * The lists of the old edition and the groups of link edits, both in order of MD5, content by content. A list gets the new
- * numbers of its targets; a list whose content is gone is left out. Links that are new, or have other words, go on to the
- * fourth stage. A link from a content that no page has is counted and left out.
+ * Merges the lists of the old edition and the groups of link edits, content by content; both are in the order of MD5.
+ * The targets of an old list get their new numbers. A list is dropped if no page has its content any more. A new link
+ * from a content that no page has is counted and dropped. Links that are new, or whose anchor, tag or flags have
+ * changed, are passed on to stage 4; links that stay the same are not, because stage 4 reads them from the old edition.
+ *
+ * The links of one content are collected in memory; nothing else is.
  */
 #include "webdb/writer.h"
 #include "base/bytes.h"
-#include "base/error.h"
 #include "webdb/contents.h"
 #include "webdb/linkpieces.h"
 
 #include <stdlib.h>
 
-enum { LINKS_BLOCK = 128 << 10 }; /* large ones: anchors repeat from page to page (docs/design/0012-webdb.md) */
+enum { LINKS_BLOCK = 128 << 10 }; /* large blocks: anchors repeat from page to page (docs/design/0012-webdb.md) */
 
 struct out_link {
-    uint32_t target;
-    uint32_t order;  /* of arrival: the last one of several to a target counts */
-    uint32_t anchor; /* offset into its text */
+    uint32_t target; /* page number */
+    uint32_t order;  /* of arrival: if there are several links to a target, the last one counts */
+    uint32_t anchor; /* offset in the text of the list */
     uint8_t anchor_len, tag, flags;
 };
 
-/* The links of one content while they are gathered. */
+/* Links of one content. */
 struct out_list {
-    struct out_link *links;
-    size_t count, cap;
-    struct wb_buf text;
+    WB_VEC(struct out_link) links;
+    struct wb_buf text; /* their anchors */
 };
 
 struct out_stage {
@@ -34,37 +35,31 @@ struct out_stage {
     struct wb_table *old_table;
     struct wb_cursor *old;
     struct wb_linkpieces links;
-    struct wb_table_record piece, group; /* read ahead */
-    bool piece_more, group_more;
-    uint64_t old_number;           /* new number of the content that piece belongs to */
-    uint64_t group_number;         /* of group's content */
-    struct out_list kept, added;
+    struct wb_table_record piece, group; /* the next piece of an old list; the next group of edits */
+    bool piece_more, group_more;   /* false at the end */
+    uint64_t old_number;           /* the new number of the content that piece belongs to */
+    uint64_t group_number;         /* the number of the content that group belongs to */
+    struct out_list kept, added;   /* the links of the current content, from the old edition and from edits */
     uint64_t contents_done;
 };
 
-/* ---- lists ------------------------------------------------------------------------------------------ */
+/* ---- lists ----------------------------------------------------------------------------------- */
 
 static int list_add(struct out_list *list, uint32_t target, struct wb_slice anchor, uint8_t tag, uint8_t flags)
 {
-    if (list->count == list->cap) {
-        size_t cap = list->cap ? list->cap * 2 : 1024;
-        struct out_link *links = wb_realloc(list->links, cap * sizeof *links);
-        if (!links)
-            return WB_E_NOMEM;
-        list->links = links;
-        list->cap = cap;
-    }
-    if (list->text.len + anchor.len > UINT32_MAX || list->count >= UINT32_MAX)
-        return wb_fail(WB_E_LIMIT, "a content has more links than fit");
-    list->links[list->count] = (struct out_link){.target = target, .order = (uint32_t)list->count, .anchor = (uint32_t)list->text.len,
-                                                 .anchor_len = (uint8_t)anchor.len, .tag = tag, .flags = flags};
-    list->count++;
-    return wb_buf_append_slice(&list->text, anchor);
+    struct out_link link = {.target = target, .order = (uint32_t)list->links.count, .anchor = (uint32_t)list->text.len,
+                            .anchor_len = (uint8_t)anchor.len, .tag = tag, .flags = flags};
+
+    WB_CHECK(anchor.len <= UINT8_MAX);
+    if (list->text.len + anchor.len > UINT32_MAX || list->links.count >= UINT32_MAX)
+        return wb_fail(WB_E_LIMIT, "a content has too many links");
+    int err = wb_vec_push(&list->links, link);
+    return err < 0 ? err : wb_buf_append_slice(&list->text, anchor);
 }
 
 static void list_clear(struct out_list *list)
 {
-    list->count = 0;
+    wb_vec_clear(&list->links);
     wb_buf_clear(&list->text);
 }
 
@@ -82,25 +77,26 @@ static int compare_links(const void *a, const void *b)
     return x->order < y->order ? -1 : 1;
 }
 
-/* In order of target, each once. */
+/* Sorts the list by target and keeps only the last link to each target. */
 static void list_settle(struct out_list *list)
 {
-    size_t kept = 0;
+    struct out_link *links = list->links.items;
+    size_t count = list->links.count, kept = 0;
 
-    if (list->count)
-        qsort(list->links, list->count, sizeof *list->links, compare_links);
-    for (size_t i = 0; i < list->count; i++)
-        if (i + 1 == list->count || list->links[i + 1].target != list->links[i].target)
-            list->links[kept++] = list->links[i];
-    list->count = kept;
+    if (count)
+        qsort(links, count, sizeof *links, compare_links);
+    for (size_t i = 0; i < count; i++)
+        if (i + 1 == count || links[i + 1].target != links[i].target)
+            links[kept++] = links[i];
+    list->links.count = kept;
 }
 
-/* ---- what is read --------------------------------------------------------------------------------------- */
+/* ---- what is read ---------------------------------------------------------------------------- */
 
-/* The next piece of a list whose content is still there. */
+/* Finds the next piece of an old list whose content still exists. */
 static int next_piece(struct out_stage *s)
 {
-    const struct wb_number_map *contents = &s->writer->content_numbers;
+    const struct wb_numbermap *contents = &s->writer->content_numbers;
 
     for (s->piece_more = false; s->old && !s->piece_more;) {
         uint64_t number;
@@ -109,17 +105,18 @@ static int next_piece(struct out_stage *s)
         if (got <= 0)
             return got;
         if (!wb_linklist_key_parse(s->piece.key, &number, &piece) || number >= contents->count)
-            return wb_fail(WB_E_CORRUPT, "%s: links of a content that is not there", s->writer->root);
+            return wb_fail(WB_E_CORRUPT, "%s: there are links from a content that does not exist", s->writer->root);
         s->old_number = contents->numbers[number];
         s->piece_more = s->old_number != WB_NO_NUMBER;
     }
     return 0;
 }
 
+/* Finds the next group of link edits whose content exists, and counts the links of the groups that it skips. */
 static int next_group(struct out_stage *s)
 {
     for (s->group_more = false; !s->group_more;) {
-        struct wb_grouped_link link;
+        struct wb_writer_link link;
         size_t at = 0;
         int got = wb_sorter_next(s->writer->link_edits, &s->group);
         if (got <= 0)
@@ -128,7 +125,7 @@ static int next_group(struct out_stage *s)
         if (found < 0 && found != WB_E_NOTFOUND)
             return found;
         s->group_more = found == 0;
-        while (!s->group_more && (got = wb_group_next(s->group.value, &at, &link)) > 0)
+        while (!s->group_more && (got = wb_writer_link_next(s->group.value, &at, &link)) > 0)
             s->writer->stat.links_without_source++;
         if (got < 0)
             return got;
@@ -136,32 +133,42 @@ static int next_group(struct out_stage *s)
     return 0;
 }
 
+/* Adds the links of the next piece, with the new numbers of their targets, to the kept ones. */
 static int take_piece(struct out_stage *s)
 {
-    const struct wb_number_map *pages = &s->writer->page_numbers;
+    const struct wb_numbermap *pages = &s->writer->page_numbers;
     struct wb_linklist list;
     struct wb_linkitem item;
     int got = wb_linklist_open(&list, s->piece.value);
 
     while (got >= 0 && (got = wb_linklist_next(&list, &item)) > 0) {
         if (item.number >= pages->count || pages->numbers[item.number] == WB_NO_NUMBER)
-            return wb_fail(WB_E_CORRUPT, "%s: a link to a page that is not there", s->writer->root);
-        got = list_add(&s->kept, pages->numbers[item.number], item.anchor, item.tag, item.flags);
+            return wb_fail(WB_E_CORRUPT, "%s: a link leads to a page that does not exist", s->writer->root);
+        uint32_t target = pages->numbers[item.number];
+        if (s->kept.links.count && s->kept.links.items[s->kept.links.count - 1].target >= target)
+            return wb_fail(WB_E_CORRUPT, "%s: a list of links is not in order", s->writer->root);
+        got = list_add(&s->kept, target, item.anchor, item.tag, item.flags);
     }
     return got < 0 ? got : next_piece(s);
 }
 
+static bool has_number(const struct wb_numbermap *ids, uint32_t id)
+{
+    return id == WB_PAGEEDIT_NO_ID || ids->numbers[id] != WB_NO_NUMBER;
+}
+
+/* Adds the links of the next group to the added ones, except those whose target or condition has no page. */
 static int take_group(struct out_stage *s)
 {
-    const struct wb_number_map *ids = &s->writer->id_numbers;
-    struct wb_grouped_link link;
+    const struct wb_numbermap *ids = &s->writer->id_numbers;
+    struct wb_writer_link link;
     size_t at = 0;
     int got;
 
-    while ((got = wb_group_next(s->group.value, &at, &link)) > 0) {
+    while ((got = wb_writer_link_next(s->group.value, &at, &link)) > 0) {
         if (link.id >= ids->count || (link.condition != WB_PAGEEDIT_NO_ID && link.condition >= ids->count))
-            return wb_fail(WB_E_CORRUPT, "%s: a link edit was not sorted as it was given", s->writer->root);
-        if (ids->numbers[link.id] == WB_NO_NUMBER || (link.condition != WB_PAGEEDIT_NO_ID && ids->numbers[link.condition] == WB_NO_NUMBER))
+            return wb_fail(WB_E_CORRUPT, "%s: a link edit came out of the sorter with another id", s->writer->root);
+        if (!has_number(ids, link.id) || !has_number(ids, link.condition))
             continue;
         got = list_add(&s->added, ids->numbers[link.id], link.anchor, link.tag, link.flags);
         if (got < 0)
@@ -170,17 +177,18 @@ static int take_group(struct out_stage *s)
     return got < 0 ? got : next_group(s);
 }
 
-/* ---- what is written --------------------------------------------------------------------------------------- */
+/* ---- what is written ------------------------------------------------------------------------- */
 
 static int write_link(struct out_stage *s, const struct out_list *list, const struct out_link *link)
 {
-    struct wb_linkitem item = {.number = link->target, .anchor = anchor_of(list, link), .tag = link->tag, .flags = link->flags};
+    struct wb_linkitem item = {.number = link->target, .anchor = anchor_of(list, link), .tag = link->tag,
+                               .flags = link->flags};
     int err = wb_linkpieces_add(&s->links, &item);
 
     return err < 0 ? err : 0;
 }
 
-/* To the fourth stage: target and content in order, then what there is to say. */
+/* Tells stage 4 about a link. Key: target, content; value: tag, flags, anchor. */
 static int tell_target(struct out_stage *s, uint64_t content, const struct out_link *link)
 {
     char key[8], value[2 + UINT8_MAX];
@@ -196,19 +204,24 @@ static int tell_target(struct out_stage *s, uint64_t content, const struct out_l
 
 static bool same_words(const struct out_stage *s, const struct out_link *kept, const struct out_link *added)
 {
-    return kept->tag == added->tag && kept->flags == added->flags && wb_slice_equal(anchor_of(&s->kept, kept), anchor_of(&s->added, added));
+    return kept->tag == added->tag && kept->flags == added->flags &&
+           wb_slice_equal(anchor_of(&s->kept, kept), anchor_of(&s->added, added));
 }
 
+/*
+ * Writes the list of a content: the kept and the added links, both sorted by target. An added link replaces a kept one.
+ */
 static int write_content(struct out_stage *s, uint64_t content)
 {
     size_t k = 0, a = 0;
     int err = 0;
 
+    WB_CHECK(content < s->writer->contents.count);
     list_settle(&s->added);
     s->links.owner = content;
-    while (err == 0 && (k < s->kept.count || a < s->added.count)) {
-        const struct out_link *kept = k < s->kept.count ? &s->kept.links[k] : NULL;
-        const struct out_link *added = a < s->added.count ? &s->added.links[a] : NULL;
+    while (err == 0 && (k < s->kept.links.count || a < s->added.links.count)) {
+        const struct out_link *kept = k < s->kept.links.count ? &s->kept.links.items[k] : NULL;
+        const struct out_link *added = a < s->added.links.count ? &s->added.links.items[a] : NULL;
         bool both = kept && added && kept->target == added->target;
         bool use_added = added && (!kept || added->target <= kept->target);
         if (use_added && !(both && same_words(s, kept, added))) {
@@ -234,7 +247,8 @@ static int walk_contents(struct out_stage *s)
     if (err == 0)
         err = next_group(s);
     while (err == 0 && (s->piece_more || s->group_more)) {
-        uint64_t content = !s->group_more || (s->piece_more && s->old_number < s->group_number) ? s->old_number : s->group_number;
+        bool old_first = !s->group_more || (s->piece_more && s->old_number < s->group_number);
+        uint64_t content = old_first ? s->old_number : s->group_number;
         while (err == 0 && s->piece_more && s->old_number == content)
             err = take_piece(s);
         while (err == 0 && s->group_more && s->group_number == content)
@@ -252,14 +266,16 @@ int wb_merge_outlinks(struct wb_webdb_writer *writer)
     struct out_stage *s = wb_alloc_zero(1, sizeof *s);
     int err;
 
+    WB_CHECK(wb_writer_is(writer, WB_WRITER_MERGING));
+    WB_CHECK(writer->contents.count >= writer->next.count.contents);
     if (!s)
         return WB_E_NOMEM;
     s->writer = writer;
-    err = wb_writer_old_table(writer, WB_OUTLINKS_FILE, WB_OUTLINKS_KIND, &s->old_table, &s->old);
+    err = wb_writer_open_old_table(writer, WB_OUTLINKS_FILE, WB_OUTLINKS_KIND, &s->old_table, &s->old);
     if (err == 0)
-        err = wb_writer_new_table(writer, WB_OUTLINKS_FILE, WB_OUTLINKS_KIND, LINKS_BLOCK, &s->links.table);
+        err = wb_writer_create_table(writer, WB_OUTLINKS_FILE, WB_OUTLINKS_KIND, LINKS_BLOCK, &s->links.table);
     if (err == 0)
-        err = wb_writer_sorter(writer, 3, &writer->target_edits);
+        err = wb_writer_open_sorter(writer, 3, &writer->target_edits);
     if (err == 0)
         err = wb_sorter_sort(writer->link_edits);
     if (err == 0)
@@ -270,8 +286,8 @@ int wb_merge_outlinks(struct wb_webdb_writer *writer)
     wb_linkpieces_release(&s->links);
     wb_cursor_close(s->old);
     wb_table_close(s->old_table);
-    wb_free(s->kept.links);
-    wb_free(s->added.links);
+    wb_vec_release(&s->kept.links);
+    wb_vec_release(&s->added.links);
     wb_buf_release(&s->kept.text);
     wb_buf_release(&s->added.text);
     wb_free(s);

@@ -1,55 +1,63 @@
 /*
- * merge_pages.c - the first stage: pages by URL.
+ * merge_pages.c - stage 1 of the merge: pages by URL.
  *
- * Goes through the old rows and the sorted edits side by side. What comes of each page is written, its new number noted for its
- * old one and for the ids by which links name it, and where its content became another the second stage is told.
- * Rows that are mere targets go when nothing leads to them any more.
+ * Walks the old rows and the sorted edits together, and applies the edits of each page to its row. The new row is
+ * written. Its number is recorded for the old number and for the ids by which links refer to the page. If the page has
+ * another content than before, stage 2 is told. The row of a mere target is dropped when no link leads to it any more.
+ * The sums of each site are written along the way.
+ *
+ * The stage pauses at each changed page, so that the caller of the writer can set its next due time:
+ *
+ *   take_page() -> edit_page() -> the caller sets next_due_ms -> write_edited()
+ *              \-> keep_page(): no edit, the old row is copied
+ *
+ * This stage never decides when a page is due, and never looks at links.
  */
 #include "webdb/writer.h"
 #include "base/bytes.h"
-#include "base/check.h"
-#include "base/error.h"
 #include "webdb/pagerow.h"
 #include "webdb/sitesum.h"
 
 #include <math.h>
 
 enum {
-    PAGES_BLOCK = 8 << 10, /* what one page costs to unpack */
+    PAGES_BLOCK = 8 << 10, /* small blocks, because getting one page decompresses one block */
     SITES_BLOCK = 4 << 10,
 };
 
-struct wb_page_stage {
+struct wb_merge_pages {
     struct wb_webdb_writer *writer;
     struct wb_table *old_pages, *old_sites;
     struct wb_cursor *pages_cursor, *sites_cursor;
-    struct wb_column degrees, near;    /* of the old edition; near is empty in one of version 1 */
+    struct wb_column degrees, near;    /* of the old edition; near is empty if that has version 1 */
     struct wb_table_writer *pages, *sites;
     struct wb_merge *merge;
     struct wb_pagefold fold;
     struct wb_pageedit edit;
     struct wb_buf edit_mem, row_mem, row, site;
-    struct wb_webdb_site sum;          /* of the site at hand */
-    struct wb_webdb_site before;       /* the same in the old edition */
-    bool known_before;
-    uint32_t *ids;                     /* that the page at hand is named by */
-    size_t id_count, id_cap;
-    uint64_t number;                   /* of the next row */
+    struct wb_webdb_site sum;          /* of the current site, so far */
+    struct wb_webdb_site before;       /* what the old edition says about it */
+    bool known_before;                 /* the old edition says something about it */
+    uint64_t number;                   /* the number that the next row gets */
     uint64_t done, steps;              /* progress */
-    /* The page at hand; key and old borrow from merge until its next step. */
+
+    /* The current page. key and old borrow from merge until its next step. */
     struct wb_slice key;
     struct wb_table_record old;
-    bool had_content;                  /* old_md5 is that of the old row */
+    WB_VEC(uint32_t) ids;              /* the ids by which links refer to it */
+    bool had_content;                  /* the old row has a content, old_md5 */
     uint8_t old_md5[WB_EDIT_MD5_BYTES];
-    bool asking;                       /* the caller was given the page and sets next_due_ms */
+    bool asking;                       /* the caller has the page and sets next_due_ms */
 };
 
 /* ---- sites -------------------------------------------------------------------------------------- */
 
-static int end_site(struct wb_page_stage *s)
+/* Writes the sums of the current site, unless it has only targets. */
+static int end_site(struct wb_merge_pages *s)
 {
     int err = 0;
 
+    WB_CHECK(s->sum.fetched <= s->sum.pages);
     if (s->sum.pages) {
         wb_buf_clear(&s->row);
         err = wb_sitesum_encode(&s->sum, &s->row);
@@ -61,8 +69,8 @@ static int end_site(struct wb_page_stage *s)
     return err;
 }
 
-/* Pages of a site lie together: their SURTs begin with its own. */
-static int enter_site(struct wb_page_stage *s, struct wb_slice surt)
+/* Called for each page. The pages of a site follow each other, because their SURTs start with that of the site. */
+static int enter_site(struct wb_merge_pages *s, struct wb_slice surt)
 {
     struct wb_slice site = wb_surt_site(surt);
     struct wb_table_record record;
@@ -83,9 +91,9 @@ static int enter_site(struct wb_page_stage *s, struct wb_slice surt)
     return err == WB_E_NOTFOUND ? 0 : err;
 }
 
-/* ---- one page -------------------------------------------------------------------------------------- */
+/* ---- one page -------------------------------------------------------------------------------- */
 
-static int count_page(struct wb_page_stage *s, const struct wb_webdb_page *page)
+static int count_page(struct wb_merge_pages *s, const struct wb_webdb_page *page)
 {
     struct wb_webdb_count *count = &s->writer->next.count;
 
@@ -94,34 +102,36 @@ static int count_page(struct wb_page_stage *s, const struct wb_webdb_page *page)
     count->pages++;
     count->fetched += page->has_content && !(page->flags & WB_PAGE_LOADED);
     wb_sitesum_add(&s->sum, page);
-    return wb_near_add(s->writer, page, s->number);
+    return wb_merge_near_add(s->writer, page, s->number);
 }
 
-static int write_row(struct wb_page_stage *s, struct wb_slice surt, struct wb_slice row)
+static int write_row(struct wb_merge_pages *s, struct wb_slice surt, struct wb_slice row)
 {
+    WB_CHECK(wb_slice_starts(surt, wb_buf_slice(&s->site))); /* it is counted in the sums of its own site */
     if (s->number >= WB_NUMBERS_MAX)
-        return wb_fail(WB_E_LIMIT, "%s: more than %u URLs", s->writer->root, WB_NUMBERS_MAX);
+        return wb_fail(WB_E_LIMIT, "%s: there are more than %u URLs", s->writer->root, WB_NUMBERS_MAX);
     int err = wb_table_add(s->pages, surt, row);
     s->number++;
     return err;
 }
 
-static uint32_t old_degree(const struct wb_page_stage *s, const struct wb_table_record *old)
+/* How many links led to a page in the old edition. */
+static uint32_t old_degree(const struct wb_merge_pages *s, const struct wb_table_record *old)
 {
     return old->key.ptr && old->number < s->degrees.count ? wb_get32(wb_column_at(&s->degrees, old->number)) : 0;
 }
 
-/* No edit is about it. */
-static int keep_page(struct wb_page_stage *s, const struct wb_table_record *old)
+/* No edit concerns this page: copies its row. */
+static int keep_page(struct wb_merge_pages *s, const struct wb_table_record *old)
 {
     struct wb_webdb_page page;
     int err = wb_pagerow_decode(old->key, old->value, &s->row_mem, &page);
 
     if (err < 0)
         return err;
-    bool idle = (page.flags & WB_PAGE_TARGET) && old_degree(s, old) == 0;
-    s->writer->page_numbers.numbers[old->number] = idle ? WB_NO_NUMBER : (uint32_t)s->number;
-    if (idle)
+    bool unused = (page.flags & WB_PAGE_TARGET) && old_degree(s, old) == 0; /* a target that nothing leads to */
+    wb_numbermap_set(&s->writer->page_numbers, old->number, unused ? WB_NO_NUMBER : (uint32_t)s->number);
+    if (unused)
         return 0;
     err = enter_site(s, old->key);
     if (err < 0)
@@ -130,58 +140,47 @@ static int keep_page(struct wb_page_stage *s, const struct wb_table_record *old)
     return err < 0 ? err : write_row(s, old->key, old->value);
 }
 
-static int content_edit(struct wb_page_stage *s, const uint8_t md5[WB_EDIT_MD5_BYTES], char what)
+static int add_content_edit(struct wb_merge_pages *s, const uint8_t md5[WB_EDIT_MD5_BYTES], enum wb_content_edit what)
 {
     struct wb_content entry;
+    char byte = (char)what;
 
     memcpy(entry.md5, md5, WB_EDIT_MD5_BYTES);
     wb_put64_be(entry.page, s->number);
-    return wb_sorter_add(s->writer->content_edits, wb_slice((const char *)&entry, sizeof entry), wb_slice(&what, 1));
+    return wb_sorter_add(s->writer->content_edits, wb_slice((const char *)&entry, sizeof entry), wb_slice(&byte, 1));
 }
 
-static int tell_content(struct wb_page_stage *s)
+/* Tells stage 2 if the page has another content than before. */
+static int tell_content(struct wb_merge_pages *s)
 {
     const struct wb_webdb_page *page = &s->fold.page;
     bool same = s->had_content && page->has_content && memcmp(s->old_md5, page->md5, WB_EDIT_MD5_BYTES) == 0;
     int err = 0;
 
     if (s->had_content && !same)
-        err = content_edit(s, s->old_md5, WB_CONTENT_REMOVE);
+        err = add_content_edit(s, s->old_md5, WB_CONTENT_REMOVE);
     if (err == 0 && page->has_content && !same)
-        err = content_edit(s, page->md5, WB_CONTENT_ADD);
+        err = add_content_edit(s, page->md5, WB_CONTENT_ADD);
     return err;
 }
 
-/* Fills in what the time at which a page is due depends on. */
-static void prepare_due(struct wb_page_stage *s)
+/* Fills in the fields on which the next due time depends. */
+static void prepare_due(struct wb_merge_pages *s)
 {
     struct wb_webdb_page *page = &s->fold.page;
     const struct wb_table_record *old = &s->old;
 
     page->inlinks = old_degree(s, old);
     /* Near duplicates are found after all rows are written, so this is what the last edition found. */
-    page->near = old->key.ptr && old->number < s->near.count && wb_get32(wb_column_at(&s->near, old->number)) != WB_NO_NUMBER;
+    page->near = old->key.ptr && old->number < s->near.count &&
+                 wb_get32(wb_column_at(&s->near, old->number)) != WB_NO_NUMBER;
     if (!(page->flags & WB_PAGE_SCORED))
         page->score = log2(2 + (double)page->inlinks);
     if (page->last_tried_ms == 0)
         page->next_due_ms = 0; /* never fetched: as soon as possible */
 }
 
-static int note_id(struct wb_page_stage *s, uint32_t id)
-{
-    if (s->id_count == s->id_cap) {
-        size_t cap = s->id_cap ? s->id_cap * 2 : 64;
-        uint32_t *ids = wb_realloc(s->ids, cap * sizeof *ids);
-        if (!ids)
-            return WB_E_NOMEM;
-        s->ids = ids;
-        s->id_cap = cap;
-    }
-    s->ids[s->id_count++] = id;
-    return 0;
-}
-
-static int apply_edit(struct wb_page_stage *s, struct wb_slice surt, const struct wb_table_record *record)
+static int apply_edit(struct wb_merge_pages *s, struct wb_slice surt, const struct wb_table_record *record)
 {
     int64_t time_ms = (int64_t)wb_get64_be(record->key.ptr + record->key.len - 8);
     int err = wb_pageedit_decode(surt, time_ms, record->value, &s->edit_mem, &s->edit);
@@ -192,25 +191,25 @@ static int apply_edit(struct wb_page_stage *s, struct wb_slice surt, const struc
     if (applied < 0 || s->edit.id == WB_PAGEEDIT_NO_ID)
         return applied < 0 ? applied : 0;
     if (s->edit.id >= s->writer->id_numbers.count)
-        return wb_fail(WB_E_CORRUPT, "%s: an edit was not sorted as it was given", s->writer->root);
-    /* A link that hangs on an addition which did not happen is told so here. */
-    s->writer->id_numbers.numbers[s->edit.id] = WB_NO_NUMBER;
-    return s->edit.kind != WB_PAGEEDIT_ADD_ABSENT || applied ? note_id(s, s->edit.id) : 0;
+        return wb_fail(WB_E_CORRUPT, "%s: an edit came out of the sorter with another id", s->writer->root);
+    /* If a page is not added because it is there already, a link that depends on the addition finds no number here. */
+    wb_numbermap_set(&s->writer->id_numbers, s->edit.id, WB_NO_NUMBER);
+    return s->edit.kind != WB_PAGEEDIT_ADD_ABSENT || applied ? wb_vec_push(&s->ids, s->edit.id) : 0;
 }
 
-static int apply_edits(struct wb_page_stage *s, struct wb_slice surt, const struct wb_table_record *first)
+static int apply_edits(struct wb_merge_pages *s, struct wb_slice surt, const struct wb_table_record *first)
 {
     struct wb_table_record record;
     int got;
 
-    s->id_count = 0;
+    wb_vec_clear(&s->ids);
     got = apply_edit(s, surt, first);
     while (got == 0 && (got = wb_merge_edit(s->merge, &record)) > 0)
         got = apply_edit(s, surt, &record);
     return got;
 }
 
-static void count_change(struct wb_page_stage *s, bool was_page)
+static void count_change(struct wb_merge_pages *s, bool was_page)
 {
     struct wb_webdb_merge *stat = &s->writer->stat;
     bool is_page = s->fold.exists && !(s->fold.page.flags & WB_PAGE_TARGET);
@@ -220,17 +219,20 @@ static void count_change(struct wb_page_stage *s, bool was_page)
     stat->pages_changed += is_page && was_page && s->fold.touched;
 }
 
-static bool is_touched(const struct wb_page_stage *s)
+/* Whether the row must be encoded again. */
+static bool is_touched(const struct wb_merge_pages *s)
 {
     return s->fold.touched || !s->old.key.ptr;
 }
 
-/* Writes the page at hand as the edits left it. */
-static int write_edited(struct wb_page_stage *s)
+/* Writes the current page as the edits have left it. */
+static int write_edited(struct wb_merge_pages *s)
 {
     struct wb_slice row = s->old.value;
     int err = 0;
 
+    WB_CHECK(s->fold.exists);
+    WB_CHECK(wb_slice_equal(s->fold.page.surt, s->key));
     if (is_touched(s)) {
         wb_buf_clear(&s->row);
         err = wb_pagerow_encode(&s->fold.page, &s->row);
@@ -243,18 +245,21 @@ static int write_edited(struct wb_page_stage *s)
     return err < 0 ? err : write_row(s, s->key, row);
 }
 
-static void number_page(struct wb_page_stage *s)
+/* Records the new number of the current page. */
+static void number_page(struct wb_merge_pages *s)
 {
     uint32_t number = s->fold.exists ? (uint32_t)s->number : WB_NO_NUMBER;
 
-    for (size_t i = 0; i < s->id_count; i++)
-        s->writer->id_numbers.numbers[s->ids[i]] = number;
+    for (size_t i = 0; i < s->ids.count; i++)
+        wb_numbermap_set(&s->writer->id_numbers, s->ids.items[i], number);
     if (s->old.key.ptr)
-        s->writer->page_numbers.numbers[s->old.number] = number;
+        wb_numbermap_set(&s->writer->page_numbers, s->old.number, number);
 }
 
-/* Applies the edits of the page at hand. 1: the caller must say when it is due before it is written; 0: done. */
-static int edit_page(struct wb_page_stage *s, const struct wb_table_record *first)
+/*
+ * Applies the edits of the current page. Returns 1 if the caller must set its next due time first; 0 if it is written.
+ */
+static int edit_page(struct wb_merge_pages *s, const struct wb_table_record *first)
 {
     int err = wb_pagefold_begin(&s->fold, s->key, s->old.value);
 
@@ -280,32 +285,32 @@ static int edit_page(struct wb_page_stage *s, const struct wb_table_record *firs
     return write_edited(s);
 }
 
-/* ---- all of them, as far as the next question -------------------------------------------------------------- */
+/* ---- the stage ------------------------------------------------------------------------------- */
 
-static int open_stage(struct wb_page_stage *s)
+static int open_stage(struct wb_merge_pages *s)
 {
     struct wb_webdb_writer *writer = s->writer;
     struct wb_sorter_stat edits;
-    int err = wb_writer_old_table(writer, WB_PAGES_FILE, WB_PAGES_KIND, &s->old_pages, &s->pages_cursor);
+    int err = wb_writer_open_old_table(writer, WB_PAGES_FILE, WB_PAGES_KIND, &s->old_pages, &s->pages_cursor);
 
     if (err == 0)
-        err = wb_writer_old_table(writer, WB_SITES_FILE, WB_SITES_KIND, &s->old_sites, &s->sites_cursor);
+        err = wb_writer_open_old_table(writer, WB_SITES_FILE, WB_SITES_KIND, &s->old_sites, &s->sites_cursor);
     if (err == 0)
-        err = wb_writer_old_column(writer, WB_DEGREES_FILE, WB_DEGREES_KIND, sizeof(uint32_t), &s->degrees);
+        err = wb_writer_open_old_column(writer, WB_DEGREES_FILE, WB_DEGREES_KIND, sizeof(uint32_t), &s->degrees);
     if (err == 0 && writer->old.version >= 2)
-        err = wb_writer_old_column(writer, WB_NEAR_FILE, WB_NEAR_KIND, sizeof(uint32_t), &s->near);
+        err = wb_writer_open_old_column(writer, WB_NEAR_FILE, WB_NEAR_KIND, sizeof(uint32_t), &s->near);
     if (err == 0)
-        err = wb_near_open(writer);
+        err = wb_merge_near_open(writer);
     if (err == 0)
-        err = wb_writer_new_table(writer, WB_PAGES_FILE, WB_PAGES_KIND, PAGES_BLOCK, &s->pages);
+        err = wb_writer_create_table(writer, WB_PAGES_FILE, WB_PAGES_KIND, PAGES_BLOCK, &s->pages);
     if (err == 0)
-        err = wb_writer_new_table(writer, WB_SITES_FILE, WB_SITES_KIND, SITES_BLOCK, &s->sites);
+        err = wb_writer_create_table(writer, WB_SITES_FILE, WB_SITES_KIND, SITES_BLOCK, &s->sites);
     if (err == 0)
-        err = wb_number_map_open(writer, writer->next_id, &writer->id_numbers);
+        err = wb_numbermap_open(writer->root, writer->next_id, &writer->id_numbers);
     if (err == 0)
-        err = wb_number_map_open(writer, writer->old.rows, &writer->page_numbers);
+        err = wb_numbermap_open(writer->root, writer->old.rows, &writer->page_numbers);
     if (err == 0)
-        err = wb_writer_sorter(writer, 1, &writer->content_edits);
+        err = wb_writer_open_sorter(writer, 1, &writer->content_edits);
     if (err == 0)
         err = wb_sorter_sort(writer->page_edits);
     if (err == 0) {
@@ -317,7 +322,7 @@ static int open_stage(struct wb_page_stage *s)
 
 void wb_merge_pages_close(struct wb_webdb_writer *writer)
 {
-    struct wb_page_stage *s = writer->page_stage;
+    struct wb_merge_pages *s = writer->page_stage;
 
     if (!s)
         return;
@@ -335,47 +340,55 @@ void wb_merge_pages_close(struct wb_webdb_writer *writer)
     wb_buf_release(&s->row_mem);
     wb_buf_release(&s->row);
     wb_buf_release(&s->site);
-    wb_free(s->ids);
+    wb_vec_release(&s->ids);
     wb_free(s);
     writer->page_stage = NULL;
 }
 
-int wb_merge_pages_begin(struct wb_webdb_writer *writer)
+int wb_merge_pages_open(struct wb_webdb_writer *writer)
 {
-    struct wb_page_stage *s = wb_alloc_zero(1, sizeof *s);
+    struct wb_merge_pages *s = wb_alloc_zero(1, sizeof *s);
 
-    WB_CHECK(!writer->page_stage);
+    WB_CHECK(wb_writer_is(writer, WB_WRITER_MERGING));
+    WB_CHECK(!writer->page_stage && !writer->pages_merged);
+    WB_CHECK(writer->group.len == 0); /* all links are in the sorter */
     if (!s)
         return WB_E_NOMEM;
     s->writer = writer;
     s->degrees = s->near = WB_COLUMN_INIT;
     writer->page_stage = s;
-    int err = wb_writer_group_flush(writer);
-    return err < 0 ? err : open_stage(s);
+    return open_stage(s);
 }
 
-/* Takes the next URL of either side. 1: the caller must say when it is due; 0: it is done; 2: there is none. */
-static int take_page(struct wb_page_stage *s)
+enum { NO_MORE_PAGES = 2 };
+
+/*
+ * Takes the next URL of either side. Returns 1 if the caller must set its next due time; 0 if it is done; NO_MORE_PAGES
+ * at the end.
+ */
+static int take_page(struct wb_merge_pages *s)
 {
     struct wb_table_record edit;
     int got = wb_merge_next(s->merge, &s->key, &s->old);
 
     if (got <= 0)
-        return got < 0 ? got : 2;
+        return got < 0 ? got : NO_MORE_PAGES;
     if (s->old.key.ptr && s->old.number >= s->writer->old.rows)
-        return wb_fail(WB_E_CORRUPT, "%s: more rows of pages than its manifest tells", s->writer->root);
+        return wb_fail(WB_E_CORRUPT, "%s: there are more rows of pages than the manifest says", s->writer->root);
     got = wb_merge_edit(s->merge, &edit);
     if (got < 0)
         return got;
     return got ? edit_page(s, &edit) : keep_page(s, &s->old);
 }
 
-static int finish_pages(struct wb_page_stage *s)
+static int finish_pages(struct wb_merge_pages *s)
 {
     struct wb_webdb_writer *writer = s->writer;
     struct wb_table_writer *pages = s->pages, *sites = s->sites;
     int err = end_site(s);
 
+    WB_CHECK(!s->asking);
+    WB_CHECK(writer->next.count.pages <= s->number);
     if (err == 0) {
         s->pages = NULL;
         err = wb_table_finish(pages, NULL);
@@ -391,13 +404,16 @@ static int finish_pages(struct wb_page_stage *s)
     return err;
 }
 
-int wb_merge_pages_next(struct wb_webdb_writer *writer, struct wb_webdb_page **page_out, const struct wb_webdb_site **site_out)
+int wb_merge_pages_next(struct wb_webdb_writer *writer, struct wb_webdb_page **page_out,
+                        const struct wb_webdb_site **site_out)
 {
-    struct wb_page_stage *s = writer->page_stage;
+    struct wb_merge_pages *s = writer->page_stage;
     int got;
 
     *page_out = NULL;
     *site_out = NULL;
+    WB_CHECK(wb_writer_is(writer, WB_WRITER_MERGING));
+    WB_CHECK(s != NULL);
     do {
         got = s->asking ? write_edited(s) : take_page(s);
         s->asking = got == 1;

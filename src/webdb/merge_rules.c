@@ -1,21 +1,26 @@
 /*
- * merge_rules.c - the sixth stage: robots.txt of sites, so that it is remembered when the log that tells of it is gone.
+ * merge_rules.c - stage 6 of the merge: the robots.txt of each site, so that it is still known when its log is gone.
  *
- * Of each site the newest one stays, until it no longer holds. Sites are named by the hash that the journal's chains use.
+ * The newest robots.txt of each site is kept until it expires. A site is identified by the hash of its name, as in the
+ * chains of the journal, because records of rules do not contain the name.
  */
 #include "base/bytes.h"
-#include "base/error.h"
 #include "webdb/rulesrow.h"
 #include "webdb/writer.h"
 
-enum { SITE_BYTES = 8, TIME_BYTES = 8, MEMORY = 16 << 20 };
+enum {
+    SITE_BYTES = 8,
+    TIME_BYTES = 8,
+    RULES_MEMORY_BYTES = 16 << 20, /* for the sorter; records of rules are few */
+};
 
-int wb_writer_rules(struct wb_webdb_writer *writer, uint64_t site, const struct wb_webdb_rules *rules)
+int wb_merge_rules_add(struct wb_webdb_writer *writer, uint64_t site, const struct wb_webdb_rules *rules)
 {
-    struct wb_sorter_options options = {.dir = writer->root, .memory_bytes = MEMORY};
+    struct wb_sorter_options options = {.dir = writer->root, .memory_bytes = RULES_MEMORY_BYTES};
     char key[SITE_BYTES + TIME_BYTES];
     int err = 0;
 
+    WB_CHECK(wb_writer_is(writer, WB_WRITER_COLLECTING));
     if (!wb_rulesrow_fits(rules) || rules->expires_ms <= writer->options.now_ms)
         return 0;
     if (!writer->rules_edits)
@@ -37,11 +42,11 @@ struct rules_stage {
     struct wb_cursor *old;
     struct wb_table_writer *table;
     struct wb_merge *merge;
-    struct wb_buf row; /* the newest of the site at hand */
-    int64_t time_ms;
+    struct wb_buf row; /* the newest robots.txt of the current site; empty if it has expired */
+    int64_t time_ms;   /* when that was read */
 };
 
-/* Edits come in order of time, but an old row may be newer than they are. */
+/* Keeps the row if it is newer than the one before it. Edits come in order of time, but the old row may be newer. */
 static int take_row(struct rules_stage *s, struct wb_slice row)
 {
     struct wb_webdb_rules rules;
@@ -60,7 +65,7 @@ static int merge_site(struct rules_stage *s, struct wb_slice site, const struct 
     int got;
 
     if (site.len != SITE_BYTES)
-        return wb_fail(WB_E_CORRUPT, "%s: a row of rules without a site", s->writer->root);
+        return wb_fail(WB_E_CORRUPT, "%s: a row of rules has an invalid key", s->writer->root);
     s->time_ms = 0;
     wb_buf_clear(&s->row);
     got = old->key.ptr ? take_row(s, old->value) : 0;
@@ -82,7 +87,7 @@ static int walk_sites(struct rules_stage *s)
     return err < 0 ? err : got;
 }
 
-/* The merge wants a sorter, be it an empty one. */
+/* A merge needs a sorter, even if there are no edits. */
 static int open_stage(struct rules_stage *s)
 {
     struct wb_webdb_writer *writer = s->writer;
@@ -90,9 +95,9 @@ static int open_stage(struct rules_stage *s)
     int err = writer->rules_edits ? 0 : wb_sorter_open(&options, &writer->rules_edits);
 
     if (err == 0 && writer->old.version >= 2)
-        err = wb_writer_old_table(writer, WB_RULES_FILE, WB_RULES_KIND, &s->old_table, &s->old);
+        err = wb_writer_open_old_table(writer, WB_RULES_FILE, WB_RULES_KIND, &s->old_table, &s->old);
     if (err == 0)
-        err = wb_writer_new_table(writer, WB_RULES_FILE, WB_RULES_KIND, 0, &s->table);
+        err = wb_writer_create_table(writer, WB_RULES_FILE, WB_RULES_KIND, 0, &s->table);
     if (err == 0)
         err = wb_sorter_sort(writer->rules_edits);
     return err < 0 ? err : wb_merge_open(s->old, writer->rules_edits, TIME_BYTES, &s->merge);
@@ -101,6 +106,8 @@ static int open_stage(struct rules_stage *s)
 int wb_merge_rules(struct wb_webdb_writer *writer)
 {
     struct rules_stage s = {.writer = writer};
+
+    WB_CHECK(wb_writer_is(writer, WB_WRITER_MERGING));
     int err = open_stage(&s);
 
     if (err == 0)

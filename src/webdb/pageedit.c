@@ -1,20 +1,21 @@
 /*
- * pageedit.c - edits of pages as bytes, for as long as they are sorted.
+ * pageedit.c - edits of pages as bytes, while they are being sorted.
  *
  *   lead     1 byte: kind in the low 4 bits, HAS_ID, and how the URL is spelled
  *   id       varint, with HAS_ID
- *   URL      text, where the SURT (the key of the sorter) does not give it; ADD...: never, it is in the row
- *   KNOWN            varint depth * 4 + hint * 2 + wanted; with hint: the time of the change, from the edit's
+ *   URL      text, if the SURT (the key of the sorter) does not give it; never for ADD..., whose row has it
+ *   KNOWN            varint: depth * 4 + hint * 2 + wanted; with hint, the time of the change relative to the edit's
  *   PUSH, EXPUNGE    varint: which
- *   VISIT            outcome, a word of bits, and what it says is there
+ *   VISIT            outcome, a word of bits, and the fields that the bits announce
  *   ADD...           the row (pagerow.c)
  *
- * Nothing here outlives a merge, so there is no version; what is read is checked all the same, since files can be damaged.
+ * These bytes do not outlive a merge, so they have no version. They are checked all the same when they are read,
+ * because temporary files can be damaged too.
  */
+#include "webdb/pageedit.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "base/fields.h"
-#include "webdb/pagefold.h"
 #include "webdb/pagerow.h"
 #include "webdb/spelling.h"
 
@@ -24,7 +25,9 @@ enum lead_bits {
     LEAD_SPELLING_SHIFT = 5,
 };
 
-_Static_assert((int)WB_PAGEEDIT_DELETE <= (int)LEAD_KIND && (int)WB_SPELLING_TEXT << (int)LEAD_SPELLING_SHIFT == 128, "a lead is one byte");
+_Static_assert((int)WB_PAGEEDIT_ADD_ABSENT <= (int)LEAD_KIND, "a kind fits into the lead");
+_Static_assert((int)WB_SPELLING_TEXT << (int)LEAD_SPELLING_SHIFT == 128, "a lead is one byte");
+_Static_assert(WB_PAGEEDIT_SUFFIX == 1 + 8, "a zero and a time follow the SURT in the key");
 
 enum known_bits { KNOWN_WANTED = 1, KNOWN_HINT = 2, KNOWN_DEPTH_SHIFT = 2 };
 
@@ -49,6 +52,7 @@ enum {
     FIXED_MAX = 20 * WB_VARINT_MAX + CONTENT_BYTES,
 };
 
+/* Whether the value of such an edit ends with a row. */
 static bool holds_row(unsigned kind)
 {
     return kind == WB_PAGEEDIT_ADD || kind == WB_PAGEEDIT_ADD_SCORE || kind == WB_PAGEEDIT_ADD_ABSENT;
@@ -61,12 +65,24 @@ static uint32_t count_max(unsigned kind)
 
 /* ---- writing ------------------------------------------------------------------------------- */
 
+/* The bits of the fields that are not zero or empty. */
 static unsigned visit_word(const struct wb_edit_page *visit)
 {
-    return (visit->has_content ? VISIT_CONTENT : 0u) | (visit->status ? VISIT_STATUS : 0u) | (visit->depth ? VISIT_DEPTH : 0u) |
-           (visit->bytes ? VISIT_BYTES : 0u) | (visit->lifetime ? VISIT_LIFETIME : 0u) | (visit->type.len ? VISIT_TYPE : 0u) |
-           (visit->took_ms ? VISIT_TOOK : 0u) | (visit->etag.len ? VISIT_ETAG : 0u) | (visit->modified.len ? VISIT_MODIFIED : 0u) |
-           (visit->location.len ? VISIT_LOCATION : 0u) | (visit->reason.len ? VISIT_REASON : 0u) | (visit->hops ? VISIT_HOPS : 0u);
+    unsigned word = 0;
+
+    word |= visit->has_content ? VISIT_CONTENT : 0u;
+    word |= visit->status ? VISIT_STATUS : 0u;
+    word |= visit->depth ? VISIT_DEPTH : 0u;
+    word |= visit->bytes ? VISIT_BYTES : 0u;
+    word |= visit->lifetime ? VISIT_LIFETIME : 0u;
+    word |= visit->type.len ? VISIT_TYPE : 0u;
+    word |= visit->took_ms ? VISIT_TOOK : 0u;
+    word |= visit->etag.len ? VISIT_ETAG : 0u;
+    word |= visit->modified.len ? VISIT_MODIFIED : 0u;
+    word |= visit->location.len ? VISIT_LOCATION : 0u;
+    word |= visit->reason.len ? VISIT_REASON : 0u;
+    word |= visit->hops ? VISIT_HOPS : 0u;
+    return word;
 }
 
 static char *put_visit(char *p, const struct wb_edit_page *visit)
@@ -109,7 +125,9 @@ static char *put_visit(char *p, const struct wb_edit_page *visit)
 
 static char *put_known(char *p, const struct wb_pageedit *edit)
 {
-    p = wb_fields_put(p, (uint64_t)edit->depth << KNOWN_DEPTH_SHIFT | (edit->hint_ms ? KNOWN_HINT : 0u) | (edit->wanted ? KNOWN_WANTED : 0u));
+    unsigned bits = (edit->hint_ms ? KNOWN_HINT : 0u) | (edit->wanted ? KNOWN_WANTED : 0u);
+
+    p = wb_fields_put(p, (uint64_t)edit->depth << KNOWN_DEPTH_SHIFT | bits);
     return edit->hint_ms ? wb_fields_put_time(p, edit->hint_ms, edit->time_ms) : p;
 }
 
@@ -119,7 +137,7 @@ int wb_pageedit_encode(const struct wb_pageedit *edit, struct wb_buf *value_out)
     size_t begin = value_out->len, text = edit->url.len;
     bool row = holds_row(edit->kind);
 
-    WB_CHECK(edit->kind >= WB_PAGEEDIT_TARGET && edit->kind <= WB_PAGEEDIT_DELETE);
+    WB_CHECK(edit->kind >= WB_PAGEEDIT_TARGET && edit->kind <= WB_PAGEEDIT_ADD_ABSENT);
     if (edit->kind == WB_PAGEEDIT_VISIT)
         text += visit->type.len + visit->etag.len + visit->modified.len + visit->location.len + visit->reason.len;
     int err = wb_buf_reserve(value_out, FIXED_MAX + text);
@@ -127,7 +145,8 @@ int wb_pageedit_encode(const struct wb_pageedit *edit, struct wb_buf *value_out)
         return err;
     unsigned spelling = row ? 0 : wb_spelling_of(edit->surt, edit->url);
     char *p = value_out->ptr + begin;
-    *p++ = (char)((unsigned)edit->kind | (edit->id != WB_PAGEEDIT_NO_ID ? LEAD_HAS_ID : 0u) | spelling << LEAD_SPELLING_SHIFT);
+    unsigned has_id = edit->id != WB_PAGEEDIT_NO_ID ? LEAD_HAS_ID : 0u;
+    *p++ = (char)((unsigned)edit->kind | has_id | spelling << LEAD_SPELLING_SHIFT);
     if (edit->id != WB_PAGEEDIT_NO_ID)
         p = wb_fields_put(p, edit->id);
     if (spelling & WB_SPELLING_TEXT)
@@ -141,6 +160,7 @@ int wb_pageedit_encode(const struct wb_pageedit *edit, struct wb_buf *value_out)
         p = wb_fields_put(p, edit->count);
     }
     value_out->len = (size_t)(p - value_out->ptr);
+    WB_CHECK(value_out->len <= begin + FIXED_MAX + text); /* it fits into what was reserved */
     if (row)
         err = wb_pagerow_encode(&edit->row, value_out);
     if (err < 0)
@@ -149,17 +169,6 @@ int wb_pageedit_encode(const struct wb_pageedit *edit, struct wb_buf *value_out)
 }
 
 /* ---- reading ------------------------------------------------------------------------------- */
-
-uint32_t wb_pageedit_id(struct wb_slice value)
-{
-    struct wb_fields r = wb_fields_of(value);
-    const char *lead = wb_fields_take_bytes(&r, 1);
-
-    if (!lead || !((uint8_t)*lead & LEAD_HAS_ID))
-        return WB_PAGEEDIT_NO_ID;
-    uint64_t id = wb_fields_take(&r, WB_PAGEEDIT_NO_ID);
-    return r.ok ? (uint32_t)id : WB_PAGEEDIT_NO_ID;
-}
 
 static void take_visit(struct wb_fields *r, struct wb_edit_page *visit)
 {
@@ -217,11 +226,13 @@ static void empty_edit(struct wb_pageedit *edit, struct wb_slice surt, int64_t t
     edit->time_ms = time_ms;
     edit->id = WB_PAGEEDIT_NO_ID;
     edit->url = WB_SLICE_EMPTY;
-    edit->visit.url = edit->visit.type = edit->visit.reason = edit->visit.etag = edit->visit.modified = edit->visit.location = WB_SLICE_EMPTY;
-    edit->row.url = edit->row.surt = edit->row.etag = edit->row.modified = edit->row.type = edit->row.location = WB_SLICE_EMPTY;
+    edit->visit.url = edit->visit.type = edit->visit.reason = WB_SLICE_EMPTY;
+    edit->visit.etag = edit->visit.modified = edit->visit.location = WB_SLICE_EMPTY;
+    edit->row.url = edit->row.surt = edit->row.etag = WB_SLICE_EMPTY;
+    edit->row.modified = edit->row.type = edit->row.location = WB_SLICE_EMPTY;
 }
 
-/* Everything behind the URL. */
+/* Reads everything after the URL. */
 static int take_body(struct wb_fields *r, struct wb_buf *mem, struct wb_pageedit *edit)
 {
     if (holds_row(edit->kind)) {
@@ -242,7 +253,8 @@ static int take_body(struct wb_fields *r, struct wb_buf *mem, struct wb_pageedit
     return 0;
 }
 
-int wb_pageedit_decode(struct wb_slice surt, int64_t time_ms, struct wb_slice value, struct wb_buf *mem, struct wb_pageedit *edit_out)
+int wb_pageedit_decode(struct wb_slice surt, int64_t time_ms, struct wb_slice value, struct wb_buf *mem,
+                       struct wb_pageedit *edit_out)
 {
     struct wb_fields r = wb_fields_of(value);
     int err = WB_E_CORRUPT;
@@ -251,7 +263,9 @@ int wb_pageedit_decode(struct wb_slice surt, int64_t time_ms, struct wb_slice va
     wb_buf_clear(mem);
     const char *p = wb_fields_take_bytes(&r, 1);
     unsigned lead = p ? (uint8_t)*p : 0, spelling = lead >> LEAD_SPELLING_SHIFT, kind = lead & LEAD_KIND;
-    if (kind < WB_PAGEEDIT_TARGET || kind > WB_PAGEEDIT_DELETE || (holds_row(kind) && spelling) || spelling > WB_SPELLING_TEXT)
+    if (kind < WB_PAGEEDIT_TARGET || kind > WB_PAGEEDIT_ADD_ABSENT)
+        goto done;
+    if ((holds_row(kind) && spelling) || spelling > WB_SPELLING_TEXT)
         goto done;
     edit_out->kind = (enum wb_pageedit_kind)kind;
     if (lead & LEAD_HAS_ID)
@@ -272,5 +286,5 @@ done:
     empty_edit(edit_out, surt, time_ms);
     if (err != WB_E_CORRUPT)
         return err;
-    return wb_fail(err, "%.*s: an edit of a page whose parts do not add up", surt.len > 160 ? 160 : (int)surt.len, surt.ptr);
+    return wb_fail(err, "%.*s: an edit of a page is damaged", surt.len > 160 ? 160 : (int)surt.len, surt.ptr);
 }

@@ -1,28 +1,33 @@
 /*
- * pagefold.c - what edits make of a page's row, one after another in order of time.
+ * pagefold.c - applies edits to the row of a page, one after the other in the order of time.
  *
- *   no row -> mere target -> page -> content ... -> mere target      barred: nothing but ADD, DELETE and ALLOWED changes it
+ *   no row -> mere target -> page -> page with content ... -> mere target
  *
- * An edit may be told twice, and an archive may tell of times long past: a visit not later than the last one changes no content. It reads
- * no clock and writes no file; when a page is next due is decided by others.
+ * A barred page is changed by nothing except ADD and EXPUNGE. The same edit may come twice, and an archive may report
+ * visits of long ago: a visit that is not later than the last one changes no content.
+ *
+ * This file reads no clock and writes no file. It never decides when a page is due next.
  */
+#include "webdb/pagefold.h"
+#include "base/check.h"
 #include "base/date.h"
 #include "base/error.h"
-#include "webdb/pagefold.h"
 #include "webdb/pagerow.h"
+#include "webdb/spelling.h"
 
 enum {
-    PUSH_FAILURES_MAX = 3, /* after so many a pushed page is a page like any other */
-    ETAG_MAX = 1024,       /* what is longer is of no use as a validator, or an attack */
+    PUSH_FAILURES_MAX = 3, /* after this many failures, a pushed page is treated like any other page */
+    ETAG_MAX = 1024,       /* longer ones are useless as validators, or an attack */
     MODIFIED_MAX = 128,
     TYPE_MAX = 255,
 };
 
-/* The memory of each text. */
+/* The buffer of each text. */
 enum fold_mem { MEM_ROW, MEM_SURT, MEM_DECODED, MEM_URL, MEM_ETAG, MEM_MODIFIED, MEM_TYPE, MEM_LOCATION };
 
-_Static_assert(sizeof((struct wb_pagefold *)0)->mem / sizeof(struct wb_buf) == MEM_LOCATION + 1, "a buffer for each text");
+_Static_assert(sizeof((struct wb_pagefold *)0)->mem / sizeof(struct wb_buf) == MEM_LOCATION + 1, "one buffer per text");
 
+/* The time so many days later; the largest time there is, if that would overflow. */
 static int64_t later(int64_t time_ms, uint32_t days)
 {
     int64_t span = (int64_t)days * WB_DAY_MS;
@@ -30,7 +35,7 @@ static int64_t later(int64_t time_ms, uint32_t days)
     return time_ms > INT64_MAX - span ? INT64_MAX : time_ms + span;
 }
 
-/* Times are whatever journals say: the difference of two may not fit. */
+/* The time between two visits; 0 if to_ms is not later. Times come from the journal, so the difference may overflow. */
 static int64_t gap_between(int64_t from_ms, int64_t to_ms)
 {
     uint64_t gap = (uint64_t)to_ms - (uint64_t)from_ms;
@@ -45,8 +50,9 @@ static void count_up(uint16_t *counter)
     *counter = (uint16_t)(*counter + (*counter < UINT16_MAX));
 }
 
-/* What is too long counts as not told. */
-static int set_text(struct wb_pagefold *fold, enum fold_mem which, struct wb_slice text, size_t max, struct wb_slice *text_out)
+/* Copies a text into the memory of the fold. A text that is too long is treated as missing. */
+static int set_text(struct wb_pagefold *fold, enum fold_mem which, struct wb_slice text, size_t max,
+                    struct wb_slice *text_out)
 {
     struct wb_buf *mem = &fold->mem[which];
 
@@ -70,7 +76,7 @@ static bool is_page(const struct wb_pagefold *fold)
     return fold->exists && !(fold->page.flags & WB_PAGE_TARGET);
 }
 
-/* Everything but its name and when it was first seen. */
+/* Forgets everything about the page except its URL and when it was first seen. */
 static void forget(struct wb_pagefold *fold, unsigned flags)
 {
     struct wb_webdb_page *page = &fold->page;
@@ -103,6 +109,7 @@ int wb_pagefold_begin(struct wb_pagefold *fold, struct wb_slice surt, struct wb_
     if (err == 0)
         err = wb_pagerow_decode(own_surt, own_row, &fold->mem[MEM_DECODED], &fold->page);
     fold->exists = err == 0;
+    WB_CHECK(!fold->touched);
     return err;
 }
 
@@ -113,11 +120,12 @@ void wb_pagefold_release(struct wb_pagefold *fold)
     memset(fold, 0, sizeof *fold);
 }
 
-/* Makes a page of nothing or of a mere target. */
+/* Makes a page (or, with that flag, a target) where there was nothing or only a target. */
 static int make_page(struct wb_pagefold *fold, const struct wb_pageedit *edit, uint16_t depth, unsigned flags)
 {
     struct wb_webdb_page *page = &fold->page;
 
+    WB_CHECK(!is_page(fold));
     if (!fold->exists || edit->time_ms < page->first_seen_ms)
         page->first_seen_ms = edit->time_ms;
     forget(fold, flags);
@@ -126,7 +134,7 @@ static int make_page(struct wb_pagefold *fold, const struct wb_pageedit *edit, u
     return set_url(fold, edit->url);
 }
 
-/* ---- heard of ------------------------------------------------------------------------------- */
+/* ---- mentioned ------------------------------------------------------------------------------ */
 
 static int apply_target(struct wb_pagefold *fold, const struct wb_pageedit *edit)
 {
@@ -168,12 +176,14 @@ static int apply_known(struct wb_pagefold *fold, const struct wb_pageedit *edit)
 
 /* ---- visits --------------------------------------------------------------------------------- */
 
+/* Adds a fetch to the list of the last ones. */
 static void note_fetch(struct wb_history *history, const struct wb_pageedit *edit)
 {
+    WB_CHECK(history->fetch_count <= WB_HISTORY_FETCHES);
     if (history->fetch_count == WB_HISTORY_FETCHES)
         memmove(history->fetches, history->fetches + 1, sizeof *history->fetches * --history->fetch_count);
-    history->fetches[history->fetch_count++] =
-        (struct wb_history_fetch){.time_ms = edit->time_ms, .outcome = edit->visit.outcome, .status = edit->visit.status};
+    history->fetches[history->fetch_count++] = (struct wb_history_fetch){
+        .time_ms = edit->time_ms, .outcome = edit->visit.outcome, .status = edit->visit.status};
 }
 
 static void clear_content(struct wb_webdb_page *page)
@@ -186,7 +196,7 @@ static void clear_content(struct wb_webdb_page *page)
     page->etag = page->modified = page->type = WB_SLICE_EMPTY;
 }
 
-/* The page was had, or seen to be as it was. */
+/* The page was fetched, or found unchanged. */
 static void note_seen(struct wb_webdb_page *page, int64_t time_ms)
 {
     page->last_seen_ms = time_ms;
@@ -194,7 +204,10 @@ static void note_seen(struct wb_webdb_page *page, int64_t time_ms)
     page->flags &= ~(unsigned)(WB_PAGE_GONE | WB_PAGE_PUSHED | WB_PAGE_PUSHED_GONE | WB_PAGE_BLOCKED);
 }
 
-/* When the content became what it is. before_ms: when the one before it was last seen; 0: there was none. */
+/*
+ * When the content changed to what it is now, as far as we know. before_ms: when the previous content was last seen; 0
+ * if there was none. modified_ms: what the server says; it is used only if it is plausible.
+ */
 static int64_t changed_at(int64_t before_ms, int64_t modified_ms, int64_t time_ms)
 {
     if (modified_ms <= 0 || modified_ms > time_ms)
@@ -216,6 +229,7 @@ static int set_content_texts(struct wb_pagefold *fold, const struct wb_edit_page
     return err;
 }
 
+/* The page was fetched, or it was found unchanged and we know the content. */
 static int visit_content(struct wb_pagefold *fold, const struct wb_pageedit *edit)
 {
     const struct wb_edit_page *visit = &edit->visit;
@@ -226,10 +240,11 @@ static int visit_content(struct wb_pagefold *fold, const struct wb_pageedit *edi
 
     wb_date_parse_http(visit->modified, &modified_ms);
     if (known)
-        wb_history_visit(&page->history, gap_between(page->last_seen_ms, edit->time_ms), changed, modified_ms, edit->time_ms);
+        wb_history_visit(&page->history, gap_between(page->last_seen_ms, edit->time_ms), changed, modified_ms,
+                         edit->time_ms);
     if (!known || changed)
         page->last_changed_ms = changed_at(known ? page->last_seen_ms : 0, modified_ms, edit->time_ms);
-    /* 304 is about the request; the page has the status that its content came with. */
+    /* A 304 is the status of the request. The page keeps the status that its content came with. */
     if (visit->status != 304)
         page->status = visit->status;
     else if (!known || page->status == 0)
@@ -248,7 +263,7 @@ static int visit_content(struct wb_pagefold *fold, const struct wb_pageedit *edi
     return err < 0 ? err : set_content_texts(fold, visit);
 }
 
-/* The same as before, says the server, and we have no body to show for it. */
+/* The server says that the page is unchanged, and we do not know its content. */
 static void visit_unchanged(struct wb_webdb_page *page, const struct wb_pageedit *edit)
 {
     if (page->has_content && page->last_seen_ms)
@@ -272,6 +287,7 @@ static int visit_redirect(struct wb_pagefold *fold, const struct wb_pageedit *ed
     return set_text(fold, MEM_LOCATION, edit->visit.location, WB_URL_MAX_BYTES, &page->location);
 }
 
+/* 404 or 410. */
 static void visit_gone(struct wb_webdb_page *page, const struct wb_pageedit *edit)
 {
     page->status = edit->visit.status;
@@ -279,12 +295,12 @@ static void visit_gone(struct wb_webdb_page *page, const struct wb_pageedit *edi
     page->flags |= WB_PAGE_GONE;
     page->failures = page->signals = 0;
     page->location = WB_SLICE_EMPTY;
-    /* Its lifetime is over; what removes expired pages removes the content. */
+    /* Its lifetime is over: `expunge` will remove the content as that of any expired page. */
     if (page->has_content)
         page->expires_ms = edit->time_ms;
 }
 
-/* Nothing was learned of it: where its lifetime ends it gets a reprieve. */
+/* The visit has shown nothing about the page. If its lifetime ends today, it gets a reprieve of one day. */
 static void visit_failed(struct wb_webdb_page *page, const struct wb_pageedit *edit)
 {
     int64_t tomorrow_ms = later(edit->time_ms, 1);
@@ -307,13 +323,15 @@ static void visit_robots(struct wb_webdb_page *page)
     page->flags |= WB_PAGE_BLOCKED;
 }
 
-/* From http to https, say, or to the same path with a slash: 1, 0, or an error. */
+/*
+ * Whether the location is another spelling of the same page, such as https instead of http. Returns 1, 0 or an error.
+ */
 static int leads_to_itself(const struct wb_pagefold *fold, struct wb_slice location)
 {
     struct wb_url url = WB_URL_INIT;
     struct wb_buf key = WB_BUF_INIT, surt = WB_BUF_INIT;
 
-    int err = wb_webdb_surt(location, &url, &key, &surt);
+    int err = wb_spelling_surt(location, &url, &key, &surt);
     if (err == 0)
         err = wb_slice_equal(wb_buf_slice(&surt), fold->page.surt);
     wb_url_release(&url);
@@ -326,6 +344,8 @@ static int take_outcome(struct wb_pagefold *fold, const struct wb_pageedit *edit
 {
     struct wb_webdb_page *page = &fold->page;
 
+    WB_CHECK(is_page(fold));
+    WB_CHECK(!(page->flags & WB_PAGE_BARRED));
     switch ((enum wb_edit_outcome)edit->visit.outcome) {
     case WB_OUTCOME_STORED:
     case WB_OUTCOME_DUPLICATE:
@@ -360,13 +380,14 @@ static int apply_visit(struct wb_pagefold *fold, const struct wb_pageedit *edit)
         page->first_seen_ms = edit->time_ms;
         fold->touched = true;
     }
-    if (is_page(fold) && (page->flags & WB_PAGE_BARRED || (page->last_tried_ms && edit->time_ms <= page->last_tried_ms)))
+    bool late = page->last_tried_ms && edit->time_ms <= page->last_tried_ms;
+    if (is_page(fold) && (page->flags & WB_PAGE_BARRED || late))
         return 0;
     int err = is_page(fold) ? 0 : make_page(fold, edit, visit->depth, 0);
     if (err < 0)
         return err;
     take_depth(fold, visit->depth);
-    /* A redirect to another spelling of the same page tells nothing of the page: its answer follows as a visit of its own. */
+    /* A redirect to another spelling of the same page is not news: the answer to that follows as a separate visit. */
     if (visit->outcome == WB_OUTCOME_REDIRECT) {
         int itself = leads_to_itself(fold, visit->location);
         if (itself != 0)
@@ -382,7 +403,7 @@ static int apply_visit(struct wb_pagefold *fold, const struct wb_pageedit *edit)
     return err < 0 ? err : 1;
 }
 
-/* ---- announced, removed, asked for ----------------------------------------------------------- */
+/* ---- announced, removed, given to a crawler --------------------------------------------------- */
 
 static int apply_push(struct wb_pagefold *fold, const struct wb_pageedit *edit)
 {
@@ -394,7 +415,7 @@ static int apply_push(struct wb_pagefold *fold, const struct wb_pageedit *edit)
         if (gone || err < 0)
             return err;
     }
-    /* Fetched since: it is known already. */
+    /* If the page was fetched after the announcement, we know the news already. */
     if (page->flags & WB_PAGE_BARRED || (page->last_seen_ms && edit->time_ms <= page->last_seen_ms))
         return 0;
     fold->touched = true;
@@ -408,8 +429,8 @@ static int apply_push(struct wb_pagefold *fold, const struct wb_pageedit *edit)
     return 0;
 }
 
-/* A mere target remains of it, since links may lead there. */
-static int apply_delete(struct wb_pagefold *fold)
+/* Removes the page. A mere target remains, because links may lead to it. */
+static int delete_page(struct wb_pagefold *fold)
 {
     if (!is_page(fold))
         return 0;
@@ -425,8 +446,8 @@ static int apply_expunge(struct wb_pagefold *fold, const struct wb_pageedit *edi
 
     switch ((enum wb_expunge)edit->count) {
     case WB_EXPUNGE_EXPIRED:
-        /* What was stored after it expired is another content. */
-        return barred || edit->time_ms < page->last_seen_ms ? 0 : apply_delete(fold);
+        /* If the page was fetched again after it expired, it stays. */
+        return barred || edit->time_ms < page->last_seen_ms ? 0 : delete_page(fold);
     case WB_EXPUNGE_BARRED:
         if (barred)
             return 0;
@@ -448,15 +469,18 @@ static int apply_ask(struct wb_pagefold *fold, const struct wb_pageedit *edit)
 {
     struct wb_webdb_page *page = &fold->page;
 
-    if (!is_page(fold) || !page->has_content || edit->time_ms <= page->last_tried_ms || edit->time_ms <= page->asked_ms)
+    if (!is_page(fold) || !page->has_content)
+        return 0;
+    if (edit->time_ms <= page->last_tried_ms || edit->time_ms <= page->asked_ms)
         return 0;
     page->asked_ms = edit->time_ms;
     fold->touched = true;
     return 0;
 }
 
-/* ---- by hand -------------------------------------------------------------------------------- */
+/* ---- added directly ------------------------------------------------------------------------- */
 
+/* Replaces the row, or adds it. Returns 1, or 0 if ADD_ABSENT finds a page. */
 static int apply_add(struct wb_pagefold *fold, const struct wb_pageedit *edit)
 {
     struct wb_webdb_page *page = &fold->page;
@@ -497,9 +521,6 @@ int wb_pagefold_apply(struct wb_pagefold *fold, const struct wb_pageedit *edit)
     case WB_PAGEEDIT_VISIT:
         err = apply_visit(fold, edit);
         goto done;
-    case WB_PAGEEDIT_DELETE:
-        err = apply_delete(fold);
-        goto done;
     case WB_PAGEEDIT_ADD:
     case WB_PAGEEDIT_ADD_SCORE:
     case WB_PAGEEDIT_ADD_ABSENT:
@@ -525,5 +546,6 @@ int wb_pagefold_apply(struct wb_pagefold *fold, const struct wb_pageedit *edit)
         err = fold->touched || is_page(fold);
 done:
     fold->touched = fold->touched || before;
+    WB_CHECK(err < 0 || !fold->exists || !fold->page.has_content || is_page(fold)); /* a mere target has no content */
     return err;
 }

@@ -1,18 +1,22 @@
 /*
- * pagerow.c - what is known of a page, as bytes.
+ * pagerow.c - what is known about a page, as bytes.
  *
- *   word     varint: which of the following are there (enum row_bits), and how the URL is spelled
- *   URL      text, where the SURT does not give it
- *   first seen, depth, flags, then the others in the order of their bits
+ *   word     varint: which of the fields below are there (enum row_bits), and how the URL is spelled
+ *   URL      text, if the SURT does not give it
+ *   first seen, depth, flags, then the other fields in the order of their bits
  *
- * Times are distances from times before them. What is absent is zero or empty and costs nothing: a page that was only heard of takes
- * eight to ten bytes. Valid if and only if no unknown bit is set, every number is in the range of its field, the outcome is one,
- * scores and days are finite, a mere target has no content, and nothing follows. No checksum and no version: the table has both.
+ * Times are stored as distances from earlier fields. A field that is zero or empty takes no space: a page that was only
+ * mentioned takes eight to ten bytes.
+ *
+ * A row is valid if and only if no unknown bit is set, every number is in the range of its field, the outcome exists,
+ * scores and days are finite, a mere target has no content, and nothing follows. Rows have no checksum and no version,
+ * because their table has both.
  */
+#include "webdb/pagerow.h"
+#include "base/check.h"
 #include "base/date.h"
 #include "base/error.h"
 #include "base/fields.h"
-#include "webdb/pagerow.h"
 #include "webdb/spelling.h"
 
 #include <math.h>
@@ -50,13 +54,15 @@ enum row_bits {
 };
 
 enum {
-    OTHER_FLAGS = WB_PAGE_GONE | WB_PAGE_PUSHED | WB_PAGE_PUSHED_GONE | WB_PAGE_BARRED | WB_PAGE_BLOCKED | WB_PAGE_SCORED | WB_PAGE_LOADED,
+    OTHER_FLAGS = WB_PAGE_GONE | WB_PAGE_PUSHED | WB_PAGE_PUSHED_GONE | WB_PAGE_BARRED | WB_PAGE_BLOCKED |
+                  WB_PAGE_SCORED | WB_PAGE_LOADED,
     ALL_FLAGS = OTHER_FLAGS | WB_PAGE_WANTED | WB_PAGE_TARGET,
     OUTCOME_BITS = 4,
     CONTENT_BYTES = WB_EDIT_MD5_BYTES + 16,
     LIES = 1, MODIFIED_COUNTS = 2,
-    /* More than the fields of fixed size ever take. */
-    FIXED_MAX = 32 * WB_VARINT_MAX + CONTENT_BYTES + 3 * 8 + 2 * WB_HISTORY_FETCHES * WB_VARINT_MAX + 2 * WB_HISTORY_BINS * WB_VARINT_MAX,
+    /* An upper bound for everything but the texts. */
+    FIXED_MAX = 32 * WB_VARINT_MAX + CONTENT_BYTES + 3 * 8 + 2 * WB_HISTORY_FETCHES * WB_VARINT_MAX +
+                2 * WB_HISTORY_BINS * WB_VARINT_MAX,
 };
 
 _Static_assert(OTHER_FLAGS == 0xfe, "the other flags make a byte");
@@ -65,12 +71,13 @@ _Static_assert(WB_HISTORY_FETCHES < 128 && WB_HISTORY_BINS < 128, "counts of one
 
 static const struct wb_slice html = {"text/html", 9};
 
-/* When a page expires by its lifetime. Modulo 2^64: any row is to be read. */
+/* When a page expires according to its lifetime. Computed modulo 2^64, because a row may hold any times. */
 static int64_t expires_by_lifetime(const struct wb_webdb_page *page)
 {
     return page->lifetime ? (int64_t)((uint64_t)page->last_seen_ms + (uint64_t)page->lifetime * WB_DAY_MS) : 0;
 }
 
+/* The time that next_due_ms is stored relative to. */
 static int64_t due_base(const struct wb_webdb_page *page)
 {
     return page->last_tried_ms ? page->last_tried_ms : page->first_seen_ms;
@@ -86,15 +93,17 @@ static bool is_day_sum(double days)
 static int check_page(const struct wb_webdb_page *page)
 {
     const struct wb_history *history = &page->history;
-    bool good = (page->flags & ~(unsigned)ALL_FLAGS) == 0 && page->outcome <= WB_OUTCOME_ROBOTS && isfinite(page->score) &&
-                history->fetch_count <= WB_HISTORY_FETCHES && is_day_sum(history->unchanged_days) && is_day_sum(history->modified_days) &&
-                !(page->has_content && page->flags & WB_PAGE_TARGET);
+    bool good = (page->flags & ~(unsigned)ALL_FLAGS) == 0 && page->outcome <= WB_OUTCOME_ROBOTS;
 
+    good = good && isfinite(page->score) && !(page->has_content && page->flags & WB_PAGE_TARGET);
+    good = good && history->fetch_count <= WB_HISTORY_FETCHES;
+    good = good && is_day_sum(history->unchanged_days) && is_day_sum(history->modified_days);
     for (unsigned i = 0; good && i < history->fetch_count; i++)
         good = history->fetches[i].outcome <= WB_OUTCOME_ROBOTS;
     if (good)
         return 0;
-    return wb_fail(WB_E_INVALID, "%.*s: a page with a value out of range", page->url.len > 160 ? 160 : (int)page->url.len, page->url.ptr);
+    return wb_fail(WB_E_INVALID, "%.*s: a value of the page is out of range",
+                   page->url.len > 160 ? 160 : (int)page->url.len, page->url.ptr);
 }
 
 static bool has_history(const struct wb_history *history)
@@ -110,19 +119,22 @@ static bool has_modified_counts(const struct wb_history *history)
     return history->modified_visits || history->modified_changes || history->modified_days > 0;
 }
 
-/* The seconds of a date as HTTP writes it; false where the text is any other. */
+/* If the text is exactly a date as HTTP writes it, returns true and the date in seconds. */
 static bool plain_date(struct wb_slice text, int64_t *seconds_out)
 {
     char again[WB_DATE_HTTP_BYTES];
     int64_t time_ms;
 
     *seconds_out = 0;
-    if (!wb_date_parse_http(text, &time_ms) || !wb_date_format_http(time_ms, again) || memcmp(again, text.ptr, sizeof again) != 0)
+    if (!wb_date_parse_http(text, &time_ms) || !wb_date_format_http(time_ms, again))
+        return false;
+    if (text.len < sizeof again || memcmp(again, text.ptr, sizeof again) != 0)
         return false;
     *seconds_out = time_ms / 1000;
     return true;
 }
 
+/* The bits of the texts that the page has. *modified_out: Last-Modified in seconds, if it is stored as a time. */
 static unsigned text_bits(const struct wb_webdb_page *page, int64_t *modified_out)
 {
     unsigned word = 0;
@@ -135,6 +147,7 @@ static unsigned text_bits(const struct wb_webdb_page *page, int64_t *modified_ou
     return word | (page->etag.len ? ROW_ETAG : 0) | (page->location.len ? ROW_LOCATION : 0);
 }
 
+/* The bits of everything else that is not zero. */
 static unsigned number_bits(const struct wb_webdb_page *page)
 {
     uint64_t score = 0;
@@ -173,7 +186,7 @@ static char *put_content(char *p, const struct wb_webdb_page *page)
     return p + CONTENT_BYTES;
 }
 
-/* Newest first: it is nearly always the last attempt. */
+/* The newest comes first: its time is nearly always that of the last attempt, so the distance is 0. */
 static char *put_fetches(char *p, const struct wb_webdb_page *page)
 {
     const struct wb_history *history = &page->history;
@@ -296,6 +309,7 @@ int wb_pagerow_encode(const struct wb_webdb_page *page, struct wb_buf *row_out)
         p = wb_fields_put_text(p, page->url);
     p = put_numbers(p, page, word);
     p = put_rest(p, page, word, modified);
+    WB_CHECK((size_t)(p - row_out->ptr) <= row_out->len + FIXED_MAX + text); /* it fits into what was reserved */
     row_out->len = (size_t)(p - row_out->ptr);
     return 0;
 }
@@ -440,14 +454,15 @@ static void take_rest(struct wb_fields *r, struct wb_webdb_page *page, unsigned 
         page->signals = (uint16_t)wb_fields_take(r, UINT16_MAX);
 }
 
-/* Bits that exclude each other. */
-static bool word_is_sound(uint64_t word)
+/* Whether no two bits are set that exclude each other. */
+static bool word_is_valid(uint64_t word)
 {
-    return !(word & WB_SPELLING_TEXT && word & (WB_SPELLING_HTTPS | WB_SPELLING_SLASH)) && !(word & ROW_HTML && word & ROW_TYPE) &&
-           !(word & ROW_MODIFIED_TIME && word & ROW_MODIFIED) && !(word & ROW_TARGET && word & ROW_CONTENT);
+    return !(word & WB_SPELLING_TEXT && word & (WB_SPELLING_HTTPS | WB_SPELLING_SLASH)) &&
+           !(word & ROW_HTML && word & ROW_TYPE) && !(word & ROW_MODIFIED_TIME && word & ROW_MODIFIED) &&
+           !(word & ROW_TARGET && word & ROW_CONTENT);
 }
 
-/* The texts that are not in the row: URL and Last-Modified, one behind the other in mem. */
+/* Restores the texts that are not in the row, the URL and Last-Modified, one after the other in mem. */
 static int make_texts(struct wb_webdb_page *page, unsigned word, int64_t modified, struct wb_buf *mem)
 {
     int err = 0;
@@ -486,7 +501,7 @@ int wb_pagerow_decode(struct wb_slice surt, struct wb_slice row, struct wb_buf *
 
     empty_page(page_out, surt);
     unsigned word = (unsigned)wb_fields_take(&r, ROW_BITS);
-    if (!r.ok || !word_is_sound(word))
+    if (!r.ok || !word_is_valid(word))
         goto done;
     if (word & WB_SPELLING_TEXT)
         page_out->url = wb_fields_take_text(&r);
@@ -500,5 +515,5 @@ done:
     empty_page(page_out, surt);
     if (err != WB_E_CORRUPT)
         return err;
-    return wb_fail(err, "%.*s: a row of a page whose parts do not add up", surt.len > 160 ? 160 : (int)surt.len, surt.ptr);
+    return wb_fail(err, "%.*s: the row of a page is damaged", surt.len > 160 ? 160 : (int)surt.len, surt.ptr);
 }

@@ -1,9 +1,12 @@
 /*
- * publish.c - makes an edition that was written the newest one, by one rename, and removes what it replaces. Readers that have
- * the old one open keep it: its files lose their names, not their bytes.
+ * publish.c - makes a new edition the newest one, with a single rename, and removes the editions that it replaces.
+ *
+ *   new-XXXX/ with all tables -> manifest written, directory synced -> renamed to its number -> older ones removed
+ *
+ * A crash before the rename leaves the old edition as it was; after the rename the new one counts, whatever else fails.
+ * Readers that have the old edition open can go on reading: its files lose their names, not their bytes.
  */
 #include "webdb/writer.h"
-#include "base/error.h"
 #include "os/path.h"
 #include "os/random.h"
 
@@ -12,28 +15,30 @@
 
 #define NEW_PREFIX "new-"
 
-/* ---- what is there ---------------------------------------------------------------------------------- */
+/* ---- cleaning up ------------------------------------------------------------------------------- */
 
 struct cleaning {
     const struct wb_webdb_writer *writer;
-    uint32_t keep; /* this edition, and all that come after; 0: editions are left alone */
+    uint32_t keep; /* editions from this number on are kept */
 };
 
-/* The number of an edition's directory; 0: it is none. */
+/* The number of an edition, from the name of its directory; 0 if the name is not that of an edition. */
 static uint32_t number_of(const char *name)
 {
     uint64_t number;
 
-    return wb_slice_to_u64(wb_slice_str(name), &number) && number <= UINT32_MAX && strlen(name) >= 8 ? (uint32_t)number : 0;
+    if (!wb_slice_to_u64(wb_slice_str(name), &number) || number > UINT32_MAX || strlen(name) < 8)
+        return 0;
+    return (uint32_t)number;
 }
 
 static int clean_entry(void *context, const struct wb_dir_entry *entry)
 {
     const struct cleaning *cleaning = context;
     uint32_t number = number_of(entry->name);
-    bool left = strncmp(entry->name, NEW_PREFIX, strlen(NEW_PREFIX)) == 0;
+    bool unfinished = strncmp(entry->name, NEW_PREFIX, strlen(NEW_PREFIX)) == 0;
 
-    if (entry->kind != WB_PATH_DIR || !(left || (number && number < cleaning->keep)))
+    if (entry->kind != WB_PATH_DIR || !(unfinished || (number && number < cleaning->keep)))
         return 0;
     char *path = wb_path_join(cleaning->writer->root, entry->name);
     int err = path ? wb_edition_remove(path) : WB_E_NOMEM;
@@ -41,31 +46,36 @@ static int clean_entry(void *context, const struct wb_dir_entry *entry)
     return err;
 }
 
-/* The writer's lock is held: whatever is unfinished belongs to nobody. */
+/* We hold the writer's lock, so unfinished editions belong to writers that have died. */
 static int clean(const struct wb_webdb_writer *writer, uint32_t keep)
 {
     struct cleaning cleaning = {writer, keep};
 
+    WB_CHECK(writer->lock.fd >= 0);
+    WB_CHECK(writer->fresh == NULL);
     return wb_dir_each(writer->root, clean_entry, &cleaning);
 }
 
 int wb_publish_clean(struct wb_webdb_writer *writer)
 {
+    WB_CHECK(wb_writer_is(writer, WB_WRITER_COLLECTING));
     return clean(writer, writer->newest);
 }
+
+/* ---- the new edition --------------------------------------------------------------------------- */
 
 int wb_publish_begin(struct wb_webdb_writer *writer)
 {
     char name[32];
     uint64_t chance = 0;
 
+    WB_CHECK(wb_writer_is(writer, WB_WRITER_MERGING));
+    WB_CHECK(writer->fresh == NULL);
     wb_random_bytes(&chance, sizeof chance);
     snprintf(name, sizeof name, NEW_PREFIX "%016" PRIx64, chance);
     writer->fresh = wb_path_join(writer->root, name);
     return writer->fresh ? wb_path_mkdirs(writer->fresh) : WB_E_NOMEM;
 }
-
-/* ---- the new one --------------------------------------------------------------------------------------- */
 
 static int add_size(void *context, const struct wb_dir_entry *entry)
 {
@@ -92,6 +102,11 @@ int wb_publish(struct wb_webdb_writer *writer)
 {
     struct wb_webdb_count *count = &writer->next.count;
 
+    WB_CHECK(wb_writer_is(writer, WB_WRITER_MERGING));
+    WB_CHECK(writer->pages_merged && !writer->page_stage);
+    WB_CHECK(writer->lock.fd >= 0);
+    WB_CHECK(writer->fresh != NULL);
+    WB_CHECK(count->links == writer->outlinks); /* both tables of links hold the same number */
     if (writer->newest == UINT32_MAX)
         return wb_fail(WB_E_LIMIT, "%s: no number is left for a new edition", writer->root);
     writer->next.version = WB_WEBDB_VERSION;
@@ -108,9 +123,10 @@ int wb_publish(struct wb_webdb_writer *writer)
         return err;
     wb_free(writer->fresh);
     writer->fresh = NULL;
+    writer->state = WB_WRITER_PUBLISHED;
     writer->stat.edition = count->edition;
     writer->stat.bytes_after = count->bytes;
-    /* From here on the new one is there, whatever else fails; what cannot be removed now is removed by the next writer. */
+    /* The new edition is there now, whatever else fails. What cannot be removed here is removed by the next writer. */
     err = wb_path_sync_dir(writer->root);
     if (err == 0)
         clean(writer, count->edition);
@@ -122,6 +138,8 @@ int wb_publish_manifest(struct wb_webdb_writer *writer)
     char *path = wb_writer_old_path(writer, WB_MANIFEST_FILE);
     struct wb_manifest manifest = writer->old;
 
+    WB_CHECK(wb_writer_is(writer, WB_WRITER_COLLECTING));
+    WB_CHECK(writer->old_number > 0 && writer->journal_moved);
     manifest.logs = writer->next.logs; /* borrowed */
     int err = path ? wb_manifest_write(path, &manifest) : WB_E_NOMEM;
     wb_free(path);

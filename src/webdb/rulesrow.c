@@ -1,10 +1,10 @@
 /*
  * rulesrow.c - a robots.txt as a row of the table of rules.
  *
- *   0  when it was read (8)   8  until when it holds (8)   16  status (2)   18  its text, to the end     numbers little-endian
+ *   0 when it was read, ms (8)   8 until when it holds, ms (8)   16 status (2)   18 its text, to the end
  *
- * Valid if and only if the first time is positive and before the second, the status is 200 to 499 but not 429, the
- * text is at most a MiB, and there is none unless the status is 2xx.
+ * Numbers are little-endian. A row is valid if and only if the first time is positive and before the second, the status
+ * is 200 to 499 but not 429, the text is at most a MiB, and it is empty unless the status is 2xx.
  */
 #include "webdb/rulesrow.h"
 #include "base/bytes.h"
@@ -12,12 +12,14 @@
 #include "base/error.h"
 
 enum { HEAD_BYTES = 18 };
+_Static_assert(HEAD_BYTES == 8 + 8 + 2, "the head as drawn above");
 
 bool wb_rulesrow_fits(const struct wb_webdb_rules *rules)
 {
-    bool told = rules->status >= 200 && rules->status <= 499 && rules->status != 429;
+    bool answered = rules->status >= 200 && rules->status <= 499 && rules->status != 429;
+    bool holds = rules->time_ms > 0 && rules->expires_ms > rules->time_ms;
 
-    return told && rules->time_ms > 0 && rules->expires_ms > rules->time_ms && rules->text.len <= WB_RULES_TEXT_MAX &&
+    return answered && holds && rules->text.len <= WB_RULES_TEXT_MAX &&
            (rules->text.len == 0 || rules->status <= 299);
 }
 
@@ -37,11 +39,13 @@ int wb_rulesrow_decode(struct wb_slice row, struct wb_webdb_rules *rules_out)
 {
     *rules_out = (struct wb_webdb_rules){0};
     if (row.len >= HEAD_BYTES) {
-        *rules_out = (struct wb_webdb_rules){.time_ms = (int64_t)wb_get64(row.ptr), .expires_ms = (int64_t)wb_get64(row.ptr + 8),
-                                             .status = wb_get16(row.ptr + 16), .text = wb_slice(row.ptr + HEAD_BYTES, row.len - HEAD_BYTES)};
+        *rules_out = (struct wb_webdb_rules){.time_ms = (int64_t)wb_get64(row.ptr),
+                                             .expires_ms = (int64_t)wb_get64(row.ptr + 8),
+                                             .status = wb_get16(row.ptr + 16),
+                                             .text = wb_slice(row.ptr + HEAD_BYTES, row.len - HEAD_BYTES)};
         if (wb_rulesrow_fits(rules_out))
             return 0;
     }
     *rules_out = (struct wb_webdb_rules){0};
-    return wb_fail(WB_E_CORRUPT, "a row of a robots.txt whose parts do not add up");
+    return wb_fail(WB_E_CORRUPT, "the row of a robots.txt is damaged");
 }

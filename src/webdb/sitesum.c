@@ -4,11 +4,13 @@
  *   pages  fetched  visits  changes    varints
  *   days                               8 bytes, a double, little-endian
  *
- * Valid if and only if no more pages are fetched than there are, days are a finite number not below 0, and nothing follows.
+ * A row is valid if and only if no more pages are fetched than there are, days is finite and not negative, and nothing
+ * follows.
  */
+#include "webdb/sitesum.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "base/fields.h"
-#include "webdb/sitesum.h"
 
 #include <math.h>
 
@@ -34,6 +36,7 @@ int wb_sitesum_encode(const struct wb_webdb_site *sum, struct wb_buf *row_out)
 {
     int err = wb_buf_reserve(row_out, 4 * WB_VARINT_MAX + 8);
 
+    WB_CHECK(sum->fetched <= sum->pages);
     if (err < 0)
         return err;
     char *p = wb_fields_put(row_out->ptr + row_out->len, sum->pages);
@@ -58,5 +61,5 @@ int wb_sitesum_decode(struct wb_slice row, struct wb_webdb_site *sum_out)
     if (r.ok && r.at == r.end && isfinite(sum_out->days) && sum_out->days >= 0)
         return 0;
     *sum_out = (struct wb_webdb_site){.name = WB_SLICE_EMPTY};
-    return wb_fail(WB_E_CORRUPT, "a row of a site whose parts do not add up");
+    return wb_fail(WB_E_CORRUPT, "the row of a site is damaged");
 }

@@ -1,20 +1,20 @@
 /*
  * spelling.c - between the URL of a page and its SURT.
  *
- * Nearly every URL is "http://" or "https://", its key, and perhaps a slash that the key dropped: two bits beside the SURT, which is
- * the key of the row anyway. User info, an empty query or an escape that the key wrote in another way make the whole text necessary.
- * Nothing is guessed: two bits are given only where they lead back to exactly the same bytes.
+ * Nearly every URL is "http://" or "https://", its normal form, and perhaps a slash that the normal form has dropped.
+ * That is two bits beside the SURT, which is the key of the row anyway. User info, an empty query, or an escape that
+ * the normal form writes differently make it necessary to store the whole text.
+ *
+ * Nothing is guessed: the two bits are used only if they lead back to exactly the same bytes.
  */
+#include "webdb/spelling.h"
 #include "base/check.h"
 #include "base/error.h"
-#include "url/url.h"
-#include "webdb/pagerow.h"
-#include "webdb/spelling.h"
 
 #define HTTP WB_SLICE_LIT("http://")
 #define HTTPS WB_SLICE_LIT("https://")
 
-/* Without ":port" at its end. */
+/* The site without ":port" at its end. */
 static struct wb_slice without_port(struct wb_slice site)
 {
     size_t len = site.len;
@@ -24,7 +24,7 @@ static struct wb_slice without_port(struct wb_slice site)
     return wb_slice(site.ptr, len > 0 && site.ptr[len - 1] == ':' ? len - 1 : site.len);
 }
 
-/* Digits and dots, a digit at the end. */
+/* Whether a host is an IPv4 address: digits and dots, with a digit at the end. */
 static bool is_address(struct wb_slice host)
 {
     for (size_t i = 0; i < host.len; i++)
@@ -33,14 +33,17 @@ static bool is_address(struct wb_slice host)
     return host.ptr[host.len - 1] != '.';
 }
 
-/* Whether turned, labels with commas between them, is a host the other way round. Only for names that are turned round beyond doubt. */
+/*
+ * Whether `turned`, labels separated by commas, is the host with its labels in reverse order. Returns false for names
+ * that may be addresses.
+ */
 static bool is_turned(struct wb_slice turned, struct wb_slice host)
 {
     const char *at = turned.ptr, *end = at + turned.len, *host_end = host.ptr + host.len;
 
     if (turned.len != host.len || turned.len == 0 || host.ptr[0] == '[')
         return false;
-    /* A last label that is empty, or may be a number, is for url to judge. */
+    /* If the last label is empty or could be a number, the host may be an address: store the text. */
     if (*at == ',' || (*at >= '0' && *at <= '9'))
         return false;
     for (;;) {
@@ -61,14 +64,16 @@ static bool is_turned(struct wb_slice turned, struct wb_slice host)
 }
 
 /*
- * site: of the URL; turned: of its SURT, up to ')'. Whatever the two are, true only where url makes the one of the other: what no
- * host looks like is refused, though no SURT has it.
+ * Whether the site of a URL and the site part of a SURT (up to the ')') are the same. This is true only if the url room
+ * would turn the one into the other; anything that does not look like a host is refused.
  */
 static bool same_site(struct wb_slice turned, struct wb_slice site)
 {
     struct wb_slice a = without_port(turned), b = without_port(site);
 
-    if (turned.len != site.len || a.len != b.len || memcmp(turned.ptr + a.len, site.ptr + b.len, site.len - b.len) != 0)
+    if (turned.len != site.len || a.len != b.len)
+        return false;
+    if (memcmp(turned.ptr + a.len, site.ptr + b.len, site.len - b.len) != 0)
         return false;
     if (a.len == 0 || memchr(a.ptr, '%', a.len) || site.ptr[site.len - 1] == ':')
         return false;
@@ -95,13 +100,14 @@ unsigned wb_spelling_of(struct wb_slice surt, struct wb_slice url)
     if (!close || close == surt.ptr || !slash)
         return WB_SPELLING_TEXT;
     end = (size_t)(slash - url.ptr);
-    struct wb_slice key_path = wb_slice(close + 1, (size_t)(surt.ptr + surt.len - close) - 1), path = wb_slice(slash, url.len - end);
+    struct wb_slice key_path = wb_slice(close + 1, (size_t)(surt.ptr + surt.len - close) - 1);
+    struct wb_slice path = wb_slice(slash, url.len - end);
     if (path.len == key_path.len + 1 && path.ptr[path.len - 1] == '/' && !memchr(path.ptr, '?', path.len)) {
         spelling |= WB_SPELLING_SLASH;
         path.len--;
     }
-    if (!wb_slice_equal(path, key_path) ||
-        !same_site(wb_slice(surt.ptr, (size_t)(close - surt.ptr)), wb_slice(url.ptr + begin, end - begin)))
+    struct wb_slice turned = wb_slice(surt.ptr, (size_t)(close - surt.ptr));
+    if (!wb_slice_equal(path, key_path) || !same_site(turned, wb_slice(url.ptr + begin, end - begin)))
         return WB_SPELLING_TEXT;
     return spelling;
 }
@@ -132,15 +138,16 @@ int wb_spelling_url(struct wb_slice surt, unsigned spelling, size_t more, struct
     mem->len += scheme.len;
     if (spelling & WB_SPELLING_SLASH)
         mem->ptr[mem->len++] = '/';
+    WB_CHECK(mem->cap - mem->len >= more);
     return 0;
 }
 
-int wb_webdb_surt(struct wb_slice text, struct wb_url *url, struct wb_buf *key, struct wb_buf *surt_out)
+int wb_spelling_surt(struct wb_slice text, struct wb_url *url, struct wb_buf *key, struct wb_buf *surt_out)
 {
     wb_buf_clear(surt_out);
     int err = wb_url_parse(text, NULL, url);
     if (err == 0 && !wb_url_is_http(url))
-        return wb_fail(WB_E_INVALID, "%.*s: neither http nor https", text.len > 160 ? 160 : (int)text.len, text.ptr);
+        return wb_fail(WB_E_INVALID, "%.*s is neither http nor https", text.len > 160 ? 160 : (int)text.len, text.ptr);
     if (err == 0)
         err = wb_url_key(url, key);
     if (err == 0)
@@ -148,7 +155,7 @@ int wb_webdb_surt(struct wb_slice text, struct wb_url *url, struct wb_buf *key, 
     return err == WB_E_PROTO || err == WB_E_LIMIT ? WB_E_INVALID : err;
 }
 
-int wb_webdb_site_surt(struct wb_slice site, struct wb_buf *surt_out)
+int wb_spelling_site_surt(struct wb_slice site, struct wb_buf *surt_out)
 {
     struct wb_buf key = WB_BUF_INIT;
 
@@ -161,7 +168,7 @@ int wb_webdb_site_surt(struct wb_slice site, struct wb_buf *surt_out)
     if (err == 0)
         err = wb_surt_of_key(wb_buf_slice(&key), surt_out);
     if (err == 0)
-        surt_out->len--; /* the slash */
+        surt_out->len--; /* without the slash */
     wb_buf_release(&key);
     return err;
 }

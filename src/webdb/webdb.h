@@ -1,19 +1,24 @@
 /*
- * webdb.h - the door of webdb: what is known of every page and link (the paper's WebDB).
+ * webdb.h - the door of webdb: what is known about every page and link (the paper's WebDB).
  *
- *   journal/  edits as they happen (journal/journal.h)
- *   webdb/00000003/   an edition: four sorted tables, written by a merge, never changed
+ *   journal/          edits, as they happen (journal/journal.h)
+ *   webdb/00000003/   an edition: four sorted tables, written by a merge and never changed afterwards
  *
- *     pages by URL     SURT -> facts; a page's number is its rank here
- *     pages by MD5     (MD5, page number); a content's number is the rank of its first entry
+ *     pages by URL     SURT -> facts. The number of a page is its rank here
+ *     pages by MD5     (MD5, page number). The number of a content is the rank of its first entry
  *     links by MD5     content number -> (page number, anchor, tag)...
  *     links by URL     page number -> (content number, anchor, tag)...
  *
- * Beside them: numbers of links to each page, sums over sites, near duplicates, and robots.txt of sites while it holds.
+ *   and beside them: the number of links to each page, sums over sites, near duplicates, and the robots.txt of sites
  *
- * A link comes from a content, named by its MD5, and leads to a URL. Numbers make it a few bytes; they hold within a
- * edition only. A writer collects edits and changes nothing until it is closed; then they are sorted and merged, table after
- * table in the order above, and the new edition appears by one rename. Readers keep the one that they opened.
+ * A link comes from a content, named by its MD5, and leads to a URL. Stored as a pair of numbers it takes a few bytes;
+ * the numbers are valid within one edition only.
+ *
+ * A writer collects edits and changes nothing until it is closed. Then the edits are sorted and merged, table after
+ * table in the order above, and the new edition appears with a single rename. Readers keep the edition that they have
+ * opened.
+ *
+ * Crawls, imports and `cycle` use this door. It never decides what is fetched, or when.
  */
 #ifndef WB_WEBDB_WEBDB_H
 #define WB_WEBDB_WEBDB_H
@@ -25,75 +30,84 @@
 #define WB_HISTORY_BINS 40
 #define WB_HISTORY_FETCHES 8
 
-/* What visits told of a page's changes, small enough to be kept for every page. */
+/*
+ * What visits have shown about the changes of a page, in a form small enough to keep for every page. A gap is the time
+ * between two visits that both saw a content.
+ */
 struct wb_history {
-    uint32_t visits;               /* successful ones after the first: gaps seen */
-    uint32_t changes;              /* gaps at whose end the content was another */
-    double unchanged_days;         /* sum of the gaps that saw no change */
-    uint16_t changed[WB_HISTORY_BINS]; /* the other gaps by length: bin i holds 2^(i/2) to 2^((i+1)/2) minutes, shorter ones bin 0 */
-    /* Where the server tells when a page was last modified, and that was never contradicted: Cho and Garcia-Molina's N, X and T. */
-    bool modified_lies;            /* the content changed and the time did not, or it lies in the future */
+    uint32_t visits;               /* successful visits after the first one, which is the number of gaps */
+    uint32_t changes;              /* gaps after which the content was another */
+    double unchanged_days;         /* sum of the gaps without a change */
+    /* The other gaps by length: bin i counts those of 2^(i/2) to 2^((i+1)/2) minutes; bin 0 also shorter ones. */
+    uint16_t changed[WB_HISTORY_BINS];
+    /*
+     * If the server says when the page was last modified, and that has never been contradicted: N, X and T of the
+     * estimator by Cho and Garcia-Molina.
+     */
+    bool modified_lies;            /* the content changed but the time did not, or the time was in the future */
     uint32_t modified_visits, modified_changes;
     double modified_days;
     struct wb_history_fetch {
         int64_t time_ms;
         uint8_t outcome;           /* enum wb_edit_outcome */
         uint16_t status;
-    } fetches[WB_HISTORY_FETCHES]; /* the last ones, oldest first */
+    } fetches[WB_HISTORY_FETCHES]; /* the last fetches, oldest first */
     uint8_t fetch_count;
 };
 
-/* The middle of a bin, in days. */
+/* The geometric middle of a bin, in days. */
 double wb_history_bin_days(unsigned bin);
 
-/* A successful visit gap_ms after the one before. modified_ms: what the server says, 0: nothing. */
+/*
+ * Adds a successful visit, gap_ms after the previous one. modified_ms: the server's Last-Modified; 0 if it sent none.
+ */
 void wb_history_visit(struct wb_history *history, int64_t gap_ms, bool changed, int64_t modified_ms, int64_t time_ms);
 
 enum wb_webdb_flags {
-    WB_PAGE_WANTED = 1 << 0,     /* a seed, a hint, a push or a link of a kind that is followed leads there */
+    WB_PAGE_WANTED = 1 << 0,     /* a seed, a sitemap, a feed, a push or a link that is followed leads there */
     WB_PAGE_GONE = 1 << 1,       /* the last answer was 404 or 410 */
-    WB_PAGE_PUSHED = 1 << 2,     /* announced and not fetched since */
-    WB_PAGE_PUSHED_GONE = 1 << 3, /* announced as gone, to be verified */
-    WB_PAGE_BARRED = 1 << 4,     /* taken down: never to be fetched */
+    WB_PAGE_PUSHED = 1 << 2,     /* announced, and not fetched since */
+    WB_PAGE_PUSHED_GONE = 1 << 3, /* announced as gone, which must be verified */
+    WB_PAGE_BARRED = 1 << 4,     /* taken down: never fetch it */
     WB_PAGE_BLOCKED = 1 << 5,    /* robots.txt forbade the last attempt */
-    WB_PAGE_SCORED = 1 << 6,     /* the score was set; otherwise it follows from the number of links here */
-    WB_PAGE_LOADED = 1 << 7,     /* its content is the name of a vertex of a loaded graph: nothing was fetched */
-    WB_PAGE_TARGET = 1 << 8,     /* no page, only what links lead to (deleted, or never added); readers do not see it */
+    WB_PAGE_SCORED = 1 << 6,     /* the score was set; otherwise it is computed from the number of links */
+    WB_PAGE_LOADED = 1 << 7,     /* a vertex of a loaded graph: nothing was fetched, its MD5 is that of its name */
+    WB_PAGE_TARGET = 1 << 8,     /* not a page, only something that links lead to; hidden from readers */
 };
 
 struct wb_webdb_page {
-    struct wb_slice url;         /* with its scheme, as fetched or first heard of */
-    struct wb_slice surt;        /* its place in the order of URLs */
+    struct wb_slice url;         /* with its scheme, as it was fetched or first seen in a link */
+    struct wb_slice surt;        /* the key that orders URLs */
     uint64_t number;             /* in this edition */
     unsigned flags;              /* enum wb_webdb_flags */
-    bool has_content;            /* there is a stored page: md5, simhash and title_hash are of it */
+    bool has_content;            /* there is a stored page, to which md5, simhash and title_hash belong */
     uint8_t md5[WB_EDIT_MD5_BYTES];
     uint64_t simhash, title_hash;
     uint64_t bytes;
-    uint16_t status;             /* of the last answer; 0: none yet */
-    uint8_t outcome;             /* of the last attempt, 0: none yet */
-    uint16_t depth;              /* links away from a seed, the fewest known */
-    uint16_t failures;           /* attempts in a row that told nothing */
-    uint16_t signals;            /* sitemaps and feeds that told of a change since the last fetch */
-    int64_t first_seen_ms;       /* heard of */
-    int64_t last_seen_ms;        /* fetched, or seen to be unchanged; 0: never */
-    int64_t last_tried_ms;       /* asked for, whatever came; 0: never */
-    int64_t last_changed_ms;     /* 0: never fetched */
-    int64_t hint_ms;             /* the latest time of change that a sitemap or feed told */
+    uint16_t status;             /* of the last answer; 0 if there was none yet */
+    uint8_t outcome;             /* enum wb_edit_outcome of the last attempt; 0 if there was none yet */
+    uint16_t depth;              /* links from a seed, along the shortest known path */
+    uint16_t failures;           /* consecutive attempts that gave no answer about the page */
+    uint16_t signals;            /* pushes, sitemaps and feeds that reported a change since the last fetch */
+    int64_t first_seen_ms;       /* when its URL was first mentioned */
+    int64_t last_seen_ms;        /* when it was last fetched or found unchanged; 0 if never */
+    int64_t last_tried_ms;       /* when it was last requested, whatever the outcome; 0 if never */
+    int64_t last_changed_ms;     /* 0 if it was never fetched */
+    int64_t hint_ms;             /* the latest change that a sitemap or feed reported */
     int64_t next_due_ms;         /* 0: as soon as possible */
-    int64_t expires_ms;          /* when its lifetime ends; 0: never, or no content */
-    int64_t asked_ms;            /* handed to the crawler because of that, and not visited since; 0: not */
-    uint32_t lifetime;           /* days; 0: for ever */
+    int64_t expires_ms;          /* when its lifetime ends; 0 if never, or if there is no content */
+    int64_t asked_ms;            /* given to a crawler because its lifetime ends, and not visited since; 0 if not */
+    uint32_t lifetime;           /* in days; 0 means forever */
     double score;
-    uint64_t inlinks;            /* contents that link here; filled in by readers */
-    bool near;                   /* it is a near duplicate of another page, that of near_number; filled in by readers */
+    uint64_t inlinks;            /* how many contents link to it; filled in by readers */
+    bool near;                   /* it is a near duplicate of page near_number; filled in by readers */
     uint64_t near_number;
     struct wb_slice etag, modified, type; /* of the content */
-    struct wb_slice location;    /* where it redirects */
+    struct wb_slice location;    /* where it redirects to */
     struct wb_history history;
 };
 
-/* The pages of a site together; priors for those with little history of their own. */
+/* Sums over the pages of a site. They serve as priors for pages with little history. */
 struct wb_webdb_site {
     struct wb_slice name;        /* "example.org:8080" */
     uint64_t pages, fetched;
@@ -105,122 +119,145 @@ struct wb_webdb_link {
     uint8_t from_md5[WB_EDIT_MD5_BYTES];
     struct wb_slice to;          /* a URL with its scheme */
     struct wb_slice anchor;
-    uint8_t tag, flags;          /* as in the edit log */
+    uint8_t tag, flags;          /* as in the journal: struct wb_edit_link */
 };
 
 /* ---- reading ------------------------------------------------------------------------------------- */
 
 struct wb_webdb;
 
-/* The newest edition. WB_E_NOTFOUND: there is none yet. One handle a thread. */
+/* Opens the newest edition. WB_E_NOTFOUND if there is none yet. Each thread needs its own handle. */
 int wb_webdb_open(const char *dir, struct wb_webdb **webdb_out);
 void wb_webdb_close(struct wb_webdb *webdb);
 
-/* What page_out's text borrows from is valid until the next call with this handle. WB_E_NOTFOUND; WB_E_INVALID: no URL. */
+/*
+ * The texts of the page are valid until the next call with this handle. WB_E_NOTFOUND; WB_E_INVALID if url is no URL.
+ */
 int wb_webdb_get_page(struct wb_webdb *webdb, struct wb_slice url, struct wb_webdb_page *page_out);
 
 /* The URL of a page by its number in this edition, such as near_number. WB_E_NOTFOUND. */
 int wb_webdb_page_url(struct wb_webdb *webdb, uint64_t number, struct wb_buf *url_out);
 
+/* Whether any page has the content with this MD5. */
 int wb_webdb_page_exists(struct wb_webdb *webdb, const uint8_t md5[WB_EDIT_MD5_BYTES], bool *exists_out);
 
 struct wb_webdb_pages;  /* a walk over pages */
 
-/* All pages by URL, all by MD5 (only those with content), those of one content, those of one site ("example.org:8080"). */
+/*
+ * Opens a walk: over all pages by URL; over all pages with content, by MD5; over the pages with one content; over the
+ * pages of one site ("example.org:8080").
+ */
 int wb_webdb_pages(struct wb_webdb *webdb, struct wb_webdb_pages **pages_out);
 int wb_webdb_pages_by_md5(struct wb_webdb *webdb, struct wb_webdb_pages **pages_out);
 int wb_webdb_get_pages(struct wb_webdb *webdb, const uint8_t md5[WB_EDIT_MD5_BYTES], struct wb_webdb_pages **pages_out);
 int wb_webdb_pages_of_site(struct wb_webdb *webdb, struct wb_slice site, struct wb_webdb_pages **pages_out);
 
-/* 1 with a page, valid until the next call with the walk; 0 at the end. */
+/* Returns 1 and a page, which is valid until the next call with this walk; 0 at the end. */
 int wb_webdb_pages_next(struct wb_webdb_pages *pages, struct wb_webdb_page *page_out);
 void wb_webdb_pages_close(struct wb_webdb_pages *pages);
 
 struct wb_webdb_links;  /* a walk over links */
 
-/* All links, by target; those to a URL, however many; those from a content. Unknown ones have none. */
+/*
+ * Opens a walk: over all links, by target; over those to a URL; over those from a content. It is empty if that is
+ * unknown.
+ */
 int wb_webdb_links(struct wb_webdb *webdb, struct wb_webdb_links **links_out);
 int wb_webdb_links_to(struct wb_webdb *webdb, struct wb_slice url, struct wb_webdb_links **links_out);
-int wb_webdb_links_from(struct wb_webdb *webdb, const uint8_t md5[WB_EDIT_MD5_BYTES], struct wb_webdb_links **links_out);
+int wb_webdb_links_from(struct wb_webdb *webdb, const uint8_t md5[WB_EDIT_MD5_BYTES],
+                        struct wb_webdb_links **links_out);
 int wb_webdb_links_next(struct wb_webdb_links *links, struct wb_webdb_link *link_out);
 void wb_webdb_links_close(struct wb_webdb_links *links);
 
-/* One site; WB_E_NOTFOUND. */
+/* WB_E_NOTFOUND if no page of the site is known. */
 int wb_webdb_get_site(struct wb_webdb *webdb, struct wb_slice name, struct wb_webdb_site *site_out);
 
 /* The robots.txt of a site, as it was last read. */
 struct wb_webdb_rules {
     int64_t time_ms, expires_ms;
-    uint16_t status;             /* 2xx: text are its rules; 3xx, 4xx: there are none */
+    uint16_t status;             /* 2xx: text has the rules; 3xx, 4xx: there are none */
     struct wb_slice text;
 };
 
-/* Borrows until the next call with this handle. WB_E_NOTFOUND: none, or none that still held when the edition was made. */
+/*
+ * The text is valid until the next call with this handle. WB_E_NOTFOUND if no robots.txt is known, or if it had already
+ * expired when the edition was made.
+ */
 int wb_webdb_get_rules(struct wb_webdb *webdb, struct wb_slice site, struct wb_webdb_rules *rules_out);
 
 struct wb_webdb_count {
     uint32_t edition;
     uint64_t pages, fetched, links, contents, sites;
-    uint64_t bytes, link_bytes; /* on disk: everything; both tables of links */
-    int64_t time_ms;            /* when it was made */
+    uint64_t bytes, link_bytes; /* on disk: of all files but the manifest; of both tables of links */
+    int64_t time_ms;            /* when the edition was made */
 };
 void wb_webdb_count(const struct wb_webdb *webdb, struct wb_webdb_count *count_out);
 
-/* Bytes of the journal that no edition has yet, as far as they are there now. */
+/* How many bytes of the journal have not been merged into an edition yet. */
 int wb_webdb_unmerged(const char *dir, uint64_t *bytes_out);
 
-/*
- * Reads everything of the newest edition: checksums and order of the tables, and that they agree: every page with content is among
- * the pages by MD5 and the other way round, every link has its source, both tables of links hold the same ones, counts are
- * right. Calls back for each problem. No webdb: nothing to check.
- */
+/* Called once for each problem that is found. */
 typedef void (*wb_webdb_found)(void *context, const char *file, uint64_t offset, const char *message);
+
+/*
+ * Reads all of the newest edition and checks it: the checksums and the order of each table, and that the tables agree.
+ * The pages with content and the pages by MD5 must be the same, every link must have a source, both tables of links
+ * must hold the same links, and the counts must be right. If there is no edition, there is nothing to check.
+ */
 int wb_webdb_check(const char *dir, wb_webdb_found found, void *context, struct wb_webdb_count *count_out);
 
-/* ---- writing --------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 struct wb_webdb_writer;
 
-/* Called now and then; false stops the work cleanly (WB_E_STOPPED), leaving the old edition. */
+/* Called now and then. If it returns false, the work stops with WB_E_STOPPED and the old edition stays. */
 typedef bool (*wb_webdb_progress)(void *context, const char *step, uint64_t done, uint64_t total);
 
 struct wb_webdb_options {
-    size_t memory_bytes;    /* 0: 256 MiB */
-    unsigned threads;       /* 0: as many as processors */
+    size_t memory_bytes;    /* 0 means 256 MiB */
+    unsigned threads;       /* 0 means one per processor */
     wb_webdb_progress progress; /* may be NULL */
     void *progress_context;
-    int64_t now_ms;         /* 0: the clock's */
-    bool anew;              /* nothing of the old edition is merged, and the journal is read from its begin: for one that is damaged */
+    int64_t now_ms;         /* 0 means what the clock says */
+    bool anew;              /* start from nothing and read the whole journal, because the old edition is damaged */
 };
 
-/* WB_E_BUSY where another writer is at work. options NULL: the defaults. Removes what a writer that died left. */
+/* WB_E_BUSY if another writer is at work. options may be NULL. Removes what dead writers have left. */
 int wb_webdb_writer_open(const char *dir, const struct wb_webdb_options *options, struct wb_webdb_writer **writer_out);
 
-/* Adds a page, replacing one of the same URL, whose score is kept (add_page_with_score: is not). */
+/* Adds a page, replacing one with the same URL. If the old one had a score that was set, add_page keeps that score. */
 int wb_webdb_add_page(struct wb_webdb_writer *writer, const struct wb_webdb_page *page);
 int wb_webdb_add_page_with_score(struct wb_webdb_writer *writer, const struct wb_webdb_page *page);
 
-/* Adds it where there is none of that URL; link (may be NULL) is added if and only if the page is. */
-int wb_webdb_add_page_if_not_present(struct wb_webdb_writer *writer, const struct wb_webdb_page *page, const struct wb_webdb_link *link);
+/* Adds a page if there is none with its URL. link, which may be NULL, is added if and only if the page is. */
+int wb_webdb_add_page_if_not_present(struct wb_webdb_writer *writer, const struct wb_webdb_page *page,
+                                     const struct wb_webdb_link *link);
 
-/* Removes it, and the links whose source content then no page has. Unknown: nothing happens. */
-int wb_webdb_delete_page(struct wb_webdb_writer *writer, struct wb_slice url);
-
-/* Adds a link, replacing the one from the same content to the same URL. Where no page has the content it is left out, and counted. */
+/*
+ * Adds a link, replacing one from the same content to the same URL. If no page has the content, the link is left out
+ * and counted in links_without_source.
+ */
 int wb_webdb_add_link(struct wb_webdb_writer *writer, const struct wb_webdb_link *link);
 
-/* Everything in the journal that no edition has yet. Damage is told through found (may be NULL), and costs the records concerned. */
+/*
+ * Adds everything in the journal that the old edition does not contain. A damaged record is skipped and reported
+ * through found, which may be NULL.
+ */
 int wb_webdb_add_journal(struct wb_webdb_writer *writer, wb_webdb_found found, void *context);
 
-/* A page's record that is in no journal; its links are edit->page.links. */
+/* Adds a record of a page that is not in the journal. Its links are edit->page.links. */
 int wb_webdb_add_visit(struct wb_webdb_writer *writer, const struct wb_edit *edit);
 
-/* With anew: every row of the old edition that can be read, as what was known before anything else. What cannot be is told. */
+/*
+ * With options.anew: adds every row of the old edition that can be read, as if it had been known before everything
+ * else. What cannot be read is reported.
+ */
 int wb_webdb_add_rows(struct wb_webdb_writer *writer, wb_webdb_found found, void *context);
 
 struct wb_webdb_merge {
-    uint32_t edition;           /* the new one; the old one's number where there was nothing to do */
-    uint64_t page_edits, link_edits, records; /* records: of the journal */
+    uint32_t edition;           /* the number of the new edition; of the old one if there was nothing to do */
+    uint64_t page_edits, link_edits;
+    uint64_t records;           /* of the journal */
     uint64_t pages_added, pages_changed, pages_deleted;
     uint64_t links_added, links_deleted;
     uint64_t links_without_source;
@@ -228,23 +265,30 @@ struct wb_webdb_merge {
 };
 
 /*
- * Begins the merge, and gives the pages that edits touched one by one, in the order of their URLs, so that the caller
- * can say when each is due: 1 with a page, whose next_due_ms the caller sets before the next call; 0 when all are written;
- * or an error, after which the writer must be abandoned. *site_out is what was known about the page's site before, NULL:
- * nothing. The page has the next_due_ms of the last edition (0: none) and must not be changed otherwise. Nothing can be
- * added to the writer any more. If the caller does not ask, wb_webdb_writer_close() leaves next_due_ms as it is.
+ * Starts the merge and returns the pages that edits have changed, one by one in the order of URLs, so that the caller
+ * can say when each is due. Returns 1 and a page, whose next_due_ms the caller sets before the next call; 0 when all
+ * pages are written; or an error, after which the writer must be abandoned. From the first call on, nothing can be
+ * added.
+ *
+ * The page comes with the next_due_ms of the last edition, or 0; the caller must not change anything else. *site_out is
+ * what the last edition knows about its site, or NULL. A caller that does not want to set due times need not call this:
+ * wb_webdb_writer_close() then leaves them as they are.
  */
-int wb_webdb_writer_next(struct wb_webdb_writer *writer, struct wb_webdb_page **page_out, const struct wb_webdb_site **site_out);
+int wb_webdb_writer_next(struct wb_webdb_writer *writer, struct wb_webdb_page **page_out,
+                         const struct wb_webdb_site **site_out);
 
-/* Merges and publishes. The writer is freed in any case. Where nothing was added no edition is made. merge_out may be NULL. */
+/*
+ * Merges and publishes. Frees the writer even if it fails. If nothing was added, no edition is made. merge_out may be
+ * NULL.
+ */
 int wb_webdb_writer_close(struct wb_webdb_writer *writer, struct wb_webdb_merge *merge_out);
 
-/* Forgets the edits. NULL is allowed. */
+/* Drops the edits and frees the writer; the old edition stays. NULL is allowed. */
 void wb_webdb_writer_abandon(struct wb_webdb_writer *writer);
 
 /*
- * Removes the logs that the newest edition contains in full, except those being written and those of crawlers that needs
- * names. *bytes_out: bytes removed.
+ * Removes the logs of the journal that the newest edition contains in full, except those that are still being written
+ * and those that needs says a crawler needs. *bytes_out is the number of bytes removed.
  */
 int wb_webdb_prune_journal(const char *dir, const struct wb_journal_needs *needs, uint64_t *bytes_out);
 

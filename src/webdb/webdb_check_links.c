@@ -1,39 +1,43 @@
 /*
- * webdb_check_links.c - whether the two tables of links hold the same ones, and the degrees are their numbers.
+ * webdb_check_links.c - checks that the two tables of links hold the same links, and that the numbers of links are
+ * right.
  *
- * Each table is walked once: keys and pieces in order, numbers ascending over the whole list, contents named by their first entries,
- * pages that are there. The links of both, as (content, page, tag, flags, anchor), must be the same set.
+ * Each table is read once. The pieces of each list must follow each other, its numbers must ascend, and the contents
+ * and pages in it must exist. The links of both tables, as (content, page, tag, flags, anchor), must be the same set.
  */
 #include "base/bytes.h"
-#include "base/error.h"
 #include "base/hash.h"
 #include "webdb/linklist.h"
 #include "webdb/webdb_check.h"
 
-struct list_walk {
-    struct wb_check *check;
-    enum wb_check_file file;
-    bool in;                /* lists are of pages, items are contents */
-    bool begun;             /* there was a list before */
-    uint64_t owner;
-    uint32_t piece;
-    uint64_t last;          /* number of the item before, in the same list */
-    uint64_t items;         /* of the list so far */
-    uint64_t pages_done;    /* degrees compared */
-    struct wb_check_set links;
+/* One table of links while it is read. */
+struct link_check {
+    struct wb_webdb_check *check;
+    enum wb_webdb_checked file;
+    bool in;                /* links by URL: lists belong to pages, and items are contents */
+    bool begun;             /* the first list has been read */
+    uint64_t owner;         /* the page or content that the current list belongs to */
+    uint32_t piece;         /* number of the current piece */
+    uint64_t last;          /* the last number in the list */
+    uint64_t items;         /* how many numbers the list has so far */
+    uint64_t pages_done;    /* how many degrees have been compared */
+    struct wb_webdb_check_set links;
 };
 
+/* Whether a content has this number: it must be the rank of its first entry. */
 static bool is_content(const struct wb_webdb *webdb, uint64_t number)
 {
     if (number >= webdb->contents.count)
         return false;
-    return number == 0 || memcmp(wb_webdb_content(webdb, number)->md5, wb_webdb_content(webdb, number - 1)->md5, WB_EDIT_MD5_BYTES) != 0;
+    const struct wb_content *entry = wb_webdb_content(webdb, number);
+    return number == 0 || memcmp(entry->md5, wb_webdb_content(webdb, number - 1)->md5, WB_EDIT_MD5_BYTES) != 0;
 }
 
 static uint64_t hash_link(uint64_t content, uint64_t page, const struct wb_linkitem *item)
 {
     char bytes[18 + 255];
 
+    WB_CHECK(item->anchor.len <= 255);
     wb_put64(bytes, content);
     wb_put64(bytes + 8, page);
     bytes[16] = (char)item->tag;
@@ -42,51 +46,52 @@ static uint64_t hash_link(uint64_t content, uint64_t page, const struct wb_linki
     return wb_hash64(bytes, 18 + item->anchor.len);
 }
 
-/* ---- degrees ------------------------------------------------------------------------------------------------ */
+/* ---- degrees --------------------------------------------------------------------------------- */
 
-static void compare_degree(struct list_walk *w, uint64_t page, uint64_t links)
+static void compare_degree(struct link_check *w, uint64_t page, uint64_t links)
 {
     uint32_t degree = wb_webdb_degree(w->check->webdb, page);
 
     if (degree != (links < UINT32_MAX ? links : UINT32_MAX))
-        wb_check_tell(w->check, WB_CHECK_DEGREES, 0, "%u links to page %llu, which has %llu", degree, (unsigned long long)page,
-                      (unsigned long long)links);
+        wb_webdb_check_report(w->check, WB_CHECKED_DEGREES, "it says %u links to page %" PRIu64 ", which has %" PRIu64,
+                              degree, page, links);
 }
 
-/* Those of all pages before one; the list at hand is that of the last page with links. */
-static void compare_degrees(struct list_walk *w, uint64_t page)
+/* Compares the degrees of all pages before this one. The current list is that of the last page with links. */
+static void compare_degrees(struct link_check *w, uint64_t page)
 {
     for (; w->pages_done < page; w->pages_done++)
         compare_degree(w, w->pages_done, w->begun && w->pages_done == w->owner ? w->items : 0);
 }
 
-/* ---- lists -------------------------------------------------------------------------------------------------- */
+/* ---- lists ----------------------------------------------------------------------------------- */
 
-static void check_owner(struct list_walk *w, uint64_t owner)
+static void check_owner(struct link_check *w, uint64_t owner)
 {
     const struct wb_webdb *webdb = w->check->webdb;
 
     if (w->in && owner >= webdb->manifest.rows)
-        wb_check_tell(w->check, w->file, 0, "links to page %llu, which is not there", (unsigned long long)owner);
+        wb_webdb_check_report(w->check, w->file, "there are links to page %" PRIu64 ", which does not exist", owner);
     else if (w->in)
         compare_degrees(w, owner);
     else if (!is_content(webdb, owner))
-        wb_check_tell(w->check, w->file, 0, "links from content %llu, which is not there", (unsigned long long)owner);
+        wb_webdb_check_report(w->check, w->file, "there are links from content %" PRIu64 ", which does not exist",
+                              owner);
 }
 
-/* False where the key is none. */
-static bool check_key(struct list_walk *w, const struct wb_table_record *record)
+/* Checks the key of a piece. Returns false if it is invalid. */
+static bool check_key(struct link_check *w, const struct wb_table_record *record)
 {
     uint64_t owner;
     uint32_t piece;
 
     if (!wb_linklist_key_parse(record->key, &owner, &piece)) {
-        wb_check_tell(w->check, w->file, 0, "record %llu has a key that is none", (unsigned long long)record->number);
+        wb_webdb_check_report(w->check, w->file, "record %" PRIu64 " has an invalid key", record->number);
         return false;
     }
     bool follows = w->begun && owner == w->owner;
     if (piece != (follows ? w->piece + 1 : 0))
-        wb_check_tell(w->check, w->file, 0, "the list of number %llu lacks a piece", (unsigned long long)owner);
+        wb_webdb_check_report(w->check, w->file, "the list of number %" PRIu64 " has a missing piece", owner);
     if (!follows) {
         check_owner(w, owner);
         w->items = 0;
@@ -97,22 +102,25 @@ static bool check_key(struct list_walk *w, const struct wb_table_record *record)
     return true;
 }
 
-static void check_item(struct list_walk *w, const struct wb_linkitem *item)
+static void check_item(struct link_check *w, const struct wb_linkitem *item)
 {
     const struct wb_webdb *webdb = w->check->webdb;
 
     if (w->items && item->number <= w->last)
-        wb_check_tell(w->check, w->file, 0, "the list of number %llu is not in order", (unsigned long long)w->owner);
+        wb_webdb_check_report(w->check, w->file, "the list of number %" PRIu64 " is not in order", w->owner);
     if (w->in && !is_content(webdb, item->number))
-        wb_check_tell(w->check, w->file, 0, "a link from content %llu, which is not there", (unsigned long long)item->number);
+        wb_webdb_check_report(w->check, w->file, "a link comes from content %" PRIu64 ", which does not exist",
+                              item->number);
     if (!w->in && item->number >= webdb->manifest.rows)
-        wb_check_tell(w->check, w->file, 0, "a link to page %llu, which is not there", (unsigned long long)item->number);
-    wb_check_set_add(&w->links, w->in ? hash_link(item->number, w->owner, item) : hash_link(w->owner, item->number, item));
+        wb_webdb_check_report(w->check, w->file, "a link leads to page %" PRIu64 ", which does not exist",
+                              item->number);
+    uint64_t content = w->in ? item->number : w->owner, page = w->in ? w->owner : item->number;
+    wb_webdb_check_set_add(&w->links, hash_link(content, page, item));
     w->last = item->number;
     w->items++;
 }
 
-static int check_list(struct list_walk *w, const struct wb_table_record *record)
+static int check_list(struct link_check *w, const struct wb_table_record *record)
 {
     struct wb_linklist list;
     struct wb_linkitem item;
@@ -125,11 +133,12 @@ static int check_list(struct list_walk *w, const struct wb_table_record *record)
             check_item(w, &item);
     }
     if (more == WB_E_CORRUPT)
-        wb_check_tell(w->check, w->file, 0, "the list of number %llu is damaged", (unsigned long long)w->owner);
+        wb_webdb_check_report(w->check, w->file, "the list of number %" PRIu64 " is damaged", w->owner);
     return more < 0 && more != WB_E_CORRUPT ? more : 0;
 }
 
-static int walk_lists(struct list_walk *w, struct wb_table *table)
+/* Reads all lists of a table. */
+static int walk_lists(struct link_check *w, struct wb_table *table)
 {
     struct wb_cursor *cursor = NULL;
     struct wb_table_record record;
@@ -138,7 +147,7 @@ static int walk_lists(struct list_walk *w, struct wb_table *table)
     while (err == 0 && (more = wb_cursor_next(cursor, &record)) != 0) {
         if (more > 0)
             err = check_list(w, &record);
-        else if (!wb_check_told(w->check, w->file, more))
+        else if (!wb_webdb_check_report_error(w->check, w->file, more))
             err = more;
     }
     if (err == 0 && w->in)
@@ -147,10 +156,10 @@ static int walk_lists(struct list_walk *w, struct wb_table *table)
     return err;
 }
 
-int wb_check_links(struct wb_check *check)
+int wb_webdb_check_links(struct wb_webdb_check *check)
 {
-    struct list_walk out = {.check = check, .file = WB_CHECK_OUTLINKS};
-    struct list_walk in = {.check = check, .file = WB_CHECK_INLINKS, .in = true};
+    struct link_check out = {.check = check, .file = WB_CHECKED_OUTLINKS};
+    struct link_check in = {.check = check, .file = WB_CHECKED_INLINKS, .in = true};
     int err = walk_lists(&out, check->webdb->outlinks);
 
     if (err == 0)
@@ -159,9 +168,9 @@ int wb_check_links(struct wb_check *check)
         return err;
     check->seen.links = in.links.count;
     if (in.links.count != out.links.count)
-        wb_check_tell(check, WB_CHECK_INLINKS, 0, "%llu links, and links by MD5 are %llu", (unsigned long long)in.links.count,
-                      (unsigned long long)out.links.count);
-    else if (!wb_check_set_equal(&in.links, &out.links))
-        wb_check_tell(check, WB_CHECK_INLINKS, 0, "the links are not those of links by MD5");
+        wb_webdb_check_report(check, WB_CHECKED_INLINKS, "%" PRIu64 " links, but there are %" PRIu64 " links by MD5",
+                              in.links.count, out.links.count);
+    else if (!wb_webdb_check_set_equal(&in.links, &out.links))
+        wb_webdb_check_report(check, WB_CHECKED_INLINKS, "the links are not the same as the links by MD5");
     return 0;
 }

@@ -1,31 +1,33 @@
 /*
- * webdb_check_pages.c - whether pages by URL, pages by MD5 and sites agree.
+ * webdb_check_pages.c - checks that pages by URL, pages by MD5 and sites agree, and that rows of robots.txt are valid.
  *
- * One walk through the rows, beside the sites: rows are read, their URLs must belong where they lie, and the sums of each site are
- * made again. The contents that they tell of, as (MD5, page) pairs, must be the entries of pages by MD5.
+ * The rows of pages and the sites are read side by side. Every URL must have the SURT that its row is stored under, and
+ * the sums of each site are computed again. The contents that rows name, as (MD5, page) pairs, must be the same set as
+ * the entries of pages by MD5.
  */
 #include "base/bytes.h"
-#include "base/error.h"
 #include "base/hash.h"
 #include "webdb/pagerow.h"
 #include "webdb/rulesrow.h"
 #include "webdb/sitesum.h"
+#include "webdb/spelling.h"
 #include "webdb/webdb_check.h"
 
 #include <math.h>
 
-struct row_walk {
-    struct wb_check *check;
+/* The rows of pages while they are read. */
+struct page_check {
+    struct wb_webdb_check *check;
     struct wb_cursor *rows, *sites;
     struct wb_webdb_page page;
     struct wb_buf mem;
     struct wb_url url;
     struct wb_buf key, surt;
-    struct wb_buf site;          /* whose rows are being read, as a SURT */
-    struct wb_webdb_site sum;
-    struct wb_table_record site_row;   /* the one that is next */
-    bool site_more;
-    struct wb_check_set contents;
+    struct wb_buf site;          /* the current site, as a SURT */
+    struct wb_webdb_site sum;    /* over its pages so far */
+    struct wb_table_record site_row; /* the next row of sites */
+    bool site_more;              /* false at their end */
+    struct wb_webdb_check_set contents;
 };
 
 static uint64_t hash_content(const uint8_t md5[WB_EDIT_MD5_BYTES], uint64_t page)
@@ -37,62 +39,57 @@ static uint64_t hash_content(const uint8_t md5[WB_EDIT_MD5_BYTES], uint64_t page
     return wb_hash64(&entry, sizeof entry);
 }
 
-/* ---- sites ------------------------------------------------------------------------------------------------ */
+/* ---- sites ----------------------------------------------------------------------------------- */
 
-static int next_site(struct row_walk *w)
+static int next_site(struct page_check *w)
 {
     int more = wb_cursor_next(w->sites, &w->site_row);
 
     if (more > 0)
         w->check->seen.sites++;
     w->site_more = more > 0;
-    return more < 0 && !wb_check_told(w->check, WB_CHECK_SITES, more) ? more : 0;
+    return more < 0 && !wb_webdb_check_report_error(w->check, WB_CHECKED_SITES, more) ? more : 0;
 }
 
-static void compare_sums(struct row_walk *w)
+static void compare_sums(struct page_check *w)
 {
     struct wb_webdb_site told;
     int err = wb_sitesum_decode(w->site_row.value, &told);
     const struct wb_webdb_site *sum = &w->sum;
 
-    if (wb_check_told(w->check, WB_CHECK_SITES, err))
+    if (wb_webdb_check_report_error(w->check, WB_CHECKED_SITES, err))
         return;
-    /* Sums of the same numbers in the same order, but a compiler may have ordered them otherwise. */
-    if (told.pages != sum->pages || told.fetched != sum->fetched || told.visits != sum->visits || told.changes != sum->changes ||
-        fabs(told.days - sum->days) > 1e-9 * (1 + fabs(sum->days)))
-        wb_check_tell(w->check, WB_CHECK_SITES, 0, "the sums of %.*s are not those of its pages", WB_SLICE_ARG(wb_buf_slice(&w->site)));
+    /* The days are added up in the same order as in the merge, but the compiler may have reordered the additions. */
+    bool same_days = fabs(told.days - sum->days) <= 1e-9 * (1 + fabs(sum->days));
+    if (told.pages != sum->pages || told.fetched != sum->fetched || told.visits != sum->visits ||
+        told.changes != sum->changes || !same_days)
+        wb_webdb_check_report(w->check, WB_CHECKED_SITES, "the sums of %.*s are not those of its pages",
+                              WB_SLICE_ARG(wb_buf_slice(&w->site)));
 }
 
-static int compare_keys(struct wb_slice a, struct wb_slice b)
-{
-    int order = memcmp(a.ptr, b.ptr, a.len < b.len ? a.len : b.len);
-
-    return order ? order : a.len < b.len ? -1 : a.len > b.len;
-}
-
-/* All rows of a site were read: its row must be the next one. */
-static int end_site(struct row_walk *w)
+/* All pages of a site have been read: the next row of sites must be that of this site. */
+static int end_site(struct page_check *w)
 {
     struct wb_slice site = wb_buf_slice(&w->site);
     int err = 0;
 
     if (w->sum.pages == 0)
         return 0;
-    while (err == 0 && w->site_more && compare_keys(w->site_row.key, site) < 0) {
-        wb_check_tell(w->check, WB_CHECK_SITES, 0, "%.*s has no pages", WB_SLICE_ARG(w->site_row.key));
+    while (err == 0 && w->site_more && wb_slice_compare(w->site_row.key, site) < 0) {
+        wb_webdb_check_report(w->check, WB_CHECKED_SITES, "%.*s has no pages", WB_SLICE_ARG(w->site_row.key));
         err = next_site(w);
     }
     if (err < 0)
         return err;
-    if (!w->site_more || compare_keys(w->site_row.key, site) != 0) {
-        wb_check_tell(w->check, WB_CHECK_SITES, 0, "%.*s, which has pages, is not there", WB_SLICE_ARG(site));
+    if (!w->site_more || wb_slice_compare(w->site_row.key, site) != 0) {
+        wb_webdb_check_report(w->check, WB_CHECKED_SITES, "%.*s, which has pages, is missing", WB_SLICE_ARG(site));
         return 0;
     }
     compare_sums(w);
     return next_site(w);
 }
 
-static int enter_site(struct row_walk *w, struct wb_slice surt)
+static int enter_site(struct page_check *w, struct wb_slice surt)
 {
     struct wb_slice site = wb_surt_site(surt);
 
@@ -104,47 +101,47 @@ static int enter_site(struct row_walk *w, struct wb_slice surt)
     return err < 0 ? err : wb_buf_append_slice(&w->site, site);
 }
 
-static int end_sites(struct row_walk *w)
+static int end_sites(struct page_check *w)
 {
     int err = end_site(w);
 
     while (err == 0 && w->site_more) {
-        wb_check_tell(w->check, WB_CHECK_SITES, 0, "%.*s has no pages", WB_SLICE_ARG(w->site_row.key));
+        wb_webdb_check_report(w->check, WB_CHECKED_SITES, "%.*s has no pages", WB_SLICE_ARG(w->site_row.key));
         err = next_site(w);
     }
     return err;
 }
 
-/* ---- rows ---------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
-/* A page with content can be near one that comes before it. */
-static void check_near(struct row_walk *w, uint64_t number)
+/* Only a page with content can be near another page, and only near one that comes before it. */
+static void check_near(struct page_check *w, uint64_t number)
 {
     const struct wb_column *near = &w->check->webdb->near;
     uint32_t to = number < near->count ? wb_get32(wb_column_at(near, number)) : UINT32_MAX;
 
     if (to != UINT32_MAX && (to >= number || !w->page.has_content))
-        wb_check_tell(w->check, WB_CHECK_NEAR, 0, "page %llu cannot be near page %u", (unsigned long long)number, to);
+        wb_webdb_check_report(w->check, WB_CHECKED_NEAR, "page %" PRIu64 " cannot be near page %u", number, to);
 }
 
-static int check_row(struct row_walk *w, const struct wb_table_record *record)
+static int check_row(struct page_check *w, const struct wb_table_record *record)
 {
     struct wb_webdb_page *page = &w->page;
     int err = wb_pagerow_decode(record->key, record->value, &w->mem, page);
 
-    if (wb_check_told(w->check, WB_CHECK_PAGES, err))
+    if (wb_webdb_check_report_error(w->check, WB_CHECKED_PAGES, err))
         return 0;
     if (err < 0)
         return err;
-    err = wb_webdb_surt(page->url, &w->url, &w->key, &w->surt);
+    err = wb_spelling_surt(page->url, &w->url, &w->key, &w->surt);
     if (err < 0 && err != WB_E_INVALID)
         return err;
     if (err == WB_E_INVALID || !wb_slice_equal(wb_buf_slice(&w->surt), record->key))
-        wb_check_tell(w->check, WB_CHECK_PAGES, 0, "row %llu: the URL %.*s does not belong there", (unsigned long long)record->number,
-                      page->url.len > 200 ? 200 : (int)page->url.len, page->url.ptr);
+        wb_webdb_check_report(w->check, WB_CHECKED_PAGES, "row %" PRIu64 ": the URL %.*s does not belong there",
+                              record->number, page->url.len > 200 ? 200 : (int)page->url.len, page->url.ptr);
     check_near(w, record->number);
     if (page->has_content)
-        wb_check_set_add(&w->contents, hash_content(page->md5, record->number));
+        wb_webdb_check_set_add(&w->contents, hash_content(page->md5, record->number));
     if (page->flags & WB_PAGE_TARGET)
         return 0;
     err = enter_site(w, record->key);
@@ -156,7 +153,7 @@ static int check_row(struct row_walk *w, const struct wb_table_record *record)
     return 0;
 }
 
-static int walk_rows(struct row_walk *w)
+static int walk_rows(struct page_check *w)
 {
     struct wb_table_record record;
     int more, err = next_site(w);
@@ -164,41 +161,41 @@ static int walk_rows(struct row_walk *w)
     while (err == 0 && (more = wb_cursor_next(w->rows, &record)) != 0) {
         if (more > 0)
             err = check_row(w, &record);
-        else if (!wb_check_told(w->check, WB_CHECK_PAGES, more))
+        else if (!wb_webdb_check_report_error(w->check, WB_CHECKED_PAGES, more))
             err = more;
     }
     return err < 0 ? err : end_sites(w);
 }
 
-/* ---- contents --------------------------------------------------------------------------------------------------- */
+/* ---- contents -------------------------------------------------------------------------------- */
 
-static void check_contents(struct row_walk *w)
+static void check_contents(struct page_check *w)
 {
-    struct wb_check *check = w->check;
+    struct wb_webdb_check *check = w->check;
     const struct wb_webdb *webdb = check->webdb;
-    struct wb_check_set seen = {0, 0};
+    struct wb_webdb_check_set seen = {0, 0};
 
     for (uint64_t i = 0; i < webdb->contents.count; i++) {
         const struct wb_content *entry = wb_webdb_content(webdb, i), *before = i ? entry - 1 : NULL;
         uint64_t page = wb_get64_be(entry->page);
         if (before && memcmp(before, entry, sizeof *entry) >= 0)
-            wb_check_tell(check, WB_CHECK_CONTENTS, 0, "entry %llu is not in order", (unsigned long long)i);
+            wb_webdb_check_report(check, WB_CHECKED_CONTENTS, "entry %" PRIu64 " is not in order", i);
         if (page >= webdb->manifest.rows)
-            wb_check_tell(check, WB_CHECK_CONTENTS, 0, "entry %llu is of page %llu, which is not there", (unsigned long long)i,
-                          (unsigned long long)page);
+            wb_webdb_check_report(check, WB_CHECKED_CONTENTS,
+                                  "entry %" PRIu64 " belongs to page %" PRIu64 ", which does not exist", i, page);
         check->seen.contents += !before || memcmp(before->md5, entry->md5, sizeof entry->md5) != 0;
-        wb_check_set_add(&seen, hash_content(entry->md5, page));
+        wb_webdb_check_set_add(&seen, hash_content(entry->md5, page));
     }
     if (seen.count != w->contents.count)
-        wb_check_tell(check, WB_CHECK_CONTENTS, 0, "%llu entries, and %llu pages have content", (unsigned long long)seen.count,
-                      (unsigned long long)w->contents.count);
-    else if (!wb_check_set_equal(&seen, &w->contents))
-        wb_check_tell(check, WB_CHECK_CONTENTS, 0, "the entries are not those of the pages");
+        wb_webdb_check_report(check, WB_CHECKED_CONTENTS, "%" PRIu64 " entries, but %" PRIu64 " pages have content",
+                              seen.count, w->contents.count);
+    else if (!wb_webdb_check_set_equal(&seen, &w->contents))
+        wb_webdb_check_report(check, WB_CHECKED_CONTENTS, "the entries do not match the contents of the pages");
 }
 
-int wb_check_pages(struct wb_check *check)
+int wb_webdb_check_pages(struct wb_webdb_check *check)
 {
-    struct row_walk w = {.check = check, .url = WB_URL_INIT};
+    struct page_check w = {.check = check, .url = WB_URL_INIT};
     int err = wb_cursor_open(check->webdb->pages, &w.rows);
 
     if (err == 0)
@@ -217,9 +214,9 @@ int wb_check_pages(struct wb_check *check)
     return err;
 }
 
-/* ---- robots.txt ------------------------------------------------------------------------------------------------------ */
+/* ---- robots.txt ------------------------------------------------------------------------------ */
 
-int wb_check_rules(struct wb_check *check)
+int wb_webdb_check_rules(struct wb_webdb_check *check)
 {
     struct wb_cursor *cursor = NULL;
     struct wb_webdb_rules rules;
@@ -230,8 +227,8 @@ int wb_check_rules(struct wb_check *check)
         if (more > 0)
             more = wb_rulesrow_decode(record.value, &rules);
         if (more >= 0 && record.key.len != 8)
-            wb_check_tell(check, WB_CHECK_RULES, 0, "row %llu names no site", (unsigned long long)record.number);
-        else if (more < 0 && !wb_check_told(check, WB_CHECK_RULES, more))
+            wb_webdb_check_report(check, WB_CHECKED_RULES, "row %" PRIu64 " has an invalid key", record.number);
+        else if (more < 0 && !wb_webdb_check_report_error(check, WB_CHECKED_RULES, more))
             err = more;
     }
     wb_cursor_close(cursor);

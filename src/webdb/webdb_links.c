@@ -1,47 +1,53 @@
 /*
  * webdb_links.c - walks over links: those to a URL, those from a content, all of them by target.
  *
- * Links lie in lists of numbers. What all links of a list have in common (the URL that they lead to, the content that they
- * come from) is found once; of each link one number remains: a content's MD5 is an access to a column, a page's URL a
- * row of a table, where neighbours lie together. Links are never gathered: a list may have any length.
+ * Links are stored as lists of numbers. What all links of a list have in common (the URL that they lead to, or the
+ * content that they come from) is looked up once. The other end of each link is one number: the MD5 of a content is
+ * read from a column; the URL of a page is a row of the table of pages, and since numbers ascend the rows are often
+ * near each other. A list may have any length, so links are never collected in memory.
  */
 #include "base/bytes.h"
-#include "base/error.h"
-#include "base/mem.h"
 #include "webdb/contents.h"
 #include "webdb/linklist.h"
 #include "webdb/pagerow.h"
 #include "webdb/webdb_read.h"
 
-enum { NEAR_ROWS = 16 }; /* rows that are passed over rather than looked up */
+enum {
+    LINKS_MAGIC = 0x5742574c, /* "WBWL" */
+    NEAR_ROWS = 16,           /* a row so few rows ahead is read on to instead of looked up */
+};
 
 struct wb_webdb_links {
+    uint32_t magic;
     struct wb_webdb *webdb;
-    struct wb_cursor *lists;  /* over inlinks or outlinks; NULL: there are none */
-    struct wb_cursor *pages;  /* for URLs of targets */
-    const char *file;         /* what lists is over */
-    bool from_content;        /* lists are outlinks */
-    bool all;                 /* of every list, not only that of `owner` */
-    uint64_t owner;           /* page or content whose list is read */
-    uint32_t next_piece;      /* of its list */
+    struct wb_cursor *lists;  /* over inlinks or outlinks; NULL if there are no links */
+    struct wb_cursor *pages;  /* for the URLs of targets; may be NULL */
+    const char *file;         /* the name of the table that lists is over */
+    bool from_content;        /* lists is over outlinks */
+    bool all;                 /* read every list, not only the one of `owner` */
+    uint64_t owner;           /* the page or content whose list is read */
+    uint32_t next_piece;      /* the number of the next piece of its list */
     bool open;                /* list is being read */
     struct wb_linklist list;
-    uint64_t row;             /* of pages: the one behind the cursor, plus one; 0: none */
-    uint8_t md5[WB_EDIT_MD5_BYTES]; /* the owner's, where from_content */
-    struct wb_slice to;       /* lies in mem or in the block that pages stands in */
+    uint64_t row;             /* the number of the row after the cursor `pages`; 0 if its position is unknown */
+    uint8_t md5[WB_EDIT_MD5_BYTES]; /* of the owner, if from_content */
+    struct wb_slice to;       /* in mem, or in the block that the cursor `pages` is in */
     struct wb_buf mem;
 };
 
-/* ---- opening ----------------------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
+/* lists: the table to walk, or NULL for a walk without links. */
 static int open_walk(struct wb_webdb *webdb, struct wb_table *lists, struct wb_webdb_links **links_out)
 {
     struct wb_webdb_links *links = wb_alloc_zero(1, sizeof *links);
     int err = 0;
 
     *links_out = NULL;
+    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
     if (!links)
         return WB_E_NOMEM;
+    links->magic = LINKS_MAGIC;
     links->webdb = webdb;
     links->from_content = lists == webdb->outlinks;
     links->file = links->from_content ? WB_OUTLINKS_FILE : WB_INLINKS_FILE;
@@ -60,13 +66,16 @@ void wb_webdb_links_close(struct wb_webdb_links *links)
 {
     if (!links)
         return;
-    wb_webdb_give_back(links->webdb, links->from_content ? links->webdb->outlinks : links->webdb->inlinks, links->lists);
+    WB_CHECK(links->magic == LINKS_MAGIC);
+    links->magic = 0;
+    struct wb_table *table = links->from_content ? links->webdb->outlinks : links->webdb->inlinks;
+    wb_webdb_give_back(links->webdb, table, links->lists);
     wb_webdb_give_back(links->webdb, links->webdb->pages, links->pages);
     wb_buf_release(&links->mem);
     wb_free(links);
 }
 
-/* Closes the walk where opening it failed. */
+/* Closes the walk if opening it has failed. */
 static int opened(int err, struct wb_webdb_links **links_out)
 {
     if (err < 0) {
@@ -80,6 +89,7 @@ static int seek_owner(struct wb_webdb_links *links, uint64_t owner)
 {
     char key[WB_LINKLIST_KEY_MAX];
 
+    WB_CHECK(links->lists != NULL);
     links->owner = owner;
     return wb_cursor_seek(links->lists, wb_slice(key, wb_linklist_key(owner, 0, key)));
 }
@@ -121,7 +131,8 @@ int wb_webdb_links_to(struct wb_webdb *webdb, struct wb_slice url, struct wb_web
     return opened(err, links_out);
 }
 
-int wb_webdb_links_from(struct wb_webdb *webdb, const uint8_t md5[WB_EDIT_MD5_BYTES], struct wb_webdb_links **links_out)
+int wb_webdb_links_from(struct wb_webdb *webdb, const uint8_t md5[WB_EDIT_MD5_BYTES],
+                        struct wb_webdb_links **links_out)
 {
     uint64_t number;
     int found = wb_contents_find(&webdb->contents, md5, &number);
@@ -139,7 +150,7 @@ int wb_webdb_links_from(struct wb_webdb *webdb, const uint8_t md5[WB_EDIT_MD5_BY
     return opened(err, links_out);
 }
 
-/* ---- lists --------------------------------------------------------------------------------------------------- */
+/* ---- lists ----------------------------------------------------------------------------------- */
 
 static int damaged(const struct wb_webdb_links *links, const char *what)
 {
@@ -147,7 +158,7 @@ static int damaged(const struct wb_webdb_links *links, const char *what)
                    (unsigned long long)links->owner, what);
 }
 
-/* The URL of a page, page or mere target. Numbers ascend, so the row is often near. */
+/* Finds the URL of a page or a mere target. Numbers ascend, so its row is often only a few rows ahead. */
 static int find_url(struct wb_webdb_links *links, uint64_t page)
 {
     struct wb_webdb_page row;
@@ -155,12 +166,15 @@ static int find_url(struct wb_webdb_links *links, uint64_t page)
     int err = 0;
 
     if (page >= links->webdb->manifest.rows)
-        return damaged(links, "leads to a page that is not there");
+        return damaged(links, "leads to a page that does not exist");
     if (links->row && page >= links->row && page - links->row < NEAR_ROWS) {
         int more = 1;
         while (links->row <= page && (more = wb_cursor_next(links->pages, &record)) == 1)
             links->row = record.number + 1;
-        err = more < 0 ? more : more == 1 && record.number == page ? 0 : damaged(links, "leads to a page that cannot be read");
+        if (more < 0)
+            err = more;
+        else if (more == 0 || record.number != page)
+            err = damaged(links, "leads to a page that cannot be read");
     } else {
         err = wb_cursor_get_number(links->pages, page, &record);
     }
@@ -171,7 +185,7 @@ static int find_url(struct wb_webdb_links *links, uint64_t page)
     return err;
 }
 
-/* 1 with the next piece open, 0 where there are no more. */
+/* Opens the next piece. Returns 1, 0 if there are no more, or an error. */
 static int next_list(struct wb_webdb_links *links)
 {
     struct wb_table_record record;
@@ -182,13 +196,13 @@ static int next_list(struct wb_webdb_links *links)
     if (more <= 0)
         return more;
     if (!wb_linklist_key_parse(record.key, &owner, &piece))
-        return damaged(links, "is followed by a key that is none");
+        return damaged(links, "is followed by an invalid key");
     if (!links->all && owner != links->owner)
         return 0;
     bool follows = piece != 0 && owner == links->owner;
     links->owner = owner;
     if (piece != (follows ? links->next_piece : 0))
-        return damaged(links, "lacks a piece");
+        return damaged(links, "has a missing piece");
     links->next_piece = piece + 1;
     if (wb_linklist_open(&links->list, record.value) < 0)
         return damaged(links, "is damaged");
@@ -199,7 +213,7 @@ static int next_list(struct wb_webdb_links *links)
     return err < 0 ? err : 1;
 }
 
-/* A piece that turned out to be damaged is given up; the next call goes on behind it. */
+/* If a piece turns out to be damaged, the next call continues with the piece after it. */
 static int next_item(struct wb_webdb_links *links, struct wb_linkitem *item_out)
 {
     int more = 0;
@@ -225,6 +239,7 @@ int wb_webdb_links_next(struct wb_webdb_links *links, struct wb_webdb_link *link
     int err = 0;
 
     *link_out = (struct wb_webdb_link){.to = WB_SLICE_EMPTY, .anchor = WB_SLICE_EMPTY};
+    WB_CHECK(links->magic == LINKS_MAGIC);
     if (!links->lists)
         return 0;
     int more = next_item(links, &item);
@@ -233,7 +248,7 @@ int wb_webdb_links_next(struct wb_webdb_links *links, struct wb_webdb_link *link
     if (links->from_content)
         err = find_url(links, item.number);
     else if (item.number >= links->webdb->contents.count)
-        err = damaged(links, "has a content that is not there");
+        err = damaged(links, "names a content that does not exist");
     else if ((err = wb_column_check(&links->webdb->contents, item.number, 1)) == 0)
         md5 = wb_webdb_content(links->webdb, item.number)->md5;
     if (err < 0)

@@ -1,54 +1,58 @@
 /*
- * webdb_pages.c - walks over pages: all of them, those of a site, those of a content, all of them by content.
+ * webdb_pages.c - walks over pages: all of them, those of a site, those with a content, all of them by content.
  *
- * By URL is a walk through the table. By MD5 is a walk through the contents, where every entry names a row somewhere in the table: rows are
- * gathered for a few thousand entries at once, in the order of the table, so that a block of it is unpacked once for all the
- * entries that need it. Memory is bounded by GATHER_BYTES and one row.
+ * A walk by URL reads the table of pages in order. A walk by MD5 reads the contents in order, and each entry names a
+ * row anywhere in the table. So the rows of a few thousand entries are fetched at once, in the order of the table,
+ * which decompresses each block only once. Then the pages are returned in the order of the entries. Memory is bounded
+ * by GATHER_BYTES and one row.
  */
 #include "base/bytes.h"
-#include "base/error.h"
-#include "base/mem.h"
 #include "webdb/contents.h"
-#include "webdb/pagerow.h"
+#include "webdb/spelling.h"
 #include "webdb/webdb_read.h"
 
 #include <stdlib.h>
 
 enum {
     GATHER_ENTRIES = 4096,
-    GATHER_BYTES = 4 << 20, /* of rows; the one that passes this is the last that is gathered */
+    GATHER_BYTES = 4 << 20, /* bytes of rows per batch; the row that exceeds this is the last one of its batch */
 };
 
-/* A row that waits for its turn. */
-struct gathered {
+/* An entry of the batch and its row. */
+struct gathered_row {
     uint64_t page;
-    uint32_t turn;           /* among the entries of the batch */
+    uint32_t turn;           /* position of the entry within the batch */
     uint32_t key_len, value_len;
-    size_t at;               /* in rows */
+    size_t at;               /* where the row is in wb_webdb_pages.rows */
 };
+
+enum { PAGES_MAGIC = 0x57425750 }; /* "WBWP" */
 
 struct wb_webdb_pages {
+    uint32_t magic;
     struct wb_webdb *webdb;
     struct wb_cursor *cursor;
-    struct wb_buf prefix;    /* SURTs of all pages of the walk begin with it */
+    struct wb_buf prefix;      /* the walk ends at the first page whose SURT does not start with it */
     struct wb_buf mem;
-    bool by_content;
-    uint64_t entry, entry_end; /* of contents: the next one to be gathered, and where to stop */
-    struct gathered *batch;
-    size_t batch_most;         /* entries to take at once: fewer where rows are large */
-    size_t batch_count, batch_at;
+    bool by_content;           /* the rest is used by walks by content only */
+    uint64_t entry, entry_end; /* the next entry to fetch, and where to stop */
+    struct gathered_row *batch;
+    size_t batch_most;         /* entries to fetch at once: fewer if rows are large */
+    size_t batch_count, batch_at; /* entries that can be returned; how many have been */
     struct wb_buf rows;
 };
 
-/* ---- opening ------------------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static int open_walk(struct wb_webdb *webdb, struct wb_webdb_pages **pages_out)
 {
     struct wb_webdb_pages *pages = wb_alloc_zero(1, sizeof *pages);
 
     *pages_out = NULL;
+    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
     if (!pages)
         return WB_E_NOMEM;
+    pages->magic = PAGES_MAGIC;
     pages->webdb = webdb;
     int err = wb_cursor_open(webdb->pages, &pages->cursor);
     if (err < 0) {
@@ -63,6 +67,8 @@ void wb_webdb_pages_close(struct wb_webdb_pages *pages)
 {
     if (!pages)
         return;
+    WB_CHECK(pages->magic == PAGES_MAGIC);
+    pages->magic = 0;
     wb_cursor_close(pages->cursor);
     wb_buf_release(&pages->prefix);
     wb_buf_release(&pages->mem);
@@ -82,7 +88,7 @@ int wb_webdb_pages_of_site(struct wb_webdb *webdb, struct wb_slice site, struct 
 
     if (err < 0)
         return err;
-    err = wb_webdb_site_surt(site, &(*pages_out)->prefix);
+    err = wb_spelling_site_surt(site, &(*pages_out)->prefix);
     if (err == 0)
         err = wb_cursor_seek((*pages_out)->cursor, wb_buf_slice(&(*pages_out)->prefix));
     if (err < 0) {
@@ -92,8 +98,12 @@ int wb_webdb_pages_of_site(struct wb_webdb *webdb, struct wb_slice site, struct 
     return err;
 }
 
-static int open_by_content(struct wb_webdb *webdb, uint64_t entry, uint64_t entry_end, struct wb_webdb_pages **pages_out)
+/* Opens a walk over the entries [entry, entry_end) of the contents. */
+static int open_by_content(struct wb_webdb *webdb, uint64_t entry, uint64_t entry_end,
+                           struct wb_webdb_pages **pages_out)
 {
+    WB_CHECK(entry <= entry_end);
+    WB_CHECK(entry_end <= webdb->contents.count);
     int err = open_walk(webdb, pages_out);
 
     if (err < 0)
@@ -118,7 +128,8 @@ int wb_webdb_pages_by_md5(struct wb_webdb *webdb, struct wb_webdb_pages **pages_
     return open_by_content(webdb, 0, webdb->contents.count, pages_out);
 }
 
-int wb_webdb_get_pages(struct wb_webdb *webdb, const uint8_t md5[WB_EDIT_MD5_BYTES], struct wb_webdb_pages **pages_out)
+int wb_webdb_get_pages(struct wb_webdb *webdb, const uint8_t md5[WB_EDIT_MD5_BYTES],
+                       struct wb_webdb_pages **pages_out)
 {
     uint64_t first, end;
     int err = wb_contents_find(&webdb->contents, md5, &first);
@@ -138,29 +149,29 @@ int wb_webdb_get_pages(struct wb_webdb *webdb, const uint8_t md5[WB_EDIT_MD5_BYT
     return open_by_content(webdb, first, end, pages_out);
 }
 
-/* ---- by content ------------------------------------------------------------------------------------------ */
+/* ---- by content ------------------------------------------------------------------------------ */
 
 static int compare_pages(const void *a, const void *b)
 {
-    const struct gathered *x = a, *y = b;
+    const struct gathered_row *x = a, *y = b;
 
     return x->page < y->page ? -1 : x->page > y->page;
 }
 
 static int compare_turns(const void *a, const void *b)
 {
-    const struct gathered *x = a, *y = b;
+    const struct gathered_row *x = a, *y = b;
 
     return x->turn < y->turn ? -1 : x->turn > y->turn;
 }
 
-static int gather_row(struct wb_webdb_pages *pages, struct gathered *row)
+static int gather_row(struct wb_webdb_pages *pages, struct gathered_row *row)
 {
     struct wb_table_record record;
-    int err = row->page < pages->webdb->manifest.rows ? wb_cursor_get_number(pages->cursor, row->page, &record)
-                                                      : wb_fail(WB_E_CORRUPT, "%s: a content of a page that is not there",
-                                                                pages->webdb->path);
 
+    if (row->page >= pages->webdb->manifest.rows)
+        return wb_fail(WB_E_CORRUPT, "%s: a content belongs to a page that does not exist", pages->webdb->path);
+    int err = wb_cursor_get_number(pages->cursor, row->page, &record);
     if (err < 0)
         return err;
     row->at = pages->rows.len;
@@ -171,11 +182,12 @@ static int gather_row(struct wb_webdb_pages *pages, struct gathered *row)
 }
 
 /*
- * Rows of the entries that come next. Where rows are so large that there is no room for all, those before the first one without are
- * delivered, the others are gathered again, and the next batches are smaller.
+ * Fetches the rows of the next entries. If the rows are so large that not all fit, only the entries before the first
+ * one without a row are returned. The others are fetched again, and the next batches are smaller.
  */
 static int gather_batch(struct wb_webdb_pages *pages)
 {
+    WB_CHECK(pages->batch_at == pages->batch_count); /* the last batch has been returned */
     uint64_t left = pages->entry_end - pages->entry;
     size_t count = left < pages->batch_most ? (size_t)left : pages->batch_most, whole = count, rows = 0;
 
@@ -187,12 +199,12 @@ static int gather_batch(struct wb_webdb_pages *pages)
         return err;
     for (size_t i = 0; i < count; i++) {
         const struct wb_content *entry = wb_webdb_content(pages->webdb, pages->entry + i);
-        pages->batch[i] = (struct gathered){.page = wb_get64_be(entry->page), .turn = (uint32_t)i};
+        pages->batch[i] = (struct gathered_row){.page = wb_get64_be(entry->page), .turn = (uint32_t)i};
     }
     wb_buf_clear(&pages->rows);
     qsort(pages->batch, count, sizeof *pages->batch, compare_pages);
     for (size_t i = 0; i < count; i++) {
-        struct gathered *row = &pages->batch[i];
+        struct gathered_row *row = &pages->batch[i];
         if (pages->rows.len >= GATHER_BYTES && row->turn > 0) {
             whole = row->turn < whole ? row->turn : whole;
             continue;
@@ -207,6 +219,7 @@ static int gather_batch(struct wb_webdb_pages *pages)
         pages->batch_most = rows / 2 + 1;
     else if (pages->batch_most < GATHER_ENTRIES)
         pages->batch_most = 2 * pages->batch_most < GATHER_ENTRIES ? 2 * pages->batch_most : GATHER_ENTRIES;
+    WB_CHECK(whole > 0); /* the first entry always gets its row, so the walk makes progress */
     pages->batch_count = whole;
     pages->entry += whole;
     return 0;
@@ -219,21 +232,23 @@ static int next_by_content(struct wb_webdb_pages *pages, struct wb_webdb_page *p
         if (err < 0 || pages->batch_count == 0)
             return err;
     }
-    const struct gathered *row = &pages->batch[pages->batch_at];
+    const struct gathered_row *row = &pages->batch[pages->batch_at];
     uint64_t entry = pages->entry - pages->batch_count + pages->batch_at;
-    struct wb_table_record record = {wb_slice(pages->rows.ptr + row->at, row->key_len),
-                               wb_slice(pages->rows.ptr + row->at + row->key_len, row->value_len), row->page};
+    struct wb_table_record record = {.key = wb_slice(pages->rows.ptr + row->at, row->key_len),
+                                     .value = wb_slice(pages->rows.ptr + row->at + row->key_len, row->value_len),
+                                     .number = row->page};
     pages->batch_at++;
     int is_page = wb_webdb_decode_row(pages->webdb, &record, &pages->mem, page_out);
     if (is_page < 0)
         return is_page;
-    if (!is_page || !page_out->has_content || memcmp(page_out->md5, wb_webdb_content(pages->webdb, entry)->md5, WB_EDIT_MD5_BYTES) != 0)
-        return wb_fail(WB_E_CORRUPT, "%s: %.*s has another content than the one by which it was found", pages->webdb->path,
+    const uint8_t *md5 = wb_webdb_content(pages->webdb, entry)->md5;
+    if (!is_page || !page_out->has_content || memcmp(page_out->md5, md5, WB_EDIT_MD5_BYTES) != 0)
+        return wb_fail(WB_E_CORRUPT, "%s: %.*s has another content than the one it was found by", pages->webdb->path,
                        page_out->url.len > 160 ? 160 : (int)page_out->url.len, page_out->url.ptr);
     return 1;
 }
 
-/* ---- the walk ------------------------------------------------------------------------------------------------ */
+/* ---- the walk -------------------------------------------------------------------------------- */
 
 int wb_webdb_pages_next(struct wb_webdb_pages *pages, struct wb_webdb_page *page_out)
 {
@@ -241,13 +256,14 @@ int wb_webdb_pages_next(struct wb_webdb_pages *pages, struct wb_webdb_page *page
     int more;
 
     *page_out = (struct wb_webdb_page){.number = 0};
+    WB_CHECK(pages->magic == PAGES_MAGIC);
     if (pages->by_content)
         return next_by_content(pages, page_out);
     while ((more = wb_cursor_next(pages->cursor, &record)) == 1) {
         if (!wb_slice_starts(record.key, wb_buf_slice(&pages->prefix)))
             return 0;
         more = wb_webdb_decode_row(pages->webdb, &record, &pages->mem, page_out);
-        if (more != 0) /* a page, or an error; a mere target is passed over */
+        if (more != 0) /* a page, or an error; mere targets are skipped */
             return more;
     }
     *page_out = (struct wb_webdb_page){.number = 0};

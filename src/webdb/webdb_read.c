@@ -1,25 +1,27 @@
 /*
- * webdb_read.c - opens the newest edition and gets single things out of it: a page, a site, counts.
+ * webdb_read.c - opens the newest edition and gets single things out of it: a page, a site, a robots.txt, counts.
  *
- * An edition never changes, so nothing is locked. Between finding the newest one and opening its files a writer may publish
- * the next and remove it; then the next is opened. Once open, it stays readable. It never writes.
+ * An edition never changes, so readers need no lock. Between finding the newest edition and opening its files, a writer
+ * may publish the next one and remove this one; then the next one is opened. Once open, an edition stays readable. This
+ * file never writes.
  */
 #include "webdb/webdb_read.h"
 #include "base/bytes.h"
-#include "base/check.h"
-#include "base/error.h"
-#include "base/mem.h"
 #include "os/path.h"
 #include "webdb/contents.h"
 #include "webdb/pagerow.h"
 #include "webdb/rulesrow.h"
 #include "webdb/sitesum.h"
+#include "webdb/spelling.h"
 
 #include <math.h>
 
-_Static_assert(sizeof(struct wb_content) == 24, "an entry of pages by MD5 has no gaps");
+enum { NAME_SHOWN_MAX = 400 }; /* bytes of a URL or a site in a message */
 
-/* ---- opening --------------------------------------------------------------------------------------- */
+/* The part of a name that a message shows, for "%.*s". */
+#define SHOWN(name) ((name).len > NAME_SHOWN_MAX ? NAME_SHOWN_MAX : (int)(name).len), (name).ptr
+
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static int open_table(struct wb_webdb *webdb, const char *name, const char *kind, struct wb_table **table_out)
 {
@@ -30,7 +32,8 @@ static int open_table(struct wb_webdb *webdb, const char *name, const char *kind
     return err;
 }
 
-static int open_column(struct wb_webdb *webdb, const char *name, const char *kind, size_t record_bytes, struct wb_column *column_out)
+static int open_column(struct wb_webdb *webdb, const char *name, const char *kind, size_t record_bytes,
+                       struct wb_column *column_out)
 {
     char *path = wb_path_join(webdb->path, name);
     int err = path ? wb_column_open(path, kind, record_bytes, column_out) : WB_E_NOMEM;
@@ -39,15 +42,15 @@ static int open_column(struct wb_webdb *webdb, const char *name, const char *kin
     return err;
 }
 
-/* Numbers of one file are places in another: nothing is read where they cannot be. */
+/* The numbers in one file are positions in another: refuse the edition if the sizes do not fit together. */
 static int check_sizes(const struct wb_webdb *webdb)
 {
     struct wb_table_stat stat;
 
     wb_table_stat(webdb->pages, &stat);
-    if (stat.records != webdb->manifest.rows || webdb->degrees.count != stat.records || webdb->contents.count > stat.records ||
-        (webdb->rules && webdb->near.count != stat.records))
-        return wb_fail(WB_E_CORRUPT, "%s: its files are not of one edition", webdb->path);
+    if (stat.records != webdb->manifest.rows || webdb->degrees.count != stat.records ||
+        webdb->contents.count > stat.records || (webdb->rules && webdb->near.count != stat.records))
+        return wb_fail(WB_E_CORRUPT, "%s: its files do not belong to the same edition", webdb->path);
     return 0;
 }
 
@@ -86,6 +89,7 @@ int wb_webdb_open_number(const char *dir, uint32_t number, struct wb_webdb **web
     *webdb_out = NULL;
     if (!webdb)
         return WB_E_NOMEM;
+    webdb->magic = WB_WEBDB_MAGIC;
     webdb->url = WB_URL_INIT;
     webdb->path = wb_edition_path(dir, number);
     err = webdb->path ? open_files(webdb) : WB_E_NOMEM;
@@ -93,6 +97,8 @@ int wb_webdb_open_number(const char *dir, uint32_t number, struct wb_webdb **web
         wb_webdb_close(webdb);
         return err;
     }
+    WB_CHECK(webdb->manifest.version > 0);
+    WB_CHECK(webdb->degrees.count == webdb->manifest.rows);
     *webdb_out = webdb;
     return 0;
 }
@@ -111,7 +117,7 @@ int wb_webdb_open(const char *dir, struct wb_webdb **webdb_out)
             return err;
         if (newest == 0)
             return wb_fail(WB_E_NOTFOUND, "%s has no web database yet", dir);
-        if (newest == tried) /* nobody replaced it: a file is missing */
+        if (newest == tried) /* it was not replaced, so one of its files is missing */
             return wb_error_restore(&why);
         err = wb_webdb_open_number(dir, newest, webdb_out);
         if (err != WB_E_NOTFOUND)
@@ -124,6 +130,8 @@ void wb_webdb_close(struct wb_webdb *webdb)
 {
     if (!webdb)
         return;
+    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
+    webdb->magic = 0;
     wb_cursor_close(webdb->cursor);
     for (size_t i = 0; i < WB_WEBDB_SPARES; i++)
         wb_cursor_close(webdb->spares[i].cursor);
@@ -146,6 +154,9 @@ void wb_webdb_close(struct wb_webdb *webdb)
 
 int wb_webdb_borrow(struct wb_webdb *webdb, struct wb_table *table, struct wb_cursor **cursor_out)
 {
+    *cursor_out = NULL;
+    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
+    WB_CHECK(table != NULL);
     for (size_t i = 0; i < WB_WEBDB_SPARES; i++) {
         struct wb_webdb_spare *spare = &webdb->spares[i];
         if (spare->cursor && spare->table == table) {
@@ -161,9 +172,10 @@ void wb_webdb_give_back(struct wb_webdb *webdb, struct wb_table *table, struct w
 {
     struct wb_webdb_spare *to = NULL;
 
+    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
     for (size_t i = 0; i < WB_WEBDB_SPARES && cursor; i++) {
         struct wb_webdb_spare *spare = &webdb->spares[i];
-        if (spare->cursor && spare->table == table) { /* one of a kind is enough */
+        if (spare->cursor && spare->table == table) { /* one spare cursor per table is enough */
             to = NULL;
             break;
         }
@@ -176,7 +188,7 @@ void wb_webdb_give_back(struct wb_webdb *webdb, struct wb_table *table, struct w
         wb_cursor_close(cursor);
 }
 
-/* ---- rows ---------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 uint32_t wb_webdb_degree(const struct wb_webdb *webdb, uint64_t page)
 {
@@ -193,36 +205,41 @@ const struct wb_content *wb_webdb_content(const struct wb_webdb *webdb, uint64_t
 int wb_webdb_find_row(struct wb_webdb *webdb, struct wb_slice url, struct wb_table_record *record_out)
 {
     *record_out = (struct wb_table_record){.number = 0};
-    int err = wb_webdb_surt(url, &webdb->url, &webdb->key, &webdb->surt);
+    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
+    int err = wb_spelling_surt(url, &webdb->url, &webdb->key, &webdb->surt);
 
     if (err == 0)
         err = wb_cursor_get(webdb->cursor, wb_buf_slice(&webdb->surt), record_out);
     if (err == WB_E_NOTFOUND)
-        return wb_fail(WB_E_NOTFOUND, "%.*s is not known", url.len > 400 ? 400 : (int)url.len, url.ptr);
+        return wb_fail(WB_E_NOTFOUND, "%.*s is not known", SHOWN(url));
     return err;
 }
 
-int wb_webdb_decode_row(const struct wb_webdb *webdb, const struct wb_table_record *record, struct wb_buf *mem, struct wb_webdb_page *page_out)
+int wb_webdb_decode_row(const struct wb_webdb *webdb, const struct wb_table_record *record, struct wb_buf *mem,
+                        struct wb_webdb_page *page_out)
 {
+    const struct wb_column *near = &webdb->near;
+
+    WB_CHECK(record->number < webdb->manifest.rows);
     int err = wb_pagerow_decode(record->key, record->value, mem, page_out);
 
     if (err < 0)
         return err;
     err = wb_column_check(&webdb->degrees, record->number, 1);
-    if (err == 0 && record->number < webdb->near.count)
-        err = wb_column_check(&webdb->near, record->number, 1);
+    if (err == 0 && record->number < near->count)
+        err = wb_column_check(near, record->number, 1);
     if (err < 0)
         return err;
     page_out->number = record->number;
     page_out->inlinks = wb_webdb_degree(webdb, record->number);
-    page_out->near_number = record->number < webdb->near.count ? wb_get32(wb_column_at(&webdb->near, record->number)) : UINT32_MAX;
+    page_out->near_number = record->number < near->count ? wb_get32(wb_column_at(near, record->number)) : UINT32_MAX;
     page_out->near = page_out->near_number != UINT32_MAX;
     if (!(page_out->flags & WB_PAGE_SCORED))
         page_out->score = log2(2 + (double)page_out->inlinks);
     return !(page_out->flags & WB_PAGE_TARGET);
 }
 
-/* ---- single things ---------------------------------------------------------------------------------------- */
+/* ---- single things --------------------------------------------------------------------------- */
 
 int wb_webdb_get_page(struct wb_webdb *webdb, struct wb_slice url, struct wb_webdb_page *page_out)
 {
@@ -235,7 +252,7 @@ int wb_webdb_get_page(struct wb_webdb *webdb, struct wb_slice url, struct wb_web
     int is_page = wb_webdb_decode_row(webdb, &record, &webdb->mem, page_out);
     if (is_page == 0) {
         *page_out = (struct wb_webdb_page){.number = 0};
-        return wb_fail(WB_E_NOTFOUND, "%.*s is not known as a page", url.len > 400 ? 400 : (int)url.len, url.ptr);
+        return wb_fail(WB_E_NOTFOUND, "%.*s is not known as a page", SHOWN(url));
     }
     return is_page < 0 ? is_page : 0;
 }
@@ -265,6 +282,8 @@ int wb_webdb_page_url(struct wb_webdb *webdb, uint64_t number, struct wb_buf *ur
 int wb_webdb_page_exists(struct wb_webdb *webdb, const uint8_t md5[WB_EDIT_MD5_BYTES], bool *exists_out)
 {
     uint64_t number;
+
+    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
     int err = wb_contents_find(&webdb->contents, md5, &number);
 
     *exists_out = err == 0;
@@ -277,7 +296,7 @@ int wb_webdb_get_site(struct wb_webdb *webdb, struct wb_slice name, struct wb_we
     struct wb_table_record record;
 
     *site_out = (struct wb_webdb_site){.name = WB_SLICE_EMPTY};
-    int err = wb_webdb_site_surt(name, &webdb->surt);
+    int err = wb_spelling_site_surt(name, &webdb->surt);
     if (err == 0)
         err = wb_webdb_borrow(webdb, webdb->sites, &cursor);
     if (err == 0)
@@ -287,7 +306,7 @@ int wb_webdb_get_site(struct wb_webdb *webdb, struct wb_slice name, struct wb_we
     if (err == 0)
         site_out->name = name;
     if (err == WB_E_NOTFOUND)
-        err = wb_fail(WB_E_NOTFOUND, "no page of %.*s is known", name.len > 400 ? 400 : (int)name.len, name.ptr);
+        err = wb_fail(WB_E_NOTFOUND, "no page of %.*s is known", SHOWN(name));
     wb_webdb_give_back(webdb, webdb->sites, cursor);
     return err;
 }
@@ -300,7 +319,7 @@ int wb_webdb_get_rules(struct wb_webdb *webdb, struct wb_slice site, struct wb_w
 
     *rules_out = (struct wb_webdb_rules){0};
     if (!webdb->rules)
-        return wb_fail(WB_E_NOTFOUND, "%s remembers no robots.txt", webdb->path);
+        return wb_fail(WB_E_NOTFOUND, "%s contains no robots.txt", webdb->path);
     wb_put64_be(key, wb_edit_site(site));
     int err = wb_webdb_borrow(webdb, webdb->rules, &cursor);
     if (err == 0)
@@ -311,12 +330,13 @@ int wb_webdb_get_rules(struct wb_webdb *webdb, struct wb_slice site, struct wb_w
     if (err == 0)
         err = wb_rulesrow_decode(wb_buf_slice(&webdb->mem), rules_out);
     if (err == WB_E_NOTFOUND)
-        err = wb_fail(WB_E_NOTFOUND, "no robots.txt of %.*s is remembered", site.len > 400 ? 400 : (int)site.len, site.ptr);
+        err = wb_fail(WB_E_NOTFOUND, "no robots.txt of %.*s is known", SHOWN(site));
     wb_webdb_give_back(webdb, webdb->rules, cursor);
     return err;
 }
 
 void wb_webdb_count(const struct wb_webdb *webdb, struct wb_webdb_count *count_out)
 {
+    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
     *count_out = webdb->manifest.count;
 }

@@ -1,12 +1,12 @@
 /*
- * writer.c - begin and end of a writer. Edits are collected by writer_edits.c and writer_journal.c; here they are
- * sorted and merged when the writer is closed, one stage after the other.
+ * writer.c - opens and closes a writer, and has what the stages of the merge share.
+ *
+ * writer_edits.c and writer_journal.c collect the edits. When the writer is closed they are merged here, one stage
+ * after the other. Nothing on disk changes before that, except that leftovers of dead writers are removed.
  */
 #include "webdb/writer.h"
-#include "base/error.h"
 #include "os/clock.h"
 #include "os/limits.h"
-#include "os/nameless.h"
 #include "os/path.h"
 
 #include <stdio.h>
@@ -14,24 +14,34 @@
 enum {
     MEMORY_DEFAULT = 256 << 20,
     MEMORY_MIN = 16 << 20,
-    SLOTS_MIN = 1 << 12,
+    URLS_MIN = 1 << 12,
     PROGRESS_EVERY = 1 << 12,
 };
+_Static_assert((URLS_MIN & (URLS_MIN - 1)) == 0, "the hash table of URLs has a power of two slots");
 
 #define LOCK_NAME "lock"
 
-/* ---- parts that the stages share ------------------------------------------------------------- */
+/* ---- what the stages share --------------------------------------------------------------------- */
 
-int wb_writer_sorter(struct wb_webdb_writer *writer, unsigned eighths, struct wb_sorter **sorter_out)
+/* Threads that work beside the caller's own. */
+static unsigned helper_threads(const struct wb_webdb_writer *writer)
+{
+    return writer->options.threads > 1 ? writer->options.threads - 1 : 0;
+}
+
+int wb_writer_open_sorter(struct wb_webdb_writer *writer, unsigned eighths, struct wb_sorter **sorter_out)
 {
     struct wb_sorter_options options = {.dir = writer->root, .memory_bytes = writer->options.memory_bytes / 8 * eighths,
-                                        .threads = writer->options.threads > 1 ? writer->options.threads - 1 : 0};
+                                        .threads = helper_threads(writer)};
 
+    WB_CHECK(writer->magic == WB_WRITER_MAGIC);
+    WB_CHECK(eighths >= 1 && eighths <= 8);
     return wb_sorter_open(&options, sorter_out);
 }
 
 char *wb_writer_new_path(const struct wb_webdb_writer *writer, const char *name)
 {
+    WB_CHECK(writer->fresh != NULL);
     return wb_path_join(writer->fresh, name);
 }
 
@@ -44,8 +54,8 @@ char *wb_writer_old_path(const struct wb_webdb_writer *writer, const char *name)
     return path;
 }
 
-/* A file of the old edition that is not there is damage: only whole ones are ever published. */
-static int found_missing(int err)
+/* Only complete editions are published, so a file of the old edition that is missing is damage. */
+static int corrupt_if_missing(int err)
 {
     char message[WB_ERROR_MESSAGE_MAX];
 
@@ -55,27 +65,28 @@ static int found_missing(int err)
     return wb_fail(WB_E_CORRUPT, "%s", message);
 }
 
-int wb_writer_old_table(struct wb_webdb_writer *writer, const char *name, const char *kind, struct wb_table **table_out,
-                        struct wb_cursor **cursor_out)
+int wb_writer_open_old_table(struct wb_webdb_writer *writer, const char *name, const char *kind,
+                             struct wb_table **table_out, struct wb_cursor **cursor_out)
 {
     *table_out = NULL;
     *cursor_out = NULL;
+    WB_CHECK(wb_writer_is(writer, WB_WRITER_MERGING));
     if (!writer->old_number)
         return 0;
     char *path = wb_writer_old_path(writer, name);
     if (!path)
         return WB_E_NOMEM;
-    int err = found_missing(wb_table_open(path, kind, table_out));
+    int err = corrupt_if_missing(wb_table_open(path, kind, table_out));
     if (err == 0)
         err = wb_cursor_open(*table_out, cursor_out);
     wb_free(path);
     return err;
 }
 
-/* Damage of a column, told once: the first of it. */
+/* Turns the first problem of a column into an error. */
 static void note_damage(void *context, const char *file, uint64_t offset, const char *message)
 {
-    char copy[256]; /* message may be this thread's own */
+    char copy[256]; /* message may be in the buffer that wb_fail() writes to */
     int *err = context;
 
     snprintf(copy, sizeof copy, "%s", message);
@@ -83,18 +94,20 @@ static void note_damage(void *context, const char *file, uint64_t offset, const 
         *err = wb_fail(WB_E_CORRUPT, "%s, at %llu: %s", file, (unsigned long long)offset, copy);
 }
 
-int wb_writer_old_column(struct wb_webdb_writer *writer, const char *name, const char *kind, size_t record_bytes, struct wb_column *column_out)
+int wb_writer_open_old_column(struct wb_webdb_writer *writer, const char *name, const char *kind, size_t record_bytes,
+                              struct wb_column *column_out)
 {
     uint64_t records;
     int damage = 0;
 
     *column_out = WB_COLUMN_INIT;
+    WB_CHECK(wb_writer_is(writer, WB_WRITER_MERGING));
     if (!writer->old_number)
         return 0;
     char *path = wb_writer_old_path(writer, name);
     if (!path)
         return WB_E_NOMEM;
-    int err = found_missing(wb_column_verify(path, kind, record_bytes, note_damage, &damage, &records));
+    int err = corrupt_if_missing(wb_column_verify(path, kind, record_bytes, note_damage, &damage, &records));
     if (err == 0)
         err = damage;
     if (err == 0)
@@ -103,12 +116,15 @@ int wb_writer_old_column(struct wb_webdb_writer *writer, const char *name, const
     return err;
 }
 
-int wb_writer_new_table(struct wb_webdb_writer *writer, const char *name, const char *kind, size_t block_bytes, struct wb_table_writer **table_out)
+int wb_writer_create_table(struct wb_webdb_writer *writer, const char *name, const char *kind, size_t block_bytes,
+                           struct wb_table_writer **table_out)
 {
-    struct wb_table_options options = {.block_bytes = block_bytes, .threads = writer->options.threads > 1 ? writer->options.threads - 1 : 0};
+    struct wb_table_options options = {.block_bytes = block_bytes, .threads = helper_threads(writer)};
     char *path = wb_writer_new_path(writer, name);
 
     *table_out = NULL;
+    WB_CHECK(wb_writer_is(writer, WB_WRITER_MERGING));
+    WB_CHECK(strlen(kind) + 1 == sizeof options.kind);
     if (!path)
         return WB_E_NOMEM;
     memcpy(options.kind, kind, sizeof options.kind);
@@ -117,24 +133,16 @@ int wb_writer_new_table(struct wb_webdb_writer *writer, const char *name, const 
     return err;
 }
 
-int wb_number_map_open(struct wb_webdb_writer *writer, uint64_t count, struct wb_number_map *map_out)
+int wb_writer_create_column(struct wb_webdb_writer *writer, const char *name, const char *kind, size_t record_bytes,
+                            struct wb_column_writer **column_out)
 {
-    void *memory = NULL;
+    char *path = wb_writer_new_path(writer, name);
 
-    *map_out = (struct wb_number_map){NULL, 0};
-    if (count == 0)
-        return 0;
-    int err = wb_nameless_map(writer->root, count * sizeof *map_out->numbers, &memory);
-    if (err == 0)
-        *map_out = (struct wb_number_map){memory, count};
+    *column_out = NULL;
+    WB_CHECK(wb_writer_is(writer, WB_WRITER_MERGING));
+    int err = path ? wb_column_create(path, kind, record_bytes, column_out) : WB_E_NOMEM;
+    wb_free(path);
     return err;
-}
-
-void wb_number_map_close(struct wb_number_map *map)
-{
-    if (map->numbers)
-        wb_nameless_unmap(map->numbers, map->count * sizeof *map->numbers);
-    *map = (struct wb_number_map){NULL, 0};
 }
 
 int wb_writer_progress(struct wb_webdb_writer *writer, const char *step, uint64_t done, uint64_t total)
@@ -146,14 +154,18 @@ int wb_writer_progress(struct wb_webdb_writer *writer, const char *step, uint64_
     return 0;
 }
 
-/* ---- begin -------------------------------------------------------------------------------------- */
+/* ---- opening ----------------------------------------------------------------------------------- */
 
 static void fill_options(struct wb_webdb_writer *writer, const struct wb_webdb_options *options)
 {
-    if (options)
-        writer->options = *options;
     struct wb_webdb_options *o = &writer->options;
-    o->memory_bytes = o->memory_bytes == 0 ? MEMORY_DEFAULT : o->memory_bytes < MEMORY_MIN ? MEMORY_MIN : o->memory_bytes;
+
+    if (options)
+        *o = *options;
+    if (o->memory_bytes == 0)
+        o->memory_bytes = MEMORY_DEFAULT;
+    if (o->memory_bytes < MEMORY_MIN)
+        o->memory_bytes = MEMORY_MIN;
     o->threads = o->threads ? o->threads : wb_limits_processors();
     o->now_ms = o->now_ms ? o->now_ms : wb_clock_wall_ms();
 }
@@ -173,31 +185,32 @@ static int take_lock(struct wb_webdb_writer *writer)
     return err;
 }
 
-/* What the old edition has, which the next one begins with. */
+/* Finds the old edition. The next one starts with its positions in the journal. */
 static int read_old(struct wb_webdb_writer *writer)
 {
     int err = wb_edition_newest(writer->dir, &writer->newest);
 
+    WB_CHECK(writer->lock.fd >= 0); /* nobody replaces the edition while we hold the lock */
     if (err < 0 || !writer->newest || writer->options.anew)
         return err;
     writer->old_number = writer->newest;
     char *path = wb_writer_old_path(writer, WB_MANIFEST_FILE);
-    err = path ? found_missing(wb_manifest_read(path, &writer->old)) : WB_E_NOMEM;
+    err = path ? corrupt_if_missing(wb_manifest_read(path, &writer->old)) : WB_E_NOMEM;
     wb_free(path);
     for (size_t i = 0; err == 0 && i < writer->old.logs.count; i++)
         err = wb_vec_push(&writer->next.logs, writer->old.logs.items[i]);
     return err;
 }
 
-static int make_slots(struct wb_webdb_writer *writer)
+static int make_urls(struct wb_webdb_writer *writer)
 {
-    size_t count = SLOTS_MIN;
+    size_t count = URLS_MIN;
 
-    while (count * 2 * sizeof *writer->slots <= writer->options.memory_bytes / 8)
+    while (count * 2 * sizeof *writer->urls <= writer->options.memory_bytes / 8)
         count *= 2;
-    writer->slots = wb_alloc_zero(count, sizeof *writer->slots);
-    writer->slot_count = writer->slots ? count : 0;
-    return writer->slots ? 0 : WB_E_NOMEM;
+    writer->urls = wb_alloc_zero(count, sizeof *writer->urls);
+    writer->urls_cap = writer->urls ? count : 0;
+    return writer->urls ? 0 : WB_E_NOMEM;
 }
 
 int wb_webdb_writer_open(const char *dir, const struct wb_webdb_options *options, struct wb_webdb_writer **writer_out)
@@ -208,6 +221,8 @@ int wb_webdb_writer_open(const char *dir, const struct wb_webdb_options *options
     *writer_out = NULL;
     if (!writer)
         return WB_E_NOMEM;
+    writer->magic = WB_WRITER_MAGIC;
+    writer->state = WB_WRITER_COLLECTING;
     writer->lock = WB_FILE_INIT;
     writer->removals = 1;
     fill_options(writer, options);
@@ -220,11 +235,11 @@ int wb_webdb_writer_open(const char *dir, const struct wb_webdb_options *options
     if (err == 0)
         err = wb_publish_clean(writer);
     if (err == 0)
-        err = make_slots(writer);
+        err = make_urls(writer);
     if (err == 0)
-        err = wb_writer_sorter(writer, 3, &writer->page_edits);
+        err = wb_writer_open_sorter(writer, 3, &writer->page_edits);
     if (err == 0)
-        err = wb_writer_sorter(writer, 3, &writer->link_edits);
+        err = wb_writer_open_sorter(writer, 3, &writer->link_edits);
     if (err < 0) {
         wb_webdb_writer_abandon(writer);
         return err;
@@ -233,23 +248,24 @@ int wb_webdb_writer_open(const char *dir, const struct wb_webdb_options *options
     return 0;
 }
 
-/* ---- end ------------------------------------------------------------------------------------------ */
+/* ---- closing ----------------------------------------------------------------------------------- */
 
 void wb_webdb_writer_abandon(struct wb_webdb_writer *writer)
 {
     if (!writer)
         return;
+    WB_CHECK(writer->magic == WB_WRITER_MAGIC);
     wb_merge_pages_close(writer);
     wb_sorter_close(writer->page_edits);
     wb_sorter_close(writer->link_edits);
     wb_sorter_close(writer->content_edits);
     wb_sorter_close(writer->target_edits);
     wb_sorter_close(writer->rules_edits);
-    wb_near_close(writer);
+    wb_merge_near_close(writer);
     wb_column_close(&writer->contents);
-    wb_number_map_close(&writer->id_numbers);
-    wb_number_map_close(&writer->page_numbers);
-    wb_number_map_close(&writer->content_numbers);
+    wb_numbermap_close(&writer->id_numbers);
+    wb_numbermap_close(&writer->page_numbers);
+    wb_numbermap_close(&writer->content_numbers);
     if (writer->fresh)
         wb_edition_remove(writer->fresh);
     wb_file_close(&writer->lock);
@@ -260,14 +276,15 @@ void wb_webdb_writer_abandon(struct wb_webdb_writer *writer)
     wb_buf_release(&writer->surt);
     wb_buf_release(&writer->value);
     wb_buf_release(&writer->group);
-    wb_free(writer->slots);
+    wb_free(writer->urls);
     wb_free(writer->fresh);
     wb_free(writer->root);
     wb_free(writer->dir);
+    writer->magic = 0;
     wb_free(writer);
 }
 
-/* ---- the merge ------------------------------------------------------------------------------------- */
+/* ---- the merge --------------------------------------------------------------------------------- */
 
 /* An edition of an older version is rewritten even if there is nothing to merge. */
 static bool must_merge(const struct wb_webdb_writer *writer)
@@ -278,20 +295,26 @@ static bool must_merge(const struct wb_webdb_writer *writer)
 
 static int begin_merge(struct wb_webdb_writer *writer)
 {
-    int err = wb_publish_begin(writer);
-
-    /* URLs have their numbers from stage 1 on: what found their ids is not needed any more. */
-    wb_free(writer->slots);
-    writer->slots = NULL;
-    return err < 0 ? err : wb_merge_pages_begin(writer);
+    WB_CHECK(wb_writer_is(writer, WB_WRITER_COLLECTING));
+    int err = wb_writer_flush_links(writer);
+    writer->state = WB_WRITER_MERGING;
+    if (err == 0)
+        err = wb_publish_begin(writer);
+    /* From stage 1 on, URLs have numbers: the table that finds their ids is no longer needed. */
+    wb_free(writer->urls);
+    writer->urls = NULL;
+    return err < 0 ? err : wb_merge_pages_open(writer);
 }
 
-int wb_webdb_writer_next(struct wb_webdb_writer *writer, struct wb_webdb_page **page_out, const struct wb_webdb_site **site_out)
+int wb_webdb_writer_next(struct wb_webdb_writer *writer, struct wb_webdb_page **page_out,
+                         const struct wb_webdb_site **site_out)
 {
     int got = 0;
 
     *page_out = NULL;
     *site_out = NULL;
+    WB_CHECK(writer->magic == WB_WRITER_MAGIC);
+    WB_CHECK(writer->state != WB_WRITER_PUBLISHED);
     if (writer->pages_merged || !must_merge(writer))
         return 0;
     if (!writer->page_stage)
@@ -309,7 +332,7 @@ static int merge(struct wb_webdb_writer *writer)
     int err;
 
     while ((err = wb_webdb_writer_next(writer, &page, &site)) > 0)
-        ; /* nobody said when it is due: it stays as it is */
+        ; /* the caller did not ask: next_due_ms stays as it is */
     if (err == 0)
         err = wb_merge_contents(writer);
     if (err == 0)
@@ -328,11 +351,13 @@ int wb_webdb_writer_close(struct wb_webdb_writer *writer, struct wb_webdb_merge 
     struct wb_error_copy failed;
     int err = 0;
 
+    WB_CHECK(writer->magic == WB_WRITER_MAGIC);
+    WB_CHECK(writer->state != WB_WRITER_PUBLISHED);
     writer->stat.bytes_before = writer->stat.bytes_after = writer->old.count.bytes;
     writer->stat.edition = writer->newest;
     if (must_merge(writer))
         err = merge(writer);
-    else if (writer->moved && writer->old_number)
+    else if (writer->journal_moved && writer->old_number)
         err = wb_publish_manifest(writer);
     if (merge_out)
         *merge_out = writer->stat;

@@ -1,26 +1,36 @@
 /*
- * writer_journal.c - what the journal says, as edits. Each log is read from where the old edition left it; one that is being
- * written is read as far as it is. Damage costs the records concerned and is told.
+ * writer_journal.c - turns the records of the journal into edits.
+ *
+ * Each log is read from where the old edition stopped. A log that is still being written is read as far as it goes. A
+ * damaged record is reported and skipped. Nothing is removed from the journal: prune.c does that, after the merge.
  */
 #include "webdb/writer.h"
-#include "base/error.h"
 
-/* Sound, but with a URL that is none: not worth more than being passed over. */
-static int pass_invalid(int err)
+/* The record is intact, but its URL is invalid or too long: skip it. */
+static int skip_invalid(int err)
 {
     return err == WB_E_INVALID || err == WB_E_LIMIT ? 0 : err;
 }
 
-/* ---- records -------------------------------------------------------------------------------------- */
+/* ---- records --------------------------------------------------------------------------------- */
 
-static int heard_of(struct wb_webdb_writer *writer, struct wb_slice url, int64_t time_ms, unsigned depth, bool wanted, int64_t hint_ms)
+static struct wb_pageedit known_edit(struct wb_slice url, int64_t time_ms, unsigned depth, bool wanted)
 {
-    struct wb_pageedit known = {.kind = WB_PAGEEDIT_KNOWN, .time_ms = time_ms, .id = WB_PAGEEDIT_NO_ID, .url = url, .wanted = wanted,
-                                .depth = (uint16_t)(depth < UINT16_MAX ? depth : UINT16_MAX), .hint_ms = hint_ms};
+    return (struct wb_pageedit){.kind = WB_PAGEEDIT_KNOWN, .time_ms = time_ms, .id = WB_PAGEEDIT_NO_ID, .url = url,
+                                .wanted = wanted, .depth = (uint16_t)(depth < UINT16_MAX ? depth : UINT16_MAX)};
+}
+
+/* A URL was mentioned. hint_ms: when it changed, according to a sitemap or feed; 0 if unknown. */
+static int add_known(struct wb_webdb_writer *writer, struct wb_slice url, int64_t time_ms, unsigned depth, bool wanted,
+                     int64_t hint_ms)
+{
+    struct wb_pageedit known = known_edit(url, time_ms, depth, wanted);
     uint32_t id;
 
-    /* What is told with a time may be news each time it is told. */
-    return pass_invalid(hint_ms ? wb_writer_page_edit(writer, &known) : wb_writer_target(writer, url, &known, &id));
+    known.hint_ms = hint_ms;
+    if (hint_ms) /* a time can be news every time, so these edits are never left out */
+        return skip_invalid(wb_writer_add_page_edit(writer, &known));
+    return skip_invalid(wb_writer_add_target(writer, url, &known, &id));
 }
 
 static bool is_wanted(const struct wb_edit_link *link)
@@ -30,28 +40,29 @@ static bool is_wanted(const struct wb_edit_link *link)
 
 static int take_link(struct wb_webdb_writer *writer, const struct wb_edit *edit, const struct wb_edit_link *link)
 {
-    unsigned depth = edit->page.depth + 1u;
-    struct wb_pageedit known = {.kind = WB_PAGEEDIT_KNOWN, .time_ms = edit->time_ms, .id = WB_PAGEEDIT_NO_ID, .wanted = is_wanted(link),
-                                .depth = (uint16_t)(depth < UINT16_MAX ? depth : UINT16_MAX)};
-    struct wb_grouped_link grouped = {.tag = link->tag, .flags = link->flags, .anchor = link->anchor};
+    struct wb_pageedit known = known_edit(link->url, edit->time_ms, edit->page.depth + 1u, is_wanted(link));
+    struct wb_writer_link grouped = {.tag = link->tag, .flags = link->flags, .anchor = link->anchor};
 
-    int err = wb_writer_target(writer, link->url, &known, &grouped.id);
+    WB_CHECK(edit->page.has_content); /* a link comes from a content */
+    int err = wb_writer_add_target(writer, link->url, &known, &grouped.id);
     if (err < 0)
-        return pass_invalid(err);
-    return wb_writer_link(writer, edit->page.md5, WB_PAGEEDIT_NO_ID, &grouped);
+        return skip_invalid(err);
+    return wb_writer_add_link(writer, edit->page.md5, WB_PAGEEDIT_NO_ID, &grouped);
 }
 
 static int take_visit(struct wb_webdb_writer *writer, const struct wb_edit *edit)
 {
-    struct wb_pageedit visit = {.kind = WB_PAGEEDIT_VISIT, .time_ms = edit->time_ms, .id = WB_PAGEEDIT_NO_ID, .url = edit->page.url,
-                                .depth = edit->page.depth, .visit = edit->page};
-    int err = wb_writer_page_edit(writer, &visit);
+    struct wb_pageedit visit = {.kind = WB_PAGEEDIT_VISIT, .time_ms = edit->time_ms, .id = WB_PAGEEDIT_NO_ID,
+                                .url = edit->page.url, .depth = edit->page.depth, .visit = edit->page};
 
+    WB_CHECK(edit->kind == WB_EDIT_PAGE);
+    int err = wb_writer_add_page_edit(writer, &visit);
     if (err == 0 && edit->page.outcome == WB_OUTCOME_REDIRECT && edit->page.location.len)
-        err = heard_of(writer, edit->page.location, edit->time_ms, edit->page.depth, true, 0);
-    return pass_invalid(err);
+        err = add_known(writer, edit->page.location, edit->time_ms, edit->page.depth, true, 0);
+    return skip_invalid(err);
 }
 
+/* A record that was read from a log: its links are packed. */
 static int take_page(struct wb_webdb_writer *writer, const struct wb_edit *edit, struct wb_buf *mem)
 {
     struct wb_edit_link link;
@@ -70,6 +81,7 @@ static int take_page(struct wb_webdb_writer *writer, const struct wb_edit *edit,
 
 int wb_webdb_add_visit(struct wb_webdb_writer *writer, const struct wb_edit *edit)
 {
+    WB_CHECK(wb_writer_is(writer, WB_WRITER_COLLECTING));
     int err = take_visit(writer, edit);
 
     for (size_t i = 0; err == 0 && edit->page.has_content && i < edit->page.link_count; i++)
@@ -77,6 +89,7 @@ int wb_webdb_add_visit(struct wb_webdb_writer *writer, const struct wb_edit *edi
     return err;
 }
 
+/* Seeds, the URLs of a sitemap or feed, or URLs given to a crawler because their lifetime ends. */
 static int take_urls(struct wb_webdb_writer *writer, const struct wb_edit *edit, struct wb_buf *mem)
 {
     struct wb_edit_link link;
@@ -84,32 +97,37 @@ static int take_urls(struct wb_webdb_writer *writer, const struct wb_edit *edit,
     int got;
 
     while ((got = wb_edit_links_next(edit, &at, mem, &link)) > 0) {
-        struct wb_pageedit ask = {.kind = WB_PAGEEDIT_ASK, .time_ms = edit->time_ms, .id = WB_PAGEEDIT_NO_ID, .url = link.url};
+        struct wb_pageedit ask = {.kind = WB_PAGEEDIT_ASK, .time_ms = edit->time_ms, .id = WB_PAGEEDIT_NO_ID,
+                                  .url = link.url};
+        unsigned depth = edit->kind == WB_EDIT_SEEDS ? edit->count : 1;
         if (link.tag == WB_EDIT_TAG_SITEMAP)
             continue;
         if (edit->kind == WB_EDIT_ASK)
-            got = pass_invalid(wb_writer_page_edit(writer, &ask));
+            got = skip_invalid(wb_writer_add_page_edit(writer, &ask));
         else
-            got = heard_of(writer, link.url, edit->time_ms, edit->kind == WB_EDIT_SEEDS ? edit->count : 1, true, link.modified_ms);
+            got = add_known(writer, link.url, edit->time_ms, depth, true, link.modified_ms);
         if (got < 0)
             return got;
     }
     return got;
 }
 
-static int take_told(struct wb_webdb_writer *writer, const struct wb_edit *edit)
+/* A URL that somebody announced or removed. */
+static int take_push_or_expunge(struct wb_webdb_writer *writer, const struct wb_edit *edit)
 {
-    struct wb_pageedit told = {.kind = edit->kind == WB_EDIT_PUSH ? WB_PAGEEDIT_PUSH : WB_PAGEEDIT_EXPUNGE, .time_ms = edit->time_ms,
-                               .id = WB_PAGEEDIT_NO_ID, .url = edit->text, .count = edit->count};
+    struct wb_pageedit told = {.kind = edit->kind == WB_EDIT_PUSH ? WB_PAGEEDIT_PUSH : WB_PAGEEDIT_EXPUNGE,
+                               .time_ms = edit->time_ms, .id = WB_PAGEEDIT_NO_ID, .url = edit->text,
+                               .count = edit->count};
 
-    return pass_invalid(wb_writer_page_edit(writer, &told));
+    return skip_invalid(wb_writer_add_page_edit(writer, &told));
 }
 
 static int take_rules(struct wb_webdb_writer *writer, const struct wb_edit *edit)
 {
-    struct wb_webdb_rules rules = {.time_ms = edit->time_ms, .expires_ms = edit->rules.expires_ms, .status = edit->rules.status, .text = edit->rules.text};
+    struct wb_webdb_rules rules = {.time_ms = edit->time_ms, .expires_ms = edit->rules.expires_ms,
+                                   .status = edit->rules.status, .text = edit->rules.text};
 
-    return wb_writer_rules(writer, edit->site, &rules);
+    return wb_merge_rules_add(writer, edit->site, &rules);
 }
 
 static int take_record(struct wb_webdb_writer *writer, const struct wb_edit *edit, struct wb_buf *mem)
@@ -123,7 +141,7 @@ static int take_record(struct wb_webdb_writer *writer, const struct wb_edit *edi
         return take_urls(writer, edit, mem);
     case WB_EDIT_PUSH:
     case WB_EDIT_EXPUNGE:
-        return take_told(writer, edit);
+        return take_push_or_expunge(writer, edit);
     case WB_EDIT_RULES:
         return take_rules(writer, edit);
     case WB_EDIT_VISIT:
@@ -131,12 +149,12 @@ static int take_record(struct wb_webdb_writer *writer, const struct wb_edit *edi
     case WB_EDIT_WAIT:
     case WB_EDIT_FINISH:
     case WB_EDIT_BATCH:
-        return 0;
+        return 0; /* only crawlers read these */
     }
     return 0;
 }
 
-/* ---- logs ---------------------------------------------------------------------------------------------- */
+/* ---- logs ------------------------------------------------------------------------------------ */
 
 /* Finds the entry of a log in the manifest, or inserts one that says that nothing of it has been merged. */
 static int find_merged(struct wb_manifest *manifest, uint32_t log, struct wb_manifest_log **merged_out)
@@ -167,12 +185,13 @@ struct journal_walk {
     struct wb_buf mem;
 };
 
-static void tell(const struct journal_walk *walk, const char *file, uint64_t offset, const char *message)
+static void report(const struct journal_walk *walk, const char *file, uint64_t offset, const char *message)
 {
     if (walk->found)
         walk->found(walk->context, file, offset, message);
 }
 
+/* Reads a log from where the old edition stopped, and moves its entry in the manifest along. */
 static int read_log(struct journal_walk *walk, uint32_t log)
 {
     struct wb_webdb_writer *writer = walk->writer;
@@ -186,28 +205,29 @@ static int read_log(struct journal_walk *walk, uint32_t log)
         if (got < 0 && got != WB_E_CORRUPT)
             break;
         if (got == WB_E_CORRUPT)
-            tell(walk, step.file ? step.file : writer->dir, at.offset, wb_error_message());
+            report(walk, step.file ? step.file : writer->dir, at.offset, wb_error_message());
         else
             err = take_record(writer, &edit, &walk->mem);
         if (err == WB_E_CORRUPT) {
-            tell(walk, step.file, at.offset, wb_error_message());
+            report(walk, step.file, at.offset, wb_error_message());
             err = 0;
         }
         if (got == WB_E_CORRUPT && at.offset == merged->last)
-            break; /* its head is damaged: nothing of it can be read */
+            break; /* the head of the log is damaged: nothing of it can be read */
         writer->stat.records += got > 0;
-        writer->moved = true;
+        writer->journal_moved = true;
+        WB_CHECK(at.offset >= merged->last); /* the records of a batch share one offset */
         merged->last = at.offset;
         merged->end = step.next ? step.next : at.offset + 1;
         if (err == 0)
             err = wb_writer_progress(writer, "journal", writer->stat.records, 0);
     }
     if (got == 0 && err == 0 && step.sight == WB_JOURNAL_TORN && !wb_journal_log_is_written(writer->dir, log))
-        tell(walk, step.file, step.place.offset, "a record that was not finished: its writer died");
+        report(walk, step.file, step.place.offset, "a record that was not finished: its writer died");
     return err < 0 ? err : got < 0 && got != WB_E_CORRUPT && got != WB_E_NOTFOUND ? got : 0;
 }
 
-/* Logs that were removed need no entry any more. */
+/* Drops the entries of logs that no longer exist. Both lists are in order. */
 static void forget_removed(struct wb_manifest *manifest, const struct wb_journal_log *logs, size_t count)
 {
     size_t kept = 0;
@@ -227,6 +247,8 @@ int wb_webdb_add_journal(struct wb_webdb_writer *writer, wb_webdb_found found, v
     struct journal_walk walk = {.writer = writer, .found = found, .context = context};
     struct wb_journal_log *logs = NULL;
     size_t count = 0;
+
+    WB_CHECK(wb_writer_is(writer, WB_WRITER_COLLECTING));
     int err = wb_journal_list_logs(writer->dir, &logs, &count);
 
     if (err == 0)

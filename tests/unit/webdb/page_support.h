@@ -6,6 +6,7 @@
 #include "base/date.h"
 #include "webdb/pagefold.h"
 #include "webdb/pagerow.h"
+#include "webdb/spelling.h"
 
 #define YEAR_MS INT64_C(31536000000)
 #define BASE_MS INT64_C(1763200000000)
@@ -209,7 +210,7 @@ UNUSED void surt_of(const char *url_text, struct wb_buf *surt_out)
     struct wb_url url = WB_URL_INIT;
     struct wb_buf key = WB_BUF_INIT;
 
-    if (wb_webdb_surt(wb_slice_str(url_text), &url, &key, surt_out) < 0)
+    if (wb_spelling_surt(wb_slice_str(url_text), &url, &key, surt_out) < 0)
         fail_msg("%s", wb_error_message());
     wb_url_release(&url);
     wb_buf_release(&key);

@@ -286,9 +286,8 @@ static void tell_model(struct model *m, const struct wb_pageedit *edit)
         if (edit->count == WB_EXPUNGE_EXPIRED && m->state == PAGE && edit->time_ms >= seen_ms)
             become(m, edit, TARGET);
         break;
-    default:
-        if (m->state == PAGE || m->state == BARRED)
-            become(m, edit, TARGET);
+    default: /* rows that are added directly are not part of this model */
+        break;
     }
 }
 
@@ -299,10 +298,11 @@ static struct wb_pageedit make_event(uint64_t *chance, int64_t time_ms)
     uint64_t rare = chance_below(chance, 60);
 
     if (rare == 0) {
-        edit.kind = WB_PAGEEDIT_DELETE;
+        edit.kind = WB_PAGEEDIT_EXPUNGE;
+        edit.count = WB_EXPUNGE_BARRED;
     } else if (rare <= 2) {
         edit.kind = WB_PAGEEDIT_EXPUNGE;
-        edit.count = rare == 1 ? WB_EXPUNGE_BARRED : WB_EXPUNGE_EXPIRED;
+        edit.count = WB_EXPUNGE_EXPIRED;
     } else if (rare < 30) {
         edit.kind = kinds[chance_below(chance, COUNT(kinds))];
         edit.depth = (uint16_t)chance_below(chance, 9);

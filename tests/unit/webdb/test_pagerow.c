@@ -196,7 +196,7 @@ static void test_refuses_to_write(void **state)
 
 static struct wb_pageedit make_edit(uint64_t *chance, struct wb_slice url, struct wb_slice surt)
 {
-    struct wb_pageedit edit = {.kind = (enum wb_pageedit_kind)(1 + chance_below(chance, WB_PAGEEDIT_DELETE)), .time_ms = odd_time(chance), .url = url,
+    struct wb_pageedit edit = {.kind = (enum wb_pageedit_kind)(1 + chance_below(chance, WB_PAGEEDIT_ADD_ABSENT)), .time_ms = odd_time(chance), .url = url,
                                .id = chance_below(chance, 3) ? (uint32_t)odd_number(chance, UINT32_MAX) : WB_PAGEEDIT_NO_ID, .surt = surt};
     struct wb_edit_page *visit = &edit.visit;
 
@@ -260,7 +260,6 @@ static void test_edits_come_back(void **state)
         struct wb_pageedit edit = make_edit(&chance, wb_slice_str(url), chance_below(&chance, 4) ? wb_buf_slice(&surt) : WB_SLICE_EMPTY);
         wb_buf_clear(&value);
         assert_int_equal(wb_pageedit_encode(&edit, &value), 0);
-        assert_int_equal(wb_pageedit_id(wb_buf_slice(&value)), edit.id);
         if (wb_pageedit_decode(wb_buf_slice(&surt), edit.time_ms, wb_buf_slice(&value), &mem, &again) < 0)
             fail_msg("%s", wb_error_message());
         same_number(&edit, &again, kind);
@@ -324,11 +323,11 @@ static void test_surts(void **state)
 
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
-        assert_int_equal(wb_webdb_surt(wb_slice_str(cases[i][0]), &url, &key, &surt), cases[i][1] ? 0 : WB_E_INVALID);
+        assert_int_equal(wb_spelling_surt(wb_slice_str(cases[i][0]), &url, &key, &surt), cases[i][1] ? 0 : WB_E_INVALID);
         assert_true(wb_slice_equal(wb_buf_slice(&surt), wb_slice_str(cases[i][1] ? cases[i][1] : "")));
     }
     for (size_t i = 0; i < COUNT(sites); i++) {
-        if (wb_webdb_site_surt(wb_slice_str(sites[i][0]), &surt) != (sites[i][1] ? 0 : WB_E_INVALID))
+        if (wb_spelling_site_surt(wb_slice_str(sites[i][0]), &surt) != (sites[i][1] ? 0 : WB_E_INVALID))
             fail_msg("'%s'", sites[i][0]);
         assert_true(wb_slice_equal(wb_buf_slice(&surt), wb_slice_str(sites[i][1] ? sites[i][1] : "")));
     }
@@ -365,8 +364,8 @@ static void test_sites(void **state)
     assert_int_equal(wb_buf_append_char(&row, 'x'), 0);
     assert_int_equal(wb_sitesum_decode(wb_buf_slice(&row), &again), WB_E_CORRUPT);
     wb_buf_clear(&row);
-    sum.fetched = 4;
     assert_int_equal(wb_sitesum_encode(&sum, &row), 0);
+    row.ptr[1] = 4; /* more pages are fetched than there are */
     assert_int_equal(wb_sitesum_decode(wb_buf_slice(&row), &again), WB_E_CORRUPT);
     wb_buf_clear(&row);
     sum = (struct wb_webdb_site){.days = NAN};

@@ -444,7 +444,7 @@ static void check_damaged(const struct damaged_file *file, uint64_t at)
 
     if (err < 0 && (err != WB_E_CORRUPT && err != WB_E_NEWER))
         fail_msg("%s, byte %llu: a reader says %d %s", file->name, (unsigned long long)at, err, wb_error_message());
-    if (err < 0 && !file->column && !strstr(wb_error_message(), file->name) && !strstr(wb_error_message(), "not of one edition"))
+    if (err < 0 && !file->column && !strstr(wb_error_message(), file->name) && !strstr(wb_error_message(), "the same edition"))
         fail_msg("%s, byte %llu: the message does not name it: %s", file->name, (unsigned long long)at, wb_error_message());
     if (err == 0 && !file->column && digest != before_digest)
         fail_msg("%s, byte %llu: a reader sees something else", file->name, (unsigned long long)at);

@@ -11,6 +11,7 @@
 #include "webdb/linklist.h"
 #include "webdb/pagerow.h"
 #include "webdb/sitesum.h"
+#include "webdb/spelling.h"
 
 #include <math.h>
 
@@ -77,7 +78,7 @@ static void set_url(struct wb_webdb_page *page, const char *url)
     struct wb_url parsed = WB_URL_INIT;
     struct wb_buf key = WB_BUF_INIT, surt = WB_BUF_INIT;
 
-    assert_int_equal(wb_webdb_surt(wb_slice_str(url), &parsed, &key, &surt), 0);
+    assert_int_equal(wb_spelling_surt(wb_slice_str(url), &parsed, &key, &surt), 0);
     page->url = wb_slice(wb_strdup(url), strlen(url));
     page->surt = wb_slice(wb_strndup(surt.ptr, surt.len), surt.len);
     wb_url_release(&parsed);

@@ -30,7 +30,6 @@ enum twin_kind {
     TWIN_ADD,
     TWIN_ADD_SCORE,
     TWIN_ADD_ABSENT,      /* with a link where link.there */
-    TWIN_DELETE,
     TWIN_LINK,
     TWIN_JOURNAL,         /* from here on: what the journal tells */
     TWIN_VISIT = TWIN_JOURNAL,
@@ -267,7 +266,7 @@ static struct twin_edit random_edit(enum twin_kind kind, int64_t now_ms, uint64_
 /* Calls, then what the journal tells, then calls. What the journal tells is in order of time. */
 UNUSED void twin_batch_make(struct twin_batch *batch, uint64_t seed, int64_t now_ms, size_t calls, size_t records)
 {
-    static const enum twin_kind by_call[] = {TWIN_ADD,        TWIN_ADD,    TWIN_ADD_SCORE, TWIN_ADD_ABSENT, TWIN_DELETE, TWIN_LINK,
+    static const enum twin_kind by_call[] = {TWIN_ADD,        TWIN_ADD,    TWIN_ADD_SCORE, TWIN_ADD_ABSENT, TWIN_LINK,
                                              TWIN_LINK,       TWIN_LINK,   TWIN_LINK,      TWIN_LINK};
     static const enum twin_kind told[] = {TWIN_VISIT, TWIN_VISIT, TWIN_VISIT, TWIN_VISIT, TWIN_SEED, TWIN_HINT, TWIN_PUSH, TWIN_EXPUNGE, TWIN_ASK};
     size_t first = calls ? chance_below(&seed, calls) : 0;
@@ -421,9 +420,6 @@ static void apply_page_edit(struct twin *twin, struct twin_edit *edit)
     case TWIN_ADD_ABSENT:
         apply_add(twin, edit);
         break;
-    case TWIN_DELETE:
-        *page = (struct twin_page){.there = false};
-        break;
     case TWIN_LINK:
         break;
     case TWIN_VISIT:
@@ -515,8 +511,6 @@ static int call_writer(struct wb_webdb_writer *writer, const struct twin_edit *e
         return wb_webdb_add_page_with_score(writer, &row);
     case TWIN_ADD_ABSENT:
         return wb_webdb_add_page_if_not_present(writer, &row, edit->link_count ? &link : NULL);
-    case TWIN_DELETE:
-        return wb_webdb_delete_page(writer, row.url);
     default:
         return wb_webdb_add_link(writer, &link);
     }

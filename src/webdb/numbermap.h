@@ -1,0 +1,39 @@
+/*
+ * numbermap.h - an array of 32-bit numbers, indexed by number, that may be larger than memory.
+ *
+ * A merge needs a few of these: from an old page number to the new one, from the id of a URL to its page number, and so
+ * on. The array is a mapping of a file without a name, so that the kernel can write it out when memory is short.
+ */
+#ifndef WB_WEBDB_NUMBERMAP_H
+#define WB_WEBDB_NUMBERMAP_H
+
+#include "base/check.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define WB_NO_NUMBER UINT32_MAX         /* the thing has no number, or no longer has one */
+#define WB_NUMBERS_MAX (UINT32_MAX - 1) /* how many pages, contents or ids there can be */
+
+struct wb_numbermap {
+    uint32_t *numbers; /* NULL if count is 0 */
+    uint64_t count;
+};
+
+/* All numbers are 0 at first. dir: where the file is made. */
+int wb_numbermap_open(const char *dir, uint64_t count, struct wb_numbermap *map_out);
+void wb_numbermap_close(struct wb_numbermap *map);
+
+static inline uint32_t wb_numbermap_get(const struct wb_numbermap *map, uint64_t at)
+{
+    WB_CHECK(at < map->count);
+    return map->numbers[at];
+}
+
+static inline void wb_numbermap_set(struct wb_numbermap *map, uint64_t at, uint32_t number)
+{
+    WB_CHECK(at < map->count);
+    map->numbers[at] = number;
+}
+
+#endif
