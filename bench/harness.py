@@ -33,7 +33,8 @@ def load(name):
 def build():
     """Configures (once) and compiles build-bench/."""
     if not (BUILD / 'build.ninja').exists():
-        subprocess.run(['meson', 'setup', str(BUILD), str(ROOT), '-Dbench=true', '-Dtests=false'], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(['meson', 'setup', str(BUILD), str(ROOT), '-Dbench=true', '-Dtests=false'], check=True,
+                       stdout=subprocess.DEVNULL)
     subprocess.run(['ninja', '-C', str(BUILD)], check=True, stdout=subprocess.DEVNULL)
 
 
@@ -55,14 +56,15 @@ class Lines:
         self.load_before = os.getloadavg()[0]
 
     def run(self, *command, before=None, **extra):
-        """Runs a program and keeps its lines. Repeats it, a few times, if other programs used too much of the processors; the
-        quietest run counts."""
+        """Runs a program and keeps its lines. Repeats it, a few times, if other programs used too much of the
+        processors; the quietest run counts."""
         best = None
         for _ in range(1 + RETRIES):
             if before:
                 before()
             wait_for_quiet()
-            print('  ' + ' '.join(pathlib.Path(c).name if '/' in c else c for c in command), file=sys.stderr, flush=True)
+            print('  ' + ' '.join(pathlib.Path(c).name if '/' in c else c for c in command), file=sys.stderr,
+                  flush=True)
             busy, own, start = busy_seconds(), child_seconds(), time.monotonic()
             done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
             wall = time.monotonic() - start
@@ -71,7 +73,8 @@ class Lines:
                 best = others, done.stdout.decode()
             if others <= OTHERS_MAX:
                 break
-            print('    disturbed: other programs used %.0f %% of the processors' % (others * 100), file=sys.stderr, flush=True)
+            print('    disturbed: other programs used %.0f %% of the processors' % (others * 100), file=sys.stderr,
+                  flush=True)
         for line in best[1].splitlines():
             if line.startswith('{'):
                 self.rows.append(dict(json.loads(line), others=round(best[0], 3), **extra))
@@ -92,7 +95,8 @@ class Lines:
         repeated = 'medians of %d' % runs if runs > 1 else 'one run'
         others = [r['others'] for r in self.rows if 'others' in r]
         watched = 'used at most %.0f %% of the processors' % (max(others) * 100) if others else 'were not watched'
-        say('  (%s; other programs %s; load before %.2f; lines in bench/out/%s.json)' % (repeated, watched, self.load_before, self.topic))
+        say('  (%s; other programs %s; load before %.2f; lines in bench/out/%s.json)' %
+            (repeated, watched, self.load_before, self.topic))
 
 
 def busy_seconds():
@@ -132,7 +136,8 @@ def table(title, head, rows):
     say()
     say(title)
     for number, row in enumerate(cells):
-        say('  ' + '  '.join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths))).rstrip())
+        say('  ' + '  '.join(c.ljust(w) if i == 0 else c.rjust(w)
+                             for i, (c, w) in enumerate(zip(row, widths))).rstrip())
         if number == 0:
             say('  ' + '  '.join('-' * w for w in widths))
 
@@ -149,4 +154,5 @@ def goal(value, bound, least=True):
     """The goal, and whether it is met, as text for a table."""
     sign = '>=' if least else '<='
     met = value is not None and (value >= bound if least else value <= bound)
-    return '%s %g %s' % (sign, bound, 'met' if met else 'MISSED (%.3g)' % value if value is not None else 'not measured')
+    return '%s %g %s' % (sign, bound,
+                         'met' if met else 'MISSED (%.3g)' % value if value is not None else 'not measured')

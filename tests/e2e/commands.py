@@ -26,7 +26,8 @@ def man_page_and_completion_are_well_formed(folder):
     script = '. ./c; COMP_WORDS=(webbase init --organisation ha); COMP_CWORD=3; _webbase; echo ${COMPREPLY[*]}; ' \
              'COMP_WORDS=(webbase -r d expo); COMP_CWORD=3; _webbase; echo ${COMPREPLY[*]}; ' \
              'COMP_WORDS=(webbase export --s); COMP_CWORD=2; _webbase; echo ${COMPREPLY[*]}'
-    out = subprocess.run(['bash', '-c', script], cwd=folder, capture_output=True, check=True).stdout.decode().split('\n')
+    out = subprocess.run(['bash', '-c', script], cwd=folder, capture_output=True,
+                         check=True).stdout.decode().split('\n')
     assert out[:3] == ['hash hashed-log', 'export', '--site --suffix --since'], out
 
 
@@ -36,8 +37,10 @@ def usage_errors_exit_2_and_name_the_word(folder):
     for words, named in ((['frobnicate'], 'frobnicate'), ([], 'no command'), (['stat', '--frobnicate'], '--frobnicate'),
                          (['get'], 'get'), (['import'], 'import'), (['export'], '--warc'), (['stat', 'x'], "'x'"),
                          (['import', 'f', '--max-bytes', 'x'], "'x'"), (['import', '--dir', '.'], '--url'),
-                         (['import', '--dir', '.', '--url', 'nothing'], 'nothing'), (['init', '--organisation', 'drawer'], 'drawer'),
-                         (['export', '--warc', 'x.txt'], 'x.txt'), (['get', 'http://h/', '--body', '--headers'], '--headers')):
+                         (['import', '--dir', '.', '--url', 'nothing'], 'nothing'),
+                         (['init', '--organisation', 'drawer'], 'drawer'),
+                         (['export', '--warc', 'x.txt'], 'x.txt'),
+                         (['get', 'http://h/', '--body', '--headers'], '--headers')):
         text = refused(repo, named, *words, status=2, one_line=False)
         assert '--help' in text, text
     assert not repo.exists()
@@ -45,7 +48,8 @@ def usage_errors_exit_2_and_name_the_word(folder):
 
 @test
 def a_directory_that_is_not_a_repository_is_refused(folder):
-    for words in (['stat'], ['verify'], ['compact'], ['get', 'http://h.example/'], ['export', '--warc', folder / 'x.warc']):
+    for words in (['stat'], ['verify'], ['compact'], ['get', 'http://h.example/'],
+                  ['export', '--warc', folder / 'x.warc']):
         refused(folder / 'missing', 'missing', *words)
     (folder / 'file').write_bytes(b'hello')
     (folder / 'tree').mkdir()
@@ -133,15 +137,18 @@ def one_bad_file_does_not_stop_the_others(folder):
 @test
 def url_shows_how_a_url_is_parsed(folder):
     out = ask(None, 'url', 'HTTP://B\u00fccher.example:80/a/%7eb?#x', '--base', 'http://h/', '/c')
-    assert out[0]['href'] == 'http://xn--bcher-kva.example/a/%7eb?#x' and out[0]['key'] == 'xn--bcher-kva.example/a/~b', out
+    assert out[0]['href'] == 'http://xn--bcher-kva.example/a/%7eb?#x', out
+    assert out[0]['key'] == 'xn--bcher-kva.example/a/~b', out
     assert out[0]['surt'].startswith('example,xn--bcher-kva)/') and len(out[0]['id']) == 32
     assert out[1]['href'] == 'http://h/c' and out[1]['site'] == 'h'
     p = call(None, 'url', '--json', '-', status=1, input=b'http://a.example/\r\nhttp://[\nhttps://b.co.uk/')
     out = lines(p.stdout)
     assert [o['input'] for o in out] == ['http://a.example/', 'http://[', 'https://b.co.uk/'] and 'error' in out[1], out
     assert out[2]['domain'] == 'b.co.uk' and p.stderr == b''
-    out = lines(call(None, 'url', '--json', '-', status=1, input=b'http://a.example/' + b'x' * 3000000 + b'\n\nhttp://b.example/').stdout)
-    assert ['error' in o for o in out] == [True, True, False] and len(out[0]['input']) < 70000, [o['input'][:40] for o in out]
+    out = lines(call(None, 'url', '--json', '-', status=1,
+                     input=b'http://a.example/' + b'x' * 3000000 + b'\n\nhttp://b.example/').stdout)
+    assert ['error' in o for o in out] == [True, True, False], [o['input'][:40] for o in out]
+    assert len(out[0]['input']) < 70000, [o['input'][:40] for o in out]
     assert b'surt' in call(None, 'url', 'http://a.example/').stdout
     refused(None, 'nobase', 'url', '--base', 'nobase', 'x')
 
@@ -149,8 +156,10 @@ def url_shows_how_a_url_is_parsed(folder):
 @test
 def a_tree_of_files(folder):
     repo, tree = folder / 'r', folder / 'tree'
-    files = {'index.html': 'manual/', 'guide/index.html': 'manual/guide/', 'a b.html': 'manual/a%20b.html', 'c#?.txt': 'manual/c%23%3F.txt',
-             '50%25.css': 'manual/50%2525.css', '\u6c34/x.png': 'manual/%E6%B0%B4/x.png', 'empty.html': 'manual/empty.html'}
+    files = {'index.html': 'manual/', 'guide/index.html': 'manual/guide/', 'a b.html': 'manual/a%20b.html',
+             'c#?.txt': 'manual/c%23%3F.txt',
+             '50%25.css': 'manual/50%2525.css', '\u6c34/x.png': 'manual/%E6%B0%B4/x.png',
+             'empty.html': 'manual/empty.html'}
     for name in files:
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
         (tree / name).write_bytes(b'' if name.startswith('empty') else name.encode())
@@ -172,7 +181,8 @@ def a_tree_of_files(folder):
 @test
 def bodies_are_cut_at_the_limit(folder):
     repo = folder / 'r'
-    source = archive(folder / 'a.warc', [Page('http://h.example/long', b'x' * 5000), Page('http://h.example/short', b'y' * 999)])
+    source = archive(folder / 'a.warc',
+                     [Page('http://h.example/long', b'x' * 5000), Page('http://h.example/short', b'y' * 999)])
     events = ask(repo, 'import', source, '--max-bytes', '1000')
     assert done(events)['pages'] == 2
     assert call(repo, 'get', 'http://h.example/long').stdout == b'x' * 1000
@@ -190,7 +200,8 @@ def a_closed_pipe_and_a_full_disk_are_not_success(folder):
     p.stdout.close()
     assert p.wait(PATIENCE) == 1 and p.stderr.read() == b''
     with open('/dev/full', 'wb') as full:
-        for words in (['get', 'http://h.example/'], ['stat'], ['--help'], ['url', 'http://h.example/'], ['export', '--warc', '-']):
+        for words in (['get', 'http://h.example/'], ['stat'], ['--help'], ['url', 'http://h.example/'],
+                      ['export', '--warc', '-']):
             p = subprocess.run(command(repo, *words), stdout=full, stderr=subprocess.PIPE)
             assert p.returncode == 1 and b'standard output' in p.stderr, (words, p)
 
@@ -200,12 +211,15 @@ def progress_is_drawn_on_a_terminal(folder):
     source = folder / 'a.warc'
     random_ = rng('progress')
     paragraphs = [html(random_) for _ in range(50)]
-    write_archive(source, [Page('http://h%d.example/%d' % (i % 50, i), random_.choice(paragraphs) * 8).record() for i in range(12000)])
+    write_archive(source,
+                  [Page('http://h%d.example/%d' % (i % 50, i), random_.choice(paragraphs) * 8).record()
+                   for i in range(12000)])
     # A fast machine needs more data before a line of progress is due.
     seen, times = b'', 3
     while not seen and times < 1000:
         ours, theirs = pty.openpty()
-        p = subprocess.Popen(command(folder / ('r%d' % times), 'import', *[source] * times), stdout=subprocess.PIPE, stderr=theirs)
+        p = subprocess.Popen(command(folder / ('r%d' % times), 'import', *[source] * times), stdout=subprocess.PIPE,
+                             stderr=theirs)
         p.communicate(timeout=PATIENCE)
         os.close(theirs)
         os.set_blocking(ours, False)

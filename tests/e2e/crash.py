@@ -15,7 +15,8 @@ class Big:
         paragraphs = [html(random_, 150) for _ in range(100)]
         with open(path, 'wb') as f:
             for i in range(count):
-                page = Page('http://%s%d.example/p/%d' % (host, i * 20 // count, i), b'<p>%d</p>' % i + random_.choice(paragraphs) + random_.choice(paragraphs))
+                page = Page('http://%s%d.example/p/%d' % (host, i * 20 // count, i),
+                            b'<p>%d</p>' % i + random_.choice(paragraphs) + random_.choice(paragraphs))
                 self.md5[page.url] = hashlib.md5(page.body).hexdigest()
                 f.write(page.record())
 
@@ -155,7 +156,8 @@ def two_imports_create_the_repository_at_once(folder):
     sources = [archive(folder / ('%d.warc' % i), some_pages(random_, 5, 'h%d.example' % i)) for i in range(4)]
     for n in range(10):
         repo = folder / ('r%d' % n)
-        imports = [subprocess.Popen(command(repo, 'import', s), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for s in sources]
+        imports = [subprocess.Popen(command(repo, 'import', s), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+                   for s in sources]
         said = [p.communicate(timeout=PATIENCE)[1] for p in imports]
         assert [p.returncode for p in imports] == [0] * 4, said
         assert verified(repo)['pages'] == 20

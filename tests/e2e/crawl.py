@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""A crawl is killed, stopped and disturbed: nothing is lost, only requests that were under way are repeated, and intervals are kept.
+"""A crawl is killed, stopped and disturbed: nothing is lost, only requests that were under way are repeated, and
+intervals are kept.
 
-The server is the witness. It knows which responses it had sent when the crawler died, and when each request came, over all runs.
+The server is the witness. It knows which responses it had sent when the crawler died, and when each request came, over
+all runs.
 """
 import signal, time
 
@@ -25,7 +27,8 @@ def small_web(random_, sites, pages, size=300):
 
 def bodies(server):
     """{url: body} of everything that a crawl must store."""
-    return {server.url(host, path): body for host, paths in server.sites.items() for path, body in paths.items() if isinstance(body, bytes)}
+    return {server.url(host, path): body for host, paths in server.sites.items()
+            for path, body in paths.items() if isinstance(body, bytes)}
 
 
 def expect_stored(repo, server, want=None):
@@ -41,7 +44,8 @@ def expect_stored(repo, server, want=None):
 
 
 def expect_once(server, kills):
-    """Checks that a page was requested again only if, when a process was killed, it had no response yet or had just got it."""
+    """Checks that a page was requested again only if, when a process was killed, it had no response yet or had just got
+    it."""
     first = {}
     for r in server.requests:
         if r.path == '/robots.txt':
@@ -50,16 +54,19 @@ def expect_once(server, kills):
         first[r.host, r.path] = r
         if before is None:
             continue
-        assert server.unsettled(before, kills), '%s%s was requested at %.3f, answered at %s, and requested again at %.3f; kills: %s' % (
-            r.host, r.path, before.time, before.done, r.time, ['%.3f' % k for k in kills])
+        assert server.unsettled(before, kills), \
+            '%s%s was requested at %.3f, answered at %s, and requested again at %.3f; kills: %s' % (
+                r.host, r.path, before.time, before.done, r.time, ['%.3f' % k for k in kills])
     for host in server.sites:
         robots = server.paths(host).count('/robots.txt')
-        assert robots <= 1 + len(kills), '%s: robots.txt was requested %d times after %d kills' % (host, robots, len(kills))
+        assert robots <= 1 + len(kills), \
+            '%s: robots.txt was requested %d times after %d kills' % (host, robots, len(kills))
         assert not any(p.startswith('/closed') for p in server.paths(host))
 
 
 def finish(repo, server, args, kills):
-    """Crawls to the end. Then every page must be stored and requested once (except around kills), and all intervals kept."""
+    """Crawls to the end. Then every page must be stored and requested once (except around kills), and all intervals
+    kept."""
     crawl(repo, server, *args)
     expect_once(server, kills)
     server.expect_gaps(DELAY)
@@ -115,7 +122,9 @@ def the_parent_alone_is_killed(folder):
 @test
 def various_processes_are_killed(folder):
     random_ = rng('anyone')
-    killed_crawl(folder, random_, [(random_.choice(['all', 'parent', 'one']), random_.uniform(0.1, 1.5)) for _ in range(6)], sites=6, pages=16)
+    killed_crawl(folder, random_,
+                 [(random_.choice(['all', 'parent', 'one']), random_.uniform(0.1, 1.5)) for _ in range(6)], sites=6,
+                 pages=16)
 
 
 @test
@@ -154,7 +163,8 @@ def links_to_other_sites_survive_a_kill(folder):
             kill_all(p)
             crawl(repo, server, *args)
             for n in names:
-                assert '/deep' in server.paths(n), '%s was never requested; the crawl was killed %.2f s after the link was read' % (n, moment)
+                assert '/deep' in server.paths(n), \
+                    '%s was never requested; the crawl was killed %.2f s after the link was read' % (n, moment)
             server.expect_gaps(DELAY)
 
 
@@ -184,7 +194,8 @@ def one_worker_is_killed_and_replaced(folder):
     random_ = rng('replaced')
     with Server(small_web(random_, sites=6, pages=12), latency=lambda: 0.03) as server:
         kills = []
-        p = start(folder / 'r', server, *[server.url(h) for h in server.sites], '--delay', DELAY, '--processes', 2, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        p = start(folder / 'r', server, *[server.url(h) for h in server.sites], '--delay', DELAY, '--processes', 2,
+                  stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         for n in range(3):
             time.sleep(random_.uniform(0.4, 1.0))
             until(lambda: len(workers_of(p)) == 2)
@@ -203,7 +214,8 @@ def one_worker_is_killed_and_replaced(folder):
 @test
 def a_killed_worker_does_not_use_up_the_page_limit(folder):
     """Pages that it was fetching when it died do not count towards --max-pages."""
-    with Server({'a.test': {'/': page(*['/%d' % i for i in range(20)]), '*': lambda r: Reply(page(text=r.path), wait=0.4)}}) as server:
+    with Server({'a.test': {'/': page(*['/%d' % i for i in range(20)]),
+                            '*': lambda r: Reply(page(text=r.path), wait=0.4)}}) as server:
         p = start(folder / 'r', server, server.url('a.test'), '--delay', 0, '--processes', 1, '--max-pages', 4)
         until(lambda: len(server.requests) >= 3)
         time.sleep(0.1)
@@ -217,7 +229,8 @@ def a_killed_worker_does_not_use_up_the_page_limit(folder):
 @test
 def signals_end_it_cleanly(folder):
     random_ = rng('signals')
-    # There are more pages than five runs of 0.6 s can request. A run that ignored the signal would finish, with status 0.
+    # There are more pages than five runs of 0.6 s can request. A run that ignored the signal would finish, with status
+    # 0.
     with Server(small_web(random_, sites=3, pages=30), latency=lambda: random_.uniform(0, 0.1)) as server:
         args = [server.url(h) for h in server.sites] + ['--delay', DELAY, '--processes', 2]
         stops = []
@@ -257,12 +270,14 @@ def a_second_signal_ends_it_at_once(folder):
 
 @test
 def two_crawls_of_one_repository(folder):
-    """With the same seeds and with different ones: each page is requested once, intervals are kept, and both end with success."""
+    """With the same seeds and with different ones: each page is requested once, intervals are kept, and both end with
+    success."""
     random_ = rng('two')
     with Server(small_web(random_, sites=6, pages=7)) as server:
         seeds = [server.url(h) for h in server.sites]
         args = ['--delay', DELAY, '--processes', 2]
-        both = [start(folder / 'r', server, *mine, *args, stderr=subprocess.PIPE) for mine in (seeds[:4], seeds[:2] + seeds[4:])]
+        both = [start(folder / 'r', server, *mine, *args, stderr=subprocess.PIPE)
+                for mine in (seeds[:4], seeds[:2] + seeds[4:])]
         for p in both:
             assert p.wait(PATIENCE) == 0, p.stderr.read()
         expect_once(server, [])
@@ -275,7 +290,8 @@ def other_commands_work_meanwhile(folder):
     random_ = rng('meanwhile')
     with Server(small_web(random_, sites=4, pages=200, size=2000)) as server:
         repo = folder / 'r'
-        p = start(repo, server, *[server.url(h) for h in server.sites], '--delay', 0.01, '--processes', 2, stderr=subprocess.PIPE)
+        p = start(repo, server, *[server.url(h) for h in server.sites], '--delay', 0.01, '--processes', 2,
+                  stderr=subprocess.PIPE)
         until(lambda: len(server.requests) > 30)
         want, rounds = bodies(server), 0
         while p.poll() is None and rounds < 200:
@@ -298,7 +314,8 @@ def other_commands_work_meanwhile(folder):
 
 @test
 def a_stored_version_that_is_dated_later(folder):
-    """If the stored version is an hour ahead, as another machine's clock may be, nothing is stored and the line says so. If it is years ahead, it is replaced."""
+    """If the stored version is an hour ahead, as another machine's clock may be, nothing is stored and the line says
+    so. If it is years ahead, it is replaced."""
     with Server({'o.test': {'/': page('/a', '/b'), '/a': page(text='a'), '/b': page(text='b')}}) as server:
         repo, soon = folder / 'r', time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(time.time() + 3600))
         call(repo, 'import', archive(folder / 'a.warc', [Page(server.url('o.test', '/a'), b'from an archive', soon)]))

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Clocks: setting the clock during a crawl, or between two crawls, neither stops the crawl nor makes it hurry. Slow servers get their rest."""
+"""Clocks: setting the clock during a crawl, or between two crawls, neither stops the crawl nor makes it hurry. Slow
+servers get their rest."""
 import time
 
 from e2e import *
@@ -14,7 +15,8 @@ def set_while_crawling(folder, seconds, processes=1):
     clock = Clock(folder)
     sites = {'c%d.test' % i: star(12, 'c%d' % i) for i in range(3)}
     with Server(sites) as server:
-        process = start(folder / 'r', server, *[server.url(h) for h in sites], '--delay', 0.3, '--processes', processes, '--no-sitemaps', env=clock.env())
+        process = start(folder / 'r', server, *[server.url(h) for h in sites], '--delay', 0.3, '--processes', processes,
+                        '--no-sitemaps', env=clock.env())
         until(lambda: len(server.requests) > 12)
         clock.set(seconds)
         set_at = len(server.requests)
@@ -92,7 +94,8 @@ def a_visit_dated_ten_years_ahead_does_not_delay_the_next(folder):
 def robots_txt_from_the_future_is_not_believed_for_years(folder):
     clock = Clock(folder)
     rules = {'text': 'User-agent: *\nDisallow: /\n'}
-    with Server({'r.test': {**star(3), '/robots.txt': lambda request: Reply(rules['text'], type='text/plain')}}) as server:
+    with Server({'r.test': {**star(3),
+                            '/robots.txt': lambda request: Reply(rules['text'], type='text/plain')}}) as server:
         args = [server.url('r.test'), '--delay', 0, '--no-sitemaps']
         clock.set(10 * YEAR)
         crawl(folder / 'r', server, *args, env=clock.env())
@@ -120,7 +123,8 @@ def a_slow_server_gets_a_rest_as_long_as_its_response_took(folder):
 
 def cut(pages, used):
     """Answers the second request of each connection by closing it."""
-    return {path: (lambda request, body=body: Reply(end='close') if request.number == 1 and used(request) else body) for path, body in pages.items()}
+    return {path: (lambda request, body=body: Reply(end='close') if request.number == 1 and used(request) else body)
+            for path, body in pages.items()}
 
 
 @test

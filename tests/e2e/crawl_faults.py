@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A crawl on a full or read-only disk; damaged journals, spools and dispensers: the crawl says what is wrong and can be continued."""
+"""A crawl on a full or read-only disk; damaged journals, spools and dispensers: the crawl says what is wrong and can be
+continued."""
 import shutil, sqlite3, time
 
 from e2e import *
@@ -8,12 +9,15 @@ from crawlserver import *
 
 def heavy(random_, pages, size):
     """A site of pages that cannot be compressed."""
-    site = {'/%d' % n: Reply(b'%d ' % n + random_.randbytes(size), type='application/octet-stream') for n in range(pages)}
+    site = {'/%d' % n: Reply(b'%d ' % n + random_.randbytes(size), type='application/octet-stream')
+            for n in range(pages)}
     return {'/': page(*site), **site}
 
 
 def light(sites, pages):
-    return {'l%d.test' % i: {'/': page(*['/%d' % n for n in range(pages)], text=str(i)), **{'/%d' % n: page(text='page %d %d' % (i, n)) for n in range(pages)}}
+    return {'l%d.test' %
+            i: {'/': page(*['/%d' % n for n in range(pages)], text=str(i)),
+                **{'/%d' % n: page(text='page %d %d' % (i, n)) for n in range(pages)}}
             for i in range(sites)}
 
 
@@ -39,12 +43,14 @@ def a_disk_that_fills_up(folder):
     random_ = rng('full')
     with small_disk(folder / 'disk', '8m') as disk, Server({'h.test': heavy(random_, 150, 100000)}) as server:
         repo = disk / 'pages.repo'
-        p = subprocess.run(crawl_command(repo, server, server.url('h.test'), '--delay', 0, '--processes', 2), capture_output=True, timeout=PATIENCE)
+        p = subprocess.run(crawl_command(repo, server, server.url('h.test'), '--delay', 0, '--processes', 2),
+                           capture_output=True, timeout=PATIENCE)
         words = p.stderr.decode()
         assert p.returncode == 1 and 'space' in words.lower() and 'pages.repo' in words, (p.returncode, words)
         first = expect_kept(repo, server, lines(p.stdout))
         # The disk is still full: the crawl says so again, and nothing is lost.
-        p = subprocess.run(crawl_command(repo, server, server.url('h.test'), '--delay', 0, '--processes', 2), capture_output=True, timeout=PATIENCE)
+        p = subprocess.run(crawl_command(repo, server, server.url('h.test'), '--delay', 0, '--processes', 2),
+                           capture_output=True, timeout=PATIENCE)
         assert p.returncode == 1 and 'pages.repo' in p.stderr.decode(), p.stderr
         first += expect_kept(repo, server, lines(p.stdout))
         remount(disk, 'size=128m')
@@ -86,7 +92,8 @@ def a_read_only_repository(folder):
         crawl(repo, server, server.url('l0.test'), '--delay', 0)
         count = len(server.requests)
         remount(disk, 'ro')
-        p = subprocess.run(crawl_command(repo, server, server.url('l0.test'), '--delay', 0), capture_output=True, timeout=PATIENCE)
+        p = subprocess.run(crawl_command(repo, server, server.url('l0.test'), '--delay', 0), capture_output=True,
+                           timeout=PATIENCE)
         assert p.returncode == 1 and b'pages.repo' in p.stderr, p
         assert len(server.requests) == count, 'pages were requested although they could not be stored'
         q = call(repo, 'why', server.url('l0.test', '/1'), status=None)
@@ -194,7 +201,8 @@ def site_state(repo, host):
 
 
 def power_fails(folder, name, lose, short=40):
-    """A crawl dies in the middle. Before the next one, lose(repo, copy) undoes what was not on disk; copy is the store a moment earlier."""
+    """A crawl dies in the middle. Before the next one, lose(repo, copy) undoes what was not on disk; copy is the store
+    a moment earlier."""
     web = light(3, 40)
     for n in range(short, 40):
         del web['l0.test']['/%d' % n]

@@ -24,7 +24,8 @@ def max_pages_is_never_exceeded_and_the_crawl_can_be_continued(folder):
     with Server(sites, latency=lambda: 0.004) as server:
         seeds = [server.url(h) for h in sites]
         for limit, total in ((1, 1), (37, 38), (50, 88)):
-            assert done(crawl(folder / 'r', server, *seeds, '--delay', 0, '--processes', 3, '--max-pages', limit))['pages'] == limit
+            assert done(crawl(folder / 'r', server, *seeds, '--delay', 0, '--processes', 3, '--max-pages',
+                              limit))['pages'] == limit
             assert ask(folder / 'r', 'stat')[0]['pages'] == total
         verdict = [ask(folder / 'r', 'why', server.url(h, '/%d' % n))[0] for h in sites for n in range(1, 30)]
         waiting = [v for v in verdict if v['verdict'] == 'waiting']
@@ -37,7 +38,8 @@ def max_pages_is_never_exceeded_and_the_crawl_can_be_continued(folder):
 @test
 def max_bytes_truncates_and_says_so(folder):
     big, small = b'<p>' + b'0123456789' * 10000, b'<p>' + b'x' * 400
-    with Server({'b.test': {'/': page('/big', '/small'), '/big': Reply(big, headers=[('ETag', '"v1"')]), '/small': small}}) as server:
+    with Server({'b.test': {'/': page('/big', '/small'), '/big': Reply(big, headers=[('ETag', '"v1"')]),
+                            '/small': small}}) as server:
         events = crawl(folder / 'r', server, server.url('b.test'), '--delay', 0, '--max-bytes', 5000)
         assert results(events)[server.url('b.test', '/big')] == 'truncated'
         assert results(events)[server.url('b.test', '/small')] == 'stored'
@@ -70,9 +72,11 @@ def a_timeout_costs_only_the_page(folder):
 def site_budget(folder):
     with Server({'a.test': star(10, 'a'), 'b.test': star(10, 'b'), 'c.test': star(10, 'c')}) as server:
         seeds = folder / 'seeds'
-        seeds.write_text('%s budget=2\n%s budget=0\n%s\n' % (server.url('a.test'), server.url('b.test'), server.url('c.test')))
+        seeds.write_text('%s budget=2\n%s budget=0\n%s\n' %
+                         (server.url('a.test'), server.url('b.test'), server.url('c.test')))
         crawl(folder / 'r', server, '--seeds', seeds, '--delay', 0, '--site-budget', 5)
-        assert len(server.pages_asked('a.test')) == 2 and len(server.pages_asked('b.test')) == 0 and len(server.pages_asked('c.test')) == 5
+        assert len(server.pages_asked('a.test')) == 2 and len(server.pages_asked('b.test')) == 0
+        assert len(server.pages_asked('c.test')) == 5
         assert 'budget' in ask(folder / 'r', 'why', 'c.test:%d' % server.port)[0]['reason']
 
 
@@ -121,7 +125,8 @@ DEEP = {'/deep/%d' % n: page(text='deep %d' % n) for n in range(4)}
 
 @test
 def a_site_is_entered_at_its_root_if_possible(folder):
-    roots = {'ok.test': page('/deep/0'), 'gone.test': Reply('', 404), 'broken.test': Reply('', 500), 'moved.test': redirect('/home'),
+    roots = {'ok.test': page('/deep/0'), 'gone.test': Reply('', 404), 'broken.test': Reply('', 500),
+             'moved.test': redirect('/home'),
              'closed.test': page('/deep/2')}
     with Server({h: {'/': root, '/home': page('/deep/1'), **DEEP} for h, root in roots.items()}) as server:
         server.sites['closed.test']['/robots.txt'] = Reply('User-agent: *\nDisallow: /$\n', type='text/plain')
@@ -139,7 +144,8 @@ def a_site_is_entered_at_its_root_if_possible(folder):
 @test
 def deep_seeds_survive_an_interruption(folder):
     """The crawl is stopped or killed while it waits for the root page, or after the root turned out to be gone."""
-    for n, (sig, moment) in enumerate([(signal.SIGTERM, 'before'), (signal.SIGKILL, 'before'), (signal.SIGTERM, 'after'), (signal.SIGKILL, 'after')]):
+    for n, (sig, moment) in enumerate([(signal.SIGTERM, 'before'), (signal.SIGKILL, 'before'),
+                                       (signal.SIGTERM, 'after'), (signal.SIGKILL, 'after')]):
         with Server({'g.test': {'/': Reply('', 404, wait=0.25), **DEEP}}) as server:
             repo = folder / str(n)
             args = [server.url('g.test', p) for p in DEEP] + ['--delay', 0.1, '--root-first', '--processes', 1]
@@ -149,7 +155,8 @@ def deep_seeds_survive_an_interruption(folder):
             os.killpg(p.pid, sig)
             p.wait(PATIENCE)
             crawl(repo, server, *args)
-            assert set(server.pages_asked('g.test')) == {'/', *DEEP}, 'lost after %s, %s the root: %s' % (sig.name, moment, server.paths('g.test'))
+            assert set(server.pages_asked('g.test')) == {'/', *DEEP}, \
+                'lost after %s, %s the root: %s' % (sig.name, moment, server.paths('g.test'))
             server.expect_gaps(0.1)
 
 
@@ -159,8 +166,10 @@ def deep_seeds_survive_an_interruption(folder):
 def a_file_of_seeds(folder):
     with Server({'quick.test': star(6, 'q'), 'slow.test': star(4, 's'), 'own.test': star(4, 'o')}) as server:
         seeds = folder / 'seeds.txt'
-        seeds.write_text('# comment\n\nclass lazy delay=0.4 budget=3\n%s\nnot a url\n%s class=lazy\nhttp://[bad/\n%s delay=0.25 # slower\n'
-                         'ftp://x.test/\n%s delay=never\n%s class=none\nmailto:a@b.c\n' % (server.url('quick.test'), server.url('slow.test'),
+        seeds.write_text('# comment\n\nclass lazy delay=0.4 budget=3\n%s\nnot a url\n%s class=lazy\nhttp://[bad/\n'
+                         '%s delay=0.25 # slower\n'
+                         'ftp://x.test/\n%s delay=never\n%s class=none\nmailto:a@b.c\n' %
+                         (server.url('quick.test'), server.url('slow.test'),
                          server.url('own.test'), server.url('quick.test', '/x'), server.url('quick.test', '/y')))
         crawl(folder / 'r', server, '--seeds', seeds, '--delay', 0.05)
         for line in (5, 7, 9, 10, 11, 12):
@@ -188,7 +197,8 @@ def no_seeds_and_nonsense(folder):
         for nonsense in ('http://', 'ftp://a.test/', 'http://a b/', 'http://[::1', 'javascript:alert(1)', ''):
             p = call(folder / 'r', 'crawl', nonsense, status=None)
             assert p.returncode in (1, 2) and p.stderr.startswith(b'webbase: '), (nonsense, p)
-        for bad in (['--delay', '-1'], ['--delay', 'x'], ['--scope', 'all'], ['--max-pages', 'many'], ['--resolve', 'x'], ['--dispenser', 'mysql://x'],
+        for bad in (['--delay', '-1'], ['--delay', 'x'], ['--scope', 'all'], ['--max-pages', 'many'],
+                    ['--resolve', 'x'], ['--dispenser', 'mysql://x'],
                     ['--ca-file', folder / 'nope'], ['--processes', '-3']):
             p = call(folder / 'r', 'crawl', server.url('n.test'), '--allow-private', *bad, status=None)
             assert p.returncode in (1, 2) and p.stderr.startswith(b'webbase: '), (bad, p)
@@ -200,10 +210,12 @@ def no_seeds_and_nonsense(folder):
 
 @test
 def seeds_from_standard_input_and_more_of_them_later(folder):
-    with Server({'x.test': {'/': page('/a'), '/a': page(), '/island': page('/b'), '/b': page(text='b')}, 'y.test': star(3)}) as server:
+    with Server({'x.test': {'/': page('/a'), '/a': page(), '/island': page('/b'), '/b': page(text='b')},
+                 'y.test': star(3)}) as server:
         crawl(folder / 'r', server, '--seeds', '-', '--delay', 0, input=('%s\n' % server.url('x.test')).encode())
         assert set(server.pages_asked('x.test')) == {'/', '/a'}
-        # Seeds of the same site and of another site: the new pages are requested, and the old ones again in the new visit.
+        # Seeds of the same site and of another site: the new pages are requested, and the old ones again in the new
+        # visit.
         crawl(folder / 'r', server, server.url('x.test', '/island'), server.url('y.test'), '--delay', 0)
         assert {'/island', '/b'} <= set(server.pages_asked('x.test')) and len(server.pages_asked('y.test')) == 3
         assert ask(folder / 'r', 'stat')[0]['pages'] == 7
@@ -220,7 +232,8 @@ def without_seeds_everything_unfinished_is_continued(folder):
 
 @test
 def another_seed_does_not_continue_what_is_unfinished(folder):
-    """After an interrupted crawl of two sites, a crawl of the finished one alone visits it again, and does not continue the other."""
+    """After an interrupted crawl of two sites, a crawl of the finished one alone visits it again, and does not continue
+    the other."""
     with Server({'one.test': star(2, 'one'), 'two.test': star(30, 'two')}) as server:
         crawl(folder / 'r', server, server.url('one.test'), server.url('two.test'), '--delay', 0.1, '--max-time', 1.5)
         assert server.counts['one.test', '/'] == 1 and len(server.pages_asked('two.test')) < 30

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The lines of --json and --log: none is lost, whatever is killed and whether or not anybody reads them. And what the death of a worker costs."""
+"""The lines of --json and --log: none is lost, whatever is killed and whether or not anybody reads them. And what the
+death of a worker costs."""
 import fcntl, json
 
 from e2e import *
@@ -10,7 +11,8 @@ F_SETPIPE_SZ = 1031
 
 def stars(random_, sites, pages, wait=0.0):
     return {'s%d.test' % i: {'/': page(*['/%d' % n for n in range(pages)], text='root %d' % i),
-                             **{'/%d' % n: Reply(page(text='%d %d %d' % (i, n, random_.getrandbits(60))), wait=wait) for n in range(pages)}}
+                             **{'/%d' % n: Reply(page(text='%d %d %d' % (i, n, random_.getrandbits(60))), wait=wait)
+                                for n in range(pages)}}
             for i in range(sites)}
 
 
@@ -71,10 +73,12 @@ def every_stored_page_has_its_line_whatever_was_killed(folder):
 
 @test
 def nobody_reads_the_output(folder):
-    """Nobody reads standard output or standard error. The crawl continues, a signal ends it, and the next crawl delivers the rest."""
+    """Nobody reads standard output or standard error. The crawl continues, a signal ends it, and the next crawl
+    delivers the rest."""
     random_ = rng('stalled')
     with Server({**stars(random_, 3, 150), 'quiet.test': {'/': Reply(end='hang')}}) as server:
-        args = [*[server.url(h) for h in server.sites], '--delay', 0, '--processes', 2, '--timeout', 50, '--no-sitemaps']
+        args = [*[server.url(h) for h in server.sites], '--delay', 0, '--processes', 2, '--timeout', 50,
+                '--no-sitemaps']
         read_fd, write_fd = os.pipe()
         fcntl.fcntl(write_fd, F_SETPIPE_SZ, 4096)
         p = start(folder / 'r', server, *args, stdout=write_fd, stderr=write_fd)
@@ -156,13 +160,15 @@ def an_incomplete_line_in_the_log_is_replaced(folder):
 
 @test
 def a_page_that_kills_workers_costs_only_that_page(folder):
-    """The worker dies whenever it has requested a certain page. After the second time, this crawl does not request the page again."""
+    """The worker dies whenever it has requested a certain page. After the second time, this crawl does not request the
+    page again."""
     job = []
     def deadly(request):
         for pid in workers_of(job[0]):
             kill(pid, signal.SIGABRT)
         return Reply(page(text='late'), wait=0.5)
-    web = {'good.test': {'/': page(*['/%d' % n for n in range(20)]), **{'/%d' % n: page(text='good %d' % n) for n in range(20)}},
+    web = {'good.test': {'/': page(*['/%d' % n for n in range(20)]),
+                         **{'/%d' % n: page(text='good %d' % n) for n in range(20)}},
            'bad.test': {'/': page('/deadly', '/after'), '/deadly': deadly, '/after': page(text='after')}}
     with Server(web) as server:
         args = [server.url('good.test'), server.url('bad.test'), '--delay', 0, '--processes', 1, '--no-sitemaps']

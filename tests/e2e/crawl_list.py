@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Fetch lists: a listed visit requests its list and URLs that were unknown, within its budget, however often it is killed. When
-the journal's logs are gone, webdb knows enough for everything else."""
+"""Fetch lists: a listed visit requests its list and URLs that were unknown, within its budget, however often it is
+killed. When the journal's logs are gone, webdb knows enough for everything else."""
 import os, signal, time
 
 from e2e import *
@@ -32,7 +32,8 @@ def asked_since(server, began, kills=()):
 
 
 def start_cycle(repo, server, *args):
-    return spawn(command(repo, 'run', '--cycles', '1', '--allow-private', '--user-agent', AGENT, *server.resolve(), *args))
+    return spawn(command(repo, 'run', '--cycles', '1', '--allow-private', '--user-agent', AGENT, *server.resolve(),
+                         *args))
 
 
 def first_crawl(folder, server, *args, hosts=None):
@@ -60,7 +61,10 @@ def the_list_and_new_links_and_nothing_else(folder):
         site['/pushed'] = page('/8', text='pushed')
         make_list(repo, server.url('l.test', '/pushed'), server.url('l.test', '/3'), server.url('l.test', '/9'))
         events = crawl(repo, server, '--delay', 0)
-        assert asked_since(server, began) == ['l.test' + p for p in ('/3', '/9', '/moved', '/new', '/newer', '/pushed')], asked_since(server, began)
+        assert asked_since(server,
+                           began) == ['l.test' + p
+                                      for p in ('/3', '/9', '/moved', '/new', '/newer',
+                                                '/pushed')], asked_since(server, began)
         got = results(events)
         assert got[server.url('l.test', '/9')] == 'unchanged' and got[server.url('l.test', '/3')] == 'stored', got
         # The list is finished: there is nothing to continue.
@@ -83,18 +87,21 @@ def redirects_and_links_to_other_sites(folder):
     """A link to another site in scope fetches what is new there, and only that."""
     with Server({'a.dom.test': star(5, 'a'), 'b.dom.test': star(5, 'b')}) as server:
         repo, began = first_crawl(folder, server, '--scope', 'domain')
-        server.sites['a.dom.test']['/2'] = page(server.url('b.dom.test', '/3'), server.url('b.dom.test', '/new'), '/new', text='changed')
+        server.sites['a.dom.test']['/2'] = page(server.url('b.dom.test', '/3'), server.url('b.dom.test', '/new'),
+                                                '/new', text='changed')
         server.sites['b.dom.test']['/new'] = page('/4', '/newer', text='new')
         server.sites['b.dom.test']['/newer'] = page(text='newer')
         server.sites['a.dom.test']['/new'] = redirect(server.url('b.dom.test', '/2'))
         push(repo, server.url('a.dom.test', '/2'))
         cycle(repo, server, '--scope', 'domain', '--budget', 20, '--policy', 'uniform', '--min-interval', '1d')
-        assert asked_since(server, began) == ['a.dom.test/2', 'a.dom.test/new', 'b.dom.test/new', 'b.dom.test/newer'], asked_since(server, began)
+        assert asked_since(server, began) == ['a.dom.test/2', 'a.dom.test/new', 'b.dom.test/new', 'b.dom.test/newer'], \
+            asked_since(server, began)
 
 
 @test
 def names_of_one_address_are_not_probed_again(folder):
-    with Server({'p1.test': star(4, 'one'), 'p2.test': star(4, 'two')}, addresses={'p1.test': '127.0.1.9', 'p2.test': '127.0.1.9'}) as server:
+    with Server({'p1.test': star(4, 'one'), 'p2.test': star(4, 'two')},
+                addresses={'p1.test': '127.0.1.9', 'p2.test': '127.0.1.9'}) as server:
         repo, began = first_crawl(folder, server)
         make_list(repo, server.url('p1.test', '/2'), server.url('p2.test', '/3'))
         crawl(repo, server, '--delay', 0)
@@ -106,9 +113,12 @@ def sitemaps_once_a_day(folder):
     clock = Clock(folder)
     with Server({'m.test': star(6)}) as server:
         site = server.sites['m.test']
-        site['/robots.txt'] = Reply('User-agent: *\nSitemap: %s\n' % server.url('m.test', '/map.xml'), type='text/plain')
+        site['/robots.txt'] = Reply('User-agent: *\nSitemap: %s\n' % server.url('m.test', '/map.xml'),
+                                    type='text/plain')
         told = ['/1', '/2']
-        site['/map.xml'] = lambda r: Reply('<urlset>%s</urlset>' % ''.join('<url><loc>%s</loc></url>' % server.url('m.test', p) for p in told), type='text/xml')
+        site['/map.xml'] = lambda r: Reply('<urlset>%s</urlset>' %
+                                           ''.join('<url><loc>%s</loc></url>' % server.url('m.test', p) for p in told),
+                                           type='text/xml')
         crawl(folder / 'r', server, server.url('m.test'), '--delay', 0, env=clock.env())
         call(folder / 'r', 'update', env=clock.env())
         assert server.counts['m.test', '/map.xml'] == 1
@@ -136,7 +146,8 @@ def a_budget_is_never_exceeded(folder):
     for processes in (1, 2):
         with Server({'b%d.test' % n: star(20, 'b%d' % n) for n in range(4)}, latency=lambda: 0.003) as server:
             for host in server.sites:
-                server.sites[host]['/robots.txt'] = Reply('User-agent: *\nSitemap: %s\n' % server.url(host, '/map.xml'), type='text/plain')
+                server.sites[host]['/robots.txt'] = Reply('User-agent: *\nSitemap: %s\n' % server.url(host, '/map.xml'),
+                                                          type='text/plain')
                 server.sites[host]['/map.xml'] = Reply('<urlset/>', type='text/xml')
             repo = folder / str(processes)
             for url in [server.url(h) for h in server.sites]:
@@ -147,7 +158,8 @@ def a_budget_is_never_exceeded(folder):
                 events = cycle(repo, server, '--budget', budget, '--processes', processes)
                 pages = [p for p in asked_since(server, began) if not p.endswith('.xml')]
                 assert len(pages) == budget, (budget, processes, pages)
-                assert [e['fetched'] for e in events if e.get('event') == 'cycle'] == [budget], [e for e in events if e.get('event') == 'cycle']
+                assert [e['fetched'] for e in events if e.get('event') == 'cycle'] == [budget], \
+                    [e for e in events if e.get('event') == 'cycle']
 
 
 @test
@@ -158,7 +170,8 @@ def slow_responses_are_awaited_when_the_budget_is_used_up(folder):
             server.sites['w.test']['/%d' % n] = Reply(page(text='slow %d' % n), wait=1.5)
         push(repo, server.url('w.test', '/1'))
         events = cycle(repo, server, '--budget', 1)
-        assert asked_since(server, began) == ['w.test/1'] and results(events)[server.url('w.test', '/1')] == 'stored', events
+        assert asked_since(server, began) == ['w.test/1'], events
+        assert results(events)[server.url('w.test', '/1')] == 'stored', events
 
 
 @test
@@ -216,7 +229,8 @@ def the_next_list_supersedes_a_visit(folder):
         make_list(repo, server.url('s.test', '/pushed1'), server.url('s.test', '/pushed2'))
         crawl(repo, server, '--delay', 0)
         # What the first list left undone stays undone, and so do the pages it linked to, because webdb knows them.
-        assert asked_since(server, began) == ['s.test' + p for p in ('/found1', '/found2', '/pushed1', '/pushed2')], asked_since(server, began)
+        assert asked_since(server, began) == ['s.test' + p for p in ('/found1', '/found2', '/pushed1', '/pushed2')], \
+            asked_since(server, began)
 
 
 @test
@@ -253,7 +267,10 @@ def a_crawl_from_seeds_after_lists_requests_everything(folder):
         killed = time.time()
         kill_all(p)
         crawl(repo, server, server.url('e.test'), '--delay', 0)
-        assert asked_since(server, began, [killed]) == sorted('e.test' + p for p in ['/', '/island'] + ['/%d' % n for n in range(1, 10)]), asked_since(server, began)
+        assert asked_since(server, began,
+                           [killed]) == sorted('e.test' + p
+                                               for p in ['/', '/island'] +
+                                               ['/%d' % n for n in range(1, 10)]), asked_since(server, began)
 
 
 # ---- without the journal -----------------------------------------------------------------------------------------
@@ -278,7 +295,10 @@ def nothing_is_lost_with_the_logs(folder):
         began = time.time()
         events = crawl(repo, server, server.url('j.test'), '--delay', 0)
         assert 'history' not in crawl.words, crawl.words
-        assert asked_since(server, began) == sorted('j.test' + p for p in ['/', '/island'] + ['/%d' % n for n in range(1, 10)]), asked_since(server, began)
+        assert asked_since(server,
+                           began) == sorted('j.test' + p
+                                            for p in ['/', '/island'] +
+                                            ['/%d' % n for n in range(1, 10)]), asked_since(server, began)
         assert results(events)[server.url('j.test', '/island')] == 'unchanged'
         # `why` still knows, without the logs.
         prune(repo)
@@ -302,7 +322,8 @@ def unfinished_visits_keep_their_logs(folder):
         kill_all(p)
         prune(folder / 'r')
         crawl(folder / 'r', server, server.url('u.test'), '--delay', 0)
-        assert asked_since(server, 0, [killed]) == sorted(['u.test/'] + ['u.test/%d' % n for n in range(1, 30)]), server.pages_asked('u.test')
+        assert asked_since(server, 0, [killed]) == sorted(['u.test/'] + ['u.test/%d' % n for n in range(1, 30)]), \
+            server.pages_asked('u.test')
         # The visit is over, so they may be removed.
         prune(folder / 'r')
         prune(folder / 'r')
@@ -324,7 +345,8 @@ def superseded_lists_keep_no_logs(folder):
 @test
 def updates_while_a_crawl_runs(folder):
     with Server({'r%d.test' % n: star(25, 'r%d' % n) for n in range(2)}) as server:
-        p = start(folder / 'r', server, *[server.url(h) for h in server.sites], '--delay', 0.03, '--processes', 2, stderr=subprocess.PIPE)
+        p = start(folder / 'r', server, *[server.url(h) for h in server.sites], '--delay', 0.03, '--processes', 2,
+                  stderr=subprocess.PIPE)
         until(lambda: len(server.requests) > 6)
         while p.poll() is None:
             prune(folder / 'r')
@@ -347,7 +369,8 @@ def what_was_taken_down_is_not_fetched(folder):
         call(repo, 'update')
         began = time.time()
         events = crawl(repo, server, server.url('t.test'), '--delay', 0)
-        assert 't.test/3' not in asked_since(server, began) and len(asked_since(server, began)) == 5, asked_since(server, began)
+        assert 't.test/3' not in asked_since(server, began), asked_since(server, began)
+        assert len(asked_since(server, began)) == 5, asked_since(server, began)
         assert results(events)[server.url('t.test', '/3')] == 'expunged', results(events)
         why = ask(repo, 'why', server.url('t.test', '/3'))[0]
         assert why['verdict'] == 'blocked' and 'taken down' in why['reason'], why
@@ -416,7 +439,8 @@ def new_sites_of_a_seeds_file_join_the_list(folder):
         call(repo, 'update')
         ask(repo, 'generate', '--budget', 1, '--seeds', seeds)
         crawl(repo, server, '--delay', 0)
-        assert asked_since(server, began) == sorted(['old.test/2'] + ['fresh.test' + p for p in star(5)]), asked_since(server, began)
+        assert asked_since(server, began) == sorted(['old.test/2'] + ['fresh.test' + p for p in star(5)]), \
+            asked_since(server, began)
         server.expect_gaps(0.2, ['fresh.test'])
 
 

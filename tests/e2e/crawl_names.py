@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Names: a resolver that is down, fails, does not answer, or says that a name does not exist, and what happens to the sites."""
+"""Names: a resolver that is down, fails, does not answer, or says that a name does not exist, and what happens to the
+sites."""
 import signal, socket, threading, time
 
 from e2e import *
@@ -9,7 +10,8 @@ A, AAAA = 1, 28
 
 
 class Names:
-    """A name server on UDP. rules: first label of a name -> 'servfail', 'nx', 'silent', 'empty'; any other name has the address 127.0.0.1."""
+    """A name server on UDP. rules: first label of a name -> 'servfail', 'nx', 'silent', 'empty'; any other name has the
+    address 127.0.0.1."""
 
     def __init__(self, port=0, **rules):
         self.rules, self.asked = rules, []
@@ -60,11 +62,13 @@ def free_port():
 
 
 def words(server, port, *args):
-    return ['crawl', '--json', '--allow-private', '--user-agent', AGENT, '--delay', 0, '--dns', '127.0.0.1:%d' % port, *[server.url(h) for h in server.sites], *args]
+    return ['crawl', '--json', '--allow-private', '--user-agent', AGENT, '--delay', 0, '--dns', '127.0.0.1:%d' % port,
+            *[server.url(h) for h in server.sites], *args]
 
 
 def start_crawl(repo, server, port):
-    return subprocess.Popen(command(repo, *words(server, port)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=end_together)
+    return subprocess.Popen(command(repo, *words(server, port)), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            preexec_fn=end_together)
 
 
 def unresolvable(repo, host):
@@ -93,7 +97,8 @@ def the_crawl_waits_for_a_resolver_that_is_down(folder):
 
 @test
 def a_run_without_a_resolver_closes_nothing(folder):
-    """The run ends and leaves its sites for later, `why` names the reason, and the next run asks for their names at once."""
+    """The run ends and leaves its sites for later, `why` names the reason, and the next run asks for their names at
+    once."""
     repo, port = folder / 'r', free_port()
     with Server(sites('a', 'b')) as server:
         p = start_crawl(repo, server, port)
@@ -118,13 +123,16 @@ def failures_differ_from_names_that_do_not_exist(folder):
             Names(servfail='servfail', silent='silent', empty='empty', nx='nx') as names:
         # Long enough for the other sites, and for a second query for the names that fail at once.
         p = start_crawl(repo, server, names.port)
-        until(lambda: p.poll() is not None or (len([r for r in server.requests if r.host == 'good.test']) >= 3 and names.asked.count(('empty', A)) >= 2))
+        until(lambda: p.poll() is not None
+              or (len([r for r in server.requests if r.host == 'good.test']) >= 3
+                  and names.asked.count(('empty', A)) >= 2))
         assert p.poll() is None, p.stderr.read()
         kill(p.pid, signal.SIGTERM)
         out, err = p.communicate(timeout=PATIENCE)
         said = {e['url']: e['result'] for e in fetches(lines(out))}
         assert said[server.url('nx.test')] == 'error:dns' and said[server.url('good.test')] == 'stored', said
-        for name, verdict, reason in (('servfail', 'waiting', 'cannot be resolved'), ('empty', 'waiting', 'no address'), ('nx', 'blocked', 'no such name')):
+        for name, verdict, reason in (('servfail', 'waiting', 'cannot be resolved'), ('empty', 'waiting', 'no address'),
+                                      ('nx', 'blocked', 'no such name')):
             why = ask(repo, 'why', server.url(name + '.test'))[0]
             assert why['verdict'] == verdict and reason in why['reason'], (name, why)
         assert {r.host for r in server.requests} == {'good.test'}

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Crawls whose dispenser is in PostgreSQL: the same as with SQLite, shared by two crawls, and with a server that goes away."""
+"""Crawls whose dispenser is in PostgreSQL: the same as with SQLite, shared by two crawls, and with a server that goes
+away."""
 import json, socket, time
 
 from e2e import *
@@ -12,7 +13,8 @@ class Postgres:
     """A PostgreSQL server that can be made unreachable: connections go through a socket of this script."""
 
     def __init__(self, folder):
-        self.process = subprocess.Popen([ROOT / 'tests' / 'postgres'], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.process = subprocess.Popen([ROOT / 'tests' / 'postgres'], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE)
         line = self.process.stdout.readline().decode().strip()
         if not line:
             raise AssertionError(self.process.stderr.read().decode())
@@ -70,12 +72,14 @@ class Postgres:
 def web(count, pages):
     """Sites that link to each other. The last one can only be reached through links."""
     hosts = ['p%d.test' % i for i in range(count)]
-    sites = {h: {'/': page(*['/%d' % n for n in range(1, pages)], text=h), **{'/%d' % n: page(text='%s %d' % (h, n)) for n in range(1, pages)}} for h in hosts}
+    sites = {h: {'/': page(*['/%d' % n for n in range(1, pages)], text=h),
+                 **{'/%d' % n: page(text='%s %d' % (h, n)) for n in range(1, pages)}} for h in hosts}
     return hosts, sites
 
 
 def stored_urls(repo, server):
-    return {server.url(h, p) for h in server.sites for p in server.sites[h] if call(repo, 'get', server.url(h, p), status=None).returncode == 0}
+    return {server.url(h, p) for h in server.sites for p in server.sites[h]
+            if call(repo, 'get', server.url(h, p), status=None).returncode == 0}
 
 
 @test
@@ -88,14 +92,17 @@ def the_same_as_with_sqlite(folder):
             found = []
             for name, dispenser in (('lite', []), ('pg', ['--dispenser', postgres.url])):
                 begin = len(server.requests)
-                events = crawl(folder / name, server, *[server.url(h) for h in hosts[:-1]], '--scope', 'any', '--delay', 0.01, '--processes', 2, *dispenser)
+                events = crawl(folder / name, server, *[server.url(h) for h in hosts[:-1]], '--scope', 'any', '--delay',
+                               0.01, '--processes', 2, *dispenser)
                 asked = sorted((r.host, r.path) for r in server.requests[begin:])
-                found.append((asked, sorted((e['url'], e['result']) for e in fetches(events)), done(events)['pages'], verified(folder / name)['pages']))
+                found.append((asked, sorted((e['url'], e['result']) for e in fetches(events)), done(events)['pages'],
+                              verified(folder / name)['pages']))
             assert found[0] == found[1], found
             assert not (folder / 'pg' / 'dispenser.db').exists()
             why = ask(folder / 'pg', 'why', server.url(hosts[0], '/1'), '--dispenser', postgres.url)[0]
             assert why['verdict'] == 'fetched', why
-            assert ask(folder / 'pg', 'why', hosts[0] + ':%d' % server.port, '--dispenser', postgres.url)[0]['verdict'] == 'fetched'
+            assert ask(folder / 'pg', 'why', hosts[0] + ':%d' % server.port, '--dispenser',
+                       postgres.url)[0]['verdict'] == 'fetched'
 
 
 @test
@@ -103,7 +110,8 @@ def two_crawls_with_two_repositories_share_the_work(folder):
     with Postgres(folder) as postgres:
         hosts, sites = web(8, 8)
         with Server(sites, latency=lambda: 0.02) as server:
-            args = [*[server.url(h) for h in hosts], '--delay', DELAY, '--processes', 1, '--sites', 2, '--dispenser', postgres.url]
+            args = [*[server.url(h) for h in hosts], '--delay', DELAY, '--processes', 1, '--sites', 2, '--dispenser',
+                    postgres.url]
             both = [start(folder / name, server, *args, stderr=subprocess.PIPE) for name in ('a', 'b')]
             for p in both:
                 assert p.wait(PATIENCE) == 0, p.stderr.read()
@@ -152,22 +160,26 @@ def lists_and_budgets(folder):
             assert ask(folder / 'r', 'generate', '--budget', 1, *shared)[-1]['urls'] == 1
             begin = len(server.requests)
             crawl(folder / 'r', server, '--delay', 0, *shared)
-            assert [(r.host, r.path) for r in server.requests[begin:] if r.path != '/robots.txt'] == [(hosts[0], '/1'), (hosts[0], '/new')]
+            assert [(r.host, r.path) for r in server.requests[begin:]
+                    if r.path != '/robots.txt'] == [(hosts[0], '/1'), (hosts[0], '/new')]
             begin = len(server.requests)
-            cycle = command(folder / 'r', 'run', '--cycles', '1', '--budget', '9', '--allow-private', '--user-agent', AGENT, '--processes', '2',
+            cycle = command(folder / 'r', 'run', '--cycles', '1', '--budget', '9', '--allow-private', '--user-agent',
+                            AGENT, '--processes', '2',
                             *server.resolve(), *shared)
             p = spawn([*cycle, '--delay', '0.15'])
             until(lambda: len(server.requests) > begin + 4)
             kill_all(p)
             subprocess.run([*cycle, '--delay', '0'], check=True, capture_output=True, timeout=PATIENCE)
             pages = [(r.host, r.path) for r in server.requests[begin:] if r.path != '/robots.txt']
-            assert 7 <= len(pages) <= 9, pages  # a request that was about to be sent when the crawl was killed counts as used
+            # a request that was about to be sent when the crawl was killed counts as used
+            assert 7 <= len(pages) <= 9, pages
             verified(folder / 'r')
 
 
 @test
 def the_server_goes_away_and_comes_back(folder):
-    """If it is away for a moment, nothing happens. If it is away for longer, the crawl says so and ends with 1; it can be continued later."""
+    """If it is away for a moment, nothing happens. If it is away for longer, the crawl says so and ends with 1; it can
+    be continued later."""
     with Postgres(folder) as postgres:
         hosts, sites = web(3, 9)
         with Server(sites) as server:
@@ -190,12 +202,14 @@ def the_server_goes_away_and_comes_back(folder):
             assert ask(folder / 'r', 'stat')[0]['pages'] == 27
             again = {k: n for k, n in server.counts.items() if n > 1 and k[1] != '/robots.txt'}
             assert len(again) <= 6, again
-            refused(folder / 'none', 'PostgreSQL', 'crawl', server.url(hosts[0]), '--dispenser', 'postgres://webbase@/postgres?host=/nonexistent', one_line=False)
+            refused(folder / 'none', 'PostgreSQL', 'crawl', server.url(hosts[0]), '--dispenser',
+                    'postgres://webbase@/postgres?host=/nonexistent', one_line=False)
 
 
 @test
 def the_repository_remembers_its_dispenser(folder):
-    """The option is given once to crawl, and all other commands use it. Only the owner can read the file, and no password is shown."""
+    """The option is given once to crawl, and all other commands use it. Only the owner can read the file, and no
+    password is shown."""
     web = {'a.test': {'/': page('/b'), '/b': page(text='b')}}
     repo = folder / 'r'
     with Postgres(folder) as postgres, Server(web) as server:

@@ -30,7 +30,9 @@ def moment(text):
 def robots_are_remembered_for_a_day_or_as_the_server_says(folder):
     clock = Clock(folder)
     with Server({'day.test': {'/robots.txt': robots('Disallow: /x\n'), '/': page('/x', '/y'), '/y': page(text='y')},
-                 'short.test': {'/robots.txt': robots('Disallow: /x\n', headers=[('Cache-Control', 'public, max-age=600')]), '/': page('/x', '/y', text='s')}}) as server:
+                 'short.test': {'/robots.txt': robots('Disallow: /x\n',
+                                                      headers=[('Cache-Control', 'public, max-age=600')]),
+                                '/': page('/x', '/y', text='s')}}) as server:
         args = [server.url(h) for h in server.sites] + ['--delay', 0]
         count = lambda: [server.counts[h, '/robots.txt'] for h in ('day.test', 'short.test')]
         crawl(folder / 'r', server, *args, env=clock.env())
@@ -44,7 +46,8 @@ def robots_are_remembered_for_a_day_or_as_the_server_says(folder):
             events = crawl(folder / 'r', server, *args, env=clock.env())
             assert count() == want, (forward, count(), want)
             pages = {r.host for r in server.requests[before:] if r.path != '/robots.txt'}
-            assert ('day.test' in pages) == (want[0] == 1) and ('short.test' in pages) == (want[1] == 1), (forward, pages)
+            assert ('day.test' in pages) == (want[0] == 1), (forward, pages)
+            assert ('short.test' in pages) == (want[1] == 1), (forward, pages)
         assert results(events)[server.url('day.test')] == 'robots'
         assert not times(server, 'day.test', '/x') and not times(server, 'short.test', '/x')
         why = ask(folder / 'r', 'why', server.url('day.test'), '--user-agent', AGENT, env=clock.env())[0]
@@ -54,7 +57,9 @@ def robots_are_remembered_for_a_day_or_as_the_server_says(folder):
 @test
 def a_robots_txt_elsewhere_keeps_the_interval_there(folder):
     """The host that has it is crawled by another process, or by none."""
-    sites = {'h%d.test' % i: {'/': page('/a', '/b', text=str(i)), '/a': page(text='a%d' % i), '/b': page(text='b%d' % i), '/robots.txt': None} for i in range(6)}
+    sites = {'h%d.test' %
+             i: {'/': page('/a', '/b', text=str(i)), '/a': page(text='a%d' % i), '/b': page(text='b%d' % i),
+                 '/robots.txt': None} for i in range(6)}
     with Server(sites, latency=lambda: 0.02) as server:
         for host in list(sites)[1:]:
             sites[host]['/robots.txt'] = redirect(server.url('h0.test', '/common.txt'), 302)
@@ -72,7 +77,8 @@ def a_robots_txt_elsewhere_keeps_the_interval_there(folder):
 @test
 def intervals_of_favours_survive_a_kill_too(folder):
     """The host that has another site's robots.txt was requested just before its crawler was killed."""
-    with Server({'owner.test': {'/': page(*['/%d' % n for n in range(20)]), '*': lambda r: page(text=r.path), '/robots.txt': robots('Disallow: /x\n')}, 'asker.test': {'/': page()}}) as server:
+    with Server({'owner.test': {'/': page(*['/%d' % n for n in range(20)]), '*': lambda r: page(text=r.path),
+                                '/robots.txt': robots('Disallow: /x\n')}, 'asker.test': {'/': page()}}) as server:
         server.sites['asker.test']['/robots.txt'] = redirect(server.url('owner.test', '/rules.txt'))
         for n in range(2):
             p = start(folder / 'r', server, server.url('owner.test'), '--delay', 1, '--processes', 1)
@@ -81,7 +87,8 @@ def intervals_of_favours_survive_a_kill_too(folder):
             time.sleep(0.05 + 0.1 * n)
             kill_all(p)
             asked = server.counts['asker.test', '/']
-            crawl_until(folder / 'r', server, lambda: server.counts['asker.test', '/'] > asked, server.url('asker.test'), '--delay', 1)
+            crawl_until(folder / 'r', server, lambda: server.counts['asker.test', '/'] > asked,
+                        server.url('asker.test'), '--delay', 1)
         assert '/rules.txt' in server.paths('owner.test')
         server.expect_gaps(1)
 
@@ -101,9 +108,11 @@ def the_crawl_waits_for_robots_that_fail(folder):
 
 @test
 def robots_survive_the_removal_of_their_logs(folder):
-    """Logs are merged and removed, webdb is rebuilt, crawls are killed: robots.txt is requested once a day, even a missing one, and `why` knows its line."""
+    """Logs are merged and removed, webdb is rebuilt, crawls are killed: robots.txt is requested once a day, even a
+    missing one, and `why` knows its line."""
     clock = Clock(folder)
-    with Server({'r.test': {'/robots.txt': robots('Disallow: /x\n'), '/': page('/x', '/y'), '/x': page(text='x'), '/y': page(text='y')},
+    with Server({'r.test': {'/robots.txt': robots('Disallow: /x\n'), '/': page('/x', '/y'), '/x': page(text='x'),
+                            '/y': page(text='y')},
                  'none.test': {'/': page('/y', text='n'), '/y': page(text='ny')}}) as server:
         repo, args = folder / 'r', [server.url(h) for h in ('r.test', 'none.test')] + ['--delay', 0]
         count = lambda: [server.counts[h, '/robots.txt'] for h in ('r.test', 'none.test')]
@@ -126,7 +135,8 @@ def robots_survive_the_removal_of_their_logs(folder):
 
 @test
 def robots_with_a_short_retry_after(folder):
-    """503 with a short Retry-After forever: our own back-off doubles nevertheless, continues in the next run, and `why` names it."""
+    """503 with a short Retry-After forever: our own back-off doubles nevertheless, continues in the next run, and `why`
+    names it."""
     clock = Clock(folder)
     with Server({'s.test': {'/robots.txt': Reply('', 503, [('Retry-After', '1')]), '/': page()}}) as server:
         repo, args = folder / 'r', (server.url('s.test'), '--delay', 0)
@@ -141,7 +151,8 @@ def robots_with_a_short_retry_after(folder):
         crawl(repo, server, *args, '--max-time', 5, env=clock.env())
         assert len(times(server, 's.test')) == len(t) + 1, 'the next run started with short waits again'
         why = ask(repo, 'why', 's.test:%d' % server.port, env=clock.env())[0]
-        assert '503' in why['reason'] and moment(why['next_time']) >= server.requests[-1].earliest + 3600 + 2 ** (len(t) + 1) - 0.1, (why, len(t))
+        assert '503' in why['reason'], (why, len(t))
+        assert moment(why['next_time']) >= server.requests[-1].earliest + 3600 + 2 ** (len(t) + 1) - 0.1, (why, len(t))
 
 
 # ---- refusals --------------------------------------------------------------------------------------
@@ -153,8 +164,12 @@ def retry_after_in_both_forms(folder):
         return Reply('', 429, [('Retry-After', '3')]) if request.number == 1 else page(text='s')
 
     def date(request):
-        return Reply('', 503, [('Retry-After', email.utils.formatdate(int(time.time()) + 4, usegmt=True))]) if request.number == 1 else page(text='d')
-    with Server({'sec.test': {'/': page('/1', '/2'), '/1': seconds, '/2': page()}, 'date.test': {'/': page('/1', '/2'), '/1': date, '/2': page(text='2')}}) as server:
+        return Reply('', 503,
+                     [('Retry-After',
+                       email.utils.formatdate(int(time.time()) + 4,
+                                              usegmt=True))]) if request.number == 1 else page(text='d')
+    with Server({'sec.test': {'/': page('/1', '/2'), '/1': seconds, '/2': page()},
+                 'date.test': {'/': page('/1', '/2'), '/1': date, '/2': page(text='2')}}) as server:
         events = crawl(folder / 'r', server, *[server.url(h) for h in server.sites], '--delay', 0)
         assert done(events)['pages'] == 6
         for host, least in (('sec.test', 3), ('date.test', 3)):
@@ -173,7 +188,8 @@ def back_offs_double(folder):
         waits = waited(server, 'b.test')[2:]
         assert waits[0] >= 1.9 and waits[1] >= 3.9, waits
         # The third request may be under way when the crawl is stopped.
-        assert [e['result'] for e in fetches(events) if e['url'] == server.url('b.test', '/never')][:2] == ['error:status'] * 2
+        assert [e['result'] for e in fetches(events)
+                if e['url'] == server.url('b.test', '/never')][:2] == ['error:status'] * 2
 
 
 @test
@@ -181,7 +197,8 @@ def long_waits_are_left_for_another_run(folder):
     clock = Clock(folder)
     def later(request):
         return Reply('', 503, [('Retry-After', '3600')]) if request.number == 1 else page(text='at last')
-    with Server({'l.test': {'/': page('/1', '/2'), '/1': later, '/2': page()}, 'm.test': {'/': page(text='m')}}) as server:
+    with Server({'l.test': {'/': page('/1', '/2'), '/1': later, '/2': page()},
+                 'm.test': {'/': page(text='m')}}) as server:
         args = [server.url(h) for h in server.sites] + ['--delay', 0]
         crawl(folder / 'r', server, *args, env=clock.env())     # it does not wait for an hour
         why = ask(folder / 'r', 'why', server.url('l.test', '/2'), env=clock.env())[0]
@@ -206,8 +223,10 @@ def a_server_that_comes_up_late(folder):
         s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         s.bind(('127.0.7.7', 0))
         port = s.getsockname()[1]
-        p = subprocess.Popen(command(folder / 'r', 'crawl', '--json', 'http://late.test:%d/' % port, '--allow-private', '--delay', '0',
-                                     '--resolve', 'late.test:%d:127.0.7.7' % port), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        p = subprocess.Popen(command(folder / 'r', 'crawl', '--json', 'http://late.test:%d/' % port, '--allow-private',
+                                     '--delay', '0',
+                                     '--resolve', 'late.test:%d:127.0.7.7' % port), stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE)
         time.sleep(1)
         server.sites['late.test'] = server.sites['z.test']
         s.listen(50)
@@ -223,11 +242,15 @@ def a_server_that_comes_up_late(folder):
 
 @test
 def a_worker_that_slept_past_its_lease(folder):
-    """Another worker takes over its sites. When it wakes up it must not request anything, and the crawl ends with success."""
+    """Another worker takes over its sites. When it wakes up it must not request anything, and the crawl ends with
+    success."""
     clock = Clock(folder)
-    sites = {'k%d.test' % i: {'/': page(*['/%d' % n for n in range(1, 14)], text=str(i)), **{'/%d' % n: page(text='%d %d' % (i, n)) for n in range(1, 14)}} for i in range(4)}
+    sites = {'k%d.test' %
+             i: {'/': page(*['/%d' % n for n in range(1, 14)], text=str(i)),
+                 **{'/%d' % n: page(text='%d %d' % (i, n)) for n in range(1, 14)}} for i in range(4)}
     with Server(sites, latency=lambda: 0.01) as server:
-        p = start(folder / 'r', server, *[server.url(h) for h in sites], '--delay', 0.3, '--processes', 2, env=clock.env(), stderr=subprocess.PIPE)
+        p = start(folder / 'r', server, *[server.url(h) for h in sites], '--delay', 0.3, '--processes', 2,
+                  env=clock.env(), stderr=subprocess.PIPE)
         until(lambda: len(server.requests) > 16)
         sleeper = workers_of(p)[0]
         kill(sleeper, signal.SIGSTOP)
@@ -239,7 +262,8 @@ def a_worker_that_slept_past_its_lease(folder):
         assert p.wait(PATIENCE) == 0, p.stderr.read()
         server.expect_gaps(0.3, jump=moved)
         assert ask(folder / 'r', 'stat')[0]['pages'] == 56
-        # Its journal is locked while it lives, so its sites start again. Each page requested since then is requested once.
+        # Its journal is locked while it lives, so its sites start again. Each page requested since then is requested
+        # once.
         since = collections.Counter((r.host, r.path) for r in server.requests if r.time > moved)
         assert max(since.values()) == 1, since
         verified(folder / 'r')
@@ -248,7 +272,8 @@ def a_worker_that_slept_past_its_lease(folder):
 # ---- names -------------------------------------------------------------------------------------------------
 
 def same_site(count):
-    return {'/robots.txt': robots('Disallow: /x\n'), '/': page(*['/%d' % n for n in range(count)], text='the site'), **{'/%d' % n: page(text='page %d' % n) for n in range(count)}}
+    return {'/robots.txt': robots('Disallow: /x\n'), '/': page(*['/%d' % n for n in range(count)], text='the site'),
+            **{'/%d' % n: page(text='page %d' % n) for n in range(count)}}
 
 
 @test
@@ -256,7 +281,8 @@ def aliases_are_crawled_once_and_virtual_hosts_by_their_own_rules(folder):
     one = same_site(12)
     sites = {'www.one.test': one, 'one.test': one, 'mirror.test': one,
              'v1.test': {**same_site(3), '/': page('/0', '/1', '/2', text='v1')},
-             'v2.test': {**same_site(3), '/': page('/0', '/1', '/2', text='v2'), '/robots.txt': robots('Disallow: /1\n')}}
+             'v2.test': {**same_site(3), '/': page('/0', '/1', '/2', text='v2'),
+                         '/robots.txt': robots('Disallow: /1\n')}}
     with Server(sites, addresses={h: '127.0.9.1' for h in sites}) as server:
         crawl(folder / 'r', server, *[server.url(h) for h in sites], '--delay', 0.02, '--processes', 2)
         names = [h for h in ('www.one.test', 'one.test', 'mirror.test') if len(server.pages_asked(h)) > 1]
@@ -266,7 +292,8 @@ def aliases_are_crawled_once_and_virtual_hosts_by_their_own_rules(folder):
             why = ask(folder / 'r', 'why', '%s:%d' % (other, server.port))[0]
             assert why['verdict'] == 'blocked' and names[0] in why['reason'], why
             assert ask(folder / 'r', 'why', server.url(other, '/3'))[0]['verdict'] == 'blocked'
-        assert set(server.pages_asked('v1.test')) == {'/', '/0', '/1', '/2'} and set(server.pages_asked('v2.test')) == {'/', '/0', '/2'}
+        assert set(server.pages_asked('v1.test')) == {'/', '/0', '/1', '/2'}
+        assert set(server.pages_asked('v2.test')) == {'/', '/0', '/2'}
 
 
 @test
@@ -290,11 +317,13 @@ def aliases_stay_aliases_after_a_kill(folder):
 
 @test
 def scopes(folder):
-    with Server({'www.in.test': {}, 'docs.in.test': {'/': page(), '/d': page(text='d')}, 'out.test': {'/': page(), '/o': page(text='o')},
+    with Server({'www.in.test': {}, 'docs.in.test': {'/': page(), '/d': page(text='d')},
+                 'out.test': {'/': page(), '/o': page(text='o')},
                  'far.out.test': {'/f': page(text='f')}}) as server:
         server.sites['www.in.test']['/'] = page(server.url('docs.in.test', '/d'), server.url('out.test', '/o'))
         server.sites['out.test']['/o'] = page(server.url('far.out.test', '/f'))
-        for scope, want in (('site', ['www.in.test']), ('domain', ['docs.in.test', 'www.in.test']), ('any', ['docs.in.test', 'far.out.test', 'out.test', 'www.in.test'])):
+        for scope, want in (('site', ['www.in.test']), ('domain', ['docs.in.test', 'www.in.test']),
+                            ('any', ['docs.in.test', 'far.out.test', 'out.test', 'www.in.test'])):
             begin = time.time()
             crawl(folder / scope, server, server.url('www.in.test'), '--scope', scope, '--delay', 0, '--processes', 2)
             asked = sorted({r.host for r in server.requests if r.time > begin})
@@ -305,7 +334,8 @@ def scopes(folder):
 @test
 def a_page_that_only_another_site_links_to(folder):
     """Its own site is finished long before the link is found."""
-    with Server({'i.test': {'/': page(text='i'), '/island': page('/behind', text='island'), '/behind': page(text='behind')},
+    with Server({'i.test': {'/': page(text='i'), '/island': page('/behind', text='island'),
+                            '/behind': page(text='behind')},
                  'j.test': {'/': page('/1'), '/1': page('/2'), '/2': page('/3', text='2'), '/3': None}}) as server:
         server.sites['j.test']['/3'] = page(server.url('i.test', '/island'), text='3')
         crawl(folder / 'r', server, server.url('i.test'), server.url('j.test'), '--delay', 0.3, '--processes', 2)
@@ -321,14 +351,21 @@ def pages_are_found_in_feeds_and_sitemaps(folder):
     with Server({'f.test': {'*': lambda r: page(text=r.path)}}) as server:
         url = lambda path: server.url('f.test', path)
         site = server.sites['f.test']
-        site['/'] = ('<title>t</title><link rel=alternate type="application/rss+xml" href=/rss><link rel="alternate" type="application/atom+xml" href="/atom.xml">'
+        site['/'] = ('<title>t</title><link rel=alternate type="application/rss+xml" href=/rss>'
+                     '<link rel="alternate" type="application/atom+xml" href="/atom.xml">'
                      '<link rel=alternate hreflang=de href=/de>').encode()
-        site['/rss'] = Reply('<rss version="2.0"><channel><item><link>%s</link></item></channel></rss>' % url('/from-rss'), type='application/rss+xml')
-        site['/atom.xml'] = Reply('<feed xmlns="http://www.w3.org/2005/Atom"><entry><link href="/from-atom"/></entry></feed>', type='application/atom+xml')
-        site['/robots.txt'] = robots('Disallow: /secret\nSitemap: %s\nSitemap: %s\n' % (url('/index.xml'), url('/list.txt')))
-        site['/index.xml'] = Reply('<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><sitemap><loc>%s</loc></sitemap></sitemapindex>' % url('/one.xml.gz'), type='text/xml')
-        site['/one.xml.gz'] = Reply(gzip.compress(('<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>%s</loc></url><url><loc>%s</loc></url>'
-                                    '<url><loc>http://elsewhere.test/x</loc></url></urlset>' % (url('/from-sitemap'), url('/secret'))).encode()), type='application/x-gzip')
+        site['/rss'] = Reply('<rss version="2.0"><channel><item><link>%s</link></item></channel></rss>' %
+                             url('/from-rss'), type='application/rss+xml')
+        site['/atom.xml'] = Reply('<feed xmlns="http://www.w3.org/2005/Atom"><entry><link href="/from-atom"/></entry>'
+                                  '</feed>', type='application/atom+xml')
+        site['/robots.txt'] = robots('Disallow: /secret\nSitemap: %s\nSitemap: %s\n' %
+                                     (url('/index.xml'), url('/list.txt')))
+        site['/index.xml'] = Reply('<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><sitemap>'
+                                   '<loc>%s</loc></sitemap></sitemapindex>' % url('/one.xml.gz'), type='text/xml')
+        urls = (url('/from-sitemap'), url('/secret'), 'http://elsewhere.test/x')
+        sitemap = ('<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">%s</urlset>' %
+                   ''.join('<url><loc>%s</loc></url>' % u for u in urls))
+        site['/one.xml.gz'] = Reply(gzip.compress(sitemap.encode()), type='application/x-gzip')
         site['/list.txt'] = Reply(url('/from-list') + '\n', type='text/plain')
         crawl(folder / 'r', server, url('/'), '--delay', 0)
         asked = set(server.paths('f.test'))
@@ -341,7 +378,8 @@ def pages_are_found_in_feeds_and_sitemaps(folder):
 
 @test
 def nofollow_from_every_source_is_obeyed(folder):
-    heads = {'/other': 'otherbot: nofollow', '/all': 'noindex, nofollow', '/we': 'promisecheck: nofollow', '/date': 'unavailable_after: 25 Jun 2010 15:00:00 PST', '/none': 'none'}
+    heads = {'/other': 'otherbot: nofollow', '/all': 'noindex, nofollow', '/we': 'promisecheck: nofollow',
+             '/date': 'unavailable_after: 25 Jun 2010 15:00:00 PST', '/none': 'none'}
     with Server({'n.test': {'/': page(*heads, '/meta', '/rel'), '*': lambda r: page(text=r.path)}}) as server:
         site = server.sites['n.test']
         for path, value in heads.items():

@@ -12,10 +12,14 @@ events {{}}
 http {{
     access_log {f}/access.log combined; log_format proto '$server_protocol $scheme $host $request_uri $status';
     access_log {f}/proto.log proto;
-    client_body_temp_path {f}/t1; proxy_temp_path {f}/t2; fastcgi_temp_path {f}/t3; uwsgi_temp_path {f}/t4; scgi_temp_path {f}/t5;
+    client_body_temp_path {f}/t1; proxy_temp_path {f}/t2; fastcgi_temp_path {f}/t3; uwsgi_temp_path {f}/t4;
+    scgi_temp_path {f}/t5;
     types {{ text/html html; text/plain txt; }} default_type text/html;
     server {{ listen {a}:80; server_name secure.test; return 301 https://$host$request_uri; }}
-    server {{ listen {a}:443 ssl http2; server_name secure.test; ssl_certificate {f}/cert.pem; ssl_certificate_key {f}/key.pem; root {f}/www; }}
+    server {{
+        listen {a}:443 ssl http2; server_name secure.test; root {f}/www;
+        ssl_certificate {f}/cert.pem; ssl_certificate_key {f}/key.pem;
+    }}
 }}
 '''
 
@@ -29,16 +33,21 @@ class Nginx:
         self.address = '127.77.%d.%d' % (os.getpid() >> 8 & 255, os.getpid() & 255 or 1)
         www = folder / 'www'
         (www / 'dir').mkdir(parents=True)
-        self.files = {'index.html': page('/dir', '/plain.html'), 'dir/index.html': page(text='in a directory'), 'plain.html': page(text='plain'),
+        self.files = {'index.html': page('/dir', '/plain.html'), 'dir/index.html': page(text='in a directory'),
+                      'plain.html': page(text='plain'),
                       'robots.txt': b'User-agent: *\nDisallow: /no\n'}
         for path, body in self.files.items():
             (www / path).write_bytes(body)
-        subprocess.run(['openssl', 'req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-subj', '/CN=' + name, '-addext',
-                        'subjectAltName=DNS:' + name, '-keyout', folder / 'key.pem', '-out', folder / 'cert.pem'], check=True, capture_output=True)
+        subprocess.run(['openssl', 'req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-subj',
+                        '/CN=' + name, '-addext',
+                        'subjectAltName=DNS:' + name, '-keyout', folder / 'key.pem', '-out', folder / 'cert.pem'],
+                       check=True, capture_output=True)
         (folder / 'nginx.conf').write_text(CONFIG.format(f=folder, a=self.address, user='user root;'))
 
     def __enter__(self):
-        self.process = subprocess.Popen([shutil.which('nginx') or '/usr/sbin/nginx', '-p', self.folder, '-c', self.folder / 'nginx.conf', '-e', self.folder / 'error.log'], stderr=subprocess.DEVNULL)
+        self.process = subprocess.Popen([shutil.which('nginx') or '/usr/sbin/nginx', '-p', self.folder, '-c',
+                                         self.folder / 'nginx.conf', '-e', self.folder / 'error.log'],
+                                        stderr=subprocess.DEVNULL)
         import socket
         def up():
             if self.process.poll() is not None:
@@ -57,7 +66,8 @@ class Nginx:
         return [l.split() for l in (self.folder / 'proto.log').read_text().splitlines()]
 
     def crawl(self, repo, *args):
-        return crawl(repo, None, '--resolve', 'secure.test:443:' + self.address, '--resolve', 'secure.test:80:' + self.address, '--delay', 0, *args)
+        return crawl(repo, None, '--resolve', 'secure.test:443:' + self.address, '--resolve',
+                     'secure.test:80:' + self.address, '--delay', 0, *args)
 
 
 @test
@@ -68,7 +78,8 @@ def an_untrusted_certificate(folder):
         assert web.log() == [], 'something was requested'
         why = ask(folder / 'r', 'why', 'secure.test')[0]
         # On a slow machine the wait may already be over.
-        assert why['verdict'] == 'waiting' and ('tls' in why['reason'] or seconds_of(why['next_time']) <= time.time()), why
+        assert why['verdict'] == 'waiting', why
+        assert ('tls' in why['reason'] or seconds_of(why['next_time']) <= time.time()), why
 
 
 @test
@@ -80,13 +91,15 @@ def a_certificate_for_another_name(folder):
 
 @test
 def https_with_http_2_and_redirects_between_spellings(folder):
-    """http to https, and /dir to /dir/: other spellings of the same page, which is stored once, under the final spelling."""
+    """http to https, and /dir to /dir/: other spellings of the same page, which is stored once, under the final
+    spelling."""
     with Nginx(folder) as web:
         events = web.crawl(folder / 'r', 'http://secure.test/', '--ca-file', folder / 'cert.pem')
         assert done(events)['pages'] == 3, events
         spoken = {l[0] for l in web.log() if l[1] == 'https'}
         assert spoken == {'HTTP/2.0'}, spoken
-        for url, path in (('http://secure.test/', 'index.html'), ('https://secure.test/dir', 'dir/index.html'), ('https://secure.test/plain.html', 'plain.html')):
+        for url, path in (('http://secure.test/', 'index.html'), ('https://secure.test/dir', 'dir/index.html'),
+                          ('https://secure.test/plain.html', 'plain.html')):
             assert call(folder / 'r', 'get', url).stdout == web.files[path], url
         assert ask(folder / 'r', 'get', 'http://secure.test/')[0]['url'] == 'https://secure.test/'
         assert ask(folder / 'r', 'stat')[0]['pages'] == 3

@@ -21,7 +21,8 @@ def why(repo, what, verdict, *words, **kw):
     return got
 
 
-ROBOTS = Reply('# rules\nUser-agent: *\nDisallow: /\n\nUser-agent: promisecheck\nDisallow: /shut\nAllow: /shut/open\n', type='text/plain')
+ROBOTS = Reply('# rules\nUser-agent: *\nDisallow: /\n\nUser-agent: promisecheck\nDisallow: /shut\nAllow: /shut/open\n',
+               type='text/plain')
 
 
 @test
@@ -29,9 +30,11 @@ def why_explains_every_outcome(folder):
     trap = '/' + 'a/b/' * 12
     with Server({'w.test': {'/robots.txt': ROBOTS}, 'elsewhere.test': {'/': page(text='e')}}) as server:
         site = server.sites['w.test']
-        site['/'] = page('/fine', '/moved', '/gone', '/missing', '/broken', '/cut', '/shut/in', '/shut/open', server.url('elsewhere.test', '/x'), '/slow', trap) + \
+        site['/'] = page('/fine', '/moved', '/gone', '/missing', '/broken', '/cut', '/shut/in', '/shut/open',
+                         server.url('elsewhere.test', '/x'), '/slow', trap) + \
             b'<a rel=nofollow href=/shy>x</a>'
-        site.update({'/fine': page(text='fine'), '/moved': redirect('/fine'), '/gone': Reply('', 410), '/broken': Reply('', 500), '/shut/open': page(text='o'),
+        site.update({'/fine': page(text='fine'), '/moved': redirect('/fine'), '/gone': Reply('', 410),
+                     '/broken': Reply('', 500), '/shut/open': page(text='o'),
                      '/cut': Reply(b'x' * 1000, end='reset'), '/slow': Reply('', wait=30)})
         url = lambda path: server.url('w.test', path)
         crawl(folder / 'r', server, url('/'), '--delay', 0, '--timeout', 3)
@@ -66,12 +69,15 @@ def why_explains_every_outcome(folder):
 @test
 def why_explains_sites_that_are_not_contacted(folder):
     with Server({'p.test': {'/': page()}}) as server:
-        p = call(folder / 'r', 'crawl', '--json', server.url('p.test', '/x'), 'http://127.0.0.1:%d/' % server.port, 'http://no-such-name.invalid/', *server.resolve(),
+        p = call(folder / 'r', 'crawl', '--json', server.url('p.test', '/x'), 'http://127.0.0.1:%d/' % server.port,
+                 'http://no-such-name.invalid/', *server.resolve(),
                  '--delay', '0', '--dns', '127.0.0.1:1', timeout=PATIENCE)
         said = {e['url']: e['result'] for e in fetches(lines(p.stdout))}
-        assert said[server.url('p.test', '/x')] == 'error:private' and said['http://no-such-name.invalid/'] == 'error:dns', said
+        assert said[server.url('p.test', '/x')] == 'error:private', said
+        assert said['http://no-such-name.invalid/'] == 'error:dns', said
         assert not server.requests
-        for what in (server.url('p.test', '/x'), 'p.test:%d' % server.port, server.url('p.test', '/other'), 'p.test', '127.0.0.1:%d' % server.port, '127.0.0.1'):
+        for what in (server.url('p.test', '/x'), 'p.test:%d' % server.port, server.url('p.test', '/other'), 'p.test',
+                     '127.0.0.1:%d' % server.port, '127.0.0.1'):
             assert why(folder / 'r', what, 'blocked', 'private')['next_time'] is None
         why(folder / 'r', 'http://no-such-name.invalid/', 'blocked')
         why(folder / 'r', 'no-such-name.invalid', 'blocked')
@@ -80,8 +86,10 @@ def why_explains_sites_that_are_not_contacted(folder):
 @test
 def why_explains_what_waits(folder):
     """After a limit was reached, and after a site said when to come back."""
-    with Server({'q.test': {'/': page(*['/%d' % n for n in range(9)], '/shut'), '*': lambda r: page(text=r.path), '/robots.txt': ROBOTS},
-                 'busy.test': {'/': page('/next', '/later'), '/next': Reply('', 429, [('Retry-After', '900')]), '/robots.txt': Reply('', 404)},
+    with Server({'q.test': {'/': page(*['/%d' % n for n in range(9)], '/shut'), '*': lambda r: page(text=r.path),
+                            '/robots.txt': ROBOTS},
+                 'busy.test': {'/': page('/next', '/later'), '/next': Reply('', 429, [('Retry-After', '900')]),
+                               '/robots.txt': Reply('', 404)},
                  'down.test': {'/robots.txt': Reply('', 503, [('Retry-After', '900')])}}) as server:
         crawl(folder / 'r', server, server.url('q.test'), '--delay', 0, '--max-pages', 3)
         r = folder / 'r'
@@ -90,7 +98,8 @@ def why_explains_what_waits(folder):
         why(r, 'q.test:%d' % server.port, 'waiting')
         crawl(r, server, server.url('busy.test'), server.url('down.test'), '--delay', 0)
         word_of = {'429': 'busy.test', '503': 'down.test'}
-        for what, word in ((server.url('busy.test', '/next'), '429'), (server.url('busy.test', '/later'), '429'), ('busy.test:%d' % server.port, '429'), ('busy.test', '429'),
+        for what, word in ((server.url('busy.test', '/next'), '429'), (server.url('busy.test', '/later'), '429'),
+                           ('busy.test:%d' % server.port, '429'), ('busy.test', '429'),
                            (server.url('down.test'), '503'), ('down.test:%d' % server.port, '503')):
             got = why(r, what, 'waiting', word)
             until_then, last = seconds_of(got['next_time']), [x for x in server.requests if x.host == word_of[word]][-1]
@@ -99,12 +108,15 @@ def why_explains_what_waits(folder):
 
 @test
 def why_works_while_a_crawl_runs(folder):
-    with Server({'run.test': {'/': page(*['/%d' % n for n in range(900)], '/shut/x'), '*': lambda r: page(text=r.path), '/robots.txt': ROBOTS}}) as server:
-        p = start(folder / 'r', server, server.url('run.test'), '--delay', 0.2, '--processes', 1, stderr=subprocess.PIPE)
+    with Server({'run.test': {'/': page(*['/%d' % n for n in range(900)], '/shut/x'), '*': lambda r: page(text=r.path),
+                              '/robots.txt': ROBOTS}}) as server:
+        p = start(folder / 'r', server, server.url('run.test'), '--delay', 0.2, '--processes', 1,
+                  stderr=subprocess.PIPE)
         until(lambda: len(server.requests) > 4)
         for _ in range(5):
             why(folder / 'r', server.url('run.test', '/899'), 'waiting', 'queue')
-            assert why(folder / 'r', server.url('run.test', '/shut/x'), 'blocked', 'robots')['robots_line'] == 'Disallow: /shut'
+            assert why(folder / 'r', server.url('run.test', '/shut/x'), 'blocked',
+                       'robots')['robots_line'] == 'Disallow: /shut'
             why(folder / 'r', 'run.test:%d' % server.port, 'waiting', 'being crawled')
             # This includes what is not committed yet.
             why(folder / 'r', server.url('run.test', '/0'), 'fetched')

@@ -1,12 +1,13 @@
 """What the crawl tests share: a web server that behaves as a test wants, what it saw, and crawls of it.
 
 A server plays many hosts on one port of 127.0.0.0/8; --resolve directs names to it. A page is bytes, a Reply, or a
-function of a Request that returns one of these. The server remembers every request with its time, so that a test can check
-intervals and repetitions over several runs of the crawler. On a busy machine the server reads a request some time after it
-arrived; its heartbeat shows how late that may have been (Request.earliest, Server.lag). run_together() runs the tests of a
-script in parallel, because they spend most of their time waiting for intervals.
+function of a Request that returns one of these. The server remembers every request with its time, so that a test can
+check intervals and repetitions over several runs of the crawler. On a busy machine the server reads a request some time
+after it arrived; its heartbeat shows how late that may have been (Request.earliest, Server.lag). run_together() runs
+the tests of a script in parallel, because they spend most of their time waiting for intervals.
 """
-import asyncio, bisect, collections, contextlib, ctypes, os, pathlib, re, signal, ssl, subprocess, sys, tempfile, threading, time
+import asyncio, bisect, collections, contextlib, ctypes, os, pathlib, re, signal, ssl, subprocess, sys, tempfile
+import threading, time
 
 from e2e import PATIENCE, Skip, chosen_tests, command, lines, run_test
 
@@ -15,9 +16,8 @@ BEAT = 0.01
 
 
 class Reply:
-    """
-    end: None, 'reset' (the body is cut off), 'hang' (the connection stays open, and not a byte is sent), 'drip' (one byte per
-    second, from the first byte on) or 'close' (the connection is closed before a byte is sent).
+    """ end: None, 'reset' (the body is cut off), 'hang' (the connection stays open, and not a byte is sent), 'drip'
+    (one byte per second, from the first byte on) or 'close' (the connection is closed before a byte is sent).
     """
 
     def __init__(self, body=b'', status=200, headers=(), type='text/html', wait=0.0, end=None):
@@ -38,7 +38,8 @@ class Request:
 
 def page(*links, text='', title='page'):
     """A page with these links."""
-    return ('<!DOCTYPE html><title>%s</title><p>%s</p>%s' % (title, text, ' '.join('<a href="%s">x</a>' % l for l in links))).encode()
+    return ('<!DOCTYPE html><title>%s</title><p>%s</p>%s' %
+            (title, text, ' '.join('<a href="%s">x</a>' % l for l in links))).encode()
 
 
 def redirect(to, status=301):
@@ -46,14 +47,16 @@ def redirect(to, status=301):
 
 
 def star(count, name='', links=(), **reply):
-    """A site: a root page that links to /1, /2, ..., and these pages, which link back. links: more links of the root page."""
+    """A site: a root page that links to /1, /2, ..., and these pages, which link back. links: more links of the root
+    page."""
     pages = {'/': page(*['/%d' % n for n in range(1, count)], *links, text=name)}
     pages.update(('/%d' % n, page('/', text='page %s %d' % (name, n))) for n in range(1, count))
     return {path: Reply(body, **reply) for path, body in pages.items()} if reply else pages
 
 
 class Server:
-    """sites: {host without port: {path: page}}; use with `with`. Each host gets its own address unless `addresses` names one."""
+    """sites: {host without port: {path: page}}; use with `with`. Each host gets its own address unless `addresses`
+    names one."""
 
     def __init__(self, sites, addresses=None, tls=None, latency=None):
         self.sites, self.tls, self.latency = sites, tls, latency
@@ -108,7 +111,8 @@ class Server:
         headers = {k.lower(): v.strip() for k, _, v in (h.partition(':') for h in head[1:] if h)}
         host = headers['host'].rpartition(':')[0] or headers['host']
         self.counts[host, path] += 1
-        request = Request(host, path, headers, self.counts[host, path], self.beats[-4] if len(self.beats) > 3 else self.beats[0])
+        request = Request(host, path, headers, self.counts[host, path],
+                          self.beats[-4] if len(self.beats) > 3 else self.beats[0])
         self.requests.append(request)
         reply = self.sites.get(host, {}).get(path)
         if reply is None and '*' in self.sites.get(host, {}):
@@ -128,23 +132,27 @@ class Server:
         if reply.end == 'close':
             return False
         request.status = reply.status
-        top = ['HTTP/1.1 %d X' % reply.status, 'Content-Length: %d' % len(reply.body)] + ['%s: %s' % h for h in reply.headers]
+        top = ['HTTP/1.1 %d X' % reply.status,
+               'Content-Length: %d' % len(reply.body)] + ['%s: %s' % h for h in reply.headers]
         if reply.body and not any(k.lower() == 'content-type' for k, _ in reply.headers):
             top.append('Content-Type: ' + reply.type)
         for byte in b'HTTP/1.1 200 OK\r\n' * 20 if reply.end == 'drip' else ():
             writer.write(bytes([byte]))
             await writer.drain()
             await asyncio.sleep(1)
-        writer.write('\r\n'.join(top).encode('latin-1') + b'\r\n\r\n' + (reply.body[:len(reply.body) // 2] if reply.end == 'reset' else reply.body))
+        writer.write('\r\n'.join(top).encode('latin-1') + b'\r\n\r\n' +
+                     (reply.body[:len(reply.body) // 2] if reply.end == 'reset' else reply.body))
         await writer.drain()
         request.done = time.time()
         return reply.end is None
 
     def unsettled(self, request, kills, grace=0.25):
-        """Whether the page may be requested again: when a process was killed, the response had not been sent yet, or had just been sent.
+        """Whether the page may be requested again: when a process was killed, the response had not been sent yet, or
+        had just been sent.
 
         "Just" means a longer time on a busy machine: it grows with the time in which this server could not run."""
-        return any(request.earliest <= k <= (request.done or k) + grace + 25 * self.lag(request.earliest, k) for k in kills)
+        return any(request.earliest <= k <= (request.done or k) + grace + 25 * self.lag(request.earliest, k)
+                   for k in kills)
 
     # ---- where things are ----------------------------------------------------------------
 
@@ -168,8 +176,10 @@ class Server:
         return [p for p in self.paths(host) if p != '/robots.txt']
 
     def expect_gaps(self, interval, hosts=None, jump=0):
-        """Checks that any two requests to a host were at least the interval apart. jump: when the crawler's clock was put forward."""
-        # The computed gap is an upper bound, however late this server was. If the crawler forgets the time of a request, gaps are near 0.
+        """Checks that any two requests to a host were at least the interval apart. jump: when the crawler's clock was
+        put forward."""
+        # The computed gap is an upper bound, however late this server was. If the crawler forgets the time of a
+        # request, gaps are near 0.
         last, slack = {}, 0.02 + 0.05 * interval
         for r in sorted(self.requests, key=lambda r: r.time):
             if hosts and r.host not in hosts:
@@ -179,13 +189,15 @@ class Server:
             if not before or before.earliest - 0.1 < jump < r.time + 0.1:
                 continue
             gap = r.time - before.earliest
-            assert gap >= interval - slack, '%s%s was requested at most %.3f s after %s' % (r.host, r.path, gap, before.path)
+            assert gap >= interval - slack, \
+                '%s%s was requested at most %.3f s after %s' % (r.host, r.path, gap, before.path)
 
 
 # ---- crawls --------------------------------------------------------------------------------
 
 def crawl_command(repo, server, *args):
-    return command(repo, 'crawl', '--json', '--allow-private', '--user-agent', AGENT, *(server.resolve() if server else ()), *args)
+    return command(repo, 'crawl', '--json', '--allow-private', '--user-agent', AGENT,
+                   *(server.resolve() if server else ()), *args)
 
 
 def crawl(repo, server, *args, status=0, timeout=PATIENCE, **kw):
@@ -213,8 +225,10 @@ def end_together():
 
 
 def spawn(words, **kw):
-    """Starts a program in its own process group, without output unless told otherwise. It is killed when this script ends."""
-    return subprocess.Popen(words, **{'stdout': subprocess.DEVNULL, 'stderr': subprocess.DEVNULL, **kw}, start_new_session=True,
+    """Starts a program in its own process group, without output unless told otherwise. It is killed when this script
+    ends."""
+    return subprocess.Popen(words, **{'stdout': subprocess.DEVNULL, 'stderr': subprocess.DEVNULL, **kw},
+                            start_new_session=True,
                             preexec_fn=end_together)
 
 
@@ -224,7 +238,8 @@ def start(repo, server, *args, **kw):
 
 
 def run_command(repo, server, *args):
-    return command(repo, 'run', '--json', '--allow-private', '--user-agent', AGENT, '--delay', 0, *server.resolve(), *args)
+    return command(repo, 'run', '--json', '--allow-private', '--user-agent', AGENT, '--delay', 0, *server.resolve(),
+                   *args)
 
 
 def go(repo, server, *args, status=0, timeout=PATIENCE, **kw):
@@ -242,7 +257,8 @@ def cycle(repo, server, *args, **kw):
 
 def workers_of(process):
     with contextlib.suppress(OSError):
-        return [int(p) for p in pathlib.Path('/proc/%d/task/%d/children' % (process.pid, process.pid)).read_text().split()]
+        return [int(p) for p in pathlib.Path('/proc/%d/task/%d/children' %
+                                             (process.pid, process.pid)).read_text().split()]
     return []
 
 
@@ -344,12 +360,14 @@ time_t time(time_t *out)
 
 
 class Clock:
-    """The clocks of programs started with env(): forward() moves all of them at any moment, set() moves only the time of day."""
+    """The clocks of programs started with env(): forward() moves all of them at any moment, set() moves only the time
+    of day."""
 
     def __init__(self, folder):
         self.file, self.library, source = folder / 'clock', folder / 'clock.so', folder / 'clock.c'
         source.write_text(CLOCK_SOURCE)
-        subprocess.run(['gcc', '-shared', '-fPIC', '-O1', '-o', self.library, source, '-ldl'], check=True, capture_output=True)
+        subprocess.run(['gcc', '-shared', '-fPIC', '-O1', '-o', self.library, source, '-ldl'], check=True,
+                       capture_output=True)
         self.seconds = self.wall = 0
         self.forward(0)
 
@@ -402,5 +420,6 @@ def run_together(at_once=10):
         with os.fdopen(read_fd) as f:
             text = f.read()
         failed += status != 0
-        print(text or 'not ok %d - %s\n# its process ended with status %d\n' % (number, function.__name__, status), end='', flush=True)
+        print(text or 'not ok %d - %s\n# its process ended with status %d\n' % (number, function.__name__, status),
+              end='', flush=True)
     sys.exit(1 if failed else 0)

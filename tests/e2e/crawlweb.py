@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Crawls of the synthetic web, judged by what the web reports afterwards: coverage, robots.txt, courtesy, crash safety, limits.
+"""Crawls of the synthetic web, judged by what the web reports afterwards: coverage, robots.txt, courtesy, crash safety,
+limits.
 
-The server's log is the witness: it has every request of the whole run, and /_truth says which
-pages exist, which of them links or sitemaps lead to, and which robots.txt forbids.
+The server's log is the witness: it has every request of the whole run, and /_truth says which pages exist, which of
+them links or sitemaps lead to, and which robots.txt forbids.
 """
 import collections, os, resource, signal, subprocess, time
 
@@ -14,7 +15,8 @@ AGENT = 'WebCheck/1.0'
 
 
 def crawl_command(repo, seeds, *options):
-    """If no interval is requested, the Crawl-delay of sites is cut short too; only the tests of courtesy wait for it."""
+    """If no interval is requested, the Crawl-delay of sites is cut short too; only the tests of courtesy wait for
+    it."""
     hurry = ['--max-crawl-delay', 0.05] if '--delay' in options and options[options.index('--delay') + 1] == 0 else []
     return command(repo, 'crawl', *seeds, '--json', '--allow-private', '--user-agent', AGENT, *hurry, *options)
 
@@ -73,18 +75,22 @@ class Log:
             assert asked[0][1] == '/robots.txt', '%s: %s was requested before robots.txt' % (host, asked[0][1])
 
     def expect_gaps(self, interval, pulse):
-        """Checks that requests to a host are at least the interval apart, and requests for pages at least the Crawl-delay.
+        """Checks that requests to a host are at least the interval apart, and requests for pages at least the
+        Crawl-delay.
 
-        The server takes the time when it reads a request. On a busy machine it may read the first of two requests late."""
+        The server takes the time when it reads a request. On a busy machine it may read the first of two requests
+        late."""
         def slack(moment):
             return max(0.030, 0.15 * interval) + 3 * pulse.lag(moment - 0.2, moment)
         for host, asked in self.by_host().items():
             times = [t for t, _ in asked]
             for before, after, what in zip(times, times[1:], asked[1:]):
-                assert after - before >= interval - slack(before), '%s: %s was requested %.3f s after the previous request' % (host, what[1], after - before)
+                assert after - before >= interval - slack(before), \
+                    '%s: %s was requested %.3f s after the previous request' % (host, what[1], after - before)
             delay = self.sites.get(host, {}).get('delay', 0)
             pages = [t for t, path in asked if path != '/robots.txt' and not path.startswith('/sitemap')]
-            assert all(b - a >= delay - slack(a) for a, b in zip(pages, pages[1:])), '%s: requests are closer than its Crawl-delay' % host
+            assert all(b - a >= delay - slack(a) for a, b in zip(pages, pages[1:])), \
+                '%s: requests are closer than its Crawl-delay' % host
 
 
 @test
@@ -96,7 +102,8 @@ def every_reachable_page_once_and_no_forbidden_one(folder):
         log.expect_rules_kept()
         second = {h for h, s in log.sites.items() if 'alias_of' in s}
         for host, asked in log.by_host().items():
-            assert host not in second or {path for _, path in asked} <= {'/', '/robots.txt'}, 'a second name was crawled: %s' % host
+            assert host not in second or {path for _, path in asked} <= {'/', '/robots.txt'}, \
+                'a second name was crawled: %s' % host
         good = [p for p in log.pages.values() if p['url'] in log.wanted() and p['status'] == 200]
         stored = [e['url'] for e in fetches(events) if e['result'] in ('stored', 'duplicate')]
         assert set(p['url'] for p in good) <= set(stored), 'requested, but not stored'
@@ -120,7 +127,8 @@ def a_crawl_of_one_site_stays_there(folder):
 
 @test
 def courtesy_over_the_whole_run(folder):
-    with Web('--seed', rng('courtesy').randrange(1 << 40), '--sites', 60, '--pages', 600, '--latency', 20) as web, Pulse() as pulse:
+    with Web('--seed', rng('courtesy').randrange(1 << 40), '--sites', 60, '--pages', 600, '--latency',
+             20) as web, Pulse() as pulse:
         crawl(folder / 'r', [web.root], '--scope', 'any', '--delay', 0.25, '--max-time', 60)
         log = Log(web)
         log.expect_gaps(0.25, pulse)
@@ -142,11 +150,13 @@ def kill_group(process):
 @test
 def killed_at_any_moment_nothing_is_lost_and_courtesy_is_kept(folder):
     random_ = rng('kill')
-    with Web('--seed', random_.randrange(1 << 40), '--sites', 20, '--pages', 500, '--latency', 10) as web, Pulse() as pulse:
+    with Web('--seed', random_.randrange(1 << 40), '--sites', 20, '--pages', 500, '--latency',
+             10) as web, Pulse() as pulse:
         args = ['--scope', 'any', '--delay', 0.1]
         kills, before = 4, 0
         for _ in range(kills):
-            p = subprocess.Popen(crawl_command(folder / 'r', [web.root], *args), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            p = subprocess.Popen(crawl_command(folder / 'r', [web.root], *args), stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.DEVNULL,
                                  start_new_session=True)
             enough = before + random_.randrange(6, 60)
             while before < enough and p.poll() is None:
@@ -228,9 +238,12 @@ def changes_are_seen(folder):
 
 # ---- hostile webs -----------------------------------------------------------------------
 
-# These may be requested again, because they failed the first time. Long chains of redirects and traps have no page count.
-RETRIED = {'unavailable', 'too-many', 'reset-head', 'reset-body', 'short', 'silent', 'error', 'garbage', 'bad-chunks', 'bad-head', 'two-lengths',
-           'endless-head', 'huge-head', 'bad-gzip', 'bomb', 'bomb-nested', 'bad-location', 'long', 'slow-first', 'slow-body',
+# These may be requested again, because they failed the first time. Long chains of redirects and traps have no page
+# count.
+RETRIED = {'unavailable', 'too-many', 'reset-head', 'reset-body', 'short', 'silent', 'error', 'garbage', 'bad-chunks',
+           'bad-head', 'two-lengths',
+           'endless-head', 'huge-head', 'bad-gzip', 'bomb', 'bomb-nested', 'bad-location', 'long', 'slow-first',
+           'slow-body',
            'endless-body', 'loop', 'chain', 'long-chain', 'session', 'calendar', 'repeat'}
 
 
@@ -239,7 +252,8 @@ def hostile_webs_end_in_bounded_time_and_memory(folder):
     with Web('--seed', rng('hostile').randrange(1 << 40), '--sites', 50, '--pages', 1200, '--hostile') as web:
         # On a slow machine everything takes longer, so the limits are longer in proportion.
         slow = slowness()
-        events = crawl(folder / 'r', [web.root], '--scope', 'any', '--delay', 0, '--timeout', 4 * slow, '--max-time', 25 * slow,
+        events = crawl(folder / 'r', [web.root], '--scope', 'any', '--delay', 0, '--timeout', 4 * slow, '--max-time',
+                       25 * slow,
                        '--max-bytes', 1 << 20, '--site-budget', 400)
         done(events)
         peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
@@ -260,11 +274,15 @@ def expect_results(log, events):
     for e in fetches(events):
         if e['url'] in log.pages:
             results[log.pages[e['url']]['kind']].add(e['result'])
-    for kind, allowed in (('endless-body', {'truncated'}), ('missing', {'gone'}), ('gone', {'gone'}), ('redirect', {'redirect'}),
-                          ('out', {'redirect'}), ('page', {'stored', 'duplicate', 'robots', 'gone'}), ('soft-404', {'stored', 'duplicate'}),
-                          ('windows-1252', {'stored', 'duplicate'}), ('unknown-coding', {'stored', 'duplicate'}), ('deep', {'stored', 'duplicate', 'truncated'})):
+    for kind, allowed in (('endless-body', {'truncated'}), ('missing', {'gone'}), ('gone', {'gone'}),
+                          ('redirect', {'redirect'}),
+                          ('out', {'redirect'}), ('page', {'stored', 'duplicate', 'robots', 'gone'}),
+                          ('soft-404', {'stored', 'duplicate'}),
+                          ('windows-1252', {'stored', 'duplicate'}), ('unknown-coding', {'stored', 'duplicate'}),
+                          ('deep', {'stored', 'duplicate', 'truncated'})):
         assert results[kind] <= allowed, (kind, results[kind])
-    for kind in ('silent', 'reset-head', 'reset-body', 'short', 'garbage', 'bad-chunks', 'endless-head', 'bomb', 'bomb-nested', 'bad-gzip',
+    for kind in ('silent', 'reset-head', 'reset-body', 'short', 'garbage', 'bad-chunks', 'endless-head', 'bomb',
+                 'bomb-nested', 'bad-gzip',
                  'error', 'bad-location'):
         assert all(r.startswith('error:') for r in results[kind]), (kind, results[kind])
     assert sum(bool(r) for r in results.values()) > 20, 'too few kinds of pages were met: %s' % sorted(results)

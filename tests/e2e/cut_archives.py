@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Archives that are cut off, or that have wrong lengths and dates: what is there is kept and marked, and each fault is reported."""
+"""Archives that are cut off, or that have wrong lengths and dates: what is there is kept and marked, and each fault is
+reported."""
 import re, time
 
 from e2e import *
@@ -27,7 +28,8 @@ def stored(repo, page):
 
 def random_pages(name, count=5):
     random_ = rng(name)
-    return [Page('http://cut.example/%d' % i, b'%d ' % i + random_.randbytes(5000).hex().encode()) for i in range(count)]
+    return [Page('http://cut.example/%d' % i, b'%d ' % i + random_.randbytes(5000).hex().encode())
+            for i in range(count)]
 
 
 @test
@@ -87,7 +89,8 @@ def lengths_that_are_too_short(folder):
     for by in (1, 3, 30, 1000):
         records = [p.record() for p in pages]
         records[2] = shortened(records[2], by)
-        for name, data in (('short-%d.warc' % by, b''.join(records)), ('short-%d.warc.gz' % by, b''.join(map(gzip.compress, records)))):
+        for name, data in (('short-%d.warc' % by, b''.join(records)),
+                           ('short-%d.warc.gz' % by, b''.join(map(gzip.compress, records)))):
             repo, errors = imported(folder, name, data)
             assert len(errors) == 1, (name, errors)
             assert stored(repo, pages[2])[0] in (pages[2].body, pages[2].body[:-by]), name

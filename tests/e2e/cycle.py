@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""`run`: cycle after cycle, from seeds, within a budget, killed at any point, alone, on time, on a full disk; and what `stat` says about it."""
+"""`run`: cycle after cycle, from seeds, within a budget, killed at any point, alone, on time, on a full disk; and what
+`stat` says about it."""
 import contextlib, fcntl, signal, time
 
 from e2e import *
@@ -26,19 +27,23 @@ def from_seeds_to_refreshes(folder):
     with Server({'f.test': star(20)}) as server:
         repo, site = folder / 'r', server.sites['f.test']
         events = go(repo, server, server.url('f.test'), '--cycles', 1)
-        assert cycles(events)[0]['stored'] == 20 and cycles(events)[0]['cycle'] == 1 and done(events)['cycles'] == 1, events[-2:]
+        assert cycles(events)[0]['stored'] == 20 and cycles(events)[0]['cycle'] == 1, events[-2:]
+        assert done(events)['cycles'] == 1, events[-2:]
         assert len(asked(server)) == 20, 'a page was requested twice in a cycle'
         site['/3'] = page('/new', text='changed')
         site['/new'] = page('/newer', text='new')
         site['/newer'] = page(text='newer')
         del site['/4']
         said = cycles(go(repo, server, '--cycles', 2))
-        assert [s['cycle'] for s in said] == [2, 3] and said[0]['stored'] == 3 and said[0]['gone'] == 1 and said[0]['expunged'] == 1, said
+        assert [s['cycle'] for s in said] == [2, 3] and said[0]['stored'] == 3 and said[0]['gone'] == 1, said
+        assert said[0]['expunged'] == 1, said
         for path in ('/3', '/new', '/newer'):
             assert call(repo, 'get', server.url('f.test', path)).stdout == site[path]
         stat = ask(repo, 'stat')[0]
-        assert stat['snapshot'] == 3 and stat['generation'] == 0 and stat['pages_old'] == 0 and stat['bytes_dead'] == 0 and stat['unmerged_bytes'] == 0, stat
-        assert stat['cycle']['cycle'] == 3 and stat['cycle']['step'] == 'rest' and not stat['cycle']['running'] and stat['cycle']['error'] is None, stat
+        assert stat['snapshot'] == 3 and stat['generation'] == 0 and stat['pages_old'] == 0, stat
+        assert stat['bytes_dead'] == 0 and stat['unmerged_bytes'] == 0, stat
+        assert stat['cycle']['cycle'] == 3 and stat['cycle']['step'] == 'rest' and not stat['cycle']['running'], stat
+        assert stat['cycle']['error'] is None, stat
         verified(repo)
 
 
@@ -48,11 +53,13 @@ def new_seeds_join_a_running_repository(folder):
         repo = folder / 'r'
         go(repo, server, server.url('a.test'), '--cycles', 1)
         seeds = folder / 'seeds'
-        seeds.write_text('# mine\nclass slow delay=0.05\n%s\n%s class=slow\nhttp://nowhere.invalid/\n' % (server.url('a.test'), server.url('b.test')))
+        seeds.write_text('# mine\nclass slow delay=0.05\n%s\n%s class=slow\nhttp://nowhere.invalid/\n' %
+                         (server.url('a.test'), server.url('b.test')))
         began = time.time()
         said = cycles(go(repo, server, '--seeds', seeds, '--cycles', 1))[0]
         assert said['stored'] == 5 and said['unchanged'] == 5, said
-        assert len(asked(server, began)) == 10 and len(set((r.host, r.path) for r in server.requests if r.time >= began)) >= 10
+        assert len(asked(server, began)) == 10
+        assert len(set((r.host, r.path) for r in server.requests if r.time >= began)) >= 10
         server.expect_gaps(0.05, ['b.test'])
 
 
@@ -84,7 +91,8 @@ def nothing_to_start_from(folder):
         call(folder / 'empty', 'init')
         go(folder / 'empty', server, '--cycles', 1, status=1)
         assert 'seeds' in go.words and not (folder / 'empty' / 'cycle').exists(), go.words
-        for words in (['--seeds', '-'], ['--budget', '0'], ['--policy', 'random'], ['--min-interval', '2d', '--max-interval', '1d'], ['--every', 'x']):
+        for words in (['--seeds', '-'], ['--budget', '0'], ['--policy', 'random'],
+                      ['--min-interval', '2d', '--max-interval', '1d'], ['--every', 'x']):
             refused(folder / 'empty', words[0], 'run', *words, status=2, one_line=False)
 
 
@@ -114,7 +122,8 @@ def a_signal_ends_the_rest_between_cycles(folder):
         p = start_run(folder / 'r', server, server.url('r.test'), '--every', '1h', stderr=subprocess.PIPE)
         until(lambda: (folder / 'r' / 'cycle').exists() and ask(folder / 'r', 'stat')[0]['cycle']['step'] == 'rest')
         stat = ask(folder / 'r', 'stat')[0]['cycle']
-        assert stat['running'] and stat['next'] > stat['began'] and b'rests until' in call(folder / 'r', 'stat').stdout, stat
+        assert stat['running'] and stat['next'] > stat['began'], stat
+        assert b'rests until' in call(folder / 'r', 'stat').stdout, stat
         p.send_signal(signal.SIGTERM)
         assert p.wait(PATIENCE) == 1, p.stderr.read()     # it does not wait for an hour
         assert not ask(folder / 'r', 'stat')[0]['cycle']['running']
@@ -135,7 +144,8 @@ def a_signal_in_a_crawl_loses_nothing(folder):
         assert ask(repo, 'stat')[0]['cycle']['step'] == 'crawl' and b'continues there' in call(repo, 'stat').stdout
         said = cycles(go(repo, server, '--cycles', 1))
         assert [s['cycle'] for s in said] == [2] and said[0]['fetched'] == 30, said
-        assert sorted(asked(server, began)) == sorted(server.sites['c.test']), 'a page was requested twice, or not at all'
+        assert sorted(asked(server, began)) == sorted(server.sites['c.test']), \
+            'a page was requested twice, or not at all'
 
 
 @test
@@ -156,7 +166,8 @@ def prose(random_, words):
 
 @test
 def one_page_of_a_family_is_visited_often(folder):
-    """Near duplicates name the first of their family. Cycles with a budget for all pages visit that one, and the others only once a week."""
+    """Near duplicates name the first of their family. Cycles with a budget for all pages visit that one, and the others
+    only once a week."""
     random_, clock = rng('family'), Clock(folder)
     text = prose(random_, 2000)
     site = {'/near%d' % n: page('/', text='%s %s' % (text, prose(random_, 1))) for n in range(5)}
@@ -172,7 +183,8 @@ def one_page_of_a_family_is_visited_often(folder):
         for at, p in enumerate(family):
             first = [q for q in family[:at] if (hashes[p] ^ hashes[q]).bit_count() <= 3]
             assert near[p] == (server.url('n.test', first[0]) if first else None), (p, near, hashes)
-        assert sum(n is not None for n in near.values()) >= 2 and not any(n for p, n in near.items() if p not in family), near
+        assert sum(n is not None for n in near.values()) >= 2, near
+        assert not any(n for p, n in near.items() if p not in family), near
         listed = {p['url']: p['near'] for p in ask(repo, 'webdb', 'pages')}
         assert listed == {server.url('n.test', p): n for p, n in near.items()}, listed
         for day in range(3):
@@ -186,7 +198,7 @@ def one_page_of_a_family_is_visited_often(folder):
         verified(repo)
 
 
-# ---- at the same time as other commands --------------------------------------------------------------------------------------------
+# ---- at the same time as other commands ----------------------------------------------------------
 
 @contextlib.contextmanager
 def held(path):
@@ -219,7 +231,8 @@ def a_run_skips_compaction_while_somebody_else_compacts(folder):
         go(repo, server, server.url('c.test'), '--cycles', 1)
         with held(repo / 'compact.lock'):
             said = cycles(go(repo, server, '--cycles', 2))
-        assert [s['cycle'] for s in said] == [2, 3] and go.words.count('compact is left out of cycle') == 2, (said, go.words)
+        assert [s['cycle'] for s in said] == [2, 3], (said, go.words)
+        assert go.words.count('compact is left out of cycle') == 2, (said, go.words)
 
 
 @test
@@ -238,7 +251,8 @@ def an_endless_run_survives_a_step_that_fails(folder):
         assert 'thresholds' in ask(repo, 'stat')[0]['cycle']['error']
         (repo / 'thresholds').rmdir()
         until(lambda: p.poll() is not None or cycles(lines(out.read_bytes())))
-        assert p.poll() is None and ask(repo, 'stat')[0]['cycle']['step'] == 'rest' and ask(repo, 'stat')[0]['cycle']['error'] is None
+        assert p.poll() is None and ask(repo, 'stat')[0]['cycle']['step'] == 'rest'
+        assert ask(repo, 'stat')[0]['cycle']['error'] is None
         p.send_signal(signal.SIGTERM)
         p.wait(PATIENCE)
         assert len(cycles(lines(out.read_bytes()))) == 1, err.read_text()
@@ -248,7 +262,8 @@ def an_endless_run_survives_a_step_that_fails(folder):
 
 @test
 def killed_in_every_step(folder):
-    """kill -9 at random moments, many times. In the end the pages are those of the web, no cycle is counted twice, and nothing is damaged."""
+    """kill -9 at random moments, many times. In the end the pages are those of the web, no cycle is counted twice, and
+    nothing is damaged."""
     random_ = rng('killed')
     with Server({'k%d.test' % n: star(25, 'k%d' % n) for n in range(2)}, latency=lambda: 0.002) as server:
         repo, seen = folder / 'r', set()
@@ -309,7 +324,8 @@ def a_damaged_state_is_started_again(folder):
 def a_full_disk_is_reported_and_the_run_can_be_continued(folder):
     random_ = rng('full')
     with small_disk(folder / 'disk', '16m') as disk:
-        site = {'/%d' % n: Reply(b'%d ' % n + random_.randbytes(100000), type='application/octet-stream') for n in range(200)}
+        site = {'/%d' % n: Reply(b'%d ' % n + random_.randbytes(100000), type='application/octet-stream')
+                for n in range(200)}
         with Server({'h.test': {'/': page(*site), **site}}) as server:
             repo = disk / 'r'
             go(repo, server, server.url('h.test'), '--cycles', 1, '--budget', 30)
@@ -324,7 +340,7 @@ def a_full_disk_is_reported_and_the_run_can_be_continued(folder):
             verified(repo)
 
 
-# ---- step by step ------------------------------------------------------------------------------------------------------------
+# ---- step by step --------------------------------------------------------------------------------
 
 @test
 def each_step_is_a_command(folder):
@@ -348,7 +364,8 @@ def each_step_is_a_command(folder):
 def classes_have_their_own_budgets(folder):
     with Server({'news.test': star(20, 'news'), 'rest.test': star(20, 'rest')}) as server:
         repo, seeds = folder / 'r', folder / 'seeds'
-        seeds.write_text('class news fetches=3 max=1d\n%s class=news\n%s\n' % (server.url('news.test'), server.url('rest.test')))
+        seeds.write_text('class news fetches=3 max=1d\n%s class=news\n%s\n' %
+                         (server.url('news.test'), server.url('rest.test')))
         go(repo, server, '--seeds', seeds, '--cycles', 1)
         began = time.time()
         said = cycles(go(repo, server, '--seeds', seeds, '--cycles', 1, '--budget', 10))[0]
@@ -359,7 +376,8 @@ def classes_have_their_own_budgets(folder):
 
 @contextlib.contextmanager
 def postgres():
-    p = subprocess.Popen([ROOT / 'tests' / 'postgres'], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    p = subprocess.Popen([ROOT / 'tests' / 'postgres'], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE)
     url = p.stdout.readline().decode().strip()
     try:
         assert url, p.stderr.read()

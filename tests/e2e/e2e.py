@@ -3,12 +3,14 @@
 A script marks functions with @test and ends with run(). Each test gets its own folder. It
 fails by raising an exception, and skips itself by raising Skip.
 """
-import contextlib, ctypes, fcntl, gzip, hashlib, json, os, pathlib, random, shutil, socket, struct, subprocess, sys, tempfile, threading, time, traceback
+import contextlib, ctypes, fcntl, gzip, hashlib, json, os, pathlib, random, shutil, socket, struct, subprocess, sys
+import tempfile, threading, time, traceback
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 WEBBASE = os.environ.get('WEBBASE', str(ROOT / 'build' / 'webbase'))
-# The longest time, in seconds, to wait for anything. It only ends tests that hang; no test depends on how fast something is.
+# The longest time, in seconds, to wait for anything. It only ends tests that hang; no test depends on how fast
+# something is.
 PATIENCE = float(os.environ.get('WEBBASE_PATIENCE', 400))
 SEED = int(os.environ.get('SEED', random.SystemRandom().randrange(1 << 31)))
 
@@ -48,7 +50,9 @@ def run_test(number, function):
     except Skip as e:
         return True, 'ok %d - %s # SKIP %s\n' % (number, title, e)
     except Exception:
-        return False, 'not ok %d - %s\n' % (number, title) + ''.join('# %s\n' % line for line in traceback.format_exc().splitlines())
+        return False, 'not ok %d - %s\n' % (number,
+                                            title) + ''.join('# %s\n' % line
+                                                             for line in traceback.format_exc().splitlines())
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -93,10 +97,12 @@ def command(repo, *args):
 
 
 def call(repo, *args, status=0, **kw):
-    """Runs the program to its end; returns a CompletedProcess with bytes. status: the expected exit status; None: any."""
+    """Runs the program to its end; returns a CompletedProcess with bytes. status: the expected exit status; None:
+    any."""
     p = subprocess.run(command(repo, *args), capture_output=True, timeout=kw.pop('timeout', PATIENCE), **kw)
     assert p.returncode >= 0, 'died of signal %d: %s' % (-p.returncode, args)
-    assert status is None or p.returncode == status, 'exit %d, not %d: %s: %s %s' % (p.returncode, status, args, p.stderr[-500:], p.stdout[-500:])
+    assert status is None or p.returncode == status, \
+        'exit %d, not %d: %s: %s %s' % (p.returncode, status, args, p.stderr[-500:], p.stdout[-500:])
     return p
 
 
@@ -134,11 +140,14 @@ def verified(repo):
 # ---- archives ----------------------------------------------------------------
 
 class Page:
-    def __init__(self, url, body, date='2026-01-02T03:04:05Z', type='text/html; charset=utf-8', status='200 OK', headers=()):
-        self.url, self.body, self.date, self.type, self.status, self.headers = url, body, date, type, status, list(headers)
+    def __init__(self, url, body, date='2026-01-02T03:04:05Z', type='text/html; charset=utf-8', status='200 OK',
+                 headers=()):
+        self.url, self.body, self.date = url, body, date
+        self.type, self.status, self.headers = type, status, list(headers)
 
     def http(self):
-        head = ['HTTP/1.1 ' + self.status, 'Content-Type: ' + self.type, *self.headers, 'Content-Length: %d' % len(self.body)]
+        head = ['HTTP/1.1 ' + self.status, 'Content-Type: ' + self.type, *self.headers,
+                'Content-Length: %d' % len(self.body)]
         return '\r\n'.join(head).encode() + b'\r\n\r\n' + self.body
 
     def record(self):
@@ -163,7 +172,8 @@ def html(random_, words=80):
 
 
 def some_pages(random_, count, host='www.alpha.example'):
-    return [Page('http://%s/dir%d/%d.html' % (host, i % 5, i), b'%d ' % i + html(random_), '2026-01-02T03:%02d:%02dZ' % (i // 60 % 60, i % 60))
+    return [Page('http://%s/dir%d/%d.html' % (host, i % 5, i), b'%d ' % i + html(random_),
+                 '2026-01-02T03:%02d:%02dZ' % (i // 60 % 60, i % 60))
             for i in range(count)]
 
 
@@ -185,9 +195,11 @@ def become_root(network=False):
     """If the user is not root, moves this process (which must have only one thread) into namespaces in which it is."""
     if os.geteuid() == 0:
         return
-    uid, gid, flags = os.geteuid(), os.getegid(), 0x10000000 | 0x00020000 | (0x40000000 if network else 0)     # user, mount, network
+    uid, gid, flags = os.geteuid(), os.getegid(), 0x10000000 | 0x00020000 | (0x40000000 if network
+                                                                             else 0)     # user, mount, network
     if ctypes.CDLL(None, use_errno=True).unshare(flags):
-        raise OSError(ctypes.get_errno(), 'this test must run as root, or on a system where users may create namespaces')
+        raise OSError(ctypes.get_errno(),
+                      'this test must run as root, or on a system where users may create namespaces')
     pathlib.Path('/proc/self/setgroups').write_text('deny')
     pathlib.Path('/proc/self/uid_map').write_text('0 %d 1' % uid)
     pathlib.Path('/proc/self/gid_map').write_text('0 %d 1' % gid)
@@ -210,7 +222,8 @@ def small_disk(folder, size):
 
 
 def remount(folder, options):
-    """Remounts with 'ro', 'rw' or 'size=...'. Does not use mount(8), which repeats options that only the real root may set."""
+    """Remounts with 'ro', 'rw' or 'size=...'. Does not use mount(8), which repeats options that only the real root may
+    set."""
     flags = 0x20 | (1 if options == 'ro' else 0)      # MS_REMOUNT, MS_RDONLY
     data = options.encode() if '=' in options else None
     if ctypes.CDLL(None, use_errno=True).mount(b'tmpfs', bytes(folder), b'tmpfs', ctypes.c_ulong(flags), data):

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What is removed: pages that are gone, pages whose lifetime has ended, and pages that are taken down, including their bytes."""
+"""What is removed: pages that are gone, pages whose lifetime has ended, and pages that are taken down, including their
+bytes."""
 import time
 
 from e2e import *
@@ -38,7 +39,8 @@ def gone_pages_are_removed(folder):
 
 @test
 def lifetimes_end(folder):
-    """A page is listed when its lifetime ends. If it still exists, even without a link, it stays; if it is gone, it is removed; if that cannot be checked, it stays."""
+    """A page is listed when its lifetime ends. If it still exists, even without a link, it stays; if it is gone, it is
+    removed; if that cannot be checked, it stays."""
     clock = Clock(folder)
     hosts = {'a.test': star(6, 'a'), 'b.test': star(4, 'b')}
     with Server(hosts) as server:
@@ -54,7 +56,8 @@ def lifetimes_end(folder):
         for path in list(hosts['b.test']):
             hosts['b.test'][path] = Reply('sorry', 503)
         hosts['b.test']['/robots.txt'] = Reply('sorry', 503)
-        said = [e for e in cycle(repo, server, '--lifetime', 3, '--budget', 100, '--max-time', 4, env=clock.env()) if e['event'] == 'cycle'][0]
+        said = [e for e in cycle(repo, server, '--lifetime', 3, '--budget', 100, '--max-time', 4, env=clock.env())
+                if e['event'] == 'cycle'][0]
         assert said['expunged'] == 1, said
         assert not is_stored(repo, server.url('a.test', '/2'), env=clock.env())
         for host, n in (('a.test', 1), ('a.test', 5), ('b.test', 1), ('b.test', 3)):
@@ -78,7 +81,8 @@ def expiring_pages_are_requested_first(folder):
         clock.forward(4.5 * 86400)
         before = len(server.requests)
         said = cycle(repo, server, '--lifetime', 10, '--budget', 2, env=clock.env())
-        assert sorted(r.path for r in server.requests[before:] if r.path != '/robots.txt') == ['/7', '/8'], server.requests[before:]
+        assert sorted(r.path for r in server.requests[before:] if r.path != '/robots.txt') == ['/7', '/8'], \
+            server.requests[before:]
 
 
 # ---- taken down --------------------------------------------------------------------------------------------
@@ -92,7 +96,8 @@ def a_page_and_its_bytes(folder):
         cycle(repo, server, server.url('t.test'))
         assert files_with(repo, mark[1000:1032])
         events = lines(call(repo, 'expunge', url.replace('http:', 'HTTP:') + '#x', '--json').stdout)
-        assert events[0]['event'] == 'expunge' and events[0]['url'] == url and done(events)['pages'] == 1 and done(events)['bytes'] == len(mark), events
+        assert events[0]['event'] == 'expunge' and events[0]['url'] == url and done(events)['pages'] == 1, events
+        assert done(events)['bytes'] == len(mark), events
         assert not is_stored(repo, url)
         call(repo, 'compact')
         assert not files_with(repo, mark[1000:1032])
@@ -141,7 +146,8 @@ def without_any_update_before(folder):
 @test
 def pages_that_a_killed_crawler_had_not_committed(folder):
     mark = rng('spool').randbytes(30000)
-    with Server({'s.test': {'/': page('/secret', *['/%d' % n for n in range(50)]), '/secret': Reply(mark, type='application/octet-stream'),
+    with Server({'s.test': {'/': page('/secret', *['/%d' % n for n in range(50)]),
+                            '/secret': Reply(mark, type='application/octet-stream'),
                             '*': lambda r: page(text=r.path)}}) as server:
         repo, url = folder / 'r', server.url('s.test', '/secret')
         p = start(repo, server, server.url('s.test'), '--delay', 0.05, '--processes', 1)
@@ -157,8 +163,10 @@ def pages_that_a_killed_crawler_had_not_committed(folder):
 
 @test
 def taken_down_between_fetch_and_commit(folder):
-    """The line of the page waits for the commit, which leaves the page out. So the line must not say that the page was stored."""
-    with Server({'s.test': {'/': page('/secret', *['/%d' % n for n in range(30)]), '*': lambda r: page(text=r.path)}}) as server:
+    """The line of the page waits for the commit, which leaves the page out. So the line must not say that the page was
+    stored."""
+    with Server({'s.test': {'/': page('/secret', *['/%d' % n for n in range(30)]),
+                            '*': lambda r: page(text=r.path)}}) as server:
         repo, url = folder / 'r', server.url('s.test', '/secret')
         with open(folder / 'out', 'wb') as out:
             p = start(repo, server, server.url('s.test'), '--delay', 0.02, '--processes', 1, stdout=out)
@@ -169,15 +177,18 @@ def taken_down_between_fetch_and_commit(folder):
         told = results(events)
         assert not is_stored(repo, url) and ask(repo, 'stat')[0]['pages'] == 31
         # Either it was committed before and then removed, or it was left out and the line says so.
-        assert told[url] == ('stored' if removed else 'expunged') and all(r == 'stored' for u, r in told.items() if u != url and not u.endswith('robots.txt')), told
+        assert told[url] == ('stored' if removed else 'expunged'), told
+        assert all(r == 'stored' for u, r in told.items() if u != url and not u.endswith('robots.txt')), told
         print('# the line says %s' % told[url])
 
 
 @test
 def killed_with_the_page_in_its_spool(folder):
-    """The page is taken down when a crawler has fetched but not committed it; then the crawler is killed and continued."""
+    """The page is taken down when a crawler has fetched but not committed it; then the crawler is killed and
+    continued."""
     mark = rng('spool2').randbytes(30000)
-    with Server({'s.test': {'/': page('/secret', *['/%d' % n for n in range(30)]), '/secret': Reply(mark, type='application/octet-stream'),
+    with Server({'s.test': {'/': page('/secret', *['/%d' % n for n in range(30)]),
+                            '/secret': Reply(mark, type='application/octet-stream'),
                             '*': lambda r: page(text=r.path)}}) as server:
         for n in range(4):
             repo, url = folder / ('r%d' % n), server.url('s.test', '/secret')
@@ -200,7 +211,8 @@ def killed_with_the_page_in_its_spool(folder):
 
 @test
 def removed_between_a_conditional_request_and_its_304(folder):
-    """If the page is taken down meanwhile, it stays out; if it is only removed, it is requested again. Neither ends the crawl."""
+    """If the page is taken down meanwhile, it stays out; if it is only removed, it is requested again. Neither ends the
+    crawl."""
     repo, held = folder / 'r', []
 
     def answer(n, allow):
@@ -241,13 +253,15 @@ def arc(path, pages):
 
 @test
 def no_way_in_after_a_takedown(folder):
-    """A page and a host that were taken down stay out of import (in three ways), crawl, push, run, update --rebuild and webdb import."""
+    """A page and a host that were taken down stay out of import (in three ways), crawl, push, run, update --rebuild and
+    webdb import."""
     with Server({'d.test': star(6, 'd'), 'h.test': star(4, 'h')}) as server:
         repo = folder / 'r'
         crawl(repo, server, server.url('d.test'), server.url('h.test'), '--delay', 0)
         call(repo, 'update')
         secret, open_, host = server.url('d.test', '/3'), server.url('d.test', '/4'), 'h.test:%d' % server.port
-        never, of_host, new_of_host = server.url('d.test', '/never'), server.url('h.test', '/1'), server.url('h.test', '/found-later')
+        never = server.url('d.test', '/never')
+        of_host, new_of_host = server.url('h.test', '/1'), server.url('h.test', '/found-later')
         assert done(ask(repo, 'expunge', secret))['pages'] == 1
         assert done(ask(repo, 'expunge', never))['pages'] == 0
         assert done(ask(repo, 'expunge', host))['pages'] == 4
@@ -273,8 +287,9 @@ def no_way_in_after_a_takedown(folder):
             (tree / name).write_bytes(b'<p>from a tree')
         assert done(ask(repo, 'import', '--dir', tree, '--url', server.url('d.test', '/')))['barred'] == 2
         look('import --dir')
-        revisit = record(secret, b'', '2026-07-01T00:00:00Z', 'revisit', extra=['WARC-Profile: http://netpreserve.org/warc/1.1/revisit/identical-payload-digest',
-                                                                              'WARC-Payload-Digest: sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ'])
+        revisit = record(secret, b'', '2026-07-01T00:00:00Z', 'revisit',
+                         extra=['WARC-Profile: http://netpreserve.org/warc/1.1/revisit/identical-payload-digest',
+                                'WARC-Payload-Digest: sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ'])
         write_archive(folder / 'revisit.warc', [revisit])
         assert done(ask(repo, 'import', folder / 'revisit.warc'))['barred'] == 1
         call(repo, 'update')
@@ -311,7 +326,8 @@ def no_way_in_after_a_takedown(folder):
 @test
 def a_barred_host_is_left_alone(folder):
     """No request goes there, not even for robots.txt, unless one of its pages is allowed."""
-    sites = {'a.test': {'/': page('/1', 'http://b.test:%d/', 'http://b.test:%d/2'), '/1': page()}, 'b.test': {**star(4), '/sitemap.xml': Reply('<urlset/>', type='text/xml')}}
+    sites = {'a.test': {'/': page('/1', 'http://b.test:%d/', 'http://b.test:%d/2'), '/1': page()},
+             'b.test': {**star(4), '/sitemap.xml': Reply('<urlset/>', type='text/xml')}}
     with Server(sites) as server:
         sites['a.test']['/'] = sites['a.test']['/'].replace(b'%d', b'%d' % server.port)
         repo, host = folder / 'r', 'b.test:%d' % server.port
@@ -319,7 +335,8 @@ def a_barred_host_is_left_alone(folder):
         call(repo, 'expunge', host)
         events = crawl(repo, server, server.url('a.test'), server.url('b.test', '/3'), '--scope', 'any', '--delay', 0)
         assert server.paths('b.test') == [], server.paths('b.test')
-        assert sorted({e['url'] for e in fetches(events, 'expunged')}) == [server.url('b.test', p) for p in ('/', '/2', '/3')], events
+        assert sorted({e['url'] for e in fetches(events, 'expunged')}) == [server.url('b.test', p)
+                                                                           for p in ('/', '/2', '/3')], events
         assert ask(repo, 'stat')[0]['pages'] == 2
         call(repo, 'expunge', '--allow', server.url('b.test', '/2'))
         crawl(repo, server, server.url('a.test'), server.url('b.test', '/3'), '--scope', 'any', '--delay', 0)
@@ -333,14 +350,16 @@ def a_barred_host_is_left_alone(folder):
 
 @test
 def a_takedown_during_imports(folder):
-    """Two imports of the same page run while it is taken down. In whatever order, the page is not there when expunge has returned."""
+    """Two imports of the same page run while it is taken down. In whatever order, the page is not there when expunge
+    has returned."""
     random_ = rng('beside')
     pages = [Page('http://b%d.example/%d' % (i % 5, i), html(random_, 60)) for i in range(4000)]
     archive(folder / 'a.warc', pages)
     repo = folder / 'r'
     call(repo, 'init')
     for n in range(3):
-        jobs = [subprocess.Popen(command(repo, 'import', folder / 'a.warc', '--json'), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) for _ in range(2)]
+        jobs = [subprocess.Popen(command(repo, 'import', folder / 'a.warc', '--json'), stdout=subprocess.PIPE,
+                                 stderr=subprocess.DEVNULL) for _ in range(2)]
         time.sleep(random_.uniform(0, 0.3))
         victim = random_.choice(pages).url
         call(repo, 'expunge', victim)
@@ -363,7 +382,8 @@ def killed_at_any_moment(folder):
         crawl(repo, server, server.url('k.test'), server.url('l.test'), '--delay', 0, '--connections', 8)
         call(repo, 'update')
         for attempt in range(8):
-            p = subprocess.Popen(command(repo, 'expunge', 'k.test:%d' % server.port), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            p = subprocess.Popen(command(repo, 'expunge', 'k.test:%d' % server.port), stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.DEVNULL)
             time.sleep(random_.uniform(0.001, 0.04))
             p.kill()
             p.wait()

@@ -24,13 +24,15 @@ int main(int argc, char **argv)
 
 
 def install(folder):
-    subprocess.run(['make', '-s', 'install', 'PREFIX=/usr', 'DESTDIR=%s' % folder], cwd=ROOT, check=True, capture_output=True)
+    subprocess.run(['make', '-s', 'install', 'PREFIX=/usr', 'DESTDIR=%s' % folder], cwd=ROOT, check=True,
+                   capture_output=True)
 
 
 @test
 def everything_is_where_it_belongs(folder):
     install(folder)
-    for name in ('usr/bin/webbase', 'usr/share/man/man1/webbase.1', 'usr/share/bash-completion/completions/webbase.bash',
+    for name in ('usr/bin/webbase', 'usr/share/man/man1/webbase.1',
+                 'usr/share/bash-completion/completions/webbase.bash',
                  'usr/include/webbase/store/store.h', 'usr/include/webbase/base/buf.h'):
         assert (folder / name).is_file(), name
     assert len(list(folder.rglob('libwebbase-core.a'))) == 1
@@ -44,8 +46,10 @@ def a_program_links_the_library(folder):
     (folder / 'p.c').write_text(PROGRAM)
     found = next((folder / 'root').rglob('webbase.pc')).parent
     # The .pc file names /usr, but our files are below the test's root.
-    flags = subprocess.run(['pkg-config', '--cflags', '--libs', '--define-variable=prefix=%s' % (folder / 'root/usr'), 'webbase'],
-                           env=dict(os.environ, PKG_CONFIG_PATH=str(found)), capture_output=True, check=True).stdout.decode().split()
+    flags = subprocess.run(['pkg-config', '--cflags', '--libs', '--define-variable=prefix=%s' % (folder / 'root/usr'),
+                            'webbase'],
+                           env=dict(os.environ, PKG_CONFIG_PATH=str(found)), capture_output=True,
+                           check=True).stdout.decode().split()
     subprocess.run(['gcc', '-std=c17', 'p.c', '-o', 'p', *flags], cwd=folder, check=True)
     call(folder / 'r', 'import', archive(folder / 'a.warc', some_pages(rng('link'), 3)))
     out = subprocess.run([folder / 'p', folder / 'r'], capture_output=True, check=True).stdout

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Small limits (open files, size of files, memory) and a full disk: the message names file and cause, and nothing is lost."""
+"""Small limits (open files, size of files, memory) and a full disk: the message names file and cause, and nothing is
+lost."""
 import resource
 
 from e2e import *
@@ -20,7 +21,8 @@ class Place:
         call(self.sound, 'update')
 
     def arguments(self, name):
-        return {'import': ('import', self.folder / 'newer.warc', '--json'), 'get': ('get', self.pages[70].url), 'webdb': ('webdb', 'pages'),
+        return {'import': ('import', self.folder / 'newer.warc', '--json'), 'get': ('get', self.pages[70].url),
+                'webdb': ('webdb', 'pages'),
                 'export': ('export', '--warc', self.folder / 'out.warc', '--force'), 'why': ('why', 'h1.example'),
                 'expunge': ('expunge', self.pages[-1].url)}.get(name, (name,))
 
@@ -29,15 +31,18 @@ class Place:
         repo = self.folder / 'repo'
         shutil.rmtree(repo, ignore_errors=True)
         shutil.copytree(self.sound, repo)
-        return repo, call(repo, *self.arguments(name), status=None, preexec_fn=lambda: resource.setrlimit(limit, (value, value)))
+        return repo, call(repo, *self.arguments(name), status=None,
+                          preexec_fn=lambda: resource.setrlimit(limit, (value, value)))
 
     def expect_nothing_lost(self, repo, name, what):
-        """Checks that every page is there, in one of its possible versions, and that the same command then works without the limit."""
+        """Checks that every page is there, in one of its possible versions, and that the same command then works
+        without the limit."""
         verified(repo)
         newer = {p.url: p.body for p in self.newer}
         for page in self.pages[::23]:
             p = call(repo, 'get', page.url, status=None)
-            assert p.stdout in (page.body, newer.get(page.url)) or name == 'expunge' and page is self.pages[-1], (what, page.url, p)
+            assert p.stdout in (page.body, newer.get(page.url)) or name == 'expunge' and page is self.pages[-1], \
+                (what, page.url, p)
         call(repo, *self.arguments(name))
         if name == 'import':
             assert all(call(repo, 'get', p.url).stdout == p.body for p in self.newer[::20]), what
@@ -60,7 +65,8 @@ def few_open_files(folder):
             works = p.returncode == 0
             if not works:
                 text = only_message(p)
-                assert p.returncode == 1 and 'open files' in text and 'ulimit -n' in text and '/' in text, (name, files, p)
+                assert p.returncode == 1 and 'open files' in text and 'ulimit -n' in text, (name, files, p)
+                assert '/' in text, (name, files, p)
                 place.expect_nothing_lost(repo, name, (name, files))
                 failed += 1
         assert works, '%s does not work with 40 files' % name
@@ -130,7 +136,8 @@ def soft_limits_are_raised(folder):
     """A soft limit below the hard one has no effect."""
     place = Place(folder)
     for name in COMMANDS:
-        call(place.sound, *place.arguments(name), preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (4, 200)))
+        call(place.sound, *place.arguments(name),
+             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (4, 200)))
 
 
 run()

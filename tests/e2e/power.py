@@ -40,7 +40,9 @@ def naming_the_state(what, disk, moment, how, seed):
         yield
     except BaseException:
         r = disk.records[moment]
-        print('# %s: power cut after record %d of %d (%s %s), %s, SEED=%d' % (what, moment, len(disk.records), r.kind, r.payload[:80] if r.kind not in 'WA' else '', how, seed), flush=True)
+        print('# %s: power cut after record %d of %d (%s %s), %s, SEED=%d' %
+              (what, moment, len(disk.records), r.kind, r.payload[:80] if r.kind not in 'WA' else '', how, seed),
+              flush=True)
         raise
 
 
@@ -71,7 +73,9 @@ def states(folder, program, count=60):
         state = disk.cut(random_, folder / 'state', {0: 'lost', 1: 'kept'}.get(n, 'any'))
         found.append({str(p.relative_to(state)): p.read_bytes() if p.is_file() else None for p in state.rglob('*')})
         shutil.rmtree(state)
-    assert found[1] == {str(p.relative_to(folder / 'disk')): p.read_bytes() if p.is_file() else None for p in (folder / 'disk').rglob('*')}, 'if everything is kept, the disk must have what the program sees'
+    assert found[1] == {str(p.relative_to(folder / 'disk')): p.read_bytes() if p.is_file() else None
+                        for p in (folder / 'disk').rglob('*')}, \
+        'if everything is kept, the disk must have what the program sees'
     return found
 
 
@@ -98,27 +102,34 @@ os.close(put('x', b'x')); os.rename('x', 'y')
     assert found[0] == {'a': b'1' * 2048}
     contents = {s['a'] for s in found}
     torn = {c for c in contents if {b'1'[0], b'2'[0]} <= set(c)}
-    assert torn and all(len(set(c[i:i + 512])) == 1 for c in torn for i in range(0, 2048, 512)), 'a sector is a mixture of two versions'
+    assert torn, 'a sector is a mixture of two versions'
+    assert all(len(set(c[i:i + 512])) == 1 for c in torn for i in range(0, 2048, 512)), \
+        'a sector is a mixture of two versions'
     assert {len(c) for c in contents} == {2048, 4608, 5000}
     assert any(b'3' in c and b'2' not in c for c in contents), 'a later write is never there without the earlier one'
     names = {frozenset(s) for s in found}
     # Whether or not the rename is there, the file has at most one name.
-    assert names == {frozenset(n) for a in (['a'],) for d in ([], ['d', 'd/b']) for x in ([], ['x'], ['y']) for n in (a + d + x,)}, names
+    assert names == {frozenset(n) for a in (['a'],) for d in ([], ['d', 'd/b']) for x in ([], ['x'], ['y'])
+                     for n in (a + d + x,)}, names
 
 
 @test
 def every_change_of_a_file_is_recorded(folder):
     """The recorder knows every function that the program and its databases call to change files."""
-    changes = set('open open64 openat openat64 creat creat64 write pwrite pwrite64 writev pwritev pwritev64 pwritev2 ftruncate ftruncate64 truncate '
-                  'truncate64 fallocate fallocate64 posix_fallocate posix_fallocate64 copy_file_range sendfile sendfile64 splice fsync fdatasync sync '
-                  'syncfs rename renameat renameat2 unlink unlinkat remove mkdir mkdirat rmdir link linkat symlink symlinkat'.split())
+    changes = set('open open64 openat openat64 creat creat64 write pwrite pwrite64 writev pwritev pwritev64 pwritev2 '
+                  'ftruncate ftruncate64 truncate truncate64 fallocate fallocate64 posix_fallocate posix_fallocate64 '
+                  'copy_file_range sendfile sendfile64 splice fsync fdatasync sync syncfs rename renameat renameat2 '
+                  'unlink unlinkat remove mkdir mkdirat rmdir link linkat symlink symlinkat'.split())
     # freopen and similar functions reach the kernel inside libc. We do not use them for any file that must last.
     known = set(symbols(RECORDER, '--defined-only'))
-    libraries = [line.split()[2] for line in subprocess.run(['ldd', WEBBASE], capture_output=True, check=True).stdout.decode().splitlines()
+    libraries = [line.split()[2]
+                 for line in subprocess.run(['ldd', WEBBASE], capture_output=True,
+                                            check=True).stdout.decode().splitlines()
                  if 'sqlite' in line]
     for path in [WEBBASE, *libraries]:
         missing = (set(symbols(path, '--undefined-only')) & changes) - known
-        assert not missing, '%s calls %s, which tests/power/recorder.c does not record' % (path, ', '.join(sorted(missing)))
+        assert not missing, \
+            '%s calls %s, which tests/power/recorder.c does not record' % (path, ', '.join(sorted(missing)))
 
 
 def symbols(path, which):
@@ -144,9 +155,11 @@ class Step:
 
 def store_steps(folder, random_):
     first = some_pages(random_, 40)
-    second = [Page(p.url, b'new ' + p.body, '2026-02-02T00:00:00Z') for p in first[:20]] + some_pages(random_, 15, 'www.beta.example')
+    second = [Page(p.url, b'new ' + p.body, '2026-02-02T00:00:00Z')
+              for p in first[:20]] + some_pages(random_, 15, 'www.beta.example')
     third = some_pages(random_, 25, 'www.gamma.example')
-    fourth = [Page(p.url, b'newest ' + p.body, '2026-03-03T00:00:00Z') for p in first[5:15]] + some_pages(random_, 10, 'delta.example')
+    fourth = [Page(p.url, b'newest ' + p.body, '2026-03-03T00:00:00Z')
+              for p in first[5:15]] + some_pages(random_, 10, 'delta.example')
     yield Step(['import', archive(folder / '1.warc', first), '--json'], first)
     yield Step(['import', archive(folder / '2.warc', second), '--json'], second)
     yield Step(['compact', '--json'])
@@ -166,13 +179,15 @@ def bodies(repo):
         head = dict(line.split(b': ', 1) for line in data[at:head_end].split(b'\r\n')[1:])
         length = int(head[b'Content-Length'])
         if head[b'WARC-Type'] == b'response':
-            found[head[b'WARC-Target-URI'].decode()] = data[head_end + 4:head_end + 4 + length].partition(b'\r\n\r\n')[2]
+            found[head[b'WARC-Target-URI'].decode()] = data[head_end + 4:head_end + 4 +
+                                                            length].partition(b'\r\n\r\n')[2]
         at = head_end + 4 + length + 4
     return found
 
 
 def expect_pages(repo, steps, disk):
-    """Checks that every acknowledged page is there, as acknowledged or newer, and that pages acknowledged as gone are gone."""
+    """Checks that every acknowledged page is there, as acknowledged or newer, and that pages acknowledged as gone are
+    gone."""
     versions, least, gone = collections.defaultdict(list), {}, set()
     for step in steps:
         kept, removed = step.acknowledged(disk)
@@ -191,7 +206,8 @@ def expect_pages(repo, steps, disk):
     verified(repo)
     found = bodies(repo)
     for url, version in least.items():
-        assert found.get(url) in versions[url][version:], '%s: %s' % (url, 'an older version' if url in found else 'acknowledged but missing')
+        assert found.get(url) in versions[url][version:], \
+            '%s: %s' % (url, 'an older version' if url in found else 'acknowledged but missing')
     for url, body in found.items():
         assert body in versions[url], '%s has bytes that nobody stored' % url
     assert not gone & set(found), 'expunged, but there again: %s' % sorted(gone & set(found))
@@ -225,14 +241,17 @@ def the_store_after_a_power_cut(folder):
                     assert bodies(state) == final
                     resumed += 1
             shutil.rmtree(folder / 'state')
-    print('# %d records, %d syncs; %d states opened, %d went on to the end' % (len(disk.records), disk.syncs(), opened, resumed))
+    print('# %d records, %d syncs; %d states opened, %d went on to the end' %
+          (len(disk.records), disk.syncs(), opened, resumed))
 
 
 # ---- crawls: store, journal, spool, dispenser -----------------------------------------------------------------------
 
 def small_sites(count, pages):
     return {'p%d.test' % n: {'/': page(*['/%d' % i for i in range(1, pages)], text='root %d' % n),
-                             **{'/%d' % i: page('/', '/%d' % (i % (pages - 1) + 1), text='page %d %d ' % (n, i) + 'x' * 300 * (i % 5)) for i in range(1, pages)}}
+                             **{'/%d' %
+                                i: page('/', '/%d' % (i % (pages - 1) + 1),
+                                        text='page %d %d ' % (n, i) + 'x' * 300 * (i % 5)) for i in range(1, pages)}}
             for n in range(count)}
 
 
@@ -261,7 +280,8 @@ def a_crawl_after_a_power_cut(folder):
                 crawl(state, server, *args)
                 verified(state)
                 found = bodies(state)
-                assert found == everything, 'missing after the crawl was continued: %s' % sorted(set(everything) - set(found))
+                assert found == everything, \
+                    'missing after the crawl was continued: %s' % sorted(set(everything) - set(found))
             shutil.rmtree(folder / 'state')
         print('# %d records, %d syncs; %d states opened' % (len(disk.records), disk.syncs(), opened))
 
@@ -274,7 +294,8 @@ def a_run_after_a_power_cut(folder):
     random_, sites = rng('run'), small_sites(3, 8)
     with Server(sites) as server:
         def args(cycles):
-            return ['run', '--json', '--allow-private', '--user-agent', 'PowerCheck/1.0', '--delay', 0, '--processes', 2, '--cycles', cycles, '--budget', 10,
+            return ['run', '--json', '--allow-private', '--user-agent', 'PowerCheck/1.0', '--delay', 0, '--processes',
+                    2, '--cycles', cycles, '--budget', 10,
                     *server.resolve(), *[server.url(h) for h in sites]]
         recording, repo = Recording(folder / 'disk', folder / 'log'), folder / 'disk' / 'r'
         recording.run(command(repo, *args(3)))

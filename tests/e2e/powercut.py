@@ -1,7 +1,7 @@
 """Builds what a disk could hold after a power cut, from a recording made by tests/power/recorder.c.
 
-The model (docs/design/0016-power-loss.md says what it assumes about a disk): an operation is durable once a sync of
-its file or directory that began after it has ended. Any of the other operations may have reached the disk, in any order:
+The model (docs/design/0016-power-loss.md says what it assumes about a disk): an operation is durable once a sync of its
+file or directory that began after it has ended. Any of the other operations may have reached the disk, in any order:
 each sector of a file holds any of its versions since the last sync, the size is any of those the file had, and each
 new, renamed or removed name is there or not. A sector is written as a whole, and a rename is atomic.
 
@@ -21,7 +21,8 @@ RECORDER = pathlib.Path(e2e.WEBBASE).resolve().parent / 'tests' / 'libpower.so'
 
 class Record:
     def __init__(self, at, kind, process, payload, file, a, b):
-        self.at, self.kind, self.process, self.payload, self.file, self.a, self.b = at, chr(kind), process, payload, file, a, b
+        self.at, self.kind, self.process, self.payload = at, chr(kind), process, payload
+        self.file, self.a, self.b = file, a, b
 
     def path(self):
         return os.path.normpath(self.payload.decode())
@@ -41,7 +42,8 @@ class Recording:
 
     def run(self, command, status=0):
         """Runs a program to its end. Its process id is p.pid."""
-        p = subprocess.Popen([str(c) for c in command], env=self.env(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        p = subprocess.Popen([str(c) for c in command], env=self.env(), stdout=subprocess.DEVNULL,
+                             stderr=subprocess.PIPE)
         error = p.communicate(timeout=e2e.PATIENCE)[1]
         assert p.returncode == status, 'exit %d, not %s: %s: %s' % (p.returncode, status, command, error[-500:])
         return p
@@ -117,7 +119,10 @@ class File:
             version = {}
             for s in sorted(sectors):
                 if s // unit not in version:
-                    version[s // unit] = random_.randrange(len(sizes)) if random_.random() < 0.3 else (len(sizes) - 1 if random_.random() < chance else 0)
+                    if random_.random() < 0.3:
+                        version[s // unit] = random_.randrange(len(sizes))
+                    else:
+                        version[s // unit] = len(sizes) - 1 if random_.random() < chance else 0
                 chosen[s] = version[s // unit]
             size = random_.choice(sizes)
         result = bytearray(self.durable)
@@ -299,7 +304,8 @@ class Disk:
         return {f: dict(f.durable) for f in self.folders}
 
     def cut(self, random_, to, how='any'):
-        """Makes a state of the disk in a new folder. how: 'kept' (everything, as after kill -9), 'lost' (only what was synced), 'any'."""
+        """Makes a state of the disk in a new folder. how: 'kept' (everything, as after kill -9), 'lost' (only what was
+        synced), 'any'."""
         names, count = how, len(self.namings)
         if how == 'any':
             names = random_.choice(['kept', 'lost', 'prefix', 'each', 'each'])

@@ -18,7 +18,8 @@ def announced_pages_come_first(folder):
         repo, before = begun(folder, server)
         server.sites['p.test']['/new'] = page(text='new')
         server.sites['p.test']['/7'] = page(text='seven, changed')
-        (folder / 'list').write_text('%s\n# two\nchanged %s\n' % (server.url('p.test', '/new'), server.url('p.test', '/7')))
+        (folder / 'list').write_text('%s\n# two\nchanged %s\n' %
+                                     (server.url('p.test', '/new'), server.url('p.test', '/7')))
         said = done(ask(repo, 'push', folder / 'list'))
         assert said == {'event': 'done', 'changed': 2, 'gone': 0, 'refused': 0}, said
         cycle(repo, server, '--budget', 3)
@@ -37,7 +38,8 @@ def pages_announced_as_gone_are_checked(folder):
         del server.sites['g.test']['/3']
         body = {'urlList': [server.url('g.test', '/5')]}
         call(repo, 'push', '-', input=json.dumps(body).encode())
-        body = {'changed': [], 'gone': [server.url('g.test', '/3'), server.url('g.test', '/4'), 'http://elsewhere.test/x']}
+        body = {'changed': [],
+                'gone': [server.url('g.test', '/3'), server.url('g.test', '/4'), 'http://elsewhere.test/x']}
         said = done(lines(call(repo, 'push', '-', '--json', input=json.dumps(body).encode()).stdout))
         assert said['gone'] == 3, said
         cycle(repo, server, '--budget', 3)
@@ -56,7 +58,8 @@ def invalid_announcements(folder):
         p = call(repo, 'push', folder / 'list')
         assert b'1 page announced' in p.stdout and b'2 refused' in p.stdout, p.stdout
         words = p.stderr.decode().splitlines()
-        assert len(words) == 2 and 'line 1' in words[0] and 'nonsense' in words[0] and 'line 3' in words[1] and str(folder / 'list') in words[1], words
+        assert len(words) == 2 and 'line 1' in words[0] and 'nonsense' in words[0] and 'line 3' in words[1], words
+        assert str(folder / 'list') in words[1], words
         refused(repo, 'no-such-file', 'push', folder / 'no-such-file')
         (folder / 'bad.json').write_text('{"urlList": [')
         refused(repo, 'bad.json', 'push', folder / 'bad.json')

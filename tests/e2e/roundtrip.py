@@ -26,12 +26,14 @@ def mixed_pages():
     pages.append(Page('http://c.example/warc', b'\r\n\r\nWARC/1.1\r\nWARC-Type: response\r\n\r\n'))
     pages.append(Page('http://c.example/bytes', random_.randbytes(300000), type='application/octet-stream'))
     pages.append(Page('http://c.example/resource', b'only bytes', type='text/plain'))
-    pages[-1].record = lambda: record('http://c.example/resource', b'only bytes', '2026-01-02T03:04:05.678Z', 'resource', 'text/plain')
+    pages[-1].record = lambda: record('http://c.example/resource', b'only bytes', '2026-01-02T03:04:05.678Z',
+                                      'resource', 'text/plain')
     return pages
 
 
 def chunked(data):
-    return b''.join(b'%x\r\n%s\r\n' % (len(data[i:i + 100]), data[i:i + 100]) for i in range(0, len(data), 100)) + b'0\r\n\r\n'
+    return b''.join(b'%x\r\n%s\r\n' % (len(data[i:i + 100]), data[i:i + 100])
+                    for i in range(0, len(data), 100)) + b'0\r\n\r\n'
 
 
 @test
@@ -67,7 +69,8 @@ def an_archive_is_not_overwritten(folder):
 @test
 def selections(folder):
     random_ = rng('selections')
-    pages = [Page('http://www.one.edu/a', html(random_), '2026-01-01T00:00:00Z'), Page('http://one.edu/a', html(random_), '2026-02-01T00:00:00Z'),
+    pages = [Page('http://www.one.edu/a', html(random_), '2026-01-01T00:00:00Z'),
+             Page('http://one.edu/a', html(random_), '2026-02-01T00:00:00Z'),
              Page('http://stone.edu/a', html(random_), '2026-03-01T00:00:00Z', type='text/plain'),
              Page('http://one.edu:81/a', html(random_), '2026-03-01T12:00:00Z', type='application/xhtml+xml')]
     call(folder / 'r', 'import', archive(folder / 'a.warc', pages))
@@ -128,7 +131,8 @@ def damage_costs_one_record(folder):
         if i != 4:
             assert call(folder / 'r', 'get', page.url).stdout == page.body, page.url
     p = call(folder / 'plain', 'import', folder / 'a.warc.gz')
-    assert b'a.warc.gz, offset %d: ' % start in p.stderr and p.stderr.count(b'a.warc.gz') == p.stderr.count(b'\n'), p.stderr
+    assert b'a.warc.gz, offset %d: ' % start in p.stderr, p.stderr
+    assert p.stderr.count(b'a.warc.gz') == p.stderr.count(b'\n'), p.stderr
 
 
 @test
@@ -142,7 +146,8 @@ def warcio_accepts_every_record(folder):
         seen = [json.loads(line) for line in p.stdout.decode().splitlines()]
         assert len(seen) == len(pages) + 1 and seen[0]['type'] == 'warcinfo', (name, len(seen))
         got = {s['uri']: (s['type'], s['payload_sha1']) for s in seen[1:]}
-        want = {p.url: ('resource' if p.url.endswith('resource') else 'response', hashlib.sha1(p.body).hexdigest()) for p in pages}
+        want = {p.url: ('resource' if p.url.endswith('resource') else 'response', hashlib.sha1(p.body).hexdigest())
+                for p in pages}
         assert got == want, name
         assert all(s['digests'] == 2 for s in seen[1:]), name
 

@@ -22,12 +22,14 @@ def expect_near(what, got, expected, variance):
 def the_same_seed_gives_the_same_bytes_after_a_restart(folder):
     args = ['--sites', 12, '--pages', 300]
     with Web('--seed', 5, *args) as a, Web('--seed', 5, *args) as b, Web('--seed', 6, *args) as c:
-        truth = [bare(w, json.dumps([w.truth('requests=0')[k] for k in ('sites', 'pages')]).encode()) for w in (a, b, c)]
+        truth = [bare(w, json.dumps([w.truth('requests=0')[k] for k in ('sites', 'pages')]).encode())
+                 for w in (a, b, c)]
         assert truth[0] == truth[1] and truth[0] != truth[2]
         for p in a.pages():
             twin = p['url'].replace(':%d' % a.port, ':%d' % b.port)
             x, y = a.get(p['url']), b.get(twin)
-            assert (x.status, bare(a, x.body), x.headers['Last-Modified']) == (y.status, bare(b, y.body), y.headers['Last-Modified']), p
+            assert (x.status, bare(a, x.body), x.headers['Last-Modified']) == (y.status, bare(b, y.body),
+                                                                               y.headers['Last-Modified']), p
 
 
 @test
@@ -56,7 +58,8 @@ def truth_is_what_is_served(folder):
         aliases = {s['host']: s['alias_of'] for s in truth['sites'] if 'alias_of' in s}
         for link in linked:
             host, path = split(link)
-            assert 'http://%s%s' % (aliases.get(host, host), path) in known, 'a link to a page that does not exist: %s' % link
+            assert 'http://%s%s' % (aliases.get(host, host), path) in known, \
+                'a link to a page that does not exist: %s' % link
         expect_reach(web, truth, known, linked)
 
 
@@ -102,7 +105,8 @@ def aliases_and_virtual_hosts(folder):
         roots = {web.get(web.site_root(s['host'])).body for s in sites}
         assert len(roots) == len(sites) - len(second), 'two virtual hosts have the same root page'
         known = {s['host'] for s in sites}
-        stranger = next('a%d.localhost:%d' % (i, web.port) for i in range(1, 121) if 'a%d.localhost:%d' % (i, web.port) not in known)
+        stranger = next('a%d.localhost:%d' % (i, web.port) for i in range(1, 121)
+                        if 'a%d.localhost:%d' % (i, web.port) not in known)
         for host in (stranger, 's121.localhost', 'elsewhere.example', 's0.localhost', 'sx.localhost'):
             assert web.get('http://%s/' % host).body == web.get(web.root).body, host
 
@@ -148,22 +152,27 @@ def conditional_requests_head_and_gzip(folder):
 def odd_requests_are_answered(folder):
     with Web('--seed', 2, '--sites', 3, '--pages', 30) as web:
         root = web.get('http://s1.localhost:%d/' % web.port).body
-        with socket.create_connection(('127.0.0.1', web.port)) as s:     # three requests at once; the last one closes the connection
-            s.sendall(b'GET / HTTP/1.1\r\nHost: s1.localhost\r\n\r\nGET http://S1.LOCALHOST:9/ HTTP/1.1\r\nHost: x\r\n\r\n'
+        with socket.create_connection(('127.0.0.1',
+                                       web.port)) as s:     # three requests at once; the last one closes the connection
+            s.sendall(b'GET / HTTP/1.1\r\nHost: s1.localhost\r\n\r\n'
+                      b'GET http://S1.LOCALHOST:9/ HTTP/1.1\r\nHost: x\r\n\r\n'
                       b'GET / HTTP/1.0\nHost: s1.localhost\n\n')
             data = b''
             while (got := s.recv(65536)):
                 data += got
             assert data.count(root) == 3, data.count(root)
-        for odd in (b'nonsense\r\n\r\n', b'GET nowhere HTTP/1.1\r\n\r\n', b'\r\n\r\n', b'GET / HTTP/1.1\r\nX: ' + b'y' * 70000):
+        for odd in (b'nonsense\r\n\r\n', b'GET nowhere HTTP/1.1\r\n\r\n', b'\r\n\r\n',
+                    b'GET / HTTP/1.1\r\nX: ' + b'y' * 70000):
             with socket.create_connection(('127.0.0.1', web.port)) as s:
                 s.sendall(odd)
                 assert s.recv(100).startswith(b'HTTP/1.1 400 '), odd[:20]
-        for path in ('/no-such-page', '/news/nothing-here-999999999.html', '/a-4294967296', '/latest/', '/sites/2', '/news/view?id=', '/?x=1',
+        for path in ('/no-such-page', '/news/nothing-here-999999999.html', '/a-4294967296', '/latest/', '/sites/2',
+                     '/news/view?id=', '/?x=1',
                      '/sitemap-part9.xml', '/%2e%2e/', '/' + 'x' * 9000):
             assert web.get(web.root.rstrip('/') + path).status == 404, path
         assert web.get(web.root, 'POST').status == 405
-        folder_page = next(p for p in web.pages('page', status=200) if p['url'].endswith('/') and p['url'].count('/') > 4)
+        folder_page = next(p for p in web.pages('page', status=200) if p['url'].endswith('/')
+                           and p['url'].count('/') > 4)
         r = web.get(folder_page['url'].rstrip('/'))
         assert r.status == 301 and folder_page['url'].endswith(r.headers['Location']), r.headers['Location']
 
@@ -376,7 +385,8 @@ def expect_traps(web, pages):
 def benign_oddities(folder):
     with Web('--seed', 12, '--sites', 20, '--pages', 6000) as web:
         pages = web.pages()
-        assert {p['kind'] for p in pages} == {'page', 'redirect', 'chain', 'out', 'missing', 'gone', 'duplicate', 'near-duplicate',
+        assert {p['kind'] for p in pages} == {'page', 'redirect', 'chain', 'out', 'missing', 'gone', 'duplicate',
+                                              'near-duplicate',
                                               'windows-1252', 'shift_jis', 'utf-16'}
         for p in pages:
             if p['kind'] in ('duplicate', 'near-duplicate'):
@@ -407,7 +417,8 @@ def hostile_rules(folder):
         moved = web.get('http://%s/robots.txt' % sites['moved'])
         assert moved.status == 302
         assert b'Disallow: /private/' in web.get('http://%s%s' % (sites['moved'], moved.headers['Location'])).body
-        assert web.get('http://%s/robots.txt' % sites['html']).body.startswith(b'<!DOCTYPE') and closed[sites['html']] == {True}
+        assert web.get('http://%s/robots.txt' % sites['html']).body.startswith(b'<!DOCTYPE')
+        assert closed[sites['html']] == {True}
 
 
 # ---- the program ---------------------------------------------------------------------
@@ -448,7 +459,8 @@ def it_stops_at_once_and_says_what_is_wrong(folder):
         refused(None, '127.0.0.1:%d' % web.port, 'web', '--listen', '127.0.0.1:%d' % web.port)
     for where in ('nowhere', '127.0.0.1', '127.0.0.1:99999', 'example.org:80', '[::1:5'):
         refused(None, where, 'web', '--listen', where)
-    for option, value in (('--seed', 'x'), ('--sites', '0'), ('--speed', '-1'), ('--speed', 'nan'), ('--pages', '99999999999'), ('--latency', '-1')):
+    for option, value in (('--seed', 'x'), ('--sites', '0'), ('--speed', '-1'), ('--speed', 'nan'),
+                          ('--pages', '99999999999'), ('--latency', '-1')):
         refused(None, value, 'web', option, value, status=2, one_line=False)
     refused(None, "'x'", 'web', 'x', status=2, one_line=False)
 

@@ -137,7 +137,8 @@ class Robots:
                 if '*' in agents and key == 'crawl-delay':
                     self.delay = float(value)
                 elif '*' in agents and value:
-                    pattern = ''.join('.*' if c == '*' else re.escape(c) for c in value.rstrip('$')) + ('$' if value.endswith('$') else '')
+                    pattern = ''.join('.*' if c == '*' else re.escape(c)
+                                      for c in value.rstrip('$')) + ('$' if value.endswith('$') else '')
                     self.rules.append((len(value), key == 'allow', re.compile(pattern)))
 
     def allows(self, url):
