@@ -1,4 +1,4 @@
-/* test_charset.c - which encoding a document is in, and what it says in UTF-8. */
+/* test_charset.c - determining the encoding of a document, and converting it to UTF-8. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,11 +38,25 @@ static void test_labels(void **state)
 {
     (void)state;
     static const char *const cases[][2] = {
-        {"latin1", "windows-1252"},  {"ISO-8859-1", "windows-1252"}, {" utf8\n", "utf-8"},      {"GB2312", "gbk"},
-        {"sjis", "shift_jis"},       {"MS932", "shift_jis"},         {"ks_c_5601-1987", "euc-kr"}, {"x-x-big5", "big5"},
-        {"unicode", "utf-16le"},     {"unicodefffe", "utf-16be"},    {"hz-gb-2312", "replacement"}, {"866", "ibm866"},
-        {"windows-874", "windows-874"}, {"iso-8859-8-I", "iso-8859-8-i"}, {"x-user-defined", "x-user-defined"},
-        {"\futf-16\t", "utf-16le"},  {"koi", "koi8-r"},              {"ascii", "windows-1252"}, {"latin5", "windows-1254"},
+        {"latin1", "windows-1252"},
+        {"ISO-8859-1", "windows-1252"},
+        {" utf8\n", "utf-8"},
+        {"GB2312", "gbk"},
+        {"sjis", "shift_jis"},
+        {"MS932", "shift_jis"},
+        {"ks_c_5601-1987", "euc-kr"},
+        {"x-x-big5", "big5"},
+        {"unicode", "utf-16le"},
+        {"unicodefffe", "utf-16be"},
+        {"hz-gb-2312", "replacement"},
+        {"866", "ibm866"},
+        {"windows-874", "windows-874"},
+        {"iso-8859-8-I", "iso-8859-8-i"},
+        {"x-user-defined", "x-user-defined"},
+        {"\futf-16\t", "utf-16le"},
+        {"koi", "koi8-r"},
+        {"ascii", "windows-1252"},
+        {"latin5", "windows-1254"},
     };
     static const char *const none[] = {"", " ", "utf-7", "utf-8x", "utf 8", "utf-32", "binary", "\xe5tf-8",
                                        "a label that is longer than any of the standard's labels"};
@@ -57,16 +71,18 @@ static void test_labels(void **state)
     assert_null(wb_charset_by_label(wb_slice("utf-8\0x", 7)));
 }
 
-/* Every name is a label of itself, and can be decoded. */
+/* Every name is also a label, and can be decoded. */
 static void test_names_decode(void **state)
 {
     (void)state;
     static const char *const names[] = {
-        "utf-8", "ibm866", "iso-8859-2", "iso-8859-3", "iso-8859-4", "iso-8859-5", "iso-8859-6", "iso-8859-7",
-        "iso-8859-8", "iso-8859-8-i", "iso-8859-10", "iso-8859-13", "iso-8859-14", "iso-8859-15", "iso-8859-16", "koi8-r",
-        "koi8-u", "macintosh", "windows-874", "windows-1250", "windows-1251", "windows-1252", "windows-1253",
-        "windows-1254", "windows-1255", "windows-1256", "windows-1257", "windows-1258", "x-mac-cyrillic", "gbk", "gb18030",
-        "big5", "euc-jp", "iso-2022-jp", "shift_jis", "euc-kr", "x-user-defined"};
+        "utf-8",         "ibm866",       "iso-8859-2",   "iso-8859-3",   "iso-8859-4",     "iso-8859-5",
+        "iso-8859-6",    "iso-8859-7",   "iso-8859-8",   "iso-8859-8-i", "iso-8859-10",    "iso-8859-13",
+        "iso-8859-14",   "iso-8859-15",  "iso-8859-16",  "koi8-r",       "koi8-u",         "macintosh",
+        "windows-874",   "windows-1250", "windows-1251", "windows-1252", "windows-1253",   "windows-1254",
+        "windows-1255",  "windows-1256", "windows-1257", "windows-1258", "x-mac-cyrillic", "gbk",
+        "gb18030",       "big5",         "euc-jp",       "iso-2022-jp",  "shift_jis",      "euc-kr",
+        "x-user-defined"};
     struct wb_buf mem = WB_BUF_INIT;
     struct wb_slice utf8;
     char all[256];
@@ -83,7 +99,7 @@ static void test_names_decode(void **state)
     wb_buf_release(&mem);
 }
 
-/* ---- html5lib's cases ------------------------------------------------------------------------------- */
+/* ---- the cases of html5lib --------------------------------------------------------------------------------- */
 
 static size_t find_from(struct wb_slice s, size_t at, const char *text)
 {
@@ -149,7 +165,7 @@ static void test_html5lib_big5(void **state)
     wb_buf_release(&file);
 }
 
-/* ---- the order of things -------------------------------------------------------------------------------- */
+/* ---- which source counts ---------------------------------------------------------------------------------- */
 
 #define LIT(text) {(text), sizeof(text) - 1}
 
@@ -159,14 +175,14 @@ static const struct {
     enum wb_charset_kind kind;
     const char *want;
 } found[] = {
-    /* a BOM wins over everything */
+    /* a BOM takes precedence over everything */
     {LIT("\xef\xbb\xbfx"), "shift_jis", WB_CHARSET_HTML, "utf-8"},
     {LIT("\xff\xfex\0"), "utf-8", WB_CHARSET_HTML, "utf-16le"},
     {LIT("\xfe\xff\0x"), "", WB_CHARSET_XML, "utf-16be"},
-    /* then the transport, where it says something that exists */
+    /* then the transport, if it names a known encoding */
     {LIT("<meta charset=koi8-r>"), "latin2", WB_CHARSET_HTML, "iso-8859-2"},
     {LIT("<meta charset=koi8-r>"), "utf-99", WB_CHARSET_HTML, "koi8-r"},
-    /* then what the document says, each kind in its own way */
+    /* then what the document declares, in the way of its kind */
     {LIT("<meta charset=utf-16>"), "", WB_CHARSET_HTML, "utf-8"},
     {LIT("<meta charset=x-user-defined>"), "", WB_CHARSET_HTML, "windows-1252"},
     {LIT("<meta charset=koi8-r"), "", WB_CHARSET_HTML, "windows-1252"},
@@ -193,9 +209,11 @@ static const struct {
     {LIT("plain"), "", WB_CHARSET_HTML, "windows-1252"},
     {LIT("plain"), "", WB_CHARSET_TEXT, "utf-8"},
     {LIT("na\xc3\xafve"), "", WB_CHARSET_HTML, "utf-8"},
-    {LIT("na\xc3\xafve caf\xc3"), "", WB_CHARSET_TEXT, "utf-8"}, /* cut */
-    {LIT("na\xc3\xafve caf\xc3\xa9 d\xc3\xa9j\xc3\xa0 vu fa\xc3\xa7on r\xc3\xb4le \xff gar\xc3\xa7on cr\xc3\xa8me \xe2\x82\xac "
-         "\xe2\x80\x9cno\xc3\xabl\xe2\x80\x9d"), "", WB_CHARSET_TEXT, "utf-8"}, /* one bad byte */
+    {LIT("na\xc3\xafve caf\xc3"), "", WB_CHARSET_TEXT, "utf-8"}, /* cut off */
+    {LIT("na\xc3\xafve caf\xc3\xa9 d\xc3\xa9j\xc3\xa0 vu fa\xc3\xa7on r\xc3\xb4le \xff gar\xc3\xa7on cr\xc3\xa8me "
+         "\xe2\x82\xac "
+         "\xe2\x80\x9cno\xc3\xabl\xe2\x80\x9d"),
+     "", WB_CHARSET_TEXT, "utf-8"}, /* one bad byte */
     {LIT("na\xefve caf\xe9"), "", WB_CHARSET_TEXT, "windows-1252"},
     {LIT("p\0l\0a\0i\0n\0 \0t\0e\0x\0t\0"), "", WB_CHARSET_TEXT, "utf-16le"},
     {LIT("\0p\0l\0a\0i\0n\0 \0t\0e\0x\0t"), "", WB_CHARSET_TEXT, "utf-16be"},
@@ -211,7 +229,7 @@ static void test_found(void **state)
     }
 }
 
-/* Far from the front nothing is looked for; a tag that lies across the border says nothing. */
+/* Declarations far from the beginning are not found, nor is a tag that extends beyond the limit. */
 static void test_window(void **state)
 {
     (void)state;
@@ -229,7 +247,7 @@ static void test_window(void **state)
 
 /* ---- guesses ------------------------------------------------------------------------------------------------ */
 
-/* UTF-8 in another encoding; false where that does not have all of its characters. */
+/* Converts UTF-8 to another encoding; false if that lacks some of the characters. */
 static bool encode_as(const char *icu_name, struct wb_slice utf8, struct wb_buf *out)
 {
     UErrorCode status = U_ZERO_ERROR;
@@ -275,17 +293,26 @@ static void test_guesses(void **state)
     static const struct {
         const char *icu_name, *text;
     } texts[] = {
-        {"windows-1251", RUSSIAN}, {"koi8-r", RUSSIAN}, {"ibm-866", RUSSIAN}, {"iso-8859-5", RUSSIAN},
+        {"windows-1251", RUSSIAN},
+        {"koi8-r", RUSSIAN},
+        {"ibm-866", RUSSIAN},
+        {"iso-8859-5", RUSSIAN},
         {"koi8-u", "<p>Усі люди народжуються вільними і рівними у своїй гідності та правах. Вони наділені розумом і "
                    "совістю і повинні діяти у відношенні один до одного в дусі братерства.</p>"},
-        {"ibm-943_P15A-2003", JAPANESE}, {"euc-jp-2007", JAPANESE}, {"iso-2022-jp", JAPANESE},
-        {"windows-936", CHINESE_S}, {"gb18030", CHINESE_S}, {"windows-950", CHINESE_T},
+        {"ibm-943_P15A-2003", JAPANESE},
+        {"euc-jp-2007", JAPANESE},
+        {"iso-2022-jp", JAPANESE},
+        {"windows-936", CHINESE_S},
+        {"gb18030", CHINESE_S},
+        {"windows-950", CHINESE_T},
         {"windows-949", "<p>모든 인간은 태어날 때부터 자유로우며 그 존엄과 권리에 있어 동등하다.</p>"},
         {"windows-1253", "<p>Όλοι οι άνθρωποι γεννιούνται ελεύθεροι και ίσοι στην αξιοπρέπεια και τα δικαιώματα.</p>"},
-        {"windows-1250", "<p>Wszyscy ludzie rodzą się wolni i równi w swojej godności i prawach. Są oni obdarzeni rozumem i "
-                         "sumieniem i powinni postępować wobec siebie w duchu braterstwa.</p>"},
-        {"windows-1252", "<p>Tous les êtres humains naissent libres et égaux en dignité et en droits. Ils sont doués de "
-                         "raison et de conscience et doivent agir dans un esprit de fraternité.</p>"},
+        {"windows-1250",
+         "<p>Wszyscy ludzie rodzą się wolni i równi w swojej godności i prawach. Są oni obdarzeni rozumem i "
+         "sumieniem i powinni postępować wobec siebie w duchu braterstwa.</p>"},
+        {"windows-1252",
+         "<p>Tous les êtres humains naissent libres et égaux en dignité et en droits. Ils sont doués de "
+         "raison et de conscience et doivent agir dans un esprit de fraternité.</p>"},
         {"windows-1256", "<p>يولد جميع الناس أحرارا متساوين في الكرامة والحقوق وقد وهبوا عقلا وضميرا</p>"},
     };
     const char *guess;
@@ -295,13 +322,17 @@ static void test_guesses(void **state)
             fail_msg("%s is taken for %s", texts[i].icu_name, guess);
 }
 
-/* Markup around every word of a text: nine tenths of the page are ASCII, and English. */
+/* Puts markup around every word of a text, so that nine tenths of the page are ASCII and English. */
 static void write_page(struct wb_slice text, struct wb_buf *page_out)
 {
-    static const char head[] = "<!DOCTYPE html><html><head><style>body { color: black; font-family: serif } .article-body { margin: 2em }</style>"
-                               "<script>function load(event) { if (a < b) { document.write('<p>the quick brown fox</p>'); } }</script>"
-                               "<!-- the navigation of the site begins here, and it is long --><link rel=stylesheet href=style.css></head><body>"
-                               "<div class='navigation main-menu'><ul id=menu><li class='menu-item first'><a href='/index.html' title='home page'></a></ul></div>";
+    static const char head[] =
+        "<!DOCTYPE html><html><head><style>body { color: black; font-family: serif } .article-body { margin: 2em "
+        "}</style>"
+        "<script>function load(event) { if (a < b) { document.write('<p>the quick brown fox</p>'); } }</script>"
+        "<!-- the navigation of the site begins here, and it is long --><link rel=stylesheet "
+        "href=style.css></head><body>"
+        "<div class='navigation main-menu'><ul id=menu><li class='menu-item first'><a href='/index.html' title='home "
+        "page'></a></ul></div>";
 
     wb_buf_clear(page_out);
     assert_int_equal(wb_buf_append_str(page_out, head), 0);
@@ -309,12 +340,19 @@ static void write_page(struct wb_slice text, struct wb_buf *page_out)
         const char *blank = memchr(text.ptr, ' ', text.len);
         size_t len = blank ? (size_t)(blank - text.ptr) + 1 : text.len;
         len = len < 40 || !((uint8_t)text.ptr[40] & 0x80) || blank ? len : text.len;
-        assert_int_equal(wb_buf_append_str(page_out, "<span class='word paragraph-text' onclick=\"open_window('details', this)\" style='color: #333333'>"), 0);
+        assert_int_equal(
+            wb_buf_append_str(
+                page_out,
+                "<span class='word paragraph-text' onclick=\"open_window('details', this)\" style='color: #333333'>"),
+            0);
         assert_int_equal(wb_buf_append(page_out, text.ptr, len), 0);
         assert_int_equal(wb_buf_append_str(page_out, "</span>&nbsp;&quot;"), 0);
         text = wb_slice(text.ptr + len, text.len - len);
     }
-    assert_int_equal(wb_buf_append_str(page_out, "<script>var tracker = 'the end of the page, and the last words on it';</script></body></html>"), 0);
+    assert_int_equal(
+        wb_buf_append_str(
+            page_out, "<script>var tracker = 'the end of the page, and the last words on it';</script></body></html>"),
+        0);
 }
 
 /* The guess is made from the text, not from the tags. */
@@ -324,24 +362,47 @@ static void test_guesses_in_markup(void **state)
         const char *icu_names[4], *text;
     } texts[] = {
         {{"windows-1251", "koi8-r", "iso-8859-5", "ibm-866"},
-         "Все счастливые семьи похожи друг на друга, каждая несчастливая семья несчастлива по своему. Все смешалось в доме Облонских."},
-        {{"windows-1251"}, "Всички хора се раждат свободни и равни по достойнство и права. Те са надарени с разум и съвест и следва да се отнасят помежду си в дух на братство."},
+         "Все счастливые семьи похожи друг на друга, каждая несчастливая семья несчастлива по своему. Все смешалось в "
+         "доме Облонских."},
+        {{"windows-1251"},
+         "Всички хора се раждат свободни и равни по достойнство и права. Те са надарени с разум и съвест и следва да "
+         "се отнасят помежду си в дух на братство."},
         {{"windows-1253", "iso-8859-7"},
-         "Όλοι οι άνθρωποι γεννιούνται ελεύθεροι και ίσοι στην αξιοπρέπεια και τα δικαιώματα. Άνθρωποι με λογική και συνείδηση οφείλουν να συμπεριφέρονται."},
-        {{"windows-1255", "iso-8859-8"}, "כל בני האדם נולדו בני חורין ושווים בערכם ובזכויותיהם. כולם חוננו בתבונה ובמצפון, לפיכך חובה עליהם לנהוג איש ברעהו ברוח של אחווה."},
+         "Όλοι οι άνθρωποι γεννιούνται ελεύθεροι και ίσοι στην αξιοπρέπεια και τα δικαιώματα. Άνθρωποι με λογική και "
+         "συνείδηση οφείλουν να συμπεριφέρονται."},
+        {{"windows-1255", "iso-8859-8"},
+         "כל בני האדם נולדו בני חורין ושווים בערכם ובזכויותיהם. כולם חוננו בתבונה ובמצפון, לפיכך חובה עליהם לנהוג איש "
+         "ברעהו ברוח של אחווה."},
         {{"windows-1250", "iso-8859-2"},
-         "Minden emberi lény szabadon születik és egyenlő méltósága és joga van. Az emberek, ésszel és lelkiismerettel bírván, egymással szemben testvéri szellemben kell hogy viseltessenek."},
+         "Minden emberi lény szabadon születik és egyenlő méltósága és joga van. Az emberek, ésszel és lelkiismerettel "
+         "bírván, egymással szemben testvéri szellemben kell hogy viseltessenek."},
         {{"windows-1250", "iso-8859-2"},
-         "Wszyscy ludzie rodzą się wolni i równi w swojej godności i prawach. Są oni obdarzeni rozumem i sumieniem i powinni postępować wobec siebie w duchu braterstwa."},
+         "Wszyscy ludzie rodzą się wolni i równi w swojej godności i prawach. Są oni obdarzeni rozumem i sumieniem i "
+         "powinni postępować wobec siebie w duchu braterstwa."},
         {{"windows-1250", "iso-8859-2"},
-         "Všichni lidé rodí se svobodní a sobě rovní co do důstojnosti a práv. Jsou nadáni rozumem a svědomím a mají spolu jednat v duchu bratrství."},
-        {{"windows-1252"}, "Tous les êtres humains naissent libres et égaux en dignité et en droits. Ils sont doués de raison et de conscience et doivent agir."},
-        {{"windows-1254"}, "Bütün insanlar hür, haysiyet ve haklar bakımından eşit doğarlar. Akıl ve vicdana sahiptirler ve birbirlerine karşı kardeşlik zihniyeti ile hareket etmelidirler."},
-        {{"windows-1256"}, "يولد جميع الناس أحرارا متساوين في الكرامة والحقوق وقد وهبوا عقلا وضميرا وعليهم أن يعامل بعضهم بعضا بروح الإخاء"},
-        {{"ibm-943_P15A-2003", "euc-jp-2007"}, "すべての人間は、生まれながらにして自由であり、かつ、尊厳と権利とについて平等である。人間は、理性と良心とを授けられており、互いに同胞の精神をもって行動しなければならない。"},
-        {{"gb18030", "windows-936"}, "人人生而自由，在尊严和权利上一律平等。他们赋有理性和良心，并应以兄弟关系的精神相对待。这是我们的网站，欢迎大家。"},
-        {{"windows-950"}, "人人生而自由，在尊嚴和權利上一律平等。他們賦有理性和良心，並應以兄弟關係的精神相對待。這是我們的網站，歡迎大家。"},
-        {{"windows-949"}, "모든 인간은 태어날 때부터 자유로우며 그 존엄과 권리에 있어 동등하다. 인간은 천부적으로 이성과 양심을 부여받았으며 서로 형제애의 정신으로 행동하여야 한다."},
+         "Všichni lidé rodí se svobodní a sobě rovní co do důstojnosti a práv. Jsou nadáni rozumem a svědomím a mají "
+         "spolu jednat v duchu bratrství."},
+        {{"windows-1252"},
+         "Tous les êtres humains naissent libres et égaux en dignité et en droits. Ils sont doués de raison et de "
+         "conscience et doivent agir."},
+        {{"windows-1254"},
+         "Bütün insanlar hür, haysiyet ve haklar bakımından eşit doğarlar. Akıl ve vicdana sahiptirler ve birbirlerine "
+         "karşı kardeşlik zihniyeti ile hareket etmelidirler."},
+        {{"windows-1256"},
+         "يولد جميع الناس أحرارا متساوين في الكرامة والحقوق وقد وهبوا عقلا وضميرا وعليهم أن يعامل بعضهم بعضا بروح "
+         "الإخاء"},
+        {{"ibm-943_P15A-2003", "euc-jp-2007"},
+         "すべての人間は、生まれながらにして自由であり、かつ、尊厳と権利とについて平等である。人間は、理性と良心とを授"
+         "けられており、互いに同胞の精神をもって行動しなければならない。"},
+        {{"gb18030", "windows-936"},
+         "人人生而自由，在尊严和权利上一律平等。他们赋有理性和良心，并应以兄弟关系的精神相对待。这是我们的网站，欢迎大"
+         "家。"},
+        {{"windows-950"},
+         "人人生而自由，在尊嚴和權利上一律平等。他們賦有理性和良心，並應以兄弟關係的精神相對待。這是我們的網站，歡迎大"
+         "家。"},
+        {{"windows-949"},
+         "모든 인간은 태어날 때부터 자유로우며 그 존엄과 권리에 있어 동등하다. 인간은 천부적으로 이성과 양심을 "
+         "부여받았으며 서로 형제애의 정신으로 행동하여야 한다."},
     };
     struct wb_buf page = WB_BUF_INIT;
     unsigned wrong = 0;
@@ -357,7 +418,7 @@ static void test_guesses_in_markup(void **state)
             }
     }
     assert_int_equal(wrong, 0);
-    /* A long way of ASCII comes first; tags and scripts that nobody closes. */
+    /* A long stretch of ASCII comes first, and tags and scripts without an end. */
     wb_buf_clear(&page);
     for (int i = 0; i < 3000; i++)
         assert_int_equal(wb_buf_append_str(&page, "<p>the quick brown fox</p>"), 0);
@@ -367,7 +428,7 @@ static void test_guesses_in_markup(void **state)
     wb_buf_release(&page);
 }
 
-/* Real sentences, some hundred bytes at a time, in the encodings of their languages. */
+/* Real sentences, a few hundred bytes at a time, in the encodings of their languages. */
 static void test_guesses_of_sentences(void **state)
 {
     (void)state;
@@ -476,7 +537,7 @@ static void test_decoded(void **state)
     wb_buf_release(&mem);
 }
 
-/* Well-formed UTF-8 is where it was, whatever lies at which offset. */
+/* Well-formed UTF-8 is not copied, whatever is at which offset. */
 static void test_no_copy(void **state)
 {
     (void)state;
@@ -501,7 +562,7 @@ static void test_no_copy(void **state)
     wb_buf_release(&mem);
 }
 
-/* All sequences of three bytes, mended, are well-formed and as long as the naive way says. */
+/* All sequences of three bytes become well-formed, with the length that a naive implementation computes. */
 static void test_mended_exhaustively(void **state)
 {
     (void)state;
@@ -512,7 +573,8 @@ static void test_mended_exhaustively(void **state)
     struct wb_slice utf8;
 
     for (size_t i = 0; i < N * N * N * N; i++) {
-        char in[4] = {(char)bytes[i % N], (char)bytes[i / N % N], (char)bytes[i / N / N % N], (char)bytes[i / N / N / N]};
+        char in[4] = {(char)bytes[i % N], (char)bytes[i / N % N], (char)bytes[i / N / N % N],
+                      (char)bytes[i / N / N / N]};
         assert_int_equal(wb_charset_decode("utf-8", wb_slice(in, 4), 100, &mem, &utf8), 0);
         assert_true(wb_utf8_valid(utf8));
         assert_int_equal(utf8.ptr == in, wb_utf8_valid(wb_slice(in, 4)));

@@ -1,4 +1,4 @@
-/* test_entity.c - character references, beside those of the tokenizer's cases. */
+/* test_entity.c - character references, in addition to those in the cases of the tokenizer. */
 #include "extract/entity.h"
 
 #include <setjmp.h>
@@ -13,7 +13,7 @@ static void expect(const char *input, bool in_attribute, size_t taken, const cha
 {
     char out[WB_ENTITY_UTF8_MAX];
     size_t len, got;
-    /* Of exactly its size, so that a sanitizer sees a read past the end. */
+    /* A copy of the exact size, so that a sanitizer notices a read past the end. */
     char *exact = malloc(strlen(input));
 
     assert_non_null(exact);
@@ -90,7 +90,8 @@ static void numbers(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(names), cmocka_unit_test(names_in_attributes), cmocka_unit_test(numbers)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(names), cmocka_unit_test(names_in_attributes),
+                                       cmocka_unit_test(numbers)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* test_extract.c - the pipeline: which module takes a page, what is wanted, memory that runs out. */
+/* test_extract.c - the pipeline: which module gets a page, what is wanted, and running out of memory. */
 #include "base/error.h"
 #include "base/mem.h"
 #include "extract/extract.h"
@@ -30,7 +30,8 @@ static int tear_down(void **state)
 
 static void see(const char *type, const char *charset, struct wb_slice body, unsigned wants)
 {
-    struct wb_extract_input input = {WB_SLICE_LIT("https://example.org/"), wb_slice_str(type), wb_slice_str(charset), body, wants};
+    struct wb_extract_input input = {WB_SLICE_LIT("https://example.org/"), wb_slice_str(type), wb_slice_str(charset),
+                                     body, wants};
 
     assert_int_equal(wb_extract(extractor, &input, &page), 0);
 }
@@ -46,15 +47,35 @@ static void modules_by_type(void **state)
     static const struct {
         const char *type, *body, *module;
     } cases[] = {
-        {"text/html", "x", "html"}, {"application/xhtml+xml", "x", "html"}, {"text/plain", "<html>", "text"}, {"text/markdown", "x", "text"},
-        {"text/xml", "<a/>", "xml"}, {"application/rss+xml", "<rss/>", "xml"}, {"application/atom+xml", "<feed/>", "xml"},
-        {"image/svg+xml", "<svg/>", "xml"}, {"image/png", "x", ""}, {"application/pdf", "%PDF-", ""}, {"nonsense", "x", ""},
+        {"text/html", "x", "html"},
+        {"application/xhtml+xml", "x", "html"},
+        {"text/plain", "<html>", "text"},
+        {"text/markdown", "x", "text"},
+        {"text/xml", "<a/>", "xml"},
+        {"application/rss+xml", "<rss/>", "xml"},
+        {"application/atom+xml", "<feed/>", "xml"},
+        {"image/svg+xml", "<svg/>", "xml"},
+        {"image/png", "x", ""},
+        {"application/pdf", "%PDF-", ""},
+        {"nonsense", "x", ""},
         {"application/xml", "<?xml version='1.0'?><!-- x --><!DOCTYPE html><html><p>x", "html"},
-        {"text/html", "<?xml version='1.0'?>\n<rss version='2.0'></rss>", "xml"}, {"text/html", "<feed xmlns='x'>", "xml"},
+        {"text/html", "<?xml version='1.0'?>\n<rss version='2.0'></rss>", "xml"},
+        {"text/html", "<feed xmlns='x'>", "xml"},
         {"text/html", "<p>the <rss> element", "html"},
-        {"", "<!DOCTYPE HTML><p>", "html"}, {"", "  <HtmL>", "html"}, {"", "<?xml version='1.0'?><x/>", "xml"}, {"", "words", "text"},
-        {"", "\x89PNG\r\n\x1a\n", ""}, {"", "a\x01" "b", ""}, {"", "\xef\xbb\xbf<html>", "html"}, {"", "", "text"}, {"", "<urlset>", "xml"},
-        {"", "<htmlx>", "text"}, {"", "\x1f\x8b\x08", ""},
+        {"", "<!DOCTYPE HTML><p>", "html"},
+        {"", "  <HtmL>", "html"},
+        {"", "<?xml version='1.0'?><x/>", "xml"},
+        {"", "words", "text"},
+        {"", "\x89PNG\r\n\x1a\n", ""},
+        {"",
+         "a\x01"
+         "b",
+         ""},
+        {"", "\xef\xbb\xbf<html>", "html"},
+        {"", "", "text"},
+        {"", "<urlset>", "xml"},
+        {"", "<htmlx>", "text"},
+        {"", "\x1f\x8b\x08", ""},
     };
 
     (void)state;
@@ -93,7 +114,9 @@ static void charsets(void **state)
     expect(page.text, "x");
 }
 
-#define SENTENCE "The quick brown fox jumps over the lazy dog, and the dog does not mind it at all because it is a very lazy dog indeed."
+#define SENTENCE                                                                                                       \
+    "The quick brown fox jumps over the lazy dog, and the dog does not mind it at all because it is a very lazy dog "  \
+    "indeed."
 
 static void wants(void **state)
 {
@@ -124,12 +147,14 @@ static void wants(void **state)
     assert_string_equal(page.language, "en");
 }
 
-/* A page leaves nothing behind for the next one. */
+/* Nothing of a page affects the next one. */
 static void pages_are_apart(void **state)
 {
     (void)state;
-    see("text/html", "", WB_SLICE_LIT("<html lang=de><title>t</title><base href='http://b.org/'><meta name=robots content=none>"
-                                      "<link rel=canonical href=c><svg><template><nav><a href=x>unclosed"), WB_EXTRACT_ALL);
+    see("text/html", "",
+        WB_SLICE_LIT("<html lang=de><title>t</title><base href='http://b.org/'><meta name=robots content=none>"
+                     "<link rel=canonical href=c><svg><template><nav><a href=x>unclosed"),
+        WB_EXTRACT_ALL);
     expect(page.base, "http://b.org/");
     see("text/html", "", WB_SLICE_LIT("<a href=x>plain</a><p>" SENTENCE), WB_EXTRACT_ALL);
     expect(page.base, "https://example.org/");
@@ -157,7 +182,7 @@ static void a_page_without_url(void **state)
     expect(page.links[1].url, "http://a.org/b");
 }
 
-/* ---- memory that runs out ---------------------------------------------------------------------- */
+/* ---- running out of memory ------------------------------------------------------------------------ */
 
 static unsigned until_failure;
 
@@ -168,11 +193,13 @@ static bool fail_one(void)
 
 static void memory_runs_out(void **state)
 {
-    static const char body[] = "<html lang=en><title>a &amp; b</title><base href=/&amp;/><meta name=description content='&lt;'>"
-                               "<meta name=robots content=a><meta name=robots content=b><link rel=canonical href=&quot;>"
-                               "<nav>n</nav><a href=x#&amp;>1<p>2</a><img src=s srcset='a,b' alt=&gt;><p>" SENTENCE;
-    struct wb_extract_input input = {WB_SLICE_LIT("https://example.org/"), WB_SLICE_LIT("text/html"), WB_SLICE_LIT("latin1"),
-                                     wb_slice(body, sizeof body - 1), WB_EXTRACT_LINKS | WB_EXTRACT_TEXT};
+    static const char body[] =
+        "<html lang=en><title>a &amp; b</title><base href=/&amp;/><meta name=description content='&lt;'>"
+        "<meta name=robots content=a><meta name=robots content=b><link rel=canonical href=&quot;>"
+        "<nav>n</nav><a href=x#&amp;>1<p>2</a><img src=s srcset='a,b' alt=&gt;><p>" SENTENCE;
+    struct wb_extract_input input = {WB_SLICE_LIT("https://example.org/"), WB_SLICE_LIT("text/html"),
+                                     WB_SLICE_LIT("latin1"), wb_slice(body, sizeof body - 1),
+                                     WB_EXTRACT_LINKS | WB_EXTRACT_TEXT};
     unsigned failures = 0;
 
     (void)state;
@@ -186,7 +213,7 @@ static void memory_runs_out(void **state)
         bool failed = until_failure == 0;
         until_failure = 0;
         assert_int_equal(err, failed ? WB_E_NOMEM : 0);
-        if (err < 0 && fresh) { /* usable afterwards */
+        if (err < 0 && fresh) { /* the extractor is still usable */
             assert_int_equal(wb_extract(fresh, &input, &page), 0);
             expect(page.title, "a & b");
         }

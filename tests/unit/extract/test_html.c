@@ -1,4 +1,4 @@
-/* test_html.c - what is seen in HTML: links of every kind, facts, text, main text. */
+/* test_html.c - what is found in HTML: links of every kind, facts, text, main text. */
 #include "base/buf.h"
 #include "base/date.h"
 #include "base/error.h"
@@ -36,7 +36,8 @@ static int tear_down(void **state)
 
 static void see_bytes(struct wb_slice body)
 {
-    struct wb_extract_input input = {WB_SLICE_LIT(URL), WB_SLICE_LIT("text/html"), WB_SLICE_LIT("utf-8"), body, WB_EXTRACT_LINKS | WB_EXTRACT_TEXT};
+    struct wb_extract_input input = {WB_SLICE_LIT(URL), WB_SLICE_LIT("text/html"), WB_SLICE_LIT("utf-8"), body,
+                                     WB_EXTRACT_LINKS | WB_EXTRACT_TEXT};
 
     assert_int_equal(wb_extract(extractor, &input, &page), 0);
     assert_string_equal(page.module, "html");
@@ -44,8 +45,8 @@ static void see_bytes(struct wb_slice body)
 
 static void see_xhtml(const char *xhtml)
 {
-    struct wb_extract_input input = {WB_SLICE_LIT(URL), WB_SLICE_LIT("application/xhtml+xml"), WB_SLICE_LIT("utf-8"), wb_slice_str(xhtml),
-                                     WB_EXTRACT_LINKS | WB_EXTRACT_TEXT};
+    struct wb_extract_input input = {WB_SLICE_LIT(URL), WB_SLICE_LIT("application/xhtml+xml"), WB_SLICE_LIT("utf-8"),
+                                     wb_slice_str(xhtml), WB_EXTRACT_LINKS | WB_EXTRACT_TEXT};
 
     assert_int_equal(wb_extract(extractor, &input, &page), 0);
     assert_string_equal(page.module, "html");
@@ -62,7 +63,7 @@ static void expect(struct wb_slice got, const char *want)
         fail_msg("want '%s', got '%.*s'", want, WB_SLICE_ARG(got));
 }
 
-/* The links as "tag url [anchor] (rel)", a line each; URLs below the page's folder without it. */
+/* Writes the links as "tag url [anchor] (rel)", one per line; the page's folder is omitted from URLs. */
 static const char *show_links(void)
 {
     wb_buf_clear(&shown);
@@ -131,7 +132,7 @@ static void links_that_are_none(void **state)
     expect_links("<a href='a", "");
     expect_links("<plaintext><a href=a>", "");
     expect_links("&lt;a href=a&gt;", "");
-    /* Without scripts, which is how we read, this is ordinary. */
+    /* We do not run scripts, so the content of noscript counts. */
     expect_links("<noscript><a href=a>x</a></noscript>", "a a [x]\n");
 }
 
@@ -141,30 +142,36 @@ static void hrefs(void **state)
     see("<a href=' x?a=1&amp;b=2&copy=3&lt;&#x41; \n'>");
     expect(page.links[0].href, "x?a=1&b=2&copy=3<A");
     expect(page.links[0].url, "https://example.org/dir/x?a=1&b=2&copy=3%3CA");
-    see("<a href=''>self</a><a href=#part>part</a><a href='?q#f'>query</a><a href='//other.org'>other</a><a href=/x>root</a><a href=../u>up</a>");
+    see("<a href=''>self</a><a href=#part>part</a><a href='?q#f'>query</a><a href='//other.org'>other</a><a "
+        "href=/x>root</a><a href=../u>up</a>");
     expect(page.links[0].url, URL);
     expect(page.links[1].url, URL "#part");
     expect(page.links[2].url, URL "?q#f");
     expect(page.links[3].url, "https://other.org/");
     expect(page.links[4].url, "https://example.org/x");
     expect(page.links[5].url, "https://example.org/u");
-    see("<a href='mailto:a@b.c'>m</a><a href='javascript:f(\"#\")'>j</a><a href='http://[bad'>bad</a><a href=tel:1>t</a>");
+    see("<a href='mailto:a@b.c'>m</a><a href='javascript:f(\"#\")'>j</a><a href='http://[bad'>bad</a><a "
+        "href=tel:1>t</a>");
     expect(page.links[0].url, "mailto:a@b.c");
     expect(page.links[1].url, "javascript:f(\"#%22)");
     expect(page.links[2].url, "");
     expect(page.links[2].href, "http://[bad");
     expect(page.links[3].url, "tel:1");
-    /* The first attribute of a name counts. */
+    /* The first attribute with a name counts. */
     expect_links("<a href=a HREF=b href=c>", "a a\n");
     expect_links("<a href=\"a\"title=x>y</a><a/href=b>z</a>", "a a [y]\na b [z]\n");
 }
 
-/* Whatever the cache does, every URL is the one that the parser gives. */
+/* In spite of the cache, every URL is what the URL parser gives. */
 static void resolving_is_the_parsers(void **state)
 {
     static const char *const hrefs[] = {
-        "a#b", "a #b", "a#b c", "a#<>", "#", "#x", "", "a", "a#", "a##b", "http:#x", "http://h#x", "http://#x", "mailto:x#y", "data:,a #b",
-        "a\t#b", "a#b\tc", "?#", "?a#b", "//h#f", "/#f", "..#f", "a#\xc3\xa4", "\xc3\xa4#a", "javascript:#a", "%#%", "a#b`c", "https:a#b", "x:#y",
+        "a#b",     "a #b",       "a#b c",      "a#<>",       "#",
+        "#x",      "",           "a",          "a#",         "a##b",
+        "http:#x", "http://h#x", "http://#x",  "mailto:x#y", "data:,a #b",
+        "a\t#b",   "a#b\tc",     "?#",         "?a#b",       "//h#f",
+        "/#f",     "..#f",       "a#\xc3\xa4", "\xc3\xa4#a", "javascript:#a",
+        "%#%",     "a#b`c",      "https:a#b",  "x:#y",
     };
     static const char *const bases[] = {URL, "mailto:x", "data:text/html,y#z", "file:///a/b", "https://h/?q#f"};
     struct wb_url base = WB_URL_INIT, want = WB_URL_INIT;
@@ -175,14 +182,16 @@ static void resolving_is_the_parsers(void **state)
         for (size_t i = 0; i < sizeof hrefs / sizeof *hrefs; i++)
             assert_int_equal(wb_buf_printf(&html, "<a href=\"%s\">", hrefs[i]), 0);
     for (size_t b = 0; b < sizeof bases / sizeof *bases; b++) {
-        struct wb_extract_input input = {wb_slice_str(bases[b]), WB_SLICE_LIT("text/html"), WB_SLICE_LIT("utf-8"), wb_buf_slice(&html), WB_EXTRACT_LINKS};
+        struct wb_extract_input input = {wb_slice_str(bases[b]), WB_SLICE_LIT("text/html"), WB_SLICE_LIT("utf-8"),
+                                         wb_buf_slice(&html), WB_EXTRACT_LINKS};
         assert_int_equal(wb_url_parse(input.url, NULL, &base), 0);
         assert_int_equal(wb_extract(extractor, &input, &page), 0);
         assert_int_equal(page.link_count, 2 * sizeof hrefs / sizeof *hrefs);
         for (size_t i = 0; i < page.link_count; i++) {
             int err = wb_url_parse(page.links[i].href, &base, &want);
             if (!wb_slice_equal(page.links[i].url, err < 0 ? WB_SLICE_EMPTY : wb_url_href(&want)))
-                fail_msg("'%.*s' against '%s': '%.*s'", WB_SLICE_ARG(page.links[i].href), bases[b], WB_SLICE_ARG(page.links[i].url));
+                fail_msg("'%.*s' against '%s': '%.*s'", WB_SLICE_ARG(page.links[i].href), bases[b],
+                         WB_SLICE_ARG(page.links[i].url));
         }
     }
     wb_url_release(&base);
@@ -196,7 +205,8 @@ static void bases(void **state)
     see("<base href='/other/'><a href=a>");
     expect(page.links[0].url, "https://example.org/other/a");
     expect(page.base, "https://example.org/other/");
-    see("<link href=l rel=canonical><a href=a>1</a><base target=x><base href='http://b.org/c/d'><base href='http://no.org/'><a href=a>2</a>");
+    see("<link href=l rel=canonical><a href=a>1</a><base target=x><base href='http://b.org/c/d'><base "
+        "href='http://no.org/'><a href=a>2</a>");
     expect(page.links[0].url, "http://b.org/c/l");
     expect(page.links[1].url, "http://b.org/c/a");
     expect(page.links[2].url, "http://b.org/c/a");
@@ -211,9 +221,10 @@ static void anchors(void **state)
 {
     (void)state;
     expect_links("<p>before <a href=a> some\n <b>bold</b>\ttext </a> after", "a a [ some bold text ]\n");
-    /* A lone blank beside a tag is text, anything else is layout. */
+    /* A single blank beside a tag is text; anything else is layout. */
     expect_links("<a href=a>also </a>x", "a a [also ]\n");
-    expect_links("<a href=a>\n  also\n</a><a href=b>two  </a><a href=c><b>three</b> </a>", "a a [also]\na b [two]\na c [three]\n");
+    expect_links("<a href=a>\n  also\n</a><a href=b>two  </a><a href=c><b>three</b> </a>",
+                 "a a [also]\na b [two]\na c [three]\n");
     expect_links("<a href=a> </a><a href=b> <b>x</b></a>", "a a\na b [x]\n");
     expect_links("<a href=a><img src=i alt='A &amp; B'></a>", "a a [A & B]\nimg i [A & B]\n");
     expect_links("<a href=a><img src=i alt=alt>text</a>", "a a [text]\nimg i [alt]\n");
@@ -234,7 +245,7 @@ static void long_anchors_are_cut(void **state)
     for (int i = 0; i < 1000; i++)
         assert_int_equal(wb_buf_append_str(&html, "\xe2\x82\xac"), 0);
     see_bytes(wb_buf_slice(&html));
-    assert_int_equal(page.links[0].anchor.len, 511); /* one and 170 whole characters */
+    assert_int_equal(page.links[0].anchor.len, 511); /* one byte and 170 whole characters */
     assert_int_equal(page.text.len, 3001);
     wb_buf_release(&html);
 }
@@ -246,7 +257,8 @@ static void srcsets(void **state)
     expect_links("<img srcset='a,b 2x'>", "img a,b\n");
     expect_links("<img srcset=' ,, a 100w , b(1,2) 2x,c'>", "img a\nimg b(1,2)\nimg c\n");
     expect_links("<img srcset='a (x,y) 1x, b'>", "img a\nimg b\n");
-    expect_links("<img src=s srcset='data:image/png;base64,xx== 1x, b,' alt=t>", "img s [t]\nimg data:image/png;base64,xx== [t]\nimg b [t]\n");
+    expect_links("<img src=s srcset='data:image/png;base64,xx== 1x, b,' alt=t>",
+                 "img s [t]\nimg data:image/png;base64,xx== [t]\nimg b [t]\n");
     expect_links("<img srcset=''><img srcset=',,,'><source srcset=' '>", "");
 }
 
@@ -255,9 +267,23 @@ static void refreshes(void **state)
     static const struct {
         const char *content, *want;
     } cases[] = {
-        {"0; url=a", "meta a\n"}, {"5;URL='a b'", "meta a%20b\n"}, {"5 ; Url = \"a\" rest", "meta a\n"}, {"1.5, a", "meta a\n"},
-        {"0;a", "meta a\n"}, {"0 a", "meta a\n"}, {".5;url=a", "meta a\n"}, {"  3 ;  url=a", "meta a\n"}, {"0;url a", "meta url%20a\n"},
-        {"0;'a", "meta a\n"}, {"0;url=", ""}, {"10", ""}, {"x;url=a", ""}, {"", ""}, {"0x;url=a", ""}, {"; url=a", ""}, {"0;u=a", "meta u=a\n"},
+        {"0; url=a", "meta a\n"},
+        {"5;URL='a b'", "meta a%20b\n"},
+        {"5 ; Url = \"a\" rest", "meta a\n"},
+        {"1.5, a", "meta a\n"},
+        {"0;a", "meta a\n"},
+        {"0 a", "meta a\n"},
+        {".5;url=a", "meta a\n"},
+        {"  3 ;  url=a", "meta a\n"},
+        {"0;url a", "meta url%20a\n"},
+        {"0;'a", "meta a\n"},
+        {"0;url=", ""},
+        {"10", ""},
+        {"x;url=a", ""},
+        {"", ""},
+        {"0x;url=a", ""},
+        {"; url=a", ""},
+        {"0;u=a", "meta u=a\n"},
         {"0;url='a\"b'", "meta a%22b\n"},
     };
     char html[256];
@@ -271,7 +297,9 @@ static void refreshes(void **state)
         snprintf(html, sizeof html, "<meta http-equiv=Refresh content=\"%s\">", shown.ptr);
         expect_links(html, cases[i].want);
     }
-    expect_links("<meta http-equiv=refresh content='bad'><meta http-equiv=refresh content='0;a'><meta http-equiv=refresh content='0;b'>", "meta a\n");
+    expect_links("<meta http-equiv=refresh content='bad'><meta http-equiv=refresh content='0;a'><meta "
+                 "http-equiv=refresh content='0;b'>",
+                 "meta a\n");
     expect_links("<meta http-equiv=refresh content='9'><meta http-equiv=refresh content='0;b'>", "");
 }
 
@@ -279,7 +307,8 @@ static void rels(void **state)
 {
     (void)state;
     see("<link rel='Alternate' type='application/RSS+xml; charset=x' href=f><link rel=alternate hreflang=de href=d>"
-        "<a rel='external nofollow\tnoopener' href=n>x</a><link rel=canonical href='../c'><link rel=canonical href=second>");
+        "<a rel='external nofollow\tnoopener' href=n>x</a><link rel=canonical href='../c'><link rel=canonical "
+        "href=second>");
     assert_int_equal(page.links[0].rels, WB_EXTRACT_REL_ALTERNATE | WB_EXTRACT_REL_FEED);
     assert_int_equal(page.links[1].rels, WB_EXTRACT_REL_ALTERNATE);
     assert_int_equal(page.links[2].rels, WB_EXTRACT_REL_NOFOLLOW);
@@ -300,7 +329,7 @@ static void too_many_links(void **state)
     assert_int_equal(page.link_count, WB_EXTRACT_LINKS_MAX);
     assert_int_equal(page.links_left_out, 10);
     expect(page.links[WB_EXTRACT_LINKS_MAX - 1].anchor, "x");
-    /* A long base makes every URL long: memory is bounded all the same. */
+    /* A long base makes every URL long; memory is bounded nevertheless. */
     wb_buf_clear(&html);
     assert_int_equal(wb_buf_printf(&html, "<base href='/%060000d/'>", 1), 0);
     for (unsigned i = 0; i < 5000; i++)
@@ -308,7 +337,7 @@ static void too_many_links(void **state)
     see_bytes(wb_buf_slice(&html));
     assert_true(page.link_count > 100 && page.link_count < 1000);
     assert_int_equal(page.links_left_out, 5000 - page.link_count);
-    /* The same where the base comes after them. */
+    /* The same if the base comes after the links. */
     wb_buf_clear(&html);
     for (unsigned i = 0; i < 5000; i++)
         assert_int_equal(wb_buf_printf(&html, "<a href=%u>x", i), 0);
@@ -324,8 +353,10 @@ static void too_many_links(void **state)
 static void facts(void **state)
 {
     (void)state;
-    see("<!DOCTYPE html><html lang=' de-AT '><head><title> A &amp; B\n C</title><meta NAME=Description content=' d  e '>"
-        "<meta name=robots content='NoIndex'><meta name=googlebot content=nofollow><meta name=robots content='noarchive'></head>");
+    see("<!DOCTYPE html><html lang=' de-AT '><head><title> A &amp; B\n C</title><meta NAME=Description content=' d  e "
+        "'>"
+        "<meta name=robots content='NoIndex'><meta name=googlebot content=nofollow><meta name=robots "
+        "content='noarchive'></head>");
     expect(page.title, "A & B C");
     expect(page.description, "d e");
     expect(page.lang, "de-AT");
@@ -342,7 +373,8 @@ static void facts(void **state)
     expect(page.lang, "fr");
     see("<html xml:lang=it><meta http-equiv=content-language content=fr>");
     expect(page.lang, "it");
-    see("<meta property=og:description content=og><meta name=description content=real><meta name=description content=second>");
+    see("<meta property=og:description content=og><meta name=description content=real><meta name=description "
+        "content=second>");
     expect(page.description, "real");
     see("");
     expect(page.title, "");
@@ -359,22 +391,30 @@ static void dates(void **state)
         const char *html;
         int64_t published_days, modified_days;
     } cases[] = {
-        {"<meta property=article:published_time content=1970-01-03><meta property='article:modified_time' content='1970-01-05T00:00:00Z'>", 2, 4},
+        {"<meta property=article:published_time content=1970-01-03><meta property='article:modified_time' "
+         "content='1970-01-05T00:00:00Z'>",
+         2, 4},
         {"<meta name=DC.Date content=1970-01-02><meta name=dcterms.modified content=1970-01-04>", 1, 3},
         {"<meta name=date content=1970-01-02><meta property=article:published_time content=1970-01-09>", 8, 0},
         {"<meta property=article:published_time content=1970-01-09><meta name=date content=1970-01-02>", 8, 0},
-        {"<meta itemprop=datePublished content=1970-01-02><time itemprop=dateModified datetime=1970-01-03></time>", 1, 2},
+        {"<meta itemprop=datePublished content=1970-01-02><time itemprop=dateModified datetime=1970-01-03></time>", 1,
+         2},
         {"<meta http-equiv=last-modified content='Sat, 03 Jan 1970 00:00:00 GMT'>", 0, 2},
         {"<time datetime=1970-01-06>x</time><time datetime=1970-01-07>x</time>", 5, 0},
         {"<time datetime='last week'>x</time><time datetime=P1D></time><meta name=date content='nonsense'>", 0, 0},
-        /* JSON-LD is better than all but article:... */
+        /* JSON-LD takes precedence over everything except article:... */
         {LD("{\"datePublished\":\"1970-01-02\",\"dateModified\":\"1970-01-03T00:00:00Z\"}"), 1, 2},
-        {LD("{\"datePublished\":\"1970-01-02\"}") "<meta itemprop=datePublished content=1970-01-09><time datetime=1970-01-08>x</time>", 1, 0},
+        {LD("{\"datePublished\":\"1970-01-02\"}") "<meta itemprop=datePublished content=1970-01-09><time "
+                                                  "datetime=1970-01-08>x</time>",
+         1, 0},
         {LD("{\"datePublished\":\"1970-01-02\"}") "<meta property=article:published_time content=1970-01-09>", 8, 0},
         {"<meta property=article:published_time content=1970-01-09>" LD("{\"datePublished\":\"1970-01-02\"}"), 8, 0},
-        {LD("{") LD("[{}]") "<body>" LD("{\"dateModified\":\"1970-01-03\"}") LD("{\"dateModified\":\"1970-01-05\"}"), 0, 2},
+        {LD("{") LD("[{}]") "<body>" LD("{\"dateModified\":\"1970-01-03\"}") LD("{\"dateModified\":\"1970-01-05\"}"), 0,
+         2},
         {"<script type=' Application/LD+JSON; charset=utf-8'>{\"datePublished\":\"1970-01-02\"}</script>", 1, 0},
-        {"<script type=text/javascript>{\"datePublished\":\"1970-01-02\"}</script><template>" LD("{\"datePublished\":\"1970-01-02\"}") "</template>", 0, 0},
+        {"<script type=text/javascript>{\"datePublished\":\"1970-01-02\"}</script><template>" LD(
+             "{\"datePublished\":\"1970-01-02\"}") "</template>",
+         0, 0},
         {LD("{\"datePublished\":\"soon\"}") "<meta name=date content=1970-01-04>", 3, 0},
     };
 
@@ -395,8 +435,9 @@ static void authors_and_types(void **state)
         {"<meta name=author content=' Ann  B. '><meta property=og:type content=article>", "Ann B.", "article"},
         {"<meta property=article:author content=https://a.org/ann><meta name=dc.creator content=Bob>", "Bob", ""},
         {"<meta name=dc.creator content=Bob><meta name=author content=Ann><meta name=author content=Cid>", "Ann", ""},
-        {"<meta name=author content=Ann><meta property=og:type content=website>" LD("{\"@type\":\"NewsArticle\",\"author\":[\"D\",{\"name\":\"E\"}]}"), "D, E",
-         "NewsArticle"},
+        {"<meta name=author content=Ann><meta property=og:type content=website>" LD(
+             "{\"@type\":\"NewsArticle\",\"author\":[\"D\",{\"name\":\"E\"}]}"),
+         "D, E", "NewsArticle"},
         {LD("{\"@type\":\"Organization\",\"name\":\"x\"}") "<meta property=og:type content=article>", "", "article"},
     };
 
@@ -417,7 +458,8 @@ static void text(void **state)
     expect_text("a<script>b</script>c<style>d</style>e<!-- f -->g<template>h</template>i", "aceg" "i");
     expect_text("<ul><li>a<li>b</ul><table><tr><td>1<td>2<tr><th>3</table>c<br>d<hr>e", "a\nb\n1 2\n3\nc\nd\ne");
     expect_text("  \n<p>  <p>\t</p>\n", "");
-    expect_text("&lt;p&gt; &amp;amp; &nbsp; &notit; &copy &#0; x&#x20;&#32;y", "<p> &amp; \xc2\xacit; \xc2\xa9 \xef\xbf\xbd x y");
+    expect_text("&lt;p&gt; &amp;amp; &nbsp; &notit; &copy &#0; x&#x20;&#32;y",
+                "<p> &amp; \xc2\xacit; \xc2\xa9 \xef\xbf\xbd x y");
     expect_text("<pre>a\n  b</pre>", "a b");
     expect_text("<textarea>a <b> &amp;</textarea>x<xmp><b>&amp;</xmp>", "a <b> & x\n<b>&amp;");
     expect_text("a < b <3 </ x>c</>d<", "a < b <3 cd<");
@@ -432,11 +474,13 @@ static void text(void **state)
     expect_text("<div>a</div><div>b</div><DIV\n>c</DIV\n>", "a\nb\nc");
 }
 
-/* Readings stand above the text they belong to, not in it. */
+/* Readings are shown above the text and are not part of it. */
 static void ruby(void **state)
 {
     (void)state;
-    expect_text("<p>\u4eca<ruby>\u6f22<rp>(</rp><rt>kan</rt><rp>)</rp>\u5b57<rp>(</rp><rt>ji</rt><rp>)</rp></ruby>\u3092", "\u4eca\u6f22\u5b57\u3092");
+    expect_text(
+        "<p>\u4eca<ruby>\u6f22<rp>(</rp><rt>kan</rt><rp>)</rp>\u5b57<rp>(</rp><rt>ji</rt><rp>)</rp></ruby>\u3092",
+        "\u4eca\u6f22\u5b57\u3092");
     expect_text("<ruby>\u6f22<rt>kan<rt>kan\u5b57</ruby>x", "\u6f22x");
     expect_text("<ruby><rb>\u6f22<rb>\u5b57<rt>kan<rt>ji</ruby>x", "\u6f22\u5b57x");
     expect_text("<ruby><rb>\u6f22<rtc>a<rt>kan<rb>\u5b57</ruby>x", "\u6f22\u5b57x");
@@ -446,11 +490,12 @@ static void ruby(void **state)
     expect_text("<ruby>a<rt>b</ruby><ruby>c<rt>d</ruby>", "ac");
 }
 
-/* XHTML differs where elements are empty, and in CDATA. */
+/* XHTML differs in empty elements and in CDATA. */
 static void xhtml(void **state)
 {
-    static const char doc[] = "<html xml:lang='en'><head><title/><script src='s'/><style/></head><body><nav/><p>" LONG "</p>"
-                              "<p><a href='a'/>b<![CDATA[<c>]]><svg/><template/>d<textarea/>e</p></body></html>";
+    static const char doc[] =
+        "<html xml:lang='en'><head><title/><script src='s'/><style/></head><body><nav/><p>" LONG "</p>"
+        "<p><a href='a'/>b<![CDATA[<c>]]><svg/><template/>d<textarea/>e</p></body></html>";
 
     (void)state;
     see_xhtml(doc);
@@ -459,14 +504,18 @@ static void xhtml(void **state)
     expect(page.links[0].anchor, "");
     expect(page.lang, "en");
     see(doc);
-    expect(page.title, "<script src='s'/><style/></head><body><nav/><p>" LONG "</p><p><a href='a'/>b<![CDATA[<c>]]><svg/><template/>d<textarea/>e</p></body></html>");
+    expect(page.title, "<script src='s'/><style/></head><body><nav/><p>" LONG
+                       "</p><p><a href='a'/>b<![CDATA[<c>]]><svg/><template/>d<textarea/>e</p></body></html>");
 }
 
-/* Every run of text at every length and place, against the obvious way of doing it. */
+/* Text of every length at every offset, compared with an obvious implementation. */
 static void text_in_wide_pieces(void **state)
 {
-    static const char *const pieces[] = {"a", " ", "&amp;", "\n", "\xc3\xa4", "\xc2\xa0", "\xe3\x80\x80", "\xe3\x81\x82", "&", "word", "\xe2\x80\x99", "\t"};
-    static const char *const means[] = {"a", " ", "&", " ", "\xc3\xa4", " ", " ", "\xe3\x81\x82", "&", "word", "\xe2\x80\x99", " "};
+    static const char *const pieces[] = {"a",        " ",        "&amp;",        "\n",
+                                         "\xc3\xa4", "\xc2\xa0", "\xe3\x80\x80", "\xe3\x81\x82",
+                                         "&",        "word",     "\xe2\x80\x99", "\t"};
+    static const char *const means[] = {
+        "a", " ", "&", " ", "\xc3\xa4", " ", " ", "\xe3\x81\x82", "&", "word", "\xe2\x80\x99", " "};
     struct wb_buf html = WB_BUF_INIT, want = WB_BUF_INIT;
     uint32_t random = 1;
 
@@ -477,7 +526,7 @@ static void text_in_wide_pieces(void **state)
         for (unsigned n = round % 60; n > 0; n--) {
             random = random * 1664525u + 1013904223u;
             size_t k = (random >> 16) % 12;
-            if (k == 8 && n > 1) /* what follows might make it a reference */
+            if (k == 8 && n > 1) /* the next byte might make it a reference */
                 k = 9;
             assert_int_equal(wb_buf_append_str(&html, pieces[k]), 0);
             bool blank = *means[k] == ' ';
@@ -523,14 +572,18 @@ static void main_text(void **state)
         {"<nav>Home</nav><p>" LONG "</p><footer>Imprint</footer>", LONG},
         {"<div role=navigation>Home <div>x</div> y</div><p>" LONG, LONG},
         {"<header>Site</header><main><h1>Head</h1><p>short</p></main><p>" LONG, "Head\nshort"},
-        {"<article><header><h1>Head</h1></header><p>" LONG "</p><footer>by X</footer></article><p>" LONG, "Head\n" LONG},
-        {"<ul><li><a href=a>One</a><li><a href=b>Two</a></ul><h2>Head</h2><p>" LONG "<p>short<ul><li><a href=c>Three</a></ul>",
+        {"<article><header><h1>Head</h1></header><p>" LONG "</p><footer>by X</footer></article><p>" LONG,
+         "Head\n" LONG},
+        {"<ul><li><a href=a>One</a><li><a href=b>Two</a></ul><h2>Head</h2><p>" LONG
+         "<p>short<ul><li><a href=c>Three</a></ul>",
          "Head\n" LONG "\nshort"},
         {"<p>" LONG "</p><h2>Related</h2><p><a href=a>" LONG "</a></p>", LONG},
         {"<p>a<p>b", "a\nb"},
-        {"<p>" LONG "<select><option>One<option>Two</select><dialog>Three</dialog><p>short<p>" LONG, LONG "\nshort\n" LONG},
+        {"<p>" LONG "<select><option>One<option>Two</select><dialog>Three</dialog><p>short<p>" LONG,
+         LONG "\nshort\n" LONG},
         {"<a href=a>only</a><p><a href=b>links</a>", "only\nlinks"},
-        {"<h1><a href=a>Head</a></h1><p><a href=b>links</a><p>by me<p><a href=c>links</a><p>" LONG, "Head\nby me\n" LONG},
+        {"<h1><a href=a>Head</a></h1><p><a href=b>links</a><p>by me<p><a href=c>links</a><p>" LONG,
+         "Head\nby me\n" LONG},
         {"<main><h2>Head</h2><p><a href=b>links</a></main>", "Head"},
         {"<nav>unclosed <p>" LONG, "unclosed\n" LONG},
         {"<nav>unclosed<main><p>short</main>", "short"},
@@ -548,8 +601,10 @@ static void main_text(void **state)
 
 static void deep_and_broken(void **state)
 {
-    static const char *const pieces[] = {"<div>", "<div><nav>", "</div>", "<svg>", "<svg><desc>", "<math><mi>", "<template>", "<a href=x>", "<b><i>",
-                                         "<table><tr><td>", "</p>", "<p", "<!--", "<!", "<![CDATA[", "<script>", "&#", "<a b=\"", "<h1>"};
+    static const char *const pieces[] = {"<div>",      "<div><nav>", "</div>",     "<svg>",  "<svg><desc>",
+                                         "<math><mi>", "<template>", "<a href=x>", "<b><i>", "<table><tr><td>",
+                                         "</p>",       "<p",         "<!--",       "<!",     "<![CDATA[",
+                                         "<script>",   "&#",         "<a b=\"",    "<h1>"};
     struct wb_buf html = WB_BUF_INIT;
 
     (void)state;
@@ -559,7 +614,7 @@ static void deep_and_broken(void **state)
             assert_int_equal(wb_buf_append_str(&html, pieces[i]), 0);
         see_bytes(wb_buf_slice(&html));
     }
-    /* Elements beyond those told apart are counted, so that the place is right again behind them. */
+    /* Elements beyond the limit are counted, so that the place is right again behind them. */
     wb_buf_clear(&html);
     for (int n = 0; n < 1000; n++)
         assert_int_equal(wb_buf_append_str(&html, "<div>"), 0);
@@ -576,11 +631,27 @@ static void deep_and_broken(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kind_of_link), cmocka_unit_test(links_that_are_none), cmocka_unit_test(hrefs),
-        cmocka_unit_test(resolving_is_the_parsers), cmocka_unit_test(bases), cmocka_unit_test(anchors), cmocka_unit_test(long_anchors_are_cut),
-        cmocka_unit_test(srcsets), cmocka_unit_test(refreshes), cmocka_unit_test(rels), cmocka_unit_test(too_many_links),
-        cmocka_unit_test(facts), cmocka_unit_test(dates), cmocka_unit_test(authors_and_types), cmocka_unit_test(text), cmocka_unit_test(ruby), cmocka_unit_test(xhtml), cmocka_unit_test(text_in_wide_pieces),
-        cmocka_unit_test(text_is_bounded), cmocka_unit_test(main_text), cmocka_unit_test(deep_and_broken),
+        cmocka_unit_test(every_kind_of_link),
+        cmocka_unit_test(links_that_are_none),
+        cmocka_unit_test(hrefs),
+        cmocka_unit_test(resolving_is_the_parsers),
+        cmocka_unit_test(bases),
+        cmocka_unit_test(anchors),
+        cmocka_unit_test(long_anchors_are_cut),
+        cmocka_unit_test(srcsets),
+        cmocka_unit_test(refreshes),
+        cmocka_unit_test(rels),
+        cmocka_unit_test(too_many_links),
+        cmocka_unit_test(facts),
+        cmocka_unit_test(dates),
+        cmocka_unit_test(authors_and_types),
+        cmocka_unit_test(text),
+        cmocka_unit_test(ruby),
+        cmocka_unit_test(xhtml),
+        cmocka_unit_test(text_in_wide_pieces),
+        cmocka_unit_test(text_is_bounded),
+        cmocka_unit_test(main_text),
+        cmocka_unit_test(deep_and_broken),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

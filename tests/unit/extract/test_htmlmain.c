@@ -1,8 +1,8 @@
 /*
- * test_htmlmain.c - which text of a page is its main text, on small pages of many kinds.
+ * test_htmlmain.c - finding the main text of small pages of many kinds.
  *
- * A case names the words that main text must have and those it must not have; each stands
- * in a text of its own. Real articles are in tests/e2e/main_text.py.
+ * A case lists words that the main text must contain and words that it must not contain; each of them
+ * occurs in one text only. Real articles are in tests/e2e/main_text.py.
  */
 #include "base/buf.h"
 #include "extract/extract.h"
@@ -41,15 +41,15 @@ static int tear_down(void **state)
 
 static void see_bytes(struct wb_slice body)
 {
-    struct wb_extract_input input = {WB_SLICE_LIT("https://example.org/"), WB_SLICE_LIT("text/html"), WB_SLICE_LIT("utf-8"), body,
-                                     WB_EXTRACT_LINKS | WB_EXTRACT_TEXT};
+    struct wb_extract_input input = {WB_SLICE_LIT("https://example.org/"), WB_SLICE_LIT("text/html"),
+                                     WB_SLICE_LIT("utf-8"), body, WB_EXTRACT_LINKS | WB_EXTRACT_TEXT};
 
     assert_int_equal(wb_extract(extractor, &input, &page), 0);
 }
 
 struct page_case {
     const char *html;
-    const char *kept, *left_out; /* words, with blanks between them */
+    const char *kept, *left_out; /* words, separated by blanks */
 };
 
 static void check_words(const char *html, const char *words, bool wanted)
@@ -61,7 +61,8 @@ static void check_words(const char *html, const char *words, bool wanted)
         if (!memmem(page.text.ptr, page.text.len, word, strlen(word)))
             fail_msg("%s is not in the text of %s", word, html);
         if ((memmem(page.main_text.ptr, page.main_text.len, word, strlen(word)) != NULL) != wanted)
-            fail_msg("%s is %sin the main text of %s\nwhich is '%.*s'", word, wanted ? "not " : "", html, WB_SLICE_ARG(page.main_text));
+            fail_msg("%s is %sin the main text of %s\nwhich is '%.*s'", word, wanted ? "not " : "", html,
+                     WB_SLICE_ARG(page.main_text));
     }
 }
 
@@ -81,33 +82,47 @@ static void articles(void **state)
 {
     static const struct page_case cases[] = {
         {NAV "<div class=x><p>ONE " S "</p><p>TWO " T "</p></div>" FOOT, "ONE TWO", "NAV FOOT"},
-        /* what readers wrote is longer */
-        {"<div id=content><p>ONE " S S "</p></div><div id=comments class=comments-area><ol class=comment-list><li><div class=comment-body><p>AAA " S S
-         "</p></div><li><div class=comment-body><p>BBB " T T "</p></div></ol></div>", "ONE", "AAA BBB"},
+        /* the comments of readers are longer than the article */
+        {"<div id=content><p>ONE " S S
+         "</p></div><div id=comments class=comments-area><ol class=comment-list><li><div class=comment-body><p>AAA " S S
+         "</p></div><li><div class=comment-body><p>BBB " T T "</p></div></ol></div>",
+         "ONE", "AAA BBB"},
         /* related items after the article, by name and by heading, in several languages */
-        {"<div class=b><p>ONE " S "</p><p>TWO " T "</p></div><div class=related-posts><p>AAA " S "</p></div>", "ONE TWO", "AAA"},
-        {"<div class=b><p>ONE " S "</p><p>TWO " T "</p></div><div><h3>Read next</h3><p>AAA " S "</p></div>", "ONE TWO", "AAA"},
-        {"<div class=b><p>ONE " S "</p><p>TWO " T "</p></div><div><h3>VOCÊ pode gostar...</h3><p>AAA " S "</p></div>", "ONE TWO", "AAA"},
-        {"<div class=b><p>ONE " S "</p><p>TWO " T "</p></div><div><h3>Самые популярные</h3><p>AAA " S "</p></div>", "ONE TWO", "AAA"},
-        {"<div class=b><p>ONE " S "</p><p>TWO " T "</p></div><div><h3>相关文章</h3><p>AAA " S "</p></div>", "ONE TWO", "AAA"},
+        {"<div class=b><p>ONE " S "</p><p>TWO " T "</p></div><div class=related-posts><p>AAA " S "</p></div>",
+         "ONE TWO", "AAA"},
+        {"<div class=b><p>ONE " S "</p><p>TWO " T "</p></div><div><h3>Read next</h3><p>AAA " S "</p></div>", "ONE TWO",
+         "AAA"},
+        {"<div class=b><p>ONE " S "</p><p>TWO " T "</p></div><div><h3>VOCÊ pode gostar...</h3><p>AAA " S "</p></div>",
+         "ONE TWO", "AAA"},
+        {"<div class=b><p>ONE " S "</p><p>TWO " T "</p></div><div><h3>Самые популярные</h3><p>AAA " S "</p></div>",
+         "ONE TWO", "AAA"},
+        {"<div class=b><p>ONE " S "</p><p>TWO " T "</p></div><div><h3>相关文章</h3><p>AAA " S "</p></div>", "ONE TWO",
+         "AAA"},
         /* the text is spread over many elements, with something between them */
-        {"<div class=story><div class=col><p>ONE " S "</p></div><div class=x>AAA</div><div class=col><p>TWO " T "</p></div><div class=col><p>SIX " S
-         "</p></div></div>" FOOT, "ONE TWO SIX", "FOOT"},
+        {"<div class=story><div class=col><p>ONE " S "</p></div><div class=x>AAA</div><div class=col><p>TWO " T
+         "</p></div><div class=col><p>SIX " S "</p></div></div>" FOOT,
+         "ONE TWO SIX", "FOOT"},
         /* author, date, captions, buttons */
-        {"<title>Big news - Site</title><article><h1>Big news</h1><div class=byline>AAA Jane Doe</div><figure><img src=i><figcaption>BBB a house in the "
-         "town of New York, seen from above.</figcaption></figure><p>ONE " S "</p><div>CCC</div><p>TWO " T "</p><div>DDD</div></article>",
+        {"<title>Big news - Site</title><article><h1>Big news</h1><div class=byline>AAA Jane Doe</div><figure><img "
+         "src=i><figcaption>BBB a house in the "
+         "town of New York, seen from above.</figcaption></figure><p>ONE " S "</p><div>CCC</div><p>TWO " T
+         "</p><div>DDD</div></article>",
          "ONE TWO", "AAA BBB CCC DDD Big"},
-        {"<div class=b><p>ONE " S "</p><p><a href=x>AAA another text to read</a></p><p>TWO " T "</p></div>", "ONE TWO", "AAA"},
+        {"<div class=b><p>ONE " S "</p><p><a href=x>AAA another text to read</a></p><p>TWO " T "</p></div>", "ONE TWO",
+         "AAA"},
         /* not shown */
-        {"<div class=b><p>ONE " S "</p><div hidden><p>AAA " T "</p></div><div style='color:red; display: none'><p>BBB " T
-         "</p></div><div class='x sr-only'><p>CCC " T "</p></div><div aria-hidden=true><p>DDD " T "</p></div><p>TWO " T "</p></div><p>SIX " S,
+        {"<div class=b><p>ONE " S "</p><div hidden><p>AAA " T
+         "</p></div><div style='color:red; display: none'><p>BBB " T "</p></div><div class='x sr-only'><p>CCC " T
+         "</p></div><div aria-hidden=true><p>DDD " T "</p></div><p>TWO " T "</p></div><p>SIX " S,
          "ONE TWO", "AAA BBB CCC DDD"},
         /* cookies first, and longer than the text */
-        {"<div class=cc role=dialog><p>AAA " S T S "</p></div><div class=cookie-banner><p>BBB " S T S "</p></div><div><p>ONE " S "</p></div>", "ONE",
-         "AAA BBB"},
-        /* a heading of nothing goes, one of something stays */
-        {"<div><h2>ONE</h2><p>" S "</p><h2>AAA</h2><ul><li><a href=a>x</a></ul><h2>TWO</h2><h3>SIX</h3><p>" T "</p></div>", "ONE TWO SIX",
-         "AAA"},
+        {"<div class=cc role=dialog><p>AAA " S T S "</p></div><div class=cookie-banner><p>BBB " S T S
+         "</p></div><div><p>ONE " S "</p></div>",
+         "ONE", "AAA BBB"},
+        /* a heading with nothing below it is dropped, others are kept */
+        {"<div><h2>ONE</h2><p>" S "</p><h2>AAA</h2><ul><li><a href=a>x</a></ul><h2>TWO</h2><h3>SIX</h3><p>" T
+         "</p></div>",
+         "ONE TWO SIX", "AAA"},
         {"<p>ONE " S "<div itemprop=articleBody><p>TWO " T "</p><p>SIX " S "</p></div>", "TWO SIX", "ONE"},
     };
 
@@ -120,18 +135,28 @@ static void articles(void **state)
 static void forums(void **state)
 {
     static const struct page_case cases[] = {
-        {NAV "<div class='post bg1'><p class=author>by joe on Mon</p><div class=content>ONE my pump makes noise since I replaced the seal.</div></div>"
-         "<div class='post bg2'><p class=author>by ann on Tue</p><div class=content>TWO take it apart and look at the left bearing.</div></div>"
-         "<div class='post bg1'><p class=author>by joe on Wed</p><div class=content>SIX that was it, thank you very much for your help!</div></div>",
+        {NAV "<div class='post bg1'><p class=author>by joe on Mon</p><div class=content>ONE my pump makes noise since "
+             "I replaced the seal.</div></div>"
+             "<div class='post bg2'><p class=author>by ann on Tue</p><div class=content>TWO take it apart and look at "
+             "the left bearing.</div></div>"
+             "<div class='post bg1'><p class=author>by joe on Wed</p><div class=content>SIX that was it, thank you "
+             "very much for your help!</div></div>",
          "ONE TWO SIX", "NAV"},
-        {"<div id=mainbar><div class=question><div class=prose><p>ONE how do I sort a list of numbers in place?</p><pre><code>int a[] = {3, 1, 2};"
-         "</code></pre></div><div class=comments><ul><li>AAA have you read the manual page of qsort? It is clear.</ul></div></div><div class=answers>"
-         "<div class=answer><div class=prose><p>TWO use qsort with a comparison function of your own.</p><pre><code>qsort(a, 3, sizeof *a, cmp);"
-         "</code></pre></div></div><div class=answer><div class=prose><p>SIX insertion sort is fast where lists are short.</p></div></div></div></div>"
-         "<div id=sidebar><h4>Related</h4><a href=a>BBB other question</a></div>", "ONE TWO SIX int qsort(a,", "AAA BBB"},
-        /* where there is nothing but comments, they are the content */
-        {"<table class=comment-tree><tr><td><div class=comment>ONE I think that this is a good idea, but it needs more work.</div><tr><td>"
-         "<div class=comment>TWO I do not think that it can ever be done at all.</div></table>", "ONE TWO", ""},
+        {"<div id=mainbar><div class=question><div class=prose><p>ONE how do I sort a list of numbers in "
+         "place?</p><pre><code>int a[] = {3, 1, 2};"
+         "</code></pre></div><div class=comments><ul><li>AAA have you read the manual page of qsort? It is "
+         "clear.</ul></div></div><div class=answers>"
+         "<div class=answer><div class=prose><p>TWO use qsort with a comparison function of your "
+         "own.</p><pre><code>qsort(a, 3, sizeof *a, cmp);"
+         "</code></pre></div></div><div class=answer><div class=prose><p>SIX insertion sort is fast where lists are "
+         "short.</p></div></div></div></div>"
+         "<div id=sidebar><h4>Related</h4><a href=a>BBB other question</a></div>",
+         "ONE TWO SIX int qsort(a,", "AAA BBB"},
+        /* if there is nothing but comments, they are the content */
+        {"<table class=comment-tree><tr><td><div class=comment>ONE I think that this is a good idea, but it needs more "
+         "work.</div><tr><td>"
+         "<div class=comment>TWO I do not think that it can ever be done at all.</div></table>",
+         "ONE TWO", ""},
     };
 
     (void)state;
@@ -141,24 +166,36 @@ static void forums(void **state)
 static void references(void **state)
 {
     static const struct page_case cases[] = {
-        /* sections are named after what they are about */
-        {"<div role=main><section id=intro><h1>Lexical analysis</h1><p>ONE A program is read by a parser, as a stream of tokens.</p><section id=comments>"
-         "<h2>Comments</h2><p>TWO A comment starts with a hash and ends at the end of the line.</p><div class=highlight><pre>SIX = 1 # comment</pre></div>"
-         "</section><div class=section id=related-tokens><h2>Tokens</h2><p>TEN The share of tokens that follow is in the table.</p><table><tr><td>CELL<td>"
-         "ROW</table></div></section></div><div class=sphinxsidebar><p>AAA This is a sidebar with a sentence in it.</p></div>", "ONE TWO SIX TEN CELL ROW",
-         "AAA"},
-        {"<nav>AAA</nav><main><h1>Client</h1><section class=method id=share><h3>share</h3><p>ONE Shares it.</p></section><section class=method "
-         "id='follow(x)'><h3>follow</h3><p>TWO Follows it.</p></section><section id=subscribe><h3>subscribe</h3><p>SIX Subscribes.</p></section></main>",
+        /* sections are named after their topics */
+        {"<div role=main><section id=intro><h1>Lexical analysis</h1><p>ONE A program is read by a parser, as a stream "
+         "of tokens.</p><section id=comments>"
+         "<h2>Comments</h2><p>TWO A comment starts with a hash and ends at the end of the line.</p><div "
+         "class=highlight><pre>SIX = 1 # comment</pre></div>"
+         "</section><div class=section id=related-tokens><h2>Tokens</h2><p>TEN The share of tokens that follow is in "
+         "the table.</p><table><tr><td>CELL<td>"
+         "ROW</table></div></section></div><div class=sphinxsidebar><p>AAA This is a sidebar with a sentence in "
+         "it.</p></div>",
+         "ONE TWO SIX TEN CELL ROW", "AAA"},
+        {"<nav>AAA</nav><main><h1>Client</h1><section class=method id=share><h3>share</h3><p>ONE Shares "
+         "it.</p></section><section class=method "
+         "id='follow(x)'><h3>follow</h3><p>TWO Follows it.</p></section><section id=subscribe><h3>subscribe</h3><p>SIX "
+         "Subscribes.</p></section></main>",
          "ONE TWO SIX", "AAA"},
-        {"<title>Glossary</title>" NAV "<div><dl><dt>ONE<dd>a short meaning<dt>TWO<dd>another one<dt>SIX<dd>a third<dt>TEN<dd>a fourth</dl></div>",
+        {"<title>Glossary</title>" NAV
+         "<div><dl><dt>ONE<dd>a short meaning<dt>TWO<dd>another one<dt>SIX<dd>a third<dt>TEN<dd>a fourth</dl></div>",
          "ONE TWO SIX TEN", "NAV"},
-        {"<main><p>ONE " S "</p><figure><pre>TWO code</pre><figcaption>AAA Listing 1</figcaption></figure><table><tr><th>SIX<td>1.2 kg</table></main>",
+        {"<main><p>ONE " S "</p><figure><pre>TWO code</pre><figcaption>AAA Listing "
+                           "1</figcaption></figure><table><tr><th>SIX<td>1.2 kg</table></main>",
          "ONE TWO SIX", "AAA"},
         /* an encyclopedia */
-        {"<div id=content class=mw-body role=main><h1>Ox</h1><div class=mw-parser-output><table class=infobox><tr><th>Kingdom<td>ONE Animalia</table>"
-         "<p>TWO An ox is a <a href=a>male</a> <a href=b>bovine</a> that was trained as a <a href=c>draft animal</a>.</p><h2>Breeds</h2><p>SIX " S T
-         "</p><ul><li><a href=d>Ankole</a> TEN from Africa</ul><div class=navbox><a href=x>AAA cattle</a> list</div></div></div><div id=footer><p>BBB Text "
-         "is available under a free license; other terms may apply.</p></div>", "ONE TWO SIX TEN", "AAA BBB"},
+        {"<div id=content class=mw-body role=main><h1>Ox</h1><div class=mw-parser-output><table "
+         "class=infobox><tr><th>Kingdom<td>ONE Animalia</table>"
+         "<p>TWO An ox is a <a href=a>male</a> <a href=b>bovine</a> that was trained as a <a href=c>draft "
+         "animal</a>.</p><h2>Breeds</h2><p>SIX " S T
+         "</p><ul><li><a href=d>Ankole</a> TEN from Africa</ul><div class=navbox><a href=x>AAA cattle</a> "
+         "list</div></div></div><div id=footer><p>BBB Text "
+         "is available under a free license; other terms may apply.</p></div>",
+         "ONE TWO SIX TEN", "AAA BBB"},
     };
 
     (void)state;
@@ -168,24 +205,35 @@ static void references(void **state)
 static void lists(void **state)
 {
     static const struct page_case cases[] = {
-        {NAV "<div><div class=teaser><h3><a href=a>ONE</a></h3><p>TWO " S "</p></div><div class=teaser><h3><a href=b>SIX</a></h3><p>TEN " T
-         "</p></div><div class=teaser><h3><a href=c>OLD</a></h3><p>NEW " S "</p></div></div>", "ONE TWO SIX TEN OLD NEW", "NAV"},
-        /* a word that names most of the page means something else here */
-        {NAV "<div id=promo-list><div class=promo><p>ONE " S "</p></div><div class=promo><p>TWO " T "</p></div><div class=promo><p>SIX " S
-         "</p></div></div>", "ONE TWO SIX", "NAV"},
-        {"<div class='has-sidebar widget'><div class=sidebar><p>AAA " S "</p></div><div class=widget-inner><p>ONE " S "</p><p>TWO " T "</p></div></div>",
+        {NAV "<div><div class=teaser><h3><a href=a>ONE</a></h3><p>TWO " S
+             "</p></div><div class=teaser><h3><a href=b>SIX</a></h3><p>TEN " T
+             "</p></div><div class=teaser><h3><a href=c>OLD</a></h3><p>NEW " S "</p></div></div>",
+         "ONE TWO SIX TEN OLD NEW", "NAV"},
+        /* a word that names most of the page has another meaning here */
+        {NAV "<div id=promo-list><div class=promo><p>ONE " S "</p></div><div class=promo><p>TWO " T
+             "</p></div><div class=promo><p>SIX " S "</p></div></div>",
+         "ONE TWO SIX", "NAV"},
+        {"<div class='has-sidebar widget'><div class=sidebar><p>AAA " S "</p></div><div class=widget-inner><p>ONE " S
+         "</p><p>TWO " T "</p></div></div>",
          "ONE TWO", "AAA"},
         /* a shop */
-        {NAV "<div class=product><h1>Kettle</h1><div class=description><p>ONE The kettle boils a litre of water in less than three minutes. " T
-         "</p><ul><li>TWO Stainless steel<li>SIX 1.7 litres</ul></div><table class=specs><tr><th>Weight<td>TEN 1.2 kg</table></div>"
-         "<div class=related-products><h3>Customers also bought</h3><a href=t>AAA Toaster</a> only 29.99</div>", "ONE TWO SIX TEN", "NAV AAA"},
-        /* lists and tables against a sentence at the foot */
-        {NAV "<div><h1>Engineer</h1><h2>Tasks</h2><ul><li>ONE Build things that last<li>TWO Review code</ul><h2>You</h2><ul><li>SIX C and SQL</ul>"
-         "<p>TEN Send us your documents by email, we answer soon.</div>" FOOT, "ONE TWO SIX TEN", "NAV"},
-        {NAV "<div><h1>Sizes</h1><table><tr><td>ONE<td>10 mm</tr><tr><td>TWO<td>20 mm</tr><tr><td>SIX<td>30 mm</tr><tr><td>TEN<td>40 mm</tr>"
-         "<tr><td>Eleven<td>50 mm</tr><tr><td>Twelve<td>60 mm</tr></table></div>" FOOT, "ONE TWO SIX TEN", "NAV"},
+        {NAV "<div class=product><h1>Kettle</h1><div class=description><p>ONE The kettle boils a litre of water in "
+             "less than three minutes. " T "</p><ul><li>TWO Stainless steel<li>SIX 1.7 litres</ul></div><table "
+                                           "class=specs><tr><th>Weight<td>TEN 1.2 kg</table></div>"
+             "<div class=related-products><h3>Customers also bought</h3><a href=t>AAA Toaster</a> only 29.99</div>",
+         "ONE TWO SIX TEN", "NAV AAA"},
+        /* lists and tables, with a sentence at the foot */
+        {NAV "<div><h1>Engineer</h1><h2>Tasks</h2><ul><li>ONE Build things that last<li>TWO Review "
+             "code</ul><h2>You</h2><ul><li>SIX C and SQL</ul>"
+             "<p>TEN Send us your documents by email, we answer soon.</div>" FOOT,
+         "ONE TWO SIX TEN", "NAV"},
+        {NAV "<div><h1>Sizes</h1><table><tr><td>ONE<td>10 mm</tr><tr><td>TWO<td>20 mm</tr><tr><td>SIX<td>30 "
+             "mm</tr><tr><td>TEN<td>40 mm</tr>"
+             "<tr><td>Eleven<td>50 mm</tr><tr><td>Twelve<td>60 mm</tr></table></div>" FOOT,
+         "ONE TWO SIX TEN", "NAV"},
         /* nothing but links */
-        {"<title>Index</title><h1>Index</h1><ul><li><a href=a>ONE</a><li><a href=b>TWO</a><li><a href=c>SIX</a></ul>", "ONE TWO SIX", ""},
+        {"<title>Index</title><h1>Index</h1><ul><li><a href=a>ONE</a><li><a href=b>TWO</a><li><a href=c>SIX</a></ul>",
+         "ONE TWO SIX", ""},
     };
 
     (void)state;
@@ -196,17 +244,27 @@ static void plain_pages(void **state)
 {
     static const struct page_case cases[] = {
         /* tables for layout */
-        {"<table width=100%><tr><td width=150><a href=a>AAA</a><br><a href=b>News</a><td><b>Welcome</b><br><br>ONE " S "<br><br>TWO " T "<p>SIX " S
-         "<td>BBB<br><a href=c>Buy</a></table>", "ONE TWO SIX", "AAA BBB"},
+        {"<table width=100%><tr><td width=150><a href=a>AAA</a><br><a href=b>News</a><td><b>Welcome</b><br><br>ONE " S
+         "<br><br>TWO " T "<p>SIX " S "<td>BBB<br><a href=c>Buy</a></table>",
+         "ONE TWO SIX", "AAA BBB"},
         {"ONE " S "<br><br>TWO " T "<hr><a href=a>AAA</a>", "ONE TWO", "AAA"},
-        {NAV "<div>" "<div>ONE " S "</div><div>TWO " T "</div><div>SIX " S "</div></div>", "ONE TWO SIX", "NAV"},
-        {NAV "<div>ONE roses are red<br>TWO violets are blue<br>SIX sugar is sweet<br>TEN and so are you</div>", "ONE TWO SIX TEN", "NAV"},
-        {"<form id=aspnetForm><div class=nav-wrapper>" NAV "</div><div><p>ONE " S "</p><p>TWO " T "</p></div></form>", "ONE TWO", "NAV"},
-        {NAV "<div><p>ONE 北京时间周二，委员会召开会议，讨论了一周前送交每位成员的新提案，没有人预料到投票结果会如此接近。</p><p>TWO 最终该措施以一票之差获得通过。</p>"
-         "</div>", "ONE TWO", "NAV"},
-        {NAV "<div><p>ONE اجتمعت اللجنة يوم الثلاثاء لمناقشة الاقتراح الجديد الذي أرسل إلى كل عضو قبل أسبوع.</p><p>TWO لم يتوقع أحد أن يكون التصويت متقاربا إلى هذا "
-         "الحد.</p></div>", "ONE TWO", "NAV"},
-        /* all of it where it does not belong: better than nothing */
+        {NAV "<div>"
+             "<div>ONE " S "</div><div>TWO " T "</div><div>SIX " S "</div></div>",
+         "ONE TWO SIX", "NAV"},
+        {NAV "<div>ONE roses are red<br>TWO violets are blue<br>SIX sugar is sweet<br>TEN and so are you</div>",
+         "ONE TWO SIX TEN", "NAV"},
+        {"<form id=aspnetForm><div class=nav-wrapper>" NAV "</div><div><p>ONE " S "</p><p>TWO " T "</p></div></form>",
+         "ONE TWO", "NAV"},
+        {NAV "<div><p>ONE "
+             "北京时间周二，委员会召开会议，讨论了一周前送交每位成员的新提案，没有人预料到投票结果会如此接近。</"
+             "p><p>TWO 最终该措施以一票之差获得通过。</p>"
+             "</div>",
+         "ONE TWO", "NAV"},
+        {NAV "<div><p>ONE اجتمعت اللجنة يوم الثلاثاء لمناقشة الاقتراح الجديد الذي أرسل إلى كل عضو قبل أسبوع.</p><p>TWO "
+             "لم يتوقع أحد أن يكون التصويت متقاربا إلى هذا "
+             "الحد.</p></div>",
+         "ONE TWO", "NAV"},
+        /* everything is in the wrong place: better than nothing */
         {"<nav><p>ONE " S "</nav>", "ONE", ""},
         {"<div hidden><p>ONE " S "</div>", "ONE", ""},
         {"<header>ONE</header>", "ONE", ""},
@@ -219,13 +277,24 @@ static void plain_pages(void **state)
 
 /* ---- hostile pages ----------------------------------------------------------------------- */
 
-/* Many of everything that is counted: elements, blocks, headings, names. Nothing is lost but what stands beyond a limit. */
+/* Many elements, blocks, headings and names. Only what exceeds a limit is lost. */
 static void bounded(void **state)
 {
     static const char *const pieces[] = {
-        "<div class='comment related'>", "<div><p>" S "</p></div>", "<td>a", "<table><tr><td>a<p>b", "<h1>title</h1>", "<div><h3>Related</h3>a",
-        "<p class='a b c related'>a", "<article>a", "<main>" S, "<div id=comments>" S "</div>", "<div style='display:none'>a", "<figure><p>" S,
-        "</div></td>", "<section class=x><p>" S "</section>",
+        "<div class='comment related'>",
+        "<div><p>" S "</p></div>",
+        "<td>a",
+        "<table><tr><td>a<p>b",
+        "<h1>title</h1>",
+        "<div><h3>Related</h3>a",
+        "<p class='a b c related'>a",
+        "<article>a",
+        "<main>" S,
+        "<div id=comments>" S "</div>",
+        "<div style='display:none'>a",
+        "<figure><p>" S,
+        "</div></td>",
+        "<section class=x><p>" S "</section>",
     };
     struct wb_buf html = WB_BUF_INIT;
 

@@ -1,4 +1,4 @@
-/* test_jsonld.c - what JSON-LD says: objects of every shape, the best of several, and what is not JSON. */
+/* test_jsonld.c - facts in JSON-LD: objects of every shape, the best of several, and input that is not JSON. */
 #include "base/buf.h"
 #include "extract/jsonld.h"
 
@@ -51,25 +51,35 @@ static void shapes(void **state)
 {
     static const struct ld_case cases[] = {
         {"{}", "", "", "", ""},
-        {"{\"@type\":\"Article\",\"datePublished\":\"2024-01-02\",\"dateModified\":\"2024-01-03\",\"author\":\"Ann\"}", "Article", "2024-01-02",
-         "2024-01-03", "Ann"},
+        {"{\"@type\":\"Article\",\"datePublished\":\"2024-01-02\",\"dateModified\":\"2024-01-03\",\"author\":\"Ann\"}",
+         "Article", "2024-01-02", "2024-01-03", "Ann"},
         {" [ {\"@type\" : \"NewsArticle\" , \"datePublished\" : \"a\" } ] ", "NewsArticle", "a", "", ""},
-        {"{\"@graph\":[{\"@type\":\"Organization\",\"datePublished\":\"no\"},{\"@type\":\"BlogPosting\",\"datePublished\":\"yes\"}]}", "BlogPosting",
-         "yes", "", ""},
-        {"{\"@type\":\"WebPage\",\"datePublished\":\"a\",\"mainEntity\":{\"@type\":\"Article\",\"dateModified\":\"b\"}}", "Article", "a", "b", ""},
-        {"{\"@type\":\"Article\",\"mainEntityOfPage\":{\"@type\":\"WebPage\",\"dateModified\":\"b\"},\"datePublished\":\"a\"}", "Article", "a", "b", ""},
-        {"{\"@type\":\"Article\",\"mainEntityOfPage\":\"https://a.org/\",\"datePublished\":\"a\"}", "Article", "a", "", ""},
+        {"{\"@graph\":[{\"@type\":\"Organization\",\"datePublished\":\"no\"},{\"@type\":\"BlogPosting\","
+         "\"datePublished\":\"yes\"}]}",
+         "BlogPosting", "yes", "", ""},
+        {"{\"@type\":\"WebPage\",\"datePublished\":\"a\",\"mainEntity\":{\"@type\":\"Article\",\"dateModified\":\"b\"}"
+         "}",
+         "Article", "a", "b", ""},
+        {"{\"@type\":\"Article\",\"mainEntityOfPage\":{\"@type\":\"WebPage\",\"dateModified\":\"b\"},\"datePublished\":"
+         "\"a\"}",
+         "Article", "a", "b", ""},
+        {"{\"@type\":\"Article\",\"mainEntityOfPage\":\"https://a.org/\",\"datePublished\":\"a\"}", "Article", "a", "",
+         ""},
         {"{\"@type\":[\"Article\",\"Thing\"],\"datePublished\":[\"a\",\"b\"]}", "Article", "a", "", ""},
         {"{\"@type\":\"http://schema.org/NewsArticle\"}", "NewsArticle", "", "", ""},
         {"{\"@type\":\"schema:Recipe\",\"datePublished\":\"a\"}", "Recipe", "a", "", ""},
         {"{\"datePublished\":\"a\"}", "", "a", "", ""},
         /* what is inside an article is not the article */
-        {"{\"@type\":\"Article\",\"comment\":[{\"@type\":\"Comment\",\"datePublished\":\"no\"}],\"image\":{\"datePublished\":\"no\"}}", "Article", "", "", ""},
+        {"{\"@type\":\"Article\",\"comment\":[{\"@type\":\"Comment\",\"datePublished\":\"no\"}],\"image\":{"
+         "\"datePublished\":\"no\"}}",
+         "Article", "", "", ""},
         {"[{\"@type\":\"Person\",\"name\":\"x\"},{\"@type\":\"WebSite\",\"datePublished\":\"no\"}]", "", "", "", ""},
-        /* the better one, then the first */
-        {"[{\"@type\":\"Product\",\"datePublished\":\"a\"},{\"@type\":\"Article\",\"datePublished\":\"b\"},{\"@type\":\"Article\",\"datePublished\":\"c\"}]",
+        /* the one with the higher rank, then the first one */
+        {"[{\"@type\":\"Product\",\"datePublished\":\"a\"},{\"@type\":\"Article\",\"datePublished\":\"b\"},{\"@type\":"
+         "\"Article\",\"datePublished\":\"c\"}]",
          "Article", "b", "", ""},
-        {"{\"@type\":\"Article\",\"datePublished\":7,\"dateModified\":{\"x\":[1,2.5e-3,true,null]}}", "Article", "", "", ""},
+        {"{\"@type\":\"Article\",\"datePublished\":7,\"dateModified\":{\"x\":[1,2.5e-3,true,null]}}", "Article", "", "",
+         ""},
         {"{\"@type\":\"Article\",\"datePublished\":\"a\",\"datePublished\":\"b\"}", "Article", "a", "", ""},
     };
 
@@ -83,8 +93,10 @@ static void authors(void **state)
         {"{\"author\":{\"@type\":\"Person\",\"name\":\"Ann B.\",\"url\":\"x\"}}", "", "", "", "Ann B."},
         {"{\"author\":[{\"name\":\"Ann\"},\"Bob\",{\"name\":[\"Cid\",\"no\"]},7,{}]}", "", "", "", "Ann, Bob, Cid"},
         {"{\"author\":[]}", "", "", "", ""},
-        {"{\"@graph\":[{\"@type\":\"Article\",\"author\":{\"@id\":\"#p\"}},{\"@type\":\"Person\",\"@id\":\"#q\",\"name\":\"no\"},"
-         "{\"@type\":\"Person\",\"@id\":\"#p\",\"name\":\"Ann\"}]}", "Article", "", "", "Ann"},
+        {"{\"@graph\":[{\"@type\":\"Article\",\"author\":{\"@id\":\"#p\"}},{\"@type\":\"Person\",\"@id\":\"#q\","
+         "\"name\":\"no\"},"
+         "{\"@type\":\"Person\",\"@id\":\"#p\",\"name\":\"Ann\"}]}",
+         "Article", "", "", "Ann"},
         {"{\"author\":\"J\\u00f6rg \\\"J\\\" \\ud83d\\ude00 \\/\"}", "", "", "", "J\u00f6rg \"J\" \U0001f600 /"},
         {"{\"author\":\"\\ud83d\\u0041\\udc00\\uZZZZ\\q\\\"}", "", "", "", ""},
         {"{\"author\":\"\\ud83dA\\udc00\\uZZZZ\\q\"}", "", "", "", "\ufffdA\ufffduZZZZq"},
@@ -102,7 +114,7 @@ static void wrapping(void **state)
         {"/*<![CDATA[*/{\"datePublished\":\"a\"}/*]]>*/", "", "a", "", ""},
         {"<![CDATA[{\"datePublished\":\"a\"}]]>", "", "a", "", ""},
         {"{\"datePublished\":\"a\"};", "", "a", "", ""},
-        /* mistakes that are common */
+        /* common mistakes */
         {"{\"description\":\"two\nlines\",\"datePublished\":\"a\",}", "", "a", "", ""},
         {"[{\"datePublished\":\"a\"},]", "", "a", "", ""},
     };
@@ -114,9 +126,27 @@ static void wrapping(void **state)
 static void not_json(void **state)
 {
     static const char *const texts[] = {
-        "", " ", "{", "[", "}", "\"", "\"a\"", "7", "nonsense", "{\"datePublished\":", "{\"datePublished\":\"a\"", "{\"datePublished\":\"a",
-        "{\"datePublished\":\"a\\", "{\"datePublished\" \"a\"}", "{datePublished:\"a\"}", "{\"datePublished\":\"a\" \"b\":1}", "[{\"datePublished\":\"a\"}",
-        "{\"datePublished\":\"a\",\"b\":}", "{\"datePublished\":\"a\",\"b\":[1 2]}", "{'datePublished':'a'}", "{\"x\":\"a\\\"}",
+        "",
+        " ",
+        "{",
+        "[",
+        "}",
+        "\"",
+        "\"a\"",
+        "7",
+        "nonsense",
+        "{\"datePublished\":",
+        "{\"datePublished\":\"a\"",
+        "{\"datePublished\":\"a",
+        "{\"datePublished\":\"a\\",
+        "{\"datePublished\" \"a\"}",
+        "{datePublished:\"a\"}",
+        "{\"datePublished\":\"a\" \"b\":1}",
+        "[{\"datePublished\":\"a\"}",
+        "{\"datePublished\":\"a\",\"b\":}",
+        "{\"datePublished\":\"a\",\"b\":[1 2]}",
+        "{'datePublished':'a'}",
+        "{\"x\":\"a\\\"}",
     };
     struct wb_buf deep = WB_BUF_INIT;
 
@@ -133,7 +163,7 @@ static void not_json(void **state)
         see(wb_buf_slice(&deep));
         expect("deep", "date", facts.published, "");
     }
-    /* Too long to be read, however sound. */
+    /* Well-formed, but too long to be read. */
     wb_buf_clear(&deep);
     assert_int_equal(wb_buf_append_str(&deep, "{\"datePublished\":\"a\",\"b\":\""), 0);
     while (deep.len <= WB_JSONLD_MAX_BYTES)
@@ -144,7 +174,7 @@ static void not_json(void **state)
     wb_buf_release(&deep);
 }
 
-/* Long values are cut at a character, and there are never more authors than fit. */
+/* Long values are cut between characters, and the number of authors is limited. */
 static void bounded(void **state)
 {
     struct wb_buf json = WB_BUF_INIT;
@@ -157,7 +187,10 @@ static void bounded(void **state)
             assert_int_equal(wb_buf_append_str(&json, n % 2 ? "\u00e4" : "\\u20ac"), 0);
         assert_int_equal(wb_buf_append_char(&json, '"'), 0);
     }
-    assert_int_equal(wb_buf_append_str(&json, "],\"datePublished\":\"0123456789012345678901234567890123456789012345678901234567890123456789\"}"), 0);
+    assert_int_equal(
+        wb_buf_append_str(
+            &json, "],\"datePublished\":\"0123456789012345678901234567890123456789012345678901234567890123456789\"}"),
+        0);
     see(wb_buf_slice(&json));
     assert_in_range(facts.author.len, 2000, 4096);
     assert_true(facts.published.len <= 64);
@@ -167,7 +200,8 @@ static void bounded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shapes), cmocka_unit_test(authors), cmocka_unit_test(wrapping), cmocka_unit_test(not_json), cmocka_unit_test(bounded),
+        cmocka_unit_test(shapes),   cmocka_unit_test(authors), cmocka_unit_test(wrapping),
+        cmocka_unit_test(not_json), cmocka_unit_test(bounded),
     };
 
     return cmocka_run_group_tests(tests, NULL, tear_down);

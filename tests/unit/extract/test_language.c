@@ -1,4 +1,4 @@
-/* test_language.c - the language of texts: known sentences, nothing, and nonsense. */
+/* test_language.c - the language of known sentences, of empty text and of nonsense. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,9 @@ static const struct {
 } texts[] = {
     {"All human beings are born free and equal in dignity and rights. They are endowed with reason.", "en"},
     {"Alle Menschen sind frei und gleich an Würde und Rechten geboren. Sie sind mit Vernunft begabt.", "de"},
-    {"Alle mennesker er født frie og med samme menneskeverd og menneskerettigheter. De er utstyrt med fornuft og samvittighet og bør handle mot hverandre i brorskapets ånd.", "nb"},
+    {"Alle mennesker er født frie og med samme menneskeverd og menneskerettigheter. De er utstyrt med fornuft og "
+     "samvittighet og bør handle mot hverandre i brorskapets ånd.",
+     "nb"},
     {"כל בני האדם נולדו בני חורין ושווים בערכם ובזכויותיהם.", "he"},
     {"人人生而自由,在尊严和权利上一律平等。他们赋有理性和良心,并应以兄弟关系的精神相对待。", "zh"},
     {"人人生而自由,在尊嚴和權利上一律平等。他們賦有理性和良心,並應以兄弟關係的精神相對待。", "zh"},
@@ -41,20 +43,26 @@ static void test_texts(void **state)
     }
 }
 
-/* One character that does not belong into a text, or a broken one, leaves the language as it is. */
+/* A single odd or malformed character does not change the language. */
 static void test_odd_characters(void **state)
 {
-    static const char *const odd[] = {"\x01", "\x0b", "\x1f", "\x7f", "\xc2\x80", "\xc2\x85", "\xc2\x92", "\xc2\x9f", "\u00ad", "\u200b", "\u2028", "\ufeff",
-                                      "\ue000", "\ufdd0", "\ufdef", "\ufffd", "\ufffe", "\uffff", "\U0001fffe", "\U0010ffff", "\U000e0001", "\xff",
-                                      "\xc0\x80", "\xed\xa0\x80", "\xe2\x80"};
+    static const char *const odd[] = {"\x01",       "\x0b",     "\x1f",     "\x7f",         "\xc2\x80",
+                                      "\xc2\x85",   "\xc2\x92", "\xc2\x9f", "\u00ad",       "\u200b",
+                                      "\u2028",     "\ufeff",   "\ue000",   "\ufdd0",       "\ufdef",
+                                      "\ufffd",     "\ufffe",   "\uffff",   "\U0001fffe",   "\U0010ffff",
+                                      "\U000e0001", "\xff",     "\xc0\x80", "\xed\xa0\x80", "\xe2\x80"};
     struct wb_buf text = WB_BUF_INIT;
 
     (void)state;
     for (size_t i = 0; i < COUNT(odd); i++)
         for (int place = 0; place < 3; place++) {
             wb_buf_clear(&text);
-            assert_int_equal(wb_buf_printf(&text, "%sAlle Menschen sind frei und gleich an W\u00fcrde und %sRechten geboren. Sie sind mit Vernunft begabt%s",
-                                           place == 0 ? odd[i] : "", place == 1 ? odd[i] : "", place == 2 ? odd[i] : ""), 0);
+            assert_int_equal(wb_buf_printf(&text,
+                                           "%sAlle Menschen sind frei und gleich an W\u00fcrde und %sRechten geboren. "
+                                           "Sie sind mit Vernunft begabt%s",
+                                           place == 0 ? odd[i] : "", place == 1 ? odd[i] : "",
+                                           place == 2 ? odd[i] : ""),
+                             0);
             const char *got = wb_language_of(wb_buf_slice(&text));
             if (strcmp(got, "de") != 0)
                 fail_msg("'%s' with number %zu at %d", got, i, place);
@@ -62,7 +70,7 @@ static void test_odd_characters(void **state)
     wb_buf_release(&text);
 }
 
-/* A long text is looked at in its inside, wherever its characters lie. */
+/* The middle of a long text decides, whatever the offsets of its characters. */
 static void test_long(void **state)
 {
     (void)state;

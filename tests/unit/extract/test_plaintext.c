@@ -23,7 +23,8 @@ static void assert_slice(struct wb_slice s, const char *text)
 
 static struct wb_extract_input input_of(const char *type, struct wb_slice body)
 {
-    return (struct wb_extract_input){WB_SLICE_LIT("http://example.org/a.txt"), wb_slice_str(type), WB_SLICE_EMPTY, body, WB_EXTRACT_ALL};
+    return (struct wb_extract_input){WB_SLICE_LIT("http://example.org/a.txt"), wb_slice_str(type), WB_SLICE_EMPTY, body,
+                                     WB_EXTRACT_ALL};
 }
 
 static const struct {
@@ -61,13 +62,14 @@ static void test_blocks(void **state)
     wb_extractor_free(x);
 }
 
-/* URLs in a text are no links, and a list of them is no sitemap, unless somebody asked for one. */
+/* URLs in a text are not links, and a list of them is not a sitemap, unless it was fetched as one. */
 static void test_no_links(void **state)
 {
     (void)state;
     struct wb_extractor *x;
     struct wb_extract out;
-    struct wb_extract_input input = input_of("text/plain", WB_SLICE_LIT("http://example.org/1\nhttp://example.org/2\n"));
+    struct wb_extract_input input =
+        input_of("text/plain", WB_SLICE_LIT("http://example.org/1\nhttp://example.org/2\n"));
 
     assert_int_equal(wb_extractor_new(&x), 0);
     assert_int_equal(wb_extract(x, &input, &out), 0);
@@ -99,9 +101,17 @@ static void test_lists(void **state)
         const char *text;
         bool urls;
     } lists[] = {
-        {"http://a/", true}, {"http://a/\nhttps://b/c\r\n", true}, {"\n\n  HTTP://a/  \n\n", true}, {"http://a/\rhttp://b/", true},
-        {"", false}, {"\n", false}, {"http://a/\nftp://b/", false}, {"http://a/\n# comment", false}, {"http://a/ b", false},
-        {"see http://a/", false}, {"http:/a", false},
+        {"http://a/", true},
+        {"http://a/\nhttps://b/c\r\n", true},
+        {"\n\n  HTTP://a/  \n\n", true},
+        {"http://a/\rhttp://b/", true},
+        {"", false},
+        {"\n", false},
+        {"http://a/\nftp://b/", false},
+        {"http://a/\n# comment", false},
+        {"http://a/ b", false},
+        {"see http://a/", false},
+        {"http:/a", false},
     };
 
     for (size_t i = 0; i < COUNT(lists); i++)
@@ -109,7 +119,7 @@ static void test_lists(void **state)
             fail_msg("list %zu", i);
 }
 
-/* More text than is kept, of any kind: cut and said so. */
+/* Text of any kind beyond the limit is cut off, and reported as cut. */
 static void test_long(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* test_robotstag.c - robots directives of pages and of answers. */
+/* test_robotstag.c - robots directives in pages and in response headers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -44,7 +44,7 @@ static const struct {
     {"otherbot: none, *: nofollow", "webbase", F},
     {"webbase-news: noindex", "webbase", 0},
     {"googlebot: noindex", "", 0},
-    /* directives with a value are no agents */
+    /* directives with a value are not agents */
     {"max-image-preview:large, noindex", "", I},
     {"max-snippet: -1, max-video-preview: 10, nofollow", "", F},
     {"max-snippet:0", "", S},

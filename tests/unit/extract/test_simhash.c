@@ -1,4 +1,4 @@
-/* test_simhash.c - fingerprints of texts: near for near ones, far for others, blind to what is no word. */
+/* test_simhash.c - fingerprints are near for similar texts, far for others, and ignore what is not a word. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,7 +45,7 @@ static void test_same(void **state)
     assert_true(of("漢字") != of("字漢"));
 }
 
-/* Words lie at any offset of the 64 bytes looked at together, are of any length, and a text may end anywhere. */
+/* Words of any length at any offset of the 64 bytes that are read together; a text may end anywhere. */
 static void test_offsets(void **state)
 {
     (void)state;
@@ -55,7 +55,8 @@ static void test_offsets(void **state)
         int plain = snprintf(text, sizeof text, "%.*s second third", (int)len, word);
         uint64_t want = wb_simhash_of(wb_slice(text, (size_t)plain));
         for (int gap = 1; gap < 140; gap++) {
-            int n = snprintf(text, sizeof text, "%*s%.*s%*s\xc3\x97%*ssecond third", gap, "", (int)len, word, gap, "", gap, "");
+            int n = snprintf(text, sizeof text, "%*s%.*s%*s\xc3\x97%*ssecond third", gap, "", (int)len, word, gap, "",
+                             gap, "");
             assert_int_equal(wb_simhash_of(wb_slice(text, (size_t)n)), want);
         }
         word[0] = 'v';
@@ -99,7 +100,7 @@ static void test_distances(void **state)
     wb_buf_release(&b);
 }
 
-/* Three shingles, a thousand times each (and one more of the first): each bit goes with two of them. */
+/* Three shingles, a thousand times each (the first one once more): each bit is that of two of them. */
 static void test_majority(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* test_sitemap.c - sitemaps, feeds and other XML: the conformance files, and what those leave out. */
+/* test_sitemap.c - sitemaps, feeds and other XML: the conformance files, and what they do not cover. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,7 +40,7 @@ static int drop_extractor(void **state)
 
 /* ---- the conformance files ------------------------------------------------------------------ */
 
-/* The n-th link of a tag (0: any). */
+/* The n-th link with a tag (0: any tag). */
 static const struct wb_extract_link *nth_link(const struct wb_extract *out, int tag, size_t n)
 {
     for (size_t i = 0; i < out->link_count; i++)
@@ -57,13 +57,14 @@ static void check_links(const char *name, const struct wb_extract *out, int tag,
     json_array_foreach(want, i, url) {
         const struct wb_extract_link *link = nth_link(out, tag, i);
         if (!link || !wb_slice_equal(link->url, wb_slice_str(json_string_value(url))))
-            fail_msg("%s: link %zu is '%.*s', not %s", name, i, link ? (int)link->url.len : 4, link ? link->url.ptr : "none", json_string_value(url));
+            fail_msg("%s: link %zu is '%.*s', not %s", name, i, link ? (int)link->url.len : 4,
+                     link ? link->url.ptr : "none", json_string_value(url));
     }
     if (nth_link(out, tag, i))
         fail_msg("%s: more than %zu links", name, i);
 }
 
-/* Times are told in order, some links having none. */
+/* The times are in order; some links have none. */
 static void check_lastmods(const char *name, const struct wb_extract *out, const json_t *want)
 {
     size_t i, at = 0;
@@ -126,9 +127,9 @@ static void test_files(void **state)
     assert_in_range(seen, 20, 1000);
 }
 
-/* ---- by hand ---------------------------------------------------------------------------------- */
+/* ---- our own cases ------------------------------------------------------------------------------------ */
 
-/* A line a link: tag, '!' for an index, url, '@' and its time, '#' and its anchor, '=' and its rel. */
+/* One line per link: tag, '!' for an index, url, '@' and its time, '#' and its anchor, '=' and its rel. */
 static void write_links(const struct wb_extract *out, struct wb_buf *text)
 {
     char date[WB_DATE_TEXT_MAX];
@@ -136,7 +137,9 @@ static void write_links(const struct wb_extract *out, struct wb_buf *text)
     wb_buf_clear(text);
     for (size_t i = 0; i < out->link_count; i++) {
         const struct wb_extract_link *l = &out->links[i];
-        assert_int_equal(wb_buf_printf(text, "%s%s %.*s", wb_extract_tag_name(l->tag), l->rels & WB_EXTRACT_REL_INDEX ? "!" : "", WB_SLICE_ARG(l->url)), 0);
+        assert_int_equal(wb_buf_printf(text, "%s%s %.*s", wb_extract_tag_name(l->tag),
+                                       l->rels & WB_EXTRACT_REL_INDEX ? "!" : "", WB_SLICE_ARG(l->url)),
+                         0);
         wb_date_format(l->modified_ms, date);
         if (l->modified_ms)
             assert_int_equal(wb_buf_printf(text, " @%.16s", date), 0);
@@ -162,24 +165,31 @@ static void assert_sitemap(struct wb_slice bytes, const char *links)
 }
 
 static const char *const sitemaps[][2] = {
-    {"<urlset><url><loc> /a\n</loc><lastmod>2026-01-02</lastmod></url><url><lastmod>2026-01-03T04:05Z</lastmod><loc>b?x=1&amp;y=2</loc></url></urlset>",
+    {"<urlset><url><loc> "
+     "/a\n</loc><lastmod>2026-01-02</lastmod></url><url><lastmod>2026-01-03T04:05Z</lastmod><loc>b?x=1&amp;y=2</loc></"
+     "url></urlset>",
      "sitemap http://h/a @2026-01-02T00:00\nsitemap http://h/dir/b?x=1&y=2 @2026-01-03T04:05\n"},
     {"<sitemapindex><sitemap><loc>http://h/1.gz</loc></sitemap></sitemapindex>", "sitemap! http://h/1.gz\n"},
     {"<urlset><url><loc>http://h/<![CDATA[a&b]]>&#x63;</loc></url></urlset>", "sitemap http://h/a&bc\n"},
-    {"<s:urlset xmlns:s='x'><s:url><s:loc>/1</s:loc></s:url><url><loc>/2</loc></url></s:urlset>", "sitemap http://h/1\n"},
-    {"<urlset><url><loc>/1</loc><image:image><image:loc>/i</image:loc></image:image></url></urlset>", "sitemap http://h/1\n"},
-    {"<urlset xmlns='a'><url><image xmlns='b'><loc>/i</loc><br/></image><loc>/1</loc></url><url xmlns='a'><loc>/2</loc></url></urlset>",
+    {"<s:urlset xmlns:s='x'><s:url><s:loc>/1</s:loc></s:url><url><loc>/2</loc></url></s:urlset>",
+     "sitemap http://h/1\n"},
+    {"<urlset><url><loc>/1</loc><image:image><image:loc>/i</image:loc></image:image></url></urlset>",
+     "sitemap http://h/1\n"},
+    {"<urlset xmlns='a'><url><image xmlns='b'><loc>/i</loc><br/></image><loc>/1</loc></url><url "
+     "xmlns='a'><loc>/2</loc></url></urlset>",
      "sitemap http://h/1\nsitemap http://h/2\n"},
-    /* broken: ends that are missing, a root that is missing, text where none belongs */
-    {"<urlset><url><loc>/1<url><loc>/2</url><lastmod>2026-01-02<loc>/3", "sitemap http://h/1\nsitemap http://h/2 @2026-01-02T00:00\nsitemap http://h/3 @2026-01-02T00:00\n"},
+    /* broken: missing end tags, a missing root, text in the wrong place */
+    {"<urlset><url><loc>/1<url><loc>/2</url><lastmod>2026-01-02<loc>/3",
+     "sitemap http://h/1\nsitemap http://h/2 @2026-01-02T00:00\nsitemap http://h/3 @2026-01-02T00:00\n"},
     {"<url><loc>/1</loc></url>", "sitemap http://h/1\n"},
     {"junk <urlset>junk<url>junk<loc>/1</loc>junk</url></urlset>", "sitemap http://h/1\n"},
-    {"<urlset><url><loc></loc><loc/><loc> \x01 </loc><loc>http://[</loc><lastmod>never</lastmod></url></urlset>", "sitemap \n"},
+    {"<urlset><url><loc></loc><loc/><loc> \x01 </loc><loc>http://[</loc><lastmod>never</lastmod></url></urlset>",
+     "sitemap \n"},
     {"<URLSET><URL><LOC>/1</LOC></URL></URLSET>", "sitemap http://h/1\n"},
     /* texts */
     {"http://h/1\r\n\n  https://h/2 \r# no\n/3\n", "sitemap http://h/1\nsitemap https://h/2\n"},
     {"\xef\xbb\xbfhttp://h/1", "sitemap http://h/1\n"},
-    /* what is none */
+    /* not sitemaps */
     {"<html><body><a href='/x'>x</a><url><loc>/1</loc></url></body></html>", ""},
     {"<!doctype html><p>http://h/1\nhttp://h/2", ""},
     {"<a><loc>/1</loc></a>", ""},
@@ -192,29 +202,41 @@ static void test_sitemaps(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(sitemaps); i++)
         assert_sitemap(wb_slice_str(sitemaps[i][0]), sitemaps[i][1]);
-    assert_sitemap(WB_SLICE_LIT("\xff\xfe<\0u\0r\0l\0s\0e\0t\0>\0<\0l\0o\0c\0>\0/\0" "1\0<\0/\0l\0o\0c\0>\0"), "sitemap http://h/1\n");
+    assert_sitemap(WB_SLICE_LIT("\xff\xfe<\0u\0r\0l\0s\0e\0t\0>\0<\0l\0o\0c\0>\0/\0"
+                                "1\0<\0/\0l\0o\0c\0>\0"),
+                   "sitemap http://h/1\n");
 }
 
 static const char *const feeds[][2] = {
-    {"<rss><channel><link>/home</link><title>T</title><item><title>One &amp; two</title><link>/1</link><pubDate>Sun, 06 Sep 2009 16:20:00 +0000</pubDate></item>"
-     "<item><guid>http://h/2</guid></item><item><guid isPermaLink='false'>http://h/3</guid></item><item><guid>tag:4</guid></item>"
+    {"<rss><channel><link>/home</link><title>T</title><item><title>One &amp; two</title><link>/1</link><pubDate>Sun, "
+     "06 Sep 2009 16:20:00 +0000</pubDate></item>"
+     "<item><guid>http://h/2</guid></item><item><guid "
+     "isPermaLink='false'>http://h/3</guid></item><item><guid>tag:4</guid></item>"
      "<item><guid>http://h/guid</guid><link>http://h/5</link></item></channel></rss>",
      "link http://h/home\nfeed http://h/1 @2009-09-06T16:20 #One & two\nfeed http://h/2\nfeed http://h/5\n"},
-    {"<rss xmlns:atom='a'><channel><atom:link href='/self' rel='self'/><item><atom:link href='/1'/><media:title>no</media:title><dc:date>2020-02-03</dc:date></item></channel></rss>",
+    {"<rss xmlns:atom='a'><channel><atom:link href='/self' rel='self'/><item><atom:link "
+     "href='/1'/><media:title>no</media:title><dc:date>2020-02-03</dc:date></item></channel></rss>",
      "link http://h/self =self\nfeed http://h/1 @2020-02-03T00:00\n"},
-    {"<rdf:RDF xmlns='http://purl.org/rss/1.0/'><channel rdf:about='/c'><link>/home</link></channel><item rdf:about='http://h/0'><link>/1</link><dc:date>2020-02-03</dc:date></item>"
+    {"<rdf:RDF xmlns='http://purl.org/rss/1.0/'><channel rdf:about='/c'><link>/home</link></channel><item "
+     "rdf:about='http://h/0'><link>/1</link><dc:date>2020-02-03</dc:date></item>"
      "<item rdf:about='http://h/2&amp;3'><title>x</title></item></rdf:RDF>",
      "link http://h/home\nfeed http://h/1 @2020-02-03T00:00\nfeed http://h/2&3 #x\n"},
-    {"<feed xml:base='http://b/x/'><link href='a'/><link rel='self' href='s'/><entry xml:base='y/'><title type='html'>A &lt;b></title><link href='1'/><link rel='edit' href='2'/>"
-     "<published>2020-01-01</published><updated>2020-01-02</updated><content><div xmlns='x'><link href='no'/></div></content></entry><entry><link href='3' xml:base='z/'/>"
+    {"<feed xml:base='http://b/x/'><link href='a'/><link rel='self' href='s'/><entry xml:base='y/'><title "
+     "type='html'>A &lt;b></title><link href='1'/><link rel='edit' href='2'/>"
+     "<published>2020-01-01</published><updated>2020-01-02</updated><content><div xmlns='x'><link "
+     "href='no'/></div></content></entry><entry><link href='3' xml:base='z/'/>"
      "<link href='4'/></entry></feed>",
-     "link http://b/x/a\nlink http://b/x/s =self\nfeed http://b/x/y/1 @2020-01-02T00:00 #A <b>\nlink http://b/x/y/2 =edit\nfeed http://b/x/z/3\nfeed http://b/x/4\n"},
-    {"<feed version='0.3'><entry><link rel='alternate' href='/1'/><modified>2020-01-02T03:04:05Z</modified><issued>2020-01-01</issued></entry></feed>",
+     "link http://b/x/a\nlink http://b/x/s =self\nfeed http://b/x/y/1 @2020-01-02T00:00 #A <b>\nlink http://b/x/y/2 "
+     "=edit\nfeed http://b/x/z/3\nfeed http://b/x/4\n"},
+    {"<feed version='0.3'><entry><link rel='alternate' "
+     "href='/1'/><modified>2020-01-02T03:04:05Z</modified><issued>2020-01-01</issued></entry></feed>",
      "feed http://h/1 @2020-01-02T03:04 =alternate\n"},
     /* broken */
-    {"<rss><channel><item><link>/1</link><item><link>/2<item><title>t</item></channel></rss>", "feed http://h/1\nfeed http://h/2\n"},
+    {"<rss><channel><item><link>/1</link><item><link>/2<item><title>t</item></channel></rss>",
+     "feed http://h/1\nfeed http://h/2\n"},
     {"<rss><item><link>/1</link></x></y></item><item><link>/2</link>", "feed http://h/1\nfeed http://h/2\n"},
-    {"<feed><entry><link href=' '/><source><link href='/no'/></source><link href='/1'/></entry></feed>", "feed http://h/1\n"},
+    {"<feed><entry><link href=' '/><source><link href='/no'/></source><link href='/1'/></entry></feed>",
+     "feed http://h/1\n"},
 };
 
 static void test_feeds(void **state)
@@ -232,7 +254,8 @@ static void assert_slice(struct wb_slice s, const char *text)
 
 static void extract_xml(const char *body, struct wb_extract *out)
 {
-    struct wb_extract_input input = {WB_SLICE_LIT("http://h/dir/x"), WB_SLICE_LIT("application/xml"), WB_SLICE_EMPTY, wb_slice_str(body), WB_EXTRACT_LINKS | WB_EXTRACT_TEXT};
+    struct wb_extract_input input = {WB_SLICE_LIT("http://h/dir/x"), WB_SLICE_LIT("application/xml"), WB_SLICE_EMPTY,
+                                     wb_slice_str(body), WB_EXTRACT_LINKS | WB_EXTRACT_TEXT};
 
     assert_int_equal(wb_extract(x, &input, out), 0);
     assert_string_equal(out->module, "xml");
@@ -243,9 +266,12 @@ static void test_feed_facts(void **state)
     (void)state;
     struct wb_extract out;
 
-    extract_xml("<rss><channel><title>The\n title</title><description>About &lt;i&gt;it&lt;/i&gt;</description><language>de</language><lastBuildDate>2020-01-02</lastBuildDate>"
-                "<pubDate>2020-01-01</pubDate><item><title>One</title><link>/1</link><description><![CDATA[<p>First&nbsp;par<b>ag</b>raph</p><p>second 1 < 2]]></description></item>"
-                "</channel></rss>", &out);
+    extract_xml("<rss><channel><title>The\n title</title><description>About "
+                "&lt;i&gt;it&lt;/i&gt;</description><language>de</language><lastBuildDate>2020-01-02</lastBuildDate>"
+                "<pubDate>2020-01-01</pubDate><item><title>One</title><link>/1</"
+                "link><description><![CDATA[<p>First&nbsp;par<b>ag</b>raph</p><p>second 1 < 2]]></description></item>"
+                "</channel></rss>",
+                &out);
     assert_true(out.feed);
     assert_slice(out.title, "The title");
     assert_slice(out.lang, "de");
@@ -253,7 +279,9 @@ static void test_feed_facts(void **state)
     assert_int_equal(out.published_ms, 1577836800000);
     assert_slice(out.text, "The title\nAbout it\nOne\nFirst paragraph\nsecond 1 < 2");
 
-    extract_xml("<feed xml:lang='en'><title>T</title><subtitle>S</subtitle><entry><title>E</title><content type='xhtml'><div><p>a</p><p>b</p></div></content><id>no</id></entry></feed>", &out);
+    extract_xml("<feed xml:lang='en'><title>T</title><subtitle>S</subtitle><entry><title>E</title><content "
+                "type='xhtml'><div><p>a</p><p>b</p></div></content><id>no</id></entry></feed>",
+                &out);
     assert_slice(out.lang, "en");
     assert_slice(out.description, "S");
     assert_slice(out.text, "T\nS\nE\na\nb");
@@ -264,7 +292,9 @@ static void test_other_xml(void **state)
     (void)state;
     struct wb_extract out;
 
-    extract_xml("<doc xml:lang='fr' xmlns:xlink='x'><title>A  title</title><p xlink:href='/no'>One &amp; <b>two</b><![CDATA[<x>]]></p><title>Another</title></doc>", &out);
+    extract_xml("<doc xml:lang='fr' xmlns:xlink='x'><title>A  title</title><p xlink:href='/no'>One &amp; "
+                "<b>two</b><![CDATA[<x>]]></p><title>Another</title></doc>",
+                &out);
     assert_false(out.feed || out.sitemap);
     assert_int_equal(out.link_count, 0);
     assert_slice(out.title, "A title");
@@ -304,7 +334,10 @@ static void test_large(void **state)
 
     assert_int_equal(wb_buf_append_str(&text, "<urlset>"), 0);
     for (int i = 0; i < 70000; i++)
-        assert_int_equal(wb_buf_printf(&text, "<url><loc>http://example.org/page/%d.html</loc><lastmod>2026-01-02</lastmod></url>\n", i), 0);
+        assert_int_equal(
+            wb_buf_printf(&text, "<url><loc>http://example.org/page/%d.html</loc><lastmod>2026-01-02</lastmod></url>\n",
+                          i),
+            0);
     pack(wb_buf_slice(&text), &packed);
     int64_t start = wb_clock_mono_ns();
     assert_int_equal(wb_sitemap_extract(x, WB_SLICE_LIT("http://example.org/"), wb_buf_slice(&packed), &out), 0);
@@ -313,7 +346,7 @@ static void test_large(void **state)
     assert_int_equal(out.links_left_out, 70000 - WB_EXTRACT_LINKS_MAX);
     assert_slice(out.links[WB_EXTRACT_LINKS_MAX - 1].url, "http://example.org/page/65535.html");
 
-    /* A bomb: 200 MB of blanks and then an entry that is too far away. */
+    /* A bomb: 200 MB of blanks, and then an entry beyond the limit. */
     struct wb_buf bomb = WB_BUF_INIT;
     wb_buf_clear(&text);
     wb_buf_clear(&packed);
@@ -331,15 +364,22 @@ static void test_large(void **state)
     wb_buf_release(&packed);
 }
 
-/* Repeated for megabytes: linear, and no more memory than the page has. */
+/* Repeated for megabytes: time is linear, and memory is no more than the size of the page. */
 static void test_hostile(void **state)
 {
     (void)state;
     static const char *const pieces[][2] = {
-        {"<feed>", "<a xml:base='x'>"}, {"<feed>", "<entry xml:base='x/'>"}, {"<feed>", "<entry><link href='x' xml:base='y'/>"},
-        {"<rss>", "<item><title>"},     {"<rss>", "<item></x>"},             {"<urlset>", "<url><loc>a"},
-        {"<urlset>", "<url xmlns='x'>"}, {"<urlset>", "<x xmlns='"},         {"<x>", "<title>"},
-        {"<rss><channel><description>", "&lt;a"}, {"<rss><channel><description>", "&amp;"},
+        {"<feed>", "<a xml:base='x'>"},
+        {"<feed>", "<entry xml:base='x/'>"},
+        {"<feed>", "<entry><link href='x' xml:base='y'/>"},
+        {"<rss>", "<item><title>"},
+        {"<rss>", "<item></x>"},
+        {"<urlset>", "<url><loc>a"},
+        {"<urlset>", "<url xmlns='x'>"},
+        {"<urlset>", "<x xmlns='"},
+        {"<x>", "<title>"},
+        {"<rss><channel><description>", "&lt;a"},
+        {"<rss><channel><description>", "&amp;"},
     };
     size_t size = (size_t)2 << 20;
     struct wb_buf text = WB_BUF_INIT;
@@ -363,7 +403,8 @@ static void test_memory(void **state)
 {
     (void)state;
     static const char *const documents[] = {
-        "<feed xml:base='b/'><title>a&amp;</title><entry><link href='&amp;'/><title>t</title><link>x&amp;y</link></entry></feed>",
+        "<feed xml:base='b/'><title>a&amp;</title><entry><link "
+        "href='&amp;'/><title>t</title><link>x&amp;y</link></entry></feed>",
         "<urlset><url><loc>&amp;<![CDATA[b]]></loc></url></urlset>",
     };
     for (size_t i = 0; i < COUNT(documents); i++) {
@@ -388,8 +429,9 @@ static void test_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_files),     cmocka_unit_test(test_sitemaps), cmocka_unit_test(test_feeds), cmocka_unit_test(test_feed_facts),
-        cmocka_unit_test(test_other_xml), cmocka_unit_test(test_large),    cmocka_unit_test(test_hostile), cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_files),      cmocka_unit_test(test_sitemaps),  cmocka_unit_test(test_feeds),
+        cmocka_unit_test(test_feed_facts), cmocka_unit_test(test_other_xml), cmocka_unit_test(test_large),
+        cmocka_unit_test(test_hostile),    cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, make_extractor, drop_extractor);
 }

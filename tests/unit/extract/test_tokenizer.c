@@ -1,6 +1,6 @@
 /*
- * test_tokenizer.c - the html5lib tokenizer cases, all of them, and what they do
- * not say: long inputs, limits, attributes.
+ * test_tokenizer.c - all tokenizer cases of html5lib, and what they do not cover: long inputs, limits,
+ * attributes.
  */
 #include "base/buf.h"
 #include "base/mem.h"
@@ -39,11 +39,13 @@ static json_t *attrs_of(const struct wb_tokenizer *t)
     for (unsigned i = 0; i < t->attr_count; i++) {
         const struct wb_token_attr *a = &t->attrs[i];
         json_t *name = text_of(a->name, a->name_coded ? WB_DECODE_NAME : 0);
-        /* What a caller finds under a name is the first attribute of it. */
-        const struct wb_token_attr *found = wb_tokenizer_attr(t, wb_slice(json_string_value(name), json_string_length(name)));
+        /* Under a name, a caller finds the first attribute with that name. */
+        const struct wb_token_attr *found =
+            wb_tokenizer_attr(t, wb_slice(json_string_value(name), json_string_length(name)));
         if (!json_object_get(attrs, json_string_value(name))) {
             assert_ptr_equal(found, a);
-            json_object_set_new_nocheck(attrs, json_string_value(name), text_of(a->value, a->value_coded ? WB_DECODE_VALUE : 0));
+            json_object_set_new_nocheck(attrs, json_string_value(name),
+                                        text_of(a->value, a->value_coded ? WB_DECODE_VALUE : 0));
         } else {
             assert_true(found < a);
         }
@@ -52,7 +54,7 @@ static json_t *attrs_of(const struct wb_tokenizer *t)
     return attrs;
 }
 
-/* Text is joined with the text before it. */
+/* Joins text with the text before it. */
 static void append_text(json_t *tokens, json_t *text)
 {
     json_t *last = json_array_get(tokens, json_array_size(tokens) - 1);
@@ -92,10 +94,11 @@ static void append_token(json_t *tokens, const struct wb_tokenizer *t)
         json_array_append_new(tokens, json_pack("[so]", "Comment", text_of(t->text, t->how)));
         break;
     case WB_TOKEN_DOCTYPE:
-        json_array_append_new(tokens, json_pack("[soooo]", "DOCTYPE", d->has_name ? text_of(t->text, t->how) : json_null(),
-                                                d->has_public ? text_of(d->public_id, WB_DECODE_NUL) : json_null(),
-                                                d->has_system ? text_of(d->system_id, WB_DECODE_NUL) : json_null(),
-                                                json_boolean(!d->force_quirks)));
+        json_array_append_new(tokens,
+                              json_pack("[soooo]", "DOCTYPE", d->has_name ? text_of(t->text, t->how) : json_null(),
+                                        d->has_public ? text_of(d->public_id, WB_DECODE_NUL) : json_null(),
+                                        d->has_system ? text_of(d->system_id, WB_DECODE_NUL) : json_null(),
+                                        json_boolean(!d->force_quirks)));
         break;
     default:
         fail_msg("a token of kind %d", t->kind);
@@ -106,7 +109,7 @@ static json_t *tokens_of(struct wb_slice input, enum wb_token_mode mode, const c
 {
     struct wb_tokenizer *t = malloc(sizeof *t);
     json_t *tokens = json_array();
-    /* Of exactly its size, so that a sanitizer sees a read past the end. */
+    /* A copy of the exact size, so that a sanitizer notices a read past the end. */
     char *exact = malloc(input.len ? input.len : 1);
 
     assert_true(t && exact);
@@ -134,13 +137,13 @@ static json_t *tokens_of(struct wb_slice input, enum wb_token_mode mode, const c
 static void put_code(struct wb_buf *out, uint32_t code)
 {
     char utf8[4] = {(char)(0xe0 | code >> 12), (char)(0x80 | (code >> 6 & 0x3f)), (char)(0x80 | (code & 0x3f))};
-    bool surrogate = code >= 0xd800 && code <= 0xdfff; /* some cases have half of a pair; any bytes will do for it */
+    bool surrogate = code >= 0xd800 && code <= 0xdfff; /* half of a pair, in some cases: any bytes will do */
     size_t len = surrogate ? 3 : wb_utf8_encode(code, utf8);
 
     assert_int_equal(wb_buf_append(out, utf8, len), 0);
 }
 
-/* Undoes the second layer of \uXXXX. */
+/* Decodes the second layer of \uXXXX. */
 static json_t *unescape(json_t *text)
 {
     struct wb_buf out = WB_BUF_INIT;
@@ -165,7 +168,7 @@ static json_t *unescape(json_t *text)
     return done;
 }
 
-/* A new tree in which every text is unescaped; keys too. */
+/* Makes a tree in which every text and every key is unescaped. */
 static json_t *unescape_all(json_t *value)
 {
     size_t i;
@@ -198,8 +201,9 @@ static enum wb_token_mode mode_by_name(const char *name)
         const char *name;
         enum wb_token_mode mode;
     } modes[] = {
-        {"Data state", WB_MODE_DATA}, {"RCDATA state", WB_MODE_RCDATA}, {"RAWTEXT state", WB_MODE_RAWTEXT},
-        {"Script data state", WB_MODE_SCRIPT}, {"PLAINTEXT state", WB_MODE_PLAINTEXT}, {"CDATA section state", WB_MODE_CDATA},
+        {"Data state", WB_MODE_DATA},           {"RCDATA state", WB_MODE_RCDATA},
+        {"RAWTEXT state", WB_MODE_RAWTEXT},     {"Script data state", WB_MODE_SCRIPT},
+        {"PLAINTEXT state", WB_MODE_PLAINTEXT}, {"CDATA section state", WB_MODE_CDATA},
     };
 
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
@@ -215,8 +219,8 @@ struct tally {
 };
 
 /*
- * The cases of xmlViolation.test show tokens after they were made fit for XML, which is
- * no business of a tokenizer; here the test does it.
+ * The cases of xmlViolation.test show tokens after they were adapted to XML. That is not the task of a
+ * tokenizer, so the test does it.
  */
 static json_t *made_fit_for_xml(json_t *text, bool comment)
 {
@@ -247,8 +251,8 @@ static void make_fit_for_xml(json_t *tokens)
     }
 }
 
-static void expect_tokens(struct tally *tally, json_t *want, struct wb_slice input, const char *state, const char *last_start,
-                          const char *description)
+static void expect_tokens(struct tally *tally, json_t *want, struct wb_slice input, const char *state,
+                          const char *last_start, const char *description)
 {
     json_t *got = tokens_of(input, mode_by_name(state), last_start);
 
@@ -257,8 +261,10 @@ static void expect_tokens(struct tally *tally, json_t *want, struct wb_slice inp
 
     tally->runs++;
     if (!json_equal(got, want)) {
-        char *a = json_dumps(want, JSON_COMPACT | JSON_ENSURE_ASCII), *b = json_dumps(got, JSON_COMPACT | JSON_ENSURE_ASCII);
-        print_message("# %s (%s): input '%.*s'\n#   want %s\n#   got  %s\n", description, state, WB_SLICE_ARG(input), a, b);
+        char *a = json_dumps(want, JSON_COMPACT | JSON_ENSURE_ASCII),
+             *b = json_dumps(got, JSON_COMPACT | JSON_ENSURE_ASCII);
+        print_message("# %s (%s): input '%.*s'\n#   want %s\n#   got  %s\n", description, state, WB_SLICE_ARG(input), a,
+                      b);
         tally->failed++;
         free(a);
         free(b);
@@ -266,7 +272,7 @@ static void expect_tokens(struct tally *tally, json_t *want, struct wb_slice inp
     json_decref(got);
 }
 
-/* The same behind and before long stretches of text, where bytes are found many at a time. */
+/* The same behind and before long stretches of text, in which many bytes are searched at a time. */
 static void expect_long(struct tally *tally, json_t *want, struct wb_slice input, const char *description)
 {
     static const char stretch[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
@@ -277,7 +283,7 @@ static void expect_long(struct tally *tally, json_t *want, struct wb_slice input
     assert_int_equal(wb_buf_append_slice(&longer, input), 0);
     json_array_extend(framed, want);
     expect_tokens(tally, framed, wb_buf_slice(&longer), "Data state", NULL, description);
-    /* Where the case ends in the middle of something, what follows would be part of it. */
+    /* If the case ends in the middle of something, the text behind it would become part of that. */
     size_t last = json_array_size(want);
     const char *kind = last ? json_string_value(json_array_get(json_array_get(want, last - 1), 0)) : "";
     if (input.len && input.ptr[input.len - 1] == '>' && strcmp(kind, "StartTag") == 0) {
@@ -316,7 +322,8 @@ static void data_path(const char *name, char *path_out, size_t size)
 {
     const char *data = getenv("WEBBASE_DATA");
 
-    snprintf(path_out, size, "%s%s/html/tokenizer/%s", data ? data : WB_SOURCE_ROOT, data ? "" : "/../shared/data", name);
+    snprintf(path_out, size, "%s%s/html/tokenizer/%s", data ? data : WB_SOURCE_ROOT, data ? "" : "/../shared/data",
+             name);
 }
 
 static void run_file(const char *name, size_t cases_min)
@@ -368,7 +375,7 @@ FILE_TEST(unicode_problematic, "unicodeCharsProblematic.test", 5)
 
 FILE_TEST(xml_violation, "xmlViolation.test", 4)
 
-/* ---- what the cases do not say ---------------------------------------------------------------- */
+/* ---- what the cases do not cover ------------------------------------------------------------------ */
 
 static void many_attributes(void **state)
 {
@@ -392,7 +399,7 @@ static void many_attributes(void **state)
     free(t);
 }
 
-/* Bytes are found at every place, whatever the length, and none behind the end. */
+/* Bytes are found at every position and length, and never behind the end. */
 static void scans(void **state)
 {
     char bytes[80];
@@ -413,7 +420,7 @@ static void scans(void **state)
             if (at > 0)
                 bytes[at - 1] = len % 3 == 0 ? '&' : len % 3 == 1 ? '\r' : '\0';
             if (at < len)
-                bytes[at + 1] = '&'; /* behind it: does not count */
+                bytes[at + 1] = '&'; /* behind the match, so it does not count */
             assert_ptr_equal(wb_scan_value(bytes, bytes + len, '<', &coded), want);
             assert_int_equal(coded, at > 0);
         }
@@ -442,10 +449,18 @@ static void cdata_where_it_is_allowed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(content_model_flags), cmocka_unit_test(domjs), cmocka_unit_test(escape_flag),
-        cmocka_unit_test(named_entities), cmocka_unit_test(pending_changes), cmocka_unit_test(test2), cmocka_unit_test(test4),
-        cmocka_unit_test(unicode_chars), cmocka_unit_test(unicode_problematic),
-        cmocka_unit_test(xml_violation), cmocka_unit_test(many_attributes), cmocka_unit_test(scans),
+        cmocka_unit_test(content_model_flags),
+        cmocka_unit_test(domjs),
+        cmocka_unit_test(escape_flag),
+        cmocka_unit_test(named_entities),
+        cmocka_unit_test(pending_changes),
+        cmocka_unit_test(test2),
+        cmocka_unit_test(test4),
+        cmocka_unit_test(unicode_chars),
+        cmocka_unit_test(unicode_problematic),
+        cmocka_unit_test(xml_violation),
+        cmocka_unit_test(many_attributes),
+        cmocka_unit_test(scans),
         cmocka_unit_test(cdata_where_it_is_allowed),
     };
 

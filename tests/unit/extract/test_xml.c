@@ -14,7 +14,10 @@
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
-/* Tokens in one line: (p:name attributes) opens, [..] with a slash is empty, )name closes, text in quotes, * where it is coded. */
+/*
+ * Writes the tokens in one line: (p:name attributes) opens, [..] with a slash is empty, )name closes,
+ * text is in quotes, with a * if it is coded.
+ */
 static void write_tokens(const char *document, struct wb_buf *out)
 {
     struct wb_xml_token t;
@@ -26,8 +29,10 @@ static void write_tokens(const char *document, struct wb_buf *out)
         if (t.kind == WB_XML_TEXT)
             assert_int_equal(wb_buf_printf(out, "'%.*s'%s", WB_SLICE_ARG(t.text), t.coded ? "*" : ""), 0);
         else
-            assert_int_equal(wb_buf_printf(out, "%c%.*s|%.*s%.*s%s", t.kind == WB_XML_OPEN ? '(' : ')', WB_SLICE_ARG(t.prefix),
-                                           WB_SLICE_ARG(t.name), WB_SLICE_ARG(t.attributes), t.empty ? "/" : ""), 0);
+            assert_int_equal(wb_buf_printf(out, "%c%.*s|%.*s%.*s%s", t.kind == WB_XML_OPEN ? '(' : ')',
+                                           WB_SLICE_ARG(t.prefix), WB_SLICE_ARG(t.name), WB_SLICE_ARG(t.attributes),
+                                           t.empty ? "/" : ""),
+                             0);
     }
     assert_int_equal(wb_buf_terminate(out), 0);
 }
@@ -154,7 +159,7 @@ static void test_pieces(void **state)
         assert_true(wb_xml_next(&xml, &t));
         assert_int_equal(wb_xml_text_add(&text, &t, 50), 0);
     }
-    assert_int_equal(wb_xml_text_get(&text).len, 60); /* told to be longer than asked for, and no more */
+    assert_int_equal(wb_xml_text_get(&text).len, 60); /* the addition that exceeds the limit is still made */
     wb_xml_text_release(&text);
 }
 
@@ -186,11 +191,12 @@ static void test_dates(void **state)
     }
 }
 
-/* Each repeated to a megabyte: twice the document takes about twice the time. */
+/* Each is repeated up to a megabyte: twice the document takes about twice the time. */
 static void test_linear(void **state)
 {
     (void)state;
-    static const char *const pieces[] = {"<", "<a b=\"", "<a b='\"", "<!--", "<![CDATA[", "<!DOCTYPE [", "<?", "&", "<a b", "<!DOCTYPE [<!--", "\"'<a "};
+    static const char *const pieces[] = {"<", "<a b=\"", "<a b='\"",        "<!--",  "<![CDATA[", "<!DOCTYPE [", "<?",
+                                         "&", "<a b",    "<!DOCTYPE [<!--", "\"'<a "};
     size_t size = (size_t)4 << 20;
     char *document = wb_alloc(size);
 
@@ -209,7 +215,7 @@ static void test_linear(void **state)
             wb_xml_attribute(&t, "", "none", &value);
         }
         assert_in_range(tokens, 0, size);
-        assert_true(test_cpu_ns() - start < INT64_C(100000000000)); /* milliseconds; hours if it were quadratic */
+        assert_true(test_cpu_ns() - start < INT64_C(100000000000)); /* takes milliseconds; if quadratic, hours */
     }
     wb_free(document);
 }
