@@ -1,46 +1,9 @@
 /* test_extract.c - the pipeline: which module gets a page, what is wanted, and running out of memory. */
+#include "extract_support.h"
+
 #include "base/error.h"
 #include "base/mem.h"
-#include "extract/extract.h"
 #include "extract/sniff.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
-static struct wb_extractor *extractor;
-static struct wb_extract page;
-
-static int set_up(void **state)
-{
-    (void)state;
-    return wb_extractor_new(&extractor);
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    wb_extractor_free(extractor);
-    return 0;
-}
-
-static void see(const char *type, const char *charset, struct wb_slice body, unsigned wants)
-{
-    struct wb_extract_input input = {WB_SLICE_LIT("https://example.org/"), wb_slice_str(type), wb_slice_str(charset),
-                                     body, wants};
-
-    assert_int_equal(wb_extract(extractor, &input, &page), 0);
-}
-
-static void expect(struct wb_slice got, const char *want)
-{
-    if (!wb_slice_equal(got, wb_slice_str(want)))
-        fail_msg("want '%s', got '%.*s'", want, WB_SLICE_ARG(got));
-}
 
 static void modules_by_type(void **state)
 {
@@ -80,7 +43,7 @@ static void modules_by_type(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        see(cases[i].type, "", wb_slice_str(cases[i].body), WB_EXTRACT_ALL);
+        see_page(cases[i].type, "", wb_slice_str(cases[i].body), WB_EXTRACT_ALL);
         if (strcmp(page.module, cases[i].module) != 0)
             fail_msg("%s: '%s': want '%s', got '%s'", cases[i].type, cases[i].body, cases[i].module, page.module);
         assert_int_equal(*page.charset != 0, *page.module != 0);
@@ -100,16 +63,16 @@ static void roots(void **state)
 static void charsets(void **state)
 {
     (void)state;
-    see("text/html", "iso-8859-1", WB_SLICE_LIT("<title>\xe4</title><a href='\xf6'>\x80"), WB_EXTRACT_ALL);
+    see_page("text/html", "iso-8859-1", WB_SLICE_LIT("<title>\xe4</title><a href='\xf6'>\x80"), WB_EXTRACT_ALL);
     assert_string_equal(page.charset, "windows-1252");
     expect(page.title, "\xc3\xa4");
     expect(page.links[0].url, "https://example.org/%C3%B6");
     expect(page.links[0].anchor, "\xe2\x82\xac");
-    see("text/html", "utf-8", WB_SLICE_LIT("\xef\xbb\xbf<p>a\xff" "b"), WB_EXTRACT_ALL);
+    see_page("text/html", "utf-8", WB_SLICE_LIT("\xef\xbb\xbf<p>a\xff" "b"), WB_EXTRACT_ALL);
     expect(page.text, "a\xef\xbf\xbd" "b");
-    see("text/html", "", WB_SLICE_LIT("<meta charset=iso-8859-2><p>\xb1"), WB_EXTRACT_ALL);
+    see_page("text/html", "", WB_SLICE_LIT("<meta charset=iso-8859-2><p>\xb1"), WB_EXTRACT_ALL);
     expect(page.text, "\xc4\x85");
-    see("text/html", "", wb_slice("\xff\xfe<\0p\0>\0x\0", 10), WB_EXTRACT_ALL);
+    see_page("text/html", "", wb_slice("\xff\xfe<\0p\0>\0x\0", 10), WB_EXTRACT_ALL);
     assert_string_equal(page.charset, "utf-16le");
     expect(page.text, "x");
 }
@@ -123,26 +86,26 @@ static void wants(void **state)
     struct wb_slice body = WB_SLICE_LIT("<title>t</title><a href=x>y</a><p>" SENTENCE " " SENTENCE);
 
     (void)state;
-    see("text/html", "", body, WB_EXTRACT_ALL);
+    see_page("text/html", "", body, WB_EXTRACT_ALL);
     assert_string_equal(page.language, "en");
     assert_true(page.simhash == wb_simhash_of(page.main_text) && page.simhash != 0);
     assert_int_equal(page.link_count, 1);
     expect(page.main_text, SENTENCE " " SENTENCE);
     uint64_t simhash = page.simhash;
-    see("text/html", "", body, WB_EXTRACT_SIMHASH);
+    see_page("text/html", "", body, WB_EXTRACT_SIMHASH);
     assert_true(page.simhash == simhash);
     assert_int_equal(page.link_count, 0);
     assert_int_equal(page.links_left_out, 0);
     expect(page.text, "");
     expect(page.main_text, "");
     assert_string_equal(page.language, "");
-    see("text/html", "", body, WB_EXTRACT_LINKS);
+    see_page("text/html", "", body, WB_EXTRACT_LINKS);
     assert_int_equal(page.link_count, 1);
     expect(page.links[0].anchor, "y");
     expect(page.text, "");
-    see("text/html", "", body, 0);
+    see_page("text/html", "", body, 0);
     expect(page.title, "t");
-    see("text/plain", "", WB_SLICE_LIT(SENTENCE), WB_EXTRACT_SIMHASH | WB_EXTRACT_LANGUAGE);
+    see_page("text/plain", "", WB_SLICE_LIT(SENTENCE), WB_EXTRACT_SIMHASH | WB_EXTRACT_LANGUAGE);
     assert_true(page.simhash != 0);
     assert_string_equal(page.language, "en");
 }
@@ -151,12 +114,12 @@ static void wants(void **state)
 static void pages_are_apart(void **state)
 {
     (void)state;
-    see("text/html", "",
+    see_page("text/html", "",
         WB_SLICE_LIT("<html lang=de><title>t</title><base href='http://b.org/'><meta name=robots content=none>"
                      "<link rel=canonical href=c><svg><template><nav><a href=x>unclosed"),
         WB_EXTRACT_ALL);
     expect(page.base, "http://b.org/");
-    see("text/html", "", WB_SLICE_LIT("<a href=x>plain</a><p>" SENTENCE), WB_EXTRACT_ALL);
+    see_page("text/html", "", WB_SLICE_LIT("<a href=x>plain</a><p>" SENTENCE), WB_EXTRACT_ALL);
     expect(page.base, "https://example.org/");
     expect(page.links[0].url, "https://example.org/x");
     expect(page.links[0].anchor, "plain");
@@ -165,7 +128,7 @@ static void pages_are_apart(void **state)
     expect(page.lang, "");
     expect(page.main_text, SENTENCE);
     assert_int_equal(page.robots_flags, 0);
-    see("image/png", "", WB_SLICE_LIT("<a href=x>"), WB_EXTRACT_ALL);
+    see_page("image/png", "", WB_SLICE_LIT("<a href=x>"), WB_EXTRACT_ALL);
     assert_int_equal(page.link_count, 0);
     expect(page.text, "");
 }

@@ -5,14 +5,7 @@
  * occurs in one text only. Real articles are in tests/e2e/main_text.py.
  */
 #include "base/buf.h"
-#include "extract/extract.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-
-#include <cmocka.h>
+#include "extract_support.h"
 
 /* Two sentences of a paragraph. */
 #define S "The committee met on Tuesday to discuss the new proposal, which had been sent to every member a week before."
@@ -23,28 +16,9 @@
     "<li><a href=/d>Weather</a><li><a href=/e>Opinion</a></ul></div>"
 #define FOOT "<div id=bottom><p>FOOT All rights reserved, in all countries.</p><a href=/i>Imprint</a></div>"
 
-static struct wb_extractor *extractor;
-static struct wb_extract page;
-
-static int set_up(void **state)
-{
-    (void)state;
-    return wb_extractor_new(&extractor);
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    wb_extractor_free(extractor);
-    return 0;
-}
-
 static void see_bytes(struct wb_slice body)
 {
-    struct wb_extract_input input = {WB_SLICE_LIT("https://example.org/"), WB_SLICE_LIT("text/html"),
-                                     WB_SLICE_LIT("utf-8"), body, WB_EXTRACT_LINKS | WB_EXTRACT_TEXT};
-
-    assert_int_equal(wb_extract(extractor, &input, &page), 0);
+    see_page("text/html", "utf-8", body, WB_EXTRACT_LINKS | WB_EXTRACT_TEXT);
 }
 
 struct page_case {

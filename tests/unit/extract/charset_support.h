@@ -1,0 +1,39 @@
+/* charset_support.h - shared by the tests of encodings: finding the data folder, and text in a file. */
+#ifndef WB_TESTS_CHARSET_SUPPORT_H
+#define WB_TESTS_CHARSET_SUPPORT_H
+
+#include "extract/extract.h"
+#include "os/path.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+#define NONE WB_SLICE_EMPTY
+
+static inline bool data_path(const char *name, char path_out[1024])
+{
+    const char *root = getenv("WEBBASE_DATA");
+
+    if (root)
+        snprintf(path_out, 1024, "%s/%s", root, name);
+    else
+        snprintf(path_out, 1024, "%s/../shared/data/%s", WB_SOURCE_ROOT, name);
+    return wb_path_kind(path_out) == WB_PATH_FILE;
+}
+
+static inline size_t find_from(struct wb_slice s, size_t at, const char *text)
+{
+    const char *hit = at < s.len ? memmem(s.ptr + at, s.len - at, text, strlen(text)) : NULL;
+
+    return hit ? (size_t)(hit - s.ptr) : s.len;
+}
+
+#endif

@@ -1,0 +1,47 @@
+/* extract_support.h - shared by the tests of extract: one extractor for all cases of a file, and the page it made last. */
+#ifndef WB_TESTS_EXTRACT_SUPPORT_H
+#define WB_TESTS_EXTRACT_SUPPORT_H
+
+#include "extract/extract.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static struct wb_extractor *extractor;
+static struct wb_extract page;
+
+static inline int set_up(void **state)
+{
+    (void)state;
+    return wb_extractor_new(&extractor);
+}
+
+static inline int tear_down(void **state)
+{
+    (void)state;
+    wb_extractor_free(extractor);
+    return 0;
+}
+
+/* Extracts a body at https://example.org/ with this media type and charset. */
+static inline void see_page(const char *type, const char *charset, struct wb_slice body, unsigned wants)
+{
+    struct wb_extract_input input = {WB_SLICE_LIT("https://example.org/"), wb_slice_str(type), wb_slice_str(charset),
+                                     body, wants};
+
+    assert_int_equal(wb_extract(extractor, &input, &page), 0);
+}
+
+static inline void expect(struct wb_slice got, const char *want)
+{
+    if (!wb_slice_equal(got, wb_slice_str(want)))
+        fail_msg("want '%s', got '%.*s'", want, WB_SLICE_ARG(got));
+}
+
+#endif
