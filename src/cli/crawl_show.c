@@ -155,7 +155,10 @@ void wb_crawl_show_release(struct wb_crawl_show *show)
 
 struct wb_crawl_sink wb_crawl_show_sink(struct wb_crawl_show *show)
 {
-    unsigned outputs = (show->json ? 1u << WB_CRAWL_OUTPUT_JSON : 0) | (show->log.fd >= 0 ? 1u << WB_CRAWL_OUTPUT_LOG : 0);
+    unsigned outputs = show->json ? 1u << WB_CRAWL_OUTPUT_JSON : 0;
+
+    if (show->log.fd >= 0)
+        outputs |= 1u << WB_CRAWL_OUTPUT_LOG;
 
     return (struct wb_crawl_sink){take_lines, show_progress, show_warning, show, outputs};
 }

@@ -217,7 +217,8 @@ static struct wb_slice surt_of(const struct wb_table_record *record)
 }
 
 /* record: of by_surt. again: the vertex before it names the same page. */
-static int add_vertex(struct graph_importer *im, struct known_pages *known, const struct wb_table_record *record, bool again)
+static int add_vertex(struct graph_importer *im, struct known_pages *known, const struct wb_table_record *record,
+                      bool again)
 {
     struct wb_slice surt = surt_of(record);
     struct wb_slice id = wb_slice(record->key.ptr + record->key.len - ID_BYTES, ID_BYTES);
@@ -326,7 +327,8 @@ static int take_source(struct graph_importer *im, struct wb_slice md5, struct wb
 
 static int take_target(struct graph_importer *im, struct wb_slice url, struct wb_slice md5)
 {
-    struct wb_webdb_link link = {.to = url, .anchor = WB_SLICE_EMPTY, .tag = WB_EXTRACT_LINK_A, .flags = WB_EDIT_LINK_FOLLOW};
+    struct wb_webdb_link link = {.to = url, .anchor = WB_SLICE_EMPTY, .tag = WB_EXTRACT_LINK_A,
+                                 .flags = WB_EDIT_LINK_FOLLOW};
 
     WB_CHECK(md5.len == sizeof link.from_md5);
     memcpy(link.from_md5, md5.ptr, sizeof link.from_md5);

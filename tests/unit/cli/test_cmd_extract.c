@@ -32,9 +32,11 @@ static int set_up(void **state)
     snprintf(text_path, sizeof text_path, "%s/text.txt", folder);
     snprintf(other_path, sizeof other_path, "%s/other", folder);
     snprintf(out_path, sizeof out_path, "%s/out", folder);
-    write_file(page_path, "<html lang=en><title>T &amp; U</title><link rel=canonical href=c><meta name=robots content=noindex>"
-                          "<meta property=article:published_time content=2026-01-02T03:04:05Z><meta name=author content='A. Uthor'>"
-                          "<script type=application/ld+json>{\"@type\":\"NewsArticle\"}</script><a rel=nofollow href='x#y'>z</a>");
+    write_file(page_path, "<html lang=en><title>T &amp; U</title><link rel=canonical href=c>"
+                          "<meta name=robots content=noindex><meta name=author content='A. Uthor'>"
+                          "<meta property=article:published_time content=2026-01-02T03:04:05Z>"
+                          "<script type=application/ld+json>{\"@type\":\"NewsArticle\"}</script>"
+                          "<a rel=nofollow href='x#y'>z</a>");
     write_file(text_path, "<b>words</b>");
     write_file(other_path, "<!DOCTYPE html><p>\x1b[31m\xc3\xa4");
     return 0;
@@ -82,8 +84,9 @@ static int run(char **argv, int argc, const char *in_path)
     return result;
 }
 
-#define RUN(in_path, ...) run((char *[]){(char *)"webbase", (char *)"extract", __VA_ARGS__, NULL}, \
-                              (int)(sizeof((char *[]){(char *)"webbase", (char *)"extract", __VA_ARGS__}) / sizeof(char *)), in_path)
+#define WORDS(...) ((char *[]){(char *)"webbase", (char *)"extract", __VA_ARGS__, NULL})
+#define RUN(in_path, ...)                                                                                              \
+    run(WORDS(__VA_ARGS__), (int)(sizeof WORDS(__VA_ARGS__) / sizeof(char *)) - 1, in_path)
 #define ARG(text) ((char *)(text))
 
 static json_t *line(unsigned n)
@@ -132,7 +135,7 @@ static void the_object(void **state)
 static void several_files(void **state)
 {
     (void)state;
-    /* One that is not there costs a message and the exit status; the others are read. */
+    /* A missing file costs a message and the exit status; the others are read. */
     assert_int_equal(RUN(NULL, ARG("--json"), page_path, ARG("/nonexistent/x.html"), text_path, other_path), 1);
     json_t *text = line(1), *other = line(2);
     expect_text(text, "module", "text");
@@ -146,7 +149,8 @@ static void several_files(void **state)
 static void types_and_charsets(void **state)
 {
     (void)state;
-    assert_int_equal(RUN(NULL, ARG("--json"), ARG("--type"), ARG("text/html; charset=utf-8"), text_path, other_path), 0);
+    char *type = ARG("text/html; charset=utf-8");
+    assert_int_equal(RUN(NULL, ARG("--json"), ARG("--type"), type, text_path, other_path), 0);
     json_t *text = line(0), *other = line(1);
     expect_text(text, "text", "words");
     expect_text(other, "charset", "utf-8");
@@ -159,7 +163,7 @@ static void types_and_charsets(void **state)
     assert_int_equal(RUN(NULL, ARG("--type"), ARG("nonsense"), text_path), WB_USAGE);
 }
 
-/* Without --json: for people, and safe for their terminals. */
+/* Without --json the output is for people, and cannot steer their terminals. */
 static void in_words(void **state)
 {
     (void)state;
@@ -173,7 +177,10 @@ static void in_words(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_object), cmocka_unit_test(several_files), cmocka_unit_test(types_and_charsets), cmocka_unit_test(in_words),
+        cmocka_unit_test(the_object),
+        cmocka_unit_test(several_files),
+        cmocka_unit_test(types_and_charsets),
+        cmocka_unit_test(in_words),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

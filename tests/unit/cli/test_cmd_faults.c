@@ -29,7 +29,7 @@
 static char folder[] = "/tmp/webbase-faults-XXXXXX";
 static char repo[64], archive[64], out[64], out_tmp[80];
 
-/* Runs a command with its standard output and error thrown away: they are not TAP. */
+/* Runs a command. Its standard output and error are thrown away, because they are not TAP. */
 static int run_quietly(char **argv, int argc)
 {
     struct wb_options options;
@@ -114,7 +114,7 @@ static int tear_down(void **state)
     return system(text);
 }
 
-/* Early operations one by one, later ones in strides: there are many allocations. */
+/* Fails early operations one by one, and later ones in growing steps, because there are many allocations. */
 static uint64_t next(uint64_t nth)
 {
     return nth + 1 + nth / 64;
@@ -156,7 +156,7 @@ static void export_with_faults(unsigned kinds, int error)
         int result = run_export();
         struck = wb_fault_struck();
         wb_fault_disarm();
-        /* After the rename a failure is told though the archive is there. */
+        /* A failure after the rename is reported, although the archive exists. */
         assert_true(result < 0 || wb_path_kind(out) == WB_PATH_FILE);
         assert_int_equal(wb_path_kind(out_tmp), WB_PATH_NONE);
         if (!struck)

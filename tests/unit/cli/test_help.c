@@ -77,7 +77,7 @@ static void test_commands_explain_themselves(void **state)
     }
 }
 
-/* With the hyphens of the words escaped, as man(7) wants them. */
+/* Escapes the hyphens, as man(7) wants it. */
 static void escape_hyphens(const char *text, char *out)
 {
     for (; *text; text++) {

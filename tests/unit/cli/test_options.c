@@ -1,4 +1,4 @@
-/* test_options.c - command lines: what is understood, and what is refused with which words. */
+/* test_options.c - which command lines are accepted, and the messages of those that are not. */
 #include "base/error.h"
 #include "base/mem.h"
 #include "cli/options.h"
@@ -14,7 +14,7 @@
 
 #define WORDS_MAX 16
 
-/* Parses words, which end with NULL. */
+/* Parses words; the last one is NULL. */
 static int parse(struct wb_options *options, const char *const *words)
 {
     char *argv[WORDS_MAX] = {(char *)"webbase"};
@@ -123,7 +123,8 @@ static void test_values_of_their_kinds(void **state)
     struct wb_options options;
 
     (void)state;
-    assert_int_equal(PARSE(&options, "export", "--warc", "f", "--since", "2026-01-01", "--until=1970-01-01T00:00:01.500Z"), 0);
+    assert_int_equal(PARSE(&options, "export", "--warc", "f", "--since", "2026-01-01",
+                           "--until=1970-01-01T00:00:01.500Z"), 0);
     assert_true(wb_options_time(&options, "since", 0) == 1767225600000);
     assert_true(wb_options_time(&options, "until", 0) == 1500);
     assert_false(wb_options_flag(&options, "force"));

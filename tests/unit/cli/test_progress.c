@@ -34,10 +34,11 @@ static void test_unknown_totals(void **state)
     assert_line("import: 300 B, 1 pages, 300 B/s", 300, 200, 1, 1);
 }
 
-/* run shows one crawl after the other, and each counts from zero. */
+/* run shows one crawl after another, and each of them counts from zero. */
 static void test_rates_of_crawls(void **state)
 {
-    struct wb_crawl_stat last = {.pages = 900, .wire_bytes = 5000000}, stat = {.pages = 1000, .wire_bytes = 7000000, .sites_done = 3};
+    struct wb_crawl_stat last = {.pages = 900, .wire_bytes = 5000000};
+    struct wb_crawl_stat stat = {.pages = 1000, .wire_bytes = 7000000, .sites_done = 3};
     char text[320];
 
     (void)state;

@@ -1,4 +1,4 @@
-/* test_selection.c - which pages a selection is about. */
+/* test_selection.c - which pages a selection matches. */
 #include "base/date.h"
 #include "base/error.h"
 #include "cli/selection.h"

@@ -19,7 +19,7 @@ static inline void write_lines(const char *name, size_t count)
     assert_int_equal(wb_linewriter_finish(writer), 0);
 }
 
-/* Reads lines as write_lines() writes them; returns how many there are before the end or an error, which is *end_out. */
+/* Reads what write_lines() wrote; returns the number of lines before the end or an error, which is in *end_out. */
 static inline size_t read_lines(const char *name, int *end_out)
 {
     struct wb_linereader *reader;

@@ -1,4 +1,4 @@
-/* test_graph.c - names of vertices, both ways. */
+/* test_graph.c - names of vertices: from SURTs, and to URLs. */
 #include "base/error.h"
 #include "ingest/graph.h"
 
@@ -11,9 +11,14 @@
 static void test_hosts_of_surts(void **state)
 {
     static const char *const cases[][2] = {
-        {"com,example)/a/b", "com.example"},       {"com,example,www:8080)/", "com.example.www"}, {"192.0.2.9)/x", "192.0.2.9"},
-        {"192.0.2.9:81)/x", "192.0.2.9"},          {"[2001:db8::1])/", "[2001:db8::1]"},          {"[2001:db8::1]:81)/", "[2001:db8::1]"},
-        {"localhost)/", "localhost"},              {"com,example)/a)b:c", "com.example"},
+        {"com,example)/a/b", "com.example"},
+        {"com,example,www:8080)/", "com.example.www"},
+        {"192.0.2.9)/x", "192.0.2.9"},
+        {"192.0.2.9:81)/x", "192.0.2.9"},
+        {"[2001:db8::1])/", "[2001:db8::1]"},
+        {"[2001:db8::1]:81)/", "[2001:db8::1]"},
+        {"localhost)/", "localhost"},
+        {"com,example)/a)b:c", "com.example"},
     };
     struct wb_buf name = WB_BUF_INIT;
 
@@ -29,8 +34,12 @@ static void test_hosts_of_surts(void **state)
 static void test_urls_of_names(void **state)
 {
     static const char *const cases[][2] = {
-        {"com.example", "http://example.com/"},     {"com.example.www", "http://www.example.com/"}, {"localhost", "http://localhost/"},
-        {"192.0.2.9", "http://192.0.2.9/"},         {"[2001:db8::1]", "http://[2001:db8::1]/"},     {"https://example.com/a?b#c", "https://example.com/a?b#c"},
+        {"com.example", "http://example.com/"},
+        {"com.example.www", "http://www.example.com/"},
+        {"localhost", "http://localhost/"},
+        {"192.0.2.9", "http://192.0.2.9/"},
+        {"[2001:db8::1]", "http://[2001:db8::1]/"},
+        {"https://example.com/a?b#c", "https://example.com/a?b#c"},
         {"jp.co.xn--e1aybc", "http://xn--e1aybc.co.jp/"},
     };
     static const char *const bad[] = {"mailto:x@y", "com.example/path", "com.example:80", "a@b", "x?y", ""};

@@ -14,7 +14,8 @@
 #include <cmocka.h>
 
 #define TIME_MS 1767323045678ll
-#define OK_HEAD "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nETag: \"v1\"\r\nLast-Modified: Fri, 02 Jan 2026 03:04:05 GMT\r\n"
+#define OK_HEAD                                                                                                        \
+    "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nETag: \"v1\"\r\nLast-Modified: Fri, 02 Jan 2026 03:04:05 GMT\r\n"
 
 static char folder[64];
 
@@ -47,8 +48,9 @@ static struct wb_import_item *page_item(const char *url, unsigned status, const 
     assert_non_null(item);
     item->page = (struct wb_page){.url = wb_import_item_copy(item, wb_slice_str(url)), .head = wb_slice_str(head),
                                   .type = WB_SLICE_LIT("text/html"), .charset = WB_SLICE_EMPTY,
-                                  .body = wb_import_item_copy(item, wb_slice_str(body)), .body_bytes = strlen(body), .time_ms = TIME_MS,
-                                  .lifetime = 7, .status = (uint16_t)status, .kind = WB_PAGE_RESPONSE};
+                                  .body = wb_import_item_copy(item, wb_slice_str(body)), .body_bytes = strlen(body),
+                                  .time_ms = TIME_MS, .lifetime = 7, .status = (uint16_t)status,
+                                  .kind = WB_PAGE_RESPONSE};
     size_t scheme = strstr(url, "//") ? (size_t)(strstr(url, "//") + 2 - url) : 0;
     item->page.key = wb_slice(item->page.url.ptr + scheme, item->page.url.len - scheme);
     item->page.id = wb_pageid_of_key(item->page.key);
@@ -112,8 +114,9 @@ static void assert_text(struct wb_slice text, const char *expected)
 
 static void test_a_page_and_its_links(void **state)
 {
-    static const char body[] = "<title>T</title><p>some words of a page</p><a href='/b#part'>first</a><a href='b'>second</a>"
-                               "<a rel=nofollow href=http://o.example/>other</a><a href='mailto:x@y'>mail</a><img src=i.png alt=picture>";
+    static const char body[] = "<title>T</title><p>some words of a page</p><a href='/b#part'>first</a>"
+                               "<a href='b'>second</a><a rel=nofollow href=http://o.example/>other</a>"
+                               "<a href='mailto:x@y'>mail</a><img src=i.png alt=picture>";
     static const struct {
         const char *url, *anchor;
         unsigned tag, flags;
@@ -192,7 +195,7 @@ static void test_what_came_goes_by_the_status(void **state)
     tell(*state, list);
     assert_int_equal(wb_import_journal_finish(*state), 0);
     read_first(&told);
-    /* One job: the order is that of the list. */
+    /* The list is one job, so the records are in its order. */
     for (size_t i = 0; i < count; i++) {
         const struct wb_edit_page *page = &told.edit.page;
         snprintf(url, sizeof url, "http://h.example/%zu/x", i);
@@ -216,7 +219,7 @@ static void test_only_pages_of_http(void **state)
     list->next->next = wb_import_item_new(WB_IMPORT_FILE, 0);
     tell(*state, list);
     assert_int_equal(wb_import_journal_finish(*state), 0);
-    /* Nothing was told, so there is no journal. */
+    /* Nothing was written, so there is no journal. */
     struct wb_edit_place at = WB_EDIT_NOWHERE;
     struct wb_journal_reader *reader;
     struct wb_edit edit;
@@ -225,7 +228,7 @@ static void test_only_pages_of_http(void **state)
     wb_journal_reader_close(reader);
 }
 
-/* Several lists at once, in threads: each page once, each with the links of its own body. */
+/* Several lists at once, in threads: each page is there once, with the links of its own body. */
 static void test_many_pages(void **state)
 {
     enum { LISTS = 7, PAGES = 300 };
@@ -274,7 +277,7 @@ static void test_many_pages(void **state)
     wb_journal_reader_close(told.reader);
 }
 
-/* A revisit of the same URL finds its content unchanged, one of another URL is a copy; neither has links. */
+/* A revisit of the same URL means unchanged content, one of another URL means a copy. Neither has links. */
 static void test_revisits(void **state)
 {
     static const char body[] = "<title>T</title><p>words of the original page</p><a href=/b>b</a>";
@@ -290,8 +293,9 @@ static void test_revisits(void **state)
     assert_int_equal(wb_import_journal_take(*state, true, &back), 0);
     assert_int_equal(wb_importer_take(&importer, original), 0);
 
-    again.page = (struct wb_page){.url = original->page.url, .key = original->page.key, .id = original->page.id, .head = WB_SLICE_EMPTY,
-                                  .type = WB_SLICE_EMPTY, .charset = WB_SLICE_EMPTY, .body = WB_SLICE_EMPTY, .time_ms = TIME_MS + 5000,
+    again.page = (struct wb_page){.url = original->page.url, .key = original->page.key, .id = original->page.id,
+                                  .head = WB_SLICE_EMPTY, .type = WB_SLICE_EMPTY, .charset = WB_SLICE_EMPTY,
+                                  .body = WB_SLICE_EMPTY, .time_ms = TIME_MS + 5000,
                                   .kind = WB_PAGE_RESPONSE};
     again.original = (struct wb_import_original){.known_profile = true, .has_sha1 = true, .id = again.page.id};
     wb_sha1(body, sizeof body - 1, again.original.sha1);
@@ -302,7 +306,7 @@ static void test_revisits(void **state)
     copy.page.key = WB_SLICE_LIT("mirror.example/a");
     copy.page.id = wb_pageid_of_key(copy.page.key);
     assert_int_equal(wb_importer_take(&importer, &copy), 0);
-    copy.original.sha1[0] ^= 1; /* one without its original is no page */
+    copy.original.sha1[0] ^= 1; /* the original of this one is unknown, so it does not become a page */
     assert_int_equal(wb_importer_take(&importer, &copy), 0);
     assert_int_equal(wb_importer_commit(&importer), 0);
 

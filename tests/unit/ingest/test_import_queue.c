@@ -1,4 +1,4 @@
-/* test_import_queue.c - items arrive whole and in order, and never too many at once. */
+/* test_import_queue.c - items arrive complete and in order, and their total size stays bounded. */
 #include "base/error.h"
 #include "ingest/import_source.h"
 
@@ -55,7 +55,7 @@ static void assert_page(const struct wb_import_item *item, size_t i, size_t body
     assert_int_equal(item->records, 1);
 }
 
-/* Everything through the queue; returns the most bytes that were in flight. */
+/* Sends everything through the queue; returns the largest number of bytes in flight. */
 static size_t carry(size_t count, size_t body_bytes)
 {
     struct wb_import_queue queue;
@@ -114,8 +114,8 @@ static void test_a_large_body_is_moved(void **state)
     body.len = 1 << 20;
     memset(body.ptr, 'x', body.len);
     const char *bytes = body.ptr;
-    struct wb_page page = {.url = WB_SLICE_LIT("u"), .key = WB_SLICE_LIT("k"), .head = WB_SLICE_EMPTY, .type = WB_SLICE_EMPTY,
-                           .charset = WB_SLICE_EMPTY, .body = wb_buf_slice(&body)};
+    struct wb_page page = {.url = WB_SLICE_LIT("u"), .key = WB_SLICE_LIT("k"), .head = WB_SLICE_EMPTY,
+                           .type = WB_SLICE_EMPTY, .charset = WB_SLICE_EMPTY, .body = wb_buf_slice(&body)};
     assert_int_equal(wb_import_push_page(&queue, &page, &body, 1), 0);
     assert_null(body.ptr);
     assert_int_equal(wb_import_queue_take(&queue, 1000, &list), 1);

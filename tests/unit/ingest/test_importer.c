@@ -1,4 +1,4 @@
-/* test_importer.c - what becomes of revisits, with the store's twin in memory. */
+/* test_importer.c - what happens to revisits; the store is the twin in memory. */
 #include "base/date.h"
 #include "base/error.h"
 #include "ingest/importer.h"
@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
 
 static void name_page(struct wb_page *page, const char *key)
 {
@@ -23,13 +22,14 @@ static struct wb_import_item page_item(const char *key, const char *body, int64_
     struct wb_import_item item = {.kind = WB_IMPORT_PAGE, .records = 1};
 
     item.page = (struct wb_page){.head = WB_SLICE_LIT("HTTP/1.1 200 OK\r\n"), .type = WB_SLICE_LIT("text/html"),
-                                 .charset = WB_SLICE_LIT("utf-8"), .body = wb_slice_str(body), .body_bytes = strlen(body),
-                                 .time_ms = time_ms, .status = 200, .kind = WB_PAGE_RESPONSE};
+                                 .charset = WB_SLICE_LIT("utf-8"), .body = wb_slice_str(body),
+                                 .body_bytes = strlen(body), .time_ms = time_ms, .status = 200,
+                                 .kind = WB_PAGE_RESPONSE};
     name_page(&item.page, key);
     return item;
 }
 
-/* Identical payload, same URL, with the digest of body. */
+/* A revisit of the same URL, with the digest of body. */
 static struct wb_import_item revisit_item(const char *key, const char *body, int64_t time_ms)
 {
     struct wb_import_item item = {.kind = WB_IMPORT_REVISIT, .records = 1};
@@ -66,8 +66,9 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* The page of that name, or NULL; borrows from the buffer. */
-static const struct wb_page *get(struct wb_importer *importer, const char *key, struct wb_page *page, struct wb_buf *mem)
+/* The page with this key, which borrows from the buffer, or NULL. */
+static const struct wb_page *get(struct wb_importer *importer, const char *key, struct wb_page *page,
+                                 struct wb_buf *mem)
 {
     int err = wb_store_get(importer->store, wb_pageid_of_key(wb_slice_str(key)), page, mem);
 

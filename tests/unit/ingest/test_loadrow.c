@@ -1,4 +1,4 @@
-/* test_loadrow.c - lines of JSON and of tables as named texts. */
+/* test_loadrow.c - reads lines of JSON and of tables as named texts. */
 #include "base/error.h"
 #include "ingest/loadrow.h"
 
@@ -27,7 +27,8 @@ static void test_json(void **state)
     struct wb_loadrow row = {.count = 0};
 
     (void)state;
-    assert_int_equal(read_line(&row, "{\"a\":\"x\\u00e4\\ty\",\"b\":12,\"c\":0.25,\"d\":true,\"e\":false,\"f\":null,\"g\":[\"p\",\"q\"],"
+    assert_int_equal(read_line(&row, "{\"a\":\"x\\u00e4\\ty\",\"b\":12,\"c\":0.25,\"d\":true,\"e\":false,\"f\":null,"
+                                     "\"g\":[\"p\",\"q\"],"
                                      "\"h\":[{\"t\":\"1\",\"s\":2},{\"t\":\"3\",\"s\":4}],\"i\":\"\"}"), 1);
     assert_cell(&row, "a", "x\xc3\xa4\ty");
     assert_cell(&row, "b", "12");
@@ -40,7 +41,7 @@ static void test_json(void **state)
     assert_cell(&row, "i", "");
     assert_cell(&row, "none", "");
     assert_true(wb_loadrow_has(&row, "f") && !wb_loadrow_has(&row, "none"));
-    /* A bad line costs itself only. */
+    /* A bad line does not harm the next one. */
     assert_int_equal(read_line(&row, "{\"a\":"), WB_E_PROTO);
     assert_int_equal(read_line(&row, "[1]"), WB_E_PROTO);
     assert_int_equal(read_line(&row, "{\"a\":1,\"a\":2}"), WB_E_PROTO);
@@ -98,7 +99,8 @@ static void test_values(void **state)
     bool there;
 
     (void)state;
-    assert_int_equal(read_line(&row, "{\"n\":70000,\"neg\":-1,\"r\":\"2.5e3\",\"inf\":\"inf\",\"t\":\"2026-01-02T03:04:05.678Z\",\"h\":\"0aF1\",\"w\":\"word\"}"), 1);
+    assert_int_equal(read_line(&row, "{\"n\":70000,\"neg\":-1,\"r\":\"2.5e3\",\"inf\":\"inf\","
+                                     "\"t\":\"2026-01-02T03:04:05.678Z\",\"h\":\"0aF1\",\"w\":\"word\"}"), 1);
     assert_int_equal(wb_loadrow_number(&row, "n", UINT32_MAX, &number), 0);
     assert_int_equal(number, 70000);
     assert_int_equal(wb_loadrow_number(&row, "n", UINT16_MAX, &number), WB_E_PROTO);
