@@ -1,4 +1,11 @@
-/* cmd_compact.c - webbase compact: shows what wb_store_compact() does to free the space of dead pages. */
+/*
+ * cmd_compact.c - webbase compact: shows what wb_store_compact() does to free the space of dead pages.
+ *
+ *   rewrote 1 segment with 1 page: 399 bytes became 362
+ *   {"event":"damage","file":"segments/1","offset":4096,"message":"..."}   for damage that remains
+ *   {"event":"dropped",...}                                                for damage that no page needed
+ *   {"event":"done","segments":1,"pages":1,"bytes_before":399,"bytes_after":362,...}
+ */
 #include "base/error.h"
 #include "base/json.h"
 #include "cli/options.h"

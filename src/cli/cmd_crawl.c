@@ -1,4 +1,10 @@
-/* cmd_crawl.c - webbase crawl: reads the options, and shows what wb_crawl() does and what it came to. */
+/*
+ * cmd_crawl.c - webbase crawl: reads the options (crawl_args.h), shows wb_crawl() at work (crawl_show.h) and what it
+ * came to.
+ *
+ *   {"event":"fetch",...}                                              for each fetch, once it is durable
+ *   {"event":"done","pages":812,"bytes":20412399,"errors":3,...}
+ */
 #include "base/error.h"
 #include "base/json.h"
 #include "cli/crawl_args.h"

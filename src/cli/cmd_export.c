@@ -37,6 +37,7 @@ struct archive_export {
     uint64_t pages, records, errors;
 };
 
+/* Moves the bytes that wait to the file. */
 static int write_waiting(struct archive_export *e)
 {
     int err = wb_file_write_at(&e->file, e->offset, e->waiting.ptr, e->waiting.len);
@@ -74,6 +75,7 @@ static int refuse_existing(const struct archive_export *e, bool force)
     return 0;
 }
 
+/* Opens the archive under its temporary name; nothing to open if it goes to standard output. */
 static int open_target(struct archive_export *e, bool force)
 {
     struct wb_buf name = WB_BUF_INIT;
@@ -101,6 +103,7 @@ done:
     return err;
 }
 
+/* Makes the archive durable under its name. */
 static int finish_target(struct archive_export *e, bool force)
 {
     struct wb_buf dir = WB_BUF_INIT;
@@ -141,6 +144,7 @@ static int write_page(struct archive_export *e, const struct wb_page *page)
     return err;
 }
 
+/* Reads the whole store in the order of the disk. A damaged place costs the pages in it. */
 static int write_pages(struct archive_export *e)
 {
     struct wb_store_scan_options options = {.view = WB_STORE_VIEW_LATEST, .part = 1, .parts = 1,

@@ -1,4 +1,9 @@
-/* cmd_expunge.c - webbase expunge: removes pages that are gone from the web, or takes down what is named. */
+/*
+ * cmd_expunge.c - webbase expunge: removes pages that are gone from the web, or takes down what is named.
+ *
+ *   {"event":"expunge","url":"http://example.org/b","reason":"taken down"}   for each page
+ *   {"event":"done","pages":1,"known":0,"bytes":5,"reprieved":0,"left":0}
+ */
 #include "base/error.h"
 #include "base/json.h"
 #include "cli/cycle_show.h"

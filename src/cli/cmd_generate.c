@@ -1,4 +1,9 @@
-/* cmd_generate.c - webbase generate: lets wb_generate() list the pages to fetch next, and shows how many there are. */
+/*
+ * cmd_generate.c - webbase generate: lets wb_generate() list the pages to fetch next, and shows how many there are.
+ *
+ *   2 URLs of 1 site listed: 0 announced, 0 about to expire, 0 never fetched, 2 to be visited again
+ *   {"event":"done","run":1,"urls":2,"sites":1,...}
+ */
 #include "base/error.h"
 #include "base/json.h"
 #include "cli/crawl_args.h"

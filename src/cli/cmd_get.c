@@ -1,4 +1,9 @@
-/* cmd_get.c - webbase get: prints one page, or what is known about it. */
+/*
+ * cmd_get.c - webbase get: prints one page - its body, its headers, or both as a WARC record - or, with --json, what is
+ * known about it:
+ *
+ *   {"url":"http://example.org/","key":"example.org/","id":"938cf2ad...","time":"2026-11-15T21:29:57.555Z",...}
+ */
 #include "base/codec.h"
 #include "base/date.h"
 #include "base/error.h"

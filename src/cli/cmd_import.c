@@ -1,4 +1,11 @@
-/* cmd_import.c - webbase import: reads the options, and shows what wb_import() does and what it came to. */
+/*
+ * cmd_import.c - webbase import: reads the options, and shows what wb_import() does and what it came to.
+ *
+ *   2 pages of 3 records in 1 file; 1 error
+ *   {"event":"error","file":"a.warc","offset":712,"message":"..."}     for each error
+ *   {"event":"commit","pages":2}                                       what is durable so far
+ *   {"event":"done","files":1,"records":3,"pages":2,...}
+ */
 #include "base/error.h"
 #include "base/json.h"
 #include "cli/options.h"

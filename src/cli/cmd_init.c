@@ -1,4 +1,9 @@
-/* cmd_init.c - webbase init: creates an empty repository. */
+/*
+ * cmd_init.c - webbase init: creates an empty repository.
+ *
+ *   created an empty repository in DIR (log, incremental)
+ *   {"event":"done","repository":"DIR","organisation":"log","update":"incremental"}
+ */
 #include "base/error.h"
 #include "base/json.h"
 #include "cli/options.h"

@@ -1,6 +1,9 @@
 /*
  * cmd_robots.c - webbase robots: shows how a robots.txt is read. It never opens a repository and never fetches
  * anything.
+ *
+ *   disallowed  http://example.org/p  line 2: Disallow: /p
+ *   {"url":"http://example.org/p","allowed":false,"line":2,"rule":"Disallow: /p"}
  */
 #include "base/error.h"
 #include "base/json.h"

@@ -23,6 +23,7 @@ struct stat_facts {
     struct wb_buf dispenser; /* its URL; empty: the repository's own */
 };
 
+/* Asks every other part of the repository. A part that does not exist yet is not an error. */
 static int read_facts(const char *dir, struct stat_facts *facts)
 {
     struct wb_webdb *webdb = NULL;

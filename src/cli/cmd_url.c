@@ -1,4 +1,8 @@
-/* cmd_url.c - webbase url: shows how a URL is read. It never opens a repository. */
+/*
+ * cmd_url.c - webbase url: shows how a URL is read. It never opens a repository.
+ *
+ *   {"input":"HTTP://Example.org/a/../b","href":"http://example.org/b","key":"example.org/b","id":"6d638607...",...}
+ */
 #include "base/error.h"
 #include "base/json.h"
 #include "cli/input.h"

@@ -1,6 +1,9 @@
 /*
  * cmd_verify.c - webbase verify: lets every room check its files, and shows what they find. It changes nothing.
  *
+ *   problem: segments/1 at 4096: ...
+ *   damaged: 1 problem; pages that can be read: 812
+ *
  * With --json all findings are in one object, so they are collected first. At most LISTED_MAX are listed; all are
  * counted.
  */

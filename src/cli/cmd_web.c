@@ -1,4 +1,7 @@
-/* cmd_web.c - webbase web: serves a synthetic web until a signal ends it. It never opens a repository. */
+/*
+ * cmd_web.c - webbase web: serves a synthetic web until a signal ends it. It never opens a repository. Its only output
+ * is the line "listening on http://127.0.0.1:40123/", for which scripts wait.
+ */
 #include "base/error.h"
 #include "cli/options.h"
 #include "cli/output.h"

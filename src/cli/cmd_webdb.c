@@ -49,6 +49,7 @@ static int site_of(struct webdb_view *v, struct wb_slice url, bool *changed_out)
     return wb_buf_append_slice(&v->site_name, site);
 }
 
+/* Looks the site of a page up, unless it is that of the page before. */
 static int load_site(struct webdb_view *v, struct wb_slice url)
 {
     bool changed;
@@ -96,6 +97,7 @@ static int show_page(struct webdb_view *v)
     return show_row(v, &page);
 }
 
+/* Shows all pages of a walk, until a signal. */
 static int show_walk(struct webdb_view *v, struct wb_webdb_pages *pages)
 {
     struct wb_webdb_page page;
@@ -349,6 +351,7 @@ static bool takes_option(const struct webdb_action *action, const char *name)
     return false;
 }
 
+/* The option parser knows only the command; here the arguments and options of the action are checked. */
 static int check_words(const struct wb_options *options, const struct webdb_action *action)
 {
     if (!action)
@@ -363,6 +366,7 @@ static int check_words(const struct wb_options *options, const struct webdb_acti
     return 0;
 }
 
+/* Opens webdb for an action that shows rows. */
 static int run_view(const struct wb_options *options, const struct webdb_action *action)
 {
     struct webdb_view v = {.options = options, .url = WB_URL_INIT};

@@ -1,4 +1,9 @@
-/* cmd_why.c - webbase why: shows what decides whether a page or a site is fetched. */
+/*
+ * cmd_why.c - webbase why: shows what decides whether a page or a site is fetched.
+ *
+ *   http://example.org/private
+ *   blocked: robots.txt, line 2: Disallow: /private
+ */
 #include "base/date.h"
 #include "base/json.h"
 #include "cli/options.h"

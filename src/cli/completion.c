@@ -40,6 +40,7 @@ static int add_values(const struct wb_option *option, struct wb_buf *out)
     return 0;
 }
 
+/* Appends the case of one command: its options, and what may follow each of them. */
 static int add_command_case(const struct wb_command *command, struct wb_buf *out)
 {
     int err = wb_buf_printf(out, "    %s)\n        options='", command->name);

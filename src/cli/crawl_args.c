@@ -45,6 +45,7 @@ void wb_crawl_args_fill(const struct wb_options *options, struct wb_crawl_option
     o->resolve = wb_options_list(options, "resolve", &o->resolve_count);
 }
 
+/* PostgreSQL, or the repository's own SQLite database. */
 static int check_dispenser(const char *url)
 {
     struct wb_slice given = wb_slice_str(url ? url : "sqlite");

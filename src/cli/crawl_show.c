@@ -63,6 +63,7 @@ static void show_warning(void *context, const char *message)
     flush_words(show, 0);
 }
 
+/* A second; 0 if nothing has changed. */
 static double rate(uint64_t before, uint64_t now, double seconds)
 {
     return seconds > 0 && now > before ? (double)(now - before) / seconds : 0;

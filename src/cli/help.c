@@ -52,6 +52,7 @@ static int add_option(const struct wb_option *option, struct wb_buf *out)
     return err < 0 ? err : add_words(option->help, out);
 }
 
+/* Nothing, not even the title, if there are no options. */
 static int add_options(const char *title, const struct wb_option *options, struct wb_buf *out)
 {
     if (!options->name)

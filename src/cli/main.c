@@ -33,6 +33,7 @@ static int run(const struct wb_options *options)
     return options->command->run(options);
 }
 
+/* Reports what went wrong, if the command has not done so, and returns the exit status. */
 static int exit_status(int result, const struct wb_command *command)
 {
     wb_progress_clear();

@@ -82,6 +82,7 @@ static int add_options(const struct wb_option *options, struct wb_buf *out)
     return err;
 }
 
+/* Appends a command with its description, and its options indented below it. */
 static int add_command(const struct wb_command *command, struct wb_buf *out)
 {
     int err = wb_buf_printf(out, ".TP\n\\fB%s\\fR ", command->name);

@@ -79,6 +79,7 @@ static bool parse_duration(const char *text, int64_t *ms_out)
     return false;
 }
 
+/* Whether the value is what the kind of the option wants; WB_USAGE with a message if not. */
 static int check_value(const struct wb_option *option, const char *value)
 {
     uint64_t number;
@@ -135,6 +136,7 @@ static int read_value(struct option_parser *p, const struct wb_option *option, c
     return check_value(option, value);
 }
 
+/* Takes an option that every command has. */
 static int take_common(struct option_parser *p, const struct wb_option *option, const char *value)
 {
     int err = read_value(p, option, value, &value);
@@ -152,6 +154,7 @@ static int take_common(struct option_parser *p, const struct wb_option *option, 
     return 0;
 }
 
+/* Takes "--name", "--name=value", or "--name" with the next word as its value. */
 static int take_long(struct option_parser *p, const char *word)
 {
     const char *name = word + 2;
@@ -173,6 +176,7 @@ static int take_long(struct option_parser *p, const char *word)
     return err;
 }
 
+/* Takes "-r", whose value may follow directly: "-rDIR". Only common options have a letter. */
 static int take_short(struct option_parser *p, const char *word)
 {
     for (const struct wb_option *o = wb_common_options; o->name; o++)
@@ -181,6 +185,7 @@ static int take_short(struct option_parser *p, const char *word)
     return wb_options_usage("unknown option '%s'", word);
 }
 
+/* The first word that is not an option names the command; the others are its arguments. */
 static int take_word(struct option_parser *p, const char *word)
 {
     if (p->out->command) {

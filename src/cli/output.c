@@ -36,6 +36,7 @@ static int fail_output(const char *name)
     return wb_fail_errno("cannot write to %s", name);
 }
 
+/* Regular files and disks are always ready, and poll() says nothing about them. */
 static bool is_plain_file(int fd)
 {
     struct stat st;
@@ -84,6 +85,7 @@ int wb_output_all(int fd, const char *name, struct wb_slice bytes)
     return 0;
 }
 
+/* Writes to standard output, and remembers if the reader is gone. */
 static int write_all(struct wb_slice bytes)
 {
     int err = wb_output_all(STDOUT_FILENO, "standard output", bytes);

@@ -22,6 +22,7 @@ void wb_progress_init(struct wb_progress *progress, const char *verb)
     progress->next_ns = progress->start_ns + (progress->terminal ? FIRST_NS : LINE_NS);
 }
 
+/* "12.3 MB", in units of 1000. */
 static void size_text(uint64_t bytes, char *text_out, unsigned size)
 {
     static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
@@ -35,6 +36,7 @@ static void size_text(uint64_t bytes, char *text_out, unsigned size)
     snprintf(text_out, size, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
 }
 
+/* "40 s", "3 min" or "1.5 h". */
 static void time_text(double seconds, char *text_out, unsigned size)
 {
     if (seconds < 60)

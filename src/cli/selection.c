@@ -68,6 +68,7 @@ static struct wb_slice host_of_site(struct wb_slice site)
     return site;
 }
 
+/* Whole labels must match: "ample.org" is not a suffix of "example.org". */
 static bool suffix_matches(struct wb_slice host, struct wb_slice suffix)
 {
     if (host.len < suffix.len || memcmp(host.ptr + host.len - suffix.len, suffix.ptr, suffix.len) != 0)

@@ -193,6 +193,7 @@ static void write_count(struct wb_rowpen *pen, const struct wb_webdb_count *coun
     wb_rowpen_u64(pen, "link_bytes", count->link_bytes);
 }
 
+/* Writes the buffer to standard output once it is large. */
 static int flush_full(struct wb_webdb_rows *rows)
 {
     if (rows->out.len < FLUSH_BYTES)
@@ -222,6 +223,7 @@ static void write_cells(struct wb_rowpen *pen, const struct wb_webdb_rows *rows,
     }
 }
 
+/* The names of the columns come from writing an empty row with a pen that writes names. */
 static int write_heading(struct wb_webdb_rows *rows)
 {
     static const union {
