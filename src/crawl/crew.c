@@ -1,9 +1,12 @@
 /*
  * crew.c - the worker processes of a crawl: started, listened to, and replaced when they die.
  *
- * A worker that dies costs the moment it takes to start another one. What it left is recovered first (recover.c). The crawl is given up
- * only where workers die again and again with nothing done in between. A page that was being read whenever workers died is not
- * read again in this crawl, and a site whose history ends workers is left for another run.
+ * A worker that dies costs the moment it takes to start another one. Before that, what it left is recovered (recover.c).
+ * The crawl is given up only if workers die again and again with nothing done in between. To find out why they die, the
+ * parent looks in the tally at what each was doing:
+ *   - a URL whose answer was being read at several deaths is not requested again in this crawl;
+ *   - a site whose history could not be restored is left for a later crawl;
+ *   - if the cause is not clear, the next workers make one request at a time.
  */
 #include "base/check.h"
 #include "base/date.h"
@@ -23,22 +26,23 @@
 
 enum {
     READ_BYTES = 64 << 10,
-    TEXT_MAX = 1 << 20,       /* of a warning that does not end */
-    DEATHS_MAX = 20,          /* by signals, in a row and in vain */
-    FAILURES_MAX = 4,         /* by errors, which are the same for every process: a full disk, a lost database */
-    BACK_OFF_FIRST_MS = 100,
+    TEXT_MAX = 1 << 20,       /* a longer warning is dropped */
+    /* Deaths in a row with nothing done in between, after which the crawl ends: */
+    DEATHS_MAX = 20,          /* by signals */
+    FAILURES_MAX = 4,         /* by errors, which are mostly the same for every process: a full disk, a lost database */
+    BACK_OFF_FIRST_MS = 100,  /* before a worker is started again; doubles with each such death */
     BACK_OFF_MAX_MS = 5000,
     BLAME_AFTER = 2,          /* deaths over the same page */
-    BLAME_AFTER_KILLED = 3,   /* somebody else may have sent the signal */
-    CAREFUL_AFTER = 2,        /* deaths by signals in vain: the next processes ask for one page at a time, to find the one that is to blame */
-    CAREFUL_LIVES = 6,
+    BLAME_AFTER_KILLED = 3,   /* the same, if somebody else may have sent the signal */
+    CAREFUL_AFTER = 2,        /* deaths by signals: then the next workers make one request at a time */
+    CAREFUL_LIVES = 6,        /* so many of them */
     PUT_ASIDE_AFTER = 3,      /* deaths over the same site */
     PUT_ASIDE_MS = WB_DAY_MS,
 };
 
-/* ---- what workers say ------------------------------------------------------------------------------ */
+/* ---- warnings of workers ---------------------------------------------------------------------------------------------- */
 
-static void pass_warnings(struct wb_parent *p, struct wb_parent_worker *worker)
+static void pass_warnings(struct wb_parent *p, struct wb_crew_member *worker)
 {
     char *start = worker->text.ptr, *end = start + worker->text.len;
 
@@ -55,7 +59,7 @@ static void pass_warnings(struct wb_parent *p, struct wb_parent_worker *worker)
 
 static void on_warnings(evutil_socket_t fd, short what, void *context)
 {
-    struct wb_parent_worker *worker = context;
+    struct wb_crew_member *worker = context;
 
     (void)what;
     if (wb_buf_reserve(&worker->text, READ_BYTES) < 0)
@@ -72,7 +76,7 @@ static void on_warnings(evutil_socket_t fd, short what, void *context)
 
 /* ---- starting ----------------------------------------------------------------------------------------- */
 
-static int fork_worker(struct wb_parent *p, struct wb_parent_worker *worker)
+static int fork_worker(struct wb_parent *p, struct wb_crew_member *worker)
 {
     int ends[2] = {-1, -1};
 
@@ -97,12 +101,13 @@ static int fork_worker(struct wb_parent *p, struct wb_parent_worker *worker)
     return worker->reader && event_add(worker->reader, NULL) == 0 ? 0 : wb_fail_nomem();
 }
 
-/* A database handle must not live on both sides of a fork, so ours is closed meanwhile. */
-static int start_worker(struct wb_parent *p, struct wb_parent_worker *worker)
+/* A database handle must not exist on both sides of a fork, so ours is closed meanwhile. */
+static int start_worker(struct wb_parent *p, struct wb_crew_member *worker)
 {
     worker->start_ms = 0;
     worker->last_words[0] = '\0';
-    snprintf(worker->owner, sizeof worker->owner, "%s-%ld-%llx-%u", p->plan.home, (long)getpid(), (unsigned long long)p->began_ms, p->started++);
+    snprintf(worker->owner, sizeof worker->owner, "%s-%ld-%llx-%u", p->plan.home, (long)getpid(),
+             (unsigned long long)p->began_ms, p->crew.started++);
     p->plan.owner = worker->owner;
     int err = wb_teller_add(p->teller, worker->owner, &p->plan.lines);
     if (err < 0)
@@ -118,18 +123,19 @@ int wb_crew_start(struct wb_parent *p)
     int err = 0;
 
     for (unsigned i = 0; err == 0 && i < p->plan.options->processes; i++) {
-        p->workers[i].number = i;
-        p->workers[i].fd = -1;
-        p->worker_count = i + 1;
-        err = start_worker(p, &p->workers[i]);
-        p->alive += err == 0;
+        p->crew.members[i].number = i;
+        p->crew.members[i].fd = -1;
+        p->crew.count = i + 1;
+        err = start_worker(p, &p->crew.members[i]);
+        p->crew.alive += err == 0;
     }
     return err;
 }
 
 /* ---- ending ------------------------------------------------------------------------------------------- */
 
-static void forget_worker(struct wb_parent_worker *worker)
+/* Reads the last warnings of a process that has ended, and releases what belongs to it. */
+static void forget_worker(struct wb_crew_member *worker)
 {
     while (!worker->eof && worker->reader) {
         size_t before = worker->text.len;
@@ -147,34 +153,41 @@ static void forget_worker(struct wb_parent_worker *worker)
     worker->pid = 0;
 }
 
-void wb_crew_kill(struct wb_parent *p)
+void wb_crew_signal(const struct wb_crew *crew, int signal_number)
 {
-    for (unsigned i = 0; i < p->worker_count; i++)
-        if (p->workers[i].pid) {
-            kill(p->workers[i].pid, SIGKILL);
-            waitpid(p->workers[i].pid, NULL, 0);
-            forget_worker(&p->workers[i]);
+    for (unsigned i = 0; i < crew->count; i++)
+        if (crew->members[i].pid)
+            kill(crew->members[i].pid, signal_number);
+}
+
+void wb_crew_kill(struct wb_crew *crew)
+{
+    wb_crew_signal(crew, SIGKILL);
+    for (unsigned i = 0; i < crew->count; i++)
+        if (crew->members[i].pid) {
+            waitpid(crew->members[i].pid, NULL, 0);
+            forget_worker(&crew->members[i]);
         }
 }
 
 /* ---- blame -------------------------------------------------------------------------------------------- */
 
-/* How often a process died over it, this time included. The least suspect one makes room. */
-static unsigned count_deaths(struct wb_parent *p, uint64_t subject)
+/* How often a worker died over this subject, this time included. If the list is full, the least suspect one leaves. */
+static unsigned count_deaths(struct wb_crew *crew, uint64_t subject)
 {
-    struct wb_suspect *least = &p->suspects[0];
+    struct wb_suspect *least = &crew->suspects[0];
 
     for (unsigned i = 0; i < WB_SUSPECTS_MAX; i++) {
-        if (p->suspects[i].subject == subject)
-            return ++p->suspects[i].deaths;
-        if (p->suspects[i].deaths < least->deaths)
-            least = &p->suspects[i];
+        if (crew->suspects[i].subject == subject)
+            return ++crew->suspects[i].deaths;
+        if (crew->suspects[i].deaths < least->deaths)
+            least = &crew->suspects[i];
     }
     *least = (struct wb_suspect){subject, 1};
     return 1;
 }
 
-/* True where something was done about it, so that the next process does not meet the same. */
+/* Looks for the cause of a death. Returns true if something was done about it, so that the next worker will not meet it. */
 static bool find_blame(struct wb_parent *p, struct wb_tally_worker *mine, int status)
 {
     unsigned stage = atomic_load(&mine->stage);
@@ -184,13 +197,14 @@ static bool find_blame(struct wb_parent *p, struct wb_tally_worker *mine, int st
     char words[160];
 
     wb_tally_doing(mine, WB_STAGE_NONE, 0);
-    /* A process that somebody kills while it waits for an answer says nothing about the page. */
+    /* If somebody killed the process while it waited for an answer, that says nothing about the page. */
     if (stage == WB_STAGE_NONE || (stage == WB_STAGE_SENT && (killed || !signal_number)))
         return false;
-    unsigned deaths = count_deaths(p, subject);
+    unsigned deaths = count_deaths(&p->crew, subject);
     if (stage == WB_STAGE_OPENING && deaths >= PUT_ASIDE_AFTER) {
         snprintf(words, sizeof words, "its history ended %u crawler processes", deaths);
-        int err = wb_dispenser_put_aside(p->dispenser, (int64_t)subject, wb_clock_now_ms() + PUT_ASIDE_MS, wb_slice_str(words));
+        int err = wb_dispenser_put_aside(p->dispenser, (int64_t)subject, wb_clock_now_ms() + PUT_ASIDE_MS,
+                                         wb_slice_str(words));
         if (err < 0)
             wb_parent_warn(p, wb_error_message());
         return err == 0;
@@ -201,21 +215,49 @@ static bool find_blame(struct wb_parent *p, struct wb_tally_worker *mine, int st
     return true;
 }
 
-/* Whether anything was done since the last death: of a process that failed only what became durable counts. */
-static bool made_progress(struct wb_parent *p, bool failed)
+/* Whether anything was done since the last death. If the worker ended with an error, only commits count. */
+static bool made_progress(struct wb_crew *crew, const struct wb_tally *tally, bool failed)
 {
-    uint64_t commits = atomic_load(&p->plan.tally->commits), requests = atomic_load(&p->plan.tally->requests);
-    bool progress = commits > p->commits_before || (!failed && requests > p->requests_before);
+    uint64_t commits = atomic_load(&tally->commits), requests = atomic_load(&tally->requests);
+    bool progress = commits > crew->commits_before || (!failed && requests > crew->requests_before);
 
-    p->commits_before = commits;
-    p->requests_before = requests;
+    crew->commits_before = commits;
+    crew->requests_before = requests;
     return progress;
 }
 
+/* When to start the next process in place of one that died: at once, unless several died in vain. */
+static int64_t restart_ms(const struct wb_crew *crew)
+{
+    unsigned deaths = crew->deaths_in_vain;
+    int64_t wait = (int64_t)BACK_OFF_FIRST_MS << (deaths < 8 ? deaths - 1 : 7);
+
+    if (deaths == 1)
+        wait = 0;
+    return wb_clock_now_ms() + (wait < BACK_OFF_MAX_MS ? wait : BACK_OFF_MAX_MS);
+}
+
+/* Decides whether the next worker is careful. */
+static void choose_care(struct wb_crew *crew, struct wb_tally_worker *mine, bool failed, bool blamed)
+{
+    if (!failed && crew->deaths_in_vain >= CAREFUL_AFTER)
+        crew->careful_lives = CAREFUL_LIVES;
+    else if (blamed)
+        crew->careful_lives = 0;
+    atomic_store(&mine->careful, crew->careful_lives > 0);
+    crew->careful_lives -= crew->careful_lives > 0;
+}
+
+static int give_up(const struct wb_crew_member *worker)
+{
+    return wb_fail(WB_E_IO, "%s", worker->last_words[0] ? worker->last_words : "a crawler process gave up");
+}
+
 /* A worker ended before it was told to. */
-static int worker_died(struct wb_parent *p, struct wb_parent_worker *worker, int status)
+static int worker_died(struct wb_parent *p, struct wb_crew_member *worker, int status)
 {
     struct wb_tally_worker *mine = &p->plan.tally->workers[worker->number];
+    struct wb_crew *crew = &p->crew;
     bool failed = WIFEXITED(status);
     char words[160];
 
@@ -224,51 +266,47 @@ static int worker_died(struct wb_parent *p, struct wb_parent_worker *worker, int
         return start_worker(p, worker);
     }
     if (!failed) {
-        snprintf(words, sizeof words, "a crawler process died of signal %d; its sites go back, and another one takes its place", WTERMSIG(status));
+        snprintf(words, sizeof words,
+                 "a crawler process died of signal %d; its sites go back, and another one takes its place",
+                 WTERMSIG(status));
         wb_parent_warn(p, words);
     }
-    int err = wb_crawl_recover(p->plan.options->dir, p->plan.home, p->dispenser, false);
+    int err = wb_recover(p->plan.options->dir, p->plan.home, p->dispenser, false);
     if (err < 0)
         return err;
     wb_teller_ended(p->teller, worker->owner);
-    bool progress = made_progress(p, failed), blamed = find_blame(p, mine, status);
+    bool progress = made_progress(crew, p->plan.tally, failed), blamed = find_blame(p, mine, status);
     if (progress || blamed)
-        p->deaths_in_vain = 0;
-    p->deaths_in_vain++;
-    if (failed && p->deaths_in_vain >= FAILURES_MAX)
-        return wb_fail(WB_E_IO, "%s", worker->last_words[0] ? worker->last_words : "a crawler process gave up");
-    if (p->deaths_in_vain > DEATHS_MAX)
+        crew->deaths_in_vain = 0;
+    crew->deaths_in_vain++;
+    if (failed && crew->deaths_in_vain >= FAILURES_MAX)
+        return give_up(worker);
+    if (crew->deaths_in_vain > DEATHS_MAX)
         return wb_fail(WB_E_IO, "crawler processes keep dying of signal %d", WTERMSIG(status));
-    if (!failed && p->deaths_in_vain >= CAREFUL_AFTER)
-        p->careful_lives = CAREFUL_LIVES;
-    else if (blamed)
-        p->careful_lives = 0;
-    atomic_store(&mine->careful, p->careful_lives > 0);
-    p->careful_lives -= p->careful_lives > 0;
-    int64_t wait = (int64_t)BACK_OFF_FIRST_MS << (p->deaths_in_vain < 8 ? p->deaths_in_vain - 1 : 7);
-    worker->start_ms = wb_clock_now_ms() + (p->deaths_in_vain == 1 ? 0 : wait < BACK_OFF_MAX_MS ? wait : BACK_OFF_MAX_MS);
+    choose_care(crew, mine, failed, blamed);
+    worker->start_ms = restart_ms(crew);
     return 0;
 }
 
-static void worker_ended(struct wb_parent *p, struct wb_parent_worker *worker, int status)
+static void worker_ended(struct wb_parent *p, struct wb_crew_member *worker, int status)
 {
     struct wb_tally_worker *mine = &p->plan.tally->workers[worker->number];
     int err = 0;
 
     forget_worker(worker);
-    p->alive--;
-    /* A terminal's signal goes to all processes: a worker may be faster than we. */
+    p->crew.alive--;
+    /* A signal from a terminal goes to all processes, and a worker may have seen it before us. */
     if (!p->stopping && !wb_stop_requested() && p->failed.code == 0) {
         atomic_store(&mine->in_flight, 0);
         atomic_store(&mine->idle, false);
         atomic_fetch_sub(&p->plan.tally->reserved, atomic_exchange(&mine->reserved, 0));
         err = worker_died(p, worker, status);
-        p->alive += err == 0;
+        p->crew.alive += err == 0;
     } else {
-        /* One that was killed leaves its spool, and the lines in it, to the next crawl. */
+        /* If it was killed, its spool with its lines stays for the next crawl. */
         wb_teller_ended(p->teller, worker->owner);
         if (WIFEXITED(status) && WEXITSTATUS(status))
-            err = wb_fail(WB_E_IO, "%s", worker->last_words[0] ? worker->last_words : "a crawler process gave up");
+            err = give_up(worker);
     }
     if (err < 0)
         wb_parent_fail(p, err);
@@ -280,17 +318,17 @@ void wb_crew_watch(struct wb_parent *p)
     pid_t pid;
 
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-        for (unsigned i = 0; i < p->worker_count; i++)
-            if (p->workers[i].pid == pid)
-                worker_ended(p, &p->workers[i], status);
-    for (unsigned i = 0; i < p->worker_count; i++) {
-        struct wb_parent_worker *worker = &p->workers[i];
-        if (!worker->start_ms || (!p->stopping && p->failed.code == 0 && wb_clock_now_ms() < worker->start_ms))
+        for (unsigned i = 0; i < p->crew.count; i++)
+            if (p->crew.members[i].pid == pid)
+                worker_ended(p, &p->crew.members[i], status);
+    for (unsigned i = 0; i < p->crew.count; i++) {
+        struct wb_crew_member *worker = &p->crew.members[i];
+        bool ending = p->stopping || p->failed.code < 0;
+        if (!worker->start_ms || (!ending && wb_clock_now_ms() < worker->start_ms))
             continue;
-        /* Nothing is started any more where the crawl ends. */
-        int err = p->stopping || wb_stop_requested() || p->failed.code < 0 ? 1 : start_worker(p, worker);
+        int err = ending || wb_stop_requested() ? 1 : start_worker(p, worker); /* 1: it is not started any more */
         worker->start_ms = 0;
-        p->alive -= err != 0;
+        p->crew.alive -= err != 0;
         if (err < 0)
             wb_parent_fail(p, err);
     }

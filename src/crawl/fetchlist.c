@@ -259,7 +259,7 @@ int wb_fetchlist_open(const char *dir, const char *dispenser, const char *seeds_
     err = wb_dispenser_open(dir, dispenser, &list->dispenser);
     /* Sites of crawlers that died would count as held. */
     if (err == 0)
-        err = wb_crawl_recover(dir, home, list->dispenser, true);
+        err = wb_recover(dir, home, list->dispenser, true);
     if (err == 0 && seeds_file)
         err = take_seeds(list, seeds_file, warn, context);
     if (err == 0)

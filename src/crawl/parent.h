@@ -1,96 +1,128 @@
-/* parent.h - the parent process of a crawl: shared by crawl.c, crew.c and resolve.c. */
+/*
+ * parent.h - the parent process of a crawl. Private to crawl.c, parent.c, crew.c and resolve.c.
+ *
+ *   crawl.c     the door: options, seeds, the repository; opens and closes the parent
+ *   parent.c    the event loop: a tick 25 times per second, progress, the end of the run
+ *   crew.c      the worker processes: started, listened to, replaced when they die
+ *   resolve.c   the names of sites, looked up before a worker needs them
+ *   teller.h    lines of the log of fetches, passed on to their readers
+ *
+ * The parent never fetches a page and never waits for a reader or a worker.
+ */
 #ifndef WB_CRAWL_PARENT_H
 #define WB_CRAWL_PARENT_H
 
 #include "crawl/teller.h"
 #include "crawl/worker.h"
 
-enum { WB_SOON_MS = 45 * 1000 }; /* the run does not end while a site may be contacted so soon */
+enum { WB_SOON_MS = 45 * 1000 }; /* the run does not end while a site may be contacted this soon */
 
 struct wb_parent;
 
-struct wb_parent_worker {
+/* ---- the worker processes (crew.c) ---------------------------------------------------------------------------------- */
+
+/* One worker. Its number stays the same when another process takes its place. */
+struct wb_crew_member {
     struct wb_parent *parent;
     unsigned number;
     int pid;               /* 0: not running */
-    int fd;                /* its warnings */
+    int fd;                /* its warnings come through this pipe */
     bool eof;
     struct event *reader;
-    struct wb_buf text;    /* a line that is not whole yet */
-    char owner[64];        /* of its leases, spool and lines */
-    int64_t start_ms;      /* when it is to be started again; 0: it runs, or is not to be */
-    char last_words[WB_ERROR_MESSAGE_MAX];
+    struct wb_buf text;    /* a warning whose end has not come yet */
+    char owner[64];        /* names its leases, its spool and its lines */
+    int64_t start_ms;      /* when it is to be started again; 0: it runs, or will not be started again */
+    char last_words[WB_ERROR_MESSAGE_MAX]; /* its last warning: the reason if it ends with an error */
 };
 
 #define WB_SUSPECTS_MAX 32
 
-/* What a process was doing when it died. */
+/* What a worker was doing when it died: a URL or a site (tally.h). */
 struct wb_suspect {
     uint64_t subject;
     unsigned deaths;
 };
 
-struct wb_parent {
-    struct wb_crawl_plan plan;
-    const struct wb_crawl_sink *sink;
-    struct wb_dispenser *dispenser;
-    struct wb_teller *teller;
-    struct wb_lines *lines;    /* the parent's own; NULL: nobody wants any */
-    char own_name[64];         /* of that file */
-    uint64_t lines_left;       /* that were not read when the crawl ended */
-    struct event_base *base;
-    struct event *tick;
-    struct wb_dns *dns;
-    unsigned resolving;        /* names asked for and not answered */
-    struct wb_seen asked;      /* rows whose name is being asked for */
-    int64_t resolved_ms;       /* when rows were last looked for */
-    bool resolve_more;         /* there were some */
-    struct wb_buf unresolvable; /* int64_t: rows whose names could not be resolved and are left for another run */
-    unsigned refused_told;     /* seeds whose refusal was put into words */
-    struct wb_parent_worker workers[WB_TALLY_WORKERS_MAX];
-    unsigned worker_count, alive; /* alive: running, or about to be started again */
+struct wb_crew {
+    struct wb_crew_member members[WB_TALLY_WORKERS_MAX];
+    unsigned count;
+    unsigned alive;            /* running, or about to be started again */
     unsigned started;          /* processes, those that died included */
     unsigned deaths_in_vain;   /* in a row, with nothing done in between */
-    unsigned recoveries;       /* since the crawl began */
-    unsigned careful_lives;    /* processes to come that ask for one page at a time */
-    uint64_t commits_before, requests_before; /* when the last one died */
+    unsigned careful_lives;    /* so many of the next processes make one request at a time */
+    uint64_t commits_before, requests_before; /* the tally's, when a worker last died */
     struct wb_suspect suspects[WB_SUSPECTS_MAX];
-    unsigned quiet_ticks;      /* nothing may be asked for any more, and nothing is under way */
-    int64_t began_ms, counted_ms, shown_ms, stopping_ms;
-    struct wb_dispenser_stat sites;
-    bool stopping;
-    bool reader_failed;        /* standard output or the file of --log */
-    struct wb_error_copy failed;
 };
 
-int64_t wb_parent_now(const struct wb_parent *parent);
-void wb_parent_warn(struct wb_parent *parent, const char *message);
-void wb_parent_fail(struct wb_parent *parent, int err);
-void wb_parent_stat(const struct wb_parent *parent, struct wb_crawl_stat *stat_out);
-
-/* Whether the repository has a dispenser.db. */
-int wb_crawl_has_own(const char *dir, bool *has_out);
-
-/* A line of the parent's own. */
-int wb_parent_line(struct wb_parent *parent, struct wb_slice line);
-
-/* ---- crew.c: the worker processes ---------------------------------------------------------- */
-
-/* Starts all of them. */
+/* Starts all workers. */
 int wb_crew_start(struct wb_parent *parent);
 
-/* Looks after those that ended, and starts those again whose time has come. */
+/* Looks after workers that have ended, and starts those whose time has come again. */
 void wb_crew_watch(struct wb_parent *parent);
 
-/* Ends those that are still running, at once. */
-void wb_crew_kill(struct wb_parent *parent);
+/* Sends a signal to all that are running. */
+void wb_crew_signal(const struct wb_crew *crew, int signal_number);
 
-/* ---- resolve.c: names of sites, before a worker needs them ------------------------------------ */
+/* Kills those that are still running and waits for their end. */
+void wb_crew_kill(struct wb_crew *crew);
+
+/* ---- names in advance (resolve.c) ------------------------------------------------------------------------------------- */
+
+struct wb_resolver {
+    struct wb_dns *dns;
+    unsigned asking;           /* names asked for and not answered */
+    struct wb_seen asked;      /* ids of their rows; marked: being asked for */
+    int64_t looked_ms;         /* when rows without an address were last looked for */
+    bool more;                 /* there were some */
+    WB_VEC(int64_t) unresolvable; /* ids of rows whose names could not be resolved and are left for a later crawl */
+    unsigned refused_told;     /* seeds of which a warning said why they are refused */
+};
 
 int wb_resolve_open(struct wb_parent *parent);
 void wb_resolve_close(struct wb_parent *parent);
 
 /* Asks for the names of sites that have no address yet, some at a time. */
 int wb_resolve_ahead(struct wb_parent *parent);
+
+/* ---- the parent --------------------------------------------------------------------------------------------------------- */
+
+struct wb_parent {
+    struct wb_crawl_plan plan;
+    const struct wb_crawl_sink *sink;
+    struct wb_dispenser *dispenser; /* closed while a worker is forked */
+    struct event_base *base;
+    struct event *tick;
+    struct wb_error_copy failed;    /* code < 0: the error that ends the crawl */
+
+    struct wb_crew crew;
+    struct wb_resolver resolver;
+
+    /* The log of fetches. */
+    struct wb_teller *teller;
+    struct wb_lines *lines;    /* the parent's own lines; NULL: nobody reads the log */
+    char own_name[64];         /* of that file */
+    uint64_t lines_left;       /* that were not read when the crawl ended */
+    bool reader_failed;        /* standard output or the file of --log */
+
+    /* The run. */
+    struct wb_dispenser_stat sites; /* as last counted */
+    int64_t began_ms, counted_ms, shown_ms;
+    unsigned recoveries;       /* of dead crawls, since this one began */
+    unsigned quiet_ticks;      /* for so many ticks nothing may be asked for any more, and nothing was under way */
+    bool stopping;             /* workers were told to end */
+    int64_t stopping_ms;       /* since when */
+};
+
+/* Runs the event loop until all workers have ended, then passes the rest of the log on. The workers are started. */
+int wb_parent_run(struct wb_parent *parent);
+
+void wb_parent_warn(struct wb_parent *parent, const char *message);
+
+/* Ends the crawl after an error. The first one counts. */
+void wb_parent_fail(struct wb_parent *parent, int err);
+void wb_parent_stat(const struct wb_parent *parent, struct wb_crawl_stat *stat_out);
+
+/* Adds a line of the parent's own to the log. */
+int wb_parent_line(struct wb_parent *parent, struct wb_slice line);
 
 #endif

@@ -1,13 +1,20 @@
 /*
- * recover.c - puts right what processes that died left behind, in an order in which dying again costs nothing:
+ * recover.c - what crawls that died or stopped left behind: puts it right, and says which logs they still need.
  *
- *   1 journals   the last place of each site goes to the dispenser
- *   2 spools     pages that were fetched and not committed go to the store, their lines to those that may be told
- *   3 leases     sites of the dead go back, also of those whose spool was lost with the power
+ * Recovery works in an order in which dying again costs nothing:
+ *
+ *   1 journals   the place of each site's last record goes to the dispenser
+ *   2 spools     pages that were fetched and not committed go to the store, their lines to the file of lines
+ *   3 leases     the sites of dead processes become claimable again, even if power loss took their spool
+ *
+ * It never continues a visit itself; whoever claims the site next does (restore.c).
  */
 #include "crawl/recover.h"
+#include "base/date.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/vec.h"
+#include "crawl/crawl.h"
 #include "crawl/crawlsite.h"
 #include "crawl/lines.h"
 #include "crawl/spool.h"
@@ -24,9 +31,9 @@ struct recovery {
     bool found;             /* a process had died */
 };
 
-/* ---- journals ------------------------------------------------------------------------------------ */
+/* ---- 1 journals ------------------------------------------------------------------------------------------------------ */
 
-/* The name of the site that a chain belongs to stands in the record that begins its visit. */
+/* The name of the site that a chain belongs to: it is in the record that begins the visit. */
 static int site_name(struct recovery *r, struct wb_edit_place place, struct wb_buf *name_out)
 {
     struct wb_edit_place *places = NULL;
@@ -53,20 +60,25 @@ static int move_trail(void *context, const struct wb_edit *last, struct wb_edit_
     if (err == 0 && name.len)
         err = wb_dispenser_get(r->dispenser, wb_buf_slice(&name), &mem, &row);
     if (err == 0 && name.len) {
-        struct wb_site_report report = {.id = row.id, .state = WB_SITE_CLAIMED, .next_ms = row.next_ms, .attempts = row.attempts,
-                                        .reason = row.reason, .alias_of = row.alias_of, .probe = row.probe, .home = wb_slice_str(r->home),
-                                        .visit = row.visit, .trail = wb_site_trail_from_place(place), .trail_ms = last->time_ms, .seeds_taken = row.seeds_taken, .pages = row.pages};
+        struct wb_site_report report = {.id = row.id, .state = WB_SITE_CLAIMED, .next_ms = row.next_ms,
+                                        .attempts = row.attempts, .reason = row.reason, .alias_of = row.alias_of,
+                                        .probe = row.probe, .home = wb_slice_str(r->home), .visit = row.visit,
+                                        .trail = wb_site_trail_from_place(place), .trail_ms = last->time_ms,
+                                        .seeds_taken = row.seeds_taken, .pages = row.pages};
         err = wb_dispenser_report(r->dispenser, row.owner, &report, 1);
     }
     wb_buf_release(&name);
     wb_buf_release(&mem);
-    /* A chain that cannot be read, or of a site that nobody knows, is no reason not to crawl. */
+    /* The crawl goes on without the history of a site if its chain cannot be read or nobody knows the site. */
     return err == WB_E_NOTFOUND || err == WB_E_CORRUPT ? 0 : err;
 }
 
-/* ---- spools --------------------------------------------------------------------------------------- */
+/* ---- 2 spools -------------------------------------------------------------------------------------------------------- */
 
-/* Lines of pages that are durable now. The process that holds the spool may append; a round that was released before its process died is left out. */
+/*
+ * Releases the lines of pages that are durable now. We may append to the file because we hold the spool of that name. A
+ * round that was released before its process died is not appended again.
+ */
 static int release_lines(struct recovery *r, const struct wb_spool_item *end)
 {
     struct wb_lines *lines = NULL;
@@ -92,7 +104,7 @@ static int take_item(void *context, const struct wb_spool_item *item)
             err = wb_store_open(r->dir, WB_STORE_WRITE, &r->store);
         if (err == 0 && item->page)
             err = wb_store_put(r->store, item->page, &put);
-        /* Nothing is told of a page that was taken down meanwhile. */
+        /* There is no line for a page that was taken down meanwhile. */
         return err < 0 || put == WB_STORE_PUT_BARRED ? err : wb_buf_append_slice(&r->lines, item->line);
     }
     r->found = true;
@@ -100,15 +112,16 @@ static int take_item(void *context, const struct wb_spool_item *item)
         err = wb_store_commit(r->store, &counts);
     if (err == 0)
         err = release_lines(r, item);
-    /* It may have died a moment ago, while we looked at journals: its sites must not go back without their history. */
+    /* The process may have died only after we looked at the journals. Look again, so that its sites do not become
+       claimable without their history. */
     if (err == 0)
         err = wb_journal_recover(r->dir, move_trail, r);
     return err < 0 ? err : wb_dispenser_release(r->dispenser, wb_slice_str(item->owner));
 }
 
-/* ---- leases ------------------------------------------------------------------------------------------- */
+/* ---- 3 leases -------------------------------------------------------------------------------------------------------- */
 
-/* A process of this repository has a spool from before its first lease until after its last: one without is dead, and its spool was lost. */
+/* A process has a spool from before its first lease until after its last. One without a spool is dead, and lost it. */
 static int release_dead(void *context, struct wb_slice owner)
 {
     struct recovery *r = context;
@@ -127,19 +140,20 @@ static int release_lost(struct recovery *r)
     return wb_dispenser_owners(r->dispenser, wb_slice_str(prefix), release_dead, r);
 }
 
-/* ---- finished sites --------------------------------------------------------------------------------------- */
+/* ---- finished sites after power loss --------------------------------------------------------------------------------- */
 
 enum {
-    LAST_MS = 10 * 60 * 1000, /* what was finished before is on disk for long */
-    STEPS_MAX = 64,           /* records back to the last page of a visit */
+    LAST_MS = 10 * WB_MINUTE_MS, /* whatever was finished earlier has been on disk for long */
+    STEPS_MAX = 64,              /* records to go back to the last page of a visit */
 };
 
+/* Compares finished sites with the store. */
 struct comparison {
     const char *home;
     struct wb_journal_reader *reader;
     struct wb_store *store;
-    int64_t newest_ms;
-    struct wb_buf lost; /* ids of sites */
+    int64_t newest_ms;     /* time of the newest record of all sites */
+    WB_VEC(int64_t) lost;  /* ids of sites whose last page is missing */
 };
 
 static int find_newest(void *context, const struct wb_site_row *row)
@@ -151,7 +165,7 @@ static int find_newest(void *context, const struct wb_site_row *row)
     return 0;
 }
 
-/* 1 where the store has the page of a record, or need not have it. */
+/* Whether the store has the page of a record, or need not have it: 1, 0 or an error. */
 static int has_page(struct comparison *c, const struct wb_edit *edit)
 {
     struct wb_url url = WB_URL_INIT;
@@ -165,10 +179,14 @@ static int has_page(struct comparison *c, const struct wb_edit *edit)
         err = wb_store_time(c->store, wb_pageid_of_key(wb_buf_slice(&key)), &time_ms);
     wb_url_release(&url);
     wb_buf_release(&key);
-    return err == WB_E_NOTFOUND ? 0 : err == 0 ? time_ms >= edit->time_ms : err == WB_E_NOMEM || err == WB_E_IO ? err : 1;
+    if (err == 0)
+        return time_ms >= edit->time_ms;
+    if (err == WB_E_NOTFOUND)
+        return 0;
+    return err == WB_E_NOMEM || err == WB_E_IO ? err : 1;
 }
 
-/* The last page that a finished visit stored. Commits are in order: where the store has that one, it has all before. */
+/* Looks up the last page that a finished visit stored. Commits are in order: if the store has it, it has all before it. */
 static int look_at_site(void *context, const struct wb_site_row *row)
 {
     struct comparison *c = context;
@@ -176,17 +194,18 @@ static int look_at_site(void *context, const struct wb_site_row *row)
     struct wb_edit edit;
     int has = 1;
 
-    if (row->state != WB_SITE_DONE || !wb_slice_equal(row->home, wb_slice_str(c->home)) || row->trail_ms < c->newest_ms - LAST_MS)
+    if (row->state != WB_SITE_DONE || row->trail_ms < c->newest_ms - LAST_MS ||
+        !wb_slice_equal(row->home, wb_slice_str(c->home)))
         return 0;
     for (unsigned i = 0; at.log && i < STEPS_MAX; i++, at = edit.prev) {
         if (wb_journal_reader_get(c->reader, at, &edit) < 0 || edit.kind == WB_EDIT_VISIT)
-            break; /* webdb may have it, or verify tells of damage */
+            break; /* webdb may have the page; verify reports damage */
         if (edit.kind != WB_EDIT_PAGE || edit.page.outcome != WB_OUTCOME_STORED)
             continue;
         has = has_page(c, &edit);
         break;
     }
-    return has == 0 ? wb_buf_append(&c->lost, &row->id, sizeof row->id) : has < 0 ? has : 0;
+    return has == 0 ? wb_vec_push(&c->lost, row->id) : has < 0 ? has : 0;
 }
 
 static int compare_finished(const struct recovery *r)
@@ -200,18 +219,15 @@ static int compare_finished(const struct recovery *r)
         err = wb_dispenser_each(r->dispenser, 0, find_newest, &c);
     if (err == 0)
         err = wb_dispenser_each(r->dispenser, 0, look_at_site, &c);
-    for (size_t at = 0; err == 0 && at < c.lost.len; at += sizeof(int64_t)) {
-        int64_t id;
-        memcpy(&id, c.lost.ptr + at, sizeof id);
-        err = wb_dispenser_again(r->dispenser, id);
-    }
-    wb_buf_release(&c.lost);
+    for (size_t i = 0; err == 0 && i < c.lost.count; i++)
+        err = wb_dispenser_again(r->dispenser, c.lost.items[i]);
+    wb_vec_release(&c.lost);
     wb_journal_reader_close(c.reader);
     wb_store_close(c.store);
     return err;
 }
 
-int wb_crawl_recover(const char *dir, const char *home, struct wb_dispenser *dispenser, bool first)
+int wb_recover(const char *dir, const char *home, struct wb_dispenser *dispenser, bool first)
 {
     struct recovery r = {.dir = dir, .home = home, .dispenser = dispenser};
     uint64_t pages;
@@ -228,5 +244,146 @@ int wb_crawl_recover(const char *dir, const char *home, struct wb_dispenser *dis
     wb_journal_reader_close(r.reader);
     wb_store_close(r.store);
     wb_buf_release(&r.lines);
+    return err;
+}
+
+/* ---- logs that unfinished visits need ---------------------------------------------------------------------------------- */
+
+/*
+ * A visit is restored from its own chain, back to its begin, and from the chain of the visit before. Therefore:
+ *   - an unfinished visit needs the logs of both;
+ *   - a finished one needs none, because webdb has what it says; but while its run is under way a link may open it again;
+ *   - a visit that a fetch list left undone needs none once there is a newer list: nobody continues it.
+ * Logs that are being written are left alone by whoever removes logs, and a worker tells the dispenser where the records
+ * of its sites are before it has written more than two logs.
+ */
+struct log_needs {
+    struct wb_dispenser *dispenser;
+    struct wb_journal_reader *reader;
+    const char *home;
+    WB_VEC(uint32_t) logs; /* sorted, each once */
+    int64_t list;          /* the newest run of a fetch list; 0: none is unfinished */
+    int64_t run;           /* the run that is_under_way() last asked about, and its answer: */
+    bool run_open;
+};
+
+/* Adds a number in its place, unless it is there. */
+static int need_log(struct log_needs *n, uint32_t log)
+{
+    size_t low = 0, high = n->logs.count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (n->logs.items[middle] < log)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low < n->logs.count && n->logs.items[low] == log)
+        return 0;
+    int err = wb_vec_push(&n->logs, log);
+    if (err < 0)
+        return err;
+    uint32_t *at = n->logs.items + low;
+    memmove(at + 1, at, (n->logs.count - 1 - low) * sizeof *at);
+    *at = log;
+    return 0;
+}
+
+/*
+ * Adds the logs of the visit whose chain ends at `last`. *before_out: the last record of the visit before it, and
+ * *number_out its own number. A chain that is damaged or gone needs no logs: it cannot be continued.
+ */
+static int need_visit(struct log_needs *n, struct wb_edit_place last, struct wb_edit_place *before_out,
+                      uint32_t *number_out)
+{
+    struct wb_edit_place *places = NULL;
+    struct wb_edit edit;
+    uint32_t log = 0;
+    size_t count = 0;
+
+    *before_out = WB_EDIT_NOWHERE;
+    *number_out = 0;
+    int err = last.log ? wb_journal_reader_chain(n->reader, last, false, &places, &count) : 0;
+    if (err == 0 && count) {
+        err = wb_journal_reader_get(n->reader, places[0], &edit);
+        if (err == 0 && edit.kind == WB_EDIT_VISIT) {
+            *before_out = edit.prev;
+            *number_out = edit.count;
+        }
+    }
+    for (size_t i = 0; err == 0 && i < count; i++)
+        if (places[i].log != log) {
+            log = places[i].log;
+            err = need_log(n, log);
+        }
+    wb_free(places);
+    return err == WB_E_NOTFOUND || err == WB_E_CORRUPT ? 0 : err;
+}
+
+static int is_under_way(struct log_needs *n, int64_t run, bool *open_out)
+{
+    struct wb_dispenser_stat stat;
+    int err = 0;
+
+    if (run != n->run) {
+        err = wb_dispenser_stat(n->dispenser, run, &stat);
+        n->run = run;
+        n->run_open = err == 0 && stat.unresolved + stat.ready + stat.claimed > 0;
+    }
+    *open_out = n->run_open;
+    return err;
+}
+
+static int need_site(void *context, const struct wb_site_row *row)
+{
+    struct log_needs *n = context;
+    struct wb_edit_place before;
+    uint32_t visit, older;
+    bool goes_on = true;
+    int err = 0;
+
+    if (!row->trail.log || !wb_slice_equal(row->home, wb_slice_str(n->home)) || row->run == 0)
+        return 0;
+    enum wb_site_state state = row->state == WB_SITE_CLAIMED ? row->before : row->state;
+    bool superseded = row->listed && row->run < n->list && row->state != WB_SITE_CLAIMED;
+    if (state == WB_SITE_ALIAS || state == WB_SITE_REFUSED || superseded)
+        return 0;
+    if (state == WB_SITE_DONE)
+        err = is_under_way(n, row->run, &goes_on);
+    if (err < 0 || !goes_on)
+        return err;
+    err = need_visit(n, wb_site_trail_to_place(row->trail), &before, &visit);
+    /* A list that wants a newer visit reads nothing from before this one. */
+    if (err == 0 && row->listed <= visit)
+        err = need_visit(n, before, &before, &older);
+    return err;
+}
+
+int wb_crawl_logs(const char *dir, const char *dispenser, struct wb_journal_needs *needs_out)
+{
+    struct log_needs n = {0};
+    char home[WB_STORE_ID_HEX + 1];
+
+    *needs_out = WB_JOURNAL_NEEDS_INIT;
+    int err = wb_store_id(dir, home);
+    n.home = home;
+    if (err == 0)
+        err = wb_dispenser_open(dir, dispenser, &n.dispenser);
+    /* The dispenser does not know yet where the last records of dead workers are. */
+    if (err == 0)
+        err = wb_recover(dir, home, n.dispenser, true);
+    if (err == 0)
+        err = wb_journal_reader_open(dir, &n.reader);
+    if (err == 0)
+        err = wb_dispenser_newest_list(n.dispenser, &n.list);
+    if (err == 0)
+        err = wb_dispenser_each(n.dispenser, 0, need_site, &n);
+    wb_journal_reader_close(n.reader);
+    wb_dispenser_close(n.dispenser);
+    if (err < 0)
+        wb_vec_release(&n.logs);
+    needs_out->logs = n.logs.items;
+    needs_out->count = n.logs.count;
     return err;
 }

@@ -1,4 +1,7 @@
-/* recover.h - what processes that died left behind: pages in spools, places in journals, leases. */
+/*
+ * recover.h - puts right what crawl processes that died left behind: pages in spools, records in journals, leases.
+ * Used whenever a crawl or a fetch list opens a repository, and when a worker dies.
+ */
 #ifndef WB_CRAWL_RECOVER_H
 #define WB_CRAWL_RECOVER_H
 
@@ -6,10 +9,13 @@
 #include "journal/journal.h"
 
 /*
- * Puts it all right. Safe while other crawls run. first: nothing was recovered since the machine or the crawl started, so the power may
- * have failed: where a process had died, sites that were finished in the last minutes and whose last page the store does not
- * have go on. (Visits are compared with the store page by page when they are resumed.)
+ * home: the id of the repository (wb_store_id). Can be called while other crawls run: what belongs to living processes
+ * is locked and left alone.
+ *
+ * first: nothing was recovered since the crawl started, so the power may have failed before. If a process had died,
+ * sites that were finished in the last minutes are then checked against the store, and go on if their last page is
+ * missing there. (Visits that are resumed are compared page by page anyway, in restore.c.)
  */
-int wb_crawl_recover(const char *dir, const char *home, struct wb_dispenser *dispenser, bool first);
+int wb_recover(const char *dir, const char *home, struct wb_dispenser *dispenser, bool first);
 
 #endif

@@ -104,7 +104,7 @@ static int take_up(void *context, const struct wb_dir_entry *entry)
     return err;
 }
 
-int wb_teller_take_up(struct wb_teller *t)
+int wb_teller_adopt(struct wb_teller *t)
 {
     char *folder = wb_path_join(t->dir, WB_LINES_DIR);
     int err = folder ? 0 : WB_E_NOMEM;
@@ -125,7 +125,7 @@ int wb_teller_open(const char *dir, const struct wb_crawl_sink *sink, struct wb_
     if (err == 0) {
         t->magic = TELLER_MAGIC;
         t->sink = sink;
-        err = wb_teller_take_up(t);
+        err = wb_teller_adopt(t);
     }
     if (err == 0)
         *teller_out = t;

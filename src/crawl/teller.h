@@ -14,7 +14,7 @@ struct wb_teller;
 int wb_teller_open(const char *dir, const struct wb_crawl_sink *sink, struct wb_teller **teller_out);
 
 /* The same again: a process of a crawl that was killed may take a moment to die, and keeps its lines until then. */
-int wb_teller_take_up(struct wb_teller *teller);
+int wb_teller_adopt(struct wb_teller *teller);
 
 /* A file for a process that is about to be forked, and for the parent itself; *lines_out stays the teller's. NULL where nobody wants lines. */
 int wb_teller_add(struct wb_teller *teller, const char *name, struct wb_lines **lines_out);
