@@ -271,6 +271,23 @@ const char *wb_visit_closed_twin(const struct wb_worker *w, const struct wb_site
     return NULL;
 }
 
+/* A site that others were found to be aliases of is an alias itself: those others are aliases of the same site. */
+static int move_aliases(struct wb_visit_reports *reports, const char *from, const char *to)
+{
+    for (size_t i = 0; i < reports->count; i++) {
+        struct wb_visit_report *report = &reports->items[i];
+        if (report->row.state != WB_SITE_ALIAS || strcmp(report->alias_of, from) != 0)
+            continue;
+        char *name = wb_strdup(to);
+        if (!name)
+            return WB_E_NOMEM;
+        wb_free(report->alias_of);
+        report->alias_of = name;
+        report->row.alias_of = wb_slice_str(name);
+    }
+    return 0;
+}
+
 /* Frees what the reports own, and keeps the memory of the array. */
 static void clear_reports(struct wb_visit_reports *reports)
 {
@@ -314,6 +331,8 @@ void wb_visit_close(struct wb_worker *w, struct wb_site *site, enum wb_site_stat
     WB_CHECK(site->in_flight == 0 && site->held == 0);
     if (!site->guest && (state == WB_SITE_DONE || state == WB_SITE_ALIAS || state == WB_SITE_REFUSED))
         err = wb_visit_note(w, site, &edit);
+    if (err == 0 && alias_of)
+        err = move_aliases(&w->reports, site->name, alias_of);
     if (err == 0)
         err = add_report(w, site, site->guest ? site->guest_state : state, reason, alias_of);
     wb_worker_dirty(w);
