@@ -46,9 +46,9 @@ int wb_crawl_dispenser(const char *dir, struct wb_buf *text_out, bool *known_out
     struct wb_buf url = WB_BUF_INIT;
 
     *known_out = true;
-    int err = wb_dispenser_remembered(dir, &url);
+    int err = wb_dispenser_recall_url(dir, &url);
     if (err == 0 && url.len)
-        err = wb_dispenser_shown(wb_buf_slice(&url), text_out);
+        err = wb_dispenser_redact_url(wb_buf_slice(&url), text_out);
     else if (err == 0)
         err = has_own(dir, known_out);
     wb_buf_release(&url);
@@ -80,16 +80,16 @@ static int remember_dispenser(struct wb_parent *p)
     const struct wb_crawl_options *o = p->plan.options;
     struct wb_buf before = WB_BUF_INIT, words = WB_BUF_INIT;
 
-    int err = wb_dispenser_remembered(o->dir, &before);
+    int err = wb_dispenser_recall_url(o->dir, &before);
     if (err == WB_E_CORRUPT)
         err = 0; /* the file is about to be replaced */
     const char *old = before.len ? before.ptr : WB_DISPENSER_OWN;
     if (err < 0 || strcmp(old, o->dispenser) == 0)
         goto done;
     if (has_sites(o->dir, old) && wb_buf_append_str(&words, OTHER_DISPENSER) == 0 &&
-        wb_dispenser_shown(wb_slice_str(old), &words) == 0 && wb_buf_terminate(&words) == 0)
+        wb_dispenser_redact_url(wb_slice_str(old), &words) == 0 && wb_buf_terminate(&words) == 0)
         wb_parent_warn(p, words.ptr);
-    err = wb_dispenser_remember(o->dir, o->dispenser);
+    err = wb_dispenser_remember_url(o->dir, o->dispenser);
 done:
     wb_buf_release(&before);
     wb_buf_release(&words);
@@ -120,7 +120,7 @@ static void fill_options(const struct wb_crawl_options *given, struct wb_crawl_o
     o->lifetime_days = given->lifetime_days ? given->lifetime_days : LIFETIME_DAYS;
 }
 
-static int read_seeds(struct wb_parent *p, struct wb_seed_list *list)
+static int read_seeds(struct wb_parent *p, struct wb_seeds *list)
 {
     const struct wb_crawl_options *o = p->plan.options;
     int err = 0;
@@ -140,21 +140,21 @@ static int read_seeds(struct wb_parent *p, struct wb_seed_list *list)
 }
 
 /* Unfinished sites of earlier runs join this run if they are in its scope. */
-static int join_unfinished(struct wb_parent *p, const struct wb_seed_list *list)
+static int join_unfinished(struct wb_parent *p, const struct wb_seeds *list)
 {
     int err = 0;
 
     if (p->plan.options->scope == WB_SCOPE_ANY || list->count == 0)
-        return wb_dispenser_join(p->dispenser, p->plan.run, true, WB_SLICE_EMPTY);
+        return wb_dispenser_join_run(p->dispenser, p->plan.run, true, WB_SLICE_EMPTY);
     if (p->plan.options->scope == WB_SCOPE_DOMAIN)
         for (size_t i = 0; err == 0 && i < p->plan.scope.count; i++)
-            err = wb_dispenser_join(p->dispenser, p->plan.run, false, wb_slice_str(p->plan.scope.names[i]));
+            err = wb_dispenser_join_run(p->dispenser, p->plan.run, false, wb_slice_str(p->plan.scope.names[i]));
     return err;
 }
 
-static int add_seeds(struct wb_parent *p, struct wb_seed_list *list)
+static int add_seeds(struct wb_parent *p, struct wb_seeds *list)
 {
-    struct wb_run_wish wish = {.plans = list->plans, .count = list->count,
+    struct wb_run_plan wish = {.plans = list->plans, .count = list->count,
                                .all = p->plan.options->scope == WB_SCOPE_ANY || list->count == 0};
 
     if (p->plan.options->scope == WB_SCOPE_DOMAIN) {
@@ -163,7 +163,7 @@ static int add_seeds(struct wb_parent *p, struct wb_seed_list *list)
     }
     int err = wb_dispenser_set_classes(p->dispenser, list->site_classes, list->class_count);
     if (err == 0)
-        err = wb_dispenser_enter(p->dispenser, &wish, &p->plan.run, &p->plan.goes_on);
+        err = wb_dispenser_enter_run(p->dispenser, &wish, &p->plan.run, &p->plan.goes_on);
     if (err == 0)
         err = join_unfinished(p, list);
     if (err == 0)
@@ -220,7 +220,7 @@ static int open_teller(struct wb_parent *p)
 static int open_parent(struct wb_parent *p)
 {
     const struct wb_crawl_options *o = p->plan.options;
-    struct wb_seed_list list = {0};
+    struct wb_seeds list = {0};
 
     int err = 0;
     if (o->ca_file && wb_path_kind(o->ca_file) != WB_PATH_FILE)
@@ -316,7 +316,7 @@ int wb_crawl_verify(const char *dir, wb_journal_found found, void *context)
     struct found_sink v = {found, context};
     struct wb_buf url = WB_BUF_INIT;
 
-    int err = wb_dispenser_remembered(dir, &url);
+    int err = wb_dispenser_recall_url(dir, &url);
     if (err == WB_E_CORRUPT) {
         found(context, true, "dispenser.url", 0, wb_error_message());
         err = 0;

@@ -52,7 +52,7 @@ struct wb_fetchlist {
     struct wb_buf class_names;
     struct wb_slice *told;      /* sites of the seeds file */
     size_t told_count;
-    struct wb_seed_list seeds;  /* that their names lie in */
+    struct wb_seeds seeds;  /* that their names lie in */
     /* what was added */
     struct wb_buf text;
     struct group *groups;
@@ -226,7 +226,7 @@ static void no_warning(void *context, const char *message)
 /* Classes and sites of a seeds file. */
 static int take_seeds(struct wb_fetchlist *list, const char *seeds_file, wb_seeds_warn warn, void *context)
 {
-    struct wb_seed_list *seeds = &list->seeds;
+    struct wb_seeds *seeds = &list->seeds;
     int err = wb_seeds_read(seeds, seeds_file, warn ? warn : no_warning, context);
 
     if (err == 0)
@@ -239,7 +239,7 @@ static int take_seeds(struct wb_fetchlist *list, const char *seeds_file, wb_seed
         seeds->plans[i].seed_count = 1;
         list->told[list->told_count++] = seeds->plans[i].name;
     }
-    return err < 0 ? err : wb_dispenser_know(list->dispenser, seeds->plans, seeds->count);
+    return err < 0 ? err : wb_dispenser_introduce(list->dispenser, seeds->plans, seeds->count);
 }
 
 int wb_fetchlist_open(const char *dir, const char *dispenser, const char *seeds_file, void (*warn)(void *context, const char *message),
@@ -371,7 +371,7 @@ int wb_fetchlist_commit(struct wb_fetchlist *list, int64_t *run_out, struct wb_d
                                          .seeds = seeds + group->first, .seed_count = group->count};
     }
     if (err == 0)
-        err = wb_dispenser_list(list->dispenser, wb_clock_wall_ms(), lists, list->group_count, list->told, list->told_count, run_out, stat_out);
+        err = wb_dispenser_enter_lists(list->dispenser, wb_clock_wall_ms(), lists, list->group_count, list->told, list->told_count, run_out, stat_out);
     wb_free(lists);
     wb_free(seeds);
     return err;

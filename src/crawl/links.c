@@ -183,8 +183,8 @@ int wb_links_flush(struct wb_links *links, struct wb_dispenser *dispenser, const
         sites[i] = (struct wb_site_plan){.name = wb_slice(links->text.ptr + out->name_at, out->name_len),
                                          .scheme = wb_slice_str(out->https ? "https" : "http"),
                                          .priority = INT32_MIN, .delay_ms = -2, .budget = -2, /* as they are */
-                                         .seeds = &seeds[i], .seed_count = 1, .found = true, .listed = out->listed,
-                                         .goes_on = plan->goes_on};
+                                         .seeds = &seeds[i], .seed_count = 1, .by_link = true, .listed = out->listed,
+                                         .continues = plan->goes_on};
     }
     if (err == 0)
         err = wb_dispenser_add(dispenser, plan->run, sites, count, &added);

@@ -220,7 +220,7 @@ static int compare_finished(const struct recovery *r)
     if (err == 0)
         err = wb_dispenser_each(r->dispenser, 0, look_at_site, &c);
     for (size_t i = 0; err == 0 && i < c.lost.count; i++)
-        err = wb_dispenser_again(r->dispenser, c.lost.items[i]);
+        err = wb_dispenser_resume(r->dispenser, c.lost.items[i]);
     wb_vec_release(&c.lost);
     wb_journal_reader_close(c.reader);
     wb_store_close(c.store);

@@ -1,8 +1,9 @@
 /*
- * dispenser_add.c - sites, seeds and runs come into the dispenser.
+ * dispenser_add.c - adds sites and their seeds to runs.
  *
- * What is added comes from seed lists and from links of pages, so it may be anything: names that nobody can have are
- * refused or left out here, and a URL is taken once for a site however often it is found.
+ * They come from seed files and from the links of pages, so they may be anything: impossible names are refused or
+ * left out here, and a URL is stored once for a site however often it is found. Nothing here resolves or claims a
+ * site.
  */
 #include "dispenser/dispenser_rows.h"
 #include "base/error.h"
@@ -12,46 +13,40 @@
 
 /* ---- runs ------------------------------------------------------------------------------------------- */
 
-int wb_dispenser_next_run(struct wb_dispenser *d, void *context)
+int wb_dispenser_next_run(struct wb_dispenser *d, int64_t *run_out)
 {
     int err = wb_sql_run(d->sql, S_NEXT_RUN, NULL, 0);
 
+    *run_out = 0;
     if (err == 0)
-        err = wb_fail(WB_E_CORRUPT, "%s is damaged: the number of the last run is gone", wb_sql_where(d->sql));
+        err = wb_fail(WB_E_CORRUPT, "%s is damaged: the number of the last run is missing", wb_sql_where(d->sql));
     if (err < 0)
         return err;
-    *(int64_t *)context = wb_sql_number(d->sql, S_NEXT_RUN, 0);
+    *run_out = wb_sql_number(d->sql, S_NEXT_RUN, 0);
     wb_sql_end(d->sql, S_NEXT_RUN);
     return 0;
-}
-
-int wb_dispenser_begin_run(struct wb_dispenser *d, int64_t *run_out)
-{
-    int err = wb_dispenser_transact(d, true, wb_dispenser_next_run, run_out);
-
-    if (err < 0)
-        *run_out = 0;
-    return err;
 }
 
 /* ---- sites and seeds ----------------------------------------------------------------------------------- */
 
 static int check_plan(const struct wb_site_plan *plan)
 {
-    if (!wb_dispenser_plain(plan->name))
-        return wb_fail(WB_E_INVALID, "\"%.*s\" is no name of a site", plan->name.len > 80 ? 80 : (int)plan->name.len, plan->name.ptr);
-    if (!wb_dispenser_plain(plan->scheme))
-        return wb_fail(WB_E_INVALID, "the site %.*s has no scheme", plan->name.len > 80 ? 80 : (int)plan->name.len, plan->name.ptr);
+    int shown = plan->name.len > 80 ? 80 : (int)plan->name.len;
+
+    if (!wb_dispenser_is_plain(plan->name))
+        return wb_fail(WB_E_INVALID, "\"%.*s\" is not the name of a site", shown, plan->name.ptr);
+    if (!wb_dispenser_is_plain(plan->scheme))
+        return wb_fail(WB_E_INVALID, "the site %.*s has no scheme", shown, plan->name.ptr);
     for (size_t i = 0; i < plan->seed_count; i++) {
         struct wb_slice url = plan->seeds[i].url;
-        if (url.len > WB_URL_MAX_BYTES || !wb_dispenser_plain(url))
-            return wb_fail(WB_E_INVALID, "a seed of the site %.*s is no URL", plan->name.len > 80 ? 80 : (int)plan->name.len,
-                           plan->name.ptr);
+        if (url.len > WB_URL_MAX_BYTES || !wb_dispenser_is_plain(url))
+            return wb_fail(WB_E_INVALID, "a seed of the site %.*s is not a URL", shown, plan->name.ptr);
     }
     return wb_dispenser_check_text("name of a class", plan->class_name);
 }
 
-int wb_dispenser_add_seeds(struct wb_dispenser *d, int64_t site, const struct wb_seed *seeds, size_t count, int64_t *last)
+int wb_dispenser_add_seeds(struct wb_dispenser *d, int64_t site, const struct wb_seed *seeds, size_t count,
+                           int64_t *last)
 {
     for (size_t i = 0; i < count; i++) {
         struct wb_slice url = seeds[i].url;
@@ -62,7 +57,8 @@ int wb_dispenser_add_seeds(struct wb_dispenser *d, int64_t site, const struct wb
         wb_sql_end(d->sql, S_SEED_FIND);
         if (err == 1)
             continue;
-        err = WB_SQL_RUN(d->sql, S_SEED_ADD, wb_sql_int(site), wb_sql_int(hash), wb_sql_str(url), wb_sql_int(seeds[i].depth));
+        err = WB_SQL_RUN(d->sql, S_SEED_ADD, wb_sql_int(site), wb_sql_int(hash), wb_sql_str(url),
+                         wb_sql_int(seeds[i].depth));
         if (err < 0)
             return err;
         *last = wb_sql_number(d->sql, S_SEED_ADD, 0);
@@ -71,140 +67,120 @@ int wb_dispenser_add_seeds(struct wb_dispenser *d, int64_t site, const struct wb
     return 0;
 }
 
-void wb_record_plan(const struct wb_site_plan *plan, struct wb_record *record)
-{
-    struct wb_site_row *row = &record->row;
-
-    if (plan->class_name.len)
-        row->class_name = plan->class_name;
-    if (plan->priority != INT_MIN)
-        row->priority = plan->priority;
-    if (plan->delay_ms != -2)
-        row->delay_ms = plan->delay_ms;
-    if (plan->budget != -2)
-        row->budget = plan->budget;
-}
-
-void wb_record_listed(struct wb_record *record)
-{
-    struct wb_site_row *row = &record->row;
-    uint32_t last = row->visit + 1 > row->listed ? row->visit + 1 : row->listed;
-
-    row->listed = last + 1;
-    row->attempts = 0;
-    row->pages = 0;
-}
-
-void wb_record_plain(struct wb_record *record)
-{
-    struct wb_site_row *row = &record->row;
-
-    if (row->listed)
-        row->visit = (row->listed > row->visit ? row->listed : row->visit) + 1;
-    row->listed = 0;
-}
-
-static void begin_anew(struct wb_record *record)
+/* Starts another visit, now or when the site comes back from whoever borrowed it. */
+static void begin_anew(struct wb_dispenser_row *record)
 {
     struct wb_site_row *row = &record->row;
 
     if (row->state == WB_SITE_CLAIMED) {
-        /* Borrowed after its visit was over: when it comes back. */
-        record->anew = record->anew || wb_site_over(row->before);
+        /* It was borrowed after its visit was over: the next one starts when it comes back. */
+        record->anew = record->anew || wb_site_is_over(row->before);
         return;
     }
-    if (!wb_site_over(row->state) && !row->listed)
+    if (!wb_site_is_over(row->state) && !row->listed)
         return;
-    wb_record_plain(record);
+    wb_dispenser_row_make_plain(record);
     row->pages = 0;
     row->seeds_taken = 0;
-    if (!wb_site_over(row->state))
+    if (!wb_site_is_over(row->state))
         return;
     row->state = WB_SITE_UNRESOLVED;
     row->attempts = 0;
-    row->reason = row->alias_of = row->probe = WB_SLICE_EMPTY; /* the root is to be compared anew */
+    row->reason = row->alias_of = row->probe = WB_SLICE_EMPTY; /* its root page must be compared again */
 }
 
-/* A link of a listed visit led to a site whose visit is over: only what was found is asked for. */
-static void begin_listed(struct wb_record *record)
+/* A link found in a listed visit led to a site whose visit is over: fetch only what the link names. */
+static void begin_listed(struct wb_dispenser_row *record)
 {
     struct wb_site_row *row = &record->row;
 
-    if (!wb_site_over(row->state))
+    if (!wb_site_is_over(row->state))
         return;
-    wb_record_listed(record);
+    wb_dispenser_row_make_listed(record);
     row->state = WB_SITE_UNRESOLVED;
     row->seeds_taken = record->seed_last;
     row->reason = row->alias_of = WB_SLICE_EMPTY;
 }
 
-/* It was finished in the run that is gone on with. A refused one is tried again: that costs nobody a request. */
+/*
+ * True if it was finished in the run that this one continues. A refused site is tried again: that costs nobody a
+ * request.
+ */
 static bool finished_before(const struct wb_site_plan *plan, const struct wb_site_row *row)
 {
     enum wb_site_state state = row->state == WB_SITE_CLAIMED ? row->before : row->state;
 
-    return plan->goes_on && row->run == plan->goes_on && (state == WB_SITE_DONE || state == WB_SITE_ALIAS);
+    return plan->continues && row->run == plan->continues && (state == WB_SITE_DONE || state == WB_SITE_ALIAS);
 }
 
-static bool record_same(const struct wb_record *a, const struct wb_record *b)
+/* True if nothing that a plan can change has changed. */
+static bool record_same(const struct wb_dispenser_row *a, const struct wb_dispenser_row *b)
 {
-    return a->anew == b->anew && a->seed_last == b->seed_last && a->row.state == b->row.state && a->row.run == b->row.run &&
-           a->row.listed == b->row.listed && a->row.priority == b->row.priority && a->row.delay_ms == b->row.delay_ms && a->row.budget == b->row.budget &&
-           wb_slice_equal(a->row.class_name, b->row.class_name);
+    const struct wb_site_row *x = &a->row, *y = &b->row;
+
+    return a->anew == b->anew && a->seed_last == b->seed_last && x->state == y->state && x->run == y->run &&
+           x->listed == y->listed && x->priority == y->priority && x->delay_ms == y->delay_ms &&
+           x->budget == y->budget && wb_slice_equal(x->class_name, y->class_name);
 }
 
-static int add_to_site(struct wb_dispenser *d, int64_t run, const struct wb_site_plan *plan, const struct wb_record *was)
+static int add_to_site(struct wb_dispenser *d, int64_t run, const struct wb_site_plan *plan,
+                       const struct wb_dispenser_row *was)
 {
-    struct wb_record now = *was;
+    struct wb_dispenser_row now = *was;
 
-    if (run > now.row.run || wb_site_over(now.row.state))
+    if (run > now.row.run || wb_site_is_over(now.row.state))
         now.row.run = run;
-    wb_record_plan(plan, &now);
-    if (plan->found && plan->listed && run > was->row.run)
+    wb_dispenser_row_apply_plan(plan, &now);
+    if (plan->by_link && plan->listed && run > was->row.run)
         begin_listed(&now);
-    else if ((plan->anew || (plan->found && run > was->row.run)) && !finished_before(plan, &was->row))
+    else if ((plan->revisit || (plan->by_link && run > was->row.run)) && !finished_before(plan, &was->row))
         begin_anew(&now);
     int err = wb_dispenser_add_seeds(d, now.row.id, plan->seeds, plan->seed_count, &now.seed_last);
-    /* Most links to other sites tell nothing new. */
-    return err < 0 || record_same(was, &now) ? err : wb_record_save(d, was, &now);
+    /* Most links to other sites bring nothing new: spare the write. */
+    return err < 0 || record_same(was, &now) ? err : wb_dispenser_row_save(d, was, &now);
+}
+
+int wb_dispenser_add_site(struct wb_dispenser *d, struct wb_dispenser_row *now, const struct wb_seed *seeds,
+                          size_t count)
+{
+    int err = wb_dispenser_row_insert(d, now);
+
+    if (err == 0)
+        err = wb_dispenser_add_seeds(d, now->row.id, seeds, count, &now->seed_last);
+    if (err == 0 && now->seed_last)
+        err = WB_SQL_RUN(d->sql, S_SEED_LAST, wb_sql_int(now->row.id), wb_sql_int(now->seed_last));
+    return err;
 }
 
 static int add_new_site(struct wb_dispenser *d, int64_t run, const struct wb_site_plan *plan)
 {
-    struct wb_record now = WB_RECORD_INIT;
+    struct wb_dispenser_row now = wb_dispenser_row_new(plan->name, plan->scheme, run);
 
-    now.row = (struct wb_site_row){.name = plan->name, .scheme = plan->scheme, .state = WB_SITE_UNRESOLVED, .before = WB_SITE_UNRESOLVED,
-                                   .run = run, .delay_ms = -1, .budget = -1};
-    wb_record_plan(plan, &now);
-    if (plan->found && plan->listed)
-        wb_record_listed(&now);
-    int err = wb_record_insert(d, &now);
-    if (err == 0)
-        err = wb_dispenser_add_seeds(d, now.row.id, plan->seeds, plan->seed_count, &now.seed_last);
-    if (err == 0 && now.seed_last)
-        err = WB_SQL_RUN(d->sql, S_SEED_LAST, wb_sql_int(now.row.id), wb_sql_int(now.seed_last));
-    return err;
+    wb_dispenser_row_apply_plan(plan, &now);
+    if (plan->by_link && plan->listed)
+        wb_dispenser_row_make_listed(&now);
+    return wb_dispenser_add_site(d, &now, plan->seeds, plan->seed_count);
 }
 
 int wb_dispenser_add_plans(struct wb_dispenser *d, void *context)
 {
-    struct wb_addition *a = context;
+    struct wb_dispenser_addition *a = context;
     int err = 0;
 
     a->added = 0;
     for (size_t i = 0; i < a->count && err == 0; i++) {
         const struct wb_site_plan *plan = &a->plans[i];
-        struct wb_record was = WB_RECORD_INIT;
+        struct wb_dispenser_row was = WB_DISPENSER_ROW_INIT;
         if (plan->name.len > WB_SITE_NAME_MAX)
             continue;
-        err = wb_record_by_name(d, plan->name, &was);
+        err = wb_dispenser_row_by_name(d, plan->name, &was);
         if (err == 0) {
             err = add_new_site(d, a->run, plan);
             a->added++;
         } else if (err > 0) {
             err = add_to_site(d, a->run, plan, &was);
         }
-        wb_record_release(&was);
+        wb_dispenser_row_release(&was);
     }
     return err;
 }
@@ -218,9 +194,10 @@ int wb_dispenser_check_plans(const struct wb_site_plan *plans, size_t count)
     return err;
 }
 
-int wb_dispenser_add(struct wb_dispenser *d, int64_t run, const struct wb_site_plan *plans, size_t count, uint64_t *added_out)
+int wb_dispenser_add(struct wb_dispenser *d, int64_t run, const struct wb_site_plan *plans, size_t count,
+                     uint64_t *added_out)
 {
-    struct wb_addition a = {.run = run, .plans = plans, .count = count};
+    struct wb_dispenser_addition a = {.run = run, .plans = plans, .count = count};
     int err = wb_dispenser_check_plans(plans, count);
 
     *added_out = 0;
@@ -233,40 +210,41 @@ int wb_dispenser_add(struct wb_dispenser *d, int64_t run, const struct wb_site_p
 
 /* ---- from run to run --------------------------------------------------------------------------------------- */
 
-/* A part of a change of many sites: one transaction, so that others get their turn between two. */
+/* A change of many sites. Each part is a transaction, so that other processes get a turn in between. */
 struct migration {
     int64_t run, after;
     bool all;
     struct wb_slice domain;
-    size_t count; /* in this part */
+    size_t count; /* sites in the last part */
 };
 
 static int join_some(struct wb_dispenser *d, void *context)
 {
     struct migration *m = context;
     enum wb_dispenser_statement statement = m->all ? S_UNFINISHED : S_OF_DOMAIN;
-    struct wb_record_list list = WB_RECORD_LIST_INIT;
+    struct wb_dispenser_row_list list = WB_DISPENSER_ROW_LIST_INIT;
     int err;
 
     if (m->all)
-        err = WB_SQL_RUN(d->sql, S_UNFINISHED, wb_sql_int(m->after), wb_sql_int(m->run), wb_sql_int(WB_DISPENSER_SLICE));
+        err = WB_SQL_RUN(d->sql, S_UNFINISHED, wb_sql_int(m->after), wb_sql_int(m->run),
+                         wb_sql_int(WB_DISPENSER_SLICE));
     else
         err = WB_SQL_RUN(d->sql, S_OF_DOMAIN, wb_sql_str(m->domain), wb_sql_int(m->after), wb_sql_int(m->run),
                          wb_sql_int(WB_DISPENSER_SLICE));
-    err = wb_record_list_read(d, statement, err, &list);
+    err = wb_dispenser_row_list_read(d, statement, err, &list);
     for (size_t i = 0; i < list.count && err == 0; i++) {
-        struct wb_record now = list.records[i];
+        struct wb_dispenser_row now = list.items[i];
         now.row.run = m->run;
-        err = wb_record_save(d, &list.records[i], &now);
+        err = wb_dispenser_row_save(d, &list.items[i], &now);
     }
     m->count = list.count;
     if (list.count)
-        m->after = list.records[list.count - 1].row.id;
-    wb_record_list_release(&list);
+        m->after = list.items[list.count - 1].row.id;
+    wb_dispenser_row_list_release(&list);
     return err;
 }
 
-int wb_dispenser_join(struct wb_dispenser *d, int64_t run, bool all, struct wb_slice domain)
+int wb_dispenser_join_run(struct wb_dispenser *d, int64_t run, bool all, struct wb_slice domain)
 {
     struct migration m = {.run = run, .all = all, .domain = domain};
     int err;
@@ -280,18 +258,18 @@ int wb_dispenser_join(struct wb_dispenser *d, int64_t run, bool all, struct wb_s
 static int reopen_some(struct wb_dispenser *d, void *context)
 {
     struct migration *m = context;
-    struct wb_record_list list = WB_RECORD_LIST_INIT;
+    struct wb_dispenser_row_list list = WB_DISPENSER_ROW_LIST_INIT;
     int err = WB_SQL_RUN(d->sql, S_UNTAKEN, wb_sql_int(m->run), wb_sql_int(WB_DISPENSER_SLICE));
 
-    err = wb_record_list_read(d, S_UNTAKEN, err, &list);
+    err = wb_dispenser_row_list_read(d, S_UNTAKEN, err, &list);
     for (size_t i = 0; i < list.count && err == 0; i++) {
-        struct wb_record now = list.records[i];
+        struct wb_dispenser_row now = list.items[i];
         now.row.state = now.row.address.len ? WB_SITE_READY : WB_SITE_UNRESOLVED;
         now.row.reason = WB_SLICE_EMPTY;
-        err = wb_record_save(d, &list.records[i], &now);
+        err = wb_dispenser_row_save(d, &list.items[i], &now);
     }
     m->count = list.count;
-    wb_record_list_release(&list);
+    wb_dispenser_row_list_release(&list);
     return err;
 }
 

@@ -1,35 +1,24 @@
 /*
  * dispenser_claim.c - leases: which process has which site, and until when.
  *
- * A lease is a promise in two directions: while it lasts nobody else gets the site, nor any other site of its first address
- * (but by borrowing), and its owner renews it in time or must expect to lose it. Whoever takes an expired one notes
- * that in webbase_lost, for the owner that was only slow.
+ * A lease is a promise in two directions. While it lasts, nobody else gets the site, or any other site with the same
+ * first address (except by borrowing). In return its owner renews it in time, or must expect to lose the site.
+ * Whoever takes a site whose lease has expired records that in webbase_lost, so that an owner that was merely slow
+ * learns of it when it renews.
  *
- * The database's clock decides, not the callers': those may differ by minutes. It knows no processes: an owner is a name, and is dead when
- * its leases are over or somebody says so.
+ * Leases are measured by the database's clock, not by those of the callers, which may differ by minutes. Nothing here
+ * knows about processes: an owner is a name, and it is dead when its leases have expired or somebody says so.
  */
 #include "dispenser/dispenser_rows.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "os/random.h"
 
-/* What a site becomes whose owner is gone. Its next_ms stays, and binds the next owner. */
-static void go_back(struct wb_record *record)
+/* The owner is gone: the site returns to its state before. It keeps next_ms, which the next owner must respect. */
+static void go_back(struct wb_dispenser_row *record)
 {
-    struct wb_site_row *row = &record->row;
-
-    row->state = row->before;
-    if (row->state == WB_SITE_READY && row->address.len == 0)
-        row->state = WB_SITE_UNRESOLVED;
-    if (record->anew && wb_site_over(row->state)) {
-        wb_record_plain(record);
-        row->state = WB_SITE_UNRESOLVED;
-        row->seeds_taken = row->pages = 0;
-        row->probe = WB_SLICE_EMPTY;
-    }
-    record->anew = false;
-    row->owner = WB_SLICE_EMPTY;
-    row->lease_ms = 0;
+    record->row.state = record->row.before;
+    wb_dispenser_row_end_lease(record);
 }
 
 static int check_owner(struct wb_slice owner)
@@ -41,17 +30,25 @@ static int check_owner(struct wb_slice owner)
 
 /* ---- claiming --------------------------------------------------------------------------------------- */
 
-struct claim {
-    int64_t run, now_ms, ticket;
-    int64_t lease_ms;     /* how long */
-    int64_t until_ms, judge_ms; /* by the database's clock: the end of that, and now */
-    struct wb_slice owner, name, scheme;
-    unsigned max, tries;
-    struct wb_record_list list;
+/* One call that gives, extends or ends leases. Each call uses some of these. */
+struct lease_request {
+    struct wb_slice owner;
+    struct wb_slice name, scheme; /* of the site to borrow */
+    int64_t run;
+    int64_t now_ms;   /* the caller's wall clock, with which next_ms of sites is compared */
+    int64_t lease_ms; /* how long the lease shall be */
+    int64_t judge_ms; /* now, by the database's clock... */
+    int64_t until_ms; /* ...and the end of the lease by the same clock */
+    int64_t ticket;   /* a random number that marks the sites of this claim */
+    unsigned max;     /* how many sites to claim */
+    unsigned tries;   /* how often this transaction was tried before */
+    size_t released;  /* sites that the last transaction released */
+    bool was_late;    /* another process has taken a site of this owner */
+    struct wb_dispenser_row_list list;
 };
 
-/* Callers' clocks differ, so a lease is measured by the database's clock. */
-static int look_at_clock(struct wb_dispenser *d, struct claim *c)
+/* Reads the database's clock and computes the end of the lease. */
+static int look_at_clock(struct wb_dispenser *d, struct lease_request *c)
 {
     int err = wb_dispenser_lease_now(d, &c->judge_ms);
 
@@ -60,67 +57,72 @@ static int look_at_clock(struct wb_dispenser *d, struct claim *c)
     return err;
 }
 
-/* Sites whose owner did not renew are ready again, and it is noted who lost them. */
-static int end_leases(struct wb_dispenser *d, const struct claim *c)
+/* Sites whose owner did not renew in time return, and webbase_lost records who lost them. */
+static int end_leases(struct wb_dispenser *d, const struct lease_request *c)
 {
-    struct wb_record_list list = WB_RECORD_LIST_INIT;
-    int err = WB_SQL_RUN(d->sql, S_EXPIRED, wb_sql_int(c->judge_ms), wb_sql_str(c->owner), wb_sql_int(WB_DISPENSER_SLICE));
+    struct wb_dispenser_row_list list = WB_DISPENSER_ROW_LIST_INIT;
+    int err = WB_SQL_RUN(d->sql, S_EXPIRED, wb_sql_int(c->judge_ms), wb_sql_str(c->owner),
+                         wb_sql_int(WB_DISPENSER_SLICE));
 
-    err = wb_record_list_read(d, S_EXPIRED, err, &list);
+    err = wb_dispenser_row_list_read(d, S_EXPIRED, err, &list);
     for (size_t i = 0; i < list.count && err == 0; i++) {
-        const struct wb_record *was = &list.records[i];
-        struct wb_record now = *was;
+        const struct wb_dispenser_row *was = &list.items[i];
+        struct wb_dispenser_row now = *was;
         go_back(&now);
         err = WB_SQL_RUN(d->sql, S_LOST_ADD, wb_sql_str(was->row.owner), wb_sql_int(was->row.id));
         if (err == 0)
-            err = wb_record_save(d, was, &now);
+            err = wb_dispenser_row_save(d, was, &now);
     }
-    wb_record_list_release(&list);
+    wb_dispenser_row_list_release(&list);
     return err;
 }
 
-/* Sites that have waited long enough are ready. */
-static int end_waiting(struct wb_dispenser *d, const struct claim *c)
+/* Sites that have waited long enough become READY. */
+static int end_waiting(struct wb_dispenser *d, const struct lease_request *c)
 {
-    struct wb_record_list list = WB_RECORD_LIST_INIT;
+    struct wb_dispenser_row_list list = WB_DISPENSER_ROW_LIST_INIT;
     int err = WB_SQL_RUN(d->sql, S_DUE, wb_sql_int(c->run), wb_sql_int(c->now_ms), wb_sql_int(WB_DISPENSER_SLICE));
 
-    err = wb_record_list_read(d, S_DUE, err, &list);
+    err = wb_dispenser_row_list_read(d, S_DUE, err, &list);
     for (size_t i = 0; i < list.count && err == 0; i++) {
-        struct wb_record now = list.records[i];
+        struct wb_dispenser_row now = list.items[i];
         now.row.state = now.row.address.len ? WB_SITE_READY : WB_SITE_UNRESOLVED;
-        err = wb_record_save(d, &list.records[i], &now);
+        err = wb_dispenser_row_save(d, &list.items[i], &now);
     }
-    wb_record_list_release(&list);
+    wb_dispenser_row_list_release(&list);
     return err;
 }
 
-/* The heads in order; where one is taken, the next of its address is seated, behind it in the order and so still ahead of us. */
-static int take_heads(struct wb_dispenser *d, struct claim *c)
+/*
+ * Claims heads in their order. When one is claimed, the next site of its address becomes the head. That one is later
+ * in the order, so this loop still comes to it.
+ */
+static int take_heads(struct wb_dispenser *d, struct lease_request *c)
 {
     int64_t rank = INT64_MIN, id = 0;
 
     while (c->list.count < c->max) {
-        struct wb_record record;
-        int err = WB_SQL_RUN(d->sql, S_CLAIM, wb_sql_int(c->run), wb_sql_str(c->owner), wb_sql_int(c->judge_ms), wb_sql_int(c->until_ms),
-                             wb_sql_int(c->ticket), wb_sql_int(rank), wb_sql_int(id));
+        struct wb_dispenser_row record;
+        int err = WB_SQL_RUN(d->sql, S_CLAIM, wb_sql_int(c->run), wb_sql_str(c->owner), wb_sql_int(c->judge_ms),
+                             wb_sql_int(c->until_ms), wb_sql_int(c->ticket), wb_sql_int(rank), wb_sql_int(id));
         if (err <= 0)
             return err;
-        err = wb_record_read(d, S_CLAIM, &record);
+        err = wb_dispenser_row_read(d, S_CLAIM, &record);
         if (err == 0)
-            err = wb_record_keep(&record);
+            err = wb_dispenser_row_keep(&record);
         wb_sql_end(d->sql, S_CLAIM);
         if (err == 0) {
             rank = -(int64_t)record.row.priority;
             id = record.row.id;
-            err = WB_SQL_RUN(d->sql, S_SEAT_NEXT, wb_sql_int(c->run), wb_sql_str(wb_address_first(record.row.address)));
+            err = WB_SQL_RUN(d->sql, S_SEAT_NEXT, wb_sql_int(c->run),
+                             wb_sql_str(wb_dispenser_first_address(record.row.address)));
         }
         if (err == 0)
             err = WB_SQL_RUN(d->sql, S_LOST_BACK, wb_sql_str(c->owner), wb_sql_int(id));
         if (err == 0)
-            err = wb_record_list_add(&c->list, &record);
+            err = wb_dispenser_row_list_add(&c->list, &record);
         if (err < 0) {
-            wb_record_release(&record);
+            wb_dispenser_row_release(&record);
             return err;
         }
     }
@@ -129,14 +131,17 @@ static int take_heads(struct wb_dispenser *d, struct claim *c)
 
 static int claim_sites(struct wb_dispenser *d, void *context)
 {
-    struct claim *c = context;
+    struct lease_request *c = context;
     int err = 0;
 
-    wb_record_list_release(&c->list);
-    /* A connection that broke in a commit leaves open whether it was done. Sites that we have without knowing would be renewed for ever. */
+    wb_dispenser_row_list_release(&c->list);
+    /*
+     * If the connection broke during a commit, the commit may have succeeded. Sites that we then hold without knowing
+     * would be renewed for ever, so look for our ticket first.
+     */
     if (c->tries++) {
         err = WB_SQL_RUN(d->sql, S_TICKET, wb_sql_str(c->owner), wb_sql_int(c->ticket));
-        err = wb_record_list_read(d, S_TICKET, err, &c->list);
+        err = wb_dispenser_row_list_read(d, S_TICKET, err, &c->list);
         if (err < 0 || c->list.count)
             return err;
     }
@@ -155,10 +160,11 @@ static int claim_sites(struct wb_dispenser *d, void *context)
     return err;
 }
 
-int wb_dispenser_claim(struct wb_dispenser *d, int64_t run, struct wb_slice owner, int64_t now_ms, int64_t lease_ms, unsigned max,
-                       wb_site_each each, void *context)
+int wb_dispenser_claim(struct wb_dispenser *d, int64_t run, struct wb_slice owner, int64_t now_ms, int64_t lease_ms,
+                       unsigned max, wb_site_each each, void *context)
 {
-    struct claim c = {.run = run, .owner = owner, .now_ms = now_ms, .lease_ms = lease_ms, .max = max, .list = WB_RECORD_LIST_INIT};
+    struct lease_request c = {.run = run, .owner = owner, .now_ms = now_ms, .lease_ms = lease_ms, .max = max,
+                              .list = WB_DISPENSER_ROW_LIST_INIT};
     int err = check_owner(owner);
 
     if (err < 0 || max == 0)
@@ -166,35 +172,37 @@ int wb_dispenser_claim(struct wb_dispenser *d, int64_t run, struct wb_slice owne
     wb_random_bytes(&c.ticket, sizeof c.ticket);
     err = wb_dispenser_transact(d, true, claim_sites, &c);
     if (err == 0)
-        err = wb_record_list_tell(&c.list, each, context);
-    wb_record_list_release(&c.list);
+        err = wb_dispenser_row_list_each(&c.list, each, context);
+    wb_dispenser_row_list_release(&c.list);
     return err;
 }
 
 /* ---- borrowing ------------------------------------------------------------------------------------------ */
 
-static int borrow_new(struct wb_dispenser *d, const struct claim *c, struct wb_record *record_out)
+static int borrow_new(struct wb_dispenser *d, const struct lease_request *c, struct wb_dispenser_row *record_out)
 {
-    struct wb_record now = WB_RECORD_INIT;
+    struct wb_dispenser_row now = wb_dispenser_row_new(c->name, c->scheme, 0);
 
-    now.row = (struct wb_site_row){.name = c->name, .scheme = c->scheme, .state = WB_SITE_CLAIMED, .before = WB_SITE_UNRESOLVED,
-                                   .delay_ms = -1, .budget = -1, .owner = c->owner, .lease_ms = c->until_ms};
-    int err = wb_record_insert(d, &now);
+    now.row.state = WB_SITE_CLAIMED;
+    now.row.owner = c->owner;
+    now.row.lease_ms = c->until_ms;
+    int err = wb_dispenser_row_insert(d, &now);
     if (err < 0)
         return err;
-    err = wb_record_by_id(d, now.row.id, record_out);
+    err = wb_dispenser_row_by_id(d, now.row.id, record_out);
     WB_CHECK(err != 0);
     return err < 0 ? err : 0;
 }
 
-static int borrow_known(struct wb_dispenser *d, const struct claim *c, struct wb_record *record)
+static int borrow_known(struct wb_dispenser *d, const struct lease_request *c, struct wb_dispenser_row *record)
 {
-    struct wb_record now = *record;
+    struct wb_dispenser_row now = *record;
     bool held = record->row.state == WB_SITE_CLAIMED, mine = held && wb_slice_equal(record->row.owner, c->owner);
     int err = 0;
 
     if (held && !mine && record->row.lease_ms > c->judge_ms)
-        return wb_fail(WB_E_BUSY, "the site %.*s is held by %.*s", WB_SLICE_ARG(record->row.name), WB_SLICE_ARG(record->row.owner));
+        return wb_fail(WB_E_BUSY, "the site %.*s is held by %.*s", WB_SLICE_ARG(record->row.name),
+                       WB_SLICE_ARG(record->row.owner));
     if (held && !mine)
         err = WB_SQL_RUN(d->sql, S_LOST_ADD, wb_sql_str(record->row.owner), wb_sql_int(record->row.id));
     if (err == 0)
@@ -204,129 +212,109 @@ static int borrow_known(struct wb_dispenser *d, const struct claim *c, struct wb
     now.row.owner = c->owner;
     now.row.lease_ms = c->until_ms;
     if (err == 0)
-        err = wb_record_save(d, record, &now);
+        err = wb_dispenser_row_save(d, record, &now);
     if (err < 0)
         return err;
     int64_t id = record->row.id;
-    wb_record_release(record);
-    err = wb_record_by_id(d, id, record);
+    wb_dispenser_row_release(record);
+    err = wb_dispenser_row_by_id(d, id, record);
     return err < 0 ? err : 0;
 }
 
 static int borrow_site(struct wb_dispenser *d, void *context)
 {
-    struct claim *c = context;
-    struct wb_record record = WB_RECORD_INIT;
+    struct lease_request *c = context;
+    struct wb_dispenser_row record = WB_DISPENSER_ROW_INIT;
     int err;
 
-    wb_record_list_release(&c->list);
+    wb_dispenser_row_list_release(&c->list);
     err = look_at_clock(d, c);
     if (err < 0)
         return err;
-    err = wb_record_by_name(d, c->name, &record);
+    err = wb_dispenser_row_by_name(d, c->name, &record);
     if (err == 0)
         err = borrow_new(d, c, &record);
     else if (err > 0)
         err = borrow_known(d, c, &record);
     if (err == 0)
-        err = wb_record_list_add(&c->list, &record);
-    wb_record_release(&record);
+        err = wb_dispenser_row_list_add(&c->list, &record);
+    wb_dispenser_row_release(&record);
     return err;
 }
 
-int wb_dispenser_borrow(struct wb_dispenser *d, struct wb_slice name, struct wb_slice scheme, struct wb_slice owner, int64_t lease_ms,
-                        wb_site_each each, void *context)
+int wb_dispenser_borrow(struct wb_dispenser *d, struct wb_slice name, struct wb_slice scheme, struct wb_slice owner,
+                        int64_t lease_ms, wb_site_each each, void *context)
 {
-    struct claim c = {.name = name, .scheme = scheme, .owner = owner, .lease_ms = lease_ms};
+    struct lease_request c = {.name = name, .scheme = scheme, .owner = owner, .lease_ms = lease_ms};
     int err = check_owner(owner);
 
-    if (err == 0 && (!wb_dispenser_plain(name) || name.len > WB_SITE_NAME_MAX || !wb_dispenser_plain(scheme)))
-        err = wb_fail(WB_E_INVALID, "\"%.*s\" is no name of a site", name.len > 80 ? 80 : (int)name.len, name.ptr);
+    if (err == 0 && (!wb_dispenser_is_plain(name) || name.len > WB_SITE_NAME_MAX || !wb_dispenser_is_plain(scheme)))
+        err = wb_fail(WB_E_INVALID, "\"%.*s\" is not the name of a site", name.len > 80 ? 80 : (int)name.len, name.ptr);
     if (err < 0)
         return err;
     err = wb_dispenser_transact(d, true, borrow_site, &c);
     if (err == 0)
-        err = wb_record_list_tell(&c.list, each, context);
-    wb_record_list_release(&c.list);
+        err = wb_dispenser_row_list_each(&c.list, each, context);
+    wb_dispenser_row_list_release(&c.list);
     return err;
 }
 
-/* ---- keeping and losing ------------------------------------------------------------------------------------ */
+/* ---- renewing and releasing ------------------------------------------------------------------------------------ */
 
 static int renew_leases(struct wb_dispenser *d, void *context)
 {
-    struct claim *c = context;
+    struct lease_request *c = context;
     int err = look_at_clock(d, c);
 
     if (err == 0)
         err = WB_SQL_RUN(d->sql, S_RENEW, wb_sql_str(c->owner), wb_sql_int(c->until_ms));
     if (err == 0)
         err = WB_SQL_RUN(d->sql, S_LOST_ANY, wb_sql_str(c->owner));
-    c->max = err == 1;
+    c->was_late = err == 1;
     wb_sql_end(d->sql, S_LOST_ANY);
     return err < 0 ? err : 0;
 }
 
 int wb_dispenser_renew(struct wb_dispenser *d, struct wb_slice owner, int64_t lease_ms)
 {
-    struct claim c = {.owner = owner, .lease_ms = lease_ms};
+    struct lease_request c = {.owner = owner, .lease_ms = lease_ms};
     int err = check_owner(owner);
 
     if (err == 0)
         err = wb_dispenser_transact(d, true, renew_leases, &c);
-    if (err == 0 && c.max)
-        err = wb_fail(WB_E_BUSY, "%.*s renewed its leases too late: another process has taken a site of it", WB_SLICE_ARG(owner));
-    return err;
-}
-
-static int list_lost(struct wb_dispenser *d, void *context)
-{
-    struct claim *c = context;
-    int err;
-
-    wb_record_list_release(&c->list);
-    err = wb_record_list_read(d, S_LOST, WB_SQL_RUN(d->sql, S_LOST, wb_sql_str(c->owner)), &c->list);
-    return err < 0 ? err : WB_SQL_RUN(d->sql, S_LOST_CLEAR, wb_sql_str(c->owner));
-}
-
-int wb_dispenser_lost(struct wb_dispenser *d, struct wb_slice owner, wb_site_each each, void *context)
-{
-    struct claim c = {.owner = owner, .list = WB_RECORD_LIST_INIT};
-    int err = wb_dispenser_transact(d, true, list_lost, &c);
-
-    if (err == 0)
-        err = wb_record_list_tell(&c.list, each, context);
-    wb_record_list_release(&c.list);
+    if (err == 0 && c.was_late)
+        err = wb_fail(WB_E_BUSY, "%.*s renewed its leases too late: another process has taken one of its sites",
+                      WB_SLICE_ARG(owner));
     return err;
 }
 
 static int release_some(struct wb_dispenser *d, void *context)
 {
-    struct claim *c = context;
-    struct wb_record_list list = WB_RECORD_LIST_INIT;
+    struct lease_request *c = context;
+    struct wb_dispenser_row_list list = WB_DISPENSER_ROW_LIST_INIT;
     int err = WB_SQL_RUN(d->sql, S_OF_OWNER, wb_sql_str(c->owner), wb_sql_int(WB_DISPENSER_SLICE));
 
-    err = wb_record_list_read(d, S_OF_OWNER, err, &list);
+    err = wb_dispenser_row_list_read(d, S_OF_OWNER, err, &list);
     for (size_t i = 0; i < list.count && err == 0; i++) {
-        struct wb_record now = list.records[i];
+        struct wb_dispenser_row now = list.items[i];
         go_back(&now);
-        err = wb_record_save(d, &list.records[i], &now);
+        err = wb_dispenser_row_save(d, &list.items[i], &now);
     }
-    c->max = (unsigned)list.count;
-    wb_record_list_release(&list);
+    c->released = list.count;
+    wb_dispenser_row_list_release(&list);
     return err < 0 ? err : WB_SQL_RUN(d->sql, S_LOST_CLEAR, wb_sql_str(c->owner));
 }
 
 int wb_dispenser_release(struct wb_dispenser *d, struct wb_slice owner)
 {
-    struct claim c = {.owner = owner};
+    struct lease_request c = {.owner = owner};
     int err = check_owner(owner);
 
     if (err < 0)
         return err;
     do {
         err = wb_dispenser_transact(d, true, release_some, &c);
-    } while (err == 0 && c.max == WB_DISPENSER_SLICE);
+    } while (err == 0 && c.released == WB_DISPENSER_SLICE);
     return err;
 }
 
@@ -334,7 +322,7 @@ int wb_dispenser_release(struct wb_dispenser *d, struct wb_slice owner)
 
 struct owners {
     struct wb_slice prefix;
-    struct wb_buf names; /* each with a NUL */
+    struct wb_buf names; /* those found, each followed by a NUL */
 };
 
 static int list_owners(struct wb_dispenser *d, void *context)
@@ -351,7 +339,10 @@ static int list_owners(struct wb_dispenser *d, void *context)
         wb_buf_clear(&last);
         err = wb_buf_append_slice(&last, wb_sql_text(d->sql, S_NEXT_OWNER, 0));
         wb_sql_end(d->sql, S_NEXT_OWNER);
-        /* A database's order may not be that of bytes: names with the prefix still come one after the other. */
+        /*
+         * The order of the database may not be that of bytes, but names with the same prefix follow each other in
+         * any.
+         */
         if (err == 0 && !wb_slice_starts(wb_buf_slice(&last), o->prefix))
             break;
         if (err == 0)

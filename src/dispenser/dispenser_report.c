@@ -1,11 +1,27 @@
 /*
- * dispenser_report.c - what resolvers and crawlers tell of a site.
+ * dispenser_report.c - records what resolvers and crawlers report about a site.
  *
- * Who tells may be late: the lease may be over and the site another's, or the site finished. Then what it tells
- * must not undo what others did since. It never calls back.
+ * A report may come late: the lease may have expired and the site be somebody else's, or it may be finished. Such a
+ * report must not undo what others did meanwhile. Nothing here calls users back.
  */
 #include "dispenser/dispenser_rows.h"
 #include "base/error.h"
+
+/* Reads a row that must exist. Returns 0, or WB_E_NOTFOUND with a message. */
+static int need_row(struct wb_dispenser *d, int64_t id, struct wb_dispenser_row *row_out)
+{
+    int err = wb_dispenser_row_by_id(d, id, row_out);
+
+    if (err == 0)
+        return wb_fail(WB_E_NOTFOUND, "the dispenser has no site with the id %lld", (long long)id);
+    return err < 0 ? err : 0;
+}
+
+/* Nobody holds the site, and it is not over. */
+static bool is_free(enum wb_site_state state)
+{
+    return state == WB_SITE_UNRESOLVED || state == WB_SITE_READY || state == WB_SITE_WAITING;
+}
 
 /* ---- addresses ---------------------------------------------------------------------------------------- */
 
@@ -17,25 +33,21 @@ struct resolution {
 static int note_resolution(struct wb_dispenser *d, void *context)
 {
     const struct resolution *r = context;
-    struct wb_record was = WB_RECORD_INIT, now;
+    struct wb_dispenser_row was = WB_DISPENSER_ROW_INIT, now;
     char reason[WB_DISPENSER_REASON_MAX];
-    int err = wb_record_by_id(d, r->id, &was);
+    int err = need_row(d, r->id, &was);
 
-    if (err == 0)
-        err = wb_fail(WB_E_NOTFOUND, "the dispenser has no site with the id %lld", (long long)r->id);
     if (err < 0)
         goto done;
     now = was;
-    enum wb_site_state state = was.row.state;
-    bool waits = state == WB_SITE_UNRESOLVED || state == WB_SITE_READY || state == WB_SITE_WAITING;
-    if (r->refused.len && waits) {
+    if (r->refused.len && is_free(was.row.state)) {
         now.row.state = WB_SITE_REFUSED;
         now.row.reason = wb_dispenser_reason(r->refused, reason);
-    } else if (state == WB_SITE_UNRESOLVED) {
+    } else if (was.row.state == WB_SITE_UNRESOLVED) {
         now.row.state = WB_SITE_READY;
     }
-    /* What was counted while it had no address is over. */
-    if (r->address.len && was.row.address.len == 0 && waits) {
+    /* The failures to resolve it no longer count. */
+    if (r->address.len && was.row.address.len == 0 && is_free(was.row.state)) {
         now.row.attempts = 0;
         now.row.reason = WB_SLICE_EMPTY;
     }
@@ -43,23 +55,24 @@ static int note_resolution(struct wb_dispenser *d, void *context)
         now.row.address = r->address;
         now.row.address_expires_ms = r->expires_ms;
     }
-    err = wb_record_save(d, &was, &now);
+    err = wb_dispenser_row_save(d, &was, &now);
 done:
-    wb_record_release(&was);
+    wb_dispenser_row_release(&was);
     return err;
 }
 
-int wb_dispenser_resolved(struct wb_dispenser *d, int64_t id, struct wb_slice address, int64_t expires_ms, struct wb_slice refused)
+int wb_dispenser_resolved(struct wb_dispenser *d, int64_t id, struct wb_slice address, int64_t expires_ms,
+                          struct wb_slice refused)
 {
     struct resolution r = {.id = id, .expires_ms = expires_ms, .address = address, .refused = refused};
 
     if (refused.len == 0 && (address.len == 0 || address.ptr[0] == ' '))
-        return wb_fail(WB_E_INVALID, "a site that was resolved has an address or a reason why not");
+        return wb_fail(WB_E_INVALID, "a site that was resolved needs an address, or a reason why it is refused");
     int err = wb_dispenser_check_text("address", address);
     return err < 0 ? err : wb_dispenser_transact(d, true, note_resolution, &r);
 }
 
-struct failure {
+struct resolve_failure {
     int64_t id, next_ms;
     int attempts;
     struct wb_slice reason;
@@ -67,20 +80,15 @@ struct failure {
 
 static int note_failure(struct wb_dispenser *d, void *context)
 {
-    const struct failure *f = context;
-    struct wb_record was = WB_RECORD_INIT, now;
+    const struct resolve_failure *f = context;
+    struct wb_dispenser_row was = WB_DISPENSER_ROW_INIT, now;
     char reason[WB_DISPENSER_REASON_MAX];
-    int err = wb_record_by_id(d, f->id, &was);
+    int err = need_row(d, f->id, &was);
 
-    if (err == 0)
-        err = wb_fail(WB_E_NOTFOUND, "the dispenser has no site with the id %lld", (long long)f->id);
-    if (err < 0)
+    if (err < 0 || !is_free(was.row.state))
         goto done;
     now = was;
-    enum wb_site_state state = was.row.state;
-    if (state != WB_SITE_UNRESOLVED && state != WB_SITE_READY && state != WB_SITE_WAITING)
-        goto done;
-    /* The parent, which resolves names in advance, goes by when the address expires. */
+    /* The parent process resolves names again when their addresses expire. */
     now.row.address_expires_ms = f->next_ms;
     if (was.row.address.len == 0) {
         now.row.state = WB_SITE_WAITING;
@@ -88,20 +96,21 @@ static int note_failure(struct wb_dispenser *d, void *context)
         now.row.attempts = f->attempts;
         now.row.reason = wb_dispenser_reason(f->reason, reason);
     }
-    err = wb_record_save(d, &was, &now);
+    err = wb_dispenser_row_save(d, &was, &now);
 done:
-    wb_record_release(&was);
-    return err < 0 ? err : 0;
+    wb_dispenser_row_release(&was);
+    return err;
 }
 
 int wb_dispenser_unresolvable(struct wb_dispenser *d, int64_t id, int64_t next_ms, int attempts, struct wb_slice reason)
 {
-    struct failure f = {id, next_ms, attempts, reason};
+    struct resolve_failure f = {id, next_ms, attempts, reason};
 
     return wb_dispenser_transact(d, true, note_failure, &f);
 }
 
-struct names {
+/* Sites whose wait for another try ends at now_ms. */
+struct resolve_retry {
     const int64_t *ids;
     size_t count;
     int64_t now_ms;
@@ -109,19 +118,19 @@ struct names {
 
 static int end_failures(struct wb_dispenser *d, void *context)
 {
-    const struct names *n = context;
+    const struct resolve_retry *n = context;
     int err = 0;
 
     for (size_t i = 0; i < n->count && err >= 0; i++) {
-        struct wb_record was = WB_RECORD_INIT, now;
-        err = wb_record_by_id(d, n->ids[i], &was);
+        struct wb_dispenser_row was = WB_DISPENSER_ROW_INIT, now;
+        err = wb_dispenser_row_by_id(d, n->ids[i], &was);
         now = was;
         if (err > 0 && was.row.state == WB_SITE_WAITING && was.row.address.len == 0) {
             now.row.next_ms = now.row.address_expires_ms = n->now_ms;
             now.row.attempts = 0;
-            err = wb_record_save(d, &was, &now);
+            err = wb_dispenser_row_save(d, &was, &now);
         }
-        wb_record_release(&was);
+        wb_dispenser_row_release(&was);
     }
     return err < 0 ? err : 0;
 }
@@ -131,13 +140,13 @@ int wb_dispenser_resolve_again(struct wb_dispenser *d, const int64_t *ids, size_
     int err = 0;
 
     for (size_t at = 0; at < count && err == 0; at += WB_DISPENSER_SLICE) {
-        struct names n = {ids + at, count - at < WB_DISPENSER_SLICE ? count - at : WB_DISPENSER_SLICE, now_ms};
+        struct resolve_retry n = {ids + at, count - at < WB_DISPENSER_SLICE ? count - at : WB_DISPENSER_SLICE, now_ms};
         err = wb_dispenser_transact(d, true, end_failures, &n);
     }
     return err;
 }
 
-/* ---- put aside ---------------------------------------------------------------------------------------- */
+/* ---- waiting and resuming ---------------------------------------------------------------------------------------- */
 
 struct aside {
     int64_t id, until_ms;
@@ -147,41 +156,39 @@ struct aside {
 static int put_aside(struct wb_dispenser *d, void *context)
 {
     const struct aside *a = context;
-    struct wb_record was = WB_RECORD_INIT, now;
+    struct wb_dispenser_row was = WB_DISPENSER_ROW_INIT, now;
     char reason[WB_DISPENSER_REASON_MAX];
-    int err = wb_record_by_id(d, a->id, &was);
+    int err = need_row(d, a->id, &was);
 
-    if (err == 0)
-        err = wb_fail(WB_E_NOTFOUND, "the dispenser has no site with the id %lld", (long long)a->id);
     now = was;
-    if (err > 0 && (was.row.state == WB_SITE_READY || was.row.state == WB_SITE_UNRESOLVED || was.row.state == WB_SITE_WAITING)) {
+    if (err == 0 && is_free(was.row.state)) {
         now.row.state = WB_SITE_WAITING;
         now.row.next_ms = a->until_ms;
         now.row.reason = wb_dispenser_reason(a->reason, reason);
-        err = wb_record_save(d, &was, &now);
+        err = wb_dispenser_row_save(d, &was, &now);
     }
-    wb_record_release(&was);
-    return err < 0 ? err : 0;
+    wb_dispenser_row_release(&was);
+    return err;
 }
 
-static int begin_again(struct wb_dispenser *d, void *context)
+static int resume_visit(struct wb_dispenser *d, void *context)
 {
     const int64_t *id = context;
-    struct wb_record was = WB_RECORD_INIT, now;
-    int err = wb_record_by_id(d, *id, &was);
+    struct wb_dispenser_row was = WB_DISPENSER_ROW_INIT, now;
+    int err = wb_dispenser_row_by_id(d, *id, &was);
 
     now = was;
     if (err > 0 && was.row.state == WB_SITE_DONE) {
         now.row.state = was.row.address.len ? WB_SITE_READY : WB_SITE_UNRESOLVED;
-        err = wb_record_save(d, &was, &now);
+        err = wb_dispenser_row_save(d, &was, &now);
     }
-    wb_record_release(&was);
+    wb_dispenser_row_release(&was);
     return err < 0 ? err : 0;
 }
 
-int wb_dispenser_again(struct wb_dispenser *d, int64_t id)
+int wb_dispenser_resume(struct wb_dispenser *d, int64_t id)
 {
-    return wb_dispenser_transact(d, true, begin_again, &id);
+    return wb_dispenser_transact(d, true, resume_visit, &id);
 }
 
 int wb_dispenser_put_aside(struct wb_dispenser *d, int64_t id, int64_t until_ms, struct wb_slice reason)
@@ -209,6 +216,7 @@ static void take_trail(const struct wb_site_report *report, struct wb_site_row *
         row->home = report->home;
 }
 
+/* True if the report names a later record than the row does. */
 static bool trail_newer(const struct wb_site_report *report, const struct wb_site_row *row)
 {
     const struct wb_site_trail *a = &report->trail, *b = &row->trail;
@@ -218,7 +226,7 @@ static bool trail_newer(const struct wb_site_report *report, const struct wb_sit
     return a->log != b->log ? a->log > b->log : a->offset > b->offset;
 }
 
-static void apply_report(const struct wb_site_report *report, struct wb_record *record)
+static void apply_report(const struct wb_site_report *report, struct wb_dispenser_row *record)
 {
     struct wb_site_row *row = &record->row;
 
@@ -240,17 +248,7 @@ static void apply_report(const struct wb_site_report *report, struct wb_record *
     row->state = report->state;
     if (row->state == WB_SITE_DONE && record->seed_last > row->seeds_taken)
         row->state = WB_SITE_READY;
-    if (record->anew && wb_site_over(row->state)) {
-        wb_record_plain(record);
-        row->state = WB_SITE_UNRESOLVED;
-        row->seeds_taken = row->pages = 0;
-        row->probe = WB_SLICE_EMPTY;
-    }
-    if (row->state == WB_SITE_READY && row->address.len == 0)
-        row->state = WB_SITE_UNRESOLVED;
-    record->anew = false;
-    row->owner = WB_SLICE_EMPTY;
-    row->lease_ms = 0;
+    wb_dispenser_row_end_lease(record);
 }
 
 static int note_reports(struct wb_dispenser *d, void *context)
@@ -260,19 +258,19 @@ static int note_reports(struct wb_dispenser *d, void *context)
 
     for (size_t i = 0; i < r->count && err == 0; i++) {
         const struct wb_site_report *report = &r->reports[i];
-        struct wb_record was = WB_RECORD_INIT, now;
+        struct wb_dispenser_row was = WB_DISPENSER_ROW_INIT, now;
         char reason[WB_DISPENSER_REASON_MAX];
-        err = wb_record_by_id(d, report->id, &was);
+        err = wb_dispenser_row_by_id(d, report->id, &was);
         now = was;
         if (err > 0 && was.row.state == WB_SITE_CLAIMED && wb_slice_equal(was.row.owner, r->owner)) {
             apply_report(report, &now);
             now.row.reason = wb_dispenser_reason(report->reason, reason);
-            err = wb_record_save(d, &was, &now);
+            err = wb_dispenser_row_save(d, &was, &now);
         } else if (err > 0 && trail_newer(report, &was.row)) {
             take_trail(report, &now.row);
-            err = wb_record_save(d, &was, &now);
+            err = wb_dispenser_row_save(d, &was, &now);
         }
-        wb_record_release(&was);
+        wb_dispenser_row_release(&was);
         err = err > 0 ? 0 : err;
     }
     return err;
@@ -283,14 +281,15 @@ static int check_report(const struct wb_site_report *report)
     int err;
 
     if (report->state < WB_SITE_UNRESOLVED || report->state > WB_SITE_REFUSED)
-        return wb_fail(WB_E_INVALID, "a site cannot be in the state %d", (int)report->state);
+        return wb_fail(WB_E_INVALID, "there is no state %d that a site can be in", (int)report->state);
     err = wb_dispenser_check_text("alias", report->alias_of);
     if (err == 0)
         err = wb_dispenser_check_text("probe", report->probe);
     return err < 0 ? err : wb_dispenser_check_text("home", report->home);
 }
 
-int wb_dispenser_report(struct wb_dispenser *d, struct wb_slice owner, const struct wb_site_report *reports, size_t count)
+int wb_dispenser_report(struct wb_dispenser *d, struct wb_slice owner, const struct wb_site_report *reports,
+                        size_t count)
 {
     struct reporting r = {.owner = owner, .reports = reports, .count = count};
     int err = 0;

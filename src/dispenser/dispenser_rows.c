@@ -1,9 +1,10 @@
 /*
  * dispenser_rows.c - transactions, and a site's row between database and memory.
  *
- * Every change of a row that was there goes through wb_record_save() (a claim excepted, which is one statement), so that two
- * things hold whatever happens: of the ready sites of a run and address exactly the best is the head, and webbase_count
- * says how many sites of a run are in a state. Nothing here decides which state a site gets.
+ * Every change of an existing row goes through wb_dispenser_row_save(), except a claim, which is one statement. That
+ * keeps two invariants, whatever happens: among the ready sites of a run that share an address exactly the best one
+ * is the *head* (dispenser_schema.c says why), and webbase_count says how many sites of each run are in each state.
+ * Nothing here decides which state a site gets.
  */
 #include "dispenser/dispenser_rows.h"
 #include "base/check.h"
@@ -18,11 +19,12 @@
 
 enum {
     TRIES = 12,
-    TRY_MS = 30000, /* after which it is not begun again */
+    TRY_MS = 30000, /* after this time a transaction is not tried again */
 };
 
 /* ---- transactions -------------------------------------------------------------------------------- */
 
+/* Waits a random time, longer after each try, so that processes that got in each other's way come apart. */
 static void pause_with_jitter(unsigned tries)
 {
     uint32_t chance;
@@ -36,10 +38,12 @@ static int write_deltas(struct wb_dispenser *d)
 {
     int err = 0;
 
+    WB_CHECK(d->delta_count == 0 || d->writing);
     for (unsigned i = 0; i < d->delta_count && err >= 0; i++) {
         const struct wb_dispenser_delta *delta = &d->deltas[i];
         if (delta->sites)
-            err = WB_SQL_RUN(d->sql, S_COUNT, wb_sql_int(delta->run), wb_sql_int(delta->state), wb_sql_int(delta->sites));
+            err = WB_SQL_RUN(d->sql, S_COUNT, wb_sql_int(delta->run), wb_sql_int(delta->state),
+                             wb_sql_int(delta->sites));
     }
     d->delta_count = 0;
     return err < 0 ? err : 0;
@@ -50,6 +54,7 @@ static int try_transaction(struct wb_dispenser *d, bool write, wb_dispenser_work
     int err;
 
     d->delta_count = 0;
+    d->writing = write;
     err = wb_sql_begin(d->sql, write);
     if (err == 0)
         err = work(d, context);
@@ -63,6 +68,7 @@ static int try_transaction(struct wb_dispenser *d, bool write, wb_dispenser_work
         wb_sql_rollback(d->sql);
         err = wb_error_restore(&why);
     }
+    d->writing = false;
     return err;
 }
 
@@ -71,6 +77,7 @@ int wb_dispenser_transact(struct wb_dispenser *d, bool write, wb_dispenser_work 
     int64_t until_ns = wb_clock_mono_ns() + TRY_MS * (int64_t)1000000;
     int err = WB_SQL_AGAIN;
 
+    WB_CHECK(d->magic == WB_DISPENSER_MAGIC && !d->writing);
     for (unsigned tries = 0; err == WB_SQL_AGAIN && tries < TRIES; tries++) {
         if (tries) {
             if (wb_clock_mono_ns() > until_ns)
@@ -102,7 +109,7 @@ int wb_dispenser_count(struct wb_dispenser *d, int64_t run, enum wb_site_state s
 
 /* ---- text ------------------------------------------------------------------------------------------ */
 
-bool wb_dispenser_plain(struct wb_slice text)
+bool wb_dispenser_is_plain(struct wb_slice text)
 {
     for (size_t i = 0; i < text.len; i++) {
         if (text.ptr[i] <= ' ' || text.ptr[i] > '~')
@@ -114,7 +121,7 @@ bool wb_dispenser_plain(struct wb_slice text)
 int wb_dispenser_check_text(const char *what, struct wb_slice text)
 {
     if (text.len && (!wb_utf8_valid(text) || memchr(text.ptr, 0, text.len)))
-        return wb_fail(WB_E_INVALID, "the dispenser takes no %s that is not text", what);
+        return wb_fail(WB_E_INVALID, "the dispenser cannot store this %s: it is not UTF-8 text", what);
     return 0;
 }
 
@@ -136,7 +143,7 @@ struct wb_slice wb_dispenser_reason(struct wb_slice reason, char mem[WB_DISPENSE
     return wb_slice(mem, len);
 }
 
-struct wb_slice wb_address_first(struct wb_slice addresses)
+struct wb_slice wb_dispenser_first_address(struct wb_slice addresses)
 {
     size_t len = 0;
 
@@ -145,31 +152,107 @@ struct wb_slice wb_address_first(struct wb_slice addresses)
     return wb_slice(addresses.ptr, len);
 }
 
+/* ---- one row in memory -------------------------------------------------------------------------------- */
+
+struct wb_dispenser_row wb_dispenser_row_new(struct wb_slice name, struct wb_slice scheme, int64_t run)
+{
+    struct wb_dispenser_row record = WB_DISPENSER_ROW_INIT;
+
+    record.row = (struct wb_site_row){
+        .name = name,
+        .scheme = scheme,
+        .state = WB_SITE_UNRESOLVED,
+        .before = WB_SITE_UNRESOLVED,
+        .run = run,
+        .delay_ms = -1,
+        .budget = -1,
+    };
+    return record;
+}
+
+void wb_dispenser_row_apply_plan(const struct wb_site_plan *plan, struct wb_dispenser_row *record)
+{
+    struct wb_site_row *row = &record->row;
+
+    if (plan->class_name.len)
+        row->class_name = plan->class_name;
+    if (plan->priority != INT_MIN)
+        row->priority = plan->priority;
+    if (plan->delay_ms != -2)
+        row->delay_ms = plan->delay_ms;
+    if (plan->budget != -2)
+        row->budget = plan->budget;
+}
+
+void wb_dispenser_row_make_listed(struct wb_dispenser_row *record)
+{
+    struct wb_site_row *row = &record->row;
+    uint32_t last = row->visit + 1 > row->listed ? row->visit + 1 : row->listed;
+
+    row->listed = last + 1;
+    row->attempts = 0;
+    row->pages = 0;
+}
+
+void wb_dispenser_row_make_plain(struct wb_dispenser_row *record)
+{
+    struct wb_site_row *row = &record->row;
+
+    if (row->listed)
+        row->visit = (row->listed > row->visit ? row->listed : row->visit) + 1;
+    row->listed = 0;
+}
+
+void wb_dispenser_row_end_lease(struct wb_dispenser_row *record)
+{
+    struct wb_site_row *row = &record->row;
+
+    WB_CHECK(row->owner.len > 0 && row->state != WB_SITE_CLAIMED);
+    if (row->state == WB_SITE_READY && row->address.len == 0)
+        row->state = WB_SITE_UNRESOLVED;
+    if (record->anew && wb_site_is_over(row->state)) {
+        wb_dispenser_row_make_plain(record);
+        row->state = WB_SITE_UNRESOLVED;
+        row->seeds_taken = row->pages = 0;
+        row->probe = WB_SLICE_EMPTY;
+    }
+    record->anew = false;
+    row->owner = WB_SLICE_EMPTY;
+    row->lease_ms = 0;
+}
+
 /* ---- reading ---------------------------------------------------------------------------------------- */
 
-/* Takes columns one after the other. */
-struct column {
+/* Reads the columns of a row one after another. */
+struct row_columns {
     const struct wb_dispenser *d;
     enum wb_dispenser_statement statement;
     unsigned at;
 };
 
-static int64_t number(struct column *c)
+static int64_t number(struct row_columns *c)
 {
     return wb_sql_number(c->d->sql, c->statement, c->at++);
 }
 
-static struct wb_slice text(struct column *c)
+static struct wb_slice text(struct row_columns *c)
 {
     return wb_sql_text(c->d->sql, c->statement, c->at++);
 }
 
-int wb_record_read(const struct wb_dispenser *d, enum wb_dispenser_statement statement, struct wb_record *record_out)
+static bool is_state(int64_t state)
 {
-    struct column c = {d, statement, 0};
+    return state >= WB_SITE_UNRESOLVED && state <= WB_SITE_REFUSED;
+}
+
+/* The columns are those of WB_SITE_COLUMNS, in that order. */
+int wb_dispenser_row_read(const struct wb_dispenser *d, enum wb_dispenser_statement statement,
+                          struct wb_dispenser_row *record_out)
+{
+    struct row_columns c = {d, statement, 0};
     struct wb_site_row *row = &record_out->row;
 
-    *record_out = WB_RECORD_INIT;
+    *record_out = WB_DISPENSER_ROW_INIT;
     row->id = number(&c);
     row->name = text(&c);
     row->scheme = text(&c);
@@ -199,10 +282,11 @@ int wb_record_read(const struct wb_dispenser *d, enum wb_dispenser_statement sta
     record_out->seed_last = number(&c);
     int64_t listed = number(&c);
     row->sitemaps_ms = number(&c);
-    if (listed < 0 || listed > UINT32_MAX || state < WB_SITE_UNRESOLVED || state > WB_SITE_REFUSED || back_state < WB_SITE_UNRESOLVED || back_state > WB_SITE_REFUSED ||
+    if (listed < 0 || listed > UINT32_MAX || !is_state(state) || !is_state(back_state) ||
         rank < -(int64_t)INT_MAX || rank > INT_MAX || attempts < INT_MIN || attempts > INT_MAX ||
         (state == WB_SITE_CLAIMED) != (row->owner.len > 0))
-        return wb_fail(WB_E_CORRUPT, "%s is damaged: the row of the site with id %lld", wb_sql_where(d->sql), (long long)row->id);
+        return wb_fail(WB_E_CORRUPT, "%s is damaged: the row of the site with id %lld", wb_sql_where(d->sql),
+                       (long long)row->id);
     row->listed = (uint32_t)listed;
     row->state = (enum wb_site_state)state;
     row->before = (enum wb_site_state)back_state;
@@ -211,11 +295,13 @@ int wb_record_read(const struct wb_dispenser *d, enum wb_dispenser_statement sta
     return 0;
 }
 
-/* Where the text of a row is. */
+/* The texts of a row. */
 static const size_t text_fields[] = {
-    offsetof(struct wb_site_row, name),    offsetof(struct wb_site_row, scheme), offsetof(struct wb_site_row, class_name),
-    offsetof(struct wb_site_row, address), offsetof(struct wb_site_row, reason), offsetof(struct wb_site_row, alias_of),
-    offsetof(struct wb_site_row, probe),   offsetof(struct wb_site_row, home),   offsetof(struct wb_site_row, owner),
+    offsetof(struct wb_site_row, name),       offsetof(struct wb_site_row, scheme),
+    offsetof(struct wb_site_row, class_name), offsetof(struct wb_site_row, address),
+    offsetof(struct wb_site_row, reason),     offsetof(struct wb_site_row, alias_of),
+    offsetof(struct wb_site_row, probe),      offsetof(struct wb_site_row, home),
+    offsetof(struct wb_site_row, owner),
 };
 
 enum { FIELDS = sizeof text_fields / sizeof *text_fields };
@@ -245,7 +331,7 @@ static void move_text(struct wb_site_row *row, char *to)
     }
 }
 
-int wb_record_keep(struct wb_record *record)
+int wb_dispenser_row_keep(struct wb_dispenser_row *record)
 {
     WB_CHECK(!record->text);
     record->text = wb_alloc(text_bytes(&record->row));
@@ -255,7 +341,7 @@ int wb_record_keep(struct wb_record *record)
     return 0;
 }
 
-int wb_record_give(const struct wb_record *record, struct wb_buf *mem, struct wb_site_row *row_out)
+int wb_dispenser_row_copy(const struct wb_dispenser_row *record, struct wb_buf *mem, struct wb_site_row *row_out)
 {
     struct wb_site_row row = record->row;
     size_t bytes = text_bytes(&row);
@@ -271,98 +357,94 @@ int wb_record_give(const struct wb_record *record, struct wb_buf *mem, struct wb
     return 0;
 }
 
-void wb_record_release(struct wb_record *record)
+void wb_dispenser_row_release(struct wb_dispenser_row *record)
 {
     wb_free(record->text);
-    *record = WB_RECORD_INIT;
+    *record = WB_DISPENSER_ROW_INIT;
 }
 
-/* ran: what running the statement returned. */
-static int take_one(struct wb_dispenser *d, enum wb_dispenser_statement statement, int ran, struct wb_record *record_out)
+/* Reads the only row of a statement and ends it. `ran` is what running it returned. */
+static int take_one(struct wb_dispenser *d, enum wb_dispenser_statement statement, int ran,
+                    struct wb_dispenser_row *record_out)
 {
     int err = ran;
 
-    *record_out = WB_RECORD_INIT;
+    *record_out = WB_DISPENSER_ROW_INIT;
     if (ran <= 0)
         return ran;
-    err = wb_record_read(d, statement, record_out);
+    err = wb_dispenser_row_read(d, statement, record_out);
     if (err == 0)
-        err = wb_record_keep(record_out);
+        err = wb_dispenser_row_keep(record_out);
     wb_sql_end(d->sql, statement);
     return err < 0 ? err : 1;
 }
 
-int wb_record_by_id(struct wb_dispenser *d, int64_t id, struct wb_record *record_out)
+int wb_dispenser_row_by_id(struct wb_dispenser *d, int64_t id, struct wb_dispenser_row *record_out)
 {
     return take_one(d, S_BY_ID, WB_SQL_RUN(d->sql, S_BY_ID, wb_sql_int(id)), record_out);
 }
 
-int wb_record_by_name(struct wb_dispenser *d, struct wb_slice name, struct wb_record *record_out)
+int wb_dispenser_row_by_name(struct wb_dispenser *d, struct wb_slice name, struct wb_dispenser_row *record_out)
 {
     return take_one(d, S_BY_NAME, WB_SQL_RUN(d->sql, S_BY_NAME, wb_sql_str(name)), record_out);
 }
 
-int wb_record_by_host(struct wb_dispenser *d, struct wb_slice from, struct wb_slice to, struct wb_record *record_out)
+int wb_dispenser_row_by_host(struct wb_dispenser *d, struct wb_slice from, struct wb_slice to,
+                             struct wb_dispenser_row *record_out)
 {
     return take_one(d, S_BY_HOST, WB_SQL_RUN(d->sql, S_BY_HOST, wb_sql_str(from), wb_sql_str(to)), record_out);
 }
 
 /* ---- lists ------------------------------------------------------------------------------------------- */
 
-int wb_record_list_add(struct wb_record_list *list, struct wb_record *taken)
+int wb_dispenser_row_list_add(struct wb_dispenser_row_list *list, struct wb_dispenser_row *taken)
 {
-    if (list->count == list->cap) {
-        size_t cap = list->cap ? list->cap * 2 : 16;
-        struct wb_record *records = wb_realloc(list->records, cap * sizeof *records);
-        if (!records)
-            return WB_E_NOMEM;
-        list->records = records;
-        list->cap = cap;
-    }
-    list->records[list->count++] = *taken;
-    *taken = WB_RECORD_INIT;
-    return 0;
+    int err = wb_vec_push(list, *taken);
+
+    if (err == 0)
+        *taken = WB_DISPENSER_ROW_INIT;
+    return err;
 }
 
-int wb_record_list_read(struct wb_dispenser *d, enum wb_dispenser_statement statement, int ran, struct wb_record_list *list)
+int wb_dispenser_row_list_read(struct wb_dispenser *d, enum wb_dispenser_statement statement, int ran,
+                               struct wb_dispenser_row_list *list)
 {
     int err = ran;
 
     while (err > 0) {
-        struct wb_record record;
-        err = wb_record_read(d, statement, &record);
+        struct wb_dispenser_row record;
+        err = wb_dispenser_row_read(d, statement, &record);
         if (err == 0)
-            err = wb_record_keep(&record);
+            err = wb_dispenser_row_keep(&record);
         if (err == 0)
-            err = wb_record_list_add(list, &record);
+            err = wb_dispenser_row_list_add(list, &record);
         if (err < 0)
-            wb_record_release(&record);
+            wb_dispenser_row_release(&record);
         else
             err = wb_sql_next(d->sql, statement);
     }
     return err;
 }
 
-void wb_record_list_release(struct wb_record_list *list)
+void wb_dispenser_row_list_release(struct wb_dispenser_row_list *list)
 {
     for (size_t i = 0; i < list->count; i++)
-        wb_record_release(&list->records[i]);
-    wb_free(list->records);
-    *list = WB_RECORD_LIST_INIT;
+        wb_dispenser_row_release(&list->items[i]);
+    wb_vec_release(list);
 }
 
-int wb_record_list_tell(const struct wb_record_list *list, wb_site_each each, void *context)
+int wb_dispenser_row_list_each(const struct wb_dispenser_row_list *list, wb_site_each each, void *context)
 {
     int err = 0;
 
     for (size_t i = 0; i < list->count && err == 0; i++)
-        err = each(context, &list->records[i].row);
+        err = each(context, &list->items[i].row);
     return err;
 }
 
 /* ---- changing ------------------------------------------------------------------------------------------ */
 
-/* Makes the best of the ready sites of an address its head. */
+/* Makes the best of the ready sites of a run and address their head. */
 static int seat_head(struct wb_dispenser *d, int64_t run, struct wb_slice address)
 {
     int err = WB_SQL_RUN(d->sql, S_BEST, wb_sql_int(run), wb_sql_str(address));
@@ -378,33 +460,41 @@ static int seat_head(struct wb_dispenser *d, int64_t run, struct wb_slice addres
     return err < 0 ? err : WB_SQL_RUN(d->sql, S_SEAT, wb_sql_int(best));
 }
 
+/* True if a change from a to b affects neither heads nor counts. */
 static bool same_place(const struct wb_site_row *a, const struct wb_site_row *b)
 {
     return a->state == b->state && a->run == b->run && a->priority == b->priority &&
-           wb_slice_equal(wb_address_first(a->address), wb_address_first(b->address));
+           wb_slice_equal(wb_dispenser_first_address(a->address), wb_dispenser_first_address(b->address));
 }
 
-/* stays: one that is a head stays it. */
-static int run_save(struct wb_dispenser *d, const struct wb_record *now, bool stays)
+/* With stays, a site that is a head remains one. */
+static int run_save(struct wb_dispenser *d, const struct wb_dispenser_row *now, bool stays)
 {
     const struct wb_site_row *r = &now->row;
 
-    return WB_SQL_RUN(d->sql, S_SAVE, wb_sql_int(r->id), wb_sql_str(r->scheme), wb_sql_int(r->state), wb_sql_int(r->before),
-                      wb_sql_int(r->run), wb_sql_int(-(int64_t)r->priority), wb_sql_int(r->delay_ms), wb_sql_int(r->budget),
-                      wb_sql_str(r->class_name), wb_sql_str(r->address), wb_sql_str(wb_address_first(r->address)),
-                      wb_sql_int(r->address_expires_ms), wb_sql_int(r->next_ms), wb_sql_int(r->attempts), wb_sql_str(r->reason),
-                      wb_sql_str(r->alias_of), wb_sql_str(r->probe), wb_sql_int(r->visit), wb_sql_int(r->trail.log),
-                      wb_sql_int((int64_t)r->trail.offset), wb_sql_int(r->trail_ms), wb_sql_str(r->home), wb_sql_int(r->seeds_taken),
-                      wb_sql_str(r->owner), wb_sql_int(r->lease_ms), wb_sql_int(r->pages), wb_sql_int(stays), wb_sql_int(now->anew),
-                      wb_sql_int(now->seed_last), wb_sql_int(r->listed), wb_sql_int(r->sitemaps_ms));
+    return WB_SQL_RUN(d->sql, S_SAVE,
+                      wb_sql_int(r->id), wb_sql_str(r->scheme), wb_sql_int(r->state), wb_sql_int(r->before),
+                      wb_sql_int(r->run), wb_sql_int(-(int64_t)r->priority),
+                      wb_sql_int(r->delay_ms), wb_sql_int(r->budget), wb_sql_str(r->class_name),
+                      wb_sql_str(r->address), wb_sql_str(wb_dispenser_first_address(r->address)),
+                      wb_sql_int(r->address_expires_ms),
+                      wb_sql_int(r->next_ms), wb_sql_int(r->attempts), wb_sql_str(r->reason),
+                      wb_sql_str(r->alias_of), wb_sql_str(r->probe), wb_sql_int(r->visit),
+                      wb_sql_int(r->trail.log), wb_sql_int((int64_t)r->trail.offset), wb_sql_int(r->trail_ms),
+                      wb_sql_str(r->home), wb_sql_int(r->seeds_taken),
+                      wb_sql_str(r->owner), wb_sql_int(r->lease_ms), wb_sql_int(r->pages),
+                      wb_sql_int(stays), wb_sql_int(now->anew), wb_sql_int(now->seed_last),
+                      wb_sql_int(r->listed), wb_sql_int(r->sitemaps_ms));
 }
 
-int wb_record_save(struct wb_dispenser *d, const struct wb_record *was, const struct wb_record *now)
+int wb_dispenser_row_save(struct wb_dispenser *d, const struct wb_dispenser_row *was,
+                          const struct wb_dispenser_row *now)
 {
     const struct wb_site_row *old = &was->row, *new = &now->row;
     bool stays = same_place(old, new);
     int err;
 
+    WB_CHECK(d->writing);
     WB_CHECK(old->id == new->id);
     WB_CHECK((new->state == WB_SITE_CLAIMED) == (new->owner.len > 0));
     err = run_save(d, now, stays);
@@ -415,19 +505,20 @@ int wb_record_save(struct wb_dispenser *d, const struct wb_record *was, const st
         if (err == 0)
             err = wb_dispenser_count(d, new->run, new->state, 1);
     }
-    /* Whether it was a head is not asked: where many rows were read at once, saving one makes another the head. */
+    /* Do not ask whether it was a head: if many rows were read at once, saving one may have made another the head. */
     if (err == 0 && old->state == WB_SITE_READY)
-        err = seat_head(d, old->run, wb_address_first(old->address));
+        err = seat_head(d, old->run, wb_dispenser_first_address(old->address));
     if (err == 0 && new->state == WB_SITE_READY)
-        err = seat_head(d, new->run, wb_address_first(new->address));
+        err = seat_head(d, new->run, wb_dispenser_first_address(new->address));
     return err;
 }
 
-int wb_record_insert(struct wb_dispenser *d, struct wb_record *now)
+int wb_dispenser_row_insert(struct wb_dispenser *d, struct wb_dispenser_row *now)
 {
     struct wb_site_row *r = &now->row;
     int err;
 
+    WB_CHECK(d->writing && r->id == 0);
     WB_CHECK(r->state == WB_SITE_UNRESOLVED || r->state == WB_SITE_CLAIMED);
     err = WB_SQL_RUN(d->sql, S_INSERT, wb_sql_str(r->name), wb_sql_str(wb_site_domain(r->name)), wb_sql_str(r->scheme),
                      wb_sql_int(r->state), wb_sql_int(r->before), wb_sql_int(r->run), wb_sql_int(-(int64_t)r->priority),

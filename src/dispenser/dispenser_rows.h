@@ -1,31 +1,46 @@
 /*
- * dispenser_rows.h - what the files of the dispenser share: transactions, rows read and rows changed.
+ * dispenser_rows.h - what the files of the dispenser share: transactions, and a site's row between database and
+ * memory. Used inside this room only. The files, from the door down to the database:
  *
- *   dispenser.c         open, close, the calls that only read
+ *   dispenser.c         opening and closing; the clock of leases
+ *   dispenser_url.c     which database a repository uses
+ *   dispenser_add.c     sites and seeds are added to runs
+ *   dispenser_runs.c    which run a crawl takes part in
+ *   dispenser_list.c    fetch lists
+ *   dispenser_claim.c   leases: claim, borrow, renew, release
+ *   dispenser_report.c  what resolvers and crawlers report about a site
+ *   dispenser_class.c   classes of sites
+ *   dispenser_read.c    the calls that only read
+ *   dispenser_rows.c    transactions; rows read and changed. Keeps heads and counts right
  *   dispenser_schema.c  the tables and their version
- *   dispenser_rows.c    transactions; a row between database and memory; heads and counts kept true
- *   dispenser_add.c     sites, seeds and runs come in
- *   dispenser_runs.c    which run a crawl is
- *   dispenser_list.c    fetch lists, classes, all sites
- *   dispenser_claim.c   leases: claim, borrow, renew, lost, release
- *   dispenser_report.c  what resolvers and crawlers tell of a site
+ *   dispenser_sql.h     all statements
+ *   sql.h               the interface to a database, implemented by sql_sqlite.c and sql_postgres.c
  */
 #ifndef WB_DISPENSER_DISPENSER_ROWS_H
 #define WB_DISPENSER_DISPENSER_ROWS_H
 
+#include "base/vec.h"
 #include "dispenser/dispenser.h"
 #include "dispenser/dispenser_sql.h"
 #include "dispenser/sql.h"
 
 enum {
-    WB_DISPENSER_SLICE = 4096,  /* rows that one transaction changes at most, besides those that it was asked to */
+    /*
+     * The most rows that one transaction changes on its own initiative. Larger jobs take several, so that others get
+     * a turn.
+     */
+    WB_DISPENSER_SLICE = 4096,
     WB_DISPENSER_DELTAS = 16,
-    WB_DISPENSER_REASON_MAX = 500,
+    WB_DISPENSER_REASON_MAX = 500, /* in bytes; a longer reason is cut */
 };
 
+#define WB_DISPENSER_MAGIC 0x57424453
+
 struct wb_dispenser {
+    uint32_t magic;
     struct wb_sql *sql;
-    /* Changes of webbase_count that this transaction has made and not yet written. */
+    bool writing; /* inside a transaction that may write */
+    /* Changes of webbase_count that this transaction has made but not yet written. */
     struct wb_dispenser_delta {
         int64_t run, sites;
         enum wb_site_state state;
@@ -33,119 +48,164 @@ struct wb_dispenser {
     unsigned delta_count;
 };
 
-/* A row with what the door does not show. */
-struct wb_record {
+/* A row of webbase_site: what the door shows, and what only this room needs. */
+struct wb_dispenser_row {
     struct wb_site_row row;
-    bool anew;          /* when the lease ends in a state that is over, another visit begins */
-    int64_t seed_last;  /* its newest seed */
-    char *text;         /* what the row borrows from; NULL: somebody else's */
+    bool anew;          /* another visit starts when the lease ends, if the site is over then */
+    int64_t seed_last;  /* id of its newest seed */
+    char *text;         /* what the slices of row point to; NULL: they borrow from somebody else */
 };
 
-struct wb_record_list {
-    struct wb_record *records;
-    size_t count, cap;
-};
+struct wb_dispenser_row_list WB_VEC_OF(struct wb_dispenser_row);
 
-#define WB_RECORD_INIT ((struct wb_record){.text = NULL})
-#define WB_RECORD_LIST_INIT ((struct wb_record_list){NULL, 0, 0})
+#define WB_DISPENSER_ROW_INIT ((struct wb_dispenser_row){.text = NULL})
+#define WB_DISPENSER_ROW_LIST_INIT ((struct wb_dispenser_row_list)WB_VEC_INIT)
 
-/* Makes the tables where there are none; WB_E_NEWER. */
+/* Creates the tables if there are none, and brings older ones up to date. WB_E_NEWER. */
 int wb_dispenser_schema(struct wb_dispenser *d);
 
 /*
- * Runs work as one transaction, again where the database says so: work starts from nothing each time. It must not call
- * back to users.
+ * ---- transactions
+ * --------------------------------------------------------------------------------------------------
+ */
+
+/*
+ * Runs work as one transaction. If the database asks for it (a deadlock, a lost connection), the transaction is
+ * rolled back and work runs again, so it must reset everything that it left in context. It must not call users back.
+ * WB_E_BUSY if it never succeeds.
  */
 typedef int (*wb_dispenser_work)(struct wb_dispenser *d, void *context);
 int wb_dispenser_transact(struct wb_dispenser *d, bool write, wb_dispenser_work work, void *context);
 
-/* Inside a transaction: the clock that leases are judged by. */
+/* Inside a transaction: the time by the clock of leases. */
 int wb_dispenser_lease_now(struct wb_dispenser *d, int64_t *now_ms_out);
 
-/* ---- parts of transactions (dispenser_add.c) ------------------------------------------------------ */
+/*
+ * ---- parts of transactions (dispenser_add.c)
+ * -------------------------------------------------------------------------
+ */
 
-struct wb_addition {
+struct wb_dispenser_addition {
     int64_t run;
     const struct wb_site_plan *plans;
     size_t count;
-    uint64_t added;
+    uint64_t added; /* sites that were new */
 };
 
-/* context: the int64_t that becomes the number. */
-int wb_dispenser_next_run(struct wb_dispenser *d, void *context);
+/* Takes the number of the next run. */
+int wb_dispenser_next_run(struct wb_dispenser *d, int64_t *run_out);
 
-/* context: a struct wb_addition. */
+/* context: a struct wb_dispenser_addition. */
 int wb_dispenser_add_plans(struct wb_dispenser *d, void *context);
+
+/* WB_E_INVALID if a plan has a name, scheme or URL that cannot be stored. */
 int wb_dispenser_check_plans(const struct wb_site_plan *plans, size_t count);
 
-/* Adds those that are new; *last becomes the id of the newest. */
-int wb_dispenser_add_seeds(struct wb_dispenser *d, int64_t site, const struct wb_seed *seeds, size_t count, int64_t *last);
+/* Adds the seeds that the site does not have yet; *last becomes the id of the newest. */
+int wb_dispenser_add_seeds(struct wb_dispenser *d, int64_t site, const struct wb_seed *seeds, size_t count,
+                           int64_t *last);
 
-/* What the plan says of the site itself. */
-void wb_record_plan(const struct wb_site_plan *plan, struct wb_record *record);
+/* Adds a site with its seeds. `now` is its row, without an id. */
+int wb_dispenser_add_site(struct wb_dispenser *d, struct wb_dispenser_row *now, const struct wb_seed *seeds,
+                          size_t count);
 
 /*
- * The next visit is a listed one. Its number is above that of every visit that may have begun, told of or not: a process that
- * died may have begun one more than the row knows, or the one that was listed before.
+ * ---- one row in memory
+ * ------------------------------------------------------------------------------------------------
  */
-void wb_record_listed(struct wb_record *record);
 
-/* The next visit is a plain one, if one was listed: its number, which no visit has yet, says that one is to begin. */
-void wb_record_plain(struct wb_record *record);
+/* The row of a site that is not in the database yet: UNRESOLVED, with the settings of the run. */
+struct wb_dispenser_row wb_dispenser_row_new(struct wb_slice name, struct wb_slice scheme, int64_t run);
 
-/* ---- reading ----------------------------------------------------------------------------------- */
+/* Sets class, priority, delay and budget, as far as the plan says something about them. */
+void wb_dispenser_row_apply_plan(const struct wb_site_plan *plan, struct wb_dispenser_row *record);
 
-/* The row that a statement stands at, which still borrows from it. WB_E_CORRUPT. */
-int wb_record_read(const struct wb_dispenser *d, enum wb_dispenser_statement statement, struct wb_record *record_out);
+/*
+ * Makes the next visit a listed one. Its number is above that of every visit that may have started: a process that
+ * died may have started one more than the row knows, or the one that was listed before.
+ */
+void wb_dispenser_row_make_listed(struct wb_dispenser_row *record);
 
-/* Its text becomes its own. */
-int wb_record_keep(struct wb_record *record);
-void wb_record_release(struct wb_record *record);
+/*
+ * Makes the next visit a plain one, if it was listed. It gets a number that no visit has yet, so that it starts from
+ * the beginning.
+ */
+void wb_dispenser_row_make_plain(struct wb_dispenser_row *record);
 
-/* Copies its row, with the text in mem. */
-int wb_record_give(const struct wb_record *record, struct wb_buf *mem, struct wb_site_row *row_out);
+/* Ends the lease in the state that the row has now. If another visit was asked for meanwhile, that one starts. */
+void wb_dispenser_row_end_lease(struct wb_dispenser_row *record);
 
-/* 1 with a record of its own, 0 where there is none. */
-int wb_record_by_id(struct wb_dispenser *d, int64_t id, struct wb_record *record_out);
-int wb_record_by_name(struct wb_dispenser *d, struct wb_slice name, struct wb_record *record_out);
+/*
+ * ---- reading
+ * ----------------------------------------------------------------------------------------------------------
+ */
 
-/* The first of those whose name is in [from, to). */
-int wb_record_by_host(struct wb_dispenser *d, struct wb_slice from, struct wb_slice to, struct wb_record *record_out);
+/* Reads the current row of a statement. It borrows from the statement. WB_E_CORRUPT. */
+int wb_dispenser_row_read(const struct wb_dispenser *d, enum wb_dispenser_statement statement,
+                          struct wb_dispenser_row *record_out);
 
-/* All rows of a statement that was run (ran: what that returned), added to list. */
-int wb_record_list_read(struct wb_dispenser *d, enum wb_dispenser_statement statement, int ran, struct wb_record_list *list);
-int wb_record_list_add(struct wb_record_list *list, struct wb_record *taken);
-void wb_record_list_release(struct wb_record_list *list);
+/* Copies the texts, so that the row no longer borrows. */
+int wb_dispenser_row_keep(struct wb_dispenser_row *record);
+void wb_dispenser_row_release(struct wb_dispenser_row *record);
 
-/* Calls each until one returns non-zero, and returns that. */
-int wb_record_list_tell(const struct wb_record_list *list, wb_site_each each, void *context);
+/* Copies the part that the door shows; its texts go to mem. */
+int wb_dispenser_row_copy(const struct wb_dispenser_row *record, struct wb_buf *mem, struct wb_site_row *row_out);
 
-/* ---- changing ----------------------------------------------------------------------------------- */
+/* Each returns 1 with a row that owns its texts, or 0 if there is none. */
+int wb_dispenser_row_by_id(struct wb_dispenser *d, int64_t id, struct wb_dispenser_row *record_out);
+int wb_dispenser_row_by_name(struct wb_dispenser *d, struct wb_slice name, struct wb_dispenser_row *record_out);
 
-/* Makes the row what `now` says (id and name stay), and keeps heads and counts. */
-int wb_record_save(struct wb_dispenser *d, const struct wb_record *was, const struct wb_record *now);
+/* The first row whose name is in [from, to). */
+int wb_dispenser_row_by_host(struct wb_dispenser *d, struct wb_slice from, struct wb_slice to,
+                             struct wb_dispenser_row *record_out);
 
-/* A new row; sets now->row.id. */
-int wb_record_insert(struct wb_dispenser *d, struct wb_record *now);
+/* Appends all rows of a statement to list. `ran` is what running it returned. */
+int wb_dispenser_row_list_read(struct wb_dispenser *d, enum wb_dispenser_statement statement, int ran,
+                               struct wb_dispenser_row_list *list);
+int wb_dispenser_row_list_add(struct wb_dispenser_row_list *list, struct wb_dispenser_row *taken);
+void wb_dispenser_row_list_release(struct wb_dispenser_row_list *list);
 
-/* One site more (or fewer) in this run and state. */
+/* Calls each for every row. If it returns non-zero, that is returned at once. */
+int wb_dispenser_row_list_each(const struct wb_dispenser_row_list *list, wb_site_each each, void *context);
+
+/*
+ * ---- changing
+ * ---------------------------------------------------------------------------------------------------------
+ */
+
+/* Changes the row `was` to what `now` says (id and name stay), and updates heads and counts. */
+int wb_dispenser_row_save(struct wb_dispenser *d, const struct wb_dispenser_row *was,
+                          const struct wb_dispenser_row *now);
+
+/* Inserts a row and sets now->row.id. */
+int wb_dispenser_row_insert(struct wb_dispenser *d, struct wb_dispenser_row *now);
+
+/* Counts so many sites more (or fewer) in this run and state. */
 int wb_dispenser_count(struct wb_dispenser *d, int64_t run, enum wb_site_state state, int64_t sites);
 
-/* The first of blank-separated addresses. */
-struct wb_slice wb_address_first(struct wb_slice addresses);
+/*
+ * ---- texts
+ * -------------------------------------------------------------------------------------------------------------
+ */
 
-static inline bool wb_site_over(enum wb_site_state state)
+/* The first of several addresses that are separated by blanks. */
+struct wb_slice wb_dispenser_first_address(struct wb_slice addresses);
+
+static inline bool wb_site_is_over(enum wb_site_state state)
 {
     return state == WB_SITE_DONE || state == WB_SITE_ALIAS || state == WB_SITE_REFUSED;
 }
 
-/* Printable ASCII without blanks, not empty: names, schemes, URLs. */
-bool wb_dispenser_plain(struct wb_slice text);
+/* True if this is not empty and is printable ASCII without blanks, as names, schemes and URLs are. */
+bool wb_dispenser_is_plain(struct wb_slice text);
 
-/* A reason may quote a peer: what is not text becomes '?', and it is cut. Better than to lose a report. */
+/*
+ * Makes a reason storable. It may quote a peer: what is not text becomes '?', and a long one is cut. That is better
+ * than losing the report that it came with.
+ */
 struct wb_slice wb_dispenser_reason(struct wb_slice reason, char mem[WB_DISPENSER_REASON_MAX]);
 
-/* WB_E_INVALID naming what, unless text is UTF-8 without NUL. */
+/* WB_E_INVALID, naming `what`, unless text is UTF-8 without NUL. */
 int wb_dispenser_check_text(const char *what, struct wb_slice text);
 
 #endif

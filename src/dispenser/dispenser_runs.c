@@ -1,9 +1,9 @@
 /*
- * dispenser_runs.c - which run a crawl is.
+ * dispenser_runs.c - determines the run that a crawl takes part in.
  *
- * A crawl that was killed, signalled or limited is gone on with by the next one of the same seeds, and one that is still under
- * way is shared: both have the number of the run that is there. Where only a part of an unfinished run is
- * wished, or more than it had, the crawl is a run of its own, and takes over what both have in common.
+ * A crawl that was killed, stopped or limited is continued by the next crawl of the same seeds, and one that is still
+ * under way is shared: in both cases the crawl gets the number of the existing run. A crawl that wants only a part of
+ * an unfinished run, or more than that run has, gets a new run and takes over the sites that both have in common.
  */
 #include "dispenser/dispenser_rows.h"
 #include "base/error.h"
@@ -11,26 +11,28 @@
 
 #include <stdlib.h>
 
-struct entry {
-    const struct wb_run_wish *wish;
-    int64_t run, newest;
-    int64_t *open;      /* ids of sites wished that the newest unfinished run has open */
+struct run_entry {
+    const struct wb_run_plan *wish;
+    int64_t run;        /* the run that the crawl gets */
+    int64_t newest;     /* the newest unfinished run; 0: there is none */
+    int64_t *open;      /* ids of the wanted sites that are open in that run */
     size_t open_count;
-    bool strange;       /* a site is wished that this run has not */
+    bool strange;       /* a site is wanted that is not in that run */
 };
 
+/* The crawl has work to do at a site in this state. WAITING does not count: such a wait may last for days. */
 static bool is_open(int64_t state)
 {
     return state == WB_SITE_UNRESOLVED || state == WB_SITE_READY || state == WB_SITE_CLAIMED;
 }
 
-static void note_run(struct entry *e, int64_t run)
+static void note_run(struct run_entry *e, int64_t run)
 {
     if (run > e->newest)
         e->newest = run;
 }
 
-/* The number that a statement of one row and column gives. */
+/* The number that a statement with one row and one column returns. `ran` is what running it returned. */
 static int take_number(struct wb_dispenser *d, enum wb_dispenser_statement statement, int ran, int64_t *number_out)
 {
     *number_out = 0;
@@ -43,8 +45,8 @@ static int take_number(struct wb_dispenser *d, enum wb_dispenser_statement state
 
 /* ---- the newest unfinished run ---------------------------------------------------------------------- */
 
-/* A run that was made by a fetch list is not what a crawl of seeds goes on with. */
-static int note_plain_run(struct wb_dispenser *d, struct entry *e, int64_t run)
+/* A crawl of seeds never continues a run that was made from fetch lists. */
+static int note_plain_run(struct wb_dispenser *d, struct run_entry *e, int64_t run)
 {
     int err = run > e->newest ? WB_SQL_RUN(d->sql, S_LISTED_ANY, wb_sql_int(run)) : 1;
 
@@ -55,7 +57,7 @@ static int note_plain_run(struct wb_dispenser *d, struct entry *e, int64_t run)
     return err < 0 ? err : 0;
 }
 
-static int search_counts(struct wb_dispenser *d, struct entry *e)
+static int search_counts(struct wb_dispenser *d, struct run_entry *e)
 {
     int err = wb_sql_run(d->sql, S_COUNTS_ALL, NULL, 0);
 
@@ -67,30 +69,31 @@ static int search_counts(struct wb_dispenser *d, struct entry *e)
     return err;
 }
 
-/* found: what is done with each site that is wished and there. */
-static int each_wished(struct wb_dispenser *d, struct entry *e, void (*found)(struct entry *, const struct wb_site_row *))
+/* Calls found for each wanted site, with its row, or NULL if the dispenser does not have it. */
+static int each_wished(struct wb_dispenser *d, struct run_entry *e,
+                       void (*found)(struct run_entry *, const struct wb_site_row *))
 {
     int err = 0;
 
     for (size_t i = 0; i < e->wish->count && err == 0; i++) {
-        struct wb_record record = WB_RECORD_INIT;
+        struct wb_dispenser_row record = WB_DISPENSER_ROW_INIT;
         struct wb_slice name = e->wish->plans[i].name;
-        err = name.len > WB_SITE_NAME_MAX ? 0 : wb_record_by_name(d, name, &record);
+        err = name.len > WB_SITE_NAME_MAX ? 0 : wb_dispenser_row_by_name(d, name, &record);
         if (err >= 0)
             found(e, err ? &record.row : NULL);
-        wb_record_release(&record);
+        wb_dispenser_row_release(&record);
         err = err > 0 ? 0 : err;
     }
     return err;
 }
 
-static void look_for_open(struct entry *e, const struct wb_site_row *row)
+static void look_for_open(struct run_entry *e, const struct wb_site_row *row)
 {
     if (row && is_open(row->state) && !row->listed)
         note_run(e, row->run);
 }
 
-static int search_runs(struct wb_dispenser *d, struct entry *e)
+static int search_runs(struct wb_dispenser *d, struct run_entry *e)
 {
     int64_t run;
 
@@ -105,9 +108,9 @@ static int search_runs(struct wb_dispenser *d, struct entry *e)
     return err;
 }
 
-/* ---- whether it is the same ---------------------------------------------------------------------------- */
+/* ---- is it the same run? ---------------------------------------------------------------------------- */
 
-static void compare_site(struct entry *e, const struct wb_site_row *row)
+static void compare_site(struct run_entry *e, const struct wb_site_row *row)
 {
     if (!row || row->run != e->newest)
         e->strange = true;
@@ -136,8 +139,11 @@ static int count_open(struct wb_dispenser *d, int64_t run, int64_t *count_out)
     return err;
 }
 
-/* How many open sites of the run are wished: as seeds, or as sites of a domain, which are all seeds too. */
-static int count_wished(struct wb_dispenser *d, struct entry *e, int64_t *count_out)
+/*
+ * Counts the open sites of the run that are wanted: the seeds, or, with domains, the sites of these, which include
+ * the seeds.
+ */
+static int count_wished(struct wb_dispenser *d, struct run_entry *e, int64_t *count_out)
 {
     int64_t count = 0, some;
     int err = 0;
@@ -155,7 +161,7 @@ static int count_wished(struct wb_dispenser *d, struct entry *e, int64_t *count_
     return err;
 }
 
-static int compare_run(struct wb_dispenser *d, struct entry *e, bool *same_out)
+static int compare_run(struct wb_dispenser *d, struct run_entry *e, bool *same_out)
 {
     int64_t open = 0, wished = 0;
     int err = 0;
@@ -181,8 +187,8 @@ static int compare_run(struct wb_dispenser *d, struct entry *e, bool *same_out)
 
 static int enter_run(struct wb_dispenser *d, void *context)
 {
-    struct entry *e = context;
-    struct wb_addition addition = {.plans = e->wish->plans, .count = e->wish->count};
+    struct run_entry *e = context;
+    struct wb_dispenser_addition addition = {.plans = e->wish->plans, .count = e->wish->count};
     bool same = false;
 
     e->run = e->newest = 0;
@@ -194,14 +200,15 @@ static int enter_run(struct wb_dispenser *d, void *context)
     else if (err == 0)
         err = wb_dispenser_next_run(d, &e->run);
     for (size_t i = 0; i < e->wish->count; i++)
-        e->wish->plans[i].goes_on = e->newest;
+        e->wish->plans[i].continues = e->newest;
     addition.run = e->run;
     return err < 0 ? err : wb_dispenser_add_plans(d, &addition);
 }
 
-int wb_dispenser_enter(struct wb_dispenser *d, const struct wb_run_wish *wish, int64_t *run_out, int64_t *goes_on_out)
+int wb_dispenser_enter_run(struct wb_dispenser *d, const struct wb_run_plan *wish, int64_t *run_out,
+                           int64_t *goes_on_out)
 {
-    struct entry e = {.wish = wish};
+    struct run_entry e = {.wish = wish};
     int err = wb_dispenser_check_plans(wish->plans, wish->count);
 
     *run_out = *goes_on_out = 0;

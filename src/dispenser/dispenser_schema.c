@@ -1,34 +1,38 @@
 /*
- * dispenser_schema.c - the dispenser's tables; docs/formats/dispenser.md tells of each column.
+ * dispenser_schema.c - the dispenser's tables; docs/formats/dispenser.md describes each column.
  *
- * Tables are made where there are none. Those of an earlier version are brought up to this one, step by step, in the
- * transaction that finds them; a newer one is refused as such, any other as damage.
+ * Missing tables are created. Tables of an earlier version are brought up to date step by step, in the transaction
+ * that finds them. Tables of a newer version are refused (WB_E_NEWER); anything else is damage.
  *
- * How a claim stays fast. Of all ready sites of a run that share an address, the best (rank, then id) is the head. A
- * claim walks the heads in order, so an address that another process holds costs it one look and not one for each of
- * its 100,000 names. All indexes but three are partial: a site is only in those that its state needs.
+ * How a claim stays fast: among all ready sites of a run that share an address, the best one (by rank, then id) is
+ * marked as the *head*. A claim walks the heads in order. So an address that another process holds costs it one look,
+ * and not one for each of its 100,000 names. All indexes but three are partial: a site is only in those that its
+ * state needs.
  */
 #include "dispenser/dispenser_rows.h"
 #include "base/error.h"
 
 enum { VERSION = 3 };
 
-/* Version 1. %s: how a column is declared that numbers its rows. */
+/* Version 1. %s stands for wb_sql_id_type(). */
 static const char tables[] =
     "CREATE TABLE webbase_meta (name TEXT PRIMARY KEY, value BIGINT NOT NULL);"
     "CREATE TABLE webbase_site ("
     "id %s, name TEXT NOT NULL, domain TEXT NOT NULL, scheme TEXT NOT NULL,"
     "state INTEGER NOT NULL, back_state INTEGER NOT NULL, run BIGINT NOT NULL, rank BIGINT NOT NULL,"
     "delay_ms BIGINT NOT NULL, budget BIGINT NOT NULL, class_name TEXT NOT NULL,"
-    "address TEXT NOT NULL DEFAULT '', address_first TEXT NOT NULL DEFAULT '', address_expires_ms BIGINT NOT NULL DEFAULT 0,"
+    "address TEXT NOT NULL DEFAULT '', address_first TEXT NOT NULL DEFAULT '',"
+    "address_expires_ms BIGINT NOT NULL DEFAULT 0,"
     "next_ms BIGINT NOT NULL DEFAULT 0, attempts BIGINT NOT NULL DEFAULT 0, reason TEXT NOT NULL DEFAULT '',"
     "alias_of TEXT NOT NULL DEFAULT '', probe TEXT NOT NULL DEFAULT '', visit BIGINT NOT NULL DEFAULT 0,"
     "trail_log BIGINT NOT NULL DEFAULT 0, trail_offset BIGINT NOT NULL DEFAULT 0, trail_ms BIGINT NOT NULL DEFAULT 0,"
     "home TEXT NOT NULL DEFAULT '', seeds_taken BIGINT NOT NULL DEFAULT 0, seed_last BIGINT NOT NULL DEFAULT 0,"
     "owner TEXT NOT NULL, lease_ms BIGINT NOT NULL, ticket BIGINT NOT NULL DEFAULT 0,"
     "pages BIGINT NOT NULL DEFAULT 0, head INTEGER NOT NULL DEFAULT 0, anew INTEGER NOT NULL DEFAULT 0);"
-    "CREATE TABLE webbase_seed (id %s, site BIGINT NOT NULL, hash BIGINT NOT NULL, url TEXT NOT NULL, depth INTEGER NOT NULL);"
-    "CREATE TABLE webbase_count (run BIGINT NOT NULL, state INTEGER NOT NULL, sites BIGINT NOT NULL, PRIMARY KEY (run, state));"
+    "CREATE TABLE webbase_seed (id %s, site BIGINT NOT NULL, hash BIGINT NOT NULL, url TEXT NOT NULL,"
+    "depth INTEGER NOT NULL);"
+    "CREATE TABLE webbase_count (run BIGINT NOT NULL, state INTEGER NOT NULL, sites BIGINT NOT NULL,"
+    "PRIMARY KEY (run, state));"
     "CREATE TABLE webbase_lost (owner TEXT NOT NULL, site BIGINT NOT NULL, PRIMARY KEY (owner, site));";
 
 static const char indexes[] =
@@ -49,14 +53,17 @@ static const char indexes[] =
     "CREATE INDEX webbase_seed_site ON webbase_seed (site, id);"
     "CREATE INDEX webbase_seed_hash ON webbase_seed (site, hash);";
 
-/* steps[n]: from version n + 1 to the next. */
+/* steps[n] leads from version n + 1 to the next. */
 static const char *const steps[VERSION - 1] = {
     "ALTER TABLE webbase_site ADD COLUMN listed BIGINT NOT NULL DEFAULT 0;"
     "ALTER TABLE webbase_site ADD COLUMN sitemaps_ms BIGINT NOT NULL DEFAULT 0;"
     "CREATE INDEX webbase_site_listed ON webbase_site (run) WHERE listed <> 0;"
     "CREATE TABLE webbase_class (name TEXT PRIMARY KEY, fetches BIGINT NOT NULL, delay_ms BIGINT NOT NULL,"
     "min_ms BIGINT NOT NULL, max_ms BIGINT NOT NULL);",
-    /* Leases are by the database's clock, and SQLite's pages have checksums: earlier programs would get both wrong. */
+    /*
+     * From here on leases are measured by the database's clock, and SQLite's pages have checksums. Older programs
+     * know neither.
+     */
     "UPDATE webbase_site SET lease_ms = 0 WHERE state = 3;",
 };
 
@@ -88,27 +95,30 @@ static int step_up(struct wb_dispenser *d, int64_t version)
     return err < 0 ? err : WB_SQL_RUN(d->sql, S_VERSION, wb_sql_int(VERSION));
 }
 
-/* What the tables say, 1 to VERSION. */
+/* Reads the version of the tables, from 1 to VERSION. */
 static int read_version(struct wb_dispenser *d, int64_t *version_out)
 {
     const char *where = wb_sql_where(d->sql);
     int err = WB_SQL_RUN(d->sql, S_META, wb_sql_str(WB_SLICE_LIT("version")));
 
     *version_out = 0;
-
     if (err < 0)
         return err;
     int64_t version = err ? wb_sql_number(d->sql, S_META, 0) : 0;
     wb_sql_end(d->sql, S_META);
     if (version > VERSION)
-        return wb_fail(WB_E_NEWER, "the tables in %s are of version %lld; this program knows %d", where, (long long)version, VERSION);
+        return wb_fail(WB_E_NEWER, "the tables in %s are of version %lld; this program knows %d", where,
+                       (long long)version, VERSION);
     if (version < 1)
-        return wb_fail(WB_E_CORRUPT, "the tables in %s have no version that this program knows", where);
+        return wb_fail(WB_E_CORRUPT, "the tables in %s have an impossible version", where);
     *version_out = version;
     return 0;
 }
 
-/* Most of the time the tables are there, and nobody's lock is needed to see that. context: the version, 0 where there are none. */
+/*
+ * Most of the time the tables exist, and a reading transaction is enough to see that. context is an int64_t for the
+ * version; it becomes 0 if there are no tables.
+ */
 static int look_for_tables(struct wb_dispenser *d, void *context)
 {
     int64_t *version_out = context;
@@ -118,6 +128,7 @@ static int look_for_tables(struct wb_dispenser *d, void *context)
     return err == 1 ? read_version(d, version_out) : err;
 }
 
+/* Another process may have created them since we looked, so look again inside the writing transaction. */
 static int make_where_missing(struct wb_dispenser *d, void *context)
 {
     int64_t *version = context;

@@ -1,12 +1,12 @@
 /*
- * dispenser_url.c - which dispenser a repository uses, remembered so that it need not be told to every command.
+ * dispenser_url.c - remembers which dispenser a repository uses, so that not every command must be told.
  *
  *   dispenser.url    webbase dispenser 1
  *                    url postgres://...
  *                    check 0123456789abcdef       XXH3 of everything before this line
  *
- * The first crawl that is given --dispenser makes this file. Only its owner can read it, because a URL may hold a password. Without
- * the file, the dispenser is dispenser.db in the repository.
+ * A crawl with the option --dispenser writes this file. Only its owner can read it, because the URL may contain a
+ * password. Without the file, the dispenser is dispenser.db in the repository.
  */
 #include "dispenser/dispenser.h"
 #include "base/error.h"
@@ -32,16 +32,19 @@ static bool read_file(struct wb_slice text, struct wb_slice *url_out)
     struct wb_slice before = wb_slice(text.ptr, text.len - CHECK_LINE_BYTES);
     snprintf(check, sizeof check, "check %016llx\n", (unsigned long long)wb_hash64(before.ptr, before.len));
     *url_out = wb_slice(text.ptr + first.len, before.len - first.len - 1);
-    return memcmp(text.ptr + before.len, check, CHECK_LINE_BYTES) == 0 && before.ptr[before.len - 1] == '\n' && wb_dispenser_is_url(*url_out);
+    return memcmp(text.ptr + before.len, check, CHECK_LINE_BYTES) == 0 && before.ptr[before.len - 1] == '\n' &&
+           wb_dispenser_is_url(*url_out);
 }
 
 bool wb_dispenser_is_url(struct wb_slice url)
 {
-    return (wb_slice_starts(url, WB_SLICE_LIT("postgres://")) || wb_slice_starts(url, WB_SLICE_LIT("postgresql://"))) && url.len < FILE_BYTES_MAX / 2 &&
-           !memchr(url.ptr, '\n', url.len);
+    bool known = wb_slice_starts(url, WB_SLICE_LIT("postgres://")) ||
+                 wb_slice_starts(url, WB_SLICE_LIT("postgresql://"));
+
+    return known && url.len < FILE_BYTES_MAX / 2 && !memchr(url.ptr, '\n', url.len);
 }
 
-int wb_dispenser_remembered(const char *dir, struct wb_buf *url_out)
+int wb_dispenser_recall_url(const char *dir, struct wb_buf *url_out)
 {
     struct wb_buf text = WB_BUF_INIT;
     struct wb_slice url;
@@ -60,7 +63,7 @@ int wb_dispenser_remembered(const char *dir, struct wb_buf *url_out)
     return err == WB_E_NOTFOUND ? 0 : err;
 }
 
-int wb_dispenser_remember(const char *dir, const char *url)
+int wb_dispenser_remember_url(const char *dir, const char *url)
 {
     struct wb_buf text = WB_BUF_INIT;
     char *path = wb_path_join(dir, FILE_NAME);
@@ -85,7 +88,7 @@ done:
     return err;
 }
 
-int wb_dispenser_shown(struct wb_slice url, struct wb_buf *text_out)
+int wb_dispenser_redact_url(struct wb_slice url, struct wb_buf *text_out)
 {
     const char *end = url.ptr + url.len, *host = memchr(url.ptr, '@', url.len), *colon = NULL, *user = url.ptr;
 
@@ -99,7 +102,7 @@ int wb_dispenser_shown(struct wb_slice url, struct wb_buf *text_out)
         err = wb_buf_append_str(text_out, "***");
     if (err == 0 && colon)
         err = wb_buf_append(text_out, host, (size_t)(end - host));
-    /* Parameters may hold another one. */
+    /* Parameters may contain a password, too. */
     const char *query = text_out->len ? memchr(text_out->ptr, '?', text_out->len) : NULL;
     if (err == 0 && query) {
         text_out->len = (size_t)(query - text_out->ptr);

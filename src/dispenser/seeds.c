@@ -1,10 +1,12 @@
 /*
- * seeds.c - reads seed lists. It knows nothing of the dispenser but the plan of a site.
+ * seeds.c - reads seeds from the command line and from seed files, and makes plans for their sites. It never touches
+ * the database.
  */
 #include "dispenser/dispenser.h"
 #include "base/date.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/vec.h"
 #include "os/path.h"
 
 #include <limits.h>
@@ -14,23 +16,18 @@
 
 enum { SEEDS_BYTES_MAX = 1 << 30, PRIORITY_MAX = 1000 };
 
+/* What a class says about the plan of each of its sites. */
 struct wb_seed_class {
     char *name;
     int priority;
     int64_t delay_ms, budget;
 };
 
-/* Text that lives as long as the list. */
-static int keep(struct wb_seed_list *list, struct wb_slice text, struct wb_slice *kept_out)
+/* Copies a text, so that it lives as long as the seeds. */
+static int keep(struct wb_seeds *list, struct wb_slice text, struct wb_slice *kept_out)
 {
-    if (list->mem_count == list->mem_cap) {
-        size_t cap = list->mem_cap ? list->mem_cap * 2 : 64;
-        char **mem = wb_realloc(list->mem, cap * sizeof *mem);
-        if (!mem)
-            return WB_E_NOMEM;
-        list->mem = mem;
-        list->mem_cap = cap;
-    }
+    if (wb_grow(&list->mem, &list->mem_cap, list->mem_count + 1) < 0)
+        return WB_E_NOMEM;
     char *copy = wb_strndup(text.ptr, text.len);
     if (!copy)
         return WB_E_NOMEM;
@@ -39,21 +36,14 @@ static int keep(struct wb_seed_list *list, struct wb_slice text, struct wb_slice
     return 0;
 }
 
-static int add_parsed(struct wb_seed_list *list, const struct wb_url *url, const struct wb_site_plan *wish)
+static int add_parsed(struct wb_seeds *list, const struct wb_url *url, const struct wb_site_plan *wish)
 {
     struct wb_buf key = WB_BUF_INIT;
     struct wb_slice href = wb_url_href(url);
 
-    if (list->count == list->cap) {
-        size_t cap = list->cap ? list->cap * 2 : 64;
-        struct wb_site_plan *plans = wb_realloc(list->plans, cap * sizeof *plans);
-        struct wb_seed *seeds = plans ? wb_realloc(list->seeds, cap * sizeof *seeds) : NULL;
-        list->plans = plans ? plans : list->plans;
-        if (!seeds)
-            return WB_E_NOMEM;
-        list->seeds = seeds;
-        list->cap = cap;
-    }
+    if (wb_grow(&list->plans, &list->plan_cap, list->count + 1) < 0 ||
+        wb_grow(&list->seeds, &list->seed_cap, list->count + 1) < 0)
+        return WB_E_NOMEM;
     struct wb_site_plan *plan = &list->plans[list->count];
     struct wb_seed *seed = &list->seeds[list->count];
     *plan = *wish;
@@ -73,7 +63,7 @@ static int add_parsed(struct wb_seed_list *list, const struct wb_url *url, const
     return err;
 }
 
-static int add_url(struct wb_seed_list *list, struct wb_slice text, const struct wb_site_plan *wish)
+static int add_url(struct wb_seeds *list, struct wb_slice text, const struct wb_site_plan *wish)
 {
     struct wb_url url = WB_URL_INIT;
     struct wb_buf whole = WB_BUF_INIT;
@@ -83,7 +73,7 @@ static int add_url(struct wb_seed_list *list, struct wb_slice text, const struct
     for (size_t i = 0; i + 2 < text.len && !scheme; i++)
         scheme = memcmp(text.ptr + i, "://", 3) == 0;
     if (!scheme && memchr(text.ptr, '@', text.len))
-        return wb_fail(WB_E_INVALID, "'%.*s' is no http or https URL", WB_SLICE_ARG(text));
+        return wb_fail(WB_E_INVALID, "'%.*s' is not an http or https URL", WB_SLICE_ARG(text));
     if (!scheme) {
         err = wb_buf_append_str(&whole, "https://");
         if (err == 0)
@@ -93,7 +83,7 @@ static int add_url(struct wb_seed_list *list, struct wb_slice text, const struct
     if (err == 0)
         err = wb_url_parse(text, NULL, &url);
     if (err == 0 && (!wb_url_is_http(&url) || wb_url_host(&url).len == 0))
-        err = wb_fail(WB_E_INVALID, "'%.*s' is no http or https URL", WB_SLICE_ARG(text));
+        err = wb_fail(WB_E_INVALID, "'%.*s' is not an http or https URL", WB_SLICE_ARG(text));
     if (err == 0)
         err = add_parsed(list, &url, wish);
     wb_buf_release(&whole);
@@ -103,10 +93,11 @@ static int add_url(struct wb_seed_list *list, struct wb_slice text, const struct
 
 static struct wb_site_plan no_wish(void)
 {
-    return (struct wb_site_plan){.class_name = WB_SLICE_EMPTY, .priority = INT_MIN, .delay_ms = -2, .budget = -2, .anew = true};
+    return (struct wb_site_plan){.class_name = WB_SLICE_EMPTY, .priority = INT_MIN, .delay_ms = -2, .budget = -2,
+                                 .revisit = true};
 }
 
-int wb_seeds_add(struct wb_seed_list *list, struct wb_slice url)
+int wb_seeds_add(struct wb_seeds *list, struct wb_slice url)
 {
     struct wb_site_plan wish = no_wish();
 
@@ -126,7 +117,7 @@ static struct wb_slice next_word(struct wb_slice *rest)
     return word;
 }
 
-/* "2.5" seconds; with units also "10m", "6h", "1d". To ms. */
+/* Parses seconds such as "2.5"; with units, also "10m", "6h", "1d". */
 static bool parse_time(struct wb_slice text, bool units, int64_t *ms_out)
 {
     static const struct {
@@ -153,7 +144,7 @@ static bool parse_time(struct wb_slice text, bool units, int64_t *ms_out)
     return true;
 }
 
-static const struct wb_seed_class *find_class(const struct wb_seed_list *list, struct wb_slice name)
+static const struct wb_seed_class *find_class(const struct wb_seeds *list, struct wb_slice name)
 {
     for (size_t i = 0; i < list->class_count; i++)
         if (wb_slice_equal(wb_slice_str(list->classes[i].name), name))
@@ -161,7 +152,8 @@ static const struct wb_seed_class *find_class(const struct wb_seed_list *list, s
     return NULL;
 }
 
-static int set_wish(struct wb_seed_list *list, struct wb_slice word, struct wb_site_plan *wish)
+/* Applies one setting, such as delay=20, to a plan. */
+static int set_wish(struct wb_seeds *list, struct wb_slice word, struct wb_site_plan *wish)
 {
     static const struct wb_seed_class small = {"small", -10, 20000, -2};
     const char *equals = memchr(word.ptr, '=', word.len);
@@ -198,11 +190,13 @@ static int set_wish(struct wb_seed_list *list, struct wb_slice word, struct wb_s
             return keep(list, value, &wish->class_name);
         }
     }
-    return wb_fail(WB_E_INVALID, "'%.*s': settings are delay=SECONDS, budget=PAGES, priority=-1000..1000 and class=NAME of a class",
+    return wb_fail(WB_E_INVALID,
+                   "'%.*s': settings are delay=SECONDS, budget=PAGES, priority=-1000..1000 "
+                   "and class=NAME of a class",
                    WB_SLICE_ARG(word));
 }
 
-/* What only a class has: 1 where the word was one of these. */
+/* Applies a setting that only a class can have. Returns 1 if the word was one, 0 if it is some other setting. */
 static int set_class(struct wb_slice word, struct wb_site_class *class)
 {
     uint64_t number;
@@ -218,22 +212,23 @@ static int set_class(struct wb_slice word, struct wb_site_class *class)
     }
     if (!fetches && parse_time(value, true, min ? &class->min_ms : &class->max_ms))
         return 1;
-    return wb_fail(WB_E_INVALID, "'%.*s': a class may have fetches=NUMBER, and min= and max= of a time such as 90, 10m, 6h or 1d", WB_SLICE_ARG(word));
+    return wb_fail(WB_E_INVALID,
+                   "'%.*s': a class may have fetches=NUMBER, and min= and max= of a time "
+                   "such as 90, 10m, 6h or 1d",
+                   WB_SLICE_ARG(word));
 }
 
-/* A class that is there already gets the new meaning. */
-static int keep_class(struct wb_seed_list *list, struct wb_slice name, const struct wb_site_plan *wish, const struct wb_site_class *site_class)
+/* Adds a class, or redefines it. */
+static int keep_class(struct wb_seeds *list, struct wb_slice name, const struct wb_site_plan *wish,
+                      const struct wb_site_class *site_class)
 {
     const struct wb_seed_class *found = find_class(list, name);
     size_t at = found ? (size_t)(found - list->classes) : list->class_count;
 
     if (!found) {
-        struct wb_seed_class *classes = wb_realloc(list->classes, (at + 1) * sizeof *classes);
-        list->classes = classes ? classes : list->classes;
-        struct wb_site_class *site_classes = classes ? wb_realloc(list->site_classes, (at + 1) * sizeof *site_classes) : NULL;
-        if (!site_classes)
+        if (wb_grow(&list->classes, &list->class_cap, at + 1) < 0 ||
+            wb_grow(&list->site_classes, &list->site_class_cap, at + 1) < 0)
             return WB_E_NOMEM;
-        list->site_classes = site_classes;
         list->classes[at].name = wb_strndup(name.ptr, name.len);
         if (!list->classes[at].name)
             return WB_E_NOMEM;
@@ -246,7 +241,7 @@ static int keep_class(struct wb_seed_list *list, struct wb_slice name, const str
     return 0;
 }
 
-static int add_class(struct wb_seed_list *list, struct wb_slice rest)
+static int add_class(struct wb_seeds *list, struct wb_slice rest)
 {
     struct wb_slice name = next_word(&rest);
     struct wb_site_plan wish = no_wish();
@@ -266,7 +261,7 @@ static int add_class(struct wb_seed_list *list, struct wb_slice rest)
     return keep_class(list, name, &wish, &class);
 }
 
-int wb_seeds_line(struct wb_seed_list *list, struct wb_slice line)
+int wb_seeds_line(struct wb_seeds *list, struct wb_slice line)
 {
     struct wb_slice rest = wb_slice_trim(line);
     struct wb_site_plan wish = no_wish();
@@ -303,7 +298,7 @@ static int read_input(const char *path, struct wb_buf *text)
     }
 }
 
-int wb_seeds_read(struct wb_seed_list *list, const char *path, wb_seeds_warn warn, void *context)
+int wb_seeds_read(struct wb_seeds *list, const char *path, wb_seeds_warn warn, void *context)
 {
     struct wb_buf text = WB_BUF_INIT;
     struct wb_slice rest;
@@ -330,7 +325,7 @@ int wb_seeds_read(struct wb_seed_list *list, const char *path, wb_seeds_warn war
     return err;
 }
 
-void wb_seeds_release(struct wb_seed_list *list)
+void wb_seeds_release(struct wb_seeds *list)
 {
     for (size_t i = 0; i < list->mem_count; i++)
         wb_free(list->mem[i]);
@@ -341,5 +336,5 @@ void wb_seeds_release(struct wb_seed_list *list)
     wb_free(list->site_classes);
     wb_free(list->plans);
     wb_free(list->seeds);
-    *list = (struct wb_seed_list){0};
+    *list = (struct wb_seeds){0};
 }

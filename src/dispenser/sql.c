@@ -1,8 +1,8 @@
 /*
- * sql.c - the calls of sql.h, handed to the driver.
+ * sql.c - hands the calls of sql.h to the driver.
  *
- * It guards what holds for both: a handle is used only by the process that opened it, with as many values as a
- * statement may have, and no text with a NUL in it. It knows neither of the two databases.
+ * It checks what every driver may rely on: the handle is open and used by the process that opened it, the statement
+ * exists, there are not too many values, and no text contains a NUL. It knows nothing about any particular database.
  */
 #include "dispenser/sql.h"
 #include "base/check.h"
@@ -12,13 +12,14 @@
 
 static void check_handle(const struct wb_sql *sql)
 {
-    /* In a child the file locks and the connection are the parent's. */
+    WB_CHECK(sql->magic == WB_SQL_MAGIC);
+    /* After fork, the file locks and the connection belong to the parent. */
     WB_CHECK(sql->process == getpid());
 }
 
 void wb_sql_close(struct wb_sql *sql)
 {
-    /* Closing in a child would end the parent's locks or connection: there it is left to the end of the process. */
+    /* Closing in a child would end the parent's locks or connection. Leave it to the end of the process. */
     if (sql && sql->process == getpid())
         sql->driver->close(sql);
 }
@@ -79,11 +80,12 @@ void wb_sql_rollback(struct wb_sql *sql)
 int wb_sql_run(struct wb_sql *sql, unsigned statement, const struct wb_sql_value *values, unsigned count)
 {
     check_handle(sql);
-    WB_CHECK(statement < sql->count && count <= WB_SQL_VALUES_MAX);
+    WB_CHECK(statement < sql->count);
+    WB_CHECK(count <= WB_SQL_VALUES_MAX);
     for (unsigned i = 0; i < count; i++) {
-        /* SQLite would take it and PostgreSQL would not. */
+        /* SQLite would accept it, PostgreSQL would not. */
         if (values[i].is_text && values[i].text.len && memchr(values[i].text.ptr, 0, values[i].text.len))
-            return wb_fail(WB_E_INVALID, "%s takes no text with a NUL in it", sql->where);
+            return wb_fail(WB_E_INVALID, "%s cannot store a text that contains a NUL", sql->where);
     }
     return sql->driver->run(sql, statement, values, count);
 }
@@ -96,11 +98,13 @@ int wb_sql_next(struct wb_sql *sql, unsigned statement)
 
 int64_t wb_sql_number(const struct wb_sql *sql, unsigned statement, unsigned column)
 {
+    WB_CHECK(statement < sql->count);
     return sql->driver->number(sql, statement, column);
 }
 
 struct wb_slice wb_sql_text(const struct wb_sql *sql, unsigned statement, unsigned column)
 {
+    WB_CHECK(statement < sql->count);
     return sql->driver->text(sql, statement, column);
 }
 

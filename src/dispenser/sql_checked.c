@@ -1,15 +1,17 @@
 /*
  * sql_checked.c - checksums for SQLite's pages: a VFS (sqlite.org/vfs.html) on top of the system's.
  *
- *   page   content, then in the last 8 bytes: XXH3 of the content, plus the page's offset times an odd number
+ *   page:  [ content | 8 bytes checksum ]     checksum = XXH3 of the content + offset of the page * an odd number
  *
- * SQLite leaves bytes at the end of each page alone if byte 20 of the file's head says so (SQLITE_FCNTL_RESERVE_BYTES). When a page
- * is written to the database file its checksum is put there; when it is read it must match, or the read fails with SQLITE_IOERR_DATA. So no flipped
- * bit becomes an answer, a row that is not found included: the pages of the index were checked on the way. The offset is part of it, so a
- * page in the wrong place does not match either. A page of zeros was never written and is left to SQLite, which takes it for no page at all.
+ * SQLite leaves the last bytes of each page alone if byte 20 of the file's head says how many
+ * (SQLITE_FCNTL_RESERVE_BYTES). When a page is written to the database file, its checksum is put there. When it is
+ * read, the checksum must match, or the read fails with SQLITE_IOERR_DATA. So a flipped bit never becomes an answer,
+ * not even the answer that there is no such row, because the pages of the index were checked on the way. The offset
+ * is part of the checksum, so a page in the wrong place does not match either. A page of zeros was never written; it
+ * is passed to SQLite, which does not take it for a page.
  *
- * The write-ahead log and other files are passed on as they are: the log has checksums of its own, and its pages get theirs when they
- * are copied into the database file.
+ * The write-ahead log and other files are passed through unchanged: the log has checksums of its own, and its pages get
+ * theirs when they are copied into the database file.
  */
 #include "dispenser/sql_checked.h"
 #include "base/bytes.h"
@@ -30,7 +32,7 @@ struct checked_file {
     uint32_t page_bytes; /* 0: the head was not read yet */
     bool checked;        /* the pages have checksums */
     uint64_t bad;        /* offset of the last page that did not match */
-    /* The system's file follows, aligned. */
+    /* The system's own struct follows, aligned. */
 };
 
 #define FILE_BYTES ((sizeof(struct checked_file) + 15) / 16 * 16)
@@ -50,7 +52,7 @@ static sqlite3_vfs *real_vfs(void)
 
 static uint64_t check_page(const char *page, uint32_t bytes, uint64_t offset)
 {
-    return wb_hash64(page, bytes - WB_CHECKED_BYTES) + offset * 0x9e3779b97f4a7c15u;
+    return wb_hash64(page, bytes - WB_SQL_CHECKED_BYTES) + offset * 0x9e3779b97f4a7c15u;
 }
 
 static bool is_zero(const char *bytes, size_t len)
@@ -58,7 +60,7 @@ static bool is_zero(const char *bytes, size_t len)
     return len == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, len - 1) == 0);
 }
 
-/* The head of the file says how large pages are, and whether they have room for a checksum. */
+/* Learns from the head of the file how large pages are, and whether they have room for a checksum. */
 static void look_at_head(struct checked_file *file, const char *head)
 {
     uint32_t bytes = (uint32_t)((unsigned char)head[PAGE_SIZE_AT] << 8 | (unsigned char)head[PAGE_SIZE_AT + 1]);
@@ -66,10 +68,10 @@ static void look_at_head(struct checked_file *file, const char *head)
     if (memcmp(head, "SQLite format 3", 16) != 0)
         return;
     file->page_bytes = bytes == 1 ? PAGE_BYTES_MAX : bytes;
-    file->checked = head[RESERVED_AT] == WB_CHECKED_BYTES && file->page_bytes >= PAGE_BYTES_MIN;
+    file->checked = head[RESERVED_AT] == WB_SQL_CHECKED_BYTES && file->page_bytes >= PAGE_BYTES_MIN;
 }
 
-/* SQLite may have found the first page in its log and never read it from the file: then it is read here. */
+/* If SQLite found the first page in its log, it has not read it from the file: then read it here. */
 static void know_head(struct checked_file *file)
 {
     sqlite3_file *real = real_file(&file->base);
@@ -99,7 +101,8 @@ static int checked_read(sqlite3_file *f, void *bytes, int len, sqlite3_int64 off
     if (!is_page(file, len, offset))
         return SQLITE_OK;
     const char *page = bytes;
-    if (wb_get64(page + len - WB_CHECKED_BYTES) == check_page(page, (uint32_t)len, (uint64_t)offset) || is_zero(page, (size_t)len))
+    if (wb_get64(page + len - WB_SQL_CHECKED_BYTES) == check_page(page, (uint32_t)len, (uint64_t)offset) ||
+        is_zero(page, (size_t)len))
         return SQLITE_OK;
     file->bad = (uint64_t)offset;
     return SQLITE_IOERR_DATA;
@@ -113,15 +116,15 @@ static int checked_write(sqlite3_file *f, const void *bytes, int len, sqlite3_in
     if (offset == 0 && len >= HEAD_BYTES)
         look_at_head(file, bytes);
     if (is_page(file, len, offset) && len <= PAGE_BYTES_MAX) {
-        /* SQLite's own copy stays as it is: it may be writing the same bytes to its log. */
+        /* Do not change SQLite's own copy: it may be writing the same bytes to its log. */
         memcpy(page, bytes, (size_t)len);
-        wb_put64(page + len - WB_CHECKED_BYTES, check_page(page, (uint32_t)len, (uint64_t)offset));
+        wb_put64(page + len - WB_SQL_CHECKED_BYTES, check_page(page, (uint32_t)len, (uint64_t)offset));
         bytes = page;
     }
     return real_file(f)->pMethods->xWrite(real_file(f), bytes, len, offset);
 }
 
-/* ---- passed on ----------------------------------------------------------------------------------------- */
+/* ---- passed through ----------------------------------------------------------------------------------------- */
 
 static int pass_close(sqlite3_file *f)
 {
@@ -193,7 +196,7 @@ static int pass_shm_unmap(sqlite3_file *f, int remove)
     return real_file(f)->pMethods->xShmUnmap(real_file(f), remove);
 }
 
-/* Version 2: without xFetch, so that no page comes through a memory map and past the check. */
+/* Version 2 has no xFetch, so no page comes through a memory map without being checked. */
 static sqlite3_io_methods checked_methods = {
     .iVersion = 2,
     .xClose = pass_close,
@@ -225,22 +228,22 @@ static int checked_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *f, int
         return real_vfs()->xOpen(real_vfs(), name, f, flags, flags_out);
     *file = (struct checked_file){.page_bytes = 0};
     int rc = real_vfs()->xOpen(real_vfs(), name, real_file(f), flags, flags_out);
-    /* Where it failed SQLite must not call back. */
+    /* If it failed, SQLite must not call us back. */
     file->base.pMethods = rc == SQLITE_OK ? &checked_methods : NULL;
     return rc;
 }
 
-int wb_checked_register(void)
+int wb_sql_checked_register(void)
 {
     if (checked_vfs.zName)
         return SQLITE_OK;
     sqlite3_vfs *real = sqlite3_vfs_find(NULL);
     if (!real)
         return SQLITE_ERROR;
-    /* Everything but opening is the system's, which looks at nothing of the VFS that it is called with. */
+    /* Everything but opening is the system's. Its functions do not look at the VFS that they are called with. */
     checked_vfs = *real;
     checked_vfs.pNext = NULL;
-    checked_vfs.zName = WB_CHECKED_VFS;
+    checked_vfs.zName = WB_SQL_CHECKED_VFS;
     checked_vfs.szOsFile = (int)FILE_BYTES + real->szOsFile;
     checked_vfs.pAppData = real;
     checked_vfs.xOpen = checked_open;
@@ -250,12 +253,13 @@ int wb_checked_register(void)
     return rc;
 }
 
-bool wb_checked_state(sqlite3 *db, uint64_t *bad_out)
+bool wb_sql_checked_state(sqlite3 *db, uint64_t *bad_out)
 {
     sqlite3_file *f = NULL;
 
     *bad_out = 0;
-    if (sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &f) != SQLITE_OK || !f || f->pMethods != &checked_methods)
+    if (sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &f) != SQLITE_OK || !f ||
+        f->pMethods != &checked_methods)
         return false;
     struct checked_file *file = (struct checked_file *)(void *)f;
     know_head(file);

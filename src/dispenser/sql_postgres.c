@@ -1,12 +1,12 @@
 /*
- * sql_postgres.c - sql.h over a PostgreSQL server, for crawlers on several machines.
+ * sql_postgres.c - implements sql.h over a PostgreSQL server, for crawlers on several machines.
  *
- * A writing transaction begins with an advisory lock that all writers take: what one reads and then changes (an address that
- * nobody holds, a head that is the best) no other changes in between, as in SQLite. SELECT ... FOR UPDATE SKIP
- * LOCKED would let two claims run at once, and hand two sites of one address to two processes. The server ends a
- * client that dies or stands still inside a transaction, and so its lock.
+ * A writing transaction starts with an advisory lock that all writers take. So what one reads and then changes (an
+ * address that nobody holds, a head that is the best) no other changes in between, as in SQLite. SELECT ... FOR UPDATE
+ * SKIP LOCKED would let two claims run at once and give two sites of one address to two processes. The server ends a
+ * client that dies or hangs inside a transaction, and releases its lock.
  *
- * A connection that broke is opened anew by the next wb_sql_begin(). The URL is never printed: it may hold a password.
+ * The next wb_sql_begin() reopens a connection that broke. The URL is never printed: it may contain a password.
  */
 #include "dispenser/sql.h"
 #include "base/buf.h"
@@ -22,21 +22,22 @@
 
 enum { NUMBER_TEXT_MAX = 24 };
 
-unsigned wb_sql_reopen_tries = 7; /* over about six seconds, in which a server can restart */
+unsigned wb_sql_reopen_tries = 7; /* about six seconds in total, in which a server can restart */
 
 struct postgres {
     struct wb_sql base;
     PGconn *conn;
     char *url;
-    char **texts;       /* with $1 for ?1 */
-    bool *prepared;     /* in this connection */
-    PGresult **results; /* of statements that ran */
-    int *rows;          /* at which each stands */
+    char **texts;       /* the statements, with $1 instead of ?1 */
+    bool *prepared;     /* which of them are prepared in this connection */
+    PGresult **results; /* of those that were run */
+    int *rows;          /* the current row of each result */
 };
 
 /*
- * The planner knows little about tables that have just been filled; ours are all asked through an index. lock_timeout and
- * idle_in_transaction_session_timeout bound how long a process that is stuck keeps the others waiting.
+ * The planner knows little about tables that have just been filled, so tell it what we know: every one of our
+ * statements uses an index. lock_timeout and idle_in_transaction_session_timeout bound how long a process that hangs
+ * keeps the others waiting.
  */
 static const char session[] =
     "SET client_min_messages = error; SET standard_conforming_strings = on; SET jit = off;"
@@ -50,10 +51,11 @@ static const char begin_read[] = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONL
 
 /* ---- errors ---------------------------------------------------------------------------------------- */
 
-/* The connection's words on one line, or none where they would tell the password. */
+/* The error message of the connection, on one line; not if it contains the password. */
 static void connection_words(const struct postgres *p, char *words, size_t size)
 {
-    const char *message = p->conn ? PQerrorMessage(p->conn) : "out of memory", *password = p->conn ? PQpass(p->conn) : NULL;
+    const char *message = p->conn ? PQerrorMessage(p->conn) : "out of memory";
+    const char *password = p->conn ? PQpass(p->conn) : NULL;
 
     if (password && *password && strstr(message, password))
         message = "refused";
@@ -81,22 +83,26 @@ static bool state_in(const char *state, const char *const *list)
     return false;
 }
 
-/* By SQLSTATE; a short one stands for its class. */
+/* Turns an SQLSTATE into one of our codes. A short one in a list stands for its whole class. */
 static int fail(const struct postgres *p, const PGresult *result)
 {
-    /* Serialization and deadlock, lock not got, server going down, connection, two who make the same table or row at once. */
+    /*
+     * Serialization failure and deadlock, lock not available, server shutting down, connection lost, two clients that
+     * create the same table or row at the same time.
+     */
     static const char *const again[] = {"40", "55P03", "57P0", "08", "25P03", "23505", "42P07", NULL};
     static const char *const corrupt[] = {"42P01", "42703", "42P10", "XX", "22", NULL};
-    const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE), *words = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+    const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    const char *words = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
 
     if (PQstatus(p->conn) != CONNECTION_OK)
         return fail_connection(p, WB_SQL_AGAIN);
     if (!state || !words)
-        return wb_fail(WB_E_IO, "%s gave no sensible answer", p->base.where);
+        return wb_fail(WB_E_IO, "%s gave an answer that makes no sense", p->base.where);
     if (state_in(state, again))
         return wb_fail(WB_SQL_AGAIN, "%s is busy: %s", p->base.where, words);
     if (state_in(state, corrupt))
-        return wb_fail(WB_E_CORRUPT, "%s does not hold what it should: %s", p->base.where, words);
+        return wb_fail(WB_E_CORRUPT, "%s does not contain what it should: %s", p->base.where, words);
     return wb_fail(WB_E_IO, "%s: %s", p->base.where, words);
 }
 
@@ -127,7 +133,10 @@ static int has_table(struct wb_sql *sql, const char *name)
     return err;
 }
 
-/* Of this moment, not of the transaction's begin: a lease that was waited for is judged when its turn comes. */
+/*
+ * clock_timestamp() is the present time, not that of the start of the transaction, which may have waited for its
+ * lock.
+ */
 static int read_clock(struct wb_sql *sql, int64_t *now_ms_out)
 {
     struct postgres *p = (struct postgres *)sql;
@@ -166,9 +175,10 @@ static void ignore_notice(void *context, const PGresult *result)
 
 static int connect_once(struct postgres *p)
 {
-    /* What stands before the URL is a default that it may change. */
-    const char *const names[] = {"connect_timeout", "keepalives_idle", "keepalives_interval", "keepalives_count", "tcp_user_timeout",
-                                 "application_name", "dbname", "client_encoding", NULL};
+    /* What comes before the URL is a default that the URL may change. */
+    const char *const names[] = {"connect_timeout",  "keepalives_idle",  "keepalives_interval",
+                                 "keepalives_count", "tcp_user_timeout", "application_name",
+                                 "dbname",           "client_encoding",  NULL};
     const char *const values[] = {"10", "15", "5", "3", "30000", "webbase", p->url, "UTF8", NULL};
 
     disconnect(p);
@@ -188,7 +198,7 @@ static int reconnect(struct postgres *p)
         nanosleep(&(struct timespec){ms / 1000, (long)(ms % 1000) * 1000000L}, NULL);
         err = connect_once(p);
     }
-    /* The message is of the last try; it is not to be begun again from above. */
+    /* WB_E_IO, so that the caller does not try again. The message is that of the last try. */
     return err < 0 ? WB_E_IO : 0;
 }
 
@@ -212,9 +222,9 @@ static int commit_transaction(struct wb_sql *sql)
     PGresult *result = PQexec(p->conn, "COMMIT");
     int err = succeeded(result) ? 0 : fail(p, result);
 
-    /* The server answers a commit of a transaction that failed with a rollback, and calls that success. */
+    /* If the transaction has failed, the server answers COMMIT with ROLLBACK and calls that a success. */
     if (err == 0 && strcmp(PQcmdStatus(result), "COMMIT") != 0)
-        err = wb_fail(WB_SQL_AGAIN, "%s took a transaction back", p->base.where);
+        err = wb_fail(WB_SQL_AGAIN, "%s rolled a transaction back", p->base.where);
     PQclear(result);
     return err;
 }
@@ -241,14 +251,14 @@ static int prepare_statement(struct postgres *p, unsigned n, const char *name)
     return err;
 }
 
-/* Every value as text that ends with a NUL, in bytes. */
+/* Writes every value to bytes as text, followed by a NUL. */
 static int write_values(const struct wb_sql_value *values, unsigned count, struct wb_buf *bytes, const char **texts_out)
 {
     size_t total = 0;
 
     for (unsigned i = 0; i < count; i++)
         total += values[i].is_text ? values[i].text.len + 1 : NUMBER_TEXT_MAX;
-    /* All at once, so that the bytes do not move. */
+    /* Reserve everything at once, so that the bytes do not move. */
     int err = wb_buf_reserve(bytes, total + 1);
     for (unsigned i = 0; i < count && err == 0; i++) {
         texts_out[i] = bytes->ptr + bytes->len;
@@ -299,7 +309,8 @@ static struct wb_slice column_text(const struct wb_sql *sql, unsigned n, unsigne
     const struct postgres *p = (const struct postgres *)sql;
 
     WB_CHECK(p->results[n] && p->rows[n] < PQntuples(p->results[n]));
-    return wb_slice(PQgetvalue(p->results[n], p->rows[n], (int)column), (size_t)PQgetlength(p->results[n], p->rows[n], (int)column));
+    return wb_slice(PQgetvalue(p->results[n], p->rows[n], (int)column), (size_t)PQgetlength(p->results[n], p->rows[n],
+                                                                                            (int)column));
 }
 
 static int64_t column_number(const struct wb_sql *sql, unsigned n, unsigned column)
@@ -351,7 +362,10 @@ static const struct wb_sql_driver driver = {
     .end = end_statement,
 };
 
-/* "the PostgreSQL server at HOST:PORT, database NAME". libpq's words for a URL it cannot read would quote it, password and all. */
+/*
+ * Makes "the PostgreSQL server at HOST:PORT, database NAME". libpq's own message about a URL that it cannot read would
+ * quote the URL, password and all.
+ */
 static int name_server(const char *url, char **where_out)
 {
     PQconninfoOption *options = PQconninfoParse(url, NULL);
@@ -368,8 +382,8 @@ static int name_server(const char *url, char **where_out)
         port = strcmp(o->keyword, "port") == 0 ? o->val : port;
         database = strcmp(o->keyword, "dbname") == 0 ? o->val : database;
     }
-    err = wb_buf_printf(&text, "the PostgreSQL server at %s%s%s%s%s", *host ? host : "this machine", *port ? ":" : "", port,
-                        *database ? ", database " : "", database);
+    err = wb_buf_printf(&text, "the PostgreSQL server at %s%s%s%s%s", *host ? host : "this machine", *port ? ":" : "",
+                        port, *database ? ", database " : "", database);
     if (err == 0)
         err = wb_buf_terminate(&text);
     if (err == 0)
@@ -400,7 +414,8 @@ int wb_sql_open_postgres(const char *url, const char *const *texts, unsigned cou
     p = wb_alloc_zero(1, sizeof *p);
     if (!p)
         return WB_E_NOMEM;
-    p->base = (struct wb_sql){.driver = &driver, .process = getpid(), .texts = texts, .count = count};
+    p->base = (struct wb_sql){.magic = WB_SQL_MAGIC, .driver = &driver, .process = getpid(), .texts = texts,
+                              .count = count};
     p->url = wb_strdup(url);
     p->texts = wb_alloc_zero(count, sizeof *p->texts);
     p->prepared = wb_alloc_zero(count, sizeof *p->prepared);

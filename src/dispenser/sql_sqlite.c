@@ -1,11 +1,12 @@
 /*
- * sql_sqlite.c - sql.h over a SQLite file.
+ * sql_sqlite.c - implements sql.h over a SQLite file.
  *
- * Write-ahead log, so that readers never wait; synchronous=NORMAL, so that a commit costs no fsync: what was committed
- * survives kill -9, and power loss may take back the last transactions (never half of one). Who needs more has a
- * journal to correct it with. A writer that finds the file locked waits with jitter for up to LOCK_MS.
+ * The file is in write-ahead-log mode, so readers never wait. With synchronous=NORMAL a commit costs no fsync:
+ * committed transactions survive kill -9, while a power failure may undo the last ones (never half of one). That is
+ * enough, because the journal of the crawl tells what was lost. A writer that finds the file locked waits for up to
+ * LOCK_MS.
  *
- * SQLite opens, writes and maps its files itself: they are outside of os/file.h.
+ * SQLite opens, writes and maps its files itself, not through os/file.h.
  */
 #include "dispenser/sql.h"
 #include "dispenser/sql_checked.h"
@@ -25,17 +26,17 @@
 
 enum {
     LOCK_MS = 30000,
-    OPEN_TRIES = 200,     /* for turning on the write-ahead log, where SQLite does not wait by itself */
+    OPEN_TRIES = 200, /* to switch on the write-ahead log: there SQLite does not wait by itself */
     PAUSE_MS_MAX = 12,
     BOOT_ID_MAX = 128,
     CACHE_KB = 16 << 10,
-    WAL_BYTES_MAX = 64 << 20, /* what is kept of the log once it was copied back */
+    WAL_BYTES_MAX = 64 << 20, /* size to which the log is cut after it was copied back */
 };
 
-/* "WBdc": a database whose pages have checksums. */
+/* "WBdc" in the head of the file marks a database whose pages have checksums. */
 #define CHECKED_ID 0x57426463
 #define SET_CHECKED_ID "PRAGMA application_id = 1463968867"
-_Static_assert(CHECKED_ID == 1463968867, "the same number");
+_Static_assert(CHECKED_ID == 1463968867, "both are the same number");
 
 struct sqlite {
     struct wb_sql base;
@@ -44,6 +45,7 @@ struct sqlite {
     int64_t waiting_since_ns;
 };
 
+/* A random time, so that two processes do not get in each other's way again and again. */
 static void pause_a_little(void)
 {
     uint8_t chance;
@@ -65,7 +67,7 @@ static int on_busy(void *context, int count)
     return 1;
 }
 
-/* The system's reason for an SQLITE_IOERR or SQLITE_CANTOPEN; 0 if it is not known. */
+/* The system's errno behind an SQLITE_IOERR or SQLITE_CANTOPEN; 0 if it is not known. */
 static int system_reason(const struct sqlite *s, int rc, int last_errno)
 {
     if ((rc & 0xff) != SQLITE_IOERR && (rc & 0xff) != SQLITE_CANTOPEN)
@@ -73,12 +75,13 @@ static int system_reason(const struct sqlite *s, int rc, int last_errno)
     int number = s->db ? sqlite3_system_errno(s->db) : 0;
     if (number)
         return number;
-    /* A failed COMMIT leaves it in errno only. What was there before cannot be one of these: we would have ended. */
-    bool limit = last_errno == ENOSPC || last_errno == EDQUOT || last_errno == EFBIG || last_errno == EMFILE || last_errno == ENFILE;
+    /* A failed COMMIT leaves it in errno only. It is not left from an earlier failure: these errors end the program. */
+    bool limit = last_errno == ENOSPC || last_errno == EDQUOT || last_errno == EFBIG || last_errno == EMFILE ||
+                 last_errno == ENFILE;
     return limit ? last_errno : 0;
 }
 
-/* The one place where SQLite's codes become ours. */
+/* The only place where SQLite's codes become ours. */
 static int fail(const struct sqlite *s, int rc)
 {
     uint64_t bad = 0;
@@ -86,10 +89,11 @@ static int fail(const struct sqlite *s, int rc)
     const char *words = s->db ? sqlite3_errmsg(s->db) : sqlite3_errstr(rc);
 
     if (rc == SQLITE_IOERR_DATA && s->db) {
-        wb_checked_state(s->db, &bad);
-        return wb_fail(WB_E_CORRUPT, "%s is damaged: the page at %llu does not match its checksum", s->base.where, (unsigned long long)bad);
+        wb_sql_checked_state(s->db, &bad);
+        return wb_fail(WB_E_CORRUPT, "%s is damaged: the page at %llu does not match its checksum", s->base.where,
+                       (unsigned long long)bad);
     }
-    /* SQLite's own words are "disk I/O error" and "unable to open database file", whatever the reason is. */
+    /* SQLite itself only says "disk I/O error" or "unable to open database file". */
     if (number) {
         errno = number;
         return wb_fail_errno("cannot %s %s", (rc & 0xff) == SQLITE_IOERR ? "read or write" : "open", s->base.where);
@@ -113,8 +117,8 @@ static int fail(const struct sqlite *s, int rc)
     case SQLITE_TOOBIG:
         return wb_fail(WB_E_LIMIT, "%s: %s", s->base.where, words);
     case SQLITE_ERROR:
-        /* Our statements are right, so the tables are not ours: made by somebody else, or damaged. */
-        return wb_fail(WB_E_CORRUPT, "%s does not hold what it should: %s", s->base.where, words);
+        /* Our statements are right, so the tables are not as we made them. */
+        return wb_fail(WB_E_CORRUPT, "%s does not contain what it should: %s", s->base.where, words);
     default:
         return wb_fail(WB_E_IO, "%s: %s", s->base.where, words);
     }
@@ -132,7 +136,8 @@ static int has_table(struct wb_sql *sql, const char *name)
 {
     struct sqlite *s = (struct sqlite *)sql;
     sqlite3_stmt *statement = NULL;
-    int rc = sqlite3_prepare_v2(s->db, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?1", -1, &statement, NULL);
+    int rc = sqlite3_prepare_v2(s->db, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?1", -1, &statement,
+                                NULL);
 
     if (rc == SQLITE_OK)
         rc = sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC);
@@ -152,7 +157,10 @@ static int read_clock(struct wb_sql *sql, int64_t *now_ms_out)
     return 0;
 }
 
-/* Which start of the machine it is. Where the kernel does not say, it counts as always the same, and leases last until they end or are given back. */
+/*
+ * Identifies the current start of the machine. If the kernel does not say, it counts as always the same, and leases
+ * last until they expire or are released.
+ */
 static int clock_epoch(int64_t *epoch_out)
 {
     struct wb_buf text = WB_BUF_INIT;
@@ -198,9 +206,10 @@ static int run_statement(struct wb_sql *sql, unsigned n, const struct wb_sql_val
     WB_CHECK(sqlite3_bind_parameter_count(statement) == (int)count);
     for (unsigned i = 0; i < count && rc == SQLITE_OK; i++) {
         const struct wb_sql_value *v = &values[i];
-        /* The text is read by later steps too, when the caller's may be gone. */
+        /* Later steps read the text too, when the caller's copy may no longer exist. */
         if (v->is_text)
-            rc = sqlite3_bind_text64(statement, (int)i + 1, v->text.len ? v->text.ptr : "", v->text.len, SQLITE_TRANSIENT, SQLITE_UTF8);
+            rc = sqlite3_bind_text64(statement, (int)i + 1, v->text.len ? v->text.ptr : "", v->text.len,
+                                     SQLITE_TRANSIENT, SQLITE_UTF8);
         else
             rc = sqlite3_bind_int64(statement, (int)i + 1, v->number);
     }
@@ -301,12 +310,13 @@ static int read_pragma(struct sqlite *s, const char *text, int64_t *value_out)
 }
 
 /*
- * A file that has no checksums was made by an earlier version, and is rewritten with them; a new one has them from the start. The
- * id in its head says that there must be some, so that a flipped bit in the byte that says how many bytes SQLite leaves to us is damage too.
+ * Makes sure that the pages have checksums. A new file has them from the start; a file without was made by an earlier
+ * version and is rewritten. The id in the head says that there must be checksums. So a flipped bit in the byte that
+ * says how many bytes of a page SQLite leaves to us is recognised as damage, too.
  */
 static int add_checksums(struct sqlite *s)
 {
-    int reserved = WB_CHECKED_BYTES;
+    int reserved = WB_SQL_CHECKED_BYTES;
     int64_t pages = 0, id = 0;
     uint64_t bad;
 
@@ -316,18 +326,18 @@ static int add_checksums(struct sqlite *s)
     int err = read_pragma(s, "PRAGMA page_count", &pages);
     if (err == 0)
         err = read_pragma(s, "PRAGMA application_id", &id);
-    if (err < 0 || (pages && wb_checked_state(s->db, &bad) && id == CHECKED_ID))
+    if (err < 0 || (pages && wb_sql_checked_state(s->db, &bad) && id == CHECKED_ID))
         return err;
     if (pages && id == CHECKED_ID)
         return wb_fail(WB_E_CORRUPT, "%s is damaged: its head says that its pages have no checksums", s->base.where);
-    /* Without a log, so that the head of the file itself has changed when the id says so. */
+    /* Without a log, so that the file itself has its new head before the id says so. */
     err = pages ? exec_text(&s->base, "PRAGMA journal_mode = DELETE; VACUUM; PRAGMA wal_checkpoint(TRUNCATE)") : 0;
-    if (err == 0 && pages && !wb_checked_state(s->db, &bad))
+    if (err == 0 && pages && !wb_sql_checked_state(s->db, &bad))
         err = wb_fail(WB_SQL_AGAIN, "%s is in use by a process of an earlier version", s->base.where);
     return err < 0 ? err : exec_text(&s->base, SET_CHECKED_ID);
 }
 
-/* Two processes that do this to a new file at once get in each other's way, and SQLite does not wait here. */
+/* Two processes that do this to a new file at the same time get in each other's way, and SQLite does not wait here. */
 static int set_up(struct sqlite *s)
 {
     int err = WB_SQL_AGAIN;
@@ -344,8 +354,8 @@ static int set_up(struct sqlite *s)
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     char text[160];
-    snprintf(text, sizeof text, "PRAGMA cell_size_check = ON; PRAGMA cache_size = -%d; PRAGMA journal_size_limit = %d", CACHE_KB,
-             WAL_BYTES_MAX);
+    snprintf(text, sizeof text, "PRAGMA cell_size_check = ON; PRAGMA cache_size = -%d; PRAGMA journal_size_limit = %d",
+             CACHE_KB, WAL_BYTES_MAX);
     return exec_text(&s->base, text);
 }
 
@@ -358,14 +368,16 @@ int wb_sql_open_sqlite(const char *path, const char *const *texts, unsigned coun
     s = wb_alloc_zero(1, sizeof *s);
     if (!s)
         return WB_E_NOMEM;
-    s->base = (struct wb_sql){.driver = &driver, .process = getpid(), .texts = texts, .count = count};
+    s->base = (struct wb_sql){.magic = WB_SQL_MAGIC, .driver = &driver, .process = getpid(), .texts = texts,
+                              .count = count};
     s->statements = wb_alloc_zero(count, sizeof *s->statements);
     s->base.where = wb_strdup(path);
     if (!s->statements || !s->base.where)
         goto done;
-    int rc = wb_checked_register();
+    int rc = wb_sql_checked_register();
     if (rc == SQLITE_OK)
-        rc = sqlite3_open_v2(path, &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, WB_CHECKED_VFS);
+        rc = sqlite3_open_v2(path, &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
+                             WB_SQL_CHECKED_VFS);
     if (rc != SQLITE_OK) {
         err = fail(s, rc);
         goto done;
@@ -385,11 +397,11 @@ done:
 
 /* ---- checking ------------------------------------------------------------------------------------------ */
 
-/* As it lies there, also where nothing may be written beside it. */
+/* Opens the file for checking only; also in a directory in which nothing can be written. */
 static int open_to_check(struct sqlite *s, const char *path)
 {
     struct wb_buf uri = WB_BUF_INIT;
-    int rc = sqlite3_open_v2(path, &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, WB_CHECKED_VFS);
+    int rc = sqlite3_open_v2(path, &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, WB_SQL_CHECKED_VFS);
     int64_t pages;
 
     sqlite3_extended_result_codes(s->db, 1);
@@ -397,7 +409,7 @@ static int open_to_check(struct sqlite *s, const char *path)
     int err = rc == SQLITE_OK ? read_pragma(s, "PRAGMA page_count", &pages) : fail(s, rc);
     if (err != WB_E_IO)
         return err;
-    /* A log that nobody could read would be left out: then the first error counts. */
+    /* Opening it as immutable ignores its log. If there is one, keep the first error instead. */
     if (wb_buf_printf(&uri, "%s-wal", path) < 0 || wb_buf_terminate(&uri) < 0 || wb_path_kind(uri.ptr) != WB_PATH_NONE)
         goto done;
     wb_buf_clear(&uri);
@@ -409,7 +421,8 @@ static int open_to_check(struct sqlite *s, const char *path)
     if (wb_buf_append_str(&uri, "?immutable=1") < 0 || wb_buf_terminate(&uri) < 0)
         goto done;
     sqlite3_close(s->db);
-    rc = sqlite3_open_v2(uri.ptr, &s->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, WB_CHECKED_VFS);
+    rc = sqlite3_open_v2(uri.ptr, &s->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX,
+                         WB_SQL_CHECKED_VFS);
     sqlite3_extended_result_codes(s->db, 1);
     err = rc == SQLITE_OK ? read_pragma(s, "PRAGMA page_count", &pages) : fail(s, rc);
 done:
@@ -426,9 +439,10 @@ static int check_database(struct sqlite *s, wb_sql_found found, void *context)
 
     if (err < 0)
         return err;
-    if (!wb_checked_state(s->db, &bad))
-        found(context, id == CHECKED_ID, 0, id == CHECKED_ID ? "the head says that the pages have no checksums"
-                                                             : "made by an earlier version, without checksums: the next crawl adds them");
+    if (!wb_sql_checked_state(s->db, &bad) && id == CHECKED_ID)
+        found(context, true, 0, "the head says that the pages have no checksums");
+    else if (!wb_sql_checked_state(s->db, &bad))
+        found(context, false, 0, "made by an earlier version, without checksums: the next crawl adds them");
     rc = sqlite3_prepare_v2(s->db, "PRAGMA integrity_check", -1, &statement, NULL);
     while (rc == SQLITE_OK || rc == SQLITE_ROW) {
         rc = sqlite3_step(statement);
@@ -443,17 +457,18 @@ static int check_database(struct sqlite *s, wb_sql_found found, void *context)
 
 int wb_sql_check_sqlite(const char *path, wb_sql_found found, void *context)
 {
-    struct sqlite s = {.base = {.driver = &driver, .process = getpid(), .where = wb_strdup(path)}};
+    struct sqlite s = {.base = {.magic = WB_SQL_MAGIC, .driver = &driver, .process = getpid(),
+                                .where = wb_strdup(path)}};
     uint64_t bad = 0;
 
     if (!s.base.where)
         return WB_E_NOMEM;
-    int rc = wb_checked_register();
+    int rc = wb_sql_checked_register();
     int err = rc == SQLITE_OK ? open_to_check(&s, path) : fail(&s, rc);
     if (err == 0)
         err = check_database(&s, found, context);
     if (err == WB_E_CORRUPT) {
-        wb_checked_state(s.db, &bad);
+        wb_sql_checked_state(s.db, &bad);
         found(context, true, bad, wb_error_message());
         err = 0;
     }

@@ -23,7 +23,7 @@ static int set_up_repository(void **state)
     must_ok(wb_store_create(p->dir, NULL));
     reopen_place(p);
     if (!p->postgres)
-        must_ok(wb_dispenser_begin_run(p->d, &p->run));
+        must_ok(begin_run(p->d, &p->run));
     return 0;
 }
 
@@ -274,13 +274,13 @@ static int64_t enter(struct place *p, const char *name, bool all, int64_t *goes_
     char url[64];
     struct wb_seed seed;
     struct wb_site_plan plan = {.name = wb_slice_str(name), .scheme = WB_SLICE_LIT("http"), .class_name = WB_SLICE_EMPTY, .priority = INT_MIN,
-                                .delay_ms = -2, .budget = -2, .seeds = &seed, .seed_count = 1, .anew = true};
-    struct wb_run_wish wish = {.plans = &plan, .count = name[0] != '\0', .all = all};
+                                .delay_ms = -2, .budget = -2, .seeds = &seed, .seed_count = 1, .revisit = true};
+    struct wb_run_plan wish = {.plans = &plan, .count = name[0] != '\0', .all = all};
     int64_t run;
 
     snprintf(url, sizeof url, "http://%s/", name);
     seed = (struct wb_seed){.url = wb_slice_str(url)};
-    must_ok(wb_dispenser_enter(p->d, &wish, &run, goes_on_out));
+    must_ok(wb_dispenser_enter_run(p->d, &wish, &run, goes_on_out));
     check_tables(p);
     return run;
 }
@@ -306,7 +306,7 @@ static void test_plain_again(void **state)
     assert_int_equal(enter(p, "a.org", true, &goes_on), run);
     assert_int_equal(goes_on, run);
     /* Unfinished sites of a list join as what they are. */
-    must_ok(wb_dispenser_join(p->d, run, true, WB_SLICE_EMPTY));
+    must_ok(wb_dispenser_join_run(p->d, run, true, WB_SLICE_EMPTY));
     assert_true(row_of(p->d, "b.org").run == run && row_of(p->d, "b.org").listed > 0);
 }
 
@@ -316,7 +316,7 @@ static void test_found(void **state)
     PLACE(p);
     struct wb_seed seed = {.url = WB_SLICE_LIT("http://b.org/found"), .depth = 3};
     struct wb_site_plan plan = {.name = WB_SLICE_LIT("b.org"), .scheme = WB_SLICE_LIT("http"), .class_name = WB_SLICE_EMPTY, .priority = INT_MIN,
-                                .delay_ms = -2, .budget = -2, .seeds = &seed, .seed_count = 1, .found = true, .listed = true};
+                                .delay_ms = -2, .budget = -2, .seeds = &seed, .seed_count = 1, .by_link = true, .listed = true};
     uint64_t added;
 
     add_site(p, "a.org", "10.0.0.1", 0);

@@ -216,12 +216,11 @@ static inline void make_site(const char *dir, const char *name, enum wb_site_sta
                                 .budget = -1};
     struct wb_dispenser *dispenser = NULL;
     struct site_wanted wanted = {wb_slice_str(name), 0};
-    int64_t run;
-    uint64_t added;
+    struct wb_run_plan crawl = {.plans = &plan, .count = 1};
+    int64_t run, continues;
 
     ok(wb_dispenser_open(dir, NULL, &dispenser));
-    ok(wb_dispenser_begin_run(dispenser, &run));
-    ok(wb_dispenser_add(dispenser, run, &plan, 1, &added));
+    ok(wb_dispenser_enter_run(dispenser, &crawl, &run, &continues));
     ok(wb_dispenser_borrow(dispenser, wanted.name, WB_SLICE_LIT("http"), WB_SLICE_LIT("test"), 60000, note_site,
                            &wanted));
     struct wb_site_report report = {.id = wanted.id,

@@ -142,7 +142,7 @@ int set_up_place(void **state)
         make_schema(place);
     }
     place->d = open_place(place);
-    must_ok(wb_dispenser_begin_run(place->d, &place->run));
+    must_ok(begin_run(place->d, &place->run));
     must(place->run == 1);
     return 0;
 }
@@ -228,11 +228,19 @@ struct wb_site_row row_of(struct wb_dispenser *d, const char *name)
     return row;
 }
 
+int begin_run(struct wb_dispenser *d, int64_t *run_out)
+{
+    struct wb_run_plan nothing = {.count = 0};
+    int64_t continues;
+
+    return wb_dispenser_enter_run(d, &nothing, run_out, &continues);
+}
+
 void add_seed(struct wb_dispenser *d, int64_t run, const char *name, const char *url, bool anew)
 {
     struct wb_seed seed = {.url = url ? wb_slice_str(url) : WB_SLICE_EMPTY, .depth = 0};
     struct wb_site_plan plan = {.name = wb_slice_str(name), .scheme = WB_SLICE_LIT("http"), .priority = INT_MIN, .delay_ms = -2, .budget = -2,
-                                .seeds = &seed, .seed_count = url != NULL, .anew = anew};
+                                .seeds = &seed, .seed_count = url != NULL, .revisit = anew};
     uint64_t added;
 
     must_ok(wb_dispenser_add(d, run, &plan, 1, &added));

@@ -92,6 +92,8 @@ struct wb_site_row row_of(struct wb_dispenser *d, const char *name);
 
 /* Adds a site with one seed, http://NAME/, and resolves it to an address unless that is NULL; its id. */
 int64_t add_site(const struct place *place, const char *name, const char *address, int priority);
+/* The number of a new run, without any site. */
+int begin_run(struct wb_dispenser *d, int64_t *run_out);
 void add_seed(struct wb_dispenser *d, int64_t run, const char *name, const char *url, bool anew);
 
 struct wb_site_report report_of(int64_t id, enum wb_site_state state);

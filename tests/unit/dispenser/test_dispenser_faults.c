@@ -54,7 +54,7 @@ static void test_version(void **state)
     change(p, "INSERT INTO webbase_meta (name, value) VALUES ('version', 2)");
     assert_int_equal(try_open(p), 0);
     int64_t run;
-    assert_int_equal(wb_dispenser_begin_run(p->d, &run), WB_E_CORRUPT);
+    assert_int_equal(begin_run(p->d, &run), WB_E_CORRUPT);
 }
 
 /* Rows that no call of ours would have written. */
@@ -147,7 +147,7 @@ static int use_lists(struct wb_dispenser *d)
         seeds[i] = (struct wb_seed){.url = wb_slice_str(urls[i])};
     }
     if ((err = wb_dispenser_set_classes(d, &class, 1)) < 0 || (err = wb_dispenser_classes(d, ignore_class, NULL)) < 0 ||
-        (err = wb_dispenser_know(d, &plan, 1)) < 0 || (err = wb_dispenser_list(d, LEASE, &list, 1, &plan.name, 1, &run, &stat)) < 0 ||
+        (err = wb_dispenser_introduce(d, &plan, 1)) < 0 || (err = wb_dispenser_enter_lists(d, LEASE, &list, 1, &plan.name, 1, &run, &stat)) < 0 ||
         (err = wb_dispenser_newest_list(d, &newest)) < 0)
         return err;
     must(stat.sites >= 1 && stat.urls == COUNT(seeds) && newest == run);
@@ -159,7 +159,7 @@ static int use_everything(struct wb_dispenser *d)
 {
     struct wb_seed seed = {.url = WB_SLICE_LIT("http://n.org/")};
     struct wb_site_plan plan = {.name = WB_SLICE_LIT("n.org"), .scheme = WB_SLICE_LIT("http"), .priority = 1, .delay_ms = -1, .budget = -1,
-                                .seeds = &seed, .seed_count = 1, .anew = true};
+                                .seeds = &seed, .seed_count = 1, .revisit = true};
     struct wb_site_report report = report_of(1, WB_SITE_DONE);
     struct wb_buf mem = WB_BUF_INIT;
     struct wb_site_row row;
@@ -169,13 +169,13 @@ static int use_everything(struct wb_dispenser *d)
     uint64_t count;
     int err;
 
-    if ((err = wb_dispenser_begin_run(d, &run)) < 0 || (err = wb_dispenser_add(d, run, &plan, 1, &count)) < 0 ||
-        (err = wb_dispenser_join(d, run, true, WB_SLICE_EMPTY)) < 0 || (err = wb_dispenser_unresolved(d, run, 0, 9, ignore_row, NULL)) < 0 ||
+    if ((err = begin_run(d, &run)) < 0 || (err = wb_dispenser_add(d, run, &plan, 1, &count)) < 0 ||
+        (err = wb_dispenser_join_run(d, run, true, WB_SLICE_EMPTY)) < 0 || (err = wb_dispenser_unresolved(d, run, 0, 9, ignore_row, NULL)) < 0 ||
         (err = wb_dispenser_get(d, WB_SLICE_LIT("n.org"), &mem, &row)) < 0 ||
         (err = wb_dispenser_resolved(d, row.id, WB_SLICE_LIT("10.0.0.1"), 9, WB_SLICE_EMPTY)) < 0 ||
         (err = claim_until(d, run, me, 0, LEASE, 9, ignore_row, NULL)) < 0 ||
         (err = borrow_until(d, WB_SLICE_LIT("b.org"), WB_SLICE_LIT("http"), me, 0, LEASE, ignore_row, NULL)) < 0 ||
-        (err = renew_until(d, me, 2 * LEASE)) < 0 || (err = wb_dispenser_lost(d, me, ignore_row, NULL)) < 0 ||
+        (err = renew_until(d, me, 2 * LEASE)) < 0 ||
         (err = wb_dispenser_report(d, me, &report, 1)) < 0 || (err = wb_dispenser_release(d, me)) < 0 ||
         (err = wb_dispenser_seeds(d, row.id, 0, ignore_seed, NULL)) < 0 || (err = wb_dispenser_reopen(d, run, &count)) < 0 ||
         (err = wb_dispenser_neighbours(d, WB_SLICE_LIT("10.0.0.1"), ignore_row, NULL)) < 0 || (err = use_lists(d)) < 0)
@@ -302,10 +302,10 @@ static void test_never_again(void **state)
 
     make_shaky(p->d, 0, 0);
     shaky.driver.run = always_again;
-    assert_int_equal(wb_dispenser_begin_run(p->d, &run), WB_E_BUSY);
+    assert_int_equal(begin_run(p->d, &run), WB_E_BUSY);
     assert_true(message_has("deadlock"));
     p->d->sql->driver = shaky.real;
-    must_ok(wb_dispenser_begin_run(p->d, &run));
+    must_ok(begin_run(p->d, &run));
     assert_int_equal(run, 2);
 }
 
@@ -446,7 +446,7 @@ static int open_read_only(void *context)
     /* Where it can be read, writing is refused. */
     int64_t run;
     if (err == 0)
-        err = wb_dispenser_begin_run(d, &run);
+        err = begin_run(d, &run);
     must(err == WB_E_IO && message_has(p->dir));
     wb_dispenser_close(d);
     return 0;
@@ -500,7 +500,7 @@ static void test_locked(void **state)
         usleep(1000);
     must_ok(wb_dispenser_stat(p->d, 0, &stat));
     assert_int_equal(access(ready, F_OK), 0);
-    must_ok(wb_dispenser_begin_run(p->d, &run));
+    must_ok(begin_run(p->d, &run));
     assert_int_not_equal(access(ready, F_OK), 0);
     assert_int_equal(end_child(child), 0);
 }
@@ -541,7 +541,7 @@ static void test_server_gone(void **state)
     must_ok(wb_dispenser_stat(p->d, 0, &stat));
     end_server(NULL);
     wb_sql_reopen_tries = 2;
-    assert_int_equal(wb_dispenser_begin_run(p->d, &run), WB_E_IO);
+    assert_int_equal(begin_run(p->d, &run), WB_E_IO);
     assert_true(message_has("the PostgreSQL server at /"));
     assert_int_equal(wb_dispenser_stat(p->d, 0, &stat), WB_E_IO);
 }

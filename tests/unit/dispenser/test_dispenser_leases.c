@@ -130,7 +130,7 @@ static void test_put_aside(void **state)
     assert_int_equal(wb_dispenser_put_aside(p->d, 999, 0, WB_SLICE_EMPTY), WB_E_NOTFOUND);
     /* A visit that was finished goes on. */
     must_ok(report_one(p->d, "me", report_of(b, WB_SITE_DONE)));
-    must_ok(wb_dispenser_again(p->d, b));
+    must_ok(wb_dispenser_resume(p->d, b));
     assert_int_equal(row_of(p->d, "b.org").state, WB_SITE_READY);
     check_tables(p);
 }

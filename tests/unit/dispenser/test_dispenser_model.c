@@ -301,11 +301,11 @@ static int learn_seed(void *context, const struct wb_seed *seed)
 static void twin_add(int64_t run, const struct wb_site_plan *plan, struct twin_site *s)
 {
     int64_t was_run = s->run;
-    bool found = s->there && plan->found && run > s->run;
+    bool found = s->there && plan->by_link && run > s->run;
 
     if (!s->there) {
         *s = (struct twin_site){.there = true, .state = WB_SITE_UNRESOLVED, .before = WB_SITE_UNRESOLVED, .run = run, .delay_ms = -1, .budget = -1};
-        if (plan->found && plan->listed)
+        if (plan->by_link && plan->listed)
             twin_listed(s);
         was_run = run;
     }
@@ -314,7 +314,7 @@ static void twin_add(int64_t run, const struct wb_site_plan *plan, struct twin_s
     s->priority = plan->priority == INT_MIN ? s->priority : plan->priority;
     s->delay_ms = plan->delay_ms == -2 ? s->delay_ms : plan->delay_ms;
     s->budget = plan->budget == -2 ? s->budget : plan->budget;
-    bool new = s->id == 0, anew = (plan->anew || (plan->found && run > was_run)) && !new;
+    bool new = s->id == 0, anew = (plan->revisit || (plan->by_link && run > was_run)) && !new;
     if (found && plan->listed) {
         if (over(s->state)) {
             twin_listed(s);
@@ -348,9 +348,9 @@ static void do_add(struct trace *t)
         name_of(sites[i], names[i]);
         plans[i] = (struct wb_site_plan){.name = wb_slice_str(names[i]), .scheme = WB_SLICE_LIT("http"), .priority = pick(t, 2) ? INT_MIN : pick(t, 5) - 2,
                                          .delay_ms = pick(t, 4) - 2, .budget = pick(t, 4) - 2, .seeds = seeds[i],
-                                         .seed_count = (size_t)pick(t, 4), .anew = pick(t, 2) == 0};
-        plans[i].found = !plans[i].anew && pick(t, 2);
-        plans[i].listed = plans[i].found && pick(t, 2);
+                                         .seed_count = (size_t)pick(t, 4), .revisit = pick(t, 2) == 0};
+        plans[i].by_link = !plans[i].revisit && pick(t, 2);
+        plans[i].listed = plans[i].by_link && pick(t, 2);
         for (size_t k = 0; k < plans[i].seed_count; k++) {
             int number = pick(t, SEEDS);
             snprintf(urls[i][k], sizeof urls[i][k], "http://%s/%d", names[i], number);
@@ -471,27 +471,18 @@ static void do_borrow(struct trace *t)
 static void do_renew(struct trace *t)
 {
     int owner = 1 + pick(t, OWNERS);
-    int64_t lease_ms = t->now_ms + 100 + pick(t, 100), ids[SITES];
-    unsigned lost = 0;
-    struct told told = {0};
+    int64_t lease_ms = t->now_ms + 100 + pick(t, 100);
+    int lost = 0;
 
     for (int i = 0; i < SITES; i++) {
         struct twin_site *s = &t->sites[i];
         if (s->there && s->owner == owner)
             s->lease_ms = lease_ms;
     }
-    for (int64_t id = 1; id <= SITES * 2; id++) {
-        if (by_id(t, id) && by_id(t, id)->lost[owner])
-            ids[lost++] = id;
-    }
-    say(t, "renew", owner, (int)lost);
-    must(renew_until(t->place->d, owner_slice(owner), lease_ms) == (lost ? WB_E_BUSY : 0));
-    if (pick(t, 2))
-        return;
-    must_ok(wb_dispenser_lost(t->place->d, owner_slice(owner), tell, &told));
-    compare_ids(&told, ids, lost);
     for (int i = 0; i < SITES; i++)
-        t->sites[i].lost[owner] = false;
+        lost += t->sites[i].there && t->sites[i].lost[owner];
+    say(t, "renew", owner, lost);
+    must(renew_until(t->place->d, owner_slice(owner), lease_ms) == (lost ? WB_E_BUSY : 0));
 }
 
 static void do_report(struct trace *t)
@@ -543,7 +534,7 @@ static void do_join(struct trace *t)
 
     say(t, "join", (int)run, all ? -1 : domain);
     snprintf(text, sizeof text, "d%d.org", domain);
-    must_ok(wb_dispenser_join(t->place->d, run, all, wb_slice_str(text)));
+    must_ok(wb_dispenser_join_run(t->place->d, run, all, wb_slice_str(text)));
     for (int i = 0; i < SITES; i++) {
         if (t->sites[i].there && !over(t->sites[i].state) && (all || i / 3 == domain))
             t->sites[i].run = run;
@@ -632,7 +623,7 @@ static void do_list(struct trace *t)
         }
     }
     set_clock(t->now_ms);
-    must_ok(wb_dispenser_list(t->place->d, t->now_ms, lists, (size_t)count, NULL, 0, &run, &stat));
+    must_ok(wb_dispenser_enter_lists(t->place->d, t->now_ms, lists, (size_t)count, NULL, 0, &run, &stat));
     say(t, "list", count, (int)run);
     for (int i = 0; i < count; i++) {
         struct twin_site *s = &t->sites[sites[i]];
@@ -707,7 +698,7 @@ static void test_traces(void **state)
     t = (struct trace){.place = p, .chance = seed, .now_ms = 1000, .print = getenv("WEBBASE_TRACE") != NULL};
     /* Lists have numbers of their own, above those that the trace uses. */
     for (int64_t run = p->run; run < RUNS;)
-        must_ok(wb_dispenser_begin_run(p->d, &run));
+        must_ok(begin_run(p->d, &run));
     for (t.step = 0; t.step < steps; t.step++)
         step(&t);
     check_tables(p);

@@ -17,7 +17,7 @@ static struct entered enter(struct wb_dispenser *d, const char *names, const cha
     struct wb_site_plan plans[SEEDS_MAX];
     struct wb_seed seeds[SEEDS_MAX];
     char text[SEEDS_MAX][64], copy[256], *domains[1] = {(char *)(uintptr_t)domain};
-    struct wb_run_wish wish = {.plans = plans, .domains = domains, .domain_count = domain != NULL, .all = all};
+    struct wb_run_plan wish = {.plans = plans, .domains = domains, .domain_count = domain != NULL, .all = all};
     struct entered e;
 
     snprintf(copy, sizeof copy, "%s", names);
@@ -26,11 +26,11 @@ static struct entered enter(struct wb_dispenser *d, const char *names, const cha
         snprintf(text[i], sizeof text[i], "http://%s/", name);
         seeds[i] = (struct wb_seed){.url = wb_slice_str(text[i])};
         plans[i] = (struct wb_site_plan){.name = wb_slice_str(name), .scheme = WB_SLICE_LIT("http"), .class_name = WB_SLICE_EMPTY, .priority = INT_MIN,
-                                         .delay_ms = -2, .budget = -2, .seeds = &seeds[i], .seed_count = 1, .anew = true};
+                                         .delay_ms = -2, .budget = -2, .seeds = &seeds[i], .seed_count = 1, .revisit = true};
     }
-    must_ok(wb_dispenser_enter(d, &wish, &e.run, &e.goes_on));
+    must_ok(wb_dispenser_enter_run(d, &wish, &e.run, &e.goes_on));
     for (size_t i = 0; i < wish.count; i++)
-        must(plans[i].goes_on == e.goes_on);
+        must(plans[i].continues == e.goes_on);
     return e;
 }
 

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-static int line(struct wb_seed_list *list, const char *text)
+static int line(struct wb_seeds *list, const char *text)
 {
     return wb_seeds_line(list, wb_slice_str(text));
 }
@@ -22,7 +22,7 @@ static void assert_slice(struct wb_slice s, const char *text)
 
 static void test_lines(void **state)
 {
-    struct wb_seed_list list = {0};
+    struct wb_seeds list = {0};
 
     (void)state;
     assert_int_equal(line(&list, "# nothing"), 0);
@@ -34,7 +34,7 @@ static void test_lines(void **state)
     assert_slice(list.seeds[0].url, "http://example.org/a");
     assert_int_equal(list.plans[0].delay_ms, -2);
     assert_int_equal(list.plans[0].priority, INT_MIN);
-    assert_true(list.plans[0].anew);
+    assert_true(list.plans[0].revisit);
     assert_int_equal(line(&list, "class tiny delay=60 budget=7 priority=-3"), 0);
     assert_int_equal(line(&list, "https://t.example:8443/ class=tiny # why not"), 0);
     assert_slice(list.plans[1].name, "t.example:8443");
@@ -52,7 +52,7 @@ static void test_lines(void **state)
 
 static void test_classes(void **state)
 {
-    struct wb_seed_list list = {0};
+    struct wb_seeds list = {0};
 
     (void)state;
     assert_int_equal(line(&list, "class news fetches=500 delay=2 min=10m max=1.5d # often"), 0);
@@ -83,7 +83,7 @@ static void test_nonsense(void **state)
                                         "https://a.example/ priority=5000", "https://a.example/ budget=-5",
                                         "class x min=1y", "class x max=", "class x min=-1m", "class x fetches=many", "class x fetches=-1", "class x min=2d max=1d",
                                         "class x delay=1m", "https://a.example/ fetches=5", "https://a.example/ min=1h"};
-    struct wb_seed_list list = {0};
+    struct wb_seeds list = {0};
 
     (void)state;
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
