@@ -175,7 +175,7 @@ int wb_store_bar(struct wb_store *store, const struct wb_store_bar *bar);
  */
 int wb_store_allow(struct wb_store *store, const struct wb_store_bar *bar);
 
-/* Returns 1 if the page must not be stored or fetched, 0 if it may be, or an error. Sees the commits of all processes. */
+/* Returns 1 if the page must not be stored or fetched, 0 if it may, or an error. Sees the commits of all processes. */
 int wb_store_barred(struct wb_store *store, struct wb_pageid id, struct wb_slice site);
 
 /*

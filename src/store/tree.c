@@ -1,7 +1,8 @@
 /*
- * tree.c - the file of a tree: opening it, the root record, and who holds which state.
+ * tree.c - opens the file of a tree, reads and writes the root record, and knows who holds
+ * which state. It never looks into the pages of a table.
  *
- * The root record lies twice, at the beginning of pages 0 and 1:
+ * There are two copies of the root record, at the beginning of pages 0 and 1:
  *
  *    0  "WBtree01" (8)
  *    8  checksum (8): XXH3 of bytes 16 to 1023
@@ -13,17 +14,18 @@
  *  896  free pages (8)
  *  904  zero, up to 1024
  *
- * Both copies are the same unless a commit is under way or was interrupted:
+ * A copy is valid if and only if its checksum matches and its numbers make sense (decode).
+ * Both copies are the same, unless a commit is in progress or was interrupted:
  *
  *   pages ... sync   copy 0   sync   copy 1
  *
- * While copy 0 is written, copy 1 holds the state before, durably; while copy 1 is
- * written, copy 0 holds the new one, durably. So a torn copy is never needed, and a
- * copy that was damaged later is replaced by the other one. A writer that finds
- * the copies different begins with putting that right.
+ * While copy 0 is being written, copy 1 still has the previous state, durably. While copy 1
+ * is being written, copy 0 already has the new state, durably. So one valid copy is always
+ * there, and a copy that is damaged later is replaced by the other one. A writer that
+ * finds two different copies repairs that first.
  *
- * Locks, on bytes far behind the end of the file: the writer's is exclusive; a
- * reader of state T has a shared one on a byte of its own for T.
+ * Locks are on bytes far beyond the end of the file: the writer has an exclusive lock on
+ * one byte; each reader that holds state T has a shared lock on a byte that stands for T.
  */
 #include "base/check.h"
 #include "base/error.h"
@@ -46,11 +48,14 @@ enum {
     AT_FREE = AT_CLASSES + WB_TREE_CLASSES * CLASS_BYTES,
     TRIES = 1000,
 };
-_Static_assert(AT_SPACE == 416 && AT_CLASSES == 800 && AT_FREE == 896 && AT_FREE + 8 <= WB_TREE_ROOT_BYTES, "the layout of the root record");
+_Static_assert(AT_SPACE == 416 && AT_CLASSES == 800 && AT_FREE == 896, "the layout of the root record");
+_Static_assert(AT_FREE + 8 <= (int)WB_TREE_ROOT_BYTES, "the fields fit in the root record");
+_Static_assert((int)WB_TREE_ROOT_BYTES <= (int)WB_TREE_PAGE_BYTES, "the root record fits in a page");
+_Static_assert((int)AT_ROOTS == (int)WB_TREE_QUICK_BYTES, "the quick bytes end before the roots");
 
 static const char MAGIC[8] = {'W', 'B', 't', 'r', 'e', 'e', '0', '1'};
 
-/* No file has so many bytes: 2^32 pages of 2^12. */
+/* A file has at most 2^32 pages of 2^12 bytes, so the bytes from 2^46 on are free for locks. */
 #define LOCK_WRITER ((uint64_t)1 << 46)
 #define LOCK_READERS (LOCK_WRITER + 1)
 #define TXN_MAX ((uint64_t)1 << 60)
@@ -59,6 +64,7 @@ static const char MAGIC[8] = {'W', 'B', 't', 'r', 'e', 'e', '0', '1'};
 
 static void encode(const struct wb_tree_state *state, char bytes[WB_TREE_ROOT_BYTES])
 {
+    WB_CHECK(state->pages < WB_TREE_IN_MEMORY);
     WB_CHECK(state->pages >= 2 && state->txn < TXN_MAX);
     memset(bytes, 0, WB_TREE_ROOT_BYTES);
     memcpy(bytes, MAGIC, sizeof MAGIC);
@@ -87,14 +93,19 @@ static void encode(const struct wb_tree_state *state, char bytes[WB_TREE_ROOT_BY
     wb_put64(bytes + 8, wb_hash64(bytes + 16, WB_TREE_ROOT_BYTES - 16));
 }
 
-/* False if the bytes are not a root record; what a checksum cannot know is checked too. */
+/* Returns false if the bytes are not a valid root record. Checks also that its numbers make sense. */
 static bool decode(const char bytes[WB_TREE_ROOT_BYTES], struct wb_tree_state *state_out)
 {
     struct wb_tree_state *s = state_out;
 
-    *s = (struct wb_tree_state){.txn = wb_get64(bytes + AT_TXN), .pages = wb_get32(bytes + AT_PAGES), .free = wb_get64(bytes + AT_FREE)};
-    if (memcmp(bytes, MAGIC, sizeof MAGIC) != 0 || wb_get64(bytes + 8) != wb_hash64(bytes + 16, WB_TREE_ROOT_BYTES - 16) ||
-        wb_get32(bytes + AT_PAGES + 4) != WB_TREE_PAGE_BYTES || s->pages < 2 || s->pages == WB_TREE_IN_MEMORY || s->txn >= TXN_MAX / 2)
+    WB_CHECK(state_out != NULL);
+    *s = (struct wb_tree_state){.txn = wb_get64(bytes + AT_TXN),
+                                .pages = wb_get32(bytes + AT_PAGES),
+                                .free = wb_get64(bytes + AT_FREE)};
+    if (memcmp(bytes, MAGIC, sizeof MAGIC) != 0 ||
+        wb_get64(bytes + 8) != wb_hash64(bytes + 16, WB_TREE_ROOT_BYTES - 16) ||
+        wb_get32(bytes + AT_PAGES + 4) != WB_TREE_PAGE_BYTES || s->pages < WB_TREE_FIRST_PAGE ||
+        s->pages == WB_TREE_IN_MEMORY || s->txn == 0 || s->txn >= TXN_MAX / 2)
         return false;
     for (unsigned i = 0; i < WB_TREE_TABLES_MAX; i++) {
         const char *at = bytes + AT_ROOTS + i * ROOT_BYTES;
@@ -122,13 +133,17 @@ static bool decode(const char bytes[WB_TREE_ROOT_BYTES], struct wb_tree_state *s
 
 int wb_tree_usable(const struct wb_tree *tree)
 {
+    WB_CHECK(tree->magic == WB_TREE_MAGIC);
     if (!tree->uncertain)
         return 0;
     return wb_fail(WB_E_IO, "%s: it is not known whether the last commit is on disk; open it again", tree->file.path);
 }
 
+/* Reads both copies and decodes those that are valid. */
 static int read_copies(struct wb_tree *tree, struct wb_tree_roots *roots_out, struct wb_tree_state states_out[2])
 {
+    WB_CHECK(tree->magic == WB_TREE_MAGIC);
+
     char bytes[WB_TREE_PAGE_BYTES + WB_TREE_ROOT_BYTES] = {0};
     size_t got;
     int err = wb_file_read_at(&tree->file, 0, bytes, sizeof bytes, &got);
@@ -147,18 +162,20 @@ int wb_tree_roots_read(struct wb_tree *tree, struct wb_tree_state *state_out, st
     struct wb_tree_state states[2];
     struct wb_tree_roots roots;
 
+    WB_CHECK(tree->magic == WB_TREE_MAGIC);
     for (unsigned i = 0; i < TRIES; i++) {
         int err = read_copies(tree, &roots, states);
         if (err < 0)
             return err;
         if (roots.sound[0] || roots.sound[1])
             break;
-        usleep(i); /* a writer may be writing first the one, then the other, just when we look at each */
+        usleep(i); /* a writer may have been writing one copy when we read it, and then the other */
     }
     if (roots_out)
         *roots_out = roots;
     if (!roots.sound[0] && !roots.sound[1])
-        return wb_fail(WB_E_CORRUPT, "%s is damaged: neither copy of its root record matches its checksum", tree->file.path);
+        return wb_fail(WB_E_CORRUPT, "%s is damaged: neither copy of its root record matches its checksum",
+                       tree->file.path);
     unsigned newer = !roots.sound[0] || (roots.sound[1] && states[1].txn > states[0].txn);
     *state_out = states[newer];
     tree->newest = states[newer];
@@ -171,6 +188,7 @@ int wb_tree_root_write(struct wb_tree *tree, unsigned copy, const struct wb_tree
 {
     char page[WB_TREE_PAGE_BYTES] = {0};
 
+    WB_CHECK(state->txn > 0 && tree->writable);
     WB_CHECK(tree->writing && copy < 2);
     encode(state, page);
     return wb_file_write_at(&tree->file, (uint64_t)copy * WB_TREE_PAGE_BYTES, page, sizeof page);
@@ -180,15 +198,18 @@ void wb_tree_adopt(struct wb_tree *tree, const struct wb_tree_state *state)
 {
     char bytes[WB_TREE_ROOT_BYTES];
 
+    WB_CHECK(state->txn >= tree->newest.txn);
     encode(state, bytes);
     tree->newest = *state;
     tree->quick = true;
     memcpy(tree->quick_bytes, bytes, sizeof tree->quick_bytes);
 }
 
-/* Whether the root record is the one that we read last. Its checksum is enough to know. */
+/* Whether the root record is still the one that we read last. Its beginning has its checksum, which is enough. */
 static int is_newest(struct wb_tree *tree, bool *newest_out)
 {
+    WB_CHECK(tree->magic == WB_TREE_MAGIC);
+
     char bytes[WB_TREE_QUICK_BYTES];
     size_t got;
     int err = wb_file_read_at(&tree->file, 0, bytes, sizeof bytes, &got);
@@ -217,7 +238,8 @@ bool wb_tree_moved(struct wb_tree *tree, uint64_t txn)
     struct wb_tree_state state;
     struct wb_error_copy why;
 
-    wb_error_save(WB_E_CORRUPT, &why); /* the message stays that of the damage, if it is damage */
+    WB_CHECK(tree->magic == WB_TREE_MAGIC && txn > 0);
+    wb_error_save(WB_E_CORRUPT, &why); /* if it really is damage, the caller still needs its message */
     bool moved = wb_tree_look(tree, &state) == 0 && state.txn != txn;
     wb_error_restore(&why);
     return moved;
@@ -227,14 +249,18 @@ bool wb_tree_moved(struct wb_tree *tree, uint64_t txn)
 
 static struct wb_tree_held *find_held(struct wb_tree *tree, uint64_t txn)
 {
-    for (size_t i = 0; i < tree->held_count; i++)
-        if (tree->held[i].txn == txn)
-            return &tree->held[i];
+    WB_CHECK(txn > 0 && txn < TXN_MAX);
+    for (size_t i = 0; i < tree->held.count; i++)
+        if (tree->held.items[i].txn == txn)
+            return &tree->held.items[i];
     return NULL;
 }
 
+/* Locks the number of a state, or counts once more if this handle has locked it already. */
 static int lock_state(struct wb_tree *tree, uint64_t txn)
 {
+    WB_CHECK(txn > 0 && txn < TXN_MAX);
+
     struct wb_tree_held *held = find_held(tree, txn);
     int err;
 
@@ -242,38 +268,38 @@ static int lock_state(struct wb_tree *tree, uint64_t txn)
         held->count++;
         return 0;
     }
-    if (tree->held_count == tree->held_cap) {
-        size_t cap = tree->held_cap ? tree->held_cap * 2 : 4;
-        struct wb_tree_held *grown = wb_realloc(tree->held, cap * sizeof *grown);
-        if (!grown)
-            return WB_E_NOMEM;
-        tree->held = grown;
-        tree->held_cap = cap;
-    }
-    err = wb_bytelock_share(&tree->file, LOCK_READERS + txn);
+    err = wb_vec_reserve(&tree->held, tree->held.count + 1);
     if (err == 0)
-        tree->held[tree->held_count++] = (struct wb_tree_held){txn, 1};
-    return err;
+        err = wb_bytelock_share(&tree->file, LOCK_READERS + txn);
+    return err < 0 ? err : wb_vec_push(&tree->held, (struct wb_tree_held){txn, 1});
 }
 
 void wb_tree_let_go(struct wb_tree *tree, uint64_t txn)
 {
+    WB_CHECK(tree->magic == WB_TREE_MAGIC);
+
     struct wb_tree_held *held = find_held(tree, txn);
 
     WB_CHECK(held && held->count > 0 && tree->pid == getpid());
     if (--held->count > 0)
         return;
     wb_bytelock_release(&tree->file, LOCK_READERS + txn);
-    *held = tree->held[--tree->held_count];
+    *held = wb_vec_pop(&tree->held);
 }
 
 int wb_tree_hold(struct wb_tree *tree, struct wb_tree_state *state_out)
 {
+    WB_CHECK(tree->magic == WB_TREE_MAGIC);
+
     struct wb_tree_state again;
     int err = wb_tree_look(tree, state_out);
 
     WB_CHECK(tree->pid == getpid());
-    /* A writer that looked for readers before we had the lock may be using the pages already: it has committed since, or will not. */
+    /*
+     * Pages of our state are reused only by a transaction that starts after a newer state
+     * was committed. So if our state is still the newest one now that we have the lock,
+     * every such transaction will see the lock. Otherwise try again with the newer state.
+     */
     for (unsigned i = 0; err == 0 && i < TRIES; i++) {
         err = lock_state(tree, state_out->txn);
         if (err < 0)
@@ -284,21 +310,25 @@ int wb_tree_hold(struct wb_tree *tree, struct wb_tree_state *state_out)
         wb_tree_let_go(tree, state_out->txn);
         *state_out = again;
     }
-    return err < 0 ? err : wb_fail(WB_E_BUSY, "%s changes all the time", tree->file.path);
+    return err < 0 ? err : wb_fail(WB_E_BUSY, "%s changes too fast to be read", tree->file.path);
 }
 
 int wb_tree_held_between(struct wb_tree *tree, uint64_t from, uint64_t to)
 {
     uint64_t found;
 
-    for (size_t i = 0; i < tree->held_count; i++)
-        if (tree->held[i].txn >= from && tree->held[i].txn < to)
+    WB_CHECK(from <= to && to < TXN_MAX);
+    /* The kernel does not report our own locks to us, so look at those first. */
+    for (size_t i = 0; i < tree->held.count; i++)
+        if (tree->held.items[i].txn >= from && tree->held.items[i].txn < to)
             return 1;
     return wb_bytelock_first(&tree->file, LOCK_READERS + from, LOCK_READERS + to, &found);
 }
 
 int wb_tree_oldest(struct wb_tree *tree, uint64_t *txn_out)
 {
+    WB_CHECK(tree->magic == WB_TREE_MAGIC);
+
     uint64_t found;
     int err = wb_bytelock_first(&tree->file, LOCK_READERS, LOCK_READERS + TXN_MAX, &found);
 
@@ -307,20 +337,22 @@ int wb_tree_oldest(struct wb_tree *tree, uint64_t *txn_out)
         return err;
     if (err > 0)
         *txn_out = found - LOCK_READERS;
-    for (size_t i = 0; i < tree->held_count; i++)
-        if (tree->held[i].txn < *txn_out)
-            *txn_out = tree->held[i].txn;
+    for (size_t i = 0; i < tree->held.count; i++)
+        if (tree->held.items[i].txn < *txn_out)
+            *txn_out = tree->held.items[i].txn;
     return 0;
 }
 
 int wb_tree_lock_writer(struct wb_tree *tree)
 {
+    WB_CHECK(tree->magic == WB_TREE_MAGIC && tree->writable);
     WB_CHECK(tree->pid == getpid());
     return wb_bytelock_take(&tree->file, LOCK_WRITER);
 }
 
 void wb_tree_unlock_writer(struct wb_tree *tree)
 {
+    WB_CHECK(tree->magic == WB_TREE_MAGIC && !tree->writing);
     wb_bytelock_release(&tree->file, LOCK_WRITER);
 }
 
@@ -328,17 +360,19 @@ int wb_tree_writer_busy(struct wb_tree *tree)
 {
     uint64_t at;
 
+    WB_CHECK(tree->magic == WB_TREE_MAGIC);
     return wb_bytelock_first(&tree->file, LOCK_WRITER, LOCK_WRITER + 1, &at);
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* An empty tree, durable but for its directory entry. */
+/* Writes an empty tree, and syncs the file; the caller syncs the directory. */
 static int write_empty(struct wb_tree *tree)
 {
-    struct wb_tree_state empty = {.txn = 1, .pages = 2};
+    struct wb_tree_state empty = {.txn = 1, .pages = WB_TREE_FIRST_PAGE};
     int err;
 
+    WB_CHECK(!tree->writing && tree->writable);
     tree->writing = true;
     err = wb_tree_root_write(tree, 0, &empty);
     if (err == 0)
@@ -349,6 +383,8 @@ static int write_empty(struct wb_tree *tree)
 
 int wb_tree_open(const char *path, enum wb_tree_mode mode, struct wb_tree **tree_out)
 {
+    WB_CHECK(mode <= WB_TREE_CREATE);
+
     static const unsigned flags[] = {WB_FILE_READ, WB_FILE_WRITE, WB_FILE_WRITE | WB_FILE_CREATE | WB_FILE_TRUNCATE};
     struct wb_tree *tree = wb_alloc_zero(1, sizeof *tree);
     struct wb_tree_state state;
@@ -381,14 +417,15 @@ void wb_tree_close(struct wb_tree *tree)
     WB_CHECK(tree->magic == WB_TREE_MAGIC && !tree->writing);
     wb_tree_nodes_release(tree);
     wb_tree_space_release(&tree->space);
-    wb_file_close(&tree->file); /* and with it all locks */
+    wb_file_close(&tree->file); /* which also gives up all locks */
     wb_free(tree->out.bytes);
-    wb_free(tree->held);
+    wb_vec_release(&tree->held);
     tree->magic = 0;
     wb_free(tree);
 }
 
 const char *wb_tree_path(const struct wb_tree *tree)
 {
+    WB_CHECK(tree->magic == WB_TREE_MAGIC);
     return tree->file.path;
 }

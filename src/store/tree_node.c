@@ -1,9 +1,12 @@
 /*
- * tree_node.c - pages in memory. A page is checked when it is read from the file:
- * its checksum against the pointer, then its structure, so that the rest of the
- * tree may rely on both even where somebody made the file on purpose. Pages that
- * were read are kept up to a number; which one goes is decided by a clock hand that
- * passes over pages used since it came by last.
+ * tree_node.c - pages in memory. When a page is read from the file, its checksum is compared
+ * with that in the pointer, then its structure is checked. So the rest of the tree can
+ * rely on both, even if somebody has constructed a malicious file.
+ *
+ * Up to WB_TREE_NODES_MAX pages that were read are kept. Which one is removed to make
+ * room is decided by a clock hand: it goes around the ring and removes the first page
+ * that was not used since it passed last. Changed pages are in a separate list, and are
+ * never removed this way. Nothing here writes to the file.
  */
 #include "base/check.h"
 #include "base/error.h"
@@ -13,12 +16,15 @@
 
 int wb_tree_damaged(const struct wb_tree *tree, uint32_t page, const char *what)
 {
+    WB_CHECK(what != NULL);
     return wb_fail(WB_E_CORRUPT, "%s is damaged: page %lu (at %llu): %s", tree->file.path, (unsigned long)page,
                    (unsigned long long)page * WB_TREE_PAGE_BYTES, what);
 }
 
 int wb_tree_page_read(struct wb_tree *tree, struct wb_tree_ref ref, char *page_out)
 {
+    WB_CHECK(tree->magic == WB_TREE_MAGIC);
+
     size_t got;
     int err = wb_file_read_at(&tree->file, (uint64_t)ref.page * WB_TREE_PAGE_BYTES, page_out, WB_TREE_PAGE_BYTES, &got);
 
@@ -40,6 +46,8 @@ static struct wb_tree_node **bucket_of(struct wb_tree *tree, struct wb_tree_ref 
 
 static struct wb_tree_node *find_kept(struct wb_tree *tree, struct wb_tree_ref ref)
 {
+    WB_CHECK(ref.page != WB_TREE_IN_MEMORY);
+
     struct wb_tree_node *node = *bucket_of(tree, ref);
 
     while (node && !wb_tree_ref_equal(node->ref, ref))
@@ -49,6 +57,8 @@ static struct wb_tree_node *find_kept(struct wb_tree *tree, struct wb_tree_ref r
 
 static void unchain(struct wb_tree *tree, struct wb_tree_node *node)
 {
+    WB_CHECK(node->ref.page != WB_TREE_IN_MEMORY && !node->dirty);
+
     struct wb_tree_node **at = bucket_of(tree, node->ref);
 
     while (*at != node)
@@ -56,11 +66,13 @@ static void unchain(struct wb_tree *tree, struct wb_tree_node *node)
     *at = node->chain;
 }
 
-/* A place in the ring: a new one, or that of the page that goes. NULL: all pages are in use. */
+/* Finds a place in the ring: a new one, or that of a page that has to go. NULL if all pages are in use. */
 static struct wb_tree_node **make_place(struct wb_tree *tree)
 {
     struct wb_tree_nodes *nodes = &tree->nodes;
 
+    WB_CHECK(nodes->count <= WB_TREE_NODES_MAX);
+    WB_CHECK(nodes->hand < WB_TREE_NODES_MAX);
     if (nodes->count < WB_TREE_NODES_MAX) {
         nodes->ring[nodes->count] = NULL;
         return &nodes->ring[nodes->count++];
@@ -79,8 +91,11 @@ static struct wb_tree_node **make_place(struct wb_tree *tree)
     return NULL;
 }
 
+/* Puts a node into a place of the ring and into its bucket. */
 static void keep(struct wb_tree *tree, struct wb_tree_node **place, struct wb_tree_node *node)
 {
+    WB_CHECK(!node->dirty && node->ref.page >= WB_TREE_FIRST_PAGE);
+
     struct wb_tree_node **bucket = bucket_of(tree, node->ref);
 
     *place = node;
@@ -89,18 +104,23 @@ static void keep(struct wb_tree *tree, struct wb_tree_node **place, struct wb_tr
     node->recent = true;
 }
 
-/* Gives a place back that stays empty; it is the last one, or its page has left. */
+/* Gives back a place from make_place() that was not filled after all. */
 static void give_back(struct wb_tree *tree, struct wb_tree_node **place)
 {
     struct wb_tree_nodes *nodes = &tree->nodes;
 
+    WB_CHECK(nodes->count > 0 && place >= nodes->ring && place < nodes->ring + nodes->count);
     wb_free(*place);
     *place = nodes->ring[--nodes->count];
     nodes->hand = nodes->count ? nodes->hand % nodes->count : 0;
 }
 
-static int read_node(struct wb_tree *tree, struct wb_tree_ref ref, unsigned table, unsigned level, struct wb_tree_node *node)
+/* Reads and checks a page of a table. */
+static int read_node(struct wb_tree *tree, struct wb_tree_ref ref, unsigned table, unsigned level,
+                     struct wb_tree_node *node)
 {
+    WB_CHECK(level < WB_TREE_LEVELS_MAX && table < WB_TREE_TABLES_MAX);
+
     const char *wrong;
     int err = wb_tree_page_read(tree, ref, node->page);
 
@@ -115,18 +135,21 @@ static int read_node(struct wb_tree *tree, struct wb_tree_ref ref, unsigned tabl
     return 0;
 }
 
-int wb_tree_node_load(struct wb_tree *tree, struct wb_tree_ref ref, unsigned table, unsigned level, struct wb_tree_node **node_out)
+int wb_tree_node_load(struct wb_tree *tree, struct wb_tree_ref ref, unsigned table, unsigned level,
+                      struct wb_tree_node **node_out)
 {
     struct wb_tree_node *node;
 
+    WB_CHECK(tree->magic == WB_TREE_MAGIC);
+    WB_CHECK(table < WB_TREE_TABLES_MAX && level < WB_TREE_LEVELS_MAX);
     *node_out = NULL;
     if (ref.page == WB_TREE_IN_MEMORY && tree->writing) {
         node = (struct wb_tree_node *)(uintptr_t)ref.check;
         WB_CHECK(node->dirty && wb_tree_page_level(node->page) == level);
     } else {
         node = find_kept(tree, ref);
-        /* Somebody may point to one page from two places that expect different things. */
-        if (node && (wb_get16(node->page + 16) != table || wb_tree_page_level(node->page) != level))
+        /* In a malicious file, two pointers that expect different things may lead to the same page. */
+        if (node && (wb_tree_page_table(node->page) != table || wb_tree_page_level(node->page) != level))
             return wb_tree_damaged(tree, ref.page, "it is of another level or table");
     }
     if (node) {
@@ -136,7 +159,7 @@ int wb_tree_node_load(struct wb_tree *tree, struct wb_tree_ref ref, unsigned tab
         return 0;
     }
     struct wb_tree_node **place = make_place(tree);
-    WB_CHECK(place); /* pins are few: one path at a time */
+    WB_CHECK(place); /* only few pages are pinned: one path at a time */
     if (!*place)
         *place = wb_alloc(sizeof **place);
     int err = *place ? read_node(tree, ref, table, level, *place) : WB_E_NOMEM;
@@ -159,6 +182,8 @@ void wb_tree_node_unpin(struct wb_tree_node *node)
 
 int wb_tree_node_new(struct wb_tree *tree, const char *from, struct wb_tree_node **node_out)
 {
+    WB_CHECK(tree->magic == WB_TREE_MAGIC);
+
     struct wb_tree_node *node = wb_alloc(sizeof *node);
 
     WB_CHECK(tree->writing);
@@ -176,6 +201,7 @@ int wb_tree_node_new(struct wb_tree *tree, const char *from, struct wb_tree_node
     return 0;
 }
 
+/* Takes a node out of the list of changed pages. */
 static void unlink_changed(struct wb_tree *tree, struct wb_tree_node *node)
 {
     WB_CHECK(node->dirty && tree->changed_count > 0);
@@ -190,12 +216,16 @@ static void unlink_changed(struct wb_tree *tree, struct wb_tree_node *node)
 
 void wb_tree_node_drop(struct wb_tree *tree, struct wb_tree_node *node)
 {
+    WB_CHECK(tree->writing && node->pins == 0);
     unlink_changed(tree, node);
     wb_free(node);
 }
 
 void wb_tree_node_written(struct wb_tree *tree, struct wb_tree_node *node, struct wb_tree_ref ref)
 {
+    WB_CHECK(tree->writing && node->dirty);
+    WB_CHECK(ref.page >= WB_TREE_FIRST_PAGE && ref.page != WB_TREE_IN_MEMORY);
+
     struct wb_tree_node **place = make_place(tree);
 
     WB_CHECK(node->pins == 0);
@@ -212,6 +242,7 @@ void wb_tree_node_written(struct wb_tree *tree, struct wb_tree_node *node, struc
 
 void wb_tree_nodes_release(struct wb_tree *tree)
 {
+    WB_CHECK(tree->magic == WB_TREE_MAGIC);
     while (tree->changed)
         wb_tree_node_drop(tree, tree->changed);
     for (unsigned i = 0; i < tree->nodes.count; i++)

@@ -1,17 +1,23 @@
-/* tree_page.c - reading and changing one page in memory; it touches no file. See tree_page.h for the bytes. */
+/*
+ * tree_page.c - reads and changes one page of a tree in memory (tree_page.h has the bytes).
+ * It never touches a file, and knows nothing about other pages.
+ */
 #include "store/tree_page.h"
 #include "base/check.h"
 
 enum {
-    ROW_HEAD = 4,
-    REF_HEAD = 14,
+    ROW_HEAD = WB_TREE_ROW_HEAD,
+    REF_HEAD = WB_TREE_REF_HEAD,
     OFFSET_BYTES = 2,
-    CELLS_MAX = WB_TREE_ROOM / (ROW_HEAD + OFFSET_BYTES) + 2, /* more than fit in a page, and one new */
+    CELLS_MAX = WB_TREE_ROOM / (ROW_HEAD + OFFSET_BYTES) + 2, /* more than fit in a page, plus a new one */
 };
+
+_Static_assert(REF_HEAD == 4 + 8 + 2, "a pointer starts with a page number, a checksum and the length of the key");
+_Static_assert(ROW_HEAD == 2 + 2, "a row starts with two lengths");
 
 static unsigned low_of(const char *page)
 {
-    return wb_get16(page + 18);
+    return wb_get16(page + WB_TREE_LOW_AT);
 }
 
 static unsigned offset_of(const char *page, unsigned i)
@@ -29,24 +35,26 @@ static struct wb_slice cell_of(const char *page, unsigned i)
 {
     const char *cell = wb_tree_page_cell(page, i);
 
-    return wb_slice(cell, is_leaf(page) ? (size_t)ROW_HEAD + wb_get16(cell) + wb_get16(cell + 2) : (size_t)REF_HEAD + wb_get16(cell + 12));
+    return wb_slice(cell, is_leaf(page) ? (size_t)ROW_HEAD + wb_get16(cell) + wb_get16(cell + 2)
+                                        : (size_t)REF_HEAD + wb_get16(cell + 12));
 }
 
 void wb_tree_page_init(char *page, enum wb_tree_kind kind, unsigned table, unsigned level)
 {
+    WB_CHECK(kind >= WB_TREE_KIND_TREE && kind <= WB_TREE_KIND_SPACE_INDEX);
     WB_CHECK(level < WB_TREE_LEVELS_MAX && table <= UINT16_MAX);
     memset(page, 0, WB_TREE_PAGE_BYTES);
-    page[6] = (char)kind;
-    page[7] = (char)level;
-    wb_put16(page + 16, (uint16_t)table);
-    wb_put16(page + 18, WB_TREE_PAGE_BYTES);
+    page[WB_TREE_KIND_AT] = (char)kind;
+    page[WB_TREE_LEVEL_AT] = (char)level;
+    wb_put16(page + WB_TREE_TABLE_AT, (uint16_t)table);
+    wb_put16(page + WB_TREE_LOW_AT, WB_TREE_PAGE_BYTES);
 }
 
 struct wb_slice wb_tree_page_value(const char *page, unsigned i)
 {
     const char *cell = wb_tree_page_cell(page, i);
 
-    WB_CHECK(is_leaf(page));
+    WB_CHECK(is_leaf(page) && i < wb_tree_page_count(page));
     return wb_slice(cell + ROW_HEAD + wb_get16(cell), wb_get16(cell + 2));
 }
 
@@ -54,12 +62,14 @@ struct wb_tree_ref wb_tree_page_ref(const char *page, unsigned i)
 {
     const char *cell = wb_tree_page_cell(page, i);
 
-    WB_CHECK(!is_leaf(page));
+    WB_CHECK(!is_leaf(page) && i < wb_tree_page_count(page));
     return (struct wb_tree_ref){wb_get32(cell), wb_get64(cell + 4)};
 }
 
 void wb_tree_page_set_ref(char *page, unsigned i, struct wb_tree_ref ref)
 {
+    WB_CHECK(ref.page != 0);
+
     char *cell = page + offset_of(page, i);
 
     WB_CHECK(!is_leaf(page) && i < wb_tree_page_count(page));
@@ -69,7 +79,7 @@ void wb_tree_page_set_ref(char *page, unsigned i, struct wb_tree_ref ref)
 
 /* ---- checking ------------------------------------------------------------------------- */
 
-/* The length of a cell, or 0 if it does not lie inside its page; its lengths are read only once its place is known to be good. */
+/* The length of a cell, or 0 if it is not inside its page. Reads its lengths only if they are inside the page. */
 static unsigned cell_length(const char *page, unsigned at, bool leaf, unsigned low)
 {
     unsigned head = leaf ? ROW_HEAD : REF_HEAD;
@@ -90,7 +100,8 @@ const char *wb_tree_page_check(const char *page, uint32_t number, unsigned table
 
     if (wb_get32(page) != number)
         return "it belongs elsewhere";
-    if (page[6] != WB_TREE_KIND_TREE || wb_tree_page_level(page) != level || wb_get16(page + 16) != table)
+    if (page[WB_TREE_KIND_AT] != WB_TREE_KIND_TREE || wb_tree_page_level(page) != level ||
+        wb_tree_page_table(page) != table)
         return "it is of another kind, level or table";
     if (count == 0 || low > WB_TREE_PAGE_BYTES || WB_TREE_HEADER_BYTES + OFFSET_BYTES * count > low)
         return "its count is impossible";
@@ -101,6 +112,8 @@ const char *wb_tree_page_check(const char *page, uint32_t number, unsigned table
         struct wb_slice key = wb_tree_page_key(page, i);
         if (i > 0 && wb_tree_key_compare(before, key) >= 0)
             return "its keys are out of order";
+        if (!leaf && !wb_tree_ref_valid(wb_get32(page + offset_of(page, i))))
+            return "a pointer is invalid";
         before = key;
         used += len + OFFSET_BYTES;
     }
@@ -113,7 +126,7 @@ const char *wb_tree_page_check(const char *page, uint32_t number, unsigned table
 
 /* ---- searching ------------------------------------------------------------------------- */
 
-/* The first cell whose key is not smaller. */
+/* Finds the first cell whose key is not smaller. */
 static unsigned lower_bound(const char *page, struct wb_slice key, bool *equal_out)
 {
     unsigned from = 0, to = wb_tree_page_count(page);
@@ -131,6 +144,7 @@ static unsigned lower_bound(const char *page, struct wb_slice key, bool *equal_o
         else
             to = middle;
     }
+    WB_CHECK(from == to);
     return from;
 }
 
@@ -148,7 +162,7 @@ unsigned wb_tree_page_child(const char *page, struct wb_slice key)
     bool equal;
     unsigned i = lower_bound(page, key, &equal);
 
-    WB_CHECK(!is_leaf(page) && (equal || i > 0)); /* the first key is empty, so nothing is smaller */
+    WB_CHECK(!is_leaf(page) && (equal || i > 0)); /* the first key is empty, so no key is smaller */
     return equal ? i : i - 1;
 }
 
@@ -158,6 +172,7 @@ size_t wb_tree_page_used(const char *page)
 
     for (unsigned i = 0; i < wb_tree_page_count(page); i++)
         used += cell_of(page, i).len + OFFSET_BYTES;
+    WB_CHECK(used <= WB_TREE_ROOM);
     return used;
 }
 
@@ -183,9 +198,11 @@ size_t wb_tree_cell_ref(char *cell, struct wb_slice key, struct wb_tree_ref ref)
     return REF_HEAD + key.len;
 }
 
-/* Puts a cell below the others and its offset at i; there is room between. */
+/* Writes a cell below the others, and its offset at position i. There must be room between them. */
 static void place_cell(char *page, unsigned i, struct wb_slice cell)
 {
+    WB_CHECK(cell.len >= ROW_HEAD && cell.len <= WB_TREE_CELL_MAX);
+
     unsigned count = wb_tree_page_count(page), low = low_of(page) - (unsigned)cell.len;
     char *offset = page + WB_TREE_HEADER_BYTES + OFFSET_BYTES * i;
 
@@ -193,24 +210,28 @@ static void place_cell(char *page, unsigned i, struct wb_slice cell)
     memcpy(page + low, cell.ptr, cell.len);
     memmove(offset + OFFSET_BYTES, offset, OFFSET_BYTES * (count - i));
     wb_put16(offset, (uint16_t)low);
-    wb_put16(page + 18, (uint16_t)low);
-    wb_put16(page + 4, (uint16_t)(count + 1));
+    wb_put16(page + WB_TREE_LOW_AT, (uint16_t)low);
+    wb_put16(page + WB_TREE_COUNT_AT, (uint16_t)(count + 1));
 }
 
+/* Removes all cells; number and transaction become zero. */
 static void clear_cells(char *page)
 {
-    wb_tree_page_init(page, WB_TREE_KIND_TREE, wb_get16(page + 16), wb_tree_page_level(page));
+    WB_CHECK(page[WB_TREE_KIND_AT] == 0 || page[WB_TREE_KIND_AT] == WB_TREE_KIND_TREE);
+    wb_tree_page_init(page, WB_TREE_KIND_TREE, wb_tree_page_table(page), wb_tree_page_level(page));
 }
 
-/* Moves the cells together at the end of the page. */
+/* Moves all cells together at the end of the page. */
 static void close_gaps(char *page)
 {
     char old[WB_TREE_PAGE_BYTES];
 
+    WB_CHECK(wb_tree_page_count(page) < CELLS_MAX);
     memcpy(old, page, sizeof old);
     clear_cells(page);
     for (unsigned i = 0; i < wb_tree_page_count(old); i++)
         place_cell(page, i, cell_of(old, i));
+    WB_CHECK(wb_tree_page_count(page) == wb_tree_page_count(old));
 }
 
 bool wb_tree_page_insert(char *page, unsigned i, struct wb_slice cell)
@@ -234,11 +255,13 @@ void wb_tree_page_remove(char *page, unsigned i)
 
     WB_CHECK(i < count);
     memmove(offset, offset + OFFSET_BYTES, OFFSET_BYTES * (count - i - 1));
-    wb_put16(page + 4, (uint16_t)(count - 1));
+    wb_put16(page + WB_TREE_COUNT_AT, (uint16_t)(count - 1)); /* the bytes of the cell stay, until close_gaps() */
 }
 
 void wb_tree_page_open_first(char *page)
 {
+    WB_CHECK(!is_leaf(page) && wb_tree_page_count(page) > 0);
+
     char cell[REF_HEAD];
     struct wb_tree_ref first = wb_tree_page_ref(page, 0);
     size_t len = wb_tree_cell_ref(cell, WB_SLICE_EMPTY, first);
@@ -247,12 +270,13 @@ void wb_tree_page_open_first(char *page)
     WB_CHECK(wb_tree_page_insert(page, 0, wb_slice(cell, len)));
 }
 
-/* How many of the cells go to the left page: as even as possible, so that both halves fit whatever their sizes. */
+/* How many cells go to the left page: the most even division, so that both halves fit, whatever the sizes are. */
 static unsigned middle_of(const struct wb_slice *cells, unsigned count)
 {
     size_t total = 0, left = 0, best = SIZE_MAX;
     unsigned cut = 1;
 
+    WB_CHECK(count >= 2);
     for (unsigned i = 0; i < count; i++)
         total += cells[i].len + OFFSET_BYTES;
     for (unsigned i = 1; i < count; i++) {
@@ -263,10 +287,11 @@ static unsigned middle_of(const struct wb_slice *cells, unsigned count)
             cut = i;
         }
     }
+    WB_CHECK(cut > 0 && cut < count && best <= WB_TREE_ROOM);
     return cut;
 }
 
-/* The shortest key that is greater than the last one left and not greater than the first one right. */
+/* The shortest key that is greater than the last key on the left and not greater than the first key on the right. */
 static size_t separate(const char *left, const char *right, char separator_out[WB_TREE_KEY_MAX])
 {
     struct wb_slice before = wb_tree_page_key(left, wb_tree_page_count(left) - 1), after = wb_tree_page_key(right, 0);
@@ -280,11 +305,13 @@ static size_t separate(const char *left, const char *right, char separator_out[W
     } else {
         len = after.len;
     }
+    WB_CHECK(len > 0 && len <= after.len && len <= WB_TREE_KEY_MAX);
     memcpy(separator_out, after.ptr, len);
     return len;
 }
 
-size_t wb_tree_page_split(char *left, char *right, unsigned i, struct wb_slice cell, char separator_out[WB_TREE_KEY_MAX])
+size_t wb_tree_page_split(char *left, char *right, unsigned i, struct wb_slice cell,
+                          char separator_out[WB_TREE_KEY_MAX])
 {
     char old[WB_TREE_PAGE_BYTES];
     struct wb_slice cells[CELLS_MAX];
@@ -294,12 +321,13 @@ size_t wb_tree_page_split(char *left, char *right, unsigned i, struct wb_slice c
     memcpy(old, left, sizeof old);
     for (unsigned k = 0; k < count; k++)
         cells[k] = k == i ? cell : cell_of(old, k < i ? k : k - 1);
-    /* Keys that arrive in order leave full pages behind. */
+    /* If the new cell is the last one, keys probably arrive in order: then the left page stays full. */
     unsigned cut = i == count - 1 ? count - 1 : middle_of(cells, count);
     clear_cells(left);
     memcpy(right, left, WB_TREE_PAGE_BYTES);
     for (unsigned k = 0; k < count; k++)
         place_cell(k < cut ? left : right, k < cut ? k : k - cut, cells[k]);
+    WB_CHECK(wb_tree_page_count(left) == cut && wb_tree_page_count(right) == count - cut);
     size_t len = separate(left, right, separator_out);
     if (!is_leaf(right))
         wb_tree_page_open_first(right);
@@ -310,6 +338,8 @@ void wb_tree_page_join(char *left, const char *right, struct wb_slice separator)
 {
     char cell[WB_TREE_CELL_MAX];
 
+    WB_CHECK(wb_tree_page_table(left) == wb_tree_page_table(right));
+    WB_CHECK(wb_tree_page_used(left) + wb_tree_page_used(right) <= WB_TREE_ROOM);
     WB_CHECK(wb_tree_page_level(left) == wb_tree_page_level(right));
     for (unsigned i = 0; i < wb_tree_page_count(right); i++) {
         struct wb_slice moved = cell_of(right, i);

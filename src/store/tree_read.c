@@ -1,7 +1,9 @@
 /*
- * tree_read.c - finding a key, and walking over all. On the way down each page must
- * lie within the keys that the page above promised for it: with that, "not found" is
- * as certain as "found".
+ * tree_read.c - finds a key, and walks over all rows of a table. It changes nothing.
+ *
+ * On the way down, the keys of each page must be within the bounds that the page above
+ * promises for it. Together with the checksums in the pointers, this makes "not found" as
+ * certain as "found".
  */
 #include "base/check.h"
 #include "base/error.h"
@@ -11,7 +13,8 @@ const char *wb_tree_bounds_check(const char *page, struct wb_slice low, struct w
 {
     unsigned count = wb_tree_page_count(page), first = wb_tree_page_level(page) > 0;
 
-    /* The first key of a branch is empty and bounds nothing. */
+    WB_CHECK(count > 0);
+    /* The first key of a branch is empty, so it is not compared. */
     if (first < count && wb_tree_key_compare(wb_tree_page_key(page, first), low) < 0)
         return "a key is smaller than the page above says";
     if (high.ptr && first < count && wb_tree_key_compare(wb_tree_page_key(page, count - 1), high) >= 0)
@@ -21,6 +24,7 @@ const char *wb_tree_bounds_check(const char *page, struct wb_slice low, struct w
 
 void wb_tree_bounds_below(const char *page, unsigned i, struct wb_slice *low, struct wb_slice *high)
 {
+    WB_CHECK(i < wb_tree_page_count(page) && wb_tree_page_level(page) > 0);
     if (i > 0)
         *low = wb_tree_page_key(page, i);
     if (i + 1 < wb_tree_page_count(page))
@@ -29,17 +33,20 @@ void wb_tree_bounds_below(const char *page, unsigned i, struct wb_slice *low, st
 
 void wb_tree_path_release(struct wb_tree_path *path)
 {
+    WB_CHECK(path->depth <= WB_TREE_LEVELS_MAX);
     for (unsigned i = 0; i < WB_TREE_LEVELS_MAX; i++)
         if (path->nodes[i])
             wb_tree_node_unpin(path->nodes[i]);
     *path = (struct wb_tree_path){0};
 }
 
-int wb_tree_descend(struct wb_tree *tree, const struct wb_tree_root *root, unsigned table, struct wb_slice key, struct wb_tree_path *path_out)
+int wb_tree_descend(struct wb_tree *tree, const struct wb_tree_root *root, unsigned table, struct wb_slice key,
+                    struct wb_tree_path *path_out)
 {
     struct wb_slice low = WB_SLICE_EMPTY, high = {NULL, 0};
     struct wb_tree_ref ref = root->ref;
 
+    WB_CHECK(tree->magic == WB_TREE_MAGIC && table < WB_TREE_TABLES_MAX);
     WB_CHECK(ref.page != 0 && root->level < WB_TREE_LEVELS_MAX);
     *path_out = (struct wb_tree_path){.depth = root->level + 1};
     for (unsigned level = root->level;; level--) {
@@ -48,7 +55,10 @@ int wb_tree_descend(struct wb_tree *tree, const struct wb_tree_root *root, unsig
         const char *wrong = NULL;
         if (err == 0) {
             path_out->nodes[level] = node;
-            /* Once is enough for reading. A writer relies on it, so for a writer the page above must be this one too. */
+            /*
+             * A reader checks each kept page once. A writer checks always: it joins and splits
+             * pages, so it must be sure about this page together with this page above it.
+             */
             wrong = node->bounded && !tree->writing ? NULL : wb_tree_bounds_check(node->page, low, high);
             node->bounded = !wrong;
             if (wrong)
@@ -66,9 +76,11 @@ int wb_tree_descend(struct wb_tree *tree, const struct wb_tree_root *root, unsig
     }
 }
 
-int wb_tree_get(struct wb_tree *tree, const struct wb_tree_state *state, unsigned table, struct wb_slice key, char *value_out, size_t cap,
-                size_t *len_out)
+int wb_tree_get(struct wb_tree *tree, const struct wb_tree_state *state, unsigned table, struct wb_slice key,
+                char *value_out, size_t cap, size_t *len_out)
 {
+    WB_CHECK(key.len > 0 && key.len <= WB_TREE_KEY_MAX);
+
     const struct wb_tree_root *root = &state->roots[table];
     struct wb_tree_path path;
     unsigned i;
@@ -113,18 +125,22 @@ static int walk_leaf(struct tree_walk *w, const char *page)
     uint64_t changes = w->tree->changes;
     int err = 0;
 
+    WB_CHECK(wb_tree_page_level(page) == 0);
     for (unsigned i = 0; i < wb_tree_page_count(page) && err == 0; i++) {
         err = w->each(w->context, wb_tree_page_key(page, i), wb_tree_page_value(page, i));
-        WB_CHECK(w->tree->changes == changes);
+        WB_CHECK(w->tree->changes == changes); /* each() must not change the tree */
     }
     return err;
 }
 
-static int walk_below(struct tree_walk *w, struct wb_tree_ref ref, unsigned level, struct wb_slice low, struct wb_slice high)
+/* Walks over the page at ref and everything below it. */
+static int walk_below(struct tree_walk *w, struct wb_tree_ref ref, unsigned level, struct wb_slice low,
+                      struct wb_slice high)
 {
     struct wb_tree_node *node;
     int err = wb_tree_node_load(w->tree, ref, w->table, level, &node);
 
+    WB_CHECK(level < WB_TREE_LEVELS_MAX);
     if (err < 0)
         return err;
     const char *wrong = wb_tree_bounds_check(node->page, low, high);
@@ -142,12 +158,14 @@ static int walk_below(struct tree_walk *w, struct wb_tree_ref ref, unsigned leve
     return err;
 }
 
-int wb_tree_each(struct wb_tree *tree, const struct wb_tree_state *state, unsigned table, wb_tree_each_row each, void *context)
+int wb_tree_each(struct wb_tree *tree, const struct wb_tree_state *state, unsigned table, wb_tree_each_row each,
+                 void *context)
 {
     struct tree_walk w = {tree, table, each, context};
     const struct wb_tree_root *root = &state->roots[table];
     int err = wb_tree_usable(tree);
 
+    WB_CHECK(each != NULL);
     WB_CHECK(tree->magic == WB_TREE_MAGIC && table < WB_TREE_TABLES_MAX);
     if (err < 0 || root->ref.page == 0)
         return err;
