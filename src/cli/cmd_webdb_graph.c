@@ -83,7 +83,7 @@ static void show_progress(void *context, const struct wb_ingest_progress *progre
 }
 
 /* Both kinds of import come to the same counts, of vertices and edges or of pages and links. */
-static int write_words(const struct wb_loaded *t, const char *pages, const char *links)
+static int write_words(const struct wb_ingest_load *t, const char *pages, const char *links)
 {
     int err = wb_output_printf("%" PRIu64 " %s and %" PRIu64 " %s read: %" PRIu64 " page%s and %" PRIu64
                                " link%s are new", t->pages, pages, t->links, links, t->merge.pages_added,
@@ -99,7 +99,7 @@ static int write_words(const struct wb_loaded *t, const char *pages, const char 
     return err < 0 ? err : wb_output_write("\n", 1);
 }
 
-static int write_json(const struct wb_loaded *t, const char *pages, const char *links)
+static int write_json(const struct wb_ingest_load *t, const char *pages, const char *links)
 {
     struct wb_json j;
 
@@ -126,7 +126,7 @@ int wb_cmd_webdb_import(const struct wb_options *options)
     bool is_graph = graph.vertices || graph.edges, is_rows = rows.pages || rows.links;
     struct load_show show = {.file = NULL};
     struct wb_ingest_sink sink = {.context = &show, .error = show_error, .progress = show_progress};
-    struct wb_loaded loaded;
+    struct wb_ingest_load loaded;
 
     if (is_graph == is_rows)
         return wb_options_usage("webdb import: needs --vertices and --edges, or --pages and --links");

@@ -31,13 +31,13 @@ static void cell_flags(struct wb_rowpen *pen, unsigned flags)
     if (pen->mode == WB_ROWPEN_JSON) {
         wb_json_key(&pen->json, "flags");
         wb_json_array(&pen->json);
-        for (size_t i = 0; (word = wb_row_flag(i, &flag)); i++)
+        for (size_t i = 0; (word = wb_rowwords_flag(i, &flag)); i++)
             if (flags & flag)
                 wb_json_str(&pen->json, word);
         wb_json_array_end(&pen->json);
         return;
     }
-    for (size_t i = 0; pen->err == 0 && (word = wb_row_flag(i, &flag)); i++)
+    for (size_t i = 0; pen->err == 0 && (word = wb_rowwords_flag(i, &flag)); i++)
         if (flags & flag)
             pen->err = wb_buf_printf(&words, "%s%s", words.len ? "," : "", word);
     wb_rowpen_text(pen, "flags", wb_buf_slice(&words));
@@ -46,7 +46,7 @@ static void cell_flags(struct wb_rowpen *pen, unsigned flags)
 
 static void write_fetch(struct wb_json *j, const struct wb_history_fetch *fetch, const char *time)
 {
-    const char *word = wb_row_outcome(fetch->outcome);
+    const char *word = wb_rowwords_outcome(fetch->outcome);
 
     wb_json_object(j);
     wb_json_field_str(j, "time", time);
@@ -67,7 +67,7 @@ static void cell_fetches(struct wb_rowpen *pen, const struct wb_history *history
     }
     for (size_t i = 0; pen->err == 0 && i < history->fetch_count && i < WB_HISTORY_FETCHES; i++) {
         const struct wb_history_fetch *fetch = &history->fetches[i];
-        const char *word = wb_row_outcome(fetch->outcome);
+        const char *word = wb_rowwords_outcome(fetch->outcome);
         wb_date_format(fetch->time_ms, time);
         if (pen->mode == WB_ROWPEN_JSON)
             write_fetch(&pen->json, fetch, time);
@@ -118,7 +118,7 @@ static void write_page(struct wb_rowpen *pen, const struct wb_webdb_page *page, 
                        const struct wb_webdb_site *site)
 {
     char md5[2 * WB_EDIT_MD5_BYTES + 1] = "";
-    const char *outcome = wb_row_outcome(page->outcome);
+    const char *outcome = wb_rowwords_outcome(page->outcome);
 
     if (page->has_content)
         wb_hex_encode(page->md5, sizeof page->md5, md5);
@@ -265,7 +265,7 @@ static int write_row(struct wb_webdb_rows *rows, const void *row, const struct w
 /* A page in one line: what happened to it, then its URL. */
 static int page_line(struct wb_webdb_rows *rows, const struct wb_webdb_page *page)
 {
-    const char *outcome = wb_row_outcome(page->outcome);
+    const char *outcome = wb_rowwords_outcome(page->outcome);
     char seen[WB_DATE_TEXT_MAX] = "never";
 
     if (page->last_seen_ms)

@@ -32,7 +32,7 @@ enum {
 
 struct graph_importer {
     const struct wb_graph_import_options *options;
-    struct wb_loaded *loaded;
+    struct wb_ingest_load *loaded;
     struct wb_linewalk walk;
     struct wb_webdb_writer *writer;
     /* What each sorter holds, as key -> value. */
@@ -150,7 +150,7 @@ struct known_pages {
     bool has_page;
 };
 
-static int known_next(struct known_pages *known)
+static int next_known(struct known_pages *known)
 {
     int got = wb_webdb_pages_next(known->pages, &known->page);
 
@@ -158,7 +158,7 @@ static int known_next(struct known_pages *known)
     return got < 0 ? got : 0;
 }
 
-static int known_open(const char *dir, struct known_pages *known)
+static int open_known(const char *dir, struct known_pages *known)
 {
     *known = (struct known_pages){.webdb = NULL};
     int err = wb_webdb_open(dir, &known->webdb);
@@ -166,10 +166,10 @@ static int known_open(const char *dir, struct known_pages *known)
         return 0;
     if (err == 0)
         err = wb_webdb_pages(known->webdb, &known->pages);
-    return err < 0 ? err : known_next(known);
+    return err < 0 ? err : next_known(known);
 }
 
-static void known_close(struct known_pages *known)
+static void close_known(struct known_pages *known)
 {
     if (known->pages)
         wb_webdb_pages_close(known->pages);
@@ -178,7 +178,7 @@ static void known_close(struct known_pages *known)
 }
 
 /* Finds the page of a SURT; NULL if there is none. SURTs must be asked for in order. */
-static int known_find(struct known_pages *known, struct wb_slice surt, const struct wb_webdb_page **page_out)
+static int find_known(struct known_pages *known, struct wb_slice surt, const struct wb_webdb_page **page_out)
 {
     *page_out = NULL;
     while (known->has_page) {
@@ -187,7 +187,7 @@ static int known_find(struct known_pages *known, struct wb_slice surt, const str
             *page_out = &known->page;
         if (order >= 0)
             return 0;
-        int err = known_next(known);
+        int err = next_known(known);
         if (err < 0)
             return err;
     }
@@ -226,7 +226,7 @@ static int add_vertex(struct graph_importer *im, struct known_pages *known, cons
     struct wb_slice url = wb_slice(record->value.ptr + WB_EDIT_MD5_BYTES, record->value.len - WB_EDIT_MD5_BYTES);
     const struct wb_webdb_page *page = NULL;
 
-    int err = known_find(known, surt, &page);
+    int err = find_known(known, surt, &page);
     if (err < 0)
         return err;
     if (page && page->has_content) {
@@ -244,7 +244,7 @@ static int add_vertices(struct graph_importer *im)
 {
     struct wb_table_record record;
     struct known_pages known;
-    int got = 0, err = known_open(im->options->dir, &known);
+    int got = 0, err = open_known(im->options->dir, &known);
 
     wb_buf_clear(&im->surt);
     if (err == 0)
@@ -260,7 +260,7 @@ static int add_vertices(struct graph_importer *im)
         if (err == 0)
             err = stopped();
     }
-    known_close(&known);
+    close_known(&known);
     close_sorter(&im->by_surt);
     return err < 0 ? err : got;
 }
@@ -379,12 +379,12 @@ static int read_all(struct graph_importer *im)
 }
 
 int wb_graph_import(const struct wb_graph_import_options *options, const struct wb_ingest_sink *sink,
-                    struct wb_loaded *loaded_out)
+                    struct wb_ingest_load *loaded_out)
 {
     struct graph_importer im = {.options = options, .loaded = loaded_out, .walk = {.sink = sink}, .url = WB_URL_INIT,
                                 .now_ms = wb_clock_wall_ms()};
 
-    *loaded_out = (struct wb_loaded){.pages = 0};
+    *loaded_out = (struct wb_ingest_load){.pages = 0};
     int err = read_all(&im);
     if (err == 0) {
         err = wb_webdb_writer_close(im.writer, &loaded_out->merge);

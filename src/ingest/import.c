@@ -76,7 +76,7 @@ static void *run_source(void *context)
 {
     struct import *im = context;
 
-    int err = im->source.dir ? wb_import_tree(&im->source, &im->queue) : wb_import_archives(&im->source, &im->queue);
+    int err = im->source.dir ? wb_import_tree_read(&im->source, &im->queue) : wb_import_archive_read(&im->source, &im->queue);
     if (err < 0 && err != WB_E_STOPPED)
         wb_error_save(err, &im->result);
     wb_import_queue_close(&im->queue);

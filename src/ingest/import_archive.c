@@ -39,14 +39,14 @@ static uint64_t take_records(struct archive *a)
 
 static int push_error(struct archive *a, uint64_t offset, const char *message, bool fatal)
 {
-    return wb_import_push_error(a->queue, a->path, offset, message, fatal, take_records(a));
+    return wb_import_source_push_error(a->queue, a->path, offset, message, fatal, take_records(a));
 }
 
 static int take_page(struct archive *a, const struct wb_warc_record *record)
 {
     struct wb_page page;
     const char *problem = "";
-    char future[WB_IMPORT_TIME_MESSAGE_MAX];
+    char future[WB_IMPORT_SOURCE_MESSAGE_MAX];
 
     int err = wb_warc_page(record, a->body_max, &a->mem, &page, &problem);
     if (err == WB_E_NOMEM)
@@ -57,8 +57,8 @@ static int take_page(struct archive *a, const struct wb_warc_record *record)
     }
     if (!record->has_time)
         page.time_ms = wb_clock_wall_ms();
-    bool ahead = wb_import_fix_time(&page, future);
-    err = wb_import_push_page(a->queue, &page, &a->mem.body, take_records(a));
+    bool ahead = wb_import_source_fix_time(&page, future);
+    err = wb_import_source_push_page(a->queue, &page, &a->mem.body, take_records(a));
     if (err == 0 && !record->has_time)
         err = push_error(a, record->offset, "the record has no valid date: the time of import is used", false);
     if (err == 0 && *problem && !*record->problem)
@@ -131,7 +131,7 @@ static int take_revisit(struct archive *a, const struct wb_warc_record *record)
 {
     struct wb_warc_revisit revisit;
     struct wb_import_original original;
-    char future[WB_IMPORT_TIME_MESSAGE_MAX];
+    char future[WB_IMPORT_SOURCE_MESSAGE_MAX];
     struct wb_page page = {.url = WB_SLICE_EMPTY, .head = WB_SLICE_EMPTY, .type = WB_SLICE_EMPTY,
                            .charset = WB_SLICE_EMPTY,
                            .body = WB_SLICE_EMPTY, .kind = WB_PAGE_RESPONSE};
@@ -150,8 +150,8 @@ static int take_revisit(struct archive *a, const struct wb_warc_record *record)
         original.id = page.id;
         original.elsewhere = false;
     }
-    bool ahead = wb_import_fix_time(&page, future);
-    err = wb_import_push_revisit(a->queue, &page, &original, take_records(a));
+    bool ahead = wb_import_source_fix_time(&page, future);
+    err = wb_import_source_push_revisit(a->queue, &page, &original, take_records(a));
     return err == 0 && ahead ? push_error(a, record->offset, future, false) : err;
 }
 
@@ -213,7 +213,7 @@ static int read_records(struct archive *a)
     }
     if (damaged && a->records_file == 0)
         return push_error(a, 0, "not an archive: there is no record in it", true);
-    return wb_import_push_file(a->queue, take_records(a));
+    return wb_import_source_push_file(a->queue, take_records(a));
 }
 
 static int read_file(struct archive *a)
@@ -247,7 +247,7 @@ static uint64_t file_bytes(const char *path)
     return size;
 }
 
-int wb_import_archives(const struct wb_import_source *source, struct wb_import_queue *queue)
+int wb_import_archive_read(const struct wb_import_source *source, struct wb_import_queue *queue)
 {
     struct archive a = {.body_max = source->body_max, .queue = queue, .mem = WB_WARC_MEM_INIT};
     uint64_t total = 0;

@@ -12,6 +12,7 @@
 #include "ingest/import_journal.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "base/list.h"
 #include "base/mem.h"
 #include "base/pool.h"
 #include "journal/journal.h"
@@ -41,8 +42,8 @@ struct page_job {
 
 /* A list that was begun and not taken back yet. */
 struct pending_list {
+    struct wb_list_node node; /* in the journal's lists */
     struct wb_import_journal *journal;
-    struct pending_list *next;
     struct wb_import_item *list;
     size_t jobs_left;
     struct page_job jobs[];
@@ -59,7 +60,7 @@ struct wb_import_journal {
     struct wb_pool *pool;
     struct page_scribe *scribes, *free_scribes;
     unsigned scribe_count;
-    struct pending_list *lists, **lists_tail; /* oldest first; only the caller's thread uses these */
+    struct wb_list lists;         /* struct pending_list, oldest first; only the caller's thread uses it */
     struct wb_error_copy failed;  /* the first error of a job; code 0: none failed */
 };
 
@@ -224,8 +225,7 @@ int wb_import_journal_begin(struct wb_import_journal *journal, struct wb_import_
     *pending = (struct pending_list){.journal = journal, .list = list, .jobs_left = count};
     size_t cut = cut_into_jobs(list, pending);
     WB_CHECK(cut == count);
-    *journal->lists_tail = pending;
-    journal->lists_tail = &pending->next;
+    wb_list_append(&journal->lists, &pending->node);
     for (size_t i = 0; i < count; i++) {
         if (err == 0)
             err = wb_pool_submit(journal->pool, run_job, &pending->jobs[i]);
@@ -237,12 +237,11 @@ int wb_import_journal_begin(struct wb_import_journal *journal, struct wb_import_
 
 int wb_import_journal_take(struct wb_import_journal *journal, bool wait, struct wb_import_item **list_out)
 {
-    struct pending_list *pending = journal->lists;
-
     WB_CHECK(journal->magic == IMPORT_JOURNAL_MAGIC);
     *list_out = NULL;
-    if (!pending)
+    if (!journal->lists.first)
         return 0;
+    struct pending_list *pending = WB_CONTAINER_OF(journal->lists.first, struct pending_list, node);
     pthread_mutex_lock(&journal->mutex);
     while (pending->jobs_left && wait)
         pthread_cond_wait(&journal->done, &journal->mutex);
@@ -251,9 +250,7 @@ int wb_import_journal_take(struct wb_import_journal *journal, bool wait, struct 
     pthread_mutex_unlock(&journal->mutex);
     if (!done)
         return 0;
-    journal->lists = pending->next;
-    if (!journal->lists)
-        journal->lists_tail = &journal->lists;
+    wb_list_remove(&journal->lists, &pending->node);
     *list_out = pending->list;
     wb_free(pending);
     return err;
@@ -261,7 +258,7 @@ int wb_import_journal_take(struct wb_import_journal *journal, bool wait, struct 
 
 bool wb_import_journal_busy(const struct wb_import_journal *journal)
 {
-    return journal->lists != NULL;
+    return journal->lists.first != NULL;
 }
 
 int wb_import_journal_revisit(struct wb_import_journal *journal, const struct wb_page *page,
@@ -288,7 +285,7 @@ int wb_import_journal_sync(struct wb_import_journal *journal)
 
 int wb_import_journal_finish(struct wb_import_journal *journal)
 {
-    WB_CHECK(journal->magic == IMPORT_JOURNAL_MAGIC && !journal->lists);
+    WB_CHECK(journal->magic == IMPORT_JOURNAL_MAGIC && !journal->lists.first);
     return journal->log ? wb_journal_writer_finish(journal->log) : 0;
 }
 
@@ -324,7 +321,6 @@ int wb_import_journal_open(const char *dir, unsigned threads, struct wb_import_j
     journal->magic = IMPORT_JOURNAL_MAGIC;
     pthread_mutex_init(&journal->mutex, NULL);
     pthread_cond_init(&journal->done, NULL);
-    journal->lists_tail = &journal->lists;
     journal->dir = wb_strdup(dir);
     int err = journal->dir ? make_scribes(journal, threads + 1) : WB_E_NOMEM;
     if (err == 0)
@@ -341,7 +337,7 @@ void wb_import_journal_close(struct wb_import_journal *journal)
 {
     if (!journal)
         return;
-    WB_CHECK(journal->magic == IMPORT_JOURNAL_MAGIC && !journal->lists);
+    WB_CHECK(journal->magic == IMPORT_JOURNAL_MAGIC && !journal->lists.first);
     journal->magic = 0;
     wb_pool_free(journal->pool);
     wb_journal_writer_close(journal->log);

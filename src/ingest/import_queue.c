@@ -7,8 +7,6 @@
  */
 #include "ingest/import_queue.h"
 #include "base/check.h"
-#include "base/error.h"
-#include "base/mem.h"
 
 #include <time.h>
 
@@ -40,8 +38,7 @@ static void free_list(struct wb_import_item *list)
 {
     while (list) {
         struct wb_import_item *next = list->next;
-        wb_buf_release(&list->body);
-        wb_free(list);
+        wb_import_item_free(list);
         list = next;
     }
 }
@@ -53,27 +50,6 @@ void wb_import_queue_release(struct wb_import_queue *queue)
     pthread_cond_destroy(&queue->filled);
     pthread_cond_destroy(&queue->emptied);
     pthread_mutex_destroy(&queue->mutex);
-}
-
-struct wb_import_item *wb_import_item_new(enum wb_import_kind kind, size_t text_bytes)
-{
-    struct wb_import_item *item = wb_alloc(sizeof *item + text_bytes);
-
-    if (!item)
-        return NULL;
-    *item = (struct wb_import_item){.kind = kind, .bytes = sizeof *item + text_bytes};
-    return item;
-}
-
-struct wb_slice wb_import_item_copy(struct wb_import_item *item, struct wb_slice text)
-{
-    char *at = item->text + item->used;
-
-    WB_CHECK(sizeof *item + item->used + text.len <= item->bytes);
-    if (text.len)
-        memcpy(at, text.ptr, text.len);
-    item->used += text.len;
-    return wb_slice(at, text.len);
 }
 
 /* Moves the reader's batch to where the writer finds it. The mutex must be held. */
@@ -183,8 +159,7 @@ int wb_import_queue_take(struct wb_import_queue *queue, int wait_ms, struct wb_i
 void wb_import_queue_free_item(struct wb_import_queue *queue, struct wb_import_item *item)
 {
     queue->freed += item->bytes;
-    wb_buf_release(&item->body);
-    wb_free(item);
+    wb_import_item_free(item);
     if (queue->freed < GIVE_BACK_BYTES)
         return;
     pthread_mutex_lock(&queue->mutex);

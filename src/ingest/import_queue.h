@@ -2,7 +2,7 @@
  * import_queue.h - the queue between the thread that reads archives and the thread that writes the repository. It holds
  * items, which own their memory, in the order they were read; their total size is bounded.
  *
- *   reader:  room -> item_new -> push ... room -> item_new -> push -> close
+ *   reader:  room -> push ... room -> push -> close
  *   writer:  take (a list of items) -> free_item for each ... take -> 0 after the last list
  *
  * There is one thread on each side. Items travel in lists, so that a small page does not cost a system call. An item
@@ -11,52 +11,10 @@
 #ifndef WB_INGEST_IMPORT_QUEUE_H
 #define WB_INGEST_IMPORT_QUEUE_H
 
-#include "page/page.h"
+#include "ingest/import_item.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
-
-enum wb_import_kind {
-    WB_IMPORT_PAGE,
-    WB_IMPORT_REVISIT,
-    WB_IMPORT_ERROR,  /* something could not be read */
-    WB_IMPORT_FILE,   /* a file was read to its end */
-};
-
-/* What a revisit record says about the original: the page that it is a revisit of. */
-struct wb_import_original {
-    bool known_profile, not_modified;
-    bool has_sha1;
-    bool elsewhere;         /* the record names another URL as the original; id is the id of that URL */
-    struct wb_pageid id;
-    uint8_t sha1[WB_SHA1_BYTES];
-    int64_t time_ms;        /* when the original was fetched; 0: the record does not say */
-};
-
-/* One thing that the reader found. It owns everything its slices and texts point to. */
-struct wb_import_item {
-    struct wb_import_item *next;
-    enum wb_import_kind kind;
-    size_t bytes;            /* memory that it holds */
-    uint64_t records;        /* records read since the previous item, including its own */
-
-    /*
-     * A page or a revisit. A revisit sets url, key, id and time; and head, status, type and charset if it has a head.
-     */
-    struct wb_page page;
-    struct wb_buf body;      /* holds the page's body if that was moved here instead of copied */
-    bool barred;             /* the page was taken down: it is counted, but neither journaled nor stored */
-    struct wb_import_original original; /* of a revisit only */
-
-    /* An error. */
-    const char *file;
-    uint64_t offset;
-    const char *message;
-    bool fatal;              /* the rest of the file is not read */
-
-    size_t used;             /* bytes of text that are in use */
-    char text[];
-};
 
 struct wb_import_queue {
     pthread_mutex_t mutex;                  /* guards head, in_flight and closed */
@@ -80,12 +38,6 @@ void wb_import_queue_release(struct wb_import_queue *queue);
 
 /* Waits until this many more bytes may be in flight. An item that is larger than the bound travels alone. */
 bool wb_import_queue_room(struct wb_import_queue *queue, size_t bytes);
-
-/* An item with room for this many bytes of text; NULL if there is no memory. */
-struct wb_import_item *wb_import_item_new(enum wb_import_kind kind, size_t text_bytes);
-
-/* Copies text into the item, which must have room for it, and returns the copy. */
-struct wb_slice wb_import_item_copy(struct wb_import_item *item, struct wb_slice text);
 
 /*
  * Hands an item over; the queue owns it from now on. After a large item it waits until the writer has freed it, so that

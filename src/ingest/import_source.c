@@ -31,7 +31,7 @@ static void copy_text(struct wb_import_item *item, const struct wb_page *page)
     item->page.charset = wb_import_item_copy(item, page->charset);
 }
 
-int wb_import_push_page(struct wb_import_queue *queue, const struct wb_page *page, struct wb_buf *body,
+int wb_import_source_push_page(struct wb_import_queue *queue, const struct wb_page *page, struct wb_buf *body,
                         uint64_t records)
 {
     bool move = page->body.len >= MOVE_BYTES && page->body.ptr == body->ptr && page->body.len == body->len &&
@@ -54,7 +54,7 @@ int wb_import_push_page(struct wb_import_queue *queue, const struct wb_page *pag
     return push(queue, item, records);
 }
 
-int wb_import_push_revisit(struct wb_import_queue *queue, const struct wb_page *page,
+int wb_import_source_push_revisit(struct wb_import_queue *queue, const struct wb_page *page,
                            const struct wb_import_original *original, uint64_t records)
 {
     if (!wb_import_queue_room(queue, sizeof(struct wb_import_item) + text_bytes(page)))
@@ -67,7 +67,7 @@ int wb_import_push_revisit(struct wb_import_queue *queue, const struct wb_page *
     return push(queue, item, records);
 }
 
-int wb_import_push_error(struct wb_import_queue *queue, const char *file, uint64_t offset, const char *message,
+int wb_import_source_push_error(struct wb_import_queue *queue, const char *file, uint64_t offset, const char *message,
                          bool fatal, uint64_t records)
 {
     size_t file_bytes = strlen(file) + 1, message_bytes = strlen(message) + 1;
@@ -84,7 +84,7 @@ int wb_import_push_error(struct wb_import_queue *queue, const char *file, uint64
     return push(queue, item, records);
 }
 
-bool wb_import_fix_time(struct wb_page *page, char message_out[WB_IMPORT_TIME_MESSAGE_MAX])
+bool wb_import_source_fix_time(struct wb_page *page, char message_out[WB_IMPORT_SOURCE_MESSAGE_MAX])
 {
     int64_t now_ms = wb_clock_wall_ms();
     char said[WB_DATE_TEXT_MAX], now[WB_DATE_TEXT_MAX];
@@ -94,14 +94,14 @@ bool wb_import_fix_time(struct wb_page *page, char message_out[WB_IMPORT_TIME_ME
         return false;
     wb_date_format(page->time_ms, said);
     wb_date_format(now_ms, now);
-    snprintf(message_out, WB_IMPORT_TIME_MESSAGE_MAX,
+    snprintf(message_out, WB_IMPORT_SOURCE_MESSAGE_MAX,
              "the date %s lies in the future; the page was given the time of import, %s",
              said, now);
     page->time_ms = now_ms;
     return true;
 }
 
-int wb_import_push_file(struct wb_import_queue *queue, uint64_t records)
+int wb_import_source_push_file(struct wb_import_queue *queue, uint64_t records)
 {
     struct wb_import_item *item = wb_import_item_new(WB_IMPORT_FILE, 0);
 

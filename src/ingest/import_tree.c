@@ -46,7 +46,7 @@ static int append_segment(struct wb_buf *url, const char *name)
 
 static int push_error(struct tree *tree, const char *path, const char *message, bool fatal)
 {
-    return wb_import_push_error(tree->queue, path, 0, message, fatal, 0);
+    return wb_import_source_push_error(tree->queue, path, 0, message, fatal, 0);
 }
 
 /* Reads the file into tree->body, or the part of it that is kept. */
@@ -76,7 +76,7 @@ static int read_body(struct tree *tree, const char *path, bool *cut_out)
 
 static int push_file(struct tree *tree, const char *path, const struct wb_dir_entry *entry, struct wb_slice url)
 {
-    char message[80], future[WB_IMPORT_TIME_MESSAGE_MAX];
+    char message[80], future[WB_IMPORT_SOURCE_MESSAGE_MAX];
     bool cut = false;
 
     int err = read_body(tree, path, &cut);
@@ -101,15 +101,15 @@ static int push_file(struct tree *tree, const char *path, const struct wb_dir_en
     };
     page.id = wb_pageid_of_key(page.key);
     atomic_fetch_add_explicit(&tree->queue->bytes_done, tree->body.len, memory_order_relaxed);
-    bool ahead = wb_import_fix_time(&page, future);
-    err = wb_import_push_page(tree->queue, &page, &tree->body, 1);
+    bool ahead = wb_import_source_fix_time(&page, future);
+    err = wb_import_source_push_page(tree->queue, &page, &tree->body, 1);
     if (err == 0 && ahead)
         err = push_error(tree, path, future, false);
     if (err == 0 && cut) {
         snprintf(message, sizeof message, "the file is longer than %zu bytes and was cut", tree->body_max);
         err = push_error(tree, path, message, false);
     }
-    return err < 0 ? err : wb_import_push_file(tree->queue, 0);
+    return err < 0 ? err : wb_import_source_push_file(tree->queue, 0);
 }
 
 static int walk_below(struct tree *tree, const char *path, struct wb_slice url)
@@ -165,7 +165,7 @@ static int walk(struct tree *tree)
     return push_error(tree, tree->dir, wb_error_message(), true);
 }
 
-int wb_import_tree(const struct wb_import_source *source, struct wb_import_queue *queue)
+int wb_import_tree_read(const struct wb_import_source *source, struct wb_import_queue *queue)
 {
     struct tree tree = {.queue = queue, .body_max = source->body_max, .dir = source->dir, .url = source->dir_url,
                         .parsed = WB_URL_INIT};

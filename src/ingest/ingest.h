@@ -92,7 +92,7 @@ int wb_import_tree_url(const char *text, struct wb_buf *url_out);
 #define WB_INGEST_MEMORY_BYTES ((size_t)256 << 20)
 
 /* What came of loading a graph or rows. */
-struct wb_loaded {
+struct wb_ingest_load {
     uint64_t pages;              /* vertices, or rows of pages, that were read */
     uint64_t links;              /* edges, or rows of links, that were read */
     uint64_t bad_lines;          /* the first few were told to the sink */
@@ -111,7 +111,7 @@ struct wb_graph_import_options {
 
 /* webdb changes once everything was read, or not at all. WB_E_PROTO if there is no vertex in the file. */
 int wb_graph_import(const struct wb_graph_import_options *options, const struct wb_ingest_sink *sink,
-                    struct wb_loaded *loaded_out);
+                    struct wb_ingest_load *loaded_out);
 
 struct wb_rows_import_options {
     const char *dir;             /* the repository; it is created if there is none */
@@ -121,7 +121,7 @@ struct wb_rows_import_options {
 
 /* webdb changes once everything was read, or not at all. WB_E_PROTO if no line of the files could be read. */
 int wb_rows_import(const struct wb_rows_import_options *options, const struct wb_ingest_sink *sink,
-                   struct wb_loaded *loaded_out);
+                   struct wb_ingest_load *loaded_out);
 
 struct wb_graph_export_options {
     const char *dir;
@@ -142,9 +142,9 @@ int wb_graph_export(const struct wb_graph_export_options *options, struct wb_gra
 /* ---- words of rows ----------------------------------------------------------------------------- */
 
 /* "stored", "unchanged", ... for an enum wb_edit_outcome; NULL if there is no such outcome. */
-const char *wb_row_outcome(unsigned outcome);
+const char *wb_rowwords_outcome(unsigned outcome);
 
 /* The i-th flag of a page (WB_PAGE_WANTED, ...) and its word, for i from 0; NULL after the last one. */
-const char *wb_row_flag(size_t i, unsigned *flag_out);
+const char *wb_rowwords_flag(size_t i, unsigned *flag_out);
 
 #endif

@@ -23,7 +23,7 @@ enum { VISITS_MAX = 1000 }; /* of a made-up history: more would not change the e
 
 struct row_importer {
     const struct wb_rows_import_options *options;
-    struct wb_loaded *loaded;
+    struct wb_ingest_load *loaded;
     struct wb_webdb_writer *writer;
     struct wb_linewalk walk;
     struct wb_loadrow row;
@@ -60,7 +60,7 @@ static struct wb_slice next_word(struct wb_slice *text, char separator)
 static uint8_t outcome_of(struct wb_slice word)
 {
     for (unsigned i = WB_OUTCOME_STORED; i <= WB_OUTCOME_ROBOTS; i++)
-        if (wb_slice_equal(word, wb_slice_str(wb_row_outcome(i))))
+        if (wb_slice_equal(word, wb_slice_str(wb_rowwords_outcome(i))))
             return (uint8_t)i;
     return 0;
 }
@@ -71,7 +71,7 @@ static unsigned flag_of(struct wb_slice word)
     const char *known;
     unsigned flag;
 
-    for (size_t i = 0; (known = wb_row_flag(i, &flag)); i++)
+    for (size_t i = 0; (known = wb_rowwords_flag(i, &flag)); i++)
         if (wb_slice_equal(word, wb_slice_str(known)))
             return flag;
     return 0;
@@ -344,12 +344,12 @@ static int load_files(struct row_importer *im)
 }
 
 int wb_rows_import(const struct wb_rows_import_options *options, const struct wb_ingest_sink *sink,
-                   struct wb_loaded *loaded_out)
+                   struct wb_ingest_load *loaded_out)
 {
     struct row_importer im = {.options = options, .loaded = loaded_out, .walk = {.sink = sink}, .url = WB_URL_INIT,
                              .now_ms = wb_clock_wall_ms()};
 
-    *loaded_out = (struct wb_loaded){.pages = 0};
+    *loaded_out = (struct wb_ingest_load){.pages = 0};
     int err = load_files(&im);
     if (err == 0) {
         err = wb_webdb_writer_close(im.writer, &loaded_out->merge);

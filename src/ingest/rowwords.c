@@ -4,7 +4,7 @@
  */
 #include "ingest/ingest.h"
 
-const char *wb_row_outcome(unsigned outcome)
+const char *wb_rowwords_outcome(unsigned outcome)
 {
     static const char *const words[] = {
         [WB_OUTCOME_STORED] = "stored",
@@ -21,7 +21,7 @@ const char *wb_row_outcome(unsigned outcome)
     return outcome < sizeof words / sizeof *words ? words[outcome] : NULL;
 }
 
-const char *wb_row_flag(size_t i, unsigned *flag_out)
+const char *wb_rowwords_flag(size_t i, unsigned *flag_out)
 {
     static const struct {
         unsigned flag;

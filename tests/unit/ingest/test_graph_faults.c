@@ -47,7 +47,7 @@ static int import_graph(void)
 {
     struct wb_graph_import_options options = {.dir = repo, .vertices = file("v"), .edges = file("e"),
                                               .memory_bytes = WB_INGEST_MEMORY_BYTES};
-    struct wb_loaded loaded;
+    struct wb_ingest_load loaded;
     int err = wb_graph_import(&options, &silent, &loaded);
 
     return err == 0 && loaded.unfinished ? WB_E_IO : err;
@@ -57,7 +57,7 @@ static int load_rows(void)
 {
     struct wb_rows_import_options options = {.dir = repo, .pages = file("p"), .links = file("l"),
                                              .memory_bytes = WB_INGEST_MEMORY_BYTES};
-    struct wb_loaded loaded;
+    struct wb_ingest_load loaded;
     int err = wb_rows_import(&options, &silent, &loaded);
 
     return err == 0 && loaded.unfinished ? WB_E_IO : err;

@@ -33,7 +33,7 @@ static void *produce(void *context)
         struct wb_page page = {.url = wb_slice(name, (size_t)sprintf(name, "page %zu", i)), .key = WB_SLICE_LIT("key"),
                                .head = WB_SLICE_EMPTY, .type = WB_SLICE_LIT("t"), .charset = WB_SLICE_LIT("c"),
                                .body = wb_buf_slice(&body)};
-        p->err = wb_import_push_page(p->queue, &page, &none, 1);
+        p->err = wb_import_source_push_page(p->queue, &page, &none, 1);
     }
     wb_import_queue_close(p->queue);
     wb_buf_release(&body);
@@ -116,7 +116,7 @@ static void test_a_large_body_is_moved(void **state)
     const char *bytes = body.ptr;
     struct wb_page page = {.url = WB_SLICE_LIT("u"), .key = WB_SLICE_LIT("k"), .head = WB_SLICE_EMPTY,
                            .type = WB_SLICE_EMPTY, .charset = WB_SLICE_EMPTY, .body = wb_buf_slice(&body)};
-    assert_int_equal(wb_import_push_page(&queue, &page, &body, 1), 0);
+    assert_int_equal(wb_import_source_push_page(&queue, &page, &body, 1), 0);
     assert_null(body.ptr);
     assert_int_equal(wb_import_queue_take(&queue, 1000, &list), 1);
     assert_non_null(list);
@@ -162,8 +162,8 @@ static void test_errors_carry_their_place(void **state)
 
     (void)state;
     wb_import_queue_init(&queue);
-    assert_int_equal(wb_import_push_error(&queue, "f.warc", 77, "it is broken", true, 3), 0);
-    assert_int_equal(wb_import_push_file(&queue, 2), 0);
+    assert_int_equal(wb_import_source_push_error(&queue, "f.warc", 77, "it is broken", true, 3), 0);
+    assert_int_equal(wb_import_source_push_file(&queue, 2), 0);
     wb_import_queue_close(&queue);
     assert_int_equal(wb_import_queue_take(&queue, 1000, &list), 1);
     assert_int_equal(list->kind, WB_IMPORT_ERROR);
