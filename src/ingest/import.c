@@ -76,7 +76,8 @@ static void *run_source(void *context)
 {
     struct import *im = context;
 
-    int err = im->source.dir ? wb_import_tree_read(&im->source, &im->queue) : wb_import_archive_read(&im->source, &im->queue);
+    int err = im->source.dir ? wb_import_tree_read(&im->source, &im->queue)
+                             : wb_import_archive_read(&im->source, &im->queue);
     if (err < 0 && err != WB_E_STOPPED)
         wb_error_save(err, &im->result);
     wb_import_queue_close(&im->queue);
