@@ -147,8 +147,8 @@ static int join_unfinished(struct wb_parent *p, const struct wb_seeds *list)
     if (p->plan.options->scope == WB_SCOPE_ANY || list->count == 0)
         return wb_dispenser_join_run(p->dispenser, p->plan.run, true, WB_SLICE_EMPTY);
     if (p->plan.options->scope == WB_SCOPE_DOMAIN)
-        for (size_t i = 0; err == 0 && i < p->plan.scope.count; i++)
-            err = wb_dispenser_join_run(p->dispenser, p->plan.run, false, wb_slice_str(p->plan.scope.names[i]));
+        for (size_t i = 0; err == 0 && i < p->plan.scope.names.count; i++)
+            err = wb_dispenser_join_run(p->dispenser, p->plan.run, false, wb_slice_str(p->plan.scope.names.items[i]));
     return err;
 }
 
@@ -158,8 +158,8 @@ static int add_seeds(struct wb_parent *p, struct wb_seeds *list)
                                .all = p->plan.options->scope == WB_SCOPE_ANY || list->count == 0};
 
     if (p->plan.options->scope == WB_SCOPE_DOMAIN) {
-        wish.domains = p->plan.scope.names;
-        wish.domain_count = p->plan.scope.count;
+        wish.domains = p->plan.scope.names.items;
+        wish.domain_count = p->plan.scope.names.count;
     }
     int err = wb_dispenser_set_classes(p->dispenser, list->site_classes, list->class_count);
     if (err == 0)

@@ -1,39 +1,41 @@
 /*
- * scope.c - a sorted list of names. With scope `any` it is empty and everything is inside.
+ * scope.c - a sorted list of names. For WB_SCOPE_ANY the list is empty and every site is inside.
  */
 #include "crawl/scope.h"
-#include "base/error.h"
-#include "base/mem.h"
 #include "url/url.h"
 
 #include <stdlib.h>
 
-void wb_scope_init(struct wb_scope *set, enum wb_scope_kind scope)
+void wb_scope_init(struct wb_scope *scope, enum wb_scope_kind kind)
 {
-    *set = (struct wb_scope){.scope = scope};
+    *scope = (struct wb_scope){.kind = kind};
 }
 
-static struct wb_slice name_of(const struct wb_scope *set, struct wb_slice site)
+void wb_scope_release(struct wb_scope *scope)
 {
-    return set->scope == WB_SCOPE_DOMAIN ? wb_site_domain(site) : site;
+    for (size_t i = 0; i < scope->names.count; i++)
+        wb_free(scope->names.items[i]);
+    wb_vec_release(&scope->names);
 }
 
-int wb_scope_add(struct wb_scope *set, struct wb_slice site)
+/* The name that decides about a site. */
+static struct wb_slice name_of(const struct wb_scope *scope, struct wb_slice site)
 {
-    struct wb_slice name = name_of(set, site);
+    return scope->kind == WB_SCOPE_DOMAIN ? wb_site_domain(site) : site;
+}
 
-    if (set->scope == WB_SCOPE_ANY)
+int wb_scope_add(struct wb_scope *scope, struct wb_slice site)
+{
+    struct wb_slice name = name_of(scope, site);
+
+    WB_CHECK(!scope->sealed);
+    if (scope->kind == WB_SCOPE_ANY)
         return 0;
-    if (set->count == set->cap) {
-        size_t cap = set->cap ? set->cap * 2 : 16;
-        char **names = wb_realloc(set->names, cap * sizeof *names);
-        if (!names)
-            return WB_E_NOMEM;
-        set->names = names;
-        set->cap = cap;
-    }
-    set->names[set->count] = wb_strndup(name.ptr, name.len);
-    return set->names[set->count] ? (set->count++, 0) : WB_E_NOMEM;
+    char *copy = wb_strndup(name.ptr, name.len);
+    int err = copy ? wb_vec_push(&scope->names, copy) : WB_E_NOMEM;
+    if (err < 0)
+        wb_free(copy);
+    return err;
 }
 
 static int compare_names(const void *a, const void *b)
@@ -41,33 +43,37 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-void wb_scope_seal(struct wb_scope *set)
+void wb_scope_seal(struct wb_scope *scope)
 {
+    char **names = scope->names.items;
     size_t kept = 0;
 
-    if (set->count)
-        qsort(set->names, set->count, sizeof *set->names, compare_names);
-    for (size_t i = 0; i < set->count; i++) {
-        if (kept && strcmp(set->names[kept - 1], set->names[i]) == 0)
-            wb_free(set->names[i]);
+    if (scope->names.count)
+        qsort(names, scope->names.count, sizeof *names, compare_names);
+    for (size_t i = 0; i < scope->names.count; i++) {
+        if (kept && strcmp(names[kept - 1], names[i]) == 0)
+            wb_free(names[i]);
         else
-            set->names[kept++] = set->names[i];
+            names[kept++] = names[i];
     }
-    set->count = kept;
+    scope->names.count = kept;
+    scope->sealed = true;
 }
 
-bool wb_scope_has(const struct wb_scope *set, struct wb_slice site)
+bool wb_scope_has(const struct wb_scope *scope, struct wb_slice site)
 {
-    struct wb_slice name = name_of(set, site);
-    size_t low = 0, high = set->count;
+    struct wb_slice name = name_of(scope, site);
+    size_t low = 0, high = scope->names.count;
 
-    if (set->scope == WB_SCOPE_ANY)
+    WB_CHECK(scope->sealed);
+    if (scope->kind == WB_SCOPE_ANY)
         return true;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        int order = strncmp(set->names[middle], name.ptr, name.len);
-        if (order == 0 && set->names[middle][name.len])
-            order = 1;
+        const char *candidate = scope->names.items[middle];
+        int order = strncmp(candidate, name.ptr, name.len);
+        if (order == 0 && candidate[name.len])
+            order = 1; /* the candidate is longer */
         if (order == 0)
             return true;
         if (order < 0)
@@ -76,12 +82,4 @@ bool wb_scope_has(const struct wb_scope *set, struct wb_slice site)
             high = middle;
     }
     return false;
-}
-
-void wb_scope_release(struct wb_scope *set)
-{
-    for (size_t i = 0; i < set->count; i++)
-        wb_free(set->names[i]);
-    wb_free(set->names);
-    *set = (struct wb_scope){0};
 }

@@ -1,9 +1,12 @@
 /*
- * seen.c - which pages of a site are known.
+ * seen.c - a set of fingerprints of page ids.
  *
- * A slot is 0 (free) or the 63 upper bits of a page id's lower half, with the mark in bit 0. Linear probing
- * from a place that a multiplier chosen by chance gives: page ids are a hash that anybody can compute, and a site
- * must not be able to name pages that all fall onto one place. Nothing is ever taken out.
+ * A slot is 0 (free), or the upper 63 bits of a page id's lower half with the mark in bit 0. A search begins at the slot
+ * that a random multiplier gives, and goes on to the next ones. The multiplier is random because page ids are a hash
+ * that anybody can compute: a site must not be able to name pages that all belong into the same slot.
+ *
+ * This is not a table of base/map.h, because a slot is 8 bytes (an entry there is at least 16 with its mark) and because
+ * large sets are in a mapped file: a million known URLs take 16 MB of it.
  */
 #include "crawl/seen.h"
 #include "base/check.h"
@@ -14,7 +17,7 @@
 
 enum {
     CAP_MIN = 8,
-    HEAP_BYTES_MAX = 64 << 10, /* beyond: mapped */
+    HEAP_BYTES_MAX = 64 << 10, /* a larger set is mapped */
     MARK = 1,
 };
 
@@ -25,11 +28,11 @@ static uint64_t fingerprint(struct wb_pageid id)
     return print ? print : 2; /* 0 is a free slot */
 }
 
-/* The slot that has the print, or the free one where it belongs. */
+/* The slot that has the fingerprint, or the free one where it belongs. */
 static uint64_t *find_slot(const struct wb_seen *seen, uint64_t print)
 {
     uint64_t spread = print * seen->spread;
-    /* Once more: rows of evenly spaced prints would stay rows after one multiplication. */
+    /* Multiplied twice: rows of evenly spaced fingerprints would stay rows after one multiplication. */
     size_t i = (size_t)((spread ^ spread >> 32) * seen->spread >> (64 - __builtin_ctzll(seen->cap)));
 
     while (seen->slots[i] && (seen->slots[i] & ~(uint64_t)MARK) != print)

@@ -3,12 +3,12 @@
  *
  *   pop <- [ head ] <- block <- block <- ... <- [ tail ] <- push
  *
- * A queue is one stream of items (varint length, bytes), cut into blocks wherever they are full, so an item may lie across
- * several. The tail is written to disk when it fills a block and the head is not empty; otherwise it becomes the
- * head and nothing is written. Which block follows which, and each block's checksum, are kept in memory (8 bytes
- * for 4 KiB): the file ends with the process and nobody else reads it.
+ * A queue is one stream of items, each a varint length and its bytes. The stream is cut into blocks of 4 KiB without
+ * regard to items, so an item may be spread over several blocks. When the tail fills a block, it is written to disk; but
+ * if the head is empty and nothing is on disk, the tail becomes the head, and nothing is written. The order of blocks
+ * and the checksum of each are kept in memory (8 bytes for 4 KiB), because nobody else reads the file.
  *
- * A push that fails changes nothing; a pop that fails can be made again.
+ * A push that fails changes nothing; a pop that fails can be repeated.
  */
 #include "crawl/spill.h"
 #include "base/bytes.h"
@@ -16,25 +16,25 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/vec.h"
 #include "os/nameless.h"
 
 enum {
     BLOCK_BYTES = 4096,
     ITEM_MAX = 64 << 10,
     BUFFER_MIN = 64,
-    FILE_KEEP_BYTES = 16 << 20, /* a file that is empty and longer is cut */
+    FILE_KEEP_BYTES = 16 << 20, /* a longer file is truncated when no block is in use */
 };
 
-struct block {
-    uint32_t next; /* in its queue, or in the list of free ones; 0: none */
-    uint32_t check;
+struct spill_block {
+    uint32_t next;  /* in its queue, or in the list of free blocks; 0: it is the last */
+    uint32_t check; /* checksum of its bytes */
 };
 
 struct wb_spill {
     struct wb_file file;
-    struct block *blocks; /* block n lies at (n - 1) * BLOCK_BYTES; 0 is none */
-    uint32_t count, cap;  /* entries of blocks, 0 included */
-    uint32_t free;        /* the first free block */
+    WB_VEC(struct spill_block) blocks; /* block n is at offset (n - 1) * BLOCK_BYTES; there is no block 0 */
+    uint32_t free;                     /* the first free block; 0: there is none */
     uint32_t used;
 };
 
@@ -46,8 +46,10 @@ int wb_spill_open(const char *dir, struct wb_spill **spill_out)
     *spill_out = NULL;
     if (!spill)
         return WB_E_NOMEM;
-    spill->count = 1;
-    err = wb_nameless_open(dir, &spill->file);
+    spill->file = WB_FILE_INIT;
+    err = wb_vec_push(&spill->blocks, (struct spill_block){0, 0}); /* the block 0 that does not exist */
+    if (err == 0)
+        err = wb_nameless_open(dir, &spill->file);
     if (err < 0) {
         wb_spill_close(spill);
         return err;
@@ -61,7 +63,7 @@ void wb_spill_close(struct wb_spill *spill)
     if (!spill)
         return;
     wb_file_close(&spill->file);
-    wb_free(spill->blocks);
+    wb_vec_release(&spill->blocks);
     wb_free(spill);
 }
 
@@ -76,40 +78,35 @@ static int take_block(struct wb_spill *spill, uint32_t *block_out)
 {
     *block_out = spill->free;
     if (spill->free) {
-        spill->free = spill->blocks[spill->free].next;
+        spill->free = spill->blocks.items[spill->free].next;
     } else {
-        if (spill->count >= spill->cap) {
-            if (spill->cap > UINT32_MAX / 2)
-                return wb_fail(WB_E_LIMIT, "the temporary file in %s is full", spill->file.path);
-            uint32_t cap = spill->cap ? 2 * spill->cap : 64;
-            struct block *grown = wb_realloc(spill->blocks, cap * sizeof *grown);
-            if (!grown)
-                return WB_E_NOMEM;
-            spill->blocks = grown;
-            spill->cap = cap;
-        }
-        *block_out = spill->count++;
+        if (spill->blocks.count >= UINT32_MAX / 2)
+            return wb_fail(WB_E_LIMIT, "the temporary file in %s is full", spill->file.path);
+        int err = wb_vec_push(&spill->blocks, (struct spill_block){0, 0});
+        if (err < 0)
+            return err;
+        *block_out = (uint32_t)(spill->blocks.count - 1);
     }
-    spill->blocks[*block_out] = (struct block){0, 0};
+    spill->blocks.items[*block_out] = (struct spill_block){0, 0};
     spill->used++;
     return 0;
 }
 
-/* Gives a whole chain back, from first up to 0. */
+/* Gives a chain of blocks back, from the first to its end. */
 static void give_blocks(struct wb_spill *spill, uint32_t first)
 {
     while (first) {
-        uint32_t next = spill->blocks[first].next;
-        spill->blocks[first].next = spill->free;
+        uint32_t next = spill->blocks.items[first].next;
+        spill->blocks.items[first].next = spill->free;
         spill->free = first;
         spill->used--;
         first = next;
     }
-    if (spill->used == 0 && (uint64_t)spill->count * BLOCK_BYTES > FILE_KEEP_BYTES) {
-        /* Only a wish: where it fails the blocks are free all the same. */
+    if (spill->used == 0 && (uint64_t)spill->blocks.count * BLOCK_BYTES > FILE_KEEP_BYTES) {
+        /* If this fails, the file stays longer than needed, which does no harm. */
         (void)wb_file_truncate(&spill->file, 0);
         spill->free = 0;
-        spill->count = 1;
+        spill->blocks.count = 1;
     }
 }
 
@@ -118,7 +115,7 @@ static uint64_t block_at(uint32_t block)
     return (uint64_t)(block - 1) * BLOCK_BYTES;
 }
 
-/* Writes count blocks of bytes as a chain. Where it fails, none is taken. */
+/* Writes count blocks of bytes as a chain. After an error no block is taken. */
 static int write_blocks(struct wb_spill *spill, const char *bytes, size_t count, uint32_t *first_out, uint32_t *last_out)
 {
     int err = 0;
@@ -130,11 +127,11 @@ static int write_blocks(struct wb_spill *spill, const char *bytes, size_t count,
         if (err < 0)
             break;
         if (*last_out)
-            spill->blocks[*last_out].next = block;
+            spill->blocks.items[*last_out].next = block;
         else
             *first_out = block;
         *last_out = block;
-        spill->blocks[block].check = wb_hash32(bytes + i * BLOCK_BYTES, BLOCK_BYTES);
+        spill->blocks.items[block].check = wb_hash32(bytes + i * BLOCK_BYTES, BLOCK_BYTES);
         err = wb_file_write_at(&spill->file, block_at(block), bytes + i * BLOCK_BYTES, BLOCK_BYTES);
     }
     if (err < 0) {
@@ -149,7 +146,7 @@ static int write_blocks(struct wb_spill *spill, const char *bytes, size_t count,
 
 /* ---- buffers ----------------------------------------------------------------------------------- */
 
-/* Room for more bytes; up to a block by doubling, so that a buffer is never larger than a block without need. */
+/* Makes room for more bytes. Doubles up to the size of a block, so that a short queue takes little memory. */
 static int reserve_bytes(struct wb_buf *buf, size_t more)
 {
     size_t want = buf->len + more, cap = buf->cap ? buf->cap : BUFFER_MIN;
@@ -161,7 +158,7 @@ static int reserve_bytes(struct wb_buf *buf, size_t more)
     return wb_buf_reserve(buf, cap - buf->len);
 }
 
-/* Gives back what the item that filled a block made too large. */
+/* An item that filled a block may have made the buffer larger than a block: gives the rest back. */
 static void fit_buffer(struct wb_buf *buf)
 {
     if (buf->cap <= BLOCK_BYTES || buf->cap == buf->len)
@@ -177,7 +174,7 @@ static bool head_is_empty(const struct wb_spill_queue *queue)
     return queue->head_at == queue->head.len;
 }
 
-/* The tail becomes the head: nothing lies between them. */
+/* The tail becomes the head, because nothing is between them. */
 static void turn_tail(struct wb_spill_queue *queue)
 {
     WB_CHECK(head_is_empty(queue) && queue->first == 0);
@@ -189,7 +186,7 @@ static void turn_tail(struct wb_spill_queue *queue)
 
 /* ---- the queue --------------------------------------------------------------------------------- */
 
-/* Writes what fills blocks out of the tail. */
+/* Writes the part of the tail that fills whole blocks, and keeps the rest. */
 static int spill_tail(struct wb_spill *spill, struct wb_spill_queue *queue)
 {
     size_t count = queue->tail.len / BLOCK_BYTES, written = count * BLOCK_BYTES;
@@ -199,7 +196,7 @@ static int spill_tail(struct wb_spill *spill, struct wb_spill_queue *queue)
     if (err < 0)
         return err;
     if (queue->last)
-        spill->blocks[queue->last].next = first;
+        spill->blocks.items[queue->last].next = first;
     else
         queue->first = first;
     queue->last = last;
@@ -233,7 +230,7 @@ int wb_spill_push(struct wb_spill *spill, struct wb_spill_queue *queue, struct w
     return 0;
 }
 
-/* Brings more bytes into the head, behind those that are left of it. */
+/* Appends more bytes to what is left of the head: the next block, or else the tail. */
 static int refill_head(struct wb_spill *spill, struct wb_spill_queue *queue)
 {
     size_t left = queue->head.len - queue->head_at, more = queue->first ? BLOCK_BYTES : queue->tail.len;
@@ -241,7 +238,7 @@ static int refill_head(struct wb_spill *spill, struct wb_spill_queue *queue)
     int err;
 
     if (more == 0)
-        return wb_fail(WB_E_CORRUPT, "a queue in the temporary file of %s breaks off", spill->file.path);
+        return wb_fail(WB_E_CORRUPT, "a queue in the temporary file in %s ends in the middle of an item", spill->file.path);
     if (left == 0 && queue->first == 0) {
         turn_tail(queue);
         return 0;
@@ -253,17 +250,17 @@ static int refill_head(struct wb_spill *spill, struct wb_spill_queue *queue)
     if (queue->first) {
         uint32_t block = queue->first;
         err = wb_file_read_exact(&spill->file, block_at(block), fresh.ptr + left, BLOCK_BYTES);
-        if (err == 0 && wb_hash32(fresh.ptr + left, BLOCK_BYTES) != spill->blocks[block].check)
+        if (err == 0 && wb_hash32(fresh.ptr + left, BLOCK_BYTES) != spill->blocks.items[block].check)
             err = wb_fail(WB_E_CORRUPT, "a block of the temporary file in %s is not what was written", spill->file.path);
         if (err < 0) {
             wb_buf_release(&fresh);
             return err;
         }
         fresh.len += BLOCK_BYTES;
-        queue->first = spill->blocks[block].next;
+        queue->first = spill->blocks.items[block].next;
         if (queue->first == 0)
             queue->last = 0;
-        spill->blocks[block].next = 0;
+        spill->blocks.items[block].next = 0;
         give_blocks(spill, block);
     } else {
         wb_buf_append_slice(&fresh, wb_buf_slice(&queue->tail));
@@ -275,7 +272,7 @@ static int refill_head(struct wb_spill *spill, struct wb_spill_queue *queue)
     return 0;
 }
 
-/* The item at the begin of the head; false where it is not there whole. */
+/* The item at the beginning of the head; false if not all of it is there yet. */
 static bool look_item(const struct wb_spill_queue *queue, struct wb_slice *item_out)
 {
     const char *p = queue->head.ptr + queue->head_at, *end = queue->head.ptr + queue->head.len;

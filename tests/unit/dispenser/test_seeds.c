@@ -1,6 +1,5 @@
-/* test_seeds.c - seed lists and scopes. */
+/* test_seeds.c - seed lists. */
 #include "base/error.h"
-#include "crawl/scope.h"
 #include "dispenser/dispenser.h"
 
 #include <limits.h>
@@ -93,38 +92,9 @@ static void test_nonsense(void **state)
     wb_seeds_release(&list);
 }
 
-static void test_scope(void **state)
-{
-    struct wb_scope set;
-
-    (void)state;
-    wb_scope_init(&set, WB_SCOPE_SITE);
-    assert_int_equal(wb_scope_add(&set, WB_SLICE_LIT("b.example")), 0);
-    assert_int_equal(wb_scope_add(&set, WB_SLICE_LIT("a.example:8080")), 0);
-    assert_int_equal(wb_scope_add(&set, WB_SLICE_LIT("b.example")), 0);
-    wb_scope_seal(&set);
-    assert_int_equal(set.count, 2);
-    assert_true(wb_scope_has(&set, WB_SLICE_LIT("a.example:8080")));
-    assert_true(wb_scope_has(&set, WB_SLICE_LIT("b.example")));
-    assert_false(wb_scope_has(&set, WB_SLICE_LIT("a.example")));
-    assert_false(wb_scope_has(&set, WB_SLICE_LIT("b.example:1")));
-    assert_false(wb_scope_has(&set, WB_SLICE_LIT("b.exampl")));
-    wb_scope_release(&set);
-    wb_scope_init(&set, WB_SCOPE_DOMAIN);
-    assert_int_equal(wb_scope_add(&set, WB_SLICE_LIT("www.example.co.uk")), 0);
-    wb_scope_seal(&set);
-    assert_true(wb_scope_has(&set, WB_SLICE_LIT("example.co.uk")));
-    assert_true(wb_scope_has(&set, WB_SLICE_LIT("other.example.co.uk:81")));
-    assert_false(wb_scope_has(&set, WB_SLICE_LIT("example2.co.uk")));
-    wb_scope_release(&set);
-    wb_scope_init(&set, WB_SCOPE_ANY);
-    assert_true(wb_scope_has(&set, WB_SLICE_LIT("anything")));
-    wb_scope_release(&set);
-}
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_lines), cmocka_unit_test(test_classes), cmocka_unit_test(test_nonsense), cmocka_unit_test(test_scope)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_lines), cmocka_unit_test(test_classes), cmocka_unit_test(test_nonsense)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
