@@ -1,14 +1,15 @@
 /*
  * lines.c - files of lines between the processes of a crawl and the readers of its log.
  *
- *   head   0 "WBLN"   4 version 1 (2), zero (2)   8 checksum of 0 to 8 (8)
- *          16 end (8), round (8), checksum of both (8): written by the process that appends
- *          40 told of --json (8), told of --log (8), checksum of both (8): written by the one that passes on
- *   then   lines, up to end; what lies behind does not count
+ *   head   at 0  "WBLN"    4  version 1 (2), zero (2)    8  checksum of bytes 0 to 8 (8)
+ *          16  end (8), round (8), checksum of both (8): written by the process that appends
+ *          40  told to --json (8), told to --log (8), checksum of both (8): written by the parent
+ *   then   lines, up to end; bytes after it do not count
  *
- * The text is written before the head says that it counts, and each half of the head is one write of a few bytes, so a kill
- * leaves the state before or the state after. The text of a batch is synced before its end is written: after power loss
- * lines may be missing or come twice, but never in pieces.
+ * A file is valid if and only if its three checksums are right and 64 <= told <= end <= size. The text is written before
+ * the head says that it counts, and each part of the head is one write of a few bytes: kill -9 leaves either the state
+ * before or the state after. The text of a batch is synced before its end is written: after power loss lines may be
+ * missing or come twice, but no line comes in pieces.
  */
 #include "crawl/lines.h"
 #include "base/bytes.h"
@@ -28,8 +29,8 @@ enum {
     END_AT = 16,
     TOLD_AT = 40,
     PART_BYTES = 24,
-    DISCARD_BYTES = 1 << 20, /* told lines are given back in steps of this */
-    HEAD_TRIES = 5,
+    DISCARD_BYTES = 1 << 20, /* space is given back in steps of this */
+    HEAD_TRIES = 5,          /* to read a head that may be just being written */
     HEAD_PAUSE_NS = 1000000,
 };
 
@@ -69,7 +70,7 @@ static int write_head(struct wb_lines *lines)
     return err < 0 ? err : write_part(lines, TOLD_AT, lines->told[0], lines->told[1]);
 }
 
-/* 1: the head is sound; 0: it is missing or damaged. */
+/* 1: the head is valid; 0: it is missing or damaged; or an error. */
 static int try_head(struct wb_lines *lines)
 {
     char head[HEAD_BYTES];
@@ -95,7 +96,7 @@ static int try_head(struct wb_lines *lines)
     return 1;
 }
 
-/* A head that is being written this moment may look damaged: look again before the file counts as empty. */
+/* A head that is just being written may look damaged, so look several times before the file counts as empty. */
 static int read_head(struct wb_lines *lines)
 {
     int found = try_head(lines);
@@ -107,7 +108,7 @@ static int read_head(struct wb_lines *lines)
     return found;
 }
 
-/* 1 where somebody removed the file before it was locked: it must be made again. */
+/* Returns 1 if somebody deleted the file before we locked it: it must be created again. */
 static int open_file(const char *path, bool lock, struct wb_file *file_out)
 {
     int err = wb_file_open(path, WB_FILE_WRITE | WB_FILE_CREATE, file_out);
@@ -169,7 +170,7 @@ int wb_lines_append(struct wb_lines *lines, struct wb_slice text, uint64_t round
     if (round == lines->round || text.len == 0)
         return 0;
     int err = wb_file_write_at(&lines->file, lines->end, text.ptr, text.len);
-    /* An end that outlives a power cut must not cover bytes that did not: they would be passed on as lines. */
+    /* If the new end survived a power cut and the text did not, garbage would be passed on as lines. */
     if (err == 0)
         err = wb_file_sync(&lines->file);
     if (err == 0)
@@ -189,7 +190,7 @@ int wb_lines_refresh(struct wb_lines *lines)
 
     WB_CHECK(lines->magic == LINES_MAGIC);
     int err = wb_file_read_at(&lines->file, END_AT, bytes, sizeof bytes, &got);
-    /* One that is being written this moment may look damaged: the next look sees it. */
+    /* A part that is just being written may look damaged; the next call will see it. */
     if (err < 0 || got < sizeof bytes || !read_part(bytes, &end, &round) || end < lines->end)
         return err;
     lines->end = end;
@@ -217,11 +218,11 @@ int wb_lines_note(struct wb_lines *lines)
 
     WB_CHECK(lines->magic == LINES_MAGIC && least >= HEAD_BYTES && lines->told[0] <= lines->end && lines->told[1] <= lines->end);
     int err = write_part(lines, TOLD_AT, lines->told[0], lines->told[1]);
-    /* The head's block stays; the rest of what everybody has is a hole from now on. */
+    /* The block of the head stays; the lines that every reader has become a hole. */
     uint64_t whole = least / DISCARD_BYTES * DISCARD_BYTES;
     if (err == 0 && whole > lines->discarded) {
         uint64_t from = lines->discarded ? lines->discarded : 4096;
-        /* For the same reason the position is durable before the bytes before it go. */
+        /* The position must be durable before the bytes before it go, for the same reason as in wb_lines_append(). */
         err = wb_file_sync(&lines->file);
         if (err < 0)
             return err;

@@ -1,9 +1,9 @@
 /*
- * lines.h - lines of the log of fetches that are true and have not reached their readers yet.
+ * lines.h - files of lines: the log of fetches on its way from the worker processes to its readers.
  *
- * One file per crawler process (and one for the parent). The process appends a batch when the pages that its lines speak of
- * are durable; the parent passes the lines on (teller.c) and notes how far it got. The file outlives both, so a
- * kill of either loses no line. docs/formats/lines.md has the bytes.
+ * Each worker has one file, and so has the parent. A worker appends a batch of lines once the pages they are about are
+ * durable. The parent passes the lines on (teller.h) and notes how far each reader got. The file outlives both
+ * processes, so killing either of them loses no line. docs/formats/lines.md has the bytes.
  */
 #ifndef WB_CRAWL_LINES_H
 #define WB_CRAWL_LINES_H
@@ -16,32 +16,32 @@
 struct wb_lines {
     uint32_t magic;
     struct wb_file file;
-    uint64_t end;                     /* of the lines that count, as last read or written */
-    uint64_t round;                   /* of the spool: its lines are in the file */
+    uint64_t end;                     /* lines count up to this offset, as last read or written */
+    uint64_t round;                   /* of the spool whose lines were appended last */
     uint64_t told[WB_CRAWL_OUTPUTS];  /* how far each reader got; always at the end of a line */
-    uint64_t discarded;               /* up to here the space was given back */
+    uint64_t discarded;               /* up to here the space was given back to the file system */
 };
 
 /*
- * dir/lines/NAME, made where it is not there. lock: it becomes ours, together with the processes that we fork, or WB_E_BUSY. Where
- * the head of the file is damaged the file counts as empty.
+ * Opens dir/lines/NAME, or creates it. lock: it belongs to us and to the processes that we fork, or WB_E_BUSY. A file
+ * with a damaged head counts as empty.
  */
 int wb_lines_open(const char *dir, const char *name, bool lock, struct wb_lines **lines_out);
 void wb_lines_close(struct wb_lines *lines);
 
 /*
- * Appends whole lines; all of them count, or none. round: the spool's, whose lines these are. A round that was appended before is
- * not appended again. Only one process may append at a time: the one that holds the spool of the same name.
+ * Appends whole lines: all of them count afterwards, or none. round is the spool's whose lines these are; if it was
+ * appended before, nothing is appended. Only the process that holds the spool of the same name may append.
  */
 int wb_lines_append(struct wb_lines *lines, struct wb_slice text, uint64_t round);
 
-/* Looks at what was appended since. */
+/* Looks for lines that another process appended. */
 int wb_lines_refresh(struct wb_lines *lines);
 
-/* Up to max bytes at `at`, which is behind the head and before the end. */
+/* Reads up to max bytes at offset `at`, which must be within the lines. */
 int wb_lines_read(const struct wb_lines *lines, uint64_t at, size_t max, struct wb_buf *text_out);
 
-/* Remembers `told`, and gives the space of lines back that everybody has. */
+/* Writes `told` to the file, and gives back the space of lines that every reader has. */
 int wb_lines_note(struct wb_lines *lines);
 
 #endif

@@ -1,19 +1,20 @@
 /*
- * spool.c - pages that were fetched and are not yet committed to the store.
+ * spool.c - pages that were fetched and are not committed to the store yet.
  *
- *   head    0 "WBSP"   4 version 2 (2), zero (2)   8 checksum of 0 to 8 (8)   48 zero (16)
- *           16 and 32: a round (8) and its checksum (8); round r stands in the first where it is even
- *   record  0 round (8)   8 bytes of the page record (8)   16 bytes of the line (8)   24 checksum of 0 to 24 and of what follows (8)
- *           32 page record, line
+ *   head     at 0  "WBSP"    4  version 2 (2), zero (2)    8  checksum of bytes 0 to 8 (8)    48  zero (16)
+ *            16 and 32: a round (8) and its checksum (8); an even round is at 16, an odd one at 32
+ *   record   at 0  round (8)    8  bytes of the page record (8)    16  bytes of the line (8)
+ *            24  checksum of bytes 0 to 24 and of what follows (8)    32  page record, line
  *
- * A record has a page, a line of the log of fetches, or both: a page and its line are written as one, so that after a death there
- * is a line for each page that comes back. Version 1 had no lines (its checksum stands at 16, its page record at 24).
+ * A record has a page, a line of the log of fetches, or both. A page and its line are written as one record, so that
+ * recovery brings back both or neither. Version 1 had no lines: its checksum is at 16, its page record at 24.
  *
- * A reset writes the next round over the one before the last and goes back to the begin: where that write is torn, the
- * last round still counts. Records of another round do not. Rounds begin at a number by chance, so that no page can hold
- * bytes that look like a record behind the last one.
- * Recovery reads on until a record is not of the head's newest round or not sound. Nothing is synced: this is against
- * the death of the process, and the store's commit against power loss.
+ * A record counts if and only if it has the number of the head's newest round, its checksum is right, and all records
+ * before it count. A reset writes the next round over the older of the two in the head and goes back to the start of the
+ * file; if that write is torn, the other round is still there. The first round of a spool is a random number, so that
+ * no page can contain bytes that look like a record after the last one.
+ *
+ * Nothing is ever synced: see spool.h.
  */
 #include "crawl/spool.h"
 #include "base/bytes.h"
@@ -31,9 +32,9 @@ enum {
     HEAD_CHECK_AT = 8,
     ROUNDS_AT = 16,
     ROUND_BYTES = 16,
-    RECORD_HEAD_BYTES = 32, /* of it the checksum is the last eight */
-    RECORD_HEAD_BYTES_1 = 24,
-    FILE_KEEP_BYTES = 64 << 20, /* a longer one is cut when it is begun anew */
+    RECORD_HEAD_BYTES = 32,     /* the last eight are the checksum */
+    RECORD_HEAD_BYTES_1 = 24,   /* in version 1 */
+    FILE_KEEP_BYTES = 64 << 20, /* a longer file is truncated when a round begins */
     BUFFER_KEEP_BYTES = 1 << 20,
 };
 
@@ -41,8 +42,9 @@ enum {
 
 struct wb_spool {
     struct wb_file file;
-    uint64_t round, at; /* at: where the next record goes */
-    struct wb_buf record;
+    uint64_t round;
+    uint64_t at;          /* where the next record goes */
+    struct wb_buf record; /* reused from record to record */
 };
 
 static uint64_t check_record(const char *head, size_t head_bytes, const char *rest, size_t bytes)
@@ -71,7 +73,7 @@ static int write_head(const struct wb_file *file, uint64_t round)
     return err < 0 ? err : write_round(file, round);
 }
 
-/* 1 where recovery in another process removed the file before it was locked: it must be made again. */
+/* Returns 1 if another process recovered and deleted the file before we locked it: it must be created again. */
 static int create_file(const char *path, struct wb_file *file_out)
 {
     int err = wb_file_open(path, WB_FILE_WRITE | WB_FILE_CREATE | WB_FILE_NEW, file_out);
@@ -139,7 +141,9 @@ int wb_spool_add(struct wb_spool *spool, const struct wb_page *page, struct wb_s
         wb_put64(record->ptr, spool->round);
         wb_put64(record->ptr + 8, page_bytes);
         wb_put64(record->ptr + 16, line.len);
-        wb_put64(record->ptr + RECORD_HEAD_BYTES - 8, check_record(record->ptr, RECORD_HEAD_BYTES - 8, record->ptr + RECORD_HEAD_BYTES, page_bytes + line.len));
+        wb_put64(record->ptr + RECORD_HEAD_BYTES - 8,
+                 check_record(record->ptr, RECORD_HEAD_BYTES - 8, record->ptr + RECORD_HEAD_BYTES,
+                              page_bytes + line.len));
         err = wb_file_write_at(&spool->file, spool->at, record->ptr, record->len);
     }
     if (err == 0)
@@ -159,7 +163,7 @@ int wb_spool_reset(struct wb_spool *spool)
     if (err < 0)
         return err;
     spool->round++;
-    /* Only a wish: what lies there is of an old round. */
+    /* If this fails, the file stays long, which does no harm: its records are of an old round. */
     if (spool->at > FILE_KEEP_BYTES)
         (void)wb_file_truncate(&spool->file, HEAD_BYTES);
     spool->at = HEAD_BYTES;
@@ -197,9 +201,9 @@ bool wb_spool_exists(const char *dir, const char *name)
     return exists;
 }
 
-/* ---- after a death ----------------------------------------------------------------------------- */
+/* ---- recovery ---- */
 
-struct recovery {
+struct spool_recovery {
     const char *folder;
     wb_spool_each each;
     void *context;
@@ -207,12 +211,12 @@ struct recovery {
     struct wb_buf record;
 };
 
-static bool head_is_sound(const char *head)
+static bool head_is_intact(const char *head)
 {
     return memcmp(head, "WBSP", 4) == 0 && wb_get64(head + HEAD_CHECK_AT) == wb_hash64(head, HEAD_CHECK_AT);
 }
 
-/* The newest round of a head; false where none is sound. */
+/* The newest round of a head; false if neither of the two is intact. */
 static bool find_round(const char *head, uint64_t *round_out)
 {
     bool found = false;
@@ -223,7 +227,7 @@ static bool find_round(const char *head, uint64_t *round_out)
         uint64_t round = wb_get64(bytes);
         if (wb_get64(bytes + 8) != wb_hash64(bytes, 8) || round % 2 != i)
             continue;
-        /* By difference, because rounds that began high go on at 0. */
+        /* Compared by their difference, because rounds wrap around to 0. */
         if (!found || (int64_t)(round - *round_out) > 0)
             *round_out = round;
         found = true;
@@ -231,15 +235,15 @@ static bool find_round(const char *head, uint64_t *round_out)
     return found;
 }
 
-/* A file that is being read. */
-struct reading {
+/* A spool that is being read. */
+struct spool_reading {
     const struct wb_file *file;
     uint64_t size, round, at;
-    size_t head_bytes; /* of a record */
+    size_t head_bytes; /* of a record, by the version of the file */
 };
 
-/* 1 with an item, which borrows from record; 0 where what counts of the file ends. */
-static int read_item(struct reading *r, struct wb_buf *record, struct wb_page *page, struct wb_spool_item *item)
+/* Reads the next record that counts. 1 with an item, which borrows from record and page; 0: there are no more; or an error. */
+static int read_item(struct spool_reading *r, struct wb_buf *record, struct wb_page *page, struct wb_spool_item *item_out)
 {
     char head[RECORD_HEAD_BYTES];
     int err;
@@ -267,16 +271,16 @@ static int read_item(struct reading *r, struct wb_buf *record, struct wb_page *p
         return 0;
     if (page_bytes)
         page->id = wb_pageid_of_key(page->key);
-    item->page = page_bytes ? page : NULL;
-    item->line = wb_slice(record->ptr + page_bytes, (size_t)line_bytes);
+    item_out->page = page_bytes ? page : NULL;
+    item_out->line = wb_slice(record->ptr + page_bytes, (size_t)line_bytes);
     r->at += r->head_bytes + bytes;
     return 1;
 }
 
-static int read_spool(struct recovery *recovery, const struct wb_file *file, const char *name)
+static int read_spool(struct spool_recovery *recovery, const struct wb_file *file, const char *name)
 {
     char head[HEAD_BYTES];
-    struct reading r = {.file = file, .at = HEAD_BYTES};
+    struct spool_reading r = {.file = file, .at = HEAD_BYTES};
     struct wb_spool_item item = {.owner = name}, end = {.owner = name, .end = true};
     struct wb_page page;
     uint64_t pages = 0;
@@ -287,8 +291,8 @@ static int read_spool(struct recovery *recovery, const struct wb_file *file, con
         err = wb_file_read_at(file, 0, head, sizeof head, &got);
     if (err < 0)
         return err;
-    /* Killed before its first byte: it has no pages, but its process is dead all the same. */
-    if (got < sizeof head || !head_is_sound(head))
+    /* Its process was killed before it wrote the head: there are no pages, but its leases must be given back. */
+    if (got < sizeof head || !head_is_intact(head))
         return recovery->each(recovery->context, &end);
     if (wb_get16(head + 4) > VERSION)
         return wb_fail(WB_E_NEWER, "%s was made by a newer version", file->path);
@@ -311,7 +315,7 @@ static int read_spool(struct recovery *recovery, const struct wb_file *file, con
 
 static int recover_entry(void *context, const struct wb_dir_entry *entry)
 {
-    struct recovery *recovery = context;
+    struct spool_recovery *recovery = context;
     struct wb_file file = WB_FILE_INIT;
     char *path = wb_path_join(recovery->folder, entry->name);
     int err = path ? 0 : WB_E_NOMEM;
@@ -323,12 +327,12 @@ static int recover_entry(void *context, const struct wb_dir_entry *entry)
     if (err == 0)
         err = wb_file_lock(&file, false);
     if (err == WB_E_BUSY || err == WB_E_NOTFOUND) {
-        err = 0; /* in use; or another process took it up */
+        err = 0; /* it is in use, or another process has just recovered it */
         goto done;
     }
     if (err == 0 && !wb_file_unlinked(&file)) {
         err = read_spool(recovery, &file, entry->name);
-        /* While the lock is held: whoever waits for it sees that the file is gone. */
+        /* Deleted while we hold the lock: a process that waits for the lock then sees that the file is gone. */
         if (err == 0)
             err = wb_path_unlink(path);
     }
@@ -340,7 +344,7 @@ done:
 
 int wb_spool_recover(const char *dir, wb_spool_each each, void *context, uint64_t *pages_out)
 {
-    struct recovery recovery = {.each = each, .context = context, .record = WB_BUF_INIT};
+    struct spool_recovery recovery = {.each = each, .context = context, .record = WB_BUF_INIT};
     char *folder = wb_path_join(dir, SPOOL_DIR);
     int err = folder ? 0 : WB_E_NOMEM;
 

@@ -1,28 +1,30 @@
 /*
- * teller.c - from files of lines (lines.h) to the readers of a crawl's log.
+ * teller.c - from the files of lines (lines.h) to the readers of a crawl's log.
  *
- * Each output has a position of its own in each file, so that a reader of --json who stops does not keep lines from the file of
- * --log. An output is given lines of one file until a line ends; only then may those of another follow. What is remembered on disk
- * is always the end of a line: the next crawl begins with a whole one. So a line is written at least once, and twice only
- * where the parent was killed in the moment between writing it and noting that.
+ * Each output has its own position in each file, so a reader of --json that stops does not keep lines from the file of
+ * --log. An output gets lines of one file up to the end of a line; only then may lines of another file follow. The
+ * position on disk is always the end of a line, so the next crawl starts with a whole one. A line is therefore written at
+ * least once, and twice only if the parent is killed in the moment between writing it and noting that.
  */
 #include "crawl/teller.h"
 #include "crawl/spool.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "base/list.h"
 #include "base/mem.h"
 #include "os/path.h"
 
 enum {
     TELLER_MAGIC = 0x5742544c,
     STEP_BYTES = 64 << 10,
-    STEPS_MAX = 64, /* per call and output: the parent has other work too */
+    STEPS_MAX = 64, /* per call and output, because the parent has other work too */
 };
 
+/* A file of lines that is being passed on. */
 struct told_file {
-    struct told_file *next;
+    struct wb_list_node node;
     struct wb_lines *lines;
-    uint64_t at[WB_CRAWL_OUTPUTS]; /* what the output took; told is the last end of a line before it */
+    uint64_t at[WB_CRAWL_OUTPUTS]; /* how far each output got; lines->told is the last end of a line before that */
     char *name;                    /* of the file, and of the spool of its process */
     bool ended;                    /* nobody appends to it any more */
 };
@@ -31,10 +33,18 @@ struct wb_teller {
     uint32_t magic;
     const struct wb_crawl_sink *sink;
     char *dir;
-    struct told_file *files;
-    struct told_file *current[WB_CRAWL_OUTPUTS]; /* of which the output has half a line; NULL: none */
+    struct wb_list files;                        /* of struct told_file, the newest first */
+    struct told_file *current[WB_CRAWL_OUTPUTS]; /* the file of which the output has half a line; NULL: none */
     struct wb_buf text;
 };
+
+/* Walks through the files: the first one if previous is NULL; NULL: no more. */
+static struct told_file *next_file(const struct wb_teller *t, const struct told_file *previous)
+{
+    struct wb_list_node *node = previous ? previous->node.next : t->files.first;
+
+    return node ? WB_CONTAINER_OF(node, struct told_file, node) : NULL;
+}
 
 static bool wants(const struct wb_teller *t, unsigned output)
 {
@@ -56,8 +66,7 @@ static int add_file(struct wb_teller *t, const char *name, struct told_file **fi
         return err;
     }
     memcpy(file->at, file->lines->told, sizeof file->at);
-    file->next = t->files;
-    t->files = file;
+    wb_list_prepend(&t->files, &file->node);
     *file_out = file;
     return 0;
 }
@@ -70,26 +79,23 @@ static bool all_told(const struct wb_teller *t, const struct told_file *file)
     return true;
 }
 
-/* The file is removed where nobody needs it any more; while it is locked, so that nobody takes it up meanwhile. */
+/* Closes a file, and deletes it if nobody needs it any more. We still hold its lock, so nobody adopts it meanwhile. */
 static void drop_file(struct wb_teller *t, struct told_file *file)
 {
-    struct told_file **link = &t->files;
-
-    while (*link != file)
-        link = &(*link)->next;
-    *link = file->next;
+    wb_list_remove(&t->files, &file->node);
     for (unsigned o = 0; o < WB_CRAWL_OUTPUTS; o++)
         if (t->current[o] == file)
             t->current[o] = NULL;
-    /* The process that recovers the spool of that name will append its lines. */
-    if (file->ended && !wb_spool_exists(t->dir, file->name) && wb_lines_refresh(file->lines) == 0 && all_told(t, file))
+    /* If its spool still exists, whoever recovers that will append lines to this file. */
+    if (file->ended && !wb_spool_exists(t->dir, file->name) && wb_lines_refresh(file->lines) == 0 &&
+        all_told(t, file))
         (void)wb_path_unlink(file->lines->file.path);
     wb_lines_close(file->lines);
     wb_free(file->name);
     wb_free(file);
 }
 
-static int take_up(void *context, const struct wb_dir_entry *entry)
+static int adopt_file(void *context, const struct wb_dir_entry *entry)
 {
     struct wb_teller *t = context;
     struct told_file *file;
@@ -98,7 +104,7 @@ static int take_up(void *context, const struct wb_dir_entry *entry)
         return 0;
     int err = add_file(t, entry->name, &file);
     if (err == WB_E_BUSY)
-        return 0; /* of a crawl that is at work or just dying, or ours */
+        return 0; /* it belongs to a crawl that is at work or just dying, or to us */
     if (err == 0)
         file->ended = true;
     return err;
@@ -111,7 +117,7 @@ int wb_teller_adopt(struct wb_teller *t)
 
     WB_CHECK(t->magic == TELLER_MAGIC);
     if (err == 0 && t->sink->outputs && wb_path_kind(folder) == WB_PATH_DIR)
-        err = wb_dir_each(folder, take_up, t);
+        err = wb_dir_each(folder, adopt_file, t);
     wb_free(folder);
     return err;
 }
@@ -151,7 +157,7 @@ int wb_teller_add(struct wb_teller *t, const char *name, struct wb_lines **lines
 void wb_teller_ended(struct wb_teller *t, const char *name)
 {
     WB_CHECK(t->magic == TELLER_MAGIC);
-    for (struct told_file *file = t->files; file; file = file->next)
+    for (struct told_file *file = NULL; (file = next_file(t, file));)
         if (strcmp(file->name, name) == 0)
             file->ended = true;
 }
@@ -160,8 +166,8 @@ void wb_teller_close(struct wb_teller *t)
 {
     if (!t)
         return;
-    for (struct told_file *file = t->files, *next; file; file = next) {
-        next = file->next;
+    for (struct told_file *file = next_file(t, NULL), *next; file; file = next) {
+        next = next_file(t, file);
         drop_file(t, file);
     }
     wb_buf_release(&t->text);
@@ -171,7 +177,7 @@ void wb_teller_close(struct wb_teller *t)
 
 /* ---- telling ---------------------------------------------------------------------------------------- */
 
-/* Outputs that this crawl does not have go along with the one that is furthest behind: nobody will ask for what was before. */
+/* Outputs that this crawl does not have follow the wanted one that is furthest behind: nobody will ask for older lines. */
 static void move_others(const struct wb_teller *t, struct wb_lines *lines)
 {
     uint64_t least = UINT64_MAX;
@@ -184,7 +190,7 @@ static void move_others(const struct wb_teller *t, struct wb_lines *lines)
             lines->told[o] = least;
 }
 
-/* Gives an output the next bytes of a file; 1 where it took some, 0 where it must be waited for. */
+/* Gives an output the next bytes of a file. 1: it took some, 0: it would have to be waited for, or an error. */
 static int tell_some(struct wb_teller *t, struct told_file *file, unsigned output)
 {
     struct wb_lines *lines = file->lines;
@@ -207,12 +213,12 @@ static int tell_some(struct wb_teller *t, struct told_file *file, unsigned outpu
     return err < 0 ? err : taken > 0;
 }
 
-/* A file with something for the output. */
+/* A file that has something for the output; NULL: there is none. */
 static struct told_file *find_file(const struct wb_teller *t, unsigned output)
 {
     if (t->current[output])
         return t->current[output];
-    for (struct told_file *file = t->files; file; file = file->next)
+    for (struct told_file *file = NULL; (file = next_file(t, file));)
         if (file->at[output] < file->lines->end)
             return file;
     return NULL;
@@ -224,7 +230,7 @@ int wb_teller_tell(struct wb_teller *t, bool *moved_out)
 
     WB_CHECK(t->magic == TELLER_MAGIC);
     *moved_out = false;
-    for (struct told_file *file = t->files; err == 0 && file; file = file->next)
+    for (struct told_file *file = NULL; err == 0 && (file = next_file(t, file));)
         err = wb_lines_refresh(file->lines);
     for (unsigned o = 0; err == 0 && o < WB_CRAWL_OUTPUTS; o++) {
         struct told_file *file;
@@ -235,8 +241,8 @@ int wb_teller_tell(struct wb_teller *t, bool *moved_out)
         }
         err = more < 0 ? more : 0;
     }
-    for (struct told_file *file = t->files, *next; err == 0 && file; file = next) {
-        next = file->next;
+    for (struct told_file *file = next_file(t, NULL), *next; err == 0 && file; file = next) {
+        next = next_file(t, file);
         if (file->ended && all_told(t, file) && !wb_spool_exists(t->dir, file->name))
             drop_file(t, file);
     }
@@ -262,7 +268,7 @@ int wb_teller_left(struct wb_teller *t, uint64_t *left_out)
     *left_out = 0;
     for (unsigned o = 0; err == 0 && o < WB_CRAWL_OUTPUTS; o++) {
         uint64_t count = 0;
-        for (struct told_file *file = t->files; wants(t, o) && err == 0 && file; file = file->next)
+        for (struct told_file *file = NULL; wants(t, o) && err == 0 && (file = next_file(t, file));)
             err = count_lines(t, file, o, &count);
         *left_out = count > *left_out ? count : *left_out;
     }
