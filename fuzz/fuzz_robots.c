@@ -8,7 +8,7 @@
  *   - if all rules are for every agent, some rule decides if and only if one of them does on its own
  */
 #include "base/check.h"
-#include "fetch/fetch.h"
+#include "fetch/fetch_probe.h"
 
 #define LINES_MAX 50
 

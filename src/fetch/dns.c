@@ -1,60 +1,67 @@
 /*
- * dns.c - names to addresses: what is known without asking, what is remembered, whose turn it is to be asked.
+ * dns.c - resolves names: what is known without asking, what is cached, and whose turn it is to be asked.
  *
- *   resolve -> --resolve, an address, .localhost, remembered: called back at once
- *           -> else a question: WAITING for its turn -> ASKED (dns_ares.c) -> TOLD to all who wait -> KNOWN until it expires
+ *   wb_dns_resolve()
+ *     -> --resolve, an address, .localhost, or cached: calls back at once
+ *     -> otherwise the name becomes a question, with these states:
  *
- * Questions for the same name are one question. Answers are handed out from the loop and never from inside
- * c-ares, so that a callback may do anything, wb_dns_free() included. Names that are KNOWN stand in a list in the
- * order of their answers; the oldest go when there are too many.
+ *        WAITING for its turn -> ASKED (dns_ares.c) -> TOLD to all who wait -> KNOWN until it expires
+ *
+ * Several requests for the same name share one question. Answers are delivered from the event loop and never from
+ * inside c-ares, so a callback may do anything, even call wb_dns_free(). KNOWN names are in a list in the order of
+ * their answers; the oldest are forgotten when there are too many. All waits and expiries go by the clock that nobody
+ * can set.
  */
 #include "fetch/fetch.h"
 #include "base/check.h"
 #include "base/date.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/list.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "fetch/dns_ares.h"
 #include "fetch/dns_override.h"
+#include "fetch/fetch_probe.h"
 #include "os/clock.h"
 #include "os/random.h"
 
 #include <event2/event.h>
 
 #define MAGIC UINT32_C(0x736e6477)
+#define MS_NS INT64_C(1000000)
 
 enum {
     NAME_MAX_BYTES = 253,
     TTL_MS_MIN = 1000,
     TTL_MS_MAX = WB_DAY_MS,
-    NONE_MS = 5 * 60 * 1000,
-    FAILED_MS = 4 * 1000, /* less than the first back-off of those who ask again */
-    BUCKETS_FIRST = 256,
+    NONE_MS = 5 * 60 * 1000, /* how long the answer that there is no such name is cached */
+    FAILED_MS = 4 * 1000,    /* the same for a failure; less than the first back-off of those who ask again */
 };
 
-enum state { WAITING, ASKED, TOLD, KNOWN };
+enum dns_state { WAITING, ASKED, TOLD, KNOWN };
 
-struct waiter {
-    struct waiter *next;
+/* Somebody who waits for an answer. */
+struct dns_waiter {
+    struct wb_list_node node;
     wb_dns_done done;
     void *context;
 };
 
-struct name {
-    struct name *chain;        /* of the same bucket */
-    struct name *prev, *next;  /* of the list of its state; ASKED is in none */
-    struct waiter *waiters, **waiters_end;
+struct dns_name {
+    struct wb_list_node node;    /* in the list of its state; an ASKED name is in none */
+    struct wb_list waiters;      /* of struct dns_waiter, in the order of their requests */
     struct wb_address *addresses;
-    int64_t expires_ms;
+    int64_t expires_ns;          /* by wb_clock_mono_ns() */
     const char *message;
     uint64_t hash;
     uint8_t state, status, count;
     char text[];
 };
 
-/* First in, first out; anyone can leave. */
-struct list {
-    struct name *first, *last;
+struct dns_name_entry {
+    uint64_t hash;
+    struct dns_name *name;
 };
 
 struct wb_dns {
@@ -63,117 +70,74 @@ struct wb_dns {
     struct wb_dns_ares *ares;
     struct wb_dns_override *overrides;
     struct event *turn_timer, *tell_event;
-    struct list waiting, told, known;
-    struct name **buckets;
-    size_t bucket_count, name_count, known_count;
-    uint64_t salt;             /* so that nobody can choose names of one bucket */
-    double tokens, tokens_max;
-    int64_t tokens_ns;         /* when they were counted last */
-    bool *freed;               /* set by wb_dns_free() for the one who is calling back */
+    struct wb_list waiting, told, known;  /* of struct dns_name */
+    size_t known_count;
+    WB_MAP(struct dns_name_entry) names;  /* all of them; seeded, so that nobody can choose names that collide */
+    double tokens, tokens_max;            /* questions that may be sent now */
+    int64_t tokens_ns;                    /* when they were last counted */
+    bool *freed;                          /* wb_dns_free() sets it for the function that is calling back */
     struct wb_dns_stat stat;
 };
 
-/* ---- lists and buckets ---------------------------------------------------------------------------------- */
-
-static void list_append(struct list *list, struct name *name)
+static struct dns_name *name_of(struct wb_list_node *node)
 {
-    name->prev = list->last;
-    name->next = NULL;
-    *(list->last ? &list->last->next : &list->first) = name;
-    list->last = name;
+    return WB_CONTAINER_OF(node, struct dns_name, node);
 }
 
-static void list_remove(struct list *list, struct name *name)
-{
-    *(name->prev ? &name->prev->next : &list->first) = name->next;
-    *(name->next ? &name->next->prev : &list->last) = name->prev;
-}
+/* ---- the table of names ------------------------------------------------------------------------------------ */
 
 static uint64_t hash_name(const struct wb_dns *dns, const char *text)
 {
-    char salted[sizeof dns->salt + NAME_MAX_BYTES];
-    size_t len = strlen(text);
-
-    WB_CHECK(len <= NAME_MAX_BYTES);
-    memcpy(salted, &dns->salt, sizeof dns->salt);
-    memcpy(salted + sizeof dns->salt, text, len);
-    return wb_hash64(salted, sizeof dns->salt + len);
+    return wb_hash64_seeded(text, strlen(text), dns->names.map.seed);
 }
 
-static struct name **bucket_of(const struct wb_dns *dns, uint64_t hash)
+static struct dns_name *find_name(const struct wb_dns *dns, const char *text, uint64_t hash)
 {
-    return &dns->buckets[hash & (dns->bucket_count - 1)];
+    const struct dns_name_entry *entry = NULL;
+
+    while ((entry = wb_map_next(&dns->names, hash, entry)))
+        if (strcmp(entry->name->text, text) == 0)
+            return entry->name;
+    return NULL;
 }
 
-/* Twice as many, once there are more names than buckets. Where memory is short the chains grow instead. */
-static void grow_buckets(struct wb_dns *dns)
-{
-    size_t old_count = dns->bucket_count;
-    struct name **old = dns->buckets, **grown = wb_alloc_zero(2 * old_count, sizeof *grown);
-
-    if (!grown)
-        return;
-    dns->buckets = grown;
-    dns->bucket_count = 2 * old_count;
-    for (size_t i = 0; i < old_count; i++) {
-        for (struct name *name = old[i], *chain; name; name = chain) {
-            struct name **bucket = bucket_of(dns, name->hash);
-            chain = name->chain;
-            name->chain = *bucket;
-            *bucket = name;
-        }
-    }
-    wb_free(old);
-}
-
-static struct name *find_name(const struct wb_dns *dns, const char *text, uint64_t hash)
-{
-    struct name *name = *bucket_of(dns, hash);
-
-    while (name && (name->hash != hash || strcmp(name->text, text) != 0))
-        name = name->chain;
-    return name;
-}
-
-static struct name *new_name(struct wb_dns *dns, const char *text, uint64_t hash)
+static struct dns_name *new_name(struct wb_dns *dns, const char *text, uint64_t hash)
 {
     size_t len = strlen(text) + 1;
-    struct name *name = wb_alloc_zero(1, sizeof *name + len);
+    struct dns_name *name = wb_alloc_zero(1, sizeof *name + len);
+    struct dns_name_entry *entry = name ? wb_map_add(&dns->names, hash) : NULL;
 
-    if (!name)
+    if (!entry) {
+        wb_free(name);
         return NULL;
-    if (dns->name_count >= dns->bucket_count)
-        grow_buckets(dns);
+    }
     memcpy(name->text, text, len);
     name->hash = hash;
-    name->waiters_end = &name->waiters;
-    struct name **bucket = bucket_of(dns, hash);
-    name->chain = *bucket;
-    *bucket = name;
-    dns->name_count++;
+    entry->name = name;
     return name;
 }
 
-static void free_name(struct name *name)
+static void free_name(struct dns_name *name)
 {
-    for (struct waiter *w = name->waiters, *next; w; w = next) {
-        next = w->next;
-        wb_free(w);
-    }
+    struct wb_list_node *node;
+
+    while ((node = wb_list_pop(&name->waiters)))
+        wb_free(WB_CONTAINER_OF(node, struct dns_waiter, node));
     wb_free(name->addresses);
     wb_free(name);
 }
 
 static void forget_oldest(struct wb_dns *dns)
 {
-    struct name *name = dns->known.first, **at = bucket_of(dns, name->hash);
+    struct dns_name *name = name_of(wb_list_pop(&dns->known));
+    struct dns_name_entry *entry = NULL;
 
-    list_remove(&dns->known, name);
+    WB_CHECK(name->state == KNOWN && !name->waiters.first);
     dns->known_count--;
-    while (*at != name)
-        at = &(*at)->chain;
-    *at = name->chain;
-    dns->name_count--;
+    while ((entry = wb_map_next(&dns->names, name->hash, entry)) && entry->name != name)
+        ;
+    WB_CHECK(entry);
+    wb_map_remove(&dns->names, entry);
     free_name(name);
 }
 
@@ -189,13 +153,13 @@ static void count_tokens(struct wb_dns *dns)
     dns->tokens_ns = now;
 }
 
-/* Asks those whose turn it is; the timer stands at the next turn. */
+/* Sends the questions whose turn it is, and sets the timer to the next turn. */
 static void ask_next(struct wb_dns *dns)
 {
     count_tokens(dns);
     while (dns->waiting.first && dns->tokens >= 1) {
-        struct name *name = dns->waiting.first;
-        list_remove(&dns->waiting, name);
+        struct dns_name *name = name_of(wb_list_pop(&dns->waiting));
+        WB_CHECK(name->state == WAITING);
         name->state = ASKED;
         dns->tokens -= 1;
         dns->stat.asked++;
@@ -203,7 +167,8 @@ static void ask_next(struct wb_dns *dns)
     }
     if (dns->waiting.first && !evtimer_pending(dns->turn_timer, NULL)) {
         double wait_s = (1 - dns->tokens) / dns->rate;
-        struct timeval tv = {.tv_sec = (time_t)wait_s, .tv_usec = (suseconds_t)((wait_s - (double)(time_t)wait_s) * 1e6) + 1};
+        struct timeval tv = {.tv_sec = (time_t)wait_s,
+                             .tv_usec = (suseconds_t)((wait_s - (double)(time_t)wait_s) * 1e6) + 1};
         evtimer_add(dns->turn_timer, &tv);
     }
 }
@@ -214,6 +179,7 @@ static void on_turn(evutil_socket_t fd, short what, void *arg)
     ask_next(arg);
 }
 
+/* How long an answer is cached. From dns_ares.c, expires_ms of an answer is its TTL. */
 static int64_t lifetime_ms(const struct wb_dns_answer *answer)
 {
     if (answer->status == WB_DNS_NONE)
@@ -224,11 +190,11 @@ static int64_t lifetime_ms(const struct wb_dns_answer *answer)
     return ttl < TTL_MS_MIN ? TTL_MS_MIN : ttl > TTL_MS_MAX ? TTL_MS_MAX : ttl;
 }
 
-/* From c-ares; callbacks come later. */
+/* Called by c-ares, so it only records the answer; on_tell() calls back later. */
 static void on_answer(void *context, void *question, const struct wb_dns_answer *answer)
 {
     struct wb_dns *dns = context;
-    struct name *name = question;
+    struct dns_name *name = question;
     size_t bytes = answer->count * sizeof *answer->addresses;
 
     WB_CHECK(dns->magic == MAGIC && name->state == ASKED);
@@ -239,15 +205,15 @@ static void on_answer(void *context, void *question, const struct wb_dns_answer 
     name->count = (uint8_t)answer->count;
     name->status = (uint8_t)answer->status;
     name->message = answer->message;
-    name->expires_ms = wb_clock_wall_ms() + lifetime_ms(answer);
+    name->expires_ns = wb_clock_mono_ns() + lifetime_ms(answer) * MS_NS;
     if (bytes && !name->addresses) {
         name->count = 0;
         name->status = WB_DNS_FAILED;
         name->message = wb_error_words(WB_E_NOMEM);
-        name->expires_ms = wb_clock_wall_ms() + FAILED_MS;
+        name->expires_ns = wb_clock_mono_ns() + FAILED_MS * MS_NS;
     }
     name->state = TOLD;
-    list_append(&dns->told, name);
+    wb_list_append(&dns->told, &name->node);
     dns->stat.answered += name->status != WB_DNS_FAILED;
     dns->stat.failed += name->status == WB_DNS_FAILED;
     dns->stat.waiting--;
@@ -256,12 +222,30 @@ static void on_answer(void *context, void *question, const struct wb_dns_answer 
 
 /* ---- telling ----------------------------------------------------------------------------------------------------- */
 
-static void fill_answer(const struct name *name, struct wb_dns_answer *answer_out)
+/* Users get the time at which an answer expires by the time of day, because they store it. */
+static void fill_answer(const struct dns_name *name, struct wb_dns_answer *answer_out)
 {
-    *answer_out = (struct wb_dns_answer){.status = (enum wb_dns_status)name->status, .count = name->count,
-                                         .expires_ms = name->expires_ms, .message = name->message};
+    int64_t left_ms = (name->expires_ns - wb_clock_mono_ns() + MS_NS - 1) / MS_NS;
+
+    *answer_out = (struct wb_dns_answer){
+        .status = (enum wb_dns_status)name->status,
+        .count = name->count,
+        .expires_ms = wb_clock_wall_ms() + left_ms,
+        .message = name->message,
+    };
     if (name->count)
         memcpy(answer_out->addresses, name->addresses, name->count * sizeof *name->addresses);
+}
+
+/* Everybody has been told: the name is in the cache from now on. */
+static void end_question(struct wb_dns *dns, struct dns_name *name)
+{
+    WB_CHECK(name->state == TOLD && !name->waiters.first);
+    wb_list_remove(&dns->told, &name->node);
+    name->state = KNOWN;
+    wb_list_append(&dns->known, &name->node);
+    if (++dns->known_count > dns->cache_max)
+        forget_oldest(dns);
 }
 
 static void on_tell(evutil_socket_t fd, short what, void *arg)
@@ -272,21 +256,14 @@ static void on_tell(evutil_socket_t fd, short what, void *arg)
     (void)fd, (void)what;
     dns->freed = &freed;
     while (dns->told.first) {
-        struct name *name = dns->told.first;
-        struct waiter *waiter = name->waiters;
-        if (!waiter) {
-            list_remove(&dns->told, name);
-            name->state = KNOWN;
-            list_append(&dns->known, name);
-            if (++dns->known_count > dns->cache_max)
-                forget_oldest(dns);
+        struct dns_name *name = name_of(dns->told.first);
+        struct wb_list_node *node = wb_list_pop(&name->waiters);
+        if (!node) {
+            end_question(dns, name);
             continue;
         }
+        struct dns_waiter *waiter = WB_CONTAINER_OF(node, struct dns_waiter, node), told = *waiter;
         struct wb_dns_answer answer;
-        struct waiter told = *waiter;
-        name->waiters = waiter->next;
-        if (!name->waiters)
-            name->waiters_end = &name->waiters;
         wb_free(waiter);
         fill_answer(name, &answer);
         told.done(told.context, &answer);
@@ -296,11 +273,14 @@ static void on_tell(evutil_socket_t fd, short what, void *arg)
     dns->freed = NULL;
 }
 
-/* ---- what needs no question --------------------------------------------------------------------------------------- */
+/*
+ * ---- what needs no question ---------------------------------------------------------------------------------------
+ */
 
 static bool ends_in(struct wb_slice host, struct wb_slice suffix)
 {
-    return host.len > suffix.len && wb_slice_equal_nocase(wb_slice(host.ptr + host.len - suffix.len, suffix.len), suffix);
+    return host.len > suffix.len && wb_slice_equal_nocase(wb_slice(host.ptr + host.len - suffix.len, suffix.len),
+                                                          suffix);
 }
 
 static bool is_localhost(struct wb_slice host)
@@ -308,8 +288,9 @@ static bool is_localhost(struct wb_slice host)
     return wb_slice_equal_nocase(host, WB_SLICE_LIT("localhost")) || ends_in(host, WB_SLICE_LIT(".localhost"));
 }
 
-/* True with an answer that depends on nothing but the options and the text of the name. */
-static bool answer_offhand(const struct wb_dns *dns, struct wb_slice host, uint16_t port, struct wb_dns_answer *answer_out)
+/* Answers what depends only on the options and on the name itself. False if it must be asked for. */
+static bool answer_offhand(const struct wb_dns *dns, struct wb_slice host, uint16_t port,
+                           struct wb_dns_answer *answer_out)
 {
     struct wb_address literal;
     bool is_literal = wb_address_parse(host, &literal);
@@ -329,40 +310,45 @@ static bool answer_offhand(const struct wb_dns *dns, struct wb_slice host, uint1
         return true;
     }
     if (ends_in(host, WB_SLICE_LIT(".invalid"))) {
-        *answer_out = (struct wb_dns_answer){.status = WB_DNS_NONE, .expires_ms = INT64_MAX, .message = "there is no such name"};
+        answer_out->status = WB_DNS_NONE;
+        answer_out->message = "there is no such name";
         return true;
     }
     if (host.len == 0 || host.len > NAME_MAX_BYTES || memchr(host.ptr, '\0', host.len)) {
-        *answer_out = (struct wb_dns_answer){.status = WB_DNS_NONE, .expires_ms = INT64_MAX, .message = "this is no name"};
+        answer_out->status = WB_DNS_NONE;
+        answer_out->message = "this is not a valid name";
         return true;
     }
     return false;
 }
 
-/* ---- the door -------------------------------------------------------------------------------------------------------- */
+/*
+ * ---- the door
+ * --------------------------------------------------------------------------------------------------------
+ */
 
 int wb_dns_override(struct wb_dns *dns, const char *text)
 {
     return wb_dns_override_add(&dns->overrides, text);
 }
 
-static int add_waiter(struct name *name, wb_dns_done done, void *context)
+static int add_waiter(struct dns_name *name, wb_dns_done done, void *context)
 {
-    struct waiter *waiter = wb_alloc(sizeof *waiter);
+    struct dns_waiter *waiter = wb_alloc_zero(1, sizeof *waiter);
 
     if (!waiter)
         return WB_E_NOMEM;
-    *waiter = (struct waiter){NULL, done, context};
-    *name->waiters_end = waiter;
-    name->waiters_end = &waiter->next;
+    waiter->done = done;
+    waiter->context = context;
+    wb_list_append(&name->waiters, &waiter->node);
     return 0;
 }
 
-/* Puts a name, which is in no list, at the end of those that wait for their turn. */
-static void enqueue(struct wb_dns *dns, struct name *name)
+/* Makes a name that is in no list a question that waits for its turn. */
+static void enqueue(struct wb_dns *dns, struct dns_name *name)
 {
     name->state = WAITING;
-    list_append(&dns->waiting, name);
+    wb_list_append(&dns->waiting, &name->node);
     dns->stat.waiting++;
 }
 
@@ -382,8 +368,8 @@ int wb_dns_resolve(struct wb_dns *dns, struct wb_slice host, uint16_t port, wb_d
         text[i] = wb_ascii_lower(host.ptr[i]);
     text[host.len] = '\0';
     uint64_t hash = hash_name(dns, text);
-    struct name *name = find_name(dns, text, hash);
-    if (name && name->state == KNOWN && name->expires_ms > wb_clock_wall_ms()) {
+    struct dns_name *name = find_name(dns, text, hash);
+    if (name && name->state == KNOWN && name->expires_ns > wb_clock_mono_ns()) {
         dns->stat.cached++;
         fill_answer(name, &answer);
         done(context, &answer);
@@ -394,10 +380,10 @@ int wb_dns_resolve(struct wb_dns *dns, struct wb_slice host, uint16_t port, wb_d
         return WB_E_NOMEM;
     int err = add_waiter(name, done, context);
     if (fresh && name->state == KNOWN) {
-        list_remove(&dns->known, name);
+        wb_list_remove(&dns->known, &name->node);
         dns->known_count--;
     }
-    /* Without memory for the waiter it is asked nevertheless, for the next one who comes. */
+    /* Ask even if there was no memory for the waiter: the next one who comes gets the answer. */
     if (fresh) {
         enqueue(dns, name);
         ask_next(dns);
@@ -427,16 +413,14 @@ int wb_dns_new(struct event_base *base, const struct wb_dns_options *options, st
     dns->magic = MAGIC;
     dns->cache_max = o.cache_max;
     dns->rate = o.rate;
-    /* What a twentieth of a second may hold: timers are not exact. */
+    /* Timers are not exact: allow what a twentieth of a second may hold at once. */
     dns->tokens_max = o.rate < 20 ? 1 : o.rate / 20.0;
     dns->tokens = dns->tokens_max;
     dns->tokens_ns = wb_clock_mono_ns();
-    wb_random_bytes(&dns->salt, sizeof dns->salt);
-    dns->bucket_count = BUCKETS_FIRST;
-    dns->buckets = wb_alloc_zero(dns->bucket_count, sizeof *dns->buckets);
+    wb_random_bytes(&dns->names.map.seed, sizeof dns->names.map.seed);
     dns->turn_timer = evtimer_new(base, on_turn, dns);
     dns->tell_event = event_new(base, -1, 0, on_tell, dns);
-    err = dns->buckets && dns->turn_timer && dns->tell_event ? 0 : wb_fail_nomem();
+    err = dns->turn_timer && dns->tell_event ? 0 : wb_fail_nomem();
     if (err == 0)
         err = wb_dns_ares_new(base, &o, on_answer, dns, &dns->ares);
     if (err < 0) {
@@ -459,13 +443,9 @@ void wb_dns_free(struct wb_dns *dns)
         event_free(dns->turn_timer);
     if (dns->tell_event)
         event_free(dns->tell_event);
-    for (size_t i = 0; dns->buckets && i < dns->bucket_count; i++) {
-        for (struct name *name = dns->buckets[i], *chain; name; name = chain) {
-            chain = name->chain;
-            free_name(name);
-        }
-    }
-    wb_free(dns->buckets);
+    for (struct dns_name_entry *entry = NULL; (entry = wb_map_each(&dns->names, entry));)
+        free_name(entry->name);
+    wb_map_release(&dns->names);
     wb_dns_override_free(dns->overrides);
     dns->magic = 0;
     wb_free(dns);

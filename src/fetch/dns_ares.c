@@ -1,17 +1,20 @@
 /*
- * dns_ares.c - c-ares inside a libevent loop: one question, one answer.
+ * dns_ares.c - c-ares inside a libevent loop: one question, one answer. It never blocks, caches nothing and does not
+ * pace questions: that is for dns.c.
  *
- *   ask -> /etc/hosts, unless servers were named
- *       -> two queries over UDP, for addresses of both kinds -> done
- *              truncated, without any address in what came -> the same over TCP, in a channel of its own
+ *   wb_dns_ares_ask()
+ *     -> /etc/hosts, unless name servers were given
+ *     -> two queries over UDP, for IPv4 and IPv6 addresses -> done()
+ *          if one is truncated and has no address: the same query over TCP, in a channel of its own
  *
- * Never blocks: c-ares sends and reads without waiting; its sockets are watched by the loop, its next timeout is a timer of the loop.
- * If one of the two answers is missing or bad, an empty answer to the other does not mean that the name has no address. Once one
- * answer has addresses, we wait for the other for GRACE_MS at most (some servers never answer what they do not understand).
+ * The loop watches the sockets of c-ares, and a timer of the loop is set to its next timeout. If one of the two
+ * responses is missing or bad, an empty response to the other does not mean that the name has no address. Once one
+ * response has addresses, we wait at most GRACE_MS for the other, because some servers never answer what they do not
+ * understand.
  *
- * When a TCP connection to a name server fails, c-ares 1.18 gives up every query that it has with that server, those over UDP
- * too. So the channel for UDP never opens one (ARES_FLAG_IGNTC), and every query over TCP has a channel that it shares with nobody.
- * docs/design/0018-names.md has more on c-ares. Remembering answers and pacing questions is dns.c's.
+ * When a TCP connection to a name server fails, c-ares 1.18 gives up every query that it has sent to that server, even
+ * those over UDP. So the channel for UDP never opens a TCP connection (ARES_FLAG_IGNTC), and every query over TCP has a
+ * channel that it shares with no other. docs/design/0018-names.md says more about c-ares.
  */
 #include "fetch/dns_ares.h"
 #include "base/check.h"
@@ -24,8 +27,8 @@
 
 enum {
     GRACE_MS = 1000,
-    TCP_MAX = 16,        /* queries over TCP at once; more are failures that pass */
-    HOSTS_TTL = 60,      /* seconds that a line of /etc/hosts is believed */
+    TCP_MAX = 16,        /* queries over TCP at once; further ones fail for now */
+    HOSTS_TTL = 60,      /* seconds for which a line of /etc/hosts is cached */
     CLASS_IN = 1,
     TYPE_A = 1,
     TYPE_AAAA = 28,
@@ -39,22 +42,22 @@ struct wait_socket {
     struct event *event;
 };
 
-/* A channel of c-ares in the loop. */
-struct pipe {
-    struct pipe *next;       /* of those over TCP */
+/* A channel of c-ares, watched by the loop. */
+struct dns_channel {
+    struct dns_channel *next;       /* in the list of those over TCP */
     struct wb_dns_ares *ares;
     ares_channel channel;
     struct event *timer;
     struct wait_socket *sockets;
-    bool over;               /* it had its answer: to be closed as soon as c-ares has returned */
+    bool over;               /* it has its response: close it as soon as c-ares has returned */
 };
 
 struct wb_dns_ares {
     struct event_base *base;
     struct wb_dns_options options;
     char *servers;
-    struct pipe udp;
-    struct pipe *tcp;        /* those under way, each with one query */
+    struct dns_channel udp;
+    struct dns_channel *tcp;        /* those over TCP, each with one query */
     unsigned tcp_count;
     wb_dns_ares_done done;
     void *context;
@@ -62,40 +65,40 @@ struct wb_dns_ares {
 };
 
 /* One of the two queries of a question. */
-struct leg {
-    struct question *question;
-    struct pipe *tcp;        /* the channel that it is asked in; NULL: the one for UDP */
+struct dns_leg {
+    struct dns_question *question;
+    struct dns_channel *tcp;        /* the channel in which it is asked; NULL: the one for UDP */
     int type;
 };
 
-struct question {
+struct dns_question {
     struct wb_dns_ares *ares;
     void *question;
-    struct leg legs[2];
-    unsigned missing;            /* answers that have yet to come */
-    unsigned absent;             /* that said that there is no such name */
-    struct event *grace;         /* runs while one answer has addresses and the other is missing */
-    bool told;                   /* question is not ours any more */
-    struct wb_dns_answer answer; /* of those that came */
+    struct dns_leg legs[2];
+    unsigned missing;            /* responses that have not come yet */
+    unsigned absent;             /* responses that said that there is no such name */
+    struct event *grace;         /* runs while one response has addresses and the other is missing */
+    bool told;                   /* done() was called: `question` is no longer ours */
+    struct wb_dns_answer answer; /* made from the responses so far */
     char name[];
 };
 
 /* ---- the loop ------------------------------------------------------------------------------------------ */
 
-static void close_pipe(struct pipe *p);
+static void release_channel(struct dns_channel *p);
 
-/* After c-ares was called: the timer stands at its next timeout, or the channel is closed. */
-static void settle_pipe(struct pipe *p)
+/* Call this after every call of c-ares: sets the timer to its next timeout, or closes a channel that is over. */
+static void settle_channel(struct dns_channel *p)
 {
     struct timeval tv, *next;
 
     if (p->over && !p->ares->closing) {
-        struct pipe **at = &p->ares->tcp;
+        struct dns_channel **at = &p->ares->tcp;
         while (*at != p)
             at = &(*at)->next;
         *at = p->next;
         p->ares->tcp_count--;
-        close_pipe(p);
+        release_channel(p);
         wb_free(p);
         return;
     }
@@ -108,22 +111,22 @@ static void settle_pipe(struct pipe *p)
 
 static void on_timer(evutil_socket_t fd, short what, void *arg)
 {
-    struct pipe *p = arg;
+    struct dns_channel *p = arg;
 
     (void)fd, (void)what;
     ares_process_fd(p->channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
-    settle_pipe(p);
+    settle_channel(p);
 }
 
 static void on_socket(evutil_socket_t fd, short what, void *arg)
 {
-    struct pipe *p = arg;
+    struct dns_channel *p = arg;
 
     ares_process_fd(p->channel, what & EV_READ ? fd : ARES_SOCKET_BAD, what & EV_WRITE ? fd : ARES_SOCKET_BAD);
-    settle_pipe(p);
+    settle_channel(p);
 }
 
-static void forget_socket(struct pipe *p, ares_socket_t fd)
+static void forget_socket(struct dns_channel *p, ares_socket_t fd)
 {
     for (struct wait_socket **at = &p->sockets; *at; at = &(*at)->next) {
         if ((*at)->fd == fd) {
@@ -136,10 +139,10 @@ static void forget_socket(struct pipe *p, ares_socket_t fd)
     }
 }
 
-/* c-ares opened, closed or wants something else of a socket. One that cannot be watched ends in c-ares's timeout. */
+/* c-ares opened or closed a socket, or waits for something else on it. If we cannot watch it, its query times out. */
 static void on_socket_state(void *arg, ares_socket_t fd, int readable, int writable)
 {
-    struct pipe *p = arg;
+    struct dns_channel *p = arg;
 
     forget_socket(p, fd);
     if (!readable && !writable)
@@ -148,7 +151,8 @@ static void on_socket_state(void *arg, ares_socket_t fd, int readable, int writa
     if (!s)
         return;
     s->fd = fd;
-    s->event = event_new(p->ares->base, fd, (short)((readable ? EV_READ : 0) | (writable ? EV_WRITE : 0) | EV_PERSIST), on_socket, p);
+    s->event = event_new(p->ares->base, fd, (short)((readable ? EV_READ : 0) | (writable ? EV_WRITE : 0) | EV_PERSIST),
+                         on_socket, p);
     if (!s->event || event_add(s->event, NULL) != 0) {
         if (s->event)
             event_free(s->event);
@@ -161,7 +165,7 @@ static void on_socket_state(void *arg, ares_socket_t fd, int readable, int writa
 
 /* ---- channels ------------------------------------------------------------------------------------------- */
 
-static int open_channel(struct pipe *p, int flags, int tries)
+static int configure_channel(struct dns_channel *p, int flags, int tries)
 {
     const struct wb_dns_ares *r = p->ares;
     char names_only[] = "b";
@@ -188,14 +192,14 @@ static int open_channel(struct pipe *p, int flags, int tries)
     return status == ARES_SUCCESS ? 0 : wb_fail(WB_E_IO, "cannot resolve names: %s", ares_strerror(status));
 }
 
-static int open_pipe(struct wb_dns_ares *r, struct pipe *p, int flags, int tries)
+static int init_channel(struct wb_dns_ares *r, struct dns_channel *p, int flags, int tries)
 {
     p->ares = r;
     p->timer = evtimer_new(r->base, on_timer, p);
-    return p->timer ? open_channel(p, flags, tries) : wb_fail_nomem();
+    return p->timer ? configure_channel(p, flags, tries) : wb_fail_nomem();
 }
 
-static void close_pipe(struct pipe *p)
+static void release_channel(struct dns_channel *p)
 {
     if (p->channel)
         ares_destroy(p->channel);
@@ -209,7 +213,7 @@ static void close_pipe(struct pipe *p)
 
 /* ---- answers --------------------------------------------------------------------------------------------- */
 
-/* Addresses of IPv4 go before those that are there already, unless they are too. */
+/* Inserts an address: IPv4 before IPv6, otherwise at the end. */
 static void add_address(struct wb_dns_answer *answer, const struct wb_address *address)
 {
     unsigned at = 0;
@@ -224,7 +228,7 @@ static void add_address(struct wb_dns_answer *answer, const struct wb_address *a
     answer->addresses[at] = *address;
 }
 
-/* The answer holds as long as the shortest of its records. */
+/* An answer lives as long as the shortest-lived of its records. */
 static void note_ttl(struct wb_dns_answer *answer, int ttl)
 {
     int64_t ms = ttl < 0 ? 0 : (int64_t)ttl * 1000;
@@ -242,7 +246,7 @@ static void take_address(struct wb_dns_answer *answer, uint8_t family, const voi
     note_ttl(answer, ttl);
 }
 
-/* The addresses of a message; how many, or a negative code of ours where it cannot be read. */
+/* Takes the addresses from a message. Returns how many, or WB_E_PROTO if it cannot be read. */
 static int take_message(int type, const unsigned char *message, int len, struct wb_dns_answer *answer)
 {
     struct ares_addrttl four[WB_DNS_ADDRESSES_MAX];
@@ -266,7 +270,7 @@ static int take_message(int type, const unsigned char *message, int len, struct 
     return count;
 }
 
-static void tell(struct question *q)
+static void tell(struct dns_question *q)
 {
     if (!q->told && !q->ares->closing)
         q->ares->done(q->ares->context, q->question, &q->answer);
@@ -280,10 +284,10 @@ static void on_grace(evutil_socket_t fd, short what, void *arg)
 }
 
 /*
- * Combines two answers: one with addresses wins, then a bad one, then an empty one. A name counts as nonexistent only if both
- * answers say so, because some servers say it of the kind of address that a name does not have.
+ * Combines two answers: one with addresses wins, then a bad one, then an empty one. A name counts as nonexistent only
+ * if both answers say so, because some servers say it of the kind of address that a name does not have.
  */
-static void merge_answer(struct question *q, int status, const char *trouble)
+static void merge_answer(struct dns_question *q, int status, const char *trouble)
 {
     struct wb_dns_answer *answer = &q->answer;
 
@@ -303,7 +307,7 @@ static void merge_answer(struct question *q, int status, const char *trouble)
     }
 }
 
-static void end_leg(struct question *q)
+static void end_leg(struct dns_question *q)
 {
     static const struct timeval grace = {GRACE_MS / 1000, GRACE_MS % 1000 * 1000};
 
@@ -319,12 +323,12 @@ static void end_leg(struct question *q)
     }
 }
 
-static bool ask_again_over_tcp(struct leg *leg);
+static bool ask_again_over_tcp(struct dns_leg *leg);
 
-/* What is wrong with an answer; NULL: nothing, although it may have no addresses. */
-static const char *read_answer(struct leg *leg, int status, const unsigned char *message, int len)
+/* Returns what is wrong with a response; NULL: nothing, although it may have no addresses. */
+static const char *read_answer(struct dns_leg *leg, int status, const unsigned char *message, int len)
 {
-    struct question *q = leg->question;
+    struct dns_question *q = leg->question;
     int got = status == ARES_SUCCESS ? take_message(leg->type, message, len, &q->answer) : 0;
 
     if (leg->tcp && status != ARES_SUCCESS && status != ARES_ENODATA && status != ARES_ENOTFOUND)
@@ -338,8 +342,8 @@ static const char *read_answer(struct leg *leg, int status, const unsigned char 
 
 static void on_answer(void *arg, int status, int timeouts, unsigned char *message, int len)
 {
-    struct leg *leg = arg;
-    struct question *q = leg->question;
+    struct dns_leg *leg = arg;
+    struct dns_question *q = leg->question;
     bool truncated = !leg->tcp && message && len >= HEAD_BYTES && (message[2] & FLAG_TRUNCATED);
     const char *trouble;
 
@@ -347,7 +351,7 @@ static void on_answer(void *arg, int status, int timeouts, unsigned char *messag
     trouble = read_answer(leg, status, message, len);
     if (leg->tcp)
         leg->tcp->over = true;
-    /* Some of a name's addresses are as good as all of them. */
+    /* A truncated response with some of the addresses is good enough. */
     if (truncated && q->answer.count == 0 && !q->ares->closing) {
         if (ask_again_over_tcp(leg))
             return;
@@ -359,16 +363,16 @@ static void on_answer(void *arg, int status, int timeouts, unsigned char *messag
 
 /* ---- asking ------------------------------------------------------------------------------------------------ */
 
-/* In a channel of its own: whatever becomes of the connection, nobody else's query is in it. */
-static bool ask_again_over_tcp(struct leg *leg)
+/* Uses a new channel, so that no other query suffers if the connection fails. */
+static bool ask_again_over_tcp(struct dns_leg *leg)
 {
     struct wb_dns_ares *r = leg->question->ares;
-    struct pipe *p = r->tcp_count < TCP_MAX ? wb_alloc_zero(1, sizeof *p) : NULL;
+    struct dns_channel *p = r->tcp_count < TCP_MAX ? wb_alloc_zero(1, sizeof *p) : NULL;
 
     if (!p)
         return false;
-    if (open_pipe(r, p, ARES_FLAG_USEVC, 1) < 0) {
-        close_pipe(p);
+    if (init_channel(r, p, ARES_FLAG_USEVC, 1) < 0) {
+        release_channel(p);
         wb_free(p);
         return false;
     }
@@ -377,11 +381,11 @@ static bool ask_again_over_tcp(struct leg *leg)
     r->tcp_count++;
     leg->tcp = p;
     ares_query(p->channel, leg->question->name, CLASS_IN, leg->type, on_answer, leg);
-    settle_pipe(p);
+    settle_channel(p);
     return true;
 }
 
-/* /etc/hosts belongs to the system's way of resolving. */
+/* /etc/hosts is part of how the system resolves names. */
 static bool look_in_hosts(struct wb_dns_ares *r, const char *name, struct wb_dns_answer *answer)
 {
     static const int families[] = {AF_INET, AF_INET6};
@@ -402,7 +406,7 @@ void wb_dns_ares_ask(struct wb_dns_ares *r, const char *name, void *question)
 {
     struct wb_dns_answer answer = {.status = WB_DNS_FAILED, .expires_ms = -1, .message = wb_error_words(WB_E_NOMEM)};
     size_t len = strlen(name) + 1;
-    struct question *q;
+    struct dns_question *q;
 
     if (!r->servers && look_in_hosts(r, name, &answer)) {
         answer.message = NULL;
@@ -414,17 +418,18 @@ void wb_dns_ares_ask(struct wb_dns_ares *r, const char *name, void *question)
         r->done(r->context, question, &answer);
         return;
     }
-    *q = (struct question){.ares = r, .question = question, .missing = 2, .answer = {.status = WB_DNS_FAILED, .expires_ms = -1}};
-    q->legs[0] = (struct leg){.question = q, .type = TYPE_A};
-    q->legs[1] = (struct leg){.question = q, .type = TYPE_AAAA};
+    *q = (struct dns_question){.ares = r, .question = question, .missing = 2,
+                               .answer = {.status = WB_DNS_FAILED, .expires_ms = -1}};
+    q->legs[0] = (struct dns_leg){.question = q, .type = TYPE_A};
+    q->legs[1] = (struct dns_leg){.question = q, .type = TYPE_AAAA};
     memcpy(q->name, name, len);
     ares_query(r->udp.channel, q->name, CLASS_IN, TYPE_A, on_answer, &q->legs[0]);
-    /* The question is gone only when both have been answered. */
+    /* The first query may be over already, but the question lives until both are. */
     ares_query(r->udp.channel, q->name, CLASS_IN, TYPE_AAAA, on_answer, &q->legs[1]);
-    settle_pipe(&r->udp);
+    settle_channel(&r->udp);
 }
 
-/* ---- beginning and end ------------------------------------------------------------------------------------- */
+/* ---- opening and closing ------------------------------------------------------------------------------------- */
 
 int wb_dns_ares_new(struct event_base *base, const struct wb_dns_options *options, wb_dns_ares_done done, void *context,
                     struct wb_dns_ares **ares_out)
@@ -445,7 +450,7 @@ int wb_dns_ares_new(struct event_base *base, const struct wb_dns_options *option
     r->context = context;
     r->options = *options;
     r->servers = options->servers ? wb_strdup(options->servers) : NULL;
-    err = options->servers && !r->servers ? WB_E_NOMEM : open_pipe(r, &r->udp, ARES_FLAG_IGNTC, (int)options->tries);
+    err = options->servers && !r->servers ? WB_E_NOMEM : init_channel(r, &r->udp, ARES_FLAG_IGNTC, (int)options->tries);
     if (err < 0) {
         wb_dns_ares_free(r);
         return err;
@@ -459,11 +464,11 @@ void wb_dns_ares_free(struct wb_dns_ares *r)
     if (!r)
         return;
     r->closing = true;
-    close_pipe(&r->udp);
+    release_channel(&r->udp);
     while (r->tcp) {
-        struct pipe *p = r->tcp;
+        struct dns_channel *p = r->tcp;
         r->tcp = p->next;
-        close_pipe(p);
+        release_channel(p);
         wb_free(p);
     }
     ares_library_cleanup();

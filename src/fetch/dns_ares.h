@@ -1,4 +1,7 @@
-/* dns_ares.h - private to crawl: c-ares inside a libevent loop. Asks; remembers nothing. */
+/*
+ * dns_ares.h - c-ares inside a libevent loop: one question, one answer. Used by dns.c only, which caches answers and
+ * limits the rate of questions.
+ */
 #ifndef WB_FETCH_DNS_ARES_H
 #define WB_FETCH_DNS_ARES_H
 
@@ -6,17 +9,19 @@
 
 struct wb_dns_ares;
 
-/* question is what wb_dns_ares_ask() was given; answer->expires_ms holds the TTL in ms, -1: none is told. */
+/* question is what was given to wb_dns_ares_ask(). answer->expires_ms is the TTL in ms here; -1: there is none. */
 typedef void (*wb_dns_ares_done)(void *context, void *question, const struct wb_dns_answer *answer);
 
-/* Defaults are already filled in. WB_E_INVALID naming the servers, WB_E_NOMEM, WB_E_IO. */
+/*
+ * The options have their defaults filled in. WB_E_INVALID with a message that names the servers, WB_E_NOMEM, WB_E_IO.
+ */
 int wb_dns_ares_new(struct event_base *base, const struct wb_dns_options *options, wb_dns_ares_done done, void *context,
                     struct wb_dns_ares **ares_out);
 
-/* Nothing is called back any more. Not from inside done. */
+/* done is not called any more. Must not be called from inside done. */
 void wb_dns_ares_free(struct wb_dns_ares *ares);
 
-/* done may be called before this returns. */
+/* Asks for the addresses of a name. done may be called before this returns. */
 void wb_dns_ares_ask(struct wb_dns_ares *ares, const char *name, void *question);
 
 #endif

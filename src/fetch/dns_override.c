@@ -1,9 +1,12 @@
-/* dns_override.c - HOST:PORT:ADDR[,ADDR...]: reads them, finds the one for a host and port. */
+/*
+ * dns_override.c - reads overrides of the form HOST:PORT:ADDR[,ADDR...], and finds the one for a host and port. It
+ * never resolves anything.
+ */
 #include "fetch/dns_override.h"
 #include "base/error.h"
 #include "base/mem.h"
 
-/* Up to the first stop, not counting what is in brackets (which are dropped); *rest moves behind it. */
+/* Takes the part before `stop`. A part in brackets may contain it; the brackets are dropped. *rest is what follows. */
 static struct wb_slice take_part(struct wb_slice *rest, char stop)
 {
     struct wb_slice part = WB_SLICE_EMPTY;
@@ -90,8 +93,8 @@ static bool host_fits(const struct wb_dns_override *o, struct wb_slice host)
     return host.len > own.len && wb_slice_equal_nocase(own, wb_slice(host.ptr + host.len - own.len, own.len));
 }
 
-const struct wb_dns_override *wb_dns_override_find(const struct wb_dns_override *list, struct wb_slice host, uint16_t port,
-                                                   bool literal)
+const struct wb_dns_override *wb_dns_override_find(const struct wb_dns_override *list, struct wb_slice host,
+                                                   uint16_t port, bool literal)
 {
     for (int wild = 0; wild <= !literal; wild++)
         for (const struct wb_dns_override *o = list; o; o = o->next)

@@ -1,4 +1,4 @@
-/* dns_override.h - private to crawl: addresses that the user names, as curl's --resolve does. */
+/* dns_override.h - addresses that the user gives, as with curl's --resolve. Used by dns.c only. */
 #ifndef WB_FETCH_DNS_OVERRIDE_H
 #define WB_FETCH_DNS_OVERRIDE_H
 
@@ -6,7 +6,7 @@
 
 struct wb_dns_override {
     struct wb_dns_override *next;
-    char *host;    /* lower case; "*" or ".suffix" where wild */
+    char *host;    /* lower case; "*" or ".suffix" if wild */
     bool wild;
     bool any_port;
     uint16_t port;
@@ -14,12 +14,15 @@ struct wb_dns_override {
     unsigned count;
 };
 
-/* Reads HOST:PORT:ADDR[,ADDR...] into a new one at the end of *list. WB_E_INVALID naming text. */
+/* Reads HOST:PORT:ADDR[,ADDR...] and appends it to *list. WB_E_INVALID with a message that quotes text. */
 int wb_dns_override_add(struct wb_dns_override **list, const char *text);
 
-/* The first that fits, those that name the host itself before "*". A host that is an address (literal) is meant only by its name. */
-const struct wb_dns_override *wb_dns_override_find(const struct wb_dns_override *list, struct wb_slice host, uint16_t port,
-                                                   bool literal);
+/*
+ * Finds the first override that fits; those that name the host come before those with "*". If host is an address itself
+ * (literal), only an override with exactly that name fits.
+ */
+const struct wb_dns_override *wb_dns_override_find(const struct wb_dns_override *list, struct wb_slice host,
+                                                   uint16_t port, bool literal);
 void wb_dns_override_free(struct wb_dns_override *list);
 
 #endif

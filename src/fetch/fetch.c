@@ -1,10 +1,10 @@
 /*
- * fetch.c - many requests at once: who is under way, who may be used again, how much memory they hold.
+ * fetch.c - many requests at once: which are under way, which can be used again, how much memory they hold.
  *
- *   wb_fetch_start -> [transfer from the pool] -> libcurl, driven by fetch_loop.c -> ended -> done() -> pool
+ *   wb_fetch_start() -> [transfer from the pool] -> libcurl, driven by fetch_loop.c -> ended -> done() -> pool
  *
- * Does no HTTP itself and decides nothing about an answer but to cut the longest when
- * all bodies together are too much.
+ * It does no HTTP itself. The only decision about a response that is made here is to cut the longest ones when
+ * all bodies together take too much memory.
  */
 #include "fetch/fetch.h"
 
@@ -13,25 +13,41 @@
 #include "base/mem.h"
 #include "fetch/fetch_curl.h"
 #include "fetch/fetch_loop.h"
+#include "fetch/fetch_probe.h"
 #include "fetch/fetch_transfer.h"
 
 #define MAGIC 0x46455443u
-/* Transfers kept for later requests, with their small buffers; their easy handles are never kept. */
+/* How many transfers are kept for later requests, with their small buffers. Easy handles are never kept. */
 #define IDLE_MAX 64
 
 struct wb_fetcher {
     unsigned magic;
-    bool calling;                     /* inside a callback of ours */
-    struct wb_fetch_options options;  /* defaults filled in; texts are copies */
+    bool calling;                     /* we are inside a callback of the user */
+    struct wb_fetch_options options;  /* with defaults filled in; the texts are copies */
     struct wb_fetch_loop loop;
     CURL *model;                      /* the easy handles of all requests are copies of it */
-    struct wb_fetch_transfer *busy;   /* doubly linked */
-    struct wb_fetch_transfer *idle;   /* singly linked, by next */
+    struct wb_list busy, idle;        /* of struct wb_fetch_transfer */
     unsigned busy_count, idle_count, doomed_count;
-    size_t charged;                   /* bytes that bodies under way hold */
+    size_t charged;                   /* bytes that the bodies under way hold */
 };
 
-/* ---- the budget of memory ------------------------------------------------------------------------------ */
+/* ---- the memory budget ------------------------------------------------------------------------------ */
+
+static struct wb_fetch_transfer *transfer_of(struct wb_list_node *node)
+{
+    return node ? WB_CONTAINER_OF(node, struct wb_fetch_transfer, node) : NULL;
+}
+
+/* Transfers under way, from the first to the last. NULL after it. */
+static struct wb_fetch_transfer *first_busy(const struct wb_fetcher *fetcher)
+{
+    return transfer_of(fetcher->busy.first);
+}
+
+static struct wb_fetch_transfer *next_busy(const struct wb_fetch_transfer *transfer)
+{
+    return transfer_of(transfer->node.next);
+}
 
 static void discharge(struct wb_fetcher *fetcher, struct wb_fetch_transfer *transfer)
 {
@@ -40,6 +56,7 @@ static void discharge(struct wb_fetcher *fetcher, struct wb_fetch_transfer *tran
     transfer->charged = 0;
 }
 
+/* Marks a transfer that must end as soon as libcurl has returned: it cannot be ended from inside libcurl. */
 static void doom(struct wb_fetcher *fetcher, struct wb_fetch_transfer *transfer)
 {
     if (!transfer->doomed)
@@ -49,9 +66,9 @@ static void doom(struct wb_fetcher *fetcher, struct wb_fetch_transfer *transfer)
 
 static struct wb_fetch_transfer *longest(struct wb_fetcher *fetcher)
 {
-    struct wb_fetch_transfer *found = fetcher->busy;
+    struct wb_fetch_transfer *found = first_busy(fetcher);
 
-    for (struct wb_fetch_transfer *t = fetcher->busy; t; t = t->next)
+    for (struct wb_fetch_transfer *t = found; t; t = next_busy(t))
         if (t->charged > found->charged)
             found = t;
     return found;
@@ -73,18 +90,12 @@ bool wb_fetcher_charge(struct wb_fetcher *fetcher, struct wb_fetch_transfer *tra
     return true;
 }
 
-/* ---- ends ------------------------------------------------------------------------------------------------------ */
+/* ---- ending ------------------------------------------------------------------------------------------------------ */
 
 static void unlink_busy(struct wb_fetcher *fetcher, struct wb_fetch_transfer *transfer)
 {
-    if (transfer->prev)
-        transfer->prev->next = transfer->next;
-    else
-        fetcher->busy = transfer->next;
-    if (transfer->next)
-        transfer->next->prev = transfer->prev;
-    transfer->prev = transfer->next = NULL;
     WB_CHECK(fetcher->busy_count > 0);
+    wb_list_remove(&fetcher->busy, &transfer->node);
     fetcher->busy_count--;
 }
 
@@ -95,8 +106,7 @@ static void shelve(struct wb_fetcher *fetcher, struct wb_fetch_transfer *transfe
         wb_fetch_transfer_free(transfer);
         return;
     }
-    transfer->next = fetcher->idle;
-    fetcher->idle = transfer;
+    wb_list_prepend(&fetcher->idle, &transfer->node);
     fetcher->idle_count++;
 }
 
@@ -121,10 +131,10 @@ static void finish(struct wb_fetcher *fetcher, struct wb_fetch_transfer *transfe
 
 static void finish_doomed(struct wb_fetcher *fetcher)
 {
-    struct wb_fetch_transfer *transfer = fetcher->busy;
+    struct wb_fetch_transfer *transfer = first_busy(fetcher);
 
     while (transfer && !transfer->doomed)
-        transfer = transfer->next;
+        transfer = next_busy(transfer);
     WB_CHECK(transfer);
     finish(fetcher, transfer, CURLE_OK);
 }
@@ -139,14 +149,14 @@ static void starve(void *context, CURL *easy)
     doom(context, transfer);
 }
 
-/* Everything under way ends; what is asked for from now on begins afresh. */
+/* Ends everything under way and makes a new multi handle, because libcurl cannot use the old one any more. */
 static void abandon(struct wb_fetcher *fetcher)
 {
-    for (struct wb_fetch_transfer *transfer = fetcher->busy; transfer; transfer = transfer->next) {
+    for (struct wb_fetch_transfer *transfer = first_busy(fetcher); transfer; transfer = next_busy(transfer)) {
         curl_multi_remove_handle(fetcher->loop.multi, transfer->easy);
         starve(fetcher, transfer->easy);
     }
-    (void)wb_fetch_loop_renew(&fetcher->loop); /* where it fails, the next request tries again */
+    (void)wb_fetch_loop_renew(&fetcher->loop); /* if that fails, the next request tries again */
 }
 
 static void look_for_ends(void *context)
@@ -167,7 +177,10 @@ static void look_for_ends(void *context)
         finish_doomed(fetcher);
 }
 
-/* ---- the fetcher --------------------------------------------------------------------------------------------------- */
+/*
+ * ---- the fetcher
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 static int copy_text(const char **text)
 {
@@ -238,17 +251,14 @@ void wb_fetcher_free(struct wb_fetcher *fetcher)
     if (!fetcher)
         return;
     WB_CHECK(fetcher->magic == MAGIC && !fetcher->calling);
-    while (fetcher->busy) {
-        struct wb_fetch_transfer *transfer = fetcher->busy;
+    while (fetcher->busy.first) {
+        struct wb_fetch_transfer *transfer = first_busy(fetcher);
         curl_multi_remove_handle(fetcher->loop.multi, transfer->easy);
         unlink_busy(fetcher, transfer);
         wb_fetch_transfer_free(transfer);
     }
-    while (fetcher->idle) {
-        struct wb_fetch_transfer *next = fetcher->idle->next;
-        wb_fetch_transfer_free(fetcher->idle);
-        fetcher->idle = next;
-    }
+    while (fetcher->idle.first)
+        wb_fetch_transfer_free(transfer_of(wb_list_pop(&fetcher->idle)));
     wb_fetch_loop_release(&fetcher->loop);
     curl_easy_cleanup(fetcher->model);
     wb_free((char *)(uintptr_t)fetcher->options.user_agent);
@@ -259,17 +269,16 @@ void wb_fetcher_free(struct wb_fetcher *fetcher)
 
 static int take_transfer(struct wb_fetcher *fetcher, struct wb_fetch_transfer **transfer_out)
 {
-    *transfer_out = fetcher->idle;
-    if (fetcher->idle) {
-        fetcher->idle = (*transfer_out)->next;
-        (*transfer_out)->next = NULL;
+    *transfer_out = transfer_of(wb_list_pop(&fetcher->idle));
+    if (*transfer_out) {
         fetcher->idle_count--;
         return 0;
     }
     return wb_fetch_transfer_new(fetcher, transfer_out);
 }
 
-int wb_fetch_start(struct wb_fetcher *fetcher, const struct wb_fetch_request *request, wb_fetch_done done, void *context)
+int wb_fetch_start(struct wb_fetcher *fetcher, const struct wb_fetch_request *request, wb_fetch_done done,
+                   void *context)
 {
     struct wb_fetch_transfer *transfer = NULL;
     int err;
@@ -291,24 +300,21 @@ int wb_fetch_start(struct wb_fetcher *fetcher, const struct wb_fetch_request *re
         err = wb_fail_nomem();
         goto done;
     }
-    transfer->next = fetcher->busy;
-    if (fetcher->busy)
-        fetcher->busy->prev = transfer;
-    fetcher->busy = transfer;
+    wb_list_prepend(&fetcher->busy, &transfer->node);
     fetcher->busy_count++;
     transfer = NULL;
 done:
     if (transfer)
         shelve(fetcher, transfer);
     if (err < 0)
-        (void)wb_fetch_curl_starved(); /* said here; it explains no other failure */
+        (void)wb_fetch_curl_starved(); /* reported by err; it must not explain a later failure */
     return err;
 }
 
 void wb_fetch_stop(struct wb_fetcher *fetcher, bool (*wanted)(void *context), const char *words)
 {
     WB_CHECK(fetcher->magic == MAGIC && !fetcher->calling);
-    for (struct wb_fetch_transfer *transfer = fetcher->busy; transfer; transfer = transfer->next) {
+    for (struct wb_fetch_transfer *transfer = first_busy(fetcher); transfer; transfer = next_busy(transfer)) {
         if (transfer->doomed || !wanted(transfer->context))
             continue;
         wb_fetch_transfer_decide(transfer, WB_FETCH_STOPPED, words);
@@ -321,7 +327,7 @@ void wb_fetch_stop(struct wb_fetcher *fetcher, bool (*wanted)(void *context), co
 void wb_fetcher_shift(struct wb_fetcher *fetcher, int64_t by_ms)
 {
     WB_CHECK(fetcher->magic == MAGIC && !fetcher->calling);
-    for (struct wb_fetch_transfer *transfer = fetcher->busy; transfer; transfer = transfer->next)
+    for (struct wb_fetch_transfer *transfer = first_busy(fetcher); transfer; transfer = next_busy(transfer))
         transfer->sent_ms += by_ms;
 }
 

@@ -1,8 +1,8 @@
 /*
- * fetch_answer.c - what came of a request: the error, if there is one, or the page.
+ * fetch_answer.c - turns what arrived into a result: the kind of error, or the page.
  *
- * Codings but chunked are undone here and not by libcurl, at the end and at once: that is faster, and
- * the limits on size and ratio are exact.
+ * All codings but chunked are undone here and not by libcurl, at the end and at once: that is faster, and
+ * the limits on size and ratio are exact. Nothing here reads from the network.
  */
 #include "fetch/fetch_transfer.h"
 
@@ -12,11 +12,12 @@
 #include "os/clock.h"
 #include "page/page.h"
 
-/* What is smaller is no bomb, whatever it was packed into. */
+/* A smaller body is harmless, however well it was compressed. */
 #define RATIO_FROM_BYTES ((size_t)1 << 20)
 
-/* Whether the limit was filled by less than its share of coded bytes. */
-static bool is_bomb(struct wb_slice head, struct wb_slice coded, size_t limit, unsigned ratio_max, struct wb_buf *scratch)
+/* True if less than the allowed share of coded bytes already unpacks to more than the limit. */
+static bool is_bomb(struct wb_slice head, struct wb_slice coded, size_t limit, unsigned ratio_max,
+                    struct wb_buf *scratch)
 {
     struct wb_payload_result decoded;
 
@@ -40,8 +41,8 @@ static void decode_body(struct wb_fetch_transfer *transfer, unsigned ratio_max)
     if (err == 0)
         err = wb_payload_decode(wb_buf_slice(&lines), coded, transfer->body_max, &plain, &decoded);
     if (err == 0 && !decoded.coded && !decoded.changed)
-        goto done; /* "Content-Encoding: utf-8" and the like: the body is what was sent */
-    transfer->truncated = false; /* so that the decisions below count */
+        goto done; /* "Content-Encoding: utf-8" and the like is not a coding: the body is as it was sent */
+    transfer->truncated = false; /* so that the decisions below take effect */
     if (err < 0)
         wb_fetch_transfer_decide(transfer, err == WB_E_PROTO ? WB_FETCH_CODING : WB_FETCH_MEMORY, wb_error_message());
     else if (!decoded.changed)
@@ -61,7 +62,7 @@ done:
     wb_buf_release(&lines);
 }
 
-/* libcurl's words, unless they name the number that it took for an address (fetch_request.c). */
+/* libcurl's message, unless it contains the number that we gave libcurl as an address (fetch_request.c). */
 static const char *explain(struct wb_fetch_transfer *transfer, CURLcode code)
 {
     long number = 0;
@@ -73,7 +74,7 @@ static const char *explain(struct wb_fetch_transfer *transfer, CURLcode code)
     return words ? words : curl_easy_strerror(code);
 }
 
-/* Where libcurl stopped by itself. */
+/* Decides the error if libcurl stopped by itself. */
 static void judge(struct wb_fetch_transfer *transfer, CURLcode code)
 {
     bool starved = wb_fetch_curl_starved();
@@ -84,13 +85,13 @@ static void judge(struct wb_fetch_transfer *transfer, CURLcode code)
         wb_fetch_transfer_decide(transfer, WB_FETCH_HEADERS, "a header line is larger than the limit");
         return;
     }
-    /* Its word for a header line that continues no other one: the first line, or the first of a trailer. */
+    /* libcurl's code for a header line that continues no other: the first one, or the first one of a trailer. */
     if (code == CURLE_BAD_FUNCTION_ARGUMENT && transfer->head.status) {
-        wb_fetch_transfer_decide(transfer, WB_FETCH_PROTOCOL, "the first header line begins with a blank");
+        wb_fetch_transfer_decide(transfer, WB_FETCH_PROTOCOL, "the first header line starts with a blank");
         return;
     }
     if (transfer->unanswered || (transfer->route.sent && code == CURLE_COULDNT_CONNECT)) {
-        /* Sent, and now connecting once more: stopped in on_send() or open_socket(). */
+        /* The request was sent, and libcurl wanted to repeat it: on_send() or open_socket() stopped that. */
         transfer->unanswered = true;
         wb_fetch_transfer_decide(transfer, WB_FETCH_EMPTY, "the connection ended without a response");
         return;
@@ -100,7 +101,7 @@ static void judge(struct wb_fetch_transfer *transfer, CURLcode code)
         return;
     }
     if (wb_fetch_head_contradicts(&transfer->head)) {
-        wb_fetch_transfer_decide(transfer, WB_FETCH_PROTOCOL, "two lengths of the body that differ");
+        wb_fetch_transfer_decide(transfer, WB_FETCH_PROTOCOL, "the headers state two different lengths of the body");
         return;
     }
     enum wb_fetch_error error = wb_fetch_error_of_curl(code, transfer->head.status != 0, transfer->words);
@@ -112,7 +113,8 @@ static void judge(struct wb_fetch_transfer *transfer, CURLcode code)
         wb_fetch_transfer_decide(transfer, error, explain(transfer, code));
 }
 
-void wb_fetch_transfer_result(struct wb_fetch_transfer *transfer, CURLcode code, unsigned ratio_max, struct wb_fetch_result *result_out)
+void wb_fetch_transfer_result(struct wb_fetch_transfer *transfer, CURLcode code, unsigned ratio_max,
+                              struct wb_fetch_result *result_out)
 {
     curl_off_t wire = 0;
     long connects = 0;

@@ -1,4 +1,7 @@
-/* fetch_curl.c - libcurl started once for the process, on our memory. */
+/*
+ * fetch_curl.c - starts libcurl once for the process, makes it use our memory functions, and remembers when these
+ * failed.
+ */
 #include "fetch/fetch_curl.h"
 
 #include "base/error.h"

@@ -1,4 +1,4 @@
-/* fetch_curl.h - private to fetch: libcurl started once for the process, on our memory. */
+/* fetch_curl.h - starts libcurl once for the process, with our memory functions. Used inside this room only. */
 #ifndef WB_FETCH_FETCH_CURL_H
 #define WB_FETCH_FETCH_CURL_H
 
@@ -6,8 +6,11 @@
 
 int wb_fetch_curl_init(void);
 
-/* Memory was refused to this thread on behalf of libcurl. libcurl has one code for that and for limits of its own. */
+/*
+ * libcurl has one code for "out of memory" and for some limits of its own. So we remember, per thread, whether it was
+ * really refused memory. starve() records it; starved() says whether it happened since the last call.
+ */
 void wb_fetch_curl_starve(void);
-bool wb_fetch_curl_starved(void); /* since the last call */
+bool wb_fetch_curl_starved(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* fetch_error.c - the words for errors, and which of them an outcome of libcurl is. */
+/* fetch_error.c - the words for errors, and the error that each outcome of libcurl means. */
 #include "fetch/fetch_error.h"
 
 #include "base/check.h"
@@ -15,7 +15,7 @@ const char *wb_fetch_error_word(enum wb_fetch_error error)
     return words[error];
 }
 
-/* A connection that broke, or chunks that make no sense: libcurl has one code for both. */
+/* The connection broke, or the chunks make no sense: libcurl has one code for both. */
 static enum wb_fetch_error receive_error(bool answered, const char *words)
 {
     if (strstr(words, "chunk"))

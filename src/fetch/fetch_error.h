@@ -1,4 +1,4 @@
-/* fetch_error.h - private to fetch: libcurl's outcomes as the table of fetch.h has them. */
+/* fetch_error.h - turns libcurl's outcomes into the errors of fetch.h. Used inside this room only. */
 #ifndef WB_FETCH_FETCH_ERROR_H
 #define WB_FETCH_FETCH_ERROR_H
 
@@ -6,7 +6,7 @@
 
 #include <curl/curl.h>
 
-/* answered: a status line had come. words: libcurl's own of it, which tell apart what the code does not. */
+/* answered: a status line was received. words: libcurl's message, which distinguishes cases that share a code. */
 enum wb_fetch_error wb_fetch_error_of_curl(CURLcode code, bool answered, const char *words);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * fetch_head.c - collects the head of an answer, bounded, as the lines come in.
+ * fetch_head.c - collects the head of a response within limits, as its lines arrive.
  *
- * Keeps the lines of the final answer as they were received. It knows where a head
- * starts and ends and what a header line looks like; what the headers mean is for others.
+ * It keeps the lines of the final response as they were received. It knows where a head starts and ends, and what a
+ * header line looks like. What headers mean is decided elsewhere, except for codings and lengths.
  */
 #include "fetch/fetch_head.h"
 
@@ -24,7 +24,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* "HTTP/1.1 200 OK" -> 200; 0 where it is no status line. */
+/* "HTTP/1.1 200 OK" gives 200; 0 if this is not a status line. */
 static uint16_t status_of(struct wb_slice line)
 {
     const char *blank = memchr(line.ptr, ' ', line.len);
@@ -48,8 +48,11 @@ static int add_status_line(struct wb_fetch_head *head, struct wb_slice line)
     if (head->status == 0)
         return wb_fail(WB_E_PROTO, "not a status line");
     if (head->status == 101)
-        return wb_fail(WB_E_PROTO, "another protocol that nobody asked for");
-    /* HTTP/2 has no status line; the one made up for it is that of HTTP/1.1, which every reader of archives knows. */
+        return wb_fail(WB_E_PROTO, "the server switches to another protocol that we did not ask for");
+    /*
+     * HTTP/2 has no status line; libcurl makes one up. Write it as that of HTTP/1.1, which every reader of archives
+     * knows.
+     */
     if (wb_slice_starts(line, http2)) {
         int err = wb_buf_append_str(&head->text, "HTTP/1.1 ");
         if (err < 0)
@@ -85,7 +88,7 @@ int wb_fetch_head_line(struct wb_fetch_head *head, struct wb_slice line)
     return wb_buf_append_slice(&head->text, line);
 }
 
-/* The next word of a list that commas divide; false at its end. */
+/* Takes the next word of a list that is separated by commas. False at its end. */
 static bool next_word(struct wb_slice *list, struct wb_slice *word_out)
 {
     if (list->len == 0)
@@ -113,7 +116,7 @@ static int add_coding(struct wb_buf *lines, const char *name, struct wb_slice co
     return wb_buf_printf(lines, "%s%s: %.*s\r\n", before, name, WB_SLICE_ARG(coding));
 }
 
-/* chunked: it was seen; it must be the last of all. */
+/* *chunked: "chunked" was seen, after which no other coding may come. */
 static int add_transfer_codings(struct wb_slice list, struct wb_buf *lines, bool *chunked, bool *any)
 {
     static const char *const none[] = {"", "identity"}, *const known[] = {"gzip", "x-gzip", "deflate", "br", "zstd"};
@@ -163,7 +166,7 @@ bool wb_fetch_head_contradicts(const struct wb_fetch_head *head)
     while (wb_http_header_next(wb_buf_slice(&head->text), &at, &name, &value)) {
         if (!wb_slice_equal_nocase(name, WB_SLICE_LIT("content-length")))
             continue;
-        /* "6, 6" is as good as the same line twice. */
+        /* "6, 6" means the same as two lines with 6. */
         while (value.len) {
             const char *comma = memchr(value.ptr, ',', value.len);
             size_t len = comma ? (size_t)(comma - value.ptr) : value.len;

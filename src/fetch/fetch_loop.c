@@ -1,16 +1,17 @@
 /*
- * fetch_loop.c - libcurl's sockets and its timer in a libevent loop.
+ * fetch_loop.c - connects libcurl's sockets and its timer to a libevent loop.
  *
- * Only tells libcurl that time has passed or that a socket is ready; what comes of
- * it is read by its owner in `after`. A connection kept alive stays watched for reading while no
- * transfer uses it, because telling the kernel twice for every request costs more than the rare
- * event of an idle one; for that the sockets are opened and closed here, so that no watch outlives its socket.
+ * It only tells libcurl that time has passed or that a socket is ready. What came of it is examined by the owner, in
+ * `after`. A connection that is kept alive stays watched for reading while no transfer uses it, because telling the
+ * kernel twice for every request costs more than a rare event on an idle connection. For this, sockets are opened and
+ * closed here, so that no watch outlives its socket.
  */
 #include "fetch/fetch_loop.h"
 
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/vec.h"
 #include "fetch/fetch_curl.h"
 
 #include <errno.h>
@@ -21,16 +22,16 @@
 struct wb_fetch_watch {
     struct event event;
     struct wb_fetch_loop *loop;
-    short added;   /* what libevent waits for */
-    bool wanted;   /* libcurl waits for it too */
-    bool ours;     /* opened here: will be closed here */
+    short added;   /* the events that libevent watches for */
+    bool wanted;   /* libcurl waits for them, too */
+    bool ours;     /* opened here, and closed here */
 };
 
 static void act(struct wb_fetch_loop *loop, curl_socket_t fd, int mask)
 {
     int running;
 
-    /* Where it runs out of memory here it forgets sockets, and trips over them later. */
+    /* If libcurl runs out of memory here, it forgets sockets and fails over them later. */
     if (curl_multi_socket_action(loop->multi, fd, mask, &running) != CURLM_OK)
         loop->broken = true;
     loop->after(loop->context);
@@ -41,7 +42,10 @@ static void on_ready(evutil_socket_t fd, short events, void *context)
     struct wb_fetch_watch *watch = context;
 
     if (!watch->wanted) {
-        /* An idle connection was closed by its peer, or says what nobody asked for: libcurl sees that when it wants to use it. */
+        /*
+         * The peer closed an idle connection, or sends something unasked: libcurl notices when it uses the
+         * connection.
+         */
         event_del(&watch->event);
         watch->added = 0;
         return;
@@ -76,17 +80,11 @@ static struct wb_fetch_watch *find_watch(const struct wb_fetch_loop *loop, curl_
 
 static struct wb_fetch_watch *add_watch(struct wb_fetch_loop *loop, curl_socket_t fd)
 {
-    size_t at = (size_t)fd;
+    size_t at = (size_t)fd, before = loop->watches_cap;
 
-    if (at >= loop->watches_cap) {
-        size_t cap = at < 64 ? 128 : 2 * at;
-        struct wb_fetch_watch **grown = wb_realloc(loop->watches, cap * sizeof(*grown));
-        if (!grown)
-            return NULL;
-        memset(grown + loop->watches_cap, 0, (cap - loop->watches_cap) * sizeof(*grown));
-        loop->watches = grown;
-        loop->watches_cap = cap;
-    }
+    if (wb_grow(&loop->watches, &loop->watches_cap, at + 1) < 0)
+        return NULL;
+    memset(loop->watches + before, 0, (loop->watches_cap - before) * sizeof *loop->watches);
     WB_CHECK(!loop->watches[at]);
     loop->watches[at] = wb_alloc_zero(1, sizeof(*loop->watches[at]));
     if (loop->watches[at])
@@ -137,7 +135,7 @@ static int on_socket_change(CURL *easy, curl_socket_t fd, int what, void *contex
         watch = add_watch(loop, fd);
     short events = (short)((what & CURL_POLL_IN ? EV_READ : 0) | (what & CURL_POLL_OUT ? EV_WRITE : 0));
     if (!watch || !set_watch(watch, fd, events)) {
-        /* An error from here would end every transfer; only one is concerned. */
+        /* Returning an error would end every transfer, but only this one is affected. */
         loop->starved(loop->context, easy);
         return 0;
     }
@@ -168,7 +166,7 @@ static curl_socket_t open_socket(void *context, curlsocktype purpose, struct cur
 
     (void)purpose;
     if (route->sent)
-        return CURL_SOCKET_BAD; /* libcurl wants to repeat a request that got no response; our clock decides when (on_send) */
+        return CURL_SOCKET_BAD; /* libcurl wants to repeat a request that got no response: see on_send() */
     if (route->address.family)
         direct(address, &route->address);
     int fd = socket(address->family, address->socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, address->protocol);
@@ -176,7 +174,7 @@ static curl_socket_t open_socket(void *context, curlsocktype purpose, struct cur
         route->no_files = errno == EMFILE || errno == ENFILE;
         return CURL_SOCKET_BAD;
     }
-    drop_watch(route->loop, fd); /* out of memory, libcurl closes a socket that it never used without saying so */
+    drop_watch(route->loop, fd); /* when out of memory, libcurl closes unused sockets without telling us */
     struct wb_fetch_watch *watch = add_watch(route->loop, fd);
     if (!watch) {
         wb_fetch_curl_starve();
@@ -214,7 +212,7 @@ int wb_fetch_loop_renew(struct wb_fetch_loop *loop)
         curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, loop) == CURLM_OK &&
         curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, on_timer_change) == CURLM_OK &&
         curl_multi_setopt(multi, CURLMOPT_TIMERDATA, loop) == CURLM_OK &&
-        /* One stream at a time on an HTTP/2 connection: no frame can be for another transfer than the one that reads. */
+        /* One stream at a time on an HTTP/2 connection, so that every frame is for the transfer that reads. */
         curl_multi_setopt(multi, CURLMOPT_PIPELINING, (long)CURLPIPE_NOTHING) == CURLM_OK &&
         curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, (long)loop->connections_max) == CURLM_OK &&
         curl_multi_setopt(multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, (long)loop->connections_max) == CURLM_OK)

@@ -1,7 +1,7 @@
 /*
- * fetch_request.c - what differs from one request to the next: URL, address, validators.
+ * fetch_request.c - sets what differs from one request to the next: URL, address, validators.
  *
- * Everything here came from the web at some time: nothing of it can become more than one line of a request,
+ * All of it came from the web at some time. So nothing here can become more than one line of a request,
  * and nothing makes libcurl resolve a name.
  */
 #include "fetch/fetch_transfer.h"
@@ -22,13 +22,13 @@ static bool is_plain(struct wb_slice text)
     return true;
 }
 
-/* Without user info, which nobody gave us to use, and without the fragment. host_out: with its port. */
+/* Leaves out the fragment, and user info, which nobody meant for us. *host_out includes the port. */
 static int set_url(struct wb_fetch_transfer *transfer, struct wb_slice url, struct wb_slice *host_out)
 {
     bool https = wb_slice_starts(url, WB_SLICE_LIT("https://"));
 
     if ((!https && !wb_slice_starts(url, WB_SLICE_LIT("http://"))) || !is_plain(url))
-        return wb_fail(WB_E_INVALID, "%.*s: not a URL that can be fetched", WB_SLICE_ARG(url));
+        return wb_fail(WB_E_INVALID, "%.*s: this is not a URL that can be fetched", WB_SLICE_ARG(url));
     size_t host = https ? 8 : 7, end = host;
     while (end < url.len && !strchr("/?#", url.ptr[end])) {
         if (url.ptr[end++] == '@')
@@ -49,10 +49,11 @@ static int set_url(struct wb_fetch_transfer *transfer, struct wb_slice url, stru
 }
 
 /*
- * libcurl is told to connect to a number, so that it never resolves a name, and not to the address itself but to a hash
- * of host and address: it looks for a connection to use again among all that go to the same number, and at the address of a large
- * hosting company there may be hundreds. The number lies in 100::/64, which leads nowhere (RFC 6666); open_socket() in
- * fetch_loop.c knows the way. "::[NUMBER]:" is any host and any port, at that number and the URL's port.
+ * Tells libcurl to connect to a numeric address, so that it never resolves a name. But not to the address itself:
+ * libcurl looks for an idle connection among all that go to the same address, and at the address of a large hosting
+ * company there may be hundreds. So it gets a hash of host and address, written as an address in 100::/64, which
+ * leads nowhere (RFC 6666). open_socket() in fetch_loop.c connects to the real one. "::[NUMBER]:" means: any host and
+ * any port, at that address and the port of the URL.
  */
 static int set_address(struct wb_fetch_transfer *transfer, const struct wb_address *address, struct wb_slice host)
 {
@@ -63,8 +64,9 @@ static int set_address(struct wb_fetch_transfer *transfer, const struct wb_addre
     if (address->family != 4 && address->family != 6)
         return wb_fail(WB_E_INVALID, "%.*s: no address", WB_SLICE_ARG(host));
     transfer->route.address = *address;
-    snprintf(transfer->pin_text, sizeof transfer->pin_text, "::[" WB_FETCH_PIN_PREFIX "%x:%x:%x:%x]:", (unsigned)(pin >> 48),
-             (unsigned)(pin >> 32 & 0xffff), (unsigned)(pin >> 16 & 0xffff), (unsigned)(pin & 0xffff));
+    snprintf(transfer->pin_text, sizeof transfer->pin_text, "::[" WB_FETCH_PIN_PREFIX "%x:%x:%x:%x]:",
+             (unsigned)(pin >> 48), (unsigned)(pin >> 32 & 0xffff), (unsigned)(pin >> 16 & 0xffff),
+             (unsigned)(pin & 0xffff));
     if (curl_easy_setopt(transfer->easy, CURLOPT_CONNECT_TO, &transfer->pin) != CURLE_OK)
         return wb_fail_nomem();
     return 0;
@@ -106,8 +108,8 @@ static int set_validators(struct wb_fetch_transfer *transfer, const struct wb_fe
 }
 
 /*
- * The last request was cut off on a connection that had served others: a new one decides whether the server means it. Without HTTP/2,
- * because a server may have refused the stream to ask for HTTP/1.1.
+ * The last request was cut off on a connection that had served others. A new connection shows whether the server
+ * means it. Without HTTP/2, because a server may have refused the stream in order to get HTTP/1.1.
  */
 static int set_fresh(struct wb_fetch_transfer *transfer)
 {

@@ -1,9 +1,9 @@
 /*
- * fetch_transfer.c - one request and its answer, on one of libcurl's easy handles.
+ * fetch_transfer.c - one request and its response, on one of libcurl's easy handles.
  *
- * The options of a handle are copied from a model; fetch_request.c sets what differs. It never
- * follows a redirect, never keeps a cookie, never resolves a name, and reads nothing from the
- * environment. What arrives is kept within limits and not understood: that is for fetch_answer.c.
+ * The options of a handle are copied from a model; fetch_request.c sets what differs. A transfer never follows a
+ * redirect, never stores a cookie, never resolves a name, and reads nothing from the environment. What arrives is
+ * kept within limits and not interpreted: that is for fetch_answer.c.
  */
 #include "fetch/fetch_transfer.h"
 
@@ -16,12 +16,12 @@
 #include <unistd.h>
 
 #define RECEIVE_BYTES (64L << 10)
-/* A promised length reserves no more than this: promises are free. */
+/* The most memory that a stated Content-Length reserves in advance: anybody can state anything. */
 #define RESERVE_BYTES_MAX ((size_t)256 << 10)
-/* A peer that sends less than this for so long is as good as silent. */
+/* A peer that sends less than this for that long counts as silent. */
 #define SPEED_BYTES_MIN 16L
 #define SPEED_SECONDS 20L
-/* Most servers close an idle connection by then; over TLS each takes 35 to 95 KB. */
+/* Most servers close an idle connection by then. Over TLS each takes 35 to 95 KB of our memory. */
 #define IDLE_SECONDS 60L
 
 void wb_fetch_transfer_decide(struct wb_fetch_transfer *transfer, enum wb_fetch_error error, const char *message)
@@ -41,9 +41,10 @@ void wb_fetch_transfer_abandon(struct wb_fetch_transfer *transfer)
 /* ---- what libcurl calls ---------------------------------------------------------------------------- */
 
 /*
- * The connection stands and the request goes out now. libcurl comes here again when the connection ended without a response and
- * it wants to repeat the request at once: on another connection, or because an HTTP/2 server refused the stream. No request may leave
- * before the site's clock allows it, so the transfer ends here and the caller decides when to ask again.
+ * The connection is ready and the request is about to be sent. libcurl calls this a second time if the connection
+ * ended without a response and it wants to repeat the request at once: on another connection, or because an HTTP/2
+ * server refused the stream. But no request may be sent before the site's clock allows it. So the transfer ends here,
+ * and the caller decides when to ask again.
  */
 static int on_send(void *context, char *remote, char *local, int remote_port, int local_port)
 {
@@ -69,7 +70,9 @@ static size_t on_head(char *bytes, size_t size, size_t count, void *context)
 
     if (err == 0)
         return size * count;
-    enum wb_fetch_error error = err == WB_E_LIMIT ? WB_FETCH_HEADERS : err == WB_E_PROTO ? WB_FETCH_PROTOCOL : WB_FETCH_MEMORY;
+    enum wb_fetch_error error = err == WB_E_LIMIT   ? WB_FETCH_HEADERS
+                                : err == WB_E_PROTO ? WB_FETCH_PROTOCOL
+                                                    : WB_FETCH_MEMORY;
     wb_fetch_transfer_decide(transfer, error, wb_error_message());
     wb_fetch_transfer_abandon(transfer);
     return 0;
@@ -81,10 +84,10 @@ static void reserve_body(struct wb_fetch_transfer *transfer)
 
     curl_easy_getinfo(transfer->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
     if (length > 0 && (uint64_t)length <= RESERVE_BYTES_MAX)
-        (void)wb_buf_reserve(&transfer->body, (size_t)length); /* where it fails, appending will say so */
+        (void)wb_buf_reserve(&transfer->body, (size_t)length); /* if it fails, appending will fail, too */
 }
 
-/* False: no more of it. */
+/* Appends bytes to the body. False: stop the transfer. */
 static bool take_body(struct wb_fetch_transfer *transfer, const char *bytes, size_t len)
 {
     size_t room = transfer->body_max - transfer->body.len;
@@ -131,8 +134,8 @@ static bool set_callbacks(struct wb_fetch_transfer *transfer)
 }
 
 /*
- * A file of them, where there is one, and not a folder: libcurl reads a file once for all connections, but
- * with a folder given too it reads everything for each, which takes 20 ms.
+ * Uses a file of certificate authorities if there is one, and no directory: libcurl reads a file once for all
+ * connections, but if it is given a directory too, it reads everything for each connection, which takes 20 ms.
  */
 static bool set_authorities(CURL *easy, const struct wb_fetch_options *options)
 {
@@ -141,7 +144,8 @@ static bool set_authorities(CURL *easy, const struct wb_fetch_options *options)
 
     if (!file || (!options->ca_file && access(file, R_OK) != 0))
         return true;
-    return curl_easy_setopt(easy, CURLOPT_CAINFO, file) == CURLE_OK && curl_easy_setopt(easy, CURLOPT_CAPATH, NULL) == CURLE_OK;
+    return curl_easy_setopt(easy, CURLOPT_CAINFO, file) == CURLE_OK && curl_easy_setopt(easy, CURLOPT_CAPATH,
+                                                                                        NULL) == CURLE_OK;
 }
 
 static bool set_options(CURL *easy, const struct wb_fetch_options *options)

@@ -1,13 +1,13 @@
 /*
- * robots.c - reads a robots.txt (RFC 9309): lines, groups, and what of them concerns us.
+ * robots.c - reads a robots.txt (RFC 9309): its lines and groups, and which of them concern us.
  *
  *   line -> key and value -> group (one or more User-agent lines, then rules)
- *                            names us | is for everybody | is not for us
+ *                            names us | is for everybody | is for others
  *
- * Groups that name us are merged; where there is none, those for everybody are.
- * Lines that are neither User-agent nor Allow nor Disallow end no group. It is as
- * tolerant of sloppy writing as Google's parser is (RFC 9309's authors'), and no more.
- * It never fetches: what a missing or unreachable robots.txt means is the crawler's to know.
+ * Groups that name us are merged; if there is none, those for everybody are. Lines that are neither User-agent nor
+ * Allow nor Disallow do not end a group. The parser is as tolerant of careless writing as that of Google (whose
+ * authors wrote RFC 9309), and no more. It never fetches: what a missing or unreachable robots.txt means is up to the
+ * crawler.
  */
 #include "fetch/fetch.h"
 
@@ -17,40 +17,41 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "base/vec.h"
+#include "fetch/fetch_probe.h"
 #include "fetch/robots_path.h"
 #include "fetch/robots_rules.h"
 #include "page/page.h"
 
 #define SITEMAPS_MAX 1000u
-#define DELAY_MS_MAX WB_DAY_MS /* no crawl-delay is taken as longer than a day */
+#define DELAY_MS_MAX WB_DAY_MS /* a longer crawl-delay counts as a day */
 #define MAGIC 0x726f626fu
 
 struct wb_robots {
     uint32_t magic;
     struct wb_robots_rules *rules;
     struct wb_buf sitemaps;     /* URLs, one after another */
-    struct wb_buf sitemap_ends; /* where each of them ends: 32 bits */
+    struct wb_buf sitemap_ends; /* the offset at which each of them ends, as 32 bits */
     int64_t delay_ms;
 };
 
-/* Which agents a group is for. */
-struct audience {
+/* Whom a group is for. */
+struct robots_audience {
     bool us, all;
 };
 
-/* A rule before it is known whether any group names us. */
-struct draft {
+/* A rule, as long as we do not know whether any group names us. */
+struct robots_draft {
     struct wb_robots_line line;
-    struct audience audience;
+    struct robots_audience audience;
 };
 
-struct reader {
-    struct wb_slice agent;       /* the token */
-    struct audience group;       /* of the lines that are being read */
-    bool rules_seen;             /* in the group: the next User-agent line begins another one */
+struct robots_reader {
+    struct wb_slice agent;       /* our product token */
+    struct robots_audience group; /* that is being read */
+    bool rules_seen;             /* in this group: the next User-agent line starts another one */
     bool named;                  /* some group names us */
-    struct draft *drafts;
-    size_t count, cap;
+    WB_VEC(struct robots_draft) drafts;
     int64_t delay_us_ms, delay_all_ms; /* -1: none */
     struct wb_robots *robots;    /* sitemaps go there at once */
 };
@@ -88,7 +89,7 @@ static struct wb_slice strip_line(struct wb_slice line)
     return wb_slice_trim(line);
 }
 
-/* "key: value", or "key value" where these are two words and no more. */
+/* Splits "key: value". Without a colon, "key value" is accepted if it is exactly two words. */
 static bool split_line(struct wb_slice line, struct wb_slice *key_out, struct wb_slice *value_out)
 {
     const char *colon = line.len ? memchr(line.ptr, ':', line.len) : NULL;
@@ -110,12 +111,12 @@ static bool split_line(struct wb_slice line, struct wb_slice *key_out, struct wb
     return key > 0 && value_out->len > 0;
 }
 
-enum key { KEY_OTHER, KEY_AGENT, KEY_ALLOW, KEY_DISALLOW, KEY_SITEMAP, KEY_DELAY };
+enum robots_key { KEY_OTHER, KEY_AGENT, KEY_ALLOW, KEY_DISALLOW, KEY_SITEMAP, KEY_DELAY };
 
-/* What starts with one of these is that key: misspellings that are frequent enough to be meant. */
+/* A line whose key starts with one of these has that key. Frequent misspellings count. */
 static const struct {
     const char *start;
-    enum key key;
+    enum robots_key key;
 } keys[] = {
     {"user-agent", KEY_AGENT},   {"useragent", KEY_AGENT},    {"user agent", KEY_AGENT},
     {"allow", KEY_ALLOW},        {"disallow", KEY_DISALLOW},  {"dissallow", KEY_DISALLOW},
@@ -124,7 +125,7 @@ static const struct {
     {"crawl-delay", KEY_DELAY},
 };
 
-static enum key key_of(struct wb_slice name)
+static enum robots_key key_of(struct wb_slice name)
 {
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (wb_slice_starts_nocase(name, wb_slice_str(keys[i].start)))
@@ -140,8 +141,8 @@ static bool is_token_char(char c)
 }
 
 /*
- * A group is named by the product token at the start of the value. Tokens have no digits by
- * the standard; an agent whose name has some is meant where the whole word is its name.
+ * A group is named by the product token at the start of the value. According to the standard, tokens have no digits. An
+ * agent whose name has some is meant if the whole word is its name.
  */
 static bool names_agent(struct wb_slice value, struct wb_slice agent)
 {
@@ -149,13 +150,14 @@ static bool names_agent(struct wb_slice value, struct wb_slice agent)
 
     while (token.len < value.len && is_token_char(value.ptr[token.len]))
         token.len++;
-    return agent.len && (wb_slice_equal_nocase(token, agent) || wb_slice_equal_nocase(wb_http_agent_token(value), agent));
+    return agent.len && (wb_slice_equal_nocase(token, agent) || wb_slice_equal_nocase(wb_http_agent_token(value),
+                                                                                      agent));
 }
 
-static void read_agent(struct reader *r, struct wb_slice value)
+static void read_agent(struct robots_reader *r, struct wb_slice value)
 {
     if (r->rules_seen) {
-        r->group = (struct audience){false, false};
+        r->group = (struct robots_audience){false, false};
         r->rules_seen = false;
     }
     if (value.len && value.ptr[0] == '*' && (value.len == 1 || is_blank(value.ptr[1]))) {
@@ -166,24 +168,15 @@ static void read_agent(struct reader *r, struct wb_slice value)
     }
 }
 
-static int read_rule(struct reader *r, const struct wb_robots_line *line)
+static int read_rule(struct robots_reader *r, const struct wb_robots_line *line)
 {
     r->rules_seen = true;
     if ((!r->group.us && !r->group.all) || line->value.len == 0)
         return 0;
-    if (r->count == r->cap) {
-        size_t cap = r->cap ? 2 * r->cap : 64;
-        struct draft *more = wb_realloc(r->drafts, cap * sizeof *more);
-        if (!more)
-            return WB_E_NOMEM;
-        r->drafts = more;
-        r->cap = cap;
-    }
-    r->drafts[r->count++] = (struct draft){*line, r->group};
-    return 0;
+    return wb_vec_push(&r->drafts, (struct robots_draft){*line, r->group});
 }
 
-/* Seconds with a fraction, in ms; -1 where there is no number. */
+/* Reads seconds with a fraction, as ms; -1 if there is no number. */
 static int64_t parse_delay(struct wb_slice value)
 {
     int64_t ms = 0, unit = 1000;
@@ -210,8 +203,8 @@ static int64_t parse_delay(struct wb_slice value)
     return digits ? ms : -1;
 }
 
-/* Of several the longest. */
-static void read_delay(struct reader *r, struct wb_slice value)
+/* If there are several, the longest counts. */
+static void read_delay(struct robots_reader *r, struct wb_slice value)
 {
     int64_t ms = parse_delay(value);
 
@@ -232,7 +225,7 @@ static int read_sitemap(struct wb_robots *robots, struct wb_slice value)
     return err < 0 ? err : wb_buf_append(&robots->sitemap_ends, end, sizeof end);
 }
 
-static int read_line(struct reader *r, struct wb_slice text, uint32_t number)
+static int read_line(struct robots_reader *r, struct wb_slice text, uint32_t number)
 {
     struct wb_robots_line line = {.text = strip_line(text), .number = number};
     struct wb_slice key;
@@ -258,26 +251,28 @@ static int read_line(struct reader *r, struct wb_slice text, uint32_t number)
     }
 }
 
-/* ---- the whole -------------------------------------------------------------------------------- */
+/* ---- the whole file -------------------------------------------------------------------------------- */
 
-/* Keeps the rules of our audience, and makes what answers questions of them. */
-static int keep_rules(struct reader *r)
+/* Keeps the rules that concern us, in a form in which they can be searched. */
+static int keep_rules(struct robots_reader *r)
 {
-    struct wb_robots_line *lines = wb_alloc((r->count + 1) * sizeof *lines);
+    struct wb_robots_line *lines = wb_alloc((r->drafts.count + 1) * sizeof *lines);
     size_t count = 0;
 
     if (!lines)
         return WB_E_NOMEM;
-    for (size_t i = 0; i < r->count; i++)
-        if (r->named ? r->drafts[i].audience.us : r->drafts[i].audience.all)
-            lines[count++] = r->drafts[i].line;
+    for (size_t i = 0; i < r->drafts.count; i++) {
+        const struct robots_draft *draft = &r->drafts.items[i];
+        if (r->named ? draft->audience.us : draft->audience.all)
+            lines[count++] = draft->line;
+    }
     int err = wb_robots_rules_build(lines, count, &r->robots->rules);
     r->robots->delay_ms = r->named ? r->delay_us_ms : r->delay_all_ms;
     wb_free(lines);
     return err;
 }
 
-/* Gives back what the buffer reserved in advance. */
+/* Gives back the memory that the buffer reserved but does not use. */
 static void trim_buf(struct wb_buf *buf)
 {
     char *smaller = buf->len ? wb_realloc(buf->ptr, buf->len) : NULL;
@@ -288,7 +283,7 @@ static void trim_buf(struct wb_buf *buf)
     }
 }
 
-/* RFC 9309 asks for UTF-8, but a byte order mark shows that a file is UTF-16: read that too. */
+/* RFC 9309 requires UTF-8. But if a byte order mark shows that a file is UTF-16, read that, too. */
 static int decode_utf16(struct wb_slice *text, struct wb_buf *mem)
 {
     bool big_endian = wb_slice_starts(*text, WB_SLICE_LIT("\xfe\xff"));
@@ -305,7 +300,8 @@ int wb_robots_parse(struct wb_slice text, struct wb_slice agent, struct wb_robot
 {
     struct wb_robots *robots = wb_alloc_zero(1, sizeof *robots);
     struct wb_buf mem = WB_BUF_INIT;
-    struct reader r = {.agent = wb_http_agent_token(agent), .delay_us_ms = -1, .delay_all_ms = -1, .robots = robots};
+    struct robots_reader r = {.agent = wb_http_agent_token(agent), .delay_us_ms = -1, .delay_all_ms = -1,
+                              .robots = robots};
     struct wb_slice line;
     size_t at = 0;
     int err = 0;
@@ -318,7 +314,7 @@ int wb_robots_parse(struct wb_slice text, struct wb_slice agent, struct wb_robot
         text.len = WB_ROBOTS_BYTES_MAX;
     err = decode_utf16(&text, &mem);
     while (at < text.len && at < 3 && text.ptr[at] == "\xef\xbb\xbf"[at])
-        at++; /* a byte order mark, or the part of one that is left */
+        at++; /* skip a byte order mark, or what is left of one */
     for (uint32_t number = 1; err == 0 && next_line(text, &at, &line); number++)
         err = read_line(&r, line, number);
     if (err == 0)
@@ -330,7 +326,7 @@ int wb_robots_parse(struct wb_slice text, struct wb_slice agent, struct wb_robot
     *robots_out = robots;
     robots = NULL;
 done:
-    wb_free(r.drafts);
+    wb_vec_release(&r.drafts);
     wb_buf_release(&mem);
     wb_robots_free(robots);
     return err;

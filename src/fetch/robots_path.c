@@ -1,18 +1,18 @@
 /*
- * robots_path.c - the spelling in which robots.txt paths and URLs are compared
- * (RFC 9309, 2.2.2). It knows nothing of rules; it only rewrites octets, each by
- * itself, so that whatever comes in goes out at most three times as long.
+ * robots_path.c - the spelling in which paths of robots.txt and of URLs are compared (RFC 9309, 2.2.2).
+ *
+ * It knows nothing about rules. It rewrites octets, each by itself, so the result is at most three times as long.
  */
 #include "fetch/robots_path.h"
 
 #include "base/codec.h"
 
 enum octet_kind {
-    PLAIN,  /* stands for itself */
-    LETTER, /* a letter or digit: stands for itself, and so does its escape where spellings are folded */
-    MARK,   /* "-._~": stands for itself, and so does its escape */
+    PLAIN,  /* is left as it is */
+    LETTER, /* a letter or digit: left as it is; its escape is decoded in the FOLDED spelling */
+    MARK,   /* "-._~": left as it is; its escape is decoded */
     STAR,
-    UNSAFE, /* may not stand in a URL, or means something in a pattern */
+    UNSAFE, /* not allowed in a URL, or with a meaning in a pattern */
     HIGH,   /* above 127 */
 };
 
@@ -46,7 +46,7 @@ static size_t put_escape(char *out, unsigned char c)
     return 3;
 }
 
-/* The octet that an escape at p stands for, or -1 where there is no escape. */
+/* The octet that the escape at p encodes; -1 if there is no escape. */
 static int escaped_octet(const char *p, const char *end)
 {
     if (*p != '%' || end - p < 3)
@@ -55,7 +55,8 @@ static int escaped_octet(const char *p, const char *end)
     return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
-int wb_robots_path_write(struct wb_slice path, bool pattern, enum wb_robots_spelling spelling, struct wb_buf *out, bool *same_out)
+int wb_robots_path_write(struct wb_slice path, bool pattern, enum wb_robots_spelling spelling, struct wb_buf *out,
+                         bool *same_out)
 {
     const char *end = path.ptr + path.len;
     bool folded = spelling == WB_ROBOTS_FOLDED;

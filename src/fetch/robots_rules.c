@@ -1,10 +1,9 @@
 /*
  * robots_rules.c - the rules that concern us, and which of them decides about a URL.
  *
- * A pattern is its head (up to the first '*') and the rest. Rules lie sorted by
- * head; rules of one head are a run, those without a star first, the longest first, so that
- * the first that matches is the best of its kind. A run knows the run whose head is the
- * longest proper prefix of its own:
+ * A pattern consists of its *head*, up to the first '*', and the rest. Rules are sorted by head. All rules with the
+ * same head are a *run*: those without a star first, and the longest first, so that the first one that matches is the
+ * best of its kind. Each run knows its parent, the run whose head is the longest proper prefix of its own:
  *
  *   head     rules                                  parent
  *   /        Disallow: /, Disallow: /(star).pdf$    none
@@ -12,13 +11,13 @@
  *   /a/b     Disallow: /a/b                         /a
  *   /c       Disallow: /c$                          /
  *
- * All heads that a path starts with are on the way from the last run that is not
- * behind the path to the top: one binary search and a few steps, however many rules
- * there are. Many stars in one run lie sorted by a group of letters that a path must
- * have to match; only those of the path's own groups are tried. A check is bounded
- * whatever the rules: once WORK_MAX is spent, a Disallow counts as matched.
+ * To check a path, a binary search finds the last run that does not sort after it. All heads that the path starts
+ * with are among that run and its ancestors: one search and a few steps, however many rules there are. If a run has
+ * many rules with stars, these are sorted by a group of letters that a path must contain to match, and only those
+ * whose groups are in the path are tried. A check is bounded whatever the rules: once WORK_MAX is used up, every
+ * Disallow counts as matched.
  *
- * It never reads lines or groups (robots.c), and knows no agent.
+ * It never reads lines or groups (robots.c does), and knows nothing about agents.
  */
 #include "fetch/robots_rules.h"
 
@@ -30,20 +29,20 @@
 #include <stdlib.h>
 
 #define NO_RUN UINT32_MAX
-#define WORK_MAX (1u << 20) /* bytes looked at by rules with stars, in one check */
-#define GRAM_BITS 32768u    /* of the set of letter groups of a path */
-#define STARS_MANY 32u      /* of a run: fewer are simply tried */
+#define WORK_MAX (1u << 20) /* bytes that rules with stars may look at in one check */
+#define GRAM_BITS 32768u    /* size of the set of letter groups of a path */
+#define STARS_MANY 32u      /* if a run has fewer rules with stars, all are tried */
 
-struct rule {
+struct robots_rule {
     uint32_t text_at, pattern_at; /* in text */
     uint32_t line;
     uint16_t text_len, pattern_len, head_len;
-    uint16_t octets;   /* of the match: the longest wins */
-    uint16_t grams[2]; /* of its longest part behind a star, which a path must have too */
+    uint16_t octets;   /* length of the match: the longest wins */
+    uint16_t grams[2]; /* letter groups of its longest part after a star; a path must contain them to match */
     bool allow, anchored, star;
 };
 
-struct run {
+struct rule_run {
     uint32_t first; /* rule; the run ends where the next begins */
     uint32_t stars; /* the first of its rules with a star */
     uint32_t parent;
@@ -51,26 +50,26 @@ struct run {
 
 struct wb_robots_rules {
     struct wb_buf text;
-    struct rule *rules;
-    struct run *runs; /* sorted by head */
+    struct robots_rule *rules;
+    struct rule_run *runs; /* sorted by head */
     uint32_t rule_count, run_count;
 };
 
 _Static_assert(3 * WB_ROBOTS_LINE_MAX <= UINT16_MAX, "an escaped pattern's length fits");
 
-static struct wb_slice head_of(const struct wb_robots_rules *rules, const struct rule *rule)
+static struct wb_slice head_of(const struct wb_robots_rules *rules, const struct robots_rule *rule)
 {
     return wb_slice(rules->text.ptr + rule->pattern_at, rule->head_len);
 }
 
-static struct wb_slice rest_of(const struct wb_robots_rules *rules, const struct rule *rule)
+static struct wb_slice rest_of(const struct wb_robots_rules *rules, const struct robots_rule *rule)
 {
     return wb_slice(rules->text.ptr + rule->pattern_at + rule->head_len, (size_t)(rule->pattern_len - rule->head_len));
 }
 
 /* ---- letter groups: a path that lacks one of a rule's cannot match it ---------------------- */
 
-/* Of 1, 2 or 3 letters: a bit's number. */
+/* The number of the bit that stands for a group of up to 3 letters. */
 static uint16_t gram_of(const char *p, size_t len)
 {
     uint32_t v = (uint32_t)len;
@@ -80,7 +79,7 @@ static uint16_t gram_of(const char *p, size_t len)
     return (uint16_t)((v * 2654435761u) >> 16 & (GRAM_BITS - 1));
 }
 
-static void set_grams(struct wb_robots_rules *rules, struct rule *rule)
+static void set_grams(struct wb_robots_rules *rules, struct robots_rule *rule)
 {
     struct wb_slice rest = rest_of(rules, rule), longest = WB_SLICE_EMPTY;
 
@@ -120,14 +119,14 @@ static bool has_gram(const struct gram_set *set, uint16_t gram)
 
 /* ---- building -------------------------------------------------------------------------------- */
 
-/* A rule of one line: its text, and its pattern where that is not a part of it. */
+/* Adds the rule of one line: its text, and its pattern unless that is a part of the text. */
 static int add_rule(struct wb_robots_rules *rules, const struct wb_robots_line *line)
 {
-    struct rule *rule = &rules->rules[rules->rule_count];
+    struct robots_rule *rule = &rules->rules[rules->rule_count];
     struct wb_slice value = line->value;
     bool same;
 
-    *rule = (struct rule){.line = line->number, .allow = line->allow};
+    *rule = (struct robots_rule){.line = line->number, .allow = line->allow};
     rule->text_at = (uint32_t)rules->text.len;
     rule->text_len = (uint16_t)line->text.len;
     rule->octets = (uint16_t)wb_robots_path_octets(value);
@@ -158,16 +157,17 @@ static int add_rule(struct wb_robots_rules *rules, const struct wb_robots_line *
     return 0;
 }
 
-/* "Allow: /dir/index.html" allows "/dir/" too, as Google has it. */
+/* "Allow: /dir/index.html" allows "/dir/", too, as in Google's parser. */
 static void add_index_rule(struct wb_robots_rules *rules)
 {
-    const struct rule *rule = &rules->rules[rules->rule_count - 1];
+    const struct robots_rule *rule = &rules->rules[rules->rule_count - 1];
     struct wb_slice pattern = wb_slice(rules->text.ptr + rule->pattern_at, rule->pattern_len);
     const char *slash = pattern.len ? memrchr(pattern.ptr, '/', pattern.len) : NULL;
 
-    if (!rule->allow || !slash || !wb_slice_starts(wb_slice(slash, (size_t)(pattern.ptr + pattern.len - slash)), WB_SLICE_LIT("/index.htm")))
+    if (!rule->allow || !slash || !wb_slice_starts(wb_slice(slash, (size_t)(pattern.ptr + pattern.len - slash)),
+                                                   WB_SLICE_LIT("/index.htm")))
         return;
-    struct rule *dir = &rules->rules[rules->rule_count++];
+    struct robots_rule *dir = &rules->rules[rules->rule_count++];
     *dir = *rule;
     dir->pattern_len = (uint16_t)(slash + 1 - pattern.ptr);
     dir->octets = (uint16_t)(wb_robots_path_octets(wb_slice(pattern.ptr, dir->pattern_len)) + 1);
@@ -186,8 +186,8 @@ static int compare_slices(struct wb_slice a, struct wb_slice b)
     return order;
 }
 
-/* The longest first, of one length those that allow, of these the first in the file. */
-static int compare_ranks(const struct rule *a, const struct rule *b)
+/* The longest first; if equally long, Allow first; then the first in the file. */
+static int compare_ranks(const struct robots_rule *a, const struct robots_rule *b)
 {
     if (a->octets != b->octets)
         return a->octets > b->octets ? -1 : 1;
@@ -199,7 +199,7 @@ static int compare_ranks(const struct rule *a, const struct rule *b)
 static int compare_rules(const void *left, const void *right, void *context)
 {
     const struct wb_robots_rules *rules = context;
-    const struct rule *a = left, *b = right;
+    const struct robots_rule *a = left, *b = right;
     int order = compare_slices(head_of(rules, a), head_of(rules, b));
 
     if (order == 0 && a->star != b->star)
@@ -209,20 +209,20 @@ static int compare_rules(const void *left, const void *right, void *context)
 
 static int compare_grams(const void *left, const void *right)
 {
-    const struct rule *a = left, *b = right;
+    const struct robots_rule *a = left, *b = right;
 
     if (a->grams[0] != b->grams[0])
         return a->grams[0] < b->grams[0] ? -1 : 1;
     return compare_ranks(a, b);
 }
 
-static bool same_rule(const struct wb_robots_rules *rules, const struct rule *a, const struct rule *b)
+static bool same_rule(const struct wb_robots_rules *rules, const struct robots_rule *a, const struct robots_rule *b)
 {
     return a->allow == b->allow && a->anchored == b->anchored && a->star == b->star && a->octets == b->octets &&
            wb_slice_equal(head_of(rules, a), head_of(rules, b)) && wb_slice_equal(rest_of(rules, a), rest_of(rules, b));
 }
 
-/* Of rules that say the same and lie beside each other, keeps the first. */
+/* Keeps the first of several neighbouring rules that say the same. */
 static void drop_repeated(struct wb_robots_rules *rules)
 {
     uint32_t kept = 0;
@@ -233,7 +233,7 @@ static void drop_repeated(struct wb_robots_rules *rules)
     rules->rule_count = kept;
 }
 
-/* Runs of rules with the same head, and which of them is above which. */
+/* Makes the runs of rules with the same head, and finds their parents. */
 static int make_runs(struct wb_robots_rules *rules)
 {
     uint32_t open = NO_RUN; /* the run before, and through its parents all that may be above the next */
@@ -246,17 +246,17 @@ static int make_runs(struct wb_robots_rules *rules)
         if (open == NO_RUN || !wb_slice_equal(head, head_of(rules, &rules->rules[rules->runs[open].first]))) {
             while (open != NO_RUN && !wb_slice_starts(head, head_of(rules, &rules->rules[rules->runs[open].first])))
                 open = rules->runs[open].parent;
-            rules->runs[rules->run_count] = (struct run){i, i, open};
+            rules->runs[rules->run_count] = (struct rule_run){i, i, open};
             open = rules->run_count++;
         }
         if (!rules->rules[i].star)
             rules->runs[open].stars = i + 1;
     }
-    rules->runs[rules->run_count] = (struct run){rules->rule_count, rules->rule_count, NO_RUN};
+    rules->runs[rules->run_count] = (struct rule_run){rules->rule_count, rules->rule_count, NO_RUN};
     return 0;
 }
 
-static bool has_many_stars(const struct run *run)
+static bool has_many_stars(const struct rule_run *run)
 {
     return run[1].first - run->stars >= STARS_MANY;
 }
@@ -264,13 +264,13 @@ static bool has_many_stars(const struct run *run)
 static void sort_stars(struct wb_robots_rules *rules)
 {
     for (uint32_t i = 0; i < rules->run_count; i++) {
-        struct run *run = &rules->runs[i];
+        struct rule_run *run = &rules->runs[i];
         if (has_many_stars(run))
             qsort(&rules->rules[run->stars], run[1].first - run->stars, sizeof *rules->rules, compare_grams);
     }
 }
 
-/* Gives back what was reserved in advance; that it cannot is no harm. */
+/* Gives back memory that was reserved but is not used. It does not matter if that fails. */
 static void shrink(void **array, size_t bytes)
 {
     void *smaller = *array && bytes ? wb_realloc(*array, bytes) : NULL;
@@ -341,22 +341,26 @@ void wb_robots_rules_free(struct wb_robots_rules *rules)
 
 size_t wb_robots_rules_bytes(const struct wb_robots_rules *rules)
 {
-    return sizeof *rules + rules->text.cap + rules->rule_count * sizeof *rules->rules + ((size_t)rules->run_count + 1) * sizeof *rules->runs;
+    return sizeof *rules + rules->text.cap + rules->rule_count * sizeof *rules->rules +
+           ((size_t)rules->run_count + 1) * sizeof *rules->runs;
 }
 
 /* ---- finding --------------------------------------------------------------------------------- */
 
-struct search {
+struct rule_search {
     const struct wb_robots_rules *rules;
     struct wb_slice path;
     bool want_allow, want_disallow; /* which rules are compared with this spelling of the path */
-    const struct rule *best;        /* so far */
+    const struct robots_rule *best;        /* so far */
     uint64_t work;
     struct gram_set grams;
 };
 
-/* Parts between stars are found one after another, each as early as possible, the last one of an anchored pattern at the end. */
-static bool match_rest(struct search *s, const struct rule *rule, struct wb_slice text)
+/*
+ * Finds the parts between stars one after another, each as early as possible. The last part of an anchored pattern
+ * must be at the end.
+ */
+static bool match_rest(struct rule_search *s, const struct robots_rule *rule, struct wb_slice text)
 {
     struct wb_slice rest = rest_of(s->rules, rule);
 
@@ -380,14 +384,15 @@ static bool match_rest(struct search *s, const struct rule *rule, struct wb_slic
     return true;
 }
 
-/* Whether the path has the rule's groups of letters; asked only where they are known. */
-static bool has_grams(const struct search *s, const struct rule *rule)
+/* True if the path has the rule's letter groups, or if those of the path were not collected. */
+static bool has_grams(const struct rule_search *s, const struct robots_rule *rule)
 {
-    return !rule->star || !s->grams.filled || (has_gram(&s->grams, rule->grams[0]) && has_gram(&s->grams, rule->grams[1]));
+    return !rule->star || !s->grams.filled || (has_gram(&s->grams, rule->grams[0]) &&
+                                               has_gram(&s->grams, rule->grams[1]));
 }
 
-/* The head matches already. */
-static bool match_rule(struct search *s, const struct rule *rule)
+/* Matches the part after the head, which has matched. */
+static bool match_rule(struct rule_search *s, const struct robots_rule *rule)
 {
     struct wb_slice text = wb_slice(s->path.ptr + rule->head_len, s->path.len - rule->head_len);
 
@@ -396,8 +401,8 @@ static bool match_rule(struct search *s, const struct rule *rule)
     return s->work > WORK_MAX ? !rule->allow : match_rest(s, rule, text);
 }
 
-/* Rules from the best one down, until one matches or none is better than what was found elsewhere. */
-static void search_rules(struct search *s, const struct rule *rule, const struct rule *end)
+/* Tries rules from the best one on, until one matches or the rest cannot beat what was found before. */
+static void search_rules(struct rule_search *s, const struct robots_rule *rule, const struct robots_rule *end)
 {
     for (; rule < end && (!s->best || compare_ranks(rule, s->best) < 0); rule++) {
         s->work++;
@@ -408,11 +413,11 @@ static void search_rules(struct search *s, const struct rule *rule, const struct
     }
 }
 
-/* The first of rules sorted by a group of letters that is not before it. */
-static const struct rule *find_gram(const struct rule *rule, const struct rule *end, unsigned gram)
+/* The first of the rules, sorted by letter group, whose group is not before this one. */
+static const struct robots_rule *find_gram(const struct robots_rule *rule, const struct robots_rule *end, unsigned gram)
 {
     while (rule < end) {
-        const struct rule *middle = rule + (end - rule) / 2;
+        const struct robots_rule *middle = rule + (end - rule) / 2;
         if (middle->grams[0] < gram)
             rule = middle + 1;
         else
@@ -421,9 +426,9 @@ static const struct rule *find_gram(const struct rule *rule, const struct rule *
     return rule;
 }
 
-static void search_run(struct search *s, const struct run *run)
+static void search_run(struct rule_search *s, const struct rule_run *run)
 {
-    const struct rule *rules = s->rules->rules, *stars = rules + run->stars, *end = rules + run[1].first;
+    const struct robots_rule *rules = s->rules->rules, *stars = rules + run->stars, *end = rules + run[1].first;
 
     search_rules(s, rules + run->first, stars);
     if (!has_many_stars(run)) {
@@ -435,7 +440,7 @@ static void search_run(struct search *s, const struct run *run)
     for (unsigned i = 0; i < GRAM_WORDS; i++)
         for (uint64_t bits = s->grams.bits[i]; bits; bits &= bits - 1) {
             unsigned gram = 64 * i + (unsigned)__builtin_ctzll(bits);
-            const struct rule *from = find_gram(stars, end, gram);
+            const struct robots_rule *from = find_gram(stars, end, gram);
             if (from < end && from->grams[0] == gram)
                 search_rules(s, from, find_gram(from, end, gram + 1));
         }
@@ -450,7 +455,7 @@ static size_t common_prefix(struct wb_slice a, struct wb_slice b)
     return n;
 }
 
-static void search_path(struct search *s, struct wb_slice path)
+static void search_path(struct rule_search *s, struct wb_slice path)
 {
     const struct wb_robots_rules *rules = s->rules;
     uint32_t low = 0, high = rules->run_count;
@@ -473,8 +478,8 @@ static void search_path(struct search *s, struct wb_slice path)
             search_run(s, &rules->runs[run]);
 }
 
-/* Both spellings of the path where they differ: each is compared with the rules that it is meant for. */
-static int search_url(struct search *s, struct wb_slice url, struct wb_buf *literal, struct wb_buf *folded)
+/* If the two spellings of the path differ, each is compared with the rules that it is meant for. */
+static int search_url(struct rule_search *s, struct wb_slice url, struct wb_buf *literal, struct wb_buf *folded)
 {
     struct wb_slice path = wb_robots_path_of(url);
     bool same = true;
@@ -500,10 +505,11 @@ static int search_url(struct search *s, struct wb_slice url, struct wb_buf *lite
     return 0;
 }
 
-bool wb_robots_rules_find(const struct wb_robots_rules *rules, struct wb_slice url, bool *allow_out, uint32_t *line_out, struct wb_slice *text_out)
+bool wb_robots_rules_find(const struct wb_robots_rules *rules, struct wb_slice url, bool *allow_out, uint32_t *line_out,
+                          struct wb_slice *text_out)
 {
     struct wb_buf literal = WB_BUF_INIT, folded = WB_BUF_INIT;
-    struct search s; /* its set of letter groups is cleared when it is used */
+    struct rule_search s; /* its set of letter groups is cleared when it is used */
 
     s.rules = rules;
     s.best = NULL;
@@ -516,7 +522,7 @@ bool wb_robots_rules_find(const struct wb_robots_rules *rules, struct wb_slice u
     int err = search_url(&s, url, &literal, &folded);
     wb_buf_release(&literal);
     wb_buf_release(&folded);
-    if (err < 0) { /* without memory for an answer, the answer is no */
+    if (err < 0) { /* out of memory: better not fetch than fetch what is forbidden */
         *allow_out = false;
         return true;
     }

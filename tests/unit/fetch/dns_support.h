@@ -33,7 +33,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "fetch/fetch.h"
+#include "fetch/fetch_probe.h"
 #include "os/clock.h"
 #include "os/fault.h"
 

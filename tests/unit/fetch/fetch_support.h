@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "base/error.h"
-#include "fetch/fetch.h"
+#include "fetch/fetch_probe.h"
 
 #include <event2/event.h>
 #include <stdatomic.h>

@@ -10,7 +10,7 @@
 #include "../cost.h"
 #include "base/date.h"
 #include "base/error.h"
-#include "fetch/fetch.h"
+#include "fetch/fetch_probe.h"
 #include "os/clock.h"
 #include "os/fault.h"
 

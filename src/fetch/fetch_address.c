@@ -1,9 +1,9 @@
 /*
- * address_private.c - addresses: as text, and which of them no public site can have.
+ * fetch_address.c - addresses as text, and which of them no public site can have. It never opens a connection.
  *
- * The table is IANA's special-purpose registries for IPv4 and IPv6: what they call not globally reachable is private, and
- * so is IPv6 space that nobody was given. An IPv6 address that carries an IPv4 address (mapped, compatible, translated, 6to4,
- * Teredo, NAT64, ISATAP) is as private as that one.
+ * The tables are IANA's special-purpose registries for IPv4 and IPv6. What these call not globally reachable is private
+ * here, and so is IPv6 space that was assigned to nobody. An IPv6 address that contains an IPv4 address (mapped,
+ * compatible, translated, 6to4, Teredo, NAT64, ISATAP) is as private as that one.
  */
 #include "fetch/fetch.h"
 
@@ -42,14 +42,14 @@ bool wb_address_equal(const struct wb_address *a, const struct wb_address *b)
 
 /* ---- ranges ----------------------------------------------------------------------------------------- */
 
-struct range {
+struct address_range {
     const char *words; /* NULL: public */
     uint8_t bits;      /* of the prefix */
     uint8_t bytes[16];
 };
 
-/* The first that matches decides. */
-static const struct range ranges4[] = {
+/* The first range that matches decides. */
+static const struct address_range ranges4[] = {
     {"unspecified", 8, {0}},
     {"private", 8, {10}},
     {"shared", 10, {100, 64}},
@@ -70,7 +70,7 @@ static const struct range ranges4[] = {
     {"reserved", 4, {240}},
 };
 
-static const struct range ranges6[] = {
+static const struct address_range ranges6[] = {
     {"unspecified", 128, {0}},
     {"loopback", 128, {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}},
     {NULL, 96, {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff}}, /* mapped: what it carries decides */
@@ -90,12 +90,12 @@ static const struct range ranges6[] = {
     {NULL, 3, {0x20}},
     {"private", 7, {0xfc}},
     {"link-local", 10, {0xfe, 0x80}},
-    {"private", 10, {0xfe, 0xc0}}, /* site-local, as it was called */
+    {"private", 10, {0xfe, 0xc0}}, /* formerly called site-local */
     {"multicast", 8, {0xff}},
     {"reserved", 0, {0}},
 };
 
-static bool in_range(const uint8_t *bytes, const struct range *range)
+static bool in_range(const uint8_t *bytes, const struct address_range *range)
 {
     unsigned whole = range->bits / 8u, rest = range->bits % 8u;
 
@@ -104,7 +104,7 @@ static bool in_range(const uint8_t *bytes, const struct range *range)
     return rest == 0 || (bytes[whole] ^ range->bytes[whole]) >> (8 - rest) == 0;
 }
 
-static const char *find_range(const uint8_t *bytes, const struct range *ranges, size_t count)
+static const char *find_range(const uint8_t *bytes, const struct address_range *ranges, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (in_range(bytes, &ranges[i]))
@@ -124,11 +124,13 @@ static bool starts(const uint8_t *bytes, const uint8_t *prefix, size_t len)
     return memcmp(bytes, prefix, len) == 0;
 }
 
-/* Words for a private IPv4 address that lies anywhere in it. */
+/* If the address contains a private IPv4 address, returns the word for that; otherwise NULL. */
 static const char *private_inside(const uint8_t *b)
 {
-    static const uint8_t zeros[8] = {0}, nat64[12] = {0, 0x64, 0xff, 0x9b}, teredo[4] = {0x20, 1}, sixtofour[2] = {0x20, 2};
-    static const uint8_t mapped[4] = {0, 0, 0xff, 0xff}, translated[4] = {0xff, 0xff, 0, 0}, isatap[3] = {0, 0x5e, 0xfe};
+    static const uint8_t zeros[8] = {0}, nat64[12] = {0, 0x64, 0xff, 0x9b}, teredo[4] = {0x20, 1}, sixtofour[2] = {0x20,
+                                                                                                                   2};
+    static const uint8_t mapped[4] = {0, 0, 0xff, 0xff}, translated[4] = {0xff, 0xff, 0, 0}, isatap[3] = {0, 0x5e,
+                                                                                                          0xfe};
     const char *words = NULL;
 
     if (starts(b, zeros, 8) && (starts(b + 8, zeros, 4) || starts(b + 8, mapped, 4) || starts(b + 8, translated, 4)))
@@ -138,7 +140,7 @@ static const char *private_inside(const uint8_t *b)
     if (starts(b, sixtofour, 2))
         return private4(b + 2);
     if (starts(b, teredo, 4)) {
-        /* The server's address, and the client's with every bit turned. */
+        /* Teredo contains the address of its server, and that of its client with all bits inverted. */
         uint8_t client[4];
         for (int i = 0; i < 4; i++)
             client[i] = b[12 + i] ^ 0xff;

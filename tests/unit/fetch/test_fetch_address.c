@@ -1,4 +1,4 @@
-/* test_address_private.c - addresses as text, and which of them are refused. */
+/* test_fetch_address.c - addresses as text, and which of them are refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
