@@ -93,6 +93,7 @@ int wb_buf_terminate(struct wb_buf *buf)
 
 void wb_buf_clear(struct wb_buf *buf)
 {
+    WB_CHECK(buf->len <= buf->cap);
     buf->len = 0;
 }
 

@@ -5,6 +5,7 @@
  * days) that begin on 1 March, so that the leap day is the last day of a year.
  */
 #include "base/date.h"
+#include "base/check.h"
 
 #include <stdio.h>
 
@@ -181,6 +182,9 @@ bool wb_date_parse_digits(struct wb_slice text, int64_t *time_ms_out)
 static const char week_days[7][4] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
 static const char months[12][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 
+_Static_assert(sizeof "Sun, 06 Nov 1994 08:49:37 GMT" - 1 == WB_DATE_HTTP_BYTES, "the length of HTTP's form");
+_Static_assert(sizeof "-2147483648-01-01T00:00:00.000Z" <= WB_DATE_TEXT_MAX, "any int is shown as a year");
+
 static const char *week_day(int64_t days)
 {
     int64_t day = (days + 4) % 7; /* 1970 began on a Thursday */
@@ -260,5 +264,6 @@ bool wb_date_format_http(int64_t time_ms, char text_out[WB_DATE_HTTP_BYTES])
     *p++ = ':';
     p = put_two(p, second % 60);
     memcpy(p, " GMT", 4);
+    WB_CHECK(p + 4 == text_out + WB_DATE_HTTP_BYTES);
     return true;
 }

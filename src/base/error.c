@@ -85,6 +85,7 @@ void wb_error_save(int code, struct wb_error_copy *copy_out)
 
 int wb_error_restore(const struct wb_error_copy *copy)
 {
+    WB_CHECK(copy->code <= 0);
     memcpy(message, copy->message, sizeof message);
     return copy->code;
 }

@@ -15,8 +15,10 @@
 #include <stdbool.h>
 #include <string.h>
 
+_Static_assert(sizeof(size_t) == 8, "64 bits: places are computed from 64-bit hashes");
+
 enum {
-    CAP_MIN = 16,
+    CAP_MIN = 16, /* a power of two */
     CAP_KEPT = 1024,  /* wb_map_clear() gives back more places than this... */
     KEPT_FACTOR = 16, /* ...if they were this many times the entries */
 };
@@ -76,6 +78,7 @@ void *wb_map_insert(struct wb_map *map, size_t entry_bytes, uint64_t hash)
     char *entry = entry_at(map, entry_bytes, free_place(map, entry_bytes, hash));
     memcpy(entry, &hash, sizeof hash);
     map->count++;
+    WB_CHECK(map->count <= limit_of(map->cap)); /* a free place is left, so that every search ends */
     return entry;
 }
 

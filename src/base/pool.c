@@ -74,6 +74,7 @@ int wb_pool_new(unsigned threads, struct wb_pool **pool_out)
 
 int wb_pool_submit(struct wb_pool *pool, wb_job run, void *context)
 {
+    WB_CHECK(!pool->ending);
     if (pool->threads == 0) {
         run(context);
         return 0;

@@ -1,5 +1,6 @@
 /* utf8.c - checks, reads and writes UTF-8, and converts UTF-16 to it. Other encodings are extract's work (ICU). */
 #include "base/utf8.h"
+#include "base/check.h"
 
 #define REPLACEMENT 0xfffdu /* U+FFFD replaces what is malformed */
 
@@ -34,6 +35,7 @@ uint32_t wb_utf8_decode(const char *p, size_t length)
 {
     const uint8_t *b = (const uint8_t *)p;
 
+    WB_CHECK(length >= 1 && length <= 4); /* 0 is what wb_utf8_length() returns for malformed bytes */
     switch (length) {
     case 1:
         return b[0];

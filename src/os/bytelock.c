@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 
+/* The lock on the bytes [from, to). Where they are in the file is up to the caller; they need not exist. */
 static struct flock lock_of(short type, uint64_t from, uint64_t to)
 {
     WB_CHECK(from < to && to <= INT64_MAX);

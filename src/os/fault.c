@@ -1,5 +1,6 @@
 /* fault.c - one armed fault for the whole process. Operations are counted atomically, because threads write too. */
 #include "os/fault.h"
+#include "base/check.h"
 #include "base/mem.h"
 
 #include <errno.h>
@@ -28,6 +29,7 @@ static bool alloc_should_fail(void)
 
 void wb_fault_arm(unsigned kinds, uint64_t nth, int error)
 {
+    WB_CHECK(nth > 0 && error != 0 && (kinds & ~(unsigned)WB_FAULT_ANY) == 0);
     counted = 0;
     struck = false;
     strike_at = nth;

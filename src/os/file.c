@@ -5,6 +5,7 @@
  * once must be taken as lost bytes, because the kernel may report the next one as a success.
  */
 #include "os/file.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "os/fault.h"
@@ -20,6 +21,9 @@ int wb_file_open(const char *path, unsigned flags, struct wb_file *file_out)
     int mode = flags & WB_FILE_WRITE ? O_RDWR : O_RDONLY;
 
     *file_out = WB_FILE_INIT;
+    /* Only a file that we may write can be made or cut, and only one that is made can be new. */
+    WB_CHECK(flags & WB_FILE_WRITE || !(flags & (WB_FILE_CREATE | WB_FILE_TRUNCATE)));
+    WB_CHECK(flags & WB_FILE_CREATE || !(flags & WB_FILE_NEW));
     if (flags & WB_FILE_CREATE)
         mode |= O_CREAT;
     if (flags & WB_FILE_NEW)
@@ -55,6 +59,7 @@ int wb_file_read_at(const struct wb_file *file, uint64_t offset, void *bytes_out
     char *to = bytes_out;
 
     *got_out = 0;
+    WB_CHECK(file->fd >= 0);
     if (wb_fault_strikes(WB_FAULT_READ))
         return wb_fail_errno("cannot read %s", file->path);
     while (*got_out < len) {
@@ -92,6 +97,7 @@ int wb_file_write_at(const struct wb_file *file, uint64_t offset, const void *by
     size_t end = failing ? len / 2 : len;
     int error = errno;
 
+    WB_CHECK(file->fd >= 0);
     while (done < end) {
         ssize_t n = pwrite(file->fd, from + done, end - done, (off_t)(offset + done));
         if (n < 0 && errno == EINTR)
@@ -109,6 +115,7 @@ int wb_file_write_at(const struct wb_file *file, uint64_t offset, const void *by
 
 int wb_file_sync(const struct wb_file *file)
 {
+    WB_CHECK(file->fd >= 0);
     if (wb_fault_strikes(WB_FAULT_SYNC) || fdatasync(file->fd) != 0)
         return wb_fail_errno("cannot sync %s", file->path);
     return 0;
@@ -116,6 +123,7 @@ int wb_file_sync(const struct wb_file *file)
 
 int wb_file_truncate(const struct wb_file *file, uint64_t size)
 {
+    WB_CHECK(file->fd >= 0);
     if (wb_fault_strikes(WB_FAULT_WRITE) || ftruncate(file->fd, (off_t)size) != 0)
         return wb_fail_errno("cannot truncate %s", file->path);
     return 0;
@@ -141,6 +149,7 @@ bool wb_file_unlinked(const struct wb_file *file)
 
 int wb_file_lock(const struct wb_file *file, bool wait)
 {
+    WB_CHECK(file->fd >= 0);
     while (flock(file->fd, LOCK_EX | (wait ? 0 : LOCK_NB)) != 0) {
         if (errno == EINTR)
             continue;

@@ -6,6 +6,7 @@
  * ignore. ASCII domains never come here. docs/design/0002-urls.md says why we do not use libidn2.
  */
 #include "url/idna.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "base/utf8.h"
 
@@ -95,6 +96,7 @@ int wb_idna_to_ascii(struct wb_slice domain, char *ascii_out, size_t *len_out)
     UErrorCode status = U_ZERO_ERROR;
 
     *len_out = 0;
+    WB_CHECK(domain.len > 0);
     if (domain.len > sizeof mapped)
         return WB_E_LIMIT;
     int32_t len = map_domain(domain, mapped);

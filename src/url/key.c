@@ -10,6 +10,7 @@
  * a host and port, the first digit of such an opaque path is escaped. Normalising a key gives the same key.
  * Nothing here parses: a key is made from the parts of a parsed URL.
  */
+#include "base/check.h"
 #include "base/error.h"
 #include "url/escape.h"
 #include "url/url.h"
@@ -79,6 +80,7 @@ int wb_url_key(const struct wb_url *url, struct wb_buf *key_out)
 {
     bool has_query = url->query_at < url->query_end;
 
+    WB_CHECK(url->href.len > 0); /* it was parsed */
     wb_buf_clear(key_out);
     /* Every '%' may become three bytes, and an empty path becomes a slash. */
     int err = wb_buf_reserve(key_out, 3 * url->href.len + 8);
@@ -96,6 +98,7 @@ int wb_url_key(const struct wb_url *url, struct wb_buf *key_out)
         out = url->opaque_path ? put(out, wb_url_query(url)) : put_normal(out, wb_url_query(url));
     }
     size_t len = (size_t)(out - key_out->ptr);
+    WB_CHECK(len <= key_out->cap);
     if (len > WB_URL_MAX_BYTES)
         return wb_fail(WB_E_LIMIT, "%.160s...: the normal form of this URL is too long", key_out->ptr);
     key_out->len = len;

@@ -4,6 +4,9 @@
 #include "base/hash.h"
 #include "url/url.h"
 
+_Static_assert(sizeof(struct wb_pageid) == WB_PAGEID_BYTES, "two words of eight bytes");
+_Static_assert(WB_PAGEID_HEX == 2 * WB_PAGEID_BYTES, "two digits a byte");
+
 struct wb_pageid wb_pageid_of_key(struct wb_slice key)
 {
     struct wb_pageid id;

@@ -11,6 +11,7 @@
  * the same reason "www." is a label like any other. Different keys have different SURTs: a ',', ')' or '%' in a host is
  * escaped, and only addresses have a '.'.
  */
+#include "base/check.h"
 #include "base/error.h"
 #include "url/escape.h"
 #include "url/hostaddress.h"
@@ -72,6 +73,7 @@ int wb_surt_of_key(struct wb_slice key, struct wb_buf *surt_out)
     memcpy(out, site.ptr + site.len, rest);
     out += rest;
     surt_out->len = (size_t)(out - surt_out->ptr);
+    WB_CHECK(surt_out->len <= surt_out->cap);
     return 0;
 }
 

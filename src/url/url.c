@@ -381,6 +381,17 @@ static int fail_url(int code, struct wb_slice input, const char *why)
     return wb_fail(code, "not a URL: '%s%s': %s", shown, len < input.len ? "..." : "", why);
 }
 
+/* The parts of a URL are in the order in which the struct names them, and all of them are within href. */
+static void check_order(const struct wb_url *u)
+{
+    WB_CHECK(u->scheme_end < u->username_at && u->username_at <= u->username_end && u->username_end <= u->password_at);
+    WB_CHECK(u->password_at <= u->password_end && u->password_end <= u->host_at && u->host_at <= u->host_end);
+    WB_CHECK(u->host_end <= u->port_at && u->port_at <= u->port_end && u->port_end <= u->path_at);
+    WB_CHECK(u->path_at <= u->path_end && u->path_end <= u->href.len);
+    WB_CHECK(!u->has_query || (u->path_end < u->query_at && u->query_at <= u->query_end));
+    WB_CHECK(!u->has_fragment || (u->path_end < u->fragment_at && u->fragment_at <= u->href.len));
+}
+
 int wb_url_parse(struct wb_slice input, const struct wb_url *base, struct wb_url *url_out)
 {
     struct wb_reader r = {.base = base, .url = url_out};
@@ -404,6 +415,7 @@ int wb_url_parse(struct wb_slice input, const struct wb_url *base, struct wb_url
         empty_url(url_out);
         return fail_url(WB_E_LIMIT, input, "it is too long when written out");
     }
+    check_order(url_out);
     return 0;
 }
 
