@@ -62,6 +62,8 @@ static void free_column_writer(struct wb_column_writer *writer)
 
 static void put_head(const struct wb_column_writer *writer, char head[COLUMN_END_BYTES])
 {
+    WB_CHECK(strlen(writer->kind) == TABLE_KIND_BYTES);
+    WB_CHECK(writer->record_bytes > 0);
     memset(head, 0, COLUMN_END_BYTES);
     memcpy(head, "WBCOLUMN", 8);
     wb_put32(head + 8, COLUMN_VERSION);
@@ -72,6 +74,7 @@ static void put_head(const struct wb_column_writer *writer, char head[COLUMN_END
 
 static void put_foot(const struct wb_column_writer *writer, uint64_t file_bytes, char foot[COLUMN_END_BYTES])
 {
+    WB_CHECK(file_bytes >= 2 * COLUMN_END_BYTES + writer->count * writer->record_bytes);
     memset(foot, 0, COLUMN_END_BYTES);
     memcpy(foot, "WBCFOOT\n", 8);
     wb_put64(foot + 8, writer->count);
@@ -141,6 +144,7 @@ int wb_column_add(struct wb_column_writer *writer, const void *record)
 {
     int err;
 
+    WB_CHECK(record != NULL);
     WB_CHECK(writer->magic == COLUMN_WRITER_MAGIC);
     if (writer->error.code)
         return wb_error_restore(&writer->error);
@@ -181,6 +185,7 @@ int wb_column_finish(struct wb_column_writer *writer, uint64_t *bytes_out)
 
 void wb_column_abandon(struct wb_column_writer *writer)
 {
+    WB_CHECK(!writer || writer->magic == COLUMN_WRITER_MAGIC);
     if (writer)
         free_column_writer(writer);
 }
@@ -194,6 +199,8 @@ static int damaged_column(const char *path, const char *part)
 
 static int check_head(const char *head, const char *kind, size_t record_bytes, const char *path)
 {
+    WB_CHECK(strlen(kind) == TABLE_KIND_BYTES);
+    WB_CHECK(record_bytes > 0);
     if (memcmp(head, "WBCOLUMN", 8) != 0)
         return wb_fail(WB_E_CORRUPT, "%s is not a column", path);
     if (wb_get64(head + 56) != wb_hash64(head, 56))
@@ -222,6 +229,8 @@ static int check_foot(const char *foot, const char *head, size_t record_bytes, u
 {
     uint64_t count = wb_get64(foot + 8);
 
+    WB_CHECK(record_bytes > 0);
+    WB_CHECK(size >= 2 * COLUMN_END_BYTES);
     *count_out = 0;
     if (memcmp(foot, "WBCFOOT\n", 8) != 0)
         return wb_fail(WB_E_CORRUPT, "%s has no foot: it was never finished, or its end is missing", path);
@@ -269,6 +278,8 @@ int wb_column_open(const char *path, const char *kind, size_t record_bytes, stru
     void *map = NULL;
     int err = wb_file_open(path, WB_FILE_READ, &file);
 
+    WB_CHECK(strlen(kind) == TABLE_KIND_BYTES);
+    WB_CHECK(record_bytes > 0 && record_bytes <= COLUMN_RECORD_MAX);
     *column_out = WB_COLUMN_INIT;
     if (err == 0)
         err = read_column_ends(&file, kind, record_bytes, &size, &count);
@@ -294,6 +305,7 @@ static int check_piece(const struct wb_column *column, uint64_t n)
     uint64_t area = column->count * column->record_bytes, at = n * COLUMN_PIECE_BYTES;
     size_t len = area - at < COLUMN_PIECE_BYTES ? (size_t)(area - at) : COLUMN_PIECE_BYTES;
 
+    WB_CHECK(column->checked != NULL);
     WB_CHECK(at < area);
     uint64_t sum = wb_table_checksum_at(wb_hash64(column->records + at, len), COLUMN_END_BYTES + at);
     if (wb_get64(column->records + area + 8 * n) != sum)
@@ -320,6 +332,7 @@ int wb_column_check(const struct wb_column *column, uint64_t first, uint64_t cou
 
 void wb_column_close(struct wb_column *column)
 {
+    WB_CHECK(!column->map || column->map_bytes >= 2 * COLUMN_END_BYTES);
     if (column->map)
         wb_mapping_close(column->map, column->map_bytes);
     wb_free(column->path);
@@ -335,6 +348,7 @@ static int check_sums(const struct wb_file *file, uint64_t record_area, wb_table
     char *piece = wb_alloc(COLUMN_PIECE_BYTES), sum[8];
     int err = piece ? 0 : WB_E_NOMEM;
 
+    WB_CHECK(file->fd >= 0);
     for (uint64_t n = 0; err == 0 && n < pieces_of(record_area); n++) {
         uint64_t at = COLUMN_END_BYTES + n * COLUMN_PIECE_BYTES, left = record_area - n * COLUMN_PIECE_BYTES;
         size_t len = left < COLUMN_PIECE_BYTES ? (size_t)left : COLUMN_PIECE_BYTES;
@@ -357,6 +371,7 @@ int wb_column_verify(const char *path, const char *kind, size_t record_bytes, wb
     uint64_t size = 0, count = 0;
     int err = wb_file_open(path, WB_FILE_READ, &file);
 
+    WB_CHECK(strlen(kind) == TABLE_KIND_BYTES);
     *records_out = 0;
     WB_CHECK(found != NULL);
     if (err == 0)

@@ -64,6 +64,7 @@ int wb_cursor_open(struct wb_table *table, struct wb_cursor **cursor_out)
 {
     struct wb_cursor *cursor = wb_alloc_zero(1, sizeof *cursor);
 
+    WB_CHECK(table->places != NULL);
     *cursor_out = NULL;
     WB_CHECK(table->magic == TABLE_MAGIC);
     if (!cursor)
@@ -142,6 +143,8 @@ static int fill_slot(struct wb_cursor *cursor, struct slot *slot, uint64_t block
     const struct wb_table *table = cursor->table;
     uint64_t offset = table->places[block].offset;
 
+    WB_CHECK(block < table->foot.blocks);
+    WB_CHECK(bytes.len == table->places[block + 1].offset - offset);
     slot->block = NO_BLOCK;
     if (slot->raw.cap > 2 * SLOT_BYTES_MAX)
         wb_buf_release(&slot->raw);
@@ -163,6 +166,7 @@ static int load_block(struct wb_cursor *cursor, uint64_t block, const struct slo
     struct wb_slice bytes;
     int err;
 
+    WB_CHECK(block < cursor->table->foot.blocks);
     *slot_out = NULL;
     cursor->loads++;
     for (size_t i = 0; i <= SLOTS; i++)
@@ -193,6 +197,7 @@ static int load_block(struct wb_cursor *cursor, uint64_t block, const struct slo
 
 static void move_before(struct wb_cursor *cursor, uint64_t block)
 {
+    WB_CHECK(block <= cursor->table->foot.blocks);
     cursor->block = block;
     cursor->at = NULL;
     cursor->held = false;
@@ -204,6 +209,7 @@ static void move_before(struct wb_cursor *cursor, uint64_t block)
  */
 static int enter_block(struct wb_cursor *cursor)
 {
+    WB_CHECK(cursor->block < cursor->table->foot.blocks);
     WB_CHECK(cursor->at == NULL);
     WB_CHECK(!cursor->held);
     int err = load_block(cursor, cursor->block, &cursor->at);
@@ -223,6 +229,7 @@ static int leave_damaged(struct wb_cursor *cursor)
 {
     uint64_t offset = cursor->table->places[cursor->block].offset;
 
+    WB_CHECK(cursor->block < cursor->table->foot.blocks);
     WB_CHECK(cursor->at != NULL);
     move_before(cursor, cursor->block + 1);
     return wb_fail(WB_E_CORRUPT, "%s: the records of the block at %llu are damaged", cursor->table->file.path,
@@ -288,6 +295,7 @@ static int move_to_restart(struct wb_cursor *cursor, uint32_t restart)
     const struct wb_table_block_view *view = &cursor->at->view;
     uint32_t place = wb_table_block_restart(view, restart);
 
+    WB_CHECK(cursor->at->block == cursor->block);
     WB_CHECK(restart < wb_table_block_restart_count(view->records));
     if (place >= view->end)
         return leave_damaged(cursor);
@@ -304,6 +312,8 @@ static int find_restart(struct wb_cursor *cursor, struct wb_slice key)
     const char *end = view->raw + view->end;
     uint32_t low = 0, high = wb_table_block_restart_count(view->records);
 
+    WB_CHECK(cursor->at->block == cursor->block);
+    WB_CHECK(high > 0);
     while (high - low > 1) {
         uint32_t middle = low + (high - low) / 2;
         struct wb_table_record_head head;
@@ -350,6 +360,7 @@ static int seek_number(struct wb_cursor *cursor, uint64_t number)
     const struct wb_table *table = cursor->table;
     int err;
 
+    WB_CHECK(number < table->foot.records);
     move_before(cursor, wb_table_find_number(table, number));
     uint32_t index = (uint32_t)(number - table->places[cursor->block].first);
     err = enter_block(cursor);

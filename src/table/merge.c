@@ -87,6 +87,7 @@ static int fetch_edit(struct wb_merge *merge)
 /* The key of the record that the next edit concerns: its own key without the suffix. */
 static struct wb_slice edit_key(const struct wb_merge *merge)
 {
+    WB_CHECK(merge->edit.key.len >= merge->suffix_bytes);
     WB_CHECK(merge->edit_ahead == AHEAD_READY);
     return wb_slice(merge->edit.key.ptr, merge->edit.key.len - merge->suffix_bytes);
 }
@@ -114,6 +115,7 @@ static int begin_edits(struct wb_merge *merge)
 {
     struct wb_slice key = edit_key(merge);
 
+    WB_CHECK(merge->edit_ahead == AHEAD_READY);
     WB_CHECK(!merge->editing);
     if (merge->any && wb_table_key_compare(wb_buf_slice(&merge->key), key) > 0)
         return wb_fail(WB_E_INVALID, "the edits are not in the order of the keys that they concern");

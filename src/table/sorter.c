@@ -38,6 +38,8 @@ static int write_run(struct wb_sorter_chunk *chunk, struct wb_sorter_run *run_ou
     struct wb_slice last = WB_SLICE_EMPTY;
     int err = 0;
 
+    WB_CHECK(chunk->count > 0);
+    WB_CHECK(chunk->memory != NULL);
     if (chunk->file.fd < 0)
         err = wb_nameless_open(chunk->sorter->dir, &chunk->file);
     if (err < 0)
@@ -68,6 +70,8 @@ static int add_run(struct wb_sorter *sorter, const struct wb_sorter_run *run)
 {
     int err = wb_buf_append(&sorter->runs, run, sizeof *run);
 
+    WB_CHECK(run->bytes > 0);
+    WB_CHECK(run->order < sorter->next_order);
     if (err < 0)
         return err;
     struct wb_sorter_run *runs = (struct wb_sorter_run *)(void *)sorter->runs.ptr;
@@ -103,6 +107,7 @@ static void write_job(void *context)
     struct wb_sorter_run run = {0};
     int err = write_run(chunk, &run);
 
+    WB_CHECK(chunk->sorter->magic == SORTER_MAGIC);
     finish_writing(chunk, err, &run);
 }
 
@@ -128,6 +133,7 @@ static void sort_job(void *context)
 /* Gives a job to the pool; without threads, runs it now. */
 static int submit(struct wb_sorter_chunk *chunk, wb_job job)
 {
+    WB_CHECK(chunk->state == CHUNK_BUSY);
     if (!chunk->sorter->pool) {
         job(chunk);
         return 0;
@@ -236,6 +242,7 @@ static int failed(struct wb_sorter *sorter)
 /* Remembers the first error, which every later call returns. */
 static int fail_sorter(struct wb_sorter *sorter, int err)
 {
+    WB_CHECK(err <= 0);
     pthread_mutex_lock(&sorter->lock);
     if (err < 0 && sorter->error.code == 0)
         wb_error_save(err, &sorter->error);
@@ -248,6 +255,7 @@ static struct wb_sorter_chunk *find_free(struct wb_sorter *sorter)
 {
     struct wb_sorter_chunk *fresh = NULL;
 
+    WB_CHECK(sorter->chunk_count > 0);
     for (unsigned i = 0; i < sorter->chunk_count; i++) {
         struct wb_sorter_chunk *chunk = &sorter->chunks[i];
         if (chunk->state == CHUNK_FREE && chunk->memory)
@@ -263,6 +271,8 @@ static int begin_spilling(struct wb_sorter *sorter)
 {
     int err = 0;
 
+    WB_CHECK(!sorter->sorted);
+    WB_CHECK(sorter->stat.runs == 0);
     WB_CHECK(!sorter->spilling);
     sorter->spilling = true;
     for (unsigned i = 0; i < sorter->chunk_count && err == 0; i++) {
@@ -307,6 +317,8 @@ static int next_chunk(struct wb_sorter *sorter)
     struct wb_sorter_chunk *chunk;
     int err = 0;
 
+    WB_CHECK(!sorter->sorted);
+    WB_CHECK(sorter->magic == SORTER_MAGIC);
     if (sorter->filling) {
         pthread_mutex_lock(&sorter->lock);
         bool enough = find_free(sorter) != NULL;
@@ -378,6 +390,8 @@ static int merge_memory(struct wb_sorter *sorter)
     size_t count = 0;
     int err = inputs ? 0 : WB_E_NOMEM;
 
+    WB_CHECK(sorter->sorted);
+    WB_CHECK(sorter->stat.runs == 0);
     WB_CHECK(!sorter->spilling);
     /* Without spilling, chunks are used from the first to the last, so that is also the order of their records. */
     for (unsigned i = 0; i < sorter->chunk_count && err == 0; i++) {
@@ -400,6 +414,7 @@ static int merge_memory(struct wb_sorter *sorter)
 /* All records are in runs: frees the chunks, whose memory the merge needs, and starts the merge. */
 static int merge_disk(struct wb_sorter *sorter)
 {
+    WB_CHECK(sorter->sorted);
     WB_CHECK(sorter->spilling);
     WB_CHECK(sorter->filling == NULL);
     for (unsigned i = 0; i < sorter->chunk_count; i++) {

@@ -85,6 +85,7 @@ int wb_sorter_readers_init(struct wb_sorter_readers *readers, struct wb_pool *po
 
 void wb_sorter_readers_release(struct wb_sorter_readers *readers)
 {
+    WB_CHECK(readers->zstd_free <= readers->zstd_count);
     for (unsigned i = 0; i < readers->zstd_free; i++)
         ZSTD_freeDCtx(readers->zstd[i]);
     wb_free(readers->zstd);
@@ -105,6 +106,7 @@ static ZSTD_DCtx *take_zstd(struct wb_sorter_readers *readers)
 
 static void give_zstd(struct wb_sorter_readers *readers, ZSTD_DCtx *zstd)
 {
+    WB_CHECK(zstd != NULL);
     pthread_mutex_lock(&readers->lock);
     WB_CHECK(readers->zstd_free < readers->zstd_count);
     readers->zstd[readers->zstd_free++] = zstd;
@@ -146,6 +148,7 @@ struct run_input {
 
 static int damaged_run(const struct run_input *r)
 {
+    WB_CHECK(r->run.file != NULL);
     return wb_fail(WB_E_CORRUPT, "a temporary file in %s does not contain what was written to it", r->run.file->path);
 }
 
@@ -200,6 +203,8 @@ static int unpack_block(struct run_input *r, const char *head)
     const char *bytes = head + RUN_HEAD_BYTES;
     char *to = r->raw[r->ahead];
 
+    WB_CHECK(r->block_bytes > 0);
+    WB_CHECK(!r->run.packed || to != NULL);
     if (raw > r->block_bytes || wb_hash32(bytes, stored) != wb_get32(head + 8))
         return damaged_run(r);
     if (codec == RUN_PLAIN ? stored != raw : !r->run.packed)
@@ -226,6 +231,7 @@ static int read_ahead(struct run_input *r)
     bool there;
     int err = fill_window(r, RUN_HEAD_BYTES, &there);
 
+    WB_CHECK(r->read <= r->run.bytes);
     r->block_len = r->large_size = 0;
     if (err < 0 || !there)
         return err;
@@ -295,6 +301,7 @@ static int read_large(struct run_input *r)
 /* Has a thread prepare the next block. A plain run needs no thread: nothing has to be decompressed. */
 static int start_ahead(struct run_input *r)
 {
+    WB_CHECK(r->readers != NULL);
     WB_CHECK(r->step == STEP_NONE);
     if (!r->readers->pool || !r->run.packed)
         return 0;
@@ -364,6 +371,7 @@ static void close_run(struct wb_sorter_input *input)
 {
     struct run_input *r = (struct run_input *)(void *)input;
 
+    WB_CHECK(r->readers != NULL);
     wait_ahead(r);
     wb_free(r->window);
     wb_free(r->raw[0]);
@@ -379,6 +387,7 @@ int wb_sorter_input_open_run(const struct wb_sorter_run *run, struct wb_sorter_r
     struct run_input *r = wb_alloc_zero(1, sizeof *r);
     int err = 0;
 
+    WB_CHECK(run->key_max <= WB_TABLE_KEY_MAX);
     *input_out = NULL;
     if (!r)
         return WB_E_NOMEM;

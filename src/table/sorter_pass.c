@@ -19,6 +19,7 @@ enum {
 
 static struct wb_sorter_run *runs_of(const struct wb_sorter *sorter, size_t *count_out)
 {
+    WB_CHECK(sorter->runs.len % sizeof(struct wb_sorter_run) == 0);
     *count_out = sorter->runs.len / sizeof(struct wb_sorter_run);
     return (struct wb_sorter_run *)(void *)sorter->runs.ptr;
 }
@@ -31,6 +32,8 @@ static size_t input_budget(const struct wb_sorter *sorter)
     size_t writer = wb_sorter_run_writer_cost(sorter->block_bytes), pump = wb_sorter_pump_cost(sorter->block_bytes);
     size_t taken = (writer > pump ? writer : pump) + sorter->readers.zstd_count * READER_ZSTD_BYTES;
 
+    WB_CHECK(sorter->magic == SORTER_MAGIC);
+    WB_CHECK(sorter->readers_ready);
     return sorter->memory_bytes > 2 * taken ? sorter->memory_bytes - taken : sorter->memory_bytes / 2;
 }
 
@@ -78,6 +81,8 @@ static int write_merged(struct wb_sorter *sorter, struct wb_sorter_tree *tree, s
     size_t shared;
     int more, err = 0;
 
+    WB_CHECK(tree->count >= 2);
+    WB_CHECK(!tree->started);
     if (sorter->merged.fd < 0)
         err = wb_nameless_open(sorter->dir, &sorter->merged);
     if (err < 0)
@@ -100,6 +105,7 @@ static int merge_some(struct wb_sorter *sorter, size_t first, size_t count)
     size_t all;
     struct wb_sorter_run *runs = runs_of(sorter, &all);
 
+    WB_CHECK(sorter->sorted);
     WB_CHECK(count >= 2);
     WB_CHECK(first + count <= all);
     int err = open_tree(sorter, runs + first, count, &tree);
@@ -131,6 +137,8 @@ static size_t choose_runs(const struct wb_sorter *sorter, size_t first, size_t e
     size_t all, budget = input_budget(sorter), cost = 0, largest = 0, count = 0;
     const struct wb_sorter_run *runs = runs_of(sorter, &all);
 
+    WB_CHECK(first < all);
+    WB_CHECK(excess > 0);
     while (first + count < all) {
         size_t more = wb_sorter_input_run_cost(&runs[first + count], sorter->block_bytes);
         if (cost + more > budget && count >= 2)

@@ -33,6 +33,8 @@ static bool put_record(struct wb_sorter_pump *pump, struct wb_sorter_pump_batch 
 {
     size_t need = PUMP_RECORD_HEAD + record->key.len + record->value.len;
 
+    WB_CHECK(batch->used <= pump->batch_bytes);
+    WB_CHECK(batch->bytes != NULL);
     if (need > pump->batch_bytes - batch->used) {
         if (batch->used > 0)
             return false;
@@ -54,6 +56,7 @@ static int fill_batch(struct wb_sorter_pump *pump, struct wb_sorter_pump_batch *
 {
     size_t shared;
 
+    WB_CHECK(pump->tree != NULL);
     batch->used = batch->taken = 0;
     batch->large = NULL;
     for (;;) {
@@ -111,6 +114,8 @@ static void *run_pump(void *context)
 
 int wb_sorter_pump_start(struct wb_sorter_pump *pump, struct wb_sorter_tree *tree, size_t block_bytes, bool thread)
 {
+    WB_CHECK(tree->inputs != NULL);
+    WB_CHECK(block_bytes > 0);
     WB_CHECK(!tree->started);
     *pump = (struct wb_sorter_pump){.tree = tree, .batch_bytes = batch_bytes_for(block_bytes)};
     if (!thread || tree->count < 2) /* with one input there is nothing to merge */
@@ -152,6 +157,7 @@ static int take_merged(struct wb_sorter_pump *pump, struct wb_table_record *reco
     size_t shared;
     int more = wb_sorter_tree_next(pump->tree, &input, &shared);
 
+    WB_CHECK(!pump->threaded);
     if (more == 1)
         *record_out = (struct wb_table_record){.key = input->key, .value = input->value};
     return more;
@@ -162,6 +168,8 @@ static bool next_batch(struct wb_sorter_pump *pump)
 {
     struct wb_sorter_pump_batch *batch = &pump->batches[pump->taking];
 
+    WB_CHECK(pump->threaded);
+    WB_CHECK(pump->taking < PUMP_BATCHES);
     pthread_mutex_lock(&pump->lock);
     if (pump->taken_any) {
         if (batch->last) {

@@ -32,6 +32,7 @@ uint32_t wb_sorter_run_large_check(struct wb_slice before, struct wb_slice value
 
 bool wb_sorter_should_pack(struct wb_sorter *sorter)
 {
+    WB_CHECK(sorter->magic == SORTER_MAGIC);
     pthread_mutex_lock(&sorter->lock);
     bool packs = sorter->stat.run_bytes / PLAIN_TIMES > sorter->memory_bytes;
     pthread_mutex_unlock(&sorter->lock);
@@ -73,6 +74,7 @@ static int write_bytes(struct wb_sorter_run_writer *writer, const void *bytes, s
 {
     int err = len ? wb_file_write_at(writer->run.file, writer->run.offset + writer->run.bytes, bytes, len) : 0;
 
+    WB_CHECK(writer->run.file->fd >= 0);
     if (err == 0)
         writer->run.bytes += len;
     return err;
@@ -82,6 +84,7 @@ static int write_pending(struct wb_sorter_run_writer *writer)
 {
     int err = write_bytes(writer, writer->pending.ptr, writer->pending.len);
 
+    WB_CHECK(writer->pending.len <= writer->pending.cap);
     wb_buf_clear(&writer->pending);
     return err;
 }
@@ -145,6 +148,7 @@ static int write_large(struct wb_sorter_run_writer *writer, struct wb_slice fres
     size_t size;
     int err = pack_block(writer);
 
+    WB_CHECK(TABLE_RECORD_HEAD_MAX + fresh.len + value.len > writer->block_bytes);
     if (err == 0)
         err = write_pending(writer);
     if (err < 0)
@@ -172,6 +176,8 @@ static int write_large(struct wb_sorter_run_writer *writer, struct wb_slice fres
 int wb_sorter_run_writer_add(struct wb_sorter_run_writer *writer, struct wb_slice key, size_t shared,
                              struct wb_slice value)
 {
+    WB_CHECK(key.len <= WB_TABLE_KEY_MAX);
+    WB_CHECK(writer->block_bytes > 0);
     WB_CHECK(shared <= key.len);
     struct wb_slice fresh = wb_slice(key.ptr + shared, key.len - shared);
     size_t most = TABLE_RECORD_HEAD_MAX + fresh.len + value.len;
@@ -198,6 +204,7 @@ int wb_sorter_run_writer_finish(struct wb_sorter_run_writer *writer, struct wb_s
 {
     int err = pack_block(writer);
 
+    WB_CHECK(writer->run.file != NULL);
     if (err == 0)
         err = write_pending(writer);
     WB_CHECK(err < 0 || (writer->raw.len == 0 && writer->pending.len == 0));

@@ -87,6 +87,7 @@ static void sift_down(const char *records, struct wb_sorter_entry *e, size_t at,
 
 static void heap_sort(const char *records, struct wb_sorter_entry *e, size_t n, struct prefix_level level)
 {
+    WB_CHECK(n > SMALL); /* smaller groups are sorted by insertion */
     for (size_t i = n / 2; i-- > 0;)
         sift_down(records, e, i, n, level);
     for (size_t end = n; --end > 0;) {
@@ -207,6 +208,8 @@ static unsigned split(const char *records, const struct entry_group *g, struct e
     size_t equal, greater;
     unsigned count = 0;
 
+    WB_CHECK(g->n > SMALL);
+    WB_CHECK(g->luck > 0);
     partition(g->e, g->n, choose_pivot(g->e, g->n), &equal, &greater);
     if (equal)
         parts[count++] = (struct entry_group){g->e, equal, g->level, g->luck - 1};

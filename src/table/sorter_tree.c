@@ -55,6 +55,7 @@ static inline void play(const struct wb_sorter_tree *tree, struct wb_sorter_tree
 /* Reads the first record of input i and plays it up the tree, as far as the first node that has no loser yet. */
 static int enter(struct wb_sorter_tree *tree, uint32_t i)
 {
+    WB_CHECK(tree->nodes != NULL);
     WB_CHECK(i < tree->count);
     int more = tree->inputs[i]->advance(tree->inputs[i]);
     struct wb_sorter_tree_node contender = {i, more == 1 ? 0 : -1};
@@ -91,6 +92,7 @@ int wb_sorter_tree_init(struct wb_sorter_tree *tree, struct wb_sorter_input **in
 
 void wb_sorter_tree_release(struct wb_sorter_tree *tree)
 {
+    WB_CHECK(tree->count == 0 || tree->inputs != NULL);
     for (uint32_t i = 0; i < tree->count; i++)
         if (tree->inputs[i])
             tree->inputs[i]->close(tree->inputs[i]);

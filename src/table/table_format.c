@@ -46,6 +46,7 @@ static int check_kind(const char *found, const char *kind, const char *path)
 
 int wb_table_head_get(const char head[TABLE_HEAD_BYTES], const char *kind, const char *path)
 {
+    WB_CHECK(strlen(kind) == TABLE_KIND_BYTES);
     WB_CHECK(path != NULL);
     if (memcmp(head, TABLE_HEAD_MAGIC, 8) != 0)
         return wb_fail(WB_E_CORRUPT, "%s is not a table", path);
@@ -62,6 +63,7 @@ int wb_table_head_get(const char head[TABLE_HEAD_BYTES], const char *kind, const
 int wb_table_foot_get(const char bytes[TABLE_FOOT_BYTES], const char *kind, const char *path,
                       struct wb_table_foot *foot_out)
 {
+    WB_CHECK(strlen(kind) == TABLE_KIND_BYTES);
     WB_CHECK(path != NULL);
     *foot_out = (struct wb_table_foot){0};
     if (memcmp(bytes, TABLE_FOOT_MAGIC, 8) != 0)
@@ -90,6 +92,7 @@ uint64_t wb_table_checksum_at(uint64_t hash, uint64_t offset)
 size_t wb_table_block_builder_size_with(const struct wb_table_block_builder *builder, const struct wb_buf *raw,
                                         struct wb_slice key, struct wb_slice value)
 {
+    WB_CHECK(raw->len >= builder->start);
     /* Counts the whole key. Subtracting the shared bytes would mean comparing the keys twice, which costs more. */
     return raw->len - builder->start + builder->restarts.len + 4 + TABLE_RECORD_HEAD_MAX + key.len + value.len;
 }
@@ -121,6 +124,7 @@ int wb_table_block_builder_add(struct wb_table_block_builder *builder, struct wb
     size_t left_out = shared;
     int err = 0;
 
+    WB_CHECK(builder->records < UINT32_MAX);
     WB_CHECK(shared <= key.len);
     WB_CHECK(shared <= builder->last_key.len);
     if (builder->records == 0)
@@ -164,6 +168,7 @@ int wb_table_block_pack(ZSTD_CCtx *zstd, struct wb_slice raw, uint32_t records, 
     size_t start = packed->len, bound = ZSTD_compressBound(raw.len);
     int err = wb_buf_reserve(packed, TABLE_BLOCK_HEAD_BYTES + bound);
 
+    WB_CHECK(zstd != NULL);
     WB_CHECK(records > 0);
     WB_CHECK(raw.len > 4 * (size_t)wb_table_block_restart_count(records));
     WB_CHECK(raw.len <= TABLE_RAW_MAX);
@@ -227,6 +232,8 @@ int wb_table_block_unpack(ZSTD_DCtx *zstd, struct wb_slice bytes, uint64_t offse
     const char *head = bytes.ptr;
     int err = WB_E_CORRUPT;
 
+    WB_CHECK(zstd != NULL);
+    WB_CHECK(offset >= TABLE_HEAD_BYTES);
     *view_out = (struct wb_table_block_view){0};
     if (bytes.len < TABLE_BLOCK_HEAD_BYTES || wb_table_block_size(head) != bytes.len ||
         wb_get64(head) != wb_table_checksum_at(wb_hash64(head + 8, bytes.len - 8), offset))

@@ -21,6 +21,7 @@ static int take_entries(struct wb_table *table, const struct wb_table_block_view
     struct wb_table_record_head head;
     size_t key_len = 0;
 
+    WB_CHECK(view->records > 0);
     WB_CHECK(*next <= table->foot.blocks);
     for (uint32_t i = 0; i < view->records; i++) {
         struct wb_table_block_place *place = &table->places[*next];
@@ -84,6 +85,8 @@ static int read_index(struct wb_table *table)
     uint64_t at = table->foot.index_at, next = 0;
     int err = 0;
 
+    WB_CHECK(table->places == NULL);
+    WB_CHECK(table->foot.index_at + TABLE_FOOT_BYTES <= table->foot.file_bytes);
     if (!zstd || !key)
         err = wb_fail_nomem();
     if (err == 0)
@@ -118,6 +121,8 @@ static int read_ends(struct wb_table *table, const char *kind)
     uint64_t size = 0;
     int err = wb_file_size(&table->file, &size);
 
+    WB_CHECK(table->file.fd >= 0);
+    WB_CHECK(table->places == NULL);
     if (err < 0)
         return err;
     if (size < TABLE_HEAD_BYTES)
@@ -191,6 +196,7 @@ uint64_t wb_table_find_block(const struct wb_table *table, struct wb_slice key)
 {
     uint64_t low = 0, high = table->foot.blocks; /* the key of block low is not greater than key, that of high is */
 
+    WB_CHECK(table->magic == TABLE_MAGIC);
     WB_CHECK(high > 0);
     while (high - low > 1) {
         uint64_t middle = low + (high - low) / 2;
@@ -207,6 +213,7 @@ uint64_t wb_table_find_number(const struct wb_table *table, uint64_t number)
 {
     uint64_t low = 0, high = table->foot.blocks;
 
+    WB_CHECK(table->magic == TABLE_MAGIC);
     WB_CHECK(number < table->foot.records);
     while (high - low > 1) {
         uint64_t middle = low + (high - low) / 2;

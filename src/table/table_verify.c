@@ -27,6 +27,7 @@ struct table_check {
 
 static void report(struct table_check *check, uint64_t offset, const char *message)
 {
+    WB_CHECK(message != NULL);
     check->problems++;
     check->found(check->context, check->path, offset, message);
 }
@@ -53,6 +54,8 @@ static const char *check_record(struct table_check *check, uint64_t block, const
     struct wb_table_record_head head;
     bool restart = index % TABLE_RESTART == 0;
 
+    WB_CHECK(index < view->records);
+    WB_CHECK(block < check->table->foot.blocks);
     if (!wb_table_record_head_get(p, end, restart ? 0 : check->key_len, &head))
         return "a record is damaged";
     if (restart && wb_table_block_restart(view, index / TABLE_RESTART) != (uint32_t)(start - view->raw))
@@ -77,6 +80,7 @@ static const char *check_records(struct table_check *check, uint64_t block, cons
 {
     const char *p = view->raw, *wrong = NULL;
 
+    WB_CHECK(block < check->table->foot.blocks);
     if (view->records != wb_table_block_records(check->table, block))
         return "the index gives a different number of records for this block";
     for (uint32_t i = 0; i < view->records && !wrong; i++)
@@ -121,6 +125,7 @@ static int check_all(struct table_check *check)
     const struct wb_table_foot *foot = &check->table->foot;
     int err = 0;
 
+    WB_CHECK(check->records == 0 && !check->any);
     WB_CHECK(check->table->magic == TABLE_MAGIC);
     check->zstd = ZSTD_createDCtx();
     check->key = wb_alloc(WB_TABLE_KEY_MAX);
@@ -139,6 +144,7 @@ int wb_table_verify(const char *path, const char *kind, wb_table_found found, vo
     struct table_check check = {.path = path, .found = found, .context = context};
     int err = wb_table_open(path, kind, &check.table);
 
+    WB_CHECK(strlen(kind) == TABLE_KIND_BYTES);
     *records_out = 0;
     WB_CHECK(found != NULL);
     if (err == WB_E_CORRUPT || err == WB_E_NEWER) {

@@ -72,6 +72,8 @@ struct wb_table_writer {
 /* Remembers the first error, which every later call returns. */
 static int keep_error(struct wb_table_writer *writer, int err)
 {
+    WB_CHECK(writer->magic == TABLE_WRITER_MAGIC);
+    WB_CHECK(err <= 0);
     if (err < 0 && writer->error.code == 0)
         wb_error_save(err, &writer->error);
     return err;
@@ -79,6 +81,7 @@ static int keep_error(struct wb_table_writer *writer, int err)
 
 static struct batch_block *blocks_of(const struct write_batch *batch, size_t *count_out)
 {
+    WB_CHECK(batch->blocks.len % sizeof(struct batch_block) == 0);
     *count_out = batch->blocks.len / sizeof(struct batch_block);
     return (struct batch_block *)(void *)batch->blocks.ptr;
 }
@@ -116,6 +119,7 @@ static int make_batches(struct wb_table_writer *writer)
     unsigned threads = writer->options.threads < THREADS_MAX ? writer->options.threads : THREADS_MAX;
     int err = 0;
 
+    WB_CHECK(writer->options.block_bytes >= TABLE_BLOCK_MIN);
     WB_CHECK(writer->batches == NULL);
     writer->batches = wb_alloc_zero(2 * threads + 1, sizeof *writer->batches);
     if (!writer->batches)
@@ -184,6 +188,7 @@ int wb_table_create(const char *path, const struct wb_table_options *options, st
 
 void wb_table_abandon(struct wb_table_writer *writer)
 {
+    WB_CHECK(!writer || writer->magic == TABLE_WRITER_MAGIC);
     if (writer)
         free_writer(writer);
 }
@@ -220,6 +225,8 @@ static int flush_pending(struct wb_table_writer *writer)
 {
     int err = wb_file_write_at(&writer->file, writer->written, writer->pending.ptr, writer->pending.len);
 
+    WB_CHECK(writer->error.code == 0);
+    WB_CHECK(writer->on_its_way <= writer->written);
     if (err < 0)
         return err;
     writer->written += writer->pending.len;
@@ -250,6 +257,7 @@ static int close_index_block(struct wb_table_writer *writer, ZSTD_CCtx *zstd)
 {
     uint32_t records = writer->index_block.records;
 
+    WB_CHECK(writer->index_raw.len > 0);
     WB_CHECK(records > 0);
     int err = wb_table_block_builder_finish(&writer->index_block, &writer->index_raw);
 
@@ -269,6 +277,7 @@ static int add_to_index(struct wb_table_writer *writer, ZSTD_CCtx *zstd, struct 
     size_t len = wb_put_varint(bytes, block_bytes);
     int err = 0;
 
+    WB_CHECK(block_bytes > TABLE_BLOCK_HEAD_BYTES);
     WB_CHECK(records > 0);
     len += wb_put_varint(bytes + len, records);
     struct wb_slice value = wb_slice(bytes, len);
@@ -282,6 +291,7 @@ static int add_to_index(struct wb_table_writer *writer, ZSTD_CCtx *zstd, struct 
 
 static void empty_batch(struct wb_table_writer *writer, struct write_batch *batch)
 {
+    WB_CHECK(!batch->busy && !batch->done);
     if (batch->raw.len > LARGE_BYTES) {
         wb_buf_release(&batch->raw);
         wb_buf_release(&batch->packed);
@@ -301,6 +311,7 @@ static int write_oldest(struct wb_table_writer *writer)
     struct batch_block *blocks = blocks_of(batch, &count);
     int err;
 
+    WB_CHECK(writer->error.code == 0);
     WB_CHECK(count > 0);
     pthread_mutex_lock(&writer->lock);
     WB_CHECK(batch->busy);
@@ -343,6 +354,7 @@ static int hand_over(struct wb_table_writer *writer)
     bool large = batch->raw.len > LARGE_BYTES;
     int err = 0;
 
+    WB_CHECK(writer->filling < writer->batch_count);
     WB_CHECK(!batch->busy);
     WB_CHECK(writer->block.records == 0); /* a block never spans two batches */
     if (batch->blocks.len == 0)
@@ -376,6 +388,7 @@ static int close_block(struct wb_table_writer *writer)
     struct write_batch *batch = &writer->batches[writer->filling];
     struct batch_block block = {.records = writer->block.records, .key_end = batch->keys.len};
 
+    WB_CHECK(!batch->busy);
     WB_CHECK(block.records > 0);
     int err = wb_table_block_builder_finish(&writer->block, &batch->raw);
     block.raw_end = batch->raw.len;
@@ -393,6 +406,7 @@ static int add_record(struct wb_table_writer *writer, struct wb_slice key, size_
     const struct wb_buf *raw = &writer->batches[writer->filling].raw;
     int err = 0;
 
+    WB_CHECK(writer->error.code == 0);
     WB_CHECK(!writer->any || shared < key.len); /* the key is greater than the last one */
     if (block->records && wb_table_block_builder_size_with(block, raw, key, value) > writer->options.block_bytes)
         err = close_block(writer);
@@ -463,6 +477,7 @@ int wb_table_finish(struct wb_table_writer *writer, struct wb_table_stat *stat_o
 {
     const struct wb_table_foot *foot = &writer->foot;
 
+    WB_CHECK(writer->file.fd >= 0);
     WB_CHECK(writer->magic == TABLE_WRITER_MAGIC);
     int err = writer->error.code ? wb_error_restore(&writer->error) : 0;
     if (stat_out)
