@@ -221,7 +221,7 @@ def a_run_waits_for_an_update_by_somebody_else(folder):
             assert p.poll() is None and ask(repo, 'stat')[0]['cycle']['running'], p.stderr.read()
         out, err = p.communicate(timeout=PATIENCE)
         assert p.returncode == 0 and cycles(lines(out))[0]['stored'] == 1, (out, err)
-        assert b'waits' in err and b'another update' in err and cycles(lines(out))[0]['error'] is None, err
+        assert b'waiting' in err and b'another update' in err and cycles(lines(out))[0]['error'] is None, err
 
 
 @test
