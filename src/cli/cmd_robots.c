@@ -15,7 +15,7 @@
 #include "url/url.h"
 #include "fetch/fetch.h"
 
-struct robots_reader {
+struct robots_answer {
     struct wb_robots *robots;
     bool json;
 };
@@ -33,7 +33,7 @@ static int show_verdict(struct wb_slice url, const struct wb_robots_verdict *ver
     return err < 0 ? err : wb_output_write("\n", 1);
 }
 
-static int ask(struct robots_reader *r, struct wb_slice url)
+static int ask(struct robots_answer *r, struct wb_slice url)
 {
     struct wb_robots_verdict verdict;
     struct wb_json j;
@@ -49,7 +49,7 @@ static int ask(struct robots_reader *r, struct wb_slice url)
     return wb_output_object_queue(&j);
 }
 
-static int ask_lines(struct robots_reader *r)
+static int ask_lines(struct robots_answer *r)
 {
     struct wb_buf line = WB_BUF_INIT;
     int err = 0;
@@ -61,7 +61,7 @@ static int ask_lines(struct robots_reader *r)
 }
 
 /* What else the file says: the delay between requests, and the sitemaps. */
-static int show_rest(struct robots_reader *r)
+static int show_rest(struct robots_answer *r)
 {
     int64_t delay_ms = wb_robots_delay_ms(r->robots);
     struct wb_slice url;
@@ -112,7 +112,7 @@ static int read_file(const char *path, struct wb_buf *text)
 int wb_cmd_robots(const struct wb_options *options)
 {
     const char *agent = wb_options_text(options, "agent"), *path = options->args[0];
-    struct robots_reader r = {.json = options->json};
+    struct robots_answer r = {.json = options->json};
     struct wb_buf text = WB_BUF_INIT;
     bool lines = false;
     int err = 0;

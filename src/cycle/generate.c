@@ -239,7 +239,7 @@ struct listing_entry {
 };
 
 /* The URLs of one site, to be sorted and then listed. */
-struct site_listing {
+struct fetch_listing {
     struct generate *generate;
     struct wb_buf text, site; /* site: what their SURTs begin with */
     WB_VEC(struct listing_entry) entries;
@@ -252,7 +252,7 @@ static int compare_entries(const void *a, const void *b)
     return wb_pick_item_before(&x->item, &y->item) ? -1 : wb_pick_item_before(&y->item, &x->item);
 }
 
-static int flush_batch(struct site_listing *batch)
+static int flush_batch(struct fetch_listing *batch)
 {
     int err = 0;
 
@@ -267,7 +267,7 @@ static int flush_batch(struct site_listing *batch)
     return err;
 }
 
-static int enter_batch(struct site_listing *batch, struct wb_slice surt)
+static int enter_batch(struct fetch_listing *batch, struct wb_slice surt)
 {
     struct wb_slice site = wb_surt_site(surt);
 
@@ -280,7 +280,7 @@ static int enter_batch(struct site_listing *batch, struct wb_slice surt)
 
 static int list_page(void *context, const struct wb_webdb_page *page, const struct wb_pick_item *item)
 {
-    struct site_listing *batch = context;
+    struct fetch_listing *batch = context;
     struct wb_generate *out = batch->generate->out;
 
     int err = enter_batch(batch, page->surt);
@@ -298,7 +298,7 @@ static int list_page(void *context, const struct wb_webdb_page *page, const stru
 
 static int list_chosen(struct generate *g)
 {
-    struct site_listing batch = {.generate = g};
+    struct fetch_listing batch = {.generate = g};
     struct wb_dispenser_list_stat stat;
 
     int err = each_chosen(g, "listing", list_page, &batch);
