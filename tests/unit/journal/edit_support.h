@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "../seeded.h"
+#include "../testroot.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "os/fault.h"
@@ -33,28 +34,7 @@
 
 /* ---- directories ---------------------------------------------------------------------- */
 
-static char test_root[64] = "/tmp/webbase-test-XXXXXX";
 static unsigned test_dirs;
-
-UNUSED int make_root(void **state)
-{
-    (void)state;
-    return mkdtemp(test_root) ? 0 : -1;
-}
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-    (void)st;
-    (void)type;
-    (void)ftw;
-    return remove(path);
-}
-
-UNUSED int remove_root(void **state)
-{
-    (void)state;
-    return nftw(test_root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-}
 
 /* A new empty directory; the name is good until the eighth one after it. */
 UNUSED const char *new_dir(void)

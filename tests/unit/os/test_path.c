@@ -9,46 +9,14 @@
 
 #include <cmocka.h>
 
+#include "../testroot.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "os/fault.h"
 #include "os/path.h"
 
 #include <errno.h>
-#include <ftw.h>
 #include <unistd.h>
-
-static char dir[] = "/tmp/webbase-test-XXXXXX";
-
-static int make_dir(void **state)
-{
-    (void)state;
-    return mkdtemp(dir) ? 0 : -1;
-}
-
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-    (void)st;
-    (void)type;
-    (void)ftw;
-    return remove(path);
-}
-
-static int remove_dir(void **state)
-{
-    (void)state;
-    return nftw(dir, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
-}
-
-static const char *in_dir(const char *name)
-{
-    static char paths[4][256];
-    static unsigned next;
-    char *path = paths[next++ % 4];
-
-    snprintf(path, 256, "%s/%s", dir, name);
-    return path;
-}
 
 static void test_join(void **state)
 {
@@ -68,23 +36,23 @@ static void test_join(void **state)
 static void test_kinds(void **state)
 {
     (void)state;
-    assert_int_equal(wb_path_mkdirs(in_dir("x/y/z")), 0);
-    assert_int_equal(wb_path_mkdirs(in_dir("x/y/z")), 0);
-    assert_int_equal(wb_path_mkdirs(in_dir("x/y/z/")), 0);
-    assert_int_equal(wb_path_kind(in_dir("x/y/z")), WB_PATH_DIR);
-    assert_int_equal(wb_path_replace(in_dir("f"), WB_SLICE_LIT("1")), 0);
-    assert_int_equal(wb_path_kind(in_dir("f")), WB_PATH_FILE);
-    assert_int_equal(wb_path_mkdirs(in_dir("f")), WB_E_IO);
+    assert_int_equal(wb_path_mkdirs(test_path("x/y/z")), 0);
+    assert_int_equal(wb_path_mkdirs(test_path("x/y/z")), 0);
+    assert_int_equal(wb_path_mkdirs(test_path("x/y/z/")), 0);
+    assert_int_equal(wb_path_kind(test_path("x/y/z")), WB_PATH_DIR);
+    assert_int_equal(wb_path_replace(test_path("f"), WB_SLICE_LIT("1")), 0);
+    assert_int_equal(wb_path_kind(test_path("f")), WB_PATH_FILE);
+    assert_int_equal(wb_path_mkdirs(test_path("f")), WB_E_IO);
     assert_int_equal(wb_path_mkdirs(""), WB_E_IO);
-    assert_int_equal(wb_path_mkdirs(in_dir("f/g")), WB_E_IO);
-    assert_int_equal(wb_path_kind(in_dir("none")), WB_PATH_NONE);
-    assert_int_equal(wb_path_unlink(in_dir("none")), 0);
-    assert_int_equal(wb_path_rename(in_dir("none"), in_dir("other")), WB_E_IO);
-    assert_int_equal(wb_path_sync_dir(in_dir("x")), 0);
-    assert_int_equal(wb_path_sync_dir(in_dir("none")), WB_E_IO);
-    assert_int_equal(wb_path_disk_bytes(in_dir("none")), 0);
-    assert_int_equal(symlink("f", in_dir("link")), 0);
-    assert_int_equal(wb_path_kind(in_dir("link")), WB_PATH_FILE);
+    assert_int_equal(wb_path_mkdirs(test_path("f/g")), WB_E_IO);
+    assert_int_equal(wb_path_kind(test_path("none")), WB_PATH_NONE);
+    assert_int_equal(wb_path_unlink(test_path("none")), 0);
+    assert_int_equal(wb_path_rename(test_path("none"), test_path("other")), WB_E_IO);
+    assert_int_equal(wb_path_sync_dir(test_path("x")), 0);
+    assert_int_equal(wb_path_sync_dir(test_path("none")), WB_E_IO);
+    assert_int_equal(wb_path_disk_bytes(test_path("none")), 0);
+    assert_int_equal(symlink("f", test_path("link")), 0);
+    assert_int_equal(wb_path_kind(test_path("link")), WB_PATH_FILE);
 }
 
 static void test_whole_files(void **state)
@@ -92,13 +60,13 @@ static void test_whole_files(void **state)
     struct wb_buf bytes;
 
     (void)state;
-    assert_int_equal(wb_path_replace(in_dir("w"), WB_SLICE_LIT("hello")), 0);
-    assert_int_equal(wb_path_read(in_dir("w"), 5, &bytes), 0);
+    assert_int_equal(wb_path_replace(test_path("w"), WB_SLICE_LIT("hello")), 0);
+    assert_int_equal(wb_path_read(test_path("w"), 5, &bytes), 0);
     assert_int_equal(bytes.len, 5);
     wb_buf_release(&bytes);
-    assert_int_equal(wb_path_read(in_dir("w"), 4, &bytes), WB_E_LIMIT);
+    assert_int_equal(wb_path_read(test_path("w"), 4, &bytes), WB_E_LIMIT);
     assert_null(bytes.ptr);
-    assert_int_equal(wb_path_read(in_dir("none"), 4, &bytes), WB_E_NOTFOUND);
+    assert_int_equal(wb_path_read(test_path("none"), 4, &bytes), WB_E_NOTFOUND);
 }
 
 /* A replacement that fails anywhere leaves the old file or the new one, and no temporary. */
@@ -111,17 +79,17 @@ static void test_failing_replacement(void **state)
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         for (uint64_t nth = 1;; nth++) {
             struct wb_buf bytes;
-            assert_int_equal(wb_path_replace(in_dir("r"), WB_SLICE_LIT("old contents")), 0);
+            assert_int_equal(wb_path_replace(test_path("r"), WB_SLICE_LIT("old contents")), 0);
             wb_fault_arm(kinds[i], nth, kinds[i] == WB_FAULT_ALLOC ? ENOMEM : ENOSPC);
-            int err = wb_path_replace(in_dir("r"), WB_SLICE_LIT("new"));
+            int err = wb_path_replace(test_path("r"), WB_SLICE_LIT("new"));
             bool struck = wb_fault_struck();
             wb_fault_disarm();
             assert_int_equal(err < 0, struck);
-            assert_int_equal(wb_path_read(in_dir("r"), 100, &bytes), 0);
+            assert_int_equal(wb_path_read(test_path("r"), 100, &bytes), 0);
             assert_true(wb_slice_equal(wb_buf_slice(&bytes), WB_SLICE_LIT("new")) ||
                         (err < 0 && wb_slice_equal(wb_buf_slice(&bytes), WB_SLICE_LIT("old contents"))));
             wb_buf_release(&bytes);
-            assert_int_equal(wb_path_kind(in_dir("r.tmp")), WB_PATH_NONE);
+            assert_int_equal(wb_path_kind(test_path("r.tmp")), WB_PATH_NONE);
             if (!struck)
                 break;
             failures++;
@@ -149,15 +117,15 @@ static void test_walk(void **state)
     struct listing listing = {0}, first = {.stop_after = 1};
 
     (void)state;
-    assert_int_equal(wb_path_mkdirs(in_dir("d/sub")), 0);
-    assert_int_equal(wb_path_replace(in_dir("d/b"), WB_SLICE_LIT("12")), 0);
-    assert_int_equal(wb_path_replace(in_dir("d/a"), WB_SLICE_LIT("")), 0);
-    assert_int_equal(symlink("a", in_dir("d/link")), 0);
-    assert_int_equal(wb_dir_each(in_dir("d"), list_entry, &listing), 0);
+    assert_int_equal(wb_path_mkdirs(test_path("d/sub")), 0);
+    assert_int_equal(wb_path_replace(test_path("d/b"), WB_SLICE_LIT("12")), 0);
+    assert_int_equal(wb_path_replace(test_path("d/a"), WB_SLICE_LIT("")), 0);
+    assert_int_equal(symlink("a", test_path("d/link")), 0);
+    assert_int_equal(wb_dir_each(test_path("d"), list_entry, &listing), 0);
     assert_string_equal(listing.names, "a:1:0 b:1:2 link:3:0 sub:2:0 ");
-    assert_int_equal(wb_dir_each(in_dir("d"), list_entry, &first), 5);
+    assert_int_equal(wb_dir_each(test_path("d"), list_entry, &first), 5);
     assert_string_equal(first.names, "a:1:0 ");
-    assert_int_equal(wb_dir_each(in_dir("none"), list_entry, &listing), WB_E_IO);
+    assert_int_equal(wb_dir_each(test_path("none"), list_entry, &listing), WB_E_IO);
 }
 
 /* How many directories a call syncs. */
@@ -174,18 +142,18 @@ static uint64_t syncs_of_mkdirs(const char *path)
 static void test_entries_are_synced(void **state)
 {
     (void)state;
-    assert_int_equal(syncs_of_mkdirs(in_dir("s1/a/b")), 3);
-    assert_int_equal(syncs_of_mkdirs(in_dir("s1/a/c/")), 1);
+    assert_int_equal(syncs_of_mkdirs(test_path("s1/a/b")), 3);
+    assert_int_equal(syncs_of_mkdirs(test_path("s1/a/c/")), 1);
     /* It exists, but the process that made it may have died before it synced the entry. */
-    assert_int_equal(syncs_of_mkdirs(in_dir("s1/a/c")), 1);
+    assert_int_equal(syncs_of_mkdirs(test_path("s1/a/c")), 1);
     for (uint64_t nth = 1; nth <= 3; nth++) {
         char name[32];
         snprintf(name, sizeof name, "s2%d/a/b", (int)nth);
         wb_fault_arm(WB_FAULT_SYNC, nth, EIO);
-        assert_int_equal(wb_path_mkdirs(in_dir(name)), WB_E_IO);
+        assert_int_equal(wb_path_mkdirs(test_path(name)), WB_E_IO);
         assert_true(wb_fault_struck());
         wb_fault_disarm();
-        assert_int_equal(wb_path_mkdirs(in_dir(name)), 0);
+        assert_int_equal(wb_path_mkdirs(test_path(name)), 0);
     }
 }
 
@@ -195,5 +163,5 @@ int main(void)
                                        cmocka_unit_test(test_whole_files), cmocka_unit_test(test_failing_replacement),
                                        cmocka_unit_test(test_walk),        cmocka_unit_test(test_entries_are_synced)};
 
-    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+    return cmocka_run_group_tests(tests, make_root, remove_root);
 }

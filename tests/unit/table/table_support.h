@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "../seeded.h"
+#include "../testroot.h"
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/mem.h"
@@ -32,40 +33,7 @@
 #define UNUSED __attribute__((unused)) static
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* ---- a directory ---------------------------------------------------------------------- */
-
-static char test_root[64] = "/tmp/webbase-test-XXXXXX";
-
-UNUSED int make_root(void **state)
-{
-    (void)state;
-    return mkdtemp(test_root) ? 0 : -1;
-}
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-    (void)st;
-    (void)type;
-    (void)ftw;
-    return remove(path);
-}
-
-UNUSED int remove_root(void **state)
-{
-    (void)state;
-    return nftw(test_root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-}
-
-/* The path of a file in it; good until the eighth one after it. */
-UNUSED const char *test_path(const char *name)
-{
-    static char paths[8][128];
-    static unsigned next;
-    char *path = paths[next++ % 8];
-
-    snprintf(path, sizeof paths[0], "%s/%s", test_root, name);
-    return path;
-}
+/* ---- files ---------------------------------------------------------------------- */
 
 UNUSED struct wb_buf read_whole(const char *path)
 {

@@ -148,7 +148,7 @@ static const char *copy_dir(const char *from)
 
 static void remove_dir(const char *dir)
 {
-    nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    remove_tree(dir);
 }
 
 struct update {

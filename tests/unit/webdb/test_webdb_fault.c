@@ -37,7 +37,7 @@ enum { GENERATION = 2 }; /* of the template */
 /* The working directory is a fresh copy of the template. */
 static void prepare(void)
 {
-    nftw(work_dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    remove_tree(work_dir);
     copy_tree(template_dir, work_dir);
 }
 

@@ -1,0 +1,53 @@
+/*
+ * testroot.h - a directory for the files of one test program.
+ *
+ *   return cmocka_run_group_tests(tests, make_root, remove_root);
+ */
+#ifndef WB_TESTS_TESTROOT_H
+#define WB_TESTS_TESTROOT_H
+
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+static char test_root[64] = "/tmp/webbase-test-XXXXXX";
+
+static inline int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st;
+    (void)type;
+    (void)ftw;
+    return remove(path);
+}
+
+/* Removes a directory and everything in it. */
+static inline int remove_tree(const char *dir)
+{
+    return nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static inline int make_root(void **state)
+{
+    (void)state;
+    return mkdtemp(test_root) ? 0 : -1;
+}
+
+static inline int remove_root(void **state)
+{
+    (void)state;
+    return remove_tree(test_root);
+}
+
+/* The path of a file in the directory. The string is good until the eighth call after this one. */
+static inline const char *test_path(const char *name)
+{
+    static char paths[8][256];
+    static unsigned next;
+    char *path = paths[next++ % 8];
+
+    snprintf(path, sizeof paths[0], "%s/%s", test_root, name);
+    return path;
+}
+
+#endif
