@@ -21,6 +21,7 @@ static const uint8_t *md5_at(const struct wb_column *contents, uint64_t number)
  */
 static uint64_t guess_place(uint64_t low, uint64_t high, uint64_t least, uint64_t most, uint64_t wanted)
 {
+    WB_CHECK(low < high);
     if (wanted <= least || most <= least)
         return low;
     if (wanted >= most)

@@ -38,6 +38,7 @@ int wb_edition_newest(const char *dir, uint32_t *number_out)
     char *path = wb_path_join(dir, WB_WEBDB_DIR);
     int err = 0;
 
+    WB_CHECK(dir != NULL);
     *number_out = 0;
     if (!path)
         return WB_E_NOMEM;
@@ -53,6 +54,7 @@ int wb_edition_newest(const char *dir, uint32_t *number_out)
 
 int wb_edition_newest_manifest(const char *dir, struct wb_manifest *manifest_out)
 {
+    WB_CHECK(dir != NULL);
     *manifest_out = (struct wb_manifest){.rows = 0};
     for (;;) {
         uint32_t number, newer;
@@ -83,6 +85,7 @@ static int remove_entry(void *context, const struct wb_dir_entry *entry)
 {
     char *path = wb_path_join(context, entry->name);
 
+    WB_CHECK(strchr(entry->name, '/') == NULL); /* only files of this directory are removed */
     if (!path)
         return WB_E_NOMEM;
     int err = wb_path_unlink(path);
@@ -92,6 +95,7 @@ static int remove_entry(void *context, const struct wb_dir_entry *entry)
 
 int wb_edition_remove(const char *path)
 {
+    WB_CHECK(path != NULL && path[0] != 0);
     if (wb_path_kind(path) == WB_PATH_NONE)
         return 0;
     int err = wb_dir_each(path, remove_entry, (void *)(uintptr_t)path);

@@ -25,6 +25,7 @@ static unsigned bin_of(int64_t gap_ms)
 {
     double minutes = (double)gap_ms / WB_MINUTE_MS;
 
+    WB_CHECK(gap_ms > 0);
     if (minutes < 1)
         return 0;
     /* floor(2 log2(m)) is the binary exponent of m squared. */
@@ -41,6 +42,9 @@ static void count_up(uint32_t *counter)
 static void learn_modified(struct wb_history *history, int64_t gap_ms, bool changed, int64_t modified_ms,
                            int64_t time_ms)
 {
+    WB_CHECK(gap_ms > 0);
+    WB_CHECK(!history->modified_lies);
+    WB_CHECK(modified_ms != 0);
     /* An unsigned difference cannot overflow: modified_ms comes from the server and may be anything. */
     bool future = modified_ms > time_ms;
     uint64_t since = (uint64_t)time_ms - (uint64_t)modified_ms;

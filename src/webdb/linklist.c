@@ -78,6 +78,8 @@ static size_t put_kind(uint8_t *p, uint8_t tag, uint8_t flags)
 
 static void collect_kinds(struct piece_encoder *e, const struct wb_linkitem *items, size_t count)
 {
+    WB_CHECK(e->kinds_len == 0);
+    WB_CHECK(count >= 1);
     for (size_t i = 0, end; i < count; i = end) {
         for (end = i + 1; end < count && items[end].tag == items[i].tag && items[end].flags == items[i].flags; end++)
             ;
@@ -112,6 +114,8 @@ static uint32_t find_anchor(struct piece_encoder *e, struct wb_slice text, size_
 /* Ends a run of uses. */
 static void put_use(struct piece_encoder *e, size_t run, unsigned what, uint32_t place)
 {
+    WB_CHECK(what <= USE_PLACE);
+    WB_CHECK(run <= WB_LINKLIST_ITEMS);
     if (run == 0)
         return;
     e->uses_len += wb_put_varint(e->uses + e->uses_len, (run - 1) << 2 | what);
@@ -125,6 +129,8 @@ static void collect_anchors(struct piece_encoder *e, const struct wb_linkitem *i
     uint32_t current = UINT32_MAX, other = UINT32_MAX;
     unsigned what = USE_NEXT;
 
+    WB_CHECK(count >= 1);
+    WB_CHECK(e->anchor_count == 0);
     while (mask < 2 * count)
         mask *= 2;
     mask--;
@@ -164,6 +170,8 @@ static char *put_head(char *p, const struct piece_encoder *e, size_t count)
 {
     bool one_kind = e->kind_runs == 0, one_anchor = e->anchor_count == 1;
 
+    WB_CHECK(count >= 1);
+    WB_CHECK(e->anchor_count >= 1);
     p += wb_put_varint(p, (count - 1) << 2 | (one_kind ? ONE_KIND : 0) | (one_anchor ? ONE_ANCHOR : 0));
     if (!one_kind)
         p += wb_put_varint(p, e->kinds_len);
@@ -234,6 +242,7 @@ int wb_linklist_open(struct wb_linklist *list, struct wb_slice piece)
     const char *p = piece.ptr, *end = piece.ptr + piece.len;
     uint64_t head, kinds = 0, uses = 0, anchors = 0;
 
+    WB_CHECK(piece.ptr != NULL);
     *list = (struct wb_linklist){.piece = piece};
     if (!wb_get_varint(&p, end, &head) || head >> 2 >= WB_LINKLIST_ITEMS)
         return damaged(list);
@@ -286,6 +295,7 @@ static bool next_use(struct wb_linklist *list)
 {
     uint64_t run, place;
 
+    WB_CHECK(list->use_run == 0);
     if (!wb_get_varint(&list->uses, list->uses_end, &run) || run >> 2 >= WB_LINKLIST_ITEMS)
         return false;
     list->use_run = (uint32_t)(run >> 2) + 1;
@@ -314,6 +324,7 @@ static bool next_kind(struct wb_linklist *list)
 {
     uint64_t run;
 
+    WB_CHECK(list->kind_run == 0);
     if (!get_kind(list) || !wb_get_varint(&list->kinds, list->kinds_end, &run) || run >= WB_LINKLIST_ITEMS)
         return false;
     list->kind_run = (uint32_t)run + 1;
@@ -333,6 +344,7 @@ int wb_linklist_next(struct wb_linklist *list, struct wb_linkitem *item_out)
     uint64_t number;
     const char *end = list->piece.ptr + list->piece.len;
 
+    WB_CHECK(list->at <= list->count);
     if (list->at == list->count)
         return 0;
     if (list->numbers < end && !(*list->numbers & 0x80))
@@ -372,6 +384,7 @@ size_t wb_linklist_key(uint64_t number, uint32_t piece, char key_out[WB_LINKLIST
 
 bool wb_linklist_key_parse(struct wb_slice key, uint64_t *number_out, uint32_t *piece_out)
 {
+    WB_CHECK(key.ptr != NULL);
     *number_out = 0;
     *piece_out = 0;
     if (key.len != 8 && key.len != WB_LINKLIST_KEY_MAX)

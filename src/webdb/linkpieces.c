@@ -6,6 +6,7 @@ static int write_piece(struct wb_linkpieces *pieces)
 {
     char key[WB_LINKLIST_KEY_MAX];
 
+    WB_CHECK(pieces->table != NULL);
     WB_CHECK(pieces->item_count <= WB_LINKLIST_ITEMS);
     if (!pieces->item_count)
         return 0;
@@ -36,6 +37,7 @@ int wb_linkpieces_end(struct wb_linkpieces *pieces)
 {
     int err = write_piece(pieces);
 
+    WB_CHECK(pieces->table != NULL);
     pieces->pieces = 0;
     return err;
 }

@@ -58,6 +58,7 @@ static void put_manifest(char *p, const struct wb_manifest *manifest)
     struct wb_manifest copy = *manifest;
     uint64_t *numbers[HEAD_NUMBERS];
 
+    WB_CHECK(manifest->logs.count <= LOGS_MAX);
     memset(p, 0, HEAD_BYTES);
     memcpy(p, MAGIC, 8);
     wb_put32(p + 8, manifest->version);
@@ -77,6 +78,7 @@ int wb_manifest_write(const char *path, const struct wb_manifest *manifest)
 {
     struct wb_buf bytes = WB_BUF_INIT;
 
+    WB_CHECK(path != NULL);
     WB_CHECK(manifest->version >= 1 && manifest->version <= WB_WEBDB_VERSION);
     WB_CHECK(manifest->count.pages <= manifest->rows);
     WB_CHECK(manifest->count.fetched <= manifest->count.pages);
@@ -102,6 +104,8 @@ static int read_logs(const char *path, const char *p, uint32_t count, struct wb_
     uint32_t number = 0;
     int err = wb_vec_reserve(&manifest->logs, count);
 
+    WB_CHECK(count <= LOGS_MAX);
+    WB_CHECK(manifest->logs.count == 0);
     for (uint32_t i = 0; err == 0 && i < count; i++, p += LOG_BYTES) {
         struct wb_manifest_log log = {wb_get32(p), wb_get64(p + 4), wb_get64(p + 12)};
         if (log.log <= number || (log.last && log.end <= log.last))
@@ -117,6 +121,7 @@ static int decode_manifest(const char *path, struct wb_slice bytes, struct wb_ma
     const char *p = bytes.ptr;
     uint64_t *numbers[HEAD_NUMBERS];
 
+    WB_CHECK(manifest->version == 0); /* nothing has been decoded yet */
     if (bytes.len < HEAD_BYTES + CHECK_BYTES || memcmp(p, MAGIC, 8) != 0)
         return wb_fail(WB_E_CORRUPT, "%s is not the manifest of a web database", path);
     if (wb_get64(p + bytes.len - CHECK_BYTES) != wb_hash64(p, bytes.len - CHECK_BYTES))
@@ -143,6 +148,7 @@ int wb_manifest_read(const char *path, struct wb_manifest *manifest_out)
     struct wb_buf bytes = WB_BUF_INIT;
     int err;
 
+    WB_CHECK(path != NULL);
     *manifest_out = (struct wb_manifest){.rows = 0};
     err = wb_path_read(path, MANIFEST_MAX, &bytes);
     if (err == WB_E_LIMIT)
@@ -158,6 +164,7 @@ int wb_manifest_read(const char *path, struct wb_manifest *manifest_out)
 
 void wb_manifest_release(struct wb_manifest *manifest)
 {
+    WB_CHECK(manifest->logs.count <= manifest->logs.cap);
     wb_vec_release(&manifest->logs);
     *manifest = (struct wb_manifest){.rows = 0};
 }

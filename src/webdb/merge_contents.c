@@ -27,6 +27,7 @@ static int open_stage(struct content_stage *s)
     int err = wb_writer_create_column(writer, WB_CONTENTS_FILE, WB_CONTENTS_KIND, sizeof(struct wb_content),
                                       &s->contents);
 
+    WB_CHECK(writer->content_edits != NULL);
     if (err == 0)
         err = wb_writer_open_old_column(writer, WB_CONTENTS_FILE, WB_CONTENTS_KIND, sizeof(struct wb_content), &s->old);
     if (err == 0)
@@ -46,6 +47,7 @@ static int next_entry(struct content_stage *s)
 {
     const struct wb_numbermap *pages = &s->writer->page_numbers;
 
+    WB_CHECK(s->old_at <= s->old.count);
     for (s->entry_more = false; s->old_at < s->old.count && !s->entry_more; s->old_at++) {
         const struct wb_content *old = wb_column_at(&s->old, s->old_at);
         uint64_t page = wb_get64_be(old->page);
@@ -61,6 +63,7 @@ static int next_entry(struct content_stage *s)
 
 static int write_entry(struct content_stage *s, const struct wb_content *entry)
 {
+    WB_CHECK(wb_get64_be(entry->page) < s->writer->next.rows);
     if (s->written && memcmp(&s->last, entry, sizeof s->last) >= 0)
         return wb_fail(WB_E_CORRUPT, "%s: the entries of pages by MD5 are not in order", s->writer->root);
     s->writer->next.count.contents += s->written == 0 || memcmp(s->last.md5, entry->md5, sizeof entry->md5) != 0;
@@ -76,6 +79,7 @@ static int step(struct content_stage *s)
     bool add = s->edit_more > 0 && order >= 0 && s->edit.value.ptr[0] == WB_CONTENT_ADD;
     int err = 0;
 
+    WB_CHECK(s->entry_more || s->edit_more > 0);
     if (order < 0 || add) {
         struct wb_content entry;
         memcpy(&entry, order < 0 ? (const char *)&s->entry : s->edit.key.ptr, sizeof entry);
@@ -121,6 +125,8 @@ int wb_merge_contents(struct wb_webdb_writer *writer)
     struct content_stage s = {.writer = writer, .old = WB_COLUMN_INIT};
     char *path = NULL;
 
+    WB_CHECK(writer->content_edits != NULL);
+    WB_CHECK(writer->contents.count == 0);
     WB_CHECK(wb_writer_is(writer, WB_WRITER_MERGING));
     WB_CHECK(writer->pages_merged);
     int err = open_stage(&s);

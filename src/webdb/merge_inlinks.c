@@ -50,6 +50,7 @@ static int open_piece(struct in_stage *s)
     uint32_t piece;
     int got = wb_cursor_next(s->old, &record);
 
+    WB_CHECK(!s->list_open);
     if (got <= 0)
         return got;
     if (!wb_linklist_key_parse(record.key, &number, &piece) || number >= s->writer->page_numbers.count ||
@@ -111,6 +112,8 @@ static int fill_degrees(struct in_stage *s, uint64_t page)
     static const uint8_t none[4];
     int err = 0;
 
+    WB_CHECK(page <= s->writer->next.rows);
+    WB_CHECK(s->pages_done <= page);
     while (err == 0 && s->pages_done < page) {
         err = wb_column_add(s->degrees, none);
         s->pages_done++;
@@ -174,6 +177,7 @@ static int step(struct in_stage *s)
                                      (s->edit_page == s->kept_page && s->edit_content <= s->kept_content));
     int err;
 
+    WB_CHECK(s->kept_more || s->edit_more);
     if (use_edit)
         err = put_link(s, s->edit_page, s->edit_content, wb_slice(s->edit.value.ptr + 2, s->edit.value.len - 2),
                        (uint8_t)s->edit.value.ptr[0], (uint8_t)s->edit.value.ptr[1]);
@@ -188,6 +192,7 @@ static int walk_links(struct in_stage *s)
 {
     int err = next_kept(s);
 
+    WB_CHECK(s->pages_done == 0 && s->degree == 0);
     if (err == 0)
         err = next_edit(s);
     for (uint64_t done = 0; err == 0 && (s->kept_more || s->edit_more); done++) {
@@ -211,6 +216,8 @@ static int open_stage(struct in_stage *s)
     struct wb_webdb_writer *writer = s->writer;
     int err = wb_writer_open_old_table(writer, WB_INLINKS_FILE, WB_INLINKS_KIND, &s->old_table, &s->old);
 
+    WB_CHECK(writer->target_edits != NULL);
+    WB_CHECK(s->degrees == NULL);
     if (err == 0)
         err = wb_writer_create_table(writer, WB_INLINKS_FILE, WB_INLINKS_KIND, LINKS_BLOCK, &s->links.table);
     if (err == 0)

@@ -56,6 +56,7 @@ int wb_merge_near_open(struct wb_webdb_writer *writer)
 
 void wb_merge_near_close(struct wb_webdb_writer *writer)
 {
+    WB_CHECK(writer->print_count <= writer->print_cap);
     if (writer->prints)
         wb_nameless_unmap(writer->prints, writer->print_cap * sizeof *writer->prints);
     writer->prints = NULL;
@@ -90,6 +91,8 @@ static void sort_pass(const struct wb_merge_near_entry *from, struct wb_merge_ne
 {
     uint64_t starts[1u << BLOCK_BITS] = {0}, sum = 0;
 
+    WB_CHECK(from != to);
+    WB_CHECK(block < BLOCKS);
     for (uint64_t i = 0; i < count; i++)
         starts[block_of(from[i].simhash, block)]++;
     for (unsigned i = 0; i < 1u << BLOCK_BITS; i++) {
@@ -124,6 +127,8 @@ static uint64_t group_end(const struct wb_merge_near_entry *sorted, uint64_t cou
     const uint64_t block = (1u << BLOCK_BITS) - 1, mask = block << (high * BLOCK_BITS) | block << (low * BLOCK_BITS);
     uint64_t end = first + 1;
 
+    WB_CHECK(first < count);
+    WB_CHECK(low < high && high < BLOCKS);
     while (end < count && ((sorted[end].simhash ^ sorted[first].simhash) & mask) == 0)
         end++;
     return end;
@@ -143,6 +148,7 @@ static void note_equal(struct near_stage *s)
 {
     uint64_t count = s->writer->print_count, end;
 
+    WB_CHECK(s->a != NULL && s->b != NULL);
     sort_pass(s->writer->prints, s->a, count, 0);
     sort_pass(s->a, s->b, count, 1);
     for (uint64_t at = 0; at < count; at = end) {
@@ -166,6 +172,7 @@ static uint64_t set_equal_apart(struct near_stage *s)
     struct wb_merge_near_entry *entries = s->writer->prints;
     uint64_t count = s->writer->print_count, kept = 0, others = 0;
 
+    WB_CHECK(count <= s->writer->print_cap);
     for (uint64_t i = 0; i < count; i++) {
         if (s->near.numbers[entries[i].page] == WB_NO_NUMBER)
             entries[kept++] = entries[i];
@@ -193,6 +200,7 @@ static void follow_first(struct near_stage *s, uint64_t others)
 /* The entries agree on two blocks and are in the order of pages: compares each with the first ones before it. */
 static void compare_group(struct near_stage *s, const struct wb_merge_near_entry *group, uint64_t count)
 {
+    WB_CHECK(count >= 1);
     for (uint64_t i = 1; i < count; i++) {
         uint64_t others = i < GROUP_MAX ? i : GROUP_MAX;
         for (uint64_t k = 0; k < others; k++)
@@ -208,6 +216,7 @@ static int find_near(struct near_stage *s, unsigned low)
 {
     uint64_t count = s->writer->print_count, end;
 
+    WB_CHECK(low + 1 < BLOCKS);
     sort_pass(s->writer->prints, s->a, count, low);
     for (unsigned high = low + 1; high < BLOCKS; high++) {
         sort_pass(s->a, s->b, count, high);
@@ -227,6 +236,7 @@ static int find_families(struct near_stage *s)
     void *a = NULL, *b = NULL;
     int err;
 
+    WB_CHECK(s->near.count == s->writer->next.rows);
     if (count < 2)
         return 0;
     err = wb_nameless_map(s->writer->root, count * sizeof *s->a, &a);
@@ -255,6 +265,7 @@ static int write_column(struct near_stage *s)
     uint8_t bytes[sizeof(uint32_t)];
     int err = wb_writer_create_column(s->writer, WB_NEAR_FILE, WB_NEAR_KIND, sizeof bytes, &column);
 
+    WB_CHECK(s->near.count == s->writer->next.rows);
     for (uint64_t i = 0; err == 0 && i < s->near.count; i++) {
         wb_put32(bytes, s->near.numbers[i]);
         err = wb_column_add(column, bytes);

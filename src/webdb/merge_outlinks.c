@@ -83,6 +83,7 @@ static void list_settle(struct out_list *list)
     struct out_link *links = list->links.items;
     size_t count = list->links.count, kept = 0;
 
+    WB_CHECK(list->links.count == 0 || links != NULL);
     if (count)
         qsort(links, count, sizeof *links, compare_links);
     for (size_t i = 0; i < count; i++)
@@ -98,6 +99,7 @@ static int next_piece(struct out_stage *s)
 {
     const struct wb_numbermap *contents = &s->writer->content_numbers;
 
+    WB_CHECK(wb_writer_is(s->writer, WB_WRITER_MERGING));
     for (s->piece_more = false; s->old && !s->piece_more;) {
         uint64_t number;
         uint32_t piece;
@@ -115,6 +117,7 @@ static int next_piece(struct out_stage *s)
 /* Finds the next group of link edits whose content exists, and counts the links of the groups that it skips. */
 static int next_group(struct out_stage *s)
 {
+    WB_CHECK(wb_writer_is(s->writer, WB_WRITER_MERGING));
     for (s->group_more = false; !s->group_more;) {
         struct wb_writer_link link;
         size_t at = 0;
@@ -141,6 +144,8 @@ static int take_piece(struct out_stage *s)
     struct wb_linkitem item;
     int got = wb_linklist_open(&list, s->piece.value);
 
+    WB_CHECK(s->piece_more);
+    WB_CHECK(s->old_number != WB_NO_NUMBER);
     while (got >= 0 && (got = wb_linklist_next(&list, &item)) > 0) {
         if (item.number >= pages->count || pages->numbers[item.number] == WB_NO_NUMBER)
             return wb_fail(WB_E_CORRUPT, "%s: a link leads to a page that does not exist", s->writer->root);
@@ -165,6 +170,8 @@ static int take_group(struct out_stage *s)
     size_t at = 0;
     int got;
 
+    WB_CHECK(s->group_more);
+    WB_CHECK(s->group_number < s->writer->contents.count);
     while ((got = wb_writer_link_next(s->group.value, &at, &link)) > 0) {
         if (link.id >= ids->count || (link.condition != WB_PAGEEDIT_NO_ID && link.condition >= ids->count))
             return wb_fail(WB_E_CORRUPT, "%s: a link edit came out of the sorter with another id", s->writer->root);
@@ -185,6 +192,7 @@ static int write_link(struct out_stage *s, const struct out_list *list, const st
                                .flags = link->flags};
     int err = wb_linkpieces_add(&s->links, &item);
 
+    WB_CHECK(link->target < s->writer->next.rows);
     return err < 0 ? err : 0;
 }
 
@@ -193,6 +201,8 @@ static int tell_target(struct out_stage *s, uint64_t content, const struct out_l
 {
     char key[8], value[2 + UINT8_MAX];
 
+    WB_CHECK(content < s->writer->contents.count);
+    WB_CHECK(link->target < s->writer->next.rows);
     wb_put32_be(key, link->target);
     wb_put32_be(key + 4, (uint32_t)content);
     value[0] = (char)link->tag;
@@ -216,6 +226,7 @@ static int write_content(struct out_stage *s, uint64_t content)
     size_t k = 0, a = 0;
     int err = 0;
 
+    WB_CHECK(s->links.pieces == 0); /* the list of the last content has ended */
     WB_CHECK(content < s->writer->contents.count);
     list_settle(&s->added);
     s->links.owner = content;
@@ -244,6 +255,7 @@ static int walk_contents(struct out_stage *s)
 {
     int err = next_piece(s);
 
+    WB_CHECK(s->contents_done == 0);
     if (err == 0)
         err = next_group(s);
     while (err == 0 && (s->piece_more || s->group_more)) {
@@ -266,6 +278,8 @@ int wb_merge_outlinks(struct wb_webdb_writer *writer)
     struct out_stage *s = wb_alloc_zero(1, sizeof *s);
     int err;
 
+    WB_CHECK(writer->content_edits == NULL); /* stage 2 is done */
+    WB_CHECK(writer->link_edits != NULL);
     WB_CHECK(wb_writer_is(writer, WB_WRITER_MERGING));
     WB_CHECK(writer->contents.count >= writer->next.count.contents);
     if (!s)

@@ -97,6 +97,7 @@ static int count_page(struct wb_merge_pages *s, const struct wb_webdb_page *page
 {
     struct wb_webdb_count *count = &s->writer->next.count;
 
+    WB_CHECK(s->writer->next.count.pages <= s->number);
     if (page->flags & WB_PAGE_TARGET)
         return 0;
     count->pages++;
@@ -107,6 +108,7 @@ static int count_page(struct wb_merge_pages *s, const struct wb_webdb_page *page
 
 static int write_row(struct wb_merge_pages *s, struct wb_slice surt, struct wb_slice row)
 {
+    WB_CHECK(s->number <= WB_NUMBERS_MAX);
     WB_CHECK(wb_slice_starts(surt, wb_buf_slice(&s->site))); /* it is counted in the sums of its own site */
     if (s->number >= WB_NUMBERS_MAX)
         return wb_fail(WB_E_LIMIT, "%s: there are more than %u URLs", s->writer->root, WB_NUMBERS_MAX);
@@ -127,6 +129,8 @@ static int keep_page(struct wb_merge_pages *s, const struct wb_table_record *old
     struct wb_webdb_page page;
     int err = wb_pagerow_decode(old->key, old->value, &s->row_mem, &page);
 
+    WB_CHECK(old->key.ptr != NULL);
+    WB_CHECK(!s->asking);
     if (err < 0)
         return err;
     bool unused = (page.flags & WB_PAGE_TARGET) && old_degree(s, old) == 0; /* a target that nothing leads to */
@@ -145,6 +149,8 @@ static int add_content_edit(struct wb_merge_pages *s, const uint8_t md5[WB_EDIT_
     struct wb_content entry;
     char byte = (char)what;
 
+    WB_CHECK(what == WB_CONTENT_ADD || what == WB_CONTENT_REMOVE);
+    WB_CHECK(s->number < WB_NUMBERS_MAX);
     memcpy(entry.md5, md5, WB_EDIT_MD5_BYTES);
     wb_put64_be(entry.page, s->number);
     return wb_sorter_add(s->writer->content_edits, wb_slice((const char *)&entry, sizeof entry), wb_slice(&byte, 1));
@@ -157,11 +163,18 @@ static int tell_content(struct wb_merge_pages *s)
     bool same = s->had_content && page->has_content && memcmp(s->old_md5, page->md5, WB_EDIT_MD5_BYTES) == 0;
     int err = 0;
 
+    WB_CHECK(s->fold.exists);
     if (s->had_content && !same)
         err = add_content_edit(s, s->old_md5, WB_CONTENT_REMOVE);
     if (err == 0 && page->has_content && !same)
         err = add_content_edit(s, page->md5, WB_CONTENT_ADD);
     return err;
+}
+
+/* Whether the row must be encoded again. */
+static bool is_touched(const struct wb_merge_pages *s)
+{
+    return s->fold.touched || !s->old.key.ptr;
 }
 
 /* Fills in the fields on which the next due time depends. */
@@ -170,6 +183,8 @@ static void prepare_due(struct wb_merge_pages *s)
     struct wb_webdb_page *page = &s->fold.page;
     const struct wb_table_record *old = &s->old;
 
+    WB_CHECK(s->fold.exists);
+    WB_CHECK(is_touched(s));
     page->inlinks = old_degree(s, old);
     /* Near duplicates are found after all rows are written, so this is what the last edition found. */
     page->near = old->key.ptr && old->number < s->near.count &&
@@ -185,6 +200,7 @@ static int apply_edit(struct wb_merge_pages *s, struct wb_slice surt, const stru
     int64_t time_ms = (int64_t)wb_get64_be(record->key.ptr + record->key.len - 8);
     int err = wb_pageedit_decode(surt, time_ms, record->value, &s->edit_mem, &s->edit);
 
+    WB_CHECK(record->key.len == surt.len + WB_PAGEEDIT_SUFFIX);
     if (err < 0)
         return err;
     int applied = wb_pagefold_apply(&s->fold, &s->edit);
@@ -202,6 +218,7 @@ static int apply_edits(struct wb_merge_pages *s, struct wb_slice surt, const str
     struct wb_table_record record;
     int got;
 
+    WB_CHECK(first->key.len >= WB_PAGEEDIT_SUFFIX);
     wb_vec_clear(&s->ids);
     got = apply_edit(s, surt, first);
     while (got == 0 && (got = wb_merge_edit(s->merge, &record)) > 0)
@@ -217,12 +234,6 @@ static void count_change(struct wb_merge_pages *s, bool was_page)
     stat->pages_added += is_page && !was_page;
     stat->pages_deleted += was_page && !is_page;
     stat->pages_changed += is_page && was_page && s->fold.touched;
-}
-
-/* Whether the row must be encoded again. */
-static bool is_touched(const struct wb_merge_pages *s)
-{
-    return s->fold.touched || !s->old.key.ptr;
 }
 
 /* Writes the current page as the edits have left it. */
@@ -250,6 +261,7 @@ static void number_page(struct wb_merge_pages *s)
 {
     uint32_t number = s->fold.exists ? (uint32_t)s->number : WB_NO_NUMBER;
 
+    WB_CHECK(s->number <= WB_NUMBERS_MAX);
     for (size_t i = 0; i < s->ids.count; i++)
         wb_numbermap_set(&s->writer->id_numbers, s->ids.items[i], number);
     if (s->old.key.ptr)
@@ -263,6 +275,8 @@ static int edit_page(struct wb_merge_pages *s, const struct wb_table_record *fir
 {
     int err = wb_pagefold_begin(&s->fold, s->key, s->old.value);
 
+    WB_CHECK(!s->asking);
+    WB_CHECK(s->key.len > 0);
     if (err < 0)
         return err;
     bool was_page = s->old.key.ptr && !(s->fold.page.flags & WB_PAGE_TARGET);
@@ -293,6 +307,9 @@ static int open_stage(struct wb_merge_pages *s)
     struct wb_sorter_stat edits;
     int err = wb_writer_open_old_table(writer, WB_PAGES_FILE, WB_PAGES_KIND, &s->old_pages, &s->pages_cursor);
 
+    WB_CHECK(wb_writer_is(s->writer, WB_WRITER_MERGING));
+    WB_CHECK(writer->page_edits != NULL);
+    WB_CHECK(writer->content_edits == NULL);
     if (err == 0)
         err = wb_writer_open_old_table(writer, WB_SITES_FILE, WB_SITES_KIND, &s->old_sites, &s->sites_cursor);
     if (err == 0)
@@ -371,6 +388,8 @@ static int take_page(struct wb_merge_pages *s)
     struct wb_table_record edit;
     int got = wb_merge_next(s->merge, &s->key, &s->old);
 
+    WB_CHECK(!s->asking);
+    WB_CHECK(s->merge != NULL);
     if (got <= 0)
         return got < 0 ? got : NO_MORE_PAGES;
     if (s->old.key.ptr && s->old.number >= s->writer->old.rows)

@@ -52,6 +52,7 @@ static int take_row(struct rules_stage *s, struct wb_slice row)
     struct wb_webdb_rules rules;
     int err = wb_rulesrow_decode(row, &rules);
 
+    WB_CHECK(s->time_ms >= 0);
     if (err < 0 || rules.time_ms < s->time_ms)
         return err;
     s->time_ms = rules.time_ms;
@@ -64,6 +65,8 @@ static int merge_site(struct rules_stage *s, struct wb_slice site, const struct 
     struct wb_table_record edit;
     int got;
 
+    WB_CHECK(s->merge != NULL);
+    WB_CHECK(s->table != NULL);
     if (site.len != SITE_BYTES)
         return wb_fail(WB_E_CORRUPT, "%s: a row of rules has an invalid key", s->writer->root);
     s->time_ms = 0;
@@ -82,6 +85,7 @@ static int walk_sites(struct rules_stage *s)
     struct wb_slice site;
     int got = 0, err = 0;
 
+    WB_CHECK(s->merge != NULL);
     while (err == 0 && (got = wb_merge_next(s->merge, &site, &old)) > 0)
         err = merge_site(s, site, &old);
     return err < 0 ? err : got;
@@ -94,6 +98,8 @@ static int open_stage(struct rules_stage *s)
     struct wb_sorter_options options = {.dir = writer->root};
     int err = writer->rules_edits ? 0 : wb_sorter_open(&options, &writer->rules_edits);
 
+    WB_CHECK(wb_writer_is(s->writer, WB_WRITER_MERGING));
+    WB_CHECK(s->table == NULL);
     if (err == 0 && writer->old.version >= 2)
         err = wb_writer_open_old_table(writer, WB_RULES_FILE, WB_RULES_KIND, &s->old_table, &s->old);
     if (err == 0)
@@ -107,6 +113,7 @@ int wb_merge_rules(struct wb_webdb_writer *writer)
 {
     struct rules_stage s = {.writer = writer};
 
+    WB_CHECK(writer->target_edits == NULL); /* stage 4 is done */
     WB_CHECK(wb_writer_is(writer, WB_WRITER_MERGING));
     int err = open_stage(&s);
 

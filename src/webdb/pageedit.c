@@ -60,6 +60,7 @@ static bool holds_row(unsigned kind)
 
 static uint32_t count_max(unsigned kind)
 {
+    WB_CHECK(kind == WB_PAGEEDIT_PUSH || kind == WB_PAGEEDIT_EXPUNGE);
     return kind == WB_PAGEEDIT_PUSH ? WB_PUSH_GONE : WB_EXPUNGE_ALLOWED;
 }
 
@@ -127,6 +128,7 @@ static char *put_known(char *p, const struct wb_pageedit *edit)
 {
     unsigned bits = (edit->hint_ms ? KNOWN_HINT : 0u) | (edit->wanted ? KNOWN_WANTED : 0u);
 
+    WB_CHECK(edit->kind == WB_PAGEEDIT_KNOWN);
     p = wb_fields_put(p, (uint64_t)edit->depth << KNOWN_DEPTH_SHIFT | bits);
     return edit->hint_ms ? wb_fields_put_time(p, edit->hint_ms, edit->time_ms) : p;
 }
@@ -213,6 +215,7 @@ static void take_known(struct wb_fields *r, struct wb_pageedit *edit)
 {
     uint64_t lead = wb_fields_take(r, (uint64_t)UINT16_MAX << KNOWN_DEPTH_SHIFT | KNOWN_HINT | KNOWN_WANTED);
 
+    WB_CHECK(edit->kind == WB_PAGEEDIT_KNOWN);
     edit->wanted = lead & KNOWN_WANTED;
     edit->depth = (uint16_t)(lead >> KNOWN_DEPTH_SHIFT);
     if (lead & KNOWN_HINT)
@@ -235,6 +238,7 @@ static void empty_edit(struct wb_pageedit *edit, struct wb_slice surt, int64_t t
 /* Reads everything after the URL. */
 static int take_body(struct wb_fields *r, struct wb_buf *mem, struct wb_pageedit *edit)
 {
+    WB_CHECK(edit->kind >= WB_PAGEEDIT_TARGET && edit->kind <= WB_PAGEEDIT_ADD_ABSENT);
     if (holds_row(edit->kind)) {
         int err = wb_pagerow_decode(edit->surt, wb_slice(r->at, (size_t)(r->end - r->at)), mem, &edit->row);
         r->at = r->end;

@@ -56,6 +56,7 @@ static int set_text(struct wb_pagefold *fold, enum fold_mem which, struct wb_sli
 {
     struct wb_buf *mem = &fold->mem[which];
 
+    WB_CHECK(which <= MEM_LOCATION);
     wb_buf_clear(mem);
     *text_out = WB_SLICE_EMPTY;
     int err = text.len <= max ? wb_buf_append_slice(mem, text) : 0;
@@ -125,6 +126,7 @@ static int make_page(struct wb_pagefold *fold, const struct wb_pageedit *edit, u
 {
     struct wb_webdb_page *page = &fold->page;
 
+    WB_CHECK((flags & ~(unsigned)(WB_PAGE_TARGET | WB_PAGE_BARRED)) == 0);
     WB_CHECK(!is_page(fold));
     if (!fold->exists || edit->time_ms < page->first_seen_ms)
         page->first_seen_ms = edit->time_ms;
@@ -138,11 +140,13 @@ static int make_page(struct wb_pagefold *fold, const struct wb_pageedit *edit, u
 
 static int apply_target(struct wb_pagefold *fold, const struct wb_pageedit *edit)
 {
+    WB_CHECK(edit->kind == WB_PAGEEDIT_TARGET);
     return fold->exists ? 0 : make_page(fold, edit, 0, WB_PAGE_TARGET);
 }
 
 static void take_depth(struct wb_pagefold *fold, uint16_t depth)
 {
+    WB_CHECK(is_page(fold));
     if (depth >= fold->page.depth)
         return;
     fold->page.depth = depth;
@@ -153,6 +157,7 @@ static int apply_known(struct wb_pagefold *fold, const struct wb_pageedit *edit)
 {
     struct wb_webdb_page *page = &fold->page;
 
+    WB_CHECK(edit->kind == WB_PAGEEDIT_KNOWN);
     if (!is_page(fold)) {
         int err = make_page(fold, edit, edit->depth, 0);
         if (err < 0)
@@ -179,6 +184,7 @@ static int apply_known(struct wb_pagefold *fold, const struct wb_pageedit *edit)
 /* Adds a fetch to the list of the last ones. */
 static void note_fetch(struct wb_history *history, const struct wb_pageedit *edit)
 {
+    WB_CHECK(edit->kind == WB_PAGEEDIT_VISIT);
     WB_CHECK(history->fetch_count <= WB_HISTORY_FETCHES);
     if (history->fetch_count == WB_HISTORY_FETCHES)
         memmove(history->fetches, history->fetches + 1, sizeof *history->fetches * --history->fetch_count);
@@ -238,6 +244,8 @@ static int visit_content(struct wb_pagefold *fold, const struct wb_pageedit *edi
     bool changed = known && memcmp(page->md5, visit->md5, WB_EDIT_MD5_BYTES) != 0;
     int64_t modified_ms = 0;
 
+    WB_CHECK(visit->has_content);
+    WB_CHECK(is_page(fold));
     wb_date_parse_http(visit->modified, &modified_ms);
     if (known)
         wb_history_visit(&page->history, gap_between(page->last_seen_ms, edit->time_ms), changed, modified_ms,
@@ -266,6 +274,7 @@ static int visit_content(struct wb_pagefold *fold, const struct wb_pageedit *edi
 /* The server says that the page is unchanged, and we do not know its content. */
 static void visit_unchanged(struct wb_webdb_page *page, const struct wb_pageedit *edit)
 {
+    WB_CHECK(!edit->visit.has_content);
     if (page->has_content && page->last_seen_ms)
         wb_history_visit(&page->history, gap_between(page->last_seen_ms, edit->time_ms), false, 0, edit->time_ms);
     if (!page->has_content || page->status == 0)
@@ -280,6 +289,7 @@ static int visit_redirect(struct wb_pagefold *fold, const struct wb_pageedit *ed
 {
     struct wb_webdb_page *page = &fold->page;
 
+    WB_CHECK(edit->visit.outcome == WB_OUTCOME_REDIRECT);
     page->status = edit->visit.status;
     note_seen(page, edit->time_ms);
     page->flags &= ~(unsigned)WB_PAGE_LOADED;
@@ -290,6 +300,7 @@ static int visit_redirect(struct wb_pagefold *fold, const struct wb_pageedit *ed
 /* 404 or 410. */
 static void visit_gone(struct wb_webdb_page *page, const struct wb_pageedit *edit)
 {
+    WB_CHECK(edit->visit.outcome == WB_OUTCOME_GONE);
     page->status = edit->visit.status;
     page->flags &= ~(unsigned)(WB_PAGE_PUSHED | WB_PAGE_PUSHED_GONE | WB_PAGE_BLOCKED);
     page->flags |= WB_PAGE_GONE;
@@ -305,6 +316,7 @@ static void visit_failed(struct wb_webdb_page *page, const struct wb_pageedit *e
 {
     int64_t tomorrow_ms = later(edit->time_ms, 1);
 
+    WB_CHECK(edit->visit.outcome == WB_OUTCOME_ERROR || edit->visit.outcome == WB_OUTCOME_LATER);
     count_up(&page->failures);
     if (edit->visit.status && !page->has_content)
         page->status = edit->visit.status;
@@ -376,6 +388,7 @@ static int apply_visit(struct wb_pagefold *fold, const struct wb_pageedit *edit)
     const struct wb_edit_page *visit = &edit->visit;
     struct wb_webdb_page *page = &fold->page;
 
+    WB_CHECK(edit->kind == WB_PAGEEDIT_VISIT);
     if (is_page(fold) && edit->time_ms < page->first_seen_ms) {
         page->first_seen_ms = edit->time_ms;
         fold->touched = true;
@@ -410,6 +423,8 @@ static int apply_push(struct wb_pagefold *fold, const struct wb_pageedit *edit)
     struct wb_webdb_page *page = &fold->page;
     bool gone = edit->count == WB_PUSH_GONE;
 
+    WB_CHECK(edit->kind == WB_PAGEEDIT_PUSH);
+    WB_CHECK(edit->count >= WB_PUSH_CHANGED && edit->count <= WB_PUSH_GONE);
     if (!is_page(fold)) {
         int err = gone ? 0 : make_page(fold, edit, 0, 0);
         if (gone || err < 0)
@@ -444,6 +459,8 @@ static int apply_expunge(struct wb_pagefold *fold, const struct wb_pageedit *edi
     struct wb_webdb_page *page = &fold->page;
     bool barred = fold->exists && page->flags & WB_PAGE_BARRED;
 
+    WB_CHECK(edit->kind == WB_PAGEEDIT_EXPUNGE);
+    WB_CHECK(edit->count >= WB_EXPUNGE_EXPIRED && edit->count <= WB_EXPUNGE_ALLOWED);
     switch ((enum wb_expunge)edit->count) {
     case WB_EXPUNGE_EXPIRED:
         /* If the page was fetched again after it expired, it stays. */
@@ -469,6 +486,7 @@ static int apply_ask(struct wb_pagefold *fold, const struct wb_pageedit *edit)
 {
     struct wb_webdb_page *page = &fold->page;
 
+    WB_CHECK(edit->kind == WB_PAGEEDIT_ASK);
     if (!is_page(fold) || !page->has_content)
         return 0;
     if (edit->time_ms <= page->last_tried_ms || edit->time_ms <= page->asked_ms)
@@ -516,6 +534,7 @@ int wb_pagefold_apply(struct wb_pagefold *fold, const struct wb_pageedit *edit)
     bool before = fold->touched;
     int err = WB_E_INVALID;
 
+    WB_CHECK(edit->kind >= WB_PAGEEDIT_TARGET && edit->kind <= WB_PAGEEDIT_ADD_ABSENT);
     fold->touched = false;
     switch (edit->kind) {
     case WB_PAGEEDIT_VISIT:

@@ -180,6 +180,7 @@ static unsigned number_bits(const struct wb_webdb_page *page)
 
 static char *put_content(char *p, const struct wb_webdb_page *page)
 {
+    WB_CHECK(page->has_content);
     memcpy(p, page->md5, WB_EDIT_MD5_BYTES);
     wb_put64(p + WB_EDIT_MD5_BYTES, page->simhash);
     wb_put64(p + WB_EDIT_MD5_BYTES + 8, page->title_hash);
@@ -192,6 +193,7 @@ static char *put_fetches(char *p, const struct wb_webdb_page *page)
     const struct wb_history *history = &page->history;
     int64_t after_ms = page->last_tried_ms;
 
+    WB_CHECK(history->fetch_count >= 1 && history->fetch_count <= WB_HISTORY_FETCHES);
     p = wb_fields_put(p, history->fetch_count);
     for (unsigned i = history->fetch_count; i-- > 0;) {
         const struct wb_history_fetch *fetch = &history->fetches[i];
@@ -236,6 +238,7 @@ static char *put_modified_history(char *p, const struct wb_history *history)
 
 static char *put_numbers(char *p, const struct wb_webdb_page *page, unsigned word)
 {
+    WB_CHECK(!(word & ROW_CONTENT) == !page->has_content);
     p = wb_fields_put_time(p, page->first_seen_ms, 0);
     if (word & ROW_DEPTH)
         p = wb_fields_put(p, page->depth);
@@ -299,6 +302,7 @@ int wb_pagerow_encode(const struct wb_webdb_page *page, struct wb_buf *row_out)
     int64_t modified = 0;
     int err = check_page(page);
 
+    WB_CHECK(page->url.ptr != NULL);
     if (err == 0)
         err = wb_buf_reserve(row_out, FIXED_MAX + text);
     if (err < 0)
@@ -337,6 +341,7 @@ static void take_content(struct wb_fields *r, struct wb_webdb_page *page)
 {
     const char *p = wb_fields_take_bytes(r, CONTENT_BYTES);
 
+    WB_CHECK(!page->has_content);
     if (!p)
         return;
     page->has_content = true;
@@ -467,6 +472,7 @@ static int make_texts(struct wb_webdb_page *page, unsigned word, int64_t modifie
 {
     int err = 0;
 
+    WB_CHECK(word_is_valid(word));
     wb_buf_clear(mem);
     if (!(word & WB_SPELLING_TEXT))
         err = wb_spelling_url(page->surt, word & ROW_SPELLING, WB_DATE_HTTP_BYTES, mem);
@@ -499,6 +505,7 @@ int wb_pagerow_decode(struct wb_slice surt, struct wb_slice row, struct wb_buf *
     int64_t modified = 0;
     int err = WB_E_CORRUPT;
 
+    WB_CHECK(row.ptr != NULL);
     empty_page(page_out, surt);
     unsigned word = (unsigned)wb_fields_take(&r, ROW_BITS);
     if (!r.ok || !word_is_valid(word))

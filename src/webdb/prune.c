@@ -16,6 +16,7 @@ struct merged_journal {
 
 static int open_journal(const char *dir, struct merged_journal *journal)
 {
+    WB_CHECK(dir != NULL);
     *journal = (struct merged_journal){0};
     int err = wb_journal_list_logs(dir, &journal->logs, &journal->count);
 
@@ -60,6 +61,7 @@ int wb_webdb_unmerged(const char *dir, uint64_t *bytes_out)
 static bool is_needed(const struct merged_journal *journal, const struct wb_journal_log *log,
                       struct wb_journal_reader *reader, const struct wb_journal_needs *needs)
 {
+    WB_CHECK(reader != NULL);
     if (!log->ended || merged_end(journal, log->number) < log->end)
         return true;
     return wb_journal_needs_log(needs, log->number) && wb_journal_log_is_of_crawl(reader, log->number);
@@ -73,6 +75,7 @@ static int prune(const char *dir, const struct merged_journal *journal, const st
     size_t count = 0;
     int err = numbers ? wb_journal_reader_open(dir, &reader) : WB_E_NOMEM;
 
+    WB_CHECK(journal->count > 0);
     for (size_t i = 0; err == 0 && i < journal->count; i++)
         if (!is_needed(journal, &journal->logs[i], reader, needs))
             numbers[count++] = journal->logs[i].number;
@@ -88,6 +91,7 @@ int wb_webdb_prune_journal(const char *dir, const struct wb_journal_needs *needs
 {
     struct merged_journal journal;
 
+    WB_CHECK(needs != NULL);
     *bytes_out = 0;
     int err = open_journal(dir, &journal);
     if (err == 0 && journal.count)

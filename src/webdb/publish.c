@@ -38,6 +38,7 @@ static int clean_entry(void *context, const struct wb_dir_entry *entry)
     uint32_t number = number_of(entry->name);
     bool unfinished = strncmp(entry->name, NEW_PREFIX, strlen(NEW_PREFIX)) == 0;
 
+    WB_CHECK(cleaning->writer->lock.fd >= 0);
     if (entry->kind != WB_PATH_DIR || !(unfinished || (number && number < cleaning->keep)))
         return 0;
     char *path = wb_path_join(cleaning->writer->root, entry->name);
@@ -81,6 +82,7 @@ static int add_size(void *context, const struct wb_dir_entry *entry)
 {
     struct wb_webdb_count *count = context;
 
+    WB_CHECK(strcmp(entry->name, WB_MANIFEST_FILE) != 0); /* it is written last */
     count->bytes += entry->size;
     if (strcmp(entry->name, WB_INLINKS_FILE) == 0 || strcmp(entry->name, WB_OUTLINKS_FILE) == 0)
         count->link_bytes += entry->size;
@@ -92,6 +94,8 @@ static int write_manifest(struct wb_webdb_writer *writer)
     char *path = wb_writer_new_path(writer, WB_MANIFEST_FILE);
     int err = path ? wb_dir_each(writer->fresh, add_size, &writer->next.count) : WB_E_NOMEM;
 
+    WB_CHECK(writer->fresh != NULL);
+    WB_CHECK(writer->next.version == WB_WEBDB_VERSION);
     if (err == 0)
         err = wb_manifest_write(path, &writer->next);
     wb_free(path);

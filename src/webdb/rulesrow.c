@@ -27,6 +27,7 @@ int wb_rulesrow_encode(const struct wb_webdb_rules *rules, struct wb_buf *row_ou
 {
     char head[HEAD_BYTES];
 
+    WB_CHECK(rules->text.len == 0 || rules->text.ptr != NULL);
     WB_CHECK(wb_rulesrow_fits(rules));
     wb_put64(head, (uint64_t)rules->time_ms);
     wb_put64(head + 8, (uint64_t)rules->expires_ms);
@@ -37,6 +38,7 @@ int wb_rulesrow_encode(const struct wb_webdb_rules *rules, struct wb_buf *row_ou
 
 int wb_rulesrow_decode(struct wb_slice row, struct wb_webdb_rules *rules_out)
 {
+    WB_CHECK(row.ptr != NULL);
     *rules_out = (struct wb_webdb_rules){0};
     if (row.len >= HEAD_BYTES) {
         *rules_out = (struct wb_webdb_rules){.time_ms = (int64_t)wb_get64(row.ptr),

@@ -36,6 +36,7 @@ static int add_row(struct salvage *s, const struct wb_table_record *record)
     struct wb_pageedit edit = {.kind = WB_PAGEEDIT_ADD_SCORE, .id = WB_PAGEEDIT_NO_ID};
     int err = wb_pagerow_decode(record->key, record->value, &s->mem, &edit.row);
 
+    WB_CHECK(wb_writer_is(s->writer, WB_WRITER_COLLECTING));
     if (err == 0 && !(edit.row.flags & WB_PAGE_TARGET)) {
         edit.url = edit.row.url;
         err = wb_writer_add_page_edit(s->writer, &edit);
@@ -51,6 +52,7 @@ static int add_rows(struct salvage *s, struct wb_cursor *cursor)
     struct wb_table_record record;
     int got;
 
+    WB_CHECK(cursor != NULL);
     for (uint64_t done = 0; (got = wb_cursor_next(cursor, &record)) != 0; done++) {
         int err = 0;
         if (got == WB_E_CORRUPT)
@@ -73,6 +75,7 @@ static int add_rules(struct salvage *s, struct wb_cursor *cursor)
     struct wb_table_record record;
     int got;
 
+    WB_CHECK(cursor != NULL);
     while ((got = wb_cursor_next(cursor, &record)) != 0) {
         int err = got < 0 ? got : wb_rulesrow_decode(record.value, &rules);
         if (err == 0 && record.key.len == 8)

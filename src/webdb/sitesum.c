@@ -18,6 +18,7 @@ void wb_sitesum_add(struct wb_webdb_site *sum, const struct wb_webdb_page *page)
 {
     const struct wb_history *history = &page->history;
 
+    WB_CHECK(sum->fetched <= sum->pages);
     if (page->flags & WB_PAGE_TARGET)
         return;
     sum->pages++;

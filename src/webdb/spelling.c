@@ -27,6 +27,7 @@ static struct wb_slice without_port(struct wb_slice site)
 /* Whether a host is an IPv4 address: digits and dots, with a digit at the end. */
 static bool is_address(struct wb_slice host)
 {
+    WB_CHECK(host.len > 0);
     for (size_t i = 0; i < host.len; i++)
         if (host.ptr[i] != '.' && (host.ptr[i] < '0' || host.ptr[i] > '9'))
             return false;
@@ -89,6 +90,7 @@ unsigned wb_spelling_of(struct wb_slice surt, struct wb_slice url)
     unsigned spelling = 0;
     size_t begin = HTTP.len, end;
 
+    WB_CHECK(url.ptr != NULL);
     if (wb_slice_starts(url, HTTPS)) {
         spelling = WB_SPELLING_HTTPS;
         begin = HTTPS.len;
@@ -144,6 +146,7 @@ int wb_spelling_url(struct wb_slice surt, unsigned spelling, size_t more, struct
 
 int wb_spelling_surt(struct wb_slice text, struct wb_url *url, struct wb_buf *key, struct wb_buf *surt_out)
 {
+    WB_CHECK(surt_out != key);
     wb_buf_clear(surt_out);
     int err = wb_url_parse(text, NULL, url);
     if (err == 0 && !wb_url_is_http(url))

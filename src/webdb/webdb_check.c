@@ -53,6 +53,7 @@ void wb_webdb_check_report(struct wb_webdb_check *check, enum wb_webdb_checked f
     char message[MESSAGE_MAX];
     va_list args;
 
+    WB_CHECK(check->found != NULL);
     va_start(args, format);
     vsnprintf(message, sizeof message, format, args);
     va_end(args);
@@ -61,6 +62,7 @@ void wb_webdb_check_report(struct wb_webdb_check *check, enum wb_webdb_checked f
 
 bool wb_webdb_check_report_error(struct wb_webdb_check *check, enum wb_webdb_checked file, int err)
 {
+    WB_CHECK(file < WB_CHECKED_FILES);
     if (err != WB_E_CORRUPT && err != WB_E_NEWER)
         return false;
     wb_webdb_check_report(check, file, "%s", wb_error_message());
@@ -98,6 +100,7 @@ static int missing(struct wb_webdb_check *check, enum wb_webdb_checked file)
     uint32_t newest;
     int err = wb_edition_newest(check->dir, &newest);
 
+    WB_CHECK(check->number > 0);
     if (err < 0)
         return err;
     if (newest != check->number)
@@ -131,6 +134,7 @@ static int verify_file(struct wb_webdb_check *check, const char *edition, enum w
 
 static void compare_size(struct wb_webdb_check *check, enum wb_webdb_checked file, uint64_t records, uint64_t rows)
 {
+    WB_CHECK(file != WB_CHECKED_MANIFEST);
     if (records != rows)
         wb_webdb_check_report(check, file, "%" PRIu64 " entries for %" PRIu64 " rows of pages", records, rows);
 }
@@ -141,6 +145,7 @@ static void compare_sizes(struct wb_webdb_check *check, const struct wb_manifest
 {
     uint64_t rows = records[WB_CHECKED_PAGES], contents = records[WB_CHECKED_CONTENTS];
 
+    WB_CHECK(!has_problems(check));
     if (rows != manifest->rows)
         wb_webdb_check_report(check, WB_CHECKED_PAGES, "%" PRIu64 " rows, but the manifest says %" PRIu64, rows,
                               manifest->rows);
@@ -157,6 +162,7 @@ static int verify_files(struct wb_webdb_check *check, struct wb_webdb_count *cou
     uint64_t records[WB_CHECKED_FILES] = {0};
     int err = edition ? 0 : WB_E_NOMEM;
 
+    WB_CHECK(check->webdb == NULL);
     for (int file = 0; err == 0 && file < (manifest.version == 1 ? WB_CHECKED_NEAR : WB_CHECKED_FILES); file++)
         err = verify_file(check, edition, (enum wb_webdb_checked)file, &manifest, &records[file]);
     if (err == 0 && !has_problems(check))
@@ -182,6 +188,7 @@ static void measure(struct wb_webdb_check *check)
     const struct wb_webdb *webdb = check->webdb;
     struct wb_table_stat pages, outlinks, inlinks, sites, rules = {0};
 
+    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
     wb_table_stat(webdb->pages, &pages);
     wb_table_stat(webdb->outlinks, &outlinks);
     wb_table_stat(webdb->inlinks, &inlinks);
@@ -197,6 +204,7 @@ static void compare_manifest(struct wb_webdb_check *check)
 {
     const struct wb_webdb_count *told = &check->webdb->manifest.count, *seen = &check->seen;
 
+    WB_CHECK(check->webdb != NULL);
     measure(check);
     if (told->edition != check->number)
         wb_webdb_check_report(check, WB_CHECKED_MANIFEST, "it belongs to edition %u", told->edition);
@@ -214,6 +222,7 @@ static void compare_manifest(struct wb_webdb_check *check)
 /* Returns AGAIN if the edition was replaced before its files were open. */
 static int check_edition(struct wb_webdb_check *check, struct wb_webdb_count *count_out)
 {
+    WB_CHECK(check->webdb == NULL);
     WB_CHECK(check->number > 0);
     int err = verify_files(check, count_out);
 

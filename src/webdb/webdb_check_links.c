@@ -52,6 +52,7 @@ static void compare_degree(struct link_check *w, uint64_t page, uint64_t links)
 {
     uint32_t degree = wb_webdb_degree(w->check->webdb, page);
 
+    WB_CHECK(page < w->check->webdb->manifest.rows);
     if (degree != (links < UINT32_MAX ? links : UINT32_MAX))
         wb_webdb_check_report(w->check, WB_CHECKED_DEGREES, "it says %u links to page %" PRIu64 ", which has %" PRIu64,
                               degree, page, links);
@@ -60,6 +61,8 @@ static void compare_degree(struct link_check *w, uint64_t page, uint64_t links)
 /* Compares the degrees of all pages before this one. The current list is that of the last page with links. */
 static void compare_degrees(struct link_check *w, uint64_t page)
 {
+    WB_CHECK(page <= w->check->webdb->manifest.rows);
+    WB_CHECK(w->in);
     for (; w->pages_done < page; w->pages_done++)
         compare_degree(w, w->pages_done, w->begun && w->pages_done == w->owner ? w->items : 0);
 }
@@ -106,6 +109,7 @@ static void check_item(struct link_check *w, const struct wb_linkitem *item)
 {
     const struct wb_webdb *webdb = w->check->webdb;
 
+    WB_CHECK(w->begun);
     if (w->items && item->number <= w->last)
         wb_webdb_check_report(w->check, w->file, "the list of number %" PRIu64 " is not in order", w->owner);
     if (w->in && !is_content(webdb, item->number))
@@ -144,6 +148,7 @@ static int walk_lists(struct link_check *w, struct wb_table *table)
     struct wb_table_record record;
     int more, err = wb_cursor_open(table, &cursor);
 
+    WB_CHECK(!w->begun);
     while (err == 0 && (more = wb_cursor_next(cursor, &record)) != 0) {
         if (more > 0)
             err = check_list(w, &record);
@@ -162,6 +167,7 @@ int wb_webdb_check_links(struct wb_webdb_check *check)
     struct link_check in = {.check = check, .file = WB_CHECKED_INLINKS, .in = true};
     int err = walk_lists(&out, check->webdb->outlinks);
 
+    WB_CHECK(check->webdb->magic == WB_WEBDB_MAGIC);
     if (err == 0)
         err = walk_lists(&in, check->webdb->inlinks);
     if (err < 0)

@@ -57,6 +57,7 @@ static void compare_sums(struct page_check *w)
     int err = wb_sitesum_decode(w->site_row.value, &told);
     const struct wb_webdb_site *sum = &w->sum;
 
+    WB_CHECK(w->site_more);
     if (wb_webdb_check_report_error(w->check, WB_CHECKED_SITES, err))
         return;
     /* The days are added up in the same order as in the merge, but the compiler may have reordered the additions. */
@@ -120,6 +121,7 @@ static void check_near(struct page_check *w, uint64_t number)
     const struct wb_column *near = &w->check->webdb->near;
     uint32_t to = number < near->count ? wb_get32(wb_column_at(near, number)) : UINT32_MAX;
 
+    WB_CHECK(number < w->check->webdb->manifest.rows);
     if (to != UINT32_MAX && (to >= number || !w->page.has_content))
         wb_webdb_check_report(w->check, WB_CHECKED_NEAR, "page %" PRIu64 " cannot be near page %u", number, to);
 }
@@ -129,6 +131,7 @@ static int check_row(struct page_check *w, const struct wb_table_record *record)
     struct wb_webdb_page *page = &w->page;
     int err = wb_pagerow_decode(record->key, record->value, &w->mem, page);
 
+    WB_CHECK(record->number < w->check->webdb->manifest.rows);
     if (wb_webdb_check_report_error(w->check, WB_CHECKED_PAGES, err))
         return 0;
     if (err < 0)
@@ -175,6 +178,7 @@ static void check_contents(struct page_check *w)
     const struct wb_webdb *webdb = check->webdb;
     struct wb_webdb_check_set seen = {0, 0};
 
+    WB_CHECK(check->seen.contents == 0);
     for (uint64_t i = 0; i < webdb->contents.count; i++) {
         const struct wb_content *entry = wb_webdb_content(webdb, i), *before = i ? entry - 1 : NULL;
         uint64_t page = wb_get64_be(entry->page);
@@ -198,6 +202,8 @@ int wb_webdb_check_pages(struct wb_webdb_check *check)
     struct page_check w = {.check = check, .url = WB_URL_INIT};
     int err = wb_cursor_open(check->webdb->pages, &w.rows);
 
+    WB_CHECK(check->webdb->magic == WB_WEBDB_MAGIC);
+    WB_CHECK(check->seen.pages == 0);
     if (err == 0)
         err = wb_cursor_open(check->webdb->sites, &w.sites);
     if (err == 0)
@@ -223,6 +229,7 @@ int wb_webdb_check_rules(struct wb_webdb_check *check)
     struct wb_table_record record;
     int more, err = check->webdb->rules ? wb_cursor_open(check->webdb->rules, &cursor) : 0;
 
+    WB_CHECK(check->webdb->magic == WB_WEBDB_MAGIC);
     while (err == 0 && cursor && (more = wb_cursor_next(cursor, &record)) != 0) {
         if (more > 0)
             more = wb_rulesrow_decode(record.value, &rules);

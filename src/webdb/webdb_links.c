@@ -78,6 +78,7 @@ void wb_webdb_links_close(struct wb_webdb_links *links)
 /* Closes the walk if opening it has failed. */
 static int opened(int err, struct wb_webdb_links **links_out)
 {
+    WB_CHECK(err < 0 || (*links_out)->magic == LINKS_MAGIC);
     if (err < 0) {
         wb_webdb_links_close(*links_out);
         *links_out = NULL;
@@ -98,6 +99,7 @@ int wb_webdb_links(struct wb_webdb *webdb, struct wb_webdb_links **links_out)
 {
     int err = open_walk(webdb, webdb->inlinks, links_out);
 
+    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
     if (err < 0)
         return err;
     (*links_out)->all = true;
@@ -137,6 +139,7 @@ int wb_webdb_links_from(struct wb_webdb *webdb, const uint8_t md5[WB_EDIT_MD5_BY
     uint64_t number;
     int found = wb_contents_find(&webdb->contents, md5, &number);
 
+    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
     *links_out = NULL;
     if (found < 0 && found != WB_E_NOTFOUND)
         return found;
@@ -154,6 +157,7 @@ int wb_webdb_links_from(struct wb_webdb *webdb, const uint8_t md5[WB_EDIT_MD5_BY
 
 static int damaged(const struct wb_webdb_links *links, const char *what)
 {
+    WB_CHECK(links->magic == LINKS_MAGIC);
     return wb_fail(WB_E_CORRUPT, "%s/%s: the list of number %llu %s", links->webdb->path, links->file,
                    (unsigned long long)links->owner, what);
 }
@@ -165,6 +169,7 @@ static int find_url(struct wb_webdb_links *links, uint64_t page)
     struct wb_table_record record;
     int err = 0;
 
+    WB_CHECK(links->pages != NULL);
     if (page >= links->webdb->manifest.rows)
         return damaged(links, "leads to a page that does not exist");
     if (links->row && page >= links->row && page - links->row < NEAR_ROWS) {
@@ -193,6 +198,8 @@ static int next_list(struct wb_webdb_links *links)
     uint32_t piece;
     int more = wb_cursor_next(links->lists, &record);
 
+    WB_CHECK(links->lists != NULL);
+    WB_CHECK(!links->open);
     if (more <= 0)
         return more;
     if (!wb_linklist_key_parse(record.key, &owner, &piece))

@@ -125,6 +125,7 @@ static int open_by_content(struct wb_webdb *webdb, uint64_t entry, uint64_t entr
 
 int wb_webdb_pages_by_md5(struct wb_webdb *webdb, struct wb_webdb_pages **pages_out)
 {
+    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
     return open_by_content(webdb, 0, webdb->contents.count, pages_out);
 }
 
@@ -134,6 +135,7 @@ int wb_webdb_get_pages(struct wb_webdb *webdb, const uint8_t md5[WB_EDIT_MD5_BYT
     uint64_t first, end;
     int err = wb_contents_find(&webdb->contents, md5, &first);
 
+    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
     *pages_out = NULL;
     if (err == WB_E_NOTFOUND)
         return open_by_content(webdb, 0, 0, pages_out);
@@ -169,6 +171,7 @@ static int gather_row(struct wb_webdb_pages *pages, struct gathered_row *row)
 {
     struct wb_table_record record;
 
+    WB_CHECK(pages->cursor != NULL);
     if (row->page >= pages->webdb->manifest.rows)
         return wb_fail(WB_E_CORRUPT, "%s: a content belongs to a page that does not exist", pages->webdb->path);
     int err = wb_cursor_get_number(pages->cursor, row->page, &record);
@@ -187,6 +190,7 @@ static int gather_row(struct wb_webdb_pages *pages, struct gathered_row *row)
  */
 static int gather_batch(struct wb_webdb_pages *pages)
 {
+    WB_CHECK(pages->by_content && pages->entry <= pages->entry_end);
     WB_CHECK(pages->batch_at == pages->batch_count); /* the last batch has been returned */
     uint64_t left = pages->entry_end - pages->entry;
     size_t count = left < pages->batch_most ? (size_t)left : pages->batch_most, whole = count, rows = 0;
@@ -227,6 +231,7 @@ static int gather_batch(struct wb_webdb_pages *pages)
 
 static int next_by_content(struct wb_webdb_pages *pages, struct wb_webdb_page *page_out)
 {
+    WB_CHECK(pages->by_content);
     if (pages->batch_at == pages->batch_count) {
         int err = gather_batch(pages);
         if (err < 0 || pages->batch_count == 0)

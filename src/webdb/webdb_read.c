@@ -47,6 +47,7 @@ static int check_sizes(const struct wb_webdb *webdb)
 {
     struct wb_table_stat stat;
 
+    WB_CHECK(webdb->manifest.version > 0);
     wb_table_stat(webdb->pages, &stat);
     if (stat.records != webdb->manifest.rows || webdb->degrees.count != stat.records ||
         webdb->contents.count > stat.records || (webdb->rules && webdb->near.count != stat.records))
@@ -59,6 +60,7 @@ static int open_files(struct wb_webdb *webdb)
     char *path = wb_path_join(webdb->path, WB_MANIFEST_FILE);
     int err = path ? wb_manifest_read(path, &webdb->manifest) : WB_E_NOMEM;
 
+    WB_CHECK(webdb->path != NULL);
     wb_free(path);
     if (err == 0)
         err = open_table(webdb, WB_PAGES_FILE, WB_PAGES_KIND, &webdb->pages);
@@ -86,6 +88,7 @@ int wb_webdb_open_number(const char *dir, uint32_t number, struct wb_webdb **web
     struct wb_webdb *webdb = wb_alloc_zero(1, sizeof *webdb);
     int err;
 
+    WB_CHECK(number > 0);
     *webdb_out = NULL;
     if (!webdb)
         return WB_E_NOMEM;
@@ -107,6 +110,7 @@ int wb_webdb_open(const char *dir, struct wb_webdb **webdb_out)
 {
     uint32_t tried = 0, newest;
 
+    WB_CHECK(dir != NULL);
     *webdb_out = NULL;
     for (;;) {
         struct wb_error_copy why = {.code = 0};
@@ -220,6 +224,7 @@ int wb_webdb_decode_row(const struct wb_webdb *webdb, const struct wb_table_reco
 {
     const struct wb_column *near = &webdb->near;
 
+    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
     WB_CHECK(record->number < webdb->manifest.rows);
     int err = wb_pagerow_decode(record->key, record->value, mem, page_out);
 
@@ -245,6 +250,7 @@ int wb_webdb_get_page(struct wb_webdb *webdb, struct wb_slice url, struct wb_web
 {
     struct wb_table_record record;
 
+    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
     *page_out = (struct wb_webdb_page){.number = 0};
     int err = wb_webdb_find_row(webdb, url, &record);
     if (err < 0)
@@ -264,6 +270,7 @@ int wb_webdb_page_url(struct wb_webdb *webdb, uint64_t number, struct wb_buf *ur
     struct wb_webdb_page page;
     struct wb_table_record record;
 
+    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
     wb_buf_clear(url_out);
     int err = wb_webdb_borrow(webdb, webdb->pages, &cursor);
     if (err == 0)
@@ -295,6 +302,7 @@ int wb_webdb_get_site(struct wb_webdb *webdb, struct wb_slice name, struct wb_we
     struct wb_cursor *cursor = NULL;
     struct wb_table_record record;
 
+    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
     *site_out = (struct wb_webdb_site){.name = WB_SLICE_EMPTY};
     int err = wb_spelling_site_surt(name, &webdb->surt);
     if (err == 0)
@@ -317,6 +325,7 @@ int wb_webdb_get_rules(struct wb_webdb *webdb, struct wb_slice site, struct wb_w
     struct wb_table_record record;
     char key[8];
 
+    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
     *rules_out = (struct wb_webdb_rules){0};
     if (!webdb->rules)
         return wb_fail(WB_E_NOTFOUND, "%s contains no robots.txt", webdb->path);

@@ -50,6 +50,7 @@ char *wb_writer_old_path(const struct wb_webdb_writer *writer, const char *name)
     char *edition = wb_edition_path(writer->dir, writer->old_number);
     char *path = edition ? wb_path_join(edition, name) : NULL;
 
+    WB_CHECK(writer->old_number > 0);
     wb_free(edition);
     return path;
 }
@@ -147,6 +148,7 @@ int wb_writer_create_column(struct wb_webdb_writer *writer, const char *name, co
 
 int wb_writer_progress(struct wb_webdb_writer *writer, const char *step, uint64_t done, uint64_t total)
 {
+    WB_CHECK(writer->magic == WB_WRITER_MAGIC);
     if (done % PROGRESS_EVERY != 0 || !writer->options.progress)
         return 0;
     if (!writer->options.progress(writer->options.progress_context, step, done, total))
@@ -175,6 +177,7 @@ static int take_lock(struct wb_webdb_writer *writer)
     char *path = wb_path_join(writer->root, LOCK_NAME);
     int err = path ? wb_path_mkdirs(writer->root) : WB_E_NOMEM;
 
+    WB_CHECK(writer->lock.fd < 0);
     if (err == 0)
         err = wb_file_open(path, WB_FILE_WRITE | WB_FILE_CREATE, &writer->lock);
     if (err == 0)
@@ -190,6 +193,7 @@ static int read_old(struct wb_webdb_writer *writer)
 {
     int err = wb_edition_newest(writer->dir, &writer->newest);
 
+    WB_CHECK(writer->old_number == 0);
     WB_CHECK(writer->lock.fd >= 0); /* nobody replaces the edition while we hold the lock */
     if (err < 0 || !writer->newest || writer->options.anew)
         return err;
@@ -206,6 +210,8 @@ static int make_urls(struct wb_webdb_writer *writer)
 {
     size_t count = URLS_MIN;
 
+    WB_CHECK(writer->urls == NULL);
+    WB_CHECK(writer->options.memory_bytes >= MEMORY_MIN);
     while (count * 2 * sizeof *writer->urls <= writer->options.memory_bytes / 8)
         count *= 2;
     writer->urls = wb_alloc_zero(count, sizeof *writer->urls);
@@ -218,6 +224,7 @@ int wb_webdb_writer_open(const char *dir, const struct wb_webdb_options *options
     struct wb_webdb_writer *writer = wb_alloc_zero(1, sizeof *writer);
     int err = WB_E_NOMEM;
 
+    WB_CHECK(dir != NULL);
     *writer_out = NULL;
     if (!writer)
         return WB_E_NOMEM;
@@ -289,12 +296,14 @@ void wb_webdb_writer_abandon(struct wb_webdb_writer *writer)
 /* An edition of an older version is rewritten even if there is nothing to merge. */
 static bool must_merge(const struct wb_webdb_writer *writer)
 {
+    WB_CHECK(writer->magic == WB_WRITER_MAGIC);
     return writer->stat.page_edits + writer->stat.link_edits + writer->rules_count ||
            (writer->old_number && writer->old.version < WB_WEBDB_VERSION);
 }
 
 static int begin_merge(struct wb_webdb_writer *writer)
 {
+    WB_CHECK(!writer->page_stage && !writer->pages_merged);
     WB_CHECK(wb_writer_is(writer, WB_WRITER_COLLECTING));
     int err = wb_writer_flush_links(writer);
     writer->state = WB_WRITER_MERGING;
@@ -331,6 +340,7 @@ static int merge(struct wb_webdb_writer *writer)
     struct wb_webdb_page *page;
     int err;
 
+    WB_CHECK(writer->state != WB_WRITER_PUBLISHED);
     while ((err = wb_webdb_writer_next(writer, &page, &site)) > 0)
         ; /* the caller did not ask: next_due_ms stays as it is */
     if (err == 0)

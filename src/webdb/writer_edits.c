@@ -22,6 +22,7 @@ enum {
 
 static void clear_urls(struct wb_webdb_writer *writer)
 {
+    WB_CHECK(writer->urls != NULL);
     memset(writer->urls, 0, writer->urls_cap * sizeof *writer->urls);
     writer->urls_used = 0;
 }
@@ -33,6 +34,7 @@ static void clear_urls(struct wb_webdb_writer *writer)
  */
 static void note_removal(struct wb_webdb_writer *writer)
 {
+    WB_CHECK(writer->removals > 0);
     if (!writer->told)
         return;
     writer->told = false;
@@ -52,6 +54,7 @@ int wb_writer_add_page_edit(struct wb_webdb_writer *writer, struct wb_pageedit *
 {
     char suffix[WB_PAGEEDIT_SUFFIX] = {0};
 
+    WB_CHECK(writer->page_edits != NULL);
     WB_CHECK(wb_writer_is(writer, WB_WRITER_COLLECTING));
     int err = wb_spelling_surt(edit->url, &writer->url, &writer->key, &writer->surt);
     if (err < 0)
@@ -101,6 +104,7 @@ static struct wb_writer_url *find_url(struct wb_webdb_writer *writer, struct wb_
 
 static int new_id(struct wb_webdb_writer *writer, uint32_t *id_out)
 {
+    WB_CHECK(wb_writer_is(writer, WB_WRITER_COLLECTING));
     if (writer->next_id >= WB_NUMBERS_MAX)
         return wb_fail(WB_E_LIMIT, "%s: there are more than %u URLs to merge at once", writer->root, WB_NUMBERS_MAX);
     *id_out = writer->next_id++;
@@ -111,6 +115,7 @@ static int new_id(struct wb_webdb_writer *writer, uint32_t *id_out)
 static bool is_told(const struct wb_webdb_writer *writer, const struct wb_writer_url *slot,
                     const struct wb_pageedit *known)
 {
+    WB_CHECK(slot->known <= writer->removals);
     return slot->known == writer->removals && known->depth >= slot->depth && (slot->wanted || !known->wanted);
 }
 
@@ -118,6 +123,8 @@ static void note_told(struct wb_webdb_writer *writer, struct wb_writer_url *slot
 {
     bool again = slot->known == writer->removals;
 
+    WB_CHECK(slot->id != WB_PAGEEDIT_NO_ID);
+    WB_CHECK(known->kind == WB_PAGEEDIT_KNOWN);
     slot->known = writer->removals;
     slot->wanted = (again && slot->wanted) || known->wanted;
     slot->depth = again && slot->depth < known->depth ? slot->depth : known->depth;
@@ -226,6 +233,7 @@ static int add_row(struct wb_webdb_writer *writer, enum wb_pageedit_kind kind, c
     struct wb_pageedit edit = {.kind = kind, .time_ms = writer->options.now_ms, .id = id, .url = page->url,
                                .row = *page};
 
+    WB_CHECK(page->url.ptr != NULL);
     return wb_writer_add_page_edit(writer, &edit);
 }
 
@@ -234,11 +242,13 @@ static int add_link(struct wb_webdb_writer *writer, uint32_t condition, const st
     struct wb_writer_link grouped = {.tag = link->tag, .flags = link->flags, .anchor = link->anchor};
     int err = wb_writer_add_target(writer, link->to, NULL, &grouped.id);
 
+    WB_CHECK(link->to.ptr != NULL);
     return err < 0 ? err : wb_writer_add_link(writer, link->from_md5, condition, &grouped);
 }
 
 int wb_webdb_add_page(struct wb_webdb_writer *writer, const struct wb_webdb_page *page)
 {
+    WB_CHECK(wb_writer_is(writer, WB_WRITER_COLLECTING));
     return add_row(writer, WB_PAGEEDIT_ADD, page, WB_PAGEEDIT_NO_ID);
 }
 
@@ -246,6 +256,7 @@ int wb_webdb_add_page_with_score(struct wb_webdb_writer *writer, const struct wb
 {
     struct wb_webdb_page scored = *page;
 
+    WB_CHECK(wb_writer_is(writer, WB_WRITER_COLLECTING));
     scored.flags |= WB_PAGE_SCORED;
     return add_row(writer, WB_PAGEEDIT_ADD_SCORE, &scored, WB_PAGEEDIT_NO_ID);
 }
@@ -256,6 +267,7 @@ int wb_webdb_add_page_if_not_present(struct wb_webdb_writer *writer, const struc
     uint32_t condition = WB_PAGEEDIT_NO_ID;
     int err = link ? new_id(writer, &condition) : 0;
 
+    WB_CHECK(wb_writer_is(writer, WB_WRITER_COLLECTING));
     if (err == 0)
         err = add_row(writer, WB_PAGEEDIT_ADD_ABSENT, page, condition);
     return err < 0 || !link ? err : add_link(writer, condition, link);
@@ -263,5 +275,6 @@ int wb_webdb_add_page_if_not_present(struct wb_webdb_writer *writer, const struc
 
 int wb_webdb_add_link(struct wb_webdb_writer *writer, const struct wb_webdb_link *link)
 {
+    WB_CHECK(wb_writer_is(writer, WB_WRITER_COLLECTING));
     return add_link(writer, WB_PAGEEDIT_NO_ID, link);
 }

@@ -69,6 +69,8 @@ static int take_page(struct wb_webdb_writer *writer, const struct wb_edit *edit,
     size_t at = 0;
     int got = take_visit(writer, edit);
 
+    WB_CHECK(edit->kind == WB_EDIT_PAGE);
+    WB_CHECK(edit->page.links == NULL); /* a record that was read has its links packed */
     if (got < 0 || !edit->page.has_content)
         return got;
     while ((got = wb_edit_links_next(edit, &at, mem, &link)) > 0) {
@@ -81,6 +83,7 @@ static int take_page(struct wb_webdb_writer *writer, const struct wb_edit *edit,
 
 int wb_webdb_add_visit(struct wb_webdb_writer *writer, const struct wb_edit *edit)
 {
+    WB_CHECK(edit->kind == WB_EDIT_PAGE);
     WB_CHECK(wb_writer_is(writer, WB_WRITER_COLLECTING));
     int err = take_visit(writer, edit);
 
@@ -96,6 +99,7 @@ static int take_urls(struct wb_webdb_writer *writer, const struct wb_edit *edit,
     size_t at = 0;
     int got;
 
+    WB_CHECK(edit->kind == WB_EDIT_SEEDS || edit->kind == WB_EDIT_HINTS || edit->kind == WB_EDIT_ASK);
     while ((got = wb_edit_links_next(edit, &at, mem, &link)) > 0) {
         struct wb_pageedit ask = {.kind = WB_PAGEEDIT_ASK, .time_ms = edit->time_ms, .id = WB_PAGEEDIT_NO_ID,
                                   .url = link.url};
@@ -119,6 +123,7 @@ static int take_push_or_expunge(struct wb_webdb_writer *writer, const struct wb_
                                .time_ms = edit->time_ms, .id = WB_PAGEEDIT_NO_ID, .url = edit->text,
                                .count = edit->count};
 
+    WB_CHECK(edit->kind == WB_EDIT_PUSH || edit->kind == WB_EDIT_EXPUNGE);
     return skip_invalid(wb_writer_add_page_edit(writer, &told));
 }
 
@@ -127,6 +132,7 @@ static int take_rules(struct wb_webdb_writer *writer, const struct wb_edit *edit
     struct wb_webdb_rules rules = {.time_ms = edit->time_ms, .expires_ms = edit->rules.expires_ms,
                                    .status = edit->rules.status, .text = edit->rules.text};
 
+    WB_CHECK(edit->kind == WB_EDIT_RULES);
     return wb_merge_rules_add(writer, edit->site, &rules);
 }
 
@@ -161,6 +167,7 @@ static int find_merged(struct wb_manifest *manifest, uint32_t log, struct wb_man
 {
     size_t at = 0;
 
+    WB_CHECK(log > 0);
     *merged_out = NULL;
     while (at < manifest->logs.count && manifest->logs.items[at].log < log)
         at++;
@@ -201,6 +208,7 @@ static int read_log(struct journal_walk *walk, uint32_t log)
     int err = find_merged(&writer->next, log, &merged), got = 0;
     struct wb_edit_place at = {log, err < 0 ? 0 : merged->last};
 
+    WB_CHECK(walk->reader != NULL);
     while (err == 0 && (got = wb_journal_reader_step(walk->reader, &at, &edit, &step)) != 0) {
         if (got < 0 && got != WB_E_CORRUPT)
             break;
