@@ -251,7 +251,7 @@ int wb_catalog_clear(struct wb_catalog_txn *txn, enum wb_catalog_table table);
 /* The number of rows in a table. */
 uint64_t wb_catalog_count(const struct wb_catalog_txn *txn, enum wb_catalog_table table);
 
-/* ---- for catalog_rows.c, and for messages about damage --------------------------------- */
+/* ---- for catalog_rows.c and catalog_sites.c, and for messages about damage --------------------------------- */
 
 struct wb_tree *wb_catalog_tree(const struct wb_catalog *catalog);
 const struct wb_tree_state *wb_catalog_txn_state(const struct wb_catalog_txn *txn);

@@ -1,77 +1,67 @@
 /*
- * catalog_rows.c - converts the rows of the catalog to bytes and back, table by table.
+ * catalog_rows.c - converts rows of the catalog to bytes and back: the tables pages, old,
+ * segments, retired and state. The other tables are in catalog_sites.c.
  *
  * Numbers in keys are big-endian, so that they sort; numbers in values are little-endian
  * or varints. A row is valid if and only if its value has the length that its table
- * prescribes; the value of an entry (tables pages and old) must be filled exactly by its
- * ten varints and the hash of the site. docs/formats/catalog.md lists all fields.
+ * prescribes, and its numbers do not contradict each other. The value of an entry
+ * (tables pages and old) must be filled exactly by its ten varints and the hash of the
+ * site. docs/formats/catalog.md lists all fields.
  *
  * This file never checks a checksum: the tree has done that before we see a row.
  */
+#include "store/catalog_row.h"
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/error.h"
-#include "base/hash.h"
-#include "store/catalog.h"
-
-#include <stdio.h>
 
 /* Lengths of keys and values. */
 enum {
     ENTRY_NUMBERS = 10,   /* varints in an entry */
     ENTRY_BYTES_MAX = 64, /* enough for the longest entry that we write */
     ENTRY_SITE_BYTES = 8,
+    SEGMENT_KEY_BYTES = 4,
     SEGMENT_BYTES = 92,
-    SITE_BYTES = 8,
-    REVISIT_BYTES = 40,
+    RETIRED_KEY_BYTES = 8,
     RETIRED_BYTES = 8,
     STATE_BYTES = 68,
-    BAR_BYTES = 20,
-    SEGMENT_KEY_BYTES = 4,
-    RETIRED_KEY_BYTES = 8,
-    SITE_KEY_MAX = 480,  /* a longer site is replaced by its hash */
-    SITE_HASH_MAX = 32,  /* room for "#" and 16 digits */
 };
 
-_Static_assert((int)SITE_KEY_MAX <= (int)WB_TREE_KEY_MAX, "every site key fits in the tree");
 _Static_assert((int)SEGMENT_BYTES <= (int)WB_TREE_VALUE_MAX, "every segment row fits in the tree");
 _Static_assert((int)ENTRY_BYTES_MAX <= (int)WB_TREE_VALUE_MAX, "every entry fits in the tree");
 _Static_assert(SEGMENT_BYTES == 2 * 4 + 9 * 8 + 3 * 4, "the fields of a segment's row");
 _Static_assert(STATE_BYTES == 6 * 8 + 5 * 4, "the fields of the summary");
-_Static_assert(REVISIT_BYTES == 8 + 4 + 8 + WB_SHA1_BYTES, "the fields of a revisit");
-_Static_assert(BAR_BYTES == 8 + 8 + 4, "the fields of a bar");
 
 /* ---- any row --------------------------------------------------------------------------- */
 
-/* Reads a value of up to cap bytes. */
-static int get_row_of(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_slice key, size_t cap,
-                      char *out, size_t *len_out)
+int wb_catalog_row_read(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_slice key, size_t cap,
+                        char *out, size_t *len_out)
 {
     WB_CHECK(key.len > 0 && key.len <= WB_TREE_KEY_MAX);
     WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
     return wb_tree_get(wb_catalog_tree(txn->catalog), wb_catalog_txn_state(txn), table, key, out, cap, len_out);
 }
 
-/* Reads a value that must have exactly len bytes. */
-static int get_row(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_slice key, size_t len, char *out)
+int wb_catalog_row_get(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_slice key, size_t len,
+                       char *out)
 {
     WB_CHECK(len <= WB_TREE_VALUE_MAX);
 
     size_t got;
-    int err = get_row_of(txn, table, key, len, out, &got);
+    int err = wb_catalog_row_read(txn, table, key, len, out, &got);
 
     return err < 0 || got == len ? err : wb_catalog_corrupt(txn->catalog, table, "a row of the wrong length");
 }
 
-static int put_row(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_slice key, const char *bytes,
-                   size_t len)
+int wb_catalog_row_put(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_slice key, const char *bytes,
+                       size_t len)
 {
     WB_CHECK(key.len > 0 && key.len <= WB_TREE_KEY_MAX && len > 0);
     WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
     return wb_tree_put(wb_catalog_tree(txn->catalog), table, key, wb_slice(bytes, len));
 }
 
-static int delete_row(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_slice key)
+int wb_catalog_row_delete(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_slice key)
 {
     WB_CHECK(key.len > 0 && key.len <= WB_TREE_KEY_MAX);
     WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
@@ -96,9 +86,8 @@ static int check_lengths(void *context, struct wb_slice key, struct wb_slice row
     return walk->each(walk->context, key, row);
 }
 
-/* Walks over a table in the order of its keys, and checks the lengths of keys and values on the way. */
-static int each_row(struct wb_catalog_txn *txn, enum wb_catalog_table table, size_t key_len, size_t len,
-                    wb_tree_each_row each, void *context)
+int wb_catalog_row_each(struct wb_catalog_txn *txn, enum wb_catalog_table table, size_t key_len, size_t len,
+                        wb_tree_each_row each, void *context)
 {
     struct catalog_walk walk = {txn, table, key_len, len, each, context};
 
@@ -165,7 +154,7 @@ int wb_catalog_entry_get(struct wb_catalog_txn *txn, enum wb_catalog_table table
     WB_CHECK(table == WB_CATALOG_PAGES || table == WB_CATALOG_OLD);
     *entry_out = (struct wb_catalog_entry){0};
     wb_pageid_put(id, key);
-    err = get_row_of(txn, table, wb_slice(key, sizeof key), sizeof row, row, &len);
+    err = wb_catalog_row_read(txn, table, wb_slice(key, sizeof key), sizeof row, row, &len);
     if (err == 0 && !entry_from_row(row, len, entry_out))
         err = wb_catalog_corrupt(txn->catalog, table, "a row that is not an entry");
     return err;
@@ -180,7 +169,7 @@ int wb_catalog_entry_put(struct wb_catalog_txn *txn, enum wb_catalog_table table
     WB_CHECK(entry->place.segment > 0 && entry->place.logical > 0 && entry->epoch > 0);
     wb_pageid_put(id, key);
     size_t len = entry_to_row(entry, row);
-    return put_row(txn, table, wb_slice(key, sizeof key), row, len);
+    return wb_catalog_row_put(txn, table, wb_slice(key, sizeof key), row, len);
 }
 
 int wb_catalog_entry_delete(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_pageid id)
@@ -189,7 +178,7 @@ int wb_catalog_entry_delete(struct wb_catalog_txn *txn, enum wb_catalog_table ta
 
     WB_CHECK(table == WB_CATALOG_PAGES || table == WB_CATALOG_OLD);
     wb_pageid_put(id, key);
-    return delete_row(txn, table, wb_slice(key, sizeof key));
+    return wb_catalog_row_delete(txn, table, wb_slice(key, sizeof key));
 }
 
 struct entry_walk {
@@ -216,7 +205,7 @@ int wb_catalog_entry_each(struct wb_catalog_txn *txn, enum wb_catalog_table tabl
     struct entry_walk walk = {txn, table, each, context};
 
     WB_CHECK(table == WB_CATALOG_PAGES || table == WB_CATALOG_OLD);
-    return each_row(txn, table, WB_PAGEID_BYTES, 0, walk_entry, &walk);
+    return wb_catalog_row_each(txn, table, WB_PAGEID_BYTES, 0, walk_entry, &walk);
 }
 
 /* ---- segments ------------------------------------------------------------------------ */
@@ -258,7 +247,7 @@ int wb_catalog_segment_get(struct wb_catalog_txn *txn, uint32_t number, struct w
 
     *row_out = (struct wb_catalog_segment){0};
     wb_put32_be(key, number);
-    err = get_row(txn, WB_CATALOG_SEGMENTS, wb_slice(key, sizeof key), sizeof row, row);
+    err = wb_catalog_row_get(txn, WB_CATALOG_SEGMENTS, wb_slice(key, sizeof key), sizeof row, row);
     if (err == 0 && !segment_from_row(key, row, row_out))
         err = segment_damaged(txn->catalog);
     return err;
@@ -286,7 +275,7 @@ int wb_catalog_segment_put(struct wb_catalog_txn *txn, const struct wb_catalog_s
     wb_put32(row + 80, from->epoch_min);
     wb_put32(row + 84, from->epoch_max);
     wb_put32(row + 88, from->lead_dead);
-    return put_row(txn, WB_CATALOG_SEGMENTS, wb_slice(key, sizeof key), row, sizeof row);
+    return wb_catalog_row_put(txn, WB_CATALOG_SEGMENTS, wb_slice(key, sizeof key), row, sizeof row);
 }
 
 int wb_catalog_segment_delete(struct wb_catalog_txn *txn, uint32_t number)
@@ -295,7 +284,7 @@ int wb_catalog_segment_delete(struct wb_catalog_txn *txn, uint32_t number)
 
     WB_CHECK(number > 0);
     wb_put32_be(key, number);
-    return delete_row(txn, WB_CATALOG_SEGMENTS, wb_slice(key, sizeof key));
+    return wb_catalog_row_delete(txn, WB_CATALOG_SEGMENTS, wb_slice(key, sizeof key));
 }
 
 struct segment_walk {
@@ -319,228 +308,7 @@ int wb_catalog_segment_each(struct wb_catalog_txn *txn, wb_catalog_each_segment 
 {
     struct segment_walk walk = {txn, each, context};
 
-    return each_row(txn, WB_CATALOG_SEGMENTS, SEGMENT_KEY_BYTES, SEGMENT_BYTES, walk_segment, &walk);
-}
-
-/* ---- sites ------------------------------------------------------------------------------ */
-
-/* What stands for a site that is too long for a key: "#" and its hash. */
-static struct wb_slice site_hash(struct wb_slice site, char room[SITE_HASH_MAX])
-{
-    int n = snprintf(room, SITE_HASH_MAX, "#%016llx", (unsigned long long)wb_hash64(site.ptr, site.len));
-
-    WB_CHECK(n > 0 && n < SITE_HASH_MAX);
-    return wb_slice(room, (size_t)n);
-}
-
-/* The key of a site. Pages without a host, such as "dns:x", are counted under "-", which no host is called. */
-static struct wb_slice site_key(struct wb_slice site, char room[SITE_HASH_MAX])
-{
-    if (site.len == 0)
-        return WB_SLICE_LIT("-");
-    return site.len <= SITE_KEY_MAX ? site : site_hash(site, room);
-}
-
-int wb_catalog_site_add(struct wb_catalog_txn *txn, struct wb_slice site, int64_t pages,
-                        struct wb_catalog_summary *summary)
-{
-    WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
-
-    char room[SITE_HASH_MAX], row[SITE_BYTES] = {0};
-    struct wb_slice key = site_key(site, room);
-    int err = get_row(txn, WB_CATALOG_SITES, key, sizeof row, row);
-
-    if (err < 0 && err != WB_E_NOTFOUND)
-        return err;
-    bool known = err == 0;
-    int64_t total = (known ? (int64_t)wb_get64(row) : 0) + pages;
-    if (total < 0)
-        return wb_catalog_corrupt(txn->catalog, WB_CATALOG_SITES, "a site with less than no pages");
-    if (known && summary->sites == 0)
-        return wb_catalog_corrupt(txn->catalog, WB_CATALOG_SITES, "more sites than counted");
-    if (total == 0) {
-        summary->sites -= known;
-        return known ? delete_row(txn, WB_CATALOG_SITES, key) : 0;
-    }
-    summary->sites += !known;
-    wb_put64(row, (uint64_t)total);
-    return put_row(txn, WB_CATALOG_SITES, key, row, sizeof row);
-}
-
-struct site_walk {
-    wb_catalog_each_site each;
-    void *context;
-};
-
-static int walk_site(void *context, struct wb_slice key, struct wb_slice row)
-{
-    struct site_walk *walk = context;
-
-    WB_CHECK(row.len == SITE_BYTES);
-    return walk->each(walk->context, key, wb_get64(row.ptr));
-}
-
-int wb_catalog_site_each(struct wb_catalog_txn *txn, wb_catalog_each_site each, void *context)
-{
-    struct site_walk walk = {each, context};
-
-    return each_row(txn, WB_CATALOG_SITES, 0, SITE_BYTES, walk_site, &walk);
-}
-
-/* ---- revisits ------------------------------------------------------------------------------ */
-
-int wb_catalog_revisit_get(struct wb_catalog_txn *txn, struct wb_pageid id, struct wb_store_revisit *revisit_out)
-{
-    char key[WB_PAGEID_BYTES], row[REVISIT_BYTES];
-    int err;
-
-    *revisit_out = (struct wb_store_revisit){0};
-    wb_pageid_put(id, key);
-    err = get_row(txn, WB_CATALOG_REVISITS, wb_slice(key, sizeof key), sizeof row, row);
-    if (err < 0)
-        return err;
-    revisit_out->time_ms = (int64_t)wb_get64(row);
-    revisit_out->has_sha1 = wb_get32(row + 8) != 0;
-    memcpy(revisit_out->sha1, row + 20, WB_SHA1_BYTES);
-    return 0;
-}
-
-int wb_catalog_revisit_put(struct wb_catalog_txn *txn, struct wb_pageid id, uint64_t site,
-                           const struct wb_store_revisit *revisit)
-{
-    char key[WB_PAGEID_BYTES], row[REVISIT_BYTES] = {0};
-
-    WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
-    _Static_assert(20 + WB_SHA1_BYTES == REVISIT_BYTES, "the digest fills the row");
-    wb_pageid_put(id, key);
-    wb_put64(row, (uint64_t)revisit->time_ms);
-    wb_put32(row + 8, revisit->has_sha1);
-    wb_put64(row + 12, site);
-    memcpy(row + 20, revisit->sha1, WB_SHA1_BYTES);
-    return put_row(txn, WB_CATALOG_REVISITS, wb_slice(key, sizeof key), row, sizeof row);
-}
-
-int wb_catalog_revisit_delete(struct wb_catalog_txn *txn, struct wb_pageid id)
-{
-    char key[WB_PAGEID_BYTES];
-
-    wb_pageid_put(id, key);
-    return delete_row(txn, WB_CATALOG_REVISITS, wb_slice(key, sizeof key));
-}
-
-struct revisit_walk {
-    wb_catalog_each_revisit each;
-    void *context;
-};
-
-static int walk_revisit(void *context, struct wb_slice key, struct wb_slice row)
-{
-    struct revisit_walk *walk = context;
-
-    WB_CHECK(key.len == WB_PAGEID_BYTES && row.len == REVISIT_BYTES);
-    return walk->each(walk->context, wb_pageid_get(key.ptr), wb_get64(row.ptr + 12));
-}
-
-int wb_catalog_revisit_each(struct wb_catalog_txn *txn, wb_catalog_each_revisit each, void *context)
-{
-    struct revisit_walk walk = {each, context};
-
-    return each_row(txn, WB_CATALOG_REVISITS, WB_PAGEID_BYTES, REVISIT_BYTES, walk_revisit, &walk);
-}
-
-/* ---- bars ------------------------------------------------------------------------------------ */
-
-/* The key of a bar: "p" and the page's id, or "s" and the site. */
-static struct wb_slice bar_key(enum wb_store_bar_kind kind, struct wb_pageid id, struct wb_slice site,
-                               char room[SITE_KEY_MAX])
-{
-    char site_room[SITE_HASH_MAX];
-
-    if (kind == WB_STORE_BAR_PAGE) {
-        room[0] = 'p';
-        wb_pageid_put(id, room + 1);
-        return wb_slice(room, 1 + WB_PAGEID_BYTES);
-    }
-    WB_CHECK(kind == WB_STORE_BAR_SITE);
-    if (site.len >= SITE_KEY_MAX) /* one byte less than in table sites, because of the "s" */
-        site = site_hash(site, site_room);
-    room[0] = 's';
-    memcpy(room + 1, site.ptr, site.len);
-    return wb_slice(room, 1 + site.len);
-}
-
-static void bar_from_row(const char *row, struct wb_catalog_bar *row_out)
-{
-    *row_out = (struct wb_catalog_bar){
-        .time_ms = (int64_t)wb_get64(row),
-        .site = wb_get64(row + 8),
-        .except = wb_get32(row + 16) != 0,
-    };
-}
-
-int wb_catalog_bar_get(struct wb_catalog_txn *txn, enum wb_store_bar_kind kind, struct wb_pageid id,
-                       struct wb_slice site, struct wb_catalog_bar *row_out)
-{
-    char key[SITE_KEY_MAX], row[BAR_BYTES];
-    int err = get_row(txn, WB_CATALOG_BARS, bar_key(kind, id, site, key), sizeof row, row);
-
-    *row_out = (struct wb_catalog_bar){0};
-    if (err == 0)
-        bar_from_row(row, row_out);
-    return err;
-}
-
-int wb_catalog_bar_put(struct wb_catalog_txn *txn, enum wb_store_bar_kind kind, struct wb_pageid id,
-                       struct wb_slice site, const struct wb_catalog_bar *from)
-{
-    char key[SITE_KEY_MAX], row[BAR_BYTES] = {0};
-
-    WB_CHECK(kind == WB_STORE_BAR_PAGE || site.len > 0);
-    WB_CHECK(kind == WB_STORE_BAR_PAGE || !from->except);
-    wb_put64(row, (uint64_t)from->time_ms);
-    wb_put64(row + 8, from->site);
-    wb_put32(row + 16, from->except);
-    return put_row(txn, WB_CATALOG_BARS, bar_key(kind, id, site, key), row, sizeof row);
-}
-
-int wb_catalog_bar_delete(struct wb_catalog_txn *txn, enum wb_store_bar_kind kind, struct wb_pageid id,
-                          struct wb_slice site)
-{
-    char key[SITE_KEY_MAX];
-
-    return delete_row(txn, WB_CATALOG_BARS, bar_key(kind, id, site, key));
-}
-
-struct bar_walk {
-    struct wb_catalog_txn *txn;
-    wb_catalog_each_bar each;
-    void *context;
-};
-
-static int walk_bar(void *context, struct wb_slice key, struct wb_slice bytes)
-{
-    struct bar_walk *walk = context;
-    struct wb_catalog_bar row;
-    bool page = key.len == 1 + WB_PAGEID_BYTES && key.ptr[0] == 'p';
-
-    WB_CHECK(bytes.len == BAR_BYTES);
-    if (!page && (key.len < 1 || key.ptr[0] != 's'))
-        return wb_catalog_corrupt(walk->txn->catalog, WB_CATALOG_BARS, "a key that is neither a page nor a site");
-    bar_from_row(bytes.ptr, &row);
-    struct wb_store_bar bar = {.time_ms = row.time_ms, .except = row.except};
-    bar.kind = page ? WB_STORE_BAR_PAGE : WB_STORE_BAR_SITE;
-    if (page)
-        bar.id = wb_pageid_get(key.ptr + 1);
-    else
-        bar.site = wb_slice(key.ptr + 1, key.len - 1);
-    return walk->each(walk->context, &bar, &row);
-}
-
-int wb_catalog_bar_each(struct wb_catalog_txn *txn, wb_catalog_each_bar each, void *context)
-{
-    struct bar_walk walk = {txn, each, context};
-
-    return each_row(txn, WB_CATALOG_BARS, 0, BAR_BYTES, walk_bar, &walk);
+    return wb_catalog_row_each(txn, WB_CATALOG_SEGMENTS, SEGMENT_KEY_BYTES, SEGMENT_BYTES, walk_segment, &walk);
 }
 
 /* ---- retired files --------------------------------------------------------------------------- */
@@ -559,7 +327,7 @@ int wb_catalog_retired_put(struct wb_catalog_txn *txn, uint32_t number, uint32_t
     WB_CHECK(txn_id <= wb_catalog_txn_id(txn));
     retired_key(number, revision, key);
     wb_put64(row, txn_id);
-    return put_row(txn, WB_CATALOG_RETIRED, wb_slice(key, sizeof key), row, sizeof row);
+    return wb_catalog_row_put(txn, WB_CATALOG_RETIRED, wb_slice(key, sizeof key), row, sizeof row);
 }
 
 int wb_catalog_retired_delete(struct wb_catalog_txn *txn, uint32_t number, uint32_t revision)
@@ -567,7 +335,7 @@ int wb_catalog_retired_delete(struct wb_catalog_txn *txn, uint32_t number, uint3
     char key[RETIRED_KEY_BYTES];
 
     retired_key(number, revision, key);
-    return delete_row(txn, WB_CATALOG_RETIRED, wb_slice(key, sizeof key));
+    return wb_catalog_row_delete(txn, WB_CATALOG_RETIRED, wb_slice(key, sizeof key));
 }
 
 int wb_catalog_retired_has(struct wb_catalog_txn *txn, uint32_t number, uint32_t revision, bool *has_out)
@@ -576,7 +344,7 @@ int wb_catalog_retired_has(struct wb_catalog_txn *txn, uint32_t number, uint32_t
     int err;
 
     retired_key(number, revision, key);
-    err = get_row(txn, WB_CATALOG_RETIRED, wb_slice(key, sizeof key), sizeof row, row);
+    err = wb_catalog_row_get(txn, WB_CATALOG_RETIRED, wb_slice(key, sizeof key), sizeof row, row);
     *has_out = err == 0;
     return err == WB_E_NOTFOUND ? 0 : err;
 }
@@ -598,7 +366,7 @@ int wb_catalog_retired_each(struct wb_catalog_txn *txn, wb_catalog_each_retired 
 {
     struct retired_walk walk = {each, context};
 
-    return each_row(txn, WB_CATALOG_RETIRED, RETIRED_KEY_BYTES, RETIRED_BYTES, walk_retired, &walk);
+    return wb_catalog_row_each(txn, WB_CATALOG_RETIRED, RETIRED_KEY_BYTES, RETIRED_BYTES, walk_retired, &walk);
 }
 
 /* ---- the summary: the single row of table state ------------------------------------------------ */
@@ -609,7 +377,7 @@ int wb_catalog_summary_get(struct wb_catalog_txn *txn, struct wb_catalog_summary
     int err;
 
     *summary_out = (struct wb_catalog_summary){0};
-    err = get_row(txn, WB_CATALOG_SUMMARY, WB_SLICE_LIT("state"), sizeof row, row);
+    err = wb_catalog_row_get(txn, WB_CATALOG_SUMMARY, WB_SLICE_LIT("state"), sizeof row, row);
     if (err == WB_E_NOTFOUND)
         return wb_catalog_corrupt(txn->catalog, WB_CATALOG_SUMMARY, "no row");
     if (err < 0)
@@ -652,5 +420,5 @@ int wb_catalog_summary_put(struct wb_catalog_txn *txn, const struct wb_catalog_s
     wb_put32(row + 56, summary->snapshot_epoch);
     wb_put32(row + 60, summary->next_segment);
     wb_put32(row + 64, (uint32_t)summary->bars);
-    return put_row(txn, WB_CATALOG_SUMMARY, WB_SLICE_LIT("state"), row, sizeof row);
+    return wb_catalog_row_put(txn, WB_CATALOG_SUMMARY, WB_SLICE_LIT("state"), row, sizeof row);
 }

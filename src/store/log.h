@@ -14,7 +14,8 @@
  *   log_recover.c  repairs what a crash left behind; chooses the segment to append to
  *   log_scan.c     all pages, in the order of the disk
  *   log_live.c     finds out which pages of a segment are alive
- *   log_compact.c  copies segments without their dead pages
+ *   log_compact.c  replaces segments by copies without their dead pages
+ *   log_copy.c     makes the copy, block by block
  *   log_verify.c   reads and checks everything
  *
  * The life of a page in a writer:

@@ -168,8 +168,9 @@ int wb_store_verify(const char *dir, wb_store_found found, void *found_context, 
             found(found_context, &(struct wb_store_finding){true, WB_SUPERBLOCK_NAME, 0, wb_error_message()});
         return 0;
     }
-    return err < 0 ? err
-                   : organisation->verify(dir, &superblock, found, found_context, progress, progress_context, counts_out);
+    if (err < 0)
+        return err;
+    return organisation->verify(dir, &superblock, found, found_context, progress, progress_context, counts_out);
 }
 
 /* ---- what organisations share ------------------------------------------------------------- */
@@ -303,7 +304,8 @@ int wb_store_bar_each(struct wb_store *store, int (*each)(void *context, const s
     return store->ops->bar_each(store, each, context);
 }
 
-int wb_store_list_site(struct wb_store *store, struct wb_slice site, struct wb_pageid *ids_out, size_t max, size_t *count_out)
+int wb_store_list_site(struct wb_store *store, struct wb_slice site, struct wb_pageid *ids_out, size_t max,
+                       size_t *count_out)
 {
     check_store(store);
     *count_out = 0;
@@ -362,7 +364,8 @@ int wb_store_compact(struct wb_store *store, wb_store_progress progress, void *p
     return store->ops->compact(store, progress, progress_context, found, found_context, counts_out);
 }
 
-int wb_store_scan_open(struct wb_store *store, const struct wb_store_scan_options *options, struct wb_store_scan **scan_out)
+int wb_store_scan_open(struct wb_store *store, const struct wb_store_scan_options *options,
+                       struct wb_store_scan **scan_out)
 {
     check_store(store);
     WB_CHECK(options->parts == 0 || (options->part >= 1 && options->part <= options->parts));

@@ -25,7 +25,7 @@
  * that from damage.
  *
  * A tree handle belongs to one thread. Other threads, and processes after fork(), open
- * their own. Only catalog.c and catalog_rows.c use this interface.
+ * their own. Only the files catalog*.c use this interface.
  *
  * docs/formats/catalog.md has the bytes, docs/design/0017-catalog-tree.md the reasons.
  */
