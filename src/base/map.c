@@ -34,6 +34,13 @@ static char *entry_at(const struct wb_map *map, size_t entry_bytes, size_t at)
     return (char *)map->entries + at * entry_bytes;
 }
 
+/* Entries are a few words, so a loop is faster than a call of memcpy(). */
+static void copy_entry(char *to, const char *from, size_t entry_bytes)
+{
+    for (size_t i = 0; i < entry_bytes; i += sizeof(uint64_t))
+        memcpy(to + i, from + i, sizeof(uint64_t));
+}
+
 /* The first free place for a hash. */
 static size_t free_place(const struct wb_map *map, size_t entry_bytes, uint64_t hash)
 {
@@ -63,7 +70,7 @@ int wb_map_resize(struct wb_map *map, size_t entry_bytes, size_t count)
         char *entry = entry_at(map, entry_bytes, i);
         uint64_t hash = wb_map_hash_at(entry);
         if (hash)
-            memcpy(entry_at(&grown, entry_bytes, free_place(&grown, entry_bytes, hash)), entry, entry_bytes);
+            copy_entry(entry_at(&grown, entry_bytes, free_place(&grown, entry_bytes, hash)), entry, entry_bytes);
     }
     wb_free(map->entries);
     *map = grown;
@@ -72,7 +79,7 @@ int wb_map_resize(struct wb_map *map, size_t entry_bytes, size_t count)
 
 void *wb_map_insert(struct wb_map *map, size_t entry_bytes, uint64_t hash)
 {
-    if (wb_map_resize(map, entry_bytes, map->count + 1) < 0)
+    if (map->count >= limit_of(map->cap) && wb_map_resize(map, entry_bytes, map->count + 1) < 0)
         return NULL;
     hash += hash == 0;
     char *entry = entry_at(map, entry_bytes, free_place(map, entry_bytes, hash));
@@ -100,7 +107,7 @@ void wb_map_erase(struct wb_map *map, size_t entry_bytes, void *gone)
         size_t start = wb_map_place(hash, map->seed, map->cap);
         if (((at - start) & mask) < ((at - hole) & mask))
             continue;
-        memcpy(entry_at(map, entry_bytes, hole), entry, entry_bytes);
+        copy_entry(entry_at(map, entry_bytes, hole), entry, entry_bytes);
         hole = at;
     }
     memset(entry_at(map, entry_bytes, hole), 0, entry_bytes);
