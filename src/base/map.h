@@ -56,7 +56,7 @@ struct wb_map {
 #define WB_MAP(type) union WB_MAP_OF(type)
 #define WB_MAP_INIT(secret) {.map = {NULL, 0, 0, (secret)}}
 
-/* Finds entries by their hash: the first one if previous is NULL, else the one after it; NULL: no more. */
+/* Finds entries by their hash: the first one if previous is NULL, else the next one after it. NULL: no more. */
 #define wb_map_next(m, hash, previous) \
     ((__typeof__((m)->entry))wb_map_find(&(m)->map, sizeof *(m)->entry, (hash), (previous)))
 
@@ -66,13 +66,17 @@ struct wb_map {
 /* Removes an entry that wb_map_next(), wb_map_add() or wb_map_each() returned. */
 #define wb_map_remove(m, gone) wb_map_erase(&(m)->map, sizeof *(m)->entry, (gone))
 
-/* Walks through all entries in no particular order: the first one if previous is NULL; NULL: no more. */
+/*
+ * Walks through all entries in no particular order: the first one if previous is NULL; NULL: no more. Do not add or
+ * remove entries during a walk.
+ */
 #define wb_map_each(m, previous) \
     ((__typeof__((m)->entry))wb_map_walk(&(m)->map, sizeof *(m)->entry, (previous)))
 
 /* Makes room for n entries in total, so that adding them cannot fail. 0 or WB_E_NOMEM. */
 #define wb_map_reserve(m, n) wb_map_resize(&(m)->map, sizeof *(m)->entry, (n))
 
+/* The number of entries. */
 #define wb_map_count(m) ((size_t)(m)->map.count)
 
 /* Removes all entries. Keeps the memory for the next ones, unless it is far more than these entries needed. */

@@ -61,10 +61,11 @@
     (wb_free((vec)->items), (vec)->items = NULL, (void)((vec)->count = (vec)->cap = 0))
 
 /*
- * The same growth for an array that is not a vector, such as two arrays of equal length: makes room for `want` items
- * in total in *items_at, and updates *cap_at (a size_t). 0, or WB_E_NOMEM with both unchanged.
+ * The same growth for an array that is not a vector: makes room for `want` items in total in *items_at, and updates
+ * *cap_at (a size_t). 0, or WB_E_NOMEM with both unchanged. Every array needs a cap of its own: two arrays that share
+ * one would not both grow.
  *
- *   err = wb_grow(&list->urls, &list->cap, list->count + 1);
+ *   err = wb_grow(&list->urls, &list->url_cap, list->url_count + 1);
  */
 #define wb_grow(items_at, cap_at, want) wb_grow_items((items_at), (cap_at), (want), sizeof **(items_at))
 

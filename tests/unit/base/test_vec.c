@@ -129,7 +129,7 @@ static void test_no_memory(void **state)
     wb_vec_release(&items);
 }
 
-/* Two arrays that share a capacity: the second one's failure leaves the first larger than it need be, and no more. */
+/* An array that is not a vector grows in the same way, and is unchanged if that fails. */
 static void test_grow(void **state)
 {
     uint32_t *ids = NULL;
