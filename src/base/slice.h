@@ -78,6 +78,22 @@ bool wb_slice_to_u64(struct wb_slice s, uint64_t *value_out);
 /* Takes the next line off *rest, without its newline; the last line need not have one. False if *rest is empty. */
 bool wb_slice_next_line(struct wb_slice *rest, struct wb_slice *line_out);
 
+/* ASCII characters, whatever the locale. White space is that of HTML. */
+static inline bool wb_ascii_is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static inline bool wb_ascii_is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static inline bool wb_ascii_is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\f' || c == '\r';
+}
+
 static inline char wb_ascii_lower(char c)
 {
     return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;

@@ -22,16 +22,6 @@ const char *wb_charset_by_label(struct wb_slice label)
     return encoding ? encoding->name : NULL;
 }
 
-static bool is_space(char c)
-{
-    return c == '\t' || c == '\n' || c == '\f' || c == '\r' || c == ' ';
-}
-
-static bool is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 static bool is_utf16(const char *name)
 {
     return strncmp(name, "utf-16", 6) == 0;
@@ -100,23 +90,24 @@ static bool next_attribute(struct wb_slice s, size_t *at, struct attribute *attr
     size_t i = *at, start;
 
     *attribute_out = (struct attribute){WB_SLICE_EMPTY, WB_SLICE_EMPTY};
-    while (i < s.len && (is_space(s.ptr[i]) || s.ptr[i] == '/'))
+    while (i < s.len && (wb_ascii_is_space(s.ptr[i]) || s.ptr[i] == '/'))
         i++;
     *at = i;
     if (i >= s.len || s.ptr[i] == '>')
         return false;
     start = i;
-    while (i < s.len && !is_space(s.ptr[i]) && s.ptr[i] != '/' && s.ptr[i] != '>' && (s.ptr[i] != '=' || i == start))
+    while (i < s.len && !wb_ascii_is_space(s.ptr[i]) && s.ptr[i] != '/' && s.ptr[i] != '>' &&
+           (s.ptr[i] != '=' || i == start))
         i++;
     attribute_out->name = wb_slice(s.ptr + start, i - start);
-    while (i < s.len && is_space(s.ptr[i]))
+    while (i < s.len && wb_ascii_is_space(s.ptr[i]))
         i++;
     *at = i;
     if (i >= s.len || s.ptr[i] != '=')
         return i < s.len;
     do
         i++;
-    while (i < s.len && is_space(s.ptr[i]));
+    while (i < s.len && wb_ascii_is_space(s.ptr[i]));
     if (i < s.len && (s.ptr[i] == '"' || s.ptr[i] == '\'')) {
         size_t end = find_text(s, i + 1, wb_slice(s.ptr + i, 1));
         *at = end < s.len ? end + 1 : s.len;
@@ -124,7 +115,7 @@ static bool next_attribute(struct wb_slice s, size_t *at, struct attribute *attr
         return end < s.len;
     }
     start = i;
-    while (i < s.len && !is_space(s.ptr[i]) && s.ptr[i] != '>')
+    while (i < s.len && !wb_ascii_is_space(s.ptr[i]) && s.ptr[i] != '>')
         i++;
     attribute_out->value = wb_slice(s.ptr + start, i - start);
     *at = i;
@@ -138,13 +129,13 @@ static const char *charset_of_content(struct wb_slice s)
         if (!wb_slice_starts_nocase(wb_slice(s.ptr + at, s.len - at), WB_SLICE_LIT("charset")))
             continue;
         size_t i = at + 7;
-        while (i < s.len && is_space(s.ptr[i]))
+        while (i < s.len && wb_ascii_is_space(s.ptr[i]))
             i++;
         if (i >= s.len || s.ptr[i] != '=')
             continue;
         do
             i++;
-        while (i < s.len && is_space(s.ptr[i]));
+        while (i < s.len && wb_ascii_is_space(s.ptr[i]));
         if (i >= s.len)
             return NULL;
         size_t end = i;
@@ -152,7 +143,7 @@ static const char *charset_of_content(struct wb_slice s)
             end = find_text(s, i + 1, wb_slice(s.ptr + i, 1));
             return end < s.len ? wb_charset_by_label(wb_slice(s.ptr + i + 1, end - i - 1)) : NULL;
         }
-        while (end < s.len && !is_space(s.ptr[end]) && s.ptr[end] != ';')
+        while (end < s.len && !wb_ascii_is_space(s.ptr[end]) && s.ptr[end] != ';')
             end++;
         return wb_charset_by_label(wb_slice(s.ptr + i, end - i));
     }
@@ -200,15 +191,16 @@ static const char *prescan(struct wb_slice s)
             at = find_text(s, at + 2, WB_SLICE_LIT("-->")) + 2;
             continue;
         }
-        if (rest.len > 5 && wb_slice_starts_nocase(rest, WB_SLICE_LIT("<meta")) && (is_space(lt[5]) || lt[5] == '/')) {
+        if (rest.len > 5 && wb_slice_starts_nocase(rest, WB_SLICE_LIT("<meta")) &&
+            (wb_ascii_is_space(lt[5]) || lt[5] == '/')) {
             at += 5;
             name = read_meta(s, &at);
             continue;
         }
         size_t letter = rest.len > 1 && lt[1] == '/' ? 2 : 1;
-        if (rest.len > letter && is_letter(lt[letter])) {
+        if (rest.len > letter && wb_ascii_is_letter(lt[letter])) {
             struct attribute a;
-            while (at < s.len && !is_space(s.ptr[at]) && s.ptr[at] != '>')
+            while (at < s.len && !wb_ascii_is_space(s.ptr[at]) && s.ptr[at] != '>')
                 at++;
             while (next_attribute(s, &at, &a))
                 ;

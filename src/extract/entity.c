@@ -59,7 +59,7 @@ static const struct entity *find_name(const char *name, size_t len, uint32_t has
 
 static bool is_alnum(char c)
 {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    return wb_ascii_is_digit(c) || wb_ascii_is_letter(c);
 }
 
 static size_t take_entity(const struct entity *e, size_t taken, char utf8_out[WB_ENTITY_UTF8_MAX], size_t *len_out)

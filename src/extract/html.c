@@ -35,6 +35,23 @@ static void pop_language(struct wb_html *h)
     h->t.foreign = in_foreign(h) || h->xml;
 }
 
+/* True for the elements of svg and math that contain HTML (the standard's integration points). */
+static bool contains_html(enum wb_tag tag)
+{
+    switch (tag) {
+    case WB_TAG_FOREIGNOBJECT_:
+    case WB_TAG_ANNOTATION_XML_:
+    case WB_TAG_MI_:
+    case WB_TAG_MN_:
+    case WB_TAG_MO_:
+    case WB_TAG_MS_:
+    case WB_TAG_MTEXT_:
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* Handles a start tag inside svg or math; true if it belongs to HTML and therefore ends svg or math. */
 static bool breaks_out(struct wb_html *h, enum wb_tag tag)
 {
@@ -49,20 +66,15 @@ static bool breaks_out(struct wb_html *h, enum wb_tag tag)
         push_language(h, tag == WB_TAG_METADATA_);
         h->silent = !h->t.self_closing;
         return false;
-    case WB_TAG_FOREIGNOBJECT_:
-    case WB_TAG_ANNOTATION_XML_:
-    case WB_TAG_MI_:
-    case WB_TAG_MN_:
-    case WB_TAG_MO_:
-    case WB_TAG_MS_:
-    case WB_TAG_MTEXT_:
-        push_language(h, false);
-        return false;
     case WB_TAG_SCRIPT_:
     case WB_TAG_STYLE_:
         h->silent = !h->t.self_closing;
         return false;
     default:
+        if (contains_html(tag)) {
+            push_language(h, false);
+            return false;
+        }
         if (!(wb_tag_facts[tag].flags & WB_TAG_BREAKOUT))
             return false;
         while (in_foreign(h))
@@ -85,19 +97,9 @@ static void leave_foreign(struct wb_html *h, enum wb_tag tag)
         if (h->foreign_depth > 1 && in_foreign(h))
             pop_language(h);
         break;
-    case WB_TAG_TITLE_:
-    case WB_TAG_DESC_:
-    case WB_TAG_FOREIGNOBJECT_:
-    case WB_TAG_ANNOTATION_XML_:
-    case WB_TAG_MI_:
-    case WB_TAG_MN_:
-    case WB_TAG_MO_:
-    case WB_TAG_MS_:
-    case WB_TAG_MTEXT_:
-        if (!in_foreign(h))
-            pop_language(h);
-        break;
     default:
+        if ((tag == WB_TAG_TITLE_ || tag == WB_TAG_DESC_ || contains_html(tag)) && !in_foreign(h))
+            pop_language(h);
         break;
     }
 }

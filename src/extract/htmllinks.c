@@ -6,11 +6,6 @@
 #include "extract/html.h"
 #include "base/error.h"
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\f' || c == '\r';
-}
-
 /* ---- rel --------------------------------------------------------------------------------- */
 
 /* Removes the next word from *rest; false at the end. */
@@ -18,10 +13,10 @@ static bool next_word(struct wb_slice *rest, struct wb_slice *word_out)
 {
     const char *p = rest->ptr, *end = p + rest->len;
 
-    while (p < end && is_blank(*p))
+    while (p < end && wb_ascii_is_space(*p))
         p++;
     const char *from = p;
-    while (p < end && !is_blank(*p))
+    while (p < end && !wb_ascii_is_space(*p))
         p++;
     *word_out = wb_slice(from, (size_t)(p - from));
     *rest = wb_slice(p, (size_t)(end - p));
@@ -63,7 +58,7 @@ static struct wb_slice cut_anchor(struct wb_slice s)
     s.len = WB_EXTRACT_ANCHOR_MAX;
     while (s.len > 0 && ((uint8_t)s.ptr[s.len] & 0xc0) == 0x80)
         s.len--;
-    while (s.len > 0 && is_blank(s.ptr[s.len - 1]))
+    while (s.len > 0 && wb_ascii_is_space(s.ptr[s.len - 1]))
         s.len--;
     return s;
 }
@@ -75,7 +70,7 @@ static struct wb_slice cut_anchor(struct wb_slice s)
  */
 static bool is_lone_blank(char p, char q)
 {
-    return p == ' ' && !is_blank(q) && q != '<' && q != '>';
+    return p == ' ' && !wb_ascii_is_space(q) && q != '<' && q != '>';
 }
 
 /* Gets the anchor: a part of the page's text if it is in one block, otherwise a copy. */
@@ -84,7 +79,7 @@ static int anchor_of_text(struct wb_html *h, bool blank_after, struct wb_slice *
     const struct wb_words *text = &h->x->text;
     struct wb_slice s = wb_slice(text->ptr + h->anchor_from, text->len - h->anchor_from);
 
-    if (s.len > 0 && is_blank(*s.ptr))
+    if (s.len > 0 && wb_ascii_is_space(*s.ptr))
         s = wb_slice(s.ptr + 1, s.len - 1);
     s = cut_anchor(s);
     *anchor_out = s;
@@ -242,10 +237,10 @@ static int take_srcset(struct wb_html *h, enum wb_extract_tag tag, struct wb_sli
     int err = wb_html_value(h, WB_SLICE_LIT("srcset"), &found, &srcset);
     const char *p = srcset.ptr, *end = p + srcset.len;
     while (err == 0 && p < end) {
-        while (p < end && (is_blank(*p) || *p == ','))
+        while (p < end && (wb_ascii_is_space(*p) || *p == ','))
             p++;
         const char *from = p;
-        while (p < end && !is_blank(*p))
+        while (p < end && !wb_ascii_is_space(*p))
             p++;
         const char *to = p;
         while (to > from && to[-1] == ',')
@@ -354,14 +349,14 @@ int wb_html_links(struct wb_html *h, enum wb_tag tag)
 
 static const char *skip_blanks(const char *p, const char *end)
 {
-    while (p < end && is_blank(*p))
+    while (p < end && wb_ascii_is_space(*p))
         p++;
     return p;
 }
 
 static bool is_number(char c)
 {
-    return (c >= '0' && c <= '9') || c == '.';
+    return wb_ascii_is_digit(c) || c == '.';
 }
 
 /* Skips the optional "URL = " before the URL. */
@@ -388,7 +383,7 @@ static bool read_refresh(struct wb_slice content, struct wb_slice *href_out)
         return false;
     if (p == end)
         return true;
-    if (*p != ';' && *p != ',' && !is_blank(*p))
+    if (*p != ';' && *p != ',' && !wb_ascii_is_space(*p))
         return false;
     p = skip_blanks(p, end);
     if (p < end && (*p == ';' || *p == ','))

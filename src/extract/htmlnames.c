@@ -182,18 +182,13 @@ static unsigned token_means(const struct wb_names_index *index, struct wb_slice 
     return means;
 }
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f';
-}
-
 static struct wb_names read_name(const struct wb_names_index *index, struct wb_slice name)
 {
     struct wb_names names = {0, 0};
 
     for (size_t i = 0; i < name.len; i++) {
         size_t from = i;
-        while (i < name.len && !is_blank(name.ptr[i]))
+        while (i < name.len && !wb_ascii_is_space(name.ptr[i]))
             i++;
         if (i > from)
             names.means |= (uint8_t)token_means(index, wb_slice(name.ptr + from, i - from), &names.around);

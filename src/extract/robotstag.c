@@ -28,11 +28,6 @@ static const char *const valued[] = {"unavailable_after", "max-snippet", "max-im
                                      "all",               "index",       "follow",            "noimageindex",
                                      "notranslate",       "indexifembedded", "noodp",         "noydir"};
 
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\f';
-}
-
 static unsigned directive_flags(struct wb_slice word)
 {
     for (size_t i = 0; i < sizeof directives / sizeof *directives; i++)
@@ -74,7 +69,7 @@ static unsigned words_flags(struct wb_slice part)
 
     for (size_t i = 0; i < part.len;) {
         size_t start = i;
-        while (i < part.len && !is_space(part.ptr[i]) && part.ptr[i] != ';')
+        while (i < part.len && !wb_ascii_is_space(part.ptr[i]) && part.ptr[i] != ';')
             i++;
         flags |= directive_flags(wb_slice(part.ptr + start, i - start));
         i++;

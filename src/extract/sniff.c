@@ -31,11 +31,6 @@ static const char *const html_names[] = {
     "article", "form", "frameset", "noscript", "pre", "i", "hr",
 };
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\f' || c == '\r';
-}
-
 static struct wb_slice behind(struct wb_slice s, size_t n)
 {
     return wb_slice(s.ptr + n, s.len - n);
@@ -43,7 +38,7 @@ static struct wb_slice behind(struct wb_slice s, size_t n)
 
 static struct wb_slice skip_blanks(struct wb_slice s)
 {
-    while (s.len > 0 && is_blank(*s.ptr))
+    while (s.len > 0 && wb_ascii_is_space(*s.ptr))
         s = behind(s, 1);
     return s;
 }
@@ -65,7 +60,7 @@ static struct wb_slice name_at(struct wb_slice s)
 {
     size_t len = 0;
 
-    while (len < s.len && !is_blank(s.ptr[len]) && s.ptr[len] != '>' && s.ptr[len] != '/')
+    while (len < s.len && !wb_ascii_is_space(s.ptr[len]) && s.ptr[len] != '>' && s.ptr[len] != '/')
         len++;
     return wb_slice(s.ptr, len);
 }

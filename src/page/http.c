@@ -11,11 +11,6 @@
 /* A longer head is not accepted. */
 #define HEAD_MAX ((size_t)1 << 20)
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* The status of "HTTP/1.1 200 OK" is 200; 0 if this is not a status line. */
 static uint16_t status_of(struct wb_slice line)
 {
@@ -23,15 +18,16 @@ static uint16_t status_of(struct wb_slice line)
 
     if (!wb_slice_starts_nocase(line, WB_SLICE_LIT("HTTP/")))
         return 0;
-    while (at < line.len && (is_digit(line.ptr[at]) || line.ptr[at] == '.'))
+    while (at < line.len && (wb_ascii_is_digit(line.ptr[at]) || line.ptr[at] == '.'))
         at++;
     if (at == 5 || at == line.len || line.ptr[at] != ' ')
         return 0;
     while (at < line.len && line.ptr[at] == ' ')
         at++;
-    if (line.len - at < 3 || !is_digit(line.ptr[at]) || !is_digit(line.ptr[at + 1]) || !is_digit(line.ptr[at + 2]))
+    if (line.len - at < 3 || !wb_ascii_is_digit(line.ptr[at]) || !wb_ascii_is_digit(line.ptr[at + 1]) ||
+        !wb_ascii_is_digit(line.ptr[at + 2]))
         return 0;
-    if (line.len - at > 3 && is_digit(line.ptr[at + 3]))
+    if (line.len - at > 3 && wb_ascii_is_digit(line.ptr[at + 3]))
         return 0;
     int status = (line.ptr[at] - '0') * 100 + (line.ptr[at + 1] - '0') * 10 + (line.ptr[at + 2] - '0');
     return (uint16_t)(status >= 100 ? status : 0);

@@ -22,11 +22,6 @@ struct date {
     int zone_min;
 };
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* Reads a number of at most four digits, and nothing else. */
 static bool read_number(struct wb_slice s, int *value_out)
 {
@@ -115,7 +110,7 @@ static bool take_word(struct wb_slice word, char before, struct date *date)
 {
     int value;
 
-    if (!is_digit(word.ptr[0])) {
+    if (!wb_ascii_is_digit(word.ptr[0])) {
         int month = read_month(word);
         if (month > 0 && date->month < 0)
             date->month = month;
@@ -145,8 +140,8 @@ static bool split_date(struct wb_slice s, struct date *date)
 {
     for (size_t i = 0; i < s.len;) {
         size_t start = i;
-        bool digits = is_digit(s.ptr[i]);
-        while (i < s.len && (digits ? is_digit(s.ptr[i]) || s.ptr[i] == ':'
+        bool digits = wb_ascii_is_digit(s.ptr[i]);
+        while (i < s.len && (digits ? wb_ascii_is_digit(s.ptr[i]) || s.ptr[i] == ':'
                                     : wb_ascii_lower(s.ptr[i]) >= 'a' && wb_ascii_lower(s.ptr[i]) <= 'z'))
             i++;
         if (i == start) {
@@ -188,7 +183,7 @@ bool wb_http_retry_after(struct wb_slice value, int64_t now_ms, int64_t *time_ms
     size_t digits = 0;
 
     *time_ms_out = 0;
-    while (digits < s.len && is_digit(s.ptr[digits])) {
+    while (digits < s.len && wb_ascii_is_digit(s.ptr[digits])) {
         if (seconds < RETRY_SECONDS_MAX)
             seconds = seconds * 10 + (uint64_t)(s.ptr[digits] - '0');
         digits++;

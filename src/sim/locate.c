@@ -111,18 +111,13 @@ void wb_locate_url(const struct wb_world *world, const struct wb_plan *plan, str
 
 /* ---- from addresses to pages -------------------------------------------------------------------------- */
 
-static bool digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* Reads the digits at `at`, at most nine of them. */
 static bool read_digits(struct wb_slice s, size_t at, uint32_t *number_out)
 {
     size_t end = at;
     uint32_t number = 0;
 
-    while (end < s.len && digit(s.ptr[end]) && end - at < 10)
+    while (end < s.len && wb_ascii_is_digit(s.ptr[end]) && end - at < 10)
         number = number * 10 + (uint32_t)(s.ptr[end++] - '0');
     *number_out = number;
     return end > at && end - at <= 9;
@@ -139,8 +134,9 @@ static bool read_number(struct wb_slice target, uint32_t *page_out)
             at += 3;
         } else if (target.ptr[i] != '-')
             continue;
-        bool newborn = at < target.len && target.ptr[at] == 'n' && at + 1 < target.len && digit(target.ptr[at + 1]);
-        if (newborn || (at < target.len && digit(target.ptr[at]))) {
+        bool newborn =
+            at < target.len && target.ptr[at] == 'n' && at + 1 < target.len && wb_ascii_is_digit(target.ptr[at + 1]);
+        if (newborn || (at < target.len && wb_ascii_is_digit(target.ptr[at]))) {
             bool ok = read_digits(target, at + newborn, page_out);
             *page_out += newborn ? WB_PLAN_NEW : 0;
             return ok && *page_out < WB_PLAN_LATEST;
@@ -202,10 +198,10 @@ uint32_t wb_locate_host(const struct wb_world *world, struct wb_slice host, bool
 
     *alias_out = false;
     *raw_out = 0;
-    if (host.len < 2 || !digit(host.ptr[1]) || !read_digits(host, 1, &number))
+    if (host.len < 2 || !wb_ascii_is_digit(host.ptr[1]) || !read_digits(host, 1, &number))
         return 0;
     size_t end = 1;
-    while (end < host.len && digit(host.ptr[end]))
+    while (end < host.len && wb_ascii_is_digit(host.ptr[end]))
         end++;
     struct wb_slice local = WB_SLICE_LIT(".localhost"), tail = wb_slice(host.ptr + end, host.len - end);
     if (!wb_slice_starts_nocase(tail, local) || (tail.len > local.len && tail.ptr[local.len] != ':'))

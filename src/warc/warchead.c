@@ -16,20 +16,10 @@
 
 /* ---- where records start and end ---------------------------------------------------- */
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static bool is_alpha(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 static bool starts_warc(struct wb_slice bytes)
 {
-    return bytes.len >= 8 && memcmp(bytes.ptr, "WARC/", 5) == 0 && is_digit(bytes.ptr[5]) && bytes.ptr[6] == '.' &&
-           is_digit(bytes.ptr[7]);
+    return bytes.len >= 8 && memcmp(bytes.ptr, "WARC/", 5) == 0 && wb_ascii_is_digit(bytes.ptr[5]) &&
+           bytes.ptr[6] == '.' && wb_ascii_is_digit(bytes.ptr[7]);
 }
 
 /* An ARC record starts with a URL: a scheme and ':'. */
@@ -37,9 +27,10 @@ static bool starts_arc(struct wb_slice bytes)
 {
     size_t i = 0;
 
-    if (bytes.len == 0 || !is_alpha(bytes.ptr[0]))
+    if (bytes.len == 0 || !wb_ascii_is_letter(bytes.ptr[0]))
         return false;
-    while (i < bytes.len && i < 16 && (is_alpha(bytes.ptr[i]) || is_digit(bytes.ptr[i]) || strchr("+-.", bytes.ptr[i])))
+    while (i < bytes.len && i < 16 &&
+           (wb_ascii_is_letter(bytes.ptr[i]) || wb_ascii_is_digit(bytes.ptr[i]) || strchr("+-.", bytes.ptr[i])))
         i++;
     return i < bytes.len && bytes.ptr[i] == ':';
 }
