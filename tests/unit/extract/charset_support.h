@@ -2,6 +2,7 @@
 #ifndef WB_TESTS_CHARSET_SUPPORT_H
 #define WB_TESTS_CHARSET_SUPPORT_H
 
+#include "../testdata.h"
 #include "extract/extract.h"
 #include "os/path.h"
 
@@ -18,14 +19,10 @@
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 #define NONE WB_SLICE_EMPTY
 
+/* True if the file of the conformance data exists. */
 static inline bool data_path(const char *name, char path_out[1024])
 {
-    const char *root = getenv("WEBBASE_DATA");
-
-    if (root)
-        snprintf(path_out, 1024, "%s/%s", root, name);
-    else
-        snprintf(path_out, 1024, "%s/../shared/data/%s", WB_SOURCE_ROOT, name);
+    test_data_path(name, path_out);
     return wb_path_kind(path_out) == WB_PATH_FILE;
 }
 

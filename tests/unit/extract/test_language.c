@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "../testdata.h"
 #include "os/path.h"
 #include "extract/extract.h"
 
@@ -86,15 +87,11 @@ static void test_long(void **state)
 static void test_sentences(void **state)
 {
     (void)state;
-    const char *root = getenv("WEBBASE_DATA");
     struct wb_buf file = WB_BUF_INIT;
     unsigned right = 0, wrong = 0, all = 0;
     char path[1024];
 
-    if (root)
-        snprintf(path, sizeof path, "%s/lang/sentences.tsv", root);
-    else
-        snprintf(path, sizeof path, "%s/../shared/data/lang/sentences.tsv", WB_SOURCE_ROOT);
+    test_data_path("lang/sentences.tsv", path);
     if (wb_path_kind(path) != WB_PATH_FILE)
         skip();
     assert_int_equal(wb_path_read(path, 4 << 20, &file), 0);

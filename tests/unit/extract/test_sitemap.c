@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "../testdata.h"
 #include "../cost.h"
 #include "base/date.h"
 #include "base/error.h"
@@ -88,7 +89,7 @@ static void check_file(const char *folder, const char *name, const json_t *want)
     bool text = strcmp(type, "text") == 0, feed = strcmp(type, "rss") == 0 || strcmp(type, "feed") == 0;
     struct wb_buf bytes = WB_BUF_INIT;
     struct wb_extract out;
-    char path[1024];
+    char path[2048];
 
     snprintf(path, sizeof path, "%s/crawler-commons/%s", folder, name);
     assert_int_equal(wb_path_read(path, 1 << 20, &bytes), 0);
@@ -109,12 +110,12 @@ static void check_file(const char *folder, const char *name, const json_t *want)
 static void test_files(void **state)
 {
     (void)state;
-    const char *data = getenv("WEBBASE_DATA"), *name;
-    char folder[512], path[1024];
+    const char *name;
+    char folder[1024], path[1100];
     size_t seen = 0;
     json_t *file;
 
-    snprintf(folder, sizeof folder, "%s/sitemaps", data ? data : WB_SOURCE_ROOT "/../shared/data");
+    test_data_path("sitemaps", folder);
     snprintf(path, sizeof path, "%s/expected_lxml.json", folder);
     json_t *files = json_load_file(path, 0, NULL);
     if (!files)

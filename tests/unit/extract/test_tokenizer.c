@@ -2,6 +2,7 @@
  * test_tokenizer.c - all tokenizer cases of html5lib, and what they do not cover: long inputs, limits,
  * attributes.
  */
+#include "../testdata.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/utf8.h"
@@ -318,23 +319,16 @@ static void run_case(struct tally *tally, json_t *test)
     json_decref(want);
 }
 
-static void data_path(const char *name, char *path_out, size_t size)
-{
-    const char *data = getenv("WEBBASE_DATA");
-
-    snprintf(path_out, size, "%s%s/html/tokenizer/%s", data ? data : WB_SOURCE_ROOT, data ? "" : "/../shared/data",
-             name);
-}
-
 static void run_file(const char *name, size_t cases_min)
 {
     struct tally tally = {0, 0, false};
-    char path[4096];
+    char below[256], path[1024];
     json_error_t error;
     json_t *test;
     size_t i;
 
-    data_path(name, path, sizeof path);
+    snprintf(below, sizeof below, "html/tokenizer/%s", name);
+    test_data_path(below, path);
     FILE *file = fopen(path, "r");
     if (!file) {
         print_message("# %s is not there\n", path);

@@ -1,4 +1,5 @@
 /* test_fetch_hostile.c - servers that send too much, too little, too slowly or nonsense: the right error, within bounds. */
+#include "../testdata.h"
 #include "fetch_support.h"
 
 #include "os/clock.h"
@@ -643,9 +644,10 @@ static bool is_otherwise(const char *test)
 
 static void raw_path(const char *name, char path_out[1024])
 {
-    const char *data = getenv("WEBBASE_DATA");
+    char below[256];
 
-    snprintf(path_out, 1024, "%s/http/raw-responses/%s", data ? data : WB_SOURCE_ROOT "/../shared/data", name);
+    snprintf(below, sizeof below, "http/raw-responses/%s", name);
+    test_data_path(below, path_out);
 }
 
 static bool send_file(struct peer *peer, void *context)

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "../testdata.h"
 #include "../cost.h"
 #include "base/date.h"
 #include "base/error.h"
@@ -41,10 +42,10 @@ static struct wb_robots_verdict check(const struct wb_robots *robots, const char
 
 static json_t *load_cases(const char *name)
 {
-    const char *data = getenv("WEBBASE_DATA");
-    char path[1024];
+    char below[256], path[1024];
 
-    snprintf(path, sizeof path, "%s/robots/%s", data ? data : WB_SOURCE_ROOT "/../shared/data", name);
+    snprintf(below, sizeof below, "robots/%s", name);
+    test_data_path(below, path);
     return json_load_file(path, JSON_ALLOW_NUL, NULL);
 }
 

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "../testdata.h"
 #include "base/error.h"
 #include "url/url.h"
 
@@ -22,12 +23,10 @@
 /* The path of a file of the conformance data. */
 static inline void data_path(const char *name, char path_out[1024])
 {
-    const char *root = getenv("WEBBASE_DATA");
+    char below[256];
 
-    if (root)
-        snprintf(path_out, 1024, "%s/url/%s", root, name);
-    else
-        snprintf(path_out, 1024, "%s/../shared/data/url/%s", WB_SOURCE_ROOT, name);
+    snprintf(below, sizeof below, "url/%s", name);
+    test_data_path(below, path_out);
 }
 
 /*

@@ -1,5 +1,7 @@
 /* test_warcreader.c - intact archives in every framing, limits on blocks, and sample files from other projects. */
 #include "warc_support.h"
+
+#include "../testdata.h"
 #include "os/path.h"
 
 static void assert_whole(const struct archive *plain, const struct archive *a, const char *name)
@@ -335,11 +337,10 @@ static void check_sample(const struct sample *sample, uint64_t records, bool bad
 static void test_samples(void **state)
 {
     (void)state;
-    const char *root = getenv("WEBBASE_DATA");
-    char folder[512], line[1024], counts[600];
+    char folder[1024], line[1024], counts[1100];
     int seen = 0;
 
-    snprintf(folder, sizeof folder, "%s/warc", root ? root : WB_SOURCE_ROOT "/../shared/data");
+    test_data_path("warc", folder);
     snprintf(counts, sizeof counts, "%s/COUNTS.tsv", folder);
     FILE *f = fopen(counts, "r");
     if (!f)
