@@ -28,6 +28,7 @@ int wb_extractor_new(struct wb_extractor **extractor_out)
     *extractor_out = NULL;
     if (!x)
         return WB_E_NOMEM;
+    x->magic = WB_EXTRACTOR_MAGIC;
     x->slots = wb_alloc_zero(WB_SINK_SLOTS, sizeof *x->slots);
     if (!x->slots) {
         wb_extractor_free(x);
@@ -41,6 +42,8 @@ void wb_extractor_free(struct wb_extractor *x)
 {
     if (!x)
         return;
+    WB_CHECK(x->magic == WB_EXTRACTOR_MAGIC && !x->input); /* not while it extracts a page */
+    x->magic = 0;
     wb_html_free(x->html);
     wb_buf_release(&x->decoded);
     wb_buf_release(&x->text_memory);
@@ -128,6 +131,8 @@ int wb_extract(struct wb_extractor *x, const struct wb_extract_input *input, str
 {
     struct wb_extract_input asked = *input;
 
+    WB_CHECK(x->magic == WB_EXTRACTOR_MAGIC && !x->input); /* one thread, one page at a time */
+    WB_CHECK((input->wants & ~(unsigned)WB_EXTRACT_ALL) == 0);
     if (asked.wants & (WB_EXTRACT_LANGUAGE | WB_EXTRACT_SIMHASH))
         asked.wants |= WB_EXTRACT_TEXT;
     int err = begin_page(x, &asked, extract_out);
@@ -139,7 +144,8 @@ int wb_extract(struct wb_extractor *x, const struct wb_extract_input *input, str
     err = wb_charset_decode(extract_out->charset, input->body, WB_PAGE_MAX_BYTES, &x->decoded, &x->utf8);
     if (err == 0)
         err = module->run(x);
-    WB_CHECK(err == 0 || err == WB_E_NOMEM);
+    WB_CHECK(err == 0 || err == WB_E_NOMEM);       /* any bytes are a page */
+    WB_CHECK(x->link_count <= WB_EXTRACT_LINKS_MAX && x->text.len <= WB_EXTRACT_TEXT_MAX);
     if (err == 0)
         end_page(x, input->wants);
 done:

@@ -60,8 +60,11 @@ struct wb_sink_resolved {
     struct wb_slice url;
 };
 
+#define WB_EXTRACTOR_MAGIC 0x45585452u
+
 /* The working memory of one thread; memory that a page has taken is reused for the next. */
 struct wb_extractor {
+    uint32_t magic;              /* WB_EXTRACTOR_MAGIC from new to free */
     const struct wb_extract_input *input;
     struct wb_extract *out;      /* facts go here directly; text and links go through the sink */
     struct wb_slice utf8;        /* the document, well-formed UTF-8 without a BOM */

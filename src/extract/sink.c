@@ -19,7 +19,7 @@ int wb_sink_room(struct wb_extractor *x, size_t max)
 {
     size_t cap = max < WB_EXTRACT_TEXT_MAX ? max : WB_EXTRACT_TEXT_MAX;
 
-    WB_CHECK(x->text.len == 0);
+    WB_CHECK(x->out && x->text.len == 0); /* a page is being read, and no text came before */
     wb_buf_clear(&x->text_memory);
     int err = wb_buf_reserve(&x->text_memory, cap + WB_WORDS_SLACK);
     if (err < 0)

@@ -11,6 +11,7 @@
  */
 #include "page/unpack.h"
 
+#include "base/check.h"
 #include "base/codec.h"
 
 /* A response with more codings than this is an attack. */
@@ -212,6 +213,7 @@ int wb_payload_decode(struct wb_slice head, struct wb_slice body, size_t limit, 
         body_out->len = limit;
         decoded_out->cut = true;
     }
+    WB_CHECK(body_out->len <= limit || !decoded_out->changed);
 done:
     if (err < 0 || !decoded_out->changed)
         wb_buf_clear(body_out);

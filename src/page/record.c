@@ -54,7 +54,11 @@ enum {
 
 _Static_assert(SHA1_AT + WB_SHA1_BYTES == WB_RECORD_DIGEST_BYTES, "the digests come first...");
 _Static_assert(VERSION_AT == WB_RECORD_DIGEST_BYTES, "...and the version directly after them");
+_Static_assert(MD5_AT + WB_MD5_BYTES == SHA1_AT, "the MD5 is followed by the SHA-1");
+_Static_assert(KIND_AT == VERSION_AT + 1 && STATUS_AT == KIND_AT + 1 && FLAGS_AT == STATUS_AT + 2, "without gaps");
+_Static_assert(TIME_AT == FLAGS_AT + 4 && LIFETIME_AT == TIME_AT + 8, "three bytes of zero follow the flags");
 _Static_assert(LIFETIME_AT + 4 == FIXED_BYTES, "the lifetime ends the fixed part");
+_Static_assert(FLAGS_KNOWN == (FLAG_TRUNCATED | FLAG_PAYLOAD_SHA1 | FLAG_KEY_IN_URL | FLAG_DIGESTED), "all flags");
 
 /* Finds the key in the url. It is nearly always there, because most URLs are "https://" + key. */
 static bool find_key(struct wb_slice url, struct wb_slice key, size_t *at_out)
@@ -106,7 +110,8 @@ int wb_page_encode(const struct wb_page *page, struct wb_buf *record_out)
     n += wb_put_varint(varints + n, page->type.len);
     n += wb_put_varint(varints + n, page->charset.len);
     n += wb_put_varint(varints + n, page->body.len);
-    wb_buf_append(record_out, varints, n);
+    WB_CHECK(n <= sizeof varints);
+    wb_buf_append(record_out, varints, n); /* none of these fails: the room is reserved */
     wb_buf_append_slice(record_out, page->url);
     if (!key_in_url)
         wb_buf_append_slice(record_out, page->key);

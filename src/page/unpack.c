@@ -9,6 +9,7 @@
 #include "page/unpack.h"
 
 #include "base/bytes.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
 
@@ -53,6 +54,7 @@ static int run_stream(struct unpack_stream *st, size_t limit, struct wb_buf *out
         }
         size_t before = st->in.len;
         enum unpack_outcome outcome = st->step(st, full ? &probe : out->ptr + out->len, room, &made);
+        WB_CHECK(made <= room && st->in.len <= before);
         if (outcome == OUTCOME_NOMEM)
             return wb_fail_nomem();
         if (full && made > 0) {

@@ -123,6 +123,9 @@ static bool plan_newborn(const struct wb_world *w, const struct wb_world_site *s
 
 bool wb_plan_make(const struct wb_world *world, uint32_t site, uint32_t page, struct wb_plan *plan_out)
 {
+    _Static_assert(WB_PLAN_NEW < WB_PLAN_LATEST && WB_PLAN_LATEST < WB_PLAN_SITES && WB_PLAN_SITES < WB_PLAN_NONE,
+                   "the kinds of page numbers are told apart by size");
+    _Static_assert(WB_SIM_PAGES_MAX <= WB_PLAN_NEW, "pages of the start never look like later ones");
     *plan_out = (struct wb_plan){.site = site, .page = page, .allowed = true, .reachable = true, .gone = INFINITY};
     if (site > world->sites)
         return false;

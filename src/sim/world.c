@@ -5,6 +5,7 @@
  * do not have similar sizes. It never serves anything.
  */
 #include "sim/world.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "sim/chance.h"
@@ -165,6 +166,7 @@ void wb_world_set_place(struct wb_world *world, const char *address, uint16_t po
 
 void wb_world_host(const struct wb_world *world, uint32_t site, bool alias, struct wb_pen *pen)
 {
+    WB_CHECK(site <= world->sites && (!alias || world->site[site].alias));
     if (site == 0) {
         wb_pen_str(pen, world->front);
         return;

@@ -112,6 +112,7 @@ int wb_gunzip_stream(struct wb_source *s)
 int wb_gunzip_more(struct wb_source *s)
 {
     z_stream *z = &s->gunzip->z;
+    WB_CHECK(s->unit_open && s->gunzip->z_ready);
     int err = wb_source_room(s, WB_SOURCE_STEP);
 
     if (err < 0)

@@ -8,6 +8,7 @@
  */
 #include "warc/pack.h"
 
+#include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
 
@@ -170,6 +171,7 @@ int wb_pack_write(struct wb_pack *pack, const struct wb_slice *parts, size_t cou
     size_t total = 0;
     int err = 0;
 
+    WB_CHECK(count > 0); /* the last part ends the frame */
     wb_buf_clear(&pack->packed);
     for (size_t i = 0; i < count; i++)
         total += parts[i].len;

@@ -246,6 +246,7 @@ int wb_resync_find(struct wb_warc_reader *r)
 {
     struct wb_source *s = &r->source;
 
+    WB_CHECK(r->magic == WB_WARC_READER_MAGIC && r->taken == 0); /* the last record has been given back */
     if (wb_warc_reader_holds_several(r) && !s->damaged && s->unit_at <= s->mark) {
         int found = find_inside(r);
         if (found != 0 && found != WB_E_CORRUPT)

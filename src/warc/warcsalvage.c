@@ -148,5 +148,6 @@ int wb_warc_salvage_block(struct wb_warc_reader *r, struct wb_warc_extent *exten
         found = 0;
     if (found == 0)
         end_with_file(r, e);
+    WB_CHECK(found < 0 || (e->head + e->keep <= e->taken && e->taken <= wb_source_bytes(s).len));
     return found < 0 ? found : 0;
 }

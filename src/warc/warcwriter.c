@@ -6,6 +6,7 @@
  */
 #include "warc/warc.h"
 
+#include "base/check.h"
 #include "base/codec.h"
 #include "base/date.h"
 #include "base/error.h"
@@ -19,7 +20,10 @@
 
 #define DIGEST_TEXT_MAX 40
 
+#define WRITER_MAGIC 0x57525752u
+
 struct wb_warc_writer {
+    uint32_t magic; /* WRITER_MAGIC from new to free */
     struct wb_pack *pack;
     struct wb_buf header, http;
     EVP_MD_CTX *sha1;
@@ -54,6 +58,7 @@ int wb_warc_writer_new(enum wb_warc_coding coding, wb_warc_sink sink, void *cont
     struct wb_warc_writer *w = wb_alloc_zero(1, sizeof *w);
     if (!w)
         return WB_E_NOMEM;
+    w->magic = WRITER_MAGIC;
     int err = wb_pack_new(coding, sink, context, &w->pack);
     w->sha1 = EVP_MD_CTX_new();
     if (err == 0 && !w->sha1)
@@ -70,6 +75,8 @@ void wb_warc_writer_free(struct wb_warc_writer *writer)
 {
     if (!writer)
         return;
+    WB_CHECK(writer->magic == WRITER_MAGIC);
+    writer->magic = 0;
     wb_pack_free(writer->pack);
     wb_buf_release(&writer->header);
     wb_buf_release(&writer->http);
@@ -88,6 +95,7 @@ static int digest_text(struct wb_warc_writer *w, struct wb_slice first, struct w
     if (!EVP_DigestInit_ex(w->sha1, EVP_sha1(), NULL) || !EVP_DigestUpdate(w->sha1, first.ptr, first.len) ||
         !EVP_DigestUpdate(w->sha1, second.ptr, second.len) || !EVP_DigestFinal_ex(w->sha1, digest, NULL))
         return wb_fail_nomem();
+    _Static_assert(5 + WB_SHA1_BYTES * 8 / 5 < DIGEST_TEXT_MAX, "\"sha1:\", 32 digits of base32 and a NUL fit");
     memcpy(text_out, "sha1:", 5);
     wb_base32_encode(digest, WB_SHA1_BYTES, text_out + 5);
     return 0;
@@ -215,6 +223,8 @@ int wb_warc_write_page(struct wb_warc_writer *writer, const struct wb_page *page
 {
     int err = 0;
 
+    WB_CHECK(writer->magic == WRITER_MAGIC);
+    WB_CHECK(page->kind == WB_PAGE_RESPONSE || page->kind == WB_PAGE_RESOURCE);
     wb_buf_clear(&writer->http);
     if (page->kind == WB_PAGE_RESPONSE) {
         err = wb_xcrawl_write(page->head, page->body.len, &writer->http);
