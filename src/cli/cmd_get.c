@@ -82,10 +82,7 @@ static int fail_unknown(struct wb_store *store, struct wb_pageid id, const struc
                    options->args[0], options->dir, time);
 }
 
-/*
- * Reads 32 hexadecimal digits as a page id, and anything else as a URL. No URL looks like an id, because it has a
- * scheme.
- */
+/* Reads 32 hexadecimal digits as a page id, anything else as a URL. A URL has a scheme, so none looks like an id. */
 static int read_id(const char *what, struct wb_pageid *id_out)
 {
     uint8_t bytes[WB_PAGEID_BYTES];

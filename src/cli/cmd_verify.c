@@ -4,8 +4,8 @@
  *   problem: segments/1 at 4096: ...
  *   damaged: 1 problem; pages that can be read: 812
  *
- * With --json all findings are in one object, so they are collected first. At most LISTED_MAX are listed; all are
- * counted.
+ * With --json all findings are in one object, so they are collected first. All are counted, but at most LISTED_MAX
+ * are listed.
  */
 #include "base/error.h"
 #include "base/json.h"

@@ -1,7 +1,4 @@
-/*
- * cycle_show.h - shows a step of the cycle while it works: progress and warnings. For update, generate, push, expunge,
- * run.
- */
+/* cycle_show.h - shows a step of the cycle while it works: progress and warnings. Used by update, generate, run, ... */
 #ifndef WB_CLI_CYCLE_SHOW_H
 #define WB_CLI_CYCLE_SHOW_H
 

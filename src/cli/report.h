@@ -5,8 +5,8 @@
 struct wb_ingest_error;
 
 /*
- * Prints "webbase: ..." in one line, whatever the text contains, after removing the progress line. Keeps the error
- * message.
+ * Prints "webbase: ..." in one line, whatever the text contains, after removing the progress line. The message of the
+ * current error (wb_error_message) survives.
  */
 void wb_report(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

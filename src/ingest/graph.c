@@ -1,7 +1,4 @@
-/*
- * graph.c - names of vertices, from SURTs and back to URLs. Host names have their labels reversed, as Common Crawl
- * writes them.
- */
+/* graph.c - names of vertices, from SURTs and to URLs. As in Common Crawl's files, host names have reversed labels. */
 #include "ingest/graph.h"
 #include "base/error.h"
 

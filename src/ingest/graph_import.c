@@ -32,7 +32,7 @@ enum {
 
 struct graph_importer {
     const struct wb_graph_import_options *options;
-    struct wb_ingest_load *loaded;
+    struct wb_ingest_load *load;
     struct wb_linewalk walk;
     struct wb_webdb_writer *writer;
     /* What each sorter holds, as key -> value. */
@@ -138,7 +138,7 @@ static int take_vertex(void *context, struct wb_slice line)
         err = wb_buf_append_slice(&im->text, href);
     if (err == 0)
         err = wb_sorter_add(im->by_surt, wb_buf_slice(&im->surt), wb_buf_slice(&im->text));
-    im->loaded->pages += err == 0;
+    im->load->pages += err == 0;
     return err;
 }
 
@@ -230,7 +230,7 @@ static int add_vertex(struct graph_importer *im, struct known_pages *known, cons
     if (err < 0)
         return err;
     if (page && page->has_content) {
-        im->loaded->known++;
+        im->load->known++;
         md5 = wb_slice((const char *)page->md5, sizeof page->md5);
     } else if (!again) {
         err = add_page(im, page, url, (const uint8_t *)md5.ptr);
@@ -282,7 +282,7 @@ static int take_edge(void *context, struct wb_slice line)
     wb_put64_be(key, source);
     wb_put64_be(key + ID_BYTES, target);
     int err = wb_sorter_add(im->by_source, wb_slice(key, sizeof key), WB_SLICE_EMPTY);
-    im->loaded->links += err == 0;
+    im->load->links += err == 0;
     return err;
 }
 
@@ -308,7 +308,7 @@ static int join(struct graph_importer *im, struct wb_sorter *vertices, struct wb
         else if (left > 0 && memcmp(vertex.key.ptr, edge.key.ptr, ID_BYTES) == 0)
             err = take(im, vertex.value, wb_slice(edge.key.ptr + ID_BYTES, edge.key.len - ID_BYTES));
         else
-            im->loaded->loose++;
+            im->load->loose++;
         if (err == 0)
             err = stopped();
     }
@@ -365,7 +365,7 @@ static int read_all(struct graph_importer *im)
         err = open_sorter(im, &im->by_surt);
     if (err == 0)
         err = wb_linewalk_file(&im->walk, options->vertices, take_vertex, im);
-    if (err == 0 && im->loaded->pages == 0)
+    if (err == 0 && im->load->pages == 0)
         err = wb_fail(WB_E_PROTO, "%s: there is no vertex in it", options->vertices);
     if (err == 0)
         err = open_sorter(im, &im->contents);
@@ -379,19 +379,19 @@ static int read_all(struct graph_importer *im)
 }
 
 int wb_graph_import(const struct wb_graph_import_options *options, const struct wb_ingest_sink *sink,
-                    struct wb_ingest_load *loaded_out)
+                    struct wb_ingest_load *load_out)
 {
-    struct graph_importer im = {.options = options, .loaded = loaded_out, .walk = {.sink = sink}, .url = WB_URL_INIT,
+    struct graph_importer im = {.options = options, .load = load_out, .walk = {.sink = sink}, .url = WB_URL_INIT,
                                 .now_ms = wb_clock_wall_ms()};
 
-    *loaded_out = (struct wb_ingest_load){.pages = 0};
+    *load_out = (struct wb_ingest_load){.pages = 0};
     int err = read_all(&im);
     if (err == 0) {
-        err = wb_webdb_writer_close(im.writer, &loaded_out->merge);
+        err = wb_webdb_writer_close(im.writer, &load_out->merge);
         im.writer = NULL;
     }
-    loaded_out->bad_lines = im.walk.bad_lines;
-    loaded_out->unfinished = im.walk.unfinished;
+    load_out->bad_lines = im.walk.bad_lines;
+    load_out->unfinished = im.walk.unfinished;
     wb_webdb_writer_abandon(im.writer);
     close_sorter(&im.by_surt);
     close_sorter(&im.contents);

@@ -5,9 +5,8 @@
  *                                                         |-> journal (threads: what is in each page), one list ahead
  *                                                             of the importer
  *
- * It commits at least once a second, so that the work a crash can undo stays small. A signal, or a sink that fails,
- * ends the work between two pages, and what was put until then is committed. This file never looks inside a record or a
- * page.
+ * It commits at least once a second, so that a crash can undo little work. A signal, or a sink that fails, ends the
+ * work between two pages, and what was put until then is committed. This file never looks inside a record or a page.
  */
 #include "base/check.h"
 #include "base/error.h"

@@ -25,8 +25,8 @@ int wb_import_journal_open(const char *dir, unsigned threads, struct wb_import_j
 void wb_import_journal_close(struct wb_import_journal *journal);
 
 /*
- * Starts on the pages of a list, which belongs to the journal until it is taken back; after WB_E_NOMEM it is still the
- * caller's.
+ * Starts on the pages of a list. The list belongs to the journal until it is taken back; after WB_E_NOMEM the caller
+ * still owns it.
  */
 int wb_import_journal_begin(struct wb_import_journal *journal, struct wb_import_item *list);
 

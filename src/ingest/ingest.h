@@ -9,6 +9,11 @@
  * Each call does the whole job: options go in, counts come out, and a sink is told what happens in between. Nothing
  * here prints, reads a command line or ends the process, so a command and a server use it in the same way. All four
  * look at wb_stop_requested() (os/stop.h) between two pages or lines. docs/formats/graph.md describes the text files.
+ *
+ *   struct wb_ingest_sink sink = {.context = &log, .error = write_error};
+ *   struct wb_import_options options = {.dir = "repo", .files = files, .file_count = 2, .body_max = WB_PAGE_MAX_BYTES};
+ *   struct wb_import import;
+ *   int err = wb_import(&options, &sink, &import);      import.pages of import.records were stored
  */
 #ifndef WB_INGEST_INGEST_H
 #define WB_INGEST_INGEST_H
@@ -46,7 +51,7 @@ struct wb_ingest_sink {
     void (*progress)(void *context, const struct wb_ingest_progress *progress);
 };
 
-/* The error as one line for people, naming file and place. Appends. */
+/* Appends the error as one line for people, which names the file and the place. */
 int wb_ingest_error_text(const struct wb_ingest_error *error, struct wb_buf *text_out);
 
 /* ---- pages: archives and file trees ------------------------------------------------------------ */
@@ -69,21 +74,17 @@ struct wb_import {
     uint64_t older;       /* not newer than what the repository had, and therefore not stored */
     uint64_t revisits;
     uint64_t barred;      /* kept out because they were taken down */
-    uint64_t errors;      /* every one was told to the sink */
+    uint64_t errors;      /* the sink was told about each of them */
     uint64_t unreadable;  /* files that could not be read, or not to their end */
 };
 
 /*
  * Imports everything, committing at least once a second. If a stop is requested, it commits what was read and returns
- * 0. Bad input costs a counted error; only the environment (disk, memory), a damaged repository or the sink makes it
- * fail.
+ * 0. Bad input costs a counted error. The import fails only if the disk, the memory, the repository or the sink does.
  */
 int wb_import(const struct wb_import_options *options, const struct wb_ingest_sink *sink, struct wb_import *import_out);
 
-/*
- * The URL that a tree stands for, with a slash at its end. WB_E_PROTO if text is not a URL, or has a query or a
- * fragment.
- */
+/* Appends the URL of a tree, with a slash at its end. WB_E_PROTO if text is not a URL, or has a query or a fragment. */
 int wb_import_tree_url(const char *text, struct wb_buf *url_out);
 
 /* ---- graphs and rows --------------------------------------------------------------------------- */
@@ -95,7 +96,7 @@ int wb_import_tree_url(const char *text, struct wb_buf *url_out);
 struct wb_ingest_load {
     uint64_t pages;              /* vertices, or rows of pages, that were read */
     uint64_t links;              /* edges, or rows of links, that were read */
-    uint64_t bad_lines;          /* the first few were told to the sink */
+    uint64_t bad_lines;          /* the sink was told about the first few */
     uint64_t loose;              /* links that were left out because their source or target is unknown */
     uint64_t known;              /* vertices whose page had a content already; their edges start from that content */
     uint64_t unfinished;         /* files that could not be read to their end */
@@ -111,7 +112,7 @@ struct wb_graph_import_options {
 
 /* webdb changes once everything was read, or not at all. WB_E_PROTO if there is no vertex in the file. */
 int wb_graph_import(const struct wb_graph_import_options *options, const struct wb_ingest_sink *sink,
-                    struct wb_ingest_load *loaded_out);
+                    struct wb_ingest_load *load_out);
 
 struct wb_rows_import_options {
     const char *dir;             /* the repository; it is created if there is none */
@@ -121,7 +122,7 @@ struct wb_rows_import_options {
 
 /* webdb changes once everything was read, or not at all. WB_E_PROTO if no line of the files could be read. */
 int wb_rows_import(const struct wb_rows_import_options *options, const struct wb_ingest_sink *sink,
-                   struct wb_ingest_load *loaded_out);
+                   struct wb_ingest_load *load_out);
 
 struct wb_graph_export_options {
     const char *dir;

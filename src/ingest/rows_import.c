@@ -23,7 +23,7 @@ enum { VISITS_MAX = 1000 }; /* of a made-up history: more would not change the e
 
 struct row_importer {
     const struct wb_rows_import_options *options;
-    struct wb_ingest_load *loaded;
+    struct wb_ingest_load *load;
     struct wb_webdb_writer *writer;
     struct wb_linewalk walk;
     struct wb_loadrow row;
@@ -231,7 +231,7 @@ static int take_page(void *context, struct wb_slice line)
     /* A file that was made by hand may have scores and no flags; then the scores are meant to be set. */
     bool scored = page.flags & WB_PAGE_SCORED || (page.score > 0 && !wb_loadrow_has(&im->row, "flags"));
     err = scored ? wb_webdb_add_page_with_score(im->writer, &page) : wb_webdb_add_page(im->writer, &page);
-    im->loaded->pages += err == 0;
+    im->load->pages += err == 0;
     if (err == 0 && page.flags & WB_PAGE_BARRED)
         err = wb_buf_append_slice(&im->barred, wb_url_href(&im->url));
     if (err == 0 && page.flags & WB_PAGE_BARRED)
@@ -239,10 +239,7 @@ static int take_page(void *context, struct wb_slice line)
     return err;
 }
 
-/*
- * The flag in webdb only shows that a page was taken down. What keeps it out is a bar in the store, so set that as
- * well.
- */
+/* The flag in webdb only shows a takedown. What keeps the page out is a bar in the store, so that is set as well. */
 static int bar_marked(struct row_importer *im)
 {
     struct wb_slice rest = wb_buf_slice(&im->barred);
@@ -315,7 +312,7 @@ static int take_link(void *context, struct wb_slice line)
     if (nofollow)
         link.flags |= WB_EDIT_LINK_NOFOLLOW;
     err = wb_webdb_add_link(im->writer, &link);
-    im->loaded->links += err == 0;
+    im->load->links += err == 0;
     return err;
 }
 
@@ -338,26 +335,26 @@ static int load_files(struct row_importer *im)
         err = load_file(im, options->pages, take_page);
     if (err == 0 && options->links)
         err = load_file(im, options->links, take_link);
-    if (err == 0 && im->loaded->pages + im->loaded->links == 0 && im->walk.bad_lines)
+    if (err == 0 && im->load->pages + im->load->links == 0 && im->walk.bad_lines)
         err = wb_fail(WB_E_PROTO, "no line of %s could be read", options->pages ? options->pages : options->links);
     return err < 0 ? err : bar_marked(im);
 }
 
 int wb_rows_import(const struct wb_rows_import_options *options, const struct wb_ingest_sink *sink,
-                   struct wb_ingest_load *loaded_out)
+                   struct wb_ingest_load *load_out)
 {
-    struct row_importer im = {.options = options, .loaded = loaded_out, .walk = {.sink = sink}, .url = WB_URL_INIT,
+    struct row_importer im = {.options = options, .load = load_out, .walk = {.sink = sink}, .url = WB_URL_INIT,
                              .now_ms = wb_clock_wall_ms()};
 
-    *loaded_out = (struct wb_ingest_load){.pages = 0};
+    *load_out = (struct wb_ingest_load){.pages = 0};
     int err = load_files(&im);
     if (err == 0) {
-        err = wb_webdb_writer_close(im.writer, &loaded_out->merge);
+        err = wb_webdb_writer_close(im.writer, &load_out->merge);
         im.writer = NULL;
     }
-    loaded_out->bad_lines = im.walk.bad_lines;
-    loaded_out->unfinished = im.walk.unfinished;
-    loaded_out->loose = loaded_out->merge.links_without_source;
+    load_out->bad_lines = im.walk.bad_lines;
+    load_out->unfinished = im.walk.unfinished;
+    load_out->loose = load_out->merge.links_without_source;
     wb_webdb_writer_abandon(im.writer);
     wb_url_release(&im.url);
     wb_buf_release(&im.barred);
