@@ -29,6 +29,7 @@ struct archive {
     uint64_t bytes_before; /* sizes of the files that were read before this one */
 };
 
+/* How many records the next item accounts for. */
 static uint64_t take_records(struct archive *a)
 {
     uint64_t n = a->records;
@@ -42,6 +43,7 @@ static int push_error(struct archive *a, uint64_t offset, const char *message, b
     return wb_import_source_push_error(a->queue, a->path, offset, message, fatal, take_records(a));
 }
 
+/* Pushes the page of a record, and reports what had to be corrected in it. */
 static int take_page(struct archive *a, const struct wb_warc_record *record)
 {
     struct wb_page page;
@@ -68,18 +70,19 @@ static int take_page(struct archive *a, const struct wb_warc_record *record)
     return err;
 }
 
-/* Which page a revisit refers to. If it names no URL, or an invalid one, original->elsewhere is false. */
-static int read_original(struct archive *a, const struct wb_warc_revisit *revisit, struct wb_import_original *original)
+/* Which page a revisit refers to. If it names no URL, or an invalid one, elsewhere is false. */
+static int read_original(struct archive *a, const struct wb_warc_revisit *revisit,
+                         struct wb_import_original *original_out)
 {
     struct wb_warc_mem *mem = &a->mem;
 
-    *original = (struct wb_import_original){
+    *original_out = (struct wb_import_original){
         .known_profile = revisit->known_profile,
         .not_modified = revisit->not_modified,
         .has_sha1 = revisit->has_sha1,
         .time_ms = revisit->refers_time_ms,
     };
-    memcpy(original->sha1, revisit->sha1, sizeof original->sha1);
+    memcpy(original_out->sha1, revisit->sha1, sizeof original_out->sha1);
     if (revisit->refers_uri.len == 0)
         return 0;
     int err = wb_url_parse(revisit->refers_uri, NULL, &mem->url);
@@ -87,8 +90,8 @@ static int read_original(struct archive *a, const struct wb_warc_revisit *revisi
         err = wb_url_key(&mem->url, &mem->key);
     if (err < 0)
         return err == WB_E_NOMEM ? err : 0;
-    original->id = wb_pageid_of_key(wb_buf_slice(&mem->key));
-    original->elsewhere = true;
+    original_out->id = wb_pageid_of_key(wb_buf_slice(&mem->key));
+    original_out->elsewhere = true;
     return 0;
 }
 
@@ -155,7 +158,8 @@ static int take_revisit(struct archive *a, const struct wb_warc_record *record)
     return err == 0 && ahead ? push_error(a, record->offset, future, false) : err;
 }
 
-static int take_whole(struct archive *a, const struct wb_warc_record *record)
+/* Takes a record by its type. Those that are only counted are a good moment to look whether to stop. */
+static int take_by_type(struct archive *a, const struct wb_warc_record *record)
 {
     switch (record->type) {
     case WB_WARC_RESPONSE:
@@ -174,7 +178,7 @@ static int take_record(struct archive *a, const struct wb_warc_record *record)
     a->records++;
     a->records_file++;
     a->reported = false;
-    int err = take_whole(a, record);
+    int err = take_by_type(a, record);
     if (err == 0 && *record->problem && !a->reported)
         err = push_error(a, record->offset, record->problem, false);
     return err;
