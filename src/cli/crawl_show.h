@@ -27,7 +27,8 @@ void wb_crawl_show_release(struct wb_crawl_show *show);
 struct wb_crawl_sink wb_crawl_show_sink(struct wb_crawl_show *show);
 
 /*
- * The text of the progress line: pages and MB a second since last, which is `seconds` ago, then the state of the crawl.
+ * Composes the progress line: pages and MB a second since last, which is `seconds` ago, then the state of the crawl.
+ * Here so that a test can look at the words.
  */
 void wb_crawl_show_text(const struct wb_crawl_stat *last, const struct wb_crawl_stat *stat, double seconds,
                         char *text_out, size_t size);

@@ -37,7 +37,8 @@ int wb_rowpen_clean(struct wb_buf *out, struct wb_slice text, char instead)
     return err;
 }
 
-bool wb_rowpen_open(struct wb_rowpen *pen, const char *name)
+/* Starts a cell; if it returns true, a value must be written to pen->json or pen->out, and the cell be closed. */
+static bool open_cell(struct wb_rowpen *pen, const char *name)
 {
     if (pen->err < 0)
         return false;
@@ -57,7 +58,7 @@ bool wb_rowpen_open(struct wb_rowpen *pen, const char *name)
     return pen->err == 0 && pen->mode != WB_ROWPEN_HEADING;
 }
 
-void wb_rowpen_close(struct wb_rowpen *pen)
+static void close_cell(struct wb_rowpen *pen)
 {
     if (pen->err == 0 && pen->mode == WB_ROWPEN_WORDS)
         pen->err = wb_buf_append_char(pen->out, '\n');
@@ -67,18 +68,18 @@ void wb_rowpen_text(struct wb_rowpen *pen, const char *name, struct wb_slice tex
 {
     if (pen->mode == WB_ROWPEN_WORDS && text.len == 0)
         return;
-    if (!wb_rowpen_open(pen, name))
+    if (!open_cell(pen, name))
         return;
     if (pen->mode == WB_ROWPEN_JSON)
         wb_json_slice(&pen->json, text);
     else
         pen->err = wb_rowpen_clean(pen->out, text, pen->mode == WB_ROWPEN_TSV ? ' ' : '?');
-    wb_rowpen_close(pen);
+    close_cell(pen);
 }
 
 void wb_rowpen_none(struct wb_rowpen *pen, const char *name)
 {
-    if (pen->mode == WB_ROWPEN_WORDS || !wb_rowpen_open(pen, name))
+    if (pen->mode == WB_ROWPEN_WORDS || !open_cell(pen, name))
         return;
     if (pen->mode == WB_ROWPEN_JSON)
         wb_json_null(&pen->json);
@@ -94,24 +95,24 @@ void wb_rowpen_some(struct wb_rowpen *pen, const char *name, struct wb_slice tex
 
 void wb_rowpen_u64(struct wb_rowpen *pen, const char *name, uint64_t number)
 {
-    if (!wb_rowpen_open(pen, name))
+    if (!open_cell(pen, name))
         return;
     if (pen->mode == WB_ROWPEN_JSON)
         wb_json_u64(&pen->json, number);
     else
         pen->err = wb_buf_printf(pen->out, "%" PRIu64, number);
-    wb_rowpen_close(pen);
+    close_cell(pen);
 }
 
 void wb_rowpen_double(struct wb_rowpen *pen, const char *name, double number)
 {
-    if (!wb_rowpen_open(pen, name))
+    if (!open_cell(pen, name))
         return;
     if (pen->mode == WB_ROWPEN_JSON)
         wb_json_double(&pen->json, number);
     else
         pen->err = wb_buf_printf(pen->out, "%.6g", number);
-    wb_rowpen_close(pen);
+    close_cell(pen);
 }
 
 void wb_rowpen_time(struct wb_rowpen *pen, const char *name, int64_t time_ms)
@@ -136,11 +137,11 @@ void wb_rowpen_hex64(struct wb_rowpen *pen, const char *name, bool known, uint64
 
 void wb_rowpen_bool(struct wb_rowpen *pen, const char *name, bool value)
 {
-    if (!wb_rowpen_open(pen, name))
+    if (!open_cell(pen, name))
         return;
     if (pen->mode == WB_ROWPEN_JSON)
         wb_json_bool(&pen->json, value);
     else
         pen->err = wb_buf_append_char(pen->out, value ? '1' : '0');
-    wb_rowpen_close(pen);
+    close_cell(pen);
 }

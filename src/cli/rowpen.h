@@ -23,17 +23,13 @@ enum wb_rowpen_mode {
 struct wb_rowpen {
     enum wb_rowpen_mode mode;
     struct wb_buf *out;
-    struct wb_json json; /* for WB_ROWPEN_JSON: values may be written with wb_json_*() after open() */
+    struct wb_json json; /* for WB_ROWPEN_JSON; a cell that is an array is written here with wb_json_*() */
     bool first;          /* no cell was written yet */
     int err;
 };
 
 void wb_rowpen_begin(struct wb_rowpen *pen, enum wb_rowpen_mode mode, struct wb_buf *out);
 int wb_rowpen_end(struct wb_rowpen *pen);
-
-/* Starts a cell; if it returns true, a value must be written to pen->json or pen->out, and then the cell closed. */
-bool wb_rowpen_open(struct wb_rowpen *pen, const char *name);
-void wb_rowpen_close(struct wb_rowpen *pen);
 
 /* Cells. */
 void wb_rowpen_text(struct wb_rowpen *pen, const char *name, struct wb_slice text);
