@@ -2,12 +2,12 @@
  * cmd_webdb.c - webbase webdb: shows what the newest edition of webdb knows about pages and links.
  *
  * Each row of the table at the end is one action: it opens what it needs, writes rows (webdb_rows.h) and closes. The
- * actions that read and write files are in cmd_webdb_graph.c; nothing in this file changes webdb.
+ * actions that read and write files are in cmd_webdb_files.c; nothing in this file changes webdb.
  */
 #include "base/codec.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "cli/cmd_webdb_graph.h"
+#include "cli/cmd_webdb_files.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/selection.h"

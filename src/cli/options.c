@@ -96,7 +96,7 @@ static int check_value(const struct wb_option *option, const char *value)
         return 0;
     case WB_OPTION_DURATION:
         if (!parse_duration(value, &time_ms))
-            return wb_options_usage("--%s takes seconds, or a time such as 500ms, 10m, 6h or 30d, not '%s'",
+            return wb_options_usage("--%s takes seconds, or a duration such as 500ms, 10m, 6h or 30d, not '%s'",
                                     option->name, value);
         return 0;
     case WB_OPTION_TIME:

@@ -1,10 +1,10 @@
 /*
- * cmd_webdb_graph.c - webbase webdb import and export: reads the options, lets ingest load or write graphs and rows,
+ * cmd_webdb_files.c - webbase webdb import and export: reads the options, lets ingest load or write graphs and rows,
  * and shows what came of it.
  */
 #include "base/error.h"
 #include "base/json.h"
-#include "cli/cmd_webdb_graph.h"
+#include "cli/cmd_webdb_files.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/report.h"
