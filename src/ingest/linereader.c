@@ -210,11 +210,6 @@ uint64_t wb_linereader_number(const struct wb_linereader *r)
     return r->number;
 }
 
-const char *wb_linereader_path(const struct wb_linereader *r)
-{
-    return r->file.path;
-}
-
 void wb_linereader_progress(const struct wb_linereader *r, uint64_t *done_out, uint64_t *size_out)
 {
     *done_out = r->offset;

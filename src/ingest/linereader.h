@@ -27,7 +27,6 @@ int wb_linereader_next(struct wb_linereader *reader, struct wb_slice *line_out);
 
 /* The number of the line that was read last, from 1. */
 uint64_t wb_linereader_number(const struct wb_linereader *reader);
-const char *wb_linereader_path(const struct wb_linereader *reader);
 
 /* Bytes of the file on disk (packed, if it is gzip'd): how many were read, and how many there are. */
 void wb_linereader_progress(const struct wb_linereader *reader, uint64_t *done_out, uint64_t *size_out);

@@ -16,10 +16,10 @@ static int report(const struct wb_linewalk *walk, const struct wb_ingest_error *
 }
 
 /* The line that was read last is bad; the error message says why. */
-static int report_bad_line(struct wb_linewalk *walk, const struct wb_linereader *reader)
+static int report_bad_line(struct wb_linewalk *walk, const char *path, const struct wb_linereader *reader)
 {
     char message[WB_ERROR_MESSAGE_MAX + 64];
-    struct wb_ingest_error error = {.file = wb_linereader_path(reader), .line = wb_linereader_number(reader),
+    struct wb_ingest_error error = {.file = path, .line = wb_linereader_number(reader),
                                     .message = message};
 
     if (walk->bad_lines++ >= REPORTED_MAX)
@@ -30,10 +30,10 @@ static int report_bad_line(struct wb_linewalk *walk, const struct wb_linereader 
 }
 
 /* The file is damaged after the line that was read last; the error message names the file. */
-static int report_damage(struct wb_linewalk *walk, const struct wb_linereader *reader)
+static int report_damage(struct wb_linewalk *walk, const char *path, const struct wb_linereader *reader)
 {
     char message[WB_ERROR_MESSAGE_MAX + 64];
-    struct wb_ingest_error error = {.file = wb_linereader_path(reader), .line = wb_linereader_number(reader),
+    struct wb_ingest_error error = {.file = path, .line = wb_linereader_number(reader),
                                     .message = message,
                                     .fatal = true};
 
@@ -42,9 +42,9 @@ static int report_damage(struct wb_linewalk *walk, const struct wb_linereader *r
     return report(walk, &error);
 }
 
-static void report_progress(const struct wb_linewalk *walk, const struct wb_linereader *reader)
+static void report_progress(const struct wb_linewalk *walk, const char *path, const struct wb_linereader *reader)
 {
-    struct wb_ingest_progress progress = {.file = wb_linereader_path(reader), .count = wb_linereader_number(reader)};
+    struct wb_ingest_progress progress = {.file = path, .count = wb_linereader_number(reader)};
 
     if (!walk->sink->progress)
         return;
@@ -65,15 +65,15 @@ int wb_linewalk_file(struct wb_linewalk *walk, const char *path, wb_linewalk_tak
         else if (got < 0)
             err = got;
         if (err == WB_E_PROTO || err == WB_E_LIMIT) {
-            err = report_bad_line(walk, reader);
+            err = report_bad_line(walk, path, reader);
         } else if (got == WB_E_CORRUPT) {
-            err = report_damage(walk, reader);
+            err = report_damage(walk, path, reader);
             got = 0;
         }
         if (err == 0 && wb_stop_requested())
             err = wb_fail(WB_E_STOPPED, "stopped by a signal; nothing was changed");
         if (err == 0)
-            report_progress(walk, reader);
+            report_progress(walk, path, reader);
     }
     wb_linereader_close(reader);
     return err;
