@@ -1,8 +1,14 @@
 /*
- * trap.c - the guards. The shape of a URL is its path and query with every run of digits
- * made one '0' and long hexadecimal words made one 'x'; URLs of one shape come out of one
- * template. Shapes are counted in a small table of fixed size, in which a newcomer takes the
- * place of the least counted one: a trap is what comes often, so it stays.
+ * trap.c - guards against sites without end.
+ *
+ * The *shape* of a URL is its path and query with each run of digits replaced by '0' and each long hexadecimal word by
+ * 'x'. URLs of one shape come from one template:
+ *
+ *   /news/2026/11/15?id=4711        ->  /news/0/0/0?id=0
+ *   /s/5f2b9c0d1e4a7788ab/page      ->  /s/x/page
+ *
+ * Shapes are counted in a small table of fixed size, where a new shape replaces the least counted of its neighbours. A
+ * trap produces many URLs, so its shape stays in the table. It knows nothing of pages but their path and SimHash.
  */
 #include "crawl/trap.h"
 #include "base/hash.h"
@@ -11,18 +17,24 @@
 
 #include <ctype.h>
 
-enum { SHAPES = 64, PROBES = 8, SEGMENTS_MAX = WB_TRAP_DEPTH_MAX };
+enum {
+    SHAPES = 64,
+    PROBES = 8, /* slots in which a shape may be */
+    SEGMENTS_MAX = WB_TRAP_DEPTH_MAX,
+};
 
 struct wb_trap_shape {
     uint64_t hash;
     uint64_t simhash;   /* of the last page of this shape */
-    uint32_t urls;      /* let in */
+    uint32_t urls;      /* that passed */
     uint32_t similar;   /* pages in a row that were like the one before */
-    uint32_t tried, useful; /* asked for; a page came */
+    uint32_t tried;     /* asked for */
+    uint32_t useful;    /* of these, URLs that gave a new page */
 };
 
 /* ---- paths that repeat themselves ----------------------------------------------------------- */
 
+/* The folders of a path; SEGMENTS_MAX + 1 if there are more than SEGMENTS_MAX. */
 static size_t split_path(struct wb_slice path, struct wb_slice segments[SEGMENTS_MAX])
 {
     size_t count = 0, at = 0;
@@ -71,7 +83,7 @@ static const char *check_path(struct wb_slice path)
 
 /* ---- shapes ------------------------------------------------------------------------------------ */
 
-/* Writes the shape; says how many numbers it has that may be parts of a date. */
+/* Writes the shape of a path and returns its length. */
 static size_t shape_of(struct wb_slice path, char *shape, size_t size)
 {
     size_t len = 0;
@@ -105,10 +117,11 @@ static bool has_word(struct wb_slice s, const char *word)
     return false;
 }
 
-/* A template that turns dates into pages. */
+/* Whether the shape looks like a template that turns dates into pages. */
 static bool is_calendar(struct wb_slice shape)
 {
-    static const char *const words[] = {"calendar", "/cal?", "/cal/", "month=0", "year=0", "day=0", "date=0", "week=0", "/0/0/0", "events/0"};
+    static const char *const words[] = {"calendar", "/cal?",  "/cal/",  "month=0", "year=0",
+                                        "day=0",    "date=0", "week=0", "/0/0/0",  "events/0"};
 
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (has_word(shape, words[i]))
@@ -116,7 +129,7 @@ static bool is_calendar(struct wb_slice shape)
     return false;
 }
 
-/* A year that nobody has written about yet, or that no web page is from, where the word before says that it is one. */
+/* Whether the path has a "year=" with a year far in the future, or from before there were web pages. */
 static bool odd_year(struct wb_slice path, int64_t now_ms)
 {
     int64_t this_year = 1970 + now_ms / 31556952000;
@@ -135,6 +148,7 @@ static bool odd_year(struct wb_slice path, int64_t now_ms)
     return false;
 }
 
+/* Finds a shape or adds it. NULL: out of memory, which costs only the guard. */
 static struct wb_trap_shape *find_shape(struct wb_trap *trap, uint64_t hash)
 {
     struct wb_trap_shape *least = NULL;
@@ -183,7 +197,7 @@ const char *wb_trap_check(struct wb_trap *trap, struct wb_slice path, int64_t no
     return NULL;
 }
 
-/* NULL: it has none of interest, or memory ran out. */
+/* The shape of a path; NULL if it has no numbers, is too long, or memory ran out. */
 static struct wb_trap_shape *shape_at(struct wb_trap *trap, struct wb_slice path)
 {
     char text[WB_TRAP_URL_MAX + 1];
@@ -208,8 +222,12 @@ double wb_trap_promise(struct wb_trap *trap, struct wb_slice path)
 {
     const struct wb_trap_shape *known = shape_at(trap, path);
 
-    /* As if two had been useful before: a family is given some attempts. And the more there are of it, the less another one adds. */
-    return known ? (known->useful + 2.0) / (known->tried + 2.0) / (1 + known->useful / (double)WB_TRAP_FAMILY) : 1;
+    if (!known)
+        return 1;
+    /* Counts as if two had been tried and useful before, so that a new family gets some attempts. */
+    double useful = (known->useful + 2.0) / (known->tried + 2.0);
+    /* The more pages there are of a family, the less another one adds. */
+    return useful / (1 + known->useful / (double)WB_TRAP_FAMILY);
 }
 
 void wb_trap_learn(struct wb_trap *trap, struct wb_slice path, uint64_t simhash)
