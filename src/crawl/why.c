@@ -1,17 +1,17 @@
 /*
- * why.c - says why a page or a site is, or is not, fetched. It reads what the crawl wrote (store, dispenser,
- * journal, webdb) and changes nothing, so it can be asked at any time, also while a crawl runs.
+ * why.c - says why a page or a site is, or is not, fetched.
  *
- * A page: was it taken down? is it stored? what came of the last request? what do the rules say? who told of it? what does
- * webdb know? Of these the first that decides is named.
+ * For a page it asks these questions in turn, and the first one that decides gives the answer: Was it taken down? Is it
+ * stored? What came of the last request? What does robots.txt say? Which link led there? What does webdb know?
+ *
+ * It reads what crawls wrote (store, dispenser, journal, webdb) and changes nothing, so it can be asked at any time, also
+ * while a crawl runs.
  */
 #include "base/date.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "crawl/crawl.h"
 #include "crawl/crawlsite.h"
-#include "dispenser/dispenser.h"
-#include "crawl/trap.h"
 #include "os/clock.h"
 #include "os/file.h"
 #include "store/store.h"
@@ -20,28 +20,34 @@
 
 #include <inttypes.h>
 
-/* What the journal knows of one URL and its site. */
+/* What was found out about one URL and its site. */
 struct findings {
-    struct wb_slice href;       /* the URL asked about, as links have it */
+    /* The question. */
+    struct wb_slice href;       /* the URL, spelled as in links */
     struct wb_pageid id;
     struct wb_slice site;
-    bool is_site;
-    struct wb_slice agent;      /* the robots token */
+    bool is_site;               /* the question is about the site */
+    struct wb_slice agent;      /* our name in robots.txt */
+    int64_t lease_now_ms;       /* the time by the dispenser's clock */
+    /* Links to the URL, from the journal. */
     bool linked, nofollow_only, hinted, seed;
     struct wb_buf linked_from;
-    bool tried;                 /* a request was made */
-    struct wb_edit_page last;   /* its outcome; text in last_text */
-    struct wb_buf last_text;
+    /* The last request for the URL, from the journal. */
+    bool tried;
+    struct wb_edit_page last;   /* its outcome; texts in it are gone, except: */
+    struct wb_buf last_text;    /* the reason, or where it redirects to */
     int64_t last_ms;
+    /* The site, from the journal. */
+    bool rules_known;
     struct wb_buf rules;        /* robots.txt as last read */
     uint16_t rules_status;
-    int64_t lease_now_ms;       /* by the dispenser's clock */
-    bool rules_known;
-    int64_t request_ms, wait_ms; /* the site's last request; until when it waits */
-    struct wb_buf wait_reason;
     uint64_t requests;
-    bool heard;                 /* webdb knows the page: */
-    struct wb_webdb_page web;   /* its text is gone */
+    int64_t request_ms;         /* the last one */
+    int64_t wait_ms;            /* until when it waits */
+    struct wb_buf wait_reason;
+    /* The page, from webdb. */
+    bool heard;                 /* webdb knows it */
+    struct wb_webdb_page web;   /* texts in it are gone */
 };
 
 static void findings_release(struct findings *f)
@@ -52,7 +58,7 @@ static void findings_release(struct findings *f)
     wb_buf_release(&f->wait_reason);
 }
 
-/* Without scheme, fragment and slashes at the end: enough to tell whether a link leads there, and cheap. */
+/* A URL without scheme, fragment and final slashes: a cheap way to tell whether a link leads to a page. */
 static struct wb_slice bare(struct wb_slice url)
 {
     const char *hash = memchr(url.ptr, '#', url.len);
@@ -103,15 +109,15 @@ static int look_at_links(struct findings *f, const struct wb_edit *edit, struct 
 static int look_at_page(struct findings *f, const struct wb_edit *edit)
 {
     if (edit->page.outcome == WB_OUTCOME_ROBOTS)
-        return 0; /* the rules say so themselves, as they are now */
+        return 0; /* by_robots() asks the rules as they are now */
     f->requests++;
     if (!wb_slice_equal(bare(edit->page.url), bare(f->href)))
         return 0;
     f->tried = true;
     f->last = edit->page;
     f->last_ms = edit->time_ms;
-    int err = set_text(&f->last_text, edit->page.outcome == WB_OUTCOME_REDIRECT ? edit->page.location : edit->page.reason);
-    return err;
+    bool redirect = edit->page.outcome == WB_OUTCOME_REDIRECT;
+    return set_text(&f->last_text, redirect ? edit->page.location : edit->page.reason);
 }
 
 static int look_at(struct findings *f, const struct wb_edit *edit, struct wb_buf *mem)
@@ -140,6 +146,7 @@ static int look_at(struct findings *f, const struct wb_edit *edit, struct wb_buf
     }
 }
 
+/* Reads the whole chain of the site. */
 static int read_site(const char *dir, struct wb_edit_place trail, struct findings *f)
 {
     struct wb_journal_reader *reader = NULL;
@@ -161,12 +168,12 @@ static int read_site(const char *dir, struct wb_edit_place trail, struct finding
     wb_free(places);
     wb_buf_release(&mem);
     wb_journal_reader_close(reader);
-    /* Logs go once webdb has what they say. */
+    /* Logs are deleted once webdb has what they say. */
     return err == WB_E_NOTFOUND ? 0 : err;
 }
 
-/* A crawler tells where the last record of a site is when it lets go of it; until then it must be looked for. */
-static int find_trail(const char *dir, struct wb_slice name, struct wb_edit_place *trail)
+/* While a worker holds a site, the dispenser does not know its last record: it must be searched in the journal. */
+static int find_trail(const char *dir, struct wb_slice name, struct wb_edit_place *trail_out)
 {
     struct wb_journal_reader *reader = NULL;
     struct wb_edit_place at = WB_EDIT_NOWHERE;
@@ -177,10 +184,10 @@ static int find_trail(const char *dir, struct wb_slice name, struct wb_edit_plac
 
     int err = wb_journal_reader_open(dir, &reader);
     while (err == 0 && (got = wb_journal_reader_next(reader, &at, &edit)) != 0) {
-        /* Logs are read one after the other, but written side by side. */
+        /* Logs are read one after the other, but several are written at a time: compare times. */
         if (got > 0 && edit.site == site && edit.time_ms >= newest_ms) {
             newest_ms = edit.time_ms;
-            *trail = at;
+            *trail_out = at;
         } else if (got < 0 && got != WB_E_CORRUPT) {
             err = got;
         }
@@ -189,7 +196,7 @@ static int find_trail(const char *dir, struct wb_slice name, struct wb_edit_plac
     return err;
 }
 
-/* A site that no crawl entered: does any page link there? */
+/* Searches all pages for a link to a site that no crawl entered. */
 static int read_everything(const char *dir, struct findings *f)
 {
     struct wb_journal_reader *reader = NULL;
@@ -212,7 +219,8 @@ static int read_everything(const char *dir, struct findings *f)
 
 /* ---- verdicts --------------------------------------------------------------------------------------- */
 
-__attribute__((format(printf, 3, 4))) static int decide(struct wb_why *why, enum wb_why_verdict verdict, const char *format, ...)
+__attribute__((format(printf, 3, 4)))
+static int decide(struct wb_why *why, enum wb_why_verdict verdict, const char *format, ...)
 {
     va_list args;
 
@@ -224,6 +232,7 @@ __attribute__((format(printf, 3, 4))) static int decide(struct wb_why *why, enum
     return err;
 }
 
+/* Whether robots.txt forbids the URL: 1 with a verdict, 0, or an error. */
 static int by_robots(const struct findings *f, struct wb_slice url, struct wb_why *why)
 {
     struct wb_robots *robots = NULL;
@@ -239,46 +248,57 @@ static int by_robots(const struct findings *f, struct wb_slice url, struct wb_wh
         err = set_text(&why->robots_rule, verdict.rule);
         why->robots_line = verdict.line;
         if (err == 0)
-            err = decide(why, WB_WHY_BLOCKED, "robots.txt, line %" PRIu32 ": %.*s", verdict.line, WB_SLICE_ARG(verdict.rule));
+            err = decide(why, WB_WHY_BLOCKED, "robots.txt, line %" PRIu32 ": %.*s", verdict.line,
+                         WB_SLICE_ARG(verdict.rule));
     }
     wb_robots_free(robots);
     return err < 0 ? err : !verdict.allowed;
+}
+
+/* A site that is not finished. why->next_ms is set. */
+static int by_waiting(const struct wb_site_row *row, const struct findings *f, int64_t now_ms, struct wb_why *why)
+{
+    if (why->next_ms > now_ms && f->wait_ms >= row->next_ms && f->wait_reason.len)
+        return decide(why, WB_WHY_WAITING, "%.*s is left alone for a while: %.*s", WB_SLICE_ARG(row->name),
+                      WB_SLICE_ARG(wb_buf_slice(&f->wait_reason)));
+    if (row->state == WB_SITE_CLAIMED && row->lease_ms > f->lease_now_ms)
+        return decide(why, WB_WHY_WAITING, "%.*s is being crawled: %" PRIu64 " requests so far",
+                      WB_SLICE_ARG(row->name), f->requests);
+    if (row->reason.len)
+        return decide(why, WB_WHY_WAITING, "%.*s waits for a crawl to continue it: %.*s", WB_SLICE_ARG(row->name),
+                      WB_SLICE_ARG(row->reason));
+    return decide(why, WB_WHY_WAITING, "%.*s waits for a crawl to continue it", WB_SLICE_ARG(row->name));
+}
+
+/* A site whose address is not known yet. */
+static int by_unresolved(const struct wb_site_row *row, struct wb_why *why)
+{
+    if (row->reason.len)
+        return decide(why, WB_WHY_WAITING, "%.*s: %.*s; it is asked for again", WB_SLICE_ARG(row->name),
+                      WB_SLICE_ARG(row->reason));
+    return decide(why, WB_WHY_WAITING, "the address of %.*s has not been looked up yet", WB_SLICE_ARG(row->name));
 }
 
 static int by_site_state(const struct wb_site_row *row, const struct findings *f, struct wb_why *why)
 {
     int64_t now = wb_clock_wall_ms(), wait_ms = wb_site_wait(row, now);
 
-    /* What the journal says counts unless its clock was wrong. */
+    /* The later of the two, unless the journal's time is so far away that its clock must have been wrong. */
     why->next_ms = wait_ms > f->wait_ms || f->wait_ms > now + WB_BACK_OFF_MAX_MS ? wait_ms : f->wait_ms;
-    switch (row->state) {
-    case WB_SITE_UNRESOLVED:
-        if (row->reason.len)
-            return decide(why, WB_WHY_WAITING, "%.*s: %.*s; it is asked for again", WB_SLICE_ARG(row->name), WB_SLICE_ARG(row->reason));
-        return decide(why, WB_WHY_WAITING, "the address of %.*s has not been asked for yet", WB_SLICE_ARG(row->name));
-    case WB_SITE_REFUSED:
-        why->next_ms = 0;
-        return decide(why, WB_WHY_BLOCKED, "%.*s is not contacted: %.*s", WB_SLICE_ARG(row->name), WB_SLICE_ARG(row->reason));
-    case WB_SITE_ALIAS:
-        why->next_ms = 0;
-        return decide(why, WB_WHY_BLOCKED, "%.*s is another name of %.*s, which is crawled", WB_SLICE_ARG(row->name), WB_SLICE_ARG(row->alias_of));
-    case WB_SITE_WAITING:
-    case WB_SITE_READY:
-    case WB_SITE_CLAIMED:
-        if (why->next_ms > now && f->wait_ms >= row->next_ms && f->wait_reason.len)
-            return decide(why, WB_WHY_WAITING, "%.*s is left alone for a while: %.*s", WB_SLICE_ARG(row->name),
-                          WB_SLICE_ARG(wb_buf_slice(&f->wait_reason)));
-        if (row->state == WB_SITE_CLAIMED && row->lease_ms > f->lease_now_ms)
-            return decide(why, WB_WHY_WAITING, "%.*s is being crawled: %" PRIu64 " requests so far", WB_SLICE_ARG(row->name), f->requests);
-        if (row->reason.len)
-            return decide(why, WB_WHY_WAITING, "%.*s waits for a crawl to go on: %.*s", WB_SLICE_ARG(row->name), WB_SLICE_ARG(row->reason));
-        return decide(why, WB_WHY_WAITING, "%.*s waits for a crawl to go on", WB_SLICE_ARG(row->name));
-    case WB_SITE_DONE:
-        break;
-    }
+    if (row->state == WB_SITE_UNRESOLVED)
+        return by_unresolved(row, why);
+    if (row->state == WB_SITE_WAITING || row->state == WB_SITE_READY || row->state == WB_SITE_CLAIMED)
+        return by_waiting(row, f, now, why);
     why->next_ms = 0;
+    if (row->state == WB_SITE_REFUSED)
+        return decide(why, WB_WHY_BLOCKED, "%.*s is not contacted: %.*s", WB_SLICE_ARG(row->name),
+                      WB_SLICE_ARG(row->reason));
+    if (row->state == WB_SITE_ALIAS)
+        return decide(why, WB_WHY_BLOCKED, "%.*s is another name of %.*s, which is crawled", WB_SLICE_ARG(row->name),
+                      WB_SLICE_ARG(row->alias_of));
     if (wb_slice_equal(row->reason, WB_SLICE_LIT("budget")))
-        return decide(why, WB_WHY_FETCHED, "the visit ended at the site's budget, after %" PRId64 " pages (--site-budget)", row->pages);
+        return decide(why, WB_WHY_FETCHED,
+                      "the visit ended at the site's budget, after %" PRId64 " pages (--site-budget)", row->pages);
     return decide(why, WB_WHY_FETCHED, "the visit is over: %" PRId64 " pages stored", row->pages);
 }
 
@@ -292,7 +312,8 @@ static int by_outcome(const struct wb_site_row *row, const struct findings *f, s
     switch (f->last.outcome) {
     case WB_OUTCOME_REDIRECT:
         why->fetched_ms = f->last_ms;
-        return decide(why, WB_WHY_FETCHED, "asked for at %s: status %u, redirects to %.*s", when, f->last.status, WB_SLICE_ARG(text));
+        return decide(why, WB_WHY_FETCHED, "asked for at %s: status %u, redirects to %.*s", when, f->last.status,
+                      WB_SLICE_ARG(text));
     case WB_OUTCOME_GONE:
         return decide(why, WB_WHY_BLOCKED, "gone: status %u at %s", f->last.status, when);
     case WB_OUTCOME_LATER: {
@@ -301,14 +322,15 @@ static int by_outcome(const struct wb_site_row *row, const struct findings *f, s
         return err < 0 ? err : wb_buf_printf(&why->reason, " (asked for at %s: %.*s)", when, WB_SLICE_ARG(text));
     }
     case WB_OUTCOME_ERROR:
-        return decide(why, WB_WHY_BLOCKED, "error:%.*s at %s%s", WB_SLICE_ARG(text), when, f->last.status ? "" : ", no answer");
+        return decide(why, WB_WHY_BLOCKED, "error:%.*s at %s%s", WB_SLICE_ARG(text), when,
+                      f->last.status ? "" : ", no answer");
     default:
         why->fetched_ms = f->last_ms;
         return decide(why, WB_WHY_FETCHED, "fetched at %s, status %u", when, f->last.status);
     }
 }
 
-/* Nothing but webdb tells of it. */
+/* Only webdb knows the page. */
 static int by_webdb(const struct findings *f, struct wb_why *why)
 {
     const struct wb_webdb_page *page = &f->web;
@@ -322,18 +344,19 @@ static int by_webdb(const struct findings *f, struct wb_why *why)
     if (page->flags & WB_PAGE_BLOCKED)
         return decide(why, WB_WHY_BLOCKED, "robots.txt forbade it at %s", when);
     if (page->last_tried_ms)
-        return decide(why, WB_WHY_WAITING, "known; asked for at %s, status %u, and waits for a list of what is due", when, page->status);
+        return decide(why, WB_WHY_WAITING, "known; last asked for at %s, status %u; waits for a fetch list", when,
+                      page->status);
     if (!(page->flags & (WB_PAGE_WANTED | WB_PAGE_PUSHED)))
         return decide(why, WB_WHY_BLOCKED, "known, never fetched: no link that is followed leads there");
-    return decide(why, WB_WHY_WAITING, "known, never fetched: waits for a list of what is due");
+    return decide(why, WB_WHY_WAITING, "known, never fetched: waits for a fetch list");
 }
 
-/* It is known, was not asked for, and the rules allow it. */
-static int by_queue(const struct wb_site_row *row, const struct findings *f, const struct wb_url *url, struct wb_why *why)
+/* The page is known, was not asked for yet, and the rules allow it. */
+static int by_queue(const struct wb_site_row *row, const struct findings *f, const struct wb_url *url,
+                    struct wb_why *why)
 {
     struct wb_trap trap = {0};
-    size_t end = url->has_query ? url->query_end : url->path_end;
-    const char *caught = wb_trap_check(&trap, wb_slice(url->href.ptr + url->path_at, end - url->path_at), wb_clock_wall_ms());
+    const char *caught = wb_trap_check(&trap, wb_site_path(url), wb_clock_wall_ms());
 
     wb_trap_release(&trap);
     if (f->nofollow_only && !f->seed && !f->hinted)
@@ -344,7 +367,8 @@ static int by_queue(const struct wb_site_row *row, const struct findings *f, con
     if (row->state == WB_SITE_DONE && f->heard)
         return by_webdb(f, why);
     if (row->state == WB_SITE_DONE)
-        return decide(why, WB_WHY_BLOCKED, "known, and left out when the visit ended: a limit of depth or budget, or a guard against pages without end");
+        return decide(why, WB_WHY_BLOCKED, "known, and left out when the visit ended: a limit of depth or budget, or a "
+                                           "guard against pages without end");
     int err = by_site_state(row, f, why);
     if (err == 0 && why->verdict == WB_WHY_WAITING)
         err = wb_buf_printf(&why->reason, "; the page is in its queue");
@@ -353,7 +377,7 @@ static int by_queue(const struct wb_site_row *row, const struct findings *f, con
 
 /* ---- asking ------------------------------------------------------------------------------------------- */
 
-/* Whether the page was taken down, or the whole site: the store decides on that, not webdb. 1, 0 or an error. */
+/* Whether the page or its site was taken down, which the store knows for sure: 1, 0 or an error. */
 static int taken_down(const char *dir, struct wb_pageid id, struct wb_slice site)
 {
     struct wb_store *store = NULL;
@@ -365,6 +389,7 @@ static int taken_down(const char *dir, struct wb_pageid id, struct wb_slice site
     return err;
 }
 
+/* Whether the page is stored: 1 with a verdict, 0, or an error. */
 static int stored(const char *dir, struct findings *f, struct wb_why *why)
 {
     struct wb_store *store = NULL;
@@ -379,7 +404,8 @@ static int stored(const char *dir, struct findings *f, struct wb_why *why)
         wb_date_format(page.time_ms, when);
         why->fetched_ms = page.time_ms;
         why->status = page.status;
-        err = decide(why, WB_WHY_FETCHED, "stored, seen last at %s, status %u%s", when, page.status, page.truncated ? ", truncated" : "");
+        err = decide(why, WB_WHY_FETCHED, "stored, last seen at %s, status %u%s", when, page.status,
+                     page.truncated ? ", truncated" : "");
         if (err == 0)
             err = 1;
     }
@@ -388,7 +414,7 @@ static int stored(const char *dir, struct findings *f, struct wb_why *why)
     return err == WB_E_NOTFOUND || err == WB_E_CORRUPT ? 0 : err;
 }
 
-/* Of a site that no crawl was told of. */
+/* A page of a site that no crawl was told of. */
 static int explain_stranger(const char *dir, struct findings *f, struct wb_why *why)
 {
     int err = read_everything(dir, f);
@@ -396,17 +422,20 @@ static int explain_stranger(const char *dir, struct findings *f, struct wb_why *
     if (err < 0)
         return err;
     if (f->linked)
-        return decide(why, WB_WHY_BLOCKED, "outside of the crawl's scope; %.*s links there", WB_SLICE_ARG(wb_buf_slice(&f->linked_from)));
+        return decide(why, WB_WHY_BLOCKED, "outside the crawl's scope; %.*s links there",
+                      WB_SLICE_ARG(wb_buf_slice(&f->linked_from)));
     if (f->heard)
-        return decide(why, WB_WHY_BLOCKED, "outside of the crawl's scope: known, but no crawl was told of its site");
+        return decide(why, WB_WHY_BLOCKED, "outside the crawl's scope: known, but no crawl was told of its site");
     return decide(why, WB_WHY_UNKNOWN, "no crawl has heard of it or of its site");
 }
 
-static int explain_url(const char *dir, const struct wb_site_row *row, struct findings *f, const struct wb_url *url, struct wb_why *why)
+/* row: NULL if no crawl was told of the site. */
+static int explain_url(const char *dir, const struct wb_site_row *row, struct findings *f, const struct wb_url *url,
+                       struct wb_why *why)
 {
     int got = taken_down(dir, f->id, f->site);
     if (got != 0)
-        return got < 0 ? got : decide(why, WB_WHY_BLOCKED, "taken down: it is not to be fetched again");
+        return got < 0 ? got : decide(why, WB_WHY_BLOCKED, "taken down: it must not be fetched again");
     got = stored(dir, f, why);
     if (got > 0 && f->heard && f->web.next_due_ms != INT64_MAX)
         why->next_ms = f->web.next_due_ms;
@@ -423,7 +452,7 @@ static int explain_url(const char *dir, const struct wb_site_row *row, struct fi
         return by_outcome(row, f, why);
     if (f->linked || f->seed || f->hinted)
         return by_queue(row, f, url, why);
-    bool nameless = row->state == WB_SITE_WAITING && row->address.len == 0; /* nobody could contact it yet */
+    bool nameless = row->state == WB_SITE_WAITING && row->address.len == 0; /* it has no address yet */
     if (row->state == WB_SITE_REFUSED || row->state == WB_SITE_ALIAS || row->state == WB_SITE_UNRESOLVED || nameless)
         return by_site_state(row, f, why);
     if (f->heard)
@@ -431,20 +460,21 @@ static int explain_url(const char *dir, const struct wb_site_row *row, struct fi
     return decide(why, WB_WHY_UNKNOWN, "nothing on %.*s that was read so far leads there", WB_SLICE_ARG(row->name));
 }
 
-static int explain_site(const char *dir, const struct wb_site_row *row, struct findings *f, struct wb_slice root, struct wb_why *why)
+static int explain_site(const char *dir, const struct wb_site_row *row, struct findings *f, struct wb_slice root,
+                        struct wb_why *why)
 {
     const struct wb_pageid no_page = {0, 0};
     int got = taken_down(dir, no_page, row ? row->name : f->site);
 
     if (got != 0)
-        return got < 0 ? got : decide(why, WB_WHY_BLOCKED, "taken down: nothing of this site is to be fetched again");
+        return got < 0 ? got : decide(why, WB_WHY_BLOCKED, "taken down: nothing of this site may be fetched again");
     if (!row)
         return decide(why, WB_WHY_UNKNOWN, "no crawl has heard of this site");
     got = by_robots(f, root, why);
     return got != 0 ? (got < 0 ? got : 0) : by_site_state(row, f, why);
 }
 
-/* robots.txt outlives the log that told of it in webdb. */
+/* webdb remembers robots.txt when the log that had it is gone. */
 static int recall_rules(struct wb_webdb *webdb, struct wb_slice site, struct findings *f)
 {
     struct wb_webdb_rules rules;
@@ -489,7 +519,7 @@ static int read_subject(const char *what, struct findings *f, struct wb_url *url
     if (err == 0)
         err = wb_url_key(url, key);
     if (err == 0 && !wb_url_is_http(url))
-        err = wb_fail(WB_E_INVALID, "'%s' is no http or https URL and no host", what);
+        err = wb_fail(WB_E_INVALID, "'%s' is neither an http or https URL nor a host", what);
     f->href = wb_url_href(url);
     f->id = wb_pageid_of_key(wb_buf_slice(key));
     f->site = wb_key_site(wb_buf_slice(key));
@@ -534,7 +564,8 @@ int wb_why(const char *dir, const char *dispenser_url, const char *agent, const 
         err = set_text(&why_out->subject, f.is_site ? (known ? row.name : wb_key_site(wb_buf_slice(&key))) : f.href);
     why_out->is_site = f.is_site;
     if (err == 0)
-        err = f.is_site ? explain_site(dir, known ? &row : NULL, &f, f.href, why_out) : explain_url(dir, known ? &row : NULL, &f, &url, why_out);
+        err = f.is_site ? explain_site(dir, known ? &row : NULL, &f, f.href, why_out)
+                        : explain_url(dir, known ? &row : NULL, &f, &url, why_out);
     findings_release(&f);
     wb_url_release(&url);
     wb_buf_release(&key);
