@@ -29,7 +29,7 @@ enum {
     MAX_BYTES = 16 << 20,
 };
 
-/* ---- which dispenser ------------------------------------------------------------------------------------------------ */
+/* ---- which dispenser --------------------------------------------------------------------------------------------- */
 
 /* Whether the repository has a dispenser of its own. */
 static int has_own(const char *dir, bool *has_out)
@@ -96,7 +96,7 @@ done:
     return err;
 }
 
-/* ---- seeds and scope -------------------------------------------------------------------------------------------------- */
+/* ---- seeds and scope --------------------------------------------------------------------------------------------- */
 
 static void fill_options(const struct wb_crawl_options *given, struct wb_crawl_options *o)
 {
@@ -198,7 +198,7 @@ static int enter_list(struct wb_parent *p)
     return err;
 }
 
-/* ---- opening and closing ---------------------------------------------------------------------------------------------- */
+/* ---- opening and closing ----------------------------------------------------------------------------------------- */
 
 /* Creates the repository, unless another crawl does so at the same moment. */
 static int make_repository(const char *dir)
@@ -296,7 +296,7 @@ int wb_crawl(const struct wb_crawl_options *options, const struct wb_crawl_sink 
     return err < 0 ? wb_error_restore(&failed) : 0;
 }
 
-/* ---- checking ---------------------------------------------------------------------------------------------------------- */
+/* ---- checking ---------------------------------------------------------------------------------------------------- */
 
 /* Passes findings about the dispenser on as findings about its file. */
 struct found_sink {

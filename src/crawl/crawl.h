@@ -18,7 +18,7 @@
 #include "dispenser/dispenser.h"
 #include "journal/journal.h"
 
-/* ---- crawling -------------------------------------------------------------------------------------------------- */
+/* ---- crawling ---------------------------------------------------------------------------------------------------- */
 
 #define WB_CRAWL_DELAY_MS 5000 /* the paper's interval for ordinary sites */
 
@@ -30,7 +30,7 @@ struct wb_crawl_options {
     const char *dir;              /* the repository; created if it does not exist */
     const char *const *urls;      /* seeds */
     size_t url_count;
-    const char *seeds_file;       /* more seeds, with delays and classes of sites; "-" reads standard input; NULL: no file */
+    const char *seeds_file;       /* more seeds, with delays and classes; "-": standard input; NULL: no file */
     enum wb_scope_kind scope;
     int64_t run;                  /* crawl only the sites of this run (from wb_fetchlist_commit); 0: the seeds decide */
     uint64_t max_pages;           /* end after storing this many pages; 0: no limit */
@@ -38,7 +38,7 @@ struct wb_crawl_options {
     uint32_t max_depth;           /* links away from a seed; UINT32_MAX: no limit */
     int64_t max_time_ms;          /* 0: no limit */
     int64_t delay_ms;             /* interval between two requests to a site; -1: WB_CRAWL_DELAY_MS */
-    int64_t crawl_delay_max_ms;   /* the longest Crawl-delay of a robots.txt that we honour; longer ones are cut to it */
+    int64_t crawl_delay_max_ms;   /* the longest Crawl-delay of a robots.txt that we honour */
     unsigned processes;           /* workers; 0: one per processor, up to 8 */
     unsigned sites;               /* sites that one worker holds at a time */
     unsigned connections;         /* requests at a time to one site */
@@ -116,7 +116,7 @@ int wb_crawl_verify(const char *dir, wb_journal_found found, void *context);
  */
 int wb_crawl_logs(const char *dir, const char *dispenser, struct wb_journal_needs *needs_out);
 
-/* ---- why a page is or is not fetched (why.c) ----------------------------------------------------------------------- */
+/* ---- why a page is or is not fetched (why.c) --------------------------------------------------------------------- */
 
 enum wb_why_verdict { WB_WHY_UNKNOWN, WB_WHY_FETCHED, WB_WHY_WAITING, WB_WHY_BLOCKED };
 
@@ -139,7 +139,7 @@ struct wb_why {
 int wb_why(const char *dir, const char *dispenser, const char *agent, const char *what, struct wb_why *why_out);
 void wb_why_release(struct wb_why *why);
 
-/* ---- fetch lists: others decide what is fetched next (fetchlist.c) ------------------------------------------------ */
+/* ---- fetch lists: others decide what is fetched next (fetchlist.c) ----------------------------------------------- */
 
 /*
  * A fetch list becomes a run of the dispenser: sites, each with the URLs to ask for, in order. A listed site begins a

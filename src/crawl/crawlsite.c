@@ -15,7 +15,7 @@
 
 enum { ITEM_HEAD_BYTES = 5, ITEM_HTTPS = 0x80 };
 
-/* ---- moments that were stored ---------------------------------------------------------------------------------- */
+/* ---- moments that were stored ------------------------------------------------------------------------------------ */
 
 int64_t wb_site_trust(int64_t stored_ms, int64_t written_ms, int64_t now_ms, int64_t longest_ms)
 {
@@ -51,7 +51,7 @@ int64_t wb_site_rest(int64_t sent_ms, int64_t ended_ms, int64_t interval_ms)
     return rest_ms + took_ms > interval_ms ? sent_ms + took_ms + rest_ms : sent_ms + interval_ms;
 }
 
-/* ---- a site ---------------------------------------------------------------------------------------------------- */
+/* ---- a site ------------------------------------------------------------------------------------------------------ */
 
 int wb_site_new(const struct wb_site_row *row, int64_t now_ms, struct wb_site **site_out)
 {
@@ -144,7 +144,7 @@ void wb_site_endpoint(const struct wb_url *url, struct wb_slice *host_out, uint1
     *port_out = (uint16_t)port;
 }
 
-/* ---- items ----------------------------------------------------------------------------------------------------- */
+/* ---- items ------------------------------------------------------------------------------------------------------- */
 
 int wb_item_push(struct wb_spill *spill, struct wb_spill_queue *queue, const struct wb_item *item)
 {
@@ -182,7 +182,7 @@ int wb_site_pop(struct wb_site *site, struct wb_spill *spill, struct wb_buf *mem
     return 1;
 }
 
-/* ---- the set --------------------------------------------------------------------------------------------------- */
+/* ---- the set ----------------------------------------------------------------------------------------------------- */
 
 static struct wb_site_name *find_name(const struct wb_site_set *set, uint64_t key, struct wb_slice name)
 {

@@ -29,7 +29,7 @@ enum {
     WB_ADDRESS_LIFE_MAX_MS = WB_DAY_MS, /* no address is believed for longer */
 };
 
-/* ---- what waits in a site's queue ---------------------------------------------------------------------------- */
+/* ---- what waits in a site's queue -------------------------------------------------------------------------------- */
 
 enum wb_item_kind {
     WB_ITEM_PAGE = 1,
@@ -49,7 +49,7 @@ struct wb_item {
 /* Appends an item to one of a site's queues. An item with a path over WB_TRAP_URL_MAX bytes is dropped silently. */
 int wb_item_push(struct wb_spill *spill, struct wb_spill_queue *queue, const struct wb_item *item);
 
-/* ---- the site ------------------------------------------------------------------------------------------------- */
+/* ---- the site ---------------------------------------------------------------------------------------------------- */
 
 enum wb_rules_state {
     WB_RULES_UNKNOWN, /* robots.txt must be requested before anything else */
@@ -75,7 +75,7 @@ struct wb_site_root {
     bool probing;              /* it has not been compared yet with the roots of other names of the address */
     uint64_t digest;           /* of the root page; 0: not known */
     enum wb_root_state state;  /* in this visit */
-    bool awaited;              /* option root_first: other seeds wait in the dispenser until the root's outcome is known */
+    bool awaited;              /* with root_first: other seeds wait in the dispenser for its outcome */
     int64_t seeds_after;       /* if awaited: the id of the last seed before those that wait */
 };
 
@@ -152,7 +152,7 @@ int wb_site_new(const struct wb_site_row *row, int64_t now_ms, struct wb_site **
 /* spill: the file that its queues are in. The site must have left the frontier. */
 void wb_site_free(struct wb_site *site, struct wb_spill *spill);
 
-/* ---- moments that were stored ---------------------------------------------------------------------------------- */
+/* ---- moments that were stored ------------------------------------------------------------------------------------ */
 
 /*
  * Corrects a moment to wait for that was stored at written_ms, perhaps by a clock that was wrong. The result is never
@@ -172,7 +172,7 @@ void wb_site_shift(struct wb_site *site, int64_t by_ms);
  */
 int64_t wb_site_rest(int64_t sent_ms, int64_t ended_ms, int64_t interval_ms);
 
-/* ---- parts of a site -------------------------------------------------------------------------------------------- */
+/* ---- parts of a site --------------------------------------------------------------------------------------------- */
 
 /* Remembers why the site is left alone; a long reason is cut. */
 void wb_site_set_reason(struct wb_site *site, struct wb_slice reason);

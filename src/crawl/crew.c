@@ -1,9 +1,9 @@
 /*
  * crew.c - the worker processes of a crawl: started, listened to, and replaced when they die.
  *
- * A worker that dies costs the moment it takes to start another one. Before that, what it left is recovered (recover.c).
- * The crawl is given up only if workers die again and again with nothing done in between. To find out why they die, the
- * parent looks in the tally at what each was doing:
+ * A worker that dies costs the moment it takes to start another one. Before that, what it left is recovered
+ * (recover.c). The crawl is given up only if workers die again and again with nothing done in between. To find out
+ * why they die, the parent looks in the tally at what each was doing:
  *   - a URL whose answer was being read at several deaths is not requested again in this crawl;
  *   - a site whose history could not be restored is left for a later crawl;
  *   - if the cause is not clear, the next workers make one request at a time.
@@ -40,7 +40,7 @@ enum {
     PUT_ASIDE_MS = WB_DAY_MS,
 };
 
-/* ---- warnings of workers ---------------------------------------------------------------------------------------------- */
+/* ---- warnings of workers ----------------------------------------------------------------------------------------- */
 
 static void pass_warnings(struct wb_parent *p, struct wb_crew_member *worker)
 {
@@ -74,7 +74,7 @@ static void on_warnings(evutil_socket_t fd, short what, void *context)
     }
 }
 
-/* ---- starting ----------------------------------------------------------------------------------------- */
+/* ---- starting ---------------------------------------------------------------------------------------------------- */
 
 static int fork_worker(struct wb_parent *p, struct wb_crew_member *worker)
 {
@@ -132,7 +132,7 @@ int wb_crew_start(struct wb_parent *p)
     return err;
 }
 
-/* ---- ending ------------------------------------------------------------------------------------------- */
+/* ---- ending ------------------------------------------------------------------------------------------------------ */
 
 /* Reads the last warnings of a process that has ended, and releases what belongs to it. */
 static void forget_worker(struct wb_crew_member *worker)
@@ -170,7 +170,7 @@ void wb_crew_kill(struct wb_crew *crew)
         }
 }
 
-/* ---- blame -------------------------------------------------------------------------------------------- */
+/* ---- blame ------------------------------------------------------------------------------------------------------- */
 
 /* How often a worker died over this subject, this time included. If the list is full, the least suspect one leaves. */
 static unsigned count_deaths(struct wb_crew *crew, uint64_t subject)
@@ -187,7 +187,10 @@ static unsigned count_deaths(struct wb_crew *crew, uint64_t subject)
     return 1;
 }
 
-/* Looks for the cause of a death. Returns true if something was done about it, so that the next worker will not meet it. */
+/*
+ * Looks for the cause of a death. Returns true if something was done about it, so that the next worker will not meet
+ * it.
+ */
 static bool find_blame(struct wb_parent *p, struct wb_tally_worker *mine, int status)
 {
     unsigned stage = atomic_load(&mine->stage);

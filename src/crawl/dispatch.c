@@ -19,7 +19,7 @@ enum {
     RETRY_MS = 100,       /* when requests under way may reach --max-pages */
 };
 
-/* ---- limits ------------------------------------------------------------------------------------------------------------ */
+/* ---- limits ------------------------------------------------------------------------------------------------------ */
 
 /* Reserves one of --max-pages for this errand. Returns false if all are stored or reserved. */
 static bool reserve(struct wb_worker *w, struct wb_errand *errand)
@@ -44,7 +44,7 @@ static bool fetches_used_up(const struct wb_worker *w)
     return max && atomic_load(&w->tally->fetches) >= max;
 }
 
-/* ---- items -------------------------------------------------------------------------------------------------------------- */
+/* ---- items ------------------------------------------------------------------------------------------------------- */
 
 /* What becomes of an item of the queue. */
 enum item_fate {
@@ -55,8 +55,8 @@ enum item_fate {
 };
 
 /*
- * Looks for the version that we have. ITEM_SENT: the page must be requested, with the validators of our version if there
- * is one. ITEM_SKIPPED: our version is fresh enough, and its links were followed. ITEM_CLOSED, or an error.
+ * Looks for the version that we have. ITEM_SENT: the page must be requested, with the validators of our version if
+ * there is one. ITEM_SKIPPED: our version is fresh enough, and its links were followed. ITEM_CLOSED, or an error.
  */
 static int look_in_store(struct wb_errand *errand, struct wb_fetch_request *request)
 {
@@ -175,7 +175,7 @@ static int start_item(struct wb_errand *errand, struct wb_item *item)
     return ITEM_SENT;
 }
 
-/* ---- queues ------------------------------------------------------------------------------------------------------------- */
+/* ---- queues ------------------------------------------------------------------------------------------------------ */
 
 /* The queue is empty: takes more seeds from the dispenser, or ends the visit. */
 static void queue_empty(struct wb_worker *w, struct wb_site *site)
@@ -264,7 +264,7 @@ static void start_page(struct wb_worker *w, struct wb_site *site)
         wb_dispatch_later(w, site);
 }
 
-/* ---- sites that were taken down --------------------------------------------------------------------------------------- */
+/* ---- sites that were taken down ---------------------------------------------------------------------------------- */
 
 /*
  * Looks in the queue of a barred site for a page that is allowed nevertheless, and puts it in front. Reports the barred
@@ -324,7 +324,7 @@ static bool pass_barred(struct wb_worker *w, struct wb_site *site)
     return true;
 }
 
-/* ---- turns -------------------------------------------------------------------------------------------------------------- */
+/* ---- turns ------------------------------------------------------------------------------------------------------- */
 
 static void start_site(struct wb_worker *w, struct wb_site *site)
 {

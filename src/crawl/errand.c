@@ -26,7 +26,7 @@ enum {
     HELD_BYTES_MAX = 256 << 10, /* a larger page would keep one lane of the digest busy and the others idle */
 };
 
-/* ---- making and freeing ----------------------------------------------------------------------------------------- */
+/* ---- making and freeing ------------------------------------------------------------------------------------------ */
 
 struct wb_errand *wb_errand_new(struct wb_worker *w, struct wb_site *site)
 {
@@ -91,7 +91,7 @@ bool wb_errand_is_root(const struct wb_errand *errand)
     return wb_slice_equal(errand->item.path, WB_SLICE_LIT("/"));
 }
 
-/* ---- pages that are held ------------------------------------------------------------------------------------------ */
+/* ---- pages that are held ----------------------------------------------------------------------------------------- */
 
 /* Keeps an answer for later and takes over its body. Returns false if it must be looked at now. */
 static bool hold_arrival(struct wb_errand *errand, struct wb_fetch_result *result)
@@ -167,7 +167,7 @@ void wb_errand_take_arrivals(struct wb_worker *w)
     errands->taking = false;
 }
 
-/* ---- file descriptors ---------------------------------------------------------------------------------------------- */
+/* ---- file descriptors -------------------------------------------------------------------------------------------- */
 
 void wb_errand_warn_files(struct wb_worker *w)
 {
@@ -190,7 +190,7 @@ static void use_fewer_files(struct wb_worker *w)
     wb_errand_warn_files(w);
 }
 
-/* ---- the answer ---------------------------------------------------------------------------------------------------- */
+/* ---- the answer -------------------------------------------------------------------------------------------------- */
 
 /* Learns what a request shows about the connections of its site. */
 static void note_connection(struct wb_site *site, const struct wb_fetch_result *result)
@@ -272,9 +272,12 @@ static void errand_done(void *context, struct wb_fetch_result *result)
     wb_dispatch(w);
 }
 
-/* ---- sending ------------------------------------------------------------------------------------------------------- */
+/* ---- sending ----------------------------------------------------------------------------------------------------- */
 
-/* Takes the place of a request whose answer ended worker processes before: an error, so that one page costs one page. */
+/*
+ * Takes the place of a request whose answer ended worker processes before: an error, so that one page costs one
+ * page.
+ */
 static void bad_done(evutil_socket_t fd, short what, void *context)
 {
     struct wb_errand *errand = context;

@@ -42,7 +42,8 @@ int wb_eventlog_format(struct wb_buf *lines, const struct wb_eventlog_entry *ent
 
 int wb_eventlog_page(struct wb_worker *w, const struct wb_eventlog_entry *entry, const struct wb_page *page)
 {
-    size_t before = w->uncommitted.lines.len;
+    struct wb_buf *lines = &w->uncommitted.lines;
+    size_t before = lines->len;
     int err = 0;
 
     if (entry->error)
@@ -50,11 +51,11 @@ int wb_eventlog_page(struct wb_worker *w, const struct wb_eventlog_entry *entry,
     if (!w->plan->lines && !page)
         return 0;
     if (w->plan->lines)
-        err = wb_eventlog_format(&w->uncommitted.lines, entry);
+        err = wb_eventlog_format(lines, entry);
     if (err == 0)
-        err = wb_spool_add(w->repo.spool, page, wb_slice(w->uncommitted.lines.ptr + before, w->uncommitted.lines.len - before));
+        err = wb_spool_add(w->repo.spool, page, wb_slice(lines->ptr + before, lines->len - before));
     if (err < 0)
-        w->uncommitted.lines.len = before;
+        lines->len = before;
     wb_worker_dirty(w);
     return err;
 }

@@ -64,7 +64,7 @@ struct wb_fetchlist {
     struct wb_buf key;
 };
 
-/* ---- sites ---------------------------------------------------------------------------------------- */
+/* ---- sites ------------------------------------------------------------------------------------------------------- */
 
 static int compare_sites(const void *a, const void *b)
 {
@@ -157,7 +157,7 @@ bool wb_fetchlist_domain(const struct wb_fetchlist *list, struct wb_slice domain
            bsearch(&wanted, list->domains, list->sites.count, sizeof wanted, compare_domains);
 }
 
-/* ---- classes ----------------------------------------------------------------------------------------- */
+/* ---- classes ----------------------------------------------------------------------------------------------------- */
 
 static int take_class(void *context, const struct wb_site_class *class)
 {
@@ -188,7 +188,7 @@ const struct wb_site_class *wb_fetchlist_classes(const struct wb_fetchlist *list
     return list->classes.items;
 }
 
-/* ---- opening --------------------------------------------------------------------------------------------- */
+/* ---- opening ----------------------------------------------------------------------------------------------------- */
 
 static void no_warning(void *context, const char *message)
 {
@@ -267,7 +267,7 @@ void wb_fetchlist_close(struct wb_fetchlist *list)
     wb_free(list);
 }
 
-/* ---- the list ------------------------------------------------------------------------------------------------- */
+/* ---- the list ---------------------------------------------------------------------------------------------------- */
 
 static struct wb_slice text_of(const struct wb_fetchlist *list, struct text_at text)
 {

@@ -47,7 +47,7 @@ void wb_frontier_release(struct wb_frontier *frontier)
     *frontier = (struct wb_frontier){0};
 }
 
-/* ---- the heap of sites that wait ---------------------------------------------------------------------------------- */
+/* ---- the heap of sites that wait --------------------------------------------------------------------------------- */
 
 int wb_frontier_put(struct wb_frontier *frontier, struct wb_site *site)
 {
@@ -59,7 +59,7 @@ int wb_frontier_put(struct wb_frontier *frontier, struct wb_site *site)
     return err;
 }
 
-/* ---- slots and lines ---------------------------------------------------------------------------------------------- */
+/* ---- slots and lines --------------------------------------------------------------------------------------------- */
 
 /* How many slots the slow sites of an address may hold together. */
 static unsigned slow_max(const struct wb_frontier *f, const struct wb_frontier_address *address)
@@ -262,7 +262,7 @@ bool wb_frontier_gives_way(struct wb_frontier *frontier, struct wb_site *site, i
     return true;
 }
 
-/* ---- addresses -------------------------------------------------------------------------------------------------- */
+/* ---- addresses --------------------------------------------------------------------------------------------------- */
 
 static uint64_t hash_address(const struct wb_address *address)
 {
@@ -281,7 +281,8 @@ static struct wb_frontier_slot *find_slot(const struct wb_frontier *f, const str
 }
 
 /* Finds an address, or adds it. */
-static int find_address(struct wb_frontier *f, const struct wb_address *address, struct wb_frontier_address **address_out)
+static int find_address(struct wb_frontier *f, const struct wb_address *address,
+                        struct wb_frontier_address **address_out)
 {
     struct wb_frontier_slot *slot = find_slot(f, address);
     struct wb_frontier_address *added = NULL;
@@ -373,7 +374,7 @@ void wb_frontier_remove(struct wb_frontier *frontier, struct wb_site *site)
     site->in_flight = 0;
 }
 
-/* ---- which site is next --------------------------------------------------------------------------------------------- */
+/* ---- which site is next ------------------------------------------------------------------------------------------ */
 
 struct wb_site *wb_frontier_pop(struct wb_frontier *frontier, int64_t now_ms)
 {

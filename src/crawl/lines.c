@@ -6,10 +6,10 @@
  *          40  told to --json (8), told to --log (8), checksum of both (8): written by the parent
  *   then   lines, up to end; bytes after it do not count
  *
- * A file is valid if and only if its three checksums are right and 64 <= told <= end <= size. The text is written before
- * the head says that it counts, and each part of the head is one write of a few bytes: kill -9 leaves either the state
- * before or the state after. The text of a batch is synced before its end is written: after power loss lines may be
- * missing or come twice, but no line comes in pieces.
+ * A file is valid if and only if its three checksums are right and 64 <= told <= end <= size. The text is written
+ * before the head says that it counts, and each part of the head is one write of a few bytes: kill -9 leaves either
+ * the state before or the state after. The text of a batch is synced before its end is written: after power loss
+ * lines may be missing or come twice, but no line comes in pieces.
  */
 #include "crawl/lines.h"
 #include "base/bytes.h"
@@ -82,14 +82,19 @@ static int try_head(struct wb_lines *lines)
         err = wb_file_read_at(&lines->file, 0, head, sizeof head, &got);
     if (err < 0)
         return err;
-    if (got < sizeof head || memcmp(head, "WBLN", 4) != 0 || wb_get64(head + HEAD_CHECK_AT) != wb_hash64(head, HEAD_CHECK_AT))
+    if (got < sizeof head || memcmp(head, "WBLN", 4) != 0)
+        return 0;
+    if (wb_get64(head + HEAD_CHECK_AT) != wb_hash64(head, HEAD_CHECK_AT))
         return 0;
     if (wb_get16(head + 4) > VERSION)
         return wb_fail(WB_E_NEWER, "%s was made by a newer version", lines->file.path);
     if (!read_part(head + END_AT, &end, &round) || !read_part(head + TOLD_AT, &told[0], &told[1]))
         return 0;
-    if (end < HEAD_BYTES || end > size || told[0] < HEAD_BYTES || told[0] > end || told[1] < HEAD_BYTES || told[1] > end)
+    if (end < HEAD_BYTES || end > size)
         return 0;
+    for (unsigned o = 0; o < WB_CRAWL_OUTPUTS; o++)
+        if (told[o] < HEAD_BYTES || told[o] > end)
+            return 0;
     lines->end = end;
     lines->round = round;
     memcpy(lines->told, told, sizeof told);
@@ -216,7 +221,8 @@ int wb_lines_note(struct wb_lines *lines)
 {
     uint64_t least = lines->told[0] < lines->told[1] ? lines->told[0] : lines->told[1];
 
-    WB_CHECK(lines->magic == LINES_MAGIC && least >= HEAD_BYTES && lines->told[0] <= lines->end && lines->told[1] <= lines->end);
+    WB_CHECK(lines->magic == LINES_MAGIC && least >= HEAD_BYTES);
+    WB_CHECK(lines->told[0] <= lines->end && lines->told[1] <= lines->end);
     int err = write_part(lines, TOLD_AT, lines->told[0], lines->told[1]);
     /* The block of the head stays; the lines that every reader has become a hole. */
     uint64_t whole = least / DISCARD_BYTES * DISCARD_BYTES;

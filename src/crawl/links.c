@@ -5,9 +5,9 @@
  *   of another site we hold       into that site's queue, and into that site's chain in the journal
  *   of any other site in scope    waits here, then becomes a seed of its site in the dispenser
  *
- * If the visit of that other site is over (its page is what the papers call a locally isolated page), the site is opened
- * again when the run has nothing else to do. A listed visit follows only links whose target webdb has never heard of:
- * the others have their own time to be looked at.
+ * If the visit of that other site is over (its page is what the papers call a locally isolated page), the site is
+ * opened again when the run has nothing else to do. A listed visit follows only links whose target webdb has never
+ * heard of: the others have their own time to be looked at.
  */
 #include "base/hash.h"
 #include "base/mem.h"
@@ -19,7 +19,7 @@ enum {
     SENT_MAX = 1 << 20,   /* links that are remembered as sent; then all are forgotten, and some are sent again */
 };
 
-/* ---- into a queue ----------------------------------------------------------------------------------------------------- */
+/* ---- into a queue ------------------------------------------------------------------------------------------------ */
 
 /*
  * Whether webdb or the store has heard of a URL: 1, 0 or an error. w->scratch.key is the URL's key. webdb is read as it
@@ -43,7 +43,8 @@ static int is_known(struct wb_worker *w, const struct wb_url *url)
 }
 
 /* w->scratch.key is the URL's key. */
-static int admit_key(struct wb_worker *w, struct wb_site *site, const struct wb_url *url, const struct wb_item *item, unsigned flags)
+static int admit_key(struct wb_worker *w, struct wb_site *site, const struct wb_url *url, const struct wb_item *item,
+                     unsigned flags)
 {
     struct wb_item entry = *item;
     int err;
@@ -74,7 +75,8 @@ static int admit_key(struct wb_worker *w, struct wb_site *site, const struct wb_
     return 1;
 }
 
-int wb_links_admit(struct wb_worker *w, struct wb_site *site, const struct wb_url *url, const struct wb_item *item, unsigned flags)
+int wb_links_admit(struct wb_worker *w, struct wb_site *site, const struct wb_url *url, const struct wb_item *item,
+                   unsigned flags)
 {
     int err = wb_url_key(url, &w->scratch.key);
 
@@ -83,7 +85,7 @@ int wb_links_admit(struct wb_worker *w, struct wb_site *site, const struct wb_ur
     return admit_key(w, site, url, item, flags);
 }
 
-/* ---- to other sites --------------------------------------------------------------------------------------------------- */
+/* ---- to other sites ---------------------------------------------------------------------------------------------- */
 
 static int add_out(struct wb_worker *w, struct wb_slice name, const struct wb_url *url, uint16_t depth, bool listed)
 {
@@ -136,31 +138,34 @@ static bool was_decided(struct wb_worker *w, const struct wb_site *site, struct 
     return known;
 }
 
-int wb_links_follow(struct wb_worker *w, struct wb_site *site, struct wb_slice url, const struct wb_item *item, unsigned flags)
+int wb_links_follow(struct wb_worker *w, struct wb_site *site, struct wb_slice url, const struct wb_item *item,
+                    unsigned flags)
 {
+    struct wb_url *target = &w->scratch.target;
+
     if (item->depth > w->plan->options->max_depth)
         return 0;
     if (item->kind == WB_ITEM_PAGE && flags == 0 && was_decided(w, site, url))
         return 0;
-    if (!wb_slice_starts(url, WB_SLICE_LIT("http")) || wb_url_parse(url, NULL, &w->scratch.target) < 0 || !wb_url_is_http(&w->scratch.target))
+    if (!wb_slice_starts(url, WB_SLICE_LIT("http")) || wb_url_parse(url, NULL, target) < 0 || !wb_url_is_http(target))
         return 0;
-    int err = wb_url_key(&w->scratch.target, &w->scratch.key);
+    int err = wb_url_key(target, &w->scratch.key);
     if (err < 0)
         return err == WB_E_LIMIT ? 0 : err;
     struct wb_slice name = wb_key_site(wb_buf_slice(&w->scratch.key));
     if (wb_slice_equal(name, wb_slice_str(site->name)))
-        return admit_key(w, site, &w->scratch.target, item, flags);
+        return admit_key(w, site, target, item, flags);
     /* A restored link was sent when it was first seen. A sitemap speaks for its own site only. */
     bool sent = (flags & (WB_LINKS_QUIET | WB_LINKS_RETELL)) == WB_LINKS_QUIET;
     if (sent || item->kind != WB_ITEM_PAGE || !wb_scope_has(&w->plan->scope, name))
         return 0;
-    err = site->listed ? is_known(w, &w->scratch.target) : 0;
+    err = site->listed ? is_known(w, target) : 0;
     if (err != 0)
         return err < 0 ? err : 0;
     struct wb_site *other = wb_site_set_find(&w->sites, name);
     if (other && !other->guest)
-        return admit_neighbour(w, other, &w->scratch.target, item->depth);
-    return add_out(w, name, &w->scratch.target, item->depth, site->listed);
+        return admit_neighbour(w, other, target, item->depth);
+    return add_out(w, name, target, item->depth, site->listed);
 }
 
 int wb_links_flush(struct wb_links *links, struct wb_dispenser *dispenser, const struct wb_crawl_plan *plan)

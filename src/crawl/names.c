@@ -21,7 +21,7 @@ enum {
     DNS_RETRY_MS = 5000,
 };
 
-/* ---- refusing ----------------------------------------------------------------------------------------------------- */
+/* ---- refusing ---------------------------------------------------------------------------------------------------- */
 
 const char *wb_names_refuse_address(const struct wb_crawl_plan *plan, const struct wb_address *address)
 {
@@ -80,7 +80,7 @@ void wb_names_refuse_queue(struct wb_worker *w, struct wb_site *site)
         wb_visit_close(w, site, WB_SITE_REFUSED, site->refusal, NULL);
 }
 
-/* ---- looking up ----------------------------------------------------------------------------------------------------- */
+/* ---- looking up -------------------------------------------------------------------------------------------------- */
 
 /* A question to DNS. It holds the site's name and not the site, which may be gone when the answer comes. */
 struct name_lookup {
@@ -164,7 +164,7 @@ void wb_names_look_up(struct wb_worker *w, struct wb_site *site)
     }
 }
 
-/* ---- other names ----------------------------------------------------------------------------------------------------- */
+/* ---- other names ------------------------------------------------------------------------------------------------- */
 
 static int count_row(void *context, const struct wb_site_row *row)
 {

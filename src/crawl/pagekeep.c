@@ -11,7 +11,7 @@
 
 enum { FEEDS_MAX = 4 }; /* of a root page */
 
-/* ---- links ------------------------------------------------------------------------------------------------------------ */
+/* ---- links ------------------------------------------------------------------------------------------------------- */
 
 static int follow_links(struct wb_errand *errand, const struct wb_edit_link *links, size_t count)
 {
@@ -59,7 +59,7 @@ static int extract_page(struct wb_outcome *o, const struct wb_page *page, struct
     return err;
 }
 
-/* ---- content that we have --------------------------------------------------------------------------------------------- */
+/* ---- content that we have ---------------------------------------------------------------------------------------- */
 
 /*
  * Our version is still right. Its links are followed as if it had been fetched. Returns 1 if the page is the root and
@@ -134,7 +134,7 @@ int wb_pagekeep_reuse(struct wb_errand *errand, const struct wb_page *page)
     return content_known(&o, page);
 }
 
-/* ---- new content -------------------------------------------------------------------------------------------------------- */
+/* ---- new content ------------------------------------------------------------------------------------------------- */
 
 int wb_pagekeep_fill(struct wb_errand *errand, struct wb_fetch_result *result, struct wb_page *page_out)
 {

@@ -16,7 +16,7 @@
 
 enum { REFUSED_TRIES_MAX = 3 }; /* requests for a page that are answered with 429 or 503 */
 
-/* ---- outcomes -------------------------------------------------------------------------------------------------------- */
+/* ---- outcomes ---------------------------------------------------------------------------------------------------- */
 
 void wb_outcome_init(struct wb_outcome *o, struct wb_errand *errand, struct wb_fetch_result *result, uint8_t outcome,
                      const char *word)
@@ -75,7 +75,7 @@ int wb_pagework_forbidden(struct wb_errand *errand)
     return wb_visit_note(errand->worker, errand->site, &edit);
 }
 
-/* ---- answers without content ------------------------------------------------------------------------------------------ */
+/* ---- answers without content ------------------------------------------------------------------------------------- */
 
 /* A failure that may pass: the same request can succeed later. */
 static bool is_passing(int error)
@@ -165,7 +165,7 @@ static int page_later(struct wb_errand *errand, struct wb_fetch_result *result)
     return err;
 }
 
-/* ---- redirects -------------------------------------------------------------------------------------------------------- */
+/* ---- redirects --------------------------------------------------------------------------------------------------- */
 
 /* Follows a redirect to another spelling of the same page, to a page of this site, or to another site. */
 static int follow_redirect(struct wb_errand *errand, struct wb_slice location)
@@ -221,7 +221,7 @@ static int page_redirects(struct wb_errand *errand, struct wb_fetch_result *resu
     return err < 0 ? err : 0;
 }
 
-/* ---- sitemaps and probes ------------------------------------------------------------------------------------------------ */
+/* ---- sitemaps and probes ----------------------------------------------------------------------------------------- */
 
 static int take_hints(struct wb_errand *errand, struct wb_edit *edit)
 {
@@ -289,7 +289,7 @@ static int probe_came(struct wb_errand *errand, struct wb_fetch_result *result)
     return err;
 }
 
-/* ---- all of them -------------------------------------------------------------------------------------------------------- */
+/* ---- all of them ------------------------------------------------------------------------------------------------- */
 
 static int page_outcome(struct wb_errand *errand, struct wb_fetch_result *result)
 {

@@ -41,7 +41,7 @@ void wb_parent_fail(struct wb_parent *p, int err)
         wb_error_save(err, &p->failed);
 }
 
-/* ---- the log of fetches ----------------------------------------------------------------------------------------------- */
+/* ---- the log of fetches ------------------------------------------------------------------------------------------ */
 
 int wb_parent_line(struct wb_parent *p, struct wb_slice line)
 {
@@ -91,7 +91,7 @@ static void tell_rest(struct wb_parent *p)
     }
 }
 
-/* ---- statistics ------------------------------------------------------------------------------------------------------- */
+/* ---- statistics -------------------------------------------------------------------------------------------------- */
 
 /* The sum of all errors, and their kinds in words, the most frequent first. */
 static void count_errors(struct wb_tally *tally, struct wb_crawl_stat *stat)
@@ -107,8 +107,8 @@ static void count_errors(struct wb_tally *tally, struct wb_crawl_stat *stat)
             most = counts[i] > counts[most] ? i : most;
         if (!counts[most] || len + 40 > sizeof stat->error_kinds)
             return;
-        len += (size_t)snprintf(stat->error_kinds + len, sizeof stat->error_kinds - len, "%s%s %" PRIu64, len ? ", " : "",
-                                wb_crawl_error_word(most), counts[most]);
+        len += (size_t)snprintf(stat->error_kinds + len, sizeof stat->error_kinds - len, "%s%s %" PRIu64,
+                                len ? ", " : "", wb_crawl_error_word(most), counts[most]);
         counts[most] = 0;
     }
 }
@@ -140,7 +140,7 @@ void wb_parent_stat(const struct wb_parent *p, struct wb_crawl_stat *stat_out)
         stat_out->cpu_ms += (uint64_t)times[i]->tv_sec * 1000 + (uint64_t)times[i]->tv_usec / 1000;
 }
 
-/* ---- the end of the run ------------------------------------------------------------------------------------------------ */
+/* ---- the end of the run ------------------------------------------------------------------------------------------ */
 
 static void stop_workers(struct wb_parent *p)
 {
@@ -200,8 +200,8 @@ static int look_around(struct wb_parent *p)
 }
 
 /*
- * Whether all requests that --max-fetches allows were made and answered. It must look so for two ticks, because a request
- * is counted a moment before it is under way.
+ * Whether all requests that --max-fetches allows were made and answered. It must look so for two ticks, because a
+ * request is counted a moment before it is under way.
  */
 static bool fetches_done(struct wb_parent *p)
 {
@@ -222,7 +222,7 @@ static bool limit_reached(struct wb_parent *p)
            (o->max_pages && atomic_load(&p->plan.tally->pages) >= o->max_pages) || fetches_done(p);
 }
 
-/* ---- the loop ---------------------------------------------------------------------------------------------------------- */
+/* ---- the loop ---------------------------------------------------------------------------------------------------- */
 
 /* If somebody set the clock, our moments move with it: whatever was a second ago stays a second ago. */
 static void follow_clock(struct wb_parent *p)
@@ -238,8 +238,8 @@ static void follow_clock(struct wb_parent *p)
 }
 
 /*
- * Processes of a killed crawl may still have been dying when this one began. Recovers what they left soon after they are
- * gone, instead of waiting for the end of their leases.
+ * Processes of a killed crawl may still have been dying when this one began. Recovers what they left soon after they
+ * are gone, instead of waiting for the end of their leases.
  */
 static int recover_late(struct wb_parent *p)
 {

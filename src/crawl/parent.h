@@ -19,7 +19,7 @@ enum { WB_SOON_MS = 45 * 1000 }; /* the run does not end while a site may be con
 
 struct wb_parent;
 
-/* ---- the worker processes (crew.c) ---------------------------------------------------------------------------------- */
+/* ---- the worker processes (crew.c) ------------------------------------------------------------------------------- */
 
 /* One worker. Its number stays the same when another process takes its place. */
 struct wb_crew_member {
@@ -66,7 +66,7 @@ void wb_crew_signal(const struct wb_crew *crew, int signal_number);
 /* Kills those that are still running and waits for their end. */
 void wb_crew_kill(struct wb_crew *crew);
 
-/* ---- names in advance (resolve.c) ------------------------------------------------------------------------------------- */
+/* ---- names in advance (resolve.c) -------------------------------------------------------------------------------- */
 
 struct wb_resolver {
     struct wb_dns *dns;
@@ -84,7 +84,7 @@ void wb_resolve_close(struct wb_parent *parent);
 /* Asks for the names of sites that have no address yet, some at a time. */
 int wb_resolve_ahead(struct wb_parent *parent);
 
-/* ---- the parent --------------------------------------------------------------------------------------------------------- */
+/* ---- the parent -------------------------------------------------------------------------------------------------- */
 
 struct wb_parent {
     struct wb_crawl_plan plan;

@@ -31,7 +31,7 @@ struct recovery {
     bool found;             /* a process had died */
 };
 
-/* ---- 1 journals ------------------------------------------------------------------------------------------------------ */
+/* ---- 1 journals -------------------------------------------------------------------------------------------------- */
 
 /* The name of the site that a chain belongs to: it is in the record that begins the visit. */
 static int site_name(struct recovery *r, struct wb_edit_place place, struct wb_buf *name_out)
@@ -73,7 +73,7 @@ static int move_trail(void *context, const struct wb_edit *last, struct wb_edit_
     return err == WB_E_NOTFOUND || err == WB_E_CORRUPT ? 0 : err;
 }
 
-/* ---- 2 spools -------------------------------------------------------------------------------------------------------- */
+/* ---- 2 spools ---------------------------------------------------------------------------------------------------- */
 
 /*
  * Releases the lines of pages that are durable now. We may append to the file because we hold the spool of that name. A
@@ -119,7 +119,7 @@ static int take_item(void *context, const struct wb_spool_item *item)
     return err < 0 ? err : wb_dispenser_release(r->dispenser, wb_slice_str(item->owner));
 }
 
-/* ---- 3 leases -------------------------------------------------------------------------------------------------------- */
+/* ---- 3 leases ---------------------------------------------------------------------------------------------------- */
 
 /* A process has a spool from before its first lease until after its last. One without a spool is dead, and lost it. */
 static int release_dead(void *context, struct wb_slice owner)
@@ -140,7 +140,7 @@ static int release_lost(struct recovery *r)
     return wb_dispenser_owners(r->dispenser, wb_slice_str(prefix), release_dead, r);
 }
 
-/* ---- finished sites after power loss --------------------------------------------------------------------------------- */
+/* ---- finished sites after power loss ----------------------------------------------------------------------------- */
 
 enum {
     LAST_MS = 10 * WB_MINUTE_MS, /* whatever was finished earlier has been on disk for long */
@@ -186,7 +186,10 @@ static int has_page(struct comparison *c, const struct wb_edit *edit)
     return err == WB_E_NOMEM || err == WB_E_IO ? err : 1;
 }
 
-/* Looks up the last page that a finished visit stored. Commits are in order: if the store has it, it has all before it. */
+/*
+ * Looks up the last page that a finished visit stored. Commits are in order: if the store has it, it has all before
+ * it.
+ */
 static int look_at_site(void *context, const struct wb_site_row *row)
 {
     struct comparison *c = context;
@@ -247,15 +250,16 @@ int wb_recover(const char *dir, const char *home, struct wb_dispenser *dispenser
     return err;
 }
 
-/* ---- logs that unfinished visits need ---------------------------------------------------------------------------------- */
+/* ---- logs that unfinished visits need ---------------------------------------------------------------------------- */
 
 /*
  * A visit is restored from its own chain, back to its begin, and from the chain of the visit before. Therefore:
  *   - an unfinished visit needs the logs of both;
- *   - a finished one needs none, because webdb has what it says; but while its run is under way a link may open it again;
+ *   - a finished one needs none, because webdb has what it says; but while its run is under way, a link may open it
+ *     again, so it counts as unfinished;
  *   - a visit that a fetch list left undone needs none once there is a newer list: nobody continues it.
- * Logs that are being written are left alone by whoever removes logs, and a worker tells the dispenser where the records
- * of its sites are before it has written more than two logs.
+ * Logs that are being written are left alone by whoever removes logs, and a worker tells the dispenser where the
+ * records of its sites are before it has written more than two logs.
  */
 struct log_needs {
     struct wb_dispenser *dispenser;

@@ -1,10 +1,10 @@
 /*
- * resolve.c - looks up the names of the run's sites in advance (WebBase Components, section 2.2), so that a worker rarely
- * waits for a name.
+ * resolve.c - looks up the names of the run's sites in advance (WebBase Components, section 2.2), so that a worker
+ * rarely waits for a name.
  *
- * A site whose name does not exist, or whose addresses we do not contact, is refused here, and the log gets a line for
- * each of its seeds. All other troubles (a resolver that is down, SERVFAIL, no answer) say nothing about the name: it is
- * asked for again after 5, 10, 20 and 40 seconds, and then left for a later crawl.
+ * A site whose name does not exist, or whose addresses we do not contact, is refused here, and the log gets a line
+ * for each of its seeds. All other troubles (a resolver that is down, SERVFAIL, no answer) say nothing about the
+ * name: it is asked for again after 5, 10, 20 and 40 seconds, and then left for a later crawl.
  *
  * It decides about addresses only and never contacts a site.
  */
@@ -54,7 +54,7 @@ void wb_resolve_close(struct wb_parent *parent)
     wb_seen_release(&resolver->asked);
 }
 
-/* ---- refusing --------------------------------------------------------------------------------------- */
+/* ---- refusing ---------------------------------------------------------------------------------------------------- */
 
 /* Why a site is not crawled, for the lines of its seeds. */
 struct refusal {
@@ -118,7 +118,7 @@ static int put_off(struct wb_parent *p, int64_t id, int attempts, const char *tr
     return err < 0 ? err : wb_dispenser_seeds(p->dispenser, id, 0, tell_seed, &refusal);
 }
 
-/* ---- answers ------------------------------------------------------------------------------------------ */
+/* ---- answers ----------------------------------------------------------------------------------------------------- */
 
 static int accept_address(struct wb_parent *p, int64_t id, bool visited, const struct wb_dns_answer *answer)
 {
@@ -126,8 +126,8 @@ static int accept_address(struct wb_parent *p, int64_t id, bool visited, const s
     const char *private = NULL;
     const struct wb_address *address = wb_names_choose_address(&p->plan, answer, &private);
 
-    /* A site that was visited before may have URLs in its queue, and each needs its line. A worker knows them, so it gets
-       the private address and refuses the site instead of us (names.c). */
+    /* A site that was visited before may have URLs in its queue, and each needs its line. A worker knows them, so it
+       gets the private address and refuses the site instead of us (names.c). */
     if (!address && visited && answer->count)
         address = &answer->addresses[0];
     if (address) {
@@ -231,19 +231,20 @@ static int ask(struct wb_parent *p, int64_t id, int attempts, bool visited, cons
 
 int wb_resolve_ahead(struct wb_parent *parent)
 {
+    struct wb_resolver *resolver = &parent->resolver;
     struct inquiry_batch *batch;
     int64_t now = wb_clock_now_ms();
     int err = 0;
 
-    if (parent->resolver.asking >= AT_ONCE / 2 || (now - parent->resolver.looked_ms < LOOK_MS && !parent->resolver.more))
+    if (resolver->asking >= AT_ONCE / 2 || (now - resolver->looked_ms < LOOK_MS && !resolver->more))
         return 0;
-    parent->resolver.looked_ms = now;
+    resolver->looked_ms = now;
     batch = wb_alloc_zero(1, sizeof *batch);
     if (!batch)
         return WB_E_NOMEM;
     batch->parent = parent;
     err = wb_dispenser_unresolved(parent->dispenser, parent->plan.run, now, AT_ONCE, take_row, batch);
-    parent->resolver.more = batch->count > 0;
+    resolver->more = batch->count > 0;
     for (unsigned i = 0; i < batch->count; i++) {
         if (err == 0)
             err = ask(parent, batch->rows[i].id, batch->rows[i].attempts, batch->rows[i].visited, batch->rows[i].url);

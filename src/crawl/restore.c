@@ -16,16 +16,23 @@
 
 enum { RETELL_MS = 2 * WB_MINUTE_MS };
 
-/* ---- links of a record -------------------------------------------------------------------------------------------- */
+/* ---- links of a record ------------------------------------------------------------------------------------------- */
 
-static int restore_links(struct wb_worker *w, struct wb_site *site, const struct wb_edit *edit, const struct wb_item *item, unsigned flags)
+static bool is_followed(const struct wb_edit_link *link)
+{
+    return (link->flags & (WB_EDIT_LINK_FOLLOW | WB_EDIT_LINK_NOFOLLOW)) == WB_EDIT_LINK_FOLLOW;
+}
+
+/* Admits the links of a record again. item: what they are, and their depth. */
+static int restore_links(struct wb_worker *w, struct wb_site *site, const struct wb_edit *edit,
+                         const struct wb_item *item, unsigned flags)
 {
     struct wb_edit_link link;
     size_t at = 0;
     int got;
 
     while ((got = wb_edit_links_next(edit, &at, &w->scratch.link, &link)) > 0) {
-        if (edit->kind == WB_EDIT_PAGE && (link.flags & (WB_EDIT_LINK_FOLLOW | WB_EDIT_LINK_NOFOLLOW)) != WB_EDIT_LINK_FOLLOW)
+        if (edit->kind == WB_EDIT_PAGE && !is_followed(&link))
             continue;
         struct wb_item entry = *item;
         if (link.tag == WB_EDIT_TAG_SITEMAP)
@@ -42,6 +49,11 @@ static bool outcome_stored(uint8_t outcome)
     return outcome == WB_OUTCOME_STORED || outcome == WB_OUTCOME_DUPLICATE || outcome == WB_OUTCOME_TRUNCATED;
 }
 
+static bool outcome_failed(uint8_t outcome)
+{
+    return outcome == WB_OUTCOME_GONE || outcome == WB_OUTCOME_ERROR || outcome == WB_OUTCOME_ROBOTS;
+}
+
 /*
  * Links to other sites wait in memory for a commit, at most for seconds. Those of the last minutes may have died with
  * their process, so they are sent again.
@@ -51,7 +63,7 @@ static unsigned retell(const struct wb_site *site, const struct wb_edit *edit)
     return edit->time_ms + RETELL_MS > site->trail_ms ? WB_LINKS_RETELL : 0;
 }
 
-/* ---- pages -------------------------------------------------------------------------------------------------------- */
+/* ---- pages ------------------------------------------------------------------------------------------------------- */
 
 /* The URL in w->scratch.url as an item. */
 static struct wb_item parsed_item(const struct wb_worker *w, uint16_t depth, uint8_t hops)
@@ -116,8 +128,7 @@ static int restore_known(struct wb_worker *w, struct wb_site *site, const struct
     site->pages += outcome_stored(page->outcome);
     bool root = wb_slice_equal(wb_site_path(&w->scratch.url), WB_SLICE_LIT("/"));
     if (root)
-        site->root.state = page->outcome == WB_OUTCOME_GONE || page->outcome == WB_OUTCOME_ERROR || page->outcome == WB_OUTCOME_ROBOTS
-                               ? WB_ROOT_UNREACHABLE : WB_ROOT_REACHABLE;
+        site->root.state = outcome_failed(page->outcome) ? WB_ROOT_UNREACHABLE : WB_ROOT_REACHABLE;
     if (page->has_content) {
         wb_trap_learn(&site->trap, wb_site_path(&w->scratch.url), page->simhash);
         content = wb_pageid_get(page->md5);
@@ -147,7 +158,7 @@ static int restore_page(struct wb_worker *w, struct wb_site *site, const struct 
     return err < 0 ? err : restore_links(w, site, edit, &item, retell(site, edit));
 }
 
-/* ---- sitemaps ------------------------------------------------------------------------------------------------------ */
+/* ---- sitemaps ---------------------------------------------------------------------------------------------------- */
 
 static void sitemaps_asked(struct wb_site *site, int64_t ms)
 {
@@ -172,7 +183,7 @@ static int restore_hints(struct wb_worker *w, struct wb_site *site, const struct
     return restore_links(w, site, edit, &item, 0);
 }
 
-/* ---- clocks -------------------------------------------------------------------------------------------------------- */
+/* ---- clocks ------------------------------------------------------------------------------------------------------ */
 
 /*
  * Corrects the times of a record. A record cannot have been written in the future: if its time says so, the clock was
@@ -184,10 +195,12 @@ static void correct_times(struct wb_edit *edit)
     int64_t now = wb_clock_now_ms();
     bool known = edit->time_ms <= now + WB_PATIENCE_MS;
 
+    int64_t *until = &edit->until_ms, *expires = &edit->rules.expires_ms;
+
     if (edit->kind == WB_EDIT_WAIT)
-        edit->until_ms = known ? wb_site_trust(edit->until_ms, edit->time_ms, now, WB_BACK_OFF_MAX_MS) : 0;
+        *until = known ? wb_site_trust(*until, edit->time_ms, now, WB_BACK_OFF_MAX_MS) : 0;
     if (edit->kind == WB_EDIT_RULES)
-        edit->rules.expires_ms = known ? wb_site_trust(edit->rules.expires_ms, edit->time_ms, now, WB_RULES_LIFE_MS) : now;
+        *expires = known ? wb_site_trust(*expires, edit->time_ms, now, WB_RULES_LIFE_MS) : now;
     if (edit->time_ms > now)
         edit->time_ms = now;
 }
@@ -213,7 +226,10 @@ static void restore_clock(struct wb_site *site, const struct wb_edit *edit)
     not_before(site, wb_site_rest(edit->time_ms, edit->time_ms + took_ms, site->page_delay_ms));
 }
 
-/* A request without an outcome was sent at some moment after it was noted, but not after its process died: not after now. */
+/*
+ * A request without an outcome was sent at some moment after it was noted, but not after its process died: not after
+ * now.
+ */
 void wb_restore_settle_clock(struct wb_worker *w, struct wb_site *site)
 {
     int64_t now = wb_clock_now_ms(), latest = site->unanswered_ms + w->plan->options->timeout_ms;
@@ -223,7 +239,7 @@ void wb_restore_settle_clock(struct wb_worker *w, struct wb_site *site)
     site->unanswered_ms = 0;
 }
 
-/* ---- records ------------------------------------------------------------------------------------------------------- */
+/* ---- records ----------------------------------------------------------------------------------------------------- */
 
 static int restore_record(struct wb_worker *w, struct wb_site *site, const struct wb_edit *edit)
 {
@@ -262,7 +278,8 @@ static int restore_record(struct wb_worker *w, struct wb_site *site, const struc
 /* Whether there was a page. What robots.txt forbade will be found again if it is still forbidden. */
 static bool is_recalled(const struct wb_edit_page *page)
 {
-    return page->outcome != WB_OUTCOME_GONE && page->outcome != WB_OUTCOME_REDIRECT && page->outcome != WB_OUTCOME_ROBOTS;
+    return page->outcome != WB_OUTCOME_GONE && page->outcome != WB_OUTCOME_REDIRECT &&
+           page->outcome != WB_OUTCOME_ROBOTS;
 }
 
 /* From an earlier visit only rules and clocks count, and which pages there were, unless a list says what to ask for. */
@@ -285,14 +302,16 @@ static int recall_begin(struct wb_worker *w, struct wb_site *site, const struct 
 {
     int err = recall_record(w, site, edit);
 
-    if (err == 0 && edit->kind == WB_EDIT_RULES && site->rules.state == WB_RULES_KNOWN && edit->rules.expires_ms == site->rules.expires_ms) {
+    bool taken = edit->kind == WB_EDIT_RULES && site->rules.state == WB_RULES_KNOWN &&
+                 edit->rules.expires_ms == site->rules.expires_ms;
+    if (err == 0 && taken) {
         struct wb_edit rules = {.kind = WB_EDIT_RULES, .time_ms = edit->time_ms, .rules = edit->rules};
         err = wb_visit_note(w, site, &rules);
     }
     return err;
 }
 
-/* ---- chains -------------------------------------------------------------------------------------------------------- */
+/* ---- chains ------------------------------------------------------------------------------------------------------ */
 
 typedef int (*take_record)(struct wb_worker *w, struct wb_site *site, const struct wb_edit *edit);
 
@@ -344,7 +363,7 @@ int wb_restore_visit(struct wb_worker *w, struct wb_site *site)
     return read_chain(w, site, site->trail, restore_record, &first);
 }
 
-/* ---- webdb ---------------------------------------------------------------------------------------------------------- */
+/* ---- webdb ------------------------------------------------------------------------------------------------------- */
 
 /* Pages of the site that no log of the journal knows any more. */
 static int recall_pages(struct wb_worker *w, struct wb_site *site)

@@ -60,7 +60,7 @@ static struct wb_favour *pop_favour(struct wb_favour **list)
     return favour;
 }
 
-/* ---- reading the rules ------------------------------------------------------------------------------------------------ */
+/* ---- reading the rules ------------------------------------------------------------------------------------------- */
 
 static void set_delays(struct wb_worker *w, struct wb_site *site)
 {
@@ -199,7 +199,7 @@ static void rules_came(struct wb_worker *w, struct wb_site *site, struct wb_slic
     wb_dispatch_later(w, site);
 }
 
-/* ---- redirects --------------------------------------------------------------------------------------------------------- */
+/* ---- redirects --------------------------------------------------------------------------------------------------- */
 
 static void rules_unreachable(struct wb_worker *w, struct wb_site *site, struct wb_slice url, const char *reason)
 {
@@ -245,7 +245,8 @@ static bool place_favour(struct wb_worker *w, struct wb_favour *favour)
     struct wb_site *other = wb_site_set_find(&w->sites, name);
 
     if (!other) {
-        int err = wb_dispenser_borrow(w->repo.dispenser, name, wb_slice_str(favour->https ? "https" : "http"), wb_slice_str(w->owner),
+        int err = wb_dispenser_borrow(w->repo.dispenser, name, wb_slice_str(favour->https ? "https" : "http"),
+                                      wb_slice_str(w->owner),
                                       WB_PATIENCE_MS, hold_guest, w);
         if (err == WB_E_BUSY)
             return false;
@@ -261,7 +262,8 @@ static bool place_favour(struct wb_worker *w, struct wb_favour *favour)
     return true;
 }
 
-static int ask_elsewhere(struct wb_worker *w, struct wb_site *asker, const struct wb_url *url, struct wb_slice name, uint8_t hops)
+static int ask_elsewhere(struct wb_worker *w, struct wb_site *asker, const struct wb_url *url, struct wb_slice name,
+                         uint8_t hops)
 {
     struct wb_favour *favour = wb_alloc_zero(1, sizeof *favour + name.len + 1);
     struct wb_slice href = wb_url_href(url);
@@ -356,7 +358,7 @@ void wb_rules_done(struct wb_errand *errand, struct wb_fetch_result *result)
         rules_came(w, site, url, result, wb_fetch_error_word(result->error));
 }
 
-/* ---- asking ------------------------------------------------------------------------------------------------------------ */
+/* ---- asking ------------------------------------------------------------------------------------------------------ */
 
 static void send_rules(struct wb_worker *w, struct wb_site *site, struct wb_slice url, struct wb_favour *favour)
 {

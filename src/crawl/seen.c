@@ -1,12 +1,12 @@
 /*
  * seen.c - a set of fingerprints of page ids.
  *
- * A slot is 0 (free), or the upper 63 bits of a page id's lower half with the mark in bit 0. A search begins at the slot
- * that a random multiplier gives, and goes on to the next ones. The multiplier is random because page ids are a hash
- * that anybody can compute: a site must not be able to name pages that all belong into the same slot.
+ * A slot is 0 (free), or the upper 63 bits of a page id's lower half with the mark in bit 0. A search begins at the
+ * slot that a random multiplier gives, and goes on to the next ones. The multiplier is random because page ids are a
+ * hash that anybody can compute: a site must not be able to name pages that all belong into the same slot.
  *
- * This is not a table of base/map.h, because a slot is 8 bytes (an entry there is at least 16 with its mark) and because
- * large sets are in a mapped file: a million known URLs take 16 MB of it.
+ * This is not a table of base/map.h, because a slot is 8 bytes (an entry there is at least 16 with its mark) and
+ * because large sets are in a mapped file: a million known URLs take 16 MB of it.
  */
 #include "crawl/seen.h"
 #include "base/check.h"

@@ -4,9 +4,9 @@
  *   pop <- [ head ] <- block <- block <- ... <- [ tail ] <- push
  *
  * A queue is one stream of items, each a varint length and its bytes. The stream is cut into blocks of 4 KiB without
- * regard to items, so an item may be spread over several blocks. When the tail fills a block, it is written to disk; but
- * if the head is empty and nothing is on disk, the tail becomes the head, and nothing is written. The order of blocks
- * and the checksum of each are kept in memory (8 bytes for 4 KiB), because nobody else reads the file.
+ * regard to items, so an item may be spread over several blocks. When the tail fills a block, it is written to disk;
+ * but if the head is empty and nothing is on disk, the tail becomes the head, and nothing is written. The order of
+ * blocks and the checksum of each are kept in memory (8 bytes for 4 KiB), because nobody else reads the file.
  *
  * A push that fails changes nothing; a pop that fails can be repeated.
  */
@@ -72,7 +72,7 @@ uint64_t wb_spill_bytes(const struct wb_spill *spill)
     return (uint64_t)spill->used * BLOCK_BYTES;
 }
 
-/* ---- blocks ------------------------------------------------------------------------------------ */
+/* ---- blocks ------------------------------------------------------------------------------------------------------ */
 
 static int take_block(struct wb_spill *spill, uint32_t *block_out)
 {
@@ -116,7 +116,8 @@ static uint64_t block_at(uint32_t block)
 }
 
 /* Writes count blocks of bytes as a chain. After an error no block is taken. */
-static int write_blocks(struct wb_spill *spill, const char *bytes, size_t count, uint32_t *first_out, uint32_t *last_out)
+static int write_blocks(struct wb_spill *spill, const char *bytes, size_t count, uint32_t *first_out,
+                        uint32_t *last_out)
 {
     int err = 0;
 
@@ -144,7 +145,7 @@ static int write_blocks(struct wb_spill *spill, const char *bytes, size_t count,
     return err;
 }
 
-/* ---- buffers ----------------------------------------------------------------------------------- */
+/* ---- buffers ----------------------------------------------------------------------------------------------------- */
 
 /* Makes room for more bytes. Doubles up to the size of a block, so that a short queue takes little memory. */
 static int reserve_bytes(struct wb_buf *buf, size_t more)
@@ -184,7 +185,7 @@ static void turn_tail(struct wb_spill_queue *queue)
     fit_buffer(&queue->head);
 }
 
-/* ---- the queue --------------------------------------------------------------------------------- */
+/* ---- the queue --------------------------------------------------------------------------------------------------- */
 
 /* Writes the part of the tail that fills whole blocks, and keeps the rest. */
 static int spill_tail(struct wb_spill *spill, struct wb_spill_queue *queue)
@@ -238,7 +239,8 @@ static int refill_head(struct wb_spill *spill, struct wb_spill_queue *queue)
     int err;
 
     if (more == 0)
-        return wb_fail(WB_E_CORRUPT, "a queue in the temporary file in %s ends in the middle of an item", spill->file.path);
+        return wb_fail(WB_E_CORRUPT, "a queue in the temporary file in %s ends in the middle of an item",
+                       spill->file.path);
     if (left == 0 && queue->first == 0) {
         turn_tail(queue);
         return 0;
@@ -251,7 +253,8 @@ static int refill_head(struct wb_spill *spill, struct wb_spill_queue *queue)
         uint32_t block = queue->first;
         err = wb_file_read_exact(&spill->file, block_at(block), fresh.ptr + left, BLOCK_BYTES);
         if (err == 0 && wb_hash32(fresh.ptr + left, BLOCK_BYTES) != spill->blocks.items[block].check)
-            err = wb_fail(WB_E_CORRUPT, "a block of the temporary file in %s is not what was written", spill->file.path);
+            err = wb_fail(WB_E_CORRUPT, "a block of the temporary file in %s is not what was written",
+                          spill->file.path);
         if (err < 0) {
             wb_buf_release(&fresh);
             return err;

@@ -9,10 +9,10 @@
  * A record has a page, a line of the log of fetches, or both. A page and its line are written as one record, so that
  * recovery brings back both or neither. Version 1 had no lines: its checksum is at 16, its page record at 24.
  *
- * A record counts if and only if it has the number of the head's newest round, its checksum is right, and all records
- * before it count. A reset writes the next round over the older of the two in the head and goes back to the start of the
- * file; if that write is torn, the other round is still there. The first round of a spool is a random number, so that
- * no page can contain bytes that look like a record after the last one.
+ * A record counts if and only if it has the number of the head's newest round, its checksum is right, and all
+ * records before it count. A reset writes the next round over the older of the two in the head and goes back to the
+ * start of the file; if that write is torn, the other round is still there. The first round of a spool is a random
+ * number, so that no page can contain bytes that look like a record after the last one.
  *
  * Nothing is ever synced: see spool.h.
  */
@@ -201,7 +201,7 @@ bool wb_spool_exists(const char *dir, const char *name)
     return exists;
 }
 
-/* ---- recovery ---- */
+/* ---- recovery ---------------------------------------------------------------------------------------------------- */
 
 struct spool_recovery {
     const char *folder;
@@ -242,8 +242,12 @@ struct spool_reading {
     size_t head_bytes; /* of a record, by the version of the file */
 };
 
-/* Reads the next record that counts. 1 with an item, which borrows from record and page; 0: there are no more; or an error. */
-static int read_item(struct spool_reading *r, struct wb_buf *record, struct wb_page *page, struct wb_spool_item *item_out)
+/*
+ * Reads the next record that counts. 1 with an item, which borrows from record and page; 0: there are no more; or an
+ * error.
+ */
+static int read_item(struct spool_reading *r, struct wb_buf *record, struct wb_page *page,
+                     struct wb_spool_item *item_out)
 {
     char head[RECORD_HEAD_BYTES];
     int err;
@@ -255,7 +259,8 @@ static int read_item(struct spool_reading *r, struct wb_buf *record, struct wb_p
         return err == WB_E_CORRUPT ? 0 : err;
     uint64_t left = r->size - r->at - r->head_bytes, page_bytes = wb_get64(head + 8);
     uint64_t line_bytes = r->head_bytes == RECORD_HEAD_BYTES ? wb_get64(head + 16) : 0;
-    if (wb_get64(head) != r->round || page_bytes > left || line_bytes > left - page_bytes || page_bytes + line_bytes == 0)
+    if (wb_get64(head) != r->round || page_bytes > left || line_bytes > left - page_bytes ||
+        page_bytes + line_bytes == 0)
         return 0;
     size_t bytes = (size_t)(page_bytes + line_bytes);
     wb_buf_clear(record);

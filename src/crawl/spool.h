@@ -37,7 +37,7 @@ bool wb_spool_exists(const char *dir, const char *name);
 /* For tests: bytes added since the last reset. */
 uint64_t wb_spool_bytes(const struct wb_spool *spool);
 
-/* ---- recovery ------------------------------------------------------------------------------------------------------- */
+/* ---- recovery ---------------------------------------------------------------------------------------------------- */
 
 /* A record of a spool whose process died, or the end of that spool. */
 struct wb_spool_item {
@@ -51,9 +51,9 @@ struct wb_spool_item {
 typedef int (*wb_spool_each)(void *context, const struct wb_spool_item *item);
 
 /*
- * Reads all spools that nobody holds. Gives each record to each(), and then, for every spool, an item with `end`. At the
- * end each() makes the pages durable and returns 0; the file is deleted then. A spool whose rest is damaged ends there
- * without an error. *pages_out: the number of pages.
+ * Reads all spools that nobody holds. Gives each record to each(), and then, for every spool, an item with `end`. At
+ * the end each() makes the pages durable and returns 0; the file is deleted then. A spool whose rest is damaged ends
+ * there without an error. *pages_out: the number of pages.
  */
 int wb_spool_recover(const char *dir, wb_spool_each each, void *context, uint64_t *pages_out);
 

@@ -3,10 +3,10 @@
  *
  *   fetches-12   for run 12: one byte for each request for a page, so the size of the file is their number
  *
- * The byte is written before the request is sent, at the offset that is the request's number. So processes need no lock,
- * and a process that dies in between has used up its number and asked for nothing. The file is not synced: power loss
- * may give some requests back. The crawl and all its processes hold a lock on the file, so nobody reads the count of a
- * killed crawl before its last process has ended.
+ * The byte is written before the request is sent, at the offset that is the request's number. So processes need no
+ * lock, and a process that dies in between has used up its number and asked for nothing. The file is not synced:
+ * power loss may give some requests back. The crawl and all its processes hold a lock on the file, so nobody reads
+ * the count of a killed crawl before its last process has ended.
  */
 #include "crawl/tally.h"
 #include "base/error.h"
@@ -76,7 +76,7 @@ bool wb_tally_is_bad(const struct wb_tally *tally, uint64_t subject)
     return false;
 }
 
-/* ---- requests of a fetch list's run ----------------- */
+/* ---- requests of a fetch list's run ------------------------------------------------------------------------------ */
 
 /* The counts of other runs that are to be removed. */
 struct sweep {
@@ -110,7 +110,9 @@ static int lock_count(const struct wb_file *file, int64_t run)
         nanosleep(&(struct timespec){0, LOCK_NAP_MS * 1000000L}, NULL);
         err = wb_file_lock(file, false);
     }
-    return err == WB_E_BUSY ? wb_fail(WB_E_BUSY, "another crawl of the same list (run %" PRId64 ") is at work", run) : err;
+    if (err == WB_E_BUSY)
+        return wb_fail(WB_E_BUSY, "another crawl of the same list (run %" PRId64 ") is at work", run);
+    return err;
 }
 
 int wb_tally_open_fetches(const char *dir, int64_t run, struct wb_file *file_out, uint64_t *count_out)

@@ -14,7 +14,7 @@
 
 #define WB_TALLY_WORKERS_MAX 64
 
-/* ---- errors --------------------------------------------------------------------------------------------------------- */
+/* ---- errors ------------------------------------------------------------------------------------------------------ */
 
 /* Reasons why a request ends without a page, in addition to the fetch room's errors. */
 #define WB_CRAWL_ERRORS(X)            \
@@ -37,7 +37,7 @@ enum wb_crawl_error {
 /* The word for an error in the log: of this table or the fetch room's. */
 const char *wb_crawl_error_word(int error);
 
-/* ---- the tally ------------------------------------------------------------------------------------------------------ */
+/* ---- the tally --------------------------------------------------------------------------------------------------- */
 
 /* What a worker is doing. If it dies, the parent reads here what to blame (crew.c). */
 enum wb_tally_stage {
@@ -98,7 +98,7 @@ static inline void wb_tally_add(atomic_ullong *count, uint64_t n)
     atomic_fetch_add_explicit(count, n, memory_order_relaxed);
 }
 
-/* ---- requests of a fetch list's run, which outlive kill -9 -------------------------------------------------------- */
+/* ---- requests of a fetch list's run, which outlive kill -9 ------------------------------------------------------- */
 
 /*
  * Opens the count of a run, or creates it, and removes the counts of other runs. Processes that are forked later share

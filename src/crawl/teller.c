@@ -1,10 +1,10 @@
 /*
  * teller.c - from the files of lines (lines.h) to the readers of a crawl's log.
  *
- * Each output has its own position in each file, so a reader of --json that stops does not keep lines from the file of
- * --log. An output gets lines of one file up to the end of a line; only then may lines of another file follow. The
- * position on disk is always the end of a line, so the next crawl starts with a whole one. A line is therefore written at
- * least once, and twice only if the parent is killed in the moment between writing it and noting that.
+ * Each output has its own position in each file, so a reader of --json that stops does not keep lines from the file
+ * of --log. An output gets lines of one file up to the end of a line; only then may lines of another file follow.
+ * The position on disk is always the end of a line, so the next crawl starts with a whole one. A line is therefore
+ * written at least once, and twice only if the parent is killed in the moment between writing it and noting that.
  */
 #include "crawl/teller.h"
 #include "crawl/spool.h"
@@ -51,7 +51,7 @@ static bool wants(const struct wb_teller *t, unsigned output)
     return t->sink->outputs >> output & 1;
 }
 
-/* ---- files ---------------------------------------------------------------------------------------- */
+/* ---- files ------------------------------------------------------------------------------------------------------- */
 
 static int add_file(struct wb_teller *t, const char *name, struct told_file **file_out)
 {
@@ -175,9 +175,12 @@ void wb_teller_close(struct wb_teller *t)
     wb_free(t);
 }
 
-/* ---- telling ---------------------------------------------------------------------------------------- */
+/* ---- telling ----------------------------------------------------------------------------------------------------- */
 
-/* Outputs that this crawl does not have follow the wanted one that is furthest behind: nobody will ask for older lines. */
+/*
+ * Outputs that this crawl does not have follow the wanted one that is furthest behind: nobody will ask for older
+ * lines.
+ */
 static void move_others(const struct wb_teller *t, struct wb_lines *lines)
 {
     uint64_t least = UINT64_MAX;

@@ -1,6 +1,6 @@
 /*
- * teller.h - passes the log of fetches on to its readers, as fast as they read and no faster. A reader that stops reading
- * keeps nobody else waiting. Belongs to the parent of a crawl.
+ * teller.h - passes the log of fetches on to its readers, as fast as they read and no faster. A reader that stops
+ * reading keeps nobody else waiting. Belongs to the parent of a crawl.
  */
 #ifndef WB_CRAWL_TELLER_H
 #define WB_CRAWL_TELLER_H
@@ -23,15 +23,18 @@ void wb_teller_close(struct wb_teller *teller);
 int wb_teller_adopt(struct wb_teller *teller);
 
 /*
- * Creates the file for a process that is about to be forked, or for the parent itself. The teller owns *lines_out; it is
- * NULL if nobody reads the log.
+ * Creates the file for a process that is about to be forked, or for the parent itself. The teller owns *lines_out;
+ * it is NULL if nobody reads the log.
  */
 int wb_teller_add(struct wb_teller *teller, const char *name, struct wb_lines **lines_out);
 
 /* The process of that name has ended, and its spool was recovered: nobody appends to its file any more. */
 void wb_teller_ended(struct wb_teller *teller, const char *name);
 
-/* Passes on what the readers take without waiting. *moved_out: something was passed on. A reader's error is returned. */
+/*
+ * Passes on what the readers take without waiting. *moved_out: something was passed on. A reader's error is
+ * returned.
+ */
 int wb_teller_tell(struct wb_teller *teller, bool *moved_out);
 
 /* How many lines have not been read yet, by the reader that is further behind. */

@@ -32,7 +32,7 @@ struct wb_trap_shape {
     uint32_t useful;    /* of these, URLs that gave a new page */
 };
 
-/* ---- paths that repeat themselves ----------------------------------------------------------- */
+/* ---- paths that repeat themselves -------------------------------------------------------------------------------- */
 
 /* The folders of a path; SEGMENTS_MAX + 1 if there are more than SEGMENTS_MAX. */
 static size_t split_path(struct wb_slice path, struct wb_slice segments[SEGMENTS_MAX])
@@ -81,7 +81,7 @@ static const char *check_path(struct wb_slice path)
     return repeats(segments, count) ? "trap:path" : NULL;
 }
 
-/* ---- shapes ------------------------------------------------------------------------------------ */
+/* ---- shapes ------------------------------------------------------------------------------------------------------ */
 
 /* Writes the shape of a path and returns its length. */
 static size_t shape_of(struct wb_slice path, char *shape, size_t size)

@@ -38,8 +38,8 @@ void wb_trap_learn(struct wb_trap *trap, struct wb_slice path, uint64_t simhash)
 void wb_trap_tried(struct wb_trap *trap, struct wb_slice path, bool useful);
 
 /*
- * What another URL of that shape is worth, from nearly 0 to 1, judged by what came of the others and how many there are.
- * 1 if nothing is known about the shape.
+ * What another URL of that shape is worth, from nearly 0 to 1, judged by what came of the others and how many there
+ * are. 1 if nothing is known about the shape.
  */
 double wb_trap_promise(struct wb_trap *trap, struct wb_slice path);
 void wb_trap_release(struct wb_trap *trap);

@@ -1,9 +1,10 @@
 /*
  * visit.c - a visit of a site: begun or resumed, ended, and reported to the dispenser.
  *
- * A visit begins with a VISIT record in the site's chain and ends with a FINISH record. Whatever is between is restored
- * if the visit is interrupted (restore.c). A new visit starts from the seeds, then takes the pages of the visit before
- * and those that webdb has, so that each is asked for again. A listed visit (fetch lists, crawl.h) takes its seeds only.
+ * A visit begins with a VISIT record in the site's chain and ends with a FINISH record. Whatever is between is
+ * restored if the visit is interrupted (restore.c). A new visit starts from the seeds, then takes the pages of the
+ * visit before and those that webdb has, so that each is asked for again. A listed visit (fetch lists, crawl.h)
+ * takes its seeds only.
  *
  *   claimed -> wb_visit_open -+-> begin_visit  -+-> crawled -> wb_visit_close -> (commit) -> wb_visit_report
  *                             +-> resume_visit -+
@@ -31,7 +32,7 @@ int wb_visit_note(struct wb_worker *w, struct wb_site *site, struct wb_edit *edi
     return wb_journal_writer_append(w->repo.journal, edit, &site->trail);
 }
 
-/* ---- seeds --------------------------------------------------------------------------------------------------------- */
+/* ---- seeds ------------------------------------------------------------------------------------------------------- */
 
 struct seed_taker {
     struct wb_worker *w;
@@ -52,7 +53,8 @@ static int take_seed(void *context, const struct wb_seed *seed)
     site->seeds_taken = seed->id;
     if (seed->depth > w->plan->options->max_depth || wb_url_parse(seed->url, NULL, &w->scratch.target) < 0)
         return 0;
-    bool deep = w->plan->options->root_first && !site->listed && !wb_slice_equal(wb_site_path(&w->scratch.target), WB_SLICE_LIT("/"));
+    bool deep = w->plan->options->root_first && !site->listed &&
+                !wb_slice_equal(wb_site_path(&w->scratch.target), WB_SLICE_LIT("/"));
     if (deep && site->root.state == WB_ROOT_REACHABLE)
         return 0;
     if (deep && site->root.state == WB_ROOT_UNKNOWN) {
@@ -115,7 +117,7 @@ int wb_visit_root(struct wb_worker *w, struct wb_site *site, bool reachable)
     return wb_visit_seeds(w, site, &count);
 }
 
-/* ---- beginning ------------------------------------------------------------------------------------------------------ */
+/* ---- beginning --------------------------------------------------------------------------------------------------- */
 
 static int begin_visit(struct wb_worker *w, struct wb_site *site)
 {
@@ -202,7 +204,7 @@ int wb_visit_open(struct wb_worker *w, struct wb_site *site)
     return 0;
 }
 
-/* ---- reports to the dispenser ---------------------------------------------------------------------------------------- */
+/* ---- reports to the dispenser ------------------------------------------------------------------------------------ */
 
 /* A site that was closed, or how far we are with one that is held. */
 struct wb_visit_report {
@@ -320,7 +322,7 @@ void wb_visit_reports_release(struct wb_visit_reports *reports)
     wb_vec_release(reports);
 }
 
-/* ---- ending --------------------------------------------------------------------------------------------------------- */
+/* ---- ending ------------------------------------------------------------------------------------------------------ */
 
 void wb_visit_close(struct wb_worker *w, struct wb_site *site, enum wb_site_state state, const char *reason,
                     const char *alias_of)

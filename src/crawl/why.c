@@ -4,8 +4,8 @@
  * For a page it asks these questions in turn, and the first one that decides gives the answer: Was it taken down? Is it
  * stored? What came of the last request? What does robots.txt say? Which link led there? What does webdb know?
  *
- * It reads what crawls wrote (store, dispenser, journal, webdb) and changes nothing, so it can be asked at any time, also
- * while a crawl runs.
+ * It reads what crawls wrote (store, dispenser, journal, webdb) and changes nothing, so it can be asked at any time,
+ * also while a crawl runs.
  */
 #include "base/date.h"
 #include "base/error.h"
@@ -80,7 +80,7 @@ static int set_text(struct wb_buf *buf, struct wb_slice text)
     return wb_buf_append_slice(buf, text);
 }
 
-/* ---- reading the journal ------------------------------------------------------------------------- */
+/* ---- reading the journal ----------------------------------------------------------------------------------------- */
 
 static int look_at_links(struct findings *f, const struct wb_edit *edit, struct wb_buf *mem)
 {
@@ -217,7 +217,7 @@ static int read_everything(const char *dir, struct findings *f)
     return err;
 }
 
-/* ---- verdicts --------------------------------------------------------------------------------------- */
+/* ---- verdicts ---------------------------------------------------------------------------------------------------- */
 
 __attribute__((format(printf, 3, 4)))
 static int decide(struct wb_why *why, enum wb_why_verdict verdict, const char *format, ...)
@@ -375,7 +375,7 @@ static int by_queue(const struct wb_site_row *row, const struct findings *f, con
     return err;
 }
 
-/* ---- asking ------------------------------------------------------------------------------------------- */
+/* ---- asking ------------------------------------------------------------------------------------------------------ */
 
 /* Whether the page or its site was taken down, which the store knows for sure: 1, 0 or an error. */
 static int taken_down(const char *dir, struct wb_pageid id, struct wb_slice site)

@@ -24,7 +24,7 @@
 enum {
     TICK_MS = 50,
     /* A commit is due after one of these: */
-    COMMIT_MS = 5000,         /* protects against power loss only, the spool survives kill -9; seldom, for large blocks */
+    COMMIT_MS = 5000,         /* only against power loss, the spool survives kill -9; seldom, for large blocks */
     COMMIT_WATCHED_MS = 1000, /* if somebody reads the log of fetches, because its lines wait for the commit */
     COMMIT_PAGES = 8192,
     COMMIT_BYTES = 32 << 20,
@@ -69,7 +69,7 @@ int wb_worker_parse(struct wb_worker *w, struct wb_slice url, struct wb_pageid *
     return err;
 }
 
-/* ---- claiming ------------------------------------------------------------------------------------ */
+/* ---- claiming ---------------------------------------------------------------------------------------------------- */
 
 /* Sites that the dispenser gave us and that are not opened yet, in its order. */
 struct site_claim {
@@ -192,7 +192,7 @@ static int claim_sites(struct wb_worker *w)
     return err;
 }
 
-/* ---- committing ---------------------------------------------------------------------------------- */
+/* ---- committing -------------------------------------------------------------------------------------------------- */
 
 static int commit(struct wb_worker *w)
 {
@@ -297,7 +297,7 @@ static void count_sites(struct wb_worker *w)
     atomic_store(&w->mine->idle, w->sites.count == 0 && !w->uncommitted.since_ms);
 }
 
-/* ---- the loop --------------------------------------------------------------------------------------- */
+/* ---- the loop ---------------------------------------------------------------------------------------------------- */
 
 /* Makes no new requests. Answers that are on their way get a moment, so that they need not be asked for again. */
 static void wind_down(struct wb_worker *w)

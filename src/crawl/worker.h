@@ -50,7 +50,7 @@ enum {
     WB_SITEMAPS_MAX = 500,            /* of a site, in a visit */
 };
 
-/* ---- the worker and its parts ---------------------------------------------------------------------------------- */
+/* ---- the worker and its parts ------------------------------------------------------------------------------------ */
 
 /* What all processes of a run agree on. Made by the parent before it forks; a worker never changes it. */
 struct wb_crawl_plan {
@@ -205,7 +205,7 @@ struct wb_worker {
     struct wb_worker_scratch scratch;
 };
 
-/* ---- worker.c: begin, loop and end; claiming, committing, leases ----------------------------------------------- */
+/* ---- worker.c: begin, loop and end; claiming, committing, leases ------------------------------------------------- */
 
 #define WB_WORKER_LOST 3
 
@@ -230,7 +230,7 @@ void wb_worker_dirty(struct wb_worker *w);
  */
 int wb_worker_parse(struct wb_worker *w, struct wb_slice url, struct wb_pageid *id_out);
 
-/* ---- dispatch.c: which request a site that is due makes ------------------------------------------------------------ */
+/* ---- dispatch.c: which request a site that is due makes ---------------------------------------------------------- */
 
 /* Starts all requests that are due, then sets the timer for the next one. */
 void wb_dispatch(struct wb_worker *w);
@@ -241,7 +241,7 @@ void wb_dispatch_make_way(struct wb_worker *w);
 /* Puts the site into the frontier: it has something to do at its next_ms. Does nothing if it is there already. */
 void wb_dispatch_later(struct wb_worker *w, struct wb_site *site);
 
-/* ---- errand.c: a request, from its making until its answer is looked at ------------------------------------------- */
+/* ---- errand.c: a request, from its making until its answer is looked at ------------------------------------------ */
 
 struct wb_errand {
     struct wb_worker *worker;
@@ -287,7 +287,7 @@ void wb_errand_warn_files(struct wb_worker *w);
 /* Looks at all answers that are held. */
 void wb_errand_take_arrivals(struct wb_worker *w);
 
-/* ---- names.c: the address of a site, and its other names ------------------------------------------------------------ */
+/* ---- names.c: the address of a site, and its other names --------------------------------------------------------- */
 
 /* Looks the site's name up. The site goes on when the answer comes. */
 void wb_names_look_up(struct wb_worker *w, struct wb_site *site);
@@ -317,7 +317,7 @@ bool wb_names_close_alias(struct wb_worker *w, struct wb_site *site);
 /* Notes the digest of the root page. The same result; compares only if the site is being probed. */
 bool wb_names_root_came(struct wb_worker *w, struct wb_site *site, const uint8_t md5[WB_MD5_BYTES]);
 
-/* ---- visit.c: a visit of a site: begun, ended, reported ------------------------------------------------------------ */
+/* ---- visit.c: a visit of a site: begun, ended, reported ---------------------------------------------------------- */
 
 /* Begins or resumes the visit of a site that was just claimed. May close it. */
 int wb_visit_open(struct wb_worker *w, struct wb_site *site);
@@ -371,7 +371,7 @@ int wb_restore_rules(struct wb_worker *w, struct wb_site *site);
 /* After everything else: moves the clock for a request that has no outcome in the journal. */
 void wb_restore_settle_clock(struct wb_worker *w, struct wb_site *site);
 
-/* ---- rules.c: robots.txt, its redirects, and favours --------------------------------------------------------------- */
+/* ---- rules.c: robots.txt, its redirects, and favours ------------------------------------------------------------- */
 
 void wb_rules_ask(struct wb_worker *w, struct wb_site *site);
 void wb_rules_done(struct wb_errand *errand, struct wb_fetch_result *result);
@@ -397,7 +397,7 @@ void wb_rules_fail_favours(struct wb_worker *w, struct wb_site *site, const char
 /* The process ends: forgets all favours. */
 void wb_rules_drop_favours(struct wb_worker *w);
 
-/* ---- pagework.c: what the answer to a request for a page, a sitemap or a probe means ------------------------------- */
+/* ---- pagework.c: what the answer to a request for a page, a sitemap or a probe means ----------------------------- */
 
 /* What became of a page, collected on the way to the journal and the log. */
 struct wb_outcome {
@@ -432,7 +432,7 @@ int wb_pagework_barred(struct wb_errand *errand);
 /* If the errand asked for the root page: its outcome decides about the seeds that wait for it. */
 int wb_pagework_decide_root(struct wb_errand *errand, bool reachable);
 
-/* ---- pagekeep.c: a page's content: extracted, stored, its links followed ------------------------------------------- */
+/* ---- pagekeep.c: a page's content: extracted, stored, its links followed ----------------------------------------- */
 
 /* A response with content came. */
 int wb_pagekeep_came(struct wb_errand *errand, struct wb_fetch_result *result);
@@ -449,7 +449,7 @@ int wb_pagekeep_reuse(struct wb_errand *errand, const struct wb_page *page);
 /* Makes a page of a response. It borrows from the errand, the result and w->scratch.media_type. */
 int wb_pagekeep_fill(struct wb_errand *errand, struct wb_fetch_result *result, struct wb_page *page_out);
 
-/* ---- links.c: which URLs enter a queue ------------------------------------------------------------------------------ */
+/* ---- links.c: which URLs enter a queue --------------------------------------------------------------------------- */
 
 enum wb_links_flags {
     WB_LINKS_FRONT = 1 << 0,   /* put it before everything else in the queue */
@@ -477,7 +477,7 @@ int wb_links_follow(struct wb_worker *w, struct wb_site *site, struct wb_slice u
 int wb_links_flush(struct wb_links *links, struct wb_dispenser *dispenser, const struct wb_crawl_plan *plan);
 void wb_links_release(struct wb_links *links);
 
-/* ---- eventlog.c: lines for the log of fetches, and warnings ----------------------------------------------------------- */
+/* ---- eventlog.c: lines for the log of fetches, and warnings ------------------------------------------------------ */
 
 /* A line of the log. */
 struct wb_eventlog_entry {

@@ -1,4 +1,7 @@
-/* test_fetchlist.c - fetch lists in the dispenser: what a commit makes of rows of every kind, classes, scopes, and tables of the version before. */
+/*
+ * test_fetchlist.c - fetch lists in the dispenser: what a commit makes of rows of every kind, classes, scopes, and
+ * tables of the version before.
+ */
 #include "../dispenser/dispenser_support.h"
 #include "crawl/crawl.h"
 #include "os/clock.h"
@@ -46,7 +49,7 @@ static int tear_down_repository(void **state)
 
 #define PLACE(p) struct place *p = *state
 
-/* ---- lists ------------------------------------------------------------------------------------------------ */
+/* ---- lists ------------------------------------------------------------------------------------------------------- */
 
 struct warnings {
     unsigned count;
@@ -267,7 +270,7 @@ static void test_newest(void **state)
     assert_int_equal(newest, first);
 }
 
-/* ---- beside crawls of seeds --------------------------------------------------------------------------------- */
+/* ---- beside crawls of seeds -------------------------------------------------------------------------------------- */
 
 static int64_t enter(struct place *p, const char *name, bool all, int64_t *goes_on_out)
 {
@@ -336,7 +339,7 @@ static void test_found(void **state)
     check_tables(p);
 }
 
-/* ---- what is known --------------------------------------------------------------------------------------------- */
+/* ---- what is known ----------------------------------------------------------------------------------------------- */
 
 static struct wb_listed_site site_of(const struct wb_fetchlist *list, const char *name)
 {
@@ -431,7 +434,7 @@ static void test_seeds_file(void **state)
     check_tables(p);
 }
 
-/* ---- many ------------------------------------------------------------------------------------------------------- */
+/* ---- many -------------------------------------------------------------------------------------------------------- */
 
 static int count_row(void *context, const struct wb_site_row *row)
 {
@@ -506,7 +509,7 @@ static void test_memory(void **state)
     check_tables(p);
 }
 
-/* ---- the version before ------------------------------------------------------------------------------------------- */
+/* ---- the version before ------------------------------------------------------------------------------------------ */
 
 /* What version 1 did not have. */
 static void go_back_to_1(const struct place *p)

@@ -1,6 +1,7 @@
 /*
- * test_frontier.c - random sites, addresses and moments against a naive list: no site is given out before its time, no address
- * beyond its limit, and none is forgotten. And whole crawls in simulated time, where sites are slow or have nothing to send.
+ * test_frontier.c - random sites, addresses and moments against a naive list: no site is given out before its time,
+ * no address beyond its limit, and none is forgotten. And whole crawls in simulated time, where sites are slow or
+ * have nothing to send.
  */
 #include "crawl/frontier.h"
 
@@ -30,7 +31,7 @@ static uint64_t draw(uint64_t *random)
     return *random;
 }
 
-/* ---- against a naive list ------------------------------------------------------------------------ */
+/* ---- against a naive list ---------------------------------------------------------------------------------------- */
 
 struct model {
     struct wb_frontier frontier;
@@ -123,7 +124,7 @@ static void test_model(void **state)
     wb_frontier_release(&m.frontier);
 }
 
-/* ---- crawls in simulated time --------------------------------------------------------------------- */
+/* ---- crawls in simulated time ------------------------------------------------------------------------------------ */
 
 enum { ACTORS = 100, TICK_MS = 50, SLOTS = 8 };
 

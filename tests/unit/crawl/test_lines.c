@@ -1,12 +1,13 @@
 /*
- * test_lines.c - lines on their way to the readers of a crawl's log: none is lost or torn, whatever is killed and whether or not they are read.
+ * test_lines.c - lines on their way to the readers of a crawl's log: none is lost or torn, whatever is killed and
+ * whether or not they are read.
  */
 #include "../journal/edit_support.h"
 #include "crawl/teller.h"
 
 #include <sys/stat.h>
 
-/* ---- the file ---------------------------------------------------------------------------------------- */
+/* ---- the file ---------------------------------------------------------------------------------------------------- */
 
 static void append(struct wb_lines *lines, const char *text, uint64_t round)
 {
@@ -118,7 +119,7 @@ static void test_space(void **state)
     wb_buf_release(&text);
 }
 
-/* ---- the teller --------------------------------------------------------------------------------------- */
+/* ---- the teller -------------------------------------------------------------------------------------------------- */
 
 struct reader {
     struct wb_buf text;
@@ -165,7 +166,10 @@ static void expect_read(unsigned output, const char *text)
 
 static unsigned count_files(const char *dir);
 
-/* A reader that stops in the middle of a line keeps no other waiting, and no line of another file gets into that one. */
+/*
+ * A reader that stops in the middle of a line keeps no other waiting, and no line of another file gets into that
+ * one.
+ */
 static void test_stalled(void **state)
 {
     const char *dir = new_dir();
@@ -307,7 +311,7 @@ static void test_failing_reader(void **state)
     wb_teller_close(teller);
 }
 
-/* ---- killed ------------------------------------------------------------------------------------------- */
+/* ---- killed ------------------------------------------------------------------------------------------------------ */
 
 struct writer {
     const char *dir;
@@ -333,7 +337,10 @@ static void write_on(void *context, int to)
     }
 }
 
-/* Everything that was appended is there, and at most one batch more; recovery's repetition of the last changes nothing. */
+/*
+ * Everything that was appended is there, and at most one batch more; recovery's repetition of the last changes
+ * nothing.
+ */
 static void test_killed(void **state)
 {
     uint64_t chance = test_seed();

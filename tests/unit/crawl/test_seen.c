@@ -1,4 +1,7 @@
-/* test_seen.c - the set of known pages against a plain list, in memory and mapped; and what happens when there is no room. */
+/*
+ * test_seen.c - the set of known pages against a plain list, in memory and mapped; and what happens when there is no
+ * room.
+ */
 #include "../journal/edit_support.h"
 #include "crawl/seen.h"
 

@@ -1,4 +1,7 @@
-/* test_spill.c - queues against plain lists with everything interleaved, on a full disk, and how little an idle one takes. */
+/*
+ * test_spill.c - queues against plain lists with everything interleaved, on a full disk, and how little an idle one
+ * takes.
+ */
 #include "../journal/edit_support.h"
 #include "crawl/spill.h"
 
