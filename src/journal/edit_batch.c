@@ -66,6 +66,7 @@ int wb_edit_batch_pack(struct wb_edit_batch *batch, struct wb_edit *edit_out)
 
 void wb_edit_batch_release(struct wb_edit_batch *batch)
 {
+    WB_CHECK(batch->count == 0 || batch->records.len > 0);
     wb_buf_release(&batch->records);
     wb_buf_release(&batch->packed);
     *batch = (struct wb_edit_batch){.count = 0};
@@ -109,6 +110,7 @@ static int next_record(struct wb_edit_batch_reader *reader, struct wb_edit *edit
 int wb_edit_batch_reader_next(struct wb_edit_batch_reader *reader, struct wb_edit *edit_out)
 {
     *edit_out = (struct wb_edit){0};
+    WB_CHECK(reader->at <= reader->records.len);
     if (reader->left == 0)
         return 0;
     int err = next_record(reader, edit_out);

@@ -42,6 +42,7 @@ static int remember_leaving(struct chain_walk *walk, struct wb_edit_place place)
     struct left_log *left = wb_map_next(&walk->left, place.log, NULL);
 
     WB_CHECK(place.log != 0);
+    WB_CHECK(place.offset >= WB_JOURNAL_FILE_HEAD_BYTES);
     if (!left)
         left = wb_map_add(&walk->left, place.log);
     if (!left)
@@ -125,6 +126,7 @@ static int walk_back(struct chain_walk *walk, struct wb_edit_place last, bool wh
             return err;
         if (edit.kind == WB_EDIT_VISIT && !whole)
             return 0;
+        WB_CHECK(walk->places.items[walk->places.count - 1].log == at.log);
         at = edit.prev;
     }
     return 0;
@@ -137,6 +139,7 @@ int wb_journal_reader_chain(struct wb_journal_reader *reader, struct wb_edit_pla
 
     *places_out = NULL;
     *count_out = 0;
+    WB_CHECK(last.log != 0 || last.offset == 0);
     int err = walk_back(&walk, last, whole);
     if (err == 0) {
         WB_CHECK(walk.places.count > 0 || last.log == 0);

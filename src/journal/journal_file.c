@@ -165,6 +165,7 @@ static int try_number(const char *journal, uint32_t number, uint64_t writer, str
 {
     int err = open_number(journal, number, WB_FILE_WRITE | WB_FILE_CREATE | WB_FILE_NEW, file_out);
 
+    WB_CHECK(number != 0);
     if (err == WB_E_INVALID)
         return 1;
     if (err < 0)
@@ -225,6 +226,7 @@ int wb_journal_file_create(const char *journal, uint64_t writer, uint32_t after,
 /* A power failure can leave a file with its length but without its bytes: then they are zero. */
 static bool is_zero(const char *bytes, size_t len)
 {
+    WB_CHECK(len == WB_JOURNAL_FILE_HEAD_BYTES);
     for (size_t i = 0; i < len; i++)
         if (bytes[i])
             return false;

@@ -117,6 +117,7 @@ bool wb_journal_needs_log(const struct wb_journal_needs *needs, uint32_t log)
 
 void wb_journal_needs_release(struct wb_journal_needs *needs)
 {
+    WB_CHECK(needs->logs || needs->count == 0);
     wb_free(needs->logs);
     *needs = WB_JOURNAL_NEEDS_INIT;
 }
@@ -147,6 +148,7 @@ static int remove_log(const char *journal, uint32_t number, uint64_t *bytes)
         return err;
     WB_CHECK(log.ended); /* nobody may be writing to it, and recovery must have read it */
     WB_CHECK(log.number == number);
+    WB_CHECK(log.end >= WB_JOURNAL_FILE_HEAD_BYTES);
     path = wb_journal_file_path(journal, number);
     err = path ? wb_path_unlink(path) : WB_E_NOMEM;
     *bytes += err == 0 ? log.bytes : 0;
@@ -164,6 +166,7 @@ static int remove_logs(const char *dir, const char *journal, const uint32_t *num
     WB_CHECK(count == 0 || numbers[0] != 0);
     for (size_t i = 1; i < count; i++)
         WB_CHECK(numbers[i - 1] < numbers[i]);
+    WB_CHECK(*bytes == 0);
     if (err == 0 && count && newest && numbers[count - 1] == newest->number) {
         if (newest->bytes > NEWEST_BYTES)
             err = add_empty_log(dir);

@@ -94,6 +94,7 @@ void wb_journal_reader_close(struct wb_journal_reader *reader)
     if (!reader)
         return;
     WB_CHECK(reader->magic == READER_MAGIC);
+    WB_CHECK(reader->window_size <= WINDOW_MAX);
     for (size_t i = 0; i < OPEN_MAX; i++)
         wb_journal_file_close(&reader->logs[i].file);
     wb_buf_release(&reader->window);
@@ -201,6 +202,7 @@ static int look_bytes(struct wb_journal_reader *reader, const struct wb_journal_
         return err;
     if (in_window(reader, file->number, offset, 0)) {
         size_t skipped = (size_t)(offset - reader->window_at);
+        WB_CHECK(skipped <= reader->window.len);
         *bytes_out = wb_slice(reader->window.ptr + skipped, reader->window.len - skipped);
     }
     return 0;
@@ -286,6 +288,7 @@ static int judge_record(struct wb_journal_reader *reader, const struct wb_journa
 
 static int fail_place(const struct wb_journal_file *file, uint64_t offset)
 {
+    WB_CHECK(file->file.path != NULL);
     return wb_fail(WB_E_CORRUPT, "%s: there is no intact record at %llu", file->file.path, (unsigned long long)offset);
 }
 
@@ -348,6 +351,7 @@ int wb_journal_reader_get(struct wb_journal_reader *reader, struct wb_edit_place
 
 static bool is_at_stepped(const struct wb_journal_reader *reader, struct wb_edit_place at)
 {
+    WB_CHECK(at.log != 0);
     return at.log == reader->stepped.log && at.offset == reader->stepped.offset;
 }
 

@@ -74,6 +74,7 @@ static int report_lasts(struct wb_journal_reader *reader, const union last_recor
     const struct last_record *last = NULL;
     int err = wb_vec_reserve(&places, wb_map_count(lasts));
 
+    WB_CHECK(orphan != NULL);
     while (err == 0 && (last = wb_map_each(lasts, last)))
         err = wb_vec_push(&places, last->place);
     WB_CHECK(err < 0 || places.count == wb_map_count(lasts));
@@ -105,6 +106,7 @@ static int adopt_log(const char *journal, uint32_t number, struct wb_journal_fil
 
     if (err == WB_E_CORRUPT || err == WB_E_NEWER)
         return 0; /* `verify` reports it; it must not stop a crawl */
+    WB_CHECK(number != 0);
     if (err < 0)
         return err;
     if (file_out->end == 0) {
@@ -190,6 +192,7 @@ static int read_orphan(struct wb_journal_reader *reader, struct orphan_log *orph
 
     WB_CHECK(orphan->file.number != 0);
     WB_CHECK(orphan->file.end == 0);
+    WB_CHECK(at.offset == 0);
     orphan->end = WB_JOURNAL_FILE_HEAD_BYTES;
     for (;;) {
         more = wb_journal_reader_step(reader, &at, &edit, &step);
@@ -249,6 +252,7 @@ int wb_journal_recover(const char *dir, wb_journal_orphan orphan, void *context)
         size_t n = 1;
         while (i + n < orphans.count && orphans.items[i + n].file.writer == orphans.items[i].file.writer)
             n++;
+        WB_CHECK(i + n <= orphans.count);
         err = recover_writer(dir, orphans.items + i, n, orphan, context);
         i += n;
     }

@@ -43,6 +43,7 @@ static int check_links(struct journal_verifier *v, const struct wb_edit *edit, c
     while ((more = wb_edit_links_next(edit, &at, &v->mem, &link)) == 1)
         count++;
     WB_CHECK(more != 0 || at == edit->packed_links.len);
+    WB_CHECK(at <= edit->packed_links.len);
     if (more == WB_E_CORRUPT || (more == 0 && count != stated))
         report(v, true, file, offset, "the links of a record are damaged");
     return more == WB_E_CORRUPT ? 0 : more;
@@ -57,6 +58,7 @@ static int check_prev(struct journal_verifier *v, const struct wb_edit *edit, co
 
     if (edit->prev.log == 0)
         return 0;
+    WB_CHECK(offset >= WB_JOURNAL_FILE_HEAD_BYTES);
     err = wb_journal_reader_find(v->back, edit->prev, &there, &record);
     WB_CHECK(err < 0 || there->number == edit->prev.log);
     WB_CHECK(err < 0 || record.len >= WB_EDIT_HEAD_BYTES);
@@ -81,6 +83,7 @@ static int check_tail(struct journal_verifier *v, const struct wb_journal_step *
         err = wb_file_size(&file->file, &size);
     if (err < 0)
         return err;
+    WB_CHECK(file->number == step->place.log);
     if (step->sight == WB_JOURNAL_TORN && size > step->place.offset) {
         snprintf(words, sizeof words, "the last %llu bytes are a record that was not written completely",
                  (unsigned long long)(size - step->place.offset));
@@ -123,6 +126,8 @@ static int verify_log(struct journal_verifier *v, uint32_t number)
             return more;
         WB_CHECK(at.log == number);
         WB_CHECK(edit.kind != WB_EDIT_BATCH);
+        WB_CHECK(step.sight == WB_JOURNAL_RECORD);
+        WB_CHECK(step.file != NULL);
         v->records++;
         err = check_links(v, &edit, step.file, at.offset);
         if (err == 0)
@@ -139,6 +144,7 @@ static int verify_file(struct journal_verifier *v, const char *journal, uint32_t
     char *path;
 
     WB_CHECK(number != 0);
+    WB_CHECK(err < 0 || file->number == number);
     if (err == 0)
         return verify_log(v, number);
     if (err != WB_E_CORRUPT && err != WB_E_NEWER && err != WB_E_NOTFOUND)

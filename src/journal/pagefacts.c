@@ -31,6 +31,7 @@ int wb_pagefacts_init(struct wb_pagefacts *facts)
 
 void wb_pagefacts_release(struct wb_pagefacts *facts)
 {
+    WB_CHECK(facts->links || facts->link_cap == 0);
     wb_extractor_free(facts->extractor);
     wb_free(facts->links);
     wb_free(facts->slots);
@@ -62,6 +63,7 @@ static int grow_links(struct wb_pagefacts *facts, size_t count)
 {
     size_t cap = 256;
 
+    WB_CHECK((facts->link_cap & (facts->link_cap - 1)) == 0);
     if (count <= facts->link_cap)
         return 0;
     while (cap < count)
@@ -89,6 +91,7 @@ static struct wb_link_slot *find_link(struct wb_pagefacts *facts, struct wb_slic
     uint64_t hash = wb_hash64(url.ptr, url.len);
 
     WB_CHECK(facts->link_cap > 0);
+    WB_CHECK(facts->slots != NULL);
     for (size_t i = hash;; i++) {
         struct wb_link_slot *slot = &facts->slots[i & (2 * facts->link_cap - 1)];
         if (slot->stamp != facts->stamp) {
