@@ -75,7 +75,8 @@ static struct wb_sql *open_sql(const struct place *place, const char *const *tex
     char path[128];
 
     snprintf(path, sizeof path, "%s/dispenser.db", place->dir);
-    must_ok(place->postgres ? wb_sql_open_postgres(place->url, texts, count, &sql) : wb_sql_open_sqlite(path, texts, count, &sql));
+    must_ok(place->postgres ? wb_sql_open_postgres(place->url, texts, count, &sql) : wb_sql_open_sqlite(path, texts,
+                                                                                                        count, &sql));
     return sql;
 }
 
@@ -135,7 +136,8 @@ int set_up_place(void **state)
     *state = place;
     place->postgres = postgres;
     /* In memory where there is such a place: closing a file costs fsyncs. */
-    snprintf(place->dir, sizeof place->dir, "%s/webbase-dispenser.XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+    snprintf(place->dir, sizeof place->dir, "%s/webbase-dispenser.XXXXXX",
+             access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
     must(mkdtemp(place->dir));
     if (postgres) {
         start_server();
@@ -180,7 +182,8 @@ static const char *const rules[] = {
     "SELECT COALESCE(SUM(sites), 0) - (SELECT COUNT(*) FROM webbase_site) FROM webbase_count",
     /* Owners are of sites that are claimed; the newest seed is that. */
     "SELECT COUNT(*) FROM webbase_site WHERE (state = 3) <> (owner <> '')",
-    "SELECT COUNT(*) FROM webbase_site s WHERE seed_last <> COALESCE((SELECT MAX(id) FROM webbase_seed d WHERE d.site = s.id), 0)",
+    "SELECT COUNT(*) FROM webbase_site s "
+    "WHERE seed_last <> COALESCE((SELECT MAX(id) FROM webbase_seed d WHERE d.site = s.id), 0)",
 };
 
 void check_tables(const struct place *place)
@@ -221,7 +224,8 @@ struct wb_site_row row_of(struct wb_dispenser *d, const char *name)
     must(mem.len < sizeof mem_bytes);
     /* Into memory that needs no releasing. */
     memcpy(mem_bytes, mem.ptr, mem.len);
-    struct wb_slice *const fields[] = {&row.name, &row.scheme, &row.class_name, &row.address, &row.reason, &row.alias_of, &row.probe, &row.home, &row.owner};
+    struct wb_slice *const fields[] = {&row.name, &row.scheme, &row.class_name, &row.address, &row.reason,
+                                       &row.alias_of, &row.probe, &row.home, &row.owner};
     for (size_t i = 0; i < COUNT(fields); i++)
         fields[i]->ptr = mem_bytes + (fields[i]->ptr - mem.ptr);
     wb_buf_release(&mem);
@@ -239,7 +243,8 @@ int begin_run(struct wb_dispenser *d, int64_t *run_out)
 void add_seed(struct wb_dispenser *d, int64_t run, const char *name, const char *url, bool anew)
 {
     struct wb_seed seed = {.url = url ? wb_slice_str(url) : WB_SLICE_EMPTY, .depth = 0};
-    struct wb_site_plan plan = {.name = wb_slice_str(name), .scheme = WB_SLICE_LIT("http"), .priority = INT_MIN, .delay_ms = -2, .budget = -2,
+    struct wb_site_plan plan = {.name = wb_slice_str(name), .scheme = WB_SLICE_LIT("http"), .priority = INT_MIN,
+                                .delay_ms = -2, .budget = -2,
                                 .seeds = &seed, .seed_count = url != NULL, .revisit = anew};
     uint64_t added;
 
@@ -250,8 +255,8 @@ int64_t add_site(const struct place *place, const char *name, const char *addres
 {
     char url[128];
     struct wb_seed seed = {.depth = 0};
-    struct wb_site_plan plan = {.name = wb_slice_str(name), .scheme = WB_SLICE_LIT("http"), .priority = priority, .delay_ms = -2, .budget = -2,
-                                .seeds = &seed, .seed_count = 1};
+    struct wb_site_plan plan = {.name = wb_slice_str(name), .scheme = WB_SLICE_LIT("http"), .priority = priority,
+                                .delay_ms = -2, .budget = -2, .seeds = &seed, .seed_count = 1};
     uint64_t added;
 
     snprintf(url, sizeof url, "http://%s/", name);
@@ -266,7 +271,8 @@ int64_t add_site(const struct place *place, const char *name, const char *addres
 
 struct wb_site_report report_of(int64_t id, enum wb_site_state state)
 {
-    return (struct wb_site_report){.id = id, .state = state, .reason = WB_SLICE_EMPTY, .alias_of = WB_SLICE_EMPTY, .probe = WB_SLICE_EMPTY,
+    return (struct wb_site_report){.id = id, .state = state, .reason = WB_SLICE_EMPTY, .alias_of = WB_SLICE_EMPTY,
+                                   .probe = WB_SLICE_EMPTY,
                                    .home = WB_SLICE_EMPTY, .visit = 1, .seeds_taken = INT64_MAX};
 }
 
@@ -299,14 +305,15 @@ static int64_t length(int64_t until_ms)
     return until_ms > clock_ms ? until_ms - clock_ms : 0;
 }
 
-int claim_until(struct wb_dispenser *d, int64_t run, struct wb_slice owner, int64_t now_ms, int64_t until_ms, unsigned max, wb_site_each each, void *context)
+int claim_until(struct wb_dispenser *d, int64_t run, struct wb_slice owner, int64_t now_ms, int64_t until_ms,
+                unsigned max, wb_site_each each, void *context)
 {
     set_clock(now_ms);
     return wb_dispenser_claim(d, run, owner, now_ms, length(until_ms), max, each, context);
 }
 
-int borrow_until(struct wb_dispenser *d, struct wb_slice name, struct wb_slice scheme, struct wb_slice owner, int64_t now_ms, int64_t until_ms,
-                 wb_site_each each, void *context)
+int borrow_until(struct wb_dispenser *d, struct wb_slice name, struct wb_slice scheme, struct wb_slice owner,
+                 int64_t now_ms, int64_t until_ms, wb_site_each each, void *context)
 {
     set_clock(now_ms);
     return wb_dispenser_borrow(d, name, scheme, owner, length(until_ms), each, context);
@@ -317,7 +324,8 @@ int renew_until(struct wb_dispenser *d, struct wb_slice owner, int64_t until_ms)
     return wb_dispenser_renew(d, owner, length(until_ms));
 }
 
-unsigned claim(struct wb_dispenser *d, int64_t run, const char *owner, int64_t now_ms, int64_t lease_ms, unsigned max, struct told *told)
+unsigned claim(struct wb_dispenser *d, int64_t run, const char *owner, int64_t now_ms, int64_t lease_ms, unsigned max,
+               struct told *told)
 {
     told->count = 0;
     must_ok(claim_until(d, run, wb_slice_str(owner), now_ms, lease_ms, max, tell, told));

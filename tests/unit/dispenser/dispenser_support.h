@@ -43,8 +43,9 @@ int set_up_place(void **state);
 int tear_down_place(void **state);
 
 /* The test for each database. */
-#define BOTH(test) \
-    {#test " (sqlite)", test, set_up_place, tear_down_place, (void *)"sqlite"}, {#test " (postgres)", test, set_up_place, tear_down_place, (void *)"postgres"}
+#define BOTH(test)                                                              \
+    {#test " (sqlite)", test, set_up_place, tear_down_place, (void *)"sqlite"}, \
+        {#test " (postgres)", test, set_up_place, tear_down_place, (void *)"postgres"}
 #define SQLITE(test) {#test, test, set_up_place, tear_down_place, (void *)"sqlite"}
 #define POSTGRES(test) {#test, test, set_up_place, tear_down_place, (void *)"postgres"}
 
@@ -64,14 +65,15 @@ void check_tables(const struct place *place);
 /* ---- leases -------------------------------------------------------------------------------------------- */
 
 /*
- * The clock that leases are judged by stands still, at 0 first: the calls below set it. `until`: by that clock. Tests of the databases' own
- * clocks call real_clock().
+ * The clock that leases are judged by stands still, at 0 first: the calls below set it. `until`: by that clock. Tests
+ * of the databases' own clocks call real_clock().
  */
 void set_clock(int64_t now_ms);
 void real_clock(void);
-int claim_until(struct wb_dispenser *d, int64_t run, struct wb_slice owner, int64_t now_ms, int64_t until_ms, unsigned max, wb_site_each each, void *context);
-int borrow_until(struct wb_dispenser *d, struct wb_slice name, struct wb_slice scheme, struct wb_slice owner, int64_t now_ms, int64_t until_ms,
-                 wb_site_each each, void *context);
+int claim_until(struct wb_dispenser *d, int64_t run, struct wb_slice owner, int64_t now_ms, int64_t until_ms,
+                unsigned max, wb_site_each each, void *context);
+int borrow_until(struct wb_dispenser *d, struct wb_slice name, struct wb_slice scheme, struct wb_slice owner,
+                 int64_t now_ms, int64_t until_ms, wb_site_each each, void *context);
 int renew_until(struct wb_dispenser *d, struct wb_slice owner, int64_t until_ms);
 
 /* ---- rows -------------------------------------------------------------------------------------------- */
@@ -98,7 +100,8 @@ void add_seed(struct wb_dispenser *d, int64_t run, const char *name, const char 
 
 struct wb_site_report report_of(int64_t id, enum wb_site_state state);
 int report_one(struct wb_dispenser *d, const char *owner, struct wb_site_report report);
-unsigned claim(struct wb_dispenser *d, int64_t run, const char *owner, int64_t now_ms, int64_t lease_ms, unsigned max, struct told *told);
+unsigned claim(struct wb_dispenser *d, int64_t run, const char *owner, int64_t now_ms, int64_t lease_ms, unsigned max,
+               struct told *told);
 
 /* ---- children ---------------------------------------------------------------------------------- */
 

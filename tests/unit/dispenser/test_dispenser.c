@@ -27,7 +27,8 @@ static void test_new_row(void **state)
     assert_int_equal(row.priority, 0);
     assert_int_equal(row.delay_ms, -1);
     assert_int_equal(row.budget, -1);
-    assert_int_equal(row.address.len + row.owner.len + row.reason.len + row.home.len + row.probe.len + row.class_name.len, 0);
+    assert_int_equal(row.address.len + row.owner.len + row.reason.len, 0);
+    assert_int_equal(row.home.len + row.probe.len + row.class_name.len, 0);
     assert_int_equal(row.visit, 0);
     assert_int_equal(row.trail.log, 0);
     assert_int_equal(wb_dispenser_get(p->d, WB_SLICE_LIT("b.example.org"), &mem, &row), WB_E_NOTFOUND);
@@ -38,8 +39,8 @@ static void test_new_row(void **state)
 static void test_add_again(void **state)
 {
     PLACE(p);
-    struct wb_site_plan plan = {.name = WB_SLICE_LIT("a.org"), .scheme = WB_SLICE_LIT("https"), .class_name = WB_SLICE_LIT("small"), .priority = -7,
-                                .delay_ms = 20000, .budget = 10};
+    struct wb_site_plan plan = {.name = WB_SLICE_LIT("a.org"), .scheme = WB_SLICE_LIT("https"),
+                                .class_name = WB_SLICE_LIT("small"), .priority = -7, .delay_ms = 20000, .budget = 10};
     uint64_t added;
 
     add_site(p, "a.org", "10.0.0.1", 5);
@@ -86,8 +87,8 @@ static void test_seeds(void **state)
     static char urls[1300][48];
     static struct wb_seed list[1300];
     struct seeds s = {0};
-    struct wb_site_plan plan = {.name = WB_SLICE_LIT("a.org"), .scheme = WB_SLICE_LIT("http"), .priority = 0, .delay_ms = -1, .budget = -1,
-                                .seeds = list, .seed_count = 1300};
+    struct wb_site_plan plan = {.name = WB_SLICE_LIT("a.org"), .scheme = WB_SLICE_LIT("http"), .priority = 0,
+                                .delay_ms = -1, .budget = -1, .seeds = list, .seed_count = 1300};
     uint64_t added;
     int64_t id = add_site(p, "a.org", NULL, 0);
 
@@ -120,8 +121,8 @@ static void test_long_seed(void **state)
     PLACE(p);
     static char url[WB_URL_MAX_BYTES + 2];
     struct wb_seed seed = {.url = {url, WB_URL_MAX_BYTES}};
-    struct wb_site_plan plan = {.name = WB_SLICE_LIT("a.org"), .scheme = WB_SLICE_LIT("http"), .priority = 0, .delay_ms = -1, .budget = -1,
-                                .seeds = &seed, .seed_count = 1};
+    struct wb_site_plan plan = {.name = WB_SLICE_LIT("a.org"), .scheme = WB_SLICE_LIT("http"), .priority = 0,
+                                .delay_ms = -1, .budget = -1, .seeds = &seed, .seed_count = 1};
     struct seeds s = {0};
     uint64_t added;
 
@@ -138,10 +139,12 @@ static void test_long_seed(void **state)
 static void test_foreign_text(void **state)
 {
     PLACE(p);
-    static const struct wb_slice bad[] = {WB_SLICE_LIT(""), WB_SLICE_LIT("a b"), WB_SLICE_LIT("a\0b"), WB_SLICE_LIT("\xff"), WB_SLICE_LIT("\xc3\xa4.org"),
+    static const struct wb_slice bad[] = {WB_SLICE_LIT(""), WB_SLICE_LIT("a b"), WB_SLICE_LIT("a\0b"),
+                                          WB_SLICE_LIT("\xff"), WB_SLICE_LIT("\xc3\xa4.org"),
                                           WB_SLICE_LIT("a\nb"), WB_SLICE_LIT("\x7f")};
     struct wb_seed seed = {.url = WB_SLICE_LIT("http://a.org/")};
-    struct wb_site_plan plan = {.scheme = WB_SLICE_LIT("http"), .priority = 0, .delay_ms = -1, .budget = -1, .seeds = &seed, .seed_count = 1};
+    struct wb_site_plan plan = {.scheme = WB_SLICE_LIT("http"), .priority = 0, .delay_ms = -1, .budget = -1,
+                                .seeds = &seed, .seed_count = 1};
     static char long_name[WB_SITE_NAME_MAX + 1];
     uint64_t added;
     struct told told = {0};
@@ -149,7 +152,8 @@ static void test_foreign_text(void **state)
     for (size_t i = 0; i < COUNT(bad); i++) {
         plan.name = bad[i];
         assert_int_equal(wb_dispenser_add(p->d, p->run, &plan, 1, &added), WB_E_INVALID);
-        assert_int_equal(borrow_until(p->d, bad[i], WB_SLICE_LIT("http"), WB_SLICE_LIT("me"), 0, LEASE, tell, &told), WB_E_INVALID);
+        assert_int_equal(borrow_until(p->d, bad[i], WB_SLICE_LIT("http"), WB_SLICE_LIT("me"), 0, LEASE, tell, &told),
+                         WB_E_INVALID);
         plan.name = WB_SLICE_LIT("a.org");
         seed.url = bad[i];
         assert_int_equal(wb_dispenser_add(p->d, p->run, &plan, 1, &added), WB_E_INVALID);
@@ -233,7 +237,8 @@ static void test_unresolvable(void **state)
 {
     PLACE(p);
     struct told told = {0};
-    int64_t a = add_site(p, "a.org", NULL, 0), b = add_site(p, "b.org", "10.0.0.1", 0), c = add_site(p, "c.org", NULL, 0);
+    int64_t a = add_site(p, "a.org", NULL, 0), b = add_site(p, "b.org", "10.0.0.1", 0), c = add_site(p, "c.org", NULL,
+                                                                                                     0);
 
     must_ok(wb_dispenser_unresolvable(p->d, a, 500, 1, WB_SLICE_LIT("SERVFAIL")));
     assert_int_equal(row_of(p->d, "a.org").state, WB_SITE_WAITING);
@@ -294,8 +299,10 @@ static void test_priority_order(void **state)
     PLACE(p);
     struct told told;
     /* Some of them share addresses, which must not change the order. */
-    int64_t a = add_site(p, "a.org", "10.0.0.1", 0), b = add_site(p, "b.org", "10.0.0.1", 5), c = add_site(p, "c.org", "10.0.0.2", -5);
-    int64_t d = add_site(p, "d.org", "10.0.0.1", 0), e = add_site(p, "e.org", "10.0.0.3", 0), f = add_site(p, "f.org", "10.0.0.3", INT_MAX);
+    int64_t a = add_site(p, "a.org", "10.0.0.1", 0), b = add_site(p, "b.org", "10.0.0.1", 5),
+            c = add_site(p, "c.org", "10.0.0.2", -5);
+    int64_t d = add_site(p, "d.org", "10.0.0.1", 0), e = add_site(p, "e.org", "10.0.0.3", 0),
+            f = add_site(p, "f.org", "10.0.0.3", INT_MAX);
     const int64_t order[] = {f, b, a, d, e, c};
 
     assert_int_equal(claim(p->d, p->run, "me", 0, LEASE, 4, &told), 4);
@@ -317,7 +324,8 @@ static void test_address_affinity(void **state)
     PLACE(p);
     struct told told;
     int64_t a = add_site(p, "a.org", "10.0.0.1 10.0.0.2", 0);
-    int64_t b = add_site(p, "b.org", "10.0.0.1", 0), c = add_site(p, "c.org", "10.0.0.2 10.0.0.1", 0), d = add_site(p, "d.org", "10.0.0.1", 0);
+    int64_t b = add_site(p, "b.org", "10.0.0.1", 0), c = add_site(p, "c.org", "10.0.0.2 10.0.0.1", 0),
+            d = add_site(p, "d.org", "10.0.0.1", 0);
 
     assert_int_equal(claim(p->d, p->run, "m", 0, LEASE, 1, &told), 1);
     assert_int_equal(told.ids[0], a);
@@ -431,8 +439,10 @@ static void test_report_keeps(void **state)
     int64_t id = add_site(p, "a.org", "10.0.0.1", 0);
 
     claim(p->d, p->run, "me", 0, LEASE, 1, &told);
-    struct wb_site_report report = {.id = id, .state = WB_SITE_CLAIMED, .next_ms = 77, .attempts = 2, .reason = WB_SLICE_LIT("why"),
-                                    .alias_of = WB_SLICE_LIT("b.org"), .probe = WB_SLICE_LIT("12ab"), .home = WB_SLICE_LIT("home"), .visit = UINT32_MAX,
+    struct wb_site_report report = {.id = id, .state = WB_SITE_CLAIMED, .next_ms = 77, .attempts = 2,
+                                    .reason = WB_SLICE_LIT("why"),
+                                    .alias_of = WB_SLICE_LIT("b.org"), .probe = WB_SLICE_LIT("12ab"),
+                                    .home = WB_SLICE_LIT("home"), .visit = UINT32_MAX,
                                     .trail = {UINT32_MAX, UINT64_MAX}, .trail_ms = 123, .seeds_taken = 1, .pages = 44};
     must_ok(report_one(p->d, "me", report));
     struct wb_site_row row = row_of(p->d, "a.org");
@@ -441,15 +451,18 @@ static void test_report_keeps(void **state)
     assert_int_equal(row.lease_ms, LEASE);
     assert_int_equal(row.next_ms, 77);
     assert_int_equal(row.attempts, 2);
-    assert_true(text_is(row.reason, "why") && text_is(row.alias_of, "b.org") && text_is(row.probe, "12ab") && text_is(row.home, "home"));
-    assert_true(row.visit == UINT32_MAX && row.trail.log == UINT32_MAX && row.trail.offset == UINT64_MAX && row.trail_ms == 123);
+    assert_true(text_is(row.reason, "why") && text_is(row.alias_of, "b.org") && text_is(row.probe, "12ab") &&
+                text_is(row.home, "home"));
+    assert_true(row.visit == UINT32_MAX && row.trail.log == UINT32_MAX && row.trail.offset == UINT64_MAX &&
+                row.trail_ms == 123);
     assert_int_equal(row.pages, 44);
     report = report_of(id, WB_SITE_ALIAS);
     must_ok(report_one(p->d, "me", report));
     row = row_of(p->d, "a.org");
     assert_int_equal(row.state, WB_SITE_ALIAS);
     assert_int_equal(row.owner.len, 0);
-    assert_true(text_is(row.probe, "12ab") && text_is(row.home, "home") && row.trail.log == UINT32_MAX && row.reason.len == 0);
+    assert_true(text_is(row.probe, "12ab") && text_is(row.home, "home") && row.trail.log == UINT32_MAX &&
+                row.reason.len == 0);
     check_tables(p);
 }
 
@@ -567,7 +580,8 @@ static void test_runs(void **state)
     int64_t run;
     struct wb_dispenser_stat stat;
 
-    int64_t a = add_site(p, "www.a.co.uk", "10.0.0.1", 0), b = add_site(p, "b.co.uk", "10.0.0.1", 0), c = add_site(p, "x.a.co.uk", NULL, 0);
+    int64_t a = add_site(p, "www.a.co.uk", "10.0.0.1", 0), b = add_site(p, "b.co.uk", "10.0.0.1", 0),
+            c = add_site(p, "x.a.co.uk", NULL, 0);
     int64_t d = add_site(p, "d.org", "10.0.0.1", 0);
     claim(p->d, p->run, "me", 0, LEASE, 1, &told);
     assert_int_equal(told.ids[0], a);
@@ -614,13 +628,17 @@ static void test_join_shared_address(void **state)
     check_tables(p);
 }
 
-/* ---- leaving ---------------------------------------------------------------------------------------------------------- */
+/*
+ * ---- leaving
+ * ----------------------------------------------------------------------------------------------------------
+ */
 
 static void test_release(void **state)
 {
     PLACE(p);
     struct told told;
-    int64_t a = add_site(p, "a.org", "10.0.0.1", 0), b = add_site(p, "b.org", "10.0.0.2", 0), c = add_site(p, "c.org", "10.0.0.3", 0);
+    int64_t a = add_site(p, "a.org", "10.0.0.1", 0), b = add_site(p, "b.org", "10.0.0.2", 0),
+            c = add_site(p, "c.org", "10.0.0.3", 0);
 
     claim(p->d, p->run, "dead", 0, LEASE, 2, &told);
     claim(p->d, p->run, "alive", 0, LEASE, 1, &told);
@@ -640,10 +658,12 @@ static void test_release(void **state)
     check_tables(p);
 }
 
-static int borrow(struct place *p, const char *name, const char *owner, int64_t now_ms, int64_t lease_ms, struct told *told)
+static int borrow(struct place *p, const char *name, const char *owner, int64_t now_ms, int64_t lease_ms,
+                  struct told *told)
 {
     told->count = 0;
-    return borrow_until(p->d, wb_slice_str(name), WB_SLICE_LIT("https"), wb_slice_str(owner), now_ms, lease_ms, tell, told);
+    return borrow_until(p->d, wb_slice_str(name), WB_SLICE_LIT("https"), wb_slice_str(owner), now_ms, lease_ms, tell,
+                        told);
 }
 
 static void test_borrow(void **state)
@@ -736,7 +756,8 @@ int main(void)
         BOTH(test_foreign_text),   BOTH(test_foreign_reason),  BOTH(test_unresolved),      BOTH(test_resolved_late),
         BOTH(test_unresolvable),
         BOTH(test_priority_order), BOTH(test_address_affinity), BOTH(test_lease_expiry),   BOTH(test_waiting),
-        BOTH(test_callback_refuses), BOTH(test_report_keeps),  BOTH(test_report_not_held), BOTH(test_done_with_new_seeds),
+        BOTH(test_callback_refuses), BOTH(test_report_keeps),  BOTH(test_report_not_held),
+        BOTH(test_done_with_new_seeds),
         BOTH(test_anew),           BOTH(test_runs),            BOTH(test_release),         BOTH(test_borrow),
         BOTH(test_neighbours),     BOTH(test_reopened),       BOTH(test_join_shared_address),
     };

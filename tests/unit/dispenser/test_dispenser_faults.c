@@ -1,6 +1,6 @@
 /*
- * test_dispenser_faults.c - what happens when the database is damaged, newer, full, locked, gone or not to be written: an error
- * that names it and nothing else, never a crash, and afterwards everything as it was.
+ * test_dispenser_faults.c - what happens when the database is damaged, newer, full, locked, gone or not to be
+ * written: an error that names it and nothing else, never a crash, and afterwards everything as it was.
  */
 #include "dispenser_support.h"
 #include "dispenser/dispenser_rows.h"
@@ -62,8 +62,10 @@ static void test_foreign_rows(void **state)
 {
     struct place *p = *state;
     static const char *const changes[] = {
-        "UPDATE webbase_site SET state = 99", "UPDATE webbase_site SET back_state = 0", "UPDATE webbase_site SET rank = 99999999999",
-        "UPDATE webbase_site SET state = 3", "UPDATE webbase_site SET owner = 'x'", "UPDATE webbase_site SET attempts = -99999999999",
+        "UPDATE webbase_site SET state = 99", "UPDATE webbase_site SET back_state = 0",
+        "UPDATE webbase_site SET rank = 99999999999",
+        "UPDATE webbase_site SET state = 3", "UPDATE webbase_site SET owner = 'x'",
+        "UPDATE webbase_site SET attempts = -99999999999",
     };
     struct wb_buf mem = WB_BUF_INIT;
     struct wb_site_row row;
@@ -85,8 +87,10 @@ static void test_foreign_rows(void **state)
 static void test_url(void **state)
 {
     static const char *const urls[] = {
-        "postgres://user:sekret@/base?host=/nonexistent", "postgres://user:sekret@127.0.0.1:1/base", "postgres://user:sek%zzsekret@host/base",
-        "postgres://user:sekret@[::1/base", "postgres://user:sekret@host/base?sekret=1", "postgresql://user:sekret@/base?host=/nonexistent&password=sekret",
+        "postgres://user:sekret@/base?host=/nonexistent", "postgres://user:sekret@127.0.0.1:1/base",
+        "postgres://user:sek%zzsekret@host/base",
+        "postgres://user:sekret@[::1/base", "postgres://user:sekret@host/base?sekret=1",
+        "postgresql://user:sekret@/base?host=/nonexistent&password=sekret",
     };
     (void)state;
 
@@ -133,9 +137,10 @@ static int ignore_class(void *context, const struct wb_site_class *class)
 static int use_lists(struct wb_dispenser *d)
 {
     struct wb_seed seeds[12], known = {.url = WB_SLICE_LIT("http://k.org/")};
-    struct wb_site_list list = {.name = WB_SLICE_LIT("n.org"), .scheme = WB_SLICE_LIT("http"), .seeds = seeds, .seed_count = COUNT(seeds)};
-    struct wb_site_plan plan = {.name = WB_SLICE_LIT("k.org"), .scheme = WB_SLICE_LIT("http"), .priority = INT_MIN, .delay_ms = -2, .budget = -2,
-                                .seeds = &known, .seed_count = 1};
+    struct wb_site_list list = {.name = WB_SLICE_LIT("n.org"), .scheme = WB_SLICE_LIT("http"), .seeds = seeds,
+                                .seed_count = COUNT(seeds)};
+    struct wb_site_plan plan = {.name = WB_SLICE_LIT("k.org"), .scheme = WB_SLICE_LIT("http"), .priority = INT_MIN,
+                                .delay_ms = -2, .budget = -2, .seeds = &known, .seed_count = 1};
     struct wb_site_class class = {.name = WB_SLICE_LIT("news"), .fetches = 3, .delay_ms = -1};
     struct wb_dispenser_list_stat stat;
     char urls[COUNT(seeds)][32];
@@ -147,7 +152,8 @@ static int use_lists(struct wb_dispenser *d)
         seeds[i] = (struct wb_seed){.url = wb_slice_str(urls[i])};
     }
     if ((err = wb_dispenser_set_classes(d, &class, 1)) < 0 || (err = wb_dispenser_classes(d, ignore_class, NULL)) < 0 ||
-        (err = wb_dispenser_introduce(d, &plan, 1)) < 0 || (err = wb_dispenser_enter_lists(d, LEASE, &list, 1, &plan.name, 1, &run, &stat)) < 0 ||
+        (err = wb_dispenser_introduce(d, &plan, 1)) < 0 ||
+        (err = wb_dispenser_enter_lists(d, LEASE, &list, 1, &plan.name, 1, &run, &stat)) < 0 ||
         (err = wb_dispenser_newest_list(d, &newest)) < 0)
         return err;
     must(stat.sites >= 1 && stat.urls == COUNT(seeds) && newest == run);
@@ -158,8 +164,8 @@ static int use_lists(struct wb_dispenser *d)
 static int use_everything(struct wb_dispenser *d)
 {
     struct wb_seed seed = {.url = WB_SLICE_LIT("http://n.org/")};
-    struct wb_site_plan plan = {.name = WB_SLICE_LIT("n.org"), .scheme = WB_SLICE_LIT("http"), .priority = 1, .delay_ms = -1, .budget = -1,
-                                .seeds = &seed, .seed_count = 1, .revisit = true};
+    struct wb_site_plan plan = {.name = WB_SLICE_LIT("n.org"), .scheme = WB_SLICE_LIT("http"), .priority = 1,
+                                .delay_ms = -1, .budget = -1, .seeds = &seed, .seed_count = 1, .revisit = true};
     struct wb_site_report report = report_of(1, WB_SITE_DONE);
     struct wb_buf mem = WB_BUF_INIT;
     struct wb_site_row row;
@@ -170,14 +176,16 @@ static int use_everything(struct wb_dispenser *d)
     int err;
 
     if ((err = begin_run(d, &run)) < 0 || (err = wb_dispenser_add(d, run, &plan, 1, &count)) < 0 ||
-        (err = wb_dispenser_join_run(d, run, true, WB_SLICE_EMPTY)) < 0 || (err = wb_dispenser_unresolved(d, run, 0, 9, ignore_row, NULL)) < 0 ||
+        (err = wb_dispenser_join_run(d, run, true, WB_SLICE_EMPTY)) < 0 ||
+        (err = wb_dispenser_unresolved(d, run, 0, 9, ignore_row, NULL)) < 0 ||
         (err = wb_dispenser_get(d, WB_SLICE_LIT("n.org"), &mem, &row)) < 0 ||
         (err = wb_dispenser_resolved(d, row.id, WB_SLICE_LIT("10.0.0.1"), 9, WB_SLICE_EMPTY)) < 0 ||
         (err = claim_until(d, run, me, 0, LEASE, 9, ignore_row, NULL)) < 0 ||
         (err = borrow_until(d, WB_SLICE_LIT("b.org"), WB_SLICE_LIT("http"), me, 0, LEASE, ignore_row, NULL)) < 0 ||
         (err = renew_until(d, me, 2 * LEASE)) < 0 ||
         (err = wb_dispenser_report(d, me, &report, 1)) < 0 || (err = wb_dispenser_release(d, me)) < 0 ||
-        (err = wb_dispenser_seeds(d, row.id, 0, ignore_seed, NULL)) < 0 || (err = wb_dispenser_reopen(d, run, &count)) < 0 ||
+        (err = wb_dispenser_seeds(d, row.id, 0, ignore_seed, NULL)) < 0 ||
+        (err = wb_dispenser_reopen(d, run, &count)) < 0 ||
         (err = wb_dispenser_neighbours(d, WB_SLICE_LIT("10.0.0.1"), ignore_row, NULL)) < 0 || (err = use_lists(d)) < 0)
         goto done;
     err = wb_dispenser_stat(d, 0, &stat);
@@ -350,7 +358,8 @@ static int use_damaged(void *context)
     if (err == 0)
         err = use_everything(d);
     wb_dispenser_close(d);
-    must(err == 0 || err == WB_E_CORRUPT || err == WB_E_IO || err == WB_E_NOTFOUND || err == WB_E_NEWER || err == WB_E_LIMIT);
+    must(err == 0 || err == WB_E_CORRUPT || err == WB_E_IO || err == WB_E_NOTFOUND || err == WB_E_NEWER ||
+         err == WB_E_LIMIT);
     must(err == 0 || err == WB_E_NOTFOUND || message_has(path));
     return err == 0 ? 1 : 0;
 }
@@ -376,7 +385,8 @@ static void test_damage(void **state)
         must_ok(wb_file_write_at(&file, 0, good.ptr, round % 4 == 3 ? chance_below(&chance, good.len) : good.len));
         for (unsigned k = 0; k < 40; k++) {
             /* The heads of pages are where damage is worst. */
-            uint64_t at = k % 2 ? chance_below(&chance, good.len) : chance_below(&chance, good.len / 4096) * 4096 + chance_below(&chance, 16);
+            uint64_t page = chance_below(&chance, good.len / 4096) * 4096;
+            uint64_t at = k % 2 ? chance_below(&chance, good.len) : page + chance_below(&chance, 16);
             uint8_t byte = (uint8_t)chance_below(&chance, 256);
             if (round % 4 != 3)
                 must_ok(wb_file_write_at(&file, at, &byte, 1));
@@ -409,7 +419,8 @@ static int fill_disk(void *context)
     signal(SIGXFSZ, SIG_IGN);
     must(setrlimit(RLIMIT_FSIZE, &limit) == 0);
     while (err == 0 && added < 100000) {
-        struct wb_site_plan plan = {.name = wb_slice_str(name), .scheme = WB_SLICE_LIT("http"), .priority = 0, .delay_ms = -1, .budget = -1};
+        struct wb_site_plan plan = {.name = wb_slice_str(name), .scheme = WB_SLICE_LIT("http"), .priority = 0,
+                                    .delay_ms = -1, .budget = -1};
         uint64_t count;
         snprintf(name, sizeof name, "s%u.org", added++);
         plan.name = wb_slice_str(name);
@@ -509,7 +520,8 @@ static void cut_connections(const struct place *p)
 {
     PGconn *conn = PQconnectdb(p->url);
     assert_int_equal(PQstatus(conn), CONNECTION_OK);
-    PQclear(PQexec(conn, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND application_name = 'webbase'"));
+    PQclear(PQexec(conn, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                         "WHERE pid <> pg_backend_pid() AND application_name = 'webbase'"));
     PQfinish(conn);
 }
 
@@ -581,8 +593,8 @@ static int read_site(const struct place *p, const char *name, struct wb_site_row
 }
 
 /*
- * One flipped bit anywhere in the file: a reader is told what was written, or that the file is damaged; never something else, and never
- * that there is no such site. verify tells of it unless it is where SQLite keeps nothing.
+ * One flipped bit anywhere in the file: a reader is told what was written, or that the file is damaged; never
+ * something else, and never that there is no such site. verify tells of it unless it is where SQLite keeps nothing.
  */
 static void test_flips(void **state)
 {
@@ -594,7 +606,8 @@ static void test_flips(void **state)
     struct wb_file file;
 
     for (unsigned i = 0; i < 200; i++) {
-        struct wb_site_plan plan = {.scheme = WB_SLICE_LIT("http"), .class_name = WB_SLICE_EMPTY, .delay_ms = 5000 + i, .budget = -1};
+        struct wb_site_plan plan = {.scheme = WB_SLICE_LIT("http"), .class_name = WB_SLICE_EMPTY, .delay_ms = 5000 + i,
+                                    .budget = -1};
         uint64_t added;
         snprintf(name, sizeof name, "site%u.org", i);
         plan.name = wb_slice_str(name);
@@ -642,12 +655,15 @@ static void copy_plain(const char *path)
     snprintf(attach, sizeof attach, "ATTACH '%s' AS old", path);
     assert_int_equal(sqlite3_open(made, &db), SQLITE_OK);
     assert_int_equal(sqlite3_exec(db, attach, NULL, NULL, NULL), SQLITE_OK);
-    assert_int_equal(sqlite3_prepare_v2(db, "SELECT sql FROM old.sqlite_master WHERE sql IS NOT NULL UNION ALL SELECT 'INSERT INTO ' || name || "
-                                            "' SELECT * FROM old.' || name FROM old.sqlite_master WHERE type = 'table'", -1, &tables, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, "SELECT sql FROM old.sqlite_master WHERE sql IS NOT NULL UNION ALL "
+                                            "SELECT 'INSERT INTO ' || name || ' SELECT * FROM old.' || name "
+                                            "FROM old.sqlite_master WHERE type = 'table'",
+                                        -1, &tables, NULL), SQLITE_OK);
     while (sqlite3_step(tables) == SQLITE_ROW)
         assert_int_equal(sqlite3_exec(db, (const char *)sqlite3_column_text(tables, 0), NULL, NULL, NULL), SQLITE_OK);
     sqlite3_finalize(tables);
-    assert_int_equal(sqlite3_exec(db, "UPDATE webbase_meta SET value = 2 WHERE name = 'version'", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "UPDATE webbase_meta SET value = 2 WHERE name = 'version'", NULL, NULL, NULL),
+                     SQLITE_OK);
     sqlite3_close(db);
     assert_int_equal(rename(made, path), 0);
 }

@@ -26,7 +26,8 @@ static void test_skewed_callers(void **state)
         told.count = 0;
         must_ok(wb_dispenser_claim(other, p->run, WB_SLICE_LIT("second"), now + skews[i], 60000, 9, tell, &told));
         assert_int_equal(told.count, 0);
-        assert_int_equal(wb_dispenser_borrow(other, WB_SLICE_LIT("a.org"), WB_SLICE_LIT("http"), WB_SLICE_LIT("second"), 60000, tell, &told), WB_E_BUSY);
+        assert_int_equal(wb_dispenser_borrow(other, WB_SLICE_LIT("a.org"), WB_SLICE_LIT("http"), WB_SLICE_LIT("second"),
+                                             60000, tell, &told), WB_E_BUSY);
         must_ok(wb_dispenser_renew(p->d, WB_SLICE_LIT("first"), 60000));
     }
     /* A lease that is over is over for everybody, by any clock. */
@@ -107,7 +108,8 @@ static void test_owners(void **state)
             assert_int_equal(claim(p->d, p->run, owners[i], 0, LEASE, 1, &told), 1);
     }
     must_ok(wb_dispenser_owners(p->d, WB_SLICE_LIT("home1-"), note_owner, names));
-    assert_true(strstr(names, "home1-1 ") && strstr(names, "home1-2 ") && strstr(names, "home1-10 ") && strlen(names) == 25);
+    assert_true(strstr(names, "home1-1 ") && strstr(names, "home1-2 ") && strstr(names, "home1-10 ") &&
+                strlen(names) == 25);
     names[0] = '\0';
     must_ok(wb_dispenser_owners(p->d, WB_SLICE_LIT("home3-"), note_owner, names));
     assert_string_equal(names, "");
@@ -121,7 +123,8 @@ static void test_put_aside(void **state)
 
     must_ok(wb_dispenser_put_aside(p->d, id, 1000, WB_SLICE_LIT("it ends processes")));
     struct wb_site_row row = row_of(p->d, "a.org");
-    assert_true(row.state == WB_SITE_WAITING && row.next_ms == 1000 && wb_slice_equal(row.reason, WB_SLICE_LIT("it ends processes")));
+    assert_true(row.state == WB_SITE_WAITING && row.next_ms == 1000 &&
+                wb_slice_equal(row.reason, WB_SLICE_LIT("it ends processes")));
     assert_int_equal(claim(p->d, p->run, "me", 999, LEASE, 9, &told), 1);
     /* One that is held is its owner's. */
     must_ok(wb_dispenser_put_aside(p->d, b, 5000, WB_SLICE_LIT("no")));
@@ -138,7 +141,8 @@ static void test_put_aside(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        BOTH(test_skewed_callers), SQLITE(test_set_clock), SQLITE(test_restarted_machine), BOTH(test_owners), BOTH(test_put_aside),
+        BOTH(test_skewed_callers), SQLITE(test_set_clock), SQLITE(test_restarted_machine), BOTH(test_owners),
+        BOTH(test_put_aside),
     };
 
     return cmocka_run_group_tests(tests, NULL, end_server);

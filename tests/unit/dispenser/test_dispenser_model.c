@@ -1,6 +1,6 @@
 /*
- * test_dispenser_model.c - random calls of several owners in several runs, with a clock of the test's own, against a twin that
- * does the same naively on an array. Whatever can be observed must be the same.
+ * test_dispenser_model.c - random calls by several owners in several runs, with a clock that the test sets, compared
+ * with a twin that does the same naively on an array. Everything that can be observed must be the same.
  *
  * A trace is a function of its seed (WEBBASE_SEED); each step is printed when WEBBASE_TRACE is set.
  */
@@ -36,7 +36,8 @@ struct trace {
 };
 
 static const char *const owners[OWNERS + 1] = {"", "alpha", "beta", "gamma", "delta"};
-static const char *const addresses[ADDRESSES + 1] = {"", "10.0.0.1", "10.0.0.2 10.0.0.1", "10.0.0.3", "10.0.0.4", "10.0.0.5 10.0.0.3"};
+static const char *const addresses[ADDRESSES + 1] = {"", "10.0.0.1", "10.0.0.2 10.0.0.1", "10.0.0.3", "10.0.0.4",
+                                                     "10.0.0.5 10.0.0.3"};
 static const char *const firsts[ADDRESSES + 1] = {"", "10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4", "10.0.0.5"};
 static const char *const probes[3] = {"", "aaaa", "bbbb"};
 
@@ -136,7 +137,8 @@ static bool twin_blocked(const struct trace *t, const struct twin_site *s, int o
 {
     for (int i = 0; i < SITES; i++) {
         const struct twin_site *h = &t->sites[i];
-        if (h->there && h->state == WB_SITE_CLAIMED && h->address == s->address && h->owner != owner && h->lease_ms > t->now_ms)
+        if (h->there && h->state == WB_SITE_CLAIMED && h->address == s->address && h->owner != owner &&
+            h->lease_ms > t->now_ms)
             return true;
     }
     return false;
@@ -187,8 +189,10 @@ static void twin_report(struct trace *t, int owner, const struct wb_site_report 
     if (!s)
         return;
     bool held = s->state == WB_SITE_CLAIMED && s->owner == owner;
-    bool newer = r->trail.log && (r->trail_ms > s->trail_ms || (r->trail_ms == s->trail_ms && (r->trail.log > s->trail.log ||
-                                  (r->trail.log == s->trail.log && r->trail.offset > s->trail.offset))));
+    bool newer = r->trail.log && (r->trail_ms > s->trail_ms ||
+                                  (r->trail_ms == s->trail_ms &&
+                                   (r->trail.log > s->trail.log ||
+                                    (r->trail.log == s->trail.log && r->trail.offset > s->trail.offset))));
     if (r->trail.log && (held || newer)) {
         s->trail = r->trail;
         s->trail_ms = r->trail_ms;
@@ -238,10 +242,12 @@ static void compare_row(struct trace *t, int site)
         must(wb_slice_equal(row.owner, owner_slice(s->owner)));
         must(wb_slice_equal(row.probe, wb_slice_str(probes[s->probe])));
         if (row.state != s->state || row.run != s->run)
-            fprintf(stderr, "%s: state %d run %lld, the twin %d %lld\n", name, row.state, (long long)row.run, s->state, (long long)s->run);
-        SAME(id, s->id), SAME(state, s->state), SAME(run, s->run), SAME(priority, s->priority), SAME(delay_ms, s->delay_ms);
-        SAME(budget, s->budget), SAME(address_expires_ms, s->expires_ms), SAME(next_ms, s->next_ms), SAME(attempts, s->attempts);
-        SAME(visit, s->visit), SAME(trail.log, s->trail.log), SAME(trail.offset, s->trail.offset), SAME(trail_ms, s->trail_ms);
+            fprintf(stderr, "%s: state %d run %lld, the twin %d %lld\n", name, row.state, (long long)row.run, s->state,
+                    (long long)s->run);
+        SAME(id, s->id), SAME(state, s->state), SAME(run, s->run), SAME(priority, s->priority);
+        SAME(delay_ms, s->delay_ms), SAME(budget, s->budget), SAME(address_expires_ms, s->expires_ms);
+        SAME(next_ms, s->next_ms), SAME(attempts, s->attempts), SAME(visit, s->visit);
+        SAME(trail.log, s->trail.log), SAME(trail.offset, s->trail.offset), SAME(trail_ms, s->trail_ms);
         SAME(seeds_taken, s->seeds_taken), SAME(lease_ms, s->lease_ms), SAME(pages, s->pages);
         SAME(listed, s->listed), SAME(sitemaps_ms, s->sitemaps_ms);
         must(row.state != WB_SITE_CLAIMED || row.before == s->before);
@@ -266,7 +272,8 @@ static void compare_stat(struct trace *t, int64_t run)
         }
     }
     must_ok(wb_dispenser_stat(t->place->d, run, &stat));
-    must(stat.unresolved == counts[1] && stat.ready == counts[2] && stat.claimed == counts[3] && stat.waiting == counts[4]);
+    must(stat.unresolved == counts[1] && stat.ready == counts[2] && stat.claimed == counts[3] &&
+         stat.waiting == counts[4]);
     must(stat.done == counts[5] && stat.alias == counts[6] && stat.refused == counts[7] && stat.next_ms == next_ms);
 }
 
@@ -304,7 +311,8 @@ static void twin_add(int64_t run, const struct wb_site_plan *plan, struct twin_s
     bool found = s->there && plan->by_link && run > s->run;
 
     if (!s->there) {
-        *s = (struct twin_site){.there = true, .state = WB_SITE_UNRESOLVED, .before = WB_SITE_UNRESOLVED, .run = run, .delay_ms = -1, .budget = -1};
+        *s = (struct twin_site){.there = true, .state = WB_SITE_UNRESOLVED, .before = WB_SITE_UNRESOLVED, .run = run,
+                                .delay_ms = -1, .budget = -1};
         if (plan->by_link && plan->listed)
             twin_listed(s);
         was_run = run;
@@ -346,7 +354,8 @@ static void do_add(struct trace *t)
         sites[i] = pick_other(t, sites, i);
         say(t, "add", sites[i], (int)run);
         name_of(sites[i], names[i]);
-        plans[i] = (struct wb_site_plan){.name = wb_slice_str(names[i]), .scheme = WB_SLICE_LIT("http"), .priority = pick(t, 2) ? INT_MIN : pick(t, 5) - 2,
+        plans[i] = (struct wb_site_plan){.name = wb_slice_str(names[i]), .scheme = WB_SLICE_LIT("http"),
+                                         .priority = pick(t, 2) ? INT_MIN : pick(t, 5) - 2,
                                          .delay_ms = pick(t, 4) - 2, .budget = pick(t, 4) - 2, .seeds = seeds[i],
                                          .seed_count = (size_t)pick(t, 4), .revisit = pick(t, 2) == 0};
         plans[i].by_link = !plans[i].revisit && pick(t, 2);
@@ -390,7 +399,8 @@ static void do_unresolved(struct trace *t)
     unsigned stale = 0;
     for (int i = 0; i < SITES; i++) {
         const struct twin_site *s = &t->sites[i];
-        stale += s->there && s->run == run && (s->state == WB_SITE_READY || s->state == WB_SITE_WAITING) && s->expires_ms <= t->now_ms;
+        stale += s->there && s->run == run && s->expires_ms <= t->now_ms &&
+                 (s->state == WB_SITE_READY || s->state == WB_SITE_WAITING);
     }
     must(told.count == (count + stale < max ? count + stale : max));
     for (unsigned i = count; i < told.count; i++) {
@@ -409,7 +419,8 @@ static void do_resolved(struct trace *t)
     int64_t expires_ms = t->now_ms + pick(t, 400);
 
     say(t, "resolved", (int)(s - t->sites), address);
-    int err = wb_dispenser_resolved(t->place->d, s->there ? s->id : 100000, refused ? WB_SLICE_EMPTY : wb_slice_str(addresses[address]), expires_ms,
+    int err = wb_dispenser_resolved(t->place->d, s->there ? s->id : 100000,
+                                    refused ? WB_SLICE_EMPTY : wb_slice_str(addresses[address]), expires_ms,
                                     refused ? WB_SLICE_LIT("none") : WB_SLICE_EMPTY);
     must(err == (s->there ? 0 : WB_E_NOTFOUND));
     if (!s->there)
@@ -452,12 +463,14 @@ static void do_borrow(struct trace *t)
     name_of(site, name);
     say(t, "borrow", site, owner);
     bool held = s->there && s->state == WB_SITE_CLAIMED, busy = held && s->owner != owner && s->lease_ms > t->now_ms;
-    int err = borrow_until(t->place->d, wb_slice_str(name), WB_SLICE_LIT("http"), owner_slice(owner), t->now_ms, lease_ms, tell, &told);
+    int err = borrow_until(t->place->d, wb_slice_str(name), WB_SLICE_LIT("http"), owner_slice(owner), t->now_ms,
+                           lease_ms, tell, &told);
     must(err == (busy ? WB_E_BUSY : 0));
     if (busy)
         return;
     if (!s->there)
-        *s = (struct twin_site){.there = true, .state = WB_SITE_UNRESOLVED, .id = told.ids[0], .delay_ms = -1, .budget = -1};
+        *s = (struct twin_site){.there = true, .state = WB_SITE_UNRESOLVED, .id = told.ids[0], .delay_ms = -1,
+                                .budget = -1};
     if (held && s->owner != owner)
         s->lost[s->owner] = true;
     s->before = held ? s->before : s->state;
@@ -487,7 +500,8 @@ static void do_renew(struct trace *t)
 
 static void do_report(struct trace *t)
 {
-    static const enum wb_site_state states[] = {WB_SITE_CLAIMED, WB_SITE_CLAIMED, WB_SITE_DONE, WB_SITE_DONE, WB_SITE_WAITING,
+    static const enum wb_site_state states[] = {WB_SITE_CLAIMED, WB_SITE_CLAIMED, WB_SITE_DONE, WB_SITE_DONE,
+                                                WB_SITE_WAITING,
                                                 WB_SITE_READY, WB_SITE_ALIAS, WB_SITE_REFUSED, WB_SITE_UNRESOLVED};
     struct wb_site_report reports[3];
     int owner = 1 + pick(t, OWNERS), count = 1 + pick(t, 3);
@@ -576,7 +590,8 @@ static int compare_listed(void *context, const struct wb_seed *seed)
 static void twin_list(struct trace *t, int64_t run, struct twin_site *s, struct wb_dispenser_list_stat *stat)
 {
     if (!s->there) {
-        *s = (struct twin_site){.there = true, .state = WB_SITE_UNRESOLVED, .before = WB_SITE_UNRESOLVED, .run = run, .delay_ms = -1, .budget = -1};
+        *s = (struct twin_site){.there = true, .state = WB_SITE_UNRESOLVED, .before = WB_SITE_UNRESOLVED, .run = run,
+                                .delay_ms = -1, .budget = -1};
     } else if (s->state == WB_SITE_CLAIMED) {
         s->lost[s->owner] = true;
         s->state = s->before == WB_SITE_WAITING ? WB_SITE_WAITING : WB_SITE_READY;
@@ -609,8 +624,8 @@ static void do_list(struct trace *t)
     for (int i = 0; i < count; i++) {
         sites[i] = pick_other(t, sites, i);
         name_of(sites[i], names[i]);
-        lists[i] = (struct wb_site_list){.name = wb_slice_str(names[i]), .scheme = WB_SLICE_LIT("http"), .seeds = seeds[i],
-                                         .seed_count = (size_t)pick(t, SEEDS)};
+        lists[i] = (struct wb_site_list){.name = wb_slice_str(names[i]), .scheme = WB_SLICE_LIT("http"),
+                                         .seeds = seeds[i], .seed_count = (size_t)pick(t, SEEDS)};
         for (size_t k = 0; k < lists[i].seed_count; k++) {
             int number = pick(t, SEEDS);
             bool there = false;
@@ -659,7 +674,8 @@ static void do_neighbours(struct trace *t)
     }
     say(t, "neighbours", address, probe);
     if (probe)
-        must_ok(wb_dispenser_twins(t->place->d, wb_slice_str(firsts[address]), wb_slice_str(probes[probe]), tell, &told));
+        must_ok(wb_dispenser_twins(t->place->d, wb_slice_str(firsts[address]), wb_slice_str(probes[probe]), tell,
+                                   &told));
     else
         must_ok(wb_dispenser_neighbours(t->place->d, wb_slice_str(firsts[address]), tell, &told));
     compare_ids(&told, ids, count);
@@ -670,10 +686,11 @@ static void do_neighbours(struct trace *t)
 static void step(struct trace *t)
 {
     /* By weight. */
-    static void (*const calls[])(struct trace *t) = {do_add,    do_add,     do_resolved, do_resolved, do_resolved, do_resolved, do_claim,
-                                                     do_claim,  do_claim,   do_claim,    do_claim,    do_report,   do_report,   do_report,
-                                                     do_report, do_borrow,  do_renew,    do_renew,    do_release,  do_join,     do_reopen,
-                                                     do_unresolved, do_neighbours, do_list, do_list};
+    static void (*const calls[])(struct trace *t) = {
+        do_add, do_add, do_resolved, do_resolved, do_resolved, do_resolved, do_claim, do_claim, do_claim,
+        do_claim, do_claim, do_report, do_report, do_report, do_report, do_borrow, do_renew, do_renew,
+        do_release, do_join, do_reopen, do_unresolved, do_neighbours, do_list, do_list,
+    };
 
     t->now_ms += pick(t, 40);
     calls[pick(t, (int)COUNT(calls))](t);

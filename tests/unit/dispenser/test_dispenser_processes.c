@@ -60,7 +60,8 @@ static int take(void *context, const struct wb_site_row *row)
     must(row->id >= 1 && row->id <= SITES && address < ADDRESSES);
     if (!atomic_compare_exchange_strong(&w->board->holder[row->id], &nobody, w->number))
         atomic_fetch_add(&w->board->clashes, 1);
-    if (atomic_fetch_add(&w->board->address_count[address], 1) > 0 && atomic_load(&w->board->address[address]) != w->number)
+    if (atomic_fetch_add(&w->board->address_count[address], 1) > 0 &&
+        atomic_load(&w->board->address[address]) != w->number)
         atomic_fetch_add(&w->board->clashes, 1);
     atomic_store(&w->board->address[address], w->number);
     atomic_fetch_add(&w->board->handed[row->id], 1);
@@ -68,7 +69,10 @@ static int take(void *context, const struct wb_site_row *row)
     return 0;
 }
 
-/* Claims and finishes sites until there are none. The marks go before the report: after it, the site may be another's at once. */
+/*
+ * Claims and finishes sites until there are none. The marks go before the report: after it, the site may be another's
+ * at once.
+ */
 static int work(void *context)
 {
     struct worker *w = context;
@@ -237,14 +241,18 @@ static void add_many(struct place *p, int count)
         uint64_t added;
         for (int i = 0; i < BATCH; i++) {
             snprintf(names[i], sizeof names[i], "s%d.org", at + i);
-            plans[i] = (struct wb_site_plan){.name = wb_slice_str(names[i]), .scheme = WB_SLICE_LIT("http"), .priority = 0, .delay_ms = -1, .budget = -1};
+            plans[i] = (struct wb_site_plan){.name = wb_slice_str(names[i]), .scheme = WB_SLICE_LIT("http"),
+                                             .priority = 0, .delay_ms = -1, .budget = -1};
         }
         must_ok(wb_dispenser_add(p->d, p->run, plans, BATCH, &added));
         must(added == BATCH);
     }
 }
 
-/* All ready sites but a few are on an address that another process holds: what is left must be found without looking at them all. */
+/*
+ * All ready sites but a few are on an address that another process holds: what is left must be found without looking
+ * at them all.
+ */
 static void test_many(void **state)
 {
     struct place *p = *state;
@@ -256,7 +264,8 @@ static void test_many(void **state)
     add_many(p, sites);
     for (int64_t id = 1; id <= ready; id++) {
         char address[32];
-        snprintf(address, sizeof address, id <= ready - others ? "10.0.0.1" : "10.1.0.%lld", (long long)(id - ready + others));
+        snprintf(address, sizeof address, id <= ready - others ? "10.0.0.1" : "10.1.0.%lld",
+                 (long long)(id - ready + others));
         must_ok(wb_dispenser_resolved(p->d, id, wb_slice_str(address), INT64_MAX, WB_SLICE_EMPTY));
     }
     assert_int_equal(claim(p->d, p->run, "holder", 0, LEASE, 100, &told), 100);
@@ -285,7 +294,8 @@ static void test_many(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {BOTH(test_claim_at_once), BOTH(test_kill), BOTH(test_open_at_once), BOTH(test_many)};
+    const struct CMUnitTest tests[] = {BOTH(test_claim_at_once), BOTH(test_kill), BOTH(test_open_at_once),
+                                       BOTH(test_many)};
 
     return cmocka_run_group_tests_name("dispenser processes", tests, NULL, end_server);
 }

@@ -1,4 +1,7 @@
-/* test_dispenser_runs.c - which run a crawl is: a new one, the one that is gone on with, or one that takes a part of it. */
+/*
+ * test_dispenser_runs.c - which run a crawl is: a new one, the one that is gone on with, or one that takes a part of
+ * it.
+ */
 #include "dispenser_support.h"
 
 #include <limits.h>
@@ -25,8 +28,10 @@ static struct entered enter(struct wb_dispenser *d, const char *names, const cha
         size_t i = wish.count++;
         snprintf(text[i], sizeof text[i], "http://%s/", name);
         seeds[i] = (struct wb_seed){.url = wb_slice_str(text[i])};
-        plans[i] = (struct wb_site_plan){.name = wb_slice_str(name), .scheme = WB_SLICE_LIT("http"), .class_name = WB_SLICE_EMPTY, .priority = INT_MIN,
-                                         .delay_ms = -2, .budget = -2, .seeds = &seeds[i], .seed_count = 1, .revisit = true};
+        plans[i] = (struct wb_site_plan){.name = wb_slice_str(name), .scheme = WB_SLICE_LIT("http"),
+                                         .class_name = WB_SLICE_EMPTY, .priority = INT_MIN,
+                                         .delay_ms = -2, .budget = -2, .seeds = &seeds[i], .seed_count = 1,
+                                         .revisit = true};
     }
     must_ok(wb_dispenser_enter_run(d, &wish, &e.run, &e.goes_on));
     for (size_t i = 0; i < wish.count; i++)
@@ -39,7 +44,8 @@ static void finish(struct place *p, const char *name, int64_t run, enum wb_site_
 {
     struct told told = {0};
     struct wb_site_row row = row_of(p->d, name);
-    struct wb_site_report report = {.id = row.id, .state = state, .reason = WB_SLICE_EMPTY, .alias_of = WB_SLICE_EMPTY, .probe = WB_SLICE_EMPTY,
+    struct wb_site_report report = {.id = row.id, .state = state, .reason = WB_SLICE_EMPTY, .alias_of = WB_SLICE_EMPTY,
+                                    .probe = WB_SLICE_EMPTY,
                                     .home = WB_SLICE_EMPTY, .visit = 1, .seeds_taken = INT64_MAX, .pages = 3};
 
     must_ok(borrow_until(p->d, wb_slice_str(name), WB_SLICE_LIT("http"), WB_SLICE_LIT("me"), 0, LEASE, tell, &told));
@@ -101,7 +107,10 @@ static void test_more(void **state)
     finish(p, "a.org", first.run, WB_SITE_DONE);
     finish(p, "c.org", first.run, WB_SITE_ALIAS);
     finish(p, "d.org", first.run, WB_SITE_REFUSED);
-    /* With a seed more it is another run that goes on with the first: what was finished stays so, what was refused is tried again. */
+    /*
+     * With a seed more it is another run that goes on with the first: what was finished stays so, what was refused is
+     * tried again.
+     */
     struct entered more = enter(p->d, "a.org b.org c.org d.org e.org", NULL, false);
     assert_true(more.run > first.run && more.goes_on == first.run);
     assert_true(state_of(p, "a.org") == WB_SITE_DONE && state_of(p, "c.org") == WB_SITE_ALIAS);
@@ -130,7 +139,8 @@ static void test_scopes(void **state)
     uint64_t added;
     struct entered first = enter(p->d, "www.a.org", "a.org", false);
     struct wb_seed seed = {.url = WB_SLICE_LIT("http://docs.a.org/")};
-    struct wb_site_plan found = {.name = WB_SLICE_LIT("docs.a.org"), .scheme = WB_SLICE_LIT("http"), .class_name = WB_SLICE_EMPTY, .priority = INT_MIN,
+    struct wb_site_plan found = {.name = WB_SLICE_LIT("docs.a.org"), .scheme = WB_SLICE_LIT("http"),
+                                 .class_name = WB_SLICE_EMPTY, .priority = INT_MIN,
                                  .delay_ms = -2, .budget = -2, .seeds = &seed, .seed_count = 1};
 
     must_ok(wb_dispenser_add(p->d, first.run, &found, 1, &added));
@@ -166,7 +176,8 @@ static void test_host(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        BOTH(test_same_seeds), BOTH(test_part), BOTH(test_more), BOTH(test_waiting_is_no_going_on), BOTH(test_scopes), BOTH(test_host),
+        BOTH(test_same_seeds), BOTH(test_part), BOTH(test_more), BOTH(test_waiting_is_no_going_on), BOTH(test_scopes),
+        BOTH(test_host),
     };
 
     return cmocka_run_group_tests_name("dispenser runs", tests, NULL, end_server);

@@ -68,7 +68,8 @@ static void test_classes(void **state)
     /* A class that is told of again gets the new meaning. */
     assert_int_equal(line(&list, "class news min=90 max=2h delay=7"), 0);
     assert_int_equal(list.class_count, 2);
-    assert_true(list.site_classes[0].fetches == -1 && list.site_classes[0].min_ms == 90000 && list.site_classes[0].max_ms == 7200000);
+    assert_true(list.site_classes[0].fetches == -1 && list.site_classes[0].min_ms == 90000 &&
+                list.site_classes[0].max_ms == 7200000);
     assert_int_equal(line(&list, "https://n.example/ class=news"), 0);
     assert_int_equal(list.plans[0].delay_ms, 7000);
     assert_slice(list.plans[0].class_name, "news");
@@ -77,11 +78,15 @@ static void test_classes(void **state)
 
 static void test_nonsense(void **state)
 {
-    static const char *const lines[] = {"ftp://a.example/", "http://", "http://a b", "https://a.example/ delay=x", "https://a.example/ class=nobody",
-                                        "https://a.example/ colour=red", "https://a.example/ word", "class", "class x delay=-1",
+    static const char *const lines[] = {"ftp://a.example/", "http://", "http://a b", "https://a.example/ delay=x",
+                                        "https://a.example/ class=nobody",
+                                        "https://a.example/ colour=red", "https://a.example/ word", "class",
+                                        "class x delay=-1",
                                         "https://a.example/ priority=5000", "https://a.example/ budget=-5",
-                                        "class x min=1y", "class x max=", "class x min=-1m", "class x fetches=many", "class x fetches=-1", "class x min=2d max=1d",
-                                        "class x delay=1m", "https://a.example/ fetches=5", "https://a.example/ min=1h"};
+                                        "class x min=1y", "class x max=", "class x min=-1m", "class x fetches=many",
+                                        "class x fetches=-1", "class x min=2d max=1d",
+                                        "class x delay=1m", "https://a.example/ fetches=5",
+                                        "https://a.example/ min=1h"};
     struct wb_seeds list = {0};
 
     (void)state;

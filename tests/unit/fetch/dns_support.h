@@ -1,6 +1,6 @@
 /*
- * dns_support.h - a name server that answers, lies, fails and is silent, and a resolver that asks it. Header only; one test program
- * is one file.
+ * dns_support.h - a name server that answers, lies, fails and is silent, and a resolver that asks it. Header only;
+ * one test program is one file.
  *
  * The server is a thread on a UDP port of 127.0.0.1. What it does depends on the first label of the name:
  *   aN  N addresses of IPv4        both   one of each kind        six  one of IPv6 only    ttl1  one, for a second
@@ -175,9 +175,9 @@ static void answer_question(uint8_t *packet, size_t len, const struct sockaddr_i
         packet[3] |= 3;
     else if (strncmp(label, "servfail", 8) == 0)
         packet[3] |= 2;
-    else
-        packet[7] = (uint8_t)put_answers(&p, strcmp(label, "garbage") == 0 || strcmp(label, "wrongid") == 0 || late ||
-                                                   strcmp(label, "release") == 0 || strcmp(label, "none") == 0 ? "a1" : label, type);
+    else packet[7] = (uint8_t)put_answers(&p, strcmp(label, "garbage") == 0 || strcmp(label, "wrongid") == 0 || late ||
+                                          strcmp(label, "release") == 0 || strcmp(label,
+                                                                                  "none") == 0 ? "a1" : label, type);
     if (strcmp(label, "wrongid") == 0)
         packet[0] ^= 0x55;
     if (strcmp(label, "long") == 0 || strcmp(label, "tcp") == 0 || strcmp(label, "part") == 0)

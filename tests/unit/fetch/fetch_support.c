@@ -301,7 +301,8 @@ void assert_error(const struct answer *answer, enum wb_fetch_error want, const c
     if (!answer->done)
         fail_msg("%s: no answer", what);
     if (answer->error != want)
-        fail_msg("%s: '%s' (%s), not '%s'", what, wb_fetch_error_word(answer->error), answer->message, wb_fetch_error_word(want));
+        fail_msg("%s: '%s' (%s), not '%s'", what, wb_fetch_error_word(answer->error), answer->message,
+                 wb_fetch_error_word(want));
     if (want != WB_FETCH_OK && !answer->message[0])
         fail_msg("%s: no words for '%s'", what, wb_fetch_error_word(want));
     if (want != WB_FETCH_OK && answer->body.len)

@@ -59,7 +59,8 @@ static void test_bad_answers(void **state)
             fail_msg("%s is %d: %s", cases[i].host, answer.status, answer.message);
         assert_int_equal(answer.count, 0);
         assert_true(answer.message && *answer.message);
-        assert_in_range(answer.expires_ms, before + cases[i].remembered_ms, wb_clock_wall_ms() + cases[i].remembered_ms);
+        assert_in_range(answer.expires_ms, before + cases[i].remembered_ms,
+                        wb_clock_wall_ms() + cases[i].remembered_ms);
     }
     /* Negative answers are remembered too. */
     unsigned questions = atomic_load(&server.questions);
@@ -385,17 +386,21 @@ static void test_no_question(void **state)
 static void test_overrides(void **state)
 {
     (void)state;
-    static const char *const good[] = {"One.test:80:192.0.2.1,[2001:db8::1]", "*.wild.test:*:192.0.2.2", "one.test:443:192.0.2.3",
+    static const char *const good[] = {"One.test:80:192.0.2.1,[2001:db8::1]", "*.wild.test:*:192.0.2.2",
+                                       "one.test:443:192.0.2.3",
                                        "192.0.2.9:80:192.0.2.4", "[2001:db8::9]:80:192.0.2.6", "*:8080:192.0.2.5"};
-    static const char *const bad[] = {"", "a", "a:80", "a:80:", "a::192.0.2.1", "a:0:192.0.2.1", "a:65536:192.0.2.1", ":80:192.0.2.1",
-                                      "a:80:192.0.2", "a:80:192.0.2.1,", "a:80:192.0.2.1,x", "*x:80:192.0.2.1", "[::1:80:192.0.2.1",
+    static const char *const bad[] = {"", "a", "a:80", "a:80:", "a::192.0.2.1", "a:0:192.0.2.1", "a:65536:192.0.2.1",
+                                      ":80:192.0.2.1",
+                                      "a:80:192.0.2", "a:80:192.0.2.1,", "a:80:192.0.2.1,x", "*x:80:192.0.2.1",
+                                      "[::1:80:192.0.2.1",
                                       "a:80:1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1"};
     static const struct {
         const char *host;
         uint16_t port;
         const char *want;
     } cases[] = {{"one.test", 80, "192.0.2.1"},    {"ONE.test", 443, "192.0.2.3"},  {"a.wild.test", 1, "192.0.2.2"},
-                 {"x.y.WILD.test", 8080, "192.0.2.2"}, {"any.test", 8080, "192.0.2.5"}, {"localhost", 8080, "192.0.2.5"},
+                 {"x.y.WILD.test", 8080, "192.0.2.2"}, {"any.test", 8080, "192.0.2.5"}, {"localhost", 8080,
+                                                                                         "192.0.2.5"},
                  {"192.0.2.9", 80, "192.0.2.4"},   {"192.0.2.9", 8080, "192.0.2.9"}, {"2001:db8::9", 80, "192.0.2.6"},
                  {"a1.test", 80, "203.0.113.1"},   {"localhost", 80, "127.0.0.1"}};
     struct fixture f;
@@ -431,7 +436,10 @@ static void on_done_free(void *context, const struct wb_dns_answer *answer)
     event_base_loopbreak(f->base);
 }
 
-/* Freed with questions waiting, asked and being told, from outside and from inside a callback: nothing is called any more. */
+/*
+ * Freed with questions waiting, asked and being told, from outside and from inside a callback: nothing is called any
+ * more.
+ */
 static void test_free_in_the_middle(void **state)
 {
     (void)state;
@@ -454,7 +462,8 @@ static void test_free_in_the_middle(void **state)
 
     begin(&f, (struct wb_dns_options){0});
     for (int i = 0; i < 10; i++)
-        assert_int_equal(wb_dns_resolve(f.dns, wb_slice_str(i % 2 ? "a1.inside.test" : "a2.inside.test"), 80, on_done_free, &f), 0);
+        assert_int_equal(wb_dns_resolve(f.dns, wb_slice_str(i % 2 ? "a1.inside.test" : "a2.inside.test"), 80,
+                                        on_done_free, &f), 0);
     event_base_dispatch(f.base);
     assert_null(f.dns);
     end(&f);
@@ -514,7 +523,8 @@ int main(void)
         cmocka_unit_test(test_expiry),      cmocka_unit_test(test_joined),      cmocka_unit_test(test_no_blocking),
         cmocka_unit_test(test_half),
         cmocka_unit_test(test_rate),        cmocka_unit_test(test_no_question), cmocka_unit_test(test_overrides),
-        cmocka_unit_test(test_free_in_the_middle), cmocka_unit_test(test_bad_servers), cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_free_in_the_middle), cmocka_unit_test(test_bad_servers),
+        cmocka_unit_test(test_out_of_memory),
     };
 
     return cmocka_run_group_tests(tests, start_server, stop_server);

@@ -24,7 +24,8 @@ static bool echo(struct peer *peer, void *context)
     char text[sizeof peer->request + 128];
 
     (void)context;
-    snprintf(text, sizeof text, "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n%s", strlen(peer->request), peer->request);
+    snprintf(text, sizeof text, "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n%s", strlen(peer->request),
+             peer->request);
     return peer_say(peer, text);
 }
 
@@ -80,9 +81,11 @@ static void test_request(void **state)
     setenv("http_proxy", "http://127.0.0.1:1/", 1);
     setenv("all_proxy", "http://127.0.0.1:1/", 1);
     client_open(&client, NULL);
-    snprintf(url, sizeof url, "http://user:secret@name.site.test:%d/a/b/../%%2e/'|?q=1&r=%%20#part", server_port(server));
+    snprintf(url, sizeof url, "http://user:secret@name.site.test:%d/a/b/../%%2e/'|?q=1&r=%%20#part",
+             server_port(server));
     ask(&client, url, "", "", &answer);
-    snprintf(want, sizeof want, "GET /a/b/../%%2e/'|?q=1&r=%%20 HTTP/1.1\r\nHost: name.site.test:%d\r\nUser-Agent: TestBot/1.0\r\n"
+    snprintf(want, sizeof want,
+             "GET /a/b/../%%2e/'|?q=1&r=%%20 HTTP/1.1\r\nHost: name.site.test:%d\r\nUser-Agent: TestBot/1.0\r\n"
              "Accept: */*\r\nAccept-Encoding: gzip, deflate, br, zstd\r\n\r\n", server_port(server));
     assert_string_equal(answer.body.ptr, want);
     assert_int_equal(answer.wire_bytes, answer.body.len);
@@ -105,7 +108,8 @@ static void test_validators(void **state)
     client_open(&client, NULL);
     snprintf(url, sizeof url, "http://site.test:%d/", server_port(server));
     ask(&client, url, "W/\"a b\xe9\"", "Sun, 06 Nov 1994 08:49:37 GMT", &answer);
-    assert_non_null(strstr(answer.body.ptr, "\r\nIf-None-Match: W/\"a b\xe9\"\r\nIf-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT\r\n"));
+    assert_non_null(strstr(answer.body.ptr, "\r\nIf-None-Match: W/\"a b\xe9\"\r\n"
+                                            "If-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT\r\n"));
     answer_release(&answer);
     ask(&client, url, "", "yesterday", &answer);
     assert_null(strstr(answer.body.ptr, "If-None-Match"));
@@ -170,7 +174,8 @@ static void test_answers(void **state)
         const char *head, *body;
     } cases[] = {
         {"/", 200, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n", "hello"},
-        {"/redirect", 302, "HTTP/1.1 302 Found\r\nLocation: /other\r\nSet-Cookie: a=b\r\nContent-Length: 5\r\n", "moved"},
+        {"/redirect", 302, "HTTP/1.1 302 Found\r\nLocation: /other\r\nSet-Cookie: a=b\r\nContent-Length: 5\r\n",
+         "moved"},
         {"/304", 304, "HTTP/1.1 304 Not Modified\r\nETag: \"x\"\r\nContent-Length: 500\r\n", ""},
         {"/204", 204, "HTTP/1.1 204 No Content\r\n", ""},
         {"/404", 404, "HTTP/1.1 404 Not Found\r\nContent-Length: 12\r\n", "nothing here"},
@@ -521,7 +526,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_request), cmocka_unit_test(test_validators), cmocka_unit_test(test_bad_urls),
         cmocka_unit_test(test_answers), cmocka_unit_test(test_times), cmocka_unit_test(test_keep_alive),
-        cmocka_unit_test(test_idle_close), cmocka_unit_test(test_proxy), cmocka_unit_test(test_ipv6), cmocka_unit_test(test_many),
+        cmocka_unit_test(test_idle_close), cmocka_unit_test(test_proxy), cmocka_unit_test(test_ipv6),
+        cmocka_unit_test(test_many),
         cmocka_unit_test(test_start_in_callback), cmocka_unit_test(test_cancel), cmocka_unit_test(test_no_memory),
     };
 

@@ -1,5 +1,7 @@
-/* test_fetch_hostile.c - servers that send too much, too little, too slowly or nonsense: the right error, within bounds. */
-#include "../testdata.h"
+/*
+ * test_fetch_hostile.c - servers that send too much, too little, too slowly or nonsense: the right error, within
+ * bounds.
+ */
 #include "fetch_support.h"
 
 #include "os/clock.h"
@@ -65,7 +67,8 @@ static bool endless_interim(struct peer *peer)
 /* Few bytes, but libcurl keeps each line apart. */
 static bool many_headers(struct peer *peer)
 {
-    return peer_say(peer, OK_HEAD) && send_repeated(peer, "a:b\r\n", 5000) && peer_say(peer, "Content-Length: 0\r\n\r\n");
+    return peer_say(peer, OK_HEAD) && send_repeated(peer, "a:b\r\n", 5000) && peer_say(peer,
+                                                                                       "Content-Length: 0\r\n\r\n");
 }
 
 static bool one_long_header(struct peer *peer)
@@ -446,7 +449,10 @@ static void test_odd_heads(void **state)
 
 /* ---- limits ----------------------------------------------------------------------------------------------- */
 
-/* "/N": a body of N bytes with its length, "/cN" chunked, "/wN" in two halves with a wait, "/zN" zeros gzipped, "/hN" N bytes of headers. */
+/*
+ * "/N": a body of N bytes with its length, "/cN" chunked, "/wN" in two halves with a wait, "/zN" zeros gzipped, "/hN"
+ * N bytes of headers.
+ */
 static bool sized(struct peer *peer, void *context)
 {
     bool digits = peer->path[1] >= '0' && peer->path[1] <= '9';
@@ -459,7 +465,8 @@ static bool sized(struct peer *peer, void *context)
         snprintf(head, sizeof head, OK_HEAD "Transfer-Encoding: chunked\r\n\r\n%zx\r\n", n);
         return peer_say(peer, head) && send_repeated(peer, "b", n) && peer_say(peer, "\r\n0\r\n\r\n");
     case 'w':
-        return peer_say(peer, OK_HEAD "Connection: close\r\n\r\n") && send_repeated(peer, "b", n / 2) && peer_sleep(peer, 300) &&
+        return peer_say(peer, OK_HEAD "Connection: close\r\n\r\n") && send_repeated(peer, "b", n / 2) &&
+                peer_sleep(peer, 300) &&
                send_repeated(peer, "b", n - n / 2) && false;
     case 'z':
         return send_bomb(peer, n, "gzip", 1);
@@ -499,7 +506,8 @@ static void test_limits(void **state)
     client_open(&client, &options);
     for (size_t i = 0; i < COUNT(cases); i++) {
         snprintf(url, sizeof url, "http://site.test:%d%s", server_port(server), cases[i].path);
-        struct wb_fetch_request request = {.url = wb_slice_str(url), .address = loopback(), .body_max = cases[i].body_max};
+        struct wb_fetch_request request = {.url = wb_slice_str(url), .address = loopback(),
+                                           .body_max = cases[i].body_max};
         client_begin(&client, &request, &answer);
         client_wait(&client);
         assert_error(&answer, cases[i].error, cases[i].path);
@@ -529,7 +537,9 @@ static void test_ratio_option(void **state)
     server_stop(server);
 }
 
-/* Bodies that together are more than the budget: some are cut, the small one is not, and nothing else happens to any. */
+/*
+ * Bodies that together are more than the budget: some are cut, the small one is not, and nothing else happens to any.
+ */
 static void test_memory_max(void **state)
 {
     enum { LARGE = 8 };
@@ -580,7 +590,8 @@ static bool send_codings(struct peer *peer, void *context)
     } else if (strcmp(peer->path, "/transfer") == 0) {
         deflate_bytes("first second", 12, 15, &coded);
         deflate_bytes(coded.ptr, coded.len, 31, &again);
-        snprintf(head, sizeof head, OK_HEAD "Transfer-Encoding: gzip, chunked\r\nContent-Encoding: deflate\r\n\r\n%zx\r\n", again.len);
+        snprintf(head, sizeof head,
+                 OK_HEAD "Transfer-Encoding: gzip, chunked\r\nContent-Encoding: deflate\r\n\r\n%zx\r\n", again.len);
         going = peer_say(peer, head) && peer_send(peer, again.ptr, again.len) && peer_say(peer, "\r\n0\r\n\r\n");
     } else if (strcmp(peer->path, "/unknown") == 0) {
         going = peer_say(peer, OK_HEAD "Content-Encoding: utf-8\r\nContent-Length: 12\r\n\r\nfirst second");
@@ -616,7 +627,8 @@ static void test_codings(void **state)
         client_get(&client, server_port(server), paths[i], &answer);
         assert_error(&answer, WB_FETCH_OK, paths[i]);
         assert_body(&answer, "first second");
-        assert_true(answer.wire_bytes > 0 && (answer.wire_bytes == answer.body.len) == (strcmp(paths[i], "/unknown") == 0));
+        assert_true(answer.wire_bytes > 0 && (answer.wire_bytes == answer.body.len) == (strcmp(paths[i],
+                                                                                               "/unknown") == 0));
         answer_release(&answer);
     }
     /* Chunks inside chunks are the page's own. */
@@ -695,8 +707,8 @@ static void test_raw_responses(void **state)
         bool accept = strcmp(json_string_value(json_object_get(one, "expect")), "accept") == 0;
         bool refused = answers[i].error != WB_FETCH_OK || answers[i].truncated;
         if (!is_otherwise(test) && refused == accept) {
-            print_error("%s (%s): status %u, '%s' %s\n", test, json_string_value(json_object_get(one, "name")), answers[i].status,
-                        wb_fetch_error_word(answers[i].error), answers[i].message);
+            print_error("%s (%s): status %u, '%s' %s\n", test, json_string_value(json_object_get(one, "name")),
+                        answers[i].status, wb_fetch_error_word(answers[i].error), answers[i].message);
             wrong++;
         }
         answer_release(&answers[i]);

@@ -1,6 +1,6 @@
 /*
- * test_fetch_once.c - a request leaves once, whatever the server does with it: libcurl neither repeats it on another connection nor
- * after an HTTP/2 server refused the stream. And an easy handle serves one request only.
+ * test_fetch_once.c - a request leaves once, whatever the server does with it: libcurl neither repeats it on another
+ * connection nor after an HTTP/2 server refused the stream. And an easy handle serves one request only.
  */
 #include "fetch_support.h"
 
@@ -31,7 +31,8 @@ static bool play(struct peer *peer, void *context)
         return peer_say(peer, "HTTP/1.1 200 OK\r\n Date: Tue, 09 Nov 2010 14:49:00 GMT\r\nContent-Length: 2\r\n\r\nhi");
     if (strcmp(peer->path, "/hang") == 0)
         return peer_sleep(peer, 600000);
-    return peer_say(peer, "HTTP/1.1 200 OK\r\nX-Filler: yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy\r\nContent-Length: 5\r\n\r\nhello");
+    return peer_say(peer, "HTTP/1.1 200 OK\r\nX-Filler: yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy\r\n"
+                          "Content-Length: 5\r\n\r\nhello");
 }
 
 static void get(struct client *client, unsigned short port, const char *path, bool fresh, struct answer *answer)
@@ -201,7 +202,8 @@ static struct refuser {
     atomic_uint requests, connections;
 } refuser;
 
-static int choose_h2(SSL *ssl, const unsigned char **out, unsigned char *len, const unsigned char *in, unsigned in_len, void *context)
+static int choose_h2(SSL *ssl, const unsigned char **out, unsigned char *len, const unsigned char *in, unsigned in_len,
+                     void *context)
 {
     static const unsigned char h2[] = "\2h2";
 
@@ -322,7 +324,8 @@ static void test_refused_stream(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_closed), cmocka_unit_test(test_fresh), cmocka_unit_test(test_fold), cmocka_unit_test(test_stop),
+        cmocka_unit_test(test_closed), cmocka_unit_test(test_fresh), cmocka_unit_test(test_fold),
+        cmocka_unit_test(test_stop),
         cmocka_unit_test(test_no_files), cmocka_unit_test(test_refused_stream),
     };
 

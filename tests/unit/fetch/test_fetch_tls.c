@@ -39,7 +39,8 @@ static unsigned short free_port(void)
 
 static bool is_listening(void)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(port)};
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+                                  .sin_port = htons(port)};
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     bool yes = connect(fd, (struct sockaddr *)&address, sizeof address) == 0;
 
@@ -189,9 +190,12 @@ static void test_no_tls(void **state)
 static const char nginx_config[] =
     "worker_processes 1; daemon off; master_process off; pid %1$s/pid; error_log %1$s/error.log;\n"
     "events { worker_connections 64; }\n"
-    "http { access_log %1$s/access.log; client_body_temp_path %1$s/b; proxy_temp_path %1$s/p; fastcgi_temp_path %1$s/f;\n"
-    "uwsgi_temp_path %1$s/u; scgi_temp_path %1$s/s; default_type text/html; gzip on; gzip_min_length 100; gzip_proxied any;\n"
-    "server { listen 127.0.0.1:%2$d ssl http2; ssl_certificate %1$s/cert.pem; ssl_certificate_key %1$s/key.pem; root %1$s/www;\n"
+    "http { access_log %1$s/access.log; client_body_temp_path %1$s/b; proxy_temp_path %1$s/p;\n"
+    "fastcgi_temp_path %1$s/f;\n"
+    "uwsgi_temp_path %1$s/u; scgi_temp_path %1$s/s; default_type text/html; gzip on;\n"
+    "gzip_min_length 100; gzip_proxied any;\n"
+    "server { listen 127.0.0.1:%2$d ssl http2; ssl_certificate %1$s/cert.pem; ssl_certificate_key %1$s/key.pem;\n"
+    "root %1$s/www;\n"
     "location = /gone { return 410 'away'; } } }\n";
 
 static bool start_nginx(void)
@@ -282,7 +286,8 @@ static void test_http2_cut(void **state)
     client_open(&client, &options);
     snprintf(url, sizeof url, "https://site.test:%d/page", port);
     for (int i = 0; i < MANY; i++) {
-        struct wb_fetch_request request = {.url = wb_slice_str(url), .address = loopback(), .body_max = i % 3 ? CUT : 0};
+        struct wb_fetch_request request = {.url = wb_slice_str(url), .address = loopback(),
+                                           .body_max = i % 3 ? CUT : 0};
         struct answer answers[2];
         client_begin(&client, &request, &answers[0]);
         request.body_max = i % 2 ? CUT : 0;

@@ -83,8 +83,8 @@ static void check_suite(const char *name, int seen_min)
         wb_robots_check(robots, json_slice(c, "url"), &verdict);
         if (verdict.allowed != allowed) {
             struct wb_slice agent = json_slice(c, "agent"), url = json_slice(c, "url");
-            print_error("%s: %.*s %.*s should %sbe allowed; line %u\n", json_string_value(json_object_get(c, "test")), WB_SLICE_ARG(agent),
-                        WB_SLICE_ARG(url), allowed ? "" : "not ", verdict.line);
+            print_error("%s: %.*s %.*s should %sbe allowed; line %u\n", json_string_value(json_object_get(c, "test")),
+                        WB_SLICE_ARG(agent), WB_SLICE_ARG(url), allowed ? "" : "not ", verdict.line);
             wrong++;
         }
         wb_robots_free(robots);
@@ -126,9 +126,12 @@ static const struct {
     {"User-agent: *\nDisallow:\n", "webbase", "/", true, 0, ""},
     /* groups */
     {"User-agent: *\nDisallow: /\nUser-agent: WebBase\nDisallow:", "webbase/1.0 (x)", "/a", true, 0, ""},
-    {"User-agent: webbase/2\nDisallow: /a\n\nUser-agent: x\nDisallow: /\nUser-agent: webbase\nDisallow: /b", "webbase", "/b", false, 7, "Disallow: /b"},
-    {"User-agent: webbase/2\nDisallow: /a\n\nUser-agent: x\nDisallow: /\nUser-agent: webbase\nDisallow: /b", "webbase", "/a", false, 2, "Disallow: /a"},
-    {"User-agent: webbase\nSitemap: http://h/s\nCrawl-delay: 1\nNoise\nUser-agent: x\nDisallow: /", "webbase", "/a", false, 6, "Disallow: /"},
+    {"User-agent: webbase/2\nDisallow: /a\n\nUser-agent: x\nDisallow: /\nUser-agent: webbase\nDisallow: /b", "webbase",
+     "/b", false, 7, "Disallow: /b"},
+    {"User-agent: webbase/2\nDisallow: /a\n\nUser-agent: x\nDisallow: /\nUser-agent: webbase\nDisallow: /b", "webbase",
+     "/a", false, 2, "Disallow: /a"},
+    {"User-agent: webbase\nSitemap: http://h/s\nCrawl-delay: 1\nNoise\nUser-agent: x\nDisallow: /", "webbase", "/a",
+     false, 6, "Disallow: /"},
     {"User-agent: web2base\nDisallow: /", "Web2Base/1", "/a", false, 2, "Disallow: /"},
     {"User-agent: web2base\nDisallow: /", "web", "/a", false, 2, "Disallow: /"},
     {"User-agent: webbasebot\nDisallow: /", "webbase", "/a", true, 0, ""},
@@ -155,7 +158,8 @@ static const struct {
     {"User-agent: *\nDisallow: /a%2fb\n", "webbase", "/a%2Fb", false, 2, "Disallow: /a%2fb"},
     {"User-agent: *\nDisallow: /a%2fb\n", "webbase", "/a/b", true, 0, ""},
     {"User-agent: *\nDisallow: /\nAllow: /a<b\n", "webbase", "/a%3Cb", true, 3, "Allow: /a<b"},
-    {"User-agent: *\nDisallow: /file-with-a-%2A.html\n", "webbase", "/file-with-a-*.html", false, 2, "Disallow: /file-with-a-%2A.html"},
+    {"User-agent: *\nDisallow: /file-with-a-%2A.html\n", "webbase", "/file-with-a-*.html", false, 2,
+     "Disallow: /file-with-a-%2A.html"},
     {"User-agent: *\nDisallow: /file-with-a-%2A.html\n", "webbase", "/file-with-a-b.html", true, 0, ""},
     {"User-agent: *\nDisallow: /foo-%24\n", "webbase", "/foo-$", false, 2, "Disallow: /foo-%24"},
     {"User-agent: *\nDisallow: /\xe3\x83\x84\n", "webbase", "/%e3%83%84", false, 2, "Disallow: /\xe3\x83\x84"},
@@ -169,8 +173,10 @@ static void test_decisions(void **state)
     for (size_t i = 0; i < COUNT(decisions); i++) {
         struct wb_robots *robots = parse(decisions[i].text, decisions[i].agent);
         struct wb_robots_verdict v = check(robots, decisions[i].url);
-        if (v.allowed != decisions[i].allowed || v.line != decisions[i].line || !wb_slice_equal(v.rule, wb_slice_str(decisions[i].rule)))
-            fail_msg("decision %zu, %s: %d by line %u '%.*s'", i, decisions[i].url, v.allowed, v.line, WB_SLICE_ARG(v.rule));
+        if (v.allowed != decisions[i].allowed || v.line != decisions[i].line ||
+            !wb_slice_equal(v.rule, wb_slice_str(decisions[i].rule)))
+            fail_msg("decision %zu, %s: %d by line %u '%.*s'", i, decisions[i].url, v.allowed, v.line,
+                     WB_SLICE_ARG(v.rule));
         wb_robots_free(robots);
     }
 }
@@ -211,7 +217,8 @@ static void test_delay_and_sitemaps(void **state)
         {"User-agent: *\nCrawl-delay: -1", -1},
         {"User-agent: *\nCrawl-delay: soon", -1},
         {"User-agent: *\nCrawl-delay: 99999999999999999999999999", WB_DAY_MS},
-        {"User-agent: *\nCrawl-delay: 9\nUser-agent: webbase\nCrawl-delay: 2\nDisallow: /x\nUser-agent: b\nCrawl-delay: 5", 2000},
+        {"User-agent: *\nCrawl-delay: 9\nUser-agent: webbase\nCrawl-delay: 2\nDisallow: /x\n"
+         "User-agent: b\nCrawl-delay: 5", 2000},
         {"User-agent: *\nCrawl-delay: 9\nDisallow: /x\nUser-agent: webbase\nDisallow: /x", -1},
         {"User-agent: *\nCrawl-delay: 2\nCrawl-delay: 9\nCrawl-delay: 3", 9000},
     };
@@ -222,7 +229,8 @@ static void test_delay_and_sitemaps(void **state)
         wb_robots_free(robots);
     }
 
-    struct wb_robots *robots = parse("Sitemap: http://h/1.xml\nUser-agent: x\nSITEMAP:  /2.xml # two\nSite-Map: 3\nSitemap:\n", "webbase");
+    struct wb_robots *robots = parse("Sitemap: http://h/1.xml\nUser-agent: x\nSITEMAP:  /2.xml # two\n"
+                                     "Site-Map: 3\nSitemap:\n", "webbase");
     static const char *const urls[] = {"http://h/1.xml", "/2.xml", "3"};
     struct wb_slice url;
     for (size_t i = 0; i < COUNT(urls); i++) {
@@ -402,7 +410,8 @@ static void test_bounds(void **state)
     /* Only the rules that concern us take memory: 100 of ours among 10,000. */
     wb_buf_clear(&text);
     for (int i = 0; i < 10000; i++)
-        assert_int_equal(wb_buf_printf(&text, "User-agent: bot%c\nDisallow: /private/area/%d/\n", i % 100 ? 'x' : 'y', i), 0);
+        assert_int_equal(wb_buf_printf(&text, "User-agent: bot%c\nDisallow: /private/area/%d/\n", i % 100 ? 'x' : 'y',
+                                       i), 0);
     assert_int_equal(wb_buf_terminate(&text), 0);
     robots = parse(text.ptr, "boty");
     assert_in_range(wb_robots_bytes(robots), 2000, 10000);

@@ -66,7 +66,8 @@ static void expect_page(const struct wb_edit_page *found, const struct wb_edit_p
 static const struct wb_edit_link some_links[] = {
     {.url = LIT("https://example.org/docs/a.html"), .anchor = LIT("first"), .tag = 1, .flags = WB_EDIT_LINK_FOLLOW},
     {.url = LIT("https://example.org/docs/a.html"), .anchor = LIT(""), .tag = 6},
-    {.url = LIT("https://example.org/docs/"), .anchor = LIT("up"), .tag = 1, .flags = WB_EDIT_LINK_FOLLOW | WB_EDIT_LINK_NOFOLLOW},
+    {.url = LIT("https://example.org/docs/"), .anchor = LIT("up"), .tag = 1,
+     .flags = WB_EDIT_LINK_FOLLOW | WB_EDIT_LINK_NOFOLLOW},
     {.url = LIT("http://other.example/"), .anchor = LIT("\xe2\x82\xac"), .tag = 14, .flags = WB_EDIT_LINK_NOFOLLOW},
     {.url = LIT("http://other.example/x"), .anchor = LIT(""), .tag = 15, .modified_ms = 1767225600123},
     {.url = LIT("http://other.example/y"), .anchor = LIT("a"), .tag = 255, .modified_ms = -5},
@@ -76,10 +77,13 @@ static struct wb_edit full_page(void)
 {
     return (struct wb_edit){
         .kind = WB_EDIT_PAGE, .site = 0xfedcba9876543210, .time_ms = 1767225600123, .prev = {7, 123456789012},
-        .page = {.url = LIT("https://example.org/docs/index.html?q=1"), .outcome = WB_OUTCOME_REDIRECT, .status = 65535, .depth = 65535,
+        .page = {.url = LIT("https://example.org/docs/index.html?q=1"), .outcome = WB_OUTCOME_REDIRECT, .status = 65535,
+                 .depth = 65535,
                  .hops = 255, .has_content = true, .lifetime = UINT32_MAX, .took_ms = UINT32_MAX, .bytes = UINT64_MAX,
-                 .md5 = {1, 2, 3, 16}, .simhash = UINT64_MAX - 1, .title_hash = 42, .type = LIT("text/html"), .reason = LIT("timeout"),
-                 .etag = LIT("\"abc\""), .modified = LIT("Thu, 01 Jan 2026 00:00:00 GMT"), .location = LIT("https://example.org/new"),
+                 .md5 = {1, 2, 3, 16}, .simhash = UINT64_MAX - 1, .title_hash = 42, .type = LIT("text/html"),
+                 .reason = LIT("timeout"),
+                 .etag = LIT("\"abc\""), .modified = LIT("Thu, 01 Jan 2026 00:00:00 GMT"),
+                 .location = LIT("https://example.org/new"),
                  .links = some_links, .link_count = COUNT(some_links)}};
 }
 
@@ -112,7 +116,8 @@ static void test_rules(void **state)
 {
     struct wb_buf record = WB_BUF_INIT;
     struct wb_edit found, edit = {.kind = WB_EDIT_RULES, .site = 1, .time_ms = -1,
-                                  .rules = {.status = 503, .reason = LIT("status"), .text = LIT("User-agent: *\nDisallow: /\n"), .expires_ms = -9}};
+                                  .rules = {.status = 503, .reason = LIT("status"),
+                                            .text = LIT("User-agent: *\nDisallow: /\n"), .expires_ms = -9}};
 
     (void)state;
     encode(&edit, &record);
@@ -127,14 +132,15 @@ static void test_rules(void **state)
 
 static void test_plain_kinds(void **state)
 {
-    static const enum wb_edit_kind kinds[] = {WB_EDIT_VISIT, WB_EDIT_SEEDS, WB_EDIT_REQUEST, WB_EDIT_HINTS, WB_EDIT_WAIT, WB_EDIT_FINISH,
-                                              WB_EDIT_PUSH, WB_EDIT_EXPUNGE, WB_EDIT_ASK};
+    static const enum wb_edit_kind kinds[] = {WB_EDIT_VISIT, WB_EDIT_SEEDS, WB_EDIT_REQUEST, WB_EDIT_HINTS,
+                                              WB_EDIT_WAIT, WB_EDIT_FINISH, WB_EDIT_PUSH, WB_EDIT_EXPUNGE, WB_EDIT_ASK};
     struct wb_buf record = WB_BUF_INIT;
 
     (void)state;
     for (size_t i = 0; i < COUNT(kinds); i++) {
         bool linked = kinds[i] == WB_EDIT_SEEDS || kinds[i] == WB_EDIT_HINTS;
-        struct wb_edit found, edit = {.kind = kinds[i], .site = i, .text = LIT("https://example.org/"), .until_ms = INT64_MIN,
+        struct wb_edit found, edit = {.kind = kinds[i], .site = i, .text = LIT("https://example.org/"),
+                                      .until_ms = INT64_MIN,
                                       .count = UINT32_MAX, .links = linked ? some_links : NULL,
                                       .link_count = linked ? COUNT(some_links) : 0};
         encode(&edit, &record);
@@ -189,7 +195,8 @@ static void test_limits(void **state)
     memset(urls + long_bytes + 1, 'b', long_bytes + 1);
     /* Taken in turn they share nothing. */
     for (size_t i = 0; i < count; i++)
-        links[i] = (struct wb_edit_link){.url = wb_slice(urls + i % 2 * (long_bytes + 1), long_bytes), .anchor = WB_SLICE_EMPTY, .tag = 1};
+        links[i] = (struct wb_edit_link){.url = wb_slice(urls + i % 2 * (long_bytes + 1), long_bytes),
+                                         .anchor = WB_SLICE_EMPTY, .tag = 1};
     links[0].url.len = long_bytes + 1;
     encode(&edit, &record);
     assert_true(record.len <= WB_EDIT_LINKS_BYTES_MAX + 100);
@@ -200,7 +207,8 @@ static void test_limits(void **state)
         expect_slice(link.url, links[1 + kept++].url);
     assert_int_equal(kept, found.link_count);
 
-    struct wb_edit huge = {.kind = WB_EDIT_RULES, .rules = {.reason = WB_SLICE_EMPTY, .text = {calloc(1, WB_EDIT_BYTES_MAX), WB_EDIT_BYTES_MAX}}};
+    struct wb_edit huge = {.kind = WB_EDIT_RULES, .rules = {.reason = WB_SLICE_EMPTY,
+                                                            .text = {calloc(1, WB_EDIT_BYTES_MAX), WB_EDIT_BYTES_MAX}}};
     wb_buf_clear(&record);
     wb_buf_append_str(&record, "before");
     assert_int_equal(wb_edit_encode(&huge, SALT, &record), WB_E_LIMIT);
@@ -248,12 +256,16 @@ static void test_model(void **state)
         size_t count = chance_below(&chance, round % 50 ? 40 : 4000);
         struct wb_edit found, edit = full_page();
         for (size_t i = 0; i < count; i++) {
-            size_t len = chance_below(&chance, sizeof text[i]), anchor = chance_below(&chance, 4) ? 0 : chance_below(&chance, 256);
+            size_t len = chance_below(&chance, sizeof text[i]), anchor = chance_below(&chance,
+                                                                                      4) ? 0 : chance_below(&chance,
+                                                                                                            256);
             for (size_t k = 0; k < len; k++)
                 text[i][k] = (char)('a' + chance_below(&chance, 2) * (k > 20));
             memset(anchors[i], 'x', anchor);
-            links[i] = (struct wb_edit_link){wb_slice(text[i], len), wb_slice(anchors[i], anchor), (uint8_t)chance_next(&chance),
-                                             (uint8_t)chance_below(&chance, 4), chance_below(&chance, 3) ? 0 : (int64_t)chance_next(&chance)};
+            links[i] = (struct wb_edit_link){wb_slice(text[i], len), wb_slice(anchors[i], anchor),
+                                             (uint8_t)chance_next(&chance),
+                                             (uint8_t)chance_below(&chance, 4),
+                                             chance_below(&chance, 3) ? 0 : (int64_t)chance_next(&chance)};
         }
         edit.page.links = links;
         edit.page.link_count = count;
@@ -328,8 +340,10 @@ static void test_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_page),   cmocka_unit_test(test_rules), cmocka_unit_test(test_plain_kinds), cmocka_unit_test(test_long_anchor),
-        cmocka_unit_test(test_limits), cmocka_unit_test(test_size),  cmocka_unit_test(test_model),       cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_page),   cmocka_unit_test(test_rules), cmocka_unit_test(test_plain_kinds),
+        cmocka_unit_test(test_long_anchor),
+        cmocka_unit_test(test_limits), cmocka_unit_test(test_size),  cmocka_unit_test(test_model),
+        cmocka_unit_test(test_damage),
         cmocka_unit_test(test_memory),
     };
 

@@ -1,4 +1,7 @@
-/* test_edit_batch.c - batches in the journal: their records are read one by one, in order, among other records; damage is reported once. */
+/*
+ * test_edit_batch.c - batches in the journal: their records are read one by one, in order, among other records;
+ * damage is reported once.
+ */
 #include "edit_support.h"
 
 #include "journal/edit_batch.h"
@@ -8,11 +11,14 @@
 static struct wb_edit page_edit(unsigned n, char *url, struct wb_edit_link links[2])
 {
     sprintf(url, "http://h%u.example/%u", n % 7, n);
-    links[0] = (struct wb_edit_link){.url = WB_SLICE_LIT("http://h.example/all"), .anchor = WB_SLICE_LIT("all"), .flags = WB_EDIT_LINK_FOLLOW};
+    links[0] = (struct wb_edit_link){.url = WB_SLICE_LIT("http://h.example/all"), .anchor = WB_SLICE_LIT("all"),
+                                     .flags = WB_EDIT_LINK_FOLLOW};
     links[1] = (struct wb_edit_link){.url = wb_slice_str(url), .anchor = WB_SLICE_EMPTY};
     return (struct wb_edit){.kind = WB_EDIT_PAGE, .site = n, .time_ms = n,
-                            .page = {.url = wb_slice_str(url), .outcome = WB_OUTCOME_STORED, .status = 200, .has_content = true,
-                                     .type = WB_SLICE_EMPTY, .reason = WB_SLICE_EMPTY, .etag = WB_SLICE_EMPTY, .modified = WB_SLICE_EMPTY,
+                            .page = {.url = wb_slice_str(url), .outcome = WB_OUTCOME_STORED, .status = 200,
+                                     .has_content = true,
+                                     .type = WB_SLICE_EMPTY, .reason = WB_SLICE_EMPTY, .etag = WB_SLICE_EMPTY,
+                                     .modified = WB_SLICE_EMPTY,
                                      .location = WB_SLICE_EMPTY, .links = links, .link_count = 2}};
 }
 
@@ -64,7 +70,8 @@ static void test_among_others(void **state)
         assert_int_equal(wb_edit_batch_pack(&batch, &edit), 0);
         assert_int_equal(edit.kind, sizes[i] ? WB_EDIT_BATCH : 0);
         if (!sizes[i])
-            edit = (struct wb_edit){.kind = WB_EDIT_PUSH, .time_ms = i, .count = WB_PUSH_CHANGED, .text = WB_SLICE_LIT("http://p.example/")};
+            edit = (struct wb_edit){.kind = WB_EDIT_PUSH, .time_ms = i, .count = WB_PUSH_CHANGED,
+                                    .text = WB_SLICE_LIT("http://p.example/")};
         assert_int_equal(wb_journal_writer_append(log, &edit, &places[i]), 0);
     }
     assert_int_equal(wb_journal_writer_finish(log), 0);

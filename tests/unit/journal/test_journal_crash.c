@@ -46,8 +46,9 @@ static void write_on(void *context, int to)
             unsigned slot = (unsigned)chance_below(&chance, SITES);
             char text[200];
             memset(text, 'a' + (int)(number % 26), sizeof text);
-            struct wb_edit edit = {.kind = WB_EDIT_REQUEST, .site = site_of(w->which, slot), .time_ms = number, .prev = w->trail[slot],
-                                   .text = wb_slice(text, number % sizeof text), .count = number};
+            struct wb_edit edit = {.kind = WB_EDIT_REQUEST, .site = site_of(w->which, slot), .time_ms = number,
+                                   .prev = w->trail[slot], .text = wb_slice(text,
+                                                                            number % sizeof text), .count = number};
             must(wb_journal_writer_append(log, &edit, &w->trail[slot]) == 0);
             acks[i] = (struct ack){.number = number++, .last = i + 1 == count, .place = w->trail[slot]};
         }
@@ -102,8 +103,8 @@ static void no_problem(void *context, bool problem, const char *file, uint64_t o
 }
 
 /* Every acknowledged record reads as it was written; *last gets the newest of each site. */
-static void check_acked(struct wb_journal_reader *reader, const struct acked *acked, unsigned writer, struct wb_edit_place kept[SITES],
-                        struct wb_edit_place newest[SITES])
+static void check_acked(struct wb_journal_reader *reader, const struct acked *acked, unsigned writer,
+                        struct wb_edit_place kept[SITES], struct wb_edit_place newest[SITES])
 {
     for (size_t i = 0; i < acked->count; i++) {
         struct wb_edit edit;
@@ -135,8 +136,8 @@ static size_t check_chain(struct wb_journal_reader *reader, struct wb_edit_place
     return count;
 }
 
-static void check_writer(const char *dir, struct writer *w, const struct acked *acked, struct wb_edit_place recovered[SITES],
-                         size_t total[SITES])
+static void check_writer(const char *dir, struct writer *w, const struct acked *acked,
+                         struct wb_edit_place recovered[SITES], size_t total[SITES])
 {
     struct wb_edit_place kept[SITES], newest[SITES];
     struct wb_journal_reader *reader;
@@ -156,7 +157,8 @@ static void check_writer(const char *dir, struct writer *w, const struct acked *
         struct wb_edit_place last = recovered[slot].log ? recovered[slot] : kept[slot];
         size_t count = last.log ? check_chain(reader, last, newest[slot]) : 0;
         assert_true(count >= total[slot] + seen[slot]);
-        assert_true(count <= total[slot] + seen[slot] + BATCH_MAX); /* a batch whose acknowledgement the kill swallowed */
+        /* The kill may have come between a batch and its acknowledgement. */
+        assert_true(count <= total[slot] + seen[slot] + BATCH_MAX);
         total[slot] = count;
         w->trail[slot] = last;
     }
@@ -182,7 +184,9 @@ static void test_killed_writers(void **state)
             writers[i].which = i;
             children[i] = start_child(write_on, &writers[i]);
         }
-        /* The pipes are not read meanwhile: a writer runs until its pipe is full, and is killed before that or in it. */
+        /*
+         * The pipes are not read meanwhile: a writer runs until its pipe is full, and is killed before that or in it.
+         */
         for (unsigned i = 0; i < WRITERS; i++) {
             /* Every other time not before it has written at all, however slow the machine. */
             if (life % 2)

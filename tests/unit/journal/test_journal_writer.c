@@ -1,4 +1,7 @@
-/* test_journal_writer.c - the journal's files: writing, reading, chains, damage, recovery, and each operation's fault. */
+/*
+ * test_journal_writer.c - the journal's files: writing, reading, chains, damage, recovery, and each operation's
+ * fault.
+ */
 #include "edit_support.h"
 #include "journal/journal_file.h"
 #include "journal/edit.h"
@@ -16,9 +19,10 @@ static char text_of[64];
 
 static struct wb_edit make_edit(const struct written *w)
 {
-    snprintf(text_of, sizeof text_of, "record %u %.*s", w->number, (int)(w->number * 7 % 40), "........................................");
-    return (struct wb_edit){.kind = w->number % 50 < SITES ? WB_EDIT_VISIT : WB_EDIT_REQUEST, .site = w->site, .time_ms = w->number,
-                            .prev = w->prev, .text = wb_slice_str(text_of), .count = w->number};
+    snprintf(text_of, sizeof text_of, "record %u %.*s", w->number, (int)(w->number * 7 % 40),
+             "........................................");
+    return (struct wb_edit){.kind = w->number % 50 < SITES ? WB_EDIT_VISIT : WB_EDIT_REQUEST, .site = w->site,
+                            .time_ms = w->number, .prev = w->prev, .text = wb_slice_str(text_of), .count = w->number};
 }
 
 static void expect_edit(const struct wb_edit *found, const struct written *w)
@@ -37,7 +41,8 @@ static void expect_edit(const struct wb_edit *found, const struct written *w)
 static void append_some(struct wb_journal_writer *log, struct written *list, size_t from, size_t count)
 {
     for (size_t i = from; i < from + count; i++) {
-        list[i] = (struct written){.site = 100 + i % SITES, .number = (unsigned)i, .prev = i < SITES ? WB_EDIT_NOWHERE : list[i - SITES].place};
+        list[i] = (struct written){.site = 100 + i % SITES, .number = (unsigned)i,
+                                   .prev = i < SITES ? WB_EDIT_NOWHERE : list[i - SITES].place};
         struct wb_edit edit = make_edit(&list[i]);
         assert_int_equal(wb_journal_writer_append(log, &edit, &list[i].place), 0);
     }
@@ -51,7 +56,10 @@ static const char *log_path(const char *dir, uint32_t number)
     return path;
 }
 
-/* Reads everything: records must be those of list (some may be missing); returns how many, and how often there was damage. */
+/*
+ * Reads everything: records must be those of list (some may be missing); returns how many, and how often there was
+ * damage.
+ */
 static size_t read_all(const char *dir, const struct written *list, size_t count, unsigned *damage_out)
 {
     struct wb_edit_place at = WB_EDIT_NOWHERE;
@@ -165,8 +173,10 @@ static void test_large(void **state)
     memset(text, 'r', 9 << 20);
     assert_int_equal(wb_journal_writer_open(dir, 0, &log), 0);
     for (unsigned i = 0; i < 40; i++) {
-        struct wb_edit rules = {.kind = i ? WB_EDIT_RULES : WB_EDIT_VISIT, .site = 1, .prev = i ? places[i - 1] : WB_EDIT_NOWHERE,
-                                .text = WB_SLICE_EMPTY, .rules = {.reason = WB_SLICE_EMPTY, .text = {text, i % 8 == 5 ? 9 << 20 : i * 100}}};
+        struct wb_edit rules = {.kind = i ? WB_EDIT_RULES : WB_EDIT_VISIT, .site = 1,
+                                .prev = i ? places[i - 1] : WB_EDIT_NOWHERE,
+                                .text = WB_SLICE_EMPTY, .rules = {.reason = WB_SLICE_EMPTY,
+                                                                  .text = {text, i % 8 == 5 ? 9 << 20 : i * 100}}};
         assert_int_equal(wb_journal_writer_append(log, &rules, &places[i]), 0);
     }
     assert_true(wb_path_disk_bytes(log_path(dir, 1)) > 20 << 20);
@@ -239,7 +249,10 @@ static int mark_ended(void *context, const struct wb_edit *last, struct wb_edit_
     return 0;
 }
 
-/* One changed byte costs at most the record that it is in; where the length is hit in a log without an end, what follows. */
+/*
+ * One changed byte costs at most the record that it is in; where the length is hit in a log without an end, what
+ * follows.
+ */
 static void damage_everywhere(bool ended)
 {
     const char *dir = new_dir();
@@ -291,7 +304,8 @@ static void test_damage(void **state)
 /* ---- chains that lie ---------------------------------------------------------------------------- */
 
 /* Writes one record at the end of a log by hand, with any prev. */
-static struct wb_edit_place forge(const char *dir, struct wb_journal_file *file, uint64_t *at, uint64_t site, struct wb_edit_place prev)
+static struct wb_edit_place forge(const char *dir, struct wb_journal_file *file, uint64_t *at, uint64_t site,
+                                  struct wb_edit_place prev)
 {
     struct wb_edit edit = {.kind = WB_EDIT_REQUEST, .site = site, .prev = prev, .text = WB_SLICE_LIT("address")};
     struct wb_edit_place place = {file->number, *at};
@@ -632,7 +646,8 @@ static int whole_life(const char *dir, struct written *list, size_t *flushed_out
 
     *flushed_out = 0;
     for (size_t i = 0; i < 50 && err == 0; i++) {
-        list[i] = (struct written){.site = 100 + i % SITES, .number = (unsigned)i, .prev = i < SITES ? WB_EDIT_NOWHERE : list[i - SITES].place};
+        list[i] = (struct written){.site = 100 + i % SITES, .number = (unsigned)i,
+                                   .prev = i < SITES ? WB_EDIT_NOWHERE : list[i - SITES].place};
         edit = make_edit(&list[i]);
         err = wb_journal_writer_append(log, &edit, &list[i].place);
         if (err == 0 && i % 10 == 9)
