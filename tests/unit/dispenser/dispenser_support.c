@@ -24,7 +24,7 @@ void must_failed(const char *what, const char *file, int line)
 
 static struct {
     pid_t script;
-    int hold;       /* it runs until this is closed */
+    int hold;       /* the server runs until this is closed */
     char url[256];
     unsigned schemas;
 } server = {.hold = -1};
@@ -52,7 +52,7 @@ static void start_server(void)
     must(answer);
     char *line = fgets(server.url, sizeof server.url, answer);
     fclose(answer);
-    must(line); /* the script has said why not */
+    must(line); /* otherwise the script has said why */
     server.url[strcspn(server.url, "\n")] = '\0';
 }
 
@@ -135,7 +135,7 @@ int set_up_place(void **state)
     must(place);
     *state = place;
     place->postgres = postgres;
-    /* In memory where there is such a place: closing a file costs fsyncs. */
+    /* Use a file system in memory if there is one: closing a database costs fsyncs. */
     snprintf(place->dir, sizeof place->dir, "%s/webbase-dispenser.XXXXXX",
              access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
     must(mkdtemp(place->dir));
@@ -168,19 +168,19 @@ int tear_down_place(void **state)
     return 0;
 }
 
-/* Each must give 0. */
+/* Each of these must return 0. */
 static const char *const rules[] = {
-    /* A head is ready, and no ready site of its run and address comes before it; each of these has a head. */
+    /* A head is ready and the best of its run and address; every run and address with a ready site has a head. */
     "SELECT COUNT(*) FROM webbase_site s WHERE head = 1 AND (state <> 2 OR EXISTS (SELECT 1 FROM webbase_site b "
     "WHERE b.run = s.run AND b.address_first = s.address_first AND b.state = 2 AND (b.rank, b.id) < (s.rank, s.id)))",
     "SELECT COUNT(*) FROM webbase_site s WHERE state = 2 AND NOT EXISTS (SELECT 1 FROM webbase_site b WHERE "
     "b.run = s.run AND b.address_first = s.address_first AND b.head = 1)",
     "SELECT COUNT(*) FROM webbase_site WHERE state = 2 AND address_first = ''",
-    /* Counts are counts. */
+    /* The counts equal the numbers of rows. */
     "SELECT COUNT(*) FROM (SELECT run, state, COUNT(*) AS n FROM webbase_site GROUP BY run, state) AS t LEFT JOIN "
     "webbase_count c ON c.run = t.run AND c.state = t.state WHERE c.sites IS NULL OR c.sites <> t.n",
     "SELECT COALESCE(SUM(sites), 0) - (SELECT COUNT(*) FROM webbase_site) FROM webbase_count",
-    /* Owners are of sites that are claimed; the newest seed is that. */
+    /* A site has an owner exactly if it is claimed; seed_last is the id of its newest seed. */
     "SELECT COUNT(*) FROM webbase_site WHERE (state = 3) <> (owner <> '')",
     "SELECT COUNT(*) FROM webbase_site s "
     "WHERE seed_last <> COALESCE((SELECT MAX(id) FROM webbase_seed d WHERE d.site = s.id), 0)",
@@ -222,7 +222,7 @@ struct wb_site_row row_of(struct wb_dispenser *d, const char *name)
 
     must_ok(wb_dispenser_get(d, wb_slice_str(name), &mem, &row));
     must(mem.len < sizeof mem_bytes);
-    /* Into memory that needs no releasing. */
+    /* Copied to static memory, which nobody has to release. */
     memcpy(mem_bytes, mem.ptr, mem.len);
     struct wb_slice *const fields[] = {&row.name, &row.scheme, &row.class_name, &row.address, &row.reason,
                                        &row.alias_of, &row.probe, &row.home, &row.owner};
@@ -299,7 +299,7 @@ void real_clock(void)
     wb_dispenser_test_clock = NULL;
 }
 
-/* A lease that would have ended before it began is one that is over. */
+/* If the lease would end before it starts, it has expired. */
 static int64_t length(int64_t until_ms)
 {
     return until_ms > clock_ms ? until_ms - clock_ms : 0;

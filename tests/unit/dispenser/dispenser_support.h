@@ -23,7 +23,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* Fails the test, or ends the child process where it runs in one. */
+/* Fails the test, or ends the child process if it runs in one. */
 #define must(cond) ((cond) ? (void)0 : must_failed(#cond, __FILE__, __LINE__))
 #define must_ok(err) ((err) >= 0 ? (void)0 : must_failed(#err, __FILE__, __LINE__))
 void must_failed(const char *what, const char *file, int line);
@@ -35,31 +35,31 @@ struct place {
     char dir[96];
     char url[512];  /* of PostgreSQL: a schema of its own */
     struct wb_dispenser *d;
-    int64_t run;    /* a first one */
+    int64_t run;    /* the first run */
 };
 
 /* A fresh dispenser, opened. *state: "sqlite" or "postgres", then a struct place. */
 int set_up_place(void **state);
 int tear_down_place(void **state);
 
-/* The test for each database. */
+/* The same test with each database. */
 #define BOTH(test)                                                              \
     {#test " (sqlite)", test, set_up_place, tear_down_place, (void *)"sqlite"}, \
         {#test " (postgres)", test, set_up_place, tear_down_place, (void *)"postgres"}
 #define SQLITE(test) {#test, test, set_up_place, tear_down_place, (void *)"sqlite"}
 #define POSTGRES(test) {#test, test, set_up_place, tear_down_place, (void *)"postgres"}
 
-/* For the group: a server, started when first needed. */
+/* For the whole group: a server that is started when it is first needed. */
 int end_server(void **state);
 
 struct wb_dispenser *open_place(const struct place *place);
 void reopen_place(struct place *place);
 
-/* Runs a statement that gives one number, behind the dispenser's back. */
+/* Runs a statement that returns one number, without the dispenser's knowledge. */
 int64_t ask_number(const struct place *place, const char *text);
 void change(const struct place *place, const char *text);
 
-/* What must hold between the tables, whatever happened. */
+/* Checks what must be true of the tables, whatever happened. */
 void check_tables(const struct place *place);
 
 /* ---- leases -------------------------------------------------------------------------------------------- */
@@ -80,16 +80,16 @@ int renew_until(struct wb_dispenser *d, struct wb_slice owner, int64_t until_ms)
 
 enum { NAMES_MAX = 4096 };
 
-/* Rows that were told, in order. */
+/* The rows that were reported, in order. */
 struct told {
     unsigned count;
     int64_t ids[NAMES_MAX];
-    struct wb_site_row last; /* its text is gone */
+    struct wb_site_row last; /* its texts are no longer valid */
     char last_name[64], last_owner[64];
 };
 int tell(void *context, const struct wb_site_row *row);
 
-/* A name's row; its text lives until the next call. */
+/* The row of a name. Its texts are valid until the next call. */
 struct wb_site_row row_of(struct wb_dispenser *d, const char *name);
 
 /* Adds a site with one seed, http://NAME/, and resolves it to an address unless that is NULL; its id. */

@@ -93,7 +93,7 @@ static void test_seeds(void **state)
     int64_t id = add_site(p, "a.org", NULL, 0);
 
     for (unsigned i = 0; i < 1300; i++) {
-        /* Every URL twice, and the one that is there already. */
+        /* Every URL twice, and one that the site already has. */
         snprintf(urls[i], sizeof urls[i], i < 2 ? "http://a.org/" : "http://a.org/%u", i / 2);
         list[i] = (struct wb_seed){.url = wb_slice_str(urls[i]), .depth = 3};
     }
@@ -163,7 +163,7 @@ static void test_foreign_text(void **state)
     plan.name = wb_slice(long_name, sizeof long_name);
     assert_int_equal(wb_dispenser_add(p->d, p->run, &plan, 1, &added), 0);
     assert_int_equal(added, 0);
-    /* What would end a statement is text like any other. */
+    /* Text that looks like SQL is just text. */
     plan.name = WB_SLICE_LIT("a';DROP/**/TABLE/**/webbase_site;--");
     seed.url = WB_SLICE_LIT("http://a.org/';--$1?1\"");
     must_ok(wb_dispenser_add(p->d, p->run, &plan, 1, &added));
@@ -174,7 +174,7 @@ static void test_foreign_text(void **state)
     check_tables(p);
 }
 
-/* A reason quotes what peers say, so it may be anything and is never a reason to lose a report. */
+/* A reason quotes what peers say, so it may be anything. It must never cause a report to be lost. */
 static void test_foreign_reason(void **state)
 {
     PLACE(p);
@@ -232,7 +232,7 @@ static void test_unresolved(void **state)
     check_tables(p);
 }
 
-/* A name that cannot be resolved now is asked for again when it is due, and counts for nothing once it is resolved. */
+/* A name that cannot be resolved is tried again when it is due. Once it is resolved, its failures do not count. */
 static void test_unresolvable(void **state)
 {
     PLACE(p);
@@ -254,12 +254,12 @@ static void test_unresolvable(void **state)
     must_ok(wb_dispenser_resolved(p->d, a, WB_SLICE_LIT("10.0.0.9"), 900, WB_SLICE_EMPTY));
     assert_int_equal(row_of(p->d, "a.org").attempts, 0);
     assert_int_equal(row_of(p->d, "a.org").reason.len, 0);
-    /* One that has an address stays what it is. */
+    /* A site that has an address stays in its state. */
     must_ok(wb_dispenser_unresolvable(p->d, b, 700, 1, WB_SLICE_LIT("SERVFAIL")));
     assert_int_equal(row_of(p->d, "b.org").state, WB_SITE_READY);
     assert_int_equal(row_of(p->d, "b.org").address_expires_ms, 700);
     assert_int_equal(row_of(p->d, "b.org").attempts, 0);
-    /* Another run asks at once, but only for what still waits without an address. */
+    /* Another run resolves at once, but only sites that still wait without an address. */
     must_ok(wb_dispenser_unresolvable(p->d, c, 5000, 6, WB_SLICE_LIT("timeout")));
     must_ok(wb_dispenser_resolve_again(p->d, (const int64_t[]){a, b, c, c + 1}, 4, 600));
     assert_int_equal(row_of(p->d, "c.org").next_ms, 600);
@@ -329,11 +329,11 @@ static void test_address_affinity(void **state)
 
     assert_int_equal(claim(p->d, p->run, "m", 0, LEASE, 1, &told), 1);
     assert_int_equal(told.ids[0], a);
-    /* Names before and after the holder's: both sides of the comparison. */
+    /* Owners whose names come before and after that of the holder: both halves of the comparison. */
     assert_int_equal(claim(p->d, p->run, "z", 0, LEASE * 2, 10, &told), 1);
     assert_int_equal(told.ids[0], c);
     assert_int_equal(claim(p->d, p->run, "a", 0, LEASE, 10, &told), 0);
-    /* Its holder may have more of it. */
+    /* The holder itself may claim more sites of the address. */
     assert_int_equal(claim(p->d, p->run, "m", 0, LEASE, 1, &told), 1);
     assert_int_equal(told.ids[0], b);
     must_ok(report_one(p->d, "m", report_of(a, WB_SITE_DONE)));
@@ -363,12 +363,12 @@ static void test_lease_expiry(void **state)
     assert_int_equal(renew_until(p->d, WB_SLICE_LIT("slow"), 9 * LEASE), WB_E_BUSY);
     assert_int_equal(row_of(p->d, "a.org").lease_ms, 2 * LEASE);
     assert_true(wb_slice_equal(row_of(p->d, "a.org").owner, WB_SLICE_LIT("quick")));
-    /* An owner that gives everything back starts again without that stain. */
+    /* After a release the owner may renew again. */
     must_ok(wb_dispenser_release(p->d, WB_SLICE_LIT("slow")));
     must_ok(renew_until(p->d, WB_SLICE_LIT("slow"), 9 * LEASE));
     must_ok(renew_until(p->d, WB_SLICE_LIT("quick"), 3 * LEASE));
     assert_int_equal(row_of(p->d, "b.org").lease_ms, 3 * LEASE);
-    /* Taken twice, each owner is told. */
+    /* If a site is taken twice, each of its former owners learns of it. */
     assert_int_equal(claim(p->d, p->run, "third", 3 * LEASE, 4 * LEASE, 9, &told), 2);
     assert_int_equal(claim(p->d, p->run, "slow", 4 * LEASE, 5 * LEASE, 9, &told), 2);
     assert_int_equal(renew_until(p->d, WB_SLICE_LIT("quick"), 9 * LEASE), WB_E_BUSY);
@@ -498,7 +498,7 @@ static void test_report_not_held(void **state)
     report.trail_ms = 501;
     must_ok(report_one(p->d, "slow", report));
     assert_int_equal(row_of(p->d, "a.org").trail.offset, 8);
-    /* A report of a site that there is not does no harm to the others in it. */
+    /* A report about a site that does not exist does not affect the other reports of the call. */
     struct wb_site_report two[] = {report_of(id + 100, WB_SITE_DONE), report_of(id, WB_SITE_DONE)};
     must_ok(wb_dispenser_report(p->d, WB_SLICE_LIT("quick"), two, 2));
     assert_int_equal(row_of(p->d, "a.org").state, WB_SITE_DONE);
@@ -528,7 +528,7 @@ static void test_done_with_new_seeds(void **state)
     report.seeds_taken = s.ids[0];
     must_ok(report_one(p->d, "me", report));
     assert_int_equal(row_of(p->d, "a.org").state, WB_SITE_DONE);
-    /* And after it: only reopening brings it back. */
+    /* Seeds that come after the report: only reopening brings the site back. */
     must_ok(wb_dispenser_reopen(p->d, p->run, &count));
     assert_int_equal(count, 0);
     add_seed(p->d, p->run, "a.org", "http://a.org/more", false);
@@ -609,7 +609,7 @@ static void test_runs(void **state)
     check_tables(p);
 }
 
-/* Sites of one address leave a run together; those that stay must still be found. */
+/* Some sites of an address move to another run; those that stay must still be found. */
 static void test_join_shared_address(void **state)
 {
     PLACE(p);
@@ -685,7 +685,7 @@ static void test_borrow(void **state)
     assert_int_equal(renew_until(p->d, WB_SLICE_LIT("me"), LEASE), WB_E_BUSY);
     must_ok(wb_dispenser_release(p->d, WB_SLICE_LIT("you")));
     assert_int_equal(row_of(p->d, "new.org").state, WB_SITE_UNRESOLVED);
-    /* Of another's address, and given back. */
+    /* A site whose address another owner holds is borrowed and returned. */
     claim(p->d, p->run, "me", 0, LEASE, 9, &told);
     must_ok(report_one(p->d, "me", report_of(a, WB_SITE_DONE)));
     int64_t b = add_site(p, "b.org", "10.0.0.1", 0);
@@ -700,7 +700,7 @@ static void test_borrow(void **state)
     must_ok(borrow(p, "a.org", "me", 0, LEASE, &told));
     must_ok(wb_dispenser_release(p->d, WB_SLICE_LIT("me")));
     assert_int_equal(row_of(p->d, "a.org").state, WB_SITE_DONE);
-    /* A new visit that is asked for meanwhile is not forgotten. */
+    /* A new visit that is asked for in the meantime is not forgotten. */
     must_ok(borrow(p, "a.org", "me", 0, LEASE, &told));
     add_seed(p->d, p->run, "a.org", NULL, true);
     assert_int_equal(row_of(p->d, "a.org").state, WB_SITE_CLAIMED);

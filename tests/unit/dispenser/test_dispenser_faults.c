@@ -1,6 +1,6 @@
 /*
- * test_dispenser_faults.c - what happens when the database is damaged, newer, full, locked, gone or not to be
- * written: an error that names it and nothing else, never a crash, and afterwards everything as it was.
+ * test_dispenser_faults.c - the database is damaged, newer, full, locked, gone or read-only: each call then fails
+ * with an error that names the database, never crashes, and afterwards everything is as before.
  */
 #include "dispenser_support.h"
 #include "dispenser/dispenser_rows.h"
@@ -57,7 +57,7 @@ static void test_version(void **state)
     assert_int_equal(begin_run(p->d, &run), WB_E_CORRUPT);
 }
 
-/* Rows that no call of ours would have written. */
+/* Rows that no call of ours writes. */
 static void test_foreign_rows(void **state)
 {
     struct place *p = *state;
@@ -160,7 +160,7 @@ static int use_lists(struct wb_dispenser *d)
     return wb_dispenser_each(d, run, ignore_row, NULL);
 }
 
-/* A bit of everything; the first error. */
+/* Calls a bit of everything and returns the first error. */
 static int use_everything(struct wb_dispenser *d)
 {
     struct wb_seed seed = {.url = WB_SLICE_LIT("http://n.org/")};
@@ -219,7 +219,7 @@ static void test_memory(void **state)
 
 /* ---- again ------------------------------------------------------------------------------------------------- */
 
-/* Stands before the real driver: the nth statement is not run, or the nth commit is done and said not to be. */
+/* A driver in front of the real one: its nth statement is not run, or its nth commit succeeds but reports a failure. */
 static struct {
     const struct wb_sql_driver *real;
     struct wb_sql_driver driver;
@@ -278,7 +278,7 @@ static void test_again(void **state)
     check_tables(p);
 }
 
-/* Sites that were claimed in a commit whose answer got lost are told all the same: nobody else would ever get them. */
+/* Sites claimed in a commit whose answer was lost are reported all the same: otherwise nobody would ever get them. */
 static void test_commit_unknown(void **state)
 {
     struct place *p = *state;
@@ -319,7 +319,7 @@ static void test_never_again(void **state)
 
 /* ---- the file --------------------------------------------------------------------------------------------- */
 
-/* Everything checkpointed into one file. */
+/* Copies everything from the log into the one file. */
 static void close_place(struct place *p)
 {
     wb_dispenser_close(p->d);
@@ -346,7 +346,7 @@ static void test_not_a_database(void **state)
     assert_true(message_has(path));
 }
 
-/* Bytes of the file are changed: an error that names it, or answers, but no crash and no endless loop. */
+/* Bytes of the file are changed: calls succeed, or fail with an error that names the file, but never crash or hang. */
 static int use_damaged(void *context)
 {
     struct place *p = context;
@@ -384,7 +384,7 @@ static void test_damage(void **state)
         must_ok(wb_file_open(path, WB_FILE_WRITE | WB_FILE_TRUNCATE, &file));
         must_ok(wb_file_write_at(&file, 0, good.ptr, round % 4 == 3 ? chance_below(&chance, good.len) : good.len));
         for (unsigned k = 0; k < 40; k++) {
-            /* The heads of pages are where damage is worst. */
+            /* Damage is worst in the heads of pages. */
             uint64_t page = chance_below(&chance, good.len / 4096) * 4096;
             uint64_t at = k % 2 ? chance_below(&chance, good.len) : page + chance_below(&chance, 16);
             uint8_t byte = (uint8_t)chance_below(&chance, 256);
@@ -405,7 +405,7 @@ static void test_damage(void **state)
     wb_buf_release(&good);
 }
 
-/* A limit on the size of files is as good as a full disk: what fits is written, then no more. */
+/* A limit on the size of files acts like a full disk: what fits is written, then nothing more. */
 static int fill_disk(void *context)
 {
     struct place *p = context;
@@ -454,7 +454,7 @@ static int open_read_only(void *context)
     if (getuid() == 0)
         must(setgid(65534) == 0 && setuid(65534) == 0);
     int err = wb_dispenser_open(p->dir, NULL, &d);
-    /* Where it can be read, writing is refused. */
+    /* If it can be read, writing is refused. */
     int64_t run;
     if (err == 0)
         err = begin_run(d, &run);
@@ -543,7 +543,7 @@ static void test_lost_connection(void **state)
     check_tables(p);
 }
 
-/* Last: the server is gone after it. */
+/* This must be the last test: it ends the server. */
 static void test_server_gone(void **state)
 {
     struct place *p = *state;
@@ -580,7 +580,7 @@ static void flip(const char *path, uint64_t at, char bit)
     wb_file_close(&file);
 }
 
-/* What a reader is told of a site, if it is told anything. */
+/* What a reader learns about a site, if anything. */
 static int read_site(const struct place *p, const char *name, struct wb_site_row *row_out, struct wb_buf *mem)
 {
     struct wb_dispenser *d = NULL;
@@ -593,8 +593,9 @@ static int read_site(const struct place *p, const char *name, struct wb_site_row
 }
 
 /*
- * One flipped bit anywhere in the file: a reader is told what was written, or that the file is damaged; never
- * something else, and never that there is no such site. verify tells of it unless it is where SQLite keeps nothing.
+ * One bit is flipped anywhere in the file: a reader gets what was written, or learns that the file is damaged. It
+ * never gets anything else, and never the answer that there is no such site. `verify` reports it, unless SQLite does
+ * not use that byte.
  */
 static void test_flips(void **state)
 {
@@ -644,7 +645,7 @@ static void test_flips(void **state)
     check_tables(p);
 }
 
-/* The same tables in a file as SQLite makes it by itself. */
+/* The same tables in a file made by SQLite alone, without our checksums. */
 static void copy_plain(const char *path)
 {
     char made[200], attach[240];

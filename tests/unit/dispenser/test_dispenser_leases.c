@@ -1,4 +1,4 @@
-/* test_dispenser_leases.c - whose clock decides about leases, who holds any, and sites that are put aside. */
+/* test_dispenser_leases.c - which clock measures leases, who holds leases, and sites that are put aside. */
 #include "base/date.h"
 #include "dispenser_support.h"
 #include "os/clock.h"
@@ -30,7 +30,7 @@ static void test_skewed_callers(void **state)
                                              60000, tell, &told), WB_E_BUSY);
         must_ok(wb_dispenser_renew(p->d, WB_SLICE_LIT("first"), 60000));
     }
-    /* A lease that is over is over for everybody, by any clock. */
+    /* An expired lease has expired for everybody, by any clock. */
     must_ok(wb_dispenser_renew(p->d, WB_SLICE_LIT("first"), 0));
     must_ok(wb_dispenser_claim(other, p->run, WB_SLICE_LIT("second"), now - 120000, 60000, 9, tell, &told));
     assert_int_equal(told.count, 1);
@@ -61,7 +61,7 @@ static void test_set_clock(void **state)
     wb_clock_shift(0, 0);
 }
 
-/* The machine was restarted: its clock began at 0, and nobody who held a lease is alive. */
+/* The machine was restarted: its clock started at 0 again, and no owner of a lease is alive. */
 static void test_restarted_machine(void **state)
 {
     struct place *p = *state;
@@ -126,12 +126,12 @@ static void test_put_aside(void **state)
     assert_true(row.state == WB_SITE_WAITING && row.next_ms == 1000 &&
                 wb_slice_equal(row.reason, WB_SLICE_LIT("it ends processes")));
     assert_int_equal(claim(p->d, p->run, "me", 999, LEASE, 9, &told), 1);
-    /* One that is held is its owner's. */
+    /* A site that somebody holds is left to its owner. */
     must_ok(wb_dispenser_put_aside(p->d, b, 5000, WB_SLICE_LIT("no")));
     assert_int_equal(row_of(p->d, "b.org").state, WB_SITE_CLAIMED);
     assert_int_equal(claim(p->d, p->run, "me", 1000, LEASE, 9, &told), 1);
     assert_int_equal(wb_dispenser_put_aside(p->d, 999, 0, WB_SLICE_EMPTY), WB_E_NOTFOUND);
-    /* A visit that was finished goes on. */
+    /* A visit that was finished is resumed. */
     must_ok(report_one(p->d, "me", report_of(b, WB_SITE_DONE)));
     must_ok(wb_dispenser_resume(p->d, b));
     assert_int_equal(row_of(p->d, "b.org").state, WB_SITE_READY);

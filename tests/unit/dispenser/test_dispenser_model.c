@@ -21,7 +21,7 @@ struct twin_site {
     struct wb_site_trail trail;
     int owner;              /* 0: none */
     bool anew;
-    bool lost[OWNERS + 1];  /* taken away from */
+    bool lost[OWNERS + 1];  /* owners from whom it was taken */
     int64_t seeds[SEEDS];   /* ids; 0: not there */
 };
 
@@ -30,7 +30,7 @@ struct trace {
     uint64_t chance;
     struct twin_site sites[SITES];
     int64_t now_ms;
-    int64_t list_run;       /* the last one that a list made; 0: none yet */
+    int64_t list_run;       /* the last run made from a list; 0: none yet */
     unsigned step;
     bool print;
 };
@@ -46,7 +46,7 @@ static int pick(struct trace *t, int n)
     return (int)chance_below(&t->chance, (uint64_t)n);
 }
 
-/* A site that is not among those picked before. */
+/* Picks a site that was not picked before. */
 static int pick_other(struct trace *t, const int *picked, int count)
 {
     int site = pick(t, SITES);
@@ -388,7 +388,7 @@ static void do_unresolved(struct trace *t)
     unsigned count = 0, max = 1 + (unsigned)pick(t, SITES);
     struct told told = {0};
 
-    /* By id, then the stale ones by the time since which they are. Sites of the same moment may come in any order. */
+    /* By id, then the expired ones by the time of expiry. Those with the same time may come in any order. */
     must_ok(wb_dispenser_unresolved(t->place->d, run, t->now_ms, max, tell, &told));
     for (int64_t id = 1; id <= SITES * 2; id++) {
         struct twin_site *s = by_id(t, id);
@@ -430,7 +430,7 @@ static void do_resolved(struct trace *t)
             s->state = WB_SITE_REFUSED;
         return;
     }
-    /* What was counted while it had no address is over. */
+    /* The failures to resolve it no longer count. */
     if (s->address == 0 && (s->state == WB_SITE_UNRESOLVED || s->state == WB_SITE_READY || s->state == WB_SITE_WAITING))
         s->attempts = 0;
     s->address = address;
@@ -508,7 +508,7 @@ static void do_report(struct trace *t)
 
     for (int i = 0; i < count; i++) {
         struct twin_site *s = &t->sites[pick(t, SITES)];
-        for (int k = 0; k < 6 && s->owner != owner; k++) /* mostly of one that it holds */
+        for (int k = 0; k < 6 && s->owner != owner; k++) /* mostly about a site that it holds */
             s = &t->sites[pick(t, SITES)];
         reports[i] = report_of(s->there ? s->id : 100000, states[pick(t, (int)COUNT(states))]);
         reports[i].next_ms = pick(t, 2) ? t->now_ms + pick(t, 300) : 0;
@@ -572,7 +572,7 @@ static void do_reopen(struct trace *t)
     must(count == expected);
 }
 
-/* The seeds of a listed site are those of the list in its order, each once. */
+/* A listed site has the seeds of the list, in its order, each once. */
 struct listed_seeds {
     int numbers[2 * SEEDS];
     unsigned count, at;
@@ -685,7 +685,7 @@ static void do_neighbours(struct trace *t)
 
 static void step(struct trace *t)
 {
-    /* By weight. */
+    /* Frequent calls are in the list several times. */
     static void (*const calls[])(struct trace *t) = {
         do_add, do_add, do_resolved, do_resolved, do_resolved, do_resolved, do_claim, do_claim, do_claim,
         do_claim, do_claim, do_report, do_report, do_report, do_report, do_borrow, do_renew, do_renew,
@@ -713,7 +713,7 @@ static void test_traces(void **state)
     unsigned steps = p->postgres ? 500 : 2500;
 
     t = (struct trace){.place = p, .chance = seed, .now_ms = 1000, .print = getenv("WEBBASE_TRACE") != NULL};
-    /* Lists have numbers of their own, above those that the trace uses. */
+    /* The runs of lists have numbers above those that the trace uses. */
     for (int64_t run = p->run; run < RUNS;)
         must_ok(begin_run(p->d, &run));
     for (t.step = 0; t.step < steps; t.step++)

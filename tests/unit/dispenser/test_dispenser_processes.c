@@ -1,6 +1,6 @@
 /*
- * test_dispenser_processes.c - several processes on one dispenser: nobody gets what another has, nothing is handed out
- * twice or forgotten, also when they are killed; and numbers of sites at which a scan would be felt.
+ * test_dispenser_processes.c - several processes use one dispenser: nobody gets what another has, nothing is given out
+ * twice or forgotten, even if processes are killed. And numbers of sites at which a scan would take too long.
  */
 #include "dispenser_support.h"
 #include "../cost.h"
@@ -13,10 +13,10 @@
 
 enum { SITES = 240, ADDRESSES = 80, PROCESSES = 4, LEASE = 1000000 };
 
-/* In memory that all of them see. */
+/* In memory that all processes share. */
 struct board {
-    atomic_int holder[SITES + 1];        /* of a site, by id */
-    atomic_int address[ADDRESSES];       /* who holds sites of it */
+    atomic_int holder[SITES + 1];        /* of each site, by id */
+    atomic_int address[ADDRESSES];       /* who holds sites of each address */
     atomic_int address_count[ADDRESSES];
     atomic_int handed[SITES + 1];        /* how often it was claimed */
     atomic_int acknowledged[SITES + 1];  /* its report of DONE returned */
@@ -134,7 +134,7 @@ static void test_claim_at_once(void **state)
     munmap(board, sizeof *board);
 }
 
-/* Workers are killed in the midst of anything. What was acknowledged stays; everything is finished in the end. */
+/* Workers are killed at any moment. What was acknowledged stays; in the end everything is finished. */
 static void test_kill(void **state)
 {
     struct place *p = *state;
@@ -156,7 +156,7 @@ static void test_kill(void **state)
         char owner[64];
         snprintf(owner, sizeof owner, "worker-%d", number);
         must_ok(wb_dispenser_release(p->d, wb_slice_str(owner)));
-        /* Its marks die with it. */
+        /* Remove its marks. */
         for (int i = 1; i <= SITES; i++)
             atomic_store(&board->holder[i], 0);
         for (int i = 0; i < ADDRESSES; i++)
@@ -170,7 +170,7 @@ static void test_kill(void **state)
     for (int i = 0; i < SITES; i++) {
         char name[32];
         snprintf(name, sizeof name, "s%d.org", i);
-        /* Handed out again only where the report was not acknowledged: it may have been done all the same. */
+        /* A site is given out again only if its report was not acknowledged. It may have been recorded all the same. */
         assert_true(atomic_load(&board->acknowledged[i + 1]) <= 1);
         assert_true(atomic_load(&board->handed[i + 1]) >= 1);
         assert_int_equal(row_of(p->d, name).state, WB_SITE_DONE);
@@ -204,7 +204,7 @@ static void test_open_at_once(void **state)
     struct worker workers[PROCESSES];
     pid_t children[PROCESSES];
 
-    /* As if it had never been opened. */
+    /* As if the dispenser had never been opened. */
     wb_dispenser_close(p->d);
     p->d = NULL;
     if (p->postgres) {
@@ -250,8 +250,8 @@ static void add_many(struct place *p, int count)
 }
 
 /*
- * All ready sites but a few are on an address that another process holds: what is left must be found without looking
- * at them all.
+ * Almost all ready sites are on an address that another process holds: the others must be found without looking at all
+ * of them.
  */
 static void test_many(void **state)
 {
@@ -278,7 +278,7 @@ static void test_many(void **state)
         else
             best_ns = test_cpu_ns() - start_ns < best_ns ? test_cpu_ns() - start_ns : best_ns;
     }
-    /* 20 us of processor time; a scan of the sites that are left takes a thousand times as long. */
+    /* It takes 20 us of processor time; a scan of the remaining sites would take a thousand times as long. */
     print_message("# a claim in vain: %lld us\n", (long long)best_ns / 1000);
     assert_true(p->postgres || best_ns < 5000000);
     must_ok(wb_dispenser_stat(p->d, p->run, &stat));

@@ -1,6 +1,6 @@
 /*
- * test_dispenser_runs.c - which run a crawl is: a new one, the one that is gone on with, or one that takes a part of
- * it.
+ * test_dispenser_runs.c - which run a crawl takes part in: a new one, an unfinished one that it continues, or a new one
+ * that takes over a part of an unfinished one.
  */
 #include "dispenser_support.h"
 
@@ -14,7 +14,7 @@ struct entered {
     int64_t run, goes_on;
 };
 
-/* A crawl with these seeds begins. names: blank-separated sites. */
+/* Starts a crawl with these seeds. names: sites, separated by blanks. */
 static struct entered enter(struct wb_dispenser *d, const char *names, const char *domain, bool all)
 {
     struct wb_site_plan plans[SEEDS_MAX];
@@ -39,7 +39,7 @@ static struct entered enter(struct wb_dispenser *d, const char *names, const cha
     return e;
 }
 
-/* Its visit is over. */
+/* Ends the visit of a site. */
 static void finish(struct place *p, const char *name, int64_t run, enum wb_site_state state)
 {
     struct told told = {0};
@@ -66,13 +66,13 @@ static void test_same_seeds(void **state)
     assert_int_equal(first.goes_on, 0);
     assert_int_equal(first.run, p->run + 1);
     finish(p, "a.org", first.run, WB_SITE_DONE);
-    /* Interrupted, or still under way: it is the same run, and what is finished stays so. */
+    /* It was interrupted or is still under way: it is the same run, and what is finished stays finished. */
     struct entered second = enter(p->d, "b.org a.org", NULL, false);
     assert_int_equal(second.run, first.run);
     assert_int_equal(second.goes_on, first.run);
     assert_int_equal(state_of(p, "a.org"), WB_SITE_DONE);
     finish(p, "b.org", first.run, WB_SITE_DONE);
-    /* It came to its end: the next one begins anew. */
+    /* It is finished: the next crawl gets a new run. */
     struct entered third = enter(p->d, "a.org b.org", NULL, false);
     assert_int_equal(third.run, first.run + 1);
     assert_int_equal(third.goes_on, 0);
@@ -86,12 +86,12 @@ static void test_part(void **state)
     struct entered first = enter(p->d, "a.org b.org c.org", NULL, false);
 
     finish(p, "a.org", first.run, WB_SITE_DONE);
-    /* Only what was finished: nothing of it is unfinished, so it is visited anew, and the others are left alone. */
+    /* A crawl of only the finished sites continues nothing: they are visited again, and the others are left alone. */
     struct entered alone = enter(p->d, "a.org", NULL, false);
     assert_true(alone.run > first.run && alone.goes_on == 0);
     assert_int_equal(state_of(p, "a.org"), WB_SITE_UNRESOLVED);
     assert_int_equal(row_of(p->d, "b.org").run, first.run);
-    /* A part that is not finished is taken over into a run of its own. */
+    /* A new run takes over a part that is not finished. */
     struct entered part = enter(p->d, "b.org", NULL, false);
     assert_true(part.run > alone.run && part.goes_on == first.run);
     assert_int_equal(row_of(p->d, "b.org").run, part.run);
@@ -126,7 +126,7 @@ static void test_waiting_is_no_going_on(void **state)
 
     finish(p, "a.org", first.run, WB_SITE_DONE);
     finish(p, "b.org", first.run, WB_SITE_WAITING);
-    /* A run that left a site for later came to its end. */
+    /* A run in which a site only waits is finished. */
     struct entered second = enter(p->d, "a.org b.org", NULL, false);
     assert_true(second.run > first.run && second.goes_on == 0);
     assert_true(state_of(p, "a.org") == WB_SITE_UNRESOLVED && state_of(p, "b.org") == WB_SITE_WAITING);
@@ -145,14 +145,14 @@ static void test_scopes(void **state)
 
     must_ok(wb_dispenser_add(p->d, first.run, &found, 1, &added));
     finish(p, "www.a.org", first.run, WB_SITE_DONE);
-    /* What links led to is unfinished: of the domain, and of everything. */
+    /* A site that links led to is unfinished, for a crawl of the domain and for one of everything. */
     struct entered domain = enter(p->d, "www.a.org", "a.org", false);
     assert_true(domain.run == first.run && domain.goes_on == first.run && state_of(p, "www.a.org") == WB_SITE_DONE);
     struct entered all = enter(p->d, "www.a.org", NULL, true);
     assert_true(all.run == first.run && state_of(p, "www.a.org") == WB_SITE_DONE);
     struct entered none = enter(p->d, "", NULL, true);
     assert_true(none.run == first.run && none.goes_on == first.run);
-    /* The site alone has come to its end. */
+    /* A crawl of the site alone is finished. */
     struct entered site = enter(p->d, "www.a.org", NULL, false);
     assert_true(site.run > first.run && site.goes_on == 0 && state_of(p, "www.a.org") == WB_SITE_UNRESOLVED);
     assert_int_equal(row_of(p->d, "docs.a.org").run, first.run);

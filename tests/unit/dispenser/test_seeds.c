@@ -1,4 +1,4 @@
-/* test_seeds.c - seed lists. */
+/* test_seeds.c - reads seed files. */
 #include "base/error.h"
 #include "dispenser/dispenser.h"
 
@@ -65,7 +65,7 @@ static void test_classes(void **state)
     assert_int_equal(list.site_classes[1].fetches, -1);
     assert_int_equal(list.site_classes[1].delay_ms, -1);
     assert_int_equal(list.site_classes[1].min_ms, 0);
-    /* A class that is told of again gets the new meaning. */
+    /* A class that is defined again gets the new settings. */
     assert_int_equal(line(&list, "class news min=90 max=2h delay=7"), 0);
     assert_int_equal(list.class_count, 2);
     assert_true(list.site_classes[0].fetches == -1 && list.site_classes[0].min_ms == 90000 &&
@@ -99,7 +99,11 @@ static void test_nonsense(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_lines), cmocka_unit_test(test_classes), cmocka_unit_test(test_nonsense)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_classes),
+        cmocka_unit_test(test_nonsense),
+    };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

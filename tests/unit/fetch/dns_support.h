@@ -61,7 +61,7 @@ static void put16(uint8_t **p, unsigned v)
     *(*p)++ = (uint8_t)v;
 }
 
-/* A record of the name that was asked for, data to follow. */
+/* Writes a record for the name that was asked for; its data follows. */
 static void put_record(uint8_t **p, unsigned type, unsigned ttl, unsigned len)
 {
     put16(p, 0xc00c);
@@ -241,7 +241,7 @@ static int stop_server(void **state)
 struct asked {
     struct wb_dns_answer answer;
     unsigned calls;
-    struct event_base *stop; /* broken out of once all have called back */
+    struct event_base *stop; /* the loop to leave when all have called back */
     unsigned *left;
 };
 
@@ -278,7 +278,7 @@ static void end(struct fixture *f)
     event_base_free(f->base);
 }
 
-/* Resolves and waits until it was called back, once. */
+/* Resolves a name and waits until done was called, once. */
 static struct wb_dns_answer ask(struct fixture *f, const char *host, uint16_t port)
 {
     unsigned left = 1;

@@ -27,7 +27,7 @@ struct server {
 
 /* ---- a connection --------------------------------------------------------------------------- */
 
-/* Waits in short steps so that a server that is stopped ends soon. */
+/* Waits in short steps, so that a server that is stopped ends soon. */
 static bool await(struct peer *peer, short events)
 {
     while (!peer->server->stopping) {

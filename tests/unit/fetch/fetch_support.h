@@ -39,13 +39,13 @@ struct peer {
 typedef bool (*server_script)(struct peer *peer, void *context);
 
 struct server *server_start(server_script script, void *context);
-struct server *server_start6(server_script script, void *context); /* on ::1; NULL where there is no IPv6 */
+struct server *server_start6(server_script script, void *context); /* on ::1; NULL if there is no IPv6 */
 void server_stop(struct server *server); /* cuts connections, waits for all threads */
 unsigned short server_port(const struct server *server);
 unsigned server_connections(struct server *server);
 unsigned server_requests(struct server *server);
 
-/* False where the client has gone or the server is being stopped: the script ends. */
+/* False if the client has gone or the server is being stopped: then the script must end. */
 bool peer_send(struct peer *peer, const void *bytes, size_t len);
 bool peer_say(struct peer *peer, const char *text);
 bool peer_sleep(struct peer *peer, unsigned ms);

@@ -62,7 +62,7 @@ static void test_bad_answers(void **state)
         assert_in_range(answer.expires_ms, before + cases[i].remembered_ms,
                         wb_clock_wall_ms() + cases[i].remembered_ms);
     }
-    /* Negative answers are remembered too. */
+    /* Negative answers are cached, too. */
     unsigned questions = atomic_load(&server.questions);
     assert_int_equal(ask(&f, "nx.test", 80).status, WB_DNS_NONE);
     assert_int_equal(atomic_load(&server.questions), questions);
@@ -76,7 +76,7 @@ static void test_bad_answers(void **state)
     end(&f);
 }
 
-/* A resolver that is not there says nothing of the name. */
+/* If the name server cannot be reached, that says nothing about the name. */
 static void test_nobody_there(void **state)
 {
     (void)state;
@@ -127,7 +127,7 @@ static void test_truncated(void **state)
     pthread_t thread;
 
     begin(&f, (struct wb_dns_options){.timeout_ms = 5000});
-    /* What came is enough where it has an address. */
+    /* A truncated answer is enough if it has an address. */
     struct wb_dns_answer answer = ask(&f, "part.test", 80);
     assert_int_equal(answer.status, WB_DNS_OK);
     assert_address(&answer, 0, "203.0.113.1");
@@ -149,7 +149,7 @@ static void test_truncated(void **state)
     pthread_join(thread, NULL);
 }
 
-/* Names that are on their way do not suffer when the name server refuses a TCP connection for another one. */
+/* Other questions under way do not suffer if the name server refuses a TCP connection for one of them. */
 static void test_others_in_flight(void **state)
 {
     (void)state;
@@ -202,13 +202,13 @@ static void test_cache(void **state)
     begin(&f, (struct wb_dns_options){.cache_max = 2});
     unsigned questions = atomic_load(&server.questions);
     ask(&f, "a1.cache.test", 80);
-    assert_int_equal(ask(&f, "A1.Cache.TEST.", 443).status, WB_DNS_OK); /* no matter the case, the dot, the port */
+    assert_int_equal(ask(&f, "A1.Cache.TEST.", 443).status, WB_DNS_OK); /* case, final dot and port do not matter */
     assert_int_equal(atomic_load(&server.questions), questions + 1);
 
     ask(&f, "a2.cache.test", 80);
     ask(&f, "a1.cache.test", 80);
     assert_int_equal(atomic_load(&server.questions), questions + 2);
-    ask(&f, "a3.cache.test", 80); /* the oldest goes */
+    ask(&f, "a3.cache.test", 80); /* the oldest is forgotten */
     ask(&f, "a2.cache.test", 80);
     assert_int_equal(atomic_load(&server.questions), questions + 3);
     ask(&f, "a1.cache.test", 80);
@@ -225,7 +225,7 @@ static void test_expiry(void **state)
     unsigned questions = atomic_load(&server.questions);
     struct wb_dns_answer answer = ask(&f, "ttl1.test", 80);
     ask(&f, "ttl1.test", 80);
-    bool in_time = wb_clock_wall_ms() < answer.expires_ms; /* on a busy machine it may be over already */
+    bool in_time = wb_clock_wall_ms() < answer.expires_ms; /* on a busy machine it may have expired already */
     unsigned asked = atomic_load(&server.questions) - questions;
     assert_true(asked == 1 || !in_time);
     wait_ms(&f, 1100);
@@ -234,7 +234,7 @@ static void test_expiry(void **state)
     end(&f);
 }
 
-/* Many who want the same name are one question. */
+/* Many requests for the same name make one question. */
 static void test_joined(void **state)
 {
     (void)state;
@@ -269,7 +269,7 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
     ticks++;
 }
 
-/* While a name hangs, the loop goes on. */
+/* While a question hangs, the loop keeps running. */
 static void test_no_blocking(void **state)
 {
     (void)state;
@@ -289,18 +289,18 @@ static void test_no_blocking(void **state)
     int64_t took_ms = (wb_clock_mono_ns() - start) / 1000000;
     assert_int_equal(asked.answer.status, WB_DNS_FAILED);
     assert_true(took_ms >= 500);
-    assert_true(ticks >= 3); /* sixty; fewer on a busy machine; none if the loop stood still until a try was given up */
+    assert_true(ticks >= 3); /* normally sixty, fewer on a busy machine; none if the loop had blocked */
     event_free(tick);
     end(&f);
 }
 
-/* Addresses of one kind are not kept back for long by a server that is silent about the other. */
+/* A server that does not answer for one kind of address does not hold up those of the other kind for long. */
 static void test_half(void **state)
 {
     (void)state;
     struct fixture f;
 
-    /* The other answer would be given up after an hour. */
+    /* The other query would time out only after an hour. */
     begin(&f, (struct wb_dns_options){.timeout_ms = 3600000, .tries = 1});
     int64_t start = wb_clock_mono_ns();
     struct wb_dns_answer answer = ask(&f, "half.test", 80);
@@ -313,7 +313,7 @@ static void test_half(void **state)
     begin(&f, (struct wb_dns_options){.timeout_ms = 1500, .tries = 2});
     assert_int_equal(ask(&f, "half.test", 80).count, 1);
     assert_int_equal(ask(&f, "half.test", 80).count, 1);
-    wait_ms(&f, 1000); /* the other answer fails now: nobody is told */
+    wait_ms(&f, 1000); /* now the other query fails: nobody is called */
     end(&f);
 
     begin(&f, (struct wb_dns_options){.timeout_ms = 1500});
@@ -345,7 +345,10 @@ static void test_rate(void **state)
     for (int i = 0; i < NAMES; i++)
         assert_int_equal(asked[i].answer.status, WB_DNS_OK);
     assert_int_equal(atomic_load(&server.questions) - first, NAMES);
-    /* No question comes sooner after the first call than the rate allows. The server may see it late, never early. */
+    /*
+     * No question comes sooner after the first call than the rate allows. The server may see it late, but never
+     * early.
+     */
     for (int i = 0; i < NAMES; i++) {
         int64_t after_ms = (server.stamps[(first + (unsigned)i) % STAMPS] - start) / 1000000;
         if ((i + 1 - BURST) * 1000 / RATE > after_ms + 1)
@@ -483,7 +486,7 @@ static void test_bad_servers(void **state)
     event_base_free(base);
 }
 
-/* Each of our allocations fails once: an error or a failed answer, nothing lost. */
+/* Each of our allocations fails once: that gives an error or a failed answer, and loses nothing. */
 static void test_out_of_memory(void **state)
 {
     (void)state;

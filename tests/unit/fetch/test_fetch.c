@@ -1,4 +1,4 @@
-/* test_fetch.c - requests as a server sees them, answers as the crawler sees them, connections, memory, cancelling. */
+/* test_fetch.c - requests as a server sees them, results as the caller sees them, connections, memory, cancelling. */
 #include "fetch_support.h"
 
 #include "os/clock.h"
@@ -18,7 +18,7 @@ static bool answer_text(struct peer *peer, const char *head, const char *body)
     return peer_say(peer, text);
 }
 
-/* Says back what it was asked. */
+/* Responds with the request that it received. */
 static bool echo(struct peer *peer, void *context)
 {
     char text[sizeof peer->request + 128];
@@ -218,7 +218,7 @@ static void test_times(void **state)
     snprintf(url, sizeof url, "http://site.test:%d/late", server_port(server));
     struct wb_fetch_request request = {.url = wb_slice_str(url), .address = loopback()};
     client_begin(&client, &request, &answer);
-    nanosleep(&(struct timespec){.tv_nsec = 60000000}, NULL); /* the loop is busy elsewhere: nothing goes out */
+    nanosleep(&(struct timespec){.tv_nsec = 60000000}, NULL); /* as long as the loop does not run, nothing is sent */
     assert_int_equal(server_requests(server), 0);
     int64_t before = wb_clock_now_ms();
     client_wait(&client);
@@ -250,13 +250,13 @@ static void test_keep_alive(void **state)
     assert_int_equal(server_connections(server), 1);
     assert_int_equal(server_requests(server), 10);
 
-    /* Another host at the same address has its own connection. */
+    /* Another host at the same address gets its own connection. */
     snprintf(url, sizeof url, "http://other.test:%d/", server_port(server));
     ask(&client, url, "", "", &answer);
     answer_release(&answer);
     assert_int_equal(server_connections(server), 2);
 
-    /* The same host at another address is not the connection we have. */
+    /* The same host at another address does not use the existing connection. */
     snprintf(url, sizeof url, "http://site.test:%d/", server_port(server));
     struct wb_fetch_request request = {.url = wb_slice_str(url), .address = {.family = 4, .bytes = {127, 0, 0, 2}}};
     client_begin(&client, &request, &answer);
@@ -342,7 +342,7 @@ static void test_ipv6(void **state)
     struct wb_fetch_request request = {.url = wb_slice_str(url), .address = {.family = 6, .bytes = {[15] = 1}}};
     client_begin(&client, &request, &answer);
     client_wait(&client);
-    if (!server) { /* a machine without IPv6: an address that cannot be reached, as any other */
+    if (!server) { /* a machine without IPv6: like any address that cannot be reached */
         assert_error(&answer, WB_FETCH_CONNECT, url);
         answer_release(&answer);
         client_close(&client);
@@ -477,7 +477,7 @@ static void note_outcome(void *context, struct wb_fetch_result *result)
     assert_true(result->error != WB_FETCH_OK || wb_slice_equal(wb_buf_slice(&result->body), WB_SLICE_LIT("hello")));
 }
 
-/* Every allocation fails once, libcurl's own too: an error or an answer, once; and the fetcher is of use afterwards. */
+/* Every allocation fails once, those of libcurl too: done is called once, and the fetcher still works afterwards. */
 static void test_no_memory(void **state)
 {
     struct server *server = server_start(play, NULL);

@@ -64,7 +64,7 @@ static bool endless_interim(struct peer *peer)
     return false;
 }
 
-/* Few bytes, but libcurl keeps each line apart. */
+/* These are few bytes, but libcurl allocates memory for each line. */
 static bool many_headers(struct peer *peer)
 {
     return peer_say(peer, OK_HEAD) && send_repeated(peer, "a:b\r\n", 5000) && peer_say(peer,
@@ -197,7 +197,7 @@ static void make_zeros(size_t len, struct wb_buf *out)
     out->len = len;
 }
 
-/* That many zeros, gzipped `layers` times. */
+/* So many zeros, compressed with gzip `layers` times. */
 static bool send_bomb(struct peer *peer, size_t bytes, const char *codings, int layers)
 {
     struct wb_buf now = WB_BUF_INIT;
@@ -320,7 +320,7 @@ static void check_hostile(const struct hostile *hostile, const struct answer *an
     assert_true(answer->head.len <= 64 << 10);
 }
 
-/* All at once; only those that are slow on purpose get a short time. */
+/* All at once. Only those that are slow on purpose get a short timeout. */
 static void play_all(struct server *server, bool slow)
 {
     const struct wb_fetch_options options = {.timeout_ms = slow ? 700 : 600000, .body_max = 4 << 20};
@@ -435,7 +435,7 @@ static void test_odd_heads(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(odds); i++) {
         snprintf(path, sizeof path, "/%zu", i);
-        /* The server may be about to close the connection of the case before: each case has its own. */
+        /* The server may be about to close the connection of the case before, so each case gets its own. */
         client_open(&client, NULL);
         client_get(&client, server_port(server), path, &answer);
         client_close(&client);
@@ -538,7 +538,7 @@ static void test_ratio_option(void **state)
 }
 
 /*
- * Bodies that together are more than the budget: some are cut, the small one is not, and nothing else happens to any.
+ * Bodies that together exceed the budget: some are cut, the small one is not, and nothing else happens to any of them.
  */
 static void test_memory_max(void **state)
 {
@@ -568,7 +568,7 @@ static void test_memory_max(void **state)
     assert_in_range(cut, 1, LARGE);
     for (unsigned i = 0; i <= LARGE; i++)
         answer_release(&answers[i]);
-    /* The budget is whole again. */
+    /* The whole budget is available again. */
     client_get(&client, server_port(server), "/2000000", &answers[0]);
     assert_error(&answers[0], WB_FETCH_OK, "afterwards");
     assert_false(answers[0].truncated);
@@ -631,7 +631,7 @@ static void test_codings(void **state)
                                                                                                "/unknown") == 0));
         answer_release(&answer);
     }
-    /* Chunks inside chunks are the page's own. */
+    /* Chunks inside chunks belong to the page. */
     client_get(&client, server_port(chunky), "/", &answer);
     assert_error(&answer, WB_FETCH_OK, "chunks");
     assert_body(&answer, "5\r\nhello\r\n0\r\n\r\nab");
@@ -643,7 +643,7 @@ static void test_codings(void **state)
 
 /* ---- answers captured by others ------------------------------------------------------------------------------ */
 
-/* Decided by an option of the client they were made for, or by what comes after. */
+/* The outcome depends on an option of the client, or on what follows. */
 static bool is_otherwise(const char *test)
 {
     static const char *const tests[] = {"test66", "test319", "test269", "test2305", "test25"};

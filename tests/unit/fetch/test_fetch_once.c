@@ -71,7 +71,7 @@ static void test_closed(void **state)
     server_stop(server);
 }
 
-/* On a new connection it is an answer of its own, and no reason to hope. */
+/* On a new connection the same is an error: asking again would not help. */
 static void test_fresh(void **state)
 {
     struct server *server = server_start(play, NULL);
@@ -101,7 +101,7 @@ static void test_fresh(void **state)
 
 /* ---- handles that are used once ------------------------------------------------------------------- */
 
-/* libcurl 7.88 frees memory twice when a handle sees such a line first after another response. */
+/* libcurl 7.88 frees memory twice if a handle that has had another response reads such a line first. */
 static void test_fold(void **state)
 {
     struct server *server = server_start(play, NULL);
@@ -166,7 +166,7 @@ static void test_stop(void **state)
     server_stop(server);
 }
 
-/* Without a file descriptor nothing is sent, and the word for it is not that of a server that cannot be reached. */
+/* Without a file descriptor nothing is sent. The error is not that of a server that cannot be reached. */
 static void test_no_files(void **state)
 {
     struct server *server = server_start(play, NULL);

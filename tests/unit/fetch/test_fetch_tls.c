@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Of 20 ms: only keeps a test from hanging for ever. */
+/* In steps of 20 ms. It only keeps a test from hanging for ever. */
 enum { WAIT_STEPS = 6000 };
 
 static char dir[] = "/tmp/webbase-test-tls-XXXXXX";
@@ -24,7 +24,7 @@ static void path_in(const char *name, char path_out[128])
 
 /* ---- servers ----------------------------------------------------------------------------------- */
 
-/* One that was free a moment ago. */
+/* A port that was free a moment ago. */
 static unsigned short free_port(void)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -48,7 +48,7 @@ static bool is_listening(void)
     return yes;
 }
 
-/* False where the command cannot be run or does not listen in time. */
+/* False if the command cannot be run or does not listen in time. */
 static bool start(char *const *command)
 {
     child = fork();
@@ -99,7 +99,7 @@ static int make_dir(void **state)
     char search[4096];
 
     (void)state;
-    /* nginx lies where only root looks for commands. */
+    /* nginx is in a directory that only root's PATH contains. */
     snprintf(search, sizeof search, "%s:/usr/sbin", getenv("PATH"));
     return setenv("PATH", search, 1) == 0 && mkdtemp(dir) ? 0 : -1;
 }
@@ -158,7 +158,7 @@ static void test_certificate(void **state)
     answer_release(&answer);
 }
 
-/* The handshake never gets an answer that makes sense: the server speaks at once, in the clear. */
+/* The handshake never gets a valid response: the server sends plain text at once. */
 static void test_no_tls(void **state)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -262,7 +262,7 @@ static void test_http2(void **state)
         answer_release(&answers[i]);
     }
     client_close(&client);
-    /* nginx writes its log a moment after the answer. */
+    /* nginx writes its log a moment after the response. */
     int lines = 0;
     for (int i = 0; i < WAIT_STEPS && lines < MANY; i++) {
         lines = count_http2();
@@ -271,7 +271,7 @@ static void test_http2(void **state)
     assert_int_equal(lines, MANY);
 }
 
-/* Streams that we end early leave nothing behind that a later response could be written to. */
+/* Streams that we end early leave nothing behind into which a later response could be written. */
 static void test_http2_cut(void **state)
 {
     enum { MANY = 40, CUT = 1000 };

@@ -1,4 +1,4 @@
-/* test_robots.c - robots.txt against the decisions of other parsers' suites, a naive twin, and what those leave out. */
+/* test_robots.c - robots.txt: the decisions of other parsers' test suites, a naive twin, and what these leave out. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -56,7 +56,7 @@ static struct wb_slice json_slice(const json_t *object, const char *name)
     return wb_slice(json_string_value(value), json_string_length(value));
 }
 
-/* What only an agent without a name, or with a blank in it, would see. */
+/* Cases that only concern an agent without a name, or with a blank in it. */
 static bool is_optional(const char *test)
 {
     return strcmp(test, "GoogleOnly_SystemTest") == 0 || strcmp(test, "GoogleOnly_AcceptUserAgentUpToFirstSpace") == 0;
@@ -346,13 +346,13 @@ static void test_many_rules(void **state)
         struct wb_robots *robots = parse(text.ptr, "webbase");
         int64_t ms = time_checks(robots, formats[i][1], 200);
         print_message("# %s: %lld us a check\n", i ? "stars" : "prefixes", (long long)ms * 5);
-        assert_true(ms < 8000); /* 40 ms a check, a thousand times what it takes */
+        assert_true(ms < 8000); /* 40 ms per check, a thousand times as long as it takes */
         wb_robots_free(robots);
         wb_buf_release(&text);
     }
 }
 
-/* A path and patterns made to be slow: bounded, and in doubt forbidden. */
+/* A path and patterns that are made to be slow: the time is bounded, and in doubt the path is forbidden. */
 static void test_hostile_stars(void **state)
 {
     (void)state;
@@ -379,7 +379,7 @@ static void test_bounds(void **state)
     (void)state;
     struct wb_buf text = WB_BUF_INIT;
 
-    /* Lines beyond the limit are not read, those before are: at least 500 KiB. */
+    /* Lines beyond the limit are ignored, those before it are read: at least 500 KiB. */
     assert_int_equal(wb_buf_append_str(&text, "User-agent: *\n"), 0);
     while (text.len < 500 * 1024)
         assert_int_equal(wb_buf_append_str(&text, "# a comment that takes its place\n"), 0);
@@ -394,7 +394,7 @@ static void test_bounds(void **state)
     assert_in_range(wb_robots_bytes(robots), 1, 400);
     wb_robots_free(robots);
 
-    /* A long line is cut, and its rest is no line of its own. */
+    /* A long line is cut, and the rest of it is ignored. */
     wb_buf_clear(&text);
     assert_int_equal(wb_buf_append_str(&text, "User-agent: *\nDisallow: /x/"), 0);
     for (int i = 0; i < 20000; i++)
@@ -440,7 +440,7 @@ static void test_memory(void **state)
     wb_fault_arm(WB_FAULT_ALLOC, 1, ENOMEM);
     struct wb_robots_verdict v = check(robots, "/elsewhere");
     wb_fault_disarm();
-    assert_false(v.allowed); /* no memory to look: no */
+    assert_false(v.allowed); /* out of memory: forbidden */
     assert_true(check(robots, "/elsewhere").allowed);
     wb_robots_free(robots);
 }

@@ -36,7 +36,7 @@
 
 static unsigned test_dirs;
 
-/* A new empty directory; the name is good until the eighth one after it. */
+/* Makes an empty directory. Its name stays valid until the eighth call after this one. */
 UNUSED const char *new_dir(void)
 {
     static char names[8][96];
@@ -66,7 +66,7 @@ UNUSED int copy_one(const char *path, const struct stat *st, int type, struct FT
     return err;
 }
 
-/* A directory with everything in it. */
+/* Copies a directory with everything in it. */
 UNUSED void copy_tree(const char *from, const char *to)
 {
     copy_from = from;
@@ -98,7 +98,7 @@ struct child {
     int from; /* what it acknowledges */
 };
 
-/* In a child, whose assertions cannot be cmocka's. */
+/* For child processes, which cannot use cmocka's assertions. */
 #define must(cond) ((cond) ? (void)0 : must_failed(#cond, __LINE__))
 
 UNUSED void must_failed(const char *what, int line)
@@ -118,7 +118,7 @@ UNUSED struct child start_child(void (*function)(void *context, int to), void *c
     assert_true(child.pid >= 0);
     if (child.pid == 0) {
         close(ends[0]);
-        alarm(1200); /* ends with the test, however that ends */
+        alarm(1200); /* so that it ends with the test, however that ends */
         function(context, ends[1]);
         _exit(0);
     }
@@ -127,7 +127,7 @@ UNUSED struct child start_child(void (*function)(void *context, int to), void *c
     return child;
 }
 
-/* Kills it after some microseconds; it must not have ended by itself in any other way. */
+/* Kills it after some microseconds. It must not have ended before by itself. */
 UNUSED void kill_child(struct child *child, unsigned after_us)
 {
     int status;
@@ -138,7 +138,7 @@ UNUSED void kill_child(struct child *child, unsigned after_us)
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
-/* The next whole acknowledgement; false at the end. */
+/* Reads the next complete acknowledgement. False at the end. */
 UNUSED bool next_ack(struct child *child, void *ack_out, size_t bytes)
 {
     size_t got = 0;

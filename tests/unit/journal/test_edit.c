@@ -1,4 +1,4 @@
-/* test_edit.c - records of the journal as bytes: every field comes back, and no bytes do harm. */
+/* test_edit.c - records of the journal as bytes: every field is read as it was written, and no bytes do harm. */
 #include "edit_support.h"
 #include "journal/edit.h"
 
@@ -107,7 +107,7 @@ static void test_page(void **state)
     encode(&edit, &record);
     assert_int_equal(wb_edit_decode(wb_buf_slice(&record), &found), 0);
     expect_page(&found.page, &edit.page);
-    assert_true(found.page.simhash == 0); /* not of a body */
+    assert_true(found.page.simhash == 0); /* not recorded without a body */
     expect_links(&found, NULL, 0);
     wb_buf_release(&record);
 }
@@ -179,7 +179,7 @@ static void test_long_anchor(void **state)
     wb_buf_release(&mem);
 }
 
-/* What a record does not take is left out and counted. */
+/* Links that do not fit into a record are left out and counted. */
 static void test_limits(void **state)
 {
     size_t long_bytes = WB_URL_MAX_BYTES, count = 600;
@@ -193,7 +193,7 @@ static void test_limits(void **state)
     (void)state;
     memset(urls, 'a', long_bytes + 1);
     memset(urls + long_bytes + 1, 'b', long_bytes + 1);
-    /* Taken in turn they share nothing. */
+    /* Neighbours share no bytes. */
     for (size_t i = 0; i < count; i++)
         links[i] = (struct wb_edit_link){.url = wb_slice(urls + i % 2 * (long_bytes + 1), long_bytes),
                                          .anchor = WB_SLICE_EMPTY, .tag = 1};
@@ -220,7 +220,7 @@ static void test_limits(void **state)
     wb_buf_release(&mem);
 }
 
-/* A page like many: 60 links within the site and without, with anchors. */
+/* A typical page: 60 links to its own and to other sites, with anchors. */
 static void test_size(void **state)
 {
     char urls[60][96], anchors[60][32];
@@ -243,7 +243,7 @@ static void test_size(void **state)
     wb_buf_release(&record);
 }
 
-/* Random links against themselves. */
+/* Random links are read as they were written. */
 static void test_model(void **state)
 {
     uint64_t chance = test_seed();
@@ -290,7 +290,7 @@ static void walk_links(const struct wb_edit *edit)
     wb_buf_release(&mem);
 }
 
-/* Every changed bit is noticed, and decoding it anyway, or any part of it, does no harm. */
+/* Every flipped bit is noticed. Decoding the record anyway, or any part of it, does no harm. */
 static void test_damage(void **state)
 {
     struct wb_buf record = WB_BUF_INIT;
@@ -306,7 +306,7 @@ static void test_damage(void **state)
         record.ptr[i / 8] = (char)(record.ptr[i / 8] ^ 1 << i % 8);
     }
     for (size_t len = WB_EDIT_HEAD_BYTES; len < record.len; len++) {
-        char *part = malloc(len); /* of its exact size, for the sanitizer */
+        char *part = malloc(len); /* exactly as long as needed, so that the sanitizer sees every step beyond it */
         memcpy(part, record.ptr, len);
         assert_false(wb_edit_is_intact(wb_slice(part, len), SALT));
         if (wb_edit_decode(wb_slice(part, len), &found) == 0)

@@ -89,7 +89,7 @@ static void test_among_others(void **state)
                 assert_int_equal(edit.kind, WB_EDIT_PUSH);
         }
     assert_int_equal(wb_journal_reader_next(reader, &at, &edit), 0);
-    /* Whoever goes on from a place goes on behind the whole batch. */
+    /* A reader that starts from the place of a batch continues after the whole batch. */
     at = places[7];
     wb_journal_reader_close(reader);
     assert_int_equal(wb_journal_reader_open(folder, &reader), 0);
@@ -99,7 +99,10 @@ static void test_among_others(void **state)
     wb_edit_batch_release(&batch);
 }
 
-/* Any byte changed, any length and count told: records as they were, or damage; never more. */
+/*
+ * With any byte, length or count changed, the records are as they were, or the batch is damaged; there are never
+ * more.
+ */
 static void test_damage(void **state)
 {
     struct wb_edit_batch batch = {.count = 0};
@@ -137,7 +140,7 @@ static void test_damage(void **state)
     wb_edit_batch_release(&batch);
 }
 
-/* A batch in a batch would be a way to unpack without end. */
+/* A batch inside a batch is refused: otherwise unpacking could go on for ever. */
 static void test_nested(void **state)
 {
     struct wb_edit_batch inner = {.count = 0}, outer = {.count = 0};

@@ -13,9 +13,9 @@
 enum { SITES = 20, BATCH_MAX = 12, WRITERS = 2, RECORDS_MAX = 400000 };
 
 struct ack {
-    uint32_t number; /* of the record, in its writer */
-    bool last;       /* of its batch: the flush came back */
-    bool rolled;     /* the writer began a new file: every place so far is kept */
+    uint32_t number; /* of the record, counted by its writer */
+    bool last;       /* of its batch: the flush has returned */
+    bool rolled;     /* the writer started a new log: every place so far is durable */
     struct wb_edit_place place;
 };
 
@@ -23,7 +23,7 @@ struct writer {
     const char *dir;
     uint64_t seed;
     unsigned which;
-    struct wb_edit_place trail[SITES]; /* from the life before */
+    struct wb_edit_place trail[SITES]; /* left by the previous life */
 };
 
 static uint64_t site_of(unsigned writer, unsigned slot)
@@ -77,7 +77,7 @@ static void read_acks(struct child *child, struct acked *acked)
             acked->kept = acked->count;
     }
     close(child->from);
-    assert_int_equal(whole, acked->count); /* the pipe takes a batch whole or not at all */
+    assert_int_equal(whole, acked->count); /* the pipe accepts a batch completely or not at all */
 }
 
 struct recovery {
@@ -102,7 +102,7 @@ static void no_problem(void *context, bool problem, const char *file, uint64_t o
         fail_msg("%s at %llu: %s", file, (unsigned long long)offset, message);
 }
 
-/* Every acknowledged record reads as it was written; *last gets the newest of each site. */
+/* Every acknowledged record is read as it was written. *last becomes the newest of each site. */
 static void check_acked(struct wb_journal_reader *reader, const struct acked *acked, unsigned writer,
                         struct wb_edit_place kept[SITES], struct wb_edit_place newest[SITES])
 {
@@ -153,7 +153,7 @@ static void check_writer(const char *dir, struct writer *w, const struct acked *
         seen[edit.site - site_of(w->which, 0)]++;
     }
     for (size_t slot = 0; slot < SITES; slot++) {
-        /* What recovery tells, or what was kept when the writer rolled over. */
+        /* What recovery reports, or what was durable when the writer started its newest log. */
         struct wb_edit_place last = recovered[slot].log ? recovered[slot] : kept[slot];
         size_t count = last.log ? check_chain(reader, last, newest[slot]) : 0;
         assert_true(count >= total[slot] + seen[slot]);
@@ -188,7 +188,7 @@ static void test_killed_writers(void **state)
          * The pipes are not read meanwhile: a writer runs until its pipe is full, and is killed before that or in it.
          */
         for (unsigned i = 0; i < WRITERS; i++) {
-            /* Every other time not before it has written at all, however slow the machine. */
+            /* Every other time, wait until it has written something, however slow the machine is. */
             if (life % 2)
                 assert_int_equal(poll(&(struct pollfd){children[i].from, POLLIN, 0}, 1, 30000), 1);
             kill_child(&children[i], (unsigned)chance_below(&chance, 6000));
@@ -209,7 +209,7 @@ static void test_killed_writers(void **state)
     free(acked.list);
 }
 
-/* Recovery itself is killed anywhere, by its callback: nothing is lost for the next one. */
+/* Recovery is killed from inside its callback: the next one loses nothing. */
 static int die_at(void *context, const struct wb_edit *last, struct wb_edit_place place)
 {
     unsigned *left = context;

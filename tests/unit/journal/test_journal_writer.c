@@ -1,6 +1,6 @@
 /*
- * test_journal_writer.c - the journal's files: writing, reading, chains, damage, recovery, and each operation's
- * fault.
+ * test_journal_writer.c - the logs of the journal: writing, reading, chains, damage, recovery, and a fault in each
+ * operation.
  */
 #include "edit_support.h"
 #include "journal/journal_file.h"
@@ -8,7 +8,7 @@
 
 enum { SITES = 5 };
 
-/* A record whose content is its number. */
+/* A record whose content follows from its number. */
 struct written {
     struct wb_edit_place place, prev;
     uint64_t site;
@@ -37,7 +37,7 @@ static void expect_edit(const struct wb_edit *found, const struct written *w)
     assert_true(wb_slice_equal(found->text, made.text));
 }
 
-/* Appends records of SITES sites in turn, each chained to its site's last. */
+/* Appends records of SITES sites in turn, each chained to the last one of its site. */
 static void append_some(struct wb_journal_writer *log, struct written *list, size_t from, size_t count)
 {
     for (size_t i = from; i < from + count; i++) {
@@ -129,7 +129,7 @@ static void test_write_and_read(void **state)
     held = at;
     assert_int_equal(wb_journal_reader_next(reader, &at, &edit), 0);
     assert_memory_equal(&held, &at, sizeof at);
-    /* The reader goes on as the log grows and rolls over. */
+    /* The reader continues as the log grows and new logs are started. */
     unsigned rolls = 0;
     for (size_t i = 10; i < 5000; i += 10) {
         append_some(log, list, i, 10);
@@ -158,7 +158,7 @@ static void test_write_and_read(void **state)
     assert_int_equal(damage, 0);
 }
 
-/* Giant records between small ones, and a buffer that flushes by itself. */
+/* Huge records between small ones, and a buffer that flushes by itself. */
 static void test_large(void **state)
 {
     const char *dir = new_dir();
@@ -213,7 +213,7 @@ static void test_numbers(void **state)
     wb_journal_writer_close(b);
 }
 
-/* The file is cut anywhere: what was whole before is there, quietly; unless the head says that it had ended. */
+/* A log that has not ended is cut anywhere: every complete record is read, and nothing counts as damage. */
 static void test_torn(void **state)
 {
     const char *dir = new_dir();
@@ -233,7 +233,7 @@ static void test_torn(void **state)
     wb_file_close(&file);
     while (size-- > 0) {
         cut_file(log_path(dir, 1), size);
-        size_t expected = 0; /* records that end where the next one begins */
+        size_t expected = 0; /* the number of complete records */
         while (expected + 1 < 60 && list[expected + 1].place.offset <= size)
             expected++;
         assert_int_equal(read_all(dir, list, 60, &damage), expected);
@@ -250,8 +250,8 @@ static int mark_ended(void *context, const struct wb_edit *last, struct wb_edit_
 }
 
 /*
- * One changed byte costs at most the record that it is in; where the length is hit in a log without an end, what
- * follows.
+ * One changed byte costs at most the record that it is in. Only if it is in the length of a record, and the log has not
+ * ended, it costs the records after it, too.
  */
 static void damage_everywhere(bool ended)
 {
@@ -280,12 +280,12 @@ static void damage_everywhere(bool ended)
             change_byte(log_path(dir, 1), at, (uint8_t)(1 + at % 255));
         }
     assert_int_equal(read_all(dir, list, 40, &damage), 40);
-    /* The last record: damage where the log has ended, otherwise a tail that was never finished. */
+    /* In the last record it is damage if the log has ended; otherwise the record counts as unfinished. */
     change_byte(log_path(dir, 1), list[39].place.offset + 20, 1);
     assert_int_equal(read_all(dir, list, 40, &damage), 39);
     assert_int_equal(damage, ended);
     change_byte(log_path(dir, 1), list[39].place.offset + 20, 1);
-    /* Of the file's head: the whole log is lost, and told once; but a torn end only means that it did not end. */
+    /* In the head it costs the whole log, reported once. In the end it only means that the log has not ended. */
     for (uint64_t at = 0; at < 48; at++) {
         change_byte(log_path(dir, 1), at, 64);
         assert_int_equal(read_all(dir, list, 40, &damage), at < 32 ? 0 : 40);
@@ -303,7 +303,7 @@ static void test_damage(void **state)
 
 /* ---- chains that lie ---------------------------------------------------------------------------- */
 
-/* Writes one record at the end of a log by hand, with any prev. */
+/* Writes one record at the end of a log, bypassing the writer, with any prev. */
 static struct wb_edit_place forge(const char *dir, struct wb_journal_file *file, uint64_t *at, uint64_t site,
                                   struct wb_edit_place prev)
 {
@@ -348,18 +348,18 @@ static void test_bad_chains(void **state)
     assert_int_equal(wb_journal_file_create(journal, 78, 0, &b), 0);
     first = forge(dir, &a, &at_a, 1, WB_EDIT_NOWHERE);
     size = at_a - first.offset;
-    /* To itself and forward. */
+    /* A chain that leads to itself, and one that leads forwards. */
     second = forge(dir, &a, &at_a, 1, (struct wb_edit_place){1, at_a});
     expect_bad_chain(dir, second, WB_E_CORRUPT);
     second = forge(dir, &a, &at_a, 1, (struct wb_edit_place){1, at_a + size});
     forge(dir, &a, &at_a, 1, first);
     expect_bad_chain(dir, second, WB_E_CORRUPT);
-    /* A circle over two files. */
+    /* A circle through two logs. */
     second = forge(dir, &a, &at_a, 1, (struct wb_edit_place){2, at_b});
     third = forge(dir, &b, &at_b, 1, second);
     expect_bad_chain(dir, third, WB_E_CORRUPT);
     expect_bad_chain(dir, second, WB_E_CORRUPT);
-    /* To another site, to no record, to no log at all. */
+    /* A chain that leads to another site, to no record, to no log. */
     second = forge(dir, &a, &at_a, 2, first);
     expect_bad_chain(dir, second, WB_E_CORRUPT);
     second = forge(dir, &a, &at_a, 1, (struct wb_edit_place){1, first.offset + 1});
@@ -369,7 +369,7 @@ static void test_bad_chains(void **state)
     wb_journal_file_close(&b);
 }
 
-/* A site that goes to and fro between two writers; then one's log is removed. */
+/* A site is handed back and forth between two writers; then the log of one is removed. */
 static void test_chain_over_logs(void **state)
 {
     const char *dir = new_dir();
@@ -399,7 +399,7 @@ static void test_chain_over_logs(void **state)
     assert_int_equal(unlink(log_path(dir, 3 - last.log)), 0);
     assert_int_equal(wb_journal_reader_open(dir, &reader), 0);
     assert_int_equal(wb_journal_reader_chain(reader, last, true, &places, &count), 0);
-    assert_int_equal(count, 1000 % 3 ? 1000 % 3 : 3); /* as far as it is there */
+    assert_int_equal(count, 1000 % 3 ? 1000 % 3 : 3); /* as much as still exists */
     wb_free(places);
     assert_int_equal(wb_journal_reader_chain(reader, last, false, &places, &count), WB_E_NOTFOUND);
     wb_journal_reader_close(reader);
@@ -429,7 +429,7 @@ static void test_recover(void **state)
     const char *dir = new_dir();
     struct wb_journal_writer *live, *dead, *ended;
     static struct written list[1000], other[100];
-    struct wb_edit_place lones[20]; /* of sites that have one record */
+    struct wb_edit_place lones[20]; /* the records of sites that have only one */
     struct told told = {.fail_at = 3};
     size_t expected = SITES, current = 0;
 
@@ -452,11 +452,11 @@ static void test_recover(void **state)
     }
     append_some(live, other, 0, 1); /* never flushed */
     wb_journal_writer_close(dead);
-    /* A writer that died before it wrote a head. */
+    /* The log of a writer that died before it wrote the head. */
     FILE *headless = fopen(log_path(dir, 90), "w");
     fputs("WBEL", headless);
     fclose(headless);
-    /* And somebody else's file. */
+    /* A file that is not a log. */
     headless = fopen(log_path(dir, 91), "w");
     for (unsigned i = 0; i < 100; i++)
         fputs("not a log", headless);
@@ -465,7 +465,7 @@ static void test_recover(void **state)
     assert_int_equal(wb_journal_recover(dir, note_told, &told), WB_E_STOPPED);
     told = (struct told){0};
     assert_int_equal(wb_journal_recover(dir, note_told, &told), 0);
-    /* Once a site, of the two newest files. */
+    /* Each site is reported once, from the two newest logs. */
     for (size_t i = 0; i < COUNT(lones); i++) {
         expected += lones[i].log + 1 >= list[999].place.log;
         current += lones[i].log == list[999].place.log;
@@ -489,7 +489,7 @@ static void test_recover(void **state)
     assert_int_equal(told.count, SITES);
 }
 
-/* What a crash left behind the records does not count, and does not come back. */
+/* What a crash left after the records is ignored, now and later. */
 static void test_recover_torn(void **state)
 {
     const char *dir = new_dir();
@@ -510,7 +510,7 @@ static void test_recover_torn(void **state)
     assert_int_equal(told.places[0].offset, list[54].place.offset);
     assert_int_equal(read_all(dir, list, 60, &damage), 59);
     assert_int_equal(damage, 0);
-    /* Bytes that are made whole afterwards still do not count: the head says where the records end. */
+    /* Even if those bytes are repaired they are ignored: the head says where the records end. */
     change_byte(log_path(dir, 1), list[59].place.offset, 1);
     assert_int_equal(read_all(dir, list, 60, &damage), 59);
     assert_int_equal(damage, 0);
@@ -576,7 +576,7 @@ static void test_verify(void **state)
     expect_verdict(dir, 0, 1, 0, 0);
 }
 
-/* The power failed when the file had its length and not yet its bytes: a note, until recovery removes it. */
+/* The power failed when the file had its length but not its bytes: worth a note, until recovery removes it. */
 static void test_zero_head(void **state)
 {
     const char *dir = new_dir();
@@ -607,7 +607,7 @@ static void test_zero_head(void **state)
 
 /* ---- faults ----------------------------------------------------------------------------------------- */
 
-/* A disk that is full for a while: nothing is lost, the flush is made again. */
+/* The disk is full for a while: nothing is lost, the flush is repeated. */
 static void test_full_disk(void **state)
 {
     const char *dir = new_dir();
@@ -633,7 +633,7 @@ static void test_full_disk(void **state)
     assert_true(list[1999].place.log > 5);
 }
 
-/* Everything once, with the nth operation failing; then what was flushed is there all the same. */
+/* Does everything once, with the nth operation failing. What was flushed must be there all the same. */
 static int whole_life(const char *dir, struct written *list, size_t *flushed_out)
 {
     struct wb_journal_writer *log = NULL;
