@@ -304,7 +304,7 @@ int wb_log_bar_each(struct wb_store *store, int (*each)(void *context, const str
     return err;
 }
 
-struct site_listing {
+struct site_pages {
     struct wb_catalog_txn txn;
     uint64_t site; /* its hash */
     bool old;      /* this is the walk over table old */
@@ -315,7 +315,7 @@ struct site_listing {
 /* Returns 1 when the list is full, which ends the walk. */
 static int list_page(void *context, struct wb_pageid id, const struct wb_catalog_entry *entry)
 {
-    struct site_listing *l = context;
+    struct site_pages *l = context;
     struct wb_catalog_entry latest;
 
     WB_CHECK(l->count <= l->max);
@@ -335,7 +335,7 @@ static int list_page(void *context, struct wb_pageid id, const struct wb_catalog
 int wb_log_list_site(struct wb_store *store, struct wb_slice site, struct wb_pageid *ids_out, size_t max,
                      size_t *count_out)
 {
-    struct site_listing l = {.site = wb_hash64(site.ptr, site.len), .ids = ids_out, .max = max};
+    struct site_pages l = {.site = wb_hash64(site.ptr, site.len), .ids = ids_out, .max = max};
     int err = wb_catalog_txn_read(wb_log_of(store)->catalog, &l.txn);
 
     if (err == 0)

@@ -345,16 +345,22 @@ done:
     return err;
 }
 
+/* What touch and remove start with: what is true of the page now. */
+static int look_at(struct wb_log *log, struct wb_pageid id, struct wb_log_pending *now_out)
+{
+    bool barred;
+    int err = check_usable(log->writer);
+
+    return err < 0 ? err : effective(log, id, NULL, now_out, &barred);
+}
+
 int wb_log_touch(struct wb_store *store, struct wb_pageid id, int64_t time_ms)
 {
     struct wb_log *log = wb_log_of_writer(store);
     struct wb_log_op op = {.kind = WB_LOG_OP_TOUCH, .id = id, .time_ms = time_ms};
     struct wb_log_pending now;
-    bool barred;
-    int err = check_usable(log->writer);
+    int err = look_at(log, id, &now);
 
-    if (err == 0)
-        err = effective(log, id, NULL, &now, &barred);
     if (err < 0)
         return err;
     if (!now.exists)
@@ -389,11 +395,8 @@ int wb_log_remove(struct wb_store *store, struct wb_pageid id, struct wb_slice s
     struct wb_log *log = wb_log_of_writer(store);
     struct wb_log_op op = {.kind = everywhere ? WB_LOG_OP_REMOVE_EVERYWHERE : WB_LOG_OP_REMOVE, .id = id};
     struct wb_log_pending now, gone = {.put_op = -1};
-    bool barred;
-    int err = check_usable(log->writer);
+    int err = look_at(log, id, &now);
 
-    if (err == 0)
-        err = effective(log, id, NULL, &now, &barred);
     if (err < 0)
         return err;
     if (!now.exists)

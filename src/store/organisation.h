@@ -5,7 +5,7 @@
  * arguments, clears output parameters, and calls through the two tables below. It knows
  * nothing about how pages are stored. To add an organisation, for example "hash":
  *
- *   1. Write hash.c with a struct whose first member is a struct wb_store:
+ *   1. Write a file with a struct whose first member is a struct wb_store:
  *          struct wb_hash { struct wb_store store; ... };
  *   2. Define its struct wb_store_ops, and `const struct wb_organisation wb_organisation_hash`.
  *   3. Declare wb_organisation_hash at the end of this file, and add it to the list at the
