@@ -44,7 +44,7 @@ static void mend_file(char *bytes, size_t size)
     wb_put64(foot + 56, wb_hash64(foot, 56));
 }
 
-/* ---- a file around raw blocks ---------------------------------------------------------------------- */
+/* ---- a file around raw blocks ---------------------------------------------------------------- */
 
 static void append_block(struct wb_buf *file, struct wb_slice raw, uint32_t records, enum wb_table_block_type what)
 {
@@ -100,7 +100,7 @@ static void make_file(struct wb_slice input, struct wb_buf *file)
     wb_buf_release(&index_raw);
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static void count_problem(void *context, const char *file, uint64_t offset, const char *message)
 {
@@ -125,7 +125,8 @@ static uint64_t walk(struct wb_cursor *cursor, const struct wb_table_stat *stat,
         }
         WB_CHECK(record.number < stat->records && record.key.len <= WB_TABLE_KEY_MAX);
         if (sound)
-            WB_CHECK(record.number == count && (count == 0 || wb_table_key_compare(wb_buf_slice(&last), record.key) < 0));
+            WB_CHECK(record.number == count &&
+                     (count == 0 || wb_table_key_compare(wb_buf_slice(&last), record.key) < 0));
         wb_buf_clear(&last);
         WB_CHECK(wb_buf_append_slice(&last, record.key) == 0);
         count++;

@@ -5,7 +5,7 @@
  * But whoever chooses the contents can make them uneven; even a thousand copies of one page do. So every other step
  * halves the range, and the worst case is twice a binary search. This file never looks at the pages themselves.
  */
-#include "webdb/contents.h"
+#include "webdb/edition.h"
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/error.h"

@@ -57,6 +57,12 @@ struct wb_content {
 };
 _Static_assert(sizeof(struct wb_content) == 24, "an entry as it is on disk, without padding");
 
+/*
+ * Finds the number of a content by its MD5: the rank of its first entry. Every entry that the search looks at is
+ * compared with its checksum first, so WB_E_NOTFOUND can be trusted; it sets no message. WB_E_CORRUPT.
+ */
+int wb_contents_find(const struct wb_column *contents, const uint8_t md5[WB_EDIT_MD5_BYTES], uint64_t *number_out);
+
 /* The number of the newest edition of a repository; 0 if there is none. */
 int wb_edition_newest(const char *dir, uint32_t *number_out);
 

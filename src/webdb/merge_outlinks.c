@@ -10,7 +10,6 @@
  */
 #include "webdb/writer.h"
 #include "base/bytes.h"
-#include "webdb/contents.h"
 #include "webdb/linkpieces.h"
 
 #include <stdlib.h>

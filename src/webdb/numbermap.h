@@ -8,9 +8,8 @@
 #define WB_WEBDB_NUMBERMAP_H
 
 #include "base/check.h"
-
-#include <stddef.h>
-#include <stdint.h>
+#include "base/error.h"
+#include "os/nameless.h"
 
 #define WB_NO_NUMBER UINT32_MAX         /* the thing has no number, or no longer has one */
 #define WB_NUMBERS_MAX (UINT32_MAX - 1) /* how many pages, contents or ids there can be */
@@ -21,8 +20,28 @@ struct wb_numbermap {
 };
 
 /* All numbers are 0 at first. dir: where the file is made. */
-int wb_numbermap_open(const char *dir, uint64_t count, struct wb_numbermap *map_out);
-void wb_numbermap_close(struct wb_numbermap *map);
+static inline int wb_numbermap_open(const char *dir, uint64_t count, struct wb_numbermap *map_out)
+{
+    void *memory = NULL;
+
+    *map_out = (struct wb_numbermap){NULL, 0};
+    if (count == 0)
+        return 0;
+    if (count > WB_NUMBERS_MAX)
+        return wb_fail(WB_E_LIMIT, "%s: more than %u numbers", dir, WB_NUMBERS_MAX);
+    int err = wb_nameless_map(dir, count * sizeof *map_out->numbers, &memory);
+    if (err == 0)
+        *map_out = (struct wb_numbermap){memory, count};
+    return err;
+}
+
+static inline void wb_numbermap_close(struct wb_numbermap *map)
+{
+    WB_CHECK((map->numbers == NULL) == (map->count == 0));
+    if (map->numbers)
+        wb_nameless_unmap(map->numbers, map->count * sizeof *map->numbers);
+    *map = (struct wb_numbermap){NULL, 0};
+}
 
 static inline uint32_t wb_numbermap_get(const struct wb_numbermap *map, uint64_t at)
 {

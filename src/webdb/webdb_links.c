@@ -7,7 +7,6 @@
  * near each other. A list may have any length, so links are never collected in memory.
  */
 #include "base/bytes.h"
-#include "webdb/contents.h"
 #include "webdb/linklist.h"
 #include "webdb/pagerow.h"
 #include "webdb/webdb_read.h"

@@ -7,7 +7,6 @@
  * by GATHER_BYTES and one row.
  */
 #include "base/bytes.h"
-#include "webdb/contents.h"
 #include "webdb/spelling.h"
 #include "webdb/webdb_read.h"
 

@@ -8,7 +8,6 @@
 #include "webdb/webdb_read.h"
 #include "base/bytes.h"
 #include "os/path.h"
-#include "webdb/contents.h"
 #include "webdb/pagerow.h"
 #include "webdb/rulesrow.h"
 #include "webdb/sitesum.h"

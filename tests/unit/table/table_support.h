@@ -139,8 +139,8 @@ UNUSED bool same_bytes(struct wb_slice a, struct wb_slice b)
 }
 
 /*
- * A key of one of several kinds: empty and short ones, URLs with long common beginnings, binary keys of 10 and 16 bytes, keys
- * that differ in zeros at their end, bytes above 127, long ones.
+ * A key of one of several kinds: empty and short ones, URLs with long common beginnings, binary keys of 10 and 16
+ * bytes, keys that differ in zeros at their end, bytes above 127, long ones.
  */
 UNUSED struct wb_slice random_key(uint64_t *chance, char *memory, size_t room)
 {
@@ -158,7 +158,8 @@ UNUSED struct wb_slice random_key(uint64_t *chance, char *memory, size_t room)
     case 2:
     case 3:
         len = (size_t)snprintf(memory, room, "%s%s%zu/page-%zu.html", sites[chance_below(chance, COUNT(sites))],
-                               chance_below(chance, 2) ? "archive/" : "", chance_below(chance, 20), chance_below(chance, 300));
+                               chance_below(chance, 2) ? "archive/" : "", chance_below(chance, 20),
+                               chance_below(chance, 300));
         break;
     case 4:
         len = 10;

@@ -1,4 +1,7 @@
-/* test_column.c - columns: written, mapped, verified; any byte that changes is noticed by verify, and opening never crashes. */
+/*
+ * test_column.c - columns: written, mapped, verified; any byte that changes is noticed by verify, and opening never
+ * crashes.
+ */
 #include "table_support.h"
 
 static void write_column(const char *path, size_t record_bytes, size_t count)
@@ -77,7 +80,8 @@ static void test_not_this_column(void **state)
     assert_null(column.map);
     assert_int_equal(wb_column_open(path, "test", 4, &column), WB_E_CORRUPT);
     assert_int_equal(wb_column_open(test_path("nothing"), "test", 4, &column), WB_E_NOTFOUND);
-    assert_int_equal(wb_column_verify(test_path("nothing"), "test", 4, count_problem, &problems, &records), WB_E_NOTFOUND);
+    assert_int_equal(wb_column_verify(test_path("nothing"), "test", 4, count_problem, &problems, &records),
+                     WB_E_NOTFOUND);
     OK(wb_column_create(path, "test", 8, &writer));
     wb_column_abandon(writer);
     wb_column_abandon(NULL);

@@ -69,7 +69,9 @@ static void check_merge(struct wb_merge *merge, const struct sides *sides, size_
     struct wb_table_record old, edit;
 
     while (o < sides->old.count || e < sides->edits.count) {
-        int order = e == sides->edits.count ? -1 : o == sides->old.count ? 1 : order_of(list_key(&sides->old, o), stem(&sides->edits, e));
+        int order = e == sides->edits.count ? -1
+                    : o == sides->old.count ? 1
+                                            : order_of(list_key(&sides->old, o), stem(&sides->edits, e));
         struct wb_slice expected = order <= 0 ? list_key(&sides->old, o) : stem(&sides->edits, e);
         assert_int_equal(wb_merge_next(merge, &key, &old), 1);
         assert_true(same_bytes(key, expected));

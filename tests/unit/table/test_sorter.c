@@ -147,7 +147,8 @@ static void test_passes(void **state)
         for (size_t i = 0; i < 300; i++) { /* inputs with records this large need much memory */
             wb_put64_be(key, chance_below(&chance, 100));
             wb_put64(value, i);
-            list_add(&list, wb_slice(key, 8), wb_slice(value, i % 3 ? (200u << 10) + chance_below(&chance, 200 << 10) : 8));
+            list_add(&list, wb_slice(key, 8),
+                     wb_slice(value, i % 3 ? (200u << 10) + chance_below(&chance, 200 << 10) : 8));
         }
         struct wb_sorter_stat stat = sort_list(&list, (struct setting){0, threads});
         assert_true(stat.passes > 1);
@@ -223,7 +224,7 @@ static void test_too_large(void **state)
     free(value);
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------ */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 /* Under a sanitizer the heap is not the allocator's, and nothing can be watched. */
 #ifndef __SANITIZE_ADDRESS__
@@ -292,7 +293,8 @@ static void test_memory(void **state)
             /* With little memory so much that runs are packed, too. */
             size_t bytes = (bounds[i].memory_bytes < 16 << 20 ? 12 : 3) * bounds[i].memory_bytes;
             size_t peak = sort_and_watch(bounds[i], bytes, large ? bounds[i].memory_bytes / 10 : 50, seed + i);
-            printf("# %zu MiB, %u threads: peak %zu KiB\n", bounds[i].memory_bytes >> 20, bounds[i].threads, peak >> 10);
+            printf("# %zu MiB, %u threads: peak %zu KiB\n", bounds[i].memory_bytes >> 20, bounds[i].threads,
+                   peak >> 10);
             assert_true(peak > bounds[i].memory_bytes / 4); /* else nothing was watched */
             assert_true(peak <= bounds[i].memory_bytes);
         }
@@ -303,8 +305,9 @@ static void test_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing),    cmocka_unit_test(test_model),  cmocka_unit_test(test_packed), cmocka_unit_test(test_passes),
-        cmocka_unit_test(test_equal_keys), cmocka_unit_test(test_shapes), cmocka_unit_test(test_too_large),
+        cmocka_unit_test(test_nothing),   cmocka_unit_test(test_model),      cmocka_unit_test(test_packed),
+        cmocka_unit_test(test_passes),    cmocka_unit_test(test_equal_keys), cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_too_large),
 #ifndef __SANITIZE_ADDRESS__
         cmocka_unit_test(test_memory),
 #endif

@@ -1,6 +1,6 @@
 /*
- * test_sorter_fault.c - every allocation, open, read and write of a sort is made to fail once: the sorter says so, gives no
- * wrong record, leaves no file and no thread that waits for ever.
+ * test_sorter_fault.c - every allocation, open, read and write of a sort is made to fail once: the sorter says so,
+ * gives no wrong record, leaves no file and no thread that waits for ever.
  */
 #include "table_support.h"
 
@@ -68,7 +68,8 @@ static int sort_all(unsigned threads, uint64_t *mix_out)
             break;
         }
         assert_true(!any || order_of(wb_buf_slice(&last), record.key) <= 0);
-        *mix_out = *mix_out * 31 + record.key.len + record.value.len * 7 + (record.key.len ? (uint8_t)record.key.ptr[record.key.len - 1] : 0u);
+        uint8_t ending = record.key.len ? (uint8_t)record.key.ptr[record.key.len - 1] : 0;
+        *mix_out = *mix_out * 31 + record.key.len + record.value.len * 7 + ending;
         /* Not wb_buf_append: the armed fault is not for the test itself. */
         if (record.key.len > last.cap) {
             free(last.ptr);

@@ -3,7 +3,8 @@
 
 static const struct wb_table_options small_blocks = {.kind = "test", .block_bytes = 512};
 
-static struct wb_table_stat write_table(const char *path, const struct wb_table_options *options, const struct list *list)
+static struct wb_table_stat write_table(const char *path, const struct wb_table_options *options,
+                                        const struct list *list)
 {
     struct wb_table_writer *writer;
     struct wb_table_stat stat;
@@ -182,7 +183,8 @@ static void test_model(void **state)
         struct list list = {0};
         struct wb_cursor *cursor;
         make_list(&list, counts[round / COUNT(blocks)], &chance);
-        struct wb_table_options options = {.kind = "test", .block_bytes = blocks[round % COUNT(blocks)], .level = (int)(round % 3)};
+        struct wb_table_options options = {
+            .kind = "test", .block_bytes = blocks[round % COUNT(blocks)], .level = (int)(round % 3)};
         write_table(path, &options, &list);
         struct wb_table *table = open_table(path, &cursor);
         check_rest(cursor, &list, 0, SIZE_MAX);
@@ -219,7 +221,8 @@ static void test_huge_values(void **state)
     list_add(&list, wb_slice(key, WB_TABLE_KEY_MAX - 1), wb_slice(value, 5));
     list_add(&list, wb_slice(key, WB_TABLE_KEY_MAX), wb_slice(value, 50000));
     for (unsigned threads = 0; threads < 3; threads += 2) {
-        write_table(path, &(struct wb_table_options){.kind = "test", .block_bytes = 16 << 10, .threads = threads}, &list);
+        write_table(path, &(struct wb_table_options){.kind = "test", .block_bytes = 16 << 10, .threads = threads},
+                    &list);
         struct wb_table *table = open_table(path, &cursor);
         check_rest(cursor, &list, 0, SIZE_MAX);
         for (size_t i = list.count; i-- > 0;) {
@@ -356,7 +359,8 @@ static void test_faults(void **state)
             struct wb_table_writer *writer = NULL;
             struct wb_table_stat stat = {0};
             wb_fault_arm(WB_FAULT_ANY, nth, ENOSPC);
-            int err = wb_table_create(path, &(struct wb_table_options){.kind = "test", .block_bytes = 3000, .threads = threads}, &writer);
+            int err = wb_table_create(
+                path, &(struct wb_table_options){.kind = "test", .block_bytes = 3000, .threads = threads}, &writer);
             for (size_t i = 0; err == 0 && i < list.count; i++)
                 err = wb_table_add(writer, list_key(&list, i), list_value(&list, i));
             int end = writer ? wb_table_finish(writer, &stat) : err;

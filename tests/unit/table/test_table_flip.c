@@ -1,6 +1,6 @@
 /*
- * test_table_flip.c - any byte of a table is changed, or the table is cut anywhere. Reading never crashes and never gives a
- * record that was not written; what cannot be had is said to be damaged; verify notices every change.
+ * test_table_flip.c - any byte of a table is changed, or the table is cut anywhere. Reading never crashes and never
+ * gives a record that was not written; what cannot be had is said to be damaged; verify notices every change.
  */
 #include "table_support.h"
 
@@ -52,7 +52,7 @@ static int forget_all(void **state)
     return remove_root(state);
 }
 
-/* ---- reading what was changed ------------------------------------------------------------------------ */
+/* ---- reading what was changed ---------------------------------------------------------------- */
 
 static void count_problem(void *context, const char *file, uint64_t offset, const char *message)
 {
@@ -133,7 +133,7 @@ static bool read_changed(const char *path, const struct list *list, size_t step)
     return errors > 0;
 }
 
-/* ---- changing ------------------------------------------------------------------------------------------ */
+/* ---- changing -------------------------------------------------------------------------------- */
 
 static void flip(struct flip_case *c, size_t at, uint8_t mask, size_t step)
 {
@@ -196,7 +196,8 @@ static void test_moved(void **state)
     (void)state;
     for (size_t i = 0; i < 300; i++) {
         size_t from = chance_below(&chance, packed.bytes.len), to = chance_below(&chance, packed.bytes.len);
-        size_t most = packed.bytes.len - (from > to ? from : to), len = 1 + chance_below(&chance, most < 3000 ? most : 3000);
+        size_t most = packed.bytes.len - (from > to ? from : to),
+               len = 1 + chance_below(&chance, most < 3000 ? most : 3000);
         if (memcmp(packed.bytes.ptr + from, packed.bytes.ptr + to, len) == 0)
             continue;
         wb_buf_clear(&moved);

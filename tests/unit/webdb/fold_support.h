@@ -39,7 +39,8 @@ UNUSED int apply(struct bench *b, const struct wb_pageedit *edit)
     named.id = WB_PAGEEDIT_NO_ID;
     wb_buf_clear(&b->value);
     assert_int_equal(wb_pageedit_encode(&named, &b->value), 0);
-    assert_int_equal(wb_pageedit_decode(WB_SLICE_LIT(SURT), named.time_ms, wb_buf_slice(&b->value), &b->mem, &again), 0);
+    assert_int_equal(wb_pageedit_decode(WB_SLICE_LIT(SURT), named.time_ms, wb_buf_slice(&b->value), &b->mem, &again),
+                     0);
     int got = wb_pagefold_apply(&b->fold, &again);
     if (got < 0)
         fail_msg("%s", wb_error_message());
@@ -59,7 +60,8 @@ UNUSED void release(struct bench *b)
 
 #define EDIT(name, ...) (&(struct wb_pageedit){.kind = WB_PAGEEDIT_##name, __VA_ARGS__})
 #define VISIT(at, what, ...) EDIT(VISIT, .time_ms = (at), .visit = {.outcome = WB_OUTCOME_##what, __VA_ARGS__})
-#define CONTENT(n) .has_content = true, .md5 = {n}, .simhash = (n), .title_hash = (n) + 1, .bytes = (n) * 100, .status = 200
+#define CONTENT(n)                                                                                                     \
+    .has_content = true, .md5 = {n}, .simhash = (n), .title_hash = (n) + 1, .bytes = (n)*100, .status = 200
 #define T(day) (BASE_MS + (int64_t)(day) * WB_DAY_MS)
 
 #endif

@@ -75,8 +75,16 @@ static unsigned odd_texts_used;
 /* Good until the sixteenth after it. */
 UNUSED struct wb_slice odd_text(uint64_t *chance)
 {
-    static const char *const usual[] = {"", "", "text/html", "text/plain", "\"abc-123\"", "W/\"x\"", "Sun, 06 Nov 1994 08:49:37 GMT",
-                                        "Mon, 06 Nov 1994 08:49:37 GMT", "Thu, 31 Dec 2015 23:59:60 GMT", "http://example.org/y"};
+    static const char *const usual[] = {"",
+                                        "",
+                                        "text/html",
+                                        "text/plain",
+                                        "\"abc-123\"",
+                                        "W/\"x\"",
+                                        "Sun, 06 Nov 1994 08:49:37 GMT",
+                                        "Mon, 06 Nov 1994 08:49:37 GMT",
+                                        "Thu, 31 Dec 2015 23:59:60 GMT",
+                                        "http://example.org/y"};
     char *text = odd_texts[odd_texts_used++ % 16];
 
     if (chance_below(chance, 3))
@@ -110,22 +118,37 @@ UNUSED void make_history(uint64_t *chance, struct wb_history *history)
     }
     history->fetch_count = (uint8_t)chance_below(chance, WB_HISTORY_FETCHES + 1);
     for (unsigned i = 0; i < history->fetch_count; i++)
-        history->fetches[i] = (struct wb_history_fetch){.time_ms = odd_time(chance), .outcome = (uint8_t)chance_below(chance, WB_OUTCOME_ROBOTS + 1),
+        history->fetches[i] = (struct wb_history_fetch){.time_ms = odd_time(chance),
+                                                        .outcome = (uint8_t)chance_below(chance, WB_OUTCOME_ROBOTS + 1),
                                                         .status = (uint16_t)odd_number(chance, UINT16_MAX)};
 }
 
 /* A page with any values that a row may hold. */
 UNUSED struct wb_webdb_page make_page(uint64_t *chance, struct wb_slice url, struct wb_slice surt)
 {
-    struct wb_webdb_page page = {.url = url, .surt = surt, .flags = (unsigned)chance_below(chance, 512), .bytes = odd_number(chance, UINT64_MAX),
-                                 .status = (uint16_t)odd_number(chance, UINT16_MAX), .outcome = (uint8_t)chance_below(chance, WB_OUTCOME_ROBOTS + 1),
-                                 .depth = (uint16_t)odd_number(chance, UINT16_MAX), .failures = (uint16_t)odd_number(chance, UINT16_MAX),
-                                 .signals = (uint16_t)odd_number(chance, UINT16_MAX), .first_seen_ms = odd_time(chance),
-                                 .last_seen_ms = odd_time(chance), .last_tried_ms = odd_time(chance), .last_changed_ms = odd_time(chance),
-                                 .hint_ms = odd_time(chance), .next_due_ms = odd_time(chance), .expires_ms = odd_time(chance),
-                                 .asked_ms = odd_time(chance), .lifetime = (uint32_t)odd_number(chance, UINT32_MAX),
-                                 .score = chance_below(chance, 2) ? 0 : (double)(int64_t)chance_next(chance) / 7e15, .etag = odd_text(chance),
-                                 .modified = odd_text(chance), .type = odd_text(chance), .location = odd_text(chance)};
+    struct wb_webdb_page page = {.url = url,
+                                 .surt = surt,
+                                 .flags = (unsigned)chance_below(chance, 512),
+                                 .bytes = odd_number(chance, UINT64_MAX),
+                                 .status = (uint16_t)odd_number(chance, UINT16_MAX),
+                                 .outcome = (uint8_t)chance_below(chance, WB_OUTCOME_ROBOTS + 1),
+                                 .depth = (uint16_t)odd_number(chance, UINT16_MAX),
+                                 .failures = (uint16_t)odd_number(chance, UINT16_MAX),
+                                 .signals = (uint16_t)odd_number(chance, UINT16_MAX),
+                                 .first_seen_ms = odd_time(chance),
+                                 .last_seen_ms = odd_time(chance),
+                                 .last_tried_ms = odd_time(chance),
+                                 .last_changed_ms = odd_time(chance),
+                                 .hint_ms = odd_time(chance),
+                                 .next_due_ms = odd_time(chance),
+                                 .expires_ms = odd_time(chance),
+                                 .asked_ms = odd_time(chance),
+                                 .lifetime = (uint32_t)odd_number(chance, UINT32_MAX),
+                                 .score = chance_below(chance, 2) ? 0 : (double)(int64_t)chance_next(chance) / 7e15,
+                                 .etag = odd_text(chance),
+                                 .modified = odd_text(chance),
+                                 .type = odd_text(chance),
+                                 .location = odd_text(chance)};
 
     page.has_content = !(page.flags & WB_PAGE_TARGET) && chance_below(chance, 2);
     if (page.has_content) {
@@ -135,7 +158,8 @@ UNUSED struct wb_webdb_page make_page(uint64_t *chance, struct wb_slice url, str
         page.title_hash = chance_below(chance, 2) ? chance_next(chance) : 0;
     }
     if (chance_below(chance, 2))
-        page.expires_ms = page.lifetime ? (int64_t)((uint64_t)page.last_seen_ms + page.lifetime * (uint64_t)WB_DAY_MS) : 0;
+        page.expires_ms =
+            page.lifetime ? (int64_t)((uint64_t)page.last_seen_ms + page.lifetime * (uint64_t)WB_DAY_MS) : 0;
     make_history(chance, &page.history);
     return page;
 }

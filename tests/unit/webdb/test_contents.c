@@ -1,7 +1,7 @@
 /* test_contents.c - finding contents by MD5: the first entry of each and nothing else. */
 #include "../journal/edit_support.h"
 #include "base/bytes.h"
-#include "webdb/contents.h"
+#include "webdb/edition.h"
 
 enum { ENTRIES = 3000 };
 
@@ -103,7 +103,8 @@ static void test_uneven(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_even), cmocka_unit_test(test_copies), cmocka_unit_test(test_uneven)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_even), cmocka_unit_test(test_copies),
+                                       cmocka_unit_test(test_uneven)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,7 @@
-/* test_history.c - what visits leave behind: bins, sums, and the counts of the server's own times, against a naive list of them. */
+/*
+ * test_history.c - what visits leave behind: bins, sums, and the counts of the server's own times, against a naive list
+ * of them.
+ */
 #include "page_support.h"
 
 #include <math.h>
@@ -98,7 +101,10 @@ static void test_model(void **state)
             t->gap_ms = 1 + (int64_t)chance_below(&chance, (uint64_t)(30 * WB_DAY_MS));
             t->time_ms = time_ms += t->gap_ms;
             t->changed = chance_below(&chance, 2);
-            t->modified_ms = chance_below(&chance, 4) ? time_ms - (int64_t)chance_below(&chance, (uint64_t)(t->changed ? t->gap_ms : 60 * WB_DAY_MS)) : 0;
+            t->modified_ms =
+                chance_below(&chance, 4)
+                    ? time_ms - (int64_t)chance_below(&chance, (uint64_t)(t->changed ? t->gap_ms : 60 * WB_DAY_MS))
+                    : 0;
             if (!honest && chance_below(&chance, 40) == 0)
                 t->modified_ms = chance_below(&chance, 2) ? time_ms + 1 : time_ms - t->gap_ms;
             wb_history_visit(&history, t->gap_ms, t->changed, t->modified_ms, t->time_ms);
@@ -111,14 +117,16 @@ static void test_model(void **state)
 
 static void test_ends(void **state)
 {
-    struct wb_history history = {.visits = UINT32_MAX, .changes = UINT32_MAX, .modified_visits = UINT32_MAX, .modified_changes = UINT32_MAX};
+    struct wb_history history = {
+        .visits = UINT32_MAX, .changes = UINT32_MAX, .modified_visits = UINT32_MAX, .modified_changes = UINT32_MAX};
     struct wb_history before = {0}, same = {0};
 
     (void)state;
     history.changed[20] = UINT16_MAX;
     wb_history_visit(&history, WB_DAY_MS, true, BASE_MS - 1, BASE_MS);
     assert_true(history.visits == UINT32_MAX && history.changes == UINT32_MAX && history.changed[20] == UINT16_MAX);
-    assert_true(history.modified_visits == UINT32_MAX && history.modified_changes == UINT32_MAX && !history.modified_lies);
+    assert_true(history.modified_visits == UINT32_MAX && history.modified_changes == UINT32_MAX &&
+                !history.modified_lies);
     /* No time went by: nothing is learned. */
     wb_history_visit(&same, 0, true, 0, BASE_MS);
     wb_history_visit(&same, -5, false, 0, BASE_MS);
@@ -132,6 +140,7 @@ static void test_ends(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bins), cmocka_unit_test(test_model), cmocka_unit_test(test_ends)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bins), cmocka_unit_test(test_model),
+                                       cmocka_unit_test(test_ends)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -154,15 +154,18 @@ static void test_costs(void **state)
 static size_t chance_items(uint64_t *chance, char (*words)[256])
 {
     size_t count = 1 + chance_below(chance, chance_below(chance, 8) ? 60 : WB_LINKLIST_ITEMS);
-    uint64_t step = 1 + (chance_next(chance) >> (12 + chance_below(chance, 52))) / count, number = chance_below(chance, step);
+    uint64_t step = 1 + (chance_next(chance) >> (12 + chance_below(chance, 52))) / count,
+             number = chance_below(chance, step);
     size_t different = 1 + chance_below(chance, count), kinds = 1 + chance_below(chance, 4);
     bool runs = chance_below(chance, 2);
 
     for (size_t i = 0; i < count; i++) {
         size_t word = runs && i && chance_below(chance, 10) ? SIZE_MAX : chance_below(chance, different);
-        struct wb_slice anchor = word == SIZE_MAX ? many[i - 1].anchor : wb_slice(words[word], (uint8_t)words[word][255]);
+        struct wb_slice anchor =
+            word == SIZE_MAX ? many[i - 1].anchor : wb_slice(words[word], (uint8_t)words[word][255]);
         unsigned kind = (unsigned)(chance_below(chance, 20) ? 0 : chance_below(chance, kinds));
-        many[i] = (struct wb_linkitem){number, anchor, (uint8_t)(kind == 3 ? 200 : kind), (uint8_t)(kind == 2 ? 17 : 1)};
+        many[i] =
+            (struct wb_linkitem){number, anchor, (uint8_t)(kind == 3 ? 200 : kind), (uint8_t)(kind == 2 ? 17 : 1)};
         number += 1 + chance_below(chance, step);
     }
     return count;
@@ -209,7 +212,11 @@ static void test_cut_anywhere(void **state)
 
     (void)state;
     for (size_t i = 0; i < 300; i++)
-        many[i] = (struct wb_linkitem){i * i, i % 3 ? LIT("more") : i % 2 ? LIT("") : LIT("xyz"), (uint8_t)(i % 7), (uint8_t)(i % 2)};
+        many[i] = (struct wb_linkitem){i * i,
+                                       i % 3   ? LIT("more")
+                                       : i % 2 ? LIT("")
+                                               : LIT("xyz"),
+                                       (uint8_t)(i % 7), (uint8_t)(i % 2)};
     struct wb_slice whole = encode(many, 300, &piece);
     for (size_t cut = 0; cut < whole.len; cut++)
         expect_damaged(whole.ptr, cut);
@@ -285,10 +292,11 @@ static void test_out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_item),      cmocka_unit_test(test_all_kinds),      cmocka_unit_test(test_anchors_again),
-        cmocka_unit_test(test_appends),       cmocka_unit_test(test_costs),          cmocka_unit_test(test_chance),
-        cmocka_unit_test(test_cut_anywhere),  cmocka_unit_test(test_damage_by_hand), cmocka_unit_test(test_keys),
-        cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_one_item),      cmocka_unit_test(test_all_kinds),
+        cmocka_unit_test(test_anchors_again), cmocka_unit_test(test_appends),
+        cmocka_unit_test(test_costs),         cmocka_unit_test(test_chance),
+        cmocka_unit_test(test_cut_anywhere),  cmocka_unit_test(test_damage_by_hand),
+        cmocka_unit_test(test_keys),          cmocka_unit_test(test_out_of_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,12 +39,14 @@ static void expect_same(const struct wb_manifest *found, const struct wb_manifes
 
     assert_int_equal(a->edition, b->edition);
     assert_true(a->pages == b->pages && a->fetched == b->fetched && a->links == b->links && a->contents == b->contents);
-    assert_true(a->sites == b->sites && a->bytes == b->bytes && a->link_bytes == b->link_bytes && a->time_ms == b->time_ms);
+    assert_true(a->sites == b->sites && a->bytes == b->bytes && a->link_bytes == b->link_bytes &&
+                a->time_ms == b->time_ms);
     assert_true(found->rows == expected->rows && found->version == expected->version);
     assert_int_equal(found->logs.count, expected->logs.count);
     for (size_t i = 0; i < found->logs.count; i++) {
         assert_int_equal(found->logs.items[i].log, expected->logs.items[i].log);
-        assert_true(found->logs.items[i].last == expected->logs.items[i].last && found->logs.items[i].end == expected->logs.items[i].end);
+        assert_true(found->logs.items[i].last == expected->logs.items[i].last &&
+                    found->logs.items[i].end == expected->logs.items[i].end);
     }
 }
 

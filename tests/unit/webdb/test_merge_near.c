@@ -1,6 +1,6 @@
 /*
- * test_merge_near.c - near duplicates: compared with a naive twin that looks at every pair, over webs made by chance; and what
- * is said must not depend on the order in which pages came or on how updates were split.
+ * test_merge_near.c - near duplicates: compared with a naive twin that looks at every pair, over webs made by chance;
+ * and what is said must not depend on the order in which pages came or on how updates were split.
  */
 #include "../journal/edit_support.h"
 #include "webdb/webdb.h"
@@ -30,8 +30,14 @@ static int compare_urls(const void *a, const void *b)
 static void add(struct wb_webdb_writer *writer, const struct one *web, size_t number)
 {
     char url[64];
-    struct wb_webdb_page page = {.flags = web[number].flags, .has_content = web[number].content, .simhash = web[number].simhash,
-                                 .bytes = web[number].bytes, .first_seen_ms = 1, .last_seen_ms = 2, .last_tried_ms = 2, .status = 200};
+    struct wb_webdb_page page = {.flags = web[number].flags,
+                                 .has_content = web[number].content,
+                                 .simhash = web[number].simhash,
+                                 .bytes = web[number].bytes,
+                                 .first_seen_ms = 1,
+                                 .last_seen_ms = 2,
+                                 .last_tried_ms = 2,
+                                 .status = 200};
 
     url_of(number, url);
     page.url = wb_slice_str(url);
@@ -41,7 +47,8 @@ static void add(struct wb_webdb_writer *writer, const struct one *web, size_t nu
 
 static bool counts(const struct one *one)
 {
-    return one->content && one->simhash && one->bytes >= 512 && !(one->flags & (WB_PAGE_GONE | WB_PAGE_BARRED | WB_PAGE_LOADED));
+    return one->content && one->simhash && one->bytes >= 512 &&
+           !(one->flags & (WB_PAGE_GONE | WB_PAGE_BARRED | WB_PAGE_LOADED));
 }
 
 /* By the definition: the first page before it that is near. SIZE_MAX: none. */
@@ -159,8 +166,10 @@ static void test_model(void **state)
 static void test_changes(void **state)
 {
     const char *dir = new_dir();
-    struct one web[4] = {{.simhash = 0xf0f0, .bytes = 600, .content = true}, {.simhash = 0xf0f1, .bytes = 600, .content = true},
-                         {.simhash = 0xf0f3, .bytes = 600, .content = true}, {.simhash = UINT64_MAX, .bytes = 600, .content = true}};
+    struct one web[4] = {{.simhash = 0xf0f0, .bytes = 600, .content = true},
+                         {.simhash = 0xf0f1, .bytes = 600, .content = true},
+                         {.simhash = 0xf0f3, .bytes = 600, .content = true},
+                         {.simhash = UINT64_MAX, .bytes = 600, .content = true}};
     struct wb_webdb_writer *writer = open_writer(dir);
 
     (void)state;
@@ -180,7 +189,10 @@ static void test_changes(void **state)
     compare(dir, web, COUNT(web));
 }
 
-/* A family that is larger than what one page is compared with, and all of one fingerprint: the first is found all the same. */
+/*
+ * A family that is larger than what one page is compared with, and all of one fingerprint: the first is found all the
+ * same.
+ */
 static void test_large_families(void **state)
 {
     static struct one web[PAGES_MAX];

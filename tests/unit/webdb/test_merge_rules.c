@@ -1,4 +1,7 @@
-/* test_merge_rules.c - robots.txt in webdb: the newest of each site while it holds, from the journal through any number of updates. */
+/*
+ * test_merge_rules.c - robots.txt in webdb: the newest of each site while it holds, from the journal through any number
+ * of updates.
+ */
 #include "webdb_support.h"
 #include "journal/journal.h"
 #include "webdb/rulesrow.h"
@@ -8,7 +11,8 @@
 
 static const char *const sites[] = {"a.example", "b.example:8080", "c.example"};
 
-static void tell(const char *dir, const char *site, int64_t time_ms, int64_t expires_ms, uint16_t status, const char *text)
+static void tell(const char *dir, const char *site, int64_t time_ms, int64_t expires_ms, uint16_t status,
+                 const char *text)
 {
     struct wb_edit edit = {.kind = WB_EDIT_RULES, .site = wb_edit_site(wb_slice_str(site)), .time_ms = time_ms,
                            .rules = {.status = status, .text = wb_slice_str(text), .expires_ms = expires_ms}};
@@ -93,7 +97,8 @@ static void test_row(void **state)
     (void)state;
     assert_int_equal(wb_rulesrow_encode(&rules, &row), 0);
     assert_int_equal(wb_rulesrow_decode(wb_buf_slice(&row), &found), 0);
-    assert_true(found.time_ms == 5 && found.expires_ms == 6 && found.status == 299 && wb_slice_equal(found.text, rules.text));
+    assert_true(found.time_ms == 5 && found.expires_ms == 6 && found.status == 299 &&
+                wb_slice_equal(found.text, rules.text));
     for (size_t len = 0; len < 18; len++)
         assert_int_equal(wb_rulesrow_decode(wb_slice(row.ptr, len), &found), WB_E_CORRUPT);
     wb_put16(row.ptr + 16, 404); /* with a text */

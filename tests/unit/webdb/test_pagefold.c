@@ -16,7 +16,8 @@ static void test_targets(void **state)
     assert_true(!b.fold.touched && page->first_seen_ms == T(1));
     assert_int_equal(apply(&b, EDIT(EXPUNGE, .time_ms = T(2), .count = WB_EXPUNGE_EXPIRED)), 0);
     assert_false(b.fold.touched);
-    assert_int_equal(apply(&b, EDIT(KNOWN, .time_ms = T(2), .depth = 4, .url = WB_SLICE_LIT("https://example.org/x/"))), 1);
+    assert_int_equal(apply(&b, EDIT(KNOWN, .time_ms = T(2), .depth = 4, .url = WB_SLICE_LIT("https://example.org/x/"))),
+                     1);
     assert_true(b.fold.touched && page->flags == 0 && page->depth == 4 && page->first_seen_ms == T(1));
     assert_same_text("url", page->url, WB_SLICE_LIT("https://example.org/x/"));
     merge(&b);
@@ -65,10 +66,14 @@ static void test_content(void **state)
 
     (void)state;
     begin(&b);
-    assert_int_equal(apply(&b, VISIT(T(0), STORED, CONTENT(1), .depth = 2, .lifetime = 10, .type = WB_SLICE_LIT("text/html"), .etag = WB_SLICE_LIT("\"1\""),
-                                     .modified = WB_SLICE_LIT("Sun, 06 Nov 1994 08:49:37 GMT"))), 1);
-    assert_true(page->has_content && page->md5[0] == 1 && page->status == 200 && page->depth == 2 && page->flags == 0 && page->bytes == 100);
-    assert_true(page->first_seen_ms == T(0) && page->last_seen_ms == T(0) && page->last_tried_ms == T(0) && page->expires_ms == T(10));
+    assert_int_equal(
+        apply(&b, VISIT(T(0), STORED, CONTENT(1), .depth = 2, .lifetime = 10, .type = WB_SLICE_LIT("text/html"),
+                        .etag = WB_SLICE_LIT("\"1\""), .modified = WB_SLICE_LIT("Sun, 06 Nov 1994 08:49:37 GMT"))),
+        1);
+    assert_true(page->has_content && page->md5[0] == 1 && page->status == 200 && page->depth == 2 && page->flags == 0 &&
+                page->bytes == 100);
+    assert_true(page->first_seen_ms == T(0) && page->last_seen_ms == T(0) && page->last_tried_ms == T(0) &&
+                page->expires_ms == T(10));
     assert_true(page->last_changed_ms == 784111777000 && page->history.visits == 0 && page->history.fetch_count == 1);
     merge(&b);
     assert_same_text("etag", page->etag, WB_SLICE_LIT("\"1\""));
@@ -76,15 +81,20 @@ static void test_content(void **state)
     assert_int_equal(apply(&b, VISIT(T(0), STORED, CONTENT(1))), 0);
     assert_false(b.fold.touched);
     assert_int_equal(apply(&b, VISIT(T(-5), STORED, CONTENT(9), .depth = 0)), 0);
-    assert_true(b.fold.touched && page->first_seen_ms == T(-5) && page->md5[0] == 1 && page->depth == 2 && page->history.fetch_count == 1);
+    assert_true(b.fold.touched && page->first_seen_ms == T(-5) && page->md5[0] == 1 && page->depth == 2 &&
+                page->history.fetch_count == 1);
     /* Unchanged, with 304: the status stays that of the content. */
-    assert_int_equal(apply(&b, VISIT(T(3), UNCHANGED, .has_content = true, .md5 = {1}, .status = 304, .lifetime = 10)), 1);
-    assert_true(page->status == 200 && page->history.visits == 1 && page->history.changes == 0 && page->history.unchanged_days == 3);
-    assert_true(page->last_changed_ms == 784111777000 && page->expires_ms == T(13) && page->history.fetches[1].status == 304);
+    assert_int_equal(apply(&b, VISIT(T(3), UNCHANGED, .has_content = true, .md5 = {1}, .status = 304, .lifetime = 10)),
+                     1);
+    assert_true(page->status == 200 && page->history.visits == 1 && page->history.changes == 0 &&
+                page->history.unchanged_days == 3);
+    assert_true(page->last_changed_ms == 784111777000 && page->expires_ms == T(13) &&
+                page->history.fetches[1].status == 304);
     assert_same_text("modified", page->modified, WB_SLICE_EMPTY);
     /* Changed, with a time that cannot be: clamped, and never believed again. */
     apply(&b, VISIT(T(4), STORED, CONTENT(2), .modified = WB_SLICE_LIT("Sun, 06 Nov 1994 08:49:37 GMT")));
-    assert_true(page->last_changed_ms == T(3) + 1 && page->history.changes == 1 && page->history.modified_lies && page->expires_ms == 0);
+    assert_true(page->last_changed_ms == T(3) + 1 && page->history.changes == 1 && page->history.modified_lies &&
+                page->expires_ms == 0);
     apply(&b, VISIT(T(5), DUPLICATE, CONTENT(3)));
     assert_int_equal(page->last_changed_ms, T(5));
     apply(&b, VISIT(T(6), TRUNCATED, CONTENT(4), .modified = WB_SLICE_LIT("Fri, 31 Dec 9999 23:59:59 GMT")));
@@ -108,7 +118,8 @@ static void test_last_modified(void **state)
     assert_true(wb_date_format_http(T(1), text));
     apply(&b, VISIT(T(2), STORED, CONTENT(2), .modified = wb_slice_str(text)));
     assert_true(page->last_changed_ms == T(1) / 1000 * 1000 && !page->history.modified_lies);
-    assert_true(page->history.modified_visits == 1 && page->history.modified_changes == 1 && page->history.modified_days == 1);
+    assert_true(page->history.modified_visits == 1 && page->history.modified_changes == 1 &&
+                page->history.modified_days == 1);
     /* The epoch is what servers say that do not know. */
     apply(&b, VISIT(T(3), STORED, CONTENT(3), .modified = WB_SLICE_LIT("Thu, 01 Jan 1970 00:00:00 GMT")));
     assert_true(page->last_changed_ms == T(3) && page->history.modified_visits == 1);
@@ -127,13 +138,17 @@ static void test_redirects(void **state)
     /* To another spelling of itself: the answer comes by itself. */
     apply(&b, VISIT(T(1), REDIRECT, .status = 301, .location = WB_SLICE_LIT("https://example.org/x/")));
     assert_true(page->has_content && page->last_tried_ms == T(0) && page->location.len == 0 && !b.fold.touched);
-    assert_int_equal(apply(&b, &(struct wb_pageedit){.kind = WB_PAGEEDIT_VISIT, .time_ms = T(1), .url = WB_SLICE_LIT("https://example.org/x/"),
-                                                     .visit = {.outcome = WB_OUTCOME_UNCHANGED, CONTENT(1)}}), 1);
+    assert_int_equal(apply(&b, &(struct wb_pageedit){.kind = WB_PAGEEDIT_VISIT,
+                                                     .time_ms = T(1),
+                                                     .url = WB_SLICE_LIT("https://example.org/x/"),
+                                                     .visit = {.outcome = WB_OUTCOME_UNCHANGED, CONTENT(1)}}),
+                     1);
     assert_same_text("url", page->url, WB_SLICE_LIT("https://example.org/x/"));
     assert_int_equal(page->history.visits, 1);
     apply(&b, EDIT(PUSH, .time_ms = T(2), .count = WB_PUSH_CHANGED));
     apply(&b, VISIT(T(3), REDIRECT, .status = 302, .location = WB_SLICE_LIT("http://example.org/y")));
-    assert_true(!page->has_content && page->md5[0] == 0 && page->expires_ms == 0 && page->status == 302 && page->etag.len == 0);
+    assert_true(!page->has_content && page->md5[0] == 0 && page->expires_ms == 0 && page->status == 302 &&
+                page->etag.len == 0);
     assert_true(page->last_seen_ms == T(3) && page->flags == WB_PAGE_WANTED);
     merge(&b);
     assert_same_text("location", page->location, WB_SLICE_LIT("http://example.org/y"));
@@ -168,12 +183,14 @@ static void test_gone_and_failures(void **state)
     apply(&b, VISIT(T(13), ROBOTS, .status = 0));
     assert_true(page->failures == 0 && page->flags == WB_PAGE_BLOCKED && page->has_content && page->asked_ms == T(12));
     apply(&b, VISIT(T(14), GONE, .status = 410));
-    assert_true(page->flags == WB_PAGE_GONE && page->has_content && page->expires_ms == T(14) && page->asked_ms == 0 && page->last_seen_ms == T(2));
+    assert_true(page->flags == WB_PAGE_GONE && page->has_content && page->expires_ms == T(14) && page->asked_ms == 0 &&
+                page->last_seen_ms == T(2));
     merge(&b);
     for (unsigned i = 0; i < 70000; i++)
         apply(&b, VISIT(T(15) + i, LATER, .status = 503));
     assert_int_equal(page->failures, UINT16_MAX);
-    assert_true(page->history.fetch_count == WB_HISTORY_FETCHES && page->history.fetches[0].time_ms == T(15) + 70000 - 8);
+    assert_true(page->history.fetch_count == WB_HISTORY_FETCHES &&
+                page->history.fetches[0].time_ms == T(15) + 70000 - 8);
     release(&b);
 }
 
@@ -187,7 +204,8 @@ static void test_pushes(void **state)
     assert_int_equal(apply(&b, EDIT(PUSH, .time_ms = T(0), .count = WB_PUSH_GONE)), 0);
     assert_false(b.fold.exists);
     apply(&b, EDIT(PUSH, .time_ms = T(1), .count = WB_PUSH_CHANGED));
-    assert_true(page->flags == (WB_PAGE_WANTED | WB_PAGE_PUSHED) && page->signals == 1 && page->depth == 0 && page->first_seen_ms == T(1));
+    assert_true(page->flags == (WB_PAGE_WANTED | WB_PAGE_PUSHED) && page->signals == 1 && page->depth == 0 &&
+                page->first_seen_ms == T(1));
     apply(&b, EDIT(PUSH, .time_ms = T(2), .count = WB_PUSH_GONE));
     assert_int_equal(page->flags, WB_PAGE_WANTED | WB_PAGE_PUSHED | WB_PAGE_PUSHED_GONE);
     apply(&b, VISIT(T(3), ERROR));
@@ -221,7 +239,8 @@ static void test_expunges(void **state)
     apply(&b, EDIT(EXPUNGE, .time_ms = T(0), .count = WB_EXPUNGE_EXPIRED)); /* another content, long ago */
     assert_true(page->has_content);
     assert_int_equal(apply(&b, EDIT(EXPUNGE, .time_ms = T(6), .count = WB_EXPUNGE_EXPIRED)), 1);
-    assert_true(page->flags == WB_PAGE_TARGET && !page->has_content && page->depth == 0 && page->first_seen_ms == T(1) && page->last_tried_ms == 0);
+    assert_true(page->flags == WB_PAGE_TARGET && !page->has_content && page->depth == 0 &&
+                page->first_seen_ms == T(1) && page->last_tried_ms == 0);
     merge(&b);
     apply(&b, EDIT(EXPUNGE, .time_ms = T(7), .count = WB_EXPUNGE_BARRED));
     assert_true(page->flags == WB_PAGE_BARRED && page->first_seen_ms == T(1) && b.fold.touched);
@@ -234,7 +253,8 @@ static void test_expunges(void **state)
     apply(&b, EDIT(EXPUNGE, .time_ms = T(8), .count = WB_EXPUNGE_EXPIRED));
     apply(&b, EDIT(ASK, .time_ms = T(8)));
     assert_int_equal(apply(&b, VISIT(T(9), STORED, CONTENT(1))), 0);
-    assert_int_equal(apply(&b, EDIT(ADD_ABSENT, .time_ms = T(9), .row = {.url = WB_SLICE_LIT(URL), .surt = WB_SLICE_LIT(SURT)})), 0);
+    assert_int_equal(
+        apply(&b, EDIT(ADD_ABSENT, .time_ms = T(9), .row = {.url = WB_SLICE_LIT(URL), .surt = WB_SLICE_LIT(SURT)})), 0);
     assert_true(page->flags == WB_PAGE_BARRED && !page->has_content && !b.fold.touched);
     apply(&b, EDIT(EXPUNGE, .time_ms = T(10), .count = WB_EXPUNGE_ALLOWED));
     assert_int_equal(page->flags, WB_PAGE_WANTED);
@@ -253,7 +273,8 @@ static void test_additions(void **state)
 
     (void)state;
     for (unsigned i = 0; i < 2000; i++) {
-        struct wb_webdb_page row = make_page(&chance, WB_SLICE_LIT(URL), WB_SLICE_LIT(SURT)), row2 = make_page(&chance, WB_SLICE_LIT(URL), WB_SLICE_LIT(SURT));
+        struct wb_webdb_page row = make_page(&chance, WB_SLICE_LIT(URL), WB_SLICE_LIT(SURT)),
+                             row2 = make_page(&chance, WB_SLICE_LIT(URL), WB_SLICE_LIT(SURT));
         row.flags &= ~(unsigned)WB_PAGE_TARGET;
         row2.flags &= ~(unsigned)WB_PAGE_TARGET;
         begin(&b);
@@ -265,7 +286,9 @@ static void test_additions(void **state)
         assert_same_page(page, &row);
         merge(&b);
         bool keeps = chance_below(&chance, 2);
-        assert_int_equal(apply(&b, keeps ? EDIT(ADD, .time_ms = T(3), .row = row2) : EDIT(ADD_SCORE, .time_ms = T(3), .row = row2)), 1);
+        assert_int_equal(
+            apply(&b, keeps ? EDIT(ADD, .time_ms = T(3), .row = row2) : EDIT(ADD_SCORE, .time_ms = T(3), .row = row2)),
+            1);
         if (keeps && row.flags & WB_PAGE_SCORED) {
             row2.score = row.score;
             row2.flags |= WB_PAGE_SCORED;
@@ -318,10 +341,23 @@ static int whole_life(void)
 {
     static const struct wb_pageedit edits[] = {
         {.kind = WB_PAGEEDIT_TARGET, .time_ms = 1, .url = WB_SLICE_LIT(URL)},
-        {.kind = WB_PAGEEDIT_VISIT, .time_ms = 2, .url = WB_SLICE_LIT(URL "/"), .visit = {.outcome = WB_OUTCOME_STORED, CONTENT(1), .type = WB_SLICE_LIT("a/b"),
-                                                                                     .etag = WB_SLICE_LIT("\"e\""), .modified = WB_SLICE_LIT("now")}},
-        {.kind = WB_PAGEEDIT_VISIT, .time_ms = 3, .url = WB_SLICE_LIT(URL), .visit = {.outcome = WB_OUTCOME_REDIRECT, .location = WB_SLICE_LIT("http://b/")}},
-        {.kind = WB_PAGEEDIT_ADD, .time_ms = 4, .row = {.url = WB_SLICE_LIT("https://example.org/x"), .surt = WB_SLICE_LIT(SURT), .etag = WB_SLICE_LIT("\"f\"")}},
+        {.kind = WB_PAGEEDIT_VISIT,
+         .time_ms = 2,
+         .url = WB_SLICE_LIT(URL "/"),
+         .visit = {.outcome = WB_OUTCOME_STORED,
+                   CONTENT(1),
+                   .type = WB_SLICE_LIT("a/b"),
+                   .etag = WB_SLICE_LIT("\"e\""),
+                   .modified = WB_SLICE_LIT("now")}},
+        {.kind = WB_PAGEEDIT_VISIT,
+         .time_ms = 3,
+         .url = WB_SLICE_LIT(URL),
+         .visit = {.outcome = WB_OUTCOME_REDIRECT, .location = WB_SLICE_LIT("http://b/")}},
+        {.kind = WB_PAGEEDIT_ADD,
+         .time_ms = 4,
+         .row = {.url = WB_SLICE_LIT("https://example.org/x"),
+                 .surt = WB_SLICE_LIT(SURT),
+                 .etag = WB_SLICE_LIT("\"f\"")}},
     };
     struct wb_pagefold fold = {0};
     struct wb_buf row = WB_BUF_INIT, value = WB_BUF_INIT, mem = WB_BUF_INIT;
@@ -370,9 +406,12 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_targets),   cmocka_unit_test(test_hints),     cmocka_unit_test(test_content),   cmocka_unit_test(test_last_modified),
-        cmocka_unit_test(test_redirects), cmocka_unit_test(test_pushes),    cmocka_unit_test(test_expunges),  cmocka_unit_test(test_gone_and_failures),
-        cmocka_unit_test(test_additions), cmocka_unit_test(test_long_texts), cmocka_unit_test(test_damaged_row), cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_targets),     cmocka_unit_test(test_hints),
+        cmocka_unit_test(test_content),     cmocka_unit_test(test_last_modified),
+        cmocka_unit_test(test_redirects),   cmocka_unit_test(test_pushes),
+        cmocka_unit_test(test_expunges),    cmocka_unit_test(test_gone_and_failures),
+        cmocka_unit_test(test_additions),   cmocka_unit_test(test_long_texts),
+        cmocka_unit_test(test_damaged_row), cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

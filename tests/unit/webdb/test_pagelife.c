@@ -1,8 +1,9 @@
 /*
  * test_pagelife.c - random lives of a page against a model.
  *
- * The model keeps all events and answers each question by looking through them ("the last visit that brought an answer"), where the code
- * keeps a state. The lives are cut into merges at random places, edits and rows going through their bytes, and edits are told twice.
+ * The model keeps all events and answers each question by looking through them ("the last visit that brought an
+ * answer"), where the code keeps a state. The lives are cut into merges at random places, edits and rows going through
+ * their bytes, and edits are told twice.
  */
 #include "fold_support.h"
 
@@ -88,7 +89,8 @@ static unsigned signals_of(const struct model *m)
         const struct wb_pageedit *e = &m->events[i];
         if (e->kind == WB_PAGEEDIT_PUSH && e->count == WB_PUSH_CHANGED)
             signals++;
-        else if (e->kind == WB_PAGEEDIT_KNOWN && time_of(m, last_visit(m, i, SEEN)) && hint_before(m, i + 1) > hint_before(m, i))
+        else if (e->kind == WB_PAGEEDIT_KNOWN && time_of(m, last_visit(m, i, SEEN)) &&
+                 hint_before(m, i + 1) > hint_before(m, i))
             signals++;
     }
     return signals;
@@ -118,7 +120,8 @@ static unsigned flags_of(const struct model *m)
     if (m->state == BARRED)
         return WB_PAGE_BARRED;
     for (size_t i = 0; i < m->count; i++)
-        if ((m->events[i].kind == WB_PAGEEDIT_KNOWN && m->events[i].wanted) || (m->events[i].kind == WB_PAGEEDIT_PUSH && m->events[i].count == WB_PUSH_CHANGED))
+        if ((m->events[i].kind == WB_PAGEEDIT_KNOWN && m->events[i].wanted) ||
+            (m->events[i].kind == WB_PAGEEDIT_PUSH && m->events[i].count == WB_PUSH_CHANGED))
             flags |= WB_PAGE_WANTED;
     flags |= answer >= 0 && is_visit(&m->events[answer], BIT(GONE)) ? WB_PAGE_GONE : 0;
     return flags | (heard >= 0 && is_visit(&m->events[heard], BIT(ROBOTS)) ? WB_PAGE_BLOCKED : 0);
@@ -157,7 +160,8 @@ static void check_history(const struct model *m, const struct wb_webdb_page *pag
         int before = content_after(m, i);
         if (!is_visit(e, BODIES))
             continue;
-        bool changed = before >= 0 && e->visit.has_content && memcmp(m->events[before].visit.md5, e->visit.md5, WB_EDIT_MD5_BYTES) != 0;
+        bool changed = before >= 0 && e->visit.has_content &&
+                       memcmp(m->events[before].visit.md5, e->visit.md5, WB_EDIT_MD5_BYTES) != 0;
         visits += before >= 0;
         changes += changed;
         if (e->visit.has_content && (changed || before < 0))
@@ -182,7 +186,10 @@ static unsigned depth_of(const struct model *m)
 
     for (size_t i = 0; i < m->count; i++) {
         const struct wb_pageedit *e = &m->events[i];
-        unsigned told = e->kind == WB_PAGEEDIT_KNOWN ? e->depth : e->kind == WB_PAGEEDIT_VISIT ? e->visit.depth : i == 0 ? 0 : UINT16_MAX;
+        unsigned told = e->kind == WB_PAGEEDIT_KNOWN   ? e->depth
+                        : e->kind == WB_PAGEEDIT_VISIT ? e->visit.depth
+                        : i == 0                       ? 0
+                                                       : UINT16_MAX;
         depth = told < depth ? told : depth;
     }
     return m->count ? depth : 0;
@@ -199,7 +206,8 @@ static int64_t asked_of(const struct model *m)
         upto.count = n - 1;
         if (e->kind == WB_PAGEEDIT_ASK && e->time_ms > asked_ms)
             asked_ms = e->time_ms;
-        if (is_visit(e, ANSWERS) || (is_visit(e, FAILURES) && expires_of(&upto) && expires_of(&upto) < e->time_ms + WB_DAY_MS))
+        if (is_visit(e, ANSWERS) ||
+            (is_visit(e, FAILURES) && expires_of(&upto) && expires_of(&upto) < e->time_ms + WB_DAY_MS))
             break;
     }
     return asked_ms;
@@ -228,7 +236,8 @@ static void check_page(const struct model *m, const struct wb_pagefold *fold)
         assert_memory_equal(page->md5, m->events[content].visit.md5, WB_EDIT_MD5_BYTES);
         assert_same_number("bytes", (int64_t)page->bytes, (int64_t)m->events[content].visit.bytes);
     }
-    assert_same_number("location", page->location.len > 0, located >= 0 && is_visit(&m->events[located], BIT(REDIRECT)));
+    assert_same_number("location", page->location.len > 0,
+                       located >= 0 && is_visit(&m->events[located], BIT(REDIRECT)));
     check_history(m, page);
     /* Whatever else: */
     assert_true(page->last_seen_ms == 0 || page->first_seen_ms <= page->last_seen_ms);
@@ -273,7 +282,8 @@ static void tell_model(struct model *m, const struct wb_pageedit *edit)
             note(m, edit);
         break;
     case WB_PAGEEDIT_PUSH:
-        if (m->state != BARRED && (edit->count == WB_PUSH_CHANGED || m->state == PAGE) && (seen_ms == 0 || edit->time_ms > seen_ms))
+        if (m->state != BARRED && (edit->count == WB_PUSH_CHANGED || m->state == PAGE) &&
+            (seen_ms == 0 || edit->time_ms > seen_ms))
             note(m, edit);
         break;
     case WB_PAGEEDIT_ASK:
@@ -293,7 +303,8 @@ static void tell_model(struct model *m, const struct wb_pageedit *edit)
 
 static struct wb_pageedit make_event(uint64_t *chance, int64_t time_ms)
 {
-    static const enum wb_pageedit_kind kinds[] = {WB_PAGEEDIT_TARGET, WB_PAGEEDIT_KNOWN, WB_PAGEEDIT_KNOWN, WB_PAGEEDIT_PUSH, WB_PAGEEDIT_ASK};
+    static const enum wb_pageedit_kind kinds[] = {WB_PAGEEDIT_TARGET, WB_PAGEEDIT_KNOWN, WB_PAGEEDIT_KNOWN,
+                                                  WB_PAGEEDIT_PUSH, WB_PAGEEDIT_ASK};
     struct wb_pageedit edit = {.time_ms = time_ms, .kind = WB_PAGEEDIT_VISIT, .url = WB_SLICE_LIT(URL)};
     uint64_t rare = chance_below(chance, 60);
 
@@ -311,8 +322,10 @@ static struct wb_pageedit make_event(uint64_t *chance, int64_t time_ms)
         edit.count = 1 + (uint32_t)chance_below(chance, 2);
     } else {
         struct wb_edit_page *visit = &edit.visit;
-        *visit = (struct wb_edit_page){.outcome = (uint8_t)(1 + chance_below(chance, 9)), .depth = (uint16_t)chance_below(chance, 9), .status = 200};
-        visit->has_content = 1u << visit->outcome & BODIES && (visit->outcome != WB_OUTCOME_UNCHANGED || chance_below(chance, 2));
+        *visit = (struct wb_edit_page){.outcome = (uint8_t)(1 + chance_below(chance, 9)),
+                                       .depth = (uint16_t)chance_below(chance, 9), .status = 200};
+        visit->has_content =
+            1u << visit->outcome & BODIES && (visit->outcome != WB_OUTCOME_UNCHANGED || chance_below(chance, 2));
         if (visit->has_content)
             visit->md5[3] = (uint8_t)chance_below(chance, 3);
         visit->bytes = visit->has_content ? 1 + chance_below(chance, 1000) : 0;
@@ -371,7 +384,9 @@ static void test_lives(void **state)
         for (unsigned i = 0; i < EVENTS_MAX; i++) {
             /* Mostly later, now and then at the same moment, or told from long ago in a later merge. */
             time_ms += chance_below(&chance, 5) ? (int64_t)chance_below(&chance, 3 * WB_DAY_MS) : 0;
-            struct wb_pageedit edit = make_event(&chance, chance_below(&chance, 10) ? time_ms : time_ms - (int64_t)chance_below(&chance, 20 * WB_DAY_MS));
+            struct wb_pageedit edit = make_event(
+                &chance,
+                chance_below(&chance, 10) ? time_ms : time_ms - (int64_t)chance_below(&chance, 20 * WB_DAY_MS));
             tell_fold(&b, &edit);
             tell_model(&model, &edit);
             check_page(&model, &b.fold);

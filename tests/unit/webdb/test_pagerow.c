@@ -1,4 +1,7 @@
-/* test_pagerow.c - rows and edits of pages come back as they were; other bytes are refused; they are as small as promised. */
+/*
+ * test_pagerow.c - rows and edits of pages come back as they were; other bytes are refused; they are as small as
+ * promised.
+ */
 #include "page_support.h"
 #include "base/codec.h"
 #include "webdb/sitesum.h"
@@ -37,16 +40,21 @@ static void test_sizes(void **state)
     static const struct {
         const char *url;
         bool text;
-    } cases[] = {{"http://example.org/", false},         {"https://www.example.org/a/b/", false}, {"http://example.org:8080/x?y", false},
-                 {"http://192.0.2.7/x/", false},         {"http://[::1]:81/x", false},            {"http://localhost/x", false},
-                 {"http://example.org/%2Fx%20y", false}, {"http://u@example.org/", true},         {"http://example.org/?", true},
-                 {"http://example.org/%7euser", true},   {"http://example.org/a///", true},       {"http://example.org./", true}};
+    } cases[] = {{"http://example.org/", false},         {"https://www.example.org/a/b/", false},
+                 {"http://example.org:8080/x?y", false}, {"http://192.0.2.7/x/", false},
+                 {"http://[::1]:81/x", false},           {"http://localhost/x", false},
+                 {"http://example.org/%2Fx%20y", false}, {"http://u@example.org/", true},
+                 {"http://example.org/?", true},         {"http://example.org/%7euser", true},
+                 {"http://example.org/a///", true},      {"http://example.org./", true}};
     struct wb_buf surt = WB_BUF_INIT, row = WB_BUF_INIT;
 
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         surt_of(cases[i].url, &surt);
-        struct wb_webdb_page page = {.url = wb_slice_str(cases[i].url), .surt = wb_buf_slice(&surt), .flags = WB_PAGE_WANTED, .depth = 3,
+        struct wb_webdb_page page = {.url = wb_slice_str(cases[i].url),
+                                     .surt = wb_buf_slice(&surt),
+                                     .flags = WB_PAGE_WANTED,
+                                     .depth = 3,
                                      .first_seen_ms = BASE_MS};
         wb_buf_clear(&row);
         assert_int_equal(wb_pagerow_encode(&page, &row), 0);
@@ -59,14 +67,35 @@ static void test_sizes(void **state)
 /* The bytes on disk: a change here is a change of the format. */
 static void test_bytes(void **state)
 {
-    struct wb_webdb_page page = {.url = WB_SLICE_LIT("https://example.org/a/"), .surt = WB_SLICE_LIT("org,example)/a"), .flags = WB_PAGE_WANTED | WB_PAGE_GONE,
-                                 .has_content = true, .md5 = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}, .simhash = 0x1122334455667788,
-                                 .title_hash = 0x99aabbccddeeff00, .bytes = 300, .status = 200, .outcome = WB_OUTCOME_STORED, .depth = 2,
-                                 .first_seen_ms = 1000, .last_tried_ms = 3000, .last_seen_ms = 3000, .last_changed_ms = 2999, .next_due_ms = 3064,
-                                 .expires_ms = 3000 + 2 * WB_DAY_MS, .lifetime = 2, .score = 1, .etag = WB_SLICE_LIT("\"e\""),
-                                 .modified = WB_SLICE_LIT("Thu, 01 Jan 1970 00:00:02 GMT"), .type = WB_SLICE_LIT("text/html"),
-                                 .history = {.visits = 1, .changes = 1, .changed = {[0] = 1, [5] = 2}, .modified_lies = true, .fetch_count = 2,
-                                             .fetches = {{1500, WB_OUTCOME_LATER, 503}, {3000, WB_OUTCOME_STORED, 200}}}};
+    struct wb_webdb_page page = {
+        .url = WB_SLICE_LIT("https://example.org/a/"),
+        .surt = WB_SLICE_LIT("org,example)/a"),
+        .flags = WB_PAGE_WANTED | WB_PAGE_GONE,
+        .has_content = true,
+        .md5 = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16},
+        .simhash = 0x1122334455667788,
+        .title_hash = 0x99aabbccddeeff00,
+        .bytes = 300,
+        .status = 200,
+        .outcome = WB_OUTCOME_STORED,
+        .depth = 2,
+        .first_seen_ms = 1000,
+        .last_tried_ms = 3000,
+        .last_seen_ms = 3000,
+        .last_changed_ms = 2999,
+        .next_due_ms = 3064,
+        .expires_ms = 3000 + 2 * WB_DAY_MS,
+        .lifetime = 2,
+        .score = 1,
+        .etag = WB_SLICE_LIT("\"e\""),
+        .modified = WB_SLICE_LIT("Thu, 01 Jan 1970 00:00:02 GMT"),
+        .type = WB_SLICE_LIT("text/html"),
+        .history = {.visits = 1,
+                    .changes = 1,
+                    .changed = {[0] = 1, [5] = 2},
+                    .modified_lies = true,
+                    .fetch_count = 2,
+                    .fetches = {{1500, WB_OUTCOME_LATER, 503}, {3000, WB_OUTCOME_STORED, 200}}}};
     static const char expected[] = "dbffff40"                         /* word */
                                    "d00f" "02" "02"                   /* first seen, depth, GONE */
                                    "a01f" "8119" "00" "01"            /* tried, 200 stored, seen, changed */
@@ -120,9 +149,11 @@ static void test_damage(void **state)
         pages++;
     }
     assert_true(pages > 100 && refused > 100);
-    assert_int_equal(wb_pagerow_decode(wb_buf_slice(&surt), wb_slice("\x80\x80\x80\x80\x08\0", 6), &mem, &page), WB_E_CORRUPT);
+    assert_int_equal(wb_pagerow_decode(wb_buf_slice(&surt), wb_slice("\x80\x80\x80\x80\x08\0", 6), &mem, &page),
+                     WB_E_CORRUPT);
     /* Rows whose SURT is that of no page. */
-    static const char *const surts[] = {"", "x", "org,example)", "org,example)ftp:/x", "mailto:x", "com:x)/", "1,a)/", "a.b)/x"};
+    static const char *const surts[] = {"",         "x",       "org,example)", "org,example)ftp:/x",
+                                        "mailto:x", "com:x)/", "1,a)/",        "a.b)/x"};
     for (size_t i = 0; i < COUNT(surts); i++)
         assert_int_equal(wb_pagerow_decode(wb_slice_str(surts[i]), wb_slice("\0\0", 2), &mem, &page), WB_E_CORRUPT);
     assert_int_equal(wb_pagerow_decode(WB_SLICE_LIT("org,example)/"), wb_slice("\0\0", 2), &mem, &page), 0);
@@ -169,7 +200,8 @@ static void test_bad_rows(void **state)
 static void test_refuses_to_write(void **state)
 {
     struct wb_buf row = WB_BUF_INIT;
-    const struct wb_webdb_page good = {.url = WB_SLICE_LIT("http://example.org/"), .surt = WB_SLICE_LIT("org,example)/")};
+    const struct wb_webdb_page good = {.url = WB_SLICE_LIT("http://example.org/"),
+                                       .surt = WB_SLICE_LIT("org,example)/")};
     struct wb_webdb_page bad[8];
 
     (void)state;
@@ -192,12 +224,16 @@ static void test_refuses_to_write(void **state)
     wb_buf_release(&row);
 }
 
-/* ---- edits -------------------------------------------------------------------------------------------- */
+/* ---- edits ----------------------------------------------------------------------------------- */
 
 static struct wb_pageedit make_edit(uint64_t *chance, struct wb_slice url, struct wb_slice surt)
 {
-    struct wb_pageedit edit = {.kind = (enum wb_pageedit_kind)(1 + chance_below(chance, WB_PAGEEDIT_ADD_ABSENT)), .time_ms = odd_time(chance), .url = url,
-                               .id = chance_below(chance, 3) ? (uint32_t)odd_number(chance, UINT32_MAX) : WB_PAGEEDIT_NO_ID, .surt = surt};
+    struct wb_pageedit edit = {.kind = (enum wb_pageedit_kind)(1 + chance_below(chance, WB_PAGEEDIT_ADD_ABSENT)),
+                               .time_ms = odd_time(chance),
+                               .url = url,
+                               .id = chance_below(chance, 3) ? (uint32_t)odd_number(chance, UINT32_MAX)
+                                                             : WB_PAGEEDIT_NO_ID,
+                               .surt = surt};
     struct wb_edit_page *visit = &edit.visit;
 
     edit.visit.type = edit.visit.reason = edit.visit.etag = edit.visit.modified = edit.visit.location = WB_SLICE_EMPTY;
@@ -210,11 +246,18 @@ static struct wb_pageedit make_edit(uint64_t *chance, struct wb_slice url, struc
     } else if (edit.kind == WB_PAGEEDIT_EXPUNGE) {
         edit.count = 1 + (uint32_t)chance_below(chance, 3);
     } else if (edit.kind == WB_PAGEEDIT_VISIT) {
-        *visit = (struct wb_edit_page){.outcome = (uint8_t)(1 + chance_below(chance, 9)), .status = (uint16_t)odd_number(chance, UINT16_MAX),
-                                       .depth = (uint16_t)odd_number(chance, UINT16_MAX), .hops = (uint8_t)odd_number(chance, UINT8_MAX),
-                                       .lifetime = (uint32_t)odd_number(chance, UINT32_MAX), .took_ms = (uint32_t)odd_number(chance, UINT32_MAX),
-                                       .bytes = odd_number(chance, UINT64_MAX), .type = odd_text(chance), .reason = odd_text(chance),
-                                       .etag = odd_text(chance), .modified = odd_text(chance), .location = odd_text(chance)};
+        *visit = (struct wb_edit_page){.outcome = (uint8_t)(1 + chance_below(chance, 9)),
+                                       .status = (uint16_t)odd_number(chance, UINT16_MAX),
+                                       .depth = (uint16_t)odd_number(chance, UINT16_MAX),
+                                       .hops = (uint8_t)odd_number(chance, UINT8_MAX),
+                                       .lifetime = (uint32_t)odd_number(chance, UINT32_MAX),
+                                       .took_ms = (uint32_t)odd_number(chance, UINT32_MAX),
+                                       .bytes = odd_number(chance, UINT64_MAX),
+                                       .type = odd_text(chance),
+                                       .reason = odd_text(chance),
+                                       .etag = odd_text(chance),
+                                       .modified = odd_text(chance),
+                                       .location = odd_text(chance)};
         visit->has_content = chance_below(chance, 2);
         for (unsigned i = 0; visit->has_content && i < WB_EDIT_MD5_BYTES; i++)
             visit->md5[i] = (uint8_t)chance_next(chance);
@@ -257,7 +300,8 @@ static void test_edits_come_back(void **state)
     for (unsigned i = 0; i < 40000; i++) {
         const char *url = page_urls[chance_below(&chance, COUNT(page_urls))];
         surt_of(url, &surt);
-        struct wb_pageedit edit = make_edit(&chance, wb_slice_str(url), chance_below(&chance, 4) ? wb_buf_slice(&surt) : WB_SLICE_EMPTY);
+        struct wb_pageedit edit =
+            make_edit(&chance, wb_slice_str(url), chance_below(&chance, 4) ? wb_buf_slice(&surt) : WB_SLICE_EMPTY);
         wb_buf_clear(&value);
         assert_int_equal(wb_pageedit_encode(&edit, &value), 0);
         if (wb_pageedit_decode(wb_buf_slice(&surt), edit.time_ms, wb_buf_slice(&value), &mem, &again) < 0)
@@ -277,7 +321,8 @@ static void test_edits_come_back(void **state)
         if (edit.kind >= WB_PAGEEDIT_ADD && edit.kind <= WB_PAGEEDIT_ADD_ABSENT)
             assert_same_page(&edit.row, &again.row);
         size_t cut = (size_t)chance_below(&chance, value.len);
-        assert_int_equal(wb_pageedit_decode(wb_buf_slice(&surt), edit.time_ms, wb_slice(value.ptr, cut), &mem, &again), WB_E_CORRUPT);
+        assert_int_equal(wb_pageedit_decode(wb_buf_slice(&surt), edit.time_ms, wb_slice(value.ptr, cut), &mem, &again),
+                         WB_E_CORRUPT);
         value.ptr[chance_below(&chance, value.len)] ^= (char)(1 << chance_below(&chance, 8));
         int err = wb_pageedit_decode(wb_buf_slice(&surt), edit.time_ms, wb_buf_slice(&value), &mem, &again);
         assert_true(err == 0 || err == WB_E_CORRUPT);
@@ -292,8 +337,11 @@ static void test_edits_come_back(void **state)
 /* What there is most of, targets of links, takes a byte and its id. */
 static void test_edit_sizes(void **state)
 {
-    struct wb_pageedit edit = {.kind = WB_PAGEEDIT_TARGET, .id = 1000000, .url = WB_SLICE_LIT("https://www.example.org/a/b/"),
-                               .surt = WB_SLICE_LIT("org,example,www)/a/b"), .time_ms = BASE_MS};
+    struct wb_pageedit edit = {.kind = WB_PAGEEDIT_TARGET,
+                               .id = 1000000,
+                               .url = WB_SLICE_LIT("https://www.example.org/a/b/"),
+                               .surt = WB_SLICE_LIT("org,example,www)/a/b"),
+                               .time_ms = BASE_MS};
     struct wb_buf value = WB_BUF_INIT;
 
     (void)state;
@@ -306,24 +354,35 @@ static void test_edit_sizes(void **state)
     wb_buf_release(&value);
 }
 
-/* ---- names -------------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static void test_surts(void **state)
 {
-    static const char *const cases[][2] = {{"http://Example.org/x/", "org,example)/x"},     {"https://example.org:443/", "org,example)/"},
-                                           {"https://example.org:80/", "org,example:80)/"}, {"http://u:p@example.org#f", "org,example)/"},
-                                           {"ftp://example.org/", NULL},                    {"mailto:x", NULL},
-                                           {"example.org", NULL},                           {"http://", NULL},
+    static const char *const cases[][2] = {{"http://Example.org/x/", "org,example)/x"},
+                                           {"https://example.org:443/", "org,example)/"},
+                                           {"https://example.org:80/", "org,example:80)/"},
+                                           {"http://u:p@example.org#f", "org,example)/"},
+                                           {"ftp://example.org/", NULL},
+                                           {"mailto:x", NULL},
+                                           {"example.org", NULL},
+                                           {"http://", NULL},
                                            {"", NULL}};
-    static const char *const sites[][2] = {{"example.org", "org,example)"}, {"example.org:8080", "org,example:8080)"}, {"[::1]:80", "[::1]:80)"},
-                                           {"127.0.0.1", "127.0.0.1)"},     {"", NULL},                                {"http://example.org", NULL},
-                                           {"example.org/x", NULL},         {"example.org:", NULL},                    {"a:b", NULL}};
+    static const char *const sites[][2] = {{"example.org", "org,example)"},
+                                           {"example.org:8080", "org,example:8080)"},
+                                           {"[::1]:80", "[::1]:80)"},
+                                           {"127.0.0.1", "127.0.0.1)"},
+                                           {"", NULL},
+                                           {"http://example.org", NULL},
+                                           {"example.org/x", NULL},
+                                           {"example.org:", NULL},
+                                           {"a:b", NULL}};
     struct wb_url url = WB_URL_INIT;
     struct wb_buf key = WB_BUF_INIT, surt = WB_BUF_INIT;
 
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
-        assert_int_equal(wb_spelling_surt(wb_slice_str(cases[i][0]), &url, &key, &surt), cases[i][1] ? 0 : WB_E_INVALID);
+        assert_int_equal(wb_spelling_surt(wb_slice_str(cases[i][0]), &url, &key, &surt),
+                         cases[i][1] ? 0 : WB_E_INVALID);
         assert_true(wb_slice_equal(wb_buf_slice(&surt), wb_slice_str(cases[i][1] ? cases[i][1] : "")));
     }
     for (size_t i = 0; i < COUNT(sites); i++) {
@@ -336,13 +395,15 @@ static void test_surts(void **state)
     wb_buf_release(&surt);
 }
 
-/* ---- sites -------------------------------------------------------------------------------------------- */
+/* ---- sites ----------------------------------------------------------------------------------- */
 
 static void test_sites(void **state)
 {
     struct wb_webdb_site sum = {0}, again;
-    struct wb_webdb_page page = {.has_content = true, .history = {.visits = 5, .changes = 2, .unchanged_days = 3.5, .changed = {[10] = 2}}};
-    struct wb_webdb_page target = {.flags = WB_PAGE_TARGET}, loaded = {.flags = WB_PAGE_LOADED, .has_content = true}, heard = {0};
+    struct wb_webdb_page page = {.has_content = true,
+                                 .history = {.visits = 5, .changes = 2, .unchanged_days = 3.5, .changed = {[10] = 2}}};
+    struct wb_webdb_page target = {.flags = WB_PAGE_TARGET}, loaded = {.flags = WB_PAGE_LOADED, .has_content = true},
+                         heard = {0};
     struct wb_buf row = WB_BUF_INIT;
 
     (void)state;
@@ -358,7 +419,8 @@ static void test_sites(void **state)
     assert_true(fabs(sum.days - 3.5 - 2 * 38.05 / 1440) < 1e-4);
     assert_int_equal(wb_sitesum_encode(&sum, &row), 0);
     assert_int_equal(wb_sitesum_decode(wb_buf_slice(&row), &again), 0);
-    assert_true(again.pages == 3 && again.fetched == 1 && again.visits == 5 && again.changes == 2 && again.days == sum.days);
+    assert_true(again.pages == 3 && again.fetched == 1 && again.visits == 5 && again.changes == 2 &&
+                again.days == sum.days);
     for (size_t cut = 0; cut < row.len; cut++)
         assert_int_equal(wb_sitesum_decode(wb_slice(row.ptr, cut), &again), WB_E_CORRUPT);
     assert_int_equal(wb_buf_append_char(&row, 'x'), 0);
@@ -377,10 +439,16 @@ static void test_sites(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pages_come_back), cmocka_unit_test(test_sizes),           cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_damage),          cmocka_unit_test(test_refuses_to_write), cmocka_unit_test(test_edits_come_back),
+        cmocka_unit_test(test_pages_come_back),
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_refuses_to_write),
+        cmocka_unit_test(test_edits_come_back),
         cmocka_unit_test(test_bad_rows),
-        cmocka_unit_test(test_edit_sizes),      cmocka_unit_test(test_surts),           cmocka_unit_test(test_sites),
+        cmocka_unit_test(test_edit_sizes),
+        cmocka_unit_test(test_surts),
+        cmocka_unit_test(test_sites),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,10 @@
 /*
- * test_webdb_crash.c - writers that die. Afterwards the newest edition is the old one as it was, or the new one complete; the next
- * writer goes on from there and removes what was left.
+ * test_webdb_crash.c - writers that die. Afterwards the newest edition is the old one as it was, or the new one
+ * complete; the next writer goes on from there and removes what was left.
  *
- * The calls that change files are put in place of the C library's here: a child dies before or after any one of them; what is not
- * synced when an edition gets its name is noticed. Nothing is synced really, since kill -9 does not need it.
+ * The calls that change files are put in place of the C library's here: a child dies before or after any one of them;
+ * what is not synced when an edition gets its name is noticed. Nothing is synced really, since kill -9 does not need
+ * it.
  */
 #include "webdb_compare.h"
 
@@ -18,7 +19,7 @@ enum { INODES_MAX = 256, BATCHES = 40 };
 
 static uint64_t seed;
 
-/* ---- instead of the C library's calls ---------------------------------------------------------------------------- */
+/* ---- instead of the C library's calls -------------------------------------------------------- */
 
 struct steps {
     atomic_uint done;     /* moments before and after calls, so far */
@@ -136,7 +137,7 @@ int mkdir(const char *path, mode_t mode)
     return result;
 }
 
-/* ---- one death, anywhere ------------------------------------------------------------------------------------------- */
+/* ---- one death, anywhere --------------------------------------------------------------------- */
 
 static const char *copy_dir(const char *from)
 {
@@ -224,7 +225,8 @@ static bool die_once(struct deaths *d, unsigned at, unsigned threads)
     child = start_child(update_in_child, &update);
     int status = wait_for(&child);
     steps->die_at = 0;
-    assert_true((WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) || (WIFEXITED(status) && WEXITSTATUS(status) == 0));
+    assert_true((WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) ||
+                (WIFEXITED(status) && WEXITSTATUS(status) == 0));
     uint32_t edition = newest_edition(dir);
     assert_true(edition == d->edition || edition == d->edition + 1);
     assert_true(WIFSIGNALED(status) || edition == d->edition + 1);
@@ -236,7 +238,10 @@ static bool die_once(struct deaths *d, unsigned at, unsigned threads)
     worked(wb_webdb_writer_close(writer, NULL));
     if (edition)
         check_space(dir);
-    /* The same once more where it was not done, then another: the journal is not merged twice, and nothing is left over. */
+    /*
+     * The same once more where it was not done, then another: the journal is not merged twice, and nothing is left
+     * over.
+     */
     if (edition == d->edition)
         worked(twin_update(dir, &d->batch, 0, 1, NULL));
     same_as_newest(&d->after, dir);
@@ -285,7 +290,9 @@ static void die_everywhere(unsigned editions)
     while (die_once(&d, at, 1 + at % 2))
         at++;
     printf("# %u moments to die at\n", at - 1);
-    /* Every file is written and synced, the edition gets its name, the old one is removed: no fewer moments than that. */
+    /*
+     * Every file is written and synced, the edition gets its name, the old one is removed: no fewer moments than that.
+     */
     assert_true(at > 30);
     assert_true(atomic_load(&steps->published) > 0);
     assert_int_equal(atomic_load(&steps->unsynced), 0);
@@ -303,7 +310,7 @@ static void test_later_edition(void **state)
     die_everywhere(2);
 }
 
-/* ---- deaths at any time, with readers beside -------------------------------------------------------------------------- */
+/* ---- deaths at any time, with readers beside ------------------------------------------------- */
 
 static struct twin twins[BATCHES + 1];
 static struct twin_batch batches[BATCHES];

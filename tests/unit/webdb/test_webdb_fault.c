@@ -1,13 +1,11 @@
 /*
- * test_webdb_fault.c - what can go wrong around the web database: every allocation and every file operation fails once, the disk is
- * full, bytes are damaged, somebody else is writing, somebody still reads the old edition. There is always an error that says
- * something, and the old edition is as it was.
+ * test_webdb_fault.c - what can go wrong around the web database: every allocation and every file operation fails once,
+ * the disk is full, bytes are damaged, somebody else is writing, somebody still reads the old edition. There is always
+ * an error that says something, and the old edition is as it was.
  *
  * Leaks are found by LeakSanitizer at the end of the program. Nothing is synced really: it would only take time.
  */
-#include "webdb_compare.h"
-
-#include "base/hash.h"
+#include "webdb_digest.h"
 
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -26,7 +24,7 @@ int fsync(int fd)
     return 0;
 }
 
-/* ---- directories ------------------------------------------------------------------------------------------------ */
+/* ---- directories ----------------------------------------------------------------------------- */
 
 static char template_dir[96], work_dir[96];
 static struct twin before, after;
@@ -46,97 +44,7 @@ static void file_of(const char *dir, const char *name, char path_out[256])
     snprintf(path_out, 256, "%s/webdb/%08d/%s", dir, GENERATION, name);
 }
 
-/* ---- everything that can be read, as one number -------------------------------------------------------------------- */
-
-static void mix_page(uint64_t *digest, const struct wb_webdb_page *page)
-{
-    uint64_t facts[] = {page->number, page->flags, page->has_content, page->simhash, page->status, page->inlinks, (uint64_t)page->last_seen_ms,
-                        wb_hash64(page->url.ptr, page->url.len), wb_hash64(page->md5, sizeof page->md5), *digest};
-
-    *digest = wb_hash64(facts, sizeof facts);
-}
-
-static int read_pages(int err, struct wb_webdb_pages **pages, uint64_t *digest)
-{
-    struct wb_webdb_page page;
-
-    if (err < 0)
-        return err;
-    while ((err = wb_webdb_pages_next(*pages, &page)) > 0)
-        mix_page(digest, &page);
-    wb_webdb_pages_close(*pages);
-    return err;
-}
-
-static int read_links(int err, struct wb_webdb_links **links, uint64_t *digest)
-{
-    struct wb_webdb_link link;
-
-    if (err < 0)
-        return err;
-    while ((err = wb_webdb_links_next(*links, &link)) > 0) {
-        uint64_t facts[] = {wb_hash64(link.from_md5, sizeof link.from_md5), wb_hash64(link.to.ptr, link.to.len),
-                            wb_hash64(link.anchor.ptr, link.anchor.len), link.tag, link.flags, *digest};
-        *digest = wb_hash64(facts, sizeof facts);
-    }
-    wb_webdb_links_close(*links);
-    return err;
-}
-
-static int read_walks(struct wb_webdb *webdb, uint64_t *digest)
-{
-    struct wb_webdb_pages *pages = NULL;
-    struct wb_webdb_links *links = NULL;
-    uint8_t md5[WB_EDIT_MD5_BYTES];
-    int err = read_pages(wb_webdb_pages(webdb, &pages), &pages, digest);
-
-    if (err == 0)
-        err = read_pages(wb_webdb_pages_by_md5(webdb, &pages), &pages, digest);
-    if (err == 0)
-        err = read_pages(wb_webdb_pages_of_site(webdb, wb_slice_str(twin_sites[1]), &pages), &pages, digest);
-    if (err == 0)
-        err = read_links(wb_webdb_links(webdb, &links), &links, digest);
-    for (int i = 0; err == 0 && i < TWIN_MD5S; i++) {
-        twin_md5(i, md5);
-        err = read_links(wb_webdb_links_from(webdb, md5, &links), &links, digest);
-        if (err == 0)
-            err = read_pages(wb_webdb_get_pages(webdb, md5, &pages), &pages, digest);
-    }
-    return err;
-}
-
-static int read_all(const char *dir, uint64_t *digest)
-{
-    struct wb_webdb *webdb = NULL;
-    struct wb_webdb_links *links = NULL;
-    struct wb_webdb_page page;
-    struct wb_webdb_site site;
-    int err = wb_webdb_open(dir, &webdb);
-
-    *digest = 0;
-    if (err < 0) {
-        assert_null(webdb);
-        return err;
-    }
-    err = read_walks(webdb, digest);
-    for (unsigned url = 0; err == 0 && url < TWIN_URLS; url++) {
-        err = wb_webdb_get_page(webdb, twin_url(url, true, false), &page);
-        if (err == 0)
-            mix_page(digest, &page);
-        err = err == WB_E_NOTFOUND ? 0 : err;
-        if (err == 0)
-            err = read_links(wb_webdb_links_to(webdb, twin_url(url, false, true), &links), &links, digest);
-    }
-    for (int i = 0; err == 0 && i < TWIN_SITES; i++) {
-        err = wb_webdb_get_site(webdb, wb_slice_str(twin_sites[i]), &site);
-        *digest += err == 0 ? site.pages * 3 + site.fetched : 1;
-        err = err == WB_E_NOTFOUND ? 0 : err;
-    }
-    wb_webdb_close(webdb);
-    return err;
-}
-
-/* ---- the operations -------------------------------------------------------------------------------------------------- */
+/* ---- the operations -------------------------------------------------------------------------- */
 
 static int do_update(void)
 {
@@ -219,7 +127,7 @@ static const struct {
     {WB_FAULT_WRITE, ENOSPC, "write"}, {WB_FAULT_SYNC, EIO, "sync"},    {WB_FAULT_RENAME, ENOSPC, "rename"},
 };
 
-/* ---- one fault ----------------------------------------------------------------------------------------------------------- */
+/* ---- one fault ------------------------------------------------------------------------------- */
 
 static uint32_t newest(const char *dir)
 {
@@ -256,10 +164,14 @@ static bool strike(const struct operation *operation, size_t kind, uint64_t nth)
     int err = operation->run();
     bool struck = wb_fault_struck();
     wb_fault_disarm();
-    bool unreadable = err == WB_E_CORRUPT && kinds[kind].kind == WB_FAULT_READ && strstr(wb_error_message(), strerror(EIO));
-    bool right = err == 0 || unreadable || (struck && wb_error_message()[0] && err == (kinds[kind].kind == WB_FAULT_ALLOC ? WB_E_NOMEM : WB_E_IO));
+    bool unreadable =
+        err == WB_E_CORRUPT && kinds[kind].kind == WB_FAULT_READ && strstr(wb_error_message(), strerror(EIO));
+    bool right =
+        err == 0 || unreadable ||
+        (struck && wb_error_message()[0] && err == (kinds[kind].kind == WB_FAULT_ALLOC ? WB_E_NOMEM : WB_E_IO));
     if (!right)
-        fail_msg("%s, %s number %llu: %d %s", operation->name, kinds[kind].name, (unsigned long long)nth, err, wb_error_message());
+        fail_msg("%s, %s number %llu: %d %s", operation->name, kinds[kind].name, (unsigned long long)nth, err,
+                 wb_error_message());
     check_after(operation, err);
     return struck;
 }
@@ -275,11 +187,12 @@ static void test_operation(void **state)
         while (strike(operation, kind, nth))
             nth += nth < 30 ? 1 : 1 + chance_below(&chance, nth / 4);
         if (nth <= operation->least[kind])
-            fail_msg("%s: only %llu operations of kind %s", operation->name, (unsigned long long)nth - 1, kinds[kind].name);
+            fail_msg("%s: only %llu operations of kind %s", operation->name, (unsigned long long)nth - 1,
+                     kinds[kind].name);
     }
 }
 
-/* ---- a full disk, for real ------------------------------------------------------------------------------------------------- */
+/* ---- a full disk, for real ------------------------------------------------------------------- */
 
 static void test_file_limit(void **state)
 {
@@ -308,7 +221,7 @@ static void test_file_limit(void **state)
     same_as_newest(&after, work_dir);
 }
 
-/* ---- stopped ------------------------------------------------------------------------------------------------------------------ */
+/* ---- stopped --------------------------------------------------------------------------------- */
 
 static bool stop_after(void *context, const char *step, uint64_t done, uint64_t total)
 {
@@ -343,7 +256,7 @@ static void test_stopped(void **state)
     same_as_newest(&after, work_dir);
 }
 
-/* ---- others ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- others ---------------------------------------------------------------------------------- */
 
 static void try_to_write(void *context, int to)
 {
@@ -415,7 +328,7 @@ static void test_old_reader(void **state)
     assert_int_equal(newest(work_dir), GENERATION + 2);
 }
 
-/* ---- damage ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- damage ---------------------------------------------------------------------------------- */
 
 static const struct damaged_file {
     const char *name;
@@ -444,8 +357,10 @@ static void check_damaged(const struct damaged_file *file, uint64_t at)
 
     if (err < 0 && (err != WB_E_CORRUPT && err != WB_E_NEWER))
         fail_msg("%s, byte %llu: a reader says %d %s", file->name, (unsigned long long)at, err, wb_error_message());
-    if (err < 0 && !file->column && !strstr(wb_error_message(), file->name) && !strstr(wb_error_message(), "the same edition"))
-        fail_msg("%s, byte %llu: the message does not name it: %s", file->name, (unsigned long long)at, wb_error_message());
+    if (err < 0 && !file->column && !strstr(wb_error_message(), file->name) &&
+        !strstr(wb_error_message(), "the same edition"))
+        fail_msg("%s, byte %llu: the message does not name it: %s", file->name, (unsigned long long)at,
+                 wb_error_message());
     if (err == 0 && !file->column && digest != before_digest)
         fail_msg("%s, byte %llu: a reader sees something else", file->name, (unsigned long long)at);
     err = wb_webdb_check(work_dir, count_problem, &problems, &count);
@@ -467,7 +382,8 @@ static void test_damage(void **state)
 
     prepare();
     file_of(work_dir, file->name, path);
-    for (uint64_t at = chance_below(&chance, 8), size = size_of(path); at < size; at += 1 + chance_below(&chance, size / 60 + 1)) {
+    for (uint64_t at = chance_below(&chance, 8), size = size_of(path); at < size;
+         at += 1 + chance_below(&chance, size / 60 + 1)) {
         uint8_t mask = (uint8_t)(1 << chance_below(&chance, 8));
         change_byte(path, at, mask);
         check_damaged(file, at);
@@ -498,7 +414,7 @@ static void test_cut_files(void **state)
         }
 }
 
-/* ---- a damaged journal ------------------------------------------------------------------------------------------------------------------- */
+/* ---- a damaged journal ----------------------------------------------------------------------- */
 
 static int newest_log(void *context, const struct wb_dir_entry *entry)
 {
@@ -553,7 +469,7 @@ static void test_damaged_journal(void **state)
     assert_true(told > 10);
 }
 
-/* ---- all -------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 static int begin(void **state)
 {
@@ -588,8 +504,10 @@ int main(void)
     size_t n = 6;
 
     for (size_t i = 0; i < COUNT(damaged_files); i++)
-        tests[n++] = (struct CMUnitTest){damaged_files[i].name, test_damage, NULL, NULL, (void *)(uintptr_t)&damaged_files[i]};
+        tests[n++] =
+            (struct CMUnitTest){damaged_files[i].name, test_damage, NULL, NULL, (void *)(uintptr_t)&damaged_files[i]};
     for (size_t i = 0; i < COUNT(operations); i++)
-        tests[n++] = (struct CMUnitTest){operations[i].name, test_operation, NULL, NULL, (void *)(uintptr_t)&operations[i]};
+        tests[n++] =
+            (struct CMUnitTest){operations[i].name, test_operation, NULL, NULL, (void *)(uintptr_t)&operations[i]};
     return cmocka_run_group_tests(tests, begin, remove_root);
 }

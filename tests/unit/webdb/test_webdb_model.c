@@ -1,7 +1,7 @@
 /*
- * test_webdb_model.c - random mixes of every operation of a writer, and of what the journal tells, over several editions; after each
- * the database must look like its naive twin through every call of a reader. Then the same with lists and tables that are longer than
- * what is kept in memory.
+ * test_webdb_model.c - random mixes of every operation of a writer, and of what the journal tells, over several
+ * editions; after each the database must look like its naive twin through every call of a reader. Then the same with
+ * lists and tables that are longer than what is kept in memory.
  *
  * A trace is a function of its seed (WEBBASE_SEED).
  */
@@ -11,7 +11,7 @@ enum { TRACES = 20, GENERATIONS = 6 };
 
 static uint64_t seed;
 
-/* ---- everything happens to everything ------------------------------------------------------------------------ */
+/* ---- everything happens to everything -------------------------------------------------------- */
 
 struct trace {
     const char *dir;
@@ -109,7 +109,8 @@ static void next_edition(struct trace *t)
 {
     static struct twin old;
     struct wb_webdb_merge merge;
-    size_t calls = 1 + chance_below(&t->chance, 150), records = chance_below(&t->chance, 3) ? chance_below(&t->chance, 100) : 0;
+    size_t calls = 1 + chance_below(&t->chance, 150),
+           records = chance_below(&t->chance, 3) ? chance_below(&t->chance, 100) : 0;
 
     t->now_ms += 1000 + (int64_t)chance_below(&t->chance, 1000);
     twin_batch_make(&t->batch, chance_next(&t->chance), t->now_ms, calls, records);
@@ -119,7 +120,8 @@ static void next_edition(struct trace *t)
     old = t->twin;
     t->batch.look = check_page_and_site;
     t->batch.look_context = &old;
-    worked(twin_update(t->dir, &t->batch, 1 + chance_below(&t->chance, 2) * (32 << 20), (unsigned)chance_below(&t->chance, 3), &merge));
+    worked(twin_update(t->dir, &t->batch, 1 + chance_below(&t->chance, 2) * (32 << 20),
+                       (unsigned)chance_below(&t->chance, 3), &merge));
     twin_apply(&t->twin, &t->batch);
     t->edition++;
     check_merge(t, &merge, &old);
@@ -199,15 +201,18 @@ static void test_bad_urls(void **state)
     check_clean(dir);
 }
 
-/* ---- long lists, more than memory holds -------------------------------------------------------------------------- */
+/* ---- long lists, more than memory holds ------------------------------------------------------ */
 
 enum { HUB_PAGES = 40000, OUT_LINKS = 9000 };
 
 static struct wb_slice crowd_url(unsigned number, struct wb_buf *text)
 {
     wb_buf_clear(text);
-    assert_int_equal(wb_buf_printf(text, "https://crowd%u.example/a/path/that/makes/urls/long/enough/to/fill/the/sorters/page-%u.html", number % 50,
-                                   number), 0);
+    assert_int_equal(
+        wb_buf_printf(text,
+                      "https://crowd%u.example/a/path/that/makes/urls/long/enough/to/fill/the/sorters/page-%u.html",
+                      number % 50, number),
+        0);
     return wb_buf_slice(text);
 }
 
@@ -219,13 +224,16 @@ static void crowd_md5(unsigned number, unsigned version, uint8_t md5_out[WB_EDIT
     memcpy(md5_out + 8, &b, 8);
 }
 
-static void add_crowd(struct wb_webdb_writer *writer, unsigned first, unsigned step, unsigned version, const char *anchor)
+static void add_crowd(struct wb_webdb_writer *writer, unsigned first, unsigned step, unsigned version,
+                      const char *anchor)
 {
     struct wb_buf text = WB_BUF_INIT;
 
     for (unsigned i = first; i < HUB_PAGES; i += step) {
-        struct wb_webdb_page page = {.url = crowd_url(i, &text), .has_content = true, .etag = WB_SLICE_LIT("\"some validator of a page\"")};
-        struct wb_webdb_link link = {.to = WB_SLICE_LIT("https://hub.example/"), .anchor = wb_slice_str(anchor), .tag = 1};
+        struct wb_webdb_page page = {
+            .url = crowd_url(i, &text), .has_content = true, .etag = WB_SLICE_LIT("\"some validator of a page\"")};
+        struct wb_webdb_link link = {
+            .to = WB_SLICE_LIT("https://hub.example/"), .anchor = wb_slice_str(anchor), .tag = 1};
         crowd_md5(i, version, page.md5);
         memcpy(link.from_md5, page.md5, sizeof link.from_md5);
         worked(wb_webdb_add_page(writer, &page));
@@ -239,7 +247,8 @@ static void add_many_links(struct wb_webdb_writer *writer, const uint8_t md5[WB_
     struct wb_buf text = WB_BUF_INIT;
 
     for (unsigned i = 0; i < OUT_LINKS; i++) {
-        struct wb_webdb_link link = {.to = crowd_url(OUT_LINKS - i, &text), .anchor = wb_slice_str(i % 2 ? "odd" : "even")};
+        struct wb_webdb_link link = {.to = crowd_url(OUT_LINKS - i, &text),
+                                     .anchor = wb_slice_str(i % 2 ? "odd" : "even")};
         memcpy(link.from_md5, md5, sizeof link.from_md5);
         worked(wb_webdb_add_link(writer, &link));
     }

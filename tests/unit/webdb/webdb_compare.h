@@ -1,11 +1,11 @@
 /*
- * webdb_compare.h - whether a reader of the web database sees exactly what the twin holds: through every call, in the order promised.
- * Fails the test where it does not, or (compare_quiet) says so.
+ * webdb_compare.h - whether a reader of the web database sees exactly what the twin holds: through every call, in the
+ * order promised. Fails the test where it does not, or (compare_quiet) says so.
  */
 #ifndef WB_TESTS_WEBDB_COMPARE_H
 #define WB_TESTS_WEBDB_COMPARE_H
 
-#include "webdb_twin.h"
+#include "webdb_twin_writer.h"
 
 /* For tests that want to know, not to fail: what differs is not printed and ends the comparison by a jump. */
 static jmp_buf *compare_quiet;
@@ -32,7 +32,7 @@ UNUSED int worked(int err)
     return err;
 }
 
-/* ---- pages --------------------------------------------------------------------------------------------- */
+/* ---- pages ----------------------------------------------------------------------------------- */
 
 static uint64_t count_inlinks(const struct twin *twin, unsigned url)
 {
@@ -56,7 +56,9 @@ static void same_history(const struct wb_history *a, const struct wb_history *b,
 {
     same(a->visits == b->visits && a->changes == b->changes && a->unchanged_days == b->unchanged_days, url);
     same(memcmp(a->changed, b->changed, sizeof a->changed) == 0, url);
-    same(a->modified_lies == b->modified_lies && a->modified_visits == b->modified_visits && a->modified_changes == b->modified_changes, url);
+    same(a->modified_lies == b->modified_lies && a->modified_visits == b->modified_visits &&
+             a->modified_changes == b->modified_changes,
+         url);
     same(a->modified_days == b->modified_days && a->fetch_count == b->fetch_count, url);
     for (unsigned i = 0; i < a->fetch_count; i++)
         same(a->fetches[i].time_ms == b->fetches[i].time_ms && a->fetches[i].outcome == b->fetches[i].outcome &&
@@ -81,7 +83,8 @@ static void same_page(const struct twin *twin, unsigned url, const struct wb_web
 {
     const struct twin_page *twin_page = &twin->pages[url];
     const struct wb_webdb_page *row = &twin_page->row;
-    const unsigned told = WB_PAGE_WANTED | WB_PAGE_GONE | WB_PAGE_BARRED | WB_PAGE_BLOCKED | WB_PAGE_SCORED | WB_PAGE_TARGET;
+    const unsigned told =
+        WB_PAGE_WANTED | WB_PAGE_GONE | WB_PAGE_BARRED | WB_PAGE_BLOCKED | WB_PAGE_SCORED | WB_PAGE_TARGET;
 
     same(twin_page->there, url);
     same(wb_slice_equal(page->surt, wb_slice_str(twin_surts[url])), url);
@@ -134,7 +137,8 @@ static void same_by_md5(const struct twin *twin, struct wb_webdb *webdb)
         twin_md5(md5, bytes);
         for (unsigned i = 0; i < TWIN_URLS; i++) {
             const struct twin_page *twin_page = &twin->pages[twin_order[i]];
-            if (!twin_page->there || !twin_page->row.has_content || memcmp(twin_page->row.md5, bytes, sizeof bytes) != 0)
+            if (!twin_page->there || !twin_page->row.has_content ||
+                memcmp(twin_page->row.md5, bytes, sizeof bytes) != 0)
                 continue;
             same(worked(wb_webdb_pages_next(pages, &page)) == 1, twin_order[i]);
             same_page(twin, twin_order[i], &page);
@@ -173,7 +177,7 @@ static void same_pages(const struct twin *twin, struct wb_webdb *webdb)
     same_by_md5(twin, webdb);
 }
 
-/* ---- links ---------------------------------------------------------------------------------------------------- */
+/* ---- links ----------------------------------------------------------------------------------- */
 
 /* Where a page is there its URL is the page's; otherwise some spelling of it. */
 static void same_link(const struct twin *twin, const struct wb_webdb_link *link, unsigned md5, unsigned url)
@@ -225,7 +229,7 @@ static void same_all_links(const struct twin *twin, struct wb_webdb *webdb)
     }
 }
 
-/* ---- the whole --------------------------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static void same_counts(const struct twin *twin, struct wb_webdb *webdb)
 {
@@ -244,7 +248,9 @@ static void same_counts(const struct twin *twin, struct wb_webdb *webdb)
         wanted.sites += sum.pages > 0;
         int err = wb_webdb_get_site(webdb, wb_slice_str(twin_sites[site]), &got);
         same(err == (sum.pages ? 0 : WB_E_NOTFOUND), (worked(err == WB_E_NOTFOUND ? 0 : err), 0));
-        same(err < 0 || (got.pages == sum.pages && got.fetched == sum.fetched && wb_slice_equal(got.name, wb_slice_str(twin_sites[site]))), 0);
+        same(err < 0 || (got.pages == sum.pages && got.fetched == sum.fetched &&
+                         wb_slice_equal(got.name, wb_slice_str(twin_sites[site]))),
+             0);
     }
     for (int md5 = 0; md5 < TWIN_MD5S; md5++) {
         wanted.contents += twin_has_content(twin, md5);
@@ -292,7 +298,7 @@ UNUSED void check_clean(const char *dir)
     assert_int_equal(problems, 0);
 }
 
-/* ---- what lies in the directory ------------------------------------------------------------------------------------- */
+/* ---- what lies in the directory -------------------------------------------------------------- */
 
 struct webdb_dir {
     unsigned editions, unfinished, others;

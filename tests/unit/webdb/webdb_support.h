@@ -1,6 +1,6 @@
 /*
- * webdb_support.h - editions written by hand, without a merge: the parts of one as plain arrays, which a test makes by chance,
- * changes as it likes, and writes to files. Header only; every test program is one file.
+ * webdb_support.h - editions written by hand, without a merge: the parts of one as plain arrays, which a test makes by
+ * chance, changes as it likes, and writes to files. Header only; every test program is one file.
  */
 #ifndef WB_TESTS_WEBDB_SUPPORT_H
 #define WB_TESTS_WEBDB_SUPPORT_H
@@ -93,9 +93,13 @@ static void chance_row(uint64_t *chance, struct parts *parts, size_t i, unsigned
     unsigned site = (unsigned)chance_below(chance, sites), what = (unsigned)chance_below(chance, 10);
     char url[128];
 
-    *page = (struct wb_webdb_page){.etag = WB_SLICE_EMPTY, .modified = WB_SLICE_EMPTY, .type = WB_SLICE_EMPTY, .location = WB_SLICE_EMPTY};
-    snprintf(url, sizeof url, "%s://www%u.example%s/%s/%zu%s", site % 3 ? "http" : "https", site, site % 4 ? "" : ":8080",
-             chance_below(chance, 2) ? "a" : "b/c", i, chance_below(chance, 3) ? "" : chance_below(chance, 2) ? "/" : "?q=1");
+    *page = (struct wb_webdb_page){.etag = WB_SLICE_EMPTY, .modified = WB_SLICE_EMPTY, .type = WB_SLICE_EMPTY,
+                                   .location = WB_SLICE_EMPTY};
+    snprintf(url, sizeof url, "%s://www%u.example%s/%s/%zu%s", site % 3 ? "http" : "https", site,
+             site % 4 ? "" : ":8080", chance_below(chance, 2) ? "a" : "b/c", i,
+             chance_below(chance, 3)   ? ""
+             : chance_below(chance, 2) ? "/"
+                                       : "?q=1");
     set_url(page, url);
     page->first_seen_ms = 1767225600000 + (int64_t)chance_below(chance, 1u << 30);
     page->depth = (uint16_t)chance_below(chance, 20);
@@ -256,9 +260,10 @@ UNUSED void free_parts(struct parts *parts)
     *parts = (struct parts){.page_count = 0};
 }
 
-/* ---- writing ---------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
-static struct wb_table_writer *create_table(const struct parts *parts, const char *edition, const char *name, const char *kind)
+static struct wb_table_writer *create_table(const struct parts *parts, const char *edition, const char *name,
+                                            const char *kind)
 {
     struct wb_table_options options = {.block_bytes = parts->block_bytes ? parts->block_bytes : 1024};
     struct wb_table_writer *writer;
@@ -316,13 +321,15 @@ static uint64_t write_links(const struct parts *parts, const char *edition, cons
     for (size_t i = 0; i < count;) {
         size_t n = 0;
         for (; n < most && i + n < count && links[i + n].owner == links[i].owner; n++)
-            items[n] = (struct wb_linkitem){links[i + n].number, wb_slice(links[i + n].anchor, links[i + n].anchor_len), links[i + n].tag,
-                                            links[i + n].flags};
+            items[n] = (struct wb_linkitem){links[i + n].number, wb_slice(links[i + n].anchor, links[i + n].anchor_len),
+                                            links[i + n].tag, links[i + n].flags};
         wb_buf_clear(&piece);
         assert_int_equal(wb_linklist_encode(items, n, &piece), 0);
         number = i && links[i - 1].owner == links[i].owner ? number + 1 : 0;
         if (!parts->skip_piece || number != 1)
-            assert_int_equal(wb_table_add(writer, wb_slice(key, wb_linklist_key(links[i].owner, number, key)), wb_buf_slice(&piece)), 0);
+            assert_int_equal(
+                wb_table_add(writer, wb_slice(key, wb_linklist_key(links[i].owner, number, key)), wb_buf_slice(&piece)),
+                0);
         i += n;
     }
     if (parts->last_key.ptr && links == parts->in)
@@ -332,7 +339,8 @@ static uint64_t write_links(const struct parts *parts, const char *edition, cons
     return stat.bytes;
 }
 
-static uint64_t write_column(const char *edition, const char *name, const char *kind, const void *records, size_t bytes, size_t count)
+static uint64_t write_column(const char *edition, const char *name, const char *kind, const void *records, size_t bytes,
+                             size_t count)
 {
     struct wb_column_writer *writer;
     char *path = wb_path_join(edition, name);
@@ -383,7 +391,8 @@ UNUSED void write_parts(const char *dir, uint32_t number, const struct parts *pa
     count->link_bytes = write_links(parts, edition, WB_OUTLINKS_FILE, WB_OUTLINKS_KIND, parts->out, parts->out_count);
     count->link_bytes += write_links(parts, edition, WB_INLINKS_FILE, WB_INLINKS_KIND, parts->in, parts->in_count);
     count->bytes = count->link_bytes + write_rows(parts, edition) + write_sites(parts, edition);
-    count->bytes += write_column(edition, WB_CONTENTS_FILE, WB_CONTENTS_KIND, parts->contents, sizeof *parts->contents, parts->content_count);
+    count->bytes += write_column(edition, WB_CONTENTS_FILE, WB_CONTENTS_KIND, parts->contents, sizeof *parts->contents,
+                                 parts->content_count);
     count->bytes += write_column(edition, WB_DEGREES_FILE, WB_DEGREES_KIND, degrees, 4, parts->degree_count);
     if (manifest.version >= 2)
         count->bytes += write_version_2(parts, edition);
@@ -396,11 +405,12 @@ UNUSED void write_parts(const char *dir, uint32_t number, const struct parts *pa
     wb_free(path);
 }
 
-/* ---- one that is replaced all the time ------------------------------------------------------------ */
+/* ---- one that is replaced all the time ------------------------------------------------------- */
 
 static void link_files(const char *old, const char *fresh, uint32_t number)
 {
-    static const char *const names[] = {WB_PAGES_FILE, WB_CONTENTS_FILE, WB_OUTLINKS_FILE, WB_INLINKS_FILE, WB_DEGREES_FILE, WB_SITES_FILE, WB_NEAR_FILE, WB_RULES_FILE};
+    static const char *const names[] = {WB_PAGES_FILE,   WB_CONTENTS_FILE, WB_OUTLINKS_FILE, WB_INLINKS_FILE,
+                                        WB_DEGREES_FILE, WB_SITES_FILE,    WB_NEAR_FILE,     WB_RULES_FILE};
     char *from = wb_path_join(old, WB_MANIFEST_FILE), *to = wb_path_join(fresh, WB_MANIFEST_FILE);
     struct wb_manifest manifest;
 
@@ -419,7 +429,10 @@ static void link_files(const char *old, const char *fresh, uint32_t number)
     }
 }
 
-/* A child's work: publishes editions of the files of number 1 as fast as it can, and removes the ones before. context: the directory. */
+/*
+ * A child's work: publishes editions of the files of number 1 as fast as it can, and removes the ones before. context:
+ * the directory.
+ */
 UNUSED void publish_for_ever(void *context, int to)
 {
     const char *dir = context;

@@ -1,10 +1,11 @@
 /*
- * webdb_twin.h - a naive twin of the web database: every page in an array, every link in a matrix, edits applied one after another.
+ * webdb_twin.h - a naive twin of the web database: every page in an array, every link in a matrix, edits applied one
+ * after another.
  *
- * Few URLs and few contents, so that everything happens to everything: URLs that begin with one another, ports, two spellings of each;
- * contents that differ in their last byte. A batch of edits is a function of its seed. The same batch goes to a writer (partly
- * by its calls, partly through the journal) and to the twin, which then must look the same through every call of a reader.
- * Header only; every test program is one file.
+ * Few URLs and few contents, so that everything happens to everything: URLs that begin with one another, ports, two
+ * spellings of each; contents that differ in their last byte. A batch of edits is a function of its seed. The same
+ * batch goes to a writer (partly by its calls, partly through the journal) and to the twin, which then must look the
+ * same through every call of a reader. Header only; every test program is one file.
  */
 #ifndef WB_TESTS_WEBDB_TWIN_H
 #define WB_TESTS_WEBDB_TWIN_H
@@ -85,7 +86,7 @@ struct twin_batch {
     void *look_context;
 };
 
-/* ---- names ------------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static char twin_texts[TWIN_URLS][4][128];
 static char twin_surts[TWIN_URLS][128];
@@ -105,15 +106,16 @@ UNUSED struct wb_slice twin_url(unsigned url, bool https, bool slash)
 /* Once, before anything else. */
 UNUSED void twin_init(void)
 {
-    static const char *const paths[TWIN_PATHS] = {"", "/a", "/a/b", "/a/b/c", "/ab", "/a-", "/%C3%A4?q=1", "/a?b", "/long/path/that/goes/on/and/on"};
+    static const char *const paths[TWIN_PATHS] = {
+        "", "/a", "/a/b", "/a/b/c", "/ab", "/a-", "/%C3%A4?q=1", "/a?b", "/long/path/that/goes/on/and/on"};
     struct wb_url url = WB_URL_INIT;
     struct wb_buf key = WB_BUF_INIT, surt = WB_BUF_INIT;
 
     for (unsigned i = 0; i < TWIN_URLS; i++) {
         for (unsigned s = 0; s < 4; s++) {
             const char *path = paths[i % TWIN_PATHS];
-            snprintf(twin_texts[i][s], sizeof twin_texts[i][s], "%s://%s%s%s", s & 1 ? "https" : "http", twin_sites[i / TWIN_PATHS], path,
-                     !*path || (s & 2 && !strchr(path, '?')) ? "/" : "");
+            snprintf(twin_texts[i][s], sizeof twin_texts[i][s], "%s://%s%s%s", s & 1 ? "https" : "http",
+                     twin_sites[i / TWIN_PATHS], path, !*path || (s & 2 && !strchr(path, '?')) ? "/" : "");
         }
         assert_int_equal(wb_url_parse(wb_slice_str(twin_texts[i][0]), NULL, &url), 0);
         assert_int_equal(wb_url_key(&url, &key), 0);
@@ -138,7 +140,8 @@ UNUSED void twin_md5(int md5, uint8_t md5_out[WB_EDIT_MD5_BYTES])
 
 UNUSED struct wb_slice twin_anchor(unsigned anchor)
 {
-    static const char *const anchors[TWIN_ANCHORS - 1] = {"", "home", "home page", "\xc3\xa4\xff and a bad byte", "x", "read more about it"};
+    static const char *const anchors[TWIN_ANCHORS - 1] = {
+        "", "home", "home page", "\xc3\xa4\xff and a bad byte", "x", "read more about it"};
     static char giant[400];
 
     memset(giant, 'g', sizeof giant);
@@ -150,7 +153,7 @@ UNUSED struct wb_slice twin_cut(struct wb_slice anchor)
     return wb_slice(anchor.ptr, anchor.len < 255 ? anchor.len : 255);
 }
 
-/* ---- facts ------------------------------------------------------------------------------------------- */
+/* ---- facts ----------------------------------------------------------------------------------- */
 
 static void fill_history(struct wb_history *history, uint64_t *c)
 {
@@ -169,14 +172,17 @@ static void fill_history(struct wb_history *history, uint64_t *c)
     }
     history->fetch_count = (uint8_t)chance_below(c, WB_HISTORY_FETCHES + 1);
     for (unsigned i = 0; i < history->fetch_count; i++)
-        history->fetches[i] = (struct wb_history_fetch){.time_ms = 1000000 + 777 * i, .outcome = (uint8_t)(1 + i % 9), .status = (uint16_t)(200 + i)};
+        history->fetches[i] = (struct wb_history_fetch){
+            .time_ms = 1000000 + 777 * i, .outcome = (uint8_t)(1 + i % 9), .status = (uint16_t)(200 + i)};
 }
 
 /* A page as it is added by hand: everything but its URL and content follows from the variant. */
 static void fill_row(const struct twin_edit *edit, struct wb_webdb_page *row)
 {
-    static const char *const types[] = {"", "text/html", "application/pdf"}, *const etags[] = {"", "\"abc\"", "W/\"0123456789\""};
-    static const char *const dates[] = {"", "Sun, 06 Nov 1994 08:49:37 GMT", "yesterday", "Mon, 09 Nov 2026 00:00:00 GMT"};
+    static const char *const types[] = {"", "text/html", "application/pdf"}, *const etags[] = {"", "\"abc\"",
+                                                                                               "W/\"0123456789\""};
+    static const char *const dates[] = {"", "Sun, 06 Nov 1994 08:49:37 GMT", "yesterday",
+                                        "Mon, 09 Nov 2026 00:00:00 GMT"};
     uint64_t c = edit->variant;
 
     *row = (struct wb_webdb_page){.url = twin_url(edit->url, edit->https, edit->slash), .score = edit->score};
@@ -208,25 +214,34 @@ static void fill_row(const struct twin_edit *edit, struct wb_webdb_page *row)
     fill_history(&row->history, &c);
 }
 
-/* ---- making batches ------------------------------------------------------------------------------------- */
+/* ---- making batches -------------------------------------------------------------------------- */
 
 static struct twin_link random_link(uint64_t *c)
 {
-    return (struct twin_link){.there = true, .md5 = (uint8_t)chance_below(c, TWIN_MD5S), .url = (uint8_t)chance_below(c, TWIN_URLS),
-                              .anchor = (uint8_t)chance_below(c, TWIN_ANCHORS), .tag = (uint8_t)(1 + chance_below(c, 11)),
-                              .flags = (uint8_t)chance_below(c, 4), .https = chance_below(c, 2), .slash = chance_below(c, 2)};
+    return (struct twin_link){.there = true,
+                              .md5 = (uint8_t)chance_below(c, TWIN_MD5S),
+                              .url = (uint8_t)chance_below(c, TWIN_URLS),
+                              .anchor = (uint8_t)chance_below(c, TWIN_ANCHORS),
+                              .tag = (uint8_t)(1 + chance_below(c, 11)),
+                              .flags = (uint8_t)chance_below(c, 4),
+                              .https = chance_below(c, 2),
+                              .slash = chance_below(c, 2)};
 }
 
 static void random_visit(struct twin_edit *edit, uint64_t *c)
 {
-    static const uint8_t outcomes[] = {WB_OUTCOME_STORED, WB_OUTCOME_STORED, WB_OUTCOME_STORED, WB_OUTCOME_DUPLICATE, WB_OUTCOME_TRUNCATED,
-                                       WB_OUTCOME_UNCHANGED, WB_OUTCOME_REDIRECT, WB_OUTCOME_GONE, WB_OUTCOME_ERROR, WB_OUTCOME_LATER,
-                                       WB_OUTCOME_ROBOTS};
+    static const uint8_t outcomes[] = {WB_OUTCOME_STORED,    WB_OUTCOME_STORED,    WB_OUTCOME_STORED,
+                                       WB_OUTCOME_DUPLICATE, WB_OUTCOME_TRUNCATED, WB_OUTCOME_UNCHANGED,
+                                       WB_OUTCOME_REDIRECT,  WB_OUTCOME_GONE,      WB_OUTCOME_ERROR,
+                                       WB_OUTCOME_LATER,     WB_OUTCOME_ROBOTS};
     uint8_t outcome = outcomes[chance_below(c, sizeof outcomes)];
     bool stored = outcome == WB_OUTCOME_STORED || outcome == WB_OUTCOME_DUPLICATE || outcome == WB_OUTCOME_TRUNCATED;
 
     edit->outcome = outcome;
-    edit->status = (uint16_t)(stored ? 200 : outcome == WB_OUTCOME_GONE ? 404 : outcome == WB_OUTCOME_REDIRECT ? 301 : 0);
+    edit->status = (uint16_t)(stored                           ? 200
+                              : outcome == WB_OUTCOME_GONE     ? 404
+                              : outcome == WB_OUTCOME_REDIRECT ? 301
+                                                               : 0);
     edit->location = (uint8_t)chance_below(c, TWIN_URLS);
     if (!stored) {
         edit->md5 = -1;
@@ -242,9 +257,14 @@ static void random_visit(struct twin_edit *edit, uint64_t *c)
 
 static struct twin_edit random_edit(enum twin_kind kind, int64_t now_ms, uint64_t *c)
 {
-    struct twin_edit edit = {.kind = kind, .time_ms = now_ms, .url = (uint8_t)chance_below(c, TWIN_URLS), .https = chance_below(c, 2),
-                             .slash = chance_below(c, 2), .md5 = (int)chance_below(c, TWIN_MD5S + 2) - 2,
-                             .variant = (uint32_t)chance_next(c), .score = (double)chance_below(c, 100) / 4,
+    struct twin_edit edit = {.kind = kind,
+                             .time_ms = now_ms,
+                             .url = (uint8_t)chance_below(c, TWIN_URLS),
+                             .https = chance_below(c, 2),
+                             .slash = chance_below(c, 2),
+                             .md5 = (int)chance_below(c, TWIN_MD5S + 2) - 2,
+                             .variant = (uint32_t)chance_next(c),
+                             .score = (double)chance_below(c, 100) / 4,
                              .depth = (uint16_t)chance_below(c, 4)};
 
     edit.md5 = edit.md5 < 0 ? -1 : edit.md5;
@@ -268,7 +288,8 @@ UNUSED void twin_batch_make(struct twin_batch *batch, uint64_t seed, int64_t now
 {
     static const enum twin_kind by_call[] = {TWIN_ADD,        TWIN_ADD,    TWIN_ADD_SCORE, TWIN_ADD_ABSENT, TWIN_LINK,
                                              TWIN_LINK,       TWIN_LINK,   TWIN_LINK,      TWIN_LINK};
-    static const enum twin_kind told[] = {TWIN_VISIT, TWIN_VISIT, TWIN_VISIT, TWIN_VISIT, TWIN_SEED, TWIN_HINT, TWIN_PUSH, TWIN_EXPUNGE, TWIN_ASK};
+    static const enum twin_kind told[] = {TWIN_VISIT, TWIN_VISIT, TWIN_VISIT,   TWIN_VISIT, TWIN_SEED,
+                                          TWIN_HINT,  TWIN_PUSH,  TWIN_EXPUNGE, TWIN_ASK};
     size_t first = calls ? chance_below(&seed, calls) : 0;
     int64_t latest = 0;
 
@@ -277,7 +298,8 @@ UNUSED void twin_batch_make(struct twin_batch *batch, uint64_t seed, int64_t now
     batch->look = NULL;
     for (size_t i = 0; i < calls + records && i < TWIN_EDITS_MAX; i++) {
         bool journal = i >= first && i < first + records;
-        enum twin_kind kind = journal ? told[chance_below(&seed, COUNT(told))] : by_call[chance_below(&seed, COUNT(by_call))];
+        enum twin_kind kind =
+            journal ? told[chance_below(&seed, COUNT(told))] : by_call[chance_below(&seed, COUNT(by_call))];
         struct twin_edit edit = random_edit(kind, now_ms, &seed);
         if (journal)
             edit.time_ms = latest = edit.time_ms > latest ? edit.time_ms : latest;
@@ -285,7 +307,7 @@ UNUSED void twin_batch_make(struct twin_batch *batch, uint64_t seed, int64_t now
     }
 }
 
-/* ---- the twin's rules ---------------------------------------------------------------------------------------- */
+/* ---- the twin's rules ------------------------------------------------------------------------ */
 
 static void forget_page(struct twin_page *page, unsigned flags)
 {
@@ -293,7 +315,8 @@ static void forget_page(struct twin_page *page, unsigned flags)
     page->by_hand = false;
 }
 
-static void begin_page(struct twin *twin, const struct twin_edit *edit, unsigned url, bool https, bool slash, unsigned depth)
+static void begin_page(struct twin *twin, const struct twin_edit *edit, unsigned url, bool https, bool slash,
+                       unsigned depth)
 {
     struct twin_page *page = &twin->pages[url];
 
@@ -305,7 +328,8 @@ static void begin_page(struct twin *twin, const struct twin_edit *edit, unsigned
     page->row.depth = (uint16_t)depth;
 }
 
-static void hear_of(struct twin *twin, const struct twin_edit *edit, unsigned url, bool https, bool slash, unsigned depth, bool wanted)
+static void hear_of(struct twin *twin, const struct twin_edit *edit, unsigned url, bool https, bool slash,
+                    unsigned depth, bool wanted)
 {
     struct twin_page *page = &twin->pages[url];
 
@@ -318,7 +342,8 @@ static void hear_of(struct twin *twin, const struct twin_edit *edit, unsigned ur
 
 static void take_answer(struct wb_webdb_page *row, const struct twin_edit *edit)
 {
-    bool error = edit->outcome == WB_OUTCOME_ERROR || edit->outcome == WB_OUTCOME_LATER, robots = edit->outcome == WB_OUTCOME_ROBOTS;
+    bool error = edit->outcome == WB_OUTCOME_ERROR || edit->outcome == WB_OUTCOME_LATER,
+         robots = edit->outcome == WB_OUTCOME_ROBOTS;
 
     row->last_tried_ms = edit->time_ms;
     row->outcome = edit->outcome;
@@ -350,7 +375,8 @@ static void apply_visit(struct twin *twin, const struct twin_edit *edit)
     struct twin_page *page = &twin->pages[edit->url];
     bool itself = edit->outcome == WB_OUTCOME_REDIRECT && edit->location == edit->url;
 
-    if (page->there && (page->row.flags & WB_PAGE_BARRED || (page->row.last_tried_ms && edit->time_ms <= page->row.last_tried_ms)))
+    if (page->there &&
+        (page->row.flags & WB_PAGE_BARRED || (page->row.last_tried_ms && edit->time_ms <= page->row.last_tried_ms)))
         return;
     begin_page(twin, edit, edit->url, edit->https, edit->slash, edit->depth);
     page->row.depth = edit->depth < page->row.depth ? edit->depth : page->row.depth;
@@ -456,12 +482,16 @@ UNUSED bool twin_has_content(const struct twin *twin, int md5)
 
     twin_md5(md5, bytes);
     for (unsigned i = 0; i < TWIN_URLS; i++)
-        if (twin->pages[i].there && twin->pages[i].row.has_content && memcmp(twin->pages[i].row.md5, bytes, sizeof bytes) == 0)
+        if (twin->pages[i].there && twin->pages[i].row.has_content &&
+            memcmp(twin->pages[i].row.md5, bytes, sizeof bytes) == 0)
             return true;
     return false;
 }
 
-/* All edits of pages in order of time, then links: old ones whose content is gone go, new ones come where there is a content. */
+/*
+ * All edits of pages in order of time, then links: old ones whose content is gone go, new ones come where there is a
+ * content.
+ */
 UNUSED void twin_apply(struct twin *twin, struct twin_batch *batch)
 {
     uint16_t order[TWIN_EDITS_MAX];
@@ -483,163 +513,6 @@ UNUSED void twin_apply(struct twin *twin, struct twin_batch *batch)
             if (twin_has_content(twin, edit->links[k].md5))
                 twin->links[edit->links[k].md5][edit->links[k].url] = edit->links[k];
     }
-}
-
-/* ---- the same to a writer --------------------------------------------------------------------------------------- */
-
-static struct wb_webdb_link link_of(const struct twin_link *link)
-{
-    struct wb_webdb_link made = {.to = twin_url(link->url, link->https, link->slash), .anchor = twin_anchor(link->anchor), .tag = link->tag,
-                                 .flags = link->flags};
-
-    twin_md5(link->md5, made.from_md5);
-    return made;
-}
-
-static int call_writer(struct wb_webdb_writer *writer, const struct twin_edit *edit)
-{
-    struct wb_webdb_page row;
-    struct wb_webdb_link link = {.tag = 0};
-
-    fill_row(edit, &row);
-    if (edit->link_count)
-        link = link_of(&edit->links[0]);
-    switch (edit->kind) {
-    case TWIN_ADD:
-        return wb_webdb_add_page(writer, &row);
-    case TWIN_ADD_SCORE:
-        return wb_webdb_add_page_with_score(writer, &row);
-    case TWIN_ADD_ABSENT:
-        return wb_webdb_add_page_if_not_present(writer, &row, edit->link_count ? &link : NULL);
-    default:
-        return wb_webdb_add_link(writer, &link);
-    }
-}
-
-static int append_record(struct wb_journal_writer *log, const struct twin_edit *twin_edit)
-{
-    struct wb_slice url = twin_url(twin_edit->url, twin_edit->https, twin_edit->slash);
-    struct wb_edit_link links[TWIN_LINKS_MAX];
-    struct wb_edit edit = {.kind = WB_EDIT_PAGE, .site = wb_edit_site(wb_slice_str(twin_sites[twin_edit->url / TWIN_PATHS])),
-                           .time_ms = twin_edit->time_ms, .count = twin_edit->count, .links = links, .text = url};
-    struct wb_edit_place place;
-
-    if (twin_edit->kind == TWIN_VISIT) {
-        edit.page = (struct wb_edit_page){.url = url, .outcome = twin_edit->outcome, .status = twin_edit->status, .depth = twin_edit->depth,
-                                          .has_content = twin_edit->md5 >= 0, .simhash = twin_edit->variant, .bytes = twin_edit->variant / 7,
-                                          .links = links, .link_count = twin_edit->link_count};
-        if (twin_edit->md5 >= 0)
-            twin_md5(twin_edit->md5, edit.page.md5);
-        else
-            edit.page.simhash = edit.page.bytes = 0;
-        if (twin_edit->outcome == WB_OUTCOME_REDIRECT)
-            edit.page.location = twin_url(twin_edit->location, true, false);
-        for (size_t i = 0; i < twin_edit->link_count; i++) {
-            struct wb_webdb_link link = link_of(&twin_edit->links[i]);
-            links[i] = (struct wb_edit_link){.url = link.to, .anchor = link.anchor, .tag = link.tag, .flags = link.flags};
-        }
-    } else if (twin_edit->kind == TWIN_SEED || twin_edit->kind == TWIN_HINT || twin_edit->kind == TWIN_ASK) {
-        edit.kind = twin_edit->kind == TWIN_SEED ? WB_EDIT_SEEDS : twin_edit->kind == TWIN_HINT ? WB_EDIT_HINTS : WB_EDIT_ASK;
-        edit.count = twin_edit->depth;
-        edit.link_count = 1;
-        links[0] = (struct wb_edit_link){.url = url, .modified_ms = twin_edit->hint_ms};
-    } else {
-        edit.kind = twin_edit->kind == TWIN_PUSH ? WB_EDIT_PUSH : WB_EDIT_EXPUNGE;
-    }
-    return wb_journal_writer_append(log, &edit, &place);
-}
-
-UNUSED size_t twin_count_records(const struct twin_batch *batch)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < batch->count; i++)
-        count += batch->edits[i].kind >= TWIN_JOURNAL;
-    return count;
-}
-
-/* What of the batch the journal tells, to a log that stays open. */
-UNUSED int twin_append_journal(struct wb_journal_writer *log, const struct twin_batch *batch)
-{
-    int err = 0;
-
-    for (size_t i = 0; err == 0 && i < batch->count; i++)
-        if (batch->edits[i].kind >= TWIN_JOURNAL)
-            err = append_record(log, &batch->edits[i]);
-    return err < 0 ? err : wb_journal_writer_flush(log);
-}
-
-/* The same into a new log. Nothing is written where it tells nothing. */
-UNUSED int twin_write_journal(const char *dir, const struct twin_batch *batch)
-{
-    struct wb_journal_writer *log = NULL;
-    int err = twin_count_records(batch) ? wb_journal_writer_open(dir, 0, &log) : 0;
-
-    if (err == 0 && log)
-        err = twin_append_journal(log, batch);
-    if (err == 0 && log)
-        err = wb_journal_writer_finish(log);
-    if (log)
-        wb_journal_writer_close(log);
-    return err;
-}
-
-/* The edits of a batch in their order; the journal was written before. */
-UNUSED int twin_call_writer(struct wb_webdb_writer *writer, const struct twin_batch *batch)
-{
-    bool journal = false;
-    int err = 0;
-
-    for (size_t i = 0; err == 0 && i < batch->count; i++) {
-        if (batch->edits[i].kind < TWIN_JOURNAL)
-            err = call_writer(writer, &batch->edits[i]);
-        else if (!journal)
-            err = wb_webdb_add_journal(writer, NULL, NULL);
-        journal = journal || batch->edits[i].kind >= TWIN_JOURNAL;
-    }
-    return err;
-}
-
-/* The rule that twins compare with: a page is due a week after the last try. */
-UNUSED int twin_set_due(struct wb_webdb_writer *writer, const struct twin_batch *batch)
-{
-    const struct wb_webdb_site *site;
-    struct wb_webdb_page *page;
-    int got;
-
-    while ((got = wb_webdb_writer_next(writer, &page, &site)) > 0) {
-        if (batch->look)
-            batch->look(batch->look_context, page, site);
-        page->next_due_ms = page->last_tried_ms + TWIN_WEEK_MS;
-    }
-    return got;
-}
-
-UNUSED int twin_close_writer(struct wb_webdb_writer *writer, const struct twin_batch *batch, struct wb_webdb_merge *merge_out)
-{
-    int err = twin_set_due(writer, batch);
-
-    if (err == 0)
-        return wb_webdb_writer_close(writer, merge_out);
-    wb_webdb_writer_abandon(writer);
-    return err;
-}
-
-/* Opens a writer, gives it the batch, closes it. The journal was written before. */
-UNUSED int twin_update(const char *dir, const struct twin_batch *batch, size_t memory_bytes, unsigned threads, struct wb_webdb_merge *merge_out)
-{
-    struct wb_webdb_options options = {.memory_bytes = memory_bytes, .threads = threads, .now_ms = batch->now_ms};
-    struct wb_webdb_writer *writer = NULL;
-    int err = wb_webdb_writer_open(dir, &options, &writer);
-
-    if (err < 0)
-        return err;
-    err = twin_call_writer(writer, batch);
-    if (err < 0) {
-        wb_webdb_writer_abandon(writer);
-        return err;
-    }
-    return twin_close_writer(writer, batch, merge_out);
 }
 
 #endif
