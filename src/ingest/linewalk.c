@@ -19,8 +19,7 @@ static int report(const struct wb_linewalk *walk, const struct wb_ingest_error *
 static int report_bad_line(struct wb_linewalk *walk, const char *path, const struct wb_linereader *reader)
 {
     char message[WB_ERROR_MESSAGE_MAX + 64];
-    struct wb_ingest_error error = {.file = path, .line = wb_linereader_number(reader),
-                                    .message = message};
+    struct wb_ingest_error error = {.file = path, .line = wb_linereader_number(reader), .message = message};
 
     if (walk->bad_lines++ >= REPORTED_MAX)
         return 0;
@@ -33,8 +32,7 @@ static int report_bad_line(struct wb_linewalk *walk, const char *path, const str
 static int report_damage(struct wb_linewalk *walk, const char *path, const struct wb_linereader *reader)
 {
     char message[WB_ERROR_MESSAGE_MAX + 64];
-    struct wb_ingest_error error = {.file = path, .line = wb_linereader_number(reader),
-                                    .message = message,
+    struct wb_ingest_error error = {.file = path, .line = wb_linereader_number(reader), .message = message,
                                     .fatal = true};
 
     walk->unfinished++;
