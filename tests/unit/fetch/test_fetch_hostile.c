@@ -2,6 +2,7 @@
  * test_fetch_hostile.c - servers that send too much, too little, too slowly or nonsense: the right error, within
  * bounds.
  */
+#include "../testdata.h"
 #include "fetch_support.h"
 
 #include "os/clock.h"
