@@ -1,9 +1,10 @@
 /*
  * import.c - an import of archives or of a tree of files, from its options to its last commit.
  *
- *   source (its own thread: reads, inflates, parses) -> queue -> importer (the caller's thread) -> store
- *                                                         |-> journal (threads: what is in each page), one list ahead
- *                                                             of the importer
+ *   source              queue            journal                    importer
+ *   reads, inflates,    bounded in       digests and extracts       resolves revisits,
+ *   parses           -> bytes         -> each page, one list     -> puts pages into the store,
+ *   own thread                           ahead; pool of threads     commits; the caller's thread
  *
  * It commits at least once a second, so that a crash can undo little work. A signal, or a sink that fails, ends the
  * work between two pages, and what was put until then is committed. This file never looks inside a record or a page.

@@ -163,7 +163,7 @@ static void test_a_page_and_its_links(void **state)
     wb_journal_reader_close(told.reader);
 }
 
-static void test_what_came_goes_by_the_status(void **state)
+static void test_the_outcome_follows_from_the_status(void **state)
 {
     static const struct {
         unsigned status;
@@ -211,7 +211,7 @@ static void test_what_came_goes_by_the_status(void **state)
     wb_journal_reader_close(told.reader);
 }
 
-static void test_only_pages_of_http(void **state)
+static void test_only_http_pages_are_journaled(void **state)
 {
     struct wb_import_item *list = page_item("ftp://h.example/a", 200, "", "x");
 
@@ -336,7 +336,7 @@ static void test_revisits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_a_page_and_its_links), TEST(test_what_came_goes_by_the_status), TEST(test_only_pages_of_http),
+        TEST(test_a_page_and_its_links), TEST(test_the_outcome_follows_from_the_status), TEST(test_only_http_pages_are_journaled),
         TEST(test_many_pages),           TEST(test_revisits),
     };
 
