@@ -336,8 +336,11 @@ static void test_revisits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_a_page_and_its_links), TEST(test_the_outcome_follows_from_the_status), TEST(test_only_http_pages_are_journaled),
-        TEST(test_many_pages),           TEST(test_revisits),
+        TEST(test_a_page_and_its_links),
+        TEST(test_the_outcome_follows_from_the_status),
+        TEST(test_only_http_pages_are_journaled),
+        TEST(test_many_pages),
+        TEST(test_revisits),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
