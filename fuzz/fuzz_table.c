@@ -126,7 +126,7 @@ static uint64_t walk(struct wb_cursor *cursor, const struct wb_table_stat *stat,
         WB_CHECK(record.number < stat->records && record.key.len <= WB_TABLE_KEY_MAX);
         if (sound)
             WB_CHECK(record.number == count &&
-                     (count == 0 || wb_table_key_compare(wb_buf_slice(&last), record.key) < 0));
+                     (count == 0 || wb_slice_compare(wb_buf_slice(&last), record.key) < 0));
         wb_buf_clear(&last);
         WB_CHECK(wb_buf_append_slice(&last, record.key) == 0);
         count++;
@@ -156,7 +156,7 @@ static void ask(struct wb_cursor *cursor, const struct wb_table_stat *stat, stru
         int err = wb_cursor_seek(cursor, any);
         WB_CHECK(!sound || err == 0);
         if (wb_cursor_next(cursor, &record) == 1 && err == 0 && sound)
-            WB_CHECK(wb_table_key_compare(record.key, any) >= 0);
+            WB_CHECK(wb_slice_compare(record.key, any) >= 0);
     }
     wb_buf_release(&key);
 }

@@ -321,8 +321,9 @@ int wb_column_check(const struct wb_column *column, uint64_t first, uint64_t cou
 
     WB_CHECK(first <= column->count);
     WB_CHECK(count <= column->count - first);
-    if (!column->checked || count == 0)
+    if (count == 0)
         return 0;
+    WB_CHECK(column->checked != NULL);
     uint64_t last = ((first + count) * column->record_bytes - 1) / COLUMN_PIECE_BYTES;
     for (uint64_t n = first * column->record_bytes / COLUMN_PIECE_BYTES; err == 0 && n <= last; n++)
         if (!atomic_load_explicit(&column->checked[n], memory_order_relaxed))

@@ -321,7 +321,7 @@ static int find_restart(struct wb_cursor *cursor, struct wb_slice key)
         const char *p = view->raw + (place < view->end ? place : view->end);
         if (!wb_table_record_head_get(&p, end, 0, &head))
             return leave_damaged(cursor);
-        if (wb_table_key_compare(wb_slice(p, head.fresh), key) <= 0)
+        if (wb_slice_compare(wb_slice(p, head.fresh), key) <= 0)
             low = middle;
         else
             high = middle;
@@ -345,7 +345,7 @@ int wb_cursor_seek(struct wb_cursor *cursor, struct wb_slice key)
     if (err < 0)
         return err;
     while ((more = next_in_block(cursor)) == 1)
-        if (wb_table_key_compare(cursor->record.key, key) >= 0) {
+        if (wb_slice_compare(cursor->record.key, key) >= 0) {
             cursor->held = true;
             return 0;
         }

@@ -117,7 +117,7 @@ static int begin_edits(struct wb_merge *merge)
 
     WB_CHECK(merge->edit_ahead == AHEAD_READY);
     WB_CHECK(!merge->editing);
-    if (merge->any && wb_table_key_compare(wb_buf_slice(&merge->key), key) > 0)
+    if (merge->any && wb_slice_compare(wb_buf_slice(&merge->key), key) > 0)
         return wb_fail(WB_E_INVALID, "the edits are not in the order of the keys that they concern");
     wb_buf_clear(&merge->key);
     if (wb_buf_append_slice(&merge->key, key) < 0)
@@ -146,7 +146,7 @@ int wb_merge_next(struct wb_merge *merge, struct wb_slice *key_out, struct wb_ta
     bool old = merge->old_ahead == AHEAD_READY, edit = merge->edit_ahead == AHEAD_READY;
     if (!old && !edit)
         return 0;
-    order = old && edit ? wb_table_key_compare(merge->old_record.key, edit_key(merge)) : old ? -1 : 1;
+    order = old && edit ? wb_slice_compare(merge->old_record.key, edit_key(merge)) : old ? -1 : 1;
     if (order >= 0)
         err = begin_edits(merge);
     if (err < 0)

@@ -68,14 +68,14 @@ static int write_run(struct wb_sorter_chunk *chunk, struct wb_sorter_run *run_ou
 /* Inserts a run in its place by order. The caller holds the lock: runs may be finished in any order. */
 static int add_run(struct wb_sorter *sorter, const struct wb_sorter_run *run)
 {
-    int err = wb_buf_append(&sorter->runs, run, sizeof *run);
+    int err = wb_vec_push(&sorter->runs, *run);
 
     WB_CHECK(run->bytes > 0);
     WB_CHECK(run->order < sorter->next_order);
     if (err < 0)
         return err;
-    struct wb_sorter_run *runs = (struct wb_sorter_run *)(void *)sorter->runs.ptr;
-    size_t at = sorter->runs.len / sizeof *runs - 1;
+    struct wb_sorter_run *runs = sorter->runs.items;
+    size_t at = sorter->runs.count - 1;
     for (; at > 0 && runs[at - 1].order > run->order; at--)
         runs[at] = runs[at - 1];
     runs[at] = *run;
@@ -219,7 +219,7 @@ void wb_sorter_close(struct wb_sorter *sorter)
     }
     wb_free(sorter->chunks);
     wb_file_close(&sorter->merged);
-    wb_buf_release(&sorter->runs);
+    wb_vec_release(&sorter->runs);
     wb_free(sorter->dir);
     pthread_mutex_destroy(&sorter->lock);
     pthread_cond_destroy(&sorter->changed);

@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "base/pool.h"
+#include "base/vec.h"
 #include "os/file.h"
 #include "table/table_format.h"
 
@@ -235,7 +236,7 @@ struct wb_sorter {
     bool spilling;              /* the records do not fit in memory: chunks are written as runs */
     uint64_t next_order;
     struct wb_error_copy error; /* the first error; protected by the lock while jobs run */
-    struct wb_buf runs;         /* struct wb_sorter_run, by order; protected by the lock while jobs run */
+    WB_VEC(struct wb_sorter_run) runs; /* by order; protected by the lock while jobs run */
     struct wb_file merged;      /* the runs that came from merging runs */
     uint64_t merged_bytes;
     struct wb_sorter_readers readers;

@@ -17,13 +17,6 @@ enum {
     READER_ZSTD_BYTES = 160 << 10, /* memory of a zstd context for decompression */
 };
 
-static struct wb_sorter_run *runs_of(const struct wb_sorter *sorter, size_t *count_out)
-{
-    WB_CHECK(sorter->runs.len % sizeof(struct wb_sorter_run) == 0);
-    *count_out = sorter->runs.len / sizeof(struct wb_sorter_run);
-    return (struct wb_sorter_run *)(void *)sorter->runs.ptr;
-}
-
 /*
  * The memory that inputs may use. The output of a merge needs some too: a run writer, or the pump for the last merge.
  */
@@ -102,8 +95,8 @@ static int merge_some(struct wb_sorter *sorter, size_t first, size_t count)
 {
     struct wb_sorter_tree tree = {0};
     struct wb_sorter_run merged = {0};
-    size_t all;
-    struct wb_sorter_run *runs = runs_of(sorter, &all);
+    struct wb_sorter_run *runs = sorter->runs.items;
+    size_t all = sorter->runs.count;
 
     WB_CHECK(sorter->sorted);
     WB_CHECK(count >= 2);
@@ -124,7 +117,7 @@ static int merge_some(struct wb_sorter *sorter, size_t first, size_t count)
     }
     runs[first] = merged;
     memmove(runs + first + 1, runs + first + count, (all - first - count) * sizeof *runs);
-    sorter->runs.len -= (count - 1) * sizeof *runs;
+    sorter->runs.count -= count - 1;
     return 0;
 }
 
@@ -134,8 +127,8 @@ static int merge_some(struct wb_sorter *sorter, size_t first, size_t count)
  */
 static size_t choose_runs(const struct wb_sorter *sorter, size_t first, size_t excess)
 {
-    size_t all, budget = input_budget(sorter), cost = 0, largest = 0, count = 0;
-    const struct wb_sorter_run *runs = runs_of(sorter, &all);
+    size_t all = sorter->runs.count, budget = input_budget(sorter), cost = 0, largest = 0, count = 0;
+    const struct wb_sorter_run *runs = sorter->runs.items;
 
     WB_CHECK(first < all);
     WB_CHECK(excess > 0);
@@ -154,22 +147,21 @@ static size_t choose_runs(const struct wb_sorter *sorter, size_t first, size_t e
 
 int wb_sorter_merge_runs(struct wb_sorter *sorter)
 {
-    size_t all, cost, first = 0, budget = input_budget(sorter);
-    struct wb_sorter_run *runs = runs_of(sorter, &all);
+    size_t cost, first = 0, budget = input_budget(sorter);
+    const struct wb_sorter_run *runs = sorter->runs.items;
     int err = 0;
 
     WB_CHECK(sorter->spilling && sorter->sorted);
-    WB_CHECK(all > 0);
-    while (err == 0 && all > 2 && (cost = total_cost(sorter, runs, all)) > budget) {
-        size_t count = first + 1 < all ? choose_runs(sorter, first, cost - budget) : 0;
+    WB_CHECK(sorter->runs.count > 0);
+    while (err == 0 && sorter->runs.count > 2 && (cost = total_cost(sorter, runs, sorter->runs.count)) > budget) {
+        size_t count = first + 1 < sorter->runs.count ? choose_runs(sorter, first, cost - budget) : 0;
         if (count >= 2)
             err = merge_some(sorter, first, count);
         first = count >= 2 ? first + 1 : 0; /* at the end of the runs, start the next pass */
-        runs = runs_of(sorter, &all);
     }
     if (err < 0)
         return err;
-    for (size_t i = 0; i < all; i++)
+    for (size_t i = 0; i < sorter->runs.count; i++)
         sorter->stat.passes = sorter->stat.passes > runs[i].depth + 1 ? sorter->stat.passes : runs[i].depth + 1;
-    return open_tree(sorter, runs, all, &sorter->tree);
+    return open_tree(sorter, runs, sorter->runs.count, &sorter->tree);
 }

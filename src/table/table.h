@@ -9,9 +9,9 @@
  *
  * webdb keeps its tables here, and the graph import sorts with it. This room does not know what a key or a value means.
  *
- * Keys are byte strings. They compare as memcmp() does; if one key is a prefix of the other, the shorter one comes
- * first. A file is written once, from front to back, and never changed afterwards; to replace one, write a new file and
- * rename it. Every block has a checksum. docs/formats/table.md describes the bytes.
+ * Keys are byte strings. They compare as memcmp() does (wb_slice_compare()); if one key is a prefix of the other, the
+ * shorter one comes first. A file is written once, from front to back, and never changed afterwards; to replace one,
+ * write a new file and rename it. Every block has a checksum. docs/formats/table.md describes the bytes.
  *
  * Functions return 0 or a negative error code, unless their comment says that they return 1 for a record and 0 at the
  * end.

@@ -204,13 +204,4 @@ static inline size_t wb_table_key_shared(struct wb_slice a, struct wb_slice b)
     return n;
 }
 
-/* Less than, equal to or greater than 0, as memcmp(); a prefix comes before the longer key. */
-static inline int wb_table_key_compare(struct wb_slice a, struct wb_slice b)
-{
-    size_t least = a.len < b.len ? a.len : b.len;
-    int order = least ? memcmp(a.ptr, b.ptr, least) : 0;
-
-    return order ? order : a.len < b.len ? -1 : a.len > b.len;
-}
-
 #endif

@@ -40,7 +40,7 @@ static int take_entries(struct wb_table *table, const struct wb_table_block_view
         if (wb_buf_append(&table->keys, key, key_len) < 0)
             return WB_E_NOMEM;
         place[1] = (struct wb_table_block_place){place->offset + bytes, place->first + records, table->keys.len};
-        if (*next > 0 && wb_table_key_compare(wb_table_block_key(table, *next - 1), wb_slice(key, key_len)) >= 0)
+        if (*next > 0 && wb_slice_compare(wb_table_block_key(table, *next - 1), wb_slice(key, key_len)) >= 0)
             return damaged_index(table); /* keys do not ascend */
         ++*next;
     }
@@ -200,7 +200,7 @@ uint64_t wb_table_find_block(const struct wb_table *table, struct wb_slice key)
     WB_CHECK(high > 0);
     while (high - low > 1) {
         uint64_t middle = low + (high - low) / 2;
-        if (wb_table_key_compare(wb_table_block_key(table, middle), key) <= 0)
+        if (wb_slice_compare(wb_table_block_key(table, middle), key) <= 0)
             low = middle;
         else
             high = middle;

@@ -64,7 +64,7 @@ static const char *check_record(struct table_check *check, uint64_t block, const
     struct wb_slice rest = wb_slice(check->key + head.shared, check->key_len - head.shared); /* of the last key */
     if (index == 0 && !index_key_right(check, wb_table_block_key(check->table, block), fresh))
         return "the index has a wrong key for this block";
-    if (check->any && wb_table_key_compare(fresh, rest) <= 0)
+    if (check->any && wb_slice_compare(fresh, rest) <= 0)
         return "keys do not ascend";
     memcpy(check->key + head.shared, fresh.ptr, fresh.len);
     check->key_len = head.shared + head.fresh;

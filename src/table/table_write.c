@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/pool.h"
+#include "base/vec.h"
 #include "os/file.h"
 #include "os/path.h"
 #include "table/table_format.h"
@@ -42,7 +43,7 @@ struct batch_block {
 struct write_batch {
     struct wb_table_writer *writer;
     struct wb_buf raw, packed, keys; /* its blocks before and after compression, their index keys */
-    struct wb_buf blocks;            /* struct batch_block */
+    WB_VEC(struct batch_block) blocks;
     ZSTD_CCtx *zstd;
     bool busy, done; /* protected by the writer's lock */
     struct wb_error_copy error;
@@ -79,13 +80,6 @@ static int keep_error(struct wb_table_writer *writer, int err)
     return err;
 }
 
-static struct batch_block *blocks_of(const struct write_batch *batch, size_t *count_out)
-{
-    WB_CHECK(batch->blocks.len % sizeof(struct batch_block) == 0);
-    *count_out = batch->blocks.len / sizeof(struct batch_block);
-    return (struct batch_block *)(void *)batch->blocks.ptr;
-}
-
 /* ---- creating and freeing -------------------------------------------------------------------- */
 
 static void free_writer(struct wb_table_writer *writer)
@@ -98,7 +92,7 @@ static void free_writer(struct wb_table_writer *writer)
         wb_buf_release(&batch->raw);
         wb_buf_release(&batch->packed);
         wb_buf_release(&batch->keys);
-        wb_buf_release(&batch->blocks);
+        wb_vec_release(&batch->blocks);
         ZSTD_freeCCtx(batch->zstd);
     }
     wb_free(writer->batches);
@@ -200,8 +194,8 @@ static void pack_batch(void *context)
 {
     struct write_batch *batch = context;
     struct wb_table_writer *writer = batch->writer;
-    size_t count, raw_start = 0;
-    struct batch_block *blocks = blocks_of(batch, &count);
+    struct batch_block *blocks = batch->blocks.items;
+    size_t count = batch->blocks.count, raw_start = 0;
     int err = 0;
 
     WB_CHECK(writer->magic == TABLE_WRITER_MAGIC);
@@ -300,15 +294,15 @@ static void empty_batch(struct wb_table_writer *writer, struct write_batch *batc
     wb_buf_clear(&batch->raw);
     wb_buf_clear(&batch->packed);
     wb_buf_clear(&batch->keys);
-    wb_buf_clear(&batch->blocks);
+    wb_vec_clear(&batch->blocks);
 }
 
 /* Waits for the oldest busy batch, writes it, and makes it free. */
 static int write_oldest(struct wb_table_writer *writer)
 {
     struct write_batch *batch = &writer->batches[writer->oldest];
-    size_t count, packed_start = 0, key_start = 0;
-    struct batch_block *blocks = blocks_of(batch, &count);
+    const struct batch_block *blocks = batch->blocks.items;
+    size_t count = batch->blocks.count, packed_start = 0, key_start = 0;
     int err;
 
     WB_CHECK(writer->error.code == 0);
@@ -357,7 +351,7 @@ static int hand_over(struct wb_table_writer *writer)
     WB_CHECK(writer->filling < writer->batch_count);
     WB_CHECK(!batch->busy);
     WB_CHECK(writer->block.records == 0); /* a block never spans two batches */
-    if (batch->blocks.len == 0)
+    if (batch->blocks.count == 0)
         return 0;
     if (large)
         err = write_all(writer);
@@ -393,7 +387,7 @@ static int close_block(struct wb_table_writer *writer)
     int err = wb_table_block_builder_finish(&writer->block, &batch->raw);
     block.raw_end = batch->raw.len;
     if (err == 0)
-        err = wb_buf_append(&batch->blocks, &block, sizeof block);
+        err = wb_vec_push(&batch->blocks, block);
     if (err == 0 && batch->raw.len >= BATCH_BYTES)
         err = hand_over(writer);
     return err;

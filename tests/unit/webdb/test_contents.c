@@ -6,13 +6,14 @@
 enum { ENTRIES = 3000 };
 
 static struct wb_content entries[ENTRIES];
+static const char *dir;
 
 static int compare_contents(const void *a, const void *b)
 {
     return memcmp(a, b, sizeof(struct wb_content));
 }
 
-/* Looked for one by one: the number of the first entry of an MD5, or count. */
+/* Looks at one entry after the other. Returns the number of the first entry with this MD5, or count. */
 static uint64_t find_slowly(size_t count, const uint8_t md5[WB_EDIT_MD5_BYTES])
 {
     for (size_t i = 0; i < count; i++) {
@@ -22,34 +23,51 @@ static uint64_t find_slowly(size_t count, const uint8_t md5[WB_EDIT_MD5_BYTES])
     return count;
 }
 
-static void expect_find(size_t count, const uint8_t md5[WB_EDIT_MD5_BYTES])
+static void expect_find(const struct wb_column *column, const uint8_t md5[WB_EDIT_MD5_BYTES])
 {
-    struct wb_column column = {.records = (const char *)entries, .count = count, .record_bytes = sizeof *entries};
-    uint64_t expected = find_slowly(count, md5), found;
+    uint64_t count = column->count, expected = find_slowly(count, md5), found;
 
-    assert_int_equal(wb_contents_find(&column, md5, &found), expected < count ? 0 : WB_E_NOTFOUND);
+    assert_int_equal(wb_contents_find(column, md5, &found), expected < count ? 0 : WB_E_NOTFOUND);
     if (expected < count)
         assert_true(found == expected);
 }
 
-/* Looks for every entry and for what lies just beside each. */
-static void expect_finds(size_t count)
+/* Writes the first entries as a column and opens it. */
+static struct wb_column open_entries(size_t count)
 {
-    uint8_t beside[WB_EDIT_MD5_BYTES];
+    struct wb_column_writer *writer = NULL;
+    struct wb_column column = WB_COLUMN_INIT;
+    char *path = wb_path_join(dir, WB_CONTENTS_FILE);
 
     qsort(entries, count, sizeof *entries, compare_contents);
+    assert_int_equal(wb_column_create(path, WB_CONTENTS_KIND, sizeof *entries, &writer), 0);
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(wb_column_add(writer, &entries[i]), 0);
+    assert_int_equal(wb_column_finish(writer, NULL), 0);
+    assert_int_equal(wb_column_open(path, WB_CONTENTS_KIND, sizeof *entries, &column), 0);
+    wb_free(path);
+    return column;
+}
+
+/* Looks for every entry, and for the MD5s just before and after each. */
+static void expect_finds(size_t count)
+{
+    struct wb_column column = open_entries(count);
+    uint8_t beside[WB_EDIT_MD5_BYTES];
+
     for (size_t i = 0; i < count; i += 1 + count / 200) {
-        expect_find(count, entries[i].md5);
+        expect_find(&column, entries[i].md5);
         memcpy(beside, entries[i].md5, sizeof beside);
         beside[15]++;
-        expect_find(count, beside);
+        expect_find(&column, beside);
         beside[15] = (uint8_t)(beside[15] - 2);
-        expect_find(count, beside);
+        expect_find(&column, beside);
     }
     memset(beside, 0, sizeof beside);
-    expect_find(count, beside);
+    expect_find(&column, beside);
     memset(beside, 0xff, sizeof beside);
-    expect_find(count, beside);
+    expect_find(&column, beside);
+    wb_column_close(&column);
 }
 
 static void put_entry(size_t i, uint64_t high, uint64_t low)
@@ -101,10 +119,18 @@ static void test_uneven(void **state)
     expect_finds(ENTRIES);
 }
 
+static int begin(void **state)
+{
+    int err = make_root(state);
+
+    dir = err == 0 ? new_dir() : NULL;
+    return err;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_even), cmocka_unit_test(test_copies),
                                        cmocka_unit_test(test_uneven)};
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, begin, remove_root);
 }
