@@ -89,6 +89,7 @@ struct wb_block_entry wb_block_entry_read(const char *directory, size_t index)
 {
     const char *at = directory + index * WB_BLOCK_ENTRY_BYTES;
 
+    WB_CHECK(index < WB_BLOCK_PAGES_MAX);
     return (struct wb_block_entry){
         .id = wb_pageid_get(at),
         .slot = wb_get16(at + ENTRY_SLOT_AT),
@@ -102,7 +103,9 @@ struct wb_block_entry wb_block_entry_read(const char *directory, size_t index)
 
 int wb_block_directory_check(const struct wb_block_head *head, const char *directory)
 {
-    WB_CHECK(head->count > 0 && head->count <= WB_BLOCK_PAGES_MAX);
+    WB_CHECK(head->bytes >= wb_block_directory_end(head) + head->lead_stored_bytes);
+    WB_CHECK(head->count > 0);
+    WB_CHECK(head->count <= WB_BLOCK_PAGES_MAX);
 
     uint64_t bytes = wb_block_directory_end(head) + head->lead_stored_bytes, lead_raw_bytes = 0;
     uint32_t lead_count = 0;
@@ -132,7 +135,9 @@ bool wb_block_find_slot(const struct wb_block_head *head, const char *directory,
 {
     size_t low = 0, high = head->count;
 
-    WB_CHECK(head->count > 0 && head->count <= WB_BLOCK_PAGES_MAX);
+    WB_CHECK(head->bytes > WB_BLOCK_HEADER_BYTES);
+    WB_CHECK(head->count > 0);
+    WB_CHECK(head->count <= WB_BLOCK_PAGES_MAX);
     while (low < high) {
         size_t middle = (low + high) / 2;
         uint16_t here = wb_get16(directory + middle * WB_BLOCK_ENTRY_BYTES + ENTRY_SLOT_AT);
@@ -152,6 +157,7 @@ bool wb_block_find_slot(const struct wb_block_head *head, const char *directory,
 
 uint64_t wb_block_frame_at(const struct wb_block_head *head, const char *directory, size_t index)
 {
+    WB_CHECK(head->count <= WB_BLOCK_PAGES_MAX);
     WB_CHECK(index < head->count);
 
     uint64_t at = wb_block_directory_end(head) + head->lead_stored_bytes;
@@ -207,6 +213,7 @@ void wb_block_reader_free(struct wb_block_reader *reader)
 static int decompress(struct wb_block_reader *reader, struct wb_slice frame, struct wb_slice dictionary, size_t raw,
                       struct wb_buf *out)
 {
+    WB_CHECK(frame.len > 0);
     WB_CHECK(reader->magic == READER_MAGIC);
 
     int err = wb_buf_reserve(out, raw + 1);
@@ -227,7 +234,8 @@ int wb_block_read_lead(struct wb_block_reader *reader, const struct wb_block_hea
                        struct wb_buf *lead_out)
 {
     WB_CHECK(reader->magic == READER_MAGIC);
-    WB_CHECK(head->lead_count > 0 && head->lead_raw_bytes <= LEAD_RAW_MAX);
+    WB_CHECK(head->lead_count > 0);
+    WB_CHECK(head->lead_raw_bytes <= LEAD_RAW_MAX);
     if (wb_hash32(frame, head->lead_stored_bytes) != head->lead_check)
         return wb_fail(WB_E_CORRUPT, "the block's lead does not match its checksum");
     wb_buf_clear(lead_out);
@@ -247,6 +255,7 @@ static int begin_record(const struct wb_block_entry *entry, struct wb_buf *recor
 int wb_block_lead_record(const struct wb_block_entry *entry, struct wb_slice lead, size_t lead_at,
                          struct wb_buf *record_out)
 {
+    WB_CHECK(lead.len <= LEAD_RAW_MAX);
     WB_CHECK(entry->flags & WB_BLOCK_ENTRY_LEAD);
     WB_CHECK(lead_at + entry->raw_bytes <= lead.len);
     int err = begin_record(entry, record_out);
@@ -257,8 +266,10 @@ int wb_block_lead_record(const struct wb_block_entry *entry, struct wb_slice lea
 static int append_text(struct wb_block_reader *reader, const struct wb_block_entry *entry, const char *frame,
                        struct wb_slice lead, struct wb_buf *out)
 {
+    WB_CHECK(lead.len <= LEAD_RAW_MAX);
     WB_CHECK(reader->magic == READER_MAGIC);
-    WB_CHECK(!(entry->flags & WB_BLOCK_ENTRY_LEAD) && entry->stored_bytes > 0);
+    WB_CHECK(!(entry->flags & WB_BLOCK_ENTRY_LEAD));
+    WB_CHECK(entry->stored_bytes > 0);
     /* The entry was covered by the directory's checksum, so raw_bytes is our own number: safe to allocate by. */
     if (wb_hash32(frame, entry->stored_bytes) != entry->check)
         return wb_fail(WB_E_CORRUPT, "a page's frame does not match its checksum");
@@ -276,6 +287,7 @@ int wb_block_read_text(struct wb_block_reader *reader, const struct wb_block_ent
 int wb_block_read_frame(struct wb_block_reader *reader, const struct wb_block_entry *entry, const char *frame,
                         struct wb_slice lead, struct wb_buf *record_out)
 {
+    WB_CHECK(entry->digests != NULL);
     WB_CHECK(reader->magic == READER_MAGIC);
 
     int err = begin_record(entry, record_out);
@@ -291,6 +303,7 @@ static bool thin_directory(const struct wb_block_head *head, const char *block, 
 {
     uint32_t live = 0;
 
+    WB_CHECK(head->count > 0);
     *count_out = 0;
     *bytes_out = head->lead_stored_bytes;
     for (size_t i = 0; i < head->count; i++) {
@@ -307,7 +320,8 @@ static bool thin_directory(const struct wb_block_head *head, const char *block, 
         (*count_out)++;
     }
     *bytes_out += WB_BLOCK_HEADER_BYTES + (uint64_t)*count_out * WB_BLOCK_ENTRY_BYTES;
-    WB_CHECK(live <= *count_out && *count_out <= head->count);
+    WB_CHECK(live <= *count_out);
+    WB_CHECK(*count_out <= head->count);
     WB_CHECK(*bytes_out <= head->bytes);
     return live > 0;
 }
@@ -319,7 +333,8 @@ int wb_block_thin(const struct wb_block_head *head, const char *block, const boo
     int err;
 
     WB_CHECK(memcmp(block, BLOCK_MAGIC, HEAD_FORMAT_AT) == 0);
-    WB_CHECK(head->count > 0 && head->count <= WB_BLOCK_PAGES_MAX);
+    WB_CHECK(head->count > 0);
+    WB_CHECK(head->count <= WB_BLOCK_PAGES_MAX);
     err = wb_buf_reserve(block_out, (size_t)head->bytes);
     if (err < 0)
         return err;

@@ -91,6 +91,7 @@ static struct lead_run find_run(const struct wb_block_page *pages, size_t from, 
 {
     struct lead_run run = {from, 0, 0}, best = run;
 
+    WB_CHECK(to <= WB_BLOCK_PAGES_MAX);
     WB_CHECK(from <= to);
     for (size_t i = from; i < to && run.bytes < WB_BLOCK_LEAD_MIN; i++) {
         if (pages[i].record.len > WB_BLOCK_LEAD_PAGE_MAX) {
@@ -116,6 +117,8 @@ static struct lead_run choose_lead(const struct wb_block_page *pages, size_t cou
 {
     size_t bytes = 0, before = 0, middle = 0;
 
+    WB_CHECK(count > 0);
+    WB_CHECK(count <= WB_BLOCK_PAGES_MAX);
     if (count < 2)
         return (struct lead_run){0, 0, 0};
     for (size_t i = 0; i < count; i++)
@@ -128,13 +131,15 @@ static struct lead_run choose_lead(const struct wb_block_page *pages, size_t cou
         if (earlier.bytes > run.bytes)
             run = earlier;
     }
-    WB_CHECK(run.count <= count && run.bytes < WB_BLOCK_LEAD_MIN + WB_BLOCK_LEAD_PAGE_MAX);
+    WB_CHECK(run.count <= count);
+    WB_CHECK(run.bytes < WB_BLOCK_LEAD_MIN + WB_BLOCK_LEAD_PAGE_MAX);
     return run;
 }
 
 /* Appends bytes to out as one compressed frame. */
 static int append_frame(ZSTD_CCtx *zstd, struct wb_slice bytes, struct wb_buf *out, uint32_t *stored_out)
 {
+    WB_CHECK(zstd != NULL);
     WB_CHECK(bytes.len > 0);
 
     size_t bound = ZSTD_compressBound(bytes.len);
@@ -147,7 +152,8 @@ static int append_frame(ZSTD_CCtx *zstd, struct wb_slice bytes, struct wb_buf *o
     size_t n = ZSTD_compress2(zstd, out->ptr + out->len, bound, bytes.ptr, bytes.len);
     if (ZSTD_isError(n))
         return wb_fail_nomem(); /* with enough room for the output, nothing else can go wrong */
-    WB_CHECK(n > 0 && n <= UINT32_MAX);
+    WB_CHECK(n > 0);
+    WB_CHECK(n <= UINT32_MAX);
     out->len += n;
     *stored_out = (uint32_t)n;
     return 0;
@@ -162,6 +168,7 @@ static struct wb_slice text_of(const struct wb_block_page *page)
 
 static void put_entry(char *to, const struct wb_block_page *page, uint16_t flags, uint32_t stored, uint32_t check)
 {
+    WB_CHECK(page->slot < UINT16_MAX);
     WB_CHECK((flags & WB_BLOCK_ENTRY_LEAD) ? stored == 0 && check == 0 : stored > 0);
     wb_pageid_put(page->id, to);
     wb_put16(to + ENTRY_SLOT_AT, page->slot);
@@ -180,6 +187,7 @@ static int build_lead(struct wb_block_builder *builder, struct wb_block_page *pa
     size_t frame_at = out->len;
     int err;
 
+    WB_CHECK(run.count <= WB_BLOCK_PAGES_MAX);
     WB_CHECK(builder->magic == BUILDER_MAGIC);
     WB_CHECK(out->len >= start + WB_BLOCK_HEADER_BYTES);
     wb_buf_clear(&builder->lead);
@@ -234,6 +242,7 @@ static int build_frames(struct wb_block_builder *builder, struct wb_block_page *
 /* The site that all pages share, or 0 if there are several. */
 static uint64_t common_site(const struct wb_block_page *pages, size_t count)
 {
+    WB_CHECK(count <= WB_BLOCK_PAGES_MAX);
     WB_CHECK(count > 0);
     for (size_t i = 1; i < count; i++)
         if (pages[i].site != pages[0].site)
@@ -250,9 +259,11 @@ int wb_block_build(struct wb_block_builder *builder, struct wb_block_page *pages
     struct lead_run run = choose_lead(pages, count);
     int err;
 
-    WB_CHECK(count > 0 && count <= WB_BLOCK_PAGES_MAX);
+    WB_CHECK(count > 0);
+    WB_CHECK(count <= WB_BLOCK_PAGES_MAX);
     for (size_t i = 0; i < count; i++) {
-        WB_CHECK(pages[i].record.len > WB_RECORD_DIGEST_BYTES && pages[i].record.len <= UINT32_MAX);
+        WB_CHECK(pages[i].record.len > WB_RECORD_DIGEST_BYTES);
+        WB_CHECK(pages[i].record.len <= UINT32_MAX);
         if (!slots_given)
             pages[i].slot = (uint16_t)i;
     }

@@ -19,13 +19,16 @@ _Static_assert((WB_BLOCK_CACHE_SETS & (WB_BLOCK_CACHE_SETS - 1)) == 0, "a hash i
 /* The memory that an entry occupies. */
 static size_t weight(const struct wb_block_start *start)
 {
-    WB_CHECK(start->directory.len <= start->directory.cap && start->lead.len <= start->lead.cap);
+    WB_CHECK(start->directory.len <= start->directory.cap);
+    WB_CHECK(start->lead.len <= start->lead.cap);
     return start->directory.cap + start->lead.cap;
 }
 
 static void drop(struct wb_block_cache *cache, struct wb_block_start *start)
 {
-    WB_CHECK(start >= cache->starts && start < cache->starts + START_COUNT);
+    WB_CHECK(cache->starts != NULL);
+    WB_CHECK(start >= cache->starts);
+    WB_CHECK(start < cache->starts + START_COUNT);
     WB_CHECK(cache->bytes >= weight(start));
     cache->bytes -= weight(start);
     wb_buf_release(&start->directory);
@@ -44,6 +47,7 @@ void wb_block_cache_release(struct wb_block_cache *cache)
 
 static bool same_name(const struct wb_block_name *a, const struct wb_block_name *b)
 {
+    WB_CHECK(a->segment > 0);
     return a->logical == b->logical && a->segment == b->segment && a->revision == b->revision;
 }
 
@@ -61,6 +65,7 @@ static struct wb_block_start *set_of(const struct wb_block_cache *cache, const s
 
 const struct wb_block_start *wb_block_cache_find(struct wb_block_cache *cache, const struct wb_block_name *name)
 {
+    WB_CHECK(cache->hand < START_COUNT);
     WB_CHECK(name->segment > 0);
     if (!cache->starts)
         return NULL;
@@ -76,6 +81,7 @@ const struct wb_block_start *wb_block_cache_find(struct wb_block_cache *cache, c
 /* Empties places, but not `except`, until the cache is within its bound. */
 static void make_room(struct wb_block_cache *cache, const struct wb_block_start *except)
 {
+    WB_CHECK(except >= cache->starts);
     WB_CHECK(cache->hand < START_COUNT);
     for (size_t tried = 0; cache->bytes > CACHE_BYTES_MAX && tried < START_COUNT; tried++) {
         struct wb_block_start *start = &cache->starts[cache->hand];
@@ -89,7 +95,9 @@ static void make_room(struct wb_block_cache *cache, const struct wb_block_start 
 int wb_block_cache_put(struct wb_block_cache *cache, struct wb_block_start *start,
                        const struct wb_block_start **kept_out)
 {
-    WB_CHECK(start->head.count > 0 && start->directory.len > 0);
+    WB_CHECK(start->name.segment > 0);
+    WB_CHECK(start->head.count > 0);
+    WB_CHECK(start->directory.len > 0);
     WB_CHECK((start->head.lead_count > 0) == (start->lead.len > 0));
     *kept_out = NULL;
     if (!cache->starts) {
@@ -107,7 +115,8 @@ int wb_block_cache_put(struct wb_block_cache *cache, struct wb_block_start *star
     start->directory = start->lead = WB_BUF_INIT; /* the cache owns them now */
     cache->bytes += weight(oldest);
     make_room(cache, oldest);
-    WB_CHECK(cache->bytes >= weight(oldest) && oldest->head.count > 0);
+    WB_CHECK(cache->bytes >= weight(oldest));
+    WB_CHECK(oldest->head.count > 0);
     *kept_out = oldest;
     return 0;
 }

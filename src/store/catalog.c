@@ -34,7 +34,9 @@ _Static_assert(sizeof table_names / sizeof *table_names <= WB_TREE_TABLES_MAX, "
 
 int wb_catalog_corrupt(const struct wb_catalog *catalog, enum wb_catalog_table table, const char *what)
 {
-    WB_CHECK(table < sizeof table_names / sizeof *table_names && table_names[table]);
+    WB_CHECK(catalog->magic == CATALOG_MAGIC);
+    WB_CHECK(table < sizeof table_names / sizeof *table_names);
+    WB_CHECK(table_names[table]);
     return wb_fail(WB_E_CORRUPT, "%s is damaged: %s in table %s", wb_catalog_path(catalog), what, table_names[table]);
 }
 
@@ -56,6 +58,7 @@ int wb_catalog_open(const char *dir, enum wb_tree_mode mode, struct wb_catalog *
     char *path = wb_path_join(dir, WB_CATALOG_NAME);
     int err = catalog && path ? wb_tree_open(path, mode, &catalog->tree) : WB_E_NOMEM;
 
+    WB_CHECK(mode <= WB_TREE_CREATE);
     *catalog_out = err == 0 ? catalog : NULL;
     if (err < 0)
         wb_free(catalog);
@@ -119,6 +122,7 @@ void wb_catalog_txn_init(struct wb_catalog *catalog, struct wb_catalog_txn *txn_
 
 int wb_catalog_txn_wake(struct wb_catalog_txn *txn)
 {
+    WB_CHECK(txn->catalog->magic == CATALOG_MAGIC);
     WB_CHECK(txn->kind == WB_CATALOG_TXN_PARKED);
 
     struct wb_catalog *catalog = txn->catalog;
@@ -136,7 +140,9 @@ int wb_catalog_txn_wake(struct wb_catalog_txn *txn)
 
 void wb_catalog_txn_park(struct wb_catalog_txn *txn)
 {
-    WB_CHECK(txn->kind != WB_CATALOG_TXN_WRITING && txn->kind != WB_CATALOG_TXN_CLOSED);
+    WB_CHECK(txn->catalog->magic == CATALOG_MAGIC);
+    WB_CHECK(txn->kind != WB_CATALOG_TXN_WRITING);
+    WB_CHECK(txn->kind != WB_CATALOG_TXN_CLOSED);
     if (txn->kind == WB_CATALOG_TXN_HELD)
         wb_tree_let_go(txn->catalog->tree, txn->state.txn);
     txn->kind = WB_CATALOG_TXN_PARKED;
@@ -172,6 +178,7 @@ void wb_catalog_txn_abort(struct wb_catalog_txn *txn)
 
 uint64_t wb_catalog_txn_id(const struct wb_catalog_txn *txn)
 {
+    WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
     return wb_catalog_txn_state(txn)->txn;
 }
 
@@ -189,6 +196,7 @@ int wb_catalog_oldest_reader(struct wb_catalog *catalog, uint64_t *txn_id_out)
 
 int wb_catalog_check(struct wb_catalog_txn *txn, wb_tree_found found, void *context)
 {
+    WB_CHECK(txn->catalog->magic == CATALOG_MAGIC);
     WB_CHECK(txn->kind == WB_CATALOG_TXN_HELD);
     return wb_tree_check(txn->catalog->tree, wb_catalog_txn_state(txn), found, context);
 }
@@ -197,12 +205,14 @@ int wb_catalog_check(struct wb_catalog_txn *txn, wb_tree_found found, void *cont
 
 uint64_t wb_catalog_count(const struct wb_catalog_txn *txn, enum wb_catalog_table table)
 {
+    WB_CHECK(txn->catalog->magic == CATALOG_MAGIC);
     WB_CHECK(table < sizeof table_names / sizeof *table_names);
     return wb_catalog_txn_state(txn)->roots[table].rows;
 }
 
 int wb_catalog_clear(struct wb_catalog_txn *txn, enum wb_catalog_table table)
 {
+    WB_CHECK(txn->catalog->magic == CATALOG_MAGIC);
     WB_CHECK(table != WB_CATALOG_SUMMARY);
     WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
     return wb_tree_clear(txn->catalog->tree, table);

@@ -37,7 +37,8 @@ _Static_assert(STATE_BYTES == 6 * 8 + 5 * 4, "the fields of the summary");
 int wb_catalog_row_read(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_slice key, size_t cap,
                         char *out, size_t *len_out)
 {
-    WB_CHECK(key.len > 0 && key.len <= WB_TREE_KEY_MAX);
+    WB_CHECK(key.len > 0);
+    WB_CHECK(key.len <= WB_TREE_KEY_MAX);
     WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
     return wb_tree_get(wb_catalog_tree(txn->catalog), wb_catalog_txn_state(txn), table, key, out, cap, len_out);
 }
@@ -45,6 +46,7 @@ int wb_catalog_row_read(struct wb_catalog_txn *txn, enum wb_catalog_table table,
 int wb_catalog_row_get(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_slice key, size_t len,
                        char *out)
 {
+    WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
     WB_CHECK(len <= WB_TREE_VALUE_MAX);
 
     size_t got;
@@ -56,14 +58,17 @@ int wb_catalog_row_get(struct wb_catalog_txn *txn, enum wb_catalog_table table, 
 int wb_catalog_row_put(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_slice key, const char *bytes,
                        size_t len)
 {
-    WB_CHECK(key.len > 0 && key.len <= WB_TREE_KEY_MAX && len > 0);
+    WB_CHECK(key.len > 0);
+    WB_CHECK(key.len <= WB_TREE_KEY_MAX);
+    WB_CHECK(len > 0);
     WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
     return wb_tree_put(wb_catalog_tree(txn->catalog), table, key, wb_slice(bytes, len));
 }
 
 int wb_catalog_row_delete(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_slice key)
 {
-    WB_CHECK(key.len > 0 && key.len <= WB_TREE_KEY_MAX);
+    WB_CHECK(key.len > 0);
+    WB_CHECK(key.len <= WB_TREE_KEY_MAX);
     WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
     return wb_tree_delete(wb_catalog_tree(txn->catalog), table, key);
 }
@@ -81,6 +86,7 @@ static int check_lengths(void *context, struct wb_slice key, struct wb_slice row
 {
     const struct catalog_walk *walk = context;
 
+    WB_CHECK(walk->each != NULL);
     if ((walk->key_len && key.len != walk->key_len) || (walk->len && row.len != walk->len))
         return wb_catalog_corrupt(walk->txn->catalog, walk->table, "a row of the wrong length");
     return walk->each(walk->context, key, row);
@@ -92,7 +98,8 @@ int wb_catalog_row_each(struct wb_catalog_txn *txn, enum wb_catalog_table table,
     struct catalog_walk walk = {txn, table, key_len, len, each, context};
 
     WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
-    WB_CHECK(each != NULL && len <= WB_TREE_VALUE_MAX);
+    WB_CHECK(each != NULL);
+    WB_CHECK(len <= WB_TREE_VALUE_MAX);
     return wb_tree_each(wb_catalog_tree(txn->catalog), wb_catalog_txn_state(txn), table, check_lengths, &walk);
 }
 
@@ -130,6 +137,8 @@ static bool entry_from_row(const char *row, size_t len, struct wb_catalog_entry 
 /* Returns the row's length. */
 static size_t entry_to_row(const struct wb_catalog_entry *entry, char row[ENTRY_BYTES_MAX])
 {
+    WB_CHECK(entry->place.segment > 0);
+    WB_CHECK(entry->epoch > 0);
     const uint64_t v[ENTRY_NUMBERS] = {
         wb_zigzag((uint64_t)entry->time_ms), /* times before 1970 stay short */
         entry->place.logical, entry->place.segment, entry->place.slot, entry->status, entry->body_bytes,
@@ -151,6 +160,7 @@ int wb_catalog_entry_get(struct wb_catalog_txn *txn, enum wb_catalog_table table
     size_t len;
     int err;
 
+    WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
     WB_CHECK(table == WB_CATALOG_PAGES || table == WB_CATALOG_OLD);
     *entry_out = (struct wb_catalog_entry){0};
     wb_pageid_put(id, key);
@@ -165,8 +175,11 @@ int wb_catalog_entry_put(struct wb_catalog_txn *txn, enum wb_catalog_table table
 {
     char key[WB_PAGEID_BYTES], row[ENTRY_BYTES_MAX];
 
+    WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
     WB_CHECK(table == WB_CATALOG_PAGES || table == WB_CATALOG_OLD);
-    WB_CHECK(entry->place.segment > 0 && entry->place.logical > 0 && entry->epoch > 0);
+    WB_CHECK(entry->place.segment > 0);
+    WB_CHECK(entry->place.logical > 0);
+    WB_CHECK(entry->epoch > 0);
     wb_pageid_put(id, key);
     size_t len = entry_to_row(entry, row);
     return wb_catalog_row_put(txn, table, wb_slice(key, sizeof key), row, len);
@@ -176,6 +189,7 @@ int wb_catalog_entry_delete(struct wb_catalog_txn *txn, enum wb_catalog_table ta
 {
     char key[WB_PAGEID_BYTES];
 
+    WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
     WB_CHECK(table == WB_CATALOG_PAGES || table == WB_CATALOG_OLD);
     wb_pageid_put(id, key);
     return wb_catalog_row_delete(txn, table, wb_slice(key, sizeof key));
@@ -193,6 +207,7 @@ static int walk_entry(void *context, struct wb_slice key, struct wb_slice row)
     struct entry_walk *walk = context;
     struct wb_catalog_entry entry;
 
+    WB_CHECK(walk->table == WB_CATALOG_PAGES || walk->table == WB_CATALOG_OLD);
     WB_CHECK(key.len == WB_PAGEID_BYTES);
     if (!entry_from_row(row.ptr, row.len, &entry))
         return wb_catalog_corrupt(walk->txn->catalog, walk->table, "a row that is not an entry");
@@ -204,6 +219,7 @@ int wb_catalog_entry_each(struct wb_catalog_txn *txn, enum wb_catalog_table tabl
 {
     struct entry_walk walk = {txn, table, each, context};
 
+    WB_CHECK(each != NULL);
     WB_CHECK(table == WB_CATALOG_PAGES || table == WB_CATALOG_OLD);
     return wb_catalog_row_each(txn, table, WB_PAGEID_BYTES, 0, walk_entry, &walk);
 }
@@ -245,6 +261,8 @@ int wb_catalog_segment_get(struct wb_catalog_txn *txn, uint32_t number, struct w
     char key[SEGMENT_KEY_BYTES], row[SEGMENT_BYTES];
     int err;
 
+    WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
+    WB_CHECK(number > 0);
     *row_out = (struct wb_catalog_segment){0};
     wb_put32_be(key, number);
     err = wb_catalog_row_get(txn, WB_CATALOG_SEGMENTS, wb_slice(key, sizeof key), sizeof row, row);
@@ -257,7 +275,9 @@ int wb_catalog_segment_put(struct wb_catalog_txn *txn, const struct wb_catalog_s
 {
     char key[SEGMENT_KEY_BYTES], row[SEGMENT_BYTES] = {0};
 
-    WB_CHECK(from->number > 0 && from->live <= from->pages);
+    WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
+    WB_CHECK(from->number > 0);
+    WB_CHECK(from->live <= from->pages);
     WB_CHECK(from->revision == 0 ? from->map_at == 0 && from->map_count == 0 : from->sealed);
     WB_CHECK(from->live == 0 || from->epoch_min <= from->epoch_max);
     wb_put32_be(key, from->number);
@@ -282,6 +302,7 @@ int wb_catalog_segment_delete(struct wb_catalog_txn *txn, uint32_t number)
 {
     char key[SEGMENT_KEY_BYTES];
 
+    WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
     WB_CHECK(number > 0);
     wb_put32_be(key, number);
     return wb_catalog_row_delete(txn, WB_CATALOG_SEGMENTS, wb_slice(key, sizeof key));
@@ -298,7 +319,8 @@ static int walk_segment(void *context, struct wb_slice key, struct wb_slice row)
     struct segment_walk *walk = context;
     struct wb_catalog_segment segment;
 
-    WB_CHECK(key.len == SEGMENT_KEY_BYTES && row.len == SEGMENT_BYTES);
+    WB_CHECK(key.len == SEGMENT_KEY_BYTES);
+    WB_CHECK(row.len == SEGMENT_BYTES);
     if (!segment_from_row(key.ptr, row.ptr, &segment))
         return segment_damaged(walk->txn->catalog);
     return walk->each(walk->context, &segment);
@@ -308,6 +330,8 @@ int wb_catalog_segment_each(struct wb_catalog_txn *txn, wb_catalog_each_segment 
 {
     struct segment_walk walk = {txn, each, context};
 
+    WB_CHECK(each != NULL);
+    WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
     return wb_catalog_row_each(txn, WB_CATALOG_SEGMENTS, SEGMENT_KEY_BYTES, SEGMENT_BYTES, walk_segment, &walk);
 }
 
@@ -324,6 +348,7 @@ int wb_catalog_retired_put(struct wb_catalog_txn *txn, uint32_t number, uint32_t
 {
     char key[RETIRED_KEY_BYTES], row[RETIRED_BYTES] = {0};
 
+    WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
     WB_CHECK(txn_id <= wb_catalog_txn_id(txn));
     retired_key(number, revision, key);
     wb_put64(row, txn_id);
@@ -334,6 +359,7 @@ int wb_catalog_retired_delete(struct wb_catalog_txn *txn, uint32_t number, uint3
 {
     char key[RETIRED_KEY_BYTES];
 
+    WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
     retired_key(number, revision, key);
     return wb_catalog_row_delete(txn, WB_CATALOG_RETIRED, wb_slice(key, sizeof key));
 }
@@ -343,6 +369,7 @@ int wb_catalog_retired_has(struct wb_catalog_txn *txn, uint32_t number, uint32_t
     char key[RETIRED_KEY_BYTES], row[RETIRED_BYTES];
     int err;
 
+    WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
     retired_key(number, revision, key);
     err = wb_catalog_row_get(txn, WB_CATALOG_RETIRED, wb_slice(key, sizeof key), sizeof row, row);
     *has_out = err == 0;
@@ -358,7 +385,8 @@ static int walk_retired(void *context, struct wb_slice key, struct wb_slice row)
 {
     struct retired_walk *walk = context;
 
-    WB_CHECK(key.len == RETIRED_KEY_BYTES && row.len == RETIRED_BYTES);
+    WB_CHECK(key.len == RETIRED_KEY_BYTES);
+    WB_CHECK(row.len == RETIRED_BYTES);
     return walk->each(walk->context, wb_get32_be(key.ptr), wb_get32_be(key.ptr + 4), wb_get64(row.ptr));
 }
 
@@ -366,6 +394,8 @@ int wb_catalog_retired_each(struct wb_catalog_txn *txn, wb_catalog_each_retired 
 {
     struct retired_walk walk = {each, context};
 
+    WB_CHECK(each != NULL);
+    WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
     return wb_catalog_row_each(txn, WB_CATALOG_RETIRED, RETIRED_KEY_BYTES, RETIRED_BYTES, walk_retired, &walk);
 }
 
@@ -376,6 +406,7 @@ int wb_catalog_summary_get(struct wb_catalog_txn *txn, struct wb_catalog_summary
     char row[STATE_BYTES];
     int err;
 
+    WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
     *summary_out = (struct wb_catalog_summary){0};
     err = wb_catalog_row_get(txn, WB_CATALOG_SUMMARY, WB_SLICE_LIT("state"), sizeof row, row);
     if (err == WB_E_NOTFOUND)
@@ -405,8 +436,10 @@ int wb_catalog_summary_put(struct wb_catalog_txn *txn, const struct wb_catalog_s
 {
     char row[STATE_BYTES] = {0};
 
+    WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
     WB_CHECK(summary->bars <= UINT32_MAX);
-    WB_CHECK(summary->epoch > 0 && summary->next_segment > 0);
+    WB_CHECK(summary->epoch > 0);
+    WB_CHECK(summary->next_segment > 0);
     WB_CHECK(summary->snapshot == 0 ? summary->old == 0 : summary->snapshot_epoch < summary->epoch);
 
     wb_put64(row, summary->commit);

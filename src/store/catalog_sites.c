@@ -29,9 +29,12 @@ _Static_assert(BAR_BYTES == 8 + 8 + 4, "the fields of a bar");
 /* What stands for a site that is too long for a key: "#" and its hash. */
 static struct wb_slice site_hash(struct wb_slice site, char room[SITE_HASH_MAX])
 {
+    WB_CHECK(site.len > 0);
+
     int n = snprintf(room, SITE_HASH_MAX, "#%016llx", (unsigned long long)wb_hash64(site.ptr, site.len));
 
-    WB_CHECK(n > 0 && n < SITE_HASH_MAX);
+    WB_CHECK(n > 0);
+    WB_CHECK(n < SITE_HASH_MAX);
     return wb_slice(room, (size_t)n);
 }
 
@@ -86,6 +89,8 @@ int wb_catalog_site_each(struct wb_catalog_txn *txn, wb_catalog_each_site each, 
 {
     struct site_walk walk = {each, context};
 
+    WB_CHECK(each != NULL);
+    WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
     return wb_catalog_row_each(txn, WB_CATALOG_SITES, 0, SITE_BYTES, walk_site, &walk);
 }
 
@@ -96,6 +101,7 @@ int wb_catalog_revisit_get(struct wb_catalog_txn *txn, struct wb_pageid id, stru
     char key[WB_PAGEID_BYTES], row[REVISIT_BYTES];
     int err;
 
+    WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
     *revisit_out = (struct wb_store_revisit){0};
     wb_pageid_put(id, key);
     err = wb_catalog_row_get(txn, WB_CATALOG_REVISITS, wb_slice(key, sizeof key), sizeof row, row);
@@ -126,6 +132,7 @@ int wb_catalog_revisit_delete(struct wb_catalog_txn *txn, struct wb_pageid id)
 {
     char key[WB_PAGEID_BYTES];
 
+    WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
     wb_pageid_put(id, key);
     return wb_catalog_row_delete(txn, WB_CATALOG_REVISITS, wb_slice(key, sizeof key));
 }
@@ -139,7 +146,8 @@ static int walk_revisit(void *context, struct wb_slice key, struct wb_slice row)
 {
     struct revisit_walk *walk = context;
 
-    WB_CHECK(key.len == WB_PAGEID_BYTES && row.len == REVISIT_BYTES);
+    WB_CHECK(key.len == WB_PAGEID_BYTES);
+    WB_CHECK(row.len == REVISIT_BYTES);
     return walk->each(walk->context, wb_pageid_get(key.ptr), wb_get64(row.ptr + 12));
 }
 
@@ -147,6 +155,8 @@ int wb_catalog_revisit_each(struct wb_catalog_txn *txn, wb_catalog_each_revisit 
 {
     struct revisit_walk walk = {each, context};
 
+    WB_CHECK(each != NULL);
+    WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
     return wb_catalog_row_each(txn, WB_CATALOG_REVISITS, WB_PAGEID_BYTES, REVISIT_BYTES, walk_revisit, &walk);
 }
 
@@ -158,6 +168,7 @@ static struct wb_slice bar_key(enum wb_store_bar_kind kind, struct wb_pageid id,
 {
     char site_room[SITE_HASH_MAX];
 
+    WB_CHECK(kind == WB_STORE_BAR_PAGE || kind == WB_STORE_BAR_SITE);
     if (kind == WB_STORE_BAR_PAGE) {
         room[0] = 'p';
         wb_pageid_put(id, room + 1);
@@ -183,6 +194,8 @@ static void bar_from_row(const char *row, struct wb_catalog_bar *row_out)
 int wb_catalog_bar_get(struct wb_catalog_txn *txn, enum wb_store_bar_kind kind, struct wb_pageid id,
                        struct wb_slice site, struct wb_catalog_bar *row_out)
 {
+    WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
+
     char key[SITE_KEY_MAX], row[BAR_BYTES];
     int err = wb_catalog_row_get(txn, WB_CATALOG_BARS, bar_key(kind, id, site, key), sizeof row, row);
 
@@ -197,6 +210,7 @@ int wb_catalog_bar_put(struct wb_catalog_txn *txn, enum wb_store_bar_kind kind, 
 {
     char key[SITE_KEY_MAX], row[BAR_BYTES] = {0};
 
+    WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
     WB_CHECK(kind == WB_STORE_BAR_PAGE || site.len > 0);
     WB_CHECK(kind == WB_STORE_BAR_PAGE || !from->except);
     wb_put64(row, (uint64_t)from->time_ms);
@@ -210,6 +224,8 @@ int wb_catalog_bar_delete(struct wb_catalog_txn *txn, enum wb_store_bar_kind kin
 {
     char key[SITE_KEY_MAX];
 
+    WB_CHECK(txn->kind == WB_CATALOG_TXN_WRITING);
+    WB_CHECK(kind == WB_STORE_BAR_PAGE || site.len > 0);
     return wb_catalog_row_delete(txn, WB_CATALOG_BARS, bar_key(kind, id, site, key));
 }
 
@@ -225,6 +241,7 @@ static int walk_bar(void *context, struct wb_slice key, struct wb_slice bytes)
     struct wb_catalog_bar row;
     bool page = key.len == 1 + WB_PAGEID_BYTES && key.ptr[0] == 'p';
 
+    WB_CHECK(walk->txn->kind >= WB_CATALOG_TXN_AWAKE);
     WB_CHECK(bytes.len == BAR_BYTES);
     if (!page && (key.len < 1 || key.ptr[0] != 's'))
         return wb_catalog_corrupt(walk->txn->catalog, WB_CATALOG_BARS, "a key that is neither a page nor a site");
@@ -242,5 +259,7 @@ int wb_catalog_bar_each(struct wb_catalog_txn *txn, wb_catalog_each_bar each, vo
 {
     struct bar_walk walk = {txn, each, context};
 
+    WB_CHECK(each != NULL);
+    WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
     return wb_catalog_row_each(txn, WB_CATALOG_BARS, 0, BAR_BYTES, walk_bar, &walk);
 }

@@ -46,7 +46,8 @@ struct wb_log *wb_log_of(struct wb_store *store)
 {
     struct wb_log *log = (struct wb_log *)store;
 
-    WB_CHECK(store->magic == WB_STORE_MAGIC && store->ops == &log_ops);
+    WB_CHECK(store->magic == WB_STORE_MAGIC);
+    WB_CHECK(store->ops == &log_ops);
     WB_CHECK(log->magic == WB_LOG_MAGIC);
     return log;
 }
@@ -56,7 +57,8 @@ struct wb_log *wb_log_of_writer(struct wb_store *store)
     struct wb_log *log = wb_log_of(store);
 
     WB_CHECK(store->mode == WB_STORE_WRITE);
-    WB_CHECK(log->writer && log->writer->magic == WB_LOG_WRITER_MAGIC);
+    WB_CHECK(log->writer);
+    WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
     return log;
 }
 
@@ -85,6 +87,8 @@ static int refuse_segment(void *context, const struct wb_dir_entry *entry)
 
 static int log_create(const char *dir, const struct wb_superblock *superblock)
 {
+    WB_CHECK(superblock->format == WB_SUPERBLOCK_FORMAT);
+
     struct wb_catalog *catalog = NULL;
     char *pages = wb_path_join(dir, WB_SEGMENT_DIR);
     int err;
@@ -132,6 +136,8 @@ struct rollback_check {
 /* Reads the summary again, from what is now the newest state. */
 static int refresh_summary(struct wb_log *log, struct wb_catalog_summary *summary_out)
 {
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
+    WB_CHECK(log->reader.kind >= WB_CATALOG_TXN_AWAKE);
     wb_catalog_txn_park(&log->reader);
     int err = wb_catalog_txn_wake(&log->reader);
     return err < 0 ? err : wb_catalog_summary_get(&log->reader, summary_out);
@@ -144,6 +150,8 @@ static int check_seal(struct rollback_check *c, const struct wb_catalog_segment 
     uint64_t sealed_at;
     int err = 0;
 
+    WB_CHECK(c->log->reader.kind >= WB_CATALOG_TXN_AWAKE);
+    WB_CHECK(row->number > 0);
     if (wb_segment_open(c->log->dir, c->log->superblock.id, row, false, &segment) < 0)
         return 0; /* a damaged segment is reported when somebody reads from it */
     wb_segment_last_seal(&segment, &sealed_at);
@@ -168,6 +176,8 @@ static int check_not_rolled_back(void *context)
     struct rollback_check *c = context;
     int err = wb_catalog_summary_get(&c->log->reader, &c->summary);
 
+    WB_CHECK(c->log->reader.kind >= WB_CATALOG_TXN_AWAKE);
+    WB_CHECK(c->log->writer == NULL);
     c->log->commit_at_open = c->summary.commit;
     c->rows = (struct wb_log_rows){0};
     if (err == 0)
@@ -181,6 +191,8 @@ static int check_not_rolled_back(void *context)
 static int log_open(const char *dir, const struct wb_superblock *superblock, enum wb_store_mode mode,
                     struct wb_store **store_out)
 {
+    WB_CHECK(superblock->format == WB_SUPERBLOCK_FORMAT);
+
     struct wb_log *log = wb_alloc_zero(1, sizeof *log);
     struct rollback_check check = {.log = log};
     int err;
@@ -253,6 +265,7 @@ static int read_once(void *context)
     struct log_read *r = context;
     int err = wb_catalog_txn_wake(&r->log->reader);
 
+    WB_CHECK(r->log->magic == WB_LOG_MAGIC);
     if (err < 0)
         return err;
     err = r->read(r->context);
@@ -265,6 +278,7 @@ int wb_log_read(struct wb_log *log, int (*read)(void *context), void *context)
 {
     struct log_read r = {log, read, context};
 
+    WB_CHECK(read != NULL);
     WB_CHECK(log->magic == WB_LOG_MAGIC);
     WB_CHECK(log->reader.kind == WB_CATALOG_TXN_PARKED); /* no lookup inside another one */
     int err = wb_catalog_call(log->catalog, read_once, &r);
@@ -286,7 +300,10 @@ struct page_lookup {
 /* Returns an open file of the segment, from the cache if it is there. */
 static int cached_segment(struct wb_log *log, const struct wb_catalog_segment *row, struct wb_segment **segment_out)
 {
-    WB_CHECK(log->file_next < WB_LOG_FILES_MAX && row->number > 0);
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
+    WB_CHECK(log->reader.kind >= WB_CATALOG_TXN_AWAKE);
+    WB_CHECK(log->file_next < WB_LOG_FILES_MAX);
+    WB_CHECK(row->number > 0);
     *segment_out = NULL;
     for (size_t i = 0; i < WB_LOG_FILES_MAX; i++) {
         struct wb_segment *file = &log->files[i];
@@ -311,6 +328,7 @@ static int look_up_page(void *context)
     struct wb_catalog_txn *txn = &l->log->reader;
     int err = wb_catalog_entry_get(txn, WB_CATALOG_PAGES, l->id, &l->entry);
 
+    WB_CHECK(l->log->reader.kind >= WB_CATALOG_TXN_AWAKE);
     if (err < 0)
         return err;
     err = wb_catalog_segment_get(txn, l->entry.place.segment, &l->row);
@@ -327,6 +345,7 @@ static int look_up_entry(void *context)
     struct page_lookup *l = context;
     int err = l->site ? wb_log_bar_look(l->log, l->id, *l->site, &l->barred) : 0;
 
+    WB_CHECK(l->log->reader.kind >= WB_CATALOG_TXN_AWAKE);
     if (err == 0 && !l->barred)
         err = wb_catalog_entry_get(&l->log->reader, WB_CATALOG_PAGES, l->id, &l->entry);
     return err;
@@ -338,6 +357,7 @@ int wb_log_entry_or_bar(struct wb_log *log, struct wb_pageid id, struct wb_slice
     struct page_lookup l = {.log = log, .id = id, .site = &site};
     int err = wb_log_read(log, look_up_entry, &l);
 
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
     WB_CHECK(!l.barred || l.entry.place.segment == 0);
     *entry_out = l.entry;
     *barred_out = l.barred;
@@ -349,6 +369,7 @@ int wb_log_entry(struct wb_log *log, struct wb_pageid id, struct wb_catalog_entr
     struct page_lookup l = {.log = log, .id = id};
     int err = wb_log_read(log, look_up_entry, &l);
 
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
     *entry_out = l.entry;
     WB_CHECK(err < 0 || l.entry.place.segment > 0);
     return err;
@@ -368,6 +389,8 @@ static int look_up_snapshot(void *context)
     struct wb_catalog_summary summary;
     int err = wb_catalog_summary_get(txn, &summary);
 
+    WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
+    WB_CHECK(l->log->magic == WB_LOG_MAGIC);
     if (err == 0)
         err = wb_catalog_entry_get(txn, WB_CATALOG_OLD, l->id, &entry);
     l->in = err == 0;
@@ -383,6 +406,7 @@ int wb_log_in_snapshot(struct wb_log *log, struct wb_pageid id, bool *in_out)
     struct snapshot_lookup l = {.log = log, .id = id};
     int err = wb_log_read(log, look_up_snapshot, &l);
 
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
     *in_out = l.in;
     return err;
 }
@@ -406,6 +430,7 @@ int wb_log_page_identify(struct wb_page *page, struct wb_pageid id, const struct
 int wb_log_page(struct wb_slice record, struct wb_pageid id, const struct wb_catalog_entry *entry,
                 struct wb_page *page_out)
 {
+
     int err = wb_page_decode(record, page_out);
 
     return err < 0 ? err : wb_log_page_identify(page_out, id, entry);
@@ -463,6 +488,7 @@ static int look_up_revisit(void *context)
 {
     struct revisit_lookup *l = context;
 
+    WB_CHECK(l->log->reader.kind >= WB_CATALOG_TXN_AWAKE);
     return wb_catalog_revisit_get(&l->log->reader, l->id, &l->revisit);
 }
 
@@ -478,7 +504,8 @@ static int log_get_revisit(struct wb_store *store, struct wb_pageid id, struct w
         return err;
     WB_CHECK(index < log->writer->ops.count);
     const struct wb_log_op *op = &log->writer->ops.items[index];
-    WB_CHECK(op->kind == WB_LOG_OP_REVISIT && wb_pageid_equal(op->id, id));
+    WB_CHECK(op->kind == WB_LOG_OP_REVISIT);
+    WB_CHECK(wb_pageid_equal(op->id, id));
     if (err == WB_E_NOTFOUND || op->revisit.time_ms > l.revisit.time_ms)
         *revisit_out = op->revisit;
     return 0;

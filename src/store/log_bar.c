@@ -15,6 +15,7 @@
 
 int wb_log_bar_holds(struct wb_catalog_txn *txn, struct wb_pageid id, struct wb_slice site, bool *barred_out)
 {
+    WB_CHECK(txn->catalog != NULL);
     WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
 
     struct wb_catalog_bar row;
@@ -57,6 +58,7 @@ static int ask(void *context)
 {
     struct bar_question *q = context;
 
+    WB_CHECK(q->log->reader.kind >= WB_CATALOG_TXN_AWAKE);
     return wb_log_bar_look(q->log, q->id, q->site, &q->barred);
 }
 
@@ -95,6 +97,7 @@ static int gather_exception(void *context, const struct wb_store_bar *bar, const
 {
     struct bar_change *c = context;
 
+    WB_CHECK(c->bar->kind == WB_STORE_BAR_SITE);
     WB_CHECK(row->except == bar->except);
     return bar->kind == WB_STORE_BAR_PAGE && row->except && row->site == c->site ? gather_id(c, bar->id) : 0;
 }
@@ -104,6 +107,7 @@ static int gather_page(void *context, const struct wb_store_bar *bar, const stru
 {
     struct bar_change *c = context;
 
+    WB_CHECK(bar->kind == WB_STORE_BAR_PAGE || bar->site.len > 0);
     WB_CHECK(c->bar->kind == WB_STORE_BAR_SITE);
     return bar->kind == WB_STORE_BAR_PAGE && row->site == c->site ? gather_id(c, bar->id) : 0;
 }
@@ -119,6 +123,8 @@ static int gather_revisit(void *context, struct wb_pageid id, uint64_t site)
 /* Deletes the row of a bar, if there is one; *had_out says whether there was. */
 static int delete_bar(struct bar_change *c, enum wb_store_bar_kind kind, struct wb_pageid id, bool *had_out)
 {
+    WB_CHECK(c->log->magic == WB_LOG_MAGIC);
+
     int err = wb_catalog_bar_delete(&c->txn, kind, id, c->bar->site);
 
     WB_CHECK(c->txn.kind == WB_CATALOG_TXN_WRITING);
@@ -136,6 +142,7 @@ static int delete_gathered_bars(struct bar_change *c)
     int err = 0;
     bool had;
 
+    WB_CHECK(c->txn.kind == WB_CATALOG_TXN_WRITING);
     WB_CHECK(c->ids.len % WB_PAGEID_BYTES == 0);
     for (size_t at = 0; at < c->ids.len && err == 0; at += WB_PAGEID_BYTES)
         err = delete_bar(c, WB_STORE_BAR_PAGE, wb_pageid_get(c->ids.ptr + at), &had);
@@ -144,6 +151,8 @@ static int delete_gathered_bars(struct bar_change *c)
 
 static int delete_revisit(struct bar_change *c, struct wb_pageid id)
 {
+    WB_CHECK(c->log->magic == WB_LOG_MAGIC);
+
     int err = wb_catalog_revisit_delete(&c->txn, id);
 
     WB_CHECK(c->txn.kind == WB_CATALOG_TXN_WRITING);
@@ -160,7 +169,8 @@ static int delete_revisits(struct bar_change *c)
 {
     int err = 0;
 
-    WB_CHECK(c->txn.kind == WB_CATALOG_TXN_WRITING && !c->bar->except);
+    WB_CHECK(c->txn.kind == WB_CATALOG_TXN_WRITING);
+    WB_CHECK(!c->bar->except);
     wb_buf_clear(&c->ids);
     if (c->bar->kind == WB_STORE_BAR_SITE)
         err = wb_catalog_revisit_each(&c->txn, gather_revisit, c);
@@ -186,6 +196,8 @@ static int put_bar(struct bar_change *c, bool except)
 
 static int set_bar(struct bar_change *c)
 {
+    WB_CHECK(c->txn.kind == WB_CATALOG_TXN_WRITING);
+
     int err = put_bar(c, c->bar->except);
 
     WB_CHECK(c->ids.len == 0);
@@ -198,10 +210,13 @@ static int set_bar(struct bar_change *c)
 
 static int lift_site(struct bar_change *c)
 {
+    WB_CHECK(c->txn.kind == WB_CATALOG_TXN_WRITING);
+
     bool had = false;
     int err = delete_bar(c, WB_STORE_BAR_SITE, c->bar->id, &had);
 
-    WB_CHECK(c->bar->kind == WB_STORE_BAR_SITE && c->ids.len == 0);
+    WB_CHECK(c->bar->kind == WB_STORE_BAR_SITE);
+    WB_CHECK(c->ids.len == 0);
     if (err == 0)
         err = wb_catalog_bar_each(&c->txn, gather_page, c);
     if (err == 0 && !had && c->ids.len == 0)
@@ -211,6 +226,8 @@ static int lift_site(struct bar_change *c)
 
 static int lift_page(struct bar_change *c)
 {
+    WB_CHECK(c->txn.kind == WB_CATALOG_TXN_WRITING);
+
     struct wb_catalog_bar page, site;
     int err = wb_catalog_bar_get(&c->txn, WB_STORE_BAR_PAGE, c->bar->id, c->bar->site, &page);
     bool known = err == 0, had;
@@ -229,6 +246,8 @@ static int lift_page(struct bar_change *c)
 /* Runs a change in a transaction of its own and commits it. */
 static int in_transaction(struct bar_change *c, int (*change)(struct bar_change *c))
 {
+    WB_CHECK(c->txn.kind == WB_CATALOG_TXN_CLOSED);
+
     int err = wb_catalog_txn_write(c->log->catalog, &c->txn);
 
     WB_CHECK(c->log->writer->ops.count == 0);
@@ -266,11 +285,13 @@ static int change_bars(struct wb_store *store, const struct wb_store_bar *bar, i
 
 int wb_log_bar(struct wb_store *store, const struct wb_store_bar *bar)
 {
+    WB_CHECK(bar->kind == WB_STORE_BAR_PAGE || !bar->except);
     return change_bars(store, bar, set_bar);
 }
 
 int wb_log_allow(struct wb_store *store, const struct wb_store_bar *bar)
 {
+    WB_CHECK(bar->kind == WB_STORE_BAR_PAGE || bar->kind == WB_STORE_BAR_SITE);
     return change_bars(store, bar, bar->kind == WB_STORE_BAR_SITE ? lift_site : lift_page);
 }
 
@@ -318,6 +339,8 @@ static int list_page(void *context, struct wb_pageid id, const struct wb_catalog
     struct site_pages *l = context;
     struct wb_catalog_entry latest;
 
+    WB_CHECK(l->txn.kind == WB_CATALOG_TXN_HELD);
+    WB_CHECK(entry->place.segment > 0);
     WB_CHECK(l->count <= l->max);
     if (entry->site != l->site)
         return 0;

@@ -40,6 +40,7 @@ struct catalog_edit {
 
 static void edit_release(struct catalog_edit *edit)
 {
+    WB_CHECK(edit->log->magic == WB_LOG_MAGIC);
     WB_CHECK(edit->txn.kind == WB_CATALOG_TXN_CLOSED);
     wb_free(edit->rows);
     wb_free(edit->dirty);
@@ -48,7 +49,9 @@ static void edit_release(struct catalog_edit *edit)
 
 static int edit_begin(struct catalog_edit *edit)
 {
-    WB_CHECK(edit->txn.kind == WB_CATALOG_TXN_CLOSED && !edit->rows);
+    WB_CHECK(edit->log->magic == WB_LOG_MAGIC);
+    WB_CHECK(edit->txn.kind == WB_CATALOG_TXN_CLOSED);
+    WB_CHECK(!edit->rows);
 
     int err = wb_catalog_txn_write(edit->log->catalog, &edit->txn);
 
@@ -67,6 +70,7 @@ static int edit_begin(struct catalog_edit *edit)
 /* Returns the row of a segment, to be changed by the caller. */
 static int edit_row(struct catalog_edit *edit, uint32_t number, struct wb_catalog_segment **row_out)
 {
+    WB_CHECK(edit->rows != NULL);
     WB_CHECK(edit->txn.kind == WB_CATALOG_TXN_WRITING);
     *row_out = NULL;
     if (number == 0 || number >= edit->row_count)
@@ -94,7 +98,8 @@ static int mark_for_scrubbing(void *context, const struct wb_catalog_segment *se
     struct wb_catalog_segment *row;
     int err = edit_row(edit, seen->number, &row);
 
-    WB_CHECK(edit->taken_down && seen->number > 0);
+    WB_CHECK(edit->taken_down);
+    WB_CHECK(seen->number > 0);
     if (err == 0 && row->pages + row->lead_dead > row->live)
         row->removed++;
     return err;
@@ -106,6 +111,7 @@ static int edit_end(struct catalog_edit *edit)
     struct wb_log_writer *writer = edit->log->writer;
     int err = 0;
 
+    WB_CHECK(edit->summary.epoch > 0);
     WB_CHECK(edit->txn.kind == WB_CATALOG_TXN_WRITING);
     /* Older versions of a page that was taken down may be dead in any segment, and nothing remembers in which. */
     if (edit->taken_down)
@@ -130,6 +136,7 @@ static int edit_end(struct catalog_edit *edit)
 /* Nobody can see the version any more: it is dead. on_request means a takedown. */
 static int bury(struct catalog_edit *edit, const struct wb_catalog_entry *entry, bool on_request)
 {
+    WB_CHECK(edit->txn.kind == WB_CATALOG_TXN_WRITING);
     WB_CHECK(entry->place.segment > 0);
 
     struct wb_catalog_segment *row;
@@ -148,6 +155,7 @@ static int bury(struct catalog_edit *edit, const struct wb_catalog_entry *entry,
 /* Keeps the version as class A if the snapshot contains it; otherwise buries it. */
 static int retire(struct catalog_edit *edit, struct wb_pageid id, const struct wb_catalog_entry *entry)
 {
+    WB_CHECK(entry->place.segment > 0);
     WB_CHECK(edit->txn.kind == WB_CATALOG_TXN_WRITING);
     if (edit->summary.snapshot == 0 || entry->epoch > edit->summary.snapshot_epoch)
         return bury(edit, entry, false);
@@ -161,6 +169,7 @@ static int is_barred(struct catalog_edit *edit, const struct wb_log_op *op, bool
 {
     const struct wb_log_site *site = &edit->log->writer->sites.items[op->site];
 
+    WB_CHECK(edit->txn.kind == WB_CATALOG_TXN_WRITING);
     WB_CHECK(op->site < edit->log->writer->sites.count);
     *barred_out = false;
     return edit->summary.bars ? wb_log_bar_holds(&edit->txn, op->id, wb_slice(site->name, site->len), barred_out) : 0;
@@ -168,8 +177,10 @@ static int is_barred(struct catalog_edit *edit, const struct wb_log_op *op, bool
 
 static int apply_put(struct catalog_edit *edit, const struct wb_log_op *op)
 {
-    WB_CHECK(op->kind == WB_LOG_OP_PUT && op->appended);
-    WB_CHECK(op->entry.place.segment > 0 && op->entry.place.logical > 0);
+    WB_CHECK(op->kind == WB_LOG_OP_PUT);
+    WB_CHECK(op->appended);
+    WB_CHECK(op->entry.place.segment > 0);
+    WB_CHECK(op->entry.place.logical > 0);
 
     struct wb_catalog_entry before, entry = op->entry;
     struct wb_catalog_segment *row;
@@ -217,6 +228,7 @@ static int apply_put(struct catalog_edit *edit, const struct wb_log_op *op)
 
 static int apply_touch(struct catalog_edit *edit, const struct wb_log_op *op)
 {
+    WB_CHECK(edit->txn.kind == WB_CATALOG_TXN_WRITING);
     WB_CHECK(op->kind == WB_LOG_OP_TOUCH);
 
     struct wb_catalog_segment *row;
@@ -261,6 +273,8 @@ static int take_down(struct catalog_edit *edit, struct wb_pageid id, uint64_t *r
 
 static int apply_remove(struct catalog_edit *edit, const struct wb_log_op *op)
 {
+    WB_CHECK(edit->txn.kind == WB_CATALOG_TXN_WRITING);
+    WB_CHECK(op->kind == WB_LOG_OP_REMOVE || op->kind == WB_LOG_OP_REMOVE_EVERYWHERE);
     WB_CHECK(op->site < edit->log->writer->sites.count);
 
     bool everywhere = op->kind == WB_LOG_OP_REMOVE_EVERYWHERE;
@@ -290,6 +304,8 @@ static int apply_remove(struct catalog_edit *edit, const struct wb_log_op *op)
 
 static int apply_revisit(struct catalog_edit *edit, const struct wb_log_op *op)
 {
+    WB_CHECK(edit->txn.kind == WB_CATALOG_TXN_WRITING);
+
     struct wb_store_revisit known;
     bool barred;
     int err = is_barred(edit, op, &barred);
@@ -332,6 +348,7 @@ static int apply_tails(struct catalog_edit *edit)
 {
     struct wb_log_writer *writer = edit->log->writer;
 
+    WB_CHECK(edit->txn.kind == WB_CATALOG_TXN_WRITING);
     WB_CHECK(edit->log->writer->magic == WB_LOG_WRITER_MAGIC);
     for (size_t i = 0; i < writer->tails.count; i++) {
         struct wb_log_tail *tail = &writer->tails.items[i];
@@ -341,7 +358,8 @@ static int apply_tails(struct catalog_edit *edit)
             return err;
         if (row->bytes != tail->bytes_committed || row->sealed) /* nobody else may append while we hold the lock */
             return wb_catalog_corrupt(edit->log->catalog, WB_CATALOG_SEGMENTS, "a segment that changed under its lock");
-        WB_CHECK(tail->bytes >= tail->bytes_committed && row->revision == 0);
+        WB_CHECK(tail->bytes >= tail->bytes_committed);
+        WB_CHECK(row->revision == 0);
         row->bytes = row->logical_end = tail->bytes;
         row->pages += tail->pages_appended;
         row->sealed = tail->bytes >= wb_log_sizes.segment_bytes;
@@ -360,6 +378,7 @@ static int compare_ops(const void *a, const void *b, void *context)
 
 static int apply(struct catalog_edit *edit)
 {
+    WB_CHECK(edit->txn.kind == WB_CATALOG_TXN_CLOSED);
     WB_CHECK(edit->order != NULL);
 
     struct wb_log_writer *writer = edit->log->writer;
@@ -382,6 +401,7 @@ static int sync_tails(struct wb_log_writer *writer)
 {
     int err = 0;
 
+    WB_CHECK(writer->flight == NULL);
     WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
     for (size_t i = 0; i < writer->tails.count && err == 0; i++)
         if (writer->tails.items[i].bytes > writer->tails.items[i].bytes_committed)
@@ -394,6 +414,7 @@ static void close_full_tails(struct wb_log_writer *writer)
 {
     size_t kept = 0;
 
+    WB_CHECK(writer->failed.code == 0);
     WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
     for (size_t i = 0; i < writer->tails.count; i++) {
         struct wb_log_tail *tail = &writer->tails.items[i];
@@ -413,6 +434,7 @@ static void roll_back(struct wb_log *log)
 {
     struct wb_log_writer *writer = log->writer;
 
+    WB_CHECK(!wb_catalog_uncertain(log->catalog));
     WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
     wb_log_flush_drop(log);
     for (size_t i = 0; i < writer->tails.count; i++) {
@@ -431,7 +453,8 @@ void wb_log_decide(struct wb_log *log)
     struct wb_log_writer *writer = log->writer;
     struct wb_error_copy why;
 
-    WB_CHECK(log->magic == WB_LOG_MAGIC && log->writer->magic == WB_LOG_WRITER_MAGIC);
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
+    WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
     if (!wb_catalog_uncertain(log->catalog))
         return;
     wb_error_save(WB_E_IO, &why);
@@ -448,6 +471,8 @@ void wb_log_decide(struct wb_log *log)
 /* The three steps of a commit. */
 static int commit_ops(struct wb_log *log, struct wb_store_commit_counts *counts_out)
 {
+    WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
+
     struct wb_log_writer *writer = log->writer;
     struct catalog_edit edit = {.log = log};
     int err = writer->failed.code < 0 ? wb_error_restore(&writer->failed) : wb_log_flush_all(log);
@@ -456,7 +481,9 @@ static int commit_ops(struct wb_log *log, struct wb_store_commit_counts *counts_
         err = sync_tails(writer);
     if (err < 0)
         return err;
-    WB_CHECK(!writer->flight && writer->group_at == writer->ops.count && writer->failed.code == 0);
+    WB_CHECK(!writer->flight);
+    WB_CHECK(writer->group_at == writer->ops.count);
+    WB_CHECK(writer->failed.code == 0);
     edit.order = wb_alloc((writer->ops.count + 1) * sizeof *edit.order);
     if (!edit.order)
         return WB_E_NOMEM;
@@ -496,6 +523,8 @@ int wb_log_commit(struct wb_store *store, struct wb_store_commit_counts *counts_
     if (!nothing)
         close_full_tails(writer);
     wb_log_ops_clear(writer);
+    WB_CHECK(writer->ops.count == 0);
+    WB_CHECK(writer->flight == NULL);
     return 0;
 }
 
@@ -504,12 +533,14 @@ int wb_log_commit(struct wb_store *store, struct wb_store_commit_counts *counts_
 /* The class A versions of the previous snapshot die. */
 static int bury_old(void *context, struct wb_pageid id, const struct wb_catalog_entry *entry)
 {
+    WB_CHECK(entry->place.segment > 0);
     (void)id;
     return bury(context, entry, false);
 }
 
 static int take_snapshot(struct catalog_edit *edit)
 {
+    WB_CHECK(edit->txn.kind == WB_CATALOG_TXN_CLOSED);
     WB_CHECK(edit->log->writer->ops.count == 0);
 
     int err = edit_begin(edit);
@@ -538,6 +569,7 @@ int wb_log_snapshot(struct wb_store *store, uint32_t *snapshot_out)
     if (err == 0)
         err = take_snapshot(&edit);
     if (err == 0) {
+        WB_CHECK(edit.summary.snapshot_epoch + 1 == edit.summary.epoch);
         log->writer->commit = edit.summary.commit;
         *snapshot_out = edit.summary.snapshot;
     }

@@ -36,7 +36,8 @@ static void tell(struct wb_log_compaction *c, bool stays, uint64_t offset, const
 {
     char file[WB_SEGMENT_NAME_MAX];
 
-    WB_CHECK(c->magic == WB_LOG_COMPACTION_MAGIC && c->row.number > 0);
+    WB_CHECK(c->magic == WB_LOG_COMPACTION_MAGIC);
+    WB_CHECK(c->row.number > 0);
     c->result.damaged += stays;
     c->result.dropped += !stays;
     wb_segment_name(c->row.number, c->row.revision, file);
@@ -108,7 +109,8 @@ static int publish(struct wb_log_compaction *c, struct wb_catalog_segment *row_i
         goto done;
     }
     if (row_inout->number) {
-        WB_CHECK(row_inout->number == before->number && row_inout->revision == before->revision + 1);
+        WB_CHECK(row_inout->number == before->number);
+        WB_CHECK(row_inout->revision == before->revision + 1);
         row_inout->live = now.live;
         row_inout->bytes_dead = now.bytes_dead - before->bytes_dead;
         row_inout->removed = now.removed - before->removed;
@@ -208,7 +210,8 @@ static int sync_pages_dir(struct wb_log *log)
 /* Steps 2 to 4, for the current segment. */
 static int compact_segment(struct wb_log_compaction *c)
 {
-    WB_CHECK(c->magic == WB_LOG_COMPACTION_MAGIC && c->row.number > 0);
+    WB_CHECK(c->magic == WB_LOG_COMPACTION_MAGIC);
+    WB_CHECK(c->row.number > 0);
 
     struct wb_catalog_segment row = {0}; /* the new row; number 0 if nothing is left */
     int err = begin_reading(c);
@@ -254,7 +257,8 @@ static int consider_segment(struct wb_log_compaction *c, const struct wb_catalog
 {
     int err;
 
-    WB_CHECK(row->number > 0 && row->live <= row->pages);
+    WB_CHECK(row->number > 0);
+    WB_CHECK(row->live <= row->pages);
     if (row->pages == 0 || (row->bytes_dead == 0 && row->removed == 0 && row->live > 0))
         return 0;
     c->row = *row;
@@ -283,7 +287,8 @@ static int consider_segment(struct wb_log_compaction *c, const struct wb_catalog
 
 static int compact_all(struct wb_log_compaction *c)
 {
-    WB_CHECK(c->total == 0 && c->done == 0);
+    WB_CHECK(c->total == 0);
+    WB_CHECK(c->done == 0);
 
     struct wb_log_overview o = {0};
     int err = wb_log_overview(c->log, &o);

@@ -53,7 +53,9 @@ static int put_lost(const struct wb_block_entry *entry, struct wb_buf *record_ou
 static int rebuild(struct wb_log_compaction *c, const struct wb_block_head *head, const char *block, const bool *dead,
                    size_t live)
 {
-    WB_CHECK(c->magic == WB_LOG_COMPACTION_MAGIC && live > 0 && live < head->count);
+    WB_CHECK(c->magic == WB_LOG_COMPACTION_MAGIC);
+    WB_CHECK(live > 0);
+    WB_CHECK(live < head->count);
 
     const char *directory = block + WB_BLOCK_HEADER_BYTES;
     struct wb_block_page *pages = wb_alloc_zero(live, sizeof *pages);
@@ -120,7 +122,8 @@ static void write_bytes(void *context)
     struct wb_log_compact_write *w = context;
     int err = wb_file_write_at(w->file, w->at, w->bytes.ptr, w->bytes.len);
 
-    WB_CHECK(w->file->fd >= 0 && w->at >= WB_SEGMENT_HEADER_BYTES);
+    WB_CHECK(w->file->fd >= 0);
+    WB_CHECK(w->at >= WB_SEGMENT_HEADER_BYTES);
     wb_error_save(err, &w->error);
     wb_file_write_back(w->file, w->at, w->bytes.len); /* lets the disk start while we copy the next blocks */
 }
@@ -233,7 +236,8 @@ int wb_log_copy_blocks(struct wb_log_compaction *c)
     uint64_t at, before = c->done;
     int err;
 
-    WB_CHECK(c->txn.kind == WB_CATALOG_TXN_HELD && c->to.file.fd >= 0);
+    WB_CHECK(c->txn.kind == WB_CATALOG_TXN_HELD);
+    WB_CHECK(c->to.file.fd >= 0);
     wb_segment_walk_init(&walk, &c->from, wb_log_blocks_end(&c->row));
     while ((err = wb_segment_walk_next(&walk, &head, &block, &at)) != 0) {
         if (err == WB_E_CORRUPT)

@@ -87,7 +87,8 @@ void wb_log_builders_free(struct wb_log_builders *builders)
 /* Counts a job as done. The caller holds the builders' lock. */
 static void end_job(struct block_job *job)
 {
-    WB_CHECK(job->flight != NULL && job->builders != NULL);
+    WB_CHECK(job->flight != NULL);
+    WB_CHECK(job->builders != NULL);
     WB_CHECK(job->flight->left > 0);
     if (--job->flight->left == 0)
         pthread_cond_signal(&job->builders->done);
@@ -99,7 +100,8 @@ static void build_block(void *context)
     struct block_job *job = context;
     struct wb_log_builders *builders = job->builders;
 
-    WB_CHECK(job->count > 0 && job->count <= WB_BLOCK_PAGES_MAX);
+    WB_CHECK(job->count > 0);
+    WB_CHECK(job->count <= WB_BLOCK_PAGES_MAX);
     WB_CHECK(job->block.len == 0);
     pthread_mutex_lock(&builders->lock);
     WB_CHECK(builders->free > 0);
@@ -142,7 +144,8 @@ static int compare_site_order(const void *a, const void *b)
  */
 static bool block_ends(const struct wb_block_page *next, const struct wb_block_page *last, size_t count, size_t bytes)
 {
-    WB_CHECK(count > 0 && count <= WB_BLOCK_PAGES_MAX);
+    WB_CHECK(count > 0);
+    WB_CHECK(count <= WB_BLOCK_PAGES_MAX);
     if (count == WB_BLOCK_PAGES_MAX || bytes + next->record.len > wb_log_sizes.block_bytes)
         return true;
     return next->site != last->site && bytes >= wb_log_sizes.block_bytes / 2;
@@ -153,7 +156,8 @@ static void cut_blocks(struct wb_log_flight *flight, size_t pages, struct wb_log
 {
     size_t bytes = 0;
 
-    WB_CHECK(pages > 0 && flight->job_count == 0);
+    WB_CHECK(pages > 0);
+    WB_CHECK(flight->job_count == 0);
     for (size_t i = 0; i < pages; i++) {
         struct block_job *job = flight->job_count ? &flight->jobs[flight->job_count - 1] : NULL;
         if (!job || block_ends(&flight->pages[i], &flight->pages[i - 1], job->count, bytes)) {
@@ -168,7 +172,8 @@ static void cut_blocks(struct wb_log_flight *flight, size_t pages, struct wb_log
         job->count++;
         bytes += flight->pages[i].record.len;
     }
-    WB_CHECK(flight->job_count > 0 && flight->job_count <= pages);
+    WB_CHECK(flight->job_count > 0);
+    WB_CHECK(flight->job_count <= pages);
 }
 
 static void flight_free(struct wb_log_flight *flight)
@@ -188,7 +193,8 @@ static void flight_free(struct wb_log_flight *flight)
 /* Makes a flight of the current group, which contains `puts` pages. */
 static int flight_new(struct wb_log_writer *writer, size_t puts, struct wb_log_flight **flight_out)
 {
-    WB_CHECK(puts > 0 && puts <= writer->ops.count - writer->group_at);
+    WB_CHECK(puts > 0);
+    WB_CHECK(puts <= writer->ops.count - writer->group_at);
 
     struct site_order *order = wb_alloc(puts * sizeof *order);
     struct wb_log_flight *flight = wb_alloc_zero(1, sizeof *flight);
@@ -211,7 +217,9 @@ static int flight_new(struct wb_log_writer *writer, size_t puts, struct wb_log_f
     for (size_t i = 0; i < n; i++) {
         const struct wb_log_op *op = &writer->ops.items[order[i].op];
         flight->ops[i] = order[i].op;
-        WB_CHECK(!op->appended && op->record.len > 0 && op->site < writer->sites.count);
+        WB_CHECK(!op->appended);
+        WB_CHECK(op->record.len > 0);
+        WB_CHECK(op->site < writer->sites.count);
         flight->digests[i] = (struct wb_record_digest){op->record.ptr, op->record.len, op->entry.body_bytes};
         flight->pages[i] = (struct wb_block_page){
             .id = op->id, .record = wb_buf_slice(&op->record), .site = writer->sites.items[op->site].hash};
@@ -244,7 +252,8 @@ static int append_block(struct wb_log *log, struct block_job *job)
             return err;
         tail = &writer->tails.items[writer->tails.count - 1];
     }
-    WB_CHECK(tail->bytes >= WB_SEGMENT_HEADER_BYTES && tail->segment.revision == 0);
+    WB_CHECK(tail->bytes >= WB_SEGMENT_HEADER_BYTES);
+    WB_CHECK(tail->segment.revision == 0);
     WB_CHECK(job->block.len > WB_BLOCK_HEADER_BYTES);
     wb_block_stamp(job->block.ptr, tail->bytes, writer->commit); /* in revision 0, logical offsets are file offsets */
     err = wb_file_write_at(&tail->segment.file, tail->bytes, job->block.ptr, job->block.len);
@@ -252,7 +261,8 @@ static int append_block(struct wb_log *log, struct block_job *job)
         return err;
     for (size_t i = 0; i < job->count; i++) {
         struct wb_log_op *op = &writer->ops.items[job->ops[i]];
-        WB_CHECK(op->kind == WB_LOG_OP_PUT && !op->appended);
+        WB_CHECK(op->kind == WB_LOG_OP_PUT);
+        WB_CHECK(!op->appended);
         op->entry.place = (struct wb_catalog_place){tail->segment.number, job->pages[i].slot, tail->bytes};
         op->entry.stored_bytes = job->pages[i].stored_bytes;
         op->appended = true;
@@ -285,7 +295,8 @@ static int land(struct wb_log *log)
 
 static void submit_jobs(struct wb_log_writer *writer, struct wb_log_flight *flight)
 {
-    WB_CHECK(flight->job_count > 0 && flight->left == 0);
+    WB_CHECK(flight->job_count > 0);
+    WB_CHECK(flight->left == 0);
     flight->left = flight->job_count;
     for (size_t i = 0; i < flight->job_count; i++) {
         struct block_job *job = &flight->jobs[i];

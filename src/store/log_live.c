@@ -40,7 +40,8 @@ struct live_gathering {
 
 static int add_items(struct live_gathering *g, const struct wb_block_head *head, const char *directory)
 {
-    WB_CHECK(head->count > 0 && head->count <= WB_BLOCK_PAGES_MAX);
+    WB_CHECK(head->count > 0);
+    WB_CHECK(head->count <= WB_BLOCK_PAGES_MAX);
 
     int err = wb_vec_reserve(&g->items, g->items.count + head->count);
 
@@ -58,7 +59,8 @@ static int gather_block(struct live_gathering *g, const struct wb_segment *segme
     size_t got;
     int err;
 
-    WB_CHECK(at >= WB_SEGMENT_HEADER_BYTES && segment->file.fd >= 0);
+    WB_CHECK(at >= WB_SEGMENT_HEADER_BYTES);
+    WB_CHECK(segment->file.fd >= 0);
     err = wb_buf_reserve(&g->bytes, FIRST_READ_BYTES);
     if (err == 0)
         err = wb_file_read_at(&segment->file, at, g->bytes.ptr, FIRST_READ_BYTES, &got);
@@ -108,7 +110,8 @@ static int pass_damage(struct live_gathering *g, const struct wb_segment *segmen
     const char *block;
     uint64_t place;
 
-    WB_CHECK(at >= WB_SEGMENT_HEADER_BYTES && at < end);
+    WB_CHECK(at >= WB_SEGMENT_HEADER_BYTES);
+    WB_CHECK(at < end);
     wb_segment_walk_init(&walk, segment, end);
     walk.next = at;
     int err = wb_segment_walk_next(&walk, &head, &block, &place);
@@ -196,7 +199,8 @@ static int is_at(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct
 
 static int judge(const struct live_judging *j)
 {
-    WB_CHECK(j->order != NULL && j->dead != NULL);
+    WB_CHECK(j->order != NULL);
+    WB_CHECK(j->dead != NULL);
     for (size_t i = 0; i < j->gathering->items.count; i++) {
         const struct live_item *item = &j->gathering->items.items[j->order[i]];
         struct wb_catalog_place place = {j->segment, item->slot, item->logical};
@@ -299,7 +303,8 @@ int wb_log_live_read(struct wb_catalog_txn *txn, const struct wb_segment *segmen
     uint32_t *order = NULL;
     int err;
 
-    WB_CHECK(segment->number == row->number && segment->revision == row->revision);
+    WB_CHECK(segment->number == row->number);
+    WB_CHECK(segment->revision == row->revision);
     WB_CHECK(txn->kind == WB_CATALOG_TXN_HELD);
     *live_out = (struct wb_log_live){0};
     err = gather(&g, segment, wb_log_blocks_end(row));

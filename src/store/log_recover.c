@@ -30,7 +30,8 @@ static int read_row(void *context)
 {
     struct row_read *r = context;
 
-    WB_CHECK(r->number > 0 && r->log->reader.kind >= WB_CATALOG_TXN_AWAKE);
+    WB_CHECK(r->number > 0);
+    WB_CHECK(r->log->reader.kind >= WB_CATALOG_TXN_AWAKE);
     return wb_catalog_segment_get(&r->log->reader, r->number, &r->row);
 }
 
@@ -44,7 +45,8 @@ static int claim(struct wb_log *log, const struct wb_catalog_segment *seen, stru
     struct row_read r = {.log = log, .number = seen->number};
     int err = wb_segment_open(log->dir, log->superblock.id, seen, true, segment_out);
 
-    WB_CHECK(seen->number > 0 && !seen->sealed);
+    WB_CHECK(seen->number > 0);
+    WB_CHECK(!seen->sealed);
     if (err < 0)
         return err;
     err = wb_file_lock(&segment_out->file, false);
@@ -107,7 +109,8 @@ static int cut_tail(struct wb_log *log, const struct wb_catalog_segment *seen)
     uint64_t size, sealed_at;
     int err = claim(log, seen, &segment, &row);
 
-    WB_CHECK(!seen->sealed && seen->revision == 0);
+    WB_CHECK(!seen->sealed);
+    WB_CHECK(seen->revision == 0);
     if (err < 0) /* if somebody is writing to it, leave it alone; if it is damaged, verify and get report that */
         return err == WB_E_NOMEM || err == WB_E_IO ? err : 0;
     err = wb_file_size(&segment.file, &size);
@@ -174,7 +177,8 @@ static int remove_orphan(void *context, const struct wb_dir_entry *entry)
 
 int wb_log_recover(struct wb_log *log)
 {
-    WB_CHECK(log->magic == WB_LOG_MAGIC && log->store.mode == WB_STORE_WRITE);
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
+    WB_CHECK(log->store.mode == WB_STORE_WRITE);
     WB_CHECK(!log->writer);
 
     struct wb_log_overview o = {0};
@@ -287,7 +291,8 @@ int wb_log_purge(struct wb_log *log)
 /* The writer owns the segment from now on; on error the caller still does. */
 static int add_tail(struct wb_log_writer *writer, const struct wb_segment *segment, uint64_t bytes)
 {
-    WB_CHECK(bytes >= WB_SEGMENT_HEADER_BYTES && segment->file.fd >= 0);
+    WB_CHECK(bytes >= WB_SEGMENT_HEADER_BYTES);
+    WB_CHECK(segment->file.fd >= 0);
     WB_CHECK(segment->revision == 0);
     return wb_vec_push(&writer->tails,
                        (struct wb_log_tail){.segment = *segment, .bytes = bytes, .bytes_committed = bytes});

@@ -57,7 +57,8 @@ static struct log_scan *scan_of(struct wb_store_scan *base)
 
 static int begin(struct log_scan *scan)
 {
-    WB_CHECK(!scan->catalog && scan->txn.kind == WB_CATALOG_TXN_CLOSED);
+    WB_CHECK(!scan->catalog);
+    WB_CHECK(scan->txn.kind == WB_CATALOG_TXN_CLOSED);
 
     int err = wb_catalog_open(scan->log->dir, WB_TREE_READ, &scan->catalog);
 
@@ -125,7 +126,8 @@ int wb_log_scan_open(struct wb_store *store, const struct wb_store_scan_options 
 /* Whether all records of the segment are visible, with the times and the epoch with which they were stored. */
 static bool is_plain(const struct log_scan *scan, const struct wb_catalog_segment *row)
 {
-    WB_CHECK(row->live > 0 && row->live <= row->pages);
+    WB_CHECK(row->live > 0);
+    WB_CHECK(row->live <= row->pages);
     if (row->live != row->pages || row->touched || row->epoch_min != row->epoch_max)
         return false;
     if (scan->view == WB_STORE_VIEW_SNAPSHOT)

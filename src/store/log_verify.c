@@ -54,7 +54,8 @@ static void report(struct log_verifier *v, bool problem, const char *file, uint6
     char message[WB_ERROR_MESSAGE_MAX];
     va_list args;
 
-    WB_CHECK(v->result != NULL && file != NULL);
+    WB_CHECK(v->result != NULL);
+    WB_CHECK(file != NULL);
     va_start(args, format);
     vsnprintf(message, sizeof message, format, args);
     va_end(args);
@@ -161,7 +162,8 @@ static void report_catalog(void *context, bool problem, uint64_t offset, const c
 /* Checks all rows and the counters. Steps 2 and 3 need the summary and the rows, so those are read first. */
 static int check_rows(struct log_verifier *v)
 {
-    WB_CHECK(v->txn.kind == WB_CATALOG_TXN_HELD && !v->tallies);
+    WB_CHECK(v->txn.kind == WB_CATALOG_TXN_HELD);
+    WB_CHECK(!v->tallies);
 
     int err = wb_catalog_summary_get(&v->txn, &v->summary);
 
@@ -215,7 +217,9 @@ struct page_claim {
 /* Finds the entry, if there is one, that says that the page is stored at this place. */
 static int look_up_claim(struct page_claim *c)
 {
-    WB_CHECK(c->v->sound && !c->latest && !c->old);
+    WB_CHECK(c->v->sound);
+    WB_CHECK(!c->latest);
+    WB_CHECK(!c->old);
 
     struct wb_catalog_entry entry;
     int err = wb_catalog_entry_get(&c->v->txn, WB_CATALOG_PAGES, c->id, &entry);
@@ -269,7 +273,8 @@ static int check_page(struct log_verifier *v, const struct wb_catalog_segment *r
 static int check_block(struct log_verifier *v, const struct wb_catalog_segment *row, const struct wb_block_head *head,
                        const char *block, const char *file, uint64_t at)
 {
-    WB_CHECK(head->count > 0 && head->count <= WB_BLOCK_PAGES_MAX);
+    WB_CHECK(head->count > 0);
+    WB_CHECK(head->count <= WB_BLOCK_PAGES_MAX);
 
     const char *directory = block + WB_BLOCK_HEADER_BYTES;
     uint64_t frame_at = wb_block_directory_end(head) + head->lead_stored_bytes;
@@ -308,7 +313,8 @@ static int check_blocks(struct log_verifier *v, const struct wb_catalog_segment 
     uint64_t at, before = v->done;
     int err;
 
-    WB_CHECK(segment->number == row->number && segment->revision == row->revision);
+    WB_CHECK(segment->number == row->number);
+    WB_CHECK(segment->revision == row->revision);
     wb_segment_walk_init(&walk, segment, wb_log_blocks_end(row));
     while ((err = wb_segment_walk_next(&walk, &head, &block, &at)) != 0) {
         if (err < 0) {
@@ -457,7 +463,8 @@ static int check_file(void *context, const struct wb_dir_entry *entry)
 
 static int check_segments(struct log_verifier *v)
 {
-    WB_CHECK(v->tallies != NULL && !v->zstd);
+    WB_CHECK(v->tallies != NULL);
+    WB_CHECK(!v->zstd);
 
     char *pages = wb_path_join(v->dir, WB_SEGMENT_DIR);
     int err = pages ? wb_block_reader_new(&v->zstd) : WB_E_NOMEM;
@@ -475,7 +482,8 @@ static int check_segments(struct log_verifier *v)
 int wb_log_verify(const char *dir, const struct wb_superblock *superblock, wb_store_found found, void *found_context,
                   wb_store_progress progress, void *progress_context, struct wb_store_verify_counts *counts_out)
 {
-    WB_CHECK(counts_out->problems == 0 && counts_out->pages == 0);
+    WB_CHECK(counts_out->problems == 0);
+    WB_CHECK(counts_out->pages == 0);
     struct log_verifier v = {
         .dir = dir,
         .superblock = superblock,

@@ -78,8 +78,10 @@ int wb_log_writer_new(struct wb_log *log)
     unsigned workers = wb_limits_processors() < WORKERS_MAX ? wb_limits_processors() : WORKERS_MAX;
     int err;
 
-    WB_CHECK(log->magic == WB_LOG_MAGIC && log->store.mode == WB_STORE_WRITE);
-    WB_CHECK(!log->writer && workers > 0);
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
+    WB_CHECK(log->store.mode == WB_STORE_WRITE);
+    WB_CHECK(!log->writer);
+    WB_CHECK(workers > 0);
     if (!writer)
         return WB_E_NOMEM;
     writer->magic = WB_LOG_WRITER_MAGIC;
@@ -244,8 +246,10 @@ static int add_op(struct wb_log_writer *writer, const struct wb_log_op *op, stru
 {
     int err = wb_vec_reserve(&writer->ops, writer->ops.count + 1);
 
-    WB_CHECK(op->kind <= WB_LOG_OP_REVISIT && (op->kind == WB_LOG_OP_REVISIT) == (pending == NULL));
-    WB_CHECK((op->kind == WB_LOG_OP_PUT) == (op->record.len > 0) && !op->appended);
+    WB_CHECK(op->kind <= WB_LOG_OP_REVISIT);
+    WB_CHECK((op->kind == WB_LOG_OP_REVISIT) == (pending == NULL));
+    WB_CHECK((op->kind == WB_LOG_OP_PUT) == (op->record.len > 0));
+    WB_CHECK(!op->appended);
     if (err < 0)
         return err;
     if (op->kind == WB_LOG_OP_PUT)
@@ -317,7 +321,8 @@ int wb_log_put(struct wb_store *store, const struct wb_page *page, enum wb_store
         err = wb_page_encode(page, &op.record);
     if (err < 0)
         goto done;
-    WB_CHECK(op.record.len > WB_RECORD_DIGEST_BYTES && op.site < writer->sites.count);
+    WB_CHECK(op.record.len > WB_RECORD_DIGEST_BYTES);
+    WB_CHECK(op.site < writer->sites.count);
     op.entry = (struct wb_catalog_entry){
         .time_ms = page->time_ms,
         .body_bytes = (uint32_t)page->body.len,
@@ -437,10 +442,12 @@ int wb_log_get_pending(struct wb_log *log, const struct wb_log_pending *pending,
     int err;
 
     WB_CHECK(pending->exists);
-    WB_CHECK(pending->put_op >= 0 && (size_t)pending->put_op < writer->ops.count);
+    WB_CHECK(pending->put_op >= 0);
+    WB_CHECK((size_t)pending->put_op < writer->ops.count);
     wb_log_flush_wait(log);
     const struct wb_log_op *op = &writer->ops.items[pending->put_op];
-    WB_CHECK(op->kind == WB_LOG_OP_PUT && op->appended == (op->record.len == 0));
+    WB_CHECK(op->kind == WB_LOG_OP_PUT);
+    WB_CHECK(op->appended == (op->record.len == 0));
     wb_buf_clear(mem_out);
     if (op->appended) {
         size_t i = 0;

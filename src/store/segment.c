@@ -87,7 +87,8 @@ static int open_file(const char *dir, uint32_t number, uint32_t revision, unsign
 
 static void put_header(char *to, const uint8_t *repo_id, uint32_t number, uint32_t revision)
 {
-    WB_CHECK(number > 0 && repo_id != NULL);
+    WB_CHECK(number > 0);
+    WB_CHECK(repo_id != NULL);
     memset(to, 0, WB_SEGMENT_HEADER_BYTES);
     memcpy(to, "WBSG", 4);
     wb_put16(to + 4, SEGMENT_FORMAT);
@@ -151,7 +152,8 @@ static int map_damaged(const struct wb_segment *segment, uint64_t at, const char
 
 static int read_map(struct wb_segment *segment, uint64_t at, uint64_t count)
 {
-    WB_CHECK(segment->magic == WB_SEGMENT_MAGIC && segment->revision > 0);
+    WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
+    WB_CHECK(segment->revision > 0);
     WB_CHECK(!segment->map);
 
     char header[MAP_HEADER_BYTES];
@@ -216,7 +218,8 @@ int wb_segment_open(const char *dir, const uint8_t *repo_id, const struct wb_cat
 
 int wb_segment_open_unread(const char *dir, const struct wb_catalog_segment *row, struct wb_segment *segment_out)
 {
-    WB_CHECK(row->number > 0 && row->live == 0);
+    WB_CHECK(row->number > 0);
+    WB_CHECK(row->live == 0);
     return open_file(dir, row->number, row->revision, WB_FILE_WRITE, segment_out);
 }
 
@@ -254,7 +257,8 @@ int wb_segment_locate(const struct wb_segment *segment, uint64_t logical, uint64
 int wb_segment_write_map(struct wb_segment *segment, uint64_t at, const struct wb_segment_map_entry *map, size_t count,
                          uint64_t *bytes_out)
 {
-    WB_CHECK(segment->magic == WB_SEGMENT_MAGIC && segment->revision > 0);
+    WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
+    WB_CHECK(segment->revision > 0);
     WB_CHECK(at >= WB_SEGMENT_HEADER_BYTES);
 
     struct wb_buf bytes = WB_BUF_INIT;
@@ -377,7 +381,8 @@ static int read_first(const struct wb_segment *segment, struct wb_segment_reader
 static int load_start(const struct wb_segment *segment, struct wb_segment_reader *source, uint64_t at,
                       struct wb_block_start *start)
 {
-    WB_CHECK(start->directory.len == 0 && start->lead.len == 0);
+    WB_CHECK(start->directory.len == 0);
+    WB_CHECK(start->lead.len == 0);
 
     int err = read_first(segment, source, at);
 
@@ -447,7 +452,8 @@ static int read_record(const struct wb_segment *segment, struct wb_segment_reade
 int wb_segment_read_record(const struct wb_segment *segment, struct wb_segment_reader *source,
                            const struct wb_catalog_place *place, struct wb_pageid id, struct wb_buf *record_out)
 {
-    WB_CHECK(segment->magic == WB_SEGMENT_MAGIC && segment->number == place->segment);
+    WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
+    WB_CHECK(segment->number == place->segment);
 
     char why[WB_ERROR_MESSAGE_MAX];
     uint64_t at;

@@ -42,7 +42,8 @@ static int look(struct wb_segment_walk *walk, uint64_t at, size_t need, const ch
     size_t got;
     int err;
 
-    WB_CHECK(need > 0 && walk->window.len <= walk->window.cap);
+    WB_CHECK(need > 0);
+    WB_CHECK(walk->window.len <= walk->window.cap);
     *bytes_out = NULL;
     *have_out = 0;
     if (need > left)
@@ -119,13 +120,15 @@ static int damaged(struct wb_segment_walk *walk, uint64_t at, int code)
 {
     struct wb_error_copy why;
 
-    WB_CHECK(code < 0 && at == walk->next);
+    WB_CHECK(code < 0);
+    WB_CHECK(at == walk->next);
     wb_error_save(code, &why);
     walk->error_at = at;
     int err = resynchronise(walk);
     if (err < 0)
         return err;
-    WB_CHECK(walk->next > at && walk->next <= walk->end);
+    WB_CHECK(walk->next > at);
+    WB_CHECK(walk->next <= walk->end);
     wb_error_restore(&why);
     return name_place(walk, at, code);
 }

@@ -27,6 +27,7 @@ static const struct wb_organisation *const organisations[] = {&wb_organisation_l
 
 static const struct wb_organisation *find_organisation(const char *name)
 {
+    WB_CHECK(organisations[0]->name != NULL);
     for (size_t i = 0; i < sizeof organisations / sizeof organisations[0]; i++)
         if (strcmp(organisations[i]->name, name) == 0)
             return organisations[i];
@@ -37,6 +38,7 @@ static const struct wb_organisation *find_organisation(const char *name)
 
 bool wb_store_exists(const char *dir)
 {
+
     char *path = wb_path_join(dir, WB_SUPERBLOCK_NAME);
     bool exists = path && wb_path_kind(path) != WB_PATH_NONE;
 
@@ -57,6 +59,8 @@ static int refuse_foreign(void *context, const struct wb_dir_entry *entry)
     const struct creation *c = context;
     const char *const *lists[] = {ours, c->organisation->files};
 
+    WB_CHECK(c->organisation->files != NULL);
+    WB_CHECK(entry->name != NULL);
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         for (const char *const *name = lists[i]; *name; name++)
             if (strcmp(entry->name, *name) == 0)
@@ -67,6 +71,8 @@ static int refuse_foreign(void *context, const struct wb_dir_entry *entry)
 /* If two processes create the same repository, the second one waits here, and then finds it already there. */
 static int lock_creation(const char *dir, struct wb_file *lock_out)
 {
+    WB_CHECK(lock_out->fd < 0);
+
     char *path = wb_path_join(dir, WB_SUPERBLOCK_LOCK_NAME);
     int err = path ? wb_file_open(path, WB_FILE_WRITE | WB_FILE_CREATE, lock_out) : WB_E_NOMEM;
 
@@ -79,6 +85,7 @@ static int create_locked(const struct creation *c)
     struct wb_superblock superblock = {.format = WB_SUPERBLOCK_FORMAT, .created_ms = wb_clock_wall_ms()};
     int err;
 
+    WB_CHECK(c->organisation->create != NULL);
     if (wb_store_exists(c->dir))
         return wb_fail(WB_E_INVALID, "there is a repository at %s already", c->dir);
     WB_CHECK(strlen(c->organisation->name) < sizeof superblock.organisation);
@@ -133,7 +140,8 @@ static int find_repository(const char *dir, struct wb_superblock *superblock_out
     if (!*organisation_out)
         return wb_fail(WB_E_NEWER, "%s: this program does not know the organisation %s", dir,
                        superblock_out->organisation);
-    WB_CHECK((*organisation_out)->open && (*organisation_out)->verify);
+    WB_CHECK((*organisation_out)->open);
+    WB_CHECK((*organisation_out)->verify);
     return 0;
 }
 
@@ -157,6 +165,7 @@ int wb_store_open(const char *dir, enum wb_store_mode mode, struct wb_store **st
 int wb_store_verify(const char *dir, wb_store_found found, void *found_context, wb_store_progress progress,
                     void *progress_context, struct wb_store_verify_counts *counts_out)
 {
+
     const struct wb_organisation *organisation;
     struct wb_superblock superblock;
     int err = find_repository(dir, &superblock, &organisation);
@@ -177,33 +186,53 @@ int wb_store_verify(const char *dir, wb_store_found found, void *found_context, 
 
 void wb_store_init(struct wb_store *store, enum wb_store_mode mode, const struct wb_store_ops *ops)
 {
-    WB_CHECK(ops->close && ops->put && ops->touch && ops->remove && ops->put_revisit && ops->get_revisit);
-    WB_CHECK(ops->bar && ops->allow && ops->barred && ops->bar_each && ops->list_site);
-    WB_CHECK(ops->commit && ops->snapshot && ops->get && ops->time && ops->stat);
-    WB_CHECK(ops->scan_open && ops->scan_next && ops->scan_close);
+    WB_CHECK(mode == WB_STORE_READ || mode == WB_STORE_WRITE);
+    WB_CHECK(ops->close);
+    WB_CHECK(ops->put);
+    WB_CHECK(ops->touch);
+    WB_CHECK(ops->remove);
+    WB_CHECK(ops->put_revisit);
+    WB_CHECK(ops->get_revisit);
+    WB_CHECK(ops->bar);
+    WB_CHECK(ops->allow);
+    WB_CHECK(ops->barred);
+    WB_CHECK(ops->bar_each);
+    WB_CHECK(ops->list_site);
+    WB_CHECK(ops->commit);
+    WB_CHECK(ops->snapshot);
+    WB_CHECK(ops->get);
+    WB_CHECK(ops->time);
+    WB_CHECK(ops->stat);
+    WB_CHECK(ops->scan_open);
+    WB_CHECK(ops->scan_next);
+    WB_CHECK(ops->scan_close);
     *store = (struct wb_store){WB_STORE_MAGIC, mode, ops};
 }
 
 void wb_store_release(struct wb_store *store)
 {
+    WB_CHECK(store->ops != NULL);
     WB_CHECK(store->magic == WB_STORE_MAGIC);
     store->magic = 0;
 }
 
 void wb_store_scan_init(struct wb_store_scan *scan, const struct wb_store *store)
 {
+    WB_CHECK(store->ops != NULL);
     WB_CHECK(store->magic == WB_STORE_MAGIC);
     *scan = (struct wb_store_scan){WB_STORE_SCAN_MAGIC, store->ops};
 }
 
 void wb_store_scan_release(struct wb_store_scan *scan)
 {
+    WB_CHECK(scan->ops != NULL);
     WB_CHECK(scan->magic == WB_STORE_SCAN_MAGIC);
     scan->magic = 0;
 }
 
 void wb_store_counts_add(struct wb_store_commit_counts *sum_inout, const struct wb_store_commit_counts *counts)
 {
+    WB_CHECK(sum_inout != counts);
     sum_inout->added += counts->added;
     sum_inout->replaced += counts->replaced;
     sum_inout->older += counts->older;
@@ -219,22 +248,11 @@ int wb_store_not_found(void)
 
 /* ---- calls that are passed on ------------------------------------------------------------------- */
 
-static void check_store(const struct wb_store *store)
-{
-    WB_CHECK(store->magic == WB_STORE_MAGIC);
-}
-
-static void check_writer(const struct wb_store *store)
-{
-    check_store(store);
-    WB_CHECK(store->mode == WB_STORE_WRITE);
-}
-
 void wb_store_close(struct wb_store *store)
 {
+    WB_CHECK(store == NULL || store->magic == WB_STORE_MAGIC);
     if (!store)
         return;
-    check_store(store);
     store->ops->close(store);
 }
 
@@ -242,7 +260,8 @@ int wb_store_put(struct wb_store *store, const struct wb_page *page, enum wb_sto
 {
     enum wb_store_outcome ignored;
 
-    check_writer(store);
+    WB_CHECK(store->magic == WB_STORE_MAGIC);
+    WB_CHECK(store->mode == WB_STORE_WRITE);
     if (!outcome_out)
         outcome_out = &ignored;
     *outcome_out = WB_STORE_PUT_NEW;
@@ -254,60 +273,68 @@ int wb_store_put(struct wb_store *store, const struct wb_page *page, enum wb_sto
 
 int wb_store_touch(struct wb_store *store, struct wb_pageid id, int64_t time_ms)
 {
-    check_writer(store);
+    WB_CHECK(store->magic == WB_STORE_MAGIC);
+    WB_CHECK(store->mode == WB_STORE_WRITE);
     return store->ops->touch(store, id, time_ms);
 }
 
 int wb_store_remove(struct wb_store *store, struct wb_pageid id, struct wb_slice site, bool everywhere)
 {
-    check_writer(store);
+    WB_CHECK(store->magic == WB_STORE_MAGIC);
+    WB_CHECK(store->mode == WB_STORE_WRITE);
     return store->ops->remove(store, id, site, everywhere);
 }
 
 int wb_store_put_revisit(struct wb_store *store, struct wb_pageid id, struct wb_slice site,
                          const struct wb_store_revisit *revisit)
 {
-    check_writer(store);
+    WB_CHECK(store->magic == WB_STORE_MAGIC);
+    WB_CHECK(revisit != NULL);
+    WB_CHECK(store->mode == WB_STORE_WRITE);
     return store->ops->put_revisit(store, id, site, revisit);
 }
 
 int wb_store_get_revisit(struct wb_store *store, struct wb_pageid id, struct wb_store_revisit *revisit_out)
 {
-    check_store(store);
+    WB_CHECK(store->magic == WB_STORE_MAGIC);
     *revisit_out = (struct wb_store_revisit){0};
     return store->ops->get_revisit(store, id, revisit_out);
 }
 
 int wb_store_bar(struct wb_store *store, const struct wb_store_bar *bar)
 {
-    check_writer(store);
+    WB_CHECK(store->magic == WB_STORE_MAGIC);
+    WB_CHECK(store->mode == WB_STORE_WRITE);
     WB_CHECK(bar->kind == WB_STORE_BAR_PAGE || (bar->kind == WB_STORE_BAR_SITE && bar->site.len && !bar->except));
     return store->ops->bar(store, bar);
 }
 
 int wb_store_allow(struct wb_store *store, const struct wb_store_bar *bar)
 {
-    check_writer(store);
+    WB_CHECK(store->magic == WB_STORE_MAGIC);
+    WB_CHECK(store->mode == WB_STORE_WRITE);
     WB_CHECK(bar->kind == WB_STORE_BAR_PAGE || (bar->kind == WB_STORE_BAR_SITE && bar->site.len));
     return store->ops->allow(store, bar);
 }
 
 int wb_store_barred(struct wb_store *store, struct wb_pageid id, struct wb_slice site)
 {
-    check_store(store);
+    WB_CHECK(store->magic == WB_STORE_MAGIC);
     return store->ops->barred(store, id, site);
 }
 
 int wb_store_bar_each(struct wb_store *store, int (*each)(void *context, const struct wb_store_bar *bar), void *context)
 {
-    check_store(store);
+    WB_CHECK(store->magic == WB_STORE_MAGIC);
+    WB_CHECK(each != NULL);
     return store->ops->bar_each(store, each, context);
 }
 
 int wb_store_list_site(struct wb_store *store, struct wb_slice site, struct wb_pageid *ids_out, size_t max,
                        size_t *count_out)
 {
-    check_store(store);
+    WB_CHECK(store->magic == WB_STORE_MAGIC);
+    WB_CHECK(ids_out != NULL || max == 0);
     *count_out = 0;
     int err = store->ops->list_site(store, site, ids_out, max, count_out);
     WB_CHECK(*count_out <= max);
@@ -316,13 +343,16 @@ int wb_store_list_site(struct wb_store *store, struct wb_slice site, struct wb_p
 
 int wb_store_commit(struct wb_store *store, struct wb_store_commit_counts *counts_inout)
 {
-    check_writer(store);
+    WB_CHECK(store->magic == WB_STORE_MAGIC);
+    WB_CHECK(counts_inout != NULL);
+    WB_CHECK(store->mode == WB_STORE_WRITE);
     return store->ops->commit(store, counts_inout);
 }
 
 int wb_store_snapshot(struct wb_store *store, uint32_t *snapshot_out)
 {
-    check_writer(store);
+    WB_CHECK(store->magic == WB_STORE_MAGIC);
+    WB_CHECK(store->mode == WB_STORE_WRITE);
     *snapshot_out = 0;
     int err = store->ops->snapshot(store, snapshot_out);
     WB_CHECK((err == 0) == (*snapshot_out > 0));
@@ -331,7 +361,7 @@ int wb_store_snapshot(struct wb_store *store, uint32_t *snapshot_out)
 
 int wb_store_get(struct wb_store *store, struct wb_pageid id, struct wb_page *page_out, struct wb_buf *mem_out)
 {
-    check_store(store);
+    WB_CHECK(store->magic == WB_STORE_MAGIC);
     *page_out = (struct wb_page){0};
     int err = store->ops->get(store, id, page_out, mem_out);
     WB_CHECK(err < 0 || wb_pageid_equal(page_out->id, id));
@@ -340,14 +370,14 @@ int wb_store_get(struct wb_store *store, struct wb_pageid id, struct wb_page *pa
 
 int wb_store_time(struct wb_store *store, struct wb_pageid id, int64_t *time_ms_out)
 {
-    check_store(store);
+    WB_CHECK(store->magic == WB_STORE_MAGIC);
     *time_ms_out = 0;
     return store->ops->time(store, id, time_ms_out);
 }
 
 int wb_store_stat(struct wb_store *store, struct wb_store_stat *stat_out)
 {
-    check_store(store);
+    WB_CHECK(store->magic == WB_STORE_MAGIC);
     *stat_out = (struct wb_store_stat){0};
     return store->ops->stat(store, stat_out);
 }
@@ -355,7 +385,8 @@ int wb_store_stat(struct wb_store *store, struct wb_store_stat *stat_out)
 int wb_store_compact(struct wb_store *store, wb_store_progress progress, void *progress_context, wb_store_found found,
                      void *found_context, struct wb_store_compact_counts *counts_out)
 {
-    check_writer(store);
+    WB_CHECK(store->magic == WB_STORE_MAGIC);
+    WB_CHECK(store->mode == WB_STORE_WRITE);
     *counts_out = (struct wb_store_compact_counts){0};
     if (!store->ops->compact) {
         struct wb_store_commit_counts ignored = {0};
@@ -367,7 +398,8 @@ int wb_store_compact(struct wb_store *store, wb_store_progress progress, void *p
 int wb_store_scan_open(struct wb_store *store, const struct wb_store_scan_options *options,
                        struct wb_store_scan **scan_out)
 {
-    check_store(store);
+    WB_CHECK(store->magic == WB_STORE_MAGIC);
+    WB_CHECK(options->view == WB_STORE_VIEW_LATEST || options->view == WB_STORE_VIEW_SNAPSHOT);
     WB_CHECK(options->parts == 0 || (options->part >= 1 && options->part <= options->parts));
     *scan_out = NULL;
     return store->ops->scan_open(store, options, scan_out);
@@ -392,6 +424,7 @@ void wb_store_scan_close(struct wb_store_scan *scan)
 
 int wb_store_id(const char *dir, char text_out[WB_STORE_ID_HEX + 1])
 {
+
     struct wb_superblock superblock;
     int err = wb_superblock_read(dir, &superblock);
 

@@ -33,7 +33,8 @@ _Static_assert((int)FORMAT_LMDB < (int)WB_SUPERBLOCK_FORMAT && (int)WB_SUPERBLOC
 /* Takes the next line, which must start with name and a blank, and returns the rest of it as the value. */
 static bool take_line(struct wb_slice *text, const char *name, struct wb_slice *value_out)
 {
-    WB_CHECK(text->ptr != NULL && name[0] != '\0');
+    WB_CHECK(text->ptr != NULL);
+    WB_CHECK(name[0] != '\0');
 
     const char *end = memchr(text->ptr, '\n', text->len);
     struct wb_slice prefix = wb_slice_str(name);
@@ -82,7 +83,8 @@ static int parse(const char *path, struct wb_slice bytes, struct wb_superblock *
         !wb_hex_decode(value, out->id, sizeof out->id) || !take_line(&text, "created", &value) ||
         !wb_date_parse(value, &out->created_ms))
         return wb_fail(WB_E_CORRUPT, "%s is damaged", path);
-    WB_CHECK(text.ptr > bytes.ptr && text.ptr <= bytes.ptr + bytes.len);
+    WB_CHECK(text.ptr > bytes.ptr);
+    WB_CHECK(text.ptr <= bytes.ptr + bytes.len);
     snprintf(expected, sizeof expected, "%016llx",
              (unsigned long long)wb_hash64(bytes.ptr, (size_t)(text.ptr - bytes.ptr)));
     if (!take_line(&text, "check", &value) || !wb_hex_decode(value, check, sizeof check) ||
@@ -122,7 +124,8 @@ int wb_superblock_read(const char *dir, struct wb_superblock *superblock_out)
 int wb_superblock_write(const char *dir, const struct wb_superblock *superblock)
 {
     WB_CHECK(superblock->format == WB_SUPERBLOCK_FORMAT);
-    WB_CHECK(superblock->organisation[0] != '\0' && superblock->update[0] != '\0');
+    WB_CHECK(superblock->organisation[0] != '\0');
+    WB_CHECK(superblock->update[0] != '\0');
 
     struct wb_buf text = WB_BUF_INIT;
     char id[2 * WB_SUPERBLOCK_ID_BYTES + 1], created[WB_DATE_TEXT_MAX];

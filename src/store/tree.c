@@ -65,7 +65,8 @@ static const char MAGIC[8] = {'W', 'B', 't', 'r', 'e', 'e', '0', '1'};
 static void encode(const struct wb_tree_state *state, char bytes[WB_TREE_ROOT_BYTES])
 {
     WB_CHECK(state->pages < WB_TREE_IN_MEMORY);
-    WB_CHECK(state->pages >= 2 && state->txn < TXN_MAX);
+    WB_CHECK(state->pages >= 2);
+    WB_CHECK(state->txn < TXN_MAX);
     memset(bytes, 0, WB_TREE_ROOT_BYTES);
     memcpy(bytes, MAGIC, sizeof MAGIC);
     wb_put64(bytes + AT_TXN, state->txn);
@@ -74,7 +75,8 @@ static void encode(const struct wb_tree_state *state, char bytes[WB_TREE_ROOT_BY
     for (unsigned i = 0; i < WB_TREE_TABLES_MAX; i++) {
         char *at = bytes + AT_ROOTS + i * ROOT_BYTES;
         const struct wb_tree_root *root = &state->roots[i];
-        WB_CHECK(root->ref.page < state->pages && (root->ref.page != 0) == (root->rows != 0));
+        WB_CHECK(root->ref.page < state->pages);
+        WB_CHECK((root->ref.page != 0) == (root->rows != 0));
         wb_put32(at, root->ref.page);
         wb_put32(at + 4, root->level);
         wb_put64(at + 8, root->ref.check);
@@ -188,8 +190,10 @@ int wb_tree_root_write(struct wb_tree *tree, unsigned copy, const struct wb_tree
 {
     char page[WB_TREE_PAGE_BYTES] = {0};
 
-    WB_CHECK(state->txn > 0 && tree->writable);
-    WB_CHECK(tree->writing && copy < 2);
+    WB_CHECK(state->txn > 0);
+    WB_CHECK(tree->writable);
+    WB_CHECK(tree->writing);
+    WB_CHECK(copy < 2);
     encode(state, page);
     return wb_file_write_at(&tree->file, (uint64_t)copy * WB_TREE_PAGE_BYTES, page, sizeof page);
 }
@@ -238,7 +242,8 @@ bool wb_tree_moved(struct wb_tree *tree, uint64_t txn)
     struct wb_tree_state state;
     struct wb_error_copy why;
 
-    WB_CHECK(tree->magic == WB_TREE_MAGIC && txn > 0);
+    WB_CHECK(tree->magic == WB_TREE_MAGIC);
+    WB_CHECK(txn > 0);
     wb_error_save(WB_E_CORRUPT, &why); /* if it really is damage, the caller still needs its message */
     bool moved = wb_tree_look(tree, &state) == 0 && state.txn != txn;
     wb_error_restore(&why);
@@ -249,7 +254,8 @@ bool wb_tree_moved(struct wb_tree *tree, uint64_t txn)
 
 static struct wb_tree_held *find_held(struct wb_tree *tree, uint64_t txn)
 {
-    WB_CHECK(txn > 0 && txn < TXN_MAX);
+    WB_CHECK(txn > 0);
+    WB_CHECK(txn < TXN_MAX);
     for (size_t i = 0; i < tree->held.count; i++)
         if (tree->held.items[i].txn == txn)
             return &tree->held.items[i];
@@ -259,7 +265,8 @@ static struct wb_tree_held *find_held(struct wb_tree *tree, uint64_t txn)
 /* Locks the number of a state, or counts once more if this handle has locked it already. */
 static int lock_state(struct wb_tree *tree, uint64_t txn)
 {
-    WB_CHECK(txn > 0 && txn < TXN_MAX);
+    WB_CHECK(txn > 0);
+    WB_CHECK(txn < TXN_MAX);
 
     struct wb_tree_held *held = find_held(tree, txn);
     int err;
@@ -280,7 +287,9 @@ void wb_tree_let_go(struct wb_tree *tree, uint64_t txn)
 
     struct wb_tree_held *held = find_held(tree, txn);
 
-    WB_CHECK(held && held->count > 0 && tree->pid == getpid());
+    WB_CHECK(held);
+    WB_CHECK(held->count > 0);
+    WB_CHECK(tree->pid == getpid());
     if (--held->count > 0)
         return;
     wb_bytelock_release(&tree->file, LOCK_READERS + txn);
@@ -317,7 +326,8 @@ int wb_tree_held_between(struct wb_tree *tree, uint64_t from, uint64_t to)
 {
     uint64_t found;
 
-    WB_CHECK(from <= to && to < TXN_MAX);
+    WB_CHECK(from <= to);
+    WB_CHECK(to < TXN_MAX);
     /* The kernel does not report our own locks to us, so look at those first. */
     for (size_t i = 0; i < tree->held.count; i++)
         if (tree->held.items[i].txn >= from && tree->held.items[i].txn < to)
@@ -345,14 +355,16 @@ int wb_tree_oldest(struct wb_tree *tree, uint64_t *txn_out)
 
 int wb_tree_lock_writer(struct wb_tree *tree)
 {
-    WB_CHECK(tree->magic == WB_TREE_MAGIC && tree->writable);
+    WB_CHECK(tree->magic == WB_TREE_MAGIC);
+    WB_CHECK(tree->writable);
     WB_CHECK(tree->pid == getpid());
     return wb_bytelock_take(&tree->file, LOCK_WRITER);
 }
 
 void wb_tree_unlock_writer(struct wb_tree *tree)
 {
-    WB_CHECK(tree->magic == WB_TREE_MAGIC && !tree->writing);
+    WB_CHECK(tree->magic == WB_TREE_MAGIC);
+    WB_CHECK(!tree->writing);
     wb_bytelock_release(&tree->file, LOCK_WRITER);
 }
 
@@ -372,7 +384,8 @@ static int write_empty(struct wb_tree *tree)
     struct wb_tree_state empty = {.txn = 1, .pages = WB_TREE_FIRST_PAGE};
     int err;
 
-    WB_CHECK(!tree->writing && tree->writable);
+    WB_CHECK(!tree->writing);
+    WB_CHECK(tree->writable);
     tree->writing = true;
     err = wb_tree_root_write(tree, 0, &empty);
     if (err == 0)
@@ -414,7 +427,8 @@ void wb_tree_close(struct wb_tree *tree)
 {
     if (!tree)
         return;
-    WB_CHECK(tree->magic == WB_TREE_MAGIC && !tree->writing);
+    WB_CHECK(tree->magic == WB_TREE_MAGIC);
+    WB_CHECK(!tree->writing);
     wb_tree_nodes_release(tree);
     wb_tree_space_release(&tree->space);
     wb_file_close(&tree->file); /* which also gives up all locks */

@@ -63,7 +63,8 @@ static int see(void *context, uint32_t page)
 static int check_below(struct tree_check *c, unsigned table, struct wb_tree_ref ref, unsigned level,
                        struct wb_slice low, struct wb_slice high)
 {
-    WB_CHECK(level < WB_TREE_LEVELS_MAX && table < WB_TREE_TABLES_MAX);
+    WB_CHECK(level < WB_TREE_LEVELS_MAX);
+    WB_CHECK(table < WB_TREE_TABLES_MAX);
 
     struct wb_tree_node *node = NULL;
     int err = see(c, ref.page);
@@ -112,7 +113,8 @@ static void compare_map(struct tree_check *c, const struct wb_tree_space *space)
 {
     char message[128];
 
-    WB_CHECK(c->problems == 0 && c->misjudged == 0);
+    WB_CHECK(c->problems == 0);
+    WB_CHECK(c->misjudged == 0);
     for (uint32_t page = WB_TREE_FIRST_PAGE; page < c->state->pages; page++) {
         bool seen = c->seen[page / 8] & 1 << page % 8, used = wb_tree_space_of(space, page) == 1;
         if (seen == used || c->misjudged++ >= MESSAGES_MAX)

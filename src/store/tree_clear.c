@@ -27,7 +27,8 @@ static int find_parts(struct wb_tree *tree, unsigned table, struct wb_tree_ref r
 
     if (err < 0)
         return err;
-    WB_CHECK(node->pins > 0 && wb_tree_page_level(node->page) == level);
+    WB_CHECK(node->pins > 0);
+    WB_CHECK(wb_tree_page_level(node->page) == level);
     if (parts->count > tree->next.pages + tree->changed_count)
         err = wb_tree_damaged(tree, ref.page, "it is used twice");
     else

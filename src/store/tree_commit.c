@@ -26,11 +26,13 @@ int wb_tree_out_flush(struct wb_tree *tree)
     struct wb_tree_out *out = &tree->out;
     uint32_t count = out->count;
 
-    WB_CHECK(tree->magic == WB_TREE_MAGIC && out->count <= WB_TREE_OUT_PAGES);
+    WB_CHECK(tree->magic == WB_TREE_MAGIC);
+    WB_CHECK(out->count <= WB_TREE_OUT_PAGES);
     out->count = 0;
     if (count == 0)
         return 0;
-    WB_CHECK(out->first >= WB_TREE_FIRST_PAGE && out->first + count <= tree->next.pages);
+    WB_CHECK(out->first >= WB_TREE_FIRST_PAGE);
+    WB_CHECK(out->first + count <= tree->next.pages);
     return wb_file_write_at(&tree->file, (uint64_t)out->first * WB_TREE_PAGE_BYTES, out->bytes,
                             (size_t)count * WB_TREE_PAGE_BYTES);
 }
@@ -40,8 +42,10 @@ int wb_tree_out_write(struct wb_tree *tree, uint32_t number, const char *page)
     struct wb_tree_out *out = &tree->out;
     int err = 0;
 
-    WB_CHECK(tree->writing && wb_get32(page) == number);
-    WB_CHECK(number >= WB_TREE_FIRST_PAGE && number < tree->next.pages);
+    WB_CHECK(tree->writing);
+    WB_CHECK(wb_get32(page) == number);
+    WB_CHECK(number >= WB_TREE_FIRST_PAGE);
+    WB_CHECK(number < tree->next.pages);
     WB_CHECK(wb_tree_page_txn(page) == tree->next.txn);
     if (!out->bytes) {
         out->bytes = wb_alloc((size_t)WB_TREE_OUT_PAGES * WB_TREE_PAGE_BYTES);
@@ -65,7 +69,9 @@ static int write_below(struct wb_tree *tree, struct wb_tree_ref *ref)
     uint32_t number = 0;
     int err = 0;
 
-    WB_CHECK(ref->page == WB_TREE_IN_MEMORY && node->dirty && node->pins == 0);
+    WB_CHECK(ref->page == WB_TREE_IN_MEMORY);
+    WB_CHECK(node->dirty);
+    WB_CHECK(node->pins == 0);
     for (unsigned i = 0; wb_tree_page_level(node->page) > 0 && i < wb_tree_page_count(node->page) && err == 0; i++) {
         struct wb_tree_ref below = wb_tree_page_ref(node->page, i);
         if (below.page != WB_TREE_IN_MEMORY)
@@ -91,7 +97,8 @@ int wb_tree_write_changed(struct wb_tree *tree)
 {
     int err = 0;
 
-    WB_CHECK(tree->magic == WB_TREE_MAGIC && tree->writing);
+    WB_CHECK(tree->magic == WB_TREE_MAGIC);
+    WB_CHECK(tree->writing);
     for (unsigned i = 0; i < WB_TREE_TABLES_MAX && err == 0; i++)
         if (tree->next.roots[i].ref.page == WB_TREE_IN_MEMORY)
             err = write_below(tree, &tree->next.roots[i].ref);
@@ -104,7 +111,8 @@ int wb_tree_write_changed(struct wb_tree *tree)
 /* Steps 1 to 3. */
 static int write_all(struct wb_tree *tree)
 {
-    WB_CHECK(tree->writing && tree->writable);
+    WB_CHECK(tree->writing);
+    WB_CHECK(tree->writable);
 
     int err = tree->failed ? wb_fail(WB_E_IO, "%s: this transaction has failed", tree->file.path)
                            : wb_tree_write_changed(tree);
@@ -122,7 +130,8 @@ static int become_uncertain(struct wb_tree *tree)
 {
     struct wb_error_copy why;
 
-    WB_CHECK(tree->writing && !tree->uncertain);
+    WB_CHECK(tree->writing);
+    WB_CHECK(!tree->uncertain);
     wb_error_save(WB_E_IO, &why);
     tree->uncertain = true;
     return wb_fail(WB_E_IO, "%.900s; it is not known whether the commit is on disk", why.message);
@@ -132,7 +141,9 @@ int wb_tree_commit(struct wb_tree *tree)
 {
     int err;
 
-    WB_CHECK(tree->magic == WB_TREE_MAGIC && tree->writing && tree->next.txn == tree->newest.txn + 1);
+    WB_CHECK(tree->magic == WB_TREE_MAGIC);
+    WB_CHECK(tree->writing);
+    WB_CHECK(tree->next.txn == tree->newest.txn + 1);
     err = write_all(tree);
     if (err == 0) {
         err = wb_tree_root_write(tree, 0, &tree->next);
@@ -150,7 +161,8 @@ int wb_tree_commit(struct wb_tree *tree)
     wb_tree_space_settle(&tree->space);
     tree->writing = false;
     tree->changes++;
-    WB_CHECK(tree->newest.txn == tree->next.txn && tree->changed_count == 0);
+    WB_CHECK(tree->newest.txn == tree->next.txn);
+    WB_CHECK(tree->changed_count == 0);
     wb_tree_unlock_writer(tree);
     return 0;
 }

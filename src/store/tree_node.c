@@ -57,7 +57,8 @@ static struct wb_tree_node *find_kept(struct wb_tree *tree, struct wb_tree_ref r
 
 static void unchain(struct wb_tree *tree, struct wb_tree_node *node)
 {
-    WB_CHECK(node->ref.page != WB_TREE_IN_MEMORY && !node->dirty);
+    WB_CHECK(node->ref.page != WB_TREE_IN_MEMORY);
+    WB_CHECK(!node->dirty);
 
     struct wb_tree_node **at = bucket_of(tree, node->ref);
 
@@ -94,7 +95,8 @@ static struct wb_tree_node **make_place(struct wb_tree *tree)
 /* Puts a node into a place of the ring and into its bucket. */
 static void keep(struct wb_tree *tree, struct wb_tree_node **place, struct wb_tree_node *node)
 {
-    WB_CHECK(!node->dirty && node->ref.page >= WB_TREE_FIRST_PAGE);
+    WB_CHECK(!node->dirty);
+    WB_CHECK(node->ref.page >= WB_TREE_FIRST_PAGE);
 
     struct wb_tree_node **bucket = bucket_of(tree, node->ref);
 
@@ -109,7 +111,9 @@ static void give_back(struct wb_tree *tree, struct wb_tree_node **place)
 {
     struct wb_tree_nodes *nodes = &tree->nodes;
 
-    WB_CHECK(nodes->count > 0 && place >= nodes->ring && place < nodes->ring + nodes->count);
+    WB_CHECK(nodes->count > 0);
+    WB_CHECK(place >= nodes->ring);
+    WB_CHECK(place < nodes->ring + nodes->count);
     wb_free(*place);
     *place = nodes->ring[--nodes->count];
     nodes->hand = nodes->count ? nodes->hand % nodes->count : 0;
@@ -119,7 +123,8 @@ static void give_back(struct wb_tree *tree, struct wb_tree_node **place)
 static int read_node(struct wb_tree *tree, struct wb_tree_ref ref, unsigned table, unsigned level,
                      struct wb_tree_node *node)
 {
-    WB_CHECK(level < WB_TREE_LEVELS_MAX && table < WB_TREE_TABLES_MAX);
+    WB_CHECK(level < WB_TREE_LEVELS_MAX);
+    WB_CHECK(table < WB_TREE_TABLES_MAX);
 
     const char *wrong;
     int err = wb_tree_page_read(tree, ref, node->page);
@@ -141,11 +146,13 @@ int wb_tree_node_load(struct wb_tree *tree, struct wb_tree_ref ref, unsigned tab
     struct wb_tree_node *node;
 
     WB_CHECK(tree->magic == WB_TREE_MAGIC);
-    WB_CHECK(table < WB_TREE_TABLES_MAX && level < WB_TREE_LEVELS_MAX);
+    WB_CHECK(table < WB_TREE_TABLES_MAX);
+    WB_CHECK(level < WB_TREE_LEVELS_MAX);
     *node_out = NULL;
     if (ref.page == WB_TREE_IN_MEMORY && tree->writing) {
         node = (struct wb_tree_node *)(uintptr_t)ref.check;
-        WB_CHECK(node->dirty && wb_tree_page_level(node->page) == level);
+        WB_CHECK(node->dirty);
+        WB_CHECK(wb_tree_page_level(node->page) == level);
     } else {
         node = find_kept(tree, ref);
         /* In a malicious file, two pointers that expect different things may lead to the same page. */
@@ -204,7 +211,8 @@ int wb_tree_node_new(struct wb_tree *tree, const char *from, struct wb_tree_node
 /* Takes a node out of the list of changed pages. */
 static void unlink_changed(struct wb_tree *tree, struct wb_tree_node *node)
 {
-    WB_CHECK(node->dirty && tree->changed_count > 0);
+    WB_CHECK(node->dirty);
+    WB_CHECK(tree->changed_count > 0);
     if (node->before)
         node->before->chain = node->chain;
     else
@@ -216,15 +224,18 @@ static void unlink_changed(struct wb_tree *tree, struct wb_tree_node *node)
 
 void wb_tree_node_drop(struct wb_tree *tree, struct wb_tree_node *node)
 {
-    WB_CHECK(tree->writing && node->pins == 0);
+    WB_CHECK(tree->writing);
+    WB_CHECK(node->pins == 0);
     unlink_changed(tree, node);
     wb_free(node);
 }
 
 void wb_tree_node_written(struct wb_tree *tree, struct wb_tree_node *node, struct wb_tree_ref ref)
 {
-    WB_CHECK(tree->writing && node->dirty);
-    WB_CHECK(ref.page >= WB_TREE_FIRST_PAGE && ref.page != WB_TREE_IN_MEMORY);
+    WB_CHECK(tree->writing);
+    WB_CHECK(node->dirty);
+    WB_CHECK(ref.page >= WB_TREE_FIRST_PAGE);
+    WB_CHECK(ref.page != WB_TREE_IN_MEMORY);
 
     struct wb_tree_node **place = make_place(tree);
 

@@ -41,8 +41,10 @@ static struct wb_slice cell_of(const char *page, unsigned i)
 
 void wb_tree_page_init(char *page, enum wb_tree_kind kind, unsigned table, unsigned level)
 {
-    WB_CHECK(kind >= WB_TREE_KIND_TREE && kind <= WB_TREE_KIND_SPACE_INDEX);
-    WB_CHECK(level < WB_TREE_LEVELS_MAX && table <= UINT16_MAX);
+    WB_CHECK(kind >= WB_TREE_KIND_TREE);
+    WB_CHECK(kind <= WB_TREE_KIND_SPACE_INDEX);
+    WB_CHECK(level < WB_TREE_LEVELS_MAX);
+    WB_CHECK(table <= UINT16_MAX);
     memset(page, 0, WB_TREE_PAGE_BYTES);
     page[WB_TREE_KIND_AT] = (char)kind;
     page[WB_TREE_LEVEL_AT] = (char)level;
@@ -54,7 +56,8 @@ struct wb_slice wb_tree_page_value(const char *page, unsigned i)
 {
     const char *cell = wb_tree_page_cell(page, i);
 
-    WB_CHECK(is_leaf(page) && i < wb_tree_page_count(page));
+    WB_CHECK(is_leaf(page));
+    WB_CHECK(i < wb_tree_page_count(page));
     return wb_slice(cell + ROW_HEAD + wb_get16(cell), wb_get16(cell + 2));
 }
 
@@ -62,7 +65,8 @@ struct wb_tree_ref wb_tree_page_ref(const char *page, unsigned i)
 {
     const char *cell = wb_tree_page_cell(page, i);
 
-    WB_CHECK(!is_leaf(page) && i < wb_tree_page_count(page));
+    WB_CHECK(!is_leaf(page));
+    WB_CHECK(i < wb_tree_page_count(page));
     return (struct wb_tree_ref){wb_get32(cell), wb_get64(cell + 4)};
 }
 
@@ -72,7 +76,8 @@ void wb_tree_page_set_ref(char *page, unsigned i, struct wb_tree_ref ref)
 
     char *cell = page + offset_of(page, i);
 
-    WB_CHECK(!is_leaf(page) && i < wb_tree_page_count(page));
+    WB_CHECK(!is_leaf(page));
+    WB_CHECK(i < wb_tree_page_count(page));
     wb_put32(cell, ref.page);
     wb_put64(cell + 4, ref.check);
 }
@@ -162,7 +167,8 @@ unsigned wb_tree_page_child(const char *page, struct wb_slice key)
     bool equal;
     unsigned i = lower_bound(page, key, &equal);
 
-    WB_CHECK(!is_leaf(page) && (equal || i > 0)); /* the first key is empty, so no key is smaller */
+    WB_CHECK(!is_leaf(page));
+    WB_CHECK((equal || i > 0)); /* the first key is empty, so no key is smaller */
     return equal ? i : i - 1;
 }
 
@@ -180,7 +186,9 @@ size_t wb_tree_page_used(const char *page)
 
 size_t wb_tree_cell_row(char *cell, struct wb_slice key, struct wb_slice value)
 {
-    WB_CHECK(key.len > 0 && key.len <= WB_TREE_KEY_MAX && value.len <= WB_TREE_VALUE_MAX);
+    WB_CHECK(key.len > 0);
+    WB_CHECK(key.len <= WB_TREE_KEY_MAX);
+    WB_CHECK(value.len <= WB_TREE_VALUE_MAX);
     wb_put16(cell, (uint16_t)key.len);
     wb_put16(cell + 2, (uint16_t)value.len);
     memcpy(cell + ROW_HEAD, key.ptr, key.len);
@@ -190,7 +198,8 @@ size_t wb_tree_cell_row(char *cell, struct wb_slice key, struct wb_slice value)
 
 size_t wb_tree_cell_ref(char *cell, struct wb_slice key, struct wb_tree_ref ref)
 {
-    WB_CHECK(key.len <= WB_TREE_KEY_MAX && ref.page != 0);
+    WB_CHECK(key.len <= WB_TREE_KEY_MAX);
+    WB_CHECK(ref.page != 0);
     wb_put32(cell, ref.page);
     wb_put64(cell + 4, ref.check);
     wb_put16(cell + 12, (uint16_t)key.len);
@@ -201,12 +210,14 @@ size_t wb_tree_cell_ref(char *cell, struct wb_slice key, struct wb_tree_ref ref)
 /* Writes a cell below the others, and its offset at position i. There must be room between them. */
 static void place_cell(char *page, unsigned i, struct wb_slice cell)
 {
-    WB_CHECK(cell.len >= ROW_HEAD && cell.len <= WB_TREE_CELL_MAX);
+    WB_CHECK(cell.len >= ROW_HEAD);
+    WB_CHECK(cell.len <= WB_TREE_CELL_MAX);
 
     unsigned count = wb_tree_page_count(page), low = low_of(page) - (unsigned)cell.len;
     char *offset = page + WB_TREE_HEADER_BYTES + OFFSET_BYTES * i;
 
-    WB_CHECK(i <= count && low >= WB_TREE_HEADER_BYTES + OFFSET_BYTES * (count + 1));
+    WB_CHECK(i <= count);
+    WB_CHECK(low >= WB_TREE_HEADER_BYTES + OFFSET_BYTES * (count + 1));
     memcpy(page + low, cell.ptr, cell.len);
     memmove(offset + OFFSET_BYTES, offset, OFFSET_BYTES * (count - i));
     wb_put16(offset, (uint16_t)low);
@@ -238,7 +249,8 @@ bool wb_tree_page_insert(char *page, unsigned i, struct wb_slice cell)
 {
     unsigned count = wb_tree_page_count(page);
 
-    WB_CHECK(i <= count && cell.len <= WB_TREE_CELL_MAX);
+    WB_CHECK(i <= count);
+    WB_CHECK(cell.len <= WB_TREE_CELL_MAX);
     if (low_of(page) < WB_TREE_HEADER_BYTES + OFFSET_BYTES * (count + 1) + cell.len) {
         if (wb_tree_page_used(page) + cell.len + OFFSET_BYTES > WB_TREE_ROOM)
             return false;
@@ -260,7 +272,8 @@ void wb_tree_page_remove(char *page, unsigned i)
 
 void wb_tree_page_open_first(char *page)
 {
-    WB_CHECK(!is_leaf(page) && wb_tree_page_count(page) > 0);
+    WB_CHECK(!is_leaf(page));
+    WB_CHECK(wb_tree_page_count(page) > 0);
 
     char cell[REF_HEAD];
     struct wb_tree_ref first = wb_tree_page_ref(page, 0);
@@ -287,7 +300,9 @@ static unsigned middle_of(const struct wb_slice *cells, unsigned count)
             cut = i;
         }
     }
-    WB_CHECK(cut > 0 && cut < count && best <= WB_TREE_ROOM);
+    WB_CHECK(cut > 0);
+    WB_CHECK(cut < count);
+    WB_CHECK(best <= WB_TREE_ROOM);
     return cut;
 }
 
@@ -305,7 +320,9 @@ static size_t separate(const char *left, const char *right, char separator_out[W
     } else {
         len = after.len;
     }
-    WB_CHECK(len > 0 && len <= after.len && len <= WB_TREE_KEY_MAX);
+    WB_CHECK(len > 0);
+    WB_CHECK(len <= after.len);
+    WB_CHECK(len <= WB_TREE_KEY_MAX);
     memcpy(separator_out, after.ptr, len);
     return len;
 }
@@ -317,7 +334,9 @@ size_t wb_tree_page_split(char *left, char *right, unsigned i, struct wb_slice c
     struct wb_slice cells[CELLS_MAX];
     unsigned count = wb_tree_page_count(left) + 1;
 
-    WB_CHECK(i < count && count >= 2 && count <= CELLS_MAX);
+    WB_CHECK(i < count);
+    WB_CHECK(count >= 2);
+    WB_CHECK(count <= CELLS_MAX);
     memcpy(old, left, sizeof old);
     for (unsigned k = 0; k < count; k++)
         cells[k] = k == i ? cell : cell_of(old, k < i ? k : k - 1);
@@ -327,7 +346,8 @@ size_t wb_tree_page_split(char *left, char *right, unsigned i, struct wb_slice c
     memcpy(right, left, WB_TREE_PAGE_BYTES);
     for (unsigned k = 0; k < count; k++)
         place_cell(k < cut ? left : right, k < cut ? k : k - cut, cells[k]);
-    WB_CHECK(wb_tree_page_count(left) == cut && wb_tree_page_count(right) == count - cut);
+    WB_CHECK(wb_tree_page_count(left) == cut);
+    WB_CHECK(wb_tree_page_count(right) == count - cut);
     size_t len = separate(left, right, separator_out);
     if (!is_leaf(right))
         wb_tree_page_open_first(right);

@@ -24,7 +24,8 @@ const char *wb_tree_bounds_check(const char *page, struct wb_slice low, struct w
 
 void wb_tree_bounds_below(const char *page, unsigned i, struct wb_slice *low, struct wb_slice *high)
 {
-    WB_CHECK(i < wb_tree_page_count(page) && wb_tree_page_level(page) > 0);
+    WB_CHECK(i < wb_tree_page_count(page));
+    WB_CHECK(wb_tree_page_level(page) > 0);
     if (i > 0)
         *low = wb_tree_page_key(page, i);
     if (i + 1 < wb_tree_page_count(page))
@@ -46,8 +47,10 @@ int wb_tree_descend(struct wb_tree *tree, const struct wb_tree_root *root, unsig
     struct wb_slice low = WB_SLICE_EMPTY, high = {NULL, 0};
     struct wb_tree_ref ref = root->ref;
 
-    WB_CHECK(tree->magic == WB_TREE_MAGIC && table < WB_TREE_TABLES_MAX);
-    WB_CHECK(ref.page != 0 && root->level < WB_TREE_LEVELS_MAX);
+    WB_CHECK(tree->magic == WB_TREE_MAGIC);
+    WB_CHECK(table < WB_TREE_TABLES_MAX);
+    WB_CHECK(ref.page != 0);
+    WB_CHECK(root->level < WB_TREE_LEVELS_MAX);
     *path_out = (struct wb_tree_path){.depth = root->level + 1};
     for (unsigned level = root->level;; level--) {
         struct wb_tree_node *node;
@@ -79,14 +82,16 @@ int wb_tree_descend(struct wb_tree *tree, const struct wb_tree_root *root, unsig
 int wb_tree_get(struct wb_tree *tree, const struct wb_tree_state *state, unsigned table, struct wb_slice key,
                 char *value_out, size_t cap, size_t *len_out)
 {
-    WB_CHECK(key.len > 0 && key.len <= WB_TREE_KEY_MAX);
+    WB_CHECK(key.len > 0);
+    WB_CHECK(key.len <= WB_TREE_KEY_MAX);
 
     const struct wb_tree_root *root = &state->roots[table];
     struct wb_tree_path path;
     unsigned i;
     int err = wb_tree_usable(tree);
 
-    WB_CHECK(tree->magic == WB_TREE_MAGIC && table < WB_TREE_TABLES_MAX);
+    WB_CHECK(tree->magic == WB_TREE_MAGIC);
+    WB_CHECK(table < WB_TREE_TABLES_MAX);
     *len_out = 0;
     if (err < 0)
         return err;
@@ -166,7 +171,8 @@ int wb_tree_each(struct wb_tree *tree, const struct wb_tree_state *state, unsign
     int err = wb_tree_usable(tree);
 
     WB_CHECK(each != NULL);
-    WB_CHECK(tree->magic == WB_TREE_MAGIC && table < WB_TREE_TABLES_MAX);
+    WB_CHECK(tree->magic == WB_TREE_MAGIC);
+    WB_CHECK(table < WB_TREE_TABLES_MAX);
     if (err < 0 || root->ref.page == 0)
         return err;
     return walk_below(&w, root->ref, root->level, WB_SLICE_EMPTY, (struct wb_slice){NULL, 0});

@@ -54,7 +54,8 @@ static void set(struct wb_tree_space *space, uint32_t page, unsigned value)
     uint32_t i = page % PAGES_PER_MAP;
     uint8_t *byte = (uint8_t *)map->page + WB_TREE_HEADER_BYTES + i / 2;
 
-    WB_CHECK(page / PAGES_PER_MAP < space->maps.count && value < 16);
+    WB_CHECK(page / PAGES_PER_MAP < space->maps.count);
+    WB_CHECK(value < 16);
     *byte = (uint8_t)((*byte & ~(15u << (i % 2 * 4))) | value << (i % 2 * 4));
     map->dirty = true;
     space->index[page / PAGES_PER_MAP / MAPS_PER_INDEX].dirty = true;
@@ -75,7 +76,8 @@ static void free_class(struct wb_tree *tree, unsigned class)
     struct wb_tree_space *space = &tree->space;
     uint64_t freed = 0;
 
-    WB_CHECK(tree->writing && class < WB_TREE_CLASSES);
+    WB_CHECK(tree->writing);
+    WB_CHECK(class < WB_TREE_CLASSES);
     for (size_t m = 0; m < space->maps.count; m++) {
         char *bits = space->maps.items[m].page + WB_TREE_HEADER_BYTES;
         uint64_t here = 0;
@@ -175,7 +177,8 @@ int wb_tree_space_begin(struct wb_tree *tree)
     struct wb_tree_space *space = &tree->space;
     int err = wb_tree_space_read(tree, next, space, NULL, NULL);
 
-    WB_CHECK(tree->writing && next->txn == tree->newest.txn + 1);
+    WB_CHECK(tree->writing);
+    WB_CHECK(next->txn == tree->newest.txn + 1);
     space->cursor = WB_TREE_FIRST_PAGE;
     if (err == 0)
         err = wb_tree_oldest(tree, &space->oldest);
@@ -201,7 +204,9 @@ static int extend(struct wb_tree *tree, uint32_t *page_out)
     uint32_t page = tree->next.pages;
     size_t count = maps_of(page + 1);
 
-    WB_CHECK(tree->writing && page >= WB_TREE_FIRST_PAGE && page < WB_TREE_IN_MEMORY);
+    WB_CHECK(tree->writing);
+    WB_CHECK(page >= WB_TREE_FIRST_PAGE);
+    WB_CHECK(page < WB_TREE_IN_MEMORY);
     if (count > (size_t)WB_TREE_SPACE_MAX * MAPS_PER_INDEX)
         return wb_fail(WB_E_LIMIT, "%s cannot become larger", tree->file.path);
     if (count > space->maps.count) {
@@ -255,7 +260,8 @@ static unsigned class_for(const struct wb_tree_state *next, bool older)
     unsigned first = older ? 0 : 2;
     const struct wb_tree_class *a = &next->classes[first], *b = &next->classes[first + 1];
 
-    WB_CHECK(a->from <= a->to && b->from <= b->to);
+    WB_CHECK(a->from <= a->to);
+    WB_CHECK(b->from <= b->to);
     if (a->to == next->txn || b->to == next->txn) /* this transaction has already chosen */
         return a->to == next->txn ? first : first + 1;
     if (a->pages && b->pages) /* the older one is closed and not free yet, so the other one continues */
@@ -316,7 +322,8 @@ static int place(struct wb_tree *tree, bool index, size_t part, bool *again)
 
 static int write_part(struct wb_tree *tree, struct wb_tree_map *map, struct wb_tree_ref *ref_out)
 {
-    WB_CHECK(map->placed >= WB_TREE_FIRST_PAGE && map->placed != WB_TREE_IN_MEMORY);
+    WB_CHECK(map->placed >= WB_TREE_FIRST_PAGE);
+    WB_CHECK(map->placed != WB_TREE_IN_MEMORY);
     wb_tree_page_stamp(map->page, map->placed, tree->next.txn);
     map->ref = *ref_out = (struct wb_tree_ref){map->placed, wb_hash64(map->page, WB_TREE_PAGE_BYTES)};
     return wb_tree_out_write(tree, map->placed, map->page);
@@ -358,7 +365,8 @@ static int place_all(struct wb_tree *tree)
 
 int wb_tree_space_write(struct wb_tree *tree)
 {
-    WB_CHECK(tree->magic == WB_TREE_MAGIC && tree->writing);
+    WB_CHECK(tree->magic == WB_TREE_MAGIC);
+    WB_CHECK(tree->writing);
 
     struct wb_tree_space *space = &tree->space;
     int err = place_all(tree);

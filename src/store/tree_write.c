@@ -52,7 +52,9 @@ int wb_tree_begin(struct wb_tree *tree)
 {
     int err = wb_tree_usable(tree);
 
-    WB_CHECK(tree->magic == WB_TREE_MAGIC && !tree->writing && !tree->changed);
+    WB_CHECK(tree->magic == WB_TREE_MAGIC);
+    WB_CHECK(!tree->writing);
+    WB_CHECK(!tree->changed);
     if (err == 0 && !tree->writable)
         err = wb_fail(WB_E_IO, "cannot write %s: it is open for reading", tree->file.path);
     if (err == 0)
@@ -97,7 +99,8 @@ void wb_tree_abort(struct wb_tree *tree)
 
 int wb_tree_spoil(struct wb_tree *tree, int err)
 {
-    WB_CHECK(tree->writing && err <= 0);
+    WB_CHECK(tree->writing);
+    WB_CHECK(err <= 0);
     tree->failed = tree->failed || err < 0;
     return err;
 }
@@ -110,7 +113,9 @@ static int make_changeable(struct wb_tree *tree, struct wb_tree_root *root, stru
     struct wb_tree_node *node = path->nodes[level], *copy;
     int err;
 
-    WB_CHECK(tree->writing && level < path->depth && node->pins > 0);
+    WB_CHECK(tree->writing);
+    WB_CHECK(level < path->depth);
+    WB_CHECK(node->pins > 0);
     if (node->dirty)
         return 0;
     err = wb_tree_space_give(tree, node->ref.page, wb_tree_page_txn(node->page));
@@ -153,7 +158,8 @@ static int add_level(struct wb_tree *tree, unsigned table, struct wb_slice separ
     struct wb_tree_node *node;
     int err;
 
-    WB_CHECK(right->dirty && separator.len > 0);
+    WB_CHECK(right->dirty);
+    WB_CHECK(separator.len > 0);
     if (root->level + 1 == WB_TREE_LEVELS_MAX)
         return wb_fail(WB_E_LIMIT, "%s: a table is full", tree->file.path);
     err = wb_tree_node_new(tree, NULL, &node);
@@ -175,7 +181,8 @@ static int insert_cell(struct wb_tree *tree, unsigned table, struct wb_tree_path
 {
     char separator[WB_TREE_KEY_MAX];
 
-    WB_CHECK(len > 0 && len <= WB_TREE_CELL_MAX);
+    WB_CHECK(len > 0);
+    WB_CHECK(len <= WB_TREE_CELL_MAX);
     for (unsigned level = 0; level < path->depth; level++) {
         struct wb_tree_node *left = path->nodes[level], *right;
         if (wb_tree_page_insert(left->page, i, wb_slice(cell, len)))
@@ -196,7 +203,8 @@ static int insert_cell(struct wb_tree *tree, unsigned table, struct wb_tree_path
 /* The first row of a table. */
 static int plant(struct wb_tree *tree, unsigned table, struct wb_slice cell)
 {
-    WB_CHECK(tree->next.roots[table].ref.page == 0 && tree->next.roots[table].rows == 0);
+    WB_CHECK(tree->next.roots[table].ref.page == 0);
+    WB_CHECK(tree->next.roots[table].rows == 0);
 
     struct wb_tree_root *root = &tree->next.roots[table];
     struct wb_tree_node *node;
@@ -213,7 +221,9 @@ static int plant(struct wb_tree *tree, unsigned table, struct wb_slice cell)
 int wb_tree_begin_change(struct wb_tree *tree, unsigned table)
 {
     WB_CHECK(tree->next.txn == tree->newest.txn + 1);
-    WB_CHECK(tree->magic == WB_TREE_MAGIC && tree->writing && table < WB_TREE_TABLES_MAX);
+    WB_CHECK(tree->magic == WB_TREE_MAGIC);
+    WB_CHECK(tree->writing);
+    WB_CHECK(table < WB_TREE_TABLES_MAX);
     if (tree->failed)
         return wb_fail(WB_E_IO, "%s: this transaction has failed", tree->file.path);
     tree->changes++;
@@ -256,7 +266,8 @@ static void drop_node(struct wb_tree *tree, struct wb_tree_path *path, unsigned 
 {
     struct wb_tree_node *node = path->nodes[level];
 
-    WB_CHECK(node != NULL && node->dirty);
+    WB_CHECK(node != NULL);
+    WB_CHECK(node->dirty);
     path->nodes[level] = NULL;
     wb_tree_node_unpin(node);
     wb_tree_node_drop(tree, node);
@@ -265,7 +276,8 @@ static void drop_node(struct wb_tree *tree, struct wb_tree_path *path, unsigned 
 /* Removes cell i from a branch. */
 static void remove_pointer(char *page, unsigned i)
 {
-    WB_CHECK(wb_tree_page_level(page) > 0 && i < wb_tree_page_count(page));
+    WB_CHECK(wb_tree_page_level(page) > 0);
+    WB_CHECK(i < wb_tree_page_count(page));
     wb_tree_page_remove(page, i);
     if (i == 0 && wb_tree_page_count(page) > 0)
         wb_tree_page_open_first(page);
@@ -282,7 +294,8 @@ static int find_neighbour(struct wb_tree *tree, unsigned table, const char *abov
     struct wb_slice low = WB_SLICE_EMPTY, high = {NULL, 0};
     int err = wb_tree_node_load(tree, wb_tree_page_ref(above, i), table, level, neighbour_out);
 
-    WB_CHECK(i < wb_tree_page_count(above) && wb_tree_page_level(above) == level + 1);
+    WB_CHECK(i < wb_tree_page_count(above));
+    WB_CHECK(wb_tree_page_level(above) == level + 1);
     if (err < 0)
         return err == WB_E_CORRUPT ? 0 : err;
     wb_tree_bounds_below(above, i, &low, &high);
@@ -301,7 +314,9 @@ static int join_left(struct wb_tree *tree, unsigned table, struct wb_tree_path *
     struct wb_tree_node *above = path->nodes[level + 1], *node = path->nodes[level];
     unsigned i = path->index[level + 1];
 
-    WB_CHECK(i > 0 && node->dirty && above->dirty);
+    WB_CHECK(i > 0);
+    WB_CHECK(node->dirty);
+    WB_CHECK(above->dirty);
     struct wb_slice separator = wb_tree_page_key(above->page, i);
     path->nodes[level] = neighbour;
     path->index[level + 1] = i - 1;
@@ -323,7 +338,9 @@ static int join_right(struct wb_tree *tree, struct wb_tree_path *path, unsigned 
     unsigned i = path->index[level + 1] + 1;
     int err = neighbour->dirty ? 0 : wb_tree_space_give(tree, neighbour->ref.page, wb_tree_page_txn(neighbour->page));
 
-    WB_CHECK(i < wb_tree_page_count(above->page) && node->dirty && above->dirty);
+    WB_CHECK(i < wb_tree_page_count(above->page));
+    WB_CHECK(node->dirty);
+    WB_CHECK(above->dirty);
     if (err == 0) {
         wb_tree_page_join(node->page, neighbour->page, wb_tree_page_key(above->page, i));
         remove_pointer(above->page, i);
@@ -373,7 +390,8 @@ static int tidy(struct wb_tree *tree, unsigned table, struct wb_tree_path *path)
 {
     int err = 0;
 
-    WB_CHECK(path->depth > 0 && path->nodes[0]->dirty);
+    WB_CHECK(path->depth > 0);
+    WB_CHECK(path->nodes[0]->dirty);
     for (unsigned level = 0; level < path->depth && err == 0; level++) {
         bool top = level + 1 == path->depth;
         if (wb_tree_page_count(path->nodes[level]->page) == 0) {

@@ -27,7 +27,8 @@ void wb_twin_versions_release(struct wb_twin_versions *versions)
 int wb_twin_version_add(struct wb_twin_versions *versions, struct wb_twin_version *version)
 {
     WB_CHECK(!wb_twin_version_find(versions, version->id)); /* one version of each page in each list */
-    WB_CHECK(version->record.len > 0 && version->epoch > 0);
+    WB_CHECK(version->record.len > 0);
+    WB_CHECK(version->epoch > 0);
     int err = wb_vec_push(versions, *version);
     if (err == 0)
         version->record = WB_BUF_INIT; /* the list owns it now */
@@ -36,7 +37,8 @@ int wb_twin_version_add(struct wb_twin_versions *versions, struct wb_twin_versio
 
 void wb_twin_version_drop(struct wb_twin_versions *versions, struct wb_twin_version *version)
 {
-    WB_CHECK(version >= versions->items && version < versions->items + versions->count);
+    WB_CHECK(version >= versions->items);
+    WB_CHECK(version < versions->items + versions->count);
     wb_buf_release(&version->record);
     *version = wb_vec_pop(versions);
 }
