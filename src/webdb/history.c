@@ -17,7 +17,7 @@ enum { HTTP_SECOND_MS = 1000 };
 
 double wb_history_bin_days(unsigned bin)
 {
-    WB_CHECK(bin < WB_HISTORY_BINS);
+    WB_CHECK(bin <= WB_HISTORY_BINS); /* the bin after the last one also has a length */
     return exp2((bin + 0.5) / 2) / 1440;
 }
 
