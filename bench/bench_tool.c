@@ -53,7 +53,7 @@ struct dir_walk {
     uint64_t bytes;
 };
 
-static int add_entry(void *context, const struct wb_dir_entry *entry)
+static int add_entry(void *context, const struct wb_path_entry *entry)
 {
     struct dir_walk *walk = context;
     char *path = wb_path_join(walk->dir, entry->name);
@@ -69,7 +69,7 @@ uint64_t bench_dir_bytes(const char *dir)
 {
     struct dir_walk walk = {dir, 0};
 
-    return wb_dir_each(dir, add_entry, &walk) < 0 ? 0 : walk.bytes;
+    return wb_path_each(dir, add_entry, &walk) < 0 ? 0 : walk.bytes;
 }
 
 uint64_t bench_random(uint64_t *state)

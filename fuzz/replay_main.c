@@ -69,7 +69,7 @@ static void replay_file(struct replay *replay, const char *path)
         printf("# died of signal %d\n", WTERMSIG(status));
 }
 
-static int replay_entry(void *context, const struct wb_dir_entry *entry)
+static int replay_entry(void *context, const struct wb_path_entry *entry)
 {
     struct replay *replay = context;
 
@@ -92,7 +92,7 @@ int main(int argc, char **argv)
         int err = 0;
         replay.dir = argv[i];
         if (kind == WB_PATH_DIR)
-            err = wb_dir_each(argv[i], replay_entry, &replay);
+            err = wb_path_each(argv[i], replay_entry, &replay);
         else if (kind == WB_PATH_FILE)
             replay_file(&replay, argv[i]);
         if (err < 0) {

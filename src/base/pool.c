@@ -15,7 +15,7 @@
 
 struct pool_job {
     struct wb_list_node node; /* in the queue */
-    wb_job run;
+    wb_pool_job run;
     void *context;
 };
 
@@ -72,7 +72,7 @@ int wb_pool_new(unsigned threads, struct wb_pool **pool_out)
     return 0;
 }
 
-int wb_pool_submit(struct wb_pool *pool, wb_job run, void *context)
+int wb_pool_submit(struct wb_pool *pool, wb_pool_job run, void *context)
 {
     WB_CHECK(!pool->ending);
     if (pool->threads == 0) {

@@ -15,13 +15,13 @@
 
 struct wb_pool;
 
-typedef void (*wb_job)(void *context);
+typedef void (*wb_pool_job)(void *context);
 
 /* With 0 threads, or if none can be started, jobs run inside wb_pool_submit(), in the caller's thread. */
 int wb_pool_new(unsigned threads, struct wb_pool **pool_out);
 
 /* WB_E_NOMEM if the job could not be queued; then it is never run. */
-int wb_pool_submit(struct wb_pool *pool, wb_job job, void *context);
+int wb_pool_submit(struct wb_pool *pool, wb_pool_job job, void *context);
 
 /* Returns when every submitted job has ended. */
 void wb_pool_wait(struct wb_pool *pool);

@@ -318,7 +318,7 @@ static int read_spool(struct spool_recovery *recovery, const struct wb_file *fil
     return more;
 }
 
-static int recover_entry(void *context, const struct wb_dir_entry *entry)
+static int recover_entry(void *context, const struct wb_path_entry *entry)
 {
     struct spool_recovery *recovery = context;
     struct wb_file file = WB_FILE_INIT;
@@ -356,7 +356,7 @@ int wb_spool_recover(const char *dir, wb_spool_each each, void *context, uint64_
     *pages_out = 0;
     recovery.folder = folder;
     if (err == 0 && wb_path_kind(folder) != WB_PATH_NONE)
-        err = wb_dir_each(folder, recover_entry, &recovery);
+        err = wb_path_each(folder, recover_entry, &recovery);
     *pages_out = recovery.pages;
     wb_buf_release(&recovery.record);
     wb_free(folder);

@@ -83,7 +83,7 @@ struct sweep {
     const char *dir, *name;
 };
 
-static int remove_other(void *context, const struct wb_dir_entry *entry)
+static int remove_other(void *context, const struct wb_path_entry *entry)
 {
     const struct sweep *s = context;
 
@@ -124,7 +124,7 @@ int wb_tally_open_fetches(const char *dir, int64_t run, struct wb_file *file_out
     *count_out = 0;
     snprintf(name, sizeof name, FETCHES_PREFIX "%" PRId64, run);
     char *path = wb_path_join(dir, name);
-    int err = path ? wb_dir_each(dir, remove_other, &sweep) : WB_E_NOMEM;
+    int err = path ? wb_path_each(dir, remove_other, &sweep) : WB_E_NOMEM;
     if (err == 0)
         err = wb_file_open(path, WB_FILE_WRITE | WB_FILE_CREATE, file_out);
     if (err == 0)

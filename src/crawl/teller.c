@@ -95,7 +95,7 @@ static void drop_file(struct wb_teller *t, struct told_file *file)
     wb_free(file);
 }
 
-static int adopt_file(void *context, const struct wb_dir_entry *entry)
+static int adopt_file(void *context, const struct wb_path_entry *entry)
 {
     struct wb_teller *t = context;
     struct told_file *file;
@@ -117,7 +117,7 @@ int wb_teller_adopt(struct wb_teller *t)
 
     WB_CHECK(t->magic == TELLER_MAGIC);
     if (err == 0 && t->sink->outputs && wb_path_kind(folder) == WB_PATH_DIR)
-        err = wb_dir_each(folder, adopt_file, t);
+        err = wb_path_each(folder, adopt_file, t);
     wb_free(folder);
     return err;
 }

@@ -74,7 +74,7 @@ static int read_body(struct tree *tree, const char *path, bool *cut_out)
     return err;
 }
 
-static int push_file(struct tree *tree, const char *path, const struct wb_dir_entry *entry, struct wb_slice url)
+static int push_file(struct tree *tree, const char *path, const struct wb_path_entry *entry, struct wb_slice url)
 {
     char message[80], future[WB_IMPORT_SOURCE_MESSAGE_MAX];
     bool cut = false;
@@ -130,7 +130,7 @@ static int walk_below(struct tree *tree, const char *path, struct wb_slice url)
     return err;
 }
 
-static int take_entry(void *context, const struct wb_dir_entry *entry)
+static int take_entry(void *context, const struct wb_path_entry *entry)
 {
     struct tree *tree = context;
     struct wb_buf url = WB_BUF_INIT;
@@ -157,7 +157,7 @@ static int take_entry(void *context, const struct wb_dir_entry *entry)
 
 static int walk(struct tree *tree)
 {
-    int err = wb_dir_each(tree->dir, take_entry, tree);
+    int err = wb_path_each(tree->dir, take_entry, tree);
 
     /* A folder that cannot be read is reported and left out; only what ends the whole import is passed up. */
     if (err == 0 || err == WB_E_NOMEM || err == WB_E_STOPPED)

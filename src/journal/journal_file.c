@@ -72,7 +72,7 @@ char *wb_journal_file_path(const char *journal, uint32_t number)
     return wb_path_join(journal, name);
 }
 
-static int list_entry(void *context, const struct wb_dir_entry *entry)
+static int list_entry(void *context, const struct wb_path_entry *entry)
 {
     struct wb_journal_numbers *numbers = context;
     uint32_t number;
@@ -97,7 +97,7 @@ int wb_journal_file_list(const char *journal, struct wb_journal_numbers *numbers
     WB_CHECK(numbers_out->count == 0);
     if (wb_path_kind(journal) == WB_PATH_NONE)
         return 0;
-    err = wb_dir_each(journal, list_entry, numbers_out);
+    err = wb_path_each(journal, list_entry, numbers_out);
     if (err < 0) {
         wb_vec_release(numbers_out);
         return err;

@@ -215,7 +215,7 @@ static int compare_names(const struct dirent **a, const struct dirent **b)
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-int wb_dir_each(const char *path, int (*each)(void *context, const struct wb_dir_entry *entry), void *context)
+int wb_path_each(const char *path, int (*each)(void *context, const struct wb_path_entry *entry), void *context)
 {
     struct dirent **names = NULL;
     int count = wb_fault_strikes(WB_FAULT_OPEN) ? -1 : scandir(path, &names, skip_dots, compare_names);
@@ -229,7 +229,7 @@ int wb_dir_each(const char *path, int (*each)(void *context, const struct wb_dir
         if (err == 0 && !full)
             err = WB_E_NOMEM;
         if (err == 0 && lstat(full, &st) == 0) {
-            struct wb_dir_entry entry = {
+            struct wb_path_entry entry = {
                 .name = names[i]->d_name,
                 .kind = kind_of_mode(st.st_mode),
                 .size = (uint64_t)st.st_size,

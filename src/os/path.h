@@ -55,7 +55,7 @@ int wb_path_replace(const char *path, struct wb_slice bytes);
 
 /* ---- listing directories --------------------------------------------------------------------------------------- */
 
-struct wb_dir_entry {
+struct wb_path_entry {
     const char *name;       /* without the directory */
     enum wb_path_kind kind; /* of the entry itself: a symbolic link is WB_PATH_OTHER */
     uint64_t size;
@@ -66,6 +66,6 @@ struct wb_dir_entry {
  * Calls each() for every entry of a directory except . and .., in the order of their names. If each() returns anything
  * but 0, the walk ends and returns that. readdir() is not atomic: files can appear or disappear while we list them.
  */
-int wb_dir_each(const char *path, int (*each)(void *context, const struct wb_dir_entry *entry), void *context);
+int wb_path_each(const char *path, int (*each)(void *context, const struct wb_path_entry *entry), void *context);
 
 #endif

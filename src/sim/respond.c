@@ -25,7 +25,7 @@ struct raw_walk {
     const char *dir;
 };
 
-static int take_raw(void *context, const struct wb_dir_entry *entry)
+static int take_raw(void *context, const struct wb_path_entry *entry)
 {
     struct raw_walk *walk = context;
     struct wb_respond *r = walk->r;
@@ -46,7 +46,7 @@ static int take_raw(void *context, const struct wb_dir_entry *entry)
 static int load_raw(struct wb_respond *r, const char *dir)
 {
     struct raw_walk walk = {r, dir};
-    int err = wb_dir_each(dir, take_raw, &walk);
+    int err = wb_path_each(dir, take_raw, &walk);
 
     if (err == 0 && r->raw.count == 0)
         err = wb_fail(WB_E_NOTFOUND, "%s holds no raw responses (files named *.response)", dir);

@@ -79,7 +79,7 @@ static int write_first_summary(struct wb_catalog *catalog)
 }
 
 /* Segments without a superblock are not leftovers: somebody lost the superblock, and the pages are still there. */
-static int refuse_segment(void *context, const struct wb_dir_entry *entry)
+static int refuse_segment(void *context, const struct wb_path_entry *entry)
 {
     return wb_fail(WB_E_INVALID, "%s holds segments (%s) but no %s: nothing was changed", (const char *)context,
                    entry->name, WB_SUPERBLOCK_NAME);
@@ -98,7 +98,7 @@ static int log_create(const char *dir, const struct wb_superblock *superblock)
         return WB_E_NOMEM;
     err = wb_path_mkdirs(pages);
     if (err == 0)
-        err = wb_dir_each(pages, refuse_segment, (void *)(uintptr_t)dir);
+        err = wb_path_each(pages, refuse_segment, (void *)(uintptr_t)dir);
     /* A catalog that an interrupted creation left is replaced. Nobody has used it, because there was no superblock. */
     if (err == 0)
         err = wb_catalog_open(dir, WB_TREE_CREATE, &catalog);

@@ -147,7 +147,7 @@ static int look_up_file(void *context)
 }
 
 /* A segment file that the catalog does not know was created by a process that died before it could add the row. */
-static int remove_orphan(void *context, const struct wb_dir_entry *entry)
+static int remove_orphan(void *context, const struct wb_path_entry *entry)
 {
     struct file_known f = {.log = context};
     struct wb_file file = WB_FILE_INIT;
@@ -191,7 +191,7 @@ int wb_log_recover(struct wb_log *log)
         if (!o.rows.items[i].sealed)
             err = cut_tail(log, &o.rows.items[i]);
     if (err == 0)
-        err = wb_dir_each(pages, remove_orphan, log);
+        err = wb_path_each(pages, remove_orphan, log);
     wb_log_rows_release(&o.rows);
     wb_free(pages);
     return err;

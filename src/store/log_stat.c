@@ -67,7 +67,7 @@ struct disk_usage {
 static int disk_bytes(const char *dir, uint64_t *bytes_inout);
 
 /* Adds everything in the directory and below it, including the files of other rooms. */
-static int add_disk_bytes(void *context, const struct wb_dir_entry *entry)
+static int add_disk_bytes(void *context, const struct wb_path_entry *entry)
 {
     struct disk_usage *usage = context;
     char *path = wb_path_join(usage->dir, entry->name);
@@ -84,7 +84,7 @@ static int add_disk_bytes(void *context, const struct wb_dir_entry *entry)
 static int disk_bytes(const char *dir, uint64_t *bytes_inout)
 {
     struct disk_usage usage = {dir, *bytes_inout};
-    int err = wb_dir_each(dir, add_disk_bytes, &usage);
+    int err = wb_path_each(dir, add_disk_bytes, &usage);
 
     WB_CHECK(usage.bytes >= *bytes_inout);
     *bytes_inout = usage.bytes;

@@ -426,7 +426,7 @@ static int check_segment(struct log_verifier *v, const struct wb_catalog_segment
 
 /* ---- files that should not be there ---------------------------------------------------------------------- */
 
-static int check_file(void *context, const struct wb_dir_entry *entry)
+static int check_file(void *context, const struct wb_path_entry *entry)
 {
     struct log_verifier *v = context;
     struct wb_file file = WB_FILE_INIT;
@@ -473,7 +473,7 @@ static int check_segments(struct log_verifier *v)
         v->total += v->rows.items[i].bytes;
     for (size_t i = 0; i < v->rows.count && err == 0; i++)
         err = check_segment(v, &v->rows.items[i]);
-    if (err == 0 && wb_dir_each(pages, check_file, v) < 0)
+    if (err == 0 && wb_path_each(pages, check_file, v) < 0)
         report(v, true, WB_SEGMENT_DIR, 0, "%s", wb_error_message());
     wb_free(pages);
     return err;

@@ -53,7 +53,7 @@ struct creation {
 };
 
 /* Only files that an interrupted creation may have left are accepted: anything else belongs to somebody else. */
-static int refuse_foreign(void *context, const struct wb_dir_entry *entry)
+static int refuse_foreign(void *context, const struct wb_path_entry *entry)
 {
     static const char *const ours[] = {WB_SUPERBLOCK_LOCK_NAME, WB_SUPERBLOCK_NAME ".tmp", NULL};
     const struct creation *c = context;
@@ -112,7 +112,7 @@ int wb_store_create(const char *dir, const struct wb_store_options *options)
         return wb_fail(WB_E_INVALID, "no such update method: %s", c.update);
     enum wb_path_kind kind = wb_path_kind(dir);
     if (kind == WB_PATH_DIR && !wb_store_exists(dir))
-        err = wb_dir_each(dir, refuse_foreign, &c);
+        err = wb_path_each(dir, refuse_foreign, &c);
     else if (kind == WB_PATH_NONE)
         err = wb_path_mkdirs(dir);
     else if (kind != WB_PATH_DIR)

@@ -131,7 +131,7 @@ static void sort_job(void *context)
 }
 
 /* Gives a job to the pool; without threads, runs it now. */
-static int submit(struct wb_sorter_chunk *chunk, wb_job job)
+static int submit(struct wb_sorter_chunk *chunk, wb_pool_job job)
 {
     WB_CHECK(chunk->state == CHUNK_BUSY);
     if (!chunk->sorter->pool) {

@@ -22,7 +22,7 @@ static void format_name(uint32_t number, char name_out[NAME_MAX_BYTES])
     snprintf(name_out, NAME_MAX_BYTES, "%08u", number);
 }
 
-static int note_newest(void *context, const struct wb_dir_entry *entry)
+static int note_newest(void *context, const struct wb_path_entry *entry)
 {
     uint32_t *newest = context, number = (uint32_t)strtoull(entry->name, NULL, 10);
     char canonical[NAME_MAX_BYTES];
@@ -47,7 +47,7 @@ int wb_edition_newest(const char *dir, uint32_t *number_out)
      * find the old one already removed. So if we see none, we look again.
      */
     for (int look = 0; look < LOOKS_MAX && err == 0 && *number_out == 0 && wb_path_kind(path) != WB_PATH_NONE; look++)
-        err = wb_dir_each(path, note_newest, number_out);
+        err = wb_path_each(path, note_newest, number_out);
     wb_free(path);
     return err;
 }
@@ -81,7 +81,7 @@ char *wb_edition_path(const char *dir, uint32_t number)
     return wb_path_join(dir, name);
 }
 
-static int remove_entry(void *context, const struct wb_dir_entry *entry)
+static int remove_entry(void *context, const struct wb_path_entry *entry)
 {
     char *path = wb_path_join(context, entry->name);
 
@@ -98,7 +98,7 @@ int wb_edition_remove(const char *path)
     WB_CHECK(path != NULL && path[0] != 0);
     if (wb_path_kind(path) == WB_PATH_NONE)
         return 0;
-    int err = wb_dir_each(path, remove_entry, (void *)(uintptr_t)path);
+    int err = wb_path_each(path, remove_entry, (void *)(uintptr_t)path);
     if (err == 0 && rmdir(path) != 0 && errno != ENOENT)
         err = wb_fail_errno("cannot remove the directory %s", path);
     return err;

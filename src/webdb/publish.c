@@ -32,7 +32,7 @@ static uint32_t number_of(const char *name)
     return (uint32_t)number;
 }
 
-static int clean_entry(void *context, const struct wb_dir_entry *entry)
+static int clean_entry(void *context, const struct wb_path_entry *entry)
 {
     const struct cleaning *cleaning = context;
     uint32_t number = number_of(entry->name);
@@ -54,7 +54,7 @@ static int clean(const struct wb_webdb_writer *writer, uint32_t keep)
 
     WB_CHECK(writer->lock.fd >= 0);
     WB_CHECK(writer->fresh == NULL);
-    return wb_dir_each(writer->root, clean_entry, &cleaning);
+    return wb_path_each(writer->root, clean_entry, &cleaning);
 }
 
 int wb_publish_clean(struct wb_webdb_writer *writer)
@@ -78,7 +78,7 @@ int wb_publish_begin(struct wb_webdb_writer *writer)
     return writer->fresh ? wb_path_mkdirs(writer->fresh) : WB_E_NOMEM;
 }
 
-static int add_size(void *context, const struct wb_dir_entry *entry)
+static int add_size(void *context, const struct wb_path_entry *entry)
 {
     struct wb_webdb_count *count = context;
 
@@ -92,7 +92,7 @@ static int add_size(void *context, const struct wb_dir_entry *entry)
 static int write_manifest(struct wb_webdb_writer *writer)
 {
     char *path = wb_writer_new_path(writer, WB_MANIFEST_FILE);
-    int err = path ? wb_dir_each(writer->fresh, add_size, &writer->next.count) : WB_E_NOMEM;
+    int err = path ? wb_path_each(writer->fresh, add_size, &writer->next.count) : WB_E_NOMEM;
 
     WB_CHECK(writer->fresh != NULL);
     WB_CHECK(writer->next.version == WB_WEBDB_VERSION);

@@ -208,7 +208,7 @@ static void test_stalled(void **state)
     assert_int_equal(count_files(dir), 0);
 }
 
-static int count_entry(void *context, const struct wb_dir_entry *entry)
+static int count_entry(void *context, const struct wb_path_entry *entry)
 {
     (void)entry;
     ++*(unsigned *)context;
@@ -221,7 +221,7 @@ static unsigned count_files(const char *dir)
     unsigned count = 0;
 
     snprintf(path, sizeof path, "%s/lines", dir);
-    assert_int_equal(wb_dir_each(path, count_entry, &count), 0);
+    assert_int_equal(wb_path_each(path, count_entry, &count), 0);
     return count;
 }
 

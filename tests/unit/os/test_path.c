@@ -102,7 +102,7 @@ struct listing {
     int stop_after;
 };
 
-static int list_entry(void *context, const struct wb_dir_entry *entry)
+static int list_entry(void *context, const struct wb_path_entry *entry)
 {
     struct listing *listing = context;
     size_t used = strlen(listing->names);
@@ -121,11 +121,11 @@ static void test_walk(void **state)
     assert_int_equal(wb_path_replace(test_path("d/b"), WB_SLICE_LIT("12")), 0);
     assert_int_equal(wb_path_replace(test_path("d/a"), WB_SLICE_LIT("")), 0);
     assert_int_equal(symlink("a", test_path("d/link")), 0);
-    assert_int_equal(wb_dir_each(test_path("d"), list_entry, &listing), 0);
+    assert_int_equal(wb_path_each(test_path("d"), list_entry, &listing), 0);
     assert_string_equal(listing.names, "a:1:0 b:1:2 link:3:0 sub:2:0 ");
-    assert_int_equal(wb_dir_each(test_path("d"), list_entry, &first), 5);
+    assert_int_equal(wb_path_each(test_path("d"), list_entry, &first), 5);
     assert_string_equal(first.names, "a:1:0 ");
-    assert_int_equal(wb_dir_each(test_path("none"), list_entry, &listing), WB_E_IO);
+    assert_int_equal(wb_path_each(test_path("none"), list_entry, &listing), WB_E_IO);
 }
 
 /* How many directories a call syncs. */

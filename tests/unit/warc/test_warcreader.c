@@ -285,7 +285,7 @@ struct sample {
     char path[1024]; /* of the sample, once it has been found */
 };
 
-static int find_sample(void *context, const struct wb_dir_entry *entry)
+static int find_sample(void *context, const struct wb_path_entry *entry)
 {
     struct sample *sample = context;
     char here[1024];
@@ -300,7 +300,7 @@ static int find_sample(void *context, const struct wb_dir_entry *entry)
     if (entry->kind != WB_PATH_DIR)
         return 0;
     strcat(strcat(sample->path, "/"), entry->name);
-    int found = wb_dir_each(sample->path, find_sample, sample);
+    int found = wb_path_each(sample->path, find_sample, sample);
     if (found == 0)
         strcpy(sample->path, here);
     return found;
@@ -355,7 +355,7 @@ static void test_samples(void **state)
         const char *slash = strrchr(path, '/');
         snprintf(sample.name, sizeof sample.name, "%s", slash ? slash + 1 : path);
         snprintf(sample.path, sizeof sample.path, "%s", folder);
-        if (wb_dir_each(folder, find_sample, &sample) != 1)
+        if (wb_path_each(folder, find_sample, &sample) != 1)
             continue; /* some of the files that it counts are missing */
         check_sample(&sample, records, strstr(line, "'bad'") != NULL);
         seen++;

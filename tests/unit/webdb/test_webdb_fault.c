@@ -416,7 +416,7 @@ static void test_cut_files(void **state)
 
 /* ---- a damaged journal ----------------------------------------------------------------------- */
 
-static int newest_log(void *context, const struct wb_dir_entry *entry)
+static int newest_log(void *context, const struct wb_path_entry *entry)
 {
     if (strstr(entry->name, ".wbe"))
         snprintf(context, 64, "%s", entry->name);
@@ -447,7 +447,7 @@ static void test_damaged_journal(void **state)
 
     (void)state;
     snprintf(journal, sizeof journal, "%s/journal", template_dir);
-    worked(wb_dir_each(journal, newest_log, name));
+    worked(wb_path_each(journal, newest_log, name));
     snprintf(path, sizeof path, "%s/journal/%s", work_dir, name);
     for (unsigned i = 0; i < 40; i++) {
         unsigned problems = 0;

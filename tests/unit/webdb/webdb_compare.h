@@ -306,13 +306,13 @@ struct webdb_dir {
     const char *path;
 };
 
-static int add_file(void *context, const struct wb_dir_entry *entry)
+static int add_file(void *context, const struct wb_path_entry *entry)
 {
     ((struct webdb_dir *)context)->bytes += entry->size;
     return 0;
 }
 
-static int note_entry(void *context, const struct wb_dir_entry *entry)
+static int note_entry(void *context, const struct wb_path_entry *entry)
 {
     struct webdb_dir *found = context;
     char path[256];
@@ -321,7 +321,7 @@ static int note_entry(void *context, const struct wb_dir_entry *entry)
         snprintf(path, sizeof path, "%s/%s", found->path, entry->name);
         found->editions += strncmp(entry->name, "0000", 4) == 0;
         found->unfinished += strncmp(entry->name, "new-", 4) == 0;
-        return wb_dir_each(path, add_file, found);
+        return wb_path_each(path, add_file, found);
     }
     found->others += strcmp(entry->name, "lock") != 0;
     return 0;
@@ -333,7 +333,7 @@ UNUSED struct webdb_dir look_into(const char *dir)
     struct webdb_dir found = {.path = path};
 
     snprintf(path, sizeof path, "%s/webdb", dir);
-    assert_int_equal(wb_dir_each(path, note_entry, &found), 0);
+    assert_int_equal(wb_path_each(path, note_entry, &found), 0);
     found.path = NULL;
     return found;
 }
