@@ -37,8 +37,8 @@ struct wb_heap;
 
 /* Embedded in an item. All bytes zero: in no heap. */
 struct wb_heap_node {
-    struct wb_heap *heap; /* the heap it is in; NULL: in none */
-    size_t at;            /* its place there, from 1; 0: in none */
+    struct wb_heap *heap; /* the heap it is in, or NULL */
+    size_t at;            /* its place there, from 1; 0: it is in no heap */
     int64_t key;
 };
 

@@ -1,7 +1,7 @@
 /*
  * slice.h - borrowed bytes: a pointer and a length. Not NUL-terminated; any byte may be in it.
  *
- * Slices are passed by value. They own nothing: each is good as long as whoever owns the bytes keeps them. struct
+ * Slices are passed by value. They own nothing: each is good as long as the owner of the bytes keeps them. struct
  * wb_buf (buf.h) owns bytes.
  */
 #ifndef WB_BASE_SLICE_H

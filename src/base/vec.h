@@ -62,8 +62,8 @@
 
 /*
  * The same growth for an array that is not a vector: makes room for `want` items in total in *items_at, and updates
- * *cap_at (a size_t). 0, or WB_E_NOMEM with both unchanged. Every array needs a cap of its own: two arrays that share
- * one would not both grow.
+ * *cap_at (a size_t). 0, or WB_E_NOMEM with both unchanged. Each array needs its own cap: if two arrays share one,
+ * only the first grows.
  *
  *   err = wb_grow(&list->urls, &list->url_cap, list->url_count + 1);
  */

@@ -1,7 +1,7 @@
 /*
  * bytelock.h - locks on single bytes of an open file, kept by the kernel.
  *
- * The number of a byte stands for something; the byte itself need not exist in the file. In the store, a reader holds
+ * Only the number of a byte matters; the byte itself need not exist in the file. In the store, a reader holds
  * a shared lock on the number of the snapshot that it needs, and the writer an exclusive one that keeps others out.
  *
  * The locks belong to the open file (OFD locks), not to the process. So two struct wb_file of one process exclude each

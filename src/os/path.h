@@ -24,8 +24,9 @@ int wb_path_rename(const char *from, const char *to);
 int wb_path_unlink(const char *path);
 
 /*
- * Makes a directory and the missing ones above it. The entries of the directories that it makes are durable, and
- * so is the entry of the last one even if it existed: whoever made it may have been killed before syncing it.
+ * Makes a directory and the missing ones above it. The entries of the directories that it makes are durable, and so
+ * is the entry of the last one even if it existed: the process that made it may have been killed before it could
+ * sync.
  */
 int wb_path_mkdirs(const char *path);
 

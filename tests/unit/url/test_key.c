@@ -1,6 +1,8 @@
 /* test_key.c - the normal form: which URLs are the same page and which are not, and the site of a key. */
 #include "support.h"
 
+enum { LINE_MAX_BYTES = 4096 }; /* of the conformance data */
+
 /* ---- URLs that are the same page, and URLs that are different ones ------------------------ */
 
 #define GROUP_MAX 20
@@ -236,21 +238,38 @@ static int compare_keys(const char *weird, const char *normal)
     return wrong;
 }
 
-static void test_crawler_commons(void **state)
+/* Opens a file of the conformance data. Skips the test if it is not there. */
+static FILE *open_data(const char *name)
 {
-    (void)state;
-    char path[1024], line[4096];
-    int seen = 0, wrong = 0, listed = 0;
+    char path[1024];
 
-    data_path("weirdToNormalizedUrls.csv", path);
+    data_path(name, path);
     FILE *file = fopen(path, "r");
     if (!file)
         skip();
-    while (fgets(line, sizeof line, file)) {
-        char *rest = line;
+    return file;
+}
+
+/* Reads the next line that is neither empty nor a comment, without its end. */
+static bool read_line(FILE *file, char line[LINE_MAX_BYTES])
+{
+    while (fgets(line, LINE_MAX_BYTES, file)) {
         line[strcspn(line, "\n")] = '\0';
-        if (line[0] == '\0' || line[0] == '#')
-            continue;
+        if (line[0] != '\0' && line[0] != '#')
+            return true;
+    }
+    return false;
+}
+
+static void test_crawler_commons(void **state)
+{
+    (void)state;
+    char line[LINE_MAX_BYTES];
+    int seen = 0, wrong = 0, listed = 0;
+
+    FILE *file = open_data("weirdToNormalizedUrls.csv");
+    while (read_line(file, line)) {
+        char *rest = line;
         const char *weird = take_field(&rest), *normal = take_field(&rest);
         int differ = compare_keys(weird, normal);
         seen++;
@@ -269,27 +288,17 @@ static void test_crawler_commons(void **state)
 static void test_invalid_and_resolve(void **state)
 {
     (void)state;
-    char path[1024], line[4096];
+    char line[LINE_MAX_BYTES];
     struct wb_url base = WB_URL_INIT, url = WB_URL_INIT;
     int seen = 0;
 
-    data_path("invalidUrls.csv", path);
-    FILE *file = fopen(path, "r");
-    if (!file)
-        skip();
-    while (fgets(line, sizeof line, file))
-        if (line[0] != '#' && line[0] != '\n')
-            assert_int_equal(wb_url_parse(wb_slice(line, strcspn(line, "\n")), NULL, &url), WB_E_PROTO);
+    FILE *file = open_data("invalidUrls.csv");
+    while (read_line(file, line))
+        assert_int_equal(wb_url_parse(wb_slice_str(line), NULL, &url), WB_E_PROTO);
     fclose(file);
-    data_path("url-resolve.csv", path);
-    file = fopen(path, "r");
-    if (!file)
-        skip();
-    while (fgets(line, sizeof line, file)) {
+    file = open_data("url-resolve.csv");
+    while (read_line(file, line)) {
         char *rest = line;
-        line[strcspn(line, "\n")] = '\0';
-        if (line[0] == '\0' || line[0] == '#')
-            continue;
         const char *spec = take_field(&rest), *from = take_field(&rest), *want = take_field(&rest);
         if (from[0])
             assert_int_equal(wb_url_parse(wb_slice_str(from), NULL, &base), 0);
