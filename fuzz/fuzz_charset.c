@@ -7,7 +7,7 @@
  */
 #include "base/check.h"
 #include "base/utf8.h"
-#include "extract/decode.h"
+#include "extract/charset.h"
 #include "extract/extract.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -45,7 +45,8 @@ static void check_links(const struct wb_extract *out)
     WB_CHECK(out->link_count == 0 || out->sitemap != out->feed);
     for (size_t i = 0; i < out->link_count; i++) {
         const struct wb_extract_link *link = &out->links[i];
-        WB_CHECK(out->sitemap ? link->tag == WB_EXTRACT_LINK_SITEMAP : link->tag == WB_EXTRACT_LINK_FEED || link->tag == WB_EXTRACT_LINK_LINK);
+        WB_CHECK(out->sitemap ? link->tag == WB_EXTRACT_LINK_SITEMAP
+                              : link->tag == WB_EXTRACT_LINK_FEED || link->tag == WB_EXTRACT_LINK_LINK);
         WB_CHECK(link->href.len > 0 && link->anchor.len <= WB_EXTRACT_ANCHOR_MAX);
         if (link->url.len) {
             WB_CHECK(wb_url_parse(link->url, NULL, &url) == 0);

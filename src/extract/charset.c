@@ -5,8 +5,7 @@
  *
  * It looks for declarations only in the first PRESCAN_BYTES, and never converts anything: decode.c does.
  */
-#include "extract/charset_guess.h"
-#include "extract/charset_table.h"
+#include "extract/charset.h"
 #include "extract/extract.h"
 
 /*

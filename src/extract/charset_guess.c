@@ -9,9 +9,7 @@
  * show it only the text, because tags, scripts and styles look like English. Apart from the search
  * for the first byte that is not ASCII, nothing here depends on the length of the document.
  */
-#include "extract/charset_guess.h"
-#include "extract/charset_table.h"
-#include "extract/decode.h"
+#include "extract/charset.h"
 
 #include <unicode/ucsdet.h>
 

@@ -10,8 +10,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "extract/charset_table.h"
-#include "extract/decode.h"
+#include "extract/charset.h"
 #include "extract/extract.h"
 
 #include <pthread.h>

@@ -10,7 +10,7 @@
  * an element without an end tag is closed by the next end tag that fits. It never expands or follows
  * anything, and takes only the text of markup inside descriptions.
  */
-#include "extract/feed.h"
+#include "extract/xmlpage.h"
 
 #include "base/error.h"
 #include "extract/entity.h"

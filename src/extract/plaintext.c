@@ -5,7 +5,7 @@
  * title and no links. Only if it was fetched as a sitemap are its lines links (sitemaps.org, "Text
  * file").
  */
-#include "extract/plaintext.h"
+#include "extract/xmlpage.h"
 
 static bool accepts_text(struct wb_slice type)
 {

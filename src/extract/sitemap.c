@@ -9,11 +9,9 @@
  * default namespace, are extensions (images, news, videos), and their locs are not pages. It never
  * fetches anything, and never takes the links of a page for those of a sitemap.
  */
-#include "extract/sitemap.h"
+#include "extract/xmlpage.h"
 
 #include "base/error.h"
-#include "extract/feed.h"
-#include "extract/plaintext.h"
 
 #define SITEMAP_BYTES_MAX ((size_t)50 << 20) /* unpacked; sitemaps.org does not allow more */
 

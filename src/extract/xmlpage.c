@@ -5,8 +5,7 @@
  * text. It never looks for links in attributes, because only a vocabulary defines which of them are.
  */
 #include "base/error.h"
-#include "extract/feed.h"
-#include "extract/sitemap.h"
+#include "extract/xmlpage.h"
 
 #define TITLE_BYTES_MAX 1024u
 

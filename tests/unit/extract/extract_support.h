@@ -1,4 +1,4 @@
-/* extract_support.h - shared by the tests of extract: one extractor for all cases of a file, and the page it made last. */
+/* extract_support.h - shared by the tests of extract: one extractor for all cases, and the page it made last. */
 #ifndef WB_TESTS_EXTRACT_SUPPORT_H
 #define WB_TESTS_EXTRACT_SUPPORT_H
 

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "os/fault.h"
 #include "extract/extract.h"
-#include "extract/plaintext.h"
+#include "extract/xmlpage.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
