@@ -190,7 +190,7 @@ int wb_page_decode_parts(const char *digests, struct wb_slice rest, struct wb_pa
     page_out->body = wb_fields_take_slice(&c, body_len);
     page_out->body_bytes = page_out->body.len;
     if (!c.ok || c.at != c.end)
-        return wb_fail(WB_E_CORRUPT, "a page record whose lengths do not add up");
+        return wb_fail(WB_E_CORRUPT, "the lengths in a page record do not add up");
     return 0;
 }
 

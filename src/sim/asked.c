@@ -100,13 +100,13 @@ int wb_asked_parse(struct wb_slice bytes, struct wb_asked *asked_out, size_t *us
     asked_out->method = cut_word(&line);
     asked_out->target = cut_word(&line);
     if (!wb_slice_starts(line, WB_SLICE_LIT("HTTP/1.")))
-        return wb_fail(WB_E_PROTO, "not a request of HTTP/1: %.*s", WB_SLICE_ARG(asked_out->method));
+        return wb_fail(WB_E_PROTO, "not an HTTP/1 request: %.*s", WB_SLICE_ARG(asked_out->method));
     asked_out->old = wb_slice_equal(line, WB_SLICE_LIT("HTTP/1.0"));
     asked_out->keep_alive = !asked_out->old;
     asked_out->head = wb_slice_equal(asked_out->method, WB_SLICE_LIT("HEAD"));
     split_absolute(asked_out);
     if (asked_out->target.len == 0 || asked_out->target.ptr[0] != '/')
-        return wb_fail(WB_E_PROTO, "not the target of a request: %.*s", WB_SLICE_ARG(asked_out->target));
+        return wb_fail(WB_E_PROTO, "not a valid request target: %.*s", WB_SLICE_ARG(asked_out->target));
     while (head.len > 0) {
         line = cut_line(&head);
         const char *colon = memchr(line.ptr, ':', line.len);

@@ -50,7 +50,7 @@
     X(WB_KIND_RESET_HEAD, "reset-head", 12, 0, true)                                     \
     X(WB_KIND_RESET_BODY, "reset-body", 12, 200, true)                                   \
     X(WB_KIND_SHORT, "short", 12, 200, true)                /* ends before its length */ \
-    X(WB_KIND_LONG, "long", 12, 200, true)                  /* goes on after it */       \
+    X(WB_KIND_LONG, "long", 12, 200, true)                  /* continues after it */     \
     X(WB_KIND_ENDLESS, "endless-body", 12, 200, true)                                    \
     X(WB_KIND_ENDLESS_HEAD, "endless-head", 12, 0, true)                                 \
     X(WB_KIND_HUGE_HEAD, "huge-head", 12, 200, true)        /* 1 MB of headers */        \

@@ -49,7 +49,7 @@ static int load_raw(struct wb_respond *r, const char *dir)
     int err = wb_path_each(dir, take_raw, &walk);
 
     if (err == 0 && r->raw.count == 0)
-        err = wb_fail(WB_E_NOTFOUND, "%s holds no raw responses (files named *.response)", dir);
+        err = wb_fail(WB_E_NOTFOUND, "%s contains no raw responses (files named *.response)", dir);
     return err;
 }
 

@@ -410,10 +410,10 @@ static int listen_at(struct webserver *s, const char *where)
         return wb_fail(WB_E_INVALID, "--listen takes ADDRESS:PORT such as 127.0.0.1:8080, not '%s'", where);
     s->fd = socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (s->fd < 0)
-        return wb_fail_errno("cannot make a socket for %s", where);
+        return wb_fail_errno("cannot create a socket for %s", where);
     setsockopt(s->fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
     if (bind(s->fd, (struct sockaddr *)&address, len) < 0 || listen(s->fd, BACKLOG) < 0)
-        return wb_fail_errno("cannot listen at %s", where);
+        return wb_fail_errno("cannot listen on %s", where);
     return 0;
 }
 
@@ -447,7 +447,7 @@ static int run_loop(struct webserver *s)
 
     s->base = event_base_new();
     if (!s->base)
-        return wb_fail(WB_E_IO, "cannot make an event loop");
+        return wb_fail(WB_E_IO, "cannot create an event loop");
     s->idle = event_base_init_common_timeout(s->base, &idle);
     if (!s->idle)
         return wb_fail_nomem();

@@ -69,14 +69,14 @@ static int take_dictionary(struct wb_source *s, struct wb_slice body)
             goto done;
         size_t made = ZSTD_decompressDCtx(s->unzstd->context, plain.ptr, plain.cap, body.ptr, body.len);
         if (ZSTD_isError(made)) {
-            err = wb_source_damage(s, "damaged or too large zstd dictionary");
+            err = wb_source_damage(s, "the zstd dictionary is damaged or too large");
             goto done;
         }
         body = wb_slice(plain.ptr, made);
     }
     s->unzstd->dictionary = ZSTD_createDDict(body.ptr, body.len);
     if (!s->unzstd->dictionary)
-        err = wb_source_damage(s, "unusable zstd dictionary");
+        err = wb_source_damage(s, "the zstd dictionary cannot be used");
     else if (ZSTD_isError(ZSTD_DCtx_refDDict(s->unzstd->context, s->unzstd->dictionary)))
         err = wb_fail_nomem();
 done:
@@ -87,7 +87,7 @@ done:
 static int read_dictionary(struct wb_source *s, uint32_t size)
 {
     if (size > DICTIONARY_MAX)
-        return wb_source_damage(s, "too large a zstd dictionary");
+        return wb_source_damage(s, "the zstd dictionary is too large");
     int err = make_unzstd(s);
     if (err < 0)
         return err;
@@ -114,7 +114,7 @@ int wb_unzstd_skip(struct wb_source *s)
         s->unit_offset = s->in_offset + s->in_pos;
         s->unit_at = s->out_len;
         if (s->size - s->unit_offset - 8 < size)
-            return wb_source_damage(s, "the file ends in the middle of the skippable frame");
+            return wb_source_damage(s, "the file ends in the middle of a skippable frame");
         s->in_pos += 8;
         if (magic == DICTIONARY_MAGIC && s->unit_offset == 0) {
             err = read_dictionary(s, size);

@@ -39,7 +39,7 @@ static int name_page(struct wb_slice uri, struct wb_warc_mem *mem, struct wb_pag
 static const char *problem_of(const struct wb_payload_result *decoded, bool cut)
 {
     if (decoded->damaged)
-        return "the payload's coding is damaged or broken off";
+        return "the payload's coding is damaged or incomplete";
     if (decoded->cut || cut)
         return "the payload is longer than the limit";
     return "";
@@ -117,7 +117,7 @@ int wb_warc_page(const struct wb_warc_record *record, size_t body_max, struct wb
     wb_buf_clear(&mem->text);
     wb_buf_clear(&mem->body);
     if (record->type != WB_WARC_RESPONSE && record->type != WB_WARC_RESOURCE && record->type != WB_WARC_ARC)
-        return wb_fail(WB_E_PROTO, "the record holds no page");
+        return wb_fail(WB_E_PROTO, "the record does not contain a page");
     err = name_page(record->uri, mem, &page);
     if (err < 0)
         return err;
