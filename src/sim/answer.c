@@ -75,6 +75,7 @@ int wb_answer_gzip(struct wb_answerer *answerer, struct wb_slice bytes, struct w
     return 0;
 }
 
+/* The Date header for now. It is formatted once per second, because every answer needs it. */
 static const char *date_now(struct wb_answerer *answerer)
 {
     int64_t now_ms = wb_clock_wall_ms();
@@ -124,6 +125,7 @@ static void put_status(struct wb_pen *pen, int status, const char *date)
     wb_pen_str(pen, "\r\n");
 }
 
+/* Writes the headers that describe the body; `length` is that of the bytes sent, which may be compressed. */
 static void put_fields(struct wb_pen *pen, const struct wb_answer *answer, size_t length, bool packed)
 {
     if (answer->type) {

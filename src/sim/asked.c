@@ -5,6 +5,7 @@
 #include "sim/asked.h"
 #include "base/error.h"
 
+/* Removes the next word, up to a blank, from *line. */
 static struct wb_slice cut_word(struct wb_slice *line)
 {
     const char *blank = memchr(line->ptr, ' ', line->len);
@@ -16,6 +17,7 @@ static struct wb_slice cut_word(struct wb_slice *line)
     return word;
 }
 
+/* True if the value contains the word anywhere, in any case. That is enough for the headers we look at. */
 static bool has_word(struct wb_slice value, struct wb_slice word)
 {
     for (size_t i = 0; i + word.len <= value.len; i++)
@@ -42,6 +44,7 @@ static void split_absolute(struct wb_asked *asked)
     asked->host.len = n;
 }
 
+/* Notes the headers that influence the answer; all others are ignored. */
 static void take_header(struct wb_asked *asked, struct wb_slice name, struct wb_slice value)
 {
     if (wb_slice_equal_nocase(name, WB_SLICE_LIT("host"))) {
@@ -63,6 +66,7 @@ static void take_header(struct wb_asked *asked, struct wb_slice name, struct wb_
         asked->keep_alive = false; /* the request has a body, which we do not read */
 }
 
+/* Removes the next line from *bytes and returns it without its line end. */
 static struct wb_slice cut_line(struct wb_slice *bytes)
 {
     const char *end = memchr(bytes->ptr, '\n', bytes->len);

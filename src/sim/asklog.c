@@ -42,6 +42,7 @@ static uint32_t keep_text(struct wb_asklog *log, struct wb_slice target)
     return (uint32_t)at;
 }
 
+/* The place for the next entry, in a part that is allocated when its first entry comes; NULL if there is no room. */
 static struct wb_asklog_entry *next_entry(struct wb_asklog *log)
 {
     if (!log->parts)

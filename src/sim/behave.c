@@ -34,6 +34,7 @@ int wb_behave_error(struct wb_respond *r, const struct wb_asked *asked, int stat
 
 /* ---- pages ------------------------------------------------------------------------- */
 
+/* Answers with the page itself, with the validators and compression that its site offers. */
 static int answer_page(struct wb_respond *r, const struct wb_asked *asked, const struct wb_plan *plan,
                        const struct wb_world_moment *now, struct wb_slice rest, struct wb_reply *reply)
 {
@@ -72,6 +73,7 @@ static int answer_copy(struct wb_respond *r, const struct wb_asked *asked, const
     return pen.err < 0 ? pen.err : wb_answer(&r->answerer, asked, &answer, reply);
 }
 
+/* Converts the body from UTF-8 to another encoding, into r->scratch. */
 static int convert_body(struct wb_respond *r, const char *charset)
 {
     UErrorCode code = U_ZERO_ERROR;
@@ -87,6 +89,7 @@ static int convert_body(struct wb_respond *r, const char *charset)
     return 0;
 }
 
+/* Answers with a page in an encoding other than UTF-8. */
 static int answer_encoded(struct wb_respond *r, const struct wb_asked *asked, const struct wb_plan *plan,
                           const struct wb_world_moment *now, struct wb_reply *reply)
 {
@@ -112,6 +115,7 @@ static int answer_encoded(struct wb_respond *r, const struct wb_asked *asked, co
 
 /* ---- redirects -------------------------------------------------------------------- */
 
+/* Answers with a redirect to the address in r->path. */
 static int answer_redirect(struct wb_respond *r, const struct wb_asked *asked, int status, struct wb_reply *reply)
 {
     int err = wb_buf_terminate(&r->path);
@@ -141,6 +145,10 @@ static int hop_number(struct wb_slice rest)
     return (int)hop;
 }
 
+/*
+ * Answers for the kinds that redirect: to another page or site, through a chain of hops, in a loop,
+ * or to a bad address.
+ */
 static int redirect_page(struct wb_respond *r, const struct wb_asked *asked, const struct wb_plan *plan,
                          const struct wb_world_moment *now, struct wb_slice rest, struct wb_reply *reply)
 {
@@ -171,6 +179,7 @@ static int redirect_page(struct wb_respond *r, const struct wb_asked *asked, con
 
 /* ---- wrong on purpose -------------------------------------------------------------- */
 
+/* Supplies an endless body. */
 static int more_body(void *context, struct wb_buf *bytes_out)
 {
     static const char text[] = "<p>And so on, and so on; there is always more of it where that came from.</p>\n";
@@ -182,6 +191,7 @@ static int more_body(void *context, struct wb_buf *bytes_out)
     return err < 0 ? err : 1;
 }
 
+/* Supplies endless header lines. */
 static int more_head(void *context, struct wb_buf *bytes_out)
 {
     int err = 0;
@@ -192,6 +202,7 @@ static int more_head(void *context, struct wb_buf *bytes_out)
     return err < 0 ? err : 1;
 }
 
+/* Makes the bomb, or the bomb inside a bomb, when it is first asked for. */
 static int make_bomb(struct wb_respond *r, bool nested)
 {
     struct wb_slice packed;
@@ -214,6 +225,7 @@ static int send_bomb(struct wb_respond *r, bool nested, struct wb_pen *out)
     return err;
 }
 
+/* Writes a chunked body whose second chunk has an invalid size line, in one of two ways. */
 static void write_bad_chunks(struct wb_pen *out, struct wb_slice body, uint64_t draw)
 {
     wb_pen_str(out, RAW_HEAD "Transfer-Encoding: chunked\r\n\r\n");
@@ -295,6 +307,7 @@ static void write_wrong(const struct wb_plan *plan, struct wb_slice body, uint64
     }
 }
 
+/* Sends one of the malformed answers, and chooses how the connection ends after it. */
 static int send_wrong(struct wb_respond *r, const struct wb_plan *plan, const struct wb_world_moment *now,
                       struct wb_reply *reply)
 {
@@ -320,6 +333,7 @@ static int send_wrong(struct wb_respond *r, const struct wb_plan *plan, const st
 
 /* ---- choosing by kind --------------------------------------------------------------------- */
 
+/* Answers for the kinds that recover: with an error and Retry-After while they are down, otherwise with the page. */
 static int answer_failing(struct wb_respond *r, const struct wb_asked *asked, const struct wb_plan *plan,
                           const struct wb_world_moment *now, struct wb_reply *reply)
 {

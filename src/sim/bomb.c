@@ -14,6 +14,7 @@
 #define PART_BYTES (1u << 20)
 #define DOUBLINGS 10
 
+/* Deflates one part of zeros, up to a full flush, so that copies of it can follow each other. */
 static int deflate_part(struct wb_buf *part_out)
 {
     z_stream z = {0};
@@ -39,6 +40,7 @@ static int deflate_part(struct wb_buf *part_out)
     return err;
 }
 
+/* The CRC of one part of zeros. */
 static uint32_t part_checksum(void)
 {
     static const Bytef zeros[4096];

@@ -16,6 +16,7 @@ static const char *const sections[] = {"news",  "articles", "docs", "people",   
 
 enum style { STYLE_HTML, STYLE_BARE, STYLE_FOLDER, STYLE_QUERY, STYLE_CGI, STYLE_PRINT };
 
+/* Chooses the style of a page's address. Pages that robots.txt closes have styles that its rules match. */
 static enum style path_style(const struct wb_world *world, const struct wb_plan *plan, uint64_t r)
 {
     switch (plan->kind) {
@@ -145,6 +146,7 @@ static bool read_number(struct wb_slice target, uint32_t *page_out)
     return false;
 }
 
+/* Finds the number of a page in a target: "/" is the root, and lists have theirs in /latest/ and /sites/. */
 static bool find_number(struct wb_slice target, uint32_t *page_out)
 {
     struct wb_slice latest = WB_SLICE_LIT("/latest/"), sites = WB_SLICE_LIT("/sites/");

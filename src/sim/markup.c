@@ -30,6 +30,7 @@ struct painter {
     uint64_t name; /* the seed of its text */
 };
 
+/* Writes a link to a page, with the title of that page as its anchor. */
 static void put_link(struct painter *p, const struct wb_plan *target)
 {
     wb_pen_str(p->pen, "<a href=\"");
@@ -42,6 +43,7 @@ static void put_link(struct painter *p, const struct wb_plan *target)
     wb_pen_str(p->pen, "</a>");
 }
 
+/* Writes a link to a page of the same site, if there ever is such a page; `item`: as a list item. */
 static void put_page_link(struct painter *p, uint32_t page, bool item)
 {
     struct wb_plan target;
@@ -92,6 +94,7 @@ static void put_navigation(struct painter *p)
     wb_pen_str(p->pen, "</ul></nav>\n");
 }
 
+/* Writes a paragraph that depends on nothing but its seed. */
 static void put_paragraph(struct painter *p, uint64_t seed)
 {
     struct wb_chance_dice dice = {seed};
@@ -109,6 +112,7 @@ static uint32_t popular(const struct wb_world_site *site, struct wb_chance_dice 
     return (uint32_t)(site->linked * u * u * u);
 }
 
+/* Writes the main text, with links to popular pages. The version of the page decides one of its first paragraphs. */
 static void put_text(struct painter *p)
 {
     uint64_t size = wb_chance(p->world->seed, p->plan->site, p->plan->page, WB_CHANCE_SIZE);
@@ -251,6 +255,7 @@ static void put_sessions(struct painter *p, struct wb_slice rest)
     }
 }
 
+/* Writes what the special kinds of pages have in addition: traps, very many links, very deep nesting. */
 static void put_oddity(struct painter *p, struct wb_slice rest)
 {
     switch (p->plan->kind) {
@@ -283,6 +288,7 @@ static void put_oddity(struct painter *p, struct wb_slice rest)
     }
 }
 
+/* Writes the pages that are lists: of sites, and of pages that were born lately. */
 static void put_special(struct painter *p, uint32_t page)
 {
     if (page >= WB_PLAN_SITES)
@@ -291,6 +297,7 @@ static void put_special(struct painter *p, uint32_t page)
         put_group(p, page == WB_PLAN_LATEST ? wb_plan_group(p->site, p->now) : page - WB_PLAN_LATEST - 1);
 }
 
+/* Writes the text of pages in other encodings, so that every one of their characters can be encoded. */
 static void put_foreign_text(struct painter *p)
 {
     struct wb_chance_dice dice = {p->name};

@@ -50,6 +50,7 @@ void wb_plan_kinds_fill(bool hostile, uint8_t slots_out[WB_WORLD_KIND_SLOTS])
         slots_out[at++] = WB_KIND_PAGE;
 }
 
+/* Draws how often a page changes: never, or a rate from a Pareto distribution. */
 static double draw_rate(const struct wb_world *w, uint32_t site, uint32_t page)
 {
     uint64_t r = wb_chance(w->seed, site, page, WB_CHANCE_RATE);
@@ -60,6 +61,7 @@ static double draw_rate(const struct wb_world *w, uint32_t site, uint32_t page)
     return fmin(a_day, RATE_MAX_A_DAY) / WB_DAY_SECONDS;
 }
 
+/* Draws what only leaves may be: of a special kind, or closed by robots.txt. */
 static void draw_leaf(const struct wb_world *w, const struct wb_world_site *s, struct wb_plan *plan)
 {
     uint64_t r = wb_chance(w->seed, plan->site, plan->page, WB_CHANCE_CLOSED);
@@ -77,6 +79,7 @@ static void draw_leaf(const struct wb_world *w, const struct wb_world_site *s, s
         plan->kind = WB_KIND_PAGE;
 }
 
+/* Draws when a page vanishes, if it is mortal. */
 static void draw_life(const struct wb_world *w, bool mortal, struct wb_plan *plan)
 {
     uint64_t r = wb_chance(w->seed, plan->site, plan->page, WB_CHANCE_LIFE);
@@ -85,6 +88,7 @@ static void draw_life(const struct wb_world *w, bool mortal, struct wb_plan *pla
         plan->gone = LIFE_DAYS * WB_DAY_SECONDS * wb_chance_exponential(wb_chance(r, 1, 0, WB_CHANCE_LIFE));
 }
 
+/* Plans a page that exists from the start. */
 static void plan_first(const struct wb_world *w, const struct wb_world_site *s, struct wb_plan *plan)
 {
     uint32_t page = plan->page;

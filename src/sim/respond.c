@@ -25,6 +25,7 @@ struct raw_walk {
     const char *dir;
 };
 
+/* Loads one raw response; a callback for the files of a folder. */
 static int take_raw(void *context, const struct wb_path_entry *entry)
 {
     struct raw_walk *walk = context;
@@ -53,6 +54,7 @@ static int load_raw(struct wb_respond *r, const char *dir)
     return err;
 }
 
+/* Answers with a page that links to every raw response. */
 static int list_raw(struct wb_respond *r, const struct wb_asked *asked, struct wb_reply *reply)
 {
     struct wb_pen pen = wb_pen(&r->body);
@@ -93,6 +95,7 @@ static int answer_moved_rules(struct wb_respond *r, const struct wb_asked *asked
     return wb_answer(&r->answerer, asked, &moved, reply);
 }
 
+/* Answers for robots.txt in the way that the site's kind of rules prescribes; `moved`: at the end of its redirects. */
 static int answer_rules(struct wb_respond *r, const struct wb_asked *asked, uint32_t site, bool moved,
                         struct wb_reply *reply)
 {
@@ -141,6 +144,7 @@ static int answer_map(struct wb_respond *r, const struct wb_asked *asked, uint32
 
 /* ---- pages ---------------------------------------------------------------------------------- */
 
+/* Answers for a folder without its final slash with a redirect to the folder. */
 static int answer_slash(struct wb_respond *r, const struct wb_asked *asked, struct wb_reply *reply)
 {
     struct wb_answer answer = {.status = 301, .type = "text/plain", .body = WB_SLICE_LIT("A folder.\n")};

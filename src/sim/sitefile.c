@@ -14,6 +14,7 @@
 #define MAP_FIRST_PAGES 50u  /* how many linked pages are listed besides the unlinked ones */
 #define MAP_PAGES 1000u      /* in one file of an index */
 
+/* Writes rules with groups for other agents, wildcards, anchors and Allow. */
 static void write_groups(struct wb_pen *pen)
 {
     wb_pen_str(pen, "User-agent: BadBot\nUser-agent: WorseBot/2.0\nDisallow: /\n\n"

@@ -45,6 +45,7 @@ static void field_double(struct truth *t, const char *key, double value)
     t->json.comma = true;
 }
 
+/* Writes a moment of the web as a date. */
 static void field_stamp(struct truth *t, const char *key, double web)
 {
     char text[WB_DATE_TEXT_MAX];
@@ -67,6 +68,7 @@ static void field_url(struct truth *t, const char *key, struct wb_pen *pen)
     wb_json_field_slice(&t->json, key, wb_buf_slice(&t->url));
 }
 
+/* A pen for a URL, which field_url() then writes. */
 static struct wb_pen url_pen(struct truth *t)
 {
     wb_buf_clear(&t->url);
@@ -115,6 +117,7 @@ static void write_site(struct truth *t)
     wb_json_object_end(&t->json);
 }
 
+/* Writes one page: what it is like, and what it answers with now. */
 static void write_page(struct truth *t, const struct wb_plan *plan)
 {
     const struct wb_world *w = &t->r->world;
@@ -198,6 +201,7 @@ static uint32_t page_after(struct truth *t, uint32_t page)
     return page;
 }
 
+/* Moves to the next site, or beyond the last one if only one site is wanted. */
 static void next_site(struct truth *t)
 {
     t->page = 0;
@@ -205,6 +209,7 @@ static void next_site(struct truth *t)
     t->site = t->one ? UINT32_MAX : t->site + 1;
 }
 
+/* Begins the next array of the truth. */
 static bool begin_array(struct truth *t, const char *name, enum phase phase)
 {
     t->phase = phase;
@@ -215,6 +220,7 @@ static bool begin_array(struct truth *t, const char *name, enum phase phase)
     return true;
 }
 
+/* Writes the next site or, after the last one, begins the pages. */
 static bool step_sites(struct truth *t)
 {
     if (!t->sites || t->site > t->r->world.sites) {
@@ -229,6 +235,7 @@ static bool step_sites(struct truth *t)
     return true;
 }
 
+/* Writes the next page or, after the last one, begins the requests. */
 static bool step_pages(struct truth *t)
 {
     struct wb_plan plan;
@@ -245,6 +252,7 @@ static bool step_pages(struct truth *t)
     return true;
 }
 
+/* Writes the next request or, after the last one, ends the truth and returns false. */
 static bool step_requests(struct truth *t)
 {
     if (!t->requests || t->request >= t->r->log.count) {
@@ -261,6 +269,7 @@ static bool step_requests(struct truth *t)
     return true;
 }
 
+/* Writes the next item of whichever part is due; false at the end. */
 static bool step(struct truth *t)
 {
     switch (t->phase) {
@@ -278,6 +287,7 @@ static bool step(struct truth *t)
     }
 }
 
+/* Moves the finished piece to the reply, as a chunk if the client understands chunks. */
 static int send_piece(struct truth *t, bool last, struct wb_buf *bytes_out)
 {
     int err = 0;
@@ -292,6 +302,7 @@ static int send_piece(struct truth *t, bool last, struct wb_buf *bytes_out)
     return err;
 }
 
+/* Supplies the next piece of the truth; called by the server when the last one has been sent. */
 static int more_truth(void *context, struct wb_buf *bytes_out)
 {
     struct truth *t = context;
@@ -334,6 +345,7 @@ static void unescape(struct wb_buf *text)
     text->len = to;
 }
 
+/* Takes one parameter of the query. */
 static void take_word(struct truth *t, struct wb_slice key, struct wb_slice value)
 {
     bool on = !wb_slice_equal(value, WB_SLICE_LIT("0")), alias;

@@ -91,6 +91,7 @@ static void close_connection(struct connection *c)
     wb_free(c);
 }
 
+/* Ends a connection with a TCP reset: closing with a linger time of zero sends one. */
 static void reset_connection(struct connection *c)
 {
     struct linger linger = {.l_onoff = 1, .l_linger = 0};
@@ -99,6 +100,7 @@ static void reset_connection(struct connection *c)
     close_connection(c);
 }
 
+/* Puts a connection into a state that on_timer() ends. */
 static void wait_ms(struct connection *c, enum connection_state state, unsigned ms)
 {
     struct timeval tv = milliseconds(ms);
@@ -211,6 +213,7 @@ static bool send_reply(struct connection *c)
 
 /* ---- requests ------------------------------------------------------------------------------ */
 
+/* Answers a request that cannot be parsed, and closes the connection. */
 static void refuse_request(struct connection *c)
 {
     static const char words[] = "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
@@ -256,6 +259,7 @@ static void answer_requests(struct connection *c)
     }
 }
 
+/* Bytes have arrived, the client has closed its side, or it has been idle for too long. */
 static void on_read(evutil_socket_t fd, short what, void *context)
 {
     struct connection *c = context;
@@ -284,6 +288,7 @@ static void on_read(evutil_socket_t fd, short what, void *context)
         answer_requests(c);
 }
 
+/* The socket can take more bytes of the reply. */
 static void on_write(evutil_socket_t fd, short what, void *context)
 {
     struct connection *c = context;
@@ -295,6 +300,7 @@ static void on_write(evutil_socket_t fd, short what, void *context)
         answer_requests(c);
 }
 
+/* A delay or a pause is over, or a reset or closing is due. */
 static void on_timer(evutil_socket_t fd, short what, void *context)
 {
     struct connection *c = context;
@@ -332,6 +338,7 @@ static void add_connection(struct webserver *s, int fd)
         close_connection(c);
 }
 
+/* Accepts several connections at once, so that many clients do not wait for each other. */
 static void on_accept(evutil_socket_t fd, short what, void *context)
 {
     struct webserver *s = context;
@@ -353,6 +360,7 @@ static void on_accept(evutil_socket_t fd, short what, void *context)
     }
 }
 
+/* Accepts connections again after running out of sockets. */
 static void on_pause_over(evutil_socket_t fd, short what, void *context)
 {
     struct webserver *s = context;
@@ -362,6 +370,7 @@ static void on_pause_over(evutil_socket_t fd, short what, void *context)
     event_add(&s->accept_event, NULL);
 }
 
+/* Ends the loop once a stop has been requested. */
 static void on_stop_check(evutil_socket_t fd, short what, void *context)
 {
     struct webserver *s = context;

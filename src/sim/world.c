@@ -50,6 +50,7 @@ bool wb_world_has_rules(const struct wb_world_site *site)
     return site->rules != WB_RULES_NONE && site->rules != WB_RULES_HTML;
 }
 
+/* Draws the kind of a site's robots.txt. Only small sites have a Crawl-delay, and only hostile webs the odd kinds. */
 static enum wb_world_rules draw_rules(const struct wb_world *w, uint32_t number, uint32_t pages,
                                       struct wb_chance_dice *dice)
 {
@@ -81,6 +82,7 @@ static void draw_islands(const struct wb_world *w, uint32_t number, struct wb_wo
     s->inner = s->linked < 2 ? 0 : (s->linked - 2) / s->fan + 1;
 }
 
+/* Draws everything about a site except its size. */
 static void draw_site(const struct wb_world *w, uint32_t number, uint32_t pages, struct wb_world_site *s)
 {
     struct wb_chance_dice dice = {wb_chance(w->seed, number, 0, WB_CHANCE_SITE_FACTS)};
@@ -113,6 +115,7 @@ static void draw_ranks(uint64_t seed, uint32_t count, uint32_t *rank)
     }
 }
 
+/* Distributes the pages over the sites, and draws each site. */
 static int draw_sites(struct wb_world *w, uint32_t pages)
 {
     uint32_t *rank = wb_alloc_zero(w->sites, sizeof *rank);
