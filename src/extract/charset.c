@@ -176,6 +176,7 @@ static const char *read_meta(struct wb_slice s, size_t *at)
     return by_content && got_pragma ? sane_in_meta(by_content) : NULL;
 }
 
+/* The standard's prescan of HTML: looks for a <meta> that declares an encoding, outside comments and other tags. */
 static const char *prescan(struct wb_slice s)
 {
     const char *name = xml_utf16(s);

@@ -233,6 +233,7 @@ static const char *which_greek(const char *name, const char *sample, size_t len)
     return windows > iso ? "windows-1253" : iso > windows ? "iso-8859-7" : name;
 }
 
+/* Asks the detector about a sample of the bytes, and corrects its answer. */
 static const char *guess_by_sample(struct wb_slice bytes)
 {
     char sample[SAMPLE];

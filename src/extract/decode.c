@@ -111,6 +111,7 @@ static size_t malformed_length(const char *p, size_t len)
     return n;
 }
 
+/* Copies UTF-8 whose first `valid` bytes are well-formed, and replaces every malformed sequence with U+FFFD. */
 static int mend_utf8(struct wb_slice bytes, size_t valid, size_t limit, struct wb_buf *mem)
 {
     size_t at = 0;
@@ -129,6 +130,7 @@ static int mend_utf8(struct wb_slice bytes, size_t valid, size_t limit, struct w
     return 0;
 }
 
+/* Returns well-formed UTF-8 where it is, without a BOM; otherwise makes a repaired copy. */
 static int decode_utf8(struct wb_slice bytes, size_t limit, struct wb_buf *mem, struct wb_slice *utf8_out)
 {
     if (wb_slice_starts(bytes, WB_SLICE_LIT("\xef\xbb\xbf")))
@@ -146,6 +148,7 @@ static int decode_utf8(struct wb_slice bytes, size_t limit, struct wb_buf *mem, 
 
 /* ---- one or two bytes per character ------------------------------------------------------------------- */
 
+/* Decodes one byte per character; without a table, as x-user-defined. */
 static int decode_single(const uint16_t *upper, struct wb_slice bytes, size_t limit, struct wb_buf *mem)
 {
     for (size_t at = 0; at < bytes.len && mem->len <= limit;) {
@@ -173,6 +176,7 @@ static inline uint32_t utf16_unit(const uint8_t *b, bool big)
     return (uint32_t)b[big] | (uint32_t)b[!big] << 8;
 }
 
+/* Decodes UTF-16, pairs of surrogates included; half a pair becomes U+FFFD. */
 static int decode_utf16(bool big, struct wb_slice bytes, size_t limit, struct wb_buf *mem)
 {
     const uint8_t *b = (const uint8_t *)bytes.ptr;
@@ -295,6 +299,7 @@ static int get_converters(const char *name, UConverter **from_out, UConverter **
     return 0;
 }
 
+/* Decodes with a converter of ICU, in chunks, until the limit is exceeded. */
 static int decode_icu(const char *name, struct wb_slice bytes, size_t limit, struct wb_buf *mem)
 {
     UChar pivot[1024], *pivot_from = pivot, *pivot_to = pivot;

@@ -103,6 +103,7 @@ static const uint16_t c1_replacements[32] = {
     0x178,
 };
 
+/* Corrects a number as the standard says: surrogates and numbers beyond Unicode become U+FFFD. */
 static uint32_t correct_number(uint32_t number)
 {
     if (number == 0 || number > 0x10ffff || (number >= 0xd800 && number <= 0xdfff))

@@ -65,6 +65,7 @@ static void empty_buf(struct wb_buf *buf)
 
 /* ---- one page ------------------------------------------------------------------------------ */
 
+/* Prepares the extractor and *out for a page: everything is empty, and the base is the page's URL. */
 static int begin_page(struct wb_extractor *x, const struct wb_extract_input *input, struct wb_extract *out)
 {
     *out = (struct wb_extract){.module = "", .charset = "", .language = ""};
@@ -108,6 +109,7 @@ static const struct wb_module *choose_module(const struct wb_extract_input *inpu
     return wb_slice_equal_nocase(root, WB_SLICE_LIT("html")) ? &wb_module_html : chosen;
 }
 
+/* Completes *out after the module has run: text, links, and what is computed from the text. */
 static void end_page(struct wb_extractor *x, unsigned wants)
 {
     struct wb_extract *out = x->out;

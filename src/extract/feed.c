@@ -236,6 +236,7 @@ static int read_text(struct feed_reader *r, const struct wb_xml_token *token)
 
 /* ---- fields -------------------------------------------------------------------------------------- */
 
+/* Which field an element is: by its name, with the prefix of its parent or, for some names, any prefix. */
 static enum feed_field field_of(const struct wb_xml_token *token, const struct feed_level *parent)
 {
     bool own = wb_slice_equal(token->prefix, parent->prefix);
@@ -269,6 +270,7 @@ static int open_field(struct feed_reader *r, const struct wb_xml_token *token, c
     return 0;
 }
 
+/* Takes the text of a field of an entry. */
 static int end_entry_field(struct feed_reader *r, struct wb_slice text)
 {
     struct feed_entry *entry = &r->entry;
@@ -295,6 +297,7 @@ static int end_entry_field(struct feed_reader *r, struct wb_slice text)
     }
 }
 
+/* Takes the text of a field of the feed itself; the first title, description and language count. */
 static int end_feed_field(struct feed_reader *r, struct wb_slice text)
 {
     struct wb_extract *out = r->x->out;
@@ -339,6 +342,7 @@ static int end_field(struct feed_reader *r)
 
 /* ---- elements -------------------------------------------------------------------------------------- */
 
+/* Follows xml:base; close_level() restores the base that was in force outside the element. */
 static int change_base(struct feed_reader *r, const struct wb_xml_token *token, struct feed_level *level)
 {
     struct wb_slice href, url;
@@ -390,6 +394,7 @@ static bool has_markup(enum feed_field field)
     return field == FIELD_OTHER || field == FIELD_TITLE || field == FIELD_DESCRIPTION;
 }
 
+/* What an element is, given its parent (NULL for the root). */
 static enum role role_below(const struct feed_level *parent, const struct wb_xml_token *token)
 {
     if (!parent)

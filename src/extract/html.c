@@ -19,6 +19,7 @@ static bool in_foreign(const struct wb_html *h)
     return h->foreign_depth > 0 && h->foreign & 1;
 }
 
+/* Enters svg or math (foreign), or HTML inside them. Beyond FOREIGN_DEPTH_MAX levels, nothing changes. */
 static void push_language(struct wb_html *h, bool foreign)
 {
     if (h->t.self_closing || h->foreign_depth == FOREIGN_DEPTH_MAX)
@@ -83,6 +84,7 @@ static bool breaks_out(struct wb_html *h, enum wb_tag tag)
     }
 }
 
+/* Handles an end tag while svg or math is open: leaves them, or the HTML inside them. */
 static void leave_foreign(struct wb_html *h, enum wb_tag tag)
 {
     switch (tag) {
@@ -175,6 +177,7 @@ static int take_special(struct wb_html *h, enum wb_tag tag)
 
 static int take_end_of(struct wb_html *h, enum wb_tag tag);
 
+/* Handles a start tag: block boundaries, open elements, special elements, and how the content is read. */
 static int take_start(struct wb_html *h)
 {
     enum wb_tag tag = wb_tag_find(&h->tags, &h->t);
@@ -222,6 +225,7 @@ static void end_ruby(struct wb_html *h, enum wb_tag tag)
     }
 }
 
+/* Handles the end of an element: an end tag, or an empty element of XHTML. */
 static int take_end_of(struct wb_html *h, enum wb_tag tag)
 {
     unsigned flags = wb_tag_facts[tag].flags;
@@ -249,6 +253,7 @@ static int take_end_of(struct wb_html *h, enum wb_tag tag)
     return err;
 }
 
+/* Handles text: the title, JSON-LD, visible text, or nothing. */
 static int take_text(struct wb_html *h)
 {
     if (h->in_title)
@@ -289,6 +294,7 @@ static int take_tokens(struct wb_html *h)
 
 /* ---- the module -------------------------------------------------------------------------- */
 
+/* Prepares the module's state for a page. */
 static int begin_page(struct wb_extractor *x)
 {
     struct wb_html *h = x->html;

@@ -31,6 +31,7 @@ static size_t closer_len(const char *from, const char *end)
     return quote || corner ? 3 : 0;
 }
 
+/* True if the text ends like a sentence, in any of many scripts, ignoring quotes and brackets after it. */
 static bool ends_sentence(const char *from, const char *end)
 {
     static const char *const wide[] = {"。", "！", "？", "…", "।", "۔", "؟", "։", "።"};
@@ -49,6 +50,7 @@ static bool ends_sentence(const char *from, const char *end)
     return false;
 }
 
+/* True if a block is in a list or a table, or is code. */
 static bool in_list(const struct wb_html *h, const struct wb_html_block *b)
 {
     uint8_t in = h->nodes[b->node].tag;
@@ -72,6 +74,7 @@ static bool is_one_word(struct wb_slice text)
     return (uint8_t)*text.ptr < 0x80 && !memchr(text.ptr, ' ', text.len);
 }
 
+/* Classifies a block (enum wb_html_kind) by its element, its length, its end and its links. */
 static uint8_t kind_of(const struct wb_html *h, const struct wb_html_block *b)
 {
     uint32_t len = wb_html_block_len(b);
@@ -140,6 +143,7 @@ static bool is_topic_id(const struct wb_html_node *node)
     return node->tag == WB_TAG_SECTION_ && class_.len == 0;
 }
 
+/* Reads what the class and the id of an element say about it. */
 static void read_names(struct wb_html *h, const struct wb_html_node *node, struct wb_html_sum *s)
 {
     struct wb_names by_class = {0, 0}, by_id = {0, 0};
@@ -228,6 +232,7 @@ static void doubt_words(const struct wb_html *h, const struct wb_html_sum *sums,
         doubted_out[i] = prose[i] > 0 && prose[i] * 2 >= sums[0].prose;
 }
 
+/* True if the name of an element says that it is not content, and nothing speaks against that. */
 static bool drops_by_name(const struct wb_html_sum *sums, uint32_t n, const bool doubted[WB_NAMES_WORDS_MAX])
 {
     const struct wb_html_sum *s = &sums[n];
@@ -239,6 +244,7 @@ static bool drops_by_name(const struct wb_html_sum *sums, uint32_t n, const bool
     return s->names & WB_NAMES_SMALL && !s->holds && s->prose < 300 && s->prose * 8 < sums[0].prose;
 }
 
+/* True if the parent was dropped; <main> survives that. */
 static bool is_inside_dropped(const struct wb_html *h, const struct wb_html_sum *sums, uint32_t n)
 {
     return sums[h->nodes[n].parent].dropped && !(h->nodes[n].own & WB_HTML_PLACE_MAIN);

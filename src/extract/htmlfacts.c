@@ -44,6 +44,7 @@ static bool read_date(struct wb_slice text, int64_t *time_ms_out)
     return text.len > 0 && text.len < 64 && (wb_date_parse(text, time_ms_out) || wb_http_date_parse(text, time_ms_out));
 }
 
+/* Takes a date, unless a source of the same or a higher rank gave one before. */
 static void take_date(struct wb_html *h, bool modified, uint8_t rank, struct wb_slice text)
 {
     uint8_t *had = modified ? &h->modified_rank : &h->published_rank;
@@ -165,6 +166,7 @@ static int take_robots(struct wb_html *h, struct wb_slice content)
     return 0;
 }
 
+/* Takes <meta name>, <meta property> or <meta itemprop>. */
 static int take_named(struct wb_html *h, struct wb_slice name, struct wb_slice content)
 {
     bool open_graph = wb_slice_equal_nocase(name, WB_SLICE_LIT("og:description"));
@@ -181,6 +183,7 @@ static int take_named(struct wb_html *h, struct wb_slice name, struct wb_slice c
     return take_named_words(h, name, content);
 }
 
+/* Takes <meta http-equiv>: a refresh, the language, or a date. */
 static int take_equiv(struct wb_html *h, struct wb_slice equiv, struct wb_slice content)
 {
     if (wb_slice_equal_nocase(equiv, WB_SLICE_LIT("refresh")))

@@ -23,6 +23,7 @@ static bool next_word(struct wb_slice *rest, struct wb_slice *word_out)
     return p > from;
 }
 
+/* Reads the words of a rel attribute; `type` tells whether an alternate is a feed. */
 static uint8_t read_rels(struct wb_slice rel, struct wb_slice type)
 {
     static const struct {
@@ -115,6 +116,7 @@ int wb_html_anchor_end(struct wb_html *h, bool by_tag)
     return err;
 }
 
+/* Starts collecting the anchor of a link: the text from here to its end. */
 static void open_anchor(struct wb_html *h, size_t link)
 {
     h->anchor_open = true;
@@ -138,6 +140,7 @@ static int read_alt(struct wb_html *h, struct wb_slice *alt_out)
 
 /* ---- one function for each kind of element --------------------------------------------------------- */
 
+/* Reads the href (or another attribute) and the rel of the current start tag. */
 static int read_link(struct wb_html *h, enum wb_extract_tag tag, struct wb_slice attribute,
                      struct wb_extract_link *link_out, bool *found_out)
 {
@@ -185,6 +188,7 @@ static int take_area(struct wb_html *h)
     return err < 0 ? err : wb_sink_link(h->x, &link, NULL);
 }
 
+/* Takes <link href>, and notes the first canonical one. */
 static int take_link(struct wb_html *h)
 {
     struct wb_extract_link link;
@@ -259,6 +263,7 @@ static int take_srcset(struct wb_html *h, enum wb_extract_tag tag, struct wb_sli
     return err;
 }
 
+/* Takes the src and srcset of an image; its alt may become the anchor of the link around it. */
 static int take_img(struct wb_html *h)
 {
     struct wb_extract_link link;

@@ -70,6 +70,7 @@ static float weight_of(const struct wb_html_block *b)
     return b->kind & WB_HTML_KIND_LISTED && b->link_bytes * 3 <= len ? (float)(len < most ? len : most) / 2 : 0;
 }
 
+/* Lets every block vote for the elements that enclose it, VOTE_LEVELS of them, with decreasing weight. */
 static void vote(struct wb_html *h, struct wb_html_sum *sums)
 {
     for (size_t i = 0; i < h->block_count; i++) {
@@ -85,6 +86,7 @@ static void vote(struct wb_html *h, struct wb_html_sum *sums)
     }
 }
 
+/* Chooses the element with the most votes; the more of its text is links, the less its votes count. */
 static uint32_t choose_node(const struct wb_html *h, const struct wb_html_sum *sums, uint32_t scope)
 {
     uint32_t best = scope;
@@ -147,6 +149,7 @@ static bool is_title(const struct wb_html *h, const struct wb_html_block *b)
     return false;
 }
 
+/* True if a block belongs to the main text, provided that its element does. */
 static bool is_wanted(const struct wb_html *h, const struct wb_html_block *b)
 {
     uint32_t len = wb_html_block_len(b);
@@ -165,6 +168,7 @@ static bool is_wanted(const struct wb_html *h, const struct wb_html_block *b)
 /* The title is compared only with the first few <h1>, because a page may have any number of them. */
 #define TITLES_MAX 8
 
+/* Marks the wanted blocks, without the title. */
 static void want_blocks(struct wb_html *h)
 {
     unsigned titles = 0;

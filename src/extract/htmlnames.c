@@ -68,6 +68,7 @@ _Static_assert(WORD_COUNT <= WB_NAMES_WORDS_MAX, "the number of a word is a byte
 #define KEY_LETTERS 4
 #define WORD_MAX 24
 
+/* The key of a word is its first four letters, as a number. */
 static uint32_t key_of(const char *word, size_t len)
 {
     char key[KEY_LETTERS] = {0};
@@ -93,6 +94,7 @@ static void add_key(struct wb_names_slot slots[WB_NAMES_SLOTS], const char *text
     slots[at] = (struct wb_names_slot){key, (uint16_t)number};
 }
 
+/* True if a word matches a pattern, whose '*' stands for any continuation. */
 static bool matches(const char *pattern, const char *word, size_t len)
 {
     size_t i = 0;
@@ -120,6 +122,7 @@ static unsigned ending_means(const char *word, size_t len)
     return 0;
 }
 
+/* What a word means; *around becomes the number of the first word that means WB_NAMES_AROUND. */
 static unsigned look_up(const struct wb_names_index *index, const char *word, size_t len, uint8_t *around)
 {
     uint32_t key = key_of(word, len);
@@ -160,6 +163,7 @@ static bool is_topic(struct wb_slice token)
     return wb_slice_starts(token, WB_SLICE_LIT("tag-")) || wb_slice_starts(token, WB_SLICE_LIT("category-"));
 }
 
+/* What the words of one class or id mean together. */
 static unsigned token_means(const struct wb_names_index *index, struct wb_slice token, uint8_t *around)
 {
     char word[WORD_MAX];

@@ -74,6 +74,7 @@ static bool place_by_role(struct wb_slice role, uint8_t *place)
     return false;
 }
 
+/* True if a, optional blanks, and b follow each other in s, as "display:" and "none" do. */
 static bool has_words(struct wb_slice s, const char *a, const char *b)
 {
     const char *at = memmem(s.ptr, s.len, a, strlen(a));
@@ -134,6 +135,7 @@ static void read_attribute(const struct wb_token_attr *a, struct wb_html_node *n
     }
 }
 
+/* Determines the place of an element from its tag and attributes, and from what encloses it. */
 static void place_of(const struct wb_html *h, struct wb_html_node *node)
 {
     unsigned flags = wb_tag_facts[node->tag].flags;
@@ -170,6 +172,7 @@ int wb_html_begin_text(struct wb_html *h)
     return push_node(h, (struct wb_html_node){.tag = WB_TAG_BODY_});
 }
 
+/* Closes open elements down to this depth, and notes where their blocks end. */
 static void pop_open(struct wb_html *h, unsigned depth)
 {
     WB_CHECK(depth <= h->depth && h->depth <= WB_HTML_DEPTH_MAX);
@@ -277,6 +280,7 @@ int wb_html_end_block(struct wb_html *h, enum wb_tag tag)
 
 /* ---- main text --------------------------------------------------------------------------- */
 
+/* Copies the kept blocks, which are the main text. */
 static int copy_kept(struct wb_html *h)
 {
     struct wb_extractor *x = h->x;

@@ -76,6 +76,7 @@ static bool is_next(struct jsonld_reader *r, char c)
     return r->at < r->end && *r->at == c;
 }
 
+/* Reads a string, without decoding it. */
 static struct text read_string(struct jsonld_reader *r)
 {
     struct text text = {WB_SLICE_EMPTY, false};
@@ -139,6 +140,7 @@ static struct text read_key(struct jsonld_reader *r)
     return key;
 }
 
+/* Skips a value of any kind. */
 static void skip_value(struct jsonld_reader *r)
 {
     bool first = true, object = is_next(r, '{');
@@ -246,12 +248,14 @@ static uint8_t rank_of(struct wb_slice type)
     return 2;
 }
 
+/* Keeps a property, unless an object of the same or a higher rank had it. */
 static void take_fact(struct fact *fact, struct text text, uint8_t rank)
 {
     if (text.raw.len && rank > fact->rank)
         *fact = (struct fact){text, rank};
 }
 
+/* Takes the properties of an object that has been read completely. */
 static void take_item(struct jsonld_reader *r, const struct jsonld_item *item)
 {
     uint8_t rank = rank_of(item->type.raw);
@@ -271,6 +275,7 @@ static void take_item(struct jsonld_reader *r, const struct jsonld_item *item)
 
 static void read_items(struct jsonld_reader *r);
 
+/* Reads one member of an object. */
 static void read_member(struct jsonld_reader *r, struct jsonld_item *item)
 {
     struct text key = read_key(r);
@@ -381,6 +386,7 @@ static size_t decode_text(struct text text, char *at, size_t max)
     return n;
 }
 
+/* Gets a string as UTF-8, at most max bytes: part of the script if possible, otherwise a copy. */
 static int keep_text(struct wb_arena *arena, struct text text, size_t max, struct wb_slice *kept_out)
 {
     *kept_out = text.raw;
@@ -408,6 +414,7 @@ static void find_people(struct jsonld_reader *r)
             }
 }
 
+/* Joins the names of the authors. */
 static int keep_authors(struct wb_arena *arena, const struct authors *authors, struct wb_slice *kept_out)
 {
     size_t room = AUTHORS_MAX * (NAME_MAX + 2), n = 0;

@@ -28,6 +28,7 @@ static const char *const valued[] = {"unavailable_after", "max-snippet", "max-im
                                      "all",               "index",       "follow",            "noimageindex",
                                      "notranslate",       "indexifembedded", "noodp",         "noydir"};
 
+/* The flags of a directive; 0 if it means nothing to us. */
 static unsigned directive_flags(struct wb_slice word)
 {
     for (size_t i = 0; i < sizeof directives / sizeof *directives; i++)

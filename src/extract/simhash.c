@@ -39,6 +39,7 @@ static inline uint64_t add3(uint64_t *sum, uint64_t a, uint64_t b)
     return carry;
 }
 
+/* Adds the eight hashes of the batch to all 64 counters at once, with carry-save adders. */
 static void count_batch(struct counter *c)
 {
     const uint64_t *h = c->batch;
@@ -166,6 +167,7 @@ static uint8_t kind_of(UChar32 cp)
     }
 }
 
+/* Fills letters[], once per process. */
 static void learn_letters(void)
 {
     for (UChar32 cp = 0; cp < 0x10000; cp++) {
@@ -209,6 +211,7 @@ static uint32_t rare_letter(uint32_t cp)
     return kind == LETTER ? (uint32_t)u_foldCase((UChar32)cp, U_FOLD_CASE_DEFAULT) : kind;
 }
 
+/* Adds a character to the word. One that belongs to no word ends it, and so does one that is a word by itself. */
 static inline void push_char(struct shingler *s, struct simhash_word *w, uint32_t cp)
 {
     uint32_t letter = cp < 0x10000 ? letters[cp] : rare_letter(cp);
@@ -260,6 +263,7 @@ struct masks {
     uint64_t word, high;
 };
 
+/* Classifies 64 bytes at p. */
 static inline struct masks classify(const char *p)
 {
     struct masks m = {0, 0};

@@ -34,6 +34,7 @@ bool wb_sitemap_is_root(const struct wb_xml_token *root)
     return wb_xml_is(root, "urlset") || wb_xml_is(root, "sitemapindex");
 }
 
+/* Takes the text of a loc as a link. */
 static int take_loc(struct sitemap_reader *r)
 {
     struct wb_extract_link link = {
@@ -90,6 +91,7 @@ static bool is_foreign(const struct sitemap_reader *r, const struct wb_xml_token
     return wb_xml_attribute(token, "", "xmlns", &xmlns) && !wb_slice_equal(xmlns, r->xmlns);
 }
 
+/* Handles a start tag: an entry, an extension, or a field whose text is wanted. */
 static void read_open(struct sitemap_reader *r, const struct wb_xml_token *token)
 {
     if (!wb_slice_equal(token->prefix, r->prefix))

@@ -108,6 +108,7 @@ static bool is_html(struct wb_slice s)
     return false;
 }
 
+/* True if there are control characters that no text contains, as the MIME sniffing standard defines them. */
 static bool is_binary(struct wb_slice s)
 {
     for (size_t i = 0; i < s.len && i < BINARY_LOOK; i++) {

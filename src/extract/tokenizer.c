@@ -306,6 +306,7 @@ static enum wb_token_kind read_doctype(struct wb_tokenizer *t, const char *from,
 
 /* ---- text ------------------------------------------------------------------------------ */
 
+/* Reads a CDATA section up to "]]>". */
 static enum wb_token_kind read_cdata(struct wb_tokenizer *t)
 {
     const char *from = t->at, *p = from;
@@ -360,6 +361,7 @@ static inline bool begins_markup(const char *p, const char *end)
     return is(p[1], ALPHA) || p[1] == '!' || p[1] == '?';
 }
 
+/* Reads text or markup in ordinary content. */
 static enum wb_token_kind read_data(struct wb_tokenizer *t)
 {
     for (;;) {
@@ -395,6 +397,7 @@ static enum wb_token_kind finish_content(struct wb_tokenizer *t, const char *p, 
     return read_tag(t, p, p + 2, WB_TOKEN_END);
 }
 
+/* Reads content that only the end tag of its element ends. */
 static enum wb_token_kind read_raw(struct wb_tokenizer *t, unsigned how)
 {
     const char *p = t->at;

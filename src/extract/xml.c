@@ -79,6 +79,7 @@ static const char *skip_doctype(struct wb_xml *xml, const char *at)
     return at;
 }
 
+/* Splits "atom:link" into prefix and name. */
 static void split_name(struct wb_slice whole, struct wb_slice *prefix_out, struct wb_slice *name_out)
 {
     const char *colon = find_byte(whole.ptr, whole.ptr + whole.len, ':');
