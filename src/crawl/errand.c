@@ -308,6 +308,8 @@ void wb_errand_send(struct wb_errand *errand, const struct wb_fetch_request *req
     char address[WB_ADDRESS_TEXT_MAX];
     struct wb_edit edit = {.kind = WB_EDIT_REQUEST};
 
+    /* Only a site that is not waiting anywhere makes requests, and never before its address is known. */
+    WB_CHECK(request->url.len && site->frontier_address && !site->resolving && !w->loop.stopping);
     wb_address_format(&site->address, address);
     edit.text = wb_slice_str(address);
     sent.fresh = site->unanswered || site->unanswered_count >= UNANSWERED_MAX;

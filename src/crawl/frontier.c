@@ -205,6 +205,7 @@ void wb_frontier_begin(struct wb_frontier *frontier, struct wb_site *site, int64
 {
     struct wb_frontier_address *address = site->frontier_address;
 
+    WB_CHECK(frontier->in_flight < frontier->in_flight_max || !address);
     count_time(site, now_ms);
     site->served_ms++; /* so that requests count even if they take no time at all */
     site->in_flight++;

@@ -6,8 +6,8 @@
  *   3xx            the target is followed                     anything else    an error; some are tried again
  *
  * Each outcome is written before it has consequences, in an order in which kill -9 between any two steps loses nothing
- * and fetches nothing twice: the page to the spool, the page to the store (in memory), facts and links to the journal,
- * links to the queues. The line for the log waits for the commit.
+ * and fetches nothing twice: the page to the store (in memory), the page and its line to the spool, facts and links to
+ * the journal, links to the queues. The line is passed on to the readers of the log after the commit.
  */
 #include "base/mem.h"
 #include "crawl/worker.h"

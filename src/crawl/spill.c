@@ -20,6 +20,7 @@
 #include "os/nameless.h"
 
 enum {
+    SPILL_MAGIC = 0x5742534c,
     BLOCK_BYTES = 4096,
     ITEM_MAX = 64 << 10,
     BUFFER_MIN = 64,
@@ -32,6 +33,7 @@ struct spill_block {
 };
 
 struct wb_spill {
+    uint32_t magic;
     struct wb_file file;
     WB_VEC(struct spill_block) blocks; /* block n is at offset (n - 1) * BLOCK_BYTES; there is no block 0 */
     uint32_t free;                     /* the first free block; 0: there is none */
@@ -46,6 +48,7 @@ int wb_spill_open(const char *dir, struct wb_spill **spill_out)
     *spill_out = NULL;
     if (!spill)
         return WB_E_NOMEM;
+    spill->magic = SPILL_MAGIC;
     spill->file = WB_FILE_INIT;
     err = wb_vec_push(&spill->blocks, (struct spill_block){0, 0}); /* the block 0 that does not exist */
     if (err == 0)
@@ -63,7 +66,9 @@ void wb_spill_close(struct wb_spill *spill)
     if (!spill)
         return;
     wb_file_close(&spill->file);
+    WB_CHECK(spill->magic == SPILL_MAGIC);
     wb_vec_release(&spill->blocks);
+    spill->magic = 0;
     wb_free(spill);
 }
 
@@ -211,6 +216,7 @@ int wb_spill_push(struct wb_spill *spill, struct wb_spill_queue *queue, struct w
     size_t before = queue->tail.len;
     int err;
 
+    WB_CHECK(spill->magic == SPILL_MAGIC && queue->head_at <= queue->head.len);
     if (item.len > ITEM_MAX)
         return wb_fail(WB_E_LIMIT, "an item of %zu bytes is too long for a queue", item.len);
     err = reserve_bytes(&queue->tail, WB_VARINT_MAX + item.len);
@@ -292,6 +298,7 @@ int wb_spill_pop(struct wb_spill *spill, struct wb_spill_queue *queue, struct wb
 {
     int err = 0;
 
+    WB_CHECK(spill->magic == SPILL_MAGIC && queue->head_at <= queue->head.len);
     *item_out = WB_SLICE_EMPTY;
     if (queue->count == 0)
         return 0;

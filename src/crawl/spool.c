@@ -27,6 +27,7 @@
 #include "os/random.h"
 
 enum {
+    SPOOL_MAGIC = 0x57425350,
     VERSION = 2,
     HEAD_BYTES = 64,
     HEAD_CHECK_AT = 8,
@@ -40,7 +41,11 @@ enum {
 
 #define SPOOL_DIR "spool"
 
+_Static_assert(ROUNDS_AT == HEAD_CHECK_AT + 8, "the rounds follow the checksum of the head");
+_Static_assert(ROUNDS_AT + 2 * ROUND_BYTES + 16 == HEAD_BYTES, "two rounds and 16 zero bytes fill the head");
+
 struct wb_spool {
+    uint32_t magic;
     struct wb_file file;
     uint64_t round;
     uint64_t at;          /* where the next record goes */
@@ -97,6 +102,7 @@ int wb_spool_create(const char *dir, const char *name, struct wb_spool **spool_o
 
     *spool_out = NULL;
     if (err == 0) {
+        spool->magic = SPOOL_MAGIC;
         spool->file = WB_FILE_INIT;
         spool->at = HEAD_BYTES;
         wb_random_bytes(&spool->round, sizeof spool->round);
@@ -126,6 +132,7 @@ int wb_spool_add(struct wb_spool *spool, const struct wb_page *page, struct wb_s
     struct wb_buf *record = &spool->record;
     int err;
 
+    WB_CHECK(spool->magic == SPOOL_MAGIC && spool->at >= HEAD_BYTES);
     WB_CHECK(page || line.len);
     wb_buf_clear(record);
     err = wb_buf_reserve(record, RECORD_HEAD_BYTES);
@@ -157,6 +164,7 @@ int wb_spool_reset(struct wb_spool *spool)
 {
     int err;
 
+    WB_CHECK(spool->magic == SPOOL_MAGIC && spool->at >= HEAD_BYTES);
     if (spool->at == HEAD_BYTES)
         return 0;
     err = write_round(&spool->file, spool->round + 1);
@@ -188,6 +196,7 @@ void wb_spool_close(struct wb_spool *spool, bool remove)
         wb_path_unlink(spool->file.path);
     wb_file_close(&spool->file);
     wb_buf_release(&spool->record);
+    spool->magic = 0;
     wb_free(spool);
 }
 

@@ -172,6 +172,7 @@ void wb_teller_close(struct wb_teller *t)
     }
     wb_buf_release(&t->text);
     wb_free(t->dir);
+    t->magic = 0;
     wb_free(t);
 }
 
@@ -268,6 +269,7 @@ int wb_teller_left(struct wb_teller *t, uint64_t *left_out)
 {
     int err = 0;
 
+    WB_CHECK(t->magic == TELLER_MAGIC);
     *left_out = 0;
     for (unsigned o = 0; err == 0 && o < WB_CRAWL_OUTPUTS; o++) {
         uint64_t count = 0;

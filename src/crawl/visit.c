@@ -331,6 +331,7 @@ void wb_visit_close(struct wb_worker *w, struct wb_site *site, enum wb_site_stat
     int err = 0;
 
     WB_CHECK(site->in_flight == 0 && site->held == 0);
+    WB_CHECK((state == WB_SITE_ALIAS) == (alias_of != NULL));
     if (!site->guest && (state == WB_SITE_DONE || state == WB_SITE_ALIAS || state == WB_SITE_REFUSED))
         err = wb_visit_note(w, site, &edit);
     if (err == 0 && alias_of)
