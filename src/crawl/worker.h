@@ -10,8 +10,8 @@
  *   3 wire      errand.c notes the request in the journal and hands it to the fetch room. The answer comes back
  *               through the event loop. errand.c may hold it for 3 ms, to digest several pages together.
  *   4 outcome   pagework.c decides what the answer means: a page, a redirect, an error, a sitemap, a reason to wait.
- *   5 content   pagekeep.c extracts links and facts, gives the page to the store (in memory) and, together with its line
- *               of the log (eventlog.c), to the spool (spool.h), then its facts and links to the journal.
+ *   5 content   pagekeep.c extracts links and facts, gives the page to the store (in memory), gives the page and its
+ *               line of the log (eventlog.c) to the spool (spool.h), and then its facts and links to the journal.
  *   6 links     links.c puts each new URL into a queue of this worker, or sends it to the dispenser for other sites.
  *   7 commit    worker.c, every few seconds: links to the dispenser, store committed, journal synced, lines of the
  *               log released (lines.h), spool emptied, finished sites reported to the dispenser (visit.c).

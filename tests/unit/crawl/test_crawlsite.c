@@ -34,10 +34,10 @@ static void test_trust(void **state)
     assert_int_equal(wb_site_trust(-77, 99 * now, now, longest), -77);
     assert_int_equal(wb_site_trust(now + 4000, now - 1000, now, longest), now + 4000);
     assert_int_equal(wb_site_trust(now + 6000, now - 1000, now, longest), now + 5000);
-    /* Written by a clock that was ahead: it was to wait for 3000. */
+    /* Written by a clock that was ahead, when there were still 3000 ms to wait. */
     assert_int_equal(wb_site_trust(9 * now + 3000, 9 * now, now, longest), now + 3000);
     assert_int_equal(wb_site_trust(9 * now + 30000, 9 * now, now, longest), now + 5000);
-    /* The wait was over when it was written. */
+    /* The wait was already over when it was written. */
     assert_int_equal(wb_site_trust(8 * now, 9 * now, now, longest), now);
     assert_int_equal(wb_site_trust(9 * now, 9 * now, now, longest), now);
     assert_int_equal(wb_site_trust(INT64_MAX, INT64_MIN, now, longest), now + 5000);
@@ -47,7 +47,8 @@ static void test_trust(void **state)
 static void test_row(void **state)
 {
     const int64_t now = 1700000000000, year = 365LL * WB_DAY_MS;
-    struct wb_site_row row = {.name = WB_SLICE_LIT("a.test"), .scheme = WB_SLICE_LIT("http"), .next_ms = now + 10 * year, .trail_ms = now + 10 * year - 5000,
+    struct wb_site_row row = {.name = WB_SLICE_LIT("a.test"), .scheme = WB_SLICE_LIT("http"),
+                              .next_ms = now + 10 * year, .trail_ms = now + 10 * year - 5000,
                               .sitemaps_ms = now + 10 * year, .address_expires_ms = now + 10 * year};
     struct wb_site *site;
     struct wb_spill *spill;
@@ -59,7 +60,7 @@ static void test_row(void **state)
     assert_int_equal(site->trail_ms, now);
     assert_int_equal(site->sitemaps_ms, 0);
     assert_true(site->address_expires_ms <= now + WB_ADDRESS_LIFE_MAX_MS);
-    /* The clock is set: all moves, what is not known stays so. */
+    /* The clock is set: all moments move, and unknown ones stay unknown. */
     wb_site_shift(site, -year);
     assert_int_equal(site->next_ms, now + 5000 - year);
     assert_int_equal(site->sitemaps_ms, 0);
@@ -69,7 +70,8 @@ static void test_row(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rest), cmocka_unit_test(test_trust), cmocka_unit_test(test_row)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rest), cmocka_unit_test(test_trust),
+                                       cmocka_unit_test(test_row)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

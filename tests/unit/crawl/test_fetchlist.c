@@ -1,6 +1,6 @@
 /*
- * test_fetchlist.c - fetch lists in the dispenser: what a commit makes of rows of every kind, classes, scopes, and
- * tables of the version before.
+ * test_fetchlist.c - fetch lists in the dispenser: what a commit does to rows in every state, classes, scopes, and
+ * tables that the previous version of the program made.
  */
 #include "../dispenser/dispenser_support.h"
 #include "crawl/crawl.h"
@@ -14,7 +14,7 @@
 
 enum { HOUR_MS = 3600 * 1000 };
 
-/* A place whose folder is a repository. */
+/* A place (dispenser_support.h) whose folder is a repository. */
 static int set_up_repository(void **state)
 {
     int err = set_up_place(state);
@@ -75,12 +75,13 @@ static struct wb_fetchlist *open_list(const struct place *p, const char *seeds)
         FILE *f = fopen(path, "w");
         must(f && fputs(seeds, f) >= 0 && fclose(f) == 0);
     }
-    must_ok(wb_fetchlist_open(p->dir, p->postgres ? p->url : NULL, seeds ? path : NULL, take_warning, &warnings, &list));
+    must_ok(wb_fetchlist_open(p->dir, p->postgres ? p->url : NULL, seeds ? path : NULL, take_warning, &warnings,
+                              &list));
     must(warnings.count == 0);
     return list;
 }
 
-/* Blank-separated URLs become a list; its run. */
+/* Makes a list of URLs that are separated by blanks, and returns its run. */
 static int64_t commit_list(const struct place *p, const char *urls, struct wb_dispenser_list_stat *stat_out)
 {
     struct wb_fetchlist *list = open_list(p, NULL);
@@ -132,27 +133,32 @@ static void test_commit(void **state)
 
     add_site(p, "a.org", "10.0.0.1", 0);
     add_seed(p->d, p->run, "a.org", "http://a.org/old", false);
-    int64_t run = commit_list(p, "http://a.org/z http://a.org/y#part http://a.org/x http://a.org/z https://new.org:8443/1", &stat);
+    int64_t run = commit_list(p,
+                              "http://a.org/z http://a.org/y#part http://a.org/x http://a.org/z "
+                              "https://new.org:8443/1",
+                              &stat);
     assert_int_equal(run, p->run + 1);
     assert_true(stat.sites == 2 && stat.urls == 5 && stat.busy == 0);
-    /* These and no others, in the order of the list, each once. */
+    /* The site has these seeds and no others, in the order of the list, each once. */
     assert_string_equal(seeds_of(p, "a.org"), "http://a.org/z@0 http://a.org/y@1 http://a.org/x@2");
     struct wb_site_row row = row_of(p->d, "a.org");
     assert_true(row.run == run && row.state == WB_SITE_READY && row.seeds_taken == 0 && row.listed > row.visit);
     row = row_of(p->d, "new.org:8443");
-    assert_true(row.run == run && row.state == WB_SITE_UNRESOLVED && row.listed > 0 && wb_slice_equal(row.scheme, WB_SLICE_LIT("https")));
+    assert_true(row.run == run && row.state == WB_SITE_UNRESOLVED && row.listed > 0 &&
+                wb_slice_equal(row.scheme, WB_SLICE_LIT("https")));
     assert_string_equal(seeds_of(p, "new.org:8443"), "https://new.org:8443/1@4");
-    /* The same once more: another run, and the same otherwise. */
+    /* The same list once more gives another run, and changes nothing else. */
     int64_t again = commit_list(p, "http://a.org/z http://a.org/y http://a.org/x", &stat);
     assert_true(again > run && stat.sites == 1 && stat.urls == 3);
     assert_string_equal(seeds_of(p, "a.org"), "http://a.org/z@0 http://a.org/y@1 http://a.org/x@2");
-    assert_true(row_of(p->d, "a.org").run == again && row_of(p->d, "a.org").state == WB_SITE_READY && row_of(p->d, "new.org:8443").run == run);
-    /* Nothing is no run. */
+    assert_true(row_of(p->d, "a.org").run == again && row_of(p->d, "a.org").state == WB_SITE_READY &&
+                row_of(p->d, "new.org:8443").run == run);
+    /* An empty list makes no run. */
     assert_int_equal(commit_list(p, "", &stat), 0);
     assert_int_equal(stat.sites, 0);
 }
 
-/* The same site in two places of a list. */
+/* The URLs of one site are in two places of a list. */
 static void test_scattered(void **state)
 {
     PLACE(p);
@@ -183,7 +189,8 @@ static void test_states(void **state)
     struct wb_dispenser_list_stat stat;
     struct told told = {0};
 
-    static const char *const names[] = {"done.org", "alias.org", "refused.org", "waits.org", "live.org", "dead.org", "guest.org"};
+    static const char *const names[] = {"done.org", "alias.org", "refused.org", "waits.org", "live.org", "dead.org",
+                                        "guest.org"};
     for (size_t i = 0; i < COUNT(names); i++) {
         char address[32];
         snprintf(address, sizeof address, "10.0.0.%zu", i + 1);
@@ -193,41 +200,47 @@ static void test_states(void **state)
     report_state(p, "alias.org", WB_SITE_ALIAS, 0);
     report_state(p, "refused.org", WB_SITE_REFUSED, 0);
     report_state(p, "waits.org", WB_SITE_WAITING, now + HOUR_MS);
-    must_ok(borrow_until(p->d, WB_SLICE_LIT("live.org"), WB_SLICE_LIT("http"), WB_SLICE_LIT("alive"), now, now + HOUR_MS, tell, &told));
-    must_ok(borrow_until(p->d, WB_SLICE_LIT("dead.org"), WB_SLICE_LIT("http"), WB_SLICE_LIT("slow"), 0, now - 1, tell, &told));
-    int64_t run = commit_list(p, "http://done.org/1 http://alias.org/1 http://refused.org/1 http://waits.org/1 http://live.org/1 http://dead.org/1", &stat);
+    must_ok(borrow_until(p->d, WB_SLICE_LIT("live.org"), WB_SLICE_LIT("http"), WB_SLICE_LIT("alive"), now,
+                         now + HOUR_MS, tell, &told));
+    must_ok(borrow_until(p->d, WB_SLICE_LIT("dead.org"), WB_SLICE_LIT("http"), WB_SLICE_LIT("slow"), 0, now - 1, tell,
+                         &told));
+    int64_t run = commit_list(p,
+                              "http://done.org/1 http://alias.org/1 http://refused.org/1 http://waits.org/1 "
+                              "http://live.org/1 http://dead.org/1",
+                              &stat);
     assert_true(stat.sites == 5 && stat.busy == 1 && stat.urls == 5);
     static const char *const anew[] = {"done.org", "alias.org", "refused.org"};
     for (size_t i = 0; i < COUNT(anew); i++) {
         struct wb_site_row row = row_of(p->d, anew[i]);
-        /* The address of one that was done still holds; names of the others are asked for again. */
+        /* The address of a finished site is still valid; the names of the others are looked up again. */
         assert_true(row.state == (i == 0 ? WB_SITE_READY : WB_SITE_UNRESOLVED) && row.run == run);
         assert_true(row.seeds_taken == 0 && row.listed > row.visit && row.reason.len == 0);
     }
     struct wb_site_row waits = row_of(p->d, "waits.org");
-    assert_true(waits.state == WB_SITE_WAITING && waits.next_ms == now + HOUR_MS && waits.run == run && waits.listed > waits.visit);
-    /* Who holds a site keeps it, with all that it has. */
+    assert_true(waits.state == WB_SITE_WAITING && waits.next_ms == now + HOUR_MS && waits.run == run &&
+                waits.listed > waits.visit);
+    /* A process that holds a site keeps it, with everything that the site has. */
     struct wb_site_row live = row_of(p->d, "live.org");
     assert_true(live.state == WB_SITE_CLAIMED && live.run == p->run && live.listed == 0);
     assert_string_equal(seeds_of(p, "live.org"), "http://live.org/@0");
-    /* Whoever held it until the lease was over has lost it. */
+    /* A process whose lease has ended has lost the site. */
     assert_true(row_of(p->d, "dead.org").state == WB_SITE_READY && row_of(p->d, "dead.org").listed > 0);
     assert_int_equal(renew_until(p->d, WB_SLICE_LIT("slow"), now + HOUR_MS), WB_E_BUSY);
     assert_int_equal(row_of(p->d, "guest.org").run, p->run);
-    /* Its report is late, and changes nothing but the trail. */
+    /* Its report comes too late, and changes nothing but the trail. */
     struct wb_site_report late = report_of(row_of(p->d, "dead.org").id, WB_SITE_DONE);
     late.trail = (struct wb_site_trail){3, 64};
     late.trail_ms = now;
     must_ok(report_one(p->d, "slow", late));
     assert_true(row_of(p->d, "dead.org").state == WB_SITE_READY && row_of(p->d, "dead.org").trail.log == 3);
-    /* Only sites of the run are claimed in it. */
+    /* A claim for the run gets only sites of the run. */
     must(claim(p->d, run, "worker", now, now + HOUR_MS, 10, &told) == 2);
     assert_string_equal(told.last_name, "dead.org");
     assert_true(told.last.listed > told.last.visit);
     check_tables(p);
 }
 
-/* Numbers of listed visits are above all that may have begun, told of or not. */
+/* A listed visit has a higher number than every visit that may have begun, reported or not. */
 static void test_numbers(void **state)
 {
     PLACE(p);
@@ -261,7 +274,8 @@ static void test_newest(void **state)
     assert_int_equal(newest, 0);
     add_site(p, "a.org", "10.0.0.1", 0);
     add_site(p, "b.org", "10.0.0.2", 0);
-    int64_t first = commit_list(p, "http://a.org/1 http://b.org/1", NULL), second = commit_list(p, "http://a.org/1", NULL);
+    int64_t first = commit_list(p, "http://a.org/1 http://b.org/1", NULL);
+    int64_t second = commit_list(p, "http://a.org/1", NULL);
     must_ok(wb_dispenser_newest_list(p->d, &newest));
     assert_int_equal(newest, second);
     must(claim(p->d, second, "w", 0, HOUR_MS, 1, &told) == 1);
@@ -276,7 +290,8 @@ static int64_t enter(struct place *p, const char *name, bool all, int64_t *goes_
 {
     char url[64];
     struct wb_seed seed;
-    struct wb_site_plan plan = {.name = wb_slice_str(name), .scheme = WB_SLICE_LIT("http"), .class_name = WB_SLICE_EMPTY, .priority = INT_MIN,
+    struct wb_site_plan plan = {.name = wb_slice_str(name), .scheme = WB_SLICE_LIT("http"),
+                                .class_name = WB_SLICE_EMPTY, .priority = INT_MIN,
                                 .delay_ms = -2, .budget = -2, .seeds = &seed, .seed_count = 1, .revisit = true};
     struct wb_run_plan wish = {.plans = &plan, .count = name[0] != '\0', .all = all};
     int64_t run;
@@ -288,7 +303,7 @@ static int64_t enter(struct place *p, const char *name, bool all, int64_t *goes_
     return run;
 }
 
-/* A crawl of seeds is no list's run, and makes its sites' visits plain ones. */
+/* A crawl of seeds never joins the run of a list; visits of its sites become plain ones. */
 static void test_plain_again(void **state)
 {
     PLACE(p);
@@ -301,25 +316,27 @@ static void test_plain_again(void **state)
     int64_t run = enter(p, "a.org", false, &goes_on);
     assert_true(run > list && goes_on == 0);
     struct wb_site_row row = row_of(p->d, "a.org");
-    assert_true(row.run == run && row.listed == 0 && row.visit > listed && row.state == WB_SITE_READY && row.seeds_taken == 0);
+    assert_true(row.run == run && row.listed == 0 && row.visit > listed && row.state == WB_SITE_READY &&
+                row.seeds_taken == 0);
     assert_string_equal(seeds_of(p, "a.org"), "http://a.org/1@0 http://a.org/2@1 http://a.org/@0");
     assert_true(row_of(p->d, "b.org").run == list && row_of(p->d, "b.org").listed > 0);
-    /* The run of everything is the newest one of seeds, not the list's. */
+    /* A crawl of everything continues the newest run of seeds, not that of the list. */
     assert_true(commit_list(p, "http://b.org/1", NULL) > run);
     assert_int_equal(enter(p, "a.org", true, &goes_on), run);
     assert_int_equal(goes_on, run);
-    /* Unfinished sites of a list join as what they are. */
+    /* Unfinished sites of a list join, and their visits stay listed. */
     must_ok(wb_dispenser_join_run(p->d, run, true, WB_SLICE_EMPTY));
     assert_true(row_of(p->d, "b.org").run == run && row_of(p->d, "b.org").listed > 0);
 }
 
-/* What a listed visit finds on a site that is over is all that it is asked for. */
+/* If a listed visit finds a link to a finished site, that site is asked for this link only. */
 static void test_found(void **state)
 {
     PLACE(p);
     struct wb_seed seed = {.url = WB_SLICE_LIT("http://b.org/found"), .depth = 3};
-    struct wb_site_plan plan = {.name = WB_SLICE_LIT("b.org"), .scheme = WB_SLICE_LIT("http"), .class_name = WB_SLICE_EMPTY, .priority = INT_MIN,
-                                .delay_ms = -2, .budget = -2, .seeds = &seed, .seed_count = 1, .by_link = true, .listed = true};
+    struct wb_site_plan plan = {.name = WB_SLICE_LIT("b.org"), .scheme = WB_SLICE_LIT("http"),
+                                .class_name = WB_SLICE_EMPTY, .priority = INT_MIN, .delay_ms = -2, .budget = -2,
+                                .seeds = &seed, .seed_count = 1, .by_link = true, .listed = true};
     uint64_t added;
 
     add_site(p, "a.org", "10.0.0.1", 0);
@@ -328,7 +345,8 @@ static void test_found(void **state)
     int64_t before = row_of(p->d, "b.org").id, run = commit_list(p, "http://a.org/1", NULL);
     must_ok(wb_dispenser_add(p->d, run, &plan, 1, &added));
     struct wb_site_row row = row_of(p->d, "b.org");
-    assert_true(added == 0 && row.id == before && row.run == run && row.state == WB_SITE_UNRESOLVED && row.listed > row.visit);
+    assert_true(added == 0 && row.id == before && row.run == run && row.state == WB_SITE_UNRESOLVED &&
+                row.listed > row.visit);
     struct seed_text s = {.last = 0};
     must_ok(wb_dispenser_seeds(p->d, row.id, row.seeds_taken, join_seed, &s));
     assert_string_equal(s.text, "http://b.org/found@3");
@@ -366,9 +384,11 @@ static void test_facts(void **state)
     report_state(p, "due.org", WB_SITE_WAITING, now - HOUR_MS);
     report_state(p, "refused.org", WB_SITE_REFUSED, 0);
     report_state(p, "alias.org", WB_SITE_ALIAS, 0);
-    /* Borrowed while its visit is over, and one that was only ever borrowed. */
-    must_ok(borrow_until(p->d, WB_SLICE_LIT("done.org"), WB_SLICE_LIT("http"), WB_SLICE_LIT("g"), now, now + HOUR_MS, tell, &told));
-    must_ok(borrow_until(p->d, WB_SLICE_LIT("lent.net"), WB_SLICE_LIT("http"), WB_SLICE_LIT("g"), now, now + HOUR_MS, tell, &told));
+    /* A finished site that is borrowed, and a site that was only ever borrowed. */
+    must_ok(borrow_until(p->d, WB_SLICE_LIT("done.org"), WB_SLICE_LIT("http"), WB_SLICE_LIT("g"), now, now + HOUR_MS,
+                         tell, &told));
+    must_ok(borrow_until(p->d, WB_SLICE_LIT("lent.net"), WB_SLICE_LIT("http"), WB_SLICE_LIT("g"), now, now + HOUR_MS,
+                         tell, &told));
     struct wb_fetchlist *list = open_list(p, NULL);
     assert_int_equal(site_of(list, "www.open.co.uk").state, WB_LISTED_OPEN);
     assert_int_equal(site_of(list, "done.org").state, WB_LISTED_DONE);
@@ -401,20 +421,24 @@ static void test_seeds_file(void **state)
     report_state(p, "old.org", WB_SITE_DONE, 0);
     struct wb_fetchlist *list = open_list(p, "class news fetches=100 delay=2 min=10m max=1d # often\n"
                                              "class slow delay=20 budget=7\n"
-                                             "http://old.org/seed class=news\nhttp://fresh.org/ class=slow\nhttp://fresh.org/2\n");
+                                             "http://old.org/seed class=news\n"
+                                             "http://fresh.org/ class=slow\n"
+                                             "http://fresh.org/2\n");
     const struct wb_site_class *classes = wb_fetchlist_classes(list, &count);
     assert_int_equal(count, 2);
-    assert_true(wb_slice_equal(classes[0].name, WB_SLICE_LIT("news")) && classes[0].fetches == 100 && classes[0].delay_ms == 2000);
+    assert_true(wb_slice_equal(classes[0].name, WB_SLICE_LIT("news")) && classes[0].fetches == 100 &&
+                classes[0].delay_ms == 2000);
     assert_true(classes[0].min_ms == 600 * 1000 && classes[0].max_ms == 24 * HOUR_MS);
-    assert_true(wb_slice_equal(classes[1].name, WB_SLICE_LIT("slow")) && classes[1].fetches == -1 && classes[1].delay_ms == 20000);
+    assert_true(wb_slice_equal(classes[1].name, WB_SLICE_LIT("slow")) && classes[1].fetches == -1 &&
+                classes[1].delay_ms == 20000);
     assert_true(classes[1].min_ms == 0 && classes[1].max_ms == 0);
     assert_true(site_of(list, "old.org").class_at == 0 && site_of(list, "old.org").state == WB_LISTED_DONE);
     assert_true(site_of(list, "fresh.org").class_at == 1 && site_of(list, "fresh.org").state == WB_LISTED_OPEN);
-    /* Nothing began, and nothing moved to another run. */
+    /* No visit began, and no site moved to another run. */
     assert_true(row_of(p->d, "old.org").run == p->run && row_of(p->d, "old.org").delay_ms == 2000);
     assert_string_equal(seeds_of(p, "old.org"), "http://old.org/@0");
     assert_true(row_of(p->d, "fresh.org").run > p->run && row_of(p->d, "fresh.org").budget == 7);
-    /* A site that no visit reached begins with its seeds, also where the list says nothing of it. */
+    /* A site that no visit has reached begins with its seeds, even if the list has no URL of it. */
     must_ok(wb_fetchlist_add(list, WB_SLICE_LIT("http://old.org/due"), 1));
     must_ok(wb_fetchlist_commit(list, &run, &stat));
     assert_true(stat.sites == 2 && stat.urls == 1);
@@ -422,7 +446,7 @@ static void test_seeds_file(void **state)
     assert_string_equal(seeds_of(p, "fresh.org"), "http://fresh.org/@0 http://fresh.org/2@0");
     assert_string_equal(seeds_of(p, "old.org"), "http://old.org/due@1");
     wb_fetchlist_close(list);
-    /* Classes are there without the file, and get another meaning with another one. */
+    /* The dispenser remembers classes without the file; another file can give them another meaning. */
     list = open_list(p, NULL);
     (void)wb_fetchlist_classes(list, &count);
     assert_int_equal(count, 2);
@@ -478,7 +502,7 @@ static void test_many(void **state)
     check_tables(p);
 }
 
-/* Every allocation fails once: the message says so, and nothing is half done. */
+/* Every allocation fails once: the message says so, and nothing is left half done. */
 static void test_memory(void **state)
 {
     PLACE(p);
@@ -511,10 +535,12 @@ static void test_memory(void **state)
 
 /* ---- the version before ------------------------------------------------------------------------------------------ */
 
-/* What version 1 did not have. */
+/* Removes what version 1 did not have. */
 static void go_back_to_1(const struct place *p)
 {
-    change(p, "DROP INDEX webbase_site_listed; ALTER TABLE webbase_site DROP COLUMN listed; ALTER TABLE webbase_site DROP COLUMN sitemaps_ms;"
+    change(p, "DROP INDEX webbase_site_listed;"
+              "ALTER TABLE webbase_site DROP COLUMN listed;"
+              "ALTER TABLE webbase_site DROP COLUMN sitemaps_ms;"
               "DROP TABLE webbase_class; UPDATE webbase_meta SET value = 1 WHERE name = 'version'");
 }
 
@@ -540,7 +566,7 @@ static void test_migration(void **state)
     p->d = NULL;
     go_back_to_1(p);
     assert_int_equal(ask_number(p, "SELECT value FROM webbase_meta WHERE name = 'version'"), 1);
-    /* Several processes find it at once. */
+    /* Several processes open the old tables at once. */
     for (size_t i = 0; i < COUNT(children); i++)
         children[i] = start_child(open_and_close, p);
     for (size_t i = 0; i < COUNT(children); i++)
@@ -548,7 +574,8 @@ static void test_migration(void **state)
     assert_int_equal(ask_number(p, "SELECT value FROM webbase_meta WHERE name = 'version'"), 3);
     p->d = open_place(p);
     struct wb_site_row row = row_of(p->d, "a.org");
-    assert_true(row.state == WB_SITE_DONE && row.priority == 5 && row.visit == 1 && row.listed == 0 && row.sitemaps_ms == 0);
+    assert_true(row.state == WB_SITE_DONE && row.priority == 5 && row.visit == 1 && row.listed == 0 &&
+                row.sitemaps_ms == 0);
     assert_string_equal(seeds_of(p, "a.org"), "http://a.org/@0");
     struct wb_site_class class = {.name = WB_SLICE_LIT("news"), .fetches = 1, .delay_ms = -1};
     must_ok(wb_dispenser_set_classes(p->d, &class, 1));
@@ -558,8 +585,17 @@ static void test_migration(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        REPOSITORY(test_commit), REPOSITORY(test_scattered), REPOSITORY(test_states), REPOSITORY(test_numbers), REPOSITORY(test_newest), REPOSITORY(test_plain_again),
-        REPOSITORY(test_found), REPOSITORY(test_facts), REPOSITORY(test_seeds_file), REPOSITORY(test_migration), REPOSITORY(test_many),
+        REPOSITORY(test_commit),
+        REPOSITORY(test_scattered),
+        REPOSITORY(test_states),
+        REPOSITORY(test_numbers),
+        REPOSITORY(test_newest),
+        REPOSITORY(test_plain_again),
+        REPOSITORY(test_found),
+        REPOSITORY(test_facts),
+        REPOSITORY(test_seeds_file),
+        REPOSITORY(test_migration),
+        REPOSITORY(test_many),
         {"test_memory", test_memory, set_up_repository, tear_down_repository, (void *)"sqlite"},
     };
 

@@ -1,7 +1,7 @@
 /*
- * test_frontier.c - random sites, addresses and moments against a naive list: no site is given out before its time,
- * no address beyond its limit, and none is forgotten. And whole crawls in simulated time, where sites are slow or
- * have nothing to send.
+ * test_frontier.c - random sites, addresses and moments against a naive list: no site is called before its time, no
+ * address gets more requests than its limit, and no site is forgotten. Then whole crawls in simulated time, in which
+ * sites are slow or have nothing to send.
  */
 #include "crawl/frontier.h"
 
@@ -45,7 +45,7 @@ static struct wb_address address_of(unsigned number)
     return (struct wb_address){.family = 4, .bytes = {127, 0, 0, (uint8_t)number}};
 }
 
-/* Whether the model has a site that could be given out now. */
+/* Whether the frontier could call this site now, according to the model. */
 static bool may_go(const struct model *m, size_t i, int64_t now)
 {
     unsigned busy = 0, slow_busy = 0, others = 0;
@@ -57,7 +57,8 @@ static bool may_go(const struct model *m, size_t i, int64_t now)
         slow_busy += m->held[k] && m->sites[k].slow;
         others += !m->sites[k].slow;
     }
-    return !m->held[i] && m->sites[i].next_ms <= now && busy < PER_ADDRESS && (!m->sites[i].slow || !others || slow_busy < 1);
+    return !m->held[i] && m->sites[i].next_ms <= now && busy < PER_ADDRESS &&
+           (!m->sites[i].slow || !others || slow_busy < 1);
 }
 
 static void check_pop(struct model *m, struct wb_site *site, int64_t now)
@@ -87,7 +88,7 @@ static void end_some(struct model *m, uint64_t *random, int64_t now)
             assert_int_equal(wb_frontier_move(&m->frontier, &m->sites[i], &address), 0);
         }
         assert_int_equal(wb_frontier_put(&m->frontier, &m->sites[i]), 0);
-        /* Told to wait while it is in the heap. */
+        /* The site is told to wait while it is in the heap. */
         if (draw(random) % 10 == 0)
             m->sites[i].next_ms += 30;
     }
@@ -187,7 +188,7 @@ static void call_sites(struct crawl *c)
     assert_true(wb_frontier_settled(&c->frontier));
 }
 
-/* Runs until all sites are over; it never stands still. */
+/* Runs until all sites are finished, and checks that there is always something to wait for. */
 static void run_crawl(struct crawl *c)
 {
     while (c->open) {
@@ -195,7 +196,8 @@ static void run_crawl(struct crawl *c)
             struct actor *actor = &c->actors[i];
             if (actor->ends_ms && actor->ends_ms <= c->now)
                 end_request(c, actor, true);
-            else if (actor->ends_ms && c->now % TICK_MS == 0 && wb_frontier_gives_way(&c->frontier, &actor->site, c->now))
+            else if (actor->ends_ms && c->now % TICK_MS == 0 &&
+                     wb_frontier_gives_way(&c->frontier, &actor->site, c->now))
                 end_request(c, actor, false);
         }
         call_sites(c);
@@ -205,7 +207,7 @@ static void run_crawl(struct crawl *c)
                 next = c->actors[i].ends_ms;
         if (!c->open)
             break;
-        /* Nothing is waited for: the sites that are left would never be called. */
+        /* If there were nothing to wait for, the sites that are left would never be called. */
         assert_true(next != INT64_MAX);
         int64_t tick = c->now + TICK_MS - c->now % TICK_MS;
         next = c->frontier.lined_up && tick < next ? tick : next;
@@ -222,7 +224,7 @@ static void begin_crawl(struct crawl *c, unsigned in_flight_max)
     wb_frontier_init(&c->frontier, SLOTS, in_flight_max);
 }
 
-/* Sites that are called and have nothing to send do not keep those behind them waiting for ever. */
+/* Sites that are called and send nothing do not keep the sites after them waiting for ever. */
 static void test_one_address(void **state)
 {
     static const int64_t intervals[] = {0, 100, 2000};
@@ -250,14 +252,14 @@ static void test_random_crawls(void **state)
         unsigned count = (unsigned)(1 + draw(&random) % ACTORS), addresses = (unsigned)(1 + draw(&random) % 5);
         for (unsigned k = 0; k < count; k++)
             add_actor(&c, (unsigned)(draw(&random) % addresses), (unsigned)(draw(&random) % 5),
-                      draw(&random) % 4 ? (int64_t)(draw(&random) % 500) : (int64_t)(draw(&random) % 30000), (int64_t)(draw(&random) % 3000));
+                      (int64_t)(draw(&random) % (draw(&random) % 4 ? 500 : 30000)), (int64_t)(draw(&random) % 3000));
         run_crawl(&c);
         for (unsigned k = 0; k < count; k++)
             assert_int_equal(c.actors[k].left, 0);
     }
 }
 
-/* The moment when the last page of the good sites came. */
+/* When the last page of the good sites came. */
 static int64_t good_over(const struct crawl *c)
 {
     int64_t last = 0;
@@ -268,7 +270,7 @@ static int64_t good_over(const struct crawl *c)
     return last;
 }
 
-/* Sites that send a byte a second do not starve those beside them, wherever they stand in the line. */
+/* Sites that send one byte per second do not starve the others, wherever they are in the line. */
 static void test_neighbours(void **state)
 {
     static struct crawl c;
@@ -288,14 +290,15 @@ static void test_neighbours(void **state)
             stopped += c.actors[i].stopped;
             assert_int_equal(c.actors[i].left, 0);
         }
-        printf("# order %u: the good sites are done after %lld ms, %u requests were stopped\n", order, (long long)over, stopped);
+        printf("# order %u: the good sites are done after %lld ms, %u requests were stopped\n", order,
+               (long long)over, stopped);
         assert_true(over < 15000);
         assert_int_equal(before, 0);
         assert_in_range(stopped, 0, 48); /* about one a slow site */
     }
 }
 
-/* Where all sites are as slow, that is how it is: next to nothing is stopped. */
+/* If all sites are equally slow, hardly any request is stopped. */
 static void test_all_slow(void **state)
 {
     static struct crawl c;
@@ -321,7 +324,7 @@ static void test_shares(void **state)
     for (unsigned i = 0; i < 40; i++)
         add_actor(&c, 1, i % 2 ? 100 : 10, i % 2 ? 10 : 100, 0);
     run_crawl(&c);
-    /* All need the same slot time, so all end in the last tenth. */
+    /* All sites need the same slot time, so all of them end in the last tenth. */
     for (unsigned i = 0; i < c.count; i++)
         assert_true(c.actors[i].over_ms > c.now * 8 / 10);
 }

@@ -1,6 +1,6 @@
 /*
- * test_lines.c - lines on their way to the readers of a crawl's log: none is lost or torn, whatever is killed and
- * whether or not they are read.
+ * test_lines.c - lines on their way to the readers of a crawl's log: none is lost or torn, whichever process is killed
+ * and whether or not anybody reads.
  */
 #include "../journal/edit_support.h"
 #include "crawl/teller.h"
@@ -36,7 +36,7 @@ static void test_rounds(void **state)
     append(lines, "two\n", 8); /* recovery meets the round that its process had released */
     append(lines, "", 9);
     expect_text(lines, "one\ntwo\n");
-    /* Recovery in another process appends behind; the teller sees it. */
+    /* Recovery in another process appends more lines, and the teller sees them. */
     assert_int_equal(wb_lines_open(dir, "a", false, &other), 0);
     append(other, "two\n", 8);
     append(other, "three\n", 9);
@@ -53,7 +53,7 @@ static void test_rounds(void **state)
     wb_lines_close(lines);
 }
 
-/* A write that failed half-way counts for nothing, and the next one stands where it should. */
+/* Lines of a write that failed half-way do not count, and the next ones overwrite them. */
 static void test_full_disk(void **state)
 {
     const char *dir = new_dir();
@@ -95,7 +95,7 @@ static void test_damaged_head(void **state)
     }
 }
 
-/* Space of lines that everybody has goes back while the file grows. */
+/* While the file grows, the space of lines that all readers have is given back. */
 static void test_space(void **state)
 {
     const char *dir = new_dir();
@@ -167,8 +167,8 @@ static void expect_read(unsigned output, const char *text)
 static unsigned count_files(const char *dir);
 
 /*
- * A reader that stops in the middle of a line keeps no other waiting, and no line of another file gets into that
- * one.
+ * A reader that stops in the middle of a line does not keep the other waiting, and no line of another file gets into
+ * that line.
  */
 static void test_stalled(void **state)
 {
@@ -225,7 +225,7 @@ static unsigned count_files(const char *dir)
     return count;
 }
 
-/* The next crawl goes on with whole lines where the last one was killed, each reader where it was. */
+/* After a kill the next crawl continues with whole lines, for each reader where that reader was. */
 static void test_next_crawl(void **state)
 {
     const char *dir = new_dir();
@@ -243,12 +243,12 @@ static void test_next_crawl(void **state)
     tell(teller);
     wb_teller_close(teller);
     assert_int_equal(count_files(dir), 1);
-    /* A crawl that wants no lines leaves them. */
+    /* A crawl without readers leaves the lines alone. */
     sink = new_sink(0);
     assert_int_equal(wb_teller_open(dir, &sink, &teller), 0);
     wb_teller_close(teller);
     assert_int_equal(count_files(dir), 1);
-    /* Its spool is still there, and will bring more. */
+    /* The file stays, because its spool still exists and will bring more lines. */
     snprintf(folder, sizeof folder, "%s/spool", dir);
     snprintf(spool, sizeof spool, "%s/spool/a", dir);
     assert_int_equal(wb_path_mkdirs(folder), 0);
@@ -265,7 +265,7 @@ static void test_next_crawl(void **state)
     wb_teller_close(teller);
 }
 
-/* An output that is not there goes along, so that a later crawl with it does not tell everything again. */
+/* The position of an unused output follows the other, so that a later crawl with it does not repeat everything. */
 static void test_one_output(void **state)
 {
     const char *dir = new_dir();
@@ -317,7 +317,7 @@ struct writer {
     const char *dir;
 };
 
-/* Batches of numbered lines; each batch is a round. */
+/* Writes batches of numbered lines; each batch is a round. */
 static void write_on(void *context, int to)
 {
     const struct writer *w = context;
@@ -338,8 +338,8 @@ static void write_on(void *context, int to)
 }
 
 /*
- * Everything that was appended is there, and at most one batch more; recovery's repetition of the last changes
- * nothing.
+ * Everything that was acknowledged is there, and at most one batch more. If recovery appends the last round again,
+ * nothing changes.
  */
 static void test_killed(void **state)
 {
@@ -372,9 +372,15 @@ static void test_killed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rounds),     cmocka_unit_test(test_full_disk),      cmocka_unit_test(test_damaged_head), cmocka_unit_test(test_space),
-        cmocka_unit_test(test_stalled),    cmocka_unit_test(test_next_crawl),     cmocka_unit_test(test_one_output),
-        cmocka_unit_test(test_failing_reader), cmocka_unit_test(test_killed),
+        cmocka_unit_test(test_rounds),
+        cmocka_unit_test(test_full_disk),
+        cmocka_unit_test(test_damaged_head),
+        cmocka_unit_test(test_space),
+        cmocka_unit_test(test_stalled),
+        cmocka_unit_test(test_next_crawl),
+        cmocka_unit_test(test_one_output),
+        cmocka_unit_test(test_failing_reader),
+        cmocka_unit_test(test_killed),
     };
 
     return cmocka_run_group_tests(tests, make_root, remove_root);

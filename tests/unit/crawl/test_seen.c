@@ -1,6 +1,6 @@
 /*
- * test_seen.c - the set of known pages against a plain list, in memory and mapped; and what happens when there is no
- * room.
+ * test_seen.c - the set of known pages against a plain list, in memory and mapped, and what happens when memory or disk
+ * is full.
  */
 #include "../journal/edit_support.h"
 #include "crawl/seen.h"
@@ -17,7 +17,7 @@ static struct wb_pageid id_of(uint64_t n)
 static void test_small(void **state)
 {
     struct wb_seen seen = WB_SEEN_INIT;
-    /* The lower half decides; 0 and 1 differ from free slots, and share a print. */
+    /* Only the lower half of an id counts. 0 and 1 have the same fingerprint, which is not that of a free slot. */
     const struct wb_pageid zero = {5, 0}, one = {5, 1}, two = {5, 2}, four = {5, 4};
 
     (void)state;
@@ -54,7 +54,7 @@ static void test_model(void **state)
     (void)state;
     memset(model, 0, sizeof model);
     for (unsigned i = 0; i < 300000; i++) {
-        /* Ids become more as the set grows, so that it is looked into at every size. */
+        /* The range of ids grows with the set, so that there are hits and misses at every size. */
         size_t n = chance_below(&chance, 1 + i / 5);
         struct wb_pageid id = id_of(n);
         bool mark = chance_below(&chance, 2);
@@ -100,7 +100,7 @@ static void test_million(void **state)
     wb_seen_release(&seen);
 }
 
-/* Ids that somebody chose to fall together: the same upper bits, or the same lower ones. */
+/* Ids that somebody chose so that they collide: with the same upper bits, or the same lower bits. */
 static void test_chosen(void **state)
 {
     (void)state;
@@ -108,7 +108,7 @@ static void test_chosen(void **state)
         struct wb_seen seen = WB_SEEN_INIT;
         for (uint64_t n = 1; n <= 50000; n++)
             assert_int_equal(wb_seen_add(&seen, test_root, (struct wb_pageid){0, n << shift}), 1);
-        /* Were they all in one row, this would take minutes. */
+        /* If all of them were in one row of slots, this would take minutes. */
         size_t longest = 0, run = 0;
         for (size_t i = 0; i < seen.cap; i++) {
             run = seen.slots[i] ? run + 1 : 0;
@@ -119,7 +119,7 @@ static void test_chosen(void **state)
     }
 }
 
-/* A set that cannot grow keeps what it has, and grows when it can. */
+/* A set that cannot grow keeps its members, and grows later when it can. */
 static void test_no_room(void **state)
 {
     struct wb_seen seen = WB_SEEN_INIT;
@@ -135,7 +135,8 @@ static void test_no_room(void **state)
         assert_int_equal(struck, err < 0);
         if (err < 0) {
             failures++;
-            assert_int_equal(err, seen.cap * 2 * sizeof(uint64_t) > 64 << 10 ? (err == WB_E_NOMEM ? WB_E_NOMEM : WB_E_IO) : WB_E_NOMEM);
+            bool mapped = seen.cap * 2 * sizeof(uint64_t) > 64 << 10;
+            assert_true(err == WB_E_NOMEM || (mapped && err == WB_E_IO));
             assert_false(wb_seen_has(&seen, id_of(n)));
             assert_int_equal(seen.count, n);
             assert_int_equal(wb_seen_add(&seen, test_root, id_of(n)), 1);
@@ -144,7 +145,7 @@ static void test_no_room(void **state)
     assert_in_range(failures, 10, 16);
     for (uint64_t n = 0; n < 20000; n++)
         assert_true(wb_seen_has(&seen, id_of(n)));
-    /* The disk is full: no space for a mapped one. */
+    /* The disk is full, so there is no space for a mapped set. */
     while (4 * (seen.count + 1) <= 3 * seen.cap)
         assert_int_equal(wb_seen_add(&seen, test_root, id_of(100000 + seen.count)), 1);
     wb_fault_arm(WB_FAULT_WRITE, 1, ENOSPC);

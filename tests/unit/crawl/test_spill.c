@@ -1,5 +1,5 @@
 /*
- * test_spill.c - queues against plain lists with everything interleaved, on a full disk, and how little an idle one
+ * test_spill.c - several queues at once against plain lists, on a full disk, and how little memory an idle queue
  * takes.
  */
 #include "../journal/edit_support.h"
@@ -12,8 +12,9 @@ static size_t item_bytes(uint64_t number)
 {
     uint64_t state = number;
     uint64_t kind = chance_below(&state, 500);
+    uint64_t limit = kind == 0 ? ITEM_MAX + 1 : kind < 20 ? 9000 : 160;
 
-    return (size_t)(kind == 0 ? chance_below(&state, ITEM_MAX + 1) : kind < 20 ? chance_below(&state, 9000) : chance_below(&state, 160));
+    return (size_t)chance_below(&state, limit);
 }
 
 static struct wb_slice item_of(uint64_t number)
@@ -99,7 +100,7 @@ static void test_model(void **state)
     wb_spill_close(spill);
 }
 
-/* What a queue of short items takes, however long it is. */
+/* How much memory a queue of short items takes, however long it is. */
 static void test_memory(void **state)
 {
     struct wb_spill_queue queue = {0};
@@ -129,7 +130,7 @@ static void test_memory(void **state)
     print_message("# a queue of 100000 short items takes at most %zu bytes of memory\n", most);
     assert_true(most < 10000);
     assert_int_equal(wb_spill_queue_bytes(&queue), 0);
-    /* A long item takes its memory only while it is there. */
+    /* A long item takes memory only while it is in the queue. */
     assert_int_equal(wb_spill_push(spill, &queue, wb_slice(text, ITEM_MAX)), 0);
     for (unsigned i = 0; i < 3; i++)
         assert_int_equal(wb_spill_push(spill, &queue, wb_slice(text, 10)), 0);
@@ -143,7 +144,7 @@ static void test_memory(void **state)
     wb_spill_close(spill);
 }
 
-/* Every operation fails once: what was pushed stays, what failed is not there, and it goes on. */
+/* Every operation fails once: what was pushed stays, what failed is not there, and the queue still works. */
 static void test_faults(void **state)
 {
     static const unsigned kinds[] = {WB_FAULT_WRITE, WB_FAULT_READ, WB_FAULT_ALLOC, WB_FAULT_ANY};
@@ -184,7 +185,7 @@ static void test_faults(void **state)
     }
 }
 
-/* The file gives its space back once it is empty, and is good afterwards. */
+/* The file gives its space back once it is empty, and still works afterwards. */
 static void test_many_blocks(void **state)
 {
     static struct model models[3];

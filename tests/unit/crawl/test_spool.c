@@ -1,5 +1,5 @@
 /*
- * test_spool.c - pages between fetch and commit: they come back after a death, those of earlier rounds do not.
+ * test_spool.c - pages between fetch and commit: they come back after a death, and those of earlier rounds do not.
  *
  * The crash test kills a process that adds and resets at any moment. It says through a pipe what it is about to do and
  * what it has done, so the parent knows which pages must, may and must not come back.
@@ -27,7 +27,8 @@ static void make_page(uint32_t number, struct made *made)
     snprintf(made->url, sizeof made->url, "https://example.org/page/%u", number);
     snprintf(made->key, sizeof made->key, "example.org/page/%u", number);
     made->page = (struct wb_page){.kind = WB_PAGE_RESPONSE, .status = 200, .time_ms = number, .lifetime = number % 10,
-                                  .truncated = number % 3 == 0, .url = wb_slice_str(made->url), .key = wb_slice_str(made->key),
+                                  .truncated = number % 3 == 0, .url = wb_slice_str(made->url),
+                                  .key = wb_slice_str(made->key),
                                   .head = WB_SLICE_LIT("HTTP/1.1 200 OK\r\n"), .type = WB_SLICE_LIT("text/html"),
                                   .charset = WB_SLICE_EMPTY, .body = wb_slice(made->body, len), .body_bytes = len};
     made->page.id = wb_pageid_of_key(made->page.key);
@@ -39,8 +40,9 @@ static bool same_page(const struct wb_page *a, const struct wb_page *b)
 {
     return wb_pageid_equal(a->id, b->id) && wb_slice_equal(a->url, b->url) && wb_slice_equal(a->key, b->key) &&
            wb_slice_equal(a->head, b->head) && wb_slice_equal(a->type, b->type) && wb_slice_equal(a->body, b->body) &&
-           a->time_ms == b->time_ms && a->status == b->status && a->lifetime == b->lifetime && a->truncated == b->truncated &&
-           a->digested == b->digested && memcmp(a->md5, b->md5, WB_MD5_BYTES) == 0 && memcmp(a->sha1, b->sha1, WB_SHA1_BYTES) == 0;
+           a->time_ms == b->time_ms && a->status == b->status && a->lifetime == b->lifetime &&
+           a->truncated == b->truncated && a->digested == b->digested && memcmp(a->md5, b->md5, WB_MD5_BYTES) == 0 &&
+           memcmp(a->sha1, b->sha1, WB_SHA1_BYTES) == 0;
 }
 
 /* The line of a page ends in its number; every third page has none. */
@@ -116,7 +118,7 @@ static const char *spool_path(const char *dir)
     return path;
 }
 
-/* Recovers; the pages must be first .. first + count - 1. The end is told once, where somebody left a spool. */
+/* Recovers. The pages must be first to first + count - 1; each spool that was left gives one end. */
 static void expect_back(const char *dir, uint32_t first, size_t count)
 {
     bool left = wb_path_kind(spool_path(dir)) == WB_PATH_FILE && !spool_held;
@@ -175,7 +177,7 @@ static void test_rounds(void **state)
     assert_int_equal(wb_path_kind(spool_path(dir)), WB_PATH_NONE);
 }
 
-/* Lines that belong to no page come back too, in order with the pages, and go with their round. */
+/* Lines without a page come back too, in order with the pages, and end with their round. */
 static void test_lines(void **state)
 {
     const char *dir = new_dir();
@@ -196,7 +198,7 @@ static void test_lines(void **state)
     assert_int_equal(back.lines, 7);
 }
 
-/* A round that is longer than the file is kept for. */
+/* After a round that made the file very long, the file is truncated. */
 static void test_long_round(void **state)
 {
     const char *dir = new_dir();
@@ -221,7 +223,7 @@ static void test_long_round(void **state)
     free(made.body);
 }
 
-/* A callee that fails keeps the file; it is all told again. */
+/* If the callback fails, the file stays, and the next recovery gives everything again. */
 static void test_failing_callee(void **state)
 {
     const char *dir = new_dir();
@@ -242,7 +244,7 @@ static void test_failing_callee(void **state)
     expect_back(dir, 0, 5);
 }
 
-/* Whether nothing but the byte that was changed stands where a round belongs. */
+/* Whether the changed byte is in a round of the head that was never written. */
 static bool slot_is_empty(const char *path, uint64_t at)
 {
     struct wb_file file;
@@ -257,7 +259,7 @@ static bool slot_is_empty(const char *path, uint64_t at)
     return set <= 1;
 }
 
-/* Cut or changed anywhere: pages before the damage come back, nothing else. */
+/* The file is cut or changed anywhere: the pages before the damage come back, and nothing else. */
 static void test_damage(void **state)
 {
     const char *dir = new_dir();
@@ -280,7 +282,7 @@ static void test_damage(void **state)
             whole++;
         if (round % 2) {
             change_byte(spool_path(dir), at, 0x40);
-            /* The other round, which was never written, and the end of the head say nothing. */
+            /* The other round, which was never written, and the end of the head have no meaning. */
             bool slack = at >= 48 || (at >= 16 && slot_is_empty(spool_path(dir), at));
             expect_back(dir, 1, at < 64 ? slack ? 8 : 0 : whole);
         } else {
@@ -300,7 +302,7 @@ static void test_full_disk(void **state)
     assert_int_equal(wb_spool_create(dir, "a", &spool), 0);
     for (unsigned i = 0; i < 50; i++) {
         struct made made;
-        /* Another page, and a longer one, was half written there. */
+        /* Writing another, longer page failed half-way at the same place. */
         make_page(97 * (i + 1), &made);
         wb_fault_arm(WB_FAULT_WRITE, 1, ENOSPC);
         assert_int_equal(wb_spool_add(spool, &made.page, WB_SLICE_EMPTY), WB_E_IO);
@@ -311,7 +313,7 @@ static void test_full_disk(void **state)
     }
     wb_spool_close(spool, false);
     expect_back(dir, 1000, next - 1000);
-    /* A round that could not be begun, after an even one and after an odd one. */
+    /* A round could not be started, once after an even one and once after an odd one. */
     for (unsigned resets = 0; resets < 2; resets++) {
         assert_int_equal(wb_spool_create(dir, "a", &spool), 0);
         add_page(spool, 1);
@@ -402,10 +404,11 @@ static void test_killed(void **state)
         close(child.from);
         memset(&back, 0, sizeof back);
         assert_int_equal(wb_spool_recover(writer.dir, take_back, &back, &pages), 0);
-        /* A reset that was begun may have happened; a page behind the last acknowledged one may be there. */
+        /* A reset that was announced may have happened, and one page after the last acknowledged one may be there. */
         if (resetting > reset && (back.count == 0 || back.numbers[0] > resetting))
             reset = resetting;
-        uint32_t first = back.count ? back.numbers[0] : reset + 1, last = back.count ? back.numbers[back.count - 1] : added;
+        uint32_t first = back.count ? back.numbers[0] : reset + 1;
+        uint32_t last = back.count ? back.numbers[back.count - 1] : added;
         assert_int_equal(first, reset + 1);
         assert_true(back.count || added == reset);
         assert_true(last == added || last == added + 1);
@@ -420,8 +423,13 @@ static void test_killed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rounds), cmocka_unit_test(test_lines), cmocka_unit_test(test_long_round), cmocka_unit_test(test_failing_callee),
-        cmocka_unit_test(test_damage), cmocka_unit_test(test_full_disk),  cmocka_unit_test(test_killed),
+        cmocka_unit_test(test_rounds),
+        cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_long_round),
+        cmocka_unit_test(test_failing_callee),
+        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_full_disk),
+        cmocka_unit_test(test_killed),
     };
 
     return cmocka_run_group_tests(tests, make_root, remove_root);

@@ -1,4 +1,4 @@
-/* test_trap.c - guards against sites without end let ordinary sites through. */
+/* test_trap.c - guards against sites without end catch traps and let ordinary sites pass. */
 #include "crawl/trap.h"
 
 #include <setjmp.h>
@@ -16,7 +16,8 @@ static const char *check(struct wb_trap *trap, const char *path)
 
 static void test_ordinary(void **state)
 {
-    static const char *const paths[] = {"/", "/a/b/c.html", "/java.base/java/lang/java/x.html", "/2024/05/06/post", "/a/a/b", "/?q=1&p=2",
+    static const char *const paths[] = {"/", "/a/b/c.html", "/java.base/java/lang/java/x.html", "/2024/05/06/post",
+                                        "/a/a/b", "/?q=1&p=2",
                                         "/x?year=2026", "/en/docs/en/docs/", "//double//slashes//everywhere//"};
     struct wb_trap trap = {0};
 
@@ -33,7 +34,8 @@ static void test_repetition(void **state)
     (void)state;
     assert_string_equal(check(&trap, "/a/a/a"), "trap:path");
     assert_string_equal(check(&trap, "/t/x/y/x/y/x/y/x/y/x"), "trap:path");
-    assert_string_equal(check(&trap, "/1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17/18/19/20/21/22/23/24/25/26/27/28/29/30/31/32/33"),
+    assert_string_equal(check(&trap, "/1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17/18/19/20/21/22/23/24/25/26/27/28/29"
+                                     "/30/31/32/33"),
                         "trap:long");
     wb_trap_release(&trap);
 }
@@ -50,7 +52,7 @@ static void test_calendar(void **state)
         let_in += check(&trap, path) == NULL;
     }
     assert_int_equal(let_in, WB_TRAP_CALENDAR_MAX);
-    /* Numbers that are no dates have no end that we know of. */
+    /* Numbers that are not dates are not limited. */
     for (unsigned i = 0; i < 5000; i++) {
         snprintf(path, sizeof path, "/item/%u", i);
         assert_null(check(&trap, path));
@@ -98,14 +100,15 @@ static void test_promise(void **state)
         wb_trap_tried(&trap, WB_SLICE_LIT("/item/1"), true);
     double another = wb_trap_promise(&trap, WB_SLICE_LIT("/item/1234"));
     assert_true(another > 0.3 && another < 0.35);
-    /* Without a number there is no family. */
+    /* A path without a number belongs to no family. */
     assert_true(wb_trap_promise(&trap, WB_SLICE_LIT("/none")) == 1);
     wb_trap_release(&trap);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_ordinary), cmocka_unit_test(test_repetition), cmocka_unit_test(test_calendar),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_ordinary), cmocka_unit_test(test_repetition),
+                                       cmocka_unit_test(test_calendar),
                                        cmocka_unit_test(test_similar), cmocka_unit_test(test_promise)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
