@@ -188,8 +188,8 @@ static unsigned count_deaths(struct wb_crew *crew, uint64_t subject)
 }
 
 /*
- * Looks for the cause of a death. Returns true if something was done about it, so that the next worker will not meet
- * it.
+ * Looks for the cause of a death. Returns true if something was done about it, so that the next worker does not die of
+ * the same cause.
  */
 static bool find_blame(struct wb_parent *p, struct wb_tally_worker *mine, int status)
 {

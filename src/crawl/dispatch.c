@@ -287,7 +287,7 @@ static int find_allowed(struct wb_errand *errand)
             continue;
         err = wb_errand_barred(errand);
         if (err >= 0)
-            err = err == 0 ? 1 : check_item(errand); /* which logs a barred page */
+            err = err == 0 ? 1 : check_item(errand); /* writes the line of a barred page */
         if (err < 0)
             return err;
         if (err > 0)

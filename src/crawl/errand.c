@@ -275,8 +275,8 @@ static void errand_done(void *context, struct wb_fetch_result *result)
 /* ---- sending ----------------------------------------------------------------------------------------------------- */
 
 /*
- * Takes the place of a request whose answer ended worker processes before: an error, so that one page costs one
- * page.
+ * Takes the place of a request whose answer ended worker processes before. It counts as an error, so that one bad page
+ * costs one page and not the crawl.
  */
 static void bad_done(evutil_socket_t fd, short what, void *context)
 {

@@ -43,7 +43,7 @@ static void refuse_site(struct wb_worker *w, struct wb_site *site, int error, co
 /* Logs a page that is not asked for, unless it was dealt with before. */
 static int refuse_page(struct wb_worker *w, struct wb_site *site, const struct wb_item *item)
 {
-    struct wb_eventlog_entry event = {.error = site->refusal_error, .message = site->refusal,
+    struct wb_eventlog_entry entry = {.error = site->refusal_error, .message = site->refusal,
                                       .time_ms = wb_clock_now_ms()};
     struct wb_pageid id;
 
@@ -57,8 +57,8 @@ static int refuse_page(struct wb_worker *w, struct wb_site *site, const struct w
     if (wb_seen_marked(&site->seen, id))
         return 0;
     wb_seen_mark(&site->seen, id, true);
-    event.url = wb_buf_slice(&w->scratch.url_text);
-    wb_eventlog_fetch(w, &event);
+    entry.url = wb_buf_slice(&w->scratch.url_text);
+    wb_eventlog_fetch(w, &entry);
     return 0;
 }
 

@@ -34,11 +34,11 @@ void wb_outcome_init(struct wb_outcome *o, struct wb_errand *errand, struct wb_f
 int wb_outcome_tell(struct wb_outcome *o)
 {
     struct wb_worker *w = o->errand->worker;
-    struct wb_eventlog_entry event = {.url = o->edit.page.url, .result = o->word, .message = o->message,
+    struct wb_eventlog_entry entry = {.url = o->edit.page.url, .result = o->word, .message = o->message,
                                       .status = o->result->status, .ms = o->result->took_ms, .error = o->error,
                                       .bytes = o->edit.page.bytes, .time_ms = o->result->sent_ms};
     /* The spool first: once the journal says that a page was fetched, the page must not get lost. */
-    int err = wb_eventlog_page(w, &event, o->page);
+    int err = wb_eventlog_page(w, &entry, o->page);
 
     return err < 0 ? err : wb_visit_note(w, o->errand->site, &o->edit);
 }
@@ -245,7 +245,7 @@ static int sitemap_came(struct wb_errand *errand, struct wb_fetch_result *result
     struct wb_worker *w = errand->worker;
     struct wb_site *site = errand->site;
     struct wb_edit edit = {.kind = WB_EDIT_HINTS, .text = wb_buf_slice(&errand->url)};
-    struct wb_eventlog_entry event = {.url = edit.text, .result = "sitemap", .status = result->status,
+    struct wb_eventlog_entry entry = {.url = edit.text, .result = "sitemap", .status = result->status,
                                       .ms = result->took_ms, .bytes = result->body.len, .time_ms = result->sent_ms,
                                       .error = (int)result->error, .message = result->error ? result->message : NULL};
     struct wb_extract extract = {0};
@@ -254,8 +254,8 @@ static int sitemap_came(struct wb_errand *errand, struct wb_fetch_result *result
     wb_seen_mark(&site->seen, errand->id, true);
     site->sitemaps_ms = result->sent_ms;
     if (!result->error && result->status / 100 != 2)
-        event.error = WB_CRAWL_STATUS;
-    if (!event.error) {
+        entry.error = WB_CRAWL_STATUS;
+    if (!entry.error) {
         err = wb_sitemap_extract(w->facts.extractor, wb_buf_slice(&errand->url), wb_buf_slice(&result->body),
                                  &extract);
         if (err == 0)
@@ -264,7 +264,7 @@ static int sitemap_came(struct wb_errand *errand, struct wb_fetch_result *result
     }
     if (err == 0)
         err = wb_visit_note(w, site, &edit);
-    wb_eventlog_fetch(w, &event);
+    wb_eventlog_fetch(w, &entry);
     if (err == 0)
         err = take_hints(errand, &edit);
     if (err == 0)

@@ -187,8 +187,8 @@ static int has_page(struct comparison *c, const struct wb_edit *edit)
 }
 
 /*
- * Looks up the last page that a finished visit stored. Commits are in order: if the store has it, it has all before
- * it.
+ * Looks up the last page that a finished visit stored. Commits are in order, so if the store has that page, it has all
+ * pages before it.
  */
 static int look_at_site(void *context, const struct wb_site_row *row)
 {
@@ -253,7 +253,7 @@ int wb_recover(const char *dir, const char *home, struct wb_dispenser *dispenser
 /* ---- logs that unfinished visits need ---------------------------------------------------------------------------- */
 
 /*
- * A visit is restored from its own chain, back to its begin, and from the chain of the visit before. Therefore:
+ * A visit is restored from its own chain, back to its beginning, and from the chain of the visit before. Therefore:
  *   - an unfinished visit needs the logs of both;
  *   - a finished one needs none, because webdb has what it says; but while its run is under way, a link may open it
  *     again, so it counts as unfinished;

@@ -111,7 +111,7 @@ static int is_lost(struct wb_worker *w, struct wb_pageid id, const struct wb_edi
     int err = wb_store_time(w->repo.store, id, &time_ms);
     if (err == WB_E_NOTFOUND)
         return 1;
-    /* Damage is told of by those who read the page. */
+    /* Damage of the store is not our concern here: whoever reads the page reports it. */
     if (err < 0)
         return err == WB_E_CORRUPT ? 0 : err;
     return stored && time_ms < edit->time_ms;
@@ -172,7 +172,7 @@ static int restore_hints(struct wb_worker *w, struct wb_site *site, const struct
     struct wb_pageid id;
 
     sitemaps_asked(site, edit->time_ms);
-    site->sitemaps_due = true; /* so they were, in this visit */
+    site->sitemaps_due = true; /* this visit has requested them before, so it goes on */
     if (wb_worker_parse(w, edit->text, &id) == 0) {
         int err = wb_seen_add(&site->seen, w->plan->options->dir, id);
         if (err < 0)
@@ -227,8 +227,8 @@ static void restore_clock(struct wb_site *site, const struct wb_edit *edit)
 }
 
 /*
- * A request without an outcome was sent at some moment after it was noted, but not after its process died: not after
- * now.
+ * A request without an outcome was sent at some moment between its record and the death of its process, which is now at
+ * the latest. Waits from the latest moment that is possible.
  */
 void wb_restore_settle_clock(struct wb_worker *w, struct wb_site *site)
 {
@@ -372,7 +372,7 @@ static int recall_pages(struct wb_worker *w, struct wb_site *site)
     struct wb_webdb_page page;
     int got = 0;
 
-    /* What an import told about a site that was never visited is not the crawl's to ask for. */
+    /* At the first visit of a site webdb knows only what imports brought. A crawl does not ask for that. */
     if (!w->repo.webdb || site->listed || site->visit < 2)
         return 0;
     int err = wb_webdb_pages_of_site(w->repo.webdb, wb_slice_str(site->name), &pages);
@@ -401,7 +401,7 @@ int wb_restore_rules(struct wb_worker *w, struct wb_site *site)
         return 0;
     int err = wb_webdb_get_rules(w->repo.webdb, wb_slice_str(site->name), &known);
     if (err == WB_E_NOTFOUND || err == WB_E_CORRUPT)
-        return 0; /* it is asked for again */
+        return 0; /* robots.txt is requested again */
     struct wb_edit_rules rules = {.status = known.status, .text = known.text, .expires_ms = known.expires_ms};
     return err < 0 ? err : wb_rules_restore(w, site, &rules);
 }

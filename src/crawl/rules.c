@@ -171,7 +171,7 @@ static void rules_came(struct wb_worker *w, struct wb_site *site, struct wb_slic
 {
     struct wb_slice text = wb_buf_slice(&result->body);
     struct wb_edit edit = {.kind = WB_EDIT_RULES};
-    struct wb_eventlog_entry event = {.url = url, .result = "rules", .status = result->status, .ms = result->took_ms,
+    struct wb_eventlog_entry entry = {.url = url, .result = "rules", .status = result->status, .ms = result->took_ms,
                                       .bytes = text.len, .time_ms = result->sent_ms, .error = (int)result->error,
                                       .message = result->error ? result->message : NULL};
     bool unreachable = result->error || is_unreachable(result->status);
@@ -184,7 +184,7 @@ static void rules_came(struct wb_worker *w, struct wb_site *site, struct wb_slic
                                         .reason = wb_slice_str(reason), .expires_ms = expiry(result->head),
                                         .text = result->status / 100 == 2 ? text : WB_SLICE_EMPTY};
     int err = wb_visit_note(w, site, &edit);
-    wb_eventlog_fetch(w, &event);
+    wb_eventlog_fetch(w, &entry);
     if (err == 0 && !unreachable)
         err = take_rules(w, site, &edit.rules, 0);
     if (err < 0) {
