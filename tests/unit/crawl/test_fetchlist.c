@@ -47,8 +47,6 @@ static int tear_down_repository(void **state)
     {#test " (sqlite)", test, set_up_repository, tear_down_repository, (void *)"sqlite"},             \
         {#test " (postgres)", test, set_up_repository, tear_down_repository, (void *)"postgres"}
 
-#define PLACE(p) struct place *p = *state
-
 /* ---- lists ------------------------------------------------------------------------------------------------------- */
 
 struct warnings {

@@ -358,3 +358,86 @@ int end_child(pid_t child)
     must(waitpid(child, &status, 0) == child);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
+
+/* ---- a bit of everything ------------------------------------------------------------------------------------- */
+
+static int ignore_row(void *context, const struct wb_site_row *row)
+{
+    (void)context;
+    (void)row;
+    return 0;
+}
+
+static int ignore_seed(void *context, const struct wb_seed *seed)
+{
+    (void)context;
+    (void)seed;
+    return 0;
+}
+
+static int ignore_class(void *context, const struct wb_site_class *class)
+{
+    (void)context;
+    (void)class;
+    return 0;
+}
+
+/* A list with more seeds than one statement takes, one of them twice. */
+static int use_lists(struct wb_dispenser *d)
+{
+    struct wb_seed seeds[12], known = {.url = WB_SLICE_LIT("http://k.org/")};
+    struct wb_site_list list = {.name = WB_SLICE_LIT("n.org"), .scheme = WB_SLICE_LIT("http"), .seeds = seeds,
+                                .seed_count = COUNT(seeds)};
+    struct wb_site_plan plan = {.name = WB_SLICE_LIT("k.org"), .scheme = WB_SLICE_LIT("http"), .priority = INT_MIN,
+                                .delay_ms = -2, .budget = -2, .seeds = &known, .seed_count = 1};
+    struct wb_site_class class = {.name = WB_SLICE_LIT("news"), .fetches = 3, .delay_ms = -1};
+    struct wb_dispenser_list_stat stat;
+    char urls[COUNT(seeds)][32];
+    int64_t run, newest;
+    int err;
+
+    for (size_t i = 0; i < COUNT(seeds); i++) {
+        snprintf(urls[i], sizeof urls[i], "http://n.org/%zu", i % (COUNT(seeds) - 1));
+        seeds[i] = (struct wb_seed){.url = wb_slice_str(urls[i])};
+    }
+    if ((err = wb_dispenser_set_classes(d, &class, 1)) < 0 || (err = wb_dispenser_classes(d, ignore_class, NULL)) < 0 ||
+        (err = wb_dispenser_introduce(d, &plan, 1)) < 0 ||
+        (err = wb_dispenser_enter_lists(d, LEASE, &list, 1, &plan.name, 1, &run, &stat)) < 0 ||
+        (err = wb_dispenser_newest_list(d, &newest)) < 0)
+        return err;
+    must(stat.sites >= 1 && stat.urls == COUNT(seeds) && newest == run);
+    return wb_dispenser_each(d, run, ignore_row, NULL);
+}
+
+int use_everything(struct wb_dispenser *d)
+{
+    struct wb_seed seed = {.url = WB_SLICE_LIT("http://n.org/")};
+    struct wb_site_plan plan = {.name = WB_SLICE_LIT("n.org"), .scheme = WB_SLICE_LIT("http"), .priority = 1,
+                                .delay_ms = -1, .budget = -1, .seeds = &seed, .seed_count = 1, .revisit = true};
+    struct wb_site_report report = report_of(1, WB_SITE_DONE);
+    struct wb_buf mem = WB_BUF_INIT;
+    struct wb_site_row row;
+    struct wb_dispenser_stat stat;
+    struct wb_slice me = WB_SLICE_LIT("me");
+    int64_t run;
+    uint64_t count;
+    int err;
+
+    if ((err = begin_run(d, &run)) < 0 || (err = wb_dispenser_add(d, run, &plan, 1, &count)) < 0 ||
+        (err = wb_dispenser_join_run(d, run, true, WB_SLICE_EMPTY)) < 0 ||
+        (err = wb_dispenser_unresolved(d, run, 0, 9, ignore_row, NULL)) < 0 ||
+        (err = wb_dispenser_get(d, WB_SLICE_LIT("n.org"), &mem, &row)) < 0 ||
+        (err = wb_dispenser_resolved(d, row.id, WB_SLICE_LIT("10.0.0.1"), 9, WB_SLICE_EMPTY)) < 0 ||
+        (err = claim_until(d, run, me, 0, LEASE, 9, ignore_row, NULL)) < 0 ||
+        (err = borrow_until(d, WB_SLICE_LIT("b.org"), WB_SLICE_LIT("http"), me, 0, LEASE, ignore_row, NULL)) < 0 ||
+        (err = renew_until(d, me, 2 * LEASE)) < 0 ||
+        (err = wb_dispenser_report(d, me, &report, 1)) < 0 || (err = wb_dispenser_release(d, me)) < 0 ||
+        (err = wb_dispenser_seeds(d, row.id, 0, ignore_seed, NULL)) < 0 ||
+        (err = wb_dispenser_reopen(d, run, &count)) < 0 ||
+        (err = wb_dispenser_neighbours(d, WB_SLICE_LIT("10.0.0.1"), ignore_row, NULL)) < 0 || (err = use_lists(d)) < 0)
+        goto done;
+    err = wb_dispenser_stat(d, 0, &stat);
+done:
+    wb_buf_release(&mem);
+    return err;
+}

@@ -42,6 +42,11 @@ struct place {
 int set_up_place(void **state);
 int tear_down_place(void **state);
 
+/* The place of a test, from its state. */
+#define PLACE(p) struct place *p = *state
+
+#define LEASE 1000 /* ms, in most tests */
+
 /* The same test with each database. */
 #define BOTH(test)                                                              \
     {#test " (sqlite)", test, set_up_place, tear_down_place, (void *)"sqlite"}, \
@@ -94,6 +99,9 @@ struct wb_site_row row_of(struct wb_dispenser *d, const char *name);
 
 /* Adds a site with one seed, http://NAME/, and resolves it to an address unless that is NULL; its id. */
 int64_t add_site(const struct place *place, const char *name, const char *address, int priority);
+/* Calls a bit of everything and returns the first error. */
+int use_everything(struct wb_dispenser *d);
+
 /* The number of a new run, without any site. */
 int begin_run(struct wb_dispenser *d, int64_t *run_out);
 void add_seed(struct wb_dispenser *d, int64_t run, const char *name, const char *url, bool anew);

@@ -3,10 +3,6 @@
 
 #include <limits.h>
 
-#define PLACE(p) struct place *p = *state
-
-#define LEASE 1000
-
 static bool text_is(struct wb_slice s, const char *text)
 {
     return wb_slice_equal(s, wb_slice_str(text));
@@ -292,144 +288,6 @@ static void test_resolved_late(void **state)
     check_tables(p);
 }
 
-/* ---- claiming ------------------------------------------------------------------------------------------------ */
-
-static void test_priority_order(void **state)
-{
-    PLACE(p);
-    struct told told;
-    /* Some of them share addresses, which must not change the order. */
-    int64_t a = add_site(p, "a.org", "10.0.0.1", 0), b = add_site(p, "b.org", "10.0.0.1", 5),
-            c = add_site(p, "c.org", "10.0.0.2", -5);
-    int64_t d = add_site(p, "d.org", "10.0.0.1", 0), e = add_site(p, "e.org", "10.0.0.3", 0),
-            f = add_site(p, "f.org", "10.0.0.3", INT_MAX);
-    const int64_t order[] = {f, b, a, d, e, c};
-
-    assert_int_equal(claim(p->d, p->run, "me", 0, LEASE, 4, &told), 4);
-    assert_memory_equal(told.ids, order, 4 * sizeof *order);
-    assert_string_equal(told.last_owner, "me");
-    assert_int_equal(told.last.state, WB_SITE_CLAIMED);
-    assert_int_equal(told.last.before, WB_SITE_READY);
-    assert_int_equal(told.last.lease_ms, LEASE);
-    check_tables(p);
-    assert_int_equal(claim(p->d, p->run, "me", 0, LEASE, 4, &told), 2);
-    assert_memory_equal(told.ids, order + 4, 2 * sizeof *order);
-    assert_int_equal(claim(p->d, p->run, "me", 0, LEASE, 4, &told), 0);
-    assert_int_equal(claim(p->d, p->run, "me", 0, LEASE, 0, &told), 0);
-    check_tables(p);
-}
-
-static void test_address_affinity(void **state)
-{
-    PLACE(p);
-    struct told told;
-    int64_t a = add_site(p, "a.org", "10.0.0.1 10.0.0.2", 0);
-    int64_t b = add_site(p, "b.org", "10.0.0.1", 0), c = add_site(p, "c.org", "10.0.0.2 10.0.0.1", 0),
-            d = add_site(p, "d.org", "10.0.0.1", 0);
-
-    assert_int_equal(claim(p->d, p->run, "m", 0, LEASE, 1, &told), 1);
-    assert_int_equal(told.ids[0], a);
-    /* Owners whose names come before and after that of the holder: both halves of the comparison. */
-    assert_int_equal(claim(p->d, p->run, "z", 0, LEASE * 2, 10, &told), 1);
-    assert_int_equal(told.ids[0], c);
-    assert_int_equal(claim(p->d, p->run, "a", 0, LEASE, 10, &told), 0);
-    /* The holder itself may claim more sites of the address. */
-    assert_int_equal(claim(p->d, p->run, "m", 0, LEASE, 1, &told), 1);
-    assert_int_equal(told.ids[0], b);
-    must_ok(report_one(p->d, "m", report_of(a, WB_SITE_DONE)));
-    assert_int_equal(claim(p->d, p->run, "a", 0, LEASE, 10, &told), 0);
-    must_ok(report_one(p->d, "m", report_of(b, WB_SITE_DONE)));
-    assert_int_equal(claim(p->d, p->run, "a", 0, LEASE, 10, &told), 1);
-    assert_int_equal(told.ids[0], d);
-    check_tables(p);
-}
-
-static void test_lease_expiry(void **state)
-{
-    PLACE(p);
-    struct told told;
-    int64_t a = add_site(p, "a.org", "10.0.0.1", 0), b = add_site(p, "b.org", "10.0.0.1", 0);
-
-    assert_int_equal(claim(p->d, p->run, "slow", 0, LEASE, 1, &told), 1);
-    assert_int_equal(claim(p->d, p->run, "quick", LEASE - 1, 2 * LEASE, 9, &told), 0);
-    /* Its own claims do not take a slow owner's sites away. */
-    assert_int_equal(claim(p->d, p->run, "slow", LEASE + 1, LEASE, 0, &told), 0);
-    set_clock(LEASE - 1);
-    must_ok(renew_until(p->d, WB_SLICE_LIT("slow"), LEASE));
-    assert_int_equal(claim(p->d, p->run, "quick", LEASE, 2 * LEASE, 9, &told), 2);
-    assert_int_equal(told.ids[0], a);
-    assert_int_equal(told.ids[1], b);
-    assert_int_equal(renew_until(p->d, WB_SLICE_LIT("slow"), 9 * LEASE), WB_E_BUSY);
-    assert_int_equal(renew_until(p->d, WB_SLICE_LIT("slow"), 9 * LEASE), WB_E_BUSY);
-    assert_int_equal(row_of(p->d, "a.org").lease_ms, 2 * LEASE);
-    assert_true(wb_slice_equal(row_of(p->d, "a.org").owner, WB_SLICE_LIT("quick")));
-    /* After a release the owner may renew again. */
-    must_ok(wb_dispenser_release(p->d, WB_SLICE_LIT("slow")));
-    must_ok(renew_until(p->d, WB_SLICE_LIT("slow"), 9 * LEASE));
-    must_ok(renew_until(p->d, WB_SLICE_LIT("quick"), 3 * LEASE));
-    assert_int_equal(row_of(p->d, "b.org").lease_ms, 3 * LEASE);
-    /* If a site is taken twice, each of its former owners learns of it. */
-    assert_int_equal(claim(p->d, p->run, "third", 3 * LEASE, 4 * LEASE, 9, &told), 2);
-    assert_int_equal(claim(p->d, p->run, "slow", 4 * LEASE, 5 * LEASE, 9, &told), 2);
-    assert_int_equal(renew_until(p->d, WB_SLICE_LIT("quick"), 9 * LEASE), WB_E_BUSY);
-    assert_int_equal(renew_until(p->d, WB_SLICE_LIT("third"), 9 * LEASE), WB_E_BUSY);
-    must_ok(renew_until(p->d, WB_SLICE_LIT("slow"), 9 * LEASE));
-    check_tables(p);
-}
-
-static void test_waiting(void **state)
-{
-    PLACE(p);
-    struct wb_dispenser_stat stat;
-    struct told told;
-    int64_t a = add_site(p, "a.org", "10.0.0.1", 0), b = add_site(p, "b.org", "10.0.0.2", 0);
-
-    assert_int_equal(claim(p->d, p->run, "me", 0, LEASE, 9, &told), 2);
-    struct wb_site_report report = report_of(a, WB_SITE_WAITING);
-    report.next_ms = 5000;
-    report.attempts = 3;
-    report.reason = WB_SLICE_LIT("503");
-    must_ok(report_one(p->d, "me", report));
-    report.id = b;
-    report.next_ms = 4000;
-    must_ok(report_one(p->d, "me", report));
-    must_ok(wb_dispenser_stat(p->d, p->run, &stat));
-    assert_int_equal(stat.waiting, 2);
-    assert_int_equal(stat.next_ms, 4000);
-    assert_int_equal(claim(p->d, p->run, "me", 3999, 9000, 9, &told), 0);
-    assert_int_equal(claim(p->d, p->run, "me", 4000, 9000, 9, &told), 1);
-    assert_int_equal(told.ids[0], b);
-    assert_int_equal(told.last.attempts, 3);
-    assert_int_equal(told.last.next_ms, 4000);
-    must_ok(wb_dispenser_stat(p->d, 0, &stat));
-    assert_int_equal(stat.next_ms, 5000);
-    assert_int_equal(claim(p->d, p->run, "me", 5000, 9000, 9, &told), 1);
-    must_ok(wb_dispenser_stat(p->d, p->run, &stat));
-    assert_int_equal(stat.next_ms, 0);
-    assert_int_equal(stat.claimed, 2);
-    check_tables(p);
-}
-
-static int refuse(void *context, const struct wb_site_row *row)
-{
-    (void)row;
-    ++*(unsigned *)context;
-    return 7;
-}
-
-static void test_callback_refuses(void **state)
-{
-    PLACE(p);
-    unsigned calls = 0;
-
-    add_site(p, "a.org", "10.0.0.1", 0);
-    add_site(p, "b.org", "10.0.0.2", 0);
-    assert_int_equal(claim_until(p->d, p->run, WB_SLICE_LIT("me"), 0, LEASE, 9, refuse, &calls), 7);
-    assert_int_equal(calls, 1);
-    assert_int_equal(row_of(p->d, "a.org").state, WB_SITE_CLAIMED);
-    assert_int_equal(row_of(p->d, "b.org").state, WB_SITE_CLAIMED);
-}
-
 /* ---- reports ---------------------------------------------------------------------------------------------------- */
 
 static void test_report_keeps(void **state)
@@ -628,88 +486,6 @@ static void test_join_shared_address(void **state)
     check_tables(p);
 }
 
-/*
- * ---- leaving
- * ----------------------------------------------------------------------------------------------------------
- */
-
-static void test_release(void **state)
-{
-    PLACE(p);
-    struct told told;
-    int64_t a = add_site(p, "a.org", "10.0.0.1", 0), b = add_site(p, "b.org", "10.0.0.2", 0),
-            c = add_site(p, "c.org", "10.0.0.3", 0);
-
-    claim(p->d, p->run, "dead", 0, LEASE, 2, &told);
-    claim(p->d, p->run, "alive", 0, LEASE, 1, &told);
-    struct wb_site_report report = report_of(b, WB_SITE_CLAIMED);
-    report.next_ms = 700;
-    must_ok(report_one(p->d, "dead", report));
-    must_ok(wb_dispenser_release(p->d, WB_SLICE_LIT("dead")));
-    assert_int_equal(row_of(p->d, "a.org").state, WB_SITE_READY);
-    assert_int_equal(row_of(p->d, "b.org").state, WB_SITE_READY);
-    assert_int_equal(row_of(p->d, "c.org").state, WB_SITE_CLAIMED);
-    assert_int_equal(claim(p->d, p->run, "next", 0, LEASE, 9, &told), 2);
-    assert_int_equal(told.ids[0], a);
-    assert_int_equal(told.ids[1], b);
-    assert_int_equal(told.last.next_ms, 700);
-    must_ok(wb_dispenser_release(p->d, WB_SLICE_LIT("nobody")));
-    assert_true(c > 0);
-    check_tables(p);
-}
-
-static int borrow(struct place *p, const char *name, const char *owner, int64_t now_ms, int64_t lease_ms,
-                  struct told *told)
-{
-    told->count = 0;
-    return borrow_until(p->d, wb_slice_str(name), WB_SLICE_LIT("https"), wb_slice_str(owner), now_ms, lease_ms, tell,
-                        told);
-}
-
-static void test_borrow(void **state)
-{
-    PLACE(p);
-    struct told told;
-    int64_t a = add_site(p, "a.org", "10.0.0.1", 0);
-
-    must_ok(borrow(p, "new.org", "me", 0, LEASE, &told));
-    assert_int_equal(told.last.before, WB_SITE_UNRESOLVED);
-    assert_int_equal(told.last.state, WB_SITE_CLAIMED);
-    assert_int_equal(told.last.run, 0);
-    assert_int_equal(borrow(p, "new.org", "you", 0, LEASE, &told), WB_E_BUSY);
-    assert_int_equal(told.count, 0);
-    assert_non_null(strstr(wb_error_message(), "new.org"));
-    must_ok(borrow(p, "new.org", "me", 0, LEASE, &told));
-    must_ok(borrow(p, "new.org", "you", LEASE, 2 * LEASE, &told));
-    assert_int_equal(told.last.before, WB_SITE_UNRESOLVED);
-    assert_int_equal(renew_until(p->d, WB_SLICE_LIT("me"), LEASE), WB_E_BUSY);
-    must_ok(wb_dispenser_release(p->d, WB_SLICE_LIT("you")));
-    assert_int_equal(row_of(p->d, "new.org").state, WB_SITE_UNRESOLVED);
-    /* A site whose address another owner holds is borrowed and returned. */
-    claim(p->d, p->run, "me", 0, LEASE, 9, &told);
-    must_ok(report_one(p->d, "me", report_of(a, WB_SITE_DONE)));
-    int64_t b = add_site(p, "b.org", "10.0.0.1", 0);
-    must_ok(borrow(p, "a.org", "me", 0, LEASE, &told));
-    assert_int_equal(told.last.before, WB_SITE_DONE);
-    assert_int_equal(claim(p->d, p->run, "you", 0, LEASE, 9, &told), 0);
-    must_ok(borrow(p, "b.org", "you", 0, LEASE, &told));
-    assert_int_equal(told.last.before, WB_SITE_READY);
-    must_ok(report_one(p->d, "me", report_of(a, WB_SITE_DONE)));
-    assert_int_equal(row_of(p->d, "a.org").state, WB_SITE_DONE);
-    /* A dead borrower leaves a finished site finished. */
-    must_ok(borrow(p, "a.org", "me", 0, LEASE, &told));
-    must_ok(wb_dispenser_release(p->d, WB_SLICE_LIT("me")));
-    assert_int_equal(row_of(p->d, "a.org").state, WB_SITE_DONE);
-    /* A new visit that is asked for in the meantime is not forgotten. */
-    must_ok(borrow(p, "a.org", "me", 0, LEASE, &told));
-    add_seed(p->d, p->run, "a.org", NULL, true);
-    assert_int_equal(row_of(p->d, "a.org").state, WB_SITE_CLAIMED);
-    must_ok(report_one(p->d, "me", report_of(a, told.last.before)));
-    assert_int_equal(row_of(p->d, "a.org").state, WB_SITE_UNRESOLVED);
-    assert_true(b > 0);
-    check_tables(p);
-}
-
 static void test_neighbours(void **state)
 {
     PLACE(p);
@@ -752,14 +528,23 @@ static void test_reopened(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        BOTH(test_new_row),        BOTH(test_add_again),       BOTH(test_seeds),           BOTH(test_long_seed),
-        BOTH(test_foreign_text),   BOTH(test_foreign_reason),  BOTH(test_unresolved),      BOTH(test_resolved_late),
+        BOTH(test_new_row),
+        BOTH(test_add_again),
+        BOTH(test_seeds),
+        BOTH(test_long_seed),
+        BOTH(test_foreign_text),
+        BOTH(test_foreign_reason),
+        BOTH(test_unresolved),
+        BOTH(test_resolved_late),
         BOTH(test_unresolvable),
-        BOTH(test_priority_order), BOTH(test_address_affinity), BOTH(test_lease_expiry),   BOTH(test_waiting),
-        BOTH(test_callback_refuses), BOTH(test_report_keeps),  BOTH(test_report_not_held),
+        BOTH(test_report_keeps),
+        BOTH(test_report_not_held),
         BOTH(test_done_with_new_seeds),
-        BOTH(test_anew),           BOTH(test_runs),            BOTH(test_release),         BOTH(test_borrow),
-        BOTH(test_neighbours),     BOTH(test_reopened),       BOTH(test_join_shared_address),
+        BOTH(test_anew),
+        BOTH(test_runs),
+        BOTH(test_neighbours),
+        BOTH(test_reopened),
+        BOTH(test_join_shared_address),
     };
 
     return cmocka_run_group_tests_name("dispenser", tests, NULL, end_server);

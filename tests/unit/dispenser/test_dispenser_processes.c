@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { SITES = 240, ADDRESSES = 80, PROCESSES = 4, LEASE = 1000000 };
+enum { SITES = 240, ADDRESSES = 80, PROCESSES = 4, LONG_LEASE = 1000000 };
 
 /* In memory that all processes share. */
 struct board {
@@ -84,7 +84,7 @@ static int work(void *context)
         struct wb_site_report reports[8];
         struct wb_dispenser_stat stat;
         w->held_count = 0;
-        must_ok(claim_until(d, 1, wb_slice_str(owner), 0, LEASE, 7, take, w));
+        must_ok(claim_until(d, 1, wb_slice_str(owner), 0, LONG_LEASE, 7, take, w));
         if (w->held_count == 0) {
             must_ok(wb_dispenser_stat(d, 1, &stat));
             if (stat.ready == 0)
@@ -94,7 +94,7 @@ static int work(void *context)
         }
         if (w->slow)
             usleep(3000);
-        must_ok(renew_until(d, wb_slice_str(owner), LEASE + 1));
+        must_ok(renew_until(d, wb_slice_str(owner), LONG_LEASE + 1));
         for (unsigned i = 0; i < w->held_count; i++) {
             reports[i] = report_of(w->held[i], WB_SITE_DONE);
             /* fill() gave the address by the id, in order. */
@@ -268,11 +268,12 @@ static void test_many(void **state)
                  (long long)(id - ready + others));
         must_ok(wb_dispenser_resolved(p->d, id, wb_slice_str(address), INT64_MAX, WB_SLICE_EMPTY));
     }
-    assert_int_equal(claim(p->d, p->run, "holder", 0, LEASE, 100, &told), 100);
+    assert_int_equal(claim(p->d, p->run, "holder", 0, LONG_LEASE, 100, &told), 100);
     assert_int_equal(told.ids[99], 100);
     for (int i = 0; i < 5; i++) {
         int64_t start_ns = test_cpu_ns();
-        assert_int_equal(claim(p->d, p->run, "other", 0, LEASE, 100, &told), i == 0 ? 100 : i == 1 ? others - 100 : 0);
+        assert_int_equal(claim(p->d, p->run, "other", 0, LONG_LEASE, 100, &told),
+                         i == 0 ? 100 : i == 1 ? others - 100 : 0);
         if (i < 2)
             assert_true(told.ids[0] == ready - others + 1 + i * 100);
         else

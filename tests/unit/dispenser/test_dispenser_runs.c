@@ -6,9 +6,7 @@
 
 #include <limits.h>
 
-#define PLACE(p) struct place *p = *state
-
-enum { LEASE = 1000, SEEDS_MAX = 8 };
+enum { SEEDS_MAX = 8 };
 
 struct entered {
     int64_t run, goes_on;
