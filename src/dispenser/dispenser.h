@@ -34,9 +34,7 @@
 #define WB_SITE_NAME_MAX 1024      /* wb_dispenser_add() leaves out longer names: nobody could resolve them */
 #define WB_SITE_NEIGHBOURS_MAX 256 /* the most sites that wb_dispenser_neighbours() and wb_dispenser_twins() return */
 
-/*
- * ---- a site -------------------------------------------------------------------------------------------------------
- */
+/* ---- a site ---------------------------------------------------------------------------------------------------- */
 
 /* The numbers are stored in the database. */
 enum wb_site_state {
@@ -104,10 +102,7 @@ struct wb_seed {
     uint16_t depth;
 };
 
-/*
- * ---- opening (dispenser.c, dispenser_url.c)
- * ------------------------------------------------------------------------
- */
+/* ---- opening (dispenser.c, dispenser_url.c) -------------------------------------------------------------------- */
 
 struct wb_dispenser;
 
@@ -140,10 +135,7 @@ int wb_dispenser_redact_url(struct wb_slice url, struct wb_buf *text_out);
 typedef void (*wb_dispenser_found)(void *context, bool problem, uint64_t offset, const char *message);
 int wb_dispenser_verify(const char *dir, wb_dispenser_found found, void *context);
 
-/*
- * ---- sites and runs (dispenser_add.c, dispenser_runs.c)
- * ------------------------------------------------------------
- */
+/* ---- sites and runs (dispenser_add.c, dispenser_runs.c) -------------------------------------------------------- */
 
 /* What is wanted of a site. */
 struct wb_site_plan {
@@ -193,10 +185,7 @@ int wb_dispenser_join_run(struct wb_dispenser *dispenser, int64_t run, bool all,
 /* Sites of a run that are DONE but have seeds that nobody took become READY again. *count_out: how many. */
 int wb_dispenser_reopen(struct wb_dispenser *dispenser, int64_t run, uint64_t *count_out);
 
-/*
- * ---- resolving names (dispenser.c, dispenser_report.c)
- * --------------------------------------------------------------
- */
+/* ---- resolving names (dispenser_read.c, dispenser_report.c) ---------------------------------------------------- */
 
 /*
  * Reports at most max sites of the run whose names need resolving: UNRESOLVED ones by id, then READY and WAITING ones
@@ -223,10 +212,7 @@ int wb_dispenser_unresolvable(struct wb_dispenser *dispenser, int64_t id, int64_
 /* Ends the wait of those sites that still have no address, so that the next run resolves them at once. */
 int wb_dispenser_resolve_again(struct wb_dispenser *dispenser, const int64_t *ids, size_t count, int64_t now_ms);
 
-/*
- * ---- leases (dispenser_claim.c)
- * ---------------------------------------------------------------------------------------
- */
+/* ---- leases (dispenser_claim.c) -------------------------------------------------------------------------------- */
 
 /*
  * The clock by which leases are measured. It is the database's clock, so that processes whose own clocks differ agree
@@ -271,10 +257,7 @@ int wb_dispenser_release(struct wb_dispenser *dispenser, struct wb_slice owner);
 typedef int (*wb_owner_each)(void *context, struct wb_slice owner);
 int wb_dispenser_owners(struct wb_dispenser *dispenser, struct wb_slice prefix, wb_owner_each each, void *context);
 
-/*
- * ---- what became of a site (dispenser_report.c)
- * ----------------------------------------------------------------------
- */
+/* ---- what became of a site (dispenser_report.c) ---------------------------------------------------------------- */
 
 /* What a crawler reports about a site that it holds. */
 struct wb_site_report {
@@ -307,10 +290,7 @@ int wb_dispenser_resume(struct wb_dispenser *dispenser, int64_t id);
 /* Makes a site wait until a given time, unless somebody holds it or it is over. WB_E_NOTFOUND. */
 int wb_dispenser_put_aside(struct wb_dispenser *dispenser, int64_t id, int64_t until_ms, struct wb_slice reason);
 
-/*
- * ---- fetch lists (dispenser_list.c)
- * ---------------------------------------------------------------------------------
- */
+/* ---- fetch lists (dispenser_list.c) ---------------------------------------------------------------------------- */
 
 /* The URLs that a fetch list asks for at one site, in order. */
 struct wb_site_list {
@@ -343,10 +323,7 @@ int wb_dispenser_newest_list(struct wb_dispenser *dispenser, int64_t *run_out);
  */
 int wb_dispenser_introduce(struct wb_dispenser *dispenser, const struct wb_site_plan *plans, size_t count);
 
-/*
- * ---- classes (dispenser_class.c)
- * --------------------------------------------------------------------------------------
- */
+/* ---- classes (dispenser_class.c) ------------------------------------------------------------------------------- */
 
 /* Sets classes, each found by its name. */
 int wb_dispenser_set_classes(struct wb_dispenser *dispenser, const struct wb_site_class *classes, size_t count);
@@ -355,10 +332,7 @@ int wb_dispenser_set_classes(struct wb_dispenser *dispenser, const struct wb_sit
 typedef int (*wb_class_each)(void *context, const struct wb_site_class *class);
 int wb_dispenser_classes(struct wb_dispenser *dispenser, wb_class_each each, void *context);
 
-/*
- * ---- reading (dispenser_read.c)
- * -----------------------------------------------------------------------------------------
- */
+/* ---- reading (dispenser_read.c) -------------------------------------------------------------------------------- */
 
 /* Reads one row by name. It borrows from mem. WB_E_NOTFOUND. */
 int wb_dispenser_get(struct wb_dispenser *dispenser, struct wb_slice name, struct wb_buf *mem,
@@ -394,10 +368,7 @@ struct wb_dispenser_stat {
 /* Counts the sites of a run; run 0: all sites. */
 int wb_dispenser_stat(struct wb_dispenser *dispenser, int64_t run, struct wb_dispenser_stat *stat_out);
 
-/*
- * ---- seed files (seeds.c)
- * ----------------------------------------------------------------------------------------------
- */
+/* ---- seed files (seeds.c) -------------------------------------------------------------------------------------- */
 
 struct wb_seed_class;
 

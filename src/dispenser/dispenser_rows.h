@@ -64,10 +64,7 @@ struct wb_dispenser_row_list WB_VEC_OF(struct wb_dispenser_row);
 /* Creates the tables if there are none, and brings older ones up to date. WB_E_NEWER. */
 int wb_dispenser_schema(struct wb_dispenser *d);
 
-/*
- * ---- transactions
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- transactions ---------------------------------------------------------------------------------------------- */
 
 /*
  * Runs work as one transaction. If the database asks for it (a deadlock, a lost connection), the transaction is
@@ -80,10 +77,7 @@ int wb_dispenser_transact(struct wb_dispenser *d, bool write, wb_dispenser_work 
 /* Inside a transaction: the time by the clock of leases. */
 int wb_dispenser_lease_now(struct wb_dispenser *d, int64_t *now_ms_out);
 
-/*
- * ---- parts of transactions (dispenser_add.c)
- * -------------------------------------------------------------------------
- */
+/* ---- parts of transactions (dispenser_add.c) ------------------------------------------------------------------- */
 
 struct wb_dispenser_addition {
     int64_t run;
@@ -109,10 +103,7 @@ int wb_dispenser_add_seeds(struct wb_dispenser *d, int64_t site, const struct wb
 int wb_dispenser_add_site(struct wb_dispenser *d, struct wb_dispenser_row *now, const struct wb_seed *seeds,
                           size_t count);
 
-/*
- * ---- one row in memory
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- one row in memory ----------------------------------------------------------------------------------------- */
 
 /* The row of a site that is not in the database yet: UNRESOLVED, with the settings of the run. */
 struct wb_dispenser_row wb_dispenser_row_new(struct wb_slice name, struct wb_slice scheme, int64_t run);
@@ -135,10 +126,7 @@ void wb_dispenser_row_make_plain(struct wb_dispenser_row *record);
 /* Ends the lease in the state that the row has now. If another visit was asked for meanwhile, that one starts. */
 void wb_dispenser_row_end_lease(struct wb_dispenser_row *record);
 
-/*
- * ---- reading
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------------------------- */
 
 /* Reads the current row of a statement. It borrows from the statement. WB_E_CORRUPT. */
 int wb_dispenser_row_read(const struct wb_dispenser *d, enum wb_dispenser_statement statement,
@@ -168,10 +156,7 @@ void wb_dispenser_row_list_release(struct wb_dispenser_row_list *list);
 /* Calls each for every row. If it returns non-zero, that is returned at once. */
 int wb_dispenser_row_list_each(const struct wb_dispenser_row_list *list, wb_site_each each, void *context);
 
-/*
- * ---- changing
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- changing -------------------------------------------------------------------------------------------------- */
 
 /* Changes the row `was` to what `now` says (id and name stay), and updates heads and counts. */
 int wb_dispenser_row_save(struct wb_dispenser *d, const struct wb_dispenser_row *was,
@@ -183,10 +168,7 @@ int wb_dispenser_row_insert(struct wb_dispenser *d, struct wb_dispenser_row *now
 /* Counts so many sites more (or fewer) in this run and state. */
 int wb_dispenser_count(struct wb_dispenser *d, int64_t run, enum wb_site_state state, int64_t sites);
 
-/*
- * ---- texts
- * -------------------------------------------------------------------------------------------------------------
- */
+/* ---- texts ----------------------------------------------------------------------------------------------------- */
 
 /* The first of several addresses that are separated by blanks. */
 struct wb_slice wb_dispenser_first_address(struct wb_slice addresses);

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 struct run_entry {
-    const struct wb_run_plan *wish;
+    const struct wb_run_plan *plan;
     int64_t run;        /* the run that the crawl gets */
     int64_t newest;     /* the newest unfinished run; 0: there is none */
     int64_t *open;      /* ids of the wanted sites that are open in that run */
@@ -70,14 +70,14 @@ static int search_counts(struct wb_dispenser *d, struct run_entry *e)
 }
 
 /* Calls found for each wanted site, with its row, or NULL if the dispenser does not have it. */
-static int each_wished(struct wb_dispenser *d, struct run_entry *e,
+static int each_wanted(struct wb_dispenser *d, struct run_entry *e,
                        void (*found)(struct run_entry *, const struct wb_site_row *))
 {
     int err = 0;
 
-    for (size_t i = 0; i < e->wish->count && err == 0; i++) {
+    for (size_t i = 0; i < e->plan->count && err == 0; i++) {
         struct wb_dispenser_row record = WB_DISPENSER_ROW_INIT;
-        struct wb_slice name = e->wish->plans[i].name;
+        struct wb_slice name = e->plan->plans[i].name;
         err = name.len > WB_SITE_NAME_MAX ? 0 : wb_dispenser_row_by_name(d, name, &record);
         if (err >= 0)
             found(e, err ? &record.row : NULL);
@@ -97,11 +97,11 @@ static int search_runs(struct wb_dispenser *d, struct run_entry *e)
 {
     int64_t run;
 
-    if (e->wish->all)
+    if (e->plan->all)
         return search_counts(d, e);
-    int err = each_wished(d, e, look_for_open);
-    for (size_t i = 0; i < e->wish->domain_count && err == 0; i++) {
-        err = WB_SQL_RUN(d->sql, S_DOMAIN_RUN, wb_sql_str(wb_slice_str(e->wish->domains[i])));
+    int err = each_wanted(d, e, look_for_open);
+    for (size_t i = 0; i < e->plan->domain_count && err == 0; i++) {
+        err = WB_SQL_RUN(d->sql, S_DOMAIN_RUN, wb_sql_str(wb_slice_str(e->plan->domains[i])));
         err = take_number(d, S_DOMAIN_RUN, err, &run);
         note_run(e, run);
     }
@@ -143,17 +143,17 @@ static int count_open(struct wb_dispenser *d, int64_t run, int64_t *count_out)
  * Counts the open sites of the run that are wanted: the seeds, or, with domains, the sites of these, which include
  * the seeds.
  */
-static int count_wished(struct wb_dispenser *d, struct run_entry *e, int64_t *count_out)
+static int count_wanted(struct wb_dispenser *d, struct run_entry *e, int64_t *count_out)
 {
     int64_t count = 0, some;
     int err = 0;
 
     if (e->open_count)
         qsort(e->open, e->open_count, sizeof *e->open, compare_ids);
-    for (size_t i = 0; e->wish->domain_count == 0 && i < e->open_count; i++)
+    for (size_t i = 0; e->plan->domain_count == 0 && i < e->open_count; i++)
         count += i == 0 || e->open[i] != e->open[i - 1];
-    for (size_t i = 0; i < e->wish->domain_count && err == 0; i++) {
-        err = WB_SQL_RUN(d->sql, S_DOMAIN_OPEN, wb_sql_str(wb_slice_str(e->wish->domains[i])), wb_sql_int(e->newest));
+    for (size_t i = 0; i < e->plan->domain_count && err == 0; i++) {
+        err = WB_SQL_RUN(d->sql, S_DOMAIN_OPEN, wb_sql_str(wb_slice_str(e->plan->domains[i])), wb_sql_int(e->newest));
         err = take_number(d, S_DOMAIN_OPEN, err, &some);
         count += some;
     }
@@ -163,7 +163,7 @@ static int count_wished(struct wb_dispenser *d, struct run_entry *e, int64_t *co
 
 static int compare_run(struct wb_dispenser *d, struct run_entry *e, bool *same_out)
 {
-    int64_t open = 0, wished = 0;
+    int64_t open = 0, wanted = 0;
     int err = 0;
 
     *same_out = false;
@@ -171,15 +171,15 @@ static int compare_run(struct wb_dispenser *d, struct run_entry *e, bool *same_o
     e->strange = false;
     if (!e->newest)
         return 0;
-    err = each_wished(d, e, compare_site);
+    err = each_wanted(d, e, compare_site);
     if (err < 0 || e->strange)
         return err;
-    if (!e->wish->all) {
+    if (!e->plan->all) {
         err = count_open(d, e->newest, &open);
         if (err == 0)
-            err = count_wished(d, e, &wished);
+            err = count_wanted(d, e, &wanted);
     }
-    *same_out = err == 0 && open == wished;
+    *same_out = err == 0 && open == wanted;
     return err;
 }
 
@@ -188,7 +188,7 @@ static int compare_run(struct wb_dispenser *d, struct run_entry *e, bool *same_o
 static int enter_run(struct wb_dispenser *d, void *context)
 {
     struct run_entry *e = context;
-    struct wb_dispenser_addition addition = {.plans = e->wish->plans, .count = e->wish->count};
+    struct wb_dispenser_addition addition = {.plans = e->plan->plans, .count = e->plan->count};
     bool same = false;
 
     e->run = e->newest = 0;
@@ -199,22 +199,22 @@ static int enter_run(struct wb_dispenser *d, void *context)
         e->run = e->newest;
     else if (err == 0)
         err = wb_dispenser_next_run(d, &e->run);
-    for (size_t i = 0; i < e->wish->count; i++)
-        e->wish->plans[i].continues = e->newest;
+    for (size_t i = 0; i < e->plan->count; i++)
+        e->plan->plans[i].continues = e->newest;
     addition.run = e->run;
     return err < 0 ? err : wb_dispenser_add_plans(d, &addition);
 }
 
-int wb_dispenser_enter_run(struct wb_dispenser *d, const struct wb_run_plan *wish, int64_t *run_out,
+int wb_dispenser_enter_run(struct wb_dispenser *d, const struct wb_run_plan *plan, int64_t *run_out,
                            int64_t *goes_on_out)
 {
-    struct run_entry e = {.wish = wish};
-    int err = wb_dispenser_check_plans(wish->plans, wish->count);
+    struct run_entry e = {.plan = plan};
+    int err = wb_dispenser_check_plans(plan->plans, plan->count);
 
     *run_out = *goes_on_out = 0;
     if (err < 0)
         return err;
-    e.open = wb_alloc_zero(wish->count + 1, sizeof *e.open);
+    e.open = wb_alloc_zero(plan->count + 1, sizeof *e.open);
     err = e.open ? wb_dispenser_transact(d, true, enter_run, &e) : WB_E_NOMEM;
     if (err == 0) {
         *run_out = e.run;

@@ -36,7 +36,7 @@ static int keep(struct wb_seeds *list, struct wb_slice text, struct wb_slice *ke
     return 0;
 }
 
-static int add_parsed(struct wb_seeds *list, const struct wb_url *url, const struct wb_site_plan *wish)
+static int add_parsed(struct wb_seeds *list, const struct wb_url *url, const struct wb_site_plan *wanted)
 {
     struct wb_buf key = WB_BUF_INIT;
     struct wb_slice href = wb_url_href(url);
@@ -46,7 +46,7 @@ static int add_parsed(struct wb_seeds *list, const struct wb_url *url, const str
         return WB_E_NOMEM;
     struct wb_site_plan *plan = &list->plans[list->count];
     struct wb_seed *seed = &list->seeds[list->count];
-    *plan = *wish;
+    *plan = *wanted;
     *seed = (struct wb_seed){0};
     if (url->has_fragment)
         href.len = url->fragment_at - 1;
@@ -63,7 +63,7 @@ static int add_parsed(struct wb_seeds *list, const struct wb_url *url, const str
     return err;
 }
 
-static int add_url(struct wb_seeds *list, struct wb_slice text, const struct wb_site_plan *wish)
+static int add_url(struct wb_seeds *list, struct wb_slice text, const struct wb_site_plan *wanted)
 {
     struct wb_url url = WB_URL_INIT;
     struct wb_buf whole = WB_BUF_INIT;
@@ -85,13 +85,13 @@ static int add_url(struct wb_seeds *list, struct wb_slice text, const struct wb_
     if (err == 0 && (!wb_url_is_http(&url) || wb_url_host(&url).len == 0))
         err = wb_fail(WB_E_INVALID, "'%.*s' is not an http or https URL", WB_SLICE_ARG(text));
     if (err == 0)
-        err = add_parsed(list, &url, wish);
+        err = add_parsed(list, &url, wanted);
     wb_buf_release(&whole);
     wb_url_release(&url);
     return err == WB_E_PROTO ? WB_E_INVALID : err;
 }
 
-static struct wb_site_plan no_wish(void)
+static struct wb_site_plan default_plan(void)
 {
     return (struct wb_site_plan){.class_name = WB_SLICE_EMPTY, .priority = INT_MIN, .delay_ms = -2, .budget = -2,
                                  .revisit = true};
@@ -99,9 +99,9 @@ static struct wb_site_plan no_wish(void)
 
 int wb_seeds_add(struct wb_seeds *list, struct wb_slice url)
 {
-    struct wb_site_plan wish = no_wish();
+    struct wb_site_plan wanted = default_plan();
 
-    return add_url(list, url, &wish);
+    return add_url(list, url, &wanted);
 }
 
 /* ---- lines ---------------------------------------------------------------------------------------- */
@@ -153,7 +153,7 @@ static const struct wb_seed_class *find_class(const struct wb_seeds *list, struc
 }
 
 /* Applies one setting, such as delay=20, to a plan. */
-static int set_wish(struct wb_seeds *list, struct wb_slice word, struct wb_site_plan *wish)
+static int apply_setting(struct wb_seeds *list, struct wb_slice word, struct wb_site_plan *wanted)
 {
     static const struct wb_seed_class small = {"small", -10, 20000, -2};
     const char *equals = memchr(word.ptr, '=', word.len);
@@ -167,16 +167,16 @@ static int set_wish(struct wb_seeds *list, struct wb_slice word, struct wb_site_
     bool negative = value.len && value.ptr[0] == '-';
     struct wb_slice digits = negative ? wb_slice(value.ptr + 1, value.len - 1) : value;
     if (wb_slice_equal(name, WB_SLICE_LIT("delay"))) {
-        if (parse_time(value, false, &wish->delay_ms))
+        if (parse_time(value, false, &wanted->delay_ms))
             return 0;
     } else if (wb_slice_equal(name, WB_SLICE_LIT("budget"))) {
         if (!negative && wb_slice_to_u64(digits, &number) && number < INT64_MAX) {
-            wish->budget = (int64_t)number;
+            wanted->budget = (int64_t)number;
             return 0;
         }
     } else if (wb_slice_equal(name, WB_SLICE_LIT("priority"))) {
         if (wb_slice_to_u64(digits, &number) && number <= PRIORITY_MAX) {
-            wish->priority = negative ? -(int)number : (int)number;
+            wanted->priority = negative ? -(int)number : (int)number;
             return 0;
         }
     } else if (wb_slice_equal(name, WB_SLICE_LIT("class"))) {
@@ -184,10 +184,10 @@ static int set_wish(struct wb_seeds *list, struct wb_slice word, struct wb_site_
         if (!class && wb_slice_equal(value, WB_SLICE_LIT("small")))
             class = &small;
         if (class) {
-            wish->priority = class->priority;
-            wish->delay_ms = class->delay_ms;
-            wish->budget = class->budget;
-            return keep(list, value, &wish->class_name);
+            wanted->priority = class->priority;
+            wanted->delay_ms = class->delay_ms;
+            wanted->budget = class->budget;
+            return keep(list, value, &wanted->class_name);
         }
     }
     return wb_fail(WB_E_INVALID,
@@ -197,7 +197,7 @@ static int set_wish(struct wb_seeds *list, struct wb_slice word, struct wb_site_
 }
 
 /* Applies a setting that only a class can have. Returns 1 if the word was one, 0 if it is some other setting. */
-static int set_class(struct wb_slice word, struct wb_site_class *class)
+static int apply_class_setting(struct wb_slice word, struct wb_site_class *class)
 {
     uint64_t number;
     bool fetches = wb_slice_starts(word, WB_SLICE_LIT("fetches=")), min = wb_slice_starts(word, WB_SLICE_LIT("min="));
@@ -219,7 +219,7 @@ static int set_class(struct wb_slice word, struct wb_site_class *class)
 }
 
 /* Adds a class, or redefines it. */
-static int keep_class(struct wb_seeds *list, struct wb_slice name, const struct wb_site_plan *wish,
+static int keep_class(struct wb_seeds *list, struct wb_slice name, const struct wb_site_plan *wanted,
                       const struct wb_site_class *site_class)
 {
     const struct wb_seed_class *found = find_class(list, name);
@@ -234,37 +234,38 @@ static int keep_class(struct wb_seeds *list, struct wb_slice name, const struct 
             return WB_E_NOMEM;
         list->class_count++;
     }
-    list->classes[at] = (struct wb_seed_class){list->classes[at].name, wish->priority, wish->delay_ms, wish->budget};
+    list->classes[at] = (struct wb_seed_class){list->classes[at].name, wanted->priority, wanted->delay_ms,
+                                               wanted->budget};
     list->site_classes[at] = *site_class;
     list->site_classes[at].name = wb_slice_str(list->classes[at].name);
-    list->site_classes[at].delay_ms = wish->delay_ms >= 0 ? wish->delay_ms : -1;
+    list->site_classes[at].delay_ms = wanted->delay_ms >= 0 ? wanted->delay_ms : -1;
     return 0;
 }
 
 static int add_class(struct wb_seeds *list, struct wb_slice rest)
 {
     struct wb_slice name = next_word(&rest);
-    struct wb_site_plan wish = no_wish();
+    struct wb_site_plan wanted = default_plan();
     struct wb_site_class class = {.fetches = -1, .delay_ms = -1};
 
     if (!name.len)
         return wb_fail(WB_E_INVALID, "a class needs a name");
     for (struct wb_slice word = next_word(&rest); word.len && word.ptr[0] != '#'; word = next_word(&rest)) {
-        int err = set_class(word, &class);
+        int err = apply_class_setting(word, &class);
         if (err == 0)
-            err = set_wish(list, word, &wish);
+            err = apply_setting(list, word, &wanted);
         if (err < 0)
             return err;
     }
     if (class.max_ms && class.min_ms > class.max_ms)
         return wb_fail(WB_E_INVALID, "class %.*s: min is more than max", WB_SLICE_ARG(name));
-    return keep_class(list, name, &wish, &class);
+    return keep_class(list, name, &wanted, &class);
 }
 
 int wb_seeds_line(struct wb_seeds *list, struct wb_slice line)
 {
     struct wb_slice rest = wb_slice_trim(line);
-    struct wb_site_plan wish = no_wish();
+    struct wb_site_plan wanted = default_plan();
 
     if (!rest.len || rest.ptr[0] == '#')
         return 0;
@@ -272,11 +273,11 @@ int wb_seeds_line(struct wb_seeds *list, struct wb_slice line)
     if (wb_slice_equal(url, WB_SLICE_LIT("class")))
         return add_class(list, rest);
     for (struct wb_slice word = next_word(&rest); word.len && word.ptr[0] != '#'; word = next_word(&rest)) {
-        int err = set_wish(list, word, &wish);
+        int err = apply_setting(list, word, &wanted);
         if (err < 0)
             return err;
     }
-    return add_url(list, url, &wish);
+    return add_url(list, url, &wanted);
 }
 
 static int read_input(const char *path, struct wb_buf *text)

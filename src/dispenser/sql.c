@@ -37,6 +37,7 @@ const char *wb_sql_id_type(const struct wb_sql *sql)
 int wb_sql_clock(struct wb_sql *sql, int64_t *now_ms_out)
 {
     check_handle(sql);
+    WB_CHECK(sql->in_transaction);
     *now_ms_out = 0;
     return sql->driver->clock(sql, now_ms_out);
 }
@@ -50,6 +51,7 @@ int wb_sql_clock_epoch(const struct wb_sql *sql, int64_t *epoch_out)
 int wb_sql_has_table(struct wb_sql *sql, const char *name)
 {
     check_handle(sql);
+    WB_CHECK(sql->in_transaction);
     return sql->driver->has_table(sql, name);
 }
 
@@ -62,24 +64,32 @@ int wb_sql_exec(struct wb_sql *sql, const char *text)
 int wb_sql_begin(struct wb_sql *sql, bool write)
 {
     check_handle(sql);
-    return sql->driver->begin(sql, write);
+    WB_CHECK(!sql->in_transaction);
+    int err = sql->driver->begin(sql, write);
+    sql->in_transaction = err == 0;
+    return err;
 }
 
 int wb_sql_commit(struct wb_sql *sql)
 {
     check_handle(sql);
-    return sql->driver->commit(sql);
+    WB_CHECK(sql->in_transaction);
+    int err = sql->driver->commit(sql);
+    sql->in_transaction = err < 0; /* then the caller rolls back */
+    return err;
 }
 
 void wb_sql_rollback(struct wb_sql *sql)
 {
     check_handle(sql);
     sql->driver->rollback(sql);
+    sql->in_transaction = false;
 }
 
 int wb_sql_run(struct wb_sql *sql, unsigned statement, const struct wb_sql_value *values, unsigned count)
 {
     check_handle(sql);
+    WB_CHECK(sql->in_transaction);
     WB_CHECK(statement < sql->count);
     WB_CHECK(count <= WB_SQL_VALUES_MAX);
     for (unsigned i = 0; i < count; i++) {

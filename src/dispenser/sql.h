@@ -59,10 +59,7 @@ static inline struct wb_sql_value wb_sql_str(struct wb_slice text)
 
 #define WB_SQL_VALUES_MAX 32 /* the most parameters that a statement has */
 
-/*
- * ---- opening
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- opening --------------------------------------------------------------------------------------------------- */
 
 /* Opens a SQLite file, or creates it. texts is the table of statements; it must outlive the handle. */
 int wb_sql_open_sqlite(const char *path, const char *const *texts, unsigned count, struct wb_sql **sql_out);
@@ -84,10 +81,7 @@ extern unsigned wb_sql_reopen_tries;
 /* What messages call the database: the path of the file, or "the PostgreSQL server at HOST". */
 const char *wb_sql_where(const struct wb_sql *sql);
 
-/*
- * ---- clock and schema
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- clock and schema ------------------------------------------------------------------------------------------ */
 
 /*
  * Inside a transaction: the database's clock, in milliseconds. PostgreSQL's counts from 1970. That of SQLite, whose
@@ -110,10 +104,7 @@ int wb_sql_has_table(struct wb_sql *sql, const char *name);
 /* Runs statements that have no parameters and return no rows, separated by ';'. */
 int wb_sql_exec(struct wb_sql *sql, const char *text);
 
-/*
- * ---- transactions and statements
- * -----------------------------------------------------------------------------------------
- */
+/* ---- transactions and statements ------------------------------------------------------------------------------- */
 
 int wb_sql_begin(struct wb_sql *sql, bool write);
 int wb_sql_commit(struct wb_sql *sql);
@@ -140,10 +131,7 @@ struct wb_slice wb_sql_text(const struct wb_sql *sql, unsigned statement, unsign
 /* Ends a statement before its last row. Does nothing if it has ended. */
 void wb_sql_end(struct wb_sql *sql, unsigned statement);
 
-/*
- * ---- for those who implement it
- * -------------------------------------------------------------------------------------------
- */
+/* ---- for those who implement it -------------------------------------------------------------------------------- */
 
 /*
  * One kind of database. Each slot does what the function of the same name above promises; sql.c checks the arguments
@@ -173,6 +161,7 @@ struct wb_sql {
     uint32_t magic;
     const struct wb_sql_driver *driver;
     int process;              /* the id of the process that opened it */
+    bool in_transaction;      /* between wb_sql_begin() and wb_sql_commit() or wb_sql_rollback() */
     char *where;              /* for messages */
     const char *const *texts; /* the statements */
     unsigned count;

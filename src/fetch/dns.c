@@ -273,9 +273,7 @@ static void on_tell(evutil_socket_t fd, short what, void *arg)
     dns->freed = NULL;
 }
 
-/*
- * ---- what needs no question ---------------------------------------------------------------------------------------
- */
+/* ---- what needs no question ------------------------------------------------------------------------------------ */
 
 static bool ends_in(struct wb_slice host, struct wb_slice suffix)
 {
@@ -322,10 +320,7 @@ static bool answer_offhand(const struct wb_dns *dns, struct wb_slice host, uint1
     return false;
 }
 
-/*
- * ---- the door
- * --------------------------------------------------------------------------------------------------------
- */
+/* ---- the door -------------------------------------------------------------------------------------------------- */
 
 int wb_dns_override(struct wb_dns *dns, const char *text)
 {

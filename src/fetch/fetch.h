@@ -22,10 +22,7 @@
 
 struct event_base;
 
-/*
- * ---- addresses (fetch_address.c)
- * -----------------------------------------------------------------------------------
- */
+/* ---- addresses (fetch_address.c) ------------------------------------------------------------------------------- */
 
 /* An address of IPv4 or IPv6. */
 struct wb_address {
@@ -47,10 +44,7 @@ bool wb_address_equal(const struct wb_address *a, const struct wb_address *b);
  */
 const char *wb_address_private(const struct wb_address *address);
 
-/*
- * ---- names (dns.c)
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- names (dns.c) --------------------------------------------------------------------------------------------- */
 
 /*
  * Resolves names with c-ares. Answers are cached until they expire (by their TTL, held within bounds), negative ones
@@ -102,10 +96,7 @@ typedef void (*wb_dns_done)(void *context, const struct wb_dns_answer *answer);
  */
 int wb_dns_resolve(struct wb_dns *dns, struct wb_slice host, uint16_t port, wb_dns_done done, void *context);
 
-/*
- * ---- requests (fetch.c)
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- requests (fetch.c) ---------------------------------------------------------------------------------------- */
 
 /*
  * Sends requests with libcurl. Each is for one URL at one address that was resolved and approved before. Every
@@ -197,10 +188,7 @@ void wb_fetch_stop(struct wb_fetcher *fetcher, bool (*wanted)(void *context), co
 /* The process's clock was moved (wb_clock_follow): moves the times of requests under way by the same amount. */
 void wb_fetcher_shift(struct wb_fetcher *fetcher, int64_t by_ms);
 
-/*
- * ---- robots.txt (robots.c)
- * ---------------------------------------------------------------------------------------------
- */
+/* ---- robots.txt (robots.c) ------------------------------------------------------------------------------------- */
 
 /*
  * A robots.txt (RFC 9309), as far as it concerns one agent: the rules of all groups that name it, or of the "*"

@@ -72,7 +72,7 @@ static int set_address(struct wb_fetch_transfer *transfer, const struct wb_addre
     return 0;
 }
 
-/* A header line; none where the value could be more than one line, or is long for what it is. */
+/* Makes a header line; leaves it empty if the value could become more than one line, or is absurdly long. */
 static int write_validator(struct wb_buf *line, const char *name, struct wb_slice value)
 {
     wb_buf_clear(line);

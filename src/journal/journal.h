@@ -288,10 +288,7 @@ struct wb_journal_step {
 int wb_journal_reader_step(struct wb_journal_reader *reader, struct wb_edit_place *at, struct wb_edit *edit_out,
                            struct wb_journal_step *step_out);
 
-/*
- * ---- recovery and verification
- * -------------------------------------------------------------------------------------
- */
+/* ---- recovery and verification --------------------------------------------------------------------------------- */
 
 /*
  * Finds logs whose writer died: they are not marked as ended, and no process has locked them. Calls orphan for the
@@ -313,10 +310,7 @@ int wb_journal_recover(const char *dir, wb_journal_orphan orphan, void *context)
 typedef void (*wb_journal_found)(void *context, bool problem, const char *file, uint64_t offset, const char *message);
 int wb_journal_verify(const char *dir, wb_journal_found found, void *context, uint64_t *records_out);
 
-/*
- * ---- logs as files
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- logs as files --------------------------------------------------------------------------------------------- */
 
 #define WB_JOURNAL_RECORDS_AT 64 /* offset of the first record in a log */
 
@@ -361,10 +355,7 @@ void wb_journal_needs_release(struct wb_journal_needs *needs);
  */
 int wb_journal_remove_logs(const char *dir, const uint32_t *logs, size_t count, uint64_t *bytes_out);
 
-/*
- * ---- what the journal records about a page that has content (pagefacts.c)
- * ------------------------------------------
- */
+/* ---- what the journal records about a page that has content (pagefacts.c) -------------------------------------- */
 
 struct wb_link_slot;
 

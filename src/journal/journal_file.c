@@ -126,10 +126,7 @@ size_t wb_journal_numbers_find(const struct wb_journal_numbers *numbers, uint32_
     return low;
 }
 
-/*
- * ---- creating
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- creating -------------------------------------------------------------------------------------------------- */
 
 static int open_number(const char *journal, uint32_t number, unsigned flags, struct wb_journal_file *file_out)
 {
@@ -218,10 +215,7 @@ int wb_journal_file_create(const char *journal, uint64_t writer, uint32_t after,
     return err;
 }
 
-/*
- * ---- opening and ending
- * ----------------------------------------------------------------------------------------------
- */
+/* ---- opening and ending ---------------------------------------------------------------------------------------- */
 
 /* A power failure can leave a file with its length but without its bytes: then they are zero. */
 static bool is_zero(const char *bytes, size_t len)

@@ -1,5 +1,5 @@
 /*
- * journal_logs.c - the logs of a journal as files: lists them, tells who writes them, and removes them.
+ * journal_logs.c - the logs of a journal as files: lists them, says who writes them, and removes them.
  *
  * It never decides which logs are no longer needed: webdb knows what it has merged, the crawl knows which visits
  * are unfinished, and both pass that in as values.

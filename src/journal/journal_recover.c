@@ -31,9 +31,7 @@ struct orphan_log {
 
 struct orphan_logs WB_VEC_OF(struct orphan_log);
 
-/*
- * ---- the last record of each site ---------------------------------------------------------------------------------
- */
+/* ---- the last record of each site ------------------------------------------------------------------------------ */
 
 struct last_record {
     uint64_t hash, site;
@@ -91,10 +89,7 @@ static int report_lasts(struct wb_journal_reader *reader, const union last_recor
     return err;
 }
 
-/*
- * ---- adopting logs
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- adopting logs --------------------------------------------------------------------------------------------- */
 
 /*
  * Returns 1 with the log locked, or 0 if we must leave it alone: it has ended, its writer is alive, or it is damaged.
@@ -178,10 +173,7 @@ static int compare_orphans(const void *a, const void *b)
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/*
- * ---- reading and ending them
- * -------------------------------------------------------------------------------------------
- */
+/* ---- reading and ending them ----------------------------------------------------------------------------------- */
 
 static int read_orphan(struct wb_journal_reader *reader, struct orphan_log *orphan, union last_records *lasts)
 {

@@ -277,10 +277,7 @@ static void test_callback_refuses(void **state)
     assert_int_equal(row_of(p->d, "b.org").state, WB_SITE_CLAIMED);
 }
 
-/*
- * ---- leaving
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- leaving --------------------------------------------------------------------------------------------------- */
 
 static void test_release(void **state)
 {
