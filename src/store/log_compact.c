@@ -36,6 +36,7 @@ static void tell(struct wb_log_compaction *c, bool stays, uint64_t offset, const
 {
     char file[WB_SEGMENT_NAME_MAX];
 
+    WB_CHECK(message[0] != '\0');
     WB_CHECK(c->magic == WB_LOG_COMPACTION_MAGIC);
     WB_CHECK(c->row.number > 0);
     c->result.damaged += stays;
@@ -50,6 +51,7 @@ static void tell_of_damages(struct wb_log_compaction *c)
 {
     char message[WB_ERROR_MESSAGE_MAX];
 
+    WB_CHECK(c->txn.kind == WB_CATALOG_TXN_CLOSED);
     WB_CHECK(c->magic == WB_LOG_COMPACTION_MAGIC);
     for (size_t i = 0; i < c->live.damages.count; i++) {
         const struct wb_log_damage *damage = &c->live.damages.items[i];
@@ -75,6 +77,7 @@ static void tell_of_damages(struct wb_log_compaction *c)
 
 static int begin_reading(struct wb_log_compaction *c)
 {
+    WB_CHECK(c->row.number > 0);
     WB_CHECK(c->txn.kind == WB_CATALOG_TXN_CLOSED);
 
     int err = wb_catalog_txn_read(c->log->catalog, &c->txn);
@@ -89,6 +92,7 @@ static int begin_reading(struct wb_log_compaction *c)
  */
 static int publish(struct wb_log_compaction *c, struct wb_catalog_segment *row_inout)
 {
+    WB_CHECK(c->magic == WB_LOG_COMPACTION_MAGIC);
     WB_CHECK(c->txn.kind == WB_CATALOG_TXN_CLOSED);
 
     const struct wb_catalog_segment *before = &c->row;
@@ -140,6 +144,7 @@ static int create_revision(struct wb_log_compaction *c)
     char name[WB_SEGMENT_NAME_MAX];
     int err;
 
+    WB_CHECK(c->magic == WB_LOG_COMPACTION_MAGIC);
     WB_CHECK(c->to.file.fd < 0);
     wb_segment_name(c->row.number, c->row.revision + 1, name);
     char *path = wb_path_join(c->log->dir, name);
@@ -153,6 +158,7 @@ static int create_revision(struct wb_log_compaction *c)
 /* Writes the file of the next revision, complete and synced. If this fails, the caller removes the file. */
 static int write_revision(struct wb_log_compaction *c, struct wb_catalog_segment *row_out)
 {
+    WB_CHECK(c->txn.kind == WB_CATALOG_TXN_HELD);
     WB_CHECK(c->row.live > 0);
 
     uint64_t map_bytes = 0;
@@ -191,6 +197,7 @@ static void discard_revision(struct wb_log_compaction *c)
 {
     struct wb_error_copy why;
 
+    WB_CHECK(c->magic == WB_LOG_COMPACTION_MAGIC);
     WB_CHECK(c->txn.kind == WB_CATALOG_TXN_CLOSED);
     wb_error_save(WB_E_IO, &why);
     if (c->to.file.path)
@@ -200,6 +207,8 @@ static void discard_revision(struct wb_log_compaction *c)
 
 static int sync_pages_dir(struct wb_log *log)
 {
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
+
     char *pages = wb_path_join(log->dir, WB_SEGMENT_DIR);
     int err = pages ? wb_path_sync_dir(pages) : WB_E_NOMEM;
 
@@ -242,6 +251,7 @@ static int compact_segment(struct wb_log_compaction *c)
 /* Opens the segment. If all its pages are dead it will be deleted, so damage in its file does not matter. */
 static int open_segment(struct wb_log_compaction *c, const struct wb_catalog_segment *row)
 {
+    WB_CHECK(c->magic == WB_LOG_COMPACTION_MAGIC);
     WB_CHECK(c->from.file.fd < 0);
 
     int err = wb_segment_open(c->log->dir, c->log->superblock.id, row, true, &c->from);
@@ -257,6 +267,7 @@ static int consider_segment(struct wb_log_compaction *c, const struct wb_catalog
 {
     int err;
 
+    WB_CHECK(c->txn.kind == WB_CATALOG_TXN_CLOSED);
     WB_CHECK(row->number > 0);
     WB_CHECK(row->live <= row->pages);
     if (row->pages == 0 || (row->bytes_dead == 0 && row->removed == 0 && row->live > 0))
@@ -287,6 +298,7 @@ static int consider_segment(struct wb_log_compaction *c, const struct wb_catalog
 
 static int compact_all(struct wb_log_compaction *c)
 {
+    WB_CHECK(c->magic == WB_LOG_COMPACTION_MAGIC);
     WB_CHECK(c->total == 0);
     WB_CHECK(c->done == 0);
 
@@ -305,6 +317,8 @@ static int compact_all(struct wb_log_compaction *c)
 /* Gives up the segment that this handle appends to, so that it can be compacted too. */
 static int release_tails(struct wb_log *log)
 {
+    WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
+
     struct wb_store_commit_counts counts = {0};
     int err = wb_log_commit(&log->store, &counts);
 
@@ -315,6 +329,9 @@ static int release_tails(struct wb_log *log)
 /* Makes sure that no other process compacts the same repository. */
 static int lock_compaction(const struct wb_log *log, struct wb_file *lock_out)
 {
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
+    WB_CHECK(lock_out->fd < 0);
+
     char *path = wb_path_join(log->dir, COMPACT_LOCK_NAME);
     int err = path ? wb_file_open(path, WB_FILE_WRITE | WB_FILE_CREATE, lock_out) : WB_E_NOMEM;
 

@@ -29,6 +29,7 @@ static int add_unscrubbed(struct wb_log_compaction *c, const struct wb_block_hea
 {
     struct wb_log_unscrubbed block = {.at = head->logical, .lost = lost};
 
+    WB_CHECK(c->magic == WB_LOG_COMPACTION_MAGIC);
     WB_CHECK(c->row.removed > 0);
     snprintf(block.why, sizeof block.why, "%s", wb_error_message());
     wb_segment_locate(&c->from, head->logical, &block.at);
@@ -53,6 +54,8 @@ static int put_lost(const struct wb_block_entry *entry, struct wb_buf *record_ou
 static int rebuild(struct wb_log_compaction *c, const struct wb_block_head *head, const char *block, const bool *dead,
                    size_t live)
 {
+    WB_CHECK(c->builder != NULL);
+    WB_CHECK(c->zstd != NULL);
     WB_CHECK(c->magic == WB_LOG_COMPACTION_MAGIC);
     WB_CHECK(live > 0);
     WB_CHECK(live < head->count);
@@ -104,6 +107,7 @@ static uint64_t count_lead_dead(const struct wb_block_head *head, const char *di
 {
     uint64_t count = 0;
 
+    WB_CHECK(head->count <= WB_BLOCK_PAGES_MAX);
     WB_CHECK(head->count > 0);
     for (size_t i = 0; i < head->count; i++)
         count += dead[i] && wb_block_entry_read(directory, i).flags & WB_BLOCK_ENTRY_LEAD;
@@ -112,6 +116,7 @@ static uint64_t count_lead_dead(const struct wb_block_head *head, const char *di
 
 static int add_to_map(struct wb_log_compaction *c, uint64_t logical, uint64_t physical)
 {
+    WB_CHECK(c->map.count == 0 || c->map.items[c->map.count - 1].logical < logical);
     WB_CHECK(c->map.count == 0 || c->map.items[c->map.count - 1].physical < physical);
     return wb_vec_push(&c->map, (struct wb_segment_map_entry){logical, physical});
 }
@@ -131,6 +136,7 @@ static void write_bytes(void *context)
 /* Waits until everything that was handed over is in the file. */
 static int wait_for_writing(struct wb_log_compaction *c)
 {
+    WB_CHECK(c->pool != NULL);
     WB_CHECK(c->magic == WB_LOG_COMPACTION_MAGIC);
     wb_pool_wait(c->pool);
     return c->writing.error.code < 0 ? wb_error_restore(&c->writing.error) : 0;
@@ -139,6 +145,7 @@ static int wait_for_writing(struct wb_log_compaction *c)
 /* Hands the collected blocks to the writing thread. */
 static int write_out(struct wb_log_compaction *c)
 {
+    WB_CHECK(c->magic == WB_LOG_COMPACTION_MAGIC);
     WB_CHECK(c->out_at >= WB_SEGMENT_HEADER_BYTES);
 
     struct wb_log_compact_write *w = &c->writing;
@@ -161,6 +168,7 @@ static int copy_damage(struct wb_log_compaction *c, uint64_t at, uint64_t end)
         c->damages < c->live.damages.count ? &c->live.damages.items[c->damages++] : NULL;
     int err = 0;
 
+    WB_CHECK(c->magic == WB_LOG_COMPACTION_MAGIC);
     WB_CHECK(at < end);
     if (!damage || damage->at != at || damage->end != end)
         return wb_fail(WB_E_CORRUPT, "%s at %llu: read twice, with different results", c->from.file.path,
@@ -193,6 +201,7 @@ static int copy_block(struct wb_log_compaction *c, const struct wb_block_head *h
     size_t live = 0;
     int err;
 
+    WB_CHECK(c->magic == WB_LOG_COMPACTION_MAGIC);
     WB_CHECK(c->judged <= c->live.count);
     WB_CHECK(head->count <= c->live.count - c->judged);
     c->judged += head->count;
@@ -236,6 +245,9 @@ int wb_log_copy_blocks(struct wb_log_compaction *c)
     uint64_t at, before = c->done;
     int err;
 
+    WB_CHECK(c->magic == WB_LOG_COMPACTION_MAGIC);
+    WB_CHECK(c->judged == 0);
+    WB_CHECK(c->map.count == 0);
     WB_CHECK(c->txn.kind == WB_CATALOG_TXN_HELD);
     WB_CHECK(c->to.file.fd >= 0);
     wb_segment_walk_init(&walk, &c->from, wb_log_blocks_end(&c->row));

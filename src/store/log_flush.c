@@ -87,6 +87,7 @@ void wb_log_builders_free(struct wb_log_builders *builders)
 /* Counts a job as done. The caller holds the builders' lock. */
 static void end_job(struct block_job *job)
 {
+    WB_CHECK(job->count > 0);
     WB_CHECK(job->flight != NULL);
     WB_CHECK(job->builders != NULL);
     WB_CHECK(job->flight->left > 0);
@@ -144,6 +145,7 @@ static int compare_site_order(const void *a, const void *b)
  */
 static bool block_ends(const struct wb_block_page *next, const struct wb_block_page *last, size_t count, size_t bytes)
 {
+    WB_CHECK(bytes > 0);
     WB_CHECK(count > 0);
     WB_CHECK(count <= WB_BLOCK_PAGES_MAX);
     if (count == WB_BLOCK_PAGES_MAX || bytes + next->record.len > wb_log_sizes.block_bytes)
@@ -156,6 +158,7 @@ static void cut_blocks(struct wb_log_flight *flight, size_t pages, struct wb_log
 {
     size_t bytes = 0;
 
+    WB_CHECK(builders->count > 0);
     WB_CHECK(pages > 0);
     WB_CHECK(flight->job_count == 0);
     for (size_t i = 0; i < pages; i++) {
@@ -193,6 +196,7 @@ static void flight_free(struct wb_log_flight *flight)
 /* Makes a flight of the current group, which contains `puts` pages. */
 static int flight_new(struct wb_log_writer *writer, size_t puts, struct wb_log_flight **flight_out)
 {
+    WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
     WB_CHECK(puts > 0);
     WB_CHECK(puts <= writer->ops.count - writer->group_at);
 
@@ -243,6 +247,7 @@ static int append_block(struct wb_log *log, struct block_job *job)
     struct wb_log_tail *tail = writer->tails.count ? &writer->tails.items[writer->tails.count - 1] : NULL;
     int err;
 
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
     WB_CHECK(job->error.code < 0 || job->count > 0);
     if (job->error.code < 0)
         return wb_error_restore(&job->error);
@@ -281,6 +286,7 @@ static int land(struct wb_log *log)
     struct wb_log_flight *flight = writer->flight;
     int err = 0;
 
+    WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
     WB_CHECK(flight != NULL);
     pthread_mutex_lock(&writer->builders->lock);
     while (flight->left)
@@ -295,6 +301,7 @@ static int land(struct wb_log *log)
 
 static void submit_jobs(struct wb_log_writer *writer, struct wb_log_flight *flight)
 {
+    WB_CHECK(writer->pool != NULL);
     WB_CHECK(flight->job_count > 0);
     WB_CHECK(flight->left == 0);
     flight->left = flight->job_count;
@@ -338,6 +345,7 @@ static int start(struct wb_log *log)
 /* After a failure some blocks are lost, so the ops cannot be committed any more: they must all be dropped. */
 static int remember(struct wb_log_writer *writer, int err)
 {
+    WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
     WB_CHECK(err <= 0);
     if (err < 0)
         wb_error_save(err, &writer->failed);
@@ -346,12 +354,14 @@ static int remember(struct wb_log_writer *writer, int err)
 
 int wb_log_flush_start(struct wb_log *log)
 {
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
     WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
     return remember(log->writer, start(log));
 }
 
 int wb_log_flush_all(struct wb_log *log)
 {
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
     WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
 
     int err = start(log);
@@ -364,6 +374,7 @@ int wb_log_flush_all(struct wb_log *log)
 
 void wb_log_flush_wait(struct wb_log *log)
 {
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
     WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
     wb_pool_wait(log->writer->pool);
 }
@@ -372,6 +383,7 @@ void wb_log_flush_drop(struct wb_log *log)
 {
     struct wb_log_flight *flight = log->writer->flight;
 
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
     WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
     if (flight)
         wb_pool_wait(log->writer->pool);

@@ -40,6 +40,7 @@ struct live_gathering {
 
 static int add_items(struct live_gathering *g, const struct wb_block_head *head, const char *directory)
 {
+    WB_CHECK(g->live != NULL);
     WB_CHECK(head->count > 0);
     WB_CHECK(head->count <= WB_BLOCK_PAGES_MAX);
 
@@ -59,6 +60,7 @@ static int gather_block(struct live_gathering *g, const struct wb_segment *segme
     size_t got;
     int err;
 
+    WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
     WB_CHECK(at >= WB_SEGMENT_HEADER_BYTES);
     WB_CHECK(segment->file.fd >= 0);
     err = wb_buf_reserve(&g->bytes, FIRST_READ_BYTES);
@@ -88,6 +90,7 @@ static int add_damage(struct wb_log_live *live, const struct wb_segment *segment
     char place[WB_ERROR_MESSAGE_MAX];
     const char *why = wb_error_message();
 
+    WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
     WB_CHECK(at < end);
     WB_CHECK(live->damages.count == 0 || live->damages.items[live->damages.count - 1].end <= at);
     /* Whoever reports the damage names the file and the offset, so leave them out of the reason. */
@@ -110,6 +113,7 @@ static int pass_damage(struct live_gathering *g, const struct wb_segment *segmen
     const char *block;
     uint64_t place;
 
+    WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
     WB_CHECK(at >= WB_SEGMENT_HEADER_BYTES);
     WB_CHECK(at < end);
     wb_segment_walk_init(&walk, segment, end);
@@ -132,6 +136,7 @@ static int gather(struct live_gathering *g, const struct wb_segment *segment, ui
     uint64_t place;
     int err = 0;
 
+    WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
     WB_CHECK(g->items.count == 0);
     for (uint64_t at = WB_SEGMENT_HEADER_BYTES; at < end && err == 0;) {
         size_t before = g->items.count;
@@ -189,6 +194,8 @@ struct live_judging {
 static int is_at(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct wb_pageid id,
                  const struct wb_catalog_place *place, bool *at_out)
 {
+    WB_CHECK(txn->kind == WB_CATALOG_TXN_HELD);
+
     struct wb_catalog_entry entry;
     int err = wb_catalog_entry_get(txn, table, id, &entry);
 
@@ -199,6 +206,8 @@ static int is_at(struct wb_catalog_txn *txn, enum wb_catalog_table table, struct
 
 static int judge(const struct live_judging *j)
 {
+    WB_CHECK(j->segment > 0);
+    WB_CHECK(j->txn->kind == WB_CATALOG_TXN_HELD);
     WB_CHECK(j->order != NULL);
     WB_CHECK(j->dead != NULL);
     for (size_t i = 0; i < j->gathering->items.count; i++) {
@@ -238,6 +247,7 @@ static int claim_entry(void *context, struct wb_pageid id, const struct wb_catal
     struct wb_log_live *live = c->live;
     uint64_t physical;
 
+    WB_CHECK(c->segment->magic == WB_SEGMENT_MAGIC);
     WB_CHECK(entry->place.segment > 0);
     (void)id;
     if (entry->place.segment != c->segment->number)
@@ -258,6 +268,7 @@ static int claim_entry(void *context, struct wb_pageid id, const struct wb_catal
 
 static int claim_all(struct live_claims *c)
 {
+    WB_CHECK(c->txn->kind == WB_CATALOG_TXN_HELD);
     WB_CHECK(c->live->damages.count > 0);
 
     int err = wb_catalog_entry_each(c->txn, WB_CATALOG_PAGES, claim_entry, c);
@@ -278,6 +289,7 @@ static int find_claims(struct wb_catalog_txn *txn, const struct wb_segment *segm
     struct live_claims c = {.txn = txn, .segment = segment, .live = live};
     size_t at = 0;
 
+    WB_CHECK(txn->kind == WB_CATALOG_TXN_HELD);
     WB_CHECK(live->blocks.count == 0);
     if (live->damages.count == 0)
         return 0;
@@ -303,6 +315,7 @@ int wb_log_live_read(struct wb_catalog_txn *txn, const struct wb_segment *segmen
     uint32_t *order = NULL;
     int err;
 
+    WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
     WB_CHECK(segment->number == row->number);
     WB_CHECK(segment->revision == row->revision);
     WB_CHECK(txn->kind == WB_CATALOG_TXN_HELD);

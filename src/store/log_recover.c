@@ -45,6 +45,7 @@ static int claim(struct wb_log *log, const struct wb_catalog_segment *seen, stru
     struct row_read r = {.log = log, .number = seen->number};
     int err = wb_segment_open(log->dir, log->superblock.id, seen, true, segment_out);
 
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
     WB_CHECK(seen->number > 0);
     WB_CHECK(!seen->sealed);
     if (err < 0)
@@ -62,6 +63,7 @@ static int claim(struct wb_log *log, const struct wb_catalog_segment *seen, stru
 
 uint64_t wb_log_newest_commit(struct wb_log *log)
 {
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
     WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
 
     struct wb_log_overview o = {0};
@@ -78,6 +80,8 @@ static bool try_to_seal(struct wb_log *log, const struct wb_catalog_segment *see
     struct wb_segment segment;
     bool done = false;
 
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
+    WB_CHECK(log->writer->tails.count == 0);
     if (wb_segment_open(log->dir, log->superblock.id, seen, true, &segment) < 0)
         return false;
     if (wb_file_lock(&segment.file, false) == 0 && wb_log_read(log, read_row, &now) == 0 &&
@@ -92,6 +96,7 @@ void wb_log_seal_any(struct wb_log *log, uint64_t commit)
     struct wb_log_overview o = {0};
     bool done = false;
 
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
     WB_CHECK(log->writer->tails.count == 0);
     /* If nothing can be sealed, no data is lost: we only lose one way to notice that the catalog went back in time. */
     if (wb_log_overview(log, &o) < 0)
@@ -104,6 +109,8 @@ void wb_log_seal_any(struct wb_log *log, uint64_t commit)
 /* Cuts off everything after the committed bytes, unless it is the seal of a clean end. */
 static int cut_tail(struct wb_log *log, const struct wb_catalog_segment *seen)
 {
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
+
     struct wb_segment segment;
     struct wb_catalog_segment row;
     uint64_t size, sealed_at;
@@ -138,6 +145,7 @@ static int look_up_file(void *context)
     struct wb_catalog_segment row;
     int err = wb_catalog_segment_get(txn, f->number, &row);
 
+    WB_CHECK(f->log->magic == WB_LOG_MAGIC);
     WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
     if (err == 0)
         f->known = f->revision <= row.revision;
@@ -214,6 +222,7 @@ static int add_purgeable(void *context, uint32_t number, uint32_t revision, uint
 {
     struct purge_work *p = context;
 
+    WB_CHECK(number > 0);
     WB_CHECK(p->count <= sizeof p->files / sizeof p->files[0]);
     if (txn_id <= p->oldest && p->count < sizeof p->files / sizeof p->files[0]) {
         p->files[p->count].number = number;
@@ -228,6 +237,7 @@ static int delete_retired(struct purge_work *p)
     char name[WB_SEGMENT_NAME_MAX];
     int err = 0;
 
+    WB_CHECK(p->count > 0);
     WB_CHECK(p->txn.kind == WB_CATALOG_TXN_WRITING);
     for (size_t i = 0; i < p->count && err == 0; i++) {
         wb_segment_name(p->files[i].number, p->files[i].revision, name);
@@ -251,6 +261,7 @@ static int count_retired(void *context)
 {
     struct retired_count *c = context;
 
+    WB_CHECK(c->log->magic == WB_LOG_MAGIC);
     WB_CHECK(c->log->reader.kind >= WB_CATALOG_TXN_AWAKE);
     c->rows = wb_catalog_count(&c->log->reader, WB_CATALOG_RETIRED);
     return 0;
@@ -258,6 +269,7 @@ static int count_retired(void *context)
 
 static int purge_files(struct purge_work *p)
 {
+    WB_CHECK(p->log->magic == WB_LOG_MAGIC);
     WB_CHECK(p->count == 0);
     /* Starting a write transaction makes the newest state durable. So files that this state does not need may go. */
     int err = wb_catalog_txn_write(p->log->catalog, &p->txn);
@@ -277,6 +289,7 @@ static int purge_files(struct purge_work *p)
 
 int wb_log_purge(struct wb_log *log)
 {
+    WB_CHECK(log->store.mode == WB_STORE_WRITE);
     WB_CHECK(log->magic == WB_LOG_MAGIC);
 
     struct purge_work p = {.log = log};
@@ -300,6 +313,8 @@ static int add_tail(struct wb_log_writer *writer, const struct wb_segment *segme
 
 static bool is_tail(const struct wb_log_writer *writer, uint32_t number)
 {
+    WB_CHECK(number > 0);
+    WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
     for (size_t i = 0; i < writer->tails.count; i++)
         if (writer->tails.items[i].segment.number == number)
             return true;
@@ -312,6 +327,7 @@ static int reuse_segment(struct wb_log *log, const struct wb_log_rows *rows, boo
     struct wb_segment segment;
     struct wb_catalog_segment row;
 
+    WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
     *done_out = false;
     for (size_t i = rows->count; i > 0 && !*done_out; i--) {
         const struct wb_catalog_segment *seen = &rows->items[i - 1];
@@ -334,6 +350,8 @@ static int reuse_segment(struct wb_log *log, const struct wb_log_rows *rows, boo
 /* Adds the row of a new, empty segment to the catalog. */
 static int register_segment(struct wb_log *log, uint32_t number)
 {
+    WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
+
     struct wb_catalog_segment row = {
         .number = number, .bytes = WB_SEGMENT_HEADER_BYTES, .logical_end = WB_SEGMENT_HEADER_BYTES};
     struct wb_catalog_summary summary;
@@ -364,6 +382,8 @@ static int create_segment(struct wb_log *log, uint32_t number, struct wb_segment
 {
     int err;
 
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
+    WB_CHECK(number > 0);
     do {
         err = wb_segment_create(log->dir, log->superblock.id, number, 0, segment_out);
         number++;
@@ -374,6 +394,8 @@ static int create_segment(struct wb_log *log, uint32_t number, struct wb_segment
 /* Creates a segment and its row, and adds it to the tails. first: the number to try first. */
 static int new_segment(struct wb_log *log, uint32_t first)
 {
+    WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
+
     struct wb_segment segment = WB_SEGMENT_INIT;
     char *pages = wb_path_join(log->dir, WB_SEGMENT_DIR);
     struct wb_error_copy why;
@@ -400,6 +422,7 @@ static int new_segment(struct wb_log *log, uint32_t first)
 
 int wb_log_tail_open(struct wb_log *log)
 {
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
     WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
 
     struct wb_log_overview o = {0};

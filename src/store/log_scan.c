@@ -57,6 +57,7 @@ static struct log_scan *scan_of(struct wb_store_scan *base)
 
 static int begin(struct log_scan *scan)
 {
+    WB_CHECK(scan->log->magic == WB_LOG_MAGIC);
     WB_CHECK(!scan->catalog);
     WB_CHECK(scan->txn.kind == WB_CATALOG_TXN_CLOSED);
 
@@ -126,6 +127,7 @@ int wb_log_scan_open(struct wb_store *store, const struct wb_store_scan_options 
 /* Whether all records of the segment are visible, with the times and the epoch with which they were stored. */
 static bool is_plain(const struct log_scan *scan, const struct wb_catalog_segment *row)
 {
+    WB_CHECK(row->number > 0);
     WB_CHECK(row->live > 0);
     WB_CHECK(row->live <= row->pages);
     if (row->live != row->pages || row->touched || row->epoch_min != row->epoch_max)
@@ -138,6 +140,7 @@ static bool is_plain(const struct log_scan *scan, const struct wb_catalog_segmen
 /* Opens the next segment. Returns 1, or 0 if there is none left. */
 static int next_segment(struct log_scan *scan)
 {
+    WB_CHECK(scan->txn.kind == WB_CATALOG_TXN_HELD);
     WB_CHECK(scan->row_at <= scan->rows.count);
     if (scan->walking)
         wb_segment_walk_release(&scan->walk);
@@ -163,6 +166,8 @@ static bool is_ours(const struct log_scan *scan, const struct wb_block_head *hea
 {
     char name[12];
 
+    WB_CHECK(scan->parts == 0 || scan->part >= 1);
+    WB_CHECK(scan->row.number > 0);
     WB_CHECK(head->count > 0);
     if (scan->site && head->site && head->site != scan->site_hash)
         return false;
@@ -179,6 +184,7 @@ static int next_block(struct log_scan *scan)
     uint64_t at;
     int err;
 
+    WB_CHECK(scan->zstd != NULL);
     WB_CHECK(scan->txn.kind == WB_CATALOG_TXN_HELD);
     scan->block = NULL;
     for (;;) {
@@ -208,6 +214,8 @@ static int next_block(struct log_scan *scan)
 static int is_visible(struct log_scan *scan, const struct wb_block_entry *block_entry,
                       struct wb_catalog_entry *entry_out, bool *visible_out)
 {
+    WB_CHECK(scan->txn.kind == WB_CATALOG_TXN_HELD);
+    WB_CHECK(scan->block != NULL);
     WB_CHECK(!scan->plain);
 
     struct wb_catalog_place place = {scan->row.number, block_entry->slot, scan->head.logical};
@@ -235,6 +243,7 @@ static int read_lead(struct log_scan *scan)
 {
     int err = 0;
 
+    WB_CHECK(scan->zstd != NULL);
     WB_CHECK(scan->block != NULL);
     if (scan->lead_ready)
         return 0;
@@ -250,6 +259,9 @@ static int read_lead(struct log_scan *scan)
 static int read_text(struct log_scan *scan, const struct wb_block_entry *entry, uint64_t frame_at, size_t lead_at,
                      struct wb_slice *text_out)
 {
+    WB_CHECK(scan->block != NULL);
+    WB_CHECK(frame_at <= scan->head.bytes);
+
     int err = read_lead(scan);
 
     if (err == 0 && entry->flags & WB_BLOCK_ENTRY_LEAD) {
@@ -264,6 +276,7 @@ static int read_text(struct log_scan *scan, const struct wb_block_entry *entry, 
 /* Reads the page of the block's next entry. Returns 1, or 0 if the view or the selection does not include it. */
 static int next_entry(struct log_scan *scan, struct wb_page *page_out)
 {
+    WB_CHECK(scan->block != NULL);
     WB_CHECK(scan->index < scan->head.count);
 
     struct wb_block_entry entry = wb_block_entry_read(scan->block + WB_BLOCK_HEADER_BYTES, scan->index++);

@@ -13,6 +13,7 @@ static int add_row(void *context, const struct wb_catalog_segment *row)
 {
     struct wb_log_rows *rows = context;
 
+    WB_CHECK(row->number > 0);
     WB_CHECK(rows->count == 0 || rows->items[rows->count - 1].number < row->number);
     return wb_vec_push(rows, *row);
 }
@@ -43,12 +44,15 @@ static int read_overview(void *context)
     struct overview_read *r = context;
     int err = wb_catalog_summary_get(&r->log->reader, &r->overview.summary);
 
+    WB_CHECK(r->log->magic == WB_LOG_MAGIC);
     WB_CHECK(r->overview.rows.count == 0);
     return err < 0 ? err : wb_log_rows_read(&r->log->reader, &r->overview.rows);
 }
 
 int wb_log_overview(struct wb_log *log, struct wb_log_overview *overview_out)
 {
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
+
     struct overview_read r = {.log = log};
     int err = wb_log_read(log, read_overview, &r);
 
@@ -69,6 +73,7 @@ static int disk_bytes(const char *dir, uint64_t *bytes_inout);
 /* Adds everything in the directory and below it, including the files of other rooms. */
 static int add_disk_bytes(void *context, const struct wb_path_entry *entry)
 {
+
     struct disk_usage *usage = context;
     char *path = wb_path_join(usage->dir, entry->name);
     int err = path ? 0 : WB_E_NOMEM;
@@ -101,6 +106,8 @@ static int add_retired(void *context, uint32_t number, uint32_t revision, uint64
     struct retired_bytes *r = context;
     char name[WB_SEGMENT_NAME_MAX];
 
+    WB_CHECK(number > 0);
+    WB_CHECK(r->log->magic == WB_LOG_MAGIC);
     (void)txn_id;
     wb_segment_name(number, revision, name);
     char *path = wb_path_join(r->log->dir, name);
@@ -116,6 +123,7 @@ static int count_retired(void *context)
 {
     struct retired_bytes *r = context;
 
+    WB_CHECK(r->log->reader.kind >= WB_CATALOG_TXN_AWAKE);
     r->bytes = 0;
     return wb_catalog_retired_each(&r->log->reader, add_retired, r);
 }

@@ -81,6 +81,7 @@ static int absorb(struct log_verifier *v, int err, const char *file, uint64_t of
 
 static int check_entry(struct log_verifier *v, const struct wb_catalog_entry *entry)
 {
+    WB_CHECK(v->tallies != NULL);
     WB_CHECK(entry->place.segment > 0);
     if (entry->place.segment == 0 || entry->place.segment >= v->summary.next_segment)
         return wb_catalog_corrupt(v->catalog, WB_CATALOG_PAGES, "a page in a segment that was never made");
@@ -92,6 +93,7 @@ static int check_page_row(void *context, struct wb_pageid id, const struct wb_ca
 {
     struct log_verifier *v = context;
 
+    WB_CHECK(entry->epoch > 0);
     (void)id;
     v->pages++;
     v->bytes_pages += entry->body_bytes;
@@ -102,6 +104,7 @@ static int check_old_row(void *context, struct wb_pageid id, const struct wb_cat
 {
     struct log_verifier *v = context;
 
+    WB_CHECK(entry->epoch > 0);
     (void)id;
     v->old++;
     return check_entry(v, entry);
@@ -131,6 +134,8 @@ static int check_bar_row(void *context, const struct wb_store_bar *bar, const st
 {
     struct log_verifier *v = context;
 
+    WB_CHECK(bar->kind == WB_STORE_BAR_PAGE || bar->kind == WB_STORE_BAR_SITE);
+    WB_CHECK(row->except == bar->except);
     v->bars++;
     if (bar->kind == WB_STORE_BAR_SITE && (row->except || bar->site.len == 0))
         return wb_catalog_corrupt(v->catalog, WB_CATALOG_BARS, "a row that is not a bar");
@@ -139,6 +144,7 @@ static int check_bar_row(void *context, const struct wb_store_bar *bar, const st
 
 static int check_counts(struct log_verifier *v)
 {
+    WB_CHECK(v->txn.kind == WB_CATALOG_TXN_HELD);
     WB_CHECK(v->tallies != NULL);
     if (v->revisits != v->summary.revisits || v->bars != v->summary.bars)
         return wb_catalog_corrupt(v->catalog, WB_CATALOG_SUMMARY, "counters that do not match the rows");
@@ -162,6 +168,7 @@ static void report_catalog(void *context, bool problem, uint64_t offset, const c
 /* Checks all rows and the counters. Steps 2 and 3 need the summary and the rows, so those are read first. */
 static int check_rows(struct log_verifier *v)
 {
+    WB_CHECK(v->catalog != NULL);
     WB_CHECK(v->txn.kind == WB_CATALOG_TXN_HELD);
     WB_CHECK(!v->tallies);
 
@@ -189,6 +196,7 @@ static int check_rows(struct log_verifier *v)
 /* Checks every page of the tree first, which finds all damage; then the rows, which stops at the first problem. */
 static int check_catalog(struct log_verifier *v)
 {
+    WB_CHECK(v->catalog != NULL);
     WB_CHECK(v->txn.kind == WB_CATALOG_TXN_CLOSED);
 
     int err = wb_catalog_txn_read(v->catalog, &v->txn);
@@ -217,6 +225,7 @@ struct page_claim {
 /* Finds the entry, if there is one, that says that the page is stored at this place. */
 static int look_up_claim(struct page_claim *c)
 {
+    WB_CHECK(c->v->txn.kind == WB_CATALOG_TXN_HELD);
     WB_CHECK(c->v->sound);
     WB_CHECK(!c->latest);
     WB_CHECK(!c->old);
@@ -246,6 +255,7 @@ static int check_page(struct log_verifier *v, const struct wb_catalog_segment *r
     struct wb_page page, again;
     int err = wb_log_page(record, entry->id, NULL, &page);
 
+    WB_CHECK(v->txn.kind == WB_CATALOG_TXN_HELD);
     WB_CHECK(row->number < v->summary.next_segment || !v->sound);
     if (err < 0)
         return err;
@@ -273,6 +283,7 @@ static int check_page(struct log_verifier *v, const struct wb_catalog_segment *r
 static int check_block(struct log_verifier *v, const struct wb_catalog_segment *row, const struct wb_block_head *head,
                        const char *block, const char *file, uint64_t at)
 {
+    WB_CHECK(v->zstd != NULL);
     WB_CHECK(head->count > 0);
     WB_CHECK(head->count <= WB_BLOCK_PAGES_MAX);
 
@@ -313,6 +324,7 @@ static int check_blocks(struct log_verifier *v, const struct wb_catalog_segment 
     uint64_t at, before = v->done;
     int err;
 
+    WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
     WB_CHECK(segment->number == row->number);
     WB_CHECK(segment->revision == row->revision);
     wb_segment_walk_init(&walk, segment, wb_log_blocks_end(row));
@@ -340,6 +352,7 @@ static int check_blocks(struct log_verifier *v, const struct wb_catalog_segment 
 
 static int read_newest_commit(struct log_verifier *v, uint64_t *commit_out)
 {
+    WB_CHECK(v->txn.kind == WB_CATALOG_TXN_HELD);
     WB_CHECK(v->catalog != NULL);
 
     struct wb_catalog_summary summary;
@@ -358,6 +371,8 @@ static int read_newest_commit(struct log_verifier *v, uint64_t *commit_out)
 /* A seal may be newer than the state that we hold, because a writer has committed and left since. So ask again. */
 static int check_seal(struct log_verifier *v, uint64_t sealed_at, const char *file)
 {
+    WB_CHECK(v->txn.kind == WB_CATALOG_TXN_HELD);
+
     uint64_t commit = v->summary.commit;
     int err = sealed_at > commit ? read_newest_commit(v, &commit) : 0;
 
@@ -372,6 +387,7 @@ static int check_seal(struct log_verifier *v, uint64_t sealed_at, const char *fi
 static int check_tail(struct log_verifier *v, const struct wb_catalog_segment *row, const struct wb_segment *segment,
                       const char *file)
 {
+    WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
     WB_CHECK(segment->file.fd >= 0);
 
     uint64_t size, sealed_at;
@@ -404,6 +420,7 @@ static int check_segment(struct log_verifier *v, const struct wb_catalog_segment
     char file[WB_SEGMENT_NAME_MAX];
     int err;
 
+    WB_CHECK(v->txn.kind == WB_CATALOG_TXN_HELD);
     WB_CHECK(row->number > 0);
     wb_segment_name(row->number, row->revision, file);
     err = wb_segment_open(v->dir, v->superblock->id, row, false, &segment);
@@ -433,6 +450,7 @@ static int check_file(void *context, const struct wb_path_entry *entry)
     char name[WB_SEGMENT_NAME_MAX];
     uint32_t number, revision;
 
+    WB_CHECK(v->catalog != NULL);
     WB_CHECK(v->txn.kind == WB_CATALOG_TXN_HELD);
     if (!wb_segment_name_parse(entry->name, &number, &revision)) {
         report(v, false, WB_SEGMENT_DIR, 0, "%s is not a segment", entry->name);
@@ -463,6 +481,7 @@ static int check_file(void *context, const struct wb_path_entry *entry)
 
 static int check_segments(struct log_verifier *v)
 {
+    WB_CHECK(v->txn.kind == WB_CATALOG_TXN_HELD);
     WB_CHECK(v->tallies != NULL);
     WB_CHECK(!v->zstd);
 

@@ -57,6 +57,7 @@ bool wb_log_index_get(const union wb_log_index *map, struct wb_pageid id, uint32
 
 static int index_set(union wb_log_index *map, struct wb_pageid id, size_t index)
 {
+
     struct wb_log_index_entry *entry = index_find(map, id);
 
     WB_CHECK(index < UINT32_MAX);
@@ -118,6 +119,8 @@ void wb_log_ops_clear(struct wb_log_writer *writer)
 
 void wb_log_tails_release(struct wb_log *log)
 {
+    WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
+
     struct wb_log_writer *writer = log->writer;
     uint64_t commit = writer->tails.count ? wb_log_newest_commit(log) : 0;
 
@@ -167,6 +170,7 @@ static int intern_site(struct wb_log_writer *writer, struct wb_slice site, uint3
     struct wb_pageid hash; /* the index works for any 128-bit hash */
     int err;
 
+    WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
     wb_hash128(site.ptr, site.len, &hash.hi, &hash.lo);
     if (wb_log_index_get(&writer->site_index, hash, index_out)) {
         WB_CHECK(*index_out < writer->sites.count);
@@ -191,6 +195,7 @@ bool wb_log_pending(struct wb_log *log, struct wb_pageid id, struct wb_log_pendi
 {
     uint32_t index;
 
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
     WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
     if (!wb_log_index_get(&log->writer->pending_index, id, &index))
         return false;
@@ -209,6 +214,7 @@ static int effective(struct wb_log *log, struct wb_pageid id, const struct wb_sl
     struct wb_catalog_entry entry;
     int err;
 
+    WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
     *barred_out = false;
     if (wb_log_pending(log, id, pending_out)) {
         err = site ? wb_log_barred(&log->store, id, *site) : 0;
@@ -229,6 +235,7 @@ static int set_pending(struct wb_log_writer *writer, struct wb_pageid id, const 
     uint32_t index;
     int err;
 
+    WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
     WB_CHECK(pending->put_op < 0 || pending->exists);
     if (wb_log_index_get(&writer->pending_index, id, &index)) {
         WB_CHECK(index < writer->pending.count);
@@ -244,6 +251,8 @@ static int set_pending(struct wb_log_writer *writer, struct wb_pageid id, const 
 /* Adds an op and what it makes true. Either both happen or neither. */
 static int add_op(struct wb_log_writer *writer, const struct wb_log_op *op, struct wb_log_pending *pending)
 {
+    WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
+
     int err = wb_vec_reserve(&writer->ops, writer->ops.count + 1);
 
     WB_CHECK(op->kind <= WB_LOG_OP_REVISIT);
@@ -281,6 +290,7 @@ static uint16_t days16(uint32_t days)
 /* With pages of several sites, waiting for a larger group pays, because pages of one site are then stored together. */
 static bool group_is_full(const struct wb_log_writer *writer)
 {
+    WB_CHECK(writer->group_at <= writer->ops.count);
     return writer->group_bytes >= (writer->group_mixed ? wb_log_sizes.group_bytes : wb_log_sizes.group_bytes / 4);
 }
 
@@ -288,6 +298,7 @@ static bool group_is_full(const struct wb_log_writer *writer)
 static bool is_wanted(struct wb_log_writer *writer, const struct wb_page *page, const struct wb_log_pending *now,
                       bool barred, enum wb_store_outcome *outcome_out)
 {
+    WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
     if (barred) {
         writer->barred++;
         *outcome_out = WB_STORE_PUT_BARRED;
@@ -353,6 +364,8 @@ done:
 /* What touch and remove start with: what is true of the page now. */
 static int look_at(struct wb_log *log, struct wb_pageid id, struct wb_log_pending *now_out)
 {
+    WB_CHECK(log->magic == WB_LOG_MAGIC);
+
     bool barred;
     int err = check_usable(log->writer);
 
@@ -384,6 +397,7 @@ static int remove_old(struct wb_log *log, struct wb_pageid id)
     bool there = false;
     int err = 0;
 
+    WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
     wb_log_pending(log, id, &gone);
     if (!gone.taken_down)
         err = wb_log_in_snapshot(log, id, &there);
@@ -441,6 +455,7 @@ int wb_log_get_pending(struct wb_log *log, const struct wb_log_pending *pending,
     struct wb_log_writer *writer = log->writer;
     int err;
 
+    WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
     WB_CHECK(pending->exists);
     WB_CHECK(pending->put_op >= 0);
     WB_CHECK((size_t)pending->put_op < writer->ops.count);

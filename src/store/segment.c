@@ -43,7 +43,6 @@ _Static_assert((int)FIRST_READ_BYTES > (int)WB_BLOCK_HEADER_BYTES, "the first re
 
 void wb_segment_name(uint32_t number, uint32_t revision, char name_out[WB_SEGMENT_NAME_MAX])
 {
-    WB_CHECK(name_out != NULL);
     if (revision == 0)
         snprintf(name_out, WB_SEGMENT_NAME_MAX, WB_SEGMENT_DIR "/%08u.seg", number);
     else
@@ -88,7 +87,6 @@ static int open_file(const char *dir, uint32_t number, uint32_t revision, unsign
 static void put_header(char *to, const uint8_t *repo_id, uint32_t number, uint32_t revision)
 {
     WB_CHECK(number > 0);
-    WB_CHECK(repo_id != NULL);
     memset(to, 0, WB_SEGMENT_HEADER_BYTES);
     memcpy(to, "WBSG", 4);
     wb_put16(to + 4, SEGMENT_FORMAT);
@@ -132,6 +130,7 @@ static bool decode_map(const char *entries, struct wb_segment *segment)
 {
     uint64_t logical = 0, physical = 0;
 
+    WB_CHECK(segment->revision > 0);
     WB_CHECK(segment->map != NULL || segment->map_count == 0);
     for (size_t i = 0; i < segment->map_count; i++) {
         struct wb_segment_map_entry *entry = &segment->map[i];
@@ -147,6 +146,7 @@ static bool decode_map(const char *entries, struct wb_segment *segment)
 
 static int map_damaged(const struct wb_segment *segment, uint64_t at, const char *what)
 {
+    WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
     return wb_fail(WB_E_CORRUPT, "%s: the map at %llu %s", segment->file.path, (unsigned long long)at, what);
 }
 
@@ -236,6 +236,7 @@ int wb_segment_locate(const struct wb_segment *segment, uint64_t logical, uint64
 {
     size_t low = 0, high = segment->map_count;
 
+    WB_CHECK(segment->number > 0);
     WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
     *physical_out = logical;
     if (segment->revision == 0)
@@ -304,6 +305,7 @@ bool wb_segment_read_seal(const struct wb_segment *segment, uint64_t at, uint64_
     char seal[WB_SEGMENT_SEAL_BYTES];
     size_t got;
 
+    WB_CHECK(segment->file.fd >= 0);
     WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
     *commit_out = 0;
     if (wb_file_read_at(&segment->file, at, seal, sizeof seal, &got) < 0 || got != sizeof seal)
@@ -319,6 +321,7 @@ bool wb_segment_last_seal(const struct wb_segment *segment, uint64_t *commit_out
 {
     uint64_t size;
 
+    WB_CHECK(segment->file.fd >= 0);
     WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
     *commit_out = 0;
     return wb_file_size(&segment->file, &size) == 0 && size >= WB_SEGMENT_HEADER_BYTES + WB_SEGMENT_SEAL_BYTES &&
@@ -335,6 +338,7 @@ int wb_segment_reader_init(struct wb_segment_reader *source)
 
 void wb_segment_reader_release(struct wb_segment_reader *source)
 {
+    WB_CHECK(source->bytes.len <= source->bytes.cap);
     wb_block_reader_free(source->zstd);
     wb_buf_release(&source->bytes);
     wb_block_cache_release(&source->cache);
@@ -347,6 +351,7 @@ static int require(const struct wb_segment *segment, struct wb_segment_reader *s
     size_t have = source->bytes.len, got;
     int err = 0;
 
+    WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
     WB_CHECK(source->zstd != NULL);
     WB_CHECK(source->bytes.len <= source->bytes.cap);
     if (have >= need)
@@ -366,6 +371,7 @@ static int read_first(const struct wb_segment *segment, struct wb_segment_reader
     size_t got;
     int err;
 
+    WB_CHECK(source->zstd != NULL);
     WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
     wb_buf_clear(&source->bytes);
     err = wb_buf_reserve(&source->bytes, FIRST_READ_BYTES);
@@ -381,6 +387,7 @@ static int read_first(const struct wb_segment *segment, struct wb_segment_reader
 static int load_start(const struct wb_segment *segment, struct wb_segment_reader *source, uint64_t at,
                       struct wb_block_start *start)
 {
+    WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
     WB_CHECK(start->directory.len == 0);
     WB_CHECK(start->lead.len == 0);
 
@@ -409,6 +416,8 @@ static int find_start(const struct wb_segment *segment, struct wb_segment_reader
     struct wb_block_start start = {.name = {segment->number, segment->revision, logical}};
     int err;
 
+    WB_CHECK(source->zstd != NULL);
+    WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
     WB_CHECK(segment->number > 0);
     *start_out = wb_block_cache_find(&source->cache, &start.name);
     if (*start_out)
@@ -426,6 +435,7 @@ static int read_record(const struct wb_segment *segment, struct wb_segment_reade
                        const struct wb_catalog_place *place, uint64_t at, struct wb_pageid id,
                        struct wb_buf *record_out)
 {
+    WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
     WB_CHECK(place->segment == segment->number);
 
     const struct wb_block_start *start;

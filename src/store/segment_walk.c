@@ -42,6 +42,7 @@ static int look(struct wb_segment_walk *walk, uint64_t at, size_t need, const ch
     size_t got;
     int err;
 
+    WB_CHECK(walk->segment->magic == WB_SEGMENT_MAGIC);
     WB_CHECK(need > 0);
     WB_CHECK(walk->window.len <= walk->window.cap);
     *bytes_out = NULL;
@@ -69,6 +70,7 @@ static bool lies_here(const struct wb_segment_walk *walk, const struct wb_block_
 {
     uint64_t place;
 
+    WB_CHECK(walk->segment->magic == WB_SEGMENT_MAGIC);
     WB_CHECK(head->count > 0);
     return wb_segment_locate(walk->segment, head->logical, &place) == 0 && place == at;
 }
@@ -79,6 +81,7 @@ static int resynchronise(struct wb_segment_walk *walk)
     const char *bytes;
     size_t have;
 
+    WB_CHECK(walk->next >= WB_SEGMENT_HEADER_BYTES);
     WB_CHECK(walk->next < walk->end);
     for (uint64_t at = walk->next + 1; at + WB_BLOCK_HEADER_BYTES <= walk->end;) {
         int err = look(walk, at, WB_BLOCK_HEADER_BYTES, &bytes, &have);
@@ -111,6 +114,7 @@ static int name_place(const struct wb_segment_walk *walk, uint64_t at, int code)
 {
     char why[WB_ERROR_MESSAGE_MAX];
 
+    WB_CHECK(code < 0);
     snprintf(why, sizeof why, "%s", wb_error_message());
     return wb_fail(code, "%s at %llu: %s", walk->segment->file.path, (unsigned long long)at, why);
 }
@@ -135,6 +139,7 @@ static int damaged(struct wb_segment_walk *walk, uint64_t at, int code)
 
 static int damaged_because(struct wb_segment_walk *walk, uint64_t at, const char *what)
 {
+    WB_CHECK(at == walk->next);
     wb_fail(WB_E_CORRUPT, "%s", what);
     return damaged(walk, at, WB_E_CORRUPT);
 }

@@ -60,7 +60,6 @@ static int refuse_foreign(void *context, const struct wb_path_entry *entry)
     const char *const *lists[] = {ours, c->organisation->files};
 
     WB_CHECK(c->organisation->files != NULL);
-    WB_CHECK(entry->name != NULL);
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         for (const char *const *name = lists[i]; *name; name++)
             if (strcmp(entry->name, *name) == 0)

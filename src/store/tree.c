@@ -64,6 +64,7 @@ static const char MAGIC[8] = {'W', 'B', 't', 'r', 'e', 'e', '0', '1'};
 
 static void encode(const struct wb_tree_state *state, char bytes[WB_TREE_ROOT_BYTES])
 {
+    WB_CHECK(state->txn > 0);
     WB_CHECK(state->pages < WB_TREE_IN_MEMORY);
     WB_CHECK(state->pages >= 2);
     WB_CHECK(state->txn < TXN_MAX);
@@ -100,7 +101,6 @@ static bool decode(const char bytes[WB_TREE_ROOT_BYTES], struct wb_tree_state *s
 {
     struct wb_tree_state *s = state_out;
 
-    WB_CHECK(state_out != NULL);
     *s = (struct wb_tree_state){.txn = wb_get64(bytes + AT_TXN),
                                 .pages = wb_get32(bytes + AT_PAGES),
                                 .free = wb_get64(bytes + AT_FREE)};
@@ -190,6 +190,7 @@ int wb_tree_root_write(struct wb_tree *tree, unsigned copy, const struct wb_tree
 {
     char page[WB_TREE_PAGE_BYTES] = {0};
 
+    WB_CHECK(tree->magic == WB_TREE_MAGIC);
     WB_CHECK(state->txn > 0);
     WB_CHECK(tree->writable);
     WB_CHECK(tree->writing);
@@ -202,6 +203,7 @@ void wb_tree_adopt(struct wb_tree *tree, const struct wb_tree_state *state)
 {
     char bytes[WB_TREE_ROOT_BYTES];
 
+    WB_CHECK(tree->magic == WB_TREE_MAGIC);
     WB_CHECK(state->txn >= tree->newest.txn);
     encode(state, bytes);
     tree->newest = *state;
@@ -224,6 +226,7 @@ static int is_newest(struct wb_tree *tree, bool *newest_out)
 
 int wb_tree_look(struct wb_tree *tree, struct wb_tree_state *state_out)
 {
+
     bool newest = false;
     int err = wb_tree_usable(tree);
 
@@ -254,6 +257,7 @@ bool wb_tree_moved(struct wb_tree *tree, uint64_t txn)
 
 static struct wb_tree_held *find_held(struct wb_tree *tree, uint64_t txn)
 {
+    WB_CHECK(tree->magic == WB_TREE_MAGIC);
     WB_CHECK(txn > 0);
     WB_CHECK(txn < TXN_MAX);
     for (size_t i = 0; i < tree->held.count; i++)
@@ -265,6 +269,7 @@ static struct wb_tree_held *find_held(struct wb_tree *tree, uint64_t txn)
 /* Locks the number of a state, or counts once more if this handle has locked it already. */
 static int lock_state(struct wb_tree *tree, uint64_t txn)
 {
+    WB_CHECK(tree->magic == WB_TREE_MAGIC);
     WB_CHECK(txn > 0);
     WB_CHECK(txn < TXN_MAX);
 
@@ -326,6 +331,7 @@ int wb_tree_held_between(struct wb_tree *tree, uint64_t from, uint64_t to)
 {
     uint64_t found;
 
+    WB_CHECK(tree->magic == WB_TREE_MAGIC);
     WB_CHECK(from <= to);
     WB_CHECK(to < TXN_MAX);
     /* The kernel does not report our own locks to us, so look at those first. */
@@ -384,6 +390,7 @@ static int write_empty(struct wb_tree *tree)
     struct wb_tree_state empty = {.txn = 1, .pages = WB_TREE_FIRST_PAGE};
     int err;
 
+    WB_CHECK(tree->magic == WB_TREE_MAGIC);
     WB_CHECK(!tree->writing);
     WB_CHECK(tree->writable);
     tree->writing = true;

@@ -29,6 +29,7 @@ struct tree_check {
 
 static void report(struct tree_check *c, uint64_t offset, const char *message)
 {
+    WB_CHECK(c->state->pages >= WB_TREE_FIRST_PAGE);
     WB_CHECK(message != NULL);
     c->problems++;
     if (c->found)
@@ -50,6 +51,7 @@ static int see(void *context, uint32_t page)
 {
     struct tree_check *c = context;
 
+    WB_CHECK(c->tree->magic == WB_TREE_MAGIC);
     WB_CHECK(c->seen != NULL);
     if (page >= c->state->pages)
         return wb_tree_damaged(c->tree, page, "it is pointed to, but the file ends before it");
@@ -63,6 +65,7 @@ static int see(void *context, uint32_t page)
 static int check_below(struct tree_check *c, unsigned table, struct wb_tree_ref ref, unsigned level,
                        struct wb_slice low, struct wb_slice high)
 {
+    WB_CHECK(c->seen != NULL);
     WB_CHECK(level < WB_TREE_LEVELS_MAX);
     WB_CHECK(table < WB_TREE_TABLES_MAX);
 
@@ -95,6 +98,7 @@ static int check_table(struct tree_check *c, unsigned table)
     char message[128];
     int err;
 
+    WB_CHECK(c->seen != NULL);
     WB_CHECK(table < WB_TREE_TABLES_MAX);
     if (root->ref.page == 0)
         return 0;
@@ -113,6 +117,7 @@ static void compare_map(struct tree_check *c, const struct wb_tree_space *space)
 {
     char message[128];
 
+    WB_CHECK(space->maps.count > 0 || c->state->pages <= WB_TREE_FIRST_PAGE);
     WB_CHECK(c->problems == 0);
     WB_CHECK(c->misjudged == 0);
     for (uint32_t page = WB_TREE_FIRST_PAGE; page < c->state->pages; page++) {
@@ -127,6 +132,7 @@ static void compare_map(struct tree_check *c, const struct wb_tree_space *space)
 
 static int check_map(struct tree_check *c)
 {
+    WB_CHECK(c->tree->magic == WB_TREE_MAGIC);
     WB_CHECK(c->seen != NULL);
 
     struct wb_tree_space space = {0};

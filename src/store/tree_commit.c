@@ -69,6 +69,7 @@ static int write_below(struct wb_tree *tree, struct wb_tree_ref *ref)
     uint32_t number = 0;
     int err = 0;
 
+    WB_CHECK(tree->writing);
     WB_CHECK(ref->page == WB_TREE_IN_MEMORY);
     WB_CHECK(node->dirty);
     WB_CHECK(node->pins == 0);
@@ -111,6 +112,7 @@ int wb_tree_write_changed(struct wb_tree *tree)
 /* Steps 1 to 3. */
 static int write_all(struct wb_tree *tree)
 {
+    WB_CHECK(tree->magic == WB_TREE_MAGIC);
     WB_CHECK(tree->writing);
     WB_CHECK(tree->writable);
 
@@ -130,6 +132,7 @@ static int become_uncertain(struct wb_tree *tree)
 {
     struct wb_error_copy why;
 
+    WB_CHECK(tree->magic == WB_TREE_MAGIC);
     WB_CHECK(tree->writing);
     WB_CHECK(!tree->uncertain);
     wb_error_save(WB_E_IO, &why);

@@ -46,6 +46,7 @@ static struct wb_tree_node **bucket_of(struct wb_tree *tree, struct wb_tree_ref 
 
 static struct wb_tree_node *find_kept(struct wb_tree *tree, struct wb_tree_ref ref)
 {
+    WB_CHECK(tree->magic == WB_TREE_MAGIC);
     WB_CHECK(ref.page != WB_TREE_IN_MEMORY);
 
     struct wb_tree_node *node = *bucket_of(tree, ref);
@@ -72,6 +73,7 @@ static struct wb_tree_node **make_place(struct wb_tree *tree)
 {
     struct wb_tree_nodes *nodes = &tree->nodes;
 
+    WB_CHECK(tree->magic == WB_TREE_MAGIC);
     WB_CHECK(nodes->count <= WB_TREE_NODES_MAX);
     WB_CHECK(nodes->hand < WB_TREE_NODES_MAX);
     if (nodes->count < WB_TREE_NODES_MAX) {
@@ -95,6 +97,7 @@ static struct wb_tree_node **make_place(struct wb_tree *tree)
 /* Puts a node into a place of the ring and into its bucket. */
 static void keep(struct wb_tree *tree, struct wb_tree_node **place, struct wb_tree_node *node)
 {
+    WB_CHECK(place >= tree->nodes.ring);
     WB_CHECK(!node->dirty);
     WB_CHECK(node->ref.page >= WB_TREE_FIRST_PAGE);
 
@@ -123,6 +126,7 @@ static void give_back(struct wb_tree *tree, struct wb_tree_node **place)
 static int read_node(struct wb_tree *tree, struct wb_tree_ref ref, unsigned table, unsigned level,
                      struct wb_tree_node *node)
 {
+    WB_CHECK(tree->magic == WB_TREE_MAGIC);
     WB_CHECK(level < WB_TREE_LEVELS_MAX);
     WB_CHECK(table < WB_TREE_TABLES_MAX);
 
@@ -189,6 +193,7 @@ void wb_tree_node_unpin(struct wb_tree_node *node)
 
 int wb_tree_node_new(struct wb_tree *tree, const char *from, struct wb_tree_node **node_out)
 {
+    WB_CHECK(!from || wb_tree_page_count(from) > 0);
     WB_CHECK(tree->magic == WB_TREE_MAGIC);
 
     struct wb_tree_node *node = wb_alloc(sizeof *node);
@@ -211,6 +216,7 @@ int wb_tree_node_new(struct wb_tree *tree, const char *from, struct wb_tree_node
 /* Takes a node out of the list of changed pages. */
 static void unlink_changed(struct wb_tree *tree, struct wb_tree_node *node)
 {
+    WB_CHECK(tree->changed != NULL);
     WB_CHECK(node->dirty);
     WB_CHECK(tree->changed_count > 0);
     if (node->before)

@@ -11,6 +11,8 @@
 
 const char *wb_tree_bounds_check(const char *page, struct wb_slice low, struct wb_slice high)
 {
+    WB_CHECK(wb_tree_page_level(page) < WB_TREE_LEVELS_MAX);
+
     unsigned count = wb_tree_page_count(page), first = wb_tree_page_level(page) > 0;
 
     WB_CHECK(count > 0);
@@ -24,6 +26,7 @@ const char *wb_tree_bounds_check(const char *page, struct wb_slice low, struct w
 
 void wb_tree_bounds_below(const char *page, unsigned i, struct wb_slice *low, struct wb_slice *high)
 {
+    WB_CHECK(wb_tree_page_level(page) < WB_TREE_LEVELS_MAX);
     WB_CHECK(i < wb_tree_page_count(page));
     WB_CHECK(wb_tree_page_level(page) > 0);
     if (i > 0)
@@ -82,6 +85,7 @@ int wb_tree_descend(struct wb_tree *tree, const struct wb_tree_root *root, unsig
 int wb_tree_get(struct wb_tree *tree, const struct wb_tree_state *state, unsigned table, struct wb_slice key,
                 char *value_out, size_t cap, size_t *len_out)
 {
+    WB_CHECK(state->txn > 0);
     WB_CHECK(key.len > 0);
     WB_CHECK(key.len <= WB_TREE_KEY_MAX);
 
@@ -130,6 +134,7 @@ static int walk_leaf(struct tree_walk *w, const char *page)
     uint64_t changes = w->tree->changes;
     int err = 0;
 
+    WB_CHECK(wb_tree_page_count(page) > 0);
     WB_CHECK(wb_tree_page_level(page) == 0);
     for (unsigned i = 0; i < wb_tree_page_count(page) && err == 0; i++) {
         err = w->each(w->context, wb_tree_page_key(page, i), wb_tree_page_value(page, i));
@@ -142,6 +147,8 @@ static int walk_leaf(struct tree_walk *w, const char *page)
 static int walk_below(struct tree_walk *w, struct wb_tree_ref ref, unsigned level, struct wb_slice low,
                       struct wb_slice high)
 {
+    WB_CHECK(w->tree->magic == WB_TREE_MAGIC);
+
     struct wb_tree_node *node;
     int err = wb_tree_node_load(w->tree, ref, w->table, level, &node);
 
@@ -166,6 +173,8 @@ static int walk_below(struct tree_walk *w, struct wb_tree_ref ref, unsigned leve
 int wb_tree_each(struct wb_tree *tree, const struct wb_tree_state *state, unsigned table, wb_tree_each_row each,
                  void *context)
 {
+    WB_CHECK(state->txn > 0);
+
     struct tree_walk w = {tree, table, each, context};
     const struct wb_tree_root *root = &state->roots[table];
     int err = wb_tree_usable(tree);

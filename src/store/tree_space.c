@@ -54,6 +54,7 @@ static void set(struct wb_tree_space *space, uint32_t page, unsigned value)
     uint32_t i = page % PAGES_PER_MAP;
     uint8_t *byte = (uint8_t *)map->page + WB_TREE_HEADER_BYTES + i / 2;
 
+    WB_CHECK(map->page != NULL);
     WB_CHECK(page / PAGES_PER_MAP < space->maps.count);
     WB_CHECK(value < 16);
     *byte = (uint8_t)((*byte & ~(15u << (i % 2 * 4))) | value << (i % 2 * 4));
@@ -76,6 +77,7 @@ static void free_class(struct wb_tree *tree, unsigned class)
     struct wb_tree_space *space = &tree->space;
     uint64_t freed = 0;
 
+    WB_CHECK(tree->magic == WB_TREE_MAGIC);
     WB_CHECK(tree->writing);
     WB_CHECK(class < WB_TREE_CLASSES);
     for (size_t m = 0; m < space->maps.count; m++) {
@@ -173,6 +175,8 @@ int wb_tree_space_read(struct wb_tree *tree, const struct wb_tree_state *state, 
 
 int wb_tree_space_begin(struct wb_tree *tree)
 {
+    WB_CHECK(tree->magic == WB_TREE_MAGIC);
+
     struct wb_tree_state *next = &tree->next;
     struct wb_tree_space *space = &tree->space;
     int err = wb_tree_space_read(tree, next, space, NULL, NULL);
@@ -200,6 +204,8 @@ int wb_tree_space_begin(struct wb_tree *tree)
 /* Makes the file longer by one page, which may need another page of the map. */
 static int extend(struct wb_tree *tree, uint32_t *page_out)
 {
+    WB_CHECK(tree->magic == WB_TREE_MAGIC);
+
     struct wb_tree_space *space = &tree->space;
     uint32_t page = tree->next.pages;
     size_t count = maps_of(page + 1);
@@ -233,6 +239,7 @@ int wb_tree_space_take(struct wb_tree *tree, uint32_t *page_out)
 {
     struct wb_tree_space *space = &tree->space;
 
+    WB_CHECK(tree->magic == WB_TREE_MAGIC);
     WB_CHECK(space->cursor >= WB_TREE_FIRST_PAGE);
     WB_CHECK(tree->writing);
     while (tree->next.free > 0 && space->cursor < tree->next.pages) {
@@ -260,6 +267,7 @@ static unsigned class_for(const struct wb_tree_state *next, bool older)
     unsigned first = older ? 0 : 2;
     const struct wb_tree_class *a = &next->classes[first], *b = &next->classes[first + 1];
 
+    WB_CHECK(next->txn > 0);
     WB_CHECK(a->from <= a->to);
     WB_CHECK(b->from <= b->to);
     if (a->to == next->txn || b->to == next->txn) /* this transaction has already chosen */
@@ -274,6 +282,7 @@ int wb_tree_space_give(struct wb_tree *tree, uint32_t page, uint64_t born)
     struct wb_tree_space *space = &tree->space;
     struct wb_tree_state *next = &tree->next;
 
+    WB_CHECK(tree->magic == WB_TREE_MAGIC);
     WB_CHECK(tree->writing);
     if (page < WB_TREE_FIRST_PAGE || page >= next->pages || wb_tree_space_of(space, page) != USED)
         return wb_tree_damaged(tree, page, "it is in use, but the free-space map says otherwise");
@@ -306,6 +315,7 @@ static int place(struct wb_tree *tree, bool index, size_t part, bool *again)
     uint32_t page = 0;
     int err = 0;
 
+    WB_CHECK(part < (size_t)WB_TREE_SPACE_MAX * MAPS_PER_INDEX);
     WB_CHECK(tree->writing);
     if (!map->dirty || map->placed)
         return 0;
@@ -322,6 +332,8 @@ static int place(struct wb_tree *tree, bool index, size_t part, bool *again)
 
 static int write_part(struct wb_tree *tree, struct wb_tree_map *map, struct wb_tree_ref *ref_out)
 {
+    WB_CHECK(tree->writing);
+    WB_CHECK(map->dirty);
     WB_CHECK(map->placed >= WB_TREE_FIRST_PAGE);
     WB_CHECK(map->placed != WB_TREE_IN_MEMORY);
     wb_tree_page_stamp(map->page, map->placed, tree->next.txn);
@@ -399,6 +411,7 @@ static void settle(struct wb_tree_map *map, bool keep)
 
 void wb_tree_space_settle(struct wb_tree_space *space)
 {
+    WB_CHECK(space->maps.count <= space->maps.cap);
     for (size_t i = 0; i < space->maps.count; i++)
         settle(&space->maps.items[i], true);
     for (size_t i = 0; i < WB_TREE_SPACE_MAX; i++)
@@ -407,6 +420,7 @@ void wb_tree_space_settle(struct wb_tree_space *space)
 
 void wb_tree_space_forget(struct wb_tree_space *space)
 {
+    WB_CHECK(space->maps.count <= space->maps.cap);
     for (size_t i = 0; i < space->maps.count; i++)
         settle(&space->maps.items[i], false);
     for (size_t i = 0; i < WB_TREE_SPACE_MAX; i++)

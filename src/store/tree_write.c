@@ -28,6 +28,7 @@ _Static_assert(SMALL < JOINED && JOINED < (int)WB_TREE_ROOM, "a page that was jo
  */
 static int settle_roots(struct wb_tree *tree)
 {
+    WB_CHECK(tree->writable);
     WB_CHECK(tree->writing);
 
     struct wb_tree_roots roots;
@@ -113,6 +114,7 @@ static int make_changeable(struct wb_tree *tree, struct wb_tree_root *root, stru
     struct wb_tree_node *node = path->nodes[level], *copy;
     int err;
 
+    WB_CHECK(!tree->failed);
     WB_CHECK(tree->writing);
     WB_CHECK(level < path->depth);
     WB_CHECK(node->pins > 0);
@@ -137,6 +139,8 @@ static int make_changeable(struct wb_tree *tree, struct wb_tree_root *root, stru
 /* Finds the path to a key, and makes all its pages changeable. */
 static int open_path(struct wb_tree *tree, unsigned table, struct wb_slice key, struct wb_tree_path *path_out)
 {
+    WB_CHECK(tree->writing);
+
     struct wb_tree_root *root = &tree->next.roots[table];
     int err = wb_tree_descend(tree, root, table, key, path_out);
 
@@ -158,6 +162,7 @@ static int add_level(struct wb_tree *tree, unsigned table, struct wb_slice separ
     struct wb_tree_node *node;
     int err;
 
+    WB_CHECK(tree->writing);
     WB_CHECK(right->dirty);
     WB_CHECK(separator.len > 0);
     if (root->level + 1 == WB_TREE_LEVELS_MAX)
@@ -181,6 +186,7 @@ static int insert_cell(struct wb_tree *tree, unsigned table, struct wb_tree_path
 {
     char separator[WB_TREE_KEY_MAX];
 
+    WB_CHECK(path->depth > 0);
     WB_CHECK(len > 0);
     WB_CHECK(len <= WB_TREE_CELL_MAX);
     for (unsigned level = 0; level < path->depth; level++) {
@@ -203,6 +209,7 @@ static int insert_cell(struct wb_tree *tree, unsigned table, struct wb_tree_path
 /* The first row of a table. */
 static int plant(struct wb_tree *tree, unsigned table, struct wb_slice cell)
 {
+    WB_CHECK(tree->writing);
     WB_CHECK(tree->next.roots[table].ref.page == 0);
     WB_CHECK(tree->next.roots[table].rows == 0);
 
@@ -232,6 +239,8 @@ int wb_tree_begin_change(struct wb_tree *tree, unsigned table)
 
 int wb_tree_put(struct wb_tree *tree, unsigned table, struct wb_slice key, struct wb_slice value)
 {
+    WB_CHECK(tree->writing);
+
     char cell[WB_TREE_CELL_MAX];
     struct wb_tree_path path;
     unsigned i;
@@ -266,6 +275,7 @@ static void drop_node(struct wb_tree *tree, struct wb_tree_path *path, unsigned 
 {
     struct wb_tree_node *node = path->nodes[level];
 
+    WB_CHECK(tree->writing);
     WB_CHECK(node != NULL);
     WB_CHECK(node->dirty);
     path->nodes[level] = NULL;
@@ -290,6 +300,8 @@ static void remove_pointer(char *page, unsigned i)
 static int find_neighbour(struct wb_tree *tree, unsigned table, const char *above, unsigned i, unsigned level,
                           size_t used, struct wb_tree_node **neighbour_out)
 {
+    WB_CHECK(tree->writing);
+
     size_t separator = level ? WB_TREE_KEY_MAX : 0; /* joining two branches adds a key */
     struct wb_slice low = WB_SLICE_EMPTY, high = {NULL, 0};
     int err = wb_tree_node_load(tree, wb_tree_page_ref(above, i), table, level, neighbour_out);
@@ -354,6 +366,8 @@ static int join_right(struct wb_tree *tree, struct wb_tree_path *path, unsigned 
 /* Joins the path's page at a level with a neighbour, if it is small and both fit in one page. */
 static int join(struct wb_tree *tree, unsigned table, struct wb_tree_path *path, unsigned level)
 {
+    WB_CHECK(tree->writing);
+
     struct wb_tree_node *above = path->nodes[level + 1], *neighbour = NULL;
     unsigned i = path->index[level + 1];
     size_t used = wb_tree_page_used(path->nodes[level]->page);
@@ -372,6 +386,7 @@ static void lower_root(struct wb_tree *tree, unsigned table, struct wb_tree_path
 {
     struct wb_tree_root *root = &tree->next.roots[table];
 
+    WB_CHECK(tree->writing);
     WB_CHECK(root->ref.page != 0);
     while (path->depth > 1) {
         const struct wb_tree_node *top = path->nodes[path->depth - 1];
@@ -390,6 +405,7 @@ static int tidy(struct wb_tree *tree, unsigned table, struct wb_tree_path *path)
 {
     int err = 0;
 
+    WB_CHECK(tree->writing);
     WB_CHECK(path->depth > 0);
     WB_CHECK(path->nodes[0]->dirty);
     for (unsigned level = 0; level < path->depth && err == 0; level++) {
@@ -411,6 +427,7 @@ static int tidy(struct wb_tree *tree, unsigned table, struct wb_tree_path *path)
 
 static int miscounted(struct wb_tree *tree, unsigned table)
 {
+    WB_CHECK(tree->magic == WB_TREE_MAGIC);
     WB_CHECK(table < WB_TREE_TABLES_MAX);
     return wb_fail(WB_E_CORRUPT, "%s is damaged: table %u has another number of rows than its root record says",
                    tree->file.path, table);
@@ -418,6 +435,9 @@ static int miscounted(struct wb_tree *tree, unsigned table)
 
 int wb_tree_delete(struct wb_tree *tree, unsigned table, struct wb_slice key)
 {
+    WB_CHECK(key.len > 0);
+    WB_CHECK(tree->writing);
+
     struct wb_tree_root *root = &tree->next.roots[table];
     struct wb_tree_path path;
     unsigned i = 0;

@@ -57,6 +57,7 @@ static int twin_put(struct wb_store *store, const struct wb_page *page, enum wb_
     struct wb_page digested = *page;
     int err;
 
+    WB_CHECK(twin->now.epoch > 0);
     *outcome_out = before ? WB_STORE_PUT_REPLACED : WB_STORE_PUT_NEW;
     if (wb_twin_barred(&twin->now, page->id, wb_key_site(page->key))) {
         twin->counts.barred++;
@@ -90,6 +91,7 @@ static int twin_touch(struct wb_store *store, struct wb_pageid id, int64_t time_
     struct wb_twin_version *version = wb_twin_version_find(&twin->now.pages, id);
     struct wb_page page;
 
+    WB_CHECK(version == NULL || version->epoch <= twin->now.epoch);
     if (!version)
         return wb_store_not_found();
     if (wb_store_time_replaces(time_ms, version->time_ms, wb_clock_wall_ms()))
@@ -104,6 +106,7 @@ static int twin_time(struct wb_store *store, struct wb_pageid id, int64_t *time_
 {
     const struct wb_twin_version *version = wb_twin_version_find(&twin_of(store)->now.pages, id);
 
+    WB_CHECK(version == NULL || version->record.len > 0);
     if (!version)
         return wb_store_not_found();
     *time_ms_out = version->time_ms;
@@ -116,6 +119,8 @@ static int twin_remove(struct wb_store *store, struct wb_pageid id, struct wb_sl
     struct wb_twin_version *version = wb_twin_version_find(&twin->now.pages, id);
     struct wb_twin_version *old = wb_twin_version_find(&twin->now.old, id);
 
+    WB_CHECK(old == NULL || twin->now.snapshot > 0);
+    WB_CHECK(version == NULL || version->epoch <= twin->now.epoch);
     (void)site;
     if (!version && !(everywhere && old))
         return wb_store_not_found();
@@ -135,6 +140,7 @@ static int twin_put_revisit(struct wb_store *store, struct wb_pageid id, struct 
     struct wb_twin *twin = twin_of(store);
     struct wb_twin_revisit *known = wb_twin_revisit_find(&twin->now, id);
 
+    WB_CHECK(known == NULL || wb_pageid_equal(known->id, id));
     if (wb_twin_barred(&twin->now, id, site)) {
         twin->counts.barred++;
         return 0;
@@ -150,6 +156,7 @@ static int twin_get_revisit(struct wb_store *store, struct wb_pageid id, struct 
 {
     struct wb_twin_revisit *known = wb_twin_revisit_find(&twin_of(store)->now, id);
 
+    WB_CHECK(known == NULL || wb_pageid_equal(known->id, id));
     if (!known)
         return wb_store_not_found();
     *revisit_out = known->revisit;
@@ -162,6 +169,8 @@ static int twin_commit(struct wb_store *store, struct wb_store_commit_counts *co
     struct wb_twin_state copied;
     int err = wb_twin_state_copy(&twin->now, &copied);
 
+    WB_CHECK(twin->now.epoch >= twin->committed.epoch);
+    WB_CHECK(twin->now.snapshot >= twin->committed.snapshot);
     if (err < 0)
         return err;
     wb_twin_state_release(&twin->committed);
@@ -181,6 +190,8 @@ static int commit_quietly(struct wb_store *store)
 
 static int twin_bar(struct wb_store *store, const struct wb_store_bar *bar)
 {
+    WB_CHECK(bar->kind == WB_STORE_BAR_PAGE || !bar->except);
+
     int err = commit_quietly(store);
 
     if (err == 0)
@@ -208,6 +219,8 @@ static int twin_bar_each(struct wb_store *store, int (*each)(void *context, cons
     struct wb_twin_state *state = &twin_of(store)->committed;
     int err = 0;
 
+    WB_CHECK(each != NULL);
+    WB_CHECK(state->epoch > 0);
     for (size_t i = 0; i < state->bars.count && err == 0; i++)
         err = each(context, &state->bars.items[i].bar);
     return err;
@@ -218,6 +231,7 @@ static int twin_snapshot(struct wb_store *store, uint32_t *snapshot_out)
     struct wb_twin *twin = twin_of(store);
     struct wb_store_commit_counts counts = {0};
 
+    WB_CHECK(twin->now.snapshot_epoch < twin->now.epoch);
     wb_twin_versions_release(&twin->now.old);
     twin->now.snapshot++;
     twin->now.snapshot_epoch = twin->now.epoch++;
@@ -234,6 +248,7 @@ static int twin_get(struct wb_store *store, struct wb_pageid id, struct wb_page 
     struct wb_twin_version *version = wb_twin_version_find(&twin_of(store)->now.pages, id), copied;
     int err;
 
+    WB_CHECK(version == NULL || version->record.len > 0);
     if (!version)
         return wb_store_not_found();
     wb_buf_clear(mem_out);
@@ -248,6 +263,8 @@ static int twin_get(struct wb_store *store, struct wb_pageid id, struct wb_page 
 /* Makes `pages` of the scan's own state contain exactly the versions that the view shows. */
 static int gather(struct twin_scan *scan)
 {
+    WB_CHECK(scan->at == 0);
+    WB_CHECK(scan->state.epoch > 0);
     if (scan->options.view == WB_STORE_VIEW_SNAPSHOT) {
         for (size_t i = 0; i < scan->state.pages.count;)
             if (scan->state.pages.items[i].epoch > scan->state.snapshot_epoch)
@@ -276,6 +293,8 @@ static void twin_scan_close(struct wb_store_scan *base)
 static int twin_scan_open(struct wb_store *store, const struct wb_store_scan_options *options,
                           struct wb_store_scan **scan_out)
 {
+    WB_CHECK(options->parts == 0 || options->part >= 1);
+
     struct twin_scan *scan = wb_alloc_zero(1, sizeof *scan);
     int err;
 
@@ -299,6 +318,7 @@ static int twin_scan_next(struct wb_store_scan *base, struct wb_page *page_out)
 {
     struct twin_scan *scan = scan_of(base);
 
+    WB_CHECK(scan->at <= scan->state.pages.count);
     while (scan->at < scan->state.pages.count) {
         const struct wb_twin_version *version = &scan->state.pages.items[scan->at++];
         int err = wb_twin_version_page(version, page_out);
@@ -318,6 +338,7 @@ static int list_versions(const struct wb_twin_versions *versions, struct wb_slic
 {
     struct wb_page page;
 
+    WB_CHECK(*count_inout <= max);
     for (size_t i = 0; i < versions->count; i++) {
         bool listed = false;
         int err = wb_twin_version_page(&versions->items[i], &page);
@@ -334,6 +355,8 @@ static int list_versions(const struct wb_twin_versions *versions, struct wb_slic
 static int twin_list_site(struct wb_store *store, struct wb_slice site, struct wb_pageid *ids_out, size_t max,
                           size_t *count_out)
 {
+    WB_CHECK(*count_out == 0);
+
     struct wb_twin_state *state = &twin_of(store)->committed;
     int err = list_versions(&state->pages, site, ids_out, max, count_out);
 
@@ -345,6 +368,8 @@ static int twin_stat(struct wb_store *store, struct wb_store_stat *stat_out)
     struct wb_twin_state *state = &twin_of(store)->committed;
     struct wb_page page, other;
 
+    WB_CHECK(state->snapshot == 0 || state->snapshot_epoch < state->epoch);
+    WB_CHECK(state->snapshot > 0 || state->old.count == 0);
     *stat_out = (struct wb_store_stat){
         .pages = state->pages.count,
         .pages_old = state->old.count,
@@ -372,6 +397,7 @@ static void twin_close(struct wb_store *store)
 {
     struct wb_twin *twin = twin_of(store);
 
+    WB_CHECK(twin->now.epoch >= twin->committed.epoch);
     wb_twin_state_release(&twin->now);
     wb_twin_state_release(&twin->committed);
     wb_store_release(&twin->store);

@@ -19,6 +19,7 @@ struct wb_twin_version *wb_twin_version_find(const struct wb_twin_versions *vers
 
 void wb_twin_versions_release(struct wb_twin_versions *versions)
 {
+    WB_CHECK(versions->count <= versions->cap);
     for (size_t i = 0; i < versions->count; i++)
         wb_buf_release(&versions->items[i].record);
     wb_vec_release(versions);
@@ -37,6 +38,7 @@ int wb_twin_version_add(struct wb_twin_versions *versions, struct wb_twin_versio
 
 void wb_twin_version_drop(struct wb_twin_versions *versions, struct wb_twin_version *version)
 {
+    WB_CHECK(version->record.len == 0 || version->epoch > 0);
     WB_CHECK(version >= versions->items);
     WB_CHECK(version < versions->items + versions->count);
     wb_buf_release(&version->record);
@@ -62,6 +64,7 @@ static int copy_versions(const struct wb_twin_versions *from, struct wb_twin_ver
 
 int wb_twin_retire(struct wb_twin_state *state, struct wb_twin_version *version)
 {
+    WB_CHECK(state->epoch > 0);
     WB_CHECK(version->epoch <= state->epoch);
     if (state->snapshot && version->epoch <= state->snapshot_epoch) {
         struct wb_twin_version moved = *version;
@@ -91,6 +94,7 @@ int wb_twin_version_page(const struct wb_twin_version *version, struct wb_page *
 
 struct wb_twin_revisit *wb_twin_revisit_find(struct wb_twin_state *state, struct wb_pageid id)
 {
+    WB_CHECK(state->revisits.count <= state->revisits.cap);
     for (size_t i = 0; i < state->revisits.count; i++)
         if (wb_pageid_equal(state->revisits.items[i].id, id))
             return &state->revisits.items[i];
@@ -111,6 +115,7 @@ int wb_twin_revisit_add(struct wb_twin_state *state, struct wb_pageid id, struct
 
 void wb_twin_revisit_drop(struct wb_twin_state *state, struct wb_twin_revisit *revisit)
 {
+    WB_CHECK(revisit >= state->revisits.items);
     WB_CHECK(state->revisits.count > 0);
     wb_free(revisit->site);
     *revisit = wb_vec_pop(&state->revisits);
@@ -121,6 +126,7 @@ void wb_twin_revisit_drop(struct wb_twin_state *state, struct wb_twin_revisit *r
 static struct wb_twin_bar *find_bar(struct wb_twin_state *state, enum wb_store_bar_kind kind, struct wb_pageid id,
                                     struct wb_slice site)
 {
+    WB_CHECK(kind == WB_STORE_BAR_PAGE || kind == WB_STORE_BAR_SITE);
     for (size_t i = 0; i < state->bars.count; i++) {
         const struct wb_store_bar *bar = &state->bars.items[i].bar;
         bool same = kind == WB_STORE_BAR_PAGE ? wb_pageid_equal(bar->id, id) : wb_slice_equal(bar->site, site);
@@ -145,6 +151,7 @@ static int add_bar(struct wb_twin_state *state, const struct wb_store_bar *bar)
 
 static void drop_bar(struct wb_twin_state *state, struct wb_twin_bar *bar)
 {
+    WB_CHECK(bar >= state->bars.items);
     WB_CHECK(state->bars.count > 0);
     wb_free(bar->site);
     *bar = wb_vec_pop(&state->bars);
@@ -152,6 +159,8 @@ static void drop_bar(struct wb_twin_state *state, struct wb_twin_bar *bar)
 
 bool wb_twin_barred(struct wb_twin_state *state, struct wb_pageid id, struct wb_slice site)
 {
+    WB_CHECK(state->epoch > 0);
+
     const struct wb_twin_bar *page = find_bar(state, WB_STORE_BAR_PAGE, id, site);
 
     return page ? !page->bar.except : find_bar(state, WB_STORE_BAR_SITE, id, site) != NULL;
@@ -160,6 +169,7 @@ bool wb_twin_barred(struct wb_twin_state *state, struct wb_pageid id, struct wb_
 /* A bar on a site ends the exceptions of its pages. */
 static void drop_exceptions(struct wb_twin_state *state, struct wb_slice site)
 {
+    WB_CHECK(site.len > 0);
     for (size_t i = 0; i < state->bars.count;)
         if (state->bars.items[i].bar.except && wb_slice_equal(state->bars.items[i].bar.site, site))
             drop_bar(state, &state->bars.items[i]);
@@ -170,6 +180,7 @@ static void drop_exceptions(struct wb_twin_state *state, struct wb_slice site)
 /* Remembered revisits of what is barred are deleted. */
 static void drop_revisits(struct wb_twin_state *state, const struct wb_store_bar *bar)
 {
+    WB_CHECK(!bar->except);
     for (size_t i = 0; i < state->revisits.count;) {
         struct wb_twin_revisit *revisit = &state->revisits.items[i];
         bool goes = bar->kind == WB_STORE_BAR_PAGE ? wb_pageid_equal(revisit->id, bar->id)
@@ -183,6 +194,8 @@ static void drop_revisits(struct wb_twin_state *state, const struct wb_store_bar
 
 int wb_twin_bar_set(struct wb_twin_state *state, const struct wb_store_bar *bar)
 {
+    WB_CHECK(bar->kind == WB_STORE_BAR_PAGE || !bar->except);
+
     struct wb_twin_bar *known = find_bar(state, bar->kind, bar->id, bar->site);
 
     if (known)
@@ -202,6 +215,7 @@ static int allow_page(struct wb_twin_state *state, const struct wb_store_bar *ba
     bool site_barred = find_bar(state, WB_STORE_BAR_SITE, bar->id, bar->site) != NULL;
     struct wb_store_bar exception = *bar;
 
+    WB_CHECK(bar->kind == WB_STORE_BAR_PAGE);
     if (page ? page->bar.except : !site_barred)
         return wb_fail(WB_E_NOTFOUND, "the page is not barred");
     exception.except = true;
@@ -218,6 +232,7 @@ static int allow_site(struct wb_twin_state *state, struct wb_slice site)
 {
     bool lifted = false;
 
+    WB_CHECK(site.len > 0);
     for (size_t i = 0; i < state->bars.count;)
         if (wb_slice_equal(state->bars.items[i].bar.site, site)) {
             drop_bar(state, &state->bars.items[i]);
@@ -230,6 +245,8 @@ static int allow_site(struct wb_twin_state *state, struct wb_slice site)
 
 int wb_twin_bar_lift(struct wb_twin_state *state, const struct wb_store_bar *bar)
 {
+    WB_CHECK(bar->kind == WB_STORE_BAR_PAGE || bar->site.len > 0);
+
     int err = bar->kind == WB_STORE_BAR_PAGE ? allow_page(state, bar) : allow_site(state, bar->site);
 
     WB_CHECK(err < 0 || !wb_twin_barred(state, bar->id, bar->site));
@@ -255,6 +272,8 @@ int wb_twin_state_copy(const struct wb_twin_state *from, struct wb_twin_state *t
 {
     int err;
 
+    WB_CHECK(from->epoch > 0);
+    WB_CHECK(from->snapshot > 0 || from->old.count == 0);
     *to_out = (struct wb_twin_state){
         .epoch = from->epoch, .snapshot = from->snapshot, .snapshot_epoch = from->snapshot_epoch};
     err = copy_versions(&from->pages, &to_out->pages);
