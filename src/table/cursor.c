@@ -60,6 +60,13 @@ static bool is_open(const struct wb_cursor *cursor)
     return cursor->magic == CURSOR_MAGIC && cursor->block <= cursor->table->foot.blocks;
 }
 
+static void check_at_block(const struct wb_cursor *cursor)
+{
+    WB_CHECK(cursor->magic == CURSOR_MAGIC);
+    WB_CHECK(cursor->at != NULL && cursor->at->block == cursor->block);
+    WB_CHECK(cursor->block < cursor->table->foot.blocks);
+}
+
 int wb_cursor_open(struct wb_table *table, struct wb_cursor **cursor_out)
 {
     struct wb_cursor *cursor = wb_alloc_zero(1, sizeof *cursor);
@@ -229,7 +236,7 @@ static int leave_damaged(struct wb_cursor *cursor)
 {
     uint64_t offset = cursor->table->places[cursor->block].offset;
 
-    WB_CHECK(cursor->block < cursor->table->foot.blocks);
+    check_at_block(cursor);
     WB_CHECK(cursor->at != NULL);
     move_before(cursor, cursor->block + 1);
     return wb_fail(WB_E_CORRUPT, "%s: the records of the block at %llu are damaged", cursor->table->file.path,
@@ -295,6 +302,7 @@ static int move_to_restart(struct wb_cursor *cursor, uint32_t restart)
     const struct wb_table_block_view *view = &cursor->at->view;
     uint32_t place = wb_table_block_restart(view, restart);
 
+    check_at_block(cursor);
     WB_CHECK(cursor->at->block == cursor->block);
     WB_CHECK(restart < wb_table_block_restart_count(view->records));
     if (place >= view->end)
@@ -312,6 +320,7 @@ static int find_restart(struct wb_cursor *cursor, struct wb_slice key)
     const char *end = view->raw + view->end;
     uint32_t low = 0, high = wb_table_block_restart_count(view->records);
 
+    check_at_block(cursor);
     WB_CHECK(cursor->at->block == cursor->block);
     WB_CHECK(high > 0);
     while (high - low > 1) {

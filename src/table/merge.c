@@ -59,8 +59,16 @@ void wb_merge_close(struct wb_merge *merge)
     wb_free(merge);
 }
 
+static void check_merge(const struct wb_merge *merge)
+{
+    WB_CHECK(merge->magic == MERGE_MAGIC);
+    WB_CHECK(merge->old != NULL || merge->old_ahead == AHEAD_END);
+    WB_CHECK(!merge->editing || merge->any);
+}
+
 static int fetch_old(struct wb_merge *merge)
 {
+    check_merge(merge);
     if (merge->old_ahead != AHEAD_NONE)
         return 0;
     int more = wb_cursor_next(merge->old, &merge->old_record);
@@ -72,6 +80,7 @@ static int fetch_old(struct wb_merge *merge)
 
 static int fetch_edit(struct wb_merge *merge)
 {
+    check_merge(merge);
     if (merge->edit_ahead != AHEAD_NONE)
         return 0;
     int more = wb_sorter_next(merge->edits, &merge->edit);
@@ -94,8 +103,8 @@ static struct wb_slice edit_key(const struct wb_merge *merge)
 
 int wb_merge_edit(struct wb_merge *merge, struct wb_table_record *edit_out)
 {
+    check_merge(merge);
     *edit_out = (struct wb_table_record){0};
-    WB_CHECK(merge->magic == MERGE_MAGIC);
     if (!merge->editing)
         return 0;
     int err = fetch_edit(merge);
@@ -115,6 +124,7 @@ static int begin_edits(struct wb_merge *merge)
 {
     struct wb_slice key = edit_key(merge);
 
+    check_merge(merge);
     WB_CHECK(merge->edit_ahead == AHEAD_READY);
     WB_CHECK(!merge->editing);
     if (merge->any && wb_slice_compare(wb_buf_slice(&merge->key), key) > 0)
@@ -132,9 +142,9 @@ int wb_merge_next(struct wb_merge *merge, struct wb_slice *key_out, struct wb_ta
     struct wb_table_record passed;
     int err, order;
 
+    check_merge(merge);
     *key_out = (struct wb_slice){NULL, 0};
     *old_out = (struct wb_table_record){0};
-    WB_CHECK(merge->magic == MERGE_MAGIC);
     while ((err = wb_merge_edit(merge, &passed)) == 1)
         ;
     if (err == 0)

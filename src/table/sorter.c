@@ -228,11 +228,19 @@ void wb_sorter_close(struct wb_sorter *sorter)
 
 /* ---- adding -------------------------------------------------------------------------------- */
 
+static void check_sorter(const struct wb_sorter *sorter)
+{
+    WB_CHECK(sorter->magic == SORTER_MAGIC);
+    WB_CHECK(sorter->chunks != NULL && sorter->chunk_count > 0);
+    WB_CHECK(!sorter->sorted || sorter->filling == NULL || !sorter->pump.tree);
+}
+
 /* The first error, if there was one; it may come from a job. */
 static int failed(struct wb_sorter *sorter)
 {
     int err;
 
+    check_sorter(sorter);
     pthread_mutex_lock(&sorter->lock);
     err = sorter->error.code ? wb_error_restore(&sorter->error) : 0;
     pthread_mutex_unlock(&sorter->lock);
@@ -242,6 +250,7 @@ static int failed(struct wb_sorter *sorter)
 /* Remembers the first error, which every later call returns. */
 static int fail_sorter(struct wb_sorter *sorter, int err)
 {
+    check_sorter(sorter);
     WB_CHECK(err <= 0);
     pthread_mutex_lock(&sorter->lock);
     if (err < 0 && sorter->error.code == 0)
@@ -271,6 +280,7 @@ static int begin_spilling(struct wb_sorter *sorter)
 {
     int err = 0;
 
+    check_sorter(sorter);
     WB_CHECK(!sorter->sorted);
     WB_CHECK(sorter->stat.runs == 0);
     WB_CHECK(!sorter->spilling);
@@ -295,6 +305,7 @@ static int hand_over_chunk(struct wb_sorter *sorter)
     struct wb_sorter_chunk *chunk = sorter->filling;
     int err;
 
+    check_sorter(sorter);
     WB_CHECK(chunk != NULL);
     pthread_mutex_lock(&sorter->lock);
     WB_CHECK(chunk->state == CHUNK_FILLING);
@@ -317,8 +328,8 @@ static int next_chunk(struct wb_sorter *sorter)
     struct wb_sorter_chunk *chunk;
     int err = 0;
 
+    check_sorter(sorter);
     WB_CHECK(!sorter->sorted);
-    WB_CHECK(sorter->magic == SORTER_MAGIC);
     if (sorter->filling) {
         pthread_mutex_lock(&sorter->lock);
         bool enough = find_free(sorter) != NULL;
@@ -390,6 +401,7 @@ static int merge_memory(struct wb_sorter *sorter)
     size_t count = 0;
     int err = inputs ? 0 : WB_E_NOMEM;
 
+    check_sorter(sorter);
     WB_CHECK(sorter->sorted);
     WB_CHECK(sorter->stat.runs == 0);
     WB_CHECK(!sorter->spilling);
@@ -414,6 +426,7 @@ static int merge_memory(struct wb_sorter *sorter)
 /* All records are in runs: frees the chunks, whose memory the merge needs, and starts the merge. */
 static int merge_disk(struct wb_sorter *sorter)
 {
+    check_sorter(sorter);
     WB_CHECK(sorter->sorted);
     WB_CHECK(sorter->spilling);
     WB_CHECK(sorter->filling == NULL);
@@ -428,7 +441,7 @@ static int merge_disk(struct wb_sorter *sorter)
 
 int wb_sorter_sort(struct wb_sorter *sorter)
 {
-    WB_CHECK(sorter->magic == SORTER_MAGIC);
+    check_sorter(sorter);
     WB_CHECK(!sorter->sorted);
     int err = failed(sorter);
 
@@ -461,6 +474,6 @@ int wb_sorter_next(struct wb_sorter *sorter, struct wb_table_record *record_out)
 
 void wb_sorter_stat(const struct wb_sorter *sorter, struct wb_sorter_stat *stat_out)
 {
-    WB_CHECK(sorter->magic == SORTER_MAGIC);
+    check_sorter(sorter);
     *stat_out = sorter->stat;
 }

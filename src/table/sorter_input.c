@@ -146,6 +146,14 @@ struct run_input {
     enum read_step step; /* protected by the lock of readers */
 };
 
+/* What is true whenever the merging thread, or the one that reads ahead, uses the window. */
+static void check_window(const struct run_input *r)
+{
+    WB_CHECK(r->window_start <= r->window_end && r->window_end <= r->window_bytes);
+    WB_CHECK(r->read <= r->run.bytes);
+    WB_CHECK(r->ahead <= 1);
+}
+
 static int damaged_run(const struct run_input *r)
 {
     WB_CHECK(r->run.file != NULL);
@@ -170,9 +178,9 @@ static int fill_window(struct run_input *r, size_t need, bool *there_out)
 {
     size_t have = r->window_end - r->window_start;
 
+    check_window(r);
     *there_out = true;
     WB_CHECK(need <= r->window_bytes);
-    WB_CHECK(r->window_start <= r->window_end && r->window_end <= r->window_bytes);
     if (have >= need)
         return 0;
     uint64_t left = r->run.bytes - r->read;
@@ -203,6 +211,7 @@ static int unpack_block(struct run_input *r, const char *head)
     const char *bytes = head + RUN_HEAD_BYTES;
     char *to = r->raw[r->ahead];
 
+    check_window(r);
     WB_CHECK(r->block_bytes > 0);
     WB_CHECK(!r->run.packed || to != NULL);
     if (raw > r->block_bytes || wb_hash32(bytes, stored) != wb_get32(head + 8))
@@ -231,7 +240,7 @@ static int read_ahead(struct run_input *r)
     bool there;
     int err = fill_window(r, RUN_HEAD_BYTES, &there);
 
-    WB_CHECK(r->read <= r->run.bytes);
+    check_window(r);
     r->block_len = r->large_size = 0;
     if (err < 0 || !there)
         return err;
@@ -274,6 +283,7 @@ static int read_large(struct run_input *r)
     struct wb_table_record_head head;
     int err = 0;
 
+    check_window(r);
     WB_CHECK(r->large != NULL);
     WB_CHECK(r->large_size <= r->run.large_max);
     memcpy(r->large, r->window + r->window_start, part);

@@ -70,6 +70,14 @@ struct wb_table_writer {
     struct wb_error_copy error; /* the first error; code 0 if there was none */
 };
 
+static void check_writer(const struct wb_table_writer *writer)
+{
+    WB_CHECK(writer->magic == TABLE_WRITER_MAGIC);
+    WB_CHECK(writer->file.fd >= 0);
+    WB_CHECK(writer->filling < writer->batch_count && writer->oldest < writer->batch_count);
+    WB_CHECK(writer->on_its_way <= writer->written);
+}
+
 /* Remembers the first error, which every later call returns. */
 static int keep_error(struct wb_table_writer *writer, int err)
 {
@@ -219,8 +227,8 @@ static int flush_pending(struct wb_table_writer *writer)
 {
     int err = wb_file_write_at(&writer->file, writer->written, writer->pending.ptr, writer->pending.len);
 
+    check_writer(writer);
     WB_CHECK(writer->error.code == 0);
-    WB_CHECK(writer->on_its_way <= writer->written);
     if (err < 0)
         return err;
     writer->written += writer->pending.len;
@@ -238,6 +246,7 @@ static int write_block(struct wb_table_writer *writer, char *block, size_t size)
 {
     uint64_t offset = writer->written + writer->pending.len;
 
+    check_writer(writer);
     WB_CHECK(offset >= TABLE_HEAD_BYTES);
     WB_CHECK(size == wb_table_block_size(block));
     wb_put64(block, wb_table_checksum_at(wb_get64(block), offset));
@@ -251,6 +260,7 @@ static int close_index_block(struct wb_table_writer *writer, ZSTD_CCtx *zstd)
 {
     uint32_t records = writer->index_block.records;
 
+    check_writer(writer);
     WB_CHECK(writer->index_raw.len > 0);
     WB_CHECK(records > 0);
     int err = wb_table_block_builder_finish(&writer->index_block, &writer->index_raw);
@@ -271,6 +281,7 @@ static int add_to_index(struct wb_table_writer *writer, ZSTD_CCtx *zstd, struct 
     size_t len = wb_put_varint(bytes, block_bytes);
     int err = 0;
 
+    check_writer(writer);
     WB_CHECK(block_bytes > TABLE_BLOCK_HEAD_BYTES);
     WB_CHECK(records > 0);
     len += wb_put_varint(bytes + len, records);
@@ -305,6 +316,7 @@ static int write_oldest(struct wb_table_writer *writer)
     size_t count = batch->blocks.count, packed_start = 0, key_start = 0;
     int err;
 
+    check_writer(writer);
     WB_CHECK(writer->error.code == 0);
     WB_CHECK(count > 0);
     pthread_mutex_lock(&writer->lock);
@@ -333,6 +345,7 @@ static int write_all(struct wb_table_writer *writer)
 {
     int err = 0;
 
+    check_writer(writer);
     while (err == 0 && writer->batches[writer->oldest].busy)
         err = write_oldest(writer);
     return err;
@@ -348,6 +361,7 @@ static int hand_over(struct wb_table_writer *writer)
     bool large = batch->raw.len > LARGE_BYTES;
     int err = 0;
 
+    check_writer(writer);
     WB_CHECK(writer->filling < writer->batch_count);
     WB_CHECK(!batch->busy);
     WB_CHECK(writer->block.records == 0); /* a block never spans two batches */
@@ -382,6 +396,7 @@ static int close_block(struct wb_table_writer *writer)
     struct write_batch *batch = &writer->batches[writer->filling];
     struct batch_block block = {.records = writer->block.records, .key_end = batch->keys.len};
 
+    check_writer(writer);
     WB_CHECK(!batch->busy);
     WB_CHECK(block.records > 0);
     int err = wb_table_block_builder_finish(&writer->block, &batch->raw);
@@ -421,7 +436,7 @@ int wb_table_add(struct wb_table_writer *writer, struct wb_slice key, struct wb_
 {
     struct wb_slice last = wb_buf_slice(&writer->block.last_key);
 
-    WB_CHECK(writer->magic == TABLE_WRITER_MAGIC);
+    check_writer(writer);
     if (writer->error.code)
         return wb_error_restore(&writer->error);
     if (key.len > WB_TABLE_KEY_MAX || value.len > WB_TABLE_VALUE_MAX)
@@ -441,6 +456,7 @@ static int write_index(struct wb_table_writer *writer)
     char *block = NULL, foot[TABLE_FOOT_BYTES];
     int err = 0;
 
+    check_writer(writer);
     WB_CHECK(writer->block.records == 0);
     WB_CHECK(writer->oldest == writer->filling);
     WB_CHECK(writer->foot.blocks <= writer->foot.records); /* no block is empty */
@@ -471,8 +487,7 @@ int wb_table_finish(struct wb_table_writer *writer, struct wb_table_stat *stat_o
 {
     const struct wb_table_foot *foot = &writer->foot;
 
-    WB_CHECK(writer->file.fd >= 0);
-    WB_CHECK(writer->magic == TABLE_WRITER_MAGIC);
+    check_writer(writer);
     int err = writer->error.code ? wb_error_restore(&writer->error) : 0;
     if (stat_out)
         *stat_out = (struct wb_table_stat){0};

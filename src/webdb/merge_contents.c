@@ -21,12 +21,22 @@ struct content_stage {
     struct wb_content last;      /* the last entry written */
 };
 
+/* What is true whenever a function of this stage is entered. */
+static void check_stage(const struct content_stage *s)
+{
+    WB_CHECK(wb_writer_is(s->writer, WB_WRITER_MERGING));
+    WB_CHECK(s->writer->pages_merged);
+    WB_CHECK(s->old_at <= s->old.count);
+    WB_CHECK(s->writer->next.count.contents <= s->written);
+}
+
 static int open_stage(struct content_stage *s)
 {
     struct wb_webdb_writer *writer = s->writer;
     int err = wb_writer_create_column(writer, WB_CONTENTS_FILE, WB_CONTENTS_KIND, sizeof(struct wb_content),
                                       &s->contents);
 
+    check_stage(s);
     WB_CHECK(writer->content_edits != NULL);
     if (err == 0)
         err = wb_writer_open_old_column(writer, WB_CONTENTS_FILE, WB_CONTENTS_KIND, sizeof(struct wb_content), &s->old);
@@ -37,6 +47,7 @@ static int open_stage(struct content_stage *s)
 
 static int next_edit(struct content_stage *s)
 {
+    check_stage(s);
     s->edit_more = wb_sorter_next(s->writer->content_edits, &s->edit);
     WB_CHECK(s->edit_more <= 0 || (s->edit.key.len == sizeof(struct wb_content) && s->edit.value.len == 1));
     return s->edit_more < 0 ? s->edit_more : 0;
@@ -47,7 +58,7 @@ static int next_entry(struct content_stage *s)
 {
     const struct wb_numbermap *pages = &s->writer->page_numbers;
 
-    WB_CHECK(s->old_at <= s->old.count);
+    check_stage(s);
     for (s->entry_more = false; s->old_at < s->old.count && !s->entry_more; s->old_at++) {
         const struct wb_content *old = wb_column_at(&s->old, s->old_at);
         uint64_t page = wb_get64_be(old->page);
@@ -63,6 +74,7 @@ static int next_entry(struct content_stage *s)
 
 static int write_entry(struct content_stage *s, const struct wb_content *entry)
 {
+    check_stage(s);
     WB_CHECK(wb_get64_be(entry->page) < s->writer->next.rows);
     if (s->written && memcmp(&s->last, entry, sizeof s->last) >= 0)
         return wb_fail(WB_E_CORRUPT, "%s: the entries of pages by MD5 are not in order", s->writer->root);
@@ -79,6 +91,7 @@ static int step(struct content_stage *s)
     bool add = s->edit_more > 0 && order >= 0 && s->edit.value.ptr[0] == WB_CONTENT_ADD;
     int err = 0;
 
+    check_stage(s);
     WB_CHECK(s->entry_more || s->edit_more > 0);
     if (order < 0 || add) {
         struct wb_content entry;
@@ -105,6 +118,7 @@ static void map_contents(struct content_stage *s)
     uint32_t *numbers = s->writer->content_numbers.numbers;
     uint64_t at = 0;
 
+    check_stage(s);
     WB_CHECK(fresh->count == s->written);
     WB_CHECK(s->writer->content_numbers.count == s->old.count);
     for (uint64_t i = 0; i < s->old.count; i++) {

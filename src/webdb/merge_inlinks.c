@@ -42,6 +42,15 @@ struct in_stage {
 
 /* ---- what is read ---------------------------------------------------------------------------- */
 
+/* What is true whenever a function of this stage is entered. */
+static void check_stage(const struct in_stage *s)
+{
+    WB_CHECK(wb_writer_is(s->writer, WB_WRITER_MERGING));
+    WB_CHECK(s->writer->target_edits != NULL);
+    WB_CHECK(s->pages_done <= s->writer->next.rows);
+    WB_CHECK(s->text.len <= s->text.cap);
+}
+
 /* Opens the next piece of an old list. Returns 1, 0 at the end, or an error. */
 static int open_piece(struct in_stage *s)
 {
@@ -50,6 +59,7 @@ static int open_piece(struct in_stage *s)
     uint32_t piece;
     int got = wb_cursor_next(s->old, &record);
 
+    check_stage(s);
     WB_CHECK(!s->list_open);
     if (got <= 0)
         return got;
@@ -67,6 +77,7 @@ static int next_kept(struct in_stage *s)
 {
     const struct wb_numbermap *contents = &s->writer->content_numbers;
 
+    check_stage(s);
     s->kept_more = false;
     while (s->old) {
         int got = s->list_open ? wb_linklist_next(&s->list, &s->kept) : 0;
@@ -94,6 +105,7 @@ static int next_edit(struct in_stage *s)
 {
     int got = wb_sorter_next(s->writer->target_edits, &s->edit);
 
+    check_stage(s);
     s->edit_more = got > 0;
     if (got > 0) {
         WB_CHECK(s->edit.key.len == 8);
@@ -112,6 +124,7 @@ static int fill_degrees(struct in_stage *s, uint64_t page)
     static const uint8_t none[4];
     int err = 0;
 
+    check_stage(s);
     WB_CHECK(page <= s->writer->next.rows);
     WB_CHECK(s->pages_done <= page);
     while (err == 0 && s->pages_done < page) {
@@ -126,6 +139,7 @@ static int end_page(struct in_stage *s)
 {
     uint8_t degree[4];
 
+    check_stage(s);
     if (!s->degree)
         return 0;
     WB_CHECK(s->links.owner >= s->pages_done);
@@ -143,6 +157,7 @@ static int put_link(struct in_stage *s, uint32_t page, uint32_t content, struct 
 {
     bool same_page = s->degree > 0 && page == s->links.owner;
 
+    check_stage(s);
     WB_CHECK(page < s->writer->next.rows);
     WB_CHECK(content < s->writer->contents.count);
     if (s->degree > 0 && (page < s->links.owner || (same_page && content <= s->last_content)))
@@ -177,6 +192,7 @@ static int step(struct in_stage *s)
                                      (s->edit_page == s->kept_page && s->edit_content <= s->kept_content));
     int err;
 
+    check_stage(s);
     WB_CHECK(s->kept_more || s->edit_more);
     if (use_edit)
         err = put_link(s, s->edit_page, s->edit_content, wb_slice(s->edit.value.ptr + 2, s->edit.value.len - 2),
@@ -192,6 +208,7 @@ static int walk_links(struct in_stage *s)
 {
     int err = next_kept(s);
 
+    check_stage(s);
     WB_CHECK(s->pages_done == 0 && s->degree == 0);
     if (err == 0)
         err = next_edit(s);

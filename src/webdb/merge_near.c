@@ -110,6 +110,14 @@ struct near_stage {
     struct wb_numbermap near;          /* by page number: the page that it is near */
 };
 
+/* What is true whenever a function of this stage is entered. */
+static void check_stage(const struct near_stage *s)
+{
+    WB_CHECK(wb_writer_is(s->writer, WB_WRITER_MERGING));
+    WB_CHECK(s->near.count == s->writer->next.rows);
+    WB_CHECK(s->writer->print_count <= s->writer->print_cap);
+}
+
 static void note_near(struct near_stage *s, uint32_t page, uint32_t to)
 {
     WB_CHECK(to < page);
@@ -148,6 +156,7 @@ static void note_equal(struct near_stage *s)
 {
     uint64_t count = s->writer->print_count, end;
 
+    check_stage(s);
     WB_CHECK(s->a != NULL && s->b != NULL);
     sort_pass(s->writer->prints, s->a, count, 0);
     sort_pass(s->a, s->b, count, 1);
@@ -172,6 +181,7 @@ static uint64_t set_equal_apart(struct near_stage *s)
     struct wb_merge_near_entry *entries = s->writer->prints;
     uint64_t count = s->writer->print_count, kept = 0, others = 0;
 
+    check_stage(s);
     WB_CHECK(count <= s->writer->print_cap);
     for (uint64_t i = 0; i < count; i++) {
         if (s->near.numbers[entries[i].page] == WB_NO_NUMBER)
@@ -189,6 +199,7 @@ static void follow_first(struct near_stage *s, uint64_t others)
 {
     const struct wb_merge_near_entry *entries = s->writer->prints + s->writer->print_count;
 
+    check_stage(s);
     for (uint64_t i = 0; i < others; i++) {
         uint32_t first = s->near.numbers[entries[i].page];
         WB_CHECK(first < entries[i].page);
@@ -216,6 +227,7 @@ static int find_near(struct near_stage *s, unsigned low)
 {
     uint64_t count = s->writer->print_count, end;
 
+    check_stage(s);
     WB_CHECK(low + 1 < BLOCKS);
     sort_pass(s->writer->prints, s->a, count, low);
     for (unsigned high = low + 1; high < BLOCKS; high++) {
@@ -236,7 +248,7 @@ static int find_families(struct near_stage *s)
     void *a = NULL, *b = NULL;
     int err;
 
-    WB_CHECK(s->near.count == s->writer->next.rows);
+    check_stage(s);
     if (count < 2)
         return 0;
     err = wb_nameless_map(s->writer->root, count * sizeof *s->a, &a);
@@ -265,7 +277,7 @@ static int write_column(struct near_stage *s)
     uint8_t bytes[sizeof(uint32_t)];
     int err = wb_writer_create_column(s->writer, WB_NEAR_FILE, WB_NEAR_KIND, sizeof bytes, &column);
 
-    WB_CHECK(s->near.count == s->writer->next.rows);
+    check_stage(s);
     for (uint64_t i = 0; err == 0 && i < s->near.count; i++) {
         wb_put32(bytes, s->near.numbers[i]);
         err = wb_column_add(column, bytes);

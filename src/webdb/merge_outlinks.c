@@ -42,6 +42,15 @@ struct out_stage {
     uint64_t contents_done;
 };
 
+/* What is true whenever a function of this stage is entered. */
+static void check_stage(const struct out_stage *s)
+{
+    WB_CHECK(wb_writer_is(s->writer, WB_WRITER_MERGING));
+    WB_CHECK(s->writer->pages_merged);
+    WB_CHECK(s->writer->link_edits != NULL);
+    WB_CHECK(s->links.item_count <= WB_LINKLIST_ITEMS);
+}
+
 /* ---- lists ----------------------------------------------------------------------------------- */
 
 static int list_add(struct out_list *list, uint32_t target, struct wb_slice anchor, uint8_t tag, uint8_t flags)
@@ -98,7 +107,7 @@ static int next_piece(struct out_stage *s)
 {
     const struct wb_numbermap *contents = &s->writer->content_numbers;
 
-    WB_CHECK(wb_writer_is(s->writer, WB_WRITER_MERGING));
+    check_stage(s);
     for (s->piece_more = false; s->old && !s->piece_more;) {
         uint64_t number;
         uint32_t piece;
@@ -116,7 +125,7 @@ static int next_piece(struct out_stage *s)
 /* Finds the next group of link edits whose content exists, and counts the links of the groups that it skips. */
 static int next_group(struct out_stage *s)
 {
-    WB_CHECK(wb_writer_is(s->writer, WB_WRITER_MERGING));
+    check_stage(s);
     for (s->group_more = false; !s->group_more;) {
         struct wb_writer_link link;
         size_t at = 0;
@@ -143,6 +152,7 @@ static int take_piece(struct out_stage *s)
     struct wb_linkitem item;
     int got = wb_linklist_open(&list, s->piece.value);
 
+    check_stage(s);
     WB_CHECK(s->piece_more);
     WB_CHECK(s->old_number != WB_NO_NUMBER);
     while (got >= 0 && (got = wb_linklist_next(&list, &item)) > 0) {
@@ -169,6 +179,7 @@ static int take_group(struct out_stage *s)
     size_t at = 0;
     int got;
 
+    check_stage(s);
     WB_CHECK(s->group_more);
     WB_CHECK(s->group_number < s->writer->contents.count);
     while ((got = wb_writer_link_next(s->group.value, &at, &link)) > 0) {
@@ -191,6 +202,7 @@ static int write_link(struct out_stage *s, const struct out_list *list, const st
                                .flags = link->flags};
     int err = wb_linkpieces_add(&s->links, &item);
 
+    check_stage(s);
     WB_CHECK(link->target < s->writer->next.rows);
     return err < 0 ? err : 0;
 }
@@ -200,6 +212,7 @@ static int tell_target(struct out_stage *s, uint64_t content, const struct out_l
 {
     char key[8], value[2 + UINT8_MAX];
 
+    check_stage(s);
     WB_CHECK(content < s->writer->contents.count);
     WB_CHECK(link->target < s->writer->next.rows);
     wb_put32_be(key, link->target);
@@ -225,6 +238,7 @@ static int write_content(struct out_stage *s, uint64_t content)
     size_t k = 0, a = 0;
     int err = 0;
 
+    check_stage(s);
     WB_CHECK(s->links.pieces == 0); /* the list of the last content has ended */
     WB_CHECK(content < s->writer->contents.count);
     list_settle(&s->added);
@@ -254,6 +268,7 @@ static int walk_contents(struct out_stage *s)
 {
     int err = next_piece(s);
 
+    check_stage(s);
     WB_CHECK(s->contents_done == 0);
     if (err == 0)
         err = next_group(s);

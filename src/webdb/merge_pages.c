@@ -52,11 +52,21 @@ struct wb_merge_pages {
 
 /* ---- sites -------------------------------------------------------------------------------------- */
 
+/* What is true whenever a function of this stage is entered. */
+static void check_stage(const struct wb_merge_pages *s)
+{
+    WB_CHECK(wb_writer_is(s->writer, WB_WRITER_MERGING));
+    WB_CHECK(s->writer->page_stage == s);
+    WB_CHECK(s->writer->next.count.pages <= s->number + 1); /* a page is counted just before it is written */
+    WB_CHECK(s->number <= WB_NUMBERS_MAX);
+}
+
 /* Writes the sums of the current site, unless it has only targets. */
 static int end_site(struct wb_merge_pages *s)
 {
     int err = 0;
 
+    check_stage(s);
     WB_CHECK(s->sum.fetched <= s->sum.pages);
     if (s->sum.pages) {
         wb_buf_clear(&s->row);
@@ -75,6 +85,7 @@ static int enter_site(struct wb_merge_pages *s, struct wb_slice surt)
     struct wb_slice site = wb_surt_site(surt);
     struct wb_table_record record;
 
+    check_stage(s);
     if (s->site.len && wb_slice_equal(site, wb_buf_slice(&s->site)))
         return 0;
     int err = end_site(s);
@@ -97,7 +108,7 @@ static int count_page(struct wb_merge_pages *s, const struct wb_webdb_page *page
 {
     struct wb_webdb_count *count = &s->writer->next.count;
 
-    WB_CHECK(s->writer->next.count.pages <= s->number);
+    check_stage(s);
     if (page->flags & WB_PAGE_TARGET)
         return 0;
     count->pages++;
@@ -108,7 +119,7 @@ static int count_page(struct wb_merge_pages *s, const struct wb_webdb_page *page
 
 static int write_row(struct wb_merge_pages *s, struct wb_slice surt, struct wb_slice row)
 {
-    WB_CHECK(s->number <= WB_NUMBERS_MAX);
+    check_stage(s);
     WB_CHECK(wb_slice_starts(surt, wb_buf_slice(&s->site))); /* it is counted in the sums of its own site */
     if (s->number >= WB_NUMBERS_MAX)
         return wb_fail(WB_E_LIMIT, "%s: there are more than %u URLs", s->writer->root, WB_NUMBERS_MAX);
@@ -129,6 +140,7 @@ static int keep_page(struct wb_merge_pages *s, const struct wb_table_record *old
     struct wb_webdb_page page;
     int err = wb_pagerow_decode(old->key, old->value, &s->row_mem, &page);
 
+    check_stage(s);
     WB_CHECK(old->key.ptr != NULL);
     WB_CHECK(!s->asking);
     if (err < 0)
@@ -149,6 +161,7 @@ static int add_content_edit(struct wb_merge_pages *s, const uint8_t md5[WB_EDIT_
     struct wb_content entry;
     char byte = (char)what;
 
+    check_stage(s);
     WB_CHECK(what == WB_CONTENT_ADD || what == WB_CONTENT_REMOVE);
     WB_CHECK(s->number < WB_NUMBERS_MAX);
     memcpy(entry.md5, md5, WB_EDIT_MD5_BYTES);
@@ -163,6 +176,7 @@ static int tell_content(struct wb_merge_pages *s)
     bool same = s->had_content && page->has_content && memcmp(s->old_md5, page->md5, WB_EDIT_MD5_BYTES) == 0;
     int err = 0;
 
+    check_stage(s);
     WB_CHECK(s->fold.exists);
     if (s->had_content && !same)
         err = add_content_edit(s, s->old_md5, WB_CONTENT_REMOVE);
@@ -183,6 +197,7 @@ static void prepare_due(struct wb_merge_pages *s)
     struct wb_webdb_page *page = &s->fold.page;
     const struct wb_table_record *old = &s->old;
 
+    check_stage(s);
     WB_CHECK(s->fold.exists);
     WB_CHECK(is_touched(s));
     page->inlinks = old_degree(s, old);
@@ -200,6 +215,7 @@ static int apply_edit(struct wb_merge_pages *s, struct wb_slice surt, const stru
     int64_t time_ms = (int64_t)wb_get64_be(record->key.ptr + record->key.len - 8);
     int err = wb_pageedit_decode(surt, time_ms, record->value, &s->edit_mem, &s->edit);
 
+    check_stage(s);
     WB_CHECK(record->key.len == surt.len + WB_PAGEEDIT_SUFFIX);
     if (err < 0)
         return err;
@@ -218,6 +234,7 @@ static int apply_edits(struct wb_merge_pages *s, struct wb_slice surt, const str
     struct wb_table_record record;
     int got;
 
+    check_stage(s);
     WB_CHECK(first->key.len >= WB_PAGEEDIT_SUFFIX);
     wb_vec_clear(&s->ids);
     got = apply_edit(s, surt, first);
@@ -231,6 +248,7 @@ static void count_change(struct wb_merge_pages *s, bool was_page)
     struct wb_webdb_merge *stat = &s->writer->stat;
     bool is_page = s->fold.exists && !(s->fold.page.flags & WB_PAGE_TARGET);
 
+    check_stage(s);
     stat->pages_added += is_page && !was_page;
     stat->pages_deleted += was_page && !is_page;
     stat->pages_changed += is_page && was_page && s->fold.touched;
@@ -242,6 +260,7 @@ static int write_edited(struct wb_merge_pages *s)
     struct wb_slice row = s->old.value;
     int err = 0;
 
+    check_stage(s);
     WB_CHECK(s->fold.exists);
     WB_CHECK(wb_slice_equal(s->fold.page.surt, s->key));
     if (is_touched(s)) {
@@ -261,7 +280,7 @@ static void number_page(struct wb_merge_pages *s)
 {
     uint32_t number = s->fold.exists ? (uint32_t)s->number : WB_NO_NUMBER;
 
-    WB_CHECK(s->number <= WB_NUMBERS_MAX);
+    check_stage(s);
     for (size_t i = 0; i < s->ids.count; i++)
         wb_numbermap_set(&s->writer->id_numbers, s->ids.items[i], number);
     if (s->old.key.ptr)
@@ -275,6 +294,7 @@ static int edit_page(struct wb_merge_pages *s, const struct wb_table_record *fir
 {
     int err = wb_pagefold_begin(&s->fold, s->key, s->old.value);
 
+    check_stage(s);
     WB_CHECK(!s->asking);
     WB_CHECK(s->key.len > 0);
     if (err < 0)
@@ -388,6 +408,7 @@ static int take_page(struct wb_merge_pages *s)
     struct wb_table_record edit;
     int got = wb_merge_next(s->merge, &s->key, &s->old);
 
+    check_stage(s);
     WB_CHECK(!s->asking);
     WB_CHECK(s->merge != NULL);
     if (got <= 0)
@@ -406,6 +427,7 @@ static int finish_pages(struct wb_merge_pages *s)
     struct wb_table_writer *pages = s->pages, *sites = s->sites;
     int err = end_site(s);
 
+    check_stage(s);
     WB_CHECK(!s->asking);
     WB_CHECK(writer->next.count.pages <= s->number);
     if (err == 0) {
@@ -429,6 +451,7 @@ int wb_merge_pages_next(struct wb_webdb_writer *writer, struct wb_webdb_page **p
     struct wb_merge_pages *s = writer->page_stage;
     int got;
 
+    check_stage(s);
     *page_out = NULL;
     *site_out = NULL;
     WB_CHECK(wb_writer_is(writer, WB_WRITER_MERGING));

@@ -46,13 +46,21 @@ struct rules_stage {
     int64_t time_ms;   /* when that was read */
 };
 
+/* What is true whenever a function of this stage is entered. */
+static void check_stage(const struct rules_stage *s)
+{
+    WB_CHECK(wb_writer_is(s->writer, WB_WRITER_MERGING));
+    WB_CHECK(s->writer->pages_merged);
+    WB_CHECK(s->time_ms >= 0);
+}
+
 /* Keeps the row if it is newer than the one before it. Edits come in order of time, but the old row may be newer. */
 static int take_row(struct rules_stage *s, struct wb_slice row)
 {
     struct wb_webdb_rules rules;
     int err = wb_rulesrow_decode(row, &rules);
 
-    WB_CHECK(s->time_ms >= 0);
+    check_stage(s);
     if (err < 0 || rules.time_ms < s->time_ms)
         return err;
     s->time_ms = rules.time_ms;
@@ -65,6 +73,7 @@ static int merge_site(struct rules_stage *s, struct wb_slice site, const struct 
     struct wb_table_record edit;
     int got;
 
+    check_stage(s);
     WB_CHECK(s->merge != NULL);
     WB_CHECK(s->table != NULL);
     if (site.len != SITE_BYTES)
@@ -85,6 +94,7 @@ static int walk_sites(struct rules_stage *s)
     struct wb_slice site;
     int got = 0, err = 0;
 
+    check_stage(s);
     WB_CHECK(s->merge != NULL);
     while (err == 0 && (got = wb_merge_next(s->merge, &site, &old)) > 0)
         err = merge_site(s, site, &old);
@@ -98,7 +108,7 @@ static int open_stage(struct rules_stage *s)
     struct wb_sorter_options options = {.dir = writer->root};
     int err = writer->rules_edits ? 0 : wb_sorter_open(&options, &writer->rules_edits);
 
-    WB_CHECK(wb_writer_is(s->writer, WB_WRITER_MERGING));
+    check_stage(s);
     WB_CHECK(s->table == NULL);
     if (err == 0 && writer->old.version >= 2)
         err = wb_writer_open_old_table(writer, WB_RULES_FILE, WB_RULES_KIND, &s->old_table, &s->old);

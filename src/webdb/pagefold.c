@@ -77,6 +77,15 @@ static bool is_page(const struct wb_pagefold *fold)
     return fold->exists && !(fold->page.flags & WB_PAGE_TARGET);
 }
 
+/* What is true before and after every edit. */
+static void check_fold(const struct wb_pagefold *fold)
+{
+    WB_CHECK(!fold->exists || !(fold->page.has_content && fold->page.flags & WB_PAGE_TARGET));
+    WB_CHECK(fold->page.history.fetch_count <= WB_HISTORY_FETCHES);
+    WB_CHECK(fold->page.outcome <= WB_OUTCOME_ROBOTS);
+    WB_CHECK(fold->page.surt.ptr != NULL && fold->page.url.ptr != NULL);
+}
+
 /* Forgets everything about the page except its URL and when it was first seen. */
 static void forget(struct wb_pagefold *fold, unsigned flags)
 {
@@ -126,6 +135,7 @@ static int make_page(struct wb_pagefold *fold, const struct wb_pageedit *edit, u
 {
     struct wb_webdb_page *page = &fold->page;
 
+    check_fold(fold);
     WB_CHECK((flags & ~(unsigned)(WB_PAGE_TARGET | WB_PAGE_BARRED)) == 0);
     WB_CHECK(!is_page(fold));
     if (!fold->exists || edit->time_ms < page->first_seen_ms)
@@ -140,12 +150,14 @@ static int make_page(struct wb_pagefold *fold, const struct wb_pageedit *edit, u
 
 static int apply_target(struct wb_pagefold *fold, const struct wb_pageedit *edit)
 {
+    check_fold(fold);
     WB_CHECK(edit->kind == WB_PAGEEDIT_TARGET);
     return fold->exists ? 0 : make_page(fold, edit, 0, WB_PAGE_TARGET);
 }
 
 static void take_depth(struct wb_pagefold *fold, uint16_t depth)
 {
+    check_fold(fold);
     WB_CHECK(is_page(fold));
     if (depth >= fold->page.depth)
         return;
@@ -157,6 +169,7 @@ static int apply_known(struct wb_pagefold *fold, const struct wb_pageedit *edit)
 {
     struct wb_webdb_page *page = &fold->page;
 
+    check_fold(fold);
     WB_CHECK(edit->kind == WB_PAGEEDIT_KNOWN);
     if (!is_page(fold)) {
         int err = make_page(fold, edit, edit->depth, 0);
@@ -244,6 +257,7 @@ static int visit_content(struct wb_pagefold *fold, const struct wb_pageedit *edi
     bool changed = known && memcmp(page->md5, visit->md5, WB_EDIT_MD5_BYTES) != 0;
     int64_t modified_ms = 0;
 
+    check_fold(fold);
     WB_CHECK(visit->has_content);
     WB_CHECK(is_page(fold));
     wb_date_parse_http(visit->modified, &modified_ms);
@@ -289,6 +303,7 @@ static int visit_redirect(struct wb_pagefold *fold, const struct wb_pageedit *ed
 {
     struct wb_webdb_page *page = &fold->page;
 
+    check_fold(fold);
     WB_CHECK(edit->visit.outcome == WB_OUTCOME_REDIRECT);
     page->status = edit->visit.status;
     note_seen(page, edit->time_ms);
@@ -343,6 +358,7 @@ static int leads_to_itself(const struct wb_pagefold *fold, struct wb_slice locat
     struct wb_url url = WB_URL_INIT;
     struct wb_buf key = WB_BUF_INIT, surt = WB_BUF_INIT;
 
+    check_fold(fold);
     int err = wb_spelling_surt(location, &url, &key, &surt);
     if (err == 0)
         err = wb_slice_equal(wb_buf_slice(&surt), fold->page.surt);
@@ -356,6 +372,7 @@ static int take_outcome(struct wb_pagefold *fold, const struct wb_pageedit *edit
 {
     struct wb_webdb_page *page = &fold->page;
 
+    check_fold(fold);
     WB_CHECK(is_page(fold));
     WB_CHECK(!(page->flags & WB_PAGE_BARRED));
     switch ((enum wb_edit_outcome)edit->visit.outcome) {
@@ -388,6 +405,7 @@ static int apply_visit(struct wb_pagefold *fold, const struct wb_pageedit *edit)
     const struct wb_edit_page *visit = &edit->visit;
     struct wb_webdb_page *page = &fold->page;
 
+    check_fold(fold);
     WB_CHECK(edit->kind == WB_PAGEEDIT_VISIT);
     if (is_page(fold) && edit->time_ms < page->first_seen_ms) {
         page->first_seen_ms = edit->time_ms;
@@ -423,6 +441,7 @@ static int apply_push(struct wb_pagefold *fold, const struct wb_pageedit *edit)
     struct wb_webdb_page *page = &fold->page;
     bool gone = edit->count == WB_PUSH_GONE;
 
+    check_fold(fold);
     WB_CHECK(edit->kind == WB_PAGEEDIT_PUSH);
     WB_CHECK(edit->count >= WB_PUSH_CHANGED && edit->count <= WB_PUSH_GONE);
     if (!is_page(fold)) {
@@ -447,6 +466,7 @@ static int apply_push(struct wb_pagefold *fold, const struct wb_pageedit *edit)
 /* Removes the page. A mere target remains, because links may lead to it. */
 static int delete_page(struct wb_pagefold *fold)
 {
+    check_fold(fold);
     if (!is_page(fold))
         return 0;
     forget(fold, WB_PAGE_TARGET);
@@ -459,6 +479,7 @@ static int apply_expunge(struct wb_pagefold *fold, const struct wb_pageedit *edi
     struct wb_webdb_page *page = &fold->page;
     bool barred = fold->exists && page->flags & WB_PAGE_BARRED;
 
+    check_fold(fold);
     WB_CHECK(edit->kind == WB_PAGEEDIT_EXPUNGE);
     WB_CHECK(edit->count >= WB_EXPUNGE_EXPIRED && edit->count <= WB_EXPUNGE_ALLOWED);
     switch ((enum wb_expunge)edit->count) {
@@ -486,6 +507,7 @@ static int apply_ask(struct wb_pagefold *fold, const struct wb_pageedit *edit)
 {
     struct wb_webdb_page *page = &fold->page;
 
+    check_fold(fold);
     WB_CHECK(edit->kind == WB_PAGEEDIT_ASK);
     if (!is_page(fold) || !page->has_content)
         return 0;
@@ -506,6 +528,7 @@ static int apply_add(struct wb_pagefold *fold, const struct wb_pageedit *edit)
     bool keep = edit->kind == WB_PAGEEDIT_ADD && is_page(fold) && page->flags & WB_PAGE_SCORED;
     double score = page->score;
 
+    check_fold(fold);
     if (edit->kind == WB_PAGEEDIT_ADD_ABSENT && is_page(fold))
         return 0;
     *page = edit->row;
@@ -534,6 +557,7 @@ int wb_pagefold_apply(struct wb_pagefold *fold, const struct wb_pageedit *edit)
     bool before = fold->touched;
     int err = WB_E_INVALID;
 
+    check_fold(fold);
     WB_CHECK(edit->kind >= WB_PAGEEDIT_TARGET && edit->kind <= WB_PAGEEDIT_ADD_ABSENT);
     fold->touched = false;
     switch (edit->kind) {

@@ -24,6 +24,13 @@ struct link_check {
     struct wb_webdb_check_set links;
 };
 
+static void check_state(const struct link_check *w)
+{
+    WB_CHECK(w->check->found != NULL);
+    WB_CHECK(w->check->webdb->magic == WB_WEBDB_MAGIC);
+    WB_CHECK(w->pages_done <= w->check->webdb->manifest.rows);
+}
+
 /* Whether a content has this number: it must be the rank of its first entry. */
 static bool is_content(const struct wb_webdb *webdb, uint64_t number)
 {
@@ -52,6 +59,7 @@ static void compare_degree(struct link_check *w, uint64_t page, uint64_t links)
 {
     uint32_t degree = wb_webdb_degree(w->check->webdb, page);
 
+    check_state(w);
     WB_CHECK(page < w->check->webdb->manifest.rows);
     if (degree != (links < UINT32_MAX ? links : UINT32_MAX))
         wb_webdb_check_report(w->check, WB_CHECKED_DEGREES, "it says %u links to page %" PRIu64 ", which has %" PRIu64,
@@ -61,6 +69,7 @@ static void compare_degree(struct link_check *w, uint64_t page, uint64_t links)
 /* Compares the degrees of all pages before this one. The current list is that of the last page with links. */
 static void compare_degrees(struct link_check *w, uint64_t page)
 {
+    check_state(w);
     WB_CHECK(page <= w->check->webdb->manifest.rows);
     WB_CHECK(w->in);
     for (; w->pages_done < page; w->pages_done++)
@@ -73,6 +82,7 @@ static void check_owner(struct link_check *w, uint64_t owner)
 {
     const struct wb_webdb *webdb = w->check->webdb;
 
+    check_state(w);
     if (w->in && owner >= webdb->manifest.rows)
         wb_webdb_check_report(w->check, w->file, "there are links to page %" PRIu64 ", which does not exist", owner);
     else if (w->in)
@@ -88,6 +98,7 @@ static bool check_key(struct link_check *w, const struct wb_table_record *record
     uint64_t owner;
     uint32_t piece;
 
+    check_state(w);
     if (!wb_linklist_key_parse(record->key, &owner, &piece)) {
         wb_webdb_check_report(w->check, w->file, "record %" PRIu64 " has an invalid key", record->number);
         return false;
@@ -109,6 +120,7 @@ static void check_item(struct link_check *w, const struct wb_linkitem *item)
 {
     const struct wb_webdb *webdb = w->check->webdb;
 
+    check_state(w);
     WB_CHECK(w->begun);
     if (w->items && item->number <= w->last)
         wb_webdb_check_report(w->check, w->file, "the list of number %" PRIu64 " is not in order", w->owner);
@@ -129,6 +141,7 @@ static int check_list(struct link_check *w, const struct wb_table_record *record
     struct wb_linklist list;
     struct wb_linkitem item;
 
+    check_state(w);
     if (!check_key(w, record))
         return 0;
     int more = wb_linklist_open(&list, record->value);
@@ -148,6 +161,7 @@ static int walk_lists(struct link_check *w, struct wb_table *table)
     struct wb_table_record record;
     int more, err = wb_cursor_open(table, &cursor);
 
+    check_state(w);
     WB_CHECK(!w->begun);
     while (err == 0 && (more = wb_cursor_next(cursor, &record)) != 0) {
         if (more > 0)

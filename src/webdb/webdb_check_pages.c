@@ -30,6 +30,13 @@ struct page_check {
     struct wb_webdb_check_set contents;
 };
 
+static void check_state(const struct page_check *w)
+{
+    WB_CHECK(w->check->found != NULL);
+    WB_CHECK(w->check->webdb->magic == WB_WEBDB_MAGIC);
+    WB_CHECK(w->rows != NULL && w->sites != NULL);
+}
+
 static uint64_t hash_content(const uint8_t md5[WB_EDIT_MD5_BYTES], uint64_t page)
 {
     struct wb_content entry;
@@ -45,6 +52,7 @@ static int next_site(struct page_check *w)
 {
     int more = wb_cursor_next(w->sites, &w->site_row);
 
+    check_state(w);
     if (more > 0)
         w->check->seen.sites++;
     w->site_more = more > 0;
@@ -57,6 +65,7 @@ static void compare_sums(struct page_check *w)
     int err = wb_sitesum_decode(w->site_row.value, &told);
     const struct wb_webdb_site *sum = &w->sum;
 
+    check_state(w);
     WB_CHECK(w->site_more);
     if (wb_webdb_check_report_error(w->check, WB_CHECKED_SITES, err))
         return;
@@ -74,6 +83,7 @@ static int end_site(struct page_check *w)
     struct wb_slice site = wb_buf_slice(&w->site);
     int err = 0;
 
+    check_state(w);
     if (w->sum.pages == 0)
         return 0;
     while (err == 0 && w->site_more && wb_slice_compare(w->site_row.key, site) < 0) {
@@ -94,6 +104,7 @@ static int enter_site(struct page_check *w, struct wb_slice surt)
 {
     struct wb_slice site = wb_surt_site(surt);
 
+    check_state(w);
     if (w->site.len && wb_slice_equal(site, wb_buf_slice(&w->site)))
         return 0;
     int err = end_site(w);
@@ -106,6 +117,7 @@ static int end_sites(struct page_check *w)
 {
     int err = end_site(w);
 
+    check_state(w);
     while (err == 0 && w->site_more) {
         wb_webdb_check_report(w->check, WB_CHECKED_SITES, "%.*s has no pages", WB_SLICE_ARG(w->site_row.key));
         err = next_site(w);
@@ -121,6 +133,7 @@ static void check_near(struct page_check *w, uint64_t number)
     const struct wb_column *near = &w->check->webdb->near;
     uint32_t to = number < near->count ? wb_get32(wb_column_at(near, number)) : UINT32_MAX;
 
+    check_state(w);
     WB_CHECK(number < w->check->webdb->manifest.rows);
     if (to != UINT32_MAX && (to >= number || !w->page.has_content))
         wb_webdb_check_report(w->check, WB_CHECKED_NEAR, "page %" PRIu64 " cannot be near page %u", number, to);
@@ -131,6 +144,7 @@ static int check_row(struct page_check *w, const struct wb_table_record *record)
     struct wb_webdb_page *page = &w->page;
     int err = wb_pagerow_decode(record->key, record->value, &w->mem, page);
 
+    check_state(w);
     WB_CHECK(record->number < w->check->webdb->manifest.rows);
     if (wb_webdb_check_report_error(w->check, WB_CHECKED_PAGES, err))
         return 0;
@@ -161,6 +175,7 @@ static int walk_rows(struct page_check *w)
     struct wb_table_record record;
     int more, err = next_site(w);
 
+    check_state(w);
     while (err == 0 && (more = wb_cursor_next(w->rows, &record)) != 0) {
         if (more > 0)
             err = check_row(w, &record);
@@ -178,6 +193,7 @@ static void check_contents(struct page_check *w)
     const struct wb_webdb *webdb = check->webdb;
     struct wb_webdb_check_set seen = {0, 0};
 
+    check_state(w);
     WB_CHECK(check->seen.contents == 0);
     for (uint64_t i = 0; i < webdb->contents.count; i++) {
         const struct wb_content *entry = wb_webdb_content(webdb, i), *before = i ? entry - 1 : NULL;

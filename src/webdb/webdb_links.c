@@ -34,6 +34,13 @@ struct wb_webdb_links {
     struct wb_buf mem;
 };
 
+static void check_walk(const struct wb_webdb_links *links)
+{
+    WB_CHECK(links->magic == LINKS_MAGIC);
+    WB_CHECK(links->webdb->magic == WB_WEBDB_MAGIC);
+    WB_CHECK(!links->open || links->lists != NULL);
+}
+
 /* ---- opening --------------------------------------------------------------------------------- */
 
 /* lists: the table to walk, or NULL for a walk without links. */
@@ -89,6 +96,7 @@ static int seek_owner(struct wb_webdb_links *links, uint64_t owner)
 {
     char key[WB_LINKLIST_KEY_MAX];
 
+    check_walk(links);
     WB_CHECK(links->lists != NULL);
     links->owner = owner;
     return wb_cursor_seek(links->lists, wb_slice(key, wb_linklist_key(owner, 0, key)));
@@ -168,6 +176,7 @@ static int find_url(struct wb_webdb_links *links, uint64_t page)
     struct wb_table_record record;
     int err = 0;
 
+    check_walk(links);
     WB_CHECK(links->pages != NULL);
     if (page >= links->webdb->manifest.rows)
         return damaged(links, "leads to a page that does not exist");
@@ -197,6 +206,7 @@ static int next_list(struct wb_webdb_links *links)
     uint32_t piece;
     int more = wb_cursor_next(links->lists, &record);
 
+    check_walk(links);
     WB_CHECK(links->lists != NULL);
     WB_CHECK(!links->open);
     if (more <= 0)
@@ -224,6 +234,7 @@ static int next_item(struct wb_webdb_links *links, struct wb_linkitem *item_out)
 {
     int more = 0;
 
+    check_walk(links);
     while (more == 0) {
         more = links->open ? wb_linklist_next(&links->list, item_out) : 0;
         if (more == 1)
@@ -244,8 +255,8 @@ int wb_webdb_links_next(struct wb_webdb_links *links, struct wb_webdb_link *link
     const uint8_t *md5 = links->md5;
     int err = 0;
 
+    check_walk(links);
     *link_out = (struct wb_webdb_link){.to = WB_SLICE_EMPTY, .anchor = WB_SLICE_EMPTY};
-    WB_CHECK(links->magic == LINKS_MAGIC);
     if (!links->lists)
         return 0;
     int more = next_item(links, &item);

@@ -41,6 +41,14 @@ struct wb_webdb_pages {
     struct wb_buf rows;
 };
 
+static void check_walk(const struct wb_webdb_pages *pages)
+{
+    WB_CHECK(pages->magic == PAGES_MAGIC);
+    WB_CHECK(pages->webdb->magic == WB_WEBDB_MAGIC);
+    WB_CHECK(pages->batch_at <= pages->batch_count);
+    WB_CHECK(pages->entry <= pages->entry_end);
+}
+
 /* ---- opening --------------------------------------------------------------------------------- */
 
 static int open_walk(struct wb_webdb *webdb, struct wb_webdb_pages **pages_out)
@@ -170,6 +178,7 @@ static int gather_row(struct wb_webdb_pages *pages, struct gathered_row *row)
 {
     struct wb_table_record record;
 
+    check_walk(pages);
     WB_CHECK(pages->cursor != NULL);
     if (row->page >= pages->webdb->manifest.rows)
         return wb_fail(WB_E_CORRUPT, "%s: a content belongs to a page that does not exist", pages->webdb->path);
@@ -189,6 +198,7 @@ static int gather_row(struct wb_webdb_pages *pages, struct gathered_row *row)
  */
 static int gather_batch(struct wb_webdb_pages *pages)
 {
+    check_walk(pages);
     WB_CHECK(pages->by_content && pages->entry <= pages->entry_end);
     WB_CHECK(pages->batch_at == pages->batch_count); /* the last batch has been returned */
     uint64_t left = pages->entry_end - pages->entry;
@@ -230,6 +240,7 @@ static int gather_batch(struct wb_webdb_pages *pages)
 
 static int next_by_content(struct wb_webdb_pages *pages, struct wb_webdb_page *page_out)
 {
+    check_walk(pages);
     WB_CHECK(pages->by_content);
     if (pages->batch_at == pages->batch_count) {
         int err = gather_batch(pages);
@@ -259,8 +270,8 @@ int wb_webdb_pages_next(struct wb_webdb_pages *pages, struct wb_webdb_page *page
     struct wb_table_record record;
     int more;
 
+    check_walk(pages);
     *page_out = (struct wb_webdb_page){.number = 0};
-    WB_CHECK(pages->magic == PAGES_MAGIC);
     if (pages->by_content)
         return next_by_content(pages, page_out);
     while ((more = wb_cursor_next(pages->cursor, &record)) == 1) {

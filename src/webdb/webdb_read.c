@@ -20,6 +20,13 @@ enum { NAME_SHOWN_MAX = 400 }; /* bytes of a URL or a site in a message */
 /* The part of a name that a message shows, for "%.*s". */
 #define SHOWN(name) ((name).len > NAME_SHOWN_MAX ? NAME_SHOWN_MAX : (int)(name).len), (name).ptr
 
+static void check_handle(const struct wb_webdb *webdb)
+{
+    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
+    WB_CHECK(webdb->path != NULL);
+    WB_CHECK(webdb->cursor != NULL);
+}
+
 /* ---- opening --------------------------------------------------------------------------------- */
 
 static int open_table(struct wb_webdb *webdb, const char *name, const char *kind, struct wb_table **table_out)
@@ -157,8 +164,8 @@ void wb_webdb_close(struct wb_webdb *webdb)
 
 int wb_webdb_borrow(struct wb_webdb *webdb, struct wb_table *table, struct wb_cursor **cursor_out)
 {
+    check_handle(webdb);
     *cursor_out = NULL;
-    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
     WB_CHECK(table != NULL);
     for (size_t i = 0; i < WB_WEBDB_SPARES; i++) {
         struct wb_webdb_spare *spare = &webdb->spares[i];
@@ -175,7 +182,7 @@ void wb_webdb_give_back(struct wb_webdb *webdb, struct wb_table *table, struct w
 {
     struct wb_webdb_spare *to = NULL;
 
-    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
+    check_handle(webdb);
     for (size_t i = 0; i < WB_WEBDB_SPARES && cursor; i++) {
         struct wb_webdb_spare *spare = &webdb->spares[i];
         if (spare->cursor && spare->table == table) { /* one spare cursor per table is enough */
@@ -207,8 +214,8 @@ const struct wb_content *wb_webdb_content(const struct wb_webdb *webdb, uint64_t
 
 int wb_webdb_find_row(struct wb_webdb *webdb, struct wb_slice url, struct wb_table_record *record_out)
 {
+    check_handle(webdb);
     *record_out = (struct wb_table_record){.number = 0};
-    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
     int err = wb_spelling_surt(url, &webdb->url, &webdb->key, &webdb->surt);
 
     if (err == 0)
@@ -223,7 +230,7 @@ int wb_webdb_decode_row(const struct wb_webdb *webdb, const struct wb_table_reco
 {
     const struct wb_column *near = &webdb->near;
 
-    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
+    check_handle(webdb);
     WB_CHECK(record->number < webdb->manifest.rows);
     int err = wb_pagerow_decode(record->key, record->value, mem, page_out);
 
@@ -249,7 +256,7 @@ int wb_webdb_get_page(struct wb_webdb *webdb, struct wb_slice url, struct wb_web
 {
     struct wb_table_record record;
 
-    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
+    check_handle(webdb);
     *page_out = (struct wb_webdb_page){.number = 0};
     int err = wb_webdb_find_row(webdb, url, &record);
     if (err < 0)
@@ -269,7 +276,7 @@ int wb_webdb_page_url(struct wb_webdb *webdb, uint64_t number, struct wb_buf *ur
     struct wb_webdb_page page;
     struct wb_table_record record;
 
-    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
+    check_handle(webdb);
     wb_buf_clear(url_out);
     int err = wb_webdb_borrow(webdb, webdb->pages, &cursor);
     if (err == 0)
@@ -289,7 +296,7 @@ int wb_webdb_page_exists(struct wb_webdb *webdb, const uint8_t md5[WB_EDIT_MD5_B
 {
     uint64_t number;
 
-    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
+    check_handle(webdb);
     int err = wb_contents_find(&webdb->contents, md5, &number);
 
     *exists_out = err == 0;
@@ -301,7 +308,7 @@ int wb_webdb_get_site(struct wb_webdb *webdb, struct wb_slice name, struct wb_we
     struct wb_cursor *cursor = NULL;
     struct wb_table_record record;
 
-    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
+    check_handle(webdb);
     *site_out = (struct wb_webdb_site){.name = WB_SLICE_EMPTY};
     int err = wb_spelling_site_surt(name, &webdb->surt);
     if (err == 0)
@@ -324,7 +331,7 @@ int wb_webdb_get_rules(struct wb_webdb *webdb, struct wb_slice site, struct wb_w
     struct wb_table_record record;
     char key[8];
 
-    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
+    check_handle(webdb);
     *rules_out = (struct wb_webdb_rules){0};
     if (!webdb->rules)
         return wb_fail(WB_E_NOTFOUND, "%s contains no robots.txt", webdb->path);
@@ -345,6 +352,6 @@ int wb_webdb_get_rules(struct wb_webdb *webdb, struct wb_slice site, struct wb_w
 
 void wb_webdb_count(const struct wb_webdb *webdb, struct wb_webdb_count *count_out)
 {
-    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
+    check_handle(webdb);
     *count_out = webdb->manifest.count;
 }

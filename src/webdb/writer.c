@@ -21,6 +21,14 @@ _Static_assert((URLS_MIN & (URLS_MIN - 1)) == 0, "the hash table of URLs has a p
 
 #define LOCK_NAME "lock"
 
+static void check_writer(const struct wb_webdb_writer *writer)
+{
+    WB_CHECK(writer->magic == WB_WRITER_MAGIC);
+    WB_CHECK(writer->lock.fd >= 0);
+    WB_CHECK(writer->dir != NULL && writer->root != NULL);
+    WB_CHECK(writer->old_number == 0 || writer->old_number == writer->newest);
+}
+
 /* ---- what the stages share --------------------------------------------------------------------- */
 
 /* Threads that work beside the caller's own. */
@@ -34,13 +42,14 @@ int wb_writer_open_sorter(struct wb_webdb_writer *writer, unsigned eighths, stru
     struct wb_sorter_options options = {.dir = writer->root, .memory_bytes = writer->options.memory_bytes / 8 * eighths,
                                         .threads = helper_threads(writer)};
 
-    WB_CHECK(writer->magic == WB_WRITER_MAGIC);
+    check_writer(writer);
     WB_CHECK(eighths >= 1 && eighths <= 8);
     return wb_sorter_open(&options, sorter_out);
 }
 
 char *wb_writer_new_path(const struct wb_webdb_writer *writer, const char *name)
 {
+    check_writer(writer);
     WB_CHECK(writer->fresh != NULL);
     return wb_path_join(writer->fresh, name);
 }
@@ -50,6 +59,7 @@ char *wb_writer_old_path(const struct wb_webdb_writer *writer, const char *name)
     char *edition = wb_edition_path(writer->dir, writer->old_number);
     char *path = edition ? wb_path_join(edition, name) : NULL;
 
+    check_writer(writer);
     WB_CHECK(writer->old_number > 0);
     wb_free(edition);
     return path;
@@ -69,6 +79,7 @@ static int corrupt_if_missing(int err)
 int wb_writer_open_old_table(struct wb_webdb_writer *writer, const char *name, const char *kind,
                              struct wb_table **table_out, struct wb_cursor **cursor_out)
 {
+    check_writer(writer);
     *table_out = NULL;
     *cursor_out = NULL;
     WB_CHECK(wb_writer_is(writer, WB_WRITER_MERGING));
@@ -101,6 +112,7 @@ int wb_writer_open_old_column(struct wb_webdb_writer *writer, const char *name, 
     uint64_t records;
     int damage = 0;
 
+    check_writer(writer);
     *column_out = WB_COLUMN_INIT;
     WB_CHECK(wb_writer_is(writer, WB_WRITER_MERGING));
     if (!writer->old_number)
@@ -123,6 +135,7 @@ int wb_writer_create_table(struct wb_webdb_writer *writer, const char *name, con
     struct wb_table_options options = {.block_bytes = block_bytes, .threads = helper_threads(writer)};
     char *path = wb_writer_new_path(writer, name);
 
+    check_writer(writer);
     *table_out = NULL;
     WB_CHECK(wb_writer_is(writer, WB_WRITER_MERGING));
     WB_CHECK(strlen(kind) + 1 == sizeof options.kind);
@@ -139,6 +152,7 @@ int wb_writer_create_column(struct wb_webdb_writer *writer, const char *name, co
 {
     char *path = wb_writer_new_path(writer, name);
 
+    check_writer(writer);
     *column_out = NULL;
     WB_CHECK(wb_writer_is(writer, WB_WRITER_MERGING));
     int err = path ? wb_column_create(path, kind, record_bytes, column_out) : WB_E_NOMEM;
@@ -148,7 +162,7 @@ int wb_writer_create_column(struct wb_webdb_writer *writer, const char *name, co
 
 int wb_writer_progress(struct wb_webdb_writer *writer, const char *step, uint64_t done, uint64_t total)
 {
-    WB_CHECK(writer->magic == WB_WRITER_MAGIC);
+    check_writer(writer);
     if (done % PROGRESS_EVERY != 0 || !writer->options.progress)
         return 0;
     if (!writer->options.progress(writer->options.progress_context, step, done, total))
@@ -193,6 +207,7 @@ static int read_old(struct wb_webdb_writer *writer)
 {
     int err = wb_edition_newest(writer->dir, &writer->newest);
 
+    check_writer(writer);
     WB_CHECK(writer->old_number == 0);
     WB_CHECK(writer->lock.fd >= 0); /* nobody replaces the edition while we hold the lock */
     if (err < 0 || !writer->newest || writer->options.anew)
@@ -210,6 +225,7 @@ static int make_urls(struct wb_webdb_writer *writer)
 {
     size_t count = URLS_MIN;
 
+    check_writer(writer);
     WB_CHECK(writer->urls == NULL);
     WB_CHECK(writer->options.memory_bytes >= MEMORY_MIN);
     while (count * 2 * sizeof *writer->urls <= writer->options.memory_bytes / 8)
@@ -303,6 +319,7 @@ static bool must_merge(const struct wb_webdb_writer *writer)
 
 static int begin_merge(struct wb_webdb_writer *writer)
 {
+    check_writer(writer);
     WB_CHECK(!writer->page_stage && !writer->pages_merged);
     WB_CHECK(wb_writer_is(writer, WB_WRITER_COLLECTING));
     int err = wb_writer_flush_links(writer);
@@ -320,9 +337,9 @@ int wb_webdb_writer_next(struct wb_webdb_writer *writer, struct wb_webdb_page **
 {
     int got = 0;
 
+    check_writer(writer);
     *page_out = NULL;
     *site_out = NULL;
-    WB_CHECK(writer->magic == WB_WRITER_MAGIC);
     WB_CHECK(writer->state != WB_WRITER_PUBLISHED);
     if (writer->pages_merged || !must_merge(writer))
         return 0;
@@ -340,6 +357,7 @@ static int merge(struct wb_webdb_writer *writer)
     struct wb_webdb_page *page;
     int err;
 
+    check_writer(writer);
     WB_CHECK(writer->state != WB_WRITER_PUBLISHED);
     while ((err = wb_webdb_writer_next(writer, &page, &site)) > 0)
         ; /* the caller did not ask: next_due_ms stays as it is */
@@ -361,7 +379,7 @@ int wb_webdb_writer_close(struct wb_webdb_writer *writer, struct wb_webdb_merge 
     struct wb_error_copy failed;
     int err = 0;
 
-    WB_CHECK(writer->magic == WB_WRITER_MAGIC);
+    check_writer(writer);
     WB_CHECK(writer->state != WB_WRITER_PUBLISHED);
     writer->stat.bytes_before = writer->stat.bytes_after = writer->old.count.bytes;
     writer->stat.edition = writer->newest;

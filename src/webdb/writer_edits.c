@@ -20,6 +20,15 @@ enum {
     ANCHOR_MAX = 255,
 };
 
+/* What is true whenever an edit is added. */
+static void check_collecting(const struct wb_webdb_writer *writer)
+{
+    WB_CHECK(wb_writer_is(writer, WB_WRITER_COLLECTING));
+    WB_CHECK(writer->urls != NULL && writer->urls_used < writer->urls_cap);
+    WB_CHECK(writer->page_edits != NULL && writer->link_edits != NULL);
+    WB_CHECK(writer->next_id <= WB_NUMBERS_MAX);
+}
+
 static void clear_urls(struct wb_webdb_writer *writer)
 {
     WB_CHECK(writer->urls != NULL);
@@ -54,8 +63,8 @@ int wb_writer_add_page_edit(struct wb_webdb_writer *writer, struct wb_pageedit *
 {
     char suffix[WB_PAGEEDIT_SUFFIX] = {0};
 
+    check_collecting(writer);
     WB_CHECK(writer->page_edits != NULL);
-    WB_CHECK(wb_writer_is(writer, WB_WRITER_COLLECTING));
     int err = wb_spelling_surt(edit->url, &writer->url, &writer->key, &writer->surt);
     if (err < 0)
         return err;
@@ -82,6 +91,7 @@ static struct wb_writer_url *find_url(struct wb_webdb_writer *writer, struct wb_
 {
     uint64_t hi, lo;
 
+    check_collecting(writer);
     WB_CHECK(writer->urls != NULL);
     WB_CHECK(writer->urls_used < writer->urls_cap); /* there is a free slot, so the loop ends */
     wb_hash128(url.ptr, url.len, &hi, &lo);
@@ -104,7 +114,7 @@ static struct wb_writer_url *find_url(struct wb_webdb_writer *writer, struct wb_
 
 static int new_id(struct wb_webdb_writer *writer, uint32_t *id_out)
 {
-    WB_CHECK(wb_writer_is(writer, WB_WRITER_COLLECTING));
+    check_collecting(writer);
     if (writer->next_id >= WB_NUMBERS_MAX)
         return wb_fail(WB_E_LIMIT, "%s: there are more than %u URLs to merge at once", writer->root, WB_NUMBERS_MAX);
     *id_out = writer->next_id++;
@@ -138,6 +148,7 @@ int wb_writer_add_target(struct wb_webdb_writer *writer, struct wb_slice url, co
     bool first = slot->id == WB_PAGEEDIT_NO_ID;
     struct wb_pageedit edit = {.kind = WB_PAGEEDIT_TARGET, .time_ms = writer->options.now_ms};
 
+    check_collecting(writer);
     *id_out = slot->id;
     WB_CHECK(!known || known->kind == WB_PAGEEDIT_KNOWN);
     if (!first && (!known || is_told(writer, slot, known)))
@@ -171,7 +182,7 @@ int wb_writer_flush_links(struct wb_webdb_writer *writer)
     struct wb_slice md5 = wb_slice((const char *)writer->group_md5, WB_EDIT_MD5_BYTES);
     int err = 0;
 
-    WB_CHECK(wb_writer_is(writer, WB_WRITER_COLLECTING));
+    check_collecting(writer);
     if (writer->group.len)
         err = wb_sorter_add(writer->link_edits, md5, wb_buf_slice(&writer->group));
     wb_buf_clear(&writer->group);
@@ -185,6 +196,7 @@ int wb_writer_add_link(struct wb_webdb_writer *writer, const uint8_t md5[WB_EDIT
     size_t n = 0, anchor = link->anchor.len < ANCHOR_MAX ? link->anchor.len : ANCHOR_MAX;
     int err = 0;
 
+    check_collecting(writer);
     WB_CHECK(link->id < writer->next_id);
     WB_CHECK(condition == WB_PAGEEDIT_NO_ID || condition < writer->next_id);
     if (writer->group.len > GROUP_BYTES || memcmp(writer->group_md5, md5, WB_EDIT_MD5_BYTES) != 0) {
