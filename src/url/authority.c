@@ -87,7 +87,7 @@ static int read_port(struct wb_reader *r, struct wb_slice text)
     size_t at = sizeof digits;
 
     for (size_t i = 0; i < text.len; i++) {
-        if (!wb_byte_digit(text.ptr[i]))
+        if (!wb_ascii_is_digit(text.ptr[i]))
             return wb_reader_fail(r, WB_E_PROTO, "the port is not a number");
         port = port * 10 + (uint32_t)(text.ptr[i] - '0');
         if (port > 65535)

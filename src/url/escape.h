@@ -30,16 +30,6 @@ static inline bool wb_byte_is(char c, unsigned classes)
     return (wb_byte_class[(uint8_t)c] & classes) != 0;
 }
 
-static inline bool wb_byte_alpha(char c)
-{
-    return (unsigned)((uint8_t)c | 32) - 'a' < 26;
-}
-
-static inline bool wb_byte_digit(char c)
-{
-    return (unsigned)(uint8_t)c - '0' < 10;
-}
-
 /* Writes %XX and returns the address behind it. */
 char *wb_escape_byte(char *out, char c);
 

@@ -47,7 +47,7 @@ static int write_domain(struct wb_reader *r, struct wb_slice domain)
         out[i] = classes & WB_BYTE_UPPER ? (char)(c + 32) : c;
     }
     struct wb_slice written = wb_slice(out, domain.len);
-    if (wb_byte_digit(*last) && wb_hostaddress_ends_in_number(written)) {
+    if (wb_ascii_is_digit(*last) && wb_hostaddress_ends_in_number(written)) {
         if (!wb_hostaddress_read4(written, &address))
             return wb_reader_fail(r, WB_E_PROTO, "the host ends in a number and is not an IPv4 address");
         r->out = wb_hostaddress_write4(out, address);

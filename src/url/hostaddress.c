@@ -52,7 +52,7 @@ bool wb_hostaddress_ends_in_number(struct wb_slice domain)
     size_t from = domain.len;
     bool digits = true;
     while (from > 0 && domain.ptr[from - 1] != '.')
-        digits = wb_byte_digit(domain.ptr[--from]) && digits;
+        digits = wb_ascii_is_digit(domain.ptr[--from]) && digits;
     struct wb_slice last = wb_slice(domain.ptr + from, domain.len - from);
     return last.len > 0 && (digits || read_number(last, &value));
 }
@@ -109,7 +109,7 @@ static bool read_dotted(const char *p, const char *end, uint16_t pair_out[2])
         const char *from = p;
         if (part > 0 && (p == end || *p++ != '.'))
             return false;
-        for (from = p; p < end && wb_byte_digit(*p) && p - from < 3; p++)
+        for (from = p; p < end && wb_ascii_is_digit(*p) && p - from < 3; p++)
             value = value * 10 + (unsigned)(*p - '0');
         if (p == from || value > 255 || (*from == '0' && p - from > 1))
             return false;

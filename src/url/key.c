@@ -57,7 +57,8 @@ static char *put_path(char *out, const struct wb_url *url, bool has_query)
     char *start = out;
     out = put_normal(out, path);
     /* An escape that was undone may have hidden a drive letter "C|", which is written "C:". */
-    if (url->special && url->href.ptr[0] == 'f' && out - start >= 3 && wb_byte_alpha(start[1]) && start[2] == '|' &&
+    bool file = url->special && url->href.ptr[0] == 'f';
+    if (file && out - start >= 3 && wb_ascii_is_letter(start[1]) && start[2] == '|' &&
         (out - start == 3 || start[3] == '/'))
         start[2] = ':';
     return out;
@@ -67,7 +68,7 @@ static char *put_opaque(char *out, struct wb_slice path)
 {
     size_t digits = 0;
 
-    while (digits < path.len && wb_byte_digit(path.ptr[digits]))
+    while (digits < path.len && wb_ascii_is_digit(path.ptr[digits]))
         digits++;
     if (digits > 0 && digits < path.len && (path.ptr[digits] == '/' || path.ptr[digits] == ')')) {
         out = wb_escape_byte(out, path.ptr[0]);
@@ -126,7 +127,7 @@ struct wb_slice wb_key_site(struct wb_slice key)
     if (at == key.len || key.ptr[at] == '/')
         return wb_slice(key.ptr, at);
     size_t digits = at + 1;
-    while (digits < key.len && wb_byte_digit(key.ptr[digits]))
+    while (digits < key.len && wb_ascii_is_digit(key.ptr[digits]))
         digits++;
     if (digits > at + 1 && digits < key.len && key.ptr[digits] == '/')
         return wb_slice(key.ptr, digits);

@@ -74,7 +74,7 @@ void wb_tail_shorten(struct wb_reader *r);
 /* Returns true if there is a "Windows drive letter" (as the standard calls it) at p, whatever follows it. */
 static inline bool wb_reader_drive_letter(const char *p, const char *end)
 {
-    return end - p >= 2 && wb_byte_alpha(p[0]) && (p[1] == ':' || p[1] == '|');
+    return end - p >= 2 && wb_ascii_is_letter(p[0]) && (p[1] == ':' || p[1] == '|');
 }
 
 #endif

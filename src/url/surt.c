@@ -174,7 +174,7 @@ static bool is_hostless_key(struct wb_slice text)
 
     while (at < text.len && wb_byte_is(text.ptr[at], WB_BYTE_SCHEME))
         at++;
-    if (text.len > 0 && (at == text.len || text.ptr[at] != ':' || !wb_byte_alpha(text.ptr[0])))
+    if (text.len > 0 && (at == text.len || text.ptr[at] != ':' || !wb_ascii_is_letter(text.ptr[0])))
         return false;
     return wb_key_site(text).len == 0;
 }

@@ -61,7 +61,7 @@ void wb_tail_shorten(struct wb_reader *r)
     char *path = r->url->href.ptr + r->url->path_at;
 
     /* The path of a file URL keeps its drive, which was normalised to "C:". */
-    if (r->file && r->out - path == 3 && wb_byte_alpha(path[1]) && path[2] == ':')
+    if (r->file && r->out - path == 3 && wb_ascii_is_letter(path[1]) && path[2] == ':')
         return;
     if (r->out > path) {
         do

@@ -90,7 +90,7 @@ static bool read_scheme(struct wb_reader *r)
     const char *p = r->at;
     char *out = r->out;
 
-    if (p == r->end || !wb_byte_alpha(*p))
+    if (p == r->end || !wb_ascii_is_letter(*p))
         return false;
     for (; p < r->end && wb_byte_is(*p, WB_BYTE_SCHEME); p++)
         *out++ = wb_ascii_lower(*p);
@@ -293,7 +293,7 @@ static int read_file(struct wb_reader *r, const struct wb_url *base)
         return 0;
     if (base && !starts_with_drive(r)) {
         struct wb_slice path = wb_url_path(base);
-        bool drive = path.len >= 3 && wb_byte_alpha(path.ptr[1]) && path.ptr[2] == ':' &&
+        bool drive = path.len >= 3 && wb_ascii_is_letter(path.ptr[1]) && path.ptr[2] == ':' &&
                      (path.len == 3 || path.ptr[3] == '/');
         if (!slash) {
             copy_path(r);
