@@ -9,7 +9,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/hash.h"
-#include "store/tree_own.h"
+#include "tree/tree_own.h"
 
 #include <stdio.h>
 #include <sys/mman.h>

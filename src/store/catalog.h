@@ -27,7 +27,7 @@
 
 #include "base/buf.h"
 #include "store/store.h"
-#include "store/tree.h"
+#include "tree/tree.h"
 
 #define WB_CATALOG_NAME "catalog.wbt"
 

@@ -24,8 +24,8 @@
  * branch are separators: no key below the pointer is smaller than its separator, and all
  * keys below the previous pointer are.
  */
-#ifndef WB_STORE_TREE_PAGE_H
-#define WB_STORE_TREE_PAGE_H
+#ifndef WB_TREE_TREE_PAGE_H
+#define WB_TREE_TREE_PAGE_H
 
 #include "base/bytes.h"
 #include "base/slice.h"

@@ -7,7 +7,7 @@
  */
 #include "base/check.h"
 #include "base/error.h"
-#include "store/tree_own.h"
+#include "tree/tree_own.h"
 
 const char *wb_tree_bounds_check(const char *page, struct wb_slice low, struct wb_slice high)
 {

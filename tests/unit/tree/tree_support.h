@@ -2,8 +2,8 @@
 #ifndef WB_TESTS_TREE_SUPPORT_H
 #define WB_TESTS_TREE_SUPPORT_H
 
-#include "store_support.h"
-#include "store/tree_own.h"
+#include "../store/store_support.h"
+#include "tree/tree_own.h"
 
 struct twin_row {
     char key[WB_TREE_KEY_MAX], value[WB_TREE_VALUE_MAX];

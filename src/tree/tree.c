@@ -32,7 +32,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "os/bytelock.h"
-#include "store/tree_own.h"
+#include "tree/tree_own.h"
 
 #include <unistd.h>
 

@@ -10,7 +10,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "store/tree_own.h"
+#include "tree/tree_own.h"
 
 #include <stdio.h>
 

@@ -4,7 +4,7 @@
  */
 #include "base/check.h"
 #include "base/error.h"
-#include "store/tree_own.h"
+#include "tree/tree_own.h"
 
 /* A page of the table. */
 struct tree_part {

@@ -23,11 +23,11 @@
  *
  *   root record -> up to 32 index pages -> map pages
  */
-#ifndef WB_STORE_TREE_SPACE_H
-#define WB_STORE_TREE_SPACE_H
+#ifndef WB_TREE_TREE_SPACE_H
+#define WB_TREE_TREE_SPACE_H
 
 #include "base/vec.h"
-#include "store/tree.h"
+#include "tree/tree.h"
 
 /* A part of the map: a map page or an index page. */
 struct wb_tree_map {

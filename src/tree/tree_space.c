@@ -10,12 +10,12 @@
  * all parts that have changed, again and again, until no further part changes; only then
  * are the parts written.
  */
-#include "store/tree_space.h"
+#include "tree/tree_space.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "store/tree_own.h"
+#include "tree/tree_own.h"
 
 enum {
     PAGES_PER_MAP = WB_TREE_ROOM * 2,

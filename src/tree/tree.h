@@ -1,5 +1,5 @@
 /*
- * tree.h - a small B-tree in one file, for the catalog.
+ * tree.h - the door of tree: a small B-tree in one file. The catalog of the store is one.
  *
  * The file has up to 16 tables of keys and values. One process at a time writes; any number
  * of processes read at the same time. A commit is either completely there or not at all. The
@@ -25,14 +25,14 @@
  * that from damage.
  *
  * A tree handle belongs to one thread. Other threads, and processes after fork(), open
- * their own. Only the files catalog*.c use this interface.
+ * their own.
  *
  * docs/formats/catalog.md has the bytes, docs/design/0017-catalog-tree.md the reasons.
  */
-#ifndef WB_STORE_TREE_H
-#define WB_STORE_TREE_H
+#ifndef WB_TREE_TREE_H
+#define WB_TREE_TREE_H
 
-#include "store/tree_page.h"
+#include "tree/tree_page.h"
 
 enum {
     WB_TREE_TABLES_MAX = 16,

@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "store/tree_own.h"
+#include "tree/tree_own.h"
 
 /* ---- writing pages ------------------------------------------------------------------------ */
 

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "store/tree_own.h"
+#include "tree/tree_own.h"
 
 int wb_tree_damaged(const struct wb_tree *tree, uint32_t page, const char *what)
 {

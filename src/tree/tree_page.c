@@ -2,7 +2,7 @@
  * tree_page.c - reads and changes one page of a tree in memory (tree_page.h has the bytes).
  * It never touches a file, and knows nothing about other pages.
  */
-#include "store/tree_page.h"
+#include "tree/tree_page.h"
 #include "base/check.h"
 
 enum {

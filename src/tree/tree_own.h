@@ -12,14 +12,14 @@
  *   tree_space.c   which pages of the file are free (tree_space.h)
  *   tree_check.c   checks every page of a state
  */
-#ifndef WB_STORE_TREE_OWN_H
-#define WB_STORE_TREE_OWN_H
+#ifndef WB_TREE_TREE_OWN_H
+#define WB_TREE_TREE_OWN_H
 
 #include "base/check.h"
 #include "base/vec.h"
 #include "os/file.h"
-#include "store/tree.h"
-#include "store/tree_space.h"
+#include "tree/tree.h"
+#include "tree/tree_space.h"
 
 #include <sys/types.h>
 

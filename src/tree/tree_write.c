@@ -12,7 +12,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "store/tree_own.h"
+#include "tree/tree_own.h"
 
 enum {
     SMALL = WB_TREE_ROOM / 3,      /* a page with fewer bytes is joined with a neighbour, */
