@@ -15,7 +15,6 @@
 #include "../allocfail.h"
 #include "../seeded.h"
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/map.h"
 
 enum { KEYS = 400, STEPS = 60000, MANY = 20000 };
@@ -182,19 +181,10 @@ static void test_clear(void **state)
     wb_map_release(&map);
 }
 
-static void test_seeded_hash(void **state)
-{
-    (void)state;
-    assert_true(wb_hash64_seeded("abc", 3, 1) != wb_hash64_seeded("abc", 3, 2));
-    assert_true(wb_hash64_seeded("abc", 3, 1) == wb_hash64_seeded("abc", 3, 1));
-    assert_true(wb_hash64_seeded("abc", 3, 0) == wb_hash64("abc", 3));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_model), cmocka_unit_test(test_no_memory),
-                                       cmocka_unit_test(test_hostile), cmocka_unit_test(test_clear),
-                                       cmocka_unit_test(test_seeded_hash)};
+                                       cmocka_unit_test(test_hostile), cmocka_unit_test(test_clear)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
