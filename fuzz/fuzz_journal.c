@@ -15,11 +15,11 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "crawl/spool.h"
-#include "os/file.h"
-#include "journal/edit_batch.h"
-#include "os/path.h"
-#include "journal/journal_file.h"
 #include "journal/edit.h"
+#include "journal/edit_batch.h"
+#include "journal/journal_file.h"
+#include "os/file.h"
+#include "os/path.h"
 
 #include <ftw.h>
 #include <stdio.h>
