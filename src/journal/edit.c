@@ -146,7 +146,7 @@ static char *put_link(char *p, const struct wb_edit_link *link, size_t shared, s
 static int put_each_link(const struct wb_edit_link *links, size_t count, struct wb_slice before, struct wb_buf *out,
                          size_t *kept_out)
 {
-    size_t start = out->len;
+    size_t start = out->len, kept = 0;
 
     *kept_out = 0;
     for (size_t i = 0; i < count; i++) {
@@ -161,12 +161,14 @@ static int put_each_link(const struct wb_edit_link *links, size_t count, struct 
         int err = out->cap - out->len < need ? wb_buf_reserve(out, need) : 0;
         if (err < 0)
             return err;
-        take_written(out, put_link(out->ptr + out->len, link, shared, anchor));
+        out->len = (size_t)(put_link(out->ptr + out->len, link, shared, anchor) - out->ptr);
         before = link->url;
-        ++*kept_out;
+        kept++;
     }
     WB_CHECK(out->len - start <= WB_EDIT_LINKS_BYTES_MAX);
-    WB_CHECK(*kept_out <= count);
+    WB_CHECK(kept <= count);
+    WB_CHECK(out->len <= out->cap);
+    *kept_out = kept;
     return 0;
 }
 
