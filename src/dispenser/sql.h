@@ -13,8 +13,9 @@
  *   - Writing transactions run one at a time: what one reads, no other changes before it ends. Claims depend on this.
  *     (SQLite: BEGIN IMMEDIATE. PostgreSQL: an advisory lock.)
  *   - A reading transaction sees one state of the database from its start to its end, and waits for nobody.
- *   - After wb_sql_commit() has returned 0, the changes survive the death of the process. A power failure may undo the
- *     last transactions, but never a part of one.
+ *   - After wb_sql_commit() has returned 0, the changes survive the death of the process, and that of a server that its
+ *     clients outlive: otherwise a claim could be undone, and a site would have two owners. A failure that ends all
+ *     processes, such as a power failure with SQLite, may undo the last transactions, but never a part of one.
  *   - Any call may return WB_SQL_AGAIN: the database was locked, a deadlock was resolved, a connection broke. The
  *     caller then rolls back and may run the whole transaction again. If a commit returns WB_SQL_AGAIN, nobody knows
  *     whether it succeeded.
@@ -24,12 +25,12 @@
  * A handle must not be used after fork; closing it there does nothing.
  *
  * To add a database, say MySQL: write sql_mysql.c with a struct that starts with struct wb_sql, a struct
- * wb_sql_driver below that fills every slot, and wb_sql_open_mysql(). The table of statements (dispenser_sql.h) and
- * the schema (dispenser_schema.c) are shared. They use partial indexes, ON CONFLICT, RETURNING and row comparison; a
- * database without one of these needs texts of its own, which the open function can substitute as sql_postgres.c does
- * with parameters. Then make wb_dispenser_open() (dispenser.c) and wb_dispenser_is_url() (dispenser_url.c) recognise
- * its URLs, and run the tests of the dispenser with it: tests/unit/dispenser runs every test with every database
- * (dispenser_support.h).
+ * wb_sql_driver (below) with every slot filled in, and wb_sql_open_mysql(). The table of statements (dispenser_sql.h)
+ * and the schema (dispenser_schema.c) are shared. They use partial indexes, ON CONFLICT, RETURNING and row
+ * comparison; a database without one of these needs texts of its own, which the open function can substitute as
+ * sql_postgres.c does with parameters. Then make wb_dispenser_open() (dispenser.c) and wb_dispenser_is_url()
+ * (dispenser_url.c) recognise its URLs, and run the tests of the dispenser with it: tests/unit/dispenser runs every
+ * test with every database (dispenser_support.h).
  */
 #ifndef WB_DISPENSER_SQL_H
 #define WB_DISPENSER_SQL_H
