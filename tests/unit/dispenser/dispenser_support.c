@@ -359,6 +359,26 @@ int end_child(pid_t child)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
+void path_of(const struct place *p, char path_out[128])
+{
+    snprintf(path_out, 128, "%s/dispenser.db", p->dir);
+}
+
+bool message_has(const char *text)
+{
+    return strstr(wb_error_message(), text) != NULL;
+}
+
+int try_open(const struct place *p)
+{
+    struct wb_dispenser *d = NULL;
+    int err = wb_dispenser_open(p->dir, p->postgres ? p->url : NULL, &d);
+
+    assert_true((err == 0) == (d != NULL));
+    wb_dispenser_close(d);
+    return err;
+}
+
 /* ---- a bit of everything ------------------------------------------------------------------------------------- */
 
 static int ignore_row(void *context, const struct wb_site_row *row)

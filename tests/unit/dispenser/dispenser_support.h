@@ -99,6 +99,15 @@ struct wb_site_row row_of(struct wb_dispenser *d, const char *name);
 
 /* Adds a site with one seed, http://NAME/, and resolves it to an address unless that is NULL; its id. */
 int64_t add_site(const struct place *place, const char *name, const char *address, int priority);
+/* The path of the SQLite file. */
+void path_of(const struct place *p, char path_out[128]);
+
+/* True if the message of the last error contains text. */
+bool message_has(const char *text);
+
+/* Opens the dispenser and closes it again. Returns the error of opening. */
+int try_open(const struct place *p);
+
 /* Calls a bit of everything and returns the first error. */
 int use_everything(struct wb_dispenser *d);
 

@@ -19,26 +19,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void path_of(const struct place *p, char path_out[128])
-{
-    snprintf(path_out, 128, "%s/dispenser.db", p->dir);
-}
-
-static bool message_has(const char *text)
-{
-    return strstr(wb_error_message(), text) != NULL;
-}
-
-static int try_open(const struct place *p)
-{
-    struct wb_dispenser *d = NULL;
-    int err = wb_dispenser_open(p->dir, p->postgres ? p->url : NULL, &d);
-
-    assert_true((err == 0) == (d != NULL));
-    wb_dispenser_close(d);
-    return err;
-}
-
 /* ---- the file --------------------------------------------------------------------------------------------- */
 
 /* Copies everything from the log into the one file. */
