@@ -66,7 +66,7 @@ static int look(struct wb_segment_walk *walk, uint64_t at, size_t need, const ch
 }
 
 /* Whether a block with this header belongs at this position. */
-static bool lies_here(const struct wb_segment_walk *walk, const struct wb_block_head *head, uint64_t at)
+static bool belongs_here(const struct wb_segment_walk *walk, const struct wb_block_head *head, uint64_t at)
 {
     uint64_t place;
 
@@ -99,7 +99,7 @@ static int resynchronise(struct wb_segment_walk *walk)
         err = look(walk, at, WB_BLOCK_HEADER_BYTES, &bytes, &have);
         if (err < 0)
             return err;
-        if (have >= WB_BLOCK_HEADER_BYTES && wb_block_head_read(bytes, &head) == 0 && lies_here(walk, &head, at)) {
+        if (have >= WB_BLOCK_HEADER_BYTES && wb_block_head_read(bytes, &head) == 0 && belongs_here(walk, &head, at)) {
             walk->next = at;
             return 0;
         }
@@ -167,7 +167,7 @@ int wb_segment_walk_next(struct wb_segment_walk *walk, struct wb_block_head *hea
     err = wb_block_head_read(bytes, head_out);
     if (err < 0)
         return damaged(walk, at, err);
-    if (!lies_here(walk, head_out, at))
+    if (!belongs_here(walk, head_out, at))
         return damaged_because(walk, at, "the block is not where its name says");
     if (head_out->bytes > walk->end - at)
         return damaged_because(walk, at, "the block is longer than its file");

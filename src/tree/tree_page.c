@@ -113,7 +113,7 @@ const char *wb_tree_page_check(const char *page, uint32_t number, unsigned table
     for (unsigned i = 0; i < count; i++) {
         unsigned len = cell_length(page, offset_of(page, i), leaf, low);
         if (len == 0)
-            return "a cell lies outside of it";
+            return "a cell is outside of it";
         struct wb_slice key = wb_tree_page_key(page, i);
         if (i > 0 && wb_tree_key_compare(before, key) >= 0)
             return "its keys are out of order";

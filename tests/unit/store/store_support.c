@@ -14,10 +14,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-unsigned child_seconds = 1200; /* only ends what hangs */
+unsigned child_seconds = 1200; /* only to end a child that hangs */
 static bool in_child;
 
-/* cmocka catches these; a child must die of them. */
+/* cmocka catches these signals; a child must die of them. */
 static const int fault_signals[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGSYS};
 
 void must_failed(const char *what, const char *file, int line)
@@ -79,7 +79,7 @@ static void remove_root(void)
         remove_tree(test_root);
 }
 
-/* In memory where the system offers that: what is tested is the order of syncs, not how long they take. */
+/* In memory if the system offers that: the tests depend on the order of syncs, not on how long they take. */
 void test_dir(char dir_out[DIR_MAX])
 {
     if (!test_root[0]) {
@@ -158,8 +158,13 @@ uint8_t flip_byte(const char *path, uint64_t at, uint8_t mask)
 /* ---- pages -------------------------------------------------------------------------- */
 
 static const char *const phrases[] = {
-    "<p>The quick brown fox jumps over", " the lazy dog.</p>\n", "<div class=\"entry\"><a href=\"/index.html\">home</a>",
-    "<li>one item of many</li>\n", "<td>42</td><td>43</td>", "\xc3\xa9t\xc3\xa9 \xe2\x82\xac 10", "<script>var x = {};</script>\n",
+    "<p>The quick brown fox jumps over",
+    " the lazy dog.</p>\n",
+    "<div class=\"entry\"><a href=\"/index.html\">home</a>",
+    "<li>one item of many</li>\n",
+    "<td>42</td><td>43</td>",
+    "\xc3\xa9t\xc3\xa9 \xe2\x82\xac 10",
+    "<script>var x = {};</script>\n",
 };
 
 static void fill_body(struct wb_buf *body, const struct spec *spec)
@@ -179,7 +184,7 @@ static void fill_body(struct wb_buf *body, const struct spec *spec)
     body->len = spec->size;
 }
 
-/* "site7.example/page/3"; variants of a site's name cover ports, very long hosts and no host at all. */
+/* Makes keys like "site7.example/page/3"; some sites have ports, very long hosts, or no host at all. */
 static void write_key(const struct spec *spec, struct wb_buf *to)
 {
     if (spec->site % 16 == 13)
@@ -225,7 +230,8 @@ void make_page(const struct spec *spec, struct made *made_out)
         write_key(spec, &made.text);
     head_at = made.text.len;
     if (spec->variant % 4 != 1)
-        must_ok(wb_buf_printf(&made.text, "HTTP/1.1 %u OK\r\nServer: test\r\nX-Number: %u\r\n", 200 + spec->variant % 3, spec->number));
+        must_ok(wb_buf_printf(&made.text, "HTTP/1.1 %u OK\r\nServer: test\r\nX-Number: %u\r\n", 200 + spec->variant % 3,
+                              spec->number));
     fill_body(&made.body, spec);
     struct wb_page page = {
         .key = wb_slice(made.text.ptr, url_at),
@@ -286,7 +292,8 @@ int remove_spec(struct wb_store *store, const struct spec *spec, bool everywhere
 int bar_spec(struct wb_store *store, const struct spec *spec, enum wb_store_bar_kind kind, bool allow)
 {
     struct wb_buf room = WB_BUF_INIT;
-    struct wb_store_bar bar = {.kind = kind, .id = spec_id(spec), .site = spec_site(spec, &room), .time_ms = spec->time_ms};
+    struct wb_store_bar bar = {
+        .kind = kind, .id = spec_id(spec), .site = spec_site(spec, &room), .time_ms = spec->time_ms};
     int err = allow ? wb_store_allow(store, &bar) : wb_store_bar(store, &bar);
 
     wb_buf_release(&room);
@@ -337,9 +344,18 @@ static uint64_t mix(uint64_t hash, const void *bytes, size_t len)
 uint64_t page_hash(const struct wb_page *page, bool with_epoch)
 {
     const struct wb_slice texts[] = {page->url, page->key, page->head, page->type, page->charset, page->body};
-    const uint64_t numbers[] = {
-        page->id.hi, page->id.lo, (uint64_t)page->time_ms, page->body_bytes, with_epoch ? page->epoch : 0, page->lifetime,
-        page->lifetime_count, page->status, page->kind, page->truncated, page->digested, page->has_payload_sha1};
+    const uint64_t numbers[] = {page->id.hi,
+                                page->id.lo,
+                                (uint64_t)page->time_ms,
+                                page->body_bytes,
+                                with_epoch ? page->epoch : 0,
+                                page->lifetime,
+                                page->lifetime_count,
+                                page->status,
+                                page->kind,
+                                page->truncated,
+                                page->digested,
+                                page->has_payload_sha1};
     uint64_t hash = 0;
 
     for (size_t i = 0; i < COUNT(texts); i++)
@@ -364,7 +380,8 @@ bool holds_spec(struct wb_store *store, const struct spec *spec)
     if (wb_store_get(store, made.page.id, &page, &memory) == 0)
         same = page_hash(&page, false) == page_hash(&made.page, false);
     if (!same)
-        fprintf(stderr, "%.*s: not the page of %lld: %s\n", WB_SLICE_ARG(made.page.key), (long long)spec->time_ms, wb_error_message());
+        fprintf(stderr, "%.*s: not the page of %lld: %s\n", WB_SLICE_ARG(made.page.key), (long long)spec->time_ms,
+                wb_error_message());
     made_release(&made);
     wb_buf_release(&memory);
     return same;
@@ -407,8 +424,9 @@ static int compare_seen(const void *a, const void *b)
 
 static void print_seen(const char *who, const struct seen *seen)
 {
-    fprintf(stderr, "  %s: page %016llx time %lld epoch %u lifetime count %u hash %016llx\n", who, (unsigned long long)seen->id.hi,
-            (long long)seen->time_ms, seen->epoch, seen->lifetime_count, (unsigned long long)seen->hash);
+    fprintf(stderr, "  %s: page %016llx time %lld epoch %u lifetime count %u hash %016llx\n", who,
+            (unsigned long long)seen->id.hi, (long long)seen->time_ms, seen->epoch, seen->lifetime_count,
+            (unsigned long long)seen->hash);
 }
 
 void compare_sights(const char *what, struct sights *found, struct sights *expected)
@@ -424,7 +442,8 @@ void compare_sights(const char *what, struct sights *found, struct sights *expec
         i++;
     if (i == found->count && i == expected->count)
         return;
-    fprintf(stderr, "%s: %zu pages found, %zu expected; they differ from number %zu on\n", what, found->count, expected->count, i);
+    fprintf(stderr, "%s: %zu pages found, %zu expected; they differ from number %zu on\n", what, found->count,
+            expected->count, i);
     if (i < found->count)
         print_seen("found", &found->list[i]);
     if (i < expected->count)
@@ -521,11 +540,14 @@ int run_child(int (*function)(void *context), void *context)
 
 void use_small_sizes(uint64_t segment_bytes)
 {
-    wb_log_sizes = (struct wb_log_sizes){.segment_bytes = segment_bytes, .block_bytes = 6 << 10, .group_bytes = 24 << 10, .giant_bytes = 48 << 10};
+    wb_log_sizes = (struct wb_log_sizes){
+        .segment_bytes = segment_bytes, .block_bytes = 6 << 10, .group_bytes = 24 << 10, .giant_bytes = 48 << 10};
 }
 
 void use_usual_sizes(void)
 {
-    wb_log_sizes =
-        (struct wb_log_sizes){.segment_bytes = WB_SEGMENT_BYTES_MAX, .block_bytes = WB_BLOCK_RAW_TARGET, .group_bytes = 16 << 20, .giant_bytes = 8 << 20};
+    wb_log_sizes = (struct wb_log_sizes){.segment_bytes = WB_SEGMENT_BYTES_MAX,
+                                         .block_bytes = WB_BLOCK_RAW_TARGET,
+                                         .group_bytes = 16 << 20,
+                                         .giant_bytes = 8 << 20};
 }

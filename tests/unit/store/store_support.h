@@ -1,9 +1,9 @@
 /*
- * store_support.h - what the tests of store share: chance with a seed, pages made
- * from numbers, directories that go away, child processes, and comparing.
+ * store_support.h - what the tests of store share: random numbers with a seed, pages made
+ * from numbers, temporary directories, child processes, and comparisons.
  *
- * A page's content is a function of its struct spec, so a test need not keep what
- * it put: it makes the page again and compares.
+ * The content of a page is a function of its struct spec. So a test does not have to keep
+ * what it has put: it makes the page again and compares.
  */
 #ifndef WB_TESTS_STORE_SUPPORT_H
 #define WB_TESTS_STORE_SUPPORT_H
@@ -27,26 +27,26 @@
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 #define DIR_MAX 256
 
-/* Fails the test, or ends the child process where it runs in one; cmocka's own assertions are for the parent only. */
+/* Fails the test, or ends the child process if called in one; cmocka's own assertions work in the parent only. */
 #define must(cond) ((cond) ? (void)0 : must_failed(#cond, __FILE__, __LINE__))
 #define must_ok(err) must_ok_at((err), #err, __FILE__, __LINE__)
 void must_failed(const char *what, const char *file, int line);
 void must_ok_at(int err, const char *what, const char *file, int line);
 
-/* n, or the percentage of it that WEBBASE_TEST_ROUNDS says (fewer by themselves under a sanitizer). At least 1. */
+/* n, or the percentage of it that WEBBASE_TEST_ROUNDS says; fewer under a sanitizer. At least 1. */
 unsigned test_rounds(unsigned n);
 
 /* ---- directories ------------------------------------------------------------------ */
 
-/* A new empty directory of this process, gone at the end of the program. */
+/* Makes a new empty directory, which is removed at the end of the program. */
 void test_dir(char dir_out[DIR_MAX]);
 void path_in(const char *dir, const char *name, char path_out[DIR_MAX]);
 void remove_tree(const char *dir);
 
-/* A copy of a repository. to is made. */
+/* Copies a repository to a directory that does not exist yet. */
 void copy_repository(const char *from, const char *to);
 
-/* Bytes of a file: size, one byte changed, cut. */
+/* The size of a file; changes one byte of it and returns what it was. */
 uint64_t file_bytes(const char *path);
 uint8_t flip_byte(const char *path, uint64_t at, uint8_t mask);
 
@@ -66,7 +66,7 @@ struct made {
 
 struct wb_pageid spec_id(const struct spec *spec);
 
-/* The site of the page; it borrows from room. */
+/* The site of the page; the result borrows from room. */
 struct wb_slice spec_site(const struct spec *spec, struct wb_buf *room);
 void make_page(const struct spec *spec, struct made *made_out);
 void made_release(struct made *made);
@@ -76,17 +76,17 @@ int put_spec(struct wb_store *store, const struct spec *spec);
 int put_spec_as(struct wb_store *store, const struct spec *spec, enum wb_store_outcome *outcome_out);
 int remove_spec(struct wb_store *store, const struct spec *spec, bool everywhere);
 
-/* Bars the page, or its site; allow: lifts that. */
+/* Bars the page or its site, or lifts the bar if allow is set. */
 int bar_spec(struct wb_store *store, const struct spec *spec, enum wb_store_bar_kind kind, bool allow);
 bool spec_barred(struct wb_store *store, const struct spec *spec);
 
-/* How many segment files hold a piece of the page's body, which must be noise (variant 5): zstd stores that as it is. */
+/* How many segment files contain the page's body. It must be random (variant 5), so that zstd stores it as it is. */
 unsigned files_with(const char *dir, const struct spec *spec);
 
-/* A hash of every field that a store gives back; where with_epoch is false, of all but the epoch. */
+/* A hash of every field that a store returns; without the epoch if with_epoch is false. */
 uint64_t page_hash(const struct wb_page *page, bool with_epoch);
 
-/* Whether get gives exactly the page of the spec; says what it gave instead. */
+/* Whether get returns exactly the page of the spec; prints what it returned instead. */
 bool holds_spec(struct wb_store *store, const struct spec *spec);
 
 /* ---- scans ------------------------------------------------------------------------------ */
@@ -102,11 +102,11 @@ struct sights {
     size_t count, cap;
 };
 
-/* The rest of a scan, which is closed. */
+/* Reads the rest of a scan and closes it. */
 void drain_scan(struct wb_store_scan *scan, struct sights *sights);
 void scan_all(struct wb_store *store, const struct wb_store_scan_options *options, struct sights *sights);
 
-/* Sorts both; a page seen twice, or by one of them only, or otherwise, fails. */
+/* Sorts both lists. Fails if a page was seen twice, by only one of them, or differently. */
 void compare_sights(const char *what, struct sights *found, struct sights *expected);
 void sights_release(struct sights *sights);
 
@@ -116,7 +116,7 @@ void create_store(const char *dir);
 struct wb_store *open_store(const char *dir, enum wb_store_mode mode);
 void commit_store(struct wb_store *store);
 
-/* Verifies; prints problems. Fails where there are any. */
+/* Verifies the repository. Prints problems, and fails if there are any. */
 struct wb_store_verify_counts verify_clean(const char *dir);
 
 /* The same without failing. */
@@ -124,14 +124,14 @@ struct wb_store_verify_counts verify_count(const char *dir, bool print);
 
 /* ---- child processes --------------------------------------------------------------------------- */
 
-/* Forks; function runs in the child, whose exit status is what it returns. No store may be open. */
+/* Forks, and runs function in the child, which exits with its return value. No store may be open. */
 pid_t start_child(int (*function)(void *context), void *context);
 
-/* Waits; the exit status, or -signal where it died of one (SIGALRM: it hung). */
+/* Waits for the child. Returns its exit status, or -signal if a signal killed it (SIGALRM: it hung). */
 int end_child(pid_t child);
 int run_child(int (*function)(void *context), void *context);
 
-/* Seconds after which a child ends itself; 60 unless a test says otherwise. */
+/* The number of seconds after which a child that hangs is ended. */
 extern unsigned child_seconds;
 
 /* Sizes with which a few small pages fill blocks, groups and segments. */

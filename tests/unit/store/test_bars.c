@@ -1,6 +1,7 @@
 /*
- * test_bars.c - what was taken down does not come back: through a page that another process has in hand, through versions, revisits,
- * exceptions and their end, and through kill -9. Also what becomes of a page that is put, and of dates that lie in the future.
+ * test_bars.c - what was taken down does not come back: not through a page that another process has not committed
+ * yet, not through older versions, revisits or exceptions, and not after kill -9. Also tests what put reports, and
+ * times in the future.
  */
 #include "base/date.h"
 #include "store_support.h"
@@ -92,7 +93,7 @@ static void test_outcomes(void **state)
     verify_clean(dir);
 }
 
-/* A machine whose clock was wrong stored a page: what comes later replaces it, however long before that date. */
+/* A machine with a wrong clock has stored a page: any page with a plausible time replaces it. */
 static void test_wrong_clock(void **state)
 {
     struct wb_store *store = new_store();
@@ -104,10 +105,11 @@ static void test_wrong_clock(void **state)
     commit(store);
     assert_int_equal(put(store, 1, 1, now), WB_STORE_PUT_REPLACED);
     assert_int_equal(put(store, 1, 1, now - 1), WB_STORE_PUT_OLDER);
-    assert_int_equal(put(store, 1, 1, now + 1000), WB_STORE_PUT_REPLACED); /* not a day ahead: somebody's clock is a little fast */
+    /* Less than a day ahead: somebody's clock is a little fast. */
+    assert_int_equal(put(store, 1, 1, now + 1000), WB_STORE_PUT_REPLACED);
     assert_int_equal(put(store, 1, 1, now), WB_STORE_PUT_OLDER);
     assert_int_equal(commit(store).replaced, 2);
-    /* Seen unchanged: the time becomes a true one. */
+    /* The page is seen unchanged: its time becomes a plausible one. */
     assert_int_equal(put(store, 1, 1, ahead), WB_STORE_PUT_REPLACED);
     commit(store);
     must_ok(wb_store_touch(store, spec_id(&spec), now + 2000));
@@ -119,7 +121,7 @@ static void test_wrong_clock(void **state)
 
 /* ---- bars --------------------------------------------------------------------------------------------- */
 
-/* A writer has pages in hand, put and not committed, when another one takes them down: its commit leaves them out. */
+/* A writer has put pages but not committed them when another one takes them down: its commit leaves them out. */
 static void test_pages_in_hand(void **state)
 {
     struct wb_store *crawler = new_store(), *other = open_store(dir, WB_STORE_WRITE);
@@ -136,7 +138,7 @@ static void test_pages_in_hand(void **state)
     must_ok(wb_store_put_revisit(crawler, spec_id(&revisited), spec_site(&revisited, &room), &revisit));
     bar(other, 1, 3, WB_STORE_BAR_PAGE, false);
     bar(other, 2, 0, WB_STORE_BAR_SITE, false);
-    assert_true(barred(crawler, 1, 3)); /* it is told at once */
+    assert_true(barred(crawler, 1, 3)); /* the crawler can see that at once */
     struct wb_store_commit_counts counts = commit(crawler);
     assert_int_equal(counts.added, 9);
     assert_int_equal(counts.barred, 3);
@@ -145,7 +147,7 @@ static void test_pages_in_hand(void **state)
     must_ok(wb_store_stat(crawler, &stat));
     assert_true(stat.pages == 9 && stat.sites == 1 && stat.revisits == 0 && stat.bars == 2);
 
-    /* Its bytes were in the segment already; they go with the next compaction. */
+    /* Its bytes were already in the segment; the next compaction removes them. */
     assert_int_not_equal(files_with(dir, &secret), 0);
     wb_store_close(crawler);
     must_ok(wb_store_compact(other, NULL, NULL, NULL, NULL, &compact));
@@ -181,7 +183,7 @@ static void test_sites_and_exceptions(void **state)
     bar(store, 1, 8, WB_STORE_BAR_PAGE, false);
     must_ok(wb_store_bar_each(reader, count_bar, counts));
     assert_true(counts[0] == 1 && counts[1] == 1 && counts[2] == 1);
-    /* The page's own bar outlives nothing but the lifting of its site's. */
+    /* Lifting the bar of the site also lifts the page's own bar. */
     bar(store, 1, 0, WB_STORE_BAR_SITE, true);
     assert_true(!barred(reader, 1, 7) && !barred(reader, 1, 8));
     assert_int_equal(bar_spec(store, &any, WB_STORE_BAR_SITE, true), WB_E_NOTFOUND);
@@ -198,7 +200,7 @@ static void test_sites_and_exceptions(void **state)
     verify_clean(dir);
 }
 
-/* Revisits that are kept as facts say when a page was there, and its digest. */
+/* A remembered revisit reveals when a page existed, and its digest. */
 static void test_revisits_go(void **state)
 {
     struct wb_store *store = new_store();
@@ -227,7 +229,7 @@ static void test_revisits_go(void **state)
 
 enum { PAGES = 30 };
 
-/* Puts all pages again and again, as a crawler does that knows nothing of takedowns. */
+/* Puts all pages again and again, like a crawler that knows nothing about takedowns. */
 static int put_on(void *context)
 {
     struct wb_store *store = open_store(dir, WB_STORE_WRITE);
@@ -241,7 +243,7 @@ static int put_on(void *context)
     return 0;
 }
 
-/* Takes one page down after the other, and says so when it is done: bar, then remove. */
+/* Takes down one page after the other (bar, then remove), and reports each one when it is done. */
 static int take_down_on(void *context)
 {
     const int *pipe_fd = context;
@@ -281,7 +283,7 @@ static int create(void *context)
     return 0;
 }
 
-/* Crawler and takedown are killed at any moment: what was said to be taken down is, for ever. */
+/* The crawler and the takedown are killed at random moments: what was reported as taken down stays down. */
 static void test_killed(void **state)
 {
     uint64_t chance = test_seed();
@@ -315,8 +317,9 @@ static void test_killed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_outcomes),       cmocka_unit_test(test_wrong_clock),  cmocka_unit_test(test_pages_in_hand),
-        cmocka_unit_test(test_sites_and_exceptions), cmocka_unit_test(test_revisits_go), cmocka_unit_test(test_killed),
+        cmocka_unit_test(test_outcomes),      cmocka_unit_test(test_wrong_clock),
+        cmocka_unit_test(test_pages_in_hand), cmocka_unit_test(test_sites_and_exceptions),
+        cmocka_unit_test(test_revisits_go),   cmocka_unit_test(test_killed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* test_block.c - blocks as bytes: what is built can be read, and each rule of the format is kept. */
+/* test_block.c - blocks as bytes: what was built can be read, and every rule of the format is checked. */
 #include "store_support.h"
 #include "base/bytes.h"
 #include "base/hash.h"
@@ -32,14 +32,16 @@ static int tear_down(void **state)
 
 static void add_record(struct block *block, uint32_t size)
 {
-    struct spec spec = {.site = 1, .number = (uint32_t)block->count, .time_ms = 1000, .size = size, .variant = (uint32_t)block->count};
+    struct spec spec = {
+        .site = 1, .number = (uint32_t)block->count, .time_ms = 1000, .size = size, .variant = (uint32_t)block->count};
     struct wb_buf *record = &block->records[block->count];
     struct made made;
 
     make_page(&spec, &made);
     wb_page_digest(&made.page);
     must_ok(wb_page_encode(&made.page, record));
-    block->pages[block->count++] = (struct wb_block_page){.id = made.page.id, .record = wb_buf_slice(record), .site = 5};
+    block->pages[block->count++] =
+        (struct wb_block_page){.id = made.page.id, .record = wb_buf_slice(record), .site = 5};
     made_release(&made);
 }
 
@@ -57,7 +59,7 @@ static void block_release(struct block *block)
     *block = (struct block){0};
 }
 
-/* Every page that is not dead comes back as it went in; returns how many came. */
+/* Every page that is not dead is read as it was written. Returns how many there are. */
 static size_t check_pages(const struct block *block, const char *bytes, size_t len)
 {
     struct wb_block_head head;
@@ -81,7 +83,8 @@ static size_t check_pages(const struct block *block, const char *bytes, size_t l
         if (entry.flags & WB_BLOCK_ENTRY_LEAD)
             must_ok(wb_block_lead_record(&entry, wb_buf_slice(&lead), wb_block_lead_at(directory, index), &record));
         else
-            must_ok(wb_block_read_frame(reader, &entry, bytes + wb_block_frame_at(&head, directory, index), wb_buf_slice(&lead), &record));
+            must_ok(wb_block_read_frame(reader, &entry, bytes + wb_block_frame_at(&head, directory, index),
+                                        wb_buf_slice(&lead), &record));
         assert_true(wb_slice_equal(wb_buf_slice(&record), block->pages[i].record));
         came++;
     }
@@ -138,7 +141,7 @@ static void test_header(void **state)
     assert_int_equal(head.site, 5);
     assert_int_equal(head.lead_count, 3);
     block_release(&block);
-    /* Pages of several sites: none is named. One page: no lead. */
+    /* A block with pages of several sites names no site. A block of one page has no lead. */
     add_record(&block, 50);
     add_record(&block, 50);
     block.pages[1].site = 6;
@@ -181,7 +184,7 @@ static void test_thinning(void **state)
         if (live) {
             assert_true(thin.len <= block.bytes.len);
             assert_int_equal(check_pages(&block, thin.ptr, thin.len), live);
-            /* Once more, nothing else being dead: the same bytes. */
+            /* Thinned once more, with nothing else dead: the same bytes. */
             must_ok(wb_block_head_read(thin.ptr, &head));
             for (size_t i = 0; i < head.count; i++)
                 dead[i] = wb_block_entry_read(thin.ptr + WB_BLOCK_HEADER_BYTES, i).flags & WB_BLOCK_ENTRY_DEAD;
@@ -201,7 +204,7 @@ static char *entry_at(struct block *block, size_t index)
     return block->bytes.ptr + WB_BLOCK_HEADER_BYTES + index * WB_BLOCK_ENTRY_BYTES;
 }
 
-/* Makes the checksums of header and directory true again after a change. */
+/* Corrects the checksums of header and directory after a change. */
 static void mend(struct block *block)
 {
     size_t count = wb_get16(block->bytes.ptr + HEAD_COUNT_AT);
@@ -221,9 +224,25 @@ static int check(struct block *block)
 }
 
 enum rule {
-    RULE_NONE, MAGIC, VERSION, COUNT_ZERO, COUNT_TOO_MANY, LEAD_MORE_THAN_COUNT, LEAD_WITHOUT_BYTES, LEAD_TOO_LARGE, BYTES_TOO_FEW,
-    BYTES_TOO_MANY, SLOTS_EQUAL, SLOTS_DECREASE, FLAG_WITHOUT_LEAD, LEAD_WITH_FRAME, DEAD_OUTSIDE_LEAD, LEAD_COUNT_WRONG, LEAD_RAW_WRONG,
-    STORED_WRONG, RULES,
+    RULE_NONE,
+    MAGIC,
+    VERSION,
+    COUNT_ZERO,
+    COUNT_TOO_MANY,
+    LEAD_MORE_THAN_COUNT,
+    LEAD_WITHOUT_BYTES,
+    LEAD_TOO_LARGE,
+    BYTES_TOO_FEW,
+    BYTES_TOO_MANY,
+    SLOTS_EQUAL,
+    SLOTS_DECREASE,
+    FLAG_WITHOUT_LEAD,
+    LEAD_WITH_FRAME,
+    DEAD_OUTSIDE_LEAD,
+    LEAD_COUNT_WRONG,
+    LEAD_RAW_WRONG,
+    STORED_WRONG,
+    RULES,
 };
 
 /* The lead is somewhere in the middle; the last page of the example is not in it. */
@@ -231,7 +250,8 @@ static size_t first_in_lead(const struct block *block)
 {
     size_t i = 0;
 
-    while (i < block->count && !(wb_block_entry_read(block->bytes.ptr + WB_BLOCK_HEADER_BYTES, i).flags & WB_BLOCK_ENTRY_LEAD))
+    while (i < block->count &&
+           !(wb_block_entry_read(block->bytes.ptr + WB_BLOCK_HEADER_BYTES, i).flags & WB_BLOCK_ENTRY_LEAD))
         i++;
     assert_true(i < block->count);
     return i;
@@ -239,7 +259,8 @@ static size_t first_in_lead(const struct block *block)
 
 static void break_rule(struct block *block, enum rule rule)
 {
-    char *head = block->bytes.ptr, *in_lead = entry_at(block, first_in_lead(block)), *own = entry_at(block, block->count - 1);
+    char *head = block->bytes.ptr, *in_lead = entry_at(block, first_in_lead(block)),
+         *own = entry_at(block, block->count - 1);
 
     switch (rule) {
     case MAGIC: head[0] = 'X'; break;
@@ -289,7 +310,7 @@ static void test_rules(void **state)
     }
 }
 
-/* Every byte is under a checksum: all of header and directory, some of the frames. */
+/* Checksums cover every byte: changes all bytes of header and directory, and some of the frames. */
 static void test_checksums(void **state)
 {
     struct block block = {0};
@@ -322,7 +343,7 @@ static void test_checksums(void **state)
     block_release(&block);
 }
 
-/* A frame with a true checksum that is no zstd, or is of another length, is damage all the same. */
+/* A frame with a correct checksum that is not zstd, or has another length, is damage too. */
 static void test_frames(void **state)
 {
     struct block block = {0};

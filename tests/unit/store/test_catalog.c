@@ -1,4 +1,4 @@
-/* test_catalog.c - the catalog's rows: round trips at the ends of their ranges, and every way a row can be wrong. */
+/* test_catalog.c - the catalog's rows: written and read at the limits of their ranges, and all ways to be invalid. */
 #include "store_support.h"
 
 static char dir[DIR_MAX];
@@ -24,14 +24,22 @@ static int end(void **state)
 
 static bool same_entry(const struct wb_catalog_entry *a, const struct wb_catalog_entry *b)
 {
-    return wb_catalog_place_equal(&a->place, &b->place) && a->time_ms == b->time_ms && a->body_bytes == b->body_bytes && a->stored_bytes == b->stored_bytes &&
-           a->epoch == b->epoch && a->status == b->status && a->lifetime == b->lifetime && a->lifetime_count == b->lifetime_count &&
-           a->site == b->site;
+    return wb_catalog_place_equal(&a->place, &b->place) && a->time_ms == b->time_ms && a->body_bytes == b->body_bytes &&
+           a->stored_bytes == b->stored_bytes && a->epoch == b->epoch && a->status == b->status &&
+           a->lifetime == b->lifetime && a->lifetime_count == b->lifetime_count && a->site == b->site;
 }
 
 static const struct wb_catalog_entry entries[] = {
     {{1, 0, 64}, 0, 0, 0, 1, 0, 0, 0, 0},
-    {{UINT32_MAX, UINT16_MAX, UINT64_MAX}, INT64_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT16_MAX, UINT16_MAX, UINT16_MAX, UINT64_MAX},
+    {{UINT32_MAX, UINT16_MAX, UINT64_MAX},
+     INT64_MAX,
+     UINT32_MAX,
+     UINT32_MAX,
+     UINT32_MAX,
+     UINT16_MAX,
+     UINT16_MAX,
+     UINT16_MAX,
+     UINT64_MAX},
     {{7, 3, 1 << 30}, INT64_MIN, 1, 2, 3, 404, 30, 29, 1},
     {{7, 3, 1 << 20}, -1, 20000, 3000, 3, 200, 0, 0, 0x0123456789abcdef},
 };
@@ -50,8 +58,10 @@ static void test_entries(void **state)
         assert_int_equal(wb_catalog_entry_get(&txn, WB_CATALOG_OLD, id, &read), WB_E_NOTFOUND);
     }
     must_ok(wb_catalog_entry_delete(&txn, WB_CATALOG_PAGES, (struct wb_pageid){1, ~(uint64_t)1}));
-    assert_int_equal(wb_catalog_entry_get(&txn, WB_CATALOG_PAGES, (struct wb_pageid){1, ~(uint64_t)1}, &read), WB_E_NOTFOUND);
-    assert_int_equal(wb_catalog_entry_delete(&txn, WB_CATALOG_PAGES, (struct wb_pageid){1, ~(uint64_t)1}), WB_E_NOTFOUND);
+    assert_int_equal(wb_catalog_entry_get(&txn, WB_CATALOG_PAGES, (struct wb_pageid){1, ~(uint64_t)1}, &read),
+                     WB_E_NOTFOUND);
+    assert_int_equal(wb_catalog_entry_delete(&txn, WB_CATALOG_PAGES, (struct wb_pageid){1, ~(uint64_t)1}),
+                     WB_E_NOTFOUND);
 }
 
 struct entry_tally {
@@ -91,17 +101,30 @@ static void test_walking(void **state)
 
 static void test_segments(void **state)
 {
-    struct wb_catalog_segment row = {.number = 7, .revision = UINT32_MAX, .sealed = true, .bytes = UINT64_MAX, .logical_end = 2, .pages = 5, .live = 4,
-                                 .bytes_dead = 6, .touched = 7, .removed = 8, .map_at = 9, .map_count = 10, .epoch_min = 11, .epoch_max = 12};
+    struct wb_catalog_segment row = {.number = 7,
+                                     .revision = UINT32_MAX,
+                                     .sealed = true,
+                                     .bytes = UINT64_MAX,
+                                     .logical_end = 2,
+                                     .pages = 5,
+                                     .live = 4,
+                                     .bytes_dead = 6,
+                                     .touched = 7,
+                                     .removed = 8,
+                                     .map_at = 9,
+                                     .map_count = 10,
+                                     .epoch_min = 11,
+                                     .epoch_max = 12};
     struct wb_catalog_segment read;
 
     (void)state;
     assert_int_equal(wb_catalog_segment_get(&txn, 7, &read), WB_E_NOTFOUND);
     must_ok(wb_catalog_segment_put(&txn, &row));
     must_ok(wb_catalog_segment_get(&txn, 7, &read));
-    assert_true(read.number == 7 && read.revision == UINT32_MAX && read.sealed && read.bytes == UINT64_MAX && read.logical_end == 2 &&
-                read.pages == 5 && read.live == 4 && read.bytes_dead == 6 && read.touched == 7 && read.removed == 8 && read.map_at == 9 &&
-                read.map_count == 10 && read.epoch_min == 11 && read.epoch_max == 12);
+    assert_true(read.number == 7 && read.revision == UINT32_MAX && read.sealed && read.bytes == UINT64_MAX &&
+                read.logical_end == 2 && read.pages == 5 && read.live == 4 && read.bytes_dead == 6 &&
+                read.touched == 7 && read.removed == 8 && read.map_at == 9 && read.map_count == 10 &&
+                read.epoch_min == 11 && read.epoch_max == 12);
     must_ok(wb_catalog_segment_delete(&txn, 7));
     assert_int_equal(wb_catalog_segment_get(&txn, 7, &read), WB_E_NOTFOUND);
 }
@@ -150,8 +173,9 @@ static int add_revisit_site(void *context, struct wb_pageid id, uint64_t site)
 
 static int describe_bar(void *context, const struct wb_store_bar *bar, const struct wb_catalog_bar *row)
 {
-    return wb_buf_printf(context, "%s %llu %.*s %llu %s;", bar->kind == WB_STORE_BAR_PAGE ? "page" : "site", (unsigned long long)bar->id.lo,
-                         WB_SLICE_ARG(bar->site), (unsigned long long)row->site, row->except ? "except" : "bar");
+    return wb_buf_printf(context, "%s %llu %.*s %llu %s;", bar->kind == WB_STORE_BAR_PAGE ? "page" : "site",
+                         (unsigned long long)bar->id.lo, WB_SLICE_ARG(bar->site), (unsigned long long)row->site,
+                         row->except ? "except" : "bar");
 }
 
 static void test_bars(void **state)
@@ -178,7 +202,8 @@ static void test_bars(void **state)
         must_ok(wb_catalog_bar_put(&txn, WB_STORE_BAR_SITE, id, wb_slice(long_site, len), &bar));
         must_ok(wb_catalog_bar_get(&txn, WB_STORE_BAR_SITE, id, wb_slice(long_site, len), &read));
         must_ok(wb_catalog_bar_delete(&txn, WB_STORE_BAR_SITE, id, wb_slice(long_site, len)));
-        assert_int_equal(wb_catalog_bar_get(&txn, WB_STORE_BAR_SITE, id, wb_slice(long_site, len), &read), WB_E_NOTFOUND);
+        assert_int_equal(wb_catalog_bar_get(&txn, WB_STORE_BAR_SITE, id, wb_slice(long_site, len), &read),
+                         WB_E_NOTFOUND);
     }
     must_ok(wb_catalog_bar_delete(&txn, WB_STORE_BAR_PAGE, id, none));
     assert_int_equal(wb_catalog_bar_get(&txn, WB_STORE_BAR_PAGE, id, none, &read), WB_E_NOTFOUND);
@@ -215,7 +240,7 @@ static void test_other_rows(void **state)
     must_ok(wb_catalog_retired_has(&txn, 3, 1, &has));
     assert_false(has);
 
-    assert_int_equal(wb_catalog_summary_get(&txn, &read_state), WB_E_CORRUPT); /* a catalog without one is none */
+    assert_int_equal(wb_catalog_summary_get(&txn, &read_state), WB_E_CORRUPT); /* every catalog has one */
     must_ok(wb_catalog_summary_put(&txn, &all));
     must_ok(wb_catalog_summary_get(&txn, &read_state));
     assert_memory_equal(&read_state, &all, sizeof all);
@@ -232,7 +257,8 @@ static size_t get_raw(enum wb_catalog_table table, const void *key, size_t key_l
 {
     size_t len;
 
-    must_ok(wb_tree_get(wb_catalog_tree(catalog), wb_catalog_txn_state(&txn), table, wb_slice(key, key_len), value_out, 600, &len));
+    must_ok(wb_tree_get(wb_catalog_tree(catalog), wb_catalog_txn_state(&txn), table, wb_slice(key, key_len), value_out,
+                        600, &len));
     return len;
 }
 
@@ -244,7 +270,10 @@ static int ignore_entry(void *context, struct wb_pageid id, const struct wb_cata
     return 0;
 }
 
-/* A row that was cut or lengthened, or whose numbers do not end, is damage. Changed bytes are the tree's business (test_tree_flip). */
+/*
+ * A row that is too short or too long, or whose numbers do not end, is damage. The tree notices changed bytes
+ * (test_tree_flip.c).
+ */
 static void test_wrong_entries(void **state)
 {
     struct wb_pageid id = {5, 6};
@@ -260,7 +289,8 @@ static void test_wrong_entries(void **state)
         put_raw(WB_CATALOG_PAGES, key, sizeof key, row, cut);
         assert_int_equal(wb_catalog_entry_get(&txn, WB_CATALOG_PAGES, id, &read), cut == len ? 0 : WB_E_CORRUPT);
         assert_true(cut == len || strstr(wb_error_message(), wb_catalog_path(catalog)));
-        assert_int_equal(wb_catalog_entry_each(&txn, WB_CATALOG_PAGES, ignore_entry, NULL), cut == len ? 0 : WB_E_CORRUPT);
+        assert_int_equal(wb_catalog_entry_each(&txn, WB_CATALOG_PAGES, ignore_entry, NULL),
+                         cut == len ? 0 : WB_E_CORRUPT);
     }
     for (size_t ones = 0; ones <= 64; ones++) {
         memset(row, 0xff, sizeof row);
@@ -369,7 +399,7 @@ static int see_row(void *context, struct wb_pageid id, const struct wb_catalog_e
     must(r->rows == 0 || entry->body_bytes == r->body_bytes);
     r->body_bytes = entry->body_bytes;
     if (r->rows++ == 1 && r->runs == 1)
-        change_all(5); /* the pages that we are about to read are used for something else now */
+        change_all(5); /* now the pages that we are about to read are reused */
     return 0;
 }
 
@@ -387,7 +417,7 @@ static int walk_all(void *context)
     return err;
 }
 
-/* A read that tells nobody of itself fails when its state goes; then it is repeated, and sees one state. */
+/* A read that does not hold its state fails when the state goes. It is repeated, and then sees one state. */
 static void test_repeated_read(void **state)
 {
     struct repeated r = {.runs = 0};

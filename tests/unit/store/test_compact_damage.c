@@ -1,6 +1,6 @@
 /*
- * test_compact_damage.c - compaction around damage: the rest is compacted, each damaged place is told with file and place, no
- * page that could be read is lost, and damage that no page needs is gone afterwards.
+ * test_compact_damage.c - compaction of damaged segments: everything else is compacted, each damaged place is
+ * reported with file and offset, no page that could be read is lost, and damage that no page needs is removed.
  */
 #include "store_support.h"
 #include "os/path.h"
@@ -37,11 +37,14 @@ static struct spec page(uint32_t number, int64_t time_ms)
     return (struct spec){.site = number % SITES, .number = number, .time_ms = time_ms, .size = 12000, .variant = 5};
 }
 
-/* Several small blocks in several segments; every second page replaced, so that each segment has something to give back. */
+/* Several small blocks in several segments. Every second page is replaced, so that every segment has dead pages. */
 static void make_repository_of(uint64_t segment_bytes, size_t block_bytes)
 {
-    /* A block has a lead and pages of their own beside it. */
-    wb_log_sizes = (struct wb_log_sizes){.segment_bytes = segment_bytes, .block_bytes = block_bytes, .group_bytes = 2 * block_bytes, .giant_bytes = 1 << 20};
+    /* Large enough for a lead and frames beside it. */
+    wb_log_sizes = (struct wb_log_sizes){.segment_bytes = segment_bytes,
+                                         .block_bytes = block_bytes,
+                                         .group_bytes = 2 * block_bytes,
+                                         .giant_bytes = 1 << 20};
     test_dir(dir);
     create_store(dir);
     struct wb_store *store = open_store(dir, WB_STORE_WRITE);
@@ -121,7 +124,7 @@ static uint64_t find_block(const char *path, unsigned nth)
     return at;
 }
 
-/* Removes what cannot be read: by id and site, as a takedown of the sites does. */
+/* Removes what cannot be read, by id and site, as the takedown of a site does. */
 static uint64_t remove_unreadable(void)
 {
     struct wb_store *store = open_store(dir, WB_STORE_WRITE);
@@ -186,7 +189,7 @@ static void damage_and_compact(uint64_t offset_in_block)
     assert_true(stat.bytes_stored < sound.bytes_stored);
     assert_int_not_equal(verify_count(dir, false).problems, 0);
 
-    /* Again, with more that died: the copy of the damaged part lies elsewhere now. */
+    /* Again, after more pages died: now the copy of the damaged part is somewhere else. */
     store = open_store(dir, WB_STORE_WRITE);
     uint32_t first = 0;
     while (!before[first])
@@ -198,7 +201,7 @@ static void damage_and_compact(uint64_t offset_in_block)
     compact(&findings);
     assert_int_equal(read_all(after), readable - 1);
 
-    /* Pages that cannot be read can be removed, and the damage goes with them. */
+    /* Pages that cannot be read can be removed, and then the damage is dropped. */
     assert_int_equal(remove_unreadable(), PAGES - readable);
     result = compact(&findings);
     assert_int_equal(result.damaged, 0);
@@ -220,7 +223,7 @@ static void test_directory(void **state)
     damage_and_compact(WB_BLOCK_HEADER_BYTES + 8);
 }
 
-/* All pages of the damaged block are dead: it goes, and nothing is left to complain of. */
+/* All pages of the damaged block are dead: it is dropped, and verify finds nothing any more. */
 static void test_dead_block(void **state)
 {
     char path[DIR_MAX];
@@ -230,7 +233,8 @@ static void test_dead_block(void **state)
     (void)state;
     make_repository(200000);
     struct wb_store *store = open_store(dir, WB_STORE_WRITE);
-    for (uint32_t i = 3; i <= 15; i += 6) { /* the first block has the pages 0, 3, 6, ... 18 of one site, the even ones replaced */
+    /* The first block has the pages 0, 3, 6, ... 18 of one site, of which the even ones were replaced. */
+    for (uint32_t i = 3; i <= 15; i += 6) {
         struct spec spec = page(i, 1000);
         must_ok(remove_spec(store, &spec, false));
     }
@@ -249,7 +253,7 @@ static void test_dead_block(void **state)
     use_usual_sizes();
 }
 
-/* Where the body of a page, which is noise, lies in a file; 0: nowhere. */
+/* The offset of a page's body, which is random bytes, in a file; 0 if it is not there. */
 static uint64_t find_body(const char *path, const struct spec *spec)
 {
     struct wb_buf bytes;
@@ -265,8 +269,8 @@ static uint64_t find_body(const char *path, const struct spec *spec)
 }
 
 /*
- * A page of the lead is taken down in a block where another page cannot be read: the bytes of the first are gone from disk, the second
- * stays a page that is known and damaged, the rest can be read.
+ * A page in the lead is taken down, and another page of the block cannot be read: the bytes of the first one are
+ * removed, the second one remains known and damaged, and all others can be read.
  */
 static void test_takedown_beside_damage(void **state)
 {
@@ -279,7 +283,7 @@ static void test_takedown_beside_damage(void **state)
     (void)state;
     make_repository_of(1 << 20, 240 << 10);
     path_in(dir, WB_SEGMENT_DIR "/00000001.seg", path);
-    /* Of the first block, which has the pages 0, 3, ... 36: one whose damage nobody else notices, and one whose damage takes all with it. */
+    /* In the first block, with the pages 0, 3, ... 36: damage to a frame affects one page, damage to the lead all. */
     for (uint32_t i = 3; i <= 33; i += 6) {
         struct spec spec = page(i, 1000);
         uint64_t at = find_body(path, &spec);
@@ -312,7 +316,7 @@ static void test_takedown_beside_damage(void **state)
     struct wb_page found;
     assert_int_equal(wb_store_get(store, spec_id(&damaged), &found, &memory), WB_E_CORRUPT);
     wb_buf_release(&memory);
-    /* A new version puts it right, and the next compaction the rest. */
+    /* A new version repairs the page, and the next compaction removes the rest. */
     damaged.time_ms = 3000;
     must_ok(put_spec(store, &damaged));
     commit_store(store);
@@ -322,7 +326,7 @@ static void test_takedown_beside_damage(void **state)
     use_usual_sizes();
 }
 
-/* The first segment cannot be opened: it is left alone, the others are compacted. With no live page in it, it goes. */
+/* The first segment cannot be opened: it is left alone, the others are compacted. Without live pages it is deleted. */
 static void test_segment_header(void **state)
 {
     char path[DIR_MAX];
@@ -361,7 +365,7 @@ static void damage_somewhere(uint64_t *c)
     }
 }
 
-/* Wherever the damage is: what could be read can be read afterwards, takedowns included. */
+/* Wherever the damage is: what could be read before can be read afterwards, even after takedowns. */
 static void test_anywhere(void **state)
 {
     uint64_t chance = test_seed();

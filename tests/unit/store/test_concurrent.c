@@ -1,7 +1,7 @@
 /*
- * test_concurrent.c - several processes at one repository: writers in segments of
- * their own, readers that see one state each, compaction in between, and a writer
- * that dies with the writer's lock in its hands.
+ * test_concurrent.c - several processes use one repository: writers with segments of their
+ * own, readers that each see one state, compactions in between, and a writer that dies
+ * while it has the lock.
  */
 #include "store_support.h"
 #include "os/file.h"
@@ -46,13 +46,15 @@ struct worker {
 
 static struct spec own_spec(uint32_t writer, uint32_t page, unsigned round)
 {
-    return (struct spec){.site = writer, .number = page, .time_ms = 1000 + round, .size = 200 + page * 31, .variant = page};
+    return (struct spec){
+        .site = writer, .number = page, .time_ms = 1000 + round, .size = 200 + page * 31, .variant = page};
 }
 
-/* A page that all write: whoever has the latest time wins. */
+/* A page that all writers put: the one with the latest time wins. */
 static struct spec shared_spec(uint32_t writer, uint32_t page, unsigned round)
 {
-    return (struct spec){.site = 30, .number = page, .time_ms = 1000 + round * WRITERS + writer, .size = 500, .variant = page};
+    return (struct spec){
+        .site = 30, .number = page, .time_ms = 1000 + round * WRITERS + writer, .size = 500, .variant = page};
 }
 
 static int write_rounds(void *context)
@@ -74,7 +76,7 @@ static int write_rounds(void *context)
             struct spec spec = own_spec(w->number, page, round);
             must(holds_spec(store, &spec));
         }
-        if (round % 3 == 2) { /* others recover, purge and reuse segments meanwhile */
+        if (round % 3 == 2) { /* so that others recover, purge and reuse segments */
             wb_store_close(store);
             store = open_store(dir, WB_STORE_WRITE);
         }
@@ -83,7 +85,7 @@ static int write_rounds(void *context)
     return 0;
 }
 
-/* A scan sees each writer's pages all of the same round: commits are whole. */
+/* A scan sees all pages of a writer from the same round, because commits are atomic. */
 static int read_rounds(void *context)
 {
     const struct worker *w = context;
@@ -163,7 +165,10 @@ static void test_many_at_once(void **state)
     new_repository();
     for (uint32_t i = 0; i < COUNT(workers); i++) {
         workers[i] = (struct worker){i, rounds};
-        children[i] = start_child(i < WRITERS ? write_rounds : i < WRITERS + READERS ? read_rounds : compact_rounds, &workers[i]);
+        children[i] = start_child(i < WRITERS             ? write_rounds
+                                  : i < WRITERS + READERS ? read_rounds
+                                                          : compact_rounds,
+                                  &workers[i]);
     }
     for (uint32_t i = 0; i < COUNT(workers); i++)
         assert_int_equal(end_child(children[i]), 0);
@@ -174,7 +179,7 @@ static void test_many_at_once(void **state)
 
 /* ---- new segments beside recovery -------------------------------------------------------------------- */
 
-/* Every commit starts a segment; the file is there before the catalog knows it. */
+/* Every commit starts a segment; the file exists before the catalog knows it. */
 static int start_segments(void *context)
 {
     const struct worker *w = context;
@@ -265,7 +270,7 @@ static int scan_slowly(void *context)
     must(now.count == OWN_PAGES);
     must_ok(wb_store_scan_open(store, &(struct wb_store_scan_options){.view = WB_STORE_VIEW_LATEST}, &scan));
     tell(c->from_child[1]);
-    await(c->to_child[0]); /* everything was replaced and compacted meanwhile */
+    await(c->to_child[0]); /* by then, everything was replaced and compacted */
     drain_scan(scan, &later);
     compare_sights("a scan opened before compaction", &later, &now);
     sights_release(&now);
@@ -352,7 +357,7 @@ static void test_scan_over_replaced_files(void **state)
     use_usual_sizes();
 }
 
-/* A reader that is killed while it scans does not keep files for ever. */
+/* A reader that is killed during a scan does not keep files forever. */
 static void test_killed_scan(void **state)
 {
     struct conversation c;
@@ -524,7 +529,7 @@ static void test_death_with_the_lock(void **state)
     assert_int_equal(run_child(check_sound, NULL), 0);
 }
 
-/* ---- little address space ------------------------------------------------------------------------------------------ */
+/* ---- little address space ------------------------------------------------------------------------ */
 
 /* The address sanitizer reserves terabytes for itself. */
 #ifndef __SANITIZE_ADDRESS__

@@ -1,11 +1,11 @@
 /*
- * test_crash.c - a writer is killed at any moment, or the power fails: what was
- * acknowledged is there, what was not is there whole or not at all.
+ * test_crash.c - a writer is killed at a random moment, or the power fails: commits that were
+ * acknowledged are there, and one that was not is there completely or not at all.
  *
- * What the commits of a repository do is a function of the seed and their number,
- * so the parent knows what must be there after each: after the acknowledged ones,
- * or after one more, whose acknowledgement the kill swallowed. The parent itself
- * never opens a store: an open catalog must not be carried across fork.
+ * What the commits of a repository do is a function of the seed and of their number. So the
+ * parent knows what must be there after each of them: after the acknowledged ones, or after
+ * one more, whose acknowledgement was lost in the kill. The parent itself never opens a
+ * store, because an open catalog must not be used after fork.
  */
 #include "store_support.h"
 #include "os/path.h"
@@ -16,14 +16,14 @@
 
 enum { PAGES = 60, OPS_MAX = 24 };
 
-/* Another process writes the same pages: they may be gone, or compaction under way. */
+/* Another process writes the same pages: they may have been removed, or a compaction may be running. */
 static bool shared;
 
 /* What is in a repository after a number of commits. */
 struct model {
     uint64_t seed;
     unsigned commits;
-    struct spec latest[PAGES]; /* time 0: not there */
+    struct spec latest[PAGES]; /* time 0 if the page does not exist */
 };
 
 struct writer {
@@ -31,10 +31,10 @@ struct writer {
     struct model model;
     int pipe_fd;
     bool compact_always;
-    unsigned pause_after; /* commits; then it puts more without committing, says so and waits. 0: never */
+    unsigned pause_after; /* after this many commits, puts more without committing, reports that and waits; 0: never */
 };
 
-/* Does commit number model->commits to the model and, where there is one, to the store. */
+/* Applies commit number model->commits to the model and, if there is one, to the store. */
 static void do_ops(struct model *model, struct wb_store *store)
 {
     uint64_t chance = model->seed * 1000003 + model->commits;
@@ -50,7 +50,9 @@ static void do_ops(struct model *model, struct wb_store *store)
             latest->time_ms = 0;
             continue;
         }
-        *latest = (struct spec){.site = page % 7, .number = page, .time_ms = 1000 + (int64_t)model->commits * 100 + (int64_t)i,
+        *latest = (struct spec){.site = page % 7,
+                                .number = page,
+                                .time_ms = 1000 + (int64_t)model->commits * 100 + (int64_t)i,
                                 .size = (uint32_t)chance_below(&chance, chance_one_in(&chance, 12) ? 30000 : 1500),
                                 .variant = (uint32_t)chance_below(&chance, 700)};
         if (store)
@@ -135,12 +137,13 @@ static void check_pages(struct wb_store *store, const struct model *model)
         if (spec->time_ms)
             must(holds_spec(store, spec));
         else
-            must(wb_store_get(store, spec_id(&(struct spec){.site = i % 7, .number = i}), &page, &memory) == WB_E_NOTFOUND);
+            must(wb_store_get(store, spec_id(&(struct spec){.site = i % 7, .number = i}), &page, &memory) ==
+                 WB_E_NOTFOUND);
     }
     wb_buf_release(&memory);
 }
 
-/* 0: the state is the acknowledged one; 1: one commit further. */
+/* Returns 0 if the state is the acknowledged one, 1 if it is one commit further. */
 static int inspect(void *context)
 {
     struct inspection *in = context;
@@ -148,7 +151,7 @@ static int inspect(void *context)
     struct wb_store_scan_options all = {.view = WB_STORE_VIEW_LATEST};
     int further = 0;
 
-    verify_clean(in->dir); /* before any writer tidied up */
+    verify_clean(in->dir); /* before a writer has cleaned up */
     struct wb_store *store = open_store(in->dir, WB_STORE_READ);
     scan_all(store, &all, &found);
     if (!is_state(&in->model, &found)) {
@@ -161,7 +164,7 @@ static int inspect(void *context)
     store = open_store(in->dir, WB_STORE_WRITE);
     check_pages(store, &in->model);
     wb_store_close(store);
-    must(verify_clean(in->dir).notes == 0); /* opening for writing has tidied up */
+    must(verify_clean(in->dir).notes == 0); /* opening for writing has cleaned up */
     sights_release(&found);
     return further;
 }
@@ -173,7 +176,8 @@ static void inspect_in_child(const char *dir, struct model *model)
     snprintf(in.dir, sizeof in.dir, "%s", dir);
     int status = run_child(inspect, &in);
     if (status != 0 && status != 1)
-        fprintf(stderr, "inspecting ended with %d after %u commits, seed %llu\n", status, model->commits, (unsigned long long)model->seed);
+        fprintf(stderr, "inspecting ended with %d after %u commits, seed %llu\n", status, model->commits,
+                (unsigned long long)model->seed);
     must(status == 0 || status == 1);
     if (status == 1)
         do_ops(model, NULL);
@@ -187,7 +191,7 @@ static int create(void *context)
     return 0;
 }
 
-/* Reads acknowledgements until `wanted` came or the writer paused. */
+/* Reads acknowledgements until there are `wanted` of them, or the writer pauses. */
 static void follow(int fd, struct model *model, unsigned wanted)
 {
     unsigned commits = 0;
@@ -198,7 +202,7 @@ static void follow(int fd, struct model *model, unsigned wanted)
     }
 }
 
-/* A writer goes on from the model and is killed; the model is then what was acknowledged. */
+/* A writer continues from the model and is killed; the model is then what was acknowledged. */
 static void write_and_kill(const char *dir, struct model *model, uint64_t *chance)
 {
     struct writer w = {.model = *model, .compact_always = chance_one_in(chance, 3)};
@@ -251,7 +255,7 @@ static int check_sound(void *context)
     return 0;
 }
 
-/* A writer is killed while another goes on: the one that stays must not notice. */
+/* A writer is killed while another one continues, which must not notice. */
 static void test_killed_beside_another(void **state)
 {
     uint64_t chance = test_seed();
@@ -272,7 +276,7 @@ static void test_killed_beside_another(void **state)
     steady.pause_after = 10 + test_rounds(60);
     pid_t child = start_child(write_on, &steady);
     close(fds[1]);
-    /* The other one removes and replaces the same pages, so only soundness can be checked, not content. */
+    /* The other one removes and replaces the same pages, so we can only verify, not compare contents. */
     for (unsigned i = 0; i < test_rounds(40); i++) {
         none.commits = 0;
         write_and_kill(dir, &none, &chance);
@@ -308,7 +312,7 @@ static void test_killed_creation(void **state)
     }
 }
 
-/* What a creation that was killed early may leave: a catalog without its root record. */
+/* A creation that was killed early may leave a catalog without a root record. */
 static void test_leftovers_of_a_creation(void **state)
 {
     struct model model = {.seed = 1};
@@ -338,7 +342,7 @@ struct loss {
     struct wb_log *log;
 };
 
-/* Damages what lies past the committed bytes of one segment: what was written there but not synced may be anything. */
+/* Damages the bytes after the committed ones of a segment: what was written but not synced may be anything. */
 static void lose(const char *dir, const struct wb_catalog_segment *row, uint64_t *chance)
 {
     char name[WB_SEGMENT_NAME_MAX], path[DIR_MAX];
@@ -362,7 +366,7 @@ static void lose(const char *dir, const struct wb_catalog_segment *row, uint64_t
             bytes[i] = (uint8_t)chance_next(chance);
         must(pwrite(fd, bytes, 1 + chance_below(chance, sizeof bytes), (off_t)at) > 0);
         break;
-    default: /* a hole of zeros, then what was written */
+    default: /* some zeros, then what was written */
         memset(bytes, 0, sizeof bytes);
         if (at < size)
             must(pwrite(fd, bytes, size - at < sizeof bytes ? size - at : sizeof bytes, (off_t)at) > 0);

@@ -1,7 +1,7 @@
 /*
- * test_fault.c - every allocation, open, read, write, sync and rename of each
- * operation of a store fails once. The error is clean and says something, nothing
- * acknowledged is lost, and the same handle, and a new one, work afterwards.
+ * test_fault.c - every allocation, open, read, write, sync and rename of each operation of a
+ * store is made to fail once. There is an error with a message, nothing that was acknowledged
+ * is lost, and the same handle, as well as a new one, can be used afterwards.
  *
  * Leaks are found by LeakSanitizer at the end of the program.
  */
@@ -16,13 +16,14 @@ static char template_dir[DIR_MAX], work_dir[DIR_MAX];
 static struct wb_store *store; /* what is under test */
 static uint64_t chance;
 
-/* Made beforehand, so that only the store's own allocations are counted. */
+/* Made in advance, so that only the allocations of the store are counted. */
 static struct made new_pages[NEW_PAGES], small_page;
 static struct wb_pageid site1_ids[NUMBERS];
 
 static struct spec spec_of(uint32_t site, uint32_t number, int64_t time_ms)
 {
-    return (struct spec){.site = site, .number = number, .time_ms = time_ms, .size = 700 * number + 10, .variant = site * 10 + number};
+    return (struct spec){
+        .site = site, .number = number, .time_ms = time_ms, .size = 700 * number + 10, .variant = site * 10 + number};
 }
 
 static void make_pages(void)
@@ -74,7 +75,8 @@ static int make_template(void **state)
         else
             commit_store(store);
     }
-    must_ok(wb_store_put_revisit(store, (struct wb_pageid){1, 2}, WB_SLICE_LIT("revisited.example"), &(struct wb_store_revisit){.time_ms = 5}));
+    must_ok(wb_store_put_revisit(store, (struct wb_pageid){1, 2}, WB_SLICE_LIT("revisited.example"),
+                                 &(struct wb_store_revisit){.time_ms = 5}));
     must_ok(remove_spec(store, &(struct spec){.site = 0, .number = 7}, true));
     commit_store(store);
     wb_store_close(store);
@@ -241,9 +243,9 @@ static int do_create(void)
 struct operation {
     const char *name;
     int (*run)(void);
-    bool without_store; /* no handle is open meanwhile */
-    bool put_before;    /* pages are taken and not committed */
-    unsigned syncs, writes; /* so many at least belong to it: fewer would mean that nothing is made to fail */
+    bool without_store; /* no handle is open during the operation */
+    bool put_before;    /* pages were put but not committed */
+    unsigned syncs, writes; /* it has at least this many: with fewer, the test would make nothing fail */
 };
 
 static const struct operation operations[] = {
@@ -286,14 +288,15 @@ static void prepare(const struct operation *operation)
         must_ok(do_put());
 }
 
-/* The same handle, then a new one, hold what they should and take more. */
+/* The same handle, then a new one, have what they should, and accept more. */
 static void check_after(void)
 {
     struct spec more = spec_of(1, 200, 9000);
 
     if (store) {
         check_pages(store);
-        int err = wb_store_commit(store, &(struct wb_store_commit_counts){0}); /* the one that tells of a failed put, and forgets it */
+        /* This commit returns the error of a failed put, and forgets it. */
+        int err = wb_store_commit(store, &(struct wb_store_commit_counts){0});
         must(err == 0 || wb_error_message()[0]);
         must_ok(put_spec(store, &more));
         commit_store(store);
@@ -314,7 +317,7 @@ static void check_after(void)
     must(verify_clean(work_dir).notes == 0);
 }
 
-/* Runs with the nth operation of the kind failing; false where there was no nth. */
+/* Makes the nth system call of a kind fail; returns false if there were fewer than n. */
 static bool strike(const struct operation *operation, size_t kind, uint64_t nth)
 {
     prepare(operation);
@@ -324,7 +327,8 @@ static bool strike(const struct operation *operation, size_t kind, uint64_t nth)
     bool struck = wb_fault_struck();
     wb_fault_disarm();
     if (err < 0 && (!struck || !wb_error_message()[0]))
-        fprintf(stderr, "%s, %s number %llu: %d %s\n", operation->name, kinds[kind].name, (unsigned long long)nth, err, wb_error_message());
+        fprintf(stderr, "%s, %s number %llu: %d %s\n", operation->name, kinds[kind].name, (unsigned long long)nth, err,
+                wb_error_message());
     must(err == 0 || struck);
     must(err == 0 || wb_error_message()[0]);
     must(err == 0 || (kinds[kind].kind == WB_FAULT_ALLOC ? err == WB_E_NOMEM : err == WB_E_IO));
@@ -337,11 +341,13 @@ static void test_operation(void **state)
     const struct operation *operation = *state;
 
     for (size_t kind = 0; kind < COUNT(kinds); kind++) {
-        /* All of the first ones, then fewer and fewer. */
+        /* All of the first ones, then at growing distances. */
         uint64_t nth = 1, step = test_rounds(10) < 10 ? 3 : 1;
         while (strike(operation, kind, nth))
             nth += nth < 40 ? step : 1 + chance_below(&chance, nth / 4);
-        unsigned least = kinds[kind].kind == WB_FAULT_SYNC ? operation->syncs : kinds[kind].kind == WB_FAULT_WRITE ? operation->writes : 0;
+        unsigned least = kinds[kind].kind == WB_FAULT_SYNC    ? operation->syncs
+                         : kinds[kind].kind == WB_FAULT_WRITE ? operation->writes
+                                                              : 0;
         if (nth <= least)
             fprintf(stderr, "%s: fewer than %u operations of kind %s\n", operation->name, least, kinds[kind].name);
         must(nth > least);
@@ -379,7 +385,7 @@ static void test_create(void **state)
 
 /* ---- the same places for other pages ---------------------------------------------------------------------- */
 
-/* What was read of a block whose commit failed must not be taken for the block that is written to its place. */
+/* The cached start of a block whose commit failed must not be used for the next block that is written to its place. */
 static void test_places_used_again(void **state)
 {
     const struct operation plain = {"commit", do_commit, false, false, 0, 0};
@@ -412,7 +418,7 @@ static void test_places_used_again(void **state)
 
 /* ---- a commit whose result is not known ------------------------------------------------------------------- */
 
-/* All pages of the commit are there, or none. */
+/* Either all pages of the commit are there, or none of them. */
 static bool has_new_pages(void)
 {
     struct wb_buf memory = WB_BUF_INIT;
@@ -430,8 +436,8 @@ static bool has_new_pages(void)
 }
 
 /*
- * The sync after the root record fails: the record is in the file all the same. The error says that the
- * result is not known, nothing is cut off, and the same handle finds out and goes on.
+ * The sync after the root record fails, although the record is in the file. The error says that the outcome is not
+ * known, nothing is cut off, and the same handle finds out and can be used.
  */
 static void test_uncertain_commit(void **state)
 {
@@ -450,7 +456,7 @@ static void test_uncertain_commit(void **state)
     wb_fault_disarm();
     must(has_new_pages());
     check_after();
-    /* One sync earlier the root record was not yet written. */
+    /* One sync earlier, the root record was not written yet. */
     prepare(&operation);
     wb_fault_arm(WB_FAULT_SYNC, syncs - 1, EIO);
     must(do_commit_only() == WB_E_IO && !strstr(wb_error_message(), "not known"));
@@ -488,10 +494,12 @@ static void test_stopped_compaction(void **state)
 
 int main(void)
 {
-    struct CMUnitTest tests[COUNT(operations) + 4] = {cmocka_unit_test(test_create), cmocka_unit_test(test_stopped_compaction),
-                                                      cmocka_unit_test(test_places_used_again), cmocka_unit_test(test_uncertain_commit)};
+    struct CMUnitTest tests[COUNT(operations) + 4] = {
+        cmocka_unit_test(test_create), cmocka_unit_test(test_stopped_compaction),
+        cmocka_unit_test(test_places_used_again), cmocka_unit_test(test_uncertain_commit)};
 
     for (size_t i = 0; i < COUNT(operations); i++)
-        tests[i + 4] = (struct CMUnitTest){operations[i].name, test_operation, NULL, NULL, (void *)(uintptr_t)&operations[i]};
+        tests[i + 4] =
+            (struct CMUnitTest){operations[i].name, test_operation, NULL, NULL, (void *)(uintptr_t)&operations[i]};
     return cmocka_run_group_tests(tests, make_template, release_pages);
 }

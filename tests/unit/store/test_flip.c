@@ -1,10 +1,10 @@
 /*
- * test_flip.c - any byte of any file is changed. Reading never crashes, hangs or
- * gives a wrong page; a page that cannot be had is explained by a problem that
- * verify finds; and no byte of a segment changes unnoticed.
+ * test_flip.c - single bytes of all files are changed. Reading never crashes, hangs or returns
+ * a wrong page. If a page cannot be read, verify finds the problem. No byte of a segment
+ * can change unnoticed.
  *
- * A child process does the reading, so that a crash is seen as one. It goes from
- * flip to flip; the parent starts another for the rest if it ends before.
+ * A child process does the reading, so that a crash does not end the test. It goes from flip
+ * to flip; if it dies, the parent starts another one for the rest.
  */
 #include "store_support.h"
 #include "os/file.h"
@@ -15,7 +15,7 @@
 
 enum { SITES = 5, NUMBERS = 7, EXPECTED_MAX = 100 };
 
-/* What reading a repository with one changed byte came to. */
+/* The result of reading a repository with one changed byte. */
 enum outcome { UNAFFECTED, NOTICED_BY_READING, NOTICED_BY_VERIFY, OUTCOMES };
 
 struct repository {
@@ -70,7 +70,8 @@ static void build(struct repository *repository, bool remove_last)
     must_ok(wb_store_snapshot(store, &snapshot));
     put_round(store, 2);
     for (uint64_t i = 0; i < 5; i++)
-        must_ok(wb_store_put_revisit(store, (struct wb_pageid){i, i}, WB_SLICE_LIT("revisited.example"), &(struct wb_store_revisit){.time_ms = 5, .has_sha1 = true}));
+        must_ok(wb_store_put_revisit(store, (struct wb_pageid){i, i}, WB_SLICE_LIT("revisited.example"),
+                                     &(struct wb_store_revisit){.time_ms = 5, .has_sha1 = true}));
     commit_store(store);
     wb_store_close(store);
     store = open_store(repository->dir, WB_STORE_WRITE);
@@ -115,7 +116,7 @@ static const struct seen *find_expected(const struct sights *sights, struct wb_p
     return NULL;
 }
 
-/* True where all pages came; a page that comes must be right. */
+/* Returns true if all pages could be read; those that could must be right. */
 static bool read_scan(struct wb_store *store, enum wb_store_view view, const struct sights *expected)
 {
     struct wb_store_scan *scan;
@@ -158,7 +159,7 @@ static bool read_pages(struct wb_store *store, const struct repository *reposito
         must(err < 0 || page_hash(&page, true) == seen->hash);
         all = all && err == 0;
     }
-    /* What was never there, or was removed, must not be there now. */
+    /* Pages that never existed, or were removed, must not exist now. */
     struct wb_pageid gone = spec_id(&(struct spec){.site = 1, .number = 1});
     if (!find_expected(&repository->latest, gone))
         must(wb_store_get(store, gone, &page, &memory) < 0);
@@ -176,14 +177,14 @@ static enum outcome read_all(const struct repository *repository)
         all = read_pages(store, repository);
         all = read_scan(store, WB_STORE_VIEW_LATEST, &repository->latest) && all;
         all = read_scan(store, WB_STORE_VIEW_SNAPSHOT, &repository->snapshot) && all;
-        all = wb_store_stat(store, &stat) == 0 && stat.pages == repository->stat.pages && stat.sites == repository->stat.sites &&
-              stat.snapshot == repository->stat.snapshot && all;
+        all = wb_store_stat(store, &stat) == 0 && stat.pages == repository->stat.pages &&
+              stat.sites == repository->stat.sites && stat.snapshot == repository->stat.snapshot && all;
         wb_store_close(store);
     } else {
         must(wb_error_message()[0]);
     }
     bool noticed = verify_count(repository->dir, false).problems > 0;
-    must(all || noticed); /* what cannot be had is explained */
+    must(all || noticed); /* if something cannot be read, verify says why */
     return !all ? NOTICED_BY_READING : noticed ? NOTICED_BY_VERIFY : UNAFFECTED;
 }
 
@@ -229,7 +230,8 @@ static int flip_on(void *context)
         p->next++;
         p->outcomes[p->last]++;
         if (f->every_one && p->last == UNAFFECTED) {
-            fprintf(stderr, "%s: byte %llu may change to %02x unnoticed\n", f->path, (unsigned long long)flip->at, flip->mask);
+            fprintf(stderr, "%s: byte %llu may change to %02x unnoticed\n", f->path, (unsigned long long)flip->at,
+                    flip->mask);
             return 98;
         }
     }
@@ -248,15 +250,16 @@ static void flip_all(struct flipping *f)
         failed++;
         const struct flip *flip = &f->flips[f->progress->next];
         if (f->progress->flipped) {
-            fprintf(stderr, "%s: byte %llu changed by %02x: the reader ended with %d\n", f->path, (unsigned long long)flip->at,
-                    flip->mask, status);
+            fprintf(stderr, "%s: byte %llu changed by %02x: the reader ended with %d\n", f->path,
+                    (unsigned long long)flip->at, flip->mask, status);
             flip_byte(f->path, flip->at, flip->mask);
             f->progress->flipped = false;
             f->progress->next++;
         }
     }
-    printf("# %s: %zu flips, %u unaffected, %u noticed by reading, %u by verify only\n", strrchr(f->path, '/') + 1, f->count,
-           f->progress->outcomes[UNAFFECTED], f->progress->outcomes[NOTICED_BY_READING], f->progress->outcomes[NOTICED_BY_VERIFY]);
+    printf("# %s: %zu flips, %u unaffected, %u noticed by reading, %u by verify only\n", strrchr(f->path, '/') + 1,
+           f->count, f->progress->outcomes[UNAFFECTED], f->progress->outcomes[NOTICED_BY_READING],
+           f->progress->outcomes[NOTICED_BY_VERIFY]);
     memcpy(f->outcomes, f->progress->outcomes, sizeof f->outcomes);
     munmap(f->progress, sizeof *f->progress);
     must(failed == 0);
@@ -298,7 +301,7 @@ static void test_superblock(void **state)
     }
 }
 
-/* Both copies of the root record, byte by byte: one of them is always sound, so nothing is lost. */
+/* Both copies of the root record, byte by byte: one of them is always valid, so nothing is lost. */
 static void flip_roots(const struct repository *repository, unsigned step)
 {
     uint64_t chance = test_seed();
@@ -342,7 +345,7 @@ static void test_catalog(void **state)
     free(flips);
 }
 
-/* Where the seal begins, or the end: past it lies nothing that belongs to the repository. */
+/* The start of the seal, or the end of the file: nothing after it belongs to the repository. */
 static uint64_t committed_bytes(const char *path)
 {
     uint64_t size = file_bytes(path);
@@ -395,7 +398,7 @@ static int damaged_error(int err)
     return err;
 }
 
-/* Puts older and newer versions of all pages and some new pages; what cannot be looked up is refused one by one. */
+/* Puts older and newer versions of all pages, and some new pages. Each page that cannot be looked up is refused. */
 static int write_all(void *context)
 {
     const char *dir = context;
@@ -407,7 +410,8 @@ static int write_all(void *context)
     if (damaged_error(wb_store_open(dir, WB_STORE_WRITE, &store)) < 0)
         return 0;
     for (uint32_t i = 0; i < SITES * NUMBERS; i++) {
-        struct spec spec = {.site = i % SITES, .number = i / SITES, .time_ms = i % 3 ? 10 : 9000, .size = 300, .variant = i};
+        struct spec spec = {
+            .site = i % SITES, .number = i / SITES, .time_ms = i % 3 ? 10 : 9000, .size = 300, .variant = i};
         ok = damaged_error(put_spec(store, &spec)) == 0 && ok;
     }
     ok = damaged_error(wb_store_commit(store, &(struct wb_store_commit_counts){0})) == 0 && ok;
@@ -423,7 +427,7 @@ struct comparison {
     const char *dir;
 };
 
-/* A page that comes is the newest that was there, or the newer one that was put. Never an older one. */
+/* A page that can be read is the newest one that was there, or the newer one that was put; never an older one. */
 static int read_after(void *context)
 {
     const struct comparison *c = context;
@@ -458,7 +462,8 @@ static void test_writing_to_a_damaged_catalog(void **state)
     for (unsigned i = 0; i < rounds; i++) {
         remove_tree(dir);
         copy_repository(mixed.dir, dir);
-        uint64_t at = i % 8 == 0 ? chance_below(&chance, 2) * 4096 + chance_below(&chance, 1024) : chance_below(&chance, file_bytes(path));
+        uint64_t at = i % 8 == 0 ? chance_below(&chance, 2) * 4096 + chance_below(&chance, 1024)
+                                 : chance_below(&chance, file_bytes(path));
         uint8_t mask = (uint8_t)(1 + chance_below(&chance, 255));
         flip_byte(path, at, mask);
         int status = run_child(write_all, dir);
@@ -466,7 +471,8 @@ static void test_writing_to_a_damaged_catalog(void **state)
         if ((status == 0 || status == 1) && run_child(read_after, &comparison) == 0)
             continue;
         died++;
-        fprintf(stderr, "catalog byte %llu changed by %02x: the writer ended with %d\n", (unsigned long long)at, mask, status);
+        fprintf(stderr, "catalog byte %llu changed by %02x: the writer ended with %d\n", (unsigned long long)at, mask,
+                status);
     }
     printf("# %u of %u writers went through\n", written, rounds);
     must(died == 0);

@@ -1,14 +1,14 @@
 /*
- * test_log_compact.c - what compaction promises beside keeping pages: it gives
- * space back, keeps their order, and the bytes of a page that was removed on
- * request are really gone from the disk, wherever a version of it lay.
+ * test_log_compact.c - what compaction promises besides keeping pages: it frees space, keeps
+ * the order of pages, and really removes the bytes of a page that was taken down, wherever a
+ * version of it was stored.
  */
 #include "store_support.h"
 #include "os/path.h"
 
 static char dir[DIR_MAX];
 
-/* Bodies of noise, which zstd stores as it is: so they can be looked for. */
+/* Bodies of random bytes, which zstd stores as they are, so that we can search for them. */
 static struct spec noise(uint32_t number, int64_t time_ms)
 {
     return (struct spec){.site = 1, .number = number, .time_ms = time_ms, .size = 3000, .variant = 5};
@@ -69,7 +69,7 @@ static void test_takedown(void **state)
     }
 }
 
-/* The version that the snapshot has lies in another block than the latest. */
+/* The version in the snapshot is in another block than the latest one. */
 static void test_takedown_of_class_a(void **state)
 {
     uint32_t snapshot;
@@ -84,7 +84,7 @@ static void test_takedown_of_class_a(void **state)
     }
 }
 
-/* A version that was replaced before, in a segment that has nothing else to do with the removal. */
+/* A version that was replaced earlier, in a segment that the removal does not touch. */
 static void test_takedown_of_replaced(void **state)
 {
     (void)state;
@@ -100,7 +100,7 @@ static void test_takedown_of_replaced(void **state)
     }
 }
 
-/* A version that an earlier compaction left among the bytes of a lead. */
+/* A version whose bytes an earlier compaction kept, as part of a lead. */
 static void test_takedown_of_compacted(void **state)
 {
     struct wb_store *store = new_store();
@@ -139,7 +139,7 @@ static void test_space(void **state)
     wb_store_close(store);
 }
 
-/* A file that was replaced but is still read takes up space, and is counted as dead until it goes. */
+/* A replaced file that is still being read takes up space, and counts as dead until it is deleted. */
 static void test_replaced_file(void **state)
 {
     struct wb_store *store = new_store();
@@ -164,7 +164,7 @@ static void test_replaced_file(void **state)
     wb_store_close(store);
 }
 
-/* A scan gives what stayed in the order in which it gave it before. */
+/* A scan returns the remaining pages in the same order as before. */
 static void test_order(void **state)
 {
     struct sights before = {0}, after = {0};
@@ -190,7 +190,7 @@ static void test_order(void **state)
     wb_store_close(store);
 }
 
-/* The last page of a segment goes, and with it the file. */
+/* When the last page of a segment is removed, the file is deleted. */
 static void test_whole_segments(void **state)
 {
     char pages[DIR_MAX];
@@ -212,7 +212,7 @@ static void test_whole_segments(void **state)
     assert_int_equal(stat.bytes_dead, 0);
     path_in(dir, WB_SEGMENT_DIR "/00000001.seg", pages);
     assert_int_equal(wb_path_kind(pages), WB_PATH_NONE);
-    put_pages(store, 0, 30, 2000); /* and numbers go on */
+    put_pages(store, 0, 30, 2000); /* numbers are not reused */
     wb_store_close(store);
     path_in(dir, WB_SEGMENT_DIR "/00000002.seg", pages);
     assert_int_equal(wb_path_kind(pages), WB_PATH_FILE);

@@ -1,9 +1,10 @@
 /*
- * test_model.c - random traces through the log organisation and the twin at once:
- * whatever can be observed of one must be true of the other.
+ * test_model.c - runs random traces of calls through the log organisation and the twin at the
+ * same time: everything that can be observed must be the same. To test another
+ * organisation, open a store of it in place of t->log.
  *
- * A trace is a function of its seed (WEBBASE_SEED); each step is printed when
- * WEBBASE_TRACE is set.
+ * A trace is a function of its seed (WEBBASE_SEED). Each step is printed if WEBBASE_TRACE is
+ * set.
  */
 #include "base/date.h"
 #include "os/clock.h"
@@ -34,7 +35,7 @@ struct trace {
     struct wb_store *log, *twin;
     struct held_scan held[SCANS_MAX];
     int64_t now_ms;
-    int64_t ahead_ms; /* to a time that no clock shows yet */
+    int64_t ahead_ms; /* a time in the future, as a wrong clock would show it */
     unsigned step;
     bool committed; /* nothing since the last commit */
     bool print;
@@ -44,7 +45,8 @@ static void say(const struct trace *t, const char *what, const struct spec *spec
 {
     if (t->print)
         fprintf(stderr, "%u %s site %u number %u time %lld size %u variant %u\n", t->step, what, spec ? spec->site : 0,
-                spec ? spec->number : 0, spec ? (long long)spec->time_ms : 0, spec ? spec->size : 0, spec ? spec->variant : 0);
+                spec ? spec->number : 0, spec ? (long long)spec->time_ms : 0, spec ? spec->size : 0,
+                spec ? spec->variant : 0);
 }
 
 static struct spec random_spec(struct trace *t)
@@ -85,12 +87,12 @@ static void compare_get(struct trace *t, struct wb_pageid id)
     if (log_err != twin_err)
         fprintf(stderr, "get says %d (%s), the twin %d\n", log_err, wb_error_message(), twin_err);
     must(log_err == twin_err);
-    /* The epoch is given by the commit. */
+    /* The epoch is set by the commit. */
     if (log_err == 0 && page_hash(&log_page, t->committed) != page_hash(&twin_page, t->committed))
-        fprintf(stderr, "%.*s: time %lld/%lld epoch %u/%u lifetime %u/%u of %u/%u body %zu/%zu status %u/%u\n", WB_SLICE_ARG(twin_page.key),
-                (long long)log_page.time_ms, (long long)twin_page.time_ms, log_page.epoch, twin_page.epoch, log_page.lifetime_count,
-                twin_page.lifetime_count, log_page.lifetime, twin_page.lifetime, log_page.body.len, twin_page.body.len, log_page.status,
-                twin_page.status);
+        fprintf(stderr, "%.*s: time %lld/%lld epoch %u/%u lifetime %u/%u of %u/%u body %zu/%zu status %u/%u\n",
+                WB_SLICE_ARG(twin_page.key), (long long)log_page.time_ms, (long long)twin_page.time_ms, log_page.epoch,
+                twin_page.epoch, log_page.lifetime_count, twin_page.lifetime_count, log_page.lifetime,
+                twin_page.lifetime, log_page.body.len, twin_page.body.len, log_page.status, twin_page.status);
     must(log_err < 0 || page_hash(&log_page, t->committed) == page_hash(&twin_page, t->committed));
     wb_buf_release(&log_memory);
     wb_buf_release(&twin_memory);
@@ -99,7 +101,8 @@ static void compare_get(struct trace *t, struct wb_pageid id)
 static void compare_revisit(struct trace *t, struct wb_pageid id)
 {
     struct wb_store_revisit log_revisit, twin_revisit;
-    int log_err = wb_store_get_revisit(t->log, id, &log_revisit), twin_err = wb_store_get_revisit(t->twin, id, &twin_revisit);
+    int log_err = wb_store_get_revisit(t->log, id, &log_revisit),
+        twin_err = wb_store_get_revisit(t->twin, id, &twin_revisit);
 
     must(log_err == twin_err);
     must(log_err < 0 || (log_revisit.time_ms == twin_revisit.time_ms && log_revisit.has_sha1 == twin_revisit.has_sha1 &&
@@ -124,13 +127,14 @@ static void compare_stat(struct trace *t)
     must(log_stat.bytes_dead <= log_stat.bytes_stored);
 }
 
-/* Both views, in one to three parts, whole or of one site, from the writer's handle or from a reader of its own. */
+/* Both views, in one to three parts, of all sites or one, through the writer's handle or a separate reader. */
 static void compare_scan(struct trace *t)
 {
     struct sights log_sights = {0}, twin_sights = {0};
     struct spec spec = random_spec(t);
     struct made made;
-    struct wb_store_scan_options options = {.view = chance_one_in(&t->chance, 2) ? WB_STORE_VIEW_SNAPSHOT : WB_STORE_VIEW_LATEST};
+    struct wb_store_scan_options options = {.view = chance_one_in(&t->chance, 2) ? WB_STORE_VIEW_SNAPSHOT
+                                                                                 : WB_STORE_VIEW_LATEST};
     uint32_t parts = (uint32_t)chance_below(&t->chance, 4);
     bool own_reader = chance_one_in(&t->chance, 2);
     struct wb_store *log = own_reader ? open_store(t->dir, WB_STORE_READ) : t->log;
@@ -145,7 +149,8 @@ static void compare_scan(struct trace *t)
         options.parts = parts;
         scan_all(log, &options, &log_sights);
     }
-    compare_sights(options.view == WB_STORE_VIEW_LATEST ? "scan of the latest state" : "scan of the snapshot", &log_sights, &twin_sights);
+    compare_sights(options.view == WB_STORE_VIEW_LATEST ? "scan of the latest state" : "scan of the snapshot",
+                   &log_sights, &twin_sights);
     made_release(&made);
     sights_release(&log_sights);
     sights_release(&twin_sights);
@@ -157,7 +162,8 @@ static void compare_scan(struct trace *t)
 static void hold_scan(struct trace *t)
 {
     struct held_scan *held = &t->held[chance_below(&t->chance, SCANS_MAX)];
-    struct wb_store_scan_options options = {.view = chance_one_in(&t->chance, 2) ? WB_STORE_VIEW_SNAPSHOT : WB_STORE_VIEW_LATEST};
+    struct wb_store_scan_options options = {.view = chance_one_in(&t->chance, 2) ? WB_STORE_VIEW_SNAPSHOT
+                                                                                 : WB_STORE_VIEW_LATEST};
     struct sights log_sights = {0}, twin_sights = {0};
 
     if (!held->log) {
@@ -192,7 +198,7 @@ static void step_put(struct trace *t)
     struct wb_page page;
     enum wb_store_outcome log_put, twin_put;
 
-    /* Mostly newer than what is there; sometimes exactly as old, or older. */
+    /* Mostly newer than the stored version; sometimes exactly as old, or older. */
     if (chance_one_in(&t->chance, 5) && wb_store_get(t->twin, spec_id(&spec), &page, &memory) == 0)
         spec.time_ms = page.time_ms - (int64_t)chance_below(&t->chance, 3) + 1;
     wb_buf_release(&memory);
@@ -243,7 +249,8 @@ static void step_revisit(struct trace *t)
 {
     struct spec spec = random_spec(t);
     struct wb_buf room = WB_BUF_INIT;
-    struct wb_store_revisit revisit = {.time_ms = t->now_ms - (int64_t)chance_below(&t->chance, 200), .has_sha1 = spec.variant % 2};
+    struct wb_store_revisit revisit = {.time_ms = t->now_ms - (int64_t)chance_below(&t->chance, 200),
+                                       .has_sha1 = spec.variant % 2};
 
     if (revisit.has_sha1)
         memset(revisit.sha1, (int)spec.variant & 0x7f, sizeof revisit.sha1);
@@ -277,11 +284,12 @@ static void compare_bars(struct trace *t, const struct spec *spec)
     wb_buf_release(&room);
 }
 
-/* A takedown bars and then removes; here the two come in any order, and bars are lifted again. */
+/* A real takedown bars first and then removes; here the order is random, and bars are lifted again. */
 static void step_bar(struct trace *t)
 {
     struct spec spec = random_spec(t);
-    enum wb_store_bar_kind kind = chance_one_in(&t->chance, 3) && spec.site % 16 != 13 ? WB_STORE_BAR_SITE : WB_STORE_BAR_PAGE;
+    enum wb_store_bar_kind kind =
+        chance_one_in(&t->chance, 3) && spec.site % 16 != 13 ? WB_STORE_BAR_SITE : WB_STORE_BAR_PAGE;
     bool allow = chance_one_in(&t->chance, 2);
 
     say(t, allow ? "allow" : kind == WB_STORE_BAR_SITE ? "bar site" : "bar page", &spec);
@@ -327,8 +335,9 @@ static void step_compact(struct trace *t)
     say(t, "compact", NULL);
     must_ok(wb_store_compact(t->log, NULL, NULL, NULL, NULL, &log_compact));
     must_ok(wb_store_compact(t->twin, NULL, NULL, NULL, NULL, &twin_compact));
-    /* A map may be larger than the little that was dead. */
-    must(log_compact.skipped == 0 && log_compact.bytes_after <= log_compact.bytes_before + log_compact.bytes_before / 8 + 4096);
+    /* The map may be larger than what was freed. */
+    must(log_compact.skipped == 0 &&
+         log_compact.bytes_after <= log_compact.bytes_before + log_compact.bytes_before / 8 + 4096);
     t->committed = true;
     compare_stat(t);
     must_ok(wb_store_stat(t->log, &stat));
@@ -400,7 +409,12 @@ static void compare_everything(struct trace *t)
 
 static void run_trace(const struct shape *shape, uint64_t seed)
 {
-    struct trace t = {.shape = *shape, .chance = seed, .now_ms = 1000000, .ahead_ms = wb_clock_wall_ms() + 100 * WB_DAY_MS, .committed = true, .print = getenv("WEBBASE_TRACE")};
+    struct trace t = {.shape = *shape,
+                      .chance = seed,
+                      .now_ms = 1000000,
+                      .ahead_ms = wb_clock_wall_ms() + 100 * WB_DAY_MS,
+                      .committed = true,
+                      .print = getenv("WEBBASE_TRACE")};
     unsigned steps = test_rounds(shape->steps);
 
     if (shape->segment_bytes)

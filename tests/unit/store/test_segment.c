@@ -28,8 +28,19 @@ static void test_names(void **state)
         uint32_t number, revision;
         const char *name;
     } good[] = {{1, 0, "00000001.seg"}, {7, 2, "00000007.2.seg"}, {99999999, 4294967295u, "99999999.4294967295.seg"}};
-    static const char *const bad[] = {"", ".seg", "1.seg", "00000001", "00000001.seg ", "00000001.0.seg", "00000001.01.seg",
-                                      "00000001.seg.tmp", "-0000001.seg", "0000000x.seg", "00000001.2.3.seg", "000000001.seg", "+0000001.seg"};
+    static const char *const bad[] = {"",
+                                      ".seg",
+                                      "1.seg",
+                                      "00000001",
+                                      "00000001.seg ",
+                                      "00000001.0.seg",
+                                      "00000001.01.seg",
+                                      "00000001.seg.tmp",
+                                      "-0000001.seg",
+                                      "0000000x.seg",
+                                      "00000001.2.3.seg",
+                                      "000000001.seg",
+                                      "+0000001.seg"};
     char name[WB_SEGMENT_NAME_MAX];
     uint32_t number, revision;
 
@@ -75,7 +86,7 @@ static void test_header(void **state)
     path_of(1, 0, path);
     assert_int_equal(wb_segment_create(dir, repo_id, 1, 0, &segment), 0);
     assert_int_equal(wb_segment_create(dir, repo_id, 1, 0, &second), WB_E_INVALID);
-    /* Whoever makes a file holds its lock. */
+    /* The process that creates a file has its lock. */
     must_ok(wb_file_open(path, WB_FILE_READ, &second.file));
     assert_int_equal(wb_file_lock(&second.file, false), WB_E_BUSY);
     wb_file_close(&second.file);
@@ -89,12 +100,12 @@ static void test_header(void **state)
         assert_int_equal(open_segment(1, 0, repo_id, 0, 0), WB_E_CORRUPT);
         flip_byte(path, at, 0x04);
     }
-    /* A file under another's name. */
+    /* A file under the name of another one. */
     char other[DIR_MAX];
     path_of(3, 0, other);
     assert_int_equal(link(path, other), 0);
     assert_int_equal(open_segment(3, 0, repo_id, 0, 0), WB_E_CORRUPT);
-    /* A later version of the format says so itself. */
+    /* A file of a newer format says so. */
     must_ok(wb_file_open(path, WB_FILE_WRITE, &segment.file));
     must_ok(wb_file_read_exact(&segment.file, 0, header, sizeof header));
     wb_put16(header + 4, 2);
@@ -106,7 +117,7 @@ static void test_header(void **state)
     assert_int_equal(open_segment(1, 0, repo_id, 0, 0), WB_E_CORRUPT);
 }
 
-/* As recovery does with a file that the catalog does not know: removes it where nobody holds it. */
+/* Does what recovery does with a file that the catalog does not know: removes it if nobody has locked it. */
 static int remove_again_and_again(void *context)
 {
     const char *path = context;
@@ -122,7 +133,7 @@ static int remove_again_and_again(void *context)
     return 0;
 }
 
-/* Whatever others remove: a segment that was made is there, under its name. */
+/* Whatever others remove: a segment that was created exists, under its name. */
 static void test_making_beside_removal(void **state)
 {
     struct wb_segment segment;
@@ -201,7 +212,7 @@ static void test_seal(void **state)
         assert_false(wb_segment_read_seal(&segment, 200, &commit));
         flip_byte(path, at, 0x10);
     }
-    /* A seal is good only where it was put. */
+    /* A seal is valid only where it was written. */
     char seal[WB_SEGMENT_SEAL_BYTES];
     must_ok(wb_file_read_exact(&segment.file, 200, seal, sizeof seal));
     must_ok(wb_file_write_at(&segment.file, 300, seal, sizeof seal));
@@ -268,8 +279,9 @@ static void test_read_record(void **state)
             must_ok(wb_segment_read_record(&f.segment, &source, &place, f.ids[b][i], &record));
             must_ok(wb_page_decode(wb_buf_slice(&record), &page));
             assert_true(wb_pageid_equal(wb_pageid_of_key(page.key), f.ids[b][i]));
-            /* Another page's id, a slot that is not there, a place that is no block. */
-            assert_int_equal(wb_segment_read_record(&f.segment, &source, &place, f.ids[b][(i + 1) % PAGES], &record), WB_E_CORRUPT);
+            /* The id of another page, a slot that does not exist, a position where no block starts. */
+            assert_int_equal(wb_segment_read_record(&f.segment, &source, &place, f.ids[b][(i + 1) % PAGES], &record),
+                             WB_E_CORRUPT);
             assert_non_null(strstr(wb_error_message(), f.segment.file.path));
             place.slot = PAGES;
             assert_int_equal(wb_segment_read_record(&f.segment, &source, &place, f.ids[b][i], &record), WB_E_CORRUPT);
@@ -279,16 +291,17 @@ static void test_read_record(void **state)
     struct wb_catalog_place past = {6, 0, f.at[BLOCKS] + 10000};
     assert_int_equal(wb_segment_read_record(&f.segment, &source, &past, f.ids[0][0], &record), WB_E_CORRUPT);
     must_ok(wb_file_truncate(&f.segment.file, f.at[BLOCKS] - 1));
-    wb_segment_reader_release(&source); /* which may remember */
+    wb_segment_reader_release(&source); /* because its cache may have the block */
     must_ok(wb_segment_reader_init(&source));
     struct wb_catalog_place last = {6, PAGES - 1, f.at[BLOCKS - 1]};
-    assert_int_equal(wb_segment_read_record(&f.segment, &source, &last, f.ids[BLOCKS - 1][PAGES - 1], &record), WB_E_CORRUPT);
+    assert_int_equal(wb_segment_read_record(&f.segment, &source, &last, f.ids[BLOCKS - 1][PAGES - 1], &record),
+                     WB_E_CORRUPT);
     wb_segment_reader_release(&source);
     wb_buf_release(&record);
     wb_segment_close(&f.segment);
 }
 
-/* Walks all of it; returns how many blocks came and counts the errors. */
+/* Walks through the whole segment; returns the number of blocks and counts the errors. */
 static unsigned walk_all(const struct file_of_blocks *f, uint64_t end, unsigned *errors_out, bool came_out[BLOCKS])
 {
     struct wb_segment_walk walk;
@@ -324,7 +337,7 @@ static void test_walk(void **state)
     assert_int_equal(walk_all(&f, f.at[BLOCKS], &errors, came), BLOCKS);
     assert_int_equal(errors, 0);
     assert_int_equal(walk_all(&f, WB_SEGMENT_HEADER_BYTES, &errors, came), 0);
-    /* The magic, a length, the directory of one block, or of two neighbours: the others come, each loss is told once. */
+    /* Damages magic, length or directory of one or two blocks: all others are read, and each loss is reported once. */
     for (unsigned b = 0; b < BLOCKS; b++)
         for (uint64_t offset = 0; offset < 200; offset += 7) {
             flip_byte(f.segment.file.path, f.at[b] + offset, 0x20);
@@ -346,7 +359,7 @@ static void test_walk(void **state)
     wb_segment_close(&f.segment);
 }
 
-/* Damage costs time in proportion to its size: megabytes full of magics are passed quickly. */
+/* Passing damage takes time in proportion to its size, even if it is full of bytes that look like headers. */
 static void test_walk_over_magics(void **state)
 {
     enum { BYTES = 6 << 20 };

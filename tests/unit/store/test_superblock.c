@@ -1,4 +1,4 @@
-/* test_superblock.c - webbase.repo: what is written can be read; whatever else stands there is refused by name. */
+/* test_superblock.c - webbase.repo: what was written can be read; anything else is refused, naming the file. */
 #include "store_support.h"
 #include "base/hash.h"
 #include "os/path.h"
@@ -13,8 +13,11 @@ static int make_dir(void **state)
     return 0;
 }
 
-static const struct wb_superblock example = {
-    .format = WB_SUPERBLOCK_FORMAT, .organisation = "log", .update = "batch", .id = {1, 2, 3, 255}, .created_ms = 1700000000123};
+static const struct wb_superblock example = {.format = WB_SUPERBLOCK_FORMAT,
+                                             .organisation = "log",
+                                             .update = "batch",
+                                             .id = {1, 2, 3, 255},
+                                             .created_ms = 1700000000123};
 
 static void test_round_trip(void **state)
 {
@@ -30,13 +33,14 @@ static void test_round_trip(void **state)
     assert_memory_equal(read.id, example.id, sizeof read.id);
     assert_int_equal(read.created_ms, example.created_ms);
     assert_int_equal(wb_path_read(path, 4096, &bytes), 0);
-    assert_true(wb_slice_starts(wb_buf_slice(&bytes), WB_SLICE_LIT("webbase repository\nformat 2\norganisation log\nupdate batch\n"
-                                                                   "id 010203ff000000000000000000000000\n"
-                                                                   "created 2023-11-14T22:13:20.123Z\ncheck ")));
+    assert_true(wb_slice_starts(wb_buf_slice(&bytes),
+                                WB_SLICE_LIT("webbase repository\nformat 2\norganisation log\nupdate batch\n"
+                                             "id 010203ff000000000000000000000000\n"
+                                             "created 2023-11-14T22:13:20.123Z\ncheck ")));
     wb_buf_release(&bytes);
 }
 
-/* Writes text with a true checksum line after it. */
+/* Writes text followed by a line with the right checksum. */
 static int read_text(const char *text, bool with_check)
 {
     struct wb_buf bytes = WB_BUF_INIT;
@@ -82,8 +86,9 @@ static void test_rules(void **state)
         assert_non_null(strstr(wb_error_message(), path));
     }
     assert_int_equal(read_text(LINE1 "format 2\norganisation log\nupdate batch\n" ID CREATED, false), WB_E_CORRUPT);
-    assert_int_equal(read_text(LINE1 "format 2\norganisation log\nupdate batch\n" ID CREATED "check 0000000000000000\n", false),
-                     WB_E_CORRUPT);
+    assert_int_equal(
+        read_text(LINE1 "format 2\norganisation log\nupdate batch\n" ID CREATED "check 0000000000000000\n", false),
+        WB_E_CORRUPT);
 }
 
 static void test_newer(void **state)
@@ -92,7 +97,7 @@ static void test_newer(void **state)
     struct wb_store_verify_counts result;
 
     (void)state;
-    /* What else a later version writes, and how it ends, is not ours to judge. */
+    /* We do not judge what else a newer format contains, or how it ends. */
     assert_int_equal(read_text(LINE1 "format 3\nsomething else\n", false), WB_E_NEWER);
     assert_non_null(strstr(wb_error_message(), path));
     assert_int_equal(wb_store_open(dir, WB_STORE_WRITE, &store), WB_E_NEWER);
@@ -107,7 +112,7 @@ static void test_newer(void **state)
     assert_non_null(strstr(wb_error_message(), "moon"));
 }
 
-/* One that an earlier version made is told from damage, with what to do. */
+/* A repository of an old format is not called damaged; the message says what to do. */
 static void test_older(void **state)
 {
     struct wb_store *store;
@@ -117,8 +122,9 @@ static void test_older(void **state)
     assert_non_null(strstr(wb_error_message(), path));
     assert_non_null(strstr(wb_error_message(), "export"));
     assert_int_equal(wb_store_open(dir, WB_STORE_READ, &store), WB_E_INVALID);
-    assert_int_equal(read_text(LINE1 "format 1\norganisation log\nupdate batch\n" ID CREATED "check 0000000000000000\n", false),
-                     WB_E_CORRUPT);
+    assert_int_equal(
+        read_text(LINE1 "format 1\norganisation log\nupdate batch\n" ID CREATED "check 0000000000000000\n", false),
+        WB_E_CORRUPT);
 }
 
 static void test_not_a_repository(void **state)
@@ -138,7 +144,8 @@ static void test_not_a_repository(void **state)
     must_ok(wb_path_replace(file, WB_SLICE_LIT("hello")));
     assert_int_equal(wb_store_open(file, WB_STORE_READ, &store), WB_E_NOTFOUND);
     assert_int_equal(wb_store_create(file, &(struct wb_store_options){0}), WB_E_INVALID);
-    assert_int_equal(wb_store_create(other, &(struct wb_store_options){0}), WB_E_INVALID); /* somebody's files are in it */
+    /* It contains files that are not ours. */
+    assert_int_equal(wb_store_create(other, &(struct wb_store_options){0}), WB_E_INVALID);
     assert_non_null(strstr(wb_error_message(), other));
     assert_int_equal(wb_store_create(missing, &(struct wb_store_options){.organisation = "moon"}), WB_E_INVALID);
     assert_int_equal(wb_store_create(missing, &(struct wb_store_options){.update = "never"}), WB_E_INVALID);

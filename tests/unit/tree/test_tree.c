@@ -1,8 +1,8 @@
 /*
- * test_tree.c - random operations on a tree and on a naive sorted list: after each
- * commit, abort or opening both hold the same, states that are held stay as they
- * were, and every page of the file is accounted for. Also the limits, and every
- * allocation, read, write and sync failing once.
+ * test_tree.c - random operations on a tree and on a simple sorted list: after each commit,
+ * abort and opening, both contain the same rows, states that are held have not changed, and
+ * every page of the file is accounted for. Also the limits, and each allocation, read, write
+ * and sync failing once.
  */
 #include "tree_support.h"
 #include "os/fault.h"
@@ -210,7 +210,8 @@ static void test_limits(void **state)
     assert_non_null(strstr(wb_error_message(), path));
     assert_int_equal(wb_tree_put(tree, 0, wb_slice(bytes, 1), wb_slice(bytes, WB_TREE_VALUE_MAX + 1)), WB_E_LIMIT);
     must_ok(wb_tree_put(tree, 0, wb_slice(bytes, WB_TREE_KEY_MAX), wb_slice(bytes, WB_TREE_VALUE_MAX)));
-    assert_int_equal(wb_tree_get(tree, wb_tree_next(tree), 0, wb_slice(bytes, WB_TREE_KEY_MAX), bytes, 10, &len), WB_E_CORRUPT);
+    assert_int_equal(wb_tree_get(tree, wb_tree_next(tree), 0, wb_slice(bytes, WB_TREE_KEY_MAX), bytes, 10, &len),
+                     WB_E_CORRUPT);
     must_ok(wb_tree_commit(tree));
     must_ok(wb_tree_open(path, WB_TREE_READ, &other));
     assert_int_equal(wb_tree_begin(other), WB_E_IO);
@@ -245,7 +246,7 @@ static void rewrite(struct wb_tree *tree, unsigned rows, char content)
     must_ok(wb_tree_commit(tree));
 }
 
-/* However often a tree is rewritten, the file holds it about twice; with one reader that stays, three times. */
+/* However often a tree is rewritten, the file is about twice its size; with one reader that stays, three times. */
 static void test_space(void **state)
 {
     enum { ROWS = 5000 };
@@ -264,7 +265,7 @@ static void test_space(void **state)
     for (unsigned i = 0; i < 30; i++)
         rewrite(tree, ROWS, (char)i);
     assert_true(pages_of(tree) <= 3 * once + 20);
-    /* Readers that come and go, one always there, cost what was written in the time of two of them. */
+    /* A succession of readers, always one at a time, costs what is written during the time of two of them. */
     for (unsigned i = 0; i < 60; i++) {
         struct wb_tree **one = &quick[i % 3];
         if (*one)
@@ -330,7 +331,7 @@ static int look_at_row(void *context, struct wb_slice key, struct wb_slice value
     return 0;
 }
 
-/* Either the whole change is there or nothing of it. */
+/* Either the whole change is there, or nothing of it. */
 static bool is_changed(struct wb_tree *tree)
 {
     struct rows rows = {0};
@@ -344,7 +345,7 @@ static bool is_changed(struct wb_tree *tree)
     return rows.changed != 0;
 }
 
-/* Fails one operation; false if there was none. */
+/* Makes one system call fail; returns false if there were not enough of them. */
 static bool fail_once(unsigned kind, uint64_t nth, int error)
 {
     struct wb_tree *tree;
@@ -368,7 +369,7 @@ static bool fail_once(unsigned kind, uint64_t nth, int error)
     } else {
         must(is_changed(tree) == (err == 0));
     }
-    must_ok(change_tree(tree)); /* and it goes on */
+    must_ok(change_tree(tree)); /* the tree can still be used */
     must(is_changed(tree));
     wb_tree_close(tree);
     return struck;
@@ -390,7 +391,7 @@ static void test_faults(void **state)
     }
 }
 
-/* A root record of which only the beginning was written, after power was lost. */
+/* Only the beginning of the root record was written when the power failed. */
 static void test_torn_roots(void **state)
 {
     struct wb_tree *tree;
@@ -406,7 +407,7 @@ static void test_torn_roots(void **state)
     wb_tree_close(tree);
     must_ok(wb_path_read(path, 1 << 24, &after));
     for (size_t cut = 0; cut <= 1024; cut += 8) {
-        /* All pages are there; of copy 0 so many bytes, of copy 1 none. */
+        /* All pages were written, this many bytes of copy 0, and nothing of copy 1. */
         struct wb_buf torn = WB_BUF_INIT;
         must_ok(wb_buf_append_slice(&torn, wb_buf_slice(&after)));
         memcpy(torn.ptr + cut, before.ptr + cut, 2 * WB_TREE_PAGE_BYTES - cut);
@@ -426,8 +427,10 @@ static void test_torn_roots(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small),  cmocka_unit_test(test_middle), cmocka_unit_test(test_large),  cmocka_unit_test(test_large_transaction),
-        cmocka_unit_test(test_limits), cmocka_unit_test(test_space),  cmocka_unit_test(test_faults), cmocka_unit_test(test_torn_roots),
+        cmocka_unit_test(test_small),  cmocka_unit_test(test_middle),
+        cmocka_unit_test(test_large),  cmocka_unit_test(test_large_transaction),
+        cmocka_unit_test(test_limits), cmocka_unit_test(test_space),
+        cmocka_unit_test(test_faults), cmocka_unit_test(test_torn_roots),
     };
 
     return cmocka_run_group_tests(tests, make_dir, NULL);

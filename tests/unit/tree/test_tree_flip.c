@@ -1,8 +1,8 @@
 /*
- * test_tree_flip.c - bytes of a tree's file are changed. Each key that is looked up
- * comes with its value or WB_E_CORRUPT, each key that was never there is not found or
- * WB_E_CORRUPT, and a walk gives all rows or ends with WB_E_CORRUPT. Nothing else ever
- * happens. A writer that works on such a file never loses a row that it did not touch.
+ * test_tree_flip.c - bytes of a tree's file are changed. Looking up a key gives its value or
+ * WB_E_CORRUPT; looking up a key that never existed gives WB_E_NOTFOUND or WB_E_CORRUPT; a
+ * walk returns all rows or ends with WB_E_CORRUPT. Nothing else ever happens. A writer that
+ * works on such a file never loses a row that it did not touch.
  */
 #include "tree_support.h"
 #include "os/path.h"
@@ -19,7 +19,7 @@ struct original {
     uint64_t keys;
 };
 
-/* Several commits, so that old pages and a free-space map with classes are there. */
+/* Several commits, so that there are old pages, and classes in the free-space map. */
 static void build(struct original *o, uint64_t keys, unsigned commits, uint64_t *chance)
 {
     char key_room[WB_TREE_KEY_MAX], value_room[WB_TREE_VALUE_MAX];
@@ -33,7 +33,8 @@ static void build(struct original *o, uint64_t keys, unsigned commits, uint64_t 
         must_ok(wb_tree_begin(tree));
         for (uint64_t i = 0; i < keys; i++) {
             unsigned table = (unsigned)chance_below(chance, TABLES);
-            struct wb_slice key = random_key(chance, keys, table == 0, key_room), value = random_value(chance, value_room);
+            struct wb_slice key = random_key(chance, keys, table == 0, key_room),
+                            value = random_value(chance, value_room);
             must_ok(wb_tree_put(tree, table, key, value));
             twin_put(&o->twin.tables[table], key, value);
         }
@@ -58,8 +59,8 @@ struct outcome {
     unsigned right, refused;
 };
 
-static void look_up(struct wb_tree *tree, const struct wb_tree_state *state, unsigned table, struct wb_slice key, const struct twin_row *row,
-                    struct outcome *outcome)
+static void look_up(struct wb_tree *tree, const struct wb_tree_state *state, unsigned table, struct wb_slice key,
+                    const struct twin_row *row, struct outcome *outcome)
 {
     char got[WB_TREE_VALUE_MAX];
     size_t len;
@@ -83,11 +84,12 @@ static int expect_row(void *context, struct wb_slice key, struct wb_slice value)
 
     must(e->at < e->table->count);
     const struct twin_row *row = &e->table->rows[e->at++];
-    must(wb_slice_equal(key, wb_slice(row->key, row->key_len)) && wb_slice_equal(value, wb_slice(row->value, row->value_len)));
+    must(wb_slice_equal(key, wb_slice(row->key, row->key_len)) &&
+         wb_slice_equal(value, wb_slice(row->value, row->value_len)));
     return 0;
 }
 
-/* Looks up some keys that are there and some that are not, in a tree that has read nothing yet. */
+/* Looks up some keys that exist and some that do not, in a tree that has nothing in memory yet. */
 static struct outcome read_changed(const struct original *o, unsigned lookups, uint64_t *chance)
 {
     struct outcome outcome = {0};
@@ -159,7 +161,7 @@ static void test_random_bits(void **state)
     release(&o);
 }
 
-/* Whole pages that are stale, swapped, zeroed or cut off. */
+/* Whole pages that are out of date, swapped, zeroed or cut off. */
 static void test_wrong_pages(void **state)
 {
     uint64_t chance = test_seed();
@@ -190,7 +192,7 @@ static void test_wrong_pages(void **state)
 
 /* ---- writing ---------------------------------------------------------------------------------------- */
 
-/* Puts and deletes what can be; the twin follows. The rest is refused. */
+/* Puts and deletes rows. What is accepted is done to the twin too; the rest is refused. */
 static void write_changed(struct original *o, struct wb_tree *tree, uint64_t *chance)
 {
     char key_room[WB_TREE_KEY_MAX], value_room[WB_TREE_VALUE_MAX];
@@ -203,7 +205,8 @@ static void write_changed(struct original *o, struct wb_tree *tree, uint64_t *ch
     twin_copy(&o->twin, &before);
     for (unsigned i = 0; i < 60; i++) {
         unsigned table = (unsigned)chance_below(chance, TABLES);
-        struct wb_slice key = random_key(chance, o->keys, table == 0, key_room), value = random_value(chance, value_room);
+        struct wb_slice key = random_key(chance, o->keys, table == 0, key_room),
+                        value = random_value(chance, value_room);
         bool known = twin_get(&o->twin.tables[table], key);
         err = i % 3 ? wb_tree_put(tree, table, key, value) : wb_tree_delete(tree, table, key);
         must(err == 0 || err == WB_E_CORRUPT || (err == WB_E_NOTFOUND && i % 3 == 0 && !known));

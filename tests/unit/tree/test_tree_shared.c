@@ -1,8 +1,7 @@
 /*
- * test_tree_shared.c - several processes on one tree. Writers and readers are killed
- * at any moment: every reader sees one commit whole, the file does not grow for readers
- * that are dead, and nobody keeps a lock. A state that is only looked at is right or
- * known to have moved on.
+ * test_tree_shared.c - several processes use one tree, and are killed at random moments. Every
+ * reader sees exactly one commit, the file does not grow because of dead readers, and
+ * nobody keeps a lock. A state that is not held is right, or known to be gone.
  */
 #include "tree_support.h"
 
@@ -58,7 +57,7 @@ static int see_row(void *context, struct wb_slice key, struct wb_slice value)
     return 0;
 }
 
-/* A walk over a held state is whole; one over a state that was looked at is whole, or the state has gone. */
+/* A walk over a held state sees one commit; one over a state that is not held does too, or the state has gone. */
 static void read_round(struct wb_tree *tree, uint64_t *newest)
 {
     struct wb_tree_state state;
@@ -117,7 +116,7 @@ static void test_kills(void **state)
     write_round(tree);
     must_ok(wb_tree_look(tree, &first));
     wb_tree_close(tree);
-    /* Two snapshots of what each of the readers may keep, and what the writer has at hand. */
+    /* Twice what each of the readers may keep, and what the writer needs. */
     uint32_t pages_max = first.pages * 12;
     for (unsigned i = 0; i < COUNT(children); i++)
         children[i] = start_child(i < WRITERS ? write_on : read_on, NULL);
@@ -150,7 +149,7 @@ static int hold_and_wait(void *context)
     return 0;
 }
 
-/* A reader that was killed holds nothing; one that lives does, also if it may only read the file. */
+/* A killed reader holds nothing; a living one does, even if it may only read the file. */
 static void test_dead_reader(void **state)
 {
     struct wb_tree *tree;

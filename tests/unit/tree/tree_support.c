@@ -6,7 +6,7 @@ static struct wb_slice key_of(const struct twin_row *row)
     return wb_slice(row->key, row->key_len);
 }
 
-/* The first row that is not smaller. */
+/* Finds the first row whose key is not smaller. */
 static size_t place_of(const struct twin_table *table, struct wb_slice key)
 {
     size_t from = 0, to = table->count;
@@ -89,7 +89,8 @@ struct wb_slice random_key(uint64_t *chance, uint64_t keys, bool ids, char room[
             wb_put64(room + i, chance_next(&content));
         return wb_slice(room, 16);
     }
-    size_t len = chance_one_in(&content, 10) ? WB_TREE_KEY_MAX - chance_below(&content, 5) : 1 + chance_below(&content, 30);
+    size_t len =
+        chance_one_in(&content, 10) ? WB_TREE_KEY_MAX - chance_below(&content, 5) : 1 + chance_below(&content, 30);
     memset(room, 'a', len);
     for (size_t i = 0; i < 3; i++)
         room[chance_below(&content, len)] = (char)('a' + chance_below(&content, 4));
@@ -120,7 +121,8 @@ static int compare_row(void *context, struct wb_slice key, struct wb_slice value
     return 0;
 }
 
-void compare_tables(struct wb_tree *tree, const struct wb_tree_state *state, const struct twin_tree *twin, unsigned tables)
+void compare_tables(struct wb_tree *tree, const struct wb_tree_state *state, const struct twin_tree *twin,
+                    unsigned tables)
 {
     for (unsigned i = 0; i < tables; i++) {
         struct comparison c = {&twin->tables[i], 0};

@@ -1,4 +1,4 @@
-/* tree_support.h - a tree beside a naive sorted list of rows that must hold the same. */
+/* tree_support.h - a simple sorted list of rows, to compare a tree with: both must contain the same. */
 #ifndef WB_TESTS_TREE_SUPPORT_H
 #define WB_TESTS_TREE_SUPPORT_H
 
@@ -25,17 +25,18 @@ const struct twin_row *twin_get(const struct twin_table *table, struct wb_slice 
 void twin_copy(const struct twin_tree *from, struct twin_tree *to);
 void twin_release(struct twin_tree *twin);
 
-/* A key of a page id, or of up to WB_TREE_KEY_MAX bytes that have much in common with others. */
+/* A key like a page id, or one of up to WB_TREE_KEY_MAX bytes that has long beginnings in common with others. */
 struct wb_slice random_key(uint64_t *chance, uint64_t keys, bool ids, char room[WB_TREE_KEY_MAX]);
 struct wb_slice random_value(uint64_t *chance, char room[WB_TREE_VALUE_MAX]);
 
-/* Fails unless a state holds exactly what the twin has. */
-void compare_tables(struct wb_tree *tree, const struct wb_tree_state *state, const struct twin_tree *twin, unsigned tables);
+/* Fails unless a state contains exactly what the twin has. */
+void compare_tables(struct wb_tree *tree, const struct wb_tree_state *state, const struct twin_tree *twin,
+                    unsigned tables);
 
-/* Fails if a check finds a problem; the number of notes. */
+/* Fails if a check finds a problem. Returns the number of notes. */
 unsigned check_tree(struct wb_tree *tree, const struct wb_tree_state *state);
 
-/* The number of problems, without failing. */
+/* Returns the number of problems, without failing. */
 unsigned count_problems(struct wb_tree *tree, const struct wb_tree_state *state);
 
 #endif
