@@ -1,6 +1,6 @@
 /*
- * table_support.h - what the tests of table share: chance with a seed, a directory that goes away, records in memory to
- * compare with. Header only; every test program is one file.
+ * table_support.h - what the tests of table share: seeded random numbers, a temporary directory, and records in memory
+ * to compare with. Header only, because every test program is one file.
  */
 #ifndef WB_TESTS_TABLE_SUPPORT_H
 #define WB_TESTS_TABLE_SUPPORT_H
@@ -47,7 +47,7 @@ UNUSED void write_whole(const char *path, const void *bytes, size_t len)
 {
     struct wb_file file;
 
-    /* Removed, not cut: some file systems write out at once what takes the place of what was cut. */
+    /* Unlinked instead of truncated: some file systems sync a file that replaces truncated contents. */
     assert_int_equal(wb_path_unlink(path), 0);
     assert_int_equal(wb_file_open(path, WB_FILE_WRITE | WB_FILE_CREATE, &file), 0);
     assert_int_equal(wb_file_write_at(&file, 0, bytes, len), 0);
@@ -56,7 +56,7 @@ UNUSED void write_whole(const char *path, const void *bytes, size_t len)
 
 /* ---- records ------------------------------------------------------------------------------ */
 
-/* Records in one piece of memory, in the order in which they were added. */
+/* Records in one buffer, in the order in which they were added. */
 struct list {
     struct wb_buf bytes;
     struct item {
@@ -114,7 +114,7 @@ UNUSED int compare_items(const void *x, const void *y)
     return order ? order : a->number < b->number ? -1 : a->number > b->number;
 }
 
-/* By key, equal keys in the order in which they were added. */
+/* Sorts by key; records with equal keys stay in the order in which they were added. */
 UNUSED void list_sort(struct list *list)
 {
     sorting_list = list;
@@ -122,7 +122,7 @@ UNUSED void list_sort(struct list *list)
         qsort(list->items, list->count, sizeof *list->items, compare_items);
 }
 
-/* Of equal keys the first stays. The list must be sorted. */
+/* Keeps the first of several records with equal keys. The list must be sorted. */
 UNUSED void list_unique(struct list *list)
 {
     size_t kept = 0;
@@ -139,8 +139,8 @@ UNUSED bool same_bytes(struct wb_slice a, struct wb_slice b)
 }
 
 /*
- * A key of one of several kinds: empty and short ones, URLs with long common beginnings, binary keys of 10 and 16
- * bytes, keys that differ in zeros at their end, bytes above 127, long ones.
+ * A random key of one of several kinds: empty and short ones, URLs with long common prefixes, binary keys of 10 and 16
+ * bytes, keys that differ only in trailing zeros, bytes above 127, long ones.
  */
 UNUSED struct wb_slice random_key(uint64_t *chance, char *memory, size_t room)
 {
@@ -171,7 +171,7 @@ UNUSED struct wb_slice random_key(uint64_t *chance, char *memory, size_t room)
         memset(memory, (int)chance_below(chance, 3), len);
         memory[chance_below(chance, 16)] = (char)chance_next(chance);
         break;
-    case 6: /* zeros at the end, across the places where 8 bytes end */
+    case 6: /* trailing zeros, across the boundaries of 8 bytes */
         len = chance_below(chance, 26);
         memset(memory, 0, len);
         if (len)

@@ -1,6 +1,6 @@
 /*
- * test_column.c - columns: written, mapped, verified; any byte that changes is noticed by verify, and opening never
- * crashes.
+ * test_column.c - writes, maps and verifies columns. The verification notices any byte that has changed, and opening a
+ * damaged file never crashes.
  */
 #include "table_support.h"
 
@@ -55,7 +55,7 @@ static void test_round(void **state)
             assert_int_equal(column.count, counts[c]);
             assert_int_equal(column.record_bytes, sizes[s]);
             assert_int_equal((uintptr_t)column.records % 64, 0);
-            OK(wb_path_unlink(path)); /* what is open stays */
+            OK(wb_path_unlink(path)); /* an open column stays readable */
             for (size_t i = 0; i < counts[c]; i++) {
                 assert_int_equal(wb_get32(wb_column_at(&column, i)), i);
                 if (sizes[s] > 4)
@@ -109,7 +109,7 @@ static void test_flips(void **state)
         assert_true(err == 0 ? at >= 64 && at < bytes.len - 64 : err == WB_E_CORRUPT || err == WB_E_NEWER);
         if (err == 0) {
             assert_int_equal(wb_column_check(&column, 0, column.count), WB_E_CORRUPT);
-            /* A record of another piece is not touched by it; its own piece is damaged, however often one asks. */
+            /* Records of other pieces can still be read; its own piece is reported as damaged every time. */
             size_t record = at < 64 + 20000 * 12 ? (at - 64) / 12 : (at - 64 - 20000 * 12) / 8 * 65536 / 12 + 1;
             assert_int_equal(wb_column_check(&column, record, 1), WB_E_CORRUPT);
             assert_int_equal(wb_column_check(&column, record, 1), WB_E_CORRUPT);

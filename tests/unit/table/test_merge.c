@@ -1,7 +1,7 @@
-/* test_merge.c - an old table and sorted edits, walked at once, against two sorted lists. */
+/* test_merge.c - walks an old table and sorted edits together, and compares with two sorted lists. */
 #include "table_support.h"
 
-enum { SUFFIX = 5 }; /* a zero, which no key here has, and a number */
+enum { SUFFIX = 5 }; /* a zero byte, which no key here contains, and a number */
 
 struct sides {
     struct list old, edits; /* edits: with whole keys */
@@ -61,7 +61,7 @@ static struct wb_slice stem(const struct list *edits, size_t i)
     return wb_slice(key.ptr, key.len - SUFFIX);
 }
 
-/* take: how many edits of a key are asked for, at most. */
+/* take: how many edits of a key are asked for; the others must be skipped. */
 static void check_merge(struct wb_merge *merge, const struct sides *sides, size_t take)
 {
     size_t o = 0, e = 0;
@@ -87,7 +87,7 @@ static void check_merge(struct wb_merge *merge, const struct sides *sides, size_
                 assert_int_equal(wb_merge_edit(merge, &edit), 1);
                 assert_true(same_bytes(edit.key, list_key(&sides->edits, e)));
                 assert_true(same_bytes(edit.value, list_value(&sides->edits, e)));
-                /* The key stays as long as its edits are walked through. */
+                /* The key stays valid while its edits are read. */
                 assert_true(same_bytes(key, expected));
             }
         if (asked <= take)
@@ -148,7 +148,7 @@ static int merge_all(const char *const *keys, size_t count)
     return more;
 }
 
-/* Where the suffix is longer than a key, or puts keys out of order, that is said. */
+/* An edit that is shorter than its suffix, or a suffix that puts keys out of order, gives an error. */
 static void test_wrong_edits(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* test_sorter.c - any records, in any amount of memory, come out as qsort has them. */
+/* test_sorter.c - any records, with any amount of memory, come out as qsort() would order them. */
 #include "table_support.h"
 
 #include <dirent.h>
@@ -117,7 +117,7 @@ static void test_model(void **state)
     assert_int_equal(files_in_root(), 0);
 }
 
-/* So much that later runs are packed and earlier ones are not. */
+/* So many records that the later runs are compressed and the earlier ones are not. */
 static void test_packed(void **state)
 {
     uint64_t chance = test_seed();
@@ -176,7 +176,7 @@ static void test_equal_keys(void **state)
     }
 }
 
-/* Orders that are hard for quicksorts, and keys that share nearly all of very many bytes. */
+/* Orders that are hard for quicksort, and very long keys that differ only at the end. */
 static void test_shapes(void **state)
 {
     char *key = calloc(1, WB_TABLE_KEY_MAX);
@@ -216,7 +216,7 @@ static void test_too_large(void **state)
     assert_non_null(value);
     assert_int_equal(wb_sorter_add(sorter, WB_SLICE_LIT("k"), wb_slice(value, 8 << 20)), WB_E_LIMIT);
     assert_int_equal(wb_sorter_add(sorter, wb_slice(value, WB_TABLE_KEY_MAX + 1), WB_SLICE_EMPTY), WB_E_LIMIT);
-    OK(wb_sorter_add(sorter, WB_SLICE_LIT("k"), wb_slice(value, 400 << 10))); /* and the sorter goes on */
+    OK(wb_sorter_add(sorter, WB_SLICE_LIT("k"), wb_slice(value, 400 << 10))); /* the sorter can still be used */
     OK(wb_sorter_sort(sorter));
     assert_int_equal(wb_sorter_next(sorter, &record), 1);
     assert_int_equal(record.value.len, 400 << 10);
@@ -226,10 +226,10 @@ static void test_too_large(void **state)
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Under a sanitizer the heap is not the allocator's, and nothing can be watched. */
+/* A sanitizer replaces the allocator, so the heap cannot be watched. */
 #ifndef __SANITIZE_ADDRESS__
 
-/* What the heap hands out, as the allocator itself counts it. */
+/* How many bytes are allocated, according to the allocator. */
 static size_t heap_bytes(void)
 {
     struct mallinfo2 info = mallinfo2();
@@ -290,12 +290,12 @@ static void test_memory(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(bounds); i++)
         for (size_t large = 0; large < 2; large++) {
-            /* With little memory so much that runs are packed, too. */
+            /* With little memory, so many records that some runs are compressed too. */
             size_t bytes = (bounds[i].memory_bytes < 16 << 20 ? 12 : 3) * bounds[i].memory_bytes;
             size_t peak = sort_and_watch(bounds[i], bytes, large ? bounds[i].memory_bytes / 10 : 50, seed + i);
             printf("# %zu MiB, %u threads: peak %zu KiB\n", bounds[i].memory_bytes >> 20, bounds[i].threads,
                    peak >> 10);
-            assert_true(peak > bounds[i].memory_bytes / 4); /* else nothing was watched */
+            assert_true(peak > bounds[i].memory_bytes / 4); /* otherwise nothing was watched */
             assert_true(peak <= bounds[i].memory_bytes);
         }
 }

@@ -1,6 +1,6 @@
 /*
- * test_sorter_fault.c - every allocation, open, read and write of a sort is made to fail once: the sorter says so,
- * gives no wrong record, leaves no file and no thread that waits for ever.
+ * test_sorter_fault.c - makes every allocation, open, read and write of a sort fail once. The sorter must report it,
+ * must not return a wrong record, and must leave neither a file nor a thread that waits forever.
  */
 #include "table_support.h"
 
@@ -20,7 +20,7 @@ static int build_all(void **state)
         struct wb_slice key = random_key(&chance, memory, sizeof memory);
         list_add(&all, key, wb_slice(value, chance_below(&chance, sizeof value)));
     }
-    char *large = calloc(1, 300 << 10); /* one that is a block of its own */
+    char *large = calloc(1, 300 << 10); /* a record that needs a block to itself */
     if (!large)
         return -1;
     list_add(&all, WB_SLICE_LIT("large"), wb_slice(large, 300 << 10));
@@ -45,7 +45,7 @@ static void no_files(void)
     closedir(dir);
 }
 
-/* The hash of what came out, whatever the order of the list. */
+/* A hash of the records in the order in which they came out. */
 static int sort_all(unsigned threads, uint64_t *mix_out)
 {
     struct wb_sorter *sorter = NULL;
@@ -57,7 +57,7 @@ static int sort_all(unsigned threads, uint64_t *mix_out)
     *mix_out = 0;
     for (size_t i = 0; i < all.count && err == 0; i++)
         err = wb_sorter_add(sorter, list_key(&all, i), list_value(&all, i));
-    if (err < 0 && sorter) /* what failed goes on failing */
+    if (err < 0 && sorter) /* after an error every call fails */
         assert_true(wb_sorter_sort(sorter) < 0 && wb_sorter_next(sorter, &record) < 0);
     if (err == 0)
         err = wb_sorter_sort(sorter);
@@ -70,7 +70,7 @@ static int sort_all(unsigned threads, uint64_t *mix_out)
         assert_true(!any || order_of(wb_buf_slice(&last), record.key) <= 0);
         uint8_t ending = record.key.len ? (uint8_t)record.key.ptr[record.key.len - 1] : 0;
         *mix_out = *mix_out * 31 + record.key.len + record.value.len * 7 + ending;
-        /* Not wb_buf_append: the armed fault is not for the test itself. */
+        /* Not wb_buf_append(): the fault must not hit the test itself. */
         if (record.key.len > last.cap) {
             free(last.ptr);
             last = (struct wb_buf){malloc(record.key.len), 0, record.key.len};
@@ -106,7 +106,7 @@ static void fail_each(unsigned kinds, unsigned threads, uint64_t first_step)
         if (err == 0)
             fail_msg("operation %llu of kinds %x failed and nobody said so", (unsigned long long)nth, kinds);
         assert_true(err == WB_E_IO || err == WB_E_NOMEM);
-        if (err == WB_E_IO) /* names the place and says what was wrong */
+        if (err == WB_E_IO) /* the message names the directory and the reason */
             assert_true(strstr(wb_error_message(), test_root) && strstr(wb_error_message(), strerror(ENOSPC)));
     }
     assert_true(struck > 0);
@@ -127,7 +127,7 @@ static void test_allocations(void **state)
         fail_each(WB_FAULT_ALLOC, threads, 41);
 }
 
-/* A sorter that is closed at any moment, with work under way, waits for its threads and leaves nothing. */
+/* A sorter can be closed at any moment: it waits for its threads and leaves nothing behind. */
 static void test_closed_early(void **state)
 {
     struct wb_table_record record;

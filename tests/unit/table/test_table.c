@@ -1,4 +1,4 @@
-/* test_table.c - tables as they are meant to be: written, walked, sought, got. */
+/* test_table.c - intact tables: writing, reading in order, seeking, getting single records. */
 #include "table_support.h"
 
 static const struct wb_table_options small_blocks = {.kind = "test", .block_bytes = 512};
@@ -45,7 +45,7 @@ static void check_record(const struct list *list, size_t i, const struct wb_tabl
     assert_int_equal(record->number, i);
 }
 
-/* From where the cursor stands there are the records from i on, or as many of them as we care to look at. */
+/* The cursor must be just before record i: reads on from there, up to `most` records, and compares. */
 static void check_rest(struct wb_cursor *cursor, const struct list *list, size_t i, size_t most)
 {
     struct wb_table_record record;
@@ -128,7 +128,7 @@ static void test_one(void **state)
     }
 }
 
-/* The first record whose key is not less. */
+/* The number of the first record whose key is not less. */
 static size_t model_seek(const struct list *list, struct wb_slice key)
 {
     size_t low = 0, high = list->count;
@@ -167,7 +167,7 @@ static void try_number(struct wb_cursor *cursor, const struct list *list, size_t
     if (number < list->count) {
         check_record(list, number, &record);
     }
-    check_rest(cursor, list, number + 1, look); /* past the last record there is nothing */
+    check_rest(cursor, list, number + 1, look); /* after the last record there are no more */
 }
 
 static void test_model(void **state)
@@ -308,7 +308,7 @@ static void test_not_this_table(void **state)
     assert_int_equal(problems, 1);
     assert_int_equal(wb_table_open(test_path("nothing"), "test", &table), WB_E_NOTFOUND);
     assert_int_equal(wb_table_verify(test_path("nothing"), "test", count_problems, &problems, &records), WB_E_NOTFOUND);
-    OK(wb_table_create(path, &small_blocks, &writer)); /* abandoned: what was there before is replaced */
+    OK(wb_table_create(path, &small_blocks, &writer)); /* abandoned: the old file is gone all the same */
     OK(wb_table_add(writer, WB_SLICE_LIT("c"), WB_SLICE_LIT("d")));
     wb_table_abandon(writer);
     wb_table_abandon(NULL);
@@ -317,7 +317,7 @@ static void test_not_this_table(void **state)
     list_release(&list);
 }
 
-/* A reader goes on with the old file while a new one takes its name. */
+/* A reader can go on with the old file while a new one takes its name. */
 static void test_replaced(void **state)
 {
     const char *path = test_path("replaced");
@@ -344,7 +344,7 @@ static void test_replaced(void **state)
     list_release(&new);
 }
 
-/* The Nth operation fails: an error, and never a table that lacks something. */
+/* If the Nth operation fails there is an error, and never a table with records missing. */
 static void test_faults(void **state)
 {
     uint64_t chance = test_seed();
@@ -395,7 +395,7 @@ static int read_all(const char *path, const struct list *list)
             check_record(list, count++, &record);
     }
     assert_true(err < 0 || count == list->count);
-    /* What failed once works when it is tried again. */
+    /* After a failure that does not last, the same call works. */
     for (; err == WB_E_IO && cursor && (more = wb_cursor_next(cursor, &record)) == 1; count++)
         check_record(list, count, &record);
     if (err == WB_E_IO && cursor)

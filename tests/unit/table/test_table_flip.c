@@ -1,6 +1,6 @@
 /*
- * test_table_flip.c - any byte of a table is changed, or the table is cut anywhere. Reading never crashes and never
- * gives a record that was not written; what cannot be had is said to be damaged; verify notices every change.
+ * test_table_flip.c - changes any byte of a table, or cuts the table off anywhere. Reading must never crash and never
+ * return a record that was not written; what cannot be read is reported as damaged; and verify notices every change.
  */
 #include "table_support.h"
 
@@ -69,7 +69,7 @@ static void check_record(const struct list *list, const struct wb_table_record *
     assert_true(same_bytes(record->value, list_value(list, record->number)));
 }
 
-/* How many records come; in order, each as it was. Errors are counted. */
+/* Reads all records, which must be in order and unchanged, and returns how many there are. Errors are counted. */
 static size_t walk(struct wb_cursor *cursor, const struct list *list, unsigned *errors)
 {
     struct wb_table_record record;
@@ -178,7 +178,7 @@ static void test_cut(void **state)
         write_whole(path, c->bytes.ptr, len);
         assert_true(read_changed(path, &c->list, 1));
     }
-    struct wb_buf longer = WB_BUF_INIT; /* bytes after the foot are a change, too */
+    struct wb_buf longer = WB_BUF_INIT; /* extra bytes after the foot are damage too */
     assert_int_equal(wb_buf_append_slice(&longer, wb_buf_slice(&plain.bytes)), 0);
     assert_int_equal(wb_buf_append_char(&longer, 0), 0);
     write_whole(path, longer.ptr, longer.len);
@@ -186,7 +186,7 @@ static void test_cut(void **state)
     wb_buf_release(&longer);
 }
 
-/* A piece of the file lies at another place: checksums know where they belong. */
+/* A part of the file is moved to another offset: the checksums notice it. */
 static void test_moved(void **state)
 {
     const char *path = test_path("changed");

@@ -1,4 +1,4 @@
-/* fold_support.h - a page to which edits are applied through their bytes, merge by merge. Header only. */
+/* fold_support.h - applies edits to a page, each through its bytes, merge by merge. Header only. */
 #ifndef WB_TESTS_FOLD_SUPPORT_H
 #define WB_TESTS_FOLD_SUPPORT_H
 
@@ -18,7 +18,7 @@ UNUSED void begin(struct bench *b)
     assert_false(b->fold.exists || b->fold.touched);
 }
 
-/* Ends a merge and begins the next. */
+/* Ends a merge and starts the next one. */
 UNUSED void merge(struct bench *b)
 {
     struct wb_slice none = {NULL, 0};
@@ -44,7 +44,7 @@ UNUSED int apply(struct bench *b, const struct wb_pageedit *edit)
     int got = wb_pagefold_apply(&b->fold, &again);
     if (got < 0)
         fail_msg("%s", wb_error_message());
-    /* What the page holds must not lie in the edit's memory. */
+    /* The page must not point into the memory of the edit. */
     memset(b->mem.ptr ? b->mem.ptr : (char *)&again, '?', b->mem.ptr ? b->mem.cap : 1);
     memset(b->value.ptr, '?', b->value.cap);
     return got;

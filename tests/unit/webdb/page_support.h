@@ -1,4 +1,4 @@
-/* page_support.h - pages made by chance, and whether two of them are the same. Header only. */
+/* page_support.h - makes random pages and compares pages. Header only. */
 #ifndef WB_TESTS_PAGE_SUPPORT_H
 #define WB_TESTS_PAGE_SUPPORT_H
 
@@ -39,7 +39,7 @@ static const char *const page_urls[] = {
     "http://example.1a/",
 };
 
-/* Small ones mostly, and the ends of the range. */
+/* Mostly small numbers, and both ends of the range. */
 UNUSED uint64_t odd_number(uint64_t *chance, uint64_t max)
 {
     switch (chance_below(chance, 4)) {
@@ -72,7 +72,7 @@ UNUSED int64_t odd_time(uint64_t *chance)
 static char odd_texts[16][300];
 static unsigned odd_texts_used;
 
-/* Good until the sixteenth after it. */
+/* Valid until the function has been called sixteen more times. */
 UNUSED struct wb_slice odd_text(uint64_t *chance)
 {
     static const char *const usual[] = {"",
@@ -123,7 +123,7 @@ UNUSED void make_history(uint64_t *chance, struct wb_history *history)
                                                         .status = (uint16_t)odd_number(chance, UINT16_MAX)};
 }
 
-/* A page with any values that a row may hold. */
+/* A page with random values, as far as a row can hold them. */
 UNUSED struct wb_webdb_page make_page(uint64_t *chance, struct wb_slice url, struct wb_slice surt)
 {
     struct wb_webdb_page page = {.url = url,

@@ -1,4 +1,4 @@
-/* test_contents.c - finding contents by MD5: the first entry of each and nothing else. */
+/* test_contents.c - finds contents by MD5: always the first entry, and nothing for other MD5s. */
 #include "../journal/edit_support.h"
 #include "base/bytes.h"
 #include "webdb/edition.h"
@@ -104,7 +104,7 @@ static void test_copies(void **state)
     expect_finds(ENTRIES);
 }
 
-/* Digests that somebody chose: crowded at both ends, doubling, differing in the last byte only. */
+/* Digests that somebody has chosen: crowded at both ends, doubling, different only in the last byte. */
 static void test_uneven(void **state)
 {
     (void)state;

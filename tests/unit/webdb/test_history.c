@@ -1,6 +1,6 @@
 /*
- * test_history.c - what visits leave behind: bins, sums, and the counts of the server's own times, against a naive list
- * of them.
+ * test_history.c - what a history keeps of visits (bins, sums, and the counts of the server's times), compared with a
+ * list of all visits.
  */
 #include "page_support.h"
 
@@ -50,7 +50,7 @@ struct told {
     bool changed;
 };
 
-/* The same from the whole list, by the definitions. */
+/* Computes the same from the whole list, by the definitions. */
 static void assert_history(const struct wb_history *history, const struct told *told, size_t count)
 {
     double unchanged = 0, days = 0;
@@ -127,11 +127,11 @@ static void test_ends(void **state)
     assert_true(history.visits == UINT32_MAX && history.changes == UINT32_MAX && history.changed[20] == UINT16_MAX);
     assert_true(history.modified_visits == UINT32_MAX && history.modified_changes == UINT32_MAX &&
                 !history.modified_lies);
-    /* No time went by: nothing is learned. */
+    /* A gap of 0 teaches nothing. */
     wb_history_visit(&same, 0, true, 0, BASE_MS);
     wb_history_visit(&same, -5, false, 0, BASE_MS);
     assert_memory_equal(&before, &same, sizeof same);
-    /* Whatever a server says is taken without overflow. */
+    /* Any time that a server may send is handled without overflow. */
     wb_history_visit(&same, 1, false, INT64_MIN, INT64_MAX);
     assert_int_equal(same.modified_visits, 1);
     wb_history_visit(&same, INT64_MAX, false, INT64_MAX, INT64_MIN);

@@ -1,4 +1,4 @@
-/* test_linklist.c - lists of links as bytes: what goes in comes out, cheaply, and no bytes do harm. */
+/* test_linklist.c - lists of links as bytes: they come back unchanged, are small, and no bytes cause a crash. */
 #include "../journal/edit_support.h"
 #include "base/bytes.h"
 #include "webdb/linklist.h"
@@ -32,7 +32,7 @@ static void expect_items(struct wb_slice piece, const struct wb_linkitem *items,
     assert_int_equal(wb_linklist_next(&list, &item), 0);
 }
 
-/* How many items come out of any bytes, with their rules checked; whole_out: the list ended well. */
+/* Reads a list from any bytes and checks its items; returns how many. *whole_out: the list was valid to its end. */
 static size_t walk_any(struct wb_slice piece, bool *whole_out)
 {
     struct wb_linklist list;
@@ -53,7 +53,7 @@ static size_t walk_any(struct wb_slice piece, bool *whole_out)
         *whole_out = more == 0;
     }
     assert_true(more == 0 || more == WB_E_CORRUPT);
-    if (more < 0) /* nothing more comes of a damaged one */
+    if (more < 0) /* a damaged list returns no more items */
         assert_int_equal(wb_linklist_next(&list, &item), 0);
     return count;
 }
@@ -82,7 +82,7 @@ static void test_one_item(void **state)
     wb_buf_release(&piece);
 }
 
-/* Every tag and flag there can be, not only those that are used today. */
+/* All possible tags and flags, not only those that are used today. */
 static void test_all_kinds(void **state)
 {
     struct wb_buf piece = WB_BUF_INIT;
@@ -97,7 +97,7 @@ static void test_all_kinds(void **state)
     wb_buf_release(&piece);
 }
 
-/* Anchors that come again in every pattern of three, and the longest ones. */
+/* Anchors that repeat in every pattern of three, and the longest anchors. */
 static void test_anchors_again(void **state)
 {
     struct wb_buf piece = WB_BUF_INIT;
@@ -131,7 +131,7 @@ static void test_appends(void **state)
     wb_buf_release(&piece);
 }
 
-/* A link to a page whose links have one or two anchors costs its number and hardly more. */
+/* If the links to a page have one or two anchors, a link costs hardly more than its number. */
 static void test_costs(void **state)
 {
     struct wb_buf piece = WB_BUF_INIT;
@@ -150,7 +150,7 @@ static void test_costs(void **state)
     wb_buf_release(&piece);
 }
 
-/* Items by chance: how many, how far apart, how many different anchors and kinds. */
+/* Random items: how many, how far apart, how many different anchors and kinds. */
 static size_t chance_items(uint64_t *chance, char (*words)[256])
 {
     size_t count = 1 + chance_below(chance, chance_below(chance, 8) ? 60 : WB_LINKLIST_ITEMS);
@@ -196,7 +196,7 @@ static void test_chance(void **state)
             walk_any(whole_piece, &whole);
             piece.ptr[at] = held;
         }
-        /* A copy of its own size: reading past a cut shows under a sanitizer. */
+        /* A copy of exactly this size, so that a sanitizer notices a read past its end. */
         size_t cut = chance_below(&chance, piece.len);
         char *copy = wb_alloc(cut + 1);
         memcpy(copy, piece.ptr, cut);
@@ -221,7 +221,7 @@ static void test_cut_anywhere(void **state)
     for (size_t cut = 0; cut < whole.len; cut++)
         expect_damaged(whole.ptr, cut);
     assert_int_equal(wb_buf_append_char(&piece, 1), 0);
-    expect_damaged(piece.ptr, piece.len); /* a number too many */
+    expect_damaged(piece.ptr, piece.len); /* one number too many */
     wb_buf_release(&piece);
 }
 
@@ -235,11 +235,11 @@ static void test_damage_by_hand(void **state)
     expect_damaged(overflow, sizeof overflow); /* the number after UINT64_MAX */
     expect_damaged("\x03\x0f\x01", 3);
     expect_damaged("\x03\x1f\x00\x05", 4);           /* no such kind */
-    expect_damaged("\x03\x11\x05" "abc\x07", 7);     /* an anchor longer than what is there */
+    expect_damaged("\x03\x11\x05" "abc\x07", 7);     /* an anchor longer than the rest */
     expect_damaged("\x01\x01\x01\x11\x01\x00\x07", 7); /* the anchor of the item before the first */
     expect_damaged("\x01\x01\x01\x11\x02\x00\x07", 7); /* the one before that */
-    expect_damaged("\x01\x02\x01\x11\x03\x00\x00\x07", 8); /* one by its place, not seen yet */
-    expect_damaged("\x01\x01\x02\x11\x00\x00\x00\x07", 8); /* anchors that nobody uses */
+    expect_damaged("\x01\x02\x01\x11\x03\x00\x00\x07", 8); /* a position whose anchor was not used yet */
+    expect_damaged("\x01\x01\x02\x11\x00\x00\x00\x07", 8); /* anchors that no item uses */
     expect_damaged("\x01\x01\x01\x11\x04\x00\x07", 7);     /* a run longer than the list */
     expect_damaged("\x02\x02\x11\x01\x01" "a\x07", 7);     /* the same of kinds */
     expect_damaged("\x02\x03\x11\x00\x11\x01" "a\x07", 8); /* kinds left over */

@@ -79,7 +79,7 @@ static int read_bytes(struct wb_slice bytes)
     return err;
 }
 
-/* What is read where bytes at a place are changed and the checksum is made to match. */
+/* Changes some bytes, corrects the checksum, and reads the result. */
 static int read_changed(size_t at, const void *bytes, size_t len)
 {
     struct wb_buf copy = WB_BUF_INIT;
@@ -116,7 +116,7 @@ static void test_damage(void **state)
     wb_buf_release(&whole);
 }
 
-/* Behind a checksum that holds: what cannot be is refused all the same. */
+/* Values that make no sense are refused even if the checksum is right. */
 static void test_nonsense(void **state)
 {
     (void)state;
@@ -148,7 +148,7 @@ static void test_faults(void **state)
         bool struck = wb_fault_struck();
         wb_fault_disarm();
         assert_int_equal(err < 0, struck);
-        assert_int_equal(wb_manifest_read(path, &found), 0); /* the old one or the new one, whole */
+        assert_int_equal(wb_manifest_read(path, &found), 0); /* the old one or the new one, complete */
         assert_true(found.rows == sample.rows || found.rows == other.rows);
         wb_manifest_release(&found);
         if (!struck)
@@ -211,7 +211,7 @@ static void test_remove(void **state)
 
     (void)state;
     assert_string_equal(edition + strlen(dir), "/webdb/00000012");
-    assert_int_equal(wb_edition_remove(edition), 0); /* not there */
+    assert_int_equal(wb_edition_remove(edition), 0); /* it does not exist */
     make_dir("webdb/00000012");
     char *file = wb_path_join(edition, WB_PAGES_FILE);
     assert_int_equal(wb_path_replace(file, WB_SLICE_LIT("pages")), 0);

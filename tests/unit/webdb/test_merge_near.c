@@ -1,6 +1,6 @@
 /*
- * test_merge_near.c - near duplicates: compared with a naive twin that looks at every pair, over webs made by chance;
- * and what is said must not depend on the order in which pages came or on how updates were split.
+ * test_merge_near.c - near duplicates, compared with a naive twin that looks at every pair of pages, for random webs.
+ * The result must not depend on the order in which pages arrived, nor on how the work was divided into updates.
  */
 #include "../journal/edit_support.h"
 #include "webdb/webdb.h"
@@ -13,7 +13,7 @@ struct one {
     bool content;
 };
 
-/* A page's URL sorts as its number does. */
+/* URLs sort in the same order as the numbers of their pages. */
 static void url_of(size_t number, char url_out[64])
 {
     snprintf(url_out, 64, "http://h%zu.example/%06zu", number % 7, number);
@@ -51,7 +51,7 @@ static bool counts(const struct one *one)
            !(one->flags & (WB_PAGE_GONE | WB_PAGE_BARRED | WB_PAGE_LOADED));
 }
 
-/* By the definition: the first page before it that is near. SIZE_MAX: none. */
+/* By the definition: the first page before it that is near, or SIZE_MAX. */
 static size_t expected(const struct one *web, const size_t *order, size_t at)
 {
     const struct one *own = &web[order[at]];
@@ -101,7 +101,7 @@ static struct wb_webdb_writer *open_writer(const char *dir)
     return writer;
 }
 
-/* Families around a few centres, by chance; some pages that belong to none. */
+/* Random families around a few centres, and some pages that belong to none. */
 static void make_web(uint64_t *chance, struct one *web, size_t count)
 {
     uint64_t centres[8];
@@ -162,7 +162,7 @@ static void test_model(void **state)
     }
 }
 
-/* One that changes leaves its family, and another one may become the first. */
+/* A page that changes leaves its family, and another one may become the first. */
 static void test_changes(void **state)
 {
     const char *dir = new_dir();
@@ -190,8 +190,8 @@ static void test_changes(void **state)
 }
 
 /*
- * A family that is larger than what one page is compared with, and all of one fingerprint: the first is found all the
- * same.
+ * A family that is larger than the number of pages that each page is compared with, all with one fingerprint: the first
+ * page is found all the same.
  */
 static void test_large_families(void **state)
 {

@@ -1,6 +1,6 @@
 /*
- * test_merge_rules.c - robots.txt in webdb: the newest of each site while it holds, from the journal through any number
- * of updates.
+ * test_merge_rules.c - robots.txt in webdb: the newest one of each site is kept until it expires, through any number of
+ * updates.
  */
 #include "webdb_support.h"
 #include "journal/journal.h"
@@ -40,7 +40,7 @@ static void update(const char *dir, int64_t now_ms, bool anew)
     assert_int_equal(wb_webdb_prune_journal(dir, &none, &freed), 0);
 }
 
-/* text NULL: nothing is remembered. */
+/* text NULL: no robots.txt must be known. */
 static void expect(const char *dir, const char *site, uint16_t status, const char *text)
 {
     struct wb_webdb_rules rules;
@@ -64,7 +64,7 @@ static void test_newest_that_holds(void **state)
     tell(dir, sites[0], NOW_MS - 2 * HOUR_MS, NOW_MS + 22 * HOUR_MS, 200, "Disallow: /old");
     tell(dir, sites[1], NOW_MS - HOUR_MS, NOW_MS + 23 * HOUR_MS, 404, "");
     tell(dir, sites[0], NOW_MS - HOUR_MS, NOW_MS + 23 * HOUR_MS, 200, "Disallow: /new");
-    /* What says nothing of the rules does not take the place of what does. */
+    /* An answer that says nothing about the rules does not replace one that does. */
     tell(dir, sites[0], NOW_MS, NOW_MS + 24 * HOUR_MS, 503, "");
     tell(dir, sites[0], NOW_MS, NOW_MS + 24 * HOUR_MS, 0, "");
     tell(dir, sites[2], NOW_MS - 30 * HOUR_MS, NOW_MS - 6 * HOUR_MS, 200, "Disallow: /over");
@@ -72,7 +72,7 @@ static void test_newest_that_holds(void **state)
     expect(dir, sites[0], 200, "Disallow: /new");
     expect(dir, sites[1], 404, "");
     expect(dir, sites[2], 0, NULL);
-    /* An older one that is told late, then nothing at all, then a damaged webdb. */
+    /* An older robots.txt that arrives late, then no news, then a damaged webdb. */
     tell(dir, sites[0], NOW_MS - 3 * HOUR_MS, NOW_MS + 21 * HOUR_MS, 200, "Disallow: /late");
     update(dir, NOW_MS + HOUR_MS, false);
     expect(dir, sites[0], 200, "Disallow: /new");
@@ -81,7 +81,7 @@ static void test_newest_that_holds(void **state)
     update(dir, NOW_MS + HOUR_MS, true);
     expect(dir, sites[0], 200, "Disallow: /new");
     expect(dir, sites[1], 404, "");
-    /* They end; the site is asked again. */
+    /* It expires; the site has to be asked again. */
     tell(dir, sites[2], NOW_MS + 30 * HOUR_MS, NOW_MS + 54 * HOUR_MS, 200, "");
     update(dir, NOW_MS + 30 * HOUR_MS, false);
     expect(dir, sites[0], 0, NULL);
@@ -110,7 +110,7 @@ static void test_row(void **state)
         assert_int_equal(wb_rulesrow_decode(wb_slice(row.ptr, 18), &found), WB_E_CORRUPT);
     }
     wb_put16(row.ptr + 16, 200);
-    wb_put64(row.ptr + 8, 5); /* over when it begins */
+    wb_put64(row.ptr + 8, 5); /* it expires before it was read */
     assert_int_equal(wb_rulesrow_decode(wb_buf_slice(&row), &found), WB_E_CORRUPT);
     wb_buf_release(&row);
 }
@@ -146,7 +146,7 @@ static void test_older_version(void **state)
     assert_int_equal(wb_path_kind(file), WB_PATH_FILE);
     wb_free(file);
     wb_free(path);
-    /* And no further one. */
+    /* The next update has nothing to do. */
     update(dir, NOW_MS, false);
     assert_int_equal(wb_webdb_open(dir, &webdb), 0);
     wb_webdb_count(webdb, &after);

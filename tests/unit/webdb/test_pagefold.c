@@ -1,4 +1,4 @@
-/* test_pagefold.c - what edits make of a page, rule by rule. Whole lives of pages: test_pagelife.c. */
+/* test_pagefold.c - what each edit does to a page, rule by rule. test_pagelife.c has whole lives of pages. */
 #include "fold_support.h"
 #include "base/date.h"
 
@@ -50,7 +50,7 @@ static void test_hints(void **state)
     assert_true(!b.fold.touched && page->hint_ms == T(0));
     apply(&b, EDIT(KNOWN, .time_ms = T(4), .hint_ms = T(3)));
     assert_true(b.fold.touched && page->hint_ms == T(3) && page->signals == 1);
-    apply(&b, EDIT(KNOWN, .time_ms = T(4), .hint_ms = T(3))); /* told twice */
+    apply(&b, EDIT(KNOWN, .time_ms = T(4), .hint_ms = T(3))); /* the same hint again */
     assert_int_equal(page->signals, 1);
     apply(&b, EDIT(KNOWN, .time_ms = T(5), .hint_ms = T(4)));
     assert_int_equal(page->signals, 2);
@@ -77,13 +77,13 @@ static void test_content(void **state)
     assert_true(page->last_changed_ms == 784111777000 && page->history.visits == 0 && page->history.fetch_count == 1);
     merge(&b);
     assert_same_text("etag", page->etag, WB_SLICE_LIT("\"1\""));
-    /* Told twice, and told of a time before: nothing but the day when it was first seen. */
+    /* The same visit again, and an earlier one: only the time when it was first seen changes. */
     assert_int_equal(apply(&b, VISIT(T(0), STORED, CONTENT(1))), 0);
     assert_false(b.fold.touched);
     assert_int_equal(apply(&b, VISIT(T(-5), STORED, CONTENT(9), .depth = 0)), 0);
     assert_true(b.fold.touched && page->first_seen_ms == T(-5) && page->md5[0] == 1 && page->depth == 2 &&
                 page->history.fetch_count == 1);
-    /* Unchanged, with 304: the status stays that of the content. */
+    /* Unchanged, with 304: the page keeps the status of its content. */
     assert_int_equal(apply(&b, VISIT(T(3), UNCHANGED, .has_content = true, .md5 = {1}, .status = 304, .lifetime = 10)),
                      1);
     assert_true(page->status == 200 && page->history.visits == 1 && page->history.changes == 0 &&
@@ -91,7 +91,7 @@ static void test_content(void **state)
     assert_true(page->last_changed_ms == 784111777000 && page->expires_ms == T(13) &&
                 page->history.fetches[1].status == 304);
     assert_same_text("modified", page->modified, WB_SLICE_EMPTY);
-    /* Changed, with a time that cannot be: clamped, and never believed again. */
+    /* Changed, with an impossible time: it is corrected, and the server is never believed again. */
     apply(&b, VISIT(T(4), STORED, CONTENT(2), .modified = WB_SLICE_LIT("Sun, 06 Nov 1994 08:49:37 GMT")));
     assert_true(page->last_changed_ms == T(3) + 1 && page->history.changes == 1 && page->history.modified_lies &&
                 page->expires_ms == 0);
@@ -120,7 +120,7 @@ static void test_last_modified(void **state)
     assert_true(page->last_changed_ms == T(1) / 1000 * 1000 && !page->history.modified_lies);
     assert_true(page->history.modified_visits == 1 && page->history.modified_changes == 1 &&
                 page->history.modified_days == 1);
-    /* The epoch is what servers say that do not know. */
+    /* Servers that do not know the time send the epoch. */
     apply(&b, VISIT(T(3), STORED, CONTENT(3), .modified = WB_SLICE_LIT("Thu, 01 Jan 1970 00:00:00 GMT")));
     assert_true(page->last_changed_ms == T(3) && page->history.modified_visits == 1);
     release(&b);
@@ -135,7 +135,7 @@ static void test_redirects(void **state)
     begin(&b);
     apply(&b, VISIT(T(0), STORED, CONTENT(1), .lifetime = 5, .etag = WB_SLICE_LIT("\"1\"")));
     merge(&b);
-    /* To another spelling of itself: the answer comes by itself. */
+    /* To another spelling of itself: the answer follows as a separate visit. */
     apply(&b, VISIT(T(1), REDIRECT, .status = 301, .location = WB_SLICE_LIT("https://example.org/x/")));
     assert_true(page->has_content && page->last_tried_ms == T(0) && page->location.len == 0 && !b.fold.touched);
     assert_int_equal(apply(&b, &(struct wb_pageedit){.kind = WB_PAGEEDIT_VISIT,
@@ -174,7 +174,7 @@ static void test_gone_and_failures(void **state)
     assert_true(page->failures == 0 && page->flags == 0 && page->last_seen_ms == T(2));
     apply(&b, EDIT(ASK, .time_ms = T(3)));
     assert_int_equal(page->asked_ms, T(3));
-    /* Nothing could be verified, long before the end, and at the end. */
+    /* Failures, long before its lifetime ends and at its end. */
     apply(&b, VISIT(T(4), LATER, .status = 503));
     assert_true(page->asked_ms == T(3) && page->expires_ms == T(12) && page->status == 200 && page->failures == 1);
     apply(&b, VISIT(T(12) - 1000, ERROR, .status = 0));
@@ -218,7 +218,7 @@ static void test_pushes(void **state)
     assert_int_equal(page->flags, WB_PAGE_WANTED | WB_PAGE_PUSHED);
     apply(&b, VISIT(T(8), STORED, CONTENT(1)));
     merge(&b);
-    /* Announced before the fetch, told after it. */
+    /* Announced before the fetch, but reported after it. */
     apply(&b, EDIT(PUSH, .time_ms = T(7), .count = WB_PUSH_CHANGED));
     assert_true(page->flags == WB_PAGE_WANTED && page->signals == 0 && !b.fold.touched);
     release(&b);
@@ -245,7 +245,7 @@ static void test_expunges(void **state)
     apply(&b, EDIT(EXPUNGE, .time_ms = T(7), .count = WB_EXPUNGE_BARRED));
     assert_true(page->flags == WB_PAGE_BARRED && page->first_seen_ms == T(1) && b.fold.touched);
     merge(&b);
-    /* Nothing but an explicit word changes it. */
+    /* Only an explicit edit changes a barred page. */
     assert_int_equal(apply(&b, EDIT(EXPUNGE, .time_ms = T(8), .count = WB_EXPUNGE_BARRED)), 1);
     apply(&b, EDIT(KNOWN, .time_ms = T(8), .wanted = true, .hint_ms = T(8)));
     apply(&b, EDIT(PUSH, .time_ms = T(8), .count = WB_PUSH_CHANGED));
@@ -300,7 +300,7 @@ static void test_additions(void **state)
     release(&b);
 }
 
-/* What a server sends is of any length; a row is not. */
+/* A server may send texts of any length, but a row has limits. */
 static void test_long_texts(void **state)
 {
     static char text[100000];
@@ -329,7 +329,7 @@ static void test_damaged_row(void **state)
     wb_pagefold_release(&fold);
 }
 
-/* Every allocation of a life fails once: told, nothing worse. */
+/* Every allocation fails once: there is an error and nothing worse. */
 static unsigned allocations, fail_at;
 
 static bool fail_one(void)

@@ -1,15 +1,15 @@
 /*
- * test_pagelife.c - random lives of a page against a model.
+ * test_pagelife.c - random lives of a page, compared with a model.
  *
  * The model keeps all events and answers each question by looking through them ("the last visit that brought an
- * answer"), where the code keeps a state. The lives are cut into merges at random places, edits and rows going through
- * their bytes, and edits are told twice.
+ * answer"), whereas the code keeps a state. The lives are cut into merges at random places, edits and rows pass through
+ * their bytes, and some edits come twice.
  */
 #include "fold_support.h"
 
 enum { EVENTS_MAX = 64 };
 
-/* All that happened to a page since it was one. */
+/* Everything that has happened to a page since it became one. */
 struct model {
     enum model_state { NOTHING, TARGET, PAGE, BARRED } state;
     int64_t first_seen_ms;
@@ -239,7 +239,7 @@ static void check_page(const struct model *m, const struct wb_pagefold *fold)
     assert_same_number("location", page->location.len > 0,
                        located >= 0 && is_visit(&m->events[located], BIT(REDIRECT)));
     check_history(m, page);
-    /* Whatever else: */
+    /* Always true: */
     assert_true(page->last_seen_ms == 0 || page->first_seen_ms <= page->last_seen_ms);
     assert_true(page->last_seen_ms <= page->last_tried_ms && (page->has_content || page->expires_ms == 0));
     assert_true(page->failures == 0 || page->last_tried_ms != 0);
@@ -261,7 +261,7 @@ static void note(struct model *m, const struct wb_pageedit *edit)
     m->events[m->count++] = *edit;
 }
 
-/* Whether an edit counts, and what it begins. */
+/* Decides whether an edit counts, and whether it starts a new state. */
 static void tell_model(struct model *m, const struct wb_pageedit *edit)
 {
     int64_t tried_ms = time_of(m, last_visit(m, m->count, ~0u)), seen_ms = time_of(m, last_visit(m, m->count, SEEN));
@@ -336,7 +336,7 @@ static struct wb_pageedit make_event(uint64_t *chance, int64_t time_ms)
     return edit;
 }
 
-/* A second time changes nothing; a push counts each time it is made. */
+/* The same edit again changes nothing, except that every push counts. */
 static void tell_again(struct bench *b, const struct wb_pageedit *edit)
 {
     struct wb_buf before = WB_BUF_INIT, after = WB_BUF_INIT;
@@ -351,7 +351,7 @@ static void tell_again(struct bench *b, const struct wb_pageedit *edit)
     wb_buf_release(&after);
 }
 
-/* Where an edit says that it touched nothing, the row is the same. */
+/* If an edit has touched nothing, the row must be the same. */
 static void tell_fold(struct bench *b, const struct wb_pageedit *edit)
 {
     struct wb_buf before = WB_BUF_INIT, after = WB_BUF_INIT;
@@ -382,7 +382,7 @@ static void test_lives(void **state)
         model = (struct model){0};
         begin(&b);
         for (unsigned i = 0; i < EVENTS_MAX; i++) {
-            /* Mostly later, now and then at the same moment, or told from long ago in a later merge. */
+            /* Mostly later, sometimes at the same time, or from long ago but in a later merge. */
             time_ms += chance_below(&chance, 5) ? (int64_t)chance_below(&chance, 3 * WB_DAY_MS) : 0;
             struct wb_pageedit edit = make_event(
                 &chance,

@@ -1,5 +1,5 @@
 /*
- * test_pagerow.c - rows and edits of pages come back as they were; other bytes are refused; they are as small as
+ * test_pagerow.c - rows and edits of pages come back unchanged, other bytes are refused, and they are as small as
  * promised.
  */
 #include "page_support.h"
@@ -18,7 +18,7 @@ static void test_pages_come_back(void **state)
     for (unsigned i = 0; i < 40000; i++) {
         const char *url = page_urls[chance_below(&chance, COUNT(page_urls))];
         surt_of(url, &surt);
-        /* Where the SURT is not told the URL is written out. */
+        /* Without the SURT the whole URL is stored. */
         bool told = chance_below(&chance, 8);
         struct wb_webdb_page page = make_page(&chance, wb_slice_str(url), told ? wb_buf_slice(&surt) : WB_SLICE_EMPTY);
         wb_buf_clear(&row);
@@ -34,7 +34,7 @@ static void test_pages_come_back(void **state)
     wb_buf_release(&mem);
 }
 
-/* The URLs that need no text, by hand: how many bytes a page takes that was only heard of. */
+/* Which URLs need no text, and how many bytes a page takes that was only mentioned. */
 static void test_sizes(void **state)
 {
     static const struct {
@@ -118,7 +118,7 @@ static void test_bytes(void **state)
     wb_buf_release(&row);
 }
 
-/* Every cut and every changed byte gives a page or WB_E_CORRUPT; what is a page can be written and read again. */
+/* Rows that are cut off or changed give a page or WB_E_CORRUPT; a page can be written and read again. */
 static void test_damage(void **state)
 {
     uint64_t chance = test_seed();
@@ -151,7 +151,7 @@ static void test_damage(void **state)
     assert_true(pages > 100 && refused > 100);
     assert_int_equal(wb_pagerow_decode(wb_buf_slice(&surt), wb_slice("\x80\x80\x80\x80\x08\0", 6), &mem, &page),
                      WB_E_CORRUPT);
-    /* Rows whose SURT is that of no page. */
+    /* Rows whose key is not the SURT of a page. */
     static const char *const surts[] = {"",         "x",       "org,example)", "org,example)ftp:/x",
                                         "mailto:x", "com:x)/", "1,a)/",        "a.b)/x"};
     for (size_t i = 0; i < COUNT(surts); i++)
@@ -166,7 +166,7 @@ static void test_damage(void **state)
 
 #define BYTES(text) {text, sizeof(text) - 1}
 
-/* Each wrong in one thing; the first is right. */
+/* Each has one mistake, except the first, which is valid. */
 static void test_bad_rows(void **state)
 {
     static const struct wb_slice rows[] = {
@@ -334,7 +334,7 @@ static void test_edits_come_back(void **state)
     wb_buf_release(&mem);
 }
 
-/* What there is most of, targets of links, takes a byte and its id. */
+/* Most edits are targets of links; such an edit takes one byte and its id. */
 static void test_edit_sizes(void **state)
 {
     struct wb_pageedit edit = {.kind = WB_PAGEEDIT_TARGET,

@@ -1,7 +1,4 @@
-/*
- * test_webdb_check.c - an edition that is right has no problem; every kind of disagreement and damage is noticed, in
- * the file it is in.
- */
+/* test_webdb_check.c - a correct edition has no problems; every disagreement and damage is reported, with its file. */
 #include "webdb_harms.h"
 
 struct seen {
@@ -24,7 +21,7 @@ static void note_problem(void *context, const char *file, uint64_t offset, const
     seen->problems++;
 }
 
-/* Whether a problem of a file was told in words that hold these. */
+/* Whether a problem of this file was reported with these words. */
 static bool names(const struct seen *seen, const char *file, const char *words)
 {
     for (size_t i = 0; i < seen->problems && i < COUNT(seen->files); i++) {
@@ -105,7 +102,7 @@ static void test_count(void **state)
     (void)state;
     sample(&parts);
     write_parts(dir, 2, &parts);
-    write_parts(dir, 3, &parts); /* the newest one is looked at */
+    write_parts(dir, 3, &parts); /* the newest edition is checked */
     assert_int_equal(wb_webdb_check(dir, note_problem, &seen, &count), 0);
     assert_true(count.edition == 3 && count.pages == parts.manifest.count.pages && count.links == parts.in_count);
     assert_true(count.bytes > count.link_bytes && count.link_bytes > 0);
@@ -130,7 +127,7 @@ static void test_disagreements(void **state)
     }
 }
 
-/* Thousands of problems in a file are not told one by one. */
+/* If a file has thousands of problems, not all of them are reported. */
 static void test_told_few(void **state)
 {
     struct parts parts;
@@ -187,10 +184,7 @@ static void test_damaged_bytes(void **state)
     free_parts(&parts);
 }
 
-/*
- * Where the disk or memory fails the check says so, or calls what it could not read a problem; it never says that all
- * is well.
- */
+/* If the disk or memory fails, the check reports an error or a problem; it never reports success. */
 static void test_faults(void **state)
 {
     const char *dir = new_dir();
@@ -219,7 +213,7 @@ static void count_problem(void *context, const char *file, uint64_t offset, cons
     ++*(unsigned *)context;
 }
 
-/* An edition that goes away while it is looked at is no problem: the one that replaced it is looked at. */
+/* If an edition is replaced while it is checked, its successor is checked instead. */
 static void test_replaced_meanwhile(void **state)
 {
     const char *dir = new_dir();
@@ -231,7 +225,7 @@ static void test_replaced_meanwhile(void **state)
     sample(&parts);
     write_parts(dir, 1, &parts);
     struct child child = start_child(publish_for_ever, (void *)(uintptr_t)dir);
-    for (int i = 0; i < 100 || newest < 3; i++) { /* until it did happen */
+    for (int i = 0; i < 100 || newest < 3; i++) { /* until it has happened */
         struct wb_webdb_count count;
         assert_int_equal(wb_webdb_check(dir, count_problem, &problems, &count), 0);
         assert_true(count.edition >= 1 && count.pages == parts.manifest.count.pages);

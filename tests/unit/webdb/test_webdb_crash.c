@@ -1,10 +1,10 @@
 /*
- * test_webdb_crash.c - writers that die. Afterwards the newest edition is the old one as it was, or the new one
- * complete; the next writer goes on from there and removes what was left.
+ * test_webdb_crash.c - writers that die. Afterwards the newest edition is the old one, unchanged, or the new one,
+ * complete; the next writer continues from there and removes what was left.
  *
- * The calls that change files are put in place of the C library's here: a child dies before or after any one of them;
- * what is not synced when an edition gets its name is noticed. Nothing is synced really, since kill -9 does not need
- * it.
+ * This file replaces the calls of the C library that change files: a child dies before or after any one of them, and a
+ * file that is not synced when its edition gets its name is noticed. Nothing is really synced, because kill -9 does not
+ * need it.
  */
 #include "webdb_compare.h"
 
@@ -24,7 +24,7 @@ static uint64_t seed;
 struct steps {
     atomic_uint done;     /* moments before and after calls, so far */
     unsigned die_at;      /* 0: never */
-    atomic_uint unsynced; /* files that were, when they got their place */
+    atomic_uint unsynced; /* files that were not synced when their edition got its name */
     atomic_uint published;
 };
 static struct steps *steps; /* shared with children */
@@ -190,7 +190,7 @@ static uint32_t newest_edition(const char *dir)
     return count.edition;
 }
 
-/* Nothing but the newest edition takes space. */
+/* Only the newest edition is left on disk. */
 static void check_space(const char *dir)
 {
     struct wb_webdb *webdb = NULL;
@@ -211,7 +211,7 @@ struct deaths {
     uint32_t edition;     /* of before */
 };
 
-/* The update dies at a moment; false where it came to its end before. */
+/* Kills the update at a given moment. Returns false if it had ended before. */
 static bool die_once(struct deaths *d, unsigned at, unsigned threads)
 {
     static struct twin further;
@@ -233,7 +233,7 @@ static bool die_once(struct deaths *d, unsigned at, unsigned threads)
     if (edition)
         same_as_newest(edition == d->edition ? &d->before : &d->after, dir);
     check_clean(dir);
-    /* The next writer removes what is left, whether or not it has something to do. */
+    /* The next writer removes the leftovers, even if it has nothing else to do. */
     worked(wb_webdb_writer_open(dir, NULL, &writer));
     worked(wb_webdb_writer_close(writer, NULL));
     if (edition)
@@ -330,7 +330,7 @@ static void update_on(void *context, int to)
     }
 }
 
-/* Whatever edition a reader gets is one that was made, whole. */
+/* A reader always gets one of the editions that were written, complete. */
 static void read_for(const char *dir, uint64_t microseconds)
 {
     struct timespec now, end;

@@ -1,9 +1,9 @@
 /*
  * test_webdb_fault.c - what can go wrong around the web database: every allocation and every file operation fails once,
  * the disk is full, bytes are damaged, somebody else is writing, somebody still reads the old edition. There is always
- * an error that says something, and the old edition is as it was.
+ * a clear error, and the old edition stays as it was.
  *
- * Leaks are found by LeakSanitizer at the end of the program. Nothing is synced really: it would only take time.
+ * LeakSanitizer finds leaks at the end of the program. Nothing is really synced, which would only take time.
  */
 #include "webdb_digest.h"
 
@@ -30,7 +30,7 @@ static char template_dir[96], work_dir[96];
 static struct twin before, after;
 static struct twin_batch batch;
 static uint64_t before_digest;
-enum { GENERATION = 2 }; /* of the template */
+enum { EDITION = 2 }; /* of the template */
 
 /* The working directory is a fresh copy of the template. */
 static void prepare(void)
@@ -41,7 +41,7 @@ static void prepare(void)
 
 static void file_of(const char *dir, const char *name, char path_out[256])
 {
-    snprintf(path_out, 256, "%s/webdb/%08d/%s", dir, GENERATION, name);
+    snprintf(path_out, 256, "%s/webdb/%08d/%s", dir, EDITION, name);
 }
 
 /* ---- the operations -------------------------------------------------------------------------- */
@@ -78,7 +78,7 @@ static int do_check(void)
     unsigned problems = 0;
     int err = wb_webdb_check(work_dir, count_problem, &problems, &count);
 
-    assert_true(problems == 0 || wb_fault_struck()); /* a file that cannot be read is a problem, too */
+    assert_true(problems == 0 || wb_fault_struck()); /* a file that cannot be read is a problem too */
     return err;
 }
 
@@ -108,7 +108,7 @@ static const struct operation {
     const char *name;
     int (*run)(void);
     bool writes;
-    unsigned least[6]; /* operations of each kind that it has at least: fewer would mean that nothing is made to fail */
+    unsigned least[6]; /* at least so many operations of each kind; with fewer, nothing would be tested */
 } operations[] = {
     {"update", do_update, true, {200, 15, 10, 10, 8, 1}},
     {"update with threads", do_update_threads, true, {200, 15, 10, 10, 8, 1}},
@@ -140,22 +140,22 @@ static uint32_t newest(const char *dir)
     return count.edition;
 }
 
-/* The old edition, or the new one, whole; and a writer that works. */
+/* The old edition or the new one must be there, complete, and a writer must work. */
 static void check_after(const struct operation *operation, int err)
 {
     uint32_t edition = newest(work_dir);
 
-    assert_true(edition == GENERATION || (operation->writes && edition == GENERATION + 1));
-    assert_true(err < 0 || !operation->writes || edition == GENERATION + 1);
-    same_as_newest(edition == GENERATION ? &before : &after, work_dir);
+    assert_true(edition == EDITION || (operation->writes && edition == EDITION + 1));
+    assert_true(err < 0 || !operation->writes || edition == EDITION + 1);
+    same_as_newest(edition == EDITION ? &before : &after, work_dir);
     check_clean(work_dir);
-    if (edition == GENERATION && operation->run != do_journal_calls)
+    if (edition == EDITION && operation->run != do_journal_calls)
         worked(do_update());
     if (operation->run != do_journal_calls)
         same_as_newest(&after, work_dir);
 }
 
-/* Runs with the nth operation of the kind failing; false where there was no nth. */
+/* Makes the nth operation of a kind fail. Returns false if there were fewer. */
 static bool strike(const struct operation *operation, size_t kind, uint64_t nth)
 {
     prepare();
@@ -183,7 +183,7 @@ static void test_operation(void **state)
 
     for (size_t kind = 0; kind < COUNT(kinds); kind++) {
         uint64_t nth = 1;
-        /* All of the first ones, then fewer and fewer. */
+        /* The first ones all, then fewer and fewer. */
         while (strike(operation, kind, nth))
             nth += nth < 30 ? 1 : 1 + chance_below(&chance, nth / 4);
         if (nth <= operation->least[kind])
@@ -247,12 +247,12 @@ static void test_stopped(void **state)
         err = twin_close_writer(writer, &batch, NULL);
         stopped += err == WB_E_STOPPED;
         if (err == WB_E_STOPPED) {
-            assert_int_equal(newest(work_dir), GENERATION);
+            assert_int_equal(newest(work_dir), EDITION);
             check_tidy(work_dir);
         }
     }
     assert_int_equal(err, 0);
-    assert_true(stopped >= 4); /* once a table */
+    assert_true(stopped >= 4); /* once per table */
     same_as_newest(&after, work_dir);
 }
 
@@ -291,7 +291,7 @@ static void test_two_writers(void **state)
     wb_webdb_writer_abandon(other);
 }
 
-/* A reader in the middle of its walks goes on in its own edition while two more are published. */
+/* A reader can finish its walks in its own edition while two more are published. */
 static void test_old_reader(void **state)
 {
     struct wb_webdb *webdb = NULL;
@@ -325,7 +325,7 @@ static void test_old_reader(void **state)
     assert_int_equal(links_seen, count.links);
     same_as_twin(&before, webdb);
     wb_webdb_close(webdb);
-    assert_int_equal(newest(work_dir), GENERATION + 2);
+    assert_int_equal(newest(work_dir), EDITION + 2);
 }
 
 /* ---- damage ---------------------------------------------------------------------------------- */
@@ -347,7 +347,7 @@ static uint64_t size_of(const char *path)
     return (uint64_t)st.st_size;
 }
 
-/* Readers and merge either notice, naming the file, or the damage cannot be seen; nothing is lost. */
+/* Readers and the merge report the damage with the name of the file, or it has no effect; nothing is lost. */
 static void check_damaged(const struct damaged_file *file, uint64_t at)
 {
     struct wb_webdb_count count;
@@ -373,7 +373,7 @@ static void check_damaged(const struct damaged_file *file, uint64_t at)
         fail_msg("%s, byte %llu: the merge says %d %s", file->name, (unsigned long long)at, err, wb_error_message());
 }
 
-/* Each byte of a small file, some of a larger one. Put right again, everything is there. */
+/* Every byte of a small file, some of a larger one. When it is repaired, everything is there again. */
 static void test_damage(void **state)
 {
     const struct damaged_file *file = *state;
@@ -438,7 +438,7 @@ static int update_telling(unsigned *problems)
     return wb_webdb_writer_close(writer, NULL);
 }
 
-/* Damage costs the records concerned, and is told; a torn end is none; either way there is a sound edition. */
+/* A damaged record is skipped and reported; a torn end is not damage; either way there is a correct edition. */
 static void test_damaged_journal(void **state)
 {
     uint64_t chance = seed, digest;
@@ -459,12 +459,12 @@ static void test_damaged_journal(void **state)
             change_byte(path, at, (uint8_t)(1 << chance_below(&chance, 8)));
         worked(update_telling(&problems));
         told += problems > 0;
-        assert_true(newest(work_dir) <= GENERATION + 1);
+        assert_true(newest(work_dir) <= EDITION + 1);
         check_clean(work_dir);
         worked(read_all(work_dir, &digest));
         problems = 0;
-        worked(update_telling(&problems)); /* what was told once is not told for ever */
-        assert_true(newest(work_dir) <= GENERATION + 1);
+        worked(update_telling(&problems)); /* what was reported once is not reported again */
+        assert_true(newest(work_dir) <= EDITION + 1);
     }
     assert_true(told > 10);
 }
@@ -481,7 +481,7 @@ static int begin(void **state)
         return -1;
     snprintf(template_dir, sizeof template_dir, "%s", new_dir());
     snprintf(work_dir, sizeof work_dir, "%s", new_dir());
-    for (unsigned i = 0; i < GENERATION; i++) {
+    for (unsigned i = 0; i < EDITION; i++) {
         twin_batch_make(&batch, chance_next(&chance), 1790000000000 + 1000 * i, 200, 60);
         worked(twin_write_journal(template_dir, &batch));
         worked(twin_update(template_dir, &batch, 0, 1, NULL));

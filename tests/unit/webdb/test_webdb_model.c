@@ -1,7 +1,7 @@
 /*
- * test_webdb_model.c - random mixes of every operation of a writer, and of what the journal tells, over several
- * editions; after each the database must look like its naive twin through every call of a reader. Then the same with
- * lists and tables that are longer than what is kept in memory.
+ * test_webdb_model.c - random mixes of every operation of a writer, and of records of the journal, over several
+ * editions. After each, every call of a reader must show the same as the naive twin. Then the same with lists and
+ * tables that do not fit in memory.
  *
  * A trace is a function of its seed (WEBBASE_SEED).
  */
@@ -24,7 +24,7 @@ struct trace {
     uint32_t edition;
 };
 
-/* A writer that is given up changes nothing, and takes nothing from the journal. */
+/* A writer that is abandoned changes nothing and takes nothing from the journal. */
 static void abandon_some(struct trace *t)
 {
     struct wb_webdb_writer *writer = NULL;
@@ -86,7 +86,7 @@ static void check_merge(const struct trace *t, const struct wb_webdb_merge *merg
     assert_int_equal(merge->records, twin_count_records(&t->batch));
 }
 
-/* Into a log of its own, or into one that is open all the time. */
+/* Writes to a new log, or to one that stays open. */
 static void write_journal(struct trace *t)
 {
     if (!t->log && chance_below(&t->chance, 3) == 0)
@@ -98,7 +98,7 @@ static void write_journal(struct trace *t)
     worked(twin_append_journal(t->log, &t->batch));
     if (chance_below(&t->chance, 3))
         return;
-    /* Ended cleanly, or as in a crash. */
+    /* The log ends cleanly, or as after a crash. */
     if (chance_below(&t->chance, 2))
         worked(wb_journal_writer_finish(t->log));
     wb_journal_writer_close(t->log);
@@ -156,7 +156,7 @@ static void test_traces(void **state)
     }
 }
 
-/* Nothing to do makes no edition; nothing at all is no database. */
+/* Without anything to merge there is no new edition, and without any data no database. */
 static void test_nothing(void **state)
 {
     const char *dir = new_dir();
@@ -278,7 +278,7 @@ struct crowd {
     uint64_t links, old, renewed;
 };
 
-/* Links to the hub come in order of their sources, each once. */
+/* The links to the hub come in the order of their sources, each once. */
 static struct crowd count_crowd(const char *dir)
 {
     struct wb_webdb *webdb = NULL;
@@ -346,7 +346,7 @@ static void test_long_lists(void **state)
     assert_int_equal(count_links_from(dir, hub.md5), OUT_LINKS);
     check_clean(dir);
 
-    /* A third of the pages gets another content, another third goes, in the rest some links get other words. */
+    /* A third of the pages gets another content, a third is removed, and in the rest some links get other anchors. */
     worked(wb_webdb_writer_open(dir, &small, &writer));
     add_crowd(writer, 0, 3, 1, "new");
     expunge_crowd(dir, 1, 3);

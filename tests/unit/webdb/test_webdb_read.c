@@ -1,4 +1,4 @@
-/* test_webdb_read.c - every way to read an edition, compared with the arrays that it was written from. */
+/* test_webdb_read.c - reads editions in every way and compares with the arrays that they were written from. */
 #include "webdb_expect.h"
 
 
@@ -97,7 +97,7 @@ static void test_spellings(void **state)
     free_parts(&parts);
 }
 
-/* Walks of all kinds at once on one handle, with single reads in between. */
+/* All kinds of walks at the same time on one handle, with single reads in between. */
 static void test_walks_at_once(void **state)
 {
     const char *dir = new_dir();
@@ -113,7 +113,7 @@ static void test_walks_at_once(void **state)
     make_parts(&chance, 300, 5, 4000, &parts);
     parts.piece_items = 50;
     write_parts(dir, 1, &parts);
-    for (size_t i = 0; i < parts.page_count; i++) /* the one with most links */
+    for (size_t i = 0; i < parts.page_count; i++) /* the page with the most links */
         linked = parts.degrees[i] > parts.degrees[linked] ? i : linked;
     size_t first = 0;
     while (parts.in[first].owner != linked)
@@ -144,7 +144,7 @@ static void test_walks_at_once(void **state)
     free_parts(&parts);
 }
 
-/* Rows so large that few fit at once when pages are read by MD5. */
+/* Rows that are so large that only a few fit at once when pages are read by MD5. */
 static void test_large_rows(void **state)
 {
     const char *dir = new_dir();
@@ -167,7 +167,7 @@ static void test_large_rows(void **state)
     free_parts(&parts);
 }
 
-/* The newest one is opened; a reader keeps what it opened when that is removed. */
+/* The newest edition is opened, and a reader keeps the one it has opened even if that is removed. */
 static void test_editions(void **state)
 {
     const char *dir = new_dir();
@@ -208,7 +208,7 @@ static void test_missing_file(void **state)
     assert_int_equal(wb_webdb_open(dir, &webdb), WB_E_CORRUPT);
     assert_null(webdb);
     assert_non_null(strstr(wb_error_message(), WB_DEGREES_FILE));
-    parts.degree_count--; /* there, and of another size */
+    parts.degree_count--; /* the file is there, but has another size */
     write_parts(dir, 1, &parts);
     assert_int_equal(wb_webdb_open(dir, &webdb), WB_E_CORRUPT);
     wb_free(edition);
@@ -230,7 +230,7 @@ static void test_replaced_meanwhile(void **state)
     write_parts(dir, 1, &parts);
     struct child child = start_child(publish_for_ever, (void *)(uintptr_t)dir);
     uint32_t newest = 1;
-    for (int i = 0; i < 300 || newest < 3; i++) { /* until it did happen */
+    for (int i = 0; i < 300 || newest < 3; i++) { /* until it has happened */
         assert_int_equal(wb_webdb_open(dir, &webdb), 0);
         expect_get_page(webdb, &parts.pages[i % 20]);
         wb_webdb_close(webdb);
@@ -273,7 +273,7 @@ static int walk_links(int err, struct wb_webdb_links *links)
     return more;
 }
 
-/* Everything once, in an edition that has `linked`; what failed first is returned. */
+/* Reads everything once, in an edition that has the page `linked`. Returns the first error. */
 static int read_everything(const char *dir, const struct wb_webdb_page *linked)
 {
     struct wb_webdb *webdb = NULL;
@@ -305,7 +305,7 @@ static int read_everything(const char *dir, const struct wb_webdb_page *linked)
     return err;
 }
 
-/* An edition, and a page of it that has content and links on both sides. */
+/* Makes an edition, and returns a page that has content and links in both directions. */
 static const struct wb_webdb_page *make_linked(const char *dir, struct parts *parts)
 {
     uint64_t chance = 99;
@@ -341,7 +341,7 @@ static void test_faults(void **state)
     free_parts(&parts);
 }
 
-/* Bytes of tables and columns changed: what is read is right, or an error that speaks of damage; never "not found". */
+/* Changed bytes: readers get the right data or an error about damage, never "not found". */
 static void test_damage(void **state)
 {
     static const char *const names[] = {WB_PAGES_FILE,   WB_CONTENTS_FILE, WB_OUTLINKS_FILE, WB_INLINKS_FILE,
@@ -376,7 +376,7 @@ static void test_damage(void **state)
     free_parts(&parts);
 }
 
-/* Files that are whole and do not agree: numbers that lead nowhere. */
+/* Files that are intact but do not agree: numbers of things that do not exist. */
 static void test_disagreement(void **state)
 {
     const char *dir = new_dir();

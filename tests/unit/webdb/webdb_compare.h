@@ -1,15 +1,15 @@
 /*
- * webdb_compare.h - whether a reader of the web database sees exactly what the twin holds: through every call, in the
- * order promised. Fails the test where it does not, or (compare_quiet) says so.
+ * webdb_compare.h - checks that a reader of the web database sees exactly what the twin has, through every call and in
+ * the promised order. If not, the test fails; with compare_quiet, the caller is told instead.
  */
 #ifndef WB_TESTS_WEBDB_COMPARE_H
 #define WB_TESTS_WEBDB_COMPARE_H
 
 #include "webdb_twin_writer.h"
 
-/* For tests that want to know, not to fail: what differs is not printed and ends the comparison by a jump. */
+/* For tests that want to know and not to fail: nothing is printed, and a longjmp() ends the comparison. */
 static jmp_buf *compare_quiet;
-static int compare_error; /* of the reader, where that was the reason */
+static int compare_error; /* of the reader, if that was the reason */
 
 #define same(cond, url) ((cond) ? (void)0 : differs(#cond, (url), __LINE__))
 
@@ -20,7 +20,7 @@ UNUSED void differs(const char *what, unsigned url, int line)
     fail_msg("line %d, page %s: %s (last message: %s)", line, twin_texts[url][0], what, wb_error_message());
 }
 
-/* 0 and more are what a call gave; less ends the comparison. */
+/* Passes on the result of a call; an error ends the comparison. */
 UNUSED int worked(int err)
 {
     if (err < 0) {
@@ -65,7 +65,7 @@ static void same_history(const struct wb_history *a, const struct wb_history *b,
                  a->fetches[i].status == b->fetches[i].status, url);
 }
 
-/* What only pages that were added by hand are known to have. */
+/* Facts that only pages have that were added directly. */
 static void same_all(const struct wb_webdb_page *page, const struct wb_webdb_page *row, unsigned url)
 {
     same(page->flags == row->flags, url);
@@ -102,7 +102,7 @@ static void same_page(const struct twin *twin, unsigned url, const struct wb_web
         same_all(page, row, url);
 }
 
-/* The pages of a walk are those of the twin for which wanted() says so, in order of SURT. */
+/* The walk must return the pages of the twin for which wanted() is true, in the order of SURTs. */
 static void same_walk(const struct twin *twin, struct wb_webdb_pages *pages, int site, int md5)
 {
     struct wb_webdb_page page;
@@ -179,7 +179,7 @@ static void same_pages(const struct twin *twin, struct wb_webdb *webdb)
 
 /* ---- links ----------------------------------------------------------------------------------- */
 
-/* Where a page is there its URL is the page's; otherwise some spelling of it. */
+/* If there is a page, the URL is that of the page; otherwise any spelling of it. */
 static void same_link(const struct twin *twin, const struct wb_webdb_link *link, unsigned md5, unsigned url)
 {
     const struct twin_link *twin_link = &twin->links[md5][url];
@@ -194,7 +194,7 @@ static void same_link(const struct twin *twin, const struct wb_webdb_link *link,
     same(link->tag == twin_link->tag && link->flags == twin_link->flags, url);
 }
 
-/* md5, url: of all links those, -1 being any; in order of target, then of source. */
+/* The links with this md5 and url (-1: any), in the order of targets, then sources. */
 static void same_links(const struct twin *twin, struct wb_webdb_links *links, int md5, int url)
 {
     struct wb_webdb_link link;
@@ -338,7 +338,7 @@ UNUSED struct webdb_dir look_into(const char *dir)
     return found;
 }
 
-/* One edition and nothing beside it. */
+/* There must be one edition and nothing else. */
 UNUSED void check_tidy(const char *dir)
 {
     struct webdb_dir found = look_into(dir);

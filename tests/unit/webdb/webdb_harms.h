@@ -25,7 +25,7 @@ static void harm_row_content_lost(struct parts *parts)
     struct wb_webdb_page *page = page_with_content(parts);
 
     page->has_content = false;
-    page->flags |= WB_PAGE_LOADED; /* the counts of fetched pages would tell of it otherwise */
+    page->flags |= WB_PAGE_LOADED; /* otherwise the count of fetched pages would differ too */
 }
 
 static void harm_entry_page(struct parts *parts)
@@ -111,7 +111,7 @@ static void harm_out_owner_beyond(struct parts *parts)
     parts->out[parts->out_count - 1].owner = parts->content_count;
 }
 
-/* The second entry of a content is no content. */
+/* The second entry of a content does not name it. */
 static void harm_out_owner_copy(struct parts *parts)
 {
     for (size_t i = 1; i < parts->content_count; i++) {
@@ -342,7 +342,7 @@ static void harm_list(struct parts *parts)
     parts->last_value = WB_SLICE_LIT("\x03\x11\x00");
 }
 
-/* The first piece of a list and the second change places. */
+/* Exchanges the first two pieces of a list. */
 static void harm_piece_order(struct parts *parts)
 {
     struct part_link held[7];

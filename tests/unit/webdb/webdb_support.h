@@ -1,6 +1,6 @@
 /*
- * webdb_support.h - editions written by hand, without a merge: the parts of one as plain arrays, which a test makes by
- * chance, changes as it likes, and writes to files. Header only; every test program is one file.
+ * webdb_support.h - editions written without a merge: the parts of an edition as plain arrays, which a test fills with
+ * random data, changes as it likes, and writes to files. Header only, because every test program is one file.
  */
 #ifndef WB_TESTS_WEBDB_SUPPORT_H
 #define WB_TESTS_WEBDB_SUPPORT_H
@@ -41,7 +41,7 @@ struct parts {
     struct wb_slice rules_key, rules_row; /* a row of robots.txt; key NULL: none */
     struct part_site *sites;
     size_t site_count;
-    struct wb_manifest manifest;  /* its bytes are filled in when the files are there, plus bytes_off */
+    struct wb_manifest manifest;  /* its bytes are filled in when the files are written, plus bytes_off */
     uint64_t bytes_off, link_bytes_off;
     size_t piece_items;           /* 0: as many as a piece holds */
     bool skip_piece;              /* the second piece of a list is left out */
@@ -86,7 +86,7 @@ static void set_url(struct wb_webdb_page *page, const char *url)
     wb_buf_release(&surt);
 }
 
-/* A row by chance: pages with and without content, copies of others, mere targets, pages of a loaded graph. */
+/* A random row: pages with and without content, copies, mere targets, pages of a loaded graph. */
 static void chance_row(uint64_t *chance, struct parts *parts, size_t i, unsigned sites)
 {
     struct wb_webdb_page *page = &parts->pages[i];
@@ -365,7 +365,7 @@ static uint64_t write_rules(const struct parts *parts, const char *edition)
     return stat.bytes;
 }
 
-/* What editions of version 2 have beyond those of version 1. */
+/* The files that editions of version 1 do not have. */
 static uint64_t write_version_2(const struct parts *parts, const char *edition)
 {
     uint8_t *near = wb_alloc_zero(parts->near_count + 1, 4);

@@ -1,11 +1,11 @@
 /*
  * webdb_twin.h - a naive twin of the web database: every page in an array, every link in a matrix, edits applied one
- * after another.
+ * after the other.
  *
- * Few URLs and few contents, so that everything happens to everything: URLs that begin with one another, ports, two
- * spellings of each; contents that differ in their last byte. A batch of edits is a function of its seed. The same
- * batch goes to a writer (partly by its calls, partly through the journal) and to the twin, which then must look the
- * same through every call of a reader. Header only; every test program is one file.
+ * There are few URLs and few contents, so that everything happens to everything: URLs that are prefixes of others,
+ * ports, two spellings of each; contents that differ in the last byte. A batch of edits is a function of its seed. The
+ * same batch goes to a writer (partly by its calls, partly through the journal) and to the twin; then every call of a
+ * reader must show the same. Header only, because every test program is one file.
  */
 #ifndef WB_TESTS_WEBDB_TWIN_H
 #define WB_TESTS_WEBDB_TWIN_H
@@ -32,7 +32,7 @@ enum twin_kind {
     TWIN_ADD_SCORE,
     TWIN_ADD_ABSENT,      /* with a link where link.there */
     TWIN_LINK,
-    TWIN_JOURNAL,         /* from here on: what the journal tells */
+    TWIN_JOURNAL,         /* from here on: records of the journal */
     TWIN_VISIT = TWIN_JOURNAL,
     TWIN_SEED,
     TWIN_HINT,
@@ -68,8 +68,8 @@ struct twin_edit {
 struct twin_page {
     bool there;
     struct wb_webdb_page row; /* its texts are constants, or the twin's URLs */
-    bool by_hand;             /* as it was given: everything is compared */
-    bool spelled_anyhow;      /* barred before it was a page: any spelling will do */
+    bool by_hand;             /* it was added directly, so everything is compared */
+    bool spelled_anyhow;      /* barred before it was a page: any spelling is right */
 };
 
 struct twin {
@@ -81,7 +81,7 @@ struct twin_batch {
     struct twin_edit edits[TWIN_EDITS_MAX]; /* in order of arrival */
     size_t count;
     int64_t now_ms;
-    /* Looks at each page that is about to be written, with what was known about its site before; NULL: nobody looks. */
+    /* Called for each page that is about to be written, with what was known about its site; may be NULL. */
     void (*look)(void *context, const struct wb_webdb_page *page, const struct wb_webdb_site *site);
     void *look_context;
 };
@@ -103,7 +103,7 @@ UNUSED struct wb_slice twin_url(unsigned url, bool https, bool slash)
     return wb_slice_str(twin_texts[url][(https ? 1 : 0) + (slash ? 2 : 0)]);
 }
 
-/* Once, before anything else. */
+/* Call it once, before anything else. */
 UNUSED void twin_init(void)
 {
     static const char *const paths[TWIN_PATHS] = {
@@ -130,7 +130,7 @@ UNUSED void twin_init(void)
     wb_buf_release(&surt);
 }
 
-/* Contents in order: many bytes alike, the extremes among them. */
+/* Contents in order: many equal bytes, and both extremes. */
 UNUSED void twin_md5(int md5, uint8_t md5_out[WB_EDIT_MD5_BYTES])
 {
     memset(md5_out, md5 == 0 ? 0 : md5 == TWIN_MD5S - 1 ? 0xff : 0x77, WB_EDIT_MD5_BYTES);
@@ -176,7 +176,7 @@ static void fill_history(struct wb_history *history, uint64_t *c)
             .time_ms = 1000000 + 777 * i, .outcome = (uint8_t)(1 + i % 9), .status = (uint16_t)(200 + i)};
 }
 
-/* A page as it is added by hand: everything but its URL and content follows from the variant. */
+/* A page as it is added directly: everything except its URL and content follows from the variant. */
 static void fill_row(const struct twin_edit *edit, struct wb_webdb_page *row)
 {
     static const char *const types[] = {"", "text/html", "application/pdf"}, *const etags[] = {"", "\"abc\"",
@@ -283,7 +283,7 @@ static struct twin_edit random_edit(enum twin_kind kind, int64_t now_ms, uint64_
     return edit;
 }
 
-/* Calls, then what the journal tells, then calls. What the journal tells is in order of time. */
+/* Calls, then records of the journal in the order of time, then calls. */
 UNUSED void twin_batch_make(struct twin_batch *batch, uint64_t seed, int64_t now_ms, size_t calls, size_t records)
 {
     static const enum twin_kind by_call[] = {TWIN_ADD,        TWIN_ADD,    TWIN_ADD_SCORE, TWIN_ADD_ABSENT, TWIN_LINK,
@@ -475,7 +475,7 @@ static void apply_page_edit(struct twin *twin, struct twin_edit *edit)
     }
 }
 
-/* Whether some page has the content. */
+/* Whether any page has the content. */
 UNUSED bool twin_has_content(const struct twin *twin, int md5)
 {
     uint8_t bytes[WB_EDIT_MD5_BYTES];
@@ -488,10 +488,7 @@ UNUSED bool twin_has_content(const struct twin *twin, int md5)
     return false;
 }
 
-/*
- * All edits of pages in order of time, then links: old ones whose content is gone go, new ones come where there is a
- * content.
- */
+/* Applies the edits of pages in the order of time, then the links: drops those whose content is gone, adds new ones. */
 UNUSED void twin_apply(struct twin *twin, struct twin_batch *batch)
 {
     uint16_t order[TWIN_EDITS_MAX];

@@ -92,7 +92,7 @@ UNUSED size_t twin_count_records(const struct twin_batch *batch)
     return count;
 }
 
-/* What of the batch the journal tells, to a log that stays open. */
+/* Appends the journal part of a batch to a log that stays open. */
 UNUSED int twin_append_journal(struct wb_journal_writer *log, const struct twin_batch *batch)
 {
     int err = 0;
@@ -103,7 +103,7 @@ UNUSED int twin_append_journal(struct wb_journal_writer *log, const struct twin_
     return err < 0 ? err : wb_journal_writer_flush(log);
 }
 
-/* The same into a new log. Nothing is written where it tells nothing. */
+/* The same with a new log; without records no log is written. */
 UNUSED int twin_write_journal(const char *dir, const struct twin_batch *batch)
 {
     struct wb_journal_writer *log = NULL;
@@ -118,7 +118,7 @@ UNUSED int twin_write_journal(const char *dir, const struct twin_batch *batch)
     return err;
 }
 
-/* The edits of a batch in their order; the journal was written before. */
+/* Gives the edits of a batch to a writer, in their order. The journal was written before. */
 UNUSED int twin_call_writer(struct wb_webdb_writer *writer, const struct twin_batch *batch)
 {
     bool journal = false;
@@ -134,7 +134,7 @@ UNUSED int twin_call_writer(struct wb_webdb_writer *writer, const struct twin_ba
     return err;
 }
 
-/* The rule that twins compare with: a page is due a week after the last try. */
+/* The rule that twins compare with: a page is due a week after it was last tried. */
 UNUSED int twin_set_due(struct wb_webdb_writer *writer, const struct twin_batch *batch)
 {
     const struct wb_webdb_site *site;
