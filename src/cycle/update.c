@@ -74,7 +74,7 @@ static void report_damage(const struct update *u)
 static int merge_journal(const struct wb_update_options *o, struct update *u, struct wb_webdb_merge *merge_out)
 {
     struct wb_webdb_options options = {.memory_bytes = o->memory_bytes, .threads = o->threads, .progress = on_progress,
-                                       .progress_context = u, .anew = o->rebuild};
+                                       .progress_context = u, .from_scratch = o->rebuild};
     struct wb_webdb_writer *writer = NULL;
 
     int err = wb_webdb_writer_open(o->dir, &options, &writer);

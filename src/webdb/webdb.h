@@ -131,7 +131,8 @@ int wb_webdb_open(const char *dir, struct wb_webdb **webdb_out);
 void wb_webdb_close(struct wb_webdb *webdb);
 
 /*
- * The texts of the page are valid until the next call with this handle. WB_E_NOTFOUND; WB_E_INVALID if url is no URL.
+ * The texts of the page are valid until the next call with this handle. WB_E_NOTFOUND; WB_E_INVALID if url is not a
+ * URL.
  */
 int wb_webdb_get_page(struct wb_webdb *webdb, struct wb_slice url, struct wb_webdb_page *page_out);
 
@@ -219,7 +220,7 @@ struct wb_webdb_options {
     wb_webdb_progress progress; /* may be NULL */
     void *progress_context;
     int64_t now_ms;         /* 0 means what the clock says */
-    bool anew;              /* start from nothing and read the whole journal, because the old edition is damaged */
+    bool from_scratch;      /* start from nothing and read the whole journal, because the old edition is damaged */
 };
 
 /* WB_E_BUSY if another writer is at work. options may be NULL. Removes what dead writers have left. */
@@ -249,8 +250,8 @@ int wb_webdb_add_journal(struct wb_webdb_writer *writer, wb_webdb_found found, v
 int wb_webdb_add_visit(struct wb_webdb_writer *writer, const struct wb_edit *edit);
 
 /*
- * With options.anew: adds every row of the old edition that can be read, as if it had been known before everything
- * else. What cannot be read is reported.
+ * With options.from_scratch: adds every row of the old edition that can be read, as if it had been known before
+ * everything else. What cannot be read is reported.
  */
 int wb_webdb_add_rows(struct wb_webdb_writer *writer, wb_webdb_found found, void *context);
 

@@ -175,10 +175,10 @@ static int verify_files(struct wb_webdb_check *check, struct wb_webdb_count *cou
 
 /* ---- the manifest ---------------------------------------------------------------------------- */
 
-static void compare_count(struct wb_webdb_check *check, const char *what, uint64_t seen, uint64_t told)
+static void compare_count(struct wb_webdb_check *check, const char *what, uint64_t seen, uint64_t stated)
 {
-    if (seen != told)
-        wb_webdb_check_report(check, WB_CHECKED_MANIFEST, "it says %" PRIu64 " %s, but there are %" PRIu64, told, what,
+    if (seen != stated)
+        wb_webdb_check_report(check, WB_CHECKED_MANIFEST, "it says %" PRIu64 " %s, but there are %" PRIu64, stated, what,
                               seen);
 }
 
@@ -202,19 +202,19 @@ static void measure(struct wb_webdb_check *check)
 
 static void compare_manifest(struct wb_webdb_check *check)
 {
-    const struct wb_webdb_count *told = &check->webdb->manifest.count, *seen = &check->seen;
+    const struct wb_webdb_count *stated = &check->webdb->manifest.count, *seen = &check->seen;
 
     WB_CHECK(check->webdb != NULL);
     measure(check);
-    if (told->edition != check->number)
-        wb_webdb_check_report(check, WB_CHECKED_MANIFEST, "it belongs to edition %u", told->edition);
-    compare_count(check, "pages", seen->pages, told->pages);
-    compare_count(check, "fetched pages", seen->fetched, told->fetched);
-    compare_count(check, "contents", seen->contents, told->contents);
-    compare_count(check, "links", seen->links, told->links);
-    compare_count(check, "sites", seen->sites, told->sites);
-    compare_count(check, "bytes", seen->bytes, told->bytes);
-    compare_count(check, "bytes of links", seen->link_bytes, told->link_bytes);
+    if (stated->edition != check->number)
+        wb_webdb_check_report(check, WB_CHECKED_MANIFEST, "it belongs to edition %u", stated->edition);
+    compare_count(check, "pages", seen->pages, stated->pages);
+    compare_count(check, "fetched pages", seen->fetched, stated->fetched);
+    compare_count(check, "contents", seen->contents, stated->contents);
+    compare_count(check, "links", seen->links, stated->links);
+    compare_count(check, "sites", seen->sites, stated->sites);
+    compare_count(check, "bytes", seen->bytes, stated->bytes);
+    compare_count(check, "bytes of links", seen->link_bytes, stated->link_bytes);
 }
 
 /* ---- all together ---------------------------------------------------------------------------- */

@@ -210,7 +210,7 @@ static int read_old(struct wb_webdb_writer *writer)
     check_writer(writer);
     WB_CHECK(writer->old_number == 0);
     WB_CHECK(writer->lock.fd >= 0); /* nobody replaces the edition while we hold the lock */
-    if (err < 0 || !writer->newest || writer->options.anew)
+    if (err < 0 || !writer->newest || writer->options.from_scratch)
         return err;
     writer->old_number = writer->newest;
     char *path = wb_writer_old_path(writer, WB_MANIFEST_FILE);

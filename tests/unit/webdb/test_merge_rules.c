@@ -25,15 +25,15 @@ static void tell(const char *dir, const char *site, int64_t time_ms, int64_t exp
     wb_journal_writer_close(log);
 }
 
-static void update(const char *dir, int64_t now_ms, bool anew)
+static void update(const char *dir, int64_t now_ms, bool from_scratch)
 {
-    struct wb_webdb_options options = {.now_ms = now_ms, .anew = anew};
+    struct wb_webdb_options options = {.now_ms = now_ms, .from_scratch = from_scratch};
     const struct wb_journal_needs none = WB_JOURNAL_NEEDS_INIT;
     struct wb_webdb_writer *writer;
     uint64_t freed;
 
     assert_int_equal(wb_webdb_writer_open(dir, &options, &writer), 0);
-    if (anew)
+    if (from_scratch)
         assert_int_equal(wb_webdb_add_rows(writer, NULL, NULL), 0);
     assert_int_equal(wb_webdb_add_journal(writer, NULL, NULL), 0);
     assert_int_equal(wb_webdb_writer_close(writer, NULL), 0);
