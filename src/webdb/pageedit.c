@@ -27,6 +27,9 @@ enum lead_bits {
 
 _Static_assert((int)WB_PAGEEDIT_ADD_ABSENT <= (int)LEAD_KIND, "a kind fits into the lead");
 _Static_assert((int)WB_SPELLING_TEXT << (int)LEAD_SPELLING_SHIFT == 128, "a lead is one byte");
+_Static_assert((int)LEAD_HAS_ID == LEAD_KIND + 1, "this bit follows the kind");
+_Static_assert((int)LEAD_HAS_ID << 1 == 1 << LEAD_SPELLING_SHIFT, "and the spelling follows this bit");
+_Static_assert(WB_PAGEEDIT_TARGET > 0, "a lead of zero is not an edit");
 _Static_assert(WB_PAGEEDIT_SUFFIX == 1 + 8, "a zero and a time follow the SURT in the key");
 
 enum known_bits { KNOWN_WANTED = 1, KNOWN_HINT = 2, KNOWN_DEPTH_SHIFT = 2 };
@@ -51,6 +54,8 @@ enum {
     CONTENT_BYTES = WB_EDIT_MD5_BYTES + 16,
     FIXED_MAX = 20 * WB_VARINT_MAX + CONTENT_BYTES,
 };
+_Static_assert((int)VISIT_BITS == 2 * VISIT_HOPS - 1, "VISIT_BITS has all bits up to the last one");
+_Static_assert((KNOWN_WANTED | KNOWN_HINT) == (1 << KNOWN_DEPTH_SHIFT) - 1, "the depth follows the two bits");
 
 /* Whether the value of such an edit ends with a row. */
 static bool holds_row(unsigned kind)
@@ -83,6 +88,7 @@ static unsigned visit_word(const struct wb_edit_page *visit)
     word |= visit->location.len ? VISIT_LOCATION : 0u;
     word |= visit->reason.len ? VISIT_REASON : 0u;
     word |= visit->hops ? VISIT_HOPS : 0u;
+    WB_CHECK((word & ~(unsigned)VISIT_BITS) == 0);
     return word;
 }
 
@@ -90,7 +96,8 @@ static char *put_visit(char *p, const struct wb_edit_page *visit)
 {
     unsigned word = visit_word(visit);
 
-    WB_CHECK(visit->outcome >= WB_OUTCOME_STORED && visit->outcome <= WB_OUTCOME_ROBOTS);
+    WB_CHECK(visit->outcome >= WB_OUTCOME_STORED);
+    WB_CHECK(visit->outcome <= WB_OUTCOME_ROBOTS);
     *p++ = (char)visit->outcome;
     p = wb_fields_put(p, word);
     if (word & VISIT_CONTENT) {
@@ -139,13 +146,17 @@ int wb_pageedit_encode(const struct wb_pageedit *edit, struct wb_buf *value_out)
     size_t begin = value_out->len, text = edit->url.len;
     bool row = holds_row(edit->kind);
 
-    WB_CHECK(edit->kind >= WB_PAGEEDIT_TARGET && edit->kind <= WB_PAGEEDIT_ADD_ABSENT);
+    WB_CHECK(edit->kind >= WB_PAGEEDIT_TARGET);
+    WB_CHECK(edit->kind <= WB_PAGEEDIT_ADD_ABSENT);
+    WB_CHECK(row || edit->url.ptr != NULL);
+    WB_CHECK(value_out->len <= value_out->cap);
     if (edit->kind == WB_PAGEEDIT_VISIT)
         text += visit->type.len + visit->etag.len + visit->modified.len + visit->location.len + visit->reason.len;
     int err = wb_buf_reserve(value_out, FIXED_MAX + text);
     if (err < 0)
         return err;
     unsigned spelling = row ? 0 : wb_spelling_of(edit->surt, edit->url);
+    WB_CHECK(spelling <= WB_SPELLING_TEXT); /* TEXT never comes with another bit */
     char *p = value_out->ptr + begin;
     unsigned has_id = edit->id != WB_PAGEEDIT_NO_ID ? LEAD_HAS_ID : 0u;
     *p++ = (char)((unsigned)edit->kind | has_id | spelling << LEAD_SPELLING_SHIFT);
@@ -158,7 +169,8 @@ int wb_pageedit_encode(const struct wb_pageedit *edit, struct wb_buf *value_out)
     } else if (edit->kind == WB_PAGEEDIT_VISIT) {
         p = put_visit(p, visit);
     } else if (edit->kind == WB_PAGEEDIT_PUSH || edit->kind == WB_PAGEEDIT_EXPUNGE) {
-        WB_CHECK(edit->count >= 1 && edit->count <= count_max(edit->kind));
+        WB_CHECK(edit->count >= 1);
+        WB_CHECK(edit->count <= count_max(edit->kind));
         p = wb_fields_put(p, edit->count);
     }
     value_out->len = (size_t)(p - value_out->ptr);
@@ -167,6 +179,7 @@ int wb_pageedit_encode(const struct wb_pageedit *edit, struct wb_buf *value_out)
         err = wb_pagerow_encode(&edit->row, value_out);
     if (err < 0)
         value_out->len = begin;
+    WB_CHECK(err < 0 || value_out->len > begin);
     return err;
 }
 
@@ -176,6 +189,7 @@ static void take_visit(struct wb_fields *r, struct wb_edit_page *visit)
 {
     const char *p = wb_fields_take_bytes(r, 1);
 
+    WB_CHECK(!visit->has_content);
     visit->outcome = p ? (uint8_t)*p : 0;
     r->ok = r->ok && visit->outcome >= WB_OUTCOME_STORED && visit->outcome <= WB_OUTCOME_ROBOTS;
     unsigned word = (unsigned)wb_fields_take(r, VISIT_BITS);
@@ -209,6 +223,8 @@ static void take_visit(struct wb_fields *r, struct wb_edit_page *visit)
         p = wb_fields_take_bytes(r, 1);
         visit->hops = p ? (uint8_t)*p : 0;
     }
+    WB_CHECK(!r->ok || visit->outcome >= WB_OUTCOME_STORED);
+    WB_CHECK(!r->ok || visit->outcome <= WB_OUTCOME_ROBOTS);
 }
 
 static void take_known(struct wb_fields *r, struct wb_pageedit *edit)
@@ -216,6 +232,7 @@ static void take_known(struct wb_fields *r, struct wb_pageedit *edit)
     uint64_t lead = wb_fields_take(r, (uint64_t)UINT16_MAX << KNOWN_DEPTH_SHIFT | KNOWN_HINT | KNOWN_WANTED);
 
     WB_CHECK(edit->kind == WB_PAGEEDIT_KNOWN);
+    WB_CHECK(edit->hint_ms == 0);
     edit->wanted = lead & KNOWN_WANTED;
     edit->depth = (uint16_t)(lead >> KNOWN_DEPTH_SHIFT);
     if (lead & KNOWN_HINT)
@@ -238,7 +255,9 @@ static void empty_edit(struct wb_pageedit *edit, struct wb_slice surt, int64_t t
 /* Reads everything after the URL. */
 static int take_body(struct wb_fields *r, struct wb_buf *mem, struct wb_pageedit *edit)
 {
-    WB_CHECK(edit->kind >= WB_PAGEEDIT_TARGET && edit->kind <= WB_PAGEEDIT_ADD_ABSENT);
+    WB_CHECK(edit->kind >= WB_PAGEEDIT_TARGET);
+    WB_CHECK(edit->kind <= WB_PAGEEDIT_ADD_ABSENT);
+    WB_CHECK(r->at <= r->end);
     if (holds_row(edit->kind)) {
         int err = wb_pagerow_decode(edit->surt, wb_slice(r->at, (size_t)(r->end - r->at)), mem, &edit->row);
         r->at = r->end;
@@ -263,6 +282,8 @@ int wb_pageedit_decode(struct wb_slice surt, int64_t time_ms, struct wb_slice va
     struct wb_fields r = wb_fields_of(value);
     int err = WB_E_CORRUPT;
 
+    WB_CHECK(value.ptr != NULL);
+    WB_CHECK(mem != NULL);
     empty_edit(edit_out, surt, time_ms);
     wb_buf_clear(mem);
     const char *p = wb_fields_take_bytes(&r, 1);
@@ -285,8 +306,11 @@ int wb_pageedit_decode(struct wb_slice surt, int64_t time_ms, struct wb_slice va
     if (err == 0 && (!r.ok || r.at != r.end))
         err = WB_E_CORRUPT;
 done:
-    if (err == 0)
+    if (err == 0) {
+        WB_CHECK(edit_out->url.ptr != NULL);
+        WB_CHECK(edit_out->time_ms == time_ms);
         return 0;
+    }
     empty_edit(edit_out, surt, time_ms);
     if (err != WB_E_CORRUPT)
         return err;

@@ -66,6 +66,12 @@ enum {
 };
 
 _Static_assert(OTHER_FLAGS == 0xfe, "the other flags make a byte");
+_Static_assert((OTHER_FLAGS & (WB_PAGE_WANTED | WB_PAGE_TARGET)) == 0, "these two have bits of their own in the word");
+_Static_assert((int)ROW_SPELLING == (WB_SPELLING_HTTPS | WB_SPELLING_SLASH | WB_SPELLING_TEXT), "any spelling fits");
+_Static_assert((int)ROW_DEPTH == ROW_SPELLING + 1, "the bits of the fields follow the spelling");
+_Static_assert((int)ROW_BITS == 2 * ROW_SIGNALS - 1, "ROW_BITS has all bits up to the last one");
+_Static_assert(CONTENT_BYTES == 16 + 8 + 8, "MD5, simhash and the hash of the title");
+_Static_assert(sizeof(double) == 8, "a double is stored as eight bytes");
 _Static_assert(WB_OUTCOME_ROBOTS < 1 << OUTCOME_BITS, "an outcome fits beside a status");
 _Static_assert(WB_HISTORY_FETCHES < 128 && WB_HISTORY_BINS < 128, "counts of one byte");
 
@@ -81,6 +87,15 @@ static int64_t expires_by_lifetime(const struct wb_webdb_page *page)
 static int64_t due_base(const struct wb_webdb_page *page)
 {
     return page->last_tried_ms ? page->last_tried_ms : page->first_seen_ms;
+}
+
+/* Whether no two bits are set that exclude each other. */
+static bool word_is_valid(uint64_t word)
+{
+    WB_CHECK((word & ~(uint64_t)ROW_BITS) == 0);
+    return !(word & WB_SPELLING_TEXT && word & (WB_SPELLING_HTTPS | WB_SPELLING_SLASH)) &&
+           !(word & ROW_HTML && word & ROW_TYPE) && !(word & ROW_MODIFIED_TIME && word & ROW_MODIFIED) &&
+           !(word & ROW_TARGET && word & ROW_CONTENT);
 }
 
 /* ---- writing ------------------------------------------------------------------------------- */
@@ -130,6 +145,7 @@ static bool plain_date(struct wb_slice text, int64_t *seconds_out)
         return false;
     if (text.len < sizeof again || memcmp(again, text.ptr, sizeof again) != 0)
         return false;
+    WB_CHECK(time_ms % 1000 == 0); /* HTTP has no fractions of a second, so nothing is lost */
     *seconds_out = time_ms / 1000;
     return true;
 }
@@ -144,6 +160,7 @@ static unsigned text_bits(const struct wb_webdb_page *page, int64_t *modified_ou
         word |= wb_slice_equal(page->type, html) ? ROW_HTML : ROW_TYPE;
     if (page->modified.len)
         word |= plain_date(page->modified, modified_out) ? ROW_MODIFIED_TIME : ROW_MODIFIED;
+    WB_CHECK(*modified_out == 0 || word & ROW_MODIFIED_TIME);
     return word | (page->etag.len ? ROW_ETAG : 0) | (page->location.len ? ROW_LOCATION : 0);
 }
 
@@ -153,6 +170,7 @@ static unsigned number_bits(const struct wb_webdb_page *page)
     uint64_t score = 0;
     unsigned word = 0;
 
+    WB_CHECK((page->flags & ~(unsigned)ALL_FLAGS) == 0);
     memcpy(&score, &page->score, sizeof score);
     word |= page->depth ? ROW_DEPTH : 0;
     word |= page->flags & WB_PAGE_WANTED ? ROW_WANTED : 0;
@@ -175,12 +193,14 @@ static unsigned number_bits(const struct wb_webdb_page *page)
     word |= score ? ROW_SCORE : 0;
     word |= page->failures ? ROW_FAILURES : 0;
     word |= page->signals ? ROW_SIGNALS : 0;
+    WB_CHECK((word & ROW_SPELLING) == 0); /* wb_spelling_of() sets those bits */
     return word;
 }
 
 static char *put_content(char *p, const struct wb_webdb_page *page)
 {
     WB_CHECK(page->has_content);
+    WB_CHECK(!(page->flags & WB_PAGE_TARGET));
     memcpy(p, page->md5, WB_EDIT_MD5_BYTES);
     wb_put64(p + WB_EDIT_MD5_BYTES, page->simhash);
     wb_put64(p + WB_EDIT_MD5_BYTES + 8, page->title_hash);
@@ -193,10 +213,12 @@ static char *put_fetches(char *p, const struct wb_webdb_page *page)
     const struct wb_history *history = &page->history;
     int64_t after_ms = page->last_tried_ms;
 
-    WB_CHECK(history->fetch_count >= 1 && history->fetch_count <= WB_HISTORY_FETCHES);
+    WB_CHECK(history->fetch_count >= 1);
+    WB_CHECK(history->fetch_count <= WB_HISTORY_FETCHES);
     p = wb_fields_put(p, history->fetch_count);
     for (unsigned i = history->fetch_count; i-- > 0;) {
         const struct wb_history_fetch *fetch = &history->fetches[i];
+        WB_CHECK(fetch->outcome <= WB_OUTCOME_ROBOTS);
         p = wb_fields_put_time(p, fetch->time_ms, after_ms);
         p = wb_fields_put(p, (uint64_t)fetch->status << OUTCOME_BITS | fetch->outcome);
         after_ms = fetch->time_ms;
@@ -208,6 +230,8 @@ static char *put_history(char *p, const struct wb_history *history)
 {
     unsigned bins = 0, next = 0;
 
+    WB_CHECK(has_history(history)); /* otherwise it takes no space */
+    WB_CHECK(is_day_sum(history->unchanged_days));
     for (unsigned i = 0; i < WB_HISTORY_BINS; i++)
         bins += history->changed[i] != 0;
     p = wb_fields_put(p, history->visits);
@@ -220,7 +244,9 @@ static char *put_history(char *p, const struct wb_history *history)
         p = wb_fields_put(p, i - next);
         p = wb_fields_put(p, history->changed[i]);
         next = i + 1;
+        bins--;
     }
+    WB_CHECK(bins == 0); /* as many bins as the count before them says */
     return p;
 }
 
@@ -228,6 +254,8 @@ static char *put_modified_history(char *p, const struct wb_history *history)
 {
     bool counts = has_modified_counts(history);
 
+    WB_CHECK(history->modified_lies || counts);
+    WB_CHECK(is_day_sum(history->modified_days));
     p = wb_fields_put(p, (history->modified_lies ? LIES : 0u) | (counts ? MODIFIED_COUNTS : 0u));
     if (!counts)
         return p;
@@ -239,6 +267,8 @@ static char *put_modified_history(char *p, const struct wb_history *history)
 static char *put_numbers(char *p, const struct wb_webdb_page *page, unsigned word)
 {
     WB_CHECK(!(word & ROW_CONTENT) == !page->has_content);
+    WB_CHECK(!(word & ROW_TARGET) == !(page->flags & WB_PAGE_TARGET));
+    WB_CHECK(page->outcome <= WB_OUTCOME_ROBOTS);
     p = wb_fields_put_time(p, page->first_seen_ms, 0);
     if (word & ROW_DEPTH)
         p = wb_fields_put(p, page->depth);
@@ -265,6 +295,8 @@ static char *put_numbers(char *p, const struct wb_webdb_page *page, unsigned wor
 
 static char *put_rest(char *p, const struct wb_webdb_page *page, unsigned word, int64_t modified)
 {
+    WB_CHECK(modified == 0 || word & ROW_MODIFIED_TIME);
+    WB_CHECK(isfinite(page->score));
     if (word & ROW_FETCHES)
         p = put_fetches(p, page);
     if (word & ROW_ETAG)
@@ -303,11 +335,13 @@ int wb_pagerow_encode(const struct wb_webdb_page *page, struct wb_buf *row_out)
     int err = check_page(page);
 
     WB_CHECK(page->url.ptr != NULL);
+    WB_CHECK(row_out->len <= row_out->cap);
     if (err == 0)
         err = wb_buf_reserve(row_out, FIXED_MAX + text);
     if (err < 0)
         return err;
     unsigned word = wb_spelling_of(page->surt, page->url) | number_bits(page) | text_bits(page, &modified);
+    WB_CHECK(word_is_valid(word)); /* otherwise the row could not be read back */
     char *p = wb_fields_put(row_out->ptr + row_out->len, word);
     if (word & WB_SPELLING_TEXT)
         p = wb_fields_put_text(p, page->url);
@@ -355,7 +389,9 @@ static void take_fetches(struct wb_fields *r, struct wb_webdb_page *page)
     struct wb_history *history = &page->history;
     int64_t after_ms = page->last_tried_ms;
 
+    WB_CHECK(history->fetch_count == 0);
     history->fetch_count = (uint8_t)wb_fields_take(r, WB_HISTORY_FETCHES);
+    WB_CHECK(history->fetch_count <= WB_HISTORY_FETCHES); /* the array has no more */
     for (unsigned i = history->fetch_count; i-- > 0;) {
         struct wb_history_fetch *fetch = &history->fetches[i];
         after_ms = fetch->time_ms = wb_fields_take_time(r, after_ms);
@@ -367,10 +403,12 @@ static void take_history(struct wb_fields *r, struct wb_history *history)
 {
     uint64_t next = 0;
 
+    WB_CHECK(history->visits == 0);
     history->visits = (uint32_t)wb_fields_take(r, UINT32_MAX);
     history->changes = (uint32_t)wb_fields_take(r, UINT32_MAX);
     history->unchanged_days = take_days(r);
     uint64_t bins = wb_fields_take(r, WB_HISTORY_BINS);
+    WB_CHECK(bins <= WB_HISTORY_BINS);
     for (uint64_t i = 0; i < bins && r->ok; i++) {
         uint64_t bin = next + wb_fields_take(r, WB_HISTORY_BINS), count = wb_fields_take(r, UINT16_MAX);
         r->ok = r->ok && bin < WB_HISTORY_BINS;
@@ -384,6 +422,8 @@ static void take_modified_history(struct wb_fields *r, struct wb_history *histor
 {
     uint64_t lead = wb_fields_take(r, LIES | MODIFIED_COUNTS);
 
+    WB_CHECK(!history->modified_lies);
+    WB_CHECK(history->modified_visits == 0);
     history->modified_lies = lead & LIES;
     if (!(lead & MODIFIED_COUNTS))
         return;
@@ -394,6 +434,8 @@ static void take_modified_history(struct wb_fields *r, struct wb_history *histor
 
 static void take_numbers(struct wb_fields *r, struct wb_webdb_page *page, unsigned word)
 {
+    WB_CHECK(word_is_valid(word));
+    WB_CHECK(page->flags == 0);
     page->first_seen_ms = wb_fields_take_time(r, 0);
     page->flags = (word & ROW_WANTED ? WB_PAGE_WANTED : 0u) | (word & ROW_TARGET ? WB_PAGE_TARGET : 0u);
     if (word & ROW_DEPTH)
@@ -421,10 +463,14 @@ static void take_numbers(struct wb_fields *r, struct wb_webdb_page *page, unsign
     if (word & ROW_LIFETIME)
         page->lifetime = (uint32_t)wb_fields_take(r, UINT32_MAX);
     page->expires_ms = expires_by_lifetime(page);
+    WB_CHECK(!r->ok || (page->flags & ~(unsigned)ALL_FLAGS) == 0);
+    WB_CHECK(!(page->has_content && page->flags & WB_PAGE_TARGET));
 }
 
 static void take_rest(struct wb_fields *r, struct wb_webdb_page *page, unsigned word, int64_t *modified_out)
 {
+    WB_CHECK(word_is_valid(word));
+    *modified_out = 0;
     if (word & ROW_FETCHES)
         take_fetches(r, page);
     if (word & ROW_ETAG)
@@ -457,14 +503,9 @@ static void take_rest(struct wb_fields *r, struct wb_webdb_page *page, unsigned 
         page->failures = (uint16_t)wb_fields_take(r, UINT16_MAX);
     if (word & ROW_SIGNALS)
         page->signals = (uint16_t)wb_fields_take(r, UINT16_MAX);
-}
-
-/* Whether no two bits are set that exclude each other. */
-static bool word_is_valid(uint64_t word)
-{
-    return !(word & WB_SPELLING_TEXT && word & (WB_SPELLING_HTTPS | WB_SPELLING_SLASH)) &&
-           !(word & ROW_HTML && word & ROW_TYPE) && !(word & ROW_MODIFIED_TIME && word & ROW_MODIFIED) &&
-           !(word & ROW_TARGET && word & ROW_CONTENT);
+    WB_CHECK(!r->ok || isfinite(page->score));
+    WB_CHECK(!r->ok || is_day_sum(page->history.unchanged_days));
+    WB_CHECK(!r->ok || is_day_sum(page->history.modified_days));
 }
 
 /* Restores the texts that are not in the row, the URL and Last-Modified, one after the other in mem. */
@@ -474,6 +515,7 @@ static int make_texts(struct wb_webdb_page *page, unsigned word, int64_t modifie
 
     WB_CHECK(word_is_valid(word));
     wb_buf_clear(mem);
+    WB_CHECK(modified == 0 || word & ROW_MODIFIED_TIME);
     if (!(word & WB_SPELLING_TEXT))
         err = wb_spelling_url(page->surt, word & ROW_SPELLING, WB_DATE_HTTP_BYTES, mem);
     else if (word & ROW_MODIFIED_TIME)
@@ -484,11 +526,13 @@ static int make_texts(struct wb_webdb_page *page, unsigned word, int64_t modifie
         page->url = wb_buf_slice(mem);
     if (!(word & ROW_MODIFIED_TIME))
         return 0;
+    WB_CHECK(mem->cap - mem->len >= WB_DATE_HTTP_BYTES);
     if (modified < -INT64_C(1000000000000) || modified > INT64_C(1000000000000) ||
         !wb_date_format_http(modified * 1000, mem->ptr + mem->len))
         return WB_E_CORRUPT;
     page->modified = wb_slice(mem->ptr + mem->len, WB_DATE_HTTP_BYTES);
     mem->len += WB_DATE_HTTP_BYTES;
+    WB_CHECK(word & WB_SPELLING_TEXT || page->url.ptr == mem->ptr); /* the URL before it has not moved */
     return 0;
 }
 
@@ -506,6 +550,7 @@ int wb_pagerow_decode(struct wb_slice surt, struct wb_slice row, struct wb_buf *
     int err = WB_E_CORRUPT;
 
     WB_CHECK(row.ptr != NULL);
+    WB_CHECK(mem != NULL);
     empty_page(page_out, surt);
     unsigned word = (unsigned)wb_fields_take(&r, ROW_BITS);
     if (!r.ok || !word_is_valid(word))
@@ -517,8 +562,11 @@ int wb_pagerow_decode(struct wb_slice surt, struct wb_slice row, struct wb_buf *
     if (r.ok && r.at == r.end)
         err = make_texts(page_out, word, modified, mem);
 done:
-    if (err == 0)
+    if (err == 0) {
+        WB_CHECK(page_out->url.ptr != NULL);
+        WB_CHECK(page_out->outcome <= WB_OUTCOME_ROBOTS);
         return 0;
+    }
     empty_page(page_out, surt);
     if (err != WB_E_CORRUPT)
         return err;
