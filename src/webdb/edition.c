@@ -17,9 +17,15 @@ enum {
     LOOKS_MAX = 16, /* how often a directory is listed before we believe that it has no edition */
 };
 
+_Static_assert(NAME_MAX_BYTES > 10, "the digits of any number fit, and a zero after them");
+_Static_assert(LOOKS_MAX > 1, "an edition may be replaced between two looks");
+
 static void format_name(uint32_t number, char name_out[NAME_MAX_BYTES])
 {
-    snprintf(name_out, NAME_MAX_BYTES, "%08u", number);
+    int len = snprintf(name_out, NAME_MAX_BYTES, "%08u", number);
+
+    WB_CHECK(len >= 8);
+    WB_CHECK(len < NAME_MAX_BYTES);
 }
 
 static int note_newest(void *context, const struct wb_path_entry *entry)
@@ -27,6 +33,7 @@ static int note_newest(void *context, const struct wb_path_entry *entry)
     uint32_t *newest = context, number = (uint32_t)strtoull(entry->name, NULL, 10);
     char canonical[NAME_MAX_BYTES];
 
+    WB_CHECK(newest != NULL);
     format_name(number, canonical);
     if (entry->kind == WB_PATH_DIR && strcmp(canonical, entry->name) == 0 && number > *newest)
         *newest = number;
@@ -61,6 +68,7 @@ int wb_edition_newest_manifest(const char *dir, struct wb_manifest *manifest_out
         int err = wb_edition_newest(dir, &number);
         if (err < 0 || !number)
             return err;
+        WB_CHECK(manifest_out->logs.items == NULL); /* a failed read has left nothing */
         char *edition = wb_edition_path(dir, number);
         char *path = edition ? wb_path_join(edition, WB_MANIFEST_FILE) : NULL;
         err = path ? wb_manifest_read(path, manifest_out) : WB_E_NOMEM;
@@ -76,6 +84,7 @@ char *wb_edition_path(const char *dir, uint32_t number)
 {
     char name[NAME_MAX_BYTES + sizeof WB_WEBDB_DIR] = WB_WEBDB_DIR "/";
 
+    WB_CHECK(dir != NULL);
     WB_CHECK(number > 0);
     format_name(number, name + sizeof WB_WEBDB_DIR);
     return wb_path_join(dir, name);
@@ -95,7 +104,8 @@ static int remove_entry(void *context, const struct wb_path_entry *entry)
 
 int wb_edition_remove(const char *path)
 {
-    WB_CHECK(path != NULL && path[0] != 0);
+    WB_CHECK(path != NULL);
+    WB_CHECK(path[0] != 0);
     if (wb_path_kind(path) == WB_PATH_NONE)
         return 0;
     int err = wb_path_each(path, remove_entry, (void *)(uintptr_t)path);

@@ -15,6 +15,8 @@
 /* Headers have whole seconds, so a change within the second of the previous visit is not a contradiction. */
 enum { HTTP_SECOND_MS = 1000 };
 
+_Static_assert(WB_HISTORY_BINS == 40, "rows of pages hold bins by number, so their lengths cannot change");
+
 double wb_history_bin_days(unsigned bin)
 {
     WB_CHECK(bin <= WB_HISTORY_BINS); /* the bin after the last one also has a length */
@@ -30,6 +32,7 @@ static unsigned bin_of(int64_t gap_ms)
         return 0;
     /* floor(2 log2(m)) is the binary exponent of m squared. */
     int bin = ilogb(minutes * minutes);
+    WB_CHECK(bin >= 0);
     return bin < WB_HISTORY_BINS ? (unsigned)bin : WB_HISTORY_BINS - 1;
 }
 
@@ -61,6 +64,7 @@ static void learn_modified(struct wb_history *history, int64_t gap_ms, bool chan
 
 void wb_history_visit(struct wb_history *history, int64_t gap_ms, bool changed, int64_t modified_ms, int64_t time_ms)
 {
+    WB_CHECK(history != NULL);
     if (gap_ms <= 0)
         return;
     count_up(&history->visits);
@@ -73,4 +77,5 @@ void wb_history_visit(struct wb_history *history, int64_t gap_ms, bool changed, 
     }
     if (modified_ms != 0 && !history->modified_lies)
         learn_modified(history, gap_ms, changed, modified_ms, time_ms);
+    WB_CHECK(isfinite(history->unchanged_days));
 }

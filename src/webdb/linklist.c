@@ -46,6 +46,9 @@ _Static_assert(WB_LINKLIST_ITEMS * (1 + ANCHOR_MAX) < 1 << 21, "a position takes
 _Static_assert((WB_LINKLIST_ITEMS & (WB_LINKLIST_ITEMS - 1)) == 0, "the hash table of anchors is a power of two");
 _Static_assert(WB_LINKLIST_ITEMS < UINT16_MAX, "the hash table has 16 bits for the number of an anchor");
 _Static_assert(WB_LINKLIST_KEY_MAX == 8 + 4, "a key is a number and the number of a piece");
+_Static_assert((ONE_KIND | ONE_ANCHOR) == 3, "two bits below the number of items");
+_Static_assert(USE_PLACE == 3, "a use takes the two bits below the length of a run");
+_Static_assert(ANCHOR_MAX == UINT8_MAX, "the length of an anchor takes one byte");
 
 /* ---- writing ------------------------------------------------------------------------------------ */
 
@@ -89,6 +92,8 @@ static void collect_kinds(struct piece_encoder *e, const struct wb_linkitem *ite
         e->kinds_len += wb_put_varint(e->kinds + e->kinds_len, end - i - 1);
         e->kind_runs++;
     }
+    WB_CHECK(e->kind_runs >= 2); /* a single run has no length */
+    WB_CHECK(e->kinds_len <= sizeof e->kinds);
 }
 
 /* The number of an anchor; if it is new, it gets the next one. */
@@ -99,6 +104,7 @@ static uint32_t find_anchor(struct piece_encoder *e, struct wb_slice text, size_
     for (size_t i = hash;; i++) {
         uint16_t *slot = &e->slots[i & mask];
         if (*slot == 0) {
+            WB_CHECK(e->anchor_count < WB_LINKLIST_ITEMS);
             struct piece_anchor *anchor = &e->anchors[e->anchor_count];
             *anchor = (struct piece_anchor){text, hash, (uint32_t)e->anchors_len};
             e->anchors_len += 1 + text.len;
@@ -157,6 +163,8 @@ static void collect_anchors(struct piece_encoder *e, const struct wb_linkitem *i
         other = current;
         current = found;
     }
+    WB_CHECK(current < e->anchor_count);
+    WB_CHECK(e->anchor_count <= count);
     put_use(e, run, what, e->anchors[current].place);
 }
 
@@ -172,6 +180,8 @@ static char *put_head(char *p, const struct piece_encoder *e, size_t count)
 
     WB_CHECK(count >= 1);
     WB_CHECK(e->anchor_count >= 1);
+    WB_CHECK(e->kinds_len >= 1);
+    WB_CHECK(one_anchor || e->uses_len >= 1);
     p += wb_put_varint(p, (count - 1) << 2 | (one_kind ? ONE_KIND : 0) | (one_anchor ? ONE_ANCHOR : 0));
     if (!one_kind)
         p += wb_put_varint(p, e->kinds_len);
@@ -209,6 +219,7 @@ int wb_linklist_encode(const struct wb_linkitem *items, size_t count, struct wb_
         last = items[i].number;
     }
     piece_out->len = (size_t)(p - piece_out->ptr);
+    WB_CHECK(piece_out->len <= piece_out->cap);
     return 0;
 }
 
@@ -223,6 +234,7 @@ static int damaged(struct wb_linklist *list)
 /* Reads a kind. Returns false if it is cut off or invalid. */
 static bool get_kind(struct wb_linklist *list)
 {
+    WB_CHECK(list->kinds <= list->kinds_end);
     if (list->kinds == list->kinds_end)
         return false;
     uint8_t kind = (uint8_t)*list->kinds++;
@@ -242,6 +254,7 @@ int wb_linklist_open(struct wb_linklist *list, struct wb_slice piece)
     const char *p = piece.ptr, *end = piece.ptr + piece.len;
     uint64_t head, kinds = 0, uses = 0, anchors = 0;
 
+    WB_CHECK(list != NULL);
     WB_CHECK(piece.ptr != NULL);
     *list = (struct wb_linklist){.piece = piece};
     if (!wb_get_varint(&p, end, &head) || head >> 2 >= WB_LINKLIST_ITEMS)
@@ -277,6 +290,11 @@ int wb_linklist_open(struct wb_linklist *list, struct wb_slice piece)
         list->use_run = (uint32_t)list->count;
         list->use = USE_SAME;
     }
+    /* Every part is inside the piece; the items decide whether each is used up exactly. */
+    WB_CHECK(list->kinds <= list->kinds_end);
+    WB_CHECK(list->uses <= list->uses_end);
+    WB_CHECK(list->next_anchor <= list->anchors_end);
+    WB_CHECK(list->numbers <= end);
     return 0;
 }
 

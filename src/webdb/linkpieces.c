@@ -15,6 +15,7 @@ static int write_piece(struct wb_linkpieces *pieces)
     struct wb_slice name = wb_slice(key, wb_linklist_key(pieces->owner, pieces->pieces, key));
     if (err == 0)
         err = wb_table_add(pieces->table, name, wb_buf_slice(&pieces->encoded));
+    WB_CHECK(pieces->pieces < UINT32_MAX);
     pieces->written += pieces->item_count;
     pieces->pieces++;
     pieces->item_count = 0;
@@ -38,6 +39,7 @@ int wb_linkpieces_end(struct wb_linkpieces *pieces)
     int err = write_piece(pieces);
 
     WB_CHECK(pieces->table != NULL);
+    WB_CHECK(pieces->item_count == 0); /* the next list starts with a piece of its own */
     pieces->pieces = 0;
     return err;
 }
@@ -46,6 +48,7 @@ int wb_linkpieces_finish(struct wb_linkpieces *pieces)
 {
     WB_CHECK(pieces->table != NULL);
     WB_CHECK(pieces->item_count == 0);
+    WB_CHECK(pieces->pieces == 0); /* the last list has ended */
     int err = wb_table_finish(pieces->table, NULL);
 
     pieces->table = NULL;

@@ -13,6 +13,7 @@
 
 #define WB_NO_NUMBER UINT32_MAX         /* the thing has no number, or no longer has one */
 #define WB_NUMBERS_MAX (UINT32_MAX - 1) /* how many pages, contents or ids there can be */
+_Static_assert(WB_NUMBERS_MAX < WB_NO_NUMBER, "the highest number is not the mark for none");
 
 struct wb_numbermap {
     uint32_t *numbers; /* NULL if count is 0 */
@@ -24,12 +25,14 @@ static inline int wb_numbermap_open(const char *dir, uint64_t count, struct wb_n
 {
     void *memory = NULL;
 
+    WB_CHECK(dir != NULL);
     *map_out = (struct wb_numbermap){NULL, 0};
     if (count == 0)
         return 0;
     if (count > WB_NUMBERS_MAX)
         return wb_fail(WB_E_LIMIT, "%s: more than %u numbers", dir, WB_NUMBERS_MAX);
     int err = wb_nameless_map(dir, count * sizeof *map_out->numbers, &memory);
+    WB_CHECK(err < 0 || memory != NULL);
     if (err == 0)
         *map_out = (struct wb_numbermap){memory, count};
     return err;

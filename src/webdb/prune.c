@@ -25,6 +25,7 @@ static int open_journal(const char *dir, struct merged_journal *journal)
 
 static void close_journal(struct merged_journal *journal)
 {
+    WB_CHECK(journal->count == 0 || journal->logs != NULL);
     wb_free(journal->logs);
     wb_manifest_release(&journal->manifest);
 }
@@ -32,6 +33,7 @@ static void close_journal(struct merged_journal *journal)
 /* Where the newest edition stopped reading a log. */
 static uint64_t merged_end(const struct merged_journal *journal, uint32_t log)
 {
+    WB_CHECK(log > 0);
     for (size_t i = 0; i < journal->manifest.logs.count; i++) {
         const struct wb_manifest_log *merged = &journal->manifest.logs.items[i];
         if (merged->log == log && merged->last) {
@@ -46,6 +48,7 @@ int wb_webdb_unmerged(const char *dir, uint64_t *bytes_out)
 {
     struct merged_journal journal;
 
+    WB_CHECK(dir != NULL);
     *bytes_out = 0;
     int err = open_journal(dir, &journal);
     for (size_t i = 0; err == 0 && i < journal.count; i++) {
@@ -62,6 +65,7 @@ static bool is_needed(const struct merged_journal *journal, const struct wb_jour
                       struct wb_journal_reader *reader, const struct wb_journal_needs *needs)
 {
     WB_CHECK(reader != NULL);
+    WB_CHECK(needs != NULL);
     if (!log->ended || merged_end(journal, log->number) < log->end)
         return true;
     return wb_journal_needs_log(needs, log->number) && wb_journal_log_is_of_crawl(reader, log->number);
@@ -91,6 +95,7 @@ int wb_webdb_prune_journal(const char *dir, const struct wb_journal_needs *needs
 {
     struct merged_journal journal;
 
+    WB_CHECK(dir != NULL);
     WB_CHECK(needs != NULL);
     *bytes_out = 0;
     int err = open_journal(dir, &journal);

@@ -13,6 +13,7 @@
 
 enum { HEAD_BYTES = 18 };
 _Static_assert(HEAD_BYTES == 8 + 8 + 2, "the head as drawn above");
+_Static_assert(WB_RULES_TEXT_MAX == 1 << 20, "a text is at most a MiB, as said above");
 
 bool wb_rulesrow_fits(const struct wb_webdb_rules *rules)
 {
@@ -33,6 +34,7 @@ int wb_rulesrow_encode(const struct wb_webdb_rules *rules, struct wb_buf *row_ou
     wb_put64(head + 8, (uint64_t)rules->expires_ms);
     wb_put16(head + 16, rules->status);
     int err = wb_buf_append(row_out, head, sizeof head);
+    WB_CHECK(row_out->len >= HEAD_BYTES || err < 0);
     return err < 0 ? err : wb_buf_append_slice(row_out, rules->text);
 }
 

@@ -21,6 +21,7 @@ void wb_sitesum_add(struct wb_webdb_site *sum, const struct wb_webdb_page *page)
     WB_CHECK(sum->fetched <= sum->pages);
     if (page->flags & WB_PAGE_TARGET)
         return;
+    WB_CHECK(isfinite(page->history.unchanged_days)); /* the row of the page was valid */
     sum->pages++;
     sum->fetched += page->has_content && !(page->flags & WB_PAGE_LOADED);
     if (history->visits == 0)
@@ -38,6 +39,7 @@ int wb_sitesum_encode(const struct wb_webdb_site *sum, struct wb_buf *row_out)
     int err = wb_buf_reserve(row_out, 4 * WB_VARINT_MAX + 8);
 
     WB_CHECK(sum->fetched <= sum->pages);
+    WB_CHECK(sum->days >= 0);
     if (err < 0)
         return err;
     char *p = wb_fields_put(row_out->ptr + row_out->len, sum->pages);
@@ -53,6 +55,7 @@ int wb_sitesum_decode(struct wb_slice row, struct wb_webdb_site *sum_out)
 {
     struct wb_fields r = wb_fields_of(row);
 
+    WB_CHECK(row.ptr != NULL);
     *sum_out = (struct wb_webdb_site){.name = WB_SLICE_EMPTY};
     sum_out->pages = wb_fields_take(&r, UINT64_MAX);
     sum_out->fetched = wb_fields_take(&r, sum_out->pages);

@@ -14,6 +14,8 @@
 #define HTTP WB_SLICE_LIT("http://")
 #define HTTPS WB_SLICE_LIT("https://")
 
+_Static_assert((WB_SPELLING_HTTPS | WB_SPELLING_SLASH) < WB_SPELLING_TEXT, "a spelling is valid if it is at most TEXT");
+
 /* The site without ":port" at its end. */
 static struct wb_slice without_port(struct wb_slice site)
 {
@@ -91,6 +93,7 @@ unsigned wb_spelling_of(struct wb_slice surt, struct wb_slice url)
     size_t begin = HTTP.len, end;
 
     WB_CHECK(url.ptr != NULL);
+    WB_CHECK(surt.len == 0 || surt.ptr != NULL);
     if (wb_slice_starts(url, HTTPS)) {
         spelling = WB_SPELLING_HTTPS;
         begin = HTTPS.len;
@@ -124,7 +127,9 @@ int wb_spelling_url(struct wb_slice surt, unsigned spelling, size_t more, struct
     struct wb_slice scheme = spelling & WB_SPELLING_HTTPS ? HTTPS : HTTP;
     const char *close = surt.len > 0 ? memchr(surt.ptr, ')', surt.len) : NULL;
 
-    WB_CHECK(!(spelling & WB_SPELLING_TEXT));
+    WB_CHECK(spelling < WB_SPELLING_TEXT);
+    WB_CHECK(mem != NULL);
+    WB_CHECK(surt.len == 0 || surt.ptr != mem->ptr); /* mem is cleared before the SURT is read */
     wb_buf_clear(mem);
     if (!close || close + 1 == surt.ptr + surt.len || close[1] != '/')
         return no_page_surt(surt);
@@ -140,12 +145,15 @@ int wb_spelling_url(struct wb_slice surt, unsigned spelling, size_t more, struct
     mem->len += scheme.len;
     if (spelling & WB_SPELLING_SLASH)
         mem->ptr[mem->len++] = '/';
+    WB_CHECK(mem->len <= mem->cap);
     WB_CHECK(mem->cap - mem->len >= more);
     return 0;
 }
 
 int wb_spelling_surt(struct wb_slice text, struct wb_url *url, struct wb_buf *key, struct wb_buf *surt_out)
 {
+    WB_CHECK(url != NULL);
+    WB_CHECK(text.ptr != NULL);
     WB_CHECK(surt_out != key);
     wb_buf_clear(surt_out);
     int err = wb_url_parse(text, NULL, url);
@@ -162,6 +170,7 @@ int wb_spelling_site_surt(struct wb_slice site, struct wb_buf *surt_out)
 {
     struct wb_buf key = WB_BUF_INIT;
 
+    WB_CHECK(site.len == 0 || site.ptr != NULL);
     wb_buf_clear(surt_out);
     int err = wb_buf_append_slice(&key, site);
     if (err == 0)
@@ -170,8 +179,12 @@ int wb_spelling_site_surt(struct wb_slice site, struct wb_buf *surt_out)
         err = wb_fail(WB_E_INVALID, "'%.*s' is not a host", site.len > 160 ? 160 : (int)site.len, site.ptr);
     if (err == 0)
         err = wb_surt_of_key(wb_buf_slice(&key), surt_out);
-    if (err == 0)
+    if (err == 0) {
+        WB_CHECK(surt_out->len >= 2);
+        WB_CHECK(surt_out->ptr[surt_out->len - 1] == '/');
+        WB_CHECK(surt_out->ptr[surt_out->len - 2] == ')');
         surt_out->len--; /* without the slash */
+    }
     wb_buf_release(&key);
     return err;
 }
