@@ -1,17 +1,17 @@
 /*
- * recorder.c - writes down every change that a program makes to files, for tests of power loss.
+ * recorder.c - records every change that a program makes to files, for tests of power loss.
  *
- * Preloaded (LD_PRELOAD) into the real program, so that the files of SQLite are recorded as well as our own, and
- * production code carries no hooks. Records go to the file that WEBBASE_POWER names, each in one append;
- * the records of several processes therefore have one order. tests/e2e/powercut.py reads them and builds what a
- * disk could hold after a power cut.
+ * It is preloaded (LD_PRELOAD) into the real program, so that the files of SQLite are recorded as well as ours, and
+ * production code needs no hooks. Records go to the file that WEBBASE_POWER names, each in one append, so the records
+ * of several processes have a single order. tests/e2e/powercut.py reads them and builds what a disk could hold after
+ * a power cut.
  *
  * A record is a head of 40 bytes, numbers in the machine's order, and a payload:
  *
  *   u32 magic 'POWR'  u8 kind  u8[3] zero  u32 process  u32 payload length  u64 file  u64 a  u64 b
  *
  *   kind  payload      file  a            b          what
- *   O     path         yes   open flags   -          a file was opened for writing, or made
+ *   O     path         yes   open flags   -          a file was opened for writing, or created
  *   N     -            yes   -            -          a file without a name was opened
  *   W     bytes        yes   offset       -          bytes are written
  *   T     -            yes   size         -          the file is cut or extended
@@ -22,15 +22,16 @@
  *   U     path         -     -            -          unlink
  *   M     path         -     -            -          mkdir
  *   X     path         -     -            -          rmdir
- *   A     bytes        -     -            -          standard output: what the program tells its user
+ *   A     bytes        -     -            -          standard output: what the program acknowledges
  *
  * A change is recorded before it is made, so that nothing that depends on it can be recorded earlier. A sync is
- * recorded after it; begin is the length of the recording when it started: changes recorded before that are
- * durable. Failed changes are recorded too: the reader knows which names exist and ignores what cannot have worked.
+ * recorded after it has returned; begin is the length of the recording when it started, and changes recorded before
+ * that are durable. Failed changes are recorded too: the reader knows which names exist and ignores what cannot have
+ * worked.
  *
  * Nothing is really synced: no power is cut while a test runs, and the tests are faster this way.
  */
-#undef _FILE_OFFSET_BITS /* it renames open to open64, and both are defined here */
+#undef _FILE_OFFSET_BITS /* it would rename open to open64, but both are defined here */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -47,7 +48,7 @@
 
 #define MAGIC 0x52574f50u
 #define OUTPUT_BYTES (1 << 20)
-/* Above what the program, or a limit set by a test, will use for itself. */
+/* Above all descriptors that the program will use, also under a limit that a test sets. */
 #define LOG_FD 200
 
 struct head {
@@ -73,12 +74,18 @@ static void *real(const char *name)
 
 static void note(uint8_t kind, uint64_t file, uint64_t a, uint64_t b, const void *bytes, size_t len)
 {
-    struct head head = {.magic = MAGIC, .kind = kind, .process = (uint32_t)getpid(), .payload = (uint32_t)len, .file = file, .a = a, .b = b};
+    struct head head = {.magic = MAGIC,
+                        .kind = kind,
+                        .process = (uint32_t)getpid(),
+                        .payload = (uint32_t)len,
+                        .file = file,
+                        .a = a,
+                        .b = b};
     struct iovec parts[2] = {{&head, sizeof head}, {(void *)(uintptr_t)bytes, len}};
     int saved = errno;
 
     if (log_fd >= 0 && REAL(writev)(log_fd, parts, len ? 2 : 1) != (ssize_t)(sizeof head + len))
-        abort(); /* a recording with a hole proves nothing */
+        abort(); /* a recording with gaps proves nothing */
     errno = saved;
 }
 
@@ -91,7 +98,7 @@ __attribute__((constructor)) static void begin(void)
         return;
     log_fd = fcntl(fd, F_DUPFD_CLOEXEC, LOG_FD);
     REAL(close)(fd);
-    /* Output must leave in fflush(), which is seen here, not when a small buffer is full. */
+    /* Output must leave in fflush(), which is recorded here, and not when a small buffer is full. */
     setvbuf(stdout, NULL, _IOFBF, OUTPUT_BYTES);
 }
 
@@ -104,7 +111,7 @@ static uint64_t log_length(void)
 
 /* ---- which file ---------------------------------------------------------------------------------------- */
 
-/* The number of the regular file behind fd, 0 for anything else. */
+/* Returns the number of the regular file behind fd, 0 for anything else. */
 static uint64_t file_of(int fd, struct stat *st_out)
 {
     int saved = errno;
@@ -169,7 +176,7 @@ static mode_t mode_of(int flags, va_list arguments)
 OPEN(open)
 OPEN(open64)
 
-/* The log must outlive a program that closes whatever it finds open. */
+/* The log must stay open even if the program closes every descriptor it finds. */
 int close(int fd)
 {
     return fd >= 0 && fd == log_fd ? 0 : REAL(close)(fd);
@@ -211,7 +218,7 @@ static void note_write(int fd, const void *bytes, size_t len, off_t offset)
         note('W', file, (uint64_t)offset, 0, bytes, len);
 }
 
-/* A file opened with O_DSYNC. */
+/* Records the sync that each write to a file with O_DSYNC implies. */
 static ssize_t wrote(int fd, uint64_t start, ssize_t result)
 {
     if (log_fd >= 0 && result > 0 && is_synchronous(fd))
@@ -280,7 +287,7 @@ ssize_t writev(int fd, const struct iovec *parts, int count)
 TRUNCATE(ftruncate)
 TRUNCATE(ftruncate64)
 
-/* Space that is taken: extends the file unless told otherwise. Space that is given back: zeros. */
+/* Allocating space extends the file unless the mode says otherwise. Punching a hole leaves zeros. */
 static void note_allocate(int fd, int mode, __off64_t offset, __off64_t len)
 {
     struct stat st;
@@ -350,7 +357,7 @@ int rmdir(const char *path)
     return REAL(rmdir)(path);
 }
 
-/* ---- what the user is told ------------------------------------------------------------------------------- */
+/* ---- what the program acknowledges ------------------------------------------------------------------------------- */
 
 int fflush(FILE *stream)
 {
