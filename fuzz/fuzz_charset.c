@@ -8,7 +8,7 @@
 #include "base/check.h"
 #include "base/utf8.h"
 #include "extract/charset.h"
-#include "extract/extract.h"
+#include "extract/module.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
  */
 #include "base/check.h"
 #include "base/date.h"
-#include "extract/extract.h"
+#include "extract/module.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

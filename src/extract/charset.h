@@ -1,6 +1,6 @@
 /*
- * charset.h - private to extract: what the files about encodings share. The door declares their results,
- * wb_charset_of() and wb_charset_decode().
+ * charset.h - private to extract: encodings. extract.c and sitemap.c determine the encoding of a document
+ * and convert it to UTF-8 before a module reads it.
  *
  *   charset.c         which encoding a document is in: BOM, transport, <meta>, declaration, or else...
  *   charset_guess.c   ...a guess from the bytes
@@ -10,7 +10,35 @@
 #ifndef WB_EXTRACT_CHARSET_H
 #define WB_EXTRACT_CHARSET_H
 
-#include "base/slice.h"
+#include "base/buf.h"
+
+/* ---- charset.c, decode.c ------------------------------------------------------------------------ */
+
+/*
+ * Determines the encoding of a document as the HTML standard does. The first of these decides:
+ *
+ *   1. a BOM
+ *   2. the charset parameter of the transport, unless it is empty
+ *   3. HTML: a <meta> in the first 16 KiB (the standard looks at 1024 bytes, but lets its parser find
+ *      later ones); XML: its declaration
+ *   4. a guess from the bytes: valid UTF-8, UTF-16 without a BOM, the usual multi-byte encodings
+ *   5. windows-1252
+ *
+ * Returns the standard's name in lower case ("windows-1252", "utf-8", "shift_jis"), static text.
+ */
+enum wb_charset_kind { WB_CHARSET_HTML, WB_CHARSET_XML, WB_CHARSET_TEXT };
+const char *wb_charset_of(struct wb_slice bytes, struct wb_slice transport, enum wb_charset_kind kind);
+
+/* The standard's name for a label ("latin1" -> "windows-1252"), or NULL. Static text. */
+const char *wb_charset_by_label(struct wb_slice label);
+
+/*
+ * Converts bytes to UTF-8, without a BOM and with U+FFFD for everything malformed. If the bytes are
+ * well-formed UTF-8 already, nothing is copied and *utf8_out is part of them; otherwise it is in mem,
+ * which is cleared first. At most `limit` bytes are written.
+ */
+int wb_charset_decode(const char *charset, struct wb_slice bytes, size_t limit, struct wb_buf *mem,
+                      struct wb_slice *utf8_out);
 
 /* ---- charset_table.c ------------------------------------------------------------------------ */
 

@@ -11,7 +11,6 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "extract/charset.h"
-#include "extract/extract.h"
 
 #include <pthread.h>
 #include <unicode/ucnv.h>

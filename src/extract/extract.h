@@ -15,34 +15,6 @@
 
 #include "page/page.h"
 
-/* ---- encoding (charset.c, decode.c) --------------------------------------------------- */
-
-/*
- * Determines the encoding of a document as the HTML standard does. The first of these decides:
- *
- *   1. a BOM
- *   2. the charset parameter of the transport, unless it is empty
- *   3. HTML: a <meta> in the first 16 KiB (the standard looks at 1024 bytes, but lets its parser find
- *      later ones); XML: its declaration
- *   4. a guess from the bytes: valid UTF-8, UTF-16 without a BOM, the usual multi-byte encodings
- *   5. windows-1252
- *
- * Returns the standard's name in lower case ("windows-1252", "utf-8", "shift_jis"), static text.
- */
-enum wb_charset_kind { WB_CHARSET_HTML, WB_CHARSET_XML, WB_CHARSET_TEXT };
-const char *wb_charset_of(struct wb_slice bytes, struct wb_slice transport, enum wb_charset_kind kind);
-
-/* The standard's name for a label ("latin1" -> "windows-1252"), or NULL. Static text. */
-const char *wb_charset_by_label(struct wb_slice label);
-
-/*
- * Converts bytes to UTF-8, without a BOM and with U+FFFD for everything malformed. If the bytes are
- * well-formed UTF-8 already, nothing is copied and *utf8_out is part of them; otherwise it is in mem,
- * which is cleared first. At most `limit` bytes are written.
- */
-int wb_charset_decode(const char *charset, struct wb_slice bytes, size_t limit, struct wb_buf *mem,
-                      struct wb_slice *utf8_out);
-
 /* ---- what is in a page ------------------------------------------------------------------ */
 
 /* The element that a link comes from. */
@@ -95,13 +67,9 @@ enum wb_robotstag {
 };
 
 /*
- * Parses "index, NoFollow" or "none" into a set of enum wb_robotstag. In an X-Robots-Tag header, a
- * part may be meant for one agent only ("otherbot: nofollow"). Such a part counts if it names
- * `agent` (in any case); if agent is empty, it never counts.
+ * What all X-Robots-Tag headers of a response head say together, as a set of enum wb_robotstag. A part
+ * that is meant for one agent only ("otherbot: nofollow") counts if it names `agent`, in any case.
  */
-unsigned wb_robotstag_parse(struct wb_slice value, struct wb_slice agent);
-
-/* The same for all X-Robots-Tag headers of a response head together. */
 unsigned wb_robotstag_of_head(struct wb_slice head, struct wb_slice agent);
 
 /* ---- extracting --------------------------------------------------------------------------- */
@@ -161,14 +129,6 @@ int wb_extract(struct wb_extractor *extractor, const struct wb_extract_input *in
  */
 int wb_sitemap_extract(struct wb_extractor *extractor, struct wb_slice url, struct wb_slice bytes,
                        struct wb_extract *extract_out);
-
-/* ---- parts that are useful on their own ----------------------------------------------------- */
-
-/* Guesses the language of UTF-8 text: an ISO 639-1 code (639-3 if there is none); "" if unsure. Static text. */
-const char *wb_language_of(struct wb_slice utf8);
-
-/* 64-bit SimHash over the 3-word shingles of UTF-8 text, ignoring case; 0 if there is no word. */
-uint64_t wb_simhash_of(struct wb_slice utf8);
 
 /* In how many bits two SimHashes differ: similar texts differ in few. */
 static inline unsigned wb_simhash_distance(uint64_t a, uint64_t b)

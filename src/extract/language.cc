@@ -20,7 +20,7 @@
 
 extern "C" {
 #include "base/utf8.h"
-#include "extract/extract.h"
+#include "extract/module.h"
 }
 
 namespace CLD2

@@ -30,6 +30,7 @@
 #define WB_EXTRACT_MODULE_H
 
 #include "base/arena.h"
+#include "extract/charset.h"
 #include "extract/extract.h"
 #include "extract/words.h"
 
@@ -132,5 +133,20 @@ int wb_sink_resolve(struct wb_extractor *x, struct wb_slice href, struct wb_slic
 
 /* Changes the base for all further links; href is resolved against the present base, and ignored if it is not a URL. */
 int wb_sink_base(struct wb_extractor *x, struct wb_slice href);
+
+/* ---- texts: language (language.cc), fingerprint (simhash.c), directives (robotstag.c) ------------ */
+
+/* Guesses the language of UTF-8 text: an ISO 639-1 code (639-3 if there is none); "" if unsure. Static text. */
+const char *wb_language_of(struct wb_slice utf8);
+
+/* 64-bit SimHash over the 3-word shingles of UTF-8 text, ignoring case; 0 if there is no word. */
+uint64_t wb_simhash_of(struct wb_slice utf8);
+
+/*
+ * Parses "index, NoFollow" or "none" into a set of enum wb_robotstag. In an X-Robots-Tag header, a
+ * part may be meant for one agent only ("otherbot: nofollow"). Such a part counts if it names
+ * `agent` (in any case); if agent is empty, it never counts.
+ */
+unsigned wb_robotstag_parse(struct wb_slice value, struct wb_slice agent);
 
 #endif

@@ -8,7 +8,7 @@
  * Directives are cumulative: what one of several headers forbids is forbidden. It never looks at
  * robots.txt: that is fetch's.
  */
-#include "extract/extract.h"
+#include "extract/module.h"
 
 /* The directives that we know. */
 static const struct {

@@ -13,7 +13,7 @@
  * are added with a few dozen operations on 64-bit words.
  */
 #include "base/utf8.h"
-#include "extract/extract.h"
+#include "extract/module.h"
 #include "extract/scan.h"
 
 #include <pthread.h>

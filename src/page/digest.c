@@ -6,9 +6,9 @@
  * and never computes a digest itself.
  */
 #include "base/check.h"
+#include "page/digest.h"
 #include "page/fused.h"
 #include "page/md5.h"
-#include "page/page.h"
 
 #include <openssl/evp.h>
 #include <pthread.h>

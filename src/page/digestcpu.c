@@ -1,5 +1,5 @@
 /* digestcpu.c - asks the processor which instructions it has. On anything but x86-64, the answer is none. */
-#include "page/digestcpu.h"
+#include "page/digest.h"
 
 #include <stdatomic.h>
 

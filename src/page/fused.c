@@ -17,7 +17,7 @@
 #include "page/fused.h"
 #include "base/bytes.h"
 #include "base/check.h"
-#include "page/digestcpu.h"
+#include "page/digest.h"
 #include "page/md5_rounds.h"
 
 bool wb_fused_usable(void)

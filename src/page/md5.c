@@ -16,7 +16,7 @@
 #include "page/md5.h"
 #include "base/bytes.h"
 #include "base/check.h"
-#include "page/digestcpu.h"
+#include "page/digest.h"
 #include "page/md5_rounds.h"
 
 enum { LANES = 8, FEW = 3, BLOCK = 64 };

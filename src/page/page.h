@@ -58,10 +58,6 @@ void wb_page_digest(struct wb_page *page);
  */
 void wb_page_digest_many(struct wb_page *const *pages, size_t count);
 
-/* Both digests of each of `count` messages; otherwise like wb_page_digest_many(). */
-void wb_digest_many(const struct wb_slice *messages, size_t count, uint8_t (*md5s_out)[WB_MD5_BYTES],
-                    uint8_t (*sha1s_out)[WB_SHA1_BYTES]);
-
 /* Digests of anything else. */
 void wb_md5(struct wb_slice message, uint8_t digest_out[WB_MD5_BYTES]);
 void wb_sha1(const void *bytes, size_t len, uint8_t digest_out[WB_SHA1_BYTES]);

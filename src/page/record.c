@@ -27,7 +27,7 @@
 #include "base/error.h"
 #include "base/fields.h"
 #include "base/mem.h"
-#include "page/page.h"
+#include "page/digest.h"
 
 #include <stdlib.h>
 

@@ -69,9 +69,6 @@ uint64_t wb_warc_error_offset(const struct wb_warc_reader *reader);
 void wb_warc_progress(const struct wb_warc_reader *reader, uint64_t *done_out, uint64_t *size_out);
 void wb_warc_close(struct wb_warc_reader *reader);
 
-/* Looks a WARC header field up by name (in any case) and trims its value; false if the record does not have it. */
-bool wb_warc_header(const struct wb_warc_record *record, const char *name, struct wb_slice *value_out);
-
 /* The memory that a page from wb_warc_page() borrows from; reused from record to record. */
 struct wb_warc_mem {
     struct wb_url url;

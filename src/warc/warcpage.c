@@ -4,7 +4,7 @@
  * A block that is an HTTP response becomes a page with a head and a body whose codings are
  * removed; any other block is itself the body. It never decides what is stored.
  */
-#include "warc/warc.h"
+#include "warc/warcreader.h"
 
 #include "base/date.h"
 #include "base/error.h"

@@ -86,4 +86,7 @@ int wb_warc_reader_skip_line_ends(struct wb_source *s);
  */
 int wb_warc_open_file(struct wb_file *file, size_t block_max, struct wb_warc_reader **reader_out);
 
+/* Looks a WARC header field up by name (in any case) and trims its value; false if the record does not have it. */
+bool wb_warc_header(const struct wb_warc_record *record, const char *name, struct wb_slice *value_out);
+
 #endif

@@ -2,7 +2,7 @@
 #ifndef WB_TESTS_EXTRACT_SUPPORT_H
 #define WB_TESTS_EXTRACT_SUPPORT_H
 
-#include "extract/extract.h"
+#include "extract/module.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

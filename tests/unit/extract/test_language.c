@@ -11,7 +11,7 @@
 
 #include "../testdata.h"
 #include "os/path.h"
-#include "extract/extract.h"
+#include "extract/module.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "extract/extract.h"
+#include "extract/module.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 

@@ -10,7 +10,7 @@
 
 #include "base/buf.h"
 #include "base/hash.h"
-#include "extract/extract.h"
+#include "extract/module.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/codec.h"
-#include "page/digestcpu.h"
+#include "page/digest.h"
 #include "page/page.h"
 
 static const struct {
