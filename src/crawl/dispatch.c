@@ -266,9 +266,15 @@ static void start_page(struct wb_worker *w, struct wb_site *site)
 
 /* ---- sites that were taken down ---------------------------------------------------------------------------------- */
 
+enum search {
+    SEARCH_UNFINISHED, /* not among the URLs looked at so far */
+    SEARCH_FOUND,
+    SEARCH_NONE,       /* the queue has none */
+};
+
 /*
  * Looks in the queue of a barred site for a page that is allowed nevertheless, and puts it in front. Reports the barred
- * ones. 1: found, 0: not among those looked at so far, 2: the queue has none, or an error.
+ * ones. Returns an enum search or an error.
  */
 static int find_allowed(struct wb_errand *errand)
 {
@@ -291,9 +297,9 @@ static int find_allowed(struct wb_errand *errand)
         if (err < 0)
             return err;
         if (err > 0)
-            return (err = wb_item_push(w->repo.spill, &errand->site->again, &item)) < 0 ? err : 1;
+            return (err = wb_item_push(w->repo.spill, &errand->site->again, &item)) < 0 ? err : SEARCH_FOUND;
     }
-    return got < 0 ? got : got == 0 ? 2 : 0;
+    return got < 0 ? got : got == 0 ? SEARCH_NONE : SEARCH_UNFINISHED;
 }
 
 /*
@@ -303,25 +309,25 @@ static int find_allowed(struct wb_errand *errand)
 static bool pass_barred(struct wb_worker *w, struct wb_site *site)
 {
     const struct wb_pageid no_page = {0, 0};
-    int got = site->guest ? 0 : wb_store_barred(w->repo.store, no_page, wb_slice_str(site->name));
+    int barred = site->guest ? 0 : wb_store_barred(w->repo.store, no_page, wb_slice_str(site->name));
+    struct wb_errand *errand = NULL;
 
-    if (got > 0) {
-        struct wb_errand *errand = wb_errand_new(w, site);
-        got = errand ? find_allowed(errand) : WB_E_NOMEM;
-        if (errand)
-            wb_errand_free(errand);
-        if (got == 1)
-            return false;
-        if (got == 2)
-            queue_empty(w, site);
-        else if (got == 0)
-            wb_dispatch_later(w, site);
-    } else if (got == 0) {
+    if (barred == 0)
         return false;
+    int found = barred;
+    if (barred > 0) {
+        errand = wb_errand_new(w, site);
+        found = errand ? find_allowed(errand) : WB_E_NOMEM;
     }
-    if (got < 0)
-        wb_worker_fail(w, got);
-    return true;
+    if (errand)
+        wb_errand_free(errand);
+    if (found < 0)
+        wb_worker_fail(w, found);
+    else if (found == SEARCH_NONE)
+        queue_empty(w, site);
+    else if (found == SEARCH_UNFINISHED)
+        wb_dispatch_later(w, site);
+    return found != SEARCH_FOUND;
 }
 
 /* ---- turns ------------------------------------------------------------------------------------------------------- */

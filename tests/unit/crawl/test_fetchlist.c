@@ -583,17 +583,9 @@ static void test_migration(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        REPOSITORY(test_commit),
-        REPOSITORY(test_scattered),
-        REPOSITORY(test_states),
-        REPOSITORY(test_numbers),
-        REPOSITORY(test_newest),
-        REPOSITORY(test_plain_again),
-        REPOSITORY(test_found),
-        REPOSITORY(test_facts),
-        REPOSITORY(test_seeds_file),
-        REPOSITORY(test_migration),
-        REPOSITORY(test_many),
+        REPOSITORY(test_commit),     REPOSITORY(test_scattered),   REPOSITORY(test_states), REPOSITORY(test_numbers),
+        REPOSITORY(test_newest),     REPOSITORY(test_plain_again), REPOSITORY(test_found),  REPOSITORY(test_facts),
+        REPOSITORY(test_seeds_file), REPOSITORY(test_migration),   REPOSITORY(test_many),
         {"test_memory", test_memory, set_up_repository, tear_down_repository, (void *)"sqlite"},
     };
 
