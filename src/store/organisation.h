@@ -11,9 +11,10 @@
  *   3. Declare wb_organisation_hash at the end of this file, and add it to the list at the
  *      top of store.c. `init --organisation hash` works from then on.
  *   4. Add it to the trace in tests/unit/store/test_model.c, which compares it with the
- *      twin (twin.h) call by call, and to the crash, fault and flip tests beside it.
+ *      twin, a store in plain memory, call by call; and to the crash, fault and flip tests
+ *      beside it.
  *
- * twin.c is the shortest complete example; log.c is the one that is used.
+ * tests/unit/store/twin.c is the shortest complete example; log.c is the one that is used.
  *
  * Lifetime of a store:
  *   create()  once, in an empty directory; the door writes the superblock afterwards

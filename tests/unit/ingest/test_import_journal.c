@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "extract/extract.h"
 #include "ingest/importer.h"
-#include "store/twin.h"
+#include "unit/store/twin.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

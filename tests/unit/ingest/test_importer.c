@@ -2,7 +2,7 @@
 #include "base/date.h"
 #include "base/error.h"
 #include "ingest/importer.h"
-#include "store/twin.h"
+#include "unit/store/twin.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

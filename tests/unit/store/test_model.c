@@ -9,7 +9,7 @@
 #include "base/date.h"
 #include "os/clock.h"
 #include "store_support.h"
-#include "store/twin.h"
+#include "twin.h"
 
 #include <time.h>
 

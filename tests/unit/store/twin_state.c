@@ -2,7 +2,7 @@
  * twin_state.c - the lists of pages, revisits and bars that make up a state of the twin.
  * It only searches, adds, removes and copies; twin.c decides when.
  */
-#include "store/twin_state.h"
+#include "twin_state.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"

@@ -3,8 +3,8 @@
  * plain vectors, searched from front to back. twin.c has two of these, the current one and
  * the committed one; each scan has a copy of its own.
  */
-#ifndef WB_STORE_TWIN_STATE_H
-#define WB_STORE_TWIN_STATE_H
+#ifndef WB_TESTS_STORE_TWIN_STATE_H
+#define WB_TESTS_STORE_TWIN_STATE_H
 
 #include "base/buf.h"
 #include "base/vec.h"

@@ -4,13 +4,13 @@
  * state `now`, which every call changes at once, and a state `committed`, which commit
  * replaces by a full copy of `now`. There is no disk, no thread and no index.
  */
-#include "store/twin.h"
+#include "twin.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "os/clock.h"
 #include "store/organisation.h"
-#include "store/twin_state.h"
+#include "twin_state.h"
 
 enum { TWIN_MAGIC = 0x57425457 };
 
