@@ -213,8 +213,8 @@ void wb_block_reader_free(struct wb_block_reader *reader)
 static int decompress(struct wb_block_reader *reader, struct wb_slice frame, struct wb_slice dictionary, size_t raw,
                       struct wb_buf *out)
 {
-    WB_CHECK(frame.len > 0);
     WB_CHECK(reader->magic == READER_MAGIC);
+    WB_CHECK(frame.len > 0);
 
     int err = wb_buf_reserve(out, raw + 1);
 
@@ -266,8 +266,8 @@ int wb_block_lead_record(const struct wb_block_entry *entry, struct wb_slice lea
 static int append_text(struct wb_block_reader *reader, const struct wb_block_entry *entry, const char *frame,
                        struct wb_slice lead, struct wb_buf *out)
 {
-    WB_CHECK(lead.len <= LEAD_RAW_MAX);
     WB_CHECK(reader->magic == READER_MAGIC);
+    WB_CHECK(lead.len <= LEAD_RAW_MAX);
     WB_CHECK(!(entry->flags & WB_BLOCK_ENTRY_LEAD));
     WB_CHECK(entry->stored_bytes > 0);
     /* The entry was covered by the directory's checksum, so raw_bytes is our own number: safe to allocate by. */

@@ -187,8 +187,8 @@ static int build_lead(struct wb_block_builder *builder, struct wb_block_page *pa
     size_t frame_at = out->len;
     int err;
 
-    WB_CHECK(run.count <= WB_BLOCK_PAGES_MAX);
     WB_CHECK(builder->magic == BUILDER_MAGIC);
+    WB_CHECK(run.count <= WB_BLOCK_PAGES_MAX);
     WB_CHECK(out->len >= start + WB_BLOCK_HEADER_BYTES);
     wb_buf_clear(&builder->lead);
     for (size_t i = run.first; i < run.first + run.count; i++) {

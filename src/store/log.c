@@ -47,8 +47,8 @@ struct wb_log *wb_log_of(struct wb_store *store)
     struct wb_log *log = (struct wb_log *)store;
 
     WB_CHECK(store->magic == WB_STORE_MAGIC);
-    WB_CHECK(store->ops == &log_ops);
     WB_CHECK(log->magic == WB_LOG_MAGIC);
+    WB_CHECK(store->ops == &log_ops);
     return log;
 }
 
@@ -389,8 +389,8 @@ static int look_up_snapshot(void *context)
     struct wb_catalog_summary summary;
     int err = wb_catalog_summary_get(txn, &summary);
 
-    WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
     WB_CHECK(l->log->magic == WB_LOG_MAGIC);
+    WB_CHECK(txn->kind >= WB_CATALOG_TXN_AWAKE);
     if (err == 0)
         err = wb_catalog_entry_get(txn, WB_CATALOG_OLD, l->id, &entry);
     l->in = err == 0;

@@ -348,8 +348,8 @@ static int apply_tails(struct catalog_edit *edit)
 {
     struct wb_log_writer *writer = edit->log->writer;
 
-    WB_CHECK(edit->txn.kind == WB_CATALOG_TXN_WRITING);
     WB_CHECK(edit->log->writer->magic == WB_LOG_WRITER_MAGIC);
+    WB_CHECK(edit->txn.kind == WB_CATALOG_TXN_WRITING);
     for (size_t i = 0; i < writer->tails.count; i++) {
         struct wb_log_tail *tail = &writer->tails.items[i];
         struct wb_catalog_segment *row;
@@ -401,8 +401,8 @@ static int sync_tails(struct wb_log_writer *writer)
 {
     int err = 0;
 
-    WB_CHECK(writer->flight == NULL);
     WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
+    WB_CHECK(writer->flight == NULL);
     for (size_t i = 0; i < writer->tails.count && err == 0; i++)
         if (writer->tails.items[i].bytes > writer->tails.items[i].bytes_committed)
             err = wb_file_sync(&writer->tails.items[i].segment.file);
@@ -414,8 +414,8 @@ static void close_full_tails(struct wb_log_writer *writer)
 {
     size_t kept = 0;
 
-    WB_CHECK(writer->failed.code == 0);
     WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
+    WB_CHECK(writer->failed.code == 0);
     for (size_t i = 0; i < writer->tails.count; i++) {
         struct wb_log_tail *tail = &writer->tails.items[i];
         tail->bytes_committed = tail->bytes;
@@ -434,8 +434,8 @@ static void roll_back(struct wb_log *log)
 {
     struct wb_log_writer *writer = log->writer;
 
-    WB_CHECK(!wb_catalog_uncertain(log->catalog));
     WB_CHECK(log->writer->magic == WB_LOG_WRITER_MAGIC);
+    WB_CHECK(!wb_catalog_uncertain(log->catalog));
     wb_log_flush_drop(log);
     for (size_t i = 0; i < writer->tails.count; i++) {
         struct wb_log_tail *tail = &writer->tails.items[i];

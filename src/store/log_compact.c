@@ -36,8 +36,8 @@ static void tell(struct wb_log_compaction *c, bool stays, uint64_t offset, const
 {
     char file[WB_SEGMENT_NAME_MAX];
 
-    WB_CHECK(message[0] != '\0');
     WB_CHECK(c->magic == WB_LOG_COMPACTION_MAGIC);
+    WB_CHECK(message[0] != '\0');
     WB_CHECK(c->row.number > 0);
     c->result.damaged += stays;
     c->result.dropped += !stays;
@@ -51,8 +51,8 @@ static void tell_of_damages(struct wb_log_compaction *c)
 {
     char message[WB_ERROR_MESSAGE_MAX];
 
-    WB_CHECK(c->txn.kind == WB_CATALOG_TXN_CLOSED);
     WB_CHECK(c->magic == WB_LOG_COMPACTION_MAGIC);
+    WB_CHECK(c->txn.kind == WB_CATALOG_TXN_CLOSED);
     for (size_t i = 0; i < c->live.damages.count; i++) {
         const struct wb_log_damage *damage = &c->live.damages.items[i];
         unsigned long long bytes = (unsigned long long)(damage->end - damage->at);

@@ -54,9 +54,9 @@ static int put_lost(const struct wb_block_entry *entry, struct wb_buf *record_ou
 static int rebuild(struct wb_log_compaction *c, const struct wb_block_head *head, const char *block, const bool *dead,
                    size_t live)
 {
+    WB_CHECK(c->magic == WB_LOG_COMPACTION_MAGIC);
     WB_CHECK(c->builder != NULL);
     WB_CHECK(c->zstd != NULL);
-    WB_CHECK(c->magic == WB_LOG_COMPACTION_MAGIC);
     WB_CHECK(live > 0);
     WB_CHECK(live < head->count);
 

@@ -289,8 +289,8 @@ static int purge_files(struct purge_work *p)
 
 int wb_log_purge(struct wb_log *log)
 {
-    WB_CHECK(log->store.mode == WB_STORE_WRITE);
     WB_CHECK(log->magic == WB_LOG_MAGIC);
+    WB_CHECK(log->store.mode == WB_STORE_WRITE);
 
     struct purge_work p = {.log = log};
     struct retired_count count = {.log = log};
@@ -313,8 +313,8 @@ static int add_tail(struct wb_log_writer *writer, const struct wb_segment *segme
 
 static bool is_tail(const struct wb_log_writer *writer, uint32_t number)
 {
-    WB_CHECK(number > 0);
     WB_CHECK(writer->magic == WB_LOG_WRITER_MAGIC);
+    WB_CHECK(number > 0);
     for (size_t i = 0; i < writer->tails.count; i++)
         if (writer->tails.items[i].segment.number == number)
             return true;

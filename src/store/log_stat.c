@@ -106,8 +106,8 @@ static int add_retired(void *context, uint32_t number, uint32_t revision, uint64
     struct retired_bytes *r = context;
     char name[WB_SEGMENT_NAME_MAX];
 
-    WB_CHECK(number > 0);
     WB_CHECK(r->log->magic == WB_LOG_MAGIC);
+    WB_CHECK(number > 0);
     (void)txn_id;
     wb_segment_name(number, revision, name);
     char *path = wb_path_join(r->log->dir, name);

@@ -236,8 +236,8 @@ int wb_segment_locate(const struct wb_segment *segment, uint64_t logical, uint64
 {
     size_t low = 0, high = segment->map_count;
 
-    WB_CHECK(segment->number > 0);
     WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
+    WB_CHECK(segment->number > 0);
     *physical_out = logical;
     if (segment->revision == 0)
         return 0;
@@ -305,8 +305,8 @@ bool wb_segment_read_seal(const struct wb_segment *segment, uint64_t at, uint64_
     char seal[WB_SEGMENT_SEAL_BYTES];
     size_t got;
 
-    WB_CHECK(segment->file.fd >= 0);
     WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
+    WB_CHECK(segment->file.fd >= 0);
     *commit_out = 0;
     if (wb_file_read_at(&segment->file, at, seal, sizeof seal, &got) < 0 || got != sizeof seal)
         return false;
@@ -321,8 +321,8 @@ bool wb_segment_last_seal(const struct wb_segment *segment, uint64_t *commit_out
 {
     uint64_t size;
 
-    WB_CHECK(segment->file.fd >= 0);
     WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
+    WB_CHECK(segment->file.fd >= 0);
     *commit_out = 0;
     return wb_file_size(&segment->file, &size) == 0 && size >= WB_SEGMENT_HEADER_BYTES + WB_SEGMENT_SEAL_BYTES &&
            wb_segment_read_seal(segment, size - WB_SEGMENT_SEAL_BYTES, commit_out);
@@ -371,8 +371,8 @@ static int read_first(const struct wb_segment *segment, struct wb_segment_reader
     size_t got;
     int err;
 
-    WB_CHECK(source->zstd != NULL);
     WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
+    WB_CHECK(source->zstd != NULL);
     wb_buf_clear(&source->bytes);
     err = wb_buf_reserve(&source->bytes, FIRST_READ_BYTES);
     if (err == 0)
@@ -416,8 +416,8 @@ static int find_start(const struct wb_segment *segment, struct wb_segment_reader
     struct wb_block_start start = {.name = {segment->number, segment->revision, logical}};
     int err;
 
-    WB_CHECK(source->zstd != NULL);
     WB_CHECK(segment->magic == WB_SEGMENT_MAGIC);
+    WB_CHECK(source->zstd != NULL);
     WB_CHECK(segment->number > 0);
     *start_out = wb_block_cache_find(&source->cache, &start.name);
     if (*start_out)

@@ -177,8 +177,8 @@ int wb_tree_check(struct wb_tree *tree, const struct wb_tree_state *state, wb_tr
     struct tree_check c = {.tree = tree, .state = state, .found = found, .context = context};
     int err = wb_tree_usable(tree);
 
-    WB_CHECK(state->pages >= WB_TREE_FIRST_PAGE);
     WB_CHECK(tree->magic == WB_TREE_MAGIC);
+    WB_CHECK(state->pages >= WB_TREE_FIRST_PAGE);
     c.seen = err == 0 ? wb_alloc_zero(state->pages / 8 + 1, 1) : NULL;
     if (err == 0 && !c.seen)
         err = WB_E_NOMEM;

@@ -193,8 +193,8 @@ void wb_tree_node_unpin(struct wb_tree_node *node)
 
 int wb_tree_node_new(struct wb_tree *tree, const char *from, struct wb_tree_node **node_out)
 {
-    WB_CHECK(!from || wb_tree_page_count(from) > 0);
     WB_CHECK(tree->magic == WB_TREE_MAGIC);
+    WB_CHECK(!from || wb_tree_page_count(from) > 0);
 
     struct wb_tree_node *node = wb_alloc(sizeof *node);
 
