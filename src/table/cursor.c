@@ -387,6 +387,7 @@ int wb_cursor_get(struct wb_cursor *cursor, struct wb_slice key, struct wb_table
 {
     int err = wb_cursor_seek(cursor, key);
 
+    WB_CHECK(cursor->magic == CURSOR_MAGIC);
     *record_out = (struct wb_table_record){0};
     if (err < 0)
         return err;

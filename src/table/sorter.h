@@ -79,6 +79,7 @@ void wb_sorter_entries_sort(struct wb_sorter_entry *entries, size_t count, const
  * previous block. A record larger than a block is a block of its own (RUN_LARGE) and is never compressed.
  */
 enum { RUN_HEAD_BYTES = 16 };
+_Static_assert(RUN_HEAD_BYTES == 4 * 4, "the block head as drawn above");
 enum wb_sorter_run_codec { RUN_PLAIN = 0, RUN_ZSTD = 1, RUN_LARGE = 2 };
 
 struct wb_sorter_run {

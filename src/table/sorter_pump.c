@@ -137,6 +137,7 @@ int wb_sorter_pump_start(struct wb_sorter_pump *pump, struct wb_sorter_tree *tre
 
 void wb_sorter_pump_stop(struct wb_sorter_pump *pump)
 {
+    WB_CHECK(!pump->threaded || pump->tree != NULL);
     if (pump->threaded) {
         pthread_mutex_lock(&pump->lock);
         pump->stopping = true;

@@ -18,7 +18,6 @@ enum {
     PENDING_BLOCKS = 4,         /* blocks written at once */
     RUN_ZSTD_BYTES = 300 << 10, /* memory of a zstd context at this level, for blocks of up to 64 KiB */
 };
-_Static_assert(RUN_HEAD_BYTES == 4 * 4, "the block head as drawn in sorter.h");
 
 size_t wb_sorter_run_writer_cost(size_t block_bytes)
 {

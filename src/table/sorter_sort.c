@@ -65,6 +65,7 @@ static inline bool is_less(const char *records, const struct wb_sorter_entry *a,
 
 static void insertion_sort(const char *records, struct wb_sorter_entry *e, size_t n, struct prefix_level level)
 {
+    WB_CHECK(n <= SMALL);
     for (size_t i = 1; i < n; i++) {
         struct wb_sorter_entry moving = e[i];
         size_t to = i;
@@ -105,6 +106,7 @@ static uint64_t choose_pivot(const struct wb_sorter_entry *e, size_t n)
 {
     size_t step = n / 8, middle = n / 2;
 
+    WB_CHECK(n > SMALL);
     if (n < LARGE)
         return median3(e[0].prefix, e[middle].prefix, e[n - 1].prefix);
     return median3(median3(e[0].prefix, e[step].prefix, e[2 * step].prefix),
@@ -139,6 +141,7 @@ static void partition(struct wb_sorter_entry *e, size_t n, uint64_t pivot, size_
         exchange(&e[high + i], &e[n - 1 - i]);
     *equal_out = less;
     *greater_out = n - greater;
+    WB_CHECK(*equal_out <= *greater_out && *greater_out <= n);
 }
 
 /*
@@ -149,6 +152,7 @@ static size_t fetch_next(const char *records, struct wb_sorter_entry *e, size_t 
 {
     size_t ended = 0;
 
+    WB_CHECK(n >= 2);
     for (size_t i = 0; i < n; i++) {
         if (e[i].key_len <= depth) {
             e[i].prefix = (uint64_t)e[i].key_len << 32 | e[i].at;
@@ -171,6 +175,7 @@ static uint32_t skip_common(const char *records, const struct wb_sorter_entry *e
     struct wb_slice first = wb_sorter_entry_key(&e[0], records);
     size_t common = first.len;
 
+    WB_CHECK(n >= 2);
     for (size_t i = 1; i < n && common >= depth + 8; i++) {
         struct wb_slice key = wb_sorter_entry_key(&e[i], records);
         if (i + 8 < n)

@@ -153,6 +153,8 @@ static void set_options(struct wb_table_writer *writer, const struct wb_table_op
         writer->options.block_bytes = TABLE_BLOCK_MAX;
     if (options->level == 0)
         writer->options.level = TABLE_LEVEL_DEFAULT;
+    WB_CHECK(writer->options.block_bytes >= TABLE_BLOCK_MIN);
+    WB_CHECK(writer->options.block_bytes <= TABLE_BLOCK_MAX);
 }
 
 int wb_table_create(const char *path, const struct wb_table_options *options, struct wb_table_writer **writer_out)

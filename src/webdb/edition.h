@@ -50,6 +50,11 @@
 #define WB_RULES_FILE "rules.wbt"
 #define WB_RULES_KIND "RULE"
 
+_Static_assert(sizeof WB_PAGES_KIND == 5 && sizeof WB_CONTENTS_KIND == 5, "a kind has four letters");
+_Static_assert(sizeof WB_OUTLINKS_KIND == 5 && sizeof WB_INLINKS_KIND == 5, "a kind has four letters");
+_Static_assert(sizeof WB_DEGREES_KIND == 5 && sizeof WB_SITES_KIND == 5, "a kind has four letters");
+_Static_assert(sizeof WB_NEAR_KIND == 5 && sizeof WB_RULES_KIND == 5, "a kind has four letters");
+
 /* An entry of pages by MD5. The number of a content is the rank of its first entry. */
 struct wb_content {
     uint8_t md5[WB_EDIT_MD5_BYTES];

@@ -45,6 +45,8 @@ _Static_assert(WB_LINKLIST_ITEMS << 2 <= 1 << 14, "a run takes two bytes");
 _Static_assert(WB_LINKLIST_ITEMS * (1 + ANCHOR_MAX) < 1 << 21, "a position takes three bytes");
 _Static_assert((WB_LINKLIST_ITEMS & (WB_LINKLIST_ITEMS - 1)) == 0, "the hash table of anchors is a power of two");
 _Static_assert(WB_LINKLIST_ITEMS < UINT16_MAX, "the hash table has 16 bits for the number of an anchor");
+_Static_assert(KIND_ESCAPE == 15 && KIND_MAX == 3, "a kind as drawn above");
+_Static_assert(USE_PLACE < 1 << 2, "a use has two bits");
 _Static_assert(WB_LINKLIST_KEY_MAX == 8 + 4, "a key is a number and the number of a piece");
 _Static_assert((ONE_KIND | ONE_ANCHOR) == 3, "two bits below the number of items");
 _Static_assert(USE_PLACE == 3, "a use takes the two bits below the length of a run");
@@ -101,6 +103,8 @@ static uint32_t find_anchor(struct piece_encoder *e, struct wb_slice text, size_
 {
     uint32_t hash = wb_hash32(text.ptr, text.len);
 
+    WB_CHECK(text.len <= ANCHOR_MAX);
+    WB_CHECK(e->anchor_count <= WB_LINKLIST_ITEMS);
     for (size_t i = hash;; i++) {
         uint16_t *slot = &e->slots[i & mask];
         if (*slot == 0) {

@@ -361,6 +361,7 @@ void wb_merge_pages_close(struct wb_webdb_writer *writer)
 {
     struct wb_merge_pages *s = writer->page_stage;
 
+    WB_CHECK(!s || s->writer == writer);
     if (!s)
         return;
     wb_merge_close(s->merge);

@@ -14,6 +14,8 @@ enum {
     RULES_MEMORY_BYTES = 16 << 20, /* for the sorter; records of rules are few */
 };
 
+_Static_assert(SITE_BYTES == sizeof(uint64_t) && TIME_BYTES == sizeof(int64_t), "the key is two big-endian numbers");
+
 int wb_merge_rules_add(struct wb_webdb_writer *writer, uint64_t site, const struct wb_webdb_rules *rules)
 {
     struct wb_sorter_options options = {.dir = writer->root, .memory_bytes = RULES_MEMORY_BYTES};

@@ -49,6 +49,7 @@ enum visit_bits {
     VISIT_HOPS = 1 << 11,
     VISIT_BITS = (1 << 12) - 1,
 };
+_Static_assert(VISIT_HOPS << 1 == VISIT_BITS + 1, "every bit of a visit has a meaning");
 
 enum {
     CONTENT_BYTES = WB_EDIT_MD5_BYTES + 16,

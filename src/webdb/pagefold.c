@@ -93,6 +93,7 @@ static void forget(struct wb_pagefold *fold, unsigned flags)
     struct wb_slice url = page->url, surt = page->surt;
     int64_t first_seen_ms = page->first_seen_ms;
 
+    WB_CHECK((flags & ~(unsigned)(WB_PAGE_TARGET | WB_PAGE_BARRED)) == 0);
     memset(page, 0, sizeof *page);
     page->url = url;
     page->surt = surt;
@@ -207,6 +208,7 @@ static void note_fetch(struct wb_history *history, const struct wb_pageedit *edi
 
 static void clear_content(struct wb_webdb_page *page)
 {
+    WB_CHECK(!(page->flags & WB_PAGE_BARRED));
     page->has_content = false;
     memset(page->md5, 0, sizeof page->md5);
     page->simhash = page->title_hash = page->bytes = 0;
@@ -241,6 +243,7 @@ static int set_content_texts(struct wb_pagefold *fold, const struct wb_edit_page
     struct wb_webdb_page *page = &fold->page;
     int err = set_text(fold, MEM_ETAG, visit->etag, ETAG_MAX, &page->etag);
 
+    WB_CHECK(visit->has_content);
     if (err == 0)
         err = set_text(fold, MEM_MODIFIED, visit->modified, MODIFIED_MAX, &page->modified);
     if (err == 0)

@@ -72,6 +72,11 @@ _Static_assert((int)ROW_DEPTH == ROW_SPELLING + 1, "the bits of the fields follo
 _Static_assert((int)ROW_BITS == 2 * ROW_SIGNALS - 1, "ROW_BITS has all bits up to the last one");
 _Static_assert(CONTENT_BYTES == 16 + 8 + 8, "MD5, simhash and the hash of the title");
 _Static_assert(sizeof(double) == 8, "a double is stored as eight bytes");
+_Static_assert(WB_PAGE_GONE == 2 && WB_PAGE_PUSHED == 4 && WB_PAGE_PUSHED_GONE == 8, "flags as they are on disk");
+_Static_assert(WB_PAGE_BARRED == 16 && WB_PAGE_BLOCKED == 32, "flags as they are on disk");
+_Static_assert(WB_PAGE_SCORED == 64 && WB_PAGE_LOADED == 128, "flags as they are on disk");
+_Static_assert(WB_OUTCOME_STORED == 1 && WB_OUTCOME_ROBOTS == 9, "outcomes as they are on disk");
+_Static_assert(WB_HISTORY_BINS == 40 && WB_HISTORY_FETCHES == 8, "limits as they are on disk");
 _Static_assert(WB_OUTCOME_ROBOTS < 1 << OUTCOME_BITS, "an outcome fits beside a status");
 _Static_assert(WB_HISTORY_FETCHES < 128 && WB_HISTORY_BINS < 128, "counts of one byte");
 

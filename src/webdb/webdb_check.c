@@ -178,8 +178,8 @@ static int verify_files(struct wb_webdb_check *check, struct wb_webdb_count *cou
 static void compare_count(struct wb_webdb_check *check, const char *what, uint64_t seen, uint64_t stated)
 {
     if (seen != stated)
-        wb_webdb_check_report(check, WB_CHECKED_MANIFEST, "it says %" PRIu64 " %s, but there are %" PRIu64, stated, what,
-                              seen);
+        wb_webdb_check_report(check, WB_CHECKED_MANIFEST, "it says %" PRIu64 " %s, but there are %" PRIu64, stated,
+                              what, seen);
 }
 
 /* Counts the bytes of all files. */

@@ -122,6 +122,7 @@ int wb_webdb_links_to(struct wb_webdb *webdb, struct wb_slice url, struct wb_web
     struct wb_table_record record;
     int err = wb_webdb_find_row(webdb, url, &record);
 
+    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
     *links_out = NULL;
     if (err == WB_E_NOTFOUND)
         return open_walk(webdb, NULL, links_out);

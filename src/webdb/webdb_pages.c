@@ -93,6 +93,7 @@ int wb_webdb_pages_of_site(struct wb_webdb *webdb, struct wb_slice site, struct 
 {
     int err = open_walk(webdb, pages_out);
 
+    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
     if (err < 0)
         return err;
     err = wb_spelling_site_surt(site, &(*pages_out)->prefix);

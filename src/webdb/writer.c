@@ -70,6 +70,7 @@ static int corrupt_if_missing(int err)
 {
     char message[WB_ERROR_MESSAGE_MAX];
 
+    WB_CHECK(err <= 0);
     if (err != WB_E_NOTFOUND)
         return err;
     snprintf(message, sizeof message, "%s", wb_error_message());
@@ -101,6 +102,7 @@ static void note_damage(void *context, const char *file, uint64_t offset, const 
     char copy[256]; /* message may be in the buffer that wb_fail() writes to */
     int *err = context;
 
+    WB_CHECK(message != NULL);
     snprintf(copy, sizeof copy, "%s", message);
     if (*err == 0)
         *err = wb_fail(WB_E_CORRUPT, "%s, at %llu: %s", file, (unsigned long long)offset, copy);
@@ -184,6 +186,8 @@ static void fill_options(struct wb_webdb_writer *writer, const struct wb_webdb_o
         o->memory_bytes = MEMORY_MIN;
     o->threads = o->threads ? o->threads : wb_limits_processors();
     o->now_ms = o->now_ms ? o->now_ms : wb_clock_wall_ms();
+    WB_CHECK(o->memory_bytes >= MEMORY_MIN);
+    WB_CHECK(o->threads > 0 && o->now_ms != 0);
 }
 
 static int take_lock(struct wb_webdb_writer *writer)

@@ -95,6 +95,8 @@ struct wb_merge_near_entry {
     uint32_t page, zero;
 };
 
+_Static_assert(sizeof(struct wb_merge_near_entry) == 16, "two words, as they are mapped");
+
 /* What stage 1 tells stage 2 about a content of a page. */
 enum wb_content_edit { WB_CONTENT_ADD = 'a', WB_CONTENT_REMOVE = 'r' };
 

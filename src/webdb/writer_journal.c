@@ -27,6 +27,7 @@ static int add_known(struct wb_webdb_writer *writer, struct wb_slice url, int64_
     struct wb_pageedit known = known_edit(url, time_ms, depth, wanted);
     uint32_t id;
 
+    WB_CHECK(wb_writer_is(writer, WB_WRITER_COLLECTING));
     known.hint_ms = hint_ms;
     if (hint_ms) /* a time can be news every time, so these edits are never left out */
         return skip_invalid(wb_writer_add_page_edit(writer, &known));
@@ -138,6 +139,7 @@ static int take_rules(struct wb_webdb_writer *writer, const struct wb_edit *edit
 
 static int take_record(struct wb_webdb_writer *writer, const struct wb_edit *edit, struct wb_buf *mem)
 {
+    WB_CHECK(edit->kind >= WB_EDIT_VISIT && edit->kind <= WB_EDIT_BATCH);
     switch (edit->kind) {
     case WB_EDIT_PAGE:
         return take_page(writer, edit, mem);
@@ -247,6 +249,7 @@ static void forget_removed(struct wb_manifest *manifest, const struct wb_journal
         if (log < count && logs[log].number == entry->log)
             manifest->logs.items[kept++] = *entry;
     }
+    WB_CHECK(kept <= manifest->logs.count && kept <= count);
     manifest->logs.count = kept;
 }
 

@@ -430,8 +430,9 @@ static void test_sites(void **state)
     row.ptr[1] = 4; /* more pages are fetched than there are */
     assert_int_equal(wb_sitesum_decode(wb_buf_slice(&row), &again), WB_E_CORRUPT);
     wb_buf_clear(&row);
-    sum = (struct wb_webdb_site){.days = NAN};
+    sum = (struct wb_webdb_site){.pages = 0};
     assert_int_equal(wb_sitesum_encode(&sum, &row), 0);
+    memset(row.ptr + 4, 0xff, 8); /* the days are not a number */
     assert_int_equal(wb_sitesum_decode(wb_buf_slice(&row), &again), WB_E_CORRUPT);
     wb_buf_release(&row);
 }
