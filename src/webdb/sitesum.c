@@ -39,7 +39,6 @@ int wb_sitesum_encode(const struct wb_webdb_site *sum, struct wb_buf *row_out)
     int err = wb_buf_reserve(row_out, 4 * WB_VARINT_MAX + 8);
 
     WB_CHECK(sum->fetched <= sum->pages);
-    WB_CHECK(sum->days >= 0);
     if (err < 0)
         return err;
     char *p = wb_fields_put(row_out->ptr + row_out->len, sum->pages);
