@@ -35,6 +35,7 @@ _Static_assert(COLUMN_END_BYTES % 64 == 0, "records are aligned in the mapping")
 _Static_assert(COLUMN_END_BYTES == 8 + 4 + TABLE_KIND_BYTES + 4 + 36 + 8, "the head as drawn above");
 _Static_assert(COLUMN_END_BYTES == 8 + 8 + 8 + 4 + TABLE_KIND_BYTES + 4 + 20 + 8, "the foot as drawn above");
 _Static_assert(COLUMN_WRITE_BYTES % COLUMN_PIECE_BYTES == 0, "what is written at once ends where a piece ends");
+_Static_assert(COLUMN_RECORD_MAX <= UINT32_MAX, "the size of a record has 4 bytes");
 
 struct wb_column_writer {
     uint32_t magic;
@@ -47,6 +48,7 @@ struct wb_column_writer {
     struct wb_buf sums;         /* of the pieces written so far */
     struct wb_error_copy error; /* the first error; code 0 if there was none */
 };
+_Static_assert(sizeof((struct wb_column_writer *)0)->kind == TABLE_KIND_BYTES + 1, "a kind, and a zero after it");
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
@@ -93,7 +95,8 @@ int wb_column_create(const char *path, const char *kind, size_t record_bytes, st
 
     *writer_out = NULL;
     WB_CHECK(strlen(kind) == TABLE_KIND_BYTES);
-    WB_CHECK(record_bytes > 0 && record_bytes <= COLUMN_RECORD_MAX);
+    WB_CHECK(record_bytes > 0);
+    WB_CHECK(record_bytes <= COLUMN_RECORD_MAX);
     if (!writer)
         return WB_E_NOMEM;
     writer->magic = COLUMN_WRITER_MAGIC;
@@ -137,6 +140,8 @@ static int flush_column(struct wb_column_writer *writer, bool at_end)
     writer->pending.len -= len;
     if (writer->pending.len)
         memmove(writer->pending.ptr, writer->pending.ptr + len, writer->pending.len);
+    WB_CHECK(writer->pending.len < COLUMN_PIECE_BYTES);
+    WB_CHECK(!at_end || writer->pending.len == 0);
     return 0;
 }
 
@@ -252,7 +257,8 @@ static int read_column_ends(const struct wb_file *file, const char *kind, size_t
 
     *count_out = 0;
     WB_CHECK(strlen(kind) == TABLE_KIND_BYTES);
-    WB_CHECK(record_bytes > 0 && record_bytes <= COLUMN_RECORD_MAX);
+    WB_CHECK(record_bytes > 0);
+    WB_CHECK(record_bytes <= COLUMN_RECORD_MAX);
     if (err < 0)
         return err;
     if (*size_out < COLUMN_END_BYTES)
@@ -279,7 +285,8 @@ int wb_column_open(const char *path, const char *kind, size_t record_bytes, stru
     int err = wb_file_open(path, WB_FILE_READ, &file);
 
     WB_CHECK(strlen(kind) == TABLE_KIND_BYTES);
-    WB_CHECK(record_bytes > 0 && record_bytes <= COLUMN_RECORD_MAX);
+    WB_CHECK(record_bytes > 0);
+    WB_CHECK(record_bytes <= COLUMN_RECORD_MAX);
     *column_out = WB_COLUMN_INIT;
     if (err == 0)
         err = read_column_ends(&file, kind, record_bytes, &size, &count);
@@ -290,6 +297,7 @@ int wb_column_open(const char *path, const char *kind, size_t record_bytes, stru
         return err;
     *column_out = (struct wb_column){.records = (const char *)map + COLUMN_END_BYTES, .count = count,
                                      .record_bytes = record_bytes, .map = map, .map_bytes = (size_t)size};
+    WB_CHECK(count * record_bytes <= size - 2 * COLUMN_END_BYTES); /* check_foot() has compared them */
     column_out->path = wb_strdup(path);
     column_out->checked = wb_alloc_zero(pieces_of(count * record_bytes) + 1, sizeof *column_out->checked);
     if (!column_out->path || !column_out->checked) {

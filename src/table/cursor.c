@@ -24,6 +24,9 @@ enum {
 
 #define NO_BLOCK UINT64_MAX
 
+_Static_assert(AHEAD_BYTES_MAX <= AHEAD_KEPT_MAX, "a buffer for reading ahead is kept");
+_Static_assert((int)SLOT_BYTES_MAX >= TABLE_BLOCK_DEFAULT, "blocks of the usual size are not large ones");
+
 /* A cached block. */
 struct slot {
     uint64_t block; /* NO_BLOCK if the slot is empty */
@@ -63,7 +66,8 @@ static bool is_open(const struct wb_cursor *cursor)
 static void check_at_block(const struct wb_cursor *cursor)
 {
     WB_CHECK(cursor->magic == CURSOR_MAGIC);
-    WB_CHECK(cursor->at != NULL && cursor->at->block == cursor->block);
+    WB_CHECK(cursor->at != NULL);
+    WB_CHECK(cursor->at->block == cursor->block);
     WB_CHECK(cursor->block < cursor->table->foot.blocks);
 }
 
@@ -237,7 +241,7 @@ static int leave_damaged(struct wb_cursor *cursor)
     uint64_t offset = cursor->table->places[cursor->block].offset;
 
     check_at_block(cursor);
-    WB_CHECK(cursor->at != NULL);
+    WB_CHECK(!cursor->held);
     move_before(cursor, cursor->block + 1);
     return wb_fail(WB_E_CORRUPT, "%s: the records of the block at %llu are damaged", cursor->table->file.path,
                    (unsigned long long)offset);

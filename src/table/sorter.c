@@ -231,7 +231,8 @@ void wb_sorter_close(struct wb_sorter *sorter)
 static void check_sorter(const struct wb_sorter *sorter)
 {
     WB_CHECK(sorter->magic == SORTER_MAGIC);
-    WB_CHECK(sorter->chunks != NULL && sorter->chunk_count > 0);
+    WB_CHECK(sorter->chunks != NULL);
+    WB_CHECK(sorter->chunk_count > 0);
     WB_CHECK(!sorter->sorted || sorter->filling == NULL || !sorter->pump.tree);
 }
 

@@ -34,8 +34,10 @@ struct wb_sorter_entry {
 };
 _Static_assert(sizeof(struct wb_sorter_entry) == 16, "memory is planned with two words per entry");
 _Static_assert(WB_TABLE_VALUE_MAX <= UINT32_MAX, "the length of a value has 4 bytes");
+_Static_assert(WB_TABLE_KEY_MAX <= INT32_MAX, "the tree counts shared bytes of keys, and has -1 for the end");
 
 enum { ENTRY_HEAD_BYTES = 4 };
+_Static_assert(ENTRY_HEAD_BYTES == sizeof(uint32_t), "the length of a value");
 
 static inline struct wb_slice wb_sorter_entry_key(const struct wb_sorter_entry *entry, const char *records)
 {
@@ -175,6 +177,7 @@ int wb_sorter_tree_next(struct wb_sorter_tree *tree, const struct wb_sorter_inpu
 /* ---- merging ahead --------------------------------------------------------------------------- */
 
 enum { PUMP_BATCHES = 3 };
+_Static_assert(PUMP_BATCHES >= 2, "one batch is filled while another is taken");
 
 struct wb_sorter_pump_batch {
     char *bytes;

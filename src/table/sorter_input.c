@@ -43,6 +43,7 @@ static int advance_memory(struct wb_sorter_input *input)
 
 static void close_memory(struct wb_sorter_input *input)
 {
+    WB_CHECK(input->advance == advance_memory);
     wb_free(input);
 }
 
@@ -52,7 +53,8 @@ int wb_sorter_input_open_memory(const struct wb_sorter_entry *entries, size_t co
     struct memory_input *m = wb_alloc_zero(1, sizeof *m);
 
     *input_out = NULL;
-    WB_CHECK(entries != NULL && records != NULL);
+    WB_CHECK(entries != NULL);
+    WB_CHECK(records != NULL);
     WB_CHECK(count > 0);
     if (!m)
         return WB_E_NOMEM;
@@ -80,6 +82,7 @@ int wb_sorter_readers_init(struct wb_sorter_readers *readers, struct wb_pool *po
         if (!readers->zstd[readers->zstd_free])
             return wb_fail_nomem();
     }
+    WB_CHECK(readers->zstd_free == threads + 1); /* one per thread and one for the merge */
     return 0;
 }
 
@@ -100,6 +103,7 @@ static ZSTD_DCtx *take_zstd(struct wb_sorter_readers *readers)
     pthread_mutex_lock(&readers->lock);
     WB_CHECK(readers->zstd_free > 0);
     ZSTD_DCtx *zstd = readers->zstd[--readers->zstd_free];
+    WB_CHECK(zstd != NULL);
     pthread_mutex_unlock(&readers->lock);
     return zstd;
 }
@@ -149,7 +153,8 @@ struct run_input {
 /* What is true whenever the merging thread, or the one that reads ahead, uses the window. */
 static void check_window(const struct run_input *r)
 {
-    WB_CHECK(r->window_start <= r->window_end && r->window_end <= r->window_bytes);
+    WB_CHECK(r->window_start <= r->window_end);
+    WB_CHECK(r->window_end <= r->window_bytes);
     WB_CHECK(r->read <= r->run.bytes);
     WB_CHECK(r->ahead <= 1);
 }
@@ -162,6 +167,7 @@ static int damaged_run(const struct run_input *r)
 
 size_t wb_sorter_input_window_min(size_t block_bytes)
 {
+    WB_CHECK(block_bytes > 0);
     return 2 * (RUN_HEAD_BYTES + block_bytes);
 }
 
@@ -170,6 +176,8 @@ size_t wb_sorter_input_run_cost(const struct wb_sorter_run *run, size_t block_by
     size_t raw = run->packed ? 2 * block_bytes : 0;
     size_t window = wb_sorter_input_window_min(block_bytes);
 
+    WB_CHECK(run->key_max <= WB_TABLE_KEY_MAX);
+    WB_CHECK(window >= RUN_HEAD_BYTES + block_bytes); /* a whole block fits */
     return sizeof(struct run_input) + window + raw + run->large_max + run->key_max + 256;
 }
 
@@ -197,6 +205,7 @@ static int fill_window(struct run_input *r, size_t need, bool *there_out)
         return err;
     r->read += want;
     r->window_end += want;
+    WB_CHECK(r->window_end >= need);
     return 0;
 }
 
@@ -381,6 +390,7 @@ static void close_run(struct wb_sorter_input *input)
 {
     struct run_input *r = (struct run_input *)(void *)input;
 
+    WB_CHECK(input->advance == advance_run);
     WB_CHECK(r->readers != NULL);
     wait_ahead(r);
     wb_free(r->window);
@@ -402,7 +412,8 @@ int wb_sorter_input_open_run(const struct wb_sorter_run *run, struct wb_sorter_r
     if (!r)
         return WB_E_NOMEM;
     WB_CHECK(window_bytes >= wb_sorter_input_window_min(block_bytes));
-    WB_CHECK(run->bytes > 0 && run->file->fd >= 0);
+    WB_CHECK(run->bytes > 0);
+    WB_CHECK(run->file->fd >= 0);
     r->input = (struct wb_sorter_input){.key = WB_SLICE_EMPTY, .advance = advance_run, .close = close_run};
     r->run = *run;
     r->readers = readers;

@@ -151,7 +151,8 @@ int wb_sorter_merge_runs(struct wb_sorter *sorter)
     const struct wb_sorter_run *runs = sorter->runs.items;
     int err = 0;
 
-    WB_CHECK(sorter->spilling && sorter->sorted);
+    WB_CHECK(sorter->spilling);
+    WB_CHECK(sorter->sorted);
     WB_CHECK(sorter->runs.count > 0);
     while (err == 0 && sorter->runs.count > 2 && (cost = total_cost(sorter, runs, sorter->runs.count)) > budget) {
         size_t count = first + 1 < sorter->runs.count ? choose_runs(sorter, first, cost - budget) : 0;

@@ -14,9 +14,11 @@
 #include "table/sorter.h"
 
 enum { PUMP_RECORD_HEAD = 8 };
+_Static_assert(PUMP_RECORD_HEAD == 4 + 4, "a record of a batch as drawn above");
 
 static size_t batch_bytes_for(size_t block_bytes)
 {
+    WB_CHECK(block_bytes > 0);
     return 6 * block_bytes;
 }
 
@@ -48,6 +50,7 @@ static bool put_record(struct wb_sorter_pump *pump, struct wb_sorter_pump_batch 
     if (record->value.len)
         memcpy(to + PUMP_RECORD_HEAD + record->key.len, record->value.ptr, record->value.len);
     batch->used += need;
+    WB_CHECK(batch->used <= pump->batch_bytes);
     return true;
 }
 
@@ -57,6 +60,7 @@ static int fill_batch(struct wb_sorter_pump *pump, struct wb_sorter_pump_batch *
     size_t shared;
 
     WB_CHECK(pump->tree != NULL);
+    WB_CHECK(batch->large == NULL); /* the taker has moved on from it */
     batch->used = batch->taken = 0;
     batch->large = NULL;
     for (;;) {
@@ -65,8 +69,10 @@ static int fill_batch(struct wb_sorter_pump *pump, struct wb_sorter_pump_batch *
             if (more != 1)
                 return more;
         }
-        if (!put_record(pump, batch, pump->waiting))
+        if (!put_record(pump, batch, pump->waiting)) {
+            WB_CHECK(batch->used > 0); /* an empty batch takes any record */
             return 1;
+        }
         pump->waiting = NULL;
         if (batch->large)
             return 1;
@@ -76,6 +82,8 @@ static int fill_batch(struct wb_sorter_pump *pump, struct wb_sorter_pump_batch *
 /* Waits until the batch is empty. Returns false if the pump is being stopped. */
 static bool wait_empty(struct wb_sorter_pump *pump, const struct wb_sorter_pump_batch *batch)
 {
+    WB_CHECK(batch >= pump->batches);
+    WB_CHECK(batch < pump->batches + PUMP_BATCHES);
     pthread_mutex_lock(&pump->lock);
     while (batch->full && !pump->stopping)
         pthread_cond_wait(&pump->changed, &pump->lock);
@@ -89,6 +97,7 @@ static void *run_pump(void *context)
     struct wb_sorter_pump *pump = context;
     int more = 1;
 
+    WB_CHECK(pump->tree->count >= 2);
     for (unsigned next = 0; more == 1; next = (next + 1) % PUMP_BATCHES) {
         struct wb_sorter_pump_batch *batch = &pump->batches[next];
         if (!wait_empty(pump, batch))
@@ -203,10 +212,12 @@ int wb_sorter_pump_take(struct wb_sorter_pump *pump, struct wb_table_record *rec
         batch = &pump->batches[pump->taking];
     }
     if (batch->large) {
+        WB_CHECK(batch->used == 0); /* it is alone in its batch */
         *record_out = (struct wb_table_record){.key = batch->large->key, .value = batch->large->value};
         batch->large = NULL;
         return 1;
     }
+    WB_CHECK(batch->used - batch->taken >= PUMP_RECORD_HEAD);
     const char *from = batch->bytes + batch->taken;
     uint32_t key = wb_get32(from), value = wb_get32(from + 4);
     *record_out = (struct wb_table_record){.key = wb_slice(from + PUMP_RECORD_HEAD, key),

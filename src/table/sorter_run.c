@@ -21,11 +21,13 @@ enum {
 
 size_t wb_sorter_run_writer_cost(size_t block_bytes)
 {
+    WB_CHECK(block_bytes > TABLE_RECORD_HEAD_MAX);
     return block_bytes + (PENDING_BLOCKS + 1) * (RUN_HEAD_BYTES + ZSTD_compressBound(block_bytes)) + RUN_ZSTD_BYTES;
 }
 
 uint32_t wb_sorter_run_large_check(struct wb_slice before, struct wb_slice value)
 {
+    WB_CHECK(before.len > 0); /* a record has a head */
     return (uint32_t)wb_table_checksum_at(wb_hash64(before.ptr, before.len), wb_hash64(value.ptr, value.len));
 }
 
@@ -73,6 +75,7 @@ static int write_bytes(struct wb_sorter_run_writer *writer, const void *bytes, s
 {
     int err = len ? wb_file_write_at(writer->run.file, writer->run.offset + writer->run.bytes, bytes, len) : 0;
 
+    WB_CHECK(len == 0 || bytes != NULL);
     WB_CHECK(writer->run.file->fd >= 0);
     if (err == 0)
         writer->run.bytes += len;
@@ -91,8 +94,10 @@ static int write_pending(struct wb_sorter_run_writer *writer)
 static void put_run_head(char head[RUN_HEAD_BYTES], size_t stored, size_t raw, uint32_t check,
                          enum wb_sorter_run_codec codec)
 {
-    WB_CHECK(stored > 0 && stored <= UINT32_MAX);
+    WB_CHECK(stored > 0);
+    WB_CHECK(raw <= UINT32_MAX);
     WB_CHECK(stored <= raw);
+    WB_CHECK(codec == RUN_ZSTD || stored == raw);
     wb_put32(head, (uint32_t)stored);
     wb_put32(head + 4, (uint32_t)raw);
     wb_put32(head + 8, check);
@@ -176,6 +181,7 @@ int wb_sorter_run_writer_add(struct wb_sorter_run_writer *writer, struct wb_slic
                              struct wb_slice value)
 {
     WB_CHECK(key.len <= WB_TABLE_KEY_MAX);
+    WB_CHECK(value.len <= WB_TABLE_VALUE_MAX);
     WB_CHECK(writer->block_bytes > 0);
     WB_CHECK(shared <= key.len);
     struct wb_slice fresh = wb_slice(key.ptr + shared, key.len - shared);
@@ -196,6 +202,7 @@ int wb_sorter_run_writer_add(struct wb_sorter_run_writer *writer, struct wb_slic
     if (value.len)
         memcpy(p + fresh.len, value.ptr, value.len);
     writer->raw.len = (size_t)(p - writer->raw.ptr) + fresh.len + value.len;
+    WB_CHECK(writer->raw.len <= writer->block_bytes);
     return 0;
 }
 
@@ -206,7 +213,8 @@ int wb_sorter_run_writer_finish(struct wb_sorter_run_writer *writer, struct wb_s
     WB_CHECK(writer->run.file != NULL);
     if (err == 0)
         err = write_pending(writer);
-    WB_CHECK(err < 0 || (writer->raw.len == 0 && writer->pending.len == 0));
+    WB_CHECK(err < 0 || writer->raw.len == 0);
+    WB_CHECK(err < 0 || writer->pending.len == 0);
     *run_out = writer->run;
     return err;
 }

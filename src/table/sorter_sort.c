@@ -18,6 +18,10 @@ enum {
     LARGE = 256, /* from this size on, the pivot is chosen from nine entries instead of three */
 };
 
+_Static_assert(SMALL < LARGE, "large groups are split before they are small");
+_Static_assert(LARGE / 8 > 0, "the nine entries are different ones");
+_Static_assert(WB_TABLE_KEY_MAX < UINT32_MAX - 8, "eight bytes after any depth have an offset too");
+
 /*
  * What the prefixes of a group mean. Normally: bytes of the keys, starting at depth; all keys of the group are equal
  * before depth. If last is set: numbers that are all different and decide the order by themselves.
@@ -77,6 +81,7 @@ static void insertion_sort(const char *records, struct wb_sorter_entry *e, size_
 
 static void sift_down(const char *records, struct wb_sorter_entry *e, size_t at, size_t n, struct prefix_level level)
 {
+    WB_CHECK(at < n);
     for (size_t child; (child = 2 * at + 1) < n; at = child) {
         if (child + 1 < n && is_less(records, &e[child], &e[child + 1], level))
             child++;
@@ -134,6 +139,9 @@ static void partition(struct wb_sorter_entry *e, size_t n, uint64_t pivot, size_
             break;
         exchange(&e[low++], &e[--high]);
     }
+    WB_CHECK(low == high);
+    WB_CHECK(left <= low);
+    WB_CHECK(high <= right);
     size_t less = low - left, greater = right - high;
     for (size_t i = 0, m = left < less ? left : less; i < m; i++)
         exchange(&e[i], &e[low - 1 - i]);
@@ -186,6 +194,7 @@ static uint32_t skip_common(const char *records, const struct wb_sorter_entry *e
         struct wb_slice b = wb_slice(key.ptr + depth, key.len - depth);
         common = depth + wb_table_key_shared(a, b);
     }
+    WB_CHECK(common <= first.len);
     return common >= depth + 8 ? (uint32_t)common : depth;
 }
 
@@ -194,6 +203,7 @@ static unsigned patience(size_t n)
 {
     unsigned bits = 0;
 
+    WB_CHECK(n > 0);
     for (; n; n >>= 1)
         bits++;
     return 3 * bits;
@@ -230,6 +240,7 @@ static unsigned split(const char *records, const struct entry_group *g, struct e
         if (n - ended > 1)
             parts[count++] = (struct entry_group){e + ended, n - ended, {depth, false}, patience(n - ended)};
     }
+    WB_CHECK(count <= 4);
     for (unsigned i = 0; i + 1 < count; i++)
         if (parts[i].n > parts[count - 1].n) {
             struct entry_group larger = parts[i];
@@ -247,8 +258,10 @@ static void sort_group(const char *records, struct entry_group g)
         unsigned count = split(records, &g, parts);
         if (count == 0)
             return;
-        for (unsigned i = 0; i + 1 < count; i++)
+        for (unsigned i = 0; i + 1 < count; i++) {
+            WB_CHECK(parts[i].n <= g.n / 2); /* so the recursion is never deeper than the logarithm of n */
             sort_group(records, parts[i]);
+        }
         g = parts[count - 1];
     }
     if (g.n > SMALL)
@@ -261,5 +274,9 @@ void wb_sorter_entries_sort(struct wb_sorter_entry *entries, size_t count, const
 {
     WB_CHECK(entries != NULL);
     WB_CHECK(count > 0);
+    WB_CHECK(records != NULL);
     sort_group(records, (struct entry_group){entries, count, {0, false}, patience(count)});
+    /* The ends are in order; test_sorter.c compares everything between them. */
+    WB_CHECK(wb_slice_compare(wb_sorter_entry_key(&entries[0], records),
+                              wb_sorter_entry_key(&entries[count - 1], records)) <= 0);
 }

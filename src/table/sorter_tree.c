@@ -87,12 +87,14 @@ int wb_sorter_tree_init(struct wb_sorter_tree *tree, struct wb_sorter_input **in
         tree->nodes[i] = (struct wb_sorter_tree_node){NOBODY, -1};
     for (uint32_t i = 0; i < tree->count && err == 0; i++)
         err = enter(tree, i);
+    WB_CHECK(err < 0 || count == 0 || tree->nodes[0].input < count); /* there is a winner */
     return err;
 }
 
 void wb_sorter_tree_release(struct wb_sorter_tree *tree)
 {
     WB_CHECK(tree->count == 0 || tree->inputs != NULL);
+    WB_CHECK(!tree->started || tree->nodes != NULL);
     for (uint32_t i = 0; i < tree->count; i++)
         if (tree->inputs[i])
             tree->inputs[i]->close(tree->inputs[i]);
@@ -123,5 +125,6 @@ int wb_sorter_tree_next(struct wb_sorter_tree *tree, const struct wb_sorter_inpu
     WB_CHECK(winner.input < tree->count);
     *record_out = tree->inputs[winner.input];
     *shared_out = (size_t)winner.shared;
+    WB_CHECK(*shared_out <= (*record_out)->key.len);
     return 1;
 }

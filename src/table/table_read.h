@@ -28,12 +28,16 @@ static inline struct wb_slice wb_table_block_key(const struct wb_table *table, u
 {
     const struct wb_table_block_place *place = &table->places[block];
 
+    WB_CHECK(block < table->foot.blocks);
+    WB_CHECK(place->key_at <= place[1].key_at); /* wb_table_open() has read them in order */
     return wb_slice(table->keys.ptr + place->key_at, place[1].key_at - place->key_at);
 }
 
 /* How many records the index says the block has. */
 static inline uint32_t wb_table_block_records(const struct wb_table *table, uint64_t block)
 {
+    WB_CHECK(block < table->foot.blocks);
+    WB_CHECK(table->places[block].first < table->places[block + 1].first); /* no block is empty */
     return (uint32_t)(table->places[block + 1].first - table->places[block].first);
 }
 

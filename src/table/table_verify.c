@@ -37,6 +37,8 @@ static bool index_key_right(const struct table_check *check, struct wb_slice ind
 {
     struct wb_slice last = wb_slice(check->key, check->key_len);
 
+    WB_CHECK(check->key_len <= WB_TABLE_KEY_MAX);
+    WB_CHECK(check->any || check->key_len == 0);
     if (!wb_slice_starts(first, index_key))
         return false;
     if (check->gap) /* the last key before it is not known */
@@ -66,6 +68,7 @@ static const char *check_record(struct table_check *check, uint64_t block, const
         return "the index has a wrong key for this block";
     if (check->any && wb_slice_compare(fresh, rest) <= 0)
         return "keys do not ascend";
+    WB_CHECK(head.shared + head.fresh <= WB_TABLE_KEY_MAX); /* wb_table_record_head_get() has checked it */
     memcpy(check->key + head.shared, fresh.ptr, fresh.len);
     check->key_len = head.shared + head.fresh;
     check->any = true;
@@ -85,6 +88,7 @@ static const char *check_records(struct table_check *check, uint64_t block, cons
         return "the index gives a different number of records for this block";
     for (uint32_t i = 0; i < view->records && !wrong; i++)
         wrong = check_record(check, block, view, i, &p);
+    WB_CHECK(p <= view->raw + view->end);
     if (!wrong && p != view->raw + view->end)
         wrong = "there are stray bytes between the records and the restart points";
     return wrong;
@@ -125,7 +129,8 @@ static int check_all(struct table_check *check)
     const struct wb_table_foot *foot = &check->table->foot;
     int err = 0;
 
-    WB_CHECK(check->records == 0 && !check->any);
+    WB_CHECK(check->records == 0);
+    WB_CHECK(!check->any);
     WB_CHECK(check->table->magic == TABLE_MAGIC);
     check->zstd = ZSTD_createDCtx();
     check->key = wb_alloc(WB_TABLE_KEY_MAX);
