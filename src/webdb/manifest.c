@@ -79,7 +79,8 @@ int wb_manifest_write(const char *path, const struct wb_manifest *manifest)
     struct wb_buf bytes = WB_BUF_INIT;
 
     WB_CHECK(path != NULL);
-    WB_CHECK(manifest->version >= 1 && manifest->version <= WB_WEBDB_VERSION);
+    WB_CHECK(manifest->version >= 1);
+    WB_CHECK(manifest->version <= WB_WEBDB_VERSION);
     WB_CHECK(manifest->count.pages <= manifest->rows);
     WB_CHECK(manifest->count.fetched <= manifest->count.pages);
     if (manifest->logs.count > LOGS_MAX)

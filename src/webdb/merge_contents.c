@@ -105,6 +105,7 @@ static int step(struct content_stage *s)
 
 static const uint8_t *md5_at(const struct wb_column *contents, uint64_t number)
 {
+    WB_CHECK(number < contents->count);
     return ((const struct wb_content *)wb_column_at(contents, number))->md5;
 }
 

@@ -172,6 +172,7 @@ static int put_link(struct in_stage *s, uint32_t page, uint32_t content, struct 
     s->last_content = content;
     /* Most links to a page have the same anchor. */
     if (s->text.len == 0 || !wb_slice_equal(s->anchor, anchor)) {
+        WB_CHECK(anchor.len <= s->text.cap - s->text.len); /* room for all anchors of a piece was reserved */
         s->anchor = wb_slice(s->text.ptr + s->text.len, anchor.len);
         memcpy(s->text.ptr + s->text.len, anchor.ptr, anchor.len);
         s->text.len += anchor.len;
@@ -209,7 +210,8 @@ static int walk_links(struct in_stage *s)
     int err = next_kept(s);
 
     check_stage(s);
-    WB_CHECK(s->pages_done == 0 && s->degree == 0);
+    WB_CHECK(s->pages_done == 0);
+    WB_CHECK(s->degree == 0);
     if (err == 0)
         err = next_edit(s);
     for (uint64_t done = 0; err == 0 && (s->kept_more || s->edit_more); done++) {
@@ -250,7 +252,8 @@ int wb_merge_inlinks(struct wb_webdb_writer *writer)
     int err;
 
     WB_CHECK(wb_writer_is(writer, WB_WRITER_MERGING));
-    WB_CHECK(writer->link_edits == NULL && writer->target_edits != NULL); /* stage 3 is done */
+    WB_CHECK(writer->link_edits == NULL); /* stage 3 is done */
+    WB_CHECK(writer->target_edits != NULL);
     if (!s)
         return WB_E_NOMEM;
     s->writer = writer;

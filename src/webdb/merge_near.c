@@ -100,6 +100,7 @@ static void sort_pass(const struct wb_merge_near_entry *from, struct wb_merge_ne
         starts[i] = sum;
         sum += here;
     }
+    WB_CHECK(sum == count); /* every entry has its place */
     for (uint64_t i = 0; i < count; i++)
         to[starts[block_of(from[i].simhash, block)]++] = from[i];
 }
@@ -136,7 +137,8 @@ static uint64_t group_end(const struct wb_merge_near_entry *sorted, uint64_t cou
     uint64_t end = first + 1;
 
     WB_CHECK(first < count);
-    WB_CHECK(low < high && high < BLOCKS);
+    WB_CHECK(low < high);
+    WB_CHECK(high < BLOCKS);
     while (end < count && ((sorted[end].simhash ^ sorted[first].simhash) & mask) == 0)
         end++;
     return end;
@@ -157,7 +159,8 @@ static void note_equal(struct near_stage *s)
     uint64_t count = s->writer->print_count, end;
 
     check_stage(s);
-    WB_CHECK(s->a != NULL && s->b != NULL);
+    WB_CHECK(s->a != NULL);
+    WB_CHECK(s->b != NULL);
     sort_pass(s->writer->prints, s->a, count, 0);
     sort_pass(s->a, s->b, count, 1);
     for (uint64_t at = 0; at < count; at = end) {
@@ -189,6 +192,7 @@ static uint64_t set_equal_apart(struct near_stage *s)
         else
             s->a[others++] = entries[i];
     }
+    WB_CHECK(kept + others == count);
     memcpy(entries + kept, s->a, others * sizeof *entries);
     s->writer->print_count = kept;
     return others;
@@ -212,6 +216,7 @@ static void follow_first(struct near_stage *s, uint64_t others)
 static void compare_group(struct near_stage *s, const struct wb_merge_near_entry *group, uint64_t count)
 {
     WB_CHECK(count >= 1);
+    WB_CHECK(count <= s->writer->print_count);
     for (uint64_t i = 1; i < count; i++) {
         uint64_t others = i < GROUP_MAX ? i : GROUP_MAX;
         for (uint64_t k = 0; k < others; k++)

@@ -51,6 +51,8 @@ static void check_stage(const struct out_stage *s)
     WB_CHECK(s->links.item_count <= WB_LINKLIST_ITEMS);
 }
 
+_Static_assert(WB_EDIT_MD5_BYTES == 16, "the key of a group of links is an MD5");
+
 /* ---- lists ----------------------------------------------------------------------------------- */
 
 static int list_add(struct out_list *list, uint32_t target, struct wb_slice anchor, uint8_t tag, uint8_t flags)
@@ -59,6 +61,7 @@ static int list_add(struct out_list *list, uint32_t target, struct wb_slice anch
                             .anchor_len = (uint8_t)anchor.len, .tag = tag, .flags = flags};
 
     WB_CHECK(anchor.len <= UINT8_MAX);
+    WB_CHECK(target != WB_NO_NUMBER);
     if (list->text.len + anchor.len > UINT32_MAX || list->links.count >= UINT32_MAX)
         return wb_fail(WB_E_LIMIT, "a content has too many links");
     int err = wb_vec_push(&list->links, link);
@@ -73,6 +76,7 @@ static void list_clear(struct out_list *list)
 
 static struct wb_slice anchor_of(const struct out_list *list, const struct out_link *link)
 {
+    WB_CHECK((size_t)link->anchor + link->anchor_len <= list->text.len);
     return link->anchor_len ? wb_slice(list->text.ptr + link->anchor, link->anchor_len) : WB_SLICE_EMPTY;
 }
 
@@ -98,6 +102,7 @@ static void list_settle(struct out_list *list)
         if (i + 1 == count || links[i + 1].target != links[i].target)
             links[kept++] = links[i];
     list->links.count = kept;
+    WB_CHECK((count == 0) == (kept == 0));
 }
 
 /* ---- what is read ---------------------------------------------------------------------------- */
@@ -132,6 +137,7 @@ static int next_group(struct out_stage *s)
         int got = wb_sorter_next(s->writer->link_edits, &s->group);
         if (got <= 0)
             return got;
+        WB_CHECK(s->group.key.len == WB_EDIT_MD5_BYTES);
         int found = wb_contents_find(&s->writer->contents, (const uint8_t *)s->group.key.ptr, &s->group_number);
         if (found < 0 && found != WB_E_NOTFOUND)
             return found;
@@ -168,6 +174,7 @@ static int take_piece(struct out_stage *s)
 
 static bool has_number(const struct wb_numbermap *ids, uint32_t id)
 {
+    WB_CHECK(id == WB_PAGEEDIT_NO_ID || id < ids->count);
     return id == WB_PAGEEDIT_NO_ID || ids->numbers[id] != WB_NO_NUMBER;
 }
 
@@ -257,6 +264,8 @@ static int write_content(struct out_stage *s, uint64_t content)
         k += both || !use_added;
         a += use_added;
     }
+    WB_CHECK(err < 0 || k == s->kept.links.count);
+    WB_CHECK(err < 0 || a == s->added.links.count);
     if (err == 0)
         err = wb_linkpieces_end(&s->links);
     list_clear(&s->kept);
@@ -275,6 +284,7 @@ static int walk_contents(struct out_stage *s)
     while (err == 0 && (s->piece_more || s->group_more)) {
         bool old_first = !s->group_more || (s->piece_more && s->old_number < s->group_number);
         uint64_t content = old_first ? s->old_number : s->group_number;
+        WB_CHECK(content < s->writer->contents.count);
         while (err == 0 && s->piece_more && s->old_number == content)
             err = take_piece(s);
         while (err == 0 && s->group_more && s->group_number == content)

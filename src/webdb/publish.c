@@ -107,7 +107,8 @@ int wb_publish(struct wb_webdb_writer *writer)
     struct wb_webdb_count *count = &writer->next.count;
 
     WB_CHECK(wb_writer_is(writer, WB_WRITER_MERGING));
-    WB_CHECK(writer->pages_merged && !writer->page_stage);
+    WB_CHECK(writer->pages_merged);
+    WB_CHECK(!writer->page_stage);
     WB_CHECK(writer->lock.fd >= 0);
     WB_CHECK(writer->fresh != NULL);
     WB_CHECK(count->links == writer->outlinks); /* both tables of links hold the same number */
@@ -143,7 +144,8 @@ int wb_publish_manifest(struct wb_webdb_writer *writer)
     struct wb_manifest manifest = writer->old;
 
     WB_CHECK(wb_writer_is(writer, WB_WRITER_COLLECTING));
-    WB_CHECK(writer->old_number > 0 && writer->journal_moved);
+    WB_CHECK(writer->old_number > 0);
+    WB_CHECK(writer->journal_moved);
     manifest.logs = writer->next.logs; /* borrowed */
     int err = path ? wb_manifest_write(path, &manifest) : WB_E_NOMEM;
     wb_free(path);

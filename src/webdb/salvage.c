@@ -24,6 +24,7 @@ struct salvage {
 static void report(const struct salvage *s)
 {
     WB_CHECK(s->path != NULL);
+    WB_CHECK(s->writer != NULL);
     if (s->found)
         s->found(s->context, s->path, 0, wb_error_message());
 }
@@ -53,6 +54,7 @@ static int add_rows(struct salvage *s, struct wb_cursor *cursor)
     int got;
 
     WB_CHECK(cursor != NULL);
+    WB_CHECK(s->path != NULL);
     for (uint64_t done = 0; (got = wb_cursor_next(cursor, &record)) != 0; done++) {
         int err = 0;
         if (got == WB_E_CORRUPT)
@@ -76,6 +78,7 @@ static int add_rules(struct salvage *s, struct wb_cursor *cursor)
     int got;
 
     WB_CHECK(cursor != NULL);
+    WB_CHECK(s->path != NULL);
     while ((got = wb_cursor_next(cursor, &record)) != 0) {
         int err = got < 0 ? got : wb_rulesrow_decode(record.value, &rules);
         if (err == 0 && record.key.len == 8)
@@ -98,6 +101,8 @@ static int add_table(struct salvage *s, const char *edition, const char *name, c
     struct wb_cursor *cursor = NULL;
 
     WB_CHECK(s->path == NULL);
+    WB_CHECK(edition != NULL);
+    WB_CHECK(wb_writer_is(s->writer, WB_WRITER_COLLECTING));
     s->path = wb_path_join(edition, name);
     int err = s->path ? wb_table_open(s->path, kind, &table) : WB_E_NOMEM;
     if (err == 0)

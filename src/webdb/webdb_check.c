@@ -33,6 +33,19 @@ static const struct {
     [WB_CHECKED_RULES] = {WB_RULES_FILE, WB_RULES_KIND, 0},
 };
 
+_Static_assert(sizeof files / sizeof *files == WB_CHECKED_FILES, "one row per file");
+_Static_assert(WB_CHECKED_MANIFEST == 0, "the manifest is read first: it says which files there are");
+_Static_assert(WB_CHECKED_RULES == WB_CHECKED_NEAR + 1, "an edition of version 1 has all files before these two");
+_Static_assert(WB_CHECKED_FILES == WB_CHECKED_RULES + 1, "nothing follows these two");
+
+/* What is true as long as a check runs. */
+static void check_state(const struct wb_webdb_check *check)
+{
+    WB_CHECK(check->dir != NULL);
+    WB_CHECK(check->number > 0);
+    WB_CHECK(check->found != NULL);
+}
+
 /* ---- reporting ---------------------------------------------------------------------------------- */
 
 void wb_webdb_check_report_at(struct wb_webdb_check *check, enum wb_webdb_checked file, uint64_t offset,
@@ -40,10 +53,14 @@ void wb_webdb_check_report_at(struct wb_webdb_check *check, enum wb_webdb_checke
 {
     char name[64];
 
+    check_state(check);
     WB_CHECK(file < WB_CHECKED_FILES);
+    WB_CHECK(message != NULL);
     if (check->problems[file]++ > REPORTED_MAX)
         return;
-    snprintf(name, sizeof name, WB_WEBDB_DIR "/%08u/%s", check->number, files[file].name);
+    int len = snprintf(name, sizeof name, WB_WEBDB_DIR "/%08u/%s", check->number, files[file].name);
+    WB_CHECK(len > 0);
+    WB_CHECK((size_t)len < sizeof name);
     bool enough = check->problems[file] > REPORTED_MAX;
     check->found(check->context, name, offset, enough ? "there are more problems, which are not listed" : message);
 }
@@ -53,7 +70,7 @@ void wb_webdb_check_report(struct wb_webdb_check *check, enum wb_webdb_checked f
     char message[MESSAGE_MAX];
     va_list args;
 
-    WB_CHECK(check->found != NULL);
+    check_state(check);
     va_start(args, format);
     vsnprintf(message, sizeof message, format, args);
     va_end(args);
@@ -62,6 +79,7 @@ void wb_webdb_check_report(struct wb_webdb_check *check, enum wb_webdb_checked f
 
 bool wb_webdb_check_report_error(struct wb_webdb_check *check, enum wb_webdb_checked file, int err)
 {
+    check_state(check);
     WB_CHECK(file < WB_CHECKED_FILES);
     if (err != WB_E_CORRUPT && err != WB_E_NEWER)
         return false;
@@ -73,6 +91,7 @@ static bool has_problems(const struct wb_webdb_check *check)
 {
     uint64_t all = 0;
 
+    check_state(check);
     for (int file = 0; file < WB_CHECKED_FILES; file++)
         all += check->problems[file];
     return all > 0;
@@ -90,6 +109,7 @@ static void note_found(void *context, const char *path, uint64_t offset, const c
 {
     const struct file_check *in = context;
 
+    WB_CHECK(in->file != WB_CHECKED_MANIFEST); /* only tables and columns report this way */
     (void)path; /* problems name the file by its path within the repository */
     wb_webdb_check_report_at(in->check, in->file, offset, message);
 }
@@ -100,7 +120,7 @@ static int missing(struct wb_webdb_check *check, enum wb_webdb_checked file)
     uint32_t newest;
     int err = wb_edition_newest(check->dir, &newest);
 
-    WB_CHECK(check->number > 0);
+    check_state(check);
     if (err < 0)
         return err;
     if (newest != check->number)
@@ -117,7 +137,9 @@ static int verify_file(struct wb_webdb_check *check, const char *edition, enum w
     int err;
 
     *records_out = 0;
+    check_state(check);
     WB_CHECK(file < WB_CHECKED_FILES);
+    WB_CHECK(file == WB_CHECKED_MANIFEST || files[file].kind != NULL);
     if (!path)
         return WB_E_NOMEM;
     if (file == WB_CHECKED_MANIFEST)
@@ -134,6 +156,7 @@ static int verify_file(struct wb_webdb_check *check, const char *edition, enum w
 
 static void compare_size(struct wb_webdb_check *check, enum wb_webdb_checked file, uint64_t records, uint64_t rows)
 {
+    check_state(check);
     WB_CHECK(file != WB_CHECKED_MANIFEST);
     if (records != rows)
         wb_webdb_check_report(check, file, "%" PRIu64 " entries for %" PRIu64 " rows of pages", records, rows);
@@ -146,6 +169,7 @@ static void compare_sizes(struct wb_webdb_check *check, const struct wb_manifest
     uint64_t rows = records[WB_CHECKED_PAGES], contents = records[WB_CHECKED_CONTENTS];
 
     WB_CHECK(!has_problems(check));
+    WB_CHECK(manifest->version > 0); /* it was read without a problem */
     if (rows != manifest->rows)
         wb_webdb_check_report(check, WB_CHECKED_PAGES, "%" PRIu64 " rows, but the manifest says %" PRIu64, rows,
                               manifest->rows);
@@ -162,6 +186,7 @@ static int verify_files(struct wb_webdb_check *check, struct wb_webdb_count *cou
     uint64_t records[WB_CHECKED_FILES] = {0};
     int err = edition ? 0 : WB_E_NOMEM;
 
+    check_state(check);
     WB_CHECK(check->webdb == NULL);
     for (int file = 0; err == 0 && file < (manifest.version == 1 ? WB_CHECKED_NEAR : WB_CHECKED_FILES); file++)
         err = verify_file(check, edition, (enum wb_webdb_checked)file, &manifest, &records[file]);
@@ -177,6 +202,8 @@ static int verify_files(struct wb_webdb_check *check, struct wb_webdb_count *cou
 
 static void compare_count(struct wb_webdb_check *check, const char *what, uint64_t seen, uint64_t stated)
 {
+    check_state(check);
+    WB_CHECK(what != NULL);
     if (seen != stated)
         wb_webdb_check_report(check, WB_CHECKED_MANIFEST, "it says %" PRIu64 " %s, but there are %" PRIu64, stated,
                               what, seen);
@@ -188,7 +215,9 @@ static void measure(struct wb_webdb_check *check)
     const struct wb_webdb *webdb = check->webdb;
     struct wb_table_stat pages, outlinks, inlinks, sites, rules = {0};
 
+    check_state(check);
     WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
+    WB_CHECK(check->seen.bytes == 0);
     wb_table_stat(webdb->pages, &pages);
     wb_table_stat(webdb->outlinks, &outlinks);
     wb_table_stat(webdb->inlinks, &inlinks);
@@ -204,6 +233,7 @@ static void compare_manifest(struct wb_webdb_check *check)
 {
     const struct wb_webdb_count *stated = &check->webdb->manifest.count, *seen = &check->seen;
 
+    check_state(check);
     WB_CHECK(check->webdb != NULL);
     measure(check);
     if (stated->edition != check->number)
@@ -222,8 +252,8 @@ static void compare_manifest(struct wb_webdb_check *check)
 /* Returns AGAIN if the edition was replaced before its files were open. */
 static int check_edition(struct wb_webdb_check *check, struct wb_webdb_count *count_out)
 {
+    check_state(check);
     WB_CHECK(check->webdb == NULL);
-    WB_CHECK(check->number > 0);
     int err = verify_files(check, count_out);
 
     if (err != 0 || has_problems(check))
@@ -249,7 +279,9 @@ int wb_webdb_check(const char *dir, wb_webdb_found found, void *context, struct 
     struct wb_webdb_check check;
     int err;
 
+    WB_CHECK(dir != NULL);
     WB_CHECK(found != NULL);
+    WB_CHECK(count_out != NULL);
     do {
         *count_out = (struct wb_webdb_count){.edition = 0};
         check = (struct wb_webdb_check){.dir = dir, .found = found, .context = context};

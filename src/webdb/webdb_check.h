@@ -57,6 +57,7 @@ bool wb_webdb_check_report_error(struct wb_webdb_check *check, enum wb_webdb_che
 
 static inline void wb_webdb_check_set_add(struct wb_webdb_check_set *set, uint64_t hash)
 {
+    WB_CHECK(set->count > 0 || set->sum == 0); /* a set without members has no sum */
     set->count++;
     set->sum += hash;
 }

@@ -10,6 +10,8 @@
 #include "webdb/linklist.h"
 #include "webdb/webdb_check.h"
 
+enum { HASHED_HEAD = 8 + 8 + 1 + 1, ANCHOR_MAX = UINT8_MAX };
+
 /* One table of links while it is read. */
 struct link_check {
     struct wb_webdb_check *check;
@@ -42,15 +44,16 @@ static bool is_content(const struct wb_webdb *webdb, uint64_t number)
 
 static uint64_t hash_link(uint64_t content, uint64_t page, const struct wb_linkitem *item)
 {
-    char bytes[18 + 255];
+    char bytes[HASHED_HEAD + ANCHOR_MAX];
 
-    WB_CHECK(item->anchor.len <= 255);
+    WB_CHECK(item->anchor.ptr != NULL);
+    WB_CHECK(item->anchor.len <= ANCHOR_MAX);
     wb_put64(bytes, content);
     wb_put64(bytes + 8, page);
     bytes[16] = (char)item->tag;
     bytes[17] = (char)item->flags;
-    memcpy(bytes + 18, item->anchor.ptr, item->anchor.len);
-    return wb_hash64(bytes, 18 + item->anchor.len);
+    memcpy(bytes + HASHED_HEAD, item->anchor.ptr, item->anchor.len);
+    return wb_hash64(bytes, HASHED_HEAD + item->anchor.len);
 }
 
 /* ---- degrees --------------------------------------------------------------------------------- */
@@ -171,6 +174,7 @@ static int walk_lists(struct link_check *w, struct wb_table *table)
     }
     if (err == 0 && w->in)
         compare_degrees(w, w->check->webdb->manifest.rows);
+    WB_CHECK(err < 0 || !w->in || w->pages_done == w->check->webdb->manifest.rows); /* every page was compared */
     wb_cursor_close(cursor);
     return err;
 }
@@ -186,6 +190,7 @@ int wb_webdb_check_links(struct wb_webdb_check *check)
         err = walk_lists(&in, check->webdb->inlinks);
     if (err < 0)
         return err;
+    WB_CHECK(check->seen.links == 0);
     check->seen.links = in.links.count;
     if (in.links.count != out.links.count)
         wb_webdb_check_report(check, WB_CHECKED_INLINKS, "%" PRIu64 " links, but there are %" PRIu64 " links by MD5",

@@ -34,13 +34,15 @@ static void check_state(const struct page_check *w)
 {
     WB_CHECK(w->check->found != NULL);
     WB_CHECK(w->check->webdb->magic == WB_WEBDB_MAGIC);
-    WB_CHECK(w->rows != NULL && w->sites != NULL);
+    WB_CHECK(w->rows != NULL);
+    WB_CHECK(w->sites != NULL);
 }
 
 static uint64_t hash_content(const uint8_t md5[WB_EDIT_MD5_BYTES], uint64_t page)
 {
     struct wb_content entry;
 
+    WB_CHECK(md5 != NULL);
     memcpy(entry.md5, md5, WB_EDIT_MD5_BYTES);
     wb_put64_be(entry.page, page);
     return wb_hash64(&entry, sizeof entry);
@@ -86,6 +88,7 @@ static int end_site(struct page_check *w)
     check_state(w);
     if (w->sum.pages == 0)
         return 0;
+    WB_CHECK(w->sum.fetched <= w->sum.pages);
     while (err == 0 && w->site_more && wb_slice_compare(w->site_row.key, site) < 0) {
         wb_webdb_check_report(w->check, WB_CHECKED_SITES, "%.*s has no pages", WB_SLICE_ARG(w->site_row.key));
         err = next_site(w);
@@ -164,6 +167,7 @@ static int check_row(struct page_check *w, const struct wb_table_record *record)
     err = enter_site(w, record->key);
     if (err < 0)
         return err;
+    WB_CHECK(wb_slice_starts(record->key, wb_buf_slice(&w->site))); /* it is counted in the sums of its own site */
     w->check->seen.pages++;
     w->check->seen.fetched += page->has_content && !(page->flags & WB_PAGE_LOADED);
     wb_sitesum_add(&w->sum, page);
@@ -182,6 +186,7 @@ static int walk_rows(struct page_check *w)
         else if (!wb_webdb_check_report_error(w->check, WB_CHECKED_PAGES, more))
             err = more;
     }
+    WB_CHECK(w->check->seen.fetched <= w->check->seen.pages);
     return err < 0 ? err : end_sites(w);
 }
 
@@ -206,6 +211,7 @@ static void check_contents(struct page_check *w)
         check->seen.contents += !before || memcmp(before->md5, entry->md5, sizeof entry->md5) != 0;
         wb_webdb_check_set_add(&seen, hash_content(entry->md5, page));
     }
+    WB_CHECK(check->seen.contents <= webdb->contents.count);
     if (seen.count != w->contents.count)
         wb_webdb_check_report(check, WB_CHECKED_CONTENTS, "%" PRIu64 " entries, but %" PRIu64 " pages have content",
                               seen.count, w->contents.count);
@@ -220,6 +226,7 @@ int wb_webdb_check_pages(struct wb_webdb_check *check)
 
     WB_CHECK(check->webdb->magic == WB_WEBDB_MAGIC);
     WB_CHECK(check->seen.pages == 0);
+    WB_CHECK(check->seen.sites == 0);
     if (err == 0)
         err = wb_cursor_open(check->webdb->sites, &w.sites);
     if (err == 0)
@@ -246,6 +253,7 @@ int wb_webdb_check_rules(struct wb_webdb_check *check)
     int more, err = check->webdb->rules ? wb_cursor_open(check->webdb->rules, &cursor) : 0;
 
     WB_CHECK(check->webdb->magic == WB_WEBDB_MAGIC);
+    WB_CHECK(err < 0 || (cursor == NULL) == (check->webdb->rules == NULL));
     while (err == 0 && cursor && (more = wb_cursor_next(cursor, &record)) != 0) {
         if (more > 0)
             more = wb_rulesrow_decode(record.value, &rules);

@@ -34,6 +34,8 @@ static int open_table(struct wb_webdb *webdb, const char *name, const char *kind
     char *path = wb_path_join(webdb->path, name);
     int err = path ? wb_table_open(path, kind, table_out) : WB_E_NOMEM;
 
+    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
+    WB_CHECK(err < 0 || *table_out != NULL);
     wb_free(path);
     return err;
 }
@@ -44,6 +46,8 @@ static int open_column(struct wb_webdb *webdb, const char *name, const char *kin
     char *path = wb_path_join(webdb->path, name);
     int err = path ? wb_column_open(path, kind, record_bytes, column_out) : WB_E_NOMEM;
 
+    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
+    WB_CHECK(err < 0 || column_out->record_bytes == record_bytes);
     wb_free(path);
     return err;
 }
@@ -54,6 +58,8 @@ static int check_sizes(const struct wb_webdb *webdb)
     struct wb_table_stat stat;
 
     WB_CHECK(webdb->manifest.version > 0);
+    WB_CHECK(webdb->pages != NULL);
+    WB_CHECK((webdb->rules != NULL) == (webdb->manifest.version >= 2));
     wb_table_stat(webdb->pages, &stat);
     if (stat.records != webdb->manifest.rows || webdb->degrees.count != stat.records ||
         webdb->contents.count > stat.records || (webdb->rules && webdb->near.count != stat.records))
@@ -94,6 +100,7 @@ int wb_webdb_open_number(const char *dir, uint32_t number, struct wb_webdb **web
     struct wb_webdb *webdb = wb_alloc_zero(1, sizeof *webdb);
     int err;
 
+    WB_CHECK(dir != NULL);
     WB_CHECK(number > 0);
     *webdb_out = NULL;
     if (!webdb)
@@ -108,6 +115,8 @@ int wb_webdb_open_number(const char *dir, uint32_t number, struct wb_webdb **web
     }
     WB_CHECK(webdb->manifest.version > 0);
     WB_CHECK(webdb->degrees.count == webdb->manifest.rows);
+    WB_CHECK(webdb->contents.count <= webdb->manifest.rows);
+    check_handle(webdb);
     *webdb_out = webdb;
     return 0;
 }
@@ -141,6 +150,7 @@ void wb_webdb_close(struct wb_webdb *webdb)
     if (!webdb)
         return;
     WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
+    WB_CHECK(webdb->cursor == NULL || webdb->pages != NULL);
     webdb->magic = 0;
     wb_cursor_close(webdb->cursor);
     for (size_t i = 0; i < WB_WEBDB_SPARES; i++)
@@ -183,6 +193,7 @@ void wb_webdb_give_back(struct wb_webdb *webdb, struct wb_table *table, struct w
     struct wb_webdb_spare *to = NULL;
 
     check_handle(webdb);
+    WB_CHECK(table != NULL || cursor == NULL);
     for (size_t i = 0; i < WB_WEBDB_SPARES && cursor; i++) {
         struct wb_webdb_spare *spare = &webdb->spares[i];
         if (spare->cursor && spare->table == table) { /* one spare cursor per table is enough */
@@ -215,6 +226,7 @@ const struct wb_content *wb_webdb_content(const struct wb_webdb *webdb, uint64_t
 int wb_webdb_find_row(struct wb_webdb *webdb, struct wb_slice url, struct wb_table_record *record_out)
 {
     check_handle(webdb);
+    WB_CHECK(url.len == 0 || url.ptr != NULL);
     *record_out = (struct wb_table_record){.number = 0};
     int err = wb_spelling_surt(url, &webdb->url, &webdb->key, &webdb->surt);
 
@@ -232,6 +244,7 @@ int wb_webdb_decode_row(const struct wb_webdb *webdb, const struct wb_table_reco
 
     check_handle(webdb);
     WB_CHECK(record->number < webdb->manifest.rows);
+    WB_CHECK(mem != NULL);
     int err = wb_pagerow_decode(record->key, record->value, mem, page_out);
 
     if (err < 0)
@@ -297,9 +310,11 @@ int wb_webdb_page_exists(struct wb_webdb *webdb, const uint8_t md5[WB_EDIT_MD5_B
     uint64_t number;
 
     check_handle(webdb);
+    WB_CHECK(md5 != NULL);
     int err = wb_contents_find(&webdb->contents, md5, &number);
 
     *exists_out = err == 0;
+    WB_CHECK(!*exists_out || number < webdb->contents.count);
     return err == WB_E_NOTFOUND ? 0 : err;
 }
 
@@ -354,4 +369,5 @@ void wb_webdb_count(const struct wb_webdb *webdb, struct wb_webdb_count *count_o
 {
     check_handle(webdb);
     *count_out = webdb->manifest.count;
+    WB_CHECK(count_out->pages <= webdb->manifest.rows);
 }

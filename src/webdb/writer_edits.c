@@ -24,8 +24,10 @@ enum {
 static void check_collecting(const struct wb_webdb_writer *writer)
 {
     WB_CHECK(wb_writer_is(writer, WB_WRITER_COLLECTING));
-    WB_CHECK(writer->urls != NULL && writer->urls_used < writer->urls_cap);
-    WB_CHECK(writer->page_edits != NULL && writer->link_edits != NULL);
+    WB_CHECK(writer->urls != NULL);
+    WB_CHECK(writer->urls_used < writer->urls_cap);
+    WB_CHECK(writer->page_edits != NULL);
+    WB_CHECK(writer->link_edits != NULL);
     WB_CHECK(writer->next_id <= WB_NUMBERS_MAX);
 }
 
@@ -44,6 +46,7 @@ static void clear_urls(struct wb_webdb_writer *writer)
 static void note_removal(struct wb_webdb_writer *writer)
 {
     WB_CHECK(writer->removals > 0);
+    WB_CHECK(writer->state == WB_WRITER_COLLECTING);
     if (!writer->told)
         return;
     writer->told = false;
@@ -64,7 +67,8 @@ int wb_writer_add_page_edit(struct wb_webdb_writer *writer, struct wb_pageedit *
     char suffix[WB_PAGEEDIT_SUFFIX] = {0};
 
     check_collecting(writer);
-    WB_CHECK(writer->page_edits != NULL);
+    WB_CHECK(edit->kind >= WB_PAGEEDIT_TARGET);
+    WB_CHECK(edit->id == WB_PAGEEDIT_NO_ID || edit->id < writer->next_id);
     int err = wb_spelling_surt(edit->url, &writer->url, &writer->key, &writer->surt);
     if (err < 0)
         return err;
@@ -91,9 +95,8 @@ static struct wb_writer_url *find_url(struct wb_webdb_writer *writer, struct wb_
 {
     uint64_t hi, lo;
 
-    check_collecting(writer);
-    WB_CHECK(writer->urls != NULL);
-    WB_CHECK(writer->urls_used < writer->urls_cap); /* there is a free slot, so the loop ends */
+    check_collecting(writer); /* which includes that there is a free slot, so the loop ends */
+    WB_CHECK((writer->urls_cap & (writer->urls_cap - 1)) == 0);
     wb_hash128(url.ptr, url.len, &hi, &lo);
     lo |= 1;
     for (size_t i = (size_t)hi;; i++) {
@@ -118,6 +121,7 @@ static int new_id(struct wb_webdb_writer *writer, uint32_t *id_out)
     if (writer->next_id >= WB_NUMBERS_MAX)
         return wb_fail(WB_E_LIMIT, "%s: there are more than %u URLs to merge at once", writer->root, WB_NUMBERS_MAX);
     *id_out = writer->next_id++;
+    WB_CHECK(*id_out != WB_PAGEEDIT_NO_ID);
     return 0;
 }
 
@@ -125,6 +129,7 @@ static int new_id(struct wb_webdb_writer *writer, uint32_t *id_out)
 static bool is_told(const struct wb_webdb_writer *writer, const struct wb_writer_url *slot,
                     const struct wb_pageedit *known)
 {
+    WB_CHECK(known->kind == WB_PAGEEDIT_KNOWN);
     WB_CHECK(slot->known <= writer->removals);
     return slot->known == writer->removals && known->depth >= slot->depth && (slot->wanted || !known->wanted);
 }
@@ -208,6 +213,7 @@ int wb_writer_add_link(struct wb_webdb_writer *writer, const uint8_t md5[WB_EDIT
     head[n++] = (char)link->tag;
     head[n++] = (char)link->flags;
     n += wb_put_varint(head + n, anchor);
+    WB_CHECK(n <= sizeof head);
     if (err == 0)
         err = wb_buf_append(&writer->group, head, n);
     if (err == 0)
@@ -221,6 +227,7 @@ int wb_writer_link_next(struct wb_slice group, size_t *at, struct wb_writer_link
     const char *p = group.ptr + *at, *end = group.ptr + group.len;
     uint64_t id, condition, len;
 
+    WB_CHECK(group.ptr != NULL);
     if (p == end)
         return 0;
     WB_CHECK(*at < group.len);
@@ -234,6 +241,7 @@ int wb_writer_link_next(struct wb_slice group, size_t *at, struct wb_writer_link
         return wb_fail(WB_E_CORRUPT, "a group of links is damaged");
     link_out->anchor = wb_slice(p, (size_t)len);
     *at = (size_t)(p + len - group.ptr);
+    WB_CHECK(*at <= group.len);
     return 1;
 }
 
@@ -246,6 +254,7 @@ static int add_row(struct wb_webdb_writer *writer, enum wb_pageedit_kind kind, c
                                .row = *page};
 
     WB_CHECK(page->url.ptr != NULL);
+    WB_CHECK(kind == WB_PAGEEDIT_ADD || kind == WB_PAGEEDIT_ADD_SCORE || kind == WB_PAGEEDIT_ADD_ABSENT);
     return wb_writer_add_page_edit(writer, &edit);
 }
 
