@@ -19,11 +19,6 @@ void wb_fetch_head_begin(struct wb_fetch_head *head, size_t max)
     head->ended = false;
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* "HTTP/1.1 200 OK" gives 200; 0 if this is not a status line. */
 static uint16_t status_of(struct wb_slice line)
 {
@@ -34,7 +29,8 @@ static uint16_t status_of(struct wb_slice line)
     size_t at = (size_t)(blank - line.ptr);
     while (at < line.len && line.ptr[at] == ' ')
         at++;
-    if (line.len - at < 3 || !is_digit(line.ptr[at]) || !is_digit(line.ptr[at + 1]) || !is_digit(line.ptr[at + 2]))
+    if (line.len - at < 3 || !wb_ascii_is_digit(line.ptr[at]) || !wb_ascii_is_digit(line.ptr[at + 1]) ||
+        !wb_ascii_is_digit(line.ptr[at + 2]))
         return 0;
     int status = (line.ptr[at] - '0') * 100 + (line.ptr[at + 1] - '0') * 10 + (line.ptr[at + 2] - '0');
     return (uint16_t)(status >= 100 ? status : 0);

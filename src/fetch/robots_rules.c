@@ -177,15 +177,6 @@ static void add_index_rule(struct wb_robots_rules *rules)
         dir->head_len = dir->pattern_len;
 }
 
-static int compare_slices(struct wb_slice a, struct wb_slice b)
-{
-    int order = memcmp(a.ptr, b.ptr, a.len < b.len ? a.len : b.len);
-
-    if (order == 0 && a.len != b.len)
-        order = a.len < b.len ? -1 : 1;
-    return order;
-}
-
 /* The longest first; if equally long, Allow first; then the first in the file. */
 static int compare_ranks(const struct robots_rule *a, const struct robots_rule *b)
 {
@@ -200,7 +191,7 @@ static int compare_rules(const void *left, const void *right, void *context)
 {
     const struct wb_robots_rules *rules = context;
     const struct robots_rule *a = left, *b = right;
-    int order = compare_slices(head_of(rules, a), head_of(rules, b));
+    int order = wb_slice_compare(head_of(rules, a), head_of(rules, b));
 
     if (order == 0 && a->star != b->star)
         order = a->star ? 1 : -1;
@@ -464,7 +455,7 @@ static void search_path(struct rule_search *s, struct wb_slice path)
     s->grams.filled = false;
     while (low < high) { /* runs before low are not behind the path */
         uint32_t middle = low + (high - low) / 2;
-        if (compare_slices(head_of(rules, &rules->rules[rules->runs[middle].first]), path) <= 0)
+        if (wb_slice_compare(head_of(rules, &rules->rules[rules->runs[middle].first]), path) <= 0)
             low = middle + 1;
         else
             high = middle;

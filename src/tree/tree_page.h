@@ -132,20 +132,18 @@ struct wb_slice wb_tree_page_value(const char *page, unsigned i);
 struct wb_tree_ref wb_tree_page_ref(const char *page, unsigned i);
 void wb_tree_page_set_ref(char *page, unsigned i, struct wb_tree_ref ref);
 
-/* Compares like memcmp(); a key that is the beginning of another one comes first. */
+/* The order of wb_slice_compare(), sooner: most keys are hashes, which already differ in their first eight bytes. */
 static inline int wb_tree_key_compare(struct wb_slice a, struct wb_slice b)
 {
     uint64_t x, y;
 
-    /* Most keys are hashes, which already differ in their first eight bytes. */
     if (a.len >= sizeof x && b.len >= sizeof y) {
         memcpy(&x, a.ptr, sizeof x);
         memcpy(&y, b.ptr, sizeof y);
         if (x != y)
             return be64toh(x) < be64toh(y) ? -1 : 1;
     }
-    int order = memcmp(a.ptr, b.ptr, a.len < b.len ? a.len : b.len);
-    return order ? order : a.len < b.len ? -1 : a.len > b.len;
+    return wb_slice_compare(a, b);
 }
 
 /* Finds the first cell of a leaf whose key is not smaller than key (count if there is none). True if it is equal. */
