@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 static size_t alloc_fail_left; /* allocations that succeed before one fails */
 
@@ -26,6 +27,12 @@ static inline void alloc_fail_nth(size_t n)
 {
     alloc_fail_left = n;
     wb_alloc_should_fail = alloc_fail_now;
+}
+
+/* Whether the allocation that alloc_fail_nth() chose has failed. Counting down wraps around when it does. */
+static inline bool alloc_has_failed(void)
+{
+    return alloc_fail_left > SIZE_MAX / 2;
 }
 
 /* Every allocation fails from now on. */

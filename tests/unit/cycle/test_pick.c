@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "../allocfail.h"
+
 enum { OFFERED_MAX = 500 };
 
 static uint64_t state = 88172645463325252ull;
@@ -77,19 +79,14 @@ static void test_of_nothing(void **unused)
     wb_pick_release(&pick);
 }
 
-static bool refuse(void)
-{
-    return true;
-}
-
 static void test_no_memory(void **unused)
 {
     struct wb_pick pick = {.max = 10};
 
     (void)unused;
-    wb_alloc_should_fail = refuse;
+    alloc_fail_all();
     int err = wb_pick_offer(&pick, &(struct wb_pick_item){.number = 1});
-    wb_alloc_should_fail = NULL;
+    alloc_fail_none();
     assert_true(err < 0);
     assert_int_equal(pick.count, 0);
     wb_pick_release(&pick);

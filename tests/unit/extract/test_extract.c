@@ -5,6 +5,8 @@
 #include "base/mem.h"
 #include "extract/sniff.h"
 
+#include "../allocfail.h"
+
 static void modules_by_type(void **state)
 {
     static const struct {
@@ -147,13 +149,6 @@ static void a_page_without_url(void **state)
 
 /* ---- running out of memory ------------------------------------------------------------------------ */
 
-static unsigned until_failure;
-
-static bool fail_one(void)
-{
-    return until_failure > 0 && --until_failure == 0;
-}
-
 static void memory_runs_out(void **state)
 {
     static const char body[] =
@@ -166,15 +161,14 @@ static void memory_runs_out(void **state)
     unsigned failures = 0;
 
     (void)state;
-    wb_alloc_should_fail = fail_one;
-    for (unsigned n = 1; n < 1000; n++) {
+    for (unsigned n = 0; n < 1000; n++) {
         struct wb_extractor *fresh = NULL;
-        until_failure = n;
+        alloc_fail_nth(n);
         int err = wb_extractor_new(&fresh);
         if (err == 0)
             err = wb_extract(fresh, &input, &page);
-        bool failed = until_failure == 0;
-        until_failure = 0;
+        bool failed = alloc_has_failed();
+        alloc_fail_none();
         assert_int_equal(err, failed ? WB_E_NOMEM : 0);
         if (err < 0 && fresh) { /* the extractor is still usable */
             assert_int_equal(wb_extract(fresh, &input, &page), 0);
@@ -185,7 +179,6 @@ static void memory_runs_out(void **state)
             break;
         failures++;
     }
-    wb_alloc_should_fail = NULL;
     assert_true(failures >= 8);
 }
 

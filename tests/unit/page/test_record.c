@@ -11,8 +11,9 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "base/mem.h"
 #include "page/page.h"
+
+#include "../allocfail.h"
 
 /* The offsets of the fields, as record.c draws them. */
 enum { VERSION_AT = 36, KIND_AT = 37, FLAGS_AT = 40, FIXED_BYTES = 56 };
@@ -231,20 +232,15 @@ static void test_huge_lengths(void **state)
     wb_buf_release(&record);
 }
 
-static bool refuse(void)
-{
-    return true;
-}
-
 static void test_no_memory(void **state)
 {
     struct wb_page page = example();
     struct wb_buf record = WB_BUF_INIT;
 
     (void)state;
-    wb_alloc_should_fail = refuse;
+    alloc_fail_all();
     assert_int_equal(wb_page_encode(&page, &record), WB_E_NOMEM);
-    wb_alloc_should_fail = NULL;
+    alloc_fail_none();
     assert_int_equal(record.len, 0);
     wb_buf_release(&record);
 }

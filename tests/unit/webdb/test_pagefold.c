@@ -2,6 +2,8 @@
 #include "fold_support.h"
 #include "base/date.h"
 
+#include "../allocfail.h"
+
 static void test_targets(void **state)
 {
     struct bench b = {0};
@@ -329,14 +331,6 @@ static void test_damaged_row(void **state)
     wb_pagefold_release(&fold);
 }
 
-/* Every allocation fails once: there is an error and nothing worse. */
-static unsigned allocations, fail_at;
-
-static bool fail_one(void)
-{
-    return ++allocations == fail_at;
-}
-
 static int whole_life(void)
 {
     static const struct wb_pageedit edits[] = {
@@ -384,23 +378,22 @@ static int whole_life(void)
     return err;
 }
 
+/* Every allocation fails once: there is an error and nothing worse. */
 static void test_no_memory(void **state)
 {
-    unsigned total;
+    unsigned failures = 0;
+    bool failed = true;
 
     (void)state;
-    wb_alloc_should_fail = fail_one;
-    allocations = fail_at = 0;
-    int err = whole_life();
-    total = allocations;
-    for (unsigned i = 1; err == 0 && i <= total; i++) {
-        allocations = 0;
-        fail_at = i;
-        err = whole_life() == WB_E_NOMEM ? 0 : -99;
+    while (failed) {
+        alloc_fail_nth(failures);
+        int err = whole_life();
+        failed = alloc_has_failed();
+        alloc_fail_none();
+        assert_int_equal(err, failed ? WB_E_NOMEM : 0);
+        failures += failed;
     }
-    wb_alloc_should_fail = NULL;
-    assert_int_equal(err, 0);
-    assert_in_range(total, 10, 1000);
+    assert_in_range(failures, 10, 1000);
 }
 
 int main(void)
