@@ -7,6 +7,7 @@
 #include "dispenser/sql.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "base/mem.h"
 
 #include <unistd.h>
 
@@ -17,11 +18,22 @@ static void check_handle(const struct wb_sql *sql)
     WB_CHECK(sql->process == getpid());
 }
 
+void wb_sql_init(struct wb_sql *sql, const struct wb_sql_driver *driver, const char *const *texts, unsigned count)
+{
+    *sql = (struct wb_sql){.magic = WB_SQL_MAGIC, .driver = driver, .process = getpid(), .texts = texts,
+                           .count = count};
+}
+
 void wb_sql_close(struct wb_sql *sql)
 {
     /* Closing in a child would end the parent's locks or connection. Leave it to the end of the process. */
-    if (sql && sql->process == getpid())
-        sql->driver->close(sql);
+    if (!sql || sql->process != getpid())
+        return;
+    WB_CHECK(sql->magic == WB_SQL_MAGIC);
+    sql->driver->close(sql);
+    sql->magic = 0;
+    wb_free(sql->where);
+    wb_free(sql);
 }
 
 const char *wb_sql_where(const struct wb_sql *sql)

@@ -140,7 +140,7 @@ void wb_sql_end(struct wb_sql *sql, unsigned statement);
  */
 struct wb_sql_driver {
     const char *id_type;
-    void (*close)(struct wb_sql *sql); /* never called in a child process */
+    void (*close)(struct wb_sql *sql); /* releases all but struct wb_sql and the handle itself; never in a child */
     int (*has_table)(struct wb_sql *sql, const char *name);
     int (*clock)(struct wb_sql *sql, int64_t *now_ms_out);
     int (*clock_epoch)(int64_t *epoch_out); /* optional; NULL: the clock never starts again */
@@ -157,7 +157,7 @@ struct wb_sql_driver {
 
 #define WB_SQL_MAGIC 0x57425351
 
-/* The first member of a driver's own struct. */
+/* The first member of a driver's own struct, which is one block of wb_alloc_zero(). wb_sql_close() frees it. */
 struct wb_sql {
     uint32_t magic;
     const struct wb_sql_driver *driver;
@@ -167,5 +167,8 @@ struct wb_sql {
     const char *const *texts; /* the statements */
     unsigned count;
 };
+
+/* Fills in what every handle has; `where` is the driver's to set. */
+void wb_sql_init(struct wb_sql *sql, const struct wb_sql_driver *driver, const char *const *texts, unsigned count);
 
 #endif

@@ -342,8 +342,6 @@ static void close_postgres(struct wb_sql *sql)
     wb_free(p->results);
     wb_free(p->rows);
     wb_free(p->url);
-    wb_free(p->base.where);
-    wb_free(p);
 }
 
 static const struct wb_sql_driver driver = {
@@ -414,8 +412,7 @@ int wb_sql_open_postgres(const char *url, const char *const *texts, unsigned cou
     p = wb_alloc_zero(1, sizeof *p);
     if (!p)
         return WB_E_NOMEM;
-    p->base = (struct wb_sql){.magic = WB_SQL_MAGIC, .driver = &driver, .process = getpid(), .texts = texts,
-                              .count = count};
+    wb_sql_init(&p->base, &driver, texts, count);
     p->url = wb_strdup(url);
     p->texts = wb_alloc_zero(count, sizeof *p->texts);
     p->prepared = wb_alloc_zero(count, sizeof *p->prepared);
@@ -436,7 +433,7 @@ done:
     if (p) {
         struct wb_error_copy why;
         wb_error_save(err, &why);
-        close_postgres(&p->base);
+        wb_sql_close(&p->base);
         wb_error_restore(&why);
     }
     return err == WB_SQL_AGAIN ? WB_E_IO : err;

@@ -271,8 +271,6 @@ static void close_sqlite(struct wb_sql *sql)
         sqlite3_finalize(s->statements[i]);
     sqlite3_close(s->db);
     wb_free(s->statements);
-    wb_free(s->base.where);
-    wb_free(s);
 }
 
 static const struct wb_sql_driver driver = {
@@ -368,8 +366,7 @@ int wb_sql_open_sqlite(const char *path, const char *const *texts, unsigned coun
     s = wb_alloc_zero(1, sizeof *s);
     if (!s)
         return WB_E_NOMEM;
-    s->base = (struct wb_sql){.magic = WB_SQL_MAGIC, .driver = &driver, .process = getpid(), .texts = texts,
-                              .count = count};
+    wb_sql_init(&s->base, &driver, texts, count);
     s->statements = wb_alloc_zero(count, sizeof *s->statements);
     s->base.where = wb_strdup(path);
     if (!s->statements || !s->base.where)
@@ -391,7 +388,7 @@ int wb_sql_open_sqlite(const char *path, const char *const *texts, unsigned coun
     s = NULL;
 done:
     if (s)
-        close_sqlite(&s->base);
+        wb_sql_close(&s->base);
     return err;
 }
 
@@ -457,10 +454,11 @@ static int check_database(struct sqlite *s, wb_sql_found found, void *context)
 
 int wb_sql_check_sqlite(const char *path, wb_sql_found found, void *context)
 {
-    struct sqlite s = {.base = {.magic = WB_SQL_MAGIC, .driver = &driver, .process = getpid(),
-                                .where = wb_strdup(path)}};
+    struct sqlite s = {0};
     uint64_t bad = 0;
 
+    wb_sql_init(&s.base, &driver, NULL, 0);
+    s.base.where = wb_strdup(path);
     if (!s.base.where)
         return WB_E_NOMEM;
     int rc = wb_sql_checked_register();
