@@ -8,17 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static bool in_child;
-
-void must_failed(const char *what, const char *file, int line)
-{
-    if (in_child) {
-        fprintf(stderr, "%s:%d: %s (last message: %s)\n", file, line, what, wb_error_message());
-        _exit(99);
-    }
-    print_error("%s:%d: %s (last message: %s)\n", file, line, what, wb_error_message());
-    _fail(file, line);
-}
+bool in_child;
 
 /* ---- the server --------------------------------------------------------------------------------------- */
 

@@ -16,17 +16,13 @@
 
 #include <cmocka.h>
 
+#include "../must.h"
 #include "../seeded.h"
 #include "base/error.h"
 #include "dispenser/dispenser.h"
 #include "dispenser/sql.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
-
-/* Fails the test, or ends the child process if it runs in one. */
-#define must(cond) ((cond) ? (void)0 : must_failed(#cond, __FILE__, __LINE__))
-#define must_ok(err) ((err) >= 0 ? (void)0 : must_failed(#err, __FILE__, __LINE__))
-void must_failed(const char *what, const char *file, int line);
 
 /* ---- where ---------------------------------------------------------------------------------------- */
 

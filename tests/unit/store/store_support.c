@@ -15,26 +15,10 @@
 #include <unistd.h>
 
 unsigned child_seconds = 1200; /* only to end a child that hangs */
-static bool in_child;
+bool in_child;
 
 /* cmocka catches these signals; a child must die of them. */
 static const int fault_signals[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGSYS};
-
-void must_failed(const char *what, const char *file, int line)
-{
-    if (in_child) {
-        fprintf(stderr, "%s:%d: %s (last message: %s)\n", file, line, what, wb_error_message());
-        _exit(99);
-    }
-    print_error("%s:%d: %s (last message: %s)\n", file, line, what, wb_error_message());
-    _fail(file, line);
-}
-
-void must_ok_at(int err, const char *what, const char *file, int line)
-{
-    if (err < 0)
-        must_failed(what, file, line);
-}
 
 unsigned test_rounds(unsigned n)
 {

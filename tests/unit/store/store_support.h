@@ -19,6 +19,7 @@
 
 #include <cmocka.h>
 
+#include "../must.h"
 #include "../seeded.h"
 #include "base/error.h"
 #include "store/log.h"
@@ -26,12 +27,6 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 #define DIR_MAX 256
-
-/* Fails the test, or ends the child process if called in one; cmocka's own assertions work in the parent only. */
-#define must(cond) ((cond) ? (void)0 : must_failed(#cond, __FILE__, __LINE__))
-#define must_ok(err) must_ok_at((err), #err, __FILE__, __LINE__)
-void must_failed(const char *what, const char *file, int line);
-void must_ok_at(int err, const char *what, const char *file, int line);
 
 /* n, or the percentage of it that WEBBASE_TEST_ROUNDS says; fewer under a sanitizer. At least 1. */
 unsigned test_rounds(unsigned n);
