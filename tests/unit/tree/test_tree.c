@@ -12,16 +12,6 @@
 
 enum { TABLES = 3, HELD_MAX = 3 };
 
-static char dir[DIR_MAX], path[DIR_MAX];
-
-static int make_dir(void **state)
-{
-    (void)state;
-    test_dir(dir);
-    path_in(dir, "tree", path);
-    return 0;
-}
-
 static void create_tree(struct wb_tree **tree_out)
 {
     must_ok(wb_tree_open(path, WB_TREE_CREATE, tree_out));

@@ -9,8 +9,6 @@
 
 enum { TABLES = 2 };
 
-static char dir[DIR_MAX], path[DIR_MAX];
-
 /* ---- files ---------------------------------------------------------------------------------- */
 
 struct original {
@@ -242,14 +240,6 @@ static void test_writing(void **state)
     }
     release(&first);
     twin_release(&o.twin);
-}
-
-static int make_dir(void **state)
-{
-    (void)state;
-    test_dir(dir);
-    path_in(dir, "tree", path);
-    return 0;
 }
 
 int main(void)

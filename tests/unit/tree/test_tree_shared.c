@@ -11,8 +11,6 @@
 
 enum { ROWS = 3000, WRITERS = 2, READERS = 3 };
 
-static char dir[DIR_MAX], path[DIR_MAX];
-
 /* Every row of a commit has the same value; each commit changes all of them. */
 static void write_round(struct wb_tree *tree)
 {
@@ -175,14 +173,6 @@ static void test_dead_reader(void **state)
     wb_tree_close(tree);
     close(ends[0]);
     close(ends[1]);
-}
-
-static int make_dir(void **state)
-{
-    (void)state;
-    test_dir(dir);
-    path_in(dir, "tree", path);
-    return 0;
 }
 
 int main(void)

@@ -1,6 +1,16 @@
 /* tree_support.c - see tree_support.h. */
 #include "tree_support.h"
 
+char dir[DIR_MAX], path[DIR_MAX];
+
+int make_dir(void **state)
+{
+    (void)state;
+    test_dir(dir);
+    path_in(dir, "tree", path);
+    return 0;
+}
+
 static struct wb_slice key_of(const struct twin_row *row)
 {
     return wb_slice(row->key, row->key_len);

@@ -5,6 +5,10 @@
 #include "../store/store_support.h"
 #include "tree/tree_own.h"
 
+/* A directory for the tests of a program, and the path of a tree in it that make_dir(), the set-up, does not create. */
+extern char dir[DIR_MAX], path[DIR_MAX];
+int make_dir(void **state);
+
 struct twin_row {
     char key[WB_TREE_KEY_MAX], value[WB_TREE_VALUE_MAX];
     size_t key_len, value_len;
