@@ -50,6 +50,19 @@ UNUSED void append_some(struct wb_journal_writer *log, struct written *list, siz
     }
 }
 
+/* Writes a log of its own with the first records of list. It has ended, or is as a process leaves it that dies. */
+UNUSED void write_log(const char *dir, struct written *list, size_t count, bool ended)
+{
+    struct wb_journal_writer *log;
+
+    assert_int_equal(wb_journal_writer_open(dir, 0, &log), 0);
+    append_some(log, list, 0, count);
+    assert_int_equal(wb_journal_writer_flush(log), 0);
+    if (ended)
+        assert_int_equal(wb_journal_writer_finish(log), 0);
+    wb_journal_writer_close(log);
+}
+
 UNUSED const char *log_path(const char *dir, uint32_t number)
 {
     static char path[160];

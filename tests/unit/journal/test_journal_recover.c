@@ -73,16 +73,12 @@ static void test_recover(void **state)
 static void test_recover_torn(void **state)
 {
     const char *dir = new_dir();
-    struct wb_journal_writer *log;
     static struct written list[60];
     struct told told = {0};
     unsigned damage;
 
     (void)state;
-    assert_int_equal(wb_journal_writer_open(dir, 0, &log), 0);
-    append_some(log, list, 0, 60);
-    assert_int_equal(wb_journal_writer_flush(log), 0);
-    wb_journal_writer_close(log);
+    write_log(dir, list, 60, false);
     cut_file(log_path(dir, 1), list[59].place.offset + 20);
     assert_int_equal(wb_journal_recover(dir, note_told, &told), 0);
     assert_int_equal(told.count, SITES);
@@ -160,7 +156,6 @@ static void test_verify(void **state)
 static void test_zero_head(void **state)
 {
     const char *dir = new_dir();
-    struct wb_journal_writer *log;
     static struct written list[20], lost[20];
     struct told told = {0};
     unsigned damage;
@@ -168,12 +163,8 @@ static void test_zero_head(void **state)
     struct wb_file file;
 
     (void)state;
-    for (unsigned i = 0; i < 2; i++) {
-        assert_int_equal(wb_journal_writer_open(dir, 0, &log), 0);
-        append_some(log, i ? lost : list, 0, 20);
-        assert_int_equal(i ? wb_journal_writer_flush(log) : wb_journal_writer_finish(log), 0);
-        wb_journal_writer_close(log);
-    }
+    write_log(dir, list, 20, true);
+    write_log(dir, lost, 20, false);
     assert_int_equal(wb_file_open(log_path(dir, 2), WB_FILE_WRITE, &file), 0);
     assert_int_equal(wb_file_write_at(&file, 0, zeros, sizeof zeros), 0);
     wb_file_close(&file);

@@ -136,15 +136,11 @@ static void test_numbers(void **state)
 static void test_torn(void **state)
 {
     const char *dir = new_dir();
-    struct wb_journal_writer *log;
     static struct written list[60];
     unsigned damage;
 
     (void)state;
-    assert_int_equal(wb_journal_writer_open(dir, 0, &log), 0);
-    append_some(log, list, 0, 60);
-    assert_int_equal(wb_journal_writer_flush(log), 0);
-    wb_journal_writer_close(log);
+    write_log(dir, list, 60, false);
     uint64_t size;
     struct wb_file file;
     assert_int_equal(wb_file_open(log_path(dir, 1), WB_FILE_READ, &file), 0);
@@ -167,16 +163,10 @@ static void test_torn(void **state)
 static void damage_everywhere(bool ended)
 {
     const char *dir = new_dir();
-    struct wb_journal_writer *log;
     static struct written list[40];
     unsigned damage;
 
-    assert_int_equal(wb_journal_writer_open(dir, 0, &log), 0);
-    append_some(log, list, 0, 40);
-    assert_int_equal(wb_journal_writer_flush(log), 0);
-    if (ended)
-        assert_int_equal(wb_journal_writer_finish(log), 0);
-    wb_journal_writer_close(log);
+    write_log(dir, list, 40, ended);
     for (size_t i = 1; i < 40; i++)
         for (uint64_t at = list[i - 1].place.offset; at < list[i].place.offset; at++) {
             change_byte(log_path(dir, 1), at, (uint8_t)(1 + at % 255));
