@@ -330,22 +330,30 @@ static int count_rows(void *context)
     return (int)stat.segments;
 }
 
-static void test_scan_over_replaced_files(void **state)
+/* Starts a scan in a child and replaces the files that it reads. Returns the child, which waits in its scan. */
+static pid_t replace_files_during_scan(struct conversation *c)
 {
-    struct conversation c;
     unsigned round = 1;
     bool yes = true;
 
-    (void)state;
     use_small_sizes(6000);
     new_repository();
-    converse(&c);
+    converse(c);
     assert_int_equal(run_child(write_once, &round), 0);
-    pid_t scanning = start_child(scan_slowly, &c);
-    await(c.from_child[0]);
+    pid_t scanning = start_child(scan_slowly, c);
+    await(c->from_child[0]);
     round = 5;
     assert_int_equal(run_child(write_once, &round), 0);
     assert_int_equal(run_child(compact_once, &yes), 0);
+    return scanning;
+}
+
+static void test_scan_over_replaced_files(void **state)
+{
+    struct conversation c;
+
+    (void)state;
+    pid_t scanning = replace_files_during_scan(&c);
     unsigned held = count_files();
     assert_true(held > (unsigned)run_child(count_rows, NULL));
     assert_int_equal(run_child(check_sound, NULL), 0); /* a writer opens while the scan still needs the old files */
@@ -361,19 +369,9 @@ static void test_scan_over_replaced_files(void **state)
 static void test_killed_scan(void **state)
 {
     struct conversation c;
-    unsigned round = 1;
-    bool yes = true;
 
     (void)state;
-    use_small_sizes(6000);
-    new_repository();
-    converse(&c);
-    assert_int_equal(run_child(write_once, &round), 0);
-    pid_t scanning = start_child(scan_slowly, &c);
-    await(c.from_child[0]);
-    round = 5;
-    assert_int_equal(run_child(write_once, &round), 0);
-    assert_int_equal(run_child(compact_once, &yes), 0);
+    pid_t scanning = replace_files_during_scan(&c);
     kill(scanning, SIGKILL);
     end_child(scanning);
     assert_int_equal(run_child(check_sound, NULL), 0);
