@@ -31,6 +31,12 @@ static inline bool chance_one_in(uint64_t *chance, uint64_t n)
     return chance_below(chance, n) == 0;
 }
 
+/* A number between 0 and 1, never one of them. */
+static inline double chance_unit(uint64_t *chance)
+{
+    return ((double)(chance_next(chance) >> 11) + 0.5) / 9007199254740992.0;
+}
+
 /* WEBBASE_SEED if it is set, else a new one. It is printed, so that a failure can be repeated. */
 static inline uint64_t test_seed(void)
 {

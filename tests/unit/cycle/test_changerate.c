@@ -9,16 +9,15 @@
 #include <stdio.h>
 #include <cmocka.h>
 
+#include "../seeded.h"
+
 #define START_MS 1790000000000ll
 
-static uint64_t dice = 88172645463325252u;
+static uint64_t chance = 88172645463325252u;
 
 static double unit(void)
 {
-    dice ^= dice << 13;
-    dice ^= dice >> 7;
-    dice ^= dice << 17;
-    return ((double)(dice >> 11) + 0.5) / 9007199254740992.0;
+    return chance_unit(&chance);
 }
 
 static int64_t days_ms(double days)
