@@ -1,7 +1,8 @@
 /*
- * testroot.h - a directory for the files of one test program.
+ * testroot.h - a directory for the files of one test program, or of one test.
  *
  *   return cmocka_run_group_tests(tests, make_root, remove_root);
+ *   cmocka_unit_test_setup_teardown(test_something, make_root, remove_root),
  */
 #ifndef WB_TESTS_TESTROOT_H
 #define WB_TESTS_TESTROOT_H
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-static char test_root[64] = "/tmp/webbase-test-XXXXXX";
+static char test_root[64];
 
 static inline int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
@@ -30,6 +31,7 @@ static inline int remove_tree(const char *dir)
 static inline int make_root(void **state)
 {
     (void)state;
+    snprintf(test_root, sizeof test_root, "/tmp/webbase-test-XXXXXX");
     return mkdtemp(test_root) ? 0 : -1;
 }
 

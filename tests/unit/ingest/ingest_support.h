@@ -12,41 +12,20 @@
 
 #include <cmocka.h>
 
-static char folder[64];
-static char repo[96]; /* a name in folder; nobody creates it here */
+#include "../testroot.h"
+
+static char repo[96]; /* a name in the folder; nobody creates it here */
 
 static int set_up_folder(void **state)
 {
-    (void)state;
-    snprintf(folder, sizeof folder, "/tmp/webbase-ingest-XXXXXX");
-    assert_non_null(mkdtemp(folder));
-    snprintf(repo, sizeof repo, "%s/repo", folder);
+    assert_int_equal(make_root(state), 0);
+    snprintf(repo, sizeof repo, "%s/repo", test_root);
     return 0;
-}
-
-static int tear_down_folder(void **state)
-{
-    char command[96];
-
-    (void)state;
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    return system(command);
-}
-
-/* The path of a file in the folder. The last eight results are valid. */
-static inline const char *file(const char *name)
-{
-    static char paths[8][128];
-    static unsigned at;
-    char *path = paths[at++ % 8];
-
-    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
-    return path;
 }
 
 static inline void put_bytes(const char *name, const void *bytes, size_t len)
 {
-    assert_int_equal(wb_path_replace(file(name), wb_slice(bytes, len)), 0);
+    assert_int_equal(wb_path_replace(test_path(name), wb_slice(bytes, len)), 0);
 }
 
 static inline void put(const char *name, const char *text)
@@ -54,6 +33,6 @@ static inline void put(const char *name, const char *text)
     put_bytes(name, text, strlen(text));
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, tear_down_folder)
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, remove_root)
 
 #endif

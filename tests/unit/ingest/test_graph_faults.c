@@ -19,10 +19,7 @@
 
 static void make_repo(void)
 {
-    char text[128];
-
-    snprintf(text, sizeof text, "rm -rf '%s'", repo);
-    assert_int_equal(system(text), 0);
+    remove_tree(repo); /* if there is one */
     assert_int_equal(wb_store_create(repo, NULL), 0);
 }
 
@@ -45,7 +42,7 @@ static const struct wb_ingest_sink silent;
 
 static int import_graph(void)
 {
-    struct wb_graph_import_options options = {.dir = repo, .vertices = file("v"), .edges = file("e"),
+    struct wb_graph_import_options options = {.dir = repo, .vertices = test_path("v"), .edges = test_path("e"),
                                               .memory_bytes = WB_INGEST_MEMORY_BYTES};
     struct wb_ingest_load loaded;
     int err = wb_graph_import(&options, &silent, &loaded);
@@ -55,7 +52,7 @@ static int import_graph(void)
 
 static int load_rows(void)
 {
-    struct wb_rows_import_options options = {.dir = repo, .pages = file("p"), .links = file("l"),
+    struct wb_rows_import_options options = {.dir = repo, .pages = test_path("p"), .links = test_path("l"),
                                              .memory_bytes = WB_INGEST_MEMORY_BYTES};
     struct wb_ingest_load loaded;
     int err = wb_rows_import(&options, &silent, &loaded);
@@ -65,7 +62,8 @@ static int load_rows(void)
 
 static int export_graph(void)
 {
-    struct wb_graph_export_options options = {.dir = repo, .vertices = file("out.v.gz"), .edges = file("out.e"),
+    struct wb_graph_export_options options = {.dir = repo, .vertices = test_path("out.v.gz"),
+                                              .edges = test_path("out.e"),
                                               .memory_bytes = WB_INGEST_MEMORY_BYTES};
     struct wb_graph_export export;
 
@@ -147,18 +145,18 @@ static void export_with_faults(unsigned kinds, int error)
 
     assert_int_equal(import_graph(), 0);
     for (uint64_t nth = 1; struck && nth < NTH_MAX; nth = next(nth)) {
-        unlink(file("out.v.gz"));
-        unlink(file("out.e"));
+        unlink(test_path("out.v.gz"));
+        unlink(test_path("out.e"));
         wb_fault_arm(kinds, nth, error);
         int result = export_graph();
         struck = wb_fault_struck();
         wb_fault_disarm();
         if (result == 0) {
-            assert_int_equal(wb_path_kind(file("out.v.gz")), WB_PATH_FILE);
-            assert_int_equal(wb_path_kind(file("out.e")), WB_PATH_FILE);
+            assert_int_equal(wb_path_kind(test_path("out.v.gz")), WB_PATH_FILE);
+            assert_int_equal(wb_path_kind(test_path("out.e")), WB_PATH_FILE);
         }
-        assert_int_equal(wb_path_kind(file("out.v.gz.tmp")), WB_PATH_NONE);
-        assert_int_equal(wb_path_kind(file("out.e.tmp")), WB_PATH_NONE);
+        assert_int_equal(wb_path_kind(test_path("out.v.gz.tmp")), WB_PATH_NONE);
+        assert_int_equal(wb_path_kind(test_path("out.e.tmp")), WB_PATH_NONE);
         if (!struck)
             assert_int_equal(result, 0);
     }
@@ -177,7 +175,7 @@ static void test_graph_out_memory_fails(void **state)
     export_with_faults(WB_FAULT_ALLOC, ENOMEM);
 }
 
-#define FAULT_TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down_folder)
+#define FAULT_TEST(function) cmocka_unit_test_setup_teardown(function, set_up, remove_root)
 
 int main(void)
 {

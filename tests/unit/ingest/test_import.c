@@ -60,7 +60,7 @@ static uint64_t stored_pages(void)
 
 static void test_archives(void **state)
 {
-    const char *files[] = {file("a.warc"), file("missing.warc")};
+    const char *files[] = {test_path("a.warc"), test_path("missing.warc")};
     struct wb_import_options options = {.dir = repo, .files = files, .file_count = 2, .body_max = 1000};
     struct heard heard = {.errors = 0};
     struct wb_import import;
@@ -88,7 +88,7 @@ static void test_archives(void **state)
 
 static void test_a_damaged_record(void **state)
 {
-    const char *files[] = {file("d.warc")};
+    const char *files[] = {test_path("d.warc")};
     struct wb_import_options options = {.dir = repo, .files = files, .file_count = 1, .body_max = 1000};
     struct heard heard = {.errors = 0};
     struct wb_import import;
@@ -108,13 +108,13 @@ static void test_a_damaged_record(void **state)
 static void test_a_tree(void **state)
 {
     struct wb_buf url = WB_BUF_INIT;
-    struct wb_import_options options = {.dir = repo, .tree = file("tree"), .body_max = 1000, .no_journal = true};
+    struct wb_import_options options = {.dir = repo, .tree = test_path("tree"), .body_max = 1000, .no_journal = true};
     struct heard heard = {.errors = 0};
     struct wb_import import;
 
     (void)state;
-    assert_int_equal(mkdir(file("tree"), 0700), 0);
-    assert_int_equal(mkdir(file("tree/sub"), 0700), 0);
+    assert_int_equal(mkdir(test_path("tree"), 0700), 0);
+    assert_int_equal(mkdir(test_path("tree/sub"), 0700), 0);
     put("tree/index.html", "<p>root");
     put("tree/sub/a b.txt", "words");
     assert_int_equal(wb_import_tree_url("http://h.example/docs", &url), 0);
@@ -124,7 +124,7 @@ static void test_a_tree(void **state)
     assert_int_equal(import.pages, 2);
     assert_int_equal(import.files, 2);
     assert_int_equal(stored_pages(), 2);
-    options.tree = file("tree/index.html");
+    options.tree = test_path("tree/index.html");
     assert_int_equal(run(&options, &heard, &import), WB_E_INVALID);
     wb_buf_release(&url);
     assert_int_equal(wb_import_tree_url("http://h.example/?q", &url), WB_E_PROTO);
@@ -135,7 +135,7 @@ static void test_a_tree(void **state)
 /* Nobody listens any more: the import ends, and what it has read until then is stored. */
 static void test_a_sink_that_fails(void **state)
 {
-    const char *files[] = {file("a.warc"), file("missing.warc"), file("b.warc")};
+    const char *files[] = {test_path("a.warc"), test_path("missing.warc"), test_path("b.warc")};
     struct wb_import_options options = {.dir = repo, .files = files, .file_count = 3, .body_max = 1000};
     struct heard heard = {.answer = WB_E_IO};
     struct wb_import import;

@@ -52,7 +52,7 @@ static void test_bad_lines_are_skipped(void **state)
 
     (void)state;
     put("v", "one\n!two\nthree\n");
-    assert_int_equal(wb_linewalk_file(&walk, file("v"), take_line, &good), 0);
+    assert_int_equal(wb_linewalk_file(&walk, test_path("v"), take_line, &good), 0);
     assert_int_equal(good, 2);
     assert_int_equal(walk.bad_lines, 1);
     assert_int_equal(heard.errors, 1);
@@ -75,7 +75,7 @@ static void test_only_the_first_are_reported(void **state)
     for (int i = 0; i < 25; i++)
         assert_int_equal(wb_buf_append_str(&text, "!\n"), 0);
     put_bytes("many", text.ptr, text.len);
-    assert_int_equal(wb_linewalk_file(&walk, file("many"), take_line, &good), 0);
+    assert_int_equal(wb_linewalk_file(&walk, test_path("many"), take_line, &good), 0);
     assert_int_equal(walk.bad_lines, 25);
     assert_int_equal(heard.errors, 10);
     assert_non_null(strstr(heard.last.ptr, "line 10: it shouts (further ones are only counted)"));
@@ -92,7 +92,7 @@ static void test_damage_ends_the_file_only(void **state)
 
     (void)state;
     put_bytes("cut.gz", "\x1f\x8b\x08\0", 4);
-    assert_int_equal(wb_linewalk_file(&walk, file("cut.gz"), take_line, &good), 0);
+    assert_int_equal(wb_linewalk_file(&walk, test_path("cut.gz"), take_line, &good), 0);
     assert_int_equal(walk.unfinished, 1);
     assert_int_equal(heard.fatal, 1);
     assert_non_null(strstr(heard.last.ptr, "cut.gz"));
@@ -109,11 +109,11 @@ static void test_errors_end_the_walk(void **state)
 
     (void)state;
     put("f", "one\n!two\nthree\n");
-    assert_int_equal(wb_linewalk_file(&walk, file("f"), take_line, &good), WB_E_STOPPED);
+    assert_int_equal(wb_linewalk_file(&walk, test_path("f"), take_line, &good), WB_E_STOPPED);
     assert_int_equal(good, 1);
     walk = (struct wb_linewalk){.sink = &silent};
     put("f", "!one\n#two\nthree\n");
-    assert_int_equal(wb_linewalk_file(&walk, file("f"), take_line, &good), WB_E_IO);
+    assert_int_equal(wb_linewalk_file(&walk, test_path("f"), take_line, &good), WB_E_IO);
     assert_int_equal(walk.bad_lines, 1);
     assert_int_equal(good, 2);
     wb_buf_release(&heard.last);
