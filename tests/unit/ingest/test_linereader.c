@@ -23,7 +23,7 @@ static void test_broken_gzip(void **state)
 
     (void)state;
     write_lines("whole.gz", 50000);
-    assert_int_equal(wb_path_read(file("whole.gz"), 1 << 20, &bytes), 0);
+    assert_int_equal(wb_path_read(test_path("whole.gz"), 1 << 20, &bytes), 0);
     put_bytes("cut.gz", bytes.ptr, bytes.len / 2);
     assert_true(read_lines("cut.gz", &end) > 10000);
     assert_int_equal(end, WB_E_CORRUPT);
@@ -43,7 +43,7 @@ static void test_line_ends(void **state)
 
     (void)state;
     put_bytes("ends", "one\n\ntwo\r\n\rx\nlast", 17);
-    assert_int_equal(wb_linereader_open(file("ends"), &reader), 0);
+    assert_int_equal(wb_linereader_open(test_path("ends"), &reader), 0);
     for (size_t i = 0; i < 5; i++) {
         assert_int_equal(wb_linereader_next(reader, &line), 1);
         assert_true(wb_slice_equal(line, wb_slice_str(expected[i])));
@@ -65,7 +65,7 @@ static void test_a_line_without_end(void **state)
     memcpy(bytes, "first\n", 6);
     memcpy(bytes + len - 6, "\nlast\n", 6);
     put_bytes("long", bytes, len);
-    assert_int_equal(wb_linereader_open(file("long"), &reader), 0);
+    assert_int_equal(wb_linereader_open(test_path("long"), &reader), 0);
     assert_int_equal(wb_linereader_next(reader, &line), 1);
     assert_int_equal(wb_linereader_next(reader, &line), WB_E_LIMIT);
     assert_int_equal(wb_linereader_number(reader), 2);
@@ -77,7 +77,7 @@ static void test_a_line_without_end(void **state)
     memset(bytes, 'x', len);
     bytes[WB_LINEREADER_LINE_MAX] = '\n';
     put_bytes("longest", bytes, len);
-    assert_int_equal(wb_linereader_open(file("longest"), &reader), 0);
+    assert_int_equal(wb_linereader_open(test_path("longest"), &reader), 0);
     assert_int_equal(wb_linereader_next(reader, &line), 1);
     assert_int_equal(line.len, WB_LINEREADER_LINE_MAX);
     assert_int_equal(wb_linereader_next(reader, &line), WB_E_LIMIT);
@@ -92,7 +92,7 @@ static void test_not_a_file(void **state)
 
     (void)state;
     assert_int_equal(wb_linereader_open(folder, &reader), WB_E_INVALID);
-    assert_int_equal(wb_linereader_open(file("missing"), &reader), WB_E_NOTFOUND);
+    assert_int_equal(wb_linereader_open(test_path("missing"), &reader), WB_E_NOTFOUND);
 }
 
 int main(void)

@@ -17,7 +17,7 @@ static void test_what_is_written_is_read(void **state)
         assert_int_equal(read_lines(empty[i], &end), 0);
         assert_int_equal(end, 0);
     }
-    assert_true(wb_path_disk_bytes(file("packed.txt.gz")) < 800000);
+    assert_true(wb_path_disk_bytes(test_path("packed.txt.gz")) < 800000);
 }
 
 static void test_nothing_is_overwritten(void **state)
@@ -27,13 +27,13 @@ static void test_nothing_is_overwritten(void **state)
 
     (void)state;
     write_lines("kept", 5);
-    assert_int_equal(wb_linewriter_create(file("kept"), false, &writer), WB_E_INVALID);
+    assert_int_equal(wb_linewriter_create(test_path("kept"), false, &writer), WB_E_INVALID);
     assert_non_null(strstr(wb_error_message(), "kept"));
-    assert_int_equal(wb_linewriter_create(file("kept"), true, &writer), 0);
+    assert_int_equal(wb_linewriter_create(test_path("kept"), true, &writer), 0);
     assert_int_equal(wb_linewriter_append(writer, "other\n", 6), 0);
     wb_linewriter_abandon(writer);
     assert_int_equal(read_lines("kept", &end), 5);
-    assert_int_equal(wb_path_kind(file("kept.tmp")), WB_PATH_NONE);
+    assert_int_equal(wb_path_kind(test_path("kept.tmp")), WB_PATH_NONE);
     assert_true(wb_linewriter_create(folder, true, &writer) < 0);
 }
 
@@ -44,15 +44,15 @@ static void test_a_file_that_appears_stays(void **state)
     struct wb_buf text = WB_BUF_INIT;
 
     (void)state;
-    assert_int_equal(wb_linewriter_create(file("new"), false, &writer), 0);
+    assert_int_equal(wb_linewriter_create(test_path("new"), false, &writer), 0);
     assert_int_equal(wb_linewriter_append(writer, "ours\n", 5), 0);
-    FILE *theirs = fopen(file("new"), "w");
+    FILE *theirs = fopen(test_path("new"), "w");
     assert_non_null(theirs);
     assert_true(fputs("theirs", theirs) >= 0 && fclose(theirs) == 0);
     assert_int_equal(wb_linewriter_finish(writer), WB_E_INVALID);
-    assert_int_equal(wb_path_read(file("new"), 100, &text), 0);
+    assert_int_equal(wb_path_read(test_path("new"), 100, &text), 0);
     assert_true(wb_slice_equal(wb_buf_slice(&text), WB_SLICE_LIT("theirs")));
-    assert_int_equal(wb_path_kind(file("new.tmp")), WB_PATH_NONE);
+    assert_int_equal(wb_path_kind(test_path("new.tmp")), WB_PATH_NONE);
     wb_buf_release(&text);
 }
 
