@@ -10,7 +10,7 @@ static void test_members_follow_each_other(void **state)
     (void)state;
     write_lines("a.gz", 3);
     snprintf(text, sizeof text,
-             "cd %s && printf '3\\thttp://example.org/page/23757\\n' | gzip > b.gz && cat a.gz b.gz > ab.gz", folder);
+             "cd %s && printf '3\\thttp://example.org/page/23757\\n' | gzip > b.gz && cat a.gz b.gz > ab.gz", test_root);
     assert_int_equal(system(text), 0);
     assert_int_equal(read_lines("ab.gz", &end), 4);
     assert_int_equal(end, 0);
@@ -91,7 +91,7 @@ static void test_not_a_file(void **state)
     struct wb_linereader *reader;
 
     (void)state;
-    assert_int_equal(wb_linereader_open(folder, &reader), WB_E_INVALID);
+    assert_int_equal(wb_linereader_open(test_root, &reader), WB_E_INVALID);
     assert_int_equal(wb_linereader_open(test_path("missing"), &reader), WB_E_NOTFOUND);
 }
 
