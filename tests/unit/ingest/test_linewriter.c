@@ -34,7 +34,7 @@ static void test_nothing_is_overwritten(void **state)
     wb_linewriter_abandon(writer);
     assert_int_equal(read_lines("kept", &end), 5);
     assert_int_equal(wb_path_kind(test_path("kept.tmp")), WB_PATH_NONE);
-    assert_true(wb_linewriter_create(folder, true, &writer) < 0);
+    assert_true(wb_linewriter_create(test_root, true, &writer) < 0);
 }
 
 /* A file that appears while we write is not replaced either. */
