@@ -10,7 +10,8 @@ static void test_members_follow_each_other(void **state)
     (void)state;
     write_lines("a.gz", 3);
     snprintf(text, sizeof text,
-             "cd %s && printf '3\\thttp://example.org/page/23757\\n' | gzip > b.gz && cat a.gz b.gz > ab.gz", test_root);
+             "cd %s && printf '3\\thttp://example.org/page/23757\\n' | gzip > b.gz && cat a.gz b.gz > ab.gz",
+             test_root);
     assert_int_equal(system(text), 0);
     assert_int_equal(read_lines("ab.gz", &end), 4);
     assert_int_equal(end, 0);
