@@ -1,4 +1,4 @@
-/* buf.c - appending to owned bytes. Memory grows by half at least, and never shrinks. */
+/* buf.c - appending to owned bytes. Memory grows by half at least, and shrinks only in wb_buf_trim(). */
 #include "base/buf.h"
 #include "base/check.h"
 #include "base/error.h"
@@ -95,6 +95,20 @@ void wb_buf_clear(struct wb_buf *buf)
 {
     WB_CHECK(buf->len <= buf->cap);
     buf->len = 0;
+}
+
+void wb_buf_trim(struct wb_buf *buf, size_t cap)
+{
+    WB_CHECK(buf->len <= buf->cap);
+    if (cap < buf->len)
+        cap = buf->len;
+    if (cap == 0 || cap >= buf->cap) /* an empty buffer is given back by wb_buf_release() */
+        return;
+    char *smaller = wb_realloc(buf->ptr, cap);
+    if (!smaller)
+        return;
+    buf->ptr = smaller;
+    buf->cap = cap;
 }
 
 void wb_buf_release(struct wb_buf *buf)

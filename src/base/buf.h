@@ -43,6 +43,9 @@ int wb_buf_terminate(struct wb_buf *buf);
 /* Forgets the bytes and keeps the memory for the next ones. */
 void wb_buf_clear(struct wb_buf *buf);
 
+/* Gives back room beyond cap bytes, but never bytes that are in use. If that fails, the buffer stays as it is. */
+void wb_buf_trim(struct wb_buf *buf, size_t cap);
+
 /* Frees the memory. The buffer is empty (WB_BUF_INIT) and can be used again. */
 void wb_buf_release(struct wb_buf *buf);
 

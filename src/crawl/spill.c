@@ -167,12 +167,8 @@ static int reserve_bytes(struct wb_buf *buf, size_t more)
 /* An item that filled a block may have made the buffer larger than a block: gives the rest back. */
 static void fit_buffer(struct wb_buf *buf)
 {
-    if (buf->cap <= BLOCK_BYTES || buf->cap == buf->len)
-        return;
-    size_t cap = buf->len < BUFFER_MIN ? BUFFER_MIN : buf->len;
-    char *fitted = wb_realloc(buf->ptr, cap);
-    if (fitted)
-        *buf = (struct wb_buf){fitted, buf->len, cap};
+    if (buf->cap > BLOCK_BYTES)
+        wb_buf_trim(buf, BUFFER_MIN);
 }
 
 static bool head_is_empty(const struct wb_spill_queue *queue)

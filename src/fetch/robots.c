@@ -272,17 +272,6 @@ static int keep_rules(struct robots_reader *r)
     return err;
 }
 
-/* Gives back the memory that the buffer reserved but does not use. */
-static void trim_buf(struct wb_buf *buf)
-{
-    char *smaller = buf->len ? wb_realloc(buf->ptr, buf->len) : NULL;
-
-    if (smaller) {
-        buf->ptr = smaller;
-        buf->cap = buf->len;
-    }
-}
-
 /* RFC 9309 requires UTF-8. But if a byte order mark shows that a file is UTF-16, read that, too. */
 static int decode_utf16(struct wb_slice *text, struct wb_buf *mem)
 {
@@ -321,8 +310,8 @@ int wb_robots_parse(struct wb_slice text, struct wb_slice agent, struct wb_robot
         err = keep_rules(&r);
     if (err < 0)
         goto done;
-    trim_buf(&robots->sitemaps);
-    trim_buf(&robots->sitemap_ends);
+    wb_buf_trim(&robots->sitemaps, 0);
+    wb_buf_trim(&robots->sitemap_ends, 0);
     *robots_out = robots;
     robots = NULL;
 done:

@@ -261,7 +261,7 @@ static void sort_stars(struct wb_robots_rules *rules)
     }
 }
 
-/* Gives back memory that was reserved but is not used. It does not matter if that fails. */
+/* Gives back memory that was reserved for an array but is not used. It does not matter if that fails. */
 static void shrink(void **array, size_t bytes)
 {
     void *smaller = *array && bytes ? wb_realloc(*array, bytes) : NULL;
@@ -272,13 +272,11 @@ static void shrink(void **array, size_t bytes)
 
 static void shrink_all(struct wb_robots_rules *rules)
 {
-    void *text = rules->text.ptr, *array = rules->rules, *runs = rules->runs;
+    void *array = rules->rules, *runs = rules->runs;
 
-    shrink(&text, rules->text.len);
+    wb_buf_trim(&rules->text, 0);
     shrink(&array, rules->rule_count * sizeof *rules->rules);
     shrink(&runs, ((size_t)rules->run_count + 1) * sizeof *rules->runs);
-    rules->text.ptr = text;
-    rules->text.cap = rules->text.len ? rules->text.len : rules->text.cap;
     rules->rules = array;
     rules->runs = runs;
 }

@@ -60,6 +60,31 @@ static void test_growth(void **state)
     wb_buf_release(&buf);
 }
 
+static void test_trim(void **state)
+{
+    struct wb_buf buf = WB_BUF_INIT;
+
+    (void)state;
+    wb_buf_trim(&buf, 0);
+    assert_null(buf.ptr);
+    assert_int_equal(wb_buf_reserve(&buf, 1000), 0);
+    wb_buf_trim(&buf, 2000);
+    assert_int_equal(buf.cap, 1000);
+    wb_buf_trim(&buf, 0); /* empty: keeps its memory */
+    assert_int_equal(buf.cap, 1000);
+    assert_int_equal(wb_buf_append_str(&buf, "abc"), 0);
+    alloc_fail_all();
+    wb_buf_trim(&buf, 100);
+    alloc_fail_none();
+    assert_int_equal(buf.cap, 1000);
+    wb_buf_trim(&buf, 100);
+    assert_int_equal(buf.cap, 100);
+    wb_buf_trim(&buf, 0);
+    assert_int_equal(buf.cap, 3);
+    assert_true(wb_slice_equal(wb_buf_slice(&buf), WB_SLICE_LIT("abc")));
+    wb_buf_release(&buf);
+}
+
 static void test_no_memory(void **state)
 {
     struct wb_buf buf = WB_BUF_INIT;
@@ -83,7 +108,7 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_append), cmocka_unit_test(test_growth),
-                                       cmocka_unit_test(test_no_memory)};
+                                       cmocka_unit_test(test_trim), cmocka_unit_test(test_no_memory)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
