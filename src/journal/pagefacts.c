@@ -58,7 +58,10 @@ static bool is_followed(const struct wb_extract_link *link)
     }
 }
 
-/* Makes room for the links of a page, and for twice as many slots, which must be a power of two. */
+/*
+ * Makes room for the links of a page, and for twice as many slots, which must be a power of two. Not wb_grow(): both
+ * arrays grow together, or link_cap stays as it is.
+ */
 static int grow_links(struct wb_pagefacts *facts, size_t count)
 {
     size_t cap = 256;

@@ -116,7 +116,7 @@ int wb_source_input(struct wb_source *s, size_t want)
         s->in_pos = 0;
     }
     size_t cap = want > IN_WINDOW ? want : IN_WINDOW;
-    if (s->in_cap < cap) {
+    if (s->in_cap < cap) { /* not wb_grow(): the whole window is read each time, so it is only as large as needed */
         char *grown = wb_realloc(s->in, cap);
         if (!grown)
             return WB_E_NOMEM;
@@ -156,7 +156,7 @@ int wb_source_room(struct wb_source *s, size_t more)
     }
     if (s->out_cap - s->out_len >= more)
         return 0;
-    /* Growing by half makes appending linear; beyond the limit, grow only as far as needed. */
+    /* Growing by half makes appending linear; beyond the limit, which wb_grow() lacks, only as far as needed. */
     size_t want = s->out_len + more;
     size_t cap = s->out_cap + s->out_cap / 2;
     if (cap > s->out_max)
