@@ -74,7 +74,8 @@ static void check_writer(const struct wb_table_writer *writer)
 {
     WB_CHECK(writer->magic == TABLE_WRITER_MAGIC);
     WB_CHECK(writer->file.fd >= 0);
-    WB_CHECK(writer->filling < writer->batch_count && writer->oldest < writer->batch_count);
+    WB_CHECK(writer->filling < writer->batch_count);
+    WB_CHECK(writer->oldest < writer->batch_count);
     WB_CHECK(writer->on_its_way <= writer->written);
 }
 
@@ -219,7 +220,8 @@ static void pack_batch(void *context)
     if (err < 0)
         wb_error_save(err, &batch->error);
     pthread_mutex_lock(&writer->lock);
-    WB_CHECK(batch->busy && !batch->done);
+    WB_CHECK(batch->busy);
+    WB_CHECK(!batch->done);
     batch->done = true;
     pthread_cond_signal(&writer->packed);
     pthread_mutex_unlock(&writer->lock);
@@ -298,7 +300,8 @@ static int add_to_index(struct wb_table_writer *writer, ZSTD_CCtx *zstd, struct 
 
 static void empty_batch(struct wb_table_writer *writer, struct write_batch *batch)
 {
-    WB_CHECK(!batch->busy && !batch->done);
+    WB_CHECK(!batch->busy);
+    WB_CHECK(!batch->done);
     if (batch->raw.len > LARGE_BYTES) {
         wb_buf_release(&batch->raw);
         wb_buf_release(&batch->packed);

@@ -49,7 +49,6 @@ _Static_assert(KIND_ESCAPE == 15 && KIND_MAX == 3, "a kind as drawn above");
 _Static_assert(USE_PLACE < 1 << 2, "a use has two bits");
 _Static_assert(WB_LINKLIST_KEY_MAX == 8 + 4, "a key is a number and the number of a piece");
 _Static_assert((ONE_KIND | ONE_ANCHOR) == 3, "two bits below the number of items");
-_Static_assert(USE_PLACE == 3, "a use takes the two bits below the length of a run");
 _Static_assert(ANCHOR_MAX == UINT8_MAX, "the length of an anchor takes one byte");
 
 /* ---- writing ------------------------------------------------------------------------------------ */

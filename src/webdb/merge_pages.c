@@ -388,7 +388,8 @@ int wb_merge_pages_open(struct wb_webdb_writer *writer)
     struct wb_merge_pages *s = wb_alloc_zero(1, sizeof *s);
 
     WB_CHECK(wb_writer_is(writer, WB_WRITER_MERGING));
-    WB_CHECK(!writer->page_stage && !writer->pages_merged);
+    WB_CHECK(!writer->page_stage);
+    WB_CHECK(!writer->pages_merged);
     WB_CHECK(writer->group.len == 0); /* all links are in the sorter */
     if (!s)
         return WB_E_NOMEM;
@@ -452,11 +453,11 @@ int wb_merge_pages_next(struct wb_webdb_writer *writer, struct wb_webdb_page **p
     struct wb_merge_pages *s = writer->page_stage;
     int got;
 
-    check_stage(s);
     *page_out = NULL;
     *site_out = NULL;
-    WB_CHECK(wb_writer_is(writer, WB_WRITER_MERGING));
     WB_CHECK(s != NULL);
+    WB_CHECK(s->writer == writer);
+    check_stage(s);
     do {
         got = s->asking ? write_edited(s) : take_page(s);
         s->asking = got == 1;

@@ -26,6 +26,7 @@ enum {
 enum fold_mem { MEM_ROW, MEM_SURT, MEM_DECODED, MEM_URL, MEM_ETAG, MEM_MODIFIED, MEM_TYPE, MEM_LOCATION };
 
 _Static_assert(sizeof((struct wb_pagefold *)0)->mem / sizeof(struct wb_buf) == MEM_LOCATION + 1, "one buffer per text");
+_Static_assert(UINT32_MAX <= INT64_MAX / WB_DAY_MS, "any number of days is a time");
 
 /* The time so many days later; the largest time there is, if that would overflow. */
 static int64_t later(int64_t time_ms, uint32_t days)
@@ -62,6 +63,7 @@ static int set_text(struct wb_pagefold *fold, enum fold_mem which, struct wb_sli
     int err = text.len <= max ? wb_buf_append_slice(mem, text) : 0;
     if (err == 0 && mem->len)
         *text_out = wb_buf_slice(mem);
+    WB_CHECK(text_out->len <= max);
     return err;
 }
 
@@ -83,7 +85,8 @@ static void check_fold(const struct wb_pagefold *fold)
     WB_CHECK(!fold->exists || !(fold->page.has_content && fold->page.flags & WB_PAGE_TARGET));
     WB_CHECK(fold->page.history.fetch_count <= WB_HISTORY_FETCHES);
     WB_CHECK(fold->page.outcome <= WB_OUTCOME_ROBOTS);
-    WB_CHECK(fold->page.surt.ptr != NULL && fold->page.url.ptr != NULL);
+    WB_CHECK(fold->page.surt.ptr != NULL);
+    WB_CHECK(fold->page.url.ptr != NULL);
 }
 
 /* Forgets everything about the page except its URL and when it was first seen. */
@@ -120,7 +123,6 @@ int wb_pagefold_begin(struct wb_pagefold *fold, struct wb_slice surt, struct wb_
     if (err == 0)
         err = wb_pagerow_decode(own_surt, own_row, &fold->mem[MEM_DECODED], &fold->page);
     fold->exists = err == 0;
-    WB_CHECK(!fold->touched);
     return err;
 }
 
@@ -137,7 +139,6 @@ static int make_page(struct wb_pagefold *fold, const struct wb_pageedit *edit, u
     struct wb_webdb_page *page = &fold->page;
 
     check_fold(fold);
-    WB_CHECK((flags & ~(unsigned)(WB_PAGE_TARGET | WB_PAGE_BARRED)) == 0);
     WB_CHECK(!is_page(fold));
     if (!fold->exists || edit->time_ms < page->first_seen_ms)
         page->first_seen_ms = edit->time_ms;
@@ -158,7 +159,6 @@ static int apply_target(struct wb_pagefold *fold, const struct wb_pageedit *edit
 
 static void take_depth(struct wb_pagefold *fold, uint16_t depth)
 {
-    check_fold(fold);
     WB_CHECK(is_page(fold));
     if (depth >= fold->page.depth)
         return;
@@ -220,6 +220,8 @@ static void clear_content(struct wb_webdb_page *page)
 /* The page was fetched, or found unchanged. */
 static void note_seen(struct wb_webdb_page *page, int64_t time_ms)
 {
+    WB_CHECK(!(page->flags & WB_PAGE_TARGET));
+    WB_CHECK(page->last_tried_ms == time_ms); /* take_outcome() comes after that was set */
     page->last_seen_ms = time_ms;
     page->failures = page->signals = 0;
     page->flags &= ~(unsigned)(WB_PAGE_GONE | WB_PAGE_PUSHED | WB_PAGE_PUSHED_GONE | WB_PAGE_BLOCKED);
@@ -260,7 +262,6 @@ static int visit_content(struct wb_pagefold *fold, const struct wb_pageedit *edi
     bool changed = known && memcmp(page->md5, visit->md5, WB_EDIT_MD5_BYTES) != 0;
     int64_t modified_ms = 0;
 
-    check_fold(fold);
     WB_CHECK(visit->has_content);
     WB_CHECK(is_page(fold));
     wb_date_parse_http(visit->modified, &modified_ms);
@@ -306,7 +307,6 @@ static int visit_redirect(struct wb_pagefold *fold, const struct wb_pageedit *ed
 {
     struct wb_webdb_page *page = &fold->page;
 
-    check_fold(fold);
     WB_CHECK(edit->visit.outcome == WB_OUTCOME_REDIRECT);
     page->status = edit->visit.status;
     note_seen(page, edit->time_ms);
@@ -361,7 +361,7 @@ static int leads_to_itself(const struct wb_pagefold *fold, struct wb_slice locat
     struct wb_url url = WB_URL_INIT;
     struct wb_buf key = WB_BUF_INIT, surt = WB_BUF_INIT;
 
-    check_fold(fold);
+    WB_CHECK(fold->exists);
     int err = wb_spelling_surt(location, &url, &key, &surt);
     if (err == 0)
         err = wb_slice_equal(wb_buf_slice(&surt), fold->page.surt);
@@ -446,7 +446,8 @@ static int apply_push(struct wb_pagefold *fold, const struct wb_pageedit *edit)
 
     check_fold(fold);
     WB_CHECK(edit->kind == WB_PAGEEDIT_PUSH);
-    WB_CHECK(edit->count >= WB_PUSH_CHANGED && edit->count <= WB_PUSH_GONE);
+    WB_CHECK(edit->count >= WB_PUSH_CHANGED);
+    WB_CHECK(edit->count <= WB_PUSH_GONE);
     if (!is_page(fold)) {
         int err = gone ? 0 : make_page(fold, edit, 0, 0);
         if (gone || err < 0)
@@ -484,7 +485,8 @@ static int apply_expunge(struct wb_pagefold *fold, const struct wb_pageedit *edi
 
     check_fold(fold);
     WB_CHECK(edit->kind == WB_PAGEEDIT_EXPUNGE);
-    WB_CHECK(edit->count >= WB_EXPUNGE_EXPIRED && edit->count <= WB_EXPUNGE_ALLOWED);
+    WB_CHECK(edit->count >= WB_EXPUNGE_EXPIRED);
+    WB_CHECK(edit->count <= WB_EXPUNGE_ALLOWED);
     switch ((enum wb_expunge)edit->count) {
     case WB_EXPUNGE_EXPIRED:
         /* If the page was fetched again after it expired, it stays. */
@@ -561,7 +563,8 @@ int wb_pagefold_apply(struct wb_pagefold *fold, const struct wb_pageedit *edit)
     int err = WB_E_INVALID;
 
     check_fold(fold);
-    WB_CHECK(edit->kind >= WB_PAGEEDIT_TARGET && edit->kind <= WB_PAGEEDIT_ADD_ABSENT);
+    WB_CHECK(edit->kind >= WB_PAGEEDIT_TARGET);
+    WB_CHECK(edit->kind <= WB_PAGEEDIT_ADD_ABSENT);
     fold->touched = false;
     switch (edit->kind) {
     case WB_PAGEEDIT_VISIT:

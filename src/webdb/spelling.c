@@ -44,7 +44,8 @@ static bool is_turned(struct wb_slice turned, struct wb_slice host)
 {
     const char *at = turned.ptr, *end = at + turned.len, *host_end = host.ptr + host.len;
 
-    WB_CHECK(turned.ptr != NULL && host.ptr != NULL);
+    WB_CHECK(turned.ptr != NULL);
+    WB_CHECK(host.ptr != NULL);
     if (turned.len != host.len || turned.len == 0 || host.ptr[0] == '[')
         return false;
     /* If the last label is empty or could be a number, the host may be an address: store the text. */
@@ -75,7 +76,8 @@ static bool same_site(struct wb_slice turned, struct wb_slice site)
 {
     struct wb_slice a = without_port(turned), b = without_port(site);
 
-    WB_CHECK(turned.ptr != NULL && site.ptr != NULL);
+    WB_CHECK(turned.ptr != NULL);
+    WB_CHECK(site.ptr != NULL);
     if (turned.len != site.len || a.len != b.len)
         return false;
     if (memcmp(turned.ptr + a.len, site.ptr + b.len, site.len - b.len) != 0)

@@ -58,6 +58,7 @@ static int open_walk(struct wb_webdb *webdb, struct wb_table *lists, struct wb_w
     links->from_content = lists == webdb->outlinks;
     links->file = links->from_content ? WB_OUTLINKS_FILE : WB_INLINKS_FILE;
     links->to = WB_SLICE_EMPTY;
+    WB_CHECK(lists == NULL || lists == webdb->outlinks || lists == webdb->inlinks);
     if (lists)
         err = wb_webdb_borrow(webdb, lists, &links->lists);
     if (err < 0) {
@@ -98,6 +99,7 @@ static int seek_owner(struct wb_webdb_links *links, uint64_t owner)
 
     check_walk(links);
     WB_CHECK(links->lists != NULL);
+    WB_CHECK(!links->open);
     links->owner = owner;
     return wb_cursor_seek(links->lists, wb_slice(key, wb_linklist_key(owner, 0, key)));
 }
@@ -193,6 +195,7 @@ static int find_url(struct wb_webdb_links *links, uint64_t page)
         err = wb_cursor_get_number(links->pages, page, &record);
     }
     links->row = err == 0 ? page + 1 : 0;
+    WB_CHECK(err < 0 || record.number == page);
     if (err == 0)
         err = wb_pagerow_decode(record.key, record.value, &links->mem, &row);
     links->to = err < 0 ? WB_SLICE_EMPTY : row.url;
@@ -271,6 +274,7 @@ int wb_webdb_links_next(struct wb_webdb_links *links, struct wb_webdb_link *link
         md5 = wb_webdb_content(links->webdb, item.number)->md5;
     if (err < 0)
         return err;
+    WB_CHECK(links->open); /* the anchor borrows from the piece */
     memcpy(link_out->from_md5, md5, WB_EDIT_MD5_BYTES);
     link_out->to = links->to;
     link_out->anchor = item.anchor;

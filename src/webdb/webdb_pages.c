@@ -17,6 +17,9 @@ enum {
     GATHER_BYTES = 4 << 20, /* bytes of rows per batch; the row that exceeds this is the last one of its batch */
 };
 
+_Static_assert(WB_TABLE_KEY_MAX <= UINT32_MAX, "the size of a key has 32 bits");
+_Static_assert(WB_TABLE_VALUE_MAX <= UINT32_MAX, "so has the size of a value");
+
 /* An entry of the batch and its row. */
 struct gathered_row {
     uint64_t page;
@@ -86,6 +89,7 @@ void wb_webdb_pages_close(struct wb_webdb_pages *pages)
 
 int wb_webdb_pages(struct wb_webdb *webdb, struct wb_webdb_pages **pages_out)
 {
+    WB_CHECK(webdb->magic == WB_WEBDB_MAGIC);
     return open_walk(webdb, pages_out);
 }
 
@@ -189,6 +193,7 @@ static int gather_row(struct wb_webdb_pages *pages, struct gathered_row *row)
     row->at = pages->rows.len;
     row->key_len = (uint32_t)record.key.len;
     row->value_len = (uint32_t)record.value.len;
+    WB_CHECK(record.number == row->page);
     err = wb_buf_append_slice(&pages->rows, record.key);
     return err < 0 ? err : wb_buf_append_slice(&pages->rows, record.value);
 }
@@ -200,7 +205,8 @@ static int gather_row(struct wb_webdb_pages *pages, struct gathered_row *row)
 static int gather_batch(struct wb_webdb_pages *pages)
 {
     check_walk(pages);
-    WB_CHECK(pages->by_content && pages->entry <= pages->entry_end);
+    WB_CHECK(pages->by_content);
+    WB_CHECK(pages->entry <= pages->entry_end);
     WB_CHECK(pages->batch_at == pages->batch_count); /* the last batch has been returned */
     uint64_t left = pages->entry_end - pages->entry;
     size_t count = left < pages->batch_most ? (size_t)left : pages->batch_most, whole = count, rows = 0;
@@ -249,6 +255,8 @@ static int next_by_content(struct wb_webdb_pages *pages, struct wb_webdb_page *p
             return err;
     }
     const struct gathered_row *row = &pages->batch[pages->batch_at];
+    WB_CHECK(pages->batch_at < pages->batch_count);
+    WB_CHECK(row->at + row->key_len + row->value_len <= pages->rows.len);
     uint64_t entry = pages->entry - pages->batch_count + pages->batch_at;
     struct wb_table_record record = {.key = wb_slice(pages->rows.ptr + row->at, row->key_len),
                                      .value = wb_slice(pages->rows.ptr + row->at + row->key_len, row->value_len),

@@ -25,7 +25,8 @@ static void check_writer(const struct wb_webdb_writer *writer)
 {
     WB_CHECK(writer->magic == WB_WRITER_MAGIC);
     WB_CHECK(writer->lock.fd >= 0);
-    WB_CHECK(writer->dir != NULL && writer->root != NULL);
+    WB_CHECK(writer->dir != NULL);
+    WB_CHECK(writer->root != NULL);
     WB_CHECK(writer->old_number == 0 || writer->old_number == writer->newest);
 }
 
@@ -43,7 +44,8 @@ int wb_writer_open_sorter(struct wb_webdb_writer *writer, unsigned eighths, stru
                                         .threads = helper_threads(writer)};
 
     check_writer(writer);
-    WB_CHECK(eighths >= 1 && eighths <= 8);
+    WB_CHECK(eighths >= 1);
+    WB_CHECK(eighths <= 8);
     return wb_sorter_open(&options, sorter_out);
 }
 
@@ -187,7 +189,8 @@ static void fill_options(struct wb_webdb_writer *writer, const struct wb_webdb_o
     o->threads = o->threads ? o->threads : wb_limits_processors();
     o->now_ms = o->now_ms ? o->now_ms : wb_clock_wall_ms();
     WB_CHECK(o->memory_bytes >= MEMORY_MIN);
-    WB_CHECK(o->threads > 0 && o->now_ms != 0);
+    WB_CHECK(o->threads > 0);
+    WB_CHECK(o->now_ms != 0);
 }
 
 static int take_lock(struct wb_webdb_writer *writer)
@@ -324,7 +327,8 @@ static bool must_merge(const struct wb_webdb_writer *writer)
 static int begin_merge(struct wb_webdb_writer *writer)
 {
     check_writer(writer);
-    WB_CHECK(!writer->page_stage && !writer->pages_merged);
+    WB_CHECK(!writer->page_stage);
+    WB_CHECK(!writer->pages_merged);
     WB_CHECK(wb_writer_is(writer, WB_WRITER_COLLECTING));
     int err = wb_writer_flush_links(writer);
     writer->state = WB_WRITER_MERGING;

@@ -27,6 +27,7 @@ static int add_known(struct wb_webdb_writer *writer, struct wb_slice url, int64_
     struct wb_pageedit known = known_edit(url, time_ms, depth, wanted);
     uint32_t id;
 
+    WB_CHECK(known.depth <= depth);
     WB_CHECK(wb_writer_is(writer, WB_WRITER_COLLECTING));
     known.hint_ms = hint_ms;
     if (hint_ms) /* a time can be news every time, so these edits are never left out */
@@ -45,6 +46,8 @@ static int take_link(struct wb_webdb_writer *writer, const struct wb_edit *edit,
     struct wb_writer_link grouped = {.tag = link->tag, .flags = link->flags, .anchor = link->anchor};
 
     WB_CHECK(edit->page.has_content); /* a link comes from a content */
+    WB_CHECK(link->url.ptr != NULL);
+    WB_CHECK(known.depth > edit->page.depth || known.depth == UINT16_MAX); /* one link further from the seed */
     int err = wb_writer_add_target(writer, link->url, &known, &grouped.id);
     if (err < 0)
         return skip_invalid(err);
@@ -57,6 +60,8 @@ static int take_visit(struct wb_webdb_writer *writer, const struct wb_edit *edit
                                 .url = edit->page.url, .depth = edit->page.depth, .visit = edit->page};
 
     WB_CHECK(edit->kind == WB_EDIT_PAGE);
+    WB_CHECK(edit->page.outcome >= WB_OUTCOME_STORED); /* the journal has checked its record */
+    WB_CHECK(edit->page.outcome <= WB_OUTCOME_ROBOTS);
     int err = wb_writer_add_page_edit(writer, &visit);
     if (err == 0 && edit->page.outcome == WB_OUTCOME_REDIRECT && edit->page.location.len)
         err = add_known(writer, edit->page.location, edit->time_ms, edit->page.depth, true, 0);
@@ -86,6 +91,7 @@ int wb_webdb_add_visit(struct wb_webdb_writer *writer, const struct wb_edit *edi
 {
     WB_CHECK(edit->kind == WB_EDIT_PAGE);
     WB_CHECK(wb_writer_is(writer, WB_WRITER_COLLECTING));
+    WB_CHECK(edit->page.link_count == 0 || edit->page.links != NULL);
     int err = take_visit(writer, edit);
 
     for (size_t i = 0; err == 0 && edit->page.has_content && i < edit->page.link_count; i++)
@@ -133,13 +139,15 @@ static int take_rules(struct wb_webdb_writer *writer, const struct wb_edit *edit
     struct wb_webdb_rules rules = {.time_ms = edit->time_ms, .expires_ms = edit->rules.expires_ms,
                                    .status = edit->rules.status, .text = edit->rules.text};
 
+    WB_CHECK(wb_writer_is(writer, WB_WRITER_COLLECTING));
     WB_CHECK(edit->kind == WB_EDIT_RULES);
     return wb_merge_rules_add(writer, edit->site, &rules);
 }
 
 static int take_record(struct wb_webdb_writer *writer, const struct wb_edit *edit, struct wb_buf *mem)
 {
-    WB_CHECK(edit->kind >= WB_EDIT_VISIT && edit->kind <= WB_EDIT_BATCH);
+    WB_CHECK(edit->kind >= WB_EDIT_VISIT);
+    WB_CHECK(edit->kind <= WB_EDIT_BATCH);
     switch (edit->kind) {
     case WB_EDIT_PAGE:
         return take_page(writer, edit, mem);
@@ -182,6 +190,8 @@ static int find_merged(struct wb_manifest *manifest, uint32_t log, struct wb_man
         *entry = (struct wb_manifest_log){.log = log};
     }
     *merged_out = &manifest->logs.items[at];
+    WB_CHECK(at == 0 || manifest->logs.items[at - 1].log < log);
+    WB_CHECK(at + 1 == manifest->logs.count || manifest->logs.items[at + 1].log > log);
     WB_CHECK((*merged_out)->log == log);
     return 0;
 }
@@ -196,6 +206,7 @@ struct journal_walk {
 
 static void report(const struct journal_walk *walk, const char *file, uint64_t offset, const char *message)
 {
+    WB_CHECK(message != NULL);
     if (walk->found)
         walk->found(walk->context, file, offset, message);
 }
@@ -211,6 +222,7 @@ static int read_log(struct journal_walk *walk, uint32_t log)
     struct wb_edit_place at = {log, err < 0 ? 0 : merged->last};
 
     WB_CHECK(walk->reader != NULL);
+    WB_CHECK(wb_writer_is(writer, WB_WRITER_COLLECTING));
     while (err == 0 && (got = wb_journal_reader_step(walk->reader, &at, &edit, &step)) != 0) {
         if (got < 0 && got != WB_E_CORRUPT)
             break;
@@ -229,6 +241,7 @@ static int read_log(struct journal_walk *walk, uint32_t log)
         WB_CHECK(at.offset >= merged->last); /* the records of a batch share one offset */
         merged->last = at.offset;
         merged->end = step.next ? step.next : at.offset + 1;
+        WB_CHECK(merged->end > merged->last); /* as the manifest requires */
         if (err == 0)
             err = wb_writer_progress(writer, "journal", writer->stat.records, 0);
     }
@@ -244,12 +257,14 @@ static void forget_removed(struct wb_manifest *manifest, const struct wb_journal
 
     for (size_t i = 0, log = 0; i < manifest->logs.count; i++) {
         const struct wb_manifest_log *entry = &manifest->logs.items[i];
+        WB_CHECK(i == 0 || manifest->logs.items[i].log > manifest->logs.items[i - 1].log);
         while (log < count && logs[log].number < entry->log)
             log++;
         if (log < count && logs[log].number == entry->log)
             manifest->logs.items[kept++] = *entry;
     }
-    WB_CHECK(kept <= manifest->logs.count && kept <= count);
+    WB_CHECK(kept <= manifest->logs.count);
+    WB_CHECK(kept <= count);
     manifest->logs.count = kept;
 }
 
