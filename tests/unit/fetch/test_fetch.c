@@ -57,6 +57,33 @@ static bool play(struct peer *peer, void *context)
     return answer_text(peer, "200 OK", "hello");
 }
 
+/* A server that plays the script above, and a client, for tests that need nothing special from either. */
+struct session {
+    struct server *server;
+    struct client client;
+};
+
+static int start_session(void **state)
+{
+    static struct session session;
+
+    session.server = server_start(play, NULL);
+    client_open(&session.client, NULL);
+    *state = &session;
+    return 0;
+}
+
+static int end_session(void **state)
+{
+    struct session *s = *state;
+
+    client_close(&s->client);
+    server_stop(s->server);
+    return 0;
+}
+
+#define SESSION(test) cmocka_unit_test_setup_teardown(test, start_session, end_session)
+
 /* ---- requests -------------------------------------------------------------------------------------- */
 
 static void ask(struct client *client, const char *url, const char *etag, const char *modified, struct answer *answer)
@@ -183,15 +210,12 @@ static void test_answers(void **state)
         {"/close", 200, "HTTP/1.1 200 OK\r\nContent-Length: 25\r\n", "and closed without a word"},
         {"/until-close", 200, "HTTP/1.1 200 OK\r\n", "all until the end"},
     };
-    struct server *server = server_start(play, NULL);
-    struct client client;
+    struct session *s = *state;
     struct answer answer;
 
-    (void)state;
-    client_open(&client, NULL);
     for (unsigned round = 0; round < 2; round++) {
         for (size_t i = 0; i < COUNT(cases); i++) {
-            client_get(&client, server_port(server), cases[i].path, &answer);
+            client_get(&s->client, server_port(s->server), cases[i].path, &answer);
             assert_error(&answer, WB_FETCH_OK, cases[i].path);
             assert_int_equal(answer.status, cases[i].status);
             assert_false(answer.truncated);
@@ -201,76 +225,64 @@ static void test_answers(void **state)
             answer_release(&answer);
         }
     }
-    assert_int_equal(server_requests(server), 2 * COUNT(cases));
-    client_close(&client);
-    server_stop(server);
+    assert_int_equal(server_requests(s->server), 2 * COUNT(cases));
 }
 
 static void test_times(void **state)
 {
-    struct server *server = server_start(play, NULL);
-    struct client client;
+    struct session *s = *state;
     struct answer answer;
     char url[128];
 
-    (void)state;
-    client_open(&client, NULL);
-    snprintf(url, sizeof url, "http://site.test:%d/late", server_port(server));
+    snprintf(url, sizeof url, "http://site.test:%d/late", server_port(s->server));
     struct wb_fetch_request request = {.url = wb_slice_str(url), .address = loopback()};
-    client_begin(&client, &request, &answer);
+    client_begin(&s->client, &request, &answer);
     nanosleep(&(struct timespec){.tv_nsec = 60000000}, NULL); /* as long as the loop does not run, nothing is sent */
-    assert_int_equal(server_requests(server), 0);
+    assert_int_equal(server_requests(s->server), 0);
     int64_t before = wb_clock_now_ms();
-    client_wait(&client);
+    client_wait(&s->client);
     int64_t after = wb_clock_now_ms();
     assert_error(&answer, WB_FETCH_OK, url);
     assert_in_range(answer.sent_ms, before, after - 149);
     assert_true(answer.took_ms >= 200);
     answer_release(&answer);
-    client_close(&client);
-    server_stop(server);
 }
 
 /* ---- connections -------------------------------------------------------------------------------------------- */
 
 static void test_keep_alive(void **state)
 {
-    struct server *server = server_start(play, NULL);
-    struct client client;
+    struct session *s = *state;
     struct answer answer;
     char url[128];
 
-    (void)state;
-    client_open(&client, NULL);
     for (int i = 0; i < 10; i++) {
-        client_get(&client, server_port(server), "/", &answer);
+        client_get(&s->client, server_port(s->server), "/", &answer);
         assert_error(&answer, WB_FETCH_OK, "/");
         answer_release(&answer);
     }
-    assert_int_equal(server_connections(server), 1);
-    assert_int_equal(server_requests(server), 10);
+    assert_int_equal(server_connections(s->server), 1);
+    assert_int_equal(server_requests(s->server), 10);
 
     /* Another host at the same address gets its own connection. */
-    snprintf(url, sizeof url, "http://other.test:%d/", server_port(server));
-    ask(&client, url, "", "", &answer);
+    snprintf(url, sizeof url, "http://other.test:%d/", server_port(s->server));
+    ask(&s->client, url, "", "", &answer);
     answer_release(&answer);
-    assert_int_equal(server_connections(server), 2);
+    assert_int_equal(server_connections(s->server), 2);
 
     /* The same host at another address does not use the existing connection. */
-    snprintf(url, sizeof url, "http://site.test:%d/", server_port(server));
+    snprintf(url, sizeof url, "http://site.test:%d/", server_port(s->server));
     struct wb_fetch_request request = {.url = wb_slice_str(url), .address = {.family = 4, .bytes = {127, 0, 0, 2}}};
-    client_begin(&client, &request, &answer);
-    client_wait(&client);
+    client_begin(&s->client, &request, &answer);
+    client_wait(&s->client);
     assert_error(&answer, WB_FETCH_CONNECT, "another address");
     assert_int_equal(answer.status, 0);
     answer_release(&answer);
 
-    client_get(&client, server_port(server), "/", &answer);
+    client_get(&s->client, server_port(s->server), "/", &answer);
     assert_error(&answer, WB_FETCH_OK, "the first connection again");
-    assert_int_equal(server_connections(server), 2);
+    assert_int_equal(server_connections(s->server), 2);
     answer_release(&answer);
-    client_close(&client);
-    server_stop(server);
 }
 
 static void count_turn(evutil_socket_t fd, short events, void *context)
@@ -283,31 +295,26 @@ static void count_turn(evutil_socket_t fd, short events, void *context)
 /* A connection that the peer closes while it is idle neither keeps the loop busy nor fails the next request. */
 static void test_idle_close(void **state)
 {
-    struct server *server = server_start(play, NULL);
-    struct client client;
+    struct session *s = *state;
     struct answer answer;
     bool over = false;
     unsigned turns = 0;
 
-    (void)state;
-    client_open(&client, NULL);
     for (int i = 0; i < 3; i++) {
-        client_get(&client, server_port(server), "/close", &answer);
+        client_get(&s->client, server_port(s->server), "/close", &answer);
         assert_error(&answer, WB_FETCH_OK, "/close");
         answer_release(&answer);
-        struct event *timer = evtimer_new(client.base, count_turn, &over);
+        struct event *timer = evtimer_new(s->client.base, count_turn, &over);
         evtimer_add(timer, &(struct timeval){.tv_usec = 50000});
         over = false;
         while (!over) {
-            event_base_loop(client.base, EVLOOP_ONCE);
+            event_base_loop(s->client.base, EVLOOP_ONCE);
             turns++;
         }
         event_free(timer);
     }
     assert_in_range(turns, 3, 12);
-    assert_int_equal(server_connections(server), 3);
-    client_close(&client);
-    server_stop(server);
+    assert_int_equal(server_connections(s->server), 3);
 }
 
 /* A proxy is given names, not addresses, and nothing here resolves them. */
@@ -366,32 +373,27 @@ static void test_ipv6(void **state)
 static void test_many(void **state)
 {
     enum { MANY = 500 };
-    struct server *server = server_start(play, NULL);
+    struct session *s = *state;
     struct answer *answers = calloc(MANY, sizeof(*answers));
-    struct client client;
     char url[128];
 
-    (void)state;
-    client_open(&client, NULL);
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < MANY; i++) {
-            snprintf(url, sizeof url, "http://site%d.test:%d/late?%d", i, server_port(server), i);
+            snprintf(url, sizeof url, "http://site%d.test:%d/late?%d", i, server_port(s->server), i);
             struct wb_fetch_request request = {.url = wb_slice_str(url), .address = loopback()};
-            client_begin(&client, &request, &answers[i]);
+            client_begin(&s->client, &request, &answers[i]);
         }
-        assert_int_equal(wb_fetcher_busy(client.fetcher), MANY);
-        client_wait(&client);
+        assert_int_equal(wb_fetcher_busy(s->client.fetcher), MANY);
+        client_wait(&s->client);
         for (int i = 0; i < MANY; i++) {
             assert_error(&answers[i], WB_FETCH_OK, "one of many");
             assert_body(&answers[i], "hello");
             answer_release(&answers[i]);
         }
     }
-    assert_int_equal(server_requests(server), 2 * MANY);
-    assert_int_equal(server_connections(server), MANY);
+    assert_int_equal(server_requests(s->server), 2 * MANY);
+    assert_int_equal(server_connections(s->server), MANY);
     free(answers);
-    client_close(&client);
-    server_stop(server);
 }
 
 struct chain {
@@ -417,20 +419,15 @@ static void next_of_chain(void *context, struct wb_fetch_result *result)
 
 static void test_start_in_callback(void **state)
 {
-    struct server *server = server_start(play, NULL);
-    struct client client;
-    struct chain chain = {.client = &client, .port = server_port(server), .left = 50};
+    struct session *s = *state;
+    struct chain chain = {.client = &s->client, .port = server_port(s->server), .left = 50};
     struct wb_fetch_result none = {.error = WB_FETCH_OK};
 
-    (void)state;
-    client_open(&client, NULL);
-    client.waiting = 1;
+    s->client.waiting = 1;
     next_of_chain(&chain, &none);
-    client_wait(&client);
-    assert_int_equal(server_requests(server), 50);
-    assert_int_equal(server_connections(server), 1);
-    client_close(&client);
-    server_stop(server);
+    client_wait(&s->client);
+    assert_int_equal(server_requests(s->server), 50);
+    assert_int_equal(server_connections(s->server), 1);
 }
 
 /* ---- ends before the end ---------------------------------------------------------------------------------------- */
@@ -524,11 +521,19 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_request), cmocka_unit_test(test_validators), cmocka_unit_test(test_bad_urls),
-        cmocka_unit_test(test_answers), cmocka_unit_test(test_times), cmocka_unit_test(test_keep_alive),
-        cmocka_unit_test(test_idle_close), cmocka_unit_test(test_proxy), cmocka_unit_test(test_ipv6),
-        cmocka_unit_test(test_many),
-        cmocka_unit_test(test_start_in_callback), cmocka_unit_test(test_cancel), cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_request),
+        cmocka_unit_test(test_validators),
+        cmocka_unit_test(test_bad_urls),
+        SESSION(test_answers),
+        SESSION(test_times),
+        SESSION(test_keep_alive),
+        SESSION(test_idle_close),
+        cmocka_unit_test(test_proxy),
+        cmocka_unit_test(test_ipv6),
+        SESSION(test_many),
+        SESSION(test_start_in_callback),
+        cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_no_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
