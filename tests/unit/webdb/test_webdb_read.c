@@ -1,6 +1,24 @@
 /* test_webdb_read.c - reads editions in every way and compares with the arrays that they were written from. */
 #include "webdb_expect.h"
 
+/* Writes an edition, which is the newest one, and opens it. */
+static struct wb_webdb *write_and_open(const char *dir, uint32_t number, const struct parts *parts)
+{
+    struct wb_webdb *webdb;
+
+    write_parts(dir, number, parts);
+    assert_int_equal(wb_webdb_open(dir, &webdb), 0);
+    return webdb;
+}
+
+/* Writes edition 1 with twenty pages. */
+static void write_few(const char *dir, struct parts *parts_out)
+{
+    uint64_t chance = 1;
+
+    make_parts(&chance, 20, 2, 50, parts_out);
+    write_parts(dir, 1, parts_out);
+}
 
 /* ---- tests ----------------------------------------------------------------------------------- */
 
@@ -21,8 +39,7 @@ static void test_model(void **state)
         make_parts(&chance, sizes[i].pages, sizes[i].sites, sizes[i].links, &parts);
         parts.piece_items = sizes[i].piece;
         parts.block_bytes = sizes[i].block;
-        write_parts(dir, 1, &parts);
-        assert_int_equal(wb_webdb_open(dir, &webdb), 0);
+        webdb = write_and_open(dir, 1, &parts);
         expect_everything(webdb, &parts);
         wb_webdb_close(webdb);
         free_parts(&parts);
@@ -45,8 +62,7 @@ static void test_unknown(void **state)
     assert_int_equal(wb_webdb_open(dir, &webdb), WB_E_NOTFOUND);
     assert_null(webdb);
     make_parts(&chance, 50, 4, 200, &parts);
-    write_parts(dir, 1, &parts);
-    assert_int_equal(wb_webdb_open(dir, &webdb), 0);
+    webdb = write_and_open(dir, 1, &parts);
     assert_int_equal(wb_webdb_get_page(webdb, WB_SLICE_LIT("http://nobody.example/"), &page), WB_E_NOTFOUND);
     assert_non_null(strstr(wb_error_message(), "http://nobody.example/"));
     assert_int_equal(wb_webdb_get_page(webdb, WB_SLICE_LIT("no url"), &page), WB_E_INVALID);
@@ -85,8 +101,7 @@ static void test_spellings(void **state)
     wb_free((void *)(uintptr_t)parts.pages[0].url.ptr);
     wb_free((void *)(uintptr_t)parts.pages[0].surt.ptr);
     set_url(&parts.pages[0], "https://Example.org/x/");
-    write_parts(dir, 1, &parts);
-    assert_int_equal(wb_webdb_open(dir, &webdb), 0);
+    webdb = write_and_open(dir, 1, &parts);
     const char *spellings[] = {"https://Example.org/x/", "http://example.org/x", "https://EXAMPLE.org:443/./x#part"};
     for (size_t i = 0; i < COUNT(spellings); i++) {
         assert_int_equal(wb_webdb_get_page(webdb, wb_slice_str(spellings[i]), &page), 0);
@@ -160,8 +175,7 @@ static void test_large_rows(void **state)
         if (parts.pages[i].has_content && i % 10)
             parts.pages[i].etag = wb_slice(etag, i % 7 ? 30000 : sizeof etag);
     }
-    write_parts(dir, 1, &parts);
-    assert_int_equal(wb_webdb_open(dir, &webdb), 0);
+    webdb = write_and_open(dir, 1, &parts);
     expect_pages_by_md5(webdb, &parts);
     wb_webdb_close(webdb);
     free_parts(&parts);
@@ -178,8 +192,7 @@ static void test_editions(void **state)
     (void)state;
     make_parts(&chance, 100, 4, 500, &old);
     make_parts(&chance, 90, 4, 400, &young);
-    write_parts(dir, 9, &old);
-    assert_int_equal(wb_webdb_open(dir, &reader), 0);
+    reader = write_and_open(dir, 9, &old);
     write_parts(dir, 10, &young);
     char *path = wb_edition_path(dir, 9);
     assert_int_equal(wb_edition_remove(path), 0);
@@ -196,13 +209,11 @@ static void test_editions(void **state)
 static void test_missing_file(void **state)
 {
     const char *dir = new_dir();
-    uint64_t chance = 1;
     struct parts parts;
     struct wb_webdb *webdb;
 
     (void)state;
-    make_parts(&chance, 20, 2, 50, &parts);
-    write_parts(dir, 1, &parts);
+    write_few(dir, &parts);
     char *edition = wb_edition_path(dir, 1), *path = wb_path_join(edition, WB_DEGREES_FILE);
     assert_int_equal(wb_path_unlink(path), 0);
     assert_int_equal(wb_webdb_open(dir, &webdb), WB_E_CORRUPT);
@@ -221,13 +232,11 @@ static void test_missing_file(void **state)
 static void test_replaced_meanwhile(void **state)
 {
     const char *dir = new_dir();
-    uint64_t chance = 1;
     struct parts parts;
     struct wb_webdb *webdb;
 
     (void)state;
-    make_parts(&chance, 20, 2, 50, &parts);
-    write_parts(dir, 1, &parts);
+    write_few(dir, &parts);
     struct child child = start_child(publish_for_ever, (void *)(uintptr_t)dir);
     uint32_t newest = 1;
     for (int i = 0; i < 300 || newest < 3; i++) { /* until it has happened */
@@ -391,8 +400,7 @@ static void test_disagreement(void **state)
     parts.out[parts.out_count - 1].number = parts.page_count;
     parts.in[parts.in_count - 1].number = parts.content_count;
     wb_put64_be(parts.contents[parts.content_count - 1].page, UINT64_MAX);
-    write_parts(dir, 1, &parts);
-    assert_int_equal(wb_webdb_open(dir, &webdb), 0);
+    webdb = write_and_open(dir, 1, &parts);
     assert_int_equal(WALK_LINKS(wb_webdb_links(webdb, &links)), WB_E_CORRUPT);
     assert_non_null(strstr(wb_error_message(), WB_INLINKS_FILE));
     const uint8_t *md5 = parts.contents[parts.out[parts.out_count - 1].owner].md5;
@@ -404,15 +412,13 @@ static void test_disagreement(void **state)
 
     make_parts(&chance, 80, 4, 900, &parts);
     parts.contents[3].page[7] ^= 1; /* another page */
-    write_parts(dir, 2, &parts);
-    assert_int_equal(wb_webdb_open(dir, &webdb), 0);
+    webdb = write_and_open(dir, 2, &parts);
     assert_int_equal(WALK_PAGES(wb_webdb_pages_by_md5(webdb, &pages)), WB_E_CORRUPT);
     wb_webdb_close(webdb);
     parts.contents[3].page[7] ^= 1;
     parts.piece_items = 5;
     parts.skip_piece = true;
-    write_parts(dir, 3, &parts);
-    assert_int_equal(wb_webdb_open(dir, &webdb), 0);
+    webdb = write_and_open(dir, 3, &parts);
     assert_int_equal(WALK_LINKS(wb_webdb_links(webdb, &links)), WB_E_CORRUPT);
     wb_webdb_close(webdb);
     free_parts(&parts);
