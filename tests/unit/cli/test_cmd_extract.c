@@ -15,8 +15,9 @@
 
 #include <cmocka.h>
 
-static char folder[] = "/tmp/webbase-extract-XXXXXX";
-static char page_path[64], text_path[64], other_path[64], out_path[64];
+#include "../testroot.h"
+
+static char page_path[80], text_path[80], other_path[80], out_path[80];
 static struct wb_buf printed;
 
 static void write_file(const char *path, const char *content)
@@ -26,12 +27,11 @@ static void write_file(const char *path, const char *content)
 
 static int set_up(void **state)
 {
-    (void)state;
-    assert_non_null(mkdtemp(folder));
-    snprintf(page_path, sizeof page_path, "%s/page.html", folder);
-    snprintf(text_path, sizeof text_path, "%s/text.txt", folder);
-    snprintf(other_path, sizeof other_path, "%s/other", folder);
-    snprintf(out_path, sizeof out_path, "%s/out", folder);
+    assert_int_equal(make_root(state), 0);
+    snprintf(page_path, sizeof page_path, "%s/page.html", test_root);
+    snprintf(text_path, sizeof text_path, "%s/text.txt", test_root);
+    snprintf(other_path, sizeof other_path, "%s/other", test_root);
+    snprintf(out_path, sizeof out_path, "%s/out", test_root);
     write_file(page_path, "<html lang=en><title>T &amp; U</title><link rel=canonical href=c>"
                           "<meta name=robots content=noindex><meta name=author content='A. Uthor'>"
                           "<meta property=article:published_time content=2026-01-02T03:04:05Z>"
@@ -44,13 +44,8 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    const char *const paths[] = {page_path, text_path, other_path, out_path};
-
-    (void)state;
-    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
-        assert_int_equal(wb_path_unlink(paths[i]), 0);
     wb_buf_release(&printed);
-    return rmdir(folder);
+    return remove_root(state);
 }
 
 /* Runs the command with its standard output in a file, which is read into printed; in_path is its standard input. */

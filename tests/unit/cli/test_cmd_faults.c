@@ -23,11 +23,12 @@
 
 #include <cmocka.h>
 
+#include "../testroot.h"
+
 #define PAGES 3
 #define NTH_MAX 5000
 
-static char folder[] = "/tmp/webbase-faults-XXXXXX";
-static char repo[64], archive[64], out[64], out_tmp[80];
+static char repo[80], archive[80], out[80], out_tmp[96];
 
 /* Runs a command. Its standard output and error are thrown away, because they are not TAP. */
 static int run_quietly(char **argv, int argc)
@@ -67,14 +68,6 @@ static int run_export(void)
     return run_quietly(argv, 6);
 }
 
-static void remove_repo(void)
-{
-    char text[128];
-
-    snprintf(text, sizeof text, "rm -rf '%s'", repo);
-    assert_int_equal(system(text), 0);
-}
-
 static uint64_t sound_pages(void)
 {
     struct wb_store_verify_counts result;
@@ -88,11 +81,10 @@ static int set_up(void **state)
 {
     struct wb_buf text = WB_BUF_INIT;
 
-    (void)state;
-    assert_non_null(mkdtemp(folder));
-    snprintf(repo, sizeof repo, "%s/repo", folder);
-    snprintf(archive, sizeof archive, "%s/in.warc", folder);
-    snprintf(out, sizeof out, "%s/out.warc.gz", folder);
+    assert_int_equal(make_root(state), 0);
+    snprintf(repo, sizeof repo, "%s/repo", test_root);
+    snprintf(archive, sizeof archive, "%s/in.warc", test_root);
+    snprintf(out, sizeof out, "%s/out.warc.gz", test_root);
     snprintf(out_tmp, sizeof out_tmp, "%s.tmp", out);
     for (int i = 0; i < PAGES; i++)
         assert_int_equal(wb_buf_printf(&text,
@@ -103,15 +95,6 @@ static int set_up(void **state)
     assert_int_equal(wb_path_replace(archive, wb_buf_slice(&text)), 0);
     wb_buf_release(&text);
     return 0;
-}
-
-static int tear_down(void **state)
-{
-    char text[128];
-
-    (void)state;
-    snprintf(text, sizeof text, "rm -rf '%s'", folder);
-    return system(text);
 }
 
 /* Fails early operations one by one, and later ones in growing steps, because there are many allocations. */
@@ -125,7 +108,7 @@ static void import_with_faults(unsigned kinds, int error)
     bool struck = true;
 
     for (uint64_t nth = 1; struck && nth < NTH_MAX; nth = next(nth)) {
-        remove_repo();
+        remove_tree(repo); /* if there is one */
         wb_fault_arm(kinds, nth, error);
         int result = run_import();
         struck = wb_fault_struck();
@@ -148,7 +131,7 @@ static void export_with_faults(unsigned kinds, int error)
 {
     bool struck = true;
 
-    remove_repo();
+    remove_tree(repo);
     assert_int_equal(run_import(), 0);
     for (uint64_t nth = 1; struck && nth < NTH_MAX; nth = next(nth)) {
         unlink(out);
@@ -207,5 +190,5 @@ int main(void)
         cmocka_unit_test(test_export_memory_fails),
     };
 
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, remove_root);
 }

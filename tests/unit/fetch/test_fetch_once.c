@@ -2,6 +2,7 @@
  * test_fetch_once.c - a request leaves once, whatever the server does with it: libcurl neither repeats it on another
  * connection nor after an HTTP/2 server refused the stream. And an easy handle serves one request only.
  */
+#include "certificate.h"
 #include "fetch_support.h"
 
 #include <openssl/ssl.h>
@@ -262,21 +263,15 @@ static void *serve(void *context)
     return NULL;
 }
 
-static unsigned short open_refuser(const char *dir)
+static unsigned short open_refuser(void)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t len = sizeof address;
-    char command[512], path[128];
 
-    snprintf(command, sizeof command,
-             "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=site.test "
-             "-addext subjectAltName=DNS:site.test -keyout %s/key.pem -out %s/cert.pem >/dev/null 2>&1", dir, dir);
-    assert_int_equal(system(command), 0);
+    assert_true(make_certificate());
     refuser.ctx = SSL_CTX_new(TLS_server_method());
-    snprintf(path, sizeof path, "%s/cert.pem", dir);
-    assert_int_equal(SSL_CTX_use_certificate_chain_file(refuser.ctx, path), 1);
-    snprintf(path, sizeof path, "%s/key.pem", dir);
-    assert_int_equal(SSL_CTX_use_PrivateKey_file(refuser.ctx, path, SSL_FILETYPE_PEM), 1);
+    assert_int_equal(SSL_CTX_use_certificate_chain_file(refuser.ctx, test_path("cert.pem")), 1);
+    assert_int_equal(SSL_CTX_use_PrivateKey_file(refuser.ctx, test_path("key.pem"), SSL_FILETYPE_PEM), 1);
     SSL_CTX_set_alpn_select_cb(refuser.ctx, choose_h2, NULL);
     refuser.listener = socket(AF_INET, SOCK_STREAM, 0);
     assert_int_equal(bind(refuser.listener, (struct sockaddr *)&address, len), 0);
@@ -288,15 +283,13 @@ static unsigned short open_refuser(const char *dir)
 static void test_refused_stream(void **state)
 {
     static const unsigned char reasons[] = {REFUSED_STREAM, HTTP_1_1_REQUIRED};
-    char dir[] = "/tmp/webbase-test-once-XXXXXX", path[128], url[128], command[128];
+    char url[128];
     pthread_t thread;
 
     (void)state;
-    assert_non_null(mkdtemp(dir));
-    unsigned short port = open_refuser(dir);
+    unsigned short port = open_refuser();
     assert_int_equal(pthread_create(&thread, NULL, serve, NULL), 0);
-    snprintf(path, sizeof path, "%s/cert.pem", dir);
-    const struct wb_fetch_options options = {.ca_file = path};
+    const struct wb_fetch_options options = {.ca_file = test_path("cert.pem")};
     snprintf(url, sizeof url, "https://site.test:%d/", port);
     for (unsigned i = 0; i < COUNT(reasons); i++) {
         struct client client;
@@ -317,8 +310,6 @@ static void test_refused_stream(void **state)
     pthread_join(thread, NULL);
     close(refuser.listener);
     SSL_CTX_free(refuser.ctx);
-    snprintf(command, sizeof command, "rm -rf %s", dir);
-    assert_int_equal(system(command), 0);
 }
 
 int main(void)
@@ -326,7 +317,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_closed), cmocka_unit_test(test_fresh), cmocka_unit_test(test_fold),
         cmocka_unit_test(test_stop),
-        cmocka_unit_test(test_no_files), cmocka_unit_test(test_refused_stream),
+        cmocka_unit_test(test_no_files),
+        cmocka_unit_test_setup_teardown(test_refused_stream, make_root, remove_root),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
  * test_fetch_tls.c - certificates and HTTP/2, against real servers: `openssl s_server` and nginx. `scripts/deps test`
  * installs both.
  */
+#include "certificate.h"
 #include "fetch_support.h"
 
 #include <arpa/inet.h>
@@ -13,13 +14,12 @@
 /* In steps of 20 ms. It only keeps a test from hanging for ever. */
 enum { WAIT_STEPS = 6000 };
 
-static char dir[] = "/tmp/webbase-test-tls-XXXXXX";
 static unsigned short port;
 static pid_t child;
 
 static void path_in(const char *name, char path_out[128])
 {
-    snprintf(path_out, 128, "%s/%s", dir, name);
+    snprintf(path_out, 128, "%s/%s", test_root, name);
 }
 
 /* ---- servers ----------------------------------------------------------------------------------- */
@@ -84,33 +84,13 @@ static int stop(void **state)
     return 0;
 }
 
-static bool make_certificate(void)
-{
-    char command[512];
-
-    snprintf(command, sizeof command,
-             "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=site.test "
-             "-addext subjectAltName=DNS:site.test -keyout %s/key.pem -out %s/cert.pem >/dev/null 2>&1", dir, dir);
-    return system(command) == 0;
-}
-
 static int make_dir(void **state)
 {
     char search[4096];
 
-    (void)state;
     /* nginx is in a directory that only root's PATH contains. */
     snprintf(search, sizeof search, "%s:/usr/sbin", getenv("PATH"));
-    return setenv("PATH", search, 1) == 0 && mkdtemp(dir) ? 0 : -1;
-}
-
-static int remove_dir(void **state)
-{
-    char command[128];
-
-    (void)state;
-    snprintf(command, sizeof command, "rm -rf %s", dir);
-    return system(command);
+    return setenv("PATH", search, 1) == 0 ? make_root(state) : -1;
 }
 
 /* ---- requests -------------------------------------------------------------------------------------------- */
@@ -210,9 +190,9 @@ static bool start_nginx(void)
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     port = free_port();
-    fprintf(file, nginx_config, dir, port);
+    fprintf(file, nginx_config, test_root, port);
     fclose(file);
-    char *command[] = {"nginx", "-p", dir, "-c", path, NULL};
+    char *command[] = {"nginx", "-p", test_root, "-c", path, NULL};
     return start(command);
 }
 
@@ -313,5 +293,5 @@ int main(void)
         cmocka_unit_test_teardown(test_http2_cut, stop),
     };
 
-    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+    return cmocka_run_group_tests(tests, make_dir, remove_root);
 }
