@@ -12,7 +12,7 @@
 
 const struct wb_option wb_common_options[] = {
     {"repository", 'r', WB_OPTION_DIR, "DIR", "the repository (default $WEBBASE_REPO, or else ./webbase-data)"},
-    {"json", 0, WB_OPTION_FLAG, NULL, "print JSON, one object a line"},
+    {"json", 0, WB_OPTION_FLAG, NULL, "print JSON, one object per line"},
     {"help", 'h', WB_OPTION_FLAG, NULL, "show how the command is used"},
     {"version", 'V', WB_OPTION_FLAG, NULL, "print the version"},
     END,
@@ -22,7 +22,7 @@ const struct wb_option wb_common_options[] = {
 
 /* Everything that steers a crawl: the options of crawl, which run takes as well. */
 #define CRAWL_OPTIONS                                                                                                  \
-    {"seeds", 0, WB_OPTION_FILE, "FILE", "read more seeds from FILE, one a line, with settings of their sites; "       \
+    {"seeds", 0, WB_OPTION_FILE, "FILE", "read more seeds from FILE, one per line, with settings of their sites; "       \
                                          "- is standard input"},                                                       \
     {"scope", 0, WB_OPTION_CHOICE, "site|domain|any", "which links are followed: those to the seeds' sites, to "       \
                                                       "their domains, or to any site (default site)"},                 \
@@ -32,7 +32,7 @@ const struct wb_option wb_common_options[] = {
     {"delay", 0, WB_OPTION_DURATION, "S", "seconds between two requests to a site (default 5)"},                       \
     {"max-crawl-delay", 0, WB_OPTION_DURATION, "S", "never wait longer than this for a Crawl-delay in robots.txt "     \
                                                     "(default 60)"},                                                   \
-    {"processes", 0, WB_OPTION_NUMBER, "N", "crawler processes (default one a processor)"},                            \
+    {"processes", 0, WB_OPTION_NUMBER, "N", "crawler processes (default one per processor)"},                            \
     {"sites", 0, WB_OPTION_NUMBER, "N", "sites that a process crawls at the same time (default 1000)"},                \
     {"connections", 0, WB_OPTION_NUMBER, "N", "simultaneous requests to a site that has no delay (default 1)"},        \
     {"per-address", 0, WB_OPTION_NUMBER, "N", "simultaneous requests to one IP address (default 8)"},                  \
@@ -42,7 +42,7 @@ const struct wb_option wb_common_options[] = {
     {"resolve", 0, WB_OPTION_LIST, "HOST:PORT:ADDR", "use ADDR for HOST instead of asking a name server; HOST may be " \
                                                      "* or *.suffix; may be given several times"},                     \
     {"dns", 0, WB_OPTION_TEXT, "ADDR:PORT", "ask these name servers, separated by commas, instead of the system's"},   \
-    {"dns-rate", 0, WB_OPTION_NUMBER, "N", "names looked up a second (default 100)"},                                  \
+    {"dns-rate", 0, WB_OPTION_NUMBER, "N", "names looked up per second (default 100)"},                                  \
     {"dispenser", 0, WB_OPTION_TEXT, "URL", "keep the list of sites in PostgreSQL (postgres://...), so that crawlers " \
                                             "on several machines share it; later commands remember this; "             \
                                             "'sqlite' goes back to the repository's own list"},                        \
@@ -302,7 +302,7 @@ const struct wb_command wb_commands[] = {
      "\n"
      "A link belongs to a content, so pages with the same bytes share their links. Unknown\n"
      "times are null. score was set, or follows from the links to the page; change_rate is in\n"
-     "changes a day; lifetime and lifetime_left are in days; result is the outcome of the last\n"
+     "changes per day; lifetime and lifetime_left are in days; result is the outcome of the last\n"
      "request. near is the page that this one is a near duplicate of: the first one, in the\n"
      "order of URLs, whose text has nearly the same fingerprint (simhash). It is null for that\n"
      "first page, and for a page that no other is similar to.\n"
@@ -460,7 +460,7 @@ const struct wb_command wb_commands[] = {
     {"url", "[--base URL] URL...", "show how a URL is read",
      "Prints for each URL its serialisation according to the WHATWG standard, the normal form\n"
      "that names the page, the page id, the site, the SURT and the registrable domain. - reads\n"
-     "URLs from standard input, one a line. The exit status is 1 if one of them is not a URL.\n"
+     "URLs from standard input, one per line. The exit status is 1 if one of them is not a URL.\n"
      "It needs no repository.",
      url_options, 1, WB_ARGS_ANY, wb_cmd_url},
 

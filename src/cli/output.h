@@ -1,5 +1,5 @@
 /*
- * output.h - standard output: words for people, and with --json one object a line for programs.
+ * output.h - standard output: words for people, and with --json one object per line for programs.
  *
  * What is written waits in a buffer until it is large enough, a line for a terminal ends, or somebody flushes.
  * Functions return 0 or a negative code. If the reader of a pipe has gone away, that is an error too, but main.c does

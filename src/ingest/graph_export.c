@@ -9,7 +9,7 @@
  *
  * Sources and targets are numbers of nodes. A node is a page; for the graph of hosts it is a site, and a map leads from
  * a site to its host, since a host may have several sites (ports). The sorters bound the memory. Not bounded by them
- * are the map, 8 bytes a site in a mapped file without a name, and the list of pages that have one content.
+ * are the map, 8 bytes per site in a mapped file without a name, and the list of pages that have one content.
  */
 #include "base/bytes.h"
 #include "base/check.h"

@@ -28,7 +28,7 @@ struct row_importer {
     struct wb_linewalk walk;
     struct wb_loadrow row;
     struct wb_url url;     /* the URL that was checked last */
-    struct wb_buf barred;  /* URLs of pages with the flag barred, one a line */
+    struct wb_buf barred;  /* URLs of pages with the flag barred, one per line */
     int64_t now_ms;
 };
 

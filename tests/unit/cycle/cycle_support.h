@@ -263,7 +263,7 @@ static inline void read_journal(const char *dir, enum wb_edit_kind kind, struct 
     wb_buf_release(&mem);
 }
 
-/* Warnings, one a line. */
+/* Warnings, one per line. */
 static inline void gather_warning(void *context, const char *message)
 {
     ok(wb_buf_printf(context, "%s\n", message));
