@@ -22,7 +22,7 @@ const struct wb_option wb_common_options[] = {
 
 /* Everything that steers a crawl: the options of crawl, which run takes as well. */
 #define CRAWL_OPTIONS                                                                                                  \
-    {"seeds", 0, WB_OPTION_FILE, "FILE", "read more seeds from FILE, one per line, with settings of their sites; "       \
+    {"seeds", 0, WB_OPTION_FILE, "FILE", "read more seeds from FILE, one per line, with settings of their sites; "     \
                                          "- is standard input"},                                                       \
     {"scope", 0, WB_OPTION_CHOICE, "site|domain|any", "which links are followed: those to the seeds' sites, to "       \
                                                       "their domains, or to any site (default site)"},                 \
@@ -32,7 +32,7 @@ const struct wb_option wb_common_options[] = {
     {"delay", 0, WB_OPTION_DURATION, "S", "seconds between two requests to a site (default 5)"},                       \
     {"max-crawl-delay", 0, WB_OPTION_DURATION, "S", "never wait longer than this for a Crawl-delay in robots.txt "     \
                                                     "(default 60)"},                                                   \
-    {"processes", 0, WB_OPTION_NUMBER, "N", "crawler processes (default one per processor)"},                            \
+    {"processes", 0, WB_OPTION_NUMBER, "N", "crawler processes (default one per processor)"},                          \
     {"sites", 0, WB_OPTION_NUMBER, "N", "sites that a process crawls at the same time (default 1000)"},                \
     {"connections", 0, WB_OPTION_NUMBER, "N", "simultaneous requests to a site that has no delay (default 1)"},        \
     {"per-address", 0, WB_OPTION_NUMBER, "N", "simultaneous requests to one IP address (default 8)"},                  \
@@ -42,7 +42,7 @@ const struct wb_option wb_common_options[] = {
     {"resolve", 0, WB_OPTION_LIST, "HOST:PORT:ADDR", "use ADDR for HOST instead of asking a name server; HOST may be " \
                                                      "* or *.suffix; may be given several times"},                     \
     {"dns", 0, WB_OPTION_TEXT, "ADDR:PORT", "ask these name servers, separated by commas, instead of the system's"},   \
-    {"dns-rate", 0, WB_OPTION_NUMBER, "N", "names looked up per second (default 100)"},                                  \
+    {"dns-rate", 0, WB_OPTION_NUMBER, "N", "names looked up per second (default 100)"},                                \
     {"dispenser", 0, WB_OPTION_TEXT, "URL", "keep the list of sites in PostgreSQL (postgres://...), so that crawlers " \
                                             "on several machines share it; later commands remember this; "             \
                                             "'sqlite' goes back to the repository's own list"},                        \

@@ -13,7 +13,7 @@
  * to the list in tests/e2e/commands.py, and test there what it does.
  *
  * A command reads its options with wb_options_text() and its siblings (options.h), calls the door of one room, and
- * shows the result with wb_output_*() (output.h): words for people, and with --json one object per line. Long work shows
+ * shows the result with wb_output_*() (output.h): words for people, and with --json an object per line. Long work shows
  * how far it has come with progress.h; messages for people go to standard error with wb_report() (report.h). A command
  * never calls exit(): it returns, and main.c turns the result into the exit status. cmd_push.c is a short example.
  */
