@@ -21,6 +21,11 @@ def light(sites, pages):
             for i in range(sites)}
 
 
+def all_sites(server, delay=0):
+    """The arguments for a crawl of all sites of the server by two processes."""
+    return [*[server.url(host) for host in server.sites], '--delay', delay, '--processes', 2]
+
+
 def body_of(server, url):
     found = server.sites[url.split('/')[2].split(':')[0]]['/' + url.split('/', 3)[3]]
     return found.body if isinstance(found, Reply) else found
@@ -64,10 +69,9 @@ def a_disk_that_fills_up(folder):
 def a_disk_that_fills_up_under_many_sites(folder):
     """The pages are too small to fill it, so journal, dispenser and store can each run out of space at any moment."""
     random_ = rng('many')
-    sites = light(12, 40)
-    with small_disk(folder / 'disk', '64m') as disk, Server(sites) as server:
+    with small_disk(folder / 'disk', '64m') as disk, Server(light(12, 40)) as server:
         repo = disk / 'pages.repo'
-        args = [*[server.url(h) for h in sites], '--delay', 0.01, '--processes', 2]
+        args = all_sites(server, delay=0.01)
         logged = []
         for _ in range(4):
             p = start(repo, server, *args, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -126,9 +130,8 @@ def damage(random_, path):
 def damaged_journals(folder):
     """Damage costs history, with a warning, but never the crawl."""
     random_ = rng('journal')
-    sites = light(4, 30)
-    with Server(sites) as server:
-        args = [*[server.url(h) for h in sites], '--delay', 0, '--processes', 2]
+    with Server(light(4, 30)) as server:
+        args = all_sites(server)
         crawl(folder / 'stopped', server, *args, '--max-pages', 60)
         p = start(folder / 'killed', server, *args)
         until(lambda: len(server.requests) > 140)
@@ -157,7 +160,7 @@ def damaged_spools(folder):
     random_ = rng('spool')
     sites = light(3, 60)
     with Server(sites) as server:
-        args = [*[server.url(h) for h in sites], '--delay', 0, '--processes', 2]
+        args = all_sites(server)
         p = start(folder / 'killed', server, *args)
         until(lambda: len(server.requests) > 100)
         kill_all(p)
@@ -253,9 +256,8 @@ def the_store_is_ahead_of_the_journal_after_power_loss(folder):
 @test
 def a_damaged_dispenser(folder):
     random_ = rng('dispenser')
-    sites = light(4, 10)
-    with Server(sites) as server:
-        args = [*[server.url(h) for h in sites], '--delay', 0, '--processes', 2]
+    with Server(light(4, 10)) as server:
+        args = all_sites(server)
         crawl(folder / 'sound', server, *args, '--max-pages', 20)
         for n in range(8):
             shutil.copytree(folder / 'sound', folder / 'r')
