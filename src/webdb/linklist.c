@@ -102,8 +102,6 @@ static uint32_t find_anchor(struct piece_encoder *e, struct wb_slice text, size_
 {
     uint32_t hash = wb_hash32(text.ptr, text.len);
 
-    WB_CHECK(text.len <= ANCHOR_MAX);
-    WB_CHECK(e->anchor_count <= WB_LINKLIST_ITEMS);
     for (size_t i = hash;; i++) {
         uint16_t *slot = &e->slots[i & mask];
         if (*slot == 0) {

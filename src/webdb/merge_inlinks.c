@@ -42,7 +42,7 @@ struct in_stage {
 
 /* ---- what is read ---------------------------------------------------------------------------- */
 
-/* What is true whenever a function of this stage is entered. */
+/* What is true whenever a function of this stage is entered. Not called once per link: that would cost time. */
 static void check_stage(const struct in_stage *s)
 {
     WB_CHECK(wb_writer_is(s->writer, WB_WRITER_MERGING));
@@ -77,7 +77,6 @@ static int next_kept(struct in_stage *s)
 {
     const struct wb_numbermap *contents = &s->writer->content_numbers;
 
-    check_stage(s);
     s->kept_more = false;
     while (s->old) {
         int got = s->list_open ? wb_linklist_next(&s->list, &s->kept) : 0;
@@ -105,7 +104,6 @@ static int next_edit(struct in_stage *s)
 {
     int got = wb_sorter_next(s->writer->target_edits, &s->edit);
 
-    check_stage(s);
     s->edit_more = got > 0;
     if (got > 0) {
         WB_CHECK(s->edit.key.len == 8);
@@ -157,7 +155,6 @@ static int put_link(struct in_stage *s, uint32_t page, uint32_t content, struct 
 {
     bool same_page = s->degree > 0 && page == s->links.owner;
 
-    check_stage(s);
     WB_CHECK(page < s->writer->next.rows);
     WB_CHECK(content < s->writer->contents.count);
     if (s->degree > 0 && (page < s->links.owner || (same_page && content <= s->last_content)))
@@ -193,7 +190,6 @@ static int step(struct in_stage *s)
                                      (s->edit_page == s->kept_page && s->edit_content <= s->kept_content));
     int err;
 
-    check_stage(s);
     WB_CHECK(s->kept_more || s->edit_more);
     if (use_edit)
         err = put_link(s, s->edit_page, s->edit_content, wb_slice(s->edit.value.ptr + 2, s->edit.value.len - 2),

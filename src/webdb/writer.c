@@ -166,9 +166,10 @@ int wb_writer_create_column(struct wb_webdb_writer *writer, const char *name, co
 
 int wb_writer_progress(struct wb_webdb_writer *writer, const char *step, uint64_t done, uint64_t total)
 {
-    check_writer(writer);
+    WB_CHECK(writer->magic == WB_WRITER_MAGIC);
     if (done % PROGRESS_EVERY != 0 || !writer->options.progress)
         return 0;
+    check_writer(writer);
     if (!writer->options.progress(writer->options.progress_context, step, done, total))
         return wb_fail(WB_E_STOPPED, "stopped; the web database is as it was");
     return 0;

@@ -95,7 +95,7 @@ static struct wb_writer_url *find_url(struct wb_webdb_writer *writer, struct wb_
 {
     uint64_t hi, lo;
 
-    check_collecting(writer); /* which includes that there is a free slot, so the loop ends */
+    WB_CHECK(writer->urls_used < writer->urls_cap); /* there is a free slot, so the loop ends */
     WB_CHECK((writer->urls_cap & (writer->urls_cap - 1)) == 0);
     wb_hash128(url.ptr, url.len, &hi, &lo);
     lo |= 1;
@@ -117,7 +117,6 @@ static struct wb_writer_url *find_url(struct wb_webdb_writer *writer, struct wb_
 
 static int new_id(struct wb_webdb_writer *writer, uint32_t *id_out)
 {
-    check_collecting(writer);
     if (writer->next_id >= WB_NUMBERS_MAX)
         return wb_fail(WB_E_LIMIT, "%s: there are more than %u URLs to merge at once", writer->root, WB_NUMBERS_MAX);
     *id_out = writer->next_id++;
@@ -153,7 +152,7 @@ int wb_writer_add_target(struct wb_webdb_writer *writer, struct wb_slice url, co
     bool first = slot->id == WB_PAGEEDIT_NO_ID;
     struct wb_pageedit edit = {.kind = WB_PAGEEDIT_TARGET, .time_ms = writer->options.now_ms};
 
-    check_collecting(writer);
+    WB_CHECK(wb_writer_is(writer, WB_WRITER_COLLECTING));
     *id_out = slot->id;
     WB_CHECK(!known || known->kind == WB_PAGEEDIT_KNOWN);
     if (!first && (!known || is_told(writer, slot, known)))
@@ -201,7 +200,7 @@ int wb_writer_add_link(struct wb_webdb_writer *writer, const uint8_t md5[WB_EDIT
     size_t n = 0, anchor = link->anchor.len < ANCHOR_MAX ? link->anchor.len : ANCHOR_MAX;
     int err = 0;
 
-    check_collecting(writer);
+    WB_CHECK(wb_writer_is(writer, WB_WRITER_COLLECTING));
     WB_CHECK(link->id < writer->next_id);
     WB_CHECK(condition == WB_PAGEEDIT_NO_ID || condition < writer->next_id);
     if (writer->group.len > GROUP_BYTES || memcmp(writer->group_md5, md5, WB_EDIT_MD5_BYTES) != 0) {
