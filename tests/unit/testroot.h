@@ -7,26 +7,12 @@
 #ifndef WB_TESTS_TESTROOT_H
 #define WB_TESTS_TESTROOT_H
 
-#include <ftw.h>
+#include "removetree.h"
+
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 static char test_root[64];
-
-static inline int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-    (void)st;
-    (void)type;
-    (void)ftw;
-    return remove(path);
-}
-
-/* Removes a directory and everything in it. */
-static inline int remove_tree(const char *dir)
-{
-    return nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-}
 
 static inline int make_root(void **state)
 {

@@ -16,8 +16,10 @@
 
 #include <cmocka.h>
 
+#include "../removetree.h"
 #include "base/date.h"
 #include "base/error.h"
+#include "base/mem.h"
 #include "dispenser/dispenser.h"
 #include "cycle/cycle.h"
 #include "os/clock.h"
@@ -51,11 +53,12 @@ static inline int set_up_repository(void **state)
 
 static inline int tear_down_repository(void **state)
 {
-    char text[128];
+    char *dir = *state;
 
-    snprintf(text, sizeof text, "rm -rf '%.*s'", (int)(strlen(*state) - 2), (char *)*state);
-    free(*state);
-    return system(text);
+    dir[strlen(dir) - strlen("/r")] = '\0';
+    int err = remove_tree(dir);
+    wb_free(dir);
+    return err;
 }
 
 #define IN_REPOSITORY(test) cmocka_unit_test_setup_teardown(test, set_up_repository, tear_down_repository)

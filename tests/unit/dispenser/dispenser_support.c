@@ -1,8 +1,8 @@
 /* dispenser_support.c - see dispenser_support.h. */
 #include "dispenser_support.h"
+#include "../removetree.h"
 #include "os/random.h"
 
-#include <dirent.h>
 #include <limits.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -144,16 +144,7 @@ int tear_down_place(void **state)
     struct place *place = *state;
 
     wb_dispenser_close(place->d);
-    DIR *dir = opendir(place->dir);
-    for (struct dirent *e; dir && (e = readdir(dir));) {
-        char path[512];
-        snprintf(path, sizeof path, "%s/%s", place->dir, e->d_name);
-        if (unlink(path) != 0)
-            rmdir(path);
-    }
-    if (dir)
-        closedir(dir);
-    rmdir(place->dir);
+    remove_tree(place->dir);
     free(place);
     return 0;
 }

@@ -20,6 +20,7 @@
 #include <cmocka.h>
 
 #include "../must.h"
+#include "../removetree.h"
 #include "../seeded.h"
 #include "base/error.h"
 #include "store/log.h"
@@ -36,7 +37,6 @@ unsigned test_rounds(unsigned n);
 /* Makes a new empty directory, which is removed at the end of the program. */
 void test_dir(char dir_out[DIR_MAX]);
 void path_in(const char *dir, const char *name, char path_out[DIR_MAX]);
-void remove_tree(const char *dir);
 
 /* Copies a repository to a directory that does not exist yet. */
 void copy_repository(const char *from, const char *to);
