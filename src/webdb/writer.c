@@ -79,19 +79,29 @@ static int corrupt_if_missing(int err)
     return wb_fail(WB_E_CORRUPT, "%s", message);
 }
 
-int wb_writer_open_old_table(struct wb_webdb_writer *writer, const char *name, const char *kind,
-                             struct wb_table **table_out, struct wb_cursor **cursor_out)
+/* The path of a file of the old edition that a stage of the merge will read; NULL if there is no old edition. */
+static int name_old_file(const struct wb_webdb_writer *writer, const char *name, char **path_out)
 {
-    check_writer(writer);
-    *table_out = NULL;
-    *cursor_out = NULL;
+    *path_out = NULL;
     WB_CHECK(wb_writer_is(writer, WB_WRITER_MERGING));
     if (!writer->old_number)
         return 0;
-    char *path = wb_writer_old_path(writer, name);
-    if (!path)
-        return WB_E_NOMEM;
-    int err = corrupt_if_missing(wb_table_open(path, kind, table_out));
+    *path_out = wb_writer_old_path(writer, name);
+    return *path_out ? 0 : WB_E_NOMEM;
+}
+
+int wb_writer_open_old_table(struct wb_webdb_writer *writer, const char *name, const char *kind,
+                             struct wb_table **table_out, struct wb_cursor **cursor_out)
+{
+    char *path;
+
+    check_writer(writer);
+    *table_out = NULL;
+    *cursor_out = NULL;
+    int err = name_old_file(writer, name, &path);
+    if (err < 0 || !path)
+        return err;
+    err = corrupt_if_missing(wb_table_open(path, kind, table_out));
     if (err == 0)
         err = wb_cursor_open(*table_out, cursor_out);
     wb_free(path);
@@ -114,17 +124,15 @@ int wb_writer_open_old_column(struct wb_webdb_writer *writer, const char *name, 
                               struct wb_column *column_out)
 {
     uint64_t records;
+    char *path;
     int damage = 0;
 
     check_writer(writer);
     *column_out = WB_COLUMN_INIT;
-    WB_CHECK(wb_writer_is(writer, WB_WRITER_MERGING));
-    if (!writer->old_number)
-        return 0;
-    char *path = wb_writer_old_path(writer, name);
-    if (!path)
-        return WB_E_NOMEM;
-    int err = corrupt_if_missing(wb_column_verify(path, kind, record_bytes, note_damage, &damage, &records));
+    int err = name_old_file(writer, name, &path);
+    if (err < 0 || !path)
+        return err;
+    err = corrupt_if_missing(wb_column_verify(path, kind, record_bytes, note_damage, &damage, &records));
     if (err == 0)
         err = damage;
     if (err == 0)
