@@ -2,7 +2,7 @@
  * pagekeep.c - what is done with the content of a page: extracting, storing, following its links.
  *
  *   new bytes        extract -> store_page (in memory) -> spool and log -> journal -> links into queues
- *   the same bytes   the stored page gets a new time; its links are followed as if it had come anew
+ *   the same bytes   the stored page gets a new time; its links are followed as if it were new
  *
  * The store comes before the journal because the store says whether it takes the page: the page may have been taken
  * down, or the store may have a newer version. What an answer means was decided before, in pagework.c.

@@ -30,9 +30,9 @@ enum {
     COMMIT_BYTES = 32 << 20,
     CLAIM_MS = 300,           /* ask the dispenser for sites, even if nobody says that there are any */
     CLAIM_MAX = 256,          /* sites at a time */
-    SHARE_MS = 200,           /* after news of sites each worker takes only its share for so long */
+    SHARE_MS = 200,           /* how long each worker takes only its share after news of sites */
     SPREAD_MS = 2000,         /* over which the first requests of sites claimed together are spread */
-    TELL_MS = 200,            /* links to other sites wait so long at most */
+    TELL_MS = 200,            /* the longest time that links to other sites wait */
     WIND_DOWN_MS = 800,       /* that answers under way are waited for at the end */
     LEASE_MS = WB_MINUTE_MS,
     RENEW_MS = 15 * 1000,
