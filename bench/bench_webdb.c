@@ -130,13 +130,13 @@ static int hand_over(const struct job *job, void *state, const struct graph *gra
 }
 
 struct ordered {
-    uint8_t md5[WB_EDIT_MD5_BYTES];
+    uint8_t md5[WB_MD5_BYTES];
     uint32_t number;
 };
 
 static int compare_md5(const void *a, const void *b)
 {
-    return memcmp(a, b, WB_EDIT_MD5_BYTES);
+    return memcmp(a, b, WB_MD5_BYTES);
 }
 
 /* Returns the order in which old pages are added: that of a crawl, or by MD5. The caller frees it. */

@@ -43,7 +43,7 @@ struct webdb_peer {
     int (*open_read)(const struct webdb_setting *setting, void **state_out);
     int (*get_page)(void *state, struct wb_slice url); /* WB_E_NOTFOUND if there is none */
     int (*links_to)(void *state, struct wb_slice url, uint64_t limit, struct webdb_sum *sum);
-    int (*links_from)(void *state, const uint8_t md5[WB_EDIT_MD5_BYTES], struct webdb_sum *sum);
+    int (*links_from)(void *state, const uint8_t md5[WB_MD5_BYTES], struct webdb_sum *sum);
     int (*links)(void *state, struct webdb_sum *sum); /* all links */
     int (*sizes)(void *state, uint64_t *pages_out, uint64_t *link_bytes_out); /* 0 if unknown */
     void (*close_read)(void *state);

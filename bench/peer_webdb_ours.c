@@ -163,7 +163,7 @@ static int ours_links_to(void *state, struct wb_slice url, uint64_t limit, struc
     return err < 0 ? err : walk_links(links, limit, sum);
 }
 
-static int ours_links_from(void *state, const uint8_t md5[WB_EDIT_MD5_BYTES], struct webdb_sum *sum)
+static int ours_links_from(void *state, const uint8_t md5[WB_MD5_BYTES], struct webdb_sum *sum)
 {
     struct wb_webdb_links *links = NULL;
     int err = wb_webdb_links_from(state, md5, &links);

@@ -30,7 +30,7 @@
 #include <stdlib.h>
 
 enum { PAGES, CONTENTS, OUTLINKS, INLINKS, TABLES };
-enum { BATCH_PAGES = 200, MD5 = WB_EDIT_MD5_BYTES, KEY_MAX = GRAPH_URL_MAX + 1 + MD5 };
+enum { BATCH_PAGES = 200, MD5 = WB_MD5_BYTES, KEY_MAX = GRAPH_URL_MAX + 1 + MD5 };
 
 static const char *const table_names[TABLES + 1] = {"pages", "contents", "outlinks", "inlinks", "default"};
 
@@ -384,7 +384,7 @@ static int rocks_links_to(void *state, struct wb_slice url, uint64_t limit, stru
     return walk_links(state, INLINKS, wb_slice(prefix, url.len + 1), limit, sum);
 }
 
-static int rocks_links_from(void *state, const uint8_t md5[WB_EDIT_MD5_BYTES], struct webdb_sum *sum)
+static int rocks_links_from(void *state, const uint8_t md5[WB_MD5_BYTES], struct webdb_sum *sum)
 {
     return walk_links(state, OUTLINKS, wb_slice((const char *)md5, MD5), UINT64_MAX, sum);
 }

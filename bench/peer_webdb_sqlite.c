@@ -128,7 +128,7 @@ static void bind_text(const struct lite *s, int which, int at, struct wb_slice t
 
 static void bind_md5(const struct lite *s, int which, int at, const uint8_t *md5)
 {
-    sqlite3_bind_blob(s->run[which], at, md5, WB_EDIT_MD5_BYTES, SQLITE_STATIC);
+    sqlite3_bind_blob(s->run[which], at, md5, WB_MD5_BYTES, SQLITE_STATIC);
 }
 
 /* Finds out whether the page existed with another content, which is returned in old_out. */
@@ -138,8 +138,8 @@ static bool had_other(const struct lite *s, const struct wb_webdb_page *page, ui
 
     bind_text(s, GET_MD5, 1, page->url);
     if (sqlite3_step(s->run[GET_MD5]) == SQLITE_ROW) {
-        memcpy(old_out, sqlite3_column_blob(s->run[GET_MD5], 0), WB_EDIT_MD5_BYTES);
-        other = memcmp(old_out, page->md5, WB_EDIT_MD5_BYTES) != 0;
+        memcpy(old_out, sqlite3_column_blob(s->run[GET_MD5], 0), WB_MD5_BYTES);
+        other = memcmp(old_out, page->md5, WB_MD5_BYTES) != 0;
     }
     sqlite3_reset(s->run[GET_MD5]);
     return other;
@@ -148,7 +148,7 @@ static bool had_other(const struct lite *s, const struct wb_webdb_page *page, ui
 static int lite_add_page(void *state, const struct wb_webdb_page *page)
 {
     struct lite *s = state;
-    uint8_t old[WB_EDIT_MD5_BYTES];
+    uint8_t old[WB_MD5_BYTES];
     bool other = !s->build && had_other(s, page, old), left = false;
     int err;
 
@@ -226,7 +226,7 @@ static int walk_links(const struct lite *s, sqlite3_stmt *rows, struct webdb_sum
         int kind = sqlite3_column_int(rows, 2);
 
         sum->rows++;
-        memcpy(link.from_md5, sqlite3_column_blob(rows, 0), WB_EDIT_MD5_BYTES);
+        memcpy(link.from_md5, sqlite3_column_blob(rows, 0), WB_MD5_BYTES);
         link.tag = (uint8_t)(kind >> 8);
         link.flags = (uint8_t)kind;
         if (sum->check)
@@ -247,7 +247,7 @@ static int lite_links_to(void *state, struct wb_slice url, uint64_t limit, struc
     return err;
 }
 
-static int lite_links_from(void *state, const uint8_t md5[WB_EDIT_MD5_BYTES], struct webdb_sum *sum)
+static int lite_links_from(void *state, const uint8_t md5[WB_MD5_BYTES], struct webdb_sum *sum)
 {
     struct lite *s = state;
     int err;

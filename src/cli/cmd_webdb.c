@@ -111,9 +111,9 @@ static int show_walk(struct webdb_view *v, struct wb_webdb_pages *pages)
     return err;
 }
 
-static int read_md5(const char *what, const char *text, uint8_t md5_out[WB_EDIT_MD5_BYTES])
+static int read_md5(const char *what, const char *text, uint8_t md5_out[WB_MD5_BYTES])
 {
-    if (!wb_hex_decode(wb_slice_str(text), md5_out, WB_EDIT_MD5_BYTES))
+    if (!wb_hex_decode(wb_slice_str(text), md5_out, WB_MD5_BYTES))
         return wb_options_usage("%s takes an MD5 of 32 hexadecimal digits, not '%s'", what, text);
     return 0;
 }
@@ -135,7 +135,7 @@ static int open_pages(struct webdb_view *v, struct wb_webdb_pages **pages_out)
     const char *by = wb_options_text(v->options, "by"), *site = wb_options_text(v->options, "site");
     const char *content = wb_options_text(v->options, "md5");
     bool by_md5 = by && by[0] == 'm';
-    uint8_t md5[WB_EDIT_MD5_BYTES];
+    uint8_t md5[WB_MD5_BYTES];
 
     *pages_out = NULL;
     if (by_md5 && site)
@@ -165,8 +165,8 @@ static int show_pages(struct webdb_view *v)
 /* The exit status is the answer; --json prints it as well. */
 static int show_exists(struct webdb_view *v)
 {
-    uint8_t md5[WB_EDIT_MD5_BYTES];
-    char text[2 * WB_EDIT_MD5_BYTES + 1];
+    uint8_t md5[WB_MD5_BYTES];
+    char text[2 * WB_MD5_BYTES + 1];
     struct wb_json j;
 
     int err = read_md5("webdb exists", v->options->args[1], md5);
@@ -214,7 +214,7 @@ static int show_sites(struct webdb_view *v)
 static int open_links(struct webdb_view *v, struct wb_webdb_links **links_out)
 {
     const char *to = wb_options_text(v->options, "to"), *from = wb_options_text(v->options, "from");
-    uint8_t md5[WB_EDIT_MD5_BYTES];
+    uint8_t md5[WB_MD5_BYTES];
 
     *links_out = NULL;
     if (to && from)

@@ -117,7 +117,7 @@ static void write_lifetime(struct wb_rowpen *pen, const struct wb_webdb_page *pa
 static void write_page(struct wb_rowpen *pen, const struct wb_webdb_page *page, struct wb_slice near,
                        const struct wb_webdb_site *site)
 {
-    char md5[2 * WB_EDIT_MD5_BYTES + 1] = "";
+    char md5[2 * WB_MD5_BYTES + 1] = "";
     const char *outcome = wb_rowwords_outcome(page->outcome);
 
     if (page->has_content)
@@ -160,7 +160,7 @@ static const char *tag_word(uint8_t tag)
 
 static void write_link(struct wb_rowpen *pen, const struct wb_webdb_link *link)
 {
-    char md5[2 * WB_EDIT_MD5_BYTES + 1];
+    char md5[2 * WB_MD5_BYTES + 1];
 
     wb_hex_encode(link->from_md5, sizeof link->from_md5, md5);
     wb_rowpen_text(pen, "from_md5", wb_slice(md5, sizeof md5 - 1));
@@ -288,7 +288,7 @@ int wb_webdb_rows_page(struct wb_webdb_rows *rows, const struct wb_webdb_page *p
 
 static int link_line(struct wb_webdb_rows *rows, const struct wb_webdb_link *link)
 {
-    char md5[2 * WB_EDIT_MD5_BYTES + 1];
+    char md5[2 * WB_MD5_BYTES + 1];
 
     wb_hex_encode(link->from_md5, sizeof link->from_md5, md5);
     int err = wb_buf_append(&rows->out, md5, sizeof md5 - 1);

@@ -28,7 +28,7 @@ enum {
     SOURCE = 0,         /* kinds of records about a content; its sources sort before its targets */
     TARGET = 1,
     NODE_BYTES = 8,     /* a number in a sort key, big-endian, so that keys sort as the numbers do */
-    CONTENT_KEY = WB_EDIT_MD5_BYTES + 1 + NODE_BYTES,   /* MD5, kind, node */
+    CONTENT_KEY = WB_MD5_BYTES + 1 + NODE_BYTES,   /* MD5, kind, node */
     EDGE_KEY = 2 * NODE_BYTES,                          /* source, target */
     LINE_MAX_NUMBERS = 48,
 };
@@ -70,13 +70,13 @@ static int stopped(void)
 
 /* ---- 1: pages and links ------------------------------------------------------------------------ */
 
-static int add_content(struct graph_exporter *x, const uint8_t md5[WB_EDIT_MD5_BYTES], uint8_t kind, uint64_t node)
+static int add_content(struct graph_exporter *x, const uint8_t md5[WB_MD5_BYTES], uint8_t kind, uint64_t node)
 {
     char key[CONTENT_KEY];
 
-    memcpy(key, md5, WB_EDIT_MD5_BYTES);
-    key[WB_EDIT_MD5_BYTES] = (char)kind;
-    wb_put64_be(key + WB_EDIT_MD5_BYTES + 1, node);
+    memcpy(key, md5, WB_MD5_BYTES);
+    key[WB_MD5_BYTES] = (char)kind;
+    wb_put64_be(key + WB_MD5_BYTES + 1, node);
     return wb_sorter_add(x->contents, wb_slice(key, sizeof key), WB_SLICE_EMPTY);
 }
 
@@ -240,19 +240,19 @@ static int add_source(struct graph_exporter *x, uint64_t node)
 /* The records of a content come together, its sources first. */
 static int join_contents(struct graph_exporter *x)
 {
-    uint8_t md5[WB_EDIT_MD5_BYTES] = {0};
+    uint8_t md5[WB_MD5_BYTES] = {0};
     struct wb_table_record record;
     int got = 0, err = wb_sorter_sort(x->contents);
 
     while (err == 0 && (got = wb_sorter_next(x->contents, &record)) > 0) {
         const char *key = record.key.ptr;
         WB_CHECK(record.key.len == CONTENT_KEY);
-        uint64_t node = wb_get64_be(key + WB_EDIT_MD5_BYTES + 1);
+        uint64_t node = wb_get64_be(key + WB_MD5_BYTES + 1);
         if (memcmp(md5, key, sizeof md5) != 0) {
             memcpy(md5, key, sizeof md5);
             wb_buf_clear(&x->sources);
         }
-        err = key[WB_EDIT_MD5_BYTES] == SOURCE ? add_source(x, node) : add_edges(x, node);
+        err = key[WB_MD5_BYTES] == SOURCE ? add_source(x, node) : add_edges(x, node);
         if (err == 0)
             err = stopped();
     }

@@ -98,7 +98,7 @@ static int read_name(struct graph_importer *im, struct wb_slice name)
 }
 
 /* The made-up content of the vertex at hand. */
-static int vertex_md5(struct graph_importer *im, uint8_t md5_out[WB_EDIT_MD5_BYTES])
+static int vertex_md5(struct graph_importer *im, uint8_t md5_out[WB_MD5_BYTES])
 {
     wb_buf_clear(&im->message);
     int err = wb_buf_append_str(&im->message, "vertex ");
@@ -114,7 +114,7 @@ static int take_vertex(void *context, struct wb_slice line)
 {
     struct graph_importer *im = context;
     struct wb_slice number, name;
-    uint8_t md5[WB_EDIT_MD5_BYTES];
+    uint8_t md5[WB_MD5_BYTES];
     uint64_t id;
     char tail[SURT_TAIL] = {0};
 
@@ -196,7 +196,7 @@ static int find_known(struct known_pages *known, struct wb_slice surt, const str
 
 /* Adds the page of a vertex. If it is known, but has no content, it gets one. */
 static int add_page(struct graph_importer *im, const struct wb_webdb_page *known, struct wb_slice url,
-                    const uint8_t md5[WB_EDIT_MD5_BYTES])
+                    const uint8_t md5[WB_MD5_BYTES])
 {
     struct wb_webdb_page page = {.url = url, .surt = WB_SLICE_EMPTY, .flags = WB_PAGE_WANTED,
                                  .first_seen_ms = im->now_ms, .etag = WB_SLICE_EMPTY, .modified = WB_SLICE_EMPTY,
@@ -222,8 +222,8 @@ static int add_vertex(struct graph_importer *im, struct known_pages *known, cons
 {
     struct wb_slice surt = surt_of(record);
     struct wb_slice id = wb_slice(record->key.ptr + record->key.len - ID_BYTES, ID_BYTES);
-    struct wb_slice md5 = wb_slice(record->value.ptr, WB_EDIT_MD5_BYTES);
-    struct wb_slice url = wb_slice(record->value.ptr + WB_EDIT_MD5_BYTES, record->value.len - WB_EDIT_MD5_BYTES);
+    struct wb_slice md5 = wb_slice(record->value.ptr, WB_MD5_BYTES);
+    struct wb_slice url = wb_slice(record->value.ptr + WB_MD5_BYTES, record->value.len - WB_MD5_BYTES);
     const struct wb_webdb_page *page = NULL;
 
     int err = find_known(known, surt, &page);
@@ -317,11 +317,11 @@ static int join(struct graph_importer *im, struct wb_sorter *vertices, struct wb
 
 static int take_source(struct graph_importer *im, struct wb_slice md5, struct wb_slice target)
 {
-    char key[ID_BYTES + WB_EDIT_MD5_BYTES];
+    char key[ID_BYTES + WB_MD5_BYTES];
 
-    WB_CHECK(target.len == ID_BYTES && md5.len == WB_EDIT_MD5_BYTES);
+    WB_CHECK(target.len == ID_BYTES && md5.len == WB_MD5_BYTES);
     memcpy(key, target.ptr, ID_BYTES);
-    memcpy(key + ID_BYTES, md5.ptr, WB_EDIT_MD5_BYTES);
+    memcpy(key + ID_BYTES, md5.ptr, WB_MD5_BYTES);
     return wb_sorter_add(im->by_target, wb_slice(key, sizeof key), WB_SLICE_EMPTY);
 }
 

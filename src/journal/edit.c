@@ -44,7 +44,7 @@ enum {
     TIME_AT = 32,
 
     PAGE_CONTENT = 1,                            /* a flag: digests of the content follow */
-    PAGE_CONTENT_BYTES = WB_EDIT_MD5_BYTES + 16,
+    PAGE_CONTENT_BYTES = WB_MD5_BYTES + 16,
     PAGE_FIXED_MAX = 2 + PAGE_CONTENT_BYTES + 14 * WB_VARINT_MAX, /* of a page, without its texts and links */
 
     ANCHOR_MAX = 255,
@@ -219,9 +219,9 @@ static int put_page(const struct wb_edit_page *page, struct wb_buf *out)
     p = wb_fields_put(p, page->took_ms);
     p = wb_fields_put(p, page->bytes);
     if (page->has_content) {
-        memcpy(p, page->md5, WB_EDIT_MD5_BYTES);
-        wb_put64(p + WB_EDIT_MD5_BYTES, page->simhash);
-        wb_put64(p + WB_EDIT_MD5_BYTES + 8, page->title_hash);
+        memcpy(p, page->md5, WB_MD5_BYTES);
+        wb_put64(p + WB_MD5_BYTES, page->simhash);
+        wb_put64(p + WB_MD5_BYTES + 8, page->title_hash);
         p += PAGE_CONTENT_BYTES;
     }
     p = wb_fields_put_text(p, page->url);
@@ -341,9 +341,9 @@ static void take_page(struct wb_fields *c, struct wb_edit *edit)
     if (page->has_content) {
         const char *content = wb_fields_take_bytes(c, PAGE_CONTENT_BYTES);
         if (c->ok) {
-            memcpy(page->md5, content, WB_EDIT_MD5_BYTES);
-            page->simhash = wb_get64(content + WB_EDIT_MD5_BYTES);
-            page->title_hash = wb_get64(content + WB_EDIT_MD5_BYTES + 8);
+            memcpy(page->md5, content, WB_MD5_BYTES);
+            page->simhash = wb_get64(content + WB_MD5_BYTES);
+            page->title_hash = wb_get64(content + WB_MD5_BYTES + 8);
         }
     }
     page->url = wb_fields_take_text(c);

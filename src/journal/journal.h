@@ -29,8 +29,6 @@
 #include "base/buf.h"
 #include "extract/extract.h"
 
-#define WB_EDIT_MD5_BYTES WB_MD5_BYTES
-
 /* ---- records -------------------------------------------------------------------------------------------------- */
 
 /* The place of a record: a log by its number, and the offset there. Log 0 means: no record. */
@@ -109,7 +107,7 @@ struct wb_edit_page {
     uint32_t lifetime;        /* in days */
     uint32_t took_ms;
     uint64_t bytes;           /* length of the body */
-    uint8_t md5[WB_EDIT_MD5_BYTES];
+    uint8_t md5[WB_MD5_BYTES];
     uint64_t simhash, title_hash;
     struct wb_slice type;     /* media type */
     struct wb_slice reason;   /* for an error: which kind, such as "timeout" */

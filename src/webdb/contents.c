@@ -30,7 +30,7 @@ static uint64_t guess_place(uint64_t low, uint64_t high, uint64_t least, uint64_
     return low + (uint64_t)((unsigned __int128)(wanted - least) * (high - low) / (most - least));
 }
 
-int wb_contents_find(const struct wb_column *contents, const uint8_t md5[WB_EDIT_MD5_BYTES], uint64_t *number_out)
+int wb_contents_find(const struct wb_column *contents, const uint8_t md5[WB_MD5_BYTES], uint64_t *number_out)
 {
     uint64_t low = 0, high = contents->count; /* the first entry that is not less than md5 is in [low, high] */
     uint64_t least = 0, most = UINT64_MAX, wanted = wb_get64_be(md5);
@@ -45,7 +45,7 @@ int wb_contents_find(const struct wb_column *contents, const uint8_t md5[WB_EDIT
         if (err < 0)
             return err;
         const uint8_t *found = md5_at(contents, at);
-        if (memcmp(found, md5, WB_EDIT_MD5_BYTES) < 0) {
+        if (memcmp(found, md5, WB_MD5_BYTES) < 0) {
             low = at + 1;
             least = wb_get64_be(found);
         } else {
@@ -53,9 +53,9 @@ int wb_contents_find(const struct wb_column *contents, const uint8_t md5[WB_EDIT
             most = wb_get64_be(found);
         }
     }
-    if (low == contents->count || memcmp(md5_at(contents, low), md5, WB_EDIT_MD5_BYTES) != 0)
+    if (low == contents->count || memcmp(md5_at(contents, low), md5, WB_MD5_BYTES) != 0)
         return WB_E_NOTFOUND;
-    WB_CHECK(low == 0 || memcmp(md5_at(contents, low - 1), md5, WB_EDIT_MD5_BYTES) != 0); /* it is the first one */
+    WB_CHECK(low == 0 || memcmp(md5_at(contents, low - 1), md5, WB_MD5_BYTES) != 0); /* it is the first one */
     *number_out = low;
     return 0;
 }

@@ -57,7 +57,7 @@ _Static_assert(sizeof WB_NEAR_KIND == 5 && sizeof WB_RULES_KIND == 5, "a kind ha
 
 /* An entry of pages by MD5. The number of a content is the rank of its first entry. */
 struct wb_content {
-    uint8_t md5[WB_EDIT_MD5_BYTES];
+    uint8_t md5[WB_MD5_BYTES];
     uint8_t page[8]; /* page number, big-endian, so that entries sort as their bytes do */
 };
 _Static_assert(sizeof(struct wb_content) == 24, "an entry as it is on disk, without padding");
@@ -66,7 +66,7 @@ _Static_assert(sizeof(struct wb_content) == 24, "an entry as it is on disk, with
  * Finds the number of a content by its MD5: the rank of its first entry. Every entry that the search looks at is
  * compared with its checksum first, so WB_E_NOTFOUND can be trusted; it sets no message. WB_E_CORRUPT.
  */
-int wb_contents_find(const struct wb_column *contents, const uint8_t md5[WB_EDIT_MD5_BYTES], uint64_t *number_out);
+int wb_contents_find(const struct wb_column *contents, const uint8_t md5[WB_MD5_BYTES], uint64_t *number_out);
 
 /* The number of the newest edition of a repository; 0 if there is none. */
 int wb_edition_newest(const char *dir, uint32_t *number_out);

@@ -125,10 +125,10 @@ static void map_contents(struct content_stage *s)
     for (uint64_t i = 0; i < s->old.count; i++) {
         const uint8_t *md5 = md5_at(&s->old, i);
         numbers[i] = WB_NO_NUMBER;
-        if (i && memcmp(md5, md5_at(&s->old, i - 1), WB_EDIT_MD5_BYTES) == 0)
+        if (i && memcmp(md5, md5_at(&s->old, i - 1), WB_MD5_BYTES) == 0)
             continue; /* only the first entry of a content names it */
         int order = 1;
-        while (at < fresh->count && (order = memcmp(md5_at(fresh, at), md5, WB_EDIT_MD5_BYTES)) < 0)
+        while (at < fresh->count && (order = memcmp(md5_at(fresh, at), md5, WB_MD5_BYTES)) < 0)
             at++;
         if (at < fresh->count && order == 0)
             numbers[i] = (uint32_t)at;

@@ -51,7 +51,7 @@ static void check_stage(const struct out_stage *s)
     WB_CHECK(s->links.item_count <= WB_LINKLIST_ITEMS);
 }
 
-_Static_assert(WB_EDIT_MD5_BYTES == 16, "the key of a group of links is an MD5");
+_Static_assert(WB_MD5_BYTES == 16, "the key of a group of links is an MD5");
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
@@ -137,7 +137,7 @@ static int next_group(struct out_stage *s)
         int got = wb_sorter_next(s->writer->link_edits, &s->group);
         if (got <= 0)
             return got;
-        WB_CHECK(s->group.key.len == WB_EDIT_MD5_BYTES);
+        WB_CHECK(s->group.key.len == WB_MD5_BYTES);
         int found = wb_contents_find(&s->writer->contents, (const uint8_t *)s->group.key.ptr, &s->group_number);
         if (found < 0 && found != WB_E_NOTFOUND)
             return found;

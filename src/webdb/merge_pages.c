@@ -46,7 +46,7 @@ struct wb_merge_pages {
     struct wb_table_record old;
     WB_VEC(uint32_t) ids;              /* the ids by which links refer to it */
     bool had_content;                  /* the old row has a content, old_md5 */
-    uint8_t old_md5[WB_EDIT_MD5_BYTES];
+    uint8_t old_md5[WB_MD5_BYTES];
     bool asking;                       /* the caller has the page and sets next_due_ms */
 };
 
@@ -156,7 +156,7 @@ static int keep_page(struct wb_merge_pages *s, const struct wb_table_record *old
     return err < 0 ? err : write_row(s, old->key, old->value);
 }
 
-static int add_content_edit(struct wb_merge_pages *s, const uint8_t md5[WB_EDIT_MD5_BYTES], enum wb_content_edit what)
+static int add_content_edit(struct wb_merge_pages *s, const uint8_t md5[WB_MD5_BYTES], enum wb_content_edit what)
 {
     struct wb_content entry;
     char byte = (char)what;
@@ -164,7 +164,7 @@ static int add_content_edit(struct wb_merge_pages *s, const uint8_t md5[WB_EDIT_
     check_stage(s);
     WB_CHECK(what == WB_CONTENT_ADD || what == WB_CONTENT_REMOVE);
     WB_CHECK(s->number < WB_NUMBERS_MAX);
-    memcpy(entry.md5, md5, WB_EDIT_MD5_BYTES);
+    memcpy(entry.md5, md5, WB_MD5_BYTES);
     wb_put64_be(entry.page, s->number);
     return wb_sorter_add(s->writer->content_edits, wb_slice((const char *)&entry, sizeof entry), wb_slice(&byte, 1));
 }
@@ -173,7 +173,7 @@ static int add_content_edit(struct wb_merge_pages *s, const uint8_t md5[WB_EDIT_
 static int tell_content(struct wb_merge_pages *s)
 {
     const struct wb_webdb_page *page = &s->fold.page;
-    bool same = s->had_content && page->has_content && memcmp(s->old_md5, page->md5, WB_EDIT_MD5_BYTES) == 0;
+    bool same = s->had_content && page->has_content && memcmp(s->old_md5, page->md5, WB_MD5_BYTES) == 0;
     int err = 0;
 
     check_stage(s);

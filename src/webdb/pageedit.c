@@ -52,7 +52,7 @@ enum visit_bits {
 _Static_assert(VISIT_HOPS << 1 == VISIT_BITS + 1, "every bit of a visit has a meaning");
 
 enum {
-    CONTENT_BYTES = WB_EDIT_MD5_BYTES + 16,
+    CONTENT_BYTES = WB_MD5_BYTES + 16,
     FIXED_MAX = 20 * WB_VARINT_MAX + CONTENT_BYTES,
 };
 _Static_assert((int)VISIT_BITS == 2 * VISIT_HOPS - 1, "VISIT_BITS has all bits up to the last one");
@@ -102,9 +102,9 @@ static char *put_visit(char *p, const struct wb_edit_page *visit)
     *p++ = (char)visit->outcome;
     p = wb_fields_put(p, word);
     if (word & VISIT_CONTENT) {
-        memcpy(p, visit->md5, WB_EDIT_MD5_BYTES);
-        wb_put64(p + WB_EDIT_MD5_BYTES, visit->simhash);
-        wb_put64(p + WB_EDIT_MD5_BYTES + 8, visit->title_hash);
+        memcpy(p, visit->md5, WB_MD5_BYTES);
+        wb_put64(p + WB_MD5_BYTES, visit->simhash);
+        wb_put64(p + WB_MD5_BYTES + 8, visit->title_hash);
         p += CONTENT_BYTES;
     }
     if (word & VISIT_STATUS)
@@ -196,9 +196,9 @@ static void take_visit(struct wb_fields *r, struct wb_edit_page *visit)
     unsigned word = (unsigned)wb_fields_take(r, VISIT_BITS);
     if (word & VISIT_CONTENT && (p = wb_fields_take_bytes(r, CONTENT_BYTES))) {
         visit->has_content = true;
-        memcpy(visit->md5, p, WB_EDIT_MD5_BYTES);
-        visit->simhash = wb_get64(p + WB_EDIT_MD5_BYTES);
-        visit->title_hash = wb_get64(p + WB_EDIT_MD5_BYTES + 8);
+        memcpy(visit->md5, p, WB_MD5_BYTES);
+        visit->simhash = wb_get64(p + WB_MD5_BYTES);
+        visit->title_hash = wb_get64(p + WB_MD5_BYTES + 8);
     }
     if (word & VISIT_STATUS)
         visit->status = (uint16_t)wb_fields_take(r, UINT16_MAX);

@@ -259,7 +259,7 @@ static int visit_content(struct wb_pagefold *fold, const struct wb_pageedit *edi
     const struct wb_edit_page *visit = &edit->visit;
     struct wb_webdb_page *page = &fold->page;
     bool known = page->has_content && page->last_seen_ms != 0 && !(page->flags & WB_PAGE_LOADED);
-    bool changed = known && memcmp(page->md5, visit->md5, WB_EDIT_MD5_BYTES) != 0;
+    bool changed = known && memcmp(page->md5, visit->md5, WB_MD5_BYTES) != 0;
     int64_t modified_ms = 0;
 
     WB_CHECK(visit->has_content);
@@ -278,7 +278,7 @@ static int visit_content(struct wb_pagefold *fold, const struct wb_pageedit *edi
     note_seen(page, edit->time_ms);
     page->flags &= ~(unsigned)WB_PAGE_LOADED;
     page->has_content = true;
-    memcpy(page->md5, visit->md5, WB_EDIT_MD5_BYTES);
+    memcpy(page->md5, visit->md5, WB_MD5_BYTES);
     page->simhash = visit->simhash;
     page->title_hash = visit->title_hash;
     page->bytes = visit->bytes;

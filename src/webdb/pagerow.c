@@ -58,7 +58,7 @@ enum {
                   WB_PAGE_SCORED | WB_PAGE_LOADED,
     ALL_FLAGS = OTHER_FLAGS | WB_PAGE_WANTED | WB_PAGE_TARGET,
     OUTCOME_BITS = 4,
-    CONTENT_BYTES = WB_EDIT_MD5_BYTES + 16,
+    CONTENT_BYTES = WB_MD5_BYTES + 16,
     LIES = 1, MODIFIED_COUNTS = 2,
     /* An upper bound for everything but the texts. */
     FIXED_MAX = 32 * WB_VARINT_MAX + CONTENT_BYTES + 3 * 8 + 2 * WB_HISTORY_FETCHES * WB_VARINT_MAX +
@@ -206,9 +206,9 @@ static char *put_content(char *p, const struct wb_webdb_page *page)
 {
     WB_CHECK(page->has_content);
     WB_CHECK(!(page->flags & WB_PAGE_TARGET));
-    memcpy(p, page->md5, WB_EDIT_MD5_BYTES);
-    wb_put64(p + WB_EDIT_MD5_BYTES, page->simhash);
-    wb_put64(p + WB_EDIT_MD5_BYTES + 8, page->title_hash);
+    memcpy(p, page->md5, WB_MD5_BYTES);
+    wb_put64(p + WB_MD5_BYTES, page->simhash);
+    wb_put64(p + WB_MD5_BYTES + 8, page->title_hash);
     return p + CONTENT_BYTES;
 }
 
@@ -384,9 +384,9 @@ static void take_content(struct wb_fields *r, struct wb_webdb_page *page)
     if (!p)
         return;
     page->has_content = true;
-    memcpy(page->md5, p, WB_EDIT_MD5_BYTES);
-    page->simhash = wb_get64(p + WB_EDIT_MD5_BYTES);
-    page->title_hash = wb_get64(p + WB_EDIT_MD5_BYTES + 8);
+    memcpy(page->md5, p, WB_MD5_BYTES);
+    page->simhash = wb_get64(p + WB_MD5_BYTES);
+    page->title_hash = wb_get64(p + WB_MD5_BYTES + 8);
 }
 
 static void take_fetches(struct wb_fields *r, struct wb_webdb_page *page)

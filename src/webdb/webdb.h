@@ -81,7 +81,7 @@ struct wb_webdb_page {
     uint64_t number;             /* in this edition */
     unsigned flags;              /* enum wb_webdb_flags */
     bool has_content;            /* there is a stored page, to which md5, simhash and title_hash belong */
-    uint8_t md5[WB_EDIT_MD5_BYTES];
+    uint8_t md5[WB_MD5_BYTES];
     uint64_t simhash, title_hash;
     uint64_t bytes;
     uint16_t status;             /* of the last answer; 0 if there was none yet */
@@ -116,7 +116,7 @@ struct wb_webdb_site {
 };
 
 struct wb_webdb_link {
-    uint8_t from_md5[WB_EDIT_MD5_BYTES];
+    uint8_t from_md5[WB_MD5_BYTES];
     struct wb_slice to;          /* a URL with its scheme */
     struct wb_slice anchor;
     uint8_t tag, flags;          /* as in the journal: struct wb_edit_link */
@@ -140,7 +140,7 @@ int wb_webdb_get_page(struct wb_webdb *webdb, struct wb_slice url, struct wb_web
 int wb_webdb_page_url(struct wb_webdb *webdb, uint64_t number, struct wb_buf *url_out);
 
 /* Whether any page has the content with this MD5. */
-int wb_webdb_page_exists(struct wb_webdb *webdb, const uint8_t md5[WB_EDIT_MD5_BYTES], bool *exists_out);
+int wb_webdb_page_exists(struct wb_webdb *webdb, const uint8_t md5[WB_MD5_BYTES], bool *exists_out);
 
 struct wb_webdb_pages;  /* a walk over pages */
 
@@ -150,7 +150,7 @@ struct wb_webdb_pages;  /* a walk over pages */
  */
 int wb_webdb_pages(struct wb_webdb *webdb, struct wb_webdb_pages **pages_out);
 int wb_webdb_pages_by_md5(struct wb_webdb *webdb, struct wb_webdb_pages **pages_out);
-int wb_webdb_get_pages(struct wb_webdb *webdb, const uint8_t md5[WB_EDIT_MD5_BYTES], struct wb_webdb_pages **pages_out);
+int wb_webdb_get_pages(struct wb_webdb *webdb, const uint8_t md5[WB_MD5_BYTES], struct wb_webdb_pages **pages_out);
 int wb_webdb_pages_of_site(struct wb_webdb *webdb, struct wb_slice site, struct wb_webdb_pages **pages_out);
 
 /* Returns 1 and a page, which is valid until the next call with this walk; 0 at the end. */
@@ -165,7 +165,7 @@ struct wb_webdb_links;  /* a walk over links */
  */
 int wb_webdb_links(struct wb_webdb *webdb, struct wb_webdb_links **links_out);
 int wb_webdb_links_to(struct wb_webdb *webdb, struct wb_slice url, struct wb_webdb_links **links_out);
-int wb_webdb_links_from(struct wb_webdb *webdb, const uint8_t md5[WB_EDIT_MD5_BYTES],
+int wb_webdb_links_from(struct wb_webdb *webdb, const uint8_t md5[WB_MD5_BYTES],
                         struct wb_webdb_links **links_out);
 int wb_webdb_links_next(struct wb_webdb_links *links, struct wb_webdb_link *link_out);
 void wb_webdb_links_close(struct wb_webdb_links *links);

@@ -39,7 +39,7 @@ static bool is_content(const struct wb_webdb *webdb, uint64_t number)
     if (number >= webdb->contents.count)
         return false;
     const struct wb_content *entry = wb_webdb_content(webdb, number);
-    return number == 0 || memcmp(entry->md5, wb_webdb_content(webdb, number - 1)->md5, WB_EDIT_MD5_BYTES) != 0;
+    return number == 0 || memcmp(entry->md5, wb_webdb_content(webdb, number - 1)->md5, WB_MD5_BYTES) != 0;
 }
 
 static uint64_t hash_link(uint64_t content, uint64_t page, const struct wb_linkitem *item)

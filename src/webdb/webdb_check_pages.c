@@ -38,12 +38,12 @@ static void check_state(const struct page_check *w)
     WB_CHECK(w->sites != NULL);
 }
 
-static uint64_t hash_content(const uint8_t md5[WB_EDIT_MD5_BYTES], uint64_t page)
+static uint64_t hash_content(const uint8_t md5[WB_MD5_BYTES], uint64_t page)
 {
     struct wb_content entry;
 
     WB_CHECK(md5 != NULL);
-    memcpy(entry.md5, md5, WB_EDIT_MD5_BYTES);
+    memcpy(entry.md5, md5, WB_MD5_BYTES);
     wb_put64_be(entry.page, page);
     return wb_hash64(&entry, sizeof entry);
 }

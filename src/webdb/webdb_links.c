@@ -29,7 +29,7 @@ struct wb_webdb_links {
     bool open;                /* list is being read */
     struct wb_linklist list;
     uint64_t row;             /* the number of the row after the cursor `pages`; 0 if its position is unknown */
-    uint8_t md5[WB_EDIT_MD5_BYTES]; /* of the owner, if from_content */
+    uint8_t md5[WB_MD5_BYTES]; /* of the owner, if from_content */
     struct wb_slice to;       /* in mem, or in the block that the cursor `pages` is in */
     struct wb_buf mem;
 };
@@ -143,7 +143,7 @@ int wb_webdb_links_to(struct wb_webdb *webdb, struct wb_slice url, struct wb_web
     return opened(err, links_out);
 }
 
-int wb_webdb_links_from(struct wb_webdb *webdb, const uint8_t md5[WB_EDIT_MD5_BYTES],
+int wb_webdb_links_from(struct wb_webdb *webdb, const uint8_t md5[WB_MD5_BYTES],
                         struct wb_webdb_links **links_out)
 {
     uint64_t number;
@@ -156,7 +156,7 @@ int wb_webdb_links_from(struct wb_webdb *webdb, const uint8_t md5[WB_EDIT_MD5_BY
     int err = open_walk(webdb, found == 0 ? webdb->outlinks : NULL, links_out);
     if (err < 0 || found < 0)
         return err;
-    memcpy((*links_out)->md5, md5, WB_EDIT_MD5_BYTES);
+    memcpy((*links_out)->md5, md5, WB_MD5_BYTES);
     err = wb_webdb_borrow(webdb, webdb->pages, &(*links_out)->pages);
     if (err == 0)
         err = seek_owner(*links_out, number);
@@ -275,7 +275,7 @@ int wb_webdb_links_next(struct wb_webdb_links *links, struct wb_webdb_link *link
     if (err < 0)
         return err;
     WB_CHECK(links->open); /* the anchor borrows from the piece */
-    memcpy(link_out->from_md5, md5, WB_EDIT_MD5_BYTES);
+    memcpy(link_out->from_md5, md5, WB_MD5_BYTES);
     link_out->to = links->to;
     link_out->anchor = item.anchor;
     link_out->tag = item.tag;

@@ -141,7 +141,7 @@ int wb_webdb_pages_by_md5(struct wb_webdb *webdb, struct wb_webdb_pages **pages_
     return open_by_content(webdb, 0, webdb->contents.count, pages_out);
 }
 
-int wb_webdb_get_pages(struct wb_webdb *webdb, const uint8_t md5[WB_EDIT_MD5_BYTES],
+int wb_webdb_get_pages(struct wb_webdb *webdb, const uint8_t md5[WB_MD5_BYTES],
                        struct wb_webdb_pages **pages_out)
 {
     uint64_t first, end;
@@ -157,7 +157,7 @@ int wb_webdb_get_pages(struct wb_webdb *webdb, const uint8_t md5[WB_EDIT_MD5_BYT
         err = wb_column_check(&webdb->contents, end, 1);
         if (err < 0)
             return err;
-        if (memcmp(wb_webdb_content(webdb, end)->md5, md5, WB_EDIT_MD5_BYTES) != 0)
+        if (memcmp(wb_webdb_content(webdb, end)->md5, md5, WB_MD5_BYTES) != 0)
             break;
     }
     return open_by_content(webdb, first, end, pages_out);
@@ -266,7 +266,7 @@ static int next_by_content(struct wb_webdb_pages *pages, struct wb_webdb_page *p
     if (is_page < 0)
         return is_page;
     const uint8_t *md5 = wb_webdb_content(pages->webdb, entry)->md5;
-    if (!is_page || !page_out->has_content || memcmp(page_out->md5, md5, WB_EDIT_MD5_BYTES) != 0)
+    if (!is_page || !page_out->has_content || memcmp(page_out->md5, md5, WB_MD5_BYTES) != 0)
         return wb_fail(WB_E_CORRUPT, "%s: %.*s has another content than the one it was found by", pages->webdb->path,
                        page_out->url.len > 160 ? 160 : (int)page_out->url.len, page_out->url.ptr);
     return 1;

@@ -305,7 +305,7 @@ int wb_webdb_page_url(struct wb_webdb *webdb, uint64_t number, struct wb_buf *ur
     return err;
 }
 
-int wb_webdb_page_exists(struct wb_webdb *webdb, const uint8_t md5[WB_EDIT_MD5_BYTES], bool *exists_out)
+int wb_webdb_page_exists(struct wb_webdb *webdb, const uint8_t md5[WB_MD5_BYTES], bool *exists_out)
 {
     uint64_t number;
 

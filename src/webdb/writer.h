@@ -71,7 +71,7 @@ struct wb_webdb_writer {
     uint8_t removals;               /* counts groups of removals, from 1: see note_removal() */
     bool told;                      /* a KNOWN edit was added since the last removal */
     struct wb_buf group;            /* links of group_md5 that are not in the sorter yet */
-    uint8_t group_md5[WB_EDIT_MD5_BYTES];
+    uint8_t group_md5[WB_MD5_BYTES];
     struct wb_url url;              /* this and the next three: reused memory */
     struct wb_buf key, surt, value;
 
@@ -126,7 +126,7 @@ struct wb_writer_link {
 };
 
 /* Consecutive links of the same content are collected into one record of the sorter, a group. */
-int wb_writer_add_link(struct wb_webdb_writer *writer, const uint8_t md5[WB_EDIT_MD5_BYTES], uint32_t condition,
+int wb_writer_add_link(struct wb_webdb_writer *writer, const uint8_t md5[WB_MD5_BYTES], uint32_t condition,
                        const struct wb_writer_link *link);
 
 /* Gives the links that were collected to the sorter. */

@@ -183,7 +183,7 @@ int wb_writer_add_target(struct wb_webdb_writer *writer, struct wb_slice url, co
 
 int wb_writer_flush_links(struct wb_webdb_writer *writer)
 {
-    struct wb_slice md5 = wb_slice((const char *)writer->group_md5, WB_EDIT_MD5_BYTES);
+    struct wb_slice md5 = wb_slice((const char *)writer->group_md5, WB_MD5_BYTES);
     int err = 0;
 
     check_collecting(writer);
@@ -193,7 +193,7 @@ int wb_writer_flush_links(struct wb_webdb_writer *writer)
     return err;
 }
 
-int wb_writer_add_link(struct wb_webdb_writer *writer, const uint8_t md5[WB_EDIT_MD5_BYTES], uint32_t condition,
+int wb_writer_add_link(struct wb_webdb_writer *writer, const uint8_t md5[WB_MD5_BYTES], uint32_t condition,
                        const struct wb_writer_link *link)
 {
     char head[4 * WB_VARINT_MAX];
@@ -203,9 +203,9 @@ int wb_writer_add_link(struct wb_webdb_writer *writer, const uint8_t md5[WB_EDIT
     WB_CHECK(wb_writer_is(writer, WB_WRITER_COLLECTING));
     WB_CHECK(link->id < writer->next_id);
     WB_CHECK(condition == WB_PAGEEDIT_NO_ID || condition < writer->next_id);
-    if (writer->group.len > GROUP_BYTES || memcmp(writer->group_md5, md5, WB_EDIT_MD5_BYTES) != 0) {
+    if (writer->group.len > GROUP_BYTES || memcmp(writer->group_md5, md5, WB_MD5_BYTES) != 0) {
         err = wb_writer_flush_links(writer);
-        memcpy(writer->group_md5, md5, WB_EDIT_MD5_BYTES);
+        memcpy(writer->group_md5, md5, WB_MD5_BYTES);
     }
     n += wb_put_varint(head + n, link->id);
     n += wb_put_varint(head + n, condition == WB_PAGEEDIT_NO_ID ? 0 : (uint64_t)condition + 1);

@@ -56,7 +56,7 @@ static void expect_page(const struct wb_edit_page *found, const struct wb_edit_p
     assert_true(found->bytes == expected->bytes);
     assert_int_equal(found->has_content, expected->has_content);
     if (expected->has_content) {
-        assert_memory_equal(found->md5, expected->md5, WB_EDIT_MD5_BYTES);
+        assert_memory_equal(found->md5, expected->md5, WB_MD5_BYTES);
         assert_true(found->simhash == expected->simhash && found->title_hash == expected->title_hash);
     }
     assert_int_equal(found->link_count, expected->link_count);

@@ -152,7 +152,7 @@ UNUSED struct wb_webdb_page make_page(uint64_t *chance, struct wb_slice url, str
 
     page.has_content = !(page.flags & WB_PAGE_TARGET) && chance_below(chance, 2);
     if (page.has_content) {
-        for (unsigned i = 0; i < WB_EDIT_MD5_BYTES; i++)
+        for (unsigned i = 0; i < WB_MD5_BYTES; i++)
             page.md5[i] = (uint8_t)chance_next(chance);
         page.simhash = chance_next(chance);
         page.title_hash = chance_below(chance, 2) ? chance_next(chance) : 0;

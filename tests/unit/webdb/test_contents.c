@@ -14,16 +14,16 @@ static int compare_contents(const void *a, const void *b)
 }
 
 /* Looks at one entry after the other. Returns the number of the first entry with this MD5, or count. */
-static uint64_t find_slowly(size_t count, const uint8_t md5[WB_EDIT_MD5_BYTES])
+static uint64_t find_slowly(size_t count, const uint8_t md5[WB_MD5_BYTES])
 {
     for (size_t i = 0; i < count; i++) {
-        if (memcmp(entries[i].md5, md5, WB_EDIT_MD5_BYTES) == 0)
+        if (memcmp(entries[i].md5, md5, WB_MD5_BYTES) == 0)
             return i;
     }
     return count;
 }
 
-static void expect_find(const struct wb_column *column, const uint8_t md5[WB_EDIT_MD5_BYTES])
+static void expect_find(const struct wb_column *column, const uint8_t md5[WB_MD5_BYTES])
 {
     uint64_t count = column->count, expected = find_slowly(count, md5), found;
 
@@ -53,7 +53,7 @@ static struct wb_column open_entries(size_t count)
 static void expect_finds(size_t count)
 {
     struct wb_column column = open_entries(count);
-    uint8_t beside[WB_EDIT_MD5_BYTES];
+    uint8_t beside[WB_MD5_BYTES];
 
     for (size_t i = 0; i < count; i += 1 + count / 200) {
         expect_find(&column, entries[i].md5);

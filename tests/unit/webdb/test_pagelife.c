@@ -161,7 +161,7 @@ static void check_history(const struct model *m, const struct wb_webdb_page *pag
         if (!is_visit(e, BODIES))
             continue;
         bool changed = before >= 0 && e->visit.has_content &&
-                       memcmp(m->events[before].visit.md5, e->visit.md5, WB_EDIT_MD5_BYTES) != 0;
+                       memcmp(m->events[before].visit.md5, e->visit.md5, WB_MD5_BYTES) != 0;
         visits += before >= 0;
         changes += changed;
         if (e->visit.has_content && (changed || before < 0))
@@ -233,7 +233,7 @@ static void check_page(const struct model *m, const struct wb_pagefold *fold)
     assert_same_number("asked_ms", page->asked_ms, asked_of(m));
     assert_same_number("has_content", page->has_content, content >= 0);
     if (content >= 0) {
-        assert_memory_equal(page->md5, m->events[content].visit.md5, WB_EDIT_MD5_BYTES);
+        assert_memory_equal(page->md5, m->events[content].visit.md5, WB_MD5_BYTES);
         assert_same_number("bytes", (int64_t)page->bytes, (int64_t)m->events[content].visit.bytes);
     }
     assert_same_number("location", page->location.len > 0,

@@ -259,7 +259,7 @@ static struct wb_pageedit make_edit(uint64_t *chance, struct wb_slice url, struc
                                        .modified = odd_text(chance),
                                        .location = odd_text(chance)};
         visit->has_content = chance_below(chance, 2);
-        for (unsigned i = 0; visit->has_content && i < WB_EDIT_MD5_BYTES; i++)
+        for (unsigned i = 0; visit->has_content && i < WB_MD5_BYTES; i++)
             visit->md5[i] = (uint8_t)chance_next(chance);
         visit->simhash = visit->has_content ? chance_next(chance) : 0;
         visit->title_hash = visit->has_content ? chance_next(chance) : 0;

@@ -216,7 +216,7 @@ static struct wb_slice crowd_url(unsigned number, struct wb_buf *text)
     return wb_buf_slice(text);
 }
 
-static void crowd_md5(unsigned number, unsigned version, uint8_t md5_out[WB_EDIT_MD5_BYTES])
+static void crowd_md5(unsigned number, unsigned version, uint8_t md5_out[WB_MD5_BYTES])
 {
     uint64_t chance = (uint64_t)version << 32 | number, a = chance_next(&chance), b = chance_next(&chance);
 
@@ -242,7 +242,7 @@ static void add_crowd(struct wb_webdb_writer *writer, unsigned first, unsigned s
     wb_buf_release(&text);
 }
 
-static void add_many_links(struct wb_webdb_writer *writer, const uint8_t md5[WB_EDIT_MD5_BYTES])
+static void add_many_links(struct wb_webdb_writer *writer, const uint8_t md5[WB_MD5_BYTES])
 {
     struct wb_buf text = WB_BUF_INIT;
 
@@ -286,7 +286,7 @@ static struct crowd count_crowd(const char *dir)
     struct wb_webdb_link link;
     struct wb_webdb_page page;
     struct crowd crowd = {0, 0, 0};
-    uint8_t last[WB_EDIT_MD5_BYTES] = {0};
+    uint8_t last[WB_MD5_BYTES] = {0};
 
     worked(wb_webdb_open(dir, &webdb));
     worked(wb_webdb_links_to(webdb, WB_SLICE_LIT("http://hub.example"), &links));
@@ -307,7 +307,7 @@ static struct crowd count_crowd(const char *dir)
     return crowd;
 }
 
-static unsigned count_links_from(const char *dir, const uint8_t md5[WB_EDIT_MD5_BYTES])
+static unsigned count_links_from(const char *dir, const uint8_t md5[WB_MD5_BYTES])
 {
     struct wb_webdb *webdb = NULL;
     struct wb_webdb_links *links = NULL;

@@ -56,7 +56,7 @@ static void test_unknown(void **state)
     struct wb_webdb_site site;
     struct wb_webdb_pages *pages;
     struct wb_webdb_links *links;
-    const uint8_t md5[WB_EDIT_MD5_BYTES] = {1, 2, 3};
+    const uint8_t md5[WB_MD5_BYTES] = {1, 2, 3};
 
     (void)state;
     assert_int_equal(wb_webdb_open(dir, &webdb), WB_E_NOTFOUND);

@@ -106,7 +106,7 @@ static void same_page(const struct twin *twin, unsigned url, const struct wb_web
 static void same_walk(const struct twin *twin, struct wb_webdb_pages *pages, int site, int md5)
 {
     struct wb_webdb_page page;
-    uint8_t bytes[WB_EDIT_MD5_BYTES] = {0};
+    uint8_t bytes[WB_MD5_BYTES] = {0};
     uint64_t number = 0;
 
     if (md5 >= 0)
@@ -130,7 +130,7 @@ static void same_by_md5(const struct twin *twin, struct wb_webdb *webdb)
 {
     struct wb_webdb_pages *pages = NULL;
     struct wb_webdb_page page;
-    uint8_t bytes[WB_EDIT_MD5_BYTES];
+    uint8_t bytes[WB_MD5_BYTES];
 
     worked(wb_webdb_pages_by_md5(webdb, &pages));
     for (int md5 = 0; md5 < TWIN_MD5S; md5++) {
@@ -152,7 +152,7 @@ static void same_pages(const struct twin *twin, struct wb_webdb *webdb)
 {
     struct wb_webdb_pages *pages = NULL;
     struct wb_webdb_page page;
-    uint8_t bytes[WB_EDIT_MD5_BYTES];
+    uint8_t bytes[WB_MD5_BYTES];
 
     for (unsigned url = 0; url < TWIN_URLS; url++)
         for (unsigned spelling = 0; spelling < 4; spelling++) {
@@ -183,7 +183,7 @@ static void same_pages(const struct twin *twin, struct wb_webdb *webdb)
 static void same_link(const struct twin *twin, const struct wb_webdb_link *link, unsigned md5, unsigned url)
 {
     const struct twin_link *twin_link = &twin->links[md5][url];
-    uint8_t bytes[WB_EDIT_MD5_BYTES];
+    uint8_t bytes[WB_MD5_BYTES];
 
     twin_md5((int)md5, bytes);
     same(memcmp(link->from_md5, bytes, sizeof bytes) == 0, url);
@@ -214,7 +214,7 @@ static void same_links(const struct twin *twin, struct wb_webdb_links *links, in
 static void same_all_links(const struct twin *twin, struct wb_webdb *webdb)
 {
     struct wb_webdb_links *links = NULL;
-    uint8_t bytes[WB_EDIT_MD5_BYTES];
+    uint8_t bytes[WB_MD5_BYTES];
 
     worked(wb_webdb_links(webdb, &links));
     same_links(twin, links, -1, -1);

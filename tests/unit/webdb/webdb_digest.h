@@ -52,7 +52,7 @@ static int read_walks(struct wb_webdb *webdb, uint64_t *digest)
 {
     struct wb_webdb_pages *pages = NULL;
     struct wb_webdb_links *links = NULL;
-    uint8_t md5[WB_EDIT_MD5_BYTES];
+    uint8_t md5[WB_MD5_BYTES];
     int err = read_pages(wb_webdb_pages(webdb, &pages), &pages, digest);
 
     if (err == 0)

@@ -65,7 +65,7 @@ static void expect_pages_by_md5(struct wb_webdb *webdb, const struct parts *part
     wb_webdb_pages_close(walk);
 }
 
-static void expect_pages_of(struct wb_webdb *webdb, const struct parts *parts, const uint8_t md5[WB_EDIT_MD5_BYTES])
+static void expect_pages_of(struct wb_webdb *webdb, const struct parts *parts, const uint8_t md5[WB_MD5_BYTES])
 {
     struct wb_webdb_pages *walk;
     struct wb_webdb_page page;
@@ -73,7 +73,7 @@ static void expect_pages_of(struct wb_webdb *webdb, const struct parts *parts, c
 
     assert_int_equal(wb_webdb_get_pages(webdb, md5, &walk), 0);
     for (size_t i = 0; i < parts->page_count; i++) {
-        if (!parts->pages[i].has_content || memcmp(parts->pages[i].md5, md5, WB_EDIT_MD5_BYTES) != 0)
+        if (!parts->pages[i].has_content || memcmp(parts->pages[i].md5, md5, WB_MD5_BYTES) != 0)
             continue;
         any = true;
         assert_int_equal(wb_webdb_pages_next(walk, &page), 1);
@@ -127,7 +127,7 @@ static void expect_link(struct wb_webdb_links *walk, const struct parts *parts, 
     uint64_t content = in ? expected->number : expected->owner, page = in ? expected->owner : expected->number;
 
     assert_int_equal(wb_webdb_links_next(walk, &link), 1);
-    assert_memory_equal(link.from_md5, parts->contents[content].md5, WB_EDIT_MD5_BYTES);
+    assert_memory_equal(link.from_md5, parts->contents[content].md5, WB_MD5_BYTES);
     expect_slice(link.to, parts->pages[page].url);
     expect_slice(link.anchor, wb_slice(expected->anchor, expected->anchor_len));
     assert_int_equal(link.tag, expected->tag);

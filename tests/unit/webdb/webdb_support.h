@@ -135,7 +135,7 @@ static void chance_row(uint64_t *chance, struct parts *parts, size_t i, unsigned
 /* The number of the content that entry i belongs to. */
 static uint64_t content_of_entry(const struct parts *parts, size_t i)
 {
-    while (i && memcmp(parts->contents[i].md5, parts->contents[i - 1].md5, WB_EDIT_MD5_BYTES) == 0)
+    while (i && memcmp(parts->contents[i].md5, parts->contents[i - 1].md5, WB_MD5_BYTES) == 0)
         i--;
     return i;
 }

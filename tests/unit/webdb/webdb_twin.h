@@ -131,9 +131,9 @@ UNUSED void twin_init(void)
 }
 
 /* Contents in order: many equal bytes, and both extremes. */
-UNUSED void twin_md5(int md5, uint8_t md5_out[WB_EDIT_MD5_BYTES])
+UNUSED void twin_md5(int md5, uint8_t md5_out[WB_MD5_BYTES])
 {
-    memset(md5_out, md5 == 0 ? 0 : md5 == TWIN_MD5S - 1 ? 0xff : 0x77, WB_EDIT_MD5_BYTES);
+    memset(md5_out, md5 == 0 ? 0 : md5 == TWIN_MD5S - 1 ? 0xff : 0x77, WB_MD5_BYTES);
     if (md5 > 0 && md5 < TWIN_MD5S - 1)
         md5_out[md5 < 7 ? 15 : 0] = (uint8_t)(md5 < 7 ? md5 : 0x80 + md5);
 }
@@ -478,7 +478,7 @@ static void apply_page_edit(struct twin *twin, struct twin_edit *edit)
 /* Whether any page has the content. */
 UNUSED bool twin_has_content(const struct twin *twin, int md5)
 {
-    uint8_t bytes[WB_EDIT_MD5_BYTES];
+    uint8_t bytes[WB_MD5_BYTES];
 
     twin_md5(md5, bytes);
     for (unsigned i = 0; i < TWIN_URLS; i++)
