@@ -81,7 +81,9 @@ static int add_rules(struct salvage *s, struct wb_cursor *cursor)
     WB_CHECK(s->path != NULL);
     while ((got = wb_cursor_next(cursor, &record)) != 0) {
         int err = got < 0 ? got : wb_rulesrow_decode(record.value, &rules);
-        if (err == 0 && record.key.len == 8)
+        if (err == 0 && record.key.len != sizeof(uint64_t))
+            err = wb_fail(WB_E_CORRUPT, "a robots.txt whose key is not the hash of a site");
+        if (err == 0)
             err = wb_merge_rules_add(s->writer, wb_get64_be(record.key.ptr), &rules);
         if (err == WB_E_CORRUPT)
             report(s);
