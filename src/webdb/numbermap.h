@@ -46,12 +46,6 @@ static inline void wb_numbermap_close(struct wb_numbermap *map)
     *map = (struct wb_numbermap){NULL, 0};
 }
 
-static inline uint32_t wb_numbermap_get(const struct wb_numbermap *map, uint64_t at)
-{
-    WB_CHECK(at < map->count);
-    return map->numbers[at];
-}
-
 static inline void wb_numbermap_set(struct wb_numbermap *map, uint64_t at, uint32_t number)
 {
     WB_CHECK(at < map->count);
