@@ -1,6 +1,6 @@
 /*
- * cmd_crawl.c - webbase crawl: reads the options (crawl_args.h), shows wb_crawl() at work (crawl_show.h) and what it
- * came to.
+ * cmd_crawl.c - webbase crawl: reads the options (crawl_args.h), shows wb_crawl() at work (crawl_show.h) and its
+ * result.
  *
  *   {"event":"fetch",...}                                              for each fetch, once it is durable
  *   {"event":"done","pages":812,"bytes":20412399,"errors":3,...}

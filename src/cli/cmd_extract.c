@@ -17,7 +17,7 @@
 
 struct page_reader {
     struct wb_extractor *extractor;
-    struct wb_extract_input input; /* of the file at hand */
+    struct wb_extract_input input; /* of the current file */
     bool json;
     bool typed;                    /* --type was given, so the type is not each file's own */
     struct wb_buf body;

@@ -1,5 +1,5 @@
 /*
- * cmd_import.c - webbase import: reads the options, and shows what wb_import() does and what it came to.
+ * cmd_import.c - webbase import: reads the options, and shows what wb_import() does, and its result.
  *
  *   2 pages of 3 records in 1 file; 1 error
  *   {"event":"error","file":"a.warc","offset":712,"message":"..."}     for each error

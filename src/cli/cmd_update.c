@@ -1,5 +1,5 @@
 /*
- * cmd_update.c - webbase update: lets wb_update() merge the journal into webdb, and shows what came of it.
+ * cmd_update.c - webbase update: lets wb_update() merge the journal into webdb, and shows the result.
  *
  *   edition 1: 2 pages added, 0 changed, 0 deleted; 1 link added, 0 deleted
  *   {"event":"done","edition":1,"records":2,"page_edits":3,...}

@@ -14,7 +14,7 @@ struct url_reader {
     const struct wb_url *base; /* NULL: URLs are absolute */
     bool json;
     bool failed;               /* one of them was not a URL */
-    struct wb_url url;         /* the one at hand */
+    struct wb_url url;         /* the current one */
     struct wb_buf key, surt;
 };
 

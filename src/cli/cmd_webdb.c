@@ -21,12 +21,12 @@ struct webdb_view {
     const struct wb_options *options;
     struct wb_webdb *webdb;
     struct wb_webdb_rows rows;
-    /* The site of the page at hand. Pages of a site come together, so it is looked up once for all of them. */
+    /* The site of the current page. Pages of a site come together, so it is looked up once for all of them. */
     struct wb_url url;
     struct wb_buf key, site_name;
     struct wb_webdb_site site;
     bool site_known;
-    struct wb_buf near; /* the URL of the page that the page at hand is a near duplicate of */
+    struct wb_buf near; /* the URL of the page that this page is a near duplicate of */
 };
 
 /* ---- pages -------------------------------------------------------------------------------------- */

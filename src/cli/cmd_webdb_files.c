@@ -1,6 +1,6 @@
 /*
  * cmd_webdb_files.c - webbase webdb import and export: reads the options, lets ingest load or write graphs and rows,
- * and shows what came of it.
+ * and shows the result.
  */
 #include "base/error.h"
 #include "base/json.h"

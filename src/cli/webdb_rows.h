@@ -16,7 +16,7 @@ struct wb_webdb_rows {
     enum wb_webdb_rows_kind kind;
     bool whole;           /* words: each fact has its own line, instead of one line for a page */
     bool headed;          /* the header line was written */
-    struct wb_slice near; /* the URL of the page that the page at hand is a near duplicate of; empty: there is none */
+    struct wb_slice near; /* the URL of the page that this page is a near duplicate of; empty: there is none */
     struct wb_buf out;
 };
 

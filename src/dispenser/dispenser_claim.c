@@ -137,7 +137,7 @@ static int claim_sites(struct wb_dispenser *d, void *context)
     wb_dispenser_row_list_release(&c->list);
     /*
      * If the connection broke during a commit, the commit may have succeeded. Sites that we then hold without knowing
-     * would be renewed for ever, so look for our ticket first.
+     * would be renewed forever, so look for our ticket first.
      */
     if (c->tries++) {
         err = WB_SQL_RUN(d->sql, S_TICKET, wb_sql_str(c->owner), wb_sql_int(c->ticket));

@@ -41,7 +41,7 @@ struct graph_exporter {
     struct wb_webdb_links *links;
     struct wb_sorter *contents, *edges, *hosts;
     struct wb_linewriter *vertices_file, *edges_file;
-    /* The link at hand. */
+    /* The current link. */
     struct wb_webdb_link link;
     bool has_link;                     /* false: there are no more links */
     struct wb_buf target, target_surt; /* where it leads */
@@ -52,7 +52,7 @@ struct graph_exporter {
     uint64_t site_count;
     uint64_t *host_of;                 /* from the number of a site to the number of its host; NULL: nodes are pages */
     size_t map_bytes;
-    struct wb_buf sources;             /* nodes that have the content at hand, 8 bytes each */
+    struct wb_buf sources;             /* nodes that have the current content, 8 bytes each */
 };
 
 static int open_sorter(const struct graph_exporter *x, struct wb_sorter **sorter_out)
@@ -209,7 +209,7 @@ static int number_hosts(struct graph_exporter *x)
 
 /* ---- 2: contents ------------------------------------------------------------------------------- */
 
-/* An edge to the target from each source of the content at hand. */
+/* An edge to the target from each source of the current content. */
 static int add_edges(struct graph_exporter *x, uint64_t target)
 {
     char key[EDGE_KEY];
@@ -226,7 +226,7 @@ static int add_edges(struct graph_exporter *x, uint64_t target)
     return err;
 }
 
-/* Notes a node that has the content at hand; several pages of one site are one node. */
+/* Notes a node that has the current content; several pages of one site are one node. */
 static int add_source(struct graph_exporter *x, uint64_t node)
 {
     char bytes[8];

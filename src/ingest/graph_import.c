@@ -41,7 +41,7 @@ struct graph_importer {
     struct wb_sorter *urls;       /* ID -> URL */
     struct wb_sorter *by_source;  /* source ID, target ID */
     struct wb_sorter *by_target;  /* target ID, MD5 */
-    /* Of the vertex at hand. */
+    /* Of the current vertex. */
     struct wb_url url;
     struct wb_buf text, key, surt, message;
     int64_t now_ms;
@@ -97,7 +97,7 @@ static int read_name(struct graph_importer *im, struct wb_slice name)
     return err < 0 ? err : wb_surt_of_key(wb_buf_slice(&im->key), &im->surt);
 }
 
-/* The made-up content of the vertex at hand. */
+/* The made-up content of the current vertex. */
 static int vertex_md5(struct graph_importer *im, uint8_t md5_out[WB_MD5_BYTES])
 {
     wb_buf_clear(&im->message);

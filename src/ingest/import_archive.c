@@ -25,7 +25,7 @@ struct archive {
     struct wb_warc_mem mem;
     uint64_t records;      /* read since the last item that was pushed */
     uint64_t records_file; /* read from this file */
-    bool reported;         /* the record at hand could not become a page, and that was reported */
+    bool reported;         /* the current record could not become a page, and that was reported */
     uint64_t bytes_before; /* sizes of the files that were read before this one */
 };
 

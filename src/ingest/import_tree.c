@@ -22,7 +22,7 @@ struct tree {
     const char *dir;     /* the folder being walked */
     struct wb_slice url; /* the URL of that folder, with a slash at the end */
     unsigned depth;
-    struct wb_url parsed; /* these three: of the file at hand */
+    struct wb_url parsed; /* these three: of the current file */
     struct wb_buf key, body;
 };
 

@@ -66,7 +66,7 @@ struct wb_import_options {
     bool no_journal;               /* store only: webdb will not hear of the pages */
 };
 
-/* What an import came to. */
+/* The result of an import. */
 struct wb_import {
     uint64_t files, records;
     uint64_t pages;       /* stored, including those that replaced older ones */
@@ -92,7 +92,7 @@ int wb_import_tree_url(const char *text, struct wb_buf *url_out);
 /* Memory for sorting, if nobody asks for something else. */
 #define WB_INGEST_MEMORY_BYTES ((size_t)256 << 20)
 
-/* What came of loading a graph or rows. */
+/* The result of loading a graph or rows. */
 struct wb_ingest_load {
     uint64_t pages;              /* vertices, or rows of pages, that were read */
     uint64_t links;              /* edges, or rows of links, that were read */

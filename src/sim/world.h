@@ -24,7 +24,7 @@
     X(WB_RULES_SIMPLE, "simple", false)                                      \
     X(WB_RULES_DELAY, "delay", false)     /* with a Crawl-delay */           \
     X(WB_RULES_GROUPS, "groups", false)   /* other agents', *, $ and Allow */ \
-    X(WB_RULES_FAILING, "failing", true)  /* 503 for ever: nothing is allowed */ \
+    X(WB_RULES_FAILING, "failing", true)  /* 503 forever: nothing is allowed */ \
     X(WB_RULES_HUGE, "huge", true)        /* its rule comes after 400 KB */  \
     X(WB_RULES_MOVED, "moved", true)      /* behind redirects */             \
     X(WB_RULES_HTML, "html", true)        /* 200 with a page of HTML */      \
