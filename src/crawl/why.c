@@ -2,7 +2,7 @@
  * why.c - says why a page or a site is, or is not, fetched.
  *
  * For a page it asks these questions in turn, and the first one that decides gives the answer: Was it taken down? Is it
- * stored? What was the outcome of the last request? What does robots.txt say? Which link led there? What does webdb know?
+ * stored? How did the last request end? What does robots.txt say? Which link led there? What does webdb know?
  *
  * It reads what crawls wrote (store, dispenser, journal, webdb) and changes nothing, so it can be asked at any time,
  * also while a crawl runs.
