@@ -256,6 +256,30 @@ static void test_stopped(void **state)
     same_as_newest(&after, work_dir);
 }
 
+/* A caller that gives up after some pages were given to it leaves the old edition, and the next merge works. */
+static void test_abandoned_between_pages(void **state)
+{
+    (void)state;
+    prepare();
+    for (unsigned pages = 1; pages <= 3; pages++) {
+        struct wb_webdb_options options = {.now_ms = batch.now_ms};
+        struct wb_webdb_writer *writer = NULL;
+        const struct wb_webdb_site *site;
+        struct wb_webdb_page *page;
+
+        worked(wb_webdb_writer_open(work_dir, &options, &writer));
+        worked(twin_call_writer(writer, &batch));
+        for (unsigned i = 0; i < pages; i++)
+            assert_int_equal(wb_webdb_writer_next(writer, &page, &site), 1);
+        wb_webdb_writer_abandon(writer);
+        assert_int_equal(newest(work_dir), EDITION);
+        check_tidy(work_dir);
+        same_as_newest(&before, work_dir);
+    }
+    worked(twin_update(work_dir, &batch, 0, 0, NULL));
+    same_as_newest(&after, work_dir);
+}
+
 /* ---- others ---------------------------------------------------------------------------------- */
 
 static void try_to_write(void *context, int to)
@@ -497,11 +521,12 @@ static int begin(void **state)
 
 int main(void)
 {
-    struct CMUnitTest tests[COUNT(operations) + COUNT(damaged_files) + 6] = {
+    struct CMUnitTest tests[COUNT(operations) + COUNT(damaged_files) + 7] = {
         cmocka_unit_test(test_file_limit), cmocka_unit_test(test_stopped),    cmocka_unit_test(test_two_writers),
+        cmocka_unit_test(test_abandoned_between_pages),
         cmocka_unit_test(test_old_reader), cmocka_unit_test(test_cut_files),    cmocka_unit_test(test_damaged_journal),
     };
-    size_t n = 6;
+    size_t n = 7;
 
     for (size_t i = 0; i < COUNT(damaged_files); i++)
         tests[n++] =
