@@ -10,10 +10,10 @@
 #include "cli/input.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "crawl/crawl.h"
-#include "os/file.h"
-#include "url/url.h"
 #include "fetch/fetch.h"
+#include "os/file.h"
+#include "page/page.h"
+#include "url/url.h"
 
 struct robots_answer {
     struct wb_robots *robots;

@@ -2,9 +2,9 @@
  * report.c - messages for people. Text from elsewhere cannot break the line or steer the terminal: it is cleaned first.
  */
 #include "cli/report.h"
+#include "base/error.h"
 #include "cli/output.h"
 #include "cli/progress.h"
-#include "base/error.h"
 #include "ingest/ingest.h"
 
 #include <stdio.h>

@@ -7,11 +7,11 @@
  * written at least once, and twice only if the parent is killed in the moment between writing it and noting that.
  */
 #include "crawl/teller.h"
-#include "crawl/spool.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "base/list.h"
 #include "base/mem.h"
+#include "crawl/spool.h"
 #include "os/path.h"
 
 enum {

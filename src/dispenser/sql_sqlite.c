@@ -9,11 +9,11 @@
  * SQLite opens, writes and maps its files itself, not through os/file.h.
  */
 #include "dispenser/sql.h"
-#include "dispenser/sql_checked.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "dispenser/sql_checked.h"
 #include "os/clock.h"
 #include "os/path.h"
 #include "os/random.h"

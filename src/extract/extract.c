@@ -10,9 +10,9 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "extract/extract.h"
 #include "extract/html.h"
 #include "extract/module.h"
-#include "extract/extract.h"
 #include "extract/sniff.h"
 
 /* The modules. The first one that accepts the media type gets the page. */

@@ -15,12 +15,12 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "extract/extract.h"
 #include "ingest/graph.h"
 #include "ingest/linewalk.h"
 #include "ingest/repository.h"
 #include "os/clock.h"
 #include "os/stop.h"
-#include "extract/extract.h"
 #include "table/table.h"
 
 #define NAME_MAX_BYTES WB_URL_MAX_BYTES

@@ -12,11 +12,11 @@
 #include "base/bytes.h"
 #include "base/date.h"
 #include "base/error.h"
+#include "extract/extract.h"
 #include "ingest/linewalk.h"
 #include "ingest/loadrow.h"
 #include "ingest/repository.h"
 #include "os/clock.h"
-#include "extract/extract.h"
 #include "store/store.h"
 
 enum { VISITS_MAX = 1000 }; /* of a made-up history: more would not change the estimate */

@@ -8,8 +8,8 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "os/path.h"
 #include "journal/edit.h"
+#include "os/path.h"
 
 /* If the newest log is larger than this, an empty log is created to replace it, so that it can be removed. */
 enum { NEWEST_BYTES = 4096 };

@@ -20,9 +20,9 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "os/path.h"
 #include "journal/edit.h"
 #include "journal/edit_batch.h"
+#include "os/path.h"
 
 enum {
     READER_MAGIC = 0x57425244,

@@ -19,8 +19,8 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "os/path.h"
-#include "warc/warchead.h"
 #include "warc/resync.h"
+#include "warc/warchead.h"
 
 #include <inttypes.h>
 
